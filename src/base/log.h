@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Logging. Silent unless the environment variable ADVERB_LOG names a level
+ * (error, warn, info, debug); lines go to standard error, or to the file named
+ * by ADVERB_LOG_FILE. One write(2) a line, through a raw system call, so that
+ * libraries that interpose write() are not re-entered.
+ */
+#ifndef ADV_BASE_LOG_H
+#define ADV_BASE_LOG_H
+
+#include <stdbool.h>
+
+enum adv_log_level { ADV_LOG_NONE, ADV_LOG_ERROR, ADV_LOG_WARN, ADV_LOG_INFO, ADV_LOG_DEBUG };
+
+/* True where a line of this level would be written; any thread, cheap. */
+bool adv_log_enabled(enum adv_log_level level);
+
+/* Sets the level and overrides the environment; the daemon and tools use it at start. */
+void adv_log_set_level(enum adv_log_level level);
+
+/* Writes one line "adverb[pid] level: ..."; fmt as printf(3), no newline. Keeps errno. */
+void adv_log(enum adv_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#define adv_error(...) adv_log(ADV_LOG_ERROR, __VA_ARGS__)
+#define adv_warn(...)  adv_log(ADV_LOG_WARN, __VA_ARGS__)
+#define adv_info(...)  adv_log(ADV_LOG_INFO, __VA_ARGS__)
+#define adv_debug(...) adv_log(ADV_LOG_DEBUG, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The runtime inside a process: one engine, its link, its lock and its progress. A verbs
+ * context is one of these.
+ *
+ * Progress. Whoever calls progresses: leaving the lock sends what there is to send, and
+ * adv_device_progress() receives and runs timers, in the caller's thread. A background
+ * thread sleeps in epoll and does the same only where nobody polls; it steps back while
+ * the application polls.
+ *
+ * Lock order: a device's lock is the innermost but for the event channels' own.
+ */
+#ifndef ADV_HOST_DEVICE_H
+#define ADV_HOST_DEVICE_H
+
+#include "host/gid_table.h"
+#include "transport/engine.h"
+
+struct adv_device;
+
+/* What the device tells its user. Called with the device's lock held, from any thread: must not
+ * block, nor call back into the device. */
+struct adv_device_callbacks {
+	void (*completion)(void *user, struct adv_cq *cq);
+	void (*async)(void *user, const struct adv_event *event); /* QP, CQ and SRQ events */
+	void (*port)(void *user, enum ibv_event_type type);	  /* PORT_*, GID_CHANGE, DEVICE_FATAL */
+};
+
+/* Opens: connects to (or starts) the daemon, gets a slot, starts progress. NULL with errno; the
+ * reason, one line for a person, is logged at level error. */
+struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user);
+
+/* Stops progress, tells the daemon, frees the engine and everything in it. Blocks until the
+ * background thread has ended; do not call with the lock held. */
+void adv_device_close(struct adv_device *d);
+
+/* Every engine call stands between these. unlock sends what became ready and delivers events. */
+struct adv_engine *adv_device_lock(struct adv_device *d);
+void adv_device_unlock(struct adv_device *d);
+
+/* With the lock held: receives, runs timers, sends. Returns packets received. `polling` tells that
+ * the application is in a polling loop (ibv_poll_cq), so that the background thread steps back. */
+unsigned adv_device_progress(struct adv_device *d, bool polling);
+
+/* With the lock held: the application has asked for events (armed a CQ) and may sleep; the
+ * background thread takes over at once. */
+void adv_device_app_sleeps(struct adv_device *d);
+
+/* Nanoseconds of CLOCK_MONOTONIC: the clock of every engine of this process. */
+uint64_t adv_now(void);
+
+/* A copy of the GID table as it is now. */
+void adv_device_gids(struct adv_device *d, struct adv_gid_table *copy);
+
+/* A copy of the table without opening the device (ibv_get_device_list): connects, starting the
+ * daemon where none runs. 0 or errno. */
+int adv_device_probe(struct adv_gid_table *copy);
+
+/* Joins or leaves an IP multicast group for the slot's socket. With the lock held. 0 or errno. */
+int adv_device_join(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid);
+int adv_device_leave(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid);
+
+/* True in a child of fork(): the device is the parent's and must not be touched. */
+bool adv_device_is_foreign(const struct adv_device *d);
+
+#endif

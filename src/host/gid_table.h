@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The GID table as the daemon publishes it: a shared, read-only page set with a sequence
+ * number (odd: being written). The daemon is the only writer.
+ */
+#ifndef ADV_HOST_GID_TABLE_H
+#define ADV_HOST_GID_TABLE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "wire/packet.h"
+
+#define ADV_GID_TABLE_ENTRIES 256
+
+enum adv_gid_type { ADV_GID_ROCE_V2 = 1, ADV_GID_ROCE_V1 = 2 };
+
+struct adv_gid_entry {
+	struct adv_gid gid;
+	uint32_t ifindex;
+	uint32_t if_mtu;     /* bytes, of the interface */
+	uint32_t path_mtu;   /* largest IBTA MTU that fits it, bytes: 256..4096 */
+	uint32_t speed_mbps; /* 0: not known */
+	uint8_t type;	     /* enum adv_gid_type */
+	uint8_t loopback;
+	uint8_t mac[6];
+	char ifname[16];
+};
+
+struct adv_gid_table {
+	_Atomic uint32_t sequence;
+	uint32_t count;
+	uint32_t port_active; /* 0: no usable interface at all */
+	uint32_t active_mtu;  /* bytes; of entry 0's interface */
+	uint64_t node_guid;   /* network order bytes, as ibv_get_device_guid() returns */
+	struct adv_gid_entry entry[ADV_GID_TABLE_ENTRIES];
+};
+
+/* A consistent copy of the shared table; any thread. Bounded tries: false where it never held still. */
+bool adv_gid_table_read(const struct adv_gid_table *shared, struct adv_gid_table *copy);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The NIC as a pure state machine: queue pairs, completion queues, shared receive queues,
+ * memory keys and the reliable transport between them (IBTA vol. 1, chapters 9 to 11).
+ *
+ * No system call, thread, lock, clock or global: time comes in as nanoseconds of any
+ * monotonic clock, randomness from the seed of the configuration. One engine and all of
+ * its objects are used under one lock, their owner's. The public verbs structures
+ * (<infiniband/verbs.h>) serve as argument types, so that nothing is translated twice.
+ *
+ * Driving it:
+ *	adv_engine_rx()       a packet has come
+ *	adv_engine_tx()       the link can take packets
+ *	adv_engine_deadline() when to call adv_engine_expire() at the latest
+ *	adv_engine_event()    completion and asynchronous events to hand to the application;
+ *			      asked for after any other call
+ * Sending is pulled: back-pressure is not pulling. A packet that tx() has returned counts
+ * as sent; a link that loses it is the network losing it.
+ */
+#ifndef ADV_TRANSPORT_ENGINE_H
+#define ADV_TRANSPORT_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+#include "wire/packet.h"
+
+#define ADV_NEVER UINT64_MAX
+
+struct adv_engine;
+struct adv_cq;
+struct adv_srq;
+struct adv_qp;
+struct adv_mr;
+struct adv_pd;
+
+/* Limits of the device, as ibv_query_device() tells them. */
+#define ADV_MAX_QP_WR      32768
+#define ADV_MAX_CQE        (1 << 22)
+#define ADV_MAX_SRQ_WR     32768
+#define ADV_MAX_INLINE     1024
+#define ADV_MAX_RD_ATOMIC  128
+#define ADV_MAX_MSG        0x80000000u /* 2^31 bytes */
+#define ADV_MAX_GIDS       256
+#define ADV_MAX_MR         (1 << 20)
+#define ADV_MAX_MCAST_QP   240
+
+struct adv_engine_config {
+	uint64_t seed[4];     /* of the generator for keys and PSNs; getrandom(2) on a real device */
+	uint32_t qpn_first;   /* first QP number that is this engine's */
+	uint32_t qpn_count;   /* how many, from there on */
+	uint32_t window;      /* packets in flight a QP may have at most; 0: the default, 64 */
+	uint32_t total_window; /* packets in flight of all QPs together; 0: 4 x window */
+};
+
+/* Counters, under the names that operators know from mlx5 and rxe. */
+struct adv_engine_counters {
+	uint64_t rx_packets;
+	uint64_t tx_packets;
+	uint64_t rx_malformed;	       /* undecodable, wrong length for the opcode */
+	uint64_t rx_no_qp;	       /* no such QP, wrong service, or not in a state to receive */
+	uint64_t rx_bad_pkey;
+	uint64_t rx_bad_qkey;
+	uint64_t rx_bad_address;       /* not the connected peer's address, or not to the QP's GID */
+	uint64_t duplicate_request;
+	uint64_t out_of_sequence;
+	uint64_t packet_seq_err;       /* NAKs of sequence error received */
+	uint64_t implied_nak_seq_err;
+	uint64_t local_ack_timeout_err;
+	uint64_t rnr_nak_sent;
+	uint64_t rnr_nak_retry_err;    /* RNR NAKs received */
+	uint64_t out_of_buffer;	       /* no receive posted */
+	uint64_t req_transport_retries_exceeded;
+	uint64_t req_rnr_retries_exceeded;
+	uint64_t rx_write_requests;
+	uint64_t rx_read_requests;
+	uint64_t rx_atomic_requests;
+	uint64_t resp_local_length_error;
+	uint64_t resp_remote_access_errors; /* requests that we answered with an access NAK */
+	uint64_t req_remote_access_errors;
+	uint64_t req_remote_invalid_request;
+	uint64_t req_cqe_error;
+	uint64_t resp_cqe_error;
+	uint64_t uc_drops;	       /* UC and UD messages dropped without a word */
+	uint64_t np_ecn_marked_roce_packets;
+	uint64_t np_cnp_sent;
+	uint64_t rp_cnp_handled;
+};
+
+/* Returns NULL with errno ENOMEM or EINVAL. */
+struct adv_engine *adv_engine_create(const struct adv_engine_config *config);
+
+/* Frees the engine and everything still in it; adv_* objects of it are gone. */
+void adv_engine_destroy(struct adv_engine *e);
+
+/* Adds QP numbers (a further slot). 0 or ENOMEM. */
+int adv_engine_add_qpns(struct adv_engine *e, uint32_t first, uint32_t count);
+
+/* Entry of the GID table; `mtu` is the path MTU in bytes (256..4096) its interface allows. */
+struct adv_engine_gid {
+	struct adv_gid gid;
+	uint32_t mtu;
+};
+
+/* Replaces the GID table (copied). QPs and AHs keep the address they were made with. */
+int adv_engine_set_gids(struct adv_engine *e, const struct adv_engine_gid *gids, unsigned count);
+
+/* Takes one packet. Never fails: what is wrong with it is counted, or answered on the wire. */
+void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt);
+
+/* Fills the batch (reset first) with packets to send; returns their number. 0: nothing now. */
+unsigned adv_engine_tx(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch);
+
+/* True where adv_engine_tx() would find a QP to look at. */
+bool adv_engine_tx_ready(const struct adv_engine *e);
+
+/* When adv_engine_expire() has something to do: a time of the caller's clock, or ADV_NEVER. */
+uint64_t adv_engine_deadline(const struct adv_engine *e);
+void adv_engine_expire(struct adv_engine *e, uint64_t now);
+
+const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e);
+
+/* Sequence of bytes unguessable to others where the seed is; for GUIDs, tests, tools. */
+uint64_t adv_engine_random(struct adv_engine *e);
+
+/* What adv_engine_event() returns. */
+struct adv_event {
+	enum { ADV_EVENT_COMPLETION, ADV_EVENT_ASYNC } kind;
+	enum ibv_event_type async; /* ADV_EVENT_ASYNC */
+	struct adv_cq *cq;	   /* COMPLETION, CQ_ERR */
+	struct adv_qp *qp;	   /* QP events */
+	struct adv_srq *srq;	   /* SRQ events */
+};
+
+/* Takes the next event; false: none. Events of objects destroyed meanwhile never come. */
+bool adv_engine_event(struct adv_engine *e, struct adv_event *event);
+
+/* ---- protection domains and memory -------------------------------------------------- */
+
+struct adv_pd *adv_pd_create(struct adv_engine *e); /* NULL: ENOMEM */
+int adv_pd_destroy(struct adv_pd *pd);		    /* 0, or EBUSY while anything is in it */
+
+/*
+ * Registers length bytes at addr; remote peers address them from iova on (equal to addr, or 0
+ * for zero-based regions, or the caller's choice). access: IBV_ACCESS_*, optional bits ignored;
+ * REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE (EINVAL). The memory must stay mapped until
+ * deregistration. NULL with errno EINVAL or ENOMEM.
+ */
+struct adv_mr *adv_mr_register(struct adv_pd *pd, void *addr, uint64_t length, uint64_t iova,
+			       int access);
+/* Changes what the IBV_REREG_MR_* bits of flags say; keys change. 0 or errno (MR then untouched). */
+int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *addr, uint64_t length,
+		      uint64_t iova, int access);
+/* After this no packet and no work request touches the memory; outstanding ones fail. */
+int adv_mr_deregister(struct adv_mr *mr);
+uint32_t adv_mr_lkey(const struct adv_mr *mr);
+uint32_t adv_mr_rkey(const struct adv_mr *mr);
+
+/* ---- completion queues -------------------------------------------------------------- */
+
+/* A completion as the CQ keeps it: what struct ibv_wc has, and its time. */
+struct adv_cqe {
+	struct ibv_wc wc;
+	uint64_t timestamp;	/* ns, the engine's clock */
+	struct adv_qp *qp;	/* NULL once the QP is gone */
+	uint32_t release;	/* internal: queue slots that polling this frees */
+	bool is_recv;
+};
+
+/* user: the caller's pointer, see adv_cq_user(). NULL with errno EINVAL or ENOMEM. */
+struct adv_cq *adv_cq_create(struct adv_engine *e, unsigned cqe, void *user);
+int adv_cq_destroy(struct adv_cq *cq); /* 0, or EBUSY while a QP uses it */
+/* 0; EINVAL: fewer than there are completions in it, or out of range; ENOMEM. */
+int adv_cq_resize(struct adv_cq *cq, unsigned cqe);
+unsigned adv_cq_capacity(const struct adv_cq *cq); /* what you got: at least what was asked for */
+void *adv_cq_user(const struct adv_cq *cq);
+/* Takes up to n completions; returns how many, or -1 after an overrun (ibv_poll_cq(3)). */
+int adv_cq_poll(struct adv_cq *cq, int n, struct ibv_wc *wc);
+/* The oldest completion without taking it, for extended CQs; NULL: empty. adv_cq_pop() takes it. */
+const struct adv_cqe *adv_cq_peek(struct adv_cq *cq);
+void adv_cq_pop(struct adv_cq *cq);
+bool adv_cq_empty(const struct adv_cq *cq);
+/* Asks for one event at the next (solicited or failed, if so said) completion. */
+void adv_cq_arm(struct adv_cq *cq, bool solicited_only);
+/* Event moderation: at most one event a count completions, or period ns after the first; 0, 0: off. */
+int adv_cq_moderate(struct adv_cq *cq, unsigned count, uint64_t period_ns);
+
+/* ---- shared receive queues ---------------------------------------------------------- */
+
+/* attr: max_wr and max_sge in, what you got out. NULL with errno EINVAL, ENOMEM. */
+struct adv_srq *adv_srq_create(struct adv_pd *pd, struct ibv_srq_attr *attr, void *user);
+int adv_srq_destroy(struct adv_srq *srq); /* 0, or EBUSY while a QP uses it */
+int adv_srq_modify(struct adv_srq *srq, const struct ibv_srq_attr *attr, int mask);
+void adv_srq_query(const struct adv_srq *srq, struct ibv_srq_attr *attr);
+int adv_srq_post(struct adv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+void *adv_srq_user(const struct adv_srq *srq);
+
+/* ---- address handles ---------------------------------------------------------------- */
+
+/*
+ * Fills path from attr: needs is_global and a valid sgid_index; port 1. lqpn and rqpn give the
+ * source port its entropy where attr's flow label is 0 (0, 0 for an address handle). 0 or EINVAL.
+ */
+int adv_path_from_attr(struct adv_engine *e, const struct ibv_ah_attr *attr, uint32_t lqpn,
+		       uint32_t rqpn, struct adv_path *path);
+
+/* What struct ibv_send_wr's wr.ud.ah of a UD request points to: ibv must stay the first member. */
+struct adv_ah {
+	struct ibv_ah ibv;
+	struct adv_path path;
+	struct adv_pd *pd;
+};
+
+/* ---- queue pairs -------------------------------------------------------------------- */
+
+struct adv_qp_config {
+	enum ibv_qp_type type; /* RC, UC or UD; else EOPNOTSUPP */
+	struct adv_pd *pd;
+	struct adv_cq *send_cq;
+	struct adv_cq *recv_cq;
+	struct adv_srq *srq; /* or NULL */
+	struct ibv_qp_cap cap;
+	bool sq_sig_all;
+	void *user;
+};
+
+/* config->cap comes back as what you got. NULL with errno EINVAL, ENOMEM, EOPNOTSUPP. */
+struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config);
+/* 0, or EBUSY while attached to a multicast group. Its completions leave the CQs. */
+int adv_qp_destroy(struct adv_qp *qp);
+/* By the tables of ibv_modify_qp(3). 0, EINVAL (nothing changed), ENOMEM. */
+int adv_qp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *attr, int mask);
+void adv_qp_query(struct adv_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init);
+uint32_t adv_qp_num(const struct adv_qp *qp);
+enum ibv_qp_state adv_qp_state(const struct adv_qp *qp);
+void *adv_qp_user(const struct adv_qp *qp);
+
+/*
+ * FLUSH (annex A19) has no place in struct ibv_send_wr: posted as opcode ADV_WR_FLUSH with
+ * wr.atomic.remote_addr and rkey, compare_add = length, swap = placement type | selectivity
+ * level << 32. ATOMIC_WRITE: wr.atomic with compare_add = the 8 bytes to write, as in memory.
+ */
+#define ADV_WR_FLUSH	    ((enum ibv_wr_opcode)14)
+#define ADV_WR_ATOMIC_WRITE ((enum ibv_wr_opcode)15)
+#define ADV_WC_FLUSH	    ((enum ibv_wc_opcode)8)
+
+/*
+ * Posts a list. 0; or EINVAL (bad opcode, flags, SGE count, inline size, or a QP state that takes
+ * no requests), ENOMEM (queue full): *bad_wr is the first that was not posted, those before are.
+ */
+int adv_qp_post_send(struct adv_qp *qp, uint64_t now, struct ibv_send_wr *wr,
+		     struct ibv_send_wr **bad_wr);
+int adv_qp_post_recv(struct adv_qp *qp, uint64_t now, struct ibv_recv_wr *wr,
+		     struct ibv_recv_wr **bad_wr);
+
+/* Multicast: UD only (EINVAL). Attaching twice is one attachment. ENOMEM beyond ADV_MAX_MCAST_QP. */
+int adv_qp_attach_mcast(struct adv_qp *qp, const struct adv_gid *group);
+int adv_qp_detach_mcast(struct adv_qp *qp, const struct adv_gid *group);
+
+/* Causes of failed completions: struct ibv_wc's vendor_err. Numbers never change meaning. */
+enum adv_vendor_err {
+	ADV_ERR_NONE = 0,
+	ADV_ERR_FLUSHED = 1,		/* the QP was in the error state */
+	ADV_ERR_LKEY = 2,		/* no region with this lkey, or of another PD */
+	ADV_ERR_LOCAL_BOUNDS = 3,	/* SGE outside its region */
+	ADV_ERR_LOCAL_ACCESS = 4,	/* region has no LOCAL_WRITE */
+	ADV_ERR_MESSAGE_TOO_LONG = 5,	/* more than 2^31 bytes, or more than the path MTU on UD */
+	ADV_ERR_RECV_TOO_SMALL = 6,	/* message longer than the receive request */
+	ADV_ERR_TIMEOUT = 7,		/* no answer within retry_cnt timeouts */
+	ADV_ERR_SEQUENCE_RETRIES = 8,	/* retry_cnt used up by NAKs of sequence error */
+	ADV_ERR_RNR_RETRIES = 9,	/* rnr_retry used up */
+	ADV_ERR_NAK_INVALID_REQUEST = 10,
+	ADV_ERR_NAK_ACCESS = 11,
+	ADV_ERR_NAK_OPERATION = 12,
+	ADV_ERR_BAD_RESPONSE = 13,	/* a response that does not fit its request */
+	ADV_ERR_REQUEST_SEQUENCE = 14,	/* responder: MIDDLE without FIRST and the like */
+	ADV_ERR_CQ_OVERRUN = 15,
+	ADV_ERR_AH_PD = 16,		/* address handle of another PD */
+	ADV_ERR_REMOTE_ACCESS = 17,	/* responder side of an access violation in mid message */
+	ADV_ERR_REQUEST_LENGTH = 18,	/* responder: payload does not add up to what the message said */
+};
+
+#endif

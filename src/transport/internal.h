@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The engine's own structures, shared by the files of this folder only.
+ *
+ * engine.c      create, QP numbers, demultiplexing, scheduling, events
+ * timer.c       a heap of deadlines, lazily re-armed
+ * mr.c          memory keys            cq.c   completion queues
+ * srq.c         shared receive queues  mcast.c  multicast groups
+ * path.c        address vectors
+ * qp.c          create, post, flush    qp_modify.c  the state machine's tables
+ * requester.c   send queue to packets  completer.c  acknowledgements and responses
+ * responder.c   requests in            responder_tx.c  acknowledgements and responses out
+ * datagram.c    UD
+ * window.c      congestion control for lossy networks
+ */
+#ifndef ADV_TRANSPORT_INTERNAL_H
+#define ADV_TRANSPORT_INTERNAL_H
+
+#include <assert.h>
+#include <errno.h>
+
+#include "base/list.h"
+#include "base/rng.h"
+#include "transport/engine.h"
+#include "wire/headers.h"
+
+/* ---- timers (timer.c) ---- */
+
+struct adv_timer;
+typedef void adv_timer_fn(struct adv_engine *e, struct adv_timer *t, uint64_t now);
+
+struct adv_timer {
+	adv_timer_fn *fire;
+	uint64_t when;	   /* ADV_NEVER: not set */
+	uint64_t in_heap;  /* the key under which it stands in the heap: at most `when` */
+	uint32_t position; /* in the heap, 0: not in it */
+};
+
+struct adv_timer_heap {
+	struct adv_timer **slot; /* slot[1] is the earliest */
+	uint32_t count;
+	uint32_t room;
+};
+
+void adv_timer_init(struct adv_timer *t, adv_timer_fn *fire);
+/* Room for one more timer must have been made with adv_timers_reserve(): setting never fails. */
+int adv_timers_reserve(struct adv_engine *e); /* 0 or ENOMEM; call once for each timer that may be set */
+void adv_timers_release(struct adv_engine *e);
+/* Sets or moves. Moving later costs nothing until the old time comes. */
+void adv_timer_set(struct adv_engine *e, struct adv_timer *t, uint64_t when);
+void adv_timer_cancel(struct adv_engine *e, struct adv_timer *t);
+/* Takes it out of the heap for good, before its owner is freed. */
+void adv_timer_remove(struct adv_engine *e, struct adv_timer *t);
+
+/* ---- memory (mr.c) ---- */
+
+struct adv_pd {
+	struct adv_engine *engine;
+	struct adv_list node; /* engine->pds */
+	uint32_t users;	      /* MRs, SRQs, QPs, AHs in it */
+};
+
+struct adv_mr {
+	struct adv_pd *pd;
+	uint32_t key; /* lkey and rkey: 24 random bits that name it, 8 random bits of tag */
+	int access;
+	uint8_t *addr;
+	uint64_t length;
+	uint64_t iova;
+};
+
+/* Open addressing by the upper 24 bits of the key; power of two, at most half full. */
+struct adv_mr_table {
+	struct adv_mr **slot;
+	uint32_t room;
+	uint32_t count;
+};
+
+/*
+ * Where [va, va + length) of the region named by key lies in this process, NULL where it may not be
+ * touched (*why then says why: ADV_ERR_LKEY, _LOCAL_BOUNDS or _LOCAL_ACCESS). `need`: IBV_ACCESS_*
+ * bits that the region must have; 0: reading it locally. length 0 is always good (any non-NULL pointer).
+ */
+uint8_t *adv_mr_resolve(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key, uint64_t va,
+			uint64_t length, int need, enum adv_vendor_err *why);
+
+/* ---- completion queues (cq.c) ---- */
+
+enum adv_cq_armed { ADV_CQ_DISARMED, ADV_CQ_ARMED_SOLICITED, ADV_CQ_ARMED };
+
+struct adv_cq {
+	struct adv_engine *engine;
+	struct adv_list node;	    /* engine->cqs */
+	struct adv_list event_node; /* engine->cq_events while an event waits */
+	void *user;
+	struct adv_cqe *ring; /* room entries, a power of two at least capacity */
+	uint32_t room;
+	uint32_t capacity;
+	uint32_t head; /* free running: next to fill */
+	uint32_t tail; /* next to poll */
+	uint32_t users; /* QPs, counted once for each of send and receive */
+	enum adv_cq_armed armed;
+	bool overrun;
+	uint32_t moderate_count;
+	uint64_t moderate_ns;
+	uint32_t moderated; /* completions since the last event */
+	struct adv_timer timer;
+};
+
+/*
+ * Adds a completion (copied) and raises the event that is armed. `solicited`: it also wakes one who
+ * waits for solicited ones only; failed completions always do. False where the CQ was full: it is then
+ * in the overrun state, IBV_EVENT_CQ_ERR is queued once, and the caller puts the QP into error.
+ */
+bool adv_cq_push(struct adv_cq *cq, const struct adv_cqe *cqe, bool solicited, uint64_t now);
+/* Removes the completions of a QP that is destroyed or reset. */
+void adv_cq_purge(struct adv_cq *cq, const struct adv_qp *qp);
+/* Called by cq.c when a completion is polled or popped: frees the QP's queue slots (qp.c). */
+void adv_qp_release_slots(struct adv_qp *qp, bool is_recv, uint32_t release);
+
+/* ---- receive requests and shared receive queues (srq.c) ---- */
+
+struct adv_recv_wqe {
+	uint64_t wr_id;
+	uint64_t length; /* sum of the SGEs */
+	uint32_t num_sge;
+	uint32_t index; /* SRQ: slot number */
+	struct ibv_sge sge[];
+};
+
+struct adv_srq {
+	struct adv_pd *pd;
+	struct adv_list node; /* engine->srqs */
+	void *user;
+	uint8_t *slots;	     /* max_wr receive requests of `stride` bytes */
+	uint32_t stride;
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint32_t *fifo;	     /* slot numbers in posting order; ring of max_wr */
+	uint32_t fifo_head;  /* free running */
+	uint32_t fifo_tail;
+	uint32_t *free_list; /* stack of free slot numbers */
+	uint32_t free_count;
+	uint32_t limit;	     /* 0: no limit event armed */
+	uint32_t users;
+};
+
+/* Takes the oldest request, NULL where there is none; queues IBV_EVENT_SRQ_LIMIT_REACHED once when
+ * fewer than the limit are left. The taker gives it back with adv_srq_release(). */
+struct adv_recv_wqe *adv_srq_take(struct adv_srq *srq);
+void adv_srq_release(struct adv_srq *srq, struct adv_recv_wqe *wqe);
+/* Checks and copies one receive request: 0 or EINVAL (too many SGEs, sum over 2^32 - 1). */
+int adv_recv_wqe_fill(struct adv_recv_wqe *wqe, uint32_t max_sge, const struct ibv_recv_wr *wr);
+
+/* ---- asynchronous events (engine.c) ---- */
+
+/* Queues an event; exactly one of qp, cq, srq is not NULL. Never fails: at no memory it is dropped
+ * and logged nowhere, as the queue is a reserve of its own; the same event of the same object waits once. */
+void adv_async_event(struct adv_engine *e, enum ibv_event_type type, struct adv_qp *qp,
+		     struct adv_cq *cq, struct adv_srq *srq);
+/* Forgets waiting events of an object that goes away. */
+void adv_async_forget(struct adv_engine *e, const void *object);
+
+/* ---- multicast (mcast.c) ---- */
+
+struct adv_mcast_group {
+	struct adv_list node; /* engine->groups */
+	struct adv_gid gid;
+	uint32_t count;
+	struct adv_qp *member[ADV_MAX_MCAST_QP];
+};
+
+struct adv_mcast_group *adv_mcast_find(struct adv_engine *e, const struct adv_gid *gid);
+bool adv_mcast_is_member(const struct adv_qp *qp); /* of any group */
+
+/* ---- queue pairs ---- */
+
+struct adv_send_wqe {
+	uint64_t wr_id;
+	uint64_t remote_addr;
+	uint64_t compare_add;
+	uint64_t swap;
+	struct adv_ah *ah; /* UD */
+	uint32_t rkey;
+	uint32_t imm; /* network order; rkey to invalidate for SEND_WITH_INV */
+	uint32_t remote_qpn;
+	uint32_t remote_qkey;
+	uint32_t length;
+	uint32_t first_psn;
+	uint32_t psn_count;
+	uint8_t opcode; /* enum ibv_wr_opcode */
+	uint8_t send_flags;
+	uint8_t num_sge;    /* 0 where the data is inline */
+	bool started;	    /* first_psn is assigned, SGEs were found good */
+	bool failed;	    /* completes with status as soon as it is the oldest */
+	uint8_t status;	    /* enum ibv_wc_status */
+	uint8_t vendor_err; /* enum adv_vendor_err */
+	struct ibv_sge sge[]; /* or the inline bytes */
+};
+
+struct adv_send_queue {
+	uint8_t *ring; /* `size` entries of `stride` bytes; allocated at the first post */
+	uint32_t stride;
+	uint32_t size; /* power of two */
+	uint32_t max_sge;
+	uint32_t max_inline;
+	uint32_t head;	/* free running: next to post */
+	uint32_t next;	/* next to send (the cursor) */
+	uint32_t tail;	/* oldest not completed */
+	uint32_t freed; /* oldest slot not free for posting: moves when completions are polled */
+};
+
+struct adv_recv_queue {
+	uint8_t *ring;
+	uint32_t stride;
+	uint32_t size;
+	uint32_t max_sge;
+	uint32_t head;
+	uint32_t next; /* next to be taken by a message */
+	uint32_t freed;
+};
+
+/* A READ or atomic request that waits for its response: the PSN behind its last response. */
+struct adv_requester {
+	uint32_t next_psn; /* of the next packet: the cursor */
+	uint32_t una_psn;  /* oldest not acknowledged */
+	uint32_t max_psn;  /* one past the newest that was ever sent */
+	uint32_t offset;   /* bytes of the cursor's request already sent (READ: asked for) */
+	uint32_t since_ackreq;
+	uint32_t *rd_end;  /* ring of ends (exclusive) of READ and atomic requests in flight */
+	uint32_t rd_room;  /* power of two */
+	uint32_t rd_limit; /* max_rd_atomic */
+	uint32_t rd_head;
+	uint32_t rd_tail;
+	uint32_t read_chunk; /* packets asked for by one READ request at most */
+	uint32_t cwnd;	     /* packets */
+	uint32_t cwnd_acked; /* since cwnd last grew */
+	uint32_t recover_psn; /* losses before this PSN were already reacted to */
+	uint8_t retry_left;
+	uint8_t rnr_left;
+	bool rnr_wait;	/* the timer runs for an RNR NAK: send nothing */
+	bool blocked;	/* the request at the cursor failed locally: send nothing behind it */
+	bool gap_asked; /* responses were lost and asked for again; wait for una to move */
+	bool draining;	/* SQD: an event is owed when all is quiet */
+	uint64_t pace_until; /* UC, UD: nothing before this time */
+	struct adv_timer timer;
+};
+
+/* What an incoming READ or atomic was, kept to answer it and its duplicates. */
+struct adv_resource {
+	uint32_t first_psn;
+	uint32_t psn_count;
+	uint32_t msn;
+	uint32_t rkey;
+	uint64_t va;
+	uint32_t length;
+	uint32_t offset; /* bytes already answered */
+	uint64_t original; /* atomic's result, host order */
+	bool atomic;
+	bool pending; /* (more) response packets are to be sent */
+};
+
+enum adv_message { ADV_MSG_NONE, ADV_MSG_SEND, ADV_MSG_WRITE, ADV_MSG_SKIP };
+
+struct adv_responder {
+	uint32_t epsn; /* expected */
+	uint32_t msn;
+	enum adv_message message; /* in the middle of one; SKIP: UC, the rest of a broken one */
+	bool commed;		  /* COMM_EST was reported */
+	bool nak_sent;		  /* a NAK or RNR NAK for epsn is out: be silent until it comes */
+	bool ack_pending;
+	bool dead;		  /* after a NAK that ends the connection: answer nothing new */
+	uint8_t ack_syndrome;
+	uint32_t ack_psn;
+	struct adv_recv_wqe *recv; /* taken by the message in progress */
+	uint64_t offset;	   /* bytes of the message in progress */
+	uint64_t write_va;
+	uint32_t write_rkey;
+	uint32_t write_length;
+	struct adv_resource *res; /* ring of max_dest_rd_atomic */
+	uint32_t res_count;
+	uint32_t res_head;    /* free running: next to fill */
+	uint32_t res_pending; /* how many have pending set */
+};
+
+struct adv_qp {
+	struct adv_engine *engine;
+	struct adv_pd *pd;
+	struct adv_cq *send_cq;
+	struct adv_cq *recv_cq;
+	struct adv_srq *srq;
+	void *user;
+	struct adv_list node;	 /* engine->qps */
+	struct adv_list tx_node; /* engine->tx_ready or ->stalled */
+	uint32_t qpn;
+	enum ibv_qp_type type;
+	enum ibv_qp_state state;
+	bool sq_sig_all;
+	bool last_wqe_reported; /* IBV_EVENT_QP_LAST_WQE_REACHED */
+	bool sqd_event_wanted;
+	struct ibv_qp_attr attr; /* as set by modify; what query returns */
+	uint32_t mtu;		 /* bytes, from attr.path_mtu; UD: of the port */
+	struct adv_path path;	 /* RC, UC: from RTR on */
+	struct adv_send_queue sq;
+	struct adv_recv_queue rq;
+	struct adv_requester req;
+	struct adv_responder resp;
+};
+
+static inline struct adv_send_wqe *adv_send_wqe_at(const struct adv_qp *qp, uint32_t index)
+{
+	return (struct adv_send_wqe *)(void *)(qp->sq.ring +
+					       (size_t)(index & (qp->sq.size - 1)) * qp->sq.stride);
+}
+
+static inline struct adv_recv_wqe *adv_recv_wqe_at(const struct adv_qp *qp, uint32_t index)
+{
+	return (struct adv_recv_wqe *)(void *)(qp->rq.ring +
+					       (size_t)(index & (qp->rq.size - 1)) * qp->rq.stride);
+}
+
+/* qp.c: puts it on the ready list, so that tx() looks at it. */
+void adv_qp_schedule(struct adv_qp *qp);
+/* qp.c: to the ERR state: all outstanding requests complete with WR_FLUSH_ERR, oldest first. */
+void adv_qp_enter_error(struct adv_qp *qp, uint64_t now);
+/* qp.c: ERR, and the asynchronous event that tells the application. */
+void adv_qp_fatal(struct adv_qp *qp, enum ibv_event_type type, uint64_t now);
+/* qp.c: to the RESET state: queues empty, completions gone from the CQs, nothing in flight. */
+void adv_qp_clear(struct adv_qp *qp);
+/* qp.c: completes the oldest send request. */
+void adv_qp_complete_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
+			  uint64_t now);
+/* qp.c: takes the next receive request from SRQ or RQ; NULL: none. */
+struct adv_recv_wqe *adv_qp_take_recv(struct adv_qp *qp);
+/* qp.c: completes a receive request that was taken. wc: all but wr_id, qp_num filled in. */
+void adv_qp_complete_recv(struct adv_qp *qp, struct adv_recv_wqe *wqe, struct ibv_wc *wc,
+			  bool solicited, uint64_t now);
+
+/* responder.c: attributes of RTR are in qp->attr: allocates resources; 0 or ENOMEM. */
+int adv_responder_start(struct adv_qp *qp);
+/* requester.c: attributes of RTS are in qp->attr; also from SQE, SQD back to RTS. 0 or ENOMEM. */
+int adv_requester_start(struct adv_qp *qp);
+/* requester.c: moved to RTS again (from SQE or SQD), or to SQD: carry on, or report the drain. */
+void adv_requester_resume(struct adv_qp *qp);
+void adv_requester_drain(struct adv_qp *qp);
+
+/* requester.c: packets of the send queue into the batch; at most `budget`. */
+void adv_requester_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch, unsigned budget);
+void adv_requester_timer(struct adv_engine *e, struct adv_timer *t, uint64_t now);
+/* requester.c: back to psn, all from there on is sent again. */
+void adv_requester_rewind(struct adv_qp *qp, uint32_t psn);
+/* requester.c: una moves to psn: completes what it covers, up to a READ or atomic without response. */
+void adv_requester_acked(struct adv_qp *qp, uint32_t psn, uint64_t now);
+/* requester.c: the oldest request fails, the QP goes to ERR (RC) or SQE (UC, UD). */
+void adv_requester_fail(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
+			uint64_t now);
+/* requester.c: lost packets: costs one retry; false where none was left and the QP failed. */
+bool adv_requester_retry(struct adv_qp *qp, enum adv_vendor_err why, uint64_t now);
+
+/* A packet of a connected QP, decoded and found well-formed. */
+struct adv_incoming {
+	const struct adv_headers *h;
+	const struct adv_opcode_info *info;
+	const uint8_t *payload;
+	uint32_t payload_len;
+	const struct adv_rx_meta *meta;
+};
+
+void adv_completer_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in);
+void adv_responder_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in);
+void adv_responder_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch, unsigned budget);
+bool adv_responder_has_tx(const struct adv_qp *qp);
+/* responder_tx.c: an ACK, NAK or RNR NAK to be sent in its turn. */
+void adv_responder_queue_ack(struct adv_qp *qp, uint8_t syndrome, uint32_t psn);
+/* responder.c: UC. */
+void adv_responder_rx_uc(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in);
+/* datagram.c */
+void adv_datagram_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in);
+void adv_datagram_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch, unsigned budget);
+
+/* ---- the engine ---- */
+
+#define ADV_ENGINE_RANGES 16
+
+struct adv_qpn_range {
+	uint32_t first;
+	uint32_t count;
+	uint32_t next; /* where to look for a free one: numbers are reused as late as can be */
+	uint32_t used;
+	struct adv_qp **qp;
+};
+
+struct adv_engine {
+	struct adv_rng rng;
+	struct adv_engine_counters counters;
+	struct adv_qpn_range range[ADV_ENGINE_RANGES];
+	unsigned ranges;
+	struct adv_list tx_ready; /* QPs to look at, in turn */
+	struct adv_list stalled;  /* QPs that wait for total_window */
+	uint32_t in_flight;
+	uint32_t window;
+	uint32_t total_window;
+	struct adv_list cq_events;
+	struct adv_list async_events;
+	struct adv_timer_heap timers;
+	struct adv_mr_table mrs;
+	struct adv_engine_gid *gids;
+	unsigned gid_count;
+	struct adv_list pds;
+	struct adv_list cqs;
+	struct adv_list srqs;
+	struct adv_list qps;
+	struct adv_list groups;
+};
+
+struct adv_qp *adv_engine_find_qp(const struct adv_engine *e, uint32_t qpn);
+
+#endif

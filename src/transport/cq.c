@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Completion queues (IBTA vol. 1, 11.4.2, 10.8.5): a ring, the event that is asked for with
+ * adv_cq_arm(), and what holds that event back (moderation).
+ */
+#include <stdlib.h>
+
+#include "transport/internal.h"
+
+static void raise_event(struct adv_cq *cq)
+{
+	cq->armed = ADV_CQ_DISARMED;
+	cq->moderated = 0;
+	adv_timer_cancel(cq->engine, &cq->timer);
+	if (adv_list_empty(&cq->event_node))
+		adv_list_add_tail(&cq->engine->cq_events, &cq->event_node);
+}
+
+/* The moderation period is over: it began with a completion that the application waits for. */
+static void period_over(struct adv_engine *e, struct adv_timer *t, uint64_t now)
+{
+	struct adv_cq *cq = adv_container_of(t, struct adv_cq, timer);
+
+	if (cq->armed != ADV_CQ_DISARMED)
+		raise_event(cq);
+}
+
+static uint32_t room_for(unsigned cqe)
+{
+	uint32_t room = 1;
+
+	while (room < cqe)
+		room *= 2;
+	return room;
+}
+
+struct adv_cq *adv_cq_create(struct adv_engine *e, unsigned cqe, void *user)
+{
+	struct adv_cq *cq;
+
+	if (cqe == 0 || cqe > ADV_MAX_CQE) {
+		errno = EINVAL;
+		return NULL;
+	}
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		goto no_memory;
+	cq->room = room_for(cqe);
+	cq->capacity = cq->room;
+	cq->ring = malloc(cq->room * sizeof(struct adv_cqe));
+	if (!cq->ring || adv_timers_reserve(e))
+		goto no_memory;
+	cq->engine = e;
+	cq->user = user;
+	adv_timer_init(&cq->timer, period_over);
+	adv_list_init(&cq->event_node);
+	adv_list_add_tail(&e->cqs, &cq->node);
+	return cq;
+
+no_memory:
+	if (cq)
+		free(cq->ring);
+	free(cq);
+	errno = ENOMEM;
+	return NULL;
+}
+
+int adv_cq_destroy(struct adv_cq *cq)
+{
+	if (cq->users)
+		return EBUSY;
+	adv_timer_remove(cq->engine, &cq->timer);
+	adv_timers_release(cq->engine);
+	adv_async_forget(cq->engine, cq);
+	adv_list_del(&cq->event_node);
+	adv_list_del(&cq->node);
+	free(cq->ring);
+	free(cq);
+	return 0;
+}
+
+static struct adv_cqe *cqe_at(const struct adv_cq *cq, uint32_t index)
+{
+	return &cq->ring[index & (cq->room - 1)];
+}
+
+int adv_cq_resize(struct adv_cq *cq, unsigned cqe)
+{
+	uint32_t count = cq->head - cq->tail;
+	struct adv_cqe *ring;
+
+	if (cqe == 0 || cqe > ADV_MAX_CQE || cqe < count)
+		return EINVAL;
+	ring = malloc(room_for(cqe) * sizeof(*ring));
+	if (!ring)
+		return ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		ring[i] = *cqe_at(cq, cq->tail + i);
+	free(cq->ring);
+	cq->ring = ring;
+	cq->room = room_for(cqe);
+	cq->capacity = cq->room;
+	cq->tail = 0;
+	cq->head = count;
+	return 0;
+}
+
+unsigned adv_cq_capacity(const struct adv_cq *cq)
+{
+	return cq->capacity;
+}
+
+void *adv_cq_user(const struct adv_cq *cq)
+{
+	return cq->user;
+}
+
+bool adv_cq_empty(const struct adv_cq *cq)
+{
+	return cq->head == cq->tail;
+}
+
+const struct adv_cqe *adv_cq_peek(struct adv_cq *cq)
+{
+	return adv_cq_empty(cq) ? NULL : cqe_at(cq, cq->tail);
+}
+
+void adv_cq_pop(struct adv_cq *cq)
+{
+	const struct adv_cqe *cqe = cqe_at(cq, cq->tail);
+
+	assert(!adv_cq_empty(cq));
+	cq->tail++;
+	if (cqe->qp)
+		adv_qp_release_slots(cqe->qp, cqe->is_recv, cqe->release);
+}
+
+int adv_cq_poll(struct adv_cq *cq, int n, struct ibv_wc *wc)
+{
+	int taken = 0;
+
+	/* What came before an overrun is still good, and the application may need it to clean up.
+	 */
+	if (adv_cq_empty(cq) && cq->overrun)
+		return -1;
+	while (taken < n && !adv_cq_empty(cq)) {
+		wc[taken++] = cqe_at(cq, cq->tail)->wc;
+		adv_cq_pop(cq);
+	}
+	return taken;
+}
+
+/* A completion came that the application waits for. */
+static void wake(struct adv_cq *cq, uint64_t now)
+{
+	if (!cq->moderate_count && !cq->moderate_ns)
+		raise_event(cq);
+	else if (cq->moderate_count && cq->moderated >= cq->moderate_count)
+		raise_event(cq);
+	else if (cq->moderate_ns && cq->timer.when == ADV_NEVER)
+		adv_timer_set(cq->engine, &cq->timer, now + cq->moderate_ns);
+}
+
+bool adv_cq_push(struct adv_cq *cq, const struct adv_cqe *cqe, bool solicited, uint64_t now)
+{
+	if (cq->overrun)
+		return false;
+	if (cq->head - cq->tail == cq->capacity) {
+		cq->overrun = true;
+		adv_async_event(cq->engine, IBV_EVENT_CQ_ERR, NULL, cq, NULL);
+		return false;
+	}
+	*cqe_at(cq, cq->head++) = *cqe;
+	cq->moderated++;
+	if (cq->armed == ADV_CQ_ARMED || (cq->armed == ADV_CQ_ARMED_SOLICITED &&
+					  (solicited || cqe->wc.status != IBV_WC_SUCCESS)))
+		wake(cq, now);
+	return true;
+}
+
+void adv_cq_purge(struct adv_cq *cq, const struct adv_qp *qp)
+{
+	uint32_t kept = cq->tail;
+
+	for (uint32_t i = cq->tail; i != cq->head; i++)
+		if (cqe_at(cq, i)->qp != qp)
+			*cqe_at(cq, kept++) = *cqe_at(cq, i);
+	cq->head = kept;
+}
+
+/* IBTA 11.4.2.2: "next completion" includes "solicited"; the later, narrower wish does not undo it.
+ */
+void adv_cq_arm(struct adv_cq *cq, bool solicited_only)
+{
+	enum adv_cq_armed wish = solicited_only ? ADV_CQ_ARMED_SOLICITED : ADV_CQ_ARMED;
+
+	if (wish > cq->armed)
+		cq->armed = wish;
+}
+
+int adv_cq_moderate(struct adv_cq *cq, unsigned count, uint64_t period_ns)
+{
+	bool waiting = cq->armed != ADV_CQ_DISARMED && cq->moderated > 0 && !adv_cq_empty(cq);
+
+	cq->moderate_count = count;
+	cq->moderate_ns = period_ns;
+	/* What the old setting held back is not to be held back for good: one event too many is
+	 * harmless. */
+	if (waiting)
+		raise_event(cq);
+	return 0;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Multicast groups and their members (IBTA vol. 1, 10.5). */
+#include <stdlib.h>
+
+#include "transport/internal.h"
+
+struct adv_mcast_group *adv_mcast_find(struct adv_engine *e, const struct adv_gid *gid)
+{
+	for (struct adv_list *n = e->groups.next; n != &e->groups; n = n->next) {
+		struct adv_mcast_group *group = adv_container_of(n, struct adv_mcast_group, node);
+
+		if (adv_gid_equal(&group->gid, gid))
+			return group;
+	}
+	return NULL;
+}
+
+/* Its place among the members, group->count where it is none. */
+static uint32_t place_of(const struct adv_mcast_group *group, const struct adv_qp *qp)
+{
+	uint32_t i = 0;
+
+	while (i < group->count && group->member[i] != qp)
+		i++;
+	return i;
+}
+
+bool adv_mcast_is_member(const struct adv_qp *qp)
+{
+	const struct adv_list *groups = &qp->engine->groups;
+
+	for (struct adv_list *n = groups->next; n != groups; n = n->next) {
+		struct adv_mcast_group *group = adv_container_of(n, struct adv_mcast_group, node);
+
+		if (place_of(group, qp) < group->count)
+			return true;
+	}
+	return false;
+}
+
+int adv_qp_attach_mcast(struct adv_qp *qp, const struct adv_gid *gid)
+{
+	struct adv_engine *e = qp->engine;
+	struct adv_mcast_group *group;
+
+	if (qp->type != IBV_QPT_UD || !adv_gid_is_multicast(gid))
+		return EINVAL;
+	group = adv_mcast_find(e, gid);
+	if (!group) {
+		group = calloc(1, sizeof(*group));
+		if (!group)
+			return ENOMEM;
+		group->gid = *gid;
+		adv_list_add_tail(&e->groups, &group->node);
+	}
+	if (place_of(group, qp) < group->count)
+		return 0;
+	if (group->count == ADV_MAX_MCAST_QP)
+		return ENOMEM;
+	group->member[group->count++] = qp;
+	return 0;
+}
+
+int adv_qp_detach_mcast(struct adv_qp *qp, const struct adv_gid *gid)
+{
+	struct adv_mcast_group *group = adv_mcast_find(qp->engine, gid);
+	uint32_t i;
+
+	if (!group)
+		return EINVAL;
+	i = place_of(group, qp);
+	if (i == group->count)
+		return EINVAL;
+	group->member[i] = group->member[--group->count];
+	if (!group->count) {
+		adv_list_del(&group->node);
+		free(group);
+	}
+	return 0;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Shared receive queues (IBTA vol. 1, 10.2.9), and receive requests as every receive queue keeps
+ * them. */
+#include <stdlib.h>
+
+#include "transport/internal.h"
+
+static struct adv_recv_wqe *wqe_at(const struct adv_srq *srq, uint32_t slot)
+{
+	return (struct adv_recv_wqe *)(void *)(srq->slots + (size_t)slot * srq->stride);
+}
+
+static void free_srq(struct adv_srq *srq)
+{
+	if (!srq)
+		return;
+	free(srq->slots);
+	free(srq->fifo);
+	free(srq->free_list);
+	free(srq);
+}
+
+struct adv_srq *adv_srq_create(struct adv_pd *pd, struct ibv_srq_attr *attr, void *user)
+{
+	struct adv_srq *srq;
+	uint32_t max_wr = 1;
+
+	if (attr->max_wr == 0 || attr->max_wr > ADV_MAX_SRQ_WR || attr->max_sge > ADV_MAX_SGE) {
+		errno = EINVAL;
+		return NULL;
+	}
+	while (max_wr < attr->max_wr)
+		max_wr *= 2;
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		goto no_memory;
+	srq->max_wr = max_wr;
+	srq->max_sge = attr->max_sge ? attr->max_sge : 1;
+	srq->stride = sizeof(struct adv_recv_wqe) + srq->max_sge * sizeof(struct ibv_sge);
+	srq->slots = malloc((size_t)max_wr * srq->stride);
+	srq->fifo = malloc(max_wr * sizeof(uint32_t));
+	srq->free_list = malloc(max_wr * sizeof(uint32_t));
+	if (!srq->slots || !srq->fifo || !srq->free_list)
+		goto no_memory;
+	for (uint32_t i = 0; i < max_wr; i++)
+		srq->free_list[i] = max_wr - 1 - i;
+	srq->free_count = max_wr;
+	srq->pd = pd;
+	srq->user = user;
+	pd->users++;
+	adv_list_add_tail(&pd->engine->srqs, &srq->node);
+	attr->max_wr = srq->max_wr;
+	attr->max_sge = srq->max_sge;
+	return srq;
+
+no_memory:
+	free_srq(srq);
+	errno = ENOMEM;
+	return NULL;
+}
+
+int adv_srq_destroy(struct adv_srq *srq)
+{
+	if (srq->users)
+		return EBUSY;
+	adv_async_forget(srq->pd->engine, srq);
+	adv_list_del(&srq->node);
+	srq->pd->users--;
+	free_srq(srq);
+	return 0;
+}
+
+/* Resizing is not offered (no IBV_DEVICE_SRQ_RESIZE): requests being filled keep their place. */
+int adv_srq_modify(struct adv_srq *srq, const struct ibv_srq_attr *attr, int mask)
+{
+	if (mask & ~IBV_SRQ_LIMIT)
+		return EINVAL;
+	if (!(mask & IBV_SRQ_LIMIT))
+		return 0;
+	if (attr->srq_limit > srq->max_wr)
+		return EINVAL;
+	srq->limit = attr->srq_limit;
+	return 0;
+}
+
+void adv_srq_query(const struct adv_srq *srq, struct ibv_srq_attr *attr)
+{
+	attr->max_wr = srq->max_wr;
+	attr->max_sge = srq->max_sge;
+	attr->srq_limit = srq->limit;
+}
+
+void *adv_srq_user(const struct adv_srq *srq)
+{
+	return srq->user;
+}
+
+int adv_recv_wqe_fill(struct adv_recv_wqe *wqe, uint32_t max_sge, const struct ibv_recv_wr *wr)
+{
+	uint64_t length = 0;
+
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > max_sge)
+		return EINVAL;
+	for (int i = 0; i < wr->num_sge; i++)
+		length += wr->sg_list[i].length;
+	if (length > UINT32_MAX)
+		return EINVAL;
+	wqe->wr_id = wr->wr_id;
+	wqe->length = length;
+	wqe->num_sge = (uint32_t)wr->num_sge;
+	for (int i = 0; i < wr->num_sge; i++)
+		wqe->sge[i] = wr->sg_list[i];
+	return 0;
+}
+
+static int post_one(struct adv_srq *srq, const struct ibv_recv_wr *wr)
+{
+	struct adv_recv_wqe *wqe;
+	uint32_t slot;
+
+	if (!srq->free_count)
+		return ENOMEM;
+	slot = srq->free_list[srq->free_count - 1];
+	wqe = wqe_at(srq, slot);
+	if (adv_recv_wqe_fill(wqe, srq->max_sge, wr))
+		return EINVAL;
+	wqe->index = slot;
+	srq->free_count--;
+	srq->fifo[srq->fifo_head++ & (srq->max_wr - 1)] = slot;
+	return 0;
+}
+
+int adv_srq_post(struct adv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	for (; wr; wr = wr->next) {
+		int err = post_one(srq, wr);
+
+		if (err) {
+			*bad_wr = wr;
+			return err;
+		}
+	}
+	return 0;
+}
+
+struct adv_recv_wqe *adv_srq_take(struct adv_srq *srq)
+{
+	uint32_t slot;
+
+	if (srq->fifo_head == srq->fifo_tail)
+		return NULL;
+	slot = srq->fifo[srq->fifo_tail++ & (srq->max_wr - 1)];
+	/* IBTA 10.2.9.2: the event comes once; the limit has to be set again for the next. */
+	if (srq->fifo_head - srq->fifo_tail < srq->limit) {
+		srq->limit = 0;
+		adv_async_event(srq->pd->engine, IBV_EVENT_SRQ_LIMIT_REACHED, NULL, NULL, srq);
+	}
+	return wqe_at(srq, slot);
+}
+
+void adv_srq_release(struct adv_srq *srq, struct adv_recv_wqe *wqe)
+{
+	assert(srq->free_count < srq->max_wr);
+	srq->free_list[srq->free_count++] = wqe->index;
+}

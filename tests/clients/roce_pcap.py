@@ -113,12 +113,14 @@ def _masked_ipv6(ip):
 
 
 def _is_udp_to_roce(ip):
-    if len(ip) < 48:
+    version = ip[0] >> 4 if ip else 0
+    if version == 4 and len(ip) >= 28:
+        protocol, at = ip[9], (ip[0] & 15) * 4
+    elif version == 6 and len(ip) >= 48:
+        protocol, at = ip[6], 40
+    else:
         return False
-    version = ip[0] >> 4
-    protocol, at = (ip[9], (ip[0] & 15) * 4) if version == 4 else (ip[6], 40)
-    return version in (4, 6) and protocol == 17 and \
-        struct.unpack_from("!H", ip, at + 2)[0] == ROCE_PORT
+    return protocol == 17 and ip[at + 2:at + 4] == ROCE_PORT.to_bytes(2, "big")
 
 
 EXTENDED = {  # operation -> bytes of extended headers (RC, UC); UD adds its DETH

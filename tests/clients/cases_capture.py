@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What is on the wire, judged by others: tshark, scapy, and an ICRC check written apart."""
+
+import pathlib
+import shlex
+import signal
+
+import cases_netns
+import roce_pcap
+from harness import HERE, Failure, case, need_tool
+
+# Small runs that between them send every kind of packet there is.
+TRAFFIC = [
+    "ibv_rc_pingpong -g {gid} -n 5 -s 1",
+    "ibv_rc_pingpong -g {gid} -n 5 -s 3",
+    "ibv_rc_pingpong -g {gid} -n 20 -s 4097",
+    "ibv_uc_pingpong -g {gid} -n 20 -s 4097",
+    "ibv_ud_pingpong -g {gid} -n 20 -s 1000",
+    "ibv_srq_pingpong -g {gid} -n 40 -q 4 -s 512",
+    "ib_write_bw -F -x {gid} -n 40",
+    "ib_write_bw -F -x {gid} -n 20 -s 3001 -c UC",
+    "ib_write_lat -F -x {gid} -n 20 -s 2",
+    "ib_read_bw -F -x {gid} -n 20",
+    "ib_read_lat -F -x {gid} -n 20 -s 5",
+    "ib_send_bw -F -x {gid} -n 40 -s 5000",
+    "ib_send_lat -F -x {gid} -n 20 -c UD",
+    "ib_atomic_lat -F -x {gid} -n 20",
+    "ib_atomic_lat -F -x {gid} -n 20 -A CMP_AND_SWAP",
+]
+# Opcodes that this traffic must have shown: RC, UC and UD.
+RC_OPCODES = {0x00, 0x01, 0x02, 0x04, 0x06, 0x07, 0x08, 0x0a, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11,
+              0x12, 0x13, 0x14}
+OPCODES = RC_OPCODES | {0x20, 0x21, 0x22, 0x26, 0x28, 0x64}
+
+
+class Capture:
+    """tcpdump on an interface, from construction to stop()."""
+
+    def __init__(self, lab, interface):
+        self.lab = lab
+        self.path = str(lab.dir / "roce.pcap")
+        self.process = lab.start([need_tool("tcpdump"), "-i", interface, "-s", "0", "-B", "65536",
+                                  "-Z", "root", "-U", "-w", self.path, "udp port 4791"],
+                                 adverb=False)
+        lab.wait_until(lambda: "listening on" in self.process.output(), 20, "tcpdump listens")
+
+    def stop(self):
+        self.lab.system("sleep 0.5")
+        self.process.popen.send_signal(signal.SIGINT)
+        self.process.wait(30)
+        text = self.process.output()
+        if "\n0 packets dropped by kernel" not in text:
+            raise Failure(f"the capture has lost packets:\n{text}")
+        return self.path
+
+
+def traffic(lab, server_gid, client_gid, host, prefix):
+    for line in TRAFFIC:
+        target = "10.77.0.2" if line.startswith("ib_") and ":" in host else host
+        lab.pair(shlex.split(line.format(gid=server_gid)),
+                 [*shlex.split(line.format(gid=client_gid)), target], server_prefix=prefix)
+
+
+def check_packets(path, largest_ip):
+    """The ICRC of every packet, one datagram a packet, and the kinds of packets there are."""
+    packets = list(roce_pcap.roce_packets(path))
+    opcodes = set()
+    for packet in packets:
+        if isinstance(packet, roce_pcap.CaptureError):
+            raise Failure(str(packet))
+        opcodes.add(packet.opcode)
+        if packet.ip_len > largest_ip:
+            raise Failure(f"frame {packet.frame}: an IP packet of {packet.ip_len} bytes")
+        if packet.icrc_found != packet.icrc_right:
+            raise Failure(f"frame {packet.frame}: opcode {packet.opcode:#04x}, ICRC "
+                          f"{packet.icrc_found.hex()}, should be {packet.icrc_right.hex()}")
+    missing = OPCODES - opcodes
+    if missing:
+        raise Failure(f"opcodes never seen: {sorted(map(hex, missing))}")
+    print(f"{len(packets)} packets, every ICRC right, {len(opcodes)} opcodes")
+    return packets
+
+
+def check_tshark(lab, path, packets):
+    """tshark takes every packet for RoCE v2, and finds none malformed but tiny SENDs."""
+    tshark = need_tool("tshark")
+    command = [tshark, "-n", "-r", path, "-T", "fields", "-e", "frame.number", "-e",
+               "infiniband.bth.opcode", "-e", "_ws.malformed"]
+    text = lab.run(command, adverb=False, seconds=300)
+    rows = [line.split("\t") for line in text.splitlines() if line[:1].isdigit()]
+    by_frame = {p.frame: p for p in packets}
+    if len(rows) != len(packets):
+        raise Failure(f"{len(packets)} packets, but tshark shows {len(rows)}")
+    for number, opcode, malformed in rows:
+        packet = by_frame[int(number)]
+        if not opcode or int(opcode.split(",")[0], 0) != packet.opcode:
+            raise Failure(f"frame {number}: tshark sees opcode '{opcode}', not {packet.opcode}")
+        # tshark 4.0 guesses at the payload of a SEND and wants at least 4 bytes of it
+        if malformed and not (packet.is_send() and packet.payload_len <= 3):
+            raise Failure(f"frame {number}, opcode {packet.opcode:#04x}, "
+                          f"{packet.payload_len} bytes of payload: malformed by tshark")
+
+
+def judge(lab, path, largest_ip, scapy):
+    packets = check_packets(path, largest_ip)
+    check_tshark(lab, path, packets)
+    if scapy:
+        text = lab.run(["/usr/bin/python3", HERE / "check_icrc.py", "--scapy", "300", path],
+                       adverb=False, seconds=120)
+        if " 0 differ" not in text:
+            raise Failure(text)
+
+
+def register(family, mtu):
+    @case("capture", f"veth-ipv{family}-mtu-{mtu}", seconds=300)
+    def run(lab):
+        there = cases_netns.two_hosts(lab, mtu)
+        # Frames as a wire would have them: the kernel cuts bursts before the interface.
+        lab.system("ip link set veth0 gso_max_segs 1")
+        lab.system(f"{' '.join(there)} ip link set veth1 gso_max_segs 1")
+        here_index, there_index = cases_netns.host_facts(lab, mtu, family, there)
+        capture = Capture(lab, "veth0")
+        host = cases_netns.ADDRESSES[family][1]
+        traffic(lab, there_index, here_index, host, there)
+        judge(lab, capture.stop(), mtu, scapy=family == "4")
+
+
+register("4", 1500)
+register("4", 9000)
+register("6", 1500)
+
+
+@case("capture", "loopback", seconds=300)
+def loopback(lab):
+    lab.system("ip link set lo gso_max_segs 1")
+    capture = Capture(lab, "lo")
+    traffic(lab, "0", "0", "127.0.0.1", ())
+    judge(lab, capture.stop(), 4096 + 100, scapy=False)
+
+
+@case("capture", "changed-bit-is-found", seconds=60)
+def self_check(lab):
+    """The checker itself: a capture with one bit changed is refused."""
+    capture = Capture(lab, "lo")
+    lab.pair(["ibv_rc_pingpong", "-g", "0", "-n", "3", "-s", "64"],
+             ["ibv_rc_pingpong", "-g", "0", "-n", "3", "-s", "64", "127.0.0.1"])
+    path = pathlib.Path(capture.stop())
+    check = ["/usr/bin/python3", HERE / "check_icrc.py", str(path)]
+    lab.run(check, adverb=False)
+    data = bytearray(path.read_bytes())
+    data[-8] ^= 1
+    path.write_bytes(data)
+    lab.run(check, adverb=False, status=1)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the device looks like, who may use it, and one-sided work on a sleeping process."""
+
+import os
+import re
+
+import reports
+from harness import Failure, Skip, case, daemons
+
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs",
+          "--inh-caps=-all", "--bounding-set=-all"]
+
+
+@case("devinfo", "devices")
+def devices(lab):
+    text = lab.run(["ibv_devices"])
+    if not re.search(r"^\s*adverb0\s+[0-9a-f]{16}\s*$", text, re.M):
+        raise Failure(f"no line for adverb0:\n{text}")
+
+
+@case("devinfo", "verbose")
+def verbose(lab):
+    text = lab.run(["ibv_devinfo", "-v"])
+    wanted = {"hca_id": "adverb0", "transport": "InfiniBand (0)", "state": "PORT_ACTIVE (4)",
+              "active_mtu": "4096 (5)", "link_layer": "Ethernet"}
+    for name, value in wanted.items():
+        if reports.port_attribute(text, name) != value:
+            raise Failure(f"{name} is not '{value}':\n{text}")
+    gids = set(reports.gid_table(text).values())
+    if not {"::ffff:127.0.0.1", "::1"} <= gids:
+        raise Failure(f"loopback addresses missing among the GIDs {gids}:\n{text}")
+
+
+@case("devinfo", "gids")
+def gids_command(lab):
+    text = lab.run([lab.adverb, "gids"], adverb=False)
+    if "127.0.0.1" not in text or "adverb0" not in text:
+        raise Failure(f"no line for 127.0.0.1 of adverb0:\n{text}")
+
+
+@case("devinfo", "daemon-leaves")
+def daemon_leaves(lab):
+    lab.run(["ibv_devinfo"])
+    lab.wait_until(lambda: not daemons(), 30, "the daemon leaves after its last client")
+    lab.run(["ibv_devinfo"])
+
+
+@case("devinfo", "exit-status")
+def exit_status(lab):
+    """adverb run is transparent: exit status, arguments, environment."""
+    lab.run(["sh", "-c", "exit 7"], status=7)
+    text = lab.run(["printf", "%s|", "a b", "", "--", "-x"])
+    if text != "a b||--|-x|":
+        raise Failure(f"arguments were changed: {text!r}")
+
+
+def as_nobody(lab):
+    if not lab.is_root:
+        raise Skip("already without privilege: so is every other case")
+    home = lab.dir / "nobody"
+    home.mkdir()
+    os.chown(home, 65534, 65534)
+    probe = lab.start(["test", "-x", str(lab.adverb)], prefix=NOBODY, adverb=False)
+    if probe.wait(10) != 0:
+        raise Skip(f"user nobody cannot read {lab.build}")
+    return {"HOME": str(home), "XDG_RUNTIME_DIR": str(home)}
+
+
+@case("unprivileged", "devinfo")
+def unprivileged_devinfo(lab):
+    text = lab.run(["ibv_devinfo"], prefix=NOBODY, env=as_nobody(lab))
+    if reports.port_attribute(text, "state") != "PORT_ACTIVE (4)":
+        raise Failure(f"port is not active:\n{text}")
+
+
+def unprivileged_pair(lab, server, size, iterations):
+    env = as_nobody(lab)
+    _, client = lab.pair(server, [*server, "127.0.0.1"], env=env, server_prefix=NOBODY,
+                         client_prefix=NOBODY)
+    if "pingpong" in server[0]:
+        reports.pingpong(client, size, iterations)
+    else:
+        reports.perftest(client, [size], iterations)
+
+
+@case("unprivileged", "rc-pingpong")
+def unprivileged_pingpong(lab):
+    unprivileged_pair(lab, ["ibv_rc_pingpong", "-g", "0", "-c"], 4096, 1000)
+
+
+@case("unprivileged", "write-bw")
+def unprivileged_write_bw(lab):
+    unprivileged_pair(lab, ["ib_write_bw", "-F", "-n", "1000"], 65536, 1000)
+
+
+@case("unprivileged", "no-memlock")
+def unprivileged_no_memlock(lab):
+    """Memory need not be locked: a container's small RLIMIT_MEMLOCK must not matter."""
+    env = as_nobody(lab)
+    command = ["ib_write_bw", "-F", "-n", "100", "-s", "1048576"]
+    limit = ["prlimit", "--memlock=65536", *NOBODY]
+    _, client = lab.pair(command, [*command, "127.0.0.1"], env=env, server_prefix=limit,
+                         client_prefix=limit)
+    reports.perftest(client, [1048576], 100)
+
+
+@case("sleep", "one-sided")
+def one_sided(lab):
+    program = lab.client("sleeper")
+    lab.pair([program, "-t", "3"], [program, "127.0.0.1"], port=18700, seconds=60)
+
+
+@case("sleep", "stopped-then-continued")
+def stopped(lab):
+    """A process that is stopped for a while only makes its peer wait."""
+    program = lab.client("exchange")
+    one = lab.start([program])
+    lab.wait_listening(one, 18600)
+    two = lab.start([program, "-t", "4", "127.0.0.1"])
+    lab.wait_until(lambda: "libibverbs" in _maps(two.pid), 20, "the caller has started")
+    lab.system(f"sleep 1; kill -STOP {two.pid}; sleep 0.1; kill -CONT {two.pid}")
+    two.expect(0, 60)
+    one.expect(0, 60)
+
+
+def _maps(pid):
+    try:
+        with open(f"/proc/{pid}/maps", encoding="ascii", errors="replace") as maps:
+            return maps.read()
+    except OSError:
+        return ""

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Two hosts: network namespaces joined by a veth pair, IPv4 and IPv6, Ethernet MTU 1500 and 9000."""
+
+import reports
+from harness import Failure, case
+
+ADDRESSES = {"4": ("10.77.0.1", "10.77.0.2", 24), "6": ("fd77::1", "fd77::2", 64)}
+ACTIVE_MTU = {1500: "1024 (3)", 9000: "4096 (5)"}
+
+
+def two_hosts(lab, mtu):
+    """Joins this namespace (veth0) with a second one (veth1); the prefix to run things there."""
+    pid, there = lab.namespace()
+    lab.system(f"ip link add veth0 type veth peer name veth1 netns {pid}")
+    for enter, name, side in (("", "veth0", 0), (f"nsenter -t {pid} -n ", "veth1", 1)):
+        lab.system(f"{enter}ip link set lo up")
+        lab.system(f"{enter}sh -c 'echo 0 > /proc/sys/net/ipv6/conf/{name}/accept_dad'")
+        lab.system(f"{enter}ip link set {name} mtu {mtu} up")
+        for addresses in ADDRESSES.values():
+            address, length = addresses[side], addresses[2]
+            lab.system(f"{enter}ip address add {address}/{length} dev {name}")
+    lab.system("ping -c 1 -W 5 10.77.0.2 >/dev/null 2>&1 || sleep 0.5")
+    return there
+
+
+def gid_index(devinfo, address):
+    wanted = address if ":" in address else f"::ffff:{address}"
+    for index, gid in reports.gid_table(devinfo).items():
+        if gid == wanted:
+            return str(index)
+    raise Failure(f"no GID for {address}:\n{devinfo}")
+
+
+def host_facts(lab, mtu, family, there):
+    """Checks what either host says of itself; the GID indices of the two addresses."""
+    indices = []
+    for prefix, side in (((), 0), (there, 1)):
+        text = lab.run(["ibv_devinfo", "-v"], prefix=prefix)
+        if reports.port_attribute(text, "active_mtu") != ACTIVE_MTU[mtu]:
+            raise Failure(f"active_mtu is not {ACTIVE_MTU[mtu]} at an Ethernet MTU of {mtu}:\n{text}")
+        first = reports.gid_table(text).get(0, "")
+        if first in ("::1", "::ffff:127.0.0.1"):
+            raise Failure(f"a loopback address is first of the GIDs:\n{text}")
+        indices.append(gid_index(text, ADDRESSES[family][side]))
+    return indices
+
+
+def register(family, mtu):
+    name = f"ipv{family}-mtu-{mtu}"
+
+    @case("netns", name, seconds=240)
+    def run(lab):
+        there = two_hosts(lab, mtu)
+        here_index, there_index = host_facts(lab, mtu, family, there)
+        server_address = ADDRESSES[family][1]
+        for program, size in (("ibv_rc_pingpong", 20000), ("ibv_ud_pingpong", 1000)):
+            base = [program, "-c", "-s", str(size), "-n", "500"]
+            for text in lab.pair([*base, "-g", there_index],
+                                 [*base, "-g", here_index, server_address], server_prefix=there):
+                reports.pingpong(text, size, 500)
+        for program in ("ib_write_bw", "ib_read_bw", "ib_send_bw"):
+            # perftest makes its TCP connection over IPv4; the GIDs decide about RDMA
+            base = [program, "-F", "-n", "300"]
+            _, client = lab.pair([*base, "-x", there_index],
+                                 [*base, "-x", here_index, ADDRESSES["4"][1]],
+                                 server_prefix=there)
+            reports.perftest(client, [65536], 300)
+
+
+for one_family in ADDRESSES:
+    for one_mtu in ACTIVE_MTU:
+        register(one_family, one_mtu)
+
+
+@case("netns", "address-comes-and-goes")
+def address_changes(lab):
+    """The GID table follows the interfaces while a process has the device open."""
+    two_hosts(lab, 1500)
+    watcher = lab.start(["ibv_asyncwatch"])
+    lab.wait_until(lambda: "adverb0" in watcher.output(), 20, "ibv_asyncwatch has started")
+    lab.system("ip address add 10.88.0.1/24 dev veth0")
+
+    def gids():
+        return reports.gid_table(lab.run(["ibv_devinfo", "-v"])).values()
+    lab.wait_until(lambda: "::ffff:10.88.0.1" in gids(), 20, "a new address among the GIDs")
+    lab.wait_until(lambda: "GID" in watcher.output(), 20, "a GID change event")
+    lab.system("ip address del 10.88.0.1/24 dev veth0")
+    lab.wait_until(lambda: "::ffff:10.88.0.1" not in gids(), 20, "a removed address gone")
+
+
+@case("netns", "peer-dies")
+def peer_dies(lab):
+    """A peer that is killed fails the requests of the other side; it does not hang it."""
+    there = two_hosts(lab, 1500)
+    program = lab.client("exchange")
+    one = lab.start([program], prefix=there)
+    lab.wait_listening(one, 18600)
+    two = lab.start([program, "-t", "60", ADDRESSES["4"][1]])
+    lab.system("sleep 2")
+    one.kill()
+    two.expect(3, 60)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""rdma-core's own tests in Python, as Debian ships them with python3-pyverbs."""
+
+import gzip
+import pathlib
+import re
+import shutil
+
+from harness import Failure, Skip, case, need_tool
+
+SHIPPED = pathlib.Path("/usr/share/doc/rdma-core/tests")
+
+# Modules of tests, and how many of their tests must pass (the others are skipped for want of
+# features of particular cards).
+MODULES = {
+    "test_addr": 1,
+    "test_cq": 5,
+    "test_device": 8,
+    "test_mr": 3,
+    "test_pd": 3,
+    "test_qp": 5,
+}
+
+
+def unpack(lab):
+    if not SHIPPED.is_dir():
+        raise Skip(f"{SHIPPED} is not installed")
+    target = lab.dir / "tests"
+    target.mkdir()
+    for path in SHIPPED.iterdir():
+        if path.suffix == ".gz":
+            (target / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
+        elif path.suffix == ".py":
+            shutil.copy(path, target / path.name)
+
+
+def register(module, wanted):
+    @case("pyverbs", module.removeprefix("test_"), seconds=180)
+    def run(lab):
+        need_tool("python3")
+        unpack(lab)
+        process = lab.start(["/usr/bin/python3", "-m", "unittest", "-v", f"tests.{module}"])
+        status = process.wait(170)
+        text = process.output()
+        total = re.search(r"^Ran (\d+) tests? in", text, re.M)
+        skipped = len(re.findall(r"\.\.\. skipped", text))
+        if status != 0 or not total:
+            raise Failure(process.describe())
+        passed = int(total.group(1)) - skipped
+        print(f"{passed} passed, {skipped} skipped")
+        if passed < wanted:
+            raise Failure(f"only {passed} passed, {wanted} must:\n{process.describe()}")
+
+
+for one_module, at_least in MODULES.items():
+    register(one_module, at_least)

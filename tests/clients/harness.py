@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Runs real programs under `adverb run`, in pairs, in network namespaces of their own.
+
+A case is a function that gets a Lab. The runner calls it in a fresh network and PID namespace:
+UDP port 4791 is its own, and nothing it started outlives it. Every wait has a limit.
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import signal
+import subprocess
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+# What a program says when something went wrong although it may exit 0.
+ERROR_LINE = re.compile(
+    r"invalid data|completion with error|completion error|fail(ed|ure)|unable to|couldn.t|"
+    r"segmentation|\babort|bad address|lost connection|mismatch", re.I)
+
+
+class Failure(Exception):
+    """A case found something wrong."""
+
+
+class Skip(Exception):
+    """A case cannot run here; the text says why."""
+
+
+class Process:
+    """A program started by a Lab; its output goes to a file."""
+
+    def __init__(self, argv, log, env, cwd):
+        self.argv = argv
+        self.log = log
+        with open(log, "wb") as out:
+            self.popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out,
+                                          stderr=subprocess.STDOUT, env=env, cwd=cwd)
+
+    @property
+    def pid(self):
+        return self.popen.pid
+
+    def output(self):
+        return pathlib.Path(self.log).read_text(errors="replace")
+
+    def running(self):
+        return self.popen.poll() is None
+
+    def describe(self):
+        status = self.popen.returncode
+        return (f"$ {shlex.join(self.argv)}\n{self.output()}"
+                f"[{'still running' if status is None else f'exit status {status}'}]\n")
+
+    def wait(self, seconds):
+        try:
+            return self.popen.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise Failure(f"not finished within {seconds} s:\n{self.describe()}") from None
+
+    def kill(self):
+        if self.running():
+            self.popen.send_signal(signal.SIGKILL)
+            self.popen.wait(timeout=30)
+
+    def expect(self, status, seconds):
+        """Waits, and demands the exit status and an output without a line of error."""
+        if self.wait(seconds) != status:
+            raise Failure(f"exit status {self.popen.returncode}, not {status}:\n{self.describe()}")
+        if status == 0:
+            for line in self.output().splitlines():
+                if ERROR_LINE.search(line):
+                    raise Failure(f"a line of error, '{line.strip()}':\n{self.describe()}")
+        return self.output()
+
+
+class Lab:
+    """The place a case works in: a directory, the built programs, and namespaces."""
+
+    def __init__(self, build, directory):
+        self.build = pathlib.Path(build)
+        self.dir = pathlib.Path(directory)
+        self.adverb = self.build / "adverb"
+        self.is_root = os.environ.get("ADVERB_LAB_ROOT") == "1"
+        self.count = 0
+        self.processes = []
+
+    def client(self, name):
+        """Path of a test program of this folder."""
+        return str(self.build / "tests" / "clients" / name)
+
+    def environment(self, extra=None):
+        keep = {k: v for k, v in os.environ.items()
+                if k in ("PATH", "ADVERB_LOG", "ADVERB_LOG_FILE", "TERM")}
+        keep.update(LC_ALL="C", HOME=str(self.dir), XDG_RUNTIME_DIR=str(self.dir))
+        keep["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        keep.update(extra or {})
+        return keep
+
+    def start(self, argv, prefix=(), env=None, adverb=True):
+        """Starts a program, under `adverb run` unless told otherwise."""
+        argv = [str(a) for a in argv]
+        if adverb:
+            argv = [str(self.adverb), "run", "--", *argv]
+        self.count += 1
+        log = self.dir / f"{self.count:03d}-{pathlib.Path(argv[0]).name}.log"
+        process = Process([*prefix, *argv], str(log), self.environment(env), str(self.dir))
+        self.processes.append(process)
+        return process
+
+    def run(self, argv, seconds=60, status=0, **how):
+        """Runs a program to its end; its output."""
+        return self.start(argv, **how).expect(status, seconds)
+
+    def system(self, command, seconds=60):
+        """Runs a shell command that prepares the place; its output."""
+        done = subprocess.run(["sh", "-ec", command], stdin=subprocess.DEVNULL, timeout=seconds,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                              env=self.environment())
+        text = done.stdout.decode(errors="replace")
+        if done.returncode:
+            raise Failure(f"$ {command}\n{text}[exit status {done.returncode}]")
+        return text
+
+    def pair(self, server, client, seconds=120, port=18515, **how):
+        """Runs a server and, once it listens, its client. Both must end well; their outputs.
+
+        server_prefix, client_prefix: commands to run each one under (another namespace, user).
+        """
+        at_server = how.pop("server_prefix", ())
+        at_client = how.pop("client_prefix", ())
+        one = self.start(server, prefix=at_server, **how)
+        self.wait_listening(one, port)
+        two = self.start(client, prefix=at_client, **how)
+        try:
+            client_out = two.expect(0, seconds)
+            server_out = one.expect(0, 30)
+        except Failure as failure:
+            one.kill()
+            two.kill()
+            raise Failure(f"{failure}\nserver was:\n{one.describe()}\nclient was:\n"
+                          f"{two.describe()}") from None
+        return server_out, client_out
+
+    def wait_listening(self, process, port, seconds=30):
+        wanted = f":{port:04X} "
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            for table in ("tcp", "tcp6"):
+                try:
+                    text = pathlib.Path(f"/proc/{process.pid}/net/{table}").read_text()
+                except OSError:
+                    continue
+                for line in text.splitlines():
+                    if wanted in line and " 0A " in line:
+                        return
+            if not process.running():
+                raise Failure(f"ended instead of listening:\n{process.describe()}")
+            time.sleep(0.01)
+        process.kill()
+        raise Failure(f"not listening on port {port} after {seconds} s:\n{process.describe()}")
+
+    def wait_until(self, condition, seconds, what):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                raise Failure(f"{what}: not within {seconds} s")
+            time.sleep(0.05)
+
+    def namespace(self):
+        """A second network namespace, kept by a sleeping process; the prefix to run things in it."""
+        holder = self.start(["unshare", "-n", "sleep", "3600"], adverb=False)
+        mine = os.readlink("/proc/self/ns/net")
+
+        def is_apart():
+            return os.readlink(f"/proc/{holder.pid}/ns/net") != mine
+        self.wait_until(is_apart, 10, "second network namespace")
+        return holder.pid, ["nsenter", "-t", str(holder.pid), "-n"]
+
+    def finish(self):
+        for process in self.processes:
+            process.kill()
+
+
+def daemons():
+    """Process ids of the adverbd processes of this PID namespace that are alive."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            stat = (entry / "stat").read_text()
+        except OSError:
+            continue
+        name = stat[stat.index("(") + 1:stat.rindex(")")]
+        state = stat[stat.rindex(")") + 2]
+        if name.startswith("adverbd") and state != "Z":
+            found.append(int(entry.name))
+    return found
+
+
+def need_tool(name):
+    """Skips the case where a program is not installed."""
+    for folder in ("/usr/sbin", "/usr/bin", "/sbin", "/bin"):
+        if os.access(f"{folder}/{name}", os.X_OK):
+            return f"{folder}/{name}"
+    raise Skip(f"{name} is not installed")
+
+
+CASES = {}
+
+
+def case(group, name, seconds=120):
+    """Registers a function as the case `group/name`, to be stopped after `seconds`."""
+    def register(function):
+        key = f"{group}/{name}"
+        assert key not in CASES, key
+        CASES[key] = (function, seconds)
+        return function
+    return register

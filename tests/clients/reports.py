@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Reads what ibv_devinfo, ibv_*_pingpong and perftest print."""
+
+import re
+
+from harness import Failure
+
+
+def pingpong(text, size, iterations):
+    """Demands that a pingpong program moved what it was told to."""
+    moved = re.search(r"^(\d+) bytes in [\d.]+ seconds", text, re.M)
+    rounds = re.search(r"^(\d+) iters in [\d.]+ seconds", text, re.M)
+    if not moved or not rounds:
+        raise Failure(f"no summary in the output:\n{text}")
+    if int(rounds.group(1)) != iterations or int(moved.group(1)) != 2 * size * iterations:
+        raise Failure(f"expected {2 * size * iterations} bytes in {iterations} iterations:\n{text}")
+
+
+def perftest_rows(text):
+    """The rows of perftest's result table: lists of numbers, bytes and iterations first."""
+    rows = []
+    in_table = False
+    for line in text.splitlines():
+        if line.lstrip().startswith("#bytes"):
+            in_table = True
+            continue
+        fields = line.split()
+        if in_table and len(fields) >= 4 and all(re.fullmatch(r"[\d.]+", f) for f in fields):
+            rows.append([float(f) for f in fields])
+    return rows
+
+
+def perftest(text, sizes, iterations):
+    """Demands one row a size, each with all iterations and with results above 0."""
+    rows = perftest_rows(text)
+    if [int(r[0]) for r in rows] != list(sizes):
+        raise Failure(f"expected rows for {list(sizes)} bytes, found "
+                      f"{[int(r[0]) for r in rows]}:\n{text}")
+    for row in rows:
+        if int(row[1]) == 0 or int(row[1]) % iterations != 0:
+            raise Failure(f"expected {iterations} iterations a QP, found {int(row[1])}:\n{text}")
+        if row[3] <= 0:
+            raise Failure(f"a result of 0 for {int(row[0])} bytes:\n{text}")
+    return rows
+
+
+def gid_table(devinfo):
+    """{index: address text} of the GIDs in the output of ibv_devinfo -v."""
+    found = re.findall(r"GID\[\s*(\d+)\]:\s*([0-9a-fA-F:.]+)", devinfo)
+    return {int(index): gid.lower() for index, gid in found}
+
+
+def port_attribute(devinfo, name):
+    """The value of 'name:' in the output of ibv_devinfo, up to the end of its line."""
+    found = re.search(rf"^\s*{name}:\s+(.+?)\s*$", devinfo, re.M)
+    if not found:
+        raise Failure(f"no '{name}' in:\n{devinfo}")
+    return found.group(1)

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The QP state machine: which transition needs and takes which attributes (IBTA vol.
+ * 1, 10.3.1, 11.2.5.2). */
+#include <stdlib.h>
+
+#include "transport/internal.h"
+
+#define ACCESS_ALL   0x3ff /* all that are not optional, those of newer headers too */
+#define TIMER_VALUES 32	   /* five bits */
+#define RETRY_VALUES 8	   /* three bits */
+
+enum { RC, UC, UD, TYPES };
+
+struct transition {
+	enum ibv_qp_state from;
+	enum ibv_qp_state to;
+	int required[TYPES];
+	int optional[TYPES];
+};
+
+#define INIT_CONNECTED (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
+#define INIT_UD	       (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY)
+#define RTR_UC	       (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+#define RTR_RC	       (RTR_UC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define RTS_RC                                                                                     \
+	(IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |                    \
+	 IBV_QP_MAX_QP_RD_ATOMIC)
+#define LIVE_UC (IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE)
+#define LIVE_RC (LIVE_UC | IBV_QP_MIN_RNR_TIMER)
+#define LIVE_UD (IBV_QP_CUR_STATE | IBV_QP_QKEY)
+#define SQD_UC	(IBV_QP_AV | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PATH_MIG_STATE)
+#define SQD_RC                                                                                     \
+	(SQD_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |             \
+	 IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define NOTIFY IBV_QP_EN_SQD_ASYNC_NOTIFY
+
+/*
+ * To RESET and to ERR one comes from everywhere (10.3.1), with no attribute. Alternate paths
+ * and changing the capacities are not offered, as the device's capabilities say.
+ */
+static const struct transition transitions[] = {
+	{IBV_QPS_RESET, IBV_QPS_INIT, {INIT_CONNECTED, INIT_CONNECTED, INIT_UD}, {0, 0, 0}},
+	{IBV_QPS_INIT, IBV_QPS_INIT, {0, 0, 0}, {INIT_CONNECTED, INIT_CONNECTED, INIT_UD}},
+	{IBV_QPS_INIT,
+	 IBV_QPS_RTR,
+	 {RTR_RC, RTR_UC, 0},
+	 {IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX, IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX,
+	  IBV_QP_QKEY | IBV_QP_PKEY_INDEX}},
+	{IBV_QPS_RTR,
+	 IBV_QPS_RTS,
+	 {RTS_RC, IBV_QP_SQ_PSN, IBV_QP_SQ_PSN},
+	 {LIVE_RC, LIVE_UC, LIVE_UD}},
+	{IBV_QPS_RTS, IBV_QPS_RTS, {0, 0, 0}, {LIVE_RC, LIVE_UC, LIVE_UD}},
+	{IBV_QPS_RTS, IBV_QPS_SQD, {0, 0, 0}, {NOTIFY, NOTIFY, NOTIFY}},
+	{IBV_QPS_SQD, IBV_QPS_RTS, {0, 0, 0}, {LIVE_RC, LIVE_UC, LIVE_UD}},
+	{IBV_QPS_SQD, IBV_QPS_SQD, {0, 0, 0}, {SQD_RC, SQD_UC, IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
+	{IBV_QPS_SQE,
+	 IBV_QPS_RTS,
+	 {0, 0, 0},
+	 {IBV_QP_CUR_STATE, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS, LIVE_UD}},
+};
+
+static bool mask_good(const struct adv_qp *qp, enum ibv_qp_state next, int mask)
+{
+	int type = qp->type == IBV_QPT_RC ? RC : qp->type == IBV_QPT_UC ? UC : UD;
+
+	mask &= ~IBV_QP_STATE;
+	if (next == IBV_QPS_RESET || next == IBV_QPS_ERR)
+		return mask == 0;
+	for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++) {
+		const struct transition *t = &transitions[i];
+
+		if (t->from == qp->state && t->to == next)
+			return (mask & t->required[type]) == t->required[type] &&
+			       !(mask & ~(t->required[type] | t->optional[type]));
+	}
+	return false;
+}
+
+/* Each attribute that the mask names has a value that it may have; those of the path are apart. */
+static bool values_good(const struct adv_qp *qp, const struct ibv_qp_attr *a, int mask)
+{
+	const struct {
+		int bit;
+		bool good;
+	} checks[] = {
+		{IBV_QP_CUR_STATE, a->cur_qp_state == qp->state},
+		{IBV_QP_PKEY_INDEX, a->pkey_index == 0},
+		{IBV_QP_PORT, a->port_num == 1},
+		{IBV_QP_ACCESS_FLAGS,
+		 !(a->qp_access_flags & ~(unsigned)(ACCESS_ALL | IBV_ACCESS_OPTIONAL_RANGE))},
+		{IBV_QP_PATH_MTU, adv_mtu_bytes(a->path_mtu) != 0},
+		{IBV_QP_DEST_QPN, a->dest_qp_num <= ADV_QPN_MASK},
+		{IBV_QP_RQ_PSN, a->rq_psn <= ADV_PSN_MASK},
+		{IBV_QP_SQ_PSN, a->sq_psn <= ADV_PSN_MASK},
+		{IBV_QP_MAX_QP_RD_ATOMIC, a->max_rd_atomic <= ADV_MAX_RD_ATOMIC},
+		{IBV_QP_MAX_DEST_RD_ATOMIC, a->max_dest_rd_atomic <= ADV_MAX_RD_ATOMIC},
+		{IBV_QP_MIN_RNR_TIMER, a->min_rnr_timer < TIMER_VALUES},
+		{IBV_QP_TIMEOUT, a->timeout < TIMER_VALUES},
+		{IBV_QP_RETRY_CNT, a->retry_cnt < RETRY_VALUES},
+		{IBV_QP_RNR_RETRY, a->rnr_retry < RETRY_VALUES},
+		{IBV_QP_PATH_MIG_STATE, a->path_mig_state == IBV_MIG_MIGRATED},
+	};
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		if ((mask & checks[i].bit) && !checks[i].good)
+			return false;
+	return true;
+}
+
+/* The path and its MTU, as they would be after the change. */
+static bool path_good(const struct adv_qp *qp, const struct ibv_qp_attr *a, int mask,
+		      struct adv_path *path, uint32_t *mtu)
+{
+	uint32_t rqpn = mask & IBV_QP_DEST_QPN ? a->dest_qp_num : qp->attr.dest_qp_num;
+
+	*path = qp->path;
+	*mtu = mask & IBV_QP_PATH_MTU ? adv_mtu_bytes(a->path_mtu) : qp->mtu;
+	if (!(mask & IBV_QP_AV))
+		return true;
+	if (adv_path_from_attr(qp->engine, &a->ah_attr, qp->qpn, rqpn, path))
+		return false;
+	return !adv_gid_is_multicast(&path->dgid) && *mtu <= qp->engine->gids[path->sgid_index].mtu;
+}
+
+static void copy_values(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask)
+{
+#define COPY(bit, field)                                                                           \
+	do {                                                                                       \
+		if (mask & (bit))                                                                  \
+			to->field = from->field;                                                   \
+	} while (0)
+	COPY(IBV_QP_ACCESS_FLAGS, qp_access_flags);
+	COPY(IBV_QP_PKEY_INDEX, pkey_index);
+	COPY(IBV_QP_PORT, port_num);
+	COPY(IBV_QP_QKEY, qkey);
+	COPY(IBV_QP_AV, ah_attr);
+	COPY(IBV_QP_PATH_MTU, path_mtu);
+	COPY(IBV_QP_TIMEOUT, timeout);
+	COPY(IBV_QP_RETRY_CNT, retry_cnt);
+	COPY(IBV_QP_RNR_RETRY, rnr_retry);
+	COPY(IBV_QP_RQ_PSN, rq_psn);
+	COPY(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
+	COPY(IBV_QP_MIN_RNR_TIMER, min_rnr_timer);
+	COPY(IBV_QP_SQ_PSN, sq_psn);
+	COPY(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+	COPY(IBV_QP_DEST_QPN, dest_qp_num);
+#undef COPY
+}
+
+/* SQD to SQD: the ring of outstanding READs is empty now and can be replaced. */
+static int resize_outstanding(struct adv_qp *qp, uint32_t limit)
+{
+	struct adv_requester *req = &qp->req;
+	uint32_t room = 1;
+	uint32_t *ring;
+
+	assert(req->rd_head == req->rd_tail);
+	while (room < limit)
+		room *= 2;
+	ring = calloc(room, sizeof(*ring));
+	if (!ring)
+		return ENOMEM;
+	free(req->rd_end);
+	req->rd_end = ring;
+	req->rd_room = room;
+	req->rd_limit = limit;
+	req->rd_head = req->rd_tail = 0;
+	return 0;
+}
+
+/* UD: what the port can take, as nobody sets a path MTU there. */
+static uint32_t port_mtu(const struct adv_engine *e)
+{
+	uint32_t mtu = 0;
+
+	for (unsigned i = 0; i < e->gid_count; i++)
+		if (e->gids[i].mtu > mtu)
+			mtu = e->gids[i].mtu;
+	return mtu;
+}
+
+/* What the transition does beyond storing values; qp->attr is the new one, qp->state the old. */
+static int perform(struct adv_qp *qp, uint64_t now, enum ibv_qp_state next, int mask)
+{
+	switch (next) {
+	case IBV_QPS_RTR:
+		return adv_responder_start(qp);
+	case IBV_QPS_RTS:
+		if (qp->state == IBV_QPS_RTR)
+			return adv_requester_start(qp);
+		return 0;
+	case IBV_QPS_SQD:
+		if (qp->state == IBV_QPS_SQD && (mask & IBV_QP_MAX_QP_RD_ATOMIC))
+			return resize_outstanding(qp, qp->attr.max_rd_atomic);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* The new state stands: now the queues may move. */
+static void carry_on(struct adv_qp *qp, enum ibv_qp_state before)
+{
+	if (qp->state == IBV_QPS_RTS && (before == IBV_QPS_SQD || before == IBV_QPS_SQE))
+		adv_requester_resume(qp);
+	else if (qp->state == IBV_QPS_SQD && before == IBV_QPS_RTS)
+		adv_requester_drain(qp);
+}
+
+static int change(struct adv_qp *qp, uint64_t now, enum ibv_qp_state next,
+		  const struct ibv_qp_attr *attr, int mask)
+{
+	const struct ibv_qp_attr old_attr = qp->attr;
+	const struct adv_path old_path = qp->path;
+	const uint32_t old_mtu = qp->mtu;
+	enum ibv_qp_state before = qp->state;
+	struct adv_path path;
+	uint32_t mtu;
+	int err;
+
+	if (!path_good(qp, attr, mask, &path, &mtu))
+		return EINVAL;
+	copy_values(&qp->attr, attr, mask);
+	qp->path = path;
+	qp->mtu = qp->type == IBV_QPT_UD ? port_mtu(qp->engine) : mtu;
+	err = perform(qp, now, next, mask);
+	if (err) {
+		qp->attr = old_attr;
+		qp->path = old_path;
+		qp->mtu = old_mtu;
+		return err;
+	}
+	if (before == IBV_QPS_RTS && next == IBV_QPS_SQD)
+		qp->sqd_event_wanted =
+			(mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && attr->en_sqd_async_notify;
+	qp->state = next;
+	carry_on(qp, before);
+	return 0;
+}
+
+int adv_qp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *attr, int mask)
+{
+	enum ibv_qp_state next = mask & IBV_QP_STATE ? attr->qp_state : qp->state;
+
+	if (!mask_good(qp, next, mask) || !values_good(qp, attr, mask))
+		return EINVAL;
+	/* IBTA 10.3.1.5: what packets in flight depend on may change once the queue has drained. */
+	if (qp->state == IBV_QPS_SQD && next == IBV_QPS_SQD && qp->req.draining &&
+	    (mask & ~IBV_QP_STATE))
+		return EINVAL;
+	if (!(mask & IBV_QP_STATE) && (next == IBV_QPS_RESET || next == IBV_QPS_ERR))
+		return 0;
+	if (next == IBV_QPS_RESET) {
+		struct ibv_qp_cap cap = qp->attr.cap;
+
+		adv_qp_clear(qp);
+		qp->sqd_event_wanted = false;
+		memset(&qp->attr, 0, sizeof(qp->attr));
+		qp->attr.cap = cap;
+		return 0;
+	}
+	if (next == IBV_QPS_ERR) {
+		adv_qp_enter_error(qp, now);
+		return 0;
+	}
+	return change(qp, now, next, attr, mask);
+}
+
+void adv_qp_query(struct adv_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init)
+{
+	*attr = qp->attr;
+	attr->qp_state = qp->state;
+	attr->cur_qp_state = qp->state;
+	attr->en_sqd_async_notify = qp->sqd_event_wanted;
+	attr->sq_draining = qp->state == IBV_QPS_SQD && qp->req.draining;
+	memset(init, 0, sizeof(*init));
+	init->cap = qp->attr.cap;
+	init->qp_type = qp->type;
+	init->sq_sig_all = qp->sq_sig_all;
+}

@@ -39,7 +39,9 @@ def register(module, wanted):
     def run(lab):
         need_tool("python3")
         unpack(lab)
-        process = lab.start(["/usr/bin/python3", "-m", "unittest", "-v", f"tests.{module}"])
+        runner = str(lab.dir / "tests" / "run_tests.py")
+        process = lab.start(["/usr/bin/python3", runner, "-v", "--dev", "adverb0",
+                             f"tests.{module}"])
         status = process.wait(170)
         text = process.output()
         total = re.search(r"^Ran (\d+) tests? in", text, re.M)

@@ -18,10 +18,6 @@ class Packet:
     __slots__ = ("frame", "version", "src", "dst", "sport", "ip_id", "opcode", "pad", "dest_qpn",
                  "psn", "payload_len", "icrc_found", "icrc_right", "ip_len")
 
-    def is_send(self):
-        """A SEND of any service, which carries the application's own bytes."""
-        return (self.opcode & 0x1f) in (0, 1, 2, 3, 4, 5, 0x16, 0x17) and self.opcode != 0x81
-
 
 class CaptureError(Exception):
     """The file is no capture, or one that cannot be judged."""

@@ -37,41 +37,43 @@ struct adv_mr;
 struct adv_pd;
 
 /* Limits of the device, as ibv_query_device() tells them. */
-#define ADV_MAX_QP_WR      32768
-#define ADV_MAX_CQE        (1 << 22)
-#define ADV_MAX_SRQ_WR     32768
-#define ADV_MAX_INLINE     1024
-#define ADV_MAX_RD_ATOMIC  128
-#define ADV_MAX_MSG        0x80000000u /* 2^31 bytes */
-#define ADV_MAX_GIDS       256
-#define ADV_MAX_MR         (1 << 20)
-#define ADV_MAX_MCAST_QP   240
+#define ADV_MAX_QP_WR	  32768
+#define ADV_MAX_CQE	  (1 << 22)
+#define ADV_MAX_SRQ_WR	  32768
+#define ADV_MAX_INLINE	  1024
+#define ADV_MAX_RD_ATOMIC 128
+#define ADV_MAX_MSG	  0x80000000u /* 2^31 bytes */
+#define ADV_MAX_GIDS	  256
+#define ADV_MAX_MR	  (1 << 20)
+#define ADV_MAX_MCAST_QP  240
 
 struct adv_engine_config {
-	uint64_t seed[4];     /* of the generator for keys and PSNs; getrandom(2) on a real device */
-	uint32_t qpn_first;   /* first QP number that is this engine's */
-	uint32_t qpn_count;   /* how many, from there on */
-	uint32_t window;      /* packets in flight a QP may have at most; 0: the default, 64 */
-	uint32_t total_window; /* packets in flight of all QPs together; 0: 4 x window */
+	uint64_t seed[4];   /* of the generator for keys and PSNs; getrandom(2) on a real device */
+	uint32_t qpn_first; /* first QP number that is this engine's */
+	uint32_t qpn_count; /* how many, from there on */
+	uint32_t window;    /* packets in flight a QP may have at most; 0: the default, 64 */
+	uint32_t total_window;	  /* packets in flight of all QPs together; 0: 4 x window */
+	uint32_t unreliable_mbps; /* UC and UD are sent no faster, as nothing pushes back; 0: no
+				     limit */
 };
 
 /* Counters, under the names that operators know from mlx5 and rxe. */
 struct adv_engine_counters {
 	uint64_t rx_packets;
 	uint64_t tx_packets;
-	uint64_t rx_malformed;	       /* undecodable, wrong length for the opcode */
-	uint64_t rx_no_qp;	       /* no such QP, wrong service, or not in a state to receive */
+	uint64_t rx_malformed; /* undecodable, wrong length for the opcode */
+	uint64_t rx_no_qp;     /* no such QP, wrong service, or not in a state to receive */
 	uint64_t rx_bad_pkey;
 	uint64_t rx_bad_qkey;
-	uint64_t rx_bad_address;       /* not the connected peer's address, or not to the QP's GID */
+	uint64_t rx_bad_address; /* not the connected peer's address, or not to the QP's GID */
 	uint64_t duplicate_request;
 	uint64_t out_of_sequence;
-	uint64_t packet_seq_err;       /* NAKs of sequence error received */
+	uint64_t packet_seq_err; /* NAKs of sequence error received */
 	uint64_t implied_nak_seq_err;
 	uint64_t local_ack_timeout_err;
 	uint64_t rnr_nak_sent;
-	uint64_t rnr_nak_retry_err;    /* RNR NAKs received */
-	uint64_t out_of_buffer;	       /* no receive posted */
+	uint64_t rnr_nak_retry_err; /* RNR NAKs received */
+	uint64_t out_of_buffer;	    /* no receive posted */
 	uint64_t req_transport_retries_exceeded;
 	uint64_t req_rnr_retries_exceeded;
 	uint64_t rx_write_requests;
@@ -83,7 +85,7 @@ struct adv_engine_counters {
 	uint64_t req_remote_invalid_request;
 	uint64_t req_cqe_error;
 	uint64_t resp_cqe_error;
-	uint64_t uc_drops;	       /* UC and UD messages dropped without a word */
+	uint64_t uc_drops; /* UC and UD messages dropped without a word */
 	uint64_t np_ecn_marked_roce_packets;
 	uint64_t np_cnp_sent;
 	uint64_t rp_cnp_handled;
@@ -150,7 +152,8 @@ int adv_pd_destroy(struct adv_pd *pd);		    /* 0, or EBUSY while anything is in 
  */
 struct adv_mr *adv_mr_register(struct adv_pd *pd, void *addr, uint64_t length, uint64_t iova,
 			       int access);
-/* Changes what the IBV_REREG_MR_* bits of flags say; keys change. 0 or errno (MR then untouched). */
+/* Changes what the IBV_REREG_MR_* bits of flags say; keys change. 0 or errno (MR then untouched).
+ */
 int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *addr, uint64_t length,
 		      uint64_t iova, int access);
 /* After this no packet and no work request touches the memory; outstanding ones fail. */
@@ -163,9 +166,9 @@ uint32_t adv_mr_rkey(const struct adv_mr *mr);
 /* A completion as the CQ keeps it: what struct ibv_wc has, and its time. */
 struct adv_cqe {
 	struct ibv_wc wc;
-	uint64_t timestamp;	/* ns, the engine's clock */
-	struct adv_qp *qp;	/* NULL once the QP is gone */
-	uint32_t release;	/* internal: queue slots that polling this frees */
+	uint64_t timestamp; /* ns, the engine's clock */
+	struct adv_qp *qp;  /* NULL once the QP is gone */
+	uint32_t release;   /* internal: queue slots that polling this frees */
 	bool is_recv;
 };
 
@@ -184,7 +187,8 @@ void adv_cq_pop(struct adv_cq *cq);
 bool adv_cq_empty(const struct adv_cq *cq);
 /* Asks for one event at the next (solicited or failed, if so said) completion. */
 void adv_cq_arm(struct adv_cq *cq, bool solicited_only);
-/* Event moderation: at most one event a count completions, or period ns after the first; 0, 0: off. */
+/* Event moderation: at most one event a count completions, or period ns after the first; 0, 0: off.
+ */
 int adv_cq_moderate(struct adv_cq *cq, unsigned count, uint64_t period_ns);
 
 /* ---- shared receive queues ---------------------------------------------------------- */
@@ -255,31 +259,35 @@ int adv_qp_post_send(struct adv_qp *qp, uint64_t now, struct ibv_send_wr *wr,
 int adv_qp_post_recv(struct adv_qp *qp, uint64_t now, struct ibv_recv_wr *wr,
 		     struct ibv_recv_wr **bad_wr);
 
-/* Multicast: UD only (EINVAL). Attaching twice is one attachment. ENOMEM beyond ADV_MAX_MCAST_QP. */
+/* Multicast: UD only (EINVAL). Attaching twice is one attachment. ENOMEM beyond ADV_MAX_MCAST_QP.
+ */
 int adv_qp_attach_mcast(struct adv_qp *qp, const struct adv_gid *group);
 int adv_qp_detach_mcast(struct adv_qp *qp, const struct adv_gid *group);
 
 /* Causes of failed completions: struct ibv_wc's vendor_err. Numbers never change meaning. */
 enum adv_vendor_err {
 	ADV_ERR_NONE = 0,
-	ADV_ERR_FLUSHED = 1,		/* the QP was in the error state */
-	ADV_ERR_LKEY = 2,		/* no region with this lkey, or of another PD */
-	ADV_ERR_LOCAL_BOUNDS = 3,	/* SGE outside its region */
-	ADV_ERR_LOCAL_ACCESS = 4,	/* region has no LOCAL_WRITE */
-	ADV_ERR_MESSAGE_TOO_LONG = 5,	/* more than 2^31 bytes, or more than the path MTU on UD */
-	ADV_ERR_RECV_TOO_SMALL = 6,	/* message longer than the receive request */
-	ADV_ERR_TIMEOUT = 7,		/* no answer within retry_cnt timeouts */
-	ADV_ERR_SEQUENCE_RETRIES = 8,	/* retry_cnt used up by NAKs of sequence error */
-	ADV_ERR_RNR_RETRIES = 9,	/* rnr_retry used up */
+	ADV_ERR_FLUSHED = 1,	      /* the QP was in the error state */
+	ADV_ERR_LKEY = 2,	      /* no region with this lkey, or of another PD */
+	ADV_ERR_LOCAL_BOUNDS = 3,     /* SGE outside its region */
+	ADV_ERR_LOCAL_ACCESS = 4,     /* region has no LOCAL_WRITE */
+	ADV_ERR_MESSAGE_TOO_LONG = 5, /* more than 2^31 bytes, or more than the path MTU on UD */
+	ADV_ERR_RECV_TOO_SMALL = 6,   /* message longer than the receive request */
+	ADV_ERR_TIMEOUT = 7,	      /* no answer within retry_cnt timeouts */
+	ADV_ERR_SEQUENCE_RETRIES = 8, /* retry_cnt used up by NAKs of sequence error */
+	ADV_ERR_RNR_RETRIES = 9,      /* rnr_retry used up */
 	ADV_ERR_NAK_INVALID_REQUEST = 10,
 	ADV_ERR_NAK_ACCESS = 11,
 	ADV_ERR_NAK_OPERATION = 12,
-	ADV_ERR_BAD_RESPONSE = 13,	/* a response that does not fit its request */
-	ADV_ERR_REQUEST_SEQUENCE = 14,	/* responder: MIDDLE without FIRST and the like */
+	ADV_ERR_BAD_RESPONSE = 13,     /* a response that does not fit its request */
+	ADV_ERR_REQUEST_SEQUENCE = 14, /* responder: MIDDLE without FIRST and the like */
 	ADV_ERR_CQ_OVERRUN = 15,
-	ADV_ERR_AH_PD = 16,		/* address handle of another PD */
-	ADV_ERR_REMOTE_ACCESS = 17,	/* responder side of an access violation in mid message */
-	ADV_ERR_REQUEST_LENGTH = 18,	/* responder: payload does not add up to what the message said */
+	ADV_ERR_AH_PD = 16,	    /* address handle of another PD */
+	ADV_ERR_REMOTE_ACCESS = 17, /* responder side of an access violation in mid message */
+	ADV_ERR_REQUEST_LENGTH =
+		18, /* responder: payload does not add up to what the message said */
+	ADV_ERR_ATOMIC_TOO_SMALL = 19, /* the local buffer of an atomic is shorter than 8 bytes */
+	ADV_ERR_NO_RD_ATOMIC = 20,     /* READ or atomic on a QP with max_rd_atomic 0 */
 };
 
 #endif

@@ -12,6 +12,7 @@
  * responder.c   requests in            responder_tx.c  acknowledgements and responses out
  * datagram.c    UD
  * window.c      congestion control for lossy networks
+ * gather.c      data of requests to and from memory
  */
 #ifndef ADV_TRANSPORT_INTERNAL_H
 #define ADV_TRANSPORT_INTERNAL_H
@@ -44,7 +45,8 @@ struct adv_timer_heap {
 
 void adv_timer_init(struct adv_timer *t, adv_timer_fn *fire);
 /* Room for one more timer must have been made with adv_timers_reserve(): setting never fails. */
-int adv_timers_reserve(struct adv_engine *e); /* 0 or ENOMEM; call once for each timer that may be set */
+int adv_timers_reserve(
+	struct adv_engine *e); /* 0 or ENOMEM; call once for each timer that may be set */
 void adv_timers_release(struct adv_engine *e);
 /* Sets or moves. Moving later costs nothing until the old time comes. */
 void adv_timer_set(struct adv_engine *e, struct adv_timer *t, uint64_t when);
@@ -79,10 +81,11 @@ struct adv_mr_table {
 /*
  * Where [va, va + length) of the region named by key lies in this process, NULL where it may not be
  * touched (*why then says why: ADV_ERR_LKEY, _LOCAL_BOUNDS or _LOCAL_ACCESS). `need`: IBV_ACCESS_*
- * bits that the region must have; 0: reading it locally. length 0 is always good (any non-NULL pointer).
+ * bits that the region must have; 0: reading it locally. length 0 is always good (any non-NULL
+ * pointer).
  */
-uint8_t *adv_mr_resolve(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key, uint64_t va,
-			uint64_t length, int need, enum adv_vendor_err *why);
+uint8_t *adv_mr_resolve(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,
+			uint64_t va, uint64_t length, int need, enum adv_vendor_err *why);
 
 /* ---- completion queues (cq.c) ---- */
 
@@ -96,8 +99,8 @@ struct adv_cq {
 	struct adv_cqe *ring; /* room entries, a power of two at least capacity */
 	uint32_t room;
 	uint32_t capacity;
-	uint32_t head; /* free running: next to fill */
-	uint32_t tail; /* next to poll */
+	uint32_t head;	/* free running: next to fill */
+	uint32_t tail;	/* next to poll */
 	uint32_t users; /* QPs, counted once for each of send and receive */
 	enum adv_cq_armed armed;
 	bool overrun;
@@ -109,8 +112,9 @@ struct adv_cq {
 
 /*
  * Adds a completion (copied) and raises the event that is armed. `solicited`: it also wakes one who
- * waits for solicited ones only; failed completions always do. False where the CQ was full: it is then
- * in the overrun state, IBV_EVENT_CQ_ERR is queued once, and the caller puts the QP into error.
+ * waits for solicited ones only; failed completions always do. False where the CQ was full: it is
+ * then in the overrun state, IBV_EVENT_CQ_ERR is queued once, and the caller puts the QP into
+ * error.
  */
 bool adv_cq_push(struct adv_cq *cq, const struct adv_cqe *cqe, bool solicited, uint64_t now);
 /* Removes the completions of a QP that is destroyed or reset. */
@@ -132,16 +136,16 @@ struct adv_srq {
 	struct adv_pd *pd;
 	struct adv_list node; /* engine->srqs */
 	void *user;
-	uint8_t *slots;	     /* max_wr receive requests of `stride` bytes */
+	uint8_t *slots; /* max_wr receive requests of `stride` bytes */
 	uint32_t stride;
 	uint32_t max_wr;
 	uint32_t max_sge;
-	uint32_t *fifo;	     /* slot numbers in posting order; ring of max_wr */
-	uint32_t fifo_head;  /* free running */
+	uint32_t *fifo;	    /* slot numbers in posting order; ring of max_wr */
+	uint32_t fifo_head; /* free running */
 	uint32_t fifo_tail;
 	uint32_t *free_list; /* stack of free slot numbers */
 	uint32_t free_count;
-	uint32_t limit;	     /* 0: no limit event armed */
+	uint32_t limit; /* 0: no limit event armed */
 	uint32_t users;
 };
 
@@ -155,11 +159,17 @@ int adv_recv_wqe_fill(struct adv_recv_wqe *wqe, uint32_t max_sge, const struct i
 /* ---- asynchronous events (engine.c) ---- */
 
 /* Queues an event; exactly one of qp, cq, srq is not NULL. Never fails: at no memory it is dropped
- * and logged nowhere, as the queue is a reserve of its own; the same event of the same object waits once. */
+ * and logged nowhere, as the queue is a reserve of its own; the same event of the same object waits
+ * once. */
 void adv_async_event(struct adv_engine *e, enum ibv_event_type type, struct adv_qp *qp,
 		     struct adv_cq *cq, struct adv_srq *srq);
 /* Forgets waiting events of an object that goes away. */
 void adv_async_forget(struct adv_engine *e, const void *object);
+
+struct adv_async_node {
+	struct adv_list node; /* engine->async_events */
+	struct adv_event event;
+};
 
 /* ---- multicast (mcast.c) ---- */
 
@@ -190,11 +200,11 @@ struct adv_send_wqe {
 	uint32_t psn_count;
 	uint8_t opcode; /* enum ibv_wr_opcode */
 	uint8_t send_flags;
-	uint8_t num_sge;    /* 0 where the data is inline */
-	bool started;	    /* first_psn is assigned, SGEs were found good */
-	bool failed;	    /* completes with status as soon as it is the oldest */
-	uint8_t status;	    /* enum ibv_wc_status */
-	uint8_t vendor_err; /* enum adv_vendor_err */
+	uint8_t num_sge;      /* 0 where the data is inline */
+	bool started;	      /* first_psn is assigned, SGEs were found good */
+	bool failed;	      /* completes with status as soon as it is the oldest */
+	uint8_t status;	      /* enum ibv_wc_status */
+	uint8_t vendor_err;   /* enum adv_vendor_err */
 	struct ibv_sge sge[]; /* or the inline bytes */
 };
 
@@ -220,7 +230,6 @@ struct adv_recv_queue {
 	uint32_t freed;
 };
 
-/* A READ or atomic request that waits for its response: the PSN behind its last response. */
 struct adv_requester {
 	uint32_t next_psn; /* of the next packet: the cursor */
 	uint32_t una_psn;  /* oldest not acknowledged */
@@ -232,17 +241,15 @@ struct adv_requester {
 	uint32_t rd_limit; /* max_rd_atomic */
 	uint32_t rd_head;
 	uint32_t rd_tail;
-	uint32_t read_chunk; /* packets asked for by one READ request at most */
-	uint32_t cwnd;	     /* packets */
-	uint32_t cwnd_acked; /* since cwnd last grew */
+	uint32_t read_chunk;  /* packets asked for by one READ request at most */
+	uint32_t cwnd;	      /* packets */
+	uint32_t cwnd_acked;  /* since cwnd last grew */
 	uint32_t recover_psn; /* losses before this PSN were already reacted to */
 	uint8_t retry_left;
 	uint8_t rnr_left;
 	bool rnr_wait;	/* the timer runs for an RNR NAK: send nothing */
-	bool blocked;	/* the request at the cursor failed locally: send nothing behind it */
 	bool gap_asked; /* responses were lost and asked for again; wait for una to move */
 	bool draining;	/* SQD: an event is owed when all is quiet */
-	uint64_t pace_until; /* UC, UD: nothing before this time */
 	struct adv_timer timer;
 };
 
@@ -254,7 +261,7 @@ struct adv_resource {
 	uint32_t rkey;
 	uint64_t va;
 	uint32_t length;
-	uint32_t offset; /* bytes already answered */
+	uint32_t offset;   /* bytes already answered */
 	uint64_t original; /* atomic's result, host order */
 	bool atomic;
 	bool pending; /* (more) response packets are to be sent */
@@ -269,7 +276,7 @@ struct adv_responder {
 	bool commed;		  /* COMM_EST was reported */
 	bool nak_sent;		  /* a NAK or RNR NAK for epsn is out: be silent until it comes */
 	bool ack_pending;
-	bool dead;		  /* after a NAK that ends the connection: answer nothing new */
+	bool dead; /* after a NAK that ends the connection: answer nothing new */
 	uint8_t ack_syndrome;
 	uint32_t ack_psn;
 	struct adv_recv_wqe *recv; /* taken by the message in progress */
@@ -277,9 +284,11 @@ struct adv_responder {
 	uint64_t write_va;
 	uint32_t write_rkey;
 	uint32_t write_length;
-	struct adv_resource *res; /* ring of max_dest_rd_atomic */
-	uint32_t res_count;
+	struct adv_resource *res; /* ring of res_room, a power of two */
+	uint32_t res_room;
+	uint32_t res_limit;   /* max_dest_rd_atomic */
 	uint32_t res_head;    /* free running: next to fill */
+	uint32_t res_next;    /* free running: none before it is pending */
 	uint32_t res_pending; /* how many have pending set */
 };
 
@@ -290,8 +299,9 @@ struct adv_qp {
 	struct adv_cq *recv_cq;
 	struct adv_srq *srq;
 	void *user;
-	struct adv_list node;	 /* engine->qps */
-	struct adv_list tx_node; /* engine->tx_ready or ->stalled */
+	struct adv_list node;	    /* engine->qps */
+	struct adv_list tx_node;    /* engine->tx_ready */
+	struct adv_list stall_node; /* engine->stalled */
 	uint32_t qpn;
 	enum ibv_qp_type type;
 	enum ibv_qp_state state;
@@ -313,6 +323,13 @@ static inline struct adv_send_wqe *adv_send_wqe_at(const struct adv_qp *qp, uint
 					       (size_t)(index & (qp->sq.size - 1)) * qp->sq.stride);
 }
 
+/* Room for one more packet of any shape. */
+static inline bool adv_batch_has_room(const struct adv_tx_batch *batch)
+{
+	return batch->count < ADV_TX_BATCH_PACKETS &&
+	       batch->iov_used + ADV_MAX_SGE <= ADV_TX_BATCH_IOV;
+}
+
 static inline struct adv_recv_wqe *adv_recv_wqe_at(const struct adv_qp *qp, uint32_t index)
 {
 	return (struct adv_recv_wqe *)(void *)(qp->rq.ring +
@@ -323,6 +340,8 @@ static inline struct adv_recv_wqe *adv_recv_wqe_at(const struct adv_qp *qp, uint
 void adv_qp_schedule(struct adv_qp *qp);
 /* qp.c: to the ERR state: all outstanding requests complete with WR_FLUSH_ERR, oldest first. */
 void adv_qp_enter_error(struct adv_qp *qp, uint64_t now);
+/* qp.c: to the SQE state: what is on the send queue completes with WR_FLUSH_ERR (UC, UD). */
+void adv_qp_enter_sqe(struct adv_qp *qp, uint64_t now);
 /* qp.c: ERR, and the asynchronous event that tells the application. */
 void adv_qp_fatal(struct adv_qp *qp, enum ibv_event_type type, uint64_t now);
 /* qp.c: to the RESET state: queues empty, completions gone from the CQs, nothing in flight. */
@@ -338,24 +357,56 @@ void adv_qp_complete_recv(struct adv_qp *qp, struct adv_recv_wqe *wqe, struct ib
 
 /* responder.c: attributes of RTR are in qp->attr: allocates resources; 0 or ENOMEM. */
 int adv_responder_start(struct adv_qp *qp);
-/* requester.c: attributes of RTS are in qp->attr; also from SQE, SQD back to RTS. 0 or ENOMEM. */
+/* requester.c: attributes of RTS are in qp->attr. 0 or ENOMEM. */
 int adv_requester_start(struct adv_qp *qp);
 /* requester.c: moved to RTS again (from SQE or SQD), or to SQD: carry on, or report the drain. */
 void adv_requester_resume(struct adv_qp *qp);
 void adv_requester_drain(struct adv_qp *qp);
 
+/* requester.c: whether UC or UD may send now (else the timer is set), and what was sent. */
+bool adv_requester_paced(struct adv_qp *qp, uint64_t now);
+void adv_requester_pace(struct adv_engine *e, uint32_t bytes, uint64_t now);
 /* requester.c: packets of the send queue into the batch; at most `budget`. */
 void adv_requester_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch, unsigned budget);
 void adv_requester_timer(struct adv_engine *e, struct adv_timer *t, uint64_t now);
 /* requester.c: back to psn, all from there on is sent again. */
 void adv_requester_rewind(struct adv_qp *qp, uint32_t psn);
-/* requester.c: una moves to psn: completes what it covers, up to a READ or atomic without response. */
+/* requester.c: nothing is in flight any more. */
+void adv_requester_abandon(struct adv_qp *qp);
+/* requester.c: una moves to psn: completes what it covers, up to a READ or atomic without response.
+ */
 void adv_requester_acked(struct adv_qp *qp, uint32_t psn, uint64_t now);
 /* requester.c: the oldest request fails, the QP goes to ERR (RC) or SQE (UC, UD). */
 void adv_requester_fail(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
 			uint64_t now);
-/* requester.c: lost packets: costs one retry; false where none was left and the QP failed. */
-bool adv_requester_retry(struct adv_qp *qp, enum adv_vendor_err why, uint64_t now);
+/* requester.c: packets were lost, the first of them psn: costs one retry and sends all again from
+ * there, or fails the QP where no retry is left. */
+void adv_requester_lost(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why, uint64_t now);
+/* requester.c: true for requests that a response other than an ACK answers. */
+bool adv_wqe_wants_response(const struct adv_send_wqe *wqe);
+/* requester.c: how a message goes into packets (IBTA 9.7.1): its length in packets, at least 1. */
+uint32_t adv_packet_count(uint32_t length, uint32_t mtu);
+
+/* gather.c: iov entries for bytes [offset, offset + length) of the request's data; false where a
+ * region of it is gone or does not allow it (*why). */
+bool adv_gather(struct adv_qp *qp, const struct adv_send_wqe *wqe, uint32_t offset, uint32_t length,
+		struct adv_tx_batch *batch, struct adv_tx_packet *pkt, enum adv_vendor_err *why);
+/* gather.c: copies into the SGEs' memory from byte `offset` on; false as above. */
+bool adv_scatter(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge, uint64_t offset,
+		 const uint8_t *data, uint32_t length, enum adv_vendor_err *why);
+/* gather.c: copies a WRITE's bytes so that the last one is seen last: programs spin on it. */
+void adv_place(uint8_t *to, const uint8_t *from, uint32_t length);
+/* gather.c: all SGEs lie in regions of the QP's PD that allow `need`. */
+bool adv_sges_good(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge, int need,
+		   enum adv_vendor_err *why);
+/* gather.c: the next packet of the batch with headers written, no payload yet. */
+struct adv_tx_packet *adv_packet_start(struct adv_qp *qp, struct adv_tx_batch *batch,
+				       const struct adv_headers *h);
+
+/* window.c: congestion control for networks that lose packets. */
+void adv_window_start(struct adv_qp *qp);
+void adv_window_acked(struct adv_qp *qp, uint32_t packets);
+void adv_window_lost(struct adv_qp *qp);
 
 /* A packet of a connected QP, decoded and found well-formed. */
 struct adv_incoming {
@@ -400,6 +451,8 @@ struct adv_engine {
 	uint32_t in_flight;
 	uint32_t window;
 	uint32_t total_window;
+	uint32_t unreliable_mbps;
+	uint64_t pace_end; /* UC, UD: when all that was sent would have left at unreliable_mbps */
 	struct adv_list cq_events;
 	struct adv_list async_events;
 	struct adv_timer_heap timers;

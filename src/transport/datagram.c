@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Unreliable datagrams (IBTA vol. 1, 9.8.3): one packet a message, addressed by the request. */
+#include "transport/internal.h"
+#include "wire/frame.h"
+
+/* A Q_Key with its high bit set stands for the QP's own (IBTA 10.2.5). */
+#define QKEY_OF_QP 0x80000000u
+
+/* ---- out ---- */
+
+static enum ibv_wc_status check_request(struct adv_qp *qp, const struct adv_send_wqe *wqe,
+					enum adv_vendor_err *why)
+{
+	if (wqe->failed) {
+		*why = wqe->vendor_err;
+		return wqe->status;
+	}
+	if (wqe->length > qp->mtu) {
+		*why = ADV_ERR_MESSAGE_TOO_LONG;
+		return IBV_WC_LOC_LEN_ERR;
+	}
+	if (wqe->ah->pd != qp->pd) {
+		*why = ADV_ERR_AH_PD;
+		return IBV_WC_LOC_QP_OP_ERR;
+	}
+	if (!adv_sges_good(qp, wqe->sge, wqe->num_sge, 0, why))
+		return IBV_WC_LOC_PROT_ERR;
+	return IBV_WC_SUCCESS;
+}
+
+static void emit(struct adv_qp *qp, struct adv_tx_batch *batch, const struct adv_send_wqe *wqe)
+{
+	enum adv_vendor_err why;
+	struct adv_tx_packet *pkt;
+	struct adv_headers h;
+	bool gathered;
+
+	memset(&h.bth, 0, sizeof(h.bth));
+	h.bth.opcode = ADV_SERVICE_UD | ADV_OP_SEND_ONLY;
+	if (wqe->opcode == IBV_WR_SEND_WITH_IMM)
+		h.bth.opcode++;
+	h.bth.pkey = ADV_PKEY_DEFAULT;
+	h.bth.dest_qpn = wqe->remote_qpn;
+	h.bth.psn = qp->req.next_psn;
+	h.bth.pad = -wqe->length & 3;
+	h.bth.solicited = wqe->send_flags & IBV_SEND_SOLICITED;
+	h.deth.qkey = wqe->remote_qkey & QKEY_OF_QP ? qp->attr.qkey : wqe->remote_qkey;
+	h.deth.src_qpn = qp->qpn;
+	h.immdt = wqe->imm;
+	pkt = adv_packet_start(qp, batch, &h);
+	pkt->path = &wqe->ah->path;
+	gathered = adv_gather(qp, wqe, 0, wqe->length, batch, pkt, &why);
+	assert(gathered);
+	(void)gathered;
+	qp->req.next_psn = adv_psn_add(qp->req.next_psn, 1);
+}
+
+void adv_datagram_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch, unsigned budget)
+{
+	while (qp->sq.next != qp->sq.head && qp->state == IBV_QPS_RTS) {
+		const struct adv_send_wqe *wqe = adv_send_wqe_at(qp, qp->sq.next);
+		enum adv_vendor_err why = ADV_ERR_NONE;
+		enum ibv_wc_status status = check_request(qp, wqe, &why);
+
+		if (status != IBV_WC_SUCCESS) {
+			adv_requester_fail(qp, status, why, now);
+			return;
+		}
+		if (budget-- == 0 || !adv_batch_has_room(batch)) {
+			adv_qp_schedule(qp);
+			return;
+		}
+		if (!adv_requester_paced(qp, now))
+			return;
+		emit(qp, batch, wqe);
+		adv_requester_pace(qp->engine, wqe->length, now);
+		adv_qp_complete_send(qp, IBV_WC_SUCCESS, ADV_ERR_NONE, now);
+	}
+}
+
+/* ---- in ---- */
+
+static void fail_recv(struct adv_qp *qp, struct adv_recv_wqe *recv, enum ibv_wc_status status,
+		      enum adv_vendor_err why, uint64_t now)
+{
+	struct ibv_wc wc = {.status = status, .vendor_err = why, .opcode = IBV_WC_RECV};
+
+	if (status == IBV_WC_LOC_LEN_ERR)
+		qp->engine->counters.resp_local_length_error++;
+	adv_qp_complete_recv(qp, recv, &wc, false, now);
+	adv_qp_enter_error(qp, now);
+}
+
+/* Low bits of wc.sl: what the 40 bytes hold, as mlx5 tells it: 1 an IPv6 header, 2 an IPv4 one. */
+static uint8_t grh_kind(const struct adv_rx_meta *meta)
+{
+	return adv_gid_is_ipv4(&meta->dgid) ? 2 : 1;
+}
+
+static bool place(struct adv_qp *qp, struct adv_recv_wqe *recv, const struct adv_incoming *in,
+		  enum adv_vendor_err *why)
+{
+	size_t transport_len = in->info->length + in->payload_len + in->h->bth.pad + ADV_ICRC_LEN;
+	uint8_t grh[ADV_GRH_LEN];
+
+	adv_grh_for_ud(grh, in->meta->sgid.raw, in->meta->dgid.raw, in->meta->tclass,
+		       in->meta->hop_limit, 0, transport_len);
+	return adv_sges_good(qp, recv->sge, recv->num_sge, IBV_ACCESS_LOCAL_WRITE, why) &&
+	       adv_scatter(qp, recv->sge, recv->num_sge, 0, grh, sizeof(grh), why) &&
+	       adv_scatter(qp, recv->sge, recv->num_sge, sizeof(grh), in->payload, in->payload_len,
+			   why);
+}
+
+void adv_datagram_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
+{
+	struct ibv_wc wc = {.status = IBV_WC_SUCCESS, .opcode = IBV_WC_RECV};
+	enum adv_vendor_err why = ADV_ERR_NONE;
+	struct adv_recv_wqe *recv;
+
+	if (in->payload_len > qp->mtu) {
+		qp->engine->counters.rx_malformed++;
+		return;
+	}
+	recv = adv_qp_take_recv(qp);
+	if (!recv) {
+		qp->engine->counters.out_of_buffer++;
+		qp->engine->counters.uc_drops++;
+		return;
+	}
+	if (recv->length < ADV_GRH_LEN + in->payload_len) {
+		fail_recv(qp, recv, IBV_WC_LOC_LEN_ERR, ADV_ERR_RECV_TOO_SMALL, now);
+		return;
+	}
+	if (!place(qp, recv, in, &why)) {
+		fail_recv(qp, recv, IBV_WC_LOC_PROT_ERR, why, now);
+		return;
+	}
+	wc.byte_len = ADV_GRH_LEN + in->payload_len;
+	wc.wc_flags = IBV_WC_GRH;
+	if (in->info->headers & ADV_HAS_IMMDT) {
+		wc.wc_flags |= IBV_WC_WITH_IMM;
+		wc.imm_data = in->h->immdt;
+	}
+	wc.src_qp = in->h->deth.src_qpn;
+	wc.sl = grh_kind(in->meta);
+	adv_qp_complete_recv(qp, recv, &wc, in->h->bth.solicited, now);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <stdlib.h>
+
+#include "transport/internal.h"
+
+#define DEFAULT_WINDOW 64
+/* Packets a QP may put into a batch before the next one has its turn. */
+#define QUANTUM 32
+
+struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
+{
+	struct adv_engine *e;
+	int err;
+
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	memcpy(e->rng.s, config->seed, sizeof(e->rng.s));
+	e->window = config->window ? config->window : DEFAULT_WINDOW;
+	e->total_window = config->total_window ? config->total_window : 4 * e->window;
+	e->unreliable_mbps = config->unreliable_mbps;
+	adv_list_init(&e->tx_ready);
+	adv_list_init(&e->stalled);
+	adv_list_init(&e->cq_events);
+	adv_list_init(&e->async_events);
+	adv_list_init(&e->pds);
+	adv_list_init(&e->cqs);
+	adv_list_init(&e->srqs);
+	adv_list_init(&e->qps);
+	adv_list_init(&e->groups);
+	err = adv_engine_add_qpns(e, config->qpn_first, config->qpn_count);
+	if (err) {
+		free(e);
+		errno = err;
+		return NULL;
+	}
+	return e;
+}
+
+void adv_engine_destroy(struct adv_engine *e)
+{
+	while (!adv_list_empty(&e->groups)) {
+		struct adv_mcast_group *g =
+			adv_container_of(e->groups.next, struct adv_mcast_group, node);
+
+		adv_list_del(&g->node);
+		free(g);
+	}
+	while (!adv_list_empty(&e->qps))
+		adv_qp_destroy(adv_container_of(e->qps.next, struct adv_qp, node));
+	while (!adv_list_empty(&e->srqs))
+		adv_srq_destroy(adv_container_of(e->srqs.next, struct adv_srq, node));
+	while (!adv_list_empty(&e->cqs))
+		adv_cq_destroy(adv_container_of(e->cqs.next, struct adv_cq, node));
+	for (uint32_t i = 0; i < e->mrs.room; i++)
+		free(e->mrs.slot[i]);
+	while (!adv_list_empty(&e->pds)) {
+		struct adv_pd *pd = adv_container_of(e->pds.next, struct adv_pd, node);
+
+		adv_list_del(&pd->node);
+		free(pd);
+	}
+	while (!adv_list_empty(&e->async_events)) {
+		struct adv_list *n = e->async_events.next;
+
+		adv_list_del(n);
+		free(adv_container_of(n, struct adv_async_node, node));
+	}
+	for (unsigned i = 0; i < e->ranges; i++)
+		free(e->range[i].qp);
+	free(e->mrs.slot);
+	free(e->timers.slot);
+	free(e->gids);
+	free(e);
+}
+
+int adv_engine_add_qpns(struct adv_engine *e, uint32_t first, uint32_t count)
+{
+	struct adv_qpn_range *r;
+
+	if (count == 0 || first > ADV_QPN_MASK || count > ADV_QPN_MASK - first)
+		return EINVAL;
+	if (e->ranges == ADV_ENGINE_RANGES)
+		return ENOMEM;
+	r = &e->range[e->ranges];
+	r->qp = calloc(count, sizeof(struct adv_qp *));
+	if (!r->qp)
+		return ENOMEM;
+	r->first = first;
+	r->count = count;
+	r->used = 0;
+	/* A new owner of the range starts elsewhere, so that packets for the last one find nobody.
+	 */
+	r->next = (uint32_t)adv_rng_below(&e->rng, count);
+	e->ranges++;
+	return 0;
+}
+
+int adv_engine_set_gids(struct adv_engine *e, const struct adv_engine_gid *gids, unsigned count)
+{
+	struct adv_engine_gid *copy;
+
+	if (count > ADV_MAX_GIDS)
+		return EINVAL;
+	copy = calloc(count ? count : 1, sizeof(*copy));
+	if (!copy)
+		return ENOMEM;
+	memcpy(copy, gids, count * sizeof(*copy));
+	free(e->gids);
+	e->gids = copy;
+	e->gid_count = count;
+	return 0;
+}
+
+const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e)
+{
+	return &e->counters;
+}
+
+uint64_t adv_engine_random(struct adv_engine *e)
+{
+	return adv_rng_next(&e->rng);
+}
+
+struct adv_qp *adv_engine_find_qp(const struct adv_engine *e, uint32_t qpn)
+{
+	for (unsigned i = 0; i < e->ranges; i++) {
+		const struct adv_qpn_range *r = &e->range[i];
+
+		if (qpn - r->first < r->count)
+			return r->qp[qpn - r->first];
+	}
+	return NULL;
+}
+
+/* ---- packets in ---- */
+
+static enum adv_service service_of(const struct adv_qp *qp)
+{
+	switch (qp->type) {
+	case IBV_QPT_RC:
+		return ADV_SERVICE_RC;
+	case IBV_QPT_UC:
+		return ADV_SERVICE_UC;
+	default:
+		return ADV_SERVICE_UD;
+	}
+}
+
+static bool can_receive(const struct adv_qp *qp)
+{
+	return qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD ||
+	       qp->state == IBV_QPS_SQE;
+}
+
+/* IBTA 10.9.1.2: the same key, and not both limited members; ours is the full default one. */
+static bool pkey_good(uint16_t pkey)
+{
+	return (pkey & 0x7fff) == (ADV_PKEY_DEFAULT & 0x7fff);
+}
+
+/* Our address, for a UD packet: one of the table, or a group that the QP is in. */
+static bool is_our_address(const struct adv_engine *e, const struct adv_gid *gid)
+{
+	if (adv_gid_is_multicast(gid))
+		return true;
+	for (unsigned i = 0; i < e->gid_count; i++)
+		if (adv_gid_equal(&e->gids[i].gid, gid))
+			return true;
+	return false;
+}
+
+static void report_established(struct adv_qp *qp)
+{
+	if (qp->state != IBV_QPS_RTR || qp->resp.commed)
+		return;
+	qp->resp.commed = true;
+	adv_async_event(qp->engine, IBV_EVENT_COMM_EST, qp, NULL, NULL);
+}
+
+/* One packet for one QP; what does not fit the QP changes nothing (IBTA 9.6.1). */
+static void deliver(struct adv_engine *e, struct adv_qp *qp, uint64_t now,
+		    const struct adv_incoming *in)
+{
+	struct adv_engine_counters *c = &e->counters;
+
+	if ((in->h->bth.opcode & ADV_SERVICE_MASK) != service_of(qp) || !can_receive(qp)) {
+		c->rx_no_qp++;
+		return;
+	}
+	if (!pkey_good(in->h->bth.pkey)) {
+		c->rx_bad_pkey++;
+		return;
+	}
+	if (qp->type == IBV_QPT_UD) {
+		if (!is_our_address(e, &in->meta->dgid))
+			c->rx_bad_address++;
+		else if (in->h->deth.qkey != qp->attr.qkey)
+			c->rx_bad_qkey++;
+		else
+			adv_datagram_rx(qp, now, in);
+		return;
+	}
+	if (!adv_gid_equal(&in->meta->sgid, &qp->path.dgid) ||
+	    !adv_gid_equal(&in->meta->dgid, &qp->path.sgid)) {
+		c->rx_bad_address++;
+		return;
+	}
+	if (in->info->flags & ADV_PKT_RESPONSE) {
+		adv_completer_rx(qp, now, in);
+		return;
+	}
+	report_established(qp);
+	if (qp->type == IBV_QPT_UC)
+		adv_responder_rx_uc(qp, now, in);
+	else
+		adv_responder_rx(qp, now, in);
+}
+
+static void deliver_multicast(struct adv_engine *e, uint64_t now, const struct adv_incoming *in)
+{
+	struct adv_mcast_group *g = adv_mcast_find(e, &in->meta->dgid);
+
+	if (!g) {
+		e->counters.rx_no_qp++;
+		return;
+	}
+	for (uint32_t i = 0; i < g->count; i++) {
+		const struct adv_qp *qp = g->member[i];
+
+		/* Not to its own sender (IBTA 10.5.2). */
+		if (qp->qpn != in->h->deth.src_qpn)
+			deliver(e, g->member[i], now, in);
+	}
+}
+
+/* Splits payload and padding; false where the length does not fit the opcode. */
+static bool split_payload(const struct adv_rx_packet *pkt, size_t header_len,
+			  struct adv_incoming *in)
+{
+	uint32_t rest = pkt->len - (uint32_t)header_len;
+	uint8_t pad = in->h->bth.pad;
+
+	if (pad > rest || (rest & 3))
+		return false;
+	in->payload = pkt->data + header_len;
+	in->payload_len = rest - pad;
+	return in->payload_len == 0 || (in->info->flags & ADV_PKT_PAYLOAD);
+}
+
+void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt)
+{
+	struct adv_headers h;
+	struct adv_incoming in = {.h = &h, .meta = pkt->meta};
+	size_t header_len;
+	struct adv_qp *qp;
+
+	e->counters.rx_packets++;
+	if ((pkt->meta->tclass & 3) == ADV_ECN_CE)
+		e->counters.np_ecn_marked_roce_packets++;
+	header_len = adv_headers_decode(pkt->data, pkt->len, &h);
+	if (header_len == 0) {
+		e->counters.rx_malformed++;
+		return;
+	}
+	if (h.bth.opcode == ADV_OPCODE_CNP) {
+		e->counters.rp_cnp_handled++;
+		return;
+	}
+	in.info = &adv_opcode_table[h.bth.opcode];
+	if (!split_payload(pkt, header_len, &in)) {
+		e->counters.rx_malformed++;
+		return;
+	}
+	if (h.bth.dest_qpn == ADV_QPN_MULTICAST) {
+		deliver_multicast(e, now, &in);
+		return;
+	}
+	qp = adv_engine_find_qp(e, h.bth.dest_qpn);
+	if (qp)
+		deliver(e, qp, now, &in);
+	else
+		e->counters.rx_no_qp++;
+}
+
+/* ---- packets out ---- */
+
+bool adv_engine_tx_ready(const struct adv_engine *e)
+{
+	return !adv_list_empty(&e->tx_ready);
+}
+
+/* A QP that could not put all it has into the batch schedules itself again, behind the others. */
+static void serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+{
+	if (qp->type == IBV_QPT_UD) {
+		adv_datagram_tx(qp, now, batch, QUANTUM);
+		return;
+	}
+	if (adv_responder_has_tx(qp))
+		adv_responder_tx(qp, now, batch, QUANTUM);
+	adv_requester_tx(qp, now, batch, QUANTUM);
+}
+
+unsigned adv_engine_tx(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch)
+{
+	batch->count = 0;
+	batch->iov_used = 0;
+	while (!adv_list_empty(&e->tx_ready) && adv_batch_has_room(batch)) {
+		struct adv_qp *qp = adv_container_of(e->tx_ready.next, struct adv_qp, tx_node);
+
+		adv_list_del(&qp->tx_node);
+		serve(qp, now, batch);
+	}
+	return batch->count;
+}
+
+/* ---- events ---- */
+
+static bool is_waiting(const struct adv_engine *e, const struct adv_event *ev)
+{
+	for (const struct adv_list *n = e->async_events.next; n != &e->async_events; n = n->next) {
+		const struct adv_event *w = &adv_container_of((struct adv_list *)(uintptr_t)n,
+							      struct adv_async_node, node)
+						     ->event;
+
+		if (w->async == ev->async && w->qp == ev->qp && w->cq == ev->cq &&
+		    w->srq == ev->srq)
+			return true;
+	}
+	return false;
+}
+
+void adv_async_event(struct adv_engine *e, enum ibv_event_type type, struct adv_qp *qp,
+		     struct adv_cq *cq, struct adv_srq *srq)
+{
+	struct adv_event event = {ADV_EVENT_ASYNC, type, cq, qp, srq};
+	struct adv_async_node *n;
+
+	if (is_waiting(e, &event))
+		return;
+	n = malloc(sizeof(*n));
+	if (!n)
+		return;
+	n->event = event;
+	adv_list_add_tail(&e->async_events, &n->node);
+}
+
+void adv_async_forget(struct adv_engine *e, const void *object)
+{
+	struct adv_list *n = e->async_events.next;
+
+	while (n != &e->async_events) {
+		struct adv_async_node *a = adv_container_of(n, struct adv_async_node, node);
+
+		n = n->next;
+		if (a->event.qp == object || a->event.cq == object || a->event.srq == object) {
+			adv_list_del(&a->node);
+			free(a);
+		}
+	}
+}
+
+bool adv_engine_event(struct adv_engine *e, struct adv_event *event)
+{
+	if (!adv_list_empty(&e->cq_events)) {
+		struct adv_cq *cq = adv_container_of(e->cq_events.next, struct adv_cq, event_node);
+
+		adv_list_del(&cq->event_node);
+		*event = (struct adv_event){.kind = ADV_EVENT_COMPLETION, .cq = cq};
+		return true;
+	}
+	if (!adv_list_empty(&e->async_events)) {
+		struct adv_async_node *a =
+			adv_container_of(e->async_events.next, struct adv_async_node, node);
+
+		*event = a->event;
+		adv_list_del(&a->node);
+		free(a);
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "transport/internal.h"
+
+bool adv_sges_good(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge, int need,
+		   enum adv_vendor_err *why)
+{
+	for (uint32_t i = 0; i < num_sge; i++)
+		if (!adv_mr_resolve(qp->engine, qp->pd, sge[i].lkey, sge[i].addr, sge[i].length,
+				    need, why))
+			return false;
+	return true;
+}
+
+struct adv_tx_packet *adv_packet_start(struct adv_qp *qp, struct adv_tx_batch *batch,
+				       const struct adv_headers *h)
+{
+	struct adv_tx_packet *pkt = &batch->packet[batch->count++];
+
+	pkt->path = &qp->path;
+	pkt->iov = &batch->iov[batch->iov_used];
+	pkt->iov_count = 0;
+	pkt->payload_len = 0;
+	pkt->pad = h->bth.pad;
+	pkt->dest_qpn = h->bth.dest_qpn;
+	pkt->ecn = ADV_ECN_ECT0;
+	pkt->header_len = (uint8_t)adv_headers_encode(h, pkt->header);
+	qp->engine->counters.tx_packets++;
+	return pkt;
+}
+
+void adv_place(uint8_t *to, const uint8_t *from, uint32_t length)
+{
+	if (length == sizeof(uint64_t) && ((uintptr_t)to & 7) == 0) {
+		uint64_t v;
+
+		memcpy(&v, from, sizeof(v));
+		__atomic_store_n((uint64_t *)(void *)to, v, __ATOMIC_RELEASE);
+	} else if (length) {
+		memcpy(to, from, length - 1);
+		__atomic_store_n(to + length - 1, from[length - 1], __ATOMIC_RELEASE);
+	}
+}
+
+static void add_iov(struct adv_tx_batch *batch, struct adv_tx_packet *pkt, void *base, uint32_t len)
+{
+	struct iovec *iov = &batch->iov[batch->iov_used++];
+
+	assert(batch->iov_used <= ADV_TX_BATCH_IOV);
+	iov->iov_base = base;
+	iov->iov_len = len;
+	pkt->iov_count++;
+	pkt->payload_len += len;
+}
+
+bool adv_gather(struct adv_qp *qp, const struct adv_send_wqe *wqe, uint32_t offset, uint32_t length,
+		struct adv_tx_batch *batch, struct adv_tx_packet *pkt, enum adv_vendor_err *why)
+{
+	if (length == 0)
+		return true;
+	if (wqe->num_sge == 0) {
+		add_iov(batch, pkt, (uint8_t *)(uintptr_t)wqe->sge + offset, length);
+		return true;
+	}
+	for (uint32_t i = 0; i < wqe->num_sge && length; i++) {
+		const struct ibv_sge *sge = &wqe->sge[i];
+		uint32_t n = sge->length - offset;
+		uint8_t *p;
+
+		if (offset >= sge->length) {
+			offset -= sge->length;
+			continue;
+		}
+		if (n > length)
+			n = length;
+		p = adv_mr_resolve(qp->engine, qp->pd, sge->lkey, sge->addr + offset, n, 0, why);
+		if (!p)
+			return false;
+		add_iov(batch, pkt, p, n);
+		offset = 0;
+		length -= n;
+	}
+	assert(length == 0);
+	return true;
+}
+
+bool adv_scatter(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge, uint64_t offset,
+		 const uint8_t *data, uint32_t length, enum adv_vendor_err *why)
+{
+	for (uint32_t i = 0; i < num_sge && length; i++) {
+		uint32_t n;
+		uint8_t *p;
+
+		if (offset >= sge[i].length) {
+			offset -= sge[i].length;
+			continue;
+		}
+		n = sge[i].length - (uint32_t)offset;
+		if (n > length)
+			n = length;
+		p = adv_mr_resolve(qp->engine, qp->pd, sge[i].lkey, sge[i].addr + offset, n,
+				   IBV_ACCESS_LOCAL_WRITE, why);
+		if (!p)
+			return false;
+		memcpy(p, data, n);
+		data += n;
+		offset = 0;
+		length -= n;
+	}
+	assert(length == 0);
+	return true;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "transport/internal.h"
+#include "wire/frame.h"
+
+#define DEFAULT_HOP_LIMIT 64
+
+int adv_path_from_attr(struct adv_engine *e, const struct ibv_ah_attr *attr, uint32_t lqpn,
+		       uint32_t rqpn, struct adv_path *path)
+{
+	const struct ibv_global_route *grh = &attr->grh;
+	static const struct adv_gid none;
+
+	/* RoCE has no LIDs: the GRH is the only address (annex A16.4.1). */
+	if (!attr->is_global || attr->port_num != 1 || grh->sgid_index >= e->gid_count)
+		return EINVAL;
+	memset(path, 0, sizeof(*path));
+	memcpy(path->dgid.raw, grh->dgid.raw, 16);
+	path->sgid = e->gids[grh->sgid_index].gid;
+	if (adv_gid_equal(&path->dgid, &none) ||
+	    adv_gid_is_ipv4(&path->dgid) != adv_gid_is_ipv4(&path->sgid))
+		return EINVAL;
+	path->sgid_index = grh->sgid_index;
+	path->flow_label = grh->flow_label & 0xfffff;
+	path->tclass = grh->traffic_class & 0xfc;
+	path->hop_limit = grh->hop_limit ? grh->hop_limit : DEFAULT_HOP_LIMIT;
+	path->sl = attr->sl;
+	path->sport = adv_udp_sport(path->flow_label, lqpn, rqpn);
+	return 0;
+}

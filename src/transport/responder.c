@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The responder of RC and UC (IBTA vol. 1, 9.7.4, 9.8.2): requests in. What RC answers is
+ * queued here and sent by responder_tx.c.
+ */
+#include <stdlib.h>
+
+#include "transport/internal.h"
+
+/* Access flags of annex A19 that Debian's verbs.h does not name yet. */
+#define ACCESS_FLUSH_GLOBAL	(1 << 8)
+#define ACCESS_FLUSH_PERSISTENT (1 << 9)
+#define FLUSH_GLOBAL		(1 << 0)
+#define FLUSH_PERSISTENT	(1 << 1)
+#define FLUSH_WHOLE_REGION	1
+
+int adv_responder_start(struct adv_qp *qp)
+{
+	struct adv_responder *resp = &qp->resp;
+
+	resp->epsn = qp->attr.rq_psn;
+	if (qp->type != IBV_QPT_RC)
+		return 0;
+	resp->res_limit = qp->attr.max_dest_rd_atomic;
+	resp->res_room = 1;
+	while (resp->res_room < resp->res_limit)
+		resp->res_room *= 2;
+	free(resp->res);
+	resp->res = calloc(resp->res_room, sizeof(*resp->res));
+	return resp->res ? 0 : ENOMEM;
+}
+
+/* ---- refusing ---- */
+
+/* Why a request is refused, and what each side is told. */
+struct refusal {
+	enum adv_nak_code nak;
+	enum ibv_event_type event; /* where no receive completion tells it */
+	enum ibv_wc_status status; /* of the receive request in use, if any */
+	enum adv_vendor_err why;
+};
+
+static const struct refusal bad_sequence = {ADV_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR,
+					    IBV_WC_REM_INV_REQ_ERR, ADV_ERR_REQUEST_SEQUENCE};
+static const struct refusal bad_length = {ADV_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR,
+					  IBV_WC_REM_INV_REQ_ERR, ADV_ERR_REQUEST_LENGTH};
+static const struct refusal not_allowed = {ADV_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR,
+					   IBV_WC_REM_INV_REQ_ERR, ADV_ERR_REQUEST_SEQUENCE};
+static const struct refusal no_access = {ADV_NAK_REMOTE_ACCESS_ERROR, IBV_EVENT_QP_ACCESS_ERR,
+					 IBV_WC_LOC_ACCESS_ERR, ADV_ERR_REMOTE_ACCESS};
+static const struct refusal recv_too_small = {ADV_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR,
+					      IBV_WC_LOC_LEN_ERR, ADV_ERR_RECV_TOO_SMALL};
+
+/* Ends the connection: NAK, the receive request in use fails, the rest is flushed. */
+static void refuse(struct adv_qp *qp, const struct refusal *r, uint64_t now)
+{
+	struct adv_responder *resp = &qp->resp;
+	struct adv_recv_wqe *recv = resp->recv;
+	struct ibv_wc wc = {.status = r->status, .vendor_err = r->why, .opcode = IBV_WC_RECV};
+
+	if (r->nak == ADV_NAK_REMOTE_ACCESS_ERROR)
+		qp->engine->counters.resp_remote_access_errors++;
+	if (r->status == IBV_WC_LOC_LEN_ERR)
+		qp->engine->counters.resp_local_length_error++;
+	adv_responder_queue_ack(qp, (uint8_t)(ADV_AETH_NAK | r->nak), resp->epsn);
+	resp->dead = true;
+	resp->recv = NULL;
+	if (recv)
+		adv_qp_complete_recv(qp, recv, &wc, false, now);
+	if (recv)
+		adv_qp_enter_error(qp, now);
+	else
+		adv_qp_fatal(qp, r->event, now);
+}
+
+/* The receive request's own memory is no good: our side's fault (IBTA 9.7.5.2.7). */
+static void refuse_local(struct adv_qp *qp, enum adv_vendor_err why, uint64_t now)
+{
+	struct refusal r = {ADV_NAK_REMOTE_OPERATIONAL_ERROR, IBV_EVENT_QP_FATAL,
+			    IBV_WC_LOC_PROT_ERR, why};
+
+	refuse(qp, &r, now);
+}
+
+/* No receive request: the requester is to come again (IBTA 9.7.5.2.8). */
+static void not_ready(struct adv_qp *qp)
+{
+	struct adv_engine_counters *c = &qp->engine->counters;
+
+	c->out_of_buffer++;
+	c->rnr_nak_sent++;
+	adv_responder_queue_ack(qp, ADV_AETH_RNR_NAK | qp->attr.min_rnr_timer, qp->resp.epsn);
+	qp->resp.nak_sent = true;
+}
+
+/* ---- messages ---- */
+
+/* Payload of FIRST and MIDDLE fills the MTU, that of LAST is not empty (IBTA 9.7.4.1.6). */
+static bool payload_fits(const struct adv_qp *qp, const struct adv_incoming *in)
+{
+	uint16_t flags = in->info->flags;
+
+	if (!(flags & ADV_PKT_END))
+		return in->payload_len == qp->mtu;
+	return in->payload_len <= qp->mtu && ((flags & ADV_PKT_START) || in->payload_len > 0);
+}
+
+static bool starts_and_continues(const struct adv_qp *qp, const struct adv_incoming *in,
+				 enum adv_message message)
+{
+	if (in->info->flags & ADV_PKT_START)
+		return qp->resp.message == ADV_MSG_NONE;
+	return qp->resp.message == message;
+}
+
+/* After a packet was taken: on to the next PSN; at the end of a message, one more of them. */
+static void accept_packet(struct adv_qp *qp, const struct adv_incoming *in, uint32_t psns)
+{
+	struct adv_responder *resp = &qp->resp;
+
+	if (in->info->flags & ADV_PKT_END) {
+		resp->message = ADV_MSG_NONE;
+		resp->msn = (resp->msn + 1) & ADV_PSN_MASK;
+	}
+	if (qp->type == IBV_QPT_RC && in->h->bth.ackreq)
+		adv_responder_queue_ack(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS, resp->epsn);
+	resp->epsn = adv_psn_add(resp->epsn, psns);
+}
+
+static void complete_message(struct adv_qp *qp, const struct adv_incoming *in,
+			     enum ibv_wc_opcode opcode, uint32_t length, uint64_t now)
+{
+	struct adv_recv_wqe *recv = qp->resp.recv;
+	struct ibv_wc wc = {.status = IBV_WC_SUCCESS, .opcode = opcode, .byte_len = length};
+
+	if (in->info->headers & ADV_HAS_IMMDT) {
+		wc.wc_flags = IBV_WC_WITH_IMM;
+		wc.imm_data = in->h->immdt;
+	}
+	wc.src_qp = qp->attr.dest_qp_num;
+	qp->resp.recv = NULL;
+	adv_qp_complete_recv(qp, recv, &wc, in->h->bth.solicited, now);
+}
+
+/* Places one packet of a SEND. NULL: done; else why it cannot be. */
+static const struct refusal *place_send(struct adv_qp *qp, const struct adv_incoming *in,
+					enum adv_vendor_err *why)
+{
+	struct adv_responder *resp = &qp->resp;
+	struct adv_recv_wqe *recv = resp->recv;
+
+	if (resp->offset + in->payload_len > recv->length)
+		return &recv_too_small;
+	adv_scatter(qp, recv->sge, recv->num_sge, resp->offset, in->payload, in->payload_len, why);
+	resp->offset += in->payload_len;
+	return NULL;
+}
+
+static void rx_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
+{
+	struct adv_responder *resp = &qp->resp;
+	enum adv_vendor_err why = ADV_ERR_NONE;
+	const struct refusal *r;
+
+	if (!starts_and_continues(qp, in, ADV_MSG_SEND)) {
+		refuse(qp, &bad_sequence, now);
+		return;
+	}
+	if (!payload_fits(qp, in)) {
+		refuse(qp, &bad_length, now);
+		return;
+	}
+	if (in->info->flags & ADV_PKT_START) {
+		resp->recv = adv_qp_take_recv(qp);
+		if (!resp->recv) {
+			not_ready(qp);
+			return;
+		}
+		resp->offset = 0;
+		resp->message = ADV_MSG_SEND;
+		if (!adv_sges_good(qp, resp->recv->sge, resp->recv->num_sge, IBV_ACCESS_LOCAL_WRITE,
+				   &why)) {
+			refuse_local(qp, why, now);
+			return;
+		}
+	}
+	r = place_send(qp, in, &why);
+	if (r) {
+		refuse(qp, r, now);
+		return;
+	}
+	if (why) {
+		refuse_local(qp, why, now);
+		return;
+	}
+	accept_packet(qp, in, 1);
+	if (in->info->flags & ADV_PKT_END)
+		complete_message(qp, in, IBV_WC_RECV, (uint32_t)resp->offset, now);
+}
+
+/* The head of a WRITE: may it, and where to. NULL: yes. */
+static const struct refusal *begin_write(struct adv_qp *qp, const struct adv_incoming *in)
+{
+	struct adv_responder *resp = &qp->resp;
+	enum adv_vendor_err why;
+
+	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))
+		return &not_allowed;
+	if (in->h->reth.length > ADV_MAX_MSG)
+		return &bad_length;
+	if (!adv_mr_resolve(qp->engine, qp->pd, in->h->reth.rkey, in->h->reth.va,
+			    in->h->reth.length, IBV_ACCESS_REMOTE_WRITE, &why))
+		return &no_access;
+	resp->message = ADV_MSG_WRITE;
+	resp->write_va = in->h->reth.va;
+	resp->write_rkey = in->h->reth.rkey;
+	resp->write_length = in->h->reth.length;
+	resp->offset = 0;
+	qp->engine->counters.rx_write_requests++;
+	return NULL;
+}
+
+/* Places one packet of a WRITE. NULL: done. The key is looked at each time: it may be gone. */
+static const struct refusal *place_write(struct adv_qp *qp, const struct adv_incoming *in)
+{
+	struct adv_responder *resp = &qp->resp;
+	uint64_t end = resp->offset + in->payload_len;
+	enum adv_vendor_err why;
+	uint8_t *to;
+
+	if (end > resp->write_length ||
+	    ((in->info->flags & ADV_PKT_END) && end != resp->write_length))
+		return &bad_length;
+	to = adv_mr_resolve(qp->engine, qp->pd, resp->write_rkey, resp->write_va + resp->offset,
+			    in->payload_len, IBV_ACCESS_REMOTE_WRITE, &why);
+	if (!to)
+		return &no_access;
+	adv_place(to, in->payload, in->payload_len);
+	resp->offset = end;
+	return NULL;
+}
+
+static void rx_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
+{
+	struct adv_responder *resp = &qp->resp;
+	bool imm = in->info->headers & ADV_HAS_IMMDT;
+	const struct refusal *r = NULL;
+
+	if (!starts_and_continues(qp, in, ADV_MSG_WRITE))
+		r = &bad_sequence;
+	else if (!payload_fits(qp, in))
+		r = &bad_length;
+	else if (in->info->flags & ADV_PKT_START)
+		r = begin_write(qp, in);
+	if (!r && imm && !resp->recv) {
+		/* Before a byte is written, so that the repeated packet finds all as it was. */
+		resp->recv = adv_qp_take_recv(qp);
+		if (!resp->recv) {
+			if (in->info->flags & ADV_PKT_START)
+				resp->message = ADV_MSG_NONE;
+			not_ready(qp);
+			return;
+		}
+	}
+	if (!r)
+		r = place_write(qp, in);
+	if (r) {
+		refuse(qp, r, now);
+		return;
+	}
+	accept_packet(qp, in, 1);
+	if (imm)
+		complete_message(qp, in, IBV_WC_RECV_RDMA_WITH_IMM, resp->write_length, now);
+}
+
+/* ---- READ, atomics, FLUSH: what is answered by more than an ACK ---- */
+
+/* Room to remember one more request; NULL where the peer has more out than max_dest_rd_atomic. */
+static struct adv_resource *new_resource(struct adv_qp *qp, const struct adv_incoming *in,
+					 uint32_t psns)
+{
+	struct adv_responder *resp = &qp->resp;
+	struct adv_resource *res;
+
+	res = &resp->res[resp->res_head & (resp->res_room - 1)];
+	if (resp->res_pending >= resp->res_limit || res->pending)
+		return NULL;
+	memset(res, 0, sizeof(*res));
+	res->first_psn = in->h->bth.psn;
+	res->psn_count = psns;
+	res->msn = (resp->msn + 1) & ADV_PSN_MASK;
+	res->pending = true;
+	resp->res_pending++;
+	resp->res_head++;
+	if (resp->res_head - resp->res_next > resp->res_room)
+		resp->res_next = resp->res_head - resp->res_room;
+	return res;
+}
+
+static const struct refusal *do_read(struct adv_qp *qp, const struct adv_incoming *in,
+				     uint32_t *psns)
+{
+	struct adv_resource *res;
+	enum adv_vendor_err why;
+
+	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ))
+		return &not_allowed;
+	if (in->h->reth.length > ADV_MAX_MSG)
+		return &bad_length;
+	if (!adv_mr_resolve(qp->engine, qp->pd, in->h->reth.rkey, in->h->reth.va,
+			    in->h->reth.length, IBV_ACCESS_REMOTE_READ, &why))
+		return &no_access;
+	*psns = adv_packet_count(in->h->reth.length, qp->mtu);
+	res = new_resource(qp, in, *psns);
+	if (!res)
+		return &not_allowed;
+	res->va = in->h->reth.va;
+	res->rkey = in->h->reth.rkey;
+	res->length = in->h->reth.length;
+	qp->engine->counters.rx_read_requests++;
+	return NULL;
+}
+
+static uint64_t execute_atomic(uint64_t *p, const struct adv_incoming *in)
+{
+	uint64_t old;
+
+	if ((in->h->bth.opcode & ADV_OP_MASK) == ADV_OP_FETCH_ADD)
+		return __atomic_fetch_add(p, in->h->atomiceth.swap_add, __ATOMIC_SEQ_CST);
+	old = in->h->atomiceth.compare;
+	__atomic_compare_exchange_n(p, &old, in->h->atomiceth.swap_add, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	return old;
+}
+
+static const struct refusal *do_atomic(struct adv_qp *qp, const struct adv_incoming *in)
+{
+	uint64_t va = in->h->atomiceth.va;
+	struct adv_resource *res;
+	enum adv_vendor_err why;
+	uint8_t *p;
+
+	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC))
+		return &not_allowed;
+	if (va & 7)
+		return &bad_length;
+	p = adv_mr_resolve(qp->engine, qp->pd, in->h->atomiceth.rkey, va, sizeof(uint64_t),
+			   IBV_ACCESS_REMOTE_ATOMIC, &why);
+	if (!p)
+		return &no_access;
+	/* A region registered with an odd iova: aligned for the peer, not for this CPU. */
+	if ((uintptr_t)p & 7)
+		return &bad_length;
+	res = new_resource(qp, in, 1);
+	if (!res)
+		return &not_allowed;
+	res->atomic = true;
+	res->original = execute_atomic((uint64_t *)(void *)p, in);
+	qp->engine->counters.rx_atomic_requests++;
+	return NULL;
+}
+
+static const struct refusal *do_atomic_write(struct adv_qp *qp, const struct adv_incoming *in)
+{
+	enum adv_vendor_err why;
+	uint64_t value;
+	uint8_t *p;
+
+	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))
+		return &not_allowed;
+	if (in->payload_len != sizeof(value) || in->h->reth.length != sizeof(value) ||
+	    (in->h->reth.va & 7))
+		return &bad_length;
+	p = adv_mr_resolve(qp->engine, qp->pd, in->h->reth.rkey, in->h->reth.va, sizeof(value),
+			   IBV_ACCESS_REMOTE_WRITE, &why);
+	if (!p)
+		return &no_access;
+	if ((uintptr_t)p & 7)
+		return &bad_length;
+	if (!new_resource(qp, in, 1))
+		return &not_allowed;
+	memcpy(&value, in->payload, sizeof(value));
+	__atomic_store_n((uint64_t *)(void *)p, value, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+/*
+ * FLUSH: memory is coherent, so that global visibility is a fence; persistence cannot be had
+ * of ordinary memory, and no region is registered for it.
+ */
+static const struct refusal *do_flush(struct adv_qp *qp, const struct adv_incoming *in)
+{
+	uint32_t length = in->h->reth.length;
+	enum adv_vendor_err why;
+	int need = 0;
+
+	if (in->h->feth.placement & FLUSH_GLOBAL)
+		need |= ACCESS_FLUSH_GLOBAL;
+	if (in->h->feth.placement & FLUSH_PERSISTENT)
+		need |= ACCESS_FLUSH_PERSISTENT;
+	if (need == 0 || in->h->feth.selectivity > FLUSH_WHOLE_REGION)
+		return &not_allowed;
+	if (in->h->feth.selectivity == FLUSH_WHOLE_REGION || length == 0)
+		length = 1;
+	if (!adv_mr_resolve(qp->engine, qp->pd, in->h->reth.rkey, in->h->reth.va, length, need,
+			    &why))
+		return &no_access;
+	if (!new_resource(qp, in, 1))
+		return &not_allowed;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+static void rx_answered(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
+{
+	const struct refusal *r;
+	uint32_t psns = 1;
+
+	if (qp->resp.message != ADV_MSG_NONE) {
+		refuse(qp, &bad_sequence, now);
+		return;
+	}
+	switch (in->h->bth.opcode & ADV_OP_MASK) {
+	case ADV_OP_READ_REQUEST:
+		r = do_read(qp, in, &psns);
+		break;
+	case ADV_OP_COMPARE_SWAP:
+	case ADV_OP_FETCH_ADD:
+		r = do_atomic(qp, in);
+		break;
+	case ADV_OP_ATOMIC_WRITE:
+		r = do_atomic_write(qp, in);
+		break;
+	case ADV_OP_FLUSH:
+		r = do_flush(qp, in);
+		break;
+	default:
+		r = &not_allowed;
+	}
+	if (r) {
+		refuse(qp, r, now);
+		return;
+	}
+	qp->resp.msn = (qp->resp.msn + 1) & ADV_PSN_MASK;
+	qp->resp.epsn = adv_psn_add(qp->resp.epsn, psns);
+	adv_qp_schedule(qp);
+}
+
+/* ---- duplicates ---- */
+
+/* Asks for the answer once more, from the repeated request's PSN on (IBTA 9.7.5.1.4). */
+static void repeat_answer(struct adv_qp *qp, const struct adv_incoming *in)
+{
+	struct adv_responder *resp = &qp->resp;
+
+	for (uint32_t i = resp->res_head; i != resp->res_head - resp->res_room; i--) {
+		struct adv_resource *res = &resp->res[(i - 1) & (resp->res_room - 1)];
+		uint32_t skip = (in->h->bth.psn - res->first_psn) & ADV_PSN_MASK;
+		uint64_t offset = (uint64_t)skip * qp->mtu;
+
+		if (skip >= res->psn_count)
+			continue;
+		/* A READ must ask for the rest of what it asked for before; else it is a forgery.
+		 */
+		if (in->h->bth.opcode == (ADV_SERVICE_RC | ADV_OP_READ_REQUEST) &&
+		    (res->atomic || in->h->reth.rkey != res->rkey ||
+		     in->h->reth.va != res->va + offset ||
+		     in->h->reth.length != res->length - offset))
+			return;
+		res->start = res->offset = (uint32_t)offset;
+		if (!res->pending)
+			resp->res_pending++;
+		res->pending = true;
+		if ((int32_t)(i - 1 - resp->res_next) < 0)
+			resp->res_next = i - 1;
+		adv_qp_schedule(qp);
+		return;
+	}
+}
+
+static void rx_duplicate(struct adv_qp *qp, const struct adv_incoming *in)
+{
+	qp->engine->counters.duplicate_request++;
+	if (in->info->flags & (ADV_PKT_SEND | ADV_PKT_WRITE)) {
+		if (in->h->bth.ackreq)
+			adv_responder_queue_ack(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS,
+						adv_psn_add(qp->resp.epsn, ADV_PSN_MASK));
+		return;
+	}
+	repeat_answer(qp, in);
+}
+
+void adv_responder_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
+{
+	struct adv_responder *resp = &qp->resp;
+	int32_t ahead = adv_psn_diff(in->h->bth.psn, resp->epsn);
+	uint16_t flags = in->info->flags;
+
+	if (ahead < 0) {
+		rx_duplicate(qp, in);
+		return;
+	}
+	if (ahead > 0) {
+		qp->engine->counters.out_of_sequence++;
+		/* One NAK for a gap: the requester goes back (IBTA 9.7.5.2.3). */
+		if (!resp->nak_sent)
+			adv_responder_queue_ack(qp, ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR,
+						resp->epsn);
+		resp->nak_sent = true;
+		return;
+	}
+	resp->nak_sent = false;
+	if (in->info->headers & ADV_HAS_IETH)
+		refuse(qp, &not_allowed, now);
+	else if (flags & ADV_PKT_SEND)
+		rx_send(qp, now, in);
+	else if (flags & ADV_PKT_WRITE)
+		rx_write(qp, now, in);
+	else
+		rx_answered(qp, now, in);
+}
+
+/* ---- UC ---- */
+
+/* Forgets the message in progress; its receive request serves the next one (IBTA 9.8.2.2). */
+static void uc_drop(struct adv_qp *qp)
+{
+	qp->resp.message = ADV_MSG_SKIP;
+	qp->engine->counters.uc_drops++;
+}
+
+static void uc_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
+{
+	struct adv_responder *resp = &qp->resp;
+	enum adv_vendor_err why = ADV_ERR_NONE;
+	struct ibv_wc wc = {.opcode = IBV_WC_RECV};
+
+	if (in->info->flags & ADV_PKT_START) {
+		if (!resp->recv)
+			resp->recv = adv_qp_take_recv(qp);
+		if (!resp->recv) {
+			qp->engine->counters.out_of_buffer++;
+			uc_drop(qp);
+			return;
+		}
+		resp->offset = 0;
+		resp->message = ADV_MSG_SEND;
+		adv_sges_good(qp, resp->recv->sge, resp->recv->num_sge, IBV_ACCESS_LOCAL_WRITE,
+			      &why);
+	}
+	wc.status = IBV_WC_LOC_PROT_ERR;
+	if (!why && place_send(qp, in, &why)) {
+		wc.status = IBV_WC_LOC_LEN_ERR;
+		why = ADV_ERR_RECV_TOO_SMALL;
+	}
+	if (why) {
+		struct adv_recv_wqe *recv = resp->recv;
+
+		wc.vendor_err = why;
+		resp->recv = NULL;
+		adv_qp_complete_recv(qp, recv, &wc, false, now);
+		adv_qp_enter_error(qp, now);
+		return;
+	}
+	accept_packet(qp, in, 1);
+	if (in->info->flags & ADV_PKT_END)
+		complete_message(qp, in, IBV_WC_RECV, (uint32_t)resp->offset, now);
+}
+
+static void uc_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
+{
+	struct adv_responder *resp = &qp->resp;
+	bool imm = in->info->headers & ADV_HAS_IMMDT;
+	uint32_t length;
+
+	if ((in->info->flags & ADV_PKT_START) && begin_write(qp, in)) {
+		uc_drop(qp);
+		return;
+	}
+	if (imm && !resp->recv)
+		resp->recv = adv_qp_take_recv(qp);
+	if (imm && !resp->recv) {
+		qp->engine->counters.out_of_buffer++;
+		uc_drop(qp);
+		return;
+	}
+	if (place_write(qp, in)) {
+		uc_drop(qp);
+		return;
+	}
+	length = resp->write_length;
+	accept_packet(qp, in, 1);
+	if (imm)
+		complete_message(qp, in, IBV_WC_RECV_RDMA_WITH_IMM, length, now);
+}
+
+void adv_responder_rx_uc(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
+{
+	struct adv_responder *resp = &qp->resp;
+	bool start = in->info->flags & ADV_PKT_START;
+	bool send = in->info->flags & ADV_PKT_SEND;
+
+	/* Whatever PSN comes is the expected one from here on; a gap breaks the message. */
+	if (in->h->bth.psn != resp->epsn) {
+		qp->engine->counters.out_of_sequence++;
+		if (resp->message != ADV_MSG_NONE)
+			uc_drop(qp);
+		resp->epsn = in->h->bth.psn;
+	}
+	if (start)
+		resp->message = ADV_MSG_NONE;
+	if (!payload_fits(qp, in) ||
+	    !starts_and_continues(qp, in, send ? ADV_MSG_SEND : ADV_MSG_WRITE)) {
+		if (resp->message != ADV_MSG_SKIP)
+			uc_drop(qp);
+		resp->epsn = adv_psn_add(resp->epsn, 1);
+		return;
+	}
+	if (send)
+		uc_send(qp, now, in);
+	else
+		uc_write(qp, now, in);
+	if (resp->message == ADV_MSG_SKIP)
+		resp->epsn = adv_psn_add(in->h->bth.psn, 1);
+}

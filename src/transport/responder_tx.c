@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The responder's sending half (IBTA vol. 1, 9.7.5.1): answers go out in the order of their
+ * PSNs. Responses to READs and atomics acknowledge all before them; ACKs are coalesced: what
+ * is pending when the engine is asked for packets is one.
+ */
+#include "transport/internal.h"
+
+bool adv_responder_has_tx(const struct adv_qp *qp)
+{
+	return qp->resp.res_pending || qp->resp.ack_pending;
+}
+
+void adv_responder_queue_ack(struct adv_qp *qp, uint8_t syndrome, uint32_t psn)
+{
+	struct adv_responder *resp = &qp->resp;
+
+	/* A repeated ACK must not take the place of a NAK for a later PSN. */
+	if (resp->ack_pending && adv_psn_diff(psn, resp->ack_psn) < 0)
+		return;
+	resp->ack_pending = true;
+	resp->ack_syndrome = syndrome;
+	resp->ack_psn = psn;
+	adv_qp_schedule(qp);
+}
+
+static void fill_response(const struct adv_qp *qp, struct adv_headers *h, uint8_t op, uint32_t psn,
+			  uint32_t msn)
+{
+	memset(&h->bth, 0, sizeof(h->bth));
+	h->bth.opcode = (uint8_t)(ADV_SERVICE_RC | op);
+	h->bth.pkey = ADV_PKEY_DEFAULT;
+	h->bth.dest_qpn = qp->attr.dest_qp_num;
+	h->bth.psn = psn;
+	h->aeth.syndrome = ADV_AETH_ACK | ADV_AETH_NO_CREDITS;
+	h->aeth.msn = msn;
+}
+
+static void emit_ack(struct adv_qp *qp, struct adv_tx_batch *batch)
+{
+	struct adv_responder *resp = &qp->resp;
+	struct adv_headers h;
+
+	fill_response(qp, &h, ADV_OP_ACKNOWLEDGE, resp->ack_psn, resp->msn);
+	h.aeth.syndrome = resp->ack_syndrome;
+	adv_packet_start(qp, batch, &h);
+	resp->ack_pending = false;
+}
+
+static void resource_done(struct adv_responder *resp, struct adv_resource *res)
+{
+	res->pending = false;
+	resp->res_pending--;
+}
+
+static void emit_atomic_ack(struct adv_qp *qp, struct adv_tx_batch *batch, struct adv_resource *res)
+{
+	struct adv_headers h;
+
+	fill_response(qp, &h, ADV_OP_ATOMIC_ACKNOWLEDGE, res->first_psn, res->msn);
+	h.atomicacketh.original = res->original;
+	adv_packet_start(qp, batch, &h);
+	resource_done(&qp->resp, res);
+}
+
+static uint8_t read_opcode(const struct adv_resource *res, bool last)
+{
+	bool first = res->offset == res->start;
+
+	if (first)
+		return last ? ADV_OP_READ_RESPONSE_ONLY : ADV_OP_READ_RESPONSE_FIRST;
+	return last ? ADV_OP_READ_RESPONSE_LAST : ADV_OP_READ_RESPONSE_MIDDLE;
+}
+
+/* The region went away under a READ that was being answered. */
+static void refuse_rest(struct adv_qp *qp, struct adv_resource *res, uint32_t psn, uint64_t now)
+{
+	struct adv_responder *resp = &qp->resp;
+
+	resource_done(resp, res);
+	resp->res_pending = 0;
+	resp->ack_pending = false;
+	qp->engine->counters.resp_remote_access_errors++;
+	adv_responder_queue_ack(qp, ADV_AETH_NAK | ADV_NAK_REMOTE_ACCESS_ERROR, psn);
+	resp->dead = true;
+	adv_qp_fatal(qp, IBV_EVENT_QP_ACCESS_ERR, now);
+}
+
+static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch,
+			       struct adv_resource *res)
+{
+	uint32_t left = res->length - res->offset;
+	bool last = left <= qp->mtu;
+	uint32_t n = last ? left : qp->mtu;
+	uint32_t psn = adv_psn_add(res->first_psn, res->offset / qp->mtu);
+	enum adv_vendor_err why;
+	struct adv_tx_packet *pkt;
+	struct adv_headers h;
+	uint8_t *from;
+
+	from = adv_mr_resolve(qp->engine, qp->pd, res->rkey, res->va + res->offset, n,
+			      IBV_ACCESS_REMOTE_READ, &why);
+	if (!from) {
+		refuse_rest(qp, res, psn, now);
+		return;
+	}
+	fill_response(qp, &h, read_opcode(res, last), psn, res->msn);
+	h.bth.pad = -n & 3;
+	pkt = adv_packet_start(qp, batch, &h);
+	if (n) {
+		batch->iov[batch->iov_used].iov_base = from;
+		batch->iov[batch->iov_used++].iov_len = n;
+		pkt->iov_count = 1;
+		pkt->payload_len = n;
+	}
+	res->offset += n;
+	if (last)
+		resource_done(&qp->resp, res);
+}
+
+static struct adv_resource *oldest_pending(struct adv_responder *resp)
+{
+	while (resp->res_next != resp->res_head) {
+		struct adv_resource *res = &resp->res[resp->res_next & (resp->res_room - 1)];
+
+		if (res->pending)
+			return res;
+		resp->res_next++;
+	}
+	assert(!"pending responses are counted");
+	return NULL;
+}
+
+static void emit_response(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+{
+	struct adv_responder *resp = &qp->resp;
+	struct adv_resource *res = oldest_pending(resp);
+
+	if (resp->ack_pending && (resp->ack_syndrome & ADV_AETH_TYPE_MASK) == ADV_AETH_ACK &&
+	    adv_psn_diff(resp->ack_psn, res->first_psn) < 0)
+		resp->ack_pending = false;
+	if (res->atomic)
+		emit_atomic_ack(qp, batch, res);
+	else
+		emit_read_response(qp, now, batch, res);
+}
+
+void adv_responder_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch, unsigned budget)
+{
+	struct adv_responder *resp = &qp->resp;
+
+	while (adv_responder_has_tx(qp)) {
+		if (budget-- == 0 || !adv_batch_has_room(batch)) {
+			adv_qp_schedule(qp);
+			return;
+		}
+		if (resp->res_pending)
+			emit_response(qp, now, batch);
+		else
+			emit_ack(qp, batch);
+	}
+}

@@ -185,6 +185,14 @@ class Lab:
             process.kill()
 
 
+def namespace_command():
+    """The unshare command that gives a case its own network, as root or without."""
+    flags = ["--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if os.geteuid() != 0:
+        flags = ["--user", "--map-root-user", *flags]
+    return ["unshare", *flags]
+
+
 def daemons():
     """Process ids of the adverbd processes of this PID namespace that are alive."""
     found = []

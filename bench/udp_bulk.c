@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * udp_bulk [-t seconds] [-w window]: RoCE-sized datagrams in GSO bursts, received by GRO, a
+ * window kept by 28-byte answers, CRC-32 on both sides and the copy to the place where the
+ * payload belongs: all the bytes and sums of a WRITE of many packets, and no protocol.
+ */
+#include <isa-l/crc.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "floor.h"
+
+#define BURST	  15u /* packets of one GSO send */
+#define ACK_EVERY 8u
+#define ACK_BYTES 28
+#define AREA	  (1u << 20) /* of payload, walked round and round */
+
+static unsigned window = 60;
+static int fd[2];
+static _Atomic int *stop;
+
+static void take_burst(const uint8_t *data, size_t length, uint8_t *area, uint64_t *count,
+		       uint64_t *wrong)
+{
+	for (size_t at = 0; at + FLOOR_PACKET <= length; at += FLOOR_PACKET) {
+		const uint8_t *payload = data + at + FLOOR_HEADER;
+		uint32_t crc = crc32_gzip_refl(0, data + at, FLOOR_PACKET - 4);
+
+		if (memcmp(&crc, payload + FLOOR_PAYLOAD, 4))
+			(*wrong)++;
+		memcpy(area + (*count * FLOOR_PAYLOAD) % AREA, payload, FLOOR_PAYLOAD);
+		(*count)++;
+	}
+}
+
+static void receiver(void *arg)
+{
+	static uint8_t data[65536];
+	uint8_t *area = malloc(AREA);
+	uint64_t count = 0;
+	uint64_t acked = 0;
+	uint64_t wrong = 0;
+	uint64_t ack[4] = {0};
+
+	(void)arg;
+	if (!area)
+		floor_die("malloc");
+	while (!atomic_load_explicit(stop, memory_order_relaxed)) {
+		ssize_t n = recv(fd[1], data, sizeof(data), MSG_DONTWAIT);
+
+		if (n <= 0)
+			continue;
+		take_burst(data, (size_t)n, area, &count, &wrong);
+		if (count - acked < ACK_EVERY)
+			continue;
+		acked = ack[0] = count;
+		if (send(fd[1], ack, ACK_BYTES, 0) < 0)
+			floor_die("send of an answer");
+	}
+	free(area);
+	if (wrong) {
+		fprintf(stderr, "%llu packets with a wrong CRC\n", (unsigned long long)wrong);
+		_exit(1);
+	}
+}
+
+/* Two iovecs a packet: the payload, and the CRC together with the next packet's header. */
+static void transmit_burst(uint8_t *area, uint64_t *sent)
+{
+	static uint8_t joint[BURST + 1][FLOOR_HEADER + 4];
+	struct iovec iov[2 * BURST + 1];
+	struct msghdr m = {.msg_iov = iov, .msg_iovlen = 2 * BURST + 1};
+
+	iov[0] = (struct iovec){joint[0] + 4, FLOOR_HEADER};
+	for (unsigned i = 0; i < BURST; i++) {
+		uint8_t *payload = area + ((*sent + i) * FLOOR_PAYLOAD) % AREA;
+		uint32_t crc = crc32_gzip_refl(0, joint[i] + 4, FLOOR_HEADER);
+
+		crc = crc32_gzip_refl(crc, payload, FLOOR_PAYLOAD);
+		memcpy(joint[i + 1], &crc, 4);
+		iov[2 * i + 1] = (struct iovec){payload, FLOOR_PAYLOAD};
+		iov[2 * i + 2] = (struct iovec){joint[i + 1], FLOOR_HEADER + 4};
+	}
+	iov[2 * BURST].iov_len = 4;
+	if (sendmsg(fd[0], &m, 0) != BURST * FLOOR_PACKET)
+		floor_die("sendmsg");
+	*sent += BURST;
+}
+
+static void open_sockets(void)
+{
+	uint16_t port[2];
+	int segment = FLOOR_PACKET;
+	int one = 1;
+
+	for (int i = 0; i < 2; i++)
+		fd[i] = floor_udp(&port[i]);
+	for (int i = 0; i < 2; i++)
+		floor_udp_connect(fd[i], port[1 - i]);
+	if (setsockopt(fd[0], IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment)) ||
+	    setsockopt(fd[1], IPPROTO_UDP, UDP_GRO, &one, sizeof(one)))
+		floor_die("UDP_SEGMENT or UDP_GRO");
+}
+
+static uint64_t stream(uint8_t *area, double seconds, uint64_t *took)
+{
+	uint64_t start = floor_now();
+	uint64_t sent = 0;
+	uint64_t acked = 0;
+	uint64_t ack[8];
+
+	do {
+		while (recv(fd[0], ack, sizeof(ack), MSG_DONTWAIT) > 0)
+			acked = ack[0];
+		if (sent - acked + BURST <= window)
+			transmit_burst(area, &sent);
+		*took = floor_now() - start;
+	} while ((double)*took < seconds * 1e9);
+	return acked;
+}
+
+int main(int argc, char **argv)
+{
+	double seconds = 0.5;
+	uint8_t *area = calloc(1, AREA);
+	uint64_t took;
+	uint64_t packets;
+	pid_t child;
+	int option;
+
+	while ((option = getopt(argc, argv, "t:w:")) != -1) {
+		if (option == 't')
+			seconds = atof(optarg);
+		else if (option == 'w')
+			window = (unsigned)atoi(optarg);
+		else
+			return 2;
+	}
+	if (window < BURST || !area)
+		return 2;
+	stop = floor_shared(sizeof(*stop));
+	open_sockets();
+	child = floor_child(receiver, NULL);
+	packets = stream(area, seconds, &took);
+	atomic_store(stop, 1);
+	floor_join(child);
+	printf("udp_bulk bytes=%d gbps=%.2f kpps=%.1f\n", FLOOR_PAYLOAD,
+	       (double)packets * FLOOR_PAYLOAD * 8 / (double)took,
+	       (double)packets * 1e6 / (double)took);
+	free(area);
+	return 0;
+}

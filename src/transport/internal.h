@@ -261,6 +261,7 @@ struct adv_resource {
 	uint32_t rkey;
 	uint64_t va;
 	uint32_t length;
+	uint32_t start;	   /* offset from which this (re)request wants it */
 	uint32_t offset;   /* bytes already answered */
 	uint64_t original; /* atomic's result, host order */
 	bool atomic;

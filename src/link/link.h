@@ -18,10 +18,11 @@ struct adv_link_counters {
 	uint64_t tx_bytes; /* BTH to ICRC */
 	uint64_t rx_packets;
 	uint64_t rx_bytes;
-	uint64_t rx_icrc_errors; /* packets whose ICRC no Identification explains */
-	uint64_t rx_malformed;   /* too short, too long, bad control data */
-	uint64_t tx_dropped;     /* refused by the kernel for good (no route, message too long, ...) */
-	uint64_t tx_blocked;     /* send calls that found the socket full */
+	uint64_t rx_icrc_errors;  /* packets whose ICRC no Identification explains */
+	uint64_t rx_malformed;	  /* too short, too long, bad control data */
+	uint64_t rx_misdelivered; /* for a queue pair of another process's range */
+	uint64_t tx_dropped; /* refused by the kernel for good (no route, message too long, ...) */
+	uint64_t tx_blocked; /* send calls that found the socket full */
 };
 
 struct adv_link;
@@ -42,18 +43,15 @@ struct adv_link_ops {
 	 * of packets taken from the socket, bad ones included; 0: there was nothing.
 	 */
 	unsigned (*receive)(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user);
-	/* Joins or leaves an IP multicast group on the interface of sgid; 0 or errno. */
-	int (*join)(struct adv_link *link, const struct adv_gid *group, const struct adv_gid *sgid);
-	int (*leave)(struct adv_link *link, const struct adv_gid *group, const struct adv_gid *sgid);
 	void (*destroy)(struct adv_link *link);
 };
 
 struct adv_link {
 	const struct adv_link_ops *ops;
-	int receive_fd;        /* readable when receive() would find packets */
-	int send_fd;           /* -1, or writable when flush() may go on (set while full) */
-	unsigned rx_window;    /* packets of 4 KiB a peer may have in flight towards us before our
-				* receive buffer overflows; the engine's window is set from it */
+	int receive_fd;	    /* readable when receive() would find packets */
+	int send_fd;	    /* -1, or writable when flush() may go on (set while full) */
+	unsigned rx_window; /* packets of 4 KiB a peer may have in flight towards us before our
+			     * receive buffer overflows; the engine's window is set from it */
 	struct adv_link_counters counters;
 };
 

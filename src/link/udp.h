@@ -5,7 +5,12 @@
 #include "link/link.h"
 
 struct adv_udp_config {
-	int receive_fd; /* a slot's socket of the 4791 group; the link owns it from now on */
+	int receive_fd; /* a slot's socket of the 4791 group; the link owns it from now on,
+			 * also where adv_udp_create() fails */
+	uint32_t
+		qpn_first; /* QP numbers that packets may be for; others are counted and dropped. */
+	uint32_t qpn_count; /* 0: any. Multicast packets always pass. */
+	uint16_t port;	    /* where peers listen; 0: 4791 */
 };
 
 /*
@@ -13,7 +18,24 @@ struct adv_udp_config {
  * AF_INET; it is never connected), sends through sockets of its own, one for each
  * (source address, source port), made when first needed. Returns NULL with errno set where
  * a socket option that the link cannot do without is refused.
+ *
+ * Payload is copied before its ICRC is computed, so that a program that changes memory while
+ * it is being sent gets old or new bytes to its peer, never a packet that is dropped.
  */
 struct adv_link *adv_udp_create(const struct adv_udp_config *config);
+
+/* One of the machine's own addresses. */
+struct adv_udp_address {
+	struct adv_gid gid;
+	uint32_t ifindex;
+};
+
+/*
+ * Tells a link made by adv_udp_create() the machine's own addresses (copied), at start and
+ * whenever they change: packets from them have Identifications that can be known, and
+ * link-local and multicast destinations need the interface. 0 or ENOMEM (the old ones stay).
+ */
+int adv_udp_set_addresses(struct adv_link *link, const struct adv_udp_address *addresses,
+			  unsigned count);
 
 #endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Descriptor I/O by raw system calls. librspreload and the like interpose the C library's
+ * names; our own descriptors must never pass through them. Results and errno are those of
+ * the calls that the names say.
+ */
+#ifndef ADV_BASE_SYS_H
+#define ADV_BASE_SYS_H
+
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+static inline int adv_sys_socket(int family, int type, int protocol)
+{
+	return (int)syscall(SYS_socket, family, type, protocol);
+}
+
+static inline int adv_sys_bind(int fd, const void *addr, socklen_t len)
+{
+	return (int)syscall(SYS_bind, fd, addr, len);
+}
+
+static inline int adv_sys_connect(int fd, const void *addr, socklen_t len)
+{
+	return (int)syscall(SYS_connect, fd, addr, len);
+}
+
+static inline int adv_sys_getsockname(int fd, void *addr, socklen_t *len)
+{
+	return (int)syscall(SYS_getsockname, fd, addr, len);
+}
+
+static inline int adv_sys_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	return (int)syscall(SYS_setsockopt, fd, level, name, value, len);
+}
+
+static inline int adv_sys_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	return (int)syscall(SYS_getsockopt, fd, level, name, value, len);
+}
+
+static inline ssize_t adv_sys_sendto(int fd, const void *p, size_t len, int flags, const void *addr,
+				     socklen_t addr_len)
+{
+	return syscall(SYS_sendto, fd, p, len, flags, addr, addr_len);
+}
+
+static inline ssize_t adv_sys_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	return syscall(SYS_sendmsg, fd, msg, flags);
+}
+
+static inline int adv_sys_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
+{
+	return (int)syscall(SYS_sendmmsg, fd, msgs, n, flags);
+}
+
+static inline ssize_t adv_sys_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	return syscall(SYS_recvmsg, fd, msg, flags);
+}
+
+static inline int adv_sys_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
+{
+	return (int)syscall(SYS_recvmmsg, fd, msgs, n, flags, NULL);
+}
+
+static inline ssize_t adv_sys_read(int fd, void *p, size_t len)
+{
+	return syscall(SYS_read, fd, p, len);
+}
+
+static inline ssize_t adv_sys_write(int fd, const void *p, size_t len)
+{
+	return syscall(SYS_write, fd, p, len);
+}
+
+static inline int adv_sys_close(int fd)
+{
+	return (int)syscall(SYS_close, fd);
+}
+
+/* timeout_ms: below 0 waits for ever, as poll(2). */
+static inline int adv_sys_poll(struct pollfd *fds, unsigned n, int timeout_ms)
+{
+	struct timespec ts = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
+
+	return (int)syscall(SYS_ppoll, fds, n, timeout_ms < 0 ? NULL : &ts, NULL,
+			    (size_t)(_NSIG / 8));
+}
+
+static inline int adv_sys_eventfd(unsigned value, int flags)
+{
+	return (int)syscall(SYS_eventfd2, value, flags);
+}
+
+static inline int adv_sys_epoll_create(int flags)
+{
+	return (int)syscall(SYS_epoll_create1, flags);
+}
+
+static inline int adv_sys_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, event);
+}
+
+/* timeout: NULL waits for ever. Needs Linux 5.11; ENOSYS before. */
+static inline int adv_sys_epoll_pwait2(int epfd, struct epoll_event *events, int n,
+				       const struct timespec *timeout)
+{
+	return (int)syscall(SYS_epoll_pwait2, epfd, events, n, timeout, NULL, (size_t)0);
+}
+
+static inline int adv_sys_epoll_wait(int epfd, struct epoll_event *events, int n, int timeout_ms)
+{
+	return (int)syscall(SYS_epoll_pwait, epfd, events, n, timeout_ms, NULL, (size_t)0);
+}
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* RoCE v2 over UDP sockets: making and ending the link. */
+#include "link/udp_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "base/sys.h"
+
+/* Asked for; the kernel grants what net.core.rmem_max allows, and twice that for its own needs. */
+#define RECEIVE_BUFFER (4 << 20)
+
+/* What a datagram of one 4 KiB packet takes of the receive buffer; segmented ones take half. */
+#define TRUESIZE_4K 8704
+
+static const int on = 1;
+
+static bool set_on(int fd, int level, int name)
+{
+	return adv_sys_setsockopt(fd, level, name, &on, sizeof(on)) == 0;
+}
+
+/*
+ * The destination address and the ECN bits are needed. A kernel without UDP_GRO delivers single
+ * packets, which is slower but right.
+ */
+static bool prepare_receive(struct udp_link *l)
+{
+	int fd = l->link.receive_fd;
+	union udp_sockaddr a;
+	socklen_t len = sizeof(a);
+
+	memset(&a, 0, sizeof(a));
+	if (adv_sys_getsockname(fd, &a, &len) < 0)
+		return false;
+	set_on(fd, IPPROTO_UDP, UDP_GRO);
+	if (a.sa.sa_family == AF_INET) {
+		l->receive_port = ntohs(a.in.sin_port);
+		return set_on(fd, IPPROTO_IP, IP_PKTINFO) && set_on(fd, IPPROTO_IP, IP_RECVTOS);
+	}
+	if (a.sa.sa_family == AF_INET6) {
+		l->receive_port = ntohs(a.in6.sin6_port);
+		set_on(fd, IPPROTO_IP, IP_RECVTOS); /* IPv4 packets of a dual-stack socket */
+		return set_on(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO) &&
+		       set_on(fd, IPPROTO_IPV6, IPV6_RECVTCLASS);
+	}
+	errno = EAFNOSUPPORT;
+	return false;
+}
+
+static void size_receive_buffer(struct adv_link *link)
+{
+	int bytes = RECEIVE_BUFFER;
+	socklen_t len = sizeof(bytes);
+
+	if (adv_sys_setsockopt(link->receive_fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, len) < 0)
+		(void)adv_sys_setsockopt(link->receive_fd, SOL_SOCKET, SO_RCVBUF, &bytes, len);
+	if (adv_sys_getsockopt(link->receive_fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len) < 0)
+		bytes = 0;
+	link->rx_window = (unsigned)bytes / TRUESIZE_4K;
+	if (link->rx_window == 0)
+		link->rx_window = 1;
+}
+
+/* Leaves the program most of the descriptors that it may open. */
+static unsigned socket_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / 8 > UDP_MAX_SOCKETS)
+		return UDP_MAX_SOCKETS;
+	return limit.rlim_cur < 128 ? 16 : (unsigned)(limit.rlim_cur / 8);
+}
+
+int adv_udp_set_addresses(struct adv_link *link, const struct adv_udp_address *addresses,
+			  unsigned count)
+{
+	struct udp_link *l = udp_link_of(link);
+	struct adv_udp_address *copy = calloc(count ? count : 1, sizeof(*copy));
+
+	if (!copy)
+		return ENOMEM;
+	if (count)
+		memcpy(copy, addresses, count * sizeof(*copy));
+	free(l->address);
+	l->address = copy;
+	l->address_count = count;
+	return 0;
+}
+
+static void destroy(struct adv_link *link)
+{
+	struct udp_link *l = udp_link_of(link);
+
+	udp_sockets_close(l);
+	adv_sys_close(link->receive_fd);
+	free(l->address);
+	munmap(l, sizeof(*l));
+}
+
+static const struct adv_link_ops udp_ops = {
+	.send = udp_send,
+	.flush = udp_flush,
+	.receive = udp_receive,
+	.destroy = destroy,
+};
+
+struct adv_link *adv_udp_create(const struct adv_udp_config *config)
+{
+	/* Nearly a megabyte of buffers, of which an idle link touches little. */
+	struct udp_link *l =
+		mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (l == MAP_FAILED) {
+		adv_sys_close(config->receive_fd);
+		return NULL;
+	}
+	l->config = *config;
+	if (!l->config.port)
+		l->config.port = ADV_ROCE_UDP_PORT;
+	l->link.ops = &udp_ops;
+	l->link.receive_fd = config->receive_fd;
+	l->link.send_fd = -1;
+	l->socket_limit = socket_limit();
+	if (!prepare_receive(l)) {
+		int err = errno;
+
+		destroy(&l->link);
+		errno = err;
+		return NULL;
+	}
+	size_receive_buffer(&l->link);
+	udp_rx_init(l);
+	return &l->link;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the files of the UDP link share. */
+#ifndef ADV_LINK_UDP_INTERNAL_H
+#define ADV_LINK_UDP_INTERNAL_H
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "base/list.h"
+#include "link/udp.h"
+#include "wire/icrc.h"
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
+/* The longest packet: headers, 4 KiB of payload, ICRC. */
+#define UDP_PACKET_MAX (ADV_HEADERS_MAX + 4096 + ADV_ICRC_LEN)
+
+/* What the kernel takes in one segmented send: segments, and bytes with IP and UDP headers. */
+#define UDP_GSO_SEGMENTS 64
+#define UDP_GSO_BYTES	 (65535 - 40 - 8)
+
+#define UDP_RX_BUFFER	 65536
+#define UDP_RX_BATCH	 8
+#define UDP_RX_CONTROL	 256
+#define UDP_MAX_SOCKETS	 1024
+#define UDP_HASH_SIZE	 1024
+
+union udp_sockaddr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+/*
+ * A sending socket. It serves the destination QPs of one slot only (the top bits of the QP
+ * number), whatever their address: a NIC that merges packets by address and port then never
+ * merges those of two slots.
+ */
+struct udp_socket {
+	int fd;
+	bool ipv4;
+	bool any_slot; /* too few sockets: serves several slots after all */
+	bool no_gso;   /* the kernel has refused segmented sends here */
+	uint8_t slot;
+	uint16_t wish; /* the path's source port */
+	uint16_t port; /* what it is bound to */
+	uint16_t next; /* index + 1 of the next in its hash chain */
+	int tos;       /* set on the socket just now */
+	int ttl;
+	int multicast_ttl;
+	int last_error; /* the errno logged last */
+	uint32_t ifindex;
+	struct adv_gid sgid;
+};
+
+/* One send call's worth: segments of one length (the last may be shorter), one destination. */
+struct udp_message {
+	struct udp_socket *socket;
+	union udp_sockaddr to;
+	uint8_t *data;
+	uint32_t len;
+	uint16_t segment_len;
+	uint16_t segments;
+	int tos;
+	int ttl;
+	bool multicast;
+	uint8_t slot;
+	struct adv_gid dgid;
+};
+
+struct udp_tx {
+	unsigned count; /* messages built ... */
+	unsigned next;	/* ... and those before this one are done with */
+	struct udp_message message[ADV_TX_BATCH_PACKETS];
+	struct mmsghdr mmsg[ADV_TX_BATCH_PACKETS];
+	struct iovec iov[ADV_TX_BATCH_PACKETS];
+	union {
+		char space[CMSG_SPACE(sizeof(uint16_t))];
+		struct cmsghdr align;
+	} control[ADV_TX_BATCH_PACKETS];
+	uint8_t bytes[ADV_TX_BATCH_PACKETS * UDP_PACKET_MAX];
+};
+
+struct udp_rx {
+	unsigned vlen;	 /* how many datagrams the next call asks for */
+	unsigned streak; /* calls in a row that got all they asked for */
+	struct mmsghdr mmsg[UDP_RX_BATCH];
+	struct iovec iov[UDP_RX_BATCH];
+	union udp_sockaddr from[UDP_RX_BATCH];
+	union {
+		char space[UDP_RX_CONTROL];
+		struct cmsghdr align;
+	} control[UDP_RX_BATCH];
+	uint8_t buffer[UDP_RX_BATCH][UDP_RX_BUFFER];
+};
+
+struct udp_link {
+	struct adv_link link;
+	struct adv_udp_config config;
+	uint16_t receive_port;
+	unsigned address_count;
+	struct adv_udp_address *address;
+	unsigned socket_count;
+	unsigned socket_limit;
+	int last_error;		      /* of making a sending socket, logged already */
+	uint16_t hash[UDP_HASH_SIZE]; /* index + 1 of a chain's first socket */
+	struct udp_socket socket[UDP_MAX_SOCKETS];
+	struct udp_tx tx;
+	struct udp_rx rx;
+};
+
+static inline struct udp_link *udp_link_of(struct adv_link *link)
+{
+	return adv_container_of(link, struct udp_link, link);
+}
+
+/*
+ * The socket for a packet of this path to a QP of this slot, made if there is none. NULL with
+ * errno: EADDRNOTAVAIL the source address is not the machine's, others from socket(2), bind(2).
+ */
+struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uint8_t slot);
+/* Closes all sending sockets. */
+void udp_sockets_close(struct udp_link *l);
+/* True where packets from this address can only come from this machine. */
+bool udp_is_own_address(const struct udp_link *l, const struct adv_gid *gid);
+
+/* The operations of link.h. */
+bool udp_send(struct adv_link *link, struct adv_tx_batch *batch);
+bool udp_flush(struct adv_link *link);
+unsigned udp_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user);
+
+/* Prepares the receive side's message headers; the buffers are part of the link. */
+void udp_rx_init(struct udp_link *l);
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Receiving: datagrams, most of them several packets that GRO or the sender's GSO keep
+ * together, are cut into packets and each one's ICRC is checked.
+ *
+ * The ICRC covers the IPv4 Identification, which a socket does not show. A sender that uses
+ * UDP GSO without a connection counts it up from 0 a segment, so the index of the segment is
+ * tried first. Where that does not fit, the Identification is solved for. From another
+ * machine any value will do. From this one only those that Adverb's own sender can have used:
+ * a datagram of several segments crosses the loopback device as it was sent, so there it must
+ * be the index; a single packet may be one that a device without GSO has cut off (0 to 63).
+ */
+#include "link/udp_internal.h"
+
+#include <errno.h>
+
+#include "base/sys.h"
+
+#define MIN_PACKET (ADV_BTH_LEN + ADV_ICRC_LEN)
+
+/* One datagram as the socket gave it. */
+struct datagram {
+	struct adv_rx_meta meta;
+	struct adv_icrc_flow flow;
+	const uint8_t *data;
+	uint32_t len;
+	uint32_t segment_len;
+};
+
+void udp_rx_init(struct udp_link *l)
+{
+	struct udp_rx *rx = &l->rx;
+
+	rx->vlen = 1;
+	for (unsigned i = 0; i < UDP_RX_BATCH; i++) {
+		struct msghdr *m = &rx->mmsg[i].msg_hdr;
+
+		rx->iov[i] = (struct iovec){rx->buffer[i], UDP_RX_BUFFER};
+		m->msg_iov = &rx->iov[i];
+		m->msg_iovlen = 1;
+		m->msg_name = &rx->from[i];
+		m->msg_control = &rx->control[i];
+	}
+}
+
+static void gid_from_ipv4(struct adv_gid *gid, const void *addr)
+{
+	memset(gid->raw, 0, 10);
+	gid->raw[10] = 0xff;
+	gid->raw[11] = 0xff;
+	memcpy(gid->raw + 12, addr, 4);
+}
+
+static bool read_source(struct datagram *d, const struct msghdr *m)
+{
+	const union udp_sockaddr *from = m->msg_name;
+
+	if (m->msg_namelen >= sizeof(from->in6) && from->sa.sa_family == AF_INET6) {
+		memcpy(d->meta.sgid.raw, &from->in6.sin6_addr, 16);
+		d->meta.sport = ntohs(from->in6.sin6_port);
+		return true;
+	}
+	if (m->msg_namelen >= sizeof(from->in) && from->sa.sa_family == AF_INET) {
+		gid_from_ipv4(&d->meta.sgid, &from->in.sin_addr);
+		d->meta.sport = ntohs(from->in.sin_port);
+		return true;
+	}
+	return false;
+}
+
+/* A dual-stack socket gives IPv4's type of service at IPv4's own level, the rest at IPv6's. */
+static bool read_control(struct datagram *d, struct msghdr *m)
+{
+	bool have_destination = false;
+
+	d->segment_len = d->len;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		const void *p = CMSG_DATA(c);
+		size_t n = c->cmsg_len - CMSG_LEN(0);
+		int value;
+
+		if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO && n >= sizeof(int)) {
+			memcpy(&value, p, sizeof(value));
+			if (value <= 0)
+				return false;
+			d->segment_len = (uint32_t)value;
+		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS && n >= 1) {
+			d->meta.tclass = *(const uint8_t *)p;
+		} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS &&
+			   n >= sizeof(int)) {
+			memcpy(&value, p, sizeof(value));
+			d->meta.tclass = (uint8_t)value;
+		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO &&
+			   n >= sizeof(struct in_pktinfo)) {
+			gid_from_ipv4(&d->meta.dgid,
+				      (const uint8_t *)p + offsetof(struct in_pktinfo, ipi_addr));
+			have_destination = true;
+		} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO &&
+			   n >= sizeof(struct in6_pktinfo)) {
+			memcpy(d->meta.dgid.raw,
+			       (const uint8_t *)p + offsetof(struct in6_pktinfo, ipi6_addr), 16);
+			have_destination = true;
+		}
+	}
+	return have_destination;
+}
+
+static void fill_flow(struct udp_link *l, struct datagram *d)
+{
+	struct adv_icrc_flow *f = &d->flow;
+
+	f->ipv4 = adv_gid_is_ipv4(&d->meta.sgid);
+	f->sport = d->meta.sport;
+	f->dport = l->receive_port;
+	if (f->ipv4) {
+		memcpy(f->saddr, d->meta.sgid.raw + 12, 4);
+		memcpy(f->daddr, d->meta.dgid.raw + 12, 4);
+	} else {
+		memcpy(f->saddr, d->meta.sgid.raw, 16);
+		memcpy(f->daddr, d->meta.dgid.raw, 16);
+	}
+}
+
+/*
+ * *id: the Identification that is expected, set to the one found. The ICRC is affine in it, so
+ * the difference to the one computed for *id gives the bits in which the real one differs.
+ */
+static bool icrc_is_right(const struct udp_link *l, const struct datagram *d, const uint8_t *p,
+			  uint32_t len, uint16_t *id)
+{
+	const uint8_t *q = p + len - ADV_ICRC_LEN;
+	uint32_t found = q[0] | (uint32_t)q[1] << 8 | (uint32_t)q[2] << 16 | (uint32_t)q[3] << 24;
+	adv_icrc_state s = adv_icrc_begin(&d->flow, *id, len);
+	uint32_t computed;
+	uint16_t difference;
+
+	s = adv_icrc_bth(s, p);
+	s = adv_icrc_update(s, p + ADV_BTH_LEN, len - ADV_BTH_LEN - ADV_ICRC_LEN);
+	computed = adv_icrc_end(s);
+	if (computed == found)
+		return true;
+	if (!d->flow.ipv4)
+		return false;
+	if (!udp_is_own_address(l, &d->meta.sgid)) {
+		if (!adv_icrc_solve_id(found, computed, len, &difference))
+			return false;
+		*id ^= difference;
+		return true;
+	}
+	if (d->segment_len < d->len || !adv_icrc_solve_id(found, computed, len, &difference))
+		return false;
+	*id ^= difference;
+	return *id < UDP_GSO_SEGMENTS;
+}
+
+static bool is_for_us(const struct udp_link *l, const uint8_t *bth)
+{
+	uint32_t qpn = (uint32_t)bth[5] << 16 | (uint32_t)bth[6] << 8 | bth[7];
+
+	return !l->config.qpn_count || qpn - l->config.qpn_first < l->config.qpn_count ||
+	       qpn == ADV_QPN_MULTICAST;
+}
+
+static unsigned deliver(struct udp_link *l, const struct datagram *d, adv_link_rx_fn *fn,
+			void *user)
+{
+	struct adv_link_counters *count = &l->link.counters;
+	struct adv_rx_packet pkt = {.meta = &d->meta};
+	unsigned packets = 0;
+	uint16_t id = 0;
+
+	for (uint32_t at = 0; at < d->len; at += d->segment_len, packets++, id++) {
+		const uint8_t *p = d->data + at;
+		uint32_t len = d->len - at < d->segment_len ? d->len - at : d->segment_len;
+
+		count->rx_packets++;
+		count->rx_bytes += len;
+		if (len < MIN_PACKET || len > UDP_PACKET_MAX || len % 4 != 0) {
+			count->rx_malformed++;
+			continue;
+		}
+		if (!icrc_is_right(l, d, p, len, &id)) {
+			count->rx_icrc_errors++;
+			continue;
+		}
+		if (!is_for_us(l, p)) {
+			count->rx_misdelivered++;
+			continue;
+		}
+		pkt.data = p;
+		pkt.len = len - ADV_ICRC_LEN;
+		fn(user, &pkt);
+	}
+	return packets;
+}
+
+static unsigned take_datagram(struct udp_link *l, struct mmsghdr *mmsg, adv_link_rx_fn *fn,
+			      void *user)
+{
+	struct msghdr *m = &mmsg->msg_hdr;
+	struct datagram d = {.data = m->msg_iov->iov_base, .len = mmsg->msg_len};
+
+	if (d.len == 0 || m->msg_flags & (MSG_TRUNC | MSG_CTRUNC) || !read_source(&d, m) ||
+	    !read_control(&d, m) ||
+	    adv_gid_is_ipv4(&d.meta.sgid) != adv_gid_is_ipv4(&d.meta.dgid)) {
+		l->link.counters.rx_packets++;
+		l->link.counters.rx_malformed++;
+		return 1;
+	}
+	fill_flow(l, &d);
+	return deliver(l, &d, fn, user);
+}
+
+/* The kernel overwrites these three with what it had to say last time. */
+static void rearm(struct msghdr *m)
+{
+	m->msg_namelen = sizeof(union udp_sockaddr);
+	m->msg_controllen = UDP_RX_CONTROL;
+	m->msg_flags = 0;
+}
+
+/* One system call. Returns datagrams, 0 where there are none. */
+static unsigned receive_some(struct udp_link *l, unsigned n)
+{
+	struct udp_rx *rx = &l->rx;
+	ssize_t r;
+
+	for (unsigned i = 0; i < n; i++)
+		rearm(&rx->mmsg[i].msg_hdr);
+	if (n == 1) {
+		r = adv_sys_recvmsg(l->link.receive_fd, &rx->mmsg[0].msg_hdr, MSG_DONTWAIT);
+		if (r < 0)
+			return 0;
+		rx->mmsg[0].msg_len = (unsigned)r;
+		return 1;
+	}
+	r = adv_sys_recvmmsg(l->link.receive_fd, rx->mmsg, n, MSG_DONTWAIT);
+	return r < 0 ? 0 : (unsigned)r;
+}
+
+/*
+ * A single packet is quickest taken by recvmsg(); only where datagrams queue up does the batch
+ * call pay. So the batch grows while calls come back full and shrinks where they do not.
+ */
+static void adapt(struct udp_rx *rx, unsigned asked, unsigned got)
+{
+	if (got == asked) {
+		if (++rx->streak >= 4 && rx->vlen < UDP_RX_BATCH)
+			rx->vlen *= 2;
+	} else {
+		rx->streak = 0;
+		if (got <= rx->vlen / 2)
+			rx->vlen = rx->vlen > 1 ? rx->vlen / 2 : 1;
+	}
+}
+
+unsigned udp_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
+{
+	struct udp_link *l = udp_link_of(link);
+	unsigned packets = 0;
+
+	while (packets < budget) {
+		unsigned asked = l->rx.vlen;
+		unsigned got = receive_some(l, asked);
+
+		for (unsigned i = 0; i < got; i++)
+			packets += take_datagram(l, &l->rx.mmsg[i], fn, user);
+		adapt(&l->rx, asked, got);
+		if (got < asked || asked == 1)
+			break;
+	}
+	return packets;
+}

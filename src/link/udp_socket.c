@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Sending sockets: unconnected, so that with IP_PMTUDISC_DO the kernel writes Identification 0,
+ * and bound to the path's source address and a source port of their own.
+ */
+#include "link/udp_internal.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+
+#define PORT_FIRST  0xc000u
+#define PORT_TRIES  512
+#define SEND_BUFFER (4 << 20)
+
+static const struct adv_udp_address *find_address(const struct udp_link *l,
+						  const struct adv_gid *gid)
+{
+	for (unsigned i = 0; i < l->address_count; i++)
+		if (adv_gid_equal(&l->address[i].gid, gid))
+			return &l->address[i];
+	return NULL;
+}
+
+static uint32_t ifindex_of(const struct udp_link *l, const struct adv_gid *gid)
+{
+	const struct adv_udp_address *a = find_address(l, gid);
+
+	return a ? a->ifindex : 0;
+}
+
+bool udp_is_own_address(const struct udp_link *l, const struct adv_gid *gid)
+{
+	return (adv_gid_is_ipv4(gid) && gid->raw[12] == 127) || find_address(l, gid);
+}
+
+static unsigned hash_key(const struct adv_gid *sgid, uint16_t wish, uint8_t slot)
+{
+	uint64_t a, b;
+
+	memcpy(&a, sgid->raw, 8);
+	memcpy(&b, sgid->raw + 8, 8);
+	a = (a ^ (b + ((uint64_t)wish << 8 | slot)) * 0x9e3779b97f4a7c15u) * 0x9e3779b97f4a7c15u;
+	return (unsigned)(a >> 32) % UDP_HASH_SIZE;
+}
+
+static void set_int(int fd, int level, int name, int value)
+{
+	(void)adv_sys_setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+/* What a sending socket can do without is not checked. */
+static void tune(int fd)
+{
+	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog program = {1, &drop};
+
+	(void)adv_sys_setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+	set_int(fd, SOL_SOCKET, SO_RCVBUF, 0);
+	set_int(fd, SOL_SOCKET, SO_SNDBUF, SEND_BUFFER);
+	set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, SEND_BUFFER);
+}
+
+static int open_ipv4(const struct adv_gid *sgid)
+{
+	int fd = adv_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP);
+	int discover = IP_PMTUDISC_DO;
+	struct ip_mreqn mreq = {0};
+
+	if (fd < 0)
+		return -1;
+	if (adv_sys_setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof(discover)) < 0) {
+		int err = errno;
+
+		adv_sys_close(fd);
+		errno = err;
+		return -1;
+	}
+	memcpy(&mreq.imr_address, sgid->raw + 12, 4);
+	(void)adv_sys_setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &mreq, sizeof(mreq));
+	set_int(fd, IPPROTO_IP, IP_MULTICAST_LOOP, 1);
+	tune(fd);
+	return fd;
+}
+
+static int open_ipv6(uint32_t ifindex)
+{
+	int fd = adv_sys_socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP);
+
+	if (fd < 0)
+		return -1;
+	set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+	if (ifindex)
+		set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)ifindex);
+	set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 1);
+	tune(fd);
+	return fd;
+}
+
+static int bind_to(int fd, const struct udp_socket *s, uint16_t port)
+{
+	union udp_sockaddr a;
+
+	memset(&a, 0, sizeof(a));
+	if (s->ipv4) {
+		a.in.sin_family = AF_INET;
+		a.in.sin_port = htons(port);
+		memcpy(&a.in.sin_addr, s->sgid.raw + 12, 4);
+		return adv_sys_bind(fd, &a, sizeof(a.in));
+	}
+	a.in6.sin6_family = AF_INET6;
+	a.in6.sin6_port = htons(port);
+	a.in6.sin6_scope_id = s->ifindex;
+	memcpy(&a.in6.sin6_addr, s->sgid.raw, 16);
+	return adv_sys_bind(fd, &a, sizeof(a.in6));
+}
+
+/* Binds to the wished port or one of those after it, of 0xC000 to 0xFFFF. */
+static int bind_near(struct udp_socket *s)
+{
+	for (unsigned i = 0; i < PORT_TRIES; i++) {
+		uint16_t port = (uint16_t)(PORT_FIRST | (s->wish + i));
+
+		if (bind_to(s->fd, s, port) == 0) {
+			s->port = port;
+			return 0;
+		}
+		if (errno != EADDRINUSE)
+			return -1;
+	}
+	return -1;
+}
+
+/*
+ * No more sockets: one that exists serves a further path, of the same slot where there is one.
+ * The wish picks where to look first, so that paths spread.
+ */
+static struct udp_socket *share(struct udp_link *l, const struct adv_path *path, uint8_t slot)
+{
+	struct udp_socket *other_slot = NULL;
+
+	for (unsigned i = 0; i < l->socket_count; i++) {
+		struct udp_socket *s = &l->socket[(path->sport + i) % l->socket_count];
+
+		if (!adv_gid_equal(&s->sgid, &path->sgid))
+			continue;
+		if (s->slot == slot)
+			return s;
+		if (!other_slot)
+			other_slot = s;
+	}
+	if (other_slot)
+		other_slot->any_slot = true;
+	return other_slot;
+}
+
+static void log_failure(struct udp_link *l, const struct adv_gid *sgid)
+{
+	char text[INET6_ADDRSTRLEN] = "?";
+	int err = errno;
+	bool ipv4 = adv_gid_is_ipv4(sgid);
+
+	if (err == l->last_error)
+		return;
+	l->last_error = err;
+	inet_ntop(ipv4 ? AF_INET : AF_INET6, sgid->raw + (ipv4 ? 12 : 0), text, sizeof(text));
+	if (err == EADDRNOTAVAIL)
+		adv_warn("cannot send from %s: the machine no longer has this address", text);
+	else
+		adv_warn("no socket to send from %s: %s", text, strerror(err));
+	errno = err;
+}
+
+static struct udp_socket *open_socket(struct udp_link *l, const struct adv_path *path, uint8_t slot)
+{
+	struct udp_socket *s = &l->socket[l->socket_count];
+	unsigned h = hash_key(&path->sgid, path->sport, slot);
+
+	*s = (struct udp_socket){
+		.ipv4 = adv_gid_is_ipv4(&path->sgid),
+		.slot = slot,
+		.wish = path->sport,
+		.ttl = -1,
+		.multicast_ttl = 1,
+		.ifindex = ifindex_of(l, &path->sgid),
+		.sgid = path->sgid,
+	};
+	s->fd = s->ipv4 ? open_ipv4(&s->sgid) : open_ipv6(s->ifindex);
+	if (s->fd < 0)
+		return NULL;
+	if (bind_near(s) < 0) {
+		int err = errno;
+
+		adv_sys_close(s->fd);
+		errno = err;
+		return NULL;
+	}
+	s->next = l->hash[h];
+	l->hash[h] = (uint16_t)++l->socket_count;
+	return s;
+}
+
+static struct udp_socket *find_or_open(struct udp_link *l, const struct adv_path *path,
+				       uint8_t slot)
+{
+	unsigned h = hash_key(&path->sgid, path->sport, slot);
+	struct udp_socket *s = NULL;
+
+	for (unsigned i = l->hash[h]; i; i = s->next) {
+		s = &l->socket[i - 1];
+		if (s->wish == path->sport && s->slot == slot &&
+		    adv_gid_equal(&s->sgid, &path->sgid))
+			return s;
+	}
+	s = NULL;
+	errno = EMFILE;
+	if (l->socket_count < l->socket_limit)
+		s = open_socket(l, path, slot);
+	if (!s && errno != EADDRNOTAVAIL) {
+		int err = errno;
+
+		s = share(l, path, slot);
+		errno = err;
+	}
+	if (!s)
+		log_failure(l, &path->sgid);
+	return s;
+}
+
+struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uint8_t slot)
+{
+	struct udp_socket *s;
+
+	if (path->link_hint && path->link_hint <= l->socket_count) {
+		s = &l->socket[path->link_hint - 1];
+		if ((s->slot == slot || s->any_slot) && adv_gid_equal(&s->sgid, &path->sgid))
+			return s;
+	}
+	s = find_or_open(l, path, slot);
+	path->link_hint = s ? (uint32_t)(s - l->socket) + 1 : 0;
+	return s;
+}
+
+void udp_sockets_close(struct udp_link *l)
+{
+	for (unsigned i = 0; i < l->socket_count; i++)
+		adv_sys_close(l->socket[i].fd);
+	l->socket_count = 0;
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Sending: a batch becomes messages, each a run of packets that one segmented send (UDP GSO)
+ * can carry, and runs of messages of one socket go out by one sendmmsg().
+ *
+ * Packets are laid out flat, payload and all: what a socket has no room for is kept by doing
+ * nothing, the ICRC covers bytes that nobody can change any more, and one flat buffer costs the
+ * kernel about as much less as the copy costs us.
+ */
+#include "link/udp_internal.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+
+/* What a message and the packet to append to it must have in common. */
+struct want {
+	struct udp_socket *socket;
+	int tos;
+	int ttl;
+	bool multicast;
+	uint8_t slot;
+};
+
+static bool resolve(struct udp_link *l, struct adv_tx_packet *pkt, struct want *w)
+{
+	struct adv_path *path = pkt->path;
+
+	if (adv_gid_is_ipv4(&path->sgid) != adv_gid_is_ipv4(&path->dgid))
+		return false;
+	w->slot = (uint8_t)(pkt->dest_qpn >> 16);
+	w->socket = udp_socket_get(l, path, w->slot);
+	w->tos = (path->tclass & 0xfc) | (int)pkt->ecn;
+	w->multicast = adv_gid_is_multicast(&path->dgid);
+	/*
+	 * Programs leave 0 or 1 here on a fabric of one subnet; for RoCE v2 drivers take the
+	 * route's value instead. A multicast group is left where the program put it.
+	 */
+	if (path->hop_limit > 1)
+		w->ttl = path->hop_limit;
+	else
+		w->ttl = w->multicast ? 1 : -1;
+	return w->socket != NULL;
+}
+
+static uint32_t packet_len(const struct adv_tx_packet *pkt)
+{
+	return (uint32_t)pkt->header_len + pkt->payload_len + pkt->pad + ADV_ICRC_LEN;
+}
+
+static bool may_append(const struct udp_message *m, const struct want *w,
+		       const struct adv_tx_packet *pkt, uint32_t len)
+{
+	return m->segments < UDP_GSO_SEGMENTS && m->len + len <= UDP_GSO_BYTES &&
+	       len <= m->segment_len && m->len % m->segment_len == 0 && m->socket == w->socket &&
+	       !m->socket->no_gso && m->tos == w->tos && m->ttl == w->ttl && m->slot == w->slot &&
+	       adv_gid_equal(&m->dgid, &pkt->path->dgid);
+}
+
+static void fill_destination(const struct udp_link *l, struct udp_message *m)
+{
+	const struct adv_gid *g = &m->dgid;
+
+	memset(&m->to, 0, sizeof(m->to));
+	if (m->socket->ipv4) {
+		m->to.in.sin_family = AF_INET;
+		m->to.in.sin_port = htons(l->config.port);
+		memcpy(&m->to.in.sin_addr, g->raw + 12, 4);
+		return;
+	}
+	m->to.in6.sin6_family = AF_INET6;
+	m->to.in6.sin6_port = htons(l->config.port);
+	memcpy(&m->to.in6.sin6_addr, g->raw, 16);
+	if ((g->raw[0] == 0xfe && (g->raw[1] & 0xc0) == 0x80) || m->multicast)
+		m->to.in6.sin6_scope_id = m->socket->ifindex;
+}
+
+static void start_message(struct udp_link *l, const struct want *w, const struct adv_tx_packet *pkt,
+			  uint8_t *data, uint32_t len)
+{
+	struct udp_message *m = &l->tx.message[l->tx.count++];
+
+	m->socket = w->socket;
+	m->data = data;
+	m->len = 0;
+	m->segment_len = (uint16_t)len;
+	m->segments = 0;
+	m->tos = w->tos;
+	m->ttl = w->ttl;
+	m->multicast = w->multicast;
+	m->slot = w->slot;
+	m->dgid = pkt->path->dgid;
+	fill_destination(l, m);
+}
+
+static void fill_flow(const struct udp_link *l, const struct udp_message *m,
+		      struct adv_icrc_flow *f)
+{
+	const struct udp_socket *s = m->socket;
+
+	f->ipv4 = s->ipv4;
+	f->sport = s->port;
+	f->dport = l->config.port;
+	if (s->ipv4) {
+		memcpy(f->saddr, s->sgid.raw + 12, 4);
+		memcpy(f->daddr, m->dgid.raw + 12, 4);
+	} else {
+		memcpy(f->saddr, s->sgid.raw, 16);
+		memcpy(f->daddr, m->dgid.raw, 16);
+	}
+}
+
+/* Writes the ICRC of the packet of len bytes at p, its own four included. */
+static void write_icrc(const struct adv_icrc_flow *flow, uint16_t id, uint8_t *p, uint32_t len)
+{
+	uint8_t *q = p + len - ADV_ICRC_LEN;
+	adv_icrc_state s = adv_icrc_begin(flow, id, len);
+	uint32_t icrc;
+
+	s = adv_icrc_bth(s, p);
+	s = adv_icrc_update(s, p + ADV_BTH_LEN, len - ADV_BTH_LEN - ADV_ICRC_LEN);
+	icrc = adv_icrc_end(s);
+	q[0] = (uint8_t)icrc;
+	q[1] = (uint8_t)(icrc >> 8);
+	q[2] = (uint8_t)(icrc >> 16);
+	q[3] = (uint8_t)(icrc >> 24);
+}
+
+static void append(struct udp_link *l, struct udp_message *m, const struct adv_tx_packet *pkt,
+		   uint32_t len)
+{
+	uint8_t *p = m->data + m->len;
+	uint8_t *q = p + pkt->header_len;
+	size_t left = pkt->payload_len;
+	struct adv_icrc_flow flow;
+
+	memcpy(p, pkt->header, pkt->header_len);
+	for (unsigned i = 0; i < pkt->iov_count; i++) {
+		size_t n = pkt->iov[i].iov_len < left ? pkt->iov[i].iov_len : left;
+
+		memcpy(q, pkt->iov[i].iov_base, n);
+		q += n;
+		left -= n;
+	}
+	memset(q, 0, left + pkt->pad);
+	fill_flow(l, m, &flow);
+	write_icrc(&flow, m->segments, p, len);
+	m->len += len;
+	m->segments++;
+}
+
+static void build(struct udp_link *l, struct adv_tx_batch *batch)
+{
+	struct udp_tx *tx = &l->tx;
+	uint8_t *at = tx->bytes;
+	struct udp_message *m = NULL;
+	struct want want;
+
+	tx->count = 0;
+	tx->next = 0;
+	for (unsigned i = 0; i < batch->count; i++) {
+		struct adv_tx_packet *pkt = &batch->packet[i];
+		uint32_t len = packet_len(pkt);
+
+		if (len > UDP_PACKET_MAX || !resolve(l, pkt, &want)) {
+			l->link.counters.tx_dropped++;
+			continue;
+		}
+		if (!m || !may_append(m, &want, pkt, len)) {
+			start_message(l, &want, pkt, at, len);
+			m = &tx->message[tx->count - 1];
+		}
+		append(l, m, pkt, len);
+		at += len;
+	}
+}
+
+static void set_option(const struct udp_socket *s, int ipv4_name, int ipv6_name, int value)
+{
+	(void)adv_sys_setsockopt(s->fd, s->ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
+				 s->ipv4 ? ipv4_name : ipv6_name, &value, sizeof(value));
+}
+
+/* A QP's packets are alike, so options of the socket cost less than control data a message. */
+static void set_options(const struct udp_message *m)
+{
+	struct udp_socket *s = m->socket;
+
+	if (s->tos != m->tos) {
+		set_option(s, IP_TOS, IPV6_TCLASS, m->tos);
+		s->tos = m->tos;
+	}
+	if (m->multicast && s->multicast_ttl != m->ttl) {
+		set_option(s, IP_MULTICAST_TTL, IPV6_MULTICAST_HOPS, m->ttl);
+		s->multicast_ttl = m->ttl;
+	}
+	if (!m->multicast && s->ttl != m->ttl) {
+		set_option(s, IP_TTL, IPV6_UNICAST_HOPS, m->ttl);
+		s->ttl = m->ttl;
+	}
+}
+
+/* Messages from tx->next on that one call can carry: one socket with the same options. */
+static unsigned run_length(const struct udp_tx *tx)
+{
+	const struct udp_message *first = &tx->message[tx->next];
+	unsigned n = 1;
+
+	while (tx->next + n < tx->count) {
+		const struct udp_message *m = first + n;
+
+		if (m->socket != first->socket || m->tos != first->tos || m->ttl != first->ttl ||
+		    m->multicast != first->multicast)
+			break;
+		n++;
+	}
+	return n;
+}
+
+static void fill_mmsg(struct udp_tx *tx, unsigned i)
+{
+	struct udp_message *m = &tx->message[i];
+	struct msghdr *h = &tx->mmsg[i].msg_hdr;
+	struct cmsghdr *c = &tx->control[i].align;
+
+	tx->iov[i] = (struct iovec){m->data, m->len};
+	*h = (struct msghdr){
+		.msg_name = &m->to,
+		.msg_namelen = m->socket->ipv4 ? sizeof(m->to.in) : sizeof(m->to.in6),
+		.msg_iov = &tx->iov[i],
+		.msg_iovlen = 1,
+	};
+	if (m->segments == 1)
+		return;
+	h->msg_control = c;
+	h->msg_controllen = sizeof(tx->control[i].space);
+	c->cmsg_level = IPPROTO_UDP;
+	c->cmsg_type = UDP_SEGMENT;
+	c->cmsg_len = CMSG_LEN(sizeof(m->segment_len));
+	memcpy(CMSG_DATA(c), &m->segment_len, sizeof(m->segment_len));
+}
+
+/* Returns how many of the n messages went out, or -1 with errno where the first did not. */
+static int send_run(struct udp_tx *tx, unsigned n)
+{
+	struct udp_message *m = &tx->message[tx->next];
+	int fd = m->socket->fd;
+
+	if (n == 1 && m->segments == 1)
+		return adv_sys_sendto(fd, m->data, m->len, 0, &m->to,
+				      m->socket->ipv4 ? sizeof(m->to.in) : sizeof(m->to.in6)) < 0
+			       ? -1
+			       : 1;
+	for (unsigned i = 0; i < n; i++)
+		fill_mmsg(tx, tx->next + i);
+	if (n == 1)
+		return adv_sys_sendmsg(fd, &tx->mmsg[tx->next].msg_hdr, 0) < 0 ? -1 : 1;
+	return adv_sys_sendmmsg(fd, &tx->mmsg[tx->next], n, 0);
+}
+
+static void count_sent(struct udp_link *l, unsigned messages)
+{
+	for (unsigned i = 0; i < messages; i++) {
+		const struct udp_message *m = &l->tx.message[l->tx.next + i];
+
+		l->link.counters.tx_packets += m->segments;
+		l->link.counters.tx_bytes += m->len;
+	}
+}
+
+/* What is gone for good is the network's loss: the transport sends it again or gives up. */
+static void drop(struct udp_link *l, struct udp_message *m, int err)
+{
+	struct udp_socket *s = m->socket;
+
+	l->link.counters.tx_dropped += m->segments;
+	if (s->last_error == err)
+		return;
+	s->last_error = err;
+	if (err == EMSGSIZE)
+		adv_warn("cannot send %u bytes: the path's MTU is smaller; use a smaller path_mtu",
+			 m->segment_len);
+	else if (err == EINVAL || err == EADDRNOTAVAIL)
+		adv_warn("cannot send from port %u: %s; has the source address vanished?", s->port,
+			 strerror(err));
+	else
+		adv_warn("cannot send %u bytes from port %u: %s", m->segment_len, s->port,
+			 strerror(err));
+}
+
+/*
+ * The kernel will not segment for this socket: sends the message a packet at a time, from now
+ * on with Identification 0 each. Returns 0 when all is sent, else errno; m is what is left.
+ */
+static int send_singly(struct udp_link *l, struct udp_message *m)
+{
+	struct adv_icrc_flow flow;
+
+	fill_flow(l, m, &flow);
+	while (m->segments) {
+		uint32_t len = m->len < m->segment_len ? m->len : m->segment_len;
+
+		write_icrc(&flow, 0, m->data, len);
+		if (adv_sys_sendto(m->socket->fd, m->data, len, 0, &m->to,
+				   m->socket->ipv4 ? sizeof(m->to.in) : sizeof(m->to.in6)) < 0)
+			return errno;
+		l->link.counters.tx_packets++;
+		l->link.counters.tx_bytes += len;
+		m->data += len;
+		m->len -= len;
+		m->segments--;
+	}
+	return 0;
+}
+
+static bool is_gso_refusal(int err)
+{
+	return err == EINVAL || err == EIO || err == EMSGSIZE || err == EOPNOTSUPP;
+}
+
+/* Handles the failure of the message at tx->next. False: the socket is full. */
+static bool after_failure(struct udp_link *l, int err)
+{
+	struct udp_message *m = &l->tx.message[l->tx.next];
+
+	if (m->segments > 1 && is_gso_refusal(err)) {
+		if (!m->socket->no_gso)
+			adv_info("port %u: no segmented sends: %s", m->socket->port, strerror(err));
+		m->socket->no_gso = true;
+		err = send_singly(l, m);
+	}
+	if (err == EAGAIN || err == ENOBUFS) {
+		l->link.counters.tx_blocked++;
+		l->link.send_fd = m->socket->fd;
+		return false;
+	}
+	if (err)
+		drop(l, m, err);
+	l->tx.next++;
+	return true;
+}
+
+bool udp_flush(struct adv_link *link)
+{
+	struct udp_link *l = udp_link_of(link);
+	struct udp_tx *tx = &l->tx;
+
+	while (tx->next < tx->count) {
+		unsigned n = run_length(tx);
+		int sent;
+
+		set_options(&tx->message[tx->next]);
+		sent = send_run(tx, n);
+		if (sent > 0) {
+			count_sent(l, (unsigned)sent);
+			tx->next += (unsigned)sent;
+		} else if (errno != EINTR && !after_failure(l, errno)) {
+			return false;
+		}
+	}
+	link->send_fd = -1;
+	return true;
+}
+
+bool udp_send(struct adv_link *link, struct adv_tx_batch *batch)
+{
+	struct udp_link *l = udp_link_of(link);
+
+	if (l->tx.next < l->tx.count && !udp_flush(link)) {
+		l->link.counters.tx_dropped += batch->count;
+		return false;
+	}
+	build(l, batch);
+	return udp_flush(link);
+}

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The steps of scripts/check, which see.
+
+Usage: scripts/check [--list | STEP...]
+
+Build directories and logs are under build-check/. A step that fails, crashes or takes too long
+counts as one failure, and the next one is run all the same.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import traceback
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TOP = ROOT / "build-check"
+COVERAGE_WANTED = 90.0
+FUZZ_SECONDS = 20
+GOOD = {"OK", "EXPECTEDFAIL"}
+
+
+class Broken(Exception):
+    """A step did not succeed."""
+
+
+class Tally:
+    def __init__(self):
+        self.passed = 0
+        self.failures = []
+        self.skipped = []
+
+    def good(self):
+        self.passed += 1
+
+    def bad(self, what):
+        self.failures.append(what)
+        print(f"FAILED: {what}", flush=True)
+
+
+def run(command, log, seconds, env=None):
+    """Runs a command, its output into a log; the output. Broken where it fails or takes too long."""
+    TOP.mkdir(exist_ok=True)
+    path = TOP / f"{log}.log"
+    print(f"$ {' '.join(map(str, command))}  > {path.relative_to(ROOT)}", flush=True)
+    with open(path, "wb") as out:
+        process = subprocess.Popen([str(c) for c in command], cwd=ROOT, stdin=subprocess.DEVNULL,
+                                   stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
+                                   env=dict(os.environ, LC_ALL="C.UTF-8", **(env or {})))
+        try:
+            status = process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            status = f"none within {seconds} s"
+    text = path.read_text(errors="replace")
+    if status != 0:
+        raise Broken(f"exit status {status}; the end of its output:\n" +
+                     "\n".join(text.splitlines()[-60:]))
+    return text
+
+
+def configure(name, options, compiler="gcc"):
+    build = TOP / name
+    if not (build / "build.ninja").exists():
+        run(["meson", "setup", build, *options], f"{name}-setup", 120, env={"CC": compiler})
+    return build
+
+
+def compile_all(name, options, compiler="gcc"):
+    """Configures and builds, warnings as errors (meson.build says so); the build directory."""
+    build = configure(name, options, compiler)
+    run(["ninja", "-C", build], f"{name}-build", 600)
+    return build
+
+
+def suites_of(build):
+    tests = json.loads((build / "meson-info" / "intro-tests.json").read_text())
+    return {suite.split(":")[-1] for test in tests for suite in test["suite"]}
+
+
+def run_tests(tally, name, build, choice, seconds, wrapper=(), env=None):
+    """meson test; each of its tests counts."""
+    error = None
+    results = build / "meson-logs" / f"{name}.json"
+    results.unlink(missing_ok=True)
+    command = [*wrapper, "meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs",
+               "--logbase", name, *choice]
+    try:
+        run(command, f"{name}-test", seconds, env)
+    except Broken as broken:
+        error = broken
+    count = 0
+    for line in results.read_text().splitlines() if results.exists() else []:
+        test = json.loads(line)
+        count += 1
+        if test["result"] in GOOD:
+            tally.good()
+        elif test["result"] == "SKIP":
+            tally.skipped.append(f"{name}: {test['name']}")
+        else:
+            tally.bad(f"{name}: {test['name']}: {test['result']}")
+    print(f"{name}: {count} tests")
+    if error:
+        raise error
+    if count == 0:
+        raise Broken("no test was run")
+
+
+def step_gcc(tally):
+    build = compile_all("gcc", [])
+    tally.good()
+    run_tests(tally, "gcc-unit", build, ["--no-suite", "clients"], 600)
+
+
+def step_clients(tally):
+    build = compile_all("gcc", [])
+    run_tests(tally, "clients", build, ["--suite", "clients"], 1500)
+
+
+def step_clang(_):
+    compile_all("clang", [], compiler="clang")
+
+
+def step_asan(tally):
+    build = compile_all("asan", ["-Db_sanitize=address,undefined", "-Db_lundef=false"])
+    env = {"ASAN_OPTIONS": "abort_on_error=1:detect_stack_use_after_return=1",
+           "UBSAN_OPTIONS": "halt_on_error=1:abort_on_error=1:print_stacktrace=1"}
+    run_tests(tally, "asan", build, ["--no-suite", "clients", "-t", "5"], 900, env=env)
+
+
+def step_tsan(tally):
+    build = compile_all("tsan", ["-Db_sanitize=thread", "-Db_lundef=false"])
+    suites = sorted(suites_of(build) & {"host", "verbs"})
+    choice = [word for suite in suites for word in ("--suite", suite)]
+    if not choice:
+        raise Broken("no threaded tests found (suites host, verbs)")
+    # ThreadSanitizer wants its places in the address space: no randomization where that is allowed
+    fixed = ["setarch", "-R"]
+    if subprocess.run([*fixed, "true"], check=False, capture_output=True).returncode != 0:
+        fixed = []
+    env = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}
+    run_tests(tally, "tsan", build, [*choice, "-t", "10"], 900, wrapper=fixed, env=env)
+
+
+def fuzz_targets(build):
+    folder = build / "tests" / "fuzz"
+    return sorted(p for p in folder.iterdir() if p.is_file() and os.access(p, os.X_OK)
+                  and p.suffix == "")
+
+
+def step_fuzz(tally):
+    build = compile_all("fuzz", ["-Dfuzzers=true", "-Db_lundef=false"], compiler="clang")
+    targets = fuzz_targets(build)
+    if not targets:
+        raise Broken("no fuzz targets")
+    for target in targets:
+        found = TOP / "fuzz-found" / target.name
+        shutil.rmtree(found, ignore_errors=True)
+        found.mkdir(parents=True)
+        seeds = [p for p in (ROOT / "tests" / "fuzz" / "corpus" / target.name,) if p.is_dir()]
+        try:
+            run([target, f"-max_total_time={FUZZ_SECONDS}", "-rss_limit_mb=2048", "-timeout=10",
+                 f"-artifact_prefix={found}/crash-", found, *seeds], f"fuzz-{target.name}",
+                FUZZ_SECONDS + 120)
+            tally.good()
+        except Broken as broken:
+            print(broken)
+            tally.bad(f"fuzz: {target.name} (input in {found.relative_to(ROOT)})")
+
+
+def step_coverage(tally):
+    build = compile_all("coverage", ["-Db_coverage=true", "--buildtype=debug"])
+    for data in build.rglob("*.gcda"):
+        data.unlink()
+    run_tests(tally, "coverage", build, ["--suite", "wire", "--suite", "transport"], 600)
+    for folder in ("src/wire", "src/transport"):
+        text = run(["gcovr", "--root", ROOT, "--filter", f"{ROOT}/{folder}/", "--txt", "-",
+                    build], f"coverage-{folder.replace('/', '-')}", 120)
+        total = re.search(r"^TOTAL\s+\d+\s+\d+\s+(\d+)%", text, re.M)
+        if not total:
+            raise Broken(f"gcovr says nothing of {folder}:\n{text}")
+        print("\n".join(text.splitlines()[4:]))
+        if float(total.group(1)) < COVERAGE_WANTED:
+            tally.bad(f"coverage: {folder} has {total.group(1)} % of its lines tested, "
+                      f"{COVERAGE_WANTED:.0f} wanted")
+        else:
+            tally.good()
+
+
+def tracked(*patterns):
+    out = subprocess.run(["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", "--", *patterns],
+                         cwd=ROOT, check=True, capture_output=True).stdout.decode()
+    return [name for name in out.split("\0") if name and (ROOT / name).exists()]
+
+
+def step_includes(tally):
+    run(["scripts/check-includes", "--self-test"], "includes-self-test", 60)
+    tally.good()
+    print(run(["scripts/check-includes"], "includes", 60).splitlines()[-1])
+
+
+def step_lengths(tally):
+    run(["scripts/check-lengths", "--self-test"], "lengths-self-test", 60)
+    tally.good()
+    print(run(["scripts/check-lengths"], "lengths", 60).splitlines()[-1])
+
+
+def step_spdx(_):
+    print(run(["scripts/check-spdx"], "spdx", 60).splitlines()[-1])
+
+
+def step_format(_):
+    files = tracked("*.c", "*.h")
+    if not files:
+        raise Broken("no C files found")
+    run(["clang-format-14", "--dry-run", "-Werror", *files], "format", 120)
+
+
+def step_shellcheck(_):
+    scripts = [name for name in tracked("scripts", ".ci", "tests", "bench")
+               if (ROOT / name).read_bytes()[:64].split(b"\n")[0].endswith((b"bash", b"/bin/sh"))]
+    run(["shellcheck", *scripts], "shellcheck", 120)
+
+
+def step_man(_):
+    pages = tracked("docs/man/*.1", "docs/man/*.3", "docs/man/*.5", "docs/man/*.7", "docs/man/*.8")
+    if not pages:
+        raise Broken("no man pages found")
+    text = run(["groff", "-man", "-Tutf8", "-ww", "-z", *pages], "man", 60)
+    if text.strip():
+        raise Broken(f"groff warns:\n{text}")
+
+
+STEPS = {
+    "includes": step_includes,
+    "lengths": step_lengths,
+    "spdx": step_spdx,
+    "format": step_format,
+    "shellcheck": step_shellcheck,
+    "man": step_man,
+    "gcc": step_gcc,
+    "clang": step_clang,
+    "clients": step_clients,
+    "asan": step_asan,
+    "tsan": step_tsan,
+    "coverage": step_coverage,
+    "fuzz": step_fuzz,
+}
+# Steps whose tests count one by one: the step itself counts only where it breaks.
+COUNT_THEMSELVES = {"gcc", "clients", "asan", "tsan", "coverage", "fuzz"}
+
+
+def run_step(tally, name):
+    print(f"\n== {name}", flush=True)
+    start = time.monotonic()
+    before = len(tally.failures)
+    try:
+        STEPS[name](tally)
+        if name not in COUNT_THEMSELVES and len(tally.failures) == before:
+            tally.good()
+    except Broken as broken:
+        print(broken)
+        if len(tally.failures) == before:
+            tally.bad(name)
+    except Exception:  # pylint: disable=broad-except
+        traceback.print_exc(file=sys.stdout)
+        tally.bad(f"{name}: crashed")
+    print(f"-- {name}: {time.monotonic() - start:.0f} s", flush=True)
+
+
+def main(argv):
+    if argv == ["--list"]:
+        print("\n".join(STEPS))
+        return 0
+    unknown = [name for name in argv if name not in STEPS]
+    if unknown:
+        print(f"no such step: {' '.join(unknown)} (see --list)", file=sys.stderr)
+        return 2
+    tally = Tally()
+    for name in argv or STEPS:
+        run_step(tally, name)
+    print()
+    for what in tally.skipped:
+        print(f"skipped: {what}")
+    for what in tally.failures:
+        print(f"failed: {what}")
+    print(f"{tally.passed} passed, {len(tally.failures)} failed")
+    return 1 if tally.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -54,7 +54,7 @@ static bool window_open(struct adv_qp *qp, uint32_t n)
 	if (own && own + n > qp->req.cwnd)
 		return false;
 	if (e->in_flight && e->in_flight + n > e->total_window) {
-		if (own == 0 && adv_list_empty(&qp->stall_node))
+		if (adv_list_empty(&qp->stall_node))
 			adv_list_add_tail(&e->stalled, &qp->stall_node);
 		return false;
 	}
@@ -308,21 +308,30 @@ static void advance(struct adv_qp *qp, uint32_t psns, bool request_done)
 	}
 }
 
-/*
- * Whether this packet, the newest in flight, is to be acknowledged: where no packet is sure to
- * follow at once, and every so often on the way (IBTA 9.7.5.1.3 leaves the choice to us).
- */
+/* Behind this request nothing is sure to be sent before it is acknowledged: the queue ends, or a
+ * request follows that may have to wait for the window, for responses, or fails. */
+static bool may_pause_after(const struct adv_qp *qp, uint32_t request)
+{
+	const struct adv_send_wqe *next;
+
+	if (request + 1 == qp->sq.head)
+		return true;
+	next = adv_send_wqe_at(qp, request + 1);
+	return adv_wqe_wants_response(next) || next->failed || (next->send_flags & IBV_SEND_FENCE);
+}
+
+/* Whether this packet, the newest in flight, is to be acknowledged (IBTA 9.7.5.1.3 leaves the
+ * choice to us): before a pause, where a window is full, and every so often on the way. */
 static bool wants_ack(struct adv_qp *qp, bool last)
 {
 	const struct adv_engine *e = qp->engine;
 	struct adv_requester *req = &qp->req;
-	uint32_t flight = in_flight(qp) + 1;
 
 	if (qp->type != IBV_QPT_RC)
 		return false;
-	if (++req->since_ackreq < ACKREQ_INTERVAL && flight < req->cwnd &&
+	if (++req->since_ackreq < ACKREQ_INTERVAL && in_flight(qp) + 1 < req->cwnd &&
 	    e->in_flight + 1 < e->total_window && adv_psn_add(req->next_psn, 1) != req->max_psn &&
-	    !(last && qp->sq.next + 1 == qp->sq.head))
+	    !(last && may_pause_after(qp, qp->sq.next)))
 		return false;
 	req->since_ackreq = 0;
 	return true;

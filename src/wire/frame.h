@@ -38,21 +38,23 @@ struct adv_frame {
 
 enum adv_frame_error {
 	ADV_FRAME_OK = 0,
-	ADV_FRAME_NOT_ROCE,  /* some other protocol or port */
-	ADV_FRAME_TRUNCATED, /* a length field says more than there is */
-	ADV_FRAME_MALFORMED, /* IP options, fragment, bad version, bad IPv4 checksum, lengths that disagree */
+	ADV_FRAME_NOT_ROCE,  /* some other protocol or port; a later fragment, which has no port */
+	ADV_FRAME_TRUNCATED, /* a header or length field says more than there is */
+	ADV_FRAME_MALFORMED, /* IP options, first fragment, bad version, bad IPv4 checksum, lengths
+			      * that disagree, no room for BTH and ICRC */
 };
 
 /* Dissects one Ethernet frame. f->transport points into frame. Trailing Ethernet padding is ignored. */
 enum adv_frame_error adv_frame_parse(const uint8_t *frame, size_t len, struct adv_frame *f);
 
-/* The ICRC that f's headers and transport bytes should carry. */
+/* The ICRC that f's headers and transport bytes (a BTH at least) should carry. */
 uint32_t adv_frame_icrc(const struct adv_frame *f);
 
 /*
  * Writes the whole frame for f (whose transport/transport_len are the bytes from the BTH
  * up to the ICRC), ICRC appended and the IPv4 checksum filled in; udp_checksum is written
- * as f has it. Returns the length, or 0 where `room` is too small.
+ * as f has it. Returns the length, or 0 where `room` is too small, there is no whole BTH or
+ * the whole is longer than an IP packet may be.
  */
 size_t adv_frame_build(const struct adv_frame *f, uint8_t *out, size_t room);
 

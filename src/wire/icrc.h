@@ -16,6 +16,7 @@
 /* What the ICRC needs to know of the layers below the BTH. Ports in host order. */
 struct adv_icrc_flow {
 	bool ipv4;
+	bool ipv4_no_df;   /* Don't Fragment is clear, as other stacks may send it */
 	uint8_t saddr[16]; /* IPv6 address, or the IPv4 one in bytes 0..3 */
 	uint8_t daddr[16];
 	uint16_t sport;
@@ -27,8 +28,7 @@ typedef uint32_t adv_icrc_state;
 
 /*
  * State after the masked IP and UDP headers of a packet of udp_payload bytes (BTH
- * to ICRC inclusive). ip_id: IPv4 Identification, host order; DF is taken as set;
- * both ignored for IPv6.
+ * to ICRC inclusive). ip_id: IPv4 Identification, host order; ignored for IPv6.
  */
 adv_icrc_state adv_icrc_begin(const struct adv_icrc_flow *flow, uint16_t ip_id, size_t udp_payload);
 

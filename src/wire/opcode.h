@@ -58,13 +58,13 @@ enum adv_header_bits {
 	ADV_HAS_RDETH = 1 << 0,
 	ADV_HAS_DETH = 1 << 1,
 	ADV_HAS_XRCETH = 1 << 2,
-	ADV_HAS_RETH = 1 << 3,
-	ADV_HAS_ATOMICETH = 1 << 4,
-	ADV_HAS_AETH = 1 << 5,
-	ADV_HAS_ATOMICACKETH = 1 << 6,
-	ADV_HAS_IMMDT = 1 << 7,
-	ADV_HAS_IETH = 1 << 8,
-	ADV_HAS_FETH = 1 << 9,
+	ADV_HAS_FETH = 1 << 3,
+	ADV_HAS_RETH = 1 << 4,
+	ADV_HAS_ATOMICETH = 1 << 5,
+	ADV_HAS_AETH = 1 << 6,
+	ADV_HAS_ATOMICACKETH = 1 << 7,
+	ADV_HAS_IMMDT = 1 << 8,
+	ADV_HAS_IETH = 1 << 9,
 	ADV_HAS_CNP_PAD = 1 << 10, /* the CNP's 16 reserved bytes */
 };
 

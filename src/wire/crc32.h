@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef ADV_WIRE_CRC32_H
+#define ADV_WIRE_CRC32_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* CRC-32 of Ethernet by one small table, for builds without ISA-L. crc: of what went before, or 0.
+ */
+uint32_t adv_crc32(uint32_t crc, const void *p, size_t len);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "wire/icrc.h"
+#include "wire/bytes.h"
+#include "wire/headers.h"
+
+#ifdef ADV_HAVE_ISAL
+#include <isa-l/crc.h>
+#define crc32 crc32_gzip_refl
+#else
+#include "wire/crc32.h"
+#define crc32 adv_crc32
+#endif
+
+#define LRH_CRC	     0x2144df1cu /* CRC-32 of eight bytes 0xff */
+#define POLYNOMIAL   0xedb88320u /* reflected: bit 31 is the coefficient of x^0 */
+#define PROTO_UDP    17
+#define IPV4_LEN     20
+#define IPV4_DF	     0x4000
+#define IPV6_LEN     40
+#define UDP_LEN	     8
+#define BTH_RESERVED 4 /* offset of FECN, BECN and reserved bits */
+
+static uint8_t *put_ipv4(uint8_t *p, const struct adv_icrc_flow *flow, uint16_t id, size_t udp_len)
+{
+	p[0] = 0x45;
+	p[1] = 0xff; /* ToS */
+	adv_put_be16(p + 2, (uint16_t)(IPV4_LEN + udp_len));
+	adv_put_be16(p + 4, id);
+	adv_put_be16(p + 6, flow->ipv4_no_df ? 0 : IPV4_DF);
+	p[8] = 0xff; /* TTL */
+	p[9] = PROTO_UDP;
+	p[10] = 0xff; /* header checksum */
+	p[11] = 0xff;
+	memcpy(p + 12, flow->saddr, 4);
+	memcpy(p + 16, flow->daddr, 4);
+	return p + IPV4_LEN;
+}
+
+static uint8_t *put_ipv6(uint8_t *p, const struct adv_icrc_flow *flow, size_t udp_len)
+{
+	p[0] = 0x6f; /* version; traffic class and flow label */
+	memset(p + 1, 0xff, 3);
+	adv_put_be16(p + 4, (uint16_t)udp_len);
+	p[6] = PROTO_UDP;
+	p[7] = 0xff; /* hop limit */
+	memcpy(p + 8, flow->saddr, 16);
+	memcpy(p + 24, flow->daddr, 16);
+	return p + IPV6_LEN;
+}
+
+adv_icrc_state adv_icrc_begin(const struct adv_icrc_flow *flow, uint16_t ip_id, size_t udp_payload)
+{
+	uint8_t masked[IPV6_LEN + UDP_LEN];
+	size_t udp_len = UDP_LEN + udp_payload;
+	uint8_t *udp = flow->ipv4 ? put_ipv4(masked, flow, ip_id, udp_len)
+				  : put_ipv6(masked, flow, udp_len);
+
+	adv_put_be16(udp, flow->sport);
+	adv_put_be16(udp + 2, flow->dport);
+	adv_put_be16(udp + 4, (uint16_t)udp_len);
+	udp[6] = 0xff; /* checksum */
+	udp[7] = 0xff;
+	return crc32(LRH_CRC, masked, (size_t)(udp + UDP_LEN - masked));
+}
+
+adv_icrc_state adv_icrc_begin_v1(const uint8_t grh[40])
+{
+	uint8_t masked[ADV_GRH_LEN];
+
+	memcpy(masked, grh, ADV_GRH_LEN);
+	masked[0] |= 0x0f; /* traffic class and flow label */
+	memset(masked + 1, 0xff, 3);
+	masked[7] = 0xff; /* hop limit */
+	return crc32(LRH_CRC, masked, ADV_GRH_LEN);
+}
+
+adv_icrc_state adv_icrc_bth(adv_icrc_state s, const uint8_t bth[12])
+{
+	uint8_t masked[ADV_BTH_LEN];
+
+	memcpy(masked, bth, ADV_BTH_LEN);
+	masked[BTH_RESERVED] = 0xff;
+	return crc32(s, masked, ADV_BTH_LEN);
+}
+
+adv_icrc_state adv_icrc_update(adv_icrc_state s, const void *p, size_t len)
+{
+	return crc32(s, p, len);
+}
+
+uint32_t adv_icrc_end(adv_icrc_state s)
+{
+	return s;
+}
+
+/* a * b modulo the polynomial. */
+static uint32_t gf2_multiply(uint32_t a, uint32_t b)
+{
+	uint32_t product = 0;
+
+	for (; a; a <<= 1) {
+		product ^= b & -(a >> 31);
+		b = b >> 1 ^ (POLYNOMIAL & -(b & 1));
+	}
+	return product;
+}
+
+/* x^(-8 * i * 16^digit): what undoes i * 16^digit zero bytes. */
+static const uint32_t undo_bytes[5][16] = {
+	{0x80000000, 0x6567cb95, 0xd7125358, 0x1f81b6e1, 0x5b358fd3, 0xeb21cebf, 0x2ff880c5,
+	 0x97fc423c, 0x2e9bb40b, 0x2fb98a7d, 0xd6f6fa3c, 0x2059d4a0, 0x36511375, 0x525983aa,
+	 0x31619cb3, 0x0f125cae},
+	{0x80000000, 0x12a59a49, 0x8df9403d, 0x9d764201, 0x5139de12, 0x17958e0b, 0xdb1c4863,
+	 0xc31ec6b9, 0xba340226, 0x6b85d37b, 0x0ba861bc, 0x39b0d61c, 0xfb844d1f, 0xc9771684,
+	 0x8073ef0c, 0xc3f881be},
+	{0x80000000, 0x29c45641, 0x12fbc105, 0x8b712bc1, 0xecd30c55, 0x930588dc, 0x3c4c471a,
+	 0x25cd5760, 0x3755ebd8, 0xe264a9e0, 0xc3a68b42, 0x219c9d64, 0x75cc86fa, 0xebcce135,
+	 0x84773a36, 0x4e1b970f},
+	{0x80000000, 0x24ee460c, 0x23783fcf, 0xea8683d0, 0x479933fc, 0x1e25ac62, 0x6523628c,
+	 0x3704e154, 0xa39442a5, 0x4ff1fa8c, 0xbc26806e, 0x1b2888be, 0x7910287d, 0xb8721901,
+	 0x7bea74c8, 0x655ffa6b},
+	{0x80000000, 0x9ea0056d, 0xf42608f6, 0xd3d3bde3, 0x20cacf04, 0xca03b2e0, 0x8b80fae3,
+	 0x38b62c80, 0x2a0cf83d, 0x307e490e, 0xb257ece4, 0x1da89afc, 0xfd053409, 0xd35dfded,
+	 0x4b69a573, 0x76757433},
+};
+
+bool adv_icrc_solve_id(uint32_t found, uint32_t computed_for_0, size_t udp_payload, uint16_t *ip_id)
+{
+	/*
+	 * The CRC of a message M is M * x^32 and constants, which the difference has not. Behind
+	 * the Identification are 14 bytes of IPv4 header, the UDP header and all but the ICRC.
+	 */
+	size_t n = 14 + UDP_LEN + udp_payload - ADV_ICRC_LEN + 32 / 8;
+	uint32_t difference = found ^ computed_for_0;
+	int digit;
+
+	for (digit = 0; difference && digit < 5; digit++, n >>= 4)
+		if (n & 15)
+			difference = gf2_multiply(undo_bytes[digit][n & 15], difference);
+	/* Two bytes are left, the first in bits 16 to 23. */
+	*ip_id = (uint16_t)(difference >> 24 | (difference >> 8 & 0xff00));
+	return (difference & 0xffff) == 0;
+}

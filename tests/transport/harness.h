@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Engines in virtual time, joined by a network that a test scripts. Each packet that an engine
+ * sends is flattened to bytes, shown to the test's hook, which may drop, double, delay or alter
+ * it, and delivered after a delay. All is deterministic. After every step the guard zones
+ * round registered memory are looked at, completions are taken and checked to come once each
+ * and in posting order, and events are taken.
+ */
+#ifndef ADV_TESTS_TRANSPORT_HARNESS_H
+#define ADV_TESTS_TRANSPORT_HARNESS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "transport/internal.h"
+
+#define NET_NODES   3
+#define NET_ENDS    48
+#define NET_REGIONS 128
+#define NET_EVENTS  64
+#define NET_DELAY   1000 /* ns a packet travels, unless the hook says otherwise */
+#define US	    1000ull
+#define MS	    1000000ull
+#define SEC	    1000000000ull
+#define END_LOG	    8192
+#define WR_SGES	    33
+#define PACKET_MAX  (ADV_HEADERS_MAX + 4096 + 4)
+#define ALL_ACCESS                                                                                 \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+	 IBV_ACCESS_REMOTE_ATOMIC | FLUSH_ACCESS)
+#define FLUSH_ACCESS (3 << 8) /* IBV_ACCESS_FLUSH_GLOBAL and _PERSISTENT, for older headers */
+
+struct net;
+struct node;
+
+/* A packet on its way, as the hook sees it. */
+struct wire {
+	unsigned from;	 /* node */
+	uint64_t number; /* of all packets sent in this net, from 0 */
+	uint64_t sent;	 /* when */
+	struct adv_rx_meta meta;
+	struct adv_headers h; /* decoded; changing it changes nothing */
+	uint32_t payload_len;
+	unsigned copies; /* 1; 0 drops */
+	uint64_t delay;	 /* of the first copy; each further one comes as much later */
+	uint32_t len;
+	uint8_t data[PACKET_MAX]; /* may be altered, and len with it */
+};
+
+typedef void net_hook(struct net *net, struct wire *w);
+
+/* Registered memory between two guard zones. */
+struct region {
+	struct node *node;
+	struct adv_mr *mr; /* NULL once deregistered */
+	uint8_t *buf;
+	uint64_t len;
+	uint64_t iova;
+	uint32_t key;
+};
+
+struct completion {
+	struct ibv_wc wc;
+	uint64_t time;
+};
+
+struct posted {
+	uint64_t wr_id;
+	bool signaled;
+};
+
+/* A queue pair with its queues. */
+struct end {
+	struct net *net;
+	struct node *node;
+	struct adv_qp *qp;
+	struct adv_cq *scq;
+	struct adv_cq *rcq;
+	struct adv_srq *srq;
+	bool sig_all;
+	bool no_poll;		  /* leave completions where they are */
+	struct completion *sends; /* taken, END_LOG of them at most */
+	struct completion *recvs;
+	unsigned send_count;
+	unsigned recv_count;
+	struct posted *posted; /* send requests; END_LOG */
+	unsigned posted_head;
+	unsigned posted_tail;
+	uint64_t *recv_ids; /* receive requests; END_LOG */
+	unsigned recv_head;
+	unsigned recv_tail;
+};
+
+struct node {
+	struct net *net;
+	unsigned index;
+	struct adv_engine *e;
+	struct adv_pd *pd;
+	struct adv_gid gid[2]; /* IPv6 and mapped IPv4 */
+	struct adv_event events[NET_EVENTS];
+	uint64_t event_time[NET_EVENTS];
+	unsigned event_count;
+};
+
+struct net {
+	uint64_t now;
+	unsigned node_count;
+	struct node node[NET_NODES];
+	struct end *ends[NET_ENDS];
+	unsigned end_count;
+	struct region *regions[NET_REGIONS];
+	unsigned region_count;
+	net_hook *hook;
+	void *arg;
+	uint64_t sent; /* packets */
+	bool trace;
+	uint64_t order; /* ties between packets of one time go by order of sending */
+	struct flight *flight;
+	unsigned flight_count;
+	unsigned flight_room;
+	struct adv_tx_batch batch;
+};
+
+/* seed: of the engines. Free with net_close(), which checks that the engines are idle. */
+struct net *net_open(unsigned nodes, uint64_t seed);
+struct net *net_open_config(unsigned nodes, const struct adv_engine_config *config);
+void net_close(struct net *net);
+/* As net_close(), where the test ends in the middle of things. */
+void net_abandon(struct net *net);
+
+/* Runs until nothing is on its way, nothing to send and no timer is set, or `ns` have passed. */
+void net_run(struct net *net, uint64_t ns);
+/* Runs until the end has so many completions; fails the test after `ns`. */
+void net_until(struct net *net, struct end *end, unsigned sends, unsigned recvs, uint64_t ns);
+/* One event: pulls packets, then moves time to what comes next, not past `limit`. False: nothing.
+ */
+bool net_step(struct net *net, uint64_t limit);
+/* Puts bytes on the wire to a node as if they had come from the peer's address. */
+void net_inject(struct net *net, unsigned from, unsigned to, const uint8_t *data, uint32_t len);
+/* The same from fields; payload bytes are counted up from 0. */
+void net_inject_packet(struct net *net, unsigned from, unsigned to, const struct adv_headers *h,
+		       uint32_t payload_len);
+/* Checks what must hold at any time. */
+void net_check(struct net *net);
+unsigned net_count_events(const struct node *node, enum ibv_event_type type);
+unsigned net_count_completion_events(const struct node *node, const struct adv_cq *cq);
+
+struct region *region_open(struct node *node, uint64_t len, int access);
+/* In another PD, with an address of one's own choice. */
+struct region *region_open_at(struct node *node, struct adv_pd *pd, uint64_t len, uint64_t iova,
+			      int access);
+void region_deregister(struct region *r);
+void region_fill(struct region *r, uint8_t seed);
+/* Bytes that region_fill() put there. */
+uint8_t region_byte(uint64_t offset, uint8_t seed);
+
+/* How QPs are made and connected. */
+struct options {
+	enum ibv_qp_type type;
+	enum ibv_mtu mtu;
+	uint32_t psn[2]; /* first PSN that end i sends */
+	uint8_t timeout;
+	uint8_t retry_cnt;
+	uint8_t rnr_retry;
+	uint8_t min_rnr_timer;
+	uint8_t max_rd_atomic;
+	uint8_t max_dest_rd_atomic;
+	unsigned access;
+	uint32_t qkey;
+	bool sig_all;
+	bool ipv4;
+	struct ibv_qp_cap cap;
+	unsigned cqe;
+	struct adv_srq *srq; /* of the second end of a pair */
+};
+
+struct options options_default(enum ibv_qp_type type);
+/* A QP in RESET, with CQs of its own. */
+struct end *end_open(struct node *node, const struct options *o, struct adv_srq *srq);
+/* Frees the QP, checks that nothing is left of it. */
+void end_close(struct end *end);
+int end_to_init(struct end *end, const struct options *o);
+int end_to_rtr(struct end *end, const struct options *o, const struct end *peer, uint32_t rq_psn);
+int end_to_rts(struct end *end, const struct options *o, uint32_t sq_psn);
+int end_to_state(struct end *end, enum ibv_qp_state state);
+/* Both to RTS; UD ends need no peer. */
+void ends_connect(struct end *a, struct end *b, const struct options *o);
+/* Two ends on nodes 0 and 1, connected. */
+void pair_open(struct net *net, const struct options *o, struct end **a, struct end **b);
+enum ibv_qp_state end_state(const struct end *end);
+/* Takes completions into the end's log, checking their order. */
+void end_poll(struct end *end);
+
+/* A send request being built. */
+struct wr {
+	struct ibv_send_wr w;
+	struct ibv_sge sge[WR_SGES];
+};
+
+struct wr *wr_make(struct wr *wr, int opcode, uint64_t wr_id, unsigned flags);
+void wr_sge(struct wr *wr, const struct region *r, uint64_t offset, uint32_t len);
+void wr_remote(struct wr *wr, const struct region *r, uint64_t offset);
+int end_send(struct end *end, struct wr *wr);
+/* The usual: one SGE, and a remote address where the opcode has one. Must be taken. */
+void end_op(struct end *end, int opcode, uint64_t wr_id, const struct region *local,
+	    uint64_t offset, uint32_t len, const struct region *remote, uint64_t remote_offset);
+int end_recv_sges(struct end *end, uint64_t wr_id, struct ibv_sge *sge, int num);
+void end_recv(struct end *end, uint64_t wr_id, const struct region *r, uint64_t offset,
+	      uint32_t len);
+
+/* The n-th completion taken has this id and status. */
+void expect_send(const struct end *end, unsigned n, uint64_t wr_id, enum ibv_wc_status status);
+void expect_recv(const struct end *end, unsigned n, uint64_t wr_id, enum ibv_wc_status status);
+void expect_pattern(const struct region *r, uint64_t offset, uint64_t len, uint8_t seed,
+		    uint64_t seed_offset);
+
+#endif

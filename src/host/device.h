@@ -49,18 +49,21 @@ void adv_device_app_sleeps(struct adv_device *d);
 /* Nanoseconds of CLOCK_MONOTONIC: the clock of every engine of this process. */
 uint64_t adv_now(void);
 
-/* A copy of the GID table as it is now. */
+/* A copy of the GID table as the engine knows it now; any thread, with or without the lock. */
 void adv_device_gids(struct adv_device *d, struct adv_gid_table *copy);
 
 /* A copy of the table without opening the device (ibv_get_device_list): connects, starting the
  * daemon where none runs. 0 or errno. */
 int adv_device_probe(struct adv_gid_table *copy);
 
-/* Joins or leaves an IP multicast group for the slot's socket. With the lock held. 0 or errno. */
+/* Joins or leaves an IP multicast group for the slot's socket, on the interface of sgid; asks the
+ * daemon and waits for it. With the lock held. 0, ENODEV where sgid is not in the table, or as
+ * adv_control_join(). */
 int adv_device_join(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid);
 int adv_device_leave(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid);
 
-/* True in a child of fork(): the device is the parent's and must not be touched. */
+/* True in a child of fork(): the device is the parent's; of these functions only this one and
+ * adv_device_close(), which does nothing then, may be called with it. */
 bool adv_device_is_foreign(const struct adv_device *d);
 
 #endif

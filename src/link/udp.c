@@ -12,6 +12,9 @@
 /* Asked for; the kernel grants what net.core.rmem_max allows, and twice that for its own needs. */
 #define RECEIVE_BUFFER (4 << 20)
 
+/* What the stock net.core.rmem_max lets an unprivileged program have. */
+#define STOCK_LARGEST (2 * 212992)
+
 /* What a datagram of one 4 KiB packet takes of the receive buffer; segmented ones take half. */
 #define TRUESIZE_4K 8704
 
@@ -50,15 +53,19 @@ static bool prepare_receive(struct udp_link *l)
 	return false;
 }
 
+/* A buffer that whoever made the socket has enlarged already is left: he may be root, we not. */
 static void size_receive_buffer(struct adv_link *link)
 {
-	int bytes = RECEIVE_BUFFER;
+	int wish = RECEIVE_BUFFER;
+	int bytes = 0;
 	socklen_t len = sizeof(bytes);
 
-	if (adv_sys_setsockopt(link->receive_fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, len) < 0)
-		(void)adv_sys_setsockopt(link->receive_fd, SOL_SOCKET, SO_RCVBUF, &bytes, len);
-	if (adv_sys_getsockopt(link->receive_fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len) < 0)
-		bytes = 0;
+	(void)adv_sys_getsockopt(link->receive_fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len);
+	if (bytes < STOCK_LARGEST && adv_sys_setsockopt(link->receive_fd, SOL_SOCKET,
+							SO_RCVBUFFORCE, &wish, sizeof(wish)) < 0)
+		(void)adv_sys_setsockopt(link->receive_fd, SOL_SOCKET, SO_RCVBUF, &wish,
+					 sizeof(wish));
+	(void)adv_sys_getsockopt(link->receive_fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len);
 	link->rx_window = (unsigned)bytes / TRUESIZE_4K;
 	if (link->rx_window == 0)
 		link->rx_window = 1;

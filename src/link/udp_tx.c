@@ -99,9 +99,11 @@ static void fill_flow(const struct udp_link *l, const struct udp_message *m,
 {
 	const struct udp_socket *s = m->socket;
 
-	f->ipv4 = s->ipv4;
-	f->sport = s->port;
-	f->dport = l->config.port;
+	*f = (struct adv_icrc_flow){
+		.ipv4 = s->ipv4,
+		.sport = s->port,
+		.dport = l->config.port,
+	};
 	if (s->ipv4) {
 		memcpy(f->saddr, s->sgid.raw + 12, 4);
 		memcpy(f->daddr, m->dgid.raw + 12, 4);

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The runtime of one device: opening, closing, progress in the caller's thread. */
+#include "host/device_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+
+#define RECEIVE_BUDGET 64
+#define QP_WINDOW      64
+
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct adv_list all_devices = {&all_devices, &all_devices};
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+uint64_t adv_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- progress ------------------------------------------------------------------------ */
+
+void device_pump(struct adv_device *d, uint64_t now)
+{
+	while (!d->link_full && adv_engine_tx_ready(d->engine)) {
+		if (adv_engine_tx(d->engine, now, &d->batch) == 0)
+			break;
+		d->bg.activity++;
+		d->link_full = !d->link->ops->send(d->link, &d->batch);
+	}
+}
+
+void device_deliver_events(struct adv_device *d)
+{
+	struct adv_event event;
+
+	while (adv_engine_event(d->engine, &event)) {
+		if (event.kind == ADV_EVENT_COMPLETION)
+			d->callbacks.completion(d->user, event.cq);
+		else
+			d->callbacks.async(d->user, &event);
+	}
+}
+
+struct receiving {
+	struct adv_engine *engine;
+	uint64_t now;
+};
+
+static void take_packet(void *user, const struct adv_rx_packet *pkt)
+{
+	struct receiving *r = user;
+
+	adv_engine_rx(r->engine, r->now, pkt);
+}
+
+unsigned adv_device_progress(struct adv_device *d, bool polling)
+{
+	struct receiving r = {d->engine, adv_now()};
+	unsigned packets;
+
+	if (polling)
+		atomic_store_explicit(&d->bg.last_poll, r.now, memory_order_relaxed);
+	if (d->link_full)
+		d->link_full = !d->link->ops->flush(d->link);
+	packets = d->link->ops->receive(d->link, RECEIVE_BUDGET, take_packet, &r);
+	d->bg.activity += packets;
+	if (adv_engine_deadline(d->engine) <= r.now)
+		adv_engine_expire(d->engine, r.now);
+	device_pump(d, r.now);
+	return packets;
+}
+
+struct adv_engine *adv_device_lock(struct adv_device *d)
+{
+	pthread_mutex_lock(&d->lock);
+	return d->engine;
+}
+
+void adv_device_unlock(struct adv_device *d)
+{
+	if (adv_engine_tx_ready(d->engine))
+		device_pump(d, adv_now());
+	device_deliver_events(d);
+	device_thread_see_to(d);
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* ---- addresses ----------------------------------------------------------------------- */
+
+/* Takes the daemon's table over into the engine and the link. Returns 0 or errno. */
+static int load_gids(struct adv_device *d)
+{
+	struct adv_engine_gid gids[ADV_GID_TABLE_ENTRIES];
+	struct adv_udp_address addresses[ADV_GID_TABLE_ENTRIES];
+	struct adv_gid_table t;
+	int err;
+
+	if (!adv_gid_table_read(adv_control_gids(d->control), &t))
+		return EAGAIN;
+	for (unsigned i = 0; i < t.count; i++) {
+		gids[i].gid = t.entry[i].gid;
+		gids[i].mtu = t.entry[i].path_mtu;
+		addresses[i].gid = t.entry[i].gid;
+		addresses[i].ifindex = t.entry[i].ifindex;
+	}
+	err = adv_engine_set_gids(d->engine, gids, t.count);
+	if (!err)
+		err = adv_udp_set_addresses(d->link, addresses, t.count);
+	if (err)
+		return err;
+	pthread_mutex_lock(&d->gids_lock);
+	d->gids = t;
+	pthread_mutex_unlock(&d->gids_lock);
+	return 0;
+}
+
+static void gids_changed(struct adv_device *d)
+{
+	bool was_active = d->gids.port_active;
+	int err = load_gids(d);
+
+	if (err) {
+		adv_warn("the table of addresses has changed but cannot be taken over: %s",
+			 strerror(err));
+		return;
+	}
+	d->callbacks.port(d->user, IBV_EVENT_GID_CHANGE);
+	if (was_active != (bool)d->gids.port_active)
+		d->callbacks.port(d->user, was_active ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);
+}
+
+void device_read_notices(struct adv_device *d)
+{
+	while (!d->gone) {
+		switch (adv_control_read(d->control)) {
+		case ADV_NOTICE_NONE:
+			return;
+		case ADV_NOTICE_GIDS_CHANGED:
+		case ADV_NOTICE_PORT_CHANGED:
+			gids_changed(d);
+			break;
+		case ADV_NOTICE_GONE:
+			d->gone = true;
+			(void)adv_sys_epoll_ctl(d->bg.epoll_fd, EPOLL_CTL_DEL,
+						adv_control_fd(d->control), NULL);
+			adv_error("the daemon has ended: addresses and connections are no longer "
+				  "looked after");
+			d->callbacks.port(d->user, IBV_EVENT_DEVICE_FATAL);
+			break;
+		}
+	}
+}
+
+void adv_device_gids(struct adv_device *d, struct adv_gid_table *copy)
+{
+	pthread_mutex_lock(&d->gids_lock);
+	*copy = d->gids;
+	pthread_mutex_unlock(&d->gids_lock);
+}
+
+static uint32_t ifindex_of(const struct adv_device *d, const struct adv_gid *gid)
+{
+	for (unsigned i = 0; i < d->gids.count; i++)
+		if (adv_gid_equal(&d->gids.entry[i].gid, gid))
+			return d->gids.entry[i].ifindex;
+	return 0;
+}
+
+int adv_device_join(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid)
+{
+	uint32_t ifindex = ifindex_of(d, sgid);
+
+	return ifindex ? adv_control_join(d->control, &d->slot, group, ifindex) : ENODEV;
+}
+
+int adv_device_leave(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid)
+{
+	uint32_t ifindex = ifindex_of(d, sgid);
+
+	return ifindex ? adv_control_leave(d->control, &d->slot, group, ifindex) : ENODEV;
+}
+
+int adv_device_probe(struct adv_gid_table *copy)
+{
+	char why[256] = "";
+	struct adv_control *c = adv_control_connect(true, why, sizeof(why));
+	int err = 0;
+
+	if (!c) {
+		err = errno;
+		adv_error("no device: %s", why);
+		return err;
+	}
+	if (!adv_gid_table_read(adv_control_gids(c), copy))
+		err = EAGAIN;
+	adv_control_close(c);
+	return err;
+}
+
+/* ---- fork ---------------------------------------------------------------------------- */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&all_lock);
+}
+
+static void after_fork_in_parent(void)
+{
+	pthread_mutex_unlock(&all_lock);
+}
+
+/*
+ * The child has copies of descriptors that only the parent may drive. Those that would keep the
+ * parent's slot and connection alive after its end are closed; memory is left as it is, its
+ * locks may be held by threads that the child does not have.
+ */
+static void after_fork_in_child(void)
+{
+	struct adv_list *n;
+
+	for (n = all_devices.next; n != &all_devices; n = n->next) {
+		struct adv_device *d = adv_container_of(n, struct adv_device, node);
+
+		atomic_store(&d->foreign, true);
+		adv_control_abandon(d->control);
+		adv_sys_close(d->link->receive_fd);
+		adv_sys_close(d->bg.epoll_fd);
+		adv_sys_close(d->bg.kick_fd);
+	}
+	adv_list_init(&all_devices);
+	pthread_mutex_unlock(&all_lock);
+}
+
+static void register_fork_handlers(void)
+{
+	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+bool adv_device_is_foreign(const struct adv_device *d)
+{
+	return atomic_load_explicit(&d->foreign, memory_order_relaxed);
+}
+
+/* ---- open and close ------------------------------------------------------------------ */
+
+static int create_engine(struct adv_device *d)
+{
+	struct adv_engine_config config = {
+		.qpn_first = d->slot.qpn_first,
+		.qpn_count = d->slot.qpn_count,
+	};
+	unsigned room = d->link->rx_window - d->link->rx_window / 4;
+
+	if (room == 0)
+		room = 1;
+	/* The peer's receive buffer is taken to be like ours: no more than it holds is sent. */
+	config.window = room < QP_WINDOW ? room : QP_WINDOW;
+	config.total_window = room;
+	if (getrandom(config.seed, sizeof(config.seed), 0) != sizeof(config.seed))
+		return EIO;
+	d->engine = adv_engine_create(&config);
+	return d->engine ? 0 : errno;
+}
+
+static int create_link(struct adv_device *d)
+{
+	struct adv_udp_config config = {
+		.receive_fd = d->slot.receive_fd,
+		.qpn_first = d->slot.qpn_first,
+		.qpn_count = d->slot.qpn_count,
+	};
+
+	d->link = adv_udp_create(&config);
+	return d->link ? 0 : errno;
+}
+
+/* Fills d; on failure says why in a line, and leaves what was made to the caller to free. */
+static int assemble(struct adv_device *d, char *why, size_t why_len)
+{
+	int err;
+
+	d->control = adv_control_connect(true, why, why_len);
+	if (!d->control)
+		return errno;
+	err = adv_control_open_slot(d->control, &d->slot, why, why_len);
+	if (err)
+		return err;
+	err = create_link(d);
+	if (err) {
+		snprintf(why, why_len, "the UDP socket is refused an option: %s", strerror(err));
+		return err;
+	}
+	err = create_engine(d);
+	if (!err)
+		err = load_gids(d);
+	if (!err)
+		err = device_thread_start(d);
+	if (err)
+		snprintf(why, why_len, "%s", strerror(err));
+	return err;
+}
+
+static void free_device(struct adv_device *d)
+{
+	if (d->engine)
+		adv_engine_destroy(d->engine);
+	if (d->link)
+		d->link->ops->destroy(d->link);
+	adv_control_close(d->control);
+	pthread_mutex_destroy(&d->gids_lock);
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+static void init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+	pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
+struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user)
+{
+	struct adv_device *d = calloc(1, sizeof(*d));
+	char why[256] = "";
+	int err;
+
+	if (!d) {
+		adv_error("cannot open the device: %s", strerror(ENOMEM));
+		errno = ENOMEM;
+		return NULL;
+	}
+	pthread_once(&fork_once, register_fork_handlers);
+	init_lock(&d->lock);
+	pthread_mutex_init(&d->gids_lock, NULL);
+	d->callbacks = *callbacks;
+	d->user = user;
+	err = assemble(d, why, sizeof(why));
+	if (err) {
+		adv_error("cannot open the device: %s", why);
+		free_device(d);
+		errno = err;
+		return NULL;
+	}
+	pthread_mutex_lock(&all_lock);
+	adv_list_add(&all_devices, &d->node);
+	pthread_mutex_unlock(&all_lock);
+	return d;
+}
+
+void adv_device_close(struct adv_device *d)
+{
+	if (adv_device_is_foreign(d))
+		return;
+	pthread_mutex_lock(&all_lock);
+	adv_list_del(&d->node);
+	pthread_mutex_unlock(&all_lock);
+	device_thread_stop(d);
+	free_device(d);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the files of the runtime share. */
+#ifndef ADV_HOST_DEVICE_INTERNAL_H
+#define ADV_HOST_DEVICE_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "host/control.h"
+#include "host/device.h"
+#include "link/udp.h"
+
+/* Whose turn it is to receive; see device_thread.c. Changes only under the device's lock. */
+enum device_turn { DEVICE_WATCHING, DEVICE_STANDBY };
+
+struct device_thread {
+	pthread_t thread;
+	int epoll_fd;
+	int kick_fd; /* eventfd */
+	atomic_bool stop;
+	atomic_uint_fast64_t last_poll; /* when the application polled last */
+
+	/* Under the device's lock. */
+	enum device_turn turn;
+	uint64_t wake_at;  /* WATCHING: the thread runs timers then at the latest */
+	bool kicked;	   /* a kick is on its way to the thread */
+	bool takeover;	   /* the application sleeps: end the standby at once */
+	int send_fd;	   /* in the epoll set, or -1 */
+	unsigned useless;  /* wake-ups in a row that had nothing to do */
+	unsigned activity; /* counts packets either way; tells idle from busy */
+
+	/* The thread's own. */
+	uint64_t standby_ns; /* between looks */
+	uint64_t idle_ns;    /* longest sleep while WATCHING */
+	unsigned activity_seen;
+};
+
+struct adv_device {
+	pthread_mutex_t lock;
+	struct adv_engine *engine;
+	struct adv_link *link;
+	struct adv_control *control;
+	struct adv_slot slot;
+	struct adv_device_callbacks callbacks;
+	void *user;
+	bool link_full;
+	bool gone; /* the daemon is */
+	struct device_thread bg;
+	struct adv_list node; /* of all devices of the process */
+	atomic_bool foreign;
+	pthread_mutex_t gids_lock; /* innermost */
+	struct adv_gid_table gids;
+	struct adv_tx_batch batch;
+};
+
+/* Starts the thread; 0 or errno. Needs the link and the control connection. */
+int device_thread_start(struct adv_device *d);
+/* Ends it and waits for that. */
+void device_thread_stop(struct adv_device *d);
+/* With the lock held, before it is given up: the thread must wake early enough for what is due. */
+void device_thread_see_to(struct adv_device *d);
+
+/* With the lock held: sends what there is to send. */
+void device_pump(struct adv_device *d, uint64_t now);
+/* With the lock held: hands events to the callbacks. */
+void device_deliver_events(struct adv_device *d);
+/* With the lock held: one notice or more of the daemon. */
+void device_read_notices(struct adv_device *d);
+
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The background thread: progress where the application makes none.
+ *
+ * WATCHING	The thread sleeps in epoll on the receive socket and on the next deadline, and
+ *		handles what comes. Each packet that finds it asleep costs the sender a wake-up
+ *		(6 to 9 us), so this is wrong while the application polls.
+ * STANDBY	The receive socket is out of the epoll set. The thread looks every now and then,
+ *		first after 50 us, later up to every 4 ms, whether the application still polls.
+ *
+ * WATCHING -> STANDBY: several wake-ups in a row were useless: the application had taken the
+ * packet itself, or had polled a moment ago. A program that polls for its own completions but
+ * spins on memory for its peer's writes (ib_write_lat) makes every second wake-up a useful one,
+ * so for it the thread stays.
+ * STANDBY -> WATCHING: at a look the last poll is too long ago, or the application says that
+ * it will sleep (adv_device_app_sleeps). Both changes are made under the device's lock, and
+ * the socket's readiness is level-triggered, so that no packet is left lying.
+ *
+ * Timers: while WATCHING, `wake_at` is when the thread looks at the engine's deadline at the
+ * latest. Whoever gives up the lock with an earlier deadline kicks the thread. To make that rare
+ * the thread does not sleep for ever after traffic, but 10 ms first and longer each time that
+ * nothing has happened: retransmission timers that are set and cleared with each message never
+ * need a kick.
+ */
+#include "host/device_internal.h"
+
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+
+#define US		1000ull
+#define MS		(1000 * US)
+
+#define JUST_POLLED	(8 * US)  /* a polling loop takes less from one poll to the next */
+#define STOPPED_POLLING (50 * US) /* at a look: it has */
+#define STANDBY_FIRST	(50 * US)
+#define STANDBY_LONGEST (4 * MS)
+#define USELESS_LIMIT	8
+#define IDLE_FIRST	(10 * MS)
+#define IDLE_LONGEST	(1000 * MS) /* then for ever */
+#define WAKE_SLACK	(50 * US)
+#define LOCK_NAP	(20 * US)
+#define LOCK_TRIES	50
+#define STACK_SIZE	(256 << 10)
+#define DRAIN_ROUNDS	16
+#define DRAIN_ENOUGH	8 /* packets: as many may well be followed by more */
+
+enum source { SOURCE_KICK, SOURCE_RECEIVE, SOURCE_CONTROL, SOURCE_SEND, SOURCES };
+
+static int watch(struct adv_device *d, int op, int fd, uint32_t events, enum source source)
+{
+	struct epoll_event e = {.events = events, .data.u32 = source};
+
+	return adv_sys_epoll_ctl(d->bg.epoll_fd, op, fd, &e);
+}
+
+static void kick(struct adv_device *d)
+{
+	uint64_t one = 1;
+
+	d->bg.kicked = true;
+	(void)!adv_sys_write(d->bg.kick_fd, &one, sizeof(one));
+}
+
+static uint64_t since_poll(struct adv_device *d, uint64_t now)
+{
+	uint64_t last = atomic_load_explicit(&d->bg.last_poll, memory_order_relaxed);
+
+	return now > last ? now - last : 0;
+}
+
+void device_thread_see_to(struct adv_device *d)
+{
+	struct device_thread *t = &d->bg;
+	uint64_t deadline;
+
+	if (t->turn != DEVICE_WATCHING || t->kicked)
+		return;
+	deadline = adv_engine_deadline(d->engine);
+	if ((deadline < t->wake_at && t->wake_at - deadline > WAKE_SLACK) ||
+	    (d->link_full && t->send_fd < 0))
+		kick(d);
+}
+
+void adv_device_app_sleeps(struct adv_device *d)
+{
+	struct device_thread *t = &d->bg;
+
+	t->useless = 0;
+	if (t->turn == DEVICE_STANDBY && !t->takeover) {
+		t->takeover = true;
+		kick(d);
+	}
+}
+
+static void set_turn(struct adv_device *d, enum device_turn turn)
+{
+	struct device_thread *t = &d->bg;
+
+	t->turn = turn;
+	t->takeover = false;
+	t->useless = 0;
+	t->standby_ns = STANDBY_FIRST;
+	(void)watch(d, EPOLL_CTL_MOD, d->link->receive_fd, turn == DEVICE_WATCHING ? EPOLLIN : 0,
+		    SOURCE_RECEIVE);
+}
+
+/* The full socket, if there is one, is watched for room; in standby the application tries. */
+static void watch_send_fd(struct adv_device *d)
+{
+	int fd = d->link_full && d->bg.turn == DEVICE_WATCHING ? d->link->send_fd : -1;
+
+	if (fd == d->bg.send_fd)
+		return;
+	if (d->bg.send_fd >= 0)
+		(void)watch(d, EPOLL_CTL_DEL, d->bg.send_fd, 0, SOURCE_SEND);
+	if (fd >= 0)
+		(void)watch(d, EPOLL_CTL_ADD, fd, EPOLLOUT, SOURCE_SEND);
+	d->bg.send_fd = fd;
+}
+
+/*
+ * A lock that is taken by an application that polls means that progress is being made: waiting
+ * in the kernel would cost it a wake-up call. Elsewhere the lock is held for a moment only.
+ */
+static void take_lock(struct adv_device *d)
+{
+	struct timespec nap = {0, LOCK_NAP};
+
+	for (unsigned i = 0; i < LOCK_TRIES; i++) {
+		if (pthread_mutex_trylock(&d->lock) == 0)
+			return;
+		if (since_poll(d, adv_now()) > STOPPED_POLLING)
+			break;
+		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &nap, NULL);
+	}
+	pthread_mutex_lock(&d->lock);
+}
+
+static unsigned drain(struct adv_device *d)
+{
+	unsigned packets = 0;
+
+	for (unsigned i = 0; i < DRAIN_ROUNDS; i++) {
+		unsigned n = adv_device_progress(d, false);
+
+		packets += n;
+		if (n < DRAIN_ENOUGH)
+			break;
+	}
+	return packets;
+}
+
+/* When to look at the clock again; sets how long the thread may sleep from what went on. */
+static void plan_sleep(struct adv_device *d, uint64_t now)
+{
+	struct device_thread *t = &d->bg;
+	uint64_t deadline = adv_engine_deadline(d->engine);
+
+	if (t->activity != t->activity_seen) {
+		t->activity_seen = t->activity;
+		t->idle_ns = IDLE_FIRST;
+	} else if (now >= t->wake_at && t->idle_ns < IDLE_LONGEST) {
+		t->idle_ns *= 2;
+	}
+	t->wake_at = t->idle_ns < IDLE_LONGEST ? now + t->idle_ns : ADV_NEVER;
+	if (deadline < t->wake_at)
+		t->wake_at = deadline;
+}
+
+static void run_watching(struct adv_device *d, const bool *ready)
+{
+	struct device_thread *t = &d->bg;
+	bool just_polled;
+	unsigned packets;
+
+	take_lock(d);
+	t->kicked = false;
+	just_polled = since_poll(d, adv_now()) < JUST_POLLED;
+	if (ready[SOURCE_CONTROL])
+		device_read_notices(d);
+	packets = drain(d);
+	if (ready[SOURCE_RECEIVE]) {
+		if (packets && !just_polled)
+			t->useless = 0;
+		else if (++t->useless >= USELESS_LIMIT)
+			set_turn(d, DEVICE_STANDBY);
+	}
+	device_deliver_events(d);
+	watch_send_fd(d);
+	plan_sleep(d, adv_now());
+	pthread_mutex_unlock(&d->lock);
+}
+
+static void run_standby(struct adv_device *d, const bool *ready)
+{
+	struct device_thread *t = &d->bg;
+
+	if (!ready[SOURCE_KICK] && !ready[SOURCE_CONTROL] &&
+	    since_poll(d, adv_now()) < STOPPED_POLLING) {
+		if (t->standby_ns < STANDBY_LONGEST)
+			t->standby_ns *= 2;
+		return;
+	}
+	take_lock(d);
+	t->kicked = false;
+	if (ready[SOURCE_CONTROL])
+		device_read_notices(d);
+	if (t->takeover || since_poll(d, adv_now()) >= STOPPED_POLLING) {
+		set_turn(d, DEVICE_WATCHING);
+		t->activity++;
+		(void)drain(d);
+	}
+	device_deliver_events(d);
+	watch_send_fd(d);
+	plan_sleep(d, adv_now());
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* Sleeps until something is ready or ns have gone by; kernels before 5.11 count milliseconds. */
+static int wait_for(struct adv_device *d, struct epoll_event *events, uint64_t ns)
+{
+	struct timespec ts = {(time_t)(ns / (1000 * MS)), (long)(ns % (1000 * MS))};
+	uint64_t ms = (ns + MS - 1) / MS;
+	int n;
+
+	n = adv_sys_epoll_pwait2(d->bg.epoll_fd, events, SOURCES, ns == ADV_NEVER ? NULL : &ts);
+	if (n >= 0 || errno != ENOSYS)
+		return n;
+	return adv_sys_epoll_wait(d->bg.epoll_fd, events, SOURCES,
+				  ns == ADV_NEVER ? -1 : (int)(ms < 60000 ? ms : 60000));
+}
+
+/* turn and wake_at are read without the lock: only this thread changes them. */
+static uint64_t sleep_ns(const struct device_thread *t)
+{
+	uint64_t now;
+
+	if (t->turn == DEVICE_STANDBY)
+		return t->standby_ns;
+	if (t->wake_at == ADV_NEVER)
+		return ADV_NEVER;
+	now = adv_now();
+	return t->wake_at > now ? t->wake_at - now : 0;
+}
+
+static void *thread_main(void *arg)
+{
+	struct adv_device *d = arg;
+	struct epoll_event events[SOURCES];
+
+	pthread_setname_np(pthread_self(), "adverb");
+	prctl(PR_SET_TIMERSLACK, 10 * US);
+	while (!atomic_load(&d->bg.stop)) {
+		bool ready[SOURCES] = {false};
+		int n = wait_for(d, events, sleep_ns(&d->bg));
+		uint64_t count;
+
+		for (int i = 0; i < n; i++)
+			ready[events[i].data.u32] = true;
+		if (ready[SOURCE_KICK])
+			(void)!adv_sys_read(d->bg.kick_fd, &count, sizeof(count));
+		if (d->bg.turn == DEVICE_WATCHING)
+			run_watching(d, ready);
+		else
+			run_standby(d, ready);
+	}
+	return NULL;
+}
+
+static int create_thread(struct adv_device *d)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&d->bg.thread, &attr, thread_main, d);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
+static void close_descriptors(struct device_thread *t)
+{
+	if (t->epoll_fd >= 0)
+		adv_sys_close(t->epoll_fd);
+	if (t->kick_fd >= 0)
+		adv_sys_close(t->kick_fd);
+}
+
+int device_thread_start(struct adv_device *d)
+{
+	struct device_thread *t = &d->bg;
+	int err;
+
+	t->turn = DEVICE_WATCHING;
+	t->send_fd = -1;
+	t->idle_ns = IDLE_FIRST;
+	t->standby_ns = STANDBY_FIRST;
+	t->wake_at = ADV_NEVER;
+	t->epoll_fd = adv_sys_epoll_create(EPOLL_CLOEXEC);
+	t->kick_fd = adv_sys_eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (t->epoll_fd < 0 || t->kick_fd < 0 ||
+	    watch(d, EPOLL_CTL_ADD, t->kick_fd, EPOLLIN, SOURCE_KICK) < 0 ||
+	    watch(d, EPOLL_CTL_ADD, d->link->receive_fd, EPOLLIN, SOURCE_RECEIVE) < 0 ||
+	    watch(d, EPOLL_CTL_ADD, adv_control_fd(d->control), EPOLLIN, SOURCE_CONTROL) < 0)
+		err = errno;
+	else
+		err = create_thread(d);
+	if (err)
+		close_descriptors(t);
+	return err;
+}
+
+void device_thread_stop(struct adv_device *d)
+{
+	uint64_t one = 1;
+
+	atomic_store(&d->bg.stop, true);
+	(void)!adv_sys_write(d->bg.kick_fd, &one, sizeof(one));
+	pthread_join(d->bg.thread, NULL);
+	close_descriptors(&d->bg);
+}

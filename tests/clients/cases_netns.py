@@ -19,7 +19,8 @@ def two_hosts(lab, mtu):
         for addresses in ADDRESSES.values():
             address, length = addresses[side], addresses[2]
             lab.system(f"{enter}ip address add {address}/{length} dev {name}")
-    lab.system("ping -c 1 -W 5 10.77.0.2 >/dev/null 2>&1 || sleep 0.5")
+    lab.wait_until(lambda: "LOWER_UP" in lab.system("ip link show veth0"), 10,
+                   "the link between the hosts")
     return there
 
 

@@ -121,36 +121,54 @@ static void fill_flow(struct udp_link *l, struct datagram *d)
 	}
 }
 
+static uint32_t compute(const struct adv_icrc_flow *flow, uint16_t id, const uint8_t *p,
+			uint32_t len)
+{
+	adv_icrc_state s = adv_icrc_begin(flow, id, len);
+
+	s = adv_icrc_bth(s, p);
+	s = adv_icrc_update(s, p + ADV_BTH_LEN, len - ADV_BTH_LEN - ADV_ICRC_LEN);
+	return adv_icrc_end(s);
+}
+
 /*
- * *id: the Identification that is expected, set to the one found. The ICRC is affine in it, so
- * the difference to the one computed for *id gives the bits in which the real one differs.
+ * Finds the Identification that explains the ICRC, where `computed` is the one for *id. The
+ * ICRC is affine in it, so the difference of the two gives the bits that differ. Another stack
+ * may have left Don't Fragment clear.
  */
+static bool solve_id(const struct datagram *d, bool own, const uint8_t *p, uint32_t len,
+		     uint32_t found, uint32_t computed, uint16_t *id)
+{
+	struct adv_icrc_flow fragmentable = d->flow;
+	uint16_t difference;
+
+	if (!adv_icrc_solve_id(found, computed, len, &difference)) {
+		fragmentable.ipv4_no_df = true;
+		computed = compute(&fragmentable, *id, p, len);
+		if (own || !adv_icrc_solve_id(found, computed, len, &difference))
+			return false;
+	}
+	*id ^= difference;
+	return !own || *id < UDP_GSO_SEGMENTS;
+}
+
+/* *id: the Identification that is expected; set to the one found. */
 static bool icrc_is_right(const struct udp_link *l, const struct datagram *d, const uint8_t *p,
 			  uint32_t len, uint16_t *id)
 {
 	const uint8_t *q = p + len - ADV_ICRC_LEN;
 	uint32_t found = q[0] | (uint32_t)q[1] << 8 | (uint32_t)q[2] << 16 | (uint32_t)q[3] << 24;
-	adv_icrc_state s = adv_icrc_begin(&d->flow, *id, len);
-	uint32_t computed;
-	uint16_t difference;
+	uint32_t computed = compute(&d->flow, *id, p, len);
+	bool own;
 
-	s = adv_icrc_bth(s, p);
-	s = adv_icrc_update(s, p + ADV_BTH_LEN, len - ADV_BTH_LEN - ADV_ICRC_LEN);
-	computed = adv_icrc_end(s);
 	if (computed == found)
 		return true;
 	if (!d->flow.ipv4)
 		return false;
-	if (!udp_is_own_address(l, &d->meta.sgid)) {
-		if (!adv_icrc_solve_id(found, computed, len, &difference))
-			return false;
-		*id ^= difference;
-		return true;
-	}
-	if (d->segment_len < d->len || !adv_icrc_solve_id(found, computed, len, &difference))
+	own = udp_is_own_address(l, &d->meta.sgid);
+	if (own && d->segment_len < d->len)
 		return false;
-	*id ^= difference;
-	return *id < UDP_GSO_SEGMENTS;
+	return solve_id(d, own, p, len, found, computed, id);
 }
 
 static bool is_for_us(const struct udp_link *l, const uint8_t *bth)

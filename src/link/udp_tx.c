@@ -272,11 +272,11 @@ static void count_sent(struct udp_link *l, unsigned messages)
 }
 
 /* What is gone for good is the network's loss: the transport sends it again or gives up. */
-static void drop(struct udp_link *l, struct udp_message *m, int err)
+static void drop(struct udp_link *l, const struct udp_message *m, unsigned segments, int err)
 {
 	struct udp_socket *s = m->socket;
 
-	l->link.counters.tx_dropped += m->segments;
+	l->link.counters.tx_dropped += segments;
 	if (s->last_error == err)
 		return;
 	s->last_error = err;
@@ -291,11 +291,16 @@ static void drop(struct udp_link *l, struct udp_message *m, int err)
 			 strerror(err));
 }
 
+static bool is_full(int err)
+{
+	return err == EAGAIN || err == ENOBUFS;
+}
+
 /*
  * The kernel will not segment for this socket: sends the message a packet at a time, from now
- * on with Identification 0 each. Returns 0 when all is sent, else errno; m is what is left.
+ * on with Identification 0 each. False: the socket is full; m is what is left.
  */
-static int send_singly(struct udp_link *l, struct udp_message *m)
+static bool send_singly(struct udp_link *l, struct udp_message *m)
 {
 	struct adv_icrc_flow flow;
 
@@ -305,15 +310,19 @@ static int send_singly(struct udp_link *l, struct udp_message *m)
 
 		write_icrc(&flow, 0, m->data, len);
 		if (adv_sys_sendto(m->socket->fd, m->data, len, 0, &m->to,
-				   m->socket->ipv4 ? sizeof(m->to.in) : sizeof(m->to.in6)) < 0)
-			return errno;
-		l->link.counters.tx_packets++;
-		l->link.counters.tx_bytes += len;
+				   m->socket->ipv4 ? sizeof(m->to.in) : sizeof(m->to.in6)) >= 0) {
+			l->link.counters.tx_packets++;
+			l->link.counters.tx_bytes += len;
+		} else if (is_full(errno)) {
+			return false;
+		} else {
+			drop(l, m, 1, errno);
+		}
 		m->data += len;
 		m->len -= len;
 		m->segments--;
 	}
-	return 0;
+	return true;
 }
 
 static bool is_gso_refusal(int err)
@@ -325,20 +334,21 @@ static bool is_gso_refusal(int err)
 static bool after_failure(struct udp_link *l, int err)
 {
 	struct udp_message *m = &l->tx.message[l->tx.next];
+	bool full = is_full(err);
 
 	if (m->segments > 1 && is_gso_refusal(err)) {
 		if (!m->socket->no_gso)
 			adv_info("port %u: no segmented sends: %s", m->socket->port, strerror(err));
 		m->socket->no_gso = true;
-		err = send_singly(l, m);
+		full = !send_singly(l, m);
+	} else if (!full) {
+		drop(l, m, m->segments, err);
 	}
-	if (err == EAGAIN || err == ENOBUFS) {
+	if (full) {
 		l->link.counters.tx_blocked++;
 		l->link.send_fd = m->socket->fd;
 		return false;
 	}
-	if (err)
-		drop(l, m, err);
 	l->tx.next++;
 	return true;
 }

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Two UDP links, packets to send and a store of those received. */
+#ifndef ADV_TESTS_LINK_HARNESS_H
+#define ADV_TESTS_LINK_HARNESS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "link/udp.h"
+#include "wire/icrc.h"
+
+#define STORE_PACKETS 4096
+
+struct stored {
+	struct adv_rx_meta meta;
+	uint32_t len;
+	uint8_t data[ADV_HEADERS_MAX + 4096];
+};
+
+struct store {
+	unsigned count;
+	struct stored packet[STORE_PACKETS];
+};
+
+/* "127.0.0.1" becomes an IPv4-mapped GID. */
+struct adv_gid gid_of(const char *address);
+/* A link that listens on [address]:4791; "::" is dual-stack. */
+struct adv_link *open_link(const char *address);
+struct adv_link *open_link_for(const char *address, uint32_t qpn_first, uint32_t qpn_count);
+/* One that only sends: it listens elsewhere, so that 4791 of all addresses is free. */
+struct adv_link *open_sender(const char *address);
+void close_link(struct adv_link *link);
+
+/* The one store; emptied. */
+struct store *fresh_store(void);
+/* Receives into the store until it has `want` packets or nothing came for some 100 ms. */
+void receive_all(struct adv_link *link, struct store *store, unsigned want);
+
+void path_between(struct adv_path *path, const char *from, const char *to, uint16_t sport);
+
+/* Appends a SEND ONLY to `qpn`, payload_len bytes of a pattern made from psn. */
+struct adv_tx_packet *add_packet(struct adv_tx_batch *batch, struct adv_path *path, uint32_t qpn,
+				 uint32_t psn, uint32_t payload_len);
+/* Fails the test unless the packet is what add_packet() made. */
+void check_packet(const struct stored *p, uint32_t qpn, uint32_t psn, uint32_t payload_len);
+
+/* A plain socket of [address]:port that fragments nothing. */
+int plain_socket(const char *address, uint16_t port);
+/* Sends bytes as they are to [to]:4791 in segments of segment_len (0: whole). */
+void send_plain(int fd, const char *to, const void *p, size_t len, uint16_t segment_len);
+/* Writes a packet of SEND ONLY with an ICRC for this IPv4 Identification; returns its length. */
+size_t make_packet(uint8_t *out, const char *from, uint16_t sport, const char *to, uint16_t id,
+		   uint32_t qpn, uint32_t psn, uint32_t payload_len);
+
+unsigned open_descriptors(void);
+
+#endif

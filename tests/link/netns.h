@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A network namespace of the test's own, so that port 4791 is free and tc may be used. */
+#ifndef ADV_TESTS_LINK_NETNS_H
+#define ADV_TESTS_LINK_NETNS_H
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/ipv6.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* What meson takes for "skipped". */
+#define NETNS_SKIP 77
+
+static inline void netns_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd >= 0) {
+		(void)!write(fd, text, strlen(text));
+		close(fd);
+	}
+}
+
+static inline bool netns_loopback_up(void)
+{
+	struct ifreq r = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool ok = fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &r) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+/* Moves the process, which must have one thread, into a fresh namespace with lo up. */
+static inline bool netns_enter(void)
+{
+	char map[64];
+	unsigned uid = getuid(), gid = getgid();
+
+	if (unshare(CLONE_NEWNET) < 0) {
+		if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
+			return false;
+		netns_write("/proc/self/setgroups", "deny");
+		snprintf(map, sizeof(map), "0 %u 1", uid);
+		netns_write("/proc/self/uid_map", map);
+		snprintf(map, sizeof(map), "0 %u 1", gid);
+		netns_write("/proc/self/gid_map", map);
+	}
+	return netns_loopback_up();
+}
+
+/* Gives lo one more IPv6 address. */
+static inline bool netns_add_ipv6(const char *address)
+{
+	struct in6_ifreq r = {.ifr6_prefixlen = 128, .ifr6_ifindex = (int)if_nametoindex("lo")};
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool ok = fd >= 0 && inet_pton(AF_INET6, address, &r.ifr6_addr) == 1 &&
+		  ioctl(fd, SIOCSIFADDR, &r) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+/* The number of the device feature `name`, or -1. */
+static inline int netns_feature_number(int fd, struct ifreq *r, const char *name)
+{
+	struct {
+		struct ethtool_sset_info info;
+		uint32_t count;
+	} sets = {.info = {.cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ull << ETH_SS_FEATURES}};
+	struct ethtool_gstrings *names;
+	int found = -1;
+
+	r->ifr_data = (void *)&sets;
+	if (ioctl(fd, SIOCETHTOOL, r) < 0)
+		return -1;
+	names = calloc(1, sizeof(*names) + (size_t)sets.count * ETH_GSTRING_LEN);
+	if (!names)
+		return -1;
+	names->cmd = ETHTOOL_GSTRINGS;
+	names->string_set = ETH_SS_FEATURES;
+	names->len = sets.count;
+	r->ifr_data = (void *)names;
+	if (ioctl(fd, SIOCETHTOOL, r) == 0)
+		for (uint32_t i = 0; i < names->len; i++)
+			if (strncmp((char *)names->data + i * ETH_GSTRING_LEN, name,
+				    ETH_GSTRING_LEN) == 0)
+				found = (int)i;
+	free(names);
+	return found;
+}
+
+/* Switches off an offload of a device, by ethtool's name for it. */
+static inline bool netns_feature_off(const char *device, const char *name)
+{
+	struct {
+		struct ethtool_sfeatures s;
+		struct ethtool_set_features_block block[2];
+	} set = {.s = {.cmd = ETHTOOL_SFEATURES, .size = 2}};
+	struct ifreq r = {0};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool ok = false;
+	int number;
+
+	strncpy(r.ifr_name, device, sizeof(r.ifr_name) - 1);
+	number = fd >= 0 ? netns_feature_number(fd, &r, name) : -1;
+	if (number >= 0 && number < 64) {
+		set.block[number / 32].valid = 1u << number % 32;
+		r.ifr_data = (void *)&set;
+		ok = ioctl(fd, SIOCETHTOOL, &r) >= 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+#endif

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The UDP link between two addresses of lo: what is sent arrives, what is wrong does not. */
+#include "harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "netns.h"
+
+static struct adv_tx_batch batch;
+
+static void reset(void)
+{
+	batch.count = 0;
+	batch.iov_used = 0;
+}
+
+static void send_batch(struct adv_link *link)
+{
+	assert_true(link->ops->send(link, &batch));
+	reset();
+}
+
+static void every_size(const char *from, const char *to)
+{
+	struct adv_link *a = open_link(from), *b = open_link(to);
+	struct adv_path path;
+
+	path_between(&path, from, to, 0xc123);
+	for (uint32_t size = 0; size <= 4096; size++) {
+		struct store *store = fresh_store();
+
+		add_packet(&batch, &path, 0x000045, size, size);
+		send_batch(a);
+		receive_all(b, store, 1);
+		assert_int_equal(store->count, 1);
+		check_packet(&store->packet[0], 0x000045, size, size);
+		assert_memory_equal(&store->packet[0].meta.sgid, &path.sgid, 16);
+		assert_memory_equal(&store->packet[0].meta.dgid, &path.dgid, 16);
+		assert_int_equal(store->packet[0].meta.sport, 0xc123);
+	}
+	assert_int_equal(b->counters.rx_icrc_errors, 0);
+	close_link(a);
+	close_link(b);
+}
+
+static void test_every_size_ipv4(void **state)
+{
+	every_size("127.0.0.1", "127.0.0.2");
+}
+
+static void test_every_size_ipv6(void **state)
+{
+	every_size("::1", "fd00::2");
+}
+
+/* Equal lengths, shorter ends, longer successors, more than one send holds. */
+static void groups(const char *from, const char *to)
+{
+	static const uint32_t sizes[] = {4096, 4096, 4080, 4096, 0, 0, 5, 1024, 1024, 1024, 1000};
+	struct adv_link *a = open_link(from), *b = open_link(to);
+	struct store *store = fresh_store();
+	struct adv_path path;
+	unsigned n = 0;
+
+	path_between(&path, from, to, 0xd000);
+	for (unsigned round = 0; round < 4; round++) {
+		for (unsigned i = 0; i < ADV_TX_BATCH_PACKETS; i++, n++) {
+			uint32_t size = round == 0 ? 4096 : round == 1 ? 0 : sizes[n % 11];
+
+			add_packet(&batch, &path, 9, n, size);
+		}
+		send_batch(a);
+		receive_all(b, store, n);
+	}
+	assert_int_equal(store->count, n);
+	for (unsigned i = 0; i < n; i++)
+		check_packet(&store->packet[i], 9, i, i < 64 ? 4096 : i < 128 ? 0 : sizes[i % 11]);
+	assert_int_equal(a->counters.tx_packets, n);
+	assert_int_equal(b->counters.rx_packets, n);
+	assert_int_equal(b->counters.rx_icrc_errors, 0);
+	close_link(a);
+	close_link(b);
+}
+
+static void test_groups_ipv4(void **state)
+{
+	groups("127.0.0.1", "127.0.0.2");
+}
+
+static void test_groups_ipv6(void **state)
+{
+	groups("::1", "fd00::2");
+}
+
+/* Two slots of one address never share a source port, two paths to one slot do. */
+static void test_slots_have_ports_of_their_own(void **state)
+{
+	struct adv_link *a = open_link("127.0.0.1"), *b = open_link("127.0.0.2");
+	struct store *store = fresh_store();
+	struct adv_path p, q;
+	uint16_t port[2] = {0, 0};
+
+	path_between(&p, "127.0.0.1", "127.0.0.2", 0xffff);
+	path_between(&q, "127.0.0.1", "127.0.0.2", 0xffff);
+	for (uint32_t i = 0; i < 40; i++)
+		add_packet(&batch, i & 4 ? &p : &q, i & 1 ? 0x010007 : 0x020007, i, 512);
+	send_batch(a);
+	receive_all(b, store, 40);
+	assert_int_equal(store->count, 40);
+	for (uint32_t i = 0; i < 40; i++) {
+		uint16_t sport = store->packet[i].meta.sport;
+
+		check_packet(&store->packet[i], i & 1 ? 0x010007 : 0x020007, i, 512);
+		assert_true(sport >= 0xc000);
+		if (!port[i & 1])
+			port[i & 1] = sport;
+		assert_int_equal(sport, port[i & 1]);
+	}
+	assert_int_not_equal(port[0], port[1]);
+	close_link(a);
+	close_link(b);
+}
+
+static void test_port_taken(void **state)
+{
+	struct adv_link *a = open_link("127.0.0.1");
+	struct store *store = fresh_store();
+	int taken = plain_socket("127.0.0.1", 0xc800);
+	struct adv_path path;
+
+	path_between(&path, "127.0.0.1", "127.0.0.1", 0xc800);
+	add_packet(&batch, &path, 1, 1, 64);
+	send_batch(a);
+	receive_all(a, store, 1);
+	assert_int_equal(store->count, 1);
+	assert_int_equal(store->packet[0].meta.sport, 0xc801);
+	close(taken);
+	close_link(a);
+}
+
+static void ecn(const char *listen, const char *from, const char *to)
+{
+	static const enum adv_ecn marks[] = {ADV_ECN_ECT0, ADV_ECN_ECT0, ADV_ECN_NOT_ECT,
+					     ADV_ECN_ECT1, ADV_ECN_CE,	 ADV_ECN_CE};
+	struct adv_link *a = open_sender(from), *b = open_link(listen);
+	struct store *store = fresh_store();
+	struct adv_path path;
+
+	path_between(&path, from, to, 0xc001);
+	path.tclass = 0xb8;
+	for (uint32_t i = 0; i < 60; i++)
+		add_packet(&batch, &path, 1, i, 256)->ecn = marks[i % 6];
+	send_batch(a);
+	receive_all(b, store, 60);
+	assert_int_equal(store->count, 60);
+	for (uint32_t i = 0; i < 60; i++) {
+		check_packet(&store->packet[i], 1, i, 256);
+		assert_int_equal(store->packet[i].meta.tclass, 0xb8 | marks[i % 6]);
+		assert_memory_equal(&store->packet[i].meta.dgid, &path.dgid, 16);
+	}
+	close_link(a);
+	close_link(b);
+}
+
+static void test_ecn(void **state)
+{
+	ecn("127.0.0.2", "127.0.0.1", "127.0.0.2");
+	ecn("fd00::2", "::1", "fd00::2");
+	ecn("::", "127.0.0.1", "127.0.0.2");
+	ecn("::", "::1", "fd00::2");
+}
+
+/* Any flipped bit that the ICRC covers is found. */
+static void flipped_bits(const char *from, const char *to)
+{
+	struct adv_link *b = open_link(to);
+	struct store *store = fresh_store();
+	int fd = plain_socket(from, 0xc900);
+	uint8_t p[128];
+	size_t len = make_packet(p, from, 0xc900, to, 0, 5, 77, 33);
+
+	send_plain(fd, to, p, len, 0);
+	receive_all(b, store, 1);
+	assert_int_equal(store->count, 1);
+	for (unsigned bit = 0; bit < len * 8; bit++) {
+		if (bit / 8 == 4) /* FECN, BECN: not covered */
+			continue;
+		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		send_plain(fd, to, p, len, 0);
+		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	receive_all(b, store, 2);
+	assert_int_equal(store->count, 1);
+	assert_int_equal(b->counters.rx_icrc_errors, (len - 1) * 8);
+	close(fd);
+	close_link(b);
+}
+
+static void test_flipped_bits(void **state)
+{
+	flipped_bits("127.0.0.1", "127.0.0.2");
+	flipped_bits("::1", "fd00::2");
+}
+
+/* Over lo the Identification of each segment is known; alone it may be any of one GSO send. */
+static void test_identification_from_own_address(void **state)
+{
+	struct adv_link *b = open_link("127.0.0.2");
+	struct store *store = fresh_store();
+	int fd = plain_socket("127.0.0.1", 0xc900);
+	uint8_t p[4 * 128];
+	size_t len = 0;
+
+	for (uint32_t id = 0; id < 130; id++) {
+		len = make_packet(p, "127.0.0.1", 0xc900, "127.0.0.2", (uint16_t)id, 5, id, 60);
+		send_plain(fd, "127.0.0.2", p, len, 0);
+	}
+	receive_all(b, store, 130);
+	assert_int_equal(store->count, 64);
+	for (uint32_t i = 0; i < 64; i++)
+		check_packet(&store->packet[i], 5, i, 60);
+
+	store = fresh_store();
+	for (unsigned first = 0; first < 2; first++) {
+		for (unsigned i = 0; i < 4; i++)
+			make_packet(p + i * len, "127.0.0.1", 0xc900, "127.0.0.2",
+				    (uint16_t)(first + i), 5, i, 60);
+		send_plain(fd, "127.0.0.2", p, 4 * len, (uint16_t)len);
+	}
+	receive_all(b, store, 8);
+	assert_int_equal(store->count, 4);
+	close(fd);
+	close_link(b);
+}
+
+/* From elsewhere any Identification will do, and those of a train go up from the first. */
+static void test_identification_from_elsewhere(void **state)
+{
+	struct adv_link *b = open_link("127.0.0.2");
+	struct store *store = fresh_store();
+	uint8_t p[4 * 128];
+	int fd;
+
+	assert_int_equal(system("ip address add 192.0.2.1/32 dev lo"), 0);
+	fd = plain_socket("192.0.2.1", 0xc900);
+	for (uint32_t id = 0; id < 65536; id += 257) {
+		size_t len = make_packet(p, "192.0.2.1", 0xc900, "127.0.0.2", (uint16_t)id, 5,
+					 id & 0xffff, 60);
+
+		send_plain(fd, "127.0.0.2", p, len, 0);
+		for (unsigned i = 0; i < 4; i++)
+			make_packet(p + i * len, "192.0.2.1", 0xc900, "127.0.0.2",
+				    (uint16_t)(id + i), 5, i, 60);
+		send_plain(fd, "127.0.0.2", p, 4 * len, (uint16_t)len);
+	}
+	receive_all(b, store, 5 * 256);
+	assert_int_equal(store->count, 5 * 256);
+	assert_int_equal(b->counters.rx_icrc_errors, 0);
+	close(fd);
+	close_link(b);
+}
+
+static void test_random_datagrams(void **state)
+{
+	struct adv_link *b = open_link("127.0.0.2");
+	struct store *store = fresh_store();
+	int fd = plain_socket("127.0.0.1", 0xc900);
+	static uint8_t p[65507];
+
+	srand(1);
+	for (size_t len = 0; len <= 64; len++) {
+		for (unsigned round = 0; round < 20; round++) {
+			for (size_t i = 0; i < len; i++)
+				p[i] = (uint8_t)rand();
+			send_plain(fd, "127.0.0.2", p, len, 0);
+		}
+		receive_all(b, store, 0);
+	}
+	send_plain(fd, "127.0.0.2", p, sizeof(p), 0);
+	send_plain(fd, "127.0.0.2", p, 60000, 1000);
+	send_plain(fd, "127.0.0.2", p, 33, 1);
+	receive_all(b, store, 0);
+	assert_int_equal(store->count, 0);
+	assert_int_equal(b->counters.rx_packets, 65 * 20 + 1 + 60 + 33);
+	assert_int_equal(b->counters.rx_malformed + b->counters.rx_icrc_errors,
+			 b->counters.rx_packets);
+	close(fd);
+	close_link(b);
+}
+
+static void test_other_slots_packets_are_dropped(void **state)
+{
+	struct adv_link *a = open_link("127.0.0.1");
+	struct adv_link *b = open_link_for("127.0.0.2", 0x030000, 0x10000);
+	struct store *store = fresh_store();
+	struct adv_path path;
+
+	path_between(&path, "127.0.0.1", "127.0.0.2", 0xc001);
+	add_packet(&batch, &path, 0x02ffff, 1, 8);
+	add_packet(&batch, &path, 0x030000, 2, 8);
+	add_packet(&batch, &path, 0x03ffff, 3, 8);
+	add_packet(&batch, &path, 0x040000, 4, 8);
+	add_packet(&batch, &path, ADV_QPN_MULTICAST, 5, 8);
+	send_batch(a);
+	receive_all(b, store, 3);
+	assert_int_equal(store->count, 3);
+	assert_int_equal(b->counters.rx_misdelivered, 2);
+	close_link(a);
+	close_link(b);
+}
+
+/* An address that the machine has not, a family that does not match: dropped, not fatal. */
+static void test_impossible_paths(void **state)
+{
+	struct adv_link *a = open_link("127.0.0.1");
+	struct adv_path gone, mixed;
+
+	path_between(&gone, "198.51.100.7", "127.0.0.2", 0xc001);
+	path_between(&mixed, "127.0.0.1", "fd00::2", 0xc001);
+	add_packet(&batch, &gone, 1, 1, 8);
+	add_packet(&batch, &mixed, 1, 2, 8);
+	send_batch(a);
+	assert_int_equal(a->counters.tx_dropped, 2);
+	assert_int_equal(a->counters.tx_packets, 0);
+	close_link(a);
+}
+
+/* More paths than sockets: they are shared, by slot as long as there is one. */
+static void test_few_descriptors(void **state)
+{
+	struct rlimit before, few;
+	struct adv_link *a, *b = open_link("127.0.0.2");
+	struct store *store = fresh_store();
+	struct adv_path path[300];
+	uint16_t slot_of[0x4000] = {0};
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = 256;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	a = open_link("127.0.0.1");
+	for (unsigned i = 0; i < 300; i++) {
+		path_between(&path[i], "127.0.0.1", "127.0.0.2", (uint16_t)(0xc000 + i));
+		add_packet(&batch, &path[i], (i % 3 + 1) << 16, i, 8);
+		send_batch(a);
+	}
+	assert_true(open_descriptors() < 60);
+	receive_all(b, store, 300);
+	assert_int_equal(store->count, 300);
+	for (unsigned i = 0; i < 300; i++) {
+		uint16_t *slot = &slot_of[store->packet[i].meta.sport & 0x3fff];
+
+		if (!*slot)
+			*slot = (uint16_t)(i % 3 + 1);
+		assert_int_equal(*slot, i % 3 + 1);
+	}
+	setrlimit(RLIMIT_NOFILE, &before);
+	close_link(a);
+	close_link(b);
+}
+
+static void test_no_descriptor_leaks(void **state)
+{
+	unsigned before = open_descriptors();
+
+	for (unsigned i = 0; i < 200; i++) {
+		struct adv_link *a = open_link("127.0.0.1");
+		struct adv_path path;
+
+		path_between(&path, "127.0.0.1", "127.0.0.1", (uint16_t)(0xc000 + i));
+		add_packet(&batch, &path, 1, 1, 8);
+		send_batch(a);
+		close_link(a);
+	}
+	assert_int_equal(open_descriptors(), before);
+}
+
+static void test_not_a_socket(void **state)
+{
+	struct adv_udp_config config = {.receive_fd = dup(STDERR_FILENO)};
+	unsigned before = open_descriptors();
+
+	assert_null(adv_udp_create(&config));
+	assert_int_equal(open_descriptors(), before - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_size_ipv4),
+		cmocka_unit_test(test_every_size_ipv6),
+		cmocka_unit_test(test_groups_ipv4),
+		cmocka_unit_test(test_groups_ipv6),
+		cmocka_unit_test(test_slots_have_ports_of_their_own),
+		cmocka_unit_test(test_port_taken),
+		cmocka_unit_test(test_ecn),
+		cmocka_unit_test(test_flipped_bits),
+		cmocka_unit_test(test_identification_from_own_address),
+		cmocka_unit_test(test_identification_from_elsewhere),
+		cmocka_unit_test(test_random_datagrams),
+		cmocka_unit_test(test_other_slots_packets_are_dropped),
+		cmocka_unit_test(test_impossible_paths),
+		cmocka_unit_test(test_few_descriptors),
+		cmocka_unit_test(test_no_descriptor_leaks),
+		cmocka_unit_test(test_not_a_socket),
+	};
+
+	if (!netns_enter() || !netns_add_ipv6("fd00::2"))
+		return NETNS_SKIP;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -148,24 +148,55 @@ static void copy_values(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, 
 #undef COPY
 }
 
-/* SQD to SQD: the ring of outstanding READs is empty now and can be replaced. */
-static int resize_outstanding(struct adv_qp *qp, uint32_t limit)
+static uint32_t ring_room(uint32_t limit)
 {
-	struct adv_requester *req = &qp->req;
 	uint32_t room = 1;
-	uint32_t *ring;
 
-	assert(req->rd_head == req->rd_tail);
 	while (room < limit)
 		room *= 2;
-	ring = calloc(room, sizeof(*ring));
-	if (!ring)
+	return room;
+}
+
+/* The responder goes on meanwhile, so the newest of what it remembers moves along. */
+static void move_resources(struct adv_responder *resp, struct adv_resource *ring, uint32_t room)
+{
+	uint32_t kept = room < resp->res_room ? room : resp->res_room;
+
+	resp->res_pending = 0;
+	for (uint32_t i = resp->res_head - kept; i != resp->res_head; i++) {
+		ring[i & (room - 1)] = resp->res[i & (resp->res_room - 1)];
+		resp->res_pending += ring[i & (room - 1)].pending;
+	}
+	free(resp->res);
+	resp->res = ring;
+	resp->res_room = room;
+	if (resp->res_head - resp->res_next > room)
+		resp->res_next = resp->res_head - room;
+}
+
+/* SQD to SQD: room for more or fewer READs and atomics, both ways; qp->attr says how many. */
+static int resize(struct adv_qp *qp)
+{
+	struct adv_requester *req = &qp->req;
+	uint32_t ends_room = ring_room(qp->attr.max_rd_atomic);
+	uint32_t res_room = ring_room(qp->attr.max_dest_rd_atomic);
+	uint32_t *ends = calloc(ends_room, sizeof(*ends));
+	struct adv_resource *ring = calloc(res_room, sizeof(*ring));
+
+	if (!ring || !ends) {
+		free(ring);
+		free(ends);
 		return ENOMEM;
+	}
+	/* The queue has drained: no READ is outstanding. */
+	assert(req->rd_head == req->rd_tail);
 	free(req->rd_end);
-	req->rd_end = ring;
-	req->rd_room = room;
-	req->rd_limit = limit;
+	req->rd_end = ends;
+	req->rd_room = ends_room;
+	req->rd_limit = qp->attr.max_rd_atomic;
 	req->rd_head = req->rd_tail = 0;
+	move_resources(&qp->resp, ring, res_room);
+	qp->resp.res_limit = qp->attr.max_dest_rd_atomic;
 	return 0;
 }
 
@@ -181,7 +212,7 @@ static uint32_t port_mtu(const struct adv_engine *e)
 }
 
 /* What the transition does beyond storing values; qp->attr is the new one, qp->state the old. */
-static int perform(struct adv_qp *qp, uint64_t now, enum ibv_qp_state next, int mask)
+static int perform(struct adv_qp *qp, enum ibv_qp_state next, int mask)
 {
 	switch (next) {
 	case IBV_QPS_RTR:
@@ -191,8 +222,8 @@ static int perform(struct adv_qp *qp, uint64_t now, enum ibv_qp_state next, int 
 			return adv_requester_start(qp);
 		return 0;
 	case IBV_QPS_SQD:
-		if (qp->state == IBV_QPS_SQD && (mask & IBV_QP_MAX_QP_RD_ATOMIC))
-			return resize_outstanding(qp, qp->attr.max_rd_atomic);
+		if (mask & (IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC))
+			return resize(qp);
 		return 0;
 	default:
 		return 0;
@@ -208,8 +239,8 @@ static void carry_on(struct adv_qp *qp, enum ibv_qp_state before)
 		adv_requester_drain(qp);
 }
 
-static int change(struct adv_qp *qp, uint64_t now, enum ibv_qp_state next,
-		  const struct ibv_qp_attr *attr, int mask)
+static int change(struct adv_qp *qp, enum ibv_qp_state next, const struct ibv_qp_attr *attr,
+		  int mask)
 {
 	const struct ibv_qp_attr old_attr = qp->attr;
 	const struct adv_path old_path = qp->path;
@@ -224,7 +255,7 @@ static int change(struct adv_qp *qp, uint64_t now, enum ibv_qp_state next,
 	copy_values(&qp->attr, attr, mask);
 	qp->path = path;
 	qp->mtu = qp->type == IBV_QPT_UD ? port_mtu(qp->engine) : mtu;
-	err = perform(qp, now, next, mask);
+	err = perform(qp, next, mask);
 	if (err) {
 		qp->attr = old_attr;
 		qp->path = old_path;
@@ -264,7 +295,7 @@ int adv_qp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *att
 		adv_qp_enter_error(qp, now);
 		return 0;
 	}
-	return change(qp, now, next, attr, mask);
+	return change(qp, next, attr, mask);
 }
 
 void adv_qp_query(struct adv_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init)

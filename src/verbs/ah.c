@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Address handles, also of the sender of a message received. */
+#include <endian.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs/objects.h"
+#include "verbs/query.h"
+
+#define IPV4_IN_GRH 20 /* where the IPv4 header stands in the 40 bytes of a GRH */
+
+ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	static atomic_uint handles;
+	struct ibv_ah_attr a = *attr;
+	struct adv_gid group = adv_group_of(&attr->grh.dgid);
+	struct adv_engine *e;
+	struct adv_ah *ah;
+	int err = EINVAL;
+
+	memcpy(a.grh.dgid.raw, group.raw, 16);
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return NULL;
+	if (attr->port_num == 1) {
+		e = adv_enter(pd->context);
+		err = e ? adv_path_from_attr(e, &a, 0, 0, &ah->path) : ADV_EFOREIGN;
+		if (e)
+			adv_leave(pd->context);
+	}
+	if (err) {
+		free(ah);
+		errno = err;
+		return NULL;
+	}
+	ah->ibv.context = pd->context;
+	ah->ibv.pd = pd;
+	ah->ibv.handle = ++handles;
+	ah->pd = adv_pd_of(pd)->pd;
+	atomic_fetch_add(&adv_pd_of(pd)->ahs, 1);
+	return &ah->ibv;
+}
+
+/* Outstanding requests refer to it; the program must have waited for them, as the man page says. */
+ADV_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
+{
+	atomic_fetch_sub(&adv_pd_of(ah->pd)->ahs, 1);
+	free((struct adv_ah *)ah);
+	return 0;
+}
+
+/* True for 20 bytes that are an IPv4 header without options and with a right checksum. */
+static bool is_ipv4_header(const uint8_t *h)
+{
+	uint32_t sum = 0;
+
+	if (h[0] != 0x45)
+		return false;
+	for (unsigned i = 0; i < 20; i += 2)
+		sum += (uint32_t)h[i] << 8 | h[i + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return sum == 0xffff;
+}
+
+/* Index of our own address to which the message came: -1 with errno. */
+static int find_own(struct ibv_context *context, const uint8_t gid[16], uint8_t type)
+{
+	struct adv_gid_table *table = adv_gids_of(context);
+	int index = -1;
+
+	errno = table ? EINVAL : ENOMEM;
+	for (uint32_t i = 0; table && i < table->count && index < 0; i++) {
+		if (memcmp(table->entry[i].gid.raw, gid, 16) == 0 && table->entry[i].type == type)
+			index = (int)i;
+	}
+	free(table);
+	return index;
+}
+
+static void map_ipv4(uint8_t gid[16], const uint8_t *addr)
+{
+	memset(gid, 0, 10);
+	memset(gid + 10, 0xff, 2);
+	memcpy(gid + 12, addr, 4);
+}
+
+static int from_ipv4(struct ibv_context *context, const uint8_t *ip, struct ibv_ah_attr *attr)
+{
+	uint8_t own[16];
+	int index;
+
+	/* What came to a group has no address of ours to answer from. */
+	if ((ip[16] & 0xf0) == 0xe0) {
+		errno = EINVAL;
+		return -1;
+	}
+	map_ipv4(own, ip + 16);
+	index = find_own(context, own, ADV_GID_ROCE_V2);
+	if (index < 0)
+		return -1;
+	map_ipv4(attr->grh.dgid.raw, ip + 12);
+	attr->grh.sgid_index = (uint8_t)index;
+	attr->grh.hop_limit = ip[8];
+	attr->grh.traffic_class = ip[1];
+	return 0;
+}
+
+static int from_ipv6(struct ibv_context *context, const struct ibv_grh *grh,
+		     struct ibv_ah_attr *attr)
+{
+	const uint8_t ib_next_header = 0x1b;
+	int index;
+
+	if (grh->next_hdr != IPPROTO_UDP && grh->next_hdr != ib_next_header) {
+		errno = EPROTONOSUPPORT;
+		return -1;
+	}
+	if (grh->dgid.raw[0] == 0xff) {
+		errno = EINVAL;
+		return -1;
+	}
+	index = find_own(context, grh->dgid.raw,
+			 grh->next_hdr == IPPROTO_UDP ? ADV_GID_ROCE_V2 : ADV_GID_ROCE_V1);
+	if (index < 0)
+		return -1;
+	attr->grh.dgid = grh->sgid;
+	attr->grh.sgid_index = (uint8_t)index;
+	attr->grh.hop_limit = grh->hop_limit;
+	attr->grh.traffic_class = (be32toh(grh->version_tclass_flow) >> 20) & 0xff;
+	return 0;
+}
+
+ADV_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ibv_wc *wc,
+				   struct ibv_grh *grh, struct ibv_ah_attr *attr)
+{
+	const uint8_t *ip = (const uint8_t *)grh + IPV4_IN_GRH;
+
+	memset(attr, 0, sizeof(*attr));
+	attr->dlid = wc->slid;
+	attr->sl = wc->sl;
+	attr->src_path_bits = wc->dlid_path_bits;
+	attr->port_num = port_num;
+	if (!(wc->wc_flags & IBV_WC_GRH))
+		return 0;
+	attr->is_global = 1;
+	if (is_ipv4_header(ip))
+		return from_ipv4(context, ip, attr);
+	if (be32toh(grh->version_tclass_flow) >> 28 != 6) {
+		errno = EPROTONOSUPPORT;
+		return -1;
+	}
+	attr->grh.flow_label = be32toh(grh->version_tclass_flow) & 0xfffff;
+	return from_ipv6(context, grh, attr);
+}
+
+ADV_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc,
+						struct ibv_grh *grh, uint8_t port_num)
+{
+	struct ibv_ah_attr attr;
+
+	if (ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attr))
+		return NULL;
+	return ibv_create_ah(pd, &attr);
+}
+
+/* For provider libraries whose hardware wants the MAC address; ours goes by IP. */
+ADV_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
+					   uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
+{
+	return -EOPNOTSUPP;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Asynchronous events: from the device to ibv_get_async_event(). */
+#include "verbs/objects.h"
+
+static const enum ibv_event_type qp_events[ADV_QP_NODES] = {
+	IBV_EVENT_QP_FATAL, IBV_EVENT_QP_REQ_ERR, IBV_EVENT_QP_ACCESS_ERR,
+	IBV_EVENT_COMM_EST, IBV_EVENT_SQ_DRAINED, IBV_EVENT_QP_LAST_WQE_REACHED,
+};
+
+static const enum ibv_event_type srq_events[ADV_SRQ_NODES] = {
+	IBV_EVENT_SRQ_LIMIT_REACHED,
+	IBV_EVENT_SRQ_ERR,
+};
+
+void adv_async_init_qp(struct adv_ibv_qp *qp)
+{
+	for (unsigned i = 0; i < ADV_QP_NODES; i++)
+		adv_event_node_init(&qp->node[i], qp, (int)qp_events[i]);
+}
+
+void adv_async_init_srq(struct adv_ibv_srq *srq)
+{
+	for (unsigned i = 0; i < ADV_SRQ_NODES; i++)
+		adv_event_node_init(&srq->node[i], srq, (int)srq_events[i]);
+}
+
+static void push_type(struct adv_context *c, struct adv_event_node *nodes, unsigned count,
+		      enum ibv_event_type type)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (nodes[i].type == (int)type) {
+			adv_event_push(&c->async, &nodes[i]);
+			return;
+		}
+	}
+}
+
+void adv_async_object(void *user, const struct adv_event *event)
+{
+	struct adv_context *c = user;
+
+	if (event->qp) {
+		struct adv_ibv_qp *qp = adv_qp_user(event->qp);
+
+		push_type(c, qp->node, ADV_QP_NODES, event->async);
+	} else if (event->srq) {
+		struct adv_ibv_srq *srq = adv_srq_user(event->srq);
+
+		push_type(c, srq->node, ADV_SRQ_NODES, event->async);
+	} else if (event->cq) {
+		struct adv_ibv_cq *cq = adv_cq_user(event->cq);
+
+		push_type(c, &cq->async_node, 1, event->async);
+	}
+}
+
+void adv_async_port(void *user, enum ibv_event_type type)
+{
+	struct adv_context *c = user;
+
+	if (type <= IBV_EVENT_GID_CHANGE)
+		adv_event_push(&c->async, &c->port_node[type]);
+}
+
+unsigned adv_async_forget_nodes(struct ibv_context *context, struct adv_event_node *nodes,
+				unsigned count)
+{
+	unsigned taken = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		taken += adv_event_forget(&adv_context_of(context)->async, &nodes[i]);
+	return taken;
+}
+
+void adv_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
+		    unsigned taken)
+{
+	pthread_mutex_lock(mutex);
+	while (*completed != taken)
+		pthread_cond_wait(cond, mutex);
+	pthread_mutex_unlock(mutex);
+}
+
+ADV_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	struct adv_event_node *n = adv_event_pop(&adv_context_of(context)->async);
+
+	if (!n)
+		return -1;
+	event->event_type = (enum ibv_event_type)n->type;
+	switch (event->event_type) {
+	case IBV_EVENT_CQ_ERR:
+		event->element.cq = n->object;
+		break;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		event->element.srq = n->object;
+		break;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		event->element.qp = n->object;
+		break;
+	default:
+		event->element.port_num = 1;
+		break;
+	}
+	return 0;
+}
+
+static void acked(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
+{
+	pthread_mutex_lock(mutex);
+	(*completed)++;
+	pthread_cond_signal(cond);
+	pthread_mutex_unlock(mutex);
+}
+
+ADV_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	switch (event->event_type) {
+	case IBV_EVENT_CQ_ERR: {
+		struct ibv_cq *cq = event->element.cq;
+
+		acked(&cq->mutex, &cq->cond, &cq->async_events_completed);
+		break;
+	}
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED: {
+		struct ibv_srq *srq = event->element.srq;
+
+		acked(&srq->mutex, &srq->cond, &srq->events_completed);
+		break;
+	}
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_QP_LAST_WQE_REACHED: {
+		struct ibv_qp *qp = event->element.qp;
+
+		acked(&qp->mutex, &qp->cond, &qp->events_completed);
+		break;
+	}
+	default:
+		break;
+	}
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Completion channels: completion events from CQs to ibv_get_cq_event(). */
+#include <stdlib.h>
+
+#include "verbs/objects.h"
+
+static struct adv_ibv_channel *channel_of(struct ibv_comp_channel *channel)
+{
+	return (struct adv_ibv_channel *)channel;
+}
+
+ADV_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+	struct adv_ibv_channel *ch = calloc(1, sizeof(*ch));
+	int err;
+
+	if (!ch)
+		return NULL;
+	err = adv_event_queue_init(&ch->events);
+	if (err) {
+		free(ch);
+		errno = err;
+		return NULL;
+	}
+	ch->ibv.context = context;
+	ch->ibv.fd = ch->events.fd;
+	return &ch->ibv;
+}
+
+ADV_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	struct ibv_context *context = channel->context;
+	bool busy;
+
+	pthread_mutex_lock(&context->mutex);
+	busy = channel->refcnt > 0;
+	pthread_mutex_unlock(&context->mutex);
+	if (busy)
+		return EBUSY;
+	adv_event_queue_destroy(&channel_of(channel)->events);
+	free(channel);
+	return 0;
+}
+
+void adv_channel_hold(struct ibv_comp_channel *channel)
+{
+	pthread_mutex_lock(&channel->context->mutex);
+	channel->refcnt++;
+	pthread_mutex_unlock(&channel->context->mutex);
+}
+
+void adv_channel_release(struct ibv_comp_channel *channel)
+{
+	pthread_mutex_lock(&channel->context->mutex);
+	channel->refcnt--;
+	pthread_mutex_unlock(&channel->context->mutex);
+}
+
+void adv_channel_completion(void *user, struct adv_cq *engine_cq)
+{
+	struct adv_ibv_cq *cq = adv_cq_user(engine_cq);
+
+	if (cq->ibv.channel)
+		adv_event_push(&channel_of(cq->ibv.channel)->events, &cq->comp_node);
+}
+
+ADV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
+				void **cq_context)
+{
+	struct adv_event_node *n = adv_event_pop(&channel_of(channel)->events);
+
+	if (!n)
+		return -1;
+	*cq = n->object;
+	*cq_context = (*cq)->cq_context;
+	return 0;
+}
+
+ADV_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+	pthread_mutex_lock(&cq->mutex);
+	cq->comp_events_completed += nevents;
+	pthread_cond_signal(&cq->cond);
+	pthread_mutex_unlock(&cq->mutex);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Opening and closing the device. */
+#include <stdlib.h>
+
+#include "verbs/objects.h"
+
+static const struct adv_device_callbacks callbacks = {
+	.completion = adv_channel_completion,
+	.async = adv_async_object,
+	.port = adv_async_port,
+};
+
+/* Operations left NULL make the headers' inline functions fail with EOPNOTSUPP. */
+static void fill_operations(struct verbs_context *v)
+{
+	v->query_port = adv_query_port;
+	v->query_device_ex = adv_query_device_ex;
+	v->query_rt_values = adv_query_rt_values;
+	v->create_cq_ex = adv_create_cq_ex;
+	v->modify_cq = adv_modify_cq;
+	v->create_qp_ex = adv_create_qp_ex;
+	v->create_srq_ex = adv_create_srq_ex;
+	v->context.ops.poll_cq = adv_poll_cq;
+	v->context.ops.req_notify_cq = adv_req_notify_cq;
+	v->context.ops.post_send = adv_post_send;
+	v->context.ops.post_recv = adv_post_recv;
+	v->context.ops.post_srq_recv = adv_post_srq_recv;
+}
+
+ADV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct adv_context *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c)
+		return NULL;
+	err = adv_event_queue_init(&c->async);
+	if (err)
+		goto free_context;
+	for (unsigned i = 0; i <= IBV_EVENT_GID_CHANGE; i++)
+		adv_event_node_init(&c->port_node[i], NULL, (int)i);
+
+	fill_operations(&c->verbs);
+	c->verbs.sz = sizeof(c->verbs);
+	c->verbs.context.device = device;
+	c->verbs.context.cmd_fd = -1;
+	c->verbs.context.async_fd = c->async.fd;
+	c->verbs.context.num_comp_vectors = ADV_COMP_VECTORS;
+	c->verbs.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	pthread_mutex_init(&c->verbs.context.mutex, NULL);
+
+	c->device = adv_device_open(&callbacks, c);
+	if (c->device)
+		return &c->verbs.context;
+	err = errno;
+	pthread_mutex_destroy(&c->verbs.context.mutex);
+	adv_event_queue_destroy(&c->async);
+free_context:
+	free(c);
+	errno = err;
+	return NULL;
+}
+
+ADV_EXPORT int ibv_close_device(struct ibv_context *context)
+{
+	struct adv_context *c = adv_context_of(context);
+
+	adv_device_close(c->device);
+	adv_event_queue_destroy(&c->async);
+	pthread_mutex_destroy(&context->mutex);
+	free(c);
+	return 0;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Extended completion queues. Each completion is copied out of the queue when the program steps to
+ * it, so that its getters need no lock, and others may poll meanwhile.
+ */
+#include <time.h>
+
+#include "verbs/objects.h"
+
+#define SUPPORTED_WC_FLAGS                                                                         \
+	(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |                             \
+	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+
+static struct adv_ibv_cq *of(struct ibv_cq_ex *cq)
+{
+	return (struct adv_ibv_cq *)cq;
+}
+
+/* Steps to the next completion: 0, ENOENT, or an error where the CQ overran. */
+static int step(struct adv_ibv_cq *cq, bool progress)
+{
+	struct ibv_context *context = cq->ibv.context;
+	const struct adv_cqe *cqe;
+	int ret = 0;
+
+	if (!adv_enter(context))
+		return ADV_EFOREIGN;
+	cqe = adv_cq_peek(cq->cq);
+	if (!cqe && progress) {
+		adv_device_progress(adv_context_of(context)->device, true);
+		cqe = adv_cq_peek(cq->cq);
+	}
+	if (cqe) {
+		cq->current = *cqe;
+		adv_cq_pop(cq->cq);
+	} else {
+		/* Polling an empty CQ tells an overrun from emptiness. */
+		ret = adv_cq_poll(cq->cq, 1, &cq->current.wc) < 0 ? EINVAL : ENOENT;
+	}
+	adv_leave(context);
+	if (ret == 0) {
+		cq->ibv.wr_id = cq->current.wc.wr_id;
+		cq->ibv.status = cq->current.wc.status;
+	}
+	return ret;
+}
+
+static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
+{
+	struct adv_ibv_cq *cq = of(ibcq);
+	int ret;
+
+	if (attr && attr->comp_mask)
+		return EINVAL;
+	if (!cq->single_threaded)
+		pthread_mutex_lock(&cq->poll_lock);
+	ret = step(cq, true);
+	if (ret && !cq->single_threaded)
+		pthread_mutex_unlock(&cq->poll_lock);
+	return ret;
+}
+
+static int next_poll(struct ibv_cq_ex *ibcq)
+{
+	return step(of(ibcq), false);
+}
+
+static void end_poll(struct ibv_cq_ex *ibcq)
+{
+	struct adv_ibv_cq *cq = of(ibcq);
+
+	if (!cq->single_threaded)
+		pthread_mutex_unlock(&cq->poll_lock);
+}
+
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
+{
+	return of(cq)->current.wc.opcode;
+}
+
+static uint32_t read_vendor_err(struct ibv_cq_ex *cq)
+{
+	return of(cq)->current.wc.vendor_err;
+}
+
+static uint32_t read_byte_len(struct ibv_cq_ex *cq)
+{
+	return of(cq)->current.wc.byte_len;
+}
+
+static __be32 read_imm_data(struct ibv_cq_ex *cq)
+{
+	return of(cq)->current.wc.imm_data;
+}
+
+static uint32_t read_qp_num(struct ibv_cq_ex *cq)
+{
+	return of(cq)->current.wc.qp_num;
+}
+
+static uint32_t read_src_qp(struct ibv_cq_ex *cq)
+{
+	return of(cq)->current.wc.src_qp;
+}
+
+static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
+{
+	return of(cq)->current.wc.wc_flags;
+}
+
+static uint32_t read_slid(struct ibv_cq_ex *cq)
+{
+	return of(cq)->current.wc.slid;
+}
+
+static uint8_t read_sl(struct ibv_cq_ex *cq)
+{
+	return of(cq)->current.wc.sl;
+}
+
+static uint8_t read_dlid_path_bits(struct ibv_cq_ex *cq)
+{
+	return of(cq)->current.wc.dlid_path_bits;
+}
+
+static uint64_t read_completion_ts(struct ibv_cq_ex *cq)
+{
+	return of(cq)->current.timestamp;
+}
+
+static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
+{
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec -
+	       (adv_now() - of(cq)->current.timestamp);
+}
+
+/* Those that no program may call, as their flags are refused, stay NULL. */
+static void fill_calls(struct ibv_cq_ex *cq)
+{
+	cq->start_poll = start_poll;
+	cq->next_poll = next_poll;
+	cq->end_poll = end_poll;
+	cq->read_opcode = read_opcode;
+	cq->read_vendor_err = read_vendor_err;
+	cq->read_byte_len = read_byte_len;
+	cq->read_imm_data = read_imm_data;
+	cq->read_qp_num = read_qp_num;
+	cq->read_src_qp = read_src_qp;
+	cq->read_wc_flags = read_wc_flags;
+	cq->read_slid = read_slid;
+	cq->read_sl = read_sl;
+	cq->read_dlid_path_bits = read_dlid_path_bits;
+	cq->read_completion_ts = read_completion_ts;
+	cq->read_completion_wallclock_ns = read_completion_wallclock_ns;
+}
+
+struct ibv_cq_ex *adv_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+	struct adv_ibv_cq *cq;
+
+	/* Parent domains are among what is not supported, and so is overrunning a CQ quietly. */
+	if (attr->wc_flags & ~(uint64_t)SUPPORTED_WC_FLAGS ||
+	    attr->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS ||
+	    flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	cq = adv_cq_new(context, attr);
+	if (!cq)
+		return NULL;
+	cq->single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	fill_calls(&cq->ibv);
+	return &cq->ibv;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The device list: one device, adverb0. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs/objects.h"
+
+#define ADV_DEVICE_NAME "adverb0"
+#define ADV_UVERBS_NAME "uverbs0"
+
+/* Provider libraries read the pointer behind struct ibv_device and compare it with that of their
+ * own operations, to see whether the device is theirs. */
+static struct {
+	struct ibv_device ibv;
+	const void *driver;
+	_Atomic uint64_t guid; /* network order */
+} the_device = {
+	.ibv =
+		{
+			.node_type = IBV_NODE_CA,
+			.transport_type = IBV_TRANSPORT_IB,
+			.name = ADV_DEVICE_NAME,
+			.dev_name = ADV_UVERBS_NAME,
+			.dev_path = "/sys/class/infiniband_verbs/" ADV_UVERBS_NAME,
+			.ibdev_path = "/sys/class/infiniband/" ADV_DEVICE_NAME,
+		},
+};
+
+_Static_assert(sizeof(struct ibv_device) == 664, "where provider libraries read the pointer");
+
+struct ibv_device *adv_the_device(void)
+{
+	return &the_device.ibv;
+}
+
+/* What ibv_get_device_list(3) knows. */
+static int list_errno(int err)
+{
+	switch (err) {
+	case ENOMEM:
+		return ENOMEM;
+	case EPERM:
+	case EACCES:
+		return EPERM;
+	default:
+		return ENOSYS;
+	}
+}
+
+ADV_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
+{
+	struct adv_gid_table *table = malloc(sizeof(*table));
+	struct ibv_device **list = calloc(2, sizeof(*list));
+	int err = table && list ? adv_device_probe(table) : ENOMEM;
+
+	if (num_devices)
+		*num_devices = err ? 0 : 1;
+	if (err) {
+		free(list);
+		free(table);
+		errno = list_errno(err);
+		return NULL;
+	}
+	the_device.guid = table->node_guid;
+	free(table);
+	list[0] = &the_device.ibv;
+	return list;
+}
+
+ADV_EXPORT void ibv_free_device_list(struct ibv_device **list)
+{
+	free(list);
+}
+
+ADV_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+ADV_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
+{
+	return (__be64)the_device.guid;
+}
+
+/* The kernel's index of an RDMA device, which there is none of. */
+ADV_EXPORT int ibv_get_device_index(struct ibv_device *device)
+{
+	return -1;
+}
+
+ADV_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
+{
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+/*
+ * fork(): the child gets a copy of the parent's memory and the parent keeps its own, which the
+ * transport reaches through the parent's address space; so there is nothing to protect.
+ */
+ADV_EXPORT int ibv_fork_init(void)
+{
+	return 0;
+}
+
+ADV_EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)
+{
+	return IBV_FORK_UNNEEDED;
+}
+
+int ibv_dontfork_range(void *base, size_t size);
+int ibv_dofork_range(void *base, size_t size);
+
+ADV_EXPORT int ibv_dontfork_range(void *base, size_t size)
+{
+	return 0;
+}
+
+ADV_EXPORT int ibv_dofork_range(void *base, size_t size)
+{
+	return 0;
+}

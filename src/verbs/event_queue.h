@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Events on their way to the application: a queue behind a descriptor that it may poll and set to
+ * O_NONBLOCK. An event that waits is a count in a node of the object it is about, so that queueing
+ * one needs no memory and never fails.
+ */
+#ifndef ADV_VERBS_EVENT_QUEUE_H
+#define ADV_VERBS_EVENT_QUEUE_H
+
+#include <pthread.h>
+
+#include "base/list.h"
+
+struct adv_event_queue {
+	int fd; /* an eventfd of semaphore kind: readable while events wait */
+	pthread_mutex_t lock;
+	struct adv_list nodes; /* those with events, oldest first */
+};
+
+/* One kind of event of one object. */
+struct adv_event_node {
+	struct adv_list link; /* queue->nodes while waiting > 0 */
+	unsigned waiting;
+	unsigned taken; /* how many the application has got */
+	int type;	/* enum ibv_event_type, of asynchronous events */
+	void *object;
+};
+
+void adv_event_node_init(struct adv_event_node *n, void *object, int type);
+
+/* 0 or errno. */
+int adv_event_queue_init(struct adv_event_queue *q);
+void adv_event_queue_destroy(struct adv_event_queue *q);
+
+/* Queues one event. Any thread; does not block. */
+void adv_event_push(struct adv_event_queue *q, struct adv_event_node *n);
+
+/* Takes the oldest event, and waits for one unless the descriptor says O_NONBLOCK. NULL with errno:
+ * EAGAIN, EINTR. A cancellation point, as reading the kernel's descriptor is. */
+struct adv_event_node *adv_event_pop(struct adv_event_queue *q);
+
+/* Drops what waits in n, whose object goes away; returns how many the application has got. */
+unsigned adv_event_forget(struct adv_event_queue *q, struct adv_event_node *n);
+
+#endif

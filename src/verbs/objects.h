@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The objects behind the pointers that programs hold: rdma-core's public structures first, ours
+ * behind them. Each has a file of its own; the operations listed here are what context.c enters
+ * into the context's tables.
+ *
+ * A child of fork() inherits these objects but not the device: there, adv_enter() fails and calls
+ * with it, and destroying frees memory only.
+ */
+#ifndef ADV_VERBS_OBJECTS_H
+#define ADV_VERBS_OBJECTS_H
+
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "host/device.h"
+#include "verbs/event_queue.h"
+#include "verbs/export.h"
+
+#define ADV_COMP_VECTORS 8
+
+/* ---- context (context.c) ---- */
+
+struct adv_context {
+	struct adv_device *device;
+	struct adv_event_queue async;
+	struct adv_event_node port_node[IBV_EVENT_GID_CHANGE + 1]; /* by type of event */
+	struct verbs_context verbs; /* programs hold &verbs.context */
+};
+
+static inline struct adv_context *adv_context_of(struct ibv_context *context)
+{
+	return adv_container_of(context, struct adv_context, verbs.context);
+}
+
+/* Takes the device's lock; NULL in a child of fork(). Balanced with adv_leave(). */
+static inline struct adv_engine *adv_enter(struct ibv_context *context)
+{
+	struct adv_device *d = adv_context_of(context)->device;
+
+	return adv_device_is_foreign(d) ? NULL : adv_device_lock(d);
+}
+
+static inline void adv_leave(struct ibv_context *context)
+{
+	adv_device_unlock(adv_context_of(context)->device);
+}
+
+/* True where objects must be freed without telling the device. */
+static inline bool adv_is_foreign(struct ibv_context *context)
+{
+	return adv_device_is_foreign(adv_context_of(context)->device);
+}
+
+/* What a call in a child of fork() fails with. */
+#define ADV_EFOREIGN EIO
+
+/* device.c: the one device there is. */
+struct ibv_device *adv_the_device(void);
+
+/* query.c: operations of the context. */
+int adv_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+			struct ibv_device_attr_ex *attr, size_t attr_size);
+int adv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
+		   size_t attr_size);
+int adv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
+
+/* ---- protection domains (pd.c) and memory regions (mr.c) ---- */
+
+struct adv_ibv_pd {
+	struct ibv_pd ibv;
+	struct adv_pd *pd;
+	atomic_uint ahs; /* address handles in it; the engine counts the rest */
+};
+
+static inline struct adv_ibv_pd *adv_pd_of(struct ibv_pd *pd)
+{
+	return (struct adv_ibv_pd *)pd;
+}
+
+struct adv_ibv_mr {
+	struct ibv_mr ibv;
+	struct adv_mr *mr;
+	int access;
+};
+
+/* ---- completion channels (channel.c) and queues (cq.c, cq_ex.c) ---- */
+
+struct adv_ibv_channel {
+	struct ibv_comp_channel ibv;
+	struct adv_event_queue events;
+};
+
+struct adv_ibv_cq {
+	struct ibv_cq_ex ibv; /* begins like struct ibv_cq */
+	struct adv_cq *cq;
+	struct adv_event_node comp_node;
+	struct adv_event_node async_node;
+	struct adv_cqe current;	   /* the completion that an extended poll stands at */
+	pthread_mutex_t poll_lock; /* held from start_poll to end_poll, as `current` is one */
+	bool single_threaded;
+};
+
+static inline struct adv_ibv_cq *adv_cq_of(struct ibv_cq *cq)
+{
+	return (struct adv_ibv_cq *)cq;
+}
+
+/* channel.c: the CQ begins or ceases to use its channel. */
+void adv_channel_hold(struct ibv_comp_channel *channel);
+void adv_channel_release(struct ibv_comp_channel *channel);
+/* channel.c: a completion event of cq; with the device's lock held. */
+void adv_channel_completion(void *user, struct adv_cq *cq);
+
+/* cq.c */
+int adv_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+int adv_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+int adv_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
+/* cq.c: creates a CQ whose extended part is still empty. NULL with errno. */
+struct adv_ibv_cq *adv_cq_new(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr);
+/* cq_ex.c */
+struct ibv_cq_ex *adv_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
+
+/* ---- shared receive queues (srq.c) ---- */
+
+#define ADV_SRQ_NODES 2 /* kinds of asynchronous events of an SRQ */
+
+struct adv_ibv_srq {
+	struct ibv_srq ibv;
+	struct adv_srq *srq;
+	struct adv_event_node node[ADV_SRQ_NODES];
+};
+
+static inline struct adv_ibv_srq *adv_srq_of(struct ibv_srq *srq)
+{
+	return (struct adv_ibv_srq *)srq;
+}
+
+struct ibv_srq *adv_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
+int adv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
+/* ---- queue pairs (qp.c, qp_ex.c, mcast.c) ---- */
+
+/* struct ibv_qp_ex as rdma-core has had it since version 45; programs built then may use the tail.
+ */
+struct adv_qp_ex {
+	struct ibv_qp_ex base;
+	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
+			 uint8_t type, uint8_t level);
+};
+
+_Static_assert(sizeof(struct ibv_qp_ex) == 352 && sizeof(struct adv_qp_ex) == 360,
+	       "the ABI's layout of struct ibv_qp_ex");
+
+struct adv_wr_list; /* qp_ex.c: the requests between wr_start and wr_complete */
+
+#define ADV_QP_NODES 6 /* kinds of asynchronous events of a QP, see async.c */
+
+struct adv_ibv_qp {
+	union {
+		struct ibv_qp ibv;
+		struct adv_qp_ex ex;
+	};
+	struct adv_qp *qp;
+	struct adv_wr_list *wr_list; /* NULL: not made for ibv_wr_*() */
+	struct ibv_qp_cap cap;	     /* what the program got */
+	bool sq_sig_all;
+	struct adv_list groups; /* mcast.c; under the device's lock */
+	struct adv_event_node node[ADV_QP_NODES];
+};
+
+_Static_assert(offsetof(struct adv_ibv_qp, qp) == 360, "nothing of ours inside the ABI's part");
+
+static inline struct adv_ibv_qp *adv_qp_of(struct ibv_qp *qp)
+{
+	return (struct adv_ibv_qp *)qp;
+}
+
+struct ibv_qp *adv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+int adv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int adv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
+/* qp_ex.c: fills the ibv_wr_*() calls that ops (IBV_QP_EX_WITH_*) asks for. 0, EOPNOTSUPP, ENOMEM.
+ */
+int adv_qp_ex_init(struct adv_ibv_qp *qp, enum ibv_qp_type type, uint64_t ops);
+void adv_qp_ex_free(struct adv_ibv_qp *qp);
+
+/* mcast.c: forgets the groups of a QP that goes away. */
+void adv_mcast_forget(struct adv_ibv_qp *qp);
+
+/* ---- asynchronous events (async.c) ---- */
+
+/* Callbacks of the device. */
+void adv_async_object(void *user, const struct adv_event *event);
+void adv_async_port(void *user, enum ibv_event_type type);
+
+/* Prepares the nodes of a new object. */
+void adv_async_init_qp(struct adv_ibv_qp *qp);
+void adv_async_init_srq(struct adv_ibv_srq *srq);
+
+/* Drops waiting events of the nodes; returns how many the application has got of them. */
+unsigned adv_async_forget_nodes(struct ibv_context *context, struct adv_event_node *nodes,
+				unsigned count);
+
+/* Waits until *completed, which the application's acknowledgements raise, is `taken`. */
+void adv_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
+		    unsigned taken);
+
+/* ---- addresses (ah.c) ---- */
+
+/* The group of a multicast GID as it is on the wire: IPv4 groups come in two spellings. */
+struct adv_gid adv_group_of(const union ibv_gid *gid);
+
+#endif

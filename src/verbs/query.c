@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the device, its port and its tables of GIDs and P_Keys look like. */
+#include <endian.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <infiniband/verbs_api.h>
+
+#include "verbs/objects.h"
+#include "verbs/query.h"
+
+#undef ibv_query_port
+
+/* Belongs to no vendor (locally administered OUI), so that no program takes it for a card it knows.
+ */
+#define ADV_VENDOR_ID	   0x0adbe7
+#define ADV_VENDOR_PART_ID 0xad01
+#define ADV_HW_VER	   1
+#define ADV_DEFAULT_PKEY   0xffff
+#define ADV_MAX_OBJECTS	   (1 << 17)
+#define ADV_PHYS_LINK_UP   5
+#define ADV_PHYS_DISABLED  3
+
+static const struct ibv_device_attr device_attr = {
+	.fw_ver = "0.1.0",
+	.max_mr_size = UINT64_MAX,
+	.page_size_cap = 0xfffff000,
+	.vendor_id = ADV_VENDOR_ID,
+	.vendor_part_id = ADV_VENDOR_PART_ID,
+	.hw_ver = ADV_HW_VER,
+	.max_qp = ADV_MAX_OBJECTS,
+	.max_qp_wr = ADV_MAX_QP_WR,
+	.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_PORT_ACTIVE_EVENT |
+			    IBV_DEVICE_CURR_QP_STATE_MOD,
+	.max_sge = ADV_MAX_SGE,
+	.max_sge_rd = ADV_MAX_SGE,
+	.max_cq = ADV_MAX_OBJECTS,
+	.max_cqe = ADV_MAX_CQE,
+	.max_mr = ADV_MAX_MR,
+	.max_pd = ADV_MAX_OBJECTS,
+	.max_qp_rd_atom = ADV_MAX_RD_ATOMIC,
+	.max_res_rd_atom = ADV_MAX_RD_ATOMIC * ADV_MAX_OBJECTS,
+	.max_qp_init_rd_atom = ADV_MAX_RD_ATOMIC,
+	.atomic_cap = IBV_ATOMIC_GLOB,
+	.max_mcast_grp = 8192,
+	.max_mcast_qp_attach = ADV_MAX_MCAST_QP,
+	.max_total_mcast_qp_attach = 8192 * ADV_MAX_MCAST_QP,
+	.max_ah = ADV_MAX_OBJECTS,
+	.max_srq = ADV_MAX_OBJECTS,
+	.max_srq_wr = ADV_MAX_SRQ_WR,
+	.max_srq_sge = ADV_MAX_SGE,
+	.max_pkeys = 1,
+	.local_ca_ack_delay = 15,
+	.phys_port_cnt = 1,
+};
+
+struct adv_gid_table *adv_gids_of(struct ibv_context *context)
+{
+	struct adv_gid_table *table = malloc(sizeof(*table));
+
+	if (table)
+		adv_device_gids(adv_context_of(context)->device, table);
+	return table;
+}
+
+int adv_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+			struct ibv_device_attr_ex *attr, size_t attr_size)
+{
+	const uint32_t odp = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
+	struct ibv_device_attr_ex full = {.orig_attr = device_attr};
+
+	if (input && input->comp_mask)
+		return EINVAL;
+	full.orig_attr.node_guid = ibv_get_device_guid(context->device);
+	full.orig_attr.sys_image_guid = full.orig_attr.node_guid;
+	full.odp_caps.general_caps = IBV_ODP_SUPPORT;
+	full.odp_caps.per_transport_caps.rc_odp_caps =
+		odp | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
+		IBV_ODP_SUPPORT_SRQ_RECV;
+	full.odp_caps.per_transport_caps.uc_odp_caps = odp | IBV_ODP_SUPPORT_WRITE;
+	full.odp_caps.per_transport_caps.ud_odp_caps = odp;
+	full.completion_timestamp_mask = UINT64_MAX;
+	full.hca_core_clock = 1000000; /* kHz: timestamps are nanoseconds */
+	full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+	full.cq_mod_caps.max_cq_count = UINT16_MAX;
+	full.cq_mod_caps.max_cq_period = UINT16_MAX;
+	full.pci_atomic_caps.fetch_add = IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP;
+	full.pci_atomic_caps.compare_swap = IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP;
+	full.phys_port_cnt_ex = 1;
+	if (attr_size > sizeof(full)) {
+		memset((char *)attr + sizeof(full), 0, attr_size - sizeof(full));
+		attr_size = sizeof(full);
+	}
+	memcpy(attr, &full, attr_size);
+	return 0;
+}
+
+ADV_EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	struct ibv_device_attr_ex full;
+	int err = adv_query_device_ex(context, NULL, &full, sizeof(full));
+
+	if (!err)
+		*attr = full.orig_attr;
+	return err;
+}
+
+int adv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+	uint32_t asked = values->comp_mask;
+
+	values->comp_mask = asked & IBV_VALUES_MASK_RAW_CLOCK;
+	if (values->comp_mask) {
+		/* In units of hca_core_clock, all in tv_nsec, as mlx5 does. */
+		values->raw_clock.tv_sec = 0;
+		values->raw_clock.tv_nsec = (long)adv_now();
+	}
+	return asked & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK ? EINVAL : 0;
+}
+
+static enum ibv_mtu mtu_enum(uint32_t bytes)
+{
+	enum ibv_mtu mtu = IBV_MTU_256;
+
+	while (mtu < IBV_MTU_4096 && 256u << mtu <= bytes)
+		mtu++;
+	return mtu;
+}
+
+/* The width and lane speed that the kernel shows for an Ethernet of this speed. */
+static void set_speed(struct ibv_port_attr *attr, uint32_t mbps)
+{
+	static const struct {
+		uint32_t mbps;
+		uint8_t width; /* 1: 1x, 2: 4x, 16: 2x */
+		uint8_t speed; /* 1: 2.5, 8: 10, 32: 25, 64: 50, 128: 100 Gbit/s a lane */
+	} table[] = {
+		{1000, 1, 1},	 {10000, 1, 8},	  {25000, 1, 32},  {40000, 2, 8},
+		{50000, 16, 32}, {100000, 2, 32}, {200000, 2, 64}, {400000, 2, 128},
+	};
+	const size_t n = sizeof(table) / sizeof(table[0]);
+	size_t i = mbps == 0 ? 5 : 0;
+
+	while (i < n - 1 && table[i].mbps < mbps)
+		i++;
+	attr->active_width = table[i].width;
+	attr->active_speed = table[i].speed;
+}
+
+static void fill_port(const struct adv_gid_table *table, struct ibv_port_attr *attr)
+{
+	attr->state = table->port_active ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
+	attr->phys_state = table->port_active ? ADV_PHYS_LINK_UP : ADV_PHYS_DISABLED;
+	attr->max_mtu = IBV_MTU_4096;
+	attr->active_mtu = mtu_enum(table->active_mtu);
+	attr->gid_tbl_len = (int)table->count;
+	attr->port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
+	attr->max_msg_sz = ADV_MAX_MSG;
+	attr->pkey_tbl_len = 1;
+	attr->max_vl_num = 1;
+	attr->link_layer = IBV_LINK_LAYER_ETHERNET;
+	attr->flags = IBV_QPF_GRH_REQUIRED;
+	set_speed(attr, table->count > 0 ? table->entry[0].speed_mbps : 0);
+}
+
+int adv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
+		   size_t attr_size)
+{
+	struct ibv_port_attr full = {0};
+	struct adv_gid_table *table;
+
+	if (port_num != 1)
+		return EINVAL;
+	table = adv_gids_of(context);
+	if (!table)
+		return ENOMEM;
+	fill_port(table, &full);
+	free(table);
+	if (attr_size > sizeof(full)) {
+		memset((char *)attr + sizeof(full), 0, attr_size - sizeof(full));
+		attr_size = sizeof(full);
+	}
+	memcpy(attr, &full, attr_size);
+	return 0;
+}
+
+/* Programs that call this one instead of the context's operation know the structure up to `flags`.
+ */
+ADV_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port_num,
+			      struct _compat_ibv_port_attr *attr)
+{
+	_Static_assert(offsetof(struct ibv_port_attr, port_cap_flags2) <= 48, "the old structure");
+	return adv_query_port(context, port_num, (struct ibv_port_attr *)(void *)attr, 48);
+}
+
+static void fill_gid(struct ibv_gid_entry *out, const struct adv_gid_entry *in, uint32_t index)
+{
+	memset(out, 0, sizeof(*out));
+	memcpy(out->gid.raw, in->gid.raw, 16);
+	out->gid_index = index;
+	out->port_num = 1;
+	out->gid_type = in->type == ADV_GID_ROCE_V1 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2;
+	out->ndev_ifindex = in->ifindex;
+}
+
+/* Copies an entry into the caller's, which may be of an older or a newer header. */
+static void put_gid(void *out, const struct ibv_gid_entry *entry, size_t entry_size)
+{
+	if (entry_size > sizeof(*entry)) {
+		memset((char *)out + sizeof(*entry), 0, entry_size - sizeof(*entry));
+		entry_size = sizeof(*entry);
+	}
+	memcpy(out, entry, entry_size);
+}
+
+ADV_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t index,
+				 struct ibv_gid_entry *out, uint32_t flags, size_t entry_size)
+{
+	struct adv_gid_table *table;
+	struct ibv_gid_entry entry;
+	int err = EINVAL;
+
+	if (flags)
+		return EOPNOTSUPP;
+	if (port_num != 1)
+		return EINVAL;
+	table = adv_gids_of(context);
+	if (!table)
+		return ENOMEM;
+	if (index < table->count) {
+		fill_gid(&entry, &table->entry[index], index);
+		put_gid(out, &entry, entry_size);
+		err = 0;
+	}
+	free(table);
+	return err;
+}
+
+ADV_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
+					size_t max_entries, uint32_t flags, size_t entry_size)
+{
+	struct adv_gid_table *table;
+	struct ibv_gid_entry entry;
+	ssize_t n;
+
+	if (flags)
+		return -EOPNOTSUPP;
+	table = adv_gids_of(context);
+	if (!table)
+		return -ENOMEM;
+	for (n = 0; n < (ssize_t)table->count && (size_t)n < max_entries; n++) {
+		fill_gid(&entry, &table->entry[n], (uint32_t)n);
+		put_gid((char *)entries + (size_t)n * entry_size, &entry, entry_size);
+	}
+	free(table);
+	return n;
+}
+
+ADV_EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index,
+			     union ibv_gid *gid)
+{
+	struct ibv_gid_entry entry;
+	int err = index < 0 ? EINVAL
+			    : _ibv_query_gid_ex(context, port_num, (uint32_t)index, &entry, 0,
+						sizeof(entry));
+
+	if (err) {
+		errno = err;
+		return -1;
+	}
+	*gid = entry.gid;
+	return 0;
+}
+
+ADV_EXPORT int adv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
+				  int *type);
+
+/* ibv_query_gid_type() of the private nodes. *type: 0 is InfiniBand or RoCE v1, 1 is RoCE v2. */
+int adv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index, int *type)
+{
+	struct ibv_gid_entry entry;
+	int err = _ibv_query_gid_ex(context, port_num, index, &entry, 0, sizeof(entry));
+
+	if (err) {
+		errno = err;
+		return -1;
+	}
+	*type = entry.gid_type == IBV_GID_TYPE_ROCE_V2;
+	return 0;
+}
+ADV_EXPORT_DEFAULT(adv_query_gid_type, ibv_query_gid_type, "IBVERBS_PRIVATE_34");
+ADV_EXPORT_OLD(adv_query_gid_type, ibv_query_gid_type, "IBVERBS_PRIVATE_57");
+ADV_EXPORT_OLD(adv_query_gid_type, ibv_query_gid_type, "IBVERBS_PRIVATE_59");
+ADV_EXPORT_OLD(adv_query_gid_type, ibv_query_gid_type, "IBVERBS_PRIVATE_64");
+ADV_EXPORT_OLD(adv_query_gid_type, ibv_query_gid_type, "IBVERBS_PRIVATE_65");
+
+ADV_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index,
+			      __be16 *pkey)
+{
+	if (port_num != 1 || index != 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	*pkey = htobe16(ADV_DEFAULT_PKEY);
+	return 0;
+}
+
+ADV_EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pkey)
+{
+	if (port_num != 1 || pkey != htobe16(ADV_DEFAULT_PKEY)) {
+		errno = EINVAL;
+		return -1;
+	}
+	return 0;
+}

@@ -2,26 +2,41 @@
 /*
  * A process's side of the control protocol with adverbd. The messages themselves are in
  * host/control_protocol.h, which the daemon includes too.
+ *
+ * A connection is used by one thread at a time (the caller's lock). All I/O is raw system
+ * calls; descriptors are close-on-exec; no signal's disposition is changed and no SIGPIPE or
+ * SIGCHLD is raised. A child of fork() must not use the connection: it calls
+ * adv_control_abandon() at most.
  */
 #ifndef ADV_HOST_CONTROL_H
 #define ADV_HOST_CONTROL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/control_protocol.h"
 #include "host/gid_table.h"
 
 struct adv_control; /* one connection */
 
 /*
  * Connects to the daemon of this network namespace: the system one, else the user's own, which
- * is started first where `start` says so and none runs. NULL: errno, and one line in why[] a
- * person can act on. Uses raw system calls for all socket I/O.
+ * is started first where `start` says so and none runs. Bounded, about ten seconds at worst.
+ * NULL: errno, and one line in why[] a person can act on.
  */
 struct adv_control *adv_control_connect(bool start, char *why, size_t why_len);
+
+/* Ends the connection and frees c: the daemon takes back its slots. NULL is fine. */
 void adv_control_close(struct adv_control *c);
 
-/* The connection's descriptor, to be polled for readability: adv_control_read() then. */
+/* In a child of fork(): closes the child's copies of the descriptors and unmaps the table,
+ * async-signal-safe; the parent's connection goes on. c itself is not freed. A child that keeps
+ * the copies makes the daemon notice a parent's end late on old kernels. */
+void adv_control_abandon(struct adv_control *c);
+
+/* A descriptor to be polled for readability: adv_control_read() then. It stays the same over
+ * reconnections; not to be read or closed by the caller. */
 int adv_control_fd(const struct adv_control *c);
 
 /* The shared GID table, mapped read-only; lives as long as the connection. */
@@ -31,20 +46,73 @@ struct adv_slot {
 	int receive_fd;	    /* the caller's from now on */
 	uint32_t qpn_first; /* 24-bit; a slot's are contiguous */
 	uint32_t qpn_count;
+	uint32_t receive_buffer; /* bytes granted, in the kernel's count (twice SO_RCVBUF) */
 };
 
-/* Asks for a slot, drained and ours alone until the connection ends. 0, or errno: EAGAIN all in
- * use, ECONNRESET the daemon went away, with a line in why[]. */
+/* Asks for a slot, drained and ours alone until the connection ends. May be called again for
+ * more. 0, or errno: EAGAIN all in use, ECONNRESET the daemon went away, with a line in why[]. */
 int adv_control_open_slot(struct adv_control *c, struct adv_slot *slot, char *why, size_t why_len);
+
+/*
+ * Joins or leaves a multicast group (IPv4-mapped or IPv6) for a slot's socket on the interface
+ * with this index. The daemon does it, so that it can undo it when the process dies. Not counted:
+ * joining twice is joining once. 0, or errno: EINVAL not a group, ENOBUFS too many on this
+ * socket (net.ipv4.igmp_max_memberships), ENODEV no such interface, EADDRNOTAVAIL leaving
+ * what was not joined, ECONNRESET the daemon went away.
+ */
+int adv_control_join(struct adv_control *c, const struct adv_slot *slot,
+		     const struct adv_gid *group, uint32_t ifindex);
+int adv_control_leave(struct adv_control *c, const struct adv_slot *slot,
+		      const struct adv_gid *group, uint32_t ifindex);
 
 enum adv_control_notice {
 	ADV_NOTICE_NONE,	 /* nothing (more) to read */
 	ADV_NOTICE_GIDS_CHANGED, /* the table has new contents */
 	ADV_NOTICE_PORT_CHANGED, /* port_active differs */
-	ADV_NOTICE_GONE,	 /* the daemon went away for good; slots stay usable as long as sockets do */
+	ADV_NOTICE_GONE, /* the daemon went away for good; slots stay usable as long as sockets do
+			  */
 };
 
-/* Reads one notice without blocking. A daemon that restarted is reconnected to by itself. */
+/* Reads one notice without blocking; call until NONE (or GONE, which repeats). A daemon whose
+ * worker was replaced is reconnected to, and the slots resumed, without being noticed here. */
 enum adv_control_notice adv_control_read(struct adv_control *c);
+
+struct adv_control_status {
+	uint32_t worker_pid; /* as the daemon sees itself */
+	uint32_t keeper_pid;
+	uint32_t uid;
+	bool system;
+	uint32_t clients; /* connections, this one too */
+	uint32_t slots_used;
+	uint32_t slots_total;
+	uint32_t restarts; /* workers replaced so far */
+	uint64_t uptime_ms;
+	uint64_t qp1_dropped; /* packets to QP0 and QP1 that nobody serves */
+};
+
+/* What the daemon says of itself. 0 or errno (ECONNRESET). */
+int adv_control_status(struct adv_control *c, struct adv_control_status *status);
+
+struct adv_control_entry {
+	uint32_t slot;
+	uint32_t pid; /* 0: in a pid namespace that the daemon cannot see */
+	uint32_t uid;
+	bool connected; /* false: its process has yet to resume after a replaced worker */
+	uint64_t age_ms;
+	char comm[16];
+};
+
+/* The first slot in use whose number is at least `from`. 0; ENOENT: no more; ECONNRESET. */
+int adv_control_list(struct adv_control *c, uint32_t from, struct adv_control_entry *entry);
+
+/* The path of adverbd: ADVERB_DAEMON, else the one of the build tree or installation that this
+ * code was loaded from. `path` has at least PATH_MAX bytes. 0, or errno ENOENT. */
+int adv_control_daemon_path(char *path);
+
+/*
+ * Starts adverbd in the background and waits, bounded, for what it says. Returns
+ * ADV_START_READY, ADV_START_LOST, or ADV_START_FAILED with errno and a line in why[].
+ */
+int adv_control_start_daemon(char *why, size_t why_len);
 
 #endif

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "daemon/client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/slots.h"
+
+#define MESSAGES_A_ROUND 16
+#define DESCRIPTORS_READ 8 /* room for those a client should not send; the kernel drops more */
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+/* ---- sending ---- */
+
+/* Never blocks. 0 or errno. */
+static int send_message(int sock, const struct adv_control_message *m, int fd)
+{
+	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
+	struct iovec iov = {(void *)(uintptr_t)m, sizeof(*m)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (fd >= 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = room;
+		msg.msg_controllen = sizeof(room);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
+	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+}
+
+/* A client that asks and does not read the answers is dropped. */
+static void answer(struct adv_client *c, const struct adv_control_message *m, int fd)
+{
+	if (send_message(c->fd, m, fd) != 0)
+		c->dead = true;
+}
+
+static void init_message(struct adv_control_message *m, uint16_t type, uint32_t serial)
+{
+	memset(m, 0, sizeof(*m));
+	m->magic = ADV_CONTROL_MAGIC;
+	m->version = ADV_CONTROL_VERSION;
+	m->type = type;
+	m->serial = serial;
+}
+
+static void refuse(int sock, int error, const char *text)
+{
+	struct adv_control_message m;
+
+	init_message(&m, ADV_CONTROL_REFUSED, 0);
+	m.result = error;
+	snprintf(m.body.text, sizeof(m.body.text), "%s", text);
+	send_message(sock, &m, -1);
+}
+
+/* ---- a connection's start and end ---- */
+
+static void read_comm(struct adv_client *c)
+{
+	char path[64];
+	ssize_t n = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)c->peer.pid);
+	fd = c->peer.pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0) {
+		n = read(fd, c->comm, sizeof(c->comm) - 1);
+		close(fd);
+	}
+	c->comm[n > 0 ? n : 0] = 0;
+	c->comm[strcspn(c->comm, "\n")] = 0;
+	/* It goes to a terminal one day. */
+	for (char *p = c->comm; *p; p++)
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+}
+
+static int open_pidfd(int sock, pid_t pid)
+{
+	socklen_t len = sizeof(int);
+	int fd;
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) == 0) {
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+		return fd;
+	}
+	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+}
+
+static const char *reason_to_refuse(struct adv_clients *all, uid_t uid, int *error)
+{
+	unsigned same = 0;
+
+	*error = EACCES;
+	if (!all->daemon->system && uid != all->daemon->uid && uid != 0)
+		return "this adverbd serves another user";
+	*error = EUSERS;
+	if (all->count >= ADV_CLIENTS_MAX)
+		return "adverbd has as many clients as it serves: try again when some have ended";
+	for (struct adv_list *n = all->list.next; n != &all->list; n = n->next)
+		same += adv_container_of(n, struct adv_client, link)->peer.uid == uid;
+	if (all->daemon->system && same >= ADV_USER_CLIENTS)
+		return "you have as many connections to adverbd as one user may have";
+	return NULL;
+}
+
+struct adv_client *adv_client_new(struct adv_clients *all, int fd)
+{
+	struct adv_client *c = calloc(1, sizeof(*c));
+	socklen_t len = sizeof(c->peer);
+	const char *reason = NULL;
+	int error = 0;
+
+	if (c && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &len) == 0)
+		reason = reason_to_refuse(all, c->peer.uid, &error);
+	else
+		reason = "adverbd has no memory for one more client", error = ENOMEM;
+	if (reason) {
+		refuse(fd, error, reason);
+		close(fd);
+		free(c);
+		return NULL;
+	}
+	c->all = all;
+	c->fd = fd;
+	c->pidfd = open_pidfd(fd, c->peer.pid);
+	read_comm(c);
+	adv_list_add_tail(&all->list, &c->link);
+	all->count++;
+	return c;
+}
+
+void adv_client_drop(struct adv_client *c)
+{
+	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++) {
+		if (c->all->owner[i] != c)
+			continue;
+		c->all->owner[i] = NULL;
+		adv_slots_release(c->all->daemon, i);
+		adv_info("slot %u of process %d (%s) taken back", i, (int)c->peer.pid, c->comm);
+	}
+	adv_list_del(&c->link);
+	c->all->count--;
+	close(c->fd);
+	if (c->pidfd >= 0)
+		close(c->pidfd);
+	free(c);
+}
+
+/* ---- requests ---- */
+
+/* Each takes the request and makes it the answer. The descriptor to send along, or -1. */
+typedef int handler(struct adv_client *c, struct adv_control_message *m);
+
+static void fail(struct adv_control_message *m, int error, const char *text)
+{
+	m->result = error;
+	memset(&m->body, 0, sizeof(m->body));
+	snprintf(m->body.text, sizeof(m->body.text), "%s", text);
+}
+
+static int hello(struct adv_client *c, struct adv_control_message *m)
+{
+	memset(&m->body, 0, sizeof(m->body));
+	memcpy(m->body.welcome.instance, c->all->daemon->ledger->instance,
+	       sizeof(m->body.welcome.instance));
+	c->greeted = true;
+	return c->all->daemon->table_fd;
+}
+
+static int open_slot(struct adv_client *c, struct adv_control_message *m)
+{
+	struct adv_daemon *d = c->all->daemon;
+	unsigned slot = adv_slots_choose(d->ledger, c->peer.uid);
+	uint32_t buffer;
+
+	if (!slot) {
+		fail(m, EAGAIN, "all of adverbd's 254 slots are in use (adverb status lists them)");
+		return -1;
+	}
+	buffer = adv_slots_take(d, slot, c->peer.pid, c->peer.uid, c->comm);
+	if (!buffer) {
+		fail(m, ENOMEM, "adverbd has no random numbers for a slot's token");
+		return -1;
+	}
+	c->all->owner[slot] = c;
+	memset(&m->body, 0, sizeof(m->body));
+	m->body.slot.slot = slot;
+	m->body.slot.receive_buffer = buffer;
+	memcpy(m->body.slot.token, d->ledger->slot[slot].token, sizeof(m->body.slot.token));
+	adv_info("slot %u to process %d (%s), receive buffer of %u bytes", slot, (int)c->peer.pid,
+		 c->comm, buffer);
+	return d->socket[slot];
+}
+
+static int resume(struct adv_client *c, struct adv_control_message *m)
+{
+	struct adv_ledger *l = c->all->daemon->ledger;
+	uint32_t slot = m->body.slot.slot;
+
+	if (!adv_slots_token_fits(l, slot, m->body.slot.token) || c->all->owner[slot] ||
+	    l->slot[slot].uid != c->peer.uid) {
+		fail(m, EPERM, "the slot to be resumed is not yours any more");
+		return -1;
+	}
+	c->all->owner[slot] = c;
+	adv_info("slot %u resumed by process %d (%s)", slot, (int)c->peer.pid, c->comm);
+	return -1;
+}
+
+static int membership(struct adv_client *c, struct adv_control_message *m)
+{
+	struct adv_daemon *d = c->all->daemon;
+	uint32_t slot = m->body.group.slot;
+	struct adv_gid group;
+	int error = EPERM;
+
+	memcpy(group.raw, m->body.group.group, sizeof(group.raw));
+	if (slot < ADV_SLOTS && c->all->owner[slot] == c)
+		error = m->type == ADV_CONTROL_JOIN
+				? adv_slots_join(d, slot, &group, m->body.group.ifindex)
+				: adv_slots_leave(d, slot, &group, m->body.group.ifindex);
+	if (error)
+		fail(m, error, strerror(error));
+	return -1;
+}
+
+static int status(struct adv_client *c, struct adv_control_message *m)
+{
+	struct adv_daemon *d = c->all->daemon;
+
+	memset(&m->body, 0, sizeof(m->body));
+	m->body.status.worker_pid = (uint32_t)getpid();
+	m->body.status.keeper_pid = atomic_load(&d->ledger->keeper_pid);
+	m->body.status.uid = d->uid;
+	m->body.status.system = d->system;
+	m->body.status.clients = c->all->count;
+	m->body.status.slots_used = adv_slots_used(d->ledger);
+	m->body.status.slots_total = ADV_SLOT_LAST - ADV_SLOT_FIRST + 1;
+	m->body.status.restarts = atomic_load(&d->ledger->restarts);
+	m->body.status.uptime_ms = adv_daemon_now() - d->ledger->started_ms;
+	m->body.status.qp1_dropped = d->ledger->qp1_dropped;
+	return -1;
+}
+
+static int list(struct adv_client *c, struct adv_control_message *m)
+{
+	struct adv_ledger *l = c->all->daemon->ledger;
+	uint32_t from = m->body.entry.slot;
+
+	if (from < ADV_SLOT_FIRST)
+		from = ADV_SLOT_FIRST;
+	for (uint32_t i = from; i <= ADV_SLOT_LAST; i++) {
+		struct adv_slot_record *r = &l->slot[i];
+
+		if (!atomic_load(&r->owned))
+			continue;
+		memset(&m->body, 0, sizeof(m->body));
+		m->body.entry.slot = i;
+		m->body.entry.pid = r->pid;
+		m->body.entry.uid = r->uid;
+		m->body.entry.connected = c->all->owner[i] != NULL;
+		m->body.entry.age_ms = adv_daemon_now() - r->opened_ms;
+		memcpy(m->body.entry.comm, r->comm, sizeof(r->comm));
+		return -1;
+	}
+	fail(m, ENOENT, "no more slots in use");
+	return -1;
+}
+
+static handler *const handlers[] = {
+	[ADV_CONTROL_HELLO] = hello,	  [ADV_CONTROL_OPEN_SLOT] = open_slot,
+	[ADV_CONTROL_RESUME] = resume,	  [ADV_CONTROL_JOIN] = membership,
+	[ADV_CONTROL_LEAVE] = membership, [ADV_CONTROL_STATUS] = status,
+	[ADV_CONTROL_LIST] = list,
+};
+
+static void handle(struct adv_client *c, struct adv_control_message *m)
+{
+	int fd;
+
+	if (m->type >= sizeof(handlers) / sizeof(handlers[0]) || !handlers[m->type] ||
+	    (!c->greeted && m->type != ADV_CONTROL_HELLO)) {
+		refuse(c->fd, EPROTO, "adverbd: not a request that fits here");
+		c->dead = true;
+		return;
+	}
+	m->result = 0;
+	m->reserved = 0;
+	fd = handlers[m->type](c, m);
+	answer(c, m, fd);
+}
+
+/* Nobody needs to send us descriptors. */
+static void close_descriptors(struct msghdr *msg)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t n = 0;
+
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+			n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			close(fd);
+		}
+	}
+}
+
+/* One message. False: no more at present, or the end. */
+static bool read_one(struct adv_client *c)
+{
+	char room[CMSG_SPACE(DESCRIPTORS_READ * sizeof(int))] __attribute__((aligned(8)));
+	struct adv_control_message m;
+	struct iovec iov = {&m, sizeof(m)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = room,
+			     .msg_controllen = sizeof(room)};
+	ssize_t n = recvmsg(c->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n <= 0) {
+		c->dead = true;
+		return false;
+	}
+	close_descriptors(&msg);
+	if (n != (ssize_t)sizeof(m) || (msg.msg_flags & MSG_TRUNC) ||
+	    m.magic != ADV_CONTROL_MAGIC || m.version != ADV_CONTROL_VERSION) {
+		adv_warn("process %d (%s) does not speak our protocol: dropped", (int)c->peer.pid,
+			 c->comm);
+		refuse(c->fd, EPROTO,
+		       "this adverbd speaks another version of the control protocol: end it, "
+		       "so that one that fits is started");
+		c->dead = true;
+		return false;
+	}
+	handle(c, &m);
+	return !c->dead;
+}
+
+void adv_client_readable(struct adv_client *c)
+{
+	for (int i = 0; i < MESSAGES_A_ROUND; i++)
+		if (!read_one(c))
+			return;
+}
+
+void adv_client_notify(struct adv_client *c, uint32_t what)
+{
+	struct adv_control_message m;
+	int error;
+
+	c->notices |= what;
+	c->wants_room = false;
+	if (!c->notices || !c->greeted)
+		return;
+	init_message(&m, ADV_CONTROL_NOTICE, 0);
+	m.body.notice.what = c->notices;
+	error = send_message(c->fd, &m, -1);
+	if (!error)
+		c->notices = 0;
+	else if (error == EAGAIN) /* it may just be stopped in a debugger */
+		c->wants_room = true;
+	else
+		c->dead = true;
+}

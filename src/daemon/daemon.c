@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/gid_publish.h"
+#include "daemon/group.h"
+
+uint64_t adv_daemon_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+void adv_daemon_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGINT);
+}
+
+/* Binds the abstract name, which only one process can; listen() comes when all else stands. */
+static int take_name(struct adv_daemon *d)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	size_t room = sizeof(a.sun_path) - 1;
+	int n = d->system ? snprintf(a.sun_path + 1, room, "%s", ADV_CONTROL_NAME)
+			  : snprintf(a.sun_path + 1, room, "%s-%u", ADV_CONTROL_NAME,
+				     (unsigned)d->uid);
+	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+
+	d->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (d->listener < 0)
+		return errno;
+	if (bind(d->listener, (void *)&a, len) == 0)
+		return 0;
+	return errno == EADDRINUSE ? EALREADY : errno;
+}
+
+static void raise_descriptor_limit(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+		r.rlim_cur = r.rlim_max;
+		if (setrlimit(RLIMIT_NOFILE, &r) < 0)
+			adv_warn("RLIMIT_NOFILE: %s", strerror(errno));
+	}
+}
+
+static int make_tables(struct adv_daemon *d)
+{
+	void *p = mmap(NULL, sizeof(*d->ledger), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+
+	if (p == MAP_FAILED)
+		return errno;
+	d->ledger = p;
+	d->ledger->started_ms = adv_daemon_now();
+	if (getrandom(d->ledger->instance, sizeof(d->ledger->instance), 0) < 0)
+		return errno;
+	d->gids = adv_gid_publish_create(&d->table_fd);
+	if (!d->gids)
+		return errno;
+	adv_gid_publish(d->gids);
+	return 0;
+}
+
+int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len)
+{
+	int error;
+
+	raise_descriptor_limit();
+	error = take_name(d);
+	if (error == EALREADY)
+		return error;
+	if (error) {
+		snprintf(why, why_len, "cannot bind the control socket: %s", strerror(error));
+		return error;
+	}
+	error = make_tables(d);
+	if (error) {
+		snprintf(why, why_len, "cannot make the shared tables: %s", strerror(error));
+		return error;
+	}
+	error = adv_group_create(d->socket, why, why_len);
+	if (error)
+		return error;
+	if (listen(d->listener, ADV_CLIENTS_MAX) < 0) {
+		error = errno;
+		snprintf(why, why_len, "cannot listen: %s", strerror(error));
+	}
+	return error;
+}
+
+void adv_daemon_release(struct adv_daemon *d)
+{
+	for (int i = 0; i < ADV_SLOTS; i++)
+		close(d->socket[i]);
+	close(d->table_fd);
+	close(d->listener);
+}
+
+static int compare_int(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+void adv_daemon_close_others(const struct adv_daemon *d, int also)
+{
+	int keep[ADV_SLOTS + 4];
+	unsigned from = 3;
+	size_t n = 0;
+
+	for (int i = 0; i < ADV_SLOTS; i++)
+		keep[n++] = d->socket[i];
+	keep[n++] = d->listener;
+	keep[n++] = d->table_fd;
+	keep[n++] = also;
+	qsort(keep, n, sizeof(keep[0]), compare_int);
+	for (size_t i = 0; i < n; i++) {
+		if (keep[i] < (int)from)
+			continue;
+		if ((unsigned)keep[i] > from)
+			close_range(from, (unsigned)keep[i] - 1, 0);
+		from = (unsigned)keep[i] + 1;
+	}
+	close_range(from, ~0u, 0);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * adverbd's estate: what has to outlive any one of its processes. The keeper and the worker
+ * both hold all of it, so that either can be replaced by a fork of the other.
+ */
+#ifndef ADV_DAEMON_DAEMON_H
+#define ADV_DAEMON_DAEMON_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "host/control_protocol.h"
+#include "host/gid_table.h"
+
+#define ADV_SLOT_GROUPS	 64   /* multicast memberships a slot */
+#define ADV_CLIENTS_MAX	 1024 /* connections */
+#define ADV_USER_CLIENTS 512  /* connections of one user, where many are served */
+#define ADV_GRACE_MS	 3000 /* a replaced worker waits so long for clients to resume */
+
+struct adv_membership {
+	struct adv_gid group;
+	uint32_t ifindex;
+	uint32_t joined;
+};
+
+/* A slot's entry is written in an order that lets a new worker take over at any instant. */
+struct adv_slot_record {
+	_Atomic uint32_t owned;
+	uint32_t pid;
+	uint32_t uid;
+	bool used_before; /* uid is then that of the last owner */
+	uint64_t freed;	  /* the ledger's count of releases at its own; 0: never used */
+	uint64_t opened_ms;
+	uint8_t token[ADV_CONTROL_TOKEN_LEN];
+	char comm[16];
+	struct adv_membership membership[ADV_SLOT_GROUPS];
+};
+
+/* Shared between keeper and worker; the worker alone writes what is below the pids. */
+struct adv_ledger {
+	_Atomic uint32_t leaving; /* the end that follows is meant */
+	_Atomic uint32_t worker_pid;
+	_Atomic uint32_t keeper_pid;
+	_Atomic uint32_t restarts;
+	uint64_t started_ms;
+	uint64_t releases;
+	uint64_t qp1_dropped;
+	uint8_t instance[ADV_CONTROL_TOKEN_LEN];
+	struct adv_slot_record slot[ADV_SLOTS];
+};
+
+struct adv_daemon {
+	int socket[ADV_SLOTS]; /* of port 4791, in the group's order */
+	int listener;
+	int table_fd; /* sealed against writing: for clients */
+	struct adv_ledger *ledger;
+	struct adv_gid_table *gids;
+	bool system;
+	uid_t uid;
+	uint64_t linger_ms;
+};
+
+/* Milliseconds of CLOCK_MONOTONIC. */
+uint64_t adv_daemon_now(void);
+
+/*
+ * Takes the name and the port and makes the shared tables. 0; EALREADY where another daemon holds
+ * the name; else errno and a line in why[]. What was made is freed by the process's end only.
+ */
+int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len);
+
+/* Closes the group's sockets, then the name: in this order, so that who can take the name can
+ * have the port too. */
+void adv_daemon_release(struct adv_daemon *d);
+
+/* Closes every descriptor but standard ones, the estate and `also`. */
+void adv_daemon_close_others(const struct adv_daemon *d, int also);
+
+/*
+ * Divides this process in two, joined by a socket pair: the worker serves, the keeper replaces
+ * it when it dies, and the other way round. Returns in every process there comes to be, at its
+ * end: the exit status.
+ */
+int adv_keeper_start(struct adv_daemon *d);
+
+/* In the worker whose keeper died: forks another. The worker's new end of the pair, or -1. */
+int adv_keeper_replace(struct adv_daemon *d);
+
+/* The worker's life; `keeper` is its end of the pair and closed with the process. Exit status. */
+int adv_worker_run(struct adv_daemon *d, int keeper);
+
+/* The signals that end the daemon: SIGTERM, SIGINT. */
+void adv_daemon_signals(sigset_t *set);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "daemon/gid_publish.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/snapshot.h"
+#include "host/control_protocol.h"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+struct adv_gid_table *adv_gid_publish_create(int *fd)
+{
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
+	struct adv_gid_table *t;
+	int saved;
+
+	*fd = memfd_create("adverb-gids", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd < 0)
+		return NULL;
+	if (ftruncate(*fd, sizeof(*t)) == 0) {
+		t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+		/* Our own mapping stays writable, every later one is not. */
+		if (t != MAP_FAILED && fcntl(*fd, F_ADD_SEALS, seals) == 0)
+			return t;
+	}
+	saved = errno;
+	close(*fd);
+	errno = saved;
+	return NULL;
+}
+
+/* What a GUID is made of where there is no MAC: the same for one namespace of one boot. */
+static uint64_t guid_seed(void)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+	char id[64] = "";
+	struct stat st;
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (f) {
+		if (!fgets(id, sizeof(id), f))
+			id[0] = 0;
+		fclose(f);
+	}
+	for (const char *p = id; *p; p++)
+		hash = (hash ^ (uint8_t)*p) * 0x100000001b3u;
+	if (stat("/proc/self/ns/net", &st) == 0)
+		hash = (hash ^ st.st_ino) * 0x100000001b3u;
+	return hash;
+}
+
+static void write_table(struct adv_gid_table *shared, const struct adv_gid_table *next)
+{
+	const size_t from = offsetof(struct adv_gid_table, count);
+	uint32_t sequence = atomic_load_explicit(&shared->sequence, memory_order_relaxed);
+
+	/* It is odd already where a worker died in the middle of this. */
+	sequence |= 1;
+	atomic_store_explicit(&shared->sequence, sequence, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	memcpy((char *)shared + from, (const char *)next + from, sizeof(*next) - from);
+	atomic_store_explicit(&shared->sequence, sequence + 1, memory_order_release);
+}
+
+uint32_t adv_gid_publish(struct adv_gid_table *shared)
+{
+	static struct adv_snapshot snapshot;
+	static struct adv_gid_table next;
+	const size_t from = offsetof(struct adv_gid_table, count);
+	uint32_t what = 0;
+	bool torn = atomic_load_explicit(&shared->sequence, memory_order_relaxed) & 1;
+	int error = adv_snapshot_take(&snapshot);
+
+	if (error) {
+		adv_warn("cannot read the host's addresses: %s", strerror(error));
+		return 0;
+	}
+	if (snapshot.left_out)
+		adv_warn("%u addresses more than fit are left out", snapshot.left_out);
+	adv_gid_policy_fill(&snapshot, torn ? NULL : shared, &next);
+	/* A GUID is for life. */
+	next.node_guid = shared->node_guid && !torn ? shared->node_guid
+						    : adv_gid_policy_guid(&snapshot, guid_seed());
+	if (!torn && memcmp((char *)&next + from, (char *)shared + from, sizeof(next) - from) == 0)
+		return 0;
+	what = ADV_CONTROL_NOTICE_GIDS;
+	if (next.port_active != shared->port_active)
+		what |= ADV_CONTROL_NOTICE_PORT;
+	write_table(shared, &next);
+	adv_info("%u GIDs, port %s", next.count, next.port_active ? "active" : "down");
+	return what;
+}

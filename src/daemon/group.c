@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "daemon/group.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/port_holder.h"
+
+#define BTH_DQPN_OFFSET 5 /* top 8 bits of the destination QPN, from the UDP payload */
+#define BUFFER_IDLE	1 /* the kernel rounds up to its least: a packet or two */
+#define BUFFER_WANTED	(4 << 20)
+#define BIND_TRIES	30 /* x 10 ms: sockets of a daemon that just left may linger so long */
+#define DRAIN_LIMIT	40000
+
+static int set_int(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value)) < 0 ? errno : 0;
+}
+
+int adv_group_steer(int unlocked)
+{
+	/* Packets too short for the load, and QPN 0 and 1, go to socket 0. */
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, BTH_DQPN_OFFSET),
+		BPF_STMT(BPF_RET | BPF_A, 0),
+	};
+	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+
+	return setsockopt(unlocked, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program,
+			  sizeof(program)) < 0
+		       ? errno
+		       : 0;
+}
+
+/* One socket; `join` says that it joins the group rather than found it. */
+static int make_socket(int family, bool join, int *made)
+{
+	struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_port = htons(ADV_ROCE_UDP_PORT)};
+	struct sockaddr_in any4 = {.sin_family = AF_INET, .sin_port = htons(ADV_ROCE_UDP_PORT)};
+	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP);
+	int error;
+
+	if (fd < 0)
+		return errno;
+	error = set_int(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_IDLE);
+	/* Without these, a group that any socket of the host joins would come to all of ours. */
+	if (!error)
+		error = set_int(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+	if (!error && family == AF_INET6) {
+		error = set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+		if (!error)
+			error = set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+	}
+	if (!error && join)
+		error = set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	if (!error && (family == AF_INET6 ? bind(fd, (void *)&any6, sizeof(any6))
+					  : bind(fd, (void *)&any4, sizeof(any4))) < 0)
+		error = errno;
+	if (error)
+		close(fd);
+	else
+		*made = fd;
+	return error;
+}
+
+/*
+ * The first socket is bound without SO_REUSEPORT, so that it never slips into a group that is
+ * there already; only then does it open the group to the others.
+ */
+static int found_group(int *family, int *made)
+{
+	const struct timespec pause = {0, 10 * 1000 * 1000};
+	int error = 0;
+
+	*family = AF_INET6;
+	for (int i = 0; i < BIND_TRIES; i++) {
+		error = make_socket(*family, false, made);
+		if (*family == AF_INET6 &&
+		    (error == EAFNOSUPPORT || error == EADDRNOTAVAIL || error == ENOPROTOOPT)) {
+			*family = AF_INET; /* a kernel without IPv6 */
+			error = make_socket(*family, false, made);
+		}
+		if (error != EADDRINUSE)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	if (!error)
+		error = set_int(*made, SOL_SOCKET, SO_REUSEPORT, 1);
+	return error;
+}
+
+static void say_why(int error, char *why, size_t why_len)
+{
+	if (error == EADDRINUSE)
+		adv_port_holder_describe(ADV_ROCE_UDP_PORT, why, why_len);
+	else if (error == EMFILE || error == ENFILE)
+		snprintf(why, why_len,
+			 "not enough file descriptors for the %d sockets of UDP port %d: raise the "
+			 "limit (ulimit -n 1024)",
+			 ADV_SLOTS, ADV_ROCE_UDP_PORT);
+	else
+		snprintf(why, why_len, "cannot set up the sockets of UDP port %d: %s",
+			 ADV_ROCE_UDP_PORT, strerror(error));
+}
+
+int adv_group_create(int sockets[ADV_SLOTS], char *why, size_t why_len)
+{
+	int family, n = 0;
+	int error = found_group(&family, &sockets[0]);
+
+	if (!error)
+		n = 1;
+	while (!error && n < ADV_SLOTS) {
+		error = make_socket(family, true, &sockets[n]);
+		n += !error;
+	}
+	if (!error)
+		error = adv_group_steer(sockets[0]);
+	/* Socket 0 never leaves the daemon and stays open to a repair of the program. */
+	for (int i = 1; !error && i < ADV_SLOTS; i++)
+		error = set_int(sockets[i], SOL_SOCKET, SO_LOCK_FILTER, 1);
+	if (!error)
+		error = set_int(sockets[ADV_SLOT_DAEMON], SOL_SOCKET, SO_RCVBUF, BUFFER_WANTED / 8);
+	if (!error)
+		return 0;
+	say_why(error, why, why_len);
+	for (int i = 0; i < n; i++)
+		close(sockets[i]);
+	return error;
+}
+
+unsigned adv_group_drain(int fd, unsigned limit)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < limit; i++) {
+		char byte;
+
+		if (recv(fd, &byte, sizeof(byte), MSG_DONTWAIT | MSG_TRUNC) >= 0)
+			n++;
+		else if (errno == EAGAIN)
+			break;
+	}
+	return n;
+}
+
+void adv_group_idle(int fd)
+{
+	set_int(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_IDLE);
+	adv_group_drain(fd, DRAIN_LIMIT);
+}
+
+uint32_t adv_group_hand_out(int fd)
+{
+	socklen_t len = sizeof(int);
+	int granted = 0;
+
+	adv_group_drain(fd, DRAIN_LIMIT);
+	if (set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_WANTED) != 0)
+		set_int(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_WANTED);
+	if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &granted, &len) < 0)
+		adv_warn("SO_RCVBUF: %s", strerror(errno));
+	return (uint32_t)granted;
+}
+
+int adv_group_member(int fd, const struct adv_gid *group, uint32_t ifindex, bool join)
+{
+	if (!adv_gid_is_multicast(group))
+		return EINVAL;
+	if (adv_gid_is_ipv4(group)) {
+		struct ip_mreqn m = {.imr_ifindex = (int)ifindex};
+
+		memcpy(&m.imr_multiaddr, group->raw + 12, 4);
+		return setsockopt(fd, IPPROTO_IP, join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP, &m,
+				  sizeof(m)) < 0
+			       ? errno
+			       : 0;
+	}
+	struct ipv6_mreq m = {.ipv6mr_interface = ifindex};
+
+	memcpy(&m.ipv6mr_multiaddr, group->raw, 16);
+	return setsockopt(fd, IPPROTO_IPV6, join ? IPV6_JOIN_GROUP : IPV6_LEAVE_GROUP, &m,
+			  sizeof(m)) < 0
+		       ? errno
+		       : 0;
+}

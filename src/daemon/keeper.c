@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The keeper does nothing but hold the estate, so that nothing can make it fail: no client, no
+ * packet, no memory to run out of. Were the last holder of the sockets to die, the kernel would
+ * compact the group and every packet would go to the wrong process.
+ */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+/* A worker that dies at once, again and again, is given up. */
+#define RESTARTS_MAX	   20
+#define RESTARTS_WINDOW_MS 10000
+#define QUIT_WAIT_MS	   3000
+
+static int keeper_run(struct adv_daemon *d, int worker);
+
+/* A new worker on the other end of a new pair, which is returned; in the worker itself, *status
+ * is its exit status. */
+static int fork_worker(struct adv_daemon *d, bool *in_worker, int *status)
+{
+	int pair[2];
+	pid_t pid;
+
+	*in_worker = false;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+		return -1;
+	pid = fork();
+	if (pid < 0) {
+		close(pair[0]);
+		close(pair[1]);
+		return -1;
+	}
+	if (pid == 0) {
+		adv_daemon_close_others(d, pair[1]);
+		*in_worker = true;
+		*status = adv_worker_run(d, pair[1]);
+		return -1;
+	}
+	close(pair[1]);
+	return pair[0];
+}
+
+int adv_keeper_replace(struct adv_daemon *d)
+{
+	int pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		adv_daemon_close_others(d, pair[0]);
+		_exit(keeper_run(d, pair[0]));
+	}
+	close(pair[0]);
+	if (pid < 0) {
+		close(pair[1]);
+		return -1;
+	}
+	return pair[1];
+}
+
+/* Waits for the worker's end. False: a signal asks us to end, and the worker was told. */
+static bool watch_worker(int worker, int signals)
+{
+	for (;;) {
+		struct pollfd p[2] = {{.fd = worker, .events = POLLIN},
+				      {.fd = signals, .events = POLLIN}};
+		struct signalfd_siginfo info;
+		char byte;
+		ssize_t n;
+
+		if (poll(p, 2, -1) < 0)
+			continue;
+		n = p[0].revents ? recv(worker, &byte, 1, 0) : 1;
+		if (n == 0 || (n < 0 && errno != EAGAIN))
+			return true;
+		if (p[1].revents && read(signals, &info, sizeof(info)) > 0) {
+			(void)!send(worker, "q", 1, MSG_NOSIGNAL);
+			return false;
+		}
+	}
+}
+
+static void wait_for_end(int worker)
+{
+	struct pollfd p = {.fd = worker, .events = POLLIN};
+
+	poll(&p, 1, QUIT_WAIT_MS);
+}
+
+/* True where workers die faster than it makes sense to replace them. */
+static bool too_often(uint64_t *window, unsigned *count)
+{
+	uint64_t now = adv_daemon_now();
+
+	if (now - *window > RESTARTS_WINDOW_MS) {
+		*window = now;
+		*count = 0;
+	}
+	return ++*count > RESTARTS_MAX;
+}
+
+/* Both processes' life as keeper; returns the exit status, in a worker it forked too. */
+static int keeper_run(struct adv_daemon *d, int worker)
+{
+	uint64_t window = 0;
+	unsigned count = 0;
+	sigset_t set;
+	int signals;
+
+	prctl(PR_SET_NAME, "adverbd-keeper");
+	atomic_store(&d->ledger->keeper_pid, (uint32_t)getpid());
+	adv_daemon_signals(&set);
+	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	for (;;) {
+		bool in_worker, died = watch_worker(worker, signals);
+		int status = 0;
+
+		if (!died)
+			wait_for_end(worker);
+		close(worker);
+		if (!died || atomic_load(&d->ledger->leaving))
+			break;
+		if (too_often(&window, &count)) {
+			adv_error("adverbd: the worker dies again and again: giving up");
+			adv_daemon_release(d);
+			return 1;
+		}
+		adv_warn("the worker died: starting another");
+		atomic_fetch_add(&d->ledger->restarts, 1);
+		worker = fork_worker(d, &in_worker, &status);
+		if (in_worker)
+			return status;
+		if (worker < 0) {
+			adv_error("cannot start another worker: %s", strerror(errno));
+			return 1;
+		}
+	}
+	adv_daemon_release(d);
+	return 0;
+}
+
+int adv_keeper_start(struct adv_daemon *d)
+{
+	bool in_worker;
+	int status = 0;
+	sigset_t set;
+	int worker;
+
+	/* Neither process waits for the other: no zombies. */
+	signal(SIGCHLD, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	adv_daemon_signals(&set);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+	worker = fork_worker(d, &in_worker, &status);
+	if (in_worker)
+		return status;
+	if (worker < 0)
+		return 1;
+	adv_daemon_close_others(d, worker);
+	return keeper_run(d, worker);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* adverbd: options, going to the background, telling the starter what became of it. */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/daemon.h"
+
+#define LINGER_DEFAULT_MS 1000
+#define LINGER_MAX_S	  86400
+
+struct options {
+	bool foreground;
+	bool system;
+	uint64_t linger_ms;
+	int ready_fd;
+};
+
+const char *argp_program_version = "adverbd " ADV_VERSION;
+
+enum { KEY_READY_FD = 256 };
+
+static const struct argp_option argp_options[] = {
+	{"foreground", 'f', NULL, 0, "Stay in the foreground and log to standard error", 0},
+	{"system", 's', NULL, 0, "Serve all users of this network namespace, and stay (root only)",
+	 0},
+	{"linger", 'l', "SECONDS", 0, "Leave so long after the last client has gone (default 1)",
+	 0},
+	{"ready-fd", KEY_READY_FD, "FD", OPTION_HIDDEN, "Tell the starter on this descriptor", 0},
+	{0},
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+	char *end;
+	double seconds;
+	long fd;
+
+	switch (key) {
+	case 'f':
+		o->foreground = true;
+		return 0;
+	case 's':
+		o->system = true;
+		return 0;
+	case 'l':
+		seconds = strtod(arg, &end);
+		if (end == arg || *end || !(seconds >= 0 && seconds <= LINGER_MAX_S))
+			argp_error(state, "--linger: '%s' is not a number of seconds from 0 to %d",
+				   arg, LINGER_MAX_S);
+		o->linger_ms = (uint64_t)(seconds * 1000);
+		return 0;
+	case KEY_READY_FD:
+		fd = strtol(arg, &end, 10);
+		if (end == arg || *end || fd < 3 || fcntl((int)fd, F_GETFD) < 0)
+			argp_error(state, "--ready-fd: '%s' is not an open descriptor", arg);
+		o->ready_fd = (int)fd;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "unexpected argument '%s'", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	argp_options,
+	parse_option,
+	NULL,
+	"The control plane of Adverb, an RDMA NIC in software: holds UDP port 4791, hands out QP "
+	"numbers and publishes the GID table. Programs start it by themselves; there is no need "
+	"to run it by hand.\vOne daemon serves one user in one network namespace; with --system, "
+	"all users. See adverbd(8).",
+	NULL,
+	NULL,
+	NULL,
+};
+
+/* The starter gave us its signal mask and whatever it ignored; and maybe closed descriptors. */
+static void reset_process(int ready_fd)
+{
+	sigset_t none;
+	int fd;
+
+	sigemptyset(&none);
+	for (int s = 1; s < NSIG; s++)
+		if (s != SIGKILL && s != SIGSTOP)
+			signal(s, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd < 3);
+	if (fd >= 3)
+		close(fd);
+	if (ready_fd < 0) {
+		close_range(3, ~0u, 0);
+		return;
+	}
+	fcntl(ready_fd, F_SETFD, FD_CLOEXEC);
+	if (ready_fd > 3)
+		close_range(3, (unsigned)ready_fd - 1, 0);
+	close_range((unsigned)ready_fd + 1, ~0u, 0);
+}
+
+/* Tells the starter, in the protocol of ADV_START_*. */
+static void tell(int fd, char verdict, const char *why)
+{
+	char said[1024];
+	int n = snprintf(said, sizeof(said), "%c%s", verdict, why);
+
+	if (n > (int)sizeof(said) - 1)
+		n = sizeof(said) - 1;
+	(void)!write(fd, said, (size_t)n);
+	close(fd);
+}
+
+/* The parent's side of going to the background by hand: passes on what the child says. */
+static int hear(int fd)
+{
+	char said[1024];
+	ssize_t n, len = 0;
+
+	while (len < (ssize_t)sizeof(said) - 1 &&
+	       (n = read(fd, said + len, sizeof(said) - 1 - (size_t)len)) > 0)
+		len += n;
+	said[len] = 0;
+	if (said[0] == ADV_START_READY)
+		return 0;
+	fprintf(stderr, "adverbd: %s\n",
+		said[0] == ADV_START_LOST     ? "already running in this network namespace"
+		: said[0] == ADV_START_FAILED ? said + 1
+					      : "ended while it started");
+	return 1;
+}
+
+/* Returns in the daemon only. */
+static void go_to_background(struct options *o)
+{
+	bool by_hand = o->ready_fd < 0;
+	int pipe[2], null;
+	pid_t pid;
+
+	if (by_hand && pipe2(pipe, O_CLOEXEC) < 0) {
+		perror("adverbd: pipe");
+		exit(1);
+	}
+	pid = fork();
+	if (pid < 0) {
+		perror("adverbd: fork");
+		exit(1);
+	}
+	if (pid > 0) {
+		if (!by_hand)
+			_exit(0);
+		close(pipe[1]);
+		exit(hear(pipe[0]));
+	}
+	if (by_hand) {
+		close(pipe[0]);
+		o->ready_fd = pipe[1];
+	}
+	setsid();
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd < 3 && null >= 0; fd++)
+		dup2(null, fd);
+	if (null > 2)
+		close(null);
+}
+
+static int start(struct options *o)
+{
+	struct adv_daemon d = {.system = o->system, .uid = geteuid(), .linger_ms = o->linger_ms};
+	char why[900] = "";
+	int error = adv_daemon_found(&d, why, sizeof(why));
+
+	if (error == EALREADY)
+		snprintf(why, sizeof(why), "already running in this network namespace");
+	if (error) {
+		if (o->foreground)
+			fprintf(stderr, "adverbd: %s\n", why);
+		if (o->ready_fd >= 0 && error == EALREADY)
+			tell(o->ready_fd, ADV_START_LOST, "");
+		else if (o->ready_fd >= 0)
+			tell(o->ready_fd, ADV_START_FAILED, why);
+		return 1;
+	}
+	if (o->ready_fd >= 0)
+		tell(o->ready_fd, ADV_START_READY, "");
+	return adv_keeper_start(&d);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.linger_ms = LINGER_DEFAULT_MS, .ready_fd = -1};
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
+		return 2;
+	reset_process(o.ready_fd);
+	if (o.system && geteuid() != 0) {
+		fprintf(stderr, "adverbd: --system needs root: programs of other users trust no "
+				"daemon but their own and root's\n");
+		return 2;
+	}
+	umask(077);
+	if (chdir("/") < 0)
+		perror("adverbd: chdir /");
+	if (!o.foreground)
+		go_to_background(&o);
+	else if (!getenv("ADVERB_LOG"))
+		adv_log_set_level(ADV_LOG_INFO);
+	return start(&o);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "daemon/port_holder.h"
+
+#include <dirent.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/control_protocol.h"
+
+bool adv_port_holder_parse(const char *line, uint16_t port, struct adv_port_holder *holder)
+{
+	unsigned local_port, uid;
+	unsigned long inode;
+
+	/* sl: local remote st tx:rx tr:when retrnsmt uid timeout inode */
+	if (sscanf(line,
+		   " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %*x %*x:%*x %*x:%*x %*x %u %*u %lu",
+		   &local_port, &uid, &inode) != 3 ||
+	    local_port != port)
+		return false;
+	holder->inode = inode;
+	holder->uid = (uid_t)uid;
+	return true;
+}
+
+static bool find_holder(uint16_t port, struct adv_port_holder *holder)
+{
+	static const char *const files[] = {"/proc/self/net/udp", "/proc/self/net/udp6"};
+	char line[512];
+	bool found = false;
+
+	for (size_t i = 0; !found && i < sizeof(files) / sizeof(files[0]); i++) {
+		FILE *f = fopen(files[i], "re");
+
+		while (f && !found && fgets(line, sizeof(line), f))
+			found = adv_port_holder_parse(line, port, holder);
+		if (f)
+			fclose(f);
+	}
+	return found;
+}
+
+static bool process_has(const char *pid, unsigned long inode)
+{
+	char path[64], want[48], link[64];
+	struct dirent *e;
+	bool found = false;
+	DIR *dir;
+
+	snprintf(want, sizeof(want), "socket:[%lu]", inode);
+	snprintf(path, sizeof(path), "/proc/%.10s/fd", pid);
+	dir = opendir(path);
+	while (dir && !found && (e = readdir(dir))) {
+		ssize_t n = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
+
+		if (n > 0) {
+			link[n] = 0;
+			found = strcmp(link, want) == 0;
+		}
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* The process with a descriptor of that socket, where we may look; 0 else. */
+static int find_process(unsigned long inode, char comm[32])
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *e;
+	int pid = 0;
+
+	while (proc && !pid && (e = readdir(proc))) {
+		char path[64];
+		FILE *f;
+
+		if (e->d_name[0] < '1' || e->d_name[0] > '9' || !process_has(e->d_name, inode))
+			continue;
+		pid = atoi(e->d_name);
+		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+		f = fopen(path, "re");
+		if (!f || !fgets(comm, 32, f))
+			snprintf(comm, 32, "?");
+		if (f)
+			fclose(f);
+		comm[strcspn(comm, "\n")] = 0;
+	}
+	if (proc)
+		closedir(proc);
+	return pid;
+}
+
+/* True where a daemon of that user (or the system's) has its name in this network namespace. */
+static bool daemon_runs(uid_t uid)
+{
+	char own[48], line[512];
+	FILE *f = fopen("/proc/self/net/unix", "re");
+	bool found = false;
+
+	snprintf(own, sizeof(own), " @" ADV_CONTROL_NAME "-%u\n", (unsigned)uid);
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		const char *name = strrchr(line, ' ');
+
+		found = name &&
+			(strcmp(name, own) == 0 || strcmp(name, " @" ADV_CONTROL_NAME "\n") == 0);
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static void user_name(uid_t uid, char *name, size_t len)
+{
+	struct passwd *p = getpwuid(uid);
+
+	if (p)
+		snprintf(name, len, "%s", p->pw_name);
+	else
+		snprintf(name, len, "%u", (unsigned)uid);
+}
+
+void adv_port_holder_describe(uint16_t port, char *why, size_t why_len)
+{
+	struct adv_port_holder h;
+	char comm[32] = "", user[64];
+	int pid;
+
+	if (!find_holder(port, &h)) {
+		snprintf(why, why_len, "UDP port %u is in use, by what cannot be seen from here",
+			 (unsigned)port);
+		return;
+	}
+	if (h.inode == 0) {
+		snprintf(why, why_len,
+			 "UDP port %u is in use by the kernel's own RoCE driver (rdma_rxe): remove "
+			 "its devices (rdma link; rdma link delete NAME), or use another network "
+			 "namespace",
+			 (unsigned)port);
+		return;
+	}
+	user_name(h.uid, user, sizeof(user));
+	pid = find_process(h.inode, comm);
+	if (h.uid != geteuid() &&
+	    (strncmp(comm, "adverbd", 7) == 0 || (!pid && daemon_runs(h.uid))))
+		snprintf(why, why_len,
+			 "UDP port %u is in use by the adverbd of user %s, which serves no other "
+			 "user: run the system service instead, which serves all (as root: adverbd "
+			 "--system), or use a network namespace of your own (unshare -Urn)",
+			 (unsigned)port, user);
+	else if (pid)
+		snprintf(why, why_len,
+			 "UDP port %u is in use by %s (process %d of user %s): RoCE v2 needs that "
+			 "port; end that process, or use another network namespace",
+			 (unsigned)port, comm, pid, user);
+	else
+		snprintf(why, why_len,
+			 "UDP port %u is in use by a process of user %s: RoCE v2 needs that port; "
+			 "have it ended, or use another network namespace",
+			 (unsigned)port, user);
+}

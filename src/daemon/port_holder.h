@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Who holds a UDP port that we cannot have, told so that a person knows what to do. */
+#ifndef ADV_DAEMON_PORT_HOLDER_H
+#define ADV_DAEMON_PORT_HOLDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct adv_port_holder {
+	unsigned long inode; /* 0: the kernel's own socket */
+	uid_t uid;
+};
+
+/* Reads one line of /proc/net/udp or udp6. True where its local port is `port`. */
+bool adv_port_holder_parse(const char *line, uint16_t port, struct adv_port_holder *holder);
+
+/* Writes the message for a port that is taken. */
+void adv_port_holder_describe(uint16_t port, char *why, size_t why_len);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "daemon/slots.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/log.h"
+#include "daemon/group.h"
+
+static bool owned(const struct adv_slot_record *r)
+{
+	return atomic_load_explicit(&r->owned, memory_order_acquire) != 0;
+}
+
+unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid)
+{
+	unsigned best = 0;
+
+	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++) {
+		const struct adv_slot_record *r = &l->slot[i];
+
+		if (owned(r) || (r->used_before && r->uid != uid))
+			continue;
+		/* Never used counts as freed at 0: before all others. */
+		if (!best || r->freed < l->slot[best].freed)
+			best = i;
+	}
+	return best;
+}
+
+uint32_t adv_slots_take(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t uid, const char *comm)
+{
+	struct adv_slot_record *r = &d->ledger->slot[slot];
+
+	if (getrandom(r->token, sizeof(r->token), 0) != (ssize_t)sizeof(r->token))
+		return 0;
+	r->pid = (uint32_t)pid;
+	r->uid = uid;
+	r->used_before = true;
+	r->opened_ms = adv_daemon_now();
+	snprintf(r->comm, sizeof(r->comm), "%s", comm);
+	atomic_store_explicit(&r->owned, 1, memory_order_release);
+	return adv_group_hand_out(d->socket[slot]);
+}
+
+static void leave_all(struct adv_daemon *d, unsigned slot)
+{
+	struct adv_slot_record *r = &d->ledger->slot[slot];
+
+	for (unsigned i = 0; i < ADV_SLOT_GROUPS; i++) {
+		struct adv_membership *m = &r->membership[i];
+
+		if (m->joined)
+			adv_group_member(d->socket[slot], &m->group, m->ifindex, false);
+		m->joined = 0;
+	}
+}
+
+void adv_slots_release(struct adv_daemon *d, unsigned slot)
+{
+	struct adv_slot_record *r = &d->ledger->slot[slot];
+
+	leave_all(d, slot);
+	adv_group_idle(d->socket[slot]);
+	explicit_bzero(r->token, sizeof(r->token));
+	r->freed = ++d->ledger->releases;
+	atomic_store_explicit(&r->owned, 0, memory_order_release);
+	if (adv_group_steer(d->socket[ADV_SLOT_DAEMON]) != 0)
+		adv_warn("cannot attach the steering program again: %s", strerror(errno));
+}
+
+bool adv_slots_token_fits(const struct adv_ledger *l, uint32_t slot,
+			  const uint8_t token[ADV_CONTROL_TOKEN_LEN])
+{
+	uint8_t differ = 0;
+
+	if (slot < ADV_SLOT_FIRST || slot > ADV_SLOT_LAST || !owned(&l->slot[slot]))
+		return false;
+	for (unsigned i = 0; i < ADV_CONTROL_TOKEN_LEN; i++)
+		differ |= token[i] ^ l->slot[slot].token[i];
+	return differ == 0;
+}
+
+static struct adv_membership *find_membership(struct adv_slot_record *r,
+					      const struct adv_gid *group, uint32_t ifindex)
+{
+	for (unsigned i = 0; i < ADV_SLOT_GROUPS; i++) {
+		struct adv_membership *m = &r->membership[i];
+
+		if (m->joined && m->ifindex == ifindex && adv_gid_equal(&m->group, group))
+			return m;
+	}
+	return NULL;
+}
+
+int adv_slots_join(struct adv_daemon *d, unsigned slot, const struct adv_gid *group,
+		   uint32_t ifindex)
+{
+	struct adv_slot_record *r = &d->ledger->slot[slot];
+	int error;
+
+	if (find_membership(r, group, ifindex))
+		return 0;
+	for (unsigned i = 0; i < ADV_SLOT_GROUPS; i++) {
+		struct adv_membership *m = &r->membership[i];
+
+		if (m->joined)
+			continue;
+		/* Noted first: leaving what was not joined does no harm. */
+		m->group = *group;
+		m->ifindex = ifindex;
+		m->joined = 1;
+		error = adv_group_member(d->socket[slot], group, ifindex, true);
+		if (error == EADDRINUSE) /* a worker that died after joining, before it answered */
+			error = 0;
+		if (error)
+			m->joined = 0;
+		return error;
+	}
+	return ENOBUFS;
+}
+
+int adv_slots_leave(struct adv_daemon *d, unsigned slot, const struct adv_gid *group,
+		    uint32_t ifindex)
+{
+	struct adv_membership *m = find_membership(&d->ledger->slot[slot], group, ifindex);
+	int error;
+
+	if (!m)
+		return EADDRNOTAVAIL;
+	error = adv_group_member(d->socket[slot], group, ifindex, false);
+	/* An interface that is gone has taken its memberships along. */
+	m->joined = 0;
+	return error == EADDRNOTAVAIL || error == ENODEV ? 0 : error;
+}
+
+unsigned adv_slots_used(const struct adv_ledger *l)
+{
+	unsigned n = 0;
+
+	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++)
+		n += owned(&l->slot[i]);
+	return n;
+}

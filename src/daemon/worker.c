@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The worker: one epoll loop, no threads, nothing in it blocks. */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/client.h"
+#include "daemon/gid_publish.h"
+#include "daemon/group.h"
+#include "daemon/slots.h"
+#include "daemon/snapshot.h"
+
+#define EVENTS_A_ROUND	64
+#define ACCEPTS_A_ROUND 64
+#define QP1_A_ROUND	256
+#define DEBOUNCE_MS	20 /* addresses come and go in groups */
+#define KEEPER_RETRY_MS 1000
+
+enum source { FROM_LISTENER, FROM_SIGNALS, FROM_KEEPER, FROM_NETLINK, FROM_QP1, SOURCES };
+
+struct worker {
+	struct adv_daemon *d;
+	struct adv_clients clients;
+	int epoll;
+	int keeper;
+	int signals;
+	int netlink;
+	int spare; /* given up for a moment to refuse a client when descriptors run out */
+	bool quit;
+	/* Milliseconds of adv_daemon_now(); 0: not set. */
+	uint64_t leave_at;
+	uint64_t grace_ends;
+	uint64_t publish_at;
+	uint64_t keeper_at;
+};
+
+/* Small numbers in epoll's data are sources, others clients; bit 0 of those: the pidfd. */
+static int watch(struct worker *w, int fd, uint64_t data)
+{
+	struct epoll_event e = {.events = EPOLLIN, .data.u64 = data};
+
+	return epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+static void watch_room(struct worker *w, struct adv_client *c)
+{
+	struct epoll_event e = {.events = EPOLLIN | (c->wants_room ? EPOLLOUT : 0),
+				.data.u64 = (uintptr_t)c};
+
+	epoll_ctl(w->epoll, EPOLL_CTL_MOD, c->fd, &e);
+}
+
+static struct adv_client *client_of(struct adv_list *n)
+{
+	return adv_container_of(n, struct adv_client, link);
+}
+
+static void drop_dead(struct worker *w)
+{
+	struct adv_list *n = w->clients.list.next;
+
+	while (n != &w->clients.list) {
+		struct adv_client *c = client_of(n);
+
+		n = n->next;
+		if (c->dead)
+			adv_client_drop(c);
+	}
+}
+
+static void notify_all(struct worker *w, uint32_t what)
+{
+	for (struct adv_list *n = w->clients.list.next; what && n != &w->clients.list;
+	     n = n->next) {
+		adv_client_notify(client_of(n), what);
+		if (client_of(n)->wants_room)
+			watch_room(w, client_of(n));
+	}
+}
+
+/* Out of descriptors: a client that waits in the queue is told by being closed. */
+static void shed_one(struct worker *w)
+{
+	int fd;
+
+	close(w->spare);
+	fd = accept4(w->d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0)
+		close(fd);
+	w->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	adv_warn("no descriptor left for one more client");
+}
+
+static void accept_clients(struct worker *w)
+{
+	for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
+		int fd = accept4(w->d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		struct adv_client *c;
+
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+			shed_one(w);
+			return;
+		}
+		if (fd < 0)
+			return;
+		c = adv_client_new(&w->clients, fd);
+		if (!c)
+			continue;
+		if (watch(w, c->fd, (uintptr_t)c) < 0)
+			c->dead = true;
+		if (c->pidfd >= 0 && watch(w, c->pidfd, (uintptr_t)c | 1) < 0)
+			c->dead = true;
+	}
+}
+
+/* The keeper's end of the pair closed: it died. */
+static void keeper_readable(struct worker *w)
+{
+	char byte;
+	ssize_t n = recv(w->keeper, &byte, 1, MSG_DONTWAIT);
+
+	if (n > 0) {
+		w->quit = true;
+		return;
+	}
+	if (n < 0 && errno == EAGAIN)
+		return;
+	close(w->keeper);
+	w->keeper = -1;
+	w->keeper_at = adv_daemon_now();
+}
+
+static void replace_keeper(struct worker *w)
+{
+	adv_warn("the keeper died: starting another");
+	w->keeper = adv_keeper_replace(w->d);
+	w->keeper_at = 0;
+	if (w->keeper < 0 || watch(w, w->keeper, FROM_KEEPER) < 0) {
+		adv_error("cannot start another keeper: %s", strerror(errno));
+		w->keeper_at = adv_daemon_now() + KEEPER_RETRY_MS;
+	}
+}
+
+static void on_source(struct worker *w, enum source source)
+{
+	struct signalfd_siginfo info;
+
+	switch (source) {
+	case FROM_LISTENER:
+		accept_clients(w);
+		break;
+	case FROM_SIGNALS:
+		if (read(w->signals, &info, sizeof(info)) > 0)
+			w->quit = true;
+		break;
+	case FROM_KEEPER:
+		keeper_readable(w);
+		break;
+	case FROM_NETLINK:
+		if (adv_snapshot_changed(w->netlink) && !w->publish_at)
+			w->publish_at = adv_daemon_now() + DEBOUNCE_MS;
+		break;
+	case FROM_QP1:
+		w->d->ledger->qp1_dropped +=
+			adv_group_drain(w->d->socket[ADV_SLOT_DAEMON], QP1_A_ROUND);
+		break;
+	case SOURCES:
+		break;
+	}
+}
+
+static void on_client(struct worker *w, const struct epoll_event *e)
+{
+	struct adv_client *c = (struct adv_client *)(uintptr_t)(e->data.u64 & ~1ull);
+
+	if (c->dead)
+		return;
+	if (e->data.u64 & 1) {
+		c->dead = true;
+		return;
+	}
+	if (e->events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+		adv_client_readable(c);
+	if (!c->dead && (e->events & EPOLLOUT)) {
+		adv_client_notify(c, 0);
+		watch_room(w, c);
+	}
+}
+
+/* Slots whose clients did not resume in time. */
+static void end_grace(struct worker *w)
+{
+	w->grace_ends = 0;
+	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++)
+		if (atomic_load(&w->d->ledger->slot[i].owned) && !w->clients.owner[i]) {
+			adv_info("slot %u was not resumed", i);
+			adv_slots_release(w->d, i);
+		}
+}
+
+/* Sets, keeps or clears the time to leave. */
+static void consider_leaving(struct worker *w, uint64_t now)
+{
+	if (w->d->system || w->clients.count || w->grace_ends) {
+		w->leave_at = 0;
+		return;
+	}
+	if (!w->leave_at)
+		w->leave_at = now + w->d->linger_ms;
+	if (now < w->leave_at)
+		return;
+	accept_clients(w); /* somebody who came at the last moment */
+	if (w->clients.count)
+		w->leave_at = 0;
+	else
+		w->quit = true;
+}
+
+static void on_time(struct worker *w)
+{
+	uint64_t now = adv_daemon_now();
+
+	if (w->publish_at && now >= w->publish_at) {
+		w->publish_at = 0;
+		notify_all(w, adv_gid_publish(w->d->gids));
+		drop_dead(w);
+	}
+	if (w->grace_ends && now >= w->grace_ends)
+		end_grace(w);
+	if (w->keeper_at && now >= w->keeper_at)
+		replace_keeper(w);
+	consider_leaving(w, now);
+}
+
+static int until_next(const struct worker *w)
+{
+	const uint64_t times[] = {w->publish_at, w->grace_ends, w->keeper_at, w->leave_at};
+	uint64_t now = adv_daemon_now(), next = UINT64_MAX;
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		if (times[i] && times[i] < next)
+			next = times[i];
+	if (next == UINT64_MAX)
+		return -1;
+	return next <= now ? 0 : next - now > INT_MAX ? INT_MAX : (int)(next - now);
+}
+
+static int prepare(struct worker *w)
+{
+	sigset_t set;
+
+	adv_daemon_signals(&set);
+	adv_list_init(&w->clients.list);
+	w->epoll = epoll_create1(EPOLL_CLOEXEC);
+	w->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	w->netlink = adv_snapshot_watch();
+	w->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (w->epoll < 0 || w->signals < 0 || w->netlink < 0 || w->spare < 0 ||
+	    watch(w, w->d->listener, FROM_LISTENER) < 0 || watch(w, w->signals, FROM_SIGNALS) < 0 ||
+	    watch(w, w->keeper, FROM_KEEPER) < 0 || watch(w, w->netlink, FROM_NETLINK) < 0 ||
+	    watch(w, w->d->socket[ADV_SLOT_DAEMON], FROM_QP1) < 0)
+		return -1;
+	/* What changed between the first look and the watch, or since a worker died. */
+	w->publish_at = adv_daemon_now();
+	if (adv_slots_used(w->d->ledger))
+		w->grace_ends = w->publish_at + ADV_GRACE_MS;
+	return 0;
+}
+
+static void say_farewell(struct worker *w)
+{
+	for (struct adv_list *n = w->clients.list.next; n != &w->clients.list; n = n->next)
+		client_of(n)->dead = true;
+	drop_dead(w);
+	close(w->epoll);
+	close(w->signals);
+	close(w->netlink);
+	close(w->spare);
+	adv_daemon_release(w->d);
+	close(w->keeper);
+}
+
+int adv_worker_run(struct adv_daemon *d, int keeper)
+{
+	struct worker w = {.d = d, .clients = {.daemon = d}, .keeper = keeper};
+
+	prctl(PR_SET_NAME, "adverbd");
+	atomic_store(&d->ledger->worker_pid, (uint32_t)getpid());
+	if (prepare(&w) < 0) {
+		adv_error("adverbd cannot start: %s", strerror(errno));
+		return 1;
+	}
+	while (!w.quit) {
+		struct epoll_event events[EVENTS_A_ROUND];
+		int n;
+
+		on_time(&w);
+		if (w.quit)
+			break;
+		n = epoll_wait(w.epoll, events, EVENTS_A_ROUND, until_next(&w));
+		for (int i = 0; i < n; i++) {
+			if (events[i].data.u64 < SOURCES)
+				on_source(&w, (enum source)events[i].data.u64);
+			else
+				on_client(&w, &events[i]);
+		}
+		drop_dead(&w);
+	}
+	atomic_store(&d->ledger->leaving, 1);
+	say_farewell(&w);
+	return 0;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The control protocol between adverbd and a process: messages of one fixed size over an
+ * abstract SOCK_SEQPACKET socket. A client asks, the daemon answers each request once and in
+ * order, with the request's type and serial; ADV_CONTROL_NOTICE comes unasked (serial 0).
+ * A message of another length, magic or version ends the connection, on either side; only
+ * ADV_CONTROL_REFUSED keeps its place and meaning in every version.
+ */
+#ifndef ADV_HOST_CONTROL_PROTOCOL_H
+#define ADV_HOST_CONTROL_PROTOCOL_H
+
+#include <stdint.h>
+
+#define ADV_CONTROL_MAGIC	0x41445643u /* "ADVC" */
+#define ADV_CONTROL_VERSION	1
+#define ADV_CONTROL_NAME	"adverbd" /* abstract; a user's own: "adverbd-<uid>" */
+#define ADV_CONTROL_MESSAGE_LEN 256
+#define ADV_CONTROL_TEXT_LEN	232
+#define ADV_CONTROL_TOKEN_LEN	16
+
+/* The group of UDP sockets: the top 8 bits of a QPN are the slot. */
+#define ADV_SLOTS	  256
+#define ADV_SLOT_DAEMON	  0   /* QP0, QP1 */
+#define ADV_SLOT_FIRST	  1   /* of those that processes get */
+#define ADV_SLOT_LAST	  254 /* 255 holds the multicast QPN */
+#define ADV_SLOT_QPN_BITS 16
+
+/* How adverbd tells its starter, on the descriptor of --ready-fd, what became of it: one of these
+ * letters, and for FAILED a line of text. Nothing at all: it died. */
+#define ADV_START_READY	 'R' /* it listens */
+#define ADV_START_LOST	 'L' /* another daemon holds the name: connect to that */
+#define ADV_START_FAILED 'F'
+
+enum adv_control_type {
+	ADV_CONTROL_HELLO = 1, /* first; answer: welcome, with the GID table's descriptor */
+	ADV_CONTROL_OPEN_SLOT, /* answer: slot, with the socket's descriptor */
+	ADV_CONTROL_RESUME,    /* slot: number and token; after the daemon's worker was replaced */
+	ADV_CONTROL_JOIN,      /* group */
+	ADV_CONTROL_LEAVE,     /* group */
+	ADV_CONTROL_STATUS,    /* answer: status */
+	ADV_CONTROL_LIST, /* entry.slot: the first to look at; answer: the next in use, or ENOENT */
+	ADV_CONTROL_NOTICE = 128, /* daemon to client */
+	ADV_CONTROL_REFUSED,	  /* daemon to client: text; the connection ends */
+};
+
+/* Bits of notice.what */
+#define ADV_CONTROL_NOTICE_GIDS 1u
+#define ADV_CONTROL_NOTICE_PORT 2u
+
+struct adv_control_message {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t type;	 /* enum adv_control_type */
+	uint32_t serial; /* chosen by the client, repeated in the answer */
+	int32_t result;	 /* in answers: 0, or errno, and then body.text says why */
+	uint64_t reserved;
+	union {
+		struct {
+			uint8_t instance[ADV_CONTROL_TOKEN_LEN]; /* same: same sockets and table */
+		} welcome;
+		struct {
+			uint32_t slot;
+			uint32_t receive_buffer; /* bytes, as the kernel counts */
+			uint8_t token[ADV_CONTROL_TOKEN_LEN];
+		} slot;
+		struct {
+			uint32_t slot;
+			uint32_t ifindex;
+			uint8_t group[16]; /* a GID */
+		} group;
+		struct {
+			uint32_t worker_pid;
+			uint32_t keeper_pid;
+			uint32_t uid;
+			uint32_t system; /* 1: serves all users */
+			uint32_t clients;
+			uint32_t slots_used;
+			uint32_t slots_total;
+			uint32_t restarts; /* workers replaced so far */
+			uint64_t uptime_ms;
+			uint64_t qp1_dropped; /* packets to slot 0 */
+		} status;
+		struct {
+			uint32_t slot;
+			uint32_t pid;
+			uint32_t uid;
+			uint32_t connected; /* 0: its client is yet to resume */
+			uint64_t age_ms;
+			char comm[16];
+		} entry;
+		struct {
+			uint32_t what;
+		} notice;
+		char text[ADV_CONTROL_TEXT_LEN]; /* ends with a NUL */
+	} body;
+};
+
+_Static_assert(sizeof(struct adv_control_message) == ADV_CONTROL_MESSAGE_LEN,
+	       "fixed by the protocol");
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Starting adverbd from inside an application that must notice nothing of it: no atfork
+ * handler runs, no SIGCHLD arrives and no child of ours can turn up in the application's
+ * wait(). The intermediate process shares our memory (as with vfork), has no exit signal,
+ * starts the daemon as its own child and ends; only we can reap it (__WCLONE).
+ */
+#include "host/control.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "base/sys.h"
+
+#define START_WAIT_MS 8000
+#define READY_FD      3
+#define STACK_LEN     65536
+
+struct start {
+	char *const *argv;
+	char *const *envp;
+	char *stack; /* of the daemon-to-be, until it execs */
+	int ready_fd;
+	volatile int error; /* written by the children: they share our memory */
+};
+
+static bool executable(const char *path)
+{
+	return syscall(SYS_faccessat, AT_FDCWD, path, X_OK) == 0;
+}
+
+int adv_control_daemon_path(char *path)
+{
+	/* From the folder of the object that holds this code: build/, build/lib/, build/src/verbs/.
+	 */
+	static const char *const beside[] = {"adverbd", "../adverbd", "../../adverbd"};
+	const char *given = secure_getenv("ADVERB_DAEMON");
+	const char *slash;
+	Dl_info info;
+
+	if (given && *given)
+		return snprintf(path, PATH_MAX, "%s", given) < PATH_MAX ? 0 : ENAMETOOLONG;
+	if (dladdr((void *)(uintptr_t)adv_control_daemon_path, &info) && info.dli_fname) {
+		slash = strrchr(info.dli_fname, '/');
+		for (size_t i = 0; slash && i < sizeof(beside) / sizeof(beside[0]); i++) {
+			int n = snprintf(path, PATH_MAX, "%.*s/%s", (int)(slash - info.dli_fname),
+					 info.dli_fname, beside[i]);
+
+			if (n < PATH_MAX && executable(path))
+				return 0;
+		}
+	}
+	snprintf(path, PATH_MAX, "%s", ADV_LIBEXECDIR "/adverbd");
+	return executable(path) ? 0 : ENOENT;
+}
+
+/* What names the application's libraries must not reach the daemon. */
+static bool for_daemon(const char *variable)
+{
+	return strncmp(variable, "LD_PRELOAD=", 11) != 0 &&
+	       strncmp(variable, "LD_LIBRARY_PATH=", 16) != 0 &&
+	       strncmp(variable, "LD_AUDIT=", 9) != 0;
+}
+
+static char **daemon_environment(void)
+{
+	size_t n = 0, kept = 0;
+	char **copy;
+
+	while (environ && environ[n])
+		n++;
+	copy = malloc((n + 1) * sizeof(*copy));
+	for (size_t i = 0; copy && i < n && environ[i]; i++)
+		if (for_daemon(environ[i]))
+			copy[kept++] = environ[i];
+	if (copy)
+		copy[kept] = NULL;
+	return copy;
+}
+
+/* The daemon-to-be; every signal is blocked, handlers are reset by execve. */
+static int exec_daemon(void *p)
+{
+	struct start *s = p;
+	long null;
+
+	if (s->ready_fd != READY_FD) {
+		if (syscall(SYS_dup3, s->ready_fd, READY_FD, 0) < 0)
+			goto failed;
+	} else if (syscall(SYS_fcntl, READY_FD, F_SETFD, 0) < 0) {
+		goto failed;
+	}
+	null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd < 3 && null >= 0; fd++)
+		if (null != fd && syscall(SYS_dup3, null, fd, 0) < 0)
+			goto failed;
+	syscall(SYS_close_range, READY_FD + 1, ~0u, CLOSE_RANGE_CLOEXEC);
+	syscall(SYS_execve, s->argv[0], s->argv, s->envp);
+failed:
+	s->error = errno;
+	syscall(SYS_exit, 127);
+	return 0;
+}
+
+static int intermediate(void *p)
+{
+	struct start *s = p;
+
+	if (clone(exec_daemon, s->stack + STACK_LEN, CLONE_VM | CLONE_VFORK | SIGCHLD, s) < 0)
+		s->error = errno;
+	syscall(SYS_exit, 0);
+	return 0;
+}
+
+static int spawn(struct start *s)
+{
+	uint64_t all = ~0ull, before = 0;
+	char *stack = mmap(NULL, 2 * STACK_LEN, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	int pid;
+
+	if (stack == MAP_FAILED)
+		return errno;
+	s->stack = stack;
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
+	pid = clone(intermediate, stack + 2 * STACK_LEN, CLONE_VM | CLONE_VFORK, s);
+	if (pid < 0)
+		s->error = errno;
+	else
+		while (syscall(SYS_wait4, pid, NULL, __WCLONE, NULL) < 0 && errno == EINTR)
+			;
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+	munmap(stack, 2 * STACK_LEN);
+	return s->error;
+}
+
+/* Reads what the daemon says until it closes its end. Bounded. */
+static int hear(int fd, char *said, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len - 1) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		int ready = adv_sys_poll(&p, 1, START_WAIT_MS);
+		ssize_t got;
+
+		if (ready < 0 && errno == EINTR)
+			continue;
+		if (ready <= 0)
+			break;
+		got = adv_sys_read(fd, said + n, len - 1 - n);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		n += (size_t)got;
+		if (said[0] != ADV_START_FAILED)
+			break;
+	}
+	said[n] = 0;
+	return n ? said[0] : 0;
+}
+
+static int failed(int error, const char *path, char *why, size_t why_len)
+{
+	char text[64];
+
+	snprintf(why, why_len, "cannot start %s: %s%s", path, strerror_r(error, text, sizeof(text)),
+		 error == ENOENT ? " (set ADVERB_DAEMON to the path of adverbd)" : "");
+	errno = error;
+	return ADV_START_FAILED;
+}
+
+int adv_control_start_daemon(char *why, size_t why_len)
+{
+	char path[PATH_MAX], said[1024];
+	char *argv[] = {path, (char *)(uintptr_t) "--ready-fd=3", NULL};
+	struct start s = {.argv = argv};
+	int error = adv_control_daemon_path(path);
+	int pipe[2], verdict;
+	char **environment;
+
+	if (error)
+		return failed(error, path, why, why_len);
+	environment = daemon_environment();
+	if (!environment || syscall(SYS_pipe2, pipe, O_CLOEXEC) < 0) {
+		error = errno;
+		free(environment);
+		return failed(error, path, why, why_len);
+	}
+	s.envp = environment;
+	s.ready_fd = pipe[1];
+	error = spawn(&s);
+	adv_sys_close(pipe[1]);
+	verdict = error ? 0 : hear(pipe[0], said, sizeof(said));
+	adv_sys_close(pipe[0]);
+	free(environment);
+	if (error)
+		return failed(error, path, why, why_len);
+	if (verdict == ADV_START_READY || verdict == ADV_START_LOST)
+		return verdict;
+	snprintf(why, why_len, "%s",
+		 verdict == ADV_START_FAILED ? said + 1 : "adverbd ended while it started");
+	errno = EADDRNOTAVAIL;
+	return ADV_START_FAILED;
+}

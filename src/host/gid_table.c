@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "host/gid_table.h"
+
+#include <sched.h>
+#include <stddef.h>
+
+#define READ_TRIES 1000
+
+bool adv_gid_table_read(const struct adv_gid_table *shared, struct adv_gid_table *copy)
+{
+	const size_t from = offsetof(struct adv_gid_table, count);
+
+	for (int i = 0; i < READ_TRIES; i++) {
+		uint32_t before = atomic_load_explicit(&shared->sequence, memory_order_acquire);
+		uint32_t after;
+
+		if (before & 1) { /* the writer may need this core */
+			sched_yield();
+			continue;
+		}
+		memcpy((char *)copy + from, (const char *)shared + from, sizeof(*copy) - from);
+		atomic_thread_fence(memory_order_acquire);
+		after = atomic_load_explicit(&shared->sequence, memory_order_relaxed);
+		if (after != before)
+			continue;
+		atomic_init(&copy->sequence, before);
+		return copy->count <= ADV_GID_TABLE_ENTRIES;
+	}
+	return false;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "test_util.h"
+#include "wire/headers.h"
+#include "wire/icrc.h"
+
+#define PAYLOAD_MAX 65507 /* of an IPv4 UDP packet */
+
+static void be16(uint8_t *p, size_t v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+}
+
+/* The masked headers byte by byte, from the text of annex A17.3.3; returns their length. */
+static size_t pseudo_headers(uint8_t *p, const struct adv_icrc_flow *flow, uint16_t id, size_t len)
+{
+	size_t n;
+
+	memset(p, 0xff, 8); /* LRH */
+	if (flow->ipv4) {
+		static const uint8_t masked[20] = {0x45, 0xff, [8] = 0xff, 17, 0xff, 0xff};
+
+		memcpy(p + 8, masked, 20);
+		be16(p + 10, 28 + len);
+		be16(p + 12, id);
+		p[14] = flow->ipv4_no_df ? 0 : 0x40;
+		memcpy(p + 20, flow->saddr, 4);
+		memcpy(p + 24, flow->daddr, 4);
+		n = 28;
+	} else {
+		memset(p + 8, 0xff, 8);
+		p[8] = 0x6f;
+		be16(p + 12, 8 + len);
+		p[14] = 17;
+		memcpy(p + 16, flow->saddr, 16);
+		memcpy(p + 32, flow->daddr, 16);
+		n = 48;
+	}
+	be16(p + n, flow->sport);
+	be16(p + n + 2, flow->dport);
+	be16(p + n + 4, 8 + len);
+	be16(p + n + 6, 0xffff);
+	return n + 8;
+}
+
+static void random_flow(struct adv_rng *rng, struct adv_icrc_flow *flow)
+{
+	fill_random(rng, flow->saddr, 16);
+	fill_random(rng, flow->daddr, 16);
+	flow->sport = (uint16_t)adv_rng_next(rng);
+	flow->dport = ADV_ROCE_UDP_PORT;
+	flow->ipv4 = adv_rng_below(rng, 2);
+	flow->ipv4_no_df = adv_rng_below(rng, 2);
+}
+
+static uint32_t icrc_of(adv_icrc_state s, const uint8_t *transport, size_t len, size_t cut)
+{
+	const uint8_t *rest = transport + ADV_BTH_LEN;
+
+	s = adv_icrc_bth(s, transport);
+	s = adv_icrc_update(s, rest, cut);
+	s = adv_icrc_update(s, rest + cut, len - ADV_BTH_LEN - cut);
+	return adv_icrc_end(s);
+}
+
+static void test_against_the_definition(void **state)
+{
+	uint8_t pseudo[56 + 1500], transport[1500];
+	struct adv_icrc_flow flow;
+	struct adv_rng rng;
+	int i;
+
+	adv_rng_seed(&rng, 3);
+	for (i = 0; i < 2000; i++) {
+		size_t len = ADV_BTH_LEN + adv_rng_below(&rng, sizeof(transport) - ADV_BTH_LEN);
+		size_t cut = adv_rng_below(&rng, len - ADV_BTH_LEN + 1);
+		uint16_t id = (uint16_t)adv_rng_next(&rng);
+		size_t n;
+
+		random_flow(&rng, &flow);
+		fill_random(&rng, transport, len);
+		n = pseudo_headers(pseudo, &flow, id, len + ADV_ICRC_LEN);
+		memcpy(pseudo + n, transport, len);
+		pseudo[n + 4] = 0xff;
+		assert_int_equal(
+			icrc_of(adv_icrc_begin(&flow, id, len + ADV_ICRC_LEN), transport, len, cut),
+			crc32_by_bits(pseudo, n + len));
+	}
+}
+
+/* A16.5: GRH with traffic class, flow label and hop limit as ones. */
+static void test_v1_against_the_definition(void **state)
+{
+	uint8_t pseudo[8 + ADV_GRH_LEN + 100], grh[ADV_GRH_LEN], transport[100];
+	struct adv_rng rng;
+	int i;
+
+	adv_rng_seed(&rng, 4);
+	for (i = 0; i < 200; i++) {
+		fill_random(&rng, grh, sizeof(grh));
+		fill_random(&rng, transport, sizeof(transport));
+		grh[0] = 0x60 | (grh[0] & 0x0f);
+		memset(pseudo, 0xff, 8);
+		memcpy(pseudo + 8, grh, sizeof(grh));
+		pseudo[8] = 0x6f;
+		memset(pseudo + 9, 0xff, 3);
+		pseudo[15] = 0xff;
+		memcpy(pseudo + 48, transport, sizeof(transport));
+		pseudo[52] = 0xff;
+		assert_int_equal(icrc_of(adv_icrc_begin_v1(grh), transport, sizeof(transport), 0),
+				 crc32_by_bits(pseudo, sizeof(pseudo)));
+	}
+}
+
+static void test_nothing_to_add(void **state)
+{
+	assert_int_equal(adv_icrc_update(0x12345678, NULL, 0), 0x12345678);
+}
+
+static uint32_t icrc_with_id(const struct adv_icrc_flow *flow, uint16_t id, size_t udp_payload,
+			     const uint8_t *transport)
+{
+	return icrc_of(adv_icrc_begin(flow, id, udp_payload), transport, udp_payload - ADV_ICRC_LEN,
+		       0);
+}
+
+static void test_solve_every_id(void **state)
+{
+	struct adv_icrc_flow flow = {.ipv4 = true, .sport = 0xc123, .dport = ADV_ROCE_UDP_PORT};
+	uint8_t transport[64] = {4, 1, 2, 3};
+	size_t udp_payload = sizeof(transport) + ADV_ICRC_LEN;
+	uint32_t zero = icrc_with_id(&flow, 0, udp_payload, transport);
+	uint32_t id;
+
+	for (id = 0; id < 0x10000; id++) {
+		uint16_t solved = 0;
+
+		assert_true(
+			adv_icrc_solve_id(icrc_with_id(&flow, (uint16_t)id, udp_payload, transport),
+					  zero, udp_payload, &solved));
+		assert_int_equal(solved, id);
+	}
+}
+
+/* Every length there is, so that every row of the table of powers is used. */
+static void test_solve_every_length(void **state)
+{
+	struct adv_icrc_flow flow = {.ipv4 = true};
+	uint8_t *transport = calloc(1, PAYLOAD_MAX);
+	size_t udp_payload = ADV_BTH_LEN + ADV_ICRC_LEN;
+	struct adv_rng rng;
+
+	assert_non_null(transport);
+	adv_rng_seed(&rng, 5);
+	fill_random(&rng, transport, PAYLOAD_MAX);
+	while (udp_payload <= PAYLOAD_MAX) {
+		uint16_t id = (uint16_t)adv_rng_next(&rng), solved = 0;
+		uint32_t zero;
+
+		random_flow(&rng, &flow);
+		flow.ipv4 = true;
+		zero = icrc_with_id(&flow, 0, udp_payload, transport);
+		assert_true(adv_icrc_solve_id(icrc_with_id(&flow, id, udp_payload, transport), zero,
+					      udp_payload, &solved));
+		assert_int_equal(solved, id);
+		udp_payload += udp_payload < 9000 || udp_payload >= PAYLOAD_MAX - 20 ? 1 : 61;
+	}
+	free(transport);
+}
+
+/*
+ * 2^20 ICRCs that have nothing to do with the packet: about 16 of them (one in 2^16) are what
+ * some Identification gives, and not one more than chance allows (4 standard deviations).
+ */
+static void test_random_icrc_is_refused(void **state)
+{
+	struct adv_rng rng;
+	int i, accepted = 0;
+
+	adv_rng_seed(&rng, 6);
+	for (i = 0; i < 1 << 20; i++) {
+		uint64_t r = adv_rng_next(&rng);
+		size_t udp_payload = 16 + adv_rng_below(&rng, 4096);
+		uint16_t id;
+
+		accepted += adv_icrc_solve_id((uint32_t)r, (uint32_t)(r >> 32), udp_payload, &id);
+	}
+	print_message("random ICRCs accepted: %d of %d, 16 are to be expected\n", accepted, i);
+	assert_in_range(accepted, 1, 32);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_against_the_definition),
+		cmocka_unit_test(test_v1_against_the_definition),
+		cmocka_unit_test(test_nothing_to_add),
+		cmocka_unit_test(test_solve_every_id),
+		cmocka_unit_test(test_solve_every_length),
+		cmocka_unit_test(test_random_icrc_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("wire icrc", tests, NULL, NULL);
+}

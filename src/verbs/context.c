@@ -40,6 +40,7 @@ ADV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	for (unsigned i = 0; i <= IBV_EVENT_GID_CHANGE; i++)
 		adv_event_node_init(&c->port_node[i], NULL, (int)i);
 
+	adv_list_init(&c->memberships);
 	fill_operations(&c->verbs);
 	c->verbs.sz = sizeof(c->verbs);
 	c->verbs.context.device = device;
@@ -66,6 +67,7 @@ ADV_EXPORT int ibv_close_device(struct ibv_context *context)
 	struct adv_context *c = adv_context_of(context);
 
 	adv_device_close(c->device);
+	adv_mcast_forget_all(c);
 	adv_event_queue_destroy(&c->async);
 	pthread_mutex_destroy(&context->mutex);
 	free(c);

@@ -111,7 +111,6 @@ static void wait_for_events(struct adv_ibv_cq *cq)
 					 &cq->comp_node);
 		adv_wait_acked(&cq->ibv.mutex, &cq->ibv.cond, &cq->ibv.comp_events_completed,
 			       taken);
-		adv_channel_release(channel);
 	}
 }
 
@@ -127,6 +126,8 @@ ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 			return err;
 		wait_for_events(cq);
 	}
+	if (ibcq->channel)
+		adv_channel_release(ibcq->channel);
 	pthread_mutex_destroy(&cq->poll_lock);
 	pthread_cond_destroy(&cq->ibv.cond);
 	pthread_mutex_destroy(&cq->ibv.mutex);

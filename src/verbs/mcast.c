@@ -6,7 +6,8 @@
 #include "verbs/query.h"
 
 struct membership {
-	struct adv_list link; /* qp->groups */
+	struct adv_list link; /* adv_context.memberships */
+	struct adv_ibv_qp *qp;
 	struct adv_gid group;
 	struct adv_gid sgid; /* of the interface that it was joined on */
 };
@@ -41,88 +42,95 @@ static int pick_sgid(struct ibv_context *context, const struct adv_gid *group, s
 	return err;
 }
 
-static struct membership *find(struct adv_ibv_qp *qp, const struct adv_gid *group)
+/* The membership of qp, or, where qp is NULL, anyone's. With the device's lock held. */
+static struct membership *find(struct adv_context *c, const struct adv_ibv_qp *qp,
+			       const struct adv_gid *group)
 {
-	for (struct adv_list *n = qp->groups.next; n != &qp->groups; n = n->next) {
+	for (struct adv_list *n = c->memberships.next; n != &c->memberships; n = n->next) {
 		struct membership *m = adv_container_of(n, struct membership, link);
 
-		if (adv_gid_equal(&m->group, group))
+		if ((!qp || m->qp == qp) && adv_gid_equal(&m->group, group))
 			return m;
 	}
 	return NULL;
 }
 
-/* With the device's lock held. Attaching again changes nothing. */
-static int attach(struct adv_ibv_qp *qp, struct membership *m, bool *added)
+/* With the device's lock held. Attaching again changes nothing; the device joins a group once,
+ * whoever of the QPs is in it. */
+static int attach(struct adv_context *c, struct membership *m, bool *added)
 {
-	struct adv_device *d = adv_context_of(qp->ibv.context)->device;
+	const struct membership *other = find(c, NULL, &m->group);
 	int err;
 
-	if (find(qp, &m->group))
+	if (find(c, m->qp, &m->group))
 		return 0;
-	err = adv_qp_attach_mcast(qp->qp, &m->group);
+	err = adv_qp_attach_mcast(m->qp->qp, &m->group);
 	if (err)
 		return err;
-	err = adv_device_join(d, &m->group, &m->sgid);
+	if (other)
+		m->sgid = other->sgid;
+	else
+		err = adv_device_join(c->device, &m->group, &m->sgid);
 	if (err) {
-		adv_qp_detach_mcast(qp->qp, &m->group);
+		adv_qp_detach_mcast(m->qp->qp, &m->group);
 		return err;
 	}
-	adv_list_add_tail(&qp->groups, &m->link);
+	adv_list_add_tail(&c->memberships, &m->link);
 	*added = true;
 	return 0;
 }
 
-ADV_EXPORT int ibv_attach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid)
+ADV_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
-	struct membership *m;
+	struct membership *m = calloc(1, sizeof(*m));
 	bool added = false;
 	int err;
 
-	m = calloc(1, sizeof(*m));
 	if (!m)
 		return ENOMEM;
+	m->qp = adv_qp_of(qp);
 	m->group = adv_group_of(gid);
-	if (ibqp->qp_type != IBV_QPT_UD || !adv_gid_is_multicast(&m->group))
+	if (qp->qp_type != IBV_QPT_UD || !adv_gid_is_multicast(&m->group))
 		err = EINVAL;
 	else
-		err = pick_sgid(ibqp->context, &m->group, &m->sgid);
-	if (!err && !adv_enter(ibqp->context)) {
+		err = pick_sgid(qp->context, &m->group, &m->sgid);
+	if (!err && !adv_enter(qp->context)) {
 		err = ADV_EFOREIGN;
 	} else if (!err) {
-		err = attach(adv_qp_of(ibqp), m, &added);
-		adv_leave(ibqp->context);
+		err = attach(adv_context_of(qp->context), m, &added);
+		adv_leave(qp->context);
 	}
 	if (!added)
 		free(m);
 	return err;
 }
 
-ADV_EXPORT int ibv_detach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid)
+ADV_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
+	struct adv_context *c = adv_context_of(qp->context);
 	struct adv_gid group = adv_group_of(gid);
-	struct adv_ibv_qp *qp = adv_qp_of(ibqp);
 	struct membership *m;
 
-	if (!adv_enter(ibqp->context))
+	if (!adv_enter(qp->context))
 		return ADV_EFOREIGN;
-	m = find(qp, &group);
+	m = find(c, adv_qp_of(qp), &group);
 	if (m) {
-		adv_qp_detach_mcast(qp->qp, &m->group);
-		adv_device_leave(adv_context_of(ibqp->context)->device, &m->group, &m->sgid);
 		adv_list_del(&m->link);
+		adv_qp_detach_mcast(m->qp->qp, &group);
+		if (!find(c, NULL, &group))
+			adv_device_leave(c->device, &group, &m->sgid);
 	}
-	adv_leave(ibqp->context);
+	adv_leave(qp->context);
 	free(m);
 	return m ? 0 : EINVAL;
 }
 
-void adv_mcast_forget(struct adv_ibv_qp *qp)
+void adv_mcast_forget_all(struct adv_context *c)
 {
-	while (!adv_list_empty(&qp->groups)) {
-		struct membership *m = adv_container_of(qp->groups.next, struct membership, link);
+	while (!adv_list_empty(&c->memberships)) {
+		struct adv_list *n = c->memberships.next;
 
-		adv_list_del(&m->link);
-		free(m);
+		adv_list_del(n);
+		free(adv_container_of(n, struct membership, link));
 	}
 }

@@ -20,7 +20,10 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |                 \
 	 IBV_ACCESS_HUGETLB)
-#define WRITE_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
+/* What grants nothing here: optional hints, and the permission to bind windows, of which there are
+ * none. Programs give it along with the others. */
+#define IGNORED_ACCESS ((unsigned)IBV_ACCESS_OPTIONAL_RANGE | IBV_ACCESS_MW_BIND)
+#define WRITE_ACCESS   (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
 /* True where every page of the range is mapped, whatever may be done with it. */
 static bool is_mapped(uintptr_t start, size_t length, size_t page)
@@ -88,12 +91,8 @@ ADV_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t
 	struct adv_engine *e;
 	int err;
 
-	access &= ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE;
-	if (access & IBV_ACCESS_MW_BIND || (access & ~KNOWN_ACCESS)) {
-		errno = access & IBV_ACCESS_MW_BIND ? EOPNOTSUPP : EINVAL;
-		return NULL;
-	}
-	if (length == 0) {
+	access &= ~IGNORED_ACCESS;
+	if (access & ~(unsigned)KNOWN_ACCESS || length == 0) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -153,7 +152,7 @@ static int rereg_input(int flags, const void *addr, size_t length, int access)
 		return EINVAL;
 	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return EINVAL;
-	if (access & ~(KNOWN_ACCESS | IBV_ACCESS_OPTIONAL_RANGE))
+	if (access & ~(KNOWN_ACCESS | (int)IGNORED_ACCESS))
 		return EINVAL;
 	return 0;
 }
@@ -163,9 +162,8 @@ ADV_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, v
 {
 	struct adv_ibv_mr *mr = (struct adv_ibv_mr *)ibmr;
 	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
-	int new_access = flags & IBV_REREG_MR_CHANGE_ACCESS
-				 ? access & ~(int)IBV_ACCESS_OPTIONAL_RANGE
-				 : mr->access;
+	int new_access =
+		flags & IBV_REREG_MR_CHANGE_ACCESS ? access & ~(int)IGNORED_ACCESS : mr->access;
 	uint64_t iova = new_access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
 	int err = rereg_input(flags, addr, length, access);
 

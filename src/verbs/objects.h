@@ -26,7 +26,8 @@ struct adv_context {
 	struct adv_device *device;
 	struct adv_event_queue async;
 	struct adv_event_node port_node[IBV_EVENT_GID_CHANGE + 1]; /* by type of event */
-	struct verbs_context verbs; /* programs hold &verbs.context */
+	struct adv_list memberships; /* mcast.c; under the device\'s lock */
+	struct verbs_context verbs;  /* programs hold &verbs.context */
 };
 
 static inline struct adv_context *adv_context_of(struct ibv_context *context)
@@ -166,7 +167,6 @@ struct adv_ibv_qp {
 	struct adv_wr_list *wr_list; /* NULL: not made for ibv_wr_*() */
 	struct ibv_qp_cap cap;	     /* what the program got */
 	bool sq_sig_all;
-	struct adv_list groups; /* mcast.c; under the device's lock */
 	struct adv_event_node node[ADV_QP_NODES];
 };
 
@@ -186,8 +186,8 @@ int adv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 int adv_qp_ex_init(struct adv_ibv_qp *qp, enum ibv_qp_type type, uint64_t ops);
 void adv_qp_ex_free(struct adv_ibv_qp *qp);
 
-/* mcast.c: forgets the groups of a QP that goes away. */
-void adv_mcast_forget(struct adv_ibv_qp *qp);
+/* mcast.c: frees what is known of groups, at closing. */
+void adv_mcast_forget_all(struct adv_context *c);
 
 /* ---- asynchronous events (async.c) ---- */
 

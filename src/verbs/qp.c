@@ -56,14 +56,12 @@ static void fill(struct adv_ibv_qp *qp, struct ibv_pd *pd, const struct ibv_qp_i
 	pthread_mutex_init(&qp->ibv.mutex, NULL);
 	pthread_cond_init(&qp->ibv.cond, NULL);
 	qp->sq_sig_all = attr->sq_sig_all != 0;
-	adv_list_init(&qp->groups);
 	adv_async_init_qp(qp);
 }
 
 static void free_qp(struct adv_ibv_qp *qp)
 {
 	adv_qp_ex_free(qp);
-	adv_mcast_forget(qp);
 	pthread_cond_destroy(&qp->ibv.cond);
 	pthread_mutex_destroy(&qp->ibv.mutex);
 	free(qp);

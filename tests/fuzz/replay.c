@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Runs a fuzz target over the files of the folders given, each whole and cut short at every
+ * length, so that any compiler can keep the corpus as a test.
+ */
+#include <dirent.h>
+#include <string.h>
+
+#include "fuzz.h"
+
+#define INPUT_MAX 65536
+
+/* The target gets a copy of just its size: a sanitizer then sees a read behind it. */
+static void run(const uint8_t *data, size_t size)
+{
+	uint8_t *copy = malloc(size ? size : 1);
+
+	FUZZ_CHECK(copy != NULL);
+	memcpy(copy, data, size);
+	LLVMFuzzerTestOneInput(copy, size);
+	free(copy);
+}
+
+static void replay_file(const char *path)
+{
+	static uint8_t data[INPUT_MAX];
+	FILE *file = fopen(path, "rb");
+	size_t size, cut;
+
+	if (!file) {
+		perror(path);
+		exit(1);
+	}
+	size = fread(data, 1, sizeof(data), file);
+	fclose(file);
+	for (cut = 0; cut <= size; cut++)
+		run(data, cut);
+}
+
+/* Returns the number of files. */
+static unsigned replay_folder(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+	char path[1024];
+	unsigned files = 0;
+
+	if (!dir) {
+		perror(folder);
+		exit(1);
+	}
+	while ((entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		replay_file(path);
+		files++;
+	}
+	closedir(dir);
+	return files;
+}
+
+int main(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		unsigned files = replay_folder(argv[i]);
+
+		printf("%s: %u files\n", argv[i], files);
+		if (files == 0)
+			return 1;
+	}
+	return argc > 1 ? 0 : 1;
+}

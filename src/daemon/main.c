@@ -23,7 +23,7 @@ struct options {
 	int ready_fd;
 };
 
-const char *argp_program_version = "adverbd " ADV_VERSION;
+__attribute__((visibility("default"))) const char *argp_program_version = "adverbd " ADV_VERSION;
 
 enum { KEY_READY_FD = 256 };
 

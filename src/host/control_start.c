@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
@@ -39,26 +40,39 @@ static bool executable(const char *path)
 	return syscall(SYS_faccessat, AT_FDCWD, path, X_OK) == 0;
 }
 
+/* The file that this code was loaded from: a library, or the program itself. */
+static int own_file(char *path)
+{
+	struct link_map *map = NULL;
+	Dl_info info;
+	ssize_t n;
+
+	if (!dladdr1((void *)(uintptr_t)own_file, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
+		return ENOENT;
+	if (map->l_name[0])
+		return snprintf(path, PATH_MAX, "%s", map->l_name) < PATH_MAX ? 0 : ENAMETOOLONG;
+	n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+	if (n < 0)
+		return errno;
+	path[n] = 0;
+	return 0;
+}
+
 int adv_control_daemon_path(char *path)
 {
-	/* From the folder of the object that holds this code: build/, build/lib/, build/src/verbs/.
-	 */
+	/* From the folder of that file: build/, build/lib/, build/src/verbs/. */
 	static const char *const beside[] = {"adverbd", "../adverbd", "../../adverbd"};
 	const char *given = secure_getenv("ADVERB_DAEMON");
-	const char *slash;
-	Dl_info info;
+	char own[PATH_MAX];
+	char *slash;
 
 	if (given && *given)
 		return snprintf(path, PATH_MAX, "%s", given) < PATH_MAX ? 0 : ENAMETOOLONG;
-	if (dladdr((void *)(uintptr_t)adv_control_daemon_path, &info) && info.dli_fname) {
-		slash = strrchr(info.dli_fname, '/');
-		for (size_t i = 0; slash && i < sizeof(beside) / sizeof(beside[0]); i++) {
-			int n = snprintf(path, PATH_MAX, "%.*s/%s", (int)(slash - info.dli_fname),
-					 info.dli_fname, beside[i]);
-
-			if (n < PATH_MAX && executable(path))
-				return 0;
-		}
+	slash = own_file(own) == 0 ? strrchr(own, '/') : NULL;
+	for (size_t i = 0; slash && i < sizeof(beside) / sizeof(beside[0]); i++) {
+		slash[1] = 0;
+		if (snprintf(path, PATH_MAX, "%s%s", own, beside[i]) < PATH_MAX && executable(path))
+			return 0;
 	}
 	snprintf(path, PATH_MAX, "%s", ADV_LIBEXECDIR "/adverbd");
 	return executable(path) ? 0 : ENOENT;

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The subcommands of `adverb`, and what they share. */
+#ifndef ADV_CLI_COMMAND_H
+#define ADV_CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "host/control.h"
+
+/* Exit statuses; `run` has those of env(1) besides. */
+#define ADV_EXIT_FAILED 1
+#define ADV_EXIT_USAGE	2
+
+struct adv_command {
+	const char *name;
+	const char *summary; /* for the list in --help */
+	/* argv[0] is "adverb NAME", for messages. Returns the exit status. */
+	int (*main)(int argc, char **argv);
+};
+
+extern const struct adv_command adv_commands[]; /* ends with a name of NULL */
+
+int adv_run_main(int argc, char **argv);
+int adv_devinfo_main(int argc, char **argv);
+int adv_gids_main(int argc, char **argv);
+int adv_status_main(int argc, char **argv);
+
+/* The command that `name` was perhaps meant to be, or NULL. */
+const char *adv_command_suggest(const char *name);
+
+/* Connects, or says on standard error what is wrong and returns NULL. */
+struct adv_control *adv_cli_connect(bool start);
+
+/* A consistent copy of the table; false (and said on standard error) where there is none. */
+bool adv_cli_gids(struct adv_control *c, struct adv_gid_table *copy);
+
+#define ADV_GID_TEXT 40
+
+/* All eight groups of four digits, as ibv_devinfo writes GIDs. */
+void adv_format_gid(char text[ADV_GID_TEXT], const struct adv_gid *gid);
+
+/* The IP address in its shortest form. */
+void adv_format_address(char text[ADV_GID_TEXT + 8], const struct adv_gid *gid);
+
+/* A GUID in network order as ibv_devinfo writes it: four groups of four digits. */
+void adv_format_guid(char text[20], uint64_t guid);
+
+/* Writes a JSON string, quotes included. */
+void adv_print_json_string(FILE *f, const char *s);
+
+#endif

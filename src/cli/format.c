@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/command.h"
+
+#include <arpa/inet.h>
+
+void adv_format_gid(char text[ADV_GID_TEXT], const struct adv_gid *gid)
+{
+	char *p = text;
+
+	for (int i = 0; i < 16; i += 2)
+		p += snprintf(p, 6, "%s%02x%02x", i ? ":" : "", gid->raw[i], gid->raw[i + 1]);
+}
+
+void adv_format_address(char text[ADV_GID_TEXT + 8], const struct adv_gid *gid)
+{
+	bool ipv4 = adv_gid_is_ipv4(gid);
+
+	if (!inet_ntop(ipv4 ? AF_INET : AF_INET6, ipv4 ? gid->raw + 12 : gid->raw, text,
+		       ADV_GID_TEXT + 8))
+		snprintf(text, ADV_GID_TEXT + 8, "?");
+}
+
+void adv_format_guid(char text[20], uint64_t guid)
+{
+	uint8_t raw[8];
+
+	memcpy(raw, &guid, sizeof(raw));
+	snprintf(text, 20, "%02x%02x:%02x%02x:%02x%02x:%02x%02x", raw[0], raw[1], raw[2], raw[3],
+		 raw[4], raw[5], raw[6], raw[7]);
+}
+
+void adv_print_json_string(FILE *f, const char *s)
+{
+	fputc('"', f);
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		/* Names of interfaces may be any bytes: those beyond ASCII as Latin-1. */
+		if (c < ' ' || c > '~')
+			fprintf(f, "\\u%04x", c);
+		else if (c == '"' || c == '\\')
+			fprintf(f, "\\%c", c);
+		else
+			fputc(c, f);
+	}
+	fputc('"', f);
+}
+
+struct adv_control *adv_cli_connect(bool start)
+{
+	char why[1024];
+	struct adv_control *c = adv_control_connect(start, why, sizeof(why));
+
+	if (!c)
+		fprintf(stderr, "adverb: %s\n", why);
+	return c;
+}
+
+bool adv_cli_gids(struct adv_control *c, struct adv_gid_table *copy)
+{
+	if (adv_gid_table_read(adv_control_gids(c), copy))
+		return true;
+	fprintf(stderr, "adverb: adverbd's GID table does not hold still: try again\n");
+	return false;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* adverb gids: the GID table, and which entry to use. */
+#include "cli/command.h"
+
+#include <argp.h>
+#include <stdlib.h>
+
+#define NONE UINT32_MAX
+
+/* The indices to recommend; NONE where there is none. */
+struct advice {
+	uint32_t remote; /* to reach other machines */
+	uint32_t local;	 /* loopback */
+	bool link_local; /* `remote` reaches machines on the same link only */
+};
+
+static const struct argp_option argp_options[] = {
+	{"json", 'j', NULL, 0, "Write JSON", 0},
+	{0},
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	bool *json = state->input;
+
+	switch (key) {
+	case 'j':
+		*json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "unexpected argument '%s'", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	argp_options,
+	parse_option,
+	NULL,
+	"Shows the GID table: what a program's GID index (ib_write_bw -x, UCX_IB_GID_INDEX, "
+	"NCCL_IB_GID_INDEX) stands for, and which one to use.",
+	NULL,
+	NULL,
+	NULL};
+
+static bool is_link_local(const struct adv_gid *g)
+{
+	return g->raw[0] == 0xfe && (g->raw[1] & 0xc0) == 0x80;
+}
+
+static struct advice advise(const struct adv_gid_table *t)
+{
+	struct advice a = {.remote = NONE, .local = NONE};
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		const struct adv_gid_entry *e = &t->entry[i];
+		bool link_local = is_link_local(&e->gid);
+
+		if (e->loopback) {
+			if (a.local == NONE)
+				a.local = i;
+		} else if (a.remote == NONE || (a.link_local && !link_local)) {
+			a.remote = i;
+			a.link_local = link_local;
+		}
+	}
+	return a;
+}
+
+static void print_table(const struct adv_gid_table *t)
+{
+	printf("%-5s  %-39s  %-15s  %-7s  %-15s  %s\n", "INDEX", "GID", "IPV4", "TYPE", "INTERFACE",
+	       "MTU");
+	for (uint32_t i = 0; i < t->count; i++) {
+		const struct adv_gid_entry *e = &t->entry[i];
+		char gid[ADV_GID_TEXT], address[ADV_GID_TEXT + 8] = "";
+
+		adv_format_gid(gid, &e->gid);
+		if (adv_gid_is_ipv4(&e->gid))
+			adv_format_address(address, &e->gid);
+		printf("%-5u  %-39s  %-15s  %-7s  %-15.16s  %u\n", i, gid, address, "RoCE v2",
+		       e->ifname, e->path_mtu);
+	}
+}
+
+static void print_advice(const struct adv_gid_table *t)
+{
+	struct advice a = advise(t);
+	char address[ADV_GID_TEXT + 8];
+
+	if (a.remote != NONE) {
+		adv_format_address(address, &t->entry[a.remote].gid);
+		printf("\nUse index %u (%s on %.16s) to reach other machines%s", a.remote, address,
+		       t->entry[a.remote].ifname,
+		       a.link_local ? " on the same link (no other address is there)" : "");
+	}
+	if (a.local != NONE) {
+		adv_format_address(address, &t->entry[a.local].gid);
+		printf("%s index %u (%s) for programs on this machine%s",
+		       a.remote != NONE ? ";" : "\nUse", a.local, address,
+		       a.remote != NONE ? ""
+					: "; no other machine can be reached: no other "
+					  "interface that is up has an IP address");
+	}
+	if (a.remote != NONE || a.local != NONE)
+		printf(".\n");
+	else
+		printf("No GIDs: no interface that is up has an IP address. For programs on this "
+		       "machine: ip link set lo up\n");
+}
+
+static void print_index(const char *name, uint32_t index)
+{
+	if (index == NONE)
+		printf("  \"%s\": null", name);
+	else
+		printf("  \"%s\": %u", name, index);
+}
+
+static void print_json(const struct adv_gid_table *t)
+{
+	struct advice a = advise(t);
+
+	printf("{\n  \"device\": \"adverb0\",\n  \"port\": 1,\n  \"gids\": [");
+	for (uint32_t i = 0; i < t->count; i++) {
+		const struct adv_gid_entry *e = &t->entry[i];
+		char gid[ADV_GID_TEXT], address[ADV_GID_TEXT + 8], name[17];
+
+		adv_format_gid(gid, &e->gid);
+		adv_format_address(address, &e->gid);
+		snprintf(name, sizeof(name), "%.16s", e->ifname);
+		printf("%s\n    {\"index\": %u, \"gid\": \"%s\", \"address\": \"%s\", ",
+		       i ? "," : "", i, gid, address);
+		printf("\"type\": \"RoCE v2\", \"interface\": ");
+		adv_print_json_string(stdout, name);
+		printf(", \"interface_mtu\": %u, \"mtu\": %u, \"loopback\": %s}", e->if_mtu,
+		       e->path_mtu, e->loopback ? "true" : "false");
+	}
+	printf("\n  ],\n");
+	print_index("index_for_other_machines", a.remote);
+	printf(",\n");
+	print_index("index_for_this_machine", a.local);
+	printf("\n}\n");
+}
+
+int adv_gids_main(int argc, char **argv)
+{
+	static struct adv_gid_table table;
+	struct adv_control *c;
+	bool json = false, good;
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, &json) != 0)
+		return ADV_EXIT_USAGE;
+	c = adv_cli_connect(true);
+	if (!c)
+		return ADV_EXIT_FAILED;
+	good = adv_cli_gids(c, &table);
+	adv_control_close(c);
+	if (!good)
+		return ADV_EXIT_FAILED;
+	if (json) {
+		print_json(&table);
+		return 0;
+	}
+	if (table.count)
+		print_table(&table);
+	print_advice(&table);
+	return 0;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* adverb status: the daemon, and who has slots. */
+#include "cli/command.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	if (key != ARGP_KEY_ARG)
+		return ARGP_ERR_UNKNOWN;
+	argp_error(state, "unexpected argument '%s'", arg);
+	return 0;
+}
+
+static const struct argp argp = {
+	NULL,
+	parse_option,
+	NULL,
+	"Shows whether adverbd runs, and which processes have slots. Exit status 1: it does not "
+	"run.",
+	NULL,
+	NULL,
+	NULL};
+
+static void print_status(const struct adv_control_status *s)
+{
+	if (s->system)
+		printf("adverbd runs for all users: ");
+	else
+		printf("adverbd runs for user %u: ", s->uid);
+	printf("process %u, keeper %u, for %" PRIu64 " s\n", s->worker_pid, s->keeper_pid,
+	       s->uptime_ms / 1000);
+	printf("clients: %u\n", s->clients - 1); /* but for us */
+	printf("slots in use: %u of %u\n", s->slots_used, s->slots_total);
+	if (s->restarts)
+		printf("workers replaced: %u\n", s->restarts);
+	if (s->qp1_dropped)
+		printf("packets to QP0 and QP1 dropped: %" PRIu64 "\n", s->qp1_dropped);
+}
+
+static int print_slots(struct adv_control *c)
+{
+	struct adv_control_entry e;
+	uint32_t from = 0;
+	int error;
+
+	while ((error = adv_control_list(c, from, &e)) == 0) {
+		if (from == 0)
+			printf("\n%-5s  %-8s  %-8s  %-8s  %-10s  %s\n", "SLOT", "QPNS", "PID",
+			       "UID", "SECONDS", "PROGRAM");
+		printf("%-5u  0x%06x  %-8u  %-8u  %-10" PRIu64 "  %s%s\n", e.slot,
+		       e.slot << ADV_SLOT_QPN_BITS, e.pid, e.uid, e.age_ms / 1000, e.comm,
+		       e.connected ? "" : " (not resumed yet)");
+		from = e.slot + 1;
+	}
+	return error == ENOENT ? 0 : error;
+}
+
+int adv_status_main(int argc, char **argv)
+{
+	struct adv_control_status s;
+	struct adv_control *c;
+	char why[1024];
+	int error;
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, NULL) != 0)
+		return ADV_EXIT_USAGE;
+	c = adv_control_connect(false, why, sizeof(why));
+	if (!c && errno == ECONNREFUSED) {
+		printf("%s; the first program that uses RDMA starts it\n", why);
+		return ADV_EXIT_FAILED;
+	}
+	if (!c) {
+		fprintf(stderr, "adverb: %s\n", why);
+		return ADV_EXIT_FAILED;
+	}
+	error = adv_control_status(c, &s);
+	if (!error) {
+		print_status(&s);
+		error = print_slots(c);
+	}
+	adv_control_close(c);
+	if (error)
+		fprintf(stderr, "adverb: adverbd went away\n");
+	return error ? ADV_EXIT_FAILED : 0;
+}

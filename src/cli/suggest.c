@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/command.h"
+
+#include <limits.h>
+
+#define NAME_MAX_LEN 24
+#define FAR_ENOUGH   3
+
+/* Levenshtein's distance; names longer than NAME_MAX_LEN are far from everything. */
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned row[NAME_MAX_LEN + 1];
+	size_t la = strlen(a), lb = strlen(b);
+
+	if (la > NAME_MAX_LEN || lb > NAME_MAX_LEN)
+		return UINT_MAX;
+	for (size_t j = 0; j <= lb; j++)
+		row[j] = (unsigned)j;
+	for (size_t i = 1; i <= la; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = (unsigned)i;
+		for (size_t j = 1; j <= lb; j++) {
+			unsigned best = diagonal + (a[i - 1] != b[j - 1]);
+
+			diagonal = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[lb];
+}
+
+const char *adv_command_suggest(const char *name)
+{
+	const char *best = NULL;
+	unsigned least = FAR_ENOUGH;
+
+	for (const struct adv_command *c = adv_commands; c->name; c++) {
+		unsigned d = distance(name, c->name);
+
+		/* A command of three letters is not a misspelling of three others. */
+		if (d < least && d < strlen(c->name)) {
+			least = d;
+			best = c->name;
+		}
+	}
+	return best;
+}

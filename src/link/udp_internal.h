@@ -83,7 +83,7 @@ struct udp_tx {
 		char space[CMSG_SPACE(sizeof(uint16_t))];
 		struct cmsghdr align;
 	} control[ADV_TX_BATCH_PACKETS];
-	uint8_t bytes[ADV_TX_BATCH_PACKETS * UDP_PACKET_MAX];
+	_Alignas(64) uint8_t bytes[16 + ADV_TX_BATCH_PACKETS * UDP_PACKET_MAX];
 };
 
 struct udp_rx {

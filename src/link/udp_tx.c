@@ -4,8 +4,8 @@
  * can carry, and runs of messages of one socket go out by one sendmmsg().
  *
  * Packets are laid out flat, payload and all: what a socket has no room for is kept by doing
- * nothing, the ICRC covers bytes that nobody can change any more, and one flat buffer costs the
- * kernel about as much less as the copy costs us.
+ * nothing, the ICRC covers bytes that nobody can change any more, and the kernel is quicker
+ * with one flat buffer than with two pieces a packet, by more than the copy costs.
  */
 #include "link/udp_internal.h"
 
@@ -13,6 +13,9 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+
+/* Puts payloads behind a BTH on multiples of 16: else copying takes twice as long. */
+#define FIRST_PACKET 4
 
 /* What a message and the packet to append to it must have in common. */
 struct want {
@@ -155,7 +158,7 @@ static void append(struct udp_link *l, struct udp_message *m, const struct adv_t
 static void build(struct udp_link *l, struct adv_tx_batch *batch)
 {
 	struct udp_tx *tx = &l->tx;
-	uint8_t *at = tx->bytes;
+	uint8_t *at = tx->bytes + FIRST_PACKET;
 	struct udp_message *m = NULL;
 	struct want want;
 

@@ -197,6 +197,7 @@ static void note_progress(struct adv_qp *qp, uint32_t psn)
 	adv_window_acked(qp, (psn - req->una_psn) & ADV_PSN_MASK);
 	req->retry_left = qp->attr.retry_cnt;
 	req->rnr_left = qp->attr.rnr_retry;
+	req->ticks = 0;
 	req->gap_asked = false;
 	while (req->rd_tail != req->rd_head &&
 	       adv_psn_diff(req->rd_end[req->rd_tail & (req->rd_room - 1)], psn) <= 0)
@@ -243,6 +244,14 @@ void adv_requester_fail(struct adv_qp *qp, enum ibv_wc_status status, enum adv_v
 		adv_qp_enter_sqe(qp, now);
 }
 
+/* Everything from psn on is sent again. */
+static void send_again(struct adv_qp *qp, uint32_t psn)
+{
+	adv_window_lost(qp);
+	adv_requester_rewind(qp, psn);
+	adv_timer_cancel(qp->engine, &qp->req.timer);
+}
+
 void adv_requester_lost(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why, uint64_t now)
 {
 	struct adv_requester *req = &qp->req;
@@ -253,9 +262,22 @@ void adv_requester_lost(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why
 		return;
 	}
 	req->retry_left--;
-	adv_window_lost(qp);
-	adv_requester_rewind(qp, psn);
-	adv_timer_cancel(qp->engine, &req->timer);
+	send_again(qp, psn);
+}
+
+/* No answer for the timeout. A retry lasts timeout_ticks of them, each repeating what is lost. */
+static void timed_out(struct adv_qp *qp, uint64_t now)
+{
+	struct adv_requester *req = &qp->req;
+
+	qp->engine->counters.local_ack_timeout_err++;
+	req->gap_asked = false;
+	if (++req->ticks < qp->engine->timeout_ticks) {
+		send_again(qp, req->una_psn);
+		return;
+	}
+	req->ticks = 0;
+	adv_requester_lost(qp, req->una_psn, ADV_ERR_TIMEOUT, now);
 }
 
 void adv_requester_timer(struct adv_engine *e, struct adv_timer *t, uint64_t now)
@@ -268,9 +290,7 @@ void adv_requester_timer(struct adv_engine *e, struct adv_timer *t, uint64_t now
 		qp->req.rnr_wait = false;
 		adv_qp_schedule(qp);
 	} else if (in_flight(qp)) {
-		e->counters.local_ack_timeout_err++;
-		qp->req.gap_asked = false;
-		adv_requester_lost(qp, qp->req.una_psn, ADV_ERR_TIMEOUT, now);
+		timed_out(qp, now);
 	}
 }
 
@@ -574,8 +594,10 @@ static bool emit_next(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batc
 		if (!adv_requester_paced(qp, now) || !emit_data(qp, batch, wqe, now))
 			return false;
 		adv_requester_pace(qp->engine, batch->packet[batch->count - 1].payload_len, now);
-		if (qp->sq.next != request)
+		if (qp->sq.next != request) {
 			adv_qp_complete_send(qp, IBV_WC_SUCCESS, ADV_ERR_NONE, now);
+			report_drained(qp);
+		}
 		return true;
 	}
 	if (adv_wqe_wants_response(wqe))

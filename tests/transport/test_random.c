@@ -43,6 +43,8 @@ struct world {
 	unsigned loss; /* per mille */
 	unsigned doubled;
 	unsigned late;
+	unsigned eager; /* to post sends, and receives, before a step */
+	unsigned willing;
 };
 
 static bool chance(struct world *w, unsigned per_mille)
@@ -211,6 +213,8 @@ static void open_world(struct world *w, uint64_t seed)
 	w->loss = seed % 10 ? (unsigned)adv_rng_below(&w->rng, 100) : 0;
 	w->doubled = (unsigned)adv_rng_below(&w->rng, 100);
 	w->late = (unsigned)adv_rng_below(&w->rng, 100);
+	w->eager = 50 + (unsigned)adv_rng_below(&w->rng, 950);
+	w->willing = 30 + (unsigned)adv_rng_below(&w->rng, 950);
 	w->net = net_open_config(2, &c);
 	w->net->hook = bad_network;
 	w->net->arg = w;
@@ -246,10 +250,10 @@ static void run(struct world *w)
 		bool moved = false;
 
 		for (int i = 0; i < 2; i++) {
-			if (chance(w, 100))
+			if (chance(w, w->eager))
 				moved |= post_next(w, &w->side[i], &w->side[!i]);
 			/* Often too late: the peer is told to wait. */
-			if (chance(w, 50))
+			if (chance(w, w->willing))
 				post_recv(w, &w->side[i]);
 		}
 		if (!net_step(w->net, limit) && !moved && w->net->now >= limit)

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Retries and their times, RNR, windows, fences, READ throttling, draining. */
+#include <stdlib.h>
+
+#include "harness.h"
+
+#define LOG 4096
+
+/* What went over the wire, and a rule by which packets are lost. */
+struct log {
+	struct wire *w; /* LOG of them, without data */
+	unsigned count;
+	bool (*lose)(const struct wire *w);
+};
+
+static void note(struct net *net, struct wire *w)
+{
+	struct log *log = net->arg;
+
+	assert_true(log->count < LOG);
+	memcpy(&log->w[log->count++], w, offsetof(struct wire, data));
+	if (log->lose && log->lose(w))
+		w->copies = 0;
+}
+
+struct bed {
+	struct net *net;
+	struct end *a;
+	struct end *b;
+	struct region *ra;
+	struct region *rb;
+	struct log log;
+};
+
+static void bed_open_config(struct bed *bed, const struct options *o,
+			    const struct adv_engine_config *c)
+{
+	memset(bed, 0, sizeof(*bed));
+	bed->net = net_open_config(2, c);
+	bed->log.w = calloc(LOG, sizeof(struct wire));
+	bed->net->hook = note;
+	bed->net->arg = &bed->log;
+	bed->ra = region_open(&bed->net->node[0], 1 << 20, ALL_ACCESS);
+	bed->rb = region_open(&bed->net->node[1], 1 << 20, ALL_ACCESS);
+	region_fill(bed->ra, 1);
+	pair_open(bed->net, o, &bed->a, &bed->b);
+}
+
+static void bed_open(struct bed *bed, const struct options *o)
+{
+	struct adv_engine_config c = {.seed = {1}};
+
+	bed_open_config(bed, o, &c);
+}
+
+static void bed_close(struct bed *bed)
+{
+	net_run(bed->net, SEC);
+	net_close(bed->net);
+	free(bed->log.w);
+}
+
+static unsigned count_sent(const struct bed *bed, unsigned from, uint8_t opcode)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < bed->log.count; i++)
+		n += bed->log.w[i].from == from && bed->log.w[i].h.bth.opcode == opcode;
+	return n;
+}
+
+static const struct adv_engine_counters *counters(const struct bed *bed, unsigned node)
+{
+	return adv_engine_counters(bed->net->node[node].e);
+}
+
+static bool lose_all(const struct wire *w)
+{
+	return true;
+}
+
+static bool lose_none(const struct wire *w)
+{
+	return false;
+}
+
+static bool lose_answers(const struct wire *w)
+{
+	return w->from == 1;
+}
+
+/* Nobody answers: retry_cnt more tries, each after 4.096 us x 2^timeout, then the end. */
+static void test_retries_exceeded(void **state)
+{
+	for (uint8_t timeout = 1; timeout <= 20; timeout += 6) {
+		for (uint8_t retries = 0; retries <= 7; retries++) {
+			struct options o = options_default(IBV_QPT_RC);
+			uint64_t period = 4096ull << timeout, start;
+			struct bed bed;
+
+			o.timeout = timeout;
+			o.retry_cnt = retries;
+			bed_open(&bed, &o);
+			bed.log.lose = lose_all;
+			start = bed.net->now;
+			end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 10, bed.rb, 0);
+			end_op(bed.a, IBV_WR_SEND, 2, bed.ra, 0, 10, NULL, 0);
+			net_run(bed.net, 100 * SEC);
+			assert_int_equal(bed.a->send_count, 2);
+			expect_send(bed.a, 0, 1, IBV_WC_RETRY_EXC_ERR);
+			assert_int_equal(bed.a->sends[0].wc.vendor_err, ADV_ERR_TIMEOUT);
+			expect_send(bed.a, 1, 2, IBV_WC_WR_FLUSH_ERR);
+			assert_int_equal(bed.a->sends[0].time, start + (retries + 1) * period);
+			assert_int_equal(count_sent(&bed, 0, ADV_OP_WRITE_ONLY), retries + 1u);
+			for (unsigned i = 0; i < bed.log.count; i++)
+				assert_int_equal((bed.log.w[i].sent - start) % period, 0);
+			assert_int_equal(end_state(bed.a), IBV_QPS_ERR);
+			assert_int_equal(counters(&bed, 0)->local_ack_timeout_err, retries + 1u);
+			assert_int_equal(counters(&bed, 0)->req_transport_retries_exceeded, 1);
+			bed_close(&bed);
+		}
+	}
+}
+
+/* Progress gives all retries back. */
+static void test_progress_restores_retries(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	o.retry_cnt = 1;
+	bed_open(&bed, &o);
+	for (unsigned i = 0; i < 5; i++) {
+		bed.log.lose = lose_all;
+		end_op(bed.a, IBV_WR_RDMA_WRITE, i, bed.ra, 0, 10, bed.rb, 0);
+		net_run(bed.net, MS);
+		bed.log.lose = lose_none;
+		net_until(bed.net, bed.a, i + 1, 0, SEC);
+		expect_send(bed.a, i, i, IBV_WC_SUCCESS);
+	}
+	bed_close(&bed);
+}
+
+/* timeout 0: no timer; the packet is lost for good, but an answer to a later one helps. */
+static void test_no_timeout(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	o.timeout = 0;
+	bed_open(&bed, &o);
+	bed.log.lose = lose_all;
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 10, bed.rb, 0);
+	net_run(bed.net, 3600 * SEC);
+	assert_int_equal(bed.log.count, 1);
+	assert_int_equal(bed.a->send_count, 0);
+	bed.log.lose = lose_none;
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 2, bed.ra, 0, 10, bed.rb, 100);
+	net_until(bed.net, bed.a, 2, 0, SEC);
+	expect_send(bed.a, 0, 1, IBV_WC_SUCCESS);
+	expect_send(bed.a, 1, 2, IBV_WC_SUCCESS);
+	bed_close(&bed);
+}
+
+/* Answers are lost: requests are repeated, and carried out once. */
+static void test_answers_lost(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	uint64_t v;
+	struct bed bed;
+
+	bed_open(&bed, &o);
+	memset(bed.rb->buf, 0, 8);
+	bed.log.lose = lose_answers;
+	end_op(bed.a, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, bed.ra, 0, 8, bed.rb, 0);
+	net_run(bed.net, 15 * MS);
+	bed.log.lose = lose_none;
+	net_until(bed.net, bed.a, 1, 0, SEC);
+	memcpy(&v, bed.rb->buf, 8);
+	assert_true(count_sent(&bed, 0, ADV_OP_FETCH_ADD) > 2);
+	assert_int_equal(counters(&bed, 1)->rx_atomic_requests, 1);
+	assert_int_equal(counters(&bed, 1)->duplicate_request,
+			 count_sent(&bed, 0, ADV_OP_FETCH_ADD) - 1);
+	bed_close(&bed);
+}
+
+/* ---- RNR ---- */
+
+/* Table 46 of IBTA 9.7.5.2.8, in 10 us. */
+static const uint32_t rnr_table[32] = {65536, 1,    2,	  3,	 4,	6,     8,     12,
+				       16,    24,   32,	  48,	 64,	96,    128,   192,
+				       256,   384,  512,  768,	 1024,	1536,  2048,  3072,
+				       4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
+
+/* Not ready: rnr_retry more tries, each after the responder's time, then the end. */
+static void test_rnr_retries_exceeded(void **state)
+{
+	for (uint8_t timer = 0; timer < 32; timer++) {
+		struct options o = options_default(IBV_QPT_RC);
+		uint64_t period = rnr_table[timer] * 10000ull + 2 * NET_DELAY, start;
+		uint8_t retries = timer % 7;
+		struct bed bed;
+
+		o.min_rnr_timer = timer;
+		o.rnr_retry = retries;
+		bed_open(&bed, &o);
+		start = bed.net->now;
+		end_op(bed.a, IBV_WR_SEND, 1, bed.ra, 0, 10, NULL, 0);
+		net_run(bed.net, 100 * SEC);
+		assert_int_equal(bed.a->send_count, 1);
+		expect_send(bed.a, 0, 1, IBV_WC_RNR_RETRY_EXC_ERR);
+		assert_int_equal(bed.a->sends[0].wc.vendor_err, ADV_ERR_RNR_RETRIES);
+		assert_int_equal(bed.a->sends[0].time, start + retries * period + 2 * NET_DELAY);
+		assert_int_equal(count_sent(&bed, 0, ADV_OP_SEND_ONLY), retries + 1u);
+		assert_int_equal(counters(&bed, 1)->rnr_nak_sent, retries + 1u);
+		assert_int_equal(counters(&bed, 1)->out_of_buffer, retries + 1u);
+		assert_int_equal(counters(&bed, 0)->rnr_nak_retry_err, retries + 1u);
+		assert_int_equal(counters(&bed, 0)->req_rnr_retries_exceeded, 1);
+		assert_int_equal(counters(&bed, 0)->local_ack_timeout_err, 0);
+		/* The responder has done nothing wrong. */
+		assert_int_equal(end_state(bed.b), IBV_QPS_RTS);
+		bed_close(&bed);
+	}
+}
+
+static void test_rnr_for_ever(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	o.rnr_retry = 7;
+	o.min_rnr_timer = 20; /* 10.24 ms */
+	bed_open(&bed, &o);
+	end_op(bed.a, IBV_WR_SEND, 1, bed.ra, 0, 3000, NULL, 0);
+	net_run(bed.net, 10 * SEC);
+	assert_int_equal(bed.a->send_count, 0);
+	assert_in_range(counters(&bed, 1)->rnr_nak_sent, 950, 980);
+	end_recv(bed.b, 2, bed.rb, 0, 4096);
+	net_until(bed.net, bed.a, 1, 0, SEC);
+	expect_send(bed.a, 0, 1, IBV_WC_SUCCESS);
+	expect_recv(bed.b, 0, 2, IBV_WC_SUCCESS);
+	expect_pattern(bed.rb, 0, 3000, 1, 0);
+	bed_close(&bed);
+}
+
+/* The receive comes while the requester waits: the count starts anew with each message. */
+static void test_rnr_recovery(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	o.rnr_retry = 2;
+	o.min_rnr_timer = 14; /* 1.28 ms */
+	bed_open(&bed, &o);
+	for (unsigned i = 0; i < 4; i++) {
+		end_op(bed.a, i % 2 ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_SEND, i, bed.ra, i * 3000,
+		       3000, bed.rb, i * 4096);
+		net_run(bed.net, 2 * MS);
+		end_recv(bed.b, i, bed.rb, i * 4096, 4096);
+		net_until(bed.net, bed.a, i + 1, i + 1 > 4, SEC);
+		expect_send(bed.a, i, i, IBV_WC_SUCCESS);
+		expect_recv(bed.b, i, i, IBV_WC_SUCCESS);
+		expect_pattern(bed.rb, i * 4096, 3000, 1, i * 3000);
+	}
+	bed_close(&bed);
+}
+
+/* While it waits, nothing is sent, whatever is posted. */
+static void test_silence_while_waiting(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	unsigned before;
+	struct bed bed;
+
+	o.min_rnr_timer = 0; /* 655.36 ms */
+	bed_open(&bed, &o);
+	end_op(bed.a, IBV_WR_SEND, 1, bed.ra, 0, 1, NULL, 0);
+	net_run(bed.net, MS);
+	before = bed.log.count;
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 2, bed.ra, 0, 1, bed.rb, 0);
+	net_run(bed.net, 600 * MS);
+	assert_int_equal(bed.log.count, before);
+	end_recv(bed.b, 1, NULL, 0, 0);
+	end_recv(bed.b, 2, NULL, 0, 0);
+	bed_close(&bed);
+}
+
+/* ---- what is outstanding ---- */
+
+/* READs and atomics on the wire never exceed max_rd_atomic, and reach it. */
+static void test_read_throttling(void **state)
+{
+	for (uint8_t limit = 1; limit <= 8; limit++) {
+		struct options o = options_default(IBV_QPT_RC);
+		unsigned outstanding = 0, most = 0;
+		struct bed bed;
+
+		o.max_rd_atomic = limit;
+		o.max_dest_rd_atomic = 16;
+		bed_open(&bed, &o);
+		for (unsigned i = 0; i < 40; i++)
+			end_op(bed.a, i % 3 ? IBV_WR_RDMA_READ : IBV_WR_ATOMIC_FETCH_AND_ADD, i,
+			       bed.ra, 8 * i, 8, bed.rb, 8 * i);
+		net_until(bed.net, bed.a, 40, 0, SEC);
+		for (unsigned i = 0; i < bed.log.count; i++) {
+			outstanding += bed.log.w[i].from == 0 ? 1 : -1u;
+			most = outstanding > most ? outstanding : most;
+		}
+		/* A response is seen when sent, a request may follow when it has come. */
+		assert_int_equal(most, limit);
+		bed_close(&bed);
+	}
+}
+
+/* No READ was agreed on: it cannot ever be sent. */
+static void test_read_without_resources(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	o.max_rd_atomic = 0;
+	bed_open(&bed, &o);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 8, bed.rb, 0);
+	end_op(bed.a, IBV_WR_RDMA_READ, 2, bed.ra, 0, 8, bed.rb, 0);
+	net_run(bed.net, SEC);
+	expect_send(bed.a, 0, 1, IBV_WC_SUCCESS);
+	expect_send(bed.a, 1, 2, IBV_WC_LOC_QP_OP_ERR);
+	assert_int_equal(count_sent(&bed, 0, ADV_OP_READ_REQUEST), 0);
+	bed_close(&bed);
+}
+
+/* A fenced request goes out when the READs before it are answered, another one at once. */
+static void test_fence(void **state)
+{
+	for (int fence = 0; fence < 2; fence++) {
+		struct options o = options_default(IBV_QPT_RC);
+		uint64_t response = 0, write = 0;
+		struct bed bed;
+		struct wr wr;
+
+		bed_open(&bed, &o);
+		end_op(bed.a, IBV_WR_RDMA_READ, 1, bed.ra, 0, 8, bed.rb, 0);
+		wr_make(&wr, IBV_WR_RDMA_WRITE, 2, fence ? IBV_SEND_FENCE : 0);
+		wr_sge(&wr, bed.ra, 0, 8);
+		wr_remote(&wr, bed.rb, 0);
+		assert_int_equal(end_send(bed.a, &wr), 0);
+		net_until(bed.net, bed.a, 2, 0, SEC);
+		for (unsigned i = 0; i < bed.log.count; i++) {
+			if (bed.log.w[i].h.bth.opcode == ADV_OP_READ_RESPONSE_ONLY)
+				response = bed.log.w[i].sent;
+			if (bed.log.w[i].h.bth.opcode == ADV_OP_WRITE_ONLY)
+				write = bed.log.w[i].sent;
+		}
+		assert_true(fence ? write == response + NET_DELAY : write < response);
+		/* With the fence the bytes written are those read. */
+		if (fence)
+			assert_memory_equal(bed.ra->buf, bed.rb->buf, 8);
+		bed_close(&bed);
+	}
+}
+
+/* Never more unanswered packets than the window; all of it is used. */
+static void test_window(void **state)
+{
+	struct adv_engine_config c = {.seed = {1}, .window = 8};
+	struct options o = options_default(IBV_QPT_RC);
+	uint32_t start = o.psn[0], most = 0;
+	struct bed bed;
+
+	bed_open_config(&bed, &o, &c);
+	for (unsigned i = 0; i < 4; i++)
+		end_op(bed.a, IBV_WR_RDMA_WRITE, i, bed.ra, 0, 50000, bed.rb, 0);
+	net_until(bed.net, bed.a, 4, 0, SEC);
+	for (unsigned i = 0, acked = start; i < bed.log.count; i++) {
+		const struct wire *w = &bed.log.w[i];
+		uint32_t out;
+
+		if (w->from == 1) {
+			acked = w->h.bth.psn + 1;
+			continue;
+		}
+		out = w->h.bth.psn + 1 - acked;
+		most = out > most ? out : most;
+	}
+	assert_int_equal(most, 8);
+	bed_close(&bed);
+}
+
+/* ACKs are coalesced: far fewer than packets. */
+static void test_acks_are_few(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	bed_open(&bed, &o);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 512 * 1024, bed.rb, 0);
+	net_until(bed.net, bed.a, 1, 0, SEC);
+	assert_int_equal(count_sent(&bed, 0, ADV_OP_WRITE_FIRST) +
+				 count_sent(&bed, 0, ADV_OP_WRITE_MIDDLE) +
+				 count_sent(&bed, 0, ADV_OP_WRITE_LAST),
+			 512);
+	assert_in_range(count_sent(&bed, 1, ADV_OP_ACKNOWLEDGE), 8, 128);
+	bed_close(&bed);
+}
+
+/* Only what comes after the gap is sent again, and after one NAK. */
+static bool lose_third(const struct wire *w)
+{
+	return w->number == 2;
+}
+
+static void test_go_back_n(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	bed_open(&bed, &o);
+	bed.log.lose = lose_third;
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 20 * 1024, bed.rb, 0);
+	net_until(bed.net, bed.a, 1, 0, SEC);
+	/* 20 packets, and the 18 from the lost one on once more. */
+	assert_int_equal(count_sent(&bed, 0, ADV_OP_WRITE_FIRST), 1);
+	assert_int_equal(count_sent(&bed, 0, ADV_OP_WRITE_MIDDLE), 18 + 17);
+	assert_int_equal(counters(&bed, 0)->packet_seq_err, 1);
+	assert_int_equal(counters(&bed, 0)->local_ack_timeout_err, 0);
+	assert_int_equal(counters(&bed, 1)->out_of_sequence, 17);
+	assert_int_equal(counters(&bed, 1)->duplicate_request, 0);
+	assert_true(bed.a->sends[0].time < bed.log.w[0].sent + 100 * US);
+	bed_close(&bed);
+}
+
+/* ---- SQD ---- */
+
+static unsigned drained(const struct bed *bed)
+{
+	return net_count_events(&bed->net->node[0], IBV_EVENT_SQ_DRAINED);
+}
+
+static void to_sqd(struct bed *bed, bool notify)
+{
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = notify};
+
+	assert_int_equal(adv_qp_modify(bed->a->qp, bed->net->now, &a,
+				       IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY),
+			 0);
+}
+
+/* What has begun is finished, what has not waits; the event comes once, when it is asked for. */
+static void drain(enum ibv_qp_type type, bool notify, uint32_t mbps)
+{
+	struct adv_engine_config c = {.seed = {1}, .window = 4, .unreliable_mbps = mbps};
+	struct options o = options_default(type);
+	struct bed bed;
+
+	bed_open_config(&bed, &o, &c);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 200 * 1024, bed.rb, 0);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 2, bed.ra, 0, 1, bed.rb, 0);
+	net_step(bed.net, bed.net->now);
+	assert_int_equal(bed.a->send_count, 0);
+	to_sqd(&bed, notify);
+	net_run(bed.net, SEC);
+	assert_int_equal(bed.a->send_count, 1);
+	assert_int_equal(drained(&bed), notify);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 3, bed.ra, 0, 1, bed.rb, 0);
+	net_run(bed.net, SEC);
+	assert_int_equal(bed.a->send_count, 1);
+	assert_int_equal(end_to_state(bed.a, IBV_QPS_RTS), 0);
+	net_run(bed.net, SEC);
+	assert_int_equal(bed.a->send_count, 3);
+	assert_int_equal(drained(&bed), notify);
+	/* Nothing to drain: at once. */
+	to_sqd(&bed, notify);
+	net_run(bed.net, SEC);
+	assert_int_equal(drained(&bed), 2 * notify);
+	bed_close(&bed);
+}
+
+static void test_drain_rc(void **state)
+{
+	drain(IBV_QPT_RC, true, 0);
+	drain(IBV_QPT_RC, false, 0);
+}
+
+static void test_drain_uc(void **state)
+{
+	drain(IBV_QPT_UC, true, 1000);
+	drain(IBV_QPT_UC, false, 1000);
+}
+
+/* The last packet in flight asked for no acknowledgement, as more was to follow. */
+static void test_drain_gets_its_acknowledgement(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	o.timeout = 0;
+	bed_open(&bed, &o);
+	for (unsigned i = 0; i < 64; i++)
+		end_op(bed.a, IBV_WR_RDMA_WRITE, i, bed.ra, 0, 1024, bed.rb, 0);
+	net_step(bed.net, bed.net->now);
+	to_sqd(&bed, true);
+	net_run(bed.net, SEC);
+	assert_int_equal(drained(&bed), 1);
+	assert_int_equal(end_to_state(bed.a, IBV_QPS_RTS), 0);
+	net_run(bed.net, SEC);
+	assert_int_equal(bed.a->send_count, 64);
+	bed_close(&bed);
+}
+
+static void test_drain_while_waiting(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	o.min_rnr_timer = 14;
+	bed_open(&bed, &o);
+	end_op(bed.a, IBV_WR_SEND, 1, bed.ra, 0, 1, NULL, 0);
+	net_run(bed.net, MS);
+	to_sqd(&bed, true);
+	end_recv(bed.b, 1, bed.rb, 0, 1);
+	net_run(bed.net, SEC);
+	assert_int_equal(bed.a->send_count, 1);
+	assert_int_equal(drained(&bed), 1);
+	bed_close(&bed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_retries_exceeded),
+		cmocka_unit_test(test_progress_restores_retries),
+		cmocka_unit_test(test_no_timeout),
+		cmocka_unit_test(test_answers_lost),
+		cmocka_unit_test(test_rnr_retries_exceeded),
+		cmocka_unit_test(test_rnr_for_ever),
+		cmocka_unit_test(test_rnr_recovery),
+		cmocka_unit_test(test_silence_while_waiting),
+		cmocka_unit_test(test_read_throttling),
+		cmocka_unit_test(test_read_without_resources),
+		cmocka_unit_test(test_fence),
+		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_acks_are_few),
+		cmocka_unit_test(test_go_back_n),
+		cmocka_unit_test(test_drain_rc),
+		cmocka_unit_test(test_drain_uc),
+		cmocka_unit_test(test_drain_gets_its_acknowledgement),
+		cmocka_unit_test(test_drain_while_waiting),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -19,6 +19,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e->window = config->window ? config->window : DEFAULT_WINDOW;
 	e->total_window = config->total_window ? config->total_window : 4 * e->window;
 	e->unreliable_mbps = config->unreliable_mbps;
+	e->timeout_ticks = config->timeout_ticks ? config->timeout_ticks : 1;
 	adv_list_init(&e->tx_ready);
 	adv_list_init(&e->stalled);
 	adv_list_init(&e->cq_events);

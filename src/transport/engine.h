@@ -55,6 +55,12 @@ struct adv_engine_config {
 	uint32_t total_window;	  /* packets in flight of all QPs together; 0: 4 x window */
 	uint32_t unreliable_mbps; /* UC and UD are sent no faster, as nothing pushes back; 0: no
 				     limit */
+	/*
+	 * How many times the QP's timeout passes without an answer until a retry is used up, 1 to
+	 * 4; 0: 1. IBTA 9.7.6.1.3 allows up to 4; each time what is lost is sent again. On a busy
+	 * machine the peer may well be late without being gone.
+	 */
+	uint8_t timeout_ticks;
 };
 
 /* Counters, under the names that operators know from mlx5 and rxe. */

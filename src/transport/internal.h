@@ -247,6 +247,7 @@ struct adv_requester {
 	uint32_t recover_psn; /* losses before this PSN were already reacted to */
 	uint8_t retry_left;
 	uint8_t rnr_left;
+	uint8_t ticks;	/* timeouts within the retry that runs */
 	bool rnr_wait;	/* the timer runs for an RNR NAK: send nothing */
 	bool gap_asked; /* responses were lost and asked for again; wait for una to move */
 	bool draining;	/* SQD: an event is owed when all is quiet */
@@ -453,6 +454,7 @@ struct adv_engine {
 	uint32_t window;
 	uint32_t total_window;
 	uint32_t unreliable_mbps;
+	uint8_t timeout_ticks;
 	uint64_t pace_end; /* UC, UD: when all that was sent would have left at unreliable_mbps */
 	struct adv_list cq_events;
 	struct adv_list async_events;

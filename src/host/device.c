@@ -11,8 +11,10 @@
 #include "base/log.h"
 #include "base/sys.h"
 
-#define RECEIVE_BUDGET 64
-#define QP_WINDOW      64
+#define RECEIVE_BUDGET	64
+#define QP_WINDOW	64
+#define TIMEOUT_TICKS	4
+#define UNRELIABLE_MBPS 4000 /* what a receiver on a busy machine still takes from its socket */
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct adv_list all_devices = {&all_devices, &all_devices};
@@ -257,6 +259,8 @@ static int create_engine(struct adv_device *d)
 	struct adv_engine_config config = {
 		.qpn_first = d->slot.qpn_first,
 		.qpn_count = d->slot.qpn_count,
+		.timeout_ticks = TIMEOUT_TICKS,
+		.unreliable_mbps = UNRELIABLE_MBPS,
 	};
 	unsigned room = d->link->rx_window - d->link->rx_window / 4;
 

@@ -9,7 +9,7 @@
 #define IPV6_LEN       40
 #define UDP_LEN	       8
 #define TRANSPORT_MIN  (ADV_BTH_LEN + ADV_ICRC_LEN)
-#define IP_LENGTH_MAX  65535
+#define IP_LENGTH_MAX  65535 /* IPv4 counts its header, IPv6 and GRH do not */
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_IPV6 0x86dd
 #define ETHERTYPE_VLAN 0x8100
@@ -197,6 +197,17 @@ enum adv_frame_error adv_frame_parse(const uint8_t *frame, size_t len, struct ad
 
 /* ---- building ---- */
 
+static const struct {
+	uint16_t ethertype;
+	uint16_t headers; /* bytes of IP header or GRH, and UDP header */
+	uint16_t max;	  /* of BTH to ICRC */
+} kinds[] = {
+	[ADV_FRAME_V2_IPV4] = {ETHERTYPE_IPV4, IPV4_LEN + UDP_LEN,
+			       IP_LENGTH_MAX - IPV4_LEN - UDP_LEN},
+	[ADV_FRAME_V2_IPV6] = {ETHERTYPE_IPV6, IPV6_LEN + UDP_LEN, IP_LENGTH_MAX - UDP_LEN},
+	[ADV_FRAME_V1] = {ADV_ROCE_V1_ETHERTYPE, ADV_GRH_LEN, IP_LENGTH_MAX},
+};
+
 /* An IPv6 header, or a GRH: they differ in the next header only. `length` is what follows. */
 static uint8_t *put_ipv6(uint8_t *p, const struct adv_frame *f, uint8_t next_header, size_t length)
 {
@@ -235,12 +246,6 @@ static uint8_t *put_udp(uint8_t *p, const struct adv_frame *f, size_t length)
 
 static uint8_t *put_ethernet(uint8_t *p, const struct adv_frame *f)
 {
-	static const uint16_t type_of[] = {
-		[ADV_FRAME_V2_IPV4] = ETHERTYPE_IPV4,
-		[ADV_FRAME_V2_IPV6] = ETHERTYPE_IPV6,
-		[ADV_FRAME_V1] = ADV_ROCE_V1_ETHERTYPE,
-	};
-
 	memcpy(p, f->dmac, 6);
 	memcpy(p + 6, f->smac, 6);
 	p += 12;
@@ -249,7 +254,7 @@ static uint8_t *put_ethernet(uint8_t *p, const struct adv_frame *f)
 		adv_put_be16(p + 2, f->vlan_tci);
 		p += VLAN_LEN;
 	}
-	adv_put_be16(p, type_of[f->kind]);
+	adv_put_be16(p, kinds[f->kind].ethertype);
 	return p + 2;
 }
 
@@ -281,29 +286,15 @@ uint32_t adv_frame_icrc(const struct adv_frame *f)
 	return adv_icrc_end(s);
 }
 
-/* Bytes of IP or GRH and UDP header. */
-static size_t network_len(enum adv_frame_kind kind)
-{
-	switch (kind) {
-	case ADV_FRAME_V2_IPV4:
-		return IPV4_LEN + UDP_LEN;
-	case ADV_FRAME_V2_IPV6:
-		return IPV6_LEN + UDP_LEN;
-	default:
-		return ADV_GRH_LEN;
-	}
-}
-
 size_t adv_frame_build(const struct adv_frame *f, uint8_t *out, size_t room)
 {
 	size_t length = f->transport_len + ADV_ICRC_LEN;
-	size_t headers = ETH_LEN + (f->has_vlan ? VLAN_LEN : 0) + network_len(f->kind);
+	size_t headers = ETH_LEN + (f->has_vlan ? VLAN_LEN : 0) + kinds[f->kind].headers;
 	uint32_t icrc;
 	uint8_t *p;
 
-	/* One bound for all kinds: that of IPv4, whose length field counts its header too. */
-	if (f->transport_len < ADV_BTH_LEN || length > IP_LENGTH_MAX - IPV4_LEN - UDP_LEN ||
-	    room < headers + length)
+	if (f->transport_len < ADV_BTH_LEN ||
+	    f->transport_len > kinds[f->kind].max - (size_t)ADV_ICRC_LEN || room < headers + length)
 		return 0;
 	p = put_ethernet(out, f);
 	if (f->kind == ADV_FRAME_V2_IPV4)

@@ -18,7 +18,7 @@
 #define IPV4_DF	     0x4000
 #define IPV6_LEN     40
 #define UDP_LEN	     8
-#define BTH_RESERVED 4 /* offset of FECN, BECN and reserved bits */
+#define BTH_RESERVED UINT64_C(0xff000000) /* FECN, BECN and reserved bits: byte 4 of 8 */
 
 static uint8_t *put_ipv4(uint8_t *p, const struct adv_icrc_flow *flow, uint16_t id, size_t udp_len)
 {
@@ -76,10 +76,15 @@ adv_icrc_state adv_icrc_begin_v1(const uint8_t grh[40])
 
 adv_icrc_state adv_icrc_bth(adv_icrc_state s, const uint8_t bth[12])
 {
+	/* Whole words, not one byte set: the CRC reads words, which then come from the store
+	 * buffer. */
+	uint64_t head;
 	uint8_t masked[ADV_BTH_LEN];
 
-	memcpy(masked, bth, ADV_BTH_LEN);
-	masked[BTH_RESERVED] = 0xff;
+	memcpy(&head, bth, sizeof(head));
+	head |= htobe64(BTH_RESERVED);
+	memcpy(masked, &head, sizeof(head));
+	memcpy(masked + 8, bth + 8, 4);
 	return crc32(s, masked, ADV_BTH_LEN);
 }
 

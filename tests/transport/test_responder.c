@@ -1,0 +1,848 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Each error with its status at both ends, duplicates, gaps, resources, sequences of opcodes. */
+#include <stdlib.h>
+
+#include "harness.h"
+
+#define NO_EVENT ((enum ibv_event_type) - 1)
+
+struct bed {
+	struct net *net;
+	struct end *a;
+	struct end *b;
+	struct region *ra;
+	struct region *rb;
+	struct wire sent[64]; /* what the responder sent */
+	unsigned count;
+};
+
+static void note(struct net *net, struct wire *w)
+{
+	struct bed *bed = net->arg;
+
+	if (w->from == 1 && bed->count < 64)
+		bed->sent[bed->count++] = *w;
+}
+
+static void bed_open(struct bed *bed, const struct options *o)
+{
+	memset(bed, 0, sizeof(*bed));
+	bed->net = net_open(2, 3);
+	bed->net->hook = note;
+	bed->net->arg = bed;
+	bed->ra = region_open(&bed->net->node[0], 16384, ALL_ACCESS);
+	bed->rb = region_open(&bed->net->node[1], 16384, ALL_ACCESS);
+	region_fill(bed->ra, 1);
+	region_fill(bed->rb, 2);
+	pair_open(bed->net, o, &bed->a, &bed->b);
+}
+
+static void bed_close(struct bed *bed)
+{
+	net_run(bed->net, 10 * SEC);
+	net_close(bed->net);
+}
+
+static const struct adv_engine_counters *counters(const struct bed *bed, unsigned node)
+{
+	return adv_engine_counters(bed->net->node[node].e);
+}
+
+/* ---- errors, at both ends ---- */
+
+struct fault {
+	int opcode;
+	void (*arrange)(struct bed *bed, struct wr *wr);
+	enum ibv_wc_status here; /* at the requester */
+	enum adv_vendor_err why;
+	enum ibv_event_type event; /* at the responder */
+	enum ibv_wc_status there;  /* of the receive request; SUCCESS: still posted, flushed */
+	bool peer_lives;	   /* the responder saw nothing */
+};
+
+static void short_receive(struct bed *bed, struct wr *wr)
+{
+	wr->sge[0].length = 2001;
+}
+
+static void too_long(struct bed *bed, struct wr *wr)
+{
+	wr->sge[0].length = 0x7fffffff;
+	wr->sge[1] = (struct ibv_sge){.addr = bed->ra->iova, .length = 2, .lkey = bed->ra->key};
+	wr->w.num_sge = 2;
+}
+
+static void bad_lkey(struct bed *bed, struct wr *wr)
+{
+	wr->sge[0].lkey ^= 0x10;
+}
+
+static void foreign_lkey(struct bed *bed, struct wr *wr)
+{
+	struct adv_pd *pd = adv_pd_create(bed->net->node[0].e);
+	struct region *r = region_open_at(&bed->net->node[0], pd, 4096, 0, ALL_ACCESS);
+
+	wr->sge[0].lkey = r->key;
+	wr->sge[0].addr = r->iova;
+}
+
+static void local_bounds(struct bed *bed, struct wr *wr)
+{
+	wr->sge[0].addr = bed->ra->iova + bed->ra->len - wr->sge[0].length + 1;
+}
+
+static void local_read_only(struct bed *bed, struct wr *wr)
+{
+	struct region *r = region_open(&bed->net->node[0], 4096, IBV_ACCESS_REMOTE_READ);
+
+	wr->sge[0].lkey = r->key;
+	wr->sge[0].addr = r->iova;
+}
+
+/* Both kinds of remote address are one field, and so are their keys' roles. */
+static void set_remote(struct wr *wr, uint64_t va, uint32_t rkey)
+{
+	bool atomic = wr->w.opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		      wr->w.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
+		      (int)wr->w.opcode == ADV_WR_ATOMIC_WRITE || (int)wr->w.opcode == ADV_WR_FLUSH;
+
+	if (atomic) {
+		wr->w.wr.atomic.remote_addr = va;
+		wr->w.wr.atomic.rkey = rkey;
+	} else {
+		wr->w.wr.rdma.remote_addr = va;
+		wr->w.wr.rdma.rkey = rkey;
+	}
+}
+
+static void bad_rkey(struct bed *bed, struct wr *wr)
+{
+	set_remote(wr, bed->rb->iova, bed->rb->key ^ 0x10);
+}
+
+static void foreign_rkey(struct bed *bed, struct wr *wr)
+{
+	struct adv_pd *pd = adv_pd_create(bed->net->node[1].e);
+	struct region *r = region_open_at(&bed->net->node[1], pd, 4096, 0, ALL_ACCESS);
+
+	set_remote(wr, r->iova, r->key);
+}
+
+static void behind_the_end(struct bed *bed, struct wr *wr)
+{
+	set_remote(wr, bed->rb->iova + bed->rb->len, bed->rb->key);
+}
+
+static void over_the_end(struct bed *bed, struct wr *wr)
+{
+	set_remote(wr, bed->rb->iova + bed->rb->len - 1992, bed->rb->key);
+}
+
+static void before_the_start(struct bed *bed, struct wr *wr)
+{
+	set_remote(wr, bed->rb->iova - 8, bed->rb->key);
+}
+
+static void round_the_world(struct bed *bed, struct wr *wr)
+{
+	set_remote(wr, UINT64_MAX - 7, bed->rb->key);
+}
+
+static void region_without(struct bed *bed, struct wr *wr, int missing)
+{
+	struct region *r = region_open(&bed->net->node[1], 4096, ALL_ACCESS & ~missing);
+
+	set_remote(wr, (r->iova + 7) & ~7ull, r->key);
+}
+
+static void no_remote_write(struct bed *bed, struct wr *wr)
+{
+	region_without(bed, wr, IBV_ACCESS_REMOTE_WRITE);
+}
+
+static void no_remote_read(struct bed *bed, struct wr *wr)
+{
+	region_without(bed, wr, IBV_ACCESS_REMOTE_READ);
+}
+
+static void no_remote_atomic(struct bed *bed, struct wr *wr)
+{
+	region_without(bed, wr, IBV_ACCESS_REMOTE_ATOMIC);
+}
+
+static void no_flush(struct bed *bed, struct wr *wr)
+{
+	region_without(bed, wr, FLUSH_ACCESS);
+	wr->w.wr.atomic.swap = 1;
+}
+
+static void deregistered(struct bed *bed, struct wr *wr)
+{
+	struct region *r = region_open(&bed->net->node[1], 4096, ALL_ACCESS);
+
+	set_remote(wr, r->iova, r->key);
+	region_deregister(r);
+}
+
+static void qp_without(struct bed *bed, unsigned missing)
+{
+	struct ibv_qp_attr a = {.qp_access_flags = ALL_ACCESS & ~missing};
+
+	assert_int_equal(adv_qp_modify(bed->b->qp, bed->net->now, &a, IBV_QP_ACCESS_FLAGS), 0);
+}
+
+static void qp_no_write(struct bed *bed, struct wr *wr)
+{
+	qp_without(bed, IBV_ACCESS_REMOTE_WRITE);
+}
+
+static void qp_no_read(struct bed *bed, struct wr *wr)
+{
+	qp_without(bed, IBV_ACCESS_REMOTE_READ);
+}
+
+static void qp_no_atomic(struct bed *bed, struct wr *wr)
+{
+	qp_without(bed, IBV_ACCESS_REMOTE_ATOMIC);
+}
+
+static void misaligned(struct bed *bed, struct wr *wr)
+{
+	set_remote(wr, bed->rb->iova + 4, bed->rb->key);
+}
+
+static void atomic_result_too_small(struct bed *bed, struct wr *wr)
+{
+	wr->sge[0].length = 7;
+}
+
+static void receive_with_bad_key(struct bed *bed, struct wr *wr)
+{
+	region_deregister(bed->rb);
+}
+
+static void flush_of_nothing(struct bed *bed, struct wr *wr)
+{
+	wr->w.wr.atomic.swap = 0;
+}
+
+#define LOCAL NO_EVENT, IBV_WC_SUCCESS, true
+#define ACCESS                                                                                     \
+	IBV_WC_REM_ACCESS_ERR, ADV_ERR_NAK_ACCESS, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_SUCCESS, false
+#define INVALID                                                                                    \
+	IBV_WC_REM_INV_REQ_ERR, ADV_ERR_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR, IBV_WC_SUCCESS, \
+		false
+
+static const struct fault faults[] = {
+	{IBV_WR_SEND, short_receive, IBV_WC_REM_INV_REQ_ERR, ADV_ERR_NAK_INVALID_REQUEST, NO_EVENT,
+	 IBV_WC_LOC_LEN_ERR, false},
+	{IBV_WR_SEND_WITH_IMM, short_receive, IBV_WC_REM_INV_REQ_ERR, ADV_ERR_NAK_INVALID_REQUEST,
+	 NO_EVENT, IBV_WC_LOC_LEN_ERR, false},
+	{IBV_WR_SEND, receive_with_bad_key, IBV_WC_REM_OP_ERR, ADV_ERR_NAK_OPERATION, NO_EVENT,
+	 IBV_WC_LOC_PROT_ERR, false},
+	{IBV_WR_SEND, too_long, IBV_WC_LOC_LEN_ERR, ADV_ERR_MESSAGE_TOO_LONG, LOCAL},
+	{IBV_WR_RDMA_WRITE, too_long, IBV_WC_LOC_LEN_ERR, ADV_ERR_MESSAGE_TOO_LONG, LOCAL},
+	{IBV_WR_RDMA_READ, too_long, IBV_WC_LOC_LEN_ERR, ADV_ERR_MESSAGE_TOO_LONG, LOCAL},
+	{IBV_WR_SEND, bad_lkey, IBV_WC_LOC_PROT_ERR, ADV_ERR_LKEY, LOCAL},
+	{IBV_WR_RDMA_WRITE, bad_lkey, IBV_WC_LOC_PROT_ERR, ADV_ERR_LKEY, LOCAL},
+	{IBV_WR_RDMA_READ, bad_lkey, IBV_WC_LOC_PROT_ERR, ADV_ERR_LKEY, LOCAL},
+	{IBV_WR_ATOMIC_FETCH_AND_ADD, bad_lkey, IBV_WC_LOC_PROT_ERR, ADV_ERR_LKEY, LOCAL},
+	{IBV_WR_SEND, foreign_lkey, IBV_WC_LOC_PROT_ERR, ADV_ERR_LKEY, LOCAL},
+	{IBV_WR_SEND, local_bounds, IBV_WC_LOC_PROT_ERR, ADV_ERR_LOCAL_BOUNDS, LOCAL},
+	{IBV_WR_RDMA_READ, local_read_only, IBV_WC_LOC_PROT_ERR, ADV_ERR_LOCAL_ACCESS, LOCAL},
+	{IBV_WR_ATOMIC_CMP_AND_SWP, local_read_only, IBV_WC_LOC_PROT_ERR, ADV_ERR_LOCAL_ACCESS,
+	 LOCAL},
+	{IBV_WR_ATOMIC_CMP_AND_SWP, atomic_result_too_small, IBV_WC_LOC_LEN_ERR,
+	 ADV_ERR_ATOMIC_TOO_SMALL, LOCAL},
+	{IBV_WR_RDMA_WRITE, bad_rkey, ACCESS},
+	{IBV_WR_RDMA_WRITE_WITH_IMM, bad_rkey, ACCESS},
+	{IBV_WR_RDMA_READ, bad_rkey, ACCESS},
+	{IBV_WR_ATOMIC_FETCH_AND_ADD, bad_rkey, ACCESS},
+	{IBV_WR_ATOMIC_CMP_AND_SWP, bad_rkey, ACCESS},
+	{ADV_WR_ATOMIC_WRITE, bad_rkey, ACCESS},
+	{IBV_WR_RDMA_WRITE, foreign_rkey, ACCESS},
+	{IBV_WR_RDMA_READ, foreign_rkey, ACCESS},
+	{IBV_WR_RDMA_WRITE, behind_the_end, ACCESS},
+	{IBV_WR_RDMA_READ, behind_the_end, ACCESS},
+	{IBV_WR_ATOMIC_CMP_AND_SWP, behind_the_end, ACCESS},
+	{ADV_WR_ATOMIC_WRITE, behind_the_end, ACCESS},
+	{IBV_WR_RDMA_WRITE, over_the_end, ACCESS},
+	{IBV_WR_RDMA_READ, over_the_end, ACCESS},
+	{IBV_WR_RDMA_WRITE, before_the_start, ACCESS},
+	{IBV_WR_RDMA_READ, before_the_start, ACCESS},
+	{IBV_WR_RDMA_WRITE, round_the_world, ACCESS},
+	{IBV_WR_RDMA_READ, round_the_world, ACCESS},
+	{IBV_WR_RDMA_WRITE, no_remote_write, ACCESS},
+	{IBV_WR_RDMA_READ, no_remote_read, ACCESS},
+	{IBV_WR_ATOMIC_FETCH_AND_ADD, no_remote_atomic, ACCESS},
+	{ADV_WR_ATOMIC_WRITE, no_remote_write, ACCESS},
+	{ADV_WR_FLUSH, no_flush, ACCESS},
+	{IBV_WR_RDMA_WRITE, deregistered, ACCESS},
+	{IBV_WR_RDMA_READ, deregistered, ACCESS},
+	{IBV_WR_RDMA_WRITE, qp_no_write, INVALID},
+	{ADV_WR_ATOMIC_WRITE, qp_no_write, INVALID},
+	{IBV_WR_RDMA_READ, qp_no_read, INVALID},
+	{IBV_WR_ATOMIC_FETCH_AND_ADD, qp_no_atomic, INVALID},
+	{IBV_WR_ATOMIC_FETCH_AND_ADD, misaligned, INVALID},
+	{IBV_WR_ATOMIC_CMP_AND_SWP, misaligned, INVALID},
+	{ADV_WR_ATOMIC_WRITE, misaligned, INVALID},
+	{ADV_WR_FLUSH, flush_of_nothing, INVALID},
+};
+
+static bool is_atomic(int opcode)
+{
+	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static void expect_requester(const struct bed *bed, const struct fault *f)
+{
+	expect_send(bed->a, 0, 1, IBV_WC_SUCCESS);
+	expect_send(bed->a, 1, 2, f->here);
+	assert_int_equal(bed->a->sends[1].wc.vendor_err, f->why);
+	/* What follows is flushed, in order (IBTA 10.3.1.7), and what is posted later too. */
+	expect_send(bed->a, 2, 3, IBV_WC_WR_FLUSH_ERR);
+	expect_send(bed->a, 3, 4, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(bed->a->send_count, 4);
+	expect_recv(bed->a, 0, 50, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(end_state(bed->a), IBV_QPS_ERR);
+}
+
+static void expect_responder(const struct bed *bed, const struct fault *f)
+{
+	const struct node *node = &bed->net->node[1];
+
+	assert_int_equal(net_count_events(node, IBV_EVENT_QP_ACCESS_ERR),
+			 f->event == IBV_EVENT_QP_ACCESS_ERR);
+	assert_int_equal(net_count_events(node, IBV_EVENT_QP_REQ_ERR),
+			 f->event == IBV_EVENT_QP_REQ_ERR);
+	assert_int_equal(net_count_events(node, IBV_EVENT_QP_FATAL), 0);
+	if (f->peer_lives) {
+		assert_int_equal(end_state(bed->b), IBV_QPS_RTS);
+		assert_int_equal(bed->b->recv_count, 0);
+		return;
+	}
+	assert_int_equal(end_state(bed->b), IBV_QPS_ERR);
+	expect_recv(bed->b, 0, 60, f->there ? f->there : IBV_WC_WR_FLUSH_ERR);
+	expect_recv(bed->b, 1, 61, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(bed->b->recv_count, 2);
+}
+
+static void one_fault(const struct fault *f)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	uint8_t *before = malloc(16384);
+	struct bed bed;
+	struct wr wr;
+
+	bed_open(&bed, &o);
+	end_recv(bed.a, 50, bed.ra, 0, 100);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 8, bed.rb, 0);
+	net_until(bed.net, bed.a, 1, 0, SEC);
+	end_recv(bed.b, 60, bed.rb, 4000, 2000);
+	end_recv(bed.b, 61, bed.rb, 4000, 2000);
+	memcpy(before, bed.rb->buf, 16384);
+	wr_make(&wr, f->opcode, 2, 0);
+	if (f->opcode != ADV_WR_FLUSH && f->opcode != ADV_WR_ATOMIC_WRITE)
+		wr_sge(&wr, bed.ra, 0, is_atomic(f->opcode) ? 8 : 2000);
+	if (f->opcode != IBV_WR_SEND && f->opcode != IBV_WR_SEND_WITH_IMM)
+		wr_remote(&wr, bed.rb, 0);
+	f->arrange(&bed, &wr);
+	assert_int_equal(end_send(bed.a, &wr), 0);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 3, bed.ra, 0, 8, bed.rb, 8);
+	net_run(bed.net, SEC);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 4, bed.ra, 0, 8, bed.rb, 8);
+	net_run(bed.net, SEC);
+	expect_requester(&bed, f);
+	expect_responder(&bed, f);
+	/* A refused WRITE writes nothing; a message too long fills what there is. */
+	assert_memory_equal(before, bed.rb->buf, 4000);
+	assert_memory_equal(before + 6000, bed.rb->buf + 6000, 16384 - 6000);
+	free(before);
+	bed_close(&bed);
+}
+
+static void test_faults(void **state)
+{
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		one_fault(&faults[i]);
+}
+
+/* The address and key of no bytes do not matter (IBTA 9.7.4.1.4). */
+static void test_zero_length_with_bad_key(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+	struct wr wr;
+
+	bed_open(&bed, &o);
+	for (int i = 0; i < 2; i++) {
+		wr_make(&wr, i ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, (uint64_t)i, 0);
+		wr.w.wr.rdma.rkey = 0xbadbad;
+		assert_int_equal(end_send(bed.a, &wr), 0);
+	}
+	net_until(bed.net, bed.a, 2, 0, SEC);
+	expect_send(bed.a, 0, 0, IBV_WC_SUCCESS);
+	expect_send(bed.a, 1, 1, IBV_WC_SUCCESS);
+	bed_close(&bed);
+}
+
+/* ---- single packets, made by hand ---- */
+
+static struct adv_headers packet(const struct bed *bed, uint8_t opcode, uint32_t ahead)
+{
+	struct adv_headers h = {.bth = {.opcode = opcode,
+					.pkey = ADV_PKEY_DEFAULT,
+					.dest_qpn = adv_qp_num(bed->b->qp),
+					.ackreq = true,
+					.psn = adv_psn_add(0x1000, ahead)}};
+
+	h.reth.va = h.atomiceth.va = bed->rb->iova;
+	h.reth.rkey = h.atomiceth.rkey = bed->rb->key;
+	h.atomiceth.swap_add = 1;
+	return h;
+}
+
+static void inject(struct bed *bed, uint8_t opcode, uint32_t ahead, uint32_t length)
+{
+	struct adv_headers h = packet(bed, opcode, ahead);
+
+	h.reth.length = length;
+	h.bth.pad = -length & 3;
+	net_inject_packet(bed->net, 0, 1, &h,
+			  adv_opcode_table[opcode].flags & ADV_PKT_PAYLOAD ? length : 0);
+}
+
+/* As the peer's engine would be confused by answers to requests that it did not send. */
+static void mute_answers(struct net *net, struct wire *w)
+{
+	note(net, w);
+	w->copies = 0;
+}
+
+static void bed_open_muted(struct bed *bed, const struct options *o)
+{
+	bed_open(bed, o);
+	bed->net->hook = mute_answers;
+}
+
+static void expect_answer(struct bed *bed, unsigned n, uint8_t opcode, uint8_t syndrome,
+			  uint32_t ahead)
+{
+	net_run(bed->net, MS);
+	assert_int_equal(bed->count, n + 1);
+	assert_int_equal(bed->sent[n].h.bth.opcode, opcode);
+	assert_int_equal(bed->sent[n].h.aeth.syndrome, syndrome);
+	assert_int_equal(bed->sent[n].h.bth.psn, adv_psn_add(0x1000, ahead));
+}
+
+static void test_one_nak_for_a_gap(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	bed_open_muted(&bed, &o);
+	for (uint32_t i = 1; i < 6; i++)
+		inject(&bed, ADV_OP_WRITE_ONLY, i, 4);
+	expect_answer(&bed, 0, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR, 0);
+	inject(&bed, ADV_OP_WRITE_ONLY, 7, 4);
+	net_run(bed.net, MS);
+	assert_int_equal(bed.count, 1);
+	assert_int_equal(counters(&bed, 1)->out_of_sequence, 6);
+	inject(&bed, ADV_OP_WRITE_ONLY, 0, 4);
+	expect_answer(&bed, 1, ADV_OP_ACKNOWLEDGE, 0x1f, 0);
+	/* A new gap, a new NAK. */
+	inject(&bed, ADV_OP_WRITE_ONLY, 2, 4);
+	inject(&bed, ADV_OP_WRITE_ONLY, 3, 4);
+	expect_answer(&bed, 2, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR, 1);
+	assert_int_equal(end_state(bed.b), IBV_QPS_RTS);
+	bed_close(&bed);
+}
+
+static void test_acks_are_coalesced(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	bed_open_muted(&bed, &o);
+	for (uint32_t i = 0; i < 10; i++)
+		inject(&bed, ADV_OP_WRITE_ONLY, i, 4);
+	expect_answer(&bed, 0, ADV_OP_ACKNOWLEDGE, 0x1f, 9);
+	assert_int_equal(bed.sent[0].h.aeth.msn, 10);
+	bed_close(&bed);
+}
+
+static void test_duplicate_atomic(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	uint64_t v = 40;
+	struct bed bed;
+
+	bed_open_muted(&bed, &o);
+	memcpy(bed.rb->buf, &v, 8);
+	inject(&bed, ADV_OP_FETCH_ADD, 0, 0);
+	expect_answer(&bed, 0, ADV_OP_ATOMIC_ACKNOWLEDGE, 0x1f, 0);
+	inject(&bed, ADV_OP_FETCH_ADD, 1, 0);
+	expect_answer(&bed, 1, ADV_OP_ATOMIC_ACKNOWLEDGE, 0x1f, 1);
+	inject(&bed, ADV_OP_FETCH_ADD, 0, 0);
+	expect_answer(&bed, 2, ADV_OP_ATOMIC_ACKNOWLEDGE, 0x1f, 0);
+	inject(&bed, ADV_OP_FETCH_ADD, 1, 0);
+	expect_answer(&bed, 3, ADV_OP_ATOMIC_ACKNOWLEDGE, 0x1f, 1);
+	assert_true(bed.sent[0].h.atomicacketh.original == 40);
+	assert_true(bed.sent[1].h.atomicacketh.original == 41);
+	assert_true(bed.sent[2].h.atomicacketh.original == 40);
+	assert_true(bed.sent[3].h.atomicacketh.original == 41);
+	memcpy(&v, bed.rb->buf, 8);
+	assert_true(v == 42);
+	assert_int_equal(counters(&bed, 1)->duplicate_request, 2);
+	/* Longer ago than what is remembered: no answer, and nothing is carried out. */
+	for (uint32_t i = 2; i < 10; i++) {
+		inject(&bed, ADV_OP_FETCH_ADD, i, 0);
+		net_run(bed.net, MS);
+	}
+	bed.count = 0;
+	inject(&bed, ADV_OP_FETCH_ADD, 0, 0);
+	net_run(bed.net, MS);
+	assert_int_equal(bed.count, 0);
+	memcpy(&v, bed.rb->buf, 8);
+	assert_true(v == 50);
+	bed_close(&bed);
+}
+
+static void test_duplicate_read(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct adv_headers h;
+	struct bed bed;
+
+	bed_open_muted(&bed, &o);
+	inject(&bed, ADV_OP_READ_REQUEST, 0, 2500);
+	net_run(bed.net, MS);
+	assert_int_equal(bed.count, 3);
+	/* All of it, then the last two packets of it. */
+	inject(&bed, ADV_OP_READ_REQUEST, 0, 2500);
+	net_run(bed.net, MS);
+	assert_int_equal(bed.count, 6);
+	h = packet(&bed, ADV_OP_READ_REQUEST, 1);
+	h.reth.va += 1024;
+	h.reth.length = 2500 - 1024;
+	net_inject_packet(bed.net, 0, 1, &h, 0);
+	net_run(bed.net, MS);
+	assert_int_equal(bed.count, 8);
+	assert_int_equal(bed.sent[6].h.bth.opcode, ADV_OP_READ_RESPONSE_FIRST);
+	assert_int_equal(bed.sent[6].h.bth.psn, 0x1001);
+	assert_int_equal(bed.sent[7].payload_len, 2500 - 2048);
+	for (unsigned i = 0; i < bed.sent[6].payload_len; i++)
+		assert_int_equal(bed.sent[6].data[16 + i], region_byte(1024 + i, 2));
+	/* Asking for other bytes under an old PSN is a forgery: no answer. */
+	h.reth.va += 4;
+	net_inject_packet(bed.net, 0, 1, &h, 0);
+	h.reth.va -= 4;
+	h.reth.length += 4000;
+	net_inject_packet(bed.net, 0, 1, &h, 0);
+	h.reth.length -= 4000;
+	h.reth.rkey ^= 1;
+	net_inject_packet(bed.net, 0, 1, &h, 0);
+	net_run(bed.net, MS);
+	assert_int_equal(bed.count, 8);
+	assert_int_equal(end_state(bed.b), IBV_QPS_RTS);
+	bed_close(&bed);
+}
+
+static void test_duplicate_send(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	bed_open_muted(&bed, &o);
+	end_recv(bed.b, 1, bed.rb, 0, 100);
+	end_recv(bed.b, 2, bed.rb, 100, 100);
+	for (int i = 0; i < 3; i++) {
+		inject(&bed, ADV_OP_SEND_ONLY, 0, 8);
+		expect_answer(&bed, (unsigned)i, ADV_OP_ACKNOWLEDGE, 0x1f, 0);
+	}
+	assert_int_equal(bed.b->recv_count, 1);
+	assert_int_equal(counters(&bed, 1)->duplicate_request, 2);
+	bed_close(&bed);
+}
+
+/* One more READ than was agreed on, before any is answered. */
+static void test_too_many_reads(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+
+	for (uint8_t limit = 0; limit <= 5; limit++) {
+		struct bed bed;
+
+		o.max_dest_rd_atomic = limit;
+		bed_open_muted(&bed, &o);
+		for (uint32_t i = 0; i <= limit; i++)
+			inject(&bed, i % 2 ? ADV_OP_FETCH_ADD : ADV_OP_READ_REQUEST, i, 8);
+		expect_answer(&bed, limit, ADV_OP_ACKNOWLEDGE,
+			      ADV_AETH_NAK | ADV_NAK_INVALID_REQUEST, limit);
+		assert_int_equal(end_state(bed.b), IBV_QPS_ERR);
+		assert_int_equal(net_count_events(&bed.net->node[1], IBV_EVENT_QP_REQ_ERR), 1);
+		bed_close(&bed);
+	}
+}
+
+/* Opcodes that cannot follow what came before, lengths that cannot be (IBTA 9.7.4.1). */
+static void test_bad_sequences(void **state)
+{
+	static const struct {
+		uint8_t first; /* 0xff: none */
+		uint32_t first_len;
+		uint8_t second;
+		uint32_t second_len;
+	} cases[] = {
+		{0xff, 0, ADV_OP_SEND_MIDDLE, 1024},
+		{0xff, 0, ADV_OP_SEND_LAST, 10},
+		{0xff, 0, ADV_OP_SEND_LAST_WITH_IMM, 10},
+		{0xff, 0, ADV_OP_WRITE_MIDDLE, 1024},
+		{0xff, 0, ADV_OP_WRITE_LAST, 10},
+		{0xff, 0, ADV_OP_WRITE_LAST_WITH_IMM, 10},
+		{0xff, 0, ADV_OP_SEND_FIRST, 1020},
+		{0xff, 0, ADV_OP_SEND_FIRST, 0},
+		{0xff, 0, ADV_OP_SEND_FIRST, 1028},
+		{0xff, 0, ADV_OP_SEND_ONLY, 1028},
+		{0xff, 0, ADV_OP_WRITE_ONLY, 1028},
+		{0xff, 0, ADV_OP_SEND_ONLY, 4096},
+		{0xff, 0, ADV_OP_ATOMIC_WRITE, 4},
+		{0xff, 0, ADV_OP_ATOMIC_WRITE, 16},
+		{0xff, 0, ADV_OP_SEND_ONLY_WITH_INV, 8},
+		{ADV_OP_SEND_FIRST, 1024, ADV_OP_SEND_FIRST, 1024},
+		{ADV_OP_SEND_FIRST, 1024, ADV_OP_SEND_ONLY, 4},
+		{ADV_OP_SEND_FIRST, 1024, ADV_OP_WRITE_ONLY, 4},
+		{ADV_OP_SEND_FIRST, 1024, ADV_OP_WRITE_MIDDLE, 1024},
+		{ADV_OP_SEND_FIRST, 1024, ADV_OP_WRITE_LAST, 4},
+		{ADV_OP_SEND_FIRST, 1024, ADV_OP_READ_REQUEST, 4},
+		{ADV_OP_SEND_FIRST, 1024, ADV_OP_FETCH_ADD, 0},
+		{ADV_OP_SEND_FIRST, 1024, ADV_OP_SEND_LAST, 0},
+		{ADV_OP_SEND_FIRST, 1024, ADV_OP_SEND_MIDDLE, 100},
+		{ADV_OP_WRITE_FIRST, 1024, ADV_OP_SEND_LAST, 4},
+		{ADV_OP_WRITE_FIRST, 1024, ADV_OP_WRITE_FIRST, 1024},
+		{ADV_OP_WRITE_FIRST, 1024, ADV_OP_SEND_ONLY, 4},
+		/* RETH said 1024, so that nothing may follow. */
+		{ADV_OP_WRITE_FIRST, 1024, ADV_OP_WRITE_LAST, 4},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct options o = options_default(IBV_QPT_RC);
+		unsigned ahead = 0;
+		struct bed bed;
+
+		bed_open_muted(&bed, &o);
+		end_recv(bed.b, 1, bed.rb, 0, 8192);
+		end_recv(bed.b, 2, bed.rb, 0, 8192);
+		if (cases[i].first != 0xff) {
+			inject(&bed, cases[i].first, ahead++, cases[i].first_len);
+			expect_answer(&bed, 0, ADV_OP_ACKNOWLEDGE, 0x1f, 0);
+		}
+		inject(&bed, cases[i].second, ahead, cases[i].second_len);
+		expect_answer(&bed, ahead, ADV_OP_ACKNOWLEDGE,
+			      ADV_AETH_NAK | ADV_NAK_INVALID_REQUEST, ahead);
+		assert_int_equal(end_state(bed.b), IBV_QPS_ERR);
+		assert_int_equal(bed.b->recv_count, 2);
+		bed_close(&bed);
+	}
+}
+
+/* The sum of the packets is not what the RETH said. */
+static void test_write_of_wrong_length(void **state)
+{
+	for (int i = 0; i < 4; i++) {
+		struct options o = options_default(IBV_QPT_RC);
+		struct adv_headers h;
+		struct bed bed;
+
+		bed_open_muted(&bed, &o);
+		h = packet(&bed, i < 2 ? ADV_OP_WRITE_ONLY : ADV_OP_WRITE_FIRST, 0);
+		h.reth.length = i == 0 ? 12 : i == 1 ? 4 : i == 2 ? 1032 : 5000;
+		net_inject_packet(bed.net, 0, 1, &h, i < 2 ? 8 : 1024);
+		if (i >= 2)
+			inject(&bed, ADV_OP_WRITE_LAST, 1, 16);
+		net_run(bed.net, MS);
+		assert_int_equal(bed.sent[bed.count - 1].h.aeth.syndrome,
+				 ADV_AETH_NAK | ADV_NAK_INVALID_REQUEST);
+		assert_int_equal(end_state(bed.b), IBV_QPS_ERR);
+		expect_pattern(bed.rb, i < 2 ? 0 : 1024, 1000, 2, i < 2 ? 0 : 1024);
+		bed_close(&bed);
+	}
+}
+
+/* More than 2^31 bytes asked for. */
+static void test_huge_lengths(void **state)
+{
+	static const uint8_t opcodes[] = {ADV_OP_READ_REQUEST, ADV_OP_WRITE_FIRST};
+
+	for (int i = 0; i < 2; i++) {
+		struct options o = options_default(IBV_QPT_RC);
+		struct adv_headers h;
+		struct bed bed;
+
+		bed_open_muted(&bed, &o);
+		h = packet(&bed, opcodes[i], 0);
+		h.reth.length = 0x80000001;
+		net_inject_packet(bed.net, 0, 1, &h, i ? 1024 : 0);
+		net_run(bed.net, MS);
+		assert_int_equal(bed.sent[0].h.aeth.syndrome,
+				 ADV_AETH_NAK | ADV_NAK_INVALID_REQUEST);
+		bed_close(&bed);
+	}
+}
+
+/* Answers keep the order of their requests, also where ACKs and responses mix. */
+static void test_order_of_answers(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	bed_open_muted(&bed, &o);
+	inject(&bed, ADV_OP_WRITE_ONLY, 0, 4);
+	inject(&bed, ADV_OP_READ_REQUEST, 1, 1500);
+	inject(&bed, ADV_OP_FETCH_ADD, 3, 0);
+	inject(&bed, ADV_OP_WRITE_ONLY, 4, 4);
+	net_run(bed.net, MS);
+	for (unsigned i = 1; i < bed.count; i++)
+		assert_true(adv_psn_diff(bed.sent[i].h.bth.psn, bed.sent[i - 1].h.bth.psn) > 0);
+	assert_int_equal(bed.sent[bed.count - 1].h.bth.psn, 0x1004);
+	assert_int_equal(bed.sent[bed.count - 1].h.aeth.msn, 4);
+	bed_close(&bed);
+}
+
+/* ---- regions that go away ---- */
+
+static void test_deregister_under_write(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	bed_open(&bed, &o);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 16384, bed.rb, 0);
+	for (int i = 0; i < 6; i++)
+		net_step(bed.net, bed.net->now + MS);
+	region_deregister(bed.rb);
+	memset(bed.rb->buf, 0x77, 16384);
+	net_run(bed.net, SEC);
+	expect_send(bed.a, 0, 1, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(net_count_events(&bed.net->node[1], IBV_EVENT_QP_ACCESS_ERR), 1);
+	for (int i = 0; i < 16384; i++)
+		assert_int_equal(bed.rb->buf[i], 0x77);
+	bed_close(&bed);
+}
+
+static void test_deregister_under_read(void **state)
+{
+	for (int local = 0; local < 2; local++) {
+		struct options o = options_default(IBV_QPT_RC);
+		struct adv_engine_config c = {.seed = {1}, .window = 4};
+		struct bed bed;
+
+		memset(&bed, 0, sizeof(bed));
+		bed.net = net_open_config(2, &c);
+		bed.ra = region_open(&bed.net->node[0], 16384, ALL_ACCESS);
+		bed.rb = region_open(&bed.net->node[1], 16384, ALL_ACCESS);
+		pair_open(bed.net, &o, &bed.a, &bed.b);
+		end_op(bed.a, IBV_WR_RDMA_READ, 1, bed.ra, 0, 16384, bed.rb, 0);
+		for (int i = 0; i < 6; i++)
+			net_step(bed.net, bed.net->now + MS);
+		region_deregister(local ? bed.ra : bed.rb);
+		memset(bed.ra->buf, 0x77, 16384);
+		net_run(bed.net, SEC);
+		expect_send(bed.a, 0, 1, local ? IBV_WC_LOC_PROT_ERR : IBV_WC_REM_ACCESS_ERR);
+		for (int i = 0; local && i < 16384; i++)
+			assert_int_equal(bed.ra->buf[i], 0x77);
+		bed_close(&bed);
+	}
+}
+
+/* In mid READ, with responses still to be sent. */
+static void test_deregister_under_response(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	bed_open_muted(&bed, &o);
+	inject(&bed, ADV_OP_READ_REQUEST, 0, 8);
+	inject(&bed, ADV_OP_READ_REQUEST, 1, 3000);
+	region_deregister(bed.rb);
+	expect_answer(&bed, 0, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK | ADV_NAK_REMOTE_ACCESS_ERROR, 0);
+	assert_int_equal(end_state(bed.b), IBV_QPS_ERR);
+	assert_int_equal(net_count_events(&bed.net->node[1], IBV_EVENT_QP_ACCESS_ERR), 1);
+	bed_close(&bed);
+}
+
+static void test_deregister_under_send(void **state)
+{
+	for (int local = 0; local < 2; local++) {
+		struct options o = options_default(IBV_QPT_RC);
+		struct bed bed;
+
+		bed_open(&bed, &o);
+		end_recv(bed.b, 1, bed.rb, 0, 16384);
+		for (int i = 0; i < 4; i++)
+			end_op(bed.a, IBV_WR_RDMA_WRITE, 10, bed.ra, 0, 16384, bed.rb, 0);
+		end_op(bed.a, IBV_WR_SEND, 1, bed.ra, 0, 16384, NULL, 0);
+		while (bed.b->qp->resp.message != ADV_MSG_SEND)
+			assert_true(net_step(bed.net, bed.net->now + SEC));
+		region_deregister(local ? bed.ra : bed.rb);
+		net_run(bed.net, SEC);
+		if (!local) {
+			expect_send(bed.a, 4, 1, IBV_WC_REM_OP_ERR);
+			expect_recv(bed.b, 0, 1, IBV_WC_LOC_PROT_ERR);
+		} else if (bed.a->sends[4].wc.status != IBV_WC_SUCCESS) {
+			/* Unless all of it had left already. */
+			expect_send(bed.a, 4, 1, IBV_WC_LOC_PROT_ERR);
+		}
+		bed_close(&bed);
+	}
+}
+
+/* Remote rights are looked at again with each packet's key: other regions are not disturbed. */
+static void test_communication_established(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct net *net = net_open(2, 1);
+	struct region *ra = region_open(&net->node[0], 64, 0);
+	struct region *rb = region_open(&net->node[1], 64, IBV_ACCESS_LOCAL_WRITE);
+	struct end *a = end_open(&net->node[0], &o, NULL), *b = end_open(&net->node[1], &o, NULL);
+
+	assert_int_equal(end_to_init(a, &o) | end_to_init(b, &o), 0);
+	assert_int_equal(end_to_rtr(a, &o, b, o.psn[1]) | end_to_rtr(b, &o, a, o.psn[0]), 0);
+	assert_int_equal(end_to_rts(a, &o, o.psn[0]), 0);
+	end_recv(b, 1, rb, 0, 64);
+	end_recv(b, 2, rb, 0, 64);
+	end_op(a, IBV_WR_SEND, 1, ra, 0, 8, NULL, 0);
+	end_op(a, IBV_WR_SEND, 2, ra, 0, 8, NULL, 0);
+	net_run(net, SEC);
+	/* In RTR messages are received and answered; the event tells the application to go on. */
+	expect_recv(b, 1, 2, IBV_WC_SUCCESS);
+	expect_send(a, 1, 2, IBV_WC_SUCCESS);
+	assert_int_equal(net_count_events(&net->node[1], IBV_EVENT_COMM_EST), 1);
+	assert_int_equal(net_count_events(&net->node[0], IBV_EVENT_COMM_EST), 0);
+	net_close(net);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_zero_length_with_bad_key),
+		cmocka_unit_test(test_one_nak_for_a_gap),
+		cmocka_unit_test(test_acks_are_coalesced),
+		cmocka_unit_test(test_duplicate_atomic),
+		cmocka_unit_test(test_duplicate_read),
+		cmocka_unit_test(test_duplicate_send),
+		cmocka_unit_test(test_too_many_reads),
+		cmocka_unit_test(test_bad_sequences),
+		cmocka_unit_test(test_write_of_wrong_length),
+		cmocka_unit_test(test_huge_lengths),
+		cmocka_unit_test(test_order_of_answers),
+		cmocka_unit_test(test_deregister_under_write),
+		cmocka_unit_test(test_deregister_under_read),
+		cmocka_unit_test(test_deregister_under_response),
+		cmocka_unit_test(test_deregister_under_send),
+		cmocka_unit_test(test_communication_established),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

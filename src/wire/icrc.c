@@ -111,7 +111,7 @@ static uint32_t gf2_multiply(uint32_t a, uint32_t b)
 }
 
 /* x^(-8 * i * 16^digit): what undoes i * 16^digit zero bytes. */
-static const uint32_t undo_bytes[5][16] = {
+static const uint32_t undo_bytes[4][16] = {
 	{0x80000000, 0x6567cb95, 0xd7125358, 0x1f81b6e1, 0x5b358fd3, 0xeb21cebf, 0x2ff880c5,
 	 0x97fc423c, 0x2e9bb40b, 0x2fb98a7d, 0xd6f6fa3c, 0x2059d4a0, 0x36511375, 0x525983aa,
 	 0x31619cb3, 0x0f125cae},
@@ -124,9 +124,6 @@ static const uint32_t undo_bytes[5][16] = {
 	{0x80000000, 0x24ee460c, 0x23783fcf, 0xea8683d0, 0x479933fc, 0x1e25ac62, 0x6523628c,
 	 0x3704e154, 0xa39442a5, 0x4ff1fa8c, 0xbc26806e, 0x1b2888be, 0x7910287d, 0xb8721901,
 	 0x7bea74c8, 0x655ffa6b},
-	{0x80000000, 0x9ea0056d, 0xf42608f6, 0xd3d3bde3, 0x20cacf04, 0xca03b2e0, 0x8b80fae3,
-	 0x38b62c80, 0x2a0cf83d, 0x307e490e, 0xb257ece4, 0x1da89afc, 0xfd053409, 0xd35dfded,
-	 0x4b69a573, 0x76757433},
 };
 
 bool adv_icrc_solve_id(uint32_t found, uint32_t computed_for_0, size_t udp_payload, uint16_t *ip_id)
@@ -139,7 +136,7 @@ bool adv_icrc_solve_id(uint32_t found, uint32_t computed_for_0, size_t udp_paylo
 	uint32_t difference = found ^ computed_for_0;
 	int digit;
 
-	for (digit = 0; difference && digit < 5; digit++, n >>= 4)
+	for (digit = 0; difference && digit < 4; digit++, n >>= 4)
 		if (n & 15)
 			difference = gf2_multiply(undo_bytes[digit][n & 15], difference);
 	/* Two bytes are left, the first in bits 16 to 23. */

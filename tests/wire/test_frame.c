@@ -298,6 +298,22 @@ static void test_ipv4_checksum(void **state)
 	assert_int_equal(parse(out, len), ADV_FRAME_OK);
 }
 
+/* Every sum of the words there is: with one carry, with two, with none. */
+static void test_ipv4_checksum_carries(void **state)
+{
+	struct adv_frame f = sample_of(ADV_FRAME_V2_IPV4);
+	uint8_t out[FRAME_MAX], right[20];
+	unsigned id;
+
+	for (id = 0; id < 0x10000; id++) {
+		f.ip_id = (uint16_t)id;
+		assert_int_equal(adv_frame_build(&f, out, sizeof(out)), V4_BYTES);
+		memcpy(right, out + IP, sizeof(right));
+		fix_checksum(right);
+		assert_memory_equal(out + IP, right, sizeof(right));
+	}
+}
+
 /* 16 bytes, BTH and ICRC, are the least. */
 static void test_shortest(void **state)
 {
@@ -500,6 +516,7 @@ int main(void)
 		cmocka_unit_test(test_changes),
 		cmocka_unit_test(test_ipv4_options),
 		cmocka_unit_test(test_ipv4_checksum),
+		cmocka_unit_test(test_ipv4_checksum_carries),
 		cmocka_unit_test(test_shortest),
 		cmocka_unit_test(test_too_short_for_transport),
 		cmocka_unit_test(test_room),

@@ -80,7 +80,7 @@ static void drop_token(int fd)
 	uint64_t token;
 	struct iovec iov = {.iov_base = &token, .iov_len = sizeof(token)};
 
-	syscall(SYS_preadv2, fd, &iov, 1, -1, -1, RWF_NOWAIT);
+	syscall(SYS_preadv2, (long)fd, &iov, 1L, -1L, -1L, (long)RWF_NOWAIT);
 }
 
 unsigned adv_event_forget(struct adv_event_queue *q, struct adv_event_node *n)

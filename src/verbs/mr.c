@@ -59,11 +59,12 @@ static int check_memory(void *addr, size_t length, int access)
 	end &= ~(page - 1);
 	if (access & IBV_ACCESS_ON_DEMAND)
 		return is_mapped(start, end - start, page) ? 0 : EFAULT;
-	while (syscall(SYS_madvise, start, end - start, advice)) {
+	while (syscall(SYS_madvise, start, end - start, (long)advice)) {
 		if (errno == EINTR || errno == EAGAIN)
 			continue;
-		/* An older kernel, or a mapping that cannot be populated. */
-		if (errno == EINVAL)
+		/* EINVAL: the pages may not be used so; or the kernel knows no such advice, for
+		 * no memory either, and being mapped must do. */
+		if (errno == EINVAL && syscall(SYS_madvise, start, 0L, (long)advice))
 			return is_mapped(start, end - start, page) ? 0 : EFAULT;
 		return EFAULT;
 	}

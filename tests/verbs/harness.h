@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Two ends of a connection in one process, each with a device of its own, over loopback. Everything
+ * goes through the public headers: the tests are programs like any other.
+ */
+#ifndef ADV_TESTS_VERBS_HARNESS_H
+#define ADV_TESTS_VERBS_HARNESS_H
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <infiniband/verbs.h>
+
+#define BUF_SIZE (1 << 20)
+#define QKEY	 0x11223344u
+#define GRH_SIZE 40
+#define ALL_ACCESS                                                                                 \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+	 IBV_ACCESS_REMOTE_ATOMIC)
+
+struct side {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *send_cq;
+	struct ibv_cq *recv_cq;
+	struct ibv_srq *srq;
+	struct ibv_qp *qp;
+	struct ibv_qp_init_attr init; /* as it came back */
+	uint8_t *buf;		      /* BUF_SIZE bytes, registered with ALL_ACCESS */
+	struct ibv_mr *mr;
+	int gid_index;
+	union ibv_gid gid;
+};
+
+struct pair {
+	struct side a, b;
+};
+
+/* How the sides of a pair are to be made; all zero is good. */
+struct options {
+	enum ibv_qp_type type; /* 0: RC */
+	struct ibv_qp_cap cap; /* 0: 64 requests of 4 entries, 64 bytes inline */
+	bool sq_sig_all;
+	bool srq;	   /* side b takes its receives from an SRQ */
+	int qp_access;	   /* 0: ALL_ACCESS */
+	uint8_t timeout;   /* 0: 14 */
+	uint8_t rnr_retry; /* as in struct ibv_qp_attr; 0 is 0 */
+	uint64_t send_ops; /* not 0: made with ibv_create_qp_ex() */
+	bool ipv6;	   /* ::1 instead of 127.0.0.1 */
+	bool unconnected;  /* leave the QPs in RESET */
+};
+
+struct ibv_context *open_device(void);
+
+/* Asserts that all of it works. */
+void side_open(struct side *s, const struct options *o);
+void side_close(struct side *s);
+void pair_open(struct pair *p, const struct options *o);
+void pair_close(struct pair *p);
+
+/* Moves s->qp one state on, towards `peer`; 0 or errno. */
+int to_init(struct side *s, const struct options *o);
+int to_rtr(struct side *s, const struct side *peer, const struct options *o);
+int to_rts(struct side *s, const struct options *o);
+int to_state(struct side *s, enum ibv_qp_state state);
+enum ibv_qp_state state_of(struct side *s);
+
+struct ibv_sge sge_of(const struct side *s, size_t offset, uint32_t length);
+/* An address vector from s to peer. */
+struct ibv_ah_attr av_to(const struct side *s, const struct side *peer);
+
+/* Post one request; return what ibv_post_*() does. */
+int post_recv(struct side *s, uint64_t wr_id, size_t offset, uint32_t length);
+int post_send(struct side *s, uint64_t wr_id, size_t offset, uint32_t length, unsigned flags);
+/* RDMA WRITE, READ or atomic (opcode) towards the same kind of offset at the peer. */
+int post_rdma(struct side *s, const struct side *peer, enum ibv_wr_opcode opcode, uint64_t wr_id,
+	      size_t offset, uint32_t length, size_t remote_offset, uint32_t rkey);
+
+/* Polls for one completion for up to seconds; false: none came. */
+bool wait_wc(struct ibv_cq *cq, struct ibv_wc *wc, double seconds);
+/* Asserts that the next completion within 10 s is this one. */
+struct ibv_wc expect_wc(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status);
+/* Asserts that no completion comes for a while. */
+void expect_none(struct ibv_cq *cq);
+
+/* The next asynchronous event within 10 s; asserts that there is one. */
+struct ibv_async_event wait_async(struct ibv_context *ctx);
+bool readable(int fd, int milliseconds);
+double now_seconds(void);
+
+#endif

@@ -8,6 +8,15 @@
 
 /* ---- out ---- */
 
+/* The address handle's interface may take less than the port's best. */
+static uint32_t max_message(const struct adv_qp *qp, const struct adv_ah *ah)
+{
+	const struct adv_engine *e = qp->engine;
+	uint8_t i = ah->path.sgid_index;
+
+	return i < e->gid_count && e->gids[i].mtu < qp->mtu ? e->gids[i].mtu : qp->mtu;
+}
+
 static enum ibv_wc_status check_request(struct adv_qp *qp, const struct adv_send_wqe *wqe,
 					enum adv_vendor_err *why)
 {
@@ -15,7 +24,7 @@ static enum ibv_wc_status check_request(struct adv_qp *qp, const struct adv_send
 		*why = wqe->vendor_err;
 		return wqe->status;
 	}
-	if (wqe->length > qp->mtu) {
+	if (wqe->length > max_message(qp, wqe->ah)) {
 		*why = ADV_ERR_MESSAGE_TOO_LONG;
 		return IBV_WC_LOC_LEN_ERR;
 	}

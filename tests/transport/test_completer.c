@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Answers that are late, lost, wrong or not from a sane peer. */
+#include <stdlib.h>
+
+#include "harness.h"
+
+#define FIRST 0x1000u
+
+struct bed {
+	struct net *net;
+	struct end *a;
+	struct end *b;
+	struct region *ra;
+	struct region *rb;
+};
+
+/* Requests vanish: the answers are made by hand. */
+static void mute(struct net *net, struct wire *w)
+{
+	w->copies = 0;
+}
+
+static void bed_open(struct bed *bed)
+{
+	struct options o = options_default(IBV_QPT_RC);
+
+	o.timeout = 0;
+	bed->net = net_open(2, 3);
+	bed->ra = region_open(&bed->net->node[0], 16384, ALL_ACCESS);
+	bed->rb = region_open(&bed->net->node[1], 16384, ALL_ACCESS);
+	region_fill(bed->ra, 1);
+	pair_open(bed->net, &o, &bed->a, &bed->b);
+	bed->net->hook = mute;
+}
+
+static void bed_close(struct bed *bed)
+{
+	net_abandon(bed->net);
+}
+
+static void post(struct bed *bed, int opcode, uint64_t id, uint32_t len)
+{
+	end_op(bed->a, opcode, id, bed->ra, id * 1024, len, bed->rb, id * 1024);
+}
+
+static void answer(struct bed *bed, uint8_t opcode, uint8_t syndrome, uint32_t ahead, uint32_t len)
+{
+	struct adv_headers h = {.bth = {.opcode = opcode,
+					.pkey = ADV_PKEY_DEFAULT,
+					.dest_qpn = adv_qp_num(bed->a->qp),
+					.psn = adv_psn_add(FIRST, ahead)},
+				.aeth = {.syndrome = syndrome, .msn = 1},
+				.atomicacketh = {.original = 77}};
+
+	h.bth.pad = -len & 3;
+	net_inject_packet(bed->net, 1, 0, &h, len);
+	net_run(bed->net, US);
+}
+
+static void ack(struct bed *bed, uint32_t ahead)
+{
+	answer(bed, ADV_OP_ACKNOWLEDGE, 0x1f, ahead, 0);
+}
+
+static void expect_state(const struct bed *bed, unsigned sends, enum ibv_qp_state state)
+{
+	assert_int_equal(bed->a->send_count, sends);
+	assert_int_equal(end_state(bed->a), state);
+}
+
+static void test_ack_covers_all_before(void **state)
+{
+	struct bed bed;
+
+	bed_open(&bed);
+	for (uint64_t i = 0; i < 5; i++)
+		post(&bed, IBV_WR_RDMA_WRITE, i, 2000); /* two packets each */
+	net_run(bed.net, US);
+	ack(&bed, 2); /* half of the second */
+	expect_state(&bed, 1, IBV_QPS_RTS);
+	ack(&bed, 7);
+	expect_state(&bed, 4, IBV_QPS_RTS);
+	ack(&bed, 4); /* older: nothing */
+	ack(&bed, 7);
+	expect_state(&bed, 4, IBV_QPS_RTS);
+	ack(&bed, 9);
+	expect_state(&bed, 5, IBV_QPS_RTS);
+	bed_close(&bed);
+}
+
+/* Of what was never sent, or long ago. */
+static void test_ghosts(void **state)
+{
+	static const uint8_t syndromes[] = {0x1f, ADV_AETH_RNR_NAK | 5, ADV_AETH_NAK,
+					    ADV_AETH_NAK | ADV_NAK_INVALID_REQUEST,
+					    ADV_AETH_NAK | ADV_NAK_REMOTE_ACCESS_ERROR};
+	static const uint32_t ahead[] = {2, 3, 0x7fffff, 0xffffff, 0x800000};
+	struct bed bed;
+
+	bed_open(&bed);
+	post(&bed, IBV_WR_RDMA_WRITE, 0, 2000);
+	net_run(bed.net, US);
+	for (int s = 0; s < 5; s++)
+		for (int i = 0; i < 5; i++)
+			answer(&bed, ADV_OP_ACKNOWLEDGE, syndromes[s], ahead[i], 0);
+	answer(&bed, ADV_OP_READ_RESPONSE_ONLY, 0x1f, 2, 4);
+	answer(&bed, ADV_OP_ATOMIC_ACKNOWLEDGE, 0x1f, 0xffffff, 0);
+	expect_state(&bed, 0, IBV_QPS_RTS);
+	ack(&bed, 1);
+	expect_state(&bed, 1, IBV_QPS_RTS);
+	bed_close(&bed);
+}
+
+static void test_fatal_naks(void **state)
+{
+	static const struct {
+		uint8_t code;
+		enum ibv_wc_status status;
+		enum adv_vendor_err why;
+	} naks[] = {
+		{ADV_NAK_INVALID_REQUEST, IBV_WC_REM_INV_REQ_ERR, ADV_ERR_NAK_INVALID_REQUEST},
+		{ADV_NAK_REMOTE_ACCESS_ERROR, IBV_WC_REM_ACCESS_ERR, ADV_ERR_NAK_ACCESS},
+		{ADV_NAK_REMOTE_OPERATIONAL_ERROR, IBV_WC_REM_OP_ERR, ADV_ERR_NAK_OPERATION},
+		{ADV_NAK_INVALID_RD_REQUEST, IBV_WC_BAD_RESP_ERR, ADV_ERR_BAD_RESPONSE},
+		{31, IBV_WC_BAD_RESP_ERR, ADV_ERR_BAD_RESPONSE},
+	};
+
+	for (size_t i = 0; i < sizeof(naks) / sizeof(naks[0]); i++) {
+		struct bed bed;
+
+		bed_open(&bed);
+		for (uint64_t k = 0; k < 4; k++)
+			post(&bed, IBV_WR_RDMA_WRITE, k, 10);
+		net_run(bed.net, US);
+		/* It names the second; the first is done. */
+		answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK | naks[i].code, 1, 0);
+		expect_state(&bed, 4, IBV_QPS_ERR);
+		expect_send(bed.a, 0, 0, IBV_WC_SUCCESS);
+		expect_send(bed.a, 1, 1, naks[i].status);
+		assert_int_equal(bed.a->sends[1].wc.vendor_err, naks[i].why);
+		expect_send(bed.a, 2, 2, IBV_WC_WR_FLUSH_ERR);
+		expect_send(bed.a, 3, 3, IBV_WC_WR_FLUSH_ERR);
+		bed_close(&bed);
+	}
+}
+
+static void test_reserved_syndromes(void **state)
+{
+	const struct adv_engine_counters *c;
+	struct bed bed;
+
+	bed_open(&bed);
+	c = adv_engine_counters(bed.net->node[0].e);
+	post(&bed, IBV_WR_RDMA_WRITE, 0, 10);
+	net_run(bed.net, US);
+	answer(&bed, ADV_OP_ACKNOWLEDGE, 0x40, 0, 0);
+	answer(&bed, ADV_OP_ACKNOWLEDGE, 0x80, 0, 0);
+	expect_state(&bed, 0, IBV_QPS_RTS);
+	assert_int_equal(c->rx_malformed, 2);
+	bed_close(&bed);
+}
+
+/* NAKs of sequence error cost a retry each where nothing moves in between. */
+static void test_sequence_naks_use_retries(void **state)
+{
+	struct bed bed;
+
+	bed_open(&bed);
+	post(&bed, IBV_WR_RDMA_WRITE, 0, 10);
+	post(&bed, IBV_WR_RDMA_WRITE, 1, 10);
+	net_run(bed.net, US);
+	answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK, 1, 0);
+	expect_state(&bed, 1, IBV_QPS_RTS);
+	for (int i = 0; i < 6; i++)
+		answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK, 1, 0);
+	expect_state(&bed, 1, IBV_QPS_RTS);
+	answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK, 1, 0);
+	expect_state(&bed, 2, IBV_QPS_ERR);
+	expect_send(bed.a, 1, 1, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(bed.a->sends[1].wc.vendor_err, ADV_ERR_SEQUENCE_RETRIES);
+	bed_close(&bed);
+}
+
+/* An ACK beyond a READ that has no response: the response was lost and is asked for again. */
+static void test_implied_nak(void **state)
+{
+	uint64_t before;
+	struct bed bed;
+
+	bed_open(&bed);
+	post(&bed, IBV_WR_RDMA_WRITE, 0, 10);
+	post(&bed, IBV_WR_RDMA_READ, 1, 10);
+	post(&bed, IBV_WR_RDMA_WRITE, 2, 10);
+	net_run(bed.net, US);
+	before = bed.net->sent;
+	ack(&bed, 2);
+	expect_state(&bed, 1, IBV_QPS_RTS);
+	assert_int_equal(adv_engine_counters(bed.net->node[0].e)->implied_nak_seq_err, 1);
+	assert_int_equal(bed.net->sent, before + 2);
+	/* Once, however often it is said. */
+	ack(&bed, 2);
+	ack(&bed, 2);
+	assert_int_equal(bed.net->sent, before + 2);
+	answer(&bed, ADV_OP_READ_RESPONSE_ONLY, 0x1f, 1, 10);
+	expect_state(&bed, 2, IBV_QPS_RTS);
+	ack(&bed, 2);
+	expect_state(&bed, 3, IBV_QPS_RTS);
+	bed_close(&bed);
+}
+
+/* A response acknowledges what was posted before it. */
+static void test_response_is_an_ack(void **state)
+{
+	uint64_t v;
+	struct bed bed;
+
+	bed_open(&bed);
+	post(&bed, IBV_WR_RDMA_WRITE, 0, 10);
+	post(&bed, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 8);
+	net_run(bed.net, US);
+	answer(&bed, ADV_OP_ATOMIC_ACKNOWLEDGE, 0x1f, 1, 0);
+	expect_state(&bed, 2, IBV_QPS_RTS);
+	memcpy(&v, bed.ra->buf + 1024, 8);
+	assert_true(v == 77);
+	bed_close(&bed);
+}
+
+/* What answers a request wrongly ends the connection, and writes nothing. */
+static void test_bad_responses(void **state)
+{
+	static const struct {
+		int request;
+		uint32_t len;
+		uint8_t response;
+		uint8_t syndrome;
+		uint32_t response_len;
+	} cases[] = {
+		{IBV_WR_RDMA_WRITE, 10, ADV_OP_READ_RESPONSE_ONLY, 0x1f, 10},
+		{IBV_WR_RDMA_WRITE, 10, ADV_OP_ATOMIC_ACKNOWLEDGE, 0x1f, 0},
+		{IBV_WR_SEND, 0, ADV_OP_READ_RESPONSE_ONLY, 0x1f, 0},
+		{IBV_WR_RDMA_READ, 10, ADV_OP_ATOMIC_ACKNOWLEDGE, 0x1f, 0},
+		{IBV_WR_RDMA_READ, 10, ADV_OP_READ_RESPONSE_ONLY, 0x1f, 11},
+		{IBV_WR_RDMA_READ, 10, ADV_OP_READ_RESPONSE_ONLY, 0x1f, 9},
+		{IBV_WR_RDMA_READ, 10, ADV_OP_READ_RESPONSE_ONLY, 0x1f, 0},
+		{IBV_WR_RDMA_READ, 10, ADV_OP_READ_RESPONSE_ONLY, 0x61, 10},
+		{IBV_WR_RDMA_READ, 2000, ADV_OP_READ_RESPONSE_FIRST, 0x1f, 1020},
+		{IBV_WR_RDMA_READ, 2000, ADV_OP_READ_RESPONSE_FIRST, 0x1f, 2000},
+		{IBV_WR_ATOMIC_CMP_AND_SWP, 8, ADV_OP_READ_RESPONSE_ONLY, 0x1f, 8},
+		{IBV_WR_ATOMIC_CMP_AND_SWP, 8, ADV_OP_READ_RESPONSE_ONLY, 0x1f, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct bed bed;
+
+		bed_open(&bed);
+		post(&bed, cases[i].request, 0, cases[i].len);
+		net_run(bed.net, US);
+		answer(&bed, cases[i].response, cases[i].syndrome, 0, cases[i].response_len);
+		expect_state(&bed, 1, IBV_QPS_ERR);
+		expect_send(bed.a, 0, 0, IBV_WC_BAD_RESP_ERR);
+		expect_pattern(bed.ra, 0, 4000, 1, 0);
+		bed_close(&bed);
+	}
+}
+
+/* Responses of a READ are placed by their PSN; what is out of order waits for its turn. */
+static void test_response_out_of_order(void **state)
+{
+	struct bed bed;
+
+	bed_open(&bed);
+	post(&bed, IBV_WR_RDMA_READ, 0, 3000);
+	net_run(bed.net, US);
+	answer(&bed, ADV_OP_READ_RESPONSE_FIRST, 0x1f, 0, 1024);
+	answer(&bed, ADV_OP_READ_RESPONSE_LAST, 0x1f, 2, 952);
+	expect_state(&bed, 0, IBV_QPS_RTS);
+	expect_pattern(bed.ra, 2048, 952, 1, 2048);
+	answer(&bed, ADV_OP_READ_RESPONSE_FIRST, 0x1f, 0, 1024); /* again: old */
+	answer(&bed, ADV_OP_READ_RESPONSE_MIDDLE, 0, 1, 1024);
+	answer(&bed, ADV_OP_READ_RESPONSE_LAST, 0x1f, 2, 952);
+	expect_state(&bed, 1, IBV_QPS_RTS);
+	assert_int_equal(bed.ra->buf[2050], 2);
+	bed_close(&bed);
+}
+
+/* Responses find no requester in RTR, nor where requests are unreliable. */
+static void test_not_a_requester(void **state)
+{
+	struct options o = options_default(IBV_QPT_UC);
+	struct net *net = net_open(2, 1);
+	struct adv_headers h = {.bth = {.opcode = ADV_OP_ACKNOWLEDGE, .pkey = 0xffff}};
+	struct end *a, *b;
+
+	pair_open(net, &o, &a, &b);
+	h.bth.dest_qpn = adv_qp_num(a->qp);
+	net_inject_packet(net, 1, 0, &h, 0);
+	assert_int_equal(adv_engine_counters(net->node[0].e)->rx_no_qp, 1);
+	o = options_default(IBV_QPT_RC);
+	a = end_open(&net->node[0], &o, NULL);
+	b = end_open(&net->node[1], &o, NULL);
+	assert_int_equal(end_to_init(a, &o), 0);
+	assert_int_equal(end_to_rtr(a, &o, b, 0), 0);
+	h.bth.dest_qpn = adv_qp_num(a->qp);
+	net_inject_packet(net, 1, 0, &h, 0);
+	assert_int_equal(adv_engine_counters(net->node[0].e)->rx_no_qp, 2);
+	net_close(net);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ack_covers_all_before),
+		cmocka_unit_test(test_ghosts),
+		cmocka_unit_test(test_fatal_naks),
+		cmocka_unit_test(test_reserved_syndromes),
+		cmocka_unit_test(test_sequence_naks_use_retries),
+		cmocka_unit_test(test_implied_nak),
+		cmocka_unit_test(test_response_is_an_ack),
+		cmocka_unit_test(test_bad_responses),
+		cmocka_unit_test(test_response_out_of_order),
+		cmocka_unit_test(test_not_a_requester),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -83,7 +83,7 @@ unsigned adv_device_progress(struct adv_device *d, bool polling)
 
 struct adv_engine *adv_device_lock(struct adv_device *d)
 {
-	pthread_mutex_lock(&d->lock);
+	adv_lock_take(&d->lock);
 	return d->engine;
 }
 
@@ -93,7 +93,7 @@ void adv_device_unlock(struct adv_device *d)
 		device_pump(d, adv_now());
 	device_deliver_events(d);
 	device_thread_see_to(d);
-	pthread_mutex_unlock(&d->lock);
+	adv_lock_release(&d->lock);
 }
 
 /* ---- addresses ----------------------------------------------------------------------- */
@@ -321,18 +321,7 @@ static void free_device(struct adv_device *d)
 		d->link->ops->destroy(d->link);
 	adv_control_close(d->control);
 	pthread_mutex_destroy(&d->gids_lock);
-	pthread_mutex_destroy(&d->lock);
 	free(d);
-}
-
-static void init_lock(pthread_mutex_t *lock)
-{
-	pthread_mutexattr_t attr;
-
-	pthread_mutexattr_init(&attr);
-	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
-	pthread_mutex_init(lock, &attr);
-	pthread_mutexattr_destroy(&attr);
 }
 
 struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user)
@@ -347,7 +336,6 @@ struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks,
 		return NULL;
 	}
 	pthread_once(&fork_once, register_fork_handlers);
-	init_lock(&d->lock);
 	pthread_mutex_init(&d->gids_lock, NULL);
 	d->callbacks = *callbacks;
 	d->user = user;

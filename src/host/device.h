@@ -23,7 +23,7 @@ struct adv_device;
 struct adv_device_callbacks {
 	void (*completion)(void *user, struct adv_cq *cq);
 	void (*async)(void *user, const struct adv_event *event); /* QP, CQ and SRQ events */
-	void (*port)(void *user, enum ibv_event_type type);	  /* PORT_*, GID_CHANGE, DEVICE_FATAL */
+	void (*port)(void *user, enum ibv_event_type type); /* PORT_*, GID_CHANGE, DEVICE_FATAL */
 };
 
 /* Opens: connects to (or starts) the daemon, gets a slot, starts progress. NULL with errno; the

@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "host/control.h"
 #include "host/device.h"
+#include "host/lock.h"
 #include "link/udp.h"
 
 /* Whose turn it is to receive; see device_thread.c. Changes only under the device's lock. */
@@ -23,12 +24,13 @@ struct device_thread {
 
 	/* Under the device's lock. */
 	enum device_turn turn;
-	uint64_t wake_at;  /* WATCHING: the thread runs timers then at the latest */
-	bool kicked;	   /* a kick is on its way to the thread */
-	bool takeover;	   /* the application sleeps: end the standby at once */
-	int send_fd;	   /* in the epoll set, or -1 */
-	unsigned useless;  /* wake-ups in a row that had nothing to do */
-	unsigned activity; /* counts packets either way; tells idle from busy */
+	uint64_t wake_at;	/* WATCHING: the thread runs timers then at the latest */
+	bool kicked;		/* a kick is on its way to the thread */
+	bool takeover;		/* the application sleeps: end the standby at once */
+	int send_fd;		/* in the epoll set, or -1 */
+	unsigned useless;	/* wake-ups of late that had nothing to do ... */
+	unsigned useless_limit; /* ... and how many of them end the watching */
+	unsigned activity;	/* counts packets either way; tells idle from busy */
 
 	/* The thread's own. */
 	uint64_t standby_ns; /* between looks */
@@ -37,7 +39,7 @@ struct device_thread {
 };
 
 struct adv_device {
-	pthread_mutex_t lock;
+	struct adv_lock lock;
 	struct adv_engine *engine;
 	struct adv_link *link;
 	struct adv_control *control;

@@ -6,7 +6,7 @@
  *		handles what comes. Each packet that finds it asleep costs the sender a wake-up
  *		(6 to 9 us), so this is wrong while the application polls.
  * STANDBY	The receive socket is out of the epoll set. The thread looks every now and then,
- *		first after 50 us, later up to every 4 ms, whether the application still polls.
+ *		first after 50 us, later up to every 1.6 ms, whether the application still polls.
  *
  * WATCHING -> STANDBY: several wake-ups in a row were useless: the application had taken the
  * packet itself, or had polled a moment ago. A program that polls for its own completions but
@@ -25,28 +25,32 @@
 #include "host/device_internal.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 
 #include "base/log.h"
 #include "base/sys.h"
 
-#define US		1000ull
-#define MS		(1000 * US)
+#define US		  1000ull
+#define MS		  (1000 * US)
 
-#define JUST_POLLED	(8 * US)  /* a polling loop takes less from one poll to the next */
-#define STOPPED_POLLING (50 * US) /* at a look: it has */
-#define STANDBY_FIRST	(50 * US)
-#define STANDBY_LONGEST (4 * MS)
-#define USELESS_LIMIT	8
-#define IDLE_FIRST	(10 * MS)
-#define IDLE_LONGEST	(1000 * MS) /* then for ever */
-#define WAKE_SLACK	(50 * US)
-#define LOCK_NAP	(20 * US)
-#define LOCK_TRIES	50
-#define STACK_SIZE	(256 << 10)
-#define DRAIN_ROUNDS	16
-#define DRAIN_ENOUGH	8 /* packets: as many may well be followed by more */
+#define JUST_POLLED	  (6 * US)  /* a polling loop takes less from one poll to the next */
+#define USEFUL_WORTH	  4	    /* useless wake-ups that one useful one makes up for */
+#define STOPPED_POLLING	  (50 * US) /* at a look: it has */
+#define STANDBY_FIRST	  (50 * US)
+#define STANDBY_LONGEST	  (1600 * US)
+#define USELESS_LIMIT	  8
+#define USELESS_LIMIT_MAX 1024
+#define IDLE_FIRST	  (10 * MS)
+#define IDLE_LONGEST	  (1000 * MS) /* then for ever */
+#define WAKE_SLACK	  (50 * US)
+#define LOCK_NAP	  (20 * US)
+#define LOCK_TRIES	  50
+#define STACK_SIZE	  (256 << 10)
+#define SLICE		  (100 * US)
+#define DRAIN_ROUNDS	  16
+#define DRAIN_ENOUGH	  8 /* packets: as many may well be followed by more */
 
 enum source { SOURCE_KICK, SOURCE_RECEIVE, SOURCE_CONTROL, SOURCE_SEND, SOURCES };
 
@@ -131,13 +135,13 @@ static void take_lock(struct adv_device *d)
 	struct timespec nap = {0, LOCK_NAP};
 
 	for (unsigned i = 0; i < LOCK_TRIES; i++) {
-		if (pthread_mutex_trylock(&d->lock) == 0)
+		if (adv_lock_try(&d->lock))
 			return;
 		if (since_poll(d, adv_now()) > STOPPED_POLLING)
 			break;
 		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &nap, NULL);
 	}
-	pthread_mutex_lock(&d->lock);
+	adv_lock_take(&d->lock);
 }
 
 static unsigned drain(struct adv_device *d)
@@ -171,6 +175,34 @@ static void plan_sleep(struct adv_device *d, uint64_t now)
 		t->wake_at = deadline;
 }
 
+/* Was it right to be woken by this packet? Enough of no, and the thread stands by. */
+static void judge_wakeup(struct adv_device *d, unsigned packets, bool just_polled)
+{
+	struct device_thread *t = &d->bg;
+
+	if (packets && !just_polled)
+		t->useless -= t->useless < USEFUL_WORTH ? t->useless : USEFUL_WORTH;
+	else if (++t->useless >= t->useless_limit)
+		set_turn(d, DEVICE_STANDBY);
+}
+
+/*
+ * The application no longer polls. Where it has left packets lying, standing by was wrong: next
+ * time it takes twice as many useless wake-ups. Where the standby was long it was right.
+ */
+static void end_standby(struct adv_device *d)
+{
+	struct device_thread *t = &d->bg;
+	bool was_long = t->standby_ns >= STANDBY_LONGEST;
+
+	set_turn(d, DEVICE_WATCHING);
+	t->activity++;
+	if (drain(d) && !was_long && t->useless_limit < USELESS_LIMIT_MAX)
+		t->useless_limit *= 2;
+	else if (was_long && t->useless_limit > USELESS_LIMIT)
+		t->useless_limit /= 2;
+}
+
 static void run_watching(struct adv_device *d, const bool *ready)
 {
 	struct device_thread *t = &d->bg;
@@ -183,16 +215,12 @@ static void run_watching(struct adv_device *d, const bool *ready)
 	if (ready[SOURCE_CONTROL])
 		device_read_notices(d);
 	packets = drain(d);
-	if (ready[SOURCE_RECEIVE]) {
-		if (packets && !just_polled)
-			t->useless = 0;
-		else if (++t->useless >= USELESS_LIMIT)
-			set_turn(d, DEVICE_STANDBY);
-	}
+	if (ready[SOURCE_RECEIVE])
+		judge_wakeup(d, packets, just_polled);
 	device_deliver_events(d);
 	watch_send_fd(d);
 	plan_sleep(d, adv_now());
-	pthread_mutex_unlock(&d->lock);
+	adv_lock_release(&d->lock);
 }
 
 static void run_standby(struct adv_device *d, const bool *ready)
@@ -209,15 +237,12 @@ static void run_standby(struct adv_device *d, const bool *ready)
 	t->kicked = false;
 	if (ready[SOURCE_CONTROL])
 		device_read_notices(d);
-	if (t->takeover || since_poll(d, adv_now()) >= STOPPED_POLLING) {
-		set_turn(d, DEVICE_WATCHING);
-		t->activity++;
-		(void)drain(d);
-	}
+	if (t->takeover || since_poll(d, adv_now()) >= STOPPED_POLLING)
+		end_standby(d);
 	device_deliver_events(d);
 	watch_send_fd(d);
 	plan_sleep(d, adv_now());
-	pthread_mutex_unlock(&d->lock);
+	adv_lock_release(&d->lock);
 }
 
 /* Sleeps until something is ready or ns have gone by; kernels before 5.11 count milliseconds. */
@@ -247,6 +272,33 @@ static uint64_t sleep_ns(const struct device_thread *t)
 	return t->wake_at > now ? t->wake_at - now : 0;
 }
 
+/* sched_setattr(2)'s argument as of its first version; the C library has none. */
+struct schedule {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime;
+	uint64_t deadline;
+	uint64_t period;
+};
+
+/*
+ * Asks for short time slices: from Linux 6.12 on a thread with such, when it wakes, preempts one
+ * that computes or spins, which else goes on to its next tick, some milliseconds. Older kernels
+ * ignore it.
+ */
+static void ask_for_short_slices(void)
+{
+	struct schedule s = {.size = sizeof(s)};
+
+	if (syscall(SYS_sched_getattr, 0, &s, sizeof(s), 0) < 0 || s.policy != SCHED_OTHER)
+		return;
+	s.runtime = SLICE;
+	(void)syscall(SYS_sched_setattr, 0, &s, 0);
+}
+
 static void *thread_main(void *arg)
 {
 	struct adv_device *d = arg;
@@ -254,6 +306,7 @@ static void *thread_main(void *arg)
 
 	pthread_setname_np(pthread_self(), "adverb");
 	prctl(PR_SET_TIMERSLACK, 10 * US);
+	ask_for_short_slices();
 	while (!atomic_load(&d->bg.stop)) {
 		bool ready[SOURCES] = {false};
 		int n = wait_for(d, events, sleep_ns(&d->bg));
@@ -304,6 +357,7 @@ int device_thread_start(struct adv_device *d)
 	t->send_fd = -1;
 	t->idle_ns = IDLE_FIRST;
 	t->standby_ns = STANDBY_FIRST;
+	t->useless_limit = USELESS_LIMIT;
 	t->wake_at = ADV_NEVER;
 	t->epoll_fd = adv_sys_epoll_create(EPOLL_CLOEXEC);
 	t->kick_fd = adv_sys_eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -9,9 +9,15 @@
 
 struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 {
+	const uint64_t *seed = config->seed;
 	struct adv_engine *e;
 	int err;
 
+	/* The one state that xoshiro never leaves. */
+	if (!(seed[0] | seed[1] | seed[2] | seed[3])) {
+		errno = EINVAL;
+		return NULL;
+	}
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return NULL;

@@ -171,8 +171,9 @@ void adv_qp_clear(struct adv_qp *qp)
 	timer = qp->req.timer;
 	adv_list_del(&qp->tx_node);
 	adv_list_del(&qp->stall_node);
+	/* Gives its share of the common window back, and others may be waiting for it. */
 	if (qp->type == IBV_QPT_RC)
-		e->in_flight -= (qp->req.next_psn - qp->req.una_psn) & ADV_PSN_MASK;
+		adv_requester_abandon(qp);
 	free(qp->sq.ring);
 	free(qp->rq.ring);
 	free(qp->req.rd_end);

@@ -3,21 +3,22 @@
 
 import random
 
-from harness import Failure, case, daemons
+from harness import Failure, case, daemons, process_name
 
 FIRST_PORT = 18600
 PEER_LOST = 3
 
 
-def start_pairs(lab, count, seconds, extra=()):
-    """Starts pairs of `exchange`; a list of (server, caller)."""
+def start_pairs(lab, count, seconds, extra=(), first=0):
+    """Starts pairs of `exchange` from number `first` on; a list of (server, caller)."""
     program = lab.client("exchange")
-    servers = [lab.start([program, "-p", str(FIRST_PORT + i), *extra]) for i in range(count)]
-    for i, server in enumerate(servers):
-        lab.wait_listening(server, FIRST_PORT + i, seconds=60)
-    return [(server, lab.start([program, "-p", str(FIRST_PORT + i), "-t", str(seconds), *extra,
+    ports = [FIRST_PORT + first + i for i in range(count)]
+    servers = [lab.start([program, "-p", str(port), *extra]) for port in ports]
+    for server, port in zip(servers, ports):
+        lab.wait_listening(server, port, seconds=60)
+    return [(server, lab.start([program, "-p", str(port), "-t", str(seconds), *extra,
                                 "127.0.0.1"]))
-            for i, server in enumerate(servers)]
+            for server, port in zip(servers, ports)]
 
 
 def expect_all_well(pairs, seconds):
@@ -35,22 +36,28 @@ def daemon_gone(lab):
 @case("many", "64-processes", seconds=300)
 def sixty_four(lab):
     """Half of them poll, half sleep on events; four queue pairs each, every byte compared."""
-    pairs = start_pairs(lab, 16, 5)
-    program = lab.client("exchange")
-    for i in range(16, 32):
-        port = str(FIRST_PORT + i)
-        server = lab.start([program, "-e", "-p", port])
-        lab.wait_listening(server, FIRST_PORT + i, seconds=60)
-        pairs.append((server, lab.start([program, "-e", "-p", port, "-t", "5", "127.0.0.1"])))
+    pairs = start_pairs(lab, 16, 5) + start_pairs(lab, 16, 5, extra=("-e",), first=16)
     expect_all_well(pairs, 120)
     daemon_gone(lab)
+
+
+def await_connected(lab, pairs):
+    for pair in pairs:
+        lab.wait_until(lambda p=pair: all("connected" in one.output() for one in p), 60,
+                       "all pairs are connected")
+
+
+def tell_to_end(pairs):
+    for _, caller in pairs:
+        caller.popen.terminate()
 
 
 @case("many", "killed-at-random", seconds=300)
 def killed(lab):
     """SIGKILL of one side of eight pairs: its peers notice, the others stay whole."""
     dice = random.Random(20260)
-    pairs = start_pairs(lab, 24, 8, extra=("-e",))
+    pairs = start_pairs(lab, 24, 0, extra=("-e",))
+    await_connected(lab, pairs)
     victims = dice.sample(range(24), 8)
     for i in victims:
         lab.system(f"sleep {dice.uniform(0.02, 0.3):.2f}")
@@ -60,7 +67,9 @@ def killed(lab):
         if statuses != [-9, PEER_LOST]:
             raise Failure(f"pair {i} ended with {statuses}:\n"
                           + "".join(p.describe() for p in pairs[i]))
-    expect_all_well([pair for i, pair in enumerate(pairs) if i not in victims], 120)
+    survivors = [pair for i, pair in enumerate(pairs) if i not in victims]
+    tell_to_end(survivors)
+    expect_all_well(survivors, 120)
     expect_all_well(start_pairs(lab, 8, 1, extra=("-e",)), 60)
     daemon_gone(lab)
 
@@ -86,13 +95,43 @@ def slots_reused(lab):
     daemon_gone(lab)
 
 
-@case("many", "daemon-killed", seconds=120)
-def daemon_killed(lab):
-    """Traffic goes on without the daemon; programs started later get a new one."""
-    pairs = start_pairs(lab, 4, 6, extra=("-e",))
-    lab.system("sleep 1")
-    for pid in daemons():
-        lab.system(f"kill -KILL {pid}")
-    lab.system("sleep 1")
-    lab.run(["ibv_devinfo"])
-    expect_all_well(pairs, 60)
+def part_of_daemon(name):
+    return [pid for pid in daemons() if process_name(pid) == name]
+
+
+def register_killed_part(part, name):
+    @case("many", f"{part}-killed", seconds=120)
+    def run(lab):
+        """Traffic goes on, programs started later find their device, and nothing is left over."""
+        pairs = start_pairs(lab, 4, 0, extra=("-e",))
+        await_connected(lab, pairs)
+        victims = part_of_daemon(name)
+        if len(victims) != 1:
+            raise Failure(f"{len(victims)} processes named {name}")
+        lab.system(f"kill -KILL {victims[0]}; sleep 0.5")
+        lab.run(["ibv_devinfo"], env={"ADVERB_LOG": "error"})
+        lab.wait_until(lambda: len(daemons()) == 2, 20, f"another {name}")
+        expect_all_well(start_pairs(lab, 2, 1, first=4), 60)
+        tell_to_end(pairs)
+        expect_all_well(pairs, 60)
+        daemon_gone(lab)
+
+
+register_killed_part("worker", "adverbd")
+register_killed_part("keeper", "adverbd-keeper")
+
+
+@case("many", "whole-daemon-killed", seconds=180)
+def whole_daemon_killed(lab):
+    """Both parts at once: steering may break, so programs may fail, but none hangs, and then
+    everything starts anew."""
+    pairs = start_pairs(lab, 4, 3, extra=("-e",))
+    await_connected(lab, pairs)
+    lab.system("kill -KILL " + " ".join(map(str, daemons())))
+    for pair in pairs:
+        for process in pair:
+            if process.wait(100) not in (0, 1, PEER_LOST):
+                raise Failure(f"neither ended well nor with an error:\n{process.describe()}")
+    lab.run(["ibv_devinfo"], env={"ADVERB_LOG": "error"})
+    expect_all_well(start_pairs(lab, 2, 1), 60)
+    daemon_gone(lab)

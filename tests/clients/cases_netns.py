@@ -53,17 +53,16 @@ def register(family, mtu):
     def run(lab):
         there = two_hosts(lab, mtu)
         here_index, there_index = host_facts(lab, mtu, family, there)
-        server_address = ADDRESSES[family][1]
+        # these programs make their TCP connection over IPv4; the GIDs decide about RDMA
+        host = ADDRESSES["4"][1]
         for program, size in (("ibv_rc_pingpong", 20000), ("ibv_ud_pingpong", 1000)):
             base = [program, "-c", "-s", str(size), "-n", "500"]
             for text in lab.pair([*base, "-g", there_index],
-                                 [*base, "-g", here_index, server_address], server_prefix=there):
+                                 [*base, "-g", here_index, host], server_prefix=there):
                 reports.pingpong(text, size, 500)
         for program in ("ib_write_bw", "ib_read_bw", "ib_send_bw"):
-            # perftest makes its TCP connection over IPv4; the GIDs decide about RDMA
             base = [program, "-F", "-n", "300"]
-            _, client = lab.pair([*base, "-x", there_index],
-                                 [*base, "-x", here_index, ADDRESSES["4"][1]],
+            _, client = lab.pair([*base, "-x", there_index], [*base, "-x", here_index, host],
                                  server_prefix=there)
             reports.perftest(client, [65536], 300)
 

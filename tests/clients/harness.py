@@ -193,21 +193,20 @@ def namespace_command():
     return ["unshare", *flags]
 
 
+def process_name(pid):
+    """The name of a live process; empty where there is none, or only a zombie."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    state = stat[stat.rindex(")") + 2]
+    return "" if state == "Z" else stat[stat.index("(") + 1:stat.rindex(")")]
+
+
 def daemons():
     """Process ids of the adverbd processes of this PID namespace that are alive."""
-    found = []
-    for entry in pathlib.Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            stat = (entry / "stat").read_text()
-        except OSError:
-            continue
-        name = stat[stat.index("(") + 1:stat.rindex(")")]
-        state = stat[stat.rindex(")") + 2]
-        if name.startswith("adverbd") and state != "Z":
-            found.append(int(entry.name))
-    return found
+    pids = [int(entry.name) for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit()]
+    return [pid for pid in pids if process_name(pid).startswith("adverbd")]
 
 
 def need_tool(name):

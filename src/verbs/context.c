@@ -44,7 +44,8 @@ ADV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	fill_operations(&c->verbs);
 	c->verbs.sz = sizeof(c->verbs);
 	c->verbs.context.device = device;
-	c->verbs.context.cmd_fd = -1;
+	/* There is no command channel; some programs duplicate it before they ask what it is. */
+	c->verbs.context.cmd_fd = c->async.fd;
 	c->verbs.context.async_fd = c->async.fd;
 	c->verbs.context.num_comp_vectors = ADV_COMP_VECTORS;
 	c->verbs.context.abi_compat = __VERBS_ABI_IS_EXTENDED;

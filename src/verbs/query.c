@@ -250,7 +250,11 @@ ADV_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_
 	table = adv_gids_of(context);
 	if (!table)
 		return -ENOMEM;
-	for (n = 0; n < (ssize_t)table->count && (size_t)n < max_entries; n++) {
+	if (table->count > max_entries) {
+		free(table);
+		return -EINVAL;
+	}
+	for (n = 0; n < (ssize_t)table->count; n++) {
 		fill_gid(&entry, &table->entry[n], (uint32_t)n);
 		put_gid((char *)entries + (size_t)n * entry_size, &entry, entry_size);
 	}

@@ -184,6 +184,26 @@ static void test_answers_lost(void **state)
 	bed_close(&bed);
 }
 
+/* A retry may be several timeouts long; each of them sends again. */
+static void test_retry_of_several_timeouts(void **state)
+{
+	struct adv_engine_config c = {.seed = {1}, .timeout_ticks = 3};
+	struct options o = options_default(IBV_QPT_RC);
+	uint64_t period = 4096ull << o.timeout, start;
+	struct bed bed;
+
+	o.retry_cnt = 2;
+	bed_open_config(&bed, &o, &c);
+	bed.log.lose = lose_all;
+	start = bed.net->now;
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 10, bed.rb, 0);
+	net_run(bed.net, 100 * SEC);
+	expect_send(bed.a, 0, 1, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(bed.a->sends[0].time, start + 3 * 3 * period);
+	assert_int_equal(count_sent(&bed, 0, ADV_OP_WRITE_ONLY), 9);
+	bed_close(&bed);
+}
+
 /* ---- RNR ---- */
 
 /* Table 46 of IBTA 9.7.5.2.8, in 10 us. */
@@ -429,6 +449,62 @@ static void test_go_back_n(void **state)
 	bed_close(&bed);
 }
 
+/* The source goes away in mid message: it fails when all before it is done. */
+static void test_source_deregistered(void **state)
+{
+	for (unsigned steps = 1; steps < 12; steps++) {
+		struct adv_engine_config c = {.seed = {1}, .window = 8};
+		struct options o = options_default(IBV_QPT_RC);
+		struct region *r;
+		struct bed bed;
+
+		bed_open_config(&bed, &o, &c);
+		r = region_open(&bed.net->node[0], 65536, 0);
+		end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 6000, bed.rb, 0);
+		end_op(bed.a, IBV_WR_RDMA_WRITE, 2, r, 0, 65536, bed.rb, 8192);
+		end_op(bed.a, IBV_WR_RDMA_WRITE, 3, bed.ra, 0, 8, bed.rb, 0);
+		for (unsigned i = 0; i < steps; i++)
+			net_step(bed.net, bed.net->now + MS);
+		region_deregister(r);
+		net_run(bed.net, SEC);
+		assert_int_equal(bed.a->send_count, 3);
+		expect_send(bed.a, 0, 1, IBV_WC_SUCCESS);
+		expect_send(bed.a, 1, 2, IBV_WC_LOC_PROT_ERR);
+		assert_int_equal(bed.a->sends[1].wc.vendor_err, ADV_ERR_LKEY);
+		expect_send(bed.a, 2, 3, IBV_WC_WR_FLUSH_ERR);
+		expect_pattern(bed.rb, 0, 6000, 1, 0);
+		bed_close(&bed);
+	}
+}
+
+/* The same where the packets in flight are lost: it fails once the request before was repeated. */
+static bool lose_first_eight(const struct wire *w)
+{
+	return w->number < 8;
+}
+
+static void test_source_deregistered_and_loss(void **state)
+{
+	struct adv_engine_config c = {.seed = {1}, .window = 8};
+	struct options o = options_default(IBV_QPT_RC);
+	struct region *r;
+	struct bed bed;
+
+	bed_open_config(&bed, &o, &c);
+	bed.log.lose = lose_first_eight;
+	r = region_open(&bed.net->node[0], 65536, 0);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 6000, bed.rb, 0);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 2, r, 0, 65536, bed.rb, 8192);
+	net_step(bed.net, bed.net->now);
+	assert_int_equal(bed.log.count, 8);
+	region_deregister(r);
+	net_run(bed.net, SEC);
+	expect_send(bed.a, 0, 1, IBV_WC_SUCCESS);
+	expect_send(bed.a, 1, 2, IBV_WC_LOC_PROT_ERR);
+	expect_pattern(bed.rb, 0, 6000, 1, 0);
+	bed_close(&bed);
+}
+
 /* ---- SQD ---- */
 
 static unsigned drained(const struct bed *bed)
@@ -531,6 +607,9 @@ int main(void)
 		cmocka_unit_test(test_progress_restores_retries),
 		cmocka_unit_test(test_no_timeout),
 		cmocka_unit_test(test_answers_lost),
+		cmocka_unit_test(test_retry_of_several_timeouts),
+		cmocka_unit_test(test_source_deregistered),
+		cmocka_unit_test(test_source_deregistered_and_loss),
 		cmocka_unit_test(test_rnr_retries_exceeded),
 		cmocka_unit_test(test_rnr_for_ever),
 		cmocka_unit_test(test_rnr_recovery),

@@ -327,6 +327,27 @@ static void test_both_ways(void **state)
 	net_close(net);
 }
 
+/* READ responses of one request fill more than a turn, and more than a batch. */
+static void test_wide_window(void **state)
+{
+	struct adv_engine_config c = {.seed = {1}, .window = 256};
+	struct options o = options_default(IBV_QPT_RC);
+	struct net *net = net_open_config(2, &c);
+	struct region *ra = region_open(&net->node[0], 1 << 20, ALL_ACCESS);
+	struct region *rb = region_open(&net->node[1], 1 << 20, ALL_ACCESS);
+	struct end *a, *b;
+
+	region_fill(rb, 4);
+	pair_open(net, &o, &a, &b);
+	end_op(a, IBV_WR_RDMA_READ, 1, ra, 0, 1 << 20, rb, 0);
+	end_op(b, IBV_WR_RDMA_WRITE, 2, rb, 0, 1 << 19, ra, 0);
+	net_run(net, SEC);
+	expect_send(a, 0, 1, IBV_WC_SUCCESS);
+	expect_send(b, 0, 2, IBV_WC_SUCCESS);
+	expect_pattern(ra, 0, 1 << 20, 4, 0);
+	net_close(net);
+}
+
 /* A QP connected to itself. */
 static void test_loopback(void **state)
 {
@@ -355,10 +376,11 @@ static void test_loopback(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rc),	  cmocka_unit_test(test_uc),
-		cmocka_unit_test(test_atomics),	  cmocka_unit_test(test_flush_and_atomic_write),
-		cmocka_unit_test(test_large),	  cmocka_unit_test(test_psn_wrap),
-		cmocka_unit_test(test_both_ways), cmocka_unit_test(test_loopback),
+		cmocka_unit_test(test_rc),	    cmocka_unit_test(test_uc),
+		cmocka_unit_test(test_atomics),	    cmocka_unit_test(test_flush_and_atomic_write),
+		cmocka_unit_test(test_large),	    cmocka_unit_test(test_psn_wrap),
+		cmocka_unit_test(test_both_ways),   cmocka_unit_test(test_loopback),
+		cmocka_unit_test(test_wide_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

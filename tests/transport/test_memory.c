@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* No memory: each allocation fails in its turn, is reported, and leaves all as it was. */
+#include <stdlib.h>
+
+#include "harness.h"
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+static int countdown; /* 0: allocations succeed; n: the n-th from now fails */
+
+static bool fails(void)
+{
+	return countdown > 0 && --countdown == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return fails() ? NULL : __real_realloc(p, size);
+}
+
+/* Calls make() with the first allocation failing, then the second... until it succeeds. */
+static int failures_of(int (*make)(void *arg), void *arg)
+{
+	for (int n = 1; n < 20; n++) {
+		int err;
+
+		countdown = n;
+		err = make(arg);
+		if (!err) {
+			assert_true(countdown > 0); /* all of its allocations were tried */
+			countdown = 0;
+			return n - 1;
+		}
+		assert_int_equal(countdown, 0);
+		assert_int_equal(err, ENOMEM);
+	}
+	fail_msg("fails for another reason than memory");
+	return 0;
+}
+
+static int make_engine(void *arg)
+{
+	struct adv_engine_config c = {.seed = {1}, .qpn_first = 1, .qpn_count = 100};
+	struct adv_engine **e = arg;
+
+	errno = ENOMEM;
+	*e = adv_engine_create(&c);
+	return *e ? 0 : errno;
+}
+
+static int set_gids(void *arg)
+{
+	struct adv_engine_gid gid = {.mtu = 1024};
+
+	return adv_engine_set_gids(arg, &gid, 1);
+}
+
+static int make_pd(void *arg)
+{
+	return adv_pd_create(arg) ? 0 : errno;
+}
+
+static int make_cq(void *arg)
+{
+	return adv_cq_create(arg, 10, NULL) ? 0 : errno;
+}
+
+static int make_mr(void *arg)
+{
+	return adv_mr_register(arg, arg, 1, 0, 0) ? 0 : errno;
+}
+
+static int make_srq(void *arg)
+{
+	struct ibv_srq_attr attr = {.max_wr = 10, .max_sge = 1};
+
+	return adv_srq_create(arg, &attr, NULL) ? 0 : errno;
+}
+
+static int make_qp(void *arg)
+{
+	struct adv_qp_config *c = arg;
+
+	return adv_qp_create(c->pd->engine, c) ? 0 : errno;
+}
+
+static int resize_cq(void *arg)
+{
+	return adv_cq_resize(arg, 100);
+}
+
+static void test_objects(void **state)
+{
+	struct adv_qp_config c = {.type = IBV_QPT_RC};
+	struct adv_engine *e;
+
+	assert_int_equal(failures_of(make_engine, &e), 2);
+	assert_int_equal(failures_of(set_gids, e), 1);
+	assert_int_equal(failures_of(make_pd, e), 1);
+	c.pd = adv_pd_create(e);
+	assert_int_equal(failures_of(make_cq, e), 3);
+	c.send_cq = c.recv_cq = adv_cq_create(e, 1, NULL);
+	assert_int_equal(failures_of(resize_cq, c.send_cq), 1);
+	assert_int_equal(failures_of(make_mr, c.pd), 2);
+	assert_int_equal(failures_of(make_srq, c.pd), 4);
+	assert_true(failures_of(make_qp, &c) >= 1);
+	/* Room for timers grows now and then. */
+	for (int i = 0; i < 40; i++)
+		failures_of(make_qp, &c);
+	assert_int_equal(c.pd->users, 43);
+	adv_engine_destroy(e);
+}
+
+struct step {
+	struct end *end;
+	struct end *peer;
+	struct options o;
+};
+
+static int to_rtr(void *arg)
+{
+	struct step *s = arg;
+
+	return end_to_rtr(s->end, &s->o, s->peer, 0);
+}
+
+static int to_rts(void *arg)
+{
+	struct step *s = arg;
+
+	return end_to_rts(s->end, &s->o, 0);
+}
+
+static int change_in_sqd(void *arg)
+{
+	struct step *s = arg;
+	struct ibv_qp_attr a = {.max_rd_atomic = 9, .max_dest_rd_atomic = 9};
+
+	return adv_qp_modify(s->end->qp, 0, &a,
+			     IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC);
+}
+
+static int post_recv(void *arg)
+{
+	struct step *s = arg;
+
+	return end_recv_sges(s->end, 1, NULL, 0);
+}
+
+static int post_send(void *arg)
+{
+	struct step *s = arg;
+	struct wr wr;
+
+	return end_send(s->end, wr_make(&wr, IBV_WR_SEND, 1, 0));
+}
+
+static void test_transitions(void **state)
+{
+	struct net *net = net_open(2, 1);
+	struct step s = {.o = options_default(IBV_QPT_RC)};
+	struct ibv_qp_attr before, after;
+	struct ibv_qp_init_attr init;
+
+	s.end = end_open(&net->node[0], &s.o, NULL);
+	s.peer = end_open(&net->node[1], &s.o, NULL);
+	assert_int_equal(end_to_init(s.end, &s.o), 0);
+	adv_qp_query(s.end->qp, &before, &init);
+	countdown = 1;
+	assert_int_equal(to_rtr(&s), ENOMEM);
+	adv_qp_query(s.end->qp, &after, &init);
+	assert_memory_equal(&before, &after, sizeof(before));
+	assert_int_equal(failures_of(to_rtr, &s), 1);
+	assert_int_equal(failures_of(to_rts, &s), 1);
+	assert_int_equal(end_to_state(s.end, IBV_QPS_SQD), 0);
+	assert_int_equal(failures_of(change_in_sqd, &s), 2);
+	assert_int_equal(failures_of(post_send, &s), 1);
+	assert_int_equal(failures_of(post_recv, &s), 1);
+	net_abandon(net);
+}
+
+static int attach(void *arg)
+{
+	static const struct adv_gid group = {{0xff, 0x0e}};
+
+	return adv_qp_attach_mcast(arg, &group);
+}
+
+static void test_group_and_event(void **state)
+{
+	struct net *net = net_open(1, 1);
+	struct options o = options_default(IBV_QPT_UD);
+	struct end *end = end_open(&net->node[0], &o, NULL);
+	struct adv_event ev;
+
+	assert_int_equal(failures_of(attach, end->qp), 1);
+	/* An event that cannot be kept is lost, and nothing else. */
+	countdown = 1;
+	adv_async_event(net->node[0].e, IBV_EVENT_QP_FATAL, end->qp, NULL, NULL);
+	assert_int_equal(countdown, 0);
+	assert_false(adv_engine_event(net->node[0].e, &ev));
+	net_close(net);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_objects),
+		cmocka_unit_test(test_transitions),
+		cmocka_unit_test(test_group_and_event),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -25,9 +25,9 @@
 #include "host/device_internal.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -48,7 +48,7 @@
 #define LOCK_NAP	  (20 * US)
 #define LOCK_TRIES	  50
 #define STACK_SIZE	  (256 << 10)
-#define SLICE		  (100 * US)
+#define THREAD_NICE	  (-10)
 #define DRAIN_ROUNDS	  16
 #define DRAIN_ENOUGH	  8 /* packets: as many may well be followed by more */
 
@@ -272,31 +272,14 @@ static uint64_t sleep_ns(const struct device_thread *t)
 	return t->wake_at > now ? t->wake_at - now : 0;
 }
 
-/* sched_setattr(2)'s argument as of its first version; the C library has none. */
-struct schedule {
-	uint32_t size;
-	uint32_t policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime;
-	uint64_t deadline;
-	uint64_t period;
-};
-
 /*
- * Asks for short time slices: from Linux 6.12 on a thread with such, when it wakes, preempts one
- * that computes or spins, which else goes on to its next tick, some milliseconds. Older kernels
- * ignore it.
+ * A program that spins on each processor leaves the thread its fair share, half; when it has
+ * had that, its wake-ups wait for the next tick, up to 4 ms. Where we may, we ask for more, as
+ * a NIC would simply take it.
  */
-static void ask_for_short_slices(void)
+static void ask_for_priority(void)
 {
-	struct schedule s = {.size = sizeof(s)};
-
-	if (syscall(SYS_sched_getattr, 0, &s, sizeof(s), 0) < 0 || s.policy != SCHED_OTHER)
-		return;
-	s.runtime = SLICE;
-	(void)syscall(SYS_sched_setattr, 0, &s, 0);
+	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), THREAD_NICE);
 }
 
 static void *thread_main(void *arg)
@@ -306,7 +289,7 @@ static void *thread_main(void *arg)
 
 	pthread_setname_np(pthread_self(), "adverb");
 	prctl(PR_SET_TIMERSLACK, 10 * US);
-	ask_for_short_slices();
+	ask_for_priority();
 	while (!atomic_load(&d->bg.stop)) {
 		bool ready[SOURCES] = {false};
 		int n = wait_for(d, events, sleep_ns(&d->bg));

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A device with one RC queue pair and one region, and what it was told through callbacks. */
+#ifndef ADV_TESTS_HOST_NODE_H
+#define ADV_TESTS_HOST_NODE_H
+
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "host/device.h"
+
+#define NODE_BUFFER (1 << 20)
+
+struct node {
+	struct adv_device *d;
+	struct adv_pd *pd;
+	struct adv_cq *cq;
+	struct adv_qp *qp;
+	struct adv_mr *mr;
+	uint8_t *buffer;
+	sem_t completion; /* posted by the callback */
+	atomic_uint gid_changes;
+	atomic_uint port_downs;
+};
+
+void node_open(struct node *n);
+void node_close(struct node *n);
+/* Each to the other, or one to itself, over the first GID. */
+void node_connect(struct node *a, struct node *b);
+
+/* Posts one signalled WRITE from n's buffer[from..] to the peer's buffer[to..]. */
+int node_write(struct node *n, struct node *peer, uint64_t wr_id, uint32_t from, uint32_t to,
+	       uint32_t length);
+/* Posts one receive of length bytes at offset. */
+void node_recv(struct node *n, uint64_t wr_id, uint32_t offset, uint32_t length);
+/* Posts one signalled SEND. */
+int node_send(struct node *n, uint64_t wr_id, uint32_t offset, uint32_t length);
+
+/* Polls, receiving meanwhile. Fails the test after ten seconds. */
+void node_poll(struct node *n, struct ibv_wc *wc);
+/* Looks for a completion and does not receive: somebody else must. */
+bool node_look(struct node *n, struct ibv_wc *wc);
+void node_wait(struct node *n, struct ibv_wc *wc);
+
+/* Fails the test unless a's buffer[i..] and b's buffer[j..] are the same. */
+void node_compare(struct node *a, uint32_t i, struct node *b, uint32_t j, uint32_t length);
+
+unsigned open_descriptors(void);
+unsigned threads(void);
+
+#endif

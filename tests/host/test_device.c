@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The runtime with a real daemon, in a network namespace of the test's own. */
+#include "node.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../link/netns.h"
+
+#ifdef __SANITIZE_THREAD__
+#define FEWER 10
+#else
+#define FEWER 1
+#endif
+
+static void fill(struct node *n, uint32_t offset, uint32_t length, unsigned seed)
+{
+	for (uint32_t i = 0; i < length; i++)
+		n->buffer[offset + i] = (uint8_t)(seed + i * 7 + (i >> 8));
+}
+
+static void check_wc(const struct ibv_wc *wc, uint64_t wr_id)
+{
+	assert_int_equal(wc->status, IBV_WC_SUCCESS);
+	assert_int_equal(wc->wr_id, wr_id);
+}
+
+static void test_open_and_close(void **state)
+{
+	struct node n;
+	unsigned fds, tasks;
+
+	node_open(&n);
+	node_close(&n);
+	fds = open_descriptors();
+	tasks = threads();
+	for (unsigned i = 0; i < 1000 / FEWER; i++) {
+		node_open(&n);
+		node_close(&n);
+	}
+	assert_int_equal(open_descriptors(), fds);
+	assert_int_equal(threads(), tasks);
+}
+
+static void test_probe(void **state)
+{
+	static struct adv_gid_table t;
+	unsigned fds = open_descriptors();
+
+	assert_int_equal(adv_device_probe(&t), 0);
+	assert_true(t.count >= 2);
+	assert_int_equal(t.entry[0].path_mtu, 4096);
+	assert_int_equal(open_descriptors(), fds);
+}
+
+/* The writer polls; at the other side nobody calls anything. */
+static void test_writes_to_a_passive_side(void **state)
+{
+	struct node a, b;
+	struct ibv_wc wc;
+
+	node_open(&a);
+	node_open(&b);
+	node_connect(&a, &b);
+	for (unsigned i = 0; i < 300 / FEWER; i++) {
+		uint32_t length = i * 211 % 60000 + 1;
+
+		fill(&a, 0, length, i);
+		assert_int_equal(node_write(&a, &b, i, 0, 0, length), 0);
+		node_poll(&a, &wc);
+		check_wc(&wc, i);
+		node_compare(&a, 0, &b, 0, length);
+	}
+	node_close(&a);
+	node_close(&b);
+}
+
+/* Nobody receives but the two background threads. */
+static void test_nobody_polls(void **state)
+{
+	struct node a, b;
+	struct ibv_wc wc;
+
+	node_open(&a);
+	node_open(&b);
+	node_connect(&a, &b);
+	for (unsigned i = 0; i < 200 / FEWER; i++) {
+		node_recv(&b, i, NODE_BUFFER / 2, 50000);
+		fill(&a, 0, 50000, i);
+		assert_int_equal(node_send(&a, i, 0, 50000), 0);
+		node_wait(&a, &wc);
+		check_wc(&wc, i);
+		node_wait(&b, &wc);
+		check_wc(&wc, i);
+		assert_int_equal(wc.byte_len, 50000);
+		node_compare(&a, 0, &b, NODE_BUFFER / 2, 50000);
+	}
+	node_close(&a);
+	node_close(&b);
+}
+
+static void sleep_for_event(struct node *n)
+{
+	struct timespec until;
+
+	adv_device_lock(n->d);
+	adv_cq_arm(n->cq, false);
+	if (adv_cq_empty(n->cq))
+		adv_device_app_sleeps(n->d);
+	adv_device_unlock(n->d);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 10;
+	while (sem_timedwait(&n->completion, &until) < 0)
+		assert_int_equal(errno, EINTR);
+}
+
+/*
+ * Sleeping on events, each time after polling so long that the thread has stepped back: it
+ * must be back at once. The peer is another thread that polls.
+ */
+struct echo {
+	struct node *n;
+	unsigned rounds;
+};
+
+static void *echo(void *arg)
+{
+	struct echo *e = arg;
+	struct ibv_wc wc;
+
+	for (unsigned i = 0; i < e->rounds; i++) {
+		do
+			node_poll(e->n, &wc);
+		while (wc.opcode != IBV_WC_RECV);
+		node_recv(e->n, i, 0, 64);
+		usleep(200);
+		node_send(e->n, i, 64, 64);
+	}
+	return NULL;
+}
+
+static void test_events_after_polling(void **state)
+{
+	struct node a, b;
+	struct echo e = {&b, 200 / FEWER};
+	pthread_t thread;
+	struct ibv_wc wc;
+
+	node_open(&a);
+	node_open(&b);
+	node_connect(&a, &b);
+	node_recv(&b, 0, 0, 64);
+	pthread_create(&thread, NULL, echo, &e);
+	for (unsigned i = 0; i < e.rounds; i++) {
+		uint64_t until = adv_now() + 300000;
+
+		while (adv_now() < until) {
+			adv_device_lock(a.d);
+			adv_device_progress(a.d, true);
+			adv_device_unlock(a.d);
+		}
+		node_recv(&a, i, 0, 64);
+		node_send(&a, i, 64, 64);
+		for (unsigned got = 0; got < 2;) {
+			while (node_look(&a, &wc)) {
+				check_wc(&wc, i);
+				got++;
+			}
+			if (got < 2)
+				sleep_for_event(&a);
+		}
+	}
+	pthread_join(thread, NULL);
+	node_close(&a);
+	node_close(&b);
+}
+
+/* Waits for a byte that the peer writes, without calling anything. TSan need not know. */
+__attribute__((no_sanitize("thread"))) static bool spin_for(const uint8_t *byte, uint8_t value)
+{
+	uint64_t give_up = adv_now() + 10000000000ull;
+
+	while (*(const volatile uint8_t *)byte != value)
+		if (adv_now() > give_up)
+			return false;
+	return true;
+}
+
+struct spinner {
+	struct node *n;
+	struct node *peer;
+	unsigned rounds;
+	bool first;
+	bool failed;
+};
+
+/* As ib_write_lat: polls for its own completions, spins on memory for its peer's writes. */
+static void *spin_and_write(void *arg)
+{
+	struct spinner *s = arg;
+	struct ibv_wc wc;
+
+	for (unsigned i = 1; i <= s->rounds; i++) {
+		if (!s->first && !spin_for(s->n->buffer, (uint8_t)i)) {
+			s->failed = true;
+			break;
+		}
+		s->n->buffer[64] = (uint8_t)i;
+		if (node_write(s->n, s->peer, i, 64, 0, 1) != 0) {
+			s->failed = true;
+			break;
+		}
+		node_poll(s->n, &wc);
+		if (s->first && !spin_for(s->n->buffer, (uint8_t)i)) {
+			s->failed = true;
+			break;
+		}
+	}
+	return NULL;
+}
+
+static void test_spinning_on_memory(void **state)
+{
+	struct node a, b;
+	struct spinner s[2] = {{&a, &b, 1000 / FEWER, true, false},
+			       {&b, &a, 1000 / FEWER, false, false}};
+	pthread_t thread;
+
+	node_open(&a);
+	node_open(&b);
+	node_connect(&a, &b);
+	pthread_create(&thread, NULL, spin_and_write, &s[1]);
+	spin_and_write(&s[0]);
+	pthread_join(thread, NULL);
+	assert_false(s[0].failed || s[1].failed);
+	node_close(&a);
+	node_close(&b);
+}
+
+/* Two threads post to one device, a third polls it, the peer's is driven by its own. */
+struct poster {
+	struct node *n;
+	struct node *peer;
+	unsigned first;
+	unsigned count;
+	atomic_uint *in_flight;
+};
+
+static void *post_writes(void *arg)
+{
+	struct poster *p = arg;
+
+	for (unsigned i = p->first; i < p->first + p->count; i++) {
+		while (atomic_load(p->in_flight) >= 100)
+			sched_yield();
+		atomic_fetch_add(p->in_flight, 1);
+		if (node_write(p->n, p->peer, i, i * 512, i * 512, 512) != 0)
+			abort();
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	struct node a, b;
+	atomic_uint in_flight = 0;
+	struct poster p[2] = {{&a, &b, 0, 1000, &in_flight}, {&a, &b, 1000, 1000, &in_flight}};
+	pthread_t thread[2];
+	struct ibv_wc wc;
+
+	node_open(&a);
+	node_open(&b);
+	node_connect(&a, &b);
+	fill(&a, 0, NODE_BUFFER, 9);
+	for (unsigned i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, post_writes, &p[i]);
+	for (unsigned i = 0; i < 2000; i++) {
+		if (i % 100 < 50)
+			node_poll(&a, &wc);
+		else
+			node_wait(&a, &wc);
+		assert_int_equal(wc.status, IBV_WC_SUCCESS);
+		atomic_fetch_sub(&in_flight, 1);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	node_compare(&a, 0, &b, 0, 2000 * 512);
+	node_close(&a);
+	node_close(&b);
+}
+
+static void test_to_itself(void **state)
+{
+	struct node a;
+	struct ibv_wc wc;
+
+	node_open(&a);
+	node_connect(&a, &a);
+	fill(&a, 0, 30000, 3);
+	node_recv(&a, 1, 500000, 30000);
+	assert_int_equal(node_send(&a, 1, 0, 30000), 0);
+	node_poll(&a, &wc);
+	check_wc(&wc, 1);
+	node_poll(&a, &wc);
+	check_wc(&wc, 1);
+	node_compare(&a, 0, &a, 500000, 30000);
+	node_close(&a);
+}
+
+/* In a child the device is the parent's; the child's end takes nothing from the parent. */
+static void test_fork(void **state)
+{
+	struct node a;
+	struct ibv_wc wc;
+	int status;
+	pid_t child;
+
+	node_open(&a);
+	node_connect(&a, &a);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct node own;
+		bool right = adv_device_is_foreign(a.d);
+
+		adv_device_close(a.d);
+		node_open(&own);
+		right = right && !adv_device_is_foreign(own.d);
+		node_close(&own);
+		_exit(right ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_false(adv_device_is_foreign(a.d));
+	node_recv(&a, 1, 500000, 5000);
+	fill(&a, 0, 5000, 1);
+	assert_int_equal(node_send(&a, 1, 0, 5000), 0);
+	node_wait(&a, &wc);
+	check_wc(&wc, 1);
+	node_wait(&a, &wc);
+	check_wc(&wc, 1);
+	node_compare(&a, 0, &a, 500000, 5000);
+	node_close(&a);
+}
+
+static void test_addresses_change(void **state)
+{
+	static struct adv_gid_table before, after;
+	struct node a;
+
+	node_open(&a);
+	adv_device_gids(a.d, &before);
+	assert_true(netns_add_ipv6("fd00::77"));
+	for (unsigned i = 0; i < 500 && atomic_load(&a.gid_changes) == 0; i++)
+		usleep(10000);
+	assert_true(atomic_load(&a.gid_changes) > 0);
+	adv_device_gids(a.d, &after);
+	assert_int_equal(after.count, before.count + 1);
+	node_close(&a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_open_and_close),
+		cmocka_unit_test(test_probe),
+		cmocka_unit_test(test_writes_to_a_passive_side),
+		cmocka_unit_test(test_nobody_polls),
+		cmocka_unit_test(test_events_after_polling),
+		cmocka_unit_test(test_spinning_on_memory),
+		cmocka_unit_test(test_to_itself),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_addresses_change),
+	};
+
+	if (!netns_enter())
+		return NETNS_SKIP;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -19,8 +19,7 @@
 #define EVENT_ROUNDS 1024
 
 /* Attributes by number; an attribute cut short ends the list. */
-static void attributes(const struct rtattr *a, size_t len, const struct rtattr **by_type,
-		       unsigned max)
+static void attributes(const struct rtattr *a, int len, const struct rtattr **by_type, unsigned max)
 {
 	memset(by_type, 0, (max + 1) * sizeof(*by_type));
 	while (RTA_OK(a, len)) {
@@ -49,7 +48,7 @@ static void read_link(struct adv_snapshot *s, const struct nlmsghdr *h)
 	if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*info)) ||
 	    s->interface_count == ADV_SNAPSHOT_INTERFACES)
 		return;
-	attributes(IFLA_RTA(info), IFLA_PAYLOAD(h), a, IFLA_MAX);
+	attributes(IFLA_RTA(info), (int)IFLA_PAYLOAD(h), a, IFLA_MAX);
 	i = &s->interface[s->interface_count++];
 	memset(i, 0, sizeof(*i));
 	i->ifindex = (uint32_t)info->ifi_index;
@@ -78,7 +77,7 @@ static void read_address(struct adv_snapshot *s, const struct nlmsghdr *h)
 
 	if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*info)))
 		return;
-	attributes(IFA_RTA(info), IFA_PAYLOAD(h), a, IFA_MAX);
+	attributes(IFA_RTA(info), (int)IFA_PAYLOAD(h), a, IFA_MAX);
 	/* On point-to-point links IFA_ADDRESS is the other end's. */
 	address = a[IFA_LOCAL] ? a[IFA_LOCAL] : a[IFA_ADDRESS];
 	size = info->ifa_family == AF_INET ? 4 : 16;
@@ -102,9 +101,10 @@ static void read_address(struct adv_snapshot *s, const struct nlmsghdr *h)
 bool adv_snapshot_parse(struct adv_snapshot *s, const void *data, size_t len, int *error)
 {
 	const struct nlmsghdr *h = data;
+	int left = (int)len; /* signed: NLMSG_NEXT may step beyond the end */
 
 	*error = 0;
-	for (; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
+	for (; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
 		if (h->nlmsg_flags & NLM_F_DUMP_INTR)
 			*error = EINTR;
 		if (h->nlmsg_type == NLMSG_DONE)

@@ -129,12 +129,15 @@ static int message_receive(int sock, struct adv_control_message *m, int *fd)
 			     .msg_iovlen = 1,
 			     .msg_control = room,
 			     .msg_controllen = sizeof(room)};
+	bool reset = false;
 	ssize_t n;
 
 	*fd = -1;
-	do
+	do {
 		n = adv_sys_recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+		/* It closed with a request of ours unread; a refusal may be there nevertheless. */
+		reset = n < 0 && errno == ECONNRESET && !reset;
+	} while (n < 0 && (errno == EINTR || reset));
 	if (n < 0)
 		return errno == EAGAIN ? EAGAIN : ECONNRESET;
 	if (n == 0)
@@ -380,7 +383,10 @@ static int connect_loop(struct adv_control *c, bool start, char *why, size_t why
 			return ECONNREFUSED;
 		}
 		if (now_ms() >= until) {
-			snprintf(why, why_len, "adverbd started but did not come to listen");
+			snprintf(why, why_len,
+				 "adverbd did not come to listen: where none runs, another process "
+				 "holds its name (@%s-%u in /proc/net/unix)",
+				 ADV_CONTROL_NAME, (unsigned)geteuid());
 			return ETIMEDOUT;
 		}
 		/* Lost a race of starters: the winner listens soon, or fails and is not there. */

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the daemon's tests share: a network namespace of their own, daemons, a bare client.
+
+A test script ends with main(build-independent cases). Run as `script --build DIR [case...]`; it
+runs itself again inside a new network namespace, so that port 4791 and the abstract names are its
+own. Exit status 77 (skipped) where namespaces are not permitted.
+"""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+MAGIC, VERSION, LENGTH = 0x41445643, 1, 256
+HELLO, OPEN_SLOT, RESUME, JOIN, LEAVE, STATUS, LIST, NOTICE, REFUSED = 1, 2, 3, 4, 5, 6, 7, 128, 129
+PORT = 4791
+INSIDE = "ADVERB_TEST_NAMESPACE"
+SKIPPED = 77
+NOBODY = 65534
+
+
+class Skip(Exception):
+    """The machine does not permit what the case needs."""
+
+
+def wait_for(what, seconds=10.0, pause=0.01):
+    """Calls what() until it gives something true, which is returned; fails after `seconds`."""
+    end = time.monotonic() + seconds
+    while True:
+        result = what()
+        if result:
+            return result
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(pause)
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+class Lost(Exception):
+    """The daemon closed the connection."""
+
+
+class Client:
+    """The control protocol, with nothing done behind the test's back."""
+
+    def __init__(self, name=None, hello=True):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.sock.settimeout(10)
+        self.sock.connect("\0" + (name or f"adverbd-{os.geteuid()}"))
+        self.serial = 0
+        self.notices = []
+        self.table = None
+        if hello:
+            body, fds = self.ask(HELLO)
+            self.instance = body[:16]
+            self.table = fds[0]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.sock.close()
+        if self.table is not None:
+            os.close(self.table)
+            self.table = None
+
+    def send(self, kind, body=b"", magic=MAGIC, version=VERSION):
+        self.serial += 1
+        head = struct.pack("=IHHIiQ", magic, version, kind, self.serial, 0, 0)
+        self.sock.send((head + body).ljust(LENGTH, b"\0"))
+
+    def receive(self):
+        """(type, serial, result, body, descriptors)"""
+        try:
+            data, fds, _, _ = socket.recv_fds(self.sock, LENGTH + 1, 4)
+        except ConnectionResetError:
+            # Closed with a request unread; what was said before is still there.
+            data, fds, _, _ = socket.recv_fds(self.sock, LENGTH + 1, 4)
+        if not data:
+            raise Lost
+        assert len(data) == LENGTH, len(data)
+        magic, _, kind, serial, result, _ = struct.unpack("=IHHIiQ", data[:24])
+        assert magic == MAGIC
+        return kind, serial, result, data[24:], fds
+
+    def ask(self, kind, body=b"", expect=0):
+        self.send(kind, body)
+        while True:
+            got, serial, result, answer, fds = self.receive()
+            if got == NOTICE:
+                self.notices.append(struct.unpack("=I", answer[:4])[0])
+                continue
+            assert got == kind and serial == self.serial, (got, kind, text_of(answer))
+            assert result == expect, (result, text_of(answer))
+            return answer, fds
+
+    def open_slot(self):
+        answer, fds = self.ask(OPEN_SLOT)
+        number, _ = struct.unpack("=II", answer[:8])
+        return Slot(number, answer[8:24], socket.socket(fileno=fds[0]))
+
+    def status(self):
+        names = ("worker keeper uid system clients used total restarts").split()
+        answer, _ = self.ask(STATUS)
+        status = dict(zip(names, struct.unpack("=8I", answer[:32])))
+        status["uptime"], status["qp1_dropped"] = struct.unpack("=QQ", answer[32:48])
+        return status
+
+    def slots(self):
+        """Numbers of the slots in use."""
+        found, start = [], 0
+        while True:
+            self.send(LIST, struct.pack("=I", start))
+            kind, _, result, answer, _ = self.receive()
+            while kind == NOTICE:
+                self.notices.append(struct.unpack("=I", answer[:4])[0])
+                kind, _, result, answer, _ = self.receive()
+            if result:
+                return found
+            found.append(struct.unpack("=I", answer[:4])[0])
+            start = found[-1] + 1
+
+
+def text_of(body):
+    return body.split(b"\0")[0].decode(errors="replace")
+
+
+class Slot:
+    def __init__(self, number, token, sock):
+        self.number, self.token, self.sock = number, token, sock
+        sock.setblocking(False)
+
+    def received(self):
+        """Payloads of all datagrams that wait."""
+        found = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                found.append(self.sock.recv(65536))
+        return found
+
+
+def bth(qpn, payload=b""):
+    """A RoCE v2 datagram: BTH with this destination QPN, and an ICRC of zeros."""
+    return struct.pack(">BBHII", 0x64, 0, 0xffff, qpn, 0) + payload + bytes(4)
+
+
+class Daemon:
+    """adverbd in the foreground, log in a file; `with` ends it by signal where it still runs."""
+
+    def __init__(self, build, *options, user=None, name=None):
+        self.build, self.options, self.user = build, options, user
+        self.name = name or f"adverbd-{user if user else os.geteuid()}"
+        self.log = tempfile.TemporaryFile(mode="w+")
+
+    def __enter__(self):
+        command = [str(self.build / "adverbd"), "--foreground", *self.options]
+        if self.user:
+            command = as_user(self.user) + command
+        self.process = subprocess.Popen(command, stderr=self.log, stdin=subprocess.DEVNULL,
+                                        env={**os.environ, "ADVERB_LOG": "debug"})
+        try:
+            wait_for(lambda: self.listens() or self.process.poll() is not None)
+            if self.process.poll() is not None:
+                raise AssertionError("adverbd did not start: " + self.said())
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def listens(self):
+        with open("/proc/net/unix") as f:
+            # Flags with __SO_ACCEPTCON: it does not only have the name.
+            return any(line.split()[3] == "00010000" and line.rstrip().endswith("@" + self.name)
+                       for line in f if "@" in line)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(10)
+        wait_for(lambda: not self.listens())
+
+    def __exit__(self, kind, *_):
+        self.stop()
+        if kind:
+            print("--- log of adverbd:\n" + self.said(), file=sys.stderr)
+
+    def said(self):
+        self.log.seek(0)
+        return self.log.read()
+
+
+def as_user(uid):
+    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--no-new-privs"]
+
+
+def need_root():
+    """Root that can become another user: not one of a user namespace with one user only."""
+    if os.geteuid() or subprocess.run([*as_user(NOBODY), "true"], stderr=subprocess.DEVNULL).returncode:
+        raise Skip("needs root")
+
+
+def sh(command):
+    subprocess.run(["sh", "-ec", command], check=True, stdin=subprocess.DEVNULL)
+
+
+def into_namespace(argv):
+    """Runs the script again in its own network namespace; returns inside only."""
+    if INSIDE in os.environ:
+        sh("ip link set lo up")
+        return
+    command = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-Urn"]
+    if subprocess.run([*command, "ip", "link", "set", "lo", "up"], stderr=subprocess.DEVNULL,
+                      stdin=subprocess.DEVNULL).returncode:
+        print("network namespaces are not permitted here")
+        sys.exit(SKIPPED)
+    os.environ[INSIDE] = "1"
+    os.execvp(command[0], [*command, sys.executable, *argv])
+
+
+def main(cases):
+    """cases: functions of the build folder. Each runs in this one namespace, one after another."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("case", nargs="*")
+    args = parser.parse_args()
+    into_namespace(sys.argv)
+    os.environ.pop("ADVERB_DAEMON", None)
+    build = args.build.resolve()
+    failed = skipped = ran = 0
+    for case in cases:
+        if args.case and case.__name__ not in args.case:
+            continue
+        ran += 1
+        start = time.monotonic()
+        verdict = "ok"
+        try:
+            case(build)
+        except Skip as why:
+            verdict = f"skipped: {why}"
+            skipped += 1
+        except Exception:
+            traceback.print_exc()
+            verdict = "FAILED"
+            failed += 1
+        print(f"{case.__name__}: {verdict} ({time.monotonic() - start:.2f} s)", flush=True)
+    if failed or not ran:
+        sys.exit(1)
+    sys.exit(SKIPPED if skipped == ran else 0)

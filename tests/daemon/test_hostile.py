@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Whatever a client sends or leaves unread, others are served."""
+
+import os
+import random
+import resource
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import adverbd
+from adverbd import Client, Daemon, Lost, wait_for
+
+
+def descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def dropped(client):
+    """Reads to the end: what REFUSED said, or ''."""
+    said = ""
+    try:
+        while True:
+            kind, _, _, body, _ = client.receive()
+            if kind == adverbd.REFUSED:
+                said = adverbd.text_of(body)
+    except Lost:
+        return said
+
+
+def garbage(build):
+    dice = random.Random(4791)
+    with Daemon(build), Client() as watcher:
+        pid = watcher.status()["worker"]
+        before = descriptors(pid)
+        for i in range(300):
+            c = Client(hello=i % 3 == 0)
+            length = dice.choice((1, 7, 24, 255, 256, 256, 256, 257, 4096, 60000))
+            data = bytearray(dice.randbytes(length))
+            if length == 256 and i % 2:
+                struct.pack_into("=IH", data, 0, adverbd.MAGIC, adverbd.VERSION)
+                if i % 4 == 1:
+                    struct.pack_into("=H", data, 6, dice.randrange(16))
+            c.sock.send(data)
+            c.close()
+        assert watcher.status()["worker"] == pid
+        wait_for(lambda: watcher.status()["clients"] == 1)
+        wait_for(lambda: watcher.slots() == [])
+        wait_for(lambda: descriptors(pid) == before)
+
+
+def wrong_messages(build):
+    with Daemon(build), Client() as watcher:
+        for send in (lambda c: c.send(adverbd.STATUS, magic=1),
+                     lambda c: c.send(adverbd.STATUS, version=2),
+                     lambda c: c.sock.send(b"x" * 255),
+                     lambda c: c.sock.send(b"x" * 257)):
+            with Client() as c:
+                send(c)
+                assert "version" in dropped(c)
+        for kind in (0, 8, 77, adverbd.NOTICE, adverbd.REFUSED, 65535):
+            with Client() as c:
+                c.send(kind)
+                assert "not a request" in dropped(c)
+        with Client(hello=False) as c:
+            c.send(adverbd.OPEN_SLOT)
+            assert "not a request" in dropped(c)
+        with Client() as c:
+            for slot in (0, 1, 254, 255, 256, 1 << 31, 0xffffffff):
+                c.ask(adverbd.RESUME, struct.pack("=II", slot, 0) + bytes(16), expect=1)
+                c.ask(adverbd.JOIN, struct.pack("=II", slot, 1) + bytes(16), expect=1)
+                c.ask(adverbd.LEAVE, struct.pack("=II", slot, 1) + bytes(16), expect=1)
+            c.ask(adverbd.LIST, struct.pack("=I", 0xffffffff), expect=2)
+        assert watcher.status()["used"] == 0
+
+
+def descriptors_sent(build):
+    """Descriptors that come along are closed."""
+    with Daemon(build), Client() as watcher, Client() as c:
+        pid = watcher.status()["worker"]
+        before = descriptors(pid)
+        message = struct.pack("=IHHIiQ", adverbd.MAGIC, 1, adverbd.STATUS, 1, 0, 0).ljust(256, b"\0")
+        for n in (1, 5, 8, 9, 100, 250):
+            socket.send_fds(c.sock, [message], [0] * n)
+            assert c.receive()[0] == adverbd.STATUS
+            assert descriptors(pid) == before, n
+        with Client(hello=False) as d:
+            socket.send_fds(d.sock, [b"short"], [0] * 9)
+            dropped(d)
+        wait_for(lambda: descriptors(pid) == before)
+
+
+def never_reads(build):
+    """Who asks and does not read the answers is dropped; nobody waits for it."""
+    with Daemon(build), Client() as watcher:
+        with Client() as deaf:
+            deaf.open_slot()
+            assert watcher.slots() == [1]
+            deaf.sock.settimeout(0.2)
+            try:
+                for _ in range(100000):
+                    deaf.send(adverbd.STATUS)
+            except (BrokenPipeError, ConnectionError, socket.timeout):
+                pass
+            start = time.monotonic()
+            watcher.status()
+            assert time.monotonic() - start < 2
+            wait_for(lambda: watcher.slots() == [])
+
+
+def deaf_to_notices(build):
+    """Who reads nothing because it is stopped keeps its slot, whatever changes around it."""
+    adverbd.sh("ip link add nt0 type veth peer name nt1; ip link set nt0 up; ip link set nt1 up")
+    with Daemon(build), Client() as watcher, Client() as stopped:
+        slot = stopped.open_slot()
+        pid = watcher.status()["worker"]
+        for i in range(15):
+            adverbd.sh(f"ip addr add 10.3.{i}.1/24 dev nt0")
+            time.sleep(0.03)
+        assert watcher.slots() == [slot.number]
+        stopped.ask(adverbd.STATUS)
+        assert len(stopped.notices) >= 2
+        assert watcher.status()["worker"] == pid
+    adverbd.sh("ip link del nt0")
+
+
+def too_many(build):
+    """At most 1024 connections; the next is told, and room that comes free is used."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 5000:
+        raise adverbd.Skip("needs 5000 file descriptors")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with Daemon(build):
+        clients = [Client() for _ in range(1024)]
+        with Client(hello=False) as one_more:
+            assert "as many clients" in dropped(one_more)
+        clients.pop().close()
+        with Client() as c:
+            wait_for(lambda: c.status()["clients"] == 1024)
+        for c in clients:
+            c.close()
+        with Client() as c:
+            wait_for(lambda: c.status()["clients"] == 1)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def out_of_descriptors(build):
+    """Where adverbd runs out of descriptors, those it has are served and new ones are closed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    code = ("import adverbd, pathlib, resource, sys, time\n"
+            "resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400))\n"
+            "with adverbd.Daemon(pathlib.Path(sys.argv[1])) as d:\n"
+            "    resource.prlimit(0, resource.RLIMIT_NOFILE, (400, 400))\n"
+            "    first, more, refused = adverbd.Client(), [], 0\n"
+            "    for _ in range(120):\n"
+            "        try: more.append(adverbd.Client())\n"
+            "        except (adverbd.Lost, OSError): refused += 1\n"
+            "    assert 20 < len(more) < 120 and refused > 0, (len(more), refused)\n"
+            "    assert first.open_slot().number == 1\n"
+            "    worker = first.status()['worker']\n"
+            "    for c in more: c.close()\n"
+            "    adverbd.wait_for(lambda: first.status()['clients'] == 1)\n"
+            "    adverbd.Client().open_slot()\n"
+            "    assert first.status()['worker'] == worker\n")
+    here = os.path.dirname(os.path.abspath(__file__))
+    subprocess.run([sys.executable, "-c", code, str(build)], check=True, cwd=here, timeout=60)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (soft, hard)
+
+
+def another_user(build):
+    """A user's daemon serves nobody else; the system's serves all, and keeps their slots apart."""
+    adverbd.need_root()
+    code = ("import adverbd, sys\n"
+            "c = adverbd.Client(sys.argv[1], hello=False)\n"
+            "c.send(adverbd.HELLO)\n"
+            "kind, _, _, body, _ = c.receive()\n"
+            "print(adverbd.text_of(body) if kind == adverbd.REFUSED else c.open_slot().number)\n")
+
+    def as_nobody(name):
+        done = subprocess.run([*adverbd.as_user(adverbd.NOBODY), sys.executable, "-c", code, name],
+                              env={**os.environ, "PYTHONPATH": os.path.dirname(
+                                  os.path.abspath(__file__)), "PYTHONDONTWRITEBYTECODE": "1"},
+                              capture_output=True, text=True, timeout=30)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    with Daemon(build):
+        assert as_nobody("adverbd-0") == "this adverbd serves another user"
+    with Daemon(build, user=adverbd.NOBODY), Client(f"adverbd-{adverbd.NOBODY}") as root:
+        assert root.open_slot().number == 1
+    with Daemon(build, "--system", name="adverbd"), Client("adverbd") as root:
+        assert root.status()["system"] == 1
+        first = root.open_slot()
+        assert first.number == 1
+        assert as_nobody("adverbd") == "2"
+        wait_for(lambda: root.slots() == [1])
+        # Slot 2 was another user's: it may still hold the socket.
+        numbers = {root.open_slot().number for _ in range(252)}
+        assert 2 not in numbers and len(numbers) == 252
+        root.ask(adverbd.OPEN_SLOT, expect=11)
+        assert as_nobody("adverbd") == "2"
+
+
+if __name__ == "__main__":
+    adverbd.main([garbage, wrong_messages, descriptors_sent, never_reads, deaf_to_notices,
+                  too_many, out_of_descriptors, another_user])

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The daemon's decisions, on made-up input: GID table, slots, who has a port, netlink's bytes. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <linux/if_addr.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+
+#include "base/rng.h"
+#include "daemon/gid_policy.h"
+#include "daemon/port_holder.h"
+#include "daemon/slots.h"
+#include "daemon/snapshot.h"
+
+#define RUNNING (IFF_UP | IFF_RUNNING)
+
+static struct adv_snapshot snapshot;
+static struct adv_gid_table table, before;
+
+static void reset(void)
+{
+	memset(&snapshot, 0, sizeof(snapshot));
+	memset(&table, 0, sizeof(table));
+	memset(&before, 0, sizeof(before));
+}
+
+static struct adv_interface *add_interface(uint32_t ifindex, const char *name, uint32_t flags,
+					   uint32_t mtu)
+{
+	struct adv_interface *i = &snapshot.interface[snapshot.interface_count++];
+
+	memset(i, 0, sizeof(*i));
+	i->ifindex = ifindex;
+	i->flags = flags;
+	i->mtu = mtu;
+	snprintf(i->name, sizeof(i->name), "%s", name);
+	return i;
+}
+
+static void add_lo(void)
+{
+	add_interface(1, "lo", RUNNING | IFF_LOOPBACK, 65536);
+}
+
+static void add_address(uint32_t ifindex, const char *text, uint32_t flags)
+{
+	struct adv_address *a = &snapshot.address[snapshot.address_count++];
+
+	memset(a, 0, sizeof(*a));
+	a->ifindex = ifindex;
+	a->flags = flags;
+	if (inet_pton(AF_INET, text, a->gid.raw + 12) == 1)
+		a->gid.raw[10] = a->gid.raw[11] = 0xff;
+	else
+		assert_int_equal(inet_pton(AF_INET6, text, a->gid.raw), 1);
+}
+
+/* Compares the table with a list of addresses that ends with NULL. */
+static void expect(const char *first, ...)
+{
+	va_list ap;
+	uint32_t n = 0;
+
+	va_start(ap, first);
+	for (const char *want = first; want; want = va_arg(ap, const char *), n++) {
+		const struct adv_gid *g = &table.entry[n].gid;
+		char text[64];
+
+		assert_true(n < table.count);
+		if (adv_gid_is_ipv4(g))
+			inet_ntop(AF_INET, g->raw + 12, text, sizeof(text));
+		else
+			inet_ntop(AF_INET6, g->raw, text, sizeof(text));
+		assert_string_equal(text, want);
+	}
+	va_end(ap);
+	assert_int_equal(table.count, n);
+}
+
+static void mtu_follows_the_kernels_rule(void **state)
+{
+	static const uint32_t cases[][2] = {
+		{65536, 4096}, {9000, 4096},	   {4192, 4096}, {4191, 2048}, {2144, 2048},
+		{2143, 1024},  {1500, 1024},	   {1400, 1024}, {1280, 1024}, {1120, 1024},
+		{1119, 512},   {608, 512},	   {607, 256},	 {352, 256},   {351, 0},
+		{0, 0},	       {UINT32_MAX, 4096},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(adv_gid_path_mtu(cases[i][0]), cases[i][1]);
+}
+
+static void sorted_order(void **state)
+{
+	reset();
+	add_lo();
+	add_interface(5, "eth1", RUNNING, 1500);
+	add_interface(2, "eth0", RUNNING, 9000);
+	add_interface(3, "idle0", RUNNING, 1500);
+	add_interface(4, "down0", IFF_UP, 1500);
+	add_interface(6, "tiny0", RUNNING, 300);
+	add_address(1, "127.0.0.1", 0);
+	add_address(1, "::1", 0);
+	add_address(5, "192.0.2.1", 0);
+	add_address(3, "fe80::3", 0);
+	add_address(2, "fe80::2", 0);
+	add_address(2, "2001:db8::1", 0);
+	add_address(2, "10.0.0.1", 0);
+	add_address(2, "10.0.0.2", 0);
+	add_address(4, "10.4.4.4", 0);
+	add_address(6, "10.6.6.6", 0);
+	add_address(2, "2001:db8::dad", IFA_F_TENTATIVE);
+	add_address(2, "2001:db8::bad", IFA_F_DADFAILED);
+	add_address(9, "10.9.9.9", 0); /* its interface went between the two dumps */
+	adv_gid_policy_fill(&snapshot, NULL, &table);
+	/* An interface with nothing but link-local comes behind those that are configured. */
+	expect("10.0.0.1", "10.0.0.2", "2001:db8::1", "fe80::2", "192.0.2.1", "fe80::3",
+	       "127.0.0.1", "::1", NULL);
+	assert_int_equal(table.port_active, 1);
+	assert_int_equal(table.active_mtu, 4096);
+	assert_int_equal(table.entry[4].path_mtu, 1024);
+	assert_string_equal(table.entry[4].ifname, "eth1");
+	assert_int_equal(table.entry[6].loopback, 1);
+	assert_int_equal(table.entry[0].loopback, 0);
+	assert_int_equal(table.entry[0].type, ADV_GID_ROCE_V2);
+}
+
+static void indices_stay(void **state)
+{
+	reset();
+	add_lo();
+	add_interface(2, "eth0", RUNNING, 1500);
+	add_interface(3, "eth1", RUNNING, 1500);
+	add_address(1, "127.0.0.1", 0);
+	add_address(2, "10.0.0.1", 0);
+	add_address(3, "10.1.0.1", 0);
+	adv_gid_policy_fill(&snapshot, NULL, &table);
+	expect("10.0.0.1", "10.1.0.1", "127.0.0.1", NULL);
+	/* A new one of eth0 would sort in front of eth1's, but comes behind. */
+	before = table;
+	add_address(2, "10.0.0.9", 0);
+	adv_gid_policy_fill(&snapshot, &before, &table);
+	expect("10.0.0.1", "10.1.0.1", "10.0.0.9", "127.0.0.1", NULL);
+	/* Removal closes the gap. */
+	before = table;
+	snapshot.address[1] = snapshot.address[0];
+	snapshot.address[0] = snapshot.address[--snapshot.address_count];
+	adv_gid_policy_fill(&snapshot, &before, &table);
+	expect("10.1.0.1", "10.0.0.9", "127.0.0.1", NULL);
+	/* The table may be filled from itself. */
+	adv_gid_policy_fill(&snapshot, &table, &before);
+	assert_memory_equal(before.entry, table.entry, sizeof(table.entry));
+}
+
+static void link_local_yields(void **state)
+{
+	reset();
+	add_lo();
+	add_interface(2, "eth0", RUNNING, 1500);
+	add_address(1, "127.0.0.1", 0);
+	adv_gid_policy_fill(&snapshot, NULL, &before);
+	add_address(2, "fe80::1", 0);
+	adv_gid_policy_fill(&snapshot, &before, &table);
+	expect("fe80::1", "127.0.0.1", NULL);
+	before = table;
+	add_address(2, "10.0.0.1", 0);
+	adv_gid_policy_fill(&snapshot, &before, &table);
+	expect("10.0.0.1", "fe80::1", "127.0.0.1", NULL);
+}
+
+static void one_address_on_two_interfaces(void **state)
+{
+	reset();
+	add_interface(2, "eth0", RUNNING, 1500);
+	add_interface(3, "eth1", RUNNING, 9000);
+	add_address(3, "fe80::1", 0);
+	add_address(2, "fe80::1", 0);
+	adv_gid_policy_fill(&snapshot, NULL, &before);
+	adv_gid_policy_fill(&snapshot, &before, &table);
+	expect("fe80::1", "fe80::1", NULL);
+	assert_int_equal(table.entry[0].ifindex, 2);
+	assert_int_equal(table.entry[1].ifindex, 3);
+}
+
+static void no_address_no_port(void **state)
+{
+	reset();
+	table.count = 7;
+	add_lo();
+	adv_gid_policy_fill(&snapshot, NULL, &table);
+	assert_int_equal(table.count, 0);
+	assert_int_equal(table.port_active, 0);
+}
+
+static void full_table(void **state)
+{
+	reset();
+	add_interface(2, "eth0", RUNNING, 1500);
+	for (int i = 0; i < ADV_SNAPSHOT_ADDRESSES; i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "10.1.%d.%d", i / 200, i % 200 + 1);
+		add_address(2, text, 0);
+	}
+	adv_gid_policy_fill(&snapshot, NULL, &table);
+	assert_int_equal(table.count, ADV_GID_TABLE_ENTRIES);
+}
+
+static void guid(void **state)
+{
+	static const uint8_t eui[8] = {0x52, 0x54, 0x00, 0xff, 0xfe, 0x12, 0x34, 0x56};
+	uint64_t a, b;
+	uint8_t raw[8];
+	struct adv_interface *i;
+
+	reset();
+	add_lo();
+	a = adv_gid_policy_guid(&snapshot, 1);
+	b = adv_gid_policy_guid(&snapshot, 2);
+	assert_true(a != b && a == adv_gid_policy_guid(&snapshot, 1));
+	memcpy(raw, &a, 8);
+	assert_int_equal(raw[0] & 3, 2);
+	for (uint32_t n = 9; n >= 3; n -= 3) {
+		i = add_interface(n, "eth", 0, 1500);
+		i->has_mac = true;
+		memcpy(i->mac, (uint8_t[6]){0x50, 0x54, 0x00, 0x12, 0x34, n == 3 ? 0x56 : 0x99}, 6);
+	}
+	a = adv_gid_policy_guid(&snapshot, 1);
+	assert_memory_equal(&a, eui, 8);
+}
+
+/* ---- slots ---- */
+
+static void slot_choice(void **state)
+{
+	struct adv_ledger *l = calloc(1, sizeof(*l));
+
+	assert_int_equal(adv_slots_choose(l, 1000), 1);
+	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++)
+		l->slot[i].owned = 1;
+	assert_int_equal(adv_slots_choose(l, 1000), 0);
+	for (unsigned i = 10; i < 20; i++) {
+		l->slot[i].owned = 0;
+		l->slot[i].used_before = true;
+		l->slot[i].uid = i % 2 ? 1000 : 1001;
+		l->slot[i].freed = 100 - i;
+	}
+	/* The one free the longest, of the user's own. */
+	assert_int_equal(adv_slots_choose(l, 1000), 19);
+	assert_int_equal(adv_slots_choose(l, 1001), 18);
+	assert_int_equal(adv_slots_choose(l, 0), 0);
+	/* One never used before is better. */
+	l->slot[200].owned = 0;
+	assert_int_equal(adv_slots_choose(l, 1000), 200);
+	assert_int_equal(adv_slots_choose(l, 0), 200);
+	free(l);
+}
+
+static void slot_tokens(void **state)
+{
+	struct adv_ledger *l = calloc(1, sizeof(*l));
+	uint8_t token[ADV_CONTROL_TOKEN_LEN];
+
+	memset(token, 0x5a, sizeof(token));
+	memcpy(l->slot[7].token, token, sizeof(token));
+	assert_false(adv_slots_token_fits(l, 7, token));
+	l->slot[7].owned = 1;
+	assert_true(adv_slots_token_fits(l, 7, token));
+	token[15] ^= 1;
+	assert_false(adv_slots_token_fits(l, 7, token));
+	l->slot[0].owned = 1;
+	memset(token, 0, sizeof(token));
+	assert_false(adv_slots_token_fits(l, 0, token));
+	assert_false(adv_slots_token_fits(l, 255, token));
+	assert_false(adv_slots_token_fits(l, UINT32_MAX, token));
+	free(l);
+}
+
+/* ---- the port's holder ---- */
+
+static void port_lines(void **state)
+{
+	struct adv_port_holder h;
+
+	assert_true(adv_port_holder_parse(
+		"  123: 00000000:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000  "
+		"1000        0 98765 2 0000000000000000 0\n",
+		4791, &h));
+	assert_int_equal(h.inode, 98765);
+	assert_int_equal(h.uid, 1000);
+	assert_true(adv_port_holder_parse(
+		"   57: 00000000000000000000000000000000:12B7 "
+		"00000000000000000000000000000000:0000 "
+		"07 00000000:00000000 00:00000000 00000000     0        0 0 2 0000000000000000 0\n",
+		4791, &h));
+	assert_int_equal(h.inode, 0);
+	assert_false(adv_port_holder_parse(
+		"  123: 00000000:12B8 00000000:0000 07 00000000:00000000 00:00000000 00000000  "
+		"1000        0 98765 2 0000000000000000 0\n",
+		4791, &h));
+	assert_false(
+		adv_port_holder_parse("   sl  local_address rem_address   st tx_queue", 4791, &h));
+	assert_false(adv_port_holder_parse("", 4791, &h));
+}
+
+/* ---- netlink ---- */
+
+/* Bytes that look like a dump and lie about every length. */
+static void hostile_netlink(void **state)
+{
+	static const uint16_t types[] = {RTM_NEWLINK, RTM_NEWADDR, NLMSG_DONE, NLMSG_ERROR, 99};
+	struct adv_rng dice;
+
+	adv_rng_seed(&dice, 4791);
+	for (int round = 0; round < 100000; round++) {
+		size_t len = adv_rng_below(&dice, 200);
+		uint32_t *p = malloc(len + 4); /* of its true size, for the sanitizer */
+		struct nlmsghdr *h = (void *)p;
+		int error;
+
+		for (size_t i = 0; i < len / 4 + 1; i++)
+			p[i] = (uint32_t)(adv_rng_next(&dice) & adv_rng_next(&dice) & 0x00ff00ff);
+		if (len >= sizeof(*h)) {
+			h->nlmsg_len = (uint32_t)adv_rng_below(&dice, len + 8);
+			h->nlmsg_type = types[adv_rng_below(&dice, 5)];
+		}
+		snapshot.interface_count = snapshot.address_count = 0;
+		adv_snapshot_parse(&snapshot, p, len, &error);
+		assert_true(snapshot.interface_count <= len && snapshot.address_count <= len);
+		free(p);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mtu_follows_the_kernels_rule),
+		cmocka_unit_test(sorted_order),
+		cmocka_unit_test(indices_stay),
+		cmocka_unit_test(link_local_yields),
+		cmocka_unit_test(one_address_on_two_interfaces),
+		cmocka_unit_test(no_address_no_port),
+		cmocka_unit_test(full_table),
+		cmocka_unit_test(guid),
+		cmocka_unit_test(slot_choice),
+		cmocka_unit_test(slot_tokens),
+		cmocka_unit_test(port_lines),
+		cmocka_unit_test(hostile_netlink),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

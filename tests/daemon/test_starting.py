@@ -1,0 +1,213 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The daemon comes by itself, once, leaves by itself, and says what is in its way."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import adverbd
+from adverbd import Client, Daemon, PORT, alive, wait_for
+
+
+def adverb(build, *args, user=None, env=None, check=0):
+    command = (adverbd.as_user(user) if user else []) + [str(build / "adverb"), *args]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
+    assert done.returncode == check, (args, done.returncode, done.stdout, done.stderr)
+    return done.stdout + done.stderr
+
+
+def nobody_listens():
+    with open("/proc/net/unix") as f:
+        return "@adverbd" not in f.read()
+
+
+def gone(name=None):
+    wait_for(nobody_listens)
+    # The name goes last: the port is free too.
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
+        s.bind(("::", PORT))
+
+
+def starts_and_leaves(build):
+    assert "is not running" in adverb(build, "status", check=1)
+    assert "127.0.0.1" in adverb(build, "gids")
+    start = time.monotonic()
+    assert "adverbd runs for user" in adverb(build, "status")
+    with Client() as c:
+        status = c.status()
+        time.sleep(1.5)
+        assert alive(status["worker"]) and alive(status["keeper"])
+    left = time.monotonic()
+    wait_for(nobody_listens)
+    assert 0.8 < time.monotonic() - left < 3, time.monotonic() - left
+    assert time.monotonic() - start > 1
+    wait_for(lambda: not alive(status["worker"]) and not alive(status["keeper"]))
+    gone()
+
+
+def many_starters(build):
+    """64 programs at once: one daemon, and all use it."""
+    for _ in range(3):
+        starters = [subprocess.Popen([str(build / "adverb"), "status" if i % 8 == 7 else "devinfo"],
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                    for i in range(64)]
+        for i, p in enumerate(starters):
+            out, err = p.communicate(timeout=60)
+            assert i % 8 == 7 or (p.returncode == 0 and "PORT_ACTIVE" in out), (out, err)
+        with Client() as c:
+            assert c.status()["restarts"] == 0
+        listeners = [line for line in open("/proc/net/unix")
+                     if "@adverbd" in line and line.split()[3] == "00010000"]
+        assert len(listeners) == 1, listeners
+        gone()
+
+
+def while_it_leaves(build):
+    """Programs that come at every moment round its leaving all succeed."""
+    options = ["--foreground", "--linger", "0"]
+    end = time.monotonic() + 4
+    runs = 0
+    while time.monotonic() < end:
+        two = [subprocess.Popen([str(build / "adverb"), "devinfo"], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True,
+                                env={**os.environ, "ADVERB_DAEMON": str(wrapper(build))})
+               for _ in range(3)]
+        for p in two:
+            out, err = p.communicate(timeout=60)
+            assert p.returncode == 0, (options, out, err)
+            runs += 1
+        time.sleep(runs % 7 / 1000)
+    assert runs > 30, runs
+    gone()
+
+
+def wrapper(build):
+    """An adverbd that leaves at once."""
+    path = build / "tests" / "daemon" / "adverbd-linger-0"
+    if not path.exists():
+        new = path.with_name(f"{path.name}-{os.getpid()}")
+        new.write_text(f'#!/bin/sh\nexec {build}/adverbd --linger 0.002 "$@"\n')
+        new.chmod(0o755)
+        new.rename(path)
+    return path
+
+
+def port_taken(build):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.bind(("127.0.0.1", PORT))
+        said = adverb(build, "gids", check=1)
+        assert f"UDP port 4791 is in use by python3 (process {os.getpid()} of user" in said, said
+        done = subprocess.run([str(build / "adverbd")], capture_output=True, text=True, timeout=30)
+        assert done.returncode == 1 and "UDP port 4791 is in use by" in done.stderr, done.stderr
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # it must not join us either
+        s.bind(("::1", PORT))
+        assert "process " in adverb(build, "gids", check=1)
+    adverb(build, "gids")
+    gone()
+
+
+def by_hand(build):
+    done = subprocess.run([str(build / "adverbd"), "--linger", "3"], timeout=30)
+    assert done.returncode == 0
+    with Client() as c:
+        done = subprocess.run([str(build / "adverbd")], capture_output=True, text=True, timeout=30)
+        assert done.returncode == 1 and "already running" in done.stderr
+        worker = c.status()["worker"]
+        # No descriptor or folder of the starter's is kept.
+        assert os.readlink(f"/proc/{worker}/cwd") == "/"
+        assert os.readlink(f"/proc/{worker}/fd/0") == "/dev/null"
+        os.kill(worker, signal.SIGTERM)
+    gone()
+    for bad in (["--linger", "x"], ["--linger", "-1"], ["stray"], ["--nonsense"],
+                ["--ready-fd", "99"]):
+        assert subprocess.run([str(build / "adverbd"), *bad], capture_output=True,
+                              timeout=30).returncode == 64, bad
+
+
+def bad_daemon(build):
+    said = adverb(build, "gids", env={"ADVERB_DAEMON": "/nonexistent/adverbd"}, check=1)
+    assert "cannot start /nonexistent/adverbd: No such file" in said, said
+    said = adverb(build, "gids", env={"ADVERB_DAEMON": "/bin/true"}, check=1)
+    assert "ended while it started" in said, said
+
+
+def unprivileged(build):
+    adverbd.need_root()
+    out = adverb(build, "devinfo", user=adverbd.NOBODY)
+    assert "PORT_ACTIVE" in out, out
+    gone()
+
+
+def two_users(build):
+    """A second user is told of the first one's daemon, and of the system service."""
+    adverbd.need_root()
+    with Daemon(build), Client():
+        said = adverb(build, "gids", user=adverbd.NOBODY, check=1)
+        assert "is in use by the adverbd of user root" in said and "--system" in said, said
+    with Daemon(build, "--system", name="adverbd"):
+        assert "127.0.0.1" in adverb(build, "gids", user=adverbd.NOBODY)
+        assert "for all users" in adverb(build, "status", user=adverbd.NOBODY)
+    done = subprocess.run([*adverbd.as_user(adverbd.NOBODY), str(build / "adverbd"), "--system"],
+                          capture_output=True, text=True, timeout=30)
+    assert done.returncode == 2 and "needs root" in done.stderr
+
+
+def name_taken(build):
+    """Another user squats the names: noticed and said; the system's name alone does no harm."""
+    adverbd.need_root()
+    code = ("import os, socket, sys\n"
+            "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.bind('\\0' + sys.argv[1])\n"
+            "s.listen(8); print('ready', flush=True); sys.stdin.read()\n")
+
+    def squat(name):
+        p = subprocess.Popen([*adverbd.as_user(adverbd.NOBODY), sys.executable, "-c", code, name],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert p.stdout.readline() == "ready\n"
+        return p
+
+    system = squat("adverbd")
+    said = adverb(build, "devinfo", env={"ADVERB_LOG": "warn"})
+    assert "PORT_ACTIVE" in said and f"process {system.pid} of user 65534" in said, said
+    system.communicate("")
+    gone()
+    own = squat("adverbd-0")
+    said = adverb(build, "devinfo", check=1)
+    assert f"is taken by process {own.pid} of user 65534" in said and "not trusted" in said, said
+    own.communicate("")
+    gone()
+
+
+def commands(build):
+    """What the command says of itself and of what it does not know."""
+    assert "did you mean 'gids'" in adverb(build, "gdis", check=2)
+    assert "--help" in adverb(build, "frobnicate", check=2)
+    assert "Commands:" in adverb(build, "--help")
+    assert adverb(build, "--version").startswith("adverb ")
+    for command in ("run", "gids", "devinfo", "status"):
+        assert f"Usage: adverb {command}" in adverb(build, command, "--help")
+    adverb(build, check=2)
+    adverb(build, "run", check=2)
+    adverb(build, "gids", "stray", check=2)
+    assert "none of" in adverb(build, "run", "--log", "loud", "true", check=2)
+
+
+def runs_programs(build):
+    if not (build / "lib" / "libibverbs.so.1").exists():
+        raise adverbd.Skip("the libraries are not built")
+    said = adverb(build, "run", "--log", "warn", "--", "env", env={"LD_LIBRARY_PATH": "/else"})
+    assert f"LD_LIBRARY_PATH={build}/lib:/else\n" in said
+    assert f"ADVERB_DAEMON={build}/adverbd\n" in said and "ADVERB_LOG=warn\n" in said
+    assert "no such program" in adverb(build, "run", "nonexistent-program", check=127)
+    adverb(build, "run", "/etc/passwd", check=126)
+    adverb(build, "run", "sh", "-c", "exit 5", check=5)
+
+
+if __name__ == "__main__":
+    adverbd.main([starts_and_leaves, many_starters, while_it_leaves, port_taken, by_hand,
+                  bad_daemon, unprivileged, two_users, name_taken, commands, runs_programs])

@@ -1,0 +1,211 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Every packet comes to the slot that its destination QPN names, whatever dies."""
+
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import adverbd
+from adverbd import Client, Daemon, PORT, bth, wait_for
+
+FAMILIES = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
+
+
+def check_steering(slots, marks):
+    """Sends to every slot over both families; each must get exactly its own."""
+    by_number = {s.number: s for s in slots}
+    for family, address in FAMILIES:
+        with socket.socket(family, socket.SOCK_DGRAM) as out:
+            for number in by_number:
+                for low in (0, 1, 0xffff):
+                    out.sendto(bth(number << 16 | low, marks), (address, PORT))
+        for number, slot in by_number.items():
+            got = slot.received()
+            assert [g[5] for g in got] == [number] * 3, (address, number, [g[5] for g in got])
+            assert all(g[12:-4] == marks for g in got)
+
+
+def all_256(build):
+    with Daemon(build), Client() as c:
+        slots = [c.open_slot() for _ in range(254)]
+        assert [s.number for s in slots] == list(range(1, 255))
+        assert "254 slots" in adverbd.text_of(c.ask(adverbd.OPEN_SLOT, expect=11)[0])  # EAGAIN
+        check_steering(slots, b"first")
+        before = c.status()["qp1_dropped"]
+        for family, address in FAMILIES:
+            with socket.socket(family, socket.SOCK_DGRAM) as out:
+                for datagram in (bth(0), bth(1), b"", b"short", bth(0xffffff)):
+                    out.sendto(datagram, (address, PORT))
+        # All but the one to the multicast QPN come to adverbd itself.
+        wait_for(lambda: c.status()["qp1_dropped"] == before + 8)
+        assert not any(s.received() for s in slots)
+
+
+def worker_killed(build):
+    with Daemon(build) as daemon, Client() as c:
+        slots = [c.open_slot() for _ in range(20)]
+        old = c.status()
+        os.kill(old["worker"], signal.SIGKILL)
+        check_steering(slots, b"no worker yet, or a new one")
+        with Client() as d:
+            assert d.instance == c.instance
+            for s in slots:
+                d.ask(adverbd.RESUME, struct.pack("=II", s.number, 0) + s.token)
+            wrong = struct.pack("=II", slots[0].number, 0) + bytes(16)
+            d.ask(adverbd.RESUME, wrong, expect=1)  # EPERM
+            now = d.status()
+            assert now["worker"] != old["worker"] and now["keeper"] == old["keeper"]
+            assert now["restarts"] == 1 and now["used"] == 20
+            check_steering(slots, b"resumed")
+            fresh = d.open_slot()
+            assert fresh.number == 21
+            check_steering([*slots, fresh], b"and a new one")
+            assert daemon.process.poll() is None
+
+
+def grace_ends(build):
+    """Slots that nobody resumes are kept back for a while, then given out again."""
+    with Daemon(build), Client() as c:
+        slots = [c.open_slot() for _ in range(3)]
+        os.kill(c.status()["worker"], signal.SIGKILL)
+        with Client() as d:
+            assert d.open_slot().number == 4
+            assert d.status()["used"] == 4
+            s = slots[1]
+            d.ask(adverbd.RESUME, struct.pack("=II", s.number, 0) + s.token)
+            wait_for(lambda: d.slots() == [2, 4], 6)
+
+
+def keeper_killed(build):
+    with Daemon(build) as daemon, Client() as c:
+        slots = [c.open_slot() for _ in range(20)]
+        old = c.status()
+        assert old["keeper"] == daemon.process.pid
+        os.kill(old["keeper"], signal.SIGKILL)
+        check_steering(slots, b"no keeper")
+        wait_for(lambda: c.status()["keeper"] != old["keeper"])
+        new = c.status()
+        assert new["worker"] == old["worker"]
+        # The new keeper is as good as the old one.
+        os.kill(new["worker"], signal.SIGKILL)
+        with Client() as d:
+            for s in slots:
+                d.ask(adverbd.RESUME, struct.pack("=II", s.number, 0) + s.token)
+            check_steering(slots, b"both replaced")
+            last = d.status()
+            assert last["keeper"] == new["keeper"] and last["worker"] != old["worker"]
+        c.close()
+        # Both end with the last client.
+        wait_for(lambda: not adverbd.alive(last["worker"]) and not adverbd.alive(last["keeper"]))
+
+
+def worker_dies_often(build):
+    with Daemon(build), Client() as c:
+        slots = [c.open_slot()]
+        for _ in range(10):
+            with Client() as d:
+                os.kill(d.status()["worker"], signal.SIGKILL)
+        check_steering(slots, b"ten later")
+        with Client() as d:
+            assert d.status()["restarts"] == 10
+
+
+def client_killed(build):
+    """A client's slot comes back when it is killed, though a child of it lives; empty."""
+    child_code = (
+        "import adverbd,os,time,sys\n"
+        "c = adverbd.Client(); s = c.open_slot()\n"
+        "child = os.fork()\n"
+        "if child == 0: time.sleep(30); os._exit(0)\n"
+        "print(s.number, child, flush=True); time.sleep(30)\n")
+    with Daemon(build), Client() as c:
+        mine = c.open_slot()
+        p = subprocess.Popen([sys.executable, "-c", child_code], stdout=subprocess.PIPE,
+                             cwd=os.path.dirname(os.path.abspath(__file__)))
+        number, grandchild = map(int, p.stdout.readline().split())
+        assert number == 2 and c.slots() == [1, 2]
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
+            for _ in range(100):
+                out.sendto(bth(number << 16), ("127.0.0.1", PORT))
+            p.kill()
+            p.wait()
+            try:
+                wait_for(lambda: c.slots() == [1], 5)
+                # While nobody has it, next to nothing piles up.
+                for _ in range(100):
+                    out.sendto(bth(number << 16), ("127.0.0.1", PORT))
+                others = [c.open_slot() for _ in range(252)]
+                assert number not in [s.number for s in others]
+                again = c.open_slot()
+                assert again.number == number and not again.received()
+                check_steering([mine, again, *others], b"after")
+            finally:
+                os.kill(grandchild, signal.SIGKILL)
+
+
+def reuse_order(build):
+    """A slot that was given back is the last to be used again."""
+    with Daemon(build), Client() as c:
+        with Client() as d:
+            first = d.open_slot().number
+            second = d.open_slot().number
+        wait_for(lambda: c.slots() == [])
+        numbers = [c.open_slot().number for _ in range(254)]
+        assert numbers[:252] == list(range(3, 255))
+        assert sorted(numbers[252:]) == [first, second]
+
+
+def multicast(build):
+    """Groups are the slot's own, and gone with its client."""
+    group4 = bytes(10) + b"\xff\xff" + socket.inet_aton("239.7.7.7")
+    group6 = socket.inet_pton(socket.AF_INET6, "ff12::77")
+    adverbd.sh("ip link add mc0 type veth peer name mc1; ip link set mc1 up; ip link set mc0 up;"
+               "ip addr add 10.77.0.1/24 dev mc0; ip addr add fd77::1/64 dev mc0 nodad")
+    link = socket.if_nametoindex("mc0")
+
+    def send():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
+            out.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("10.77.0.1"))
+            out.sendto(bth(0xffffff), ("239.7.7.7", PORT))
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as out:
+            out.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, link)
+            out.bind(("fd77::1", 0))
+            out.sendto(bth(0xffffff), ("ff12::77", PORT, 0, link))
+
+    def body(slot, group, ifindex=link):
+        return struct.pack("=II", slot.number, ifindex) + group
+
+    with Daemon(build), Client() as c:
+        with Client() as d:
+            in_it, not_in_it = d.open_slot(), d.open_slot()
+            other = c.open_slot()
+            for group in (group4, group6):
+                d.ask(adverbd.JOIN, body(in_it, group))
+                d.ask(adverbd.JOIN, body(in_it, group))
+            d.ask(adverbd.JOIN, body(other, group4), expect=1)  # EPERM: not its own
+            d.ask(adverbd.JOIN, body(in_it, group4[:12] + b"\x0a\0\0\1"), expect=22)  # EINVAL
+            d.ask(adverbd.JOIN, body(in_it, group4, 9999), expect=19)  # ENODEV
+            send()
+            assert len(in_it.received()) == 2
+            assert not not_in_it.received() and not other.received()
+            d.ask(adverbd.LEAVE, body(in_it, group6))
+            d.ask(adverbd.LEAVE, body(in_it, group6), expect=99)  # EADDRNOTAVAIL
+            send()
+            assert len(in_it.received()) == 1
+            keep = in_it
+        wait_for(lambda: c.slots() == [other.number])
+        send()
+        time.sleep(0.05)
+        assert not keep.received(), "the membership outlived its client"
+        assert "239.7.7.7" not in subprocess.run(["ip", "maddr", "show", "dev", "mc0"],
+                                                 capture_output=True, text=True).stdout
+
+
+if __name__ == "__main__":
+    adverbd.main([all_256, worker_killed, grace_ends, keeper_killed, worker_dies_often,
+                  client_killed, reuse_order, multicast])

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A process's side of the control protocol, with a real adverbd in a network namespace of its own.
+ */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host/control.h"
+
+#define SKIPPED 77
+
+static volatile sig_atomic_t children_heard;
+static int atfork_ran;
+
+static void on_sigchld(int signal_number)
+{
+	children_heard++;
+}
+
+static void on_fork(void)
+{
+	atfork_ran++;
+}
+
+static void pause_ms(long ms)
+{
+	const struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+
+	nanosleep(&t, NULL);
+}
+
+static struct adv_control *connected(bool start)
+{
+	char why[512];
+	struct adv_control *c = adv_control_connect(start, why, sizeof(why));
+
+	if (!c)
+		print_message("%s\n", why);
+	assert_non_null(c);
+	return c;
+}
+
+static struct adv_control_status status_of(struct adv_control *c)
+{
+	struct adv_control_status s;
+
+	assert_int_equal(adv_control_status(c, &s), 0);
+	return s;
+}
+
+static void wait_until_it_left(void)
+{
+	char why[256];
+
+	for (int i = 0; i < 1000; i++) {
+		struct adv_control *c = adv_control_connect(false, why, sizeof(why));
+
+		/* Looking keeps it alive: look less often than it lingers. */
+		if (!c)
+			return;
+		adv_control_close(c);
+		pause_ms(1500);
+	}
+	fail_msg("adverbd does not leave");
+}
+
+static bool readable(int fd, int ms)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, ms) == 1;
+}
+
+/* Those that are open, and of these those that a program we exec would inherit. */
+static unsigned count_descriptors(unsigned *inheritable)
+{
+	unsigned n = 0;
+
+	*inheritable = 0;
+	for (int fd = 0; fd < 1024; fd++) {
+		int flags = fcntl(fd, F_GETFD);
+
+		n += flags >= 0;
+		*inheritable += flags == 0;
+	}
+	return n;
+}
+
+/* Starting the daemon shows nowhere in the application. */
+static void starts_unnoticed(void **state)
+{
+	struct sigaction act = {.sa_handler = on_sigchld};
+	sigset_t before, after;
+	unsigned inheritable, now;
+	unsigned descriptors = count_descriptors(&inheritable);
+	char why[256];
+	struct adv_control *c;
+
+	assert_null(adv_control_connect(false, why, sizeof(why)));
+	assert_int_equal(errno, ECONNREFUSED);
+	assert_non_null(strstr(why, "not running"));
+	sigaction(SIGCHLD, &act, NULL);
+	pthread_atfork(on_fork, on_fork, on_fork);
+	sigprocmask(SIG_SETMASK, NULL, &before);
+	c = connected(true);
+	sigprocmask(SIG_SETMASK, NULL, &after);
+	for (int i = 1; i < NSIG; i++)
+		assert_int_equal(sigismember(&before, i), sigismember(&after, i));
+	assert_int_equal(children_heard, 0);
+	assert_int_equal(atfork_ran, 0);
+	assert_int_equal(waitpid(-1, NULL, __WALL | WNOHANG), -1);
+	assert_int_equal(errno, ECHILD);
+	assert_true(count_descriptors(&now) > descriptors);
+	assert_int_equal(now, inheritable);
+	adv_control_close(c);
+	assert_int_equal(count_descriptors(&now), descriptors);
+	wait_until_it_left();
+}
+
+static void slots_and_gids(void **state)
+{
+	struct adv_control *c = connected(true), *d = connected(true);
+	static struct adv_gid_table table;
+	struct adv_control_entry entry;
+	struct adv_slot a, b;
+	char why[256];
+
+	assert_true(adv_gid_table_read(adv_control_gids(c), &table));
+	assert_true(table.count == 2 && table.port_active == 1 && table.entry[0].loopback);
+	assert_int_equal(adv_control_open_slot(c, &a, why, sizeof(why)), 0);
+	assert_int_equal(adv_control_open_slot(d, &b, why, sizeof(why)), 0);
+	assert_int_equal(a.qpn_first & 0xffff, 0);
+	assert_int_equal(a.qpn_count, 1 << 16);
+	assert_int_not_equal(a.qpn_first, b.qpn_first);
+	assert_true(a.receive_buffer >= 100000);
+	assert_int_equal(fcntl(a.receive_fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(adv_control_list(c, 0, &entry), 0);
+	assert_int_equal(entry.slot, a.qpn_first >> 16);
+	assert_int_equal(entry.pid, getpid());
+	assert_int_equal(entry.uid, geteuid());
+	assert_true(entry.connected);
+	assert_int_equal(adv_control_list(c, entry.slot + 1, &entry), 0);
+	assert_int_equal(adv_control_list(c, entry.slot + 1, &entry), ENOENT);
+	adv_control_close(d);
+	for (int i = 0; i < 500 && status_of(c).slots_used != 1; i++)
+		pause_ms(2);
+	assert_int_equal(status_of(c).slots_used, 1);
+	assert_int_equal(adv_control_read(c), ADV_NOTICE_NONE);
+	adv_control_close(c);
+	close(a.receive_fd);
+	close(b.receive_fd);
+}
+
+static void memberships(void **state)
+{
+	struct adv_gid group = {.raw = {[10] = 0xff, [11] = 0xff, 239, 1, 2, 3}};
+	struct adv_control *c = connected(true);
+	uint32_t lo = if_nametoindex("lo");
+	struct adv_slot s, other;
+	char why[256];
+
+	assert_int_equal(adv_control_open_slot(c, &s, why, sizeof(why)), 0);
+	other = s;
+	other.qpn_first += 1 << 16;
+	assert_int_equal(adv_control_join(c, &s, &group, lo), 0);
+	assert_int_equal(adv_control_join(c, &s, &group, lo), 0);
+	assert_int_equal(adv_control_join(c, &s, &group, 12345), ENODEV);
+	assert_int_equal(adv_control_join(c, &other, &group, lo), EPERM);
+	assert_int_equal(adv_control_leave(c, &s, &group, lo), 0);
+	assert_int_equal(adv_control_leave(c, &s, &group, lo), EADDRNOTAVAIL);
+	group.raw[12] = 10;
+	assert_int_equal(adv_control_join(c, &s, &group, lo), EINVAL);
+	adv_control_close(c);
+	close(s.receive_fd);
+}
+
+/* A worker that dies is not noticed but for a hint to read the table again. */
+static void reconnects(void **state)
+{
+	struct adv_control *c = connected(true);
+	struct adv_control_status old = status_of(c), new;
+	int fd = adv_control_fd(c);
+	bool gids = false;
+	struct adv_slot s;
+	char why[256];
+
+	assert_int_equal(adv_control_open_slot(c, &s, why, sizeof(why)), 0);
+	kill((pid_t)old.worker_pid, SIGKILL);
+	/* As a progress thread: polls, and reads until there is nothing more. */
+	for (int i = 0; i < 300 && !gids; i++) {
+		enum adv_control_notice n;
+
+		if (!readable(fd, 10))
+			continue;
+		while ((n = adv_control_read(c)) != ADV_NOTICE_NONE) {
+			assert_int_equal(n, ADV_NOTICE_GIDS_CHANGED);
+			gids = true;
+		}
+	}
+	assert_true(gids);
+	assert_int_equal(adv_control_fd(c), fd);
+	assert_false(readable(fd, 0));
+	new = status_of(c);
+	assert_int_not_equal(new.worker_pid, old.worker_pid);
+	assert_int_equal(new.slots_used, 1);
+	/* In the middle of requests too. */
+	for (int i = 0; i < 10; i++) {
+		struct adv_slot t;
+
+		kill((pid_t)status_of(c).worker_pid, SIGKILL);
+		assert_int_equal(adv_control_open_slot(c, &t, why, sizeof(why)), 0);
+		assert_int_not_equal(t.qpn_first, s.qpn_first);
+		close(t.receive_fd);
+	}
+	adv_control_close(c);
+	close(s.receive_fd);
+}
+
+/* Keeper and worker both gone: said once and for all, in bounded time, without spinning. */
+static void gone_for_good(void **state)
+{
+	struct adv_control *c = connected(true);
+	struct adv_control_status s = status_of(c);
+	struct adv_slot slot;
+	char why[256];
+	bool gone = false;
+
+	assert_int_equal(adv_control_open_slot(c, &slot, why, sizeof(why)), 0);
+	kill((pid_t)s.keeper_pid, SIGSTOP); /* so that it cannot replace the worker */
+	kill((pid_t)s.worker_pid, SIGKILL);
+	kill((pid_t)s.keeper_pid, SIGKILL);
+	for (int i = 0; i < 500 && !gone; i++)
+		if (readable(adv_control_fd(c), 10))
+			gone = adv_control_read(c) == ADV_NOTICE_GONE;
+	assert_true(gone);
+	assert_int_equal(adv_control_read(c), ADV_NOTICE_GONE);
+	assert_false(readable(adv_control_fd(c), 0));
+	assert_int_equal(adv_control_open_slot(c, &slot, why, sizeof(why)), ECONNRESET);
+	assert_string_equal(why, "adverbd went away");
+	/* The socket is still there: nobody else can have the port, and is told of us. */
+	assert_null(adv_control_connect(true, why, sizeof(why)));
+	assert_non_null(strstr(why, "UDP port 4791 is in use by"));
+	adv_control_close(c);
+	close(slot.receive_fd);
+	adv_control_close(connected(true));
+}
+
+/* A child of fork() leaves the parent's connection alone. */
+static void fork_is_harmless(void **state)
+{
+	struct adv_control *c = connected(true);
+	struct adv_slot s;
+	char why[256];
+	int child, wstatus;
+
+	assert_int_equal(adv_control_open_slot(c, &s, why, sizeof(why)), 0);
+	child = fork();
+	if (child == 0) {
+		struct adv_control *own;
+
+		adv_control_abandon(c);
+		close(s.receive_fd);
+		own = adv_control_connect(true, why, sizeof(why));
+		_exit(own && adv_control_open_slot(own, &s, why, sizeof(why)) == 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &wstatus, 0), child);
+	assert_true(WIFEXITED(wstatus) && WEXITSTATUS(wstatus) == 0);
+	for (int i = 0; i < 500 && status_of(c).slots_used != 1; i++)
+		pause_ms(2);
+	assert_int_equal(status_of(c).slots_used, 1);
+	kill((pid_t)status_of(c).worker_pid, SIGKILL);
+	assert_int_equal(status_of(c).slots_used, 1);
+	adv_control_close(c);
+	close(s.receive_fd);
+}
+
+static bool enter_namespace(void)
+{
+	struct ifreq r = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+	int fd;
+
+	if (unshare(CLONE_NEWNET) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
+		return false;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &r) == 0 && close(fd) == 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(starts_unnoticed), cmocka_unit_test(slots_and_gids),
+		cmocka_unit_test(memberships),	    cmocka_unit_test(reconnects),
+		cmocka_unit_test(gone_for_good),    cmocka_unit_test(fork_is_harmless),
+	};
+
+	if (!enter_namespace()) {
+		print_message("network namespaces are not permitted here\n");
+		return SKIPPED;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -300,6 +300,32 @@ static void test_mtu_of_the_interface(void **state)
 	bed_close(&bed);
 }
 
+/* Longer than the port takes: it cannot have been sent properly, and uses up no receive. */
+static void test_longer_than_the_port(void **state)
+{
+	struct adv_engine_gid gids[1];
+	struct adv_headers h = {
+		.bth = {.opcode = ADV_SERVICE_UD | ADV_OP_SEND_ONLY, .pkey = 0xffff},
+		.deth = {.qkey = QKEY}};
+	struct bed bed;
+
+	bed_open(&bed, false);
+	gids[0].gid = bed.net->node[1].gid[0];
+	gids[0].mtu = 1024;
+	assert_int_equal(adv_engine_set_gids(bed.net->node[1].e, gids, 1), 0);
+	end_close(bed.b);
+	bed.b = ud_open(&bed.net->node[1]);
+	end_recv(bed.b, 1, bed.rb, 0, 8192);
+	h.bth.dest_qpn = adv_qp_num(bed.b->qp);
+	net_inject_packet(bed.net, 0, 1, &h, 1028);
+	assert_int_equal(adv_engine_counters(bed.net->node[1].e)->rx_malformed, 1);
+	net_inject_packet(bed.net, 0, 1, &h, 1024);
+	net_run(bed.net, MS);
+	assert_int_equal(bed.b->recv_count, 1);
+	assert_int_equal(bed.b->recvs[0].wc.byte_len, 1024 + 40);
+	bed_close(&bed);
+}
+
 /* Nothing pushes back: no faster than was said, and in order. */
 static void test_paced(void **state)
 {
@@ -331,6 +357,7 @@ int main(void)
 		cmocka_unit_test(test_receive_bad_key),
 		cmocka_unit_test(test_qkeys),
 		cmocka_unit_test(test_mtu_of_the_interface),
+		cmocka_unit_test(test_longer_than_the_port),
 		cmocka_unit_test(test_paced),
 	};
 

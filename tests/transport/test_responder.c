@@ -646,6 +646,34 @@ static void test_bad_sequences(void **state)
 	}
 }
 
+/* Aligned for the peer but not for this CPU, and the reverse: both are refused. */
+static void test_atomic_at_odd_iova(void **state)
+{
+	static const uint8_t opcodes[] = {ADV_OP_FETCH_ADD, ADV_OP_COMPARE_SWAP,
+					  ADV_OP_ATOMIC_WRITE};
+
+	for (int i = 0; i < 6; i++) {
+		struct options o = options_default(IBV_QPT_RC);
+		struct adv_headers h;
+		struct region *r;
+		struct bed bed;
+
+		bed_open_muted(&bed, &o);
+		r = region_open_at(&bed.net->node[1], bed.net->node[1].pd, 64, 0x10004, ALL_ACCESS);
+		assert_int_equal((uintptr_t)r->buf & 7, 0);
+		h = packet(&bed, opcodes[i / 2], 0);
+		h.atomiceth.va = h.reth.va = i % 2 ? 0x10004 : 0x10008;
+		h.atomiceth.rkey = h.reth.rkey = r->key;
+		h.reth.length = 8;
+		net_inject_packet(bed.net, 0, 1, &h, i < 4 ? 0 : 8);
+		expect_answer(&bed, 0, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK | ADV_NAK_INVALID_REQUEST,
+			      0);
+		for (int k = 0; k < 64; k++)
+			assert_int_equal(r->buf[k], 0);
+		bed_close(&bed);
+	}
+}
+
 /* The sum of the packets is not what the RETH said. */
 static void test_write_of_wrong_length(void **state)
 {
@@ -834,6 +862,7 @@ int main(void)
 		cmocka_unit_test(test_duplicate_send),
 		cmocka_unit_test(test_too_many_reads),
 		cmocka_unit_test(test_bad_sequences),
+		cmocka_unit_test(test_atomic_at_odd_iova),
 		cmocka_unit_test(test_write_of_wrong_length),
 		cmocka_unit_test(test_huge_lengths),
 		cmocka_unit_test(test_order_of_answers),

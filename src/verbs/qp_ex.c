@@ -84,6 +84,11 @@ static void link_requests(struct adv_wr_list *l)
 	}
 }
 
+/*
+ * What a builder or a setter found wrong has kept the whole list from being posted. A queue that
+ * fills up midway is found by posting: the requests that fitted stay posted, as with
+ * ibv_post_send().
+ */
 static int wr_complete(struct ibv_qp_ex *qp)
 {
 	struct adv_wr_list *l = of(qp)->wr_list;

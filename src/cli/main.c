@@ -19,12 +19,10 @@ static const char examples[] =
 	"Examples:\n"
 	"  adverb run ibv_devinfo              the device, as programs see it\n"
 	"  adverb gids                         which GID index to use\n"
-	"  adverb run ib_write_bw -x 0 &       a server, then a client of the same machine:\n"
-	"  adverb run ib_write_bw -x 0 127.0.0.1\n"
+	"  adverb run ib_write_bw -x 0         a server ...\n"
+	"  adverb run ib_write_bw -x 0 SERVER  ... and its client\n"
 	"\n"
 	"'adverb COMMAND --help' says more on a command; so does adverb(1).";
-
-static const struct argp_option argp_options[] = {{0}};
 
 static const struct adv_command *find(const char *name)
 {
@@ -82,7 +80,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
-	argp_options,
+	NULL,
 	parse_option,
 	"COMMAND [ARGUMENT...]",
 	"Adverb is an RDMA NIC in software: programs written for libibverbs and librdmacm run "

@@ -257,8 +257,9 @@ static int greet(struct adv_control *c, int sock, char *why, size_t why_len)
 
 	message_init(&m, ADV_CONTROL_HELLO, ++c->serial);
 	error = message_send(sock, &m);
-	if (error)
-		return error == EPIPE ? ECONNRESET : error;
+	/* EPIPE: closed already, but a refusal may be there to be read. */
+	if (error && error != EPIPE)
+		return error;
 	error = wait_readable(sock, now_ms() + ANSWER_WAIT_MS);
 	if (!error)
 		error = message_receive(sock, &m, &fd);
@@ -272,8 +273,8 @@ static int greet(struct adv_control *c, int sock, char *why, size_t why_len)
 		return error;
 	if (m.type == ADV_CONTROL_REFUSED) {
 		snprintf(why, why_len, "%s", m.body.text);
-		error = m.result > 0 ? m.result : ECONNREFUSED;
-		error = error == ECONNRESET ? EACCES : error;
+		/* Not one of those that say "come again". */
+		error = m.result == EUSERS || m.result == EPROTO ? m.result : EACCES;
 	} else if (m.type != ADV_CONTROL_HELLO || fd < 0) {
 		snprintf(why, why_len, "adverbd answered something else than was asked");
 		error = EPROTO;

@@ -34,8 +34,10 @@ def verbose(lab):
 @case("devinfo", "gids")
 def gids_command(lab):
     text = lab.run([lab.adverb, "gids"], adverb=False)
-    if "127.0.0.1" not in text or "adverb0" not in text:
-        raise Failure(f"no line for 127.0.0.1 of adverb0:\n{text}")
+    rows = [line.split() for line in text.splitlines() if line[:1].isdigit()]
+    if [row[0] for row in rows] != ["0", "1"] or "127.0.0.1" not in rows[0] or \
+            not all("lo" in row and "v2" in row for row in rows):
+        raise Failure(f"not just the two loopback addresses:\n{text}")
 
 
 @case("devinfo", "daemon-leaves")

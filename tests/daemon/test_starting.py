@@ -33,18 +33,33 @@ def gone(name=None):
         s.bind(("::", PORT))
 
 
+def client_or_none():
+    try:
+        return Client()
+    except (ConnectionError, adverbd.Lost):
+        return None
+
+
+def started(build):
+    """A client of a daemon that a program started; it may have left before we come."""
+    def attempt():
+        assert "127.0.0.1" in adverb(build, "gids")
+        return client_or_none()
+
+    return wait_for(attempt)
+
+
 def starts_and_leaves(build):
     assert "is not running" in adverb(build, "status", check=1)
-    assert "127.0.0.1" in adverb(build, "gids")
     start = time.monotonic()
-    assert "adverbd runs for user" in adverb(build, "status")
-    with Client() as c:
+    with started(build) as c:
+        assert "adverbd runs for user" in adverb(build, "status")
         status = c.status()
         time.sleep(1.5)
         assert alive(status["worker"]) and alive(status["keeper"])
     left = time.monotonic()
     wait_for(nobody_listens)
-    assert 0.8 < time.monotonic() - left < 3, time.monotonic() - left
+    assert time.monotonic() - left > 0.8, time.monotonic() - left
     assert time.monotonic() - start > 1
     wait_for(lambda: not alive(status["worker"]) and not alive(status["keeper"]))
     gone()
@@ -56,14 +71,15 @@ def many_starters(build):
         starters = [subprocess.Popen([str(build / "adverb"), "status" if i % 8 == 7 else "devinfo"],
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                     for i in range(64)]
+        c = wait_for(client_or_none, 60)  # keeps it from leaving
         for i, p in enumerate(starters):
             out, err = p.communicate(timeout=60)
             assert i % 8 == 7 or (p.returncode == 0 and "PORT_ACTIVE" in out), (out, err)
-        with Client() as c:
-            assert c.status()["restarts"] == 0
+        assert c.status()["restarts"] == 0
         listeners = [line for line in open("/proc/net/unix")
                      if "@adverbd" in line and line.split()[3] == "00010000"]
         assert len(listeners) == 1, listeners
+        c.close()
         gone()
 
 
@@ -128,6 +144,20 @@ def by_hand(build):
                 ["--ready-fd", "99"]):
         assert subprocess.run([str(build / "adverbd"), *bad], capture_output=True,
                               timeout=30).returncode == 64, bad
+
+
+def environment(build):
+    """What made the program load our libraries does not reach the daemon."""
+    def attempt():
+        adverb(build, "gids", env={"LD_LIBRARY_PATH": "/else", "LD_PRELOAD": "libm.so.6",
+                                   "KEPT": "yes"})
+        return client_or_none()
+
+    with wait_for(attempt) as c:
+        variables = open(f"/proc/{c.status()['worker']}/environ", "rb").read().split(b"\0")
+        assert b"KEPT=yes" in variables
+        assert not any(v.startswith(b"LD_") for v in variables)
+    gone()
 
 
 def bad_daemon(build):
@@ -210,4 +240,4 @@ def runs_programs(build):
 
 if __name__ == "__main__":
     adverbd.main([starts_and_leaves, many_starters, while_it_leaves, port_taken, by_hand,
-                  bad_daemon, unprivileged, two_users, name_taken, commands, runs_programs])
+                  environment, bad_daemon, unprivileged, two_users, name_taken, commands, runs_programs])

@@ -95,6 +95,7 @@ class Lab:
     def environment(self, extra=None):
         keep = {k: v for k, v in os.environ.items()
                 if k in ("PATH", "ADVERB_LOG", "ADVERB_LOG_FILE", "TERM")}
+        keep.setdefault("ADVERB_LOG", "error")
         keep.update(LC_ALL="C", HOME=str(self.dir), XDG_RUNTIME_DIR=str(self.dir))
         keep["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         keep.update(extra or {})

@@ -79,10 +79,10 @@ void adv_datagram_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch
 			adv_qp_schedule(qp);
 			return;
 		}
-		if (!adv_requester_paced(qp, now))
+		if (!adv_unreliable_may_send(qp, &wqe->ah->path, wqe->remote_qpn, batch, now))
 			return;
 		emit(qp, batch, wqe);
-		adv_requester_pace(qp->engine, wqe->length, now);
+		adv_unreliable_sent(qp, &wqe->ah->path, wqe->remote_qpn, batch, now);
 		adv_qp_complete_send(qp, IBV_WC_SUCCESS, ADV_ERR_NONE, now);
 	}
 }

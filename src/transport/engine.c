@@ -35,8 +35,12 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	adv_list_init(&e->srqs);
 	adv_list_init(&e->qps);
 	adv_list_init(&e->groups);
-	err = adv_engine_add_qpns(e, config->qpn_first, config->qpn_count);
+	e->local_credit = config->local_credit;
+	err = adv_unreliable_init(e);
+	if (!err)
+		err = adv_engine_add_qpns(e, config->qpn_first, config->qpn_count);
 	if (err) {
+		free(e->timers.slot);
 		free(e);
 		errno = err;
 		return NULL;
@@ -274,6 +278,10 @@ void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packe
 		e->counters.rp_cnp_handled++;
 		return;
 	}
+	if (h.bth.opcode == ADV_OPCODE_PROBE || h.bth.opcode == ADV_OPCODE_ANSWER) {
+		adv_unreliable_rx(e, &h, pkt->meta);
+		return;
+	}
 	in.info = &adv_opcode_table[h.bth.opcode];
 	if (!split_payload(pkt, header_len, &in)) {
 		e->counters.rx_malformed++;
@@ -294,7 +302,7 @@ void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packe
 
 bool adv_engine_tx_ready(const struct adv_engine *e)
 {
-	return !adv_list_empty(&e->tx_ready);
+	return !adv_list_empty(&e->tx_ready) || e->answer_tail != e->answer_head;
 }
 
 /* A QP that could not put all it has into the batch schedules itself again, behind the others. */
@@ -313,6 +321,7 @@ unsigned adv_engine_tx(struct adv_engine *e, uint64_t now, struct adv_tx_batch *
 {
 	batch->count = 0;
 	batch->iov_used = 0;
+	adv_unreliable_tx(e, batch);
 	while (!adv_list_empty(&e->tx_ready) && adv_batch_has_room(batch)) {
 		struct adv_qp *qp = adv_container_of(e->tx_ready.next, struct adv_qp, tx_node);
 

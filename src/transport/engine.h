@@ -55,6 +55,8 @@ struct adv_engine_config {
 	uint32_t total_window;	  /* packets in flight of all QPs together; 0: 4 x window */
 	uint32_t unreliable_mbps; /* UC and UD are sent no faster, as nothing pushes back; 0: no
 				     limit */
+	bool local_credit; /* UC and UD towards this engine's own addresses: no faster than the
+			    * receiver takes it, which both engines must be set to */
 	/*
 	 * How many times the QP's timeout passes without an answer until a retry is used up, 1 to
 	 * 4; 0: 1. IBTA 9.7.6.1.3 allows up to 4; each time what is lost is sent again. On a busy
@@ -158,7 +160,8 @@ int adv_pd_destroy(struct adv_pd *pd);		    /* 0, or EBUSY while anything is in 
  */
 struct adv_mr *adv_mr_register(struct adv_pd *pd, void *addr, uint64_t length, uint64_t iova,
 			       int access);
-/* Changes what the IBV_REREG_MR_* bits of flags say; keys change. 0 or errno (MR then untouched).
+/* Changes what the IBV_REREG_MR_* bits of flags say; the keys change with the translation only.
+ * 0 or errno: the region is then untouched.
  */
 int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *addr, uint64_t length,
 		      uint64_t iova, int access);

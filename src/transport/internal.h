@@ -11,6 +11,7 @@
  * requester.c   send queue to packets  completer.c  acknowledgements and responses
  * responder.c   requests in            responder_tx.c  acknowledgements and responses out
  * datagram.c    UD
+ * unreliable.c  what keeps UC and UD from overrunning a receiver
  * window.c      congestion control for lossy networks
  * gather.c      data of requests to and from memory
  */
@@ -303,7 +304,7 @@ struct adv_qp {
 	void *user;
 	struct adv_list node;	    /* engine->qps */
 	struct adv_list tx_node;    /* engine->tx_ready */
-	struct adv_list stall_node; /* engine->stalled */
+	struct adv_list stall_node; /* engine->stalled (RC), a credit's waiting (UC, UD) */
 	uint32_t qpn;
 	enum ibv_qp_type type;
 	enum ibv_qp_state state;
@@ -365,9 +366,20 @@ int adv_requester_start(struct adv_qp *qp);
 void adv_requester_resume(struct adv_qp *qp);
 void adv_requester_drain(struct adv_qp *qp);
 
-/* requester.c: whether UC or UD may send now (else the timer is set), and what was sent. */
-bool adv_requester_paced(struct adv_qp *qp, uint64_t now);
-void adv_requester_pace(struct adv_engine *e, uint32_t bytes, uint64_t now);
+/*
+ * unreliable.c: whether a packet of a UC or UD QP may go to this destination now; else the QP is
+ * scheduled when it may. May put a probe into the batch, which must have room. And after each
+ * packet that went: the newest of the batch.
+ */
+bool adv_unreliable_may_send(struct adv_qp *qp, struct adv_path *path, uint32_t dest_qpn,
+			     struct adv_tx_batch *batch, uint64_t now);
+void adv_unreliable_sent(struct adv_qp *qp, struct adv_path *path, uint32_t dest_qpn,
+			 struct adv_tx_batch *batch, uint64_t now);
+/* unreliable.c: probes and answers in, answers out. 0 or ENOMEM from init. */
+int adv_unreliable_init(struct adv_engine *e);
+void adv_unreliable_rx(struct adv_engine *e, const struct adv_headers *h,
+		       const struct adv_rx_meta *meta);
+void adv_unreliable_tx(struct adv_engine *e, struct adv_tx_batch *batch);
 /* requester.c: packets of the send queue into the batch; at most `budget`. */
 void adv_requester_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch, unsigned budget);
 void adv_requester_timer(struct adv_engine *e, struct adv_timer *t, uint64_t now);
@@ -434,6 +446,29 @@ void adv_datagram_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch
 /* ---- the engine ---- */
 
 #define ADV_ENGINE_RANGES 16
+#define ADV_CREDITS	  64
+#define ADV_ANSWERS	  64
+
+/* Packets of UC and UD towards one slot of this machine; counts are free running. */
+struct adv_credit {
+	bool used;
+	uint8_t slot;
+	struct adv_gid gid;
+	uint32_t sent;
+	uint32_t probed;	 /* the newest probe covers those before */
+	uint32_t confirmed;	 /* the newest answer does */
+	uint64_t rate_until;	 /* it did not answer: by rate until then */
+	struct adv_list waiting; /* QPs, by stall_node */
+	struct adv_timer timer;
+};
+
+/* An answer to a probe that waits to be sent. */
+struct adv_answer {
+	struct adv_path path;
+	uint32_t dest_qpn;
+	uint32_t src_qpn;
+	uint32_t psn;
+};
 
 struct adv_qpn_range {
 	uint32_t first;
@@ -456,6 +491,11 @@ struct adv_engine {
 	uint32_t unreliable_mbps;
 	uint8_t timeout_ticks;
 	uint64_t pace_end; /* UC, UD: when all that was sent would have left at unreliable_mbps */
+	bool local_credit;
+	struct adv_credit credit[ADV_CREDITS];
+	struct adv_answer answer[ADV_ANSWERS];
+	uint32_t answer_head; /* free running */
+	uint32_t answer_tail;
 	struct adv_list cq_events;
 	struct adv_list async_events;
 	struct adv_timer_heap timers;

@@ -185,11 +185,16 @@ int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *add
 			return EINVAL;
 		next.pd = pd;
 	}
-	remove_key(&e->mrs, mr->key);
 	mr->pd->users--;
-	*mr = next;
-	mr->pd->users++;
-	insert(e, mr);
+	next.pd->users++;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		/* Who holds the old key must not reach the new memory. */
+		remove_key(&e->mrs, mr->key);
+		*mr = next;
+		insert(e, mr);
+	} else {
+		*mr = next;
+	}
 	return 0;
 }
 

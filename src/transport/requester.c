@@ -553,30 +553,6 @@ static bool emit_responded(struct adv_qp *qp, struct adv_tx_batch *batch, struct
 	return true;
 }
 
-/* UC and UD have no acknowledgements to clock them: false until the next packet's time has come. */
-bool adv_requester_paced(struct adv_qp *qp, uint64_t now)
-{
-	struct adv_engine *e = qp->engine;
-	uint64_t burst;
-
-	if (e->unreliable_mbps == 0)
-		return true;
-	burst = 32ull * 4096 * 8 * 1000 / e->unreliable_mbps;
-	if (e->pace_end <= now + burst)
-		return true;
-	adv_timer_set(e, &qp->req.timer, e->pace_end - burst);
-	return false;
-}
-
-void adv_requester_pace(struct adv_engine *e, uint32_t bytes, uint64_t now)
-{
-	if (e->unreliable_mbps == 0)
-		return;
-	if (e->pace_end < now)
-		e->pace_end = now;
-	e->pace_end += (bytes + 64ull) * 8 * 1000 / e->unreliable_mbps;
-}
-
 /* One packet of the request at the cursor; false: nothing (more) can go now. */
 static bool emit_next(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 {
@@ -591,9 +567,10 @@ static bool emit_next(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batc
 	if (qp->type == IBV_QPT_UC) {
 		uint32_t request = qp->sq.next;
 
-		if (!adv_requester_paced(qp, now) || !emit_data(qp, batch, wqe, now))
+		if (!adv_unreliable_may_send(qp, &qp->path, qp->attr.dest_qp_num, batch, now) ||
+		    !emit_data(qp, batch, wqe, now))
 			return false;
-		adv_requester_pace(qp->engine, batch->packet[batch->count - 1].payload_len, now);
+		adv_unreliable_sent(qp, &qp->path, qp->attr.dest_qp_num, batch, now);
 		if (qp->sq.next != request) {
 			adv_qp_complete_send(qp, IBV_WC_SUCCESS, ADV_ERR_NONE, now);
 			report_drained(qp);

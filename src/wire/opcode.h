@@ -53,6 +53,11 @@ enum adv_op {
 /* RoCE v2 congestion notification packet (annex A17.9.3): a whole opcode. */
 #define ADV_OPCODE_CNP 0x81
 
+/* Two of the opcodes that IBTA leaves to manufacturers (table 38: 0xc0 and up), between Adverbs of
+ * one machine only: BTH and DETH; the PSN counts packets, see transport/unreliable.c. */
+#define ADV_OPCODE_PROBE  0xc0
+#define ADV_OPCODE_ANSWER 0xc1
+
 /* Which extended headers follow the BTH, in this order on the wire. */
 enum adv_header_bits {
 	ADV_HAS_RDETH = 1 << 0,
@@ -70,8 +75,8 @@ enum adv_header_bits {
 
 /* How the packet stands in its message, and what it is. */
 enum adv_opcode_flags {
-	ADV_PKT_START = 1 << 0,    /* FIRST or ONLY */
-	ADV_PKT_END = 1 << 1,      /* LAST or ONLY */
+	ADV_PKT_START = 1 << 0,	   /* FIRST or ONLY */
+	ADV_PKT_END = 1 << 1,	   /* LAST or ONLY */
 	ADV_PKT_PAYLOAD = 1 << 2,  /* may carry payload */
 	ADV_PKT_REQUEST = 1 << 3,  /* sent by a requester */
 	ADV_PKT_RESPONSE = 1 << 4, /* sent by a responder */
@@ -84,8 +89,8 @@ enum adv_opcode_flags {
 struct adv_opcode_info {
 	const char *name; /* "RC SEND_ONLY"; NULL: no such opcode */
 	uint16_t headers; /* adv_header_bits */
-	uint16_t flags;   /* adv_opcode_flags */
-	uint8_t length;   /* bytes of BTH and extended headers */
+	uint16_t flags;	  /* adv_opcode_flags */
+	uint8_t length;	  /* bytes of BTH and extended headers */
 };
 
 /* One entry for each of the 256 values of the opcode byte; unknown ones have name NULL. */

@@ -108,18 +108,20 @@ static void test_uc(void **state)
 	assert_int_equal(i, 12);
 }
 
-static void test_ud_and_cnp(void **state)
+static void test_ud_and_others(void **state)
 {
 	static const struct expected others[] = {
-		{0x64, "UD SEND_ONLY", DETH, 20},
-		{0x65, "UD SEND_ONLY_WITH_IMM", DETH | IMM, 24},
-		{0x81, "CNP", ADV_HAS_CNP_PAD, 28},
+		{0x64, "UD SEND_ONLY", DETH, 20},   {0x65, "UD SEND_ONLY_WITH_IMM", DETH | IMM, 24},
+		{0x81, "CNP", ADV_HAS_CNP_PAD, 28}, {0xc0, "PROBE", DETH, 20},
+		{0xc1, "ANSWER", DETH, 20},
 	};
 	size_t i;
 
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 5; i++)
 		check(&others[i]);
-	assert_int_equal(adv_opcode_table[0x81].flags & (ADV_PKT_REQUEST | ADV_PKT_RESPONSE), 0);
+	for (i = 2; i < 5; i++)
+		assert_int_equal(adv_opcode_table[others[i].opcode].flags,
+				 ADV_PKT_START | ADV_PKT_END);
 }
 
 static void test_nothing_else(void **state)
@@ -137,7 +139,7 @@ static void test_nothing_else(void **state)
 		assert_int_equal(info->flags, 0);
 		assert_int_equal(info->length, 0);
 	}
-	assert_int_equal(known, 25 + 25 + 12 + 2 + 1);
+	assert_int_equal(known, 25 + 25 + 12 + 2 + 1 + 2);
 }
 
 static bool has_either(const char *name, const char *a, const char *b)
@@ -182,7 +184,7 @@ static void test_flags_follow_names(void **state)
 	for (i = 0; i < 256; i++) {
 		const struct adv_opcode_info *info = &adv_opcode_table[i];
 
-		if (info->name && i != ADV_OPCODE_CNP)
+		if (info->name && i != ADV_OPCODE_CNP && i < ADV_OPCODE_PROBE)
 			assert_int_equal(info->flags, place_of(info->name) | kind_of(info->name));
 	}
 }
@@ -191,7 +193,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rc),	     cmocka_unit_test(test_xrc),
-		cmocka_unit_test(test_uc),	     cmocka_unit_test(test_ud_and_cnp),
+		cmocka_unit_test(test_uc),	     cmocka_unit_test(test_ud_and_others),
 		cmocka_unit_test(test_nothing_else), cmocka_unit_test(test_flags_follow_names),
 	};
 

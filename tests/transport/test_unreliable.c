@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Credit of UC and UD towards the same machine: probes, answers, and what goes wrong with them. */
+#include "harness.h"
+
+#define WINDOW 16 /* a quarter of the total window below */
+
+/* What the hook counts, and what it does with answers. */
+struct watch {
+	unsigned data;
+	unsigned probes;
+	unsigned answers;
+	unsigned highest; /* data packets sent that no delivered answer covers, at most */
+	uint32_t covered;
+	uint64_t answer_delay;
+	bool drop_answers;
+};
+
+static void hook(struct net *net, struct wire *w)
+{
+	struct watch *watch = net->arg;
+
+	if (w->h.bth.opcode == ADV_OPCODE_PROBE) {
+		watch->probes++;
+	} else if (w->h.bth.opcode == ADV_OPCODE_ANSWER) {
+		watch->answers++;
+		watch->covered = w->h.bth.psn;
+		if (watch->answer_delay)
+			w->delay = watch->answer_delay;
+		if (watch->drop_answers)
+			w->copies = 0;
+	} else {
+		watch->data++;
+		if (watch->data - watch->covered > watch->highest)
+			watch->highest = watch->data - watch->covered;
+	}
+}
+
+/* Two engines, of one machine where `local` says so: each knows the addresses of both. */
+static struct net *open_net(bool local, struct watch *watch)
+{
+	struct adv_engine_config c = {.seed = {1},
+				      .total_window = 4 * WINDOW,
+				      .unreliable_mbps = 10,
+				      .local_credit = true};
+	struct net *net = net_open_config(2, &c);
+	struct adv_engine_gid gids[4];
+
+	memset(watch, 0, sizeof(*watch));
+	net->hook = hook;
+	net->arg = watch;
+	for (unsigned n = 0; local && n < 2; n++) {
+		for (unsigned i = 0; i < 4; i++) {
+			gids[i].gid = net->node[i < 2 ? n : 1 - n].gid[i % 2];
+			gids[i].mtu = 4096;
+		}
+		assert_int_equal(adv_engine_set_gids(net->node[n].e, gids, 4), 0);
+	}
+	return net;
+}
+
+static void write_all(struct net *net, struct end *a, struct region *from, struct region *to,
+		      uint32_t len, uint64_t limit)
+{
+	region_fill(from, 1);
+	end_op(a, IBV_WR_RDMA_WRITE, 1, from, 0, len, to, 0);
+	net_until(net, a, 1, 0, limit);
+	expect_send(a, 0, 1, IBV_WC_SUCCESS);
+	net_run(net, 20 * MS);
+	expect_pattern(to, 0, len, 1, 0);
+}
+
+/* A receiver that comes to it late is not overrun; the rate (840 ms for this) plays no part. */
+static void test_window(void **state)
+{
+	struct options o = options_default(IBV_QPT_UC);
+	struct watch watch;
+	struct net *net = open_net(true, &watch);
+	struct region *ra = region_open(&net->node[0], 1 << 20, 0);
+	struct region *rb = region_open(&net->node[1], 1 << 20, ALL_ACCESS);
+	struct end *a, *b;
+
+	watch.answer_delay = 2 * MS;
+	pair_open(net, &o, &a, &b);
+	write_all(net, a, ra, rb, 1 << 20, 600 * MS);
+	assert_int_equal(watch.data, 1024);
+	assert_in_range(watch.highest, WINDOW / 2, WINDOW);
+	assert_in_range(watch.probes, 1024 / WINDOW, 1024 / 4 + 1);
+	assert_int_equal(watch.answers, watch.probes);
+	net_close(net);
+}
+
+/* UD: the same, by destination. */
+static void test_datagrams(void **state)
+{
+	struct options o = options_default(IBV_QPT_UD);
+	struct watch watch;
+	struct net *net = open_net(true, &watch);
+	struct region *ra = region_open(&net->node[0], 4096, 0);
+	struct adv_ah ah = {.pd = net->node[0].pd};
+	struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
+	struct end *a = end_open(&net->node[0], &o, NULL);
+	struct end *b = end_open(&net->node[1], &o, NULL);
+
+	ends_connect(a, b, &o);
+	memcpy(attr.grh.dgid.raw, net->node[1].gid[0].raw, 16);
+	assert_int_equal(adv_path_from_attr(net->node[0].e, &attr, 0, 0, &ah.path), 0);
+	watch.answer_delay = MS;
+	for (unsigned i = 0; i < 40; i++) {
+		struct wr wr;
+
+		wr_make(&wr, IBV_WR_SEND, i, IBV_SEND_SIGNALED);
+		wr_sge(&wr, ra, 0, 100);
+		wr.w.wr.ud.ah = &ah.ibv;
+		wr.w.wr.ud.remote_qpn = adv_qp_num(b->qp);
+		wr.w.wr.ud.remote_qkey = o.qkey;
+		assert_int_equal(end_send(a, &wr), 0);
+	}
+	net_until(net, a, 40, 0, 30 * MS);
+	assert_int_equal(watch.data, 40);
+	assert_in_range(watch.highest, WINDOW / 2, WINDOW);
+	net_run(net, 20 * MS);
+	net_close(net);
+}
+
+/* No answer: a wait of 100 ms, then by rate, without probes, for a second. */
+static void test_silence(void **state)
+{
+	struct options o = options_default(IBV_QPT_UC);
+	struct watch watch;
+	struct net *net = open_net(true, &watch);
+	struct region *ra = region_open(&net->node[0], 1 << 20, 0);
+	struct region *rb = region_open(&net->node[1], 1 << 20, ALL_ACCESS);
+	uint64_t start = net->now;
+	struct end *a, *b;
+	unsigned probes;
+
+	watch.drop_answers = true;
+	pair_open(net, &o, &a, &b);
+	region_fill(ra, 1);
+	end_op(a, IBV_WR_RDMA_WRITE, 1, ra, 0, 1 << 20, rb, 0);
+	net_run(net, 99 * MS);
+	assert_int_equal(watch.data, WINDOW);
+	assert_int_equal(a->send_count, 0);
+	probes = watch.probes;
+	net_until(net, a, 1, 0, 3 * SEC);
+	/* 1008 packets at 10 Mb/s, less the burst. */
+	assert_in_range(net->now - start, 750 * MS, 1000 * MS);
+	assert_int_equal(watch.probes, probes);
+	net_run(net, 20 * MS);
+	expect_pattern(rb, 0, 1 << 20, 1, 0);
+	net_close(net);
+}
+
+/* Other machines never see a probe. */
+static void test_remote(void **state)
+{
+	struct options o = options_default(IBV_QPT_UC);
+	struct watch watch;
+	struct net *net = open_net(false, &watch);
+	struct region *ra = region_open(&net->node[0], 1 << 20, 0);
+	struct region *rb = region_open(&net->node[1], 1 << 20, ALL_ACCESS);
+	struct end *a, *b;
+
+	pair_open(net, &o, &a, &b);
+	write_all(net, a, ra, rb, 200 << 10, SEC);
+	assert_int_equal(watch.data, 200);
+	assert_int_equal(watch.probes, 0);
+	net_close(net);
+}
+
+/* Answers that were not asked for move nothing; probes from afar are not answered. */
+static void test_forged(void **state)
+{
+	struct options o = options_default(IBV_QPT_UC);
+	struct adv_headers h = {.bth = {.opcode = ADV_OPCODE_ANSWER, .psn = 0xfffff0}};
+	struct watch watch;
+	struct net *net = open_net(true, &watch);
+	struct region *ra = region_open(&net->node[0], 1 << 20, 0);
+	struct region *rb = region_open(&net->node[1], 1 << 20, ALL_ACCESS);
+	struct end *a, *b;
+
+	watch.drop_answers = true;
+	pair_open(net, &o, &a, &b);
+	end_op(a, IBV_WR_RDMA_WRITE, 1, ra, 0, 1 << 20, rb, 0);
+	net_run(net, MS);
+	h.bth.dest_qpn = adv_qp_num(a->qp);
+	h.deth.src_qpn = adv_qp_num(b->qp);
+	net_inject_packet(net, 1, 0, &h, 0);
+	h.deth.src_qpn = 0xff0000;
+	net_inject_packet(net, 1, 0, &h, 0);
+	net_run(net, MS);
+	assert_int_equal(watch.data, WINDOW);
+	net_abandon(net);
+
+	net = open_net(false, &watch);
+	h.bth.opcode = ADV_OPCODE_PROBE;
+	net_inject_packet(net, 1, 0, &h, 0);
+	net_run(net, MS);
+	assert_int_equal(watch.answers, 0);
+	assert_int_equal(adv_engine_counters(net->node[0].e)->rx_malformed, 1);
+	net_close(net);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_window),	cmocka_unit_test(test_datagrams),
+		cmocka_unit_test(test_silence), cmocka_unit_test(test_remote),
+		cmocka_unit_test(test_forged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

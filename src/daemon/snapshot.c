@@ -101,10 +101,13 @@ static void read_address(struct adv_snapshot *s, const struct nlmsghdr *h)
 bool adv_snapshot_parse(struct adv_snapshot *s, const void *data, size_t len, int *error)
 {
 	const struct nlmsghdr *h = data;
-	int left = (int)len; /* signed: NLMSG_NEXT may step beyond the end */
+	size_t step;
 
 	*error = 0;
-	for (; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+	for (; NLMSG_OK(h, len); h = (const void *)((const char *)h + step), len -= step) {
+		/* The last one's padding may be missing: not NLMSG_NEXT, which would step beyond.
+		 */
+		step = NLMSG_ALIGN(h->nlmsg_len) < len ? NLMSG_ALIGN(h->nlmsg_len) : len;
 		if (h->nlmsg_flags & NLM_F_DUMP_INTR)
 			*error = EINTR;
 		if (h->nlmsg_type == NLMSG_DONE)

@@ -89,9 +89,13 @@ struct adv_engine *adv_device_lock(struct adv_device *d)
 
 void adv_device_unlock(struct adv_device *d)
 {
-	if (adv_engine_tx_ready(d->engine))
+	bool posted = adv_engine_tx_ready(d->engine);
+
+	if (posted)
 		device_pump(d, adv_now());
 	device_deliver_events(d);
+	if (d->bg.judging)
+		device_thread_judge(d, posted);
 	device_thread_see_to(d);
 	adv_lock_release(&d->lock);
 }

@@ -30,7 +30,8 @@ struct device_thread {
 	int send_fd;		/* in the epoll set, or -1 */
 	unsigned useless;	/* wake-ups of late that had nothing to do ... */
 	unsigned useless_limit; /* ... and how many of them end the watching */
-	unsigned activity;	/* counts packets either way; tells idle from busy */
+	uint64_t judging;  /* when the thread took packets and no call has come since; 0: not */
+	unsigned activity; /* counts packets either way; tells idle from busy */
 
 	/* The thread's own. */
 	uint64_t standby_ns; /* between looks */
@@ -62,6 +63,12 @@ int device_thread_start(struct adv_device *d);
 void device_thread_stop(struct adv_device *d);
 /* With the lock held, before it is given up: the thread must wake early enough for what is due. */
 void device_thread_see_to(struct adv_device *d);
+
+/*
+ * With the lock held, at the application's first call since the thread took packets in its stead
+ * (bg.judging): tells whether that was right. `posted`: the call had something to send.
+ */
+void device_thread_judge(struct adv_device *d, bool posted);
 
 /* With the lock held: sends what there is to send. */
 void device_pump(struct adv_device *d, uint64_t now);

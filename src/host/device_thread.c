@@ -8,10 +8,12 @@
  * STANDBY	The receive socket is out of the epoll set. The thread looks every now and then,
  *		first after 50 us, later up to every 1.6 ms, whether the application still polls.
  *
- * WATCHING -> STANDBY: several wake-ups in a row were useless: the application had taken the
- * packet itself, or had polled a moment ago. A program that polls for its own completions but
- * spins on memory for its peer's writes (ib_write_lat) makes every second wake-up a useful one,
- * so for it the thread stays.
+ * WATCHING -> STANDBY: wake-ups by packets were useless too often. One was if the application
+ * had taken the packet itself, or if its next call, soon after, was to poll: it was polling
+ * all the time, and the wake-up has only held it up. One was useful if that next call posts,
+ * comes late or not at all. A program that polls for its own completions but spins on memory
+ * for its peer's writes (ib_write_lat) makes every second wake-up a useful one, so for it
+ * the thread stays.
  * STANDBY -> WATCHING: at a look the last poll is too long ago, or the application says that
  * it will sleep (adv_device_app_sleeps). Both changes are made under the device's lock, and
  * the socket's readiness is level-triggered, so that no packet is left lying.
@@ -35,7 +37,6 @@
 #define US		  1000ull
 #define MS		  (1000 * US)
 
-#define JUST_POLLED	  (6 * US)  /* a polling loop takes less from one poll to the next */
 #define USEFUL_WORTH	  4	    /* useless wake-ups that one useful one makes up for */
 #define STOPPED_POLLING	  (50 * US) /* at a look: it has */
 #define STANDBY_FIRST	  (50 * US)
@@ -107,6 +108,7 @@ static void set_turn(struct adv_device *d, enum device_turn turn)
 	t->turn = turn;
 	t->takeover = false;
 	t->useless = 0;
+	t->judging = 0;
 	t->standby_ns = STANDBY_FIRST;
 	(void)watch(d, EPOLL_CTL_MOD, d->link->receive_fd, turn == DEVICE_WATCHING ? EPOLLIN : 0,
 		    SOURCE_RECEIVE);
@@ -175,14 +177,38 @@ static void plan_sleep(struct adv_device *d, uint64_t now)
 		t->wake_at = deadline;
 }
 
-/* Was it right to be woken by this packet? Enough of no, and the thread stands by. */
-static void judge_wakeup(struct adv_device *d, unsigned packets, bool just_polled)
+static void count_useless(struct device_thread *t)
+{
+	t->judging = 0;
+	t->useless++;
+}
+
+static void count_useful(struct device_thread *t)
+{
+	t->judging = 0;
+	t->useless -= t->useless < USEFUL_WORTH ? t->useless : USEFUL_WORTH;
+}
+
+void device_thread_judge(struct adv_device *d, bool posted)
+{
+	if (posted || adv_now() - d->bg.judging > STOPPED_POLLING)
+		count_useful(&d->bg);
+	else
+		count_useless(&d->bg);
+}
+
+/* The thread was woken by a packet. Enough of that for nothing, and it stands by. */
+static void judge_wakeup(struct adv_device *d, unsigned packets)
 {
 	struct device_thread *t = &d->bg;
 
-	if (packets && !just_polled)
-		t->useless -= t->useless < USEFUL_WORTH ? t->useless : USEFUL_WORTH;
-	else if (++t->useless >= t->useless_limit)
+	if (t->judging) /* the application was silent all the time */
+		count_useful(t);
+	if (packets)
+		t->judging = adv_now();
+	else
+		count_useless(t);
+	if (t->useless >= t->useless_limit)
 		set_turn(d, DEVICE_STANDBY);
 }
 
@@ -206,17 +232,15 @@ static void end_standby(struct adv_device *d)
 static void run_watching(struct adv_device *d, const bool *ready)
 {
 	struct device_thread *t = &d->bg;
-	bool just_polled;
 	unsigned packets;
 
 	take_lock(d);
 	t->kicked = false;
-	just_polled = since_poll(d, adv_now()) < JUST_POLLED;
 	if (ready[SOURCE_CONTROL])
 		device_read_notices(d);
 	packets = drain(d);
 	if (ready[SOURCE_RECEIVE])
-		judge_wakeup(d, packets, just_polled);
+		judge_wakeup(d, packets);
 	device_deliver_events(d);
 	watch_send_fd(d);
 	plan_sleep(d, adv_now());

@@ -79,6 +79,7 @@ void adv_engine_destroy(struct adv_engine *e)
 	}
 	for (unsigned i = 0; i < e->ranges; i++)
 		free(e->range[i].qp);
+	adv_ahs_free(e);
 	free(e->mrs.slot);
 	free(e->timers.slot);
 	free(e->gids);
@@ -321,6 +322,7 @@ unsigned adv_engine_tx(struct adv_engine *e, uint64_t now, struct adv_tx_batch *
 {
 	batch->count = 0;
 	batch->iov_used = 0;
+	adv_ahs_free(e);
 	adv_unreliable_tx(e, batch);
 	while (!adv_list_empty(&e->tx_ready) && adv_batch_has_room(batch)) {
 		struct adv_qp *qp = adv_container_of(e->tx_ready.next, struct adv_qp, tx_node);

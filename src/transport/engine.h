@@ -219,12 +219,20 @@ void *adv_srq_user(const struct adv_srq *srq);
 int adv_path_from_attr(struct adv_engine *e, const struct ibv_ah_attr *attr, uint32_t lqpn,
 		       uint32_t rqpn, struct adv_path *path);
 
-/* What struct ibv_send_wr's wr.ud.ah of a UD request points to: ibv must stay the first member. */
+/* What struct ibv_send_wr's wr.ud.ah of a UD request points to: ibv must stay the first member.
+ * Zeroed memory of malloc(3), path and pd filled in by the caller. */
 struct adv_ah {
 	struct ibv_ah ibv;
 	struct adv_path path;
 	struct adv_pd *pd;
+	uint32_t outstanding; /* requests that refer to it */
+	bool destroyed;
+	struct adv_ah *next; /* of those that go at the next adv_engine_tx() */
 };
+
+/* Frees the handle, at once or after the last request that refers to it was sent: programs
+ * destroy handles right after posting, as drivers that copy them let them. */
+void adv_ah_destroy(struct adv_ah *ah);
 
 /* ---- queue pairs -------------------------------------------------------------------- */
 

@@ -339,6 +339,8 @@ static inline struct adv_recv_wqe *adv_recv_wqe_at(const struct adv_qp *qp, uint
 					       (size_t)(index & (qp->rq.size - 1)) * qp->rq.stride);
 }
 
+/* qp.c: frees the handles that were destroyed while requests referred to them. */
+void adv_ahs_free(struct adv_engine *e);
 /* qp.c: puts it on the ready list, so that tx() looks at it. */
 void adv_qp_schedule(struct adv_qp *qp);
 /* qp.c: to the ERR state: all outstanding requests complete with WR_FLUSH_ERR, oldest first. */
@@ -507,6 +509,7 @@ struct adv_engine {
 	struct adv_list srqs;
 	struct adv_list qps;
 	struct adv_list groups;
+	struct adv_ah *dead_ahs; /* packets of the last batch may refer to them */
 };
 
 struct adv_qp *adv_engine_find_qp(const struct adv_engine *e, uint32_t qpn);

@@ -151,6 +151,31 @@ int adv_qp_destroy(struct adv_qp *qp)
 	return 0;
 }
 
+void adv_ah_destroy(struct adv_ah *ah)
+{
+	ah->destroyed = true;
+	if (ah->outstanding == 0)
+		free(ah);
+}
+
+static void put_ah(struct adv_engine *e, struct adv_ah *ah)
+{
+	if (--ah->outstanding || !ah->destroyed)
+		return;
+	ah->next = e->dead_ahs;
+	e->dead_ahs = ah;
+}
+
+void adv_ahs_free(struct adv_engine *e)
+{
+	while (e->dead_ahs) {
+		struct adv_ah *ah = e->dead_ahs;
+
+		e->dead_ahs = ah->next;
+		free(ah);
+	}
+}
+
 /* Lets go of a half-received message's request without a completion. */
 static void drop_recv(struct adv_qp *qp)
 {
@@ -165,6 +190,8 @@ void adv_qp_clear(struct adv_qp *qp)
 	struct adv_timer timer;
 
 	drop_recv(qp);
+	for (; qp->type == IBV_QPT_UD && qp->sq.tail != qp->sq.head; qp->sq.tail++)
+		put_ah(e, adv_send_wqe_at(qp, qp->sq.tail)->ah);
 	adv_cq_purge(qp->send_cq, qp);
 	adv_cq_purge(qp->recv_cq, qp);
 	adv_timer_cancel(e, &qp->req.timer);
@@ -251,6 +278,8 @@ void adv_qp_complete_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv
 	if (qp->sq.next == qp->sq.tail)
 		qp->sq.next++;
 	qp->sq.tail++;
+	if (wqe->ah)
+		put_ah(qp->engine, wqe->ah);
 	if (status == IBV_WC_SUCCESS && !qp->sq_sig_all && !(wqe->send_flags & IBV_SEND_SIGNALED))
 		return;
 	cqe.wc.wr_id = wqe->wr_id;
@@ -510,14 +539,19 @@ static int make_ring(uint8_t **ring, uint32_t size, uint32_t stride)
 
 static int post_one_send(struct adv_qp *qp, const struct ibv_send_wr *wr)
 {
+	struct adv_send_wqe *wqe;
 	int err;
 
 	if (qp->sq.head - qp->sq.freed >= qp->sq.size)
 		return ENOMEM;
-	err = fill_send(qp, adv_send_wqe_at(qp, qp->sq.head), wr);
-	if (!err)
-		qp->sq.head++;
-	return err;
+	wqe = adv_send_wqe_at(qp, qp->sq.head);
+	err = fill_send(qp, wqe, wr);
+	if (err)
+		return err;
+	if (wqe->ah)
+		wqe->ah->outstanding++;
+	qp->sq.head++;
+	return 0;
 }
 
 int adv_qp_post_send(struct adv_qp *qp, uint64_t now, struct ibv_send_wr *wr,

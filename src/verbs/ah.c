@@ -42,11 +42,17 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
 	return &ah->ibv;
 }
 
-/* Outstanding requests refer to it; the program must have waited for them, as the man page says. */
 ADV_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 {
+	struct ibv_context *context = ah->context;
+
 	atomic_fetch_sub(&adv_pd_of(ah->pd)->ahs, 1);
-	free((struct adv_ah *)ah);
+	if (adv_enter(context)) {
+		adv_ah_destroy((struct adv_ah *)ah);
+		adv_leave(context);
+	} else {
+		free(ah);
+	}
 	return 0;
 }
 

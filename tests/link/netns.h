@@ -76,22 +76,24 @@ static inline bool netns_add_ipv6(const char *address)
 /* The number of the device feature `name`, or -1. */
 static inline int netns_feature_number(int fd, struct ifreq *r, const char *name)
 {
-	struct {
+	union {
 		struct ethtool_sset_info info;
-		uint32_t count;
+		uint32_t room[sizeof(struct ethtool_sset_info) / 4 + 1];
 	} sets = {.info = {.cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ull << ETH_SS_FEATURES}};
+	uint32_t count;
 	struct ethtool_gstrings *names;
 	int found = -1;
 
 	r->ifr_data = (void *)&sets;
 	if (ioctl(fd, SIOCETHTOOL, r) < 0)
 		return -1;
-	names = calloc(1, sizeof(*names) + (size_t)sets.count * ETH_GSTRING_LEN);
+	count = sets.info.data[0];
+	names = calloc(1, sizeof(*names) + (size_t)count * ETH_GSTRING_LEN);
 	if (!names)
 		return -1;
 	names->cmd = ETHTOOL_GSTRINGS;
 	names->string_set = ETH_SS_FEATURES;
-	names->len = sets.count;
+	names->len = count;
 	r->ifr_data = (void *)names;
 	if (ioctl(fd, SIOCETHTOOL, r) == 0)
 		for (uint32_t i = 0; i < names->len; i++)
@@ -105,10 +107,11 @@ static inline int netns_feature_number(int fd, struct ifreq *r, const char *name
 /* Switches off an offload of a device, by ethtool's name for it. */
 static inline bool netns_feature_off(const char *device, const char *name)
 {
-	struct {
+	union {
 		struct ethtool_sfeatures s;
-		struct ethtool_set_features_block block[2];
-	} set = {.s = {.cmd = ETHTOOL_SFEATURES, .size = 2}};
+		char room[sizeof(struct ethtool_sfeatures) +
+			  2 * sizeof(struct ethtool_set_features_block)];
+	} set;
 	struct ifreq r = {0};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bool ok = false;
@@ -117,7 +120,10 @@ static inline bool netns_feature_off(const char *device, const char *name)
 	strncpy(r.ifr_name, device, sizeof(r.ifr_name) - 1);
 	number = fd >= 0 ? netns_feature_number(fd, &r, name) : -1;
 	if (number >= 0 && number < 64) {
-		set.block[number / 32].valid = 1u << number % 32;
+		memset(&set, 0, sizeof(set));
+		set.s.cmd = ETHTOOL_SFEATURES;
+		set.s.size = 2;
+		set.s.features[number / 32].valid = 1u << number % 32;
 		r.ifr_data = (void *)&set;
 		ok = ioctl(fd, SIOCETHTOOL, &r) >= 0;
 	}

@@ -7,6 +7,7 @@
 #include "harness.h"
 
 #include <arpa/inet.h>
+#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -25,10 +26,19 @@ static int open_capture(void)
 {
 	struct sockaddr_ll a = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)};
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
-	int size = 8 << 20;
+	struct sock_filter outgoing[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, SKF_AD_OFF + SKF_AD_PKTTYPE),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog program = {4, outgoing};
+	int size = 4 << 20;
 
 	assert_true(fd >= 0);
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)),
+			 0);
 	a.sll_ifindex = (int)if_nametoindex("lo");
 	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
 	return fd;
@@ -44,15 +54,11 @@ static unsigned check_capture(int fd, const char *from, uint16_t *ids, unsigned 
 	unsigned n = 0;
 
 	while (poll(&pfd, 1, 200) == 1) {
-		struct sockaddr_ll a;
-		socklen_t alen = sizeof(a);
-		ssize_t len = recvfrom(fd, frame, sizeof(frame), 0, (struct sockaddr *)&a, &alen);
+		ssize_t len = recv(fd, frame, sizeof(frame), 0);
 		struct adv_frame f;
 		struct adv_headers h;
 
 		assert_true(len > 0);
-		if (a.sll_pkttype != PACKET_OUTGOING)
-			continue;
 		if (adv_frame_parse(frame, (size_t)len, &f) != ADV_FRAME_OK)
 			continue;
 		assert_memory_equal(f.saddr, source.raw + skip, 16 - skip);

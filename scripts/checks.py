@@ -151,7 +151,7 @@ def step_tsan(tally):
 
 def fuzz_targets(build):
     folder = build / "tests" / "fuzz"
-    return sorted(p for p in folder.iterdir() if p.is_file() and os.access(p, os.X_OK)
+    return sorted(p for p in folder.glob("fuzz_*") if p.is_file() and os.access(p, os.X_OK)
                   and p.suffix == "")
 
 
@@ -164,7 +164,8 @@ def step_fuzz(tally):
         found = TOP / "fuzz-found" / target.name
         shutil.rmtree(found, ignore_errors=True)
         found.mkdir(parents=True)
-        seeds = [p for p in (ROOT / "tests" / "fuzz" / "corpus" / target.name,) if p.is_dir()]
+        corpus = ROOT / "tests" / "fuzz" / "corpus" / target.name.removeprefix("fuzz_")
+        seeds = [corpus] if corpus.is_dir() else []
         try:
             run([target, f"-max_total_time={FUZZ_SECONDS}", "-rss_limit_mb=2048", "-timeout=10",
                  f"-artifact_prefix={found}/crash-", found, *seeds], f"fuzz-{target.name}",

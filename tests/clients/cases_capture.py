@@ -39,7 +39,8 @@ class Capture:
     def __init__(self, lab, interface):
         self.lab = lab
         self.path = str(lab.dir / "roce.pcap")
-        self.process = lab.start([need_tool("tcpdump"), "-i", interface, "-s", "0", "-B", "65536",
+        # immediate mode has one slot of the snapshot's length a packet: room for 13,000
+        self.process = lab.start([need_tool("tcpdump"), "-i", interface, "-s", "10000", "-B", "131072",
                                   "--immediate-mode", "-Z", "root", "-U", "-w", self.path, "udp port 4791"],
                                  adverb=False)
         lab.wait_until(lambda: "listening on" in self.process.output(), 20, "tcpdump listens")

@@ -14,7 +14,7 @@ SHIPPED = pathlib.Path("/usr/share/doc/rdma-core/tests")
 # features of particular cards).
 MODULES = {
     "test_addr": 1,
-    "test_cq": 5,
+    "test_cq": 4,
     "test_device": 8,
     "test_mr": 3,
     "test_pd": 3,

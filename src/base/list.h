@@ -16,7 +16,7 @@ struct adv_list {
 };
 
 /* The structure of `type` whose member `member` is *ptr. */
-#define adv_container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define adv_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 static inline void adv_list_init(struct adv_list *n)
 {

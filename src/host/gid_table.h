@@ -36,7 +36,8 @@ struct adv_gid_table {
 	struct adv_gid_entry entry[ADV_GID_TABLE_ENTRIES];
 };
 
-/* A consistent copy of the shared table; any thread. Bounded tries: false where it never held still. */
+/* A consistent copy of the shared table; any thread. Bounded tries: false where it never held
+ * still. */
 bool adv_gid_table_read(const struct adv_gid_table *shared, struct adv_gid_table *copy);
 
 #endif

@@ -23,17 +23,17 @@ struct adv_frame {
 	uint16_t vlan_tci;
 	uint8_t saddr[16]; /* IPv4 in bytes 0..3; GIDs for v1 */
 	uint8_t daddr[16];
-	uint8_t tclass;       /* ToS or traffic class: DSCP << 2 | ECN */
-	uint8_t hop_limit;    /* TTL or hop limit */
-	uint32_t flow_label;  /* IPv6, GRH */
-	uint16_t ip_id;       /* IPv4 */
-	bool ip_df;           /* IPv4: don't fragment */
-	uint16_t sport;       /* UDP */
+	uint8_t tclass;	     /* ToS or traffic class: DSCP << 2 | ECN */
+	uint8_t hop_limit;   /* TTL or hop limit */
+	uint32_t flow_label; /* IPv6, GRH */
+	uint16_t ip_id;	     /* IPv4 */
+	bool ip_df;	     /* IPv4: don't fragment */
+	uint16_t sport;	     /* UDP */
 	uint16_t dport;
-	uint16_t udp_checksum; /* as found, host order; 0: none */
+	uint16_t udp_checksum;	  /* as found, host order; 0: none */
 	const uint8_t *transport; /* first byte of the BTH */
-	size_t transport_len;     /* BTH up to the ICRC, without it */
-	uint32_t icrc;            /* as found, see adv_icrc_end */
+	size_t transport_len;	  /* BTH up to the ICRC, without it */
+	uint32_t icrc;		  /* as found, see adv_icrc_end */
 };
 
 enum adv_frame_error {
@@ -44,7 +44,8 @@ enum adv_frame_error {
 			      * that disagree, no room for BTH and ICRC */
 };
 
-/* Dissects one Ethernet frame. f->transport points into frame. Trailing Ethernet padding is ignored. */
+/* Dissects one Ethernet frame. f->transport points into frame. Trailing Ethernet padding is
+ * ignored. */
 enum adv_frame_error adv_frame_parse(const uint8_t *frame, size_t len, struct adv_frame *f);
 
 /* The ICRC that f's headers and transport bytes (a BTH at least) should carry. */

@@ -13,22 +13,22 @@
 
 #include "wire/opcode.h"
 
-#define ADV_BTH_LEN         12
-#define ADV_ICRC_LEN        4
-#define ADV_GRH_LEN         40
-#define ADV_HEADERS_MAX     64 /* no opcode's headers are longer */
-#define ADV_PSN_MASK        0xffffffu
-#define ADV_QPN_MASK        0xffffffu
-#define ADV_QPN_MULTICAST   0xffffffu
-#define ADV_PKEY_DEFAULT    0xffffu
-#define ADV_ROCE_UDP_PORT   4791
+#define ADV_BTH_LEN	      12
+#define ADV_ICRC_LEN	      4
+#define ADV_GRH_LEN	      40
+#define ADV_HEADERS_MAX	      64 /* no opcode's headers are longer */
+#define ADV_PSN_MASK	      0xffffffu
+#define ADV_QPN_MASK	      0xffffffu
+#define ADV_QPN_MULTICAST     0xffffffu
+#define ADV_PKEY_DEFAULT      0xffffu
+#define ADV_ROCE_UDP_PORT     4791
 #define ADV_ROCE_V1_ETHERTYPE 0x8915
 
 struct adv_bth {
 	uint8_t opcode;
 	bool solicited;
 	bool migreq;
-	uint8_t pad;     /* bytes of padding behind the payload, 0 to 3 */
+	uint8_t pad;	 /* bytes of padding behind the payload, 0 to 3 */
 	uint8_t version; /* 0 */
 	uint16_t pkey;
 	bool fecn;
@@ -40,15 +40,39 @@ struct adv_bth {
 
 struct adv_headers {
 	struct adv_bth bth;
-	struct { uint32_t qkey; uint32_t src_qpn; } deth;
-	struct { uint32_t xrcsrq; } xrceth;
-	struct { uint64_t va; uint32_t rkey; uint32_t length; } reth;
-	struct { uint64_t va; uint32_t rkey; uint64_t swap_add; uint64_t compare; } atomiceth;
-	struct { uint8_t syndrome; uint32_t msn; } aeth;
-	struct { uint64_t original; } atomicacketh;
+	struct {
+		uint32_t qkey;
+		uint32_t src_qpn;
+	} deth;
+	struct {
+		uint32_t xrcsrq;
+	} xrceth;
+	struct {
+		uint64_t va;
+		uint32_t rkey;
+		uint32_t length;
+	} reth;
+	struct {
+		uint64_t va;
+		uint32_t rkey;
+		uint64_t swap_add;
+		uint64_t compare;
+	} atomiceth;
+	struct {
+		uint8_t syndrome;
+		uint32_t msn;
+	} aeth;
+	struct {
+		uint64_t original;
+	} atomicacketh;
 	uint32_t immdt; /* network order, as in ibv_wc.imm_data */
-	struct { uint32_t rkey; } ieth;
-	struct { uint8_t selectivity; uint8_t placement; } feth; /* IBV_FLUSH_* numbers */
+	struct {
+		uint32_t rkey;
+	} ieth;
+	struct {
+		uint8_t selectivity;
+		uint8_t placement;
+	} feth; /* IBV_FLUSH_* numbers */
 };
 
 /* Distance from b to a on the 24-bit circle: negative where a is before b. */
@@ -79,12 +103,12 @@ size_t adv_headers_decode(const uint8_t *p, size_t len, struct adv_headers *h);
 size_t adv_headers_encode(const struct adv_headers *h, uint8_t *out);
 
 /* AETH syndromes (IBTA 9.7.5.1.2, table 45). */
-#define ADV_AETH_TYPE_MASK   0xe0
-#define ADV_AETH_ACK         0x00
-#define ADV_AETH_RNR_NAK     0x20
-#define ADV_AETH_NAK         0x60
-#define ADV_AETH_VALUE_MASK  0x1f
-#define ADV_AETH_NO_CREDITS  0x1f /* credit count field: credits not in use */
+#define ADV_AETH_TYPE_MASK  0xe0
+#define ADV_AETH_ACK	    0x00
+#define ADV_AETH_RNR_NAK    0x20
+#define ADV_AETH_NAK	    0x60
+#define ADV_AETH_VALUE_MASK 0x1f
+#define ADV_AETH_NO_CREDITS 0x1f /* credit count field: credits not in use */
 
 enum adv_nak_code {
 	ADV_NAK_PSN_SEQUENCE_ERROR = 0,
@@ -94,7 +118,8 @@ enum adv_nak_code {
 	ADV_NAK_INVALID_RD_REQUEST = 4,
 };
 
-/* Nanoseconds that a 5-bit RNR timer field stands for (table 46: 0 is 655.36 ms, 1 is 10 us, ...). */
+/* Nanoseconds that a 5-bit RNR timer field stands for (table 46: 0 is 655.36 ms, 1 is 10 us, ...).
+ */
 uint64_t adv_rnr_timer_ns(uint8_t field);
 
 /* Bytes of payload a path MTU of IBTA code 1..5 (256..4096) allows; 0 for another code. */

@@ -50,6 +50,7 @@ uint32_t adv_icrc_end(adv_icrc_state s);
  * over GF(2), so the difference divided by x^(8n) must fit in 16 bits. udp_payload is
  * as in adv_icrc_begin. Returns false where no 16-bit value does: the packet is bad.
  */
-bool adv_icrc_solve_id(uint32_t found, uint32_t computed_for_0, size_t udp_payload, uint16_t *ip_id);
+bool adv_icrc_solve_id(uint32_t found, uint32_t computed_for_0, size_t udp_payload,
+		       uint16_t *ip_id);
 
 #endif

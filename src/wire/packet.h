@@ -55,8 +55,8 @@ enum adv_ecn { ADV_ECN_NOT_ECT = 0, ADV_ECN_ECT1 = 1, ADV_ECN_ECT0 = 2, ADV_ECN_
 struct adv_rx_meta {
 	struct adv_gid sgid; /* network source */
 	struct adv_gid dgid; /* network destination: one of ours, or a multicast group */
-	uint16_t sport;      /* UDP source port */
-	uint8_t tclass;      /* DSCP << 2 | ECN */
+	uint16_t sport;	     /* UDP source port */
+	uint8_t tclass;	     /* DSCP << 2 | ECN */
 	uint8_t hop_limit;   /* 0: not known */
 };
 
@@ -86,7 +86,7 @@ struct adv_tx_packet {
 
 #define ADV_TX_BATCH_PACKETS 64
 #define ADV_TX_BATCH_IOV     512
-#define ADV_MAX_SGE          32
+#define ADV_MAX_SGE	     32
 
 /* A batch that the engine fills and a link empties; the caller owns it. */
 struct adv_tx_batch {

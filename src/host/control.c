@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "base/sys.h"
 
-#define CONNECT_WAIT_MS	  10000 /* the whole of connecting, starting a daemon included */
-#define ANSWER_WAIT_MS	  5000
+#define CONNECT_WAIT_MS	  20000 /* the whole of connecting, starting a daemon included */
+#define ANSWER_WAIT_MS	  15000
 #define RECONNECT_WAIT_MS 2500 /* less than the grace that the daemon gives */
 #define RETRY_MS	  20
 

@@ -23,7 +23,7 @@
 
 #include "base/sys.h"
 
-#define START_WAIT_MS 8000
+#define START_WAIT_MS 15000
 #define READY_FD      3
 #define STACK_LEN     65536
 

@@ -40,16 +40,59 @@ void device_pump(struct adv_device *d, uint64_t now)
 	}
 }
 
-void device_deliver_events(struct adv_device *d)
+static void wake(int fd)
+{
+	uint64_t one = 1;
+
+	(void)!adv_sys_write(fd, &one, sizeof(one));
+}
+
+void device_wake_later(struct adv_device *d, int fd)
+{
+	if (fd < 0)
+		return;
+	if (d->wake_count < DEVICE_WAKES)
+		d->wake_fd[d->wake_count++] = fd;
+	else
+		wake(fd);
+}
+
+static void deliver_events(struct adv_device *d)
 {
 	struct adv_event event;
 
 	while (adv_engine_event(d->engine, &event)) {
 		if (event.kind == ADV_EVENT_COMPLETION)
-			d->callbacks.completion(d->user, event.cq);
+			device_wake_later(d, d->callbacks.completion(d->user, event.cq));
 		else
-			d->callbacks.async(d->user, &event);
+			device_wake_later(d, d->callbacks.async(d->user, &event));
 	}
+}
+
+void device_release(struct adv_device *d)
+{
+	int fds[DEVICE_WAKES];
+	unsigned n;
+
+	deliver_events(d);
+	n = d->wake_count;
+	if (n == 0) {
+		adv_lock_release(&d->lock);
+		return;
+	}
+	memcpy(fds, d->wake_fd, n * sizeof(fds[0]));
+	d->wake_count = 0;
+	atomic_fetch_add(&d->waking, 1);
+	adv_lock_release(&d->lock);
+	for (unsigned i = 0; i < n; i++)
+		wake(fds[i]);
+	atomic_fetch_sub(&d->waking, 1);
+}
+
+void adv_device_settle(struct adv_device *d)
+{
+	while (!adv_device_is_foreign(d) && atomic_load(&d->waking))
+		syscall(SYS_sched_yield);
 }
 
 struct receiving {
@@ -93,11 +136,10 @@ void adv_device_unlock(struct adv_device *d)
 
 	if (posted)
 		device_pump(d, adv_now());
-	device_deliver_events(d);
 	if (d->bg.judging)
 		device_thread_judge(d, posted);
 	device_thread_see_to(d);
-	adv_lock_release(&d->lock);
+	device_release(d);
 }
 
 /* ---- addresses ----------------------------------------------------------------------- */
@@ -129,6 +171,11 @@ static int load_gids(struct adv_device *d)
 	return 0;
 }
 
+static void tell_of_port(struct adv_device *d, enum ibv_event_type type)
+{
+	device_wake_later(d, d->callbacks.port(d->user, type));
+}
+
 static void gids_changed(struct adv_device *d)
 {
 	bool was_active = d->gids.port_active;
@@ -139,9 +186,9 @@ static void gids_changed(struct adv_device *d)
 			 strerror(err));
 		return;
 	}
-	d->callbacks.port(d->user, IBV_EVENT_GID_CHANGE);
+	tell_of_port(d, IBV_EVENT_GID_CHANGE);
 	if (was_active != (bool)d->gids.port_active)
-		d->callbacks.port(d->user, was_active ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);
+		tell_of_port(d, was_active ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);
 }
 
 void device_read_notices(struct adv_device *d)
@@ -160,7 +207,7 @@ void device_read_notices(struct adv_device *d)
 						adv_control_fd(d->control), NULL);
 			adv_error("the daemon has ended: addresses and connections are no longer "
 				  "looked after");
-			d->callbacks.port(d->user, IBV_EVENT_DEVICE_FATAL);
+			tell_of_port(d, IBV_EVENT_DEVICE_FATAL);
 			break;
 		}
 	}

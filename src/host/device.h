@@ -18,12 +18,15 @@
 
 struct adv_device;
 
-/* What the device tells its user. Called with the device's lock held, from any thread: must not
- * block, nor call back into the device. */
+/*
+ * What the device tells its user. Called with the device's lock held, from any thread: must not
+ * block, nor call back into the device. Each returns an eventfd to which the device adds 1 as soon
+ * as the lock is free, so that who is woken does not run into it; -1: none.
+ */
 struct adv_device_callbacks {
-	void (*completion)(void *user, struct adv_cq *cq);
-	void (*async)(void *user, const struct adv_event *event); /* QP, CQ and SRQ events */
-	void (*port)(void *user, enum ibv_event_type type); /* PORT_*, GID_CHANGE, DEVICE_FATAL */
+	int (*completion)(void *user, struct adv_cq *cq);
+	int (*async)(void *user, const struct adv_event *event); /* QP, CQ and SRQ events */
+	int (*port)(void *user, enum ibv_event_type type); /* PORT_*, GID_CHANGE, DEVICE_FATAL */
 };
 
 /* Opens: connects to (or starts) the daemon, gets a slot, starts progress. NULL with errno; the
@@ -37,6 +40,10 @@ void adv_device_close(struct adv_device *d);
 /* Every engine call stands between these. unlock sends what became ready and delivers events. */
 struct adv_engine *adv_device_lock(struct adv_device *d);
 void adv_device_unlock(struct adv_device *d);
+
+/* Waits until no thread is about to write to an eventfd that a callback returned before: it may
+ * then be closed. Without the lock. */
+void adv_device_settle(struct adv_device *d);
 
 /* With the lock held: receives, runs timers, sends. Returns packets received. `polling` tells that
  * the application is in a polling loop (ibv_poll_cq), so that the background thread steps back. */

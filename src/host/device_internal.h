@@ -12,6 +12,8 @@
 #include "host/lock.h"
 #include "link/udp.h"
 
+#define DEVICE_WAKES 32
+
 /* Whose turn it is to receive; see device_thread.c. Changes only under the device's lock. */
 enum device_turn { DEVICE_WATCHING, DEVICE_STANDBY };
 
@@ -54,6 +56,9 @@ struct adv_device {
 	atomic_bool foreign;
 	pthread_mutex_t gids_lock; /* innermost */
 	struct adv_gid_table gids;
+	unsigned wake_count; /* descriptors to write to when the lock is given up */
+	int wake_fd[DEVICE_WAKES];
+	atomic_uint waking; /* threads that have given it up and are writing */
 	struct adv_tx_batch batch;
 };
 
@@ -72,8 +77,10 @@ void device_thread_judge(struct adv_device *d, bool posted);
 
 /* With the lock held: sends what there is to send. */
 void device_pump(struct adv_device *d, uint64_t now);
-/* With the lock held: hands events to the callbacks. */
-void device_deliver_events(struct adv_device *d);
+/* With the lock held: adds 1 to an eventfd once the lock is free; -1: nothing. */
+void device_wake_later(struct adv_device *d, int fd);
+/* Hands events to the callbacks, gives up the lock, and wakes those who wait for the events. */
+void device_release(struct adv_device *d);
 /* With the lock held: one notice or more of the daemon. */
 void device_read_notices(struct adv_device *d);
 

@@ -64,10 +64,8 @@ static int watch(struct adv_device *d, int op, int fd, uint32_t events, enum sou
 
 static void kick(struct adv_device *d)
 {
-	uint64_t one = 1;
-
 	d->bg.kicked = true;
-	(void)!adv_sys_write(d->bg.kick_fd, &one, sizeof(one));
+	device_wake_later(d, d->bg.kick_fd);
 }
 
 static uint64_t since_poll(struct adv_device *d, uint64_t now)
@@ -241,10 +239,9 @@ static void run_watching(struct adv_device *d, const bool *ready)
 	packets = drain(d);
 	if (ready[SOURCE_RECEIVE])
 		judge_wakeup(d, packets);
-	device_deliver_events(d);
 	watch_send_fd(d);
 	plan_sleep(d, adv_now());
-	adv_lock_release(&d->lock);
+	device_release(d);
 }
 
 static void run_standby(struct adv_device *d, const bool *ready)
@@ -263,10 +260,9 @@ static void run_standby(struct adv_device *d, const bool *ready)
 		device_read_notices(d);
 	if (t->takeover || since_poll(d, adv_now()) >= STOPPED_POLLING)
 		end_standby(d);
-	device_deliver_events(d);
 	watch_send_fd(d);
 	plan_sleep(d, adv_now());
-	adv_lock_release(&d->lock);
+	device_release(d);
 }
 
 /* Sleeps until something is ready or ns have gone by; kernels before 5.11 count milliseconds. */

@@ -18,7 +18,7 @@ struct adv_lock {
 	_Atomic uint32_t state; /* 0: free, 1: taken, 2: taken, and somebody sleeps */
 };
 
-#define ADV_LOCK_SPINS 2000 /* some 20 to 50 us */
+#define ADV_LOCK_SPINS 200 /* a few us: a holder that was preempted is not waited for in vain */
 
 static inline void adv_lock_pause(void)
 {

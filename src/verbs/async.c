@@ -24,42 +24,44 @@ void adv_async_init_srq(struct adv_ibv_srq *srq)
 		adv_event_node_init(&srq->node[i], srq, (int)srq_events[i]);
 }
 
-static void push_type(struct adv_context *c, struct adv_event_node *nodes, unsigned count,
-		      enum ibv_event_type type)
+static int push_type(struct adv_context *c, struct adv_event_node *nodes, unsigned count,
+		     enum ibv_event_type type)
 {
 	for (unsigned i = 0; i < count; i++) {
 		if (nodes[i].type == (int)type) {
-			adv_event_push(&c->async, &nodes[i]);
-			return;
+			return adv_event_push(&c->async, &nodes[i]);
 		}
 	}
+	return -1;
 }
 
-void adv_async_object(void *user, const struct adv_event *event)
+int adv_async_object(void *user, const struct adv_event *event)
 {
 	struct adv_context *c = user;
 
 	if (event->qp) {
 		struct adv_ibv_qp *qp = adv_qp_user(event->qp);
 
-		push_type(c, qp->node, ADV_QP_NODES, event->async);
+		return push_type(c, qp->node, ADV_QP_NODES, event->async);
 	} else if (event->srq) {
 		struct adv_ibv_srq *srq = adv_srq_user(event->srq);
 
-		push_type(c, srq->node, ADV_SRQ_NODES, event->async);
+		return push_type(c, srq->node, ADV_SRQ_NODES, event->async);
 	} else if (event->cq) {
 		struct adv_ibv_cq *cq = adv_cq_user(event->cq);
 
-		push_type(c, &cq->async_node, 1, event->async);
+		return push_type(c, &cq->async_node, 1, event->async);
 	}
+	return -1;
 }
 
-void adv_async_port(void *user, enum ibv_event_type type)
+int adv_async_port(void *user, enum ibv_event_type type)
 {
 	struct adv_context *c = user;
 
-	if (type <= IBV_EVENT_GID_CHANGE)
-		adv_event_push(&c->async, &c->port_node[type]);
+	if (type > IBV_EVENT_GID_CHANGE)
+		return -1;
+	return adv_event_push(&c->async, &c->port_node[type]);
 }
 
 unsigned adv_async_forget_nodes(struct ibv_context *context, struct adv_event_node *nodes,
@@ -67,6 +69,7 @@ unsigned adv_async_forget_nodes(struct ibv_context *context, struct adv_event_no
 {
 	unsigned taken = 0;
 
+	adv_device_settle(adv_context_of(context)->device);
 	for (unsigned i = 0; i < count; i++)
 		taken += adv_event_forget(&adv_context_of(context)->async, &nodes[i]);
 	return taken;

@@ -37,6 +37,7 @@ ADV_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	pthread_mutex_unlock(&context->mutex);
 	if (busy)
 		return EBUSY;
+	adv_device_settle(adv_context_of(context)->device);
 	adv_event_queue_destroy(&channel_of(channel)->events);
 	free(channel);
 	return 0;
@@ -56,12 +57,13 @@ void adv_channel_release(struct ibv_comp_channel *channel)
 	pthread_mutex_unlock(&channel->context->mutex);
 }
 
-void adv_channel_completion(void *user, struct adv_cq *engine_cq)
+int adv_channel_completion(void *user, struct adv_cq *engine_cq)
 {
 	struct adv_ibv_cq *cq = adv_cq_user(engine_cq);
 
-	if (cq->ibv.channel)
-		adv_event_push(&channel_of(cq->ibv.channel)->events, &cq->comp_node);
+	if (!cq->ibv.channel)
+		return -1;
+	return adv_event_push(&channel_of(cq->ibv.channel)->events, &cq->comp_node);
 }
 
 ADV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,

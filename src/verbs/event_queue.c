@@ -38,15 +38,13 @@ void adv_event_queue_destroy(struct adv_event_queue *q)
 	pthread_mutex_destroy(&q->lock);
 }
 
-void adv_event_push(struct adv_event_queue *q, struct adv_event_node *n)
+int adv_event_push(struct adv_event_queue *q, struct adv_event_node *n)
 {
-	uint64_t one = 1;
-
 	pthread_mutex_lock(&q->lock);
 	if (n->waiting++ == 0)
 		adv_list_add_tail(&q->nodes, &n->link);
-	syscall(SYS_write, q->fd, &one, sizeof(one));
 	pthread_mutex_unlock(&q->lock);
+	return q->fd;
 }
 
 struct adv_event_node *adv_event_pop(struct adv_event_queue *q)

@@ -32,8 +32,9 @@ void adv_event_node_init(struct adv_event_node *n, void *object, int type);
 int adv_event_queue_init(struct adv_event_queue *q);
 void adv_event_queue_destroy(struct adv_event_queue *q);
 
-/* Queues one event. Any thread; does not block. */
-void adv_event_push(struct adv_event_queue *q, struct adv_event_node *n);
+/* Queues one event. Any thread; does not block. Returns the eventfd to which the caller, or the
+ * device for it, is to add 1: nobody sees the event before. */
+int adv_event_push(struct adv_event_queue *q, struct adv_event_node *n);
 
 /* Takes the oldest event, and waits for one unless the descriptor says O_NONBLOCK. NULL with errno:
  * EAGAIN, EINTR. A cancellation point, as reading the kernel's descriptor is. */

@@ -112,7 +112,7 @@ static inline struct adv_ibv_cq *adv_cq_of(struct ibv_cq *cq)
 void adv_channel_hold(struct ibv_comp_channel *channel);
 void adv_channel_release(struct ibv_comp_channel *channel);
 /* channel.c: a completion event of cq; with the device's lock held. */
-void adv_channel_completion(void *user, struct adv_cq *cq);
+int adv_channel_completion(void *user, struct adv_cq *cq);
 
 /* cq.c */
 int adv_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
@@ -192,8 +192,8 @@ void adv_mcast_forget_all(struct adv_context *c);
 /* ---- asynchronous events (async.c) ---- */
 
 /* Callbacks of the device. */
-void adv_async_object(void *user, const struct adv_event *event);
-void adv_async_port(void *user, enum ibv_event_type type);
+int adv_async_object(void *user, const struct adv_event *event);
+int adv_async_port(void *user, enum ibv_event_type type);
 
 /* Prepares the nodes of a new object. */
 void adv_async_init_qp(struct adv_ibv_qp *qp);

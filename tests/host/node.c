@@ -12,18 +12,20 @@
 	 IBV_ACCESS_REMOTE_ATOMIC)
 #define PATIENCE 10000000000ull
 
-static void completion(void *user, struct adv_cq *cq)
+static int completion(void *user, struct adv_cq *cq)
 {
 	struct node *n = user;
 
 	sem_post(&n->completion);
+	return -1;
 }
 
-static void async(void *user, const struct adv_event *event)
+static int async(void *user, const struct adv_event *event)
 {
+	return -1;
 }
 
-static void port(void *user, enum ibv_event_type type)
+static int port(void *user, enum ibv_event_type type)
 {
 	struct node *n = user;
 
@@ -31,6 +33,7 @@ static void port(void *user, enum ibv_event_type type)
 		atomic_fetch_add(&n->gid_changes, 1);
 	if (type == IBV_EVENT_PORT_ERR)
 		atomic_fetch_add(&n->port_downs, 1);
+	return -1;
 }
 
 static const struct adv_device_callbacks callbacks = {completion, async, port};

@@ -5,6 +5,7 @@ A case is a function that gets a Lab. The runner calls it in a fresh network and
 UDP port 4791 is its own, and nothing it started outlives it. Every wait has a limit.
 """
 
+import functools
 import os
 import pathlib
 import re
@@ -186,12 +187,20 @@ class Lab:
             process.kill()
 
 
+@functools.cache
 def namespace_command():
-    """The unshare command that gives a case its own network, as root or without."""
-    flags = ["--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    """The unshare command that gives a case its own network, as root or without.
+
+    Where root may not mount /proc (in a chroot, say), without a PID namespace: the cases look
+    processes up in /proc. What a case started then ends with the case, unless that is killed.
+    """
+    command = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if os.geteuid() != 0:
-        flags = ["--user", "--map-root-user", *flags]
-    return ["unshare", *flags]
+        return [*command, "--user", "--map-root-user"]
+    if subprocess.run([*command, "true"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                      check=False, timeout=30).returncode == 0:
+        return command
+    return ["unshare", "--net", "--fork", "--kill-child"]
 
 
 def process_name(pid):
@@ -204,10 +213,19 @@ def process_name(pid):
     return "" if state == "Z" else stat[stat.index("(") + 1:stat.rindex(")")]
 
 
+def network_of(pid):
+    """The network namespace of a process; None where it has ended."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/net")
+    except OSError:
+        return None
+
+
 def daemons():
-    """Process ids of the adverbd processes of this PID namespace that are alive."""
+    """Process ids of the adverbd processes of this network namespace that are alive."""
     pids = [int(entry.name) for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit()]
-    return [pid for pid in pids if process_name(pid).startswith("adverbd")]
+    return [pid for pid in pids if process_name(pid).startswith("adverbd")
+            and network_of(pid) == network_of("self")]
 
 
 def need_tool(name):

@@ -3,7 +3,7 @@
 #
 # The manual pages render without a warning.
 set -eu
-command -v groff >/dev/null || exit 77
+command -v groff >/dev/null || { echo 'skipped: groff is not installed'; exit 77; }
 for page in "$@"; do
 	said=$(groff -ww -b -man -Tutf8 "$page" 2>&1 >/dev/null)
 	[ -z "$said" ] || { echo "$said"; exit 1; }

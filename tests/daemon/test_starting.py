@@ -10,6 +10,7 @@ import sys
 import time
 
 import adverbd
+import for_nobody
 from adverbd import Client, Daemon, PORT, alive, wait_for
 
 
@@ -170,14 +171,20 @@ def bad_daemon(build):
 
 def unprivileged(build):
     adverbd.need_root()
-    out = adverb(build, "devinfo", user=adverbd.NOBODY)
-    assert "PORT_ACTIVE" in out, out
-    gone()
+    with for_nobody.build_folder(build) as place:
+        out = adverb(place, "devinfo", user=adverbd.NOBODY)
+        assert "PORT_ACTIVE" in out, out
+        gone()
 
 
 def two_users(build):
     """A second user is told of the first one's daemon, and of the system service."""
     adverbd.need_root()
+    with for_nobody.build_folder(build) as place:
+        second_user(place)
+
+
+def second_user(build):
     with Daemon(build), Client():
         said = adverb(build, "gids", user=adverbd.NOBODY, check=1)
         assert "is in use by the adverbd of user root" in said and "--system" in said, said

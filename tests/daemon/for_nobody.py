@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The programs where user nobody can run them: it may not enter every folder of a tree."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+NOBODY = 65534
+PREFIX = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
+
+
+def usable(build):
+    """Whether nobody can execute what was built. test(1) asks: setpriv itself still may more."""
+    return subprocess.run([*PREFIX, "test", "-x", str(build / "adverb")], check=False,
+                          stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def copy_file(source, target):
+    """A copy that all may read and execute, whatever the umask; a link stays one."""
+    shutil.copyfile(source, target, follow_symlinks=False)
+    if not target.is_symlink():
+        target.chmod(0o755)
+
+
+def copy_build(build, target):
+    """Copies the programs and the libraries into the folder `target`, which is created."""
+    for folder in (target, target / "lib"):
+        folder.mkdir()
+        folder.chmod(0o755)
+    for name in ("adverb", "adverbd"):
+        copy_file(build / name, target / name)
+    for entry in (build / "lib").glob("*.so*"):
+        if not entry.is_dir():
+            copy_file(entry, target / "lib" / entry.name)
+
+
+@contextlib.contextmanager
+def folder():
+    """A fresh folder that all may read; it is removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="adverb-nobody-", dir="/tmp") as name:
+        os.chmod(name, 0o755)
+        yield pathlib.Path(name)
+
+
+@contextlib.contextmanager
+def build_folder(build):
+    """The build folder for a case that runs its programs as nobody: a copy where need be."""
+    if usable(build):
+        yield build
+        return
+    with folder() as place:
+        copy_build(build, place / "build")
+        yield place / "build"

@@ -16,7 +16,7 @@
 #define BTH_DQPN_OFFSET 5 /* top 8 bits of the destination QPN, from the UDP payload */
 #define BUFFER_IDLE	1 /* the kernel rounds up to its least: a packet or two */
 #define BUFFER_WANTED	(4 << 20)
-#define BIND_TRIES	30 /* x 10 ms: sockets of a daemon that just left may linger so long */
+#define BIND_WAIT_MS	500 /* for the daemon before us to be quite gone */
 #define DRAIN_LIMIT	40000
 
 static int set_int(int fd, int level, int name, int value)
@@ -70,6 +70,14 @@ static int make_socket(int family, bool join, int *made)
 	return error;
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
 /*
  * The first socket is bound without SO_REUSEPORT, so that it never slips into a group that is
  * there already; only then does it open the group to the others.
@@ -77,17 +85,18 @@ static int make_socket(int family, bool join, int *made)
 static int found_group(int *family, int *made)
 {
 	const struct timespec pause = {0, 10 * 1000 * 1000};
-	int error = 0;
+	uint64_t until = now_ms() + BIND_WAIT_MS;
+	int error;
 
 	*family = AF_INET6;
-	for (int i = 0; i < BIND_TRIES; i++) {
+	for (;;) {
 		error = make_socket(*family, false, made);
 		if (*family == AF_INET6 &&
 		    (error == EAFNOSUPPORT || error == EADDRNOTAVAIL || error == ENOPROTOOPT)) {
 			*family = AF_INET; /* a kernel without IPv6 */
 			error = make_socket(*family, false, made);
 		}
-		if (error != EADDRINUSE)
+		if (error != EADDRINUSE || now_ms() >= until)
 			break;
 		nanosleep(&pause, NULL);
 	}

@@ -7,12 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "daemon/daemon.h"
 
+#define DAEMON_NICE	  (-10)
+#define AUTOGROUP_NICE	  "-10"
 #define LINGER_DEFAULT_MS 1000
 #define LINGER_MAX_S	  86400
 
@@ -142,6 +145,21 @@ static int hear(int fd)
 	return 1;
 }
 
+/*
+ * The daemon has little to do, but clients wait for it: where we may, it does not queue behind
+ * programs that exchange messages as fast as they can. Group scheduling weighs sessions.
+ */
+static void ask_for_priority(void)
+{
+	int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+
+	(void)setpriority(PRIO_PROCESS, 0, DAEMON_NICE);
+	if (fd < 0)
+		return;
+	(void)!write(fd, AUTOGROUP_NICE, sizeof(AUTOGROUP_NICE) - 1);
+	close(fd);
+}
+
 /* Returns in the daemon only. */
 static void go_to_background(struct options *o)
 {
@@ -169,6 +187,7 @@ static void go_to_background(struct options *o)
 		o->ready_fd = pipe[1];
 	}
 	setsid();
+	ask_for_priority();
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
 		dup2(null, fd);

@@ -46,7 +46,6 @@ struct adv_cq *adv_cq_create(struct adv_engine *e, unsigned cqe, void *user)
 	if (!cq)
 		goto no_memory;
 	cq->room = room_for(cqe);
-	cq->capacity = cq->room;
 	cq->ring = malloc(cq->room * sizeof(struct adv_cqe));
 	if (!cq->ring || adv_timers_reserve(e))
 		goto no_memory;
@@ -99,7 +98,6 @@ int adv_cq_resize(struct adv_cq *cq, unsigned cqe)
 	free(cq->ring);
 	cq->ring = ring;
 	cq->room = room_for(cqe);
-	cq->capacity = cq->room;
 	cq->tail = 0;
 	cq->head = count;
 	return 0;
@@ -107,7 +105,7 @@ int adv_cq_resize(struct adv_cq *cq, unsigned cqe)
 
 unsigned adv_cq_capacity(const struct adv_cq *cq)
 {
-	return cq->capacity;
+	return cq->room;
 }
 
 void *adv_cq_user(const struct adv_cq *cq)
@@ -165,7 +163,7 @@ bool adv_cq_push(struct adv_cq *cq, const struct adv_cqe *cqe, bool solicited, u
 {
 	if (cq->overrun)
 		return false;
-	if (cq->head - cq->tail == cq->capacity) {
+	if (cq->head - cq->tail == cq->room) {
 		cq->overrun = true;
 		adv_async_event(cq->engine, IBV_EVENT_CQ_ERR, NULL, cq, NULL);
 		return false;

@@ -56,8 +56,7 @@ static void emit(struct adv_qp *qp, struct adv_tx_batch *batch, const struct adv
 	h.deth.qkey = wqe->remote_qkey & QKEY_OF_QP ? qp->attr.qkey : wqe->remote_qkey;
 	h.deth.src_qpn = qp->qpn;
 	h.immdt = wqe->imm;
-	pkt = adv_packet_start(qp, batch, &h);
-	pkt->path = &wqe->ah->path;
+	pkt = adv_packet_start(qp->engine, &wqe->ah->path, batch, &h);
 	gathered = adv_gather(qp, wqe, 0, wqe->length, batch, pkt, &why);
 	assert(gathered);
 	(void)gathered;

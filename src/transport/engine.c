@@ -71,12 +71,8 @@ void adv_engine_destroy(struct adv_engine *e)
 		adv_list_del(&pd->node);
 		free(pd);
 	}
-	while (!adv_list_empty(&e->async_events)) {
-		struct adv_list *n = e->async_events.next;
-
-		adv_list_del(n);
-		free(adv_container_of(n, struct adv_async_node, node));
-	}
+	/* Events went with the objects they were about. */
+	assert(adv_list_empty(&e->async_events));
 	for (unsigned i = 0; i < e->ranges; i++)
 		free(e->range[i].qp);
 	adv_ahs_free(e);
@@ -171,15 +167,18 @@ static bool pkey_good(uint16_t pkey)
 	return (pkey & 0x7fff) == (ADV_PKEY_DEFAULT & 0x7fff);
 }
 
-/* Our address, for a UD packet: one of the table, or a group that the QP is in. */
-static bool is_our_address(const struct adv_engine *e, const struct adv_gid *gid)
+bool adv_engine_has_gid(const struct adv_engine *e, const struct adv_gid *gid)
 {
-	if (adv_gid_is_multicast(gid))
-		return true;
 	for (unsigned i = 0; i < e->gid_count; i++)
 		if (adv_gid_equal(&e->gids[i].gid, gid))
 			return true;
 	return false;
+}
+
+/* Our address, for a UD packet: one of the table, or a group that the QP is in. */
+static bool is_our_address(const struct adv_engine *e, const struct adv_gid *gid)
+{
+	return adv_gid_is_multicast(gid) || adv_engine_has_gid(e, gid);
 }
 
 static void report_established(struct adv_qp *qp)

@@ -11,12 +11,12 @@ bool adv_sges_good(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sg
 	return true;
 }
 
-struct adv_tx_packet *adv_packet_start(struct adv_qp *qp, struct adv_tx_batch *batch,
-				       const struct adv_headers *h)
+struct adv_tx_packet *adv_packet_start(struct adv_engine *e, struct adv_path *path,
+				       struct adv_tx_batch *batch, const struct adv_headers *h)
 {
 	struct adv_tx_packet *pkt = &batch->packet[batch->count++];
 
-	pkt->path = &qp->path;
+	pkt->path = path;
 	pkt->iov = &batch->iov[batch->iov_used];
 	pkt->iov_count = 0;
 	pkt->payload_len = 0;
@@ -24,7 +24,7 @@ struct adv_tx_packet *adv_packet_start(struct adv_qp *qp, struct adv_tx_batch *b
 	pkt->dest_qpn = h->bth.dest_qpn;
 	pkt->ecn = ADV_ECN_ECT0;
 	pkt->header_len = (uint8_t)adv_headers_encode(h, pkt->header);
-	qp->engine->counters.tx_packets++;
+	e->counters.tx_packets++;
 	return pkt;
 }
 

@@ -97,9 +97,8 @@ struct adv_cq {
 	struct adv_list node;	    /* engine->cqs */
 	struct adv_list event_node; /* engine->cq_events while an event waits */
 	void *user;
-	struct adv_cqe *ring; /* room entries, a power of two at least capacity */
+	struct adv_cqe *ring; /* room entries, a power of two */
 	uint32_t room;
-	uint32_t capacity;
 	uint32_t head;	/* free running: next to fill */
 	uint32_t tail;	/* next to poll */
 	uint32_t users; /* QPs, counted once for each of send and receive */
@@ -416,8 +415,8 @@ void adv_place(uint8_t *to, const uint8_t *from, uint32_t length);
 bool adv_sges_good(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge, int need,
 		   enum adv_vendor_err *why);
 /* gather.c: the next packet of the batch with headers written, no payload yet. */
-struct adv_tx_packet *adv_packet_start(struct adv_qp *qp, struct adv_tx_batch *batch,
-				       const struct adv_headers *h);
+struct adv_tx_packet *adv_packet_start(struct adv_engine *e, struct adv_path *path,
+				       struct adv_tx_batch *batch, const struct adv_headers *h);
 
 /* window.c: congestion control for networks that lose packets. */
 void adv_window_start(struct adv_qp *qp);
@@ -512,6 +511,8 @@ struct adv_engine {
 	struct adv_ah *dead_ahs; /* packets of the last batch may refer to them */
 };
 
+/* True for an address of the GID table. */
+bool adv_engine_has_gid(const struct adv_engine *e, const struct adv_gid *gid);
 struct adv_qp *adv_engine_find_qp(const struct adv_engine *e, uint32_t qpn);
 
 #endif

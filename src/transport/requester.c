@@ -403,7 +403,7 @@ static bool emit_data(struct adv_qp *qp, struct adv_tx_batch *batch, const struc
 	h.reth.length = wqe->length;
 	h.immdt = wqe->imm;
 	h.bth.ackreq = wants_ack(qp, last);
-	pkt = adv_packet_start(qp, batch, &h);
+	pkt = adv_packet_start(qp->engine, &qp->path, batch, &h);
 	if (!adv_gather(qp, wqe, qp->req.offset, n, batch, pkt, &why)) {
 		batch->count--;
 		batch->iov_used = iov_used;
@@ -433,7 +433,7 @@ static void emit_read(struct adv_qp *qp, struct adv_tx_batch *batch, const struc
 	h.reth.va = wqe->remote_addr + qp->req.offset;
 	h.reth.rkey = wqe->rkey;
 	h.reth.length = length;
-	adv_packet_start(qp, batch, &h);
+	adv_packet_start(qp->engine, &qp->path, batch, &h);
 	note_response_awaited(qp, psns);
 	qp->req.offset += length;
 	advance(qp, psns, qp->req.offset == wqe->length);
@@ -450,7 +450,7 @@ static void emit_flush(struct adv_qp *qp, struct adv_tx_batch *batch,
 	h.reth.va = wqe->remote_addr;
 	h.reth.rkey = wqe->rkey;
 	h.reth.length = (uint32_t)wqe->compare_add;
-	adv_packet_start(qp, batch, &h);
+	adv_packet_start(qp->engine, &qp->path, batch, &h);
 }
 
 static void emit_atomic_write(struct adv_qp *qp, struct adv_tx_batch *batch,
@@ -463,7 +463,7 @@ static void emit_atomic_write(struct adv_qp *qp, struct adv_tx_batch *batch,
 	h.reth.va = wqe->remote_addr;
 	h.reth.rkey = wqe->rkey;
 	h.reth.length = sizeof(uint64_t);
-	pkt = adv_packet_start(qp, batch, &h);
+	pkt = adv_packet_start(qp->engine, &qp->path, batch, &h);
 	batch->iov[batch->iov_used].iov_base = &wqe->compare_add;
 	batch->iov[batch->iov_used++].iov_len = sizeof(uint64_t);
 	pkt->iov_count = 1;
@@ -485,7 +485,7 @@ static void emit_atomic(struct adv_qp *qp, struct adv_tx_batch *batch, struct ad
 		h.atomiceth.rkey = wqe->rkey;
 		h.atomiceth.swap_add = cas ? wqe->swap : wqe->compare_add;
 		h.atomiceth.compare = cas ? wqe->compare_add : 0;
-		adv_packet_start(qp, batch, &h);
+		adv_packet_start(qp->engine, &qp->path, batch, &h);
 	}
 	note_response_awaited(qp, 1);
 	advance(qp, 1, true);

@@ -43,7 +43,7 @@ static void emit_ack(struct adv_qp *qp, struct adv_tx_batch *batch)
 
 	fill_response(qp, &h, ADV_OP_ACKNOWLEDGE, resp->ack_psn, resp->msn);
 	h.aeth.syndrome = resp->ack_syndrome;
-	adv_packet_start(qp, batch, &h);
+	adv_packet_start(qp->engine, &qp->path, batch, &h);
 	resp->ack_pending = false;
 }
 
@@ -59,7 +59,7 @@ static void emit_atomic_ack(struct adv_qp *qp, struct adv_tx_batch *batch, struc
 
 	fill_response(qp, &h, ADV_OP_ATOMIC_ACKNOWLEDGE, res->first_psn, res->msn);
 	h.atomicacketh.original = res->original;
-	adv_packet_start(qp, batch, &h);
+	adv_packet_start(qp->engine, &qp->path, batch, &h);
 	resource_done(&qp->resp, res);
 }
 
@@ -106,7 +106,7 @@ static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_ba
 	}
 	fill_response(qp, &h, read_opcode(res, last), psn, res->msn);
 	h.bth.pad = -n & 3;
-	pkt = adv_packet_start(qp, batch, &h);
+	pkt = adv_packet_start(qp->engine, &qp->path, batch, &h);
 	if (n) {
 		batch->iov[batch->iov_used].iov_base = from;
 		batch->iov[batch->iov_used++].iov_len = n;

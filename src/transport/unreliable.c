@@ -44,14 +44,6 @@ static void rate_charge(struct adv_engine *e, uint32_t bytes, uint64_t now)
 
 /* ---- credit ---- */
 
-static bool is_local(const struct adv_engine *e, const struct adv_gid *gid)
-{
-	for (unsigned i = 0; i < e->gid_count; i++)
-		if (adv_gid_equal(&e->gids[i].gid, gid))
-			return true;
-	return false;
-}
-
 static struct adv_credit *credit_at(struct adv_engine *e, const struct adv_gid *gid, uint32_t qpn)
 {
 	uint32_t slot = qpn >> 16;
@@ -105,7 +97,7 @@ static struct adv_credit *find_credit(struct adv_engine *e, const struct adv_pat
 	c = credit_at(e, &path->dgid, dest_qpn);
 	if (!is_of(c, &path->dgid, dest_qpn)) {
 		/* Two busy peers in one place: the one that came first keeps it. */
-		if ((c->used && c->sent != c->confirmed) || !is_local(e, &path->dgid))
+		if ((c->used && c->sent != c->confirmed) || !adv_engine_has_gid(e, &path->dgid))
 			return NULL;
 		c->used = true;
 		c->gid = path->dgid;
@@ -121,19 +113,25 @@ static uint32_t credit_window(const struct adv_engine *e)
 	return e->total_window / 4 > 4 ? e->total_window / 4 : 4;
 }
 
+static void fill_header(struct adv_headers *h, uint8_t opcode, uint32_t dest_qpn, uint32_t src_qpn,
+			uint32_t psn)
+{
+	memset(&h->bth, 0, sizeof(h->bth));
+	h->bth.opcode = opcode;
+	h->bth.pkey = ADV_PKEY_DEFAULT;
+	h->bth.dest_qpn = dest_qpn;
+	h->bth.psn = psn;
+	h->deth.qkey = 0;
+	h->deth.src_qpn = src_qpn;
+}
+
 static void emit_probe(struct adv_qp *qp, struct adv_credit *c, struct adv_path *path,
 		       uint32_t dest_qpn, struct adv_tx_batch *batch, uint64_t now)
 {
 	struct adv_headers h;
 
-	memset(&h.bth, 0, sizeof(h.bth));
-	h.bth.opcode = ADV_OPCODE_PROBE;
-	h.bth.pkey = ADV_PKEY_DEFAULT;
-	h.bth.dest_qpn = dest_qpn;
-	h.bth.psn = c->sent & ADV_PSN_MASK;
-	h.deth.qkey = 0;
-	h.deth.src_qpn = qp->qpn;
-	adv_packet_start(qp, batch, &h)->path = path;
+	fill_header(&h, ADV_OPCODE_PROBE, dest_qpn, qp->qpn, c->sent & ADV_PSN_MASK);
+	adv_packet_start(qp->engine, path, batch, &h);
 	c->probed = c->sent;
 	adv_timer_set(qp->engine, &c->timer, now + ANSWER_WAIT);
 }
@@ -208,7 +206,8 @@ static void take_answer(struct adv_engine *e, const struct adv_headers *h,
 void adv_unreliable_rx(struct adv_engine *e, const struct adv_headers *h,
 		       const struct adv_rx_meta *meta)
 {
-	if (!e->local_credit || !is_local(e, &meta->sgid) || !is_local(e, &meta->dgid))
+	if (!e->local_credit || !adv_engine_has_gid(e, &meta->sgid) ||
+	    !adv_engine_has_gid(e, &meta->dgid))
 		e->counters.rx_malformed++;
 	else if (h->bth.opcode == ADV_OPCODE_PROBE)
 		queue_answer(e, h, meta);
@@ -220,21 +219,9 @@ void adv_unreliable_tx(struct adv_engine *e, struct adv_tx_batch *batch)
 {
 	while (e->answer_tail != e->answer_head && adv_batch_has_room(batch)) {
 		struct adv_answer *a = &e->answer[e->answer_tail++ % ADV_ANSWERS];
-		struct adv_tx_packet *pkt = &batch->packet[batch->count++];
 		struct adv_headers h;
 
-		memset(&h.bth, 0, sizeof(h.bth));
-		h.bth.opcode = ADV_OPCODE_ANSWER;
-		h.bth.pkey = ADV_PKEY_DEFAULT;
-		h.bth.dest_qpn = a->dest_qpn;
-		h.bth.psn = a->psn;
-		h.deth.qkey = 0;
-		h.deth.src_qpn = a->src_qpn;
-		*pkt = (struct adv_tx_packet){.path = &a->path,
-					      .iov = &batch->iov[batch->iov_used],
-					      .dest_qpn = a->dest_qpn,
-					      .ecn = ADV_ECN_ECT0};
-		pkt->header_len = (uint8_t)adv_headers_encode(&h, pkt->header);
-		e->counters.tx_packets++;
+		fill_header(&h, ADV_OPCODE_ANSWER, a->dest_qpn, a->src_qpn, a->psn);
+		adv_packet_start(e, &a->path, batch, &h);
 	}
 }

@@ -39,6 +39,7 @@ enum adv_control_type {
 	ADV_CONTROL_LEAVE,     /* group */
 	ADV_CONTROL_STATUS,    /* answer: status */
 	ADV_CONTROL_LIST, /* entry.slot: the first to look at; answer: the next in use, or ENOENT */
+	ADV_CONTROL_OPEN_CM,	  /* answer: a socket for host/cm_protocol.h */
 	ADV_CONTROL_NOTICE = 128, /* daemon to client */
 	ADV_CONTROL_REFUSED,	  /* daemon to client: text; the connection ends */
 };

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * IP addressing of the CM (IBTA vol. 1 annex A11): service IDs that stand for IP ports, and the
+ * header at the front of the private data of REQ and SIDR_REQ that carries the IP addresses.
+ */
+#ifndef ADV_WIRE_CM_MESSAGE_IP_H
+#define ADV_WIRE_CM_MESSAGE_IP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/packet.h"
+
+#define ADV_CM_IP_HEADER_LEN 36
+
+/* A port space, byte 5 of a service ID: an IP protocol number, or RDMA_PS_IB's 0x3f. */
+enum adv_cm_ip_protocol { ADV_CM_IP_TCP = 0x06, ADV_CM_IP_UDP = 0x11 };
+
+struct adv_cm_ip_header {
+	uint8_t major; /* version of the header, 4 bits each: 0.0 */
+	uint8_t minor;
+	uint8_t ip_version;    /* 4 or 6 */
+	uint16_t source_port;  /* host order; the destination's is in the service ID */
+	struct adv_gid source; /* IPv4: mapped, as everywhere; 0.0.0.0 then is ::ffff:0:0 */
+	struct adv_gid destination;
+};
+
+/*
+ * Reads the front of private data. False where there are fewer than ADV_CM_IP_HEADER_LEN
+ * bytes, or the version of the header is not 0.x, or of IP neither 4 nor 6. The twelve bytes
+ * before an IPv4 address are not looked at.
+ */
+bool adv_cm_ip_header_decode(const uint8_t *p, size_t len, struct adv_cm_ip_header *h);
+
+/* Writes all ADV_CM_IP_HEADER_LEN bytes. */
+void adv_cm_ip_header_encode(const struct adv_cm_ip_header *h, uint8_t out[ADV_CM_IP_HEADER_LEN]);
+
+/*
+ * The service ID for a port of an RDMA port space (RDMA_PS_TCP is 0x0106, RDMA_PS_UDP 0x0111,
+ * RDMA_PS_IPOIB 0x0002, RDMA_PS_IB 0x013f), as rdma_get_service_id() of Linux. Host order.
+ */
+static inline uint64_t adv_cm_service_id(uint16_t port_space, uint16_t port)
+{
+	return (uint64_t)port_space << 16 | port;
+}
+
+#endif

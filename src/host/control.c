@@ -737,6 +737,22 @@ int adv_control_open_slot(struct adv_control *c, struct adv_slot *slot, char *wh
 	return 0;
 }
 
+int adv_control_open_cm(struct adv_control *c, int *fd, char *why, size_t why_len)
+{
+	struct adv_control_message m;
+	int error;
+
+	message_init(&m, ADV_CONTROL_OPEN_CM, 0);
+	error = ask(c, &m, fd);
+	if (!error && *fd < 0)
+		error = EPROTO;
+	if (error) {
+		explain(&m, error, why, why_len);
+		close_fd(fd);
+	}
+	return error;
+}
+
 static int membership(struct adv_control *c, enum adv_control_type type,
 		      const struct adv_slot *slot, const struct adv_gid *group, uint32_t ifindex)
 {

@@ -192,14 +192,14 @@ void adv_completer_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming
 {
 	uint32_t psn = in->h->bth.psn;
 
-	if (qp->type != IBV_QPT_RC || qp->state == IBV_QPS_RTR) {
+	if (!qp->reliable || qp->xrcd || qp->state == IBV_QPS_RTR) {
 		qp->engine->counters.rx_no_qp++;
 		return;
 	}
 	/* Of a PSN that is not in flight: old, repeated, or a guess (IBTA 9.7.5.2.1: ghosts). */
 	if (adv_psn_diff(psn, qp->req.una_psn) < 0 || adv_psn_diff(psn, qp->req.max_psn) >= 0)
 		return;
-	if (in->h->bth.opcode == (ADV_SERVICE_RC | ADV_OP_ACKNOWLEDGE))
+	if ((in->h->bth.opcode & ADV_OP_MASK) == ADV_OP_ACKNOWLEDGE)
 		acknowledge(qp, in, now);
 	else
 		response(qp, in, now);

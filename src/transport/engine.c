@@ -33,6 +33,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	adv_list_init(&e->pds);
 	adv_list_init(&e->cqs);
 	adv_list_init(&e->srqs);
+	adv_list_init(&e->xrcds);
 	adv_list_init(&e->qps);
 	adv_list_init(&e->groups);
 	e->local_credit = config->local_credit;
@@ -71,11 +72,14 @@ void adv_engine_destroy(struct adv_engine *e)
 		adv_list_del(&pd->node);
 		free(pd);
 	}
+	while (!adv_list_empty(&e->xrcds))
+		adv_xrcd_destroy(adv_container_of(e->xrcds.next, struct adv_xrcd, node));
 	/* Events went with the objects they were about. */
 	assert(adv_list_empty(&e->async_events));
 	for (unsigned i = 0; i < e->ranges; i++)
 		free(e->range[i].qp);
 	adv_ahs_free(e);
+	free(e->xrc_srqs);
 	free(e->mrs.slot);
 	free(e->timers.slot);
 	free(e->gids);
@@ -143,18 +147,6 @@ struct adv_qp *adv_engine_find_qp(const struct adv_engine *e, uint32_t qpn)
 
 /* ---- packets in ---- */
 
-static enum adv_service service_of(const struct adv_qp *qp)
-{
-	switch (qp->type) {
-	case IBV_QPT_RC:
-		return ADV_SERVICE_RC;
-	case IBV_QPT_UC:
-		return ADV_SERVICE_UC;
-	default:
-		return ADV_SERVICE_UD;
-	}
-}
-
 static bool can_receive(const struct adv_qp *qp)
 {
 	return qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD ||
@@ -195,7 +187,7 @@ static void deliver(struct adv_engine *e, struct adv_qp *qp, uint64_t now,
 {
 	struct adv_engine_counters *c = &e->counters;
 
-	if ((in->h->bth.opcode & ADV_SERVICE_MASK) != service_of(qp) || !can_receive(qp)) {
+	if ((in->h->bth.opcode & ADV_SERVICE_MASK) != qp->service || !can_receive(qp)) {
 		c->rx_no_qp++;
 		return;
 	}
@@ -219,6 +211,10 @@ static void deliver(struct adv_engine *e, struct adv_qp *qp, uint64_t now,
 	}
 	if (in->info->flags & ADV_PKT_RESPONSE) {
 		adv_completer_rx(qp, now, in);
+		return;
+	}
+	if (qp->type == IBV_QPT_XRC_SEND) {
+		c->rx_no_qp++;
 		return;
 	}
 	report_established(qp);

@@ -35,11 +35,13 @@ struct adv_srq;
 struct adv_qp;
 struct adv_mr;
 struct adv_pd;
+struct adv_xrcd;
 
 /* Limits of the device, as ibv_query_device() tells them. */
 #define ADV_MAX_QP_WR	  32768
 #define ADV_MAX_CQE	  (1 << 22)
 #define ADV_MAX_SRQ_WR	  32768
+#define ADV_MAX_XRC_SRQ	  (1 << 16)
 #define ADV_MAX_INLINE	  1024
 #define ADV_MAX_RD_ATOMIC 128
 #define ADV_MAX_MSG	  0x80000000u /* 2^31 bytes */
@@ -204,11 +206,30 @@ int adv_cq_moderate(struct adv_cq *cq, unsigned count, uint64_t period_ns);
 
 /* attr: max_wr and max_sge in, what you got out. NULL with errno EINVAL, ENOMEM. */
 struct adv_srq *adv_srq_create(struct adv_pd *pd, struct ibv_srq_attr *attr, void *user);
-int adv_srq_destroy(struct adv_srq *srq); /* 0, or EBUSY while a QP uses it */
+/* 0, or EBUSY while a QP uses it. An SRQ of an XRC domain may always go: later requests for it are
+ * refused, and a message in progress loses its receive request. */
+int adv_srq_destroy(struct adv_srq *srq);
 int adv_srq_modify(struct adv_srq *srq, const struct ibv_srq_attr *attr, int mask);
 void adv_srq_query(const struct adv_srq *srq, struct ibv_srq_attr *attr);
 int adv_srq_post(struct adv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 void *adv_srq_user(const struct adv_srq *srq);
+
+/* ---- XRC (annex A14) ------------------------------------------------------------------ */
+
+/*
+ * A domain holds SRQs and the XRC_RECV QPs that may reach them: each request says by number which
+ * SRQ of the domain it is for. The receive completes in that SRQ's CQ, with the QP's number, and
+ * stays there when the QP is destroyed; remote access is to the memory of that SRQ's PD.
+ */
+struct adv_xrcd *adv_xrcd_create(struct adv_engine *e); /* NULL: ENOMEM */
+int adv_xrcd_destroy(struct adv_xrcd *xrcd); /* 0, or EBUSY while an SRQ or QP is in it */
+/* The XRC_RECV QP of the domain with this number; NULL: none. */
+struct adv_qp *adv_xrcd_find_qp(const struct adv_xrcd *xrcd, uint32_t qpn);
+/* As adv_srq_create(), in a domain; receives complete in cq, which stays in use as long. */
+struct adv_srq *adv_srq_create_xrc(struct adv_pd *pd, struct adv_xrcd *xrcd, struct adv_cq *cq,
+				   struct ibv_srq_attr *attr, void *user);
+/* What requests name it by: 24 bits, not 0. 0: it is not in an XRC domain. */
+uint32_t adv_srq_number(const struct adv_srq *srq);
 
 /* ---- address handles ---------------------------------------------------------------- */
 
@@ -236,12 +257,14 @@ void adv_ah_destroy(struct adv_ah *ah);
 
 /* ---- queue pairs -------------------------------------------------------------------- */
 
+/* XRC_SEND needs pd and send_cq, XRC_RECV xrcd; what else is set of the five is not looked at. */
 struct adv_qp_config {
-	enum ibv_qp_type type; /* RC, UC or UD; else EOPNOTSUPP */
+	enum ibv_qp_type type; /* RC, UC, UD, XRC_SEND or XRC_RECV; else EOPNOTSUPP */
 	struct adv_pd *pd;
 	struct adv_cq *send_cq;
 	struct adv_cq *recv_cq;
 	struct adv_srq *srq; /* or NULL */
+	struct adv_xrcd *xrcd;
 	struct ibv_qp_cap cap;
 	bool sq_sig_all;
 	void *user;
@@ -257,6 +280,7 @@ void adv_qp_query(struct adv_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_ini
 uint32_t adv_qp_num(const struct adv_qp *qp);
 enum ibv_qp_state adv_qp_state(const struct adv_qp *qp);
 void *adv_qp_user(const struct adv_qp *qp);
+void adv_qp_set_user(struct adv_qp *qp, void *user);
 
 /*
  * FLUSH (annex A19) has no place in struct ibv_send_wr: posted as opcode ADV_WR_FLUSH with
@@ -305,6 +329,7 @@ enum adv_vendor_err {
 		18, /* responder: payload does not add up to what the message said */
 	ADV_ERR_ATOMIC_TOO_SMALL = 19, /* the local buffer of an atomic is shorter than 8 bytes */
 	ADV_ERR_NO_RD_ATOMIC = 20,     /* READ or atomic on a QP with max_rd_atomic 0 */
+	ADV_ERR_XRCETH = 21, /* responder: the XRC SRQ changed, or went away, in mid message */
 };
 
 #endif

@@ -5,7 +5,8 @@
  * engine.c      create, QP numbers, demultiplexing, scheduling, events
  * timer.c       a heap of deadlines, lazily re-armed
  * mr.c          memory keys            cq.c   completion queues
- * srq.c         shared receive queues  mcast.c  multicast groups
+ * srq.c         shared receive queues  xrc.c    XRC domains and the SRQs in them
+ * mcast.c       multicast groups
  * path.c        address vectors
  * qp.c          create, post, flush    qp_modify.c  the state machine's tables
  * requester.c   send queue to packets  completer.c  acknowledgements and responses
@@ -146,7 +147,11 @@ struct adv_srq {
 	uint32_t *free_list; /* stack of free slot numbers */
 	uint32_t free_count;
 	uint32_t limit; /* 0: no limit event armed */
-	uint32_t users;
+	uint32_t users; /* QPs made with it; those that XRC requests bring here do not count */
+	/* Of an XRC domain only: */
+	struct adv_xrcd *xrcd;
+	struct adv_cq *cq;
+	uint32_t number; /* 24 bits */
 };
 
 /* Takes the oldest request, NULL where there is none; queues IBV_EVENT_SRQ_LIMIT_REACHED once when
@@ -155,6 +160,26 @@ struct adv_recv_wqe *adv_srq_take(struct adv_srq *srq);
 void adv_srq_release(struct adv_srq *srq, struct adv_recv_wqe *wqe);
 /* Checks and copies one receive request: 0 or EINVAL (too many SGEs, sum over 2^32 - 1). */
 int adv_recv_wqe_fill(struct adv_recv_wqe *wqe, uint32_t max_sge, const struct ibv_recv_wr *wr);
+
+/* srq.c: all but what an XRC domain needs. NULL with errno EINVAL, ENOMEM. */
+struct adv_srq *adv_srq_new(struct adv_pd *pd, struct ibv_srq_attr *attr, void *user);
+
+/* ---- XRC domains (xrc.c) ---- */
+
+struct adv_xrcd {
+	struct adv_engine *engine;
+	struct adv_list node; /* engine->xrcds */
+	uint32_t users;	      /* SRQs and QPs in it */
+};
+
+/*
+ * A request in sequence came for an XRC_RECV QP: the SRQ that it names lends the QP its PD, its
+ * requests and its CQ until the next one (A14.4). False: no SRQ of the QP's domain has this number,
+ * or it is not that of the message in progress.
+ */
+bool adv_xrc_select(struct adv_qp *qp, uint32_t number);
+/* The SRQ goes away: its number, and what it lent. */
+void adv_xrc_forget(struct adv_srq *srq);
 
 /* ---- asynchronous events (engine.c) ---- */
 
@@ -192,8 +217,8 @@ struct adv_send_wqe {
 	uint64_t swap;
 	struct adv_ah *ah; /* UD */
 	uint32_t rkey;
-	uint32_t imm; /* network order; rkey to invalidate for SEND_WITH_INV */
-	uint32_t remote_qpn;
+	uint32_t imm;	     /* network order; rkey to invalidate for SEND_WITH_INV */
+	uint32_t remote_qpn; /* UD; XRC: number of the SRQ */
 	uint32_t remote_qkey;
 	uint32_t length;
 	uint32_t first_psn;
@@ -261,6 +286,7 @@ struct adv_resource {
 	uint32_t msn;
 	uint32_t rkey;
 	uint64_t va;
+	const struct adv_pd *pd; /* of the region; compared only, it may be gone */
 	uint32_t length;
 	uint32_t start;	   /* offset from which this (re)request wants it */
 	uint32_t offset;   /* bytes already answered */
@@ -296,10 +322,13 @@ struct adv_responder {
 
 struct adv_qp {
 	struct adv_engine *engine;
+	/* XRC_RECV has none of these four; the SRQ of the request at hand lends it all but send_cq.
+	 */
 	struct adv_pd *pd;
 	struct adv_cq *send_cq;
 	struct adv_cq *recv_cq;
 	struct adv_srq *srq;
+	struct adv_xrcd *xrcd; /* XRC_RECV */
 	void *user;
 	struct adv_list node;	    /* engine->qps */
 	struct adv_list tx_node;    /* engine->tx_ready */
@@ -307,6 +336,8 @@ struct adv_qp {
 	uint32_t qpn;
 	enum ibv_qp_type type;
 	enum ibv_qp_state state;
+	uint8_t service; /* enum adv_service */
+	bool reliable;	 /* RC and XRC */
 	bool sq_sig_all;
 	bool last_wqe_reported; /* IBV_EVENT_QP_LAST_WQE_REACHED */
 	bool sqd_event_wanted;
@@ -506,6 +537,10 @@ struct adv_engine {
 	struct adv_list pds;
 	struct adv_list cqs;
 	struct adv_list srqs;
+	struct adv_list xrcds;
+	struct adv_srq **xrc_srqs; /* by number; ADV_MAX_XRC_SRQ of them, made with the first */
+	uint32_t xrc_next;	   /* where to look for a free one: reused as late as can be */
+	uint32_t xrc_used;
 	struct adv_list qps;
 	struct adv_list groups;
 	struct adv_ah *dead_ahs; /* packets of the last batch may refer to them */

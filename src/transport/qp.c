@@ -48,10 +48,47 @@ static void give_back_qpn(struct adv_engine *e, uint32_t qpn)
 	}
 }
 
+static int service_of(enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+		return ADV_SERVICE_RC;
+	case IBV_QPT_UC:
+		return ADV_SERVICE_UC;
+	case IBV_QPT_UD:
+		return ADV_SERVICE_UD;
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+		return ADV_SERVICE_XRC;
+	default:
+		return -1;
+	}
+}
+
+/* Leaves in the configuration what the type has (A14.3: XRC_SEND receives nothing, XRC_RECV takes
+ * everything from the SRQs of its domain). */
+static void drop_unused(struct adv_qp_config *c)
+{
+	if (c->type != IBV_QPT_XRC_RECV)
+		c->xrcd = NULL;
+	if (c->type == IBV_QPT_XRC_SEND) {
+		c->recv_cq = c->send_cq;
+		c->srq = NULL;
+		c->cap.max_recv_wr = c->cap.max_recv_sge = 0;
+	} else if (c->type == IBV_QPT_XRC_RECV) {
+		c->pd = NULL;
+		c->send_cq = c->recv_cq = NULL;
+		c->srq = NULL;
+		memset(&c->cap, 0, sizeof(c->cap));
+	}
+}
+
 static int check_config(const struct adv_qp_config *c)
 {
-	if (c->type != IBV_QPT_RC && c->type != IBV_QPT_UC && c->type != IBV_QPT_UD)
+	if (service_of(c->type) < 0)
 		return EOPNOTSUPP;
+	if (c->type == IBV_QPT_XRC_RECV)
+		return c->xrcd ? 0 : EINVAL;
 	if (!c->pd || !c->send_cq || !c->recv_cq)
 		return EINVAL;
 	if (c->cap.max_send_wr > ADV_MAX_QP_WR || c->cap.max_send_sge > ADV_MAX_SGE ||
@@ -86,10 +123,38 @@ static void size_queues(struct adv_qp *qp, struct ibv_qp_cap *cap)
 	cap->max_recv_wr = qp->rq.size;
 }
 
+/* What is in use as long as the QP is there. */
+static void hold(struct adv_qp *qp)
+{
+	if (qp->xrcd) {
+		qp->xrcd->users++;
+		return;
+	}
+	qp->pd->users++;
+	qp->send_cq->users++;
+	qp->recv_cq->users++;
+	if (qp->srq)
+		qp->srq->users++;
+}
+
+static void release(struct adv_qp *qp)
+{
+	if (qp->xrcd) {
+		qp->xrcd->users--;
+		return;
+	}
+	qp->pd->users--;
+	qp->send_cq->users--;
+	qp->recv_cq->users--;
+	if (qp->srq)
+		qp->srq->users--;
+}
+
 struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config)
 {
 	struct adv_qp *qp;
 
+	drop_unused(config);
 	errno = check_config(config);
 	if (errno)
 		return NULL;
@@ -109,6 +174,9 @@ struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config)
 	}
 	qp->engine = e;
 	qp->type = config->type;
+	qp->service = (uint8_t)service_of(qp->type);
+	qp->reliable = qp->service == ADV_SERVICE_RC || qp->service == ADV_SERVICE_XRC;
+	qp->xrcd = config->xrcd;
 	qp->pd = config->pd;
 	qp->send_cq = config->send_cq;
 	qp->recv_cq = config->recv_cq;
@@ -122,11 +190,7 @@ struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config)
 	adv_list_init(&qp->tx_node);
 	adv_list_init(&qp->stall_node);
 	adv_list_add_tail(&e->qps, &qp->node);
-	qp->pd->users++;
-	qp->send_cq->users++;
-	qp->recv_cq->users++;
-	if (qp->srq)
-		qp->srq->users++;
+	hold(qp);
 	return qp;
 }
 
@@ -142,11 +206,7 @@ int adv_qp_destroy(struct adv_qp *qp)
 	adv_async_forget(e, qp);
 	give_back_qpn(e, qp->qpn);
 	adv_list_del(&qp->node);
-	qp->pd->users--;
-	qp->send_cq->users--;
-	qp->recv_cq->users--;
-	if (qp->srq)
-		qp->srq->users--;
+	release(qp);
 	free(qp);
 	return 0;
 }
@@ -192,14 +252,16 @@ void adv_qp_clear(struct adv_qp *qp)
 	drop_recv(qp);
 	for (; qp->type == IBV_QPT_UD && qp->sq.tail != qp->sq.head; qp->sq.tail++)
 		put_ah(e, adv_send_wqe_at(qp, qp->sq.tail)->ah);
-	adv_cq_purge(qp->send_cq, qp);
-	adv_cq_purge(qp->recv_cq, qp);
+	if (!qp->xrcd) {
+		adv_cq_purge(qp->send_cq, qp);
+		adv_cq_purge(qp->recv_cq, qp);
+	}
 	adv_timer_cancel(e, &qp->req.timer);
 	timer = qp->req.timer;
 	adv_list_del(&qp->tx_node);
 	adv_list_del(&qp->stall_node);
 	/* Gives its share of the common window back, and others may be waiting for it. */
-	if (qp->type == IBV_QPT_RC)
+	if (qp->reliable)
 		adv_requester_abandon(qp);
 	free(qp->sq.ring);
 	free(qp->rq.ring);
@@ -229,6 +291,11 @@ enum ibv_qp_state adv_qp_state(const struct adv_qp *qp)
 void *adv_qp_user(const struct adv_qp *qp)
 {
 	return qp->user;
+}
+
+void adv_qp_set_user(struct adv_qp *qp, void *user)
+{
+	qp->user = user;
 }
 
 void adv_qp_schedule(struct adv_qp *qp)
@@ -306,8 +373,10 @@ struct adv_recv_wqe *adv_qp_take_recv(struct adv_qp *qp)
 void adv_qp_complete_recv(struct adv_qp *qp, struct adv_recv_wqe *wqe, struct ibv_wc *wc,
 			  bool solicited, uint64_t now)
 {
-	struct adv_cqe cqe = {.timestamp = now, .qp = qp, .release = qp->rq.next, .is_recv = true};
+	struct adv_cqe cqe = {.timestamp = now, .release = qp->rq.next, .is_recv = true};
 
+	/* What is in the CQ of an XRC SRQ stays when the QP goes. */
+	cqe.qp = qp->xrcd ? NULL : qp;
 	wc->wr_id = wqe->wr_id;
 	wc->qp_num = qp->qpn;
 	cqe.wc = *wc;
@@ -344,7 +413,7 @@ static void flush_recv(struct adv_qp *qp, uint64_t now)
 		flush_one_recv(qp, taken, now);
 	while (!qp->srq && qp->rq.next != qp->rq.head)
 		flush_one_recv(qp, adv_recv_wqe_at(qp, qp->rq.next++), now);
-	if (qp->srq && !qp->last_wqe_reported) {
+	if ((qp->srq || qp->xrcd) && !qp->last_wqe_reported) {
 		qp->last_wqe_reported = true;
 		adv_async_event(qp->engine, IBV_EVENT_QP_LAST_WQE_REACHED, qp, NULL, NULL);
 	}
@@ -353,7 +422,7 @@ static void flush_recv(struct adv_qp *qp, uint64_t now)
 /* Forgets what is in flight: nothing of it will be answered to any more. */
 static void stop_sending(struct adv_qp *qp)
 {
-	if (qp->type == IBV_QPT_RC)
+	if (qp->reliable)
 		adv_requester_abandon(qp);
 	adv_list_del(&qp->stall_node);
 	qp->req.offset = 0;
@@ -401,11 +470,14 @@ static uint32_t opcodes_of(enum ibv_qp_type type)
 
 	switch (type) {
 	case IBV_QPT_RC:
+	case IBV_QPT_XRC_SEND:
 		return send | write | read;
 	case IBV_QPT_UC:
 		return send | write;
-	default:
+	case IBV_QPT_UD:
 		return send;
+	default:
+		return 0;
 	}
 }
 
@@ -485,6 +557,8 @@ static void fill_operation(const struct adv_qp *qp, struct adv_send_wqe *wqe,
 		wqe->remote_qkey = wr->wr.ud.remote_qkey;
 		return;
 	}
+	if (qp->type == IBV_QPT_XRC_SEND)
+		wqe->remote_qpn = wr->qp_type.xrc.remote_srqn & ADV_QPN_MASK;
 	switch ((int)wr->opcode) {
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
@@ -559,7 +633,8 @@ int adv_qp_post_send(struct adv_qp *qp, uint64_t now, struct ibv_send_wr *wr,
 {
 	int err = 0;
 
-	if (qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_INIT || qp->state == IBV_QPS_RTR)
+	if (qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_INIT || qp->state == IBV_QPS_RTR ||
+	    qp->xrcd)
 		err = EINVAL;
 	else
 		err = make_ring(&qp->sq.ring, qp->sq.size, qp->sq.stride);
@@ -582,7 +657,7 @@ int adv_qp_post_recv(struct adv_qp *qp, uint64_t now, struct ibv_recv_wr *wr,
 {
 	int err = 0;
 
-	if (qp->srq || qp->state == IBV_QPS_RESET)
+	if (qp->srq || qp->service == ADV_SERVICE_XRC || qp->state == IBV_QPS_RESET)
 		err = EINVAL;
 	else
 		err = make_ring(&qp->rq.ring, qp->rq.size, qp->rq.stride);

@@ -9,7 +9,7 @@
 #define TIMER_VALUES 32	   /* five bits */
 #define RETRY_VALUES 8	   /* three bits */
 
-enum { RC, UC, UD, TYPES };
+enum { RC, UC, UD, XRC_SEND, XRC_RECV, TYPES };
 
 struct transition {
 	enum ibv_qp_state from;
@@ -33,36 +33,69 @@ struct transition {
 	(SQD_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |             \
 	 IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define NOTIFY IBV_QP_EN_SQD_ASYNC_NOTIFY
+/* An XRC QP has what RC has of its direction (A14.3); the kernel's tables agree. */
+#define RTS_XRC_RECV (IBV_QP_SQ_PSN | IBV_QP_TIMEOUT)
+#define SQD_XRC_SEND                                                                               \
+	(SQD_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |             \
+	 IBV_QP_MAX_QP_RD_ATOMIC)
+#define SQD_XRC_RECV                                                                               \
+	(SQD_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define RTR_OPTIONAL (IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX)
 
 /*
  * To RESET and to ERR one comes from everywhere (10.3.1), with no attribute. Alternate paths
  * and changing the capacities are not offered, as the device's capabilities say.
  */
 static const struct transition transitions[] = {
-	{IBV_QPS_RESET, IBV_QPS_INIT, {INIT_CONNECTED, INIT_CONNECTED, INIT_UD}, {0, 0, 0}},
-	{IBV_QPS_INIT, IBV_QPS_INIT, {0, 0, 0}, {INIT_CONNECTED, INIT_CONNECTED, INIT_UD}},
+	{IBV_QPS_RESET,
+	 IBV_QPS_INIT,
+	 {INIT_CONNECTED, INIT_CONNECTED, INIT_UD, INIT_CONNECTED, INIT_CONNECTED},
+	 {0, 0, 0, 0, 0}},
+	{IBV_QPS_INIT,
+	 IBV_QPS_INIT,
+	 {0, 0, 0, 0, 0},
+	 {INIT_CONNECTED, INIT_CONNECTED, INIT_UD, INIT_CONNECTED, INIT_CONNECTED}},
 	{IBV_QPS_INIT,
 	 IBV_QPS_RTR,
-	 {RTR_RC, RTR_UC, 0},
-	 {IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX, IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX,
-	  IBV_QP_QKEY | IBV_QP_PKEY_INDEX}},
+	 {RTR_RC, RTR_UC, 0, RTR_UC, RTR_RC},
+	 {RTR_OPTIONAL, RTR_OPTIONAL, IBV_QP_QKEY | IBV_QP_PKEY_INDEX, RTR_OPTIONAL, RTR_OPTIONAL}},
 	{IBV_QPS_RTR,
 	 IBV_QPS_RTS,
-	 {RTS_RC, IBV_QP_SQ_PSN, IBV_QP_SQ_PSN},
-	 {LIVE_RC, LIVE_UC, LIVE_UD}},
-	{IBV_QPS_RTS, IBV_QPS_RTS, {0, 0, 0}, {LIVE_RC, LIVE_UC, LIVE_UD}},
-	{IBV_QPS_RTS, IBV_QPS_SQD, {0, 0, 0}, {NOTIFY, NOTIFY, NOTIFY}},
-	{IBV_QPS_SQD, IBV_QPS_RTS, {0, 0, 0}, {LIVE_RC, LIVE_UC, LIVE_UD}},
-	{IBV_QPS_SQD, IBV_QPS_SQD, {0, 0, 0}, {SQD_RC, SQD_UC, IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
+	 {RTS_RC, IBV_QP_SQ_PSN, IBV_QP_SQ_PSN, RTS_RC, RTS_XRC_RECV},
+	 {LIVE_RC, LIVE_UC, LIVE_UD, LIVE_UC, LIVE_RC}},
+	{IBV_QPS_RTS, IBV_QPS_RTS, {0, 0, 0, 0, 0}, {LIVE_RC, LIVE_UC, LIVE_UD, LIVE_UC, LIVE_RC}},
+	{IBV_QPS_RTS, IBV_QPS_SQD, {0, 0, 0, 0, 0}, {NOTIFY, NOTIFY, NOTIFY, NOTIFY, NOTIFY}},
+	{IBV_QPS_SQD, IBV_QPS_RTS, {0, 0, 0, 0, 0}, {LIVE_RC, LIVE_UC, LIVE_UD, LIVE_UC, LIVE_RC}},
+	{IBV_QPS_SQD,
+	 IBV_QPS_SQD,
+	 {0, 0, 0, 0, 0},
+	 {SQD_RC, SQD_UC, IBV_QP_PKEY_INDEX | IBV_QP_QKEY, SQD_XRC_SEND, SQD_XRC_RECV}},
 	{IBV_QPS_SQE,
 	 IBV_QPS_RTS,
-	 {0, 0, 0},
-	 {IBV_QP_CUR_STATE, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS, LIVE_UD}},
+	 {0, 0, 0, 0, 0},
+	 {IBV_QP_CUR_STATE, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS, LIVE_UD, IBV_QP_CUR_STATE,
+	  IBV_QP_CUR_STATE}},
 };
+
+static int type_index(enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+		return RC;
+	case IBV_QPT_UC:
+		return UC;
+	case IBV_QPT_XRC_SEND:
+		return XRC_SEND;
+	case IBV_QPT_XRC_RECV:
+		return XRC_RECV;
+	default:
+		return UD;
+	}
+}
 
 static bool mask_good(const struct adv_qp *qp, enum ibv_qp_state next, int mask)
 {
-	int type = qp->type == IBV_QPT_RC ? RC : qp->type == IBV_QPT_UC ? UC : UD;
+	int type = type_index(qp->type);
 
 	mask &= ~IBV_QP_STATE;
 	if (next == IBV_QPS_RESET || next == IBV_QPS_ERR)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The requester of RC and UC (IBTA vol. 1, 9.7.2-9.7.3, 9.8): the send queue becomes
- * request packets. A cursor (sq.next, offset, next_psn) moves over the requests; on RC
- * una_psn follows it as acknowledgements come, and loss moves the cursor back (go-back-N).
+ * The requester of RC, XRC and UC (IBTA vol. 1, 9.7.2-9.7.3, 9.8, A14.4): the send queue
+ * becomes request packets. A cursor (sq.next, offset, next_psn) moves over the requests; where
+ * it is reliable, una_psn follows it as acknowledgements come, and loss moves the cursor back
+ * (go-back-N).
  *
  * A READ is asked for in chunks with borders at fixed offsets, so that responses in
  * flight towards us never exceed the window either, and a repeated request never spans
@@ -79,7 +80,7 @@ int adv_requester_start(struct adv_qp *qp)
 	struct adv_requester *req = &qp->req;
 
 	req->next_psn = req->una_psn = req->max_psn = qp->attr.sq_psn;
-	if (qp->type != IBV_QPT_RC)
+	if (!qp->reliable)
 		return 0;
 	req->rd_limit = qp->attr.max_rd_atomic;
 	req->rd_room = 1;
@@ -133,7 +134,7 @@ static void report_drained(struct adv_qp *qp)
  * sent again, and then it does. */
 static void ask_for_ack(struct adv_qp *qp)
 {
-	if (qp->type == IBV_QPT_RC && in_flight(qp) && qp->req.since_ackreq)
+	if (qp->reliable && in_flight(qp) && qp->req.since_ackreq)
 		adv_requester_rewind(qp, qp->req.una_psn);
 }
 
@@ -238,7 +239,7 @@ void adv_requester_fail(struct adv_qp *qp, enum ibv_wc_status status, enum adv_v
 			uint64_t now)
 {
 	adv_qp_complete_send(qp, status, why, now);
-	if (qp->type == IBV_QPT_RC)
+	if (qp->reliable)
 		adv_qp_enter_error(qp, now);
 	else if (qp->state != IBV_QPS_ERR)
 		adv_qp_enter_sqe(qp, now);
@@ -284,7 +285,7 @@ void adv_requester_timer(struct adv_engine *e, struct adv_timer *t, uint64_t now
 {
 	struct adv_qp *qp = adv_container_of(t, struct adv_qp, req.timer);
 
-	if (qp->type != IBV_QPT_RC) {
+	if (!qp->reliable) {
 		adv_qp_schedule(qp);
 	} else if (qp->req.rnr_wait) {
 		qp->req.rnr_wait = false;
@@ -316,7 +317,7 @@ static void advance(struct adv_qp *qp, uint32_t psns, bool request_done)
 	struct adv_requester *req = &qp->req;
 	uint32_t next = adv_psn_add(req->next_psn, psns);
 
-	if (qp->type == IBV_QPT_RC)
+	if (qp->reliable)
 		set_psns(qp, req->una_psn, next);
 	else
 		req->next_psn = req->una_psn = next;
@@ -347,7 +348,7 @@ static bool wants_ack(struct adv_qp *qp, bool last)
 	const struct adv_engine *e = qp->engine;
 	struct adv_requester *req = &qp->req;
 
-	if (qp->type != IBV_QPT_RC)
+	if (!qp->reliable)
 		return false;
 	if (++req->since_ackreq < ACKREQ_INTERVAL && in_flight(qp) + 1 < req->cwnd &&
 	    e->in_flight + 1 < e->total_window && adv_psn_add(req->next_psn, 1) != req->max_psn &&
@@ -374,13 +375,16 @@ static uint8_t data_opcode(const struct adv_send_wqe *wqe, bool first, bool last
 	return imm ? op + 1 : op;
 }
 
-static void fill_bth(const struct adv_qp *qp, struct adv_bth *bth, uint8_t op)
+/* BTH, and the SRQ's number, which every XRC request carries. */
+static void fill_headers(const struct adv_qp *qp, struct adv_headers *h,
+			 const struct adv_send_wqe *wqe, uint8_t op)
 {
-	memset(bth, 0, sizeof(*bth));
-	bth->opcode = (uint8_t)((qp->type == IBV_QPT_UC ? ADV_SERVICE_UC : ADV_SERVICE_RC) | op);
-	bth->pkey = ADV_PKEY_DEFAULT;
-	bth->dest_qpn = qp->attr.dest_qp_num;
-	bth->psn = qp->req.next_psn;
+	memset(&h->bth, 0, sizeof(h->bth));
+	h->bth.opcode = (uint8_t)(qp->service | op);
+	h->bth.pkey = ADV_PKEY_DEFAULT;
+	h->bth.dest_qpn = qp->attr.dest_qp_num;
+	h->bth.psn = qp->req.next_psn;
+	h->xrceth.xrcsrq = wqe->remote_qpn;
 }
 
 /* One packet of a SEND or WRITE. False where its memory is not there any more. */
@@ -395,7 +399,7 @@ static bool emit_data(struct adv_qp *qp, struct adv_tx_batch *batch, const struc
 	struct adv_tx_packet *pkt;
 	struct adv_headers h;
 
-	fill_bth(qp, &h.bth, data_opcode(wqe, qp->req.offset == 0, last));
+	fill_headers(qp, &h, wqe, data_opcode(wqe, qp->req.offset == 0, last));
 	h.bth.pad = -n & 3;
 	h.bth.solicited = last && (wqe->send_flags & IBV_SEND_SOLICITED);
 	h.reth.va = wqe->remote_addr;
@@ -429,7 +433,7 @@ static void emit_read(struct adv_qp *qp, struct adv_tx_batch *batch, const struc
 	uint32_t psns = adv_packet_count(length, qp->mtu);
 	struct adv_headers h;
 
-	fill_bth(qp, &h.bth, ADV_OP_READ_REQUEST);
+	fill_headers(qp, &h, wqe, ADV_OP_READ_REQUEST);
 	h.reth.va = wqe->remote_addr + qp->req.offset;
 	h.reth.rkey = wqe->rkey;
 	h.reth.length = length;
@@ -444,7 +448,7 @@ static void emit_flush(struct adv_qp *qp, struct adv_tx_batch *batch,
 {
 	struct adv_headers h;
 
-	fill_bth(qp, &h.bth, ADV_OP_FLUSH);
+	fill_headers(qp, &h, wqe, ADV_OP_FLUSH);
 	h.feth.placement = (uint8_t)wqe->swap;
 	h.feth.selectivity = (uint8_t)(wqe->swap >> 32);
 	h.reth.va = wqe->remote_addr;
@@ -459,7 +463,7 @@ static void emit_atomic_write(struct adv_qp *qp, struct adv_tx_batch *batch,
 	struct adv_tx_packet *pkt;
 	struct adv_headers h;
 
-	fill_bth(qp, &h.bth, ADV_OP_ATOMIC_WRITE);
+	fill_headers(qp, &h, wqe, ADV_OP_ATOMIC_WRITE);
 	h.reth.va = wqe->remote_addr;
 	h.reth.rkey = wqe->rkey;
 	h.reth.length = sizeof(uint64_t);
@@ -480,7 +484,7 @@ static void emit_atomic(struct adv_qp *qp, struct adv_tx_batch *batch, struct ad
 	} else if (wqe->opcode == ADV_WR_ATOMIC_WRITE) {
 		emit_atomic_write(qp, batch, wqe);
 	} else {
-		fill_bth(qp, &h.bth, cas ? ADV_OP_COMPARE_SWAP : ADV_OP_FETCH_ADD);
+		fill_headers(qp, &h, wqe, cas ? ADV_OP_COMPARE_SWAP : ADV_OP_FETCH_ADD);
 		h.atomiceth.va = wqe->remote_addr;
 		h.atomiceth.rkey = wqe->rkey;
 		h.atomiceth.swap_add = cas ? wqe->swap : wqe->compare_add;
@@ -597,6 +601,6 @@ void adv_requester_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batc
 		sent = true;
 		budget--;
 	}
-	if (sent && qp->type == IBV_QPT_RC && qp->req.timer.when == ADV_NEVER)
+	if (sent && qp->reliable && qp->req.timer.when == ADV_NEVER)
 		arm_timer(qp, now);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The responder of RC and UC (IBTA vol. 1, 9.7.4, 9.8.2): requests in. What RC answers is
- * queued here and sent by responder_tx.c.
+ * The responder of RC, XRC and UC (IBTA vol. 1, 9.7.4, 9.8.2, A14.4): requests in. What is
+ * answered is queued here and sent by responder_tx.c.
  */
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ int adv_responder_start(struct adv_qp *qp)
 	struct adv_responder *resp = &qp->resp;
 
 	resp->epsn = qp->attr.rq_psn;
-	if (qp->type != IBV_QPT_RC)
+	if (!qp->reliable)
 		return 0;
 	resp->res_limit = qp->attr.max_dest_rd_atomic;
 	resp->res_room = 1;
@@ -46,6 +46,8 @@ static const struct refusal bad_length = {ADV_NAK_INVALID_REQUEST, IBV_EVENT_QP_
 					  IBV_WC_REM_INV_REQ_ERR, ADV_ERR_REQUEST_LENGTH};
 static const struct refusal not_allowed = {ADV_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR,
 					   IBV_WC_REM_INV_REQ_ERR, ADV_ERR_REQUEST_SEQUENCE};
+static const struct refusal bad_xrceth = {ADV_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR,
+					  IBV_WC_REM_INV_REQ_ERR, ADV_ERR_XRCETH};
 static const struct refusal no_access = {ADV_NAK_REMOTE_ACCESS_ERROR, IBV_EVENT_QP_ACCESS_ERR,
 					 IBV_WC_LOC_ACCESS_ERR, ADV_ERR_REMOTE_ACCESS};
 static const struct refusal recv_too_small = {ADV_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR,
@@ -122,7 +124,7 @@ static void accept_packet(struct adv_qp *qp, const struct adv_incoming *in, uint
 		resp->message = ADV_MSG_NONE;
 		resp->msn = (resp->msn + 1) & ADV_PSN_MASK;
 	}
-	if (qp->type == IBV_QPT_RC && in->h->bth.ackreq)
+	if (qp->reliable && in->h->bth.ackreq)
 		adv_responder_queue_ack(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS, resp->epsn);
 	resp->epsn = adv_psn_add(resp->epsn, psns);
 }
@@ -289,6 +291,7 @@ static struct adv_resource *new_resource(struct adv_qp *qp, const struct adv_inc
 	res->first_psn = in->h->bth.psn;
 	res->psn_count = psns;
 	res->msn = (resp->msn + 1) & ADV_PSN_MASK;
+	res->pd = qp->pd;
 	res->pending = true;
 	resp->res_pending++;
 	resp->res_head++;
@@ -462,7 +465,7 @@ static void repeat_answer(struct adv_qp *qp, const struct adv_incoming *in)
 			continue;
 		/* A READ must ask for the rest of what it asked for before; else it is a forgery.
 		 */
-		if (in->h->bth.opcode == (ADV_SERVICE_RC | ADV_OP_READ_REQUEST) &&
+		if ((in->h->bth.opcode & ADV_OP_MASK) == ADV_OP_READ_REQUEST &&
 		    (res->atomic || in->h->reth.rkey != res->rkey ||
 		     in->h->reth.va != res->va + offset ||
 		     in->h->reth.length != res->length - offset))
@@ -510,7 +513,9 @@ void adv_responder_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming
 		return;
 	}
 	resp->nak_sent = false;
-	if (in->info->headers & ADV_HAS_IETH)
+	if ((in->info->headers & ADV_HAS_XRCETH) && !adv_xrc_select(qp, in->h->xrceth.xrcsrq))
+		refuse(qp, &bad_xrceth, now);
+	else if (in->info->headers & ADV_HAS_IETH)
 		refuse(qp, &not_allowed, now);
 	else if (flags & ADV_PKT_SEND)
 		rx_send(qp, now, in);

@@ -28,7 +28,7 @@ static void fill_response(const struct adv_qp *qp, struct adv_headers *h, uint8_
 			  uint32_t msn)
 {
 	memset(&h->bth, 0, sizeof(h->bth));
-	h->bth.opcode = (uint8_t)(ADV_SERVICE_RC | op);
+	h->bth.opcode = (uint8_t)(qp->service | op);
 	h->bth.pkey = ADV_PKEY_DEFAULT;
 	h->bth.dest_qpn = qp->attr.dest_qp_num;
 	h->bth.psn = psn;
@@ -98,7 +98,7 @@ static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_ba
 	struct adv_headers h;
 	uint8_t *from;
 
-	from = adv_mr_resolve(qp->engine, qp->pd, res->rkey, res->va + res->offset, n,
+	from = adv_mr_resolve(qp->engine, res->pd, res->rkey, res->va + res->offset, n,
 			      IBV_ACCESS_REMOTE_READ, &why);
 	if (!from) {
 		refuse_rest(qp, res, psn, now);

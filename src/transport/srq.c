@@ -20,7 +20,7 @@ static void free_srq(struct adv_srq *srq)
 	free(srq);
 }
 
-struct adv_srq *adv_srq_create(struct adv_pd *pd, struct ibv_srq_attr *attr, void *user)
+struct adv_srq *adv_srq_new(struct adv_pd *pd, struct ibv_srq_attr *attr, void *user)
 {
 	struct adv_srq *srq;
 	uint32_t max_wr = 1;
@@ -59,10 +59,17 @@ no_memory:
 	return NULL;
 }
 
+struct adv_srq *adv_srq_create(struct adv_pd *pd, struct ibv_srq_attr *attr, void *user)
+{
+	return adv_srq_new(pd, attr, user);
+}
+
 int adv_srq_destroy(struct adv_srq *srq)
 {
 	if (srq->users)
 		return EBUSY;
+	if (srq->xrcd)
+		adv_xrc_forget(srq);
 	adv_async_forget(srq->pd->engine, srq);
 	adv_list_del(&srq->node);
 	srq->pd->users--;

@@ -57,6 +57,7 @@ struct net *net_open_config(unsigned nodes, const struct adv_engine_config *conf
 		assert_non_null(node->e);
 		make_gids(node);
 		node->pd = adv_pd_create(node->e);
+		node->xrcd = adv_xrcd_create(node->e);
 		assert_non_null(node->pd);
 	}
 	return net;

@@ -79,7 +79,8 @@ struct end {
 	struct adv_qp *qp;
 	struct adv_cq *scq;
 	struct adv_cq *rcq;
-	struct adv_srq *srq;
+	struct adv_srq *srq;  /* XRC_RECV: its own, in the QP's domain, with rcq */
+	uint32_t remote_srqn; /* XRC_SEND: where requests go that name no other */
 	bool sig_all;
 	bool no_poll;		  /* leave completions where they are */
 	struct completion *sends; /* taken, END_LOG of them at most */
@@ -99,6 +100,7 @@ struct node {
 	unsigned index;
 	struct adv_engine *e;
 	struct adv_pd *pd;
+	struct adv_xrcd *xrcd;
 	struct adv_gid gid[2]; /* IPv6 and mapped IPv4 */
 	struct adv_event events[NET_EVENTS];
 	uint64_t event_time[NET_EVENTS];
@@ -174,7 +176,8 @@ struct options {
 	bool ipv4;
 	struct ibv_qp_cap cap;
 	unsigned cqe;
-	struct adv_srq *srq; /* of the second end of a pair */
+	struct adv_srq *srq;   /* of the second end of a pair */
+	struct adv_xrcd *xrcd; /* of XRC_RECV; NULL: the node's */
 };
 
 struct options options_default(enum ibv_qp_type type);
@@ -188,7 +191,7 @@ int end_to_rts(struct end *end, const struct options *o, uint32_t sq_psn);
 int end_to_state(struct end *end, enum ibv_qp_state state);
 /* Both to RTS; UD ends need no peer. */
 void ends_connect(struct end *a, struct end *b, const struct options *o);
-/* Two ends on nodes 0 and 1, connected. */
+/* Two ends on nodes 0 and 1, connected. Of type XRC_SEND: the second is XRC_RECV. */
 void pair_open(struct net *net, const struct options *o, struct end **a, struct end **b);
 enum ibv_qp_state end_state(const struct end *end);
 /* Takes completions into the end's log, checking their order. */

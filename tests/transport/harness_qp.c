@@ -30,6 +30,25 @@ struct options options_default(enum ibv_qp_type type)
 	return o;
 }
 
+static void make_logs(struct end *end)
+{
+	end->sends = calloc(END_LOG, sizeof(*end->sends));
+	end->recvs = calloc(END_LOG, sizeof(*end->recvs));
+	end->posted = calloc(END_LOG, sizeof(*end->posted));
+	end->recv_ids = calloc(END_LOG, sizeof(*end->recv_ids));
+	assert_true(end->sends && end->recvs && end->posted && end->recv_ids);
+}
+
+static struct adv_srq *make_xrc_srq(struct end *end, const struct options *o, struct adv_xrcd *xrcd)
+{
+	struct ibv_srq_attr attr = {.max_wr = o->cap.max_recv_wr, .max_sge = o->cap.max_recv_sge};
+	struct adv_srq *srq = adv_srq_create_xrc(end->node->pd, xrcd, end->rcq, &attr, end);
+
+	assert_non_null(srq);
+	assert_int_not_equal(adv_srq_number(srq), 0);
+	return srq;
+}
+
 struct end *end_open(struct node *node, const struct options *o, struct adv_srq *srq)
 {
 	struct net *net = node->net;
@@ -37,6 +56,7 @@ struct end *end_open(struct node *node, const struct options *o, struct adv_srq 
 	struct adv_qp_config c = {.type = o->type,
 				  .pd = node->pd,
 				  .srq = srq,
+				  .xrcd = o->xrcd ? o->xrcd : node->xrcd,
 				  .cap = o->cap,
 				  .sq_sig_all = o->sig_all,
 				  .user = end};
@@ -46,20 +66,21 @@ struct end *end_open(struct node *node, const struct options *o, struct adv_srq 
 	end->node = node;
 	end->srq = srq;
 	end->sig_all = o->sig_all;
-	end->sends = calloc(END_LOG, sizeof(*end->sends));
-	end->recvs = calloc(END_LOG, sizeof(*end->recvs));
-	end->posted = calloc(END_LOG, sizeof(*end->posted));
-	end->recv_ids = calloc(END_LOG, sizeof(*end->recv_ids));
-	assert_true(end->sends && end->recvs && end->posted && end->recv_ids);
+	make_logs(end);
 	end->scq = adv_cq_create(node->e, o->cqe, end);
 	end->rcq = adv_cq_create(node->e, o->cqe, end);
 	assert_true(end->scq && end->rcq);
 	c.send_cq = end->scq;
 	c.recv_cq = end->rcq;
+	if (o->type == IBV_QPT_XRC_RECV)
+		end->srq = make_xrc_srq(end, o, c.xrcd);
 	end->qp = adv_qp_create(node->e, &c);
 	assert_non_null(end->qp);
 	assert_ptr_equal(adv_qp_user(end->qp), end);
-	assert_true(c.cap.max_send_wr >= o->cap.max_send_wr);
+	if (o->type == IBV_QPT_XRC_RECV)
+		assert_int_equal(c.cap.max_send_wr, 0);
+	else
+		assert_true(c.cap.max_send_wr >= o->cap.max_send_wr);
 	assert_true(net->end_count < NET_ENDS);
 	net->ends[net->end_count++] = end;
 	return end;
@@ -67,9 +88,13 @@ struct end *end_open(struct node *node, const struct options *o, struct adv_srq 
 
 void end_close(struct end *end)
 {
-	assert_int_equal(adv_cq_destroy(end->scq), EBUSY);
+	bool xrc_recv = end->qp->type == IBV_QPT_XRC_RECV;
+
+	assert_int_equal(adv_cq_destroy(xrc_recv ? end->rcq : end->scq), EBUSY);
 	assert_int_equal(adv_qp_destroy(end->qp), 0);
 	end->qp = NULL;
+	if (xrc_recv)
+		assert_int_equal(adv_srq_destroy(end->srq), 0);
 	assert_true(adv_cq_empty(end->scq) && adv_cq_empty(end->rcq));
 	assert_int_equal(adv_cq_destroy(end->scq), 0);
 	assert_int_equal(adv_cq_destroy(end->rcq), 0);
@@ -105,8 +130,10 @@ int end_to_rtr(struct end *end, const struct options *o, const struct end *peer,
 		memcpy(a.ah_attr.grh.dgid.raw, peer->node->gid[o->ipv4].raw, 16);
 		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	}
-	if (o->type == IBV_QPT_RC)
+	if (end->qp->type == IBV_QPT_RC || end->qp->type == IBV_QPT_XRC_RECV)
 		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	if (end->qp->type == IBV_QPT_XRC_SEND && peer->srq)
+		end->remote_srqn = adv_srq_number(peer->srq);
 	return adv_qp_modify(end->qp, end->net->now, &a, mask);
 }
 
@@ -120,9 +147,11 @@ int end_to_rts(struct end *end, const struct options *o, uint32_t sq_psn)
 				.max_rd_atomic = o->max_rd_atomic};
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
-	if (o->type == IBV_QPT_RC)
+	if (end->qp->type == IBV_QPT_RC || end->qp->type == IBV_QPT_XRC_SEND)
 		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			IBV_QP_MAX_QP_RD_ATOMIC;
+	else if (end->qp->type == IBV_QPT_XRC_RECV)
+		mask |= IBV_QP_TIMEOUT;
 	return adv_qp_modify(end->qp, end->net->now, &a, mask);
 }
 
@@ -154,8 +183,11 @@ void ends_connect(struct end *a, struct end *b, const struct options *o)
 
 void pair_open(struct net *net, const struct options *o, struct end **a, struct end **b)
 {
+	struct options recv = *o;
+
+	recv.type = IBV_QPT_XRC_RECV;
 	*a = end_open(&net->node[0], o, NULL);
-	*b = end_open(&net->node[1], o, o->srq);
+	*b = end_open(&net->node[1], o->type == IBV_QPT_XRC_SEND ? &recv : o, o->srq);
 	ends_connect(*a, *b, o);
 }
 
@@ -201,8 +233,11 @@ void wr_remote(struct wr *wr, const struct region *r, uint64_t offset)
 int end_send(struct end *end, struct wr *wr)
 {
 	struct ibv_send_wr *bad = NULL;
-	int err = adv_qp_post_send(end->qp, end->net->now, &wr->w, &bad);
+	int err;
 
+	if (!wr->w.qp_type.xrc.remote_srqn)
+		wr->w.qp_type.xrc.remote_srqn = end->remote_srqn;
+	err = adv_qp_post_send(end->qp, end->net->now, &wr->w, &bad);
 	if (err) {
 		assert_ptr_equal(bad, &wr->w);
 		return err;
@@ -293,7 +328,9 @@ void end_poll(struct end *end)
 		end->sends[end->send_count++] = (struct completion){wc, end->net->now};
 	}
 	while (adv_cq_poll(end->rcq, 1, &wc) == 1) {
-		assert_int_equal(wc.qp_num, adv_qp_num(end->qp));
+		/* Several QPs may bring requests to an XRC SRQ. */
+		if (!end->qp->xrcd)
+			assert_int_equal(wc.qp_num, adv_qp_num(end->qp));
 		check_recv(end, &wc);
 		assert_true(end->recv_count < END_LOG);
 		end->recvs[end->recv_count++] = (struct completion){wc, end->net->now};

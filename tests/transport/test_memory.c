@@ -92,6 +92,19 @@ static int make_srq(void *arg)
 	return adv_srq_create(arg, &attr, NULL) ? 0 : errno;
 }
 
+static int make_xrcd(void *arg)
+{
+	return adv_xrcd_create(arg) ? 0 : errno;
+}
+
+static int make_xrc_srq(void *arg)
+{
+	const struct adv_qp_config *c = arg;
+	struct ibv_srq_attr attr = {.max_wr = 10, .max_sge = 1};
+
+	return adv_srq_create_xrc(c->pd, c->xrcd, c->send_cq, &attr, NULL) ? 0 : errno;
+}
+
 static int make_qp(void *arg)
 {
 	struct adv_qp_config *c = arg;
@@ -119,11 +132,17 @@ static void test_objects(void **state)
 	assert_int_equal(failures_of(resize_cq, c.send_cq), 1);
 	assert_int_equal(failures_of(make_mr, c.pd), 2);
 	assert_int_equal(failures_of(make_srq, c.pd), 4);
+	assert_int_equal(failures_of(make_xrcd, e), 1);
+	c.xrcd = adv_xrcd_create(e);
+	/* The first one makes room for the numbers of all. */
+	assert_int_equal(failures_of(make_xrc_srq, &c), 5);
+	assert_int_equal(failures_of(make_xrc_srq, &c), 4);
+	assert_int_equal(c.xrcd->users, 2);
 	assert_true(failures_of(make_qp, &c) >= 1);
 	/* Room for timers grows now and then. */
 	for (int i = 0; i < 40; i++)
 		failures_of(make_qp, &c);
-	assert_int_equal(c.pd->users, 43);
+	assert_int_equal(c.pd->users, 45);
 	adv_engine_destroy(e);
 }
 

@@ -75,7 +75,7 @@ static void test_create(void **state)
 		expect_no_qp(net, &c, err);                                                        \
 	} while (0)
 	REFUSED(c.type = IBV_QPT_RAW_PACKET, EOPNOTSUPP);
-	REFUSED(c.type = IBV_QPT_XRC_SEND, EOPNOTSUPP);
+	REFUSED(c.type = IBV_QPT_XRC_RECV, EINVAL);
 	REFUSED(c.pd = NULL, EINVAL);
 	REFUSED(c.send_cq = NULL, EINVAL);
 	REFUSED(c.recv_cq = NULL, EINVAL);

@@ -67,6 +67,26 @@ static const struct rule rules[] = {
 	{IBV_QPT_UD, IBV_QPS_SQD, IBV_QPS_SQD, NONE, PKEY | QKEY},
 	{IBV_QPT_UD, IBV_QPS_SQD, IBV_QPS_RTS, NONE, CUR | QKEY},
 	{IBV_QPT_UD, IBV_QPS_SQE, IBV_QPS_RTS, NONE, CUR | QKEY},
+	{IBV_QPT_XRC_SEND, IBV_QPS_RESET, IBV_QPS_INIT, PKEY | PORT | ACCESS, NONE},
+	{IBV_QPT_XRC_SEND, IBV_QPS_INIT, IBV_QPS_INIT, NONE, PKEY | PORT | ACCESS},
+	{IBV_QPT_XRC_SEND, IBV_QPS_INIT, IBV_QPS_RTR, AV | MTU | DEST | RQPSN, PKEY | ACCESS},
+	{IBV_QPT_XRC_SEND, IBV_QPS_RTR, IBV_QPS_RTS, SQPSN | RD | RETRY | RNRCNT | TIMEOUT,
+	 CUR | ACCESS | MIG},
+	{IBV_QPT_XRC_SEND, IBV_QPS_RTS, IBV_QPS_RTS, NONE, CUR | ACCESS | MIG},
+	{IBV_QPT_XRC_SEND, IBV_QPS_RTS, IBV_QPS_SQD, NONE, NOTIFY},
+	{IBV_QPT_XRC_SEND, IBV_QPS_SQD, IBV_QPS_SQD, NONE,
+	 PKEY | PORT | ACCESS | AV | TIMEOUT | RETRY | RNRCNT | RD | MIG},
+	{IBV_QPT_XRC_SEND, IBV_QPS_SQD, IBV_QPS_RTS, NONE, CUR | ACCESS | MIG},
+	{IBV_QPT_XRC_RECV, IBV_QPS_RESET, IBV_QPS_INIT, PKEY | PORT | ACCESS, NONE},
+	{IBV_QPT_XRC_RECV, IBV_QPS_INIT, IBV_QPS_INIT, NONE, PKEY | PORT | ACCESS},
+	{IBV_QPT_XRC_RECV, IBV_QPS_INIT, IBV_QPS_RTR, AV | MTU | DEST | RQPSN | RDDEST | RNRTIME,
+	 PKEY | ACCESS},
+	{IBV_QPT_XRC_RECV, IBV_QPS_RTR, IBV_QPS_RTS, SQPSN | TIMEOUT, CUR | ACCESS | RNRTIME | MIG},
+	{IBV_QPT_XRC_RECV, IBV_QPS_RTS, IBV_QPS_RTS, NONE, CUR | ACCESS | RNRTIME | MIG},
+	{IBV_QPT_XRC_RECV, IBV_QPS_RTS, IBV_QPS_SQD, NONE, NOTIFY},
+	{IBV_QPT_XRC_RECV, IBV_QPS_SQD, IBV_QPS_SQD, NONE,
+	 PKEY | PORT | ACCESS | AV | TIMEOUT | RDDEST | RNRTIME | MIG},
+	{IBV_QPT_XRC_RECV, IBV_QPS_SQD, IBV_QPS_RTS, NONE, CUR | ACCESS | RNRTIME | MIG},
 };
 
 static const struct rule *rule_for(enum ibv_qp_type type, enum ibv_qp_state from,
@@ -224,14 +244,15 @@ static void test_masks(void **state)
 
 static void test_transitions_that_are_not(void **state)
 {
-	static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD};
+	static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD,
+						 IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV};
 	struct net *net = net_open(2, 1);
 
-	for (int t = 0; t < 3; t++) {
+	for (int t = 0; t < 5; t++) {
 		struct end *end = open_end(net, types[t]);
 
 		for (int from = IBV_QPS_RESET; from <= IBV_QPS_ERR; from++) {
-			if (from == IBV_QPS_SQE && types[t] == IBV_QPT_RC)
+			if (from == IBV_QPS_SQE && end->qp->reliable)
 				continue;
 			for (int to = IBV_QPS_RESET; to <= IBV_QPS_UNKNOWN + 1; to++) {
 				struct ibv_qp_attr a;

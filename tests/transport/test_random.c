@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Random requests both ways over a network that loses, doubles and reorders, against a model:
+ * Random requests both ways, over RC or XRC, through a network that loses, doubles and reorders,
+ * against a model:
  * each request completes once, in order, with success, and memory is as if they had been
  * carried out one after the other. ADV_TEST_SEED=n replays one seed and prints its packets.
  */
@@ -25,7 +26,8 @@ struct op {
 };
 
 struct side {
-	struct end *end;
+	struct end *out;    /* where requests are posted */
+	struct end *in;	    /* where those of the peer arrive: the same end but for XRC */
 	struct region *src; /* what requests send, and where READs and atomics put their results */
 	struct region *dst; /* what the peer's requests work on */
 	struct op op[PER_SIDE];
@@ -172,7 +174,7 @@ static bool post_next(struct world *w, struct side *s, const struct side *peer)
 	} else {
 		wr_remote(&wr, peer->dst, (uint64_t)i * SPAN);
 	}
-	if (end_send(s->end, &wr)) {
+	if (end_send(s->out, &wr)) {
 		s->model[op->counter] = before; /* the queue was full */
 		return false;
 	}
@@ -188,8 +190,29 @@ static void post_recv(struct world *w, struct side *s)
 	if (s->recvs == s->recvs_wanted)
 		return;
 	num = random_sges(w, sge, s->dst, PER_SIDE + s->recvs, SPAN);
-	if (end_recv_sges(s->end, s->recvs, sge, num) == 0)
+	if (end_recv_sges(s->in, s->recvs, sge, num) == 0)
 		s->recvs++;
+}
+
+static void connect_rc(struct world *w, const struct options *o)
+{
+	pair_open(w->net, o, &w->side[0].out, &w->side[1].out);
+	w->side[0].in = w->side[0].out;
+	w->side[1].in = w->side[1].out;
+}
+
+/* A connection for each direction. */
+static void connect_xrc(struct world *w, struct options *o)
+{
+	struct options recv = *o;
+
+	o->type = IBV_QPT_XRC_SEND;
+	recv.type = IBV_QPT_XRC_RECV;
+	for (int i = 0; i < 2; i++) {
+		w->side[i].out = end_open(&w->net->node[i], o, NULL);
+		w->side[!i].in = end_open(&w->net->node[!i], &recv, NULL);
+		ends_connect(w->side[i].out, w->side[!i].in, o);
+	}
 }
 
 static void open_world(struct world *w, uint64_t seed)
@@ -218,7 +241,10 @@ static void open_world(struct world *w, uint64_t seed)
 	w->net = net_open_config(2, &c);
 	w->net->hook = bad_network;
 	w->net->arg = w;
-	pair_open(w->net, &o, &w->side[0].end, &w->side[1].end);
+	if (seed % 3 == 0)
+		connect_xrc(w, &o);
+	else
+		connect_rc(w, &o);
 	for (int i = 0; i < 2; i++) {
 		struct node *node = &w->net->node[i];
 
@@ -236,8 +262,8 @@ static void open_world(struct world *w, uint64_t seed)
 static bool done(const struct world *w)
 {
 	for (int i = 0; i < 2; i++)
-		if (w->side[i].end->send_count < PER_SIDE ||
-		    w->side[i].end->recv_count < w->side[i].recvs_wanted)
+		if (w->side[i].out->send_count < PER_SIDE ||
+		    w->side[i].in->recv_count < w->side[i].recvs_wanted)
 			return false;
 	return true;
 }
@@ -258,9 +284,10 @@ static void run(struct world *w)
 		}
 		if (!net_step(w->net, limit) && !moved && w->net->now >= limit)
 			fail_msg("not done in time");
-		if (w->side[0].end->qp->state != IBV_QPS_RTS ||
-		    w->side[1].end->qp->state != IBV_QPS_RTS)
-			fail_msg("the connection broke");
+		for (int i = 0; i < 2; i++)
+			if (end_state(w->side[i].out) != IBV_QPS_RTS ||
+			    end_state(w->side[i].in) != IBV_QPS_RTS)
+				fail_msg("a connection broke");
 	}
 	net_run(w->net, SEC);
 }
@@ -270,10 +297,10 @@ static void expect_received(const struct world *w, int me, unsigned i, unsigned 
 {
 	const struct side *s = &w->side[me], *peer = &w->side[!me];
 	const struct op *op = &peer->op[i];
-	const struct ibv_wc *wc = &s->end->recvs[*n].wc;
+	const struct ibv_wc *wc = &s->in->recvs[*n].wc;
 	bool write = op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 
-	expect_recv(s->end, *n, *n, IBV_WC_SUCCESS);
+	expect_recv(s->in, *n, *n, IBV_WC_SUCCESS);
 	assert_int_equal(wc->byte_len, op->len);
 	if (op->opcode != IBV_WR_SEND)
 		assert_int_equal(wc->imm_data, i);
@@ -288,12 +315,12 @@ static void expect_side(const struct world *w, int me)
 	const struct side *s = &w->side[me], *peer = &w->side[!me];
 	unsigned recvs = 0;
 
-	assert_int_equal(s->end->send_count, PER_SIDE);
+	assert_int_equal(s->out->send_count, PER_SIDE);
 	for (unsigned i = 0; i < PER_SIDE; i++) {
 		const struct op *op = &s->op[i];
 		uint64_t at = (uint64_t)i * SPAN, v;
 
-		expect_send(s->end, i, i, IBV_WC_SUCCESS);
+		expect_send(s->out, i, i, IBV_WC_SUCCESS);
 		if (op->opcode == IBV_WR_RDMA_READ)
 			expect_pattern(s->src, at, op->len, (uint8_t)(3 + !me), at);
 		if (op->opcode == IBV_WR_RDMA_WRITE || op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
@@ -305,7 +332,7 @@ static void expect_side(const struct world *w, int me)
 		if (takes_recv(peer->op[i].opcode))
 			expect_received(w, me, i, &recvs);
 	}
-	assert_int_equal(s->end->recv_count, recvs);
+	assert_int_equal(s->in->recv_count, recvs);
 	assert_memory_equal(peer->dst->buf + COUNTER(0), s->model, sizeof(s->model));
 }
 
@@ -318,8 +345,11 @@ static void one_seed(uint64_t seed, bool trace)
 	run(&w);
 	expect_side(&w, 0);
 	expect_side(&w, 1);
-	end_close(w.side[0].end);
-	end_close(w.side[1].end);
+	for (int i = 0; i < 2; i++) {
+		end_close(w.side[i].out);
+		if (w.side[i].in != w.side[i].out)
+			end_close(w.side[i].in);
+	}
 	net_close(w.net);
 }
 

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* XRC domains, and how requests find the SRQs in them (IBTA vol. 1, annex A14). */
+#include <stdlib.h>
+
+#include "transport/internal.h"
+
+struct adv_xrcd *adv_xrcd_create(struct adv_engine *e)
+{
+	struct adv_xrcd *xrcd = calloc(1, sizeof(*xrcd));
+
+	if (!xrcd) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	xrcd->engine = e;
+	adv_list_add_tail(&e->xrcds, &xrcd->node);
+	return xrcd;
+}
+
+int adv_xrcd_destroy(struct adv_xrcd *xrcd)
+{
+	if (xrcd->users)
+		return EBUSY;
+	adv_list_del(&xrcd->node);
+	free(xrcd);
+	return 0;
+}
+
+struct adv_qp *adv_xrcd_find_qp(const struct adv_xrcd *xrcd, uint32_t qpn)
+{
+	struct adv_qp *qp = adv_engine_find_qp(xrcd->engine, qpn);
+
+	return qp && qp->xrcd == xrcd ? qp : NULL;
+}
+
+/* ---- numbers ---- */
+
+/* 0 is no SRQ's number, so that a request whose poster forgot it finds none. 0 or ENOMEM. */
+static int take_number(struct adv_engine *e, struct adv_srq *srq)
+{
+	if (!e->xrc_srqs) {
+		e->xrc_srqs = calloc(ADV_MAX_XRC_SRQ, sizeof(struct adv_srq *));
+		if (!e->xrc_srqs)
+			return ENOMEM;
+		e->xrc_next = (uint32_t)adv_rng_below(&e->rng, ADV_MAX_XRC_SRQ);
+	}
+	if (e->xrc_used == ADV_MAX_XRC_SRQ - 1)
+		return ENOMEM;
+	while (e->xrc_next == 0 || e->xrc_srqs[e->xrc_next])
+		e->xrc_next = (e->xrc_next + 1) % ADV_MAX_XRC_SRQ;
+	e->xrc_srqs[e->xrc_next] = srq;
+	srq->number = e->xrc_next;
+	e->xrc_next = (e->xrc_next + 1) % ADV_MAX_XRC_SRQ;
+	e->xrc_used++;
+	return 0;
+}
+
+static struct adv_srq *find(const struct adv_engine *e, uint32_t number)
+{
+	return e->xrc_srqs && number < ADV_MAX_XRC_SRQ ? e->xrc_srqs[number] : NULL;
+}
+
+struct adv_srq *adv_srq_create_xrc(struct adv_pd *pd, struct adv_xrcd *xrcd, struct adv_cq *cq,
+				   struct ibv_srq_attr *attr, void *user)
+{
+	struct adv_srq *srq = adv_srq_new(pd, attr, user);
+
+	if (!srq)
+		return NULL;
+	if (take_number(pd->engine, srq)) {
+		adv_srq_destroy(srq);
+		errno = ENOMEM;
+		return NULL;
+	}
+	srq->xrcd = xrcd;
+	srq->cq = cq;
+	xrcd->users++;
+	cq->users++;
+	return srq;
+}
+
+uint32_t adv_srq_number(const struct adv_srq *srq)
+{
+	return srq->number;
+}
+
+void adv_xrc_forget(struct adv_srq *srq)
+{
+	struct adv_engine *e = srq->pd->engine;
+
+	e->xrc_srqs[srq->number] = NULL;
+	e->xrc_used--;
+	srq->xrcd->users--;
+	srq->cq->users--;
+	for (struct adv_list *n = e->qps.next; n != &e->qps; n = n->next) {
+		struct adv_qp *qp = adv_container_of(n, struct adv_qp, node);
+
+		if (qp->srq != srq)
+			continue;
+		qp->pd = NULL;
+		qp->recv_cq = NULL;
+		qp->srq = NULL;
+		qp->resp.recv = NULL;
+	}
+}
+
+bool adv_xrc_select(struct adv_qp *qp, uint32_t number)
+{
+	struct adv_srq *srq = find(qp->engine, number);
+
+	if (!srq || srq->xrcd != qp->xrcd)
+		return false;
+	if (srq == qp->srq)
+		return true;
+	if (qp->resp.message != ADV_MSG_NONE)
+		return false;
+	qp->pd = srq->pd;
+	qp->recv_cq = srq->cq;
+	qp->srq = srq;
+	return true;
+}

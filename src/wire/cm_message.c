@@ -60,7 +60,7 @@ static void path_encode(const struct adv_cm_path *path, uint8_t *p)
 
 /* ---- REQ: 12.6.5 ---- */
 
-static bool req_decode(const uint8_t *p, struct adv_cm_message *m)
+static bool req_decode(const uint8_t *p, struct adv_cm_packet *m)
 {
 	struct adv_cm_req *r = &m->req;
 
@@ -94,7 +94,7 @@ static bool req_decode(const uint8_t *p, struct adv_cm_message *m)
 	return true;
 }
 
-static void req_encode(const struct adv_cm_message *m, uint8_t *p)
+static void req_encode(const struct adv_cm_packet *m, uint8_t *p)
 {
 	const struct adv_cm_req *r = &m->req;
 
@@ -123,7 +123,7 @@ static void req_encode(const struct adv_cm_message *m, uint8_t *p)
 
 /* ---- MRA: 12.6.6 ---- */
 
-static bool mra_decode(const uint8_t *p, struct adv_cm_message *m)
+static bool mra_decode(const uint8_t *p, struct adv_cm_packet *m)
 {
 	m->mra.local_comm_id = adv_get_be32(p);
 	m->mra.remote_comm_id = adv_get_be32(p + 4);
@@ -133,7 +133,7 @@ static bool mra_decode(const uint8_t *p, struct adv_cm_message *m)
 	return true;
 }
 
-static void mra_encode(const struct adv_cm_message *m, uint8_t *p)
+static void mra_encode(const struct adv_cm_packet *m, uint8_t *p)
 {
 	adv_put_be32(p, m->mra.local_comm_id);
 	adv_put_be32(p + 4, m->mra.remote_comm_id);
@@ -144,7 +144,7 @@ static void mra_encode(const struct adv_cm_message *m, uint8_t *p)
 
 /* ---- REJ: 12.6.7 ---- */
 
-static bool rej_decode(const uint8_t *p, struct adv_cm_message *m)
+static bool rej_decode(const uint8_t *p, struct adv_cm_packet *m)
 {
 	m->rej.local_comm_id = adv_get_be32(p);
 	m->rej.remote_comm_id = adv_get_be32(p + 4);
@@ -156,7 +156,7 @@ static bool rej_decode(const uint8_t *p, struct adv_cm_message *m)
 	return m->rej.info_len <= ADV_CM_INFO_LEN;
 }
 
-static void rej_encode(const struct adv_cm_message *m, uint8_t *p)
+static void rej_encode(const struct adv_cm_packet *m, uint8_t *p)
 {
 	adv_put_be32(p, m->rej.local_comm_id);
 	adv_put_be32(p + 4, m->rej.remote_comm_id);
@@ -169,7 +169,7 @@ static void rej_encode(const struct adv_cm_message *m, uint8_t *p)
 
 /* ---- REP: 12.6.8 ---- */
 
-static bool rep_decode(const uint8_t *p, struct adv_cm_message *m)
+static bool rep_decode(const uint8_t *p, struct adv_cm_packet *m)
 {
 	struct adv_cm_rep *r = &m->rep;
 
@@ -192,7 +192,7 @@ static bool rep_decode(const uint8_t *p, struct adv_cm_message *m)
 	return true;
 }
 
-static void rep_encode(const struct adv_cm_message *m, uint8_t *p)
+static void rep_encode(const struct adv_cm_packet *m, uint8_t *p)
 {
 	const struct adv_cm_rep *r = &m->rep;
 
@@ -215,7 +215,7 @@ static void rep_encode(const struct adv_cm_message *m, uint8_t *p)
 
 /* ---- RTU, DREQ, DREP: 12.6.9 to 12.6.11 ---- */
 
-static bool rtu_decode(const uint8_t *p, struct adv_cm_message *m)
+static bool rtu_decode(const uint8_t *p, struct adv_cm_packet *m)
 {
 	m->rtu.local_comm_id = adv_get_be32(p);
 	m->rtu.remote_comm_id = adv_get_be32(p + 4);
@@ -223,14 +223,14 @@ static bool rtu_decode(const uint8_t *p, struct adv_cm_message *m)
 	return true;
 }
 
-static void rtu_encode(const struct adv_cm_message *m, uint8_t *p)
+static void rtu_encode(const struct adv_cm_packet *m, uint8_t *p)
 {
 	adv_put_be32(p, m->rtu.local_comm_id);
 	adv_put_be32(p + 4, m->rtu.remote_comm_id);
 	memcpy(p + 8, m->rtu.private_data, sizeof(m->rtu.private_data));
 }
 
-static bool dreq_decode(const uint8_t *p, struct adv_cm_message *m)
+static bool dreq_decode(const uint8_t *p, struct adv_cm_packet *m)
 {
 	m->dreq.local_comm_id = adv_get_be32(p);
 	m->dreq.remote_comm_id = adv_get_be32(p + 4);
@@ -239,7 +239,7 @@ static bool dreq_decode(const uint8_t *p, struct adv_cm_message *m)
 	return true;
 }
 
-static void dreq_encode(const struct adv_cm_message *m, uint8_t *p)
+static void dreq_encode(const struct adv_cm_packet *m, uint8_t *p)
 {
 	adv_put_be32(p, m->dreq.local_comm_id);
 	adv_put_be32(p + 4, m->dreq.remote_comm_id);
@@ -247,7 +247,7 @@ static void dreq_encode(const struct adv_cm_message *m, uint8_t *p)
 	memcpy(p + 12, m->dreq.private_data, sizeof(m->dreq.private_data));
 }
 
-static bool drep_decode(const uint8_t *p, struct adv_cm_message *m)
+static bool drep_decode(const uint8_t *p, struct adv_cm_packet *m)
 {
 	m->drep.local_comm_id = adv_get_be32(p);
 	m->drep.remote_comm_id = adv_get_be32(p + 4);
@@ -255,7 +255,7 @@ static bool drep_decode(const uint8_t *p, struct adv_cm_message *m)
 	return true;
 }
 
-static void drep_encode(const struct adv_cm_message *m, uint8_t *p)
+static void drep_encode(const struct adv_cm_packet *m, uint8_t *p)
 {
 	adv_put_be32(p, m->drep.local_comm_id);
 	adv_put_be32(p + 4, m->drep.remote_comm_id);
@@ -264,7 +264,7 @@ static void drep_encode(const struct adv_cm_message *m, uint8_t *p)
 
 /* ---- LAP, APR: 12.8 ---- */
 
-static bool lap_decode(const uint8_t *p, struct adv_cm_message *m)
+static bool lap_decode(const uint8_t *p, struct adv_cm_packet *m)
 {
 	struct adv_cm_path *path = &m->lap.alternate;
 
@@ -284,7 +284,7 @@ static bool lap_decode(const uint8_t *p, struct adv_cm_message *m)
 	return true;
 }
 
-static void lap_encode(const struct adv_cm_message *m, uint8_t *p)
+static void lap_encode(const struct adv_cm_packet *m, uint8_t *p)
 {
 	const struct adv_cm_path *path = &m->lap.alternate;
 
@@ -301,7 +301,7 @@ static void lap_encode(const struct adv_cm_message *m, uint8_t *p)
 	memcpy(p + 64, m->lap.private_data, sizeof(m->lap.private_data));
 }
 
-static bool apr_decode(const uint8_t *p, struct adv_cm_message *m)
+static bool apr_decode(const uint8_t *p, struct adv_cm_packet *m)
 {
 	m->apr.local_comm_id = adv_get_be32(p);
 	m->apr.remote_comm_id = adv_get_be32(p + 4);
@@ -312,7 +312,7 @@ static bool apr_decode(const uint8_t *p, struct adv_cm_message *m)
 	return m->apr.info_len <= ADV_CM_INFO_LEN;
 }
 
-static void apr_encode(const struct adv_cm_message *m, uint8_t *p)
+static void apr_encode(const struct adv_cm_packet *m, uint8_t *p)
 {
 	adv_put_be32(p, m->apr.local_comm_id);
 	adv_put_be32(p + 4, m->apr.remote_comm_id);
@@ -324,7 +324,7 @@ static void apr_encode(const struct adv_cm_message *m, uint8_t *p)
 
 /* ---- SIDR: 12.11 ---- */
 
-static bool sidr_req_decode(const uint8_t *p, struct adv_cm_message *m)
+static bool sidr_req_decode(const uint8_t *p, struct adv_cm_packet *m)
 {
 	m->sidr_req.request_id = adv_get_be32(p);
 	m->sidr_req.pkey = adv_get_be16(p + 4);
@@ -333,7 +333,7 @@ static bool sidr_req_decode(const uint8_t *p, struct adv_cm_message *m)
 	return true;
 }
 
-static void sidr_req_encode(const struct adv_cm_message *m, uint8_t *p)
+static void sidr_req_encode(const struct adv_cm_packet *m, uint8_t *p)
 {
 	adv_put_be32(p, m->sidr_req.request_id);
 	adv_put_be16(p + 4, m->sidr_req.pkey);
@@ -341,7 +341,7 @@ static void sidr_req_encode(const struct adv_cm_message *m, uint8_t *p)
 	memcpy(p + 16, m->sidr_req.private_data, sizeof(m->sidr_req.private_data));
 }
 
-static bool sidr_rep_decode(const uint8_t *p, struct adv_cm_message *m)
+static bool sidr_rep_decode(const uint8_t *p, struct adv_cm_packet *m)
 {
 	struct adv_cm_sidr_rep *r = &m->sidr_rep;
 
@@ -357,7 +357,7 @@ static bool sidr_rep_decode(const uint8_t *p, struct adv_cm_message *m)
 	return r->info_len <= ADV_CM_INFO_LEN;
 }
 
-static void sidr_rep_encode(const struct adv_cm_message *m, uint8_t *p)
+static void sidr_rep_encode(const struct adv_cm_packet *m, uint8_t *p)
 {
 	const struct adv_cm_sidr_rep *r = &m->sidr_rep;
 
@@ -377,8 +377,8 @@ static void sidr_rep_encode(const struct adv_cm_message *m, uint8_t *p)
 
 struct codec {
 	const char *name;
-	bool (*decode)(const uint8_t *p, struct adv_cm_message *m);
-	void (*encode)(const struct adv_cm_message *m, uint8_t *p);
+	bool (*decode)(const uint8_t *p, struct adv_cm_packet *m);
+	void (*encode)(const struct adv_cm_packet *m, uint8_t *p);
 };
 
 static const struct codec *codec_of(uint16_t attribute)
@@ -401,7 +401,7 @@ static const struct codec *codec_of(uint16_t attribute)
 								  : NULL;
 }
 
-bool adv_cm_message_decode(const uint8_t *p, size_t len, struct adv_cm_message *m)
+bool adv_cm_packet_decode(const uint8_t *p, size_t len, struct adv_cm_packet *m)
 {
 	const struct codec *codec;
 	struct adv_mad_header h;
@@ -420,7 +420,7 @@ bool adv_cm_message_decode(const uint8_t *p, size_t len, struct adv_cm_message *
 	return codec->decode(p + ADV_MAD_HEADER_LEN, m);
 }
 
-static bool info_fits(const struct adv_cm_message *m)
+static bool info_fits(const struct adv_cm_packet *m)
 {
 	switch (m->attribute) {
 	case ADV_CM_REJ:
@@ -434,7 +434,7 @@ static bool info_fits(const struct adv_cm_message *m)
 	}
 }
 
-bool adv_cm_message_encode(const struct adv_cm_message *m, uint8_t out[ADV_MAD_LEN])
+bool adv_cm_packet_encode(const struct adv_cm_packet *m, uint8_t out[ADV_MAD_LEN])
 {
 	const struct codec *codec = codec_of(m->attribute);
 	const struct adv_mad_header h = {

@@ -109,7 +109,7 @@ enum adv_cm_sidr_status {
 };
 
 /* Status of an APR (table 117); only what a port without alternate paths says. */
-#define ADV_CM_APR_UNSUPPORTED 7
+#define ADV_CM_APR_UNSUPPORTED 2
 
 /* A path as REQ and LAP tell it, seen from the sender: its end is the local one. */
 struct adv_cm_path {
@@ -250,7 +250,7 @@ struct adv_cm_sidr_rep {
 };
 
 /* Any of them; `attribute` tells which. */
-struct adv_cm_message {
+struct adv_cm_packet {
 	uint16_t attribute; /* enum adv_cm_attribute */
 	uint64_t tid;
 	uint32_t modifier; /* REQ, REP, SIDR_REP: options of ECE; else 0 */
@@ -274,13 +274,13 @@ struct adv_cm_message {
  * CM's class, version or method, of an unknown attribute, or where a length of additional
  * information is more than there is room for.
  */
-bool adv_cm_message_decode(const uint8_t *p, size_t len, struct adv_cm_message *m);
+bool adv_cm_packet_decode(const uint8_t *p, size_t len, struct adv_cm_packet *m);
 
 /*
  * Writes all of a MAD. Fields are cut to their width. False, and nothing written, where the
  * attribute is unknown or a length of information is more than there is room for.
  */
-bool adv_cm_message_encode(const struct adv_cm_message *m, uint8_t out[ADV_MAD_LEN]);
+bool adv_cm_packet_encode(const struct adv_cm_packet *m, uint8_t out[ADV_MAD_LEN]);
 
 /* "REQ", "SIDR_REP"...; NULL for what is no attribute of the CM's. */
 const char *adv_cm_attribute_name(uint16_t attribute);

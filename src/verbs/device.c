@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The device list: one device, adverb0. */
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/identity.h"
 #include "verbs/objects.h"
-
-#define ADV_DEVICE_NAME "adverb0"
-#define ADV_UVERBS_NAME "uverbs0"
 
 /* Provider libraries read the pointer behind struct ibv_device and compare it with that of their
  * own operations, to see whether the device is theirs. */
@@ -20,16 +20,27 @@ static struct {
 			.node_type = IBV_NODE_CA,
 			.transport_type = IBV_TRANSPORT_IB,
 			.name = ADV_DEVICE_NAME,
-			.dev_name = ADV_UVERBS_NAME,
-			.dev_path = "/sys/class/infiniband_verbs/" ADV_UVERBS_NAME,
 			.ibdev_path = "/sys/class/infiniband/" ADV_DEVICE_NAME,
 		},
 };
 
 _Static_assert(sizeof(struct ibv_device) == 664, "where provider libraries read the pointer");
 
+static void name_it(void)
+{
+	struct ibv_device *d = &the_device.ibv;
+	char name[ADV_UVERBS_NAME_LEN];
+
+	adv_uverbs_name(name);
+	snprintf(d->dev_name, sizeof(d->dev_name), "%s", name);
+	snprintf(d->dev_path, sizeof(d->dev_path), "/sys/class/infiniband_verbs/%s", name);
+}
+
 struct ibv_device *adv_the_device(void)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, name_it);
 	return &the_device.ibv;
 }
 
@@ -63,7 +74,7 @@ ADV_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 	}
 	the_device.guid = table->node_guid;
 	free(table);
-	list[0] = &the_device.ibv;
+	list[0] = adv_the_device();
 	return list;
 }
 

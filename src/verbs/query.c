@@ -8,23 +8,16 @@
 #include <infiniband/verbs_api.h>
 
 #include "host/control_protocol.h"
+#include "host/identity.h"
 #include "verbs/objects.h"
 #include "verbs/query.h"
 
 #undef ibv_query_port
 
-/* Belongs to no vendor (locally administered OUI), so that no program takes it for a card it knows.
- */
-#define ADV_VENDOR_ID	   0x0adbe7
-#define ADV_VENDOR_PART_ID 0xad01
-#define ADV_HW_VER	   1
-#define ADV_DEFAULT_PKEY   0xffff
-#define ADV_MAX_OBJECTS	   (1 << 17)
-#define ADV_PHYS_LINK_UP   5
-#define ADV_PHYS_DISABLED  3
+#define ADV_MAX_OBJECTS (1 << 17)
 
 static const struct ibv_device_attr device_attr = {
-	.fw_ver = "0.1.0",
+	.fw_ver = ADV_FW_VER,
 	.max_mr_size = UINT64_MAX,
 	.page_size_cap = 0xfffff000,
 	.vendor_id = ADV_VENDOR_ID,
@@ -129,25 +122,7 @@ static enum ibv_mtu mtu_enum(uint32_t bytes)
 	return mtu;
 }
 
-/* The width and lane speed that the kernel shows for an Ethernet of this speed. */
-static void set_speed(struct ibv_port_attr *attr, uint32_t mbps)
-{
-	static const struct {
-		uint32_t mbps;
-		uint8_t width; /* 1: 1x, 2: 4x, 16: 2x */
-		uint8_t speed; /* 1: 2.5, 8: 10, 32: 25, 64: 50, 128: 100 Gbit/s a lane */
-	} table[] = {
-		{1000, 1, 1},	 {10000, 1, 8},	  {25000, 1, 32},  {40000, 2, 8},
-		{50000, 16, 32}, {100000, 2, 32}, {200000, 2, 64}, {400000, 2, 128},
-	};
-	const size_t n = sizeof(table) / sizeof(table[0]);
-	size_t i = mbps == 0 ? 5 : 0;
-
-	while (i < n - 1 && table[i].mbps < mbps)
-		i++;
-	attr->active_width = table[i].width;
-	attr->active_speed = table[i].speed;
-}
+_Static_assert(ADV_PORT_CAP_FLAGS == (IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS), "PortInfo");
 
 static void fill_port(const struct adv_gid_table *table, struct ibv_port_attr *attr)
 {
@@ -156,13 +131,14 @@ static void fill_port(const struct adv_gid_table *table, struct ibv_port_attr *a
 	attr->max_mtu = IBV_MTU_4096;
 	attr->active_mtu = mtu_enum(table->active_mtu);
 	attr->gid_tbl_len = (int)table->count;
-	attr->port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
+	attr->port_cap_flags = ADV_PORT_CAP_FLAGS;
 	attr->max_msg_sz = ADV_MAX_MSG;
 	attr->pkey_tbl_len = 1;
 	attr->max_vl_num = 1;
 	attr->link_layer = IBV_LINK_LAYER_ETHERNET;
 	attr->flags = IBV_QPF_GRH_REQUIRED;
-	set_speed(attr, table->count > 0 ? table->entry[0].speed_mbps : 0);
+	adv_port_speed(table->count > 0 ? table->entry[0].speed_mbps : 0, &attr->active_width,
+		       &attr->active_speed);
 }
 
 int adv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "host/identity.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "base/sys.h"
+
+#define UVERBS_MAX 1024 /* the kernel has no more */
+
+/* By system calls: the preload answers the C library's with our own device. */
+void adv_uverbs_name(char name[ADV_UVERBS_NAME_LEN])
+{
+	char path[64];
+
+	for (unsigned n = 0; n < UVERBS_MAX; n++) {
+		snprintf(name, ADV_UVERBS_NAME_LEN, "uverbs%u", n);
+		snprintf(path, sizeof(path), "/sys/class/infiniband_verbs/%s", name);
+		if (syscall(SYS_faccessat, AT_FDCWD, path, F_OK) != 0)
+			return;
+	}
+}
+
+void adv_port_speed(uint32_t mbps, uint8_t *width, uint8_t *speed)
+{
+	static const struct {
+		uint32_t mbps;
+		uint8_t width;
+		uint8_t speed;
+	} table[] = {
+		{1000, 1, 1},	 {10000, 1, 8},	  {25000, 1, 32},  {40000, 2, 8},
+		{50000, 16, 32}, {100000, 2, 32}, {200000, 2, 64}, {400000, 2, 128},
+	};
+	const size_t n = sizeof(table) / sizeof(table[0]);
+	size_t i = mbps == 0 ? 5 : 0;
+
+	while (i < n - 1 && table[i].mbps < mbps)
+		i++;
+	*width = table[i].width;
+	*speed = table[i].speed;
+}

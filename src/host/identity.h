@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Who the device says it is: to programs by verbs, and in sysfs by the preload of `adverb run`. */
+#ifndef ADV_HOST_IDENTITY_H
+#define ADV_HOST_IDENTITY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ADV_DEVICE_NAME "adverb0"
+#define ADV_FW_VER	"0.1.0"
+
+/* Belongs to no vendor (locally administered OUI), so that no program takes it for a card it knows.
+ */
+#define ADV_VENDOR_ID	   0x0adbe7
+#define ADV_VENDOR_PART_ID 0xad01
+#define ADV_HW_VER	   1
+
+#define ADV_DEFAULT_PKEY   0xffff
+#define ADV_PHYS_LINK_UP   5
+#define ADV_PHYS_DISABLED  3
+
+/* IBTA's PortInfo capability mask: CM supported, GIDs are IP addresses. */
+#define ADV_PORT_CAP_FLAGS  (1u << 16 | 1u << 26)
+
+#define ADV_UVERBS_NAME_LEN 16
+
+/* "uverbsN" with the lowest N that no device of the kernel has at present. */
+void adv_uverbs_name(char name[ADV_UVERBS_NAME_LEN]);
+
+/*
+ * The width and the speed of a lane that the kernel shows for an Ethernet of so many Mbit/s (0: not
+ * known), encoded as in IBTA's PortInfo. width: 1 is 1x, 2 is 4x, 16 is 2x. speed, a lane: 1 is
+ * 2.5, 8 is 10, 32 is 25, 64 is 50, 128 is 100 Gbit/s.
+ */
+void adv_port_speed(uint32_t mbps, uint8_t *width, uint8_t *speed);
+
+#endif

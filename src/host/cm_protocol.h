@@ -48,8 +48,10 @@ enum adv_cm_command {
 	ADV_CM_SET_OPTION,	   /* id, option */
 	ADV_CM_JOIN,  /* id, join; answer: value names the membership; then MULTICAST_JOIN/ERROR */
 	ADV_CM_LEAVE, /* id, value */
-	ADV_CM_MIGRATE,	  /* id, channel: it and its unfetched events move */
-	ADV_CM_GET_EVENT, /* channel; answer: id, event; EAGAIN: none */
+	ADV_CM_MIGRATE,	    /* id, channel: it and its unfetched events move */
+	ADV_CM_GET_EVENT,   /* channel; answer: id, event; EAGAIN: none */
+	ADV_CM_WRITE_EVENT, /* id, event.type (16 and up: librdmacm's own) and status, value: queued
+			       like any other; ADV_CM_GET_EVENT's answer repeats the value */
 };
 
 /* As struct sockaddr_in or sockaddr_in6; family 0: none. */

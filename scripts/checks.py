@@ -26,7 +26,7 @@ GOOD = {"OK", "EXPECTEDFAIL"}
 
 # Where CI is set, a test of these suites that was skipped counts as failed: such a machine is one
 # that can run them all. But for these, as 'step: name: reason'.
-MUST_RUN = {"clients", "daemon", "host", "link", "verbs"}
+MUST_RUN = {"clients", "daemon", "host", "link", "rdmacm", "verbs"}
 MAY_SKIP = re.compile(r": already without privilege"
                       r"|^tsan: device/\w*fork"  # ThreadSanitizer: no threads in a child
                       r"|: udp_wire/test_full_socket:")  # not every kernel has the queue tbf
@@ -174,7 +174,7 @@ def step_asan(tally):
 def step_tsan(tally):
     # -Wno-tsan: gcc warns of each fence that ThreadSanitizer does not know
     build = compile_all("tsan", ["-Db_sanitize=thread", "-Db_lundef=false", "-Dc_args=-Wno-tsan"])
-    suites = sorted(suites_of(build) & {"host", "verbs"})
+    suites = sorted(suites_of(build) & {"host", "verbs", "rdmacm"})
     choice = [word for suite in suites for word in ("--suite", suite)]
     if not choice:
         raise Broken("no threaded tests found (suites host, verbs)")
@@ -217,8 +217,8 @@ def step_coverage(tally):
     build = compile_all("coverage", ["-Db_coverage=true", "--buildtype=debug"])
     for data in build.rglob("*.gcda"):
         data.unlink()
-    run_tests(tally, "coverage", build, ["--suite", "wire", "--suite", "transport"], 600)
-    for folder in ("src/wire", "src/transport"):
+    run_tests(tally, "coverage", build, ["--suite", "wire", "--suite", "transport", "--suite", "cm"], 600)
+    for folder in ("src/wire", "src/transport", "src/cm"):
         text = run(["gcovr", "--root", ROOT, "--filter", f"{ROOT}/{folder}/", "--txt", "-",
                     build], f"coverage-{folder.replace('/', '-')}", 120)
         total = re.search(r"^TOTAL\s+\d+\s+\d+\s+(\d+)%", text, re.M)

@@ -157,3 +157,52 @@ def self_check(lab):
     data[-8] ^= 1
     path.write_bytes(data)
     lab.run(check, adverb=False, status=1)
+
+
+# What tshark calls the messages of a connection's life, by attribute.
+CM_NAMES = {0x10: "ConnectRequest", 0x12: "ConnectReject", 0x13: "ConnectReply", 0x14: "ReadyToUse",
+            0x15: "DisconnectRequest", 0x16: "DisconnectReply"}
+CM_IP_LEN = 20 + 8 + 12 + 8 + 256 + 4  # IPv4, UDP, BTH, DETH, MAD, ICRC
+
+
+def cm_messages(lab, path):
+    """The attribute ids of the CM messages of a capture, in order; each dissected whole."""
+    command = [need_tool("tshark"), "-n", "-r", path, "-Y", "infiniband.bth.destqp == 1",
+               "-T", "fields", "-e", "frame.number", "-e", "infiniband.mad.attributeid",
+               "-e", "ip.len", "-e", "_ws.malformed", "-e", "_ws.col.Info"]
+    attributes = []
+    for line in lab.run(command, adverb=False, seconds=60).splitlines():
+        if not line[:1].isdigit():
+            continue
+        number, attribute, length, malformed, info = line.split("\t")
+        if not attribute or malformed or int(length) != CM_IP_LEN:
+            raise Failure(f"frame {number} is not dissected whole: {line}")
+        attribute = int(attribute, 0)
+        if CM_NAMES.get(attribute, "CM:") not in info:
+            raise Failure(f"frame {number}: attribute {attribute:#06x} but '{info}'")
+        attributes.append(attribute)
+    return attributes
+
+
+@case("capture", "connection-manager", seconds=120)
+def connection_manager(lab):
+    """The handshake of a connection, its end, a rejected request, and service resolution for UD."""
+    capture = Capture(lab, "lo")
+    server = lab.start(["rping", "-s", "-a", "127.0.0.1", "-C", "3"])
+    lab.system("sleep 1")
+    lab.run(["rping", "-c", "-a", "127.0.0.1", "-C", "3"])
+    server.expect(0, 30)
+    lab.start(["rping", "-c", "-a", "127.0.0.1", "-p", "7999"]).wait(30)
+    server = lab.start(["udaddy"])
+    lab.system("sleep 1")
+    lab.run(["udaddy", "-s", "127.0.0.1"])
+    server.expect(0, 30)
+    path = capture.stop()
+    seen = cm_messages(lab, path)
+    print(f"{len(seen)} messages: {[hex(a) for a in seen]}")
+    if seen[:3] != [0x10, 0x13, 0x14] or 0x12 not in seen or not {0x15, 0x16} <= set(seen) \
+            or not {0x17, 0x18} <= set(seen):
+        raise Failure(f"not the messages that were expected: {[hex(a) for a in seen]}")
+    for packet in roce_pcap.roce_packets(path):
+        if isinstance(packet, roce_pcap.CaptureError) or packet.icrc_found != packet.icrc_right:
+            raise Failure(f"a bad packet: {packet}")

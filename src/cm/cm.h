@@ -146,26 +146,33 @@ enum adv_cm_bind_flags {
 /*
  * Binds to an address, which the caller knows to be the machine's own or the wildcard, and a port
  * of the id's port space; port 0: one of 32768 to 60999 is chosen. EINVAL: bound already;
- * EADDRINUSE: taken (the rules are the kernel's for rdma_bind_addr), or no port is left.
+ * EADDRINUSE: taken (the rules are the kernel's for rdma_bind_addr), or no port is left;
+ * EAFNOSUPPORT: neither IPv4 nor IPv6.
  */
 int adv_cm_bind(struct adv_cm_id *id, const struct adv_cm_addr *addr, unsigned flags);
 
 /* Where the id's peer is. An id bound to the wildcard keeps its port and gets `local`'s address;
  * an unbound one is bound (port chosen where 0). May be repeated until connected. EINVAL: not in
- * this state; EADDRINUSE. */
+ * this state; EADDRINUSE; EAFNOSUPPORT: not of one family. */
 int adv_cm_set_peer(struct adv_cm_id *id, const struct adv_cm_addr *local,
 		    const struct adv_cm_addr *remote);
-/* EINVAL: no peer set, or connected already. */
+/*
+ * EINVAL: no peer set, or connected already. A flow label of 0 is chosen, and the UDP source port
+ * follows from the label. Of a request that is unanswered it sets only what its sender cannot
+ * know: path.sgid_index, path.hop_limit, rate, and an mtu that is smaller than the request's
+ * (0: leave it).
+ */
 int adv_cm_set_route(struct adv_cm_id *id, const struct adv_cm_route *route);
 
-/* RDMA_OPTION_ID_TOS and _ACK_TIMEOUT (0..31): used by what is sent and set from now on. */
+/* RDMA_OPTION_ID_TOS (its ECN bits are not used) and _ACK_TIMEOUT (0..31, else EINVAL): used by
+ * what is sent and set from now on. */
 int adv_cm_set_tos(struct adv_cm_id *id, uint8_t tos);
 int adv_cm_set_ack_timeout(struct adv_cm_id *id, uint8_t timeout);
 
 /*
  * Listens; an unbound id is bound to the wildcard and a chosen port first. `backlog` requests may
  * wait to be taken (adv_cm_request_taken); further ones are not answered, so that their senders try
- * again. EINVAL: wrong state; EADDRINUSE: somebody listens there.
+ * again. 0, or more than 1024, is 1024. EINVAL: wrong state; EADDRINUSE: somebody listens there.
  */
 int adv_cm_listen(struct adv_cm_id *id, unsigned backlog);
 /* The request is in its consumer's hands: it counts no more for its listener's backlog. */
@@ -178,7 +185,8 @@ void adv_cm_request_taken(struct adv_cm_id *id);
 int adv_cm_connect(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_param *param);
 /* Answers a request: REP or SIDR_REP. ECONNABORTED: the peer has given up; EINVAL. */
 int adv_cm_accept(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_param *param);
-/* REJ, of a request or of a response; in SIDR, a status. EINVAL. */
+/* REJ, of a request or of a response; in SIDR, a status (a `reason` that is none: 2, reject). The
+ * id is over then. EINVAL. */
 int adv_cm_reject(struct adv_cm_id *id, uint64_t now, uint8_t reason, const void *private_data,
 		  uint8_t private_data_len);
 /*
@@ -187,7 +195,11 @@ int adv_cm_reject(struct adv_cm_id *id, uint64_t now, uint8_t reason, const void
  * for RTU and gives ESTABLISHED. EINVAL; EISCONN on the accepting side after RTU.
  */
 int adv_cm_establish(struct adv_cm_id *id, uint64_t now);
-/* DREQ; DISCONNECTED follows when answered or given up. EINVAL: not connected. */
+/*
+ * DREQ; DISCONNECTED follows when answered or given up (status -ETIMEDOUT). The other's DREQ is
+ * answered at once, without asking. 0 and nothing sent: disconnected or disconnecting already, by
+ * either side; UD, where there is no connection. EINVAL: not connected.
+ */
 int adv_cm_disconnect(struct adv_cm_id *id, uint64_t now);
 
 /*
@@ -201,13 +213,21 @@ int adv_cm_qp_attr(const struct adv_cm_id *id, enum ibv_qp_state state, struct i
 /* --- events --- */
 
 /*
- * CONNECT_REQUEST, CONNECT_RESPONSE, CONNECT_ERROR, UNREACHABLE, REJECTED, ESTABLISHED,
- * DISCONNECTED, TIMEWAIT_EXIT. In SIDR: CONNECT_REQUEST, ESTABLISHED (param.qp_num, qkey: the
- * peer's), UNREACHABLE (status: IB_SIDR_*, or -ETIMEDOUT).
+ * An id sees each of these at most once, in this order:
+ *  - connecting: CONNECT_RESPONSE, or UNREACHABLE (no answer), or REJECTED. After the response
+ *    REJECTED (the acceptor gave up before RTU) or DISCONNECTED; then TIMEWAIT_EXIT.
+ *  - accepting: CONNECT_REQUEST; ESTABLISHED, or UNREACHABLE (no RTU), or REJECTED (the other gave
+ *    up; adv_cm_accept() says ECONNABORTED then), or DISCONNECTED (RTU was lost); after ESTABLISHED
+ *    DISCONNECTED; then TIMEWAIT_EXIT.
+ *  - SIDR, asking: ESTABLISHED (param.qp_num, qkey: the peer's) or UNREACHABLE (status: that of the
+ *    answer, IB_SIDR_*, or -ETIMEDOUT). Answering: CONNECT_REQUEST.
+ * TIMEWAIT_EXIT follows DISCONNECTED, REJECTED after a response, and REJECTED with reason 10 (the
+ * QP is still part of a connection there). CONNECT_ERROR is the library's own. Private data have
+ * the length of their message's field, 0 padded: no message tells it.
  */
 struct adv_cm_event {
 	enum rdma_cm_event_type type;
-	int status;		  /* 0; REJECTED: the REJ's reason; UNREACHABLE: -ETIMEDOUT */
+	int status; /* 0; REJECTED: the REJ's reason; UNREACHABLE, DISCONNECTED: -ETIMEDOUT */
 	struct adv_cm_id *id;	  /* CONNECT_REQUEST: a new one, its user NULL; the taker's now */
 	struct adv_cm_id *listen; /* CONNECT_REQUEST: who listens */
 	/* As the receiver of the event sees it: responder_resources is what this end may be asked

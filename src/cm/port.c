@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Port spaces: who is bound where, and who listens. The rules are those of Linux's rdma_cm. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cm/internal.h"
+
+/* As Linux's net.ipv4.ip_local_port_range begins. */
+#define EPHEMERAL_FIRST 32768u
+#define EPHEMERAL_LAST	60999u
+#define EPHEMERAL	(EPHEMERAL_LAST - EPHEMERAL_FIRST + 1)
+
+bool adv_cm_addr_any(const struct adv_cm_addr *addr)
+{
+	static const uint8_t zero[16];
+
+	if (addr->family == AF_INET)
+		return memcmp(addr->ip.raw + 12, zero, 4) == 0;
+	return memcmp(addr->ip.raw, zero, 16) == 0;
+}
+
+static bool same_address(const struct adv_cm_addr *a, const struct adv_cm_addr *b)
+{
+	return a->family == b->family && adv_gid_equal(&a->ip, &b->ip) &&
+	       a->scope_id == b->scope_id;
+}
+
+static uint64_t port_hash(const struct adv_cm *cm, enum rdma_port_space ps, uint16_t number)
+{
+	return adv_cm_hash(cm->hash_key, ps, number);
+}
+
+static struct adv_cm_port *find_port(const struct adv_cm *cm, enum rdma_port_space ps,
+				     uint16_t number)
+{
+	struct adv_cm_node *n = NULL;
+
+	while ((n = adv_cm_table_next(&cm->ports, port_hash(cm, ps, number), n))) {
+		struct adv_cm_port *port = adv_container_of(n, struct adv_cm_port, node);
+
+		if (port->ps == ps && port->number == number)
+			return port;
+	}
+	return NULL;
+}
+
+static void own(struct adv_cm_id *id, struct adv_cm_port *port)
+{
+	id->port = port;
+	id->local.port = port->number;
+	adv_list_add_tail(&port->owners, &id->port_link);
+}
+
+static int own_new(struct adv_cm_id *id, uint16_t number)
+{
+	struct adv_cm_port *port = malloc(sizeof(*port));
+
+	if (!port)
+		return ENOMEM;
+	adv_cm_node_init(&port->node);
+	port->ps = id->ps;
+	port->number = number;
+	adv_list_init(&port->owners);
+	adv_cm_table_add(&id->cm->ports, &port->node, port_hash(id->cm, id->ps, number));
+	own(id, port);
+	return 0;
+}
+
+void adv_cm_port_release(struct adv_cm_id *id)
+{
+	struct adv_cm_port *port = id->port;
+
+	if (!port)
+		return;
+	adv_list_del(&id->port_link);
+	id->port = NULL;
+	if (!adv_list_empty(&port->owners))
+		return;
+	adv_cm_table_remove(&id->cm->ports, &port->node);
+	free(port);
+}
+
+static bool only_own_family(const struct adv_cm_id *id)
+{
+	return id->local.family == AF_INET || (id->bind_flags & ADV_CM_BIND_AFONLY);
+}
+
+/* May both have the port? `reuse`: the one that comes is content with sharing it. */
+static bool conflict(const struct adv_cm_id *id, const struct adv_cm_id *owner, bool reuse)
+{
+	if (reuse && owner->state != ADV_CM_LISTENING && (owner->bind_flags & ADV_CM_BIND_REUSE))
+		return false;
+	if (only_own_family(id) && only_own_family(owner) &&
+	    id->local.family != owner->local.family)
+		return false;
+	return adv_cm_addr_any(&id->local) || adv_cm_addr_any(&owner->local) ||
+	       same_address(&id->local, &owner->local);
+}
+
+static bool port_is_taken(const struct adv_cm_id *id, const struct adv_cm_port *port, bool reuse)
+{
+	const struct adv_list *link;
+
+	for (link = port->owners.next; link != &port->owners; link = link->next) {
+		const struct adv_cm_id *owner = adv_container_of(link, struct adv_cm_id, port_link);
+
+		if (owner != id && conflict(id, owner, reuse))
+			return true;
+	}
+	return false;
+}
+
+/* A port in use serves for another connection too where it leads elsewhere. */
+static bool leads_elsewhere(const struct adv_cm_id *id, const struct adv_cm_port *port)
+{
+	const struct adv_list *link;
+
+	for (link = port->owners.next; link != &port->owners; link = link->next) {
+		const struct adv_cm_id *owner = adv_container_of(link, struct adv_cm_id, port_link);
+
+		if (owner->state == ADV_CM_LISTENING || !owner->remote.family)
+			return false;
+		if (owner->remote.port == id->remote.port &&
+		    same_address(&owner->remote, &id->remote))
+			return false;
+	}
+	return true;
+}
+
+static int bind_ephemeral(struct adv_cm_id *id)
+{
+	uint32_t start = (uint32_t)adv_rng_below(&id->cm->rng, EPHEMERAL), i;
+	struct adv_cm_port *port;
+
+	for (i = 0; i < EPHEMERAL; i++) {
+		uint16_t number = (uint16_t)(EPHEMERAL_FIRST + (start + i) % EPHEMERAL);
+
+		if (!find_port(id->cm, id->ps, number))
+			return own_new(id, number);
+	}
+	for (i = 0; i < EPHEMERAL && id->remote.family; i++) {
+		port = find_port(id->cm, id->ps,
+				 (uint16_t)(EPHEMERAL_FIRST + (start + i) % EPHEMERAL));
+		if (leads_elsewhere(id, port)) {
+			own(id, port);
+			return 0;
+		}
+	}
+	return EADDRINUSE;
+}
+
+static int bind_port(struct adv_cm_id *id)
+{
+	struct adv_cm_port *port;
+
+	if (!id->local.port)
+		return bind_ephemeral(id);
+	port = find_port(id->cm, id->ps, id->local.port);
+	if (!port)
+		return own_new(id, id->local.port);
+	if (port_is_taken(id, port, id->bind_flags & ADV_CM_BIND_REUSE))
+		return EADDRINUSE;
+	own(id, port);
+	return 0;
+}
+
+int adv_cm_bind(struct adv_cm_id *id, const struct adv_cm_addr *addr, unsigned flags)
+{
+	int err;
+
+	if (id->state != ADV_CM_IDLE)
+		return EINVAL;
+	if (addr->family != AF_INET && addr->family != AF_INET6)
+		return EAFNOSUPPORT;
+	id->local = *addr;
+	id->bind_flags = flags;
+	err = bind_port(id);
+	if (err) {
+		memset(&id->local, 0, sizeof(id->local));
+		id->bind_flags = 0;
+		return err;
+	}
+	id->state = ADV_CM_BOUND;
+	return 0;
+}
+
+int adv_cm_set_peer(struct adv_cm_id *id, const struct adv_cm_addr *local,
+		    const struct adv_cm_addr *remote)
+{
+	struct adv_cm_addr before = id->remote;
+	int err;
+
+	if (id->state != ADV_CM_IDLE && id->state != ADV_CM_BOUND &&
+	    id->state != ADV_CM_ADDRESSED && id->state != ADV_CM_ROUTED)
+		return EINVAL;
+	if ((remote->family != AF_INET && remote->family != AF_INET6) ||
+	    local->family != remote->family)
+		return EAFNOSUPPORT;
+	if (id->state == ADV_CM_IDLE) {
+		id->remote = *remote;
+		err = adv_cm_bind(id, local, 0);
+		if (err) {
+			id->remote = before;
+			return err;
+		}
+	} else {
+		uint16_t port = id->local.port;
+
+		id->local = *local;
+		id->local.port = port;
+	}
+	id->remote = *remote;
+	id->has_route = false;
+	id->state = ADV_CM_ADDRESSED;
+	return 0;
+}
+
+int adv_cm_listen(struct adv_cm_id *id, unsigned backlog)
+{
+	if (id->state == ADV_CM_IDLE) {
+		const struct adv_cm_addr any = {
+			.family = AF_INET,
+			.ip.raw = {[10] = 0xff, [11] = 0xff},
+		};
+		int err = adv_cm_bind(id, &any, 0);
+
+		if (err)
+			return err;
+	}
+	if (id->state != ADV_CM_BOUND)
+		return EINVAL;
+	if (port_is_taken(id, id->port, false))
+		return EADDRINUSE;
+	id->backlog = backlog && backlog < ADV_CM_BACKLOG_MAX ? backlog : ADV_CM_BACKLOG_MAX;
+	id->state = ADV_CM_LISTENING;
+	return 0;
+}
+
+/* Does it listen at this address? 0: no, 1: at the wildcard, 2: at just this one. */
+static int listens_at(const struct adv_cm_id *id, const struct adv_cm_ip_header *header)
+{
+	sa_family_t family = header->ip_version == 4 ? AF_INET : AF_INET6;
+
+	if (id->state != ADV_CM_LISTENING)
+		return 0;
+	if (adv_cm_addr_any(&id->local))
+		return family == id->local.family || !only_own_family(id);
+	return family == id->local.family && adv_gid_equal(&id->local.ip, &header->destination) ? 2
+												: 0;
+}
+
+struct adv_cm_id *adv_cm_find_listener(struct adv_cm *cm, uint64_t service_id,
+				       const struct adv_cm_ip_header *header)
+{
+	const struct adv_cm_port *port =
+		find_port(cm, (enum rdma_port_space)(service_id >> 16), (uint16_t)service_id);
+	struct adv_cm_id *best = NULL;
+	const struct adv_list *link;
+	int best_fit = 0;
+
+	/* A port space has 16 bits. */
+	if (service_id >> 32 || !port)
+		return NULL;
+	for (link = port->owners.next; link != &port->owners; link = link->next) {
+		struct adv_cm_id *id = adv_container_of(link, struct adv_cm_id, port_link);
+		int fit = listens_at(id, header);
+
+		if (fit > best_fit) {
+			best = id;
+			best_fit = fit;
+		}
+	}
+	return best;
+}

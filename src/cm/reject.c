@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* REJ and MRA, sent and received (IBTA 12.6.6, 12.6.7). */
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#include "cm/internal.h"
+#include "wire/bytes.h"
+
+#define GUID_LEN 8
+
+/* ---- sent ---- */
+
+static enum adv_cm_about about_of(const struct adv_cm_id *id)
+{
+	switch (id->state) {
+	case ADV_CM_REQ_RCVD:
+	case ADV_CM_TIMEWAIT: /* a REQ that comes once more */
+		return ADV_CM_ABOUT_REQ;
+	case ADV_CM_REP_RCVD:
+		return ADV_CM_ABOUT_REP;
+	default:
+		return ADV_CM_ABOUT_OTHER;
+	}
+}
+
+void adv_cm_send_rej(struct adv_cm_id *id, uint16_t reason, const void *private_data,
+		     uint8_t private_data_len)
+{
+	struct adv_cm_packet packet = {.attribute = ADV_CM_REJ, .tid = id->tid};
+	struct adv_cm_rej *rej = &packet.rej;
+
+	rej->local_comm_id = id->local_comm_id;
+	rej->remote_comm_id = id->remote_comm_id;
+	rej->about = about_of(id);
+	rej->reason = reason;
+	if (reason == ADV_CM_REJ_TIMEOUT) {
+		/* The receiver may not have told us its communication id. */
+		rej->info_len = GUID_LEN;
+		adv_put_be64(rej->info, be64toh(id->cm->config.node_guid));
+	}
+	if (private_data_len)
+		memcpy(rej->private_data, private_data, private_data_len);
+	adv_cm_send(id, &packet);
+}
+
+void adv_cm_reject_stateless(struct adv_cm *cm, const struct adv_rx_meta *meta,
+			     const struct adv_cm_packet *packet, uint16_t reason)
+{
+	struct adv_cm_packet answer = {.attribute = ADV_CM_REJ, .tid = packet->tid};
+
+	answer.rej.reason = reason;
+	if (packet->attribute == ADV_CM_REQ) {
+		answer.rej.about = ADV_CM_ABOUT_REQ;
+		answer.rej.remote_comm_id = packet->req.local_comm_id;
+	} else {
+		answer.rej.about = ADV_CM_ABOUT_REP;
+		answer.rej.local_comm_id = packet->rep.remote_comm_id;
+		answer.rej.remote_comm_id = packet->rep.local_comm_id;
+	}
+	adv_cm_send_stateless(cm, meta, &answer);
+}
+
+void adv_cm_send_mra(struct adv_cm_id *id, enum adv_cm_about about)
+{
+	struct adv_cm_packet packet = {.attribute = ADV_CM_MRA, .tid = id->tid};
+
+	packet.mra.local_comm_id = id->local_comm_id;
+	packet.mra.remote_comm_id = id->remote_comm_id;
+	packet.mra.about = about;
+	packet.mra.service_timeout = ADV_CM_SERVICE_TIMEOUT;
+	adv_cm_send(id, &packet);
+}
+
+int adv_cm_reject(struct adv_cm_id *id, uint64_t now, uint8_t reason, const void *private_data,
+		  uint8_t private_data_len)
+{
+	struct adv_cm_conn_param param = {.private_data_len = private_data_len};
+
+	switch (id->state) {
+	case ADV_CM_REQ_RCVD:
+	case ADV_CM_REP_RCVD:
+		if (private_data_len > ADV_CM_REJ_PRIVATE)
+			return EINVAL;
+		adv_cm_send_rej(id, reason, private_data, private_data_len);
+		adv_cm_id_close(id);
+		return 0;
+	case ADV_CM_SIDR_REQ_RCVD:
+		if (private_data_len > ADV_CM_SIDR_REP_PRIVATE)
+			return EINVAL;
+		if (private_data_len)
+			memcpy(param.private_data, private_data, private_data_len);
+		if (reason == ADV_CM_SIDR_SUCCESS || reason > ADV_CM_SIDR_UNSUPPORTED_VERSION)
+			reason = ADV_CM_SIDR_REJECT;
+		adv_cm_send_sidr_rep(id, reason, &param);
+		return 0;
+	default:
+		return EINVAL;
+	}
+}
+
+/* ---- REJ received ---- */
+
+static struct adv_cm_id *find_rejected(struct adv_cm *cm, const struct adv_rx_meta *meta,
+				       const struct adv_cm_rej *rej)
+{
+	struct adv_cm_id *id;
+
+	if (rej->reason == ADV_CM_REJ_TIMEOUT && rej->info_len >= GUID_LEN) {
+		id = adv_cm_find_remote(cm, meta, adv_get_be64(rej->info), rej->local_comm_id,
+					false);
+		return id && (!rej->remote_comm_id || rej->remote_comm_id == id->local_comm_id)
+			       ? id
+			       : NULL;
+	}
+	if (rej->about != ADV_CM_ABOUT_REQ)
+		return adv_cm_find_both(cm, meta, rej->remote_comm_id, rej->local_comm_id);
+	id = adv_cm_find(cm, meta, rej->remote_comm_id);
+	return id && id->state == ADV_CM_REQ_SENT ? id : NULL;
+}
+
+static void rejected(struct adv_cm_id *id, uint64_t now, const struct adv_cm_rej *rej)
+{
+	struct adv_cm_event_node *event;
+
+	if (!adv_cm_event_prepare(id, RDMA_CM_EVENT_REJECTED, &event))
+		return;
+	if (event)
+		event->event.status = rej->reason;
+	adv_cm_event_private(event, rej->private_data, ADV_CM_REJ_PRIVATE);
+	adv_cm_event_post(event);
+	id->aborted = !id->active;
+	if (id->state == ADV_CM_REP_RCVD || rej->reason == ADV_CM_REJ_STALE_CONN)
+		adv_cm_id_timewait(id, now);
+	else
+		adv_cm_id_close(id);
+}
+
+/* The other end knows nothing of the connection any more. */
+static void lost(struct adv_cm_id *id, uint64_t now)
+{
+	struct adv_cm_event_node *event;
+
+	if (!adv_cm_event_prepare(id, RDMA_CM_EVENT_DISCONNECTED, &event))
+		return;
+	id->disconnected = true;
+	adv_cm_event_post(event);
+	adv_cm_id_timewait(id, now);
+}
+
+void adv_cm_rx_rej(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
+		   const struct adv_cm_packet *packet)
+{
+	struct adv_cm_id *id = find_rejected(cm, meta, &packet->rej);
+
+	if (!id || id->tid != packet->tid) {
+		cm->counters.rx_unmatched++;
+		return;
+	}
+	switch (id->state) {
+	case ADV_CM_REQ_SENT:
+	case ADV_CM_REQ_RCVD:
+	case ADV_CM_REP_SENT:
+	case ADV_CM_REP_RCVD:
+		rejected(id, now, &packet->rej);
+		break;
+	case ADV_CM_ESTABLISHED:
+	case ADV_CM_DREQ_SENT:
+		lost(id, now);
+		break;
+	default:
+		cm->counters.rx_duplicates++;
+		break;
+	}
+}
+
+/* ---- MRA received ---- */
+
+void adv_cm_rx_mra(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
+		   const struct adv_cm_packet *packet)
+{
+	const struct adv_cm_mra *mra = &packet->mra;
+	uint8_t n = mra->service_timeout < ADV_CM_SERVICE_TIMEOUT_LONGEST
+			    ? mra->service_timeout
+			    : ADV_CM_SERVICE_TIMEOUT_LONGEST;
+	enum adv_cm_state awaited = ADV_CM_REQ_SENT;
+	struct adv_cm_id *id;
+
+	if (mra->about == ADV_CM_ABOUT_REQ) {
+		id = adv_cm_find(cm, meta, mra->remote_comm_id);
+	} else {
+		id = adv_cm_find_both(cm, meta, mra->remote_comm_id, mra->local_comm_id);
+		awaited = ADV_CM_REP_SENT;
+	}
+	if (!id || id->state != awaited || id->tid != packet->tid) {
+		cm->counters.rx_unmatched++;
+		return;
+	}
+	/* Each sending from now on waits as long, as in Linux. */
+	id->service_ns = adv_cm_iba_ns(n) + adv_cm_iba_ns(id->timeout < 24 ? id->timeout : 24);
+	adv_cm_timer_set(&cm->timers, &id->timer, now + id->service_ns);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The accepting side: REQ, REP, RTU (IBTA 12.9.7). */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cm/internal.h"
+#include "wire/frame.h"
+
+/* ---- who may have one more request ---- */
+
+static struct adv_cm_host *host_of(struct adv_cm *cm, const struct adv_gid *gid)
+{
+	uint64_t hash = adv_cm_hash_gid(cm->hash_key, gid, 0, 0);
+	struct adv_cm_node *n = NULL;
+	struct adv_cm_host *host;
+
+	while ((n = adv_cm_table_next(&cm->hosts, hash, n))) {
+		host = adv_container_of(n, struct adv_cm_host, node);
+		if (adv_gid_equal(&host->gid, gid))
+			return host;
+	}
+	host = malloc(sizeof(*host));
+	if (!host)
+		return NULL;
+	adv_cm_node_init(&host->node);
+	host->gid = *gid;
+	host->requests = 0;
+	adv_cm_table_add(&cm->hosts, &host->node, hash);
+	return host;
+}
+
+static void release_host(struct adv_cm *cm, struct adv_cm_host *host)
+{
+	if (host->requests)
+		return;
+	adv_cm_table_remove(&cm->hosts, &host->node);
+	free(host);
+}
+
+void adv_cm_id_answered(struct adv_cm_id *id)
+{
+	struct adv_cm_host *host = id->host;
+
+	if (!host)
+		return;
+	id->host = NULL;
+	host->requests--;
+	release_host(id->cm, host);
+}
+
+void adv_cm_request_taken(struct adv_cm_id *id)
+{
+	if (!id->listener)
+		return;
+	id->listener->waiting--;
+	adv_list_del(&id->request_link);
+	id->listener = NULL;
+}
+
+/* No remote address may have more than an eighth of all ids for its unanswered requests. */
+static bool host_is_full(const struct adv_cm *cm, const struct adv_cm_host *host)
+{
+	return host->requests >= cm->config.max_ids / 8 + 1;
+}
+
+static void set_addresses(struct adv_cm_id *id, const struct adv_cm_ip_header *header,
+			  uint16_t port)
+{
+	sa_family_t family = header->ip_version == 4 ? AF_INET : AF_INET6;
+
+	id->local = (struct adv_cm_addr){.family = family, .port = port, .ip = header->destination};
+	id->remote = (struct adv_cm_addr){
+		.family = family, .port = header->source_port, .ip = header->source};
+}
+
+struct adv_cm_id *adv_cm_request_new(struct adv_cm_id *listener, const struct adv_rx_meta *meta,
+				     const struct adv_cm_ip_header *header, uint16_t port)
+{
+	struct adv_cm *cm = listener->cm;
+	struct adv_cm_host *host;
+	struct adv_cm_id *id;
+
+	if (listener->waiting >= listener->backlog)
+		return NULL;
+	host = host_of(cm, &meta->sgid);
+	if (!host)
+		return NULL;
+	id = host_is_full(cm, host) ? NULL : adv_cm_id_new(cm);
+	if (!id) {
+		release_host(cm, host);
+		return NULL;
+	}
+	host->requests++;
+	id->host = host;
+	id->ps = listener->ps;
+	id->qp_type = listener->qp_type;
+	id->listener = listener;
+	listener->waiting++;
+	adv_list_add_tail(&listener->requests, &id->request_link);
+	set_addresses(id, header, port);
+	id->route.path.sgid = meta->dgid;
+	id->route.path.dgid = meta->sgid;
+	id->has_route = true;
+	return id;
+}
+
+/* ---- REQ received ---- */
+
+/* The type of QP that a listener needs to have for it; -1: none that we know. */
+static int qp_type_of(const struct adv_cm_req *req)
+{
+	switch (req->transport) {
+	case ADV_CM_TRANSPORT_RC:
+		return IBV_QPT_RC;
+	case ADV_CM_TRANSPORT_UC:
+		return IBV_QPT_UC;
+	case ADV_CM_TRANSPORT_EXTENDED:
+		return req->extended_transport == ADV_CM_EXTENDED_XRC ? IBV_QPT_XRC_RECV : -1;
+	default:
+		return -1;
+	}
+}
+
+/* Why it cannot be, whoever may listen; 0: it can. */
+static uint16_t refusal(const struct adv_cm_req *req, const struct adv_rx_meta *meta,
+			struct adv_cm_ip_header *header)
+{
+	if (qp_type_of(req) < 0)
+		return ADV_CM_REJ_INVALID_TRANSPORT_TYPE;
+	if (!adv_cm_ip_header_decode(req->private_data, sizeof(req->private_data), header))
+		return ADV_CM_REJ_UNSUPPORTED;
+	/* What follows would send to, or claim to come from, somebody else. */
+	if (!adv_gid_equal(&req->primary.local_gid, &meta->sgid) ||
+	    !adv_gid_equal(&req->primary.remote_gid, &meta->dgid) ||
+	    !adv_gid_equal(&header->source, &meta->sgid) ||
+	    !adv_gid_equal(&header->destination, &meta->dgid))
+		return ADV_CM_REJ_INVALID_GID;
+	if (adv_mtu_bytes(req->path_mtu) == 0)
+		return ADV_CM_REJ_INVALID_MTU;
+	if ((req->pkey & 0x7fff) != (ADV_PKEY_DEFAULT & 0x7fff))
+		return ADV_CM_REJ_UNSUPPORTED;
+	return 0;
+}
+
+static void repeated_req(struct adv_cm_id *id, const struct adv_cm_packet *packet)
+{
+	struct adv_cm_counters *c = &id->cm->counters;
+	struct adv_cm_packet again;
+
+	if (id->tid != packet->tid || id->remote_qpn != packet->req.local_qpn) {
+		c->rx_unmatched++;
+		return;
+	}
+	c->rx_duplicates++;
+	switch (id->state) {
+	case ADV_CM_REQ_RCVD:
+		adv_cm_send_mra(id, ADV_CM_ABOUT_REQ);
+		break;
+	case ADV_CM_REP_SENT:
+		if (adv_cm_packet_decode(id->mad, sizeof(id->mad), &again))
+			adv_cm_send(id, &again);
+		break;
+	case ADV_CM_TIMEWAIT:
+		adv_cm_send_rej(id, ADV_CM_REJ_STALE_CONN, NULL, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+static void set_route(struct adv_cm_id *id, const struct adv_cm_req *req)
+{
+	struct adv_cm_route *route = &id->route;
+	uint8_t life = req->primary.local_ack_timeout;
+
+	route->path.flow_label = req->primary.flow_label;
+	route->path.sport = adv_udp_sport(req->primary.flow_label, 1, 1);
+	route->path.tclass = req->primary.traffic_class;
+	route->path.hop_limit = req->primary.hop_limit ? req->primary.hop_limit : ADV_CM_HOP_LIMIT;
+	route->path.sl = req->primary.sl;
+	route->mtu = (enum ibv_mtu)req->path_mtu;
+	route->packet_life_time = life ? life - 1 : 0;
+	route->rate = req->primary.packet_rate;
+}
+
+static void take_req(struct adv_cm_id *id, const struct adv_cm_packet *packet)
+{
+	const struct adv_cm_req *req = &packet->req;
+
+	adv_cm_id_begin(id);
+	id->state = ADV_CM_REQ_RCVD;
+	id->tid = packet->tid;
+	id->remote_guid = req->local_ca_guid;
+	id->remote_qpn = req->local_qpn;
+	id->remote_psn = req->starting_psn;
+	id->responder_resources = req->initiator_depth;
+	id->initiator_depth = req->responder_resources;
+	id->retry_count = req->retry_count;
+	id->rnr_retry_count = req->rnr_retry_count;
+	id->timeout = req->primary.local_ack_timeout;
+	id->alternate = req->alternate.local_lid != 0;
+	set_route(id, req);
+	adv_cm_id_enter_remote(id, req->local_comm_id);
+	adv_cm_id_enter_qpn(id);
+}
+
+static void fill_request_event(struct adv_cm_event *event, const struct adv_cm_id *id,
+			       const struct adv_cm_packet *packet)
+{
+	const struct adv_cm_req *req = &packet->req;
+
+	event->listen = id->listener;
+	event->param.qp_num = req->local_qpn;
+	event->param.qp_type = id->qp_type;
+	event->param.responder_resources = req->initiator_depth;
+	event->param.initiator_depth = req->responder_resources;
+	event->param.flow_control = req->flow_control;
+	event->param.retry_count = req->retry_count;
+	event->param.rnr_retry_count = req->rnr_retry_count;
+	event->param.srq = req->srq;
+	event->param.ece.vendor_id = req->ece_vendor;
+	event->param.ece.options = packet->modifier;
+}
+
+static void new_request(struct adv_cm_id *listener, const struct adv_rx_meta *meta,
+			const struct adv_cm_packet *packet, const struct adv_cm_ip_header *header)
+{
+	struct adv_cm_event_node *event;
+	struct adv_cm_id *id;
+
+	id = adv_cm_request_new(listener, meta, header, (uint16_t)packet->req.service_id);
+	if (!id) {
+		listener->cm->counters.backlog_drops++;
+		return;
+	}
+	if (!adv_cm_event_prepare(id, RDMA_CM_EVENT_CONNECT_REQUEST, &event)) {
+		adv_cm_id_free(id);
+		return;
+	}
+	take_req(id, packet);
+	fill_request_event(&event->event, id, packet);
+	adv_cm_event_private(event, packet->req.private_data + ADV_CM_IP_HEADER_LEN,
+			     ADV_CM_REQ_PRIVATE);
+	adv_cm_event_post(event);
+}
+
+void adv_cm_rx_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
+		   const struct adv_cm_packet *packet)
+{
+	const struct adv_cm_req *req = &packet->req;
+	struct adv_cm_id *listener, *old;
+	struct adv_cm_ip_header header;
+	uint16_t reason;
+
+	if (req->local_qpn <= ADV_GSI_QPN || req->local_qpn == ADV_QPN_MULTICAST) {
+		cm->counters.rx_malformed++;
+		return;
+	}
+	old = adv_cm_find_remote(cm, meta, req->local_ca_guid, req->local_comm_id, false);
+	if (old) {
+		repeated_req(old, packet);
+		return;
+	}
+	reason = refusal(req, meta, &header);
+	if (reason) {
+		cm->counters.rx_malformed++;
+		adv_cm_reject_stateless(cm, meta, packet, reason);
+		return;
+	}
+	/* 12.9.8.3.1: that QP was lost without our knowing. */
+	old = adv_cm_find_qpn(cm, &meta->sgid, req->local_ca_guid, req->local_qpn);
+	if (old) {
+		adv_cm_reject_stateless(cm, meta, packet, ADV_CM_REJ_STALE_CONN);
+		if (old->state == ADV_CM_ESTABLISHED)
+			adv_cm_send_dreq(old, now);
+		return;
+	}
+	listener = adv_cm_find_listener(cm, req->service_id, &header);
+	if (!listener)
+		adv_cm_reject_stateless(cm, meta, packet, ADV_CM_REJ_INVALID_SERVICE_ID);
+	else if (listener->qp_type != (enum ibv_qp_type)qp_type_of(req))
+		adv_cm_reject_stateless(cm, meta, packet, ADV_CM_REJ_INVALID_TRANSPORT_TYPE);
+	else
+		new_request(listener, meta, packet, &header);
+}
+
+/* ---- answered ---- */
+
+int adv_cm_accept_rc(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_param *param)
+{
+	struct adv_cm_packet packet = {.attribute = ADV_CM_REP, .tid = id->tid};
+	struct adv_cm_rep *rep = &packet.rep;
+
+	if (param->private_data_len > ADV_CM_REP_PRIVATE || param->qp_num > ADV_QPN_MASK)
+		return EINVAL;
+	packet.modifier = param->ece.options;
+	rep->local_comm_id = id->local_comm_id;
+	rep->remote_comm_id = id->remote_comm_id;
+	rep->starting_psn = id->local_psn;
+	rep->ece_vendor = param->ece.vendor_id;
+	rep->responder_resources = param->responder_resources;
+	rep->target_ack_delay = ADV_CM_ACK_DELAY;
+	rep->failover = id->alternate;
+	rep->rnr_retry_count = param->rnr_retry_count < 7 ? param->rnr_retry_count : 7;
+	rep->local_ca_guid = be64toh(id->cm->config.node_guid);
+	if (id->qp_type == IBV_QPT_XRC_RECV) {
+		rep->local_eecn = param->qp_num;
+		rep->local_qpn = param->srq_num;
+		rep->srq = true;
+	} else {
+		rep->local_qpn = param->qp_num;
+		rep->initiator_depth = param->initiator_depth;
+		rep->flow_control = param->flow_control != 0;
+		rep->srq = param->srq != 0;
+	}
+	memcpy(rep->private_data, param->private_data, param->private_data_len);
+	adv_cm_id_answered(id);
+	id->local_qpn = param->qp_num;
+	id->responder_resources = param->responder_resources;
+	id->initiator_depth = param->initiator_depth;
+	id->state = ADV_CM_REP_SENT;
+	adv_cm_send_repeated(id, now, &packet);
+	return 0;
+}
+
+int adv_cm_accept(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_param *param)
+{
+	if (id->state == ADV_CM_CLOSED && id->aborted)
+		return ECONNABORTED;
+	if (id->state == ADV_CM_REQ_RCVD)
+		return adv_cm_accept_rc(id, now, param);
+	if (id->state != ADV_CM_SIDR_REQ_RCVD ||
+	    param->private_data_len > ADV_CM_SIDR_REP_PRIVATE || param->qp_num > ADV_QPN_MASK)
+		return EINVAL;
+	adv_cm_send_sidr_rep(id, ADV_CM_SIDR_SUCCESS, param);
+	return 0;
+}
+
+/* ---- RTU received ---- */
+
+/* RTU, or what counts for it: false where there is no memory for the event. */
+static bool established(struct adv_cm_id *id)
+{
+	struct adv_cm_event_node *event;
+
+	if (!adv_cm_event_prepare(id, RDMA_CM_EVENT_ESTABLISHED, &event))
+		return false;
+	adv_cm_timer_set(&id->cm->timers, &id->timer, ADV_CM_NEVER);
+	id->state = ADV_CM_ESTABLISHED;
+	if (event)
+		event->event.param.qp_num = id->remote_qpn;
+	adv_cm_event_post(event);
+	return true;
+}
+
+void adv_cm_rx_rtu(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
+		   const struct adv_cm_packet *packet)
+{
+	struct adv_cm_id *id =
+		adv_cm_find_both(cm, meta, packet->rtu.remote_comm_id, packet->rtu.local_comm_id);
+
+	if (!id || id->active)
+		cm->counters.rx_unmatched++;
+	else if (id->state == ADV_CM_REP_SENT)
+		established(id);
+	else
+		cm->counters.rx_duplicates++;
+}
+
+int adv_cm_establish(struct adv_cm_id *id, uint64_t now)
+{
+	if (id->state == ADV_CM_REP_SENT)
+		return established(id) ? 0 : ENOMEM;
+	if (id->state == ADV_CM_ESTABLISHED && !id->active)
+		return EISCONN;
+	if (id->state != ADV_CM_REP_RCVD)
+		return EINVAL;
+	id->state = ADV_CM_ESTABLISHED;
+	adv_cm_send_rtu(id);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Deadlines in a binary heap; room for each timer is reserved before, so setting never fails. */
+#ifndef ADV_CM_TIMER_H
+#define ADV_CM_TIMER_H
+
+#include <stdint.h>
+
+#define ADV_CM_NEVER UINT64_MAX
+
+struct adv_cm_timer {
+	uint64_t when;
+	uint32_t position; /* in the heap, from 1; 0: not running */
+};
+
+struct adv_cm_timers {
+	struct adv_cm_timer **slot; /* slot[0] is not used */
+	uint32_t count;
+	uint32_t reserved;
+	uint32_t allocated;
+};
+
+/* Room for one more, or ENOMEM; and for one less. The last release frees the memory. */
+int adv_cm_timers_reserve(struct adv_cm_timers *h);
+void adv_cm_timers_release(struct adv_cm_timers *h);
+
+/* Starts or moves it; ADV_CM_NEVER stops it. */
+void adv_cm_timer_set(struct adv_cm_timers *h, struct adv_cm_timer *t, uint64_t when);
+
+/* The earliest, still running; NULL: none runs. */
+struct adv_cm_timer *adv_cm_timers_first(const struct adv_cm_timers *h);
+
+#endif

@@ -240,6 +240,39 @@ static int membership(struct adv_client *c, struct adv_control_message *m)
 	return -1;
 }
 
+static int count(struct adv_client *c, struct adv_control_message *m)
+{
+	uint32_t slot = m->body.slot.slot;
+	int error = EPERM;
+
+	if (slot < ADV_SLOTS && c->all->owner[slot] == c)
+		error = adv_slots_count(c->all->daemon, slot, c->given);
+	if (error)
+		fail(m, error, strerror(error));
+	else
+		c->given = -1;
+	return -1;
+}
+
+static int counters(struct adv_client *c, struct adv_control_message *m)
+{
+	uint64_t value[ADV_COUNTERS];
+	uint32_t first = m->body.counters.first, n = ADV_COUNTERS_A_MESSAGE;
+
+	if (first >= ADV_COUNTERS) {
+		fail(m, EINVAL, strerror(EINVAL));
+		return -1;
+	}
+	if (n > ADV_COUNTERS - first)
+		n = ADV_COUNTERS - first;
+	adv_slots_counters(c->all->daemon, value);
+	memset(&m->body, 0, sizeof(m->body));
+	m->body.counters.first = first;
+	m->body.counters.count = n;
+	memcpy(m->body.counters.value, &value[first], n * sizeof(value[0]));
+	return -1;
+}
+
 static int status(struct adv_client *c, struct adv_control_message *m)
 {
 	struct adv_daemon *d = c->all->daemon;
@@ -284,10 +317,11 @@ static int list(struct adv_client *c, struct adv_control_message *m)
 }
 
 static handler *const handlers[] = {
-	[ADV_CONTROL_HELLO] = hello,	  [ADV_CONTROL_OPEN_SLOT] = open_slot,
-	[ADV_CONTROL_RESUME] = resume,	  [ADV_CONTROL_JOIN] = membership,
-	[ADV_CONTROL_LEAVE] = membership, [ADV_CONTROL_STATUS] = status,
-	[ADV_CONTROL_LIST] = list,
+	[ADV_CONTROL_HELLO] = hello,	   [ADV_CONTROL_OPEN_SLOT] = open_slot,
+	[ADV_CONTROL_RESUME] = resume,	   [ADV_CONTROL_JOIN] = membership,
+	[ADV_CONTROL_LEAVE] = membership,  [ADV_CONTROL_STATUS] = status,
+	[ADV_CONTROL_LIST] = list,	   [ADV_CONTROL_COUNT] = count,
+	[ADV_CONTROL_COUNTERS] = counters,
 };
 
 static void handle(struct adv_client *c, struct adv_control_message *m)
@@ -306,9 +340,11 @@ static void handle(struct adv_client *c, struct adv_control_message *m)
 	answer(c, m, fd);
 }
 
-/* Nobody needs to send us descriptors. */
-static void close_descriptors(struct msghdr *msg)
+/* The first of them, or -1; nobody needs to send us more than one. */
+static int take_descriptor(struct msghdr *msg)
 {
+	int kept = -1;
+
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		size_t n = 0;
 
@@ -318,9 +354,20 @@ static void close_descriptors(struct msghdr *msg)
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			close(fd);
+			if (kept < 0)
+				kept = fd;
+			else
+				close(fd);
 		}
 	}
+	return kept;
+}
+
+static void close_given(struct adv_client *c)
+{
+	if (c->given >= 0)
+		close(c->given);
+	c->given = -1;
 }
 
 /* One message. False: no more at present, or the end. */
@@ -341,7 +388,7 @@ static bool read_one(struct adv_client *c)
 		c->dead = true;
 		return false;
 	}
-	close_descriptors(&msg);
+	c->given = take_descriptor(&msg);
 	if (n != (ssize_t)sizeof(m) || (msg.msg_flags & MSG_TRUNC) ||
 	    m.magic != ADV_CONTROL_MAGIC || m.version != ADV_CONTROL_VERSION) {
 		adv_warn("process %d (%s) does not speak our protocol: dropped", (int)c->peer.pid,
@@ -350,9 +397,11 @@ static bool read_one(struct adv_client *c)
 		       "this adverbd speaks another version of the control protocol: end it, "
 		       "so that one that fits is started");
 		c->dead = true;
+		close_given(c);
 		return false;
 	}
 	handle(c, &m);
+	close_given(c);
 	return !c->dead;
 }
 

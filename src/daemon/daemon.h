@@ -49,6 +49,7 @@ struct adv_ledger {
 	uint64_t started_ms;
 	uint64_t releases;
 	uint64_t qp1_dropped;
+	uint64_t counted[ADV_COUNTERS]; /* by slots that were given up since */
 	uint8_t instance[ADV_CONTROL_TOKEN_LEN];
 	struct adv_slot_record slot[ADV_SLOTS];
 };
@@ -58,6 +59,7 @@ struct adv_daemon {
 	int listener;
 	int table_fd; /* sealed against writing: for clients */
 	struct adv_ledger *ledger;
+	int counters[ADV_SLOTS]; /* the worker's: what a slot counts in; 0: nothing */
 	struct adv_gid_table *gids;
 	bool system;
 	uid_t uid;

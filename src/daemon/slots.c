@@ -2,9 +2,11 @@
 #include "daemon/slots.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "daemon/group.h"
@@ -58,10 +60,44 @@ static void leave_all(struct adv_daemon *d, unsigned slot)
 	}
 }
 
+/* Read, not mapped: whatever its owner does to the file is no fault of ours. */
+static void add_counters(int fd, uint64_t *sum)
+{
+	uint64_t value[ADV_COUNTERS] = {0};
+
+	if (!fd || pread(fd, value, sizeof(value), 0) < 0)
+		return;
+	for (unsigned i = 0; i < ADV_COUNTERS; i++)
+		sum[i] += value[i];
+}
+
+int adv_slots_count(struct adv_daemon *d, unsigned slot, int fd)
+{
+	/* Any other kind of file could make us wait. */
+	if (fd <= 0 || fcntl(fd, F_GET_SEALS) < 0)
+		return EINVAL;
+	if (d->counters[slot])
+		close(d->counters[slot]);
+	d->counters[slot] = fd;
+	return 0;
+}
+
+void adv_slots_counters(const struct adv_daemon *d, uint64_t *value)
+{
+	memcpy(value, d->ledger->counted, sizeof(d->ledger->counted));
+	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++)
+		add_counters(d->counters[i], value);
+}
+
 void adv_slots_release(struct adv_daemon *d, unsigned slot)
 {
 	struct adv_slot_record *r = &d->ledger->slot[slot];
 
+	if (d->counters[slot]) {
+		add_counters(d->counters[slot], d->ledger->counted);
+		close(d->counters[slot]);
+		d->counters[slot] = 0;
+	}
 	leave_all(d, slot);
 	adv_group_idle(d->socket[slot]);
 	explicit_bzero(r->token, sizeof(r->token));

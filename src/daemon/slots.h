@@ -33,6 +33,13 @@ int adv_slots_join(struct adv_daemon *d, unsigned slot, const struct adv_gid *gr
 int adv_slots_leave(struct adv_daemon *d, unsigned slot, const struct adv_gid *group,
 		    uint32_t ifindex);
 
+/* Takes over a descriptor for the slot's counters. 0; EINVAL, and it stays the caller's: no memfd.
+ */
+int adv_slots_count(struct adv_daemon *d, unsigned slot, int fd);
+
+/* Fills value[ADV_COUNTERS]: those of slots in use, and of all that were. */
+void adv_slots_counters(const struct adv_daemon *d, uint64_t *value);
+
 unsigned adv_slots_used(const struct adv_ledger *l);
 
 #endif

@@ -295,6 +295,7 @@ int adv_worker_run(struct adv_daemon *d, int keeper)
 
 	prctl(PR_SET_NAME, "adverbd");
 	atomic_store(&d->ledger->worker_pid, (uint32_t)getpid());
+	memset(d->counters, 0, sizeof(d->counters)); /* another worker's descriptors, if any */
 	if (prepare(&w) < 0) {
 		adv_error("adverbd cannot start: %s", strerror(errno));
 		return 1;

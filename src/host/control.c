@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "host/counters.h"
 
 #define CONNECT_WAIT_MS	  20000 /* the whole of connecting, starting a daemon included */
 #define ANSWER_WAIT_MS	  15000
@@ -30,6 +31,8 @@ enum state {
 struct held {
 	uint32_t slot;
 	uint8_t token[ADV_CONTROL_TOKEN_LEN];
+	int counters; /* memfd, or -1 */
+	uint64_t *page;
 };
 
 /* epoll holds the socket, `wake` and `timer`; it is what the caller polls. */
@@ -81,13 +84,28 @@ static void message_init(struct adv_control_message *m, enum adv_control_type ty
 	m->serial = serial;
 }
 
-/* 0 or errno. Requests are few and small: a full socket means a daemon that hangs. */
-static int message_send(int sock, const struct adv_control_message *m)
+/* fd: to go along, or -1. 0 or errno. Requests are few and small: a full socket means a daemon that
+ * hangs. */
+static int message_send(int sock, const struct adv_control_message *m, int fd)
 {
+	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
+	struct iovec iov = {(void *)(uintptr_t)m, sizeof(*m)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t n;
 
+	if (fd >= 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = room;
+		msg.msg_controllen = sizeof(room);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
 	do
-		n = adv_sys_sendto(sock, m, sizeof(*m), MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+		n = adv_sys_sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return errno;
@@ -256,7 +274,7 @@ static int greet(struct adv_control *c, int sock, char *why, size_t why_len)
 	int fd = -1, error;
 
 	message_init(&m, ADV_CONTROL_HELLO, ++c->serial);
-	error = message_send(sock, &m);
+	error = message_send(sock, &m, -1);
 	/* EPIPE: closed already, but a refusal may be there to be read. */
 	if (error && error != EPIPE)
 		return error;
@@ -422,6 +440,12 @@ struct adv_control *adv_control_connect(bool start, char *why, size_t why_len)
 
 void adv_control_abandon(struct adv_control *c)
 {
+	for (unsigned i = 0; i < c->held_count; i++) {
+		close_fd(&c->held[i].counters);
+		if (c->held[i].page)
+			munmap(c->held[i].page, ADV_COUNTERS * sizeof(uint64_t));
+		c->held[i].page = NULL;
+	}
 	close_fd(&c->sock);
 	close_fd(&c->epoll);
 	close_fd(&c->wake);
@@ -488,7 +512,26 @@ static void retry_later(struct adv_control *c)
 	set_timer(c, RETRY_MS);
 }
 
-/* Dials again, and asks for everything at once: HELLO and one RESUME a slot. */
+/* Sends RESUME for a slot, and its page of counters again. 0 or errno. */
+static int ask_to_resume(struct adv_control *c, const struct held *h)
+{
+	struct adv_control_message m;
+	int error;
+
+	message_init(&m, ADV_CONTROL_RESUME, ++c->serial);
+	m.body.slot.slot = h->slot;
+	memcpy(m.body.slot.token, h->token, sizeof(m.body.slot.token));
+	error = message_send(c->sock, &m, -1);
+	c->awaited++;
+	if (error || h->counters < 0)
+		return error;
+	message_init(&m, ADV_CONTROL_COUNT, ++c->serial);
+	m.body.slot.slot = h->slot;
+	c->awaited++;
+	return message_send(c->sock, &m, h->counters);
+}
+
+/* Dials again, and asks for everything at once: HELLO, and RESUME for each slot. */
 static void redial(struct adv_control *c)
 {
 	struct adv_control_message m;
@@ -501,20 +544,16 @@ static void redial(struct adv_control *c)
 	}
 	message_init(&m, ADV_CONTROL_HELLO, ++c->serial);
 	if (!error)
-		error = message_send(c->sock, &m);
-	for (unsigned i = 0; !error && i < c->held_count; i++) {
-		message_init(&m, ADV_CONTROL_RESUME, ++c->serial);
-		m.body.slot.slot = c->held[i].slot;
-		memcpy(m.body.slot.token, c->held[i].token, sizeof(m.body.slot.token));
-		error = message_send(c->sock, &m);
-	}
+		error = message_send(c->sock, &m, -1);
+	c->awaited = 1;
+	for (unsigned i = 0; !error && i < c->held_count; i++)
+		error = ask_to_resume(c, &c->held[i]);
 	if (!error)
 		error = watch(c, c->sock);
 	if (error) {
 		retry_later(c);
 		return;
 	}
-	c->awaited = 1 + c->held_count;
 	c->state = RESUMING;
 	set_timer(c, c->deadline_ms > now_ms() ? c->deadline_ms - now_ms() : 1);
 }
@@ -533,7 +572,7 @@ static void lost(struct adv_control *c)
 /* An answer while RESUMING. */
 static void resumed(struct adv_control *c, const struct adv_control_message *m)
 {
-	if (m->type == ADV_CONTROL_REFUSED || m->result) {
+	if (m->type == ADV_CONTROL_REFUSED || (m->result && m->type != ADV_CONTROL_COUNT)) {
 		give_up(c, m->body.text);
 		return;
 	}
@@ -652,14 +691,14 @@ static int settle(struct adv_control *c)
 }
 
 /* One try of one request. ECONNRESET with the state not GONE: ask again. */
-static int ask_once(struct adv_control *c, struct adv_control_message *m, int *fd)
+static int ask_once(struct adv_control *c, struct adv_control_message *m, int give, int *fd)
 {
 	uint64_t until = now_ms() + ANSWER_WAIT_MS;
 	uint32_t serial = m->serial;
 	int error = settle(c);
 
 	if (!error)
-		error = message_send(c->sock, m);
+		error = message_send(c->sock, m, give);
 	if (error == EPIPE) /* take_in() will see the end of the connection */
 		error = 0;
 	else if (error == EAGAIN) /* it has hundreds of our requests unread */
@@ -675,11 +714,12 @@ static int ask_once(struct adv_control *c, struct adv_control_message *m, int *f
 }
 
 /*
- * Asks and waits for the answer, which takes the request's place in *m. Returns the answer's
- * result, or errno where there was none; *fd as in message_receive(). A request that a dying
- * worker may have seen is asked again: each is harmless when done twice.
+ * Asks, with the descriptor `give` or none (-1), and waits for the answer, which takes the
+ * request's place in *m. Returns the answer's result, or errno where there was none; *fd as in
+ * message_receive(). A request that a dying worker may have seen is asked again: each is harmless
+ * when done twice.
  */
-static int ask(struct adv_control *c, struct adv_control_message *m, int *fd)
+static int ask_with(struct adv_control *c, struct adv_control_message *m, int give, int *fd)
 {
 	struct adv_control_message request = *m;
 	int error = ECONNRESET;
@@ -688,7 +728,7 @@ static int ask(struct adv_control *c, struct adv_control_message *m, int *fd)
 	for (int i = 0; i < 4 && error == ECONNRESET && c->state != GONE; i++) {
 		*m = request;
 		m->serial = ++c->serial;
-		error = ask_once(c, m, fd);
+		error = ask_once(c, m, give, fd);
 	}
 	if (error)
 		return error;
@@ -699,6 +739,11 @@ static int ask(struct adv_control *c, struct adv_control_message *m, int *fd)
 		return EPROTO;
 	}
 	return m->result;
+}
+
+static int ask(struct adv_control *c, struct adv_control_message *m, int *fd)
+{
+	return ask_with(c, m, -1, fd);
 }
 
 static void explain(const struct adv_control_message *m, int error, char *why, size_t why_len)
@@ -730,10 +775,73 @@ int adv_control_open_slot(struct adv_control *c, struct adv_slot *slot, char *wh
 	h = &c->held[c->held_count++];
 	h->slot = m.body.slot.slot;
 	memcpy(h->token, m.body.slot.token, sizeof(h->token));
+	h->counters = -1;
+	h->page = NULL;
 	slot->receive_fd = fd;
 	slot->qpn_first = h->slot << ADV_SLOT_QPN_BITS;
 	slot->qpn_count = 1u << ADV_SLOT_QPN_BITS;
 	slot->receive_buffer = m.body.slot.receive_buffer;
+	return 0;
+}
+
+static struct held *find_held(struct adv_control *c, const struct adv_slot *slot)
+{
+	for (unsigned i = 0; i < c->held_count; i++)
+		if (c->held[i].slot == slot->qpn_first >> ADV_SLOT_QPN_BITS)
+			return &c->held[i];
+	return NULL;
+}
+
+int adv_control_count(struct adv_control *c, const struct adv_slot *slot, uint64_t **page)
+{
+	const size_t len = ADV_COUNTERS * sizeof(uint64_t);
+	struct held *h = find_held(c, slot);
+	struct adv_control_message m;
+	int fd, error = 0;
+	void *p = MAP_FAILED;
+
+	if (!h || h->page)
+		return EINVAL;
+	h->counters = (int)syscall(SYS_memfd_create, "adverb-counters", MFD_CLOEXEC);
+	if (h->counters >= 0 && syscall(SYS_ftruncate, h->counters, len) == 0)
+		p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, h->counters, 0);
+	if (p == MAP_FAILED) {
+		error = errno;
+		close_fd(&h->counters);
+		return error;
+	}
+	h->page = p;
+	message_init(&m, ADV_CONTROL_COUNT, 0);
+	m.body.slot.slot = h->slot;
+	error = ask_with(c, &m, h->counters, &fd);
+	close_fd(&fd);
+	*page = h->page;
+	return error;
+}
+
+int adv_control_counters(struct adv_control *c, struct adv_counters *sum)
+{
+	uint64_t value[ADV_COUNTERS] = {0};
+	uint32_t n = 0;
+
+	while (n < ADV_COUNTERS_USED) {
+		struct adv_control_message m;
+		int fd, error;
+
+		message_init(&m, ADV_CONTROL_COUNTERS, 0);
+		m.body.counters.first = n;
+		error = ask(c, &m, &fd);
+		close_fd(&fd);
+		if (!error &&
+		    (m.body.counters.count == 0 || m.body.counters.count > ADV_COUNTERS_A_MESSAGE ||
+		     m.body.counters.count > ADV_COUNTERS - n))
+			error = EPROTO;
+		if (error)
+			return error;
+		memcpy(&value[n], m.body.counters.value, m.body.counters.count * sizeof(value[0]));
+		n += m.body.counters.count;
+	}
+	memcpy(sum, value, sizeof(*sum));
 	return 0;
 }
 

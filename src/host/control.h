@@ -74,6 +74,18 @@ int adv_control_leave(struct adv_control *c, const struct adv_slot *slot,
  */
 int adv_control_open_cm(struct adv_control *c, int *fd, char *why, size_t why_len);
 
+/*
+ * Makes a page of ADV_COUNTERS numbers, all 0, for the slot to count in; the daemon reads it when
+ * it is asked, and once more when the slot is given up. *page lives as long as the connection. 0,
+ * or errno: the slot's counts will be in no sum.
+ */
+int adv_control_count(struct adv_control *c, const struct adv_slot *slot, uint64_t **page);
+
+struct adv_counters;
+
+/* The counts of all slots since the daemon started, those of ended processes too. 0 or errno. */
+int adv_control_counters(struct adv_control *c, struct adv_counters *sum);
+
 enum adv_control_notice {
 	ADV_NOTICE_NONE,	 /* nothing (more) to read */
 	ADV_NOTICE_GIDS_CHANGED, /* the table has new contents */

@@ -18,6 +18,10 @@
 #define ADV_CONTROL_TEXT_LEN	232
 #define ADV_CONTROL_TOKEN_LEN	16
 
+/* What a slot counts: 64-bit numbers, which the daemon adds up by their places. */
+#define ADV_COUNTERS	       64
+#define ADV_COUNTERS_A_MESSAGE 28
+
 /* The group of UDP sockets: the top 8 bits of a QPN are the slot. */
 #define ADV_SLOTS	  256
 #define ADV_SLOT_DAEMON	  0   /* QP0, QP1 */
@@ -40,6 +44,8 @@ enum adv_control_type {
 	ADV_CONTROL_STATUS,    /* answer: status */
 	ADV_CONTROL_LIST, /* entry.slot: the first to look at; answer: the next in use, or ENOENT */
 	ADV_CONTROL_OPEN_CM,	  /* answer: a socket for host/cm_protocol.h */
+	ADV_CONTROL_COUNT,	  /* slot, with a memfd: ADV_COUNTERS numbers, the slot's counts */
+	ADV_CONTROL_COUNTERS,	  /* counters.first; answer: all slots' added up, of all times */
 	ADV_CONTROL_NOTICE = 128, /* daemon to client */
 	ADV_CONTROL_REFUSED,	  /* daemon to client: text; the connection ends */
 };
@@ -89,6 +95,11 @@ struct adv_control_message {
 			uint64_t age_ms;
 			char comm[16];
 		} entry;
+		struct {
+			uint32_t first;
+			uint32_t count;
+			uint64_t value[ADV_COUNTERS_A_MESSAGE];
+		} counters;
 		struct {
 			uint32_t what;
 		} notice;

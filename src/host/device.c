@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "host/counters.h"
 
 #define RECEIVE_BUDGET	64
 #define QP_WINDOW	64
@@ -69,11 +70,26 @@ static void deliver_events(struct adv_device *d)
 	}
 }
 
+/* Shows what was counted to the daemon. */
+static void show_counters(struct adv_device *d)
+{
+	struct adv_counters *c = (struct adv_counters *)(void *)d->counters;
+
+	d->count_anew = false;
+	d->counters_written = d->bg.activity;
+	if (!c)
+		return;
+	c->engine = *adv_engine_counters(d->engine);
+	c->link = d->link->counters;
+}
+
 void device_release(struct adv_device *d)
 {
 	int fds[DEVICE_WAKES];
 	unsigned n;
 
+	if (d->count_anew || d->counters_written != d->bg.activity)
+		show_counters(d);
 	deliver_events(d);
 	n = d->wake_count;
 	if (n == 0) {
@@ -118,8 +134,10 @@ unsigned adv_device_progress(struct adv_device *d, bool polling)
 		d->link_full = !d->link->ops->flush(d->link);
 	packets = d->link->ops->receive(d->link, RECEIVE_BUDGET, take_packet, &r);
 	d->bg.activity += packets;
-	if (adv_engine_deadline(d->engine) <= r.now)
+	if (adv_engine_deadline(d->engine) <= r.now) {
 		adv_engine_expire(d->engine, r.now);
+		d->count_anew = true;
+	}
 	device_pump(d, r.now);
 	return packets;
 }
@@ -338,6 +356,19 @@ static int create_link(struct adv_device *d)
 	return d->link ? 0 : errno;
 }
 
+/* Without it, all works but that the sums for the machine lack this process. */
+static void count(struct adv_device *d)
+{
+	int err;
+
+	adv_lock_take(&d->lock);
+	err = adv_control_count(d->control, &d->slot, &d->counters);
+	d->count_anew = true;
+	adv_lock_release(&d->lock);
+	if (err)
+		adv_warn("counters are not shown to the daemon: %s", strerror(err));
+}
+
 /* Fills d; on failure says why in a line, and leaves what was made to the caller to free. */
 static int assemble(struct adv_device *d, char *why, size_t why_len)
 {
@@ -361,11 +392,15 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 		err = device_thread_start(d);
 	if (err)
 		snprintf(why, why_len, "%s", strerror(err));
+	else
+		count(d);
 	return err;
 }
 
 static void free_device(struct adv_device *d)
 {
+	if (d->engine && d->link)
+		show_counters(d);
 	if (d->engine)
 		adv_engine_destroy(d->engine);
 	if (d->link)

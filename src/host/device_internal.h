@@ -56,6 +56,9 @@ struct adv_device {
 	atomic_bool foreign;
 	pthread_mutex_t gids_lock; /* innermost */
 	struct adv_gid_table gids;
+	uint64_t *counters;	   /* where the daemon reads what was counted; NULL: nowhere */
+	unsigned counters_written; /* the thread's `activity` then */
+	bool count_anew;
 	unsigned wake_count; /* descriptors to write to when the lock is given up */
 	int wake_fd[DEVICE_WAKES];
 	atomic_uint waking; /* threads that have given it up and are writing */

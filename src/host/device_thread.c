@@ -170,6 +170,7 @@ static void plan_sleep(struct adv_device *d, uint64_t now)
 	} else if (now >= t->wake_at && t->idle_ns < IDLE_LONGEST) {
 		t->idle_ns *= 2;
 	}
+	d->count_anew = true;
 	t->wake_at = t->idle_ns < IDLE_LONGEST ? now + t->idle_ns : ADV_NEVER;
 	if (deadline < t->wake_at)
 		t->wake_at = deadline;

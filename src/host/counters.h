@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a device has counted, as it is told to the daemon, which adds up the whole machine's. */
+#ifndef ADV_HOST_COUNTERS_H
+#define ADV_HOST_COUNTERS_H
+
+#include "host/control_protocol.h"
+#include "link/link.h"
+#include "transport/engine.h"
+
+/* 64-bit numbers only: the daemon adds them up by their places. */
+struct adv_counters {
+	struct adv_engine_counters engine;
+	struct adv_link_counters link;
+};
+
+#define ADV_COUNTERS_USED (sizeof(struct adv_counters) / sizeof(uint64_t))
+
+_Static_assert(ADV_COUNTERS_USED <= ADV_COUNTERS, "room in a slot's page and in the messages");
+
+#endif

@@ -7,6 +7,7 @@
 #ifndef ADV_BASE_SYS_H
 #define ADV_BASE_SYS_H
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -37,6 +38,11 @@ static inline int adv_sys_getsockname(int fd, void *addr, socklen_t *len)
 	return (int)syscall(SYS_getsockname, fd, addr, len);
 }
 
+static inline int adv_sys_getpeername(int fd, void *addr, socklen_t *len)
+{
+	return (int)syscall(SYS_getpeername, fd, addr, len);
+}
+
 static inline int adv_sys_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
 	return (int)syscall(SYS_setsockopt, fd, level, name, value, len);
@@ -51,6 +57,12 @@ static inline ssize_t adv_sys_sendto(int fd, const void *p, size_t len, int flag
 				     socklen_t addr_len)
 {
 	return syscall(SYS_sendto, fd, p, len, flags, addr, addr_len);
+}
+
+static inline ssize_t adv_sys_recvfrom(int fd, void *p, size_t len, int flags, void *addr,
+				       socklen_t *addr_len)
+{
+	return syscall(SYS_recvfrom, fd, p, len, flags, addr, addr_len);
 }
 
 static inline ssize_t adv_sys_sendmsg(int fd, const struct msghdr *msg, int flags)
@@ -83,9 +95,25 @@ static inline ssize_t adv_sys_write(int fd, const void *p, size_t len)
 	return syscall(SYS_write, fd, p, len);
 }
 
+/* flags without O_CREAT. */
+static inline int adv_sys_open(const char *path, int flags)
+{
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0);
+}
+
+static inline int adv_sys_fcntl(int fd, int command, long value)
+{
+	return (int)syscall(SYS_fcntl, fd, command, value);
+}
+
 static inline int adv_sys_close(int fd)
 {
 	return (int)syscall(SYS_close, fd);
+}
+
+static inline int adv_sys_shutdown(int fd, int how)
+{
+	return (int)syscall(SYS_shutdown, fd, how);
 }
 
 /* timeout_ms: below 0 waits for ever, as poll(2). */

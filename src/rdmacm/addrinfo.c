@@ -11,76 +11,125 @@
 #include <rdma/rdma_cma.h>
 
 #include "rdmacm/export.h"
+#include "rdmacm/newer.h"
 
-static struct sockaddr *copy_addr(const struct sockaddr *addr, socklen_t len)
+#define KNOWN_FLAGS (RAI_PASSIVE | RAI_NUMERICHOST | RAI_NOROUTE | RAI_FAMILY | ADV_RAI_DNS)
+
+/* 0 or ENOMEM. */
+static int copy_addr(struct sockaddr **to, socklen_t *to_len, const struct sockaddr *addr,
+		     socklen_t len)
 {
-	struct sockaddr *copy = malloc(len);
+	*to = malloc(len);
+	if (!*to)
+		return ENOMEM;
+	memcpy(*to, addr, len);
+	*to_len = len;
+	return 0;
+}
 
-	if (copy)
-		memcpy(copy, addr, len);
-	return copy;
+static bool is_datagram(const struct rdma_addrinfo *hints)
+{
+	return hints->ai_qp_type == IBV_QPT_UD ||
+	       (!hints->ai_qp_type &&
+		(hints->ai_port_space == RDMA_PS_UDP || hints->ai_port_space == RDMA_PS_IPOIB));
+}
+
+/* 0, or the EAI_ code for hints that nothing fits. */
+static int check_hints(const struct rdma_addrinfo *hints)
+{
+	bool datagram = is_datagram(hints);
+
+	if (hints->ai_flags & ~KNOWN_FLAGS)
+		return EAI_BADFLAGS;
+	if (hints->ai_family != AF_UNSPEC && hints->ai_family != AF_INET &&
+	    hints->ai_family != AF_INET6)
+		return EAI_FAMILY;
+	switch (hints->ai_qp_type) {
+	case 0:
+	case IBV_QPT_RC:
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+		break;
+	default:
+		return EAI_SOCKTYPE;
+	}
+	switch (hints->ai_port_space) {
+	case 0:
+	case RDMA_PS_IB:
+		return 0;
+	case RDMA_PS_TCP:
+		return datagram ? EAI_SOCKTYPE : 0;
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB:
+		return datagram ? 0 : EAI_SOCKTYPE;
+	default:
+		return EAI_SERVICE;
+	}
 }
 
 /* QP type and port space: what the hints say, each from the other where only one is given. */
 static void set_type(struct rdma_addrinfo *rai, const struct rdma_addrinfo *hints)
 {
-	bool datagram = hints && (hints->ai_qp_type == IBV_QPT_UD ||
-				  (!hints->ai_qp_type && hints->ai_port_space == RDMA_PS_UDP));
+	bool datagram = is_datagram(hints);
 
-	rai->ai_qp_type = hints && hints->ai_qp_type ? hints->ai_qp_type
-			  : datagram		     ? IBV_QPT_UD
-						     : IBV_QPT_RC;
-	rai->ai_port_space = hints && hints->ai_port_space ? hints->ai_port_space
-			     : datagram			   ? RDMA_PS_UDP
-							   : RDMA_PS_TCP;
+	rai->ai_qp_type = hints->ai_qp_type ? hints->ai_qp_type
+			  : datagram	    ? IBV_QPT_UD
+					    : IBV_QPT_RC;
+	rai->ai_port_space = hints->ai_port_space ? hints->ai_port_space
+			     : datagram		  ? RDMA_PS_UDP
+						  : RDMA_PS_TCP;
 }
 
-/* NULL at no memory. */
-static struct rdma_addrinfo *convert(const struct addrinfo *ai, const struct rdma_addrinfo *hints)
+/* One result with what the hints say of the other end; NULL at no memory. */
+static struct rdma_addrinfo *result_new(const struct rdma_addrinfo *hints)
 {
 	struct rdma_addrinfo *rai = calloc(1, sizeof(*rai));
-	struct sockaddr *addr = copy_addr(ai->ai_addr, ai->ai_addrlen);
-	bool ok = rai && addr;
 
-	if (!ok) {
-		free(addr);
-		free(rai);
+	if (!rai)
 		return NULL;
-	}
-	rai->ai_flags = hints ? hints->ai_flags : 0;
-	rai->ai_family = ai->ai_family;
+	rai->ai_flags = hints->ai_flags & RAI_PASSIVE;
 	set_type(rai, hints);
-	if (rai->ai_flags & RAI_PASSIVE) {
-		rai->ai_src_addr = addr;
-		rai->ai_src_len = ai->ai_addrlen;
+	if (rai->ai_flags & RAI_PASSIVE || hints->ai_src_len == 0)
 		return rai;
-	}
-	rai->ai_dst_addr = addr;
-	rai->ai_dst_len = ai->ai_addrlen;
-	if (hints && hints->ai_src_len > 0) {
-		rai->ai_src_addr = copy_addr(hints->ai_src_addr, hints->ai_src_len);
-		rai->ai_src_len = hints->ai_src_len;
-		ok = rai->ai_src_addr != NULL;
-	}
-	if (!ok) {
-		rdma_freeaddrinfo(rai);
+	if (!copy_addr(&rai->ai_src_addr, &rai->ai_src_len, hints->ai_src_addr, hints->ai_src_len))
+		return rai;
+	rdma_freeaddrinfo(rai);
+	return NULL;
+}
+
+static struct rdma_addrinfo *convert(const struct addrinfo *ai, const struct rdma_addrinfo *hints)
+{
+	struct rdma_addrinfo *rai = result_new(hints);
+	int err;
+
+	if (!rai)
 		return NULL;
-	}
-	return rai;
+	rai->ai_family = ai->ai_family;
+	if (rai->ai_flags & RAI_PASSIVE)
+		err = copy_addr(&rai->ai_src_addr, &rai->ai_src_len, ai->ai_addr, ai->ai_addrlen);
+	else
+		err = copy_addr(&rai->ai_dst_addr, &rai->ai_dst_len, ai->ai_addr, ai->ai_addrlen);
+	if (!err)
+		return rai;
+	rdma_freeaddrinfo(rai);
+	return NULL;
 }
 
 /* Only addresses given: they are the result. */
 static int from_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo **res)
 {
-	struct addrinfo ai = {0};
+	const bool passive = hints->ai_flags & RAI_PASSIVE;
+	struct addrinfo ai = {
+		.ai_addr = passive ? hints->ai_src_addr : hints->ai_dst_addr,
+		.ai_addrlen = passive ? hints->ai_src_len : hints->ai_dst_len,
+	};
 
-	if (!hints ||
-	    (hints->ai_flags & RAI_PASSIVE ? hints->ai_src_len : hints->ai_dst_len) == 0) {
+	if (!ai.ai_addr || ai.ai_addrlen < sizeof(sa_family_t)) {
 		errno = EINVAL;
 		return -1;
 	}
-	ai.ai_addr = hints->ai_flags & RAI_PASSIVE ? hints->ai_src_addr : hints->ai_dst_addr;
-	ai.ai_addrlen = hints->ai_flags & RAI_PASSIVE ? hints->ai_src_len : hints->ai_dst_len;
 	ai.ai_family = ai.ai_addr->sa_family;
 	*res = convert(&ai, hints);
 	if (*res)
@@ -89,33 +138,27 @@ static int from_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo **
 	return -1;
 }
 
-ADV_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
-				const struct rdma_addrinfo *hints, struct rdma_addrinfo **res)
+static int resolve(const char *node, const char *service, const struct rdma_addrinfo *hints,
+		   struct rdma_addrinfo **res)
 {
-	struct addrinfo want = {.ai_socktype = SOCK_STREAM};
+	struct addrinfo want = {
+		.ai_flags = (hints->ai_flags & RAI_PASSIVE ? AI_PASSIVE : 0) |
+			    (hints->ai_flags & RAI_NUMERICHOST ? AI_NUMERICHOST : 0),
+		.ai_family = hints->ai_family,
+		.ai_socktype = is_datagram(hints) ? SOCK_DGRAM : SOCK_STREAM,
+	};
 	struct rdma_addrinfo **end = res;
 	struct addrinfo *found;
-	int ret;
+	int ret = getaddrinfo(node, service, &want, &found);
 
-	*res = NULL;
-	if (!node && !service)
-		return from_hints(hints, res);
-	if (hints) {
-		want.ai_flags = (hints->ai_flags & RAI_PASSIVE ? AI_PASSIVE : 0) |
-				(hints->ai_flags & RAI_NUMERICHOST ? AI_NUMERICHOST : 0);
-		want.ai_family = hints->ai_flags & RAI_FAMILY || hints->ai_family ? hints->ai_family
-										  : AF_UNSPEC;
-	}
-	ret = getaddrinfo(node, service, &want, &found);
 	if (ret)
 		return ret;
-	for (struct addrinfo *ai = found; ai; ai = ai->ai_next) {
+	for (struct addrinfo *ai = found; ai && !ret; ai = ai->ai_next) {
 		*end = convert(ai, hints);
-		if (!*end) {
+		if (*end)
+			end = &(*end)->ai_next;
+		else
 			ret = EAI_MEMORY;
-			break;
-		}
-		end = &(*end)->ai_next;
 	}
 	freeaddrinfo(found);
 	if (ret) {
@@ -123,6 +166,30 @@ ADV_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 		*res = NULL;
 	}
 	return ret;
+}
+
+ADV_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
+				const struct rdma_addrinfo *hints, struct rdma_addrinfo **res)
+{
+	static const struct rdma_addrinfo none;
+	int ret;
+
+	if (!res || (!node && !service && !hints)) {
+		errno = EINVAL;
+		return -1;
+	}
+	*res = NULL;
+	if (!hints)
+		hints = &none;
+	/* There is no InfiniBand subnet administrator to be asked. */
+	if (hints->ai_flags & ADV_RAI_SA) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	ret = check_hints(hints);
+	if (ret)
+		return ret;
+	return node || service ? resolve(node, service, hints, res) : from_hints(hints, res);
 }
 
 ADV_EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)

@@ -1,55 +1,274 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What can be told of an identifier or an event without a connection manager. */
-#include <netinet/in.h>
-#include <stddef.h>
+#include "rdmacm/id.h"
 
-#include <rdma/rdma_cma.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "rdmacm/export.h"
 
-ADV_EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
+struct adv_rdma_id *adv_rdma_id_of(struct rdma_cm_id *id)
 {
-	static const char *const names[] = {
-		[RDMA_CM_EVENT_ADDR_RESOLVED] = "RDMA_CM_EVENT_ADDR_RESOLVED",
-		[RDMA_CM_EVENT_ADDR_ERROR] = "RDMA_CM_EVENT_ADDR_ERROR",
-		[RDMA_CM_EVENT_ROUTE_RESOLVED] = "RDMA_CM_EVENT_ROUTE_RESOLVED",
-		[RDMA_CM_EVENT_ROUTE_ERROR] = "RDMA_CM_EVENT_ROUTE_ERROR",
-		[RDMA_CM_EVENT_CONNECT_REQUEST] = "RDMA_CM_EVENT_CONNECT_REQUEST",
-		[RDMA_CM_EVENT_CONNECT_RESPONSE] = "RDMA_CM_EVENT_CONNECT_RESPONSE",
-		[RDMA_CM_EVENT_CONNECT_ERROR] = "RDMA_CM_EVENT_CONNECT_ERROR",
-		[RDMA_CM_EVENT_UNREACHABLE] = "RDMA_CM_EVENT_UNREACHABLE",
-		[RDMA_CM_EVENT_REJECTED] = "RDMA_CM_EVENT_REJECTED",
-		[RDMA_CM_EVENT_ESTABLISHED] = "RDMA_CM_EVENT_ESTABLISHED",
-		[RDMA_CM_EVENT_DISCONNECTED] = "RDMA_CM_EVENT_DISCONNECTED",
-		[RDMA_CM_EVENT_DEVICE_REMOVAL] = "RDMA_CM_EVENT_DEVICE_REMOVAL",
-		[RDMA_CM_EVENT_MULTICAST_JOIN] = "RDMA_CM_EVENT_MULTICAST_JOIN",
-		[RDMA_CM_EVENT_MULTICAST_ERROR] = "RDMA_CM_EVENT_MULTICAST_ERROR",
-		[RDMA_CM_EVENT_ADDR_CHANGE] = "RDMA_CM_EVENT_ADDR_CHANGE",
-		[RDMA_CM_EVENT_TIMEWAIT_EXIT] = "RDMA_CM_EVENT_TIMEWAIT_EXIT",
-	};
-	const size_t count = sizeof(names) / sizeof(names[0]);
-
-	return (size_t)event < count ? names[event] : "UNKNOWN EVENT";
+	return (struct adv_rdma_id *)id;
 }
 
-static __be16 port_of(const struct sockaddr_storage *addr)
+int adv_rdma_result(int err)
 {
-	switch (addr->ss_family) {
-	case AF_INET:
-		return ((const struct sockaddr_in *)(const void *)addr)->sin_port;
-	case AF_INET6:
-		return ((const struct sockaddr_in6 *)(const void *)addr)->sin6_port;
-	default:
+	if (!err)
+		return 0;
+	errno = err;
+	return -1;
+}
+
+bool adv_rdma_is_ud(const struct rdma_cm_id *id)
+{
+	return id->qp_type == IBV_QPT_UD;
+}
+
+static struct adv_list *bucket(struct adv_rdma_connection *c, uint32_t handle)
+{
+	return &c->ids[handle % ADV_RDMA_BUCKETS];
+}
+
+struct adv_rdma_id *adv_rdma_id_find(struct adv_rdma_connection *c, uint32_t handle)
+{
+	struct adv_list *head = bucket(c, handle);
+
+	for (struct adv_list *n = head->next; n != head; n = n->next) {
+		struct adv_rdma_id *id = adv_container_of(n, struct adv_rdma_id, by_handle);
+
+		if (id->handle == handle)
+			return id;
+	}
+	return NULL;
+}
+
+static struct adv_rdma_id *id_alloc(struct adv_rdma_channel *ch, void *context,
+				    enum rdma_port_space ps, enum ibv_qp_type qp_type)
+{
+	struct adv_rdma_id *id = calloc(1, sizeof(*id));
+
+	if (!id)
+		return NULL;
+	id->id.channel = &ch->channel;
+	id->id.context = context;
+	id->id.ps = ps;
+	id->id.qp_type = qp_type;
+	id->connection = ch->connection;
+	id->channel = ch;
+	pthread_cond_init(&id->acked, NULL);
+	adv_list_init(&id->by_handle);
+	adv_list_init(&id->of_channel);
+	adv_list_init(&id->memberships);
+	return id;
+}
+
+/* From now on events find it. With the lock held. */
+static void id_insert(struct adv_rdma_id *id, uint32_t handle)
+{
+	id->handle = handle;
+	adv_list_add(bucket(id->connection, handle), &id->by_handle);
+	adv_list_add(&id->channel->ids, &id->of_channel);
+	adv_rdma_channel_hold(id->channel);
+}
+
+static void id_free(struct adv_rdma_id *id)
+{
+	while (!adv_list_empty(&id->memberships)) {
+		struct adv_rdma_membership *m =
+			adv_container_of(id->memberships.next, struct adv_rdma_membership, link);
+
+		adv_list_del(&m->link);
+		free(m);
+	}
+	pthread_cond_destroy(&id->acked);
+	rdma_freeaddrinfo(id->resolved);
+	free(id->id.route.path_rec);
+	free(id->passive_qp);
+	free(id->connect_data);
+	free(id);
+}
+
+int adv_rdma_id_create(struct rdma_event_channel *channel, struct rdma_cm_id **out, void *context,
+		       enum rdma_port_space ps, enum ibv_qp_type qp_type)
+{
+	struct rdma_event_channel *own = channel ? NULL : rdma_create_event_channel();
+	struct adv_rdma_channel *ch = adv_rdma_channel_of(channel ? channel : own);
+	struct adv_rdma_id *id;
+	struct adv_cm_message m;
+	int err = ENOMEM;
+
+	if (!ch)
+		return errno;
+	id = id_alloc(ch, context, ps, qp_type);
+	if (!id)
+		goto destroy_channel;
+	id->sync = own != NULL;
+	adv_rdma_request(&m, ADV_CM_CREATE_ID, 0);
+	m.channel = ch->handle;
+	m.body.create.port_space = ps;
+	m.body.create.qp_type = qp_type;
+	adv_rdma_lock(ch->connection);
+	err = adv_rdma_ask(ch->connection, &m, NULL);
+	if (!err)
+		id_insert(id, m.id);
+	adv_rdma_unlock(ch->connection);
+	if (!err) {
+		*out = &id->id;
 		return 0;
 	}
+	id_free(id);
+destroy_channel:
+	if (own)
+		rdma_destroy_event_channel(own);
+	return err;
 }
 
-ADV_EXPORT __be16 rdma_get_src_port(struct rdma_cm_id *id)
+ADV_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id,
+			      void *context, enum rdma_port_space ps)
 {
-	return port_of(&id->route.addr.src_storage);
+	bool datagram = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB;
+
+	if (!id || (!datagram && ps != RDMA_PS_TCP && ps != RDMA_PS_IB))
+		return adv_rdma_result(EINVAL);
+	return adv_rdma_result(
+		adv_rdma_id_create(channel, id, context, ps, datagram ? IBV_QPT_UD : IBV_QPT_RC));
 }
 
-ADV_EXPORT __be16 rdma_get_dst_port(struct rdma_cm_id *id)
+/* The request's id exists at the daemon already. */
+struct adv_rdma_id *adv_rdma_id_of_request(struct adv_rdma_id *listen, uint32_t handle,
+					   enum ibv_qp_type qp_type)
 {
-	return port_of(&id->route.addr.dst_storage);
+	struct adv_rdma_id *id =
+		id_alloc(listen->channel, listen->id.context, listen->id.ps, qp_type);
+	struct adv_cm_message m;
+
+	if (!id) {
+		adv_rdma_request(&m, ADV_CM_DESTROY_ID, handle);
+		adv_rdma_ask(listen->connection, &m, NULL);
+		return NULL;
+	}
+	id->unaccepted = true;
+	id_insert(id, handle);
+	return id;
+}
+
+void adv_rdma_id_end(struct adv_rdma_id *id)
+{
+	struct adv_cm_message m;
+
+	if (id->ended)
+		return;
+	id->ended = true;
+	adv_list_del(&id->by_handle);
+	adv_rdma_request(&m, ADV_CM_DESTROY_ID, id->handle);
+	adv_rdma_ask(id->connection, &m, NULL);
+}
+
+static void unlock(void *connection)
+{
+	adv_rdma_unlock(connection);
+}
+
+void adv_rdma_id_wait(struct adv_rdma_id *id, const unsigned *completed, const unsigned *reported)
+{
+	/* In a child of fork() nobody acks what the parent's other threads have. */
+	pthread_cleanup_push(unlock, id->connection);
+	while (*completed < *reported && !id->connection->foreign)
+		pthread_cond_wait(&id->acked, &id->connection->lock);
+	pthread_cleanup_pop(0);
+}
+
+ADV_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	struct adv_rdma_channel *ch;
+
+	if (!cm_id)
+		return adv_rdma_result(EINVAL);
+	adv_rdma_lock(id->connection);
+	adv_rdma_id_end(id);
+	adv_rdma_unlock(id->connection);
+	adv_rdma_drop_event(id);
+	adv_rdma_lock(id->connection);
+	adv_rdma_id_wait(id, &id->completed, &id->reported);
+	adv_list_del(&id->of_channel);
+	ch = id->channel;
+	adv_rdma_unlock(id->connection);
+	if (id->sync)
+		rdma_destroy_event_channel(&ch->channel);
+	adv_rdma_channel_release(ch);
+	id_free(id);
+	return 0;
+}
+
+int adv_rdma_id_ask(struct adv_rdma_id *id, struct adv_cm_message *m)
+{
+	int err;
+
+	adv_rdma_lock(id->connection);
+	err = id->ended ? ENODEV : adv_rdma_ask(id->connection, m, NULL);
+	adv_rdma_unlock(id->connection);
+	return err;
+}
+
+/* The daemon's answer and the lists change together, so that no event gets lost on the way. */
+static int change_channel(struct adv_rdma_id *id, struct adv_rdma_channel *to, bool sync)
+{
+	struct adv_cm_message m;
+	int err;
+
+	adv_rdma_request(&m, ADV_CM_MIGRATE, id->handle);
+	m.channel = to->handle;
+	adv_rdma_lock(id->connection);
+	if (to->connection != id->connection || id->ended)
+		err = ENODEV;
+	else
+		err = adv_rdma_ask(id->connection, &m, NULL);
+	if (!err) {
+		adv_list_del(&id->of_channel);
+		adv_list_add(&to->ids, &id->of_channel);
+		adv_rdma_channel_hold(to);
+		id->channel = to;
+		id->id.channel = &to->channel;
+		id->sync = sync;
+	}
+	adv_rdma_unlock(id->connection);
+	return err;
+}
+
+int adv_rdma_id_migrate(struct adv_rdma_id *id, struct rdma_event_channel *channel)
+{
+	struct rdma_event_channel *own = channel ? NULL : rdma_create_event_channel();
+	struct adv_rdma_channel *to = adv_rdma_channel_of(channel ? channel : own);
+	struct adv_rdma_channel *from = id->channel;
+	bool was_sync = id->sync;
+	int err;
+
+	if (!to)
+		return errno;
+	err = change_channel(id, to, own != NULL);
+	if (err) {
+		if (own)
+			rdma_destroy_event_channel(own);
+		return err;
+	}
+	if (was_sync) {
+		adv_rdma_drop_event(id);
+		rdma_destroy_event_channel(&from->channel);
+	}
+	adv_rdma_channel_release(from);
+	adv_rdma_lock(id->connection);
+	adv_rdma_id_wait(id, &id->completed, &id->reported);
+	adv_rdma_unlock(id->connection);
+	return 0;
+}
+
+ADV_EXPORT int rdma_migrate_id(struct rdma_cm_id *cm_id, struct rdma_event_channel *channel)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+
+	if (!cm_id || (id->sync && !channel))
+		return adv_rdma_result(EINVAL);
+	return adv_rdma_result(adv_rdma_id_migrate(id, channel));
 }

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Where an id is and leads to: binding, resolving, listening. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdmacm/export.h"
+#include "rdmacm/id.h"
+
+#define EXACTLY 2 /* a selector of a path record */
+
+socklen_t adv_rdma_addr_len(const struct sockaddr *addr)
+{
+	if (!addr)
+		return 0;
+	switch (addr->sa_family) {
+	case AF_INET:
+		return sizeof(struct sockaddr_in);
+	case AF_INET6:
+		return sizeof(struct sockaddr_in6);
+	default:
+		return 0;
+	}
+}
+
+static void set_addr(struct sockaddr_storage *to, const union adv_cm_sockaddr *from)
+{
+	switch (from->family) {
+	case AF_INET:
+		memcpy(to, &from->in, sizeof(from->in));
+		break;
+	case AF_INET6:
+		memcpy(to, &from->in6, sizeof(from->in6));
+		break;
+	default:
+		break;
+	}
+}
+
+/* The one path that there is, as a path record. */
+static int set_path(struct rdma_cm_id *id, const struct adv_cm_wire_route *route)
+{
+	struct ibv_sa_path_rec *path = id->route.path_rec;
+
+	if (!path)
+		path = calloc(1, sizeof(*path));
+	if (!path)
+		return ENOMEM;
+	memset(path, 0, sizeof(*path));
+	memcpy(path->sgid.raw, route->sgid.raw, sizeof(path->sgid.raw));
+	memcpy(path->dgid.raw, route->dgid.raw, sizeof(path->dgid.raw));
+	path->flow_label = htobe32(route->flow_label);
+	path->hop_limit = route->hop_limit;
+	path->traffic_class = route->tclass;
+	path->reversible = 1;
+	path->numb_path = 1;
+	path->pkey = htobe16(route->pkey);
+	path->sl = route->sl;
+	path->mtu_selector = EXACTLY;
+	path->mtu = route->mtu;
+	path->rate_selector = EXACTLY;
+	path->rate = route->rate;
+	path->packet_life_time_selector = EXACTLY;
+	path->packet_life_time = route->packet_life_time;
+	id->route.path_rec = path;
+	id->route.num_paths = 1;
+	return 0;
+}
+
+int adv_rdma_id_set_route(struct adv_rdma_id *id, const struct adv_cm_wire_route *route)
+{
+	static const struct adv_gid none;
+	struct rdma_addr *addr = &id->id.route.addr;
+
+	set_addr(&addr->src_storage, &route->local);
+	set_addr(&addr->dst_storage, &route->remote);
+	if (memcmp(&route->sgid, &none, sizeof(none)) == 0)
+		return 0;
+	memcpy(addr->addr.ibaddr.sgid.raw, route->sgid.raw, sizeof(route->sgid.raw));
+	memcpy(addr->addr.ibaddr.dgid.raw, route->dgid.raw, sizeof(route->dgid.raw));
+	addr->addr.ibaddr.pkey = htobe16(route->pkey);
+	id->id.port_num = route->port_num;
+	if (!id->device) {
+		id->device = adv_rdma_device();
+		if (!id->device)
+			return errno;
+		id->id.verbs = id->device->verbs;
+		id->id.pd = id->device->pd;
+	}
+	return route->has_path ? set_path(&id->id, route) : 0;
+}
+
+ADV_EXPORT int rdma_bind_addr(struct rdma_cm_id *cm_id, struct sockaddr *addr)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	socklen_t len = adv_rdma_addr_len(addr);
+	struct adv_cm_message m;
+	int err;
+
+	if (!cm_id || !len)
+		return adv_rdma_result(EINVAL);
+	adv_rdma_request(&m, ADV_CM_BIND, id->handle);
+	memcpy(&m.body.addr.local, addr, len);
+	err = adv_rdma_id_ask(id, &m);
+	if (!err)
+		err = adv_rdma_id_set_route(id, &m.body.route);
+	return adv_rdma_result(err);
+}
+
+ADV_EXPORT int rdma_resolve_addr(struct rdma_cm_id *cm_id, struct sockaddr *src_addr,
+				 struct sockaddr *dst_addr, int timeout_ms)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	socklen_t src_len = adv_rdma_addr_len(src_addr);
+	socklen_t dst_len = adv_rdma_addr_len(dst_addr);
+	struct adv_cm_message m;
+	int err;
+
+	if (!cm_id || !dst_len || (src_addr && !src_len))
+		return adv_rdma_result(EINVAL);
+	adv_rdma_request(&m, ADV_CM_RESOLVE_ADDR, id->handle);
+	if (src_len)
+		memcpy(&m.body.addr.local, src_addr, src_len);
+	memcpy(&m.body.addr.remote, dst_addr, dst_len);
+	m.body.addr.timeout_ms = timeout_ms > 0 ? (uint32_t)timeout_ms : 0;
+	/* Before the event, which may come at once in another thread. */
+	memcpy(&cm_id->route.addr.dst_storage, dst_addr, dst_len);
+	err = adv_rdma_id_ask(id, &m);
+	return adv_rdma_result(err ? err : adv_rdma_complete(id));
+}
+
+ADV_EXPORT int rdma_resolve_route(struct rdma_cm_id *cm_id, int timeout_ms)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	struct adv_cm_message m;
+	int err;
+
+	if (!cm_id)
+		return adv_rdma_result(EINVAL);
+	adv_rdma_request(&m, ADV_CM_RESOLVE_ROUTE, id->handle);
+	m.body.addr.timeout_ms = timeout_ms > 0 ? (uint32_t)timeout_ms : 0;
+	err = adv_rdma_id_ask(id, &m);
+	return adv_rdma_result(err ? err : adv_rdma_complete(id));
+}
+
+ADV_EXPORT int rdma_listen(struct rdma_cm_id *cm_id, int backlog)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	struct adv_cm_message m;
+	int err;
+
+	if (!cm_id)
+		return adv_rdma_result(EINVAL);
+	adv_rdma_request(&m, ADV_CM_LISTEN, id->handle);
+	m.value = backlog > 0 ? (uint64_t)backlog : 0;
+	err = adv_rdma_id_ask(id, &m);
+	if (!err)
+		err = adv_rdma_id_set_route(id, &m.body.route);
+	return adv_rdma_result(err);
+}
+
+ADV_EXPORT int rdma_set_option(struct rdma_cm_id *cm_id, int level, int optname, void *optval,
+			       size_t optlen)
+{
+	struct adv_cm_message m;
+
+	if (!cm_id || !optval || optlen == 0)
+		return adv_rdma_result(EINVAL);
+	/* Paths are what the routing table says. */
+	if (level == RDMA_OPTION_IB && optname == RDMA_OPTION_IB_PATH)
+		return adv_rdma_result(EOPNOTSUPP);
+	if (level < 0 || optname < 0 || optlen > sizeof(m.body.option.data))
+		return adv_rdma_result(EINVAL);
+	adv_rdma_request(&m, ADV_CM_SET_OPTION, adv_rdma_id_of(cm_id)->handle);
+	m.body.option.level = (uint32_t)level;
+	m.body.option.name = (uint32_t)optname;
+	m.body.option.len = (uint32_t)optlen;
+	memcpy(m.body.option.data, optval, optlen);
+	return adv_rdma_result(adv_rdma_id_ask(adv_rdma_id_of(cm_id), &m));
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* rdma_resolve_addrinfo(3): names resolved into an event; rdma_write_cm_event(3). */
+#include <errno.h>
+#include <netdb.h>
+
+#include "rdmacm/export.h"
+#include "rdmacm/id.h"
+#include "rdmacm/newer.h"
+
+static int write_event(struct adv_rdma_id *id, uint32_t type, int status, uint64_t value)
+{
+	struct adv_cm_message m;
+
+	adv_rdma_request(&m, ADV_CM_WRITE_EVENT, id->handle);
+	m.body.event.type = type;
+	m.body.event.status = status;
+	m.value = value;
+	return adv_rdma_id_ask(id, &m);
+}
+
+ADV_EXPORT int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event, int status,
+				   uint64_t arg)
+{
+	if (!id || (int)event != ADV_EVENT_USER)
+		return adv_rdma_result(EINVAL);
+	return adv_rdma_result(write_event(adv_rdma_id_of(id), ADV_EVENT_USER, status, arg));
+}
+
+/* An event's status, of what rdma_getaddrinfo() returned. */
+static int status_of(int ret)
+{
+	switch (ret) {
+	case 0:
+		return 0;
+	case -1: /* EAI_BADFLAGS as well: both are the caller's mistake */
+		return -EINVAL;
+	case EAI_MEMORY:
+		return -ENOMEM;
+	case EAI_AGAIN:
+		return -EAGAIN;
+	case EAI_SYSTEM:
+		return errno ? -errno : -EIO;
+	default:
+		return -ENOENT;
+	}
+}
+
+/* Resolves in the caller's thread; success and failure alike are told by the event. */
+ADV_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *cm_id, const char *node,
+				     const char *service, const struct rdma_addrinfo *hints)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	struct rdma_addrinfo *found = NULL;
+	bool busy;
+	int status, err;
+
+	if (!cm_id || (!node && !service && !hints))
+		return adv_rdma_result(EINVAL);
+	if (hints && hints->ai_flags & ADV_RAI_SA)
+		return adv_rdma_result(EOPNOTSUPP);
+	adv_rdma_lock(id->connection);
+	busy = id->resolving;
+	id->resolving = true;
+	adv_rdma_unlock(id->connection);
+	if (busy)
+		return adv_rdma_result(EBUSY);
+	status = status_of(rdma_getaddrinfo(node, service, hints, &found));
+	adv_rdma_lock(id->connection);
+	id->resolved = found;
+	id->resolving = status == 0;
+	adv_rdma_unlock(id->connection);
+	err = write_event(id, status ? ADV_EVENT_ADDRINFO_ERROR : ADV_EVENT_ADDRINFO_RESOLVED,
+			  status, 0);
+	if (!err)
+		return adv_rdma_result(adv_rdma_complete(id));
+	adv_rdma_lock(id->connection);
+	id->resolved = NULL;
+	id->resolving = false;
+	adv_rdma_unlock(id->connection);
+	rdma_freeaddrinfo(found);
+	return adv_rdma_result(err);
+}
+
+ADV_EXPORT int rdma_query_addrinfo(struct rdma_cm_id *cm_id, struct rdma_addrinfo **info)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	struct rdma_addrinfo *found;
+
+	if (!cm_id || !info)
+		return adv_rdma_result(EINVAL);
+	adv_rdma_lock(id->connection);
+	found = id->resolved;
+	id->resolved = NULL;
+	if (found)
+		id->resolving = false;
+	adv_rdma_unlock(id->connection);
+	if (!found)
+		return adv_rdma_result(ENOENT);
+	*info = found;
+	return 0;
+}

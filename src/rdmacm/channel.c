@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "rdmacm/channel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "rdmacm/export.h"
+#include "rdmacm/id.h"
+
+struct adv_rdma_channel *adv_rdma_channel_of(struct rdma_event_channel *channel)
+{
+	return (struct adv_rdma_channel *)channel;
+}
+
+ADV_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	struct adv_rdma_channel *ch = calloc(1, sizeof(*ch));
+	struct adv_cm_message m;
+	int err;
+
+	if (!ch)
+		return NULL;
+	ch->connection = adv_rdma_connection_get();
+	if (!ch->connection) {
+		err = errno;
+		goto free_channel;
+	}
+	ch->refs = 1;
+	adv_list_init(&ch->ids);
+	ch->channel.fd = -1;
+	adv_rdma_request(&m, ADV_CM_CREATE_CHANNEL, 0);
+	adv_rdma_lock(ch->connection);
+	err = adv_rdma_ask(ch->connection, &m, &ch->channel.fd);
+	if (!err && ch->channel.fd < 0)
+		err = ENODEV;
+	if (!err) {
+		ch->handle = m.channel;
+		adv_list_add_tail(&ch->connection->channels, &ch->link);
+	}
+	adv_rdma_unlock(ch->connection);
+	if (!err)
+		return &ch->channel;
+	adv_rdma_connection_put(ch->connection);
+free_channel:
+	free(ch);
+	errno = err;
+	return NULL;
+}
+
+void adv_rdma_channel_hold(struct adv_rdma_channel *ch)
+{
+	ch->refs++;
+}
+
+void adv_rdma_channel_release(struct adv_rdma_channel *ch)
+{
+	struct adv_rdma_connection *c = ch->connection;
+	struct adv_cm_message m;
+	bool last;
+
+	adv_rdma_lock(c);
+	last = --ch->refs == 0;
+	if (last) {
+		adv_rdma_request(&m, ADV_CM_DESTROY_CHANNEL, 0);
+		m.channel = ch->handle;
+		adv_rdma_ask(c, &m, NULL);
+	}
+	adv_rdma_unlock(c);
+	if (!last)
+		return;
+	adv_rdma_connection_put(c);
+	free(ch);
+}
+
+/* As with the kernel's, closing a channel ends the ids that are left on it. */
+ADV_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
+{
+	struct adv_rdma_channel *ch = adv_rdma_channel_of(channel);
+
+	if (!channel)
+		return;
+	adv_rdma_lock(ch->connection);
+	for (struct adv_list *n = ch->ids.next; n != &ch->ids; n = n->next)
+		adv_rdma_id_end(adv_container_of(n, struct adv_rdma_id, of_channel));
+	ch->closed = true;
+	adv_list_del(&ch->link);
+	adv_sys_close(channel->fd);
+	channel->fd = -1;
+	adv_rdma_unlock(ch->connection);
+	adv_rdma_channel_release(ch);
+}
+
+int adv_rdma_channel_wait(struct adv_rdma_channel *ch)
+{
+	uint8_t token;
+	bool dead;
+
+	adv_rdma_lock(ch->connection);
+	dead = ch->connection->dead;
+	adv_rdma_unlock(ch->connection);
+	if (dead)
+		return 0;
+	/* Through libc: programs cancel threads that wait here. The libraries that interpose read()
+	 * hand this descriptor on as it is. */
+	return (int)read(ch->channel.fd, &token, sizeof(token));
+}
+
+void adv_rdma_channel_end(struct adv_list *link)
+{
+	struct adv_rdma_channel *ch = adv_container_of(link, struct adv_rdma_channel, link);
+
+	adv_sys_shutdown(ch->channel.fd, SHUT_RDWR);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Connecting, accepting, rejecting, disconnecting. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdmacm/export.h"
+#include "rdmacm/id.h"
+
+#define MOST_RETRIES		     7	/* a field of three bits */
+#define REASON_CONSUMER		     28 /* IBTA 12.6.7.2: the consumer's rejection */
+#define REASON_VENDOR_OPTION_REFUSED 35
+
+static uint8_t at_most(uint8_t value, uint8_t limit)
+{
+	return value < limit ? value : limit;
+}
+
+/* EINVAL where the device cannot do what is asked for, or the QP is not known. */
+static int check_param(const struct adv_rdma_id *id, const struct rdma_conn_param *param)
+{
+	if (!id->device || (!id->id.qp && !param))
+		return EINVAL;
+	if (id->id.ps != RDMA_PS_TCP || !param)
+		return 0;
+	if (param->responder_resources != RDMA_MAX_RESP_RES &&
+	    param->responder_resources > id->device->max_responder_resources)
+		return EINVAL;
+	if (param->initiator_depth != RDMA_MAX_INIT_DEPTH &&
+	    param->initiator_depth > id->device->max_initiator_depth)
+		return EINVAL;
+	return 0;
+}
+
+/* What connect and accept send. EINVAL: too much private data. */
+static int fill_conn(const struct adv_rdma_id *id, struct adv_cm_wire_conn *conn,
+		     const struct rdma_conn_param *param)
+{
+	size_t given = param && param->private_data ? param->private_data_len : 0;
+
+	if (id->connect_len + given > sizeof(conn->private_data))
+		return EINVAL;
+	if (id->connect_len)
+		memcpy(conn->private_data, id->connect_data, id->connect_len);
+	if (given)
+		memcpy(conn->private_data + id->connect_len, param->private_data, given);
+	conn->private_data_len = (uint8_t)(id->connect_len + given);
+	conn->qp_type = (uint8_t)(id->id.qp ? id->id.qp->qp_type : id->id.qp_type);
+	conn->qp_num = id->id.qp ? id->id.qp->qp_num : param->qp_num;
+	conn->srq = id->id.qp ? id->id.qp->srq != NULL : param->srq;
+	conn->responder_resources = id->responder_resources;
+	conn->initiator_depth = id->initiator_depth;
+	conn->flow_control = param ? param->flow_control : 0;
+	conn->retry_count = param ? at_most(param->retry_count, MOST_RETRIES) : MOST_RETRIES;
+	conn->rnr_retry_count =
+		param ? at_most(param->rnr_retry_count, MOST_RETRIES) : MOST_RETRIES;
+	return 0;
+}
+
+ADV_EXPORT int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	struct adv_cm_message m;
+	int err = cm_id ? check_param(id, param) : EINVAL;
+
+	if (err)
+		return adv_rdma_result(err);
+	id->initiator_depth = param && param->initiator_depth != RDMA_MAX_INIT_DEPTH
+				      ? param->initiator_depth
+				      : id->device->max_initiator_depth;
+	id->responder_resources = param && param->responder_resources != RDMA_MAX_RESP_RES
+					  ? param->responder_resources
+					  : id->device->max_responder_resources;
+	adv_rdma_request(&m, ADV_CM_CONNECT, id->handle);
+	err = fill_conn(id, &m.body.conn, param);
+	if (err)
+		return adv_rdma_result(err);
+	m.body.conn.ece_vendor_id = id->local_ece.vendor_id;
+	m.body.conn.ece_options = id->local_ece.options;
+	id->connecting = true;
+	err = adv_rdma_id_ask(id, &m);
+	return adv_rdma_result(err ? err : adv_rdma_complete(id));
+}
+
+/* The QP can receive and send before the peer learns of it. */
+static int make_ready(struct adv_rdma_id *id)
+{
+	int err = adv_rdma_qp_to_rtr(id, id->responder_resources);
+
+	return err ? err : adv_rdma_qp_to_rts(id, id->initiator_depth);
+}
+
+/* From when it is accepted on an id has events. */
+static int send_accept(struct adv_rdma_id *id, struct adv_cm_message *m)
+{
+	bool before;
+	int err;
+
+	adv_rdma_lock(id->connection);
+	before = id->unaccepted;
+	id->unaccepted = false;
+	err = id->ended ? ENODEV : adv_rdma_ask(id->connection, m, NULL);
+	if (err)
+		id->unaccepted = before;
+	adv_rdma_unlock(id->connection);
+	return err;
+}
+
+ADV_EXPORT int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	struct adv_cm_message m;
+	int err = cm_id ? check_param(id, param) : EINVAL;
+
+	if (err)
+		return adv_rdma_result(err);
+	id->initiator_depth =
+		param && param->initiator_depth != RDMA_MAX_INIT_DEPTH
+			? param->initiator_depth
+			: at_most(id->initiator_depth, id->device->max_initiator_depth);
+	id->responder_resources =
+		param && param->responder_resources != RDMA_MAX_RESP_RES
+			? param->responder_resources
+			: at_most(id->responder_resources, id->device->max_responder_resources);
+	adv_rdma_request(&m, ADV_CM_ACCEPT, id->handle);
+	err = fill_conn(id, &m.body.conn, param);
+	if (!err && !adv_rdma_is_ud(cm_id))
+		err = make_ready(id);
+	if (err)
+		return adv_rdma_result(err);
+	m.body.conn.ece_vendor_id = id->remote_ece.vendor_id;
+	m.body.conn.ece_options = id->local_ece.options;
+	id->connecting = true;
+	err = send_accept(id, &m);
+	if (err) {
+		adv_rdma_qp_to_error(id);
+		return adv_rdma_result(err);
+	}
+	if (!adv_rdma_is_ud(cm_id))
+		return adv_rdma_result(adv_rdma_complete(id));
+	if (id->sync)
+		adv_rdma_drop_event(id);
+	return 0;
+}
+
+static int reject(struct rdma_cm_id *cm_id, const void *private_data, uint8_t len, uint8_t reason)
+{
+	struct adv_cm_message m;
+
+	if (!cm_id)
+		return adv_rdma_result(EINVAL);
+	adv_rdma_request(&m, ADV_CM_REJECT, adv_rdma_id_of(cm_id)->handle);
+	m.body.conn.reason = reason;
+	if (private_data) {
+		memcpy(m.body.conn.private_data, private_data, len);
+		m.body.conn.private_data_len = len;
+	}
+	return adv_rdma_result(adv_rdma_id_ask(adv_rdma_id_of(cm_id), &m));
+}
+
+ADV_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *private_data,
+			   uint8_t private_data_len)
+{
+	return reject(id, private_data, private_data_len, REASON_CONSUMER);
+}
+
+ADV_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
+			       uint8_t private_data_len)
+{
+	return reject(id, private_data, private_data_len, REASON_VENDOR_OPTION_REFUSED);
+}
+
+static int establish(struct adv_rdma_id *id)
+{
+	struct adv_cm_message m;
+
+	adv_rdma_request(&m, ADV_CM_ESTABLISH, id->handle);
+	return adv_rdma_id_ask(id, &m);
+}
+
+int adv_rdma_finish_connect(struct adv_rdma_id *id)
+{
+	int err = adv_rdma_qp_to_rtr(id, RDMA_MAX_RESP_RES);
+
+	if (!err)
+		err = adv_rdma_qp_to_rts(id, RDMA_MAX_INIT_DEPTH);
+	if (!err)
+		err = establish(id);
+	if (err)
+		adv_rdma_qp_to_error(id);
+	return err;
+}
+
+ADV_EXPORT int rdma_establish(struct rdma_cm_id *id)
+{
+	if (!id || id->qp)
+		return adv_rdma_result(EINVAL);
+	return adv_rdma_result(establish(adv_rdma_id_of(id)));
+}
+
+ADV_EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
+{
+	if (!id || event != IBV_EVENT_COMM_EST)
+		return adv_rdma_result(EINVAL);
+	return adv_rdma_result(establish(adv_rdma_id_of(id)));
+}
+
+ADV_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	struct adv_cm_message m;
+	bool waiting;
+	int err;
+
+	if (!cm_id || !cm_id->verbs)
+		return adv_rdma_result(EINVAL);
+	err = adv_rdma_qp_to_error(id);
+	if (err)
+		return adv_rdma_result(err);
+	adv_rdma_request(&m, ADV_CM_DISCONNECT, id->handle);
+	err = adv_rdma_id_ask(id, &m);
+	adv_rdma_lock(id->connection);
+	waiting = !err || id->connected;
+	waiting = waiting && !id->disconnected;
+	adv_rdma_unlock(id->connection);
+	/* The peer was first, or there never was a connection: nothing is left to be done. */
+	if (err == EINVAL && id->connecting)
+		err = 0;
+	if (!err && waiting)
+		err = adv_rdma_complete(id);
+	return adv_rdma_result(err);
+}
+
+/* For QPs that librdmacm does not know: rdma_set_local_ece(3). */
+ADV_EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
+{
+	if (!id || id->qp || !ece || !ece->vendor_id || ece->comp_mask)
+		return adv_rdma_result(EINVAL);
+	adv_rdma_id_of(id)->local_ece = *ece;
+	return 0;
+}
+
+ADV_EXPORT int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
+{
+	if (!id || id->qp || !ece)
+		return adv_rdma_result(EINVAL);
+	*ece = (struct ibv_ece){
+		.vendor_id = adv_rdma_id_of(id)->remote_ece.vendor_id,
+		.options = adv_rdma_id_of(id)->remote_ece.options,
+	};
+	return 0;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "rdmacm/connection.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "host/control.h"
+#include "rdmacm/channel.h"
+#include "rdmacm/device.h"
+
+#define ANSWER_WAIT_MS                                                                             \
+	20000 /* a daemon that is starved may take its time; one that hangs is dead */
+
+static pthread_mutex_t current_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct adv_rdma_connection *current;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* The daemon must see the parent's end although the child lives on: its copy of the socket goes.
+ * Those of the channels are the application's. */
+static void after_fork_in_child(void)
+{
+	pthread_mutex_init(&current_lock, NULL);
+	adv_rdma_device_after_fork();
+	if (!current)
+		return;
+	adv_sys_close(current->sock);
+	pthread_mutex_init(&current->lock, NULL);
+	current->dead = true;
+	current->foreign = true;
+	current = NULL;
+}
+
+static void register_fork_handler(void)
+{
+	pthread_atfork(NULL, NULL, after_fork_in_child);
+}
+
+/* A socket to the daemon's connection manager, or -1 and errno. */
+static int open_socket(void)
+{
+	char why[ADV_CONTROL_TEXT_LEN];
+	struct adv_control *control = adv_control_connect(true, why, sizeof(why));
+	int fd = -1;
+	int err = control ? adv_control_open_cm(control, &fd, why, sizeof(why)) : errno;
+
+	adv_control_close(control);
+	if (!control || err) {
+		adv_error("connection manager: %s", why);
+		errno = err == ENOMEM || err == EMFILE || err == ENFILE ? err : ENODEV;
+		return -1;
+	}
+	return fd;
+}
+
+static struct adv_rdma_connection *connection_new(void)
+{
+	struct adv_rdma_connection *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->sock = open_socket();
+	if (c->sock < 0) {
+		free(c);
+		return NULL;
+	}
+	pthread_mutex_init(&c->lock, NULL);
+	c->refs = 1;
+	adv_list_init(&c->channels);
+	for (unsigned i = 0; i < ADV_RDMA_BUCKETS; i++)
+		adv_list_init(&c->ids[i]);
+	return c;
+}
+
+static void drop_reference(struct adv_rdma_connection *c)
+{
+	if (--c->refs > 0)
+		return;
+	if (!c->foreign)
+		adv_sys_close(c->sock);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+/* Whether the daemon has closed the socket since the last request. */
+static bool has_ended(struct adv_rdma_connection *c)
+{
+	struct pollfd p = {.fd = c->sock, .events = POLLIN};
+
+	return adv_sys_poll(&p, 1, 0) > 0;
+}
+
+static void mark_dead(struct adv_rdma_connection *c)
+{
+	struct adv_list *n;
+
+	if (c->dead)
+		return;
+	c->dead = true;
+	adv_warn("connection manager: adverbd went away");
+	adv_rdma_device_renew();
+	adv_sys_shutdown(c->sock, SHUT_RDWR);
+	/* Whoever waits for an event is to wake up. */
+	for (n = c->channels.next; n != &c->channels; n = n->next)
+		adv_rdma_channel_end(n);
+}
+
+struct adv_rdma_connection *adv_rdma_connection_get(void)
+{
+	struct adv_rdma_connection *c;
+	bool dead = false;
+
+	pthread_once(&fork_once, register_fork_handler);
+	pthread_mutex_lock(&current_lock);
+	if (current) {
+		adv_rdma_lock(current);
+		if (has_ended(current))
+			mark_dead(current);
+		dead = current->dead;
+		adv_rdma_unlock(current);
+	}
+	if (dead) {
+		drop_reference(current);
+		current = NULL;
+	}
+	if (!current)
+		current = connection_new();
+	c = current;
+	if (c)
+		c->refs++;
+	pthread_mutex_unlock(&current_lock);
+	return c;
+}
+
+void adv_rdma_connection_put(struct adv_rdma_connection *c)
+{
+	pthread_mutex_lock(&current_lock);
+	drop_reference(c);
+	pthread_mutex_unlock(&current_lock);
+}
+
+void adv_rdma_lock(struct adv_rdma_connection *c)
+{
+	pthread_mutex_lock(&c->lock);
+}
+
+void adv_rdma_unlock(struct adv_rdma_connection *c)
+{
+	pthread_mutex_unlock(&c->lock);
+}
+
+void adv_rdma_request(struct adv_cm_message *m, enum adv_cm_command type, uint32_t id)
+{
+	memset(m, 0, sizeof(*m));
+	m->magic = ADV_CM_PROTOCOL_MAGIC;
+	m->version = ADV_CM_PROTOCOL_VERSION;
+	m->type = (uint16_t)type;
+	m->id = id;
+}
+
+/* The descriptor that came along, or -1. */
+static int take_descriptor(struct msghdr *msg)
+{
+	struct cmsghdr *h = CMSG_FIRSTHDR(msg);
+	int fd = -1;
+
+	if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
+	    h->cmsg_len >= CMSG_LEN(sizeof(fd)))
+		memcpy(&fd, CMSG_DATA(h), sizeof(fd));
+	return fd;
+}
+
+/* One message within the time an answer may take: its length, 0 at the end, or -1. */
+static ssize_t receive(int sock, struct adv_cm_message *m, int *fd)
+{
+	/* Room for one descriptor: the kernel closes what there is no room for. */
+	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	struct iovec iov = {m, sizeof(*m)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct pollfd p = {.fd = sock, .events = POLLIN};
+	ssize_t n;
+	int ready;
+
+	msg.msg_control = room;
+	msg.msg_controllen = sizeof(room);
+	do
+		ready = adv_sys_poll(&p, 1, ANSWER_WAIT_MS);
+	while (ready < 0 && errno == EINTR);
+	if (ready <= 0)
+		return -1;
+	do
+		n = adv_sys_recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	*fd = n >= 0 ? take_descriptor(&msg) : -1;
+	return n;
+}
+
+/* True where *m is the answer to the request of this type and number. */
+static bool exchange(struct adv_rdma_connection *c, struct adv_cm_message *m, int *fd)
+{
+	uint16_t type = m->type;
+	uint32_t serial = ++c->serial;
+	ssize_t n;
+
+	*fd = -1;
+	m->serial = serial;
+	do
+		n = adv_sys_sendto(c->sock, m, sizeof(*m), MSG_NOSIGNAL, NULL, 0);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(*m))
+		return false;
+	n = receive(c->sock, m, fd);
+	return n == sizeof(*m) && m->magic == ADV_CM_PROTOCOL_MAGIC &&
+	       m->version == ADV_CM_PROTOCOL_VERSION && m->type == type && m->serial == serial;
+}
+
+int adv_rdma_ask(struct adv_rdma_connection *c, struct adv_cm_message *m, int *fd)
+{
+	int received = -1;
+
+	if (c->dead)
+		return ENODEV;
+	if (!exchange(c, m, &received)) {
+		if (received >= 0)
+			adv_sys_close(received);
+		mark_dead(c);
+		return ENODEV;
+	}
+	if (fd && !m->result)
+		*fd = received;
+	else if (received >= 0)
+		adv_sys_close(received);
+	return m->result;
+}
+
+int adv_rdma_ask_alone(struct adv_rdma_connection *c, struct adv_cm_message *m)
+{
+	int err;
+
+	adv_rdma_lock(c);
+	err = adv_rdma_ask(c, m, NULL);
+	adv_rdma_unlock(c);
+	return err;
+}

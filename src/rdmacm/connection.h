@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * This process's connection with adverbd for connection management: host/cm_protocol.h.
+ *
+ * One connection serves all event channels and ids that are made while it lives. When the
+ * daemon goes away the connection is dead for ever, and what was made on it with it; the next
+ * channel gets a new one. In a child of fork() the parent's connection is dead too.
+ *
+ * Lock: a connection has one, which covers the requests on it, its channels and ids, and the
+ * counting of events. Nobody waits for anything with it held but for the daemon's answer, which
+ * comes at once; no call into libibverbs is made with it held.
+ */
+#ifndef ADV_RDMACM_CONNECTION_H
+#define ADV_RDMACM_CONNECTION_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "host/cm_protocol.h"
+
+#define ADV_RDMA_BUCKETS 1024
+
+struct adv_rdma_connection {
+	pthread_mutex_t lock;
+	unsigned refs; /* of channels, and 1 of being the current one; the module's own lock */
+	int sock;
+	uint32_t serial;
+	bool dead;
+	bool foreign;			       /* the parent's */
+	struct adv_list channels;	       /* struct adv_rdma_channel */
+	struct adv_list ids[ADV_RDMA_BUCKETS]; /* struct adv_rdma_id, by handle */
+};
+
+/* The connection that new channels use, made where there is none or the last is dead: starts the
+ * daemon where none runs. A reference; NULL and errno (ENODEV: no daemon to be had). */
+struct adv_rdma_connection *adv_rdma_connection_get(void);
+void adv_rdma_connection_put(struct adv_rdma_connection *c);
+
+void adv_rdma_lock(struct adv_rdma_connection *c);
+void adv_rdma_unlock(struct adv_rdma_connection *c);
+
+/* Prepares a request. */
+void adv_rdma_request(struct adv_cm_message *m, enum adv_cm_command type, uint32_t id);
+
+/*
+ * Asks and waits for the answer, which replaces the request in *m. *fd: the descriptor that came
+ * with it, the caller's, or -1; fd may be NULL. With the lock held. 0 or errno: the daemon's,
+ * or ENODEV where the connection is, or has just become, dead.
+ */
+int adv_rdma_ask(struct adv_rdma_connection *c, struct adv_cm_message *m, int *fd);
+
+/* The same without the lock held. */
+int adv_rdma_ask_alone(struct adv_rdma_connection *c, struct adv_cm_message *m);
+
+#endif

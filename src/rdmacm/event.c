@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Events. The daemon's event is fetched and counted for its id in one step under the
+ * connection's lock: who destroys the id either comes before, and the daemon has none of its
+ * events any more, or waits until this one is acked. What the event means for the id and its QP
+ * is done after that, in the thread that asked for events, without the lock.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdmacm/export.h"
+#include "rdmacm/id.h"
+#include "rdmacm/newer.h"
+
+struct event {
+	struct rdma_cm_event event;  /* first: what the application has */
+	struct adv_rdma_id *counted; /* whose it is: the listener's for a connection request */
+	struct adv_rdma_membership *membership;
+	uint8_t private_data[ADV_CM_MESSAGE_PRIVATE];
+};
+
+/* With the lock held. */
+static void count(struct event *e, struct adv_rdma_id *id)
+{
+	e->counted = id;
+	e->event.id = &id->id;
+	id->reported++;
+}
+
+static struct adv_rdma_membership *membership_of(struct adv_rdma_id *id, uint64_t handle)
+{
+	for (struct adv_list *n = id->memberships.next; n != &id->memberships; n = n->next) {
+		struct adv_rdma_membership *m =
+			adv_container_of(n, struct adv_rdma_membership, link);
+
+		if (m->handle == handle)
+			return m;
+	}
+	return NULL;
+}
+
+/* A request has made an id of its own. */
+static int fetched_request(struct event *e, const struct adv_cm_message *m)
+{
+	struct adv_rdma_id *listen = e->counted;
+	enum ibv_qp_type qp_type = listen->id.qp_type;
+	struct adv_rdma_id *id;
+
+	/* A listener for connections of either kind is one for RC. */
+	if (qp_type == IBV_QPT_RC && m->body.event.qp_type == IBV_QPT_UC)
+		qp_type = IBV_QPT_UC;
+	id = adv_rdma_id_of_request(listen, m->id, qp_type);
+	if (!id)
+		return ENOMEM;
+	e->event.id = &id->id;
+	e->event.listen_id = &listen->id;
+	return 0;
+}
+
+/*
+ * The daemon's next event of the channel, counted. With the lock held. 0; EAGAIN: there is none, or
+ * none that the application is to see; ENODEV: the daemon has gone; ENOMEM.
+ */
+static int fetch(struct adv_rdma_channel *ch, struct event *e, struct adv_cm_message *m)
+{
+	struct adv_rdma_connection *c = ch->connection;
+	struct adv_rdma_id *id;
+	bool request;
+	int err;
+
+	adv_rdma_request(m, ADV_CM_GET_EVENT, 0);
+	m->channel = ch->handle;
+	err = adv_rdma_ask(c, m, NULL);
+	if (err)
+		return err;
+	e->event.event = m->body.event.type;
+	e->event.status = m->body.event.status;
+	request = e->event.event == RDMA_CM_EVENT_CONNECT_REQUEST;
+	id = adv_rdma_id_find(c, request ? m->body.event.listen : m->id);
+	/* Nobody knows of a request yet that has ended before it was accepted. */
+	if (!id || (id->unaccepted && e->event.event != RDMA_CM_EVENT_DEVICE_REMOVAL))
+		return EAGAIN;
+	if (e->event.event == RDMA_CM_EVENT_MULTICAST_JOIN ||
+	    e->event.event == RDMA_CM_EVENT_MULTICAST_ERROR) {
+		e->membership = membership_of(id, m->body.event.multicast);
+		if (!e->membership)
+			return EAGAIN;
+		e->membership->reported++;
+	}
+	if (e->event.event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		id->removed = true;
+	count(e, id);
+	return request ? fetched_request(e, m) : 0;
+}
+
+/* The daemon has gone, and with it the device: each id learns it once. With the lock held. 0, or
+ * ENODEV: all know it. */
+static int fetch_removal(struct adv_rdma_channel *ch, struct event *e, struct adv_cm_message *m)
+{
+	struct adv_rdma_id *id;
+
+	if (adv_list_empty(&ch->ids) || ch->connection->foreign)
+		return ENODEV;
+	id = adv_container_of(ch->ids.next, struct adv_rdma_id, of_channel);
+	if (id->removed)
+		return ENODEV;
+	id->removed = true;
+	adv_list_del(&id->of_channel);
+	adv_list_add_tail(&ch->ids, &id->of_channel);
+	adv_rdma_request(m, ADV_CM_GET_EVENT, 0);
+	e->event.event = RDMA_CM_EVENT_DEVICE_REMOVAL;
+	count(e, id);
+	return 0;
+}
+
+static void *copy_private(struct event *e, const struct adv_cm_wire_conn *conn)
+{
+	if (conn->private_data_len == 0)
+		return NULL;
+	memcpy(e->private_data, conn->private_data, conn->private_data_len);
+	return e->private_data;
+}
+
+static void set_conn(struct event *e, const struct adv_cm_wire_conn *conn)
+{
+	struct rdma_conn_param *p = &e->event.param.conn;
+
+	p->private_data = copy_private(e, conn);
+	p->private_data_len = conn->private_data_len;
+	p->responder_resources = conn->responder_resources;
+	p->initiator_depth = conn->initiator_depth;
+	p->flow_control = conn->flow_control;
+	p->retry_count = conn->retry_count;
+	p->rnr_retry_count = conn->rnr_retry_count;
+	p->srq = conn->srq;
+	p->qp_num = conn->qp_num;
+}
+
+static void set_ud(struct event *e, const struct adv_cm_message *m)
+{
+	const struct adv_cm_wire_conn *conn = &m->body.event.conn;
+	const struct adv_cm_wire_route *route = &m->body.event.route;
+	struct rdma_ud_param *p = &e->event.param.ud;
+
+	p->private_data = copy_private(e, conn);
+	p->private_data_len = conn->private_data_len;
+	p->qp_num = conn->qp_num;
+	p->qkey = conn->qkey;
+	memcpy(p->ah_attr.grh.dgid.raw, route->dgid.raw, sizeof(p->ah_attr.grh.dgid.raw));
+	p->ah_attr.grh.flow_label = route->flow_label;
+	p->ah_attr.grh.sgid_index = route->sgid_index;
+	p->ah_attr.grh.hop_limit = route->hop_limit;
+	p->ah_attr.grh.traffic_class = route->tclass;
+	p->ah_attr.sl = route->sl;
+	p->ah_attr.static_rate = route->rate;
+	p->ah_attr.is_global = 1;
+	p->ah_attr.port_num = route->port_num;
+}
+
+static void set_param(struct event *e, const struct adv_cm_message *m)
+{
+	if (e->event.event == ADV_EVENT_USER)
+		memcpy(&e->event.param, &m->value, sizeof(m->value));
+	else if (adv_rdma_is_ud(e->event.id))
+		set_ud(e, m);
+	else
+		set_conn(e, &m->body.event.conn);
+}
+
+/* 0 or errno; the application is not told of a request that cannot be served. */
+static int on_request(struct event *e, const struct adv_cm_message *m)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(e->event.id);
+	int err;
+
+	id->responder_resources = m->body.event.conn.responder_resources;
+	id->initiator_depth = m->body.event.conn.initiator_depth;
+	id->remote_ece.vendor_id = m->body.event.conn.ece_vendor_id;
+	id->remote_ece.options = m->body.event.conn.ece_options;
+	err = adv_rdma_id_set_route(id, &m->body.event.route);
+	if (!err && e->counted->sync)
+		err = adv_rdma_id_migrate(id, NULL);
+	if (err)
+		rdma_destroy_id(&id->id);
+	return err;
+}
+
+static void on_response(struct event *e, const struct adv_cm_message *m)
+{
+	struct adv_rdma_id *id = e->counted;
+	int err;
+
+	id->remote_ece.vendor_id = m->body.event.conn.ece_vendor_id;
+	id->remote_ece.options = m->body.event.conn.ece_options;
+	if (!id->id.qp)
+		return;
+	err = adv_rdma_finish_connect(id);
+	if (!err) {
+		e->event.event = RDMA_CM_EVENT_ESTABLISHED;
+		return;
+	}
+	id->connect_error = true;
+	e->event.event = RDMA_CM_EVENT_CONNECT_ERROR;
+	e->event.status = -err;
+}
+
+static void on_resolved(struct event *e, const struct adv_cm_message *m,
+			enum rdma_cm_event_type failed)
+{
+	int err = adv_rdma_id_set_route(e->counted, &m->body.event.route);
+
+	if (!err && !e->event.id->verbs)
+		err = ENODEV;
+	if (!err)
+		return;
+	e->event.event = failed;
+	e->event.status = -err;
+}
+
+static void on_join(struct event *e)
+{
+	struct adv_rdma_membership *m = e->membership;
+	struct rdma_cm_id *id = e->event.id;
+	int err = 0;
+
+	m->mgid = e->event.param.ud.ah_attr.grh.dgid;
+	if (id->qp && !m->send_only) {
+		err = ibv_attach_mcast(id->qp, &m->mgid, 0);
+		m->attached = err == 0;
+	}
+	if (!err)
+		return;
+	e->event.event = RDMA_CM_EVENT_MULTICAST_ERROR;
+	e->event.status = -err;
+}
+
+/* What rdma_disconnect() goes by. */
+static void note_state(struct event *e)
+{
+	adv_rdma_lock(e->counted->connection);
+	if (e->event.event == RDMA_CM_EVENT_ESTABLISHED)
+		e->counted->connected = true;
+	if (e->event.event == RDMA_CM_EVENT_DISCONNECTED)
+		e->counted->disconnected = true;
+	adv_rdma_unlock(e->counted->connection);
+}
+
+/* What the event means for its id. False: the application is not to see it. */
+static bool process(struct event *e, const struct adv_cm_message *m)
+{
+	set_param(e, m);
+	if (e->membership)
+		e->event.param.ud.private_data = e->membership->context;
+	switch ((int)e->event.event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		on_resolved(e, m, RDMA_CM_EVENT_ADDR_ERROR);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		on_resolved(e, m, RDMA_CM_EVENT_ROUTE_ERROR);
+		break;
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		return on_request(e, m) == 0;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		on_response(e, m);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		if (e->counted->connect_error)
+			return false;
+		adv_rdma_qp_to_error(e->counted);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		if (e->counted->connect_error)
+			return false;
+		break;
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+		on_join(e);
+		break;
+	default:
+		break;
+	}
+	note_state(e);
+	return true;
+}
+
+ADV_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
+{
+	struct event *e = (struct event *)event;
+	struct adv_rdma_connection *c;
+
+	if (!event)
+		return adv_rdma_result(EINVAL);
+	c = e->counted->connection;
+	adv_rdma_lock(c);
+	e->counted->completed++;
+	if (e->membership)
+		e->membership->completed++;
+	pthread_cond_broadcast(&e->counted->acked);
+	adv_rdma_unlock(c);
+	free(e);
+	return 0;
+}
+
+/* One event after `token` of adv_rdma_channel_wait(): 0, or errno (EAGAIN: none after all). */
+static int take(struct adv_rdma_channel *ch, int token, struct rdma_cm_event **event)
+{
+	struct event *e = calloc(1, sizeof(*e));
+	struct adv_cm_message m;
+	int err = 0;
+
+	if (!e)
+		return ENOMEM;
+	adv_rdma_lock(ch->connection);
+	if (token > 0)
+		err = fetch(ch, e, &m);
+	if (token == 0 || err == ENODEV)
+		err = fetch_removal(ch, e, &m);
+	adv_rdma_unlock(ch->connection);
+	if (!err && !process(e, &m))
+		err = EAGAIN;
+	if (!err) {
+		*event = &e->event;
+		return 0;
+	}
+	if (e->counted)
+		rdma_ack_cm_event(&e->event);
+	else
+		free(e);
+	return err;
+}
+
+ADV_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
+{
+	struct adv_rdma_channel *ch = adv_rdma_channel_of(channel);
+	int token, err;
+
+	if (!channel || !event)
+		return adv_rdma_result(EINVAL);
+	do {
+		token = adv_rdma_channel_wait(ch);
+		if (token < 0)
+			return -1;
+		err = take(ch, token, event);
+	} while (err == EAGAIN);
+	return adv_rdma_result(err);
+}
+
+void adv_rdma_drop_event(struct adv_rdma_id *id)
+{
+	struct rdma_cm_event *event;
+
+	adv_rdma_lock(id->connection);
+	event = id->id.event;
+	id->id.event = NULL;
+	adv_rdma_unlock(id->connection);
+	if (event)
+		rdma_ack_cm_event(event);
+}
+
+int adv_rdma_complete(struct adv_rdma_id *id)
+{
+	struct rdma_cm_event *event;
+	int status;
+
+	if (!id->sync)
+		return 0;
+	adv_rdma_drop_event(id);
+	if (rdma_get_cm_event(id->id.channel, &event))
+		return errno;
+	adv_rdma_lock(id->connection);
+	id->id.event = event;
+	adv_rdma_unlock(id->connection);
+	status = event->status;
+	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		return ENODEV;
+	if (status && event->event == RDMA_CM_EVENT_REJECTED)
+		return ECONNREFUSED;
+	return status < 0 ? -status : status;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Multicast groups of ids. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdmacm/export.h"
+#include "rdmacm/id.h"
+
+static int join(struct rdma_cm_id *cm_id, const struct sockaddr *addr, uint32_t flags,
+		void *context)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	socklen_t len = adv_rdma_addr_len(addr);
+	struct adv_rdma_membership *membership;
+	struct adv_cm_message m;
+	int err;
+
+	if (!cm_id || !len)
+		return EINVAL;
+	membership = calloc(1, sizeof(*membership));
+	if (!membership)
+		return ENOMEM;
+	membership->context = context;
+	membership->send_only = flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER;
+	memcpy(&membership->addr, addr, len);
+	adv_rdma_request(&m, ADV_CM_JOIN, id->handle);
+	m.body.join.addr = membership->addr;
+	m.body.join.join_flags = flags;
+	/* Listed before anybody can fetch the event. */
+	adv_rdma_lock(id->connection);
+	err = id->ended ? ENODEV : adv_rdma_ask(id->connection, &m, NULL);
+	if (!err) {
+		membership->handle = m.value;
+		adv_list_add(&id->memberships, &membership->link);
+	}
+	adv_rdma_unlock(id->connection);
+	if (err) {
+		free(membership);
+		return err;
+	}
+	return adv_rdma_complete(id);
+}
+
+ADV_EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
+{
+	return adv_rdma_result(join(id, addr, RDMA_MC_JOIN_FLAG_FULLMEMBER, context));
+}
+
+ADV_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr,
+				      void *context)
+{
+	const uint32_t both = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
+
+	if (!attr)
+		return adv_rdma_result(EINVAL);
+	if (attr->comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED)
+		return adv_rdma_result(ENOTSUP);
+	if ((attr->comp_mask & both) != both || attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
+		return adv_rdma_result(EINVAL);
+	return adv_rdma_result(join(id, attr->addr, attr->join_flags, context));
+}
+
+/* Takes the membership of this address off the list. */
+static struct adv_rdma_membership *unlist(struct adv_rdma_id *id, const struct sockaddr *addr,
+					  socklen_t len)
+{
+	struct adv_rdma_membership *found = NULL;
+
+	adv_rdma_lock(id->connection);
+	for (struct adv_list *n = id->memberships.next; n != &id->memberships && !found;
+	     n = n->next) {
+		struct adv_rdma_membership *m =
+			adv_container_of(n, struct adv_rdma_membership, link);
+
+		if (memcmp(&m->addr, addr, len) == 0)
+			found = m;
+	}
+	if (found)
+		adv_list_del(&found->link);
+	adv_rdma_unlock(id->connection);
+	return found;
+}
+
+ADV_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id, struct sockaddr *addr)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	socklen_t len = adv_rdma_addr_len(addr);
+	struct adv_rdma_membership *membership;
+	struct adv_cm_message m;
+	int err;
+
+	if (!cm_id || !len)
+		return adv_rdma_result(EINVAL);
+	membership = unlist(id, addr, len);
+	if (!membership)
+		return adv_rdma_result(EADDRNOTAVAIL);
+	adv_rdma_request(&m, ADV_CM_LEAVE, id->handle);
+	m.value = membership->handle;
+	err = adv_rdma_id_ask(id, &m);
+	adv_rdma_lock(id->connection);
+	adv_rdma_id_wait(id, &membership->completed, &membership->reported);
+	adv_rdma_unlock(id->connection);
+	/* Only now is it sure that no thread is about to attach it. */
+	if (cm_id->qp && membership->attached)
+		ibv_detach_mcast(cm_id->qp, &membership->mgid, 0);
+	free(membership);
+	return adv_rdma_result(err);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* QPs of ids: made with what their maker left out, and moved through their states. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdmacm/cqs.h"
+#include "rdmacm/export.h"
+#include "rdmacm/id.h"
+
+int adv_rdma_qp_attr(struct adv_rdma_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr,
+		     int *mask)
+{
+	struct adv_cm_message m;
+	int err;
+
+	adv_rdma_request(&m, ADV_CM_QP_ATTR, id->handle);
+	m.value = state;
+	err = adv_rdma_id_ask(id, &m);
+	if (err)
+		return err;
+	*attr = m.body.qp_attr.attr;
+	attr->qp_state = state;
+	*mask = m.body.qp_attr.mask;
+	return 0;
+}
+
+ADV_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	if (!id || !attr || !mask)
+		return adv_rdma_result(EINVAL);
+	return adv_rdma_result(adv_rdma_qp_attr(adv_rdma_id_of(id), attr->qp_state, attr, mask));
+}
+
+/* The attributes that a QP of this type does not have, although one of the id's type may. */
+static int not_of_type(enum ibv_qp_type type)
+{
+	const int requester = IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+	const int responder = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+
+	switch (type) {
+	case IBV_QPT_UC:
+		return requester | responder | IBV_QP_TIMEOUT;
+	case IBV_QPT_XRC_SEND:
+		return responder;
+	case IBV_QPT_XRC_RECV:
+		return requester;
+	default:
+		return 0;
+	}
+}
+
+static int modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	return ibv_modify_qp(qp, attr, mask & ~not_of_type(qp->qp_type));
+}
+
+static int init_qp(struct adv_rdma_id *id, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr;
+	int mask;
+	int err = adv_rdma_qp_attr(id, IBV_QPS_INIT, &attr, &mask);
+
+	return err ? err : modify(qp, &attr, mask);
+}
+
+int adv_rdma_qp_to_init(struct adv_rdma_id *id)
+{
+	return id->id.qp ? init_qp(id, id->id.qp) : 0;
+}
+
+int adv_rdma_qp_to_rtr(struct adv_rdma_id *id, uint8_t responder_resources)
+{
+	struct ibv_qp_attr attr;
+	int mask, err;
+
+	if (!id->id.qp)
+		return 0;
+	/* The peer's wishes decide about the access flags: INIT once more. */
+	err = adv_rdma_qp_to_init(id);
+	if (!err)
+		err = adv_rdma_qp_attr(id, IBV_QPS_RTR, &attr, &mask);
+	if (err)
+		return err;
+	if (responder_resources != RDMA_MAX_RESP_RES)
+		attr.max_dest_rd_atomic = responder_resources;
+	return modify(id->id.qp, &attr, mask);
+}
+
+int adv_rdma_qp_to_rts(struct adv_rdma_id *id, uint8_t initiator_depth)
+{
+	struct ibv_qp_attr attr;
+	int mask, err;
+
+	if (!id->id.qp)
+		return 0;
+	err = adv_rdma_qp_attr(id, IBV_QPS_RTS, &attr, &mask);
+	if (err)
+		return err;
+	if (initiator_depth != RDMA_MAX_INIT_DEPTH)
+		attr.max_rd_atomic = initiator_depth;
+	return modify(id->id.qp, &attr, mask);
+}
+
+int adv_rdma_qp_to_error(struct adv_rdma_id *id)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+	return id->id.qp ? ibv_modify_qp(id->id.qp, &attr, IBV_QP_STATE) : 0;
+}
+
+/* A datagram QP needs no peer: it can send at once. */
+static int ready_datagrams(struct adv_rdma_id *id, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR};
+	int err = init_qp(id, qp);
+
+	if (!err)
+		err = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+	attr.qp_state = IBV_QPS_RTS;
+	if (!err)
+		err = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+	return err;
+}
+
+/* What the QP offers, and what it is told of the peer's offer. */
+static int exchange_ece(struct adv_rdma_id *id, struct ibv_qp *qp)
+{
+	struct ibv_ece ece = {0};
+	int err = ibv_query_ece(qp, &ece);
+
+	if (err)
+		return err == EOPNOTSUPP ? 0 : err;
+	id->local_ece = ece;
+	if (!id->remote_ece.vendor_id)
+		return 0;
+	ece.options = id->remote_ece.vendor_id == ece.vendor_id ? id->remote_ece.options : 0;
+	err = ibv_set_ece(qp, &ece);
+	if (err)
+		return err == EOPNOTSUPP ? 0 : err;
+	if (ibv_query_ece(qp, &ece) == 0)
+		id->local_ece.options = ece.options;
+	return 0;
+}
+
+/* Fills in what the maker of the QP left to the id; EINVAL where the two contradict. */
+static int complete_attr(struct adv_rdma_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	struct rdma_cm_id *cm_id = &id->id;
+
+	if (!id->device || cm_id->qp)
+		return EINVAL;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
+		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
+		attr->pd = cm_id->pd;
+	}
+	if (attr->pd->context != cm_id->verbs ||
+	    (cm_id->recv_cq && attr->recv_cq && cm_id->recv_cq != attr->recv_cq) ||
+	    (cm_id->send_cq && attr->send_cq && cm_id->send_cq != attr->send_cq))
+		return EINVAL;
+	if (cm_id->qp_type != IBV_QPT_XRC_RECV ||
+	    (attr->comp_mask & IBV_QP_INIT_ATTR_XRCD && attr->xrcd))
+		return 0;
+	attr->xrcd = adv_rdma_device_xrcd(id->device);
+	attr->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+	return attr->xrcd ? 0 : errno;
+}
+
+ADV_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *cm_id, struct ibv_qp_init_attr_ex *attr)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	struct ibv_qp *qp;
+	int err = cm_id && attr ? complete_attr(id, attr) : EINVAL;
+
+	if (!err)
+		err = adv_rdma_create_cqs(
+			cm_id, attr->send_cq || cm_id->send_cq ? 0 : attr->cap.max_send_wr,
+			attr->recv_cq || cm_id->recv_cq ? 0 : attr->cap.max_recv_wr);
+	if (err)
+		return adv_rdma_result(err);
+	if (!attr->send_cq)
+		attr->send_cq = cm_id->send_cq;
+	if (!attr->recv_cq)
+		attr->recv_cq = cm_id->recv_cq;
+	if (!attr->srq)
+		attr->srq = cm_id->srq;
+	qp = ibv_create_qp_ex(cm_id->verbs, attr);
+	err = qp ? exchange_ece(id, qp) : errno;
+	if (!err)
+		err = adv_rdma_is_ud(cm_id) ? ready_datagrams(id, qp) : init_qp(id, qp);
+	if (!err) {
+		cm_id->pd = qp->pd ? qp->pd : cm_id->pd;
+		cm_id->qp = qp;
+		return 0;
+	}
+	if (qp)
+		ibv_destroy_qp(qp);
+	adv_rdma_destroy_cqs(cm_id);
+	return adv_rdma_result(err);
+}
+
+ADV_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
+			      struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = {0};
+	int ret;
+
+	if (!id || !attr)
+		return adv_rdma_result(EINVAL);
+	/* The one structure begins as the other. */
+	memcpy(&ex, attr, sizeof(*attr));
+	ex.comp_mask = IBV_QP_INIT_ATTR_PD;
+	ex.pd = pd;
+	ret = rdma_create_qp_ex(id, &ex);
+	memcpy(attr, &ex, sizeof(*attr));
+	return ret;
+}
+
+ADV_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
+{
+	if (!id || !id->qp)
+		return;
+	ibv_destroy_qp(id->qp);
+	id->qp = NULL;
+	adv_rdma_destroy_cqs(id);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SRQs of ids, and the completion queues that the library makes. */
+#include <errno.h>
+#include <string.h>
+
+#include <rdma/rdma_verbs.h>
+
+#include "rdmacm/cqs.h"
+#include "rdmacm/export.h"
+#include "rdmacm/id.h"
+
+static int create_one(struct rdma_cm_id *id, uint32_t size, struct ibv_comp_channel **channel,
+		      struct ibv_cq **cq)
+{
+	int err;
+
+	if (size == 0)
+		return 0;
+	*channel = ibv_create_comp_channel(id->verbs);
+	if (!*channel)
+		return errno;
+	*cq = ibv_create_cq(id->verbs, (int)size, id, *channel, 0);
+	if (*cq)
+		return 0;
+	err = errno;
+	ibv_destroy_comp_channel(*channel);
+	*channel = NULL;
+	return err;
+}
+
+static void destroy_one(struct ibv_comp_channel **channel, struct ibv_cq **cq)
+{
+	if (*cq)
+		ibv_destroy_cq(*cq);
+	*cq = NULL;
+	if (*channel)
+		ibv_destroy_comp_channel(*channel);
+	*channel = NULL;
+}
+
+int adv_rdma_create_cqs(struct rdma_cm_id *id, uint32_t send_size, uint32_t recv_size)
+{
+	int err = create_one(id, recv_size, &id->recv_cq_channel, &id->recv_cq);
+
+	if (err)
+		return err;
+	err = create_one(id, send_size, &id->send_cq_channel, &id->send_cq);
+	if (err && recv_size)
+		destroy_one(&id->recv_cq_channel, &id->recv_cq);
+	return err;
+}
+
+void adv_rdma_destroy_cqs(struct rdma_cm_id *id)
+{
+	if (id->qp_type == IBV_QPT_XRC_RECV && id->srq)
+		return;
+	destroy_one(&id->recv_cq_channel, &id->recv_cq);
+	destroy_one(&id->send_cq_channel, &id->send_cq);
+}
+
+/* What an XRC SRQ has besides. */
+static int complete_xrc(struct adv_rdma_id *id, struct ibv_srq_init_attr_ex *attr)
+{
+	int err;
+
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) || !attr->xrcd) {
+		attr->xrcd = adv_rdma_device_xrcd(id->device);
+		if (!attr->xrcd)
+			return errno;
+	}
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ) || !attr->cq) {
+		err = id->id.recv_cq ? 0 : adv_rdma_create_cqs(&id->id, 0, attr->attr.max_wr);
+		if (err)
+			return err;
+		attr->cq = id->id.recv_cq;
+	}
+	attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	return 0;
+}
+
+ADV_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *cm_id, struct ibv_srq_init_attr_ex *attr)
+{
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	int err = 0;
+
+	if (!cm_id || !attr || !id->device || cm_id->srq ||
+	    !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
+		return adv_rdma_result(EINVAL);
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
+		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
+		attr->pd = cm_id->pd;
+	}
+	if (attr->pd->context != cm_id->verbs)
+		return adv_rdma_result(EINVAL);
+	if (attr->srq_type == IBV_SRQT_XRC)
+		err = complete_xrc(id, attr);
+	if (err)
+		return adv_rdma_result(err);
+	cm_id->srq = ibv_create_srq_ex(cm_id->verbs, attr);
+	if (cm_id->srq)
+		return 0;
+	err = errno;
+	if (!cm_id->qp)
+		adv_rdma_destroy_cqs(cm_id);
+	return adv_rdma_result(err);
+}
+
+ADV_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
+			       struct ibv_srq_init_attr *attr)
+{
+	struct ibv_srq_init_attr_ex ex = {0};
+	int ret;
+
+	if (!id || !attr)
+		return adv_rdma_result(EINVAL);
+	/* The one structure begins as the other. */
+	memcpy(&ex, attr, sizeof(*attr));
+	ex.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+	ex.srq_type = id->qp_type == IBV_QPT_XRC_RECV ? IBV_SRQT_XRC : IBV_SRQT_BASIC;
+	ex.pd = pd;
+	ret = rdma_create_srq_ex(id, &ex);
+	memcpy(attr, &ex, sizeof(*attr));
+	return ret;
+}
+
+ADV_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
+{
+	if (!id || !id->srq)
+		return;
+	ibv_destroy_srq(id->srq);
+	id->srq = NULL;
+	if (!id->qp)
+		adv_rdma_destroy_cqs(id);
+}

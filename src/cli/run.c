@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb run: sets where the dynamic linker looks for libibverbs and librdmacm, then execs. */
+/* adverb run: sets where the dynamic linker looks for libibverbs and librdmacm, and the library
+ * that answers for sysfs, then execs. */
 #include "cli/command.h"
 
 #include <argp.h>
@@ -12,14 +13,21 @@
 #define EXIT_NO_EXEC   126 /* the program is there but cannot be run, */
 #define EXIT_NOT_FOUND 127 /* there is no such program */
 
+#define PRELOAD	       "libadverb-sysfs.so"
+
+enum { KEY_NO_SYSFS = 256 };
+
 struct options {
 	const char *log;
+	bool no_sysfs;
 	char **program;
 };
 
 static const struct argp_option argp_options[] = {
 	{"log", 'l', "LEVEL", 0,
 	 "What Adverb writes to standard error: error, warn, info, debug (ADVERB_LOG)", 0},
+	{"no-sysfs", KEY_NO_SYSFS, NULL, 0,
+	 "Leave /sys/class/infiniband and /dev/infiniband as they are: no preloaded library", 0},
 	{0},
 };
 
@@ -43,6 +51,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--log: '%s' is none of: none, error, warn, info, debug",
 				   arg);
 		o->log = arg;
+		return 0;
+	case KEY_NO_SYSFS:
+		o->no_sysfs = true;
 		return 0;
 	case ARGP_KEY_ARG: /* all that follows is the program's */
 		o->program = &state->argv[state->next - 1];
@@ -110,11 +121,57 @@ static int set_library_path(const char *folder)
 	return error;
 }
 
+/* True where a list that ends its entries with one of `ends` has this one. */
+static bool has_entry(const char *list, const char *entry, const char *ends)
+{
+	size_t len = strlen(entry);
+
+	for (const char *p = list; (p = strstr(p, entry)); p++)
+		if ((p == list || strchr(ends, p[-1])) && (!p[len] || strchr(ends, p[len])))
+			return true;
+	return false;
+}
+
+/* Adds to a list in the environment, at its end, what is not in it yet. */
+static int append(const char *variable, const char *entry, const char *ends)
+{
+	const char *before = getenv(variable);
+	char *all;
+	int error;
+
+	if (!before || !*before)
+		return setenv(variable, entry, 1);
+	if (has_entry(before, entry, ends))
+		return 0;
+	if (asprintf(&all, "%s:%s", before, entry) < 0)
+		return -1;
+	error = setenv(variable, all, 1);
+	free(all);
+	return error;
+}
+
+/*
+ * Behind whatever is preloaded already. A path that the dynamic linker would take for two is left
+ * for it to find. A program built with the address sanitizer refuses to start where a preloaded
+ * library is in front of the sanitizer's: that ours is does no harm, as it hands on each call.
+ */
+static int set_preload(const char *folder)
+{
+	char path[2 * PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/" PRELOAD, folder);
+	if (access(path, R_OK) < 0)
+		return 0;
+	if (append("LD_PRELOAD", strpbrk(path, " :") ? PRELOAD : path, " :") < 0)
+		return -1;
+	return append("ASAN_OPTIONS", "verify_asan_link_order=0", ":");
+}
+
 static int set_environment(const struct options *o, const char *folder)
 {
 	char daemon[PATH_MAX];
 
-	if (set_library_path(folder) < 0)
+	if (set_library_path(folder) < 0 || (!o->no_sysfs && set_preload(folder) < 0))
 		return -1;
 	if (o->log && setenv("ADVERB_LOG", o->log, 1) < 0)
 		return -1;

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Opening: open(2), openat(2), fopen(3). Nothing of ours is for writing (EACCES), and behind the
+ * device nodes there is no kernel to talk to (ENXIO). */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "preload/look.h"
+
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int dirfd, const char *path, int flags);
+int __openat64_2(int dirfd, const char *path, int flags);
+
+#define FLAGS_WRITE (O_WRONLY | O_RDWR | O_TRUNC)
+
+static bool takes_mode(int flags)
+{
+	return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+/* 0, or errno: why not. */
+static int refusal(const char *resolved, const char *path, bool writes, bool only_a_name)
+{
+	if (adv_look_is_node(resolved))
+		return only_a_name ? 0 : ENXIO;
+	return writes && adv_look_is_ours(resolved, path) ? EACCES : 0;
+}
+
+static int open_at(adv_next_t *next, const char *name, int dirfd, const char *path, int flags,
+		   mode_t mode)
+{
+	int (*call)(int, const char *, int, ...) = adv_next(next, name);
+	const char *there = ADV_LOOK(dirfd, path, ADV_LOOK_INTO);
+	int error = refusal(there, path, flags & FLAGS_WRITE, flags & O_PATH);
+
+	if (!error)
+		return call(dirfd, there, flags, mode);
+	errno = error;
+	return -1;
+}
+
+static int open_here(adv_next_t *next, const char *name, const char *path, int flags, mode_t mode)
+{
+	int (*call)(const char *, int, ...) = adv_next(next, name);
+	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_INTO);
+	int error = refusal(there, path, flags & FLAGS_WRITE, flags & O_PATH);
+
+	if (!error)
+		return call(there, flags, mode);
+	errno = error;
+	return -1;
+}
+
+static mode_t mode_of(int flags, va_list args)
+{
+	return takes_mode(flags) ? va_arg(args, mode_t) : 0;
+}
+
+ADV_INTERPOSE int open(const char *path, int flags, ...)
+{
+	static adv_next_t next;
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = mode_of(flags, args);
+	va_end(args);
+	return open_here(&next, "open", path, flags, mode);
+}
+
+ADV_INTERPOSE int open64(const char *path, int flags, ...)
+{
+	static adv_next_t next;
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = mode_of(flags, args);
+	va_end(args);
+	return open_here(&next, "open64", path, flags, mode);
+}
+
+/* What <fcntl.h> makes of open() with _FORTIFY_SOURCE. */
+ADV_INTERPOSE int __open_2(const char *path, int flags)
+{
+	static adv_next_t next;
+
+	return open_here(&next, "__open_2", path, flags, 0);
+}
+
+ADV_INTERPOSE int __open64_2(const char *path, int flags)
+{
+	static adv_next_t next;
+
+	return open_here(&next, "__open64_2", path, flags, 0);
+}
+
+ADV_INTERPOSE int openat(int dirfd, const char *path, int flags, ...)
+{
+	static adv_next_t next;
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = mode_of(flags, args);
+	va_end(args);
+	return open_at(&next, "openat", dirfd, path, flags, mode);
+}
+
+ADV_INTERPOSE int openat64(int dirfd, const char *path, int flags, ...)
+{
+	static adv_next_t next;
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = mode_of(flags, args);
+	va_end(args);
+	return open_at(&next, "openat64", dirfd, path, flags, mode);
+}
+
+ADV_INTERPOSE int __openat_2(int dirfd, const char *path, int flags)
+{
+	static adv_next_t next;
+
+	return open_at(&next, "__openat_2", dirfd, path, flags, 0);
+}
+
+ADV_INTERPOSE int __openat64_2(int dirfd, const char *path, int flags)
+{
+	static adv_next_t next;
+
+	return open_at(&next, "__openat64_2", dirfd, path, flags, 0);
+}
+
+static FILE *open_stream(adv_next_t *next, const char *name, const char *path, const char *mode)
+{
+	FILE *(*call)(const char *, const char *) = adv_next(next, name);
+	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_INTO);
+	int error = refusal(there, path, strpbrk(mode, "wa+"), false);
+
+	if (!error)
+		return call(there, mode);
+	errno = error;
+	return NULL;
+}
+
+ADV_INTERPOSE FILE *fopen(const char *path, const char *mode)
+{
+	static adv_next_t next;
+
+	return open_stream(&next, "fopen", path, mode);
+}
+
+ADV_INTERPOSE FILE *fopen64(const char *path, const char *mode)
+{
+	static adv_next_t next;
+
+	return open_stream(&next, "fopen64", path, mode);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Paths and links: readlink(2), realpath(3), chdir(2), getcwd(3). Where the tree really is shows
+ * in none of them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "preload/look.h"
+
+ssize_t __readlink_chk(const char *path, char *buf, size_t len, size_t room);
+ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, size_t len, size_t room);
+char *__realpath_chk(const char *path, char *resolved, size_t room);
+char *__getcwd_chk(char *buf, size_t len, size_t room);
+
+/* ---- links ---- */
+
+/* What readlink(2) found, as it is to be seen: of folders in /proc that are the tree's. */
+static ssize_t seen(const char *path, char *buf, ssize_t n)
+{
+	char text[PATH_MAX];
+
+	if (n <= 0 || (size_t)n >= sizeof(text) || !path || strncmp(path, "/proc/", 6) != 0)
+		return n;
+	memcpy(text, buf, (size_t)n);
+	text[n] = 0;
+	adv_look_back(text);
+	n = (ssize_t)strlen(text);
+	memcpy(buf, text, (size_t)n);
+	return n;
+}
+
+ADV_INTERPOSE ssize_t readlink(const char *path, char *buf, size_t len)
+{
+	static adv_next_t next;
+	ssize_t (*call)(const char *, char *, size_t) = adv_next(&next, "readlink");
+	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
+
+	return seen(path, buf, call(there, buf, len));
+}
+
+ADV_INTERPOSE ssize_t readlinkat(int dirfd, const char *path, char *buf, size_t len)
+{
+	static adv_next_t next;
+	ssize_t (*call)(int, const char *, char *, size_t) = adv_next(&next, "readlinkat");
+	const char *there = ADV_LOOK(dirfd, path, ADV_LOOK_UP);
+
+	return seen(path, buf, call(dirfd, there, buf, len));
+}
+
+/* These two end the program where len is more than the room: theirs to say. */
+ADV_INTERPOSE ssize_t __readlink_chk(const char *path, char *buf, size_t len, size_t room)
+{
+	static adv_next_t next;
+	ssize_t (*call)(const char *, char *, size_t, size_t) = adv_next(&next, "__readlink_chk");
+	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
+
+	return seen(path, buf, call(there, buf, len, room));
+}
+
+ADV_INTERPOSE ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, size_t len,
+				       size_t room)
+{
+	static adv_next_t next;
+	ssize_t (*call)(int, const char *, char *, size_t, size_t) =
+		adv_next(&next, "__readlinkat_chk");
+	const char *there = ADV_LOOK(dirfd, path, ADV_LOOK_UP);
+
+	return seen(path, buf, call(dirfd, there, buf, len, room));
+}
+
+/* ---- canonical paths ---- */
+
+/* The node itself is its own canonical name. */
+static char *canonical_node(const char *path, char *resolved)
+{
+	char *out = resolved ? resolved : malloc(PATH_MAX);
+	const char *name = strrchr(path, '/');
+
+	if (!out)
+		return NULL;
+	strcpy(out, "/dev/infiniband/");
+	strcat(out, name ? name + 1 : path);
+	return out;
+}
+
+static char *back(char *resolved)
+{
+	if (resolved)
+		adv_look_back(resolved);
+	return resolved;
+}
+
+ADV_INTERPOSE char *realpath(const char *path, char *resolved)
+{
+	static adv_next_t next;
+	char *(*call)(const char *, char *) = adv_next(&next, "realpath");
+	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
+
+	if (adv_look_is_node(there))
+		return canonical_node(path, resolved);
+	return back(call(there, resolved));
+}
+
+ADV_INTERPOSE char *__realpath_chk(const char *path, char *resolved, size_t room)
+{
+	static adv_next_t next;
+	char *(*call)(const char *, char *, size_t) = adv_next(&next, "__realpath_chk");
+	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
+
+	if (adv_look_is_node(there) && room >= PATH_MAX)
+		return canonical_node(path, resolved);
+	return back(call(there, resolved, room));
+}
+
+ADV_INTERPOSE char *canonicalize_file_name(const char *path)
+{
+	static adv_next_t next;
+	char *(*call)(const char *) = adv_next(&next, "canonicalize_file_name");
+	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
+
+	if (adv_look_is_node(there))
+		return canonical_node(path, NULL);
+	return back(call(there));
+}
+
+/* ---- the current folder ---- */
+
+ADV_INTERPOSE int chdir(const char *path)
+{
+	static adv_next_t next;
+	int (*call)(const char *) = adv_next(&next, "chdir");
+	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
+	int result = call(there);
+
+	if (result == 0)
+		adv_look_moved();
+	return result;
+}
+
+ADV_INTERPOSE int fchdir(int fd)
+{
+	static adv_next_t next;
+	int (*call)(int) = adv_next(&next, "fchdir");
+	int result = call(fd);
+
+	if (result == 0)
+		adv_look_moved();
+	return result;
+}
+
+/* buf NULL: in new memory of len bytes, or as many as it takes where len is 0. */
+static char *put_current(const char *path, char *buf, size_t len)
+{
+	size_t needed = strlen(path) + 1;
+
+	if (buf ? len == 0 : false) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (len ? len < needed : buf != NULL) {
+		errno = ERANGE;
+		return NULL;
+	}
+	if (!buf)
+		buf = malloc(len ? len : needed);
+	return buf ? memcpy(buf, path, needed) : NULL;
+}
+
+ADV_INTERPOSE char *getcwd(char *buf, size_t len)
+{
+	static adv_next_t next;
+	char *(*call)(char *, size_t) = adv_next(&next, "getcwd");
+	char path[PATH_MAX];
+
+	return adv_look_current(path) ? put_current(path, buf, len) : call(buf, len);
+}
+
+ADV_INTERPOSE char *__getcwd_chk(char *buf, size_t len, size_t room)
+{
+	static adv_next_t next;
+	char *(*call)(char *, size_t, size_t) = adv_next(&next, "__getcwd_chk");
+	char path[PATH_MAX];
+
+	if (len > room || !adv_look_current(path))
+		return call(buf, len, room);
+	return put_current(path, buf, len);
+}
+
+ADV_INTERPOSE char *get_current_dir_name(void)
+{
+	static adv_next_t next;
+	char *(*call)(void) = adv_next(&next, "get_current_dir_name");
+	char path[PATH_MAX];
+
+	return adv_look_current(path) ? put_current(path, NULL, 0) : call();
+}

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Formats are those of the Linux kernel: drivers/infiniband/core/sysfs.c, uverbs_main.c, and for
+ * the names of the counters those of drivers/infiniband/hw/mlx5/counters.c.
+ */
+#include "preload/contents.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/sys.h"
+#include "host/identity.h"
+
+#define UVERBS_MAJOR 231
+#define UVERBS_MINOR 192
+#define PATH_ROOM    256
+
+#define DEVICE	     "sys/devices/adverb"
+#define IBDEV	     DEVICE "/infiniband/" ADV_DEVICE_NAME
+#define PORT	     IBDEV "/ports/1"
+#define UPWARDS	     "../../.."
+
+/* ---- folders ---- */
+
+static void write_folders(struct adv_files *f)
+{
+	static const char *const folders[] = {
+		"sys",
+		"sys/class",
+		"sys/class/infiniband",
+		"sys/class/infiniband_verbs",
+		"sys/devices",
+		DEVICE,
+		DEVICE "/infiniband",
+		DEVICE "/infiniband_verbs",
+		DEVICE "/net",
+		IBDEV,
+		IBDEV "/ports",
+		PORT,
+		PORT "/gids",
+		PORT "/pkeys",
+		PORT "/gid_attrs",
+		PORT "/gid_attrs/types",
+		PORT "/gid_attrs/ndevs",
+		PORT "/counters",
+		PORT "/hw_counters",
+		"dev",
+		"dev/infiniband",
+	};
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		adv_files_folder(f, folders[i]);
+}
+
+/* ---- what the kernel has, beside ours ---- */
+
+struct beside {
+	struct adv_files *f;
+	const char *folder; /* relative to the root of either file system */
+};
+
+/* A link as the kernel's own where it is one (its target is in the mirror too), else to it. */
+static void mirror_one(void *user, const char *name)
+{
+	const struct beside *b = user;
+	char path[PATH_ROOM], mine[PATH_ROOM], target[PATH_ROOM];
+	struct stat st;
+	long n;
+
+	if (snprintf(path, sizeof(path), "/%s/%s", b->folder, name) >= (int)sizeof(path))
+		return;
+	snprintf(mine, sizeof(mine), "%s", path + 1);
+	/* Never in place of what is ours. */
+	if (syscall(SYS_newfstatat, b->f->root, mine, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    !S_ISLNK(st.st_mode))
+		return;
+	n = syscall(SYS_readlinkat, AT_FDCWD, path, target, sizeof(target) - 1);
+	if (n > 0)
+		target[n] = 0;
+	adv_files_link(b->f, mine, n > 0 && target[0] != '/' ? target : path);
+}
+
+static void mirror(struct adv_files *f, const char *folder)
+{
+	struct beside b = {f, folder};
+	char path[PATH_ROOM];
+
+	snprintf(path, sizeof(path), "/%s", folder);
+	adv_files_list(AT_FDCWD, path, mirror_one, &b);
+}
+
+struct names {
+	const char *folder;
+	const char *ours[2];
+};
+
+static bool ours_or_kernels(const void *user, const char *name)
+{
+	const struct names *n = user;
+	char path[PATH_ROOM];
+
+	for (int i = 0; i < 2; i++)
+		if (n->ours[i] && strcmp(name, n->ours[i]) == 0)
+			return true;
+	snprintf(path, sizeof(path), "/%s/%s", n->folder, name);
+	return syscall(SYS_readlinkat, AT_FDCWD, path, path, 1) >= 0 ||
+	       syscall(SYS_faccessat, AT_FDCWD, path, F_OK) == 0;
+}
+
+static void write_beside(struct adv_files *f, const char *uverbs)
+{
+	const struct names class = {"sys/class/infiniband", {ADV_DEVICE_NAME, NULL}};
+	const struct names verbs = {"sys/class/infiniband_verbs", {uverbs, "abi_version"}};
+	const struct names nodes = {"dev/infiniband", {uverbs, "rdma_cm"}};
+
+	adv_files_sweep(f, class.folder, ours_or_kernels, &class);
+	adv_files_sweep(f, verbs.folder, ours_or_kernels, &verbs);
+	adv_files_sweep(f, nodes.folder, ours_or_kernels, &nodes);
+	mirror(f, "sys");
+	mirror(f, "sys/class");
+	mirror(f, "sys/devices");
+	mirror(f, class.folder);
+	mirror(f, verbs.folder);
+	mirror(f, nodes.folder);
+}
+
+/* ---- the device ---- */
+
+static void read_line(const char *path, char *line, size_t len)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : adv_sys_read(fd, line, len - 1);
+
+	if (fd >= 0)
+		adv_sys_close(fd);
+	line[n > 0 ? n : 0] = 0;
+	line[strcspn(line, "\n")] = 0;
+}
+
+/* "0-3,6" as a mask in words of 32 bits, the highest first: "0000004f". */
+static void mask_of(const char *list, char *mask, size_t len)
+{
+	uint32_t words[64] = {0};
+	int top = 0;
+
+	while (*list) {
+		char *end;
+		unsigned long first = strtoul(list, &end, 10), last = first;
+
+		if (*end == '-')
+			last = strtoul(end + 1, &end, 10);
+		for (unsigned long i = first; i <= last && i < 64 * 32; i++) {
+			words[i / 32] |= 1u << i % 32;
+			top = (int)(i / 32) > top ? (int)(i / 32) : top;
+		}
+		if (*end != ',')
+			break;
+		list = end + 1;
+	}
+	*mask = 0;
+	for (int i = top; i >= 0; i--) {
+		size_t at = strlen(mask);
+
+		snprintf(mask + at, len - at, "%08x%s", words[i], i ? "," : "");
+	}
+}
+
+static void write_guid(struct adv_files *f, const char *path, uint64_t guid)
+{
+	uint8_t b[8];
+
+	memcpy(b, &guid, sizeof(b));
+	adv_files_text(f, path, "%02x%02x:%02x%02x:%02x%02x:%02x%02x\n", b[0], b[1], b[2], b[3],
+		       b[4], b[5], b[6], b[7]);
+}
+
+static bool wanted_interface(const void *user, const char *name)
+{
+	const struct adv_gid_table *t = user;
+
+	for (uint32_t i = 0; i < t->count; i++)
+		if (strncmp(t->entry[i].ifname, name, sizeof(t->entry[i].ifname)) == 0)
+			return true;
+	return false;
+}
+
+/* What for a card are the files of its PCI device. No NUMA node is nearer than another. */
+static void write_device(struct adv_files *f, const struct adv_gid_table *t)
+{
+	char list[512], mask[64 * 9 + 1];
+
+	read_line("/sys/devices/system/cpu/online", list, sizeof(list));
+	mask_of(list, mask, sizeof(mask));
+	adv_files_text(f, DEVICE "/vendor", "0x%04x\n", ADV_VENDOR_ID & 0xffff);
+	adv_files_text(f, DEVICE "/device", "0x%04x\n", ADV_VENDOR_PART_ID);
+	adv_files_text(f, DEVICE "/numa_node", "-1\n");
+	adv_files_text(f, DEVICE "/local_cpus", "%s\n", mask);
+	adv_files_text(f, DEVICE "/local_cpulist", "%s\n", list);
+	adv_files_sweep(f, DEVICE "/net", wanted_interface, t);
+	for (uint32_t i = 0; i < t->count; i++) {
+		char path[PATH_ROOM], target[PATH_ROOM];
+
+		snprintf(path, sizeof(path), DEVICE "/net/%.16s", t->entry[i].ifname);
+		snprintf(target, sizeof(target), "/sys/class/net/%.16s", t->entry[i].ifname);
+		adv_files_link(f, path, target);
+	}
+}
+
+static void write_ibdev(struct adv_files *f, const struct adv_gid_table *t)
+{
+	char host[65] = "";
+
+	read_line("/proc/sys/kernel/hostname", host, sizeof(host));
+	adv_files_text(f, IBDEV "/node_type", "1: CA\n");
+	write_guid(f, IBDEV "/node_guid", t->node_guid);
+	write_guid(f, IBDEV "/sys_image_guid", t->node_guid);
+	adv_files_text(f, IBDEV "/node_desc", "%.48s " ADV_DEVICE_NAME "\n", host);
+	adv_files_text(f, IBDEV "/fw_ver", ADV_FW_VER "\n");
+	adv_files_text(f, IBDEV "/hca_type", "adverb\n");
+	adv_files_text(f, IBDEV "/board_id", "adverb\n");
+	adv_files_text(f, IBDEV "/hw_rev", "%x\n", ADV_HW_VER);
+	adv_files_link(f, IBDEV "/device", "../../../adverb");
+	adv_files_link(f, IBDEV "/subsystem", UPWARDS "/../class/infiniband");
+	adv_files_link(f, "sys/class/infiniband/" ADV_DEVICE_NAME,
+		       "../../devices/adverb/infiniband/" ADV_DEVICE_NAME);
+}
+
+static void write_uverbs(struct adv_files *f, const char *name)
+{
+	char path[PATH_ROOM], target[PATH_ROOM];
+	unsigned minor = UVERBS_MINOR + (unsigned)strtoul(name + strlen("uverbs"), NULL, 10);
+
+	snprintf(path, sizeof(path), DEVICE "/infiniband_verbs/%s", name);
+	adv_files_folder(f, path);
+	snprintf(path, sizeof(path), DEVICE "/infiniband_verbs/%s/ibdev", name);
+	adv_files_text(f, path, ADV_DEVICE_NAME "\n");
+	snprintf(path, sizeof(path), DEVICE "/infiniband_verbs/%s/dev", name);
+	adv_files_text(f, path, "%u:%u\n", UVERBS_MAJOR, minor);
+	snprintf(path, sizeof(path), DEVICE "/infiniband_verbs/%s/abi_version", name);
+	adv_files_text(f, path, "1\n");
+	snprintf(path, sizeof(path), DEVICE "/infiniband_verbs/%s/device", name);
+	adv_files_link(f, path, "../../../adverb");
+	snprintf(path, sizeof(path), DEVICE "/infiniband_verbs/%s/subsystem", name);
+	adv_files_link(f, path, UPWARDS "/../class/infiniband_verbs");
+	snprintf(path, sizeof(path), "sys/class/infiniband_verbs/%s", name);
+	snprintf(target, sizeof(target), "../../devices/adverb/infiniband_verbs/%s", name);
+	adv_files_link(f, path, target);
+	adv_files_text(f, "sys/class/infiniband_verbs/abi_version", "6\n");
+	/* Who lists the folder sees the names; who looks one up gets no further than that. */
+	snprintf(path, sizeof(path), "dev/infiniband/%s", name);
+	adv_files_link(f, path, "/dev/null");
+	adv_files_link(f, "dev/infiniband/rdma_cm", "/dev/null");
+}
+
+/* ---- the port ---- */
+
+static void write_rate(struct adv_files *f, uint32_t mbps)
+{
+	static const struct {
+		uint8_t code;
+		uint16_t tenths; /* of Gbit/s, a lane */
+		const char *name;
+	} speeds[] = {{1, 25, ""},
+		      {8, 100, " FDR10"},
+		      {32, 250, " EDR"},
+		      {64, 500, " HDR"},
+		      {128, 1000, " NDR"}};
+	uint8_t width, speed;
+	unsigned lanes, i = 0, tenths;
+
+	adv_port_speed(mbps, &width, &speed);
+	while (i < sizeof(speeds) / sizeof(speeds[0]) - 1 && speeds[i].code != speed)
+		i++;
+	lanes = width == 2 ? 4 : width == 16 ? 2 : 1;
+	tenths = speeds[i].tenths * lanes;
+	adv_files_text(f, PORT "/rate", "%u%s Gb/sec (%uX%s)\n", tenths / 10,
+		       tenths % 10 ? ".5" : "", lanes, speeds[i].name);
+}
+
+static void write_port(struct adv_files *f, const struct adv_gid_table *t)
+{
+	adv_files_text(f, PORT "/state", t->port_active ? "4: ACTIVE\n" : "1: DOWN\n");
+	adv_files_text(f, PORT "/phys_state", t->port_active ? "%u: LinkUp\n" : "%u: Disabled\n",
+		       t->port_active ? ADV_PHYS_LINK_UP : ADV_PHYS_DISABLED);
+	write_rate(f, t->count ? t->entry[0].speed_mbps : 0);
+	adv_files_text(f, PORT "/link_layer", "Ethernet\n");
+	adv_files_text(f, PORT "/lid", "0x0\n");
+	adv_files_text(f, PORT "/lid_mask_count", "0\n");
+	adv_files_text(f, PORT "/sm_lid", "0x0\n");
+	adv_files_text(f, PORT "/sm_sl", "0\n");
+	adv_files_text(f, PORT "/cap_mask", "0x%08x\n", ADV_PORT_CAP_FLAGS);
+	adv_files_text(f, PORT "/pkeys/0", "0x%04x\n", ADV_DEFAULT_PKEY);
+}
+
+static bool wanted_index(const void *user, const char *name)
+{
+	const struct adv_gid_table *t = user;
+
+	return strtoul(name, NULL, 10) < t->count;
+}
+
+static void write_gid(struct adv_files *f, uint32_t index, const struct adv_gid_entry *e)
+{
+	char path[PATH_ROOM], text[40];
+
+	for (int i = 0; i < 8; i++)
+		snprintf(text + 5 * i, 6, "%02x%02x%s", e->gid.raw[2 * i], e->gid.raw[2 * i + 1],
+			 i < 7 ? ":" : "");
+	snprintf(path, sizeof(path), PORT "/gids/%u", index);
+	adv_files_text(f, path, "%s\n", text);
+	snprintf(path, sizeof(path), PORT "/gid_attrs/types/%u", index);
+	adv_files_text(f, path, e->type == ADV_GID_ROCE_V1 ? "IB/RoCE v1\n" : "RoCE v2\n");
+	snprintf(path, sizeof(path), PORT "/gid_attrs/ndevs/%u", index);
+	adv_files_text(f, path, "%.16s\n", e->ifname);
+}
+
+static void write_gids(struct adv_files *f, const struct adv_gid_table *t)
+{
+	adv_files_sweep(f, PORT "/gids", wanted_index, t);
+	adv_files_sweep(f, PORT "/gid_attrs/types", wanted_index, t);
+	adv_files_sweep(f, PORT "/gid_attrs/ndevs", wanted_index, t);
+	for (uint32_t i = 0; i < t->count; i++)
+		write_gid(f, i, &t->entry[i]);
+}
+
+/* ---- counters ---- */
+
+struct counter {
+	const char *name;
+	size_t offset; /* in struct adv_counters */
+};
+
+#define ENGINE(field)                                                                              \
+	{                                                                                          \
+#field, offsetof(struct adv_counters, engine.field)                                \
+	}
+
+static const struct counter hw_counters[] = {
+	ENGINE(duplicate_request),
+	ENGINE(implied_nak_seq_err),
+	ENGINE(local_ack_timeout_err),
+	ENGINE(np_cnp_sent),
+	ENGINE(np_ecn_marked_roce_packets),
+	ENGINE(out_of_buffer),
+	ENGINE(out_of_sequence),
+	ENGINE(packet_seq_err),
+	ENGINE(req_cqe_error),
+	ENGINE(req_remote_access_errors),
+	ENGINE(req_remote_invalid_request),
+	ENGINE(req_rnr_retries_exceeded),
+	ENGINE(req_transport_retries_exceeded),
+	ENGINE(resp_cqe_error),
+	ENGINE(resp_local_length_error),
+	ENGINE(resp_remote_access_errors),
+	ENGINE(rnr_nak_retry_err),
+	ENGINE(rp_cnp_handled),
+	ENGINE(rx_atomic_requests),
+	ENGINE(rx_read_requests),
+	ENGINE(rx_write_requests),
+	{"rx_icrc_encapsulated", offsetof(struct adv_counters, link.rx_icrc_errors)},
+};
+
+static uint64_t value_of(const struct adv_counters *c, const struct counter *counter)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)c + counter->offset, sizeof(value));
+	return value;
+}
+
+static void write_counter(struct adv_files *f, const char *name, uint64_t value)
+{
+	char path[PATH_ROOM];
+
+	snprintf(path, sizeof(path), PORT "/counters/%s", name);
+	adv_files_text(f, path, "%" PRIu64 "\n", value);
+}
+
+/*
+ * IBTA's PortCounters. Octets are counted in units of four. Those that stay 0 count what cannot
+ * happen here: there is no physical link, no switch and no virtual lane 15.
+ */
+static void write_port_counters(struct adv_files *f, const struct adv_counters *c)
+{
+	static const char *const never[] = {
+		"symbol_error",
+		"link_error_recovery",
+		"port_rcv_remote_physical_errors",
+		"port_rcv_switch_relay_errors",
+		"port_xmit_constraint_errors",
+		"port_rcv_constraint_errors",
+		"local_link_integrity_errors",
+		"VL15_dropped",
+	};
+
+	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
+		write_counter(f, never[i], 0);
+	write_counter(f, "port_rcv_errors", c->link.rx_icrc_errors + c->link.rx_malformed);
+	write_counter(f, "port_xmit_discards", c->link.tx_dropped);
+	write_counter(f, "port_xmit_data", c->link.tx_bytes / 4);
+	write_counter(f, "port_rcv_data", c->link.rx_bytes / 4);
+	write_counter(f, "port_xmit_packets", c->link.tx_packets);
+	write_counter(f, "port_rcv_packets", c->link.rx_packets);
+}
+
+static void write_counters(struct adv_files *f, const struct adv_counters *c)
+{
+	write_port_counters(f, c);
+	for (size_t i = 0; i < sizeof(hw_counters) / sizeof(hw_counters[0]); i++) {
+		char path[PATH_ROOM];
+
+		snprintf(path, sizeof(path), PORT "/hw_counters/%s", hw_counters[i].name);
+		adv_files_text(f, path, "%" PRIu64 "\n", value_of(c, &hw_counters[i]));
+	}
+}
+
+void adv_contents_write(struct adv_files *f, const struct adv_contents *c)
+{
+	char uverbs[ADV_UVERBS_NAME_LEN];
+
+	adv_uverbs_name(uverbs);
+	write_folders(f);
+	write_device(f, &c->gids);
+	write_ibdev(f, &c->gids);
+	write_uverbs(f, uverbs);
+	write_port(f, &c->gids);
+	write_gids(f, &c->gids);
+	if (c->counted)
+		write_counters(f, &c->counters);
+	write_beside(f, uverbs);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "preload/redirect.h"
+
+#include <string.h>
+
+enum node {
+	ROOT,
+	DEV,
+	SYS,
+	CLASS,
+	DEVICES,
+	NET,
+	INTERFACE,
+	INTERFACE_DEVICE,
+	OURS, /* from here on */
+	DEV_INFINIBAND = OURS,
+	CLASS_INFINIBAND,
+	CLASS_VERBS,
+	DEVICES_ADVERB,
+	NET_INFINIBAND,
+	NET_VERBS,
+	NODES,
+};
+
+struct place {
+	enum node parent;
+	const char *name;   /* NULL: any */
+	const char *folder; /* of ours */
+};
+
+static const struct place places[NODES] = {
+	[ROOT] = {ROOT, "", NULL},
+	[DEV] = {ROOT, "dev", NULL},
+	[SYS] = {ROOT, "sys", NULL},
+	[CLASS] = {SYS, "class", NULL},
+	[DEVICES] = {SYS, "devices", NULL},
+	[NET] = {CLASS, "net", NULL},
+	[INTERFACE] = {NET, NULL, NULL},
+	[INTERFACE_DEVICE] = {INTERFACE, "device", NULL},
+	[DEV_INFINIBAND] = {DEV, "infiniband", "/dev/infiniband"},
+	[CLASS_INFINIBAND] = {CLASS, "infiniband", "/sys/class/infiniband"},
+	[CLASS_VERBS] = {CLASS, "infiniband_verbs", "/sys/class/infiniband_verbs"},
+	[DEVICES_ADVERB] = {DEVICES, "adverb", "/sys/devices/adverb"},
+	[NET_INFINIBAND] = {INTERFACE_DEVICE, "infiniband", "/sys/devices/adverb/infiniband"},
+	[NET_VERBS] = {INTERFACE_DEVICE, "infiniband_verbs",
+		       "/sys/devices/adverb/infiniband_verbs"},
+};
+
+static bool is_link(enum node n)
+{
+	return n == INTERFACE || n == INTERFACE_DEVICE || n == NET_INFINIBAND || n == NET_VERBS;
+}
+
+static bool same(const char *name, const char *text, size_t len)
+{
+	return strncmp(name, text, len) == 0 && name[len] == 0;
+}
+
+/* NODES: none. */
+static enum node child(enum node parent, const char *text, size_t len)
+{
+	for (enum node n = DEV; n < NODES; n++)
+		if (places[n].parent == parent &&
+		    (!places[n].name || same(places[n].name, text, len)))
+			return n;
+	return NODES;
+}
+
+static const char *skip_slashes(const char *p)
+{
+	while (*p == '/')
+		p++;
+	return p;
+}
+
+/* "uverbsN" and "rdma_cm", and nothing behind. */
+static bool names_device(const char *rest)
+{
+	size_t digits = strncmp(rest, "uverbs", 6) == 0 ? strspn(rest + 6, "0123456789") : 0;
+
+	return (digits && !rest[6 + digits]) || strcmp(rest, "rdma_cm") == 0;
+}
+
+static bool found(enum node at, const char *rest, struct adv_redirect *r)
+{
+	r->folder = places[at].folder;
+	r->rest = rest;
+	r->device = at == DEV_INFINIBAND && names_device(rest);
+	return true;
+}
+
+bool adv_redirect_path(const char *path, struct adv_redirect *r)
+{
+	enum node at = ROOT;
+	const char *p = skip_slashes(path);
+
+	r->interface = NULL;
+	while (*p) {
+		size_t len = strcspn(p, "/");
+		enum node next = NODES;
+
+		if (len == 1 && p[0] == '.')
+			next = at;
+		else if (len != 2 || p[0] != '.' || p[1] != '.')
+			next = child(at, p, len);
+		else if (!is_link(at))
+			next = places[at].parent;
+		if (next == NODES)
+			return at >= OURS && found(at, p, r);
+		if (next == INTERFACE && at == NET) {
+			r->interface = p;
+			r->interface_len = len;
+		} else if (next < INTERFACE || (next >= OURS && next < NET_INFINIBAND)) {
+			r->interface = NULL;
+		}
+		at = next;
+		p = skip_slashes(p + len);
+	}
+	return at >= OURS && found(at, p, r);
+}
+
+const char *adv_redirect_back(const char *path)
+{
+	const char *p = strstr(path, ADV_ROOT_PREFIX);
+	size_t digits;
+
+	if (!p || path[0] != '/')
+		return NULL;
+	p += sizeof(ADV_ROOT_PREFIX) - 1;
+	digits = strspn(p, "0123456789");
+	if (!digits || p[digits] != '-')
+		return NULL;
+	p += digits + 1;
+	digits = strspn(p, "0123456789");
+	p += digits;
+	if (!digits || (*p && *p != '/'))
+		return NULL;
+	return *p ? p : "/";
+}

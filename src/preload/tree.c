@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "preload/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "host/control.h"
+#include "preload/contents.h"
+#include "preload/redirect.h"
+
+#define FRESH_MS      50
+#define RETRY_MS      2000 /* after adverbd could not be reached */
+#define LOCK_TRIES    200
+#define LOCK_PAUSE_MS 1
+#define LOCK_FILE     ".lock"
+
+static _Atomic uint64_t written_ms;
+static _Atomic uint64_t failed_ms;
+static _Atomic uint64_t written_for; /* the network namespace and the user */
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* The inode number of the caller's network namespace; 0 where /proc is not mounted. */
+static uint64_t network(void)
+{
+	struct stat st;
+
+	return syscall(SYS_newfstatat, AT_FDCWD, "/proc/thread-self/ns/net", &st, 0) == 0
+		       ? (uint64_t)st.st_ino
+		       : 0;
+}
+
+/* A folder of ours that nobody else can write to, or -1. */
+static int open_root(const char *above, uid_t uid, uint64_t net, char root[PATH_MAX])
+{
+	struct stat st;
+	int fd;
+
+	if (!above || above[0] != '/' ||
+	    snprintf(root, PATH_MAX, "%s" ADV_ROOT_PREFIX "%u-%llu", above, (unsigned)uid,
+		     (unsigned long long)net) >= PATH_MAX / 2)
+		return -1;
+	(void)syscall(SYS_mkdirat, AT_FDCWD, root, 0755);
+	fd = (int)syscall(SYS_openat, AT_FDCWD, root,
+			  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (syscall(SYS_fstat, fd, &st) == 0 && st.st_uid == uid &&
+	    syscall(SYS_fchmod, fd, 0755) == 0 &&
+	    syscall(SYS_faccessat, AT_FDCWD, root, R_OK | W_OK | X_OK) == 0)
+		return fd;
+	adv_sys_close(fd);
+	return -1;
+}
+
+static int find_root(uint64_t net, char root[PATH_MAX])
+{
+	const char *const above[] = {secure_getenv("XDG_RUNTIME_DIR"), "/tmp", "/dev/shm"};
+	uid_t uid = geteuid();
+
+	for (size_t i = 0; i < sizeof(above) / sizeof(above[0]); i++) {
+		int fd = open_root(above[i], uid, net, root);
+
+		if (fd >= 0)
+			return fd;
+	}
+	adv_warn("no folder to write to in XDG_RUNTIME_DIR, /tmp or /dev/shm: no /sys/class/"
+		 "infiniband");
+	return -1;
+}
+
+/* -1: who holds it is stuck, or writing is not possible. */
+static int take_lock(int root)
+{
+	int fd = (int)syscall(SYS_openat, root, LOCK_FILE,
+			      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	for (int i = 0; fd >= 0 && i < LOCK_TRIES; i++) {
+		if (syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) == 0)
+			return fd;
+		adv_sys_poll(NULL, 0, LOCK_PAUSE_MS);
+	}
+	if (fd >= 0)
+		adv_sys_close(fd);
+	return -1;
+}
+
+static bool ask(struct adv_contents *c)
+{
+	char why[256];
+	struct adv_control *control = adv_control_connect(true, why, sizeof(why));
+	bool good;
+
+	if (!control) {
+		adv_error("no device in /sys/class/infiniband: %s", why);
+		return false;
+	}
+	good = adv_gid_table_read(adv_control_gids(control), &c->gids);
+	c->counted = adv_control_counters(control, &c->counters) == 0;
+	adv_control_close(control);
+	return good;
+}
+
+/* The lock is taken before adverbd is asked, so that nothing older replaces what is newer. */
+static bool write_tree(int root)
+{
+	struct adv_files f = {.root = root};
+	struct adv_contents *c = calloc(1, sizeof(*c));
+	int lock = take_lock(root);
+	bool good = c && ask(c);
+
+	if (good && lock >= 0)
+		adv_contents_write(&f, c);
+	if (f.error)
+		adv_warn("/sys/class/infiniband: %s", strerror(f.error));
+	if (lock >= 0)
+		adv_sys_close(lock);
+	free(c);
+	return good && !f.error;
+}
+
+bool adv_tree_ready(bool now, char root[PATH_MAX])
+{
+	uint64_t net = network(), key = net << 32 ^ geteuid(), ms = now_ms();
+	bool same = atomic_load(&written_for) == key;
+	bool good;
+	int fd;
+
+	if (same && ms < atomic_load(&failed_ms) + RETRY_MS && atomic_load(&failed_ms))
+		return false;
+	fd = find_root(net, root);
+	if (fd < 0)
+		return false;
+	good = same && !now && ms < atomic_load(&written_ms) + FRESH_MS;
+	if (!good) {
+		good = write_tree(fd);
+		atomic_store(&written_for, key);
+		atomic_store(&written_ms, now_ms());
+		atomic_store(&failed_ms, good ? 0 : now_ms());
+	}
+	adv_sys_close(fd);
+	return good;
+}

@@ -254,5 +254,7 @@ const struct adv_cm_counters *adv_cm_counters(const struct adv_cm *cm);
 /* Ids that the owner holds, and those that only finish: DREQ sent, TIMEWAIT. */
 unsigned adv_cm_id_count(const struct adv_cm *cm);
 unsigned adv_cm_ending_count(const struct adv_cm *cm);
+/* Of those that finish, the ones whose DREQ is not answered yet. Looks at all ids. */
+unsigned adv_cm_closing_count(const struct adv_cm *cm);
 
 #endif

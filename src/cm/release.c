@@ -119,3 +119,15 @@ void adv_cm_rx_lap(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 	answer.apr.status = ADV_CM_APR_UNSUPPORTED;
 	adv_cm_send(id, &answer);
 }
+
+unsigned adv_cm_closing_count(const struct adv_cm *cm)
+{
+	unsigned n = 0;
+
+	for (const struct adv_list *link = cm->ids.next; link != &cm->ids; link = link->next) {
+		const struct adv_cm_id *id = adv_container_of(link, struct adv_cm_id, link);
+
+		n += !id->owned && id->state == ADV_CM_DREQ_SENT;
+	}
+	return n;
+}

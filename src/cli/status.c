@@ -36,6 +36,12 @@ static void print_status(const struct adv_control_status *s)
 	printf("slots in use: %u of %u\n", s->slots_used, s->slots_total);
 	if (s->restarts)
 		printf("workers replaced: %u\n", s->restarts);
+	if (s->cm_clients || s->cm_rx || s->cm_tx)
+		printf("connection manager: %u programs, %u ids, %u connected, %u ending\n"
+		       "  messages: %" PRIu64 " received, %" PRIu64 " sent, %" PRIu64
+		       " of them repeated, %" PRIu64 " not accepted\n",
+		       s->cm_clients, s->cm_ids, s->cm_connections, s->cm_ending, s->cm_rx,
+		       s->cm_tx, s->cm_retries, s->cm_dropped);
 	if (s->qp1_dropped)
 		printf("packets to QP0 and QP1 dropped: %" PRIu64 "\n", s->qp1_dropped);
 }

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "daemon/slots.h"
+#include "daemon/ucma.h"
 
 #define MESSAGES_A_ROUND 16
 #define DESCRIPTORS_READ 8 /* room for those a client should not send; the kernel drops more */
@@ -273,9 +274,21 @@ static int counters(struct adv_client *c, struct adv_control_message *m)
 	return -1;
 }
 
+static int open_cm(struct adv_client *c, struct adv_control_message *m)
+{
+	int fd = adv_ucma_open(c->all->ucma, &c->peer, c->pidfd, c->comm);
+
+	if (fd < 0 && errno == EUSERS)
+		fail(m, EUSERS, "adverbd's connection manager has as many clients as it serves");
+	else if (fd < 0)
+		fail(m, errno, strerror(errno));
+	return fd;
+}
+
 static int status(struct adv_client *c, struct adv_control_message *m)
 {
 	struct adv_daemon *d = c->all->daemon;
+	struct adv_ucma_status cm;
 
 	memset(&m->body, 0, sizeof(m->body));
 	m->body.status.worker_pid = (uint32_t)getpid();
@@ -288,6 +301,15 @@ static int status(struct adv_client *c, struct adv_control_message *m)
 	m->body.status.restarts = atomic_load(&d->ledger->restarts);
 	m->body.status.uptime_ms = adv_daemon_now() - d->ledger->started_ms;
 	m->body.status.qp1_dropped = d->ledger->qp1_dropped;
+	adv_ucma_status(c->all->ucma, &cm);
+	m->body.status.cm_clients = cm.clients;
+	m->body.status.cm_ids = cm.ids;
+	m->body.status.cm_connections = cm.connections;
+	m->body.status.cm_ending = cm.ending;
+	m->body.status.cm_rx = cm.rx_mads;
+	m->body.status.cm_tx = cm.tx_mads;
+	m->body.status.cm_retries = cm.tx_retries;
+	m->body.status.cm_dropped = cm.rx_dropped;
 	return -1;
 }
 
@@ -321,7 +343,7 @@ static handler *const handlers[] = {
 	[ADV_CONTROL_RESUME] = resume,	   [ADV_CONTROL_JOIN] = membership,
 	[ADV_CONTROL_LEAVE] = membership,  [ADV_CONTROL_STATUS] = status,
 	[ADV_CONTROL_LIST] = list,	   [ADV_CONTROL_COUNT] = count,
-	[ADV_CONTROL_COUNTERS] = counters,
+	[ADV_CONTROL_COUNTERS] = counters, [ADV_CONTROL_OPEN_CM] = open_cm,
 };
 
 static void handle(struct adv_client *c, struct adv_control_message *m)
@@ -338,6 +360,8 @@ static void handle(struct adv_client *c, struct adv_control_message *m)
 	m->reserved = 0;
 	fd = handlers[m->type](c, m);
 	answer(c, m, fd);
+	if (m->type == ADV_CONTROL_OPEN_CM && fd >= 0) /* the only one that is not to stay here */
+		close(fd);
 }
 
 /* The first of them, or -1; nobody needs to send us more than one. */

@@ -12,10 +12,12 @@
 #include "daemon/daemon.h"
 
 struct adv_client;
+struct adv_ucma;
 
 /* All connections, and who has which slot. */
 struct adv_clients {
 	struct adv_daemon *daemon;
+	struct adv_ucma *ucma;
 	struct adv_list list;
 	unsigned count;
 	struct adv_client *owner[ADV_SLOTS]; /* NULL: free, or its client has yet to resume */

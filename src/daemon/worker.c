@@ -15,17 +15,16 @@
 #include "base/log.h"
 #include "daemon/client.h"
 #include "daemon/gid_publish.h"
-#include "daemon/group.h"
 #include "daemon/slots.h"
 #include "daemon/snapshot.h"
+#include "daemon/ucma.h"
 
 #define EVENTS_A_ROUND	64
 #define ACCEPTS_A_ROUND 64
-#define QP1_A_ROUND	256
 #define DEBOUNCE_MS	20 /* addresses come and go in groups */
 #define KEEPER_RETRY_MS 1000
 
-enum source { FROM_LISTENER, FROM_SIGNALS, FROM_KEEPER, FROM_NETLINK, FROM_QP1, SOURCES };
+enum source { FROM_LISTENER, FROM_SIGNALS, FROM_KEEPER, FROM_NETLINK, FROM_UCMA, SOURCES };
 
 struct worker {
 	struct adv_daemon *d;
@@ -169,9 +168,7 @@ static void on_source(struct worker *w, enum source source)
 		if (adv_snapshot_changed(w->netlink) && !w->publish_at)
 			w->publish_at = adv_daemon_now() + DEBOUNCE_MS;
 		break;
-	case FROM_QP1:
-		w->d->ledger->qp1_dropped +=
-			adv_group_drain(w->d->socket[ADV_SLOT_DAEMON], QP1_A_ROUND);
+	case FROM_UCMA: /* every round, in on_time() */
 		break;
 	case SOURCES:
 		break;
@@ -210,7 +207,7 @@ static void end_grace(struct worker *w)
 /* Sets, keeps or clears the time to leave. */
 static void consider_leaving(struct worker *w, uint64_t now)
 {
-	if (w->d->system || w->clients.count || w->grace_ends) {
+	if (w->d->system || w->clients.count || w->grace_ends || adv_ucma_busy(w->clients.ucma)) {
 		w->leave_at = 0;
 		return;
 	}
@@ -219,7 +216,7 @@ static void consider_leaving(struct worker *w, uint64_t now)
 	if (now < w->leave_at)
 		return;
 	accept_clients(w); /* somebody who came at the last moment */
-	if (w->clients.count)
+	if (w->clients.count || adv_ucma_busy(w->clients.ucma))
 		w->leave_at = 0;
 	else
 		w->quit = true;
@@ -228,22 +225,28 @@ static void consider_leaving(struct worker *w, uint64_t now)
 static void on_time(struct worker *w)
 {
 	uint64_t now = adv_daemon_now();
+	uint32_t what;
 
 	if (w->publish_at && now >= w->publish_at) {
 		w->publish_at = 0;
-		notify_all(w, adv_gid_publish(w->d->gids));
+		what = adv_gid_publish(w->d->gids);
+		if (what)
+			adv_ucma_gids_changed(w->clients.ucma);
+		notify_all(w, what);
 		drop_dead(w);
 	}
 	if (w->grace_ends && now >= w->grace_ends)
 		end_grace(w);
 	if (w->keeper_at && now >= w->keeper_at)
 		replace_keeper(w);
+	adv_ucma_run(w->clients.ucma);
 	consider_leaving(w, now);
 }
 
 static int until_next(const struct worker *w)
 {
-	const uint64_t times[] = {w->publish_at, w->grace_ends, w->keeper_at, w->leave_at};
+	const uint64_t times[] = {w->publish_at, w->grace_ends, w->keeper_at, w->leave_at,
+				  adv_ucma_deadline(w->clients.ucma)};
 	uint64_t now = adv_daemon_now(), next = UINT64_MAX;
 
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
@@ -264,10 +267,11 @@ static int prepare(struct worker *w)
 	w->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	w->netlink = adv_snapshot_watch();
 	w->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (w->epoll < 0 || w->signals < 0 || w->netlink < 0 || w->spare < 0 ||
+	w->clients.ucma = adv_ucma_create(w->d);
+	if (!w->clients.ucma || w->epoll < 0 || w->signals < 0 || w->netlink < 0 || w->spare < 0 ||
 	    watch(w, w->d->listener, FROM_LISTENER) < 0 || watch(w, w->signals, FROM_SIGNALS) < 0 ||
 	    watch(w, w->keeper, FROM_KEEPER) < 0 || watch(w, w->netlink, FROM_NETLINK) < 0 ||
-	    watch(w, w->d->socket[ADV_SLOT_DAEMON], FROM_QP1) < 0)
+	    watch(w, adv_ucma_fd(w->clients.ucma), FROM_UCMA) < 0)
 		return -1;
 	/* What changed between the first look and the watch, or since a worker died. */
 	w->publish_at = adv_daemon_now();
@@ -281,6 +285,7 @@ static void say_farewell(struct worker *w)
 	for (struct adv_list *n = w->clients.list.next; n != &w->clients.list; n = n->next)
 		client_of(n)->dead = true;
 	drop_dead(w);
+	adv_ucma_end(w->clients.ucma);
 	close(w->epoll);
 	close(w->signals);
 	close(w->netlink);

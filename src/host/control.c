@@ -908,6 +908,14 @@ int adv_control_status(struct adv_control *c, struct adv_control_status *status)
 	status->restarts = m.body.status.restarts;
 	status->uptime_ms = m.body.status.uptime_ms;
 	status->qp1_dropped = m.body.status.qp1_dropped;
+	status->cm_clients = m.body.status.cm_clients;
+	status->cm_ids = m.body.status.cm_ids;
+	status->cm_connections = m.body.status.cm_connections;
+	status->cm_ending = m.body.status.cm_ending;
+	status->cm_rx = m.body.status.cm_rx;
+	status->cm_tx = m.body.status.cm_tx;
+	status->cm_retries = m.body.status.cm_retries;
+	status->cm_dropped = m.body.status.cm_dropped;
 	return 0;
 }
 

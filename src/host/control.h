@@ -109,6 +109,15 @@ struct adv_control_status {
 	uint32_t restarts; /* workers replaced so far */
 	uint64_t uptime_ms;
 	uint64_t qp1_dropped; /* packets to QP0 and QP1 that nobody serves */
+	/* The connection manager. */
+	uint32_t cm_clients;
+	uint32_t cm_ids;
+	uint32_t cm_connections; /* ids that have a peer */
+	uint32_t cm_ending;	 /* connections whose ids are gone: DREQ sent, TIMEWAIT */
+	uint64_t cm_rx;		 /* management datagrams */
+	uint64_t cm_tx;
+	uint64_t cm_retries;
+	uint64_t cm_dropped; /* malformed, for nobody, or over a backlog */
 };
 
 /* What the daemon says of itself. 0 or errno (ECONNRESET). */

@@ -85,7 +85,16 @@ struct adv_control_message {
 			uint32_t slots_total;
 			uint32_t restarts; /* workers replaced so far */
 			uint64_t uptime_ms;
-			uint64_t qp1_dropped; /* packets to slot 0 */
+			uint64_t qp1_dropped; /* packets to slot 0 that were none for QP1 */
+			/* Of the connection manager; 0 in a daemon that has none. */
+			uint32_t cm_clients;
+			uint32_t cm_ids;
+			uint32_t cm_connections; /* ids that have a peer */
+			uint32_t cm_ending;	 /* connections whose ids are gone */
+			uint64_t cm_rx;		 /* management datagrams */
+			uint64_t cm_tx;
+			uint64_t cm_retries;
+			uint64_t cm_dropped; /* malformed, for nobody, or over a backlog */
 		} status;
 		struct {
 			uint32_t slot;

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "daemon/qp1.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "host/control_protocol.h"
+#include "link/udp.h"
+#include "wire/frame.h"
+#include "wire/mad.h"
+
+/* Each source port is a socket: few are enough for traffic that is rare. */
+#define PORT_CHOICE 0xfu
+
+struct adv_qp1 {
+	int socket;
+	struct adv_link *link;
+	struct adv_gid_table gids;
+	uint32_t psn;
+	bool full;
+	struct adv_qp1_counters counters;
+	adv_qp1_rx_fn *fn; /* of the receive call that is under way */
+	void *user;
+	struct adv_cm_mad mad[ADV_QP1_BATCH];
+	struct adv_tx_batch batch;
+};
+
+/* A new link for the addresses in *gids: the old one's sending sockets are bound to old ones. */
+static struct adv_link *make_link(int socket, const struct adv_gid_table *gids)
+{
+	struct adv_udp_address address[ADV_GID_TABLE_ENTRIES];
+	struct adv_udp_config config = {.qpn_first = ADV_SLOT_DAEMON << ADV_SLOT_QPN_BITS,
+					.qpn_count = 1u << ADV_SLOT_QPN_BITS};
+	struct adv_link *link;
+
+	config.receive_fd = fcntl(socket, F_DUPFD_CLOEXEC, 0);
+	if (config.receive_fd < 0)
+		return NULL;
+	link = adv_udp_create(&config);
+	if (!link)
+		return NULL;
+	for (uint32_t i = 0; i < gids->count; i++)
+		address[i] = (struct adv_udp_address){gids->entry[i].gid, gids->entry[i].ifindex};
+	if (adv_udp_set_addresses(link, address, gids->count) != 0) {
+		link->ops->destroy(link);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return link;
+}
+
+struct adv_qp1 *adv_qp1_create(int socket)
+{
+	struct adv_qp1 *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->socket = socket;
+	q->link = make_link(socket, &q->gids);
+	if (!q->link || getrandom(&q->psn, sizeof(q->psn), 0) < 0) {
+		int saved = errno;
+
+		if (q->link)
+			q->link->ops->destroy(q->link);
+		free(q);
+		errno = saved;
+		return NULL;
+	}
+	return q;
+}
+
+void adv_qp1_destroy(struct adv_qp1 *q)
+{
+	q->link->ops->destroy(q->link);
+	free(q);
+}
+
+int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)
+{
+	struct adv_link *link = make_link(q->socket, gids);
+
+	if (!link)
+		return errno;
+	q->link->ops->destroy(q->link);
+	q->link = link;
+	q->full = false;
+	memcpy(&q->gids, gids, sizeof(q->gids));
+	return 0;
+}
+
+static bool is_ours(const struct adv_qp1 *q, const struct adv_gid *gid)
+{
+	for (uint32_t i = 0; i < q->gids.count; i++)
+		if (adv_gid_equal(&q->gids.entry[i].gid, gid))
+			return true;
+	return false;
+}
+
+/* The default partition; the top bit says only whether the sender is a full member. */
+static bool pkey_fits(uint16_t pkey)
+{
+	return (pkey & 0x7fff) == (ADV_PKEY_DEFAULT & 0x7fff);
+}
+
+static void receive_one(void *user, const struct adv_rx_packet *pkt)
+{
+	struct adv_qp1 *q = user;
+	struct adv_headers h;
+	size_t n = adv_headers_decode(pkt->data, pkt->len, &h);
+
+	if (!n || h.bth.opcode != (ADV_SERVICE_UD | ADV_OP_SEND_ONLY) ||
+	    h.bth.dest_qpn != ADV_GSI_QPN || !pkey_fits(h.bth.pkey) ||
+	    h.deth.qkey != ADV_GSI_QKEY || h.bth.pad || pkt->len - n != ADV_MAD_LEN ||
+	    !is_ours(q, &pkt->meta->dgid) || adv_gid_is_multicast(&pkt->meta->sgid))
+		return;
+	q->counters.rx++;
+	q->fn(q->user, pkt->meta, pkt->data + n);
+}
+
+unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, void *user)
+{
+	uint64_t before = q->counters.rx;
+	unsigned taken;
+
+	q->fn = fn;
+	q->user = user;
+	taken = q->link->ops->receive(q->link, budget, receive_one, q);
+	q->counters.dropped += taken - (q->counters.rx - before);
+	return taken;
+}
+
+bool adv_qp1_has_room(const struct adv_qp1 *q)
+{
+	return !q->full;
+}
+
+static void fill(struct adv_qp1 *q, unsigned i)
+{
+	struct adv_headers h = {
+		.bth = {.opcode = (ADV_SERVICE_UD | ADV_OP_SEND_ONLY),
+			.pkey = ADV_PKEY_DEFAULT,
+			.dest_qpn = q->mad[i].dest_qpn,
+			.psn = q->psn},
+		.deth = {.qkey = ADV_GSI_QKEY, .src_qpn = ADV_GSI_QPN},
+	};
+	struct adv_tx_packet *p = &q->batch.packet[i];
+	uint16_t port = adv_udp_sport(q->mad[i].path.flow_label, ADV_GSI_QPN, q->mad[i].dest_qpn);
+
+	q->psn = adv_psn_add(q->psn, 1);
+	q->mad[i].path.sport = (uint16_t)(0xc000 | (port & PORT_CHOICE));
+	q->mad[i].path.link_hint = 0;
+	q->batch.iov[i] = (struct iovec){q->mad[i].data, ADV_MAD_LEN};
+	*p = (struct adv_tx_packet){
+		.path = &q->mad[i].path,
+		.iov = &q->batch.iov[i],
+		.iov_count = 1,
+		.payload_len = ADV_MAD_LEN,
+		.dest_qpn = q->mad[i].dest_qpn,
+		.ecn = ADV_ECN_NOT_ECT,
+	};
+	p->header_len = (uint8_t)adv_headers_encode(&h, p->header);
+}
+
+void adv_qp1_send(struct adv_qp1 *q, const struct adv_cm_mad *mads, unsigned count)
+{
+	assert(!q->full && count <= ADV_QP1_BATCH);
+	if (!count)
+		return;
+	memcpy(q->mad, mads, count * sizeof(*mads));
+	for (unsigned i = 0; i < count; i++)
+		fill(q, i);
+	q->batch.count = q->batch.iov_used = count;
+	q->counters.tx += count;
+	q->full = !q->link->ops->send(q->link, &q->batch);
+}
+
+int adv_qp1_send_fd(const struct adv_qp1 *q)
+{
+	return q->link->send_fd;
+}
+
+bool adv_qp1_flush(struct adv_qp1 *q)
+{
+	q->full = !q->link->ops->flush(q->link);
+	return !q->full;
+}
+
+const struct adv_qp1_counters *adv_qp1_counters(const struct adv_qp1 *q)
+{
+	return &q->counters;
+}

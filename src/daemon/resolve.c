@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "daemon/resolve.h"
+
+#include <errno.h>
+#include <linux/neighbour.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ANSWER_ROOM  8192
+#define ANSWERS_READ 16 /* late ones of requests given up */
+#define PORT_DISCARD 9
+#define REQUEST_ROOM 256
+#define NUD_VALID_ANY                                                                              \
+	(NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_PROBE | NUD_STALE | NUD_DELAY)
+
+struct adv_resolver {
+	int netlink;
+	int udp4; /* -1: the kernel does not have the family */
+	int udp6;
+	uint32_t serial;
+};
+
+struct request {
+	struct nlmsghdr header;
+	char room[REQUEST_ROOM];
+};
+
+static int udp_socket(int family)
+{
+	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP);
+	int one = 1;
+
+	if (fd >= 0 && family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	return fd;
+}
+
+struct adv_resolver *adv_resolver_create(void)
+{
+	struct adv_resolver *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	r->udp4 = udp_socket(AF_INET);
+	r->udp6 = udp_socket(AF_INET6);
+	if (r->netlink < 0 || (r->udp4 < 0 && r->udp6 < 0)) {
+		int saved = errno;
+
+		adv_resolver_destroy(r);
+		errno = saved;
+		return NULL;
+	}
+	return r;
+}
+
+void adv_resolver_destroy(struct adv_resolver *r)
+{
+	if (r->netlink >= 0)
+		close(r->netlink);
+	if (r->udp4 >= 0)
+		close(r->udp4);
+	if (r->udp6 >= 0)
+		close(r->udp6);
+	free(r);
+}
+
+/* ---- asking ---- */
+
+static const uint8_t *address_of(const struct adv_gid *g, size_t *len)
+{
+	*len = adv_gid_is_ipv4(g) ? 4 : 16;
+	return g->raw + 16 - *len;
+}
+
+static uint8_t family_of(const struct adv_gid *g)
+{
+	return adv_gid_is_ipv4(g) ? AF_INET : AF_INET6;
+}
+
+static void add(struct request *q, uint16_t type, const void *data, size_t len)
+{
+	struct rtattr *a = (void *)((char *)q + NLMSG_ALIGN(q->header.nlmsg_len));
+
+	a->rta_type = type;
+	a->rta_len = (uint16_t)RTA_LENGTH(len);
+	memcpy(RTA_DATA(a), data, len);
+	q->header.nlmsg_len = NLMSG_ALIGN(q->header.nlmsg_len) + (uint32_t)RTA_ALIGN(a->rta_len);
+}
+
+static void add_address(struct request *q, uint16_t type, const struct adv_gid *g)
+{
+	size_t len;
+	const uint8_t *p = address_of(g, &len);
+
+	add(q, type, p, len);
+}
+
+static void begin(struct adv_resolver *r, struct request *q, uint16_t type, const void *body,
+		  size_t len)
+{
+	memset(q, 0, sizeof(*q));
+	q->header.nlmsg_type = type;
+	q->header.nlmsg_flags = NLM_F_REQUEST;
+	q->header.nlmsg_seq = ++r->serial;
+	q->header.nlmsg_len = (uint32_t)NLMSG_LENGTH(len);
+	memcpy(NLMSG_DATA(&q->header), body, len);
+}
+
+/* The kernel has answered when send() returns. Bytes of the answer, or 0 with errno. */
+static size_t ask(struct adv_resolver *r, const struct request *q, char answer[ANSWER_ROOM])
+{
+	if (send(r->netlink, q, q->header.nlmsg_len, MSG_NOSIGNAL) < 0)
+		return 0;
+	for (int i = 0; i < ANSWERS_READ; i++) {
+		const struct nlmsghdr *h = (const void *)answer;
+		ssize_t n = recv(r->netlink, answer, ANSWER_ROOM, MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return 0;
+		if ((size_t)n >= sizeof(*h) && h->nlmsg_seq == r->serial)
+			return (size_t)n;
+	}
+	errno = EPROTO;
+	return 0;
+}
+
+/* ---- reading ---- */
+
+/* The answer, checked as far as its length and serial go; an errno of the kernel's; EPROTO. */
+static int open_answer(const void *data, size_t len, uint32_t serial, uint16_t type, size_t body,
+		       const struct nlmsghdr **out)
+{
+	const struct nlmsghdr *h = data;
+	const struct nlmsgerr *e;
+
+	if (len < sizeof(*h) || h->nlmsg_len < sizeof(*h) || h->nlmsg_len > len ||
+	    h->nlmsg_seq != serial)
+		return EPROTO;
+	if (h->nlmsg_type == NLMSG_ERROR) {
+		e = NLMSG_DATA(h);
+		if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*e)) || e->error >= 0 || e->error < -4095)
+			return EPROTO;
+		return -e->error;
+	}
+	if (h->nlmsg_type != type || h->nlmsg_len < NLMSG_LENGTH(body))
+		return EPROTO;
+	*out = h;
+	return 0;
+}
+
+static bool read_gid(const struct rtattr *a, uint8_t family, struct adv_gid *g)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	size_t len = family == AF_INET ? 4 : 16;
+
+	if (RTA_PAYLOAD(a) != len)
+		return false;
+	memcpy(g->raw, mapped, sizeof(mapped));
+	memcpy(g->raw + 16 - len, RTA_DATA(a), len);
+	return true;
+}
+
+/* An IPv4 route may have an IPv6 gateway. */
+static void read_via(const struct rtattr *a, struct adv_gid *g)
+{
+	const struct rtvia *via = RTA_DATA(a);
+	const size_t head = offsetof(struct rtvia, rtvia_addr);
+
+	if (RTA_PAYLOAD(a) == head + sizeof(g->raw) && via->rtvia_family == AF_INET6)
+		memcpy(g->raw, via->rtvia_addr, sizeof(g->raw));
+}
+
+static int error_of_type(uint8_t type)
+{
+	switch (type) {
+	case RTN_UNICAST:
+	case RTN_LOCAL:
+	case RTN_ANYCAST:
+	case RTN_MULTICAST:
+		return 0;
+	case RTN_UNREACHABLE:
+		return EHOSTUNREACH;
+	case RTN_BROADCAST:
+	case RTN_PROHIBIT:
+		return EACCES;
+	default:
+		return ENETUNREACH;
+	}
+}
+
+int adv_resolve_parse_route(const void *data, size_t len, uint32_t serial, struct adv_way *way)
+{
+	const struct nlmsghdr *h = NULL;
+	const struct rtattr *a;
+	const struct rtmsg *m;
+	int left, error = open_answer(data, len, serial, RTM_NEWROUTE, sizeof(*m), &h);
+
+	if (error)
+		return error;
+	m = NLMSG_DATA(h);
+	error = error_of_type(m->rtm_type);
+	if (error)
+		return error;
+	if (m->rtm_family != AF_INET && m->rtm_family != AF_INET6)
+		return EPROTO;
+	way->local = m->rtm_type == RTN_LOCAL || m->rtm_type == RTN_ANYCAST;
+	way->multicast = m->rtm_type == RTN_MULTICAST;
+	way->has_source = false;
+	way->ifindex = 0;
+	left = (int)RTM_PAYLOAD(h);
+	for (a = RTM_RTA(m); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+		if (a->rta_type == RTA_OIF && RTA_PAYLOAD(a) == sizeof(way->ifindex))
+			memcpy(&way->ifindex, RTA_DATA(a), sizeof(way->ifindex));
+		else if (a->rta_type == RTA_PREFSRC)
+			way->has_source = read_gid(a, m->rtm_family, &way->source);
+		else if (a->rta_type == RTA_GATEWAY)
+			read_gid(a, m->rtm_family, &way->next_hop);
+		else if (a->rta_type == RTA_VIA)
+			read_via(a, &way->next_hop);
+	}
+	return way->ifindex ? 0 : ENETUNREACH;
+}
+
+int adv_resolve_parse_neighbour(const void *data, size_t len, uint32_t serial, uint16_t *state)
+{
+	const struct nlmsghdr *h = NULL;
+	const struct ndmsg *m;
+	int error = open_answer(data, len, serial, RTM_NEWNEIGH, sizeof(*m), &h);
+
+	if (error)
+		return error;
+	m = NLMSG_DATA(h);
+	*state = m->ndm_state;
+	return 0;
+}
+
+/* ---- the questions ---- */
+
+int adv_resolve_way(struct adv_resolver *r, const struct adv_gid *to, const struct adv_gid *source,
+		    uint32_t ifindex, struct adv_way *way)
+{
+	char answer[ANSWER_ROOM] __attribute__((aligned(8)));
+	struct rtmsg m = {.rtm_family = family_of(to)};
+	struct request q;
+	size_t bits, n;
+	int error;
+
+	address_of(to, &bits);
+	m.rtm_dst_len = (uint8_t)(bits * 8);
+	m.rtm_src_len = source ? m.rtm_dst_len : 0;
+	begin(r, &q, RTM_GETROUTE, &m, sizeof(m));
+	add_address(&q, RTA_DST, to);
+	if (source)
+		add_address(&q, RTA_SRC, source);
+	if (ifindex)
+		add(&q, RTA_OIF, &ifindex, sizeof(ifindex));
+	n = ask(r, &q, answer);
+	if (!n)
+		return errno;
+	memset(way, 0, sizeof(*way));
+	way->next_hop = *to;
+	error = adv_resolve_parse_route(answer, n, q.header.nlmsg_seq, way);
+	if (!error && source) {
+		way->source = *source;
+		way->has_source = true;
+	}
+	/* The main table may send a group by a unicast route. */
+	if (adv_gid_is_multicast(to))
+		way->multicast = true;
+	return error;
+}
+
+uint32_t adv_resolve_interface_flags(struct adv_resolver *r, uint32_t ifindex)
+{
+	int fd = r->udp4 >= 0 ? r->udp4 : r->udp6;
+	struct ifreq f = {.ifr_ifindex = (int)ifindex};
+
+	if (ioctl(fd, SIOCGIFNAME, &f) < 0 || ioctl(fd, SIOCGIFFLAGS, &f) < 0)
+		return 0;
+	return (uint16_t)f.ifr_flags;
+}
+
+enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct adv_way *way)
+{
+	struct ndmsg m = {.ndm_family = family_of(&way->next_hop),
+			  .ndm_ifindex = (int)way->ifindex};
+	char answer[ANSWER_ROOM] __attribute__((aligned(8)));
+	struct request q;
+	uint16_t state = 0;
+	size_t n;
+
+	if (way->local || way->multicast ||
+	    (adv_resolve_interface_flags(r, way->ifindex) & (IFF_LOOPBACK | IFF_NOARP)))
+		return ADV_NEIGHBOUR_KNOWN;
+	begin(r, &q, RTM_GETNEIGH, &m, sizeof(m));
+	add_address(&q, NDA_DST, &way->next_hop);
+	n = ask(r, &q, answer);
+	switch (n ? adv_resolve_parse_neighbour(answer, n, q.header.nlmsg_seq, &state) : errno) {
+	case 0:
+		break;
+	case ENOENT:
+		return ADV_NEIGHBOUR_NONE;
+	default: /* a kernel (before 5.0) that does not answer this is not asked */
+		return ADV_NEIGHBOUR_KNOWN;
+	}
+	if (state & NUD_VALID_ANY)
+		return ADV_NEIGHBOUR_KNOWN;
+	return state & NUD_FAILED ? ADV_NEIGHBOUR_FAILED : ADV_NEIGHBOUR_ASKED;
+}
+
+/* ---- provoking ---- */
+
+static void send_ipv4(int fd, const struct adv_gid *to, const struct adv_way *way)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(struct in_pktinfo))];
+		struct cmsghdr align;
+	} control = {{0}};
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(PORT_DISCARD)};
+	struct in_pktinfo info = {0};
+	struct msghdr m = {.msg_name = &a,
+			   .msg_namelen = sizeof(a),
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control.room)};
+
+	memcpy(&a.sin_addr, to->raw + 12, 4);
+	if (way->has_source)
+		memcpy(&info.ipi_spec_dst, way->source.raw + 12, 4);
+	control.align = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(info)),
+					 .cmsg_level = IPPROTO_IP,
+					 .cmsg_type = IP_PKTINFO};
+	memcpy(CMSG_DATA(&control.align), &info, sizeof(info));
+	(void)!sendmsg(fd, &m, MSG_NOSIGNAL);
+}
+
+static void send_ipv6(int fd, const struct adv_gid *to, const struct adv_way *way)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+		struct cmsghdr align;
+	} control = {{0}};
+	struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_port = htons(PORT_DISCARD)};
+	struct in6_pktinfo info = {.ipi6_ifindex = way->ifindex};
+	struct msghdr m = {.msg_name = &a,
+			   .msg_namelen = sizeof(a),
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control.room)};
+
+	memcpy(&a.sin6_addr, to->raw, 16);
+	if (IN6_IS_ADDR_LINKLOCAL(&a.sin6_addr))
+		a.sin6_scope_id = way->ifindex;
+	if (way->has_source)
+		memcpy(&info.ipi6_addr, way->source.raw, 16);
+	control.align = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(info)),
+					 .cmsg_level = IPPROTO_IPV6,
+					 .cmsg_type = IPV6_PKTINFO};
+	memcpy(CMSG_DATA(&control.align), &info, sizeof(info));
+	(void)!sendmsg(fd, &m, MSG_NOSIGNAL);
+}
+
+void adv_resolve_provoke(struct adv_resolver *r, const struct adv_gid *to,
+			 const struct adv_way *way)
+{
+	if (adv_gid_is_ipv4(to))
+		send_ipv4(r->udp4, to, way);
+	else
+		send_ipv6(r->udp6, to, way);
+}
+
+bool adv_resolve_is_own(struct adv_resolver *r, const struct adv_gid *gid, uint32_t ifindex)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_scope_id = ifindex};
+	int fd = udp_socket(family_of(gid));
+	bool own;
+
+	if (fd < 0)
+		return false;
+	memcpy(&in.sin_addr, gid->raw + 12, 4);
+	memcpy(&in6.sin6_addr, gid->raw, 16);
+	own = (adv_gid_is_ipv4(gid) ? bind(fd, (void *)&in, sizeof(in))
+				    : bind(fd, (void *)&in6, sizeof(in6))) == 0;
+	close(fd);
+	return own;
+}

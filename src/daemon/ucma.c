@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "daemon/ucma_internal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define EVENTS_A_ROUND	  64
+#define PACKETS_A_ROUND	  256
+#define MADS_A_ROUND	  256
+#define IDS_ENDED_A_ROUND 1024
+#define FAREWELL_MS	  1500
+
+/* Small numbers in epoll's data are sources, others clients; bit 0 of those: the pidfd. */
+enum source { FROM_QP1, FROM_QP1_ROOM, SOURCES };
+
+uint64_t adv_ucma_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+int adv_ucma_watch(struct adv_ucma *u, int fd, uint64_t data)
+{
+	struct epoll_event e = {.events = EPOLLIN, .data.u64 = data};
+
+	return epoll_ctl(u->epoll, EPOLL_CTL_ADD, fd, &e) < 0 ? errno : 0;
+}
+
+/* ---- life ---- */
+
+static struct adv_cm *make_engine(const struct adv_ucma *u)
+{
+	struct adv_cm_config config = {.node_guid = u->gids.node_guid};
+	struct adv_cm *cm;
+
+	if (getrandom(&config.seed, sizeof(config.seed), 0) != (ssize_t)sizeof(config.seed))
+		return NULL;
+	cm = adv_cm_create(&config);
+	if (!cm)
+		errno = ENOMEM;
+	return cm;
+}
+
+/* Channels leave enough descriptors for clients and sending sockets. */
+static unsigned channel_limit(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur < 2048)
+		return 64;
+	return r.rlim_cur > 1 << 20 ? 1 << 19 : (unsigned)(r.rlim_cur - 1280) / 2;
+}
+
+static void release(struct adv_ucma *u)
+{
+	if (u->cm)
+		adv_cm_destroy(u->cm);
+	if (u->qp1)
+		adv_qp1_destroy(u->qp1);
+	if (u->resolver)
+		adv_resolver_destroy(u->resolver);
+	if (u->epoll >= 0)
+		close(u->epoll);
+	free(u);
+}
+
+struct adv_ucma *adv_ucma_create(struct adv_daemon *d)
+{
+	struct adv_ucma *u = calloc(1, sizeof(*u));
+	int error = 0;
+
+	if (!u)
+		return NULL;
+	u->daemon = d;
+	u->channel_limit = channel_limit();
+	adv_list_init(&u->clients);
+	adv_list_init(&u->leaving);
+	adv_list_init(&u->queries);
+	memcpy(&u->gids, d->gids, sizeof(u->gids));
+	u->epoll = epoll_create1(EPOLL_CLOEXEC);
+	u->qp1 = adv_qp1_create(d->socket[ADV_SLOT_DAEMON]);
+	u->resolver = u->qp1 ? adv_resolver_create() : NULL;
+	u->cm = u->resolver ? make_engine(u) : NULL;
+	if (u->epoll >= 0 && u->cm)
+		error = adv_ucma_watch(u, d->socket[ADV_SLOT_DAEMON], FROM_QP1);
+	else
+		error = errno;
+	if (!error)
+		error = adv_qp1_set_gids(u->qp1, &u->gids);
+	if (error) {
+		release(u);
+		errno = error;
+		return NULL;
+	}
+	return u;
+}
+
+int adv_ucma_fd(const struct adv_ucma *u)
+{
+	return u->epoll;
+}
+
+/* ---- clients ---- */
+
+static bool too_many(const struct adv_ucma *u, uid_t uid)
+{
+	unsigned same = 0;
+
+	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next)
+		same += adv_container_of(n, struct adv_ucma_client, link)->peer.uid == uid;
+	return u->client_count >= ADV_UCMA_CLIENTS ||
+	       (u->daemon->system && same >= ADV_UCMA_USER_CLIENTS);
+}
+
+int adv_ucma_open(struct adv_ucma *u, const struct ucred *peer, int pidfd, const char *comm)
+{
+	int pair[2], error;
+
+	if (too_many(u, peer->uid)) {
+		errno = EUSERS;
+		return -1;
+	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	if (adv_ucma_client_new(u, pair[0], peer, pidfd, comm))
+		return pair[1];
+	error = errno;
+	close(pair[0]);
+	close(pair[1]);
+	errno = error;
+	return -1;
+}
+
+static void close_dead(struct adv_ucma *u)
+{
+	struct adv_list *n = u->clients.next;
+
+	while (n != &u->clients) {
+		struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
+
+		n = n->next;
+		if (c->dead)
+			adv_ucma_client_close(c);
+	}
+}
+
+static void wither(struct adv_ucma *u)
+{
+	unsigned budget = IDS_ENDED_A_ROUND;
+
+	while (budget && !adv_list_empty(&u->leaving))
+		budget -= adv_ucma_client_wither(
+			adv_container_of(u->leaving.next, struct adv_ucma_client, link), budget);
+}
+
+/* ---- a round ---- */
+
+static void receive_mad(void *user, const struct adv_rx_meta *meta, const uint8_t *mad)
+{
+	struct adv_ucma *u = user;
+
+	adv_cm_rx(u->cm, adv_ucma_now(), meta, mad, ADV_CM_MAD_LEN);
+}
+
+static void receive(struct adv_ucma *u)
+{
+	uint64_t before = adv_qp1_counters(u->qp1)->dropped;
+
+	adv_qp1_receive(u->qp1, PACKETS_A_ROUND, receive_mad, u);
+	u->daemon->ledger->qp1_dropped += adv_qp1_counters(u->qp1)->dropped - before;
+}
+
+/* QP1's sockets are full: go on when the one that said so has room. */
+static void wait_for_room(struct adv_ucma *u)
+{
+	struct epoll_event e = {.events = EPOLLOUT | EPOLLONESHOT, .data.u64 = FROM_QP1_ROOM};
+	int fd = adv_qp1_send_fd(u->qp1);
+
+	if (epoll_ctl(u->epoll, EPOLL_CTL_MOD, fd, &e) < 0)
+		epoll_ctl(u->epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+static void transmit(struct adv_ucma *u)
+{
+	struct adv_cm_mad mads[ADV_QP1_BATCH];
+	unsigned total = 0, n = ADV_QP1_BATCH;
+
+	u->more_to_send = false;
+	while (n == ADV_QP1_BATCH && adv_qp1_has_room(u->qp1)) {
+		if (total >= MADS_A_ROUND) {
+			u->more_to_send = true;
+			return;
+		}
+		for (n = 0; n < ADV_QP1_BATCH && adv_cm_tx(u->cm, adv_ucma_now(), &mads[n]); n++)
+			;
+		adv_qp1_send(u->qp1, mads, n);
+		total += n;
+	}
+	if (!adv_qp1_has_room(u->qp1))
+		wait_for_room(u);
+}
+
+static void on_event(struct adv_ucma *u, const struct epoll_event *e)
+{
+	struct adv_ucma_client *c = (struct adv_ucma_client *)(uintptr_t)(e->data.u64 & ~1ull);
+
+	if (e->data.u64 == FROM_QP1)
+		receive(u);
+	else if (e->data.u64 == FROM_QP1_ROOM)
+		(void)adv_qp1_flush(u->qp1);
+	else if (e->data.u64 & 1)
+		c->dead = true;
+	else if (!c->dead)
+		adv_ucma_client_readable(c);
+}
+
+void adv_ucma_run(struct adv_ucma *u)
+{
+	struct epoll_event events[EVENTS_A_ROUND];
+	struct adv_cm_event event;
+	int n = epoll_wait(u->epoll, events, EVENTS_A_ROUND, 0);
+
+	for (int i = 0; i < n; i++)
+		on_event(u, &events[i]);
+	if (adv_cm_deadline(u->cm) <= adv_ucma_now())
+		adv_cm_expire(u->cm, adv_ucma_now());
+	adv_ucma_queries_run(u, adv_daemon_now());
+	while (adv_cm_next_event(u->cm, &event))
+		adv_ucma_take_event(u, &event);
+	close_dead(u);
+	wither(u);
+	transmit(u);
+}
+
+uint64_t adv_ucma_deadline(const struct adv_ucma *u)
+{
+	uint64_t cm = adv_cm_deadline(u->cm), next = UINT64_MAX;
+
+	if (u->more_to_send || !adv_list_empty(&u->leaving))
+		return adv_daemon_now();
+	if (cm != UINT64_MAX)
+		next = cm / 1000000 + 1;
+	if (!adv_list_empty(&u->queries)) {
+		uint64_t due =
+			adv_container_of(u->queries.next, struct adv_ucma_query, link)->due_ms;
+
+		next = due < next ? due : next;
+	}
+	return next == UINT64_MAX ? 0 : next;
+}
+
+/* ---- addresses that change ---- */
+
+/* The entries of *a that *b does not have. */
+static unsigned difference(const struct adv_gid_table *a, const struct adv_gid_table *b,
+			   const struct adv_gid_entry **out)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < a->count; i++) {
+		uint32_t j = 0;
+
+		while (j < b->count && !(adv_gid_equal(&a->entry[i].gid, &b->entry[j].gid) &&
+					 a->entry[i].ifindex == b->entry[j].ifindex))
+			j++;
+		if (j == b->count)
+			out[n++] = &a->entry[i];
+	}
+	return n;
+}
+
+static bool is_among(const struct adv_ucma_id *id, const struct adv_gid_entry *const *entries,
+		     unsigned count)
+{
+	const struct adv_gid *ip = &adv_cm_id_local(id->cm)->ip;
+
+	for (unsigned i = 0; i < count; i++)
+		if (entries[i]->ifindex == id->ifindex && adv_gid_equal(&entries[i]->gid, ip))
+			return true;
+	return false;
+}
+
+static void address_gone(struct adv_ucma_id *id)
+{
+	if (id->adrift)
+		return;
+	id->adrift = true;
+	adv_ucma_memberships_lost(id);
+	if (!id->unanswered)
+		adv_ucma_tell(id, RDMA_CM_EVENT_ADDR_CHANGE, 0);
+}
+
+void adv_ucma_gids_changed(struct adv_ucma *u)
+{
+	const struct adv_gid_entry *gone[ADV_GID_TABLE_ENTRIES], *come[ADV_GID_TABLE_ENTRIES];
+	static struct adv_gid_table old;
+	unsigned gone_count, come_count;
+	int error;
+
+	memcpy(&old, &u->gids, sizeof(old));
+	memcpy(&u->gids, u->daemon->gids, sizeof(u->gids));
+	error = adv_qp1_set_gids(u->qp1, &u->gids);
+	if (error)
+		adv_warn("QP1 keeps to the old addresses: %s", strerror(error));
+	gone_count = difference(&old, &u->gids, gone);
+	come_count = difference(&u->gids, &old, come);
+	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
+		struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
+
+		for (struct adv_list *i = c->id_list.next; i != &c->id_list; i = i->next) {
+			struct adv_ucma_id *id = adv_container_of(i, struct adv_ucma_id, link);
+
+			if (id->ifindex && is_among(id, gone, gone_count))
+				address_gone(id);
+			else if (id->adrift && is_among(id, come, come_count))
+				id->adrift = false;
+		}
+	}
+}
+
+/* ---- the end ---- */
+
+bool adv_ucma_busy(const struct adv_ucma *u)
+{
+	return u->client_count || adv_cm_closing_count(u->cm);
+}
+
+void adv_ucma_end(struct adv_ucma *u)
+{
+	uint64_t end = adv_daemon_now() + FAREWELL_MS, now;
+
+	while (!adv_list_empty(&u->clients))
+		adv_ucma_client_close(
+			adv_container_of(u->clients.next, struct adv_ucma_client, link));
+	for (now = adv_daemon_now(); adv_ucma_busy(u) && now < end; now = adv_daemon_now()) {
+		struct pollfd p = {.fd = u->epoll, .events = POLLIN};
+		uint64_t next = adv_ucma_deadline(u);
+
+		if (!next || next > end)
+			next = end;
+		poll(&p, 1, next > now ? (int)(next - now) : 0);
+		adv_ucma_run(u);
+	}
+	while (!adv_list_empty(&u->leaving))
+		adv_ucma_client_wither(
+			adv_container_of(u->leaving.next, struct adv_ucma_client, link),
+			UINT32_MAX);
+	release(u);
+}
+
+/* ---- looking at it ---- */
+
+static unsigned count_connections(const struct adv_ucma *u)
+{
+	unsigned count = 0;
+
+	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
+		struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
+
+		for (struct adv_list *i = c->id_list.next; i != &c->id_list; i = i->next)
+			count += adv_cm_id_busy(adv_container_of(i, struct adv_ucma_id, link)->cm);
+	}
+	return count;
+}
+
+void adv_ucma_status(const struct adv_ucma *u, struct adv_ucma_status *out)
+{
+	const struct adv_cm_counters *cm = adv_cm_counters(u->cm);
+	const struct adv_qp1_counters *qp1 = adv_qp1_counters(u->qp1);
+
+	*out = (struct adv_ucma_status){
+		.clients = u->client_count,
+		.ids = u->id_count,
+		.connections = count_connections(u),
+		.ending = adv_cm_ending_count(u->cm),
+		.rx_mads = qp1->rx,
+		.tx_mads = qp1->tx,
+		.tx_retries = cm->tx_retries,
+		.rx_dropped = cm->rx_malformed + cm->rx_unmatched + cm->backlog_drops,
+	};
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The connection manager as processes have it, what "ucma" is in Linux: QP1, the protocol of
+ * host/cm_protocol.h, and between them the engine of src/cm. Used by the worker's one thread;
+ * nothing blocks (but adv_ucma_end()), and each call does a bounded amount of work.
+ */
+#ifndef ADV_DAEMON_UCMA_H
+#define ADV_DAEMON_UCMA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "daemon/daemon.h"
+
+struct adv_ucma;
+
+/* NULL and errno. */
+struct adv_ucma *adv_ucma_create(struct adv_daemon *d);
+
+/* Ends all connections, waits a second or so for the peers to have been told, and frees. */
+void adv_ucma_end(struct adv_ucma *u);
+
+/* To be polled for readability: then adv_ucma_run(). */
+int adv_ucma_fd(const struct adv_ucma *u);
+
+/* When adv_ucma_run() wants to be called at the latest, in milliseconds of adv_daemon_now();
+ * 0: no time is set. */
+uint64_t adv_ucma_deadline(const struct adv_ucma *u);
+
+/* One round. */
+void adv_ucma_run(struct adv_ucma *u);
+
+/* The GID table has changed. */
+void adv_ucma_gids_changed(struct adv_ucma *u);
+
+/*
+ * A socket of the protocol for a process: its end, the caller's to hand over and close. `pidfd`
+ * (-1: not known) is copied. -1 and errno: EUSERS as many as there may be, EMFILE, ENOMEM.
+ */
+int adv_ucma_open(struct adv_ucma *u, const struct ucred *peer, int pidfd, const char *comm);
+
+/* True while somebody uses it, or a peer has yet to be told of a connection's end. */
+bool adv_ucma_busy(const struct adv_ucma *u);
+
+struct adv_ucma_status {
+	uint32_t clients;
+	uint32_t ids;
+	uint32_t connections; /* ids that have a peer */
+	uint32_t ending;      /* connections of ids that are gone: DREQ sent, TIMEWAIT */
+	uint64_t rx_mads;
+	uint64_t tx_mads;
+	uint64_t tx_retries;
+	uint64_t rx_dropped; /* malformed, for nobody, or over a backlog */
+};
+
+void adv_ucma_status(const struct adv_ucma *u, struct adv_ucma_status *out);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Event channels: queues of events, and a byte on a socket for each. */
+#include "daemon/ucma_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define OWN_EVENTS_FROM 16 /* types that librdmacm makes itself */
+
+struct adv_ucma_channel *adv_ucma_find_channel(struct adv_ucma_client *c, uint32_t handle)
+{
+	return adv_handles_find(&c->channels, handle);
+}
+
+/* The client's end blocks where the client does not say otherwise. */
+static int make_channel(struct adv_ucma_client *c, struct adv_ucma_channel **out, int *theirs)
+{
+	struct adv_ucma_channel *ch = calloc(1, sizeof(*ch));
+	int pair[2], error;
+
+	if (!ch)
+		return ENOMEM;
+	error = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ? errno : 0;
+	if (!error) {
+		error = adv_handles_add(&c->channels, ch, &ch->handle);
+		if (error) {
+			close(pair[0]);
+			close(pair[1]);
+		}
+	}
+	if (error) {
+		free(ch);
+		return error;
+	}
+	ch->client = c;
+	ch->fd = pair[0];
+	adv_list_init(&ch->events);
+	adv_list_add_tail(&c->channel_list, &ch->link);
+	c->ucma->channel_count++;
+	*out = ch;
+	*theirs = pair[1];
+	return 0;
+}
+
+int adv_ucma_create_channel(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	struct adv_ucma_channel *ch = NULL;
+	int error;
+
+	if (c->channels.used >= ADV_UCMA_CLIENT_CHANNELS ||
+	    c->ucma->channel_count >= c->ucma->channel_limit)
+		return EMFILE;
+	error = make_channel(c, &ch, fd);
+	if (!error)
+		m->channel = ch->handle;
+	return error;
+}
+
+void adv_ucma_channel_free(struct adv_ucma_channel *ch)
+{
+	adv_handles_remove(&ch->client->channels, ch->handle);
+	adv_list_del(&ch->link);
+	ch->client->ucma->channel_count--;
+	close(ch->fd);
+	free(ch);
+}
+
+int adv_ucma_destroy_channel(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	struct adv_ucma_channel *ch = adv_ucma_find_channel(c, m->channel);
+
+	if (!ch)
+		return ENOENT;
+	if (ch->ids)
+		return EBUSY;
+	adv_ucma_channel_free(ch);
+	return 0;
+}
+
+/* ---- queueing ---- */
+
+static void pay_tokens(struct adv_ucma_channel *ch)
+{
+	while (ch->owed && send(ch->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1)
+		ch->owed--;
+}
+
+static void append(struct adv_ucma_channel *ch, struct adv_ucma_event *event)
+{
+	adv_list_add_tail(&ch->events, &event->channel_link);
+	ch->owed++;
+	pay_tokens(ch);
+}
+
+void adv_ucma_queue(const struct adv_ucma_event *event)
+{
+	struct adv_ucma_client *c = event->id->channel->client;
+	struct adv_ucma_event *e;
+
+	if (c->dead)
+		return;
+	e = c->event_count < ADV_UCMA_CLIENT_EVENTS ? malloc(sizeof(*e)) : NULL;
+	if (!e) {
+		adv_warn("process %d (%s) does not fetch its events: dropped", (int)c->peer.pid,
+			 c->comm);
+		c->dead = true;
+		return;
+	}
+	*e = *event;
+	c->event_count++;
+	adv_list_add_tail(&e->id->events, &e->id_link);
+	append(e->id->channel, e);
+}
+
+void adv_ucma_tell(struct adv_ucma_id *id, enum rdma_cm_event_type type, int status)
+{
+	const struct adv_ucma_event event = {.id = id, .type = type, .status = status};
+
+	adv_ucma_queue(&event);
+}
+
+static void free_event(struct adv_ucma_event *e)
+{
+	e->id->channel->client->event_count--;
+	adv_list_del(&e->channel_link);
+	adv_list_del(&e->id_link);
+	free(e);
+}
+
+void adv_ucma_drop_events(struct adv_ucma_id *id, const struct adv_ucma_membership *membership)
+{
+	struct adv_list *n = id->events.next;
+
+	while (n != &id->events) {
+		struct adv_ucma_event *e = adv_container_of(n, struct adv_ucma_event, id_link);
+
+		n = n->next;
+		if (!membership || e->membership == membership)
+			free_event(e);
+	}
+}
+
+int adv_ucma_write_event(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	struct adv_ucma_event event = {
+		.type = m->body.event.type, .status = m->body.event.status, .value = m->value};
+	int error = 0;
+
+	event.id = adv_ucma_find(c, m->id, &error);
+	if (event.id && event.type < OWN_EVENTS_FROM)
+		error = EINVAL;
+	if (!error)
+		adv_ucma_queue(&event);
+	return error;
+}
+
+/* ---- fetching ---- */
+
+static void fill_conn(const struct adv_cm_conn_param *p, struct adv_cm_wire_conn *out)
+{
+	out->qp_num = p->qp_num;
+	out->qkey = p->qkey;
+	out->srq_num = p->srq_num;
+	out->ece_vendor_id = p->ece.vendor_id;
+	out->ece_options = p->ece.options;
+	out->qp_type = (uint8_t)p->qp_type;
+	out->responder_resources = p->responder_resources;
+	out->initiator_depth = p->initiator_depth;
+	out->flow_control = p->flow_control;
+	out->retry_count = p->retry_count;
+	out->rnr_retry_count = p->rnr_retry_count;
+	out->srq = p->srq;
+	out->private_data_len = p->private_data_len;
+	memcpy(out->private_data, p->private_data, p->private_data_len);
+}
+
+/* The request is its consumer's from now on. */
+static void hand_over(struct adv_ucma_id *id, struct adv_cm_message *m)
+{
+	m->body.event.listen = id->listener->handle;
+	id->listener = NULL;
+	adv_list_del(&id->request_link);
+	adv_cm_request_taken(id->cm);
+}
+
+static void fill_event(const struct adv_ucma_event *e, struct adv_cm_message *m)
+{
+	m->id = e->id->handle;
+	m->value = e->value;
+	m->body.event.type = e->type;
+	m->body.event.status = e->status;
+	m->body.event.port_space = adv_cm_id_port_space(e->id->cm);
+	m->body.event.qp_type = adv_cm_id_qp_type(e->id->cm);
+	if (e->type == RDMA_CM_EVENT_CONNECT_REQUEST)
+		hand_over(e->id, m);
+	adv_ucma_fill_route(e->id, &m->body.event.route);
+	if (e->membership) {
+		m->body.event.multicast = e->membership->handle;
+		adv_ucma_fill_group(e->membership, &m->body.event.route);
+	}
+	fill_conn(&e->param, &m->body.event.conn);
+}
+
+int adv_ucma_get_event(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	struct adv_ucma_channel *ch = adv_ucma_find_channel(c, m->channel);
+	struct adv_ucma_event *e;
+	int error = 0;
+
+	if (!ch)
+		return ENOENT;
+	pay_tokens(ch);
+	if (adv_list_empty(&ch->events))
+		return EAGAIN;
+	e = adv_container_of(ch->events.next, struct adv_ucma_event, channel_link);
+	if (e->type == RDMA_CM_EVENT_CONNECT_REQUEST)
+		error = adv_handles_add(&c->ids, e->id, &e->id->handle);
+	if (error)
+		return error;
+	memset(&m->body, 0, sizeof(m->body));
+	fill_event(e, m);
+	free_event(e);
+	return 0;
+}
+
+/* ---- migrating ---- */
+
+static void move_id(struct adv_ucma_id *id, struct adv_ucma_channel *to)
+{
+	id->channel->ids--;
+	id->channel = to;
+	to->ids++;
+	for (struct adv_list *n = id->events.next; n != &id->events; n = n->next) {
+		struct adv_ucma_event *e = adv_container_of(n, struct adv_ucma_event, id_link);
+
+		adv_list_del(&e->channel_link);
+		append(to, e);
+	}
+}
+
+int adv_ucma_migrate(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	struct adv_ucma_channel *to = adv_ucma_find_channel(c, m->channel);
+	int error = 0;
+	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
+
+	if (!to || !id)
+		return ENOENT;
+	if (id->channel == to)
+		return 0;
+	move_id(id, to);
+	for (struct adv_list *n = id->requests.next; n != &id->requests; n = n->next)
+		move_id(adv_container_of(n, struct adv_ucma_id, request_link), to);
+	return 0;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A process's connection: messages in, answers out, and its end. */
+#include "daemon/ucma_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define MESSAGES_A_ROUND 32
+#define DESCRIPTORS_READ 8 /* room for those a client should not send; the kernel drops more */
+
+static adv_ucma_handler *const handlers[] = {
+	[ADV_CM_CREATE_CHANNEL] = adv_ucma_create_channel,
+	[ADV_CM_DESTROY_CHANNEL] = adv_ucma_destroy_channel,
+	[ADV_CM_CREATE_ID] = adv_ucma_create_id,
+	[ADV_CM_DESTROY_ID] = adv_ucma_destroy_id,
+	[ADV_CM_BIND] = adv_ucma_bind,
+	[ADV_CM_RESOLVE_ADDR] = adv_ucma_resolve_addr,
+	[ADV_CM_RESOLVE_ROUTE] = adv_ucma_resolve_route,
+	[ADV_CM_QUERY_ROUTE] = adv_ucma_query_route,
+	[ADV_CM_LISTEN] = adv_ucma_listen,
+	[ADV_CM_CONNECT] = adv_ucma_connect,
+	[ADV_CM_ACCEPT] = adv_ucma_accept,
+	[ADV_CM_REJECT] = adv_ucma_reject,
+	[ADV_CM_ESTABLISH] = adv_ucma_establish,
+	[ADV_CM_DISCONNECT] = adv_ucma_disconnect,
+	[ADV_CM_QP_ATTR] = adv_ucma_qp_attr,
+	[ADV_CM_SET_OPTION] = adv_ucma_set_option,
+	[ADV_CM_JOIN] = adv_ucma_join,
+	[ADV_CM_LEAVE] = adv_ucma_leave,
+	[ADV_CM_MIGRATE] = adv_ucma_migrate,
+	[ADV_CM_GET_EVENT] = adv_ucma_get_event,
+	[ADV_CM_WRITE_EVENT] = adv_ucma_write_event,
+};
+
+/* ---- life ---- */
+
+struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, const struct ucred *peer,
+					    int pidfd, const char *comm)
+{
+	struct adv_ucma_client *c = calloc(1, sizeof(*c));
+	int error;
+
+	if (!c)
+		return NULL;
+	c->ucma = u;
+	c->fd = fd;
+	c->pidfd = pidfd >= 0 ? fcntl(pidfd, F_DUPFD_CLOEXEC, 0) : -1;
+	c->peer = *peer;
+	strncpy(c->comm, comm, sizeof(c->comm) - 1);
+	adv_list_init(&c->channel_list);
+	adv_list_init(&c->id_list);
+	error = pidfd >= 0 && c->pidfd < 0 ? errno : adv_ucma_watch(u, fd, (uintptr_t)c);
+	if (!error && c->pidfd >= 0)
+		error = adv_ucma_watch(u, c->pidfd, (uintptr_t)c | 1);
+	if (error) {
+		epoll_ctl(u->epoll, EPOLL_CTL_DEL, fd, NULL);
+		if (c->pidfd >= 0)
+			close(c->pidfd);
+		free(c);
+		errno = error;
+		return NULL;
+	}
+	adv_list_add_tail(&u->clients, &c->link);
+	u->client_count++;
+	return c;
+}
+
+static void unwatch(struct adv_ucma *u, int fd)
+{
+	/* A pidfd has other copies, so closing this one would not do. */
+	epoll_ctl(u->epoll, EPOLL_CTL_DEL, fd, NULL);
+	close(fd);
+}
+
+void adv_ucma_client_close(struct adv_ucma_client *c)
+{
+	c->dead = true;
+	unwatch(c->ucma, c->fd);
+	if (c->pidfd >= 0)
+		unwatch(c->ucma, c->pidfd);
+	adv_list_del(&c->link);
+	adv_list_add_tail(&c->ucma->leaving, &c->link);
+}
+
+static void client_free(struct adv_ucma_client *c)
+{
+	while (!adv_list_empty(&c->channel_list))
+		adv_ucma_channel_free(
+			adv_container_of(c->channel_list.next, struct adv_ucma_channel, link));
+	adv_handles_free(&c->channels);
+	adv_handles_free(&c->ids);
+	adv_handles_free(&c->memberships);
+	adv_list_del(&c->link);
+	c->ucma->client_count--;
+	free(c);
+}
+
+unsigned adv_ucma_client_wither(struct adv_ucma_client *c, unsigned budget)
+{
+	unsigned n = 0;
+
+	for (; n < budget && !adv_list_empty(&c->id_list); n++)
+		adv_ucma_id_free(adv_container_of(c->id_list.next, struct adv_ucma_id, link));
+	if (adv_list_empty(&c->id_list))
+		client_free(c);
+	return n;
+}
+
+/* ---- messages ---- */
+
+/* Never blocks: a client that asks and does not read the answers is dropped. */
+static void answer(struct adv_ucma_client *c, const struct adv_cm_message *m, int fd)
+{
+	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
+	struct iovec iov = {(void *)(uintptr_t)m, sizeof(*m)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (fd >= 0) {
+		struct cmsghdr *header;
+
+		msg.msg_control = room;
+		msg.msg_controllen = sizeof(room);
+		header = CMSG_FIRSTHDR(&msg);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+	}
+	if (sendmsg(c->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		c->dead = true;
+}
+
+static void handle(struct adv_ucma_client *c, struct adv_cm_message *m)
+{
+	int fd = -1;
+
+	m->result = handlers[m->type](c, m, &fd);
+	if (m->result)
+		memset(&m->body, 0, sizeof(m->body));
+	answer(c, m, fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Nobody needs to send us descriptors. */
+static void close_descriptors(struct msghdr *msg)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t n = 0;
+
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+			n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			close(fd);
+		}
+	}
+}
+
+static bool is_request(const struct adv_cm_message *m)
+{
+	return m->magic == ADV_CM_PROTOCOL_MAGIC && m->version == ADV_CM_PROTOCOL_VERSION &&
+	       m->type < sizeof(handlers) / sizeof(handlers[0]) && handlers[m->type];
+}
+
+/* One message. False: no more at present, or the end. */
+static bool read_one(struct adv_ucma_client *c)
+{
+	char room[CMSG_SPACE(DESCRIPTORS_READ * sizeof(int))] __attribute__((aligned(8)));
+	struct adv_cm_message m;
+	struct iovec iov = {&m, sizeof(m)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = room,
+			     .msg_controllen = sizeof(room)};
+	ssize_t n = recvmsg(c->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n <= 0) {
+		c->dead = true;
+		return false;
+	}
+	close_descriptors(&msg);
+	if (n != (ssize_t)sizeof(m) || (msg.msg_flags & MSG_TRUNC) || !is_request(&m)) {
+		adv_warn("process %d (%s) does not speak the protocol of connections: dropped",
+			 (int)c->peer.pid, c->comm);
+		c->dead = true;
+		return false;
+	}
+	handle(c, &m);
+	return !c->dead;
+}
+
+void adv_ucma_client_readable(struct adv_ucma_client *c)
+{
+	for (int i = 0; i < MESSAGES_A_ROUND; i++)
+		if (!read_one(c))
+			return;
+}

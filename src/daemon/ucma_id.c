@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Ids: what a process asks of them, and what the engine tells of them. */
+#include "daemon/ucma_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define BACKLOG_MAX		1024 /* net.rdma_ucm.max_backlog */
+#define REJECT_NO_RESOURCES	3
+#define REJECT_CONSUMER_DEFINED 28
+
+/* ---- life ---- */
+
+struct adv_ucma_id *adv_ucma_find(struct adv_ucma_client *c, uint32_t handle, int *error)
+{
+	struct adv_ucma_id *id = adv_handles_find(&c->ids, handle);
+
+	if (!id)
+		*error = ENOENT;
+	return id;
+}
+
+struct adv_ucma_id *adv_ucma_find_bound(struct adv_ucma_client *c, uint32_t handle, int *error)
+{
+	struct adv_ucma_id *id = adv_ucma_find(c, handle, error);
+
+	if (id && !id->ifindex) {
+		*error = EINVAL;
+		return NULL;
+	}
+	return id;
+}
+
+static bool may_have_more(const struct adv_ucma_client *c)
+{
+	const struct adv_ucma *u = c->ucma;
+	unsigned same = 0;
+
+	if (c->id_count >= ADV_UCMA_CLIENT_IDS)
+		return false;
+	if (!u->daemon->system)
+		return true;
+	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
+		const struct adv_ucma_client *other =
+			adv_container_of(n, struct adv_ucma_client, link);
+
+		if (other->peer.uid == c->peer.uid)
+			same += other->id_count;
+	}
+	return same < ADV_UCMA_USER_IDS;
+}
+
+/* NULL: the client has as many as it may have, or there is no memory. */
+static struct adv_ucma_id *id_new(struct adv_ucma_channel *ch)
+{
+	struct adv_ucma_client *c = ch->client;
+	struct adv_ucma_id *id = may_have_more(c) ? calloc(1, sizeof(*id)) : NULL;
+
+	if (!id)
+		return NULL;
+	id->channel = ch;
+	adv_list_init(&id->request_link);
+	adv_list_init(&id->requests);
+	adv_list_init(&id->events);
+	adv_list_init(&id->memberships);
+	adv_list_init(&id->query.link);
+	adv_list_add_tail(&c->id_list, &id->link);
+	ch->ids++;
+	c->id_count++;
+	c->ucma->id_count++;
+	return id;
+}
+
+/* All but the engine's part. */
+static void id_release(struct adv_ucma_id *id)
+{
+	struct adv_ucma_client *c = id->channel->client;
+
+	if (id->handle)
+		adv_handles_remove(&c->ids, id->handle);
+	adv_list_del(&id->link);
+	adv_list_del(&id->request_link);
+	id->channel->ids--;
+	c->id_count--;
+	c->ucma->id_count--;
+	free(id);
+}
+
+void adv_ucma_id_free(struct adv_ucma_id *id)
+{
+	while (!adv_list_empty(&id->requests))
+		adv_ucma_id_free(
+			adv_container_of(id->requests.next, struct adv_ucma_id, request_link));
+	adv_ucma_query_cancel(id);
+	adv_ucma_drop_events(id, NULL);
+	adv_ucma_leave_all(id);
+	adv_cm_id_destroy(id->cm, adv_ucma_now());
+	id_release(id);
+}
+
+/* As the kernel: the port space decides about the type but for RDMA_PS_IB. 0 or EINVAL. */
+static int choose_type(uint32_t port_space, uint32_t wish, enum ibv_qp_type *type)
+{
+	switch (port_space) {
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB:
+		*type = IBV_QPT_UD;
+		return 0;
+	case RDMA_PS_TCP:
+		*type = IBV_QPT_RC;
+		return 0;
+	case RDMA_PS_IB:
+		*type = (enum ibv_qp_type)wish;
+		return wish == IBV_QPT_RC || wish == IBV_QPT_UC || wish == IBV_QPT_UD ||
+				       wish == IBV_QPT_XRC_SEND || wish == IBV_QPT_XRC_RECV
+			       ? 0
+			       : EINVAL;
+	default:
+		return EINVAL;
+	}
+}
+
+int adv_ucma_create_id(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	struct adv_ucma_channel *ch = adv_ucma_find_channel(c, m->channel);
+	enum ibv_qp_type type = IBV_QPT_RC;
+	struct adv_ucma_id *id;
+	int error = choose_type(m->body.create.port_space, m->body.create.qp_type, &type);
+
+	if (!ch)
+		return ENOENT;
+	if (error)
+		return error;
+	id = id_new(ch);
+	if (!id)
+		return ENOMEM;
+	id->cm = adv_cm_id_create(c->ucma->cm, (enum rdma_port_space)m->body.create.port_space,
+				  type, id);
+	error = id->cm ? adv_handles_add(&c->ids, id, &id->handle) : errno;
+	if (!error) {
+		m->id = id->handle;
+		return 0;
+	}
+	if (id->cm)
+		adv_cm_id_destroy(id->cm, adv_ucma_now());
+	id_release(id);
+	return error;
+}
+
+int adv_ucma_destroy_id(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	int error = 0;
+	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
+
+	if (id)
+		adv_ucma_id_free(id);
+	return error;
+}
+
+/* ---- addresses ---- */
+
+int adv_ucma_bind(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	struct adv_cm_addr a;
+	int error = 0;
+	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
+
+	if (!id)
+		return error;
+	if (!adv_ucma_from_sockaddr(&m->body.addr.local, &a))
+		return EAFNOSUPPORT;
+	error = adv_ucma_bind_to(c, id, &a);
+	if (!error)
+		adv_ucma_fill_route(id, &m->body.route);
+	return error;
+}
+
+int adv_ucma_query_route(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	int error = 0;
+	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
+
+	if (id)
+		adv_ucma_fill_route(id, &m->body.route);
+	return error;
+}
+
+int adv_ucma_listen(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	static const struct adv_cm_addr any = {.family = AF_INET,
+					       .ip = {.raw = {[10] = 0xff, [11] = 0xff}}};
+	int64_t wish = (int64_t)m->value;
+	int error = 0;
+	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
+
+	if (!id)
+		return error;
+	if (id->state == ADV_UCMA_IDLE)
+		error = adv_ucma_bind_to(c, id, &any);
+	if (!error && id->state != ADV_UCMA_BOUND)
+		error = EINVAL;
+	if (!error)
+		error = adv_cm_listen(id->cm, wish > 0 && wish < BACKLOG_MAX ? (unsigned)wish
+									     : BACKLOG_MAX);
+	if (error)
+		return error;
+	id->state = ADV_UCMA_LISTEN;
+	adv_ucma_fill_route(id, &m->body.route);
+	return 0;
+}
+
+/* ---- options ---- */
+
+static int read_int(const struct adv_cm_message *m, int *value)
+{
+	if (m->body.option.len != sizeof(*value))
+		return EINVAL;
+	memcpy(value, m->body.option.data, sizeof(*value));
+	return 0;
+}
+
+static void set_flag(struct adv_ucma_id *id, unsigned flag, bool on)
+{
+	id->bind_flags = on ? id->bind_flags | flag : id->bind_flags & ~flag;
+}
+
+static int set_reuse(struct adv_ucma_id *id, const struct adv_cm_message *m)
+{
+	int value, error = read_int(m, &value);
+
+	if (error)
+		return error;
+	if (!value && id->state != ADV_UCMA_IDLE)
+		return EINVAL;
+	set_flag(id, ADV_CM_BIND_REUSE, value != 0);
+	return 0;
+}
+
+static int set_afonly(struct adv_ucma_id *id, const struct adv_cm_message *m)
+{
+	int value, error = read_int(m, &value);
+
+	if (error)
+		return error;
+	if (id->state != ADV_UCMA_IDLE && id->state != ADV_UCMA_BOUND)
+		return EINVAL;
+	set_flag(id, ADV_CM_BIND_AFONLY, value != 0);
+	return 0;
+}
+
+static int set_ack_timeout(struct adv_ucma_id *id, const struct adv_cm_message *m)
+{
+	enum ibv_qp_type type = adv_cm_id_qp_type(id->cm);
+
+	if (m->body.option.len != 1 || (type != IBV_QPT_RC && type != IBV_QPT_XRC_SEND))
+		return EINVAL;
+	return adv_cm_set_ack_timeout(id->cm, m->body.option.data[0]);
+}
+
+int adv_ucma_set_option(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	int error = 0;
+	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
+
+	if (!id)
+		return error;
+	/* RDMA_OPTION_IB's only one gives path records, of which a RoCE port has none. */
+	if (m->body.option.level != RDMA_OPTION_ID)
+		return ENOSYS;
+	switch (m->body.option.name) {
+	case RDMA_OPTION_ID_TOS:
+		return m->body.option.len == 1 ? adv_cm_set_tos(id->cm, m->body.option.data[0])
+					       : EINVAL;
+	case RDMA_OPTION_ID_REUSEADDR:
+		return set_reuse(id, m);
+	case RDMA_OPTION_ID_AFONLY:
+		return set_afonly(id, m);
+	case RDMA_OPTION_ID_ACK_TIMEOUT:
+		return set_ack_timeout(id, m);
+	default:
+		return ENOSYS;
+	}
+}
+
+/* ---- connections ---- */
+
+static int read_conn(const struct adv_ucma_id *id, const struct adv_cm_wire_conn *in,
+		     struct adv_cm_conn_param *out)
+{
+	if (in->private_data_len > sizeof(out->private_data))
+		return EINVAL;
+	*out = (struct adv_cm_conn_param){
+		.qp_num = in->qp_num,
+		.qkey = in->qkey,
+		.srq_num = in->srq_num,
+		.qp_type = in->qp_type ? (enum ibv_qp_type)in->qp_type : adv_cm_id_qp_type(id->cm),
+		.responder_resources = in->responder_resources,
+		.initiator_depth = in->initiator_depth,
+		.flow_control = in->flow_control,
+		.retry_count = in->retry_count,
+		.rnr_retry_count = in->rnr_retry_count,
+		.srq = in->srq,
+		.ece = {.vendor_id = in->ece_vendor_id, .options = in->ece_options},
+		.private_data_len = in->private_data_len,
+	};
+	memcpy(out->private_data, in->private_data, in->private_data_len);
+	return 0;
+}
+
+int adv_ucma_connect(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	struct adv_cm_conn_param param;
+	int error = 0;
+	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
+
+	if (id && id->state != ADV_UCMA_ROUTE_RESOLVED)
+		error = EINVAL;
+	if (!error)
+		error = read_conn(id, &m->body.conn, &param);
+	if (!error)
+		error = adv_cm_connect(id->cm, adv_ucma_now(), &param);
+	if (!error)
+		id->state = ADV_UCMA_CONNECT;
+	return error;
+}
+
+int adv_ucma_accept(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	struct adv_cm_conn_param param;
+	int error = 0;
+	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
+
+	if (id && id->state != ADV_UCMA_CONNECT)
+		error = EINVAL;
+	if (!error)
+		error = read_conn(id, &m->body.conn, &param);
+	if (!error)
+		error = adv_cm_accept(id->cm, adv_ucma_now(), &param);
+	if (!error)
+		id->unanswered = false;
+	return error;
+}
+
+int adv_ucma_reject(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	const struct adv_cm_wire_conn *conn = &m->body.conn;
+	int error = 0;
+	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
+
+	if (id && id->state != ADV_UCMA_CONNECT)
+		error = EINVAL;
+	if (!error)
+		error = adv_cm_reject(id->cm, adv_ucma_now(),
+				      conn->reason ? conn->reason : REJECT_CONSUMER_DEFINED,
+				      conn->private_data, conn->private_data_len);
+	if (!error)
+		id->unanswered = false;
+	return error;
+}
+
+int adv_ucma_establish(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	int error = 0;
+	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
+
+	return id ? adv_cm_establish(id->cm, adv_ucma_now()) : error;
+}
+
+/* Who has had a peer may say so at any time: the connection may be over already, or its end may
+ * be on its way. So it is with the kernel's. */
+int adv_ucma_disconnect(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	int error = 0;
+	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
+
+	if (!id)
+		return error;
+	error = adv_cm_disconnect(id->cm, adv_ucma_now());
+	return error == EINVAL && id->state == ADV_UCMA_CONNECT ? 0 : error;
+}
+
+int adv_ucma_qp_attr(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	const enum ibv_qp_state state = (enum ibv_qp_state)m->value;
+	struct adv_cm_wire_route route;
+	struct ibv_qp_attr attr;
+	int mask = 0, error = 0;
+	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
+
+	if (!id)
+		return error;
+	if (m->value != IBV_QPS_INIT && m->value != IBV_QPS_RTR && m->value != IBV_QPS_RTS)
+		return EINVAL;
+	memset(&attr, 0, sizeof(attr));
+	error = adv_cm_qp_attr(id->cm, state, &attr, &mask);
+	if (error)
+		return error;
+	adv_ucma_fill_route(id, &route);
+	attr.ah_attr.grh.sgid_index = route.sgid_index;
+	memset(&m->body, 0, sizeof(m->body));
+	m->body.qp_attr.attr = attr;
+	m->body.qp_attr.mask = mask;
+	return 0;
+}
+
+/* ---- what the engine tells ---- */
+
+/* Nobody can take the request. */
+static void turn_away(struct adv_cm_id *cm)
+{
+	adv_cm_reject(cm, adv_ucma_now(), REJECT_NO_RESOURCES, NULL, 0);
+	adv_cm_id_destroy(cm, adv_ucma_now());
+}
+
+static void take_request(struct adv_ucma *u, const struct adv_cm_event *event)
+{
+	struct adv_ucma_id *listener = adv_cm_id_user(event->listen);
+	struct adv_ucma_event note = {.type = event->type, .param = event->param};
+	const struct adv_cm_addr *local = adv_cm_id_local(event->id);
+	const struct adv_gid_entry *e;
+	struct adv_ucma_id *id;
+
+	id = listener->channel->client->dead ? NULL : id_new(listener->channel);
+	if (!id) {
+		turn_away(event->id);
+		return;
+	}
+	e = adv_ucma_find_gid(u, &local->ip, 0);
+	id->cm = event->id;
+	id->state = ADV_UCMA_CONNECT;
+	id->unanswered = true;
+	id->ifindex = e ? e->ifindex : 0;
+	id->listener = listener;
+	adv_list_add_tail(&listener->requests, &id->request_link);
+	adv_cm_id_set_user(id->cm, id);
+	(void)adv_ucma_set_route(id); /* without it the request's own is used */
+	note.id = id;
+	adv_ucma_queue(&note);
+}
+
+void adv_ucma_take_event(struct adv_ucma *u, const struct adv_cm_event *event)
+{
+	struct adv_ucma_event note = {
+		.type = event->type, .status = event->status, .param = event->param};
+
+	if (event->type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		take_request(u, event);
+		return;
+	}
+	note.id = adv_cm_id_user(event->id);
+	/* As in the kernel: what becomes of a request its consumer learns by answering it. */
+	if (!note.id->unanswered)
+		adv_ucma_queue(&note);
+}

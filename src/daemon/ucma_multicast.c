@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * rdma_join_multicast(3). The group's GID is the IP address itself; the socket joins when the
+ * process attaches its queue pair, so here a membership is a name to be told about.
+ */
+#include "daemon/ucma_internal.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <stdlib.h>
+
+#define HOP_LIMIT 64 /* as the kernel's */
+
+static void tell(struct adv_ucma_membership *m, int error)
+{
+	struct adv_ucma_event event = {
+		.id = m->id,
+		.membership = m,
+		.type = error ? RDMA_CM_EVENT_MULTICAST_ERROR : RDMA_CM_EVENT_MULTICAST_JOIN,
+		.status = -error,
+		.param = {.qp_num = ADV_QPN_MULTICAST,
+			  .qkey = ADV_CM_UDP_QKEY,
+			  .qp_type = IBV_QPT_UD},
+	};
+
+	m->lost = error != 0;
+	adv_ucma_queue(&event);
+}
+
+/* 0, or why no group can be joined by the id's interface. */
+static int check_interface(const struct adv_ucma_id *id)
+{
+	struct adv_ucma *u = id->channel->client->ucma;
+	uint32_t flags;
+
+	if (!adv_ucma_find_gid(u, &adv_cm_id_local(id->cm)->ip, id->ifindex))
+		return ENODEV;
+	flags = adv_resolve_interface_flags(u->resolver, id->ifindex);
+	/* lo carries groups too, without saying so. */
+	return flags & (IFF_MULTICAST | IFF_LOOPBACK) ? 0 : EOPNOTSUPP;
+}
+
+int adv_ucma_join(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	struct adv_ucma_membership *new;
+	struct adv_cm_addr group;
+	int error = 0;
+	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
+
+	if (!id)
+		return error;
+	if ((id->state != ADV_UCMA_BOUND && id->state != ADV_UCMA_ADDR_RESOLVED &&
+	     id->state != ADV_UCMA_ROUTE_RESOLVED) ||
+	    adv_cm_id_qp_type(id->cm) != IBV_QPT_UD ||
+	    m->body.join.join_flags >= RDMA_MC_JOIN_FLAG_RESERVED ||
+	    !adv_ucma_from_sockaddr(&m->body.join.addr, &group) ||
+	    !adv_gid_is_multicast(&group.ip) ||
+	    adv_gid_is_ipv4(&group.ip) != (group.family == AF_INET))
+		return EINVAL;
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return ENOMEM;
+	new->id = id;
+	new->group = group.ip;
+	error = adv_handles_add(&c->memberships, new, &new->handle);
+	if (error) {
+		free(new);
+		return error;
+	}
+	adv_list_add_tail(&id->memberships, &new->link);
+	m->value = new->handle;
+	tell(new, check_interface(id));
+	return 0;
+}
+
+static void leave(struct adv_ucma_membership *m)
+{
+	adv_ucma_drop_events(m->id, m);
+	adv_handles_remove(&m->id->channel->client->memberships, m->handle);
+	adv_list_del(&m->link);
+	free(m);
+}
+
+int adv_ucma_leave(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+{
+	int error = 0;
+	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
+	struct adv_ucma_membership *found =
+		m->value <= UINT32_MAX ? adv_handles_find(&c->memberships, (uint32_t)m->value)
+				       : NULL;
+
+	if (!id)
+		return error;
+	if (!found || found->id != id)
+		return ENOENT;
+	leave(found);
+	return 0;
+}
+
+void adv_ucma_leave_all(struct adv_ucma_id *id)
+{
+	while (!adv_list_empty(&id->memberships))
+		leave(adv_container_of(id->memberships.next, struct adv_ucma_membership, link));
+}
+
+void adv_ucma_memberships_lost(struct adv_ucma_id *id)
+{
+	for (struct adv_list *n = id->memberships.next; n != &id->memberships; n = n->next) {
+		struct adv_ucma_membership *m =
+			adv_container_of(n, struct adv_ucma_membership, link);
+
+		if (!m->lost)
+			tell(m, ENODEV);
+	}
+}
+
+void adv_ucma_fill_group(const struct adv_ucma_membership *m, struct adv_cm_wire_route *out)
+{
+	out->dgid = m->group;
+	out->hop_limit = HOP_LIMIT;
+}

@@ -18,33 +18,6 @@ long adv_rdmacm_error(void)
 
 #define ERROR(name, node) ADV_EXPORT_DEFAULT(adv_rdmacm_error, name, node)
 
-ERROR(raccept, "RDMACM_1.0");
-ERROR(rbind, "RDMACM_1.0");
-ERROR(rclose, "RDMACM_1.0");
-ERROR(rconnect, "RDMACM_1.0");
-ERROR(rfcntl, "RDMACM_1.0");
-ERROR(rgetpeername, "RDMACM_1.0");
-ERROR(rgetsockname, "RDMACM_1.0");
-ERROR(rgetsockopt, "RDMACM_1.0");
-ERROR(riomap, "RDMACM_1.0");
-ERROR(riounmap, "RDMACM_1.0");
-ERROR(riowrite, "RDMACM_1.0");
-ERROR(rlisten, "RDMACM_1.0");
-ERROR(rpoll, "RDMACM_1.0");
-ERROR(rread, "RDMACM_1.0");
-ERROR(rreadv, "RDMACM_1.0");
-ERROR(rrecv, "RDMACM_1.0");
-ERROR(rrecvfrom, "RDMACM_1.0");
-ERROR(rrecvmsg, "RDMACM_1.0");
-ERROR(rselect, "RDMACM_1.0");
-ERROR(rsend, "RDMACM_1.0");
-ERROR(rsendmsg, "RDMACM_1.0");
-ERROR(rsendto, "RDMACM_1.0");
-ERROR(rsetsockopt, "RDMACM_1.0");
-ERROR(rshutdown, "RDMACM_1.0");
-ERROR(rsocket, "RDMACM_1.0");
-ERROR(rwrite, "RDMACM_1.0");
-ERROR(rwritev, "RDMACM_1.0");
 ERROR(repoll_create, "RDMACM_1.5");
 ERROR(repoll_ctl, "RDMACM_1.5");
 ERROR(repoll_wait, "RDMACM_1.5");

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Mappings: memory of the application that the peer writes into directly. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdmacm/export.h"
+#include "rdmacm/rsocket.h"
+#include "rdmacm/rsocket_wait.h"
+
+/* Index of a free entry of the peer's table; -1: none. */
+static int free_entry(struct adv_rs_stream *s)
+{
+	if (!s->peer_table_used && s->peer_table.length > 0)
+		s->peer_table_used = calloc(s->peer_table.length, 1);
+	for (uint32_t i = 0; s->peer_table_used && i < s->peer_table.length; i++) {
+		if (!s->peer_table_used[i])
+			return (int)i;
+	}
+	return -1;
+}
+
+static int map(struct adv_rsocket *rs, void *buf, size_t len, int prot, uint64_t offset)
+{
+	struct adv_rs_stream *s = &rs->s;
+	struct adv_rs_mapped *mapped;
+	bool remote = prot & PROT_WRITE;
+	int access = IBV_ACCESS_LOCAL_WRITE | (remote ? IBV_ACCESS_REMOTE_WRITE : 0);
+	int index = -1;
+
+	if (!s->pd || len == 0 || len > UINT32_MAX)
+		return adv_rs_error(EINVAL);
+	if (remote) {
+		index = free_entry(s);
+		if (index < 0)
+			return adv_rs_error(ENOMEM);
+	}
+	mapped = calloc(1, sizeof(*mapped));
+	if (!mapped)
+		return -1;
+	mapped->mr = ibv_reg_mr(s->pd, buf, len, access);
+	if (!mapped->mr) {
+		free(mapped);
+		return -1;
+	}
+	mapped->offset = offset;
+	mapped->index = index;
+	if (remote)
+		s->peer_table_used[index] = 1;
+	adv_list_add_tail(remote ? &s->mapped_untold : &s->mapped, &mapped->link);
+	return 0;
+}
+
+ADV_EXPORT off_t riomap(int socket, void *buf, size_t len, int prot, int flags, off_t offset)
+{
+	struct adv_rsocket *rs = adv_rs_get(socket);
+	int ret;
+
+	if (!rs)
+		return -1;
+	if (rs->type != SOCK_STREAM || (prot & ~(PROT_WRITE | PROT_NONE)) || offset < -1) {
+		adv_rs_put(rs);
+		return adv_rs_error(EINVAL);
+	}
+	if (offset == -1)
+		offset = (off_t)(uintptr_t)buf;
+	pthread_mutex_lock(&rs->lock);
+	ret = map(rs, buf, len, prot, (uint64_t)offset);
+	pthread_mutex_unlock(&rs->lock);
+	adv_rs_put(rs);
+	return ret ? -1 : offset;
+}
+
+static void unmap(struct adv_rs_stream *s, struct adv_rs_mapped *mapped)
+{
+	adv_list_del(&mapped->link);
+	if (mapped->index >= 0)
+		s->peer_table_used[mapped->index] = 0;
+	ibv_dereg_mr(mapped->mr);
+	free(mapped);
+}
+
+static bool unmap_in(struct adv_rs_stream *s, struct adv_list *list, const void *buf, size_t len)
+{
+	for (struct adv_list *n = list->next; n != list; n = n->next) {
+		struct adv_rs_mapped *mapped = adv_container_of(n, struct adv_rs_mapped, link);
+
+		if (mapped->mr->addr == buf && mapped->mr->length == len) {
+			unmap(s, mapped);
+			return true;
+		}
+	}
+	return false;
+}
+
+ADV_EXPORT int riounmap(int socket, void *buf, size_t len)
+{
+	struct adv_rsocket *rs = adv_rs_get(socket);
+	bool found;
+
+	if (!rs)
+		return -1;
+	pthread_mutex_lock(&rs->lock);
+	found = rs->type == SOCK_STREAM && (unmap_in(&rs->s, &rs->s.mapped, buf, len) ||
+					    unmap_in(&rs->s, &rs->s.mapped_untold, buf, len));
+	pthread_mutex_unlock(&rs->lock);
+	adv_rs_put(rs);
+	return found ? 0 : adv_rs_error(EINVAL);
+}
+
+void adv_rs_mappings_free(struct adv_rsocket *rs)
+{
+	struct adv_list *lists[] = {&rs->s.mapped, &rs->s.mapped_untold};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		while (!adv_list_empty(lists[i]))
+			unmap(&rs->s, adv_container_of(lists[i]->next, struct adv_rs_mapped, link));
+	}
+}
+
+static bool tellable(struct adv_rsocket *rs)
+{
+	const struct adv_rs_sending *send = &rs->s.send;
+
+	return !rs->s.writable || (adv_rs_stream_can_write(rs) && send->seq != send->seq_limit);
+}
+
+/* Writes an entry of the peer's table, out of the send memory. Lock held. */
+static int tell(struct adv_rsocket *rs, const struct adv_rs_mapped *mapped)
+{
+	struct adv_rs_sending *send = &rs->s.send;
+	uint32_t msg = adv_rs_msg(ADV_RS_OP_IOMAP_SGL, (uint32_t)mapped->index);
+	struct adv_rs_mapping entry = {
+		.offset = mapped->offset,
+		.sge = {(uintptr_t)mapped->mr->addr, mapped->mr->rkey,
+			(uint32_t)mapped->mr->length},
+	};
+	uint32_t skipped = send->size - send->at < sizeof(entry) ? send->size - send->at : 0;
+	uint32_t at = (send->at + skipped) % send->size;
+	struct ibv_sge sge = {(uintptr_t)send->ring.p + at, sizeof(entry), send->ring.mr->lkey};
+	struct ibv_send_wr *bad,
+		wr = {
+			.wr_id = adv_rs_msg(ADV_RS_OP_DATA, skipped + (uint32_t)sizeof(entry)),
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+			.imm_data = htobe32(msg),
+		};
+
+	if (rs->s.swap)
+		adv_rs_swap_mapping(&entry);
+	memcpy(send->ring.p + at, &entry, sizeof(entry));
+	wr.wr.rdma.remote_addr = rs->s.peer_table.addr + (uint32_t)mapped->index * sizeof(entry);
+	wr.wr.rdma.rkey = rs->s.peer_table.key;
+	send->at = (at + (uint32_t)sizeof(entry)) % send->size;
+	send->space -= skipped + (uint32_t)sizeof(entry);
+	send->seq++;
+	send->requests_out++;
+	return ibv_post_send(rs->s.qp, &wr, &bad);
+}
+
+int adv_rs_mappings_tell(struct adv_rsocket *rs, int64_t deadline)
+{
+	struct adv_list *list = &rs->s.mapped_untold;
+
+	while (!adv_list_empty(list)) {
+		struct adv_rs_mapped *mapped;
+		int err;
+
+		if (adv_rs_wait(rs, tellable, deadline))
+			return -1;
+		if (!rs->s.writable)
+			return adv_rs_error(ECONNRESET);
+		if (adv_list_empty(list))
+			break; /* taken back while we waited */
+		mapped = adv_container_of(list->next, struct adv_rs_mapped, link);
+		err = tell(rs, mapped);
+		if (err) {
+			adv_rs_stream_break(rs, err);
+			return adv_rs_error(err);
+		}
+		adv_list_del(&mapped->link);
+		adv_list_add_tail(&rs->s.mapped, &mapped->link);
+	}
+	return 0;
+}
+
+bool adv_rs_mapping_find(const struct adv_rsocket *rs, uint64_t offset, struct adv_rs_sge *where)
+{
+	const struct adv_rs_exposed *exposed = (const void *)rs->s.exposed.p;
+
+	for (uint32_t i = 0; i < rs->options.mappings; i++) {
+		/* The peer can write it meanwhile: what is looked at is what is used. */
+		struct adv_rs_mapping entry = exposed->mappings[i];
+
+		if (offset >= entry.offset && offset - entry.offset < entry.sge.length) {
+			uint32_t into = (uint32_t)(offset - entry.offset);
+
+			*where = (struct adv_rs_sge){entry.sge.addr + into, entry.sge.key,
+						     entry.sge.length - into};
+			return true;
+		}
+	}
+	return false;
+}
+
+ADV_EXPORT size_t riowrite(int socket, const void *buf, size_t count, off_t offset, int flags)
+{
+	struct iovec iov = {(void *)(uintptr_t)buf, count};
+	struct adv_rsocket *rs = adv_rs_get(socket);
+	ssize_t ret;
+
+	if (!rs)
+		return (size_t)-1;
+	if (rs->type == SOCK_STREAM && offset >= 0)
+		ret = adv_rs_stream_write_at(rs, &iov, (uint64_t)offset, flags);
+	else
+		ret = adv_rs_error(EINVAL);
+	adv_rs_put(rs);
+	return (size_t)ret;
+}

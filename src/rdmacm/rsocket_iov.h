@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Walking through an array of struct iovec. */
+#ifndef ADV_RDMACM_RSOCKET_IOV_H
+#define ADV_RDMACM_RSOCKET_IOV_H
+
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct adv_rs_iov {
+	const struct iovec *next;
+	size_t skip; /* bytes of *next that are done */
+	size_t left; /* bytes in all */
+};
+
+/* 0; or -1 and errno as readv(2): EINVAL for too many entries or bytes. */
+static inline int adv_rs_iov_start(struct adv_rs_iov *v, const struct iovec *iov, size_t count)
+{
+	*v = (struct adv_rs_iov){.next = iov};
+	if (count > IOV_MAX) {
+		errno = EINVAL;
+		return -1;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (iov[i].iov_len > SSIZE_MAX - v->left) {
+			errno = EINVAL;
+			return -1;
+		}
+		v->left += iov[i].iov_len;
+	}
+	return 0;
+}
+
+/* The next run of at most n bytes, n within v->left: its address; *run its length. */
+static inline void *adv_rs_iov_run(struct adv_rs_iov *v, size_t n, size_t *run)
+{
+	void *p;
+
+	while (v->skip == v->next->iov_len) {
+		v->next++;
+		v->skip = 0;
+	}
+	*run = v->next->iov_len - v->skip;
+	if (*run > n)
+		*run = n;
+	p = (uint8_t *)v->next->iov_base + v->skip;
+	v->skip += *run;
+	v->left -= *run;
+	return p;
+}
+
+/* Copies the next n bytes, n within v->left, out of the array, or into it. */
+static inline void adv_rs_iov_take(struct adv_rs_iov *v, void *to, size_t n)
+{
+	for (size_t run; n > 0; n -= run) {
+		const void *p = adv_rs_iov_run(v, n, &run);
+
+		memcpy(to, p, run);
+		to = (uint8_t *)to + run;
+	}
+}
+
+static inline void adv_rs_iov_put(struct adv_rs_iov *v, const void *from, size_t n)
+{
+	for (size_t run; n > 0; n -= run) {
+		void *p = adv_rs_iov_run(v, n, &run);
+
+		memcpy(p, from, run);
+		from = (const uint8_t *)from + run;
+	}
+}
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * rpoll() and rselect() over rsockets and ordinary descriptors together.
+ *
+ * Before it sleeps, a thread registers a watch with every rsocket and arms its completion
+ * queues; it sleeps on their channels, on the ordinary descriptors, and on its own waker, which
+ * is signaled when another thread changes any of the rsockets.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sys.h"
+#include "rdmacm/export.h"
+#include "rdmacm/rsocket.h"
+#include "rdmacm/rsocket_config.h"
+#include "rdmacm/rsocket_poll.h"
+#include "rdmacm/rsocket_wait.h"
+
+#define ALWAYS (POLLERR | POLLHUP | POLLNVAL)
+
+/* One call of rpoll(). */
+struct polling {
+	struct pollfd *fds;
+	nfds_t count;
+	struct pollfd *others; /* the ordinary descriptors */
+	nfds_t other_count;
+	struct pollfd *real; /* to sleep on: an entry for each descriptor, and one for the waker */
+	struct adv_rsocket **rs; /* NULL: an ordinary descriptor */
+	struct adv_rs_watch *watches;
+	struct adv_rs_waker *waker;
+};
+
+static short stream_events(struct adv_rsocket *rs)
+{
+	const struct adv_rs_stream *s = &rs->s;
+
+	switch (s->state) {
+	case ADV_RS_INIT:
+	case ADV_RS_BOUND:
+		return POLLOUT | POLLHUP;
+	case ADV_RS_LISTENING:
+		return adv_list_empty(&s->accepted) ? 0 : POLLIN | POLLRDNORM;
+	case ADV_RS_CONNECTED:
+		return (s->recv.bytes > 0 || !s->readable ? POLLIN | POLLRDNORM : 0) |
+		       (s->readable ? 0 : POLLRDHUP) |
+		       (!s->writable || adv_rs_stream_can_send(rs) ? POLLOUT | POLLWRNORM : 0);
+	case ADV_RS_FAILED:
+	case ADV_RS_BROKEN:
+		return POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM | POLLRDHUP | POLLHUP | POLLERR;
+	case ADV_RS_DISCONNECTED:
+		return POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM | POLLRDHUP | POLLHUP;
+	default:
+		return 0;
+	}
+}
+
+/* What there is to say of an rsocket. Lock held. */
+static short events_of(struct adv_rsocket *rs)
+{
+	adv_rs_progress(rs);
+	if (rs->type == SOCK_STREAM)
+		return stream_events(rs);
+	return (!adv_list_empty(&rs->d.queued) || rs->d.read_shut ? POLLIN | POLLRDNORM : 0) |
+	       (adv_rs_dgram_can_send(rs) || rs->d.write_shut ? POLLOUT | POLLWRNORM : 0);
+}
+
+/* Looks at all once; the number of those with something to say, or -1. */
+static int look(struct polling *p)
+{
+	int found = 0, others = 0;
+
+	for (nfds_t i = 0; i < p->count; i++) {
+		if (!p->rs[i])
+			continue;
+		pthread_mutex_lock(&p->rs[i]->lock);
+		p->fds[i].revents = events_of(p->rs[i]) & (p->fds[i].events | ALWAYS);
+		pthread_mutex_unlock(&p->rs[i]->lock);
+		if (p->fds[i].revents)
+			found++;
+	}
+	if (p->other_count == 0)
+		return found;
+	others = adv_sys_poll(p->others, (unsigned)p->other_count, 0);
+	if (others < 0)
+		return -1;
+	for (nfds_t i = 0, next = 0; i < p->count; i++) {
+		if (!p->rs[i])
+			p->fds[i].revents = p->others[next++].revents;
+	}
+	return found + others;
+}
+
+/* Registers watches. */
+static void start_watching(struct polling *p)
+{
+	for (nfds_t i = 0; i < p->count; i++) {
+		struct adv_rsocket *rs = p->rs[i];
+
+		p->real[i] = (struct pollfd){.fd = p->fds[i].fd, .events = p->fds[i].events};
+		if (!rs)
+			continue;
+		p->real[i] = (struct pollfd){.fd = -1, .events = POLLIN};
+		p->watches[i].waker = p->waker;
+		pthread_mutex_lock(&rs->lock);
+		adv_list_add_tail(&rs->watches, &p->watches[i].link);
+		adv_rs_arm(rs);
+		if (rs->channel)
+			p->real[i].fd = rs->channel->fd;
+		pthread_mutex_unlock(&rs->lock);
+	}
+	p->real[p->count] = (struct pollfd){.fd = p->waker->fd, .events = POLLIN};
+}
+
+static void stop_watching(struct polling *p)
+{
+	for (nfds_t i = 0; i < p->count; i++) {
+		struct adv_rsocket *rs = p->rs[i];
+
+		if (!rs)
+			continue;
+		pthread_mutex_lock(&rs->lock);
+		adv_list_del(&p->watches[i].link);
+		adv_rs_take_events(rs);
+		pthread_mutex_unlock(&rs->lock);
+	}
+}
+
+/* Sleeps until something may have changed, until the deadline at most. 0 or errno. */
+static int sleep_once(struct polling *p, int64_t deadline)
+{
+	int64_t longest = adv_rs_config()->wake_up_ms;
+	int found, err = 0;
+
+	p->waker = adv_rs_waker_get();
+	if (!p->waker)
+		return errno;
+	start_watching(p);
+	found = look(p); /* what has completed before the queues were armed */
+	if (found == 0) {
+		if (deadline != ADV_RS_FOREVER) {
+			int64_t left = (deadline - adv_rs_now() + 999) / 1000;
+
+			longest = left < 0 ? 0 : left < longest ? left : longest;
+		}
+		if (adv_sys_poll(p->real, (unsigned)p->count + 1, (int)longest) < 0)
+			err = errno;
+	}
+	stop_watching(p);
+	adv_rs_waker_put(p->waker);
+	return err;
+}
+
+static int poll_loop(struct polling *p, int timeout_ms)
+{
+	int64_t start = adv_rs_now(), now;
+	int64_t deadline = timeout_ms < 0 ? ADV_RS_FOREVER : start + timeout_ms * INT64_C(1000);
+	int found, err = 0;
+
+	for (;;) {
+		found = look(p);
+		if (found != 0)
+			return found;
+		if (err)
+			return adv_rs_error(err);
+		now = adv_rs_now();
+		if (now >= deadline)
+			return 0;
+		if (now - start >= adv_rs_config()->polling_us)
+			err = sleep_once(p, deadline);
+	}
+}
+
+ADV_EXPORT int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
+{
+	struct polling p = {.fds = fds, .count = nfds};
+	int ret = -1;
+
+	if (nfds > INT_MAX / 2)
+		return adv_rs_error(EINVAL);
+	p.real = calloc(nfds + 1, sizeof(*p.real));
+	p.others = calloc(nfds + 1, sizeof(*p.others));
+	p.rs = calloc(nfds + 1, sizeof(*p.rs));
+	p.watches = calloc(nfds + 1, sizeof(*p.watches));
+	if (p.real && p.others && p.rs && p.watches) {
+		for (nfds_t i = 0; i < nfds; i++) {
+			fds[i].revents = 0;
+			p.rs[i] = fds[i].fd >= 0 ? adv_rs_find(fds[i].fd) : NULL;
+			if (!p.rs[i])
+				p.others[p.other_count++] = fds[i];
+		}
+		ret = p.other_count < nfds ? poll_loop(&p, timeout)
+					   : adv_sys_poll(fds, (unsigned)nfds, timeout);
+		for (nfds_t i = 0; i < nfds; i++) {
+			if (p.rs[i])
+				adv_rs_put(p.rs[i]);
+		}
+	}
+	free(p.others);
+	free(p.real);
+	free(p.rs);
+	free(p.watches);
+	return ret;
+}
+
+int adv_rs_sets_to_poll(struct pollfd *fds, int n, const fd_set *readfds, const fd_set *writefds,
+			const fd_set *exceptfds)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < n; fd++) {
+		short events = (readfds && FD_ISSET(fd, readfds) ? POLLIN : 0) |
+			       (writefds && FD_ISSET(fd, writefds) ? POLLOUT : 0) |
+			       (exceptfds && FD_ISSET(fd, exceptfds) ? POLLPRI : 0);
+
+		if (events)
+			fds[count++] = (struct pollfd){.fd = fd, .events = events};
+	}
+	return count;
+}
+
+int adv_rs_poll_to_sets(const struct pollfd *fds, int count, fd_set *readfds, fd_set *writefds,
+			fd_set *exceptfds, int n)
+{
+	fd_set *sets[] = {readfds, writefds, exceptfds};
+	/* What each set asks for, and what it counts as that: select(2). */
+	static const short asked[] = {POLLIN, POLLOUT, POLLPRI};
+	static const short counts[] = {POLLIN | POLLHUP | POLLERR, POLLOUT | POLLERR, POLLPRI};
+	int members = 0;
+
+	for (int i = 0; i < count; i++) {
+		if (fds[i].revents & POLLNVAL)
+			return -1;
+	}
+	for (size_t s = 0; s < sizeof(sets) / sizeof(sets[0]); s++) {
+		for (int fd = 0; sets[s] && fd < n; fd++)
+			FD_CLR(fd, sets[s]);
+		for (int i = 0; sets[s] && i < count; i++) {
+			if ((fds[i].events & asked[s]) && (fds[i].revents & counts[s])) {
+				FD_SET(fds[i].fd, sets[s]);
+				members++;
+			}
+		}
+	}
+	return members;
+}
+
+static int to_milliseconds(const struct timeval *timeout)
+{
+	if (!timeout)
+		return -1;
+	if (timeout->tv_sec >= INT_MAX / 1000 - 1)
+		return INT_MAX;
+	return (int)(timeout->tv_sec * 1000 + (timeout->tv_usec + 999) / 1000);
+}
+
+ADV_EXPORT int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds,
+		       struct timeval *timeout)
+{
+	int64_t start = adv_rs_now(), left;
+	struct pollfd *fds;
+	int count, ret;
+
+	if (nfds < 0 || nfds > FD_SETSIZE ||
+	    (timeout && (timeout->tv_sec < 0 || timeout->tv_usec < 0)))
+		return adv_rs_error(EINVAL);
+	fds = calloc((size_t)nfds + 1, sizeof(*fds));
+	if (!fds)
+		return -1;
+	count = adv_rs_sets_to_poll(fds, nfds, readfds, writefds, exceptfds);
+	ret = rpoll(fds, (nfds_t)count, to_milliseconds(timeout));
+	if (ret >= 0) {
+		ret = adv_rs_poll_to_sets(fds, count, readfds, writefds, exceptfds, nfds);
+		if (ret < 0)
+			errno = EBADF;
+	}
+	if (timeout) { /* what is left of it, as on Linux */
+		left = timeout->tv_sec * INT64_C(1000000) + timeout->tv_usec -
+		       (adv_rs_now() - start);
+		left = left < 0 ? 0 : left;
+		*timeout = (struct timeval){left / 1000000, left % 1000000};
+	}
+	free(fds);
+	return ret;
+}

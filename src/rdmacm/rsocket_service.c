@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "rdmacm/rsocket_service.h"
+
+#define IDLE_MS 3600000
+
+struct service {
+	pthread_mutex_t lock;
+	pthread_t thread;
+	bool running;
+	int epoll_fd;
+	int kick_fd;
+	unsigned served;
+	/* Streams with keepalive: their numbers. */
+	int *keepalive;
+	size_t keepalive_count;
+};
+
+static struct service service = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.epoll_fd = -1,
+	.kick_fd = -1,
+};
+
+/* Seconds between keepalives: TCP_KEEPIDLE, or the system's. */
+static int idle_seconds(const struct adv_rsocket *rs)
+{
+	return rs->options.keepidle > 0 ? rs->options.keepidle : 7200;
+}
+
+/* The n-th number of the list; -1: there is none. */
+static int keepalive_at(size_t n)
+{
+	int fd;
+
+	pthread_mutex_lock(&service.lock);
+	fd = n < service.keepalive_count ? service.keepalive[n] : -1;
+	pthread_mutex_unlock(&service.lock);
+	return fd;
+}
+
+/* Sends those that are due; milliseconds to the next. */
+static int keepalives(void)
+{
+	int64_t next = IDLE_MS;
+	int fd;
+
+	for (size_t i = 0; (fd = keepalive_at(i)) >= 0; i++) {
+		struct adv_rsocket *rs = adv_rs_find(fd);
+		int64_t now = adv_rs_now(), left;
+
+		if (!rs)
+			continue;
+		pthread_mutex_lock(&rs->lock);
+		if (now >= rs->s.keepalive_at) {
+			adv_rs_stream_post_keepalive(rs);
+			rs->s.keepalive_at = now + idle_seconds(rs) * INT64_C(1000000);
+		}
+		left = (rs->s.keepalive_at - now) / 1000 + 1;
+		pthread_mutex_unlock(&rs->lock);
+		adv_rs_put(rs);
+		if (left < next)
+			next = left;
+	}
+	return (int)next;
+}
+
+static void serve(int fd)
+{
+	struct adv_rsocket *rs = adv_rs_find(fd);
+
+	if (!rs)
+		return;
+	if (rs->type == SOCK_STREAM)
+		adv_rs_stream_events(rs);
+	else
+		adv_rs_dgram_udp(rs);
+	adv_rs_put(rs);
+}
+
+/* Ends the thread's business where nothing is left to serve. */
+static bool finished(void)
+{
+	bool end;
+
+	pthread_mutex_lock(&service.lock);
+	end = service.served == 0;
+	if (end) {
+		service.running = false;
+		adv_sys_close(service.epoll_fd);
+		adv_sys_close(service.kick_fd);
+		pthread_detach(pthread_self());
+	}
+	pthread_mutex_unlock(&service.lock);
+	return end;
+}
+
+static void *run(void *unused)
+{
+	struct epoll_event event;
+	uint64_t count;
+
+	do {
+		/* One at a time: what is handled may close others. */
+		if (adv_sys_epoll_wait(service.epoll_fd, &event, 1, keepalives()) != 1)
+			continue;
+		if (event.data.fd == service.kick_fd)
+			(void)!adv_sys_read(service.kick_fd, &count, sizeof(count));
+		else
+			serve(event.data.fd);
+	} while (!finished());
+	return NULL;
+}
+
+static void kick(void)
+{
+	const uint64_t one = 1;
+
+	(void)!adv_sys_write(service.kick_fd, &one, sizeof(one));
+}
+
+static int watch(int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	return adv_sys_epoll_ctl(service.epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* Service locked. 0 or errno. */
+static int start(void)
+{
+	sigset_t all, before;
+	int err = 0;
+
+	service.epoll_fd = adv_sys_epoll_create(EPOLL_CLOEXEC);
+	service.kick_fd = adv_sys_eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (service.epoll_fd < 0 || service.kick_fd < 0 || watch(service.kick_fd))
+		err = errno;
+	if (!err) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		err = pthread_create(&service.thread, NULL, run, NULL);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	if (err) {
+		adv_error("rsockets: no service thread: error %d", err);
+		adv_sys_close(service.epoll_fd);
+		adv_sys_close(service.kick_fd);
+		return err;
+	}
+	service.running = true;
+	return 0;
+}
+
+int adv_rs_service_add(struct adv_rsocket *rs)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&service.lock);
+	service.served++; /* so that the thread does not end from now on */
+	if (!service.running)
+		err = start();
+	if (!err && watch(rs->fd))
+		err = errno;
+	if (err)
+		service.served--;
+	rs->served = !err;
+	pthread_mutex_unlock(&service.lock);
+	return err ? adv_rs_error(err) : 0;
+}
+
+static void drop_keepalive(int fd)
+{
+	for (size_t i = 0; i < service.keepalive_count; i++) {
+		if (service.keepalive[i] == fd) {
+			service.keepalive[i] = service.keepalive[--service.keepalive_count];
+			break;
+		}
+	}
+}
+
+void adv_rs_service_remove(struct adv_rsocket *rs)
+{
+	struct epoll_event unused = {0};
+
+	pthread_mutex_lock(&service.lock);
+	if (rs->served) {
+		rs->served = false;
+		adv_sys_epoll_ctl(service.epoll_fd, EPOLL_CTL_DEL, rs->fd, &unused);
+		drop_keepalive(rs->fd);
+		if (--service.served == 0)
+			kick();
+	}
+	pthread_mutex_unlock(&service.lock);
+}
+
+void adv_rs_service_keepalive(struct adv_rsocket *rs)
+{
+	int *grown;
+
+	pthread_mutex_lock(&service.lock);
+	drop_keepalive(rs->fd);
+	if (rs->options.keepalive) {
+		rs->s.keepalive_at = adv_rs_now() + idle_seconds(rs) * INT64_C(1000000);
+		grown = realloc(service.keepalive,
+				(service.keepalive_count + 1) * sizeof(*service.keepalive));
+		if (grown) {
+			service.keepalive = grown;
+			service.keepalive[service.keepalive_count++] = rs->fd;
+		}
+	}
+	if (service.running)
+		kick();
+	pthread_mutex_unlock(&service.lock);
+}
+
+void adv_rs_service_forget(void)
+{
+	pthread_mutex_init(&service.lock, NULL);
+	if (service.running) {
+		adv_sys_close(service.epoll_fd);
+		adv_sys_close(service.kick_fd);
+	}
+	service.running = false;
+	service.served = 0;
+	service.keepalive_count = 0;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The rsockets of this process by their numbers, and their references. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/sys.h"
+#include "rdmacm/rsocket.h"
+#include "rdmacm/rsocket_config.h"
+#include "rdmacm/rsocket_service.h"
+#include "rdmacm/rsocket_wait.h"
+
+#define CHUNK	1024
+#define MAX_FD	(1 << 20)
+#define CHUNKS	(MAX_FD / CHUNK)
+#define PARENTS (&parents_mark)
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct adv_rsocket **chunks[CHUNKS];
+/* Stands in the table for what was the parent's before a fork. */
+static struct adv_rsocket parents_mark;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+int adv_rs_error(int err)
+{
+	errno = err;
+	return -1;
+}
+
+/* NULL: no place for it. Table locked. */
+static struct adv_rsocket **place(int fd, bool make)
+{
+	if (fd < 0 || fd >= MAX_FD)
+		return NULL;
+	if (!chunks[fd / CHUNK] && make)
+		chunks[fd / CHUNK] = calloc(CHUNK, sizeof(struct adv_rsocket *));
+	return chunks[fd / CHUNK] ? &chunks[fd / CHUNK][fd % CHUNK] : NULL;
+}
+
+/* In a child, whose only thread this is. What the table has is the parent's. */
+static void after_fork_in_child(void)
+{
+	pthread_mutex_init(&table_lock, NULL);
+	for (unsigned i = 0; i < CHUNKS; i++) {
+		for (unsigned j = 0; chunks[i] && j < CHUNK; j++) {
+			if (chunks[i][j])
+				chunks[i][j] = PARENTS;
+		}
+	}
+	adv_rs_wakers_forget();
+	adv_rs_service_forget();
+}
+
+static void register_fork(void)
+{
+	pthread_atfork(NULL, NULL, after_fork_in_child);
+}
+
+void adv_rs_prepare_fork(void)
+{
+	pthread_once(&fork_once, register_fork);
+}
+
+struct adv_rsocket *adv_rs_new(int domain, int type, const struct adv_rs_options *from)
+{
+	const struct adv_rs_config *config = adv_rs_config();
+	struct adv_rsocket *rs = calloc(1, sizeof(*rs));
+
+	if (!rs)
+		return NULL;
+	rs->fd = -1;
+	rs->type = type;
+	rs->domain = domain;
+	atomic_init(&rs->refs, 1);
+	pthread_mutex_init(&rs->send_lock, NULL);
+	pthread_mutex_init(&rs->recv_lock, NULL);
+	pthread_mutex_init(&rs->lock, NULL);
+	adv_list_init(&rs->watches);
+	rs->options = from ? *from
+			   : (struct adv_rs_options){
+				     .rcvbuf = config->rcvbuf,
+				     .sndbuf = config->sndbuf,
+				     .sq_size = config->sq_size,
+				     .rq_size = config->rq_size,
+				     .inline_size = config->inline_size,
+				     .mappings = config->mappings,
+				     .keepintvl = 75,
+				     .keepcnt = 9,
+			     };
+	if (type == SOCK_STREAM)
+		adv_rs_stream_init(rs);
+	else
+		adv_rs_dgram_init(rs);
+	return rs;
+}
+
+int adv_rs_enter(struct adv_rsocket *rs, int fd)
+{
+	struct adv_rsocket **entry;
+
+	pthread_mutex_lock(&table_lock);
+	entry = place(fd, true);
+	if (entry) {
+		adv_rs_hold(rs);
+		rs->fd = fd;
+		*entry = rs;
+	}
+	pthread_mutex_unlock(&table_lock);
+	return entry ? 0 : adv_rs_error(fd >= MAX_FD ? EMFILE : ENOMEM);
+}
+
+struct adv_rsocket *adv_rs_find(int fd)
+{
+	struct adv_rsocket **entry;
+	struct adv_rsocket *rs;
+
+	pthread_mutex_lock(&table_lock);
+	entry = place(fd, false);
+	rs = entry && *entry != PARENTS ? *entry : NULL;
+	if (rs)
+		adv_rs_hold(rs);
+	pthread_mutex_unlock(&table_lock);
+	return rs;
+}
+
+struct adv_rsocket *adv_rs_get(int fd)
+{
+	struct adv_rsocket *rs = adv_rs_find(fd);
+
+	if (!rs)
+		errno = EBADF;
+	return rs;
+}
+
+struct adv_rsocket *adv_rs_take(int fd)
+{
+	struct adv_rsocket **entry;
+	struct adv_rsocket *rs = NULL;
+
+	pthread_mutex_lock(&table_lock);
+	entry = place(fd, false);
+	if (entry && *entry != PARENTS) {
+		rs = *entry;
+		*entry = NULL;
+	}
+	pthread_mutex_unlock(&table_lock);
+	return rs;
+}
+
+bool adv_rs_is_inherited(int fd)
+{
+	struct adv_rsocket **entry;
+	bool inherited;
+
+	pthread_mutex_lock(&table_lock);
+	entry = place(fd, false);
+	inherited = entry && *entry == PARENTS;
+	pthread_mutex_unlock(&table_lock);
+	return inherited;
+}
+
+void adv_rs_forget_inherited(int fd)
+{
+	struct adv_rsocket **entry;
+
+	pthread_mutex_lock(&table_lock);
+	entry = place(fd, false);
+	if (entry && *entry == PARENTS) {
+		*entry = NULL;
+		adv_sys_close(fd);
+	}
+	pthread_mutex_unlock(&table_lock);
+}
+
+void adv_rs_hold(struct adv_rsocket *rs)
+{
+	atomic_fetch_add(&rs->refs, 1);
+}
+
+void adv_rs_put(struct adv_rsocket *rs)
+{
+	if (atomic_fetch_sub(&rs->refs, 1) != 1)
+		return;
+	if (rs->type == SOCK_STREAM)
+		adv_rs_stream_destroy(rs);
+	else
+		adv_rs_dgram_destroy(rs);
+	pthread_mutex_destroy(&rs->lock);
+	pthread_mutex_destroy(&rs->recv_lock);
+	pthread_mutex_destroy(&rs->send_lock);
+	free(rs);
+}

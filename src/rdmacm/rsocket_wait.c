@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+
+#include "base/sys.h"
+#include "rdmacm/rsocket_config.h"
+#include "rdmacm/rsocket_wait.h"
+
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct adv_rs_waker *pool;
+
+int64_t adv_rs_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * INT64_C(1000000) + ts.tv_nsec / 1000;
+}
+
+int64_t adv_rs_deadline(const struct adv_rsocket *rs, int flags, int64_t timeout_us)
+{
+	if ((flags & MSG_DONTWAIT) || adv_rs_nonblocking(rs))
+		return ADV_RS_NOWAIT;
+	return timeout_us > 0 ? adv_rs_now() + timeout_us : ADV_RS_FOREVER;
+}
+
+struct adv_rs_waker *adv_rs_waker_get(void)
+{
+	struct adv_rs_waker *waker;
+
+	pthread_mutex_lock(&pool_lock);
+	waker = pool;
+	if (waker)
+		pool = waker->next;
+	pthread_mutex_unlock(&pool_lock);
+	if (waker)
+		return waker;
+	waker = calloc(1, sizeof(*waker));
+	if (!waker)
+		return NULL;
+	waker->fd = adv_sys_eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (waker->fd < 0) {
+		free(waker);
+		return NULL;
+	}
+	return waker;
+}
+
+void adv_rs_waker_put(struct adv_rs_waker *waker)
+{
+	uint64_t count;
+
+	if (atomic_exchange(&waker->signaled, false))
+		(void)!adv_sys_read(waker->fd, &count, sizeof(count));
+	pthread_mutex_lock(&pool_lock);
+	waker->next = pool;
+	pool = waker;
+	pthread_mutex_unlock(&pool_lock);
+}
+
+void adv_rs_wakers_forget(void)
+{
+	pthread_mutex_init(&pool_lock, NULL);
+	while (pool) {
+		struct adv_rs_waker *waker = pool;
+
+		pool = waker->next;
+		adv_sys_close(waker->fd);
+		free(waker);
+	}
+}
+
+void adv_rs_wake(struct adv_rsocket *rs)
+{
+	const uint64_t one = 1;
+
+	for (struct adv_list *n = rs->watches.next; n != &rs->watches; n = n->next) {
+		struct adv_rs_watch *watch = adv_container_of(n, struct adv_rs_watch, link);
+
+		if (!atomic_exchange(&watch->waker->signaled, true))
+			(void)!adv_sys_write(watch->waker->fd, &one, sizeof(one));
+	}
+}
+
+void adv_rs_progress(struct adv_rsocket *rs)
+{
+	bool changed =
+		rs->type == SOCK_STREAM ? adv_rs_stream_progress(rs) : adv_rs_dgram_progress(rs);
+
+	if (changed)
+		adv_rs_wake(rs);
+}
+
+void adv_rs_arm(struct adv_rsocket *rs)
+{
+	if (rs->armed || !rs->channel)
+		return;
+	if (rs->type == SOCK_STREAM)
+		ibv_req_notify_cq(rs->s.cq, 0);
+	else
+		adv_rs_dgram_arm(rs);
+	rs->armed = true;
+}
+
+void adv_rs_take_events(struct adv_rsocket *rs)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (!rs->channel || !rs->armed)
+		return;
+	while (ibv_get_cq_event(rs->channel, &cq, &context) == 0) {
+		ibv_ack_cq_events(cq, 1);
+		rs->armed = false;
+	}
+}
+
+/* Sleeps once. Lock held at entry and exit. 0 or errno. */
+static int sleep_once(struct adv_rsocket *rs, adv_rs_test *test, int64_t deadline)
+{
+	struct adv_rs_waker *waker = adv_rs_waker_get();
+	struct adv_rs_watch watch = {.waker = waker};
+	int64_t longest = adv_rs_config()->wake_up_ms;
+	struct pollfd fds[2];
+	unsigned count = 1;
+	int err = 0;
+
+	if (!waker)
+		return errno;
+	adv_list_add_tail(&rs->watches, &watch.link);
+	adv_rs_arm(rs);
+	adv_rs_progress(rs);
+	if (!test(rs) && !atomic_load(&waker->signaled)) {
+		if (deadline != ADV_RS_FOREVER && (deadline - adv_rs_now()) / 1000 < longest)
+			longest = (deadline - adv_rs_now() + 999) / 1000;
+		fds[0] = (struct pollfd){.fd = waker->fd, .events = POLLIN};
+		if (rs->channel)
+			fds[count++] = (struct pollfd){.fd = rs->channel->fd, .events = POLLIN};
+		pthread_mutex_unlock(&rs->lock);
+		if (longest > 0 && adv_sys_poll(fds, count, (int)longest) < 0)
+			err = errno;
+		pthread_mutex_lock(&rs->lock);
+	}
+	adv_list_del(&watch.link);
+	adv_rs_waker_put(waker);
+	adv_rs_take_events(rs);
+	return err;
+}
+
+int adv_rs_wait(struct adv_rsocket *rs, adv_rs_test *test, int64_t deadline)
+{
+	int64_t spin_until = 0;
+	int err = 0;
+
+	for (;;) {
+		int64_t now;
+
+		adv_rs_progress(rs);
+		if (test(rs))
+			return 0;
+		if (err)
+			return adv_rs_error(err);
+		if (deadline == ADV_RS_NOWAIT)
+			return adv_rs_error(EAGAIN);
+		now = adv_rs_now();
+		if (now >= deadline)
+			return adv_rs_error(EAGAIN);
+		if (!spin_until)
+			spin_until = now + adv_rs_config()->polling_us;
+		if (now < spin_until && rs->channel) {
+			pthread_mutex_unlock(&rs->lock);
+			pthread_mutex_lock(&rs->lock);
+		} else {
+			err = sleep_once(rs, test, deadline);
+		}
+	}
+}

@@ -21,6 +21,13 @@ static bool takes_mode(int flags)
 	return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
+static int noted(int fd, const char *resolved, const char *path)
+{
+	if (resolved != path)
+		adv_look_opened(fd);
+	return fd;
+}
+
 /* 0, or errno: why not. */
 static int refusal(const char *resolved, const char *path, bool writes, bool only_a_name)
 {
@@ -37,7 +44,7 @@ static int open_at(adv_next_t *next, const char *name, int dirfd, const char *pa
 	int error = refusal(there, path, flags & FLAGS_WRITE, flags & O_PATH);
 
 	if (!error)
-		return call(dirfd, there, flags, mode);
+		return noted(call(dirfd, there, flags, mode), there, path);
 	errno = error;
 	return -1;
 }
@@ -49,7 +56,7 @@ static int open_here(adv_next_t *next, const char *name, const char *path, int f
 	int error = refusal(there, path, flags & FLAGS_WRITE, flags & O_PATH);
 
 	if (!error)
-		return call(there, flags, mode);
+		return noted(call(there, flags, mode), there, path);
 	errno = error;
 	return -1;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Asking what a file is: stat(2) with all its names, access(2), statfs(2), attributes. */
+#include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -19,11 +21,10 @@ int __lxstat64(int version, const char *path, struct stat64 *st);
 int __fxstatat(int version, int dirfd, const char *path, struct stat *st, int flags);
 int __fxstatat64(int version, int dirfd, const char *path, struct stat64 *st, int flags);
 
-/* The node that stands in is no link, so that stat and lstat are the same. */
-static int fixed(int result, const char *there, void *st)
+static int fixed(int result, const char *there, const char *path, void *st)
 {
-	if (result == 0 && adv_look_is_node(there))
-		adv_look_fix_stat(there, st);
+	if (result == 0 && there != path)
+		adv_look_fix_stat(there, path, st);
 	return result;
 }
 
@@ -32,7 +33,7 @@ static int stat_here(adv_next_t *next, const char *name, const char *path, void 
 	int (*call)(const char *, void *) = adv_next(next, name);
 	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
 
-	return fixed(call(there, st), there, st);
+	return fixed(call(there, st), there, path, st);
 }
 
 static int stat_version(adv_next_t *next, const char *name, int version, const char *path, void *st)
@@ -40,7 +41,7 @@ static int stat_version(adv_next_t *next, const char *name, int version, const c
 	int (*call)(int, const char *, void *) = adv_next(next, name);
 	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
 
-	return fixed(call(version, there, st), there, st);
+	return fixed(call(version, there, st), there, path, st);
 }
 
 static int stat_at(adv_next_t *next, const char *name, int dirfd, const char *path, void *st,
@@ -49,7 +50,7 @@ static int stat_at(adv_next_t *next, const char *name, int dirfd, const char *pa
 	int (*call)(int, const char *, void *, int) = adv_next(next, name);
 	const char *there = ADV_LOOK(dirfd, path, ADV_LOOK_UP);
 
-	return fixed(call(dirfd, there, st, flags), there, st);
+	return fixed(call(dirfd, there, st, flags), there, path, st);
 }
 
 static int stat_at_version(adv_next_t *next, const char *name, int version, int dirfd,
@@ -58,7 +59,7 @@ static int stat_at_version(adv_next_t *next, const char *name, int version, int 
 	int (*call)(int, int, const char *, void *, int) = adv_next(next, name);
 	const char *there = ADV_LOOK(dirfd, path, ADV_LOOK_UP);
 
-	return fixed(call(version, dirfd, there, st, flags), there, st);
+	return fixed(call(version, dirfd, there, st, flags), there, path, st);
 }
 
 ADV_INTERPOSE int stat(const char *path, struct stat *st)
@@ -154,6 +155,8 @@ ADV_INTERPOSE int statx(int dirfd, const char *path, int flags, unsigned mask, s
 	unsigned major_number, minor_number;
 	int result = call(dirfd, there, flags, mask, st);
 
+	if (result == 0 && S_ISREG(st->stx_mode) && adv_look_is_ours(there, path))
+		st->stx_mode &= (uint16_t)~0222u;
 	if (result == 0 && adv_look_node_number(there, &major_number, &minor_number)) {
 		st->stx_rdev_major = major_number;
 		st->stx_rdev_minor = minor_number;
@@ -161,12 +164,21 @@ ADV_INTERPOSE int statx(int dirfd, const char *path, int flags, unsigned mask, s
 	return result;
 }
 
+/* Of the tree's files; of its folders too, as nobody makes files in sysfs. */
+static bool refused(const char *there, const char *path, int mode)
+{
+	if (!(mode & W_OK) || !adv_look_is_ours(there, path))
+		return false;
+	errno = EACCES;
+	return true;
+}
+
 static int access_here(adv_next_t *next, const char *name, const char *path, int mode)
 {
 	int (*call)(const char *, int) = adv_next(next, name);
 	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
 
-	return call(there, mode);
+	return refused(there, path, mode) ? -1 : call(there, mode);
 }
 
 ADV_INTERPOSE int access(const char *path, int mode)
@@ -196,7 +208,7 @@ ADV_INTERPOSE int faccessat(int dirfd, const char *path, int mode, int flags)
 	int (*call)(int, const char *, int, int) = adv_next(&next, "faccessat");
 	const char *there = ADV_LOOK(dirfd, path, ADV_LOOK_UP);
 
-	return call(dirfd, there, mode, flags);
+	return refused(there, path, mode) ? -1 : call(dirfd, there, mode, flags);
 }
 
 /* ---- the file system, and attributes (ls -l looks for access control lists) ---- */

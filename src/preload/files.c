@@ -14,7 +14,7 @@
 #define TEXT_MAX     1024
 #define NEW_FILE     ".new" /* written under the lock, then renamed */
 #define FOLDER_MODE  0755
-#define FILE_MODE    0444
+#define FILE_MODE    0644
 #define LISTING_ROOM 4096
 
 struct kernel_dirent { /* getdents64(2) */
@@ -57,17 +57,22 @@ void adv_files_link(struct adv_files *f, const char *path, const char *target)
 		note(f, syscall(SYS_renameat, f->root, NEW_FILE, f->root, path));
 }
 
-static bool has_text(int root, const char *path, const char *text, size_t len)
+/* True where the file has this text, or got it. */
+static bool overwrite(int root, const char *path, const char *text, size_t len)
 {
 	char there[TEXT_MAX + 1];
-	int fd = (int)syscall(SYS_openat, root, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = (int)syscall(SYS_openat, root, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	ssize_t n;
+	bool done;
 
 	if (fd < 0)
 		return false;
 	n = adv_sys_read(fd, there, sizeof(there));
+	done = n == (ssize_t)len && memcmp(there, text, len) == 0;
+	if (!done && n >= 0 && n <= (ssize_t)len)
+		done = syscall(SYS_pwrite64, fd, text, len, 0L) == (ssize_t)len;
 	adv_sys_close(fd);
-	return n == (ssize_t)len && memcmp(there, text, len) == 0;
+	return done;
 }
 
 static void write_text(struct adv_files *f, const char *path, const char *text, size_t len)
@@ -101,7 +106,7 @@ void adv_files_text(struct adv_files *f, const char *path, const char *format, .
 		f->error = E2BIG;
 		return;
 	}
-	if (has_text(f->root, path, text, (size_t)n))
+	if (overwrite(f->root, path, text, (size_t)n))
 		return;
 	(void)syscall(SYS_unlinkat, f->root, NEW_FILE, 0);
 	write_text(f, path, text, (size_t)n);

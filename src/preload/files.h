@@ -10,8 +10,12 @@ struct adv_files {
 	int error; /* the first that happened, or 0 */
 };
 
-/* Paths are relative to the root; the folders above must be there. A file appears whole or not at
- * all. After an error nothing more is done. */
+/*
+ * Paths are relative to the root; the folders above must be there. After an error nothing more is
+ * done. A file appears whole or not at all. One that is there already is written over in its place
+ * where the new text is as long or longer, so that who has it open sees it, as in sysfs; else it
+ * is replaced.
+ */
 void adv_files_folder(struct adv_files *f, const char *path);
 void adv_files_link(struct adv_files *f, const char *path, const char *target);
 void adv_files_text(struct adv_files *f, const char *path, const char *format, ...)

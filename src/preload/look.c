@@ -24,6 +24,10 @@ const char adv_node_rdma_cm[] = "/dev/null";
 static atomic_bool been_there;
 static _Atomic enum { UNKNOWN, ELSEWHERE, INSIDE } current;
 
+#define NOTED_MAX 1024
+static _Atomic unsigned char noted[NOTED_MAX]; /* what we know of each descriptor, as follows */
+enum { NOT_OURS, OPENED, READ };
+
 void *adv_next(adv_next_t *known, const char *name)
 {
 	void *p = atomic_load_explicit(known, memory_order_relaxed);
@@ -71,6 +75,32 @@ static bool current_is_inside(void)
 	if (current == UNKNOWN)
 		current = is_inside(AT_FDCWD) ? INSIDE : ELSEWHERE;
 	return current == INSIDE;
+}
+
+void adv_look_opened(int fd)
+{
+	if (fd >= 0 && fd < NOTED_MAX)
+		noted[fd] = OPENED;
+}
+
+static void look_again(int fd, bool at_offset)
+{
+	char root[PATH_MAX];
+	int saved = errno;
+
+	if (!is_inside(fd))
+		noted[fd] = NOT_OURS;
+	else if (noted[fd] == OPENED)
+		noted[fd] = READ;
+	else if (!at_offset || syscall(SYS_lseek, fd, 0L, SEEK_CUR) == 0)
+		(void)adv_tree_ready(true, root);
+	errno = saved;
+}
+
+void adv_look_again(int fd, bool at_offset)
+{
+	if (fd >= 0 && fd < NOTED_MAX && noted[fd] != NOT_OURS)
+		look_again(fd, at_offset);
 }
 
 void adv_look_moved(void)
@@ -232,11 +262,13 @@ bool adv_look_node_number(const char *resolved, unsigned *major_number, unsigned
 	return true;
 }
 
-void adv_look_fix_stat(const char *resolved, struct stat *st)
+void adv_look_fix_stat(const char *resolved, const char *path, struct stat *st)
 {
 	unsigned major_number, minor_number;
 	int saved = errno;
 
+	if (S_ISREG(st->st_mode) && adv_look_is_ours(resolved, path))
+		st->st_mode &= ~(mode_t)0222;
 	if (adv_look_node_number(resolved, &major_number, &minor_number))
 		st->st_rdev = makedev(major_number, minor_number);
 	errno = saved;
@@ -244,7 +276,16 @@ void adv_look_fix_stat(const char *resolved, struct stat *st)
 
 bool adv_look_is_ours(const char *resolved, const char *path)
 {
-	return resolved != path && adv_redirect_back(resolved);
+	bool ours = resolved != path && adv_redirect_back(resolved);
+	int saved = errno;
+	long fd = ours ? syscall(SYS_openat, AT_FDCWD, resolved, O_PATH | O_CLOEXEC) : -1;
+
+	if (fd >= 0) {
+		ours = is_inside((int)fd);
+		adv_sys_close((int)fd);
+	}
+	errno = saved;
+	return ours;
 }
 
 void adv_look_back(char *text)

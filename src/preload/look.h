@@ -51,14 +51,23 @@ static inline bool adv_look_is_node(const char *resolved)
 /* The major and minor number that a node shows; false for no node. */
 bool adv_look_node_number(const char *resolved, unsigned *major_number, unsigned *minor_number);
 
-/* Looks as if it were the node that it stands for. */
-void adv_look_fix_stat(const char *resolved, struct stat *st);
+/* Makes what stat(2) found of `resolved` what it stands for: a node, or a file nobody may write. */
+void adv_look_fix_stat(const char *resolved, const char *path, struct stat *st);
 
-/* True where `resolved` is a file of the tree, which nobody may write to. */
+/* True where `resolved` ends in the tree, where nobody may write, or nowhere; links of the tree
+ * lead to files of the kernel too. errno is kept. */
 bool adv_look_is_ours(const char *resolved, const char *path);
 
 /* Paths of the tree, in a text that a function returns, become those they stand for. */
 void adv_look_back(char *text);
+
+/* Notes that a descriptor was opened in the tree; below 0: not. */
+void adv_look_opened(int fd);
+
+/* Before reading from the start of a file that may be one of the tree's: unless it was only just
+ * opened, it is brought up to date. at_offset: the descriptor's own place decides whether it is the
+ * start. errno is kept. */
+void adv_look_again(int fd, bool at_offset);
 
 /* The current folder has changed, or may have. */
 void adv_look_moved(void);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Reading a file of sysfs again from its start gives what it says now: read(2), pread(2). Programs
+ * that watch counters keep them open (perftest's --report-counters).
+ */
+#include <unistd.h>
+
+#include "preload/look.h"
+
+ssize_t __read_chk(int fd, void *buf, size_t len, size_t room);
+ssize_t __pread_chk(int fd, void *buf, size_t len, off_t offset, size_t room);
+ssize_t __pread64_chk(int fd, void *buf, size_t len, off64_t offset, size_t room);
+
+ADV_INTERPOSE ssize_t read(int fd, void *buf, size_t len)
+{
+	static adv_next_t next;
+	ssize_t (*call)(int, void *, size_t) = adv_next(&next, "read");
+
+	adv_look_again(fd, true);
+	return call(fd, buf, len);
+}
+
+ADV_INTERPOSE ssize_t __read_chk(int fd, void *buf, size_t len, size_t room)
+{
+	static adv_next_t next;
+	ssize_t (*call)(int, void *, size_t, size_t) = adv_next(&next, "__read_chk");
+
+	adv_look_again(fd, true);
+	return call(fd, buf, len, room);
+}
+
+static ssize_t read_at(adv_next_t *next, const char *name, int fd, void *buf, size_t len,
+		       off64_t offset)
+{
+	ssize_t (*call)(int, void *, size_t, off64_t) = adv_next(next, name);
+
+	if (offset == 0)
+		adv_look_again(fd, false);
+	return call(fd, buf, len, offset);
+}
+
+ADV_INTERPOSE ssize_t pread(int fd, void *buf, size_t len, off_t offset)
+{
+	static adv_next_t next;
+
+	return read_at(&next, "pread", fd, buf, len, offset);
+}
+
+ADV_INTERPOSE ssize_t pread64(int fd, void *buf, size_t len, off64_t offset)
+{
+	static adv_next_t next;
+
+	return read_at(&next, "pread64", fd, buf, len, offset);
+}
+
+static ssize_t read_at_checked(adv_next_t *next, const char *name, int fd, void *buf, size_t len,
+			       off64_t offset, size_t room)
+{
+	ssize_t (*call)(int, void *, size_t, off64_t, size_t) = adv_next(next, name);
+
+	if (offset == 0)
+		adv_look_again(fd, false);
+	return call(fd, buf, len, offset, room);
+}
+
+ADV_INTERPOSE ssize_t __pread_chk(int fd, void *buf, size_t len, off_t offset, size_t room)
+{
+	static adv_next_t next;
+
+	return read_at_checked(&next, "__pread_chk", fd, buf, len, offset, room);
+}
+
+ADV_INTERPOSE ssize_t __pread64_chk(int fd, void *buf, size_t len, off64_t offset, size_t room)
+{
+	static adv_next_t next;
+
+	return read_at_checked(&next, "__pread64_chk", fd, buf, len, offset, room);
+}

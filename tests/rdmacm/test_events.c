@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Event channels and the events of ids, against a daemon that does as it is told. */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "fake.h"
+#include "rdmacm/newer.h"
+
+#define FIRST_CHANNEL 0
+
+static struct rdma_event_channel *channel;
+static struct rdma_cm_id *id;
+
+static uint32_t handle_of_last(void)
+{
+	return fake_last(ADV_CM_DESTROY_ID).id;
+}
+
+static int setup(void **state)
+{
+	fake_start(NULL);
+	channel = rdma_create_event_channel();
+	assert_non_null(channel);
+	assert_int_equal(rdma_create_id(channel, &id, &id, RDMA_PS_TCP), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	assert_int_equal(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(channel);
+	fake_die();
+	return 0;
+}
+
+static bool readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static struct rdma_cm_event *expect(enum rdma_cm_event_type type, int status)
+{
+	struct rdma_cm_event *event;
+
+	assert_int_equal(rdma_get_cm_event(channel, &event), 0);
+	assert_int_equal(event->event, type);
+	assert_int_equal(event->status, status);
+	return event;
+}
+
+static void an_event_is_what_the_daemon_says(void **state)
+{
+	struct adv_cm_message m = fake_event(fake_last_id(), RDMA_CM_EVENT_REJECTED, 28);
+	struct rdma_cm_event *event;
+
+	m.body.event.conn.private_data_len = 3;
+	memcpy(m.body.event.conn.private_data, "no", 3);
+	assert_false(readable(channel->fd));
+	fake_push(FIRST_CHANNEL, &m);
+	assert_true(readable(channel->fd));
+	event = expect(RDMA_CM_EVENT_REJECTED, 28);
+	assert_ptr_equal(event->id, id);
+	assert_null(event->listen_id);
+	assert_int_equal(event->param.conn.private_data_len, 3);
+	assert_string_equal(event->param.conn.private_data, "no");
+	assert_false(readable(channel->fd));
+	assert_int_equal(rdma_ack_cm_event(event), 0);
+}
+
+static void nothing_to_read(void **state)
+{
+	struct rdma_cm_event *event;
+	int flags = fcntl(channel->fd, F_GETFL);
+
+	assert_int_equal(fcntl(channel->fd, F_SETFL, flags | O_NONBLOCK), 0);
+	assert_int_equal(rdma_get_cm_event(channel, &event), -1);
+	assert_int_equal(errno, EAGAIN);
+}
+
+/* A byte whose event is gone, one for an id that is not known: the next one is taken. */
+static void events_of_nobody(void **state)
+{
+	struct adv_cm_message stranger = fake_event(4711, RDMA_CM_EVENT_DISCONNECTED, 0);
+	struct adv_cm_message m = fake_event(fake_last_id(), RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
+
+	fake_push(FIRST_CHANNEL, &stranger);
+	fake_push(FIRST_CHANNEL, &m);
+	rdma_ack_cm_event(expect(RDMA_CM_EVENT_TIMEWAIT_EXIT, 0));
+}
+
+static void on_alarm(int signal)
+{
+}
+
+static void interrupted(void **state)
+{
+	struct sigaction action = {.sa_handler = on_alarm}, old;
+	struct rdma_cm_event *event;
+
+	sigaction(SIGALRM, &action, &old);
+	ualarm(50000, 0);
+	assert_int_equal(rdma_get_cm_event(channel, &event), -1);
+	assert_int_equal(errno, EINTR);
+	sigaction(SIGALRM, &old, NULL);
+}
+
+static void *wait_for_event(void *arg)
+{
+	struct rdma_cm_event *event;
+
+	rdma_get_cm_event(channel, &event);
+	return arg;
+}
+
+/* rping cancels the thread that waits for events. */
+static void cancelled(void **state)
+{
+	pthread_t thread;
+	void *result;
+
+	pthread_create(&thread, NULL, wait_for_event, NULL);
+	usleep(50000);
+	pthread_cancel(thread);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_ptr_equal(result, PTHREAD_CANCELED);
+}
+
+static volatile bool destroyed;
+
+static void *destroy(void *arg)
+{
+	rdma_destroy_id(arg);
+	destroyed = true;
+	return NULL;
+}
+
+static void destroying_waits_for_acks(void **state)
+{
+	struct rdma_cm_event *event;
+	struct adv_cm_message m;
+	struct rdma_cm_id *other;
+	pthread_t thread;
+
+	assert_int_equal(rdma_create_id(channel, &other, NULL, RDMA_PS_UDP), 0);
+	m = fake_event(fake_last_id(), RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	fake_push(FIRST_CHANNEL, &m);
+	event = expect(RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	destroyed = false;
+	pthread_create(&thread, NULL, destroy, other);
+	usleep(100000);
+	assert_int_equal(handle_of_last(), fake_last_id());
+	assert_false(destroyed);
+	assert_int_equal(rdma_ack_cm_event(event), 0);
+	pthread_join(thread, NULL);
+	assert_true(destroyed);
+}
+
+static void a_request_makes_an_id(void **state)
+{
+	struct adv_cm_message request = fake_event(1000, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	struct adv_cm_message gone = fake_event(1000, RDMA_CM_EVENT_REJECTED, 28);
+	struct adv_cm_message last = fake_event(fake_last_id(), RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *made;
+
+	request.body.event.listen = fake_last_id();
+	request.body.event.conn.responder_resources = 3;
+	request.body.event.conn.qp_num = 0x123456;
+	request.body.event.route.remote.in =
+		(struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(77)};
+	fake_push(FIRST_CHANNEL, &request);
+	event = expect(RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	made = event->id;
+	assert_ptr_not_equal(made, id);
+	assert_ptr_equal(event->listen_id, id);
+	assert_ptr_equal(made->context, &id);
+	assert_ptr_equal(made->channel, channel);
+	assert_int_equal(rdma_get_dst_port(made), htons(77));
+	assert_int_equal(event->param.conn.responder_resources, 3);
+	assert_int_equal(event->param.conn.qp_num, 0x123456);
+	rdma_ack_cm_event(event);
+	/* The peer gives up before anybody has accepted: rdma_accept() will say so. */
+	fake_push(FIRST_CHANNEL, &gone);
+	fake_push(FIRST_CHANNEL, &last);
+	rdma_ack_cm_event(expect(RDMA_CM_EVENT_ADDR_CHANGE, 0));
+	assert_int_equal(rdma_destroy_id(made), 0);
+	assert_int_equal(handle_of_last(), 1000);
+}
+
+static void events_of_ones_own(void **state)
+{
+	struct rdma_cm_event *event;
+	struct adv_cm_message m;
+	uint64_t arg;
+
+	assert_int_equal(rdma_write_cm_event(id, RDMA_CM_EVENT_ESTABLISHED, 0, 0), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(rdma_write_cm_event(id, ADV_EVENT_USER, -5, 0x1122334455667788), 0);
+	m = fake_last(ADV_CM_WRITE_EVENT);
+	assert_int_equal(m.body.event.type, ADV_EVENT_USER);
+	fake_push(FIRST_CHANNEL, &m);
+	event = expect(ADV_EVENT_USER, -5);
+	memcpy(&arg, &event->param, sizeof(arg));
+	assert_true(arg == 0x1122334455667788);
+	rdma_ack_cm_event(event);
+}
+
+static void the_channel_goes_first(void **state)
+{
+	struct rdma_event_channel *early = rdma_create_event_channel();
+	struct rdma_cm_id *left;
+
+	assert_non_null(early);
+	assert_int_equal(rdma_create_id(early, &left, NULL, RDMA_PS_TCP), 0);
+	rdma_destroy_event_channel(early);
+	assert_int_equal(handle_of_last(), fake_last_id());
+	assert_int_equal(rdma_listen(left, 1), -1);
+	assert_int_equal(errno, ENODEV);
+	assert_int_equal(fake_count(ADV_CM_DESTROY_CHANNEL), 0);
+	assert_int_equal(rdma_destroy_id(left), 0);
+	assert_int_equal(fake_count(ADV_CM_DESTROY_ID), 1);
+	assert_int_equal(fake_count(ADV_CM_DESTROY_CHANNEL), 1);
+}
+
+static void migrating_moves_events(void **state)
+{
+	struct rdma_event_channel *to = rdma_create_event_channel();
+	struct adv_cm_message m = fake_event(fake_last_id(), RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	struct rdma_cm_event *event;
+
+	assert_int_equal(rdma_migrate_id(id, to), 0);
+	assert_ptr_equal(id->channel, to);
+	assert_int_equal(fake_last(ADV_CM_MIGRATE).channel, 1);
+	fake_push(1, &m);
+	assert_int_equal(rdma_get_cm_event(to, &event), 0);
+	assert_ptr_equal(event->id, id);
+	rdma_ack_cm_event(event);
+	assert_int_equal(rdma_migrate_id(id, channel), 0);
+	rdma_destroy_event_channel(to);
+	assert_int_equal(fake_count(ADV_CM_DESTROY_CHANNEL), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(an_event_is_what_the_daemon_says, setup, teardown),
+		cmocka_unit_test_setup_teardown(nothing_to_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(events_of_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(interrupted, setup, teardown),
+		cmocka_unit_test_setup_teardown(cancelled, setup, teardown),
+		cmocka_unit_test_setup_teardown(destroying_waits_for_acks, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_request_makes_an_id, setup, teardown),
+		cmocka_unit_test_setup_teardown(events_of_ones_own, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_channel_goes_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(migrating_moves_events, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -346,6 +346,13 @@ static handler *const handlers[] = {
 	[ADV_CONTROL_COUNTERS] = counters, [ADV_CONTROL_OPEN_CM] = open_cm,
 };
 
+static void close_given(struct adv_client *c)
+{
+	if (c->given >= 0)
+		close(c->given);
+	c->given = -1;
+}
+
 static void handle(struct adv_client *c, struct adv_control_message *m)
 {
 	int fd;
@@ -359,6 +366,7 @@ static void handle(struct adv_client *c, struct adv_control_message *m)
 	m->result = 0;
 	m->reserved = 0;
 	fd = handlers[m->type](c, m);
+	close_given(c);
 	answer(c, m, fd);
 	if (m->type == ADV_CONTROL_OPEN_CM && fd >= 0) /* the only one that is not to stay here */
 		close(fd);
@@ -385,13 +393,6 @@ static int take_descriptor(struct msghdr *msg)
 		}
 	}
 	return kept;
-}
-
-static void close_given(struct adv_client *c)
-{
-	if (c->given >= 0)
-		close(c->given);
-	c->given = -1;
 }
 
 /* One message. False: no more at present, or the end. */

@@ -277,12 +277,9 @@ int adv_cm_set_ack_timeout(struct adv_cm_id *id, uint8_t ack_timeout)
 /* Both ends of a connection send from the UDP port that follows from this. As Linux. */
 static uint32_t choose_flow_label(struct adv_cm_id *id)
 {
-	uint64_t v = (uint64_t)id->local.port * id->remote.port;
+	uint32_t v = (id->local.port * 31u + id->remote.port) & 0xfffff;
 
-	v ^= v >> 20;
-	v ^= v >> 40;
-	v &= 0xfffff;
-	return v ? (uint32_t)v : 1 + (uint32_t)adv_rng_below(&id->cm->rng, 0xfffff);
+	return v ? v : 1 + (uint32_t)adv_rng_below(&id->cm->rng, 0xfffff);
 }
 
 int adv_cm_set_route(struct adv_cm_id *id, const struct adv_cm_route *route)

@@ -29,6 +29,21 @@ static struct {
 	struct adv_cm_message last[COMMANDS];
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .sock = -1};
 
+/* A cancelled thread's signal stack, and threads in a child of fork(), are what the sanitizers get
+ * wrong. */
+const char *__asan_default_options(void);
+const char *__tsan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+	return "use_sigaltstack=0";
+}
+
+const char *__tsan_default_options(void)
+{
+	return "die_after_fork=0";
+}
+
 static void close_all(void)
 {
 	if (fake.sock >= 0)
@@ -162,14 +177,14 @@ static bool serve(int sock)
 	struct iovec iov = {&m, sizeof(m)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	int pair[2] = {-1, -1};
-	bool mine;
+	fake_answer answer;
 
 	if (recv(sock, &m, sizeof(m), 0) != sizeof(m))
 		return false;
 	pthread_mutex_lock(&fake.lock);
 	fake.counts[m.type % COMMANDS]++;
 	fake.last[m.type % COMMANDS] = m;
-	mine = m.type == ADV_CM_GET_EVENT || m.type == ADV_CM_CREATE_CHANNEL;
+	answer = m.type == ADV_CM_GET_EVENT || m.type == ADV_CM_CREATE_CHANNEL ? NULL : fake.answer;
 	if (m.type == ADV_CM_GET_EVENT)
 		pop(&m);
 	if (m.type == ADV_CM_CREATE_CHANNEL &&
@@ -190,8 +205,8 @@ static bool serve(int sock)
 		close_all();
 	fake.break_next = 0;
 	pthread_mutex_unlock(&fake.lock);
-	if (!mine && fake.answer)
-		fake.answer(&m);
+	if (answer)
+		answer(&m);
 	if (iov.iov_len <= sizeof(m))
 		sendmsg(sock, &msg, MSG_NOSIGNAL);
 	if (pair[1] >= 0)

@@ -9,7 +9,7 @@
 
 static struct rdma_event_channel *channel;
 static struct rdma_cm_id *id;
-static int next_result;
+static _Atomic int next_result;
 
 static void answer(struct adv_cm_message *m)
 {

@@ -134,6 +134,14 @@ uint64_t adv_engine_random(struct adv_engine *e)
 	return adv_rng_next(&e->rng);
 }
 
+bool adv_engine_has_qpn(const struct adv_engine *e, uint32_t qpn)
+{
+	for (unsigned i = 0; i < e->ranges; i++)
+		if (qpn - e->range[i].first < e->range[i].count)
+			return true;
+	return false;
+}
+
 struct adv_qp *adv_engine_find_qp(const struct adv_engine *e, uint32_t qpn)
 {
 	for (unsigned i = 0; i < e->ranges; i++) {

@@ -110,6 +110,9 @@ void adv_engine_destroy(struct adv_engine *e);
 /* Adds QP numbers (a further slot). 0 or ENOMEM. */
 int adv_engine_add_qpns(struct adv_engine *e, uint32_t first, uint32_t count);
 
+/* True for a number of the engine's ranges, whether a QP has it or not. */
+bool adv_engine_has_qpn(const struct adv_engine *e, uint32_t qpn);
+
 /* Entry of the GID table; `mtu` is the path MTU in bytes (256..4096) its interface allows. */
 struct adv_engine_gid {
 	struct adv_gid gid;
@@ -228,7 +231,8 @@ struct adv_qp *adv_xrcd_find_qp(const struct adv_xrcd *xrcd, uint32_t qpn);
 /* As adv_srq_create(), in a domain; receives complete in cq, which stays in use as long. */
 struct adv_srq *adv_srq_create_xrc(struct adv_pd *pd, struct adv_xrcd *xrcd, struct adv_cq *cq,
 				   struct ibv_srq_attr *attr, void *user);
-/* What requests name it by: 24 bits, not 0. 0: it is not in an XRC domain. */
+/* What requests name it by: 24 bits, the upper 8 those of the engine's first QP number, so that
+ * engines with different ones have no number in common. 0: it is not in an XRC domain. */
 uint32_t adv_srq_number(const struct adv_srq *srq);
 
 /* ---- address handles ---------------------------------------------------------------- */

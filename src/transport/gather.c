@@ -23,6 +23,7 @@ struct adv_tx_packet *adv_packet_start(struct adv_engine *e, struct adv_path *pa
 	pkt->pad = h->bth.pad;
 	pkt->dest_qpn = h->bth.dest_qpn;
 	pkt->ecn = ADV_ECN_ECT0;
+	pkt->icrc_flip = 0;
 	pkt->header_len = (uint8_t)adv_headers_encode(h, pkt->header);
 	e->counters.tx_packets++;
 	return pkt;

@@ -35,7 +35,12 @@ struct adv_qp *adv_xrcd_find_qp(const struct adv_xrcd *xrcd, uint32_t qpn)
 
 /* ---- numbers ---- */
 
-/* 0 is no SRQ's number, so that a request whose poster forgot it finds none. 0 or ENOMEM. */
+static uint32_t prefix(const struct adv_engine *e)
+{
+	return e->range[0].first & ~(uint32_t)(ADV_MAX_XRC_SRQ - 1);
+}
+
+/* Index 0 is no SRQ's: number 0, of posters who forgot it, finds none. 0 or ENOMEM. */
 static int take_number(struct adv_engine *e, struct adv_srq *srq)
 {
 	if (!e->xrc_srqs) {
@@ -49,7 +54,7 @@ static int take_number(struct adv_engine *e, struct adv_srq *srq)
 	while (e->xrc_next == 0 || e->xrc_srqs[e->xrc_next])
 		e->xrc_next = (e->xrc_next + 1) % ADV_MAX_XRC_SRQ;
 	e->xrc_srqs[e->xrc_next] = srq;
-	srq->number = e->xrc_next;
+	srq->number = prefix(e) | e->xrc_next;
 	e->xrc_next = (e->xrc_next + 1) % ADV_MAX_XRC_SRQ;
 	e->xrc_used++;
 	return 0;
@@ -57,7 +62,9 @@ static int take_number(struct adv_engine *e, struct adv_srq *srq)
 
 static struct adv_srq *find(const struct adv_engine *e, uint32_t number)
 {
-	return e->xrc_srqs && number < ADV_MAX_XRC_SRQ ? e->xrc_srqs[number] : NULL;
+	uint32_t index = number - prefix(e);
+
+	return e->xrc_srqs && index < ADV_MAX_XRC_SRQ ? e->xrc_srqs[index] : NULL;
 }
 
 struct adv_srq *adv_srq_create_xrc(struct adv_pd *pd, struct adv_xrcd *xrcd, struct adv_cq *cq,
@@ -88,7 +95,7 @@ void adv_xrc_forget(struct adv_srq *srq)
 {
 	struct adv_engine *e = srq->pd->engine;
 
-	e->xrc_srqs[srq->number] = NULL;
+	e->xrc_srqs[srq->number - prefix(e)] = NULL;
 	e->xrc_used--;
 	srq->xrcd->users--;
 	srq->cq->users--;

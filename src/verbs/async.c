@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Asynchronous events: from the device to ibv_get_async_event(). */
+#include "base/sys.h"
 #include "verbs/objects.h"
 
 static const enum ibv_event_type qp_events[ADV_QP_NODES] = {
@@ -35,14 +36,27 @@ static int push_type(struct adv_context *c, struct adv_event_node *nodes, unsign
 	return -1;
 }
 
+/* Every handle of a QP gets its events; the descriptor counts them. */
+static int push_to_qp(struct adv_context *c, struct adv_ibv_qp *qp, enum ibv_event_type type)
+{
+	const uint64_t one = 1;
+
+	for (struct adv_list *n = qp->shared.next; n != &qp->shared; n = n->next) {
+		struct adv_ibv_qp *other = adv_container_of(n, struct adv_ibv_qp, shared);
+		int fd = push_type(c, other->node, ADV_QP_NODES, type);
+
+		if (fd >= 0)
+			(void)!adv_sys_write(fd, &one, sizeof(one));
+	}
+	return push_type(c, qp->node, ADV_QP_NODES, type);
+}
+
 int adv_async_object(void *user, const struct adv_event *event)
 {
 	struct adv_context *c = user;
 
 	if (event->qp) {
-		struct adv_ibv_qp *qp = adv_qp_user(event->qp);
-
-		return push_type(c, qp->node, ADV_QP_NODES, event->async);
+		return push_to_qp(c, adv_qp_user(event->qp), event->async);
 	} else if (event->srq) {
 		struct adv_ibv_srq *srq = adv_srq_user(event->srq);
 

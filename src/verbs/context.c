@@ -20,6 +20,10 @@ static void fill_operations(struct verbs_context *v)
 	v->modify_cq = adv_modify_cq;
 	v->create_qp_ex = adv_create_qp_ex;
 	v->create_srq_ex = adv_create_srq_ex;
+	v->get_srq_num = adv_get_srq_num;
+	v->open_xrcd = adv_open_xrcd;
+	v->close_xrcd = adv_close_xrcd;
+	v->open_qp = adv_open_qp;
 	v->context.ops.poll_cq = adv_poll_cq;
 	v->context.ops.req_notify_cq = adv_req_notify_cq;
 	v->context.ops.post_send = adv_post_send;
@@ -41,6 +45,7 @@ ADV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 		adv_event_node_init(&c->port_node[i], NULL, (int)i);
 
 	adv_list_init(&c->memberships);
+	adv_list_init(&c->xrc_domains);
 	fill_operations(&c->verbs);
 	c->verbs.sz = sizeof(c->verbs);
 	c->verbs.context.device = device;
@@ -69,6 +74,7 @@ ADV_EXPORT int ibv_close_device(struct ibv_context *context)
 
 	adv_device_close(c->device);
 	adv_mcast_forget_all(c);
+	adv_xrcd_forget_all(c);
 	adv_event_queue_destroy(&c->async);
 	pthread_mutex_destroy(&context->mutex);
 	free(c);

@@ -27,6 +27,7 @@ struct adv_context {
 	struct adv_event_queue async;
 	struct adv_event_node port_node[IBV_EVENT_GID_CHANGE + 1]; /* by type of event */
 	struct adv_list memberships; /* mcast.c; under the device\'s lock */
+	struct adv_list xrc_domains; /* xrcd.c; under the device's lock */
 	struct verbs_context verbs;  /* programs hold &verbs.context */
 };
 
@@ -123,6 +124,29 @@ struct adv_ibv_cq *adv_cq_new(struct ibv_context *context, const struct ibv_cq_i
 /* cq_ex.c */
 struct ibv_cq_ex *adv_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
 
+/* ---- XRC domains (xrcd.c) ---- */
+
+struct adv_xrc_domain; /* xrcd.c: what all handles of one inode share */
+
+struct adv_ibv_xrcd {
+	struct ibv_xrcd ibv;
+	struct adv_xrc_domain *domain;
+	unsigned users; /* SRQs and QPs made through this handle; under the device's lock */
+};
+
+static inline struct adv_ibv_xrcd *adv_xrcd_of(struct ibv_xrcd *xrcd)
+{
+	return (struct adv_ibv_xrcd *)xrcd;
+}
+
+struct ibv_xrcd *adv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
+int adv_close_xrcd(struct ibv_xrcd *xrcd);
+/* The transport's domain behind a handle. */
+struct adv_xrcd *adv_xrcd_engine(const struct adv_ibv_xrcd *xrcd);
+struct ibv_qp *adv_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
+/* Frees what is known of domains, at closing. */
+void adv_xrcd_forget_all(struct adv_context *c);
+
 /* ---- shared receive queues (srq.c) ---- */
 
 #define ADV_SRQ_NODES 2 /* kinds of asynchronous events of an SRQ */
@@ -130,6 +154,7 @@ struct ibv_cq_ex *adv_create_cq_ex(struct ibv_context *context, struct ibv_cq_in
 struct adv_ibv_srq {
 	struct ibv_srq ibv;
 	struct adv_srq *srq;
+	struct adv_ibv_xrcd *xrcd; /* NULL: a basic one */
 	struct adv_event_node node[ADV_SRQ_NODES];
 };
 
@@ -139,6 +164,7 @@ static inline struct adv_ibv_srq *adv_srq_of(struct ibv_srq *srq)
 }
 
 struct ibv_srq *adv_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
+int adv_get_srq_num(struct ibv_srq *srq, uint32_t *number);
 int adv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
 /* ---- queue pairs (qp.c, qp_ex.c, mcast.c) ---- */
@@ -164,6 +190,8 @@ struct adv_ibv_qp {
 		struct adv_qp_ex ex;
 	};
 	struct adv_qp *qp;
+	struct adv_ibv_xrcd *xrcd;   /* XRC_RECV */
+	struct adv_list shared;	     /* handles of the same QP (ibv_open_qp): a ring of them */
 	struct adv_wr_list *wr_list; /* NULL: not made for ibv_wr_*() */
 	struct ibv_qp_cap cap;	     /* what the program got */
 	bool sq_sig_all;
@@ -178,6 +206,9 @@ static inline struct adv_ibv_qp *adv_qp_of(struct ibv_qp *qp)
 }
 
 struct ibv_qp *adv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+/* qp.c: a handle with all but the transport's part and the queues' sizes. NULL: ENOMEM. */
+struct adv_ibv_qp *adv_qp_new(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr);
+void adv_qp_free(struct adv_ibv_qp *qp);
 int adv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int adv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 

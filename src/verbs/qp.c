@@ -5,61 +5,100 @@
 
 #include "verbs/objects.h"
 
-static bool same_context(struct ibv_pd *pd, const struct ibv_qp_init_attr_ex *attr)
+/* What the type takes is there, and of one device. 0 or errno. */
+static int check_attr(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
-	return attr->send_cq && attr->recv_cq && attr->send_cq->context == pd->context &&
-	       attr->recv_cq->context == pd->context &&
-	       (!attr->srq || attr->srq->context == pd->context);
+	const struct ibv_pd *pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL;
+
+	switch (attr->qp_type) {
+	case IBV_QPT_XRC_RECV:
+		if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) || !attr->xrcd)
+			return EINVAL;
+		return attr->xrcd->context == context ? 0 : EINVAL;
+	case IBV_QPT_XRC_SEND:
+		return pd && pd->context == context && attr->send_cq &&
+				       attr->send_cq->context == context
+			       ? 0
+			       : EINVAL;
+	case IBV_QPT_RC:
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
+		break;
+	default:
+		return EOPNOTSUPP;
+	}
+	return pd && pd->context == context && attr->send_cq && attr->recv_cq &&
+			       attr->send_cq->context == context &&
+			       attr->recv_cq->context == context &&
+			       (!attr->srq || attr->srq->context == context)
+		       ? 0
+		       : EINVAL;
 }
 
-static int create_in_engine(struct ibv_pd *pd, struct adv_ibv_qp *qp,
+static int create_in_engine(struct ibv_context *context, struct adv_ibv_qp *qp,
 			    struct ibv_qp_init_attr_ex *attr)
 {
+	struct ibv_qp *ibv = &qp->ibv;
 	struct adv_qp_config config = {
 		.type = attr->qp_type,
-		.pd = adv_pd_of(pd)->pd,
-		.send_cq = adv_cq_of(attr->send_cq)->cq,
-		.recv_cq = adv_cq_of(attr->recv_cq)->cq,
-		.srq = attr->srq ? adv_srq_of(attr->srq)->srq : NULL,
+		.pd = ibv->pd ? adv_pd_of(ibv->pd)->pd : NULL,
+		.send_cq = ibv->send_cq ? adv_cq_of(ibv->send_cq)->cq : NULL,
+		.recv_cq = ibv->recv_cq ? adv_cq_of(ibv->recv_cq)->cq : NULL,
+		.srq = ibv->srq ? adv_srq_of(ibv->srq)->srq : NULL,
+		.xrcd = qp->xrcd ? adv_xrcd_engine(qp->xrcd) : NULL,
 		.cap = attr->cap,
 		.sq_sig_all = attr->sq_sig_all != 0,
 		.user = qp,
 	};
-	struct adv_engine *e = adv_enter(pd->context);
+	struct adv_engine *e = adv_enter(context);
 	int err = 0;
 
 	if (!e)
 		return ADV_EFOREIGN;
 	qp->qp = adv_qp_create(e, &config);
 	if (qp->qp)
-		qp->ibv.qp_num = adv_qp_num(qp->qp);
+		ibv->qp_num = adv_qp_num(qp->qp);
 	else
 		err = errno;
-	adv_leave(pd->context);
+	if (!err && qp->xrcd)
+		qp->xrcd->users++;
+	adv_leave(context);
 	qp->cap = config.cap;
 	return err;
 }
 
-static void fill(struct adv_ibv_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr_ex *attr)
+struct adv_ibv_qp *adv_qp_new(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	static atomic_uint handles;
+	struct adv_ibv_qp *qp = calloc(1, sizeof(*qp));
 
-	qp->ibv.context = pd->context;
+	if (!qp)
+		return NULL;
+	qp->ibv.context = context;
 	qp->ibv.qp_context = attr->qp_context;
-	qp->ibv.pd = pd;
-	qp->ibv.send_cq = attr->send_cq;
-	qp->ibv.recv_cq = attr->recv_cq;
-	qp->ibv.srq = attr->srq;
+	/* Of an XRC QP only what its direction uses. */
+	if (attr->qp_type == IBV_QPT_XRC_RECV) {
+		qp->xrcd = adv_xrcd_of(attr->xrcd);
+	} else {
+		qp->ibv.pd = attr->pd;
+		qp->ibv.send_cq = attr->send_cq;
+	}
+	if (attr->qp_type != IBV_QPT_XRC_RECV && attr->qp_type != IBV_QPT_XRC_SEND) {
+		qp->ibv.recv_cq = attr->recv_cq;
+		qp->ibv.srq = attr->srq;
+	}
 	qp->ibv.handle = ++handles;
 	qp->ibv.state = IBV_QPS_RESET;
 	qp->ibv.qp_type = attr->qp_type;
 	pthread_mutex_init(&qp->ibv.mutex, NULL);
 	pthread_cond_init(&qp->ibv.cond, NULL);
 	qp->sq_sig_all = attr->sq_sig_all != 0;
+	adv_list_init(&qp->shared);
 	adv_async_init_qp(qp);
+	return qp;
 }
 
-static void free_qp(struct adv_ibv_qp *qp)
+void adv_qp_free(struct adv_ibv_qp *qp)
 {
 	adv_qp_ex_free(qp);
 	pthread_cond_destroy(&qp->ibv.cond);
@@ -68,30 +107,24 @@ static void free_qp(struct adv_ibv_qp *qp)
 }
 
 /* attr->cap comes back as what the program got. */
-static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr_ex *attr)
+static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	struct adv_ibv_qp *qp;
-	int err = 0;
+	int err = check_attr(context, attr);
 
-	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
-	    attr->qp_type != IBV_QPT_UD) {
-		errno = EOPNOTSUPP;
+	if (err) {
+		errno = err;
 		return NULL;
 	}
-	if (!same_context(pd, attr)) {
-		errno = EINVAL;
-		return NULL;
-	}
-	qp = calloc(1, sizeof(*qp));
+	qp = adv_qp_new(context, attr);
 	if (!qp)
 		return NULL;
-	fill(qp, pd, attr);
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		err = adv_qp_ex_init(qp, attr->qp_type, attr->send_ops_flags);
 	if (!err)
-		err = create_in_engine(pd, qp, attr);
+		err = create_in_engine(context, qp, attr);
 	if (err) {
-		free_qp(qp);
+		adv_qp_free(qp);
 		errno = err;
 		return NULL;
 	}
@@ -109,8 +142,10 @@ ADV_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_at
 		.cap = attr->cap,
 		.qp_type = attr->qp_type,
 		.sq_sig_all = attr->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
 	};
-	struct ibv_qp *qp = create_qp(pd, &ex);
+	struct ibv_qp *qp = create_qp(pd->context, &ex);
 
 	if (qp)
 		attr->cap = ex.cap;
@@ -119,19 +154,15 @@ ADV_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_at
 
 struct ibv_qp *adv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	const uint32_t supported = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
-				   IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	const uint32_t supported = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+				   IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	if (attr->comp_mask & ~supported ||
 	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || attr->pd->context != context) {
-		errno = EINVAL;
-		return NULL;
-	}
-	return create_qp(attr->pd, attr);
+	return create_qp(context, attr);
 }
 
 ADV_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
@@ -149,11 +180,26 @@ static bool valid_attr(const struct ibv_qp_attr *attr, int mask)
 	return !(mask & IBV_QP_AV && attr->ah_attr.port_num > 1);
 }
 
+/* Programs set up both XRC types with what RC needs; the kernel takes what is not of the QP's
+ * direction out before it looks at the tables. */
+static int mask_of_type(enum ibv_qp_type type, int mask)
+{
+	switch (type) {
+	case IBV_QPT_XRC_SEND:
+		return mask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	case IBV_QPT_XRC_RECV:
+		return mask & ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+	default:
+		return mask;
+	}
+}
+
 ADV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct adv_ibv_qp *qp = adv_qp_of(ibqp);
 	int err;
 
+	mask = mask_of_type(ibqp->qp_type, mask);
 	if (!valid_attr(attr, mask))
 		return EINVAL;
 	if (!adv_enter(ibqp->context))
@@ -189,20 +235,38 @@ ADV_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int m
 	return 0;
 }
 
+/* With the lock held: the QP goes with its last handle. 0 or errno. */
+static int drop_handle(struct adv_ibv_qp *qp)
+{
+	int err = 0;
+
+	if (adv_list_empty(&qp->shared)) {
+		err = adv_qp_destroy(qp->qp);
+	} else {
+		struct adv_list *other = qp->shared.next;
+
+		adv_list_del(&qp->shared);
+		adv_qp_set_user(qp->qp, adv_container_of(other, struct adv_ibv_qp, shared));
+	}
+	if (!err && qp->xrcd)
+		qp->xrcd->users--;
+	return err;
+}
+
 ADV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 {
 	struct adv_ibv_qp *qp = adv_qp_of(ibqp);
 	int err;
 
 	if (adv_enter(ibqp->context)) {
-		err = adv_qp_destroy(qp->qp);
+		err = drop_handle(qp);
 		adv_leave(ibqp->context);
 		if (err)
 			return err;
 		adv_wait_acked(&ibqp->mutex, &ibqp->cond, &ibqp->events_completed,
 			       adv_async_forget_nodes(ibqp->context, qp->node, ADV_QP_NODES));
 	}
-	free_qp(qp);
+	adv_qp_free(qp);
 	return 0;
 }
 

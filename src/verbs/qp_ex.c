@@ -291,6 +291,14 @@ static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t rem
 	p->wr.wr.ud.remote_qkey = remote_qkey;
 }
 
+static void wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t remote_srqn)
+{
+	struct pending *p = current(qp);
+
+	if (p)
+		p->wr.qp_type.xrc.remote_srqn = remote_srqn;
+}
+
 /* What each transport can do (the table of ibv_wr_post(3)). */
 static uint64_t possible_ops(enum ibv_qp_type type)
 {
@@ -303,6 +311,7 @@ static uint64_t possible_ops(enum ibv_qp_type type)
 	case IBV_QPT_UC:
 		return uc;
 	case IBV_QPT_RC:
+	case IBV_QPT_XRC_SEND:
 		return uc | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 		       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE |
 		       WITH_FLUSH;
@@ -356,6 +365,8 @@ int adv_qp_ex_init(struct adv_ibv_qp *qp, enum ibv_qp_type type, uint64_t ops)
 	ex->wr_set_inline_data_list = wr_set_inline_data_list;
 	if (type == IBV_QPT_UD)
 		ex->wr_set_ud_addr = wr_set_ud_addr;
+	if (type == IBV_QPT_XRC_SEND)
+		ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
 	return 0;
 }
 

@@ -26,7 +26,7 @@ static const struct ibv_device_attr device_attr = {
 	.max_qp = 1 << ADV_SLOT_QPN_BITS,
 	.max_qp_wr = ADV_MAX_QP_WR,
 	.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_PORT_ACTIVE_EVENT |
-			    IBV_DEVICE_CURR_QP_STATE_MOD,
+			    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_XRC,
 	.max_sge = ADV_MAX_SGE,
 	.max_sge_rd = ADV_MAX_SGE,
 	.max_cq = ADV_MAX_OBJECTS,
@@ -74,6 +74,7 @@ int adv_query_device_ex(struct ibv_context *context, const struct ibv_query_devi
 		IBV_ODP_SUPPORT_SRQ_RECV;
 	full.odp_caps.per_transport_caps.uc_odp_caps = odp | IBV_ODP_SUPPORT_WRITE;
 	full.odp_caps.per_transport_caps.ud_odp_caps = odp;
+	full.xrc_odp_caps = full.odp_caps.per_transport_caps.rc_odp_caps;
 	full.completion_timestamp_mask = UINT64_MAX;
 	full.hca_core_clock = 1000000; /* kHz: timestamps are nanoseconds */
 	full.device_cap_flags_ex = full.orig_attr.device_cap_flags;

@@ -4,20 +4,29 @@
 
 #include "verbs/objects.h"
 
-static int create_in_engine(struct ibv_pd *pd, struct adv_ibv_srq *srq, struct ibv_srq_attr *attr)
+/* 0 or errno; xrc: NULL for a basic SRQ. */
+static int create_in_engine(struct ibv_pd *pd, struct adv_ibv_srq *srq, struct ibv_srq_attr *attr,
+			    const struct ibv_srq_init_attr_ex *xrc)
 {
 	int err = 0;
 
 	if (!adv_enter(pd->context))
 		return ADV_EFOREIGN;
-	srq->srq = adv_srq_create(adv_pd_of(pd)->pd, attr, srq);
+	if (xrc)
+		srq->srq = adv_srq_create_xrc(adv_pd_of(pd)->pd, adv_xrcd_engine(srq->xrcd),
+					      adv_cq_of(xrc->cq)->cq, attr, srq);
+	else
+		srq->srq = adv_srq_create(adv_pd_of(pd)->pd, attr, srq);
 	if (!srq->srq)
 		err = errno;
+	else if (xrc)
+		srq->xrcd->users++;
 	adv_leave(pd->context);
 	return err;
 }
 
-ADV_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr *attr,
+			      const struct ibv_srq_init_attr_ex *xrc)
 {
 	static atomic_uint handles;
 	struct adv_ibv_srq *srq = calloc(1, sizeof(*srq));
@@ -26,13 +35,15 @@ ADV_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init
 	if (!srq)
 		return NULL;
 	srq->ibv.context = pd->context;
-	srq->ibv.srq_context = attr->srq_context;
+	srq->ibv.srq_context = srq_context;
 	srq->ibv.pd = pd;
 	srq->ibv.handle = ++handles;
+	if (xrc)
+		srq->xrcd = adv_xrcd_of(xrc->xrcd);
 	pthread_mutex_init(&srq->ibv.mutex, NULL);
 	pthread_cond_init(&srq->ibv.cond, NULL);
 	adv_async_init_srq(srq);
-	err = create_in_engine(pd, srq, &attr->attr);
+	err = create_in_engine(pd, srq, attr, xrc);
 	if (err) {
 		free(srq);
 		errno = err;
@@ -41,25 +52,57 @@ ADV_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init
 	return &srq->ibv;
 }
 
+ADV_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	return create(pd, attr->srq_context, &attr->attr, NULL);
+}
+
+/* What the type needs is there, and of this device. 0 or errno. */
+static int check_attr(const struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr)
+{
+	const uint32_t basic = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+	const uint32_t xrc = basic | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	bool is_xrc = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
+
+	if (attr->comp_mask & ~(is_xrc ? xrc : basic))
+		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC && !is_xrc)
+		return EOPNOTSUPP;
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd || attr->pd->context != context)
+		return EINVAL;
+	if (!is_xrc)
+		return 0;
+	if ((attr->comp_mask & xrc) != xrc || !attr->xrcd || !attr->cq ||
+	    attr->xrcd->context != context || attr->cq->context != context)
+		return EINVAL;
+	return 0;
+}
+
 struct ibv_srq *adv_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
-	const uint32_t supported = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
-	struct ibv_srq_init_attr basic = {.srq_context = attr->srq_context, .attr = attr->attr};
-	struct ibv_srq *srq;
+	bool is_xrc = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
+	int err = check_attr(context, attr);
 
-	if (attr->comp_mask & ~supported ||
-	    (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC)) {
-		errno = EOPNOTSUPP;
+	if (err) {
+		errno = err;
 		return NULL;
 	}
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
-		errno = EINVAL;
-		return NULL;
-	}
-	srq = ibv_create_srq(attr->pd, &basic);
-	if (srq)
-		attr->attr = basic.attr;
-	return srq;
+	return create(attr->pd, attr->srq_context, &attr->attr, is_xrc ? attr : NULL);
+}
+
+int adv_get_srq_num(struct ibv_srq *srq, uint32_t *number)
+{
+	uint32_t n;
+
+	if (!adv_enter(srq->context))
+		return ADV_EFOREIGN;
+	n = adv_srq_number(adv_srq_of(srq)->srq);
+	adv_leave(srq->context);
+	/* Only those of an XRC domain have one. */
+	if (n == 0)
+		return EOPNOTSUPP;
+	*number = n;
+	return 0;
 }
 
 ADV_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
@@ -91,6 +134,8 @@ ADV_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 
 	if (adv_enter(ibsrq->context)) {
 		err = adv_srq_destroy(srq->srq);
+		if (!err && srq->xrcd)
+			srq->xrcd->users--;
 		adv_leave(ibsrq->context);
 		if (err)
 			return err;

@@ -149,7 +149,6 @@ static void unsupported_fails_cleanly(void **state)
 	struct ibv_pd *pd = ibv_alloc_pd(ctx);
 	struct ibv_alloc_dm_attr dm = {.length = 64};
 	struct ibv_parent_domain_init_attr parent = {.pd = pd};
-	struct ibv_xrcd_init_attr xrcd = {.comp_mask = 0};
 	struct ibv_values_ex values = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK};
 
 #define ASSERT_NOT_SUPPORTED(call)                                                                 \
@@ -161,7 +160,6 @@ static void unsupported_fails_cleanly(void **state)
 	ASSERT_NOT_SUPPORTED(ibv_alloc_mw(pd, IBV_MW_TYPE_1));
 	ASSERT_NOT_SUPPORTED(ibv_alloc_dm(ctx, &dm));
 	ASSERT_NOT_SUPPORTED(ibv_alloc_parent_domain(ctx, &parent));
-	ASSERT_NOT_SUPPORTED(ibv_open_xrcd(ctx, &xrcd));
 	ASSERT_NOT_SUPPORTED(ibv_reg_dmabuf_mr(pd, 0, 4096, 0, 0, 0));
 	ASSERT_NOT_SUPPORTED(ibv_import_device(0));
 	ASSERT_NOT_SUPPORTED(ibv_import_pd(ctx, 1));

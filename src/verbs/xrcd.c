@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * XRC domains, and QPs that are opened a second time.
+ *
+ * With hardware, processes share a domain by a file: each opens it with a descriptor of the same
+ * inode, and packets for an XRC_RECV QP reach the SRQs of all. Here packets come to the process
+ * and the device context that made the QP, and no other one's memory can be reached from there.
+ * So an inode stands for a domain of each context of its own. What relies on more fails where it
+ * does: ibv_open_qp() of another context's QP with EOPNOTSUPP, and a request that names an SRQ of
+ * another context, as numbers are never those of two slots, with a NAK (IBV_WC_REM_INV_REQ_ERR).
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "verbs/objects.h"
+
+struct adv_xrc_domain {
+	struct adv_list link; /* adv_context.xrc_domains */
+	struct adv_xrcd *xrcd;
+	unsigned handles;
+	bool has_inode;
+	dev_t device;
+	ino_t inode;
+};
+
+static struct adv_xrc_domain *find(struct adv_context *c, const struct stat *file)
+{
+	for (struct adv_list *n = c->xrc_domains.next; n != &c->xrc_domains; n = n->next) {
+		struct adv_xrc_domain *d = adv_container_of(n, struct adv_xrc_domain, link);
+
+		if (d->has_inode && d->device == file->st_dev && d->inode == file->st_ino)
+			return d;
+	}
+	return NULL;
+}
+
+/* With the lock held. file: NULL for a domain that no other handle can reach. NULL with errno,
+ * those of the kernel: EINVAL, it exists and O_EXCL is set; EAGAIN, it does not and O_CREAT is not.
+ */
+static struct adv_xrc_domain *open_domain(struct adv_context *c, struct adv_engine *e,
+					  const struct stat *file, int oflags)
+{
+	struct adv_xrc_domain *d = file ? find(c, file) : NULL;
+
+	if (d ? oflags & O_EXCL : file && !(oflags & O_CREAT)) {
+		errno = d ? EINVAL : EAGAIN;
+		return NULL;
+	}
+	if (d)
+		return d;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return NULL;
+	d->xrcd = adv_xrcd_create(e);
+	if (!d->xrcd) {
+		free(d);
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (file) {
+		d->has_inode = true;
+		d->device = file->st_dev;
+		d->inode = file->st_ino;
+	}
+	adv_list_add_tail(&c->xrc_domains, &d->link);
+	return d;
+}
+
+struct ibv_xrcd *adv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
+{
+	const uint32_t both = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+	struct adv_ibv_xrcd *xrcd;
+	struct adv_engine *e;
+	struct stat file;
+
+	if (attr->comp_mask != both) {
+		errno = attr->comp_mask & ~both ? EOPNOTSUPP : EINVAL;
+		return NULL;
+	}
+	if (attr->fd != -1 && fstat(attr->fd, &file))
+		return NULL;
+	xrcd = calloc(1, sizeof(*xrcd));
+	if (!xrcd)
+		return NULL;
+	xrcd->ibv.context = context;
+	e = adv_enter(context);
+	if (!e) {
+		free(xrcd);
+		errno = ADV_EFOREIGN;
+		return NULL;
+	}
+	xrcd->domain = open_domain(adv_context_of(context), e, attr->fd != -1 ? &file : NULL,
+				   attr->oflags);
+	if (xrcd->domain) {
+		xrcd->domain->handles++;
+		adv_leave(context);
+		return &xrcd->ibv;
+	} else {
+		int err = errno;
+
+		adv_leave(context);
+		free(xrcd);
+		errno = err;
+		return NULL;
+	}
+}
+
+int adv_close_xrcd(struct ibv_xrcd *ibv)
+{
+	struct adv_ibv_xrcd *xrcd = adv_xrcd_of(ibv);
+	struct adv_xrc_domain *d = xrcd->domain;
+
+	if (adv_enter(ibv->context)) {
+		if (xrcd->users > 0) {
+			adv_leave(ibv->context);
+			return EBUSY;
+		}
+		/* Its SRQs and QPs count in their handles, of which there are no more. */
+		if (--d->handles == 0) {
+			adv_xrcd_destroy(d->xrcd);
+			adv_list_del(&d->link);
+			free(d);
+		}
+		adv_leave(ibv->context);
+	}
+	free(xrcd);
+	return 0;
+}
+
+struct adv_xrcd *adv_xrcd_engine(const struct adv_ibv_xrcd *xrcd)
+{
+	return xrcd->domain->xrcd;
+}
+
+void adv_xrcd_forget_all(struct adv_context *c)
+{
+	while (!adv_list_empty(&c->xrc_domains)) {
+		struct adv_list *n = c->xrc_domains.next;
+
+		adv_list_del(n);
+		free(adv_container_of(n, struct adv_xrc_domain, link));
+	}
+}
+
+/* ---- opening QPs ---- */
+
+/* Makes qp one more handle of the domain's QP with this number. 0; EINVAL: the domain has none;
+ * EOPNOTSUPP: the number is not of this context. */
+static int join(struct adv_ibv_qp *qp, uint32_t number)
+{
+	struct adv_engine *e = adv_enter(qp->ibv.context);
+	struct adv_ibv_qp *first;
+	struct adv_qp *found;
+	int err = 0;
+
+	if (!e)
+		return ADV_EFOREIGN;
+	found = adv_xrcd_find_qp(adv_xrcd_engine(qp->xrcd), number);
+	if (found) {
+		first = adv_qp_user(found);
+		adv_list_add_tail(&first->shared, &qp->shared);
+		qp->qp = found;
+		qp->ibv.qp_num = number;
+		qp->ibv.state = adv_qp_state(found);
+		qp->xrcd->users++;
+	} else {
+		err = adv_engine_has_qpn(e, number) ? EINVAL : EOPNOTSUPP;
+	}
+	adv_leave(qp->ibv.context);
+	return err;
+}
+
+struct ibv_qp *adv_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
+{
+	const uint32_t needed =
+		IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+	struct ibv_qp_init_attr_ex init = {.qp_type = IBV_QPT_XRC_RECV, .xrcd = attr->xrcd};
+	struct adv_ibv_qp *qp;
+	int err;
+
+	if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if ((attr->comp_mask & needed) != needed || attr->qp_type != IBV_QPT_XRC_RECV ||
+	    !attr->xrcd || attr->xrcd->context != context) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT)
+		init.qp_context = attr->qp_context;
+	qp = adv_qp_new(context, &init);
+	if (!qp)
+		return NULL;
+	err = join(qp, attr->qp_num);
+	if (err) {
+		adv_qp_free(qp);
+		errno = err;
+		return NULL;
+	}
+	return &qp->ibv;
+}

@@ -124,6 +124,12 @@ class Client:
         status["uptime"], status["qp1_dropped"] = struct.unpack("=QQ", answer[32:48])
         return status
 
+    def cm_status(self):
+        """What the connection manager counts."""
+        names = "clients ids connections ending rx tx retries dropped".split()
+        answer, _ = self.ask(STATUS)
+        return dict(zip(names, struct.unpack("=4I4Q", answer[48:96])))
+
     def slots(self):
         """Numbers of the slots in use."""
         found, start = [], 0

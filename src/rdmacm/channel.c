@@ -96,13 +96,16 @@ ADV_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 int adv_rdma_channel_wait(struct adv_rdma_channel *ch)
 {
 	uint8_t token;
-	bool dead;
+	bool dead, closed;
 
 	adv_rdma_lock(ch->connection);
 	dead = ch->connection->dead;
+	closed = ch->closed;
 	adv_rdma_unlock(ch->connection);
 	if (dead)
 		return 0;
+	if (closed)
+		return adv_rdma_result(EBADF);
 	/* Through libc: programs cancel threads that wait here. The libraries that interpose read()
 	 * hand this descriptor on as it is. */
 	return (int)read(ch->channel.fd, &token, sizeof(token));

@@ -191,11 +191,18 @@ int adv_rdma_finish_connect(struct adv_rdma_id *id)
 	return err;
 }
 
-ADV_EXPORT int rdma_establish(struct rdma_cm_id *id)
+ADV_EXPORT int rdma_establish(struct rdma_cm_id *cm_id)
 {
-	if (!id || id->qp)
+	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
+	int err;
+
+	if (!cm_id || cm_id->qp)
 		return adv_rdma_result(EINVAL);
-	return adv_rdma_result(establish(adv_rdma_id_of(id)));
+	err = establish(id);
+	adv_rdma_lock(id->connection);
+	id->connected |= err == 0;
+	adv_rdma_unlock(id->connection);
+	return adv_rdma_result(err);
 }
 
 ADV_EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
@@ -219,13 +226,12 @@ ADV_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
 		return adv_rdma_result(err);
 	adv_rdma_request(&m, ADV_CM_DISCONNECT, id->handle);
 	err = adv_rdma_id_ask(id, &m);
-	adv_rdma_lock(id->connection);
-	waiting = !err || id->connected;
-	waiting = waiting && !id->disconnected;
-	adv_rdma_unlock(id->connection);
 	/* The peer was first, or there never was a connection: nothing is left to be done. */
 	if (err == EINVAL && id->connecting)
 		err = 0;
+	adv_rdma_lock(id->connection);
+	waiting = id->connected && !id->disconnected;
+	adv_rdma_unlock(id->connection);
 	if (!err && waiting)
 		err = adv_rdma_complete(id);
 	return adv_rdma_result(err);

@@ -329,19 +329,37 @@ static int take(struct adv_rdma_channel *ch, int token, struct rdma_cm_event **e
 	return err;
 }
 
+static int next_event(struct adv_rdma_channel *ch, struct rdma_cm_event **event)
+{
+	int token, err;
+
+	do {
+		token = adv_rdma_channel_wait(ch);
+		err = token < 0 ? errno : take(ch, token, event);
+	} while (token >= 0 && err == EAGAIN);
+	return err;
+}
+
+static void release(void *channel)
+{
+	adv_rdma_channel_release(channel);
+}
+
+/* Programs destroy a channel while a thread of theirs waits on it: that one waits on, and what it
+ * waits on stays. */
 ADV_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
 	struct adv_rdma_channel *ch = adv_rdma_channel_of(channel);
-	int token, err;
+	volatile int err;
 
 	if (!channel || !event)
 		return adv_rdma_result(EINVAL);
-	do {
-		token = adv_rdma_channel_wait(ch);
-		if (token < 0)
-			return -1;
-		err = take(ch, token, event);
-	} while (err == EAGAIN);
+	adv_rdma_lock(ch->connection);
+	adv_rdma_channel_hold(ch);
+	adv_rdma_unlock(ch->connection);
+	pthread_cleanup_push(release, ch);
+	err = next_event(ch, event);
+	pthread_cleanup_pop(1);
 	return adv_rdma_result(err);
 }
 

@@ -33,7 +33,7 @@ struct adv_rdma_id {
 	bool removed;	    /* DEVICE_REMOVAL was reported */
 	bool unaccepted;    /* made by a request that is not answered yet: it has no events */
 	bool connecting;    /* connect or accept has been called */
-	bool connected;	    /* ESTABLISHED was reported */
+	bool connected;	    /* ESTABLISHED was reported, or rdma_establish() has worked */
 	bool disconnected;  /* DISCONNECTED was reported */
 	bool connect_error; /* CONNECT_ERROR was reported by the library itself */
 	struct adv_rdma_device *device; /* NULL until id.verbs is */

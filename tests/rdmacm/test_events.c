@@ -227,6 +227,35 @@ static void the_channel_goes_first(void **state)
 	assert_int_equal(fake_count(ADV_CM_DESTROY_CHANNEL), 1);
 }
 
+static volatile bool returned;
+
+static void *wait_on(void *arg)
+{
+	struct rdma_cm_event *event;
+
+	rdma_get_cm_event(arg, &event);
+	returned = true;
+	return NULL;
+}
+
+/* rping does so: with the kernel's channels the thread just goes on waiting. */
+static void the_channel_goes_while_a_thread_waits(void **state)
+{
+	struct rdma_event_channel *early = rdma_create_event_channel();
+	pthread_t thread;
+
+	assert_non_null(early);
+	pthread_create(&thread, NULL, wait_on, early);
+	usleep(50000);
+	rdma_destroy_event_channel(early);
+	assert_int_equal(fake_count(ADV_CM_DESTROY_CHANNEL), 0);
+	usleep(50000);
+	assert_false(returned);
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+	assert_int_equal(fake_count(ADV_CM_DESTROY_CHANNEL), 1);
+}
+
 static void migrating_moves_events(void **state)
 {
 	struct rdma_event_channel *to = rdma_create_event_channel();
@@ -257,6 +286,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_request_makes_an_id, setup, teardown),
 		cmocka_unit_test_setup_teardown(events_of_ones_own, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_channel_goes_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_channel_goes_while_a_thread_waits, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(migrating_moves_events, setup, teardown),
 	};
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -57,6 +58,9 @@ static int make_socket(int family, bool join, int *made)
 		error = set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 		if (!error)
 			error = set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+		/* RoCE has the ICRC: Linux's rdma_rxe, like NICs, sends no UDP checksum. */
+		if (!error)
+			error = set_int(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 	}
 	if (!error && join)
 		error = set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1);

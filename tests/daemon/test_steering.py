@@ -14,6 +14,7 @@ import adverbd
 from adverbd import Client, Daemon, PORT, bth, wait_for
 
 FAMILIES = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
+UDP_NO_CHECK6_TX = 101  # linux/udp.h
 
 
 def check_steering(slots, marks):
@@ -44,6 +45,16 @@ def all_256(build):
         # All but the one to the multicast QPN come to adverbd itself.
         wait_for(lambda: c.status()["qp1_dropped"] == before + 8)
         assert not any(s.received() for s in slots)
+
+
+def no_udp_checksum(build):
+    """Packets without a UDP checksum over IPv6, as Linux's rdma_rxe sends them."""
+    with Daemon(build), Client() as c:
+        slot = c.open_slot()
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as out:
+            out.setsockopt(socket.IPPROTO_UDP, UDP_NO_CHECK6_TX, 1)
+            out.sendto(bth(slot.number << 16), ("::1", PORT))
+        assert len(slot.received()) == 1
 
 
 def worker_killed(build):
@@ -207,5 +218,5 @@ def multicast(build):
 
 
 if __name__ == "__main__":
-    adverbd.main([all_256, worker_killed, grace_ends, keeper_killed, worker_dies_often,
+    adverbd.main([all_256, no_udp_checksum, worker_killed, grace_ends, keeper_killed, worker_dies_often,
                   client_killed, reuse_order, multicast])

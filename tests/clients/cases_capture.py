@@ -26,11 +26,20 @@ TRAFFIC = [
     "ib_send_lat -F -x {gid} -n 20 -c UD",
     "ib_atomic_lat -F -x {gid} -n 20",
     "ib_atomic_lat -F -x {gid} -n 20 -A CMP_AND_SWAP",
+    "ibv_xsrq_pingpong -g {gid} -n 20 -s 3001",
+    "ibv_xsrq_pingpong -g {gid} -n 20 -s 3",
+    "ib_write_bw -F -x {gid} -n 20 -c XRC",
+    "ib_write_lat -F -x {gid} -n 20 -s 2 -c XRC",
+    "ib_read_bw -F -x {gid} -n 20 -c XRC",
+    "ib_read_lat -F -x {gid} -n 20 -s 5 -c XRC",
+    "ib_atomic_lat -F -x {gid} -n 20 -c XRC",
+    "ib_atomic_lat -F -x {gid} -n 20 -A CMP_AND_SWAP -c XRC",
 ]
-# Opcodes that this traffic must have shown: RC, UC and UD.
+# Opcodes that this traffic must have shown: RC, UC, UD and XRC.
 RC_OPCODES = {0x00, 0x01, 0x02, 0x04, 0x06, 0x07, 0x08, 0x0a, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11,
               0x12, 0x13, 0x14}
-OPCODES = RC_OPCODES | {0x20, 0x21, 0x22, 0x26, 0x28, 0x64}
+OPCODES = (RC_OPCODES | {0x20, 0x21, 0x22, 0x26, 0x28, 0x64}
+           | {0xa0 | opcode for opcode in RC_OPCODES})
 
 
 class Capture:

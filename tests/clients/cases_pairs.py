@@ -4,7 +4,7 @@
 import shlex
 
 import reports
-from harness import case
+from harness import Failure, case
 
 # name, program and options, bytes of a message, iterations
 PINGPONG = [
@@ -69,6 +69,26 @@ PERFTEST = [
     ("atomic-bw-events", "ib_atomic_bw -e", [8], 1000),
     ("atomic-lat", "ib_atomic_lat", [8], 2000),
     ("atomic-lat-cas-events", "ib_atomic_lat -A CMP_AND_SWAP -e", [8], 1000),
+    ("write-bw-xrc", "ib_write_bw -c XRC", [65536], 500),
+    ("write-bw-xrc-4-qps-both-ways", "ib_write_bw -c XRC -b -q 4", [65536], 100),
+    ("write-lat-xrc", "ib_write_lat -c XRC", [2], 500),
+    ("read-bw-xrc", "ib_read_bw -c XRC", [65536], 500),
+    ("read-lat-xrc", "ib_read_lat -c XRC", [2], 500),
+    ("send-bw-xrc", "ib_send_bw -c XRC", [65536], 500),
+    ("send-bw-xrc-all", "ib_send_bw -c XRC -a", ALL_SIZES, 20),
+    ("send-bw-xrc-srq", "ib_send_bw -c XRC --use-srq -q 4", [65536], 100),
+    ("send-bw-xrc-events", "ib_send_bw -c XRC -e", [65536], 500),
+    ("send-lat-xrc", "ib_send_lat -c XRC", [2], 500),
+    ("send-lat-xrc-srq", "ib_send_lat -c XRC --use-srq", [2], 500),
+    ("atomic-bw-xrc", "ib_atomic_bw -c XRC", [8], 500),
+    ("atomic-lat-xrc", "ib_atomic_lat -c XRC", [8], 500),
+]
+
+# Programs that only say whether all went well: name, program and options
+XRC_PINGPONG = [
+    ("xrc", "ibv_xsrq_pingpong -n 1000"),
+    ("xrc-events", "ibv_xsrq_pingpong -e -n 1000"),
+    ("xrc-odd-size", "ibv_xsrq_pingpong -s 9999 -m 4096 -n 200"),
 ]
 
 
@@ -88,6 +108,15 @@ def register_perftest(name, command, sizes, iterations):
         reports.perftest(client, sizes, iterations)
 
 
+def register_xrc_pingpong(name, command):
+    @case("pingpong", name)
+    def run(lab):
+        server = [*shlex.split(command), "-g", "0"]
+        for text in lab.pair(server, [*server, "127.0.0.1"]):
+            if text.splitlines()[-1] != "success":
+                raise Failure(text)
+
+
 @case("pingpong", "ipv6")
 def pingpong_ipv6(lab):
     gids = reports.gid_table(lab.run(["ibv_devinfo", "-v"]))
@@ -100,5 +129,7 @@ def pingpong_ipv6(lab):
 
 for row in PINGPONG:
     register_pingpong(*row)
+for row in XRC_PINGPONG:
+    register_xrc_pingpong(*row)
 for row in PERFTEST:
     register_perftest(*row)

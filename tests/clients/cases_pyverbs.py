@@ -14,11 +14,16 @@ SHIPPED = pathlib.Path("/usr/share/doc/rdma-core/tests")
 # features of particular cards).
 MODULES = {
     "test_addr": 1,
+    "test_atomic": 9,
     "test_cq": 4,
+    "test_cqex": 5,
     "test_device": 8,
     "test_mr": 3,
+    "test_odp": 8,
     "test_pd": 3,
     "test_qp": 5,
+    "test_qpex": 19,
+    "test_relaxed_ordering": 3,
 }
 
 

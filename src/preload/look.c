@@ -127,7 +127,7 @@ bool adv_look_concerns(int dirfd, const char *path)
 	if (!path || !*path)
 		return false;
 	if (*path == '/')
-		return adv_redirect_path(path, &r);
+		return adv_redirect_path(path, &r) != ADV_REDIRECT_NONE;
 	if (dirfd == AT_FDCWD)
 		return current_is_inside();
 	return been_there && is_inside(dirfd);
@@ -211,12 +211,17 @@ static const char *node_of(const char *name)
 static const char *resolve(const char *path, enum adv_look look, char room[PATH_MAX])
 {
 	struct adv_redirect r;
+	enum adv_redirect_kind kind = adv_redirect_path(path, &r);
 	char root[PATH_MAX];
 	const char *node;
 
-	if (!adv_redirect_path(path, &r) || is_kernels(&r) ||
+	if (kind == ADV_REDIRECT_NONE || (kind == ADV_REDIRECT_OURS && is_kernels(&r)) ||
 	    !adv_tree_ready(look == ADV_LOOK_INTO, root))
 		return NULL;
+	if (kind == ADV_REDIRECT_THROUGH) {
+		snprintf(room, PATH_MAX, "%s/%s", r.folder, r.rest);
+		return room;
+	}
 	if (r.interface && !has_card(&r, root))
 		return NULL;
 	been_there = true;

@@ -25,16 +25,16 @@ enum node {
 struct place {
 	enum node parent;
 	const char *name;   /* NULL: any */
-	const char *folder; /* of ours */
+	const char *folder; /* its path; NULL: a symbolic link, or below one */
 };
 
 static const struct place places[NODES] = {
-	[ROOT] = {ROOT, "", NULL},
-	[DEV] = {ROOT, "dev", NULL},
-	[SYS] = {ROOT, "sys", NULL},
-	[CLASS] = {SYS, "class", NULL},
-	[DEVICES] = {SYS, "devices", NULL},
-	[NET] = {CLASS, "net", NULL},
+	[ROOT] = {ROOT, "", ""},
+	[DEV] = {ROOT, "dev", "/dev"},
+	[SYS] = {ROOT, "sys", "/sys"},
+	[CLASS] = {SYS, "class", "/sys/class"},
+	[DEVICES] = {SYS, "devices", "/sys/devices"},
+	[NET] = {CLASS, "net", "/sys/class/net"},
 	[INTERFACE] = {NET, NULL, NULL},
 	[INTERFACE_DEVICE] = {INTERFACE, "device", NULL},
 	[DEV_INFINIBAND] = {DEV, "infiniband", "/dev/infiniband"},
@@ -81,42 +81,56 @@ static bool names_device(const char *rest)
 	return (digits && !rest[6 + digits]) || strcmp(rest, "rdma_cm") == 0;
 }
 
-static bool found(enum node at, const char *rest, struct adv_redirect *r)
+static enum adv_redirect_kind found(enum node at, const char *rest, struct adv_redirect *r)
 {
 	r->folder = places[at].folder;
 	r->rest = rest;
 	r->device = at == DEV_INFINIBAND && names_device(rest);
-	return true;
+	return ADV_REDIRECT_OURS;
 }
 
-bool adv_redirect_path(const char *path, struct adv_redirect *r)
+/* One step down or up; NODES: where we know nothing of. */
+static enum node step(enum node at, const char *name, size_t len)
+{
+	if (len == 1 && name[0] == '.')
+		return at;
+	if (len != 2 || name[0] != '.' || name[1] != '.')
+		return child(at, name, len);
+	return is_link(at) ? NODES : places[at].parent;
+}
+
+enum adv_redirect_kind adv_redirect_path(const char *path, struct adv_redirect *r)
 {
 	enum node at = ROOT;
 	const char *p = skip_slashes(path);
+	bool through = false;
 
 	r->interface = NULL;
+	r->folder = "";
+	r->rest = p;
+	r->device = false;
 	while (*p) {
 		size_t len = strcspn(p, "/");
-		enum node next = NODES;
+		enum node next = step(at, p, len);
 
-		if (len == 1 && p[0] == '.')
-			next = at;
-		else if (len != 2 || p[0] != '.' || p[1] != '.')
-			next = child(at, p, len);
-		else if (!is_link(at))
-			next = places[at].parent;
 		if (next == NODES)
-			return at >= OURS && found(at, p, r);
+			break;
 		if (next == INTERFACE && at == NET) {
 			r->interface = p;
 			r->interface_len = len;
-		} else if (next < INTERFACE || (next >= OURS && next < NET_INFINIBAND)) {
-			r->interface = NULL;
 		}
 		at = next;
 		p = skip_slashes(p + len);
+		if (is_link(at))
+			continue;
+		r->interface = NULL;
+		r->folder = places[at].folder;
+		r->rest = p;
+		through = through || at >= OURS;
 	}
-	return at >= OURS && found(at, p, r);
+	if (at >= OURS)
+		return found(at, p, r);
+	return through ? ADV_REDIRECT_THROUGH : ADV_REDIRECT_NONE;
 }
 
 const char *adv_redirect_back(const char *path)

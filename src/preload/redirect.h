@@ -12,6 +12,13 @@
 
 #define ADV_ROOT_PREFIX "/adverb-sysfs-" /* the root's last component: this, a uid, a namespace */
 
+enum adv_redirect_kind {
+	ADV_REDIRECT_NONE, /* not ours */
+	ADV_REDIRECT_OURS,
+	ADV_REDIRECT_THROUGH, /* through a folder of ours, which the kernel may not have, and out
+			       * again by ".."; folder and rest are the way without that */
+};
+
 struct adv_redirect {
 	const char *folder;    /* of ours, as in the path without dots and links */
 	const char *rest;      /* what follows in the path given; may be empty */
@@ -21,11 +28,11 @@ struct adv_redirect {
 };
 
 /*
- * True where an absolute path names something of ours, or may: that there is such a file, and for
+ * Whether an absolute path names something of ours, or may: that there is such a file, and for
  * an interface that it has a card and a GID, is for the caller to find out. Folders that are
  * symbolic links end the search, as ".." behind them goes elsewhere.
  */
-bool adv_redirect_path(const char *path, struct adv_redirect *r);
+enum adv_redirect_kind adv_redirect_path(const char *path, struct adv_redirect *r);
 
 /* Where a path of the root (as getcwd(2) or a link in /proc tells it) stands for: the text behind
  * the root, or "/" for the root itself. NULL: not of a root. */

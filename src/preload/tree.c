@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "base/log.h"
@@ -20,18 +19,23 @@
 #define RETRY_MS      2000 /* after adverbd could not be reached */
 #define LOCK_TRIES    200
 #define LOCK_PAUSE_MS 1
-#define LOCK_FILE     ".lock"
+#define LOCK_FILE     ".lock" /* holds when the last update that is complete began, in ns */
 
 static _Atomic uint64_t written_ms;
 static _Atomic uint64_t failed_ms;
 static _Atomic uint64_t written_for; /* the network namespace and the user */
 
-static uint64_t now_ms(void)
+static uint64_t now_ns(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t now_ms(void)
+{
+	return now_ns() / 1000000;
 }
 
 /* The inode number of the caller's network namespace; 0 where /proc is not mounted. */
@@ -83,20 +87,54 @@ static int find_root(uint64_t net, char root[PATH_MAX])
 	return -1;
 }
 
-/* -1: who holds it is stuck, or writing is not possible. */
-static int take_lock(int root)
-{
-	int fd = (int)syscall(SYS_openat, root, LOCK_FILE,
-			      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+enum turn {
+	OURS,
+	DONE,  /* by somebody else, who began after we came */
+	STUCK, /* who is at it is stopped, maybe in a debugger */
+};
 
-	for (int i = 0; fd >= 0 && i < LOCK_TRIES; i++) {
-		if (syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) == 0)
-			return fd;
+/* The process of which a thread is at it, or 0. A child of fork() must not wait for a thread that
+ * it does not have. */
+static _Atomic uint32_t busy;
+static _Atomic uint64_t done_began; /* by this process */
+
+static bool is_since(uint64_t began, uint64_t came)
+{
+	return began >= came && began <= now_ns();
+}
+
+/* Locks of fcntl(2), as flock(2)'s would be a child's of fork() too. They do not tell threads
+ * apart, and end with any descriptor of the file: only who is `busy` may have one. */
+static enum turn take_lock(int fd, uint64_t came)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	uint64_t began;
+
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (syscall(SYS_fcntl, fd, F_SETLK, &lock) == 0)
+			return OURS;
 		adv_sys_poll(NULL, 0, LOCK_PAUSE_MS);
+		if (syscall(SYS_pread64, fd, &began, sizeof(began), 0L) == sizeof(began) &&
+		    is_since(began, came))
+			return DONE;
 	}
-	if (fd >= 0)
-		adv_sys_close(fd);
-	return -1;
+	return STUCK;
+}
+
+static enum turn take_turn(uint64_t came)
+{
+	uint32_t me = (uint32_t)syscall(SYS_getpid);
+
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		uint32_t who = busy;
+
+		if (who != me && atomic_compare_exchange_strong(&busy, &who, me))
+			return OURS;
+		adv_sys_poll(NULL, 0, LOCK_PAUSE_MS);
+		if (is_since(done_began, came))
+			return DONE;
+	}
+	return STUCK;
 }
 
 static bool ask(struct adv_contents *c)
@@ -115,22 +153,51 @@ static bool ask(struct adv_contents *c)
 	return good;
 }
 
-/* The lock is taken before adverbd is asked, so that nothing older replaces what is newer. */
-static bool write_tree(int root)
+/* Under the lock, so that nothing older replaces what is newer. */
+static bool update(int root, int lock)
 {
 	struct adv_files f = {.root = root};
 	struct adv_contents *c = calloc(1, sizeof(*c));
-	int lock = take_lock(root);
+	uint64_t began = now_ns();
 	bool good = c && ask(c);
 
-	if (good && lock >= 0)
+	if (good)
 		adv_contents_write(&f, c);
+	free(c);
 	if (f.error)
 		adv_warn("/sys/class/infiniband: %s", strerror(f.error));
-	if (lock >= 0)
-		adv_sys_close(lock);
-	free(c);
-	return good && !f.error;
+	if (!good || f.error)
+		return false;
+	(void)syscall(SYS_pwrite64, lock, &began, sizeof(began), 0L);
+	done_began = began;
+	return true;
+}
+
+static bool update_alone(int root, uint64_t came)
+{
+	int lock = (int)syscall(SYS_openat, root, LOCK_FILE,
+				O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	bool good = true;
+
+	if (lock < 0)
+		return false;
+	if (take_lock(lock, came) == OURS)
+		good = update(root, lock);
+	adv_sys_close(lock);
+	return good;
+}
+
+/* Where it is STUCK, what is there has to do. */
+static bool write_tree(int root)
+{
+	uint64_t came = now_ns();
+	bool good = true;
+
+	if (take_turn(came) == OURS) {
+		good = update_alone(root, came);
+		busy = 0;
+	}
+	return good;
 }
 
 bool adv_tree_ready(bool now, char root[PATH_MAX])

@@ -113,21 +113,26 @@ int adv_ucma_fd(const struct adv_ucma *u)
 
 /* ---- clients ---- */
 
-static bool too_many(const struct adv_ucma *u, uid_t uid)
+static bool too_many(const struct adv_ucma *u, const struct ucred *peer)
 {
-	unsigned same = 0;
+	unsigned same_user = 0, same_process = 0;
 
-	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next)
-		same += adv_container_of(n, struct adv_ucma_client, link)->peer.uid == uid;
-	return u->client_count >= ADV_UCMA_CLIENTS ||
-	       (u->daemon->system && same >= ADV_UCMA_USER_CLIENTS);
+	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
+		const struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
+
+		same_user += c->peer.uid == peer->uid;
+		/* 0: one that we cannot see; there may be many. */
+		same_process += peer->pid && c->peer.pid == peer->pid;
+	}
+	return u->client_count >= ADV_UCMA_CLIENTS || same_process >= ADV_UCMA_PROCESS_CLIENTS ||
+	       (u->daemon->system && same_user >= ADV_UCMA_USER_CLIENTS);
 }
 
 int adv_ucma_open(struct adv_ucma *u, const struct ucred *peer, int pidfd, const char *comm)
 {
 	int pair[2], error;
 
-	if (too_many(u, peer->uid)) {
+	if (too_many(u, peer)) {
 		errno = EUSERS;
 		return -1;
 	}

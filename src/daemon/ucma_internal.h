@@ -13,6 +13,7 @@
 
 #define ADV_UCMA_CLIENTS	 1024
 #define ADV_UCMA_USER_CLIENTS	 512 /* of one user, where many are served */
+#define ADV_UCMA_PROCESS_CLIENTS 64  /* of one process */
 #define ADV_UCMA_CLIENT_IDS	 65536
 #define ADV_UCMA_USER_IDS	 131072
 #define ADV_UCMA_CLIENT_EVENTS	 131072 /* not fetched: who has more is dropped */

@@ -1,0 +1,234 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Whatever a client of the connection manager sends or leaves unread, others are served."""
+
+import errno
+import os
+import random
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import adverbd
+import ucma
+from adverbd import Client, Daemon, wait_for
+from ucma import Cm, connect
+
+SENDING = 16  # sockets that QP1 makes to send from one address
+BOTH = (ConnectionError, BrokenPipeError, socket.timeout)
+
+
+def descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def is_dropped(cm):
+    cm.sock.settimeout(10)
+    try:
+        while True:
+            cm.receive()
+    except ucma.Lost:
+        return True
+
+
+def works(server, client):
+    listener, port = server.listener()
+    active, passive = connect(client, server, "127.0.0.1", port)
+    client.destroy(active)
+    assert server.event(ucma.DISCONNECTED).id == passive
+    server.destroy(passive)
+    server.destroy(listener)
+
+
+def garbage(build):
+    """Random messages, whole ones of every type with random contents, and half ones."""
+    dice = random.Random(4791)
+    with Daemon(build) as daemon, Cm() as server, Cm() as client, Client() as watcher:
+        pid = watcher.status()["worker"]
+        before = descriptors(pid)
+        for i in range(300):
+            with Cm() as cm:
+                numbers = [cm.new_id(dice.choice((ucma.PS_TCP, ucma.PS_UDP))) for _ in range(3)]
+                for _ in range(20):
+                    feed(dice, cm, numbers, i)
+        wait_for(lambda: watcher.cm_status()["clients"] == 2)
+        wait_for(lambda: watcher.cm_status()["ids"] == 0)
+        wait_for(lambda: descriptors(pid) <= before + SENDING)
+        works(server, client)
+        assert watcher.status()["worker"] == pid, daemon.said()
+
+
+def feed(dice, cm, numbers, i):
+    """One message of some kind; the connection may be gone then."""
+    if i % 3 == 0:
+        data = dice.randbytes(dice.choice((0, 1, 31, 32, 511, 512, 512, 513, 4096)))
+    else:
+        kind = dice.randrange(1, ucma.COMMANDS)
+        body = bytes(dice.choice((0, 1, 2, 10, 255, dice.randrange(256))) for _ in range(480))
+        if dice.random() < 0.5:
+            body = ucma.sockaddr("127.0.0.1") + ucma.sockaddr("127.0.0.1", 1) + body[56:]
+        data = ucma.HEAD.pack(ucma.MAGIC, ucma.VERSION, kind, 1, 0, cm.channel,
+                              dice.choice(numbers), dice.choice((0, 1, 2, 3, 1 << 40))) + body
+    try:
+        cm.sock.send(data)
+        cm.sock.settimeout(0.0)
+        socket.recv_fds(cm.sock, 600, 4)
+    except OSError:
+        pass
+    finally:
+        cm.sock.settimeout(20)
+
+
+def wrong_messages(build):
+    with Daemon(build), Client() as watcher:
+        for send in (lambda c: c.send(ucma.CREATE_ID, magic=1),
+                     lambda c: c.send(ucma.CREATE_ID, version=2),
+                     lambda c: c.sock.send(b"x" * 511), lambda c: c.sock.send(b"x" * 513),
+                     lambda c: c.sock.send(b"x"), lambda c: c.send(0), lambda c: c.send(255),
+                     lambda c: c.send(ucma.COMMANDS), lambda c: c.send(65535)):
+            with Cm() as cm:
+                cm.listener(port=7471)
+                send(cm)
+                assert is_dropped(cm)
+            wait_for(lambda: watcher.cm_status()["clients"] == 0)
+
+
+def descriptors_sent(build):
+    with Daemon(build), Client() as watcher, Cm() as cm:
+        pid = watcher.status()["worker"]
+        before = descriptors(pid)
+        message = ucma.HEAD.pack(ucma.MAGIC, 1, ucma.GET_EVENT, 1, 0, cm.channel, 0, 0).ljust(512)
+        for n in (1, 8, 9, 200):
+            socket.send_fds(cm.sock, [message], [0] * n)
+            assert cm.receive()[2] == errno.EAGAIN
+            assert descriptors(pid) == before, n
+
+
+def never_reads(build):
+    """Neither answers nor events: dropped, while others are served quickly."""
+    with Daemon(build), Client() as watcher, Cm() as server, Cm() as client:
+        with Cm() as deaf:
+            deaf.sock.settimeout(0.2)
+            try:
+                while True:
+                    deaf.send(ucma.CREATE_ID, struct.pack("=II", ucma.PS_TCP, 2),
+                              channel=deaf.channel)
+            except BOTH:
+                pass
+            start = time.monotonic()
+            works(server, client)
+            assert time.monotonic() - start < 5
+            wait_for(lambda: watcher.cm_status()["clients"] == 2)
+        with Cm() as deaf:
+            number = deaf.new_id()
+            try:
+                for i in range(200000):
+                    deaf.ask(ucma.WRITE_EVENT, struct.pack("=Ii", 16, 0), number=number)
+                raise AssertionError("events without end")
+            except (ucma.Lost, *BOTH):
+                assert i >= 131000
+            works(server, client)
+        wait_for(lambda: watcher.cm_status()["ids"] == 0)
+
+
+def flood(build):
+    """Clients that ask as quickly as they can, of all kinds: others get their turn."""
+    code = ("import itertools, sys, ucma\n"
+            "cm = ucma.Cm()\n"
+            "print('on', flush=True)\n"
+            "for i in itertools.count():\n"
+            "    number = cm.new_id()\n"
+            "    cm.bind(number, '127.0.0.1')\n"
+            "    cm.resolve(number, '127.0.0.1', 1)\n"
+            "    if i % 2: cm.destroy(number)\n"
+            "    if i % 100 == 0: cm.drain()\n")
+    here = os.path.dirname(os.path.abspath(__file__))
+    environment = {**os.environ, "PYTHONPATH": here, "PYTHONDONTWRITEBYTECODE": "1"}
+    with Daemon(build), Cm() as server, Cm() as client, Client() as watcher:
+        floods = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
+                                   stderr=subprocess.DEVNULL, env=environment) for _ in range(3)]
+        try:
+            for f in floods:
+                assert f.stdout.readline() == "on\n"
+            end = time.monotonic() + 2
+            while time.monotonic() < end:
+                start = time.monotonic()
+                works(server, client)
+                assert time.monotonic() - start < 3
+        finally:
+            for f in floods:
+                f.kill()
+                f.wait()
+        wait_for(lambda: watcher.cm_status()["ids"] == 0)
+
+
+def too_many_ids(build):
+    """A client's ids end at 65,536; when it goes they all go, and others do not wait for it."""
+    with Daemon(build), Cm() as server, Cm() as client, Client() as watcher:
+        with Cm() as greedy:
+            for _ in range(65536):
+                greedy.new_id()
+            greedy.new_id(expect=errno.ENOMEM)
+            works(server, client)
+            greedy.close()
+            start = time.monotonic()
+            works(server, client)
+            assert time.monotonic() - start < 5
+        wait_for(lambda: watcher.cm_status()["ids"] == 0)
+
+
+def too_many_channels(build):
+    """Channels are descriptors of the daemon's: they end before the daemon's do."""
+    with Daemon(build), Client() as watcher, Cm() as server, Cm() as client:
+        pid = watcher.status()["worker"]
+        before = descriptors(pid)
+        with Cm() as greedy:
+            made = 0
+            while True:
+                *answer, result = greedy.ask(ucma.CREATE_CHANNEL, expect=None)
+                if result:
+                    break
+                os.close(answer[4][0])
+                made += 1
+            assert result == errno.EMFILE and 64 <= made <= 8192
+            works(server, client)
+            Cm().close()
+        wait_for(lambda: descriptors(pid) <= before + SENDING)
+
+
+def too_many_clients(build):
+    with Daemon(build), Client() as watcher:
+        sockets = []
+        with Client() as control:
+            while True:
+                control.send(ucma.OPEN_CM)
+                _, _, result, _, fds = control.receive()
+                if result:
+                    break
+                sockets.append(fds[0])
+        assert result == errno.EUSERS and len(sockets) == 64, (result, len(sockets))
+        for fd in sockets:
+            os.close(fd)
+        wait_for(lambda: watcher.cm_status()["clients"] == 0)
+        Cm().close()
+
+
+def packets(build):
+    """Anything that comes to QP1 by the network: counted, never more."""
+    dice = random.Random(18)
+    with Daemon(build), Client() as watcher, Cm() as server, Cm() as client:
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        for _ in range(2000):
+            data = adverbd.bth(dice.choice((0, 1, 1, 2, 0xffff)),
+                               dice.randbytes(dice.choice((0, 8, 264, 264, 268, 1000))))
+            s.sendto(data, ("127.0.0.1", adverbd.PORT))
+        s.sendto(b"", ("127.0.0.1", adverbd.PORT))
+        wait_for(lambda: watcher.status()["qp1_dropped"] > 1000)
+        works(server, client)
+
+
+if __name__ == "__main__":
+    adverbd.main([garbage, wrong_messages, descriptors_sent, never_reads, flood, too_many_ids,
+                  too_many_channels, too_many_clients, packets])

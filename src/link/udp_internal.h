@@ -27,8 +27,8 @@
 #define UDP_RX_BUFFER	 65536
 #define UDP_RX_BATCH	 8
 #define UDP_RX_CONTROL	 256
-#define UDP_MAX_SOCKETS	 1024
-#define UDP_HASH_SIZE	 1024
+#define UDP_MAX_SOCKETS	 256
+#define UDP_HASH_SIZE	 256
 
 union udp_sockaddr {
 	struct sockaddr sa;

@@ -52,6 +52,8 @@ struct adv_link {
 	int send_fd;	    /* -1, or writable when flush() may go on (set while full) */
 	unsigned rx_window; /* packets of 4 KiB a peer may have in flight towards us before our
 			     * receive buffer overflows; the engine's window is set from it */
+	uint64_t deadline; /* when receive() is to be called at the latest, for what the link itself
+			    * keeps: a time of the owner's clock; 0: it keeps nothing */
 	struct adv_link_counters counters;
 };
 

@@ -69,6 +69,7 @@ struct udp_message {
 	int tos;
 	int ttl;
 	bool multicast;
+	bool alone; /* one packet only: its ICRC is wrong on purpose */
 	uint8_t slot;
 	struct adv_gid dgid;
 };

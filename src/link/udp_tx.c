@@ -55,9 +55,10 @@ static uint32_t packet_len(const struct adv_tx_packet *pkt)
 static bool may_append(const struct udp_message *m, const struct want *w,
 		       const struct adv_tx_packet *pkt, uint32_t len)
 {
-	return m->segments < UDP_GSO_SEGMENTS && m->len + len <= UDP_GSO_BYTES &&
-	       len <= m->segment_len && m->len % m->segment_len == 0 && m->socket == w->socket &&
-	       !m->socket->no_gso && m->tos == w->tos && m->ttl == w->ttl && m->slot == w->slot &&
+	return !m->alone && !pkt->icrc_flip && m->segments < UDP_GSO_SEGMENTS &&
+	       m->len + len <= UDP_GSO_BYTES && len <= m->segment_len &&
+	       m->len % m->segment_len == 0 && m->socket == w->socket && !m->socket->no_gso &&
+	       m->tos == w->tos && m->ttl == w->ttl && m->slot == w->slot &&
 	       adv_gid_equal(&m->dgid, &pkt->path->dgid);
 }
 
@@ -94,6 +95,7 @@ static void start_message(struct udp_link *l, const struct want *w, const struct
 	m->multicast = w->multicast;
 	m->slot = w->slot;
 	m->dgid = pkt->path->dgid;
+	m->alone = pkt->icrc_flip != 0;
 	fill_destination(l, m);
 }
 
@@ -117,7 +119,8 @@ static void fill_flow(const struct udp_link *l, const struct udp_message *m,
 }
 
 /* Writes the ICRC of the packet of len bytes at p, its own four included. */
-static void write_icrc(const struct adv_icrc_flow *flow, uint16_t id, uint8_t *p, uint32_t len)
+static void write_icrc(const struct adv_icrc_flow *flow, uint16_t id, uint8_t *p, uint32_t len,
+		       uint32_t flip)
 {
 	uint8_t *q = p + len - ADV_ICRC_LEN;
 	adv_icrc_state s = adv_icrc_begin(flow, id, len);
@@ -125,7 +128,7 @@ static void write_icrc(const struct adv_icrc_flow *flow, uint16_t id, uint8_t *p
 
 	s = adv_icrc_bth(s, p);
 	s = adv_icrc_update(s, p + ADV_BTH_LEN, len - ADV_BTH_LEN - ADV_ICRC_LEN);
-	icrc = adv_icrc_end(s);
+	icrc = adv_icrc_end(s) ^ flip;
 	q[0] = (uint8_t)icrc;
 	q[1] = (uint8_t)(icrc >> 8);
 	q[2] = (uint8_t)(icrc >> 16);
@@ -150,7 +153,7 @@ static void append(struct udp_link *l, struct udp_message *m, const struct adv_t
 	}
 	memset(q, 0, left + pkt->pad);
 	fill_flow(l, m, &flow);
-	write_icrc(&flow, m->segments, p, len);
+	write_icrc(&flow, m->segments, p, len, pkt->icrc_flip);
 	m->len += len;
 	m->segments++;
 }
@@ -311,7 +314,7 @@ static bool send_singly(struct udp_link *l, struct udp_message *m)
 	while (m->segments) {
 		uint32_t len = m->len < m->segment_len ? m->len : m->segment_len;
 
-		write_icrc(&flow, 0, m->data, len);
+		write_icrc(&flow, 0, m->data, len, 0);
 		if (adv_sys_sendto(m->socket->fd, m->data, len, 0, &m->to,
 				   m->socket->ipv4 ? sizeof(m->to.in) : sizeof(m->to.in6)) >= 0) {
 			l->link.counters.tx_packets++;

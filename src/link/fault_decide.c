@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "link/fault_decide.h"
+
+void adv_fault_packet_read(struct adv_fault_packet *p, bool tx, const struct adv_gid *peer,
+			   const uint8_t *data, size_t len)
+{
+	const struct adv_opcode_info *info;
+
+	*p = (struct adv_fault_packet){.tx = tx, .peer = peer};
+	if (len < ADV_BTH_LEN)
+		return;
+	p->is_packet = true;
+	p->opcode = data[0];
+	p->dest_qpn = (uint32_t)data[5] << 16 | (uint32_t)data[6] << 8 | data[7];
+	p->psn = (uint32_t)data[9] << 16 | (uint32_t)data[10] << 8 | data[11];
+	info = &adv_opcode_table[p->opcode];
+	/* An AETH is always the first of the extended headers. */
+	if ((info->headers & ADV_HAS_AETH) && len > ADV_BTH_LEN)
+		p->syndrome = data[ADV_BTH_LEN];
+}
+
+void adv_fault_begin(struct adv_fault_state *s, const struct adv_fault_plan *plan, uint64_t now)
+{
+	memset(s, 0, sizeof(*s));
+	s->plan = *plan;
+	s->start = now;
+	adv_rng_seed(&s->rng, plan->seed);
+}
+
+/* ---- conditions ---- */
+
+static bool is_kind(const struct adv_fault_rule *r, const struct adv_fault_packet *p)
+{
+	if (!r->has_kinds)
+		return true;
+	if (!p->is_packet)
+		return false;
+	return adv_fault_kinds_has(&r->kinds, adv_fault_kind(p->opcode, p->syndrome)) ||
+	       ((p->opcode & ADV_SERVICE_MASK) == ADV_SERVICE_UD && p->dest_qpn == 1 &&
+		adv_fault_kinds_has(&r->kinds, ADV_FAULT_KIND_CM));
+}
+
+static bool is_peer(const struct adv_fault_rule *r, const struct adv_gid *peer)
+{
+	unsigned bytes = r->peer_bits / 8, bits = r->peer_bits % 8;
+
+	if (memcmp(r->peer.raw, peer->raw, bytes) != 0)
+		return false;
+	return bits == 0 ||
+	       ((r->peer.raw[bytes] ^ peer->raw[bytes]) & (0xff00 >> bits & 0xff)) == 0;
+}
+
+static bool is_meant(const struct adv_fault_rule *r, const struct adv_fault_packet *p,
+		     uint64_t since)
+{
+	if (!(p->tx ? r->tx : r->rx) || since < r->from || (r->until && since >= r->until))
+		return false;
+	if (!is_kind(r, p) || !is_peer(r, p->peer))
+		return false;
+	if (r->has_qpn &&
+	    (!p->is_packet || p->dest_qpn < r->qpn_first || p->dest_qpn > r->qpn_last))
+		return false;
+	return !r->has_psn ||
+	       (p->is_packet && ((p->psn - r->psn_first) & ADV_PSN_MASK) <=
+					((r->psn_last - r->psn_first) & ADV_PSN_MASK));
+}
+
+static bool is_hit(struct adv_fault_state *s, const struct adv_fault_rule *r,
+		   struct adv_fault_rule_state *rs)
+{
+	rs->seen++;
+	if (r->nth_first && (rs->seen < r->nth_first || rs->seen > r->nth_last))
+		return false;
+	if (r->every && rs->seen % r->every != 0)
+		return false;
+	if (r->times && rs->hits >= r->times)
+		return false;
+	if (r->chance != ADV_FAULT_CERTAIN &&
+	    adv_rng_below(&s->rng, ADV_FAULT_CERTAIN) >= r->chance)
+		return false;
+	rs->hits++;
+	return true;
+}
+
+/* ---- verdict ---- */
+
+static void apply(struct adv_fault_state *s, const struct adv_fault_rule *r,
+		  struct adv_fault_rule_state *rs, uint64_t now, struct adv_fault_verdict *v)
+{
+	switch (r->action) {
+	case ADV_FAULT_DROP:
+		v->drop = true;
+		break;
+	case ADV_FAULT_DUPLICATE:
+		v->copies += r->count;
+		v->after = r->time;
+		break;
+	case ADV_FAULT_REORDER:
+		v->behind = r->count;
+		v->hold = r->time;
+		break;
+	case ADV_FAULT_CORRUPT:
+		v->corrupt = true;
+		v->bits = r->count;
+		v->length = r->length;
+		v->icrc_right = r->icrc_right;
+		v->dice = adv_rng_next(&s->rng);
+		break;
+	case ADV_FAULT_DELAY:
+		v->delay += r->time + (r->jitter ? adv_rng_below(&s->rng, r->jitter + 1) : 0);
+		break;
+	case ADV_FAULT_MARK:
+		v->mark = true;
+		break;
+	case ADV_FAULT_DOWN:
+		v->drop = true;
+		rs->down_until = now + r->time;
+		break;
+	default:
+		break;
+	}
+	s->counters.hits[r->action]++;
+}
+
+bool adv_fault_decide(struct adv_fault_state *s, uint64_t now, const struct adv_fault_packet *p,
+		      struct adv_fault_verdict *v)
+{
+	bool any = false;
+
+	memset(v, 0, sizeof(*v));
+	s->counters.packets++;
+	for (unsigned i = 0; i < s->plan.count; i++) {
+		const struct adv_fault_rule *r = &s->plan.rule[i];
+		struct adv_fault_rule_state *rs = &s->rule[i];
+
+		if (!is_meant(r, p, now - s->start))
+			continue;
+		/* An outage goes on, for what the rule is about. */
+		if (now < rs->down_until) {
+			s->counters.hits[ADV_FAULT_DOWN]++;
+			v->drop = true;
+		} else if (is_hit(s, r, rs)) {
+			apply(s, r, rs, now, v);
+		} else {
+			continue;
+		}
+		any = true;
+		if (v->drop)
+			break;
+	}
+	if (v->copies > ADV_FAULT_COPIES_MAX)
+		v->copies = ADV_FAULT_COPIES_MAX;
+	return any;
+}
+
+uint32_t adv_fault_alter(const struct adv_fault_verdict *v, uint8_t *data, uint32_t len,
+			 uint32_t room)
+{
+	struct adv_rng rng;
+
+	adv_rng_seed(&rng, v->dice);
+	if (v->length < 0) {
+		uint32_t cut = (uint32_t)-v->length;
+		uint32_t most = len > ADV_BTH_LEN ? len - ADV_BTH_LEN : 0;
+
+		len -= cut < most ? cut : most;
+	}
+	for (int32_t i = 0; i < v->length && len < room; i++)
+		data[len++] = (uint8_t)adv_rng_next(&rng);
+	for (unsigned i = 0; i < v->bits && len; i++) {
+		uint64_t bit = adv_rng_below(&rng, 8ull * len);
+
+		data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+	return len;
+}
+
+/* ---- packets that wait ---- */
+
+static struct adv_fault_held *held_of(struct adv_list *n)
+{
+	return adv_container_of(n, struct adv_fault_held, node);
+}
+
+void adv_fault_queue_init(struct adv_fault_queue *q)
+{
+	adv_list_init(&q->held);
+	q->count = 0;
+}
+
+void adv_fault_queue_put(struct adv_fault_queue *q, struct adv_fault_held *h)
+{
+	struct adv_list *n = q->held.prev;
+
+	while (n != &q->held && held_of(n)->due > h->due)
+		n = n->prev;
+	adv_list_add(n, &h->node);
+	q->count++;
+}
+
+void adv_fault_queue_passed(struct adv_fault_queue *q, uint64_t now)
+{
+	struct adv_list *next;
+
+	for (struct adv_list *n = q->held.next; n != &q->held; n = next) {
+		struct adv_fault_held *h = held_of(n);
+
+		next = n->next;
+		if (!h->behind || --h->behind || h->due <= now)
+			continue;
+		adv_list_del(n);
+		q->count--;
+		h->due = now;
+		adv_fault_queue_put(q, h);
+	}
+}
+
+struct adv_fault_held *adv_fault_queue_take(struct adv_fault_queue *q, uint64_t now)
+{
+	struct adv_fault_held *h;
+
+	if (adv_list_empty(&q->held))
+		return NULL;
+	h = held_of(q->held.next);
+	if (h->due > now)
+		return NULL;
+	adv_list_del(&h->node);
+	q->count--;
+	return h;
+}
+
+uint64_t adv_fault_queue_due(const struct adv_fault_queue *q)
+{
+	return adv_list_empty(&q->held) ? UINT64_MAX : held_of(q->held.next)->due;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What becomes of each packet under a fault plan. Pure: time comes in, randomness from the
+ * plan's seed, so that the same packets at the same times meet the same fate. The link
+ * wrapper (fault.h) and the simulator both ask here.
+ */
+#ifndef ADV_LINK_FAULT_DECIDE_H
+#define ADV_LINK_FAULT_DECIDE_H
+
+#include "base/list.h"
+#include "base/rng.h"
+#include "link/fault_plan.h"
+
+/* What rules look at. */
+struct adv_fault_packet {
+	bool tx;
+	bool is_packet; /* there is a whole BTH; else only direction and peer count */
+	uint8_t opcode;
+	uint8_t syndrome;
+	uint32_t dest_qpn;
+	uint32_t psn;
+	const struct adv_gid *peer; /* the other end's address */
+};
+
+/* Reads what rules look at from the bytes at the BTH, whatever they are. */
+void adv_fault_packet_read(struct adv_fault_packet *p, bool tx, const struct adv_gid *peer,
+			   const uint8_t *data, size_t len);
+
+/* What is to be done; all zero: nothing. */
+struct adv_fault_verdict {
+	bool drop;
+	bool mark;	 /* ECN: congestion experienced */
+	bool corrupt;	 /* by adv_fault_alter() */
+	bool icrc_right; /* ... and the receiver does not notice */
+	unsigned copies; /* beyond the packet itself */
+	uint64_t delay;	 /* ns, of the packet and its copies */
+	uint64_t after;	 /* ns between the packet and each copy */
+	unsigned behind; /* this many later packets of its direction go first ... */
+	uint64_t hold;	 /* ... but it waits no longer than so many ns */
+	unsigned bits;	 /* to flip */
+	int32_t length;	 /* bytes to put on or to cut off */
+	uint64_t dice;	 /* for adv_fault_alter() */
+};
+
+struct adv_fault_rule_state {
+	uint64_t seen; /* packets for which the conditions held */
+	uint64_t hits;
+	uint64_t down_until;
+};
+
+struct adv_fault_counters {
+	uint64_t packets;		  /* looked at */
+	uint64_t hits[ADV_FAULT_ACTIONS]; /* DOWN: packets lost in outages */
+};
+
+struct adv_fault_state {
+	struct adv_fault_plan plan;
+	struct adv_rng rng;
+	uint64_t start;
+	struct adv_fault_rule_state rule[ADV_FAULT_RULES];
+	struct adv_fault_counters counters;
+};
+
+/* Begins a plan (copied), which must have its seed, at this time. */
+void adv_fault_begin(struct adv_fault_state *s, const struct adv_fault_plan *plan, uint64_t now);
+
+/* Fills *v. Returns false where nothing is to be done with the packet. */
+bool adv_fault_decide(struct adv_fault_state *s, uint64_t now, const struct adv_fault_packet *p,
+		      struct adv_fault_verdict *v);
+
+/* Flips the bits and changes the length as *v says, a BTH remains; data has `room` bytes. Returns
+ * the length. */
+uint32_t adv_fault_alter(const struct adv_fault_verdict *v, uint8_t *data, uint32_t len,
+			 uint32_t room);
+
+/* ---- packets that wait -------------------------------------------------------------- */
+
+/* Part of a packet that is kept; the owner is the caller's. */
+struct adv_fault_held {
+	struct adv_list node;
+	uint64_t due;
+	unsigned behind; /* 0: only the time counts */
+};
+
+/* Of one direction, the earliest first. */
+struct adv_fault_queue {
+	struct adv_list held;
+	unsigned count;
+};
+
+void adv_fault_queue_init(struct adv_fault_queue *q);
+/* Puts it in; what is due at the same time keeps its order. */
+void adv_fault_queue_put(struct adv_fault_queue *q, struct adv_fault_held *h);
+/* A packet has passed at `now`: whom that was the last to go before is due. */
+void adv_fault_queue_passed(struct adv_fault_queue *q, uint64_t now);
+/* Takes out the first that is due; NULL: none. */
+struct adv_fault_held *adv_fault_queue_take(struct adv_fault_queue *q, uint64_t now);
+/* When the first will be due; UINT64_MAX: none waits. */
+uint64_t adv_fault_queue_due(const struct adv_fault_queue *q);
+
+#endif

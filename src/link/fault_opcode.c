@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "link/fault_opcode.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/headers.h"
+
+#define NAME_MAX_LEN 48
+
+/* Names that stand for more than opcodes that begin alike. */
+static const struct {
+	const char *name;
+	uint16_t flags; /* all of these adv_opcode_flags */
+} groups[] = {
+	{"request", ADV_PKT_REQUEST},
+	{"response", ADV_PKT_RESPONSE},
+	{"atomic", ADV_PKT_REQUEST | ADV_PKT_ATOMIC},
+	{"acknowledge", 0}, /* ACKs and NAKs: no opcode by its flags */
+};
+
+/* Tried in this order when a set is printed: the more a name covers the earlier. */
+static const char *const summaries[] = {
+	"request", "response",	    "rc",	   "uc",     "ud", "xrc", "send",
+	"write",   "read-response", "acknowledge", "atomic", "ack"};
+
+/* How others write parts of the names. */
+static const struct {
+	const char *other;
+	const char *ours;
+} spellings[] = {
+	{"rdma", ""},	   {"immediate", "imm"},	{"invalidate", "inv"},
+	{"operation", ""}, {"cmpswap", "compare-swap"}, {"fetchadd", "fetch-add"},
+};
+
+static const char *const kind_names[ADV_FAULT_KINDS - 256] = {
+	"rc-ack", "rc-rnr-nak", "rc-nak", "xrc-ack", "xrc-rnr-nak", "xrc-nak", "cm"};
+
+unsigned adv_fault_kind(uint8_t opcode, uint8_t syndrome)
+{
+	unsigned base;
+
+	if ((opcode & ADV_OP_MASK) != ADV_OP_ACKNOWLEDGE)
+		return opcode;
+	if ((opcode & ADV_SERVICE_MASK) == ADV_SERVICE_RC)
+		base = ADV_FAULT_KIND_RC_ACK;
+	else if ((opcode & ADV_SERVICE_MASK) == ADV_SERVICE_XRC)
+		base = ADV_FAULT_KIND_XRC_ACK;
+	else
+		return opcode;
+	switch (syndrome & ADV_AETH_TYPE_MASK) {
+	case ADV_AETH_ACK:
+		return base;
+	case ADV_AETH_RNR_NAK:
+		return base + 1;
+	default:
+		return base + 2;
+	}
+}
+
+static bool is_acknowledge(unsigned kind)
+{
+	return kind >= ADV_FAULT_KIND_RC_ACK && kind <= ADV_FAULT_KIND_XRC_NAK;
+}
+
+/* The kind's name; NULL where no packet is of it. */
+static const char *kind_name(unsigned kind, char buffer[NAME_MAX_LEN])
+{
+	const char *from;
+	size_t i;
+
+	if (kind >= 256)
+		return kind_names[kind - 256];
+	from = adv_opcode_table[kind].name;
+	if (!from || adv_fault_kind((uint8_t)kind, 0) != kind)
+		return NULL;
+	for (i = 0; from[i] && i < NAME_MAX_LEN - 1; i++) {
+		if (from[i] == ' ' || from[i] == '_')
+			buffer[i] = '-';
+		else
+			buffer[i] = (char)(from[i] | 0x20);
+	}
+	buffer[i] = 0;
+	return buffer;
+}
+
+/* The name is all of full, or its beginning up to a hyphen. */
+static bool begins(const char *full, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strncmp(full, name, n) == 0 && (full[n] == 0 || full[n] == '-');
+}
+
+static const char *without_service(const char *full)
+{
+	static const char *const services[] = {"rc-", "uc-", "ud-", "xrc-"};
+
+	for (unsigned i = 0; i < sizeof(services) / sizeof(services[0]); i++)
+		if (strncmp(full, services[i], strlen(services[i])) == 0)
+			return full + strlen(services[i]);
+	return full;
+}
+
+static int find_group(const char *name)
+{
+	for (unsigned i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		if (strcmp(groups[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+static bool in_group(unsigned kind, int group)
+{
+	uint16_t flags = groups[group].flags;
+
+	if (flags == 0)
+		return is_acknowledge(kind);
+	if (is_acknowledge(kind))
+		return flags == ADV_PKT_RESPONSE;
+	return kind < 256 && (adv_opcode_table[kind].flags & flags) == flags;
+}
+
+static bool name_covers(const char *name, int group, unsigned kind)
+{
+	char buffer[NAME_MAX_LEN];
+	const char *full = kind_name(kind, buffer);
+
+	if (!full)
+		return false;
+	if (group >= 0)
+		return in_group(kind, group);
+	return begins(full, name) || begins(without_service(full), name);
+}
+
+static bool resolve(const char *name, struct adv_fault_kinds *set)
+{
+	int group = find_group(name);
+	bool any = false;
+
+	memset(set, 0, sizeof(*set));
+	for (unsigned kind = 0; kind < ADV_FAULT_KINDS; kind++) {
+		if (!name_covers(name, group, kind))
+			continue;
+		set->bit[kind / 64] |= 1ull << (kind % 64);
+		any = true;
+	}
+	return any;
+}
+
+/* Adds one part of a name to those before it. False: too long. */
+static bool add_part(char *out, const char *part, size_t len)
+{
+	size_t have = strlen(out);
+
+	for (unsigned i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++)
+		if (strlen(spellings[i].other) == len &&
+		    strncmp(spellings[i].other, part, len) == 0) {
+			part = spellings[i].ours;
+			len = strlen(part);
+			break;
+		}
+	if (len == 0)
+		return true;
+	if (have + 1 + len >= NAME_MAX_LEN)
+		return false;
+	if (have)
+		out[have++] = '-';
+	memcpy(out + have, part, len);
+	out[have + len] = 0;
+	return true;
+}
+
+/* Small letters, hyphens, one spelling. False: no name is like this. */
+static bool normalise(const char *name, size_t len, char out[NAME_MAX_LEN])
+{
+	char lower[NAME_MAX_LEN];
+	size_t start = 0;
+
+	if (len == 0 || len >= sizeof(lower))
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		char c = name[i];
+
+		if (c >= 'A' && c <= 'Z')
+			c |= 0x20;
+		lower[i] = c == '_' ? '-' : c;
+	}
+	out[0] = 0;
+	for (size_t i = 0; i <= len; i++) {
+		if (i < len && lower[i] != '-')
+			continue;
+		if (!add_part(out, lower + start, i - start))
+			return false;
+		start = i + 1;
+	}
+	return out[0] != 0;
+}
+
+bool adv_fault_kinds_add(struct adv_fault_kinds *set, const char *name, size_t len)
+{
+	struct adv_fault_kinds more;
+	char normal[NAME_MAX_LEN];
+
+	if (!normalise(name, len, normal) || !resolve(normal, &more))
+		return false;
+	for (unsigned i = 0; i < sizeof(set->bit) / sizeof(set->bit[0]); i++)
+		set->bit[i] |= more.bit[i];
+	return true;
+}
+
+/* ---- printing ---- */
+
+struct printing {
+	char *out;
+	size_t room;
+	size_t len;
+	const struct adv_fault_kinds *wanted;
+	struct adv_fault_kinds done;
+};
+
+/* Prints the name where all it covers is wanted, and some of that is not said yet. */
+static void try_name(struct printing *p, const char *name)
+{
+	struct adv_fault_kinds set;
+	bool is_new = false;
+
+	if (!resolve(name, &set))
+		return;
+	for (unsigned i = 0; i < sizeof(set.bit) / sizeof(set.bit[0]); i++) {
+		if (set.bit[i] & ~p->wanted->bit[i])
+			return;
+		is_new = is_new || (set.bit[i] & ~p->done.bit[i]);
+	}
+	if (!is_new)
+		return;
+	for (unsigned i = 0; i < sizeof(set.bit) / sizeof(set.bit[0]); i++)
+		p->done.bit[i] |= set.bit[i];
+	p->len += (size_t)snprintf(p->len < p->room ? p->out + p->len : NULL,
+				   p->len < p->room ? p->room - p->len : 0, "%s%s",
+				   p->len ? "," : "", name);
+}
+
+size_t adv_fault_kinds_print(const struct adv_fault_kinds *set, char *out, size_t room)
+{
+	struct printing p = {.out = out, .room = room, .wanted = set};
+	char buffer[NAME_MAX_LEN];
+
+	for (unsigned i = 0; i < sizeof(summaries) / sizeof(summaries[0]); i++)
+		try_name(&p, summaries[i]);
+	for (unsigned kind = 0; kind < ADV_FAULT_KINDS; kind++) {
+		const char *full = adv_fault_kinds_has(set, kind) ? kind_name(kind, buffer) : NULL;
+
+		if (!full)
+			continue;
+		try_name(&p, without_service(full));
+		try_name(&p, full);
+	}
+	return p.len;
+}

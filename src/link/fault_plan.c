@@ -1,0 +1,610 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A plan is rules with ';' or ends of line between them. A rule is words with blanks between
+ * them, in any order: one action, conditions, and parameters of the action.
+ */
+#include "link/fault_plan.h"
+
+#include <arpa/inet.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "wire/headers.h"
+
+#define US	     1000ull
+#define MS	     (1000 * US)
+#define SEC	     (1000 * MS)
+
+#define HOLD_DEFAULT (10 * MS)
+#define TIME_MAX     (1000000 * SEC) /* so that sums of times never wrap */
+#define COUNT_MAX    1000000000000ull
+
+/* A word of the text: name, and value where there is a '='. */
+struct word {
+	const char *name;
+	size_t name_len;
+	const char *value; /* NULL: none */
+	size_t value_len;
+};
+
+struct parser {
+	const char *text;
+	size_t len;
+	size_t at;
+	struct adv_fault_plan *plan;
+	struct adv_fault_error *error;
+	/* Of the rule at hand: */
+	struct adv_fault_rule rule;
+	bool has_action;
+	uint32_t seen;	       /* words of the table that came already */
+	const char *parameter; /* the last that only some actions have */
+	size_t parameter_len;
+	uint32_t parameter_actions;
+};
+
+static const char *const action_names[ADV_FAULT_ACTIONS] = {
+	"drop", "duplicate", "reorder", "corrupt", "delay", "mark", "down"};
+
+const char *adv_fault_action_name(enum adv_fault_action action)
+{
+	return action_names[action];
+}
+
+__attribute__((format(printf, 3, 4))) static bool fail(struct parser *p, const char *at,
+						       const char *fmt, ...)
+{
+	va_list args;
+
+	p->error->at = (size_t)(at - p->text);
+	va_start(args, fmt);
+	vsnprintf(p->error->text, sizeof(p->error->text), fmt, args);
+	va_end(args);
+	return false;
+}
+
+/* ---- values ---- */
+
+/* What of a value can be shown in a message: printable, not too long. */
+struct shown {
+	char text[32];
+};
+
+static struct shown show(const char *s, size_t len)
+{
+	struct shown out;
+	size_t i;
+
+	for (i = 0; i < len && i < sizeof(out.text) - 4; i++)
+		out.text[i] = s[i] >= ' ' && s[i] <= '~' ? s[i] : '?';
+	strcpy(out.text + i, i < len ? "..." : "");
+	return out;
+}
+
+static bool bad_value(struct parser *p, const struct word *w, const char *expected)
+{
+	if (!w->value || !w->value_len)
+		return fail(p, w->name, "'%s' needs a value: %s", show(w->name, w->name_len).text,
+			    expected);
+	return fail(p, w->value, "'%s' is not what '%s' takes: expected %s",
+		    show(w->value, w->value_len).text, show(w->name, w->name_len).text, expected);
+}
+
+static int digit(char c, unsigned base)
+{
+	int d = -1;
+
+	if (c >= '0' && c <= '9')
+		d = c - '0';
+	else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+		d = (c | 0x20) - 'a' + 10;
+	return d >= 0 && (unsigned)d < base ? d : -1;
+}
+
+/* A whole number, decimal or 0x and hexadecimal, of all of s. */
+static bool read_number(const char *s, size_t len, uint64_t max, uint64_t *value)
+{
+	unsigned base = 10;
+	uint64_t v = 0;
+
+	if (len > 2 && s[0] == '0' && (s[1] | 0x20) == 'x') {
+		base = 16;
+		s += 2;
+		len -= 2;
+	}
+	if (len == 0)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		int d = digit(s[i], base);
+
+		if (d < 0 || v > (max - (uint64_t)d) / base)
+			return false;
+		v = v * base + (uint64_t)d;
+	}
+	*value = v;
+	return true;
+}
+
+/* NUMBER or FIRST-LAST. */
+static bool read_range(const char *s, size_t len, uint64_t max, uint64_t *first, uint64_t *last)
+{
+	const char *hyphen = memchr(s, '-', len);
+	size_t n = hyphen ? (size_t)(hyphen - s) : len;
+
+	if (!read_number(s, n, max, first))
+		return false;
+	*last = *first;
+	return !hyphen || read_number(hyphen + 1, len - n - 1, max, last);
+}
+
+/* A decimal number with at most nine digits after the point, times scale; exact. */
+static bool read_decimal(const char *s, size_t len, uint64_t scale, uint64_t max, uint64_t *value)
+{
+	unsigned __int128 v = 0;
+	uint64_t divisor = 1;
+	unsigned digits = 0;
+	bool point = false;
+
+	for (size_t i = 0; i < len; i++) {
+		if (s[i] == '.' && !point) {
+			point = true;
+			continue;
+		}
+		if (s[i] < '0' || s[i] > '9' || digits++ >= 18)
+			return false;
+		v = v * 10 + (unsigned)(s[i] - '0');
+		divisor *= point ? 10 : 1;
+	}
+	if (digits == 0)
+		return false;
+	v *= scale;
+	if (v % divisor != 0 || v / divisor > max)
+		return false;
+	*value = (uint64_t)(v / divisor);
+	return true;
+}
+
+static bool read_chance(struct parser *p, const struct word *w, uint32_t *chance)
+{
+	uint64_t v;
+
+	if (!w->value || w->value_len < 2 || w->value[w->value_len - 1] != '%' ||
+	    !read_decimal(w->value, w->value_len - 1, ADV_FAULT_CERTAIN / 100, ADV_FAULT_CERTAIN,
+			  &v))
+		return bad_value(p, w, "a chance from 0% to 100%, such as 0.5%");
+	*chance = (uint32_t)v;
+	return true;
+}
+
+static const struct {
+	const char *name;
+	uint64_t ns;
+} units[] = {{"ns", 1}, {"us", US}, {"ms", MS}, {"s", SEC}};
+
+static bool read_time(struct parser *p, const struct word *w, uint64_t *ns)
+{
+	for (unsigned i = 0; w->value && i < sizeof(units) / sizeof(units[0]); i++) {
+		size_t n = strlen(units[i].name);
+
+		if (w->value_len > n &&
+		    memcmp(w->value + w->value_len - n, units[i].name, n) == 0 &&
+		    read_decimal(w->value, w->value_len - n, units[i].ns, TIME_MAX, ns))
+			return true;
+	}
+	return bad_value(p, w, "a time with its unit, such as 20us, 1.5ms or 2s");
+}
+
+static bool read_count(struct parser *p, const struct word *w, uint64_t max, uint64_t *value)
+{
+	char expected[64];
+
+	if (w->value && read_number(w->value, w->value_len, max, value) && *value > 0)
+		return true;
+	snprintf(expected, sizeof(expected), "a whole number from 1 to %llu",
+		 (unsigned long long)max);
+	return bad_value(p, w, expected);
+}
+
+static bool read_opcodes(struct parser *p, const struct word *w)
+{
+	size_t start = 0;
+
+	if (!w->value || !w->value_len)
+		return bad_value(p, w, "names of packets, such as read-response,ack");
+	for (size_t i = 0; i <= w->value_len; i++) {
+		if (i < w->value_len && w->value[i] != ',')
+			continue;
+		if (!adv_fault_kinds_add(&p->rule.kinds, w->value + start, i - start))
+			return fail(p, w->value + start,
+				    "no packet is called '%s': expected an opcode such as "
+				    "rc-send-only, its beginning such as read-response, or "
+				    "request, response, atomic, ack, nak, rnr-nak, cm",
+				    show(w->value + start, i - start).text);
+		start = i + 1;
+	}
+	p->rule.has_kinds = true;
+	return true;
+}
+
+/* ADDRESS or ADDRESS/BITS; IPv4 addresses are mapped ones, and so are their prefixes. */
+static bool read_peer(struct parser *p, const struct word *w)
+{
+	static const char expected[] =
+		"an address such as 192.0.2.7 or 2001:db8::1, or a prefix such as 192.0.2.0/24";
+	const char *slash = w->value ? memchr(w->value, '/', w->value_len) : NULL;
+	size_t n = slash ? (size_t)(slash - w->value) : w->value_len;
+	char text[INET6_ADDRSTRLEN];
+	uint8_t *raw = p->rule.peer.raw;
+	uint64_t bits;
+	bool ipv4;
+
+	if (!w->value || n == 0 || n >= sizeof(text) || memchr(w->value, 0, n))
+		return bad_value(p, w, expected);
+	memcpy(text, w->value, n);
+	text[n] = 0;
+	ipv4 = inet_pton(AF_INET, text, raw + 12) == 1;
+	if (ipv4) {
+		memset(raw, 0, 10);
+		raw[10] = raw[11] = 0xff;
+	} else if (inet_pton(AF_INET6, text, raw) != 1) {
+		return bad_value(p, w, expected);
+	}
+	bits = ipv4 ? 32 : 128;
+	if (slash &&
+	    (!read_number(slash + 1, w->value_len - n - 1, bits, &bits) || (bits == 0 && !ipv4)))
+		return bad_value(p, w, expected);
+	p->rule.peer_bits = (uint8_t)(bits + (ipv4 ? 96 : 0));
+	for (unsigned i = p->rule.peer_bits; i < 128; i++)
+		raw[i / 8] &= (uint8_t) ~(0x80 >> i % 8);
+	return true;
+}
+
+static bool read_id_range(struct parser *p, const struct word *w, uint32_t *first, uint32_t *last,
+			  bool circle)
+{
+	uint64_t a, b;
+
+	if (!w->value || !read_range(w->value, w->value_len, ADV_QPN_MASK, &a, &b) ||
+	    (!circle && a > b))
+		return bad_value(p, w,
+				 "a number of 24 bits such as 0x12, or a range such as "
+				 "0x10-0x1f");
+	*first = (uint32_t)a;
+	*last = (uint32_t)b;
+	return true;
+}
+
+static bool read_nth(struct parser *p, const struct word *w)
+{
+	struct adv_fault_rule *r = &p->rule;
+
+	if (!w->value ||
+	    !read_range(w->value, w->value_len, COUNT_MAX, &r->nth_first, &r->nth_last) ||
+	    r->nth_first == 0 || r->nth_first > r->nth_last)
+		return bad_value(p, w, "a number from 1, or a range such as 3-5");
+	return true;
+}
+
+static bool read_length(struct parser *p, const struct word *w)
+{
+	uint64_t v;
+
+	if (!w->value || w->value_len < 2 || (w->value[0] != '-' && w->value[0] != '+') ||
+	    !read_number(w->value + 1, w->value_len - 1, ADV_FAULT_LENGTH_MAX, &v) || v == 0)
+		return bad_value(p, w, "bytes to cut off such as -8, or to put on such as +4");
+	p->rule.length = w->value[0] == '-' ? -(int32_t)v : (int32_t)v;
+	return true;
+}
+
+static bool read_icrc(struct parser *p, const struct word *w)
+{
+	if (w->value && w->value_len == 5 && memcmp(w->value, "right", 5) == 0)
+		p->rule.icrc_right = true;
+	else if (!w->value || w->value_len != 5 || memcmp(w->value, "wrong", 5) != 0)
+		return bad_value(p, w, "right or wrong");
+	return true;
+}
+
+/* ---- words ---- */
+
+enum key {
+	KEY_TX,
+	KEY_RX,
+	KEY_OP,
+	KEY_PEER,
+	KEY_QPN,
+	KEY_PSN,
+	KEY_FROM,
+	KEY_UNTIL,
+	KEY_NTH,
+	KEY_EVERY,
+	KEY_CHANCE,
+	KEY_TIMES,
+	KEY_COPIES,
+	KEY_AFTER,
+	KEY_BY,
+	KEY_HOLD,
+	KEY_BITS,
+	KEY_LENGTH,
+	KEY_ICRC,
+	KEY_JITTER,
+	KEYS
+};
+
+/* actions: those that the parameter belongs to, one bit each; 0: a condition, of any rule. */
+static const struct {
+	const char *name;
+	uint32_t actions;
+} keys[KEYS] = {
+	[KEY_TX] = {"tx", 0},
+	[KEY_RX] = {"rx", 0},
+	[KEY_OP] = {"op", 0},
+	[KEY_PEER] = {"peer", 0},
+	[KEY_QPN] = {"qpn", 0},
+	[KEY_PSN] = {"psn", 0},
+	[KEY_FROM] = {"from", 0},
+	[KEY_UNTIL] = {"until", 0},
+	[KEY_NTH] = {"nth", 0},
+	[KEY_EVERY] = {"every", 0},
+	[KEY_CHANCE] = {"chance", 0},
+	[KEY_TIMES] = {"times", 0},
+	[KEY_COPIES] = {"copies", 1 << ADV_FAULT_DUPLICATE},
+	[KEY_AFTER] = {"after", 1 << ADV_FAULT_DUPLICATE},
+	[KEY_BY] = {"by", 1 << ADV_FAULT_REORDER},
+	[KEY_HOLD] = {"hold", 1 << ADV_FAULT_REORDER},
+	[KEY_BITS] = {"bits", 1 << ADV_FAULT_CORRUPT},
+	[KEY_LENGTH] = {"length", 1 << ADV_FAULT_CORRUPT},
+	[KEY_ICRC] = {"icrc", 1 << ADV_FAULT_CORRUPT},
+	[KEY_JITTER] = {"jitter", 1 << ADV_FAULT_DELAY},
+};
+
+static bool is_named(const struct word *w, const char *name)
+{
+	return strlen(name) == w->name_len && memcmp(w->name, name, w->name_len) == 0;
+}
+
+static bool no_value(struct parser *p, const struct word *w)
+{
+	if (w->value)
+		return fail(p, w->value, "'%s' takes no value", show(w->name, w->name_len).text);
+	return true;
+}
+
+static bool read_key(struct parser *p, const struct word *w, enum key key)
+{
+	struct adv_fault_rule *r = &p->rule;
+	uint64_t v;
+
+	switch (key) {
+	case KEY_TX:
+		r->tx = true;
+		return no_value(p, w);
+	case KEY_RX:
+		r->rx = true;
+		return no_value(p, w);
+	case KEY_OP:
+		return read_opcodes(p, w);
+	case KEY_PEER:
+		return read_peer(p, w);
+	case KEY_QPN:
+		r->has_qpn = true;
+		return read_id_range(p, w, &r->qpn_first, &r->qpn_last, false);
+	case KEY_PSN:
+		r->has_psn = true;
+		return read_id_range(p, w, &r->psn_first, &r->psn_last, true);
+	case KEY_FROM:
+		return read_time(p, w, &r->from);
+	case KEY_UNTIL:
+		return read_time(p, w, &r->until);
+	case KEY_NTH:
+		return read_nth(p, w);
+	case KEY_EVERY:
+		return read_count(p, w, COUNT_MAX, &r->every);
+	case KEY_CHANCE:
+		return read_chance(p, w, &r->chance);
+	case KEY_TIMES:
+		return read_count(p, w, COUNT_MAX, &r->times);
+	case KEY_COPIES:
+	case KEY_BY:
+	case KEY_BITS:
+		if (!read_count(p, w, key == KEY_COPIES ? ADV_FAULT_COPIES_MAX : ADV_FAULT_BITS_MAX,
+				&v))
+			return false;
+		r->count = (uint32_t)v;
+		return true;
+	case KEY_AFTER:
+	case KEY_HOLD:
+		return read_time(p, w, &r->time);
+	case KEY_LENGTH:
+		return read_length(p, w);
+	case KEY_ICRC:
+		return read_icrc(p, w);
+	case KEY_JITTER:
+		return read_time(p, w, &r->jitter);
+	default:
+		return false;
+	}
+}
+
+/* The action's own word: with a time where it lasts, else with a chance, or with nothing. */
+static bool read_action(struct parser *p, const struct word *w, enum adv_fault_action action)
+{
+	if (p->has_action)
+		return fail(p, w->name,
+			    "a second action in one rule: put ';' between rules, '%s' before it",
+			    action_names[p->rule.action]);
+	p->has_action = true;
+	p->rule.action = action;
+	if (action == ADV_FAULT_DELAY || action == ADV_FAULT_DOWN)
+		return read_time(p, w, &p->rule.time);
+	if (!w->value)
+		return true;
+	if (p->seen & (1u << KEY_CHANCE))
+		return fail(p, w->value, "the chance is said twice");
+	p->seen |= 1u << KEY_CHANCE;
+	return read_chance(p, w, &p->rule.chance);
+}
+
+static bool read_seed(struct parser *p, const struct word *w)
+{
+	if (p->plan->has_seed)
+		return fail(p, w->name, "the seed is said twice");
+	if (!w->value || !read_number(w->value, w->value_len, UINT64_MAX, &p->plan->seed))
+		return bad_value(p, w, "a number of 64 bits");
+	p->plan->has_seed = true;
+	return true;
+}
+
+static bool read_word(struct parser *p, const struct word *w)
+{
+	for (unsigned i = 0; i < ADV_FAULT_ACTIONS; i++)
+		if (is_named(w, action_names[i]))
+			return read_action(p, w, (enum adv_fault_action)i);
+	for (unsigned i = 0; i < KEYS; i++) {
+		if (!is_named(w, keys[i].name))
+			continue;
+		if (p->seen & (1u << i))
+			return fail(p, w->name, "'%s' is said twice in one rule", keys[i].name);
+		p->seen |= 1u << i;
+		if (keys[i].actions && !p->parameter) {
+			p->parameter = w->name;
+			p->parameter_len = w->name_len;
+			p->parameter_actions = keys[i].actions;
+		} else if (keys[i].actions && keys[i].actions != p->parameter_actions) {
+			return fail(p, w->name, "'%s' and '%s' do not belong to the same action",
+				    keys[i].name, show(p->parameter, p->parameter_len).text);
+		}
+		return read_key(p, w, (enum key)i);
+	}
+	return fail(
+		p, w->name,
+		"unknown word '%s': expected an action (drop, duplicate, reorder, corrupt, "
+		"delay, mark, down), a condition (tx, rx, op, peer, qpn, psn, nth, ...) or seed",
+		show(w->name, w->name_len).text);
+}
+
+/* ---- rules ---- */
+
+static void start_rule(struct parser *p)
+{
+	memset(&p->rule, 0, sizeof(p->rule));
+	p->rule.chance = ADV_FAULT_CERTAIN;
+	p->has_action = false;
+	p->seen = 0;
+	p->parameter = NULL;
+}
+
+/* What was not said, once the action is known. */
+static void fill_defaults(struct parser *p)
+{
+	struct adv_fault_rule *r = &p->rule;
+
+	if (!r->tx && !r->rx)
+		r->tx = r->rx = true;
+	if (r->action == ADV_FAULT_REORDER && !(p->seen & (1u << KEY_HOLD)))
+		r->time = HOLD_DEFAULT;
+	if (r->action == ADV_FAULT_DUPLICATE || r->action == ADV_FAULT_REORDER)
+		r->count = r->count ? r->count : 1;
+	if (r->action == ADV_FAULT_CORRUPT && !r->count && !r->length)
+		r->count = 1;
+	/* "down=1s" alone is one outage, not one after the other for ever. */
+	if (r->action == ADV_FAULT_DOWN && !r->times && !r->every && !r->nth_first &&
+	    r->chance == ADV_FAULT_CERTAIN)
+		r->times = 1;
+}
+
+static bool end_rule(struct parser *p, const char *start)
+{
+	const struct adv_fault_rule *r = &p->rule;
+
+	if (!p->has_action && p->seen == 0)
+		return true;
+	if (!p->has_action)
+		return fail(p, start,
+			    "a rule without an action: expected one of drop, duplicate, reorder, "
+			    "corrupt, delay, mark, down");
+	if (p->parameter && !(p->parameter_actions & (1u << r->action)))
+		return fail(p, p->parameter, "'%s' does not belong to '%s'",
+			    show(p->parameter, p->parameter_len).text, action_names[r->action]);
+	if ((p->seen & (1u << KEY_UNTIL)) && r->until <= r->from)
+		return fail(p, start, "'until' is not after 'from': the rule would never hold");
+	fill_defaults(p);
+	p->plan->rule[p->plan->count++] = *r;
+	return true;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static bool is_end(const struct parser *p)
+{
+	return p->at == p->len || p->text[p->at] == ';' || p->text[p->at] == '\n';
+}
+
+/* The next word of the rule; false: there is none. */
+static bool next_word(struct parser *p, struct word *w)
+{
+	size_t start;
+
+	while (p->at < p->len && is_blank(p->text[p->at]))
+		p->at++;
+	if (is_end(p))
+		return false;
+	start = p->at;
+	*w = (struct word){.name = p->text + start};
+	while (!is_end(p) && !is_blank(p->text[p->at])) {
+		if (p->text[p->at] == '=' && !w->value) {
+			w->name_len = p->at - start;
+			w->value = p->text + p->at + 1;
+		}
+		p->at++;
+	}
+	if (w->value)
+		w->value_len = (size_t)(p->text + p->at - w->value);
+	else
+		w->name_len = p->at - start;
+	return true;
+}
+
+static bool parse_rule(struct parser *p)
+{
+	const char *start = NULL;
+	struct word w;
+
+	start_rule(p);
+	while (next_word(p, &w)) {
+		if (!start)
+			start = w.name;
+		if (is_named(&w, "seed")) {
+			if (!read_seed(p, &w))
+				return false;
+			continue;
+		}
+		if (p->plan->count == ADV_FAULT_RULES)
+			return fail(p, w.name, "too many rules: a plan has at most %d",
+				    ADV_FAULT_RULES);
+		if (!read_word(p, &w))
+			return false;
+	}
+	return end_rule(p, start);
+}
+
+bool adv_fault_plan_parse(struct adv_fault_plan *plan, const char *text, size_t len,
+			  struct adv_fault_error *error)
+{
+	struct parser p = {.text = text, .len = len, .plan = plan, .error = error};
+
+	memset(plan, 0, sizeof(*plan));
+	memset(error, 0, sizeof(*error));
+	if (len > ADV_FAULT_TEXT_MAX)
+		return fail(&p, text + ADV_FAULT_TEXT_MAX, "the plan is too long: at most %d bytes",
+			    ADV_FAULT_TEXT_MAX);
+	for (;;) {
+		if (!parse_rule(&p))
+			return false;
+		if (p.at == p.len)
+			return true;
+		p.at++;
+	}
+}

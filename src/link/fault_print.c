@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Fault plans, and what is wrong with one, as text. */
+#include <arpa/inet.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "link/fault_plan.h"
+
+/* Text that grows; len goes on counting where there is no more room. */
+struct text {
+	char *out;
+	size_t room;
+	size_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(t->len < t->room ? t->out + t->len : NULL,
+		      t->len < t->room ? t->room - t->len : 0, fmt, args);
+	va_end(args);
+	t->len += n > 0 ? (size_t)n : 0;
+}
+
+/* The value with its digits after the point, but for zeros at the end. */
+static void add_decimal(struct text *t, uint64_t value, uint64_t unit, const char *suffix)
+{
+	char fraction[24];
+	uint64_t rest = value % unit;
+	int n = 0;
+
+	add(t, "%llu", (unsigned long long)(value / unit));
+	while (rest) {
+		rest *= 10;
+		fraction[n++] = (char)('0' + rest / unit);
+		rest %= unit;
+	}
+	if (n)
+		add(t, ".%.*s", n, fraction);
+	add(t, "%s", suffix);
+}
+
+static void add_time(struct text *t, const char *name, uint64_t ns)
+{
+	add(t, "%s=", name);
+	if (ns >= 1000000000 || ns == 0)
+		add_decimal(t, ns, 1000000000, "s");
+	else if (ns >= 1000000)
+		add_decimal(t, ns, 1000000, "ms");
+	else if (ns >= 1000)
+		add_decimal(t, ns, 1000, "us");
+	else
+		add_decimal(t, ns, 1, "ns");
+}
+
+static void add_range(struct text *t, const char *name, const char *format, uint64_t first,
+		      uint64_t last)
+{
+	char number[32];
+
+	snprintf(number, sizeof(number), format[0] == 'x' ? "0x%llx" : "%llu",
+		 (unsigned long long)first);
+	add(t, "%s=%s", name, number);
+	if (first == last)
+		return;
+	snprintf(number, sizeof(number), format[0] == 'x' ? "0x%llx" : "%llu",
+		 (unsigned long long)last);
+	add(t, "-%s", number);
+}
+
+static void add_peer(struct text *t, const struct adv_fault_rule *r)
+{
+	char address[INET6_ADDRSTRLEN];
+	bool ipv4 = adv_gid_is_ipv4(&r->peer) && r->peer_bits >= 96;
+
+	if (ipv4)
+		inet_ntop(AF_INET, r->peer.raw + 12, address, sizeof(address));
+	else
+		inet_ntop(AF_INET6, r->peer.raw, address, sizeof(address));
+	add(t, " peer=%s", address);
+	if (r->peer_bits < 128)
+		add(t, "/%u", ipv4 ? r->peer_bits - 96u : r->peer_bits);
+}
+
+static void add_conditions(struct text *t, const struct adv_fault_rule *r)
+{
+	if (!r->rx)
+		add(t, " tx");
+	if (!r->tx)
+		add(t, " rx");
+	if (r->has_kinds) {
+		add(t, " op=");
+		t->len +=
+			adv_fault_kinds_print(&r->kinds, t->len < t->room ? t->out + t->len : NULL,
+					      t->len < t->room ? t->room - t->len : 0);
+	}
+	if (r->peer_bits)
+		add_peer(t, r);
+	if (r->has_qpn)
+		add_range(t, " qpn", "x", r->qpn_first, r->qpn_last);
+	if (r->has_psn)
+		add_range(t, " psn", "x", r->psn_first, r->psn_last);
+	if (r->from)
+		add_time(t, " from", r->from);
+	if (r->until)
+		add_time(t, " until", r->until);
+	if (r->nth_first)
+		add_range(t, " nth", "u", r->nth_first, r->nth_last);
+	if (r->every)
+		add(t, " every=%llu", (unsigned long long)r->every);
+	if (r->times)
+		add(t, " times=%llu", (unsigned long long)r->times);
+}
+
+static void add_parameters(struct text *t, const struct adv_fault_rule *r)
+{
+	switch (r->action) {
+	case ADV_FAULT_DUPLICATE:
+		if (r->count != 1)
+			add(t, " copies=%u", r->count);
+		if (r->time)
+			add_time(t, " after", r->time);
+		break;
+	case ADV_FAULT_REORDER:
+		add(t, " by=%u", r->count);
+		add_time(t, " hold", r->time);
+		break;
+	case ADV_FAULT_CORRUPT:
+		if (r->count)
+			add(t, " bits=%u", r->count);
+		if (r->length)
+			add(t, " length=%+d", r->length);
+		if (r->icrc_right)
+			add(t, " icrc=right");
+		break;
+	case ADV_FAULT_DELAY:
+		if (r->jitter)
+			add_time(t, " jitter", r->jitter);
+		break;
+	default:
+		break;
+	}
+}
+
+static void add_rule(struct text *t, const struct adv_fault_rule *r)
+{
+	const char *action = adv_fault_action_name(r->action);
+	bool lasts = r->action == ADV_FAULT_DELAY || r->action == ADV_FAULT_DOWN;
+
+	add(t, "%s", t->len ? "; " : "");
+	if (lasts)
+		add_time(t, action, r->time);
+	else
+		add(t, "%s", action);
+	if (r->chance != ADV_FAULT_CERTAIN) {
+		add(t, lasts ? " chance=" : "=");
+		add_decimal(t, r->chance, ADV_FAULT_CERTAIN / 100, "%");
+	}
+	add_parameters(t, r);
+	add_conditions(t, r);
+}
+
+size_t adv_fault_plan_print(const struct adv_fault_plan *plan, char *out, size_t room)
+{
+	struct text t = {out, room, 0};
+
+	if (room)
+		out[0] = 0;
+	if (plan->has_seed)
+		add(&t, "seed=%llu", (unsigned long long)plan->seed);
+	for (unsigned i = 0; i < plan->count; i++)
+		add_rule(&t, &plan->rule[i]);
+	return t.len;
+}
+
+size_t adv_fault_error_print(const struct adv_fault_error *error, const char *text, size_t len,
+			     char *out, size_t room)
+{
+	struct text t = {out, room, 0};
+	size_t at = error->at < len ? error->at : len;
+	size_t begin = at, end = at;
+
+	while (begin > 0 && text[begin - 1] != '\n' && at - begin < 60)
+		begin--;
+	while (end < len && text[end] != '\n' && end - at < 60)
+		end++;
+	if (room)
+		out[0] = 0;
+	add(&t, "%s\n  ", error->text);
+	for (size_t i = begin; i < end; i++)
+		add(&t, "%c", text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
+	add(&t, "\n  %*s^", (int)(at - begin), "");
+	return t.len;
+}

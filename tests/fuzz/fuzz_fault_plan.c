@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whatever the text: an error points into it and is one line; a plan that is taken is printed
+ * as text that gives the same plan, and can be asked about any packet.
+ */
+#include <string.h>
+
+#include "fuzz.h"
+#include "link/fault_decide.h"
+
+static char text[ADV_FAULT_TEXT_MAX], out[512];
+
+static void check_error(const struct adv_fault_error *error, const char *data, size_t size)
+{
+	FUZZ_CHECK(error->at <= size);
+	FUZZ_CHECK(error->text[0] && strlen(error->text) < sizeof(error->text));
+	FUZZ_CHECK(!strchr(error->text, '\n'));
+	FUZZ_CHECK(adv_fault_error_print(error, data, size, out, sizeof(out)) < sizeof(out));
+}
+
+static void ask(const struct adv_fault_plan *plan, const uint8_t *data, size_t size)
+{
+	static struct adv_fault_state state;
+	struct adv_gid peer = {{0}};
+	struct adv_fault_verdict v;
+	struct adv_fault_packet p;
+	uint8_t copy[256];
+	uint32_t len;
+
+	memcpy(peer.raw, data, size < 16 ? size : 16);
+	adv_fault_begin(&state, plan, 0);
+	for (unsigned i = 0; i < 8; i++) {
+		adv_fault_packet_read(&p, i % 2, &peer, data, size);
+		if (!adv_fault_decide(&state, i * 300000000ull, &p, &v))
+			continue;
+		FUZZ_CHECK(v.copies <= ADV_FAULT_COPIES_MAX);
+		len = (uint32_t)(size < sizeof(copy) ? size : sizeof(copy));
+		memcpy(copy, data, len);
+		if (v.corrupt)
+			FUZZ_CHECK(adv_fault_alter(&v, copy, len, sizeof(copy)) <= sizeof(copy));
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct adv_fault_plan plan, again;
+	struct adv_fault_error error;
+	size_t len;
+
+	if (!adv_fault_plan_parse(&plan, (const char *)data, size, &error)) {
+		check_error(&error, (const char *)data, size);
+		return 0;
+	}
+	len = adv_fault_plan_print(&plan, text, sizeof(text));
+	FUZZ_CHECK(len < sizeof(text) && strlen(text) == len);
+	FUZZ_CHECK(adv_fault_plan_parse(&again, text, len, &error));
+	FUZZ_CHECK(memcmp(&plan, &again, sizeof(plan)) == 0);
+	FUZZ_CHECK(adv_fault_plan_print(&plan, NULL, 0) == len);
+	ask(&plan, data, size);
+	return 0;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The fault wrapper over a link that keeps what it is given, and over real sockets: what goes
+ * on, when, in which order, and what the inner link's being full does to that.
+ */
+#include "harness.h"
+
+#include <stdlib.h>
+
+#include "link/fault.h"
+
+#define MS 1000000ull
+
+/* ---- an inner link ---- */
+
+struct sent {
+	uint32_t psn;
+	uint32_t len;
+	uint32_t icrc_flip;
+	enum adv_ecn ecn;
+};
+
+static struct inner {
+	struct adv_link link;
+	bool full;
+	unsigned count;
+	struct sent sent[1024];
+	const struct adv_rx_packet *in[64];
+	unsigned in_count;
+	bool destroyed;
+} inner;
+
+static uint64_t now = 1000 * MS;
+static struct adv_tx_batch batch;
+static struct adv_path path;
+static uint8_t payload[4096];
+static struct adv_link *link_under_test;
+
+static uint64_t clock_now(void)
+{
+	return now;
+}
+
+static bool inner_send(struct adv_link *l, struct adv_tx_batch *b)
+{
+	assert_false(inner.full);
+	for (unsigned i = 0; i < b->count; i++) {
+		const struct adv_tx_packet *p = &b->packet[i];
+		uint8_t flat[8192];
+		uint32_t len = p->header_len;
+
+		memcpy(flat, p->header, p->header_len);
+		for (unsigned k = 0; k < p->iov_count; k++) {
+			memcpy(flat + len, p->iov[k].iov_base, p->iov[k].iov_len);
+			len += (uint32_t)p->iov[k].iov_len;
+		}
+		assert_int_equal(len, p->header_len + p->payload_len);
+		inner.sent[inner.count++] =
+			(struct sent){(uint32_t)flat[9] << 16 | (uint32_t)flat[10] << 8 | flat[11],
+				      len + p->pad, p->icrc_flip, p->ecn};
+	}
+	return !inner.full;
+}
+
+static bool inner_flush(struct adv_link *l)
+{
+	return !inner.full;
+}
+
+static unsigned inner_receive(struct adv_link *l, unsigned budget, adv_link_rx_fn *fn, void *user)
+{
+	unsigned n = inner.in_count;
+
+	inner.in_count = 0;
+	for (unsigned i = 0; i < n; i++)
+		fn(user, inner.in[i]);
+	return n;
+}
+
+static void inner_destroy(struct adv_link *l)
+{
+	inner.destroyed = true;
+}
+
+static const struct adv_link_ops inner_ops = {inner_send, inner_flush, inner_receive,
+					      inner_destroy};
+
+static struct adv_fault_plan plan_of(const char *text)
+{
+	struct adv_fault_error error;
+	struct adv_fault_plan plan;
+
+	if (!adv_fault_plan_parse(&plan, text, strlen(text), &error))
+		fail_msg("%s: %s", text, error.text);
+	return plan;
+}
+
+static void open_over(const char *text)
+{
+	struct adv_fault_plan plan = plan_of(text);
+
+	memset(&inner, 0, sizeof(inner));
+	inner.link.ops = &inner_ops;
+	inner.link.receive_fd = 5;
+	inner.link.send_fd = -1;
+	inner.link.rx_window = 77;
+	link_under_test = adv_fault_create(&inner.link, clock_now, &plan);
+	assert_non_null(link_under_test);
+	assert_int_equal(link_under_test->receive_fd, 5);
+	assert_int_equal(link_under_test->rx_window, 77);
+	assert_int_equal(link_under_test->deadline, 0);
+}
+
+static void close_over(void)
+{
+	link_under_test->ops->destroy(link_under_test);
+	assert_true(inner.destroyed);
+}
+
+/* Sends packets of these PSNs, from first on, in one batch. */
+static bool send_some(uint32_t first, unsigned n)
+{
+	batch.count = 0;
+	batch.iov_used = 0;
+	for (unsigned i = 0; i < n; i++) {
+		struct adv_tx_packet *pkt = &batch.packet[batch.count++];
+		struct adv_headers h = {
+			.bth = {.opcode = ADV_OP_SEND_ONLY, .psn = first + i, .pad = 1}};
+
+		*pkt = (struct adv_tx_packet){.path = &path,
+					      .iov = &batch.iov[batch.iov_used],
+					      .iov_count = 1,
+					      .pad = 1,
+					      .payload_len = 7,
+					      .ecn = ADV_ECN_ECT0};
+		batch.iov[batch.iov_used++] = (struct iovec){payload, 7};
+		pkt->header_len = (uint8_t)adv_headers_encode(&h, pkt->header);
+	}
+	return link_under_test->ops->send(link_under_test, &batch);
+}
+
+static void expect_psns(unsigned n, const uint32_t *psns)
+{
+	assert_int_equal(inner.count, n);
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(inner.sent[i].psn, psns[i]);
+	inner.count = 0;
+}
+
+#define EXPECT(...)                                                                                \
+	do {                                                                                       \
+		static const uint32_t psns[] = {__VA_ARGS__};                                      \
+		expect_psns(sizeof(psns) / sizeof(psns[0]), psns);                                 \
+	} while (0)
+
+static uint32_t got[64];
+static unsigned got_count;
+static uint8_t got_tclass;
+
+static void take(void *user, const struct adv_rx_packet *pkt)
+{
+	got_tclass = pkt->meta->tclass;
+	got[got_count++] = pkt->data[11];
+}
+
+static unsigned receive(void)
+{
+	return link_under_test->ops->receive(link_under_test, 64, take, NULL);
+}
+
+/* ---- out ---- */
+
+static void test_drop_and_duplicate(void **state)
+{
+	open_over("drop psn=2; duplicate psn=4 copies=2; duplicate psn=5 after=1ms");
+	assert_true(send_some(1, 6));
+	EXPECT(1, 3, 4, 4, 4, 5, 6);
+	assert_int_equal(link_under_test->deadline, now + MS);
+	receive();
+	assert_int_equal(inner.count, 0);
+	now += MS;
+	receive();
+	EXPECT(5);
+	assert_int_equal(link_under_test->deadline, 0);
+	assert_int_equal(adv_fault_counters(link_under_test)->hits[ADV_FAULT_DROP], 1);
+	assert_int_equal(adv_fault_counters(link_under_test)->hits[ADV_FAULT_DUPLICATE], 2);
+	close_over();
+}
+
+static void test_reorder(void **state)
+{
+	open_over("reorder psn=2 by=2; reorder psn=6 by=3 hold=4ms");
+	assert_true(send_some(1, 7));
+	EXPECT(1, 3, 4, 2, 5, 7);
+	assert_int_equal(link_under_test->deadline, now + 4 * MS);
+	now += 4 * MS;
+	assert_true(send_some(8, 1));
+	EXPECT(6, 8);
+	close_over();
+}
+
+static void test_delay(void **state)
+{
+	open_over("delay=3ms psn=2; delay=1ms psn=3");
+	assert_true(send_some(1, 4));
+	EXPECT(1, 4);
+	now += MS;
+	assert_true(link_under_test->ops->flush(link_under_test));
+	EXPECT(3);
+	memset(payload, 0xff, sizeof(payload));
+	now += 2 * MS;
+	receive();
+	EXPECT(2);
+	close_over();
+}
+
+static void test_corrupt_and_mark(void **state)
+{
+	open_over("mark psn=1; corrupt bits=3 psn=2; corrupt bits=3 icrc=right nth=1 psn=3-100;"
+		  "corrupt length=+8 psn=4; corrupt length=-100 psn=5; mark psn=4");
+	assert_true(send_some(1, 5));
+	assert_int_equal(inner.count, 5);
+	assert_int_equal(inner.sent[0].ecn, ADV_ECN_CE);
+	assert_int_equal(inner.sent[0].icrc_flip, 0);
+	assert_int_not_equal(inner.sent[1].icrc_flip, 0);
+	assert_int_equal(inner.sent[1].ecn, ADV_ECN_ECT0);
+	assert_int_equal(inner.sent[2].icrc_flip, 0);
+	assert_int_equal(inner.sent[3].len, 12 + 8 + 8);
+	assert_int_equal(inner.sent[3].ecn, ADV_ECN_CE);
+	assert_int_equal(inner.sent[4].len, 12);
+	close_over();
+}
+
+/* What is due goes before what is new. */
+static void test_due_first(void **state)
+{
+	open_over("delay=1ms psn=2");
+	assert_true(send_some(1, 3));
+	EXPECT(1, 3);
+	now += MS;
+	assert_true(send_some(4, 1));
+	EXPECT(2, 4);
+	close_over();
+}
+
+/* Becomes full with this batch. */
+static bool full_after_one(struct adv_link *l, struct adv_tx_batch *b)
+{
+	inner_send(l, b);
+	inner.full = true;
+	return false;
+}
+
+static void test_becomes_full(void **state)
+{
+	static const struct adv_link_ops ops = {full_after_one, inner_flush, inner_receive,
+						inner_destroy};
+
+	open_over("duplicate=100%");
+	inner.link.ops = &ops;
+	/* 64 packets and 64 copies are two batches: the second does not fit. */
+	assert_false(send_some(0, 64));
+	assert_int_equal(inner.count, 64);
+	assert_int_equal(link_under_test->deadline, now + MS);
+	assert_false(link_under_test->ops->flush(link_under_test));
+	inner.count = 0;
+	inner.full = false;
+	inner.link.ops = &inner_ops;
+	assert_true(link_under_test->ops->flush(link_under_test));
+	assert_int_equal(inner.count, 64);
+	for (unsigned i = 0; i < 64; i++)
+		assert_int_equal(inner.sent[i].psn, 32 + i / 2);
+	close_over();
+}
+
+static void test_set_plan(void **state)
+{
+	struct adv_fault_plan plan = plan_of("drop");
+
+	open_over("delay=1ms");
+	assert_true(send_some(1, 1));
+	adv_fault_set_plan(link_under_test, &plan);
+	assert_true(send_some(2, 2));
+	assert_int_equal(inner.count, 0);
+	now += MS;
+	receive();
+	EXPECT(1);
+	close_over();
+}
+
+/* ---- in ---- */
+
+static struct adv_rx_meta meta = {.tclass = ADV_ECN_ECT0};
+static uint8_t bytes[8][16];
+static struct adv_rx_packet incoming[8];
+
+static void arrive(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		bytes[i][0] = ADV_OP_SEND_ONLY;
+		bytes[i][11] = (uint8_t)i;
+		incoming[i] = (struct adv_rx_packet){&meta, bytes[i], 16};
+		inner.in[i] = &incoming[i];
+	}
+	inner.in_count = n;
+	got_count = 0;
+}
+
+static void test_in(void **state)
+{
+	open_over("rx drop psn=0; rx duplicate psn=1; rx reorder psn=2 by=1; rx delay=1ms psn=4;"
+		  "rx corrupt psn=5; rx mark psn=7");
+	arrive(8);
+	assert_int_equal(receive(), 8);
+	assert_int_equal(got_count, 6);
+	assert_int_equal(got[0], 1);
+	assert_int_equal(got[1], 1);
+	assert_int_equal(got[2], 3);
+	assert_int_equal(got[3], 2);
+	assert_int_equal(got[4], 6);
+	assert_int_equal(got[5], 7);
+	assert_int_equal(got_tclass, ADV_ECN_CE);
+	assert_int_equal(link_under_test->counters.rx_icrc_errors, 1);
+	assert_int_equal(link_under_test->deadline, now + MS);
+	memset(bytes, 0xff, sizeof(bytes));
+	now += MS;
+	assert_int_equal(receive(), 1);
+	assert_int_equal(got_count, 7);
+	assert_int_equal(got[6], 4);
+	close_over();
+}
+
+static void test_kept_is_freed(void **state)
+{
+	open_over("delay=1s");
+	arrive(4);
+	receive();
+	assert_true(send_some(1, 9));
+	assert_int_equal(inner.count + got_count, 0);
+	close_over();
+}
+
+/* Over sockets: what leaves corrupted is found by the receiver's ICRC check. */
+static void test_udp(void **state)
+{
+	struct adv_fault_plan plan = plan_of("seed=5 corrupt every=2 bits=1 psn=0-9;"
+					     "drop psn=10; duplicate psn=11");
+	struct adv_link *a = open_sender("127.0.0.1"), *b = open_link("127.0.0.2"), *f;
+	struct store *store = fresh_store();
+	struct adv_path p;
+
+	f = adv_fault_create(a, clock_now, &plan);
+	assert_non_null(f);
+	path_between(&p, "127.0.0.1", "127.0.0.2", 0xc123);
+	batch.count = 0;
+	batch.iov_used = 0;
+	for (uint32_t i = 0; i < 13; i++)
+		add_packet(&batch, &p, 7, i, 256);
+	assert_true(f->ops->send(f, &batch));
+	receive_all(b, store, 8);
+	assert_int_equal(store->count, 8);
+	assert_int_equal(b->counters.rx_icrc_errors + b->counters.rx_misdelivered, 5);
+	for (unsigned i = 0; i < 5; i++)
+		check_packet(&store->packet[i], 7, 2 * i, 256);
+	check_packet(&store->packet[5], 7, 11, 256);
+	check_packet(&store->packet[6], 7, 11, 256);
+	check_packet(&store->packet[7], 7, 12, 256);
+	close_link(f);
+	close_link(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_drop_and_duplicate),
+		cmocka_unit_test(test_reorder),
+		cmocka_unit_test(test_delay),
+		cmocka_unit_test(test_corrupt_and_mark),
+		cmocka_unit_test(test_due_first),
+		cmocka_unit_test(test_becomes_full),
+		cmocka_unit_test(test_set_plan),
+		cmocka_unit_test(test_in),
+		cmocka_unit_test(test_kept_is_freed),
+		cmocka_unit_test(test_udp),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

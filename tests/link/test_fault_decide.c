@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a plan does to packets: which are hit, how often, in what way; and the queue of those kept.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "link/fault_decide.h"
+#include "wire/headers.h"
+
+#define SEC 1000000000ull
+#define MS  1000000ull
+
+static struct adv_fault_state state;
+
+static void begin(const char *text)
+{
+	struct adv_fault_error error;
+	struct adv_fault_plan plan;
+
+	if (!adv_fault_plan_parse(&plan, text, strlen(text), &error))
+		fail_msg("%s: %s", text, error.text);
+	adv_fault_begin(&state, &plan, 10 * SEC);
+}
+
+static const struct adv_gid peer_a = {{[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1}};
+static const struct adv_gid peer_b = {{0x20, 1, 0xd, 0xb8, [15] = 2}};
+
+static struct adv_fault_packet packet(bool tx, uint8_t opcode, uint32_t qpn, uint32_t psn)
+{
+	return (struct adv_fault_packet){.tx = tx,
+					 .is_packet = true,
+					 .opcode = opcode,
+					 .dest_qpn = qpn,
+					 .psn = psn,
+					 .peer = &peer_a};
+}
+
+/* True where something is done at `now` after the plan's start. */
+static bool hit_at(const struct adv_fault_packet *p, uint64_t now)
+{
+	struct adv_fault_verdict v;
+	bool hit = adv_fault_decide(&state, 10 * SEC + now, p, &v);
+	const struct adv_fault_verdict none = {0};
+
+	if (!hit)
+		assert_memory_equal(&v, &none, sizeof(v));
+	return hit;
+}
+
+static void test_nth(void **unused)
+{
+	struct adv_fault_packet hit = packet(true, ADV_OP_READ_RESPONSE_MIDDLE, 0x12, 5);
+	struct adv_fault_packet other = packet(true, ADV_OP_READ_RESPONSE_MIDDLE, 0x13, 5);
+	struct adv_fault_packet request = packet(true, ADV_OP_READ_REQUEST, 0x12, 5);
+
+	begin("drop op=read-response qpn=0x12 nth=3");
+	for (unsigned i = 1; i <= 6; i++) {
+		assert_false(hit_at(&other, 0));
+		assert_false(hit_at(&request, 0));
+		assert_int_equal(hit_at(&hit, 0), i == 3);
+	}
+	begin("drop nth=2-3");
+	for (unsigned i = 1; i <= 6; i++)
+		assert_int_equal(hit_at(&hit, 0), i == 2 || i == 3);
+	begin("drop every=3 times=2");
+	for (unsigned i = 1; i <= 12; i++)
+		assert_int_equal(hit_at(&hit, 0), i == 3 || i == 6);
+}
+
+static void test_conditions(void **unused)
+{
+	struct adv_fault_packet p = packet(true, ADV_OP_SEND_ONLY, 7, 0xfffffe);
+
+	begin("drop rx");
+	assert_false(hit_at(&p, 0));
+	p.tx = false;
+	assert_true(hit_at(&p, 0));
+	begin("drop psn=0xfffff0-0xf");
+	assert_true(hit_at(&p, 0));
+	p.psn = 0xf;
+	assert_true(hit_at(&p, 0));
+	p.psn = 0x10;
+	assert_false(hit_at(&p, 0));
+	p.psn = 0xffffef;
+	assert_false(hit_at(&p, 0));
+	begin("drop peer=10.0.0.0/31");
+	assert_true(hit_at(&p, 0));
+	begin("drop peer=10.0.0.2/31");
+	assert_false(hit_at(&p, 0));
+	p.peer = &peer_b;
+	begin("drop peer=2001:db8::/61");
+	assert_true(hit_at(&p, 0));
+	begin("drop peer=0.0.0.0/0");
+	assert_false(hit_at(&p, 0));
+	begin("drop from=1s until=2s");
+	assert_false(hit_at(&p, SEC - 1));
+	assert_true(hit_at(&p, SEC));
+	assert_true(hit_at(&p, 2 * SEC - 1));
+	assert_false(hit_at(&p, 2 * SEC));
+	p.is_packet = false;
+	begin("drop qpn=0");
+	assert_false(hit_at(&p, 0));
+	begin("drop psn=0");
+	assert_false(hit_at(&p, 0));
+	begin("drop op=rc");
+	assert_false(hit_at(&p, 0));
+	begin("drop");
+	assert_true(hit_at(&p, 0));
+}
+
+static void test_kinds(void **unused)
+{
+	struct adv_fault_packet p = packet(true, ADV_OP_ACKNOWLEDGE, 7, 0);
+	struct adv_fault_packet ud = packet(true, ADV_SERVICE_UD | ADV_OP_SEND_ONLY, 1, 0);
+
+	begin("drop op=nak");
+	assert_false(hit_at(&p, 0));
+	p.syndrome = ADV_AETH_NAK;
+	assert_true(hit_at(&p, 0));
+	begin("drop op=cm");
+	assert_true(hit_at(&ud, 0));
+	ud.dest_qpn = 2;
+	assert_false(hit_at(&ud, 0));
+	assert_false(hit_at(&p, 0));
+}
+
+/* The rate is what was asked for, and the seed decides who is hit. */
+static void test_chance(void **unused)
+{
+	struct adv_fault_packet p = packet(true, ADV_OP_SEND_ONLY, 7, 0);
+	uint8_t first[1000];
+	unsigned hits = 0, same = 0;
+
+	begin("seed=1 drop=1%");
+	for (unsigned i = 0; i < 100000; i++)
+		hits += hit_at(&p, 0);
+	assert_in_range(hits, 850, 1150);
+	assert_int_equal(state.counters.hits[ADV_FAULT_DROP], hits);
+	assert_int_equal(state.counters.packets, 100000);
+	begin("seed=2 drop=50%");
+	for (unsigned i = 0; i < 1000; i++)
+		first[i] = hit_at(&p, 0);
+	begin("seed=2 drop=50%");
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(first[i], hit_at(&p, 0));
+	begin("seed=3 drop=50%");
+	for (unsigned i = 0; i < 1000; i++)
+		same += first[i] == hit_at(&p, 0);
+	assert_in_range(same, 400, 600);
+	begin("seed=2 drop=0%");
+	for (unsigned i = 0; i < 1000; i++)
+		assert_false(hit_at(&p, 0));
+}
+
+static void test_verdicts(void **unused)
+{
+	struct adv_fault_packet p = packet(false, ADV_OP_SEND_ONLY, 7, 0);
+	struct adv_fault_verdict v;
+
+	begin("duplicate copies=2 after=3us; reorder by=4 hold=5us; delay=1ms jitter=1ms; mark;"
+	      "corrupt bits=6 length=-7 icrc=right");
+	for (unsigned i = 0; i < 100; i++) {
+		assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
+		assert_int_equal(v.copies, 2);
+		assert_int_equal(v.after, 3000);
+		assert_int_equal(v.behind, 4);
+		assert_int_equal(v.hold, 5000);
+		assert_in_range(v.delay, MS, 2 * MS);
+		assert_true(v.mark && v.corrupt && v.icrc_right && !v.drop);
+		assert_int_equal(v.bits, 6);
+		assert_int_equal(v.length, -7);
+	}
+	begin("duplicate copies=16; duplicate copies=16");
+	assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
+	assert_int_equal(v.copies, ADV_FAULT_COPIES_MAX);
+}
+
+static void test_down(void **unused)
+{
+	struct adv_fault_packet p = packet(false, ADV_OP_SEND_ONLY, 7, 0);
+	struct adv_fault_packet other = packet(false, ADV_OP_SEND_ONLY, 8, 0);
+
+	begin("down=1s from=1s qpn=7");
+	assert_false(hit_at(&p, 0));
+	assert_false(hit_at(&other, 1 * SEC));
+	assert_true(hit_at(&p, 1500 * MS));
+	assert_false(hit_at(&other, 2 * SEC));
+	assert_true(hit_at(&p, 2499 * MS));
+	assert_false(hit_at(&p, 2500 * MS));
+	assert_false(hit_at(&p, 100 * SEC));
+	begin("down=1ms every=2");
+	assert_false(hit_at(&p, 0));
+	assert_true(hit_at(&p, 0));
+	assert_true(hit_at(&p, MS - 1));
+	assert_false(hit_at(&p, MS));
+	assert_true(hit_at(&p, MS));
+}
+
+static void test_alter(void **unused)
+{
+	struct adv_fault_verdict v = {.corrupt = true, .dice = 5};
+	uint8_t data[128];
+	unsigned flipped = 0;
+
+	memset(data, 0, sizeof(data));
+	v.bits = 1;
+	assert_int_equal(adv_fault_alter(&v, data, 100, 100), 100);
+	for (unsigned i = 0; i < sizeof(data); i++)
+		flipped += (unsigned)__builtin_popcount(data[i]);
+	assert_int_equal(flipped, 1);
+	v.bits = 0;
+	v.length = 4;
+	assert_int_equal(adv_fault_alter(&v, data, 100, 104), 104);
+	assert_int_equal(adv_fault_alter(&v, data, 100, 101), 101);
+	v.length = -60;
+	assert_int_equal(adv_fault_alter(&v, data, 100, 100), 40);
+	assert_int_equal(adv_fault_alter(&v, data, 40, 100), ADV_BTH_LEN);
+	assert_int_equal(adv_fault_alter(&v, data, 4, 100), 4);
+}
+
+static void test_read(void **unused)
+{
+	struct adv_headers h = {
+		.bth = {.opcode = ADV_OP_ACKNOWLEDGE, .dest_qpn = 0x123456, .psn = 0xabcdef},
+		.aeth = {.syndrome = 0x62}};
+	struct adv_fault_packet p;
+	uint8_t out[ADV_HEADERS_MAX];
+	size_t len = adv_headers_encode(&h, out);
+
+	adv_fault_packet_read(&p, true, &peer_a, out, len);
+	assert_true(p.tx && p.is_packet);
+	assert_int_equal(p.opcode, ADV_OP_ACKNOWLEDGE);
+	assert_int_equal(p.syndrome, 0x62);
+	assert_int_equal(p.dest_qpn, 0x123456);
+	assert_int_equal(p.psn, 0xabcdef);
+	adv_fault_packet_read(&p, false, &peer_a, out, ADV_BTH_LEN);
+	assert_true(!p.tx && p.is_packet);
+	adv_fault_packet_read(&p, false, &peer_a, out, ADV_BTH_LEN - 1);
+	assert_false(p.is_packet);
+}
+
+static void test_queue(void **unused)
+{
+	struct adv_fault_held h[4] = {
+		{.due = 30}, {.due = 10}, {.due = 30}, {.due = 90, .behind = 2}};
+	struct adv_fault_queue q;
+
+	adv_fault_queue_init(&q);
+	assert_int_equal(adv_fault_queue_due(&q), UINT64_MAX);
+	assert_null(adv_fault_queue_take(&q, 100));
+	for (unsigned i = 0; i < 4; i++)
+		adv_fault_queue_put(&q, &h[i]);
+	assert_int_equal(q.count, 4);
+	assert_int_equal(adv_fault_queue_due(&q), 10);
+	assert_null(adv_fault_queue_take(&q, 9));
+	assert_ptr_equal(adv_fault_queue_take(&q, 10), &h[1]);
+	adv_fault_queue_passed(&q, 15);
+	assert_int_equal(adv_fault_queue_due(&q), 30);
+	adv_fault_queue_passed(&q, 20);
+	assert_ptr_equal(adv_fault_queue_take(&q, 20), &h[3]);
+	assert_null(adv_fault_queue_take(&q, 20));
+	assert_ptr_equal(adv_fault_queue_take(&q, 30), &h[0]);
+	assert_ptr_equal(adv_fault_queue_take(&q, 30), &h[2]);
+	assert_int_equal(q.count, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nth),	 cmocka_unit_test(test_conditions),
+		cmocka_unit_test(test_kinds),	 cmocka_unit_test(test_chance),
+		cmocka_unit_test(test_verdicts), cmocka_unit_test(test_down),
+		cmocka_unit_test(test_alter),	 cmocka_unit_test(test_read),
+		cmocka_unit_test(test_queue),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

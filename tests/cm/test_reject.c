@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* REJ, to and from every state. */
+#include "harness.h"
+#include "wire/bytes.h"
+
+static struct adv_cm_packet rej_about(const struct adv_cm_id *to, enum adv_cm_about about,
+				      uint16_t reason)
+{
+	struct adv_cm_packet rej = {.attribute = ADV_CM_REJ, .tid = to->tid};
+
+	rej.rej.about = about;
+	rej.rej.reason = reason;
+	rej.rej.local_comm_id = to->remote_comm_id;
+	rej.rej.remote_comm_id = to->local_comm_id;
+	memcpy(rej.rej.private_data, "no", 2);
+	return rej;
+}
+
+static struct adv_cm_id *asking(struct pair *p)
+{
+	struct adv_cm_conn_param param = conn_param(0x1001, "");
+	struct adv_cm_id *id = routed(&p->a, &p->b, RDMA_PS_TCP);
+
+	assert_int_equal(adv_cm_connect(id, p->now, &param), 0);
+	sent(p, &p->a);
+	return id;
+}
+
+static void test_of_request(void **state)
+{
+	struct pair *p = *state;
+	struct connection c = requested(p);
+	struct adv_cm_event event;
+	char big[200] = "";
+
+	assert_int_equal(adv_cm_reject(c.passive, p->now, 28, big, 149), EINVAL);
+	assert_int_equal(adv_cm_reject(c.passive, p->now, 28, "thanks", 7), 0);
+	assert_int_equal(adv_cm_reject(c.passive, p->now, 28, "thanks", 7), EINVAL);
+	pump(p);
+	event = event_of(&p->a, RDMA_CM_EVENT_REJECTED);
+	assert_int_equal(event.status, 28);
+	assert_int_equal(event.param.private_data_len, ADV_CM_REJ_PRIVATE);
+	assert_string_equal((char *)event.param.private_data, "thanks");
+	assert_false(adv_cm_id_busy(c.active));
+	assert_false(adv_cm_id_busy(c.passive));
+	no_event(&p->b);
+	assert_true(adv_cm_deadline(p->a.cm) == UINT64_MAX);
+}
+
+static void test_of_response(void **state)
+{
+	struct pair *p = *state;
+	struct connection c = responded(p);
+	struct adv_cm_conn_param param = conn_param(0x2002, "");
+
+	assert_int_equal(adv_cm_reject(c.active, p->now, 28, NULL, 0), 0);
+	pump(p);
+	assert_int_equal(event_of(&p->b, RDMA_CM_EVENT_REJECTED).status, 28);
+	assert_int_equal(adv_cm_accept(c.passive, p->now, &param), ECONNABORTED);
+	assert_true(adv_cm_deadline(p->b.cm) == UINT64_MAX);
+}
+
+static void test_without_listener(void **state)
+{
+	struct pair *p = *state;
+	struct adv_cm_conn_param param = conn_param(0x1001, "");
+	struct adv_cm_id *id = routed(&p->a, &p->b, RDMA_PS_TCP);
+
+	assert_int_equal(adv_cm_connect(id, p->now, &param), 0);
+	pump(p);
+	assert_int_equal(event_of(&p->a, RDMA_CM_EVENT_REJECTED).status,
+			 ADV_CM_REJ_INVALID_SERVICE_ID);
+}
+
+static void test_stale(void **state)
+{
+	struct pair *p = *state;
+	struct adv_cm_id *id = asking(p);
+	struct adv_cm_packet rej = rej_about(id, ADV_CM_ABOUT_REQ, ADV_CM_REJ_STALE_CONN);
+
+	give(p, &p->a, &rej);
+	assert_int_equal(event_of(&p->a, RDMA_CM_EVENT_REJECTED).status, ADV_CM_REJ_STALE_CONN);
+	give(p, &p->a, &rej);
+	no_event(&p->a);
+	pass(p);
+	event_of(&p->a, RDMA_CM_EVENT_TIMEWAIT_EXIT);
+}
+
+static void test_forged(void **state)
+{
+	struct pair *p = *state;
+	struct adv_gid stranger = ipv4(9);
+	struct adv_cm_id *id = asking(p);
+	struct adv_cm_packet rej = rej_about(id, ADV_CM_ABOUT_REQ, 28), bad;
+
+	give_from(p, &p->a, &stranger, &rej);
+	bad = rej;
+	bad.tid++;
+	give(p, &p->a, &bad);
+	bad = rej;
+	bad.rej.remote_comm_id++;
+	give(p, &p->a, &bad);
+	bad = rej; /* about a message that was not sent */
+	bad.rej.about = ADV_CM_ABOUT_REP;
+	give(p, &p->a, &bad);
+	no_event(&p->a);
+	assert_int_equal(adv_cm_counters(p->a.cm)->rx_unmatched, 4);
+	assert_true(adv_cm_id_busy(id));
+}
+
+/* A connection that is told of REQ or with one id only stays. */
+static void test_forged_at_connection(void **state)
+{
+	struct pair *p = *state;
+	struct connection c = connected(p);
+	struct adv_cm_packet rej = rej_about(c.active, ADV_CM_ABOUT_REQ, 28);
+
+	give(p, &p->a, &rej);
+	rej = rej_about(c.active, ADV_CM_ABOUT_OTHER, 28);
+	rej.rej.local_comm_id ^= 1;
+	give(p, &p->a, &rej);
+	rej = rej_about(c.active, ADV_CM_ABOUT_OTHER, ADV_CM_REJ_TIMEOUT);
+	rej.rej.info_len = 8;
+	adv_put_be64(rej.rej.info, p->b.guid + 1);
+	give(p, &p->a, &rej);
+	adv_put_be64(rej.rej.info, p->b.guid);
+	rej.rej.remote_comm_id ^= 1;
+	give(p, &p->a, &rej);
+	no_event(&p->a);
+	assert_int_equal(adv_cm_counters(p->a.cm)->rx_unmatched, 4);
+	rej.rej.remote_comm_id = 0;
+	give(p, &p->a, &rej);
+	event_of(&p->a, RDMA_CM_EVENT_DISCONNECTED);
+	/* Once more in TIMEWAIT. */
+	give(p, &p->a, &rej);
+	no_event(&p->a);
+	assert_int_equal(adv_cm_counters(p->a.cm)->rx_duplicates, 1);
+	assert_int_equal(adv_cm_disconnect(c.active, p->now), 0);
+	nothing_sent(p, &p->a);
+}
+
+/* A timeout without a GUID is like any other reason. */
+static void test_timeout_without_guid(void **state)
+{
+	struct pair *p = *state;
+	struct adv_cm_id *id = asking(p);
+	struct adv_cm_packet rej = rej_about(id, ADV_CM_ABOUT_REQ, ADV_CM_REJ_TIMEOUT);
+
+	give(p, &p->a, &rej);
+	assert_int_equal(event_of(&p->a, RDMA_CM_EVENT_REJECTED).status, ADV_CM_REJ_TIMEOUT);
+}
+
+/* The asking side gives up while the other thinks. */
+static void test_peer_gave_up(void **state)
+{
+	struct pair *p = *state;
+	struct connection c = requested(p);
+	struct adv_cm_conn_param param = conn_param(0x2002, "");
+
+	adv_cm_id_destroy(c.active, p->now);
+	pump(p);
+	assert_int_equal(event_of(&p->b, RDMA_CM_EVENT_REJECTED).status, ADV_CM_REJ_TIMEOUT);
+	assert_int_equal(adv_cm_accept(c.passive, p->now, &param), ECONNABORTED);
+	assert_int_equal(adv_cm_id_count(p->a.cm), 0);
+	assert_int_equal(adv_cm_ending_count(p->a.cm), 0);
+}
+
+int main(void)
+{
+#define TEST(t) cmocka_unit_test_setup_teardown(t, pair_setup, pair_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_of_request),
+		TEST(test_of_response),
+		TEST(test_without_listener),
+		TEST(test_stale),
+		TEST(test_forged),
+		TEST(test_forged_at_connection),
+		TEST(test_timeout_without_guid),
+		TEST(test_peer_gave_up),
+	};
+
+	return cmocka_run_group_tests_name("cm reject", tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Two hosts: daemons in network namespaces of their own, joined by a veth pair."""
+
+import contextlib
+import ctypes
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import adverbd
+import ucma
+from adverbd import Daemon, wait_for
+from ucma import Cm, connect
+
+CLONE_NEWNET = 0x40000000
+LINKS = (("10.5.0.1", "10.5.0.2", 24), ("fd05::1", "fd05::2", 64))
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Host:
+    """The other namespace; `with host:` makes sockets and starts processes there."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(["unshare", "-n", sys.executable, "-c",
+                                         "print(flush=True); open(0).read()"], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+        self.process.stdout.readline()
+        self.here = os.open("/proc/self/ns/net", os.O_RDONLY)
+        self.there = os.open(f"/proc/{self.process.pid}/ns/net", os.O_RDONLY)
+
+    def enter(self, fd):
+        if libc.setns(fd, CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "setns")
+
+    def __enter__(self):
+        self.enter(self.there)
+
+    def __exit__(self, *_):
+        self.enter(self.here)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        os.close(self.here)
+        os.close(self.there)
+
+
+def prepare(name, side, mtu):
+    adverbd.sh(f"ip link set lo up; echo 0 > /proc/sys/net/ipv6/conf/{name}/accept_dad;"
+               f"ip link set {name} mtu {mtu} up")
+    for link in LINKS:
+        nodad = "nodad" if ":" in link[side] else ""
+        adverbd.sh(f"ip addr add {link[side]}/{link[2]} dev {name} {nodad}")
+
+
+@contextlib.contextmanager
+def two_hosts(build, mtu=1500):
+    """(host, daemon here, Cm here, daemon there, Cm there); we are here."""
+    host = Host()
+    with contextlib.ExitStack() as stack:
+        stack.callback(host.close)
+        adverbd.sh(f"ip link add nt0 type veth peer name nt1 netns {host.process.pid}")
+        stack.callback(lambda: adverbd.sh("ip link del nt0"))
+        prepare("nt0", 0, mtu)
+        with host:
+            prepare("nt1", 1, mtu)
+            there = Daemon(build)
+            there.__enter__()
+        stack.callback(there_end, host, there)
+        here = stack.enter_context(Daemon(build))
+        with host:
+            server = Cm()
+        client = Cm()
+        stack.callback(server.close)
+        stack.callback(client.close)
+        for cm, side in (client, 0), (server, 1):
+            for link in LINKS:
+                cm.wait_for_address(link[side])
+        yield host, here, client, there, server
+
+
+def there_end(host, daemon):
+    with host:
+        daemon.__exit__(*sys.exc_info())
+
+
+def link_local(name):
+    text = subprocess.run(["ip", "-6", "-o", "addr", "show", "dev", name, "scope", "link"],
+                          check=True, text=True, stdout=subprocess.PIPE).stdout
+    return text.split()[3].split("/")[0], int(text.split(":")[0])
+
+
+def connects(build):
+    """Over IPv4, IPv6 and link-local addresses, both ways."""
+    for mtu, code in (1500, 3), (9000, 5):
+        with two_hosts(build, mtu) as (host, _, client, _, server):
+            with host:
+                local, _ = link_local("nt1")
+            scope = link_local("nt0")[1]
+            _, port = server.listener("::")
+            for remote in LINKS[0][1], LINKS[1][1], local:
+                active, passive = connect(client, server, remote, port, scope=scope)
+                for cm, number in (client, active), (server, passive):
+                    assert cm.route(number).mtu == code, cm.route(number).mtu
+                assert client.route(active).dgid == ucma.gid_of(remote)
+                server.command(ucma.DISCONNECT, passive)
+                client.event(ucma.DISCONNECTED)
+                server.event(ucma.DISCONNECTED)
+            _, port = client.listener("0.0.0.0")
+            connect(server, client, LINKS[0][0], port)
+
+
+def mtu_differs(build):
+    """The end that can do less decides."""
+    with two_hosts(build, 9000) as (host, _, client, _, server):
+        with host:
+            adverbd.sh("ip link set nt1 mtu 1500")
+        _, port = server.listener("0.0.0.0")
+
+        def small():
+            client.command(ucma.CONNECT, client.ready(LINKS[0][1], port))
+            return server.event(ucma.CONNECT_REQUEST).route.mtu == 3
+
+        wait_for(small)  # until that daemon has noticed
+
+
+def host_vanishes(build):
+    """No answer: UNREACHABLE for who asks, DISCONNECTED for who wants to end."""
+    with two_hosts(build) as (host, _, client, there, server):
+        _, port = server.listener("0.0.0.0")
+        active, _ = connect(client, server, LINKS[0][1], port)
+        asking = client.ready(LINKS[0][1], port)
+        resolved = client.new_id()
+        client.resolve(resolved, LINKS[0][1], port)
+        client.event(ucma.ADDR_RESOLVED)
+        with host:
+            adverbd.sh("ip link set nt1 down")
+        client.command(ucma.CONNECT, asking)
+        client.command(ucma.DISCONNECT, active)
+        # The link is down, and so is the address of this end of the pair.
+        events = {(e.id, e.type) for e in (client.event(seconds=60) for _ in range(5))}
+        assert (asking, ucma.UNREACHABLE) in events and (active, ucma.DISCONNECTED) in events
+        assert (resolved, ucma.ADDR_CHANGE) in events, events
+
+
+def signal_ends(build):
+    """A daemon that is told to end tells the peers of its programs."""
+    with two_hosts(build) as (host, _, client, there, server):
+        _, port = server.listener("0.0.0.0")
+        numbers = {connect(client, server, LINKS[0][1], port)[0] for _ in range(50)}
+        start = time.monotonic()
+        there.process.send_signal(signal.SIGTERM)
+        there.process.wait(10)
+        assert time.monotonic() - start < 5
+        assert {client.event(ucma.DISCONNECTED).id for _ in numbers} == numbers
+
+
+def last_words(build):
+    """The last program of a daemon dies: its peers are told before the daemon leaves."""
+    with two_hosts(build) as (host, _, client, there, server):
+        _, port = server.listener("0.0.0.0")
+        numbers = {connect(client, server, LINKS[0][1], port)[0] for _ in range(20)}
+        server.close()
+        assert {client.event(ucma.DISCONNECTED).id for _ in numbers} == numbers
+        there.process.wait(30)
+
+
+def neighbour_found(build):
+    """The neighbour's address is not known yet: resolving takes as long as that takes."""
+    with two_hosts(build) as (_, _, client, _, server):
+        _, port = server.listener("::")
+        for remote in LINKS[0][1], LINKS[1][1]:
+            adverbd.sh("ip neigh flush dev nt0; ip -6 neigh flush dev nt0")
+            connect(client, server, remote, port)
+        number = client.new_id()
+        client.resolve(number, "10.5.0.9", 1, timeout=100)
+        assert client.event(ucma.ADDR_ERROR).status == -errno.ETIMEDOUT
+
+
+if __name__ == "__main__":
+    adverbd.main([connects, mtu_differs, host_vanishes, signal_ends, last_words, neighbour_found])

@@ -32,7 +32,7 @@ struct adv_way {
 /*
  * The way to `to`. `source` NULL: any; ifindex 0: any, or the one that packets have to leave by
  * (link-local addresses, groups). 0; ENETUNREACH, EHOSTUNREACH, EACCES as the routing table has it;
- * EINVAL: source is not this machine's; or another errno.
+ * EINVAL or ENETUNREACH where `source` is not this machine's; or another errno.
  */
 int adv_resolve_way(struct adv_resolver *r, const struct adv_gid *to, const struct adv_gid *source,
 		    uint32_t ifindex, struct adv_way *way);

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The device where programs look for it on their own: /sys/class/infiniband, /dev/infiniband."""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+
+import reports
+from cases_device import NOBODY, as_nobody
+from harness import Failure, Skip, case, daemons, need_tool
+
+CLASS = "/sys/class/infiniband"
+IBDEV = f"{CLASS}/adverb0"
+PORT = f"{IBDEV}/ports/1"
+WALK = """
+import os
+for top, folders, files in os.walk("/sys/devices/adverb"):
+    for name in sorted(folders + files):
+        print(os.path.join(top, name))
+"""
+
+
+def same(what, one, two):
+    if one != two:
+        raise Failure(f"{what} differs:\n{one}\nand\n{two}")
+
+
+def read(lab, *paths):
+    return lab.run(["cat", *paths]).splitlines()
+
+
+def counters(lab):
+    """{counter: value} of the port."""
+    text = lab.run(["sh", "-c", f"grep . {PORT}/counters/* {PORT}/hw_counters/*"])
+    return {pathlib.Path(line.split(":")[0]).name: int(line.split(":")[1])
+            for line in text.splitlines()}
+
+
+def keep_daemon(lab):
+    """What the daemon has counted would end with it; so that it stays while nobody uses it."""
+    daemon = lab.start([lab.build / "adverbd", "--foreground", "--linger", "300"], adverb=False)
+    lab.wait_until(lambda: b"adverbd" in pathlib.Path("/proc/net/unix").read_bytes(), 20,
+                   "adverbd listens")
+    return daemon
+
+
+@case("sysfs", "tools-agree")
+def tools_agree(lab):
+    """find, ls and Python see the same files."""
+    found = sorted(lab.run(["find", "/sys/devices/adverb", "-mindepth", "1"]).splitlines())
+    walked = sorted(lab.run(["/usr/bin/python3", "-c", WALK]).splitlines())
+    same("find and os.walk", found, walked)
+    listed = []
+    for line in lab.run(["ls", "-1R", "/sys/devices/adverb"]).splitlines():
+        if line.endswith(":"):
+            folder = line[:-1]
+        elif line:
+            listed.append(f"{folder}/{line}")
+    same("find and ls -R", found, sorted(listed))
+    if len(found) < 60:
+        raise Failure(f"only {len(found)} files:\n{found}")
+    long = lab.run(["ls", "-l", CLASS, "/sys/class/infiniband_verbs", "/dev/infiniband"])
+    for wanted in (r"^l.* adverb0 -> ../../devices/adverb/infiniband/adverb0$",
+                   r"^l.* uverbs0 -> ../../devices/adverb/infiniband_verbs/uverbs0$",
+                   r"^crw-rw-rw-.* 231, 192 .* uverbs0$", r"^crw-rw-rw-.* rdma_cm$",
+                   r"^-r--r--r--.* abi_version$"):
+        if not re.search(wanted, long, re.M):
+            raise Failure(f"no line like '{wanted}':\n{long}")
+
+
+@case("sysfs", "shell")
+def shell(lab):
+    """In the folders of the device, links and '..' lead where they would."""
+    text = lab.run(["bash", "-ec", f"""
+        cd {IBDEV}; pwd; pwd -P; /bin/pwd -P
+        cat node_type; cat ../adverb0/ports/1/link_layer; cd -P ports/1; cat ../../device/device
+        cat ../../../../../virtual/net/lo/address; cd ../../../../..; pwd
+        cd {CLASS}; ls; cat ../net/lo/address; echo */node_t*; test -x .; test ! -w adverb0/fw_ver
+        readlink -f adverb0/device/net/lo; readlink -f /dev/infiniband/uverbs0"""])
+    same("output", text.splitlines(), [
+        IBDEV, "/sys/devices/adverb/infiniband/adverb0", "/sys/devices/adverb/infiniband/adverb0",
+        "1: CA", "Ethernet", "0xad01", "00:00:00:00:00:00", "/sys/devices", "adverb0",
+        "00:00:00:00:00:00", "adverb0/node_type", "/sys/devices/virtual/net/lo",
+        "/dev/infiniband/uverbs0"])
+
+
+@case("sysfs", "agrees-with-verbs")
+def agrees_with_verbs(lab):
+    lab.system("ip addr add 192.0.2.5/32 dev lo")
+    text = lab.run(["ibv_devinfo", "-v"])
+    for name, path in {"fw_ver": "fw_ver", "node_guid": "node_guid", "board_id": "board_id",
+                       "sys_image_guid": "sys_image_guid", "link_layer": "ports/1/link_layer"
+                       }.items():
+        same(name, reports.port_attribute(text, name), read(lab, f"{IBDEV}/{path}")[0])
+    same("state", reports.port_attribute(text, "state"), "PORT_ACTIVE (4)")
+    same("state", read(lab, f"{PORT}/state", f"{PORT}/phys_state"), ["4: ACTIVE", "5: LinkUp"])
+    gids = read(lab, *(f"{PORT}/gids/{i}" for i in range(3)))
+    shown = {i: lab.run(["/usr/bin/python3", "-c", "import ipaddress, sys; a = ipaddress."
+                         "IPv6Address(sys.argv[1]); print(f'::ffff:{a.ipv4_mapped}' if "
+                         "a.ipv4_mapped else a)", gid]).strip() for i, gid in enumerate(gids)}
+    same("GIDs", shown, reports.gid_table(text))
+    same("types", read(lab, *(f"{PORT}/gid_attrs/types/{i}" for i in range(3))), ["RoCE v2"] * 3)
+    same("interfaces", read(lab, *(f"{PORT}/gid_attrs/ndevs/{i}" for i in range(3))), ["lo"] * 3)
+    rate = read(lab, f"{PORT}/rate")[0]
+    if not re.fullmatch(r"\d+(\.5)? Gb/sec \(\dX( \w+)?\)", rate):
+        raise Failure(f"rate: {rate}")
+
+
+@case("sysfs", "counters")
+def count(lab):
+    """The sums are of all processes, those that have ended too, and survive the daemon's death."""
+    keep_daemon(lab)
+    same("before", set(counters(lab).values()), {0})
+    program = ["ib_write_bw", "-F", "-n", "200", "-s", "65536"]
+    lab.pair(program, [*program, "127.0.0.1"])
+    one = counters(lab)
+    same("rx_write_requests", one["rx_write_requests"], 200)
+    if one["port_xmit_data"] * 4 < 200 * 65536 or one["port_xmit_packets"] < 200:
+        raise Failure(f"too little was sent: {one}")
+    if one["port_rcv_packets"] > one["port_xmit_packets"]:
+        raise Failure(f"received more than was sent: {one}")
+    lab.pair(program, [*program, "127.0.0.1"])
+    same("rx_write_requests", counters(lab)["rx_write_requests"], 400)
+    status = lab.run([lab.adverb, "status"], adverb=False)
+    worker = int(re.search(r"process (\d+)", status).group(1))
+    os.kill(worker, signal.SIGKILL)
+    lab.wait_until(lambda: worker not in daemons(), 20, "the worker has ended")
+    same("rx_write_requests", counters(lab)["rx_write_requests"], 400)
+
+
+@case("sysfs", "report-counters")
+def report_counters(lab):
+    """perftest keeps the files open and reads them again."""
+    program = ["ib_write_bw", "-F", "-n", "100", "-s", "65536"]
+    wanted = ["counters/port_xmit_packets", "hw_counters/rx_write_requests",
+              "hw_counters/out_of_buffer"]
+    _, client = lab.pair(program, [*program, "127.0.0.1", f"--report-counters={','.join(wanted)}"])
+    found = dict(re.findall(r"^\s+(\w*counters/\w+)=(\d+)$", client, re.M))
+    if found.get(wanted[1]) != "100" or int(found.get(wanted[0], 0)) < 100 or \
+            found.get(wanted[2]) != "0":
+        raise Failure(f"not what was transferred: {found}\n{client}")
+
+
+@case("sysfs", "beside-a-card")
+def beside_a_card(lab):
+    """What the kernel shows there stays, and its names are not ours."""
+    fake = lab.dir / "fake"
+    (fake / "infiniband").mkdir(parents=True)
+    (fake / "infiniband_verbs" / "uverbs0").mkdir(parents=True)
+    (fake / "infiniband" / "mlx5_0").symlink_to("../../devices/virtual/net/lo")
+    (fake / "infiniband_verbs" / "uverbs0" / "ibdev").write_text("mlx5_0\n")
+    script = lab.dir / "script"
+    script.write_text(f"""set -e
+        mount -t overlay none -o lowerdir={fake}:/sys/class /sys/class || exit 77
+        {lab.adverb} run sh -c 'ls {CLASS}; ls /sys/class/infiniband_verbs; ls /dev/infiniband
+            cat {CLASS}/mlx5_0/address; cat /sys/class/infiniband_verbs/uverbs*/ibdev
+            readlink {CLASS}/mlx5_0; test ! -e /dev/infiniband/uverbs0; test -c /dev/infiniband/uverbs1'
+        {lab.adverb} run ibv_devinfo | grep hca_id""")
+    holder = lab.start(["unshare", "--mount", "sh", str(script)], adverb=False)
+    if holder.wait(60) == 77:
+        raise Skip("no overlay on /sys/class here")
+    same("output", holder.expect(0, 1).split(), [
+        "adverb0", "mlx5_0", "abi_version", "uverbs0", "uverbs1", "rdma_cm", "uverbs1",
+        "00:00:00:00:00:00", "mlx5_0", "adverb0", "../../devices/virtual/net/lo",
+        "hca_id:", "adverb0"])
+
+
+@case("sysfs", "switched-off")
+def switched_off(lab):
+    if os.path.exists(CLASS):
+        raise Skip("the kernel has RDMA devices")
+    lab.run([lab.adverb, "run", "--no-sysfs", "ls", CLASS], adverb=False, status=2)
+    text = lab.run([lab.adverb, "run", "--no-sysfs", "env"], adverb=False)
+    if "LD_PRELOAD" in text:
+        raise Failure(text)
+
+
+@case("sysfs", "other-preloads")
+def other_preloads(lab):
+    """What is preloaded already stays first; nothing is added twice."""
+    spread = next(iter(sorted(pathlib.Path("/usr/lib").glob("*/rsocket/librspreload.so"))), None)
+    if not spread:
+        raise Skip("librspreload.so is not installed")
+    text = lab.run([lab.adverb, "run", "sh", "-c", f"echo $LD_PRELOAD; cat {IBDEV}/node_type"],
+                   env={"LD_PRELOAD": str(spread)})
+    same("output", text.split("\n")[:2],
+         [f"{spread}:{lab.build}/lib/libadverb-sysfs.so", "1: CA"])
+
+
+@case("sysfs", "address-sanitizer")
+def address_sanitizer(lab):
+    """Its runtime demands to be the first library, which a preloaded one would be."""
+    if not shutil.which("gcc"):
+        raise Skip("gcc is not installed")
+    (lab.dir / "a.c").write_text("""#include <stdio.h>
+        int main(void) { char s[9] = ""; FILE *f = fopen("/sys/class/infiniband/adverb0/node_type", "r");
+        return !f || !fgets(s, 9, f) || puts(s) < 0; }""")
+    lab.system(f"cd {lab.dir}; gcc -fsanitize=address -o a a.c")
+    same("output", lab.run([lab.dir / "a"]).split(), ["1:", "CA"])
+
+
+@case("sysfs", "hostile-folder")
+def hostile_folder(lab):
+    """A folder that others can write to, or that is a link, is not believed."""
+    net = os.stat("/proc/self/ns/net").st_ino
+    (lab.dir / "elsewhere").mkdir()
+    link = lab.dir / f"adverb-sysfs-{os.geteuid()}-{net}"
+    link.symlink_to(lab.dir / "elsewhere")
+    same("node_type", read(lab, f"{IBDEV}/node_type"), ["1: CA"])
+    same("elsewhere", list((lab.dir / "elsewhere").iterdir()), [])
+    shutil.rmtree(f"/tmp/adverb-sysfs-{os.geteuid()}-{net}")
+
+
+@case("sysfs", "unprivileged")
+def unprivileged(lab):
+    env = as_nobody(lab)
+    text = lab.run(["sh", "-c", f"cat {IBDEV}/node_type; test -r /dev/infiniband/uverbs0 -a "
+                    "-w /dev/infiniband/uverbs0 && echo accessible"], prefix=NOBODY, env=env)
+    same("output", text.splitlines(), ["1: CA", "accessible"])
+
+
+@case("sysfs", "ibstat")
+def ibstat(lab):
+    """libibumad reads sysfs itself."""
+    text = lab.run([need_tool("ibstat")])
+    if "CA 'adverb0'" not in text or "State: Active" not in text or "Ethernet" not in text:
+        raise Failure(text)
+
+
+@case("sysfs", "libfabric")
+def libfabric(lab):
+    """libfabric leaves out loopback: another interface is needed."""
+    tool = need_tool("fi_info")
+    other_interface(lab)
+    text = lab.run([tool, "-p", "verbs"])
+    if "domain: adverb0-dgram" not in text:
+        raise Failure(text)
+
+
+@case("sysfs", "hwloc")
+def hwloc(lab):
+    text = lab.run([need_tool("lstopo-no-graphics"), "-v"])
+    if not re.search(r'OpenFabrics .*Port1State=4.* "adverb0"', text):
+        raise Failure(text)
+
+
+def other_interface(lab):
+    lab.system("ip link add veth0 type veth peer name veth1; ip addr add 192.0.2.1/24 dev veth0;"
+               "ip link set veth0 up; ip link set veth1 up")
+
+
+@case("sysfs", "ucx-info")
+def ucx_info(lab):
+    process = lab.start([need_tool("ucx_info"), "-d"])
+    if process.wait(60):  # it lists kinds of failures that can be handled: no lines of error
+        raise Failure(process.describe())
+    text = process.output()
+    for transport in ("rc_verbs", "ud_verbs"):
+        if not re.search(rf"Transport: {transport}\n#\s+Device: adverb0:1\n", text):
+            raise Failure(f"no {transport}:\n{text}")
+
+
+def ucx_pair(lab, transport, test):
+    tool = need_tool("ucx_perftest")
+    env = {"UCX_TLS": transport, "UCX_NET_DEVICES": "adverb0:1"}
+    program = [tool, "-p", "13337"]
+    _, client = lab.pair(program, [*program, "127.0.0.1", "-t", test, "-n", "1000", "-s", "8192"],
+                         port=13337, env=env)
+    found = re.search(r"^Final:\s+(\d+)\s+([\d.]+)", client, re.M)
+    if not found or found.group(1) != "1000" or float(found.group(2)) <= 0:
+        raise Failure(f"no result:\n{client}")
+
+
+@case("sysfs", "ucx-rc")
+def ucx_rc(lab):
+    ucx_pair(lab, "rc_v", "tag_lat")
+
+
+@case("sysfs", "ucx-ud")
+def ucx_ud(lab):
+    ucx_pair(lab, "ud_v", "tag_lat")
+
+
+@case("sysfs", "ucx-put")
+def ucx_put(lab):
+    ucx_pair(lab, "rc_v", "ucp_put_bw")

@@ -186,6 +186,10 @@ static void test_destroy_connection(void **state)
 	adv_cm_id_destroy(c.active, p->now);
 	assert_int_equal(adv_cm_id_count(p->a.cm), 0);
 	assert_int_equal(adv_cm_ending_count(p->a.cm), 1);
+	assert_int_equal(adv_cm_closing_count(p->a.cm), 1);
+	pump(p);
+	assert_int_equal(adv_cm_closing_count(p->a.cm), 0);
+	assert_int_equal(adv_cm_ending_count(p->a.cm), 1);
 	finish(p);
 	no_event(&p->a);
 	event_of(&p->b, RDMA_CM_EVENT_DISCONNECTED);

@@ -95,6 +95,57 @@ def descriptors_sent(build):
         wait_for(lambda: descriptors(pid) == before)
 
 
+def counting(client, slot, fds):
+    """Sends COUNT with these descriptors; the result."""
+    client.serial += 1
+    message = struct.pack("=IHHIiQI", adverbd.MAGIC, adverbd.VERSION, adverbd.COUNT, client.serial,
+                          0, 0, slot).ljust(adverbd.LENGTH, b"\0")
+    socket.send_fds(client.sock, [message], fds)
+    return client.receive()[2]
+
+
+def sum_of(client, first):
+    answer, _ = client.ask(adverbd.COUNTERS, struct.pack("=I", first))
+    return struct.unpack("=28Q", answer[8:8 + 28 * 8])
+
+
+def counters_given(build):
+    """Only a memfd, only for a slot of one's own; whatever it holds, the daemon goes on."""
+    with Daemon(build), Client() as watcher, Client() as c:
+        pid = watcher.status()["worker"]
+        mine, other = c.open_slot().number, watcher.open_slot().number
+        before = descriptors(pid)
+        ends = os.pipe()
+        zero = os.open("/dev/zero", os.O_RDONLY)
+        page = os.memfd_create("counters")
+        for fds in ([], [ends[0]], [ends[1]], [zero], [c.sock.fileno()]):
+            assert counting(c, mine, fds) == 22, fds
+        for slot in (0, other, 255, 256, 0xffffffff):
+            assert counting(c, slot, [page]) == 1, slot
+        assert descriptors(pid) == before
+        for _ in range(100):
+            assert counting(c, mine, [page, zero, page]) == 0
+        assert descriptors(pid) == before + 1
+        assert set(sum_of(c, 0)) == {0}
+        os.write(page, struct.pack("=3Q", 7, 2**64 - 1, 9) + b"xyz")
+        assert sum_of(watcher, 0)[:4] == (7, 2**64 - 1, 9, 0x7a7978)
+        os.ftruncate(page, 8)
+        assert sum_of(watcher, 0)[:4] == (7, 0, 0, 0)
+        os.ftruncate(page, 1 << 40)
+        assert sum_of(watcher, 0)[:4] == (7, 0, 0, 0)
+        assert counting(watcher, other, [page]) == 0
+        assert sum_of(watcher, 0)[0] == 14 and sum_of(watcher, 1)[0] == 0
+        for first in (64, 65, 1 << 31, 0xffffffff):
+            c.ask(adverbd.COUNTERS, struct.pack("=I", first), expect=22)
+        c.close()
+        wait_for(lambda: watcher.slots() == [other])
+        os.ftruncate(page, 0)
+        assert sum_of(watcher, 0)[0] == 7
+        assert watcher.status()["worker"] == pid
+        for fd in (*ends, zero, page):
+            os.close(fd)
+
+
 def never_reads(build):
     """Who asks and does not read the answers is dropped; nobody waits for it."""
     with Daemon(build), Client() as watcher:
@@ -222,5 +273,5 @@ def other_user(build, modules):
 
 
 if __name__ == "__main__":
-    adverbd.main([garbage, wrong_messages, descriptors_sent, never_reads, deaf_to_notices,
-                  too_many, out_of_descriptors, another_user])
+    adverbd.main([garbage, wrong_messages, descriptors_sent, counters_given, never_reads,
+                  deaf_to_notices, too_many, out_of_descriptors, another_user])

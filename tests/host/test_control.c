@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "host/control.h"
+#include "host/counters.h"
 
 #define SKIPPED 77
 
@@ -235,6 +236,53 @@ static void reconnects(void **state)
 	close(s.receive_fd);
 }
 
+static uint64_t out_of_sequence(struct adv_control *c)
+{
+	struct adv_counters sum;
+
+	assert_int_equal(adv_control_counters(c, &sum), 0);
+	assert_int_equal(sum.link.tx_blocked, 0);
+	return sum.engine.out_of_sequence;
+}
+
+/* What slots count is added up: in use, given up, and over a worker's death. */
+static void counts(void **state)
+{
+	struct adv_control *c = connected(true), *d = connected(true);
+	struct adv_slot a, b;
+	struct adv_counters *page_a, *page_b;
+	char why[256];
+
+	assert_int_equal(out_of_sequence(c), 0);
+	assert_int_equal(adv_control_open_slot(c, &a, why, sizeof(why)), 0);
+	assert_int_equal(adv_control_open_slot(d, &b, why, sizeof(why)), 0);
+	assert_int_equal(adv_control_count(c, &a, (uint64_t **)&page_a), 0);
+	assert_int_equal(adv_control_count(d, &b, (uint64_t **)&page_b), 0);
+	assert_int_equal(adv_control_count(c, &b, (uint64_t **)&page_a), EINVAL);
+	assert_int_equal(adv_control_count(c, &a, (uint64_t **)&page_a), EINVAL);
+	page_a->engine.out_of_sequence = 5;
+	page_b->engine.out_of_sequence = 1ull << 40;
+	assert_int_equal(out_of_sequence(c), (1ull << 40) + 5);
+	page_a->engine.out_of_sequence = 7;
+	assert_int_equal(out_of_sequence(d), (1ull << 40) + 7);
+	kill((pid_t)status_of(c).worker_pid, SIGKILL);
+	/* Both are connected to the new one, or one of them will be in a moment. */
+	for (int i = 0; i < 500 && out_of_sequence(c) != (1ull << 40) + 7; i++) {
+		(void)adv_control_read(d);
+		pause_ms(10);
+	}
+	assert_int_equal(out_of_sequence(c), (1ull << 40) + 7);
+	adv_control_close(d);
+	for (int i = 0; i < 500 && status_of(c).slots_used != 1; i++)
+		pause_ms(2);
+	assert_int_equal(out_of_sequence(c), (1ull << 40) + 7);
+	kill((pid_t)status_of(c).worker_pid, SIGKILL);
+	assert_int_equal(out_of_sequence(c), (1ull << 40) + 7);
+	adv_control_close(c);
+	close(a.receive_fd);
+	close(b.receive_fd);
+}
+
 /* Keeper and worker both gone: said once and for all, in bounded time, without spinning. */
 static void gone_for_good(void **state)
 {
@@ -309,7 +357,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(starts_unnoticed), cmocka_unit_test(slots_and_gids),
 		cmocka_unit_test(memberships),	    cmocka_unit_test(reconnects),
-		cmocka_unit_test(gone_for_good),    cmocka_unit_test(fork_is_harmless),
+		cmocka_unit_test(counts),	    cmocka_unit_test(gone_for_good),
+		cmocka_unit_test(fork_is_harmless),
 	};
 
 	if (!enter_namespace()) {

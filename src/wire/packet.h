@@ -81,8 +81,8 @@ struct adv_tx_packet {
 	uint32_t payload_len;
 	uint32_t dest_qpn; /* one send call must not mix destination slots */
 	enum adv_ecn ecn;
+	uint8_t header[ADV_HEADERS_MAX]; /* at a multiple of 8: it is written and read in words */
 	uint32_t icrc_flip; /* XORed to the ICRC: 0, but where a fault is made on purpose */
-	uint8_t header[ADV_HEADERS_MAX];
 };
 
 #define ADV_TX_BATCH_PACKETS 64

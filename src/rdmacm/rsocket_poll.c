@@ -50,7 +50,8 @@ static short stream_events(struct adv_rsocket *rs)
 	case ADV_RS_BROKEN:
 		return POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM | POLLRDHUP | POLLHUP | POLLERR;
 	case ADV_RS_DISCONNECTED:
-		return POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM | POLLRDHUP | POLLHUP;
+		return POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM | POLLRDHUP |
+		       (s->recv.bytes > 0 ? 0 : POLLHUP); /* the end comes after the data */
 	default:
 		return 0;
 	}
@@ -165,8 +166,10 @@ static int poll_loop(struct polling *p, int timeout_ms)
 		if (err)
 			return adv_rs_error(err);
 		now = adv_rs_now();
-		if (now >= deadline)
+		if (now >= deadline) {
+			adv_rs_in_vain();
 			return 0;
+		}
 		if (now - start >= adv_rs_config()->polling_us)
 			err = sleep_once(p, deadline);
 	}

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
 #include "base/sys.h"
 #include "rdmacm/rsocket_config.h"
 #include "rdmacm/rsocket_wait.h"
+
+#define CALLS_TO_YIELD 16
 
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct adv_rs_waker *pool;
@@ -23,6 +26,14 @@ int64_t adv_rs_deadline(const struct adv_rsocket *rs, int flags, int64_t timeout
 	if ((flags & MSG_DONTWAIT) || adv_rs_nonblocking(rs))
 		return ADV_RS_NOWAIT;
 	return timeout_us > 0 ? adv_rs_now() + timeout_us : ADV_RS_FOREVER;
+}
+
+void adv_rs_in_vain(void)
+{
+	static __thread unsigned calls;
+
+	if (++calls % CALLS_TO_YIELD == 0)
+		sched_yield();
 }
 
 struct adv_rs_waker *adv_rs_waker_get(void)
@@ -161,8 +172,10 @@ int adv_rs_wait(struct adv_rsocket *rs, adv_rs_test *test, int64_t deadline)
 			return 0;
 		if (err)
 			return adv_rs_error(err);
-		if (deadline == ADV_RS_NOWAIT)
+		if (deadline == ADV_RS_NOWAIT) {
+			adv_rs_in_vain();
 			return adv_rs_error(EAGAIN);
+		}
 		now = adv_rs_now();
 		if (now >= deadline)
 			return adv_rs_error(EAGAIN);

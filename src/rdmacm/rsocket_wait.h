@@ -28,6 +28,12 @@ void adv_rs_wakers_forget(void);
 /* Wakes whoever sleeps on rs. Called after every change, with its lock held. */
 void adv_rs_wake(struct adv_rsocket *rs);
 
+/*
+ * A call that does not wait has found nothing. A program that does nothing but such calls may keep
+ * its peer on the same machine from running: every so often, the others are let on.
+ */
+void adv_rs_in_vain(void);
+
 /* Handles what the hardware has completed; wakes others where that changed anything. Lock held. */
 void adv_rs_progress(struct adv_rsocket *rs);
 

@@ -145,7 +145,8 @@ enum adv_cm_bind_flags {
 
 /*
  * Binds to an address, which the caller knows to be the machine's own or the wildcard, and a port
- * of the id's port space; port 0: one of 32768 to 60999 is chosen. EINVAL: bound already;
+ * of the id's port space; port 0: one of 32768 to 60999 is chosen, where none is
+ * free one that only connections to elsewhere use. EINVAL: bound already;
  * EADDRINUSE: taken (the rules are the kernel's for rdma_bind_addr), or no port is left;
  * EAFNOSUPPORT: neither IPv4 nor IPv6.
  */
@@ -157,6 +158,7 @@ int adv_cm_bind(struct adv_cm_id *id, const struct adv_cm_addr *addr, unsigned f
 int adv_cm_set_peer(struct adv_cm_id *id, const struct adv_cm_addr *local,
 		    const struct adv_cm_addr *remote);
 /*
+ * path.sgid and path.dgid are the addresses of both ends, else the other end refuses the request.
  * EINVAL: no peer set, or connected already. A flow label of 0 is chosen, and the UDP source port
  * follows from the label. Of a request that is unanswered it sets only what its sender cannot
  * know: path.sgid_index, path.hop_limit, rate, and an mtu that is smaller than the request's

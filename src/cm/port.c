@@ -111,7 +111,10 @@ static bool port_is_taken(const struct adv_cm_id *id, const struct adv_cm_port *
 	return false;
 }
 
-/* A port in use serves for another connection too where it leads elsewhere. */
+/*
+ * A port in use serves for another connection too where it leads elsewhere: all others have their
+ * peers already, and not this one's, which may be unknown yet.
+ */
 static bool leads_elsewhere(const struct adv_cm_id *id, const struct adv_cm_port *port)
 {
 	const struct adv_list *link;
@@ -139,7 +142,7 @@ static int bind_ephemeral(struct adv_cm_id *id)
 		if (!find_port(id->cm, id->ps, number))
 			return own_new(id, number);
 	}
-	for (i = 0; i < EPHEMERAL && id->remote.family; i++) {
+	for (i = 0; i < EPHEMERAL; i++) {
 		port = find_port(id->cm, id->ps,
 				 (uint16_t)(EPHEMERAL_FIRST + (start + i) % EPHEMERAL));
 		if (leads_elsewhere(id, port)) {
@@ -216,9 +219,19 @@ int adv_cm_set_peer(struct adv_cm_id *id, const struct adv_cm_addr *local,
 	return 0;
 }
 
+static void unbind(struct adv_cm_id *id)
+{
+	adv_cm_port_release(id);
+	memset(&id->local, 0, sizeof(id->local));
+	id->bind_flags = 0;
+	id->state = ADV_CM_IDLE;
+}
+
 int adv_cm_listen(struct adv_cm_id *id, unsigned backlog)
 {
-	if (id->state == ADV_CM_IDLE) {
+	bool bound = id->state != ADV_CM_IDLE;
+
+	if (!bound) {
 		const struct adv_cm_addr any = {
 			.family = AF_INET,
 			.ip.raw = {[10] = 0xff, [11] = 0xff},
@@ -230,8 +243,11 @@ int adv_cm_listen(struct adv_cm_id *id, unsigned backlog)
 	}
 	if (id->state != ADV_CM_BOUND)
 		return EINVAL;
-	if (port_is_taken(id, id->port, false))
+	if (port_is_taken(id, id->port, false)) {
+		if (!bound)
+			unbind(id);
 		return EADDRINUSE;
+	}
 	id->backlog = backlog && backlog < ADV_CM_BACKLOG_MAX ? backlog : ADV_CM_BACKLOG_MAX;
 	id->state = ADV_CM_LISTENING;
 	return 0;

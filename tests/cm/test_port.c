@@ -169,10 +169,15 @@ static void test_ephemeral(void **state)
 	}
 	assert_int_equal(p->a.cm->ports.count, 28232);
 	id = new_id(&p->a, RDMA_PS_TCP);
-	assert_int_equal(adv_cm_bind(id, &own, 0), EADDRINUSE);
 	assert_int_equal(adv_cm_listen(id, 0), EADDRINUSE);
+	assert_int_equal(adv_cm_id_local(id)->family, 0);
 	assert_int_equal(adv_cm_set_peer(id, &own, &remote), EADDRINUSE);
 	remote.port = 100;
+	assert_int_equal(adv_cm_set_peer(id, &own, &remote), 0);
+	/* Bound before the peer is known, as librdmacm does. */
+	id = new_id(&p->a, RDMA_PS_TCP);
+	assert_int_equal(adv_cm_bind(id, &own, 0), 0);
+	assert_int_equal(adv_cm_listen(id, 0), EADDRINUSE);
 	assert_int_equal(adv_cm_set_peer(id, &own, &remote), 0);
 	/* Not with one that may go anywhere yet. */
 	bound = adv_container_of(p->a.cm->ids.next, struct adv_cm_id, link);

@@ -60,6 +60,8 @@ static void test_ids(void **state)
 	id = adv_cm_id_create(cm, RDMA_PS_TCP, IBV_QPT_RC, NULL);
 	until_failure = 0;
 	assert_int_equal(adv_cm_bind(id, &any, 0), ENOMEM);
+	until_failure = 0;
+	assert_int_equal(adv_cm_listen(id, 0), ENOMEM);
 	until_failure = -1;
 	assert_int_equal(adv_cm_bind(id, &any, 0), 0);
 	adv_cm_destroy(cm);

@@ -429,6 +429,27 @@ static void test_listener_destroyed(void **state)
 	assert_int_equal(sent(p, &p->b).rej.reason, ADV_CM_REJ_INVALID_SERVICE_ID);
 }
 
+static void test_ipv6(void **state)
+{
+	struct pair *p = *state;
+	struct adv_cm_conn_param param = conn_param(0x1001, "");
+	struct adv_cm_id *active, *passive;
+
+	p->a.gid = (struct adv_gid){.raw = {0xfd, 0x77, [15] = 3}};
+	p->b.gid = (struct adv_gid){.raw = {0xfd, 0x77, [15] = 2}};
+	listener(&p->b, RDMA_PS_TCP, false, 0);
+	active = routed(&p->a, &p->b, RDMA_PS_TCP);
+	assert_int_equal(adv_cm_connect(active, p->now, &param), 0);
+	pump(p);
+	passive = event_of(&p->b, RDMA_CM_EVENT_CONNECT_REQUEST).id;
+	assert_int_equal(adv_cm_id_remote(passive)->family, AF_INET6);
+	assert_memory_equal(adv_cm_id_remote(passive)->ip.raw, p->a.gid.raw, 16);
+	assert_memory_equal(adv_cm_id_local(passive)->ip.raw, p->b.gid.raw, 16);
+	assert_int_equal(adv_cm_accept(passive, p->now, &param), 0);
+	pump(p);
+	event_of(&p->a, RDMA_CM_EVENT_CONNECT_RESPONSE);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, pair_setup, pair_teardown)
@@ -444,6 +465,7 @@ int main(void)
 		TEST(test_no_rtu),
 		TEST(test_xrc),
 		TEST(test_listener_destroyed),
+		TEST(test_ipv6),
 	};
 
 	return cmocka_run_group_tests_name("cm request", tests, NULL, NULL);

@@ -143,6 +143,33 @@ def report_counters(lab):
         raise Failure(f"not what was transferred: {found}\n{client}")
 
 
+def with_fake_class(lab, fake, commands):
+    """The words that shell commands print where the kernel's /sys/class has what is in `fake`."""
+    script = lab.dir / "script"
+    script.write_text("set -e\n"
+                      f"mount -t overlay none -o lowerdir={fake}:/sys/class /sys/class || exit 77\n"
+                      f"{commands}\n")
+    process = lab.start(["unshare", "--mount", "sh", str(script)], adverb=False)
+    if process.wait(60) == 77:
+        raise Skip("no overlay on /sys/class here")
+    return process.expect(0, 1).split()
+
+
+@case("sysfs", "interface")
+def interface(lab):
+    """An interface that belongs to a device has the RDMA device too, unless it has a card's."""
+    fake = lab.dir / "fake"
+    folder = "/sys/class/net/lo/device/infiniband"
+    look = f"{lab.adverb} run sh -c 'ls {folder}; cat {folder}/*/node_type'"
+    (fake / "net" / "lo" / "device").mkdir(parents=True)
+    same("output", with_fake_class(lab, fake, look), ["adverb0", "1:", "CA"])
+    (fake / "net" / "lo" / "device" / "infiniband" / "mlx5_0").mkdir(parents=True)
+    (fake / "net" / "lo" / "device" / "infiniband" / "mlx5_0" / "node_type").write_text("real")
+    same("output", with_fake_class(lab, fake, look), ["mlx5_0", "real"])
+    if lab.start(["test", "-e", folder]).wait(20) == 0:
+        raise Failure("loopback is of no device")
+
+
 @case("sysfs", "beside-a-card")
 def beside_a_card(lab):
     """What the kernel shows there stays, and its names are not ours."""
@@ -151,17 +178,13 @@ def beside_a_card(lab):
     (fake / "infiniband_verbs" / "uverbs0").mkdir(parents=True)
     (fake / "infiniband" / "mlx5_0").symlink_to("../../devices/virtual/net/lo")
     (fake / "infiniband_verbs" / "uverbs0" / "ibdev").write_text("mlx5_0\n")
-    script = lab.dir / "script"
-    script.write_text(f"""set -e
-        mount -t overlay none -o lowerdir={fake}:/sys/class /sys/class || exit 77
+    words = with_fake_class(lab, fake, f"""
         {lab.adverb} run sh -c 'ls {CLASS}; ls /sys/class/infiniband_verbs; ls /dev/infiniband
             cat {CLASS}/mlx5_0/address; cat /sys/class/infiniband_verbs/uverbs*/ibdev
-            readlink {CLASS}/mlx5_0; test ! -e /dev/infiniband/uverbs0; test -c /dev/infiniband/uverbs1'
+            readlink {CLASS}/mlx5_0; test ! -e /dev/infiniband/uverbs0
+            test -c /dev/infiniband/uverbs1'
         {lab.adverb} run ibv_devinfo | grep hca_id""")
-    holder = lab.start(["unshare", "--mount", "sh", str(script)], adverb=False)
-    if holder.wait(60) == 77:
-        raise Skip("no overlay on /sys/class here")
-    same("output", holder.expect(0, 1).split(), [
+    same("output", words, [
         "adverb0", "mlx5_0", "abi_version", "uverbs0", "uverbs1", "rdma_cm", "uverbs1",
         "00:00:00:00:00:00", "mlx5_0", "adverb0", "../../devices/virtual/net/lo",
         "hca_id:", "adverb0"])

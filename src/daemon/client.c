@@ -276,7 +276,9 @@ static int counters(struct adv_client *c, struct adv_control_message *m)
 
 static int open_cm(struct adv_client *c, struct adv_control_message *m)
 {
-	int fd = adv_ucma_open(c->all->ucma, &c->peer, c->pidfd, c->comm);
+	/* Not a copy of ours, which would stay in our epoll set when ours is closed. */
+	int pidfd = c->pidfd >= 0 ? open_pidfd(c->fd, c->peer.pid) : -1;
+	int fd = adv_ucma_open(c->all->ucma, &c->peer, pidfd, c->comm);
 
 	if (fd < 0 && errno == EUSERS)
 		fail(m, EUSERS, "adverbd's connection manager has as many clients as it serves");

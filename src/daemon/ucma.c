@@ -132,17 +132,18 @@ int adv_ucma_open(struct adv_ucma *u, const struct ucred *peer, int pidfd, const
 {
 	int pair[2], error;
 
-	if (too_many(u, peer)) {
-		errno = EUSERS;
-		return -1;
+	error = too_many(u, peer) ? EUSERS : 0;
+	if (!error && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		error = errno;
+	if (!error) {
+		if (adv_ucma_client_new(u, pair[0], peer, pidfd, comm))
+			return pair[1];
+		error = errno;
+		close(pair[0]);
+		close(pair[1]);
 	}
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return -1;
-	if (adv_ucma_client_new(u, pair[0], peer, pidfd, comm))
-		return pair[1];
-	error = errno;
-	close(pair[0]);
-	close(pair[1]);
+	if (pidfd >= 0)
+		close(pidfd);
 	errno = error;
 	return -1;
 }

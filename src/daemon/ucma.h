@@ -36,7 +36,8 @@ void adv_ucma_gids_changed(struct adv_ucma *u);
 
 /*
  * A socket of the protocol for a process: its end, the caller's to hand over and close. `pidfd`
- * (-1: not known) is copied. -1 and errno: EUSERS as many as there may be, EMFILE, ENOMEM.
+ * (-1: not known) is ours from now on. -1 and errno: EUSERS as many as there may be, EMFILE,
+ * ENOMEM.
  */
 int adv_ucma_open(struct adv_ucma *u, const struct ucred *peer, int pidfd, const char *comm);
 

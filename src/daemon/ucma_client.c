@@ -3,7 +3,6 @@
 #include "daemon/ucma_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -50,18 +49,15 @@ struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, const st
 		return NULL;
 	c->ucma = u;
 	c->fd = fd;
-	c->pidfd = pidfd >= 0 ? fcntl(pidfd, F_DUPFD_CLOEXEC, 0) : -1;
+	c->pidfd = pidfd;
 	c->peer = *peer;
 	strncpy(c->comm, comm, sizeof(c->comm) - 1);
 	adv_list_init(&c->channel_list);
 	adv_list_init(&c->id_list);
-	error = pidfd >= 0 && c->pidfd < 0 ? errno : adv_ucma_watch(u, fd, (uintptr_t)c);
-	if (!error && c->pidfd >= 0)
-		error = adv_ucma_watch(u, c->pidfd, (uintptr_t)c | 1);
+	error = adv_ucma_watch(u, fd, (uintptr_t)c);
+	if (!error && pidfd >= 0)
+		error = adv_ucma_watch(u, pidfd, (uintptr_t)c | 1);
 	if (error) {
-		epoll_ctl(u->epoll, EPOLL_CTL_DEL, fd, NULL);
-		if (c->pidfd >= 0)
-			close(c->pidfd);
 		free(c);
 		errno = error;
 		return NULL;
@@ -71,9 +67,9 @@ struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, const st
 	return c;
 }
 
+/* Closing alone does not do while a child that is to be the keeper still has copies. */
 static void unwatch(struct adv_ucma *u, int fd)
 {
-	/* A pidfd has other copies, so closing this one would not do. */
 	epoll_ctl(u->epoll, EPOLL_CTL_DEL, fd, NULL);
 	close(fd);
 }

@@ -136,7 +136,7 @@ int adv_ucma_watch(struct adv_ucma *u, int fd, uint64_t data);
 
 /* --- ucma_client.c --- */
 
-/* Takes over fd; copies pidfd. NULL and errno, with fd left to the caller. */
+/* Takes over both descriptors, where it succeeds. NULL and errno. */
 struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, const struct ucred *peer,
 					    int pidfd, const char *comm);
 /* Reads and answers a bounded number of messages; may set `dead`. */

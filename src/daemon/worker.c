@@ -71,8 +71,13 @@ static void drop_dead(struct worker *w)
 		struct adv_client *c = client_of(n);
 
 		n = n->next;
-		if (c->dead)
-			adv_client_drop(c);
+		if (!c->dead)
+			continue;
+		/* Closing does not do it while a child that is to be the keeper has copies. */
+		epoll_ctl(w->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+		if (c->pidfd >= 0)
+			epoll_ctl(w->epoll, EPOLL_CTL_DEL, c->pidfd, NULL);
+		adv_client_drop(c);
 	}
 }
 

@@ -81,4 +81,7 @@ def at_once(build):
 
 
 if __name__ == "__main__":
+    # AddressSanitizer keeps what is freed; not here.
+    options = os.environ.get("ASAN_OPTIONS", "")
+    os.environ["ASAN_OPTIONS"] = ":".join(filter(None, (options, "quarantine_size_mb=1")))
     adverbd.main([one_after_another, at_once])

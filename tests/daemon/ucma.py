@@ -5,6 +5,7 @@ import contextlib
 import errno
 import ipaddress
 import itertools
+import os
 import select
 import socket
 import struct
@@ -91,7 +92,7 @@ class Event:
         self.conn = Conn(body[24 + ROUTE.size:])
 
 
-NUMBERS = itertools.count(0x10001)
+NUMBERS = (n & 0xffffff for n in itertools.count(os.getpid() << 8 | 1))
 
 
 def conn(qp_num=None, private=b"", qp_type=RC, reason=0, qkey=0, length=None, depth=1):

@@ -21,10 +21,12 @@ static bool takes_mode(int flags)
 	return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-static int noted(int fd, const char *resolved, const char *path)
+static int noted(int fd, const char *resolved, const char *path, int flags)
 {
 	if (resolved != path)
 		adv_look_opened(fd);
+	else if (flags & (O_DIRECTORY | O_PATH))
+		adv_look_opened_folder(fd, path);
 	return fd;
 }
 
@@ -44,7 +46,7 @@ static int open_at(adv_next_t *next, const char *name, int dirfd, const char *pa
 	int error = refusal(there, path, flags & FLAGS_WRITE, flags & O_PATH);
 
 	if (!error)
-		return noted(call(dirfd, there, flags, mode), there, path);
+		return noted(call(dirfd, there, flags, mode), there, path, flags);
 	errno = error;
 	return -1;
 }
@@ -56,7 +58,7 @@ static int open_here(adv_next_t *next, const char *name, const char *path, int f
 	int error = refusal(there, path, flags & FLAGS_WRITE, flags & O_PATH);
 
 	if (!error)
-		return noted(call(there, flags, mode), there, path);
+		return noted(call(there, flags, mode), there, path, flags);
 	errno = error;
 	return -1;
 }

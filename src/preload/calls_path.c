@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "preload/look.h"
@@ -16,17 +17,26 @@ char *__getcwd_chk(char *buf, size_t len, size_t room);
 
 /* ---- links ---- */
 
-/* What readlink(2) found, as it is to be seen: of folders in /proc that are the tree's. */
-static ssize_t seen(const char *path, char *buf, ssize_t n)
+/* What readlink(2) found, n bytes of it, as it is to be seen: of folders in /proc that are the
+ * tree's, and longer in truth than they seem. */
+static ssize_t seen(int dirfd, const char *path, char *buf, size_t len, ssize_t n)
 {
 	char text[PATH_MAX];
+	int saved = errno;
+	long all;
 
-	if (n <= 0 || (size_t)n >= sizeof(text) || !path || strncmp(path, "/proc/", 6) != 0)
+	if (n <= 0 || !path || strncmp(path, "/proc/", 6) != 0)
 		return n;
-	memcpy(text, buf, (size_t)n);
-	text[n] = 0;
-	adv_look_back(text);
+	all = syscall(SYS_readlinkat, dirfd, path, text, sizeof(text) - 1);
+	errno = saved;
+	if (all <= 0)
+		return n;
+	text[all] = 0;
+	if (!adv_look_back(text))
+		return n;
 	n = (ssize_t)strlen(text);
+	if ((size_t)n > len)
+		n = (ssize_t)len;
 	memcpy(buf, text, (size_t)n);
 	return n;
 }
@@ -37,7 +47,7 @@ ADV_INTERPOSE ssize_t readlink(const char *path, char *buf, size_t len)
 	ssize_t (*call)(const char *, char *, size_t) = adv_next(&next, "readlink");
 	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
 
-	return seen(path, buf, call(there, buf, len));
+	return seen(AT_FDCWD, path, buf, len, call(there, buf, len));
 }
 
 ADV_INTERPOSE ssize_t readlinkat(int dirfd, const char *path, char *buf, size_t len)
@@ -46,7 +56,7 @@ ADV_INTERPOSE ssize_t readlinkat(int dirfd, const char *path, char *buf, size_t 
 	ssize_t (*call)(int, const char *, char *, size_t) = adv_next(&next, "readlinkat");
 	const char *there = ADV_LOOK(dirfd, path, ADV_LOOK_UP);
 
-	return seen(path, buf, call(dirfd, there, buf, len));
+	return seen(dirfd, path, buf, len, call(dirfd, there, buf, len));
 }
 
 /* These two end the program where len is more than the room: theirs to say. */
@@ -56,7 +66,7 @@ ADV_INTERPOSE ssize_t __readlink_chk(const char *path, char *buf, size_t len, si
 	ssize_t (*call)(const char *, char *, size_t, size_t) = adv_next(&next, "__readlink_chk");
 	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
 
-	return seen(path, buf, call(there, buf, len, room));
+	return seen(AT_FDCWD, path, buf, len, call(there, buf, len, room));
 }
 
 ADV_INTERPOSE ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, size_t len,
@@ -67,7 +77,7 @@ ADV_INTERPOSE ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, s
 		adv_next(&next, "__readlinkat_chk");
 	const char *there = ADV_LOOK(dirfd, path, ADV_LOOK_UP);
 
-	return seen(path, buf, call(dirfd, there, buf, len, room));
+	return seen(dirfd, path, buf, len, call(dirfd, there, buf, len, room));
 }
 
 /* ---- canonical paths ---- */

@@ -22,7 +22,7 @@ const char adv_node_rdma_cm[] = "/dev/null";
 
 /* A process that never was in the tree has no descriptor of it that we know of. */
 static atomic_bool been_there;
-static _Atomic enum { UNKNOWN, ELSEWHERE, INSIDE } current;
+static _Atomic enum { UNKNOWN, ELSEWHERE, ABOVE, INSIDE } current;
 
 #define NOTED_MAX 1024
 static _Atomic unsigned char noted[NOTED_MAX]; /* what we know of each descriptor, as follows */
@@ -70,10 +70,29 @@ static bool is_inside(int dirfd)
 	return folder_path(dirfd, room) && adv_redirect_back(room);
 }
 
+static bool is_above(const char *path)
+{
+	struct adv_redirect r;
+
+	return adv_redirect_path(path, &r) == ADV_REDIRECT_ABOVE;
+}
+
+static void find_current(void)
+{
+	char room[PATH_MAX];
+
+	if (!folder_path(AT_FDCWD, room))
+		current = ELSEWHERE;
+	else if (adv_redirect_back(room))
+		current = INSIDE;
+	else
+		current = is_above(room) ? ABOVE : ELSEWHERE;
+}
+
 static bool current_is_inside(void)
 {
 	if (current == UNKNOWN)
-		current = is_inside(AT_FDCWD) ? INSIDE : ELSEWHERE;
+		find_current();
 	return current == INSIDE;
 }
 
@@ -81,6 +100,12 @@ void adv_look_opened(int fd)
 {
 	if (fd >= 0 && fd < NOTED_MAX)
 		noted[fd] = OPENED;
+}
+
+void adv_look_opened_folder(int fd, const char *path)
+{
+	if (fd >= 0 && path[0] == '/' && is_above(path))
+		been_there = true;
 }
 
 static void look_again(int fd, bool at_offset)
@@ -120,24 +145,20 @@ bool adv_look_current(char room[PATH_MAX])
 	return back;
 }
 
-bool adv_look_concerns(int dirfd, const char *path)
+static bool leads_to_ours(const char *path)
 {
 	struct adv_redirect r;
+	enum adv_redirect_kind kind = adv_redirect_path(path, &r);
 
-	if (!path || !*path)
-		return false;
-	if (*path == '/')
-		return adv_redirect_path(path, &r) != ADV_REDIRECT_NONE;
-	if (dirfd == AT_FDCWD)
-		return current_is_inside();
-	return been_there && is_inside(dirfd);
+	return kind == ADV_REDIRECT_OURS || kind == ADV_REDIRECT_THROUGH;
 }
 
-/* The absolute path, as the program sees it. False: it is too long, or elsewhere. */
+/* The absolute path, as the program sees it. False: it is too long, or of no folder that matters.
+ */
 static bool make_absolute(int dirfd, const char *path, char room[PATH_MAX])
 {
 	size_t len, more = strlen(path);
-	const char *back;
+	const char *base;
 
 	if (*path == '/') {
 		if (more >= PATH_MAX)
@@ -145,16 +166,38 @@ static bool make_absolute(int dirfd, const char *path, char room[PATH_MAX])
 		memcpy(room, path, more + 1);
 		return true;
 	}
-	back = folder_path(dirfd, room) ? adv_redirect_back(room) : NULL;
-	if (!back)
+	if (!folder_path(dirfd, room))
 		return false;
-	len = strlen(back);
-	memmove(room, back, len);
+	base = adv_redirect_back(room);
+	if (!base && is_above(room))
+		base = room;
+	if (!base)
+		return false;
+	len = strlen(base);
+	memmove(room, base, len);
 	if (len + 1 + more >= PATH_MAX)
 		return false;
 	room[len] = '/';
 	memcpy(room + len + 1, path, more + 1);
 	return true;
+}
+
+static bool leads_there_from(int dirfd, const char *path)
+{
+	char room[PATH_MAX];
+
+	return make_absolute(dirfd, path, room) && leads_to_ours(room);
+}
+
+bool adv_look_concerns(int dirfd, const char *path)
+{
+	if (!path || !*path)
+		return false;
+	if (*path == '/')
+		return leads_to_ours(path);
+	if (dirfd != AT_FDCWD)
+		return been_there && leads_there_from(dirfd, path);
+	return current_is_inside() || (current == ABOVE && leads_there_from(dirfd, path));
 }
 
 /* ---- resolving ---- */
@@ -215,7 +258,8 @@ static const char *resolve(const char *path, enum adv_look look, char room[PATH_
 	char root[PATH_MAX];
 	const char *node;
 
-	if (kind == ADV_REDIRECT_NONE || (kind == ADV_REDIRECT_OURS && is_kernels(&r)) ||
+	if (kind == ADV_REDIRECT_NONE || kind == ADV_REDIRECT_ABOVE ||
+	    (kind == ADV_REDIRECT_OURS && is_kernels(&r)) ||
 	    !adv_tree_ready(look == ADV_LOOK_INTO, root))
 		return NULL;
 	if (kind == ADV_REDIRECT_THROUGH) {
@@ -293,10 +337,11 @@ bool adv_look_is_ours(const char *resolved, const char *path)
 	return ours;
 }
 
-void adv_look_back(char *text)
+bool adv_look_back(char *text)
 {
 	const char *back = adv_redirect_back(text);
 
 	if (back)
 		memmove(text, back, strlen(back) + 1);
+	return back;
 }

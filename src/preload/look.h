@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What every function that takes a path does first. A path that is not ours costs a comparison:
- * no allocation, no lock, no system call but one getcwd(2) in a process's first look-up of a
- * relative path; errno is left alone.
+ * no allocation, no lock, and no system call but one getcwd(2) in a process's first look-up of a
+ * relative path. Only a process whose current folder is above ours ("/", /sys, ...), or that has
+ * opened one of these or ours, pays one for each look-up that starts there. errno is left alone.
  */
 #ifndef ADV_PRELOAD_LOOK_H
 #define ADV_PRELOAD_LOOK_H
@@ -58,11 +59,13 @@ void adv_look_fix_stat(const char *resolved, const char *path, struct stat *st);
  * lead to files of the kernel too. errno is kept. */
 bool adv_look_is_ours(const char *resolved, const char *path);
 
-/* Paths of the tree, in a text that a function returns, become those they stand for. */
-void adv_look_back(char *text);
+/* A path of the tree, in a text that a function returns, becomes that which it stands for: true. */
+bool adv_look_back(char *text);
 
-/* Notes that a descriptor was opened in the tree; below 0: not. */
+/* Notes that a descriptor was opened in the tree, or (a folder) that one was, of which names in the
+ * tree may be looked up; below 0: not. */
 void adv_look_opened(int fd);
+void adv_look_opened_folder(int fd, const char *path);
 
 /* Before reading from the start of a file that may be one of the tree's: unless it was only just
  * opened, it is brought up to date. at_offset: the descriptor's own place decides whether it is the

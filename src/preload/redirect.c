@@ -130,7 +130,9 @@ enum adv_redirect_kind adv_redirect_path(const char *path, struct adv_redirect *
 	}
 	if (at >= OURS)
 		return found(at, p, r);
-	return through ? ADV_REDIRECT_THROUGH : ADV_REDIRECT_NONE;
+	if (through)
+		return ADV_REDIRECT_THROUGH;
+	return *p || is_link(at) ? ADV_REDIRECT_NONE : ADV_REDIRECT_ABOVE;
 }
 
 const char *adv_redirect_back(const char *path)

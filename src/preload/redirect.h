@@ -13,7 +13,8 @@
 #define ADV_ROOT_PREFIX "/adverb-sysfs-" /* the root's last component: this, a uid, a namespace */
 
 enum adv_redirect_kind {
-	ADV_REDIRECT_NONE, /* not ours */
+	ADV_REDIRECT_NONE,  /* not ours */
+	ADV_REDIRECT_ABOVE, /* one of the folders that ours are in: "/", /dev, /sys, ... */
 	ADV_REDIRECT_OURS,
 	ADV_REDIRECT_THROUGH, /* through a folder of ours, which the kernel may not have, and out
 			       * again by ".."; folder and rest are the way without that */

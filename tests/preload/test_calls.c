@@ -203,6 +203,34 @@ static void goes_into_folders(void **state)
 	assert_int_equal(access("adverb0/node_type", F_OK), -1);
 }
 
+/* From the folders above, where the kernel may have none of ours. */
+static void starts_above(void **state)
+{
+	static const char *const starts[][2] = {
+		{"/", "sys/class/infiniband/adverb0/node_type"},
+		{"/sys", "class/infiniband/adverb0/node_type"},
+		{"/sys/class", "infiniband/adverb0/node_type"},
+		{"/sys/class", "./net/../infiniband/adverb0/node_type"},
+		{"/sys/devices", "adverb/infiniband/adverb0/node_type"},
+		{"/dev", "../sys/class/infiniband/adverb0/node_type"},
+	};
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		int dir = open(starts[i][0], O_RDONLY | O_DIRECTORY);
+
+		assert_int_equal(chdir(starts[i][0]), 0);
+		assert_text(open(starts[i][1], O_RDONLY), "1: CA\n");
+		assert_int_equal(chdir("/proc"), 0);
+		assert_int_equal(access(starts[i][1], F_OK), -1);
+		assert_text(openat(dir, starts[i][1], O_RDONLY), "1: CA\n");
+		close(dir);
+	}
+	assert_int_equal(chdir("/dev"), 0);
+	assert_int_equal(access("infiniband/uverbs0", R_OK | W_OK), 0);
+	assert_int_equal(access("null", R_OK | W_OK), 0);
+	assert_int_equal(chdir("/"), 0);
+}
+
 static void works_from_descriptors(void **state)
 {
 	int dir = open(IBDEV, O_RDONLY | O_DIRECTORY), nodes;
@@ -442,6 +470,7 @@ int main(void)
 		cmocka_unit_test(follows_links),
 		cmocka_unit_test(lists),
 		cmocka_unit_test(goes_into_folders),
+		cmocka_unit_test(starts_above),
 		cmocka_unit_test(works_from_descriptors),
 		cmocka_unit_test(takes_odd_paths),
 		cmocka_unit_test(keeps_errno),

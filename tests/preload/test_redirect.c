@@ -47,11 +47,8 @@ static void finds_ours(void **state)
 static void leaves_others(void **state)
 {
 	static const char *const paths[] = {
-		"/",
 		"",
 		"sys/class/infiniband",
-		"/sys",
-		"/sys/class",
 		"/sys/class/infinibandx",
 		"/sys/class/infiniban",
 		"/sys/class/infiniband_",
@@ -75,6 +72,19 @@ static void leaves_others(void **state)
 		/* A relative path is the caller's business. */
 		if (paths[i][0] == '/' && adv_redirect_path(paths[i], &r) != ADV_REDIRECT_NONE)
 			fail_msg("%s: taken for ours", paths[i]);
+	}
+}
+
+static void knows_what_is_above(void **state)
+{
+	static const char *const paths[] = {
+		"/",	  "//",	     "/sys",	     "/sys/class/",
+		"/dev/.", "/dev/..", "/sys/devices", "/sys/class/net/.."};
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct adv_redirect r;
+
+		assert_int_equal(adv_redirect_path(paths[i], &r), ADV_REDIRECT_ABOVE);
 	}
 }
 
@@ -157,9 +167,10 @@ static void goes_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_ours),	  cmocka_unit_test(leaves_others),
-		cmocka_unit_test(passes_through), cmocka_unit_test(finds_interfaces),
-		cmocka_unit_test(knows_nodes),	  cmocka_unit_test(goes_back),
+		cmocka_unit_test(finds_ours),	    cmocka_unit_test(leaves_others),
+		cmocka_unit_test(passes_through),   cmocka_unit_test(knows_what_is_above),
+		cmocka_unit_test(finds_interfaces), cmocka_unit_test(knows_nodes),
+		cmocka_unit_test(goes_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,9 +76,16 @@ static const char *skip_slashes(const char *p)
 /* "uverbsN" and "rdma_cm", and nothing behind. */
 static bool names_device(const char *rest)
 {
-	size_t digits = strncmp(rest, "uverbs", 6) == 0 ? strspn(rest + 6, "0123456789") : 0;
+	const char *uverbs = "uverbs";
+	size_t digits;
 
-	return (digits && !rest[6 + digits]) || strcmp(rest, "rdma_cm") == 0;
+	if (strcmp(rest, "rdma_cm") == 0)
+		return true;
+	while (*uverbs)
+		if (*rest++ != *uverbs++)
+			return false;
+	digits = strspn(rest, "0123456789");
+	return digits && !rest[digits];
 }
 
 static enum adv_redirect_kind found(enum node at, const char *rest, struct adv_redirect *r)

@@ -15,6 +15,8 @@
 #include "preload/contents.h"
 #include "preload/redirect.h"
 
+#define ROOT_MODE     0755
+#define ROOT_FLAGS    (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define FRESH_MS      50
 #define RETRY_MS      2000 /* after adverbd could not be reached */
 #define LOCK_TRIES    200
@@ -58,14 +60,15 @@ static int open_root(const char *above, uid_t uid, uint64_t net, char root[PATH_
 	    snprintf(root, PATH_MAX, "%s" ADV_ROOT_PREFIX "%u-%llu", above, (unsigned)uid,
 		     (unsigned long long)net) >= PATH_MAX / 2)
 		return -1;
-	(void)syscall(SYS_mkdirat, AT_FDCWD, root, 0755);
-	fd = (int)syscall(SYS_openat, AT_FDCWD, root,
-			  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = (int)syscall(SYS_openat, AT_FDCWD, root, ROOT_FLAGS);
+	if (fd < 0 && errno == ENOENT &&
+	    (syscall(SYS_mkdirat, AT_FDCWD, root, ROOT_MODE) == 0 || errno == EEXIST))
+		fd = (int)syscall(SYS_openat, AT_FDCWD, root, ROOT_FLAGS);
 	if (fd < 0)
 		return -1;
 	if (syscall(SYS_fstat, fd, &st) == 0 && st.st_uid == uid &&
-	    syscall(SYS_fchmod, fd, 0755) == 0 &&
-	    syscall(SYS_faccessat, AT_FDCWD, root, R_OK | W_OK | X_OK) == 0)
+	    ((st.st_mode & 07777) == ROOT_MODE || syscall(SYS_fchmod, fd, ROOT_MODE) == 0) &&
+	    syscall(SYS_faccessat, AT_FDCWD, root, W_OK) == 0)
 		return fd;
 	adv_sys_close(fd);
 	return -1;

@@ -139,8 +139,9 @@ int adv_group_create(int sockets[ADV_SLOTS], char *why, size_t why_len)
 	/* Socket 0 never leaves the daemon and stays open to a repair of the program. */
 	for (int i = 1; !error && i < ADV_SLOTS; i++)
 		error = set_int(sockets[i], SOL_SOCKET, SO_LOCK_FILTER, 1);
-	if (!error)
-		error = set_int(sockets[ADV_SLOT_DAEMON], SOL_SOCKET, SO_RCVBUF, BUFFER_WANTED / 8);
+	/* Thousands of processes of one job may ask for connections in the same instant. */
+	if (!error && set_int(sockets[ADV_SLOT_DAEMON], SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_WANTED))
+		error = set_int(sockets[ADV_SLOT_DAEMON], SOL_SOCKET, SO_RCVBUF, BUFFER_WANTED);
 	if (!error)
 		return 0;
 	say_why(error, why, why_len);

@@ -57,8 +57,10 @@ static unsigned channel_limit(void)
 {
 	struct rlimit r;
 
-	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur < 2048)
-		return 64;
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur < 512)
+		return 32;
+	if (r.rlim_cur < 2048)
+		return (unsigned)(r.rlim_cur - 384) / 4;
 	return r.rlim_cur > 1 << 20 ? 1 << 19 : (unsigned)(r.rlim_cur - 1280) / 2;
 }
 

@@ -6,7 +6,10 @@ import contextlib
 import ctypes
 import errno
 import os
+import pathlib
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -169,6 +172,50 @@ def last_words(build):
         there.process.wait(30)
 
 
+def captured(name, number):
+    """(headers of IP and UDP, BTH to ICRC) of one frame that the Linux kernel sent."""
+    path = pathlib.Path(__file__).parent.parent / "data" / "captures" / name
+    data, at = path.read_bytes(), 24
+    for _ in range(number):
+        length, = struct.unpack_from("<I", data, at + 8)
+        frame, at = data[at + 16:at + 16 + length], at + 16 + length
+    return frame[14:42], frame[42:]
+
+
+def kernel_asks(build):
+    """A REQ of the Linux kernel's, bit by bit, is a request here; the REP looks as the kernel's."""
+    ip, req = captured("rping.pcap", 1)
+    _, kernel_rep = captured("rping.pcap", 2)
+    port, = struct.unpack(">H", req[20 + 24 + 14:20 + 24 + 16])
+    with two_hosts(build) as (host, _, server, _, _):
+        adverbd.sh("ip addr add 10.77.0.2/24 dev nt0")
+        server.wait_for_address("10.77.0.2")
+        _, port = server.listener("10.77.0.2", port)
+        text = subprocess.run(["ip", "-o", "link", "show", "nt0"], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout
+        here = bytes.fromhex(text.split("link/ether ")[1].split()[0].replace(":", ""))
+        with host:
+            adverbd.sh("ip addr add 10.77.0.3/24 dev nt1; ip link set nt1 arp on")
+            wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
+            wire.bind(("nt1", 0))
+        wire.settimeout(10)
+        wire.send(here + wire.getsockname()[4] + b"\x08\0" + ip + req)
+        e = server.event(ucma.CONNECT_REQUEST)
+        assert e.route.remote[0] == "10.77.0.3" and e.route.local == ("10.77.0.2", port)
+        server.command(ucma.ACCEPT, e.id)
+        while True:
+            frame = wire.recv(2000)
+            if frame[23] == 17 and frame[36:38] == struct.pack(">H", adverbd.PORT):
+                break
+        ours = frame[42:]
+        assert len(ours) == len(kernel_rep)
+        # Opcode and flags, P_Key, QP; Q_Key and source QP; the MAD's class and attribute.
+        for part in slice(0, 8), slice(12, 20), slice(20, 24), slice(36, 38):
+            assert ours[part] == kernel_rep[part], (part, ours[:48].hex(), kernel_rep[:48].hex())
+        assert ours[28:36] == req[28:36]  # the transaction
+        assert frame[15] == 0 and frame[22] == 64 and frame[18:20] == b"\0\0"
+
+
 def neighbour_found(build):
     """The neighbour's address is not known yet: resolving takes as long as that takes."""
     with two_hosts(build) as (_, _, client, _, server):
@@ -182,4 +229,5 @@ def neighbour_found(build):
 
 
 if __name__ == "__main__":
-    adverbd.main([connects, mtu_differs, host_vanishes, signal_ends, last_words, neighbour_found])
+    adverbd.main([connects, mtu_differs, host_vanishes, signal_ends, last_words, kernel_asks,
+                  neighbour_found])

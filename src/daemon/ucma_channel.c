@@ -124,6 +124,13 @@ void adv_ucma_tell(struct adv_ucma_id *id, enum rdma_cm_event_type type, int sta
 	adv_ucma_queue(&event);
 }
 
+/* A byte that was not sent yet need not be. */
+static void forgive_token(struct adv_ucma_channel *ch)
+{
+	if (ch->owed)
+		ch->owed--;
+}
+
 static void free_event(struct adv_ucma_event *e)
 {
 	e->id->channel->client->event_count--;
@@ -140,8 +147,10 @@ void adv_ucma_drop_events(struct adv_ucma_id *id, const struct adv_ucma_membersh
 		struct adv_ucma_event *e = adv_container_of(n, struct adv_ucma_event, id_link);
 
 		n = n->next;
-		if (!membership || e->membership == membership)
-			free_event(e);
+		if (membership && e->membership != membership)
+			continue;
+		forgive_token(id->channel);
+		free_event(e);
 	}
 }
 
@@ -232,12 +241,15 @@ int adv_ucma_get_event(struct adv_ucma_client *c, struct adv_cm_message *m, int 
 
 static void move_id(struct adv_ucma_id *id, struct adv_ucma_channel *to)
 {
-	id->channel->ids--;
-	id->channel = to;
+	struct adv_ucma_channel *from = id->channel;
+
+	from->ids--;
 	to->ids++;
+	id->channel = to;
 	for (struct adv_list *n = id->events.next; n != &id->events; n = n->next) {
 		struct adv_ucma_event *e = adv_container_of(n, struct adv_ucma_event, id_link);
 
+		forgive_token(from);
 		adv_list_del(&e->channel_link);
 		append(to, e);
 	}

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The connection manager on one host: each command, in the right states and the wrong ones."""
 
+import contextlib
 import errno
 import os
+import pathlib
 import shutil
 import signal
 import struct
@@ -11,6 +13,7 @@ import subprocess
 import sys
 
 import adverbd
+import for_nobody
 import ucma
 from adverbd import Client, Daemon, wait_for
 from ucma import Cm, connect
@@ -288,20 +291,53 @@ def options(build):
         assert e.route.tclass == 0x68
 
 
+@contextlib.contextmanager
+def for_a_stranger(build):
+    """(build folder, a function that starts Python code) for user nobody."""
+    adverbd.need_root()
+    with for_nobody.build_folder(build) as place, for_nobody.folder() as modules:
+        for module in adverbd, ucma:
+            path = pathlib.Path(module.__file__)
+            for_nobody.copy_file(path, modules / path.name)
+        environment = {**os.environ, "PYTHONPATH": str(modules), "PYTHONDONTWRITEBYTECODE": "1"}
+        yield place, lambda code: subprocess.Popen(
+            [*adverbd.as_user(adverbd.NOBODY), sys.executable, "-c", code], env=environment)
+
+
 def privileged_ports(build):
     """Below 1024 only for root, as with rdma_cm of the kernel."""
-    adverbd.need_root()
+    code = ("import errno, ucma\n"
+            "cm = ucma.Cm('adverbd-65534')\n"
+            "cm.bind(cm.new_id(), '127.0.0.1', 860, expect=errno.EACCES)\n"
+            "cm.bind(cm.new_id(), '127.0.0.1', 1024)\n")
     with Daemon(build), Cm() as cm:
         cm.listener(port=860)
-    with Daemon(build, user=adverbd.NOBODY):
-        code = ("import errno, sys, ucma\n"
-                "cm = ucma.Cm('adverbd-65534')\n"
-                "cm.bind(cm.new_id(), '127.0.0.1', 860, expect=errno.EACCES)\n"
-                "cm.bind(cm.new_id(), '127.0.0.1', 1024)\n")
-        here = os.path.dirname(os.path.abspath(__file__))
-        subprocess.run([*adverbd.as_user(adverbd.NOBODY), sys.executable, "-c", code], check=True,
-                       env={**os.environ, "PYTHONPATH": here, "PYTHONDONTWRITEBYTECODE": "1"},
-                       timeout=30)
+    with for_a_stranger(build) as (place, start), Daemon(place, user=adverbd.NOBODY):
+        assert start(code).wait(30) == 0
+
+
+def two_users(build):
+    """A system's daemon: one space of ports for all, and connections between users."""
+    code = ("import errno, ucma\n"
+            "cm = ucma.Cm('adverbd')\n"
+            "cm.bind(cm.new_id(), '127.0.0.1', 7471, expect=errno.EADDRINUSE)\n"
+            "number = cm.ready('127.0.0.1', 7471)\n"
+            "cm.command(ucma.CONNECT, number)\n"
+            "cm.command(ucma.ESTABLISH, cm.event(ucma.CONNECT_RESPONSE).id)\n"
+            "cm.event(ucma.DISCONNECTED)\n")
+    with (for_a_stranger(build) as (_, start), Daemon(build, "--system", name="adverbd"),
+          Cm("adverbd") as server):
+        server.listener(port=7471)
+        other = start(code)
+        try:
+            number = server.event(ucma.CONNECT_REQUEST).id
+            server.command(ucma.ACCEPT, number)
+            server.event(ucma.ESTABLISHED)
+            server.command(ucma.DISCONNECT, number)
+            assert other.wait(30) == 0
+        finally:
+            other.kill()
+            other.wait()
 
 
 def addresses(build):
@@ -496,6 +532,15 @@ def full_channel(build):
         for i in range(count):
             assert cm.event().status == i
         cm.no_event(0.05)
+        # Of events that are gone no byte comes any more, but for those in the socket.
+        for _ in range(count):
+            cm.ask(ucma.WRITE_EVENT, struct.pack("=Ii", 16, 0), number=number)
+        cm.destroy(number)
+        stale = 0
+        while cm.take_token(seconds=0):
+            assert cm.fetch() is None
+            stale += 1
+        assert stale < 1000
 
 
 def backlog(build):
@@ -594,6 +639,6 @@ def status_shown(build):
 
 if __name__ == "__main__":
     adverbd.main([connects, events_tell, datagrams, refusals, wrong_states, wrong_arguments,
-                  handles, ports, options, privileged_ports, addresses, neighbours,
+                  handles, ports, options, privileged_ports, two_users, addresses, neighbours,
                   address_changes, multicast, channels, full_channel, backlog, program_killed,
                   worker_killed, lost_packets, status_shown])

@@ -292,7 +292,8 @@ struct adv_resource {
 	uint32_t offset;   /* bytes already answered */
 	uint64_t original; /* atomic's result, host order */
 	bool atomic;
-	bool pending; /* (more) response packets are to be sent */
+	bool pending;  /* (more) response packets are to be sent */
+	bool answered; /* all were sent at least once */
 };
 
 enum adv_message { ADV_MSG_NONE, ADV_MSG_SEND, ADV_MSG_WRITE, ADV_MSG_SKIP };

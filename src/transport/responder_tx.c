@@ -50,6 +50,7 @@ static void emit_ack(struct adv_qp *qp, struct adv_tx_batch *batch)
 static void resource_done(struct adv_responder *resp, struct adv_resource *res)
 {
 	res->pending = false;
+	res->answered = true;
 	resp->res_pending--;
 }
 

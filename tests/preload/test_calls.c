@@ -460,6 +460,19 @@ static void open_files_are_up_to_date(void **state)
 	close(fd);
 }
 
+/* The tree would stay; a network namespace of this number may not come again. */
+static int remove_tree(void **state)
+{
+	char command[PATH_MAX];
+	struct stat st;
+
+	if (stat("/proc/self/ns/net", &st) < 0)
+		return -1;
+	snprintf(command, sizeof(command), "rm -rf \"$XDG_RUNTIME_DIR/adverb-sysfs-%u-%lu\"",
+		 (unsigned)geteuid(), (unsigned long)st.st_ino);
+	return system(command);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -482,5 +495,5 @@ int main(void)
 		cmocka_unit_test(open_files_are_up_to_date),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, NULL, remove_tree);
 }

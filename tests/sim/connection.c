@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Connections: two QPs that are made, connected, found broken, cleaned up and connected again.
+ * Once broken, both ends are left alone until what they have out has failed, as real
+ * applications would see it; then accounts are settled, and when no packet is on its way to the
+ * old QPs any more new ones may begin.
+ */
+#include <stdlib.h>
+
+#include "sim.h"
+
+enum ibv_qp_state end_state(const struct end *end)
+{
+	return end->qp ? adv_qp_state(end->qp) : IBV_QPS_RESET;
+}
+
+void end_bind(struct end *end, struct adv_qp *qp)
+{
+	end->qp = qp;
+	end->qpn = adv_qp_num(qp);
+	end->host->by_qpn[end->qpn - (end->host->index << 16 | 0x100)] = end;
+}
+
+static bool is_reliable(const struct connection *c)
+{
+	return c->type != IBV_QPT_UC;
+}
+
+static bool is_xrc(const struct connection *c)
+{
+	return c->type == IBV_QPT_XRC_SEND;
+}
+
+/* ---- making ---- */
+
+static void choose_queues(struct end *end)
+{
+	struct sim *s = end->host->sim;
+
+	end->send_queue = &end->host->queue[below(s, SIM_CQS)];
+	end->recv_queue = &end->host->queue[below(s, SIM_CQS)];
+}
+
+static void make_qp(struct end *end)
+{
+	struct connection *c = end->c;
+	struct host *h = end->host;
+	struct adv_qp_config config = {.type = c->type, .pd = h->pd, .cap = c->cap, .user = end};
+	struct adv_qp *qp;
+
+	choose_queues(end);
+	config.sq_sig_all = c->sig_all;
+	config.send_cq = end->send_queue->cq;
+	config.recv_cq = end->recv_queue->cq;
+	config.xrcd = h->xrcd;
+	if (is_xrc(c) && end->side == 1) {
+		config.type = IBV_QPT_XRC_RECV;
+		end->pool = h->xrc_srq;
+	} else if (is_xrc(c)) {
+		end->pool = NULL;
+	} else if (c->use_srq[end->side]) {
+		end->pool = h->srq;
+		config.srq = h->srq->srq;
+	} else {
+		end->pool = pool_open(h, c->sim->max_len, c->cap.max_recv_sge,
+				      1 + (unsigned)below(c->sim, c->cap.max_recv_wr));
+		end->pool->end = end;
+	}
+	qp = adv_qp_create(h->e, &config);
+	REQUIRE(c->sim, qp, "a QP cannot be made");
+	end_bind(end, qp);
+}
+
+static void make_stream(struct stream *st)
+{
+	struct connection *c = st->from->c;
+	struct sim *s = c->sim;
+
+	if (!st->ring) {
+		st->room = st->from->qp->sq.size;
+		st->ring = xcalloc(st->room, sizeof(*st->ring));
+		st->local_size = (s->max_len + 1 + 71) & ~7u;
+	}
+	if (!st->local)
+		st->local = region_open(st->from->host, (uint64_t)st->local_size * st->room);
+	if (!st->area.r)
+		area_open(&st->area, st->to->host, (s->max_len + 7) & ~7u,
+			  s->max_len > 65536 ? 3 : SIM_SLOTS);
+}
+
+static void to_init(struct end *end)
+{
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = 0x30e};
+	int err =
+		adv_qp_modify(end->qp, end->host->sim->now, &a,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+
+	REQUIRE(end->host->sim, err == 0, "to INIT: %d", err);
+}
+
+static void to_rtr(struct end *end, const struct end *peer, uint32_t psn)
+{
+	struct connection *c = end->c;
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
+				.path_mtu = c->mtu,
+				.rq_psn = psn,
+				.max_dest_rd_atomic = c->depth[!end->side],
+				.min_rnr_timer = c->min_rnr_timer,
+				.dest_qp_num = peer->qpn};
+	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	int err;
+
+	a.ah_attr.is_global = 1;
+	a.ah_attr.port_num = 1;
+	a.ah_attr.grh.hop_limit = 64;
+	a.ah_attr.grh.sgid_index = c->ipv4;
+	memcpy(a.ah_attr.grh.dgid.raw, peer->host->gid[c->ipv4].raw, 16);
+	if (is_reliable(c) && !(is_xrc(c) && end->side == 0))
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	err = adv_qp_modify(end->qp, c->sim->now, &a, mask);
+	REQUIRE(c->sim, err == 0, "to RTR: %d", err);
+}
+
+static void to_rts(struct end *end, uint32_t psn)
+{
+	struct connection *c = end->c;
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS,
+				.sq_psn = psn,
+				.timeout = c->timeout,
+				.retry_cnt = c->retry_cnt,
+				.rnr_retry = c->rnr_retry,
+				.max_rd_atomic = c->depth[end->side]};
+	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+	int err;
+
+	if (is_xrc(c) && end->side == 1)
+		mask |= IBV_QP_TIMEOUT;
+	else if (is_reliable(c))
+		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC;
+	err = adv_qp_modify(end->qp, c->sim->now, &a, mask);
+	REQUIRE(c->sim, err == 0, "to RTS: %d", err);
+}
+
+/* Often near the end of the 24-bit circle. */
+static uint32_t random_psn(struct sim *s)
+{
+	if (chance(s, 500))
+		return 0xffffff - (uint32_t)below(s, 300);
+	return (uint32_t)adv_rng_next(&s->rng) & ADV_PSN_MASK;
+}
+
+static void start_stream(struct connection *c, unsigned i, uint32_t psn)
+{
+	struct stream *st = &c->stream[i];
+
+	make_stream(st);
+	st->posted = st->done = st->received = st->consuming_done = 0;
+	st->expect_head = st->expect_count = 0;
+	st->unsignaled = st->bad = 0;
+	st->rnr_naks = st->rnr_then = 0;
+	st->una = psn;
+	st->progress_at = c->sim->now;
+	st->impaired = 0;
+	c->end[i].out = st;
+	c->end[!i].in = st;
+}
+
+/* Makes what is not there, and connects. */
+void connection_open(struct connection *c)
+{
+	uint32_t psn[2] = {random_psn(c->sim), random_psn(c->sim)};
+
+	c->streams = is_xrc(c) ? 1 : 2;
+	for (unsigned i = 0; i < 2; i++) {
+		struct end *end = &c->end[i];
+
+		end->c = c;
+		end->side = i;
+		end->host = c->host[i];
+		end->failed = end->app_error = end->purged = end->sqd = end->recv_flushed = false;
+		end->in = end->out = NULL;
+		c->stream[i].from = end;
+		c->stream[i].to = &c->end[!i];
+		if (!end->qp)
+			make_qp(end);
+		to_init(end);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		to_rtr(&c->end[i], &c->end[!i], psn[!i]);
+	for (unsigned i = 0; i < 2; i++)
+		to_rts(&c->end[i], psn[i]);
+	for (unsigned i = 0; i < c->streams; i++)
+		start_stream(c, i, psn[i]);
+	c->state = CONNECTED;
+	c->since = c->sim->now;
+	c->lives++;
+}
+
+/* ---- breaking ---- */
+
+static void own_pool_close(struct end *end)
+{
+	if (end->pool && end->pool->end == end)
+		pool_close(end->pool);
+	end->pool = NULL;
+}
+
+/* The host is gone, and the end's memory with it. */
+void end_forget(struct end *end)
+{
+	struct connection *c = end->c;
+	struct stream *out = &c->stream[end->side], *in = &c->stream[!end->side];
+
+	if (out->local)
+		region_close(out->local);
+	out->local = NULL;
+	area_close(&in->area);
+	own_pool_close(end);
+	end->qp = NULL;
+	end->purged = true;
+	end->sqd = false;
+}
+
+static void note_lost_receives(struct end *end)
+{
+	end->purged = true;
+	end->sqd = false;
+	if (!end->pool)
+		return;
+	if (end->pool->end == end)
+		pool_forget(end->pool);
+	else
+		end->pool->may_lose = true;
+}
+
+static void recount(struct end *end)
+{
+	if (!end->pool || !end->pool->srq)
+		return;
+	host_poll(end->host, true);
+	pool_recount(end->pool);
+}
+
+void end_destroy(struct end *end)
+{
+	uint32_t first = end->host->index << 16 | 0x100;
+
+	/* Completions of an XRC SRQ outlive the QP that brought them. */
+	if (end->c && is_xrc(end->c))
+		host_poll(end->host, true);
+	REQUIRE(end->host->sim, adv_qp_destroy(end->qp) == 0, "a QP cannot be destroyed");
+	end->qp = NULL;
+	end->host->by_qpn[end->qpn - first] = NULL;
+	note_lost_receives(end);
+	recount(end);
+	if (end->c)
+		own_pool_close(end);
+}
+
+void end_move(struct end *end, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr a = {.qp_state = state, .en_sqd_async_notify = 1};
+	int mask = IBV_QP_STATE | (state == IBV_QPS_SQD ? IBV_QP_EN_SQD_ASYNC_NOTIFY : 0);
+	int err;
+
+	if (state == IBV_QPS_RESET && end->c && is_xrc(end->c))
+		host_poll(end->host, true);
+	err = adv_qp_modify(end->qp, end->host->sim->now, &a, mask);
+	REQUIRE(end->host->sim, err == 0, "to state %d: %d", (int)state, err);
+	if (state == IBV_QPS_RESET) {
+		note_lost_receives(end);
+		recount(end);
+	}
+}
+
+static bool is_down(const struct end *end)
+{
+	enum ibv_qp_state state = end_state(end);
+
+	return state == IBV_QPS_ERR || state == IBV_QPS_RESET;
+}
+
+/* Moves what is still up to ERR, as soon as nothing is out any more. True: both are down. */
+static bool bring_down(struct connection *c)
+{
+	bool down = true;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct end *end = &c->end[i];
+
+		if (is_down(end))
+			continue;
+		if (end->out && is_reliable(c) && end->out->done != end->out->posted && !end->sqd) {
+			down = false;
+			continue;
+		}
+		end->app_error = true;
+		end->sqd = false;
+		end_move(end, IBV_QPS_ERR);
+	}
+	return down;
+}
+
+static void settle_accounts(struct connection *c)
+{
+	struct sim *s = c->sim;
+
+	for (unsigned i = 0; i < 2; i++)
+		if (c->end[i].host->e)
+			host_poll(c->end[i].host, true);
+	for (unsigned i = 0; i < 2; i++) {
+		struct end *end = &c->end[i];
+
+		if (!end->qp || end->purged)
+			continue;
+		judge_silent(end);
+		REQUIRE(s, !end->out || end->out->done == end->out->posted,
+			"connection %u side %u: %llu requests were not flushed", c->index, i,
+			(unsigned long long)(end->out->posted - end->out->done));
+		REQUIRE(s, !end->recv_flushed || end_may_flush(end),
+			"connection %u side %u: receives were flushed without reason", c->index, i);
+		REQUIRE(s, !end->pool || end->pool->end != end || end->pool->posted == 0,
+			"connection %u side %u: %u receives were not flushed", c->index, i,
+			end->pool ? end->pool->posted : 0);
+	}
+	for (unsigned i = 0; i < c->streams && is_reliable(c); i++) {
+		const struct stream *st = &c->stream[i];
+
+		REQUIRE(s, st->to->purged || st->received >= st->consuming_done,
+			"connection %u: of %llu messages that were acknowledged %llu were received",
+			c->index, (unsigned long long)st->consuming_done,
+			(unsigned long long)st->received);
+	}
+}
+
+static bool packets_on_their_way(const struct connection *c)
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (network_has_packet_for(c->sim, c->host[i]->index, c->end[i].qpn))
+			return true;
+	return false;
+}
+
+static void reconnect(struct connection *c)
+{
+	for (unsigned i = 0; i < c->streams; i++) {
+		area_settle(&c->stream[i]);
+		stream_forget(&c->stream[i]);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		struct end *end = &c->end[i];
+
+		if (end->qp && chance(c->sim, 400))
+			end_destroy(end);
+		else if (end->qp && end_state(end) != IBV_QPS_RESET)
+			end_move(end, IBV_QPS_RESET);
+	}
+	connection_open(c);
+	c->sim->total.reconnects++;
+}
+
+static void manage_sqd(struct end *end)
+{
+	struct sim *s = end->host->sim;
+
+	if (!end->sqd || end_state(end) != IBV_QPS_SQD || s->now < end->sqd_at ||
+	    end->qp->req.draining)
+		return;
+	end->sqd = false;
+	end_move(end, IBV_QPS_RTS);
+	if (end->out)
+		end->out->progress_at = s->now;
+}
+
+void connection_manage(struct connection *c)
+{
+	struct sim *s = c->sim;
+
+	judge_stuck(c);
+	switch (c->state) {
+	case CONNECTED:
+		manage_sqd(&c->end[0]);
+		manage_sqd(&c->end[1]);
+		if (!is_down(&c->end[0]) && !is_down(&c->end[1]))
+			return;
+		c->state = BREAKING;
+		c->since = s->now;
+		break;
+	case BREAKING:
+		if (!bring_down(c))
+			return;
+		settle_accounts(c);
+		c->state = QUIET;
+		break;
+	case QUIET:
+		if (s->closing || !c->host[0]->e || !c->host[1]->e || packets_on_their_way(c))
+			return;
+		reconnect(c);
+		break;
+	}
+}
+
+bool connection_idle(const struct connection *c)
+{
+	if (c->state != CONNECTED)
+		return c->state == QUIET;
+	for (unsigned i = 0; i < c->streams; i++) {
+		const struct stream *st = &c->stream[i];
+
+		if (st->done != st->posted ||
+		    (is_reliable(c) && st->expect_count && !c->end[!i].purged))
+			return false;
+	}
+	return !c->end[0].sqd && !c->end[1].sqd;
+}
+
+void connection_close(struct connection *c)
+{
+	for (unsigned i = 0; i < c->streams; i++) {
+		struct stream *st = &c->stream[i];
+
+		if (c->state == CONNECTED)
+			area_check(st);
+		else
+			area_settle(st);
+		stream_forget(st);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		if (c->end[i].qp)
+			end_destroy(&c->end[i]);
+	for (unsigned i = 0; i < c->streams; i++) {
+		struct stream *st = &c->stream[i];
+
+		if (st->local)
+			region_close(st->local);
+		area_close(&st->area);
+		free(st->ring);
+		free(st->expect);
+		free(st->writes);
+	}
+}

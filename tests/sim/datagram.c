@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* UD: each QP sends to all of them, itself included; what comes must have been sent, just so. */
+#include <stdlib.h>
+
+#include "sim.h"
+
+#define QKEY	  0x12345u
+#define LOG_LIMIT 65536u
+
+static void modify(struct datagram *d, struct ibv_qp_attr *a, int mask)
+{
+	int err = adv_qp_modify(d->end.qp, d->sim->now, a, mask | IBV_QP_STATE);
+
+	REQUIRE(d->sim, err == 0, "UD to state %d: %d", (int)a->qp_state, err);
+}
+
+static void make_handles(struct datagram *d)
+{
+	struct sim *s = d->sim;
+
+	for (unsigned i = 0; i < s->datagram_count; i++) {
+		const struct host *to = s->datagram[i].end.host;
+		struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
+
+		attr.grh.hop_limit = 64;
+		attr.grh.sgid_index = i & 1;
+		memcpy(attr.grh.dgid.raw, to->gid[i & 1].raw, 16);
+		d->ah[i] = xcalloc(1, sizeof(*d->ah[i]));
+		d->ah[i]->pd = d->end.host->pd;
+		REQUIRE(s, adv_path_from_attr(d->end.host->e, &attr, 0, 0, &d->ah[i]->path) == 0,
+			"no path");
+	}
+}
+
+void datagram_open(struct datagram *d)
+{
+	struct sim *s = d->sim;
+	struct end *end = &d->end;
+	struct host *h = end->host;
+	struct adv_qp_config config = {.type = IBV_QPT_UD, .pd = h->pd, .user = end};
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY};
+	struct adv_qp *qp;
+
+	end->ud = d;
+	end->send_queue = &h->queue[below(s, SIM_CQS)];
+	end->recv_queue = &h->queue[below(s, SIM_CQS)];
+	config.send_cq = end->send_queue->cq;
+	config.recv_cq = end->recv_queue->cq;
+	config.cap = (struct ibv_qp_cap){16, 32, 8, 8, 64};
+	qp = adv_qp_create(h->e, &config);
+	REQUIRE(s, qp, "a UD QP cannot be made");
+	end_bind(end, qp);
+	d->mtu = 4096;
+	d->room = qp->sq.size;
+	d->ring = xcalloc(d->room, sizeof(*d->ring));
+	d->local = region_open(h, (uint64_t)d->mtu * d->room);
+	d->pool = end->pool = pool_open(h, d->mtu + ADV_GRH_LEN, 8, 24);
+	d->pool->end = end;
+	modify(d, &a, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+	a.qp_state = IBV_QPS_RTR;
+	modify(d, &a, 0);
+	a.qp_state = IBV_QPS_RTS;
+	a.sq_psn = 0xfffff0;
+	modify(d, &a, IBV_QP_SQ_PSN);
+	d->posted = d->done = 0;
+	if (!d->log)
+		d->log = xcalloc(LOG_LIMIT, sizeof(*d->log));
+	make_handles(d);
+}
+
+/* Destroys the QP where there is still an engine. */
+void datagram_close(struct datagram *d)
+{
+	for (unsigned i = 0; i < d->sim->datagram_count; i++) {
+		if (d->ah[i])
+			adv_ah_destroy(d->ah[i]);
+		d->ah[i] = NULL;
+	}
+	if (d->end.qp && d->end.host->e)
+		end_destroy(&d->end);
+	d->end.qp = NULL;
+	if (d->local)
+		region_close(d->local);
+	pool_close(d->pool);
+	free(d->ring);
+	d->local = NULL;
+	d->pool = d->end.pool = NULL;
+	d->ring = NULL;
+}
+
+/* The log is of all lives: late packets of an earlier one are good. */
+bool datagram_post(struct datagram *d)
+{
+	struct sim *s = d->sim;
+	struct request *q;
+	struct ibv_sge sge[ADV_MAX_SGE];
+	struct ibv_send_wr *bad = NULL, wr = {.sg_list = sge};
+	unsigned to = (unsigned)below(s, s->datagram_count);
+	uint64_t base;
+	int err;
+
+	if (!d->end.qp || !s->datagram[to].end.qp || d->posted - d->done >= d->room ||
+	    d->log_room == LOG_LIMIT)
+		return false;
+	q = &d->ring[d->posted % d->room];
+	memset(q, 0, sizeof(*q));
+	/* The number says who sent it, and which of its messages it is. */
+	q->id = (uint64_t)d->index << 32 | d->log_room;
+	q->len = (uint32_t)below(s, chance(s, 700) ? 128 : d->mtu + 1);
+	q->signaled = chance(s, 500) || d->posted % 4 == 0;
+	pieces_cut(s, &q->pieces, q->len, 8);
+	base = (d->posted % d->room) * (uint64_t)d->mtu;
+	pieces_sges(&q->pieces, d->local, base, sge);
+	pieces_fill(&q->pieces, d->local->buf + base, q->id);
+	wr.wr_id = 1ull << 63 | d->posted;
+	wr.num_sge = (int)q->pieces.n;
+	wr.opcode = q->len < 8 || chance(s, 300) ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+	wr.imm_data = (uint32_t)q->id;
+	wr.send_flags = q->signaled ? IBV_SEND_SIGNALED : 0;
+	wr.wr.ud.ah = &d->ah[to]->ibv;
+	wr.wr.ud.remote_qpn = s->datagram[to].end.qpn;
+	wr.wr.ud.remote_qkey = QKEY;
+	err = adv_qp_post_send(d->end.qp, s->now, &wr, &bad);
+	if (err) {
+		REQUIRE(s, err == ENOMEM, "UD: a request was refused: %d", err);
+		return false;
+	}
+	d->log[d->log_room++] = (struct datagram_log){q->len, q->id, to};
+	d->posted++;
+	s->total.posted++;
+	return true;
+}
+
+static void judge_sent(struct datagram *d, const struct ibv_wc *wc)
+{
+	uint64_t number = wc->wr_id & ~(1ull << 63);
+
+	REQUIRE(d->sim, number >= d->done && number < d->posted && wc->status == IBV_WC_SUCCESS,
+		"UD %u: request %llu completes with status %d", d->index,
+		(unsigned long long)number, (int)wc->status);
+	for (uint64_t i = d->done; i < number; i++)
+		REQUIRE(d->sim, !d->ring[i % d->room].signaled, "UD %u: a completion is missing",
+			d->index);
+	REQUIRE(d->sim, d->ring[number % d->room].signaled, "UD %u: an unsignaled completion",
+		d->index);
+	d->sim->total.operations += number + 1 - d->done;
+	d->done = number + 1;
+}
+
+/* The first n bytes of what the receive request's memory holds, in order. */
+static void gather(const struct pool *p, unsigned slot, uint8_t *out, uint32_t n)
+{
+	const struct pieces *pieces = &p->slot[slot].pieces;
+	const uint8_t *base = p->r->buf + (uint64_t)slot * p->size;
+
+	for (unsigned i = 0; i < pieces->n && n; i++) {
+		uint32_t k = pieces->piece[i].len < n ? pieces->piece[i].len : n;
+
+		memcpy(out, base + pieces->piece[i].at, k);
+		out += k;
+		n -= k;
+	}
+}
+
+static void judge_received(struct datagram *d, const struct ibv_wc *wc, unsigned slot)
+{
+	struct sim *s = d->sim;
+	const struct datagram *from = NULL;
+	const struct datagram_log *log;
+	uint8_t bytes[4096 + ADV_GRH_LEN];
+	uint64_t id;
+
+	REQUIRE(s,
+		wc->byte_len >= ADV_GRH_LEN && wc->byte_len <= sizeof(bytes) &&
+			(wc->wc_flags & IBV_WC_GRH),
+		"UD %u: received %u bytes", d->index, wc->byte_len);
+	gather(d->pool, slot, bytes, wc->byte_len);
+	for (unsigned i = 0; i < s->datagram_count; i++)
+		if (s->datagram[i].end.qpn == wc->src_qp)
+			from = &s->datagram[i];
+	REQUIRE(s, from, "UD %u: received from QP %06x, which nobody has", d->index, wc->src_qp);
+	memcpy(&id, bytes + ADV_GRH_LEN, sizeof(id));
+	if (wc->wc_flags & IBV_WC_WITH_IMM)
+		id = (uint64_t)from->index << 32 | wc->imm_data;
+	REQUIRE(s, id >> 32 == from->index && (uint32_t)id < from->log_room,
+		"UD %u: received what was not sent", d->index);
+	log = &from->log[(uint32_t)id];
+	REQUIRE(s,
+		log->to == d->index && log->len == wc->byte_len - ADV_GRH_LEN &&
+			pattern_equal(bytes + ADV_GRH_LEN, id, 0, log->len),
+		"UD %u: a message of %u bytes came otherwise", d->index, log->len);
+	d->received++;
+	s->total.datagrams++;
+}
+
+void datagram_judge(struct datagram *d, const struct ibv_wc *wc)
+{
+	unsigned slot;
+
+	if (wc->wr_id >> 63) {
+		judge_sent(d, wc);
+		return;
+	}
+	slot = pool_complete(d->pool, wc);
+	REQUIRE(d->sim, wc->status == IBV_WC_SUCCESS, "UD %u: a receive fails: %d", d->index,
+		(int)wc->status);
+	judge_received(d, wc, slot);
+}

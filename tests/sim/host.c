@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Hosts: an engine and what its QPs share; receive requests; completions taken. */
+#include <stdlib.h>
+
+#include "sim.h"
+
+#define RECV_ID(pool_slot, order) ((uint64_t)(order) << 8 | (pool_slot))
+
+/* ---- receive requests ---- */
+
+struct pool *pool_open(struct host *h, uint32_t size, unsigned max_sge, unsigned wanted)
+{
+	struct pool *p = xcalloc(1, sizeof(*p));
+
+	p->host = h;
+	p->size = size;
+	p->max_sge = max_sge;
+	p->slots = wanted + 8 < SIM_RECV_SLOTS ? wanted + 8 : SIM_RECV_SLOTS;
+	p->wanted = wanted;
+	p->next_order = 1;
+	p->r = region_open(h, (uint64_t)size * p->slots);
+	return p;
+}
+
+void pool_close(struct pool *p)
+{
+	if (!p)
+		return;
+	region_close(p->r);
+	free(p);
+}
+
+static bool post_one(struct pool *p, unsigned slot)
+{
+	struct sim *s = p->host->sim;
+	uint64_t base = (uint64_t)slot * p->size;
+	struct ibv_sge sge[ADV_MAX_SGE];
+	struct ibv_recv_wr *bad = NULL, wr = {.sg_list = sge};
+	int err;
+
+	pieces_cut(s, &p->slot[slot].pieces, p->size, p->max_sge);
+	pieces_sges(&p->slot[slot].pieces, p->r, base, sge);
+	memset(p->r->buf + base, 0xee, p->size);
+	wr.wr_id = RECV_ID(slot, p->next_order);
+	wr.num_sge = (int)p->slot[slot].pieces.n;
+	if (p->srq)
+		err = adv_srq_post(p->srq, &wr, &bad);
+	else
+		err = adv_qp_post_recv(p->end->qp, s->now, &wr, &bad);
+	REQUIRE(s, err == 0 || err == ENOMEM, "a receive request was refused: %d", err);
+	memset(sge, 0xdd, sizeof(sge));
+	if (err)
+		return false;
+	p->slot[slot].posted = true;
+	p->slot[slot].order = p->next_order++;
+	p->posted++;
+	return true;
+}
+
+/* Posts up to n, as long as fewer than are wanted are there. */
+void pool_post(struct pool *p, unsigned n)
+{
+	if (!p->srq &&
+	    (!p->end->qp || end_state(p->end) == IBV_QPS_RESET || end_state(p->end) == IBV_QPS_ERR))
+		return;
+	for (unsigned i = 0; i < p->slots && n && p->posted < p->wanted; i++) {
+		if (p->slot[i].posted)
+			continue;
+		if (!post_one(p, i))
+			return;
+		n--;
+	}
+}
+
+/* A receive has completed; returns its slot. */
+unsigned pool_complete(struct pool *p, const struct ibv_wc *wc)
+{
+	struct sim *s = p->host->sim;
+	unsigned slot = wc->wr_id & 0xff;
+	uint64_t order = wc->wr_id >> 8;
+
+	REQUIRE(s, slot < p->slots && p->slot[slot].posted && p->slot[slot].order == order,
+		"host %u: a receive completes that is not posted: %llx", p->host->index,
+		(unsigned long long)wc->wr_id);
+	if (!p->srq) {
+		REQUIRE(s, order == p->last_order + 1,
+			"host %u: receives do not complete in their order", p->host->index);
+		p->last_order = order;
+	}
+	p->slot[slot].posted = false;
+	p->posted--;
+	return slot;
+}
+
+/* The receive queue is gone or empty again. */
+void pool_forget(struct pool *p)
+{
+	if (!p)
+		return;
+	for (unsigned i = 0; i < p->slots; i++)
+		p->slot[i].posted = false;
+	p->posted = 0;
+	p->last_order = p->next_order - 1;
+}
+
+static bool is_with_engine(const struct pool *p, uint64_t wr_id)
+{
+	const struct adv_srq *srq = p->srq;
+	const struct adv_engine *e = p->host->e;
+
+	for (uint32_t i = srq->fifo_tail; i != srq->fifo_head; i++) {
+		uint32_t slot = srq->fifo[i & (srq->max_wr - 1)];
+		const struct adv_recv_wqe *wqe =
+			(const void *)(srq->slots + (size_t)slot * srq->stride);
+
+		if (wqe->wr_id == wr_id)
+			return true;
+	}
+	for (const struct adv_list *n = e->qps.next; n != &e->qps; n = n->next) {
+		const struct adv_qp *qp =
+			(const void *)((const char *)n - offsetof(struct adv_qp, node));
+
+		if (qp->srq == srq && qp->resp.recv && qp->resp.recv->wr_id == wr_id)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Of an SRQ: what a QP had taken when it was reset is gone without a completion, and only that.
+ * All completions must have been taken.
+ */
+void pool_recount(struct pool *p)
+{
+	for (unsigned i = 0; i < p->slots; i++) {
+		if (!p->slot[i].posted || is_with_engine(p, RECV_ID(i, p->slot[i].order)))
+			continue;
+		REQUIRE(p->host->sim, p->may_lose, "host %u: a receive of the SRQ is lost",
+			p->host->index);
+		p->slot[i].posted = false;
+		p->posted--;
+	}
+	p->may_lose = false;
+}
+
+/* ---- engines ---- */
+
+static void set_gids(struct host *h)
+{
+	struct adv_engine_gid gids[2];
+	uint8_t last = (uint8_t)(h->index + 1);
+	uint8_t v6[16] = {0xfd, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last};
+	uint8_t v4[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, last};
+
+	memcpy(h->gid[0].raw, v6, 16);
+	memcpy(h->gid[1].raw, v4, 16);
+	for (int i = 0; i < 2; i++)
+		gids[i] = (struct adv_engine_gid){h->gid[i], 4096};
+	REQUIRE(h->sim, adv_engine_set_gids(h->e, gids, 2) == 0, "no GIDs");
+}
+
+static void open_srqs(struct host *h)
+{
+	struct sim *s = h->sim;
+	struct ibv_srq_attr attr = {.max_wr = 48, .max_sge = 1 + (uint32_t)below(s, 8)};
+
+	h->srq = pool_open(h, s->max_len, attr.max_sge, 32);
+	h->srq->srq = adv_srq_create(h->pd, &attr, h->srq);
+	attr.max_wr = 48;
+	attr.max_sge = h->srq->max_sge;
+	h->xrc_srq = pool_open(h, s->max_len, attr.max_sge, 32);
+	h->xrc_srq->srq = adv_srq_create_xrc(h->pd, h->xrcd, h->queue[0].cq, &attr, h->xrc_srq);
+	REQUIRE(s, h->srq->srq && h->xrc_srq->srq, "an SRQ cannot be made");
+	attr.srq_limit = 4;
+	adv_srq_modify(h->srq->srq, &attr, IBV_SRQ_LIMIT);
+}
+
+void host_open(struct host *h)
+{
+	struct sim *s = h->sim;
+	struct adv_engine_config config = {
+		.qpn_first = h->index << 16 | 0x100,
+		.qpn_count = SIM_QPNS,
+		.window = s->window,
+		.total_window = s->total_window,
+		.timeout_ticks = s->timeout_ticks,
+		.local_credit = s->seed & 1,
+	};
+
+	for (int i = 0; i < 4; i++)
+		config.seed[i] = adv_rng_next(&s->rng);
+	h->e = adv_engine_create(&config);
+	REQUIRE(s, h->e, "no engine");
+	set_gids(h);
+	h->pd = adv_pd_create(h->e);
+	h->xrcd = adv_xrcd_create(h->e);
+	for (unsigned i = 0; i < SIM_CQS; i++) {
+		struct queue *q = &h->queue[i];
+
+		q->cq = adv_cq_create(h->e, 16384, q);
+		q->by_event = i == 1;
+		q->pending = false;
+		REQUIRE(s, q->cq, "no CQ");
+		if (q->by_event)
+			adv_cq_arm(q->cq, false);
+		if (q->by_event && chance(s, 300))
+			adv_cq_moderate(q->cq, 1 + (unsigned)below(s, 4), 20 * US);
+	}
+	open_srqs(h);
+	h->shared = region_open(h, 8);
+	h->shared_seen = xcalloc(1, 1 << 20);
+	h->shared_posted = h->shared_done = 0;
+	h->lives++;
+}
+
+static void forget_memory(struct host *h)
+{
+	free(h->shared_seen);
+	h->shared_seen = NULL;
+	region_close(h->shared);
+	pool_close(h->srq);
+	pool_close(h->xrc_srq);
+	h->srq = h->xrc_srq = NULL;
+}
+
+/* The host dies with all that is on it; what is on its way to it will find nobody. */
+void host_crash(struct host *h)
+{
+	adv_engine_destroy(h->e);
+	h->e = NULL;
+	memset(h->by_qpn, 0, sizeof(h->by_qpn));
+	forget_memory(h);
+	h->back_at = h->sim->now + below(h->sim, 20 * MS);
+	h->sim->total.crashes++;
+}
+
+/* All QPs are gone: takes the rest down in order, and sees that nothing is left. */
+void host_close(struct host *h)
+{
+	struct sim *s = h->sim;
+	struct adv_engine *e = h->e;
+	struct adv_event ev;
+
+	regions_check(h);
+	if (h->shared) {
+		uint64_t v;
+
+		memcpy(&v, h->shared->buf, sizeof(v));
+		REQUIRE(s, v >= h->shared_done && v <= h->shared_posted,
+			"host %u: the shared counter is %llu, with %llu additions done and %llu "
+			"posted",
+			h->index, (unsigned long long)v, (unsigned long long)h->shared_done,
+			(unsigned long long)h->shared_posted);
+	}
+	while (adv_engine_event(e, &ev))
+		;
+	REQUIRE(s, adv_srq_destroy(h->srq->srq) == 0 && adv_srq_destroy(h->xrc_srq->srq) == 0,
+		"host %u: an SRQ is in use without QPs", h->index);
+	for (unsigned i = 0; i < SIM_CQS; i++) {
+		REQUIRE(s, adv_cq_empty(h->queue[i].cq), "host %u: completions of no QP", h->index);
+		REQUIRE(s, adv_cq_destroy(h->queue[i].cq) == 0,
+			"host %u: a CQ is in use without QPs", h->index);
+	}
+	forget_memory(h);
+	REQUIRE(s, !h->regions, "host %u: regions are left", h->index);
+	REQUIRE(s, adv_pd_destroy(h->pd) == 0, "host %u: the PD is in use", h->index);
+	REQUIRE(s, adv_xrcd_destroy(h->xrcd) == 0, "host %u: the XRC domain is in use", h->index);
+	adv_engine_tx(e, s->now, &s->batch);
+	REQUIRE(s,
+		e->in_flight == 0 && e->mrs.count == 0 && adv_list_empty(&e->tx_ready) &&
+			adv_list_empty(&e->stalled) && adv_list_empty(&e->qps) &&
+			adv_list_empty(&e->cq_events) && adv_list_empty(&e->async_events) &&
+			e->range[0].used == 0 && e->xrc_used == 0 && !e->dead_ahs,
+		"host %u: state is left in the engine", h->index);
+	adv_engine_destroy(e);
+	h->e = NULL;
+}
+
+/* ---- completions ---- */
+
+static void poll_queue(struct host *h, struct queue *q, unsigned most)
+{
+	struct ibv_wc wc[8];
+	int n;
+
+	while (most) {
+		n = adv_cq_poll(q->cq, most < 8 ? (int)most : 8, wc);
+		REQUIRE(h->sim, n >= 0, "host %u: a CQ overran", h->index);
+		for (int i = 0; i < n; i++)
+			judge(h, &wc[i]);
+		if (n == 0)
+			return;
+		most -= (unsigned)n;
+	}
+}
+
+/* Takes some completions, or all. Queues that work by events are looked at after one only. */
+void host_poll(struct host *h, bool all)
+{
+	for (unsigned i = 0; i < SIM_CQS; i++) {
+		struct queue *q = &h->queue[i];
+
+		if (q->by_event && !all) {
+			if (!q->pending)
+				continue;
+			q->pending = false;
+			adv_cq_arm(q->cq, false);
+			poll_queue(h, q, UINT32_MAX);
+		} else if (!adv_cq_empty(q->cq)) {
+			poll_queue(h, q, all ? UINT32_MAX : 1 + (unsigned)below(h->sim, 32));
+		}
+	}
+}
+
+void host_events(struct host *h)
+{
+	struct adv_event ev;
+
+	while (adv_engine_event(h->e, &ev)) {
+		if (ev.kind == ADV_EVENT_COMPLETION)
+			((struct queue *)adv_cq_user(ev.cq))->pending = true;
+		else
+			REQUIRE(h->sim, ev.async != IBV_EVENT_CQ_ERR, "host %u: a CQ overran",
+				h->index);
+	}
+}

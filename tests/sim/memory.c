@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Memory: what is in it, what should be, and the guards round it. */
+#include <stdlib.h>
+
+#include "sim.h"
+
+#define GUARD	   64
+#define GUARD_BYTE 0xa5
+#define ACCESS                                                                                     \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+	 IBV_ACCESS_REMOTE_ATOMIC | 3 << 8)
+
+void *xcalloc(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size ? size : 1);
+
+	if (!p)
+		abort();
+	return p;
+}
+
+void *xrealloc(void *p, size_t size)
+{
+	p = realloc(p, size ? size : 1);
+	if (!p)
+		abort();
+	return p;
+}
+
+/* ---- regions ---- */
+
+struct region *region_open(struct host *h, uint64_t len)
+{
+	struct region *r = xcalloc(1, sizeof(*r));
+	uint8_t *base = xcalloc(1, len + 2 * GUARD);
+
+	memset(base, GUARD_BYTE, GUARD);
+	memset(base + GUARD + len, GUARD_BYTE, GUARD);
+	r->host = h;
+	r->buf = base + GUARD;
+	r->len = len;
+	/* Of our own choice, so that traces of one seed are alike. */
+	r->iova = (uint64_t)(h->index + 1) << 48 | ++h->region_number << 28;
+	r->mr = adv_mr_register(h->pd, r->buf, len, r->iova, ACCESS);
+	REQUIRE(h->sim, r->mr, "a region cannot be registered");
+	r->key = adv_mr_rkey(r->mr);
+	r->next = h->regions;
+	h->regions = r;
+	return r;
+}
+
+static void check_guards(const struct region *r)
+{
+	for (unsigned i = 0; i < GUARD; i++)
+		REQUIRE(r->host->sim,
+			r->buf[-1 - (int)i] == GUARD_BYTE && r->buf[r->len + i] == GUARD_BYTE,
+			"host %u: a byte outside of region %llx was written", r->host->index,
+			(unsigned long long)r->iova);
+}
+
+/* With the host's engine gone, the registration went with it. */
+void region_close(struct region *r)
+{
+	struct region **at = &r->host->regions;
+
+	check_guards(r);
+	while (*at != r)
+		at = &(*at)->next;
+	*at = r->next;
+	if (r->host->e)
+		adv_mr_deregister(r->mr);
+	free(r->buf - GUARD);
+	free(r);
+}
+
+void regions_check(struct host *h)
+{
+	for (const struct region *r = h->regions; r; r = r->next)
+		check_guards(r);
+}
+
+/* ---- contents ---- */
+
+static uint64_t word(uint64_t id, uint64_t k)
+{
+	uint64_t z = (id + 1) * 0x9e3779b97f4a7c15u + k * 0xbf58476d1ce4e5b9u;
+
+	/* The first one names the message, for transports that lose some. */
+	return k == 0 ? id : z ^ (z >> 29);
+}
+
+void pattern_fill(uint8_t *to, uint64_t id, uint64_t offset, uint64_t len)
+{
+	while (len) {
+		uint64_t w = word(id, offset / 8);
+		uint64_t skip = offset % 8;
+		uint64_t n = 8 - skip < len ? 8 - skip : len;
+
+		memcpy(to, (uint8_t *)&w + skip, n);
+		to += n;
+		offset += n;
+		len -= n;
+	}
+}
+
+bool pattern_equal(const uint8_t *p, uint64_t id, uint64_t offset, uint64_t len)
+{
+	uint8_t want[512];
+
+	while (len) {
+		uint64_t n = len < sizeof(want) ? len : sizeof(want);
+
+		pattern_fill(want, id, offset, n);
+		if (memcmp(want, p, n) != 0)
+			return false;
+		p += n;
+		offset += n;
+		len -= n;
+	}
+	return true;
+}
+
+/* Cuts a message into pieces, some of them empty, that lie in another order than they come. */
+void pieces_cut(struct sim *s, struct pieces *p, uint32_t len, unsigned max_sge)
+{
+	unsigned most = chance(s, 200) ? max_sge : (max_sge < 3 ? max_sge : 3);
+	unsigned order[ADV_MAX_SGE];
+	uint32_t left = len, at = 0;
+
+	p->n = 1 + (unsigned)below(s, most);
+	for (unsigned i = 0; i < p->n; i++) {
+		p->piece[i].len = i == p->n - 1 ? left : (uint32_t)below(s, left / 2 + 2);
+		if (p->piece[i].len > left)
+			p->piece[i].len = left;
+		left -= p->piece[i].len;
+		order[i] = i;
+	}
+	for (unsigned i = p->n - 1; i > 0; i--) {
+		unsigned k = (unsigned)below(s, i + 1), o = order[i];
+
+		order[i] = order[k];
+		order[k] = o;
+	}
+	for (unsigned i = 0; i < p->n; i++) {
+		p->piece[order[i]].at = at;
+		at += p->piece[order[i]].len;
+	}
+	if (len == 0 && chance(s, 500))
+		p->n = 0;
+}
+
+void pieces_sges(const struct pieces *p, const struct region *r, uint64_t base, struct ibv_sge *sge)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		sge[i] = (struct ibv_sge){.addr = r->iova + base + p->piece[i].at,
+					  .length = p->piece[i].len,
+					  .lkey = r->key};
+}
+
+void pieces_fill(const struct pieces *p, uint8_t *base, uint64_t id)
+{
+	uint64_t offset = 0;
+
+	for (unsigned i = 0; i < p->n; i++) {
+		pattern_fill(base + p->piece[i].at, id, offset, p->piece[i].len);
+		offset += p->piece[i].len;
+	}
+}
+
+/* The first len bytes are the message's; where `rest`, all behind them is as it was: 0xee. */
+bool pieces_match(const struct pieces *p, const uint8_t *base, uint64_t id, uint32_t len, bool rest)
+{
+	uint64_t offset = 0;
+
+	for (unsigned i = 0; i < p->n; i++) {
+		const uint8_t *at = base + p->piece[i].at;
+		uint32_t n = p->piece[i].len < len ? p->piece[i].len : len;
+
+		if (!pattern_equal(at, id, offset, n))
+			return false;
+		for (uint32_t k = n; rest && k < p->piece[i].len; k++)
+			if (at[k] != 0xee)
+				return false;
+		offset += n;
+		len -= n;
+	}
+	return len == 0;
+}
+
+bool pieces_equal(const struct pieces *p, const uint8_t *base, const uint8_t *want)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		if (memcmp(base + p->piece[i].at, want, p->piece[i].len) != 0)
+			return false;
+		want += p->piece[i].len;
+	}
+	return true;
+}
+
+/* ---- the model of an area ---- */
+
+#define COUNTER_BYTES (8u * SIM_COUNTERS)
+
+void area_open(struct area *a, struct host *h, uint32_t slot_size, unsigned slots)
+{
+	uint64_t len = COUNTER_BYTES + (uint64_t)slot_size * slots;
+
+	memset(a, 0, sizeof(*a));
+	a->slot_size = slot_size;
+	a->slots = slots;
+	a->r = region_open(h, len);
+	a->posted = xcalloc(1, len);
+	a->done = xcalloc(1, len);
+}
+
+void area_close(struct area *a)
+{
+	if (a->r)
+		region_close(a->r);
+	free(a->posted);
+	free(a->done);
+	memset(a, 0, sizeof(*a));
+}
+
+static bool is_write(int opcode)
+{
+	return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+static uint64_t counter(const uint8_t *memory, unsigned i)
+{
+	uint64_t v;
+
+	memcpy(&v, memory + 8 * i, sizeof(v));
+	return v;
+}
+
+static bool is_counting(const struct request *q)
+{
+	return !q->shared &&
+	       (q->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
+		q->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || q->opcode == ADV_WR_ATOMIC_WRITE);
+}
+
+/* A good request was posted: what it will do, to `posted`. */
+void area_request(struct stream *st, struct request *q, uint64_t number)
+{
+	struct area *a = &st->area;
+
+	if (is_write(q->opcode)) {
+		pattern_fill(a->posted + q->offset, q->id, 0, q->len);
+		a->last_writer[q->slot] = number + 1;
+	} else if (q->opcode == IBV_WR_RDMA_READ) {
+		q->expected = xcalloc(1, q->len);
+		memcpy(q->expected, a->posted + q->offset, q->len);
+		a->readers[q->slot]++;
+	} else if (is_counting(q)) {
+		memcpy(a->posted + 8 * q->counter, &q->value, sizeof(q->value));
+	}
+}
+
+/* It has completed well: memory at the other side must show it, and what came back be right. */
+void area_done(struct stream *st, struct request *q, uint64_t number)
+{
+	struct sim *s = st->from->host->sim;
+	struct area *a = &st->area;
+	const uint8_t *local = st->local->buf + (number % st->room) * (uint64_t)st->local_size;
+	uint64_t v;
+
+	if (is_write(q->opcode)) {
+		if (a->r && st->from->c->type != IBV_QPT_UC &&
+		    a->last_writer[q->slot] == number + 1)
+			REQUIRE(s,
+				memcmp(a->r->buf + q->offset, a->posted + q->offset, q->len) == 0,
+				"connection %u: a WRITE of %u bytes has completed, and is not "
+				"there",
+				st->from->c->index, q->len);
+		if (a->r)
+			pattern_fill(a->done + q->offset, q->id, 0, q->len);
+	} else if (q->opcode == IBV_WR_RDMA_READ) {
+		a->readers[q->slot]--;
+		REQUIRE(s, pieces_equal(&q->pieces, local, q->expected),
+			"connection %u: a READ of %u bytes has brought others", st->from->c->index,
+			q->len);
+	} else if (is_counting(q)) {
+		if (a->r)
+			memcpy(a->done + 8 * q->counter, &q->value, sizeof(q->value));
+		if (q->opcode == ADV_WR_ATOMIC_WRITE)
+			return;
+		memcpy(&v, local + q->pieces.piece[0].at, sizeof(v));
+		REQUIRE(s, v == q->original, "connection %u: an atomic found %llu instead of %llu",
+			st->from->c->index, (unsigned long long)v, (unsigned long long)q->original);
+	}
+}
+
+/* A byte that is neither as it was nor as an unfinished request would leave it. */
+static bool byte_explained(const struct stream *st, uint64_t at)
+{
+	uint8_t found = st->area.r->buf[at];
+
+	if (found == st->area.done[at])
+		return true;
+	for (uint64_t i = st->posted > st->room ? st->posted - st->room : 0; i < st->posted; i++) {
+		const struct request *q = &st->ring[i % st->room];
+		uint8_t b;
+
+		if (q->success || q->bad || !is_write(q->opcode) || at < q->offset ||
+		    at >= q->offset + q->len)
+			continue;
+		pattern_fill(&b, q->id, at - q->offset, 1);
+		if (b == found)
+			return true;
+	}
+	return false;
+}
+
+/* Unfinished atomics have happened in their order, up to one of them. */
+static bool counter_explained(const struct stream *st, unsigned n)
+{
+	uint64_t found = counter(st->area.r->buf, n);
+
+	if (found == counter(st->area.done, n))
+		return true;
+	for (uint64_t i = st->posted > st->room ? st->posted - st->room : 0; i < st->posted; i++) {
+		const struct request *q = &st->ring[i % st->room];
+
+		if (!q->success && !q->bad && is_counting(q) && q->counter == n &&
+		    q->value == found)
+			return true;
+	}
+	return false;
+}
+
+static bool uc_word_explained(const struct stream *st, uint64_t at, unsigned n)
+{
+	const uint8_t *found = st->area.r->buf + at;
+	static const uint8_t zeros[8];
+
+	if (memcmp(found, zeros, n) == 0)
+		return true;
+	for (unsigned i = st->write_count; i > 0; i--) {
+		const struct uc_write *w = &st->writes[i - 1];
+
+		if (at >= w->offset && at + n <= (uint64_t)w->offset + w->len &&
+		    pattern_equal(found, w->id, at - w->offset, n))
+			return true;
+	}
+	/* Words in which a WRITE ends have bytes of two. */
+	return n > 1 && uc_word_explained(st, at, 1) && uc_word_explained(st, at + 1, n - 1);
+}
+
+/* UC loses messages and parts of them, but writes nothing else. */
+static void uc_check(struct stream *st)
+{
+	uint64_t len = st->area.r->len;
+
+	for (uint64_t at = COUNTER_BYTES; at < len; at += 8)
+		REQUIRE(st->from->host->sim,
+			uc_word_explained(st, at, len - at < 8 ? (unsigned)(len - at) : 8),
+			"connection %u: UC has written what nobody sent", st->from->c->index);
+}
+
+/* The connection has broken: what is unfinished is done, partly done, or not. It is taken as is. */
+void area_settle(struct stream *st)
+{
+	struct sim *s = st->from->host->sim;
+	struct area *a = &st->area;
+
+	if (!a->r || !st->to->host->e)
+		return;
+	if (st->from->c->type == IBV_QPT_UC) {
+		uc_check(st);
+		return;
+	}
+	for (unsigned i = 0; i < SIM_COUNTERS; i++)
+		REQUIRE(s, counter_explained(st, i),
+			"connection %u: counter %u has a value that no request gives it",
+			st->from->c->index, i);
+	for (uint64_t at = COUNTER_BYTES; at < a->r->len; at++)
+		if (a->r->buf[at] != a->done[at])
+			REQUIRE(s, byte_explained(st, at),
+				"connection %u: byte %llu of the area is nobody's",
+				st->from->c->index, (unsigned long long)at);
+	memcpy(a->done, a->r->buf, a->r->len);
+	memcpy(a->posted, a->r->buf, a->r->len);
+	memset(a->last_writer, 0, sizeof(a->last_writer));
+	memset(a->readers, 0, sizeof(a->readers));
+}
+
+/* All is done: memory is just so. */
+void area_check(struct stream *st)
+{
+	struct sim *s = st->from->host->sim;
+
+	if (!st->area.r || !st->to->host->e)
+		return;
+	if (st->from->c->type == IBV_QPT_UC) {
+		uc_check(st);
+		return;
+	}
+	for (uint64_t at = 0; at < st->area.r->len; at++)
+		REQUIRE(s, st->area.r->buf[at] == st->area.posted[at],
+			"connection %u: byte %llu of the area is %02x, not %02x",
+			st->from->c->index, (unsigned long long)at, st->area.r->buf[at],
+			st->area.posted[at]);
+}

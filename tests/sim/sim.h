@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whole systems in virtual time, from one seed: hosts, each a transport engine, links with
+ * faults between them, and applications that post requests of all kinds, crash, and start
+ * again. Beside them a model says what must be seen; what differs is a violation.
+ *
+ *	network.c	packets between hosts	  memory.c	regions, contents, the model of
+ *memory host.c		engines, CQs, SRQs	  connection.c	QPs made, broken, connected again
+ *	requests.c	what is posted		  judge.c	what completes
+ *	datagram.c	UD			  trouble.c	what goes wrong on purpose
+ *	world.c		what is drawn from the seed, the loop, the end
+ */
+#ifndef ADV_TESTS_SIM_H
+#define ADV_TESTS_SIM_H
+
+#include <setjmp.h>
+#include <stdio.h>
+
+#include "link/fault_decide.h"
+#include "transport/internal.h"
+
+#define SIM_HOSTS	5
+#define SIM_CONNECTIONS 10
+#define SIM_DATAGRAMS	4 /* UD QPs */
+#define SIM_CQS		4 /* a host */
+#define SIM_SLOTS	16
+#define SIM_COUNTERS	4
+#define SIM_RECV_SLOTS	64
+#define SIM_IMPAIRED	256
+#define SIM_QPNS	0x400
+#define SIM_PLAN_TEXT	1024
+#define US		1000ull
+#define MS		1000000ull
+#define SEC		1000000000ull
+
+struct sim;
+struct host;
+struct end;
+struct stream;
+
+/* ---- memory ------------------------------------------------------------------------- */
+
+/* Registered memory between two guards. */
+struct region {
+	struct host *host;
+	struct adv_mr *mr;
+	uint8_t *buf;
+	uint64_t len;
+	uint64_t iova;
+	uint32_t key;
+	struct region *next; /* of the host's */
+};
+
+/* Where a message's bytes lie, in their order. */
+struct pieces {
+	unsigned n;
+	struct {
+		uint32_t at;
+		uint32_t len;
+	} piece[ADV_MAX_SGE];
+};
+
+/*
+ * What one side's requests work on at the other: counters for atomics, then slots. `posted` is
+ * how it will be once all that was posted is done, `done` how it is after what has completed.
+ */
+struct area {
+	struct region *r;
+	uint32_t slot_size;
+	unsigned slots;
+	uint8_t *posted;
+	uint8_t *done;
+	uint64_t last_writer[SIM_SLOTS]; /* request + 1 */
+	unsigned readers[SIM_SLOTS];
+};
+
+/* ---- requests ----------------------------------------------------------------------- */
+
+enum bad { GOOD, BAD_RKEY, BAD_BOUNDS, BAD_ALIGNMENT, BAD_LKEY, BAD_LENGTH, BADS };
+
+struct request {
+	uint64_t id; /* names its contents */
+	int opcode;
+	uint32_t len;
+	uint32_t offset; /* in the area */
+	unsigned slot;
+	unsigned counter;
+	bool signaled;
+	bool shared; /* works on the counter that all of the host share */
+	bool success;
+	enum bad bad;
+	uint64_t original; /* atomics: what they will find */
+	uint64_t value;	   /* what the counter is after */
+	uint8_t *expected; /* READ: what it will bring */
+	struct pieces pieces;
+};
+
+/* A message that is to be received. */
+struct expected {
+	uint64_t id;
+	int opcode;
+	uint32_t len;
+	uint32_t imm;
+	bool bad;
+	struct pool *pool; /* XRC: whose SRQ it names; NULL: the QP's own */
+};
+
+/* One direction of a connection. */
+struct stream {
+	struct end *from;
+	struct end *to;
+	struct area area;     /* at `to` */
+	struct region *local; /* at `from`: a slot a request */
+	uint32_t local_size;
+	struct request *ring; /* as many as the send queue holds */
+	unsigned room;
+	uint64_t posted; /* counted from the beginning of the connection */
+	uint64_t done;
+	unsigned unsignaled; /* in a row */
+	unsigned bad;	     /* posted, that the other side must refuse */
+	struct expected *expect;
+	unsigned expect_head;
+	unsigned expect_count;
+	unsigned expect_room;
+	uint64_t consuming_done; /* requests done that consume a receive */
+	uint64_t received;
+	uint32_t una;	      /* as last seen ... */
+	uint64_t progress_at; /* ... to move */
+	/* PSNs of the packets last impaired, requests and responses, and how many there were. */
+	uint32_t impaired_psn[SIM_IMPAIRED];
+	unsigned impaired;
+	uint64_t rnr_then;
+	uint64_t rnr_naks; /* delivered to the requester */
+	/* UC: all that was ever written, for what may be seen in the area. */
+	struct uc_write {
+		uint64_t id;
+		uint32_t offset;
+		uint32_t len;
+	} * writes;
+	unsigned write_count;
+	unsigned write_room;
+};
+
+/* Receive requests of a QP or an SRQ, and their memory. */
+struct pool {
+	struct host *host;
+	struct end *end; /* NULL: an SRQ's */
+	struct adv_srq *srq;
+	struct region *r;
+	uint32_t size; /* of each */
+	unsigned max_sge;
+	unsigned slots;
+	unsigned wanted; /* how many are to be posted */
+	unsigned posted;
+	struct {
+		bool posted;
+		struct pieces pieces;
+		uint64_t order;
+	} slot[SIM_RECV_SLOTS];
+	uint64_t next_order;
+	uint64_t last_order; /* completed, of a receive queue */
+	bool may_lose;	     /* a QP with this SRQ was reset or destroyed in mid message */
+};
+
+/* ---- hosts and connections ---------------------------------------------------------- */
+
+struct queue { /* a CQ */
+	struct adv_cq *cq;
+	bool by_event;
+	bool pending;
+};
+
+struct host {
+	struct sim *sim;
+	unsigned index;
+	struct adv_engine *e; /* NULL: crashed */
+	uint64_t back_at;
+	struct adv_pd *pd;
+	struct adv_xrcd *xrcd;
+	struct adv_gid gid[2];
+	struct queue queue[SIM_CQS];
+	struct pool *srq;     /* for RC and UC QPs, or NULL */
+	struct pool *xrc_srq; /* or NULL */
+	struct region *regions;
+	uint64_t region_number;
+	struct region *shared; /* one counter */
+	uint8_t *shared_seen;  /* originals that were returned */
+	uint64_t shared_posted;
+	uint64_t shared_done;
+	struct end *by_qpn[SIM_QPNS];
+	struct adv_fault_state fault;
+	struct adv_fault_queue held;
+	uint64_t link_free_at;
+	unsigned lives;
+};
+
+struct end {
+	struct connection *c; /* NULL: UD */
+	unsigned side;
+	struct host *host;
+	struct adv_qp *qp;
+	uint32_t qpn;
+	struct queue *send_queue;
+	struct queue *recv_queue;
+	struct pool *pool;  /* its own, or the host's; NULL: receives nothing */
+	struct stream *out; /* NULL: sends nothing */
+	struct stream *in;
+	bool failed;	/* a request completed with an error that was not a flush */
+	bool app_error; /* the application moved it to ERR */
+	bool purged;	/* reset or destroyed: completions may be gone */
+	bool recv_flushed;
+	bool sqd;
+	uint64_t sqd_at;
+	struct datagram *ud;
+};
+
+enum connection_state { CONNECTED, BREAKING, QUIET };
+
+struct connection {
+	struct sim *sim;
+	unsigned index;
+	enum ibv_qp_type type; /* RC, UC or XRC_SEND */
+	enum connection_state state;
+	struct host *host[2];
+	struct end end[2];
+	struct stream stream[2]; /* [i]: from end i */
+	unsigned streams;
+	/* Drawn once. */
+	enum ibv_mtu mtu;
+	uint8_t timeout;
+	uint8_t retry_cnt;
+	uint8_t rnr_retry;
+	uint8_t min_rnr_timer;
+	uint8_t depth[2]; /* READs and atomics out of end i */
+	struct ibv_qp_cap cap;
+	bool sig_all;
+	bool use_srq[2];
+	bool ipv4;
+	uint64_t patience; /* without progress for so long: stuck */
+	uint64_t since;	   /* in this state */
+	unsigned lives;
+};
+
+/* ---- datagrams ---- */
+
+struct datagram_log {
+	uint32_t len;
+	uint64_t id;
+	unsigned to;
+};
+
+struct datagram {
+	struct sim *sim;
+	unsigned index;
+	struct end end;
+	struct pool *pool;
+	struct region *local;
+	struct request *ring;
+	unsigned room;
+	uint64_t posted;
+	uint64_t done;
+	uint32_t mtu;
+	struct adv_ah *ah[SIM_DATAGRAMS];
+	struct datagram_log *log;
+	unsigned log_room;
+	uint32_t first; /* of this life: number of its first message */
+	uint64_t received;
+};
+
+/* ---- the world ---------------------------------------------------------------------- */
+
+struct flight {
+	struct adv_fault_held held; /* first: while it waits in a host's queue */
+	uint64_t at;
+	uint64_t order;
+	unsigned to;
+	struct adv_rx_meta meta;
+	uint32_t len;
+	uint8_t *data;
+};
+
+struct totals {
+	uint64_t operations; /* completed, well or not */
+	uint64_t posted;
+	uint64_t failures; /* requests with an error of their own */
+	uint64_t flushed;
+	uint64_t received;
+	uint64_t events; /* packets delivered, timers, ticks */
+	uint64_t packets;
+	uint64_t bytes;
+	uint64_t impaired;
+	uint64_t crashes;
+	uint64_t reconnects;
+	uint64_t troubles;
+	uint64_t datagrams;
+};
+
+struct sim {
+	uint64_t seed;
+	struct adv_rng rng;
+	uint64_t now;
+	bool trace;
+	jmp_buf failed;
+	char why[512];
+	/* Drawn from the seed. */
+	unsigned host_count;
+	unsigned connection_count;
+	unsigned datagram_count;
+	uint64_t goal; /* operations to post */
+	uint64_t byte_goal;
+	uint64_t bytes_posted;
+	uint32_t window;
+	uint32_t total_window;
+	uint8_t timeout_ticks;
+	uint64_t latency;
+	uint64_t ns_per_kib;
+	uint64_t extra_delay; /* that the plan may add */
+	uint32_t max_len;     /* of messages */
+	unsigned eager;	      /* per mille: to post requests, receives, to poll */
+	unsigned willing;
+	unsigned attentive;
+	unsigned trouble; /* per million, a step */
+	unsigned bad;	  /* per 10,000, a request */
+	bool duplicates;  /* the plan has some, or reorders: UC and UD see them */
+	struct adv_fault_plan plan;
+	char plan_text[SIM_PLAN_TEXT];
+
+	struct host host[SIM_HOSTS];
+	struct connection connection[SIM_CONNECTIONS];
+	struct datagram datagram[SIM_DATAGRAMS];
+	struct flight **heap; /* heap[1] is the first */
+	unsigned flights;
+	unsigned heap_room;
+	uint64_t order;
+	uint64_t next_tick;
+	uint64_t tick;
+	uint64_t next_id;
+	bool closing;
+	struct totals total;
+	struct adv_tx_batch batch;
+};
+
+/* Says what is wrong and ends the run. */
+void violation(struct sim *s, const char *fmt, ...) __attribute__((noreturn, format(printf, 2, 3)));
+#define REQUIRE(s, condition, ...)                                                                 \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			violation(s, __VA_ARGS__);                                                 \
+	} while (0)
+
+static inline uint64_t below(struct sim *s, uint64_t n)
+{
+	return adv_rng_below(&s->rng, n);
+}
+
+static inline bool chance(struct sim *s, unsigned per_mille)
+{
+	return below(s, 1000) < per_mille;
+}
+
+/* Allocations that never fail. */
+void *xcalloc(size_t n, size_t size);
+void *xrealloc(void *p, size_t size);
+
+/* memory.c */
+struct region *region_open(struct host *h, uint64_t len);
+void region_close(struct region *r);
+void regions_check(struct host *h);
+void pattern_fill(uint8_t *to, uint64_t id, uint64_t offset, uint64_t len);
+bool pattern_equal(const uint8_t *p, uint64_t id, uint64_t offset, uint64_t len);
+void pieces_cut(struct sim *s, struct pieces *p, uint32_t len, unsigned max_sge);
+void pieces_sges(const struct pieces *p, const struct region *r, uint64_t base,
+		 struct ibv_sge *sge);
+void pieces_fill(const struct pieces *p, uint8_t *base, uint64_t id);
+bool pieces_match(const struct pieces *p, const uint8_t *base, uint64_t id, uint32_t len,
+		  bool rest);
+bool pieces_equal(const struct pieces *p, const uint8_t *base, const uint8_t *want);
+void area_open(struct area *a, struct host *h, uint32_t slot_size, unsigned slots);
+void area_close(struct area *a);
+void area_request(struct stream *st, struct request *q, uint64_t number);
+void area_done(struct stream *st, struct request *q, uint64_t number);
+void area_settle(struct stream *st);
+void area_check(struct stream *st);
+
+/* network.c */
+void network_pull(struct host *h);
+void network_deliver(struct sim *s);
+void network_release(struct host *h);
+bool network_has_packet_for(const struct sim *s, unsigned host, uint32_t qpn);
+void network_close(struct sim *s);
+struct end *end_find(const struct host *h, uint32_t qpn);
+
+/* host.c */
+void host_open(struct host *h);
+void host_crash(struct host *h);
+void host_close(struct host *h);
+void host_poll(struct host *h, bool all);
+void host_events(struct host *h);
+struct pool *pool_open(struct host *h, uint32_t size, unsigned max_sge, unsigned wanted);
+void pool_close(struct pool *p);
+void pool_post(struct pool *p, unsigned n);
+unsigned pool_complete(struct pool *p, const struct ibv_wc *wc);
+void pool_recount(struct pool *p);
+void pool_forget(struct pool *p);
+
+/* connection.c */
+void connection_open(struct connection *c);
+void connection_manage(struct connection *c);
+void connection_close(struct connection *c);
+bool connection_idle(const struct connection *c);
+void end_forget(struct end *end);
+void end_destroy(struct end *end);
+void end_bind(struct end *end, struct adv_qp *qp);
+enum ibv_qp_state end_state(const struct end *end);
+void end_move(struct end *end, enum ibv_qp_state state);
+
+/* requests.c */
+bool request_post(struct stream *st);
+void request_account(struct stream *st, const struct request *q);
+
+/* judge.c */
+void judge(struct host *h, const struct ibv_wc *wc);
+void judge_progress(struct end *end);
+bool end_may_flush(const struct end *end);
+void judge_silent(struct end *end);
+void judge_stuck(struct connection *c);
+void stream_forget(struct stream *st);
+
+/* datagram.c */
+void datagram_open(struct datagram *d);
+void datagram_close(struct datagram *d);
+bool datagram_post(struct datagram *d);
+void datagram_judge(struct datagram *d, const struct ibv_wc *wc);
+
+/* trouble.c */
+void trouble(struct sim *s);
+
+/* world.c: runs one seed. False: a violation, which was printed. plan: or NULL. operations: or 0.
+ */
+bool simulate(uint64_t seed, bool trace, uint64_t operations, const struct adv_fault_plan *plan,
+	      struct totals *sum);
+
+#endif

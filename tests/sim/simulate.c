@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* One seed with a trace of its packets, or many with figures; the corpus of seeds. */
+#include <argp.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim.h"
+
+struct options {
+	uint64_t first;
+	uint64_t last;
+	uint64_t operations;
+	unsigned seconds;
+	bool trace;
+	bool has_seed;
+	bool has_plan;
+	bool keep_going;
+	const char *corpus;
+	struct adv_fault_plan plan;
+};
+
+static const struct argp_option argp_options[] = {
+	{"seed", 's', "N", 0, "Run this seed", 0},
+	{"seeds", 'S', "A..B", 0, "Run all from A to B, and print figures", 0},
+	{"corpus", 'c', "FILE", 0, "Run the seeds that begin the lines of a file first", 0},
+	{"seconds", 't', "N", 0, "Stop after so many seconds", 0},
+	{"operations", 'n', "M", 0, "Post M requests a seed (5000)", 0},
+	{"plan", 'p', "PLAN", 0, "Disturb the network so, see docs/faults.md", 0},
+	{"trace", 'T', NULL, 0, "Print each packet and completion", 0},
+	{"keep-going", 'k', NULL, 0, "Go on after a violation", 0},
+	{0},
+};
+
+static void read_plan(struct options *o, const char *text, struct argp_state *state)
+{
+	struct adv_fault_error error;
+	char shown[512];
+
+	o->has_plan = true;
+	if (adv_fault_plan_parse(&o->plan, text, strlen(text), &error))
+		return;
+	adv_fault_error_print(&error, text, strlen(text), shown, sizeof(shown));
+	argp_error(state, "--plan: %s", shown);
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+	char *dots;
+
+	switch (key) {
+	case 's':
+		o->first = o->last = strtoull(arg, NULL, 0);
+		o->has_seed = true;
+		return 0;
+	case 'S':
+		dots = strstr(arg, "..");
+		if (!dots) {
+			argp_error(state, "--seeds: A..B is wanted, such as 1..100");
+			return EINVAL;
+		}
+		o->first = strtoull(arg, NULL, 0);
+		o->last = strtoull(dots + 2, NULL, 0);
+		o->has_seed = true;
+		return 0;
+	case 'c':
+		o->corpus = arg;
+		return 0;
+	case 't':
+		o->seconds = (unsigned)strtoul(arg, NULL, 0);
+		return 0;
+	case 'n':
+		o->operations = strtoull(arg, NULL, 0);
+		return 0;
+	case 'p':
+		read_plan(o, arg, state);
+		return 0;
+	case 'T':
+		o->trace = true;
+		return 0;
+	case 'k':
+		o->keep_going = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->has_seed && !o->corpus)
+			argp_error(state, "--seed, --seeds or --corpus is wanted");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static volatile uint64_t running;
+
+/* An assertion of the engine, or worse: whose was it? */
+static void on_signal(int number)
+{
+	char text[64];
+	int n = snprintf(text, sizeof(text), "seed %llu: signal %d\n", (unsigned long long)running,
+			 number);
+
+	(void)!write(STDOUT_FILENO, text, (size_t)n);
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+struct tally {
+	struct totals total;
+	unsigned seeds;
+	unsigned violating;
+	double began;
+};
+
+/* False: enough. */
+static bool run_seed(const struct options *o, struct tally *t, uint64_t seed)
+{
+	running = seed;
+	t->seeds++;
+	if (!simulate(seed, o->trace, o->operations, o->has_plan ? &o->plan : NULL, &t->total)) {
+		t->violating++;
+		fflush(stdout);
+		return o->keep_going;
+	}
+	return !o->seconds || seconds() - t->began < o->seconds;
+}
+
+static bool run_corpus(const struct options *o, struct tally *t)
+{
+	FILE *f = fopen(o->corpus, "r");
+	char line[1024];
+	bool more = true;
+
+	if (!f) {
+		perror(o->corpus);
+		exit(2);
+	}
+	while (more && fgets(line, sizeof(line), f))
+		if (line[0] >= '0' && line[0] <= '9')
+			more = run_seed(o, t, strtoull(line, NULL, 0));
+	fclose(f);
+	return more;
+}
+
+static void print_figures(const struct tally *t)
+{
+	const struct totals *c = &t->total;
+	double took = seconds() - t->began;
+
+	printf("%u seeds, %llu operations (%.0f a second), %llu events (%.0f a second) in %.1f s\n",
+	       t->seeds, (unsigned long long)c->operations, (double)c->operations / took,
+	       (unsigned long long)c->events, (double)c->events / took, took);
+	printf("%llu packets, %llu impaired; %llu messages and %llu datagrams received\n",
+	       (unsigned long long)c->packets, (unsigned long long)c->impaired,
+	       (unsigned long long)c->received, (unsigned long long)c->datagrams);
+	printf("%llu errors, %llu requests flushed, %llu crashes, %llu troubles, %llu connections "
+	       "made again\n",
+	       (unsigned long long)c->failures, (unsigned long long)c->flushed,
+	       (unsigned long long)c->crashes, (unsigned long long)c->troubles,
+	       (unsigned long long)c->reconnects);
+	printf("%u violations\n", t->violating);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		argp_options, parse_option,
+		NULL,	      "Systems of transport engines in virtual time, from a seed.",
+		NULL,	      NULL,
+		NULL};
+	struct options o = {0};
+	struct tally t = {0};
+	bool more = true;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	signal(SIGABRT, on_signal);
+	signal(SIGSEGV, on_signal);
+	t.began = seconds();
+	if (o.corpus)
+		more = run_corpus(&o, &t);
+	for (uint64_t seed = o.first; o.has_seed && more && seed <= o.last; seed++)
+		more = run_seed(&o, &t, seed);
+	print_figures(&t);
+	return t.violating ? 1 : 0;
+}

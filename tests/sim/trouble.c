@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What goes wrong on purpose: hosts that crash, QPs that are reset, destroyed, stopped. */
+#include "sim.h"
+
+static void crash(struct host *h)
+{
+	struct sim *s = h->sim;
+
+	if (!h->e)
+		return;
+	if (s->trace)
+		printf("%14.3f us  host %u CRASHES\n", (double)s->now / 1000, h->index);
+	regions_check(h);
+	host_crash(h);
+	for (unsigned i = 0; i < s->connection_count; i++)
+		for (unsigned k = 0; k < 2; k++)
+			if (s->connection[i].host[k] == h)
+				end_forget(&s->connection[i].end[k]);
+	for (unsigned i = 0; i < s->datagram_count; i++)
+		if (s->datagram[i].end.host == h)
+			datagram_close(&s->datagram[i]);
+}
+
+static void hurt(struct end *end)
+{
+	struct sim *s = end->host->sim;
+	enum ibv_qp_state state = end_state(end);
+	uint64_t kind = below(s, 8);
+
+	if (!end->qp || end->c->state != CONNECTED ||
+	    (state != IBV_QPS_RTS && state != IBV_QPS_SQD))
+		return;
+	s->total.troubles++;
+	if (s->trace)
+		printf("%14.3f us  host %u     qp %06x TROUBLE %llu\n", (double)s->now / 1000,
+		       end->host->index, end->qpn, (unsigned long long)kind);
+	if (kind == 0) {
+		end->app_error = true;
+		end_move(end, IBV_QPS_ERR);
+	} else if (kind == 1) {
+		end_move(end, IBV_QPS_RESET);
+	} else if (kind == 2) {
+		end_destroy(end);
+	} else if (state == IBV_QPS_RTS && !end->sqd) {
+		end->sqd = true;
+		end->sqd_at = s->now + below(s, 2 * MS);
+		end_move(end, IBV_QPS_SQD);
+	}
+}
+
+void trouble(struct sim *s)
+{
+	if (s->closing || below(s, 1000000) >= s->trouble)
+		return;
+	if (chance(s, 100))
+		crash(&s->host[below(s, s->host_count)]);
+	else if (s->connection_count)
+		hurt(&s->connection[below(s, s->connection_count)].end[below(s, 2)]);
+}

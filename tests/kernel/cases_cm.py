@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Programs that connect through the connection manager, one side Adverb and the other the kernel."""
+
+import shlex
+
+import reports
+from harness import Failure, case
+from peer_lab import SERVERS
+
+FAMILIES = ("4", "6")
+GROUPS = {"4": "239.7.7.7", "6": "ff12::707"}
+
+# name, server, client; {s} is the server's address, {c} the client's, {m} a group, {f} ip or ipv6
+PROGRAMS = [
+    ("rping", "rping -s -a {s} -C 10 -V", "rping -c -a {s} -C 10 -V"),
+    ("rping-64-kib", "rping -s -a {s} -C 10 -S 65535 -V", "rping -c -a {s} -C 10 -S 65535 -V"),
+    ("rping-own-qp", "rping -s -a {s} -C 10 -V -q", "rping -c -a {s} -C 10 -V -q"),
+    ("rping-bound", "rping -s -a {s} -C 3 -V", "rping -c -a {s} -I {c} -C 3 -V"),
+    ("ucmatose", "ucmatose -b {s} -f {f} -c 5 -C 10 -S 3000",
+     "ucmatose -s {s} -f {f} -c 5 -C 10 -S 3000"),
+    ("ucmatose-migrate", "ucmatose -b {s} -f {f} -C 10 -m", "ucmatose -s {s} -f {f} -C 10 -m"),
+    ("udaddy", "udaddy -b {s} -f {f} -c 3 -C 10 -S 900", "udaddy -s {s} -f {f} -c 3 -C 10 -S 900"),
+    ("mckey", "mckey -b {s} -m {m} -C 10 -S 900", "mckey -b {c} -m {m} -s -C 10 -S 900"),
+    ("rdma_server", "rdma_server", "rdma_client -s {s}"),
+    ("rstream", "rstream -b {s} -f {f} -S 5000 -C 20 -I 5 -T v",
+     "rstream -s {s} -f {f} -S 5000 -C 20 -I 5 -T v"),
+    ("rstream-blocking", "rstream -b {s} -f {f} -S 70000 -C 5 -I 3 -T b -T v",
+     "rstream -s {s} -f {f} -S 70000 -C 5 -I 3 -T b -T v"),
+    ("riostream", "riostream -b {s} -f {f} -S 5000 -C 20 -I 5 -T v",
+     "riostream -s {s} -f {f} -S 5000 -C 20 -I 5 -T v"),
+]
+
+# name, program and options (-R -F -n added), bytes of a message, iterations
+PERFTEST = [
+    ("send-bw", "ib_send_bw -s 5000", 5000, 100),
+    ("send-lat-ud", "ib_send_lat -c UD -s 512", 512, 100),
+    ("write-bw-4-qps", "ib_write_bw -q 4 -s 5000", 5000, 50),
+    ("write-lat", "ib_write_lat -s 8", 8, 100),
+    ("read-bw", "ib_read_bw -s 5000", 5000, 100),
+    ("atomic-lat", "ib_atomic_lat", 8, 100),
+]
+
+
+def addresses(lab, serves, family):
+    server, client = lab.sides(serves)
+    return {"s": server.address[family], "c": client.address[family], "m": GROUPS[family],
+            "f": "ip" if family == "4" else "ipv6"}
+
+
+def register_program(family, serves, name, server_words, client_words):
+    @case(f"cm-ipv{family}", f"{name}/{serves}-serves")
+    def run(lab):
+        fill = addresses(lab, serves, family)
+        lab.cm_pair(serves, shlex.split(server_words.format(**fill)),
+                    shlex.split(client_words.format(**fill)), seconds=60)
+
+
+def register_perftest(family, serves, name, command, size, iterations):
+    @case(f"perftest-cm-ipv{family}", f"{name}/{serves}-serves")
+    def run(lab):
+        words = [*shlex.split(command), "-R", "-F", "-n", str(iterations)]
+        if family == "6":
+            words.append("--ipv6")
+        server, client = lab.sides(serves)
+        lab.find_gids()
+        _, text = lab.cm_pair(serves, [*words, "-x", server.gid[family]],
+                              [*words, "-x", client.gid[family], server.address[family]])
+        reports.perftest(text.replace("-nan", "0"), [size], iterations)
+
+
+def register_cmtime(family, serves):
+    @case(f"cm-ipv{family}", f"cmtime/{serves}-serves")
+    def run(lab):
+        """Its server does not end by itself."""
+        at_server, at_client = lab.sides(serves)
+        address = at_server.address[family]
+        server = at_server.start(["cmtime", "-b", address])
+        lab.wait_ids(at_server, server)
+        text = at_client.start(["cmtime", "-s", address, "-c", "100"]).expect(0, 100)
+        if "disconnect" not in text:
+            raise Failure(text)
+
+
+def register_udpong(serves):
+    @case("cm-ipv4", f"udpong/{serves}-serves")
+    def run(lab):
+        at_server, at_client = lab.sides(serves)
+        address = at_server.address["4"]
+        server = at_server.start(["udpong", "-b", address, "-S", "900", "-C", "20", "-T", "e"])
+        lab.system("sleep 2")
+        lab.both_end(server, at_client.start(["udpong", "-s", address, "-S", "900", "-C", "20", "-T", "e"]), 60)
+
+
+def register_rcopy(serves):
+    @case("cm-ipv4", f"rcopy/{serves}-serves")
+    def run(lab):
+        """A file of 3 MB and a bit; the server does not end by itself."""
+        make = "head -c 3000017 /dev/urandom"
+        at_server, at_client = lab.sides(serves)
+        here, there = lab.dir / "file", "/tmp/file"
+        source, sink = (here, there) if serves == "kernel" else (there, here)
+        if serves == "kernel":
+            lab.system(f"{make} >{source}")
+        else:
+            lab.guest.run(f"{make} >{source}")
+        server = at_server.start(["rcopy"])
+        lab.wait_ids(at_server, server)
+        at_client.start(["rcopy", str(source), f"{at_server.address['4']}:{sink}"]).expect(0, 100)
+        sums = {lab.system(f"md5sum <{here}").split()[0], lab.guest.run(f"md5sum <{there}").split()[0]}
+        lab.guest.run(f"rm {there}")
+        if len(sums) != 1:
+            raise Failure(f"the copy is not the file: {sums}")
+
+
+for one_family in FAMILIES:
+    for one_server in SERVERS:
+        for row in PROGRAMS:
+            register_program(one_family, one_server, *row)
+        register_cmtime(one_family, one_server)
+        for row in PERFTEST:
+            register_perftest(one_family, one_server, *row)
+for one_server in SERVERS:
+    register_udpong(one_server)
+    register_rcopy(one_server)

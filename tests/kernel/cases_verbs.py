@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Programs that connect their queue pairs themselves, one side Adverb and the other the kernel."""
+
+import shlex
+
+import reports
+from harness import case
+from peer_lab import SERVERS
+
+# The networks: IP family, Ethernet MTU.
+NETWORKS = {"ipv4": ("4", 1500), "ipv6": ("6", 1500), "ipv4-jumbo": ("4", 9000), "ipv6-jumbo": ("6", 9000)}
+
+# name, program and options, bytes of a message, iterations
+PINGPONG = [
+    ("rc", "ibv_rc_pingpong -c", 4096, 200),
+    ("rc-1-byte", "ibv_rc_pingpong -c -s 1 -n 100", 1, 100),
+    ("rc-odd-size", "ibv_rc_pingpong -c -s 4097 -n 100", 4097, 100),
+    ("rc-64-kib-events", "ibv_rc_pingpong -c -e -s 65536 -n 50", 65536, 50),
+    ("uc", "ibv_uc_pingpong -c", 4096, 200),
+    ("uc-odd-size", "ibv_uc_pingpong -c -s 3001 -n 100", 3001, 100),
+    ("ud", "ibv_ud_pingpong -c -s 1000", 1000, 200),
+    ("srq", "ibv_srq_pingpong -c -q 4", 4096, 200),
+]
+
+# name, program and options (-F -n added), bytes of a message, iterations
+PERFTEST = [
+    ("send-bw", "ib_send_bw -s 16384", 16384, 100),
+    ("send-bw-4-qps-both-ways", "ib_send_bw -q 4 -b -s 5000", 5000, 50),
+    ("send-lat", "ib_send_lat -s 2", 2, 100),
+    ("send-lat-uc", "ib_send_lat -c UC -s 3000", 3000, 100),
+    ("send-lat-ud", "ib_send_lat -c UD -s 512", 512, 100),
+    ("write-bw", "ib_write_bw -s 65536", 65536, 50),
+    ("write-bw-odd-size", "ib_write_bw -s 5001", 5001, 100),
+    ("write-lat", "ib_write_lat -s 8", 8, 100),
+    ("write-lat-uc", "ib_write_lat -c UC -s 3000", 3000, 100),
+    ("read-bw", "ib_read_bw -s 65536", 65536, 50),
+    ("read-bw-both-ways", "ib_read_bw -b -q 2 -s 9001", 9001, 50),
+    ("read-lat", "ib_read_lat -s 5", 5, 100),
+    ("atomic-bw", "ib_atomic_bw", 8, 100),
+    ("atomic-lat-cas", "ib_atomic_lat -A CMP_AND_SWAP", 8, 100),
+]
+
+
+def prepare(lab, network):
+    family, mtu = NETWORKS[network]
+    lab.set_mtu(mtu)
+    lab.find_gids()
+    return family
+
+
+def register_pingpong(network, serves, name, command, size, iterations):
+    @case(network, f"{name}/{serves}-serves")
+    def run(lab):
+        family = prepare(lab, network)
+        words = shlex.split(command)
+        if "-n" not in words:
+            words += ["-n", str(iterations)]
+        server, client = lab.sides(serves)
+        # their TCP connection is over IPv4; the GIDs decide about RDMA
+        for text in lab.tcp_pair(serves, [*words, "-g", server.gid[family]],
+                                 [*words, "-g", client.gid[family], server.address["4"]]):
+            reports.pingpong(text, size, iterations)
+
+
+def register_perftest(network, serves, name, command, size, iterations):
+    @case(network, f"{name}/{serves}-serves")
+    def run(lab):
+        family = prepare(lab, network)
+        words = [*shlex.split(command), "-F", "-n", str(iterations)]
+        server, client = lab.sides(serves)
+        _, text = lab.tcp_pair(serves, [*words, "-x", server.gid[family]],
+                               [*words, "-x", client.gid[family], server.address["4"]])
+        # where no time seemed to pass, perftest prints -nan as the deviation
+        reports.perftest(text.replace("-nan", "0"), [size], iterations)
+
+
+for one_network in NETWORKS:
+    for one_server in SERVERS:
+        for row in PINGPONG:
+            register_pingpong(one_network, one_server, *row)
+        for row in PERFTEST:
+            register_perftest(one_network, one_server, *row)

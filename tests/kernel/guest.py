@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A Linux kernel with rdma_rxe in an emulated machine, and commands that run there.
+
+As a program: guest.py ADDRESS COMMANDS runs shell commands in the machine at ADDRESS, prints the
+number of their process group and their output, and ends with their exit status.
+"""
+
+import http.client
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "clients")]
+
+import harness  # noqa: E402
+
+INTERFACE = "tap0"
+HOST = {"4": "10.77.0.1", "6": "fd77::1"}
+PEER = {"4": "10.77.0.2", "6": "fd77::2"}
+PREFIX_LENGTH = {"4": 24, "6": 64}
+BOOT_SECONDS = 300
+
+
+def stream(address, commands, out, seconds=3600):
+    """Runs shell commands in the guest, writes their output as it comes; their exit status."""
+    connection = http.client.HTTPConnection(address, 80, timeout=seconds)
+    try:
+        connection.request("POST", "/cgi-bin/run", body=commands.encode())
+        answer = connection.getresponse()
+        last = b""
+        while chunk := answer.read1(65536):
+            out.write(chunk)
+            out.flush()
+            last = (last + chunk)[-64:]
+    finally:
+        connection.close()
+    ended = re.search(rb"\[exit (\d+)\]\s*$", last)
+    return int(ended.group(1)) if ended else 255
+
+
+class GuestProcess(harness.Process):
+    """A program in the guest, with the interface of a harness.Process."""
+
+    def __init__(self, guest, argv, log):
+        self.guest = guest
+        super().__init__(["/usr/bin/python3", str(HERE / "guest.py"), PEER["4"], shlex.join(argv)],
+                         log, dict(os.environ), "/")
+
+    def group(self):
+        """The number of its process group; None before it runs."""
+        first = self.output().partition("\n")
+        return int(first[0]) if first[1] and first[0].isdigit() else None
+
+    def signal(self, name):
+        """Sends a signal, such as KILL, to all of it."""
+        if self.running() and self.group() is not None:
+            self.guest.run(f"kill -{name} -{self.group()}")
+
+    def kill(self):
+        self.signal("KILL")
+        super().kill()
+
+    def describe(self):
+        return "(kernel) " + super().describe()
+
+
+class Guest:
+    """The machine. Make it in a network namespace of its own; end it with stop()."""
+
+    def __init__(self, emulator, image, archive, scratch):
+        self.console = pathlib.Path(scratch) / "console"
+        self.console.write_text("")
+        self.networking()
+        env = dict(os.environ)
+        modules = next((pathlib.Path(p) / "qemu" for p in emulator[-1:] and self.library_folders(emulator)
+                        if (pathlib.Path(p) / "qemu").is_dir()), None)
+        if modules:
+            env["QEMU_MODULE_DIR"] = str(modules)
+        self.popen = subprocess.Popen(
+            [*emulator, *self.hardware(image, archive)], stdin=subprocess.DEVNULL, env=env,
+            stdout=open(pathlib.Path(scratch) / "qemu.log", "wb"), stderr=subprocess.STDOUT)
+
+    @staticmethod
+    def library_folders(emulator):
+        if "--library-path" in emulator:
+            return emulator[emulator.index("--library-path") + 1].split(":")
+        return []
+
+    @staticmethod
+    def networking():
+        commands = [f"ip tuntap add {INTERFACE} mode tap",
+                    f"sh -c 'echo 0 > /proc/sys/net/ipv6/conf/{INTERFACE}/accept_dad'",
+                    f"ip link set {INTERFACE} up"]
+        commands += [f"ip address add {HOST[f]}/{PREFIX_LENGTH[f]} dev {INTERFACE}" for f in HOST]
+        for command in commands:
+            subprocess.run(shlex.split(command), check=True, timeout=30, stdin=subprocess.DEVNULL)
+
+    def hardware(self, image, archive):
+        """One CPU, emulated; one network card; the console into a file."""
+        return ["-accel", "tcg", "-cpu", "max", "-m", "768", "-nodefaults", "-no-user-config",
+                "-display", "none", "-no-reboot", "-serial", f"file:{self.console}",
+                "-netdev", f"tap,id=net,ifname={INTERFACE},script=no,downscript=no",
+                "-device", "virtio-net-pci,netdev=net,romfile=,mac=52:54:00:77:00:02",
+                "-kernel", str(image), "-initrd", str(archive), "-append",
+                f"console=ttyS0 panic=-1 quiet peer4={PEER['4']}/24 peer6={PEER['6']}/64"]
+
+    def wait_ready(self):
+        deadline = time.monotonic() + BOOT_SECONDS
+        while "peer: ready" not in self.console.read_text(errors="replace"):
+            if self.popen.poll() is not None or time.monotonic() > deadline:
+                raise harness.Failure("the guest did not come up:\n" +
+                                      self.console.read_text(errors="replace")[-3000:])
+            time.sleep(0.2)
+
+    def run(self, commands, seconds=60, status=0):
+        """Runs shell commands in the guest to their end; their output."""
+        done = subprocess.run(["/usr/bin/python3", str(HERE / "guest.py"), PEER["4"], commands],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=seconds, check=False)
+        text = done.stdout.decode(errors="replace")
+        body = re.sub(r"\[exit \d+\]\s*$", "", text.partition("\n")[2])
+        if status is not None and done.returncode != status:
+            raise harness.Failure(f"(kernel) $ {commands}\n{body}[exit status {done.returncode}]")
+        return body
+
+    def wait_until(self, commands, seconds, what):
+        """Waits until shell commands in the guest succeed."""
+        self.run(f"i=0; until {commands} >/dev/null 2>&1; do i=$((i+1)); "
+                 f"[ $i -lt {seconds * 5} ] || {{ echo {shlex.quote(what)}: not within {seconds} s; exit 1; }}; "
+                 f"usleep 200000; done", seconds=seconds * 3 + 60)
+
+    def counters(self):
+        """{name: value} of rdma_rxe's own counters."""
+        text = self.run("cd /sys/class/infiniband/rxe0/ports/1/hw_counters; grep . *")
+        return {name: int(value) for name, value in (line.split(":") for line in text.split())}
+
+    def kernel_log(self):
+        return self.run("dmesg")
+
+    def stop(self):
+        if self.popen.poll() is None:
+            self.popen.kill()
+            self.popen.wait(timeout=30)
+
+
+if __name__ == "__main__":
+    sys.exit(stream(sys.argv[1], sys.argv[2], sys.stdout.buffer))

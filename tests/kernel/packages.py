@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Debian packages, unpacked but not installed: an emulator, and a guest with its kernel.
+
+Everything lies in one scratch folder and is made once. Files of packages are named after the
+package, its version included, so that a newer one is noticed where apt-get offers it.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+HERE = pathlib.Path(__file__).resolve().parent
+EMULATOR = ["qemu-system-x86"]
+KERNEL = "linux-image-amd64"
+GUEST = ["busybox-static", "iproute2", "ibverbs-providers", "ibverbs-utils", "rdmacm-utils", "perftest"]
+MODULES = ["virtio_pci", "virtio_net", "crc32_generic", "ib_uverbs", "rdma_ucm", "rdma_rxe"]
+LOADER = "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
+
+
+class PackageError(Exception):
+    """Something could not be downloaded or unpacked; the text says what."""
+
+
+def _run(argv, **how):
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          check=False, timeout=600, **how)
+    if done.returncode:
+        raise PackageError(f"{' '.join(map(str, argv[:6]))}: {done.stderr.decode(errors='replace')}")
+    return done.stdout.decode(errors="replace")
+
+
+def _needed(names):
+    """The packages and all that they depend on, without alternatives that only recommend."""
+    text = _run(["apt-cache", "depends", "--recurse", "--no-recommends", "--no-suggests",
+                 "--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances", *names])
+    return sorted({line for line in text.splitlines() if line[:1].isalnum()})
+
+
+def _kernel_package():
+    for line in _run(["apt-cache", "depends", KERNEL]).splitlines():
+        word = line.split()[-1]
+        if "Depends:" in line and word.startswith("linux-image-"):
+            return word
+    raise PackageError(f"{KERNEL} depends on no kernel; is apt-get update needed?")
+
+
+def _unpack(names, folder):
+    """Downloads packages and unpacks them into `folder`, where they are not there yet."""
+    done = folder.with_name(folder.name + ".done")
+    if done.exists():
+        return folder
+    shutil.rmtree(folder, ignore_errors=True)
+    files = folder.with_name(folder.name + ".debs")
+    shutil.rmtree(files, ignore_errors=True)
+    folder.mkdir(parents=True)
+    files.mkdir()
+    _run(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", *names], cwd=files)
+    for deb in sorted(files.glob("*.deb")):
+        _run(["dpkg-deb", "-x", str(deb), str(folder)])
+    shutil.rmtree(files)
+    done.touch()
+    return folder
+
+
+def emulator(scratch):
+    """The command for qemu-system-x86_64: the machine's own, or one of unpacked packages."""
+    own = shutil.which("qemu-system-x86_64")
+    if own:
+        return [own]
+    root = _unpack(_needed(EMULATOR), scratch / "qemu")
+    paths = [root / "lib/x86_64-linux-gnu", root / "usr/lib/x86_64-linux-gnu"]
+    return [str(root / LOADER), "--library-path", ":".join(map(str, paths)),
+            str(root / "usr/bin/qemu-system-x86_64"),
+            "-L", str(root / "usr/share/qemu"), "-L", str(root / "usr/share/seabios")]
+
+
+def _modules_in_order(depfile):
+    """Files of the wanted modules, each behind those that it needs."""
+    needs = {}
+    for line in depfile.read_text().splitlines():
+        module, _, others = line.partition(":")
+        needs[module] = others.split()
+    by_name = {pathlib.Path(m).name.split(".")[0].replace("-", "_"): m for m in needs}
+    order = []
+
+    def add(module):
+        for other in needs[module]:
+            add(other)
+        if module not in order:
+            order.append(module)
+    for name in MODULES:
+        if name in by_name:  # else it is built in
+            add(by_name[name])
+    return order
+
+
+def _lay_out(root, tools, kernel, version):
+    """The guest's files from the unpacked packages."""
+    for name in ("proc", "sys", "dev", "tmp", "run", "etc", "www", "lib/modules", "usr/sbin"):
+        (root / name).mkdir(parents=True, exist_ok=True)
+    for name in ("bin", "sbin", "usr/bin", "usr/sbin", "lib64", "lib/x86_64-linux-gnu",
+                 "usr/lib/x86_64-linux-gnu", "etc/libibverbs.d"):
+        if (tools / name).is_dir():
+            shutil.copytree(tools / name, root / name, symlinks=True, dirs_exist_ok=True,
+                            ignore=shutil.ignore_patterns("perl*", "gconv", "*.a"))
+    busybox = root / "bin/busybox"
+    for applet in _run([str(busybox), "--list"]).split():
+        if not any((root / folder / applet).exists() for folder in ("bin", "sbin", "usr/bin", "usr/sbin")):
+            (root / "bin" / applet).symlink_to("busybox")
+    order = _modules_in_order(kernel / "lib/modules" / version / "modules.dep")
+    for module in order:
+        shutil.copy(kernel / "lib/modules" / version / module, root / "lib/modules")
+    (root / "lib/modules/order").write_text("".join(f"{pathlib.Path(m).name}\n" for m in order))
+    for name, target in (("guest-init", "init"), ("guest-run", "guest-run")):
+        shutil.copy(HERE / name, root / target)
+        os.chmod(root / target, 0o755)
+
+
+def guest(scratch):
+    """(kernel image, initial file system, kernel version) of the peer."""
+    kernel = _unpack([_kernel_package()], scratch / "kernel")
+    tools = _unpack(_needed(GUEST), scratch / "tools")
+    image = next((kernel / "boot").glob("vmlinuz-*"))
+    version = image.name.removeprefix("vmlinuz-")
+    archive = scratch / "initramfs.cpio"
+    sources = [*HERE.glob("guest-*"), HERE / "packages.py", *scratch.glob("*.done")]
+    if archive.exists() and archive.stat().st_mtime > max(p.stat().st_mtime for p in sources):
+        return image, archive, version
+    busybox = str(tools / "bin/busybox")
+    _run([busybox, "depmod", "-b", str(kernel), version])
+    root = scratch / "root"
+    shutil.rmtree(root, ignore_errors=True)
+    _lay_out(root, tools, kernel, version)
+    _run(["sh", "-ec", f"find . | '{busybox}' cpio -o -H newc >'{archive}'"], cwd=root)
+    return image, archive, version

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What a case with the kernel as a peer works with: two sides, a capture, the kernel's counters."""
+
+import collections
+import dataclasses
+import pathlib
+import shutil
+import signal
+
+import guest as guest_module
+import reports
+import roce_pcap
+from harness import Failure, Lab
+
+HOST, PEER, INTERFACE = guest_module.HOST, guest_module.PEER, guest_module.INTERFACE
+SERVERS = ("kernel", "adverb")
+
+# Counters of rdma_rxe that only lost or misunderstood packets move.
+ERROR_COUNTERS = ("link_downed", "out_of_seq_request", "rcvd_seq_err", "retry_exceeded_err",
+                  "retry_rnr_exceeded_err", "send_err")
+# Those that a slow machine moves: a side that was not scheduled in time is asked again. rdma_rxe
+# also retries of its own when a timer that an earlier request started runs out.
+RETRY_COUNTERS = ("completer_retry_err", "duplicate_request", "rcvd_rnr_err", "send_rnr_err")
+# Lines of the kernel's log that fail a case, but for those about the port coming up.
+BAD_IN_LOG = ("rxe", "infiniband", "rdma", "RIP:", "BUG", "WARNING", "Call Trace")
+HARMLESS_IN_LOG = ("set active", "loaded", "added eth0")
+
+
+@dataclasses.dataclass
+class Side:
+    """One of the two peers: its addresses, and how programs are started there."""
+
+    name: str
+    address: dict
+    start: object
+    gid: dict = dataclasses.field(default_factory=dict)
+
+
+class PeerLab(Lab):
+    """A Lab with a second side, the kernel."""
+
+    def __init__(self, build, directory, guest):
+        super().__init__(build, directory)
+        self.guest = guest
+        self.mtu = 1500
+        self.allowed = set()
+        self.expect_packets = True
+        self.adverb_side = Side("adverb", HOST, self.start)
+        self.kernel_side = Side("kernel", PEER, self.start_in_guest)
+
+    def sides(self, serves):
+        """(server, client) where `serves` is "kernel" or "adverb"."""
+        both = (self.kernel_side, self.adverb_side)
+        return both if serves == "kernel" else both[::-1]
+
+    def start_in_guest(self, argv):
+        self.count += 1
+        argv = [str(a) for a in argv]
+        log = self.dir / f"{self.count:03d}-kernel-{pathlib.Path(argv[0]).name}.log"
+        process = guest_module.GuestProcess(self.guest, argv, str(log))
+        self.processes.append(process)
+        return process
+
+    def set_mtu(self, mtu):
+        """The Ethernet MTU of both sides; what the kernel's port makes of it follows."""
+        self.mtu = mtu
+        self.system(f"ip link set {INTERFACE} mtu {mtu}")
+        self.guest.run(f"ip link set eth0 mtu {mtu}")
+
+    def find_gids(self):
+        """Fills in the GID indices of both sides' addresses."""
+        for side, text in ((self.adverb_side, self.run(["ibv_devinfo", "-v"])),
+                           (self.kernel_side, self.guest.run("ibv_devinfo -v"))):
+            table = reports.gid_table(text)
+            for family, address in side.address.items():
+                wanted = address if family == "6" else f"::ffff:{address}"
+                index = next((i for i, gid in table.items() if gid == wanted), None)
+                if index is None:
+                    raise Failure(f"{side.name}: no GID for {address}:\n{text}")
+                side.gid[family] = str(index)
+
+    def wait_port(self, side, process, port):
+        """Waits until a program listens on a TCP port."""
+        if side is self.adverb_side:
+            self.wait_listening(process, port)
+        else:
+            self.guest.wait_until(f"netstat -lnut | grep -q ':{port} '", 60,
+                                  f"a program of the kernel listens on port {port}")
+
+    def both_end(self, server, client, seconds=120):
+        """Demands that both programs end well; (server's, client's output)."""
+        try:
+            client_out = client.expect(0, seconds)
+            server_out = server.expect(0, 60)
+        except Failure as failure:
+            server.kill()
+            client.kill()
+            raise Failure(f"{failure}\nserver was:\n{server.describe()}\nclient was:\n"
+                          f"{client.describe()}") from None
+        return server_out, client_out
+
+    def tcp_pair(self, serves, server_argv, client_argv, port=18515, seconds=120):
+        """A server that listens on a TCP port, and its client; their outputs."""
+        at_server, at_client = self.sides(serves)
+        server = at_server.start(server_argv)
+        self.wait_port(at_server, server, port)
+        return self.both_end(server, at_client.start(client_argv), seconds)
+
+
+    def wait_ids(self, side, process, seconds=60):
+        """Waits until a program has made its ids at the connection manager, and has a moment more."""
+        if side is self.kernel_side:
+            self.guest.wait_until("rdma resource show cm_id | grep -q .", seconds,
+                                  "an id at the connection manager of the kernel")
+        else:
+            def has_id():
+                if not process.running():
+                    raise Failure(f"ended instead of listening:\n{process.describe()}")
+                return ", 0 ids," not in self.adverb_status()
+            self.wait_until(has_id, seconds, "an id at adverbd's connection manager")
+        self.system("sleep 0.5")
+
+    def adverb_status(self):
+        """What `adverb status` says of the connection manager; no ids where no daemon runs."""
+        text = self.system(f"'{self.adverb}' status || true")
+        return text if "connection manager:" in text else "connection manager: 0 programs, 0 ids,"
+
+    def cm_pair(self, serves, server_argv, client_argv, seconds=120):
+        """A server that listens at the connection manager, and its client; their outputs."""
+        at_server, at_client = self.sides(serves)
+        server = at_server.start(server_argv)
+        self.wait_ids(at_server, server)
+        return self.both_end(server, at_client.start(client_argv), seconds)
+
+
+class Watch:
+    """Capture, counters and kernel log of one case, from construction to judge()."""
+
+    def __init__(self, lab, tools):
+        self.lab = lab
+        self.tools = tools
+        self.path = str(lab.dir / "roce.pcap")
+        self.before = lab.guest.counters()
+        self.log_before = lab.guest.kernel_log()
+        self.process = lab.start([tools["tcpdump"], "-i", INTERFACE, "-s", "10000", "-B", "65536", "-Z", "root",
+                                  "--immediate-mode", "-U", "-w", self.path, "udp port 4791"], adverb=False)
+        lab.wait_until(lambda: "listening on" in self.process.output(), 30, "tcpdump listens")
+
+    def judge(self):
+        """Raises Failure where a packet is wrong or the kernel complained; a line of figures."""
+        self.lab.system("sleep 0.3")
+        self.process.popen.send_signal(signal.SIGINT)
+        self.process.wait(30)
+        packets = self.packets()
+        moved = self.counters_moved()
+        self.new_in_kernel_log()
+        notes = [f"{len(packets)} packets"]
+        notes += [f"{name} {count}" for name, count in sorted(moved.items())]
+        return ", ".join(notes)
+
+    def packets(self):
+        """All packets, each with a right ICRC and none malformed by tshark."""
+        packets = list(roce_pcap.roce_packets(self.path))
+        for packet in packets:
+            if isinstance(packet, roce_pcap.CaptureError):
+                raise Failure(str(packet))
+            if packet.icrc_found != packet.icrc_right:
+                raise Failure(f"frame {packet.frame}: opcode {packet.opcode:#04x}, wrong ICRC")
+            if packet.ip_len > self.lab.mtu:
+                raise Failure(f"frame {packet.frame}: an IP packet of {packet.ip_len} bytes")
+        if self.lab.expect_packets and not packets:
+            raise Failure("no packet went between the two sides")
+        # rpcrdma: a guess at payloads that are no such thing
+        text = self.lab.run([self.tools["tshark"], "-n", "-r", self.path, "--disable-heuristic",
+                             "rpcrdma_infiniband", "-Y", "_ws.malformed"], adverb=False, seconds=300)
+        frames = [line for line in text.splitlines() if line.split()[:1] and line.split()[0].isdigit()]
+        if frames:
+            raise Failure("malformed by tshark:\n" + "\n".join(frames[:10]))
+        return packets
+
+    def counters_moved(self):
+        """{name: by how much} of rdma_rxe's counters of trouble; Failure for those that must not move."""
+        after = self.lab.guest.counters()
+        moved = {name: after[name] - self.before[name] for name in ERROR_COUNTERS + RETRY_COUNTERS
+                 if after[name] != self.before[name]}
+        wrong = set(moved) - set(RETRY_COUNTERS) - self.lab.allowed
+        if wrong:
+            raise Failure("counters of rdma_rxe: " + ", ".join(f"{n} {moved[n]}" for n in sorted(wrong)))
+        return moved
+
+    def new_in_kernel_log(self):
+        old = collections.Counter(self.log_before.splitlines())
+        new = [line for line in self.lab.guest.kernel_log().splitlines() if not old[line]]
+        bad = [line for line in new if any(word in line for word in BAD_IN_LOG)
+               and not any(word in line for word in HARMLESS_IN_LOG)]
+        if bad:
+            raise Failure("the kernel says:\n" + "\n".join(bad[:20]))
+
+
+def find_tools(names):
+    """{name: path} of programs; Failure where one is missing."""
+    found = {name: shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin") for name in names}
+    missing = [name for name, path in found.items() if not path]
+    if missing:
+        raise Failure(f"not installed: {' '.join(missing)} (see scripts/install-deps)")
+    return found

@@ -32,7 +32,7 @@ static enum ibv_wc_status check_request(struct adv_qp *qp, const struct adv_send
 		*why = ADV_ERR_AH_PD;
 		return IBV_WC_LOC_QP_OP_ERR;
 	}
-	if (!adv_sges_good(qp, wqe->sge, wqe->num_sge, 0, why))
+	if (!adv_sges_good(qp, wqe->sge, wqe->num_sge, ADV_ACCESS_LOCAL_READ, why))
 		return IBV_WC_LOC_PROT_ERR;
 	return IBV_WC_SUCCESS;
 }

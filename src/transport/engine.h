@@ -34,6 +34,7 @@ struct adv_cq;
 struct adv_srq;
 struct adv_qp;
 struct adv_mr;
+struct adv_mw;
 struct adv_pd;
 struct adv_xrcd;
 
@@ -170,10 +171,21 @@ struct adv_mr *adv_mr_register(struct adv_pd *pd, void *addr, uint64_t length, u
  */
 int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *addr, uint64_t length,
 		      uint64_t iova, int access);
-/* After this no packet and no work request touches the memory; outstanding ones fail. */
+/* After this no packet and no work request touches the memory; outstanding ones fail. 0, or EBUSY
+ * while a window is bound to it, which keeps adv_mr_reregister() off too. */
 int adv_mr_deregister(struct adv_mr *mr);
 uint32_t adv_mr_lkey(const struct adv_mr *mr);
 uint32_t adv_mr_rkey(const struct adv_mr *mr);
+
+/*
+ * Memory windows (IBTA 10.6.7). They are bound, and invalidated, by requests of a send queue, which
+ * name them and regions by key: IBV_WR_BIND_MW for type 2, ADV_WR_BIND_TYPE_1 with the same members
+ * of the request for type 1, IBV_WR_LOCAL_INV and the peer's IBV_WR_SEND_WITH_INV for type 2. Type
+ * 2 is bound to the QP as well (2B): only its peer has access. NULL with errno EINVAL or ENOMEM.
+ */
+struct adv_mw *adv_mw_create(struct adv_pd *pd, enum ibv_mw_type type);
+void adv_mw_destroy(struct adv_mw *mw); /* bound or not: its rkey names nothing any more */
+uint32_t adv_mw_rkey(const struct adv_mw *mw);
 
 /* ---- completion queues -------------------------------------------------------------- */
 
@@ -294,6 +306,7 @@ void adv_qp_set_user(struct adv_qp *qp, void *user);
 #define ADV_WR_FLUSH	    ((enum ibv_wr_opcode)14)
 #define ADV_WR_ATOMIC_WRITE ((enum ibv_wr_opcode)15)
 #define ADV_WC_FLUSH	    ((enum ibv_wc_opcode)8)
+#define ADV_WR_BIND_TYPE_1  ((enum ibv_wr_opcode)16)
 
 /*
  * Posts a list. 0; or EINVAL (bad opcode, flags, SGE count, inline size, or a QP state that takes
@@ -333,7 +346,9 @@ enum adv_vendor_err {
 		18, /* responder: payload does not add up to what the message said */
 	ADV_ERR_ATOMIC_TOO_SMALL = 19, /* the local buffer of an atomic is shorter than 8 bytes */
 	ADV_ERR_NO_RD_ATOMIC = 20,     /* READ or atomic on a QP with max_rd_atomic 0 */
-	ADV_ERR_XRCETH = 21, /* responder: the XRC SRQ changed, or went away, in mid message */
+	ADV_ERR_XRCETH = 21,	  /* responder: the XRC SRQ changed, or went away, in mid message */
+	ADV_ERR_WINDOW = 22,	  /* no such memory window, of another PD or QP, or bound already */
+	ADV_ERR_BIND_REGION = 23, /* the region does not exist or does not allow this window */
 };
 
 #endif

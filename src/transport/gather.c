@@ -73,7 +73,8 @@ bool adv_gather(struct adv_qp *qp, const struct adv_send_wqe *wqe, uint32_t offs
 		}
 		if (n > length)
 			n = length;
-		p = adv_mr_resolve(qp->engine, qp->pd, sge->lkey, sge->addr + offset, n, 0, why);
+		p = adv_mr_resolve(qp->engine, qp->pd, sge->lkey, sge->addr + offset, n,
+				   ADV_ACCESS_LOCAL_READ, why);
 		if (!p)
 			return false;
 		add_iov(batch, pkt, p, n);

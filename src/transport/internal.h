@@ -6,7 +6,7 @@
  * timer.c       a heap of deadlines, lazily re-armed
  * mr.c          memory keys            cq.c   completion queues
  * srq.c         shared receive queues  xrc.c    XRC domains and the SRQs in them
- * mcast.c       multicast groups
+ * mcast.c       multicast groups        mw.c     memory windows
  * path.c        address vectors
  * qp.c          create, post, flush    qp_modify.c  the state machine's tables
  * requester.c   send queue to packets  completer.c  acknowledgements and responses
@@ -71,7 +71,12 @@ struct adv_mr {
 	uint8_t *addr;
 	uint64_t length;
 	uint64_t iova;
+	uint32_t windows;      /* bound to it */
+	struct adv_mw *window; /* NULL: a region; else the window whose key this is */
 };
+
+/* What every region grants and no window does: that local requests read it. */
+#define ADV_ACCESS_LOCAL_READ (1 << 30)
 
 /* Open addressing by the upper 24 bits of the key; power of two, at most half full. */
 struct adv_mr_table {
@@ -83,11 +88,40 @@ struct adv_mr_table {
 /*
  * Where [va, va + length) of the region named by key lies in this process, NULL where it may not be
  * touched (*why then says why: ADV_ERR_LKEY, _LOCAL_BOUNDS or _LOCAL_ACCESS). `need`: IBV_ACCESS_*
- * bits that the region must have; 0: reading it locally. length 0 is always good (any non-NULL
+ * bits that the region must have, or ADV_ACCESS_LOCAL_READ. length 0 is always good (any non-NULL
  * pointer).
  */
 uint8_t *adv_mr_resolve(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,
 			uint64_t va, uint64_t length, int need, enum adv_vendor_err *why);
+
+/* mr.c: the region or window whose upper 24 key bits are those of key; NULL: none. */
+struct adv_mr *adv_mr_find(const struct adv_engine *e, uint32_t key);
+/* mr.c: puts mr into the table under a new key (0 or ENOMEM), and takes it out. */
+int adv_mr_insert(struct adv_engine *e, struct adv_mr *mr);
+void adv_mr_remove(struct adv_engine *e, const struct adv_mr *mr);
+
+/* ---- memory windows (mw.c) ---- */
+
+struct adv_send_wqe;
+
+struct adv_mw {
+	struct adv_mr key; /* first. Unbound: grants nothing. Type 2: no PD, see adv_mr_remote() */
+	struct adv_pd *pd;
+	struct adv_mr *region; /* bound to it */
+	struct adv_qp *qp;     /* type 2: bound to it */
+	struct adv_list node;  /* qp->windows while bound to it */
+	bool type_2;
+};
+
+/* Carries a bind request or local invalidation out. ADV_ERR_NONE, _WINDOW or _BIND_REGION. */
+enum adv_vendor_err adv_mw_execute(struct adv_qp *qp, const struct adv_send_wqe *wqe);
+/* Invalidates the window with this rkey, whether the QP or its peer asks. */
+enum adv_vendor_err adv_mw_invalidate(struct adv_qp *qp, uint32_t rkey);
+/* The QP goes away: its windows are bound to nothing. */
+void adv_mw_forget(struct adv_qp *qp);
+/* As adv_mr_resolve(), for windows of type 2 that are bound to the QP. */
+uint8_t *adv_mw_resolve(const struct adv_qp *qp, const struct adv_pd *pd, uint32_t key, uint64_t va,
+			uint64_t length, int need);
 
 /* ---- completion queues (cq.c) ---- */
 
@@ -217,13 +251,13 @@ struct adv_send_wqe {
 	uint64_t swap;
 	struct adv_ah *ah; /* UD */
 	uint32_t rkey;
-	uint32_t imm;	     /* network order; rkey to invalidate for SEND_WITH_INV */
-	uint32_t remote_qpn; /* UD; XRC: number of the SRQ */
-	uint32_t remote_qkey;
+	uint32_t imm;	      /* network order; the rkey to invalidate */
+	uint32_t remote_qpn;  /* UD; XRC: number of the SRQ */
+	uint32_t remote_qkey; /* UD; bind requests: the region's lkey */
 	uint32_t length;
 	uint32_t first_psn;
-	uint32_t psn_count;
-	uint8_t opcode; /* enum ibv_wr_opcode */
+	uint32_t psn_count; /* 0: a local one, carried out when started */
+	uint8_t opcode;	    /* enum ibv_wr_opcode */
 	uint8_t send_flags;
 	uint8_t num_sge;      /* 0 where the data is inline */
 	bool started;	      /* first_psn is assigned, SGEs were found good */
@@ -332,6 +366,7 @@ struct adv_qp {
 	struct adv_xrcd *xrcd; /* XRC_RECV */
 	void *user;
 	struct adv_list node;	    /* engine->qps */
+	struct adv_list windows;    /* of type 2, bound to it */
 	struct adv_list tx_node;    /* engine->tx_ready */
 	struct adv_list stall_node; /* engine->stalled (RC), a credit's waiting (UC, UD) */
 	uint32_t qpn;
@@ -355,6 +390,18 @@ static inline struct adv_send_wqe *adv_send_wqe_at(const struct adv_qp *qp, uint
 {
 	return (struct adv_send_wqe *)(void *)(qp->sq.ring +
 					       (size_t)(index & (qp->sq.size - 1)) * qp->sq.stride);
+}
+
+/* As adv_mr_resolve(), for what the QP's peer asks for. */
+static inline uint8_t *adv_mr_remote(const struct adv_qp *qp, const struct adv_pd *pd, uint32_t key,
+				     uint64_t va, uint64_t length, int need)
+{
+	enum adv_vendor_err why;
+	uint8_t *p = adv_mr_resolve(qp->engine, pd, key, va, length, need, &why);
+
+	if (p || adv_list_empty(&qp->windows))
+		return p;
+	return adv_mw_resolve(qp, pd, key, va, length, need);
 }
 
 /* Room for one more packet of any shape. */

@@ -56,6 +56,11 @@ static uint32_t probe(const struct adv_mr_table *table, uint32_t key)
 	return i;
 }
 
+struct adv_mr *adv_mr_find(const struct adv_engine *e, uint32_t key)
+{
+	return e->mrs.count ? e->mrs.slot[probe(&e->mrs, key)] : NULL;
+}
+
 static int make_room(struct adv_mr_table *table)
 {
 	struct adv_mr_table bigger = {.room = table->room ? table->room * 2 : TABLE_MIN};
@@ -110,6 +115,19 @@ static void remove_key(struct adv_mr_table *table, uint32_t key)
 	table->count--;
 }
 
+int adv_mr_insert(struct adv_engine *e, struct adv_mr *mr)
+{
+	if (make_room(&e->mrs))
+		return ENOMEM;
+	insert(e, mr);
+	return 0;
+}
+
+void adv_mr_remove(struct adv_engine *e, const struct adv_mr *mr)
+{
+	remove_key(&e->mrs, mr->key);
+}
+
 /* ---- regions ---- */
 
 static bool good_access(int access)
@@ -125,6 +143,12 @@ static bool good_access(int access)
 static bool good_range(const void *addr, uint64_t length, uint64_t iova)
 {
 	return length > 0 && (uintptr_t)addr + length >= length && iova + length >= length;
+}
+
+/* Optional bits grant nothing. */
+static int granted(int access)
+{
+	return (access & ~IBV_ACCESS_OPTIONAL_RANGE) | ADV_ACCESS_LOCAL_READ;
 }
 
 static uint64_t first_address(uint64_t iova, int access)
@@ -150,7 +174,7 @@ struct adv_mr *adv_mr_register(struct adv_pd *pd, void *addr, uint64_t length, u
 		return NULL;
 	}
 	mr->pd = pd;
-	mr->access = access & ~IBV_ACCESS_OPTIONAL_RANGE;
+	mr->access = granted(access);
 	mr->addr = addr;
 	mr->length = length;
 	mr->iova = iova;
@@ -167,10 +191,12 @@ int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *add
 
 	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
 		return EINVAL;
+	if (mr->windows)
+		return EBUSY;
 	if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
 		if (!good_access(access))
 			return EINVAL;
-		next.access = access & ~IBV_ACCESS_OPTIONAL_RANGE;
+		next.access = granted(access);
 	}
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		next.addr = addr;
@@ -200,6 +226,8 @@ int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *add
 
 int adv_mr_deregister(struct adv_mr *mr)
 {
+	if (mr->windows)
+		return EBUSY;
 	remove_key(&mr->pd->engine->mrs, mr->key);
 	mr->pd->users--;
 	free(mr);

@@ -189,6 +189,7 @@ struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config)
 	adv_timer_init(&qp->req.timer, adv_requester_timer);
 	adv_list_init(&qp->tx_node);
 	adv_list_init(&qp->stall_node);
+	adv_list_init(&qp->windows);
 	adv_list_add_tail(&e->qps, &qp->node);
 	hold(qp);
 	return qp;
@@ -250,6 +251,7 @@ void adv_qp_clear(struct adv_qp *qp)
 	struct adv_timer timer;
 
 	drop_recv(qp);
+	adv_mw_forget(qp);
 	for (; qp->type == IBV_QPT_UD && qp->sq.tail != qp->sq.head; qp->sq.tail++)
 		put_ah(e, adv_send_wqe_at(qp, qp->sq.tail)->ah);
 	if (!qp->xrcd) {
@@ -330,6 +332,11 @@ static enum ibv_wc_opcode wc_opcode(uint8_t wr_opcode)
 		return ADV_WC_FLUSH;
 	case ADV_WR_ATOMIC_WRITE:
 		return IBV_WC_ATOMIC_WRITE;
+	case IBV_WR_BIND_MW:
+	case ADV_WR_BIND_TYPE_1:
+		return IBV_WC_BIND_MW;
+	case IBV_WR_LOCAL_INV:
+		return IBV_WC_LOCAL_INV;
 	default:
 		return IBV_WC_SEND;
 	}
@@ -466,14 +473,15 @@ static uint32_t opcodes_of(enum ibv_qp_type type)
 	uint32_t write = 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM;
 	uint32_t read = 1u << IBV_WR_RDMA_READ | 1u << IBV_WR_ATOMIC_CMP_AND_SWP |
 			1u << IBV_WR_ATOMIC_FETCH_AND_ADD | 1u << ADV_WR_FLUSH |
-			1u << ADV_WR_ATOMIC_WRITE;
+			1u << ADV_WR_ATOMIC_WRITE | 1u << IBV_WR_SEND_WITH_INV;
+	uint32_t local = 1u << IBV_WR_BIND_MW | 1u << ADV_WR_BIND_TYPE_1 | 1u << IBV_WR_LOCAL_INV;
 
 	switch (type) {
 	case IBV_QPT_RC:
 	case IBV_QPT_XRC_SEND:
-		return send | write | read;
+		return send | write | read | local;
 	case IBV_QPT_UC:
-		return send | write;
+		return send | write | local;
 	case IBV_QPT_UD:
 		return send;
 	default:
@@ -482,8 +490,19 @@ static uint32_t opcodes_of(enum ibv_qp_type type)
 }
 
 #define INLINE_OPCODES                                                                             \
-	(1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_RDMA_WRITE |                \
-	 1u << IBV_WR_RDMA_WRITE_WITH_IMM)
+	(1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_SEND_WITH_INV |             \
+	 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM)
+
+/* The new key names the window; type 1 has a call of its own, and its region may be none. */
+static bool bind_good(const struct ibv_send_wr *wr)
+{
+	enum ibv_mw_type type = wr->opcode == IBV_WR_BIND_MW ? IBV_MW_TYPE_2 : IBV_MW_TYPE_1;
+
+	if (!wr->bind_mw.mw || wr->bind_mw.mw->type != type)
+		return false;
+	return (wr->bind_mw.rkey ^ wr->bind_mw.mw->rkey) >> 8 == 0 &&
+	       (wr->bind_mw.bind_info.mr || !wr->bind_mw.bind_info.length);
+}
 
 static int check_send_wr(const struct adv_qp *qp, const struct ibv_send_wr *wr)
 {
@@ -498,6 +517,8 @@ static int check_send_wr(const struct adv_qp *qp, const struct ibv_send_wr *wr)
 	if ((uint32_t)wr->num_sge > qp->sq.max_sge && !(wr->send_flags & IBV_SEND_INLINE))
 		return EINVAL;
 	if (qp->type == IBV_QPT_UD && !wr->wr.ud.ah)
+		return EINVAL;
+	if ((op == IBV_WR_BIND_MW || op == (uint32_t)ADV_WR_BIND_TYPE_1) && !bind_good(wr))
 		return EINVAL;
 	return 0;
 }
@@ -572,6 +593,15 @@ static void fill_operation(const struct adv_qp *qp, struct adv_send_wqe *wqe,
 		wqe->compare_add = wr->wr.atomic.compare_add;
 		wqe->swap = wr->wr.atomic.swap;
 		wqe->rkey = wr->wr.atomic.rkey;
+		break;
+	case IBV_WR_BIND_MW:
+	case ADV_WR_BIND_TYPE_1:
+		wqe->rkey = wr->bind_mw.rkey;
+		wqe->remote_addr = wr->bind_mw.bind_info.addr;
+		wqe->compare_add = wr->bind_mw.bind_info.length;
+		wqe->swap = wr->bind_mw.bind_info.mw_access_flags;
+		if (wr->bind_mw.bind_info.mr)
+			wqe->remote_qkey = wr->bind_mw.bind_info.mr->lkey;
 		break;
 	default:
 		wqe->remote_addr = wr->wr.rdma.remote_addr;

@@ -161,6 +161,19 @@ bool adv_wqe_wants_response(const struct adv_send_wqe *wqe)
 	}
 }
 
+/* Requests that send nothing, about memory windows. */
+static bool is_local(const struct adv_send_wqe *wqe)
+{
+	switch ((int)wqe->opcode) {
+	case IBV_WR_BIND_MW:
+	case ADV_WR_BIND_TYPE_1:
+	case IBV_WR_LOCAL_INV:
+		return true;
+	default:
+		return false;
+	}
+}
+
 uint32_t adv_packet_count(uint32_t length, uint32_t mtu)
 {
 	return length ? (uint32_t)(((uint64_t)length + mtu - 1) / mtu) : 1;
@@ -338,7 +351,8 @@ static bool may_pause_after(const struct adv_qp *qp, uint32_t request)
 	if (request + 1 == qp->sq.head)
 		return true;
 	next = adv_send_wqe_at(qp, request + 1);
-	return adv_wqe_wants_response(next) || next->failed || (next->send_flags & IBV_SEND_FENCE);
+	return adv_wqe_wants_response(next) || is_local(next) || next->failed ||
+	       (next->send_flags & IBV_SEND_FENCE);
 }
 
 /* Whether this packet, the newest in flight, is to be acknowledged (IBTA 9.7.5.1.3 leaves the
@@ -361,7 +375,8 @@ static bool wants_ack(struct adv_qp *qp, bool last)
 static uint8_t data_opcode(const struct adv_send_wqe *wqe, bool first, bool last)
 {
 	bool imm = wqe->opcode == IBV_WR_SEND_WITH_IMM || wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-	bool send = wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM;
+	bool inv = wqe->opcode == IBV_WR_SEND_WITH_INV;
+	bool send = wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM || inv;
 	uint8_t op;
 
 	if (first && last)
@@ -372,6 +387,8 @@ static uint8_t data_opcode(const struct adv_send_wqe *wqe, bool first, bool last
 		return send ? ADV_OP_SEND_MIDDLE : ADV_OP_WRITE_MIDDLE;
 	else
 		op = send ? ADV_OP_SEND_LAST : ADV_OP_WRITE_LAST;
+	if (inv)
+		return first ? ADV_OP_SEND_ONLY_WITH_INV : ADV_OP_SEND_LAST_WITH_INV;
 	return imm ? op + 1 : op;
 }
 
@@ -406,6 +423,7 @@ static bool emit_data(struct adv_qp *qp, struct adv_tx_batch *batch, const struc
 	h.reth.rkey = wqe->rkey;
 	h.reth.length = wqe->length;
 	h.immdt = wqe->imm;
+	h.ieth.rkey = wqe->imm;
 	h.bth.ackreq = wants_ack(qp, last);
 	pkt = adv_packet_start(qp->engine, &qp->path, batch, &h);
 	if (!adv_gather(qp, wqe, qp->req.offset, n, batch, pkt, &why)) {
@@ -506,6 +524,22 @@ static uint32_t read_length(const struct adv_qp *qp, const struct adv_send_wqe *
 	return (uint32_t)((end < wqe->length ? end : wqe->length) - qp->req.offset);
 }
 
+/* Carries a local request out. It completes like one that sends no packet: when all before it
+ * have. */
+static bool start_local(struct adv_qp *qp, struct adv_send_wqe *wqe, uint64_t now)
+{
+	enum adv_vendor_err why = adv_mw_execute(qp, wqe);
+
+	if (why) {
+		fail_at_cursor(qp, IBV_WC_MW_BIND_ERR, why, now);
+		return false;
+	}
+	wqe->psn_count = 0;
+	wqe->first_psn = qp->req.next_psn;
+	wqe->started = true;
+	return true;
+}
+
 /* Checks that need be made once, before a request's first packet. False: not now, or failed. */
 static bool start_request(struct adv_qp *qp, struct adv_send_wqe *wqe, uint64_t now)
 {
@@ -521,12 +555,14 @@ static bool start_request(struct adv_qp *qp, struct adv_send_wqe *wqe, uint64_t 
 	/* Behind READs and atomics: the fence waits for their responses (IBTA 10.8.3.3). */
 	if ((wqe->send_flags & IBV_SEND_FENCE) && qp->req.rd_head != qp->req.rd_tail)
 		return false;
+	if (is_local(wqe))
+		return start_local(qp, wqe, now);
 	if (response && qp->req.rd_limit == 0) {
 		fail_at_cursor(qp, IBV_WC_LOC_QP_OP_ERR, ADV_ERR_NO_RD_ATOMIC, now);
 		return false;
 	}
-	if (!adv_sges_good(qp, wqe->sge, wqe->num_sge, response ? IBV_ACCESS_LOCAL_WRITE : 0,
-			   &why)) {
+	if (!adv_sges_good(qp, wqe->sge, wqe->num_sge,
+			   response ? IBV_ACCESS_LOCAL_WRITE : ADV_ACCESS_LOCAL_READ, &why)) {
 		fail_at_cursor(qp, IBV_WC_LOC_PROT_ERR, why, now);
 		return false;
 	}
@@ -557,6 +593,18 @@ static bool emit_responded(struct adv_qp *qp, struct adv_tx_batch *batch, struct
 	return true;
 }
 
+/* The cursor goes over a local request, for the first time or after going back. */
+static void pass_local(struct adv_qp *qp, uint64_t now)
+{
+	bool oldest = qp->sq.tail == qp->sq.next;
+
+	advance(qp, 0, true);
+	if (oldest) {
+		adv_qp_complete_send(qp, IBV_WC_SUCCESS, ADV_ERR_NONE, now);
+		report_drained(qp);
+	}
+}
+
 /* One packet of the request at the cursor; false: nothing (more) can go now. */
 static bool emit_next(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 {
@@ -567,6 +615,10 @@ static bool emit_next(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batc
 	if (wqe->failed) {
 		fail_at_cursor(qp, wqe->status, wqe->vendor_err, now);
 		return false;
+	}
+	if (wqe->psn_count == 0) {
+		pass_local(qp, now);
+		return true;
 	}
 	if (qp->type == IBV_QPT_UC) {
 		uint32_t request = qp->sq.next;

@@ -138,6 +138,9 @@ static void complete_message(struct adv_qp *qp, const struct adv_incoming *in,
 	if (in->info->headers & ADV_HAS_IMMDT) {
 		wc.wc_flags = IBV_WC_WITH_IMM;
 		wc.imm_data = in->h->immdt;
+	} else if (in->info->headers & ADV_HAS_IETH) {
+		wc.wc_flags = IBV_WC_WITH_INV;
+		wc.invalidated_rkey = in->h->ieth.rkey;
 	}
 	wc.src_qp = qp->attr.dest_qp_num;
 	qp->resp.recv = NULL;
@@ -156,6 +159,17 @@ static const struct refusal *place_send(struct adv_qp *qp, const struct adv_inco
 	adv_scatter(qp, recv->sge, recv->num_sge, resp->offset, in->payload, in->payload_len, why);
 	resp->offset += in->payload_len;
 	return NULL;
+}
+
+/* The end of a SEND that was placed. */
+static void end_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
+{
+	if ((in->info->headers & ADV_HAS_IETH) && adv_mw_invalidate(qp, in->h->ieth.rkey)) {
+		refuse(qp, &no_access, now);
+		return;
+	}
+	accept_packet(qp, in, 1);
+	complete_message(qp, in, IBV_WC_RECV, (uint32_t)qp->resp.offset, now);
 }
 
 static void rx_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
@@ -195,23 +209,23 @@ static void rx_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 		refuse_local(qp, why, now);
 		return;
 	}
-	accept_packet(qp, in, 1);
 	if (in->info->flags & ADV_PKT_END)
-		complete_message(qp, in, IBV_WC_RECV, (uint32_t)resp->offset, now);
+		end_send(qp, now, in);
+	else
+		accept_packet(qp, in, 1);
 }
 
 /* The head of a WRITE: may it, and where to. NULL: yes. */
 static const struct refusal *begin_write(struct adv_qp *qp, const struct adv_incoming *in)
 {
 	struct adv_responder *resp = &qp->resp;
-	enum adv_vendor_err why;
 
 	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))
 		return &not_allowed;
 	if (in->h->reth.length > ADV_MAX_MSG)
 		return &bad_length;
-	if (!adv_mr_resolve(qp->engine, qp->pd, in->h->reth.rkey, in->h->reth.va,
-			    in->h->reth.length, IBV_ACCESS_REMOTE_WRITE, &why))
+	if (!adv_mr_remote(qp, qp->pd, in->h->reth.rkey, in->h->reth.va, in->h->reth.length,
+			   IBV_ACCESS_REMOTE_WRITE))
 		return &no_access;
 	resp->message = ADV_MSG_WRITE;
 	resp->write_va = in->h->reth.va;
@@ -227,14 +241,13 @@ static const struct refusal *place_write(struct adv_qp *qp, const struct adv_inc
 {
 	struct adv_responder *resp = &qp->resp;
 	uint64_t end = resp->offset + in->payload_len;
-	enum adv_vendor_err why;
 	uint8_t *to;
 
 	if (end > resp->write_length ||
 	    ((in->info->flags & ADV_PKT_END) && end != resp->write_length))
 		return &bad_length;
-	to = adv_mr_resolve(qp->engine, qp->pd, resp->write_rkey, resp->write_va + resp->offset,
-			    in->payload_len, IBV_ACCESS_REMOTE_WRITE, &why);
+	to = adv_mr_remote(qp, qp->pd, resp->write_rkey, resp->write_va + resp->offset,
+			   in->payload_len, IBV_ACCESS_REMOTE_WRITE);
 	if (!to)
 		return &no_access;
 	adv_place(to, in->payload, in->payload_len);
@@ -326,14 +339,13 @@ static const struct refusal *do_read(struct adv_qp *qp, const struct adv_incomin
 				     uint32_t *psns)
 {
 	struct adv_resource *res;
-	enum adv_vendor_err why;
 
 	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ))
 		return &not_allowed;
 	if (in->h->reth.length > ADV_MAX_MSG)
 		return &bad_length;
-	if (!adv_mr_resolve(qp->engine, qp->pd, in->h->reth.rkey, in->h->reth.va,
-			    in->h->reth.length, IBV_ACCESS_REMOTE_READ, &why))
+	if (!adv_mr_remote(qp, qp->pd, in->h->reth.rkey, in->h->reth.va, in->h->reth.length,
+			   IBV_ACCESS_REMOTE_READ))
 		return &no_access;
 	*psns = adv_packet_count(in->h->reth.length, qp->mtu);
 	res = new_resource(qp, in, *psns);
@@ -362,15 +374,14 @@ static const struct refusal *do_atomic(struct adv_qp *qp, const struct adv_incom
 {
 	uint64_t va = in->h->atomiceth.va;
 	struct adv_resource *res;
-	enum adv_vendor_err why;
 	uint8_t *p;
 
 	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC))
 		return &not_allowed;
 	if (va & 7)
 		return &bad_length;
-	p = adv_mr_resolve(qp->engine, qp->pd, in->h->atomiceth.rkey, va, sizeof(uint64_t),
-			   IBV_ACCESS_REMOTE_ATOMIC, &why);
+	p = adv_mr_remote(qp, qp->pd, in->h->atomiceth.rkey, va, sizeof(uint64_t),
+			  IBV_ACCESS_REMOTE_ATOMIC);
 	if (!p)
 		return &no_access;
 	/* A region registered with an odd iova: aligned for the peer, not for this CPU. */
@@ -387,7 +398,6 @@ static const struct refusal *do_atomic(struct adv_qp *qp, const struct adv_incom
 
 static const struct refusal *do_atomic_write(struct adv_qp *qp, const struct adv_incoming *in)
 {
-	enum adv_vendor_err why;
 	uint64_t value;
 	uint8_t *p;
 
@@ -396,8 +406,8 @@ static const struct refusal *do_atomic_write(struct adv_qp *qp, const struct adv
 	if (in->payload_len != sizeof(value) || in->h->reth.length != sizeof(value) ||
 	    (in->h->reth.va & 7))
 		return &bad_length;
-	p = adv_mr_resolve(qp->engine, qp->pd, in->h->reth.rkey, in->h->reth.va, sizeof(value),
-			   IBV_ACCESS_REMOTE_WRITE, &why);
+	p = adv_mr_remote(qp, qp->pd, in->h->reth.rkey, in->h->reth.va, sizeof(value),
+			  IBV_ACCESS_REMOTE_WRITE);
 	if (!p)
 		return &no_access;
 	if ((uintptr_t)p & 7)
@@ -416,7 +426,6 @@ static const struct refusal *do_atomic_write(struct adv_qp *qp, const struct adv
 static const struct refusal *do_flush(struct adv_qp *qp, const struct adv_incoming *in)
 {
 	uint32_t length = in->h->reth.length;
-	enum adv_vendor_err why;
 	int need = 0;
 
 	if (in->h->feth.placement & FLUSH_GLOBAL)
@@ -427,8 +436,7 @@ static const struct refusal *do_flush(struct adv_qp *qp, const struct adv_incomi
 		return &not_allowed;
 	if (in->h->feth.selectivity == FLUSH_WHOLE_REGION || length == 0)
 		length = 1;
-	if (!adv_mr_resolve(qp->engine, qp->pd, in->h->reth.rkey, in->h->reth.va, length, need,
-			    &why))
+	if (!adv_mr_remote(qp, qp->pd, in->h->reth.rkey, in->h->reth.va, length, need))
 		return &no_access;
 	if (!new_resource(qp, in, 1))
 		return &not_allowed;
@@ -537,8 +545,6 @@ void adv_responder_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming
 	resp->nak_sent = false;
 	if ((in->info->headers & ADV_HAS_XRCETH) && !adv_xrc_select(qp, in->h->xrceth.xrcsrq))
 		refuse(qp, &bad_xrceth, now);
-	else if (in->info->headers & ADV_HAS_IETH)
-		refuse(qp, &not_allowed, now);
 	else if (flags & ADV_PKT_SEND)
 		rx_send(qp, now, in);
 	else if (flags & ADV_PKT_WRITE)

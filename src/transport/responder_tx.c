@@ -94,13 +94,12 @@ static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_ba
 	bool last = left <= qp->mtu;
 	uint32_t n = last ? left : qp->mtu;
 	uint32_t psn = adv_psn_add(res->first_psn, res->offset / qp->mtu);
-	enum adv_vendor_err why;
 	struct adv_tx_packet *pkt;
 	struct adv_headers h;
 	uint8_t *from;
 
-	from = adv_mr_resolve(qp->engine, res->pd, res->rkey, res->va + res->offset, n,
-			      IBV_ACCESS_REMOTE_READ, &why);
+	from = adv_mr_remote(qp, res->pd, res->rkey, res->va + res->offset, n,
+			     IBV_ACCESS_REMOTE_READ);
 	if (!from) {
 		refuse_rest(qp, res, psn, now);
 		return;

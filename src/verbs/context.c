@@ -24,6 +24,9 @@ static void fill_operations(struct verbs_context *v)
 	v->open_xrcd = adv_open_xrcd;
 	v->close_xrcd = adv_close_xrcd;
 	v->open_qp = adv_open_qp;
+	v->context.ops.alloc_mw = adv_alloc_mw;
+	v->context.ops.dealloc_mw = adv_dealloc_mw;
+	v->context.ops.bind_mw = adv_bind_mw;
 	v->context.ops.poll_cq = adv_poll_cq;
 	v->context.ops.req_notify_cq = adv_req_notify_cq;
 	v->context.ops.post_send = adv_post_send;

@@ -19,10 +19,9 @@
 #define KNOWN_ACCESS                                                                               \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |                 \
-	 IBV_ACCESS_HUGETLB)
-/* What grants nothing here: optional hints, and the permission to bind windows, of which there are
- * none. Programs give it along with the others. */
-#define IGNORED_ACCESS ((unsigned)IBV_ACCESS_OPTIONAL_RANGE | IBV_ACCESS_MW_BIND)
+	 IBV_ACCESS_HUGETLB | IBV_ACCESS_MW_BIND)
+/* Optional hints, which grant nothing. */
+#define IGNORED_ACCESS ((unsigned)IBV_ACCESS_OPTIONAL_RANGE)
 #define WRITE_ACCESS   (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
 /* True where every page of the range is mapped, whatever may be done with it. */

@@ -87,6 +87,12 @@ struct adv_ibv_mr {
 	int access;
 };
 
+/* ---- memory windows (mw.c) ---- */
+
+struct ibv_mw *adv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int adv_dealloc_mw(struct ibv_mw *mw);
+int adv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+
 /* ---- completion channels (channel.c) and queues (cq.c, cq_ex.c) ---- */
 
 struct adv_ibv_channel {

@@ -26,12 +26,14 @@ static const struct ibv_device_attr device_attr = {
 	.max_qp = 1 << ADV_SLOT_QPN_BITS,
 	.max_qp_wr = ADV_MAX_QP_WR,
 	.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_PORT_ACTIVE_EVENT |
-			    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_XRC,
+			    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |
+			    IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS,
 	.max_sge = ADV_MAX_SGE,
 	.max_sge_rd = ADV_MAX_SGE,
 	.max_cq = ADV_MAX_OBJECTS,
 	.max_cqe = ADV_MAX_CQE,
 	.max_mr = ADV_MAX_MR,
+	.max_mw = ADV_MAX_MR,
 	.max_pd = ADV_MAX_OBJECTS,
 	.max_qp_rd_atom = ADV_MAX_RD_ATOMIC,
 	.max_res_rd_atom = ADV_MAX_RD_ATOMIC * ADV_MAX_OBJECTS,

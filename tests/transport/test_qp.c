@@ -288,9 +288,11 @@ static void test_opcodes_by_transport(void **state)
 				     1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM |
 				     1u << IBV_WR_RDMA_READ | 1u << IBV_WR_ATOMIC_CMP_AND_SWP |
 				     1u << IBV_WR_ATOMIC_FETCH_AND_ADD | 1u << ADV_WR_FLUSH |
-				     1u << ADV_WR_ATOMIC_WRITE},
+				     1u << ADV_WR_ATOMIC_WRITE | 1u << IBV_WR_LOCAL_INV |
+				     1u << IBV_WR_SEND_WITH_INV},
 		{IBV_QPT_UC, 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM |
-				     1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM},
+				     1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM |
+				     1u << IBV_WR_LOCAL_INV},
 		{IBV_QPT_UD, 1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM},
 	};
 

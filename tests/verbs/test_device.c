@@ -157,7 +157,6 @@ static void unsupported_fails_cleanly(void **state)
 		assert_null(call);                                                                 \
 		assert_int_equal(errno, EOPNOTSUPP);                                               \
 	} while (0)
-	ASSERT_NOT_SUPPORTED(ibv_alloc_mw(pd, IBV_MW_TYPE_1));
 	ASSERT_NOT_SUPPORTED(ibv_alloc_dm(ctx, &dm));
 	ASSERT_NOT_SUPPORTED(ibv_alloc_parent_domain(ctx, &parent));
 	ASSERT_NOT_SUPPORTED(ibv_reg_dmabuf_mr(pd, 0, 4096, 0, 0, 0));

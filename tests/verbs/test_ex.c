@@ -371,7 +371,8 @@ static void operations_that_a_transport_lacks(void **state)
 	} bad[] = {
 		{IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_WRITE},
 		{IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ},
-		{IBV_QPT_RC, IBV_QP_EX_WITH_BIND_MW},
+		{IBV_QPT_UD, IBV_QP_EX_WITH_BIND_MW},
+		{IBV_QPT_UC, IBV_QP_EX_WITH_SEND_WITH_INV},
 		{IBV_QPT_RC, IBV_QP_EX_WITH_TSO},
 		{IBV_QPT_RC, 1ull << 50},
 	};

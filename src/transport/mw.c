@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Memory windows: part of a region under a key of its own (IBTA vol. 1, 10.6.7). */
+#include <stdlib.h>
+
+#include "transport/internal.h"
+
+#define WINDOW_ACCESS                                                                              \
+	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
+	 IBV_ACCESS_ZERO_BASED)
+/* Programs give these as well; a window has no use for them. */
+#define IGNORED_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_OPTIONAL_RANGE)
+
+/* The engine frees what is left in its table as regions. */
+_Static_assert(offsetof(struct adv_mw, key) == 0, "a window is where its key is");
+
+struct adv_mw *adv_mw_create(struct adv_pd *pd, enum ibv_mw_type type)
+{
+	struct adv_mw *mw;
+
+	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) {
+		errno = EINVAL;
+		return NULL;
+	}
+	mw = calloc(1, sizeof(*mw));
+	if (!mw || adv_mr_insert(pd->engine, &mw->key)) {
+		free(mw);
+		errno = ENOMEM;
+		return NULL;
+	}
+	mw->key.window = mw;
+	mw->pd = pd;
+	mw->type_2 = type == IBV_MW_TYPE_2;
+	if (!mw->type_2)
+		mw->key.pd = pd;
+	adv_list_init(&mw->node);
+	pd->users++;
+	return mw;
+}
+
+static void unbind(struct adv_mw *mw)
+{
+	if (!mw->region)
+		return;
+	mw->region->windows--;
+	mw->region = NULL;
+	mw->qp = NULL;
+	mw->key.access = 0;
+	adv_list_del(&mw->node);
+}
+
+void adv_mw_destroy(struct adv_mw *mw)
+{
+	unbind(mw);
+	adv_mr_remove(mw->pd->engine, &mw->key);
+	mw->pd->users--;
+	free(mw);
+}
+
+uint32_t adv_mw_rkey(const struct adv_mw *mw)
+{
+	return mw->key.key;
+}
+
+void adv_mw_forget(struct adv_qp *qp)
+{
+	while (!adv_list_empty(&qp->windows))
+		unbind(adv_container_of(qp->windows.next, struct adv_mw, node));
+}
+
+static struct adv_mw *find(const struct adv_qp *qp, uint32_t rkey)
+{
+	const struct adv_mr *key = adv_mr_find(qp->engine, rkey);
+
+	return key && key->window && key->window->pd == qp->pd ? key->window : NULL;
+}
+
+/* The region that the request names, where a window may be bound to it (C10-72 to C10-75). */
+static struct adv_mr *region_for(const struct adv_qp *qp, const struct adv_send_wqe *wqe)
+{
+	struct adv_mr *mr = adv_mr_find(qp->engine, wqe->remote_qkey);
+	int access = (int)wqe->swap;
+
+	if (!mr || mr->key != wqe->remote_qkey || mr->window || mr->pd != qp->pd)
+		return NULL;
+	if (!(mr->access & IBV_ACCESS_MW_BIND) || (mr->access & IBV_ACCESS_ZERO_BASED))
+		return NULL;
+	if (access & ~(WINDOW_ACCESS | IGNORED_ACCESS))
+		return NULL;
+	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
+	    !(mr->access & IBV_ACCESS_LOCAL_WRITE))
+		return NULL;
+	/* As in adv_mr_resolve(). */
+	if (wqe->remote_addr - mr->iova > mr->length ||
+	    wqe->compare_add > mr->length - (wqe->remote_addr - mr->iova))
+		return NULL;
+	return mr;
+}
+
+static enum adv_vendor_err bind_window(struct adv_qp *qp, const struct adv_send_wqe *wqe)
+{
+	struct adv_mw *mw = find(qp, wqe->rkey);
+	struct adv_mr *mr = NULL;
+
+	if (!mw || mw->type_2 != (wqe->opcode == IBV_WR_BIND_MW))
+		return ADV_ERR_WINDOW;
+	/* A bound window of type 2 has to be invalidated first, and a new binding has a new key. */
+	if (mw->type_2 && (mw->region || wqe->compare_add == 0 || wqe->rkey == mw->key.key))
+		return ADV_ERR_WINDOW;
+	if (wqe->compare_add) {
+		mr = region_for(qp, wqe);
+		if (!mr)
+			return ADV_ERR_BIND_REGION;
+	}
+	unbind(mw);
+	mw->key.key = wqe->rkey;
+	if (!mr)
+		return ADV_ERR_NONE;
+	mw->key.access = (int)wqe->swap & WINDOW_ACCESS;
+	mw->key.addr = mr->addr + (wqe->remote_addr - mr->iova);
+	mw->key.length = wqe->compare_add;
+	mw->key.iova = mw->key.access & IBV_ACCESS_ZERO_BASED ? 0 : wqe->remote_addr;
+	mw->region = mr;
+	mr->windows++;
+	if (mw->type_2) {
+		mw->qp = qp;
+		adv_list_add_tail(&qp->windows, &mw->node);
+	}
+	return ADV_ERR_NONE;
+}
+
+enum adv_vendor_err adv_mw_execute(struct adv_qp *qp, const struct adv_send_wqe *wqe)
+{
+	if (wqe->opcode == IBV_WR_LOCAL_INV)
+		return adv_mw_invalidate(qp, wqe->imm);
+	return bind_window(qp, wqe);
+}
+
+enum adv_vendor_err adv_mw_invalidate(struct adv_qp *qp, uint32_t rkey)
+{
+	struct adv_mw *mw = find(qp, rkey);
+
+	if (!mw || !mw->type_2 || mw->key.key != rkey || mw->qp != qp)
+		return ADV_ERR_WINDOW;
+	unbind(mw);
+	return ADV_ERR_NONE;
+}
+
+uint8_t *adv_mw_resolve(const struct adv_qp *qp, const struct adv_pd *pd, uint32_t key, uint64_t va,
+			uint64_t length, int need)
+{
+	const struct adv_mr *mr = adv_mr_find(qp->engine, key);
+
+	if (!mr || mr->key != key || !mr->window || mr->window->qp != qp || mr->window->pd != pd)
+		return NULL;
+	if ((mr->access & need) != need || va - mr->iova > mr->length ||
+	    length > mr->length - (va - mr->iova))
+		return NULL;
+	return mr->addr + (va - mr->iova);
+}

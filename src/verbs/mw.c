@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Memory windows. Type 2 is bound by requests like any others; type 1 by ibv_bind_mw(). */
+#include <stdlib.h>
+
+#include "verbs/objects.h"
+
+struct adv_ibv_mw {
+	struct ibv_mw ibv;
+	struct adv_mw *mw;
+};
+
+struct ibv_mw *adv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	static atomic_uint handles;
+	struct adv_ibv_mw *mw = calloc(1, sizeof(*mw));
+	int err = ADV_EFOREIGN;
+
+	if (!mw)
+		return NULL;
+	if (adv_enter(pd->context)) {
+		mw->mw = adv_mw_create(adv_pd_of(pd)->pd, type);
+		err = errno;
+		if (mw->mw)
+			mw->ibv.rkey = adv_mw_rkey(mw->mw);
+		adv_leave(pd->context);
+	}
+	if (!mw->mw) {
+		free(mw);
+		errno = err;
+		return NULL;
+	}
+	mw->ibv.context = pd->context;
+	mw->ibv.pd = pd;
+	mw->ibv.handle = ++handles;
+	mw->ibv.type = type;
+	return &mw->ibv;
+}
+
+int adv_dealloc_mw(struct ibv_mw *ibmw)
+{
+	struct adv_ibv_mw *mw = (struct adv_ibv_mw *)ibmw;
+
+	if (adv_enter(ibmw->context)) {
+		adv_mw_destroy(mw->mw);
+		adv_leave(ibmw->context);
+	}
+	free(mw);
+	return 0;
+}
+
+/* The window has its new rkey when this returns (ibv_bind_mw(3)), though it may not be bound yet.
+ */
+int adv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = bind->wr_id, .opcode = ADV_WR_BIND_TYPE_1, .send_flags = bind->send_flags};
+	struct ibv_send_wr *bad;
+	int err;
+
+	if (mw->pd != qp->pd)
+		return EPERM;
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = bind->bind_info;
+	err = adv_post_send(qp, &wr, &bad);
+	if (!err)
+		mw->rkey = wr.bind_mw.rkey;
+	return err;
+}

@@ -18,11 +18,11 @@ MODULES = {
     "test_cq": 4,
     "test_cqex": 5,
     "test_device": 8,
-    "test_mr": 3,
+    "test_mr": 12,
     "test_odp": 8,
     "test_pd": 3,
     "test_qp": 5,
-    "test_qpex": 19,
+    "test_qpex": 20,
     "test_relaxed_ordering": 3,
 }
 

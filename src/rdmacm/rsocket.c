@@ -86,6 +86,7 @@ ADV_EXPORT int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 	if (!taken)
 		return -1;
 	taken->file_flags = O_RDWR;
+	adv_rs_stream_renumber(taken);
 	fd = taken->fd;
 	if (taken->options.keepalive)
 		adv_rs_service_keepalive(taken);
@@ -304,7 +305,9 @@ ADV_EXPORT int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrle
 		ret = adv_sys_getsockname(rs->fd, addr, addrlen);
 	} else {
 		memcpy(&name, rdma_get_local_addr(rs->s.id), sizeof(name));
-		name.sa.sa_family = (sa_family_t)rs->domain;
+		if (name.sa.sa_family == AF_UNSPEC)
+			name.sa.sa_family = (sa_family_t)rs->domain;
+		adv_rs_addr_map(&name, (sa_family_t)rs->domain);
 		adv_rs_addr_return(&name, addr, addrlen);
 	}
 	pthread_mutex_unlock(&rs->lock);

@@ -40,8 +40,11 @@ void adv_rs_stream_destroy(struct adv_rsocket *rs)
 	adv_rs_endpoint_free(rs);
 	if (rs->s.id)
 		rdma_destroy_id(rs->s.id);
-	if (rs->s.events)
+	if (rs->s.events) {
+		if (rs->fd >= 0 && rs->fd != rs->s.events->fd)
+			adv_sys_close(rs->fd);
 		rdma_destroy_event_channel(rs->s.events);
+	}
 	if (rs->s.listener)
 		adv_rs_put(rs->s.listener);
 	free(rs->s.route);
@@ -256,6 +259,7 @@ static int accept_id(struct adv_rsocket *rs, const struct happening *now)
 		return -1;
 	adv_rs_endpoint_meet(rs, &conn);
 	memcpy(&rs->s.peer, rdma_get_peer_addr(now->id), sizeof(rs->s.peer));
+	adv_rs_addr_map(&rs->s.peer, (sa_family_t)rs->domain);
 	adv_rs_endpoint_describe(rs, &conn);
 	adv_rs_pack_conn(data, &conn);
 	param.private_data = data;
@@ -347,6 +351,21 @@ struct adv_rsocket *adv_rs_stream_accept(struct adv_rsocket *rs)
 	rs->s.pending--;
 	adv_rs_hold(taken);
 	return taken;
+}
+
+void adv_rs_stream_renumber(struct adv_rsocket *rs)
+{
+	int before = rs->fd, fd = adv_sys_fcntl(before, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0)
+		return;
+	adv_rs_service_remove(rs);
+	if (adv_rs_enter(rs, fd)) {
+		adv_sys_close(fd);
+	} else if (adv_rs_take(before)) {
+		adv_rs_put(rs);
+	}
+	(void)adv_rs_service_add(rs);
 }
 
 /* Events */

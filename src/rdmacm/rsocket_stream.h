@@ -153,6 +153,11 @@ int adv_rs_stream_bind(struct adv_rsocket *rs, const struct sockaddr *addr, sock
 int adv_rs_stream_listen(struct adv_rsocket *rs, int backlog);
 /* Waits for a connection unless non-blocking: with a reference; NULL and errno. */
 struct adv_rsocket *adv_rs_stream_accept(struct adv_rsocket *rs);
+/*
+ * Gives an accepted connection the lowest number that is free now, as accept(2) does. Its own is as
+ * old as the peer's request, and librspreload's select() relies on numbers in order. Without lock.
+ */
+void adv_rs_stream_renumber(struct adv_rsocket *rs);
 int adv_rs_stream_connect(struct adv_rsocket *rs, const struct sockaddr *addr, socklen_t len);
 /* What the connection manager has to say. Service thread, without lock. */
 void adv_rs_stream_events(struct adv_rsocket *rs);

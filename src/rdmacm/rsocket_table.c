@@ -60,6 +60,22 @@ void adv_rs_prepare_fork(void)
 	pthread_once(&fork_once, register_fork);
 }
 
+/*
+ * Recursive, as programs leave calls by longjmp() from a signal handler when they are told to end,
+ * and close their sockets then: that must not wait for themselves.
+ */
+static void init_locks(struct adv_rsocket *rs)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&rs->send_lock, &attr);
+	pthread_mutex_init(&rs->recv_lock, &attr);
+	pthread_mutex_init(&rs->lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
 struct adv_rsocket *adv_rs_new(int domain, int type, const struct adv_rs_options *from)
 {
 	const struct adv_rs_config *config = adv_rs_config();
@@ -71,9 +87,7 @@ struct adv_rsocket *adv_rs_new(int domain, int type, const struct adv_rs_options
 	rs->type = type;
 	rs->domain = domain;
 	atomic_init(&rs->refs, 1);
-	pthread_mutex_init(&rs->send_lock, NULL);
-	pthread_mutex_init(&rs->recv_lock, NULL);
-	pthread_mutex_init(&rs->lock, NULL);
+	init_locks(rs);
 	adv_list_init(&rs->watches);
 	rs->options = from ? *from
 			   : (struct adv_rs_options){

@@ -55,6 +55,7 @@ struct adv_rs_waker *adv_rs_waker_get(void)
 		free(waker);
 		return NULL;
 	}
+	waker->watch.waker = waker;
 	return waker;
 }
 
@@ -131,7 +132,6 @@ void adv_rs_take_events(struct adv_rsocket *rs)
 static int sleep_once(struct adv_rsocket *rs, adv_rs_test *test, int64_t deadline)
 {
 	struct adv_rs_waker *waker = adv_rs_waker_get();
-	struct adv_rs_watch watch = {.waker = waker};
 	int64_t longest = adv_rs_config()->wake_up_ms;
 	struct pollfd fds[2];
 	unsigned count = 1;
@@ -139,7 +139,7 @@ static int sleep_once(struct adv_rsocket *rs, adv_rs_test *test, int64_t deadlin
 
 	if (!waker)
 		return errno;
-	adv_list_add_tail(&rs->watches, &watch.link);
+	adv_list_add_tail(&rs->watches, &waker->watch.link);
 	adv_rs_arm(rs);
 	adv_rs_progress(rs);
 	if (!test(rs) && !atomic_load(&waker->signaled)) {
@@ -153,7 +153,7 @@ static int sleep_once(struct adv_rsocket *rs, adv_rs_test *test, int64_t deadlin
 			err = errno;
 		pthread_mutex_lock(&rs->lock);
 	}
-	adv_list_del(&watch.link);
+	adv_list_del(&waker->watch.link);
 	adv_rs_waker_put(waker);
 	adv_rs_take_events(rs);
 	return err;

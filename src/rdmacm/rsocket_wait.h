@@ -5,17 +5,23 @@
 
 #include "rdmacm/rsocket.h"
 
+struct adv_rs_waker;
+
+/*
+ * One thread's interest in one rsocket. On its list of watches under its lock. Never on a stack: a
+ * signal handler may leave a sleeping call by longjmp().
+ */
+struct adv_rs_watch {
+	struct adv_list link;
+	struct adv_rs_waker *waker;
+};
+
 /* An event descriptor, lent to a thread while it sleeps. */
 struct adv_rs_waker {
 	struct adv_rs_waker *next;
 	int fd;
 	atomic_bool signaled;
-};
-
-/* One thread's interest in one rsocket. On its list of watches under its lock. */
-struct adv_rs_watch {
-	struct adv_list link;
-	struct adv_rs_waker *waker;
+	struct adv_rs_watch watch; /* for who waits for one rsocket */
 };
 
 /* NULL and errno. */

@@ -139,6 +139,21 @@ in_port_t *adv_rs_addr_port(union adv_rs_addr *a)
 	return a->sa.sa_family == AF_INET ? &a->sin.sin_port : &a->sin6.sin6_port;
 }
 
+void adv_rs_addr_map(union adv_rs_addr *a, sa_family_t family)
+{
+	struct sockaddr_in sin = a->sin;
+
+	if (family != AF_INET6 || a->sa.sa_family != AF_INET)
+		return;
+	memset(a, 0, sizeof(*a));
+	a->sin6.sin6_family = AF_INET6;
+	a->sin6.sin6_port = sin.sin_port;
+	if (sin.sin_addr.s_addr == htonl(INADDR_ANY))
+		return;
+	a->sin6.sin6_addr.s6_addr[10] = a->sin6.sin6_addr.s6_addr[11] = 0xff;
+	memcpy(a->sin6.sin6_addr.s6_addr + 12, &sin.sin_addr, 4);
+}
+
 void adv_rs_addr_return(const union adv_rs_addr *from, struct sockaddr *to, socklen_t *len)
 {
 	socklen_t whole = adv_rs_addr_len(from->sa.sa_family);

@@ -114,6 +114,9 @@ bool adv_rs_addr_is_any(const union adv_rs_addr *a);
 /* The port of an AF_INET or AF_INET6 address, network byte order. */
 in_port_t *adv_rs_addr_port(union adv_rs_addr *a);
 
+/* An IPv4 address as a socket of that family has it: mapped where that is AF_INET6. */
+void adv_rs_addr_map(union adv_rs_addr *a, sa_family_t family);
+
 /*
  * Copies an address as getsockname(2) returns one: at most *len bytes, and *len becomes the whole
  * length.

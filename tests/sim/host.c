@@ -229,7 +229,13 @@ void host_crash(struct host *h)
 	adv_engine_destroy(h->e);
 	h->e = NULL;
 	memset(h->by_qpn, 0, sizeof(h->by_qpn));
+}
+
+/* ... and its memory, when the QPs have forgotten theirs. */
+void host_forget(struct host *h)
+{
 	forget_memory(h);
+	REQUIRE(h->sim, !h->regions, "host %u: regions of a dead host are left", h->index);
 	h->back_at = h->sim->now + below(h->sim, 20 * MS);
 	h->sim->total.crashes++;
 }

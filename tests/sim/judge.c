@@ -101,14 +101,18 @@ static bool peer_is_down(const struct end *end)
 	return state == IBV_QPS_ERR || state == IBV_QPS_RESET || end->c->state != CONNECTED;
 }
 
-/* Of what the requester waits for, how many packets the network has harmed. */
+/*
+ * Of what the requester waits for, how many packets the network has harmed; and of what went just
+ * before: a packet that comes late makes the responder refuse those behind it.
+ */
 static unsigned impaired_ahead(const struct stream *st)
 {
+	int32_t before = -2 - 2 * (int32_t)st->from->host->sim->window;
 	unsigned n = st->impaired < SIM_IMPAIRED ? st->impaired : SIM_IMPAIRED;
 	unsigned ahead = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		ahead += adv_psn_diff(st->impaired_psn[i], st->una) >= -1;
+		ahead += adv_psn_diff(st->impaired_psn[i], st->una) >= before;
 	return ahead;
 }
 

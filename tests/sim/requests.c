@@ -83,7 +83,7 @@ static void choose_bad(struct stream *st, struct request *q)
 		break;
 	case 1:
 		if (is_write(q->opcode) || q->opcode == IBV_WR_RDMA_READ)
-			q->bad = BAD_BOUNDS;
+			q->bad = q->len ? BAD_BOUNDS : GOOD;
 		break;
 	case 2:
 		if (is_atomic(q->opcode))
@@ -91,8 +91,7 @@ static void choose_bad(struct stream *st, struct request *q)
 		break;
 	case 3:
 		/* The key of zero bytes is not looked at. */
-		if (q->pieces.n && q->pieces.piece[q->pieces.n - 1].len &&
-		    !is_atomic(q->opcode))
+		if (q->pieces.n && q->pieces.piece[q->pieces.n - 1].len && !is_atomic(q->opcode))
 			q->bad = BAD_LKEY;
 		break;
 	default:
@@ -174,7 +173,7 @@ static void spoil(struct stream *st, const struct request *q, struct ibv_send_wr
 		break;
 	case BAD_BOUNDS: /* one byte too many */
 		wr->wr.rdma.remote_addr = st->area.r->iova + st->area.r->len + 1 - q->len;
-		if (q->len == 0 || chance(s, 300))
+		if (chance(s, 300))
 			wr->wr.rdma.remote_addr = st->area.r->iova - 1;
 		break;
 	case BAD_ALIGNMENT:

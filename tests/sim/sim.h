@@ -393,6 +393,7 @@ struct end *end_find(const struct host *h, uint32_t qpn);
 /* host.c */
 void host_open(struct host *h);
 void host_crash(struct host *h);
+void host_forget(struct host *h);
 void host_close(struct host *h);
 void host_poll(struct host *h, bool all);
 void host_events(struct host *h);

@@ -19,6 +19,7 @@ static void crash(struct host *h)
 	for (unsigned i = 0; i < s->datagram_count; i++)
 		if (s->datagram[i].end.host == h)
 			datagram_close(&s->datagram[i]);
+	host_forget(h);
 }
 
 static void hurt(struct end *end)

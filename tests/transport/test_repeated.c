@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Requests that the network repeats so late that their answers have long arrived. */
+#include "harness.h"
+
+static struct adv_rx_meta meta;
+static uint8_t first[ADV_HEADERS_MAX];
+static uint32_t first_len;
+
+/* Keeps the first request as it is sent. */
+static void keep_first(struct net *net, struct wire *w)
+{
+	if (w->from != 0 || first_len)
+		return;
+	meta = w->meta;
+	first_len = w->len;
+	memcpy(first, w->data, w->len);
+}
+
+static void give(struct node *node, const uint8_t *data, uint32_t len)
+{
+	const struct adv_rx_packet pkt = {.meta = &meta, .data = data, .len = len};
+
+	adv_engine_rx(node->e, node->net->now, &pkt);
+}
+
+/*
+ * All that the responder remembers is to be answered once more when a new request comes. The
+ * requester keeps to its limit: it has the answers.
+ */
+static void repeated(int opcode, uint8_t limit)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct net *net = net_open(2, 1);
+	struct region *ra, *rb;
+	struct end *a, *b;
+
+	o.max_rd_atomic = o.max_dest_rd_atomic = limit;
+	first_len = 0;
+	net->hook = keep_first;
+	ra = region_open(&net->node[0], 4096, ALL_ACCESS);
+	rb = region_open(&net->node[1], 4096, ALL_ACCESS);
+	region_fill(rb, 3);
+	pair_open(net, &o, &a, &b);
+	for (unsigned i = 0; i < limit; i++)
+		end_op(a, opcode, i, ra, 8 * i, 8, rb, 8 * i);
+	net_until(net, a, limit, 0, SEC);
+	for (unsigned i = 0; i < limit; i++) {
+		give(&net->node[1], first, first_len);
+		/* The next one differs in its PSN and address alone. */
+		first[11]++;
+		first[ADV_BTH_LEN + 7] = (uint8_t)(first[ADV_BTH_LEN + 7] + 8);
+	}
+	assert_int_equal(b->qp->resp.res_pending, limit);
+	end_op(a, opcode, limit, ra, 8 * limit, 8, rb, 8 * limit);
+	assert_int_equal(adv_engine_tx(net->node[0].e, net->now, &net->batch), 1);
+	give(&net->node[1], net->batch.packet[0].header, net->batch.packet[0].header_len);
+	net_until(net, a, limit + 1u, 0, SEC);
+	for (unsigned i = 0; i <= limit; i++)
+		expect_send(a, i, i, IBV_WC_SUCCESS);
+	expect_pattern(ra, 0, 8 * (limit + 1), 3, 0);
+	assert_int_equal(end_state(b), IBV_QPS_RTS);
+	net_run(net, SEC);
+	net_close(net);
+}
+
+static void test_reads(void **state)
+{
+	for (uint8_t limit = 1; limit <= 5; limit++)
+		repeated(IBV_WR_RDMA_READ, limit);
+}
+
+static void test_atomics(void **state)
+{
+	for (uint8_t limit = 1; limit <= 5; limit++)
+		repeated(IBV_WR_ATOMIC_FETCH_AND_ADD, limit);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reads),
+		cmocka_unit_test(test_atomics),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -69,6 +69,8 @@ static void make_qp(struct end *end)
 	qp = adv_qp_create(h->e, &config);
 	REQUIRE(c->sim, qp, "a QP cannot be made");
 	end_bind(end, qp);
+	queue_resize(h, end->send_queue);
+	queue_resize(h, end->recv_queue);
 }
 
 static void make_stream(struct stream *st)

@@ -50,12 +50,15 @@ void datagram_open(struct datagram *d)
 	qp = adv_qp_create(h->e, &config);
 	REQUIRE(s, qp, "a UD QP cannot be made");
 	end_bind(end, qp);
+	d->qpns[d->lives++ % SIM_LIVES] = end->qpn;
 	d->mtu = 4096;
 	d->room = qp->sq.size;
 	d->ring = xcalloc(d->room, sizeof(*d->ring));
 	d->local = region_open(h, (uint64_t)d->mtu * d->room);
 	d->pool = end->pool = pool_open(h, d->mtu + ADV_GRH_LEN, 8, 24);
 	d->pool->end = end;
+	queue_resize(h, end->send_queue);
+	queue_resize(h, end->recv_queue);
 	modify(d, &a, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
 	a.qp_state = IBV_QPS_RTR;
 	modify(d, &a, 0);
@@ -176,8 +179,9 @@ static void judge_received(struct datagram *d, const struct ibv_wc *wc, unsigned
 		"UD %u: received %u bytes", d->index, wc->byte_len);
 	gather(d->pool, slot, bytes, wc->byte_len);
 	for (unsigned i = 0; i < s->datagram_count; i++)
-		if (s->datagram[i].end.qpn == wc->src_qp)
-			from = &s->datagram[i];
+		for (unsigned k = 0; k < SIM_LIVES; k++)
+			if (s->datagram[i].qpns[k] == wc->src_qp)
+				from = &s->datagram[i];
 	REQUIRE(s, from, "UD %u: received from QP %06x, which nobody has", d->index, wc->src_qp);
 	memcpy(&id, bytes + ADV_GRH_LEN, sizeof(id));
 	if (wc->wc_flags & IBV_WC_WITH_IMM)

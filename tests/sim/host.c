@@ -145,6 +145,35 @@ void pool_recount(struct pool *p)
 
 /* ---- engines ---- */
 
+static unsigned room_of(const struct end *end, const struct host *h, const struct queue *q)
+{
+	unsigned room = 0;
+
+	if (end->host != h || !end->qp)
+		return 0;
+	if (end->send_queue == q)
+		room += end->qp->sq.size;
+	if (end->recv_queue == q && end->pool)
+		room += end->pool->slots;
+	return room;
+}
+
+/* Just so many places as the queues of its QPs and SRQs hold. */
+void queue_resize(struct host *h, struct queue *q)
+{
+	struct sim *s = h->sim;
+	unsigned room = q == &h->queue[0] ? h->xrc_srq->slots : 1;
+	int err;
+
+	for (unsigned i = 0; i < s->connection_count; i++)
+		for (unsigned k = 0; k < 2; k++)
+			room += room_of(&s->connection[i].end[k], h, q);
+	for (unsigned i = 0; i < s->datagram_count; i++)
+		room += room_of(&s->datagram[i].end, h, q);
+	err = adv_cq_resize(q->cq, room);
+	REQUIRE(s, err == 0, "a CQ cannot be made one of %u: %d", room, err);
+}
+
 static void set_gids(struct host *h)
 {
 	struct adv_engine_gid gids[2];
@@ -171,6 +200,7 @@ static void open_srqs(struct host *h)
 	h->xrc_srq = pool_open(h, s->max_len, attr.max_sge, 32);
 	h->xrc_srq->srq = adv_srq_create_xrc(h->pd, h->xrcd, h->queue[0].cq, &attr, h->xrc_srq);
 	REQUIRE(s, h->srq->srq && h->xrc_srq->srq, "an SRQ cannot be made");
+	queue_resize(h, &h->queue[0]);
 	attr.srq_limit = 4;
 	adv_srq_modify(h->srq->srq, &attr, IBV_SRQ_LIMIT);
 }
@@ -197,7 +227,7 @@ void host_open(struct host *h)
 	for (unsigned i = 0; i < SIM_CQS; i++) {
 		struct queue *q = &h->queue[i];
 
-		q->cq = adv_cq_create(h->e, 16384, q);
+		q->cq = adv_cq_create(h->e, 1, q);
 		q->by_event = i == 1;
 		q->pending = false;
 		REQUIRE(s, q->cq, "no CQ");

@@ -27,6 +27,7 @@
 #define SIM_COUNTERS	4
 #define SIM_RECV_SLOTS	64
 #define SIM_IMPAIRED	256
+#define SIM_LIVES	64
 #define SIM_QPNS	0x400
 #define SIM_PLAN_TEXT	1024
 #define US		1000ull
@@ -263,7 +264,8 @@ struct datagram {
 	struct adv_ah *ah[SIM_DATAGRAMS];
 	struct datagram_log *log;
 	unsigned log_room;
-	uint32_t first; /* of this life: number of its first message */
+	uint32_t qpns[SIM_LIVES]; /* of all its lives: packets may come late */
+	unsigned lives;
 	uint64_t received;
 };
 
@@ -396,6 +398,7 @@ void host_crash(struct host *h);
 void host_forget(struct host *h);
 void host_close(struct host *h);
 void host_poll(struct host *h, bool all);
+void queue_resize(struct host *h, struct queue *q);
 void host_events(struct host *h);
 struct pool *pool_open(struct host *h, uint32_t size, unsigned max_sge, unsigned wanted);
 void pool_close(struct pool *p);

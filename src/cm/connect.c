@@ -6,6 +6,8 @@
 
 #include "cm/internal.h"
 
+#define MRA_AFTER_NS 100000000u /* the consumer is slow who has not answered by then */
+
 uint8_t adv_cm_ack_timeout(uint8_t ack_delay, uint8_t packet_life_time)
 {
 	/* Of delay + 2 * life time the longer term, doubled where the other is half of it or more.
@@ -124,7 +126,9 @@ void adv_cm_send_rtu(struct adv_cm_id *id)
 	adv_cm_send(id, &packet);
 }
 
-static void repeated_rep(struct adv_cm_id *id, const struct adv_cm_packet *packet)
+/* An MRA makes the other end wait for a minute, should our RTU be lost: so not where two REPs come
+ * in a row, one repeated by time and one because our REQ was. */
+static void repeated_rep(struct adv_cm_id *id, uint64_t now, const struct adv_cm_packet *packet)
 {
 	if (id->remote_comm_id != packet->rep.local_comm_id || !id->active) {
 		id->cm->counters.rx_unmatched++;
@@ -133,14 +137,15 @@ static void repeated_rep(struct adv_cm_id *id, const struct adv_cm_packet *packe
 	id->cm->counters.rx_duplicates++;
 	if (id->state == ADV_CM_ESTABLISHED)
 		adv_cm_send_rtu(id);
-	else if (id->state == ADV_CM_REP_RCVD)
+	else if (id->state == ADV_CM_REP_RCVD && now - id->rep_came >= MRA_AFTER_NS)
 		adv_cm_send_mra(id, ADV_CM_ABOUT_REP);
 }
 
-static void take_rep(struct adv_cm_id *id, const struct adv_cm_rep *rep, uint32_t qpn)
+static void take_rep(struct adv_cm_id *id, uint64_t now, const struct adv_cm_rep *rep, uint32_t qpn)
 {
 	adv_cm_timer_set(&id->cm->timers, &id->timer, ADV_CM_NEVER);
 	id->state = ADV_CM_REP_RCVD;
+	id->rep_came = now;
 	id->remote_guid = rep->local_ca_guid;
 	id->remote_qpn = qpn;
 	id->remote_psn = rep->starting_psn;
@@ -184,7 +189,7 @@ void adv_cm_rx_rep(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 		return;
 	}
 	if (id->state != ADV_CM_REQ_SENT) {
-		repeated_rep(id, packet);
+		repeated_rep(id, now, packet);
 		return;
 	}
 	qpn = id->qp_type == IBV_QPT_XRC_SEND ? rep->local_eecn : rep->local_qpn;
@@ -201,7 +206,7 @@ void adv_cm_rx_rep(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 	}
 	if (!adv_cm_event_prepare(id, RDMA_CM_EVENT_CONNECT_RESPONSE, &event))
 		return;
-	take_rep(id, rep, qpn);
+	take_rep(id, now, rep, qpn);
 	fill_response_event(&event->event, id, packet);
 	adv_cm_event_private(event, rep->private_data, ADV_CM_REP_PRIVATE);
 	adv_cm_event_post(event);

@@ -118,6 +118,7 @@ struct adv_cm_id {
 	struct adv_cm_timer timer;
 	unsigned tries;
 	uint64_t service_ns;	  /* an MRA has asked for this much */
+	uint64_t rep_came;	  /* when */
 	uint8_t mad[ADV_MAD_LEN]; /* what is repeated */
 };
 

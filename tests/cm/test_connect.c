@@ -143,7 +143,10 @@ static void test_rep(void **state)
 	assert_string_equal((char *)event.param.private_data, "welcome");
 	nothing_sent(p, &p->a);
 
-	/* Once more before RTU: MRA; after it: RTU. */
+	/* Once more at once: no word. Later, before RTU: MRA; after it: RTU. */
+	give(p, &p->a, &rep);
+	nothing_sent(p, &p->a);
+	p->now += SEC / 10;
 	give(p, &p->a, &rep);
 	rtu = sent(p, &p->a);
 	assert_int_equal(rtu.attribute, ADV_CM_MRA);
@@ -159,7 +162,7 @@ static void test_rep(void **state)
 	give(p, &p->a, &rep);
 	assert_int_equal(sent(p, &p->a).attribute, ADV_CM_RTU);
 	no_event(&p->a);
-	assert_int_equal(adv_cm_counters(p->a.cm)->rx_duplicates, 2);
+	assert_int_equal(adv_cm_counters(p->a.cm)->rx_duplicates, 3);
 	assert_true(adv_cm_deadline(p->a.cm) == UINT64_MAX);
 }
 

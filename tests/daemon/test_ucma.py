@@ -605,22 +605,23 @@ def worker_killed(build):
 
 
 def lost_packets(build):
-    """One packet in four is lost: connections come and go all the same."""
+    """One packet in six is lost: connections come and go all the same."""
     nft = shutil.which("nft", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
     if not nft:
         raise adverbd.Skip("no nft")
     rules = ("table inet loss { chain in { type filter hook input priority 0; "
-             "udp dport 4791 numgen random mod 4 0 drop; }; }")
+             "udp dport 4791 numgen random mod 6 0 drop; }; }")
     if subprocess.run([nft, rules], stderr=subprocess.DEVNULL).returncode:
         raise adverbd.Skip("nft does not work here")
     try:
         with Daemon(build), Cm() as server, Cm() as client, Client() as watcher:
             _, port = server.listener()
             for _ in range(12):
-                active, passive = connect(client, server, "127.0.0.1", port)
+                # Where an MRA said that it takes time, as much as 69 s pass before a repetition.
+                active, passive = connect(client, server, "127.0.0.1", port, seconds=100)
                 client.command(ucma.DISCONNECT, active)
                 for cm, number in (client, active), (server, passive):
-                    assert cm.event(ucma.DISCONNECTED).id == number
+                    assert cm.event(ucma.DISCONNECTED, seconds=100).id == number
                     cm.destroy(number)
             assert watcher.cm_status()["retries"] > 0
     finally:

@@ -265,13 +265,13 @@ class Cm:
         return found
 
 
-def connect(client, server, remote, port, **options):
+def connect(client, server, remote, port, seconds=20.0, **options):
     """A connection between two Cm, the server listening there: (client's id, server's id)."""
     active = client.ready(remote, port, **options)
     client.command(CONNECT, active)
-    request = server.event(CONNECT_REQUEST)
+    request = server.event(CONNECT_REQUEST, seconds=seconds)
     server.command(ACCEPT, request.id)
-    assert client.event(CONNECT_RESPONSE).id == active
+    assert client.event(CONNECT_RESPONSE, seconds=seconds).id == active
     client.command(ESTABLISH, active)
-    assert server.event(ESTABLISHED).id == request.id
+    assert server.event(ESTABLISHED, seconds=seconds).id == request.id
     return active, request.id

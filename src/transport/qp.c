@@ -109,7 +109,8 @@ static void size_queues(struct adv_qp *qp, struct ibv_qp_cap *cap)
 	data = (data + 15) & ~15u;
 	qp->sq.size = cap->max_send_wr ? power_of_two(cap->max_send_wr) : 0;
 	qp->sq.max_sge = cap->max_send_sge;
-	qp->sq.max_inline = cap->max_inline_data;
+	/* the room of scatter/gather entries holds data as well: programs count on some */
+	qp->sq.max_inline = cap->max_inline_data = data;
 	qp->sq.stride = (uint32_t)sizeof(struct adv_send_wqe) + data;
 	cap->max_send_wr = qp->sq.size;
 	if (qp->srq) {

@@ -349,7 +349,7 @@ static void test_bad_requests(void **state)
 	assert_int_equal(end_send(bed.a, &wr), EINVAL);
 	wr.w.num_sge = -1;
 	assert_int_equal(end_send(bed.a, &wr), EINVAL);
-	write_wr(&bed, &wr, 1, IBV_SEND_INLINE, 65);
+	write_wr(&bed, &wr, 1, IBV_SEND_INLINE, bed.a->qp->sq.max_inline + 1);
 	assert_int_equal(end_send(bed.a, &wr), EINVAL);
 	wr_make(&wr, IBV_WR_RDMA_READ, 1, IBV_SEND_INLINE);
 	assert_int_equal(end_send(bed.a, &wr), EINVAL);

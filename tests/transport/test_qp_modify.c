@@ -378,7 +378,8 @@ static void test_query(void **state)
 	assert_int_equal(p.init.qp_type, IBV_QPT_RC);
 	assert_int_equal(p.init.sq_sig_all, 1);
 	assert_int_equal(p.init.cap.max_send_wr, 64);
-	assert_int_equal(p.init.cap.max_inline_data, 64);
+	assert_int_equal(p.init.cap.max_inline_data,
+			 32 * sizeof(struct ibv_sge)); /* of as many SGEs */
 	bring_to(end, IBV_QPS_RTS);
 	p = picture_of(end);
 	assert_int_equal(p.attr.qp_state, IBV_QPS_RTS);

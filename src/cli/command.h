@@ -27,6 +27,10 @@ int adv_devinfo_main(int argc, char **argv);
 int adv_gids_main(int argc, char **argv);
 int adv_status_main(int argc, char **argv);
 
+/* Checks the plan, gives it a seed, says it on standard error and puts it into the environment;
+ * false (and said) where it cannot be read. */
+bool adv_cli_set_faults(const char *text);
+
 /* The command that `name` was perhaps meant to be, or NULL. */
 const char *adv_command_suggest(const char *name);
 

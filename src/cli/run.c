@@ -19,6 +19,7 @@ enum { KEY_NO_SYSFS = 256 };
 
 struct options {
 	const char *log;
+	const char *fault;
 	bool no_sysfs;
 	char **program;
 };
@@ -26,6 +27,8 @@ struct options {
 static const struct argp_option argp_options[] = {
 	{"log", 'l', "LEVEL", 0,
 	 "What Adverb writes to standard error: error, warn, info, debug (ADVERB_LOG)", 0},
+	{"fault", 'f', "PLAN", 0,
+	 "Lose, delay, damage packets: 'drop=1%; delay=2ms', see docs/faults.md (ADVERB_FAULT)", 0},
 	{"no-sysfs", KEY_NO_SYSFS, NULL, 0,
 	 "Leave /sys/class/infiniband and /dev/infiniband as they are: no preloaded library", 0},
 	{0},
@@ -51,6 +54,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--log: '%s' is none of: none, error, warn, info, debug",
 				   arg);
 		o->log = arg;
+		return 0;
+	case 'f':
+		o->fault = arg;
 		return 0;
 	case KEY_NO_SYSFS:
 		o->no_sysfs = true;
@@ -185,6 +191,8 @@ int adv_run_main(int argc, char **argv)
 	int error;
 
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o) != 0)
+		return EXIT_OURS;
+	if (o.fault && !adv_cli_set_faults(o.fault))
 		return EXIT_OURS;
 	if (!find_libraries(folder)) {
 		fprintf(stderr,

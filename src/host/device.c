@@ -180,7 +180,7 @@ static int load_gids(struct adv_device *d)
 	}
 	err = adv_engine_set_gids(d->engine, gids, t.count);
 	if (!err)
-		err = adv_udp_set_addresses(d->link, addresses, t.count);
+		err = adv_udp_set_addresses(d->udp, addresses, t.count);
 	if (err)
 		return err;
 	pthread_mutex_lock(&d->gids_lock);
@@ -344,7 +344,8 @@ static int create_engine(struct adv_device *d)
 	return d->engine ? 0 : errno;
 }
 
-static int create_link(struct adv_device *d)
+/* Fills in why, where that is not plain from the error. */
+static int create_link(struct adv_device *d, char *why, size_t why_len)
 {
 	struct adv_udp_config config = {
 		.receive_fd = d->slot.receive_fd,
@@ -352,8 +353,19 @@ static int create_link(struct adv_device *d)
 		.qpn_count = d->slot.qpn_count,
 	};
 
-	d->link = adv_udp_create(&config);
-	return d->link ? 0 : errno;
+	d->link = d->udp = adv_udp_create(&config);
+	if (!d->udp) {
+		int err = errno;
+
+		snprintf(why, why_len, "the UDP socket is refused an option: %s", strerror(err));
+		return err;
+	}
+	d->link = adv_fault_from_environment(d->udp, adv_now, why, why_len);
+	if (!d->link) {
+		d->link = d->udp;
+		return errno;
+	}
+	return 0;
 }
 
 /* Without it, all works but that the sums for the machine lack this process. */
@@ -380,11 +392,9 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 	err = adv_control_open_slot(d->control, &d->slot, why, why_len);
 	if (err)
 		return err;
-	err = create_link(d);
-	if (err) {
-		snprintf(why, why_len, "the UDP socket is refused an option: %s", strerror(err));
+	err = create_link(d, why, why_len);
+	if (err)
 		return err;
-	}
 	err = create_engine(d);
 	if (!err)
 		err = load_gids(d);

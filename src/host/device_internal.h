@@ -10,6 +10,7 @@
 #include "host/control.h"
 #include "host/device.h"
 #include "host/lock.h"
+#include "link/fault.h"
 #include "link/udp.h"
 
 #define DEVICE_WAKES 32
@@ -45,6 +46,7 @@ struct adv_device {
 	struct adv_lock lock;
 	struct adv_engine *engine;
 	struct adv_link *link;
+	struct adv_link *udp; /* the link itself, or the one in it */
 	struct adv_control *control;
 	struct adv_slot slot;
 	struct adv_device_callbacks callbacks;
@@ -77,6 +79,14 @@ void device_thread_see_to(struct adv_device *d);
  * (bg.judging): tells whether that was right. `posted`: the call had something to send.
  */
 void device_thread_judge(struct adv_device *d, bool posted);
+
+/* With the lock held: when adv_device_progress() has something to do; ADV_NEVER. */
+static inline uint64_t device_deadline(const struct adv_device *d)
+{
+	uint64_t engine = adv_engine_deadline(d->engine);
+
+	return d->link->deadline && d->link->deadline < engine ? d->link->deadline : engine;
+}
 
 /* With the lock held: sends what there is to send. */
 void device_pump(struct adv_device *d, uint64_t now);

@@ -82,7 +82,7 @@ void device_thread_see_to(struct adv_device *d)
 
 	if (t->turn != DEVICE_WATCHING || t->kicked)
 		return;
-	deadline = adv_engine_deadline(d->engine);
+	deadline = device_deadline(d);
 	if ((deadline < t->wake_at && t->wake_at - deadline > WAKE_SLACK) ||
 	    (d->link_full && t->send_fd < 0))
 		kick(d);
@@ -162,7 +162,7 @@ static unsigned drain(struct adv_device *d)
 static void plan_sleep(struct adv_device *d, uint64_t now)
 {
 	struct device_thread *t = &d->bg;
-	uint64_t deadline = adv_engine_deadline(d->engine);
+	uint64_t deadline = device_deadline(d);
 
 	if (t->activity != t->activity_seen) {
 		t->activity_seen = t->activity;

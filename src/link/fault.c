@@ -327,6 +327,9 @@ static void fault_destroy(struct adv_link *link)
 {
 	struct fault_link *f = fault_of(link);
 
+	/* What has left the engine is on its way, whether the program still lives or not. */
+	f->now = UINT64_MAX;
+	flush_inner(f);
 	drop_all(&f->tx);
 	drop_all(&f->rx);
 	f->inner->ops->destroy(f->inner);

@@ -5,6 +5,7 @@
  */
 #include "harness.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "link/fault.h"
@@ -330,7 +331,7 @@ static void test_in(void **state)
 	close_over();
 }
 
-static void test_kept_is_freed(void **state)
+static void test_end(void **state)
 {
 	open_over("delay=1s");
 	arrive(4);
@@ -338,6 +339,35 @@ static void test_kept_is_freed(void **state)
 	assert_true(send_some(1, 9));
 	assert_int_equal(inner.count + got_count, 0);
 	close_over();
+	EXPECT(1, 2, 3, 4, 5, 6, 7, 8, 9);
+	assert_int_equal(got_count, 0);
+}
+
+static void test_environment(void **state)
+{
+	char why[256] = "";
+	struct adv_link *l;
+
+	memset(&inner, 0, sizeof(inner));
+	inner.link.ops = &inner_ops;
+	unsetenv(ADV_FAULT_VARIABLE);
+	l = adv_fault_from_environment(&inner.link, clock_now, why, sizeof(why));
+	assert_ptr_equal(l, &inner.link);
+	setenv(ADV_FAULT_VARIABLE, "", 1);
+	l = adv_fault_from_environment(&inner.link, clock_now, why, sizeof(why));
+	assert_ptr_equal(l, &inner.link);
+	setenv(ADV_FAULT_VARIABLE, "drop=1% foo", 1);
+	assert_null(adv_fault_from_environment(&inner.link, clock_now, why, sizeof(why)));
+	assert_int_equal(errno, EINVAL);
+	assert_non_null(strstr(why, "byte 9: unknown word 'foo'"));
+	assert_false(inner.destroyed);
+	setenv(ADV_FAULT_VARIABLE, "drop", 1);
+	link_under_test = adv_fault_from_environment(&inner.link, clock_now, why, sizeof(why));
+	assert_non_null(link_under_test);
+	assert_true(send_some(1, 3));
+	assert_int_equal(inner.count, 0);
+	close_over();
+	unsetenv(ADV_FAULT_VARIABLE);
 }
 
 /* Over sockets: what leaves corrupted is found by the receiver's ICRC check. */
@@ -380,7 +410,8 @@ int main(void)
 		cmocka_unit_test(test_becomes_full),
 		cmocka_unit_test(test_set_plan),
 		cmocka_unit_test(test_in),
-		cmocka_unit_test(test_kept_is_freed),
+		cmocka_unit_test(test_end),
+		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_udp),
 	};
 

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Debian's programs of librdmacm, and those that connect by it, within a host and between two."""
+
+import re
+import time
+
+import cases_netns
+import reports
+from harness import Failure, case, need_tool
+
+LINES = ["stdbuf", "-oL"]  # what the program prints is in its log at once
+HERE, THERE = 0, 1
+# What perftest says where it connects before its server listens again.
+TOO_EARLY = re.compile(r"RDMA_CM_EVENT_(REJECTED; error: 8|UNREACHABLE; error: 1)\b")
+
+
+def wait_ids(lab, server, count=1, prefix=()):
+    """Waits until adverbd knows this many ids in a namespace, and a moment for them to listen."""
+    def have():
+        status = lab.start([lab.adverb, "status"], adverb=False, prefix=prefix)
+        status.wait(30)
+        found = re.search(r"connection manager: \d+ programs, (\d+) ids", status.output())
+        return not server.running() or (found and int(found.group(1)) >= count)
+    lab.wait_until(have, 30, f"{count} ids of the connection manager")
+    time.sleep(0.1)
+
+
+def cm_pair(lab, server, client, seconds=60, server_ends=True, server_prefix=(), client_prefix=()):
+    """Runs both ends, which must end well (a server that never ends is stopped); their outputs."""
+    one = lab.start(server, prefix=[*server_prefix, *LINES])
+    wait_ids(lab, one, prefix=server_prefix)
+    two = lab.start(client, prefix=[*client_prefix, *LINES])
+    try:
+        client_out = two.expect(0, seconds)
+        if server_ends:
+            return one.expect(0, 30), client_out
+        if not one.running():
+            raise Failure("the server has ended")
+    except Failure as failure:
+        one.kill()
+        two.kill()
+        raise Failure(f"{failure}\nserver was:\n{one.describe()}\nclient was:\n"
+                      f"{two.describe()}") from None
+    one.kill()
+    return one.output(), client_out
+
+
+def demand(text, pattern, count):
+    found = len(re.findall(pattern, text, re.M))
+    if found != count:
+        raise Failure(f"{found} times '{pattern}', not {count}:\n{text}")
+
+
+# ---- within one host ----
+
+@case("cm", "rping")
+def rping(lab):
+    for address in ("127.0.0.1", "::1"):
+        server, client = cm_pair(lab, ["rping", "-s", "-a", address, "-v", "-C", "20"],
+                                 ["rping", "-c", "-a", address, "-v", "-V", "-C", "20"])
+        demand(server, r"^server ping data: rdma-ping-\d+: [A-z]", 20)
+        demand(client, r"^ping data: rdma-ping-\d+: [A-z]", 20)
+
+
+@case("cm", "rping-persistent")
+def rping_persistent(lab):
+    """One server, eight clients at once."""
+    server = lab.start(["rping", "-s", "-P", "-a", "0.0.0.0", "-v"], prefix=LINES)
+    wait_ids(lab, server)
+    clients = [lab.start(["rping", "-c", "-a", "127.0.0.1", "-V", "-C", "50"]) for _ in range(8)]
+    for client in clients:
+        client.expect(0, 60)
+    lab.wait_until(lambda: len(re.findall("^server ping data", server.output(), re.M)) == 400, 10,
+                   "400 pings at the server")
+    if not server.running():
+        raise Failure(f"the server has ended:\n{server.describe()}")
+
+
+@case("cm", "ucmatose")
+def ucmatose(lab):
+    for options in (["-c", "30"], ["-c", "10", "-m"], ["-t", "16", "-C", "40", "-S", "4000"],
+                    ["-P", "ib"], ["-a", "16"]):
+        server, client = cm_pair(lab, ["ucmatose", *options],
+                                 ["ucmatose", *options, "-s", "127.0.0.1"])
+        for text in (server, client):
+            demand(text, r"^data transfers complete$", 1)
+            demand(text, r"^return status 0$", 1)
+    cm_pair(lab, ["ucmatose", "-b", "::1"], ["ucmatose", "-s", "::1", "-b", "::1"])
+
+
+@case("cm", "udaddy")
+def udaddy(lab):
+    for options, address in (([], "127.0.0.1"), (["-c", "10", "-C", "40", "-S", "900"], "127.0.0.1"),
+                             ([], "::1")):
+        server, client = cm_pair(lab, ["udaddy", "-b", address, *options],
+                                 ["udaddy", "-s", address, *options])
+        for text in (server, client):
+            demand(text, r"^data transfers complete$", 1)
+            demand(text, r"^return status 0$", 1)
+
+
+@case("cm", "endpoints")
+def endpoints(lab):
+    """rdma_client and rdma_server: rdma_create_ep(), rdma_get_request(), <rdma/rdma_verbs.h>."""
+    server, client = cm_pair(lab, ["rdma_server"], ["rdma_client", "-s", "127.0.0.1"])
+    demand(server, r"^rdma_server: end 0$", 1)
+    demand(client, r"^rdma_client: end 0$", 1)
+
+
+@case("cm", "cmtime")
+def cmtime(lab):
+    for connections in ("100", "1000"):
+        _, client = cm_pair(lab, ["cmtime", "-c", connections],
+                            ["cmtime", "-c", connections, "-s", "127.0.0.1"], server_ends=False)
+        rows = dict(re.findall(r"^(connect|disconnect|destroy)\s*:\s+([\d.]+)", client, re.M))
+        if set(rows) != {"connect", "disconnect", "destroy"} or not all(map(float, rows.values())):
+            raise Failure(f"no times of all steps:\n{client}")
+
+
+# ---- perftest ----
+
+def perftest_pair(lab, command, host, server_prefix=()):
+    """perftest's server listens anew after the two have met, and its client, which may come before
+    that, gives up with a crash: then both start again."""
+    for _ in range(8):
+        server = lab.start(command, prefix=[*server_prefix, *LINES])
+        wait_ids(lab, server, prefix=server_prefix)
+        client = lab.start([*command, host], prefix=LINES)
+        lab.wait_until(lambda: not client.running() or TOO_EARLY.search(client.output()), 60,
+                       f"the end of\n{client.describe()}\n{server.describe()}")
+        if not TOO_EARLY.search(client.output()):
+            break
+        client.kill()
+        server.kill()
+    try:
+        text = client.expect(0, 1)
+        server.expect(0, 30)
+    except Failure as failure:
+        server.kill()
+        raise Failure(f"{failure}\nserver was:\n{server.describe()}") from None
+    return text
+
+
+PERFTEST = {
+    "send-bw": ["ib_send_bw"], "send-lat": ["ib_send_lat"], "write-bw": ["ib_write_bw"],
+    "write-lat": ["ib_write_lat"], "read-bw": ["ib_read_bw"], "read-lat": ["ib_read_lat"],
+    "atomic-bw": ["ib_atomic_bw"], "atomic-lat": ["ib_atomic_lat"],
+    "ud-bw": ["ib_send_bw", "-c", "UD"], "ud-lat": ["ib_send_lat", "-c", "UD"],
+    "16-qps": ["ib_write_bw", "-q", "16"], "events": ["ib_send_bw", "-e"],
+    "both-ways": ["ib_send_bw", "-b"], "srq": ["ib_send_bw", "-q", "4", "-r", "64"],
+    "tos": ["ib_write_bw", "-T", "96"],
+}
+
+
+def register_perftest(name, command):
+    @case("cm-perftest", name)
+    def run(lab):
+        text = perftest_pair(lab, [*command, "-R", "-F", "-n", "200"], "127.0.0.1")
+        # A row may end in '-nan': perftest takes the root of what rounding has made negative.
+        rows = re.findall(r"^\s*\d+\s+(\d+)\s+[\d.]+\s+[\d.]+", text, re.M)
+        if len(rows) != 1 or int(rows[0]) == 0:
+            raise Failure(f"not one row of results:\n{text}")
+
+
+for one_name, one_command in PERFTEST.items():
+    register_perftest(one_name, one_command)
+
+
+# ---- two hosts ----
+
+def register_netns(family):
+    address = cases_netns.ADDRESSES[family][THERE]
+    own = cases_netns.ADDRESSES[family][HERE]
+
+    @case("cm-netns", f"programs-ipv{family}", seconds=180)
+    def programs(lab):
+        there = cases_netns.two_hosts(lab, 1500)
+        server, client = cm_pair(lab, ["rping", "-s", "-a", address, "-v", "-C", "10"],
+                                 ["rping", "-c", "-a", address, "-v", "-V", "-C", "10"],
+                                 server_prefix=there)
+        demand(server, r"^server ping data: rdma-ping-\d+: [A-z]", 10)
+        demand(client, r"^ping data: rdma-ping-\d+: [A-z]", 10)
+        for program in ("ucmatose", "udaddy"):
+            size = ["-S", "1000", "-C", "20", "-c", "10"]
+            both = cm_pair(lab, [program, "-b", address, *size],
+                           [program, "-s", address, "-b", own, *size], server_prefix=there)
+            for text in both:
+                demand(text, r"^return status 0$", 1)
+        cm_pair(lab, ["rdma_server", "-s", address], ["rdma_client", "-s", address],
+                server_prefix=there)
+
+    @case("cm-netns", f"multicast-ipv{family}")
+    def multicast(lab):
+        there = cases_netns.two_hosts(lab, 1500)
+        group = {"4": "239.9.9.9", "6": "ff15::99"}[family]
+        base = ["-m", group, "-C", "20", "-S", "500"]
+        for option in ([], ["-o"]):
+            receiver = lab.start(["mckey", *base, "-b", address], prefix=[*there, *LINES])
+            lab.wait_until(lambda: "joined dgid" in receiver.output(), 30, "mckey has joined")
+            sender = lab.run(["mckey", "-s", *option, *base, "-b", own])
+            demand(sender, r"^test complete$", 1)
+            text = receiver.expect(0, 30)
+            demand(text, r"^data transfers complete$", 1)
+
+
+@case("cm-netns", "perftest", seconds=240)
+def netns_perftest(lab):
+    there = cases_netns.two_hosts(lab, 9000)
+    host = cases_netns.ADDRESSES["4"][THERE]
+    for command in (["ib_write_bw"], ["ib_read_bw", "-q", "4"], ["ib_send_lat"],
+                    ["ib_send_bw", "-c", "UD"]):
+        text = perftest_pair(lab, [*command, "-R", "-F", "-n", "200"], host, server_prefix=there)
+        if len(reports.perftest_rows(text)) != 1:
+            raise Failure(f"not one row of results:\n{text}")
+
+
+for one_family in cases_netns.ADDRESSES:
+    register_netns(one_family)
+
+
+# ---- others ----
+
+@case("cm-others", "qperf")
+def qperf(lab):
+    need_tool("qperf")
+    server = lab.start(["qperf"])
+    lab.wait_listening(server, 19765)
+    text = lab.run(["qperf", "-t", "1", "--use_cm", "1", "127.0.0.1", "rc_rdma_write_bw",
+                    "rc_rdma_read_lat", "rc_bi_bw", "rc_lat"], seconds=90)
+    for unit in ("bw", "latency"):
+        found = re.findall(rf"^\s+{unit}\s+=\s+([\d.]+)", text, re.M)
+        if len(found) != 2 or not all(map(float, found)):
+            raise Failure(f"no results of '{unit}':\n{text}")
+    server.kill()

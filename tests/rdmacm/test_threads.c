@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Many threads at once, with ids of their own and with channels that they share. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "ends.h"
+
+/* Newer than Debian's header. */
+#define EVENT_USER ((enum rdma_cm_event_type)18)
+int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event, int status,
+			uint64_t arg);
+
+#define THREADS 4
+#define ROUNDS	12
+
+static uint16_t port;
+static atomic_uint accepted;
+
+/* cmocka's assertions are for its own thread. */
+#define MUST(what)                                                                                 \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #what,              \
+				strerror(errno));                                                  \
+			abort();                                                                   \
+		}                                                                                  \
+	} while (0)
+
+static struct ibv_qp_init_attr qp_attr(void)
+{
+	return (struct ibv_qp_init_attr){.cap = {2, 2, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+}
+
+/* Connects and disconnects, each call waiting. */
+static void *connect_in_turn(void *arg)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(port),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct ibv_qp_init_attr attr = qp_attr();
+		struct rdma_cm_id *id;
+
+		MUST(rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP) == 0);
+		MUST(rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 5000) == 0);
+		MUST(rdma_resolve_route(id, 5000) == 0);
+		MUST(rdma_create_qp(id, NULL, &attr) == 0);
+		MUST(rdma_connect(id, NULL) == 0);
+		MUST(rdma_disconnect(id) == 0);
+		rdma_destroy_ep(id);
+	}
+	return NULL;
+}
+
+/* One of several that take events of one channel; ends when told by an event. */
+static void *serve(void *arg)
+{
+	struct rdma_event_channel *channel = arg;
+	struct rdma_cm_event *event;
+
+	for (;;) {
+		struct ibv_qp_init_attr attr = qp_attr();
+		struct rdma_cm_id *id;
+		enum rdma_cm_event_type type;
+
+		MUST(rdma_get_cm_event(channel, &event) == 0);
+		id = event->id;
+		type = event->event;
+		if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+			MUST(rdma_create_qp(id, NULL, &attr) == 0);
+			MUST(rdma_accept(id, NULL) == 0);
+			atomic_fetch_add(&accepted, 1);
+		}
+		MUST(rdma_ack_cm_event(event) == 0);
+		if (type == RDMA_CM_EVENT_DISCONNECTED) {
+			rdma_disconnect(id);
+			rdma_destroy_qp(id);
+			MUST(rdma_destroy_id(id) == 0);
+		}
+		if (type == EVENT_USER)
+			return NULL;
+	}
+}
+
+static void servers_share_a_channel(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	pthread_t clients[THREADS], servers[2];
+	struct rdma_cm_id *listener;
+
+	assert_int_equal(rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_bind_addr(listener, address("127.0.0.1", 0)), 0);
+	assert_int_equal(rdma_listen(listener, 0), 0);
+	port = ntohs(rdma_get_src_port(listener));
+	atomic_store(&accepted, 0);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&servers[i], NULL, serve, channel);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&clients[i], NULL, connect_in_turn, NULL);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(clients[i], NULL);
+	assert_int_equal(atomic_load(&accepted), THREADS * ROUNDS);
+	usleep(200000); /* the last DISCONNECTED of the servers' ids */
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(rdma_write_cm_event(listener, EVENT_USER, 0, 0), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(servers[i], NULL);
+	assert_int_equal(rdma_destroy_id(listener), 0);
+	rdma_destroy_event_channel(channel);
+}
+
+static atomic_bool stop;
+
+static void *drain(void *arg)
+{
+	struct rdma_cm_event *event;
+
+	while (!atomic_load(&stop)) {
+		if (rdma_get_cm_event(arg, &event))
+			continue;
+		usleep(rand() % 300);
+		rdma_ack_cm_event(event);
+	}
+	return NULL;
+}
+
+/* Ids are destroyed while another thread fetches, holds and acks their events. */
+static void destroying_beside_the_event_loop(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *last;
+	pthread_t loop;
+
+	atomic_store(&stop, false);
+	pthread_create(&loop, NULL, drain, channel);
+	for (int i = 0; i < 300; i++) {
+		struct rdma_cm_id *id;
+
+		assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+		assert_int_equal(rdma_resolve_addr(id, NULL, address("127.0.0.1", 9), 1000), 0);
+		if (i % 3 == 0)
+			usleep(rand() % 300);
+		assert_int_equal(rdma_destroy_id(id), 0);
+	}
+	atomic_store(&stop, true);
+	assert_int_equal(rdma_create_id(channel, &last, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_write_cm_event(last, EVENT_USER, 0, 0), 0);
+	pthread_join(loop, NULL);
+	assert_int_equal(rdma_destroy_id(last), 0);
+	rdma_destroy_event_channel(channel);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(servers_share_a_channel),
+		cmocka_unit_test(destroying_beside_the_event_loop),
+	};
+
+	alarm(150);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -48,6 +48,10 @@ static int local_for(struct adv_rsocket *rs, const union adv_rs_addr *addr,
 	memset(local, 0, sizeof(*local));
 	if (adv_sys_getsockname(rs->fd, local, &len))
 		return -1;
+	if (*adv_rs_addr_port(local) == 0) { /* not bound: datagrams say where they come from */
+		if (adv_sys_bind(rs->fd, local, len) || adv_sys_getsockname(rs->fd, local, &len))
+			return -1;
+	}
 	if (!adv_rs_addr_is_any(local))
 		return 0;
 	port = *adv_rs_addr_port(local);

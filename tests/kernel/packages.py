@@ -14,7 +14,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 EMULATOR = ["qemu-system-x86"]
 KERNEL = "linux-image-amd64"
 GUEST = ["busybox-static", "iproute2", "ibverbs-providers", "ibverbs-utils", "rdmacm-utils", "perftest"]
-MODULES = ["virtio_pci", "virtio_net", "crc32_generic", "ib_uverbs", "rdma_ucm", "rdma_rxe"]
+MODULES = ["virtio_pci", "virtio_net", "crc32_generic", "ib_uverbs", "rdma_ucm", "rdma_rxe", "sch_netem",
+           "sch_ingress", "cls_u32", "act_mirred", "ifb"]
 LOADER = "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
 
 
@@ -134,3 +135,17 @@ def guest(scratch):
     _lay_out(root, tools, kernel, version)
     _run(["sh", "-ec", f"find . | '{busybox}' cpio -o -H newc >'{archive}'"], cwd=root)
     return image, archive, version
+
+
+def with_programs(scratch, archive, programs, directory):
+    """The initial file system with further programs in /usr/bin; a file in `directory`."""
+    folder = pathlib.Path(directory) / "programs"
+    (folder / "usr/bin").mkdir(parents=True)
+    for program in programs:
+        shutil.copy(program, folder / "usr/bin")
+    whole = pathlib.Path(directory) / "initramfs.cpio"
+    shutil.copy(archive, whole)
+    busybox = scratch / "tools/bin/busybox"
+    # the kernel unpacks one archive after the other
+    _run(["sh", "-ec", f"find . | '{busybox}' cpio -o -H newc >>'{whole}'"], cwd=folder)
+    return whole

@@ -44,6 +44,7 @@ class PeerLab(Lab):
         self.guest = guest
         self.mtu = 1500
         self.allowed = set()
+        self.disturbed = False
         self.expect_packets = True
         self.adverb_side = Side("adverb", HOST, self.start)
         self.kernel_side = Side("kernel", PEER, self.start_in_guest)
@@ -99,6 +100,24 @@ class PeerLab(Lab):
                           f"{client.describe()}") from None
         return server_out, client_out
 
+    def disturb(self, netem):
+        """Loses, repeats or reorders what UDP goes either way, by the kernel's `tc netem`; allows the
+        counters of rdma_rxe that this moves. To the end of the case."""
+        self.allowed |= {"out_of_seq_request", "rcvd_seq_err"}
+        self.disturbed = True
+        self.guest.run(
+            "ip link show ifb0 >/dev/null 2>&1 || ip link add ifb0 type ifb; ip link set ifb0 up; "
+            "tc qdisc add dev eth0 ingress && "
+            "tc filter add dev eth0 parent ffff: protocol ip u32 match ip protocol 17 0xff "
+            "action mirred egress redirect dev ifb0 && "
+            f"tc qdisc add dev ifb0 root netem {netem} && tc qdisc add dev eth0 root netem {netem}")
+
+    def finish(self):
+        super().finish()
+        if self.disturbed:
+            self.guest.run("tc qdisc del dev eth0 ingress; tc qdisc del dev eth0 root; "
+                           "tc qdisc del dev ifb0 root", status=None)
+
     def tcp_pair(self, serves, server_argv, client_argv, port=18515, seconds=120):
         """A server that listens on a TCP port, and its client; their outputs."""
         at_server, at_client = self.sides(serves)
@@ -107,10 +126,13 @@ class PeerLab(Lab):
         return self.both_end(server, at_client.start(client_argv), seconds)
 
 
-    def wait_ids(self, side, process, seconds=60):
-        """Waits until a program has made its ids at the connection manager, and has a moment more."""
+    def wait_ids(self, side, process, seconds=60, state="LISTEN"):
+        """Waits until a program listens at the connection manager (or has an id in `state`).
+
+        Of Adverb's side only the number of ids is known, so that it has a moment more to listen.
+        """
         if side is self.kernel_side:
-            self.guest.wait_until("rdma resource show cm_id | grep -q .", seconds,
+            self.guest.wait_until(f"rdma resource show cm_id | grep -q '{state}'", seconds,
                                   "an id at the connection manager of the kernel")
         else:
             def has_id():
@@ -118,18 +140,18 @@ class PeerLab(Lab):
                     raise Failure(f"ended instead of listening:\n{process.describe()}")
                 return ", 0 ids," not in self.adverb_status()
             self.wait_until(has_id, seconds, "an id at adverbd's connection manager")
-        self.system("sleep 0.5")
+            self.system("sleep 2")
 
     def adverb_status(self):
         """What `adverb status` says of the connection manager; no ids where no daemon runs."""
         text = self.system(f"'{self.adverb}' status || true")
         return text if "connection manager:" in text else "connection manager: 0 programs, 0 ids,"
 
-    def cm_pair(self, serves, server_argv, client_argv, seconds=120):
+    def cm_pair(self, serves, server_argv, client_argv, seconds=120, state="LISTEN"):
         """A server that listens at the connection manager, and its client; their outputs."""
         at_server, at_client = self.sides(serves)
         server = at_server.start(server_argv)
-        self.wait_ids(at_server, server)
+        self.wait_ids(at_server, server, state=state)
         return self.both_end(server, at_client.start(client_argv), seconds)
 
 

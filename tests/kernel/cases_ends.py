@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""How connections with the kernel begin and end, and both on a network that loses and repeats."""
+
+import shlex
+
+import reports
+from harness import Failure, case
+from peer_lab import SERVERS
+
+# What either end of tests/kernel/ends.c asks for, as the other one is to see it.
+REQUEST = "RDMA_CM_EVENT_CONNECT_REQUEST status 0 resources 3 depth 5 data 'from the client'"
+REPLY = "RDMA_CM_EVENT_ESTABLISHED status 0 resources 4 depth 2 data 'from the server'"
+REJECTED = "RDMA_CM_EVENT_REJECTED status 28 resources 0 depth 0 data 'not with me'"
+DISCONNECTED = "RDMA_CM_EVENT_DISCONNECTED status 0"
+
+
+def ends(lab, side, *options, family="4", server=None):
+    """Starts `ends` on a side; `server` is the side it is to connect to, where it is a client."""
+    program = lab.build / "tests/kernel/ends" if side is lab.adverb_side else "ends"
+    address = (server or side).address[family]
+    process = side.start([program, *(() if server else ("-s",)), *options, address])
+    if server is None:
+        lab.wait_until(lambda: "listening" in process.output() or not process.running(), 60, "ends listens")
+    return process
+
+
+def demand(process, *lines):
+    """Each of the lines begins one of the output, in this order."""
+    text = process.output()
+    at = 0
+    for line in lines:
+        at = text.find("\n" + line if at else line, at)
+        if at < 0:
+            raise Failure(f"not there, or not in its place: {line}\n{process.describe()}")
+
+
+def await_line(lab, process, line):
+    lab.wait_until(lambda: line in process.output() or not process.running(), 60, line)
+    demand(process, line)
+
+
+def register_both_agree(serves, family):
+    @case("ends", f"client-disconnects-ipv{family}/{serves}-serves")
+    def run(lab):
+        """Private data, responder resources and initiator depth of REQ and REP; DREQ, DREP."""
+        at_server, at_client = lab.sides(serves)
+        server = ends(lab, at_server, family=family)
+        client = ends(lab, at_client, family=family, server=at_server)
+        lab.both_end(server, client)
+        demand(server, "listening", REQUEST, "RDMA_CM_EVENT_ESTABLISHED", DISCONNECTED)
+        demand(client, "RDMA_CM_EVENT_ADDR_RESOLVED", "RDMA_CM_EVENT_ROUTE_RESOLVED", REPLY, DISCONNECTED)
+
+
+def register_ends(serves):
+    @case("ends", f"server-disconnects/{serves}-serves")
+    def disconnects(lab):
+        at_server, at_client = lab.sides(serves)
+        server = ends(lab, at_server, "-d")
+        client = ends(lab, at_client, "-h", server=at_server)
+        lab.both_end(server, client)
+        demand(client, REPLY, DISCONNECTED)
+
+    @case("ends", f"server-rejects/{serves}-serves")
+    def rejects(lab):
+        at_server, at_client = lab.sides(serves)
+        server = ends(lab, at_server, "-r")
+        client = ends(lab, at_client, server=at_server)
+        lab.both_end(server, client)
+        demand(server, REQUEST)
+        demand(client, REJECTED)
+
+    @case("ends", f"nobody-listens/{serves}-serves")
+    def nobody(lab):
+        """REJ, reason 8: the service ID is not known. adverbd is there for another port."""
+        at_server, at_client = lab.sides(serves)
+        ends(lab, at_server)
+        client = ends(lab, at_client, "-p", "7901", server=at_server)
+        client.expect(0, 60)
+        demand(client, "RDMA_CM_EVENT_REJECTED status 8")
+
+    @case("ends", f"client-killed/{serves}-serves")
+    def client_killed(lab):
+        at_server, at_client = lab.sides(serves)
+        server = ends(lab, at_server)
+        client = ends(lab, at_client, "-h", server=at_server)
+        await_line(lab, client, REPLY)
+        await_line(lab, server, "RDMA_CM_EVENT_ESTABLISHED")
+        client.kill()
+        server.expect(0, 30)
+        demand(server, REQUEST, DISCONNECTED)
+
+    @case("ends", f"server-killed/{serves}-serves")
+    def server_killed(lab):
+        at_server, at_client = lab.sides(serves)
+        server = ends(lab, at_server)
+        client = ends(lab, at_client, "-h", server=at_server)
+        await_line(lab, client, REPLY)
+        await_line(lab, server, "RDMA_CM_EVENT_ESTABLISHED")
+        server.kill()
+        client.expect(0, 30)
+        demand(client, REPLY, DISCONNECTED)
+
+
+# name, netem
+DISTURBANCES = [
+    ("repeated", "duplicate 100%"),
+    ("late", "delay 20ms 10ms"),
+    ("lost", "loss 10%"),
+]
+
+
+def register_disturbed(serves, name, netem):
+    @case("disturbed", f"connections-{name}/{serves}-serves", seconds=300)
+    def connections(lab):
+        lab.disturb(netem)
+        at_server, at_client = lab.sides(serves)
+        words = ["ucmatose", "-c", "20", "-C", "20", "-S", "3000"]
+        lab.cm_pair(serves, [*words, "-b", at_server.address["4"]],
+                    [*words, "-s", at_server.address["4"]], seconds=200)
+        client = None
+        for _ in range(5):
+            server = ends(lab, at_server)
+            client = ends(lab, at_client, server=at_server)
+            lab.both_end(server, client)
+            demand(server, REQUEST, "RDMA_CM_EVENT_ESTABLISHED", DISCONNECTED)
+            demand(client, REPLY, DISCONNECTED)
+
+    @case("disturbed", f"rc-{name}/{serves}-serves", seconds=300)
+    def data(lab):
+        lab.disturb(netem)
+        lab.find_gids()
+        server, client = lab.sides(serves)
+        words = ["ibv_rc_pingpong", "-c", "-n", "200", "-s", "10000"]
+        for text in lab.tcp_pair(serves, [*words, "-g", server.gid["4"]],
+                                 [*words, "-g", client.gid["4"], server.address["4"]], seconds=200):
+            reports.pingpong(text, 10000, 200)
+        for program in ("ib_read_bw -s 20000", "ib_atomic_bw", "ib_write_bw -s 20000"):
+            words = [*shlex.split(program), "-F", "-n", "50"]
+            lab.tcp_pair(serves, [*words, "-x", server.gid["4"]],
+                         [*words, "-x", client.gid["4"], server.address["4"]], seconds=200)
+
+
+for one_server in SERVERS:
+    for one_family in ("4", "6"):
+        register_both_agree(one_server, one_family)
+    register_ends(one_server)
+    for one_name, one_netem in DISTURBANCES:
+        register_disturbed(one_server, one_name, one_netem)

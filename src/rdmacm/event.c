@@ -200,7 +200,9 @@ static void on_response(struct event *e, const struct adv_cm_message *m)
 		e->event.event = RDMA_CM_EVENT_ESTABLISHED;
 		return;
 	}
+	adv_rdma_lock(id->connection);
 	id->connect_error = true;
+	adv_rdma_unlock(id->connection);
 	e->event.event = RDMA_CM_EVENT_CONNECT_ERROR;
 	e->event.status = -err;
 }
@@ -235,6 +237,17 @@ static void on_join(struct event *e)
 	e->event.status = -err;
 }
 
+/* What follows the library's own CONNECT_ERROR is no news. Another thread may have reported that. */
+static bool has_failed(struct adv_rdma_id *id)
+{
+	bool failed;
+
+	adv_rdma_lock(id->connection);
+	failed = id->connect_error;
+	adv_rdma_unlock(id->connection);
+	return failed;
+}
+
 /* What rdma_disconnect() goes by. */
 static void note_state(struct event *e)
 {
@@ -265,12 +278,12 @@ static bool process(struct event *e, const struct adv_cm_message *m)
 		on_response(e, m);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		if (e->counted->connect_error)
+		if (has_failed(e->counted))
 			return false;
 		adv_rdma_qp_to_error(e->counted);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		if (e->counted->connect_error)
+		if (has_failed(e->counted))
 			return false;
 		break;
 	case RDMA_CM_EVENT_MULTICAST_JOIN:

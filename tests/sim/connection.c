@@ -326,7 +326,7 @@ static void settle_accounts(struct connection *c)
 			"connection %u side %u: %u receives were not flushed", c->index, i,
 			end->pool ? end->pool->posted : 0);
 	}
-	for (unsigned i = 0; i < c->streams && is_reliable(c); i++) {
+	for (unsigned i = 0; i < c->streams && is_reliable(c) && !s->chaos; i++) {
 		const struct stream *st = &c->stream[i];
 
 		REQUIRE(s, st->to->purged || st->received >= st->consuming_done,
@@ -411,10 +411,10 @@ bool connection_idle(const struct connection *c)
 		const struct stream *st = &c->stream[i];
 
 		if (st->done != st->posted ||
-		    (is_reliable(c) && st->expect_count && !c->end[!i].purged))
+		    (is_reliable(c) && !c->sim->chaos && st->expect_count && !c->end[!i].purged))
 			return false;
 	}
-	return !c->end[0].sqd && !c->end[1].sqd;
+	return !c->end[0].sqd && !c->end[1].sqd && !is_down(&c->end[0]) && !is_down(&c->end[1]);
 }
 
 void connection_close(struct connection *c)

@@ -278,7 +278,7 @@ void host_close(struct host *h)
 	struct adv_event ev;
 
 	regions_check(h);
-	if (h->shared) {
+	if (!s->chaos) {
 		uint64_t v;
 
 		memcpy(&v, h->shared->buf, sizeof(v));

@@ -30,7 +30,7 @@ static void judge_shared(struct stream *st, const struct request *q, uint64_t nu
 	struct host *h = st->to->host;
 	uint64_t found;
 
-	if (!h->e)
+	if (!h->e || h->sim->chaos)
 		return;
 	memcpy(&found,
 	       st->local->buf + (number % st->room) * (uint64_t)st->local_size +
@@ -47,7 +47,7 @@ static void succeeded(struct stream *st, uint64_t number)
 {
 	struct request *q = &st->ring[number % st->room];
 
-	if (q->bad)
+	if (q->bad && !st->from->host->sim->chaos)
 		BLAME(st->from, "a bad request (%d) has succeeded", (int)q->bad);
 	area_done(st, q, number);
 	if (q->shared)
@@ -74,7 +74,7 @@ static void not_done(struct stream *st, uint64_t number)
 /* The reasons for which requests may be flushed that have not failed themselves. */
 bool end_may_flush(const struct end *end)
 {
-	return end->failed || end->app_error || (end->in && end->in->bad);
+	return end->host->sim->chaos || end->failed || end->app_error || (end->in && end->in->bad);
 }
 
 static enum ibv_wc_status bad_status(enum bad bad)
@@ -123,15 +123,15 @@ static void judge_failure(struct stream *st, const struct request *q, const stru
 	struct connection *c = end->c;
 	unsigned impaired = impaired_ahead(st);
 	uint64_t rnr_naks = st->rnr_naks - st->rnr_then;
-	bool explained = false;
+	bool explained = c->sim->chaos;
 
 	if (end->failed)
 		BLAME(end, "a second error, %d, behind the first", (int)wc->status);
-	if (wc->status == IBV_WC_RETRY_EXC_ERR)
+	if (wc->status == IBV_WC_RETRY_EXC_ERR && !explained)
 		explained = peer_is_down(end) || impaired > c->retry_cnt;
-	else if (wc->status == IBV_WC_RNR_RETRY_EXC_ERR)
+	else if (wc->status == IBV_WC_RNR_RETRY_EXC_ERR && !explained)
 		explained = c->rnr_retry < 7 && rnr_naks > c->rnr_retry;
-	else if (q->bad)
+	else if (q->bad && !explained)
 		explained = wc->status == bad_status(q->bad);
 	if (!explained)
 		BLAME(end,
@@ -269,8 +269,15 @@ static void received(struct end *end, const struct ibv_wc *wc, unsigned slot)
 {
 	struct stream *st = end->in;
 	struct expected *x = st ? first_expected(st) : NULL;
+	struct sim *s = end->host->sim;
 	bool uc = end->c->type == IBV_QPT_UC;
 
+	s->total.received++;
+	if (s->chaos) {
+		if (x)
+			remove_expected(st, x);
+		return;
+	}
 	if (uc && st)
 		x = find_uc(st, wc, end->pool, slot);
 	if (!x)
@@ -280,8 +287,7 @@ static void received(struct end *end, const struct ibv_wc *wc, unsigned slot)
 		BLAME(end, "a message that is too long was received");
 	judge_message(end, wc, x, slot);
 	st->received++;
-	end->host->sim->total.received++;
-	if (uc && end->host->sim->duplicates)
+	if (uc && s->duplicates)
 		return;
 	if (uc) {
 		/* Those before it are lost. */
@@ -303,6 +309,8 @@ static void judge_recv(struct end *end, const struct ibv_wc *wc)
 	slot = pool_complete(end->pool, wc);
 	if (wc->status == IBV_WC_SUCCESS) {
 		received(end, wc, slot);
+	} else if (end->host->sim->chaos) {
+		end->recv_flushed = true;
 	} else if (wc->status == IBV_WC_LOC_LEN_ERR) {
 		const struct expected *x = end->in ? first_expected(end->in) : NULL;
 

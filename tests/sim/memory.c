@@ -268,7 +268,7 @@ void area_done(struct stream *st, struct request *q, uint64_t number)
 	uint64_t v;
 
 	if (is_write(q->opcode)) {
-		if (a->r && st->from->c->type != IBV_QPT_UC &&
+		if (a->r && !s->chaos && st->from->c->type != IBV_QPT_UC &&
 		    a->last_writer[q->slot] == number + 1)
 			REQUIRE(s,
 				memcmp(a->r->buf + q->offset, a->posted + q->offset, q->len) == 0,
@@ -279,7 +279,7 @@ void area_done(struct stream *st, struct request *q, uint64_t number)
 			pattern_fill(a->done + q->offset, q->id, 0, q->len);
 	} else if (q->opcode == IBV_WR_RDMA_READ) {
 		a->readers[q->slot]--;
-		REQUIRE(s, pieces_equal(&q->pieces, local, q->expected),
+		REQUIRE(s, s->chaos || pieces_equal(&q->pieces, local, q->expected),
 			"connection %u: a READ of %u bytes has brought others", st->from->c->index,
 			q->len);
 	} else if (is_counting(q)) {
@@ -288,8 +288,9 @@ void area_done(struct stream *st, struct request *q, uint64_t number)
 		if (q->opcode == ADV_WR_ATOMIC_WRITE)
 			return;
 		memcpy(&v, local + q->pieces.piece[0].at, sizeof(v));
-		REQUIRE(s, v == q->original, "connection %u: an atomic found %llu instead of %llu",
-			st->from->c->index, (unsigned long long)v, (unsigned long long)q->original);
+		REQUIRE(s, s->chaos || v == q->original,
+			"connection %u: an atomic found %llu instead of %llu", st->from->c->index,
+			(unsigned long long)v, (unsigned long long)q->original);
 	}
 }
 
@@ -360,6 +361,27 @@ static void uc_check(struct stream *st)
 			"connection %u: UC has written what nobody sent", st->from->c->index);
 }
 
+/* Nothing works on it: it gets another key, and perhaps another address. */
+void area_renew(struct stream *st)
+{
+	struct sim *s = st->from->host->sim;
+	struct region *r = st->area.r;
+	int err = 0;
+
+	st->area.old_key = r->key;
+	if (chance(s, 500)) {
+		err = adv_mr_reregister(r->mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, r->buf,
+					r->len, r->iova, 0);
+	} else {
+		adv_mr_deregister(r->mr);
+		r->iova = (uint64_t)(r->host->index + 1) << 48 | ++r->host->region_number << 28;
+		r->mr = adv_mr_register(r->host->pd, r->buf, r->len, r->iova, ACCESS);
+	}
+	REQUIRE(s, r->mr && err == 0, "a region cannot be registered again");
+	r->key = adv_mr_rkey(r->mr);
+	REQUIRE(s, r->key != st->area.old_key, "a region registered anew has the old key");
+}
+
 /* The connection has broken: what is unfinished is done, partly done, or not. It is taken as is. */
 void area_settle(struct stream *st)
 {
@@ -369,15 +391,16 @@ void area_settle(struct stream *st)
 	if (!a->r || !st->to->host->e)
 		return;
 	if (st->from->c->type == IBV_QPT_UC) {
-		uc_check(st);
+		if (!s->chaos)
+			uc_check(st);
 		return;
 	}
-	for (unsigned i = 0; i < SIM_COUNTERS; i++)
+	for (unsigned i = 0; i < SIM_COUNTERS && !s->chaos; i++)
 		REQUIRE(s, counter_explained(st, i),
 			"connection %u: counter %u has a value that no request gives it",
 			st->from->c->index, i);
 	for (uint64_t at = COUNTER_BYTES; at < a->r->len; at++)
-		if (a->r->buf[at] != a->done[at])
+		if (a->r->buf[at] != a->done[at] && !s->chaos)
 			REQUIRE(s, byte_explained(st, at),
 				"connection %u: byte %llu of the area is nobody's",
 				st->from->c->index, (unsigned long long)at);
@@ -392,7 +415,7 @@ void area_check(struct stream *st)
 {
 	struct sim *s = st->from->host->sim;
 
-	if (!st->area.r || !st->to->host->e)
+	if (!st->area.r || !st->to->host->e || s->chaos)
 		return;
 	if (st->from->c->type == IBV_QPT_UC) {
 		uc_check(st);

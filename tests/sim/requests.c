@@ -166,7 +166,11 @@ static void spoil(struct stream *st, const struct request *q, struct ibv_send_wr
 
 	switch (q->bad) {
 	case BAD_RKEY:
-		if (atomic_shaped)
+		if (st->area.old_key && chance(s, 500) && atomic_shaped)
+			wr->wr.atomic.rkey = st->area.old_key;
+		else if (st->area.old_key && chance(s, 500) && !atomic_shaped)
+			wr->wr.rdma.rkey = st->area.old_key;
+		else if (atomic_shaped)
 			wr->wr.atomic.rkey ^= 1u << below(s, 32);
 		else
 			wr->wr.rdma.rkey ^= 1u << below(s, 32);

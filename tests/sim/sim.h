@@ -71,6 +71,7 @@ struct area {
 	unsigned slots;
 	uint8_t *posted;
 	uint8_t *done;
+	uint32_t old_key;		 /* that no longer names it; 0: none */
 	uint64_t last_writer[SIM_SLOTS]; /* request + 1 */
 	unsigned readers[SIM_SLOTS];
 };
@@ -323,6 +324,8 @@ struct sim {
 	unsigned attentive;
 	unsigned trouble; /* per million, a step */
 	unsigned bad;	  /* per 10,000, a request */
+	bool chaos;	  /* packets are altered and the ICRC does not tell: contents, order and
+			   * statuses may be anything; nothing else may */
 	bool duplicates;  /* the plan has some, or reorders: UC and UD see them */
 	struct adv_fault_plan plan;
 	char plan_text[SIM_PLAN_TEXT];
@@ -381,6 +384,7 @@ void area_open(struct area *a, struct host *h, uint32_t slot_size, unsigned slot
 void area_close(struct area *a);
 void area_request(struct stream *st, struct request *q, uint64_t number);
 void area_done(struct stream *st, struct request *q, uint64_t number);
+void area_renew(struct stream *st);
 void area_settle(struct stream *st);
 void area_check(struct stream *st);
 

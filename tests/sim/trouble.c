@@ -49,12 +49,23 @@ static void hurt(struct end *end)
 	}
 }
 
+/* All that was posted is done, as far as the application can see. */
+static void renew(struct connection *c)
+{
+	struct stream *st = &c->stream[below(c->sim, c->streams)];
+
+	if (c->state == CONNECTED && st->done == st->posted && st->area.r && st->to->host->e)
+		area_renew(st);
+}
+
 void trouble(struct sim *s)
 {
 	if (s->closing || below(s, 1000000) >= s->trouble)
 		return;
-	if (chance(s, 100))
+	if (chance(s, 300))
+		renew(&s->connection[below(s, s->connection_count)]);
+	else if (chance(s, 100))
 		crash(&s->host[below(s, s->host_count)]);
-	else if (s->connection_count)
+	else
 		hurt(&s->connection[below(s, s->connection_count)].end[below(s, 2)]);
 }

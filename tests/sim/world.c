@@ -59,7 +59,7 @@ static void draw_plan(struct sim *s)
 	unsigned jitter = per_mille_up_to(s, 50);
 
 	if (chance(s, 100)) {
-		add_rule(s, "mark=1%%");
+		add_rule(s, "mark=1%%;");
 	} else {
 		add_rule(s, "drop=%u.%u%%;corrupt=%u.%u%% bits=3;mark=5%%;", loss / 10, loss % 10,
 			 flips / 10, flips % 10);
@@ -77,6 +77,19 @@ static void draw_plan(struct sim *s)
 				 1000 + (unsigned)below(s, 5000));
 	}
 	s->duplicates = true;
+	if (chance(s, 50)) {
+		add_rule(s, "corrupt=1%% icrc=right bits=%u;", 1 + (unsigned)below(s, 8));
+		add_rule(s, "corrupt=0.2%% icrc=right length=%+d;",
+			 below(s, 2) ? (int)below(s, 100) + 1 : -(int)below(s, 100) - 1);
+	}
+}
+
+static bool alters_packets(const struct adv_fault_plan *plan)
+{
+	for (unsigned i = 0; i < plan->count; i++)
+		if (plan->rule[i].icrc_right)
+			return true;
+	return false;
 }
 
 static void draw_network(struct sim *s)
@@ -169,6 +182,9 @@ static void draw(struct sim *s, uint64_t operations, const struct adv_fault_plan
 		s->plan.has_seed = true;
 		s->plan.seed = s->seed;
 	}
+	s->chaos = alters_packets(&s->plan);
+	if (s->chaos)
+		s->datagram_count = 0;
 	s->goal = operations ? operations : OPERATIONS;
 	s->byte_goal = BYTES * s->goal / OPERATIONS;
 }

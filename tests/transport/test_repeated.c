@@ -75,11 +75,41 @@ static void test_atomics(void **state)
 		repeated(IBV_WR_ATOMIC_FETCH_AND_ADD, limit);
 }
 
+/* A packet was lost, and one before it comes twice: the NAK is not forgotten over the ACK. */
+static void test_nak_before_ack(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct net *net = net_open(2, 1);
+	const struct adv_tx_packet *answer = &net->batch.packet[0];
+	struct region *r = region_open(&net->node[1], 4096, ALL_ACCESS);
+	struct adv_headers h;
+	struct end *a, *b;
+
+	first_len = 0;
+	net->hook = keep_first;
+	pair_open(net, &o, &a, &b);
+	end_recv(b, 1, r, 0, 16);
+	end_op(a, IBV_WR_SEND, 1, NULL, 0, 0, NULL, 0);
+	net_until(net, a, 1, 0, SEC);
+	net_until(net, b, 0, 1, SEC);
+	assert_true(first[8] & 0x80); /* asks for an acknowledgement */
+	first[11] += 2;
+	give(&net->node[1], first, first_len);
+	first[11] -= 2;
+	give(&net->node[1], first, first_len);
+	assert_int_equal(adv_engine_tx(net->node[1].e, net->now, &net->batch), 1);
+	assert_true(adv_headers_decode(answer->header, answer->header_len, &h) > 0);
+	assert_int_equal(h.aeth.syndrome, ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR);
+	assert_int_equal(h.bth.psn, first[11] + 1u + ((uint32_t)first[10] << 8));
+	net_abandon(net);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reads),
 		cmocka_unit_test(test_atomics),
+		cmocka_unit_test(test_nak_before_ack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

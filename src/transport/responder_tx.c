@@ -100,6 +100,11 @@ static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_ba
 
 	from = adv_mr_remote(qp, res->pd, res->rkey, res->va + res->offset, n,
 			     IBV_ACCESS_REMOTE_READ);
+	if (!from && res->answered) {
+		/* Given before, and the region went since, as it may when the READ is done. */
+		resource_done(&qp->resp, res);
+		return;
+	}
 	if (!from) {
 		refuse_rest(qp, res, psn, now);
 		return;

@@ -75,6 +75,33 @@ static void test_atomics(void **state)
 		repeated(IBV_WR_ATOMIC_FETCH_AND_ADD, limit);
 }
 
+/* The region is gone when the READ, which is long done, is asked for once more: no harm. */
+static void test_region_gone(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct net *net = net_open(2, 1);
+	struct region *ra, *rb, *other;
+	struct end *a, *b;
+
+	first_len = 0;
+	net->hook = keep_first;
+	ra = region_open(&net->node[0], 4096, ALL_ACCESS);
+	rb = region_open(&net->node[1], 4096, ALL_ACCESS);
+	other = region_open(&net->node[1], 4096, ALL_ACCESS);
+	pair_open(net, &o, &a, &b);
+	end_op(a, IBV_WR_RDMA_READ, 1, ra, 0, 3000, rb, 0);
+	net_until(net, a, 1, 0, SEC);
+	region_deregister(rb);
+	give(&net->node[1], first, first_len);
+	net_run(net, MS);
+	assert_int_equal(end_state(b), IBV_QPS_RTS);
+	end_op(a, IBV_WR_RDMA_READ, 2, ra, 0, 3000, other, 0);
+	net_until(net, a, 2, 0, SEC);
+	expect_send(a, 1, 2, IBV_WC_SUCCESS);
+	net_run(net, SEC);
+	net_close(net);
+}
+
 /* A packet was lost, and one before it comes twice: the NAK is not forgotten over the ACK. */
 static void test_nak_before_ack(void **state)
 {
@@ -109,6 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reads),
 		cmocka_unit_test(test_atomics),
+		cmocka_unit_test(test_region_gone),
 		cmocka_unit_test(test_nak_before_ack),
 	};
 

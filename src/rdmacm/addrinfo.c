@@ -117,25 +117,32 @@ static struct rdma_addrinfo *convert(const struct addrinfo *ai, const struct rdm
 	return NULL;
 }
 
-/* Only addresses given: they are the result. */
+/* No names: the addresses that are given, of either end or none, are the result. 0 or ENOMEM. */
 static int from_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo **res)
 {
-	const bool passive = hints->ai_flags & RAI_PASSIVE;
-	struct addrinfo ai = {
-		.ai_addr = passive ? hints->ai_src_addr : hints->ai_dst_addr,
-		.ai_addrlen = passive ? hints->ai_src_len : hints->ai_dst_len,
-	};
+	struct rdma_addrinfo *rai = calloc(1, sizeof(*rai));
+	int err = rai ? 0 : ENOMEM;
 
-	if (!ai.ai_addr || ai.ai_addrlen < sizeof(sa_family_t)) {
-		errno = EINVAL;
+	if (!err && hints->ai_src_len)
+		err = copy_addr(&rai->ai_src_addr, &rai->ai_src_len, hints->ai_src_addr,
+				hints->ai_src_len);
+	if (!err && hints->ai_dst_len)
+		err = copy_addr(&rai->ai_dst_addr, &rai->ai_dst_len, hints->ai_dst_addr,
+				hints->ai_dst_len);
+	if (err) {
+		rdma_freeaddrinfo(rai);
+		errno = err;
 		return -1;
 	}
-	ai.ai_family = ai.ai_addr->sa_family;
-	*res = convert(&ai, hints);
-	if (*res)
-		return 0;
-	errno = ENOMEM;
-	return -1;
+	rai->ai_flags = hints->ai_flags;
+	rai->ai_family = hints->ai_family;
+	if (!rai->ai_family && rai->ai_dst_addr)
+		rai->ai_family = rai->ai_dst_addr->sa_family;
+	if (!rai->ai_family && rai->ai_src_addr)
+		rai->ai_family = rai->ai_src_addr->sa_family;
+	set_type(rai, hints);
+	*res = rai;
+	return 0;
 }
 
 static int resolve(const char *node, const char *service, const struct rdma_addrinfo *hints,

@@ -303,11 +303,12 @@ ADV_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode 
 	return 0;
 }
 
-/* Enhanced connection establishment: there are no options, which vendor_id 0 says. */
+/* Enhanced connection establishment is for options that a vendor's devices agree upon. */
 ADV_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	memset(ece, 0, sizeof(*ece));
-	return 0;
+	errno = EOPNOTSUPP;
+	return EOPNOTSUPP;
 }
 
 ADV_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)

@@ -47,13 +47,32 @@ static int make_channel(struct adv_ucma_client *c, struct adv_ucma_channel **out
 	return 0;
 }
 
+/* Where many are served no user may have all descriptors. */
+static bool may_have_more(const struct adv_ucma_client *c)
+{
+	const struct adv_ucma *u = c->ucma;
+	unsigned same = 0;
+
+	if (c->channels.used >= ADV_UCMA_CLIENT_CHANNELS || u->channel_count >= u->channel_limit)
+		return false;
+	if (!u->daemon->system)
+		return true;
+	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
+		const struct adv_ucma_client *other =
+			adv_container_of(n, struct adv_ucma_client, link);
+
+		if (other->peer.uid == c->peer.uid)
+			same += other->channels.used;
+	}
+	return same < u->channel_limit / 2;
+}
+
 int adv_ucma_create_channel(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
 {
 	struct adv_ucma_channel *ch = NULL;
 	int error;
 
-	if (c->channels.used >= ADV_UCMA_CLIENT_CHANNELS ||
-	    c->ucma->channel_count >= c->ucma->channel_limit)
+	if (!may_have_more(c))
 		return EMFILE;
 	error = make_channel(c, &ch, fd);
 	if (!error)

@@ -340,6 +340,38 @@ def two_users(build):
             other.wait()
 
 
+@contextlib.contextmanager
+def with_few_descriptors(build, count):
+    """A build folder for Daemon(), whose adverbd may not open more."""
+    with for_nobody.folder() as place:
+        script = place / "adverbd"
+        script.write_text(f'#!/bin/sh\nulimit -n {count}\nexec "{build}/adverbd" "$@"\n')
+        script.chmod(0o755)
+        yield place
+
+
+def channels_of_one_user(build):
+    """A system's daemon: who makes channels without end leaves some to others."""
+    code = ("import errno, os, ucma\n"
+            "cms, result = [], 0\n"
+            "while not result:\n"
+            "    cms.append(ucma.Cm('adverbd', channel=False))\n"
+            "    for _ in range(20):\n"
+            "        *answer, result = cms[-1].ask(ucma.CREATE_CHANNEL, expect=None)\n"
+            "        for fd in answer[4]: os.close(fd)\n"
+            "assert result == errno.EMFILE and len(cms) > 2\n"
+            "os.kill(os.getpid(), 19)\n")
+    with (for_a_stranger(build) as (_, start), with_few_descriptors(build, 1024) as place,
+          Daemon(place, "--system", name="adverbd")):
+        greedy = start(code)
+        try:
+            assert os.WIFSTOPPED(os.waitpid(greedy.pid, os.WUNTRACED)[1])
+            Cm("adverbd").close()
+        finally:
+            greedy.kill()
+            greedy.wait()
+
+
 def addresses(build):
     """Which destination is reached from where; whom a listener on which address hears."""
     adverbd.sh("ip link add nt0 type veth peer name nt1; ip addr add 10.5.0.1/24 dev nt0;"
@@ -640,6 +672,6 @@ def status_shown(build):
 
 if __name__ == "__main__":
     adverbd.main([connects, events_tell, datagrams, refusals, wrong_states, wrong_arguments,
-                  handles, ports, options, privileged_ports, two_users, addresses, neighbours,
-                  address_changes, multicast, channels, full_channel, backlog, program_killed,
+                  handles, ports, options, privileged_ports, two_users, channels_of_one_user,
+                  addresses, neighbours, address_changes, multicast, channels, full_channel, backlog, program_killed,
                   worker_killed, lost_packets, status_shown])

@@ -492,6 +492,27 @@ static void test_options(void **state)
 	close_pair(ends);
 }
 
+/* Idle for longer than the interval, in which either end's hardware answers. */
+static void test_keepalive(void **state)
+{
+	int ends[2], one = 1;
+	char c;
+
+	connect_pair(ends);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rsetsockopt(ends[i], IPPROTO_TCP, TCP_KEEPIDLE, &one, sizeof(one)),
+				 0);
+		assert_int_equal(rsetsockopt(ends[i], SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one)),
+				 0);
+	}
+	assert_int_equal(poll_one(ends[0], POLLIN, 3500), 0);
+	assert_int_equal(rsend(ends[0], "k", 1, 0), 1);
+	assert_int_equal(rrecv(ends[1], &c, 1, 0), 1);
+	one = 0;
+	assert_int_equal(rsetsockopt(ends[0], SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one)), 0);
+	close_pair(ends);
+}
+
 static void test_mappings(void **state)
 {
 	static uint8_t target[20000], source[20000];
@@ -637,6 +658,7 @@ int main(void)
 		cmocka_unit_test_setup(test_peer_dies_after_fork, start_clock),
 		cmocka_unit_test_setup(test_poll, start_clock),
 		cmocka_unit_test_setup(test_options, start_clock),
+		cmocka_unit_test_setup(test_keepalive, start_clock),
 		cmocka_unit_test_setup(test_mappings, start_clock),
 		cmocka_unit_test_setup(test_datagrams, start_clock),
 		cmocka_unit_test_setup(test_many, start_clock),

@@ -673,5 +673,6 @@ def status_shown(build):
 if __name__ == "__main__":
     adverbd.main([connects, events_tell, datagrams, refusals, wrong_states, wrong_arguments,
                   handles, ports, options, privileged_ports, two_users, channels_of_one_user,
-                  addresses, neighbours, address_changes, multicast, channels, full_channel, backlog, program_killed,
+                  addresses, neighbours, address_changes, multicast, channels, full_channel,
+                  backlog, program_killed,
                   worker_killed, lost_packets, status_shown])

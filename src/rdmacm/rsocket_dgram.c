@@ -165,6 +165,7 @@ static void received(struct adv_rsocket *rs, struct adv_rs_dgram_qp *qp, const s
 	if (wc->status == IBV_WC_SUCCESS && wc->byte_len > GRH_LEN) {
 		len = wc->byte_len - GRH_LEN;
 		header = adv_rs_unpack_ds(&source, p, len);
+		adv_rs_addr_map(&source, (sa_family_t)rs->domain);
 		if (header && adv_rs_dgram_deliver(rs, &source, p + header, len - header, qp, slot))
 			return;
 	}

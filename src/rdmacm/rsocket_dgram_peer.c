@@ -142,7 +142,7 @@ static void handle(struct adv_rsocket *rs, const union adv_rs_addr *from, const 
 	struct adv_rs_dest *dest;
 	unsigned op;
 	uint32_t qpn;
-	size_t header = adv_rs_unpack_udp(&op, &qpn, from->sa.sa_family, p, len);
+	size_t header = adv_rs_unpack_udp(&op, &qpn, from, p, len);
 
 	if (!header || !rs->d.ready)
 		return;

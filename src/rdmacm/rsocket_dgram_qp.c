@@ -96,6 +96,7 @@ static int bind_id(struct adv_rsocket *rs, struct adv_rs_dgram_qp *qp)
 {
 	union adv_rs_addr local = qp->local;
 
+	adv_rs_addr_unmap(&local);
 	*adv_rs_addr_port(&local) = 0;
 	if (!rs->d.events)
 		rs->d.events = rdma_create_event_channel();

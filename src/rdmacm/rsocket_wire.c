@@ -154,6 +154,17 @@ void adv_rs_addr_map(union adv_rs_addr *a, sa_family_t family)
 	memcpy(a->sin6.sin6_addr.s6_addr + 12, &sin.sin_addr, 4);
 }
 
+void adv_rs_addr_unmap(union adv_rs_addr *a)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = a->sin6.sin6_port};
+
+	if (a->sa.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&a->sin6.sin6_addr))
+		return;
+	memcpy(&sin.sin_addr, a->sin6.sin6_addr.s6_addr + 12, 4);
+	memset(a, 0, sizeof(*a));
+	a->sin = sin;
+}
+
 void adv_rs_addr_return(const union adv_rs_addr *from, struct sockaddr *to, socklen_t *len)
 {
 	socklen_t whole = adv_rs_addr_len(from->sa.sa_family);
@@ -163,23 +174,30 @@ void adv_rs_addr_return(const union adv_rs_addr *from, struct sockaddr *to, sock
 	*len = whole;
 }
 
+/* The four bytes of an IPv4 address, mapped or not; NULL: another. */
+static const void *v4_of(const union adv_rs_addr *a)
+{
+	if (a->sa.sa_family == AF_INET)
+		return &a->sin.sin_addr;
+	return IN6_IS_ADDR_V4MAPPED(&a->sin6.sin6_addr) ? a->sin6.sin6_addr.s6_addr + 12 : NULL;
+}
+
 /*
  * Version and length a byte each, the port, then the address: 4 bytes, or the flow information
  * and 16 bytes.
  */
 size_t adv_rs_pack_ds(uint8_t *p, const union adv_rs_addr *source)
 {
-	bool v4 = source->sa.sa_family == AF_INET;
+	const void *v4 = v4_of(source);
 	size_t len = v4 ? 8 : ADV_RS_DS_MAX_HEADER;
 
 	p[0] = v4 ? 4 : 6;
 	p[1] = (uint8_t)len;
+	memcpy(p + 2, &source->sin.sin_port, 2); /* at the same place in both families */
 	if (v4) {
-		memcpy(p + 2, &source->sin.sin_port, 2);
-		memcpy(p + 4, &source->sin.sin_addr, 4);
+		memcpy(p + 4, v4, 4);
 		return len;
 	}
-	memcpy(p + 2, &source->sin6.sin6_port, 2);
 	memcpy(p + 4, &source->sin6.sin6_flowinfo, 4);
 	memcpy(p + 8, &source->sin6.sin6_addr, 16);
 	return len;
@@ -207,7 +225,7 @@ size_t adv_rs_unpack_ds(union adv_rs_addr *source, const uint8_t *p, size_t len)
 /* Tag (4 bytes), version, op, length, a reserved byte, queue pair number (4), address (4 or 16). */
 size_t adv_rs_pack_udp(uint8_t *p, unsigned op, uint32_t qpn, const union adv_rs_addr *local)
 {
-	bool v4 = local->sa.sa_family == AF_INET;
+	const void *v4 = v4_of(local);
 	uint32_t tag = htobe32(UDP_TAG);
 	uint32_t number = htobe32(qpn & QPN_MASK);
 
@@ -218,17 +236,17 @@ size_t adv_rs_pack_udp(uint8_t *p, unsigned op, uint32_t qpn, const union adv_rs
 	p[7] = 0;
 	memcpy(p + 8, &number, 4);
 	if (v4)
-		memcpy(p + 12, &local->sin.sin_addr, 4);
+		memcpy(p + 12, v4, 4);
 	else
 		memcpy(p + 12, &local->sin6.sin6_addr, 16);
 	return p[6];
 }
 
-size_t adv_rs_unpack_udp(unsigned *op, uint32_t *qpn, sa_family_t family, const uint8_t *p,
-			 size_t len)
+size_t adv_rs_unpack_udp(unsigned *op, uint32_t *qpn, const union adv_rs_addr *from,
+			 const uint8_t *p, size_t len)
 {
-	uint8_t version = family == AF_INET ? 4 : 6;
-	size_t header = family == AF_INET ? 16 : ADV_RS_UDP_MAX_HEADER;
+	uint8_t version = v4_of(from) ? 4 : 6;
+	size_t header = version == 4 ? 16 : ADV_RS_UDP_MAX_HEADER;
 	uint32_t tag, number;
 
 	if (len < header)

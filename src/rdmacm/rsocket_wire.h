@@ -116,6 +116,8 @@ in_port_t *adv_rs_addr_port(union adv_rs_addr *a);
 
 /* An IPv4 address as a socket of that family has it: mapped where that is AF_INET6. */
 void adv_rs_addr_map(union adv_rs_addr *a, sa_family_t family);
+/* The other way: a mapped address as the IPv4 address that it is. */
+void adv_rs_addr_unmap(union adv_rs_addr *a);
 
 /*
  * Copies an address as getsockname(2) returns one: at most *len bytes, and *len becomes the whole
@@ -123,7 +125,10 @@ void adv_rs_addr_map(union adv_rs_addr *a, sa_family_t family);
  */
 void adv_rs_addr_return(const union adv_rs_addr *from, struct sockaddr *to, socklen_t *len);
 
-/* Header of a datagram on a UD queue pair, saying where it comes from. Returns its length. */
+/*
+ * Header of a datagram on a UD queue pair, saying where it comes from. Returns its length. Here and
+ * below, an IPv4 address mapped into IPv6 counts as IPv4.
+ */
 size_t adv_rs_pack_ds(uint8_t *p, const union adv_rs_addr *source);
 
 /* Length of the header; 0: none that is valid within len bytes. */
@@ -132,8 +137,8 @@ size_t adv_rs_unpack_ds(union adv_rs_addr *source, const uint8_t *p, size_t len)
 /* Header of a datagram on a UDP socket: op ADV_RS_OP_DATA or ADV_RS_OP_CTRL. Returns its length. */
 size_t adv_rs_pack_udp(uint8_t *p, unsigned op, uint32_t qpn, const union adv_rs_addr *local);
 
-/* Length of the header; 0: none that is valid within len bytes for a sender of that family. */
-size_t adv_rs_unpack_udp(unsigned *op, uint32_t *qpn, sa_family_t family, const uint8_t *p,
-			 size_t len);
+/* Length of the header; 0: none that is valid within len bytes for a sender at that address. */
+size_t adv_rs_unpack_udp(unsigned *op, uint32_t *qpn, const union adv_rs_addr *from,
+			 const uint8_t *p, size_t len);
 
 #endif

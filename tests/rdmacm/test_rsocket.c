@@ -587,6 +587,33 @@ static void test_datagrams(void **state)
 	assert_int_equal(rclose(b), 0);
 }
 
+/* An IPv6 rsocket for any address hears IPv4 peers, as a UDP socket does. */
+static void test_mapped_datagrams(void **state)
+{
+	struct sockaddr_in6 any = {.sin6_family = AF_INET6}, from;
+	int a = rsocket(AF_INET, SOCK_DGRAM, 0), b = rsocket(AF_INET6, SOCK_DGRAM, 0);
+	struct sockaddr_in to = loopback(0);
+	socklen_t len = sizeof(any);
+	char c;
+
+	assert_int_equal(rbind(b, (struct sockaddr *)&any, sizeof(any)), 0);
+	assert_int_equal(rgetsockname(b, (struct sockaddr *)&any, &len), 0);
+	to.sin_port = any.sin6_port;
+	assert_int_equal(rconnect(a, (struct sockaddr *)&to, sizeof(to)), 0);
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(rsend(a, "m", 1, 0), 1);
+		len = sizeof(from);
+		assert_int_equal(rrecvfrom(b, &c, 1, 0, (struct sockaddr *)&from, &len), 1);
+		assert_int_equal(from.sin6_family, AF_INET6);
+		assert_true(IN6_IS_ADDR_V4MAPPED(&from.sin6_addr));
+		assert_int_equal(rsendto(b, "n", 1, 0, (struct sockaddr *)&from, len), 1);
+		assert_int_equal(rrecv(a, &c, 1, 0), 1);
+		assert_int_equal(c, 'n');
+	}
+	assert_int_equal(rclose(a), 0);
+	assert_int_equal(rclose(b), 0);
+}
+
 static void test_many(void **state)
 {
 	struct sockaddr_in addr;
@@ -661,6 +688,7 @@ int main(void)
 		cmocka_unit_test_setup(test_keepalive, start_clock),
 		cmocka_unit_test_setup(test_mappings, start_clock),
 		cmocka_unit_test_setup(test_datagrams, start_clock),
+		cmocka_unit_test_setup(test_mapped_datagrams, start_clock),
 		cmocka_unit_test_setup(test_many, start_clock),
 		cmocka_unit_test_setup(test_child, start_clock),
 	};

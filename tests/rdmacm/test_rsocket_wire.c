@@ -130,23 +130,28 @@ static void test_datagram_headers(void **state)
 static void test_udp_headers(void **state)
 {
 	static const uint8_t v4[] = {0x55, 0x55, 0x55, 0x55, 4, 7, 16, 0, 0, 1, 2, 3, 10, 1, 2, 3};
-	union adv_rs_addr local = address("10.1.2.3", 1);
+	union adv_rs_addr local = address("10.1.2.3", 1), six = address("fd00::1", 1);
+	union adv_rs_addr mapped = address("::ffff:10.1.2.3", 1);
 	uint8_t bytes[ADV_RS_UDP_MAX_HEADER];
 	unsigned op;
 	uint32_t qpn;
 
 	assert_int_equal(adv_rs_pack_udp(bytes, ADV_RS_OP_CTRL, 0xff010203, &local), sizeof(v4));
 	assert_memory_equal(bytes, v4, sizeof(v4));
-	assert_int_equal(adv_rs_unpack_udp(&op, &qpn, AF_INET, bytes, sizeof(v4)), sizeof(v4));
+	assert_int_equal(adv_rs_unpack_udp(&op, &qpn, &local, bytes, sizeof(v4)), sizeof(v4));
 	assert_int_equal(op, ADV_RS_OP_CTRL);
 	assert_int_equal(qpn, 0x010203);
-	assert_int_equal(adv_rs_unpack_udp(&op, &qpn, AF_INET, bytes, sizeof(v4) - 1), 0);
-	assert_int_equal(adv_rs_unpack_udp(&op, &qpn, AF_INET6, bytes, sizeof(bytes)), 0);
+	assert_int_equal(adv_rs_unpack_udp(&op, &qpn, &local, bytes, sizeof(v4) - 1), 0);
+	assert_int_equal(adv_rs_unpack_udp(&op, &qpn, &six, bytes, sizeof(bytes)), 0);
+	assert_int_equal(adv_rs_unpack_udp(&op, &qpn, &mapped, bytes, sizeof(v4)), sizeof(v4));
+	memset(bytes, 0, sizeof(bytes));
+	assert_int_equal(adv_rs_pack_udp(bytes, ADV_RS_OP_CTRL, 0x010203, &mapped), sizeof(v4));
+	assert_memory_equal(bytes, v4, sizeof(v4));
 	bytes[5] = 3;
-	assert_int_equal(adv_rs_unpack_udp(&op, &qpn, AF_INET, bytes, sizeof(v4)), 0);
+	assert_int_equal(adv_rs_unpack_udp(&op, &qpn, &local, bytes, sizeof(v4)), 0);
 	bytes[5] = 0;
 	bytes[0] = 0;
-	assert_int_equal(adv_rs_unpack_udp(&op, &qpn, AF_INET, bytes, sizeof(v4)), 0);
+	assert_int_equal(adv_rs_unpack_udp(&op, &qpn, &local, bytes, sizeof(v4)), 0);
 }
 
 static void test_addresses(void **state)
@@ -161,6 +166,9 @@ static void test_addresses(void **state)
 	assert_int_equal(a.sa.sa_family, AF_INET);
 	adv_rs_addr_map(&a, AF_INET6);
 	assert_true(adv_rs_addr_equal(&a, &wanted));
+	adv_rs_addr_unmap(&wanted);
+	assert_int_equal(wanted.sin.sin_addr.s_addr, inet_addr("10.1.2.3"));
+	assert_int_equal(wanted.sin.sin_port, htons(80));
 	memset(&out, 0xee, sizeof(out));
 	adv_rs_addr_return(&a, (struct sockaddr *)&out, &len);
 	assert_int_equal(len, sizeof(out));

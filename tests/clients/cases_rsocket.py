@@ -146,8 +146,8 @@ def refused(lab):
         raise Failure(f"not refused:\n{text}")
 
 
-def iperf3(lab, options, address="127.0.0.1", env=None):
-    """An unmodified TCP program by LD_PRELOAD; what the receiver has got, in bytes."""
+def run_iperf3(lab, options, address, env=None):
+    """An unmodified program by LD_PRELOAD at both ends; what the client says."""
     need_tool("iperf3")
     if not os.access(PRELOAD, os.R_OK):
         raise Skip(f"no {PRELOAD}")
@@ -156,8 +156,13 @@ def iperf3(lab, options, address="127.0.0.1", env=None):
     server = lab.start([*base, "-s", "-1"])
     lab.wait_until(lambda: "listening" in server.output() or not server.running(), 30,
                    "the server listens")
-    text = lab.run([*base, "-c", address, "-n", "50M", "-f", "M", *options])
+    text = lab.run([*base, "-c", address, "-f", "M", *options])
     server.expect(0, 30)
+    return text
+
+
+def iperf3(lab, options, address="127.0.0.1", env=None):
+    text = run_iperf3(lab, ["-n", "50M", *options], address, env)
     # what is under way when the client says that it has ended is left unread
     if not re.search(r"(4[5-9]|50)\.\d MBytes .* receiver", text):
         raise Failure(f"not all has arrived:\n{text}")
@@ -178,6 +183,15 @@ def preload(lab):
     iperf3(lab, [], address="::1")
     if tcp_segments() != before:
         raise Failure("TCP has carried some of it")
+
+
+@case("rsocket", "preload-iperf3-udp")
+def preload_udp(lab):
+    """Datagrams, which may be lost; its server listens for IPv4 and IPv6 in one."""
+    text = run_iperf3(lab, ["-u", "-b", "10M", "-l", "1400", "-n", "1M"], "127.0.0.1")
+    result = re.search(r" (\d+)/(\d+) \(.*receiver", text)
+    if not result or int(result.group(2)) < 700 or int(result.group(1)) > 400:
+        raise Failure(f"too few have arrived:\n{text}")
 
 
 @case("rsocket", "preload-iperf3-fork")

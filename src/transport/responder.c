@@ -293,21 +293,22 @@ static void rx_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 /*
  * Answers are taken in their order, and the peer has no more requests out than are remembered. So
  * where all wait for their answers and yet one more comes, the oldest, which was answered before,
- * has arrived: it was asked for again too late.
+ * has arrived: it was asked for again too late. False: the oldest is a first answer.
  */
-static void drop_repeated_answer(struct adv_responder *resp)
+static bool drop_repeated_answer(struct adv_responder *resp)
 {
 	for (uint32_t i = resp->res_next; i != resp->res_head; i++) {
 		struct adv_resource *res = &resp->res[i & (resp->res_room - 1)];
 
 		if (!res->pending)
 			continue;
-		if (res->answered) {
-			res->pending = false;
-			resp->res_pending--;
-		}
-		return;
+		if (!res->answered)
+			return false;
+		res->pending = false;
+		resp->res_pending--;
+		return true;
 	}
+	return false;
 }
 
 /* Room to remember one more request; NULL where the peer has more out than max_dest_rd_atomic. */
@@ -318,10 +319,9 @@ static struct adv_resource *new_resource(struct adv_qp *qp, const struct adv_inc
 	struct adv_resource *res;
 
 	res = &resp->res[resp->res_head & (resp->res_room - 1)];
-	if (resp->res_pending >= resp->res_limit || res->pending)
-		drop_repeated_answer(resp);
-	if (resp->res_pending >= resp->res_limit || res->pending)
-		return NULL;
+	while (resp->res_pending >= resp->res_limit || res->pending)
+		if (!drop_repeated_answer(resp))
+			return NULL;
 	memset(res, 0, sizeof(*res));
 	res->first_psn = in->h->bth.psn;
 	res->psn_count = psns;

@@ -86,7 +86,7 @@ MUTANTS = [
      "qp->req.rd_head - qp->req.rd_tail >= qp->req.rd_limit)",
      "qp->req.rd_head - qp->req.rd_tail > qp->req.rd_limit)"),
     ("late-repeat", "a late repeated READ takes the place of a new one", RESPONDER,
-     "\t\tdrop_repeated_answer(resp);\n", "\t\t(void)drop_repeated_answer;\n"),
+     "\t\tif (!drop_repeated_answer(resp))\n", "\t\tif (!&drop_repeated_answer || resp)\n"),
     ("silent-error", "an unsignaled request that fails has no completion", QP,
      "if (status == IBV_WC_SUCCESS && !qp->sq_sig_all &&",
      "if (!qp->sq_sig_all &&"),

@@ -27,7 +27,7 @@ static void give(struct node *node, const uint8_t *data, uint32_t len)
  * All that the responder remembers is to be answered once more when a new request comes. The
  * requester keeps to its limit: it has the answers.
  */
-static void repeated(int opcode, uint8_t limit)
+static void repeated(int opcode, uint8_t limit, uint8_t remembered)
 {
 	struct options o = options_default(IBV_QPT_RC);
 	struct net *net = net_open(2, 1);
@@ -41,23 +41,23 @@ static void repeated(int opcode, uint8_t limit)
 	rb = region_open(&net->node[1], 4096, ALL_ACCESS);
 	region_fill(rb, 3);
 	pair_open(net, &o, &a, &b);
-	for (unsigned i = 0; i < limit; i++)
+	for (unsigned i = 0; i < remembered; i++)
 		end_op(a, opcode, i, ra, 8 * i, 8, rb, 8 * i);
-	net_until(net, a, limit, 0, SEC);
-	for (unsigned i = 0; i < limit; i++) {
+	net_until(net, a, remembered, 0, SEC);
+	for (unsigned i = 0; i < remembered; i++) {
 		give(&net->node[1], first, first_len);
 		/* The next one differs in its PSN and address alone. */
 		first[11]++;
 		first[ADV_BTH_LEN + 7] = (uint8_t)(first[ADV_BTH_LEN + 7] + 8);
 	}
-	assert_int_equal(b->qp->resp.res_pending, limit);
-	end_op(a, opcode, limit, ra, 8 * limit, 8, rb, 8 * limit);
+	assert_int_equal(b->qp->resp.res_pending, remembered);
+	end_op(a, opcode, remembered, ra, 8 * remembered, 8, rb, 8 * remembered);
 	assert_int_equal(adv_engine_tx(net->node[0].e, net->now, &net->batch), 1);
 	give(&net->node[1], net->batch.packet[0].header, net->batch.packet[0].header_len);
-	net_until(net, a, limit + 1u, 0, SEC);
-	for (unsigned i = 0; i <= limit; i++)
+	net_until(net, a, remembered + 1u, 0, SEC);
+	for (unsigned i = 0; i <= remembered; i++)
 		expect_send(a, i, i, IBV_WC_SUCCESS);
-	expect_pattern(ra, 0, 8 * (limit + 1), 3, 0);
+	expect_pattern(ra, 0, 8 * (remembered + 1), 3, 0);
 	assert_int_equal(end_state(b), IBV_QPS_RTS);
 	net_run(net, SEC);
 	net_close(net);
@@ -66,13 +66,19 @@ static void repeated(int opcode, uint8_t limit)
 static void test_reads(void **state)
 {
 	for (uint8_t limit = 1; limit <= 5; limit++)
-		repeated(IBV_WR_RDMA_READ, limit);
+		repeated(IBV_WR_RDMA_READ, limit, limit);
+	/* More are remembered than may be out: a power of two. */
+	repeated(IBV_WR_RDMA_READ, 3, 4);
+	repeated(IBV_WR_RDMA_READ, 5, 8);
 }
 
 static void test_atomics(void **state)
 {
 	for (uint8_t limit = 1; limit <= 5; limit++)
-		repeated(IBV_WR_ATOMIC_FETCH_AND_ADD, limit);
+		repeated(IBV_WR_ATOMIC_FETCH_AND_ADD, limit, limit);
+	/* More are remembered than may be out: a power of two. */
+	repeated(IBV_WR_ATOMIC_FETCH_AND_ADD, 3, 4);
+	repeated(IBV_WR_ATOMIC_FETCH_AND_ADD, 5, 8);
 }
 
 /* The region is gone when the READ, which is long done, is asked for once more: no harm. */

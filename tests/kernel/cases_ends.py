@@ -104,8 +104,8 @@ def register_ends(serves):
 # name, netem
 DISTURBANCES = [
     ("repeated", "duplicate 100%"),
-    ("late", "delay 20ms 10ms"),
-    ("lost", "loss 10%"),
+    ("late", "delay 2ms 1ms"),  # and so out of order
+    ("lost", "loss 5%"),
 ]
 
 
@@ -113,16 +113,18 @@ def register_disturbed(serves, name, netem):
     @case("disturbed", f"connections-{name}/{serves}-serves", seconds=300)
     def connections(lab):
         lab.disturb(netem)
+        # adverbd leaves with its last program, and a DREQ that comes again then finds nobody
+        ends(lab, lab.adverb_side, "-p", "7999")
         at_server, at_client = lab.sides(serves)
         words = ["ucmatose", "-c", "20", "-C", "20", "-S", "3000"]
         lab.cm_pair(serves, [*words, "-b", at_server.address["4"]],
                     [*words, "-s", at_server.address["4"]], seconds=200)
-        client = None
         for _ in range(5):
             server = ends(lab, at_server)
             client = ends(lab, at_client, server=at_server)
             lab.both_end(server, client)
-            demand(server, REQUEST, "RDMA_CM_EVENT_ESTABLISHED", DISCONNECTED)
+            # a DREQ may overtake the RTU, and then nobody hears of ESTABLISHED
+            demand(server, REQUEST, DISCONNECTED)
             demand(client, REPLY, DISCONNECTED)
 
     @case("disturbed", f"rc-{name}/{serves}-serves", seconds=300)
@@ -130,10 +132,10 @@ def register_disturbed(serves, name, netem):
         lab.disturb(netem)
         lab.find_gids()
         server, client = lab.sides(serves)
-        words = ["ibv_rc_pingpong", "-c", "-n", "200", "-s", "10000"]
+        words = ["ibv_rc_pingpong", "-c", "-n", "100", "-s", "10000"]
         for text in lab.tcp_pair(serves, [*words, "-g", server.gid["4"]],
                                  [*words, "-g", client.gid["4"], server.address["4"]], seconds=200):
-            reports.pingpong(text, 10000, 200)
+            reports.pingpong(text, 10000, 100)
         for program in ("ib_read_bw -s 20000", "ib_atomic_bw", "ib_write_bw -s 20000"):
             words = [*shlex.split(program), "-F", "-n", "50"]
             lab.tcp_pair(serves, [*words, "-x", server.gid["4"]],

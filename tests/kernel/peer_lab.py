@@ -105,18 +105,19 @@ class PeerLab(Lab):
         counters of rdma_rxe that this moves. To the end of the case."""
         self.allowed |= {"out_of_seq_request", "rcvd_seq_err"}
         self.disturbed = True
+        # by full path: the shell there prefers its own tc
         self.guest.run(
-            "ip link show ifb0 >/dev/null 2>&1 || ip link add ifb0 type ifb; ip link set ifb0 up; "
-            "tc qdisc add dev eth0 ingress && "
-            "tc filter add dev eth0 parent ffff: protocol ip u32 match ip protocol 17 0xff "
+            "ip link show ifb0 >/dev/null 2>&1 || /sbin/ip link add ifb0 type ifb; ip link set ifb0 up; "
+            "/sbin/tc qdisc add dev eth0 ingress && "
+            "/sbin/tc filter add dev eth0 parent ffff: protocol ip u32 match ip protocol 17 0xff "
             "action mirred egress redirect dev ifb0 && "
-            f"tc qdisc add dev ifb0 root netem {netem} && tc qdisc add dev eth0 root netem {netem}")
+            f"/sbin/tc qdisc add dev ifb0 root netem {netem} && /sbin/tc qdisc add dev eth0 root netem {netem}")
 
     def finish(self):
         super().finish()
         if self.disturbed:
-            self.guest.run("tc qdisc del dev eth0 ingress; tc qdisc del dev eth0 root; "
-                           "tc qdisc del dev ifb0 root", status=None)
+            self.guest.run("/sbin/tc qdisc del dev eth0 ingress; /sbin/tc qdisc del dev eth0 root; "
+                           "/sbin/tc qdisc del dev ifb0 root", status=None)
 
     def tcp_pair(self, serves, server_argv, client_argv, port=18515, seconds=120):
         """A server that listens on a TCP port, and its client; their outputs."""

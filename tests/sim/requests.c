@@ -140,7 +140,8 @@ static void choose_remote(struct stream *st, struct request *q, struct ibv_send_
 	q->slot = (unsigned)below(s, a->slots);
 	spare = a->slot_size - (q->len < a->slot_size ? q->len : a->slot_size);
 	q->offset = COUNTER_BYTES + q->slot * a->slot_size;
-	if (st->from->c->type != IBV_QPT_UC && chance(s, 300))
+	/* A FLUSH of nothing is still one of a place. */
+	if (st->from->c->type != IBV_QPT_UC && q->opcode != ADV_WR_FLUSH && chance(s, 300))
 		q->offset += (uint32_t)below(s, spare + 1);
 	if (is_atomic(q->opcode) || q->opcode == ADV_WR_ATOMIC_WRITE) {
 		choose_atomic(st, q, wr);

@@ -151,6 +151,8 @@ enum adv_cm_bind_flags {
  * EAFNOSUPPORT: neither IPv4 nor IPv6.
  */
 int adv_cm_bind(struct adv_cm_id *id, const struct adv_cm_addr *addr, unsigned flags);
+/* Other flags for an id that is bound: they count for who binds, listens or asks from now on. */
+void adv_cm_set_bind_flags(struct adv_cm_id *id, unsigned flags);
 
 /* Where the id's peer is. An id bound to the wildcard keeps its port and gets `local`'s address;
  * an unbound one is bound (port chosen where 0). May be repeated until connected. EINVAL: not in

@@ -188,6 +188,12 @@ int adv_cm_bind(struct adv_cm_id *id, const struct adv_cm_addr *addr, unsigned f
 	return 0;
 }
 
+void adv_cm_set_bind_flags(struct adv_cm_id *id, unsigned flags)
+{
+	if (id->port)
+		id->bind_flags = flags;
+}
+
 int adv_cm_set_peer(struct adv_cm_id *id, const struct adv_cm_addr *local,
 		    const struct adv_cm_addr *remote)
 {

@@ -222,6 +222,7 @@ static int read_int(const struct adv_cm_message *m, int *value)
 static void set_flag(struct adv_ucma_id *id, unsigned flag, bool on)
 {
 	id->bind_flags = on ? id->bind_flags | flag : id->bind_flags & ~flag;
+	adv_cm_set_bind_flags(id->cm, id->bind_flags);
 }
 
 static int set_reuse(struct adv_ucma_id *id, const struct adv_cm_message *m)

@@ -226,6 +226,21 @@ static void test_who_gets_it(void **state)
 	assert_null(adv_cm_find_listener(p->a.cm, service | UINT64_C(1) << 40, &to));
 }
 
+static void test_flags_of_bound(void **state)
+{
+	struct pair *p = *state;
+	struct adv_cm_id *first, *second;
+
+	assert_int_equal(try_bind(p, ANY6, 0, &first), 0);
+	assert_int_equal(try_bind(p, ANY4, 0, &second), EADDRINUSE);
+	adv_cm_set_bind_flags(second, ADV_CM_BIND_REUSE); /* to bind sets them anyway */
+	adv_cm_set_bind_flags(first, ADV_CM_BIND_AFONLY);
+	assert_int_equal(try_bind(p, ANY4, 0, &second), 0);
+	assert_int_equal(try_bind(p, OWN4, ADV_CM_BIND_REUSE, &first), EADDRINUSE);
+	adv_cm_set_bind_flags(second, ADV_CM_BIND_REUSE);
+	assert_int_equal(try_bind(p, OWN4, ADV_CM_BIND_REUSE, &first), 0);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, pair_setup, pair_teardown)
@@ -235,6 +250,7 @@ int main(void)
 		TEST(test_listening_is_exclusive),
 		TEST(test_listen_unbound),
 		TEST(test_families),
+		TEST(test_flags_of_bound),
 		TEST(test_peer_of_bound),
 		TEST(test_ephemeral),
 		TEST(test_who_gets_it),

@@ -264,6 +264,15 @@ def ports(build):
         cm.option(only6, 2, struct.pack("=i", 1))
         cm.bind(only6, "::", 7000)
         cm.listen(only6)
+        # What is set after binding counts too.
+        late = cm.new_id()
+        port = cm.bind(late, "::").local[1]
+        cm.bind(cm.new_id(), "127.0.0.1", port, expect=errno.EADDRINUSE)
+        cm.option(late, 2, struct.pack("=i", 1))
+        cm.listen(late)
+        cm.bind(cm.new_id(), "127.0.0.1", port)
+        cm.command(ucma.CONNECT, cm.ready("127.0.0.1", port))
+        assert cm.event(ucma.REJECTED).status == 8
 
 
 def options(build):

@@ -285,7 +285,9 @@ static void timed_out(struct adv_qp *qp, uint64_t now)
 	struct adv_requester *req = &qp->req;
 
 	qp->engine->counters.local_ack_timeout_err++;
-	req->gap_asked = false;
+	/* What is missing is asked for now: responses still on their way are no reason to do it
+	 * again. */
+	req->gap_asked = true;
 	if (++req->ticks < qp->engine->timeout_ticks) {
 		send_again(qp, req->una_psn);
 		return;

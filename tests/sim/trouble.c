@@ -54,7 +54,8 @@ static void renew(struct connection *c)
 {
 	struct stream *st = &c->stream[below(c->sim, c->streams)];
 
-	if (c->state == CONNECTED && st->done == st->posted && st->area.r && st->to->host->e)
+	if (c->state == CONNECTED && end_state(st->from) == IBV_QPS_RTS && !st->from->failed &&
+	    st->done == st->posted && st->area.r && st->to->host->e)
 		area_renew(st);
 }
 

@@ -13,6 +13,8 @@
 #include "rdmacm/id.h"
 #include "rdmacm/newer.h"
 
+#define MLID_FIRST 0xc000 /* of the LIDs for groups */
+
 struct event {
 	struct rdma_cm_event event;  /* first: what the application has */
 	struct adv_rdma_id *counted; /* whose it is: the listener's for a connection request */
@@ -226,9 +228,13 @@ static void on_join(struct event *e)
 	struct rdma_cm_id *id = e->event.id;
 	int err = 0;
 
+	/* On RoCE no LID is needed; ours tells ibv_attach_mcast() of the id's interface. */
+	e->event.param.ud.ah_attr.dlid =
+		(uint16_t)(MLID_FIRST + e->event.param.ud.ah_attr.grh.sgid_index);
 	m->mgid = e->event.param.ud.ah_attr.grh.dgid;
+	m->mlid = e->event.param.ud.ah_attr.dlid;
 	if (id->qp && !m->send_only) {
-		err = ibv_attach_mcast(id->qp, &m->mgid, 0);
+		err = ibv_attach_mcast(id->qp, &m->mgid, m->mlid);
 		m->attached = err == 0;
 	}
 	if (!err)
@@ -237,7 +243,8 @@ static void on_join(struct event *e)
 	e->event.status = -err;
 }
 
-/* What follows the library's own CONNECT_ERROR is no news. Another thread may have reported that. */
+/* What follows the library's own CONNECT_ERROR is no news. Another thread may have reported that.
+ */
 static bool has_failed(struct adv_rdma_id *id)
 {
 	bool failed;

@@ -55,8 +55,9 @@ struct adv_rdma_membership {
 	uint64_t handle;
 	union adv_cm_sockaddr addr;
 	void *context;
-	union ibv_gid mgid; /* of MULTICAST_JOIN */
-	bool attached;	    /* the id's QP is */
+	union ibv_gid mgid; /* this and the LID of MULTICAST_JOIN */
+	uint16_t mlid;
+	bool attached; /* the id's QP is */
 	bool send_only;
 	unsigned reported;
 	unsigned completed;

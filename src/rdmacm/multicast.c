@@ -103,7 +103,7 @@ ADV_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id, struct sockaddr *a
 	adv_rdma_unlock(id->connection);
 	/* Only now is it sure that no thread is about to attach it. */
 	if (cm_id->qp && membership->attached)
-		ibv_detach_mcast(cm_id->qp, &membership->mgid, 0);
+		ibv_detach_mcast(cm_id->qp, &membership->mgid, membership->mlid);
 	free(membership);
 	return adv_rdma_result(err);
 }

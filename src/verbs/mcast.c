@@ -5,6 +5,8 @@
 #include "verbs/objects.h"
 #include "verbs/query.h"
 
+#define ADV_MLID_FIRST 0xc000
+
 struct membership {
 	struct adv_list link; /* adv_context.memberships */
 	struct adv_ibv_qp *qp;
@@ -23,15 +25,21 @@ struct adv_gid adv_group_of(const union ibv_gid *gid)
 	return group;
 }
 
-/* A UD QP has no address of its own: the first of the group's family stands for it. */
-static int pick_sgid(struct ibv_context *context, const struct adv_gid *group, struct adv_gid *sgid)
+/*
+ * A UD QP has no address of its own: the first of the group's family stands for it. On a RoCE port
+ * the LID says nothing, so one of those for groups (IBTA vol. 1, 4.1.3: 0xC000 and up) may name
+ * another by its index, as librdmacm's do.
+ */
+static int pick_sgid(struct ibv_context *context, const struct adv_gid *group, uint16_t lid,
+		     struct adv_gid *sgid)
 {
 	struct adv_gid_table *table = adv_gids_of(context);
+	uint32_t first = lid >= ADV_MLID_FIRST ? lid - ADV_MLID_FIRST : 0;
 	int err = ENETUNREACH;
 
 	if (!table)
 		return ENOMEM;
-	for (uint32_t i = 0; i < table->count; i++) {
+	for (uint32_t i = first < table->count ? first : 0; i < table->count; i++) {
 		if (adv_gid_is_ipv4(&table->entry[i].gid) == adv_gid_is_ipv4(group)) {
 			*sgid = table->entry[i].gid;
 			err = 0;
@@ -42,34 +50,33 @@ static int pick_sgid(struct ibv_context *context, const struct adv_gid *group, s
 	return err;
 }
 
-/* The membership of qp, or, where qp is NULL, anyone's. With the device's lock held. */
+/* The membership of qp, or, where qp is NULL, anyone's on the interface of sgid. With the device's
+ * lock held. */
 static struct membership *find(struct adv_context *c, const struct adv_ibv_qp *qp,
-			       const struct adv_gid *group)
+			       const struct adv_gid *group, const struct adv_gid *sgid)
 {
 	for (struct adv_list *n = c->memberships.next; n != &c->memberships; n = n->next) {
 		struct membership *m = adv_container_of(n, struct membership, link);
 
-		if ((!qp || m->qp == qp) && adv_gid_equal(&m->group, group))
+		if ((qp ? m->qp == qp : adv_gid_equal(&m->sgid, sgid)) &&
+		    adv_gid_equal(&m->group, group))
 			return m;
 	}
 	return NULL;
 }
 
-/* With the device's lock held. Attaching again changes nothing; the device joins a group once,
- * whoever of the QPs is in it. */
+/* With the device's lock held. Attaching again changes nothing; the device joins a group once on
+ * each interface, whoever of the QPs is in it. */
 static int attach(struct adv_context *c, struct membership *m, bool *added)
 {
-	const struct membership *other = find(c, NULL, &m->group);
 	int err;
 
-	if (find(c, m->qp, &m->group))
+	if (find(c, m->qp, &m->group, NULL))
 		return 0;
 	err = adv_qp_attach_mcast(m->qp->qp, &m->group);
 	if (err)
 		return err;
-	if (other)
-		m->sgid = other->sgid;
-	else
+	if (!find(c, NULL, &m->group, &m->sgid))
 		err = adv_device_join(c->device, &m->group, &m->sgid);
 	if (err) {
 		adv_qp_detach_mcast(m->qp->qp, &m->group);
@@ -93,7 +100,7 @@ ADV_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 	if (qp->qp_type != IBV_QPT_UD || !adv_gid_is_multicast(&m->group))
 		err = EINVAL;
 	else
-		err = pick_sgid(qp->context, &m->group, &m->sgid);
+		err = pick_sgid(qp->context, &m->group, lid, &m->sgid);
 	if (!err && !adv_enter(qp->context)) {
 		err = ADV_EFOREIGN;
 	} else if (!err) {
@@ -113,11 +120,11 @@ ADV_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 
 	if (!adv_enter(qp->context))
 		return ADV_EFOREIGN;
-	m = find(c, adv_qp_of(qp), &group);
+	m = find(c, adv_qp_of(qp), &group, NULL);
 	if (m) {
 		adv_list_del(&m->link);
 		adv_qp_detach_mcast(m->qp->qp, &group);
-		if (!find(c, NULL, &group))
+		if (!find(c, NULL, &group, &m->sgid))
 			adv_device_leave(c->device, &group, &m->sgid);
 	}
 	adv_leave(qp->context);

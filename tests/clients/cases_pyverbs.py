@@ -22,6 +22,7 @@ MODULES = {
     "test_odp": 8,
     "test_pd": 3,
     "test_qp": 5,
+    "test_rdmacm": 10,
     "test_qpex": 20,
     "test_relaxed_ordering": 3,
 }

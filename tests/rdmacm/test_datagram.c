@@ -88,7 +88,7 @@ static void nobody_listens(void **state)
 }
 
 static struct rdma_cm_id *member(struct rdma_event_channel *channel, struct rdma_ud_param *ud,
-				 bool send_only)
+				 const char *text, bool send_only)
 {
 	struct sockaddr *group = address(GROUP, 0);
 	struct rdma_cm_join_mc_attr_ex attr = {
@@ -102,7 +102,7 @@ static struct rdma_cm_id *member(struct rdma_event_channel *channel, struct rdma
 
 	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_UDP), 0);
 	FAILS(EINVAL, rdma_join_multicast(id, group, id)); /* bound to no device */
-	assert_int_equal(rdma_bind_addr(id, address("10.77.1.1", 0)), 0);
+	assert_int_equal(rdma_bind_addr(id, address(text, 0)), 0);
 	make_qp(id, IBV_QPT_UD);
 	assert_int_equal(rdma_join_multicast_ex(id, &attr, id), 0);
 	event = next_event(channel, RDMA_CM_EVENT_MULTICAST_JOIN);
@@ -126,8 +126,8 @@ static void groups(void **state)
 	struct ibv_ah *ah;
 	struct ibv_wc wc;
 
-	receiver = member(channel, &ud, false);
-	sender = member(channel, &ud, true);
+	receiver = member(channel, &ud, "10.77.1.1", false);
+	sender = member(channel, &ud, "10.77.1.1", true);
 	mr[0] = rdma_reg_msgs(sender, out, sizeof(out));
 	mr[1] = rdma_reg_msgs(receiver, in, sizeof(in));
 	ah = ibv_create_ah(sender->pd, &ud.ah_attr);
@@ -163,6 +163,39 @@ static void groups(void **state)
 	rdma_destroy_event_channel(channel);
 }
 
+/* Who is bound to another interface than the first, here the loopback, is a member there. */
+static void groups_of_an_interface(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	static char out[16] = "to some", in[2][64];
+	struct rdma_cm_id *id[2];
+	struct rdma_ud_param ud[2];
+	struct ibv_mr *mr[2], *from;
+	struct ibv_ah *ah;
+	struct ibv_wc wc;
+
+	for (int i = 0; i < 2; i++) {
+		id[i] = member(channel, &ud[i], "127.0.0.1", false);
+		mr[i] = rdma_reg_msgs(id[i], in[i], sizeof(in[i]));
+		assert_int_equal(rdma_post_recv(id[i], NULL, in[i], sizeof(in[i]), mr[i]), 0);
+	}
+	from = rdma_reg_msgs(id[0], out, sizeof(out));
+	ah = ibv_create_ah(id[0]->pd, &ud[0].ah_attr);
+	assert_int_equal(
+		rdma_post_ud_send(id[0], NULL, out, sizeof(out), from, 0, ah, ud[0].qp_num), 0);
+	assert_int_equal(rdma_get_recv_comp(id[1], &wc), 1);
+	assert_string_equal(in[1] + 40, "to some");
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	rdma_dereg_mr(from);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rdma_leave_multicast(id[i], address(GROUP, 0)), 0);
+		rdma_destroy_qp(id[i]);
+		rdma_dereg_mr(mr[i]);
+		assert_int_equal(rdma_destroy_id(id[i]), 0);
+	}
+	rdma_destroy_event_channel(channel);
+}
+
 static int make_link(void **state)
 {
 	run("ip link add veth0 type veth peer name veth1 && ip link set veth0 up && "
@@ -184,6 +217,7 @@ int main(void)
 		cmocka_unit_test(a_lookup_that_is_refused),
 		cmocka_unit_test(nobody_listens),
 		cmocka_unit_test_setup_teardown(groups, make_link, remove_link),
+		cmocka_unit_test_setup_teardown(groups_of_an_interface, make_link, remove_link),
 	};
 
 	alarm(150);

@@ -472,7 +472,7 @@ void adv_rs_stream_events(struct adv_rsocket *rs)
 				failed = rs->s.state == ADV_RS_FAILED;
 			}
 			adv_rs_wake(rs);
-		} else if (!rs->closed) {
+		} else { /* also while rclose() waits for what was sent */
 			later(rs, &now);
 		}
 		pthread_mutex_unlock(&rs->lock);

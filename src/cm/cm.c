@@ -110,8 +110,11 @@ void adv_cm_send_stateless(struct adv_cm *cm, const struct adv_rx_meta *meta,
 		queue(cm, &path, mad);
 }
 
-/* How long the sending that has just happened waits for its answer. */
-static uint64_t wait_ns(const struct adv_cm_id *id)
+/*
+ * How long the sending that has just happened waits for its answer. By chance an eighth more or
+ * less, so that those who met at a full backlog do not meet there each time.
+ */
+static uint64_t wait_ns(struct adv_cm_id *id)
 {
 	const struct adv_cm_config *c = &id->cm->config;
 	uint64_t ns = c->retry_first_ns;
@@ -121,6 +124,7 @@ static uint64_t wait_ns(const struct adv_cm_id *id)
 		ns *= 2;
 	if (ns > c->retry_longest_ns)
 		ns = c->retry_longest_ns;
+	ns += adv_rng_below(&id->cm->rng, ns / 4 + 1) - ns / 8;
 	return ns > id->service_ns ? ns : id->service_ns;
 }
 

@@ -250,6 +250,14 @@ static void test_stale_rep(void **state)
 	event_of(&p->a, RDMA_CM_EVENT_CONNECT_RESPONSE);
 }
 
+/* The next sending is due in this time, an eighth more or less. */
+static bool waits(const struct pair *p, uint64_t ns)
+{
+	uint64_t left = adv_cm_deadline(p->a.cm) - p->now;
+
+	return left >= ns - ns / 8 && left <= ns + ns / 8;
+}
+
 static void test_retries(void **state)
 {
 	static const unsigned waits_ms[] = {250, 500, 1000, 2000, 4000, 4000, 4000, 4000};
@@ -261,7 +269,7 @@ static void test_retries(void **state)
 
 	req = req_of(p, &id);
 	for (i = 0; i < 8; i++) {
-		assert_true(adv_cm_deadline(p->a.cm) == p->now + waits_ms[i] * MS);
+		assert_true(waits(p, waits_ms[i] * MS));
 		no_event(&p->a);
 		pass(p);
 		again = sent(p, &p->a);
@@ -280,6 +288,21 @@ static void test_retries(void **state)
 	assert_int_equal(adv_cm_counters(p->a.cm)->tx_mads, 9);
 }
 
+/* Those who begin together do not go on together: a full backlog would drop them again. */
+static void test_retries_scatter(void **state)
+{
+	struct pair *p = *state;
+	struct adv_cm_id *id;
+	uint64_t due[3];
+	unsigned i;
+
+	for (i = 0; i < 3; i++) {
+		req_of(p, &id);
+		due[i] = id->timer.when;
+	}
+	assert_true(due[0] != due[1] && due[1] != due[2] && due[0] != due[2]);
+}
+
 static void test_mra(void **state)
 {
 	struct pair *p = *state;
@@ -292,7 +315,7 @@ static void test_mra(void **state)
 	mra.mra.about = ADV_CM_ABOUT_REQ;
 	mra.mra.service_timeout = 24;
 	give(p, &p->a, &mra); /* of another transaction */
-	assert_true(adv_cm_deadline(p->a.cm) == p->now + 250 * MS);
+	assert_true(waits(p, 250 * MS));
 	mra.tid = req.tid;
 	give(p, &p->a, &mra);
 	assert_true(adv_cm_deadline(p->a.cm) ==
@@ -363,6 +386,7 @@ int main(void)
 		TEST(test_rep_for_nobody),
 		TEST(test_stale_rep),
 		TEST(test_retries),
+		TEST(test_retries_scatter),
 		TEST(test_mra),
 		TEST(test_uc_and_xrc),
 		cmocka_unit_test(test_ack_timeout),

@@ -610,6 +610,25 @@ def start_listener(port):
     return process, int(process.stdout.readline())
 
 
+def many_at_a_small_backlog(build):
+    """A hundred at once, to a program that takes one at a time: all get their turn."""
+    with Daemon(build), Cm() as server, Cm() as client:
+        _, port = server.listener(backlog=1)
+        for number in [client.ready("127.0.0.1", port) for _ in range(100)]:
+            client.command(ucma.CONNECT, number)
+        established = 0
+        while established < 100:
+            if server.take_token(seconds=0.01):
+                e = server.fetch()
+                if e and e.type == ucma.CONNECT_REQUEST:
+                    server.command(ucma.ACCEPT, e.id)
+            while client.take_token(seconds=0):
+                e = client.fetch()
+                assert e.type == ucma.CONNECT_RESPONSE, (e.type, e.status)
+                client.command(ucma.ESTABLISH, e.id)
+                established += 1
+
+
 def program_killed(build):
     """Its connections are ended for it, its ports are free."""
     with Daemon(build), Cm() as client, Client() as watcher:
@@ -683,5 +702,5 @@ if __name__ == "__main__":
     adverbd.main([connects, events_tell, datagrams, refusals, wrong_states, wrong_arguments,
                   handles, ports, options, privileged_ports, two_users, channels_of_one_user,
                   addresses, neighbours, address_changes, multicast, channels, full_channel,
-                  backlog, program_killed,
+                  backlog, many_at_a_small_backlog, program_killed,
                   worker_killed, lost_packets, status_shown])

@@ -43,8 +43,8 @@ struct adv_cm_config {
 	uint64_t node_guid; /* network order */
 	uint32_t max_ids;   /* 0: 262,144; those in TIMEWAIT and being ended included */
 	/* Retransmission of REQ, REP, DREQ, SIDR_REQ: after retry_first_ns, then twice as long each
-	 * time but at most retry_longest_ns, an eighth more or less by chance, max_tries sendings in
-	 * all. 0: 250 ms, 4 s, 8. */
+	 * time but at most retry_longest_ns, an eighth more or less by chance, max_tries sendings
+	 * in all. 0: 250 ms, 4 s, 8. */
 	uint64_t retry_first_ns;
 	uint64_t retry_longest_ns;
 	unsigned max_tries;

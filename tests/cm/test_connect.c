@@ -378,18 +378,12 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, pair_setup, pair_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_req_fields),
-		TEST(test_options_in_req),
-		TEST(test_bad_parameters),
-		TEST(test_rep),
-		TEST(test_forged_rep),
-		TEST(test_rep_for_nobody),
-		TEST(test_stale_rep),
-		TEST(test_retries),
-		TEST(test_retries_scatter),
-		TEST(test_mra),
-		TEST(test_uc_and_xrc),
-		cmocka_unit_test(test_ack_timeout),
+		TEST(test_req_fields),	    TEST(test_options_in_req),
+		TEST(test_bad_parameters),  TEST(test_rep),
+		TEST(test_forged_rep),	    TEST(test_rep_for_nobody),
+		TEST(test_stale_rep),	    TEST(test_retries),
+		TEST(test_retries_scatter), TEST(test_mra),
+		TEST(test_uc_and_xrc),	    cmocka_unit_test(test_ack_timeout),
 	};
 
 	return cmocka_run_group_tests_name("cm connect", tests, NULL, NULL);

@@ -65,16 +65,32 @@ free_device:
 	return NULL;
 }
 
+/* Opens the next one in place of the current. False: errno, and the current is as stale as before.
+ */
+static bool renew(void)
+{
+	struct adv_rdma_device *d = open_device();
+
+	if (!d)
+		return false;
+	d->older = current; /* its users go on with it: it is never closed */
+	current = d;
+	return true;
+}
+
 struct adv_rdma_device *adv_rdma_device(void)
 {
-	struct adv_rdma_device *d;
+	struct adv_rdma_device *d = NULL;
 
 	pthread_mutex_lock(&lock);
-	if (atomic_exchange(&stale, false))
-		current = NULL; /* its users go on with it: it is never closed */
-	if (!current)
-		current = open_device();
-	d = current;
+	if (atomic_exchange(&stale, false) || !current) {
+		if (renew())
+			d = current;
+		else
+			atomic_store(&stale, true);
+	} else {
+		d = current;
+	}
 	pthread_mutex_unlock(&lock);
 	return d;
 }

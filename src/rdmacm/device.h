@@ -17,6 +17,7 @@ struct adv_rdma_device {
 	struct ibv_xrcd *xrcd; /* NULL until asked for */
 	uint8_t max_responder_resources;
 	uint8_t max_initiator_depth;
+	struct adv_rdma_device *older; /* the one before, of a daemon that has gone */
 };
 
 /* The device, opened where it is not yet. NULL and errno: ENODEV, ENOMEM. Any thread. */

@@ -220,6 +220,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(groups_of_an_interface, make_link, remove_link),
 	};
 
-	alarm(150);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

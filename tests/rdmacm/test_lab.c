@@ -197,7 +197,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_daemon_dies),
 	};
 
-	alarm(170);
 	if (argc == 2)
 		return peer((uint16_t)atoi(argv[1]));
 	/* The daemon stays, so that nothing in here has to start one: see run-isolated. */

@@ -212,6 +212,5 @@ int main(void)
 		cmocka_unit_test(data_of_the_address),
 	};
 
-	alarm(150);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,6 +161,5 @@ int main(void)
 		cmocka_unit_test(destroying_beside_the_event_loop),
 	};
 
-	alarm(150);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

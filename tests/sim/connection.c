@@ -195,8 +195,6 @@ void connection_open(struct connection *c)
 	for (unsigned i = 0; i < c->streams; i++)
 		start_stream(c, i, psn[i]);
 	c->state = CONNECTED;
-	c->since = c->sim->now;
-	c->lives++;
 }
 
 /* ---- breaking ---- */
@@ -387,7 +385,6 @@ void connection_manage(struct connection *c)
 		if (!is_down(&c->end[0]) && !is_down(&c->end[1]))
 			return;
 		c->state = BREAKING;
-		c->since = s->now;
 		break;
 	case BREAKING:
 		if (!bring_down(c))

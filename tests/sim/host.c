@@ -240,7 +240,6 @@ void host_open(struct host *h)
 	h->shared = region_open(h, 8);
 	h->shared_seen = xcalloc(1, 1 << 20);
 	h->shared_posted = h->shared_done = 0;
-	h->lives++;
 }
 
 static void forget_memory(struct host *h)

@@ -199,8 +199,9 @@ static void expect(struct stream *st, const struct request *q, const struct ibv_
 	if (!consumes(q->opcode) || (q->bad && q->bad != BAD_LENGTH))
 		return;
 	if (st->expect_head + st->expect_count == st->expect_room) {
-		memmove(st->expect, st->expect + st->expect_head,
-			st->expect_count * sizeof(*st->expect));
+		if (st->expect_head)
+			memmove(st->expect, st->expect + st->expect_head,
+				st->expect_count * sizeof(*st->expect));
 		st->expect_head = 0;
 		if (2 * st->expect_count >= st->expect_room) {
 			st->expect_room = st->expect_room ? 2 * st->expect_room : 64;

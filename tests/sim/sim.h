@@ -193,7 +193,6 @@ struct host {
 	struct adv_fault_state fault;
 	struct adv_fault_queue held;
 	uint64_t link_free_at;
-	unsigned lives;
 };
 
 struct end {
@@ -239,8 +238,6 @@ struct connection {
 	bool use_srq[2];
 	bool ipv4;
 	uint64_t patience; /* without progress for so long: stuck */
-	uint64_t since;	   /* in this state */
-	unsigned lives;
 };
 
 /* ---- datagrams ---- */
@@ -267,7 +264,6 @@ struct datagram {
 	unsigned log_room;
 	uint32_t qpns[SIM_LIVES]; /* of all its lives: packets may come late */
 	unsigned lives;
-	uint64_t received;
 };
 
 /* ---- the world ---------------------------------------------------------------------- */

@@ -87,6 +87,12 @@ MUTANTS = [
      "qp->req.rd_head - qp->req.rd_tail > qp->req.rd_limit)"),
     ("late-repeat", "a late repeated READ takes the place of a new one", RESPONDER,
      "\t\tif (!drop_repeated_answer(resp))\n", "\t\tif (!&drop_repeated_answer || resp)\n"),
+    ("late-repeats", "more than one late repeated READ does", RESPONDER,
+     "\t\tif (!drop_repeated_answer(resp))\n\t\t\treturn NULL;\n",
+     "\t\tif (!drop_repeated_answer(resp) || resp->res_pending >= resp->res_limit)\n"
+     "\t\t\treturn NULL;\n"),
+    ("asked-twice", "a response that a timeout has asked for costs another retry", REQUESTER,
+     "\treq->gap_asked = true;\n\tif (++req->ticks", "\tif (++req->ticks"),
     ("silent-error", "an unsignaled request that fails has no completion", QP,
      "if (status == IBV_WC_SUCCESS && !qp->sq_sig_all &&",
      "if (!qp->sq_sig_all &&"),

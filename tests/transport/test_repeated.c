@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Requests that the network repeats so late that their answers have long arrived. */
 #include "harness.h"
+#include "wire/bytes.h"
 
 static struct adv_rx_meta meta;
 static uint8_t first[ADV_HEADERS_MAX];
@@ -48,7 +49,7 @@ static void repeated(int opcode, uint8_t limit, uint8_t remembered)
 		give(&net->node[1], first, first_len);
 		/* The next one differs in its PSN and address alone. */
 		first[11]++;
-		first[ADV_BTH_LEN + 7] = (uint8_t)(first[ADV_BTH_LEN + 7] + 8);
+		adv_put_be64(first + ADV_BTH_LEN, adv_get_be64(first + ADV_BTH_LEN) + 8);
 	}
 	assert_int_equal(b->qp->resp.res_pending, remembered);
 	end_op(a, opcode, remembered, ra, 8 * remembered, 8, rb, 8 * remembered);
@@ -108,6 +109,49 @@ static void test_region_gone(void **state)
 	net_close(net);
 }
 
+/* The first answer is lost, the second comes when the timeout has passed, all others later. */
+static void lose_first_answer(struct net *net, struct wire *w)
+{
+	unsigned *answers = net->arg;
+
+	if (w->from == 0)
+		return;
+	switch ((*answers)++) {
+	case 0:
+		w->copies = 0;
+		break;
+	case 1:
+		w->delay = 1100 * US;
+		break;
+	default:
+		w->delay = 300 * US;
+	}
+}
+
+/* That a response is missing is no news when the timeout has asked for it: it costs one retry. */
+static void test_answer_behind_timeout(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct net *net = net_open(2, 1);
+	struct region *ra = region_open(&net->node[0], 4096, ALL_ACCESS);
+	struct region *rb = region_open(&net->node[1], 4096, ALL_ACCESS);
+	unsigned answers = 0;
+	struct end *a, *b;
+
+	o.timeout = 8; /* 1.05 ms */
+	o.retry_cnt = 1;
+	net->hook = lose_first_answer;
+	net->arg = &answers;
+	pair_open(net, &o, &a, &b);
+	end_op(a, IBV_WR_RDMA_READ, 1, ra, 0, 8, rb, 0);
+	end_op(a, IBV_WR_RDMA_READ, 2, ra, 8, 8, rb, 8);
+	net_until(net, a, 2, 0, SEC);
+	expect_send(a, 0, 1, IBV_WC_SUCCESS);
+	expect_send(a, 1, 2, IBV_WC_SUCCESS);
+	net_run(net, SEC);
+	net_close(net);
+}
+
 /* A packet was lost, and one before it comes twice: the NAK is not forgotten over the ACK. */
 static void test_nak_before_ack(void **state)
 {
@@ -140,9 +184,8 @@ static void test_nak_before_ack(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reads),
-		cmocka_unit_test(test_atomics),
-		cmocka_unit_test(test_region_gone),
+		cmocka_unit_test(test_reads),	       cmocka_unit_test(test_atomics),
+		cmocka_unit_test(test_region_gone),    cmocka_unit_test(test_answer_behind_timeout),
 		cmocka_unit_test(test_nak_before_ack),
 	};
 

@@ -107,6 +107,72 @@ static void test_nobody_polls(void **state)
 	node_close(&b);
 }
 
+static uint64_t now_ms(void)
+{
+	return adv_now() / 1000000;
+}
+
+/* What is delayed goes on in its time, though nobody polls: there and back takes twice as long. */
+static void test_delays(void **state)
+{
+	struct node a, b;
+	struct ibv_wc wc;
+	uint64_t began;
+
+	setenv("ADVERB_FAULT", "delay=15ms tx", 1);
+	node_open(&a);
+	node_open(&b);
+	node_connect(&a, &b);
+	for (unsigned i = 0; i < 20 / FEWER; i++) {
+		fill(&a, 0, 5000, i);
+		began = now_ms();
+		assert_int_equal(node_write(&a, &b, i, 0, 0, 5000), 0);
+		node_wait(&a, &wc);
+		check_wc(&wc, i);
+		assert_true(now_ms() - began >= 29);
+		node_compare(&a, 0, &b, 0, 5000);
+	}
+	node_close(&a);
+	node_close(&b);
+	unsetenv("ADVERB_FAULT");
+}
+
+static void test_losses(void **state)
+{
+	struct node a, b;
+	struct ibv_wc wc;
+
+	setenv("ADVERB_FAULT", "seed=3; drop=1%; duplicate=2%; reorder=2% by=3; corrupt=1% bits=2",
+	       1);
+	node_open(&a);
+	node_open(&b);
+	node_connect(&a, &b);
+	for (unsigned i = 0; i < 20 / FEWER; i++) {
+		fill(&a, 0, 60000, i);
+		assert_int_equal(node_write(&a, &b, i, 0, 0, 60000), 0);
+		node_wait(&a, &wc);
+		check_wc(&wc, i);
+		node_compare(&a, 0, &b, 0, 60000);
+	}
+	node_close(&a);
+	node_close(&b);
+	unsetenv("ADVERB_FAULT");
+}
+
+/* A plan that cannot be read is not passed over. */
+static void test_bad_plan(void **state)
+{
+	static const struct adv_device_callbacks none;
+	unsigned fds = open_descriptors();
+
+	setenv("ADVERB_FAULT", "drop=1", 1);
+	errno = 0;
+	assert_null(adv_device_open(&none, NULL));
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(open_descriptors(), fds);
+	unsetenv("ADVERB_FAULT");
+}
+
 static void sleep_for_event(struct node *n)
 {
 	struct timespec until;
@@ -404,6 +470,9 @@ int main(void)
 		cmocka_unit_test(test_probe),
 		cmocka_unit_test(test_writes_to_a_passive_side),
 		cmocka_unit_test(test_nobody_polls),
+		cmocka_unit_test(test_delays),
+		cmocka_unit_test(test_losses),
+		cmocka_unit_test(test_bad_plan),
 		cmocka_unit_test(test_events_after_polling),
 		cmocka_unit_test(test_spinning_on_memory),
 		cmocka_unit_test(test_to_itself),

@@ -50,19 +50,30 @@ static int pick_sgid(struct ibv_context *context, const struct adv_gid *group, u
 	return err;
 }
 
-/* The membership of qp, or, where qp is NULL, anyone's on the interface of sgid. With the device's
- * lock held. */
+/* With the device's lock held. */
 static struct membership *find(struct adv_context *c, const struct adv_ibv_qp *qp,
-			       const struct adv_gid *group, const struct adv_gid *sgid)
+			       const struct adv_gid *group)
 {
 	for (struct adv_list *n = c->memberships.next; n != &c->memberships; n = n->next) {
 		struct membership *m = adv_container_of(n, struct membership, link);
 
-		if ((qp ? m->qp == qp : adv_gid_equal(&m->sgid, sgid)) &&
-		    adv_gid_equal(&m->group, group))
+		if (m->qp == qp && adv_gid_equal(&m->group, group))
 			return m;
 	}
 	return NULL;
+}
+
+/* Whether anybody is in the group on the interface of sgid. With the device's lock held. */
+static bool is_joined(struct adv_context *c, const struct adv_gid *group,
+		      const struct adv_gid *sgid)
+{
+	for (struct adv_list *n = c->memberships.next; n != &c->memberships; n = n->next) {
+		struct membership *m = adv_container_of(n, struct membership, link);
+
+		if (adv_gid_equal(&m->sgid, sgid) && adv_gid_equal(&m->group, group))
+			return true;
+	}
+	return false;
 }
 
 /* With the device's lock held. Attaching again changes nothing; the device joins a group once on
@@ -71,12 +82,12 @@ static int attach(struct adv_context *c, struct membership *m, bool *added)
 {
 	int err;
 
-	if (find(c, m->qp, &m->group, NULL))
+	if (find(c, m->qp, &m->group))
 		return 0;
 	err = adv_qp_attach_mcast(m->qp->qp, &m->group);
 	if (err)
 		return err;
-	if (!find(c, NULL, &m->group, &m->sgid))
+	if (!is_joined(c, &m->group, &m->sgid))
 		err = adv_device_join(c->device, &m->group, &m->sgid);
 	if (err) {
 		adv_qp_detach_mcast(m->qp->qp, &m->group);
@@ -120,11 +131,11 @@ ADV_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 
 	if (!adv_enter(qp->context))
 		return ADV_EFOREIGN;
-	m = find(c, adv_qp_of(qp), &group, NULL);
+	m = find(c, adv_qp_of(qp), &group);
 	if (m) {
 		adv_list_del(&m->link);
 		adv_qp_detach_mcast(m->qp->qp, &group);
-		if (!find(c, NULL, &group, &m->sgid))
+		if (!is_joined(c, &group, &m->sgid))
 			adv_device_leave(c->device, &group, &m->sgid);
 	}
 	adv_leave(qp->context);

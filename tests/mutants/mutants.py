@@ -86,7 +86,10 @@ MUTANTS = [
      "qp->req.rd_head - qp->req.rd_tail >= qp->req.rd_limit)",
      "qp->req.rd_head - qp->req.rd_tail > qp->req.rd_limit)"),
     ("late-repeat", "a late repeated READ takes the place of a new one", RESPONDER,
-     "\t\tif (!drop_repeated_answer(resp))\n", "\t\tif (!&drop_repeated_answer || resp)\n"),
+     "\twhile (resp->res_pending >= resp->res_limit || res->pending)\n"
+     "\t\tif (!drop_repeated_answer(resp))\n\t\t\treturn NULL;\n",
+     "\tif (resp->res_pending >= resp->res_limit || res->pending)\n\t\treturn NULL;\n"
+     "\t(void)drop_repeated_answer;\n"),
     ("late-repeats", "more than one late repeated READ does", RESPONDER,
      "\t\tif (!drop_repeated_answer(resp))\n\t\t\treturn NULL;\n",
      "\t\tif (!drop_repeated_answer(resp) || resp->res_pending >= resp->res_limit)\n"

@@ -39,6 +39,7 @@ struct adv_cm *adv_cm_create(const struct adv_cm_config *config)
 	adv_list_init(&cm->ids);
 	adv_list_init(&cm->events);
 	adv_list_init(&cm->outgoing);
+	adv_list_init(&cm->early);
 	if (adv_cm_table_init(&cm->by_comm_id) || adv_cm_table_init(&cm->by_remote) ||
 	    adv_cm_table_init(&cm->by_qpn) || adv_cm_table_init(&cm->ports) ||
 	    adv_cm_table_init(&cm->hosts)) {
@@ -60,6 +61,7 @@ void adv_cm_destroy(struct adv_cm *cm)
 		adv_list_del(&o->link);
 		free(o);
 	}
+	adv_cm_early_forget_all(cm);
 	adv_cm_table_free(&cm->by_comm_id);
 	adv_cm_table_free(&cm->by_remote);
 	adv_cm_table_free(&cm->by_qpn);
@@ -213,8 +215,9 @@ bool adv_cm_next_event(struct adv_cm *cm, struct adv_cm_event *out)
 uint64_t adv_cm_deadline(const struct adv_cm *cm)
 {
 	const struct adv_cm_timer *first = adv_cm_timers_first(&cm->timers);
+	uint64_t early = adv_cm_early_deadline(cm);
 
-	return first ? first->when : ADV_CM_NEVER;
+	return first && first->when < early ? first->when : early;
 }
 
 static void give_up(struct adv_cm_id *id, uint64_t now)
@@ -272,6 +275,7 @@ void adv_cm_expire(struct adv_cm *cm, uint64_t now)
 	/* Each timer is stopped or set to later than now. */
 	while ((first = adv_cm_timers_first(&cm->timers)) && first->when <= now)
 		timeout(adv_container_of(first, struct adv_cm_id, timer), now);
+	adv_cm_early_expire(cm, now);
 }
 
 /* ---- what comes in ---- */

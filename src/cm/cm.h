@@ -48,6 +48,9 @@ struct adv_cm_config {
 	uint64_t retry_first_ns;
 	uint64_t retry_longest_ns;
 	unsigned max_tries;
+	/* A request that nobody listens for waits so long for a listener before it is refused; 0:
+	 * it is refused at once. */
+	uint64_t early_ns;
 	uint64_t timewait_ns; /* 0: by the packet life time and ACK delay, as IBTA 12.9.8.4 says */
 };
 

@@ -149,6 +149,8 @@ struct adv_cm {
 	struct adv_list events;
 	struct adv_list outgoing;
 	unsigned outgoing_count;
+	struct adv_list early; /* requests that nobody listens for yet */
+	unsigned early_count;
 	struct adv_cm_counters counters;
 };
 
@@ -215,6 +217,19 @@ typedef void adv_cm_rx_fn(struct adv_cm *cm, uint64_t now, const struct adv_rx_m
 adv_cm_rx_fn adv_cm_rx_req, adv_cm_rx_rtu, adv_cm_rx_rep, adv_cm_rx_rej, adv_cm_rx_mra,
 	adv_cm_rx_dreq, adv_cm_rx_drep, adv_cm_rx_lap, adv_cm_rx_sidr_req, adv_cm_rx_sidr_rep;
 
+/* --- early.c: requests that nobody listens for yet; times are those of their arrival --- */
+
+/* Keeps a REQ or SIDR_REQ, with a header of annex A11 in it, for a moment; one that repeats what
+ * is kept is done with. False: refuse it. */
+bool adv_cm_early_hold(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
+		       const struct adv_cm_packet *packet);
+/* Somebody listens: who waited for that is taken for having come now. */
+void adv_cm_early_deliver(struct adv_cm *cm);
+uint64_t adv_cm_early_deadline(const struct adv_cm *cm);
+/* Refuses those that have waited long enough. */
+void adv_cm_early_expire(struct adv_cm *cm, uint64_t now);
+void adv_cm_early_forget_all(struct adv_cm *cm);
+
 /* An id for a request that came in, if its listener and sender may have one more; else NULL. */
 struct adv_cm_id *adv_cm_request_new(struct adv_cm_id *listener, const struct adv_rx_meta *meta,
 				     const struct adv_cm_ip_header *header, uint16_t port);
@@ -225,6 +240,9 @@ void adv_cm_send_rej(struct adv_cm_id *id, uint16_t reason, const void *private_
 /* About a message that has no id. */
 void adv_cm_reject_stateless(struct adv_cm *cm, const struct adv_rx_meta *meta,
 			     const struct adv_cm_packet *packet, uint16_t reason);
+/* There is no such service. */
+void adv_cm_refuse_sidr(struct adv_cm *cm, const struct adv_rx_meta *meta,
+			const struct adv_cm_packet *packet);
 void adv_cm_send_mra(struct adv_cm_id *id, enum adv_cm_about about);
 void adv_cm_send_dreq(struct adv_cm_id *id, uint64_t now);
 void adv_cm_send_rtu(struct adv_cm_id *id);

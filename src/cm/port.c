@@ -256,6 +256,7 @@ int adv_cm_listen(struct adv_cm_id *id, unsigned backlog)
 	}
 	id->backlog = backlog && backlog < ADV_CM_BACKLOG_MAX ? backlog : ADV_CM_BACKLOG_MAX;
 	id->state = ADV_CM_LISTENING;
+	adv_cm_early_deliver(id->cm);
 	return 0;
 }
 

@@ -278,6 +278,8 @@ void adv_cm_rx_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 		return;
 	}
 	listener = adv_cm_find_listener(cm, req->service_id, &header);
+	if (!listener && adv_cm_early_hold(cm, now, meta, packet))
+		return;
 	if (!listener)
 		adv_cm_reject_stateless(cm, meta, packet, ADV_CM_REJ_INVALID_SERVICE_ID);
 	else if (listener->qp_type != (enum ibv_qp_type)qp_type_of(req))

@@ -66,8 +66,8 @@ void adv_cm_rx_sidr_rep(struct adv_cm *cm, uint64_t now, const struct adv_rx_met
 
 /* ---- answered ---- */
 
-static void refuse(struct adv_cm *cm, const struct adv_rx_meta *meta,
-		   const struct adv_cm_packet *packet)
+void adv_cm_refuse_sidr(struct adv_cm *cm, const struct adv_rx_meta *meta,
+			const struct adv_cm_packet *packet)
 {
 	struct adv_cm_packet answer = {.attribute = ADV_CM_SIDR_REP, .tid = packet->tid};
 
@@ -137,8 +137,8 @@ void adv_cm_rx_sidr_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_met
 	id = adv_cm_find_listener(cm, req->service_id, &header);
 	if (id && id->qp_type == IBV_QPT_UD)
 		new_request(id, meta, packet, &header);
-	else
-		refuse(cm, meta, packet);
+	else if (id || !adv_cm_early_hold(cm, now, meta, packet))
+		adv_cm_refuse_sidr(cm, meta, packet);
 }
 
 void adv_cm_send_sidr_rep(struct adv_cm_id *id, uint8_t status,

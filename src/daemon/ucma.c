@@ -18,6 +18,7 @@
 #define MADS_A_ROUND	  256
 #define IDS_ENDED_A_ROUND 1024
 #define FAREWELL_MS	  1500
+#define EARLY_NS	  (100 * 1000000ull) /* for a listener that is about to be there */
 
 /* Small numbers in epoll's data are sources, others clients; bit 0 of those: the pidfd. */
 enum source { FROM_QP1, FROM_QP1_ROOM, SOURCES };
@@ -41,7 +42,7 @@ int adv_ucma_watch(struct adv_ucma *u, int fd, uint64_t data)
 
 static struct adv_cm *make_engine(const struct adv_ucma *u)
 {
-	struct adv_cm_config config = {.node_guid = u->gids.node_guid};
+	struct adv_cm_config config = {.node_guid = u->gids.node_guid, .early_ns = EARLY_NS};
 	struct adv_cm *cm;
 
 	if (getrandom(&config.seed, sizeof(config.seed), 0) != (ssize_t)sizeof(config.seed))

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Requests that came before anybody listens. Programs that meet twice, as perftest does, connect
+ * again while the other end is on its way to listen again; with hardware that end is the quicker
+ * one. So these wait a moment before they are refused.
+ */
+#include <stdlib.h>
+
+#include "cm/internal.h"
+
+#define MOST 256u /* who comes then is refused at once */
+
+struct early {
+	struct adv_list link; /* of cm->early, the oldest first */
+	uint64_t since;
+	struct adv_rx_meta meta;
+	struct adv_cm_packet packet;
+};
+
+static struct early *first_of(const struct adv_cm *cm)
+{
+	return adv_container_of(cm->early.next, struct early, link);
+}
+
+static void forget(struct adv_cm *cm, struct early *e)
+{
+	adv_list_del(&e->link);
+	cm->early_count--;
+	free(e);
+}
+
+static bool is_repeated(const struct early *e, const struct adv_rx_meta *meta,
+			const struct adv_cm_packet *packet)
+{
+	return e->packet.attribute == packet->attribute && e->packet.tid == packet->tid &&
+	       adv_gid_equal(&e->meta.sgid, &meta->sgid) &&
+	       adv_gid_equal(&e->meta.dgid, &meta->dgid);
+}
+
+bool adv_cm_early_hold(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
+		       const struct adv_cm_packet *packet)
+{
+	struct early *e;
+
+	for (struct adv_list *n = cm->early.next; n != &cm->early; n = n->next) {
+		if (is_repeated(adv_container_of(n, struct early, link), meta, packet)) {
+			cm->counters.rx_duplicates++;
+			return true;
+		}
+	}
+	if (!cm->config.early_ns || cm->early_count >= MOST)
+		return false;
+	e = malloc(sizeof(*e));
+	if (!e)
+		return false;
+	e->since = now;
+	e->meta = *meta;
+	e->packet = *packet;
+	adv_list_add_tail(&cm->early, &e->link);
+	cm->early_count++;
+	return true;
+}
+
+static bool has_listener(struct adv_cm *cm, const struct early *e)
+{
+	bool req = e->packet.attribute == ADV_CM_REQ;
+	const uint8_t *data = req ? e->packet.req.private_data : e->packet.sidr_req.private_data;
+	struct adv_cm_ip_header header;
+
+	return adv_cm_ip_header_decode(data, ADV_CM_IP_HEADER_LEN, &header) &&
+	       adv_cm_find_listener(
+		       cm, req ? e->packet.req.service_id : e->packet.sidr_req.service_id, &header);
+}
+
+void adv_cm_early_deliver(struct adv_cm *cm)
+{
+	struct adv_list *n = cm->early.next;
+
+	while (n != &cm->early) {
+		struct early *e = adv_container_of(n, struct early, link);
+
+		n = n->next;
+		if (!has_listener(cm, e))
+			continue;
+		if (e->packet.attribute == ADV_CM_REQ)
+			adv_cm_rx_req(cm, e->since, &e->meta, &e->packet);
+		else
+			adv_cm_rx_sidr_req(cm, e->since, &e->meta, &e->packet);
+		forget(cm, e);
+	}
+}
+
+uint64_t adv_cm_early_deadline(const struct adv_cm *cm)
+{
+	return cm->early_count ? first_of(cm)->since + cm->config.early_ns : ADV_CM_NEVER;
+}
+
+void adv_cm_early_expire(struct adv_cm *cm, uint64_t now)
+{
+	while (adv_cm_early_deadline(cm) <= now) {
+		struct early *e = first_of(cm);
+
+		if (e->packet.attribute == ADV_CM_REQ)
+			adv_cm_reject_stateless(cm, &e->meta, &e->packet,
+						ADV_CM_REJ_INVALID_SERVICE_ID);
+		else
+			adv_cm_refuse_sidr(cm, &e->meta, &e->packet);
+		forget(cm, e);
+	}
+}
+
+void adv_cm_early_forget_all(struct adv_cm *cm)
+{
+	while (cm->early_count)
+		forget(cm, first_of(cm));
+}

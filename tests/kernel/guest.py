@@ -72,24 +72,16 @@ class GuestProcess(harness.Process):
 class Guest:
     """The machine. Make it in a network namespace of its own; end it with stop()."""
 
-    def __init__(self, emulator, image, archive, scratch):
-        self.console = pathlib.Path(scratch) / "console"
+    def __init__(self, emulator, image, archive, directory):
+        """emulator: (command, environment); the console and the emulator's words go to `directory`."""
+        command, environment = emulator
+        self.console = pathlib.Path(directory) / "console"
         self.console.write_text("")
         self.networking()
-        env = dict(os.environ)
-        modules = next((pathlib.Path(p) / "qemu" for p in emulator[-1:] and self.library_folders(emulator)
-                        if (pathlib.Path(p) / "qemu").is_dir()), None)
-        if modules:
-            env["QEMU_MODULE_DIR"] = str(modules)
-        self.popen = subprocess.Popen(
-            [*emulator, *self.hardware(image, archive)], stdin=subprocess.DEVNULL, env=env,
-            stdout=open(pathlib.Path(scratch) / "qemu.log", "wb"), stderr=subprocess.STDOUT)
-
-    @staticmethod
-    def library_folders(emulator):
-        if "--library-path" in emulator:
-            return emulator[emulator.index("--library-path") + 1].split(":")
-        return []
+        with open(pathlib.Path(directory) / "qemu.log", "wb") as log:
+            self.popen = subprocess.Popen(
+                [*command, *self.hardware(image, archive)], stdin=subprocess.DEVNULL, stdout=log,
+                stderr=subprocess.STDOUT, env={**os.environ, **environment})
 
     @staticmethod
     def networking():

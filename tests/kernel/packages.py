@@ -65,15 +65,16 @@ def _unpack(names, folder):
 
 
 def emulator(scratch):
-    """The command for qemu-system-x86_64: the machine's own, or one of unpacked packages."""
+    """(command, environment) of qemu-system-x86_64: the machine's own, or one of unpacked packages."""
     own = shutil.which("qemu-system-x86_64")
     if own:
-        return [own]
+        return [own], {}
     root = _unpack(_needed(EMULATOR), scratch / "qemu")
     paths = [root / "lib/x86_64-linux-gnu", root / "usr/lib/x86_64-linux-gnu"]
-    return [str(root / LOADER), "--library-path", ":".join(map(str, paths)),
-            str(root / "usr/bin/qemu-system-x86_64"),
-            "-L", str(root / "usr/share/qemu"), "-L", str(root / "usr/share/seabios")]
+    command = [str(root / LOADER), "--library-path", ":".join(map(str, paths)),
+               str(root / "usr/bin/qemu-system-x86_64"),
+               "-L", str(root / "usr/share/qemu"), "-L", str(root / "usr/share/seabios")]
+    return command, {"QEMU_MODULE_DIR": str(root / "usr/lib/x86_64-linux-gnu/qemu")}
 
 
 def _modules_in_order(depfile):

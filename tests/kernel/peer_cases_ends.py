@@ -110,7 +110,7 @@ DISTURBANCES = [
 
 
 def register_disturbed(serves, name, netem):
-    @case("disturbed", f"connections-{name}/{serves}-serves", seconds=300)
+    @case("disturbed", f"connections-{name}/{serves}-serves")
     def connections(lab):
         lab.disturb(netem)
         # adverbd leaves with its last program, and a DREQ that comes again then finds nobody
@@ -127,7 +127,7 @@ def register_disturbed(serves, name, netem):
             demand(server, REQUEST, DISCONNECTED)
             demand(client, REPLY, DISCONNECTED)
 
-    @case("disturbed", f"rc-{name}/{serves}-serves", seconds=300)
+    @case("disturbed", f"rc-{name}/{serves}-serves")
     def data(lab):
         lab.disturb(netem)
         lab.find_gids()

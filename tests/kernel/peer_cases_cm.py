@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Programs that connect through the connection manager, one side Adverb and the other the kernel."""
 
+import re
 import shlex
 
 import reports
@@ -8,6 +9,8 @@ from harness import Failure, case
 from peer_lab import SERVERS
 
 FAMILIES = ("4", "6")
+# What perftest says where it connects before its server listens again.
+TOO_EARLY = re.compile(r"RDMA_CM_EVENT_(REJECTED; error: 8|UNREACHABLE; error: 1)\b")
 
 # name, server, client; {s} is the server's address, {c} the client's, {f} ip or ipv6
 PROGRAMS = [
@@ -53,16 +56,28 @@ def register_program(family, serves, name, server_words, client_words):
                     shlex.split(client_words.format(**fill)), seconds=60)
 
 
-def register_perftest(family, serves, name, command, size, iterations):
-    @case(f"perftest-cm-ipv{family}", f"{name}/{serves}-serves")
+def perftest_pair(lab, serves, server_argv, client_argv):
+    """The client's output. It connects a second time without knowing whether the server listens again
+    yet, and crashes where that does not: then both start again."""
+    for attempt in range(8):
+        try:
+            return lab.cm_pair(serves, server_argv, client_argv)[1]
+        except Failure as failure:
+            if attempt == 7 or not TOO_EARLY.search(str(failure)):
+                raise
+    raise AssertionError
+
+
+def register_perftest(serves, name, command, size, iterations):
+    @case("perftest-cm", f"{name}/{serves}-serves")
     def run(lab):
+        """IPv4 only, as this perftest knows no other with -R."""
+        lab.slow_down(30)  # so that the server has time to listen again
         words = [*shlex.split(command), "-R", "-F", "-n", str(iterations)]
-        if family == "6":
-            words.append("--ipv6-addr")
         server, client = lab.sides(serves)
         lab.find_gids()
-        _, text = lab.cm_pair(serves, [*words, "-x", server.gid[family]],
-                              [*words, "-x", client.gid[family], server.address[family]])
+        text = perftest_pair(lab, serves, [*words, "-x", server.gid["4"]],
+                             [*words, "-x", client.gid["4"], server.address["4"]])
         reports.perftest(text.replace("-nan", "0"), [size], iterations)
 
 
@@ -115,8 +130,8 @@ for one_family in FAMILIES:
         for row in PROGRAMS:
             register_program(one_family, one_server, *row)
         register_cmtime(one_family, one_server)
-        for row in PERFTEST:
-            register_perftest(one_family, one_server, *row)
 for one_server in SERVERS:
+    for row in PERFTEST:
+        register_perftest(one_server, *row)
     register_mckey(one_server)
     register_rcopy(one_server)

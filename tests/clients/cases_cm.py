@@ -64,10 +64,14 @@ def rping(lab):
 
 @case("cm", "rping-persistent")
 def rping_persistent(lab):
-    """One server, eight clients at once."""
+    """One server, eight clients. (It loses a request that comes before it has seen to the last.)"""
     server = lab.start(["rping", "-s", "-P", "-a", "0.0.0.0", "-v"], prefix=LINES)
     wait_ids(lab, server)
-    clients = [lab.start(["rping", "-c", "-a", "127.0.0.1", "-V", "-C", "50"]) for _ in range(8)]
+    clients = []
+    for i in range(8):
+        clients.append(lab.start(["rping", "-c", "-a", "127.0.0.1", "-V", "-C", "50"]))
+        lab.wait_until(lambda: server.output().count("rdma-ping-0:") > i, 30,  # noqa: B023
+                       f"the first ping of client {i}")
     for client in clients:
         client.expect(0, 60)
     lab.wait_until(lambda: len(re.findall("^server ping data", server.output(), re.M)) == 400, 10,
@@ -105,6 +109,16 @@ def endpoints(lab):
     server, client = cm_pair(lab, ["rdma_server"], ["rdma_client", "-s", "127.0.0.1"])
     demand(server, r"^rdma_server: end 0$", 1)
     demand(client, r"^rdma_client: end 0$", 1)
+
+
+@case("cm", "endpoints-xrc")
+def endpoints_xrc(lab):
+    """rdma_xclient and rdma_xserver: inline data, an SRQ's number in private data, XRC QPs."""
+    for kind in ("r", "x"):
+        server, client = cm_pair(lab, ["rdma_xserver", "-c", kind],
+                                 ["rdma_xclient", "-c", kind, "-s", "127.0.0.1"])
+        demand(server, r"^rdma_xserver: end 0$", 1)
+        demand(client, r"^rdma_xclient: end 0$", 1)
 
 
 @case("cm", "cmtime")

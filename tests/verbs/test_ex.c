@@ -369,12 +369,9 @@ static void operations_that_a_transport_lacks(void **state)
 		enum ibv_qp_type type;
 		uint64_t ops;
 	} bad[] = {
-		{IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_WRITE},
-		{IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ},
-		{IBV_QPT_UD, IBV_QP_EX_WITH_BIND_MW},
-		{IBV_QPT_UC, IBV_QP_EX_WITH_SEND_WITH_INV},
-		{IBV_QPT_RC, IBV_QP_EX_WITH_TSO},
-		{IBV_QPT_RC, 1ull << 50},
+		{IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_WRITE}, {IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ},
+		{IBV_QPT_UD, IBV_QP_EX_WITH_BIND_MW},	 {IBV_QPT_UC, IBV_QP_EX_WITH_SEND_WITH_INV},
+		{IBV_QPT_RC, IBV_QP_EX_WITH_TSO},	 {IBV_QPT_RC, 1ull << 50},
 	};
 	struct ibv_qp_init_attr_ex attr = {0};
 	struct side s;

@@ -163,6 +163,8 @@ int adv_keeper_start(struct adv_daemon *d)
 	signal(SIGHUP, SIG_IGN);
 	adv_daemon_signals(&set);
 	sigprocmask(SIG_SETMASK, &set, NULL);
+	/* before a client can ask the worker for it */
+	atomic_store(&d->ledger->keeper_pid, (uint32_t)getpid());
 	worker = fork_worker(d, &in_worker, &status);
 	if (in_worker)
 		return status;

@@ -17,7 +17,10 @@ def pingpong(text, size, iterations):
 
 
 def perftest_rows(text):
-    """The rows of perftest's result table: lists of numbers, bytes and iterations first."""
+    """The rows of perftest's result table: lists of numbers, bytes and iterations first.
+
+    A deviation may be '-nan': perftest takes the root of what rounding has made negative.
+    """
     rows = []
     in_table = False
     for line in text.splitlines():
@@ -25,7 +28,7 @@ def perftest_rows(text):
             in_table = True
             continue
         fields = line.split()
-        if in_table and len(fields) >= 4 and all(re.fullmatch(r"[\d.]+", f) for f in fields):
+        if in_table and len(fields) >= 4 and all(re.fullmatch(r"[\d.]+|-?nan", f) for f in fields):
             rows.append([float(f) for f in fields])
     return rows
 

@@ -151,7 +151,7 @@ static void test_full_socket(void **state)
 	struct adv_path path;
 	unsigned n = 0, blocked = 0;
 
-	if (system("tc qdisc add dev lo root tbf rate 400mbit burst 128kb limit 64mb") != 0)
+	if (system("tc qdisc add dev lo root tbf rate 50mbit burst 128kb limit 64mb") != 0)
 		skip();
 	path_between(&path, "127.0.0.1", "127.0.0.2", 0xc000);
 	while (n < 40 * 64) {

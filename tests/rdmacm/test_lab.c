@@ -197,10 +197,16 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_daemon_dies),
 	};
 
+	struct rdma_event_channel *channel;
+	int failed;
+
 	if (argc == 2)
 		return peer((uint16_t)atoi(argv[1]));
 	/* The daemon stays, so that nothing in here has to start one: see run-isolated. */
-	if (!rdma_create_event_channel())
+	channel = rdma_create_event_channel();
+	if (!channel)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	rdma_destroy_event_channel(channel);
+	return failed;
 }

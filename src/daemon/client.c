@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/given.h"
 #include "daemon/slots.h"
 #include "daemon/ucma.h"
 
@@ -350,8 +351,7 @@ static handler *const handlers[] = {
 
 static void close_given(struct adv_client *c)
 {
-	if (c->given >= 0)
-		close(c->given);
+	adv_given_close(c->given);
 	c->given = -1;
 }
 
@@ -374,29 +374,6 @@ static void handle(struct adv_client *c, struct adv_control_message *m)
 		close(fd);
 }
 
-/* The first of them, or -1; nobody needs to send us more than one. */
-static int take_descriptor(struct msghdr *msg)
-{
-	int kept = -1;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		size_t n = 0;
-
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-			n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if (kept < 0)
-				kept = fd;
-			else
-				close(fd);
-		}
-	}
-	return kept;
-}
-
 /* One message. False: no more at present, or the end. */
 static bool read_one(struct adv_client *c)
 {
@@ -415,7 +392,7 @@ static bool read_one(struct adv_client *c)
 		c->dead = true;
 		return false;
 	}
-	c->given = take_descriptor(&msg);
+	c->given = adv_given_take(&msg);
 	if (n != (ssize_t)sizeof(m) || (msg.msg_flags & MSG_TRUNC) ||
 	    m.magic != ADV_CONTROL_MAGIC || m.version != ADV_CONTROL_VERSION) {
 		adv_warn("process %d (%s) does not speak our protocol: dropped", (int)c->peer.pid,

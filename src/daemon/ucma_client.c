@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/given.h"
 
 #define MESSAGES_A_ROUND 32
 #define DESCRIPTORS_READ 8 /* room for those a client should not send; the kernel drops more */
@@ -144,23 +145,6 @@ static void handle(struct adv_ucma_client *c, struct adv_cm_message *m)
 		close(fd);
 }
 
-/* Nobody needs to send us descriptors. */
-static void close_descriptors(struct msghdr *msg)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		size_t n = 0;
-
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-			n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			close(fd);
-		}
-	}
-}
-
 static bool is_request(const struct adv_cm_message *m)
 {
 	return m->magic == ADV_CM_PROTOCOL_MAGIC && m->version == ADV_CM_PROTOCOL_VERSION &&
@@ -185,7 +169,7 @@ static bool read_one(struct adv_ucma_client *c)
 		c->dead = true;
 		return false;
 	}
-	close_descriptors(&msg);
+	adv_given_close(adv_given_take(&msg)); /* nobody needs to send us any */
 	if (n != (ssize_t)sizeof(m) || (msg.msg_flags & MSG_TRUNC) || !is_request(&m)) {
 		adv_warn("process %d (%s) does not speak the protocol of connections: dropped",
 			 (int)c->peer.pid, c->comm);

@@ -57,9 +57,9 @@ class GuestProcess(harness.Process):
         return int(first[0]) if first[1] and first[0].isdigit() else None
 
     def signal(self, name):
-        """Sends a signal, such as KILL, to all of it."""
+        """Sends a signal, such as KILL, to all of it; to nobody where it has just ended."""
         if self.running() and self.group() is not None:
-            self.guest.run(f"kill -{name} -{self.group()}")
+            self.guest.run(f"kill -{name} -{self.group()}", status=None)
 
     def kill(self):
         self.signal("KILL")

@@ -33,12 +33,12 @@ PROGRAMS = [
 
 # name, program and options (-R -F -n added), bytes of a message, iterations
 PERFTEST = [
-    ("send-bw", "ib_send_bw -s 5000", 5000, 100),
-    ("send-lat-ud", "ib_send_lat -c UD -s 512", 512, 100),
-    ("write-bw-4-qps", "ib_write_bw -q 4 -s 5000", 5000, 50),
-    ("write-lat", "ib_write_lat -s 8", 8, 100),
-    ("read-bw", "ib_read_bw -s 5000", 5000, 100),
-    ("atomic-lat", "ib_atomic_lat", 8, 100),
+    ("send-bw", "ib_send_bw -s 5000", 5000, 20),
+    ("send-lat-ud", "ib_send_lat -c UD -s 512", 512, 20),
+    ("write-bw-4-qps", "ib_write_bw -q 4 -s 5000", 5000, 20),
+    ("write-lat", "ib_write_lat -s 8", 8, 20),
+    ("read-bw", "ib_read_bw -s 5000", 5000, 20),
+    ("atomic-lat", "ib_atomic_lat", 8, 20),
 ]
 
 
@@ -72,7 +72,7 @@ def register_perftest(serves, name, command, size, iterations):
     @case("perftest-cm", f"{name}/{serves}-serves")
     def run(lab):
         """IPv4 only, as this perftest knows no other with -R."""
-        lab.slow_down(30)  # so that the server has time to listen again
+        lab.slow_down(150)  # so that the server has time to listen again
         words = [*shlex.split(command), "-R", "-F", "-n", str(iterations)]
         server, client = lab.sides(serves)
         lab.find_gids()

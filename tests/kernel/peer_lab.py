@@ -157,6 +157,8 @@ class PeerLab(Lab):
     def cm_pair(self, serves, server_argv, client_argv, seconds=120, state="LISTEN"):
         """A server that listens at the connection manager, and its client; their outputs."""
         at_server, at_client = self.sides(serves)
+        if at_server is self.kernel_side:  # a server that was killed takes its time to go
+            self.guest.wait_until("! rdma resource show cm_id | grep -q LISTEN", 60, "nobody listens")
         server = at_server.start(server_argv)
         self.wait_ids(at_server, server, state=state)
         return self.both_end(server, at_client.start(client_argv), seconds)

@@ -76,36 +76,13 @@ void adv_engine_destroy(struct adv_engine *e)
 		adv_xrcd_destroy(adv_container_of(e->xrcds.next, struct adv_xrcd, node));
 	/* Events went with the objects they were about. */
 	assert(adv_list_empty(&e->async_events));
-	for (unsigned i = 0; i < e->ranges; i++)
-		free(e->range[i].qp);
+	adv_qpns_free(e);
 	adv_ahs_free(e);
 	free(e->xrc_srqs);
 	free(e->mrs.slot);
 	free(e->timers.slot);
 	free(e->gids);
 	free(e);
-}
-
-int adv_engine_add_qpns(struct adv_engine *e, uint32_t first, uint32_t count)
-{
-	struct adv_qpn_range *r;
-
-	if (count == 0 || first > ADV_QPN_MASK || count > ADV_QPN_MASK - first)
-		return EINVAL;
-	if (e->ranges == ADV_ENGINE_RANGES)
-		return ENOMEM;
-	r = &e->range[e->ranges];
-	r->qp = calloc(count, sizeof(struct adv_qp *));
-	if (!r->qp)
-		return ENOMEM;
-	r->first = first;
-	r->count = count;
-	r->used = 0;
-	/* A new owner of the range starts elsewhere, so that packets for the last one find nobody.
-	 */
-	r->next = (uint32_t)adv_rng_below(&e->rng, count);
-	e->ranges++;
-	return 0;
 }
 
 int adv_engine_set_gids(struct adv_engine *e, const struct adv_engine_gid *gids, unsigned count)
@@ -132,25 +109,6 @@ const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e
 uint64_t adv_engine_random(struct adv_engine *e)
 {
 	return adv_rng_next(&e->rng);
-}
-
-bool adv_engine_has_qpn(const struct adv_engine *e, uint32_t qpn)
-{
-	for (unsigned i = 0; i < e->ranges; i++)
-		if (qpn - e->range[i].first < e->range[i].count)
-			return true;
-	return false;
-}
-
-struct adv_qp *adv_engine_find_qp(const struct adv_engine *e, uint32_t qpn)
-{
-	for (unsigned i = 0; i < e->ranges; i++) {
-		const struct adv_qpn_range *r = &e->range[i];
-
-		if (qpn - r->first < r->count)
-			return r->qp[qpn - r->first];
-	}
-	return NULL;
 }
 
 /* ---- packets in ---- */

@@ -2,7 +2,8 @@
 /*
  * The engine's own structures, shared by the files of this folder only.
  *
- * engine.c      create, QP numbers, demultiplexing, scheduling, events
+ * engine.c      create, demultiplexing, scheduling, events
+ * qpn.c         QP numbers
  * timer.c       a heap of deadlines, lazily re-armed
  * mr.c          memory keys            cq.c   completion queues
  * srq.c         shared receive queues  xrc.c    XRC domains and the SRQs in them
@@ -295,7 +296,8 @@ struct adv_requester {
 	uint32_t max_psn;  /* one past the newest that was ever sent */
 	uint32_t offset;   /* bytes of the cursor's request already sent (READ: asked for) */
 	uint32_t since_ackreq;
-	uint32_t *rd_end;  /* ring of ends (exclusive) of READ and atomic requests in flight */
+	uint32_t *rd_end;  /* ring of ends (exclusive) of READ and atomic requests in flight; made
+			    * when the first one is posted */
 	uint32_t rd_room;  /* power of two */
 	uint32_t rd_limit; /* max_rd_atomic */
 	uint32_t rd_head;
@@ -347,7 +349,8 @@ struct adv_responder {
 	uint64_t write_va;
 	uint32_t write_rkey;
 	uint32_t write_length;
-	struct adv_resource *res; /* ring of res_room, a power of two */
+	struct adv_resource *res; /* ring of res_room, a power of two; made at the first request
+				   * that needs one */
 	uint32_t res_room;
 	uint32_t res_limit;   /* max_dest_rd_atomic */
 	uint32_t res_head;    /* free running: next to fill */
@@ -438,10 +441,12 @@ struct adv_recv_wqe *adv_qp_take_recv(struct adv_qp *qp);
 void adv_qp_complete_recv(struct adv_qp *qp, struct adv_recv_wqe *wqe, struct ibv_wc *wc,
 			  bool solicited, uint64_t now);
 
-/* responder.c: attributes of RTR are in qp->attr: allocates resources; 0 or ENOMEM. */
-int adv_responder_start(struct adv_qp *qp);
-/* requester.c: attributes of RTS are in qp->attr. 0 or ENOMEM. */
-int adv_requester_start(struct adv_qp *qp);
+/* responder.c: attributes of RTR are in qp->attr. */
+void adv_responder_start(struct adv_qp *qp);
+/* requester.c: attributes of RTS are in qp->attr. */
+void adv_requester_start(struct adv_qp *qp);
+/* requester.c: room for READs and atomics in flight, before the first is posted. 0 or ENOMEM. */
+int adv_requester_reserve(struct adv_qp *qp);
 /* requester.c: moved to RTS again (from SQE or SQD), or to SQD: carry on, or report the drain. */
 void adv_requester_resume(struct adv_qp *qp);
 void adv_requester_drain(struct adv_qp *qp);
@@ -553,8 +558,11 @@ struct adv_answer {
 struct adv_qpn_range {
 	uint32_t first;
 	uint32_t count;
-	uint32_t next; /* where to look for a free one: numbers are reused as late as can be */
-	uint32_t used;
+	uint32_t next;	 /* of those that no QP has had yet ... */
+	uint32_t fresh;	 /* ... and how many these are */
+	uint32_t *freed; /* ring of `count`: those given back, the longest ago first */
+	uint32_t freed_head;
+	uint32_t freed_count;
 	struct adv_qp **qp;
 };
 
@@ -596,6 +604,12 @@ struct adv_engine {
 
 /* True for an address of the GID table. */
 bool adv_engine_has_gid(const struct adv_engine *e, const struct adv_gid *gid);
+
+/* qpn.c */
 struct adv_qp *adv_engine_find_qp(const struct adv_engine *e, uint32_t qpn);
+/* Gives the QP the number that has rested longest. 0; ENOMEM: none is left. */
+int adv_qpn_take(struct adv_engine *e, struct adv_qp *qp);
+void adv_qpn_give_back(struct adv_engine *e, uint32_t qpn);
+void adv_qpns_free(struct adv_engine *e);
 
 #endif

@@ -18,36 +18,6 @@ static uint32_t power_of_two(uint32_t n)
 	return p;
 }
 
-static int take_qpn(struct adv_engine *e, struct adv_qp *qp)
-{
-	for (unsigned i = 0; i < e->ranges; i++) {
-		struct adv_qpn_range *r = &e->range[i];
-
-		if (r->used == r->count)
-			continue;
-		while (r->qp[r->next])
-			r->next = (r->next + 1) % r->count;
-		r->qp[r->next] = qp;
-		qp->qpn = r->first + r->next;
-		r->next = (r->next + 1) % r->count;
-		r->used++;
-		return 0;
-	}
-	return ENOMEM;
-}
-
-static void give_back_qpn(struct adv_engine *e, uint32_t qpn)
-{
-	for (unsigned i = 0; i < e->ranges; i++) {
-		struct adv_qpn_range *r = &e->range[i];
-
-		if (qpn - r->first < r->count) {
-			r->qp[qpn - r->first] = NULL;
-			r->used--;
-		}
-	}
-}
-
 static int service_of(enum ibv_qp_type type)
 {
 	switch (type) {
@@ -167,7 +137,7 @@ struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config)
 		free(qp);
 		return NULL;
 	}
-	if (take_qpn(e, qp)) {
+	if (adv_qpn_take(e, qp)) {
 		adv_timers_release(e);
 		free(qp);
 		errno = ENOMEM;
@@ -206,7 +176,7 @@ int adv_qp_destroy(struct adv_qp *qp)
 	adv_timer_remove(e, &qp->req.timer);
 	adv_timers_release(e);
 	adv_async_forget(e, qp);
-	give_back_qpn(e, qp->qpn);
+	adv_qpn_give_back(e, qp->qpn);
 	adv_list_del(&qp->node);
 	release(qp);
 	free(qp);
@@ -653,6 +623,8 @@ static int post_one_send(struct adv_qp *qp, const struct ibv_send_wr *wr)
 	err = fill_send(qp, wqe, wr);
 	if (err)
 		return err;
+	if (qp->reliable && adv_wqe_wants_response(wqe) && adv_requester_reserve(qp))
+		return ENOMEM;
 	if (wqe->ah)
 		wqe->ah->outstanding++;
 	qp->sq.head++;

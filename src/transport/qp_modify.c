@@ -203,22 +203,29 @@ static void move_resources(struct adv_responder *resp, struct adv_resource *ring
 	}
 	free(resp->res);
 	resp->res = ring;
-	resp->res_room = room;
 	if (resp->res_head - resp->res_next > room)
 		resp->res_next = resp->res_head - room;
+}
+
+/* What was made stays made: a READ may have been posted meanwhile. *ring is NULL where it was. */
+static int make_another(const void *made, uint32_t room, size_t size, void **ring)
+{
+	*ring = made ? calloc(room, size) : NULL;
+	return made && !*ring ? ENOMEM : 0;
 }
 
 /* SQD to SQD: room for more or fewer READs and atomics, both ways; qp->attr says how many. */
 static int resize(struct adv_qp *qp)
 {
 	struct adv_requester *req = &qp->req;
+	struct adv_responder *resp = &qp->resp;
 	uint32_t ends_room = ring_room(qp->attr.max_rd_atomic);
 	uint32_t res_room = ring_room(qp->attr.max_dest_rd_atomic);
-	uint32_t *ends = calloc(ends_room, sizeof(*ends));
-	struct adv_resource *ring = calloc(res_room, sizeof(*ring));
+	void *ends, *ring;
 
-	if (!ring || !ends) {
-		free(ring);
+	if (make_another(req->rd_end, ends_room, sizeof(*req->rd_end), &ends))
+		return ENOMEM;
+	if (make_another(resp->res, res_room, sizeof(*resp->res), &ring)) {
 		free(ends);
 		return ENOMEM;
 	}
@@ -229,8 +236,10 @@ static int resize(struct adv_qp *qp)
 	req->rd_room = ends_room;
 	req->rd_limit = qp->attr.max_rd_atomic;
 	req->rd_head = req->rd_tail = 0;
-	move_resources(&qp->resp, ring, res_room);
-	qp->resp.res_limit = qp->attr.max_dest_rd_atomic;
+	if (ring)
+		move_resources(resp, ring, res_room);
+	resp->res_room = res_room;
+	resp->res_limit = qp->attr.max_dest_rd_atomic;
 	return 0;
 }
 
@@ -250,10 +259,11 @@ static int perform(struct adv_qp *qp, enum ibv_qp_state next, int mask)
 {
 	switch (next) {
 	case IBV_QPS_RTR:
-		return adv_responder_start(qp);
+		adv_responder_start(qp);
+		return 0;
 	case IBV_QPS_RTS:
 		if (qp->state == IBV_QPS_RTR)
-			return adv_requester_start(qp);
+			adv_requester_start(qp);
 		return 0;
 	case IBV_QPS_SQD:
 		if (mask & (IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC))

@@ -75,21 +75,17 @@ static void arm_timer(struct adv_qp *qp, uint64_t now)
 		adv_timer_cancel(qp->engine, &req->timer);
 }
 
-int adv_requester_start(struct adv_qp *qp)
+void adv_requester_start(struct adv_qp *qp)
 {
 	struct adv_requester *req = &qp->req;
 
 	req->next_psn = req->una_psn = req->max_psn = qp->attr.sq_psn;
 	if (!qp->reliable)
-		return 0;
+		return;
 	req->rd_limit = qp->attr.max_rd_atomic;
 	req->rd_room = 1;
 	while (req->rd_room < req->rd_limit)
 		req->rd_room *= 2;
-	free(req->rd_end);
-	req->rd_end = calloc(req->rd_room, sizeof(*req->rd_end));
-	if (!req->rd_end)
-		return ENOMEM;
 	req->rd_head = req->rd_tail = 0;
 	/* Two chunks fill the window, so that asking and answering overlap. */
 	req->read_chunk = qp->engine->window;
@@ -98,7 +94,18 @@ int adv_requester_start(struct adv_qp *qp)
 	req->retry_left = qp->attr.retry_cnt;
 	req->rnr_left = qp->attr.rnr_retry;
 	adv_window_start(qp);
-	return 0;
+}
+
+int adv_requester_reserve(struct adv_qp *qp)
+{
+	struct adv_requester *req = &qp->req;
+
+	/* Never in RTS, so in error now: nothing will be in flight. */
+	if (!req->rd_room)
+		return 0;
+	if (!req->rd_end)
+		req->rd_end = calloc(req->rd_room, sizeof(*req->rd_end));
+	return req->rd_end ? 0 : ENOMEM;
 }
 
 void adv_requester_resume(struct adv_qp *qp)

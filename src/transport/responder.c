@@ -14,20 +14,25 @@
 #define FLUSH_PERSISTENT	(1 << 1)
 #define FLUSH_WHOLE_REGION	1
 
-int adv_responder_start(struct adv_qp *qp)
+void adv_responder_start(struct adv_qp *qp)
 {
 	struct adv_responder *resp = &qp->resp;
 
 	resp->epsn = qp->attr.rq_psn;
 	if (!qp->reliable)
-		return 0;
+		return;
 	resp->res_limit = qp->attr.max_dest_rd_atomic;
 	resp->res_room = 1;
 	while (resp->res_room < resp->res_limit)
 		resp->res_room *= 2;
-	free(resp->res);
-	resp->res = calloc(resp->res_room, sizeof(*resp->res));
-	return resp->res ? 0 : ENOMEM;
+}
+
+/* Idle QPs cost their state only. False: there is no memory. */
+static bool make_resources(struct adv_responder *resp)
+{
+	if (!resp->res)
+		resp->res = calloc(resp->res_room, sizeof(*resp->res));
+	return resp->res != NULL;
 }
 
 /* ---- refusing ---- */
@@ -453,6 +458,9 @@ static void rx_answered(struct adv_qp *qp, uint64_t now, const struct adv_incomi
 		refuse(qp, &bad_sequence, now);
 		return;
 	}
+	/* As if the packet were lost: it comes again. */
+	if (!make_resources(&qp->resp))
+		return;
 	switch (in->h->bth.opcode & ADV_OP_MASK) {
 	case ADV_OP_READ_REQUEST:
 		r = do_read(qp, in, &psns);
@@ -485,8 +493,9 @@ static void rx_answered(struct adv_qp *qp, uint64_t now, const struct adv_incomi
 static void repeat_answer(struct adv_qp *qp, const struct adv_incoming *in)
 {
 	struct adv_responder *resp = &qp->resp;
+	uint32_t known = resp->res ? resp->res_room : 0;
 
-	for (uint32_t i = resp->res_head; i != resp->res_head - resp->res_room; i--) {
+	for (uint32_t i = resp->res_head; i != resp->res_head - known; i--) {
 		struct adv_resource *res = &resp->res[(i - 1) & (resp->res_room - 1)];
 		uint32_t skip = (in->h->bth.psn - res->first_psn) & ADV_PSN_MASK;
 		uint64_t offset = (uint64_t)skip * qp->mtu;

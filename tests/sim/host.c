@@ -305,7 +305,7 @@ void host_close(struct host *h)
 		e->in_flight == 0 && e->mrs.count == 0 && adv_list_empty(&e->tx_ready) &&
 			adv_list_empty(&e->stalled) && adv_list_empty(&e->qps) &&
 			adv_list_empty(&e->cq_events) && adv_list_empty(&e->async_events) &&
-			e->range[0].used == 0 && e->xrc_used == 0 && !e->dead_ahs,
+			adv_engine_qpns_left(e) == SIM_QPNS && e->xrc_used == 0 && !e->dead_ahs,
 		"host %u: state is left in the engine", h->index);
 	adv_engine_destroy(e);
 	h->e = NULL;

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * QP numbers. A packet of a connection that is over may still be on its way, or be sent again by
+ * a peer that does not know, so a number rests as long as can be before another QP has it: those
+ * that no QP ever had go first, then those that were given back longest ago.
+ */
+#include <stdlib.h>
+
+#include "transport/internal.h"
+
+int adv_engine_add_qpns(struct adv_engine *e, uint32_t first, uint32_t count)
+{
+	struct adv_qpn_range *r;
+
+	if (count == 0 || first > ADV_QPN_MASK || count > ADV_QPN_MASK - first)
+		return EINVAL;
+	if (e->ranges == ADV_ENGINE_RANGES)
+		return ENOMEM;
+	r = &e->range[e->ranges];
+	r->qp = calloc(count, sizeof(*r->qp));
+	r->freed = calloc(count, sizeof(*r->freed));
+	if (!r->qp || !r->freed) {
+		free(r->qp);
+		free(r->freed);
+		return ENOMEM;
+	}
+	r->first = first;
+	r->count = count;
+	r->fresh = count;
+	r->freed_head = r->freed_count = 0;
+	/* A new owner of the range starts elsewhere, so that packets for the last one find nobody.
+	 */
+	r->next = (uint32_t)adv_rng_below(&e->rng, count);
+	e->ranges++;
+	return 0;
+}
+
+void adv_qpns_free(struct adv_engine *e)
+{
+	for (unsigned i = 0; i < e->ranges; i++) {
+		free(e->range[i].qp);
+		free(e->range[i].freed);
+	}
+}
+
+uint32_t adv_engine_qpns_left(const struct adv_engine *e)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < e->ranges; i++)
+		n += e->range[i].fresh + e->range[i].freed_count;
+	return n;
+}
+
+static struct adv_qpn_range *range_of(const struct adv_engine *e, uint32_t qpn)
+{
+	for (unsigned i = 0; i < e->ranges; i++)
+		if (qpn - e->range[i].first < e->range[i].count)
+			return (struct adv_qpn_range *)&e->range[i];
+	return NULL;
+}
+
+bool adv_engine_has_qpn(const struct adv_engine *e, uint32_t qpn)
+{
+	return range_of(e, qpn) != NULL;
+}
+
+struct adv_qp *adv_engine_find_qp(const struct adv_engine *e, uint32_t qpn)
+{
+	const struct adv_qpn_range *r = range_of(e, qpn);
+
+	return r ? r->qp[qpn - r->first] : NULL;
+}
+
+/* Of the range where most rest, so that each rests as long as can be. */
+static struct adv_qpn_range *best_range(struct adv_engine *e)
+{
+	struct adv_qpn_range *best = NULL;
+
+	for (unsigned i = 0; i < e->ranges; i++) {
+		struct adv_qpn_range *r = &e->range[i];
+
+		if (r->fresh)
+			return r;
+		if (r->freed_count && (!best || r->freed_count > best->freed_count))
+			best = r;
+	}
+	return best;
+}
+
+int adv_qpn_take(struct adv_engine *e, struct adv_qp *qp)
+{
+	struct adv_qpn_range *r = best_range(e);
+	uint32_t index;
+
+	if (!r)
+		return ENOMEM;
+	if (r->fresh) {
+		index = r->next;
+		r->next = (r->next + 1) % r->count;
+		r->fresh--;
+	} else {
+		index = r->freed[r->freed_head];
+		r->freed_head = (r->freed_head + 1) % r->count;
+		r->freed_count--;
+	}
+	assert(!r->qp[index]);
+	r->qp[index] = qp;
+	qp->qpn = r->first + index;
+	return 0;
+}
+
+void adv_qpn_give_back(struct adv_engine *e, uint32_t qpn)
+{
+	struct adv_qpn_range *r = range_of(e, qpn);
+
+	r->qp[qpn - r->first] = NULL;
+	r->freed[(r->freed_head + r->freed_count++) % r->count] = qpn - r->first;
+}

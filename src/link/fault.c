@@ -57,6 +57,7 @@ static void show(struct fault_link *f)
 	f->link.counters.rx_icrc_errors += f->icrc_errors;
 	f->link.send_fd = f->inner->send_fd;
 	f->link.receive_fd = f->inner->receive_fd;
+	f->link.bell_fd = f->inner->bell_fd;
 	f->link.rx_window = f->inner->rx_window;
 	if (f->full && tx != UINT64_MAX)
 		tx = f->now + FULL_RETRY;
@@ -263,7 +264,7 @@ static void keep_rx(struct fault_link *f, const struct adv_rx_packet *pkt,
 
 	if (!k)
 		return;
-	memcpy(k->data, pkt->data, pkt->len);
+	memcpy(k->data, adv_rx_payload(pkt, 0), pkt->len);
 	k->meta = *pkt->meta;
 	if (v->mark && (k->meta.tclass & 3))
 		k->meta.tclass |= ADV_ECN_CE;
@@ -306,11 +307,19 @@ static unsigned fault_receive(struct adv_link *link, unsigned budget, adv_link_r
 	f->fn = fn;
 	f->user = user;
 	packets = release_rx(f);
+	f->inner->busy_polled = link->busy_polled;
 	packets += f->inner->ops->receive(f->inner, budget, take_rx, f);
 	if (f->tx.count)
 		flush_inner(f);
 	show(f);
 	return packets;
+}
+
+static bool fault_sleep(struct adv_link *link, bool sleeping)
+{
+	struct adv_link *inner = fault_of(link)->inner;
+
+	return !inner->ops->sleep || inner->ops->sleep(inner, sleeping);
 }
 
 /* ---- making and ending ---- */
@@ -340,6 +349,7 @@ static const struct adv_link_ops fault_ops = {
 	.send = fault_send,
 	.flush = fault_flush,
 	.receive = fault_receive,
+	.sleep = fault_sleep,
 	.destroy = fault_destroy,
 };
 

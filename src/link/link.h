@@ -43,6 +43,13 @@ struct adv_link_ops {
 	 * of packets taken from the socket, bad ones included; 0: there was nothing.
 	 */
 	unsigned (*receive)(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user);
+	/*
+	 * The owner goes to sleep on bell_fd (true), or has ceased to (false): peers that hand over
+	 * packets through memory then write to it, or spare themselves the trouble. Returns false
+	 * where there is something to receive: look again before sleeping. NULL: there are no such
+	 * peers.
+	 */
+	bool (*sleep)(struct adv_link *link, bool sleeping);
 	void (*destroy)(struct adv_link *link);
 };
 
@@ -50,6 +57,9 @@ struct adv_link {
 	const struct adv_link_ops *ops;
 	int receive_fd;	    /* readable when receive() would find packets */
 	int send_fd;	    /* -1, or writable when flush() may go on (set while full) */
+	int bell_fd;	    /* an eventfd, see sleep(); -1: none */
+	bool busy_polled;   /* set by the owner: it calls receive() all the time, so that what is
+			     * costly to look at needs no look at each call */
 	unsigned rx_window; /* packets of 4 KiB a peer may have in flight towards us before our
 			     * receive buffer overflows; the engine's window is set from it */
 	uint64_t deadline; /* when receive() is to be called at the latest, for what the link itself

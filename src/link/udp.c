@@ -130,6 +130,7 @@ struct adv_link *adv_udp_create(const struct adv_udp_config *config)
 	l->link.ops = &udp_ops;
 	l->link.receive_fd = config->receive_fd;
 	l->link.send_fd = -1;
+	l->link.bell_fd = -1;
 	l->socket_limit = socket_limit();
 	if (!prepare_receive(l)) {
 		int err = errno;

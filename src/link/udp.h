@@ -38,4 +38,7 @@ struct adv_udp_address {
 int adv_udp_set_addresses(struct adv_link *link, const struct adv_udp_address *addresses,
 			  unsigned count);
 
+/* True where packets from this address can only come from this machine. */
+bool adv_udp_is_own_address(const struct adv_link *link, const struct adv_gid *gid);
+
 #endif

@@ -127,8 +127,6 @@ static inline struct udp_link *udp_link_of(struct adv_link *link)
 struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uint8_t slot);
 /* Closes all sending sockets. */
 void udp_sockets_close(struct udp_link *l);
-/* True where packets from this address can only come from this machine. */
-bool udp_is_own_address(const struct udp_link *l, const struct adv_gid *gid);
 
 /* The operations of link.h. */
 bool udp_send(struct adv_link *link, struct adv_tx_batch *batch);

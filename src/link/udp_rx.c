@@ -165,7 +165,7 @@ static bool icrc_is_right(const struct udp_link *l, const struct datagram *d, co
 		return true;
 	if (!d->flow.ipv4)
 		return false;
-	own = udp_is_own_address(l, &d->meta.sgid);
+	own = adv_udp_is_own_address(&l->link, &d->meta.sgid);
 	if (own && d->segment_len < d->len)
 		return false;
 	return solve_id(d, own, p, len, found, computed, id);

@@ -33,8 +33,10 @@ static uint32_t ifindex_of(const struct udp_link *l, const struct adv_gid *gid)
 	return a ? a->ifindex : 0;
 }
 
-bool udp_is_own_address(const struct udp_link *l, const struct adv_gid *gid)
+bool adv_udp_is_own_address(const struct adv_link *link, const struct adv_gid *gid)
 {
+	const struct udp_link *l = udp_link_of((struct adv_link *)(uintptr_t)link);
+
 	return (adv_gid_is_ipv4(gid) && gid->raw[12] == 127) || find_address(l, gid);
 }
 

@@ -216,7 +216,7 @@ static bool split_payload(const struct adv_rx_packet *pkt, size_t header_len,
 
 	if (pad > rest || (rest & 3))
 		return false;
-	in->payload = pkt->data + header_len;
+	in->payload = adv_rx_payload(pkt, header_len);
 	in->payload_len = rest - pad;
 	return in->payload_len == 0 || (in->info->flags & ADV_PKT_PAYLOAD);
 }

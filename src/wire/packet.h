@@ -65,7 +65,16 @@ struct adv_rx_packet {
 	const struct adv_rx_meta *meta;
 	const uint8_t *data; /* BTH, extended headers, payload, padding */
 	uint32_t len;
+	/* Where not NULL, the same bytes where a peer may still change them: then `data` is a copy
+	 * of the headers only, and the payload is read here, once. */
+	const uint8_t *body;
 };
+
+/* Where to copy the payload from, which begins after header_len bytes. */
+static inline const uint8_t *adv_rx_payload(const struct adv_rx_packet *pkt, size_t header_len)
+{
+	return (pkt->body ? pkt->body : pkt->data) + header_len;
+}
 
 /*
  * A packet to send. The payload is referenced, not copied: iov entries point into the

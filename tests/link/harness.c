@@ -98,7 +98,7 @@ struct store *fresh_store(void)
 	return store;
 }
 
-static void keep(void *user, const struct adv_rx_packet *pkt)
+void keep_packet(void *user, const struct adv_rx_packet *pkt)
 {
 	struct store *store = user;
 	struct stored *p = &store->packet[store->count++];
@@ -107,7 +107,7 @@ static void keep(void *user, const struct adv_rx_packet *pkt)
 	assert_true(pkt->len <= sizeof(p->data));
 	p->meta = *pkt->meta;
 	p->len = pkt->len;
-	memcpy(p->data, pkt->data, pkt->len);
+	memcpy(p->data, adv_rx_payload(pkt, 0), pkt->len);
 }
 
 void receive_all(struct adv_link *link, struct store *store, unsigned want)
@@ -115,8 +115,8 @@ void receive_all(struct adv_link *link, struct store *store, unsigned want)
 	struct pollfd pfd = {.fd = link->receive_fd, .events = POLLIN};
 
 	while (store->count < want && poll(&pfd, 1, 100) == 1)
-		(void)link->ops->receive(link, 64, keep, store);
-	while (link->ops->receive(link, 64, keep, store))
+		(void)link->ops->receive(link, 64, keep_packet, store);
+	while (link->ops->receive(link, 64, keep_packet, store))
 		;
 }
 

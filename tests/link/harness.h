@@ -37,6 +37,8 @@ void close_link(struct adv_link *link);
 
 /* The one store; emptied. */
 struct store *fresh_store(void);
+/* Puts a packet into the store, `user`: for receive(). */
+void keep_packet(void *user, const struct adv_rx_packet *pkt);
 /* Receives into the store until it has `want` packets or nothing came for some 100 ms. */
 void receive_all(struct adv_link *link, struct store *store, unsigned want);
 

@@ -83,8 +83,10 @@ static void inner_destroy(struct adv_link *l)
 	inner.destroyed = true;
 }
 
-static const struct adv_link_ops inner_ops = {inner_send, inner_flush, inner_receive,
-					      inner_destroy};
+static const struct adv_link_ops inner_ops = {.send = inner_send,
+					      .flush = inner_flush,
+					      .receive = inner_receive,
+					      .destroy = inner_destroy};
 
 static struct adv_fault_plan plan_of(const char *text)
 {
@@ -254,8 +256,10 @@ static bool full_after_one(struct adv_link *l, struct adv_tx_batch *b)
 
 static void test_becomes_full(void **state)
 {
-	static const struct adv_link_ops ops = {full_after_one, inner_flush, inner_receive,
-						inner_destroy};
+	static const struct adv_link_ops ops = {.send = full_after_one,
+						.flush = inner_flush,
+						.receive = inner_receive,
+						.destroy = inner_destroy};
 
 	open_over("duplicate=100%");
 	inner.link.ops = &ops;
@@ -300,7 +304,7 @@ static void arrive(unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		bytes[i][0] = ADV_OP_SEND_ONLY;
 		bytes[i][11] = (uint8_t)i;
-		incoming[i] = (struct adv_rx_packet){&meta, bytes[i], 16};
+		incoming[i] = (struct adv_rx_packet){.meta = &meta, .data = bytes[i], .len = 16};
 		inner.in[i] = &incoming[i];
 	}
 	inner.in_count = n;

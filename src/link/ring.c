@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A record is a word, the addresses where they differ from those of the record before, and the
+ * packet. The word is written last, and the word of the place behind it is cleared before: so the
+ * reader needs to look at one line only, the one that it is about to read anyway.
+ */
+#include "link/ring.h"
+
+#include <string.h>
+
+#define LINE	 64u
+#define WORD_LEN ((uint32_t)sizeof(uint32_t))
+
+/* The word. 0: nothing here yet. */
+#define LEN_MASK     0x1fffu	 /* bytes of the packet */
+#define WITH_META    0x00010000u /* struct adv_rx_meta comes first */
+#define BAD_ICRC     0x00020000u
+#define BACK_TO_ZERO 0x40000000u /* no record; the next one is at the start */
+#define VALID	     0x80000000u
+
+#define PACKET_MAX   (ADV_HEADERS_MAX + 4096u)
+_Static_assert(PACKET_MAX <= LEN_MASK, "the length has room in the word");
+
+static _Atomic uint32_t *word_at(struct adv_ring_memory *m, uint32_t offset)
+{
+	return (_Atomic uint32_t *)(void *)(m->bytes + offset);
+}
+
+static uint32_t record_len(uint32_t data_len)
+{
+	return (WORD_LEN + data_len + LINE - 1) & ~(LINE - 1);
+}
+
+/* ---- writing -------------------------------------------------------------------------- */
+
+void adv_ring_writer_init(struct adv_ring_writer *w, void *memory, uint32_t size)
+{
+	*w = (struct adv_ring_writer){.memory = memory, .size = size};
+}
+
+/* There is always room for one more word: the one that ends what is written. */
+static bool has_room(struct adv_ring_writer *w, uint32_t need)
+{
+	if (w->size - (w->head - w->tail) >= need + LINE)
+		return true;
+	uint64_t tail = atomic_load_explicit(&w->memory->tail, memory_order_acquire);
+
+	if (tail < w->tail || tail > w->head)
+		return false;
+	w->tail = tail;
+	return w->size - (w->head - w->tail) >= need + LINE;
+}
+
+static void fill_meta(struct adv_rx_meta *meta, const struct adv_tx_packet *pkt)
+{
+	memset(meta, 0, sizeof(*meta)); /* padding is compared and sent, too */
+	meta->sgid = pkt->path->sgid;
+	meta->dgid = pkt->path->dgid;
+	meta->sport = pkt->path->sport;
+	meta->tclass = (uint8_t)((pkt->path->tclass & 0xfc) | (unsigned)pkt->ecn);
+	meta->hop_limit = pkt->path->hop_limit;
+}
+
+static void write_packet(uint8_t *p, const struct adv_tx_packet *pkt)
+{
+	size_t left = pkt->payload_len;
+
+	memcpy(p, pkt->header, pkt->header_len);
+	p += pkt->header_len;
+	for (unsigned i = 0; i < pkt->iov_count; i++) {
+		size_t n = pkt->iov[i].iov_len < left ? pkt->iov[i].iov_len : left;
+
+		memcpy(p, pkt->iov[i].iov_base, n);
+		p += n;
+		left -= n;
+	}
+	memset(p, 0, left + pkt->pad);
+}
+
+static void clear_word(struct adv_ring_writer *w, uint32_t offset)
+{
+	atomic_store_explicit(word_at(w->memory, offset), 0, memory_order_relaxed);
+}
+
+/* Goes to the start where the rest of the memory is too short for a record of this length. */
+static bool make_contiguous(struct adv_ring_writer *w, uint32_t need)
+{
+	uint32_t offset = (uint32_t)(w->head & (w->size - 1));
+	uint32_t rest = w->size - offset;
+
+	if (need <= rest)
+		return has_room(w, need);
+	if (!has_room(w, rest + need))
+		return false;
+	clear_word(w, 0);
+	atomic_store_explicit(word_at(w->memory, offset), VALID | BACK_TO_ZERO,
+			      memory_order_release);
+	w->head += rest;
+	return true;
+}
+
+bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
+{
+	uint32_t len = pkt->header_len + pkt->payload_len + pkt->pad;
+	uint32_t word = VALID | len;
+	uint32_t need = record_len(len);
+	struct adv_rx_meta meta;
+	uint32_t offset;
+	uint8_t *p;
+
+	if (len > PACKET_MAX)
+		return false;
+	fill_meta(&meta, pkt);
+	if (memcmp(&meta, &w->meta, sizeof(meta)) != 0) {
+		word |= WITH_META;
+		need = record_len((uint32_t)sizeof(meta) + len);
+	}
+	if (pkt->icrc_flip)
+		word |= BAD_ICRC;
+	if (!make_contiguous(w, need))
+		return false;
+	offset = (uint32_t)(w->head & (w->size - 1));
+	p = w->memory->bytes + offset + WORD_LEN;
+	if (word & WITH_META) {
+		memcpy(p, &meta, sizeof(meta));
+		p += sizeof(meta);
+		w->meta = meta;
+	}
+	write_packet(p, pkt);
+	w->head += need;
+	clear_word(w, (uint32_t)(w->head & (w->size - 1)));
+	atomic_store_explicit(word_at(w->memory, offset), word, memory_order_release);
+	return true;
+}
+
+bool adv_ring_must_wake(struct adv_ring_writer *w)
+{
+	/* Pairs with adv_ring_sleep(): either its reader sees the packet, or we see it sleep. */
+	atomic_thread_fence(memory_order_seq_cst);
+	return atomic_load_explicit(&w->memory->sleeping, memory_order_relaxed) != 0 &&
+	       atomic_exchange_explicit(&w->memory->sleeping, 0, memory_order_relaxed) != 0;
+}
+
+/* ---- reading -------------------------------------------------------------------------- */
+
+void adv_ring_reader_init(struct adv_ring_reader *r, void *memory, uint32_t size,
+			  adv_ring_check_fn *check, void *user)
+{
+	*r = (struct adv_ring_reader){.memory = memory, .size = size, .check = check, .user = user};
+}
+
+static uint32_t next_word(const struct adv_ring_reader *r)
+{
+	return atomic_load_explicit(word_at(r->memory, (uint32_t)(r->tail & (r->size - 1))),
+				    memory_order_acquire);
+}
+
+bool adv_ring_has(const struct adv_ring_reader *r)
+{
+	return !r->broken && next_word(r) != 0;
+}
+
+void adv_ring_sleep(struct adv_ring_reader *r, bool sleeping)
+{
+	if (atomic_load_explicit(&r->memory->sleeping, memory_order_relaxed) == sleeping)
+		return;
+	atomic_store_explicit(&r->memory->sleeping, sleeping, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* The record whose word this is goes to fn. Returns its length, or 0 where it is none. */
+static uint32_t take_record(struct adv_ring_reader *r, uint32_t word, adv_link_rx_fn *fn,
+			    void *user, struct adv_link_counters *counters)
+{
+	uint32_t offset = (uint32_t)(r->tail & (r->size - 1));
+	const uint8_t *p = r->memory->bytes + offset + WORD_LEN;
+	uint32_t len = word & LEN_MASK;
+	uint32_t meta_len = word & WITH_META ? (uint32_t)sizeof(r->meta) : 0;
+	uint32_t need = record_len(meta_len + len);
+	_Alignas(8) uint8_t headers[ADV_HEADERS_MAX];
+	struct adv_rx_packet pkt = {.meta = &r->meta, .data = headers, .len = len};
+
+	if (len < ADV_BTH_LEN || len > PACKET_MAX || len % 4 != 0 || need > r->size - offset)
+		return 0;
+	if (meta_len) {
+		memcpy(&r->meta, p, sizeof(r->meta));
+		if (!r->check(r->user, &r->meta))
+			return 0;
+		p += meta_len;
+	}
+	counters->rx_packets++;
+	counters->rx_bytes += len + ADV_ICRC_LEN;
+	if (word & BAD_ICRC) {
+		counters->rx_icrc_errors++;
+		return need;
+	}
+	if (len > sizeof(headers))
+		pkt.body = p;
+	memcpy(headers, p, len < sizeof(headers) ? len : sizeof(headers));
+	fn(user, &pkt);
+	return need;
+}
+
+/* What is left out behind the place that says so; there it is never the first. */
+static uint32_t rest_of_memory(const struct adv_ring_reader *r)
+{
+	uint32_t offset = (uint32_t)(r->tail & (r->size - 1));
+
+	return offset ? r->size - offset : 0;
+}
+
+unsigned adv_ring_get(struct adv_ring_reader *r, unsigned budget, adv_link_rx_fn *fn, void *user,
+		      struct adv_link_counters *counters)
+{
+	unsigned packets = 0;
+	uint64_t before = r->tail;
+	uint32_t word;
+
+	if (r->broken)
+		return 0;
+	while (packets < budget && (word = next_word(r)) != 0) {
+		uint32_t taken;
+
+		if (word & BACK_TO_ZERO) {
+			taken = rest_of_memory(r);
+		} else {
+			taken = take_record(r, word, fn, user, counters);
+			packets++;
+		}
+		if (taken == 0) {
+			r->broken = true;
+			counters->rx_malformed++;
+			break;
+		}
+		r->tail += taken;
+	}
+	if (r->tail != before)
+		atomic_store_explicit(&r->memory->tail, r->tail, memory_order_release);
+	return packets;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Between processes of one machine, packets go through memory; all others by UDP. */
+#include "link/shm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/list.h"
+#include "base/sys.h"
+#include "link/ring.h"
+#include "link/udp.h"
+
+#define SLOTS	    256
+#define SETTLE	    2000000ull /* ns after a packet by UDP: its reader has seen it by then */
+#define UDP_EVERY   32	       /* calls: how often a busy poller that gets packets by memory ... */
+#define QUIET_CALLS 4096       /* ... looks at the socket, until so many calls brought none */
+
+/* Descriptors are made here or come from the daemon; seals came with Linux 3.17. */
+#ifndef F_GET_SEALS
+#define F_GET_SEALS   1034
+#define F_SEAL_SHRINK 0x0002
+#endif
+
+struct shm_peer {
+	struct adv_ring_writer writer;
+	struct adv_ring_reader reader;
+	uint8_t *memory;
+	size_t memory_len;
+	int bell_fd;
+	uint8_t slot;
+	bool settling; /* packets have gone by UDP: not yet */
+	bool leaving;  /* the peer is gone */
+	bool written;  /* in the batch at hand */
+};
+
+struct shm_link {
+	struct adv_link link;
+	struct adv_link *udp;
+	uint64_t (*clock)(void);
+	struct shm_peer *of_slot[SLOTS];
+	struct shm_peer *peer[SLOTS]; /* those that there are */
+	unsigned count;
+	unsigned first;			   /* whose turn it is to be received from first */
+	unsigned calls;			   /* since the socket was looked at */
+	unsigned quiet_calls;		   /* since a packet came through memory */
+	struct adv_link_counters counters; /* of the rings */
+	uint64_t udp_last[SLOTS]; /* when a packet for a slot of this machine went by UDP; 0: never
+				   */
+};
+
+static struct shm_link *shm_of(struct adv_link *link)
+{
+	return adv_container_of(link, struct shm_link, link);
+}
+
+/* What others read in struct adv_link. */
+static void show(struct shm_link *l)
+{
+	struct adv_link_counters *c = &l->link.counters;
+
+	*c = l->udp->counters;
+	c->tx_packets += l->counters.tx_packets;
+	c->tx_bytes += l->counters.tx_bytes;
+	c->tx_dropped += l->counters.tx_dropped;
+	c->rx_packets += l->counters.rx_packets;
+	c->rx_bytes += l->counters.rx_bytes;
+	c->rx_icrc_errors += l->counters.rx_icrc_errors;
+	c->rx_malformed += l->counters.rx_malformed;
+	l->link.send_fd = l->udp->send_fd;
+}
+
+/* ---- sending ---- */
+
+/* False as long as packets that went by UDP may not have been read: these would overtake them. */
+static bool has_settled(struct shm_link *l, struct shm_peer *p)
+{
+	if (p->settling && l->clock() - l->udp_last[p->slot] >= SETTLE)
+		p->settling = false;
+	return !p->settling;
+}
+
+/* The peer whose memory this packet goes through; NULL: it goes by UDP. */
+static struct shm_peer *route(struct shm_link *l, const struct adv_tx_packet *pkt)
+{
+	uint8_t slot = (uint8_t)(pkt->dest_qpn >> 16);
+	struct shm_peer *p = l->of_slot[slot];
+
+	if (p && adv_gid_equal(&pkt->path->dgid, &p->writer.meta.dgid))
+		return has_settled(l, p) ? p : NULL;
+	if (!adv_udp_is_own_address(l->udp, &pkt->path->dgid))
+		return NULL;
+	if (p && has_settled(l, p))
+		return p;
+	l->udp_last[slot] = l->clock();
+	return NULL;
+}
+
+static void put(struct shm_link *l, struct shm_peer *p, const struct adv_tx_packet *pkt)
+{
+	if (!adv_ring_put(&p->writer, pkt)) {
+		l->counters.tx_dropped++;
+		return;
+	}
+	p->written = true;
+	l->counters.tx_packets++;
+	l->counters.tx_bytes += pkt->header_len + pkt->payload_len + pkt->pad + ADV_ICRC_LEN;
+}
+
+static void wake_readers(struct shm_link *l)
+{
+	uint64_t one = 1;
+
+	for (unsigned i = 0; i < l->count; i++) {
+		struct shm_peer *p = l->peer[i];
+
+		if (!p->written)
+			continue;
+		p->written = false;
+		if (adv_ring_must_wake(&p->writer))
+			(void)!adv_sys_write(p->bell_fd, &one, sizeof(one));
+	}
+}
+
+static bool shm_send(struct adv_link *link, struct adv_tx_batch *batch)
+{
+	struct shm_link *l = shm_of(link);
+	unsigned others = 0;
+	bool room = true;
+
+	for (unsigned i = 0; i < batch->count; i++) {
+		struct adv_tx_packet *pkt = &batch->packet[i];
+		struct shm_peer *p = route(l, pkt);
+
+		if (p)
+			put(l, p, pkt);
+		else if (others++ != i)
+			batch->packet[others - 1] = *pkt;
+	}
+	if (others < batch->count)
+		wake_readers(l);
+	batch->count = others;
+	if (others)
+		room = l->udp->ops->send(l->udp, batch);
+	show(l);
+	return room;
+}
+
+static bool shm_flush(struct adv_link *link)
+{
+	struct shm_link *l = shm_of(link);
+	bool room = l->udp->ops->flush(l->udp);
+
+	show(l);
+	return room;
+}
+
+/* ---- receiving ---- */
+
+static void give_up(struct shm_link *l, struct shm_peer *p)
+{
+	p->leaving = true;
+	if (l->of_slot[p->slot] == p)
+		l->of_slot[p->slot] = NULL;
+}
+
+static void free_peer(struct shm_link *l, unsigned i)
+{
+	struct shm_peer *p = l->peer[i];
+
+	give_up(l, p);
+	l->peer[i] = l->peer[--l->count];
+	munmap(p->memory, p->memory_len);
+	adv_sys_close(p->bell_fd);
+	free(p);
+}
+
+/* A peer sends from addresses of this machine only, whatever it writes. */
+static bool is_local(void *user, const struct adv_rx_meta *meta)
+{
+	const struct shm_link *l = user;
+
+	return adv_udp_is_own_address(l->udp, &meta->sgid) &&
+	       adv_udp_is_own_address(l->udp, &meta->dgid);
+}
+
+static unsigned receive_rings(struct shm_link *l, unsigned budget, adv_link_rx_fn *fn, void *user)
+{
+	unsigned packets = 0;
+
+	for (unsigned i = 0; i < l->count && packets < budget; i++) {
+		struct shm_peer *p = l->peer[(l->first + i) % l->count];
+
+		packets += adv_ring_get(&p->reader, budget - packets, fn, user, &l->counters);
+		if (p->reader.broken)
+			give_up(l, p);
+	}
+	l->first++;
+	for (unsigned i = l->count; i-- > 0;)
+		if (l->peer[i]->leaving && !adv_ring_has(&l->peer[i]->reader))
+			free_peer(l, i);
+	return packets;
+}
+
+/* A call that finds nothing in the socket costs more than all else of a message through memory. */
+static bool must_look_at_socket(struct shm_link *l, unsigned packets)
+{
+	l->quiet_calls = packets ? 0 : l->quiet_calls + 1;
+	if (l->link.busy_polled && l->quiet_calls < QUIET_CALLS && ++l->calls < UDP_EVERY)
+		return false;
+	l->calls = 0;
+	return true;
+}
+
+static unsigned shm_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
+{
+	struct shm_link *l = shm_of(link);
+	unsigned packets = 0;
+
+	if (l->count)
+		packets = receive_rings(l, budget, fn, user);
+	if (!l->count || must_look_at_socket(l, packets))
+		packets += l->udp->ops->receive(l->udp, budget, fn, user);
+	show(l);
+	return packets;
+}
+
+static bool shm_sleep(struct adv_link *link, bool sleeping)
+{
+	struct shm_link *l = shm_of(link);
+	bool nothing = true;
+
+	for (unsigned i = 0; i < l->count; i++) {
+		adv_ring_sleep(&l->peer[i]->reader, sleeping);
+		nothing = nothing && !adv_ring_has(&l->peer[i]->reader);
+	}
+	return nothing;
+}
+
+/* ---- peers ---- */
+
+size_t adv_shm_pair_len(uint32_t size)
+{
+	return 2 * adv_ring_memory_len(size);
+}
+
+static bool is_sound(const struct adv_shm_pair *pair)
+{
+	struct stat st;
+	int seals = adv_sys_fcntl(pair->memory_fd, F_GET_SEALS, 0);
+
+	return pair->size >= ADV_RING_SIZE_MIN && pair->size <= ADV_RING_SIZE_MAX &&
+	       (pair->size & (pair->size - 1)) == 0 && pair->side <= 1 && seals >= 0 &&
+	       (seals & F_SEAL_SHRINK) && fstat(pair->memory_fd, &st) == 0 &&
+	       (uint64_t)st.st_size >= adv_shm_pair_len(pair->size);
+}
+
+/* The peer's structure, without its bell. NULL with errno. */
+static struct shm_peer *map_peer(struct shm_link *l, const struct adv_shm_pair *pair)
+{
+	size_t ring_len = adv_ring_memory_len(pair->size);
+	struct shm_peer *p;
+
+	if (!is_sound(pair)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->memory_len = adv_shm_pair_len(pair->size);
+	p->memory =
+		mmap(NULL, p->memory_len, PROT_READ | PROT_WRITE, MAP_SHARED, pair->memory_fd, 0);
+	if (p->memory == MAP_FAILED) {
+		free(p);
+		errno = ENOMEM;
+		return NULL;
+	}
+	adv_ring_writer_init(&p->writer, p->memory + pair->side * ring_len, pair->size);
+	adv_ring_reader_init(&p->reader, p->memory + !pair->side * ring_len, pair->size, is_local,
+			     l);
+	return p;
+}
+
+int adv_shm_attach(struct adv_link *link, uint8_t slot, const struct adv_shm_pair *pair)
+{
+	struct shm_link *l = shm_of(link);
+	struct shm_peer *p = l->count < SLOTS ? map_peer(l, pair) : NULL;
+	int err = l->count < SLOTS ? errno : EMFILE;
+
+	adv_sys_close(pair->memory_fd);
+	if (!p) {
+		adv_sys_close(pair->bell_fd);
+		return err;
+	}
+	adv_shm_detach(link, slot);
+	p->bell_fd = pair->bell_fd;
+	p->slot = slot;
+	p->settling = l->udp_last[slot] != 0;
+	l->of_slot[slot] = p;
+	l->peer[l->count++] = p;
+	l->quiet_calls = QUIET_CALLS;
+	return 0;
+}
+
+void adv_shm_detach(struct adv_link *link, uint8_t slot)
+{
+	struct shm_link *l = shm_of(link);
+
+	if (l->of_slot[slot])
+		give_up(l, l->of_slot[slot]);
+}
+
+bool adv_shm_attached(const struct adv_link *link, uint8_t slot)
+{
+	const struct shm_link *l =
+		adv_container_of((struct adv_link *)(uintptr_t)link, struct shm_link, link);
+
+	return l->of_slot[slot] != NULL;
+}
+
+/* ---- making and ending ---- */
+
+static void shm_destroy(struct adv_link *link)
+{
+	struct shm_link *l = shm_of(link);
+
+	while (l->count)
+		free_peer(l, l->count - 1);
+	l->udp->ops->destroy(l->udp);
+	adv_sys_close(link->bell_fd);
+	free(l);
+}
+
+static const struct adv_link_ops shm_ops = {
+	.send = shm_send,
+	.flush = shm_flush,
+	.receive = shm_receive,
+	.sleep = shm_sleep,
+	.destroy = shm_destroy,
+};
+
+struct adv_link *adv_shm_create(struct adv_link *udp, int bell_fd, uint64_t (*clock)(void))
+{
+	struct shm_link *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->udp = udp;
+	l->clock = clock;
+	l->link.ops = &shm_ops;
+	l->link.receive_fd = udp->receive_fd;
+	l->link.bell_fd = bell_fd;
+	l->link.rx_window = udp->rx_window;
+	show(l);
+	return &l->link;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef ADV_LINK_SHM_H
+#define ADV_LINK_SHM_H
+
+#include "link/link.h"
+
+/*
+ * A link that takes the packets for processes of this machine through shared memory, a pair of
+ * rings (link/ring.h) for each process, and hands all others on to `udp`, which was made by
+ * adv_udp_create() and belongs to it from now on. bell_fd: an eventfd, owned from now on, that
+ * peers write to when the owner sleeps; see adv_link_ops.sleep. clock: nanoseconds that do not go
+ * back. NULL: ENOMEM, and both are still the caller's.
+ *
+ * Packets through memory bear no ICRC. Where a ring is full, a packet is lost, as in a socket's
+ * buffer; the transport's window keeps it from being so.
+ */
+struct adv_link *adv_shm_create(struct adv_link *udp, int bell_fd, uint64_t (*clock)(void));
+
+/* What two processes share; sealed, so that neither can make it smaller. */
+struct adv_shm_pair {
+	int memory_fd; /* adv_shm_pair_len(size) bytes, zeroed */
+	int bell_fd;   /* the peer's */
+	uint32_t size; /* of each ring */
+	unsigned side; /* 0 or 1: which of the two rings is ours to write */
+};
+
+/* Bytes of a memory for two rings of `size`. */
+size_t adv_shm_pair_len(uint32_t size);
+
+/*
+ * From now on packets to QPs of `slot` at one of the machine's own addresses go through the pair;
+ * where some have just gone by UDP, a little later, so that none overtakes them. Takes both
+ * descriptors, also where it fails. An earlier pair of that slot is given up. Under the link's
+ * lock. 0; EINVAL: the memory is too small, or not sealed; ENOMEM, EMFILE.
+ */
+int adv_shm_attach(struct adv_link *link, uint8_t slot, const struct adv_shm_pair *pair);
+
+/* The peer is gone: what it wrote is still received, then its memory is given up. */
+void adv_shm_detach(struct adv_link *link, uint8_t slot);
+
+/* True where there is a pair for that slot. */
+bool adv_shm_attached(const struct adv_link *link, uint8_t slot);
+
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Two links of one machine, with and without memory between them. */
+#include "harness.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "link/shm.h"
+#include "netns.h"
+
+#define RING_SIZE (64u << 10)
+#define SLOT_A	  1
+#define SLOT_B	  2
+#define QPN_A	  0x010007u
+#define QPN_B	  0x020009u
+
+struct pair {
+	struct adv_link *a;
+	struct adv_link *b;
+	struct adv_path to_b;
+	struct adv_path to_a;
+};
+
+static struct adv_tx_batch batch;
+static uint64_t now = 1;
+
+static uint64_t clock_of_test(void)
+{
+	return now;
+}
+
+static struct adv_link *open_shm(const char *address, uint32_t qpn_first)
+{
+	const struct adv_udp_address own[] = {{gid_of("127.0.0.1"), 1}, {gid_of("::1"), 1}};
+	struct adv_link *udp = open_link_for(address, qpn_first, 0x10000), *link;
+
+	assert_int_equal(adv_udp_set_addresses(udp, own, 2), 0);
+	link = adv_shm_create(udp, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), clock_of_test);
+	assert_non_null(link);
+	return link;
+}
+
+static int make_memory(size_t len, int seals)
+{
+	int fd = memfd_create("pair", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)len), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static void attach_both(struct pair *p)
+{
+	int fd = make_memory(adv_shm_pair_len(RING_SIZE), F_SEAL_SHRINK | F_SEAL_GROW);
+	struct adv_shm_pair of_a = {dup(fd), dup(p->b->bell_fd), RING_SIZE, 0};
+	struct adv_shm_pair of_b = {fd, dup(p->a->bell_fd), RING_SIZE, 1};
+
+	assert_int_equal(adv_shm_attach(p->a, SLOT_B, &of_a), 0);
+	assert_int_equal(adv_shm_attach(p->b, SLOT_A, &of_b), 0);
+}
+
+static int begin(void **state)
+{
+	struct pair *p = calloc(1, sizeof(*p));
+
+	p->a = open_shm("127.0.0.1", QPN_A & 0xff0000);
+	p->b = open_shm("127.0.0.2", QPN_B & 0xff0000);
+	path_between(&p->to_b, "127.0.0.1", "127.0.0.2", 0xc001);
+	path_between(&p->to_a, "127.0.0.2", "127.0.0.1", 0xc001);
+	*state = p;
+	return 0;
+}
+
+static int end(void **state)
+{
+	struct pair *p = *state;
+
+	if (p->a)
+		close_link(p->a);
+	close_link(p->b);
+	free(p);
+	return 0;
+}
+
+static void send_one(struct adv_link *link, struct adv_path *path, uint32_t qpn, uint32_t psn)
+{
+	batch.count = batch.iov_used = 0;
+	add_packet(&batch, path, qpn, psn, 100);
+	assert_true(link->ops->send(link, &batch));
+}
+
+/* The store holds packets 0 to n - 1 in their order. */
+static void check_all(const struct store *store, uint32_t qpn, unsigned n)
+{
+	assert_int_equal(store->count, n);
+	for (unsigned i = 0; i < n; i++)
+		check_packet(&store->packet[i], qpn, i, 100);
+}
+
+static unsigned receive_once(struct adv_link *link, struct store *store)
+{
+	return link->ops->receive(link, 64, keep_packet, store);
+}
+
+static void test_both_ways(void **state)
+{
+	struct pair *p = *state;
+	struct store *store;
+
+	assert_false(adv_shm_attached(p->a, SLOT_B));
+	attach_both(p);
+	assert_true(adv_shm_attached(p->a, SLOT_B));
+	for (unsigned i = 0; i < 20; i++)
+		send_one(p->a, &p->to_b, QPN_B, i);
+	for (unsigned i = 0; i < 10; i++)
+		send_one(p->b, &p->to_a, QPN_A, i);
+	store = fresh_store();
+	assert_int_equal(receive_once(p->b, store), 20);
+	check_all(store, QPN_B, 20);
+	store = fresh_store();
+	assert_int_equal(receive_once(p->a, store), 10);
+	check_all(store, QPN_A, 10);
+	assert_int_equal(p->a->counters.tx_packets, 20);
+	assert_int_equal(p->a->counters.rx_packets, 10);
+	assert_int_equal(p->a->counters.tx_bytes, 20 * (12 + 100 + 4));
+}
+
+/* A batch with packets for several: those through memory leave the others in their order. */
+static void test_mixed_batch(void **state)
+{
+	struct pair *p = *state;
+	struct store *store;
+
+	attach_both(p);
+	batch.count = batch.iov_used = 0;
+	for (unsigned i = 0; i < 30; i++)
+		add_packet(&batch, i % 3 ? &p->to_b : &p->to_a, i % 3 ? QPN_B : QPN_A, i, 100);
+	assert_true(p->a->ops->send(p->a, &batch));
+	store = fresh_store();
+	assert_int_equal(receive_once(p->b, store), 20);
+	for (unsigned i = 0; i < 20; i++)
+		check_packet(&store->packet[i], QPN_B, i / 2 * 3 + i % 2 + 1, 100);
+	store = fresh_store();
+	receive_all(p->a, store, 10); /* its own, by UDP */
+	assert_int_equal(store->count, 10);
+	for (unsigned i = 0; i < 10; i++)
+		check_packet(&store->packet[i], QPN_A, i * 3, 100);
+}
+
+/* Packets that went by UDP are not overtaken. */
+static void test_settling(void **state)
+{
+	struct pair *p = *state;
+	struct store *store = fresh_store();
+
+	for (unsigned i = 0; i < 5; i++)
+		send_one(p->a, &p->to_b, QPN_B, i);
+	attach_both(p);
+	now += 1999999;
+	send_one(p->a, &p->to_b, QPN_B, 5);
+	now += 1999999;
+	send_one(p->a, &p->to_b, QPN_B, 6);
+	receive_all(p->b, store, 7);
+	check_all(store, QPN_B, 7);
+	now += 2000000;
+	send_one(p->a, &p->to_b, QPN_B, 7);
+	assert_int_equal(receive_once(p->b, store), 1);
+	check_all(store, QPN_B, 8);
+}
+
+static void test_peer_leaves(void **state)
+{
+	struct pair *p = *state;
+	struct store *store = fresh_store();
+	unsigned descriptors = open_descriptors();
+
+	attach_both(p);
+	for (unsigned i = 0; i < 3; i++)
+		send_one(p->a, &p->to_b, QPN_B, i);
+	close_link(p->a);
+	p->a = NULL;
+	adv_shm_detach(p->b, SLOT_A);
+	assert_false(adv_shm_attached(p->b, SLOT_A));
+	assert_int_equal(receive_once(p->b, store), 3);
+	check_all(store, QPN_B, 3);
+	receive_once(p->b, store);
+	assert_true(open_descriptors() < descriptors);
+	send_one(p->b, &p->to_a, QPN_A, 0); /* by UDP to nobody */
+}
+
+/* In a ring that is full packets are lost, and counted, and those that are not come in order. */
+static void test_full(void **state)
+{
+	struct pair *p = *state;
+	struct store *store = fresh_store();
+	unsigned n;
+
+	attach_both(p);
+	for (unsigned i = 0; i < 1000; i++)
+		send_one(p->a, &p->to_b, QPN_B, i);
+	n = (unsigned)p->a->counters.tx_packets;
+	assert_int_equal(n + p->a->counters.tx_dropped, 1000);
+	assert_true(n > 100 && n < 1000);
+	while (receive_once(p->b, store))
+		;
+	check_all(store, QPN_B, n);
+}
+
+static bool has_rung(struct adv_link *link)
+{
+	uint64_t count;
+
+	return read(link->bell_fd, &count, sizeof(count)) == sizeof(count);
+}
+
+static void test_bell(void **state)
+{
+	struct pair *p = *state;
+
+	attach_both(p);
+	send_one(p->a, &p->to_b, QPN_B, 0);
+	assert_false(has_rung(p->b));
+	assert_false(p->b->ops->sleep(p->b, true)); /* there is one */
+	assert_int_equal(receive_once(p->b, fresh_store()), 1);
+	assert_true(p->b->ops->sleep(p->b, true));
+	send_one(p->a, &p->to_b, QPN_B, 1);
+	send_one(p->a, &p->to_b, QPN_B, 2);
+	assert_true(has_rung(p->b));
+	assert_false(p->b->ops->sleep(p->b, false));
+	send_one(p->a, &p->to_b, QPN_B, 3);
+	assert_false(has_rung(p->b));
+}
+
+/* A busy poller that gets all through memory looks at the socket now and then only. */
+static void test_socket_is_not_forgotten(void **state)
+{
+	struct pair *p = *state;
+	struct store *store = fresh_store();
+	struct adv_path own;
+
+	path_between(&own, "127.0.0.2", "127.0.0.2", 0xc002);
+	attach_both(p);
+	p->b->busy_polled = true;
+	send_one(p->a, &p->to_b, QPN_B, 0);
+	assert_int_equal(receive_once(p->b, store), 1);
+	send_one(p->b, &own, QPN_B, 1); /* to itself: by UDP */
+	for (unsigned i = 0; i < 32; i++)
+		receive_once(p->b, store);
+	check_all(store, QPN_B, 2);
+}
+
+static void test_unsound_memory(void **state)
+{
+	struct pair *p = *state;
+	size_t len = adv_shm_pair_len(RING_SIZE);
+	struct adv_shm_pair unsound[] = {
+		{make_memory(len, 0), dup(p->a->bell_fd), RING_SIZE, 0},
+		{make_memory(len - 1, F_SEAL_SHRINK), dup(p->a->bell_fd), RING_SIZE, 0},
+		{make_memory(len, F_SEAL_SHRINK), dup(p->a->bell_fd), RING_SIZE, 2},
+		{make_memory(len, F_SEAL_SHRINK), dup(p->a->bell_fd), RING_SIZE - 64, 0},
+		{make_memory(len, F_SEAL_SHRINK), dup(p->a->bell_fd), 0, 0},
+		{dup(p->a->bell_fd), dup(p->a->bell_fd), RING_SIZE, 0},
+	};
+	unsigned descriptors = open_descriptors();
+
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(adv_shm_attach(p->b, SLOT_A, &unsound[i]), EINVAL);
+	assert_int_equal(open_descriptors(), descriptors - 12);
+	assert_false(adv_shm_attached(p->b, SLOT_A));
+}
+
+/* A peer that writes packets from an address that is not this machine's is given up. */
+static void test_foreign_address(void **state)
+{
+	struct pair *p = *state;
+	struct store *store = fresh_store();
+	struct adv_path from_afar;
+
+	path_between(&from_afar, "192.0.2.1", "127.0.0.2", 0xc001);
+	attach_both(p);
+	send_one(p->a, &from_afar, QPN_B, 0);
+	receive_once(p->b, store);
+	assert_int_equal(store->count, 0);
+	assert_int_equal(p->b->counters.rx_malformed, 1);
+	assert_false(adv_shm_attached(p->b, SLOT_A));
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_both_ways),
+		T(test_mixed_batch),
+		T(test_settling),
+		T(test_peer_leaves),
+		T(test_full),
+		T(test_bell),
+		T(test_socket_is_not_forgotten),
+		T(test_unsound_memory),
+		T(test_foreign_address),
+	};
+
+	if (!netns_enter())
+		return NETNS_SKIP;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

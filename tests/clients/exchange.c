@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * exchange [-p port] [-q qps] [-s bytes] [-t seconds] [-e] [host]
+ * exchange [-p port] [-q qps] [-s bytes] [-t seconds] [-l seconds] [-w ms] [-e] [host]
  *
  * Two processes write into each other's memory, round after round on every queue pair (WRITE
  * with immediate), and compare every byte that came. The caller (with host) says when the last
@@ -22,7 +22,7 @@
 #define PEER_LOST   3
 #define LAST_ROUND  0x80000000u
 #define GIVE_UP_SEC 60.0
-#define GIVE_UP_ALL 240 /* seconds that this program lives at most */
+#define GIVE_UP_ALL 240 /* seconds that this program lives at most, without -l */
 
 static volatile sig_atomic_t told_to_end;
 
@@ -37,6 +37,8 @@ struct exchange {
 	size_t bytes;			  /* of one message */
 	int events;			  /* sleep on the completion channel */
 	int caller;			  /* with host: decides on the last round */
+	unsigned longest;		  /* seconds that this program lives at most */
+	useconds_t pause;		  /* before each round of the caller */
 	double end;			  /* time from which on a round is the last */
 	uint32_t sent[PEER_MAX_QPS];	  /* rounds posted */
 	uint32_t sent_done[PEER_MAX_QPS]; /* rounds completed at the sender */
@@ -85,6 +87,8 @@ static int post_round(struct exchange *x, unsigned qp)
 	};
 	struct ibv_send_wr *bad;
 
+	if (x->caller && x->pause)
+		usleep(x->pause);
 	if (x->caller && (told_to_end || peer_now() > x->end))
 		x->last[qp] = 1;
 	wr.imm_data = htonl(round | (x->last[qp] ? LAST_ROUND : 0));
@@ -256,7 +260,7 @@ static int start(struct exchange *x, const char *host, int port, double seconds)
 		return -1;
 	printf("connected\n");
 	fflush(stdout);
-	x->end = peer_now() + (seconds > 0 ? seconds : GIVE_UP_ALL);
+	x->end = peer_now() + (seconds > 0 ? seconds : x->longest);
 	for (unsigned i = 0; x->caller && i < p->qps; i++) {
 		if (post_round(x, i))
 			return -1;
@@ -284,7 +288,8 @@ int main(int argc, char **argv)
 	int option;
 
 	x.bytes = 4096;
-	while ((option = getopt(argc, argv, "p:q:s:t:e")) != -1) {
+	x.longest = GIVE_UP_ALL;
+	while ((option = getopt(argc, argv, "p:q:s:t:l:w:e")) != -1) {
 		switch (option) {
 		case 'p':
 			port = atoi(optarg);
@@ -298,6 +303,12 @@ int main(int argc, char **argv)
 		case 't':
 			seconds = atof(optarg);
 			break;
+		case 'l':
+			x.longest = (unsigned)atoi(optarg);
+			break;
+		case 'w':
+			x.pause = (useconds_t)atoi(optarg) * 1000;
+			break;
 		case 'e':
 			x.events = 1;
 			break;
@@ -306,7 +317,7 @@ int main(int argc, char **argv)
 		}
 	}
 	x.caller = optind < argc;
-	alarm(GIVE_UP_ALL);
+	alarm(x.longest);
 	if (x.caller)
 		signal(SIGTERM, on_term);
 	if (peer_open(&x.peer, qps, 4 * qps * x.bytes, 0))

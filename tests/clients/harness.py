@@ -203,6 +203,14 @@ def namespace_command():
     return ["unshare", "--net", "--fork", "--kill-child"]
 
 
+def namespaces_work():
+    """(whether a case can have namespaces of its own, what was said)."""
+    probe = subprocess.run([*namespace_command(), "ip", "link", "set", "lo", "up"],
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, check=False, timeout=30)
+    return probe.returncode == 0, probe.stdout.decode(errors="replace").strip()
+
+
 def process_name(pid):
     """The name of a live process; empty where there is none, or only a zombie."""
     try:

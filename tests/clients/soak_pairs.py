@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The pairs of real programs that a soak starts and kills: what they are, and how one goes."""
+
+import dataclasses
+import shlex
+import time
+
+from harness import ERROR_LINE, Failure
+
+WELL_SEC = 120  # for a pair that nobody disturbs
+SURVIVOR_SEC = 60  # for one whose peer was killed, where it is a program that notices
+LAST_ACK_LOST = "transport retry counter exceeded"
+GRACE_SEC = 2  # for one that does not: it is killed, too
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A pair of programs; {port} is replaced."""
+    name: str
+    server: str
+    client: str  # without the address
+    ready: str = "tcp"  # how to see that the server waits: "tcp", "cm", or what it prints
+    address: str = "127.0.0.1"  # how the client is told the address; empty: not as its last word
+    notices: bool = False  # ends when its peer has died, by its own code
+    needs_cm: bool = False  # may fail when the worker of adverbd is killed
+    server_ends: bool = True
+    may_lose_last_ack: bool = False  # ends without asking whether the peer needs it once more
+
+
+def same(name, command, **how):
+    return Kind(name, command, command, **how)
+
+
+def perftest(command):
+    return same(command.split()[0], f"{command} -F -p {{port}}")
+
+
+def pingpong(command):
+    return same(command.split()[0], f"{command} -c -g 0 -p {{port}}", may_lose_last_ack=True)
+
+
+def rstream(command):
+    return Kind(command.split()[0], f"{command} -p {{port}}", f"{command} -p {{port}} -s 127.0.0.1",
+                ready="usec/xfer", address="", needs_cm=True)
+
+
+KINDS = [
+    perftest("ib_write_bw -n 500"),
+    perftest("ib_write_bw -s 64 -n 5000 -q 16"),
+    perftest("ib_write_bw -b -n 300"),
+    perftest("ib_read_bw -n 300 -q 4"),
+    perftest("ib_send_bw -n 500 -q 2"),
+    perftest("ib_send_bw --use-srq -q 4 -n 200 -e"),
+    perftest("ib_atomic_bw -n 2000"),
+    perftest("ib_send_lat -n 500"),
+    perftest("ib_write_bw -c XRC -n 200"),
+    pingpong("ibv_rc_pingpong -n 1000"),
+    pingpong("ibv_rc_pingpong -e -s 100000 -n 100"),
+    pingpong("ibv_srq_pingpong -q 8 -n 800"),
+    same("exchange", "{clients}/exchange -q 8 -t 1 -p {port} -e", notices=True),
+    same("exchange", "{clients}/exchange -q 2 -s 100000 -t 1 -p {port}", notices=True),
+    Kind("rping", "rping -s -a 127.0.0.1 -p {port} -V -C 50",
+         "rping -c -a 127.0.0.1 -p {port} -V -C 50", ready="cm", address="", notices=True,
+         needs_cm=True),
+    Kind("ucmatose", "ucmatose -b 127.0.0.1 -p {port} -c 20 -C 20 -S 2000",
+         "ucmatose -p {port} -c 20 -C 20 -S 2000 -s 127.0.0.1", ready="cm", address="",
+         needs_cm=True),
+    Kind("connections", "{clients}/connections -s -L -p {port} 127.0.0.1",
+         "{clients}/connections -L -p {port} -n 200 -c 16", ready="listening", needs_cm=True,
+         server_ends=False),
+    rstream("rstream -S 10000 -C 100 -I 5 -T v -T b"),
+    rstream("rstream -S 1000 -C 100 -I 5 -T v"),
+    rstream("riostream -S 30000 -C 20 -I 2 -T v -T b"),
+]
+
+
+class Pair:
+    """One run of a Kind. Runs in a thread of its own."""
+
+    def __init__(self, soak, kind, port, plan, dice):
+        self.soak = soak
+        self.kind = kind
+        self.port = port
+        self.plan = plan
+        self.seed = dice.randrange(1, 2 ** 31)
+        self.victim = dice.choices(("", "server", "client"), (6, 2, 2))[0]
+        self.patience = dice.uniform(0, 1.2)
+
+    def command(self, text, seed):
+        words = shlex.split(text.format(port=self.port, clients=self.soak.clients))
+        plan = ["--fault", f"seed={seed}; {self.plan}"] if self.plan else []
+        return [self.soak.lab.adverb, "run", *plan, "--", "stdbuf", "-oL", *words]
+
+    def start(self, text, seed):
+        return self.soak.start(self.command(text, seed))
+
+    def await_server(self, server):
+        lab, ready = self.soak.lab, self.kind.ready
+        if ready == "tcp":
+            lab.wait_listening(server, self.port)
+        elif ready == "cm":
+            lab.wait_until(lambda: not server.running() or self.soak.has_slot(server.pid), 30,
+                           f"slot of {self.kind.server}")
+            time.sleep(0.3)
+        else:
+            lab.wait_until(lambda: not server.running() or ready in server.output(), 30,
+                           f"'{ready}' of {self.kind.server}")
+
+    def run(self):
+        """"well", "killed" (one end was, on purpose) or "daemon" (a part of adverbd was, and the
+        pair depends on it). Raises Failure."""
+        before = self.soak.daemon_kills
+        server = self.start(self.kind.server, self.seed)
+        client = None
+        try:
+            self.await_server(server)
+            client = self.start(f"{self.kind.client} {self.kind.address}", self.seed + 1)
+            if self.victim:
+                return self.kill_one(server, client)
+            return self.expect_well(server, client)
+        except Failure as failure:
+            if self.kind.needs_cm and self.soak.daemon_kills != before:
+                return "daemon"
+            raise Failure(f"{self.kind.name} with seed {self.seed}: {failure}\n" + "".join(
+                one.describe() for one in (server, client) if one)) from None
+        finally:
+            for one in (server, client):
+                if one:
+                    one.kill()
+                    self.soak.forget(one)
+
+    def expect_well(self, server, client):
+        if self.plan and self.kind.may_lose_last_ack and self.last_ack_lost(server, client):
+            return "well"
+        client.expect(0, WELL_SEC)
+        if not self.kind.server_ends:
+            if not server.running():
+                raise Failure("the server has ended")
+            server.popen.terminate()
+        server.expect(0, WELL_SEC)
+        return "well"
+
+    @staticmethod
+    def last_ack_lost(server, client):
+        """Whether one end was done, so that it had all from the other, and that one does not know:
+        the acknowledgement was lost, and when it asked again nobody was there, as with any NIC."""
+        statuses = [one.wait(WELL_SEC) for one in (server, client)]
+        return sorted(map(bool, statuses)) == [False, True] and any(
+            LAST_ACK_LOST in one.output() for one in (server, client) if one.popen.returncode)
+
+    def kill_one(self, server, client):
+        dying, survivor = (server, client) if self.victim == "server" else (client, server)
+        time.sleep(self.patience)
+        dying.kill()
+        if self.kind.notices and survivor.wait(SURVIVOR_SEC) < 0:
+            raise Failure(f"crashed when its peer was killed: status {survivor.popen.returncode}")
+        if not self.kind.notices:
+            time.sleep(GRACE_SEC)
+            status = survivor.popen.poll()
+            if status is not None and status < 0:
+                raise Failure(f"crashed when its peer was killed: status {status}")
+        for line in survivor.output().splitlines():
+            if ERROR_LINE.search(line) and "invalid data" in line:
+                raise Failure(f"wrong data: '{line}'")
+        return "killed"

@@ -213,6 +213,13 @@ def step_fuzz(tally):
             tally.bad(f"fuzz: {target.name} (input in {found.relative_to(ROOT)})")
 
 
+def step_instructions(_):
+    # Counts depend on the compiler's options: those of a release, as recorded.
+    build = configure("release", ["--buildtype=release", "-Dtests=false"])
+    run(["ninja", "--quiet", "-C", build, "bench-all"], "release-build", 600)
+    print(run(["bench/count-instructions", "--build", build, "--check"], "instructions", 120))
+
+
 def step_coverage(tally):
     build = compile_all("coverage", ["-Db_coverage=true", "--buildtype=debug"])
     for data in build.rglob("*.gcda"):
@@ -285,6 +292,7 @@ STEPS = {
     "man": step_man,
     "gcc": step_gcc,
     "clang": step_clang,
+    "instructions": step_instructions,
     "clients": step_clients,
     "asan": step_asan,
     "tsan": step_tsan,

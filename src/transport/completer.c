@@ -4,6 +4,7 @@
  * responses complete requests. Responses also acknowledge all before them; an ACK beyond a
  * READ or atomic without response tells that its response was lost.
  */
+#include "base/probe.h"
 #include "transport/internal.h"
 
 /* The PSN from which on no acknowledgement, only a response, moves us; max_psn where none waits. */
@@ -90,6 +91,7 @@ static void nak(struct adv_qp *qp, uint8_t syndrome, uint32_t psn, uint64_t now)
 {
 	uint8_t value = syndrome & ADV_AETH_VALUE_MASK;
 
+	ADV_PROBE(nak, qp->qpn, psn, syndrome);
 	if (syndrome != (ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR)) {
 		/* It names the oldest request that is not done, or responses before it are missing.
 		 */
@@ -112,6 +114,7 @@ static void acknowledge(struct adv_qp *qp, const struct adv_incoming *in, uint64
 
 	switch (in->h->aeth.syndrome & ADV_AETH_TYPE_MASK) {
 	case ADV_AETH_ACK:
+		ADV_PROBE(ack, qp->qpn, psn);
 		acked_before(qp, adv_psn_add(psn, 1), now);
 		break;
 	case ADV_AETH_RNR_NAK:

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "base/probe.h"
 #include "transport/internal.h"
 
 static void raise_event(struct adv_cq *cq)
@@ -128,6 +129,7 @@ void adv_cq_pop(struct adv_cq *cq)
 	const struct adv_cqe *cqe = cqe_at(cq, cq->tail);
 
 	assert(!adv_cq_empty(cq));
+	ADV_PROBE(poll_cq, cqe->wc.qp_num, cqe->wc.wr_id, cqe->wc.status, cqe->is_recv);
 	cq->tail++;
 	if (cqe->qp)
 		adv_qp_release_slots(cqe->qp, cqe->is_recv, cqe->release);

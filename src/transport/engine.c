@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/probe.h"
 #include "transport/internal.h"
 
 #define DEFAULT_WINDOW 64
@@ -249,6 +250,7 @@ void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packe
 		e->counters.rx_malformed++;
 		return;
 	}
+	ADV_PROBE(packet_rx, h.bth.dest_qpn, h.bth.psn, h.bth.opcode, in.payload_len);
 	if (h.bth.dest_qpn == ADV_QPN_MULTICAST) {
 		deliver_multicast(e, now, &in);
 		return;

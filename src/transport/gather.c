@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "base/probe.h"
 #include "transport/internal.h"
 
 bool adv_sges_good(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge, int need,
@@ -26,6 +27,7 @@ struct adv_tx_packet *adv_packet_start(struct adv_engine *e, struct adv_path *pa
 	pkt->icrc_flip = 0;
 	pkt->header_len = (uint8_t)adv_headers_encode(h, pkt->header);
 	e->counters.tx_packets++;
+	ADV_PROBE(packet_tx, h->bth.dest_qpn, h->bth.psn, h->bth.opcode);
 	return pkt;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "base/probe.h"
 #include "transport/internal.h"
 
 /* ---- create and destroy ---- */
@@ -628,6 +629,7 @@ static int post_one_send(struct adv_qp *qp, const struct ibv_send_wr *wr)
 	if (wqe->ah)
 		wqe->ah->outstanding++;
 	qp->sq.head++;
+	ADV_PROBE(post_send, qp->qpn, wqe->wr_id, wqe->opcode, wqe->length);
 	return 0;
 }
 

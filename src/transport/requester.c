@@ -11,6 +11,7 @@
  */
 #include <stdlib.h>
 
+#include "base/probe.h"
 #include "transport/internal.h"
 
 /* An acknowledgement is asked for at least once in so many packets. */
@@ -268,6 +269,7 @@ void adv_requester_fail(struct adv_qp *qp, enum ibv_wc_status status, enum adv_v
 /* Everything from psn on is sent again. */
 static void send_again(struct adv_qp *qp, uint32_t psn)
 {
+	ADV_PROBE(retransmission, qp->qpn, psn, in_flight(qp));
 	adv_window_lost(qp);
 	adv_requester_rewind(qp, psn);
 	adv_timer_cancel(qp->engine, &qp->req.timer);

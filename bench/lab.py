@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Where the commands of this folder measure: a network namespace with only the loopback interface.
+
+A command that is started calls in_namespace(), which starts it again, inside; there it gets its
+harness.Lab from open_lab().
+"""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests" / "clients"))
+
+import harness  # noqa: E402
+
+DIRECTORY = "ADVERB_BENCH_DIRECTORY"
+
+
+def is_inside():
+    return DIRECTORY in os.environ
+
+
+def in_namespace(script, seconds):
+    """Runs the script with its own arguments in namespaces of its own; its exit status."""
+    with tempfile.TemporaryDirectory(prefix="adverb-bench-") as directory:
+        os.chmod(directory, 0o755)
+        command = [*harness.namespace_command(), "/usr/bin/python3", os.path.abspath(script),
+                   *sys.argv[1:]]
+        try:
+            return subprocess.run(command, stdin=subprocess.DEVNULL, check=False, timeout=seconds,
+                                  env=dict(os.environ, **{DIRECTORY: directory})).returncode
+        except subprocess.TimeoutExpired:
+            print(f"failed: not finished within {seconds} s", file=sys.stderr)
+            return 1
+
+
+@contextlib.contextmanager
+def open_lab(build):
+    lab = harness.Lab(os.path.abspath(build), os.environ[DIRECTORY])
+    try:
+        lab.system("ip link set lo up")
+        yield lab
+    finally:
+        lab.finish()

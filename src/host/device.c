@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "host/counters.h"
+#include "transport/cause.h"
 
 #define RECEIVE_BUDGET	64
 #define QP_WINDOW	64
@@ -58,15 +59,27 @@ void device_wake_later(struct adv_device *d, int fd)
 		wake(fd);
 }
 
+/* The application is told that there was an error, but not which. */
+static void log_error(const struct adv_event *event)
+{
+	if (event->why && event->qp)
+		adv_warn("queue pair 0x%06x: %s (cause %u)", adv_qp_num(event->qp),
+			 adv_cause(event->why)->text, event->why);
+	else if (event->why)
+		adv_warn("%s (cause %u)", adv_cause(event->why)->text, event->why);
+}
+
 static void deliver_events(struct adv_device *d)
 {
 	struct adv_event event;
 
 	while (adv_engine_event(d->engine, &event)) {
-		if (event.kind == ADV_EVENT_COMPLETION)
+		if (event.kind == ADV_EVENT_COMPLETION) {
 			device_wake_later(d, d->callbacks.completion(d->user, event.cq));
-		else
-			device_wake_later(d, d->callbacks.async(d->user, &event));
+			continue;
+		}
+		log_error(&event);
+		device_wake_later(d, d->callbacks.async(d->user, &event));
 	}
 }
 

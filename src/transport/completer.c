@@ -29,7 +29,7 @@ static void implied_nak(struct adv_qp *qp, uint64_t now)
 	if (qp->req.gap_asked || qp->req.rnr_wait || qp->state == IBV_QPS_ERR)
 		return;
 	qp->engine->counters.implied_nak_seq_err++;
-	adv_requester_lost(qp, qp->req.una_psn, ADV_ERR_SEQUENCE_RETRIES, now);
+	adv_requester_lost(qp, qp->req.una_psn, ADV_ERR_RESPONSES_LOST, now);
 	qp->req.gap_asked = true;
 }
 
@@ -82,7 +82,7 @@ static void fatal_nak(struct adv_qp *qp, uint8_t code, uint64_t now)
 		adv_requester_fail(qp, IBV_WC_REM_OP_ERR, ADV_ERR_NAK_OPERATION, now);
 		break;
 	default:
-		adv_requester_fail(qp, IBV_WC_BAD_RESP_ERR, ADV_ERR_BAD_RESPONSE, now);
+		adv_requester_fail(qp, IBV_WC_BAD_RESP_ERR, ADV_ERR_NAK_RESERVED, now);
 	}
 }
 
@@ -126,9 +126,9 @@ static void acknowledge(struct adv_qp *qp, const struct adv_incoming *in, uint64
 	}
 }
 
-static void bad_response(struct adv_qp *qp, uint64_t now)
+static void bad_response(struct adv_qp *qp, enum adv_vendor_err why, uint64_t now)
 {
-	adv_requester_fail(qp, IBV_WC_BAD_RESP_ERR, ADV_ERR_BAD_RESPONSE, now);
+	adv_requester_fail(qp, IBV_WC_BAD_RESP_ERR, why, now);
 }
 
 static void put_response(struct adv_qp *qp, const struct adv_send_wqe *wqe, uint32_t offset,
@@ -150,14 +150,14 @@ static void read_response(struct adv_qp *qp, const struct adv_send_wqe *wqe,
 	uint32_t offset, expected = 0;
 
 	if (has_aeth && (in->h->aeth.syndrome & ADV_AETH_TYPE_MASK) != ADV_AETH_ACK) {
-		bad_response(qp, now);
+		bad_response(qp, ADV_ERR_BAD_RESPONSE, now);
 		return;
 	}
 	offset = ((in->h->bth.psn - wqe->first_psn) & ADV_PSN_MASK) * qp->mtu;
 	if (wqe->opcode == IBV_WR_RDMA_READ)
 		expected = wqe->length - offset < qp->mtu ? wqe->length - offset : qp->mtu;
 	if (in->payload_len != expected)
-		bad_response(qp, now);
+		bad_response(qp, ADV_ERR_RESPONSE_LENGTH, now);
 	else
 		put_response(qp, wqe, offset, in->payload, expected, now);
 }
@@ -184,7 +184,7 @@ static void response(struct adv_qp *qp, const struct adv_incoming *in, uint64_t 
 			 wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 	/* A response to a SEND or WRITE, or of the wrong kind: not from a sane peer. */
 	if (!adv_wqe_wants_response(wqe) || atomic_ack != atomic_request)
-		bad_response(qp, now);
+		bad_response(qp, ADV_ERR_BAD_RESPONSE, now);
 	else if (atomic_ack)
 		atomic_response(qp, wqe, in, now);
 	else

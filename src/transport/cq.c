@@ -167,7 +167,7 @@ bool adv_cq_push(struct adv_cq *cq, const struct adv_cqe *cqe, bool solicited, u
 		return false;
 	if (cq->head - cq->tail == cq->room) {
 		cq->overrun = true;
-		adv_async_event(cq->engine, IBV_EVENT_CQ_ERR, NULL, cq, NULL);
+		adv_async_event(cq->engine, IBV_EVENT_CQ_ERR, NULL, cq, NULL, ADV_ERR_CQ_OVERRUN);
 		return false;
 	}
 	*cqe_at(cq, cq->head++) = *cqe;

@@ -25,7 +25,7 @@ static enum ibv_wc_status check_request(struct adv_qp *qp, const struct adv_send
 		return wqe->status;
 	}
 	if (wqe->length > max_message(qp, wqe->ah)) {
-		*why = ADV_ERR_MESSAGE_TOO_LONG;
+		*why = ADV_ERR_DATAGRAM_TOO_LONG;
 		return IBV_WC_LOC_LEN_ERR;
 	}
 	if (wqe->ah->pd != qp->pd) {

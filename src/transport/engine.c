@@ -145,7 +145,7 @@ static void report_established(struct adv_qp *qp)
 	if (qp->state != IBV_QPS_RTR || qp->resp.commed)
 		return;
 	qp->resp.commed = true;
-	adv_async_event(qp->engine, IBV_EVENT_COMM_EST, qp, NULL, NULL);
+	adv_async_event(qp->engine, IBV_EVENT_COMM_EST, qp, NULL, NULL, ADV_ERR_NONE);
 }
 
 /* One packet for one QP; what does not fit the QP changes nothing (IBTA 9.6.1). */
@@ -313,9 +313,9 @@ static bool is_waiting(const struct adv_engine *e, const struct adv_event *ev)
 }
 
 void adv_async_event(struct adv_engine *e, enum ibv_event_type type, struct adv_qp *qp,
-		     struct adv_cq *cq, struct adv_srq *srq)
+		     struct adv_cq *cq, struct adv_srq *srq, enum adv_vendor_err why)
 {
-	struct adv_event event = {ADV_EVENT_ASYNC, type, cq, qp, srq};
+	struct adv_event event = {ADV_EVENT_ASYNC, type, cq, qp, srq, (uint8_t)why};
 	struct adv_async_node *n;
 
 	if (is_waiting(e, &event))

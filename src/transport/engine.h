@@ -153,6 +153,7 @@ struct adv_event {
 	struct adv_cq *cq;	   /* COMPLETION, CQ_ERR */
 	struct adv_qp *qp;	   /* QP events */
 	struct adv_srq *srq;	   /* SRQ events */
+	uint8_t why;		   /* enum adv_vendor_err: of an error */
 };
 
 /* Takes the next event; false: none. Events of objects destroyed meanwhile never come. */
@@ -327,33 +328,58 @@ int adv_qp_post_recv(struct adv_qp *qp, uint64_t now, struct ibv_recv_wr *wr,
 int adv_qp_attach_mcast(struct adv_qp *qp, const struct adv_gid *group);
 int adv_qp_detach_mcast(struct adv_qp *qp, const struct adv_gid *group);
 
-/* Causes of failed completions: struct ibv_wc's vendor_err. Numbers never change meaning. */
+/*
+ * Causes of failed completions, struct ibv_wc's vendor_err, and of the asynchronous errors of QPs
+ * and CQs: one number one cause. Numbers never change meaning; transport/cause.c says for each with
+ * which statuses and events it comes, and tells people about it.
+ */
 enum adv_vendor_err {
 	ADV_ERR_NONE = 0,
-	ADV_ERR_FLUSHED = 1,	      /* the QP was in the error state */
-	ADV_ERR_LKEY = 2,	      /* no region with this lkey, or of another PD */
-	ADV_ERR_LOCAL_BOUNDS = 3,     /* SGE outside its region */
-	ADV_ERR_LOCAL_ACCESS = 4,     /* region has no LOCAL_WRITE */
-	ADV_ERR_MESSAGE_TOO_LONG = 5, /* more than 2^31 bytes, or more than the path MTU on UD */
-	ADV_ERR_RECV_TOO_SMALL = 6,   /* message longer than the receive request */
-	ADV_ERR_TIMEOUT = 7,	      /* no answer within retry_cnt timeouts */
-	ADV_ERR_SEQUENCE_RETRIES = 8, /* retry_cnt used up by NAKs of sequence error */
-	ADV_ERR_RNR_RETRIES = 9,      /* rnr_retry used up */
+	ADV_ERR_FLUSHED = 1,
+	ADV_ERR_LKEY = 2,
+	ADV_ERR_LOCAL_BOUNDS = 3,
+	ADV_ERR_LOCAL_ACCESS = 4,
+	ADV_ERR_MESSAGE_TOO_LONG = 5,
+	ADV_ERR_RECV_TOO_SMALL = 6,
+	ADV_ERR_TIMEOUT = 7,
+	ADV_ERR_SEQUENCE_RETRIES = 8,
+	ADV_ERR_RNR_RETRIES = 9,
 	ADV_ERR_NAK_INVALID_REQUEST = 10,
 	ADV_ERR_NAK_ACCESS = 11,
 	ADV_ERR_NAK_OPERATION = 12,
-	ADV_ERR_BAD_RESPONSE = 13,     /* a response that does not fit its request */
-	ADV_ERR_REQUEST_SEQUENCE = 14, /* responder: MIDDLE without FIRST and the like */
+	ADV_ERR_BAD_RESPONSE = 13,
+	ADV_ERR_REQUEST_SEQUENCE = 14,
 	ADV_ERR_CQ_OVERRUN = 15,
-	ADV_ERR_AH_PD = 16,	    /* address handle of another PD */
-	ADV_ERR_REMOTE_ACCESS = 17, /* responder side of an access violation in mid message */
-	ADV_ERR_REQUEST_LENGTH =
-		18, /* responder: payload does not add up to what the message said */
-	ADV_ERR_ATOMIC_TOO_SMALL = 19, /* the local buffer of an atomic is shorter than 8 bytes */
-	ADV_ERR_NO_RD_ATOMIC = 20,     /* READ or atomic on a QP with max_rd_atomic 0 */
-	ADV_ERR_XRCETH = 21,	  /* responder: the XRC SRQ changed, or went away, in mid message */
-	ADV_ERR_WINDOW = 22,	  /* no such memory window, of another PD or QP, or bound already */
-	ADV_ERR_BIND_REGION = 23, /* the region does not exist or does not allow this window */
+	ADV_ERR_AH_PD = 16,
+	ADV_ERR_REMOTE_ACCESS = 17,
+	ADV_ERR_REQUEST_LENGTH = 18,
+	ADV_ERR_ATOMIC_TOO_SMALL = 19,
+	ADV_ERR_NO_RD_ATOMIC = 20,
+	ADV_ERR_XRC_SRQ_CHANGED = 21,
+	ADV_ERR_WINDOW = 22,
+	ADV_ERR_BIND_LKEY = 23,
+	ADV_ERR_LKEY_PD = 24,
+	ADV_ERR_DATAGRAM_TOO_LONG = 25,
+	ADV_ERR_RESPONSES_LOST = 26,
+	ADV_ERR_NAK_RESERVED = 27,
+	ADV_ERR_RESPONSE_LENGTH = 28,
+	ADV_ERR_QP_ACCESS = 29,
+	ADV_ERR_TOO_MANY_RD_ATOMIC = 30,
+	ADV_ERR_REQUEST_TOO_LONG = 31,
+	ADV_ERR_MISALIGNED = 32,
+	ADV_ERR_RKEY = 33,
+	ADV_ERR_RKEY_PD = 34,
+	ADV_ERR_REMOTE_BOUNDS = 35,
+	ADV_ERR_INVALIDATE = 36,
+	ADV_ERR_FLUSH_TYPE = 37,
+	ADV_ERR_XRC_SRQ = 38,
+	ADV_ERR_MESSAGE_ABORTED = 39,
+	ADV_ERR_WINDOW_BOUND = 40,
+	ADV_ERR_WINDOW_KEY = 41,
+	ADV_ERR_WINDOW_LENGTH = 42,
+	ADV_ERR_LOCAL_INVALIDATE = 43,
+	ADV_ERR_BIND_ACCESS = 44,
+	ADV_ERR_BIND_BOUNDS = 45,
 };
 
 #endif

@@ -5,6 +5,7 @@
  * engine.c      create, demultiplexing, scheduling, events
  * qpn.c         QP numbers
  * timer.c       a heap of deadlines, lazily re-armed
+ * cause.c       what errors mean
  * mr.c          memory keys            cq.c   completion queues
  * srq.c         shared receive queues  xrc.c    XRC domains and the SRQs in them
  * mcast.c       multicast groups        mw.c     memory windows
@@ -88,9 +89,9 @@ struct adv_mr_table {
 
 /*
  * Where [va, va + length) of the region named by key lies in this process, NULL where it may not be
- * touched (*why then says why: ADV_ERR_LKEY, _LOCAL_BOUNDS or _LOCAL_ACCESS). `need`: IBV_ACCESS_*
- * bits that the region must have, or ADV_ACCESS_LOCAL_READ. length 0 is always good (any non-NULL
- * pointer).
+ * touched (*why then says why: ADV_ERR_LKEY, _LKEY_PD, _LOCAL_ACCESS or _LOCAL_BOUNDS). `need`:
+ * IBV_ACCESS_* bits that the region must have, or ADV_ACCESS_LOCAL_READ. length 0 is always good
+ * (any non-NULL pointer).
  */
 uint8_t *adv_mr_resolve(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,
 			uint64_t va, uint64_t length, int need, enum adv_vendor_err *why);
@@ -114,15 +115,17 @@ struct adv_mw {
 	bool type_2;
 };
 
-/* Carries a bind request or local invalidation out. ADV_ERR_NONE, _WINDOW or _BIND_REGION. */
+/* Carries a bind request or local invalidation out: ADV_ERR_NONE, or why not. */
 enum adv_vendor_err adv_mw_execute(struct adv_qp *qp, const struct adv_send_wqe *wqe);
-/* Invalidates the window with this rkey, whether the QP or its peer asks. */
-enum adv_vendor_err adv_mw_invalidate(struct adv_qp *qp, uint32_t rkey);
+/* Invalidates the type 2 window with this rkey, whether the QP or its peer asks. False: no such one
+ * is bound through the QP. */
+bool adv_mw_invalidate(struct adv_qp *qp, uint32_t rkey);
 /* The QP goes away: its windows are bound to nothing. */
 void adv_mw_forget(struct adv_qp *qp);
-/* As adv_mr_resolve(), for windows of type 2 that are bound to the QP. */
+/* As adv_mr_resolve(), for windows of type 2 that are bound to the QP. *why stays as it is where
+ * the key names none. */
 uint8_t *adv_mw_resolve(const struct adv_qp *qp, const struct adv_pd *pd, uint32_t key, uint64_t va,
-			uint64_t length, int need);
+			uint64_t length, int need, enum adv_vendor_err *why);
 
 /* ---- completion queues (cq.c) ---- */
 
@@ -209,20 +212,20 @@ struct adv_xrcd {
 
 /*
  * A request in sequence came for an XRC_RECV QP: the SRQ that it names lends the QP its PD, its
- * requests and its CQ until the next one (A14.4). False: no SRQ of the QP's domain has this number,
- * or it is not that of the message in progress.
+ * requests and its CQ until the next one (A14.4). ADV_ERR_NONE; _XRC_SRQ: no SRQ of the QP's domain
+ * has this number; _XRC_SRQ_CHANGED: it is not that of the message in progress.
  */
-bool adv_xrc_select(struct adv_qp *qp, uint32_t number);
+enum adv_vendor_err adv_xrc_select(struct adv_qp *qp, uint32_t number);
 /* The SRQ goes away: its number, and what it lent. */
 void adv_xrc_forget(struct adv_srq *srq);
 
 /* ---- asynchronous events (engine.c) ---- */
 
-/* Queues an event; exactly one of qp, cq, srq is not NULL. Never fails: at no memory it is dropped
- * and logged nowhere, as the queue is a reserve of its own; the same event of the same object waits
- * once. */
+/* Queues an event, of an error with its cause; exactly one of qp, cq, srq is not NULL. Never fails:
+ * at no memory it is dropped and logged nowhere, as the queue is a reserve of its own; the same
+ * event of the same object waits once. */
 void adv_async_event(struct adv_engine *e, enum ibv_event_type type, struct adv_qp *qp,
-		     struct adv_cq *cq, struct adv_srq *srq);
+		     struct adv_cq *cq, struct adv_srq *srq, enum adv_vendor_err why);
 /* Forgets waiting events of an object that goes away. */
 void adv_async_forget(struct adv_engine *e, const void *object);
 
@@ -395,17 +398,21 @@ static inline struct adv_send_wqe *adv_send_wqe_at(const struct adv_qp *qp, uint
 					       (size_t)(index & (qp->sq.size - 1)) * qp->sq.stride);
 }
 
-/* As adv_mr_resolve(), for what the QP's peer asks for. */
+/* As adv_mr_resolve(), for what the QP's peer asks for; *why is for adv_remote_cause(). */
 static inline uint8_t *adv_mr_remote(const struct adv_qp *qp, const struct adv_pd *pd, uint32_t key,
-				     uint64_t va, uint64_t length, int need)
+				     uint64_t va, uint64_t length, int need,
+				     enum adv_vendor_err *why)
 {
-	enum adv_vendor_err why;
-	uint8_t *p = adv_mr_resolve(qp->engine, pd, key, va, length, need, &why);
+	uint8_t *p = adv_mr_resolve(qp->engine, pd, key, va, length, need, why);
 
 	if (p || adv_list_empty(&qp->windows))
 		return p;
-	return adv_mw_resolve(qp, pd, key, va, length, need);
+	return adv_mw_resolve(qp, pd, key, va, length, need, why);
 }
+
+/* responder.c: what a peer is refused for that asks for memory: ADV_ERR_RKEY, _RKEY_PD,
+ * _REMOTE_ACCESS or _REMOTE_BOUNDS. */
+enum adv_vendor_err adv_remote_cause(enum adv_vendor_err local);
 
 /* Room for one more packet of any shape. */
 static inline bool adv_batch_has_room(const struct adv_tx_batch *batch)
@@ -428,8 +435,9 @@ void adv_qp_schedule(struct adv_qp *qp);
 void adv_qp_enter_error(struct adv_qp *qp, uint64_t now);
 /* qp.c: to the SQE state: what is on the send queue completes with WR_FLUSH_ERR (UC, UD). */
 void adv_qp_enter_sqe(struct adv_qp *qp, uint64_t now);
-/* qp.c: ERR, and the asynchronous event that tells the application. */
-void adv_qp_fatal(struct adv_qp *qp, enum ibv_event_type type, uint64_t now);
+/* qp.c: ERR, and the asynchronous event that tells the application, with its cause. */
+void adv_qp_fatal(struct adv_qp *qp, enum ibv_event_type type, enum adv_vendor_err why,
+		  uint64_t now);
 /* qp.c: to the RESET state: queues empty, completions gone from the CQs, nothing in flight. */
 void adv_qp_clear(struct adv_qp *qp);
 /* qp.c: completes the oldest send request. */

@@ -253,8 +253,12 @@ uint8_t *adv_mr_resolve(const struct adv_engine *e, const struct adv_pd *pd, uin
 	if (!length)
 		return (uint8_t *)(uintptr_t)e;
 	mr = e->mrs.count ? e->mrs.slot[probe(&e->mrs, key)] : NULL;
-	if (!mr || mr->key != key || mr->pd != pd) {
+	if (!mr || mr->key != key) {
 		*why = ADV_ERR_LKEY;
+		return NULL;
+	}
+	if (mr->pd != pd) {
+		*why = ADV_ERR_LKEY_PD;
 		return NULL;
 	}
 	if ((mr->access & need) != need) {

@@ -74,14 +74,18 @@ static struct adv_mw *find(const struct adv_qp *qp, uint32_t rkey)
 	return key && key->window && key->window->pd == qp->pd ? key->window : NULL;
 }
 
-/* The region that the request names, where a window may be bound to it (C10-72 to C10-75). */
-static struct adv_mr *region_for(const struct adv_qp *qp, const struct adv_send_wqe *wqe)
+/* The region that the request names, where a window may be bound to it (C10-72 to C10-75); else
+ * NULL and *why. */
+static struct adv_mr *region_for(const struct adv_qp *qp, const struct adv_send_wqe *wqe,
+				 enum adv_vendor_err *why)
 {
 	struct adv_mr *mr = adv_mr_find(qp->engine, wqe->remote_qkey);
 	int access = (int)wqe->swap;
 
+	*why = ADV_ERR_BIND_LKEY;
 	if (!mr || mr->key != wqe->remote_qkey || mr->window || mr->pd != qp->pd)
 		return NULL;
+	*why = ADV_ERR_BIND_ACCESS;
 	if (!(mr->access & IBV_ACCESS_MW_BIND) || (mr->access & IBV_ACCESS_ZERO_BASED))
 		return NULL;
 	if (access & ~(WINDOW_ACCESS | IGNORED_ACCESS))
@@ -90,6 +94,7 @@ static struct adv_mr *region_for(const struct adv_qp *qp, const struct adv_send_
 	    !(mr->access & IBV_ACCESS_LOCAL_WRITE))
 		return NULL;
 	/* As in adv_mr_resolve(). */
+	*why = ADV_ERR_BIND_BOUNDS;
 	if (wqe->remote_addr - mr->iova > mr->length ||
 	    wqe->compare_add > mr->length - (wqe->remote_addr - mr->iova))
 		return NULL;
@@ -99,17 +104,22 @@ static struct adv_mr *region_for(const struct adv_qp *qp, const struct adv_send_
 static enum adv_vendor_err bind_window(struct adv_qp *qp, const struct adv_send_wqe *wqe)
 {
 	struct adv_mw *mw = find(qp, wqe->rkey);
+	enum adv_vendor_err why = ADV_ERR_NONE;
 	struct adv_mr *mr = NULL;
 
 	if (!mw || mw->type_2 != (wqe->opcode == IBV_WR_BIND_MW))
 		return ADV_ERR_WINDOW;
 	/* A bound window of type 2 has to be invalidated first, and a new binding has a new key. */
-	if (mw->type_2 && (mw->region || wqe->compare_add == 0 || wqe->rkey == mw->key.key))
-		return ADV_ERR_WINDOW;
+	if (mw->type_2 && mw->region)
+		return ADV_ERR_WINDOW_BOUND;
+	if (mw->type_2 && wqe->compare_add == 0)
+		return ADV_ERR_WINDOW_LENGTH;
+	if (mw->type_2 && wqe->rkey == mw->key.key)
+		return ADV_ERR_WINDOW_KEY;
 	if (wqe->compare_add) {
-		mr = region_for(qp, wqe);
+		mr = region_for(qp, wqe, &why);
 		if (!mr)
-			return ADV_ERR_BIND_REGION;
+			return why;
 	}
 	unbind(mw);
 	mw->key.key = wqe->rkey;
@@ -131,29 +141,34 @@ static enum adv_vendor_err bind_window(struct adv_qp *qp, const struct adv_send_
 enum adv_vendor_err adv_mw_execute(struct adv_qp *qp, const struct adv_send_wqe *wqe)
 {
 	if (wqe->opcode == IBV_WR_LOCAL_INV)
-		return adv_mw_invalidate(qp, wqe->imm);
+		return adv_mw_invalidate(qp, wqe->imm) ? ADV_ERR_NONE : ADV_ERR_LOCAL_INVALIDATE;
 	return bind_window(qp, wqe);
 }
 
-enum adv_vendor_err adv_mw_invalidate(struct adv_qp *qp, uint32_t rkey)
+bool adv_mw_invalidate(struct adv_qp *qp, uint32_t rkey)
 {
 	struct adv_mw *mw = find(qp, rkey);
 
 	if (!mw || !mw->type_2 || mw->key.key != rkey || mw->qp != qp)
-		return ADV_ERR_WINDOW;
+		return false;
 	unbind(mw);
-	return ADV_ERR_NONE;
+	return true;
 }
 
 uint8_t *adv_mw_resolve(const struct adv_qp *qp, const struct adv_pd *pd, uint32_t key, uint64_t va,
-			uint64_t length, int need)
+			uint64_t length, int need, enum adv_vendor_err *why)
 {
 	const struct adv_mr *mr = adv_mr_find(qp->engine, key);
 
 	if (!mr || mr->key != key || !mr->window || mr->window->qp != qp || mr->window->pd != pd)
 		return NULL;
-	if ((mr->access & need) != need || va - mr->iova > mr->length ||
-	    length > mr->length - (va - mr->iova))
+	if ((mr->access & need) != need) {
+		*why = ADV_ERR_LOCAL_ACCESS;
 		return NULL;
+	}
+	if (va - mr->iova > mr->length || length > mr->length - (va - mr->iova)) {
+		*why = ADV_ERR_LOCAL_BOUNDS;
+		return NULL;
+	}
 	return mr->addr + (va - mr->iova);
 }

@@ -337,7 +337,7 @@ void adv_qp_complete_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv
 	if (status != IBV_WC_SUCCESS)
 		qp->engine->counters.req_cqe_error++;
 	if (!adv_cq_push(qp->send_cq, &cqe, false, now) && qp->state != IBV_QPS_ERR)
-		adv_qp_fatal(qp, IBV_EVENT_QP_FATAL, now);
+		adv_qp_fatal(qp, IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN, now);
 }
 
 struct adv_recv_wqe *adv_qp_take_recv(struct adv_qp *qp)
@@ -364,7 +364,7 @@ void adv_qp_complete_recv(struct adv_qp *qp, struct adv_recv_wqe *wqe, struct ib
 	if (wc->status != IBV_WC_SUCCESS)
 		qp->engine->counters.resp_cqe_error++;
 	if (!adv_cq_push(qp->recv_cq, &cqe, solicited, now) && qp->state != IBV_QPS_ERR)
-		adv_qp_fatal(qp, IBV_EVENT_QP_FATAL, now);
+		adv_qp_fatal(qp, IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN, now);
 }
 
 /* All that was posted and has not completed, oldest first (IBTA 10.3.1.7). */
@@ -394,7 +394,8 @@ static void flush_recv(struct adv_qp *qp, uint64_t now)
 		flush_one_recv(qp, adv_recv_wqe_at(qp, qp->rq.next++), now);
 	if ((qp->srq || qp->xrcd) && !qp->last_wqe_reported) {
 		qp->last_wqe_reported = true;
-		adv_async_event(qp->engine, IBV_EVENT_QP_LAST_WQE_REACHED, qp, NULL, NULL);
+		adv_async_event(qp->engine, IBV_EVENT_QP_LAST_WQE_REACHED, qp, NULL, NULL,
+				ADV_ERR_NONE);
 	}
 }
 
@@ -428,11 +429,12 @@ void adv_qp_enter_sqe(struct adv_qp *qp, uint64_t now)
 	flush_send(qp, now);
 }
 
-void adv_qp_fatal(struct adv_qp *qp, enum ibv_event_type type, uint64_t now)
+void adv_qp_fatal(struct adv_qp *qp, enum ibv_event_type type, enum adv_vendor_err why,
+		  uint64_t now)
 {
 	if (qp->state == IBV_QPS_ERR)
 		return;
-	adv_async_event(qp->engine, type, qp, NULL, NULL);
+	adv_async_event(qp->engine, type, qp, NULL, NULL, why);
 	adv_qp_enter_error(qp, now);
 }
 

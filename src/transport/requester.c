@@ -135,7 +135,7 @@ static void report_drained(struct adv_qp *qp)
 	}
 	qp->req.draining = false;
 	if (qp->sqd_event_wanted)
-		adv_async_event(qp->engine, IBV_EVENT_SQ_DRAINED, qp, NULL, NULL);
+		adv_async_event(qp->engine, IBV_EVENT_SQ_DRAINED, qp, NULL, NULL, ADV_ERR_NONE);
 }
 
 /* Nothing follows the newest packet: where it did not ask for an acknowledgement, what is out is

@@ -37,39 +37,68 @@ static bool make_resources(struct adv_responder *resp)
 
 /* ---- refusing ---- */
 
-/* Why a request is refused, and what each side is told. */
+/* What each side is told of a refused request. */
 struct refusal {
 	enum adv_nak_code nak;
 	enum ibv_event_type event; /* where no receive completion tells it */
 	enum ibv_wc_status status; /* of the receive request in use, if any */
-	enum adv_vendor_err why;
 };
 
-static const struct refusal bad_sequence = {ADV_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR,
-					    IBV_WC_REM_INV_REQ_ERR, ADV_ERR_REQUEST_SEQUENCE};
-static const struct refusal bad_length = {ADV_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR,
-					  IBV_WC_REM_INV_REQ_ERR, ADV_ERR_REQUEST_LENGTH};
-static const struct refusal not_allowed = {ADV_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR,
-					   IBV_WC_REM_INV_REQ_ERR, ADV_ERR_REQUEST_SEQUENCE};
-static const struct refusal bad_xrceth = {ADV_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR,
-					  IBV_WC_REM_INV_REQ_ERR, ADV_ERR_XRCETH};
-static const struct refusal no_access = {ADV_NAK_REMOTE_ACCESS_ERROR, IBV_EVENT_QP_ACCESS_ERR,
-					 IBV_WC_LOC_ACCESS_ERR, ADV_ERR_REMOTE_ACCESS};
-static const struct refusal recv_too_small = {ADV_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR,
-					      IBV_WC_LOC_LEN_ERR, ADV_ERR_RECV_TOO_SMALL};
+static struct refusal refusal_of(enum adv_vendor_err why)
+{
+	switch (why) {
+	case ADV_ERR_RKEY:
+	case ADV_ERR_RKEY_PD:
+	case ADV_ERR_REMOTE_ACCESS:
+	case ADV_ERR_REMOTE_BOUNDS:
+	case ADV_ERR_INVALIDATE:
+		return (struct refusal){ADV_NAK_REMOTE_ACCESS_ERROR, IBV_EVENT_QP_ACCESS_ERR,
+					IBV_WC_LOC_ACCESS_ERR};
+	case ADV_ERR_RECV_TOO_SMALL:
+		return (struct refusal){ADV_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR,
+					IBV_WC_LOC_LEN_ERR};
+	case ADV_ERR_LKEY:
+	case ADV_ERR_LKEY_PD:
+	case ADV_ERR_LOCAL_ACCESS:
+	case ADV_ERR_LOCAL_BOUNDS:
+		/* The receive request's own memory is no good: our side's fault (IBTA 9.7.5.2.7).
+		 */
+		return (struct refusal){ADV_NAK_REMOTE_OPERATIONAL_ERROR, IBV_EVENT_QP_FATAL,
+					IBV_WC_LOC_PROT_ERR};
+	default:
+		return (struct refusal){ADV_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR,
+					IBV_WC_REM_INV_REQ_ERR};
+	}
+}
+
+enum adv_vendor_err adv_remote_cause(enum adv_vendor_err local)
+{
+	switch (local) {
+	case ADV_ERR_LKEY:
+		return ADV_ERR_RKEY;
+	case ADV_ERR_LKEY_PD:
+		return ADV_ERR_RKEY_PD;
+	case ADV_ERR_LOCAL_ACCESS:
+		return ADV_ERR_REMOTE_ACCESS;
+	default:
+		assert(local == ADV_ERR_LOCAL_BOUNDS);
+		return ADV_ERR_REMOTE_BOUNDS;
+	}
+}
 
 /* Ends the connection: NAK, the receive request in use fails, the rest is flushed. */
-static void refuse(struct adv_qp *qp, const struct refusal *r, uint64_t now)
+static void refuse(struct adv_qp *qp, enum adv_vendor_err why, uint64_t now)
 {
+	const struct refusal r = refusal_of(why);
 	struct adv_responder *resp = &qp->resp;
 	struct adv_recv_wqe *recv = resp->recv;
-	struct ibv_wc wc = {.status = r->status, .vendor_err = r->why, .opcode = IBV_WC_RECV};
+	struct ibv_wc wc = {.status = r.status, .vendor_err = why, .opcode = IBV_WC_RECV};
 
-	if (r->nak == ADV_NAK_REMOTE_ACCESS_ERROR)
+	if (r.nak == ADV_NAK_REMOTE_ACCESS_ERROR)
 		qp->engine->counters.resp_remote_access_errors++;
-	if (r->status == IBV_WC_LOC_LEN_ERR)
+	if (r.status == IBV_WC_LOC_LEN_ERR)
 		qp->engine->counters.resp_local_length_error++;
-	adv_responder_queue_ack(qp, (uint8_t)(ADV_AETH_NAK | r->nak), resp->epsn);
+	adv_responder_queue_ack(qp, (uint8_t)(ADV_AETH_NAK | r.nak), resp->epsn);
 	resp->dead = true;
 	resp->recv = NULL;
 	if (recv)
@@ -77,16 +106,7 @@ static void refuse(struct adv_qp *qp, const struct refusal *r, uint64_t now)
 	if (recv)
 		adv_qp_enter_error(qp, now);
 	else
-		adv_qp_fatal(qp, r->event, now);
-}
-
-/* The receive request's own memory is no good: our side's fault (IBTA 9.7.5.2.7). */
-static void refuse_local(struct adv_qp *qp, enum adv_vendor_err why, uint64_t now)
-{
-	struct refusal r = {ADV_NAK_REMOTE_OPERATIONAL_ERROR, IBV_EVENT_QP_FATAL,
-			    IBV_WC_LOC_PROT_ERR, why};
-
-	refuse(qp, &r, now);
+		adv_qp_fatal(qp, r.event, why, now);
 }
 
 /* No receive request: the requester is to come again (IBTA 9.7.5.2.8). */
@@ -152,25 +172,25 @@ static void complete_message(struct adv_qp *qp, const struct adv_incoming *in,
 	adv_qp_complete_recv(qp, recv, &wc, in->h->bth.solicited, now);
 }
 
-/* Places one packet of a SEND. NULL: done; else why it cannot be. */
-static const struct refusal *place_send(struct adv_qp *qp, const struct adv_incoming *in,
-					enum adv_vendor_err *why)
+/* Places one packet of a SEND. ADV_ERR_NONE: done; else why it cannot be. */
+static enum adv_vendor_err place_send(struct adv_qp *qp, const struct adv_incoming *in)
 {
+	enum adv_vendor_err why = ADV_ERR_NONE;
 	struct adv_responder *resp = &qp->resp;
 	struct adv_recv_wqe *recv = resp->recv;
 
 	if (resp->offset + in->payload_len > recv->length)
-		return &recv_too_small;
-	adv_scatter(qp, recv->sge, recv->num_sge, resp->offset, in->payload, in->payload_len, why);
+		return ADV_ERR_RECV_TOO_SMALL;
+	adv_scatter(qp, recv->sge, recv->num_sge, resp->offset, in->payload, in->payload_len, &why);
 	resp->offset += in->payload_len;
-	return NULL;
+	return why;
 }
 
 /* The end of a SEND that was placed. */
 static void end_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
 {
-	if ((in->info->headers & ADV_HAS_IETH) && adv_mw_invalidate(qp, in->h->ieth.rkey)) {
-		refuse(qp, &no_access, now);
+	if ((in->info->headers & ADV_HAS_IETH) && !adv_mw_invalidate(qp, in->h->ieth.rkey)) {
+		refuse(qp, ADV_ERR_INVALIDATE, now);
 		return;
 	}
 	accept_packet(qp, in, 1);
@@ -181,14 +201,13 @@ static void rx_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 {
 	struct adv_responder *resp = &qp->resp;
 	enum adv_vendor_err why = ADV_ERR_NONE;
-	const struct refusal *r;
 
 	if (!starts_and_continues(qp, in, ADV_MSG_SEND)) {
-		refuse(qp, &bad_sequence, now);
+		refuse(qp, ADV_ERR_REQUEST_SEQUENCE, now);
 		return;
 	}
 	if (!payload_fits(qp, in)) {
-		refuse(qp, &bad_length, now);
+		refuse(qp, ADV_ERR_REQUEST_LENGTH, now);
 		return;
 	}
 	if (in->info->flags & ADV_PKT_START) {
@@ -199,80 +218,75 @@ static void rx_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 		}
 		resp->offset = 0;
 		resp->message = ADV_MSG_SEND;
-		if (!adv_sges_good(qp, resp->recv->sge, resp->recv->num_sge, IBV_ACCESS_LOCAL_WRITE,
-				   &why)) {
-			refuse_local(qp, why, now);
-			return;
-		}
+		adv_sges_good(qp, resp->recv->sge, resp->recv->num_sge, IBV_ACCESS_LOCAL_WRITE,
+			      &why);
 	}
-	r = place_send(qp, in, &why);
-	if (r) {
-		refuse(qp, r, now);
-		return;
-	}
-	if (why) {
-		refuse_local(qp, why, now);
-		return;
-	}
-	if (in->info->flags & ADV_PKT_END)
+	if (!why)
+		why = place_send(qp, in);
+	if (why)
+		refuse(qp, why, now);
+	else if (in->info->flags & ADV_PKT_END)
 		end_send(qp, now, in);
 	else
 		accept_packet(qp, in, 1);
 }
 
-/* The head of a WRITE: may it, and where to. NULL: yes. */
-static const struct refusal *begin_write(struct adv_qp *qp, const struct adv_incoming *in)
+/* The head of a WRITE: may it, and where to. ADV_ERR_NONE: yes. */
+static enum adv_vendor_err begin_write(struct adv_qp *qp, const struct adv_incoming *in)
 {
+	enum adv_vendor_err why = ADV_ERR_NONE;
 	struct adv_responder *resp = &qp->resp;
 
 	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))
-		return &not_allowed;
+		return ADV_ERR_QP_ACCESS;
 	if (in->h->reth.length > ADV_MAX_MSG)
-		return &bad_length;
+		return ADV_ERR_REQUEST_TOO_LONG;
 	if (!adv_mr_remote(qp, qp->pd, in->h->reth.rkey, in->h->reth.va, in->h->reth.length,
-			   IBV_ACCESS_REMOTE_WRITE))
-		return &no_access;
+			   IBV_ACCESS_REMOTE_WRITE, &why))
+		return adv_remote_cause(why);
 	resp->message = ADV_MSG_WRITE;
 	resp->write_va = in->h->reth.va;
 	resp->write_rkey = in->h->reth.rkey;
 	resp->write_length = in->h->reth.length;
 	resp->offset = 0;
 	qp->engine->counters.rx_write_requests++;
-	return NULL;
+	return ADV_ERR_NONE;
 }
 
-/* Places one packet of a WRITE. NULL: done. The key is looked at each time: it may be gone. */
-static const struct refusal *place_write(struct adv_qp *qp, const struct adv_incoming *in)
+/* Places one packet of a WRITE. ADV_ERR_NONE: done. The key is looked at each time: it may be gone.
+ */
+static enum adv_vendor_err place_write(struct adv_qp *qp, const struct adv_incoming *in)
 {
+	enum adv_vendor_err why = ADV_ERR_NONE;
 	struct adv_responder *resp = &qp->resp;
 	uint64_t end = resp->offset + in->payload_len;
 	uint8_t *to;
 
 	if (end > resp->write_length ||
 	    ((in->info->flags & ADV_PKT_END) && end != resp->write_length))
-		return &bad_length;
+		return ADV_ERR_REQUEST_LENGTH;
 	to = adv_mr_remote(qp, qp->pd, resp->write_rkey, resp->write_va + resp->offset,
-			   in->payload_len, IBV_ACCESS_REMOTE_WRITE);
+			   in->payload_len, IBV_ACCESS_REMOTE_WRITE, &why);
 	if (!to)
-		return &no_access;
+		return adv_remote_cause(why);
 	adv_place(to, in->payload, in->payload_len);
 	resp->offset = end;
-	return NULL;
+	return ADV_ERR_NONE;
 }
 
 static void rx_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
 {
 	struct adv_responder *resp = &qp->resp;
 	bool imm = in->info->headers & ADV_HAS_IMMDT;
-	const struct refusal *r = NULL;
+	enum adv_vendor_err why = ADV_ERR_NONE;
 
 	if (!starts_and_continues(qp, in, ADV_MSG_WRITE))
-		r = &bad_sequence;
+		why = ADV_ERR_REQUEST_SEQUENCE;
 	else if (!payload_fits(qp, in))
-		r = &bad_length;
+		why = ADV_ERR_REQUEST_LENGTH;
 	else if (in->info->flags & ADV_PKT_START)
-		r = begin_write(qp, in);
-	if (!r && imm && !resp->recv) {
+		why = begin_write(qp, in);
+	if (!why && imm && !resp->recv) {
 		/* Before a byte is written, so that the repeated packet finds all as it was. */
 		resp->recv = adv_qp_take_recv(qp);
 		if (!resp->recv) {
@@ -282,10 +296,10 @@ static void rx_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 			return;
 		}
 	}
-	if (!r)
-		r = place_write(qp, in);
-	if (r) {
-		refuse(qp, r, now);
+	if (!why)
+		why = place_write(qp, in);
+	if (why) {
+		refuse(qp, why, now);
 		return;
 	}
 	accept_packet(qp, in, 1);
@@ -340,27 +354,27 @@ static struct adv_resource *new_resource(struct adv_qp *qp, const struct adv_inc
 	return res;
 }
 
-static const struct refusal *do_read(struct adv_qp *qp, const struct adv_incoming *in,
-				     uint32_t *psns)
+static enum adv_vendor_err do_read(struct adv_qp *qp, const struct adv_incoming *in, uint32_t *psns)
 {
+	enum adv_vendor_err why = ADV_ERR_NONE;
 	struct adv_resource *res;
 
 	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ))
-		return &not_allowed;
+		return ADV_ERR_QP_ACCESS;
 	if (in->h->reth.length > ADV_MAX_MSG)
-		return &bad_length;
+		return ADV_ERR_REQUEST_TOO_LONG;
 	if (!adv_mr_remote(qp, qp->pd, in->h->reth.rkey, in->h->reth.va, in->h->reth.length,
-			   IBV_ACCESS_REMOTE_READ))
-		return &no_access;
+			   IBV_ACCESS_REMOTE_READ, &why))
+		return adv_remote_cause(why);
 	*psns = adv_packet_count(in->h->reth.length, qp->mtu);
 	res = new_resource(qp, in, *psns);
 	if (!res)
-		return &not_allowed;
+		return ADV_ERR_TOO_MANY_RD_ATOMIC;
 	res->va = in->h->reth.va;
 	res->rkey = in->h->reth.rkey;
 	res->length = in->h->reth.length;
 	qp->engine->counters.rx_read_requests++;
-	return NULL;
+	return ADV_ERR_NONE;
 }
 
 static uint64_t execute_atomic(uint64_t *p, const struct adv_incoming *in)
@@ -375,61 +389,65 @@ static uint64_t execute_atomic(uint64_t *p, const struct adv_incoming *in)
 	return old;
 }
 
-static const struct refusal *do_atomic(struct adv_qp *qp, const struct adv_incoming *in)
+static enum adv_vendor_err do_atomic(struct adv_qp *qp, const struct adv_incoming *in)
 {
+	enum adv_vendor_err why = ADV_ERR_NONE;
 	uint64_t va = in->h->atomiceth.va;
 	struct adv_resource *res;
 	uint8_t *p;
 
 	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC))
-		return &not_allowed;
+		return ADV_ERR_QP_ACCESS;
 	if (va & 7)
-		return &bad_length;
+		return ADV_ERR_MISALIGNED;
 	p = adv_mr_remote(qp, qp->pd, in->h->atomiceth.rkey, va, sizeof(uint64_t),
-			  IBV_ACCESS_REMOTE_ATOMIC);
+			  IBV_ACCESS_REMOTE_ATOMIC, &why);
 	if (!p)
-		return &no_access;
+		return adv_remote_cause(why);
 	/* A region registered with an odd iova: aligned for the peer, not for this CPU. */
 	if ((uintptr_t)p & 7)
-		return &bad_length;
+		return ADV_ERR_MISALIGNED;
 	res = new_resource(qp, in, 1);
 	if (!res)
-		return &not_allowed;
+		return ADV_ERR_TOO_MANY_RD_ATOMIC;
 	res->atomic = true;
 	res->original = execute_atomic((uint64_t *)(void *)p, in);
 	qp->engine->counters.rx_atomic_requests++;
-	return NULL;
+	return ADV_ERR_NONE;
 }
 
-static const struct refusal *do_atomic_write(struct adv_qp *qp, const struct adv_incoming *in)
+static enum adv_vendor_err do_atomic_write(struct adv_qp *qp, const struct adv_incoming *in)
 {
+	enum adv_vendor_err why = ADV_ERR_NONE;
 	uint64_t value;
 	uint8_t *p;
 
 	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))
-		return &not_allowed;
-	if (in->payload_len != sizeof(value) || in->h->reth.length != sizeof(value) ||
-	    (in->h->reth.va & 7))
-		return &bad_length;
+		return ADV_ERR_QP_ACCESS;
+	if (in->payload_len != sizeof(value) || in->h->reth.length != sizeof(value))
+		return ADV_ERR_REQUEST_LENGTH;
+	if (in->h->reth.va & 7)
+		return ADV_ERR_MISALIGNED;
 	p = adv_mr_remote(qp, qp->pd, in->h->reth.rkey, in->h->reth.va, sizeof(value),
-			  IBV_ACCESS_REMOTE_WRITE);
+			  IBV_ACCESS_REMOTE_WRITE, &why);
 	if (!p)
-		return &no_access;
+		return adv_remote_cause(why);
 	if ((uintptr_t)p & 7)
-		return &bad_length;
+		return ADV_ERR_MISALIGNED;
 	if (!new_resource(qp, in, 1))
-		return &not_allowed;
+		return ADV_ERR_TOO_MANY_RD_ATOMIC;
 	memcpy(&value, in->payload, sizeof(value));
 	__atomic_store_n((uint64_t *)(void *)p, value, __ATOMIC_SEQ_CST);
-	return NULL;
+	return ADV_ERR_NONE;
 }
 
 /*
  * FLUSH: memory is coherent, so that global visibility is a fence; persistence cannot be had
  * of ordinary memory, and no region is registered for it.
  */
-static const struct refusal *do_flush(struct adv_qp *qp, const struct adv_incoming *in)
+static enum adv_vendor_err do_flush(struct adv_qp *qp, const struct adv_incoming *in)
 {
+	enum adv_vendor_err why = ADV_ERR_NONE;
 	uint32_t length = in->h->reth.length;
 	int need = 0;
 
@@ -438,24 +456,24 @@ static const struct refusal *do_flush(struct adv_qp *qp, const struct adv_incomi
 	if (in->h->feth.placement & FLUSH_PERSISTENT)
 		need |= ACCESS_FLUSH_PERSISTENT;
 	if (need == 0 || in->h->feth.selectivity > FLUSH_WHOLE_REGION)
-		return &not_allowed;
+		return ADV_ERR_FLUSH_TYPE;
 	if (in->h->feth.selectivity == FLUSH_WHOLE_REGION || length == 0)
 		length = 1;
-	if (!adv_mr_remote(qp, qp->pd, in->h->reth.rkey, in->h->reth.va, length, need))
-		return &no_access;
+	if (!adv_mr_remote(qp, qp->pd, in->h->reth.rkey, in->h->reth.va, length, need, &why))
+		return adv_remote_cause(why);
 	if (!new_resource(qp, in, 1))
-		return &not_allowed;
+		return ADV_ERR_TOO_MANY_RD_ATOMIC;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return NULL;
+	return ADV_ERR_NONE;
 }
 
 static void rx_answered(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
 {
-	const struct refusal *r;
+	enum adv_vendor_err why;
 	uint32_t psns = 1;
 
 	if (qp->resp.message != ADV_MSG_NONE) {
-		refuse(qp, &bad_sequence, now);
+		refuse(qp, ADV_ERR_REQUEST_SEQUENCE, now);
 		return;
 	}
 	/* As if the packet were lost: it comes again. */
@@ -463,23 +481,23 @@ static void rx_answered(struct adv_qp *qp, uint64_t now, const struct adv_incomi
 		return;
 	switch (in->h->bth.opcode & ADV_OP_MASK) {
 	case ADV_OP_READ_REQUEST:
-		r = do_read(qp, in, &psns);
+		why = do_read(qp, in, &psns);
 		break;
 	case ADV_OP_COMPARE_SWAP:
 	case ADV_OP_FETCH_ADD:
-		r = do_atomic(qp, in);
+		why = do_atomic(qp, in);
 		break;
 	case ADV_OP_ATOMIC_WRITE:
-		r = do_atomic_write(qp, in);
+		why = do_atomic_write(qp, in);
 		break;
 	case ADV_OP_FLUSH:
-		r = do_flush(qp, in);
+		why = do_flush(qp, in);
 		break;
 	default:
-		r = &not_allowed;
+		why = ADV_ERR_REQUEST_SEQUENCE;
 	}
-	if (r) {
-		refuse(qp, r, now);
+	if (why) {
+		refuse(qp, why, now);
 		return;
 	}
 	qp->resp.msn = (qp->resp.msn + 1) & ADV_PSN_MASK;
@@ -537,6 +555,7 @@ void adv_responder_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming
 	struct adv_responder *resp = &qp->resp;
 	int32_t ahead = adv_psn_diff(in->h->bth.psn, resp->epsn);
 	uint16_t flags = in->info->flags;
+	enum adv_vendor_err why = ADV_ERR_NONE;
 
 	if (ahead < 0) {
 		rx_duplicate(qp, in);
@@ -552,8 +571,10 @@ void adv_responder_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming
 		return;
 	}
 	resp->nak_sent = false;
-	if ((in->info->headers & ADV_HAS_XRCETH) && !adv_xrc_select(qp, in->h->xrceth.xrcsrq))
-		refuse(qp, &bad_xrceth, now);
+	if (in->info->headers & ADV_HAS_XRCETH)
+		why = adv_xrc_select(qp, in->h->xrceth.xrcsrq);
+	if (why)
+		refuse(qp, why, now);
 	else if (flags & ADV_PKT_SEND)
 		rx_send(qp, now, in);
 	else if (flags & ADV_PKT_WRITE)
@@ -564,11 +585,24 @@ void adv_responder_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming
 
 /* ---- UC ---- */
 
-/* Forgets the message in progress; its receive request serves the next one (IBTA 9.8.2.2). */
-static void uc_drop(struct adv_qp *qp)
+/*
+ * Forgets the message in progress. Its receive request serves the next one (IBTA 9.8.2.2); one of
+ * an SRQ, which cannot take it back, completes as aborted (9.9.3, class E). The QP goes on either
+ * way.
+ */
+static void uc_drop(struct adv_qp *qp, uint64_t now)
 {
+	struct ibv_wc wc = {.status = IBV_WC_REM_ABORT_ERR,
+			    .vendor_err = ADV_ERR_MESSAGE_ABORTED,
+			    .opcode = IBV_WC_RECV};
+	struct adv_recv_wqe *recv = qp->resp.recv;
+
 	qp->resp.message = ADV_MSG_SKIP;
 	qp->engine->counters.uc_drops++;
+	if (!recv || !qp->srq)
+		return;
+	qp->resp.recv = NULL;
+	adv_qp_complete_recv(qp, recv, &wc, false, now);
 }
 
 static void uc_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
@@ -582,7 +616,7 @@ static void uc_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 			resp->recv = adv_qp_take_recv(qp);
 		if (!resp->recv) {
 			qp->engine->counters.out_of_buffer++;
-			uc_drop(qp);
+			uc_drop(qp, now);
 			return;
 		}
 		resp->offset = 0;
@@ -590,14 +624,12 @@ static void uc_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 		adv_sges_good(qp, resp->recv->sge, resp->recv->num_sge, IBV_ACCESS_LOCAL_WRITE,
 			      &why);
 	}
-	wc.status = IBV_WC_LOC_PROT_ERR;
-	if (!why && place_send(qp, in, &why)) {
-		wc.status = IBV_WC_LOC_LEN_ERR;
-		why = ADV_ERR_RECV_TOO_SMALL;
-	}
+	if (!why)
+		why = place_send(qp, in);
 	if (why) {
 		struct adv_recv_wqe *recv = resp->recv;
 
+		wc.status = refusal_of(why).status;
 		wc.vendor_err = why;
 		resp->recv = NULL;
 		adv_qp_complete_recv(qp, recv, &wc, false, now);
@@ -616,18 +648,18 @@ static void uc_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 	uint32_t length;
 
 	if ((in->info->flags & ADV_PKT_START) && begin_write(qp, in)) {
-		uc_drop(qp);
+		uc_drop(qp, now);
 		return;
 	}
 	if (imm && !resp->recv)
 		resp->recv = adv_qp_take_recv(qp);
 	if (imm && !resp->recv) {
 		qp->engine->counters.out_of_buffer++;
-		uc_drop(qp);
+		uc_drop(qp, now);
 		return;
 	}
 	if (place_write(qp, in)) {
-		uc_drop(qp);
+		uc_drop(qp, now);
 		return;
 	}
 	length = resp->write_length;
@@ -646,15 +678,20 @@ void adv_responder_rx_uc(struct adv_qp *qp, uint64_t now, const struct adv_incom
 	if (in->h->bth.psn != resp->epsn) {
 		qp->engine->counters.out_of_sequence++;
 		if (resp->message != ADV_MSG_NONE)
-			uc_drop(qp);
+			uc_drop(qp, now);
 		resp->epsn = in->h->bth.psn;
 	}
+	if (start && resp->message == ADV_MSG_SEND)
+		uc_drop(qp, now);
+	/* What was dropped may have overrun its CQ. */
+	if (qp->state == IBV_QPS_ERR)
+		return;
 	if (start)
 		resp->message = ADV_MSG_NONE;
 	if (!payload_fits(qp, in) ||
 	    !starts_and_continues(qp, in, send ? ADV_MSG_SEND : ADV_MSG_WRITE)) {
 		if (resp->message != ADV_MSG_SKIP)
-			uc_drop(qp);
+			uc_drop(qp, now);
 		resp->epsn = adv_psn_add(resp->epsn, 1);
 		return;
 	}

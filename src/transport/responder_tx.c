@@ -74,7 +74,8 @@ static uint8_t read_opcode(const struct adv_resource *res, bool last)
 }
 
 /* The region went away under a READ that was being answered. */
-static void refuse_rest(struct adv_qp *qp, struct adv_resource *res, uint32_t psn, uint64_t now)
+static void refuse_rest(struct adv_qp *qp, struct adv_resource *res, uint32_t psn,
+			enum adv_vendor_err why, uint64_t now)
 {
 	struct adv_responder *resp = &qp->resp;
 
@@ -84,7 +85,7 @@ static void refuse_rest(struct adv_qp *qp, struct adv_resource *res, uint32_t ps
 	qp->engine->counters.resp_remote_access_errors++;
 	adv_responder_queue_ack(qp, ADV_AETH_NAK | ADV_NAK_REMOTE_ACCESS_ERROR, psn);
 	resp->dead = true;
-	adv_qp_fatal(qp, IBV_EVENT_QP_ACCESS_ERR, now);
+	adv_qp_fatal(qp, IBV_EVENT_QP_ACCESS_ERR, adv_remote_cause(why), now);
 }
 
 static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch,
@@ -94,19 +95,20 @@ static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_ba
 	bool last = left <= qp->mtu;
 	uint32_t n = last ? left : qp->mtu;
 	uint32_t psn = adv_psn_add(res->first_psn, res->offset / qp->mtu);
+	enum adv_vendor_err why = ADV_ERR_NONE;
 	struct adv_tx_packet *pkt;
 	struct adv_headers h;
 	uint8_t *from;
 
 	from = adv_mr_remote(qp, res->pd, res->rkey, res->va + res->offset, n,
-			     IBV_ACCESS_REMOTE_READ);
+			     IBV_ACCESS_REMOTE_READ, &why);
 	if (!from && res->answered) {
 		/* Given before, and the region went since, as it may when the READ is done. */
 		resource_done(&qp->resp, res);
 		return;
 	}
 	if (!from) {
-		refuse_rest(qp, res, psn, now);
+		refuse_rest(qp, res, psn, why, now);
 		return;
 	}
 	fill_response(qp, &h, read_opcode(res, last), psn, res->msn);

@@ -160,7 +160,8 @@ struct adv_recv_wqe *adv_srq_take(struct adv_srq *srq)
 	/* IBTA 10.2.9.2: the event comes once; the limit has to be set again for the next. */
 	if (srq->fifo_head - srq->fifo_tail < srq->limit) {
 		srq->limit = 0;
-		adv_async_event(srq->pd->engine, IBV_EVENT_SRQ_LIMIT_REACHED, NULL, NULL, srq);
+		adv_async_event(srq->pd->engine, IBV_EVENT_SRQ_LIMIT_REACHED, NULL, NULL, srq,
+				ADV_ERR_NONE);
 	}
 	return wqe_at(srq, slot);
 }

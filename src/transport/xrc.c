@@ -111,18 +111,18 @@ void adv_xrc_forget(struct adv_srq *srq)
 	}
 }
 
-bool adv_xrc_select(struct adv_qp *qp, uint32_t number)
+enum adv_vendor_err adv_xrc_select(struct adv_qp *qp, uint32_t number)
 {
 	struct adv_srq *srq = find(qp->engine, number);
 
 	if (!srq || srq->xrcd != qp->xrcd)
-		return false;
+		return ADV_ERR_XRC_SRQ;
 	if (srq == qp->srq)
-		return true;
+		return ADV_ERR_NONE;
 	if (qp->resp.message != ADV_MSG_NONE)
-		return false;
+		return ADV_ERR_XRC_SRQ_CHANGED;
 	qp->pd = srq->pd;
 	qp->recv_cq = srq->cq;
 	qp->srq = srq;
-	return true;
+	return ADV_ERR_NONE;
 }

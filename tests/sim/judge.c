@@ -319,6 +319,9 @@ static void judge_recv(struct end *end, const struct ibv_wc *wc)
 	} else if (wc->status == IBV_WC_WR_FLUSH_ERR) {
 		end->host->sim->total.flushed++;
 		end->recv_flushed = true;
+	} else if (wc->status == IBV_WC_REM_ABORT_ERR) {
+		if (end->c->type != IBV_QPT_UC || !end->pool->srq)
+			BLAME(end, "a receive was aborted");
 	} else if (!end->in || !end->in->bad) {
 		BLAME(end, "a receive failed with status %d", (int)wc->status);
 	}

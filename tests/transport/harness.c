@@ -283,12 +283,25 @@ void net_inject_packet(struct net *net, unsigned from, unsigned to, const struct
 
 /* ---- time ---- */
 
+/* Errors say why, with a cause that the table has for this event. */
+static void check_event_cause(const struct adv_event *ev)
+{
+	bool error = ev->kind == ADV_EVENT_ASYNC &&
+		     (ev->async == IBV_EVENT_CQ_ERR || ev->async == IBV_EVENT_QP_FATAL ||
+		      ev->async == IBV_EVENT_QP_REQ_ERR || ev->async == IBV_EVENT_QP_ACCESS_ERR);
+
+	assert_int_equal(ev->why != ADV_ERR_NONE, error);
+	if (error)
+		assert_true(adv_cause(ev->why)->events & 1u << ev->async);
+}
+
 static void take_events(struct node *node)
 {
 	struct adv_event ev;
 
 	while (adv_engine_event(node->e, &ev)) {
 		assert_true(node->event_count < NET_EVENTS);
+		check_event_cause(&ev);
 		node->event_time[node->event_count] = node->net->now;
 		node->events[node->event_count++] = ev;
 	}

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "transport/cause.h"
 #include "transport/internal.h"
 
 #define NET_NODES   3

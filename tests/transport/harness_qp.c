@@ -317,12 +317,23 @@ static void check_recv(struct end *end, const struct ibv_wc *wc)
 	assert_int_equal(end->recv_ids[end->recv_tail++ % END_LOG], wc->wr_id);
 }
 
+/* The cause is one that the table has for this status. */
+static void check_cause(const struct ibv_wc *wc)
+{
+	const struct adv_cause *cause = adv_cause(wc->vendor_err);
+
+	assert_non_null(cause);
+	if (!(cause->statuses & 1u << wc->status))
+		fail_msg("status %d does not come with cause %u", (int)wc->status, wc->vendor_err);
+}
+
 void end_poll(struct end *end)
 {
 	struct ibv_wc wc;
 
 	while (adv_cq_poll(end->scq, 1, &wc) == 1) {
 		assert_int_equal(wc.qp_num, adv_qp_num(end->qp));
+		check_cause(&wc);
 		check_send(end, &wc);
 		assert_true(end->send_count < END_LOG);
 		end->sends[end->send_count++] = (struct completion){wc, end->net->now};
@@ -331,6 +342,7 @@ void end_poll(struct end *end)
 		/* Several QPs may bring requests to an XRC SRQ. */
 		if (!end->qp->xrcd)
 			assert_int_equal(wc.qp_num, adv_qp_num(end->qp));
+		check_cause(&wc);
 		check_recv(end, &wc);
 		assert_true(end->recv_count < END_LOG);
 		end->recvs[end->recv_count++] = (struct completion){wc, end->net->now};

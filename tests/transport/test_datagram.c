@@ -182,7 +182,7 @@ static void test_local_errors(void **state)
 		enum ibv_wc_status status;
 		enum adv_vendor_err why;
 	} cases[] = {
-		{too_long, IBV_WC_LOC_LEN_ERR, ADV_ERR_MESSAGE_TOO_LONG},
+		{too_long, IBV_WC_LOC_LEN_ERR, ADV_ERR_DATAGRAM_TOO_LONG},
 		{far_too_long, IBV_WC_LOC_LEN_ERR, ADV_ERR_MESSAGE_TOO_LONG},
 		{bad_lkey, IBV_WC_LOC_PROT_ERR, ADV_ERR_LKEY},
 		{foreign_ah, IBV_WC_LOC_QP_OP_ERR, ADV_ERR_AH_PD},

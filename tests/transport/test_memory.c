@@ -277,7 +277,8 @@ static void test_group_and_event(void **state)
 	assert_int_equal(failures_of(attach, end->qp), 1);
 	/* An event that cannot be kept is lost, and nothing else. */
 	countdown = 1;
-	adv_async_event(net->node[0].e, IBV_EVENT_QP_FATAL, end->qp, NULL, NULL);
+	adv_async_event(net->node[0].e, IBV_EVENT_QP_FATAL, end->qp, NULL, NULL,
+			ADV_ERR_CQ_OVERRUN);
 	assert_int_equal(countdown, 0);
 	assert_false(adv_engine_event(net->node[0].e, &ev));
 	net_close(net);

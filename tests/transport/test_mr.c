@@ -113,7 +113,7 @@ static void test_keys(void **state)
 	expect_refused(f, key ^ 1, va, 1, 0, ADV_ERR_LKEY);
 	expect_refused(f, key ^ 0x100, va, 1, 0, ADV_ERR_LKEY);
 	expect_refused(f, 0, va, 1, 0, ADV_ERR_LKEY);
-	expect_refused(f, adv_mr_lkey(foreign), va, 1, 0, ADV_ERR_LKEY);
+	expect_refused(f, adv_mr_lkey(foreign), va, 1, 0, ADV_ERR_LKEY_PD);
 	assert_int_equal(adv_mr_deregister(mr), 0);
 	expect_refused(f, key, va, 1, 0, ADV_ERR_LKEY);
 }
@@ -197,7 +197,7 @@ static void test_reregister(void **state)
 	expect_refused(f, key, 0x5001, 49, IBV_ACCESS_LOCAL_WRITE, ADV_ERR_LOCAL_ACCESS);
 	assert_int_equal(adv_mr_reregister(mr, IBV_REREG_MR_CHANGE_PD, f->other, NULL, 0, 0, 0), 0);
 	assert_int_equal(adv_mr_lkey(mr), key);
-	expect_refused(f, key, 0x5001, 1, 0, ADV_ERR_LKEY);
+	expect_refused(f, key, 0x5001, 1, 0, ADV_ERR_LKEY_PD);
 	assert_int_equal(f->pd->users, 0);
 	assert_int_equal(adv_pd_destroy(f->other), EBUSY);
 	assert_int_equal(adv_mr_deregister(mr), 0);

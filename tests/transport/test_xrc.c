@@ -397,7 +397,7 @@ static void test_change_in_mid_message(void **state)
 	net_inject_packet(w.net, 0, 1, &h, 12);
 	net_run(w.net, MS);
 	expect_recv(w.b, 0, 1, IBV_WC_REM_INV_REQ_ERR);
-	assert_int_equal(w.b->recvs[0].wc.vendor_err, ADV_ERR_XRCETH);
+	assert_int_equal(w.b->recvs[0].wc.vendor_err, ADV_ERR_XRC_SRQ_CHANGED);
 	assert_int_equal(w.b->srq->free_count, w.b->srq->max_wr);
 	assert_int_equal(other->recv_count, 0);
 	assert_int_equal(end_state(w.b), IBV_QPS_ERR);

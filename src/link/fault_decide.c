@@ -89,6 +89,8 @@ static void apply(struct adv_fault_state *s, const struct adv_fault_rule *r,
 {
 	switch (r->action) {
 	case ADV_FAULT_DROP:
+	case ADV_FAULT_PORT_DOWN:
+	case ADV_FAULT_DEVICE_FATAL:
 		v->drop = true;
 		break;
 	case ADV_FAULT_DUPLICATE:
@@ -152,6 +154,75 @@ bool adv_fault_decide(struct adv_fault_state *s, uint64_t now, const struct adv_
 		v->copies = ADV_FAULT_COPIES_MAX;
 	return any;
 }
+
+/* ---- work requests ---- */
+
+static bool is_work_meant(const struct adv_fault_rule *r, const struct adv_fault_work *w,
+			  uint64_t since)
+{
+	return r->action == w->action && since >= r->from && (!r->until || since < r->until) &&
+	       (!r->queues || (r->queues & 1u << w->queue)) &&
+	       (!r->has_kinds || adv_fault_kinds_has(&r->kinds, w->opcode)) &&
+	       (!r->has_qpn || (w->qpn >= r->qpn_first && w->qpn <= r->qpn_last));
+}
+
+uint32_t adv_fault_decide_work(struct adv_fault_state *s, uint64_t now,
+			       const struct adv_fault_work *w)
+{
+	for (unsigned i = 0; i < s->plan.count; i++) {
+		const struct adv_fault_rule *r = &s->plan.rule[i];
+
+		if (!is_work_meant(r, w, now - s->start) || !is_hit(s, r, &s->rule[i]))
+			continue;
+		s->counters.hits[r->action]++;
+		return r->action == ADV_FAULT_RNR ? 1 : r->value;
+	}
+	return 0;
+}
+
+/* ---- the device ---- */
+
+static bool is_so(const struct adv_fault_state *s, uint64_t now, enum adv_fault_action action)
+{
+	uint64_t since = now - s->start;
+
+	for (unsigned i = 0; i < s->plan.count; i++) {
+		const struct adv_fault_rule *r = &s->plan.rule[i];
+
+		if (r->action == action && since >= r->from && (!r->until || since < r->until))
+			return true;
+	}
+	return false;
+}
+
+bool adv_fault_port_is_down(const struct adv_fault_state *s, uint64_t now)
+{
+	return is_so(s, now, ADV_FAULT_PORT_DOWN);
+}
+
+bool adv_fault_device_is_dead(const struct adv_fault_state *s, uint64_t now)
+{
+	return is_so(s, now, ADV_FAULT_DEVICE_FATAL);
+}
+
+uint64_t adv_fault_device_due(const struct adv_fault_state *s, uint64_t now)
+{
+	uint64_t next = UINT64_MAX, since = now - s->start;
+
+	for (unsigned i = 0; i < s->plan.count; i++) {
+		const struct adv_fault_rule *r = &s->plan.rule[i];
+
+		if (!(1u << r->action & ADV_FAULT_OF_DEVICE))
+			continue;
+		if (r->from > since && r->from < next)
+			next = r->from;
+		if (r->until > since && r->until < next)
+			next = r->until;
+	}
+	return next == UINT64_MAX ? next : s->start + next;
+}
+
+/* ---- what becomes of bytes ---- */
 
 uint32_t adv_fault_alter(const struct adv_fault_verdict *v, uint8_t *data, uint32_t len,
 			 uint32_t room)

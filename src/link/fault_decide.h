@@ -26,6 +26,14 @@ struct adv_fault_packet {
 void adv_fault_packet_read(struct adv_fault_packet *p, bool tx, const struct adv_gid *peer,
 			   const uint8_t *data, size_t len);
 
+/* What rules about work requests look at. */
+struct adv_fault_work {
+	enum adv_fault_action action; /* POST, COMPLETE or RNR: what may happen to it */
+	enum adv_fault_work_queue queue;
+	uint8_t opcode; /* of a packet that carries such a request out; 0xff: none does */
+	uint32_t qpn;	/* 0: that of no QP */
+};
+
 /* What is to be done; all zero: nothing. */
 struct adv_fault_verdict {
 	bool drop;
@@ -50,7 +58,7 @@ struct adv_fault_rule_state {
 
 struct adv_fault_counters {
 	uint64_t packets;		  /* looked at */
-	uint64_t hits[ADV_FAULT_ACTIONS]; /* DOWN: packets lost in outages */
+	uint64_t hits[ADV_FAULT_ACTIONS]; /* DOWN, PORT_DOWN, DEVICE_FATAL: packets lost by it */
 };
 
 struct adv_fault_state {
@@ -67,6 +75,17 @@ void adv_fault_begin(struct adv_fault_state *s, const struct adv_fault_plan *pla
 /* Fills *v. Returns false where nothing is to be done with the packet. */
 bool adv_fault_decide(struct adv_fault_state *s, uint64_t now, const struct adv_fault_packet *p,
 		      struct adv_fault_verdict *v);
+
+/* Says what happens to a request: an errno, a status, or 1 (RNR: there is no receive request). 0:
+ * nothing. */
+uint32_t adv_fault_decide_work(struct adv_fault_state *s, uint64_t now,
+			       const struct adv_fault_work *w);
+
+/* The device at this time: its port is down; it has failed for good. */
+bool adv_fault_port_is_down(const struct adv_fault_state *s, uint64_t now);
+bool adv_fault_device_is_dead(const struct adv_fault_state *s, uint64_t now);
+/* When that changes next, after `now`; UINT64_MAX: never. */
+uint64_t adv_fault_device_due(const struct adv_fault_state *s, uint64_t now);
 
 /* Flips the bits and changes the length as *v says, a BTH remains; data has `room` bytes. Returns
  * the length. */

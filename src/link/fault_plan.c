@@ -27,6 +27,32 @@ struct word {
 	size_t value_len;
 };
 
+/* Words other than actions. */
+enum key {
+	KEY_TX,
+	KEY_RX,
+	KEY_OP,
+	KEY_PEER,
+	KEY_QPN,
+	KEY_PSN,
+	KEY_QUEUE,
+	KEY_FROM,
+	KEY_UNTIL,
+	KEY_NTH,
+	KEY_EVERY,
+	KEY_CHANCE,
+	KEY_TIMES,
+	KEY_COPIES,
+	KEY_AFTER,
+	KEY_BY,
+	KEY_HOLD,
+	KEY_BITS,
+	KEY_LENGTH,
+	KEY_ICRC,
+	KEY_JITTER,
+	KEYS
+};
+
 struct parser {
 	const char *text;
 	size_t len;
@@ -36,14 +62,12 @@ struct parser {
 	/* Of the rule at hand: */
 	struct adv_fault_rule rule;
 	bool has_action;
-	uint32_t seen;	       /* words of the table that came already */
-	const char *parameter; /* the last that only some actions have */
-	size_t parameter_len;
-	uint32_t parameter_actions;
+	const char *seen[KEYS]; /* where words of the table came */
 };
 
 static const char *const action_names[ADV_FAULT_ACTIONS] = {
-	"drop", "duplicate", "reorder", "corrupt", "delay", "mark", "down"};
+	"drop", "duplicate", "reorder",	 "corrupt", "delay",	 "mark",
+	"down", "post",	     "complete", "rnr",	    "port-down", "device-fatal"};
 
 const char *adv_fault_action_name(enum adv_fault_action action)
 {
@@ -304,49 +328,68 @@ static bool read_icrc(struct parser *p, const struct word *w)
 	return true;
 }
 
+static bool equals(const char *s, size_t len, const char *name)
+{
+	return strlen(name) == len && memcmp(s, name, len) == 0;
+}
+
+static bool read_queues(struct parser *p, const struct word *w)
+{
+	size_t start = 0;
+
+	for (size_t i = 0; w->value && i <= w->value_len; i++) {
+		unsigned q = 0;
+
+		if (i < w->value_len && w->value[i] != ',')
+			continue;
+		while (q < ADV_FAULT_QUEUES &&
+		       !equals(w->value + start, i - start, adv_fault_queue_name(q)))
+			q++;
+		if (q == ADV_FAULT_QUEUES)
+			return bad_value(p, w, "send, recv or srq, with commas");
+		p->rule.queues |= (uint8_t)(1u << q);
+		start = i + 1;
+	}
+	return w->value || bad_value(p, w, "send, recv or srq, with commas");
+}
+
+/* The error that a post or a completion is to fail with. */
+static bool read_error(struct parser *p, const struct word *w, enum adv_fault_action action)
+{
+	if (w->value)
+		p->rule.value = adv_fault_value(action, w->value, w->value_len);
+	if (p->rule.value)
+		return true;
+	return bad_value(p, w,
+			 action == ADV_FAULT_POST
+				 ? "the name of an errno that a post may fail with, such as ENOMEM"
+				 : "the name of a status that is an error, such as "
+				   "REM_ACCESS_ERR");
+}
+
 /* ---- words ---- */
 
-enum key {
-	KEY_TX,
-	KEY_RX,
-	KEY_OP,
-	KEY_PEER,
-	KEY_QPN,
-	KEY_PSN,
-	KEY_FROM,
-	KEY_UNTIL,
-	KEY_NTH,
-	KEY_EVERY,
-	KEY_CHANCE,
-	KEY_TIMES,
-	KEY_COPIES,
-	KEY_AFTER,
-	KEY_BY,
-	KEY_HOLD,
-	KEY_BITS,
-	KEY_LENGTH,
-	KEY_ICRC,
-	KEY_JITTER,
-	KEYS
-};
+#define ALL	   ((1u << ADV_FAULT_ACTIONS) - 1)
+#define ANY_CHANCE (ADV_FAULT_OF_PACKETS | ADV_FAULT_OF_WORK)
 
-/* actions: those that the parameter belongs to, one bit each; 0: a condition, of any rule. */
+/* actions: those that the word belongs to, one bit each. */
 static const struct {
 	const char *name;
 	uint32_t actions;
 } keys[KEYS] = {
-	[KEY_TX] = {"tx", 0},
-	[KEY_RX] = {"rx", 0},
-	[KEY_OP] = {"op", 0},
-	[KEY_PEER] = {"peer", 0},
-	[KEY_QPN] = {"qpn", 0},
-	[KEY_PSN] = {"psn", 0},
-	[KEY_FROM] = {"from", 0},
-	[KEY_UNTIL] = {"until", 0},
-	[KEY_NTH] = {"nth", 0},
-	[KEY_EVERY] = {"every", 0},
-	[KEY_CHANCE] = {"chance", 0},
-	[KEY_TIMES] = {"times", 0},
+	[KEY_TX] = {"tx", ADV_FAULT_OF_PACKETS},
+	[KEY_RX] = {"rx", ADV_FAULT_OF_PACKETS},
+	[KEY_OP] = {"op", ADV_FAULT_OF_PACKETS | 1 << ADV_FAULT_POST | 1 << ADV_FAULT_COMPLETE},
+	[KEY_PEER] = {"peer", ADV_FAULT_OF_PACKETS},
+	[KEY_QPN] = {"qpn", ANY_CHANCE},
+	[KEY_PSN] = {"psn", ADV_FAULT_OF_PACKETS},
+	[KEY_QUEUE] = {"queue", ADV_FAULT_OF_WORK},
+	[KEY_FROM] = {"from", ALL},
+	[KEY_UNTIL] = {"until", ANY_CHANCE},
+	[KEY_NTH] = {"nth", ANY_CHANCE},
+	[KEY_EVERY] = {"every", ANY_CHANCE},
+	[KEY_CHANCE] = {"chance", ANY_CHANCE},
+	[KEY_TIMES] = {"times", ANY_CHANCE},
 	[KEY_COPIES] = {"copies", 1 << ADV_FAULT_DUPLICATE},
 	[KEY_AFTER] = {"after", 1 << ADV_FAULT_DUPLICATE},
 	[KEY_BY] = {"by", 1 << ADV_FAULT_REORDER},
@@ -359,7 +402,7 @@ static const struct {
 
 static bool is_named(const struct word *w, const char *name)
 {
-	return strlen(name) == w->name_len && memcmp(w->name, name, w->name_len) == 0;
+	return equals(w->name, w->name_len, name);
 }
 
 static bool no_value(struct parser *p, const struct word *w)
@@ -391,6 +434,8 @@ static bool read_key(struct parser *p, const struct word *w, enum key key)
 	case KEY_PSN:
 		r->has_psn = true;
 		return read_id_range(p, w, &r->psn_first, &r->psn_last, true);
+	case KEY_QUEUE:
+		return read_queues(p, w);
 	case KEY_FROM:
 		return read_time(p, w, &r->from);
 	case KEY_UNTIL:
@@ -425,7 +470,10 @@ static bool read_key(struct parser *p, const struct word *w, enum key key)
 	}
 }
 
-/* The action's own word: with a time where it lasts, else with a chance, or with nothing. */
+/*
+ * The action's own word: with a time where it lasts, with an error where it is one, else with a
+ * chance, or with nothing.
+ */
 static bool read_action(struct parser *p, const struct word *w, enum adv_fault_action action)
 {
 	if (p->has_action)
@@ -434,13 +482,17 @@ static bool read_action(struct parser *p, const struct word *w, enum adv_fault_a
 			    action_names[p->rule.action]);
 	p->has_action = true;
 	p->rule.action = action;
-	if (action == ADV_FAULT_DELAY || action == ADV_FAULT_DOWN)
+	if (action == ADV_FAULT_DELAY || action == ADV_FAULT_DOWN || action == ADV_FAULT_PORT_DOWN)
 		return read_time(p, w, &p->rule.time);
+	if (action == ADV_FAULT_POST || action == ADV_FAULT_COMPLETE)
+		return read_error(p, w, action);
+	if (action == ADV_FAULT_DEVICE_FATAL)
+		return no_value(p, w);
 	if (!w->value)
 		return true;
-	if (p->seen & (1u << KEY_CHANCE))
+	if (p->seen[KEY_CHANCE])
 		return fail(p, w->value, "the chance is said twice");
-	p->seen |= 1u << KEY_CHANCE;
+	p->seen[KEY_CHANCE] = w->name;
 	return read_chance(p, w, &p->rule.chance);
 }
 
@@ -462,23 +514,16 @@ static bool read_word(struct parser *p, const struct word *w)
 	for (unsigned i = 0; i < KEYS; i++) {
 		if (!is_named(w, keys[i].name))
 			continue;
-		if (p->seen & (1u << i))
+		if (p->seen[i])
 			return fail(p, w->name, "'%s' is said twice in one rule", keys[i].name);
-		p->seen |= 1u << i;
-		if (keys[i].actions && !p->parameter) {
-			p->parameter = w->name;
-			p->parameter_len = w->name_len;
-			p->parameter_actions = keys[i].actions;
-		} else if (keys[i].actions && keys[i].actions != p->parameter_actions) {
-			return fail(p, w->name, "'%s' and '%s' do not belong to the same action",
-				    keys[i].name, show(p->parameter, p->parameter_len).text);
-		}
+		p->seen[i] = w->name;
 		return read_key(p, w, (enum key)i);
 	}
 	return fail(
 		p, w->name,
-		"unknown word '%s': expected an action (drop, duplicate, reorder, corrupt, "
-		"delay, mark, down), a condition (tx, rx, op, peer, qpn, psn, nth, ...) or seed",
+		"unknown word '%s': expected an action (drop, duplicate, reorder, corrupt, delay, "
+		"mark, down, post, complete, rnr, ...), a condition (tx, op, qpn, nth, ...) or "
+		"seed",
 		show(w->name, w->name_len).text);
 }
 
@@ -489,8 +534,7 @@ static void start_rule(struct parser *p)
 	memset(&p->rule, 0, sizeof(p->rule));
 	p->rule.chance = ADV_FAULT_CERTAIN;
 	p->has_action = false;
-	p->seen = 0;
-	p->parameter = NULL;
+	memset(p->seen, 0, sizeof(p->seen));
 }
 
 /* What was not said, once the action is known. */
@@ -498,9 +542,11 @@ static void fill_defaults(struct parser *p)
 {
 	struct adv_fault_rule *r = &p->rule;
 
-	if (!r->tx && !r->rx)
+	if (!r->tx && !r->rx && !(1u << r->action & ADV_FAULT_OF_WORK))
 		r->tx = r->rx = true;
-	if (r->action == ADV_FAULT_REORDER && !(p->seen & (1u << KEY_HOLD)))
+	if (r->action == ADV_FAULT_PORT_DOWN)
+		r->until = r->from + r->time;
+	if (r->action == ADV_FAULT_REORDER && !p->seen[KEY_HOLD])
 		r->time = HOLD_DEFAULT;
 	if (r->action == ADV_FAULT_DUPLICATE || r->action == ADV_FAULT_REORDER)
 		r->count = r->count ? r->count : 1;
@@ -512,20 +558,31 @@ static void fill_defaults(struct parser *p)
 		r->times = 1;
 }
 
+/* Each word belongs to the action, which may have come behind it. */
+static bool belongs(struct parser *p)
+{
+	for (unsigned i = 0; i < KEYS; i++)
+		if (p->seen[i] && !(keys[i].actions & 1u << p->rule.action))
+			return fail(p, p->seen[i], "'%s' does not belong to '%s'", keys[i].name,
+				    action_names[p->rule.action]);
+	return true;
+}
+
+/* start: of its first word but "seed"; NULL: there was none. */
 static bool end_rule(struct parser *p, const char *start)
 {
 	const struct adv_fault_rule *r = &p->rule;
 
-	if (!p->has_action && p->seen == 0)
+	if (!start)
 		return true;
 	if (!p->has_action)
 		return fail(p, start,
 			    "a rule without an action: expected one of drop, duplicate, reorder, "
-			    "corrupt, delay, mark, down");
-	if (p->parameter && !(p->parameter_actions & (1u << r->action)))
-		return fail(p, p->parameter, "'%s' does not belong to '%s'",
-			    show(p->parameter, p->parameter_len).text, action_names[r->action]);
-	if ((p->seen & (1u << KEY_UNTIL)) && r->until <= r->from)
+			    "corrupt, delay, mark, down, post, complete, rnr, port-down, "
+			    "device-fatal");
+	if (!belongs(p))
+		return false;
+	if (p->seen[KEY_UNTIL] && r->until <= r->from)
 		return fail(p, start, "'until' is not after 'from': the rule would never hold");
 	fill_defaults(p);
 	p->plan->rule[p->plan->count++] = *r;
@@ -574,13 +631,13 @@ static bool parse_rule(struct parser *p)
 
 	start_rule(p);
 	while (next_word(p, &w)) {
-		if (!start)
-			start = w.name;
 		if (is_named(&w, "seed")) {
 			if (!read_seed(p, &w))
 				return false;
 			continue;
 		}
+		if (!start)
+			start = w.name;
 		if (p->plan->count == ADV_FAULT_RULES)
 			return fail(p, w.name, "too many rules: a plan has at most %d",
 				    ADV_FAULT_RULES);

@@ -24,21 +24,42 @@ enum adv_fault_action {
 	ADV_FAULT_DELAY,
 	ADV_FAULT_MARK,
 	ADV_FAULT_DOWN,
+	/* Of work requests, and so of programs that post them: */
+	ADV_FAULT_POST,
+	ADV_FAULT_COMPLETE,
+	ADV_FAULT_RNR,
+	/* Of the device, at a time: */
+	ADV_FAULT_PORT_DOWN,
+	ADV_FAULT_DEVICE_FATAL,
 	ADV_FAULT_ACTIONS
 };
 
-/* Which packets a rule is about, of those which it hits, and what it does to them. */
+/* Bits of actions: those of packets, of work requests, of the device. */
+#define ADV_FAULT_OF_PACKETS ((1u << ADV_FAULT_POST) - 1)
+#define ADV_FAULT_OF_WORK    (1u << ADV_FAULT_POST | 1u << ADV_FAULT_COMPLETE | 1u << ADV_FAULT_RNR)
+#define ADV_FAULT_OF_DEVICE  (1u << ADV_FAULT_PORT_DOWN | 1u << ADV_FAULT_DEVICE_FATAL)
+
+/* Where a work request is posted. */
+enum adv_fault_work_queue {
+	ADV_FAULT_SEND_QUEUE,
+	ADV_FAULT_RECV_QUEUE,
+	ADV_FAULT_SHARED_QUEUE,
+	ADV_FAULT_QUEUES
+};
+
+/* Which packets or requests a rule is about, of those which it hits, and what it does to them. */
 struct adv_fault_rule {
 	enum adv_fault_action action;
 	/* All of these must be so. */
-	bool tx; /* packets going out are meant; both false is never the case */
+	bool tx; /* packets going out are meant; both false only in rules about work requests */
 	bool rx;
+	uint8_t queues; /* bits of enum adv_fault_work_queue; 0: any */
 	bool has_kinds;
 	struct adv_fault_kinds kinds;
 	uint8_t peer_bits; /* length of the prefix, of 128; 0: any peer */
 	struct adv_gid peer;
 	bool has_qpn;
-	uint32_t qpn_first; /* destination QP of the packet */
+	uint32_t qpn_first; /* destination QP of the packet; the QP itself of a work request */
 	uint32_t qpn_last;
 	bool has_psn;
 	uint32_t psn_first; /* on the circle: may be above psn_last */
@@ -52,12 +73,13 @@ struct adv_fault_rule {
 	uint32_t chance; /* of ADV_FAULT_CERTAIN */
 	uint64_t times;	 /* at most so often; 0: no limit */
 	/* What happens then. */
-	uint64_t time;	 /* ns: DELAY, DOWN: how long; DUPLICATE: the copy comes so much later;
-			  * REORDER: held no longer than that */
+	uint64_t time;	 /* ns: DELAY, DOWN, PORT_DOWN: how long; DUPLICATE: the copy comes so much
+			  * later; REORDER: held no longer than that */
 	uint64_t jitter; /* ns, DELAY */
 	uint32_t count;	 /* DUPLICATE: copies; REORDER: packets that overtake; CORRUPT: bits */
 	int32_t length;	 /* CORRUPT: bytes put on or, negative, cut off */
 	bool icrc_right; /* CORRUPT: the receiver's ICRC check does not find it */
+	uint32_t value;	 /* POST: errno; COMPLETE: enum ibv_wc_status */
 };
 
 struct adv_fault_plan {
@@ -92,5 +114,15 @@ size_t adv_fault_error_print(const struct adv_fault_error *error, const char *te
 
 /* "drop", ... */
 const char *adv_fault_action_name(enum adv_fault_action action);
+
+/*
+ * fault_name.c: names of errors, errno or enum ibv_wc_status as the action is POST or COMPLETE,
+ * with or without "IBV_WC_", in letters of either size. 0: there is no such error; NULL: it has no
+ * name.
+ */
+uint32_t adv_fault_value(enum adv_fault_action action, const char *name, size_t len);
+const char *adv_fault_value_name(enum adv_fault_action action, uint32_t value);
+/* "send", "recv" or "srq". */
+const char *adv_fault_queue_name(enum adv_fault_work_queue queue);
 
 #endif

@@ -85,12 +85,26 @@ static void add_peer(struct text *t, const struct adv_fault_rule *r)
 		add(t, "/%u", ipv4 ? r->peer_bits - 96u : r->peer_bits);
 }
 
+static void add_queues(struct text *t, uint8_t queues)
+{
+	const char *before = " queue=";
+
+	for (unsigned q = 0; q < ADV_FAULT_QUEUES; q++) {
+		if (!(queues & 1u << q))
+			continue;
+		add(t, "%s%s", before, adv_fault_queue_name(q));
+		before = ",";
+	}
+}
+
 static void add_conditions(struct text *t, const struct adv_fault_rule *r)
 {
-	if (!r->rx)
+	if (r->tx && !r->rx)
 		add(t, " tx");
-	if (!r->tx)
+	if (r->rx && !r->tx)
 		add(t, " rx");
+	if (r->queues)
+		add_queues(t, r->queues);
 	if (r->has_kinds) {
 		add(t, " op=");
 		t->len +=
@@ -105,7 +119,7 @@ static void add_conditions(struct text *t, const struct adv_fault_rule *r)
 		add_range(t, " psn", "x", r->psn_first, r->psn_last);
 	if (r->from)
 		add_time(t, " from", r->from);
-	if (r->until)
+	if (r->until && r->action != ADV_FAULT_PORT_DOWN)
 		add_time(t, " until", r->until);
 	if (r->nth_first)
 		add_range(t, " nth", "u", r->nth_first, r->nth_last);
@@ -148,15 +162,18 @@ static void add_parameters(struct text *t, const struct adv_fault_rule *r)
 static void add_rule(struct text *t, const struct adv_fault_rule *r)
 {
 	const char *action = adv_fault_action_name(r->action);
-	bool lasts = r->action == ADV_FAULT_DELAY || r->action == ADV_FAULT_DOWN;
+	bool lasts = r->action == ADV_FAULT_DELAY || r->action == ADV_FAULT_DOWN ||
+		     r->action == ADV_FAULT_PORT_DOWN;
 
 	add(t, "%s", t->len ? "; " : "");
 	if (lasts)
 		add_time(t, action, r->time);
+	else if (r->value)
+		add(t, "%s=%s", action, adv_fault_value_name(r->action, r->value));
 	else
 		add(t, "%s", action);
 	if (r->chance != ADV_FAULT_CERTAIN) {
-		add(t, lasts ? " chance=" : "=");
+		add(t, lasts || r->value ? " chance=" : "=");
 		add_decimal(t, r->chance, ADV_FAULT_CERTAIN / 100, "%");
 	}
 	add_parameters(t, r);

@@ -41,6 +41,24 @@ static void ask(const struct adv_fault_plan *plan, const uint8_t *data, size_t s
 	}
 }
 
+/* Work requests of all kinds: what is injected is what a rule says. */
+static void ask_of_work(const struct adv_fault_plan *plan)
+{
+	static struct adv_fault_state state;
+
+	adv_fault_begin(&state, plan, 0);
+	for (unsigned i = 0; i < 24; i++) {
+		struct adv_fault_work w = {ADV_FAULT_POST + i % 3, i / 3 % ADV_FAULT_QUEUES,
+					   (uint8_t)(11 * i), i};
+		uint64_t now = i * 300000000ull, due = adv_fault_device_due(&state, now);
+		uint32_t value = adv_fault_decide_work(&state, now, &w);
+
+		FUZZ_CHECK(due > now);
+		FUZZ_CHECK(!value || w.action == ADV_FAULT_RNR ||
+			   adv_fault_value_name(w.action, value));
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct adv_fault_plan plan, again;
@@ -57,5 +75,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(memcmp(&plan, &again, sizeof(plan)) == 0);
 	FUZZ_CHECK(adv_fault_plan_print(&plan, NULL, 0) == len);
 	ask(&plan, data, size);
+	ask_of_work(&plan);
 	return 0;
 }

@@ -7,6 +7,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
+
+#include <infiniband/verbs.h>
+
 #include "link/fault_decide.h"
 #include "wire/headers.h"
 
@@ -267,14 +271,93 @@ static void test_queue(void **unused)
 	assert_int_equal(q.count, 0);
 }
 
+static uint32_t ask(enum adv_fault_action action, enum adv_fault_work_queue queue, uint8_t opcode,
+		    uint32_t qpn, uint64_t now)
+{
+	struct adv_fault_work w = {action, queue, opcode, qpn};
+
+	return adv_fault_decide_work(&state, 10 * SEC + now, &w);
+}
+
+static void test_work(void **unused)
+{
+	const uint8_t write = ADV_OP_WRITE_ONLY, read = ADV_OP_READ_REQUEST;
+
+	begin("post=ENOMEM op=write qpn=5 nth=2; complete=REM_OP_ERR queue=recv,srq every=3 "
+	      "times=1;"
+	      "rnr from=1s until=2s");
+	assert_int_equal(ask(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, write, 5, 0), 0);
+	assert_int_equal(ask(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, write, 6, 0), 0);
+	assert_int_equal(ask(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, read, 5, 0), 0);
+	assert_int_equal(ask(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, 0xff, 5, 0), 0);
+	assert_int_equal(ask(ADV_FAULT_COMPLETE, ADV_FAULT_SEND_QUEUE, write, 5, 0), 0);
+	assert_int_equal(ask(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, write, 5, 0), ENOMEM);
+	assert_int_equal(ask(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, write, 5, 0), 0);
+	for (unsigned i = 1; i <= 9; i++)
+		assert_int_equal(ask(ADV_FAULT_COMPLETE,
+				     i % 2 ? ADV_FAULT_RECV_QUEUE : ADV_FAULT_SHARED_QUEUE, 0xff, 5,
+				     0),
+				 i == 3 ? IBV_WC_REM_OP_ERR : 0);
+	assert_int_equal(ask(ADV_FAULT_RNR, ADV_FAULT_RECV_QUEUE, 0xff, 5, SEC - 1), 0);
+	assert_int_equal(ask(ADV_FAULT_RNR, ADV_FAULT_RECV_QUEUE, 0xff, 5, SEC), 1);
+	assert_int_equal(ask(ADV_FAULT_RNR, ADV_FAULT_RECV_QUEUE, 0xff, 5, 2 * SEC - 1), 1);
+	assert_int_equal(ask(ADV_FAULT_RNR, ADV_FAULT_RECV_QUEUE, 0xff, 5, 2 * SEC), 0);
+	assert_int_equal(state.counters.hits[ADV_FAULT_POST], 1);
+	assert_int_equal(state.counters.hits[ADV_FAULT_COMPLETE], 1);
+	assert_int_equal(state.counters.hits[ADV_FAULT_RNR], 2);
+	assert_int_equal(state.counters.packets, 0);
+}
+
+/* Rules about requests are none about packets. */
+static void test_work_is_no_packet(void **unused)
+{
+	struct adv_fault_packet p = packet(true, ADV_OP_WRITE_ONLY, 5, 1);
+
+	begin("post=ENOMEM; complete=FATAL_ERR; rnr");
+	assert_false(hit_at(&p, 0));
+	p.tx = false;
+	assert_false(hit_at(&p, 0));
+}
+
+static void test_device(void **unused)
+{
+	struct adv_fault_packet p = packet(false, ADV_OP_WRITE_ONLY, 5, 1);
+
+	begin("port-down=1s from=2s; port-down=2s from=2.5s; device-fatal from=9s");
+	assert_int_equal(adv_fault_device_due(&state, 10 * SEC), 12 * SEC);
+	assert_false(adv_fault_port_is_down(&state, 12 * SEC - 1));
+	assert_false(hit_at(&p, 2 * SEC - 1));
+	assert_true(adv_fault_port_is_down(&state, 12 * SEC));
+	assert_true(hit_at(&p, 2 * SEC));
+	assert_int_equal(adv_fault_device_due(&state, 12 * SEC), 12 * SEC + SEC / 2);
+	assert_true(adv_fault_port_is_down(&state, 14 * SEC));
+	assert_int_equal(adv_fault_device_due(&state, 14 * SEC), 14 * SEC + SEC / 2);
+	assert_false(adv_fault_port_is_down(&state, 14 * SEC + SEC / 2));
+	assert_false(hit_at(&p, 5 * SEC));
+	assert_int_equal(adv_fault_device_due(&state, 15 * SEC), 19 * SEC);
+	assert_false(adv_fault_device_is_dead(&state, 19 * SEC - 1));
+	assert_true(adv_fault_device_is_dead(&state, 19 * SEC));
+	assert_true(hit_at(&p, 9 * SEC));
+	assert_int_equal(adv_fault_device_due(&state, 19 * SEC), UINT64_MAX);
+	assert_int_equal(state.counters.hits[ADV_FAULT_PORT_DOWN], 1);
+	assert_int_equal(state.counters.hits[ADV_FAULT_DEVICE_FATAL], 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nth),	 cmocka_unit_test(test_conditions),
-		cmocka_unit_test(test_kinds),	 cmocka_unit_test(test_chance),
-		cmocka_unit_test(test_verdicts), cmocka_unit_test(test_down),
-		cmocka_unit_test(test_alter),	 cmocka_unit_test(test_read),
+		cmocka_unit_test(test_nth),
+		cmocka_unit_test(test_conditions),
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_chance),
+		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_down),
+		cmocka_unit_test(test_alter),
+		cmocka_unit_test(test_read),
 		cmocka_unit_test(test_queue),
+		cmocka_unit_test(test_work),
+		cmocka_unit_test(test_work_is_no_packet),
+		cmocka_unit_test(test_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

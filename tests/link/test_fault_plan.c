@@ -6,8 +6,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <infiniband/verbs.h>
 
 #include "link/fault_plan.h"
 #include "wire/opcode.h"
@@ -72,6 +75,17 @@ static void test_actions(void **state)
 	assert_int_equal(p.rule[5].chance, 5000000);
 	assert_int_equal(p.rule[6].time, 2000000000);
 	assert_int_equal(p.rule[6].times, 1);
+
+	p = parse("post=ENOSPC queue=recv; complete=RETRY_EXC_ERR; rnr; port-down=2s from=1s");
+	assert_int_equal(p.count, 4);
+	assert_int_equal(p.rule[0].action, ADV_FAULT_POST);
+	assert_int_equal(p.rule[0].value, ENOSPC);
+	assert_int_equal(p.rule[0].queues, 1 << ADV_FAULT_RECV_QUEUE);
+	assert_false(p.rule[0].tx || p.rule[0].rx);
+	assert_int_equal(p.rule[1].value, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(p.rule[2].action, ADV_FAULT_RNR);
+	assert_int_equal(p.rule[3].until, 3000000000);
+	assert_true(p.rule[3].tx && p.rule[3].rx);
 }
 
 static void test_conditions(void **state)
@@ -192,6 +206,16 @@ static void test_print(void **state)
 	expect_print("drop peer=::ffff:1.2.3.4", "drop peer=1.2.3.4");
 	expect_print("drop from=1s until=2s every=10 times=3",
 		     "drop from=1s until=2s every=10 times=3");
+	expect_print("nth=3 post=enomem queue=srq,send", "post=ENOMEM queue=send,srq nth=3");
+	expect_print("complete=IBV_WC_REM_ACCESS_ERR op=read qpn=0x10002 chance=1%",
+		     "complete=REM_ACCESS_ERR chance=1% op=read-response,read-request "
+		     "qpn=0x10002");
+	expect_print("complete=wr_flush_err queue=recv", "complete=WR_FLUSH_ERR queue=recv");
+	expect_print("rnr from=1s until=2s", "rnr from=1s until=2s");
+	expect_print("rnr=5% times=9", "rnr=5% times=9");
+	expect_print("port-down=500ms from=2s", "port-down=500ms from=2s");
+	expect_print("port-down=1s", "port-down=1s");
+	expect_print("device-fatal from=3s", "device-fatal from=3s");
 }
 
 static void test_errors(void **state)
@@ -210,7 +234,21 @@ static void test_errors(void **state)
 	expect_error("delay=1.5ns", "1.5ns", "time");
 	expect_error("delay=99999999999s", "9999", "time");
 	expect_error("drop jitter=1ms", "jitter", "'jitter' does not belong to 'drop'");
-	expect_error("corrupt bits=1 by=2", "by", "do not belong to the same action");
+	expect_error("corrupt bits=1 by=2", "by", "'by' does not belong to 'corrupt'");
+	expect_error("post", "post", "'post' needs a value: the name of an errno");
+	expect_error("post=EWHAT", "EWHAT", "such as ENOMEM");
+	expect_error("complete=SUCCESS", "SUCCESS", "a status that is an error");
+	expect_error("complete=REM_ACCESS_ERRO", "REM", "such as REM_ACCESS_ERR");
+	expect_error("post=ENOMEM queue=send,", "send,", "send, recv or srq");
+	expect_error("post=ENOMEM queue", "queue", "needs a value");
+	expect_error("post=ENOMEM tx", "tx", "'tx' does not belong to 'post'");
+	expect_error("psn=1 complete=FATAL_ERR", "psn", "'psn' does not belong to 'complete'");
+	expect_error("rnr=5% op=send", "op", "'op' does not belong to 'rnr'");
+	expect_error("drop queue=send", "queue", "'queue' does not belong to 'drop'");
+	expect_error("port-down", "port-down", "a time");
+	expect_error("port-down=1s times=2", "times", "does not belong to 'port-down'");
+	expect_error("device-fatal=1s", "1s", "takes no value");
+	expect_error("device-fatal until=1s", "until", "does not belong");
 	expect_error("drop tx=1", "1", "'tx' takes no value");
 	expect_error("drop tx tx", "tx", "twice");
 	expect_error("drop op=ack,foo", "foo", "no packet is called 'foo'");

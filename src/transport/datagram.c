@@ -143,6 +143,12 @@ void adv_datagram_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 		fail_recv(qp, recv, IBV_WC_LOC_PROT_ERR, why, now);
 		return;
 	}
+	if (qp->engine->injector)
+		wc.status = adv_inject_recv(qp, NULL, ADV_INJECT_COMPLETION, in->h->bth.opcode);
+	if (wc.status != IBV_WC_SUCCESS) {
+		fail_recv(qp, recv, wc.status, ADV_ERR_INJECTED, now);
+		return;
+	}
 	wc.byte_len = ADV_GRH_LEN + in->payload_len;
 	wc.wc_flags = IBV_WC_GRH;
 	if (in->info->headers & ADV_HAS_IMMDT) {

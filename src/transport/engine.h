@@ -146,6 +146,35 @@ const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e
 /* Sequence of bytes unguessable to others where the seed is; for GUIDs, tests, tools. */
 uint64_t adv_engine_random(struct adv_engine *e);
 
+/* ---- faults on purpose ---------------------------------------------------------------- */
+
+/* What may be made to fail, and the answer that does it. */
+enum adv_injection {
+	ADV_INJECT_POST,       /* an errno: the post, which would have succeeded, fails with it */
+	ADV_INJECT_COMPLETION, /* an enum ibv_wc_status: the request, which has been carried out,
+				* completes with it and ADV_ERR_INJECTED, and the QP fails as it
+				* would with that status; a responder refuses the message */
+	ADV_INJECT_NOT_READY,  /* not 0: a message finds no receive request, posted or not */
+};
+
+enum adv_work_queue { ADV_WORK_SEND, ADV_WORK_RECV, ADV_WORK_SHARED };
+
+#define ADV_WORK_NO_OPCODE 0xff
+
+/* A work request that something may happen to. */
+struct adv_work {
+	enum adv_work_queue queue;
+	uint32_t qpn;	/* 0: it is posted to an SRQ */
+	uint8_t opcode; /* BTH opcode of a packet that carries it; of a receive, of the message's
+			 * last; ADV_WORK_NO_OPCODE: not known, or it needs no packet */
+};
+
+/* 0: nothing happens. Called under the engine's lock, and must not call back into the engine. */
+typedef uint32_t adv_injector(void *user, enum adv_injection what, const struct adv_work *work);
+
+/* Asks fn from now on; NULL: nobody, as in a new engine. */
+void adv_engine_set_injector(struct adv_engine *e, adv_injector *fn, void *user);
+
 /* What adv_engine_event() returns. */
 struct adv_event {
 	enum { ADV_EVENT_COMPLETION, ADV_EVENT_ASYNC } kind;
@@ -380,6 +409,7 @@ enum adv_vendor_err {
 	ADV_ERR_LOCAL_INVALIDATE = 43,
 	ADV_ERR_BIND_ACCESS = 44,
 	ADV_ERR_BIND_BOUNDS = 45,
+	ADV_ERR_INJECTED = 46, /* by an adv_injector */
 };
 
 #endif

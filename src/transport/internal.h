@@ -17,6 +17,7 @@
  * unreliable.c  what keeps UC and UD from overrunning a receiver
  * window.c      congestion control for lossy networks
  * gather.c      data of requests to and from memory
+ * inject.c      faults on purpose
  */
 #ifndef ADV_TRANSPORT_INTERNAL_H
 #define ADV_TRANSPORT_INTERNAL_H
@@ -608,7 +609,17 @@ struct adv_engine {
 	struct adv_list qps;
 	struct adv_list groups;
 	struct adv_ah *dead_ahs; /* packets of the last batch may refer to them */
+	adv_injector *injector;	 /* NULL: nothing fails on purpose */
+	void *injector_user;
 };
+
+/* ---- faults on purpose (inject.c) ---- */
+
+/* What is to happen to the post, or to the completion, of a send request. 0: nothing. */
+uint32_t adv_inject_send(const struct adv_qp *qp, enum adv_injection what, uint8_t wr_opcode);
+/* The same of a receive request; qp or srq is NULL where it is posted to the other. */
+uint32_t adv_inject_recv(const struct adv_qp *qp, const struct adv_srq *srq,
+			 enum adv_injection what, uint8_t opcode);
 
 /* True for an address of the GID table. */
 bool adv_engine_has_gid(const struct adv_engine *e, const struct adv_gid *gid);

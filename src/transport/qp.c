@@ -321,6 +321,13 @@ void adv_qp_complete_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv
 	struct adv_cqe cqe = {.timestamp = now, .qp = qp, .release = qp->sq.tail + 1};
 
 	assert(qp->sq.tail != qp->sq.head);
+	if (status == IBV_WC_SUCCESS && qp->engine->injector) {
+		status = adv_inject_send(qp, ADV_INJECT_COMPLETION, wqe->opcode);
+		if (status != IBV_WC_SUCCESS) {
+			adv_requester_fail(qp, status, ADV_ERR_INJECTED, now);
+			return;
+		}
+	}
 	if (qp->sq.next == qp->sq.tail)
 		qp->sq.next++;
 	qp->sq.tail++;
@@ -342,6 +349,9 @@ void adv_qp_complete_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv
 
 struct adv_recv_wqe *adv_qp_take_recv(struct adv_qp *qp)
 {
+	if (qp->engine->injector &&
+	    adv_inject_recv(qp, NULL, ADV_INJECT_NOT_READY, ADV_WORK_NO_OPCODE))
+		return NULL;
 	if (qp->srq)
 		return adv_srq_take(qp->srq);
 	if (qp->rq.next == qp->rq.head)
@@ -624,6 +634,8 @@ static int post_one_send(struct adv_qp *qp, const struct ibv_send_wr *wr)
 		return ENOMEM;
 	wqe = adv_send_wqe_at(qp, qp->sq.head);
 	err = fill_send(qp, wqe, wr);
+	if (!err && qp->engine->injector)
+		err = (int)adv_inject_send(qp, ADV_INJECT_POST, wqe->opcode);
 	if (err)
 		return err;
 	if (qp->reliable && adv_wqe_wants_response(wqe) && adv_requester_reserve(qp))
@@ -674,6 +686,8 @@ int adv_qp_post_recv(struct adv_qp *qp, uint64_t now, struct ibv_recv_wr *wr,
 		else
 			err = adv_recv_wqe_fill(adv_recv_wqe_at(qp, qp->rq.head), qp->rq.max_sge,
 						wr);
+		if (!err && qp->engine->injector)
+			err = (int)adv_inject_recv(qp, NULL, ADV_INJECT_POST, ADV_WORK_NO_OPCODE);
 		if (err)
 			break;
 		qp->rq.head++;

@@ -87,9 +87,8 @@ enum adv_vendor_err adv_remote_cause(enum adv_vendor_err local)
 }
 
 /* Ends the connection: NAK, the receive request in use fails, the rest is flushed. */
-static void refuse(struct adv_qp *qp, enum adv_vendor_err why, uint64_t now)
+static void refuse_so(struct adv_qp *qp, enum adv_vendor_err why, struct refusal r, uint64_t now)
 {
-	const struct refusal r = refusal_of(why);
 	struct adv_responder *resp = &qp->resp;
 	struct adv_recv_wqe *recv = resp->recv;
 	struct ibv_wc wc = {.status = r.status, .vendor_err = why, .opcode = IBV_WC_RECV};
@@ -107,6 +106,31 @@ static void refuse(struct adv_qp *qp, enum adv_vendor_err why, uint64_t now)
 		adv_qp_enter_error(qp, now);
 	else
 		adv_qp_fatal(qp, r.event, why, now);
+}
+
+static void refuse(struct adv_qp *qp, enum adv_vendor_err why, uint64_t now)
+{
+	refuse_so(qp, why, refusal_of(why), now);
+}
+
+/*
+ * The message's receive request is to fail on purpose: refused as it would be with that status.
+ * False: it is not.
+ */
+static bool refuse_on_purpose(struct adv_qp *qp, const struct adv_incoming *in, uint64_t now)
+{
+	struct refusal r = {ADV_NAK_REMOTE_OPERATIONAL_ERROR, IBV_EVENT_QP_FATAL, IBV_WC_SUCCESS};
+
+	if (qp->engine->injector)
+		r.status = adv_inject_recv(qp, NULL, ADV_INJECT_COMPLETION, in->h->bth.opcode);
+	if (r.status == IBV_WC_SUCCESS)
+		return false;
+	if (r.status == IBV_WC_LOC_LEN_ERR || r.status == IBV_WC_REM_INV_REQ_ERR)
+		r.nak = ADV_NAK_INVALID_REQUEST;
+	else if (r.status == IBV_WC_LOC_ACCESS_ERR)
+		r.nak = ADV_NAK_REMOTE_ACCESS_ERROR;
+	refuse_so(qp, ADV_ERR_INJECTED, r, now);
+	return true;
 }
 
 /* No receive request: the requester is to come again (IBTA 9.7.5.2.8). */
@@ -189,6 +213,8 @@ static enum adv_vendor_err place_send(struct adv_qp *qp, const struct adv_incomi
 /* The end of a SEND that was placed. */
 static void end_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
 {
+	if (refuse_on_purpose(qp, in, now))
+		return;
 	if ((in->info->headers & ADV_HAS_IETH) && !adv_mw_invalidate(qp, in->h->ieth.rkey)) {
 		refuse(qp, ADV_ERR_INVALIDATE, now);
 		return;
@@ -302,6 +328,8 @@ static void rx_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 		refuse(qp, why, now);
 		return;
 	}
+	if (imm && refuse_on_purpose(qp, in, now))
+		return;
 	accept_packet(qp, in, 1);
 	if (imm)
 		complete_message(qp, in, IBV_WC_RECV_RDMA_WITH_IMM, resp->write_length, now);
@@ -605,11 +633,33 @@ static void uc_drop(struct adv_qp *qp, uint64_t now)
 	adv_qp_complete_recv(qp, recv, &wc, false, now);
 }
 
+/* The receive request in use fails, and the QP. */
+static void uc_fail(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
+		    uint64_t now)
+{
+	struct ibv_wc wc = {.status = status, .vendor_err = why, .opcode = IBV_WC_RECV};
+	struct adv_recv_wqe *recv = qp->resp.recv;
+
+	qp->resp.recv = NULL;
+	adv_qp_complete_recv(qp, recv, &wc, false, now);
+	adv_qp_enter_error(qp, now);
+}
+
+static bool uc_fail_on_purpose(struct adv_qp *qp, const struct adv_incoming *in, uint64_t now)
+{
+	enum ibv_wc_status status = IBV_WC_SUCCESS;
+
+	if (qp->engine->injector)
+		status = adv_inject_recv(qp, NULL, ADV_INJECT_COMPLETION, in->h->bth.opcode);
+	if (status != IBV_WC_SUCCESS)
+		uc_fail(qp, status, ADV_ERR_INJECTED, now);
+	return status != IBV_WC_SUCCESS;
+}
+
 static void uc_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
 {
 	struct adv_responder *resp = &qp->resp;
 	enum adv_vendor_err why = ADV_ERR_NONE;
-	struct ibv_wc wc = {.opcode = IBV_WC_RECV};
 
 	if (in->info->flags & ADV_PKT_START) {
 		if (!resp->recv)
@@ -627,15 +677,11 @@ static void uc_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 	if (!why)
 		why = place_send(qp, in);
 	if (why) {
-		struct adv_recv_wqe *recv = resp->recv;
-
-		wc.status = refusal_of(why).status;
-		wc.vendor_err = why;
-		resp->recv = NULL;
-		adv_qp_complete_recv(qp, recv, &wc, false, now);
-		adv_qp_enter_error(qp, now);
+		uc_fail(qp, refusal_of(why).status, why, now);
 		return;
 	}
+	if ((in->info->flags & ADV_PKT_END) && uc_fail_on_purpose(qp, in, now))
+		return;
 	accept_packet(qp, in, 1);
 	if (in->info->flags & ADV_PKT_END)
 		complete_message(qp, in, IBV_WC_RECV, (uint32_t)resp->offset, now);
@@ -662,6 +708,8 @@ static void uc_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 		uc_drop(qp, now);
 		return;
 	}
+	if (imm && uc_fail_on_purpose(qp, in, now))
+		return;
 	length = resp->write_length;
 	accept_packet(qp, in, 1);
 	if (imm)

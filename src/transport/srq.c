@@ -124,6 +124,7 @@ static int post_one(struct adv_srq *srq, const struct ibv_recv_wr *wr)
 {
 	struct adv_recv_wqe *wqe;
 	uint32_t slot;
+	int err = 0;
 
 	if (!srq->free_count)
 		return ENOMEM;
@@ -131,6 +132,10 @@ static int post_one(struct adv_srq *srq, const struct ibv_recv_wr *wr)
 	wqe = wqe_at(srq, slot);
 	if (adv_recv_wqe_fill(wqe, srq->max_sge, wr))
 		return EINVAL;
+	if (srq->pd->engine->injector)
+		err = (int)adv_inject_recv(NULL, srq, ADV_INJECT_POST, ADV_WORK_NO_OPCODE);
+	if (err)
+		return err;
 	wqe->index = slot;
 	srq->free_count--;
 	srq->fifo[srq->fifo_head++ & (srq->max_wr - 1)] = slot;

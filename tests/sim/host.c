@@ -47,7 +47,8 @@ static bool post_one(struct pool *p, unsigned slot)
 		err = adv_srq_post(p->srq, &wr, &bad);
 	else
 		err = adv_qp_post_recv(p->end->qp, s->now, &wr, &bad);
-	REQUIRE(s, err == 0 || err == ENOMEM, "a receive request was refused: %d", err);
+	REQUIRE(s, err == 0 || err == ENOMEM || s->injects, "a receive request was refused: %d",
+		err);
 	memset(sge, 0xdd, sizeof(sge));
 	if (err)
 		return false;
@@ -205,6 +206,20 @@ static void open_srqs(struct host *h)
 	adv_srq_modify(h->srq->srq, &attr, IBV_SRQ_LIMIT);
 }
 
+/* The engine asks whether a request is to fail: the plan says. */
+static uint32_t inject(void *user, enum adv_injection what, const struct adv_work *work)
+{
+	static const enum adv_fault_action actions[] = {[ADV_INJECT_POST] = ADV_FAULT_POST,
+							[ADV_INJECT_COMPLETION] =
+								ADV_FAULT_COMPLETE,
+							[ADV_INJECT_NOT_READY] = ADV_FAULT_RNR};
+	struct host *h = user;
+	struct adv_fault_work w = {actions[what], (enum adv_fault_work_queue)work->queue,
+				   work->opcode, work->qpn};
+
+	return adv_fault_decide_work(&h->fault, h->sim->now, &w);
+}
+
 void host_open(struct host *h)
 {
 	struct sim *s = h->sim;
@@ -221,6 +236,8 @@ void host_open(struct host *h)
 		config.seed[i] = adv_rng_next(&s->rng);
 	h->e = adv_engine_create(&config);
 	REQUIRE(s, h->e, "no engine");
+	if (s->injects)
+		adv_engine_set_injector(h->e, inject, h);
 	set_gids(h);
 	h->pd = adv_pd_create(h->e);
 	h->xrcd = adv_xrcd_create(h->e);

@@ -74,7 +74,8 @@ static void not_done(struct stream *st, uint64_t number)
 /* The reasons for which requests may be flushed that have not failed themselves. */
 bool end_may_flush(const struct end *end)
 {
-	return end->host->sim->chaos || end->failed || end->app_error || (end->in && end->in->bad);
+	return end->host->sim->chaos || end->host->sim->injects || end->failed || end->app_error ||
+	       (end->in && end->in->bad);
 }
 
 static enum ibv_wc_status bad_status(enum bad bad)
@@ -123,7 +124,7 @@ static void judge_failure(struct stream *st, const struct request *q, const stru
 	struct connection *c = end->c;
 	unsigned impaired = impaired_ahead(st);
 	uint64_t rnr_naks = st->rnr_naks - st->rnr_then;
-	bool explained = c->sim->chaos;
+	bool explained = c->sim->chaos || c->sim->injects;
 
 	if (end->failed)
 		BLAME(end, "a second error, %d, behind the first", (int)wc->status);
@@ -192,7 +193,7 @@ static void judge_send(struct end *end, const struct ibv_wc *wc)
 		succeeded(st, number);
 		return;
 	}
-	if (wc->status == IBV_WC_WR_FLUSH_ERR) {
+	if (wc->status == IBV_WC_WR_FLUSH_ERR && wc->vendor_err != ADV_ERR_INJECTED) {
 		if (!end_may_flush(end))
 			BLAME(end, "a request was flushed without reason");
 		end->failed = true;
@@ -309,7 +310,7 @@ static void judge_recv(struct end *end, const struct ibv_wc *wc)
 	slot = pool_complete(end->pool, wc);
 	if (wc->status == IBV_WC_SUCCESS) {
 		received(end, wc, slot);
-	} else if (end->host->sim->chaos) {
+	} else if (end->host->sim->chaos || wc->vendor_err == ADV_ERR_INJECTED) {
 		end->recv_flushed = true;
 	} else if (wc->status == IBV_WC_LOC_LEN_ERR) {
 		const struct expected *x = end->in ? first_expected(end->in) : NULL;
@@ -323,7 +324,8 @@ static void judge_recv(struct end *end, const struct ibv_wc *wc)
 		if (end->c->type != IBV_QPT_UC || !end->pool->srq)
 			BLAME(end, "a receive was aborted");
 	} else if (!end->in || !end->in->bad) {
-		BLAME(end, "a receive failed with status %d", (int)wc->status);
+		BLAME(end, "a receive failed with status %d (vendor %u)", (int)wc->status,
+		      wc->vendor_err);
 	}
 }
 

@@ -323,6 +323,7 @@ struct sim {
 	bool chaos;	  /* packets are altered and the ICRC does not tell: contents, order and
 			   * statuses may be anything; nothing else may */
 	bool duplicates;  /* the plan has some, or reorders: UC and UD see them */
+	bool injects; /* the plan makes requests fail: errors of both sides need no other reason */
 	struct adv_fault_plan plan;
 	char plan_text[SIM_PLAN_TEXT];
 

@@ -92,6 +92,14 @@ static bool alters_packets(const struct adv_fault_plan *plan)
 	return false;
 }
 
+static bool injects_errors(const struct adv_fault_plan *plan)
+{
+	for (unsigned i = 0; i < plan->count; i++)
+		if (1u << plan->rule[i].action & ADV_FAULT_OF_WORK)
+			return true;
+	return false;
+}
+
 static void draw_network(struct sim *s)
 {
 	s->latency = 500 + below(s, chance(s, 300) ? 200 * US : 5 * US);
@@ -183,7 +191,8 @@ static void draw(struct sim *s, uint64_t operations, const struct adv_fault_plan
 		s->plan.seed = s->seed;
 	}
 	s->chaos = alters_packets(&s->plan);
-	if (s->chaos)
+	s->injects = injects_errors(&s->plan);
+	if (s->chaos || s->injects)
 		s->datagram_count = 0;
 	s->goal = operations ? operations : OPERATIONS;
 	s->byte_goal = BYTES * s->goal / OPERATIONS;

@@ -600,6 +600,26 @@ static void test_uc_aborted(void **state)
 	}
 }
 
+/* ---- on purpose ---- */
+
+static uint32_t inject_status(void *user, enum adv_injection what, const struct adv_work *work)
+{
+	return what == ADV_INJECT_COMPLETION ? *(const uint32_t *)user : 0;
+}
+
+static void test_injected(void **state)
+{
+	for (uint32_t status = IBV_WC_SUCCESS + 1; status <= IBV_WC_GENERAL_ERR; status++) {
+		struct bed bed;
+
+		open_rc(&bed);
+		adv_engine_set_injector(bed.net->node[0].e, inject_status, &status);
+		request(&bed, IBV_WR_RDMA_WRITE, 8);
+		post(&bed);
+		expect_send_failure(&bed, bed.a, (enum ibv_wc_status)status, ADV_ERR_INJECTED);
+	}
+}
+
 /* ---- the table ---- */
 
 static void test_table(void **state)
@@ -623,21 +643,14 @@ static void test_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_local_memory),
-		cmocka_unit_test(test_local_lengths),
-		cmocka_unit_test(test_datagrams),
-		cmocka_unit_test(test_no_rd_atomic),
-		cmocka_unit_test(test_flushed),
-		cmocka_unit_test(test_cq_overrun),
-		cmocka_unit_test(test_windows),
-		cmocka_unit_test(test_retries),
-		cmocka_unit_test(test_naks),
-		cmocka_unit_test(test_responses),
-		cmocka_unit_test(test_sequences),
-		cmocka_unit_test(test_refused_at_once),
-		cmocka_unit_test(test_remote_memory),
-		cmocka_unit_test(test_xrc),
-		cmocka_unit_test(test_uc_aborted),
+		cmocka_unit_test(test_local_memory),  cmocka_unit_test(test_local_lengths),
+		cmocka_unit_test(test_datagrams),     cmocka_unit_test(test_no_rd_atomic),
+		cmocka_unit_test(test_flushed),	      cmocka_unit_test(test_cq_overrun),
+		cmocka_unit_test(test_windows),	      cmocka_unit_test(test_retries),
+		cmocka_unit_test(test_naks),	      cmocka_unit_test(test_responses),
+		cmocka_unit_test(test_sequences),     cmocka_unit_test(test_refused_at_once),
+		cmocka_unit_test(test_remote_memory), cmocka_unit_test(test_xrc),
+		cmocka_unit_test(test_uc_aborted),    cmocka_unit_test(test_injected),
 		cmocka_unit_test(test_table), /* last: of what the others have seen */
 	};
 

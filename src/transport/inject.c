@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Faults on purpose: what is asked of the injector, if there is one. Callers have looked. */
+#include "transport/internal.h"
+
+void adv_engine_set_injector(struct adv_engine *e, adv_injector *fn, void *user)
+{
+	e->injector = fn;
+	e->injector_user = user;
+}
+
+/* The opcode of a packet that carries out such a request, as if it were of one packet. */
+static uint8_t opcode_of(const struct adv_qp *qp, uint8_t wr_opcode)
+{
+	uint8_t op;
+
+	switch ((int)wr_opcode) {
+	case IBV_WR_SEND:
+		op = ADV_OP_SEND_ONLY;
+		break;
+	case IBV_WR_SEND_WITH_IMM:
+		op = ADV_OP_SEND_ONLY_WITH_IMM;
+		break;
+	case IBV_WR_SEND_WITH_INV:
+		op = ADV_OP_SEND_ONLY_WITH_INV;
+		break;
+	case IBV_WR_RDMA_WRITE:
+		op = ADV_OP_WRITE_ONLY;
+		break;
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		op = ADV_OP_WRITE_ONLY_WITH_IMM;
+		break;
+	case IBV_WR_RDMA_READ:
+		op = ADV_OP_READ_REQUEST;
+		break;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		op = ADV_OP_COMPARE_SWAP;
+		break;
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		op = ADV_OP_FETCH_ADD;
+		break;
+	case ADV_WR_FLUSH:
+		op = ADV_OP_FLUSH;
+		break;
+	case ADV_WR_ATOMIC_WRITE:
+		op = ADV_OP_ATOMIC_WRITE;
+		break;
+	default:
+		return ADV_WORK_NO_OPCODE;
+	}
+	return qp->service | op;
+}
+
+static uint32_t ask(const struct adv_engine *e, enum adv_injection what,
+		    const struct adv_work *work)
+{
+	return e->injector(e->injector_user, what, work);
+}
+
+uint32_t adv_inject_send(const struct adv_qp *qp, enum adv_injection what, uint8_t wr_opcode)
+{
+	struct adv_work work = {ADV_WORK_SEND, qp->qpn, opcode_of(qp, wr_opcode)};
+
+	return ask(qp->engine, what, &work);
+}
+
+uint32_t adv_inject_recv(const struct adv_qp *qp, const struct adv_srq *srq,
+			 enum adv_injection what, uint8_t opcode)
+{
+	struct adv_work work = {ADV_WORK_RECV, qp ? qp->qpn : 0, opcode};
+
+	if (srq || qp->srq)
+		work.queue = ADV_WORK_SHARED;
+	return ask(qp ? qp->engine : srq->pd->engine, what, &work);
+}

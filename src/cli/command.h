@@ -26,6 +26,7 @@ int adv_run_main(int argc, char **argv);
 int adv_devinfo_main(int argc, char **argv);
 int adv_gids_main(int argc, char **argv);
 int adv_status_main(int argc, char **argv);
+int adv_explain_main(int argc, char **argv);
 
 /* Checks the plan, gives it a seed, says it on standard error and puts it into the environment;
  * false (and said) where it cannot be read. */

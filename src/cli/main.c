@@ -12,6 +12,7 @@ const struct adv_command adv_commands[] = {
 	{"devinfo", "Show the device: port, MTU, GUID, slots", adv_devinfo_main},
 	{"gids", "Show the GID table and which index to use", adv_gids_main},
 	{"status", "Show the daemon and who uses it", adv_status_main},
+	{"explain", "Say what an error means, and what to do", adv_explain_main},
 	{NULL, NULL, NULL},
 };
 

@@ -1,0 +1,130 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`adverb explain`, docs/errors.md and the headers say the same.
+
+usage: test_explain.py ADVERB LIBIBVERBS
+"""
+
+import ctypes
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+VERBS_H = pathlib.Path("/usr/include/infiniband/verbs.h")
+ADVERB, LIBIBVERBS = sys.argv[1:3]
+
+
+def explain(*args):
+    """Exit status, standard output, standard error."""
+    done = subprocess.run([ADVERB, "explain", *args], capture_output=True, text=True, timeout=20)
+    return done.returncode, done.stdout, done.stderr
+
+
+def rows(table):
+    """The cells of each row of a markdown table, without the head."""
+    return [[cell.strip() for cell in line.strip("|").split(" | ")]
+            for line in table.splitlines()[2:]]
+
+
+def enumerators(path, enum):
+    """Names of a C enumeration without its prefix, in order."""
+    body = re.search(r"enum " + enum + r" \{(.*?)\};", path.read_text(), re.S).group(1)
+    return re.findall(r"^\s*(?:IBV_WC|IBV_EVENT|ADV_ERR)_(\w+)", body, re.M)
+
+
+TABLES = explain("--markdown")[1].strip().split("\n\n")
+STATUSES, CAUSES, EVENTS = (rows(table) for table in TABLES)
+
+
+def bare(name):
+    return re.sub("^(IBV_WC|IBV_EVENT)_", "", name.strip("`"))
+
+
+class Tables(unittest.TestCase):
+    def test_documentation_has_the_tables(self):
+        text = (ROOT / "docs/errors.md").read_text()
+        for table in TABLES:
+            self.assertIn("\n\n" + table + "\n", text,
+                          "docs/errors.md is to have the tables of `adverb explain --markdown`")
+
+    def test_numbers_and_names_are_those_of_the_headers(self):
+        wanted = ((STATUSES, VERBS_H, "ibv_wc_status"), (EVENTS, VERBS_H, "ibv_event_type"),
+                  (CAUSES, ROOT / "src/transport/engine.h", "adv_vendor_err"))
+        for table, header, enum in wanted:
+            names = enumerators(header, enum)[:len(table)]
+            self.assertEqual([[str(i), n] for i, n in enumerate(names)],
+                             [[row[0], bare(row[1])] for row in table])
+        self.assertEqual(len(CAUSES), len(enumerators(ROOT / "src/transport/engine.h",
+                                                      "adv_vendor_err")))
+
+    def test_what_is_reported_has_a_cause(self):
+        """tests/transport/test_cause.c brings each of these about."""
+        used = {name for row in CAUSES for name in row[4].split()}
+        for row in STATUSES:
+            self.assertEqual(row[1] in used, row[3] != "never reported", row)
+        for row in EVENTS:
+            if row[3] == "never reported":
+                self.assertNotIn(row[1], used)
+
+    def test_strings_are_those_of_the_library(self):
+        try:
+            library = ctypes.CDLL(LIBIBVERBS)
+        except OSError:
+            self.skipTest("a library with a sanitizer cannot be loaded here")
+        for function, table in (("ibv_wc_status_str", STATUSES), ("ibv_event_type_str", EVENTS)):
+            call = getattr(library, function)
+            call.restype = ctypes.c_char_p
+            for row in table:
+                status, out, _ = explain(row[1].strip("`"))
+                self.assertEqual(status, 0)
+                self.assertTrue(out.splitlines()[0].endswith(": " + call(int(row[0])).decode()),
+                                out)
+
+
+class Command(unittest.TestCase):
+    def test_pairs(self):
+        status, out, _ = explain("12/7")
+        self.assertEqual(status, 0)
+        self.assertIn("IBV_WC_RETRY_EXC_ERR (status 12)", out)
+        self.assertIn("ADV_ERR_TIMEOUT (vendor_err 7)", out)
+        self.assertEqual(explain("IBV_WC_RETRY_EXC_ERR/timeout"), (status, out, ""))
+
+    def test_pairs_that_are_not_ours(self):
+        status, out, _ = explain("12/129")
+        self.assertEqual(status, 1)
+        self.assertIn("vendor_err 129: not one of Adverb's", out)
+        status, out, _ = explain("12/2")
+        self.assertEqual(status, 1)
+        self.assertIn("do not go together", out)
+
+    def test_each_way_to_call_it(self):
+        wanted = explain("IBV_WC_RETRY_EXC_ERR")
+        for name in ("retry_exc_err", "ibv_wc_retry_exc_err", "transport retry counter exceeded"):
+            self.assertEqual(explain(name), wanted)
+        self.assertIn("7 TIMEOUT", wanted[1])
+
+    def test_a_number_is_all_that_have_it(self):
+        _, out, _ = explain("2")
+        for name in ("IBV_WC_LOC_QP_OP_ERR", "ADV_ERR_LKEY", "IBV_EVENT_QP_REQ_ERR"):
+            self.assertIn(name, out)
+
+    def test_unknown(self):
+        for name in ("nothing", "", "-1", "9999999999999999999999", "12/", "/7", "nothing/7", "7x"):
+            status, out, err = explain("--", name)
+            self.assertIn(status, (1, 2), name)
+            self.assertTrue(err if status == 2 else "not one of" in out, name)
+        self.assertEqual(explain("1", "2")[0], 2)
+
+    def test_list(self):
+        status, out, _ = explain()
+        self.assertEqual(status, 0)
+        for table in (STATUSES, CAUSES, EVENTS):
+            for row in table:
+                self.assertIn(row[1].strip("`"), out)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

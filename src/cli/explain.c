@@ -12,6 +12,7 @@
 #define STATUS_PREFIX "IBV_WC_"
 #define EVENT_PREFIX  "IBV_EVENT_"
 #define CAUSE_PREFIX  "ADV_ERR_"
+#define NEVER	      "never reported, unless a fault plan says so"
 
 struct arguments {
 	char *what;
@@ -117,7 +118,7 @@ static long find_cause(const char *what)
 static void print_advice(const char *text, const char *advice)
 {
 	printf("  what     %s\n", text);
-	printf("  to do    %s\n", advice ? advice : "nothing: Adverb never reports it");
+	printf("  to do    %s\n", advice ? advice : NEVER);
 }
 
 /* The causes that come with it, where `with` says which. */
@@ -165,6 +166,10 @@ static void print_event(long event)
 /* Calls print with each status and event that the cause comes with. */
 static void each_name(const struct adv_cause *c, void (*print)(const char *name))
 {
+	if (c->statuses == ADV_CAUSE_ANY_ERROR) {
+		print("any error");
+		return;
+	}
 	for (uint32_t i = 0; adv_status_text(i); i++)
 		if (with_status(c, i))
 			print(adv_status_text(i)->name);
@@ -239,7 +244,7 @@ static void list_texts(const char *title, text_fn *text)
 
 	printf("%s\n", title);
 	for (uint32_t i = 0; (t = text(i)) != NULL; i++)
-		printf("%5u  %-30s %s%s\n", i, t->name, t->text, t->advice ? "" : " (never)");
+		printf("%5u  %-30s %s%s\n", i, t->name, t->text, t->advice ? "" : "; never");
 }
 
 static void list(void)
@@ -259,7 +264,7 @@ static void print_table(const char *title, text_fn *text)
 	printf("| number | %s | what it means | what to do |\n| --- | --- | --- | --- |\n", title);
 	for (uint32_t i = 0; (t = text(i)) != NULL; i++)
 		printf("| %u | `%s` | %s | %s |\n", i, t->name, t->text,
-		       t->advice ? t->advice : "never reported");
+		       t->advice ? t->advice : NEVER);
 }
 
 static void print_cell(const char *name)

@@ -11,9 +11,6 @@
 /* Found before a receive request is taken. */
 #define INVALID_AT_ONCE 0, EVENT(QP_REQ_ERR)
 
-/* Every status from the first error to GENERAL_ERR; tag matching has those behind. */
-#define ALL_ERRORS (2 * STATUS(GENERAL_ERR) - 2)
-
 static const struct adv_cause causes[] = {
 	[ADV_ERR_NONE] = {"NONE", STATUS(SUCCESS), 0, "no error", "nothing"},
 	[ADV_ERR_FLUSHED] = {"FLUSHED", STATUS(WR_FLUSH_ERR), 0,
@@ -168,7 +165,7 @@ static const struct adv_cause causes[] = {
 	[ADV_ERR_BIND_BOUNDS] = {"BIND_BOUNDS", STATUS(MW_BIND_ERR), 0,
 				 "the window reaches beyond its region",
 				 "compare addr and length with what was registered"},
-	[ADV_ERR_INJECTED] = {"INJECTED", ALL_ERRORS, 0,
+	[ADV_ERR_INJECTED] = {"INJECTED", ADV_CAUSE_ANY_ERROR, 0,
 			      "a fault plan says so; the request itself was carried out",
 			      "adverb fault show; see docs/faults.md"},
 };

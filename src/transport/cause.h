@@ -5,6 +5,9 @@
 
 #include "transport/engine.h"
 
+/* Every status from the first error to GENERAL_ERR; tag matching has those behind. */
+#define ADV_CAUSE_ANY_ERROR ((2u << IBV_WC_GENERAL_ERR) - 2)
+
 struct adv_cause {
 	const char *name; /* of the enumerator */
 	/* With what an application sees it: a bit for each enum ibv_wc_status, ibv_event_type. */

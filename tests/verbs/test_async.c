@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Asynchronous events of errors, of the port and of the device, and what the log says of them. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+static char log_file[] = "/tmp/adverb-test-async-XXXXXX";
+
+/* The log has a line with this text since the last call. */
+static void expect_logged(const char *text)
+{
+	static char all[1 << 20];
+	FILE *f = fopen(log_file, "r");
+	size_t n;
+
+	assert_non_null(f);
+	n = fread(all, 1, sizeof(all) - 1, f);
+	all[n] = '\0';
+	fclose(f);
+	if (!strstr(all, text))
+		fail_msg("'%s' is not in the log:\n%s", text, all);
+	assert_int_equal(truncate(log_file, 0), 0);
+}
+
+/* Other events may come before it; those of the same object as well. */
+static struct ibv_async_event expect_async(struct ibv_context *ctx, enum ibv_event_type type)
+{
+	struct ibv_async_event event = wait_async(ctx);
+
+	while (event.event_type != type) {
+		ibv_ack_async_event(&event);
+		event = wait_async(ctx);
+	}
+	ibv_ack_async_event(&event);
+	return event;
+}
+
+static void invalid_request(void **state)
+{
+	struct ibv_async_event event;
+	struct ibv_wc wc;
+	struct pair p;
+
+	pair_open(&p, &(struct options){.qp_access = IBV_ACCESS_LOCAL_WRITE});
+	assert_int_equal(post_rdma(&p.a, &p.b, IBV_WR_RDMA_READ, 1, 0, 8, 0, p.b.mr->rkey), 0);
+	wc = expect_wc(p.a.send_cq, 1, IBV_WC_REM_INV_REQ_ERR);
+	assert_int_equal(wc.vendor_err, 10);
+	event = expect_async(p.b.ctx, IBV_EVENT_QP_REQ_ERR);
+	assert_ptr_equal(event.element.qp, p.b.qp);
+	assert_int_equal(state_of(&p.b), IBV_QPS_ERR);
+	expect_logged("the queue pair does not allow what the peer asks for (cause 29)");
+	assert_false(readable(p.a.ctx->async_fd, 0));
+	pair_close(&p);
+}
+
+static void access_violation(void **state)
+{
+	struct ibv_async_event event;
+	struct ibv_wc wc;
+	struct pair p;
+
+	pair_open(&p, &(struct options){0});
+	assert_int_equal(post_rdma(&p.a, &p.b, IBV_WR_RDMA_WRITE, 1, 0, 8, 0, ~p.b.mr->rkey), 0);
+	wc = expect_wc(p.a.send_cq, 1, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(wc.vendor_err, 11);
+	event = expect_async(p.b.ctx, IBV_EVENT_QP_ACCESS_ERR);
+	assert_ptr_equal(event.element.qp, p.b.qp);
+	assert_int_equal(state_of(&p.b), IBV_QPS_ERR);
+	expect_logged("the peer's rkey names no region and no window (cause 33)");
+	assert_false(readable(p.a.ctx->async_fd, 0));
+	pair_close(&p);
+}
+
+/* A queue pair whose completions find no room is lost, and its peer hears no more. */
+static void overrun_is_fatal(void **state)
+{
+	const struct options o = {.timeout = 8};
+	struct ibv_async_event event;
+	struct ibv_cq *small;
+	struct pair p;
+	int n;
+
+	pair_open(&p, &o);
+	small = ibv_create_cq(p.a.ctx, 2, NULL, NULL, 0);
+	assert_non_null(small);
+	assert_int_equal(ibv_destroy_qp(p.a.qp), 0);
+	p.a.init.send_cq = small;
+	p.a.qp = ibv_create_qp(p.a.pd, &p.a.init);
+	assert_non_null(p.a.qp);
+	assert_int_equal(to_state(&p.b, IBV_QPS_RESET), 0);
+	assert_int_equal(to_init(&p.a, &o) | to_init(&p.b, &o), 0);
+	assert_int_equal(to_rtr(&p.a, &p.b, &o) | to_rtr(&p.b, &p.a, &o), 0);
+	assert_int_equal(to_rts(&p.a, &o) | to_rts(&p.b, &o), 0);
+	n = small->cqe;
+	for (int i = 0; i <= n; i++)
+		assert_int_equal(post_rdma(&p.a, &p.b, IBV_WR_RDMA_WRITE, (uint64_t)i, 0, 8, 0,
+					   p.b.mr->rkey),
+				 0);
+	event = expect_async(p.a.ctx, IBV_EVENT_CQ_ERR);
+	assert_ptr_equal(event.element.cq, small);
+	event = expect_async(p.a.ctx, IBV_EVENT_QP_FATAL);
+	assert_ptr_equal(event.element.qp, p.a.qp);
+	assert_int_equal(state_of(&p.a), IBV_QPS_ERR);
+	expect_logged("a completion found its completion queue full (cause 15)");
+	for (int i = 0; i < n; i++)
+		expect_wc(small, (uint64_t)i, IBV_WC_SUCCESS);
+	assert_int_equal(post_send(&p.b, 1, 0, 8, 0), 0);
+	expect_wc(p.b.send_cq, 1, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(ibv_destroy_qp(p.a.qp), 0);
+	p.a.qp = NULL;
+	assert_int_equal(ibv_destroy_cq(small), 0);
+	pair_close(&p);
+}
+
+static void communication_established(void **state)
+{
+	const struct options o = {.unconnected = true};
+	struct ibv_async_event event;
+	struct pair p;
+
+	pair_open(&p, &o);
+	assert_int_equal(to_init(&p.a, &o) | to_init(&p.b, &o), 0);
+	assert_int_equal(to_rtr(&p.a, &p.b, &o) | to_rtr(&p.b, &p.a, &o), 0);
+	assert_int_equal(to_rts(&p.a, &o), 0);
+	assert_int_equal(post_recv(&p.b, 1, 0, 64), 0);
+	assert_false(readable(p.b.ctx->async_fd, 0));
+	assert_int_equal(post_send(&p.a, 1, 0, 8, IBV_SEND_SIGNALED), 0);
+	event = expect_async(p.b.ctx, IBV_EVENT_COMM_EST);
+	assert_ptr_equal(event.element.qp, p.b.qp);
+	expect_wc(p.b.recv_cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(to_rts(&p.b, &o), 0);
+	expect_wc(p.a.send_cq, 1, IBV_WC_SUCCESS);
+	assert_false(readable(p.b.ctx->async_fd, 0));
+	pair_close(&p);
+}
+
+/* ---- the port ---- */
+
+static enum ibv_port_state port_state(struct ibv_context *ctx)
+{
+	struct ibv_port_attr port;
+
+	assert_int_equal(ibv_query_port(ctx, 1, &port), 0);
+	return port.state;
+}
+
+static void expect_port(struct ibv_context *ctx, enum ibv_event_type type,
+			enum ibv_port_state state)
+{
+	assert_int_equal(expect_async(ctx, type).element.port_num, 1);
+	assert_int_equal(port_state(ctx), state);
+}
+
+/* A port that goes down takes nobody's queue pair along, but for what is sent meanwhile. */
+static void port_goes_and_comes(void **state)
+{
+	struct pair patient, sending;
+
+	pair_open(&patient, &(struct options){0});
+	pair_open(&sending, &(struct options){.timeout = 8});
+	assert_int_equal(system("ip link set lo down"), 0);
+	expect_port(patient.a.ctx, IBV_EVENT_PORT_ERR, IBV_PORT_DOWN);
+	expect_port(sending.b.ctx, IBV_EVENT_PORT_ERR, IBV_PORT_DOWN);
+	assert_int_equal(post_send(&sending.a, 1, 0, 8, 0), 0);
+	assert_int_equal(expect_wc(sending.a.send_cq, 1, IBV_WC_RETRY_EXC_ERR).vendor_err, 7);
+	assert_int_equal(state_of(&patient.a), IBV_QPS_RTS);
+	assert_int_equal(system("ip link set lo up"), 0);
+	expect_port(patient.a.ctx, IBV_EVENT_PORT_ACTIVE, IBV_PORT_ACTIVE);
+	expect_port(patient.b.ctx, IBV_EVENT_PORT_ACTIVE, IBV_PORT_ACTIVE);
+	assert_int_equal(post_recv(&patient.b, 2, 0, 64), 0);
+	assert_int_equal(post_send(&patient.a, 2, 0, 8, IBV_SEND_SIGNALED), 0);
+	expect_wc(patient.a.send_cq, 2, IBV_WC_SUCCESS);
+	expect_wc(patient.b.recv_cq, 2, IBV_WC_SUCCESS);
+	pair_close(&sending);
+	pair_close(&patient);
+}
+
+/* ---- the device ---- */
+
+/* The process ids of the daemon and of its keeper. */
+static void find_daemon(int *daemon, int *keeper)
+{
+	char command[4096], line[512];
+	FILE *f;
+
+	snprintf(command, sizeof(command), "'%s/../adverb' status", getenv("LD_LIBRARY_PATH"));
+	f = popen(command, "r");
+	assert_non_null(f);
+	assert_non_null(fgets(line, sizeof(line), f));
+	assert_non_null(strstr(line, ": process "));
+	assert_int_equal(
+		sscanf(strstr(line, ": process "), ": process %d, keeper %d", daemon, keeper), 2);
+	while (fgets(line, sizeof(line), f))
+		;
+	assert_int_equal(pclose(f), 0);
+}
+
+/* Nobody is left who looks after addresses; what is connected goes on. */
+static void device_fatal(void **state)
+{
+	int daemon, keeper;
+	struct pair p;
+
+	pair_open(&p, &(struct options){0});
+	find_daemon(&daemon, &keeper);
+	assert_int_equal(kill(keeper, SIGKILL), 0);
+	assert_int_equal(kill(daemon, SIGKILL), 0);
+	expect_async(p.a.ctx, IBV_EVENT_DEVICE_FATAL);
+	expect_async(p.b.ctx, IBV_EVENT_DEVICE_FATAL);
+	assert_int_equal(post_recv(&p.b, 1, 0, 64), 0);
+	assert_int_equal(post_send(&p.a, 1, 0, 8, IBV_SEND_SIGNALED), 0);
+	expect_wc(p.a.send_cq, 1, IBV_WC_SUCCESS);
+	pair_close(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(invalid_request),
+		cmocka_unit_test(access_violation),
+		cmocka_unit_test(overrun_is_fatal),
+		cmocka_unit_test(communication_established),
+		cmocka_unit_test(port_goes_and_comes),
+		cmocka_unit_test(device_fatal), /* last: the others need the daemon */
+	};
+	int fd = mkstemp(log_file), failed;
+
+	if (fd < 0)
+		return 1;
+	close(fd);
+	setenv("ADVERB_LOG", "warn", 1);
+	setenv("ADVERB_LOG_FILE", log_file, 1);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(log_file);
+	return failed;
+}

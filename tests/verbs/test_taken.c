@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Memory that is taken away while requests use it, by another thread: deregistered, registered
+ * elsewhere, its window invalidated or freed. The call returns, and at once other pages lie at its
+ * addresses: no byte of them changes. The connection ends with an error that says so.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+#define SIZE	 (256u << 10)
+#define PART	 (64u << 10)
+#define IN_TURN	 4 /* requests outstanding */
+#define ROUNDS	 12
+#define CANARY	 0x5a
+#define PATIENCE 20.0 /* seconds */
+
+/* What the memory is to the requests, which are always side a's. */
+enum role {
+	SEND_SOURCE,
+	WRITE_SOURCE,
+	READ_TARGET,
+	ATOMIC_RESULT,
+	RECV_TARGET,
+	WRITE_TARGET,
+	READ_SOURCE,
+	ATOMIC_TARGET,
+	WRITE_WITH_IMM_TARGET,
+	ROLES
+};
+
+enum way { DEREGISTER, REREGISTER, WAYS };
+
+/* How it may be taken from behind a window: the peer's roles only. */
+enum window_way { LOCAL_INVALIDATE, FREE_WINDOW, WINDOW_WAYS };
+
+static const struct {
+	enum ibv_wr_opcode opcode;
+	bool receives; /* side b posts receives */
+	bool at_b;     /* the memory is there */
+	uint32_t length;
+	/* The requester's error, and the receive's where one is in use. */
+	enum ibv_wc_status status;
+	enum ibv_wc_status recv_status;
+} roles[ROLES] = {
+	[SEND_SOURCE] = {IBV_WR_SEND, true, false, PART, IBV_WC_LOC_PROT_ERR, 0},
+	[WRITE_SOURCE] = {IBV_WR_RDMA_WRITE, false, false, PART, IBV_WC_LOC_PROT_ERR, 0},
+	[READ_TARGET] = {IBV_WR_RDMA_READ, false, false, PART, IBV_WC_LOC_PROT_ERR, 0},
+	[ATOMIC_RESULT] = {IBV_WR_ATOMIC_FETCH_AND_ADD, false, false, 8, IBV_WC_LOC_PROT_ERR, 0},
+	[RECV_TARGET] = {IBV_WR_SEND, true, true, PART, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR},
+	[WRITE_TARGET] = {IBV_WR_RDMA_WRITE, false, true, PART, IBV_WC_REM_ACCESS_ERR, 0},
+	[READ_SOURCE] = {IBV_WR_RDMA_READ, false, true, PART, IBV_WC_REM_ACCESS_ERR, 0},
+	[ATOMIC_TARGET] = {IBV_WR_ATOMIC_FETCH_AND_ADD, false, true, 8, IBV_WC_REM_ACCESS_ERR, 0},
+	[WRITE_WITH_IMM_TARGET] = {IBV_WR_RDMA_WRITE_WITH_IMM, true, true, PART,
+				   IBV_WC_REM_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR},
+};
+
+struct bed {
+	struct pair p;
+	enum role role;
+	struct side *owner;
+	uint8_t *memory; /* SIZE bytes, the owner's region */
+	struct ibv_mr *mr;
+	struct ibv_mw *mw; /* or NULL */
+	uint32_t lkey, rkey;
+	uint64_t posted, done, received;
+	unsigned delay_us;
+	int way;
+	uint8_t *elsewhere; /* where it is registered then */
+};
+
+static const struct options options = {.timeout = 14, .rnr_retry = 7};
+
+static void connect_again(struct pair *p)
+{
+	assert_int_equal(to_state(&p->a, IBV_QPS_RESET) | to_state(&p->b, IBV_QPS_RESET), 0);
+	assert_int_equal(to_init(&p->a, &options) | to_init(&p->b, &options), 0);
+	assert_int_equal(to_rtr(&p->a, &p->b, &options) | to_rtr(&p->b, &p->a, &options), 0);
+	assert_int_equal(to_rts(&p->a, &options) | to_rts(&p->b, &options), 0);
+}
+
+static uint8_t *map(void *at)
+{
+	uint8_t *m = mmap(at, SIZE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+
+	assert_true(m != MAP_FAILED);
+	return m;
+}
+
+/* ---- side a's requests ---- */
+
+static void post_one_recv(struct bed *b)
+{
+	struct ibv_sge sge = {(uintptr_t)b->memory, PART, b->lkey};
+	struct ibv_recv_wr wr = {.wr_id = b->received, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	if (b->role != RECV_TARGET)
+		sge = sge_of(&b->p.b, 0, PART);
+	assert_int_equal(ibv_post_recv(b->p.b.qp, &wr, &bad), 0);
+}
+
+static void post_one(struct bed *b)
+{
+	bool atomic = roles[b->role].opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	uint32_t length = roles[b->role].length;
+	uint64_t at = b->posted * length % (SIZE - length + 1) & ~7ull;
+	uint64_t remote = (uintptr_t)b->p.b.buf;
+	uint32_t rkey = b->p.b.mr->rkey;
+	struct ibv_sge sge = sge_of(&b->p.a, 0, length);
+	struct ibv_send_wr wr = {.wr_id = b->posted,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = roles[b->role].opcode,
+				 .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr *bad;
+
+	if (roles[b->role].at_b) {
+		remote = (uintptr_t)b->memory + at;
+		rkey = b->rkey;
+	} else {
+		sge.addr = (uintptr_t)b->memory + at;
+		sge.lkey = b->lkey;
+	}
+	if (atomic) {
+		wr.wr.atomic.remote_addr = remote;
+		wr.wr.atomic.rkey = rkey;
+		wr.wr.atomic.compare_add = 1;
+	} else {
+		wr.wr.rdma.remote_addr = remote;
+		wr.wr.rdma.rkey = rkey;
+	}
+	assert_int_equal(ibv_post_send(b->p.a.qp, &wr, &bad), 0);
+	b->posted++;
+}
+
+/* Receives as they complete; the one in use fails with the status, those behind are flushed. */
+static void take_recvs(struct bed *b, bool *failed)
+{
+	struct ibv_wc wc;
+
+	while (ibv_poll_cq(b->p.b.recv_cq, 1, &wc) == 1) {
+		if (wc.status == IBV_WC_SUCCESS) {
+			assert_false(*failed);
+			post_one_recv(b);
+		} else if (!*failed && wc.status == roles[b->role].recv_status) {
+			*failed = true;
+		} else {
+			assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+			*failed = true;
+		}
+	}
+}
+
+/* Keeps side a busy until an error comes, and takes what is flushed behind it. */
+static enum ibv_wc_status work_until_error(struct bed *b)
+{
+	enum ibv_wc_status first = IBV_WC_SUCCESS;
+	double end = now_seconds() + PATIENCE;
+	bool recv_failed = false;
+	struct ibv_wc wc;
+
+	for (int i = 0; roles[b->role].receives && i < 2 * IN_TURN; i++)
+		post_one_recv(b);
+	while (first == IBV_WC_SUCCESS || b->done < b->posted) {
+		assert_true(now_seconds() < end);
+		while (first == IBV_WC_SUCCESS && b->posted - b->done < IN_TURN)
+			post_one(b);
+		take_recvs(b, &recv_failed);
+		if (ibv_poll_cq(b->p.a.send_cq, 1, &wc) == 0)
+			continue;
+		assert_int_equal(wc.wr_id, b->done);
+		b->done++;
+		if (first == IBV_WC_SUCCESS)
+			first = wc.status;
+		else
+			assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	}
+	return first;
+}
+
+/* ---- the owner's thread ---- */
+
+static void invalidate(struct bed *b)
+{
+	struct ibv_send_wr wr = {.wr_id = 1,
+				 .opcode = IBV_WR_LOCAL_INV,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .invalidate_rkey = b->rkey};
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc;
+
+	assert_int_equal(ibv_post_send(b->owner->qp, &wr, &bad), 0);
+	assert_true(wait_wc(b->owner->send_cq, &wc, PATIENCE));
+	/* Flushed where the requests had broken the connection before: they had an error then. */
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+}
+
+static void take_away(struct bed *b)
+{
+	if (b->mw && b->way == LOCAL_INVALIDATE)
+		invalidate(b);
+	else if (b->mw)
+		assert_int_equal(ibv_dealloc_mw(b->mw), 0);
+	else if (b->way == DEREGISTER)
+		assert_int_equal(ibv_dereg_mr(b->mr), 0);
+	else
+		assert_int_equal(ibv_rereg_mr(b->mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+					      b->elsewhere, SIZE, 0),
+				 0);
+	/* A window's region is still registered: those pages must stay. */
+	if (!b->mw)
+		map(b->memory);
+	memset(b->memory, CANARY, SIZE);
+}
+
+static void *owner_thread(void *arg)
+{
+	struct bed *b = arg;
+
+	usleep(b->delay_us);
+	take_away(b);
+	return NULL;
+}
+
+static void expect_untouched(const struct bed *b)
+{
+	for (uint32_t i = 0; i < SIZE; i++)
+		if (b->memory[i] != CANARY)
+			fail_msg("byte %u was written after the memory was taken away", i);
+	/* Nor was it read and sent. Sums of atomics may be anything. */
+	if (roles[b->role].opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+		return;
+	assert_null(memchr(b->p.a.buf, CANARY, PART));
+	assert_null(memchr(b->p.b.buf, CANARY, PART));
+}
+
+/* ---- one round ---- */
+
+static void bind_window(struct bed *b)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = 1, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr *bad;
+
+	b->mw = ibv_alloc_mw(b->owner->pd, IBV_MW_TYPE_2);
+	assert_non_null(b->mw);
+	b->rkey = ibv_inc_rkey(b->mw->rkey);
+	wr.bind_mw.mw = b->mw;
+	wr.bind_mw.rkey = b->rkey;
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+		b->mr, (uintptr_t)b->memory, SIZE,
+		IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC};
+	assert_int_equal(ibv_post_send(b->owner->qp, &wr, &bad), 0);
+	expect_wc(b->owner->send_cq, 1, IBV_WC_SUCCESS);
+}
+
+static void one_round(struct bed *b, bool window)
+{
+	int access = window ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND : ALL_ACCESS;
+	enum ibv_wc_status first;
+	pthread_t thread;
+
+	b->owner = roles[b->role].at_b ? &b->p.b : &b->p.a;
+	b->posted = b->done = 0;
+	b->mw = NULL;
+	b->memory = map(NULL);
+	b->mr = ibv_reg_mr(b->owner->pd, b->memory, SIZE, access);
+	assert_non_null(b->mr);
+	b->lkey = b->mr->lkey;
+	b->rkey = b->mr->rkey;
+	if (window)
+		bind_window(b);
+	assert_int_equal(pthread_create(&thread, NULL, owner_thread, b), 0);
+	first = work_until_error(b);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(first, roles[b->role].status);
+	expect_untouched(b);
+	if (window && b->way == LOCAL_INVALIDATE)
+		assert_int_equal(ibv_dealloc_mw(b->mw), 0);
+	if (window || b->way == REREGISTER)
+		assert_int_equal(ibv_dereg_mr(b->mr), 0);
+	assert_int_equal(munmap(b->memory, SIZE), 0);
+	connect_again(&b->p);
+}
+
+static void rounds(int ways, bool window)
+{
+	struct bed b = {0};
+	unsigned seed = 7;
+
+	pair_open(&b.p, &options);
+	b.elsewhere = map(NULL);
+	for (b.role = 0; b.role < ROLES; b.role++) {
+		/* A window is for what a peer asks for. */
+		if (window && (!roles[b.role].at_b || b.role == RECV_TARGET))
+			continue;
+		for (int i = 0; i < ROUNDS; i++) {
+			b.way = i % ways;
+			b.delay_us = (unsigned)rand_r(&seed) % 1500;
+			one_round(&b, window);
+		}
+	}
+	assert_int_equal(munmap(b.elsewhere, SIZE), 0);
+	pair_close(&b.p);
+}
+
+static void regions(void **state)
+{
+	rounds(WAYS, false);
+}
+
+static void windows(void **state)
+{
+	rounds(WINDOW_WAYS, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(regions),
+		cmocka_unit_test(windows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -140,6 +140,7 @@ struct adv_client *adv_client_new(struct adv_clients *all, int fd)
 	}
 	c->all = all;
 	c->fd = fd;
+	adv_given_refuse(fd);
 	c->pidfd = open_pidfd(fd, c->peer.pid);
 	read_comm(c);
 	adv_list_add_tail(&all->list, &c->link);
@@ -245,14 +246,25 @@ static int membership(struct adv_client *c, struct adv_control_message *m)
 static int count(struct adv_client *c, struct adv_control_message *m)
 {
 	uint32_t slot = m->body.slot.slot;
-	int error = EPERM;
+	int fd = -1;
 
+	errno = EPERM;
 	if (slot < ADV_SLOTS && c->all->owner[slot] == c)
-		error = adv_slots_count(c->all->daemon, slot, c->given);
-	if (error)
-		fail(m, error, strerror(error));
+		fd = adv_slots_count(c->all->daemon, slot);
+	if (fd < 0)
+		fail(m, errno, strerror(errno));
+	return fd;
+}
+
+static int sender(struct adv_client *c, struct adv_control_message *m)
+{
+	uint32_t slot = m->body.sender.slot, port = m->body.sender.port;
+
+	/* A port that is another's harms its own connections only: it is believed of this slot. */
+	if (slot >= ADV_SLOTS || c->all->owner[slot] != c || port > UINT16_MAX)
+		fail(m, EPERM, strerror(EPERM));
 	else
-		c->given = -1;
+		atomic_store(&c->all->daemon->gids->sender[slot], (uint16_t)port);
 	return -1;
 }
 
@@ -347,13 +359,8 @@ static handler *const handlers[] = {
 	[ADV_CONTROL_LEAVE] = membership,  [ADV_CONTROL_STATUS] = status,
 	[ADV_CONTROL_LIST] = list,	   [ADV_CONTROL_COUNT] = count,
 	[ADV_CONTROL_COUNTERS] = counters, [ADV_CONTROL_OPEN_CM] = open_cm,
+	[ADV_CONTROL_SENDER] = sender,
 };
-
-static void close_given(struct adv_client *c)
-{
-	adv_given_close(c->given);
-	c->given = -1;
-}
 
 static void handle(struct adv_client *c, struct adv_control_message *m)
 {
@@ -368,7 +375,6 @@ static void handle(struct adv_client *c, struct adv_control_message *m)
 	m->result = 0;
 	m->reserved = 0;
 	fd = handlers[m->type](c, m);
-	close_given(c);
 	answer(c, m, fd);
 	if (m->type == ADV_CONTROL_OPEN_CM && fd >= 0) /* the only one that is not to stay here */
 		close(fd);
@@ -392,7 +398,7 @@ static bool read_one(struct adv_client *c)
 		c->dead = true;
 		return false;
 	}
-	c->given = adv_given_take(&msg);
+	adv_given_close(&msg);
 	if (n != (ssize_t)sizeof(m) || (msg.msg_flags & MSG_TRUNC) ||
 	    m.magic != ADV_CONTROL_MAGIC || m.version != ADV_CONTROL_VERSION) {
 		adv_warn("process %d (%s) does not speak our protocol: dropped", (int)c->peer.pid,
@@ -401,11 +407,9 @@ static bool read_one(struct adv_client *c)
 		       "this adverbd speaks another version of the control protocol: end it, "
 		       "so that one that fits is started");
 		c->dead = true;
-		close_given(c);
 		return false;
 	}
 	handle(c, &m);
-	close_given(c);
 	return !c->dead;
 }
 

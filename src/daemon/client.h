@@ -27,7 +27,6 @@ struct adv_client {
 	struct adv_list link;
 	struct adv_clients *all;
 	int fd;
-	int given; /* descriptor that came with the message being handled, or -1 */
 	int pidfd; /* readable when the process has ended; -1: not known, then EOF has to do */
 	struct ucred peer;
 	char comm[16];

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "daemon/gid_publish.h"
+#include "daemon/given.h"
 #include "daemon/group.h"
 
 uint64_t adv_daemon_now(void)
@@ -45,6 +46,7 @@ static int take_name(struct adv_daemon *d)
 	d->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (d->listener < 0)
 		return errno;
+	adv_given_refuse(d->listener);
 	if (bind(d->listener, (void *)&a, len) == 0)
 		return 0;
 	return errno == EADDRINUSE ? EALREADY : errno;

@@ -18,6 +18,9 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
+/* Up to here the sequence number guards the table. */
+#define GUARDED_END offsetof(struct adv_gid_table, sender)
+
 struct adv_gid_table *adv_gid_publish_create(int *fd)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
@@ -68,7 +71,7 @@ static void write_table(struct adv_gid_table *shared, const struct adv_gid_table
 	sequence |= 1;
 	atomic_store_explicit(&shared->sequence, sequence, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
-	memcpy((char *)shared + from, (const char *)next + from, sizeof(*next) - from);
+	memcpy((char *)shared + from, (const char *)next + from, GUARDED_END - from);
 	atomic_store_explicit(&shared->sequence, sequence + 1, memory_order_release);
 }
 
@@ -91,7 +94,7 @@ uint32_t adv_gid_publish(struct adv_gid_table *shared)
 	/* A GUID is for life. */
 	next.node_guid = shared->node_guid && !torn ? shared->node_guid
 						    : adv_gid_policy_guid(&snapshot, guid_seed());
-	if (!torn && memcmp((char *)&next + from, (char *)shared + from, sizeof(next) - from) == 0)
+	if (!torn && memcmp((char *)&next + from, (char *)shared + from, GUARDED_END - from) == 0)
 		return 0;
 	what = ADV_CONTROL_NOTICE_GIDS;
 	if (next.port_active != shared->port_active)

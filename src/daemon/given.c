@@ -4,21 +4,28 @@
 #include <string.h>
 #include <unistd.h>
 
-void adv_given_close(int fd)
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
+void adv_given_refuse(int sock)
+{
+	const int off = 0;
+
+	(void)setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+}
+
+static void close_one(int fd)
 {
 	const struct linger at_once = {.l_onoff = 0};
 
-	if (fd < 0)
-		return;
 	/* ours may be its last copy, and SO_LINGER its owner's choice */
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 	close(fd);
 }
 
-int adv_given_take(struct msghdr *msg)
+void adv_given_close(struct msghdr *msg)
 {
-	int kept = -1;
-
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		size_t n = 0;
 
@@ -28,11 +35,7 @@ int adv_given_take(struct msghdr *msg)
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if (kept < 0)
-				kept = fd;
-			else
-				adv_given_close(fd);
+			close_one(fd);
 		}
 	}
-	return kept;
 }

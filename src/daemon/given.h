@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Descriptors that clients send along: anything may be behind them. */
+/*
+ * Descriptors that clients send along. Nobody needs to, and anything may be behind them: even
+ * closing the last copy of one may take as long as its maker likes.
+ */
 #ifndef ADV_DAEMON_GIVEN_H
 #define ADV_DAEMON_GIVEN_H
 
 #include <sys/socket.h>
 
-/* The first descriptor of a message, the caller's now, or -1; nobody needs to send us more than
- * one: the others are closed. */
-int adv_given_take(struct msghdr *msg);
+/* Nobody can send any to this socket, nor to those accepted from it, where the kernel can see to
+ * that (Linux 6.16): who tries gets EPERM. */
+void adv_given_refuse(int sock);
 
-/* Closes one. -1 is fine. A TCP socket that lingers does not hold us up by that. */
-void adv_given_close(int fd);
+/* Closes those that came with a message all the same. A TCP socket that lingers does not hold us up
+ * by that. */
+void adv_given_close(struct msghdr *msg);
 
 #endif

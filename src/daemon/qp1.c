@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -18,6 +19,7 @@
 struct adv_qp1 {
 	int socket;
 	struct adv_link *link;
+	_Atomic uint16_t *sender;
 	struct adv_gid_table gids;
 	uint32_t psn;
 	bool full;
@@ -33,7 +35,8 @@ static struct adv_link *make_link(int socket, const struct adv_gid_table *gids)
 {
 	struct adv_udp_address address[ADV_GID_TABLE_ENTRIES];
 	struct adv_udp_config config = {.qpn_first = ADV_SLOT_DAEMON << ADV_SLOT_QPN_BITS,
-					.qpn_count = 1u << ADV_SLOT_QPN_BITS};
+					.qpn_count = 1u << ADV_SLOT_QPN_BITS,
+					.sender = true};
 	struct adv_link *link;
 
 	config.receive_fd = fcntl(socket, F_DUPFD_CLOEXEC, 0);
@@ -52,13 +55,14 @@ static struct adv_link *make_link(int socket, const struct adv_gid_table *gids)
 	return link;
 }
 
-struct adv_qp1 *adv_qp1_create(int socket)
+struct adv_qp1 *adv_qp1_create(int socket, _Atomic uint16_t *sender)
 {
 	struct adv_qp1 *q = calloc(1, sizeof(*q));
 
 	if (!q)
 		return NULL;
 	q->socket = socket;
+	q->sender = sender;
 	q->link = make_link(socket, &q->gids);
 	if (!q->link || getrandom(&q->psn, sizeof(q->psn), 0) < 0) {
 		int saved = errno;
@@ -69,6 +73,7 @@ struct adv_qp1 *adv_qp1_create(int socket)
 		errno = saved;
 		return NULL;
 	}
+	atomic_store(sender, adv_udp_sender(q->link));
 	return q;
 }
 
@@ -84,6 +89,7 @@ int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)
 
 	if (!link)
 		return errno;
+	atomic_store(q->sender, adv_udp_sender(link));
 	q->link->ops->destroy(q->link);
 	q->link = link;
 	q->full = false;
@@ -105,6 +111,14 @@ static bool pkey_fits(uint16_t pkey)
 	return (pkey & 0x7fff) == (ADV_PKEY_DEFAULT & 0x7fff);
 }
 
+/* From this machine, then from ourselves: nobody else speaks for its QP 1. */
+static bool sender_fits(const struct adv_qp1 *q, const struct adv_rx_meta *meta)
+{
+	bool loopback = adv_gid_is_ipv4(&meta->sgid) && meta->sgid.raw[12] == 127;
+
+	return (!loopback && !is_ours(q, &meta->sgid)) || meta->sport == atomic_load(q->sender);
+}
+
 static void receive_one(void *user, const struct adv_rx_packet *pkt)
 {
 	struct adv_qp1 *q = user;
@@ -114,7 +128,8 @@ static void receive_one(void *user, const struct adv_rx_packet *pkt)
 	if (!n || h.bth.opcode != (ADV_SERVICE_UD | ADV_OP_SEND_ONLY) ||
 	    h.bth.dest_qpn != ADV_GSI_QPN || !pkey_fits(h.bth.pkey) ||
 	    h.deth.qkey != ADV_GSI_QKEY || h.bth.pad || pkt->len - n != ADV_MAD_LEN ||
-	    !is_ours(q, &pkt->meta->dgid) || adv_gid_is_multicast(&pkt->meta->sgid))
+	    !is_ours(q, &pkt->meta->dgid) || adv_gid_is_multicast(&pkt->meta->sgid) ||
+	    !sender_fits(q, pkt->meta))
 		return;
 	q->counters.rx++;
 	q->fn(q->user, pkt->meta, pkt->data + n);

@@ -19,8 +19,12 @@ struct adv_qp1;
 /* One MAD of ADV_CM_MAD_LEN bytes that came for QP 1 with its Q_Key; good during the call. */
 typedef void adv_qp1_rx_fn(void *user, const struct adv_rx_meta *meta, const uint8_t *mad);
 
-/* On a copy of `socket`, which stays the caller's. NULL and errno. */
-struct adv_qp1 *adv_qp1_create(int socket);
+/*
+ * On a copy of `socket`, which stays the caller's. *sender is set to the port from which it sends
+ * within this machine, now and whenever that changes; what comes from this machine is taken from
+ * there only. NULL and errno.
+ */
+struct adv_qp1 *adv_qp1_create(int socket, _Atomic uint16_t *sender);
 void adv_qp1_destroy(struct adv_qp1 *q);
 
 /* Our addresses: what is sent to another one is not for us. What waited to be sent is lost, as

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -60,7 +61,6 @@ static void leave_all(struct adv_daemon *d, unsigned slot)
 	}
 }
 
-/* Read, not mapped: whatever its owner does to the file is no fault of ours. */
 static void add_counters(int fd, uint64_t *sum)
 {
 	uint64_t value[ADV_COUNTERS] = {0};
@@ -71,15 +71,24 @@ static void add_counters(int fd, uint64_t *sum)
 		sum[i] += value[i];
 }
 
-int adv_slots_count(struct adv_daemon *d, unsigned slot, int fd)
+int adv_slots_count(struct adv_daemon *d, unsigned slot)
 {
-	/* Any other kind of file could make us wait. */
-	if (fd <= 0 || fcntl(fd, F_GET_SEALS) < 0)
-		return EINVAL;
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	int saved, fd = memfd_create("adverb-counters", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -1;
+	if (ftruncate(fd, ADV_COUNTERS * sizeof(uint64_t)) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, seals) < 0) {
+		saved = errno;
+		close(fd);
+		errno = saved;
+		return -1;
+	}
 	if (d->counters[slot])
 		close(d->counters[slot]);
 	d->counters[slot] = fd;
-	return 0;
+	return fd;
 }
 
 void adv_slots_counters(const struct adv_daemon *d, uint64_t *value)
@@ -98,6 +107,7 @@ void adv_slots_release(struct adv_daemon *d, unsigned slot)
 		close(d->counters[slot]);
 		d->counters[slot] = 0;
 	}
+	atomic_store(&d->gids->sender[slot], 0);
 	leave_all(d, slot);
 	adv_group_idle(d->socket[slot]);
 	explicit_bzero(r->token, sizeof(r->token));

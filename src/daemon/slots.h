@@ -33,9 +33,9 @@ int adv_slots_join(struct adv_daemon *d, unsigned slot, const struct adv_gid *gr
 int adv_slots_leave(struct adv_daemon *d, unsigned slot, const struct adv_gid *group,
 		    uint32_t ifindex);
 
-/* Takes over a descriptor for the slot's counters. 0; EINVAL, and it stays the caller's: no memfd.
- */
-int adv_slots_count(struct adv_daemon *d, unsigned slot, int fd);
+/* Makes the memfd that the slot's process is to count in; it can be mapped, not made longer or
+ * shorter. The descriptor, which stays the slot's, or -1 with errno. */
+int adv_slots_count(struct adv_daemon *d, unsigned slot);
 
 /* Fills value[ADV_COUNTERS]: those of slots in use, and of all that were. */
 void adv_slots_counters(const struct adv_daemon *d, uint64_t *value);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/given.h"
 
 #define EVENTS_A_ROUND	  64
 #define PACKETS_A_ROUND	  256
@@ -92,7 +93,7 @@ struct adv_ucma *adv_ucma_create(struct adv_daemon *d)
 	adv_list_init(&u->queries);
 	memcpy(&u->gids, d->gids, sizeof(u->gids));
 	u->epoll = epoll_create1(EPOLL_CLOEXEC);
-	u->qp1 = adv_qp1_create(d->socket[ADV_SLOT_DAEMON]);
+	u->qp1 = adv_qp1_create(d->socket[ADV_SLOT_DAEMON], &d->gids->sender[ADV_SLOT_DAEMON]);
 	u->resolver = u->qp1 ? adv_resolver_create() : NULL;
 	u->cm = u->resolver ? make_engine(u) : NULL;
 	if (u->epoll >= 0 && u->cm)
@@ -139,6 +140,7 @@ int adv_ucma_open(struct adv_ucma *u, const struct ucred *peer, int pidfd, const
 	if (!error && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		error = errno;
 	if (!error) {
+		adv_given_refuse(pair[0]);
 		if (adv_ucma_client_new(u, pair[0], peer, pidfd, comm))
 			return pair[1];
 		error = errno;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/given.h"
 
 #define OWN_EVENTS_FROM 16 /* types that librdmacm makes itself */
 
@@ -37,6 +38,7 @@ static int make_channel(struct adv_ucma_client *c, struct adv_ucma_channel **out
 		free(ch);
 		return error;
 	}
+	adv_given_refuse(pair[0]);
 	ch->client = c;
 	ch->fd = pair[0];
 	adv_list_init(&ch->events);

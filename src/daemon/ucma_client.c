@@ -169,7 +169,7 @@ static bool read_one(struct adv_ucma_client *c)
 		c->dead = true;
 		return false;
 	}
-	adv_given_close(adv_given_take(&msg)); /* nobody needs to send us any */
+	adv_given_close(&msg);
 	if (n != (ssize_t)sizeof(m) || (msg.msg_flags & MSG_TRUNC) || !is_request(&m)) {
 		adv_warn("process %d (%s) does not speak the protocol of connections: dropped",
 			 (int)c->peer.pid, c->comm);

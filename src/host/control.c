@@ -20,6 +20,7 @@
 #define ANSWER_WAIT_MS	  15000
 #define RECONNECT_WAIT_MS 2500 /* less than the grace that the daemon gives */
 #define RETRY_MS	  20
+#define PAGE_LEN	  (ADV_COUNTERS * sizeof(uint64_t))
 
 enum state {
 	LIVE,
@@ -31,8 +32,7 @@ enum state {
 struct held {
 	uint32_t slot;
 	uint8_t token[ADV_CONTROL_TOKEN_LEN];
-	int counters; /* memfd, or -1 */
-	uint64_t *page;
+	uint64_t *page; /* where it counts, or NULL */
 };
 
 /* epoll holds the socket, `wake` and `timer`; it is what the caller polls. */
@@ -84,26 +84,13 @@ static void message_init(struct adv_control_message *m, enum adv_control_type ty
 	m->serial = serial;
 }
 
-/* fd: to go along, or -1. 0 or errno. Requests are few and small: a full socket means a daemon that
- * hangs. */
-static int message_send(int sock, const struct adv_control_message *m, int fd)
+/* 0 or errno. Requests are few and small: a full socket means a daemon that hangs. */
+static int message_send(int sock, const struct adv_control_message *m)
 {
-	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
 	struct iovec iov = {(void *)(uintptr_t)m, sizeof(*m)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t n;
 
-	if (fd >= 0) {
-		struct cmsghdr *c;
-
-		msg.msg_control = room;
-		msg.msg_controllen = sizeof(room);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	}
 	do
 		n = adv_sys_sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
@@ -274,7 +261,7 @@ static int greet(struct adv_control *c, int sock, char *why, size_t why_len)
 	int fd = -1, error;
 
 	message_init(&m, ADV_CONTROL_HELLO, ++c->serial);
-	error = message_send(sock, &m, -1);
+	error = message_send(sock, &m);
 	/* EPIPE: closed already, but a refusal may be there to be read. */
 	if (error && error != EPIPE)
 		return error;
@@ -441,9 +428,8 @@ struct adv_control *adv_control_connect(bool start, char *why, size_t why_len)
 void adv_control_abandon(struct adv_control *c)
 {
 	for (unsigned i = 0; i < c->held_count; i++) {
-		close_fd(&c->held[i].counters);
 		if (c->held[i].page)
-			munmap(c->held[i].page, ADV_COUNTERS * sizeof(uint64_t));
+			munmap(c->held[i].page, PAGE_LEN);
 		c->held[i].page = NULL;
 	}
 	close_fd(&c->sock);
@@ -512,7 +498,7 @@ static void retry_later(struct adv_control *c)
 	set_timer(c, RETRY_MS);
 }
 
-/* Sends RESUME for a slot, and its page of counters again. 0 or errno. */
+/* Asks for a slot back, and for a new page to count in. 0 or errno. */
 static int ask_to_resume(struct adv_control *c, const struct held *h)
 {
 	struct adv_control_message m;
@@ -521,14 +507,14 @@ static int ask_to_resume(struct adv_control *c, const struct held *h)
 	message_init(&m, ADV_CONTROL_RESUME, ++c->serial);
 	m.body.slot.slot = h->slot;
 	memcpy(m.body.slot.token, h->token, sizeof(m.body.slot.token));
-	error = message_send(c->sock, &m, -1);
+	error = message_send(c->sock, &m);
 	c->awaited++;
-	if (error || h->counters < 0)
+	if (error || !h->page)
 		return error;
 	message_init(&m, ADV_CONTROL_COUNT, ++c->serial);
 	m.body.slot.slot = h->slot;
 	c->awaited++;
-	return message_send(c->sock, &m, h->counters);
+	return message_send(c->sock, &m);
 }
 
 /* Dials again, and asks for everything at once: HELLO, and RESUME for each slot. */
@@ -544,7 +530,7 @@ static void redial(struct adv_control *c)
 	}
 	message_init(&m, ADV_CONTROL_HELLO, ++c->serial);
 	if (!error)
-		error = message_send(c->sock, &m, -1);
+		error = message_send(c->sock, &m);
 	c->awaited = 1;
 	for (unsigned i = 0; !error && i < c->held_count; i++)
 		error = ask_to_resume(c, &c->held[i]);
@@ -569,8 +555,47 @@ static void lost(struct adv_control *c)
 		redial(c);
 }
 
+/* Maps the page to count in that came as fd; NULL with errno. One that could shrink would be a
+ * SIGBUS of the application. */
+static uint64_t *map_page(int fd)
+{
+	struct stat st;
+	void *p;
+
+	if (syscall(SYS_fstat, fd, &st) < 0)
+		return NULL;
+	if (st.st_size < (off_t)PAGE_LEN ||
+	    !(syscall(SYS_fcntl, fd, F_GET_SEALS) & F_SEAL_SHRINK)) {
+		errno = EPROTO;
+		return NULL;
+	}
+	p = mmap(NULL, PAGE_LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static struct held *find_held(struct adv_control *c, uint32_t slot)
+{
+	for (unsigned i = 0; i < c->held_count; i++)
+		if (c->held[i].slot == slot)
+			return &c->held[i];
+	return NULL;
+}
+
+/* A new page takes the old one's place, at its address: whoever counts there goes on. */
+static void replace_page(struct adv_control *c, uint32_t slot, int fd)
+{
+	struct held *h = find_held(c, slot);
+	uint64_t *page = h && h->page && fd >= 0 ? map_page(fd) : NULL;
+
+	if (!page)
+		return;
+	memcpy(page, h->page, PAGE_LEN);
+	if (mremap(page, PAGE_LEN, PAGE_LEN, MREMAP_MAYMOVE | MREMAP_FIXED, h->page) == MAP_FAILED)
+		munmap(page, PAGE_LEN);
+}
+
 /* An answer while RESUMING. */
-static void resumed(struct adv_control *c, const struct adv_control_message *m)
+static void resumed(struct adv_control *c, const struct adv_control_message *m, int fd)
 {
 	if (m->type == ADV_CONTROL_REFUSED || (m->result && m->type != ADV_CONTROL_COUNT)) {
 		give_up(c, m->body.text);
@@ -581,6 +606,8 @@ static void resumed(struct adv_control *c, const struct adv_control_message *m)
 		give_up(c, "another one has taken its place");
 		return;
 	}
+	if (m->type == ADV_CONTROL_COUNT && !m->result)
+		replace_page(c, m->body.slot.slot, fd);
 	if (c->awaited && --c->awaited)
 		return;
 	c->state = LIVE;
@@ -636,8 +663,7 @@ static int take_in(struct adv_control *c, uint32_t serial, struct adv_control_me
 		if (m->type == ADV_CONTROL_NOTICE) {
 			put_by(c, m->body.notice.what);
 		} else if (c->state == RESUMING) {
-			close_fd(fd);
-			resumed(c, m);
+			resumed(c, m, *fd);
 		} else if (serial && m->serial == serial) {
 			return 0;
 		} else if (m->type == ADV_CONTROL_REFUSED) {
@@ -691,14 +717,14 @@ static int settle(struct adv_control *c)
 }
 
 /* One try of one request. ECONNRESET with the state not GONE: ask again. */
-static int ask_once(struct adv_control *c, struct adv_control_message *m, int give, int *fd)
+static int ask_once(struct adv_control *c, struct adv_control_message *m, int *fd)
 {
 	uint64_t until = now_ms() + ANSWER_WAIT_MS;
 	uint32_t serial = m->serial;
 	int error = settle(c);
 
 	if (!error)
-		error = message_send(c->sock, m, give);
+		error = message_send(c->sock, m);
 	if (error == EPIPE) /* take_in() will see the end of the connection */
 		error = 0;
 	else if (error == EAGAIN) /* it has hundreds of our requests unread */
@@ -714,12 +740,11 @@ static int ask_once(struct adv_control *c, struct adv_control_message *m, int gi
 }
 
 /*
- * Asks, with the descriptor `give` or none (-1), and waits for the answer, which takes the
- * request's place in *m. Returns the answer's result, or errno where there was none; *fd as in
- * message_receive(). A request that a dying worker may have seen is asked again: each is harmless
- * when done twice.
+ * Asks and waits for the answer, which takes the request's place in *m. Returns the answer's
+ * result, or errno where there was none; *fd as in message_receive(). A request that a dying worker
+ * may have seen is asked again: each is harmless when done twice.
  */
-static int ask_with(struct adv_control *c, struct adv_control_message *m, int give, int *fd)
+static int ask(struct adv_control *c, struct adv_control_message *m, int *fd)
 {
 	struct adv_control_message request = *m;
 	int error = ECONNRESET;
@@ -728,7 +753,7 @@ static int ask_with(struct adv_control *c, struct adv_control_message *m, int gi
 	for (int i = 0; i < 4 && error == ECONNRESET && c->state != GONE; i++) {
 		*m = request;
 		m->serial = ++c->serial;
-		error = ask_once(c, m, give, fd);
+		error = ask_once(c, m, fd);
 	}
 	if (error)
 		return error;
@@ -739,11 +764,6 @@ static int ask_with(struct adv_control *c, struct adv_control_message *m, int gi
 		return EPROTO;
 	}
 	return m->result;
-}
-
-static int ask(struct adv_control *c, struct adv_control_message *m, int *fd)
-{
-	return ask_with(c, m, -1, fd);
 }
 
 static void explain(const struct adv_control_message *m, int error, char *why, size_t why_len)
@@ -775,7 +795,6 @@ int adv_control_open_slot(struct adv_control *c, struct adv_slot *slot, char *wh
 	h = &c->held[c->held_count++];
 	h->slot = m.body.slot.slot;
 	memcpy(h->token, m.body.slot.token, sizeof(h->token));
-	h->counters = -1;
 	h->page = NULL;
 	slot->receive_fd = fd;
 	slot->qpn_first = h->slot << ADV_SLOT_QPN_BITS;
@@ -784,38 +803,37 @@ int adv_control_open_slot(struct adv_control *c, struct adv_slot *slot, char *wh
 	return 0;
 }
 
-static struct held *find_held(struct adv_control *c, const struct adv_slot *slot)
-{
-	for (unsigned i = 0; i < c->held_count; i++)
-		if (c->held[i].slot == slot->qpn_first >> ADV_SLOT_QPN_BITS)
-			return &c->held[i];
-	return NULL;
-}
-
 int adv_control_count(struct adv_control *c, const struct adv_slot *slot, uint64_t **page)
 {
-	const size_t len = ADV_COUNTERS * sizeof(uint64_t);
-	struct held *h = find_held(c, slot);
+	struct held *h = find_held(c, slot->qpn_first >> ADV_SLOT_QPN_BITS);
 	struct adv_control_message m;
-	int fd, error = 0;
-	void *p = MAP_FAILED;
+	int fd, error;
 
 	if (!h || h->page)
 		return EINVAL;
-	h->counters = (int)syscall(SYS_memfd_create, "adverb-counters", MFD_CLOEXEC);
-	if (h->counters >= 0 && syscall(SYS_ftruncate, h->counters, len) == 0)
-		p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, h->counters, 0);
-	if (p == MAP_FAILED) {
-		error = errno;
-		close_fd(&h->counters);
-		return error;
-	}
-	h->page = p;
 	message_init(&m, ADV_CONTROL_COUNT, 0);
 	m.body.slot.slot = h->slot;
-	error = ask_with(c, &m, h->counters, &fd);
+	error = ask(c, &m, &fd);
+	if (!error && fd < 0)
+		error = EPROTO;
+	if (!error) {
+		*page = h->page = map_page(fd);
+		error = h->page ? 0 : errno;
+	}
 	close_fd(&fd);
-	*page = h->page;
+	return error;
+}
+
+int adv_control_sender(struct adv_control *c, const struct adv_slot *slot, uint16_t port)
+{
+	struct adv_control_message m;
+	int fd, error;
+
+	message_init(&m, ADV_CONTROL_SENDER, 0);
+	m.body.sender.slot = slot->qpn_first >> ADV_SLOT_QPN_BITS;
+	m.body.sender.port = port;
+	error = ask(c, &m, &fd);
+	close_fd(&fd);
 	return error;
 }
 

@@ -75,11 +75,17 @@ int adv_control_leave(struct adv_control *c, const struct adv_slot *slot,
 int adv_control_open_cm(struct adv_control *c, int *fd, char *why, size_t why_len);
 
 /*
- * Makes a page of ADV_COUNTERS numbers, all 0, for the slot to count in; the daemon reads it when
- * it is asked, and once more when the slot is given up. *page lives as long as the connection. 0,
- * or errno: the slot's counts will be in no sum.
+ * Asks for a page of ADV_COUNTERS numbers, all 0, for the slot to count in; the daemon reads it
+ * when it is asked, and once more when the slot is given up. *page lives as long as the connection.
+ * 0, or errno: the slot's counts will be in no sum.
  */
 int adv_control_count(struct adv_control *c, const struct adv_slot *slot, uint64_t **page);
+
+/*
+ * Tells everybody on this machine that what the slot sends to it comes from this UDP port. 0; EPERM
+ * the slot is not ours, ECONNRESET the daemon went away.
+ */
+int adv_control_sender(struct adv_control *c, const struct adv_slot *slot, uint16_t port);
 
 struct adv_counters;
 

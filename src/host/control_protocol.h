@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define ADV_CONTROL_MAGIC	0x41445643u /* "ADVC" */
-#define ADV_CONTROL_VERSION	1
+#define ADV_CONTROL_VERSION	2
 #define ADV_CONTROL_NAME	"adverbd" /* abstract; a user's own: "adverbd-<uid>" */
 #define ADV_CONTROL_MESSAGE_LEN 256
 #define ADV_CONTROL_TEXT_LEN	232
@@ -43,9 +43,10 @@ enum adv_control_type {
 	ADV_CONTROL_LEAVE,     /* group */
 	ADV_CONTROL_STATUS,    /* answer: status */
 	ADV_CONTROL_LIST, /* entry.slot: the first to look at; answer: the next in use, or ENOENT */
-	ADV_CONTROL_OPEN_CM,	  /* answer: a socket for host/cm_protocol.h */
-	ADV_CONTROL_COUNT,	  /* slot, with a memfd: ADV_COUNTERS numbers, the slot's counts */
-	ADV_CONTROL_COUNTERS,	  /* counters.first; answer: all slots' added up, of all times */
+	ADV_CONTROL_OPEN_CM,  /* answer: a socket for host/cm_protocol.h */
+	ADV_CONTROL_COUNT,    /* slot; answer: with a memfd of ADV_COUNTERS numbers to count in */
+	ADV_CONTROL_COUNTERS, /* counters.first; answer: all slots' added up, of all times */
+	ADV_CONTROL_SENDER,   /* sender: from which UDP port the slot sends within the machine */
 	ADV_CONTROL_NOTICE = 128, /* daemon to client */
 	ADV_CONTROL_REFUSED,	  /* daemon to client: text; the connection ends */
 };
@@ -70,6 +71,10 @@ struct adv_control_message {
 			uint32_t receive_buffer; /* bytes, as the kernel counts */
 			uint8_t token[ADV_CONTROL_TOKEN_LEN];
 		} slot;
+		struct {
+			uint32_t slot;
+			uint32_t port;
+		} sender;
 		struct {
 			uint32_t slot;
 			uint32_t ifindex;

@@ -364,6 +364,7 @@ static int create_link(struct adv_device *d, char *why, size_t why_len)
 		.receive_fd = d->slot.receive_fd,
 		.qpn_first = d->slot.qpn_first,
 		.qpn_count = d->slot.qpn_count,
+		.sender = true,
 	};
 
 	d->link = d->udp = adv_udp_create(&config);
@@ -409,6 +410,10 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 	if (err)
 		return err;
 	err = create_engine(d);
+	if (!err)
+		err = adv_control_sender(d->control, &d->slot, adv_udp_sender(d->udp));
+	if (!err)
+		adv_engine_set_senders(d->engine, adv_control_gids(d->control)->sender);
 	if (!err)
 		err = load_gids(d);
 	if (!err)

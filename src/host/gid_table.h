@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The GID table as the daemon publishes it: a shared, read-only page set with a sequence
- * number (odd: being written). The daemon is the only writer.
+ * number (odd: being written). The daemon is the only writer. With it comes who sends from which
+ * port within this machine.
  */
 #ifndef ADV_HOST_GID_TABLE_H
 #define ADV_HOST_GID_TABLE_H
@@ -9,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "host/control_protocol.h"
 #include "wire/packet.h"
 
 #define ADV_GID_TABLE_ENTRIES 256
@@ -34,6 +36,9 @@ struct adv_gid_table {
 	uint32_t active_mtu;  /* bytes; of entry 0's interface */
 	uint64_t node_guid;   /* network order bytes, as ibv_get_device_guid() returns */
 	struct adv_gid_entry entry[ADV_GID_TABLE_ENTRIES];
+	/* By slot: the UDP port from which its process sends to this machine; 0: none. Not part of
+	 * what the sequence number guards. */
+	_Atomic uint16_t sender[ADV_SLOTS];
 };
 
 /* A consistent copy of the shared table; any thread. Bounded tries: false where it never held

@@ -43,8 +43,8 @@ struct adv_ring_writer {
 	struct adv_rx_meta meta; /* of the last packet */
 };
 
-/* Whether the addresses in it are the writer's to use. */
-typedef bool adv_ring_check_fn(void *user, const struct adv_rx_meta *meta);
+/* Whether the addresses in it are the writer's to use; sets what the writer has no say in. */
+typedef bool adv_ring_check_fn(void *user, struct adv_rx_meta *meta);
 
 /* The reader's private side. */
 struct adv_ring_reader {

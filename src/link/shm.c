@@ -23,7 +23,10 @@
 #define F_SEAL_SHRINK 0x0002
 #endif
 
+struct shm_link;
+
 struct shm_peer {
+	const struct shm_link *link;
 	struct adv_ring_writer writer;
 	struct adv_ring_reader reader;
 	uint8_t *memory;
@@ -176,11 +179,13 @@ static void free_peer(struct shm_link *l, unsigned i)
 	free(p);
 }
 
-/* A peer sends from addresses of this machine only, whatever it writes. */
-static bool is_local(void *user, const struct adv_rx_meta *meta)
+/* A peer sends from addresses of this machine only, and as who it is, whatever it writes. */
+static bool is_its_own(void *user, struct adv_rx_meta *meta)
 {
-	const struct shm_link *l = user;
+	const struct shm_peer *p = user;
+	const struct shm_link *l = p->link;
 
+	meta->slot = (uint16_t)(1 + p->slot);
 	return adv_udp_is_own_address(l->udp, &meta->sgid) &&
 	       adv_udp_is_own_address(l->udp, &meta->dgid);
 }
@@ -269,6 +274,7 @@ static struct shm_peer *map_peer(struct shm_link *l, const struct adv_shm_pair *
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
+	p->link = l;
 	p->memory_len = adv_shm_pair_len(pair->size);
 	p->memory =
 		mmap(NULL, p->memory_len, PROT_READ | PROT_WRITE, MAP_SHARED, pair->memory_fd, 0);
@@ -278,8 +284,8 @@ static struct shm_peer *map_peer(struct shm_link *l, const struct adv_shm_pair *
 		return NULL;
 	}
 	adv_ring_writer_init(&p->writer, p->memory + pair->side * ring_len, pair->size);
-	adv_ring_reader_init(&p->reader, p->memory + !pair->side * ring_len, pair->size, is_local,
-			     l);
+	adv_ring_reader_init(&p->reader, p->memory + !pair->side * ring_len, pair->size, is_its_own,
+			     p);
 	return p;
 }
 

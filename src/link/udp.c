@@ -94,6 +94,7 @@ int adv_udp_set_addresses(struct adv_link *link, const struct adv_udp_address *a
 	free(l->address);
 	l->address = copy;
 	l->address_count = count;
+	l->generation++;
 	return 0;
 }
 
@@ -132,7 +133,7 @@ struct adv_link *adv_udp_create(const struct adv_udp_config *config)
 	l->link.send_fd = -1;
 	l->link.bell_fd = -1;
 	l->socket_limit = socket_limit();
-	if (!prepare_receive(l)) {
+	if (!prepare_receive(l) || (config->sender && !udp_sender_open(l))) {
 		int err = errno;
 
 		destroy(&l->link);

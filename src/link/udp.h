@@ -11,18 +11,27 @@ struct adv_udp_config {
 		qpn_first; /* QP numbers that packets may be for; others are counted and dropped. */
 	uint32_t qpn_count; /* 0: any. Multicast packets always pass. */
 	uint16_t port;	    /* where peers listen; 0: 4791 */
+	bool sender;	    /* packets to this machine leave by one port: adv_udp_sender() */
 };
 
 /*
  * A RoCE v2 link over UDP sockets. Receives on config->receive_fd (dual-stack AF_INET6 or
  * AF_INET; it is never connected), sends through sockets of its own, one for each
  * (source address, source port), made when first needed. Returns NULL with errno set where
- * a socket option that the link cannot do without is refused.
+ * a socket option that the link cannot do without is refused, or the sender's port (EADDRINUSE:
+ * none is free).
  *
  * Payload is copied before its ICRC is computed, so that a program that changes memory while
  * it is being sent gets old or new bytes to its peer, never a packet that is dropped.
  */
 struct adv_link *adv_udp_create(const struct adv_udp_config *config);
+
+/*
+ * The UDP port that everything to the machine's own addresses, multicast apart, comes from, where
+ * the configuration asks for one; else 0. As long as the link lives, nobody else on the machine
+ * can send from it without CAP_NET_RAW: whoever is told the port knows the sender by it.
+ */
+uint16_t adv_udp_sender(const struct adv_link *link);
 
 /* One of the machine's own addresses. */
 struct adv_udp_address {

@@ -44,8 +44,9 @@ union udp_sockaddr {
 struct udp_socket {
 	int fd;
 	bool ipv4;
-	bool any_slot; /* too few sockets: serves several slots after all */
-	bool no_gso;   /* the kernel has refused segmented sends here */
+	bool any_slot;	 /* too few sockets: serves several slots after all */
+	bool no_gso;	 /* the kernel has refused segmented sends here */
+	bool any_source; /* bound to no address: each message says its own */
 	uint8_t slot;
 	uint16_t wish; /* the path's source port */
 	uint16_t port; /* what it is bound to */
@@ -71,6 +72,8 @@ struct udp_message {
 	bool multicast;
 	bool alone; /* one packet only: its ICRC is wrong on purpose */
 	uint8_t slot;
+	uint32_t ifindex;
+	struct adv_gid sgid;
 	struct adv_gid dgid;
 };
 
@@ -81,7 +84,7 @@ struct udp_tx {
 	struct mmsghdr mmsg[ADV_TX_BATCH_PACKETS];
 	struct iovec iov[ADV_TX_BATCH_PACKETS];
 	union {
-		char space[CMSG_SPACE(sizeof(uint16_t))];
+		char space[CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(struct in6_pktinfo))];
 		struct cmsghdr align;
 	} control[ADV_TX_BATCH_PACKETS];
 	_Alignas(64) uint8_t bytes[16 + ADV_TX_BATCH_PACKETS * UDP_PACKET_MAX];
@@ -106,11 +109,15 @@ struct udp_link {
 	uint16_t receive_port;
 	unsigned address_count;
 	struct adv_udp_address *address;
+	uint16_t generation; /* of these addresses */
 	unsigned socket_count;
 	unsigned socket_limit;
 	int last_error;		      /* of making a sending socket, logged already */
 	uint16_t hash[UDP_HASH_SIZE]; /* index + 1 of a chain's first socket */
 	struct udp_socket socket[UDP_MAX_SOCKETS];
+	/* For the machine's own addresses, IPv6 and IPv4: one descriptor, options of each family.
+	 */
+	struct udp_socket sender[2];
 	struct udp_tx tx;
 	struct udp_rx rx;
 };
@@ -125,8 +132,12 @@ static inline struct udp_link *udp_link_of(struct adv_link *link)
  * errno: EADDRNOTAVAIL the source address is not the machine's, others from socket(2), bind(2).
  */
 struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uint8_t slot);
+/* Makes link->sender. False with errno. */
+bool udp_sender_open(struct udp_link *l);
 /* Closes all sending sockets. */
 void udp_sockets_close(struct udp_link *l);
+/* The interface that has the address; 0: none. */
+uint32_t udp_ifindex_of(const struct udp_link *l, const struct adv_gid *gid);
 
 /* The operations of link.h. */
 bool udp_send(struct adv_link *link, struct adv_tx_batch *batch);

@@ -2,6 +2,11 @@
 /*
  * Sending sockets: unconnected, so that with IP_PMTUDISC_DO the kernel writes Identification 0,
  * and bound to the path's source address and a source port of their own.
+ *
+ * That keeps nobody else from sending with the same address and port: a socket bound to another
+ * local address and the same port may name this source address with IP_PKTINFO. So the socket for
+ * the machine itself, whose port is to tell the sender, is bound to no address of either family,
+ * which leaves its port to no other socket, and names the source address with each message.
  */
 #include "link/udp_internal.h"
 
@@ -16,6 +21,7 @@
 #define PORT_FIRST  0xc000u
 #define PORT_TRIES  512
 #define SEND_BUFFER (4 << 20)
+#define HINT_SENDER 0xffff /* not a socket's index + 1, but link->sender */
 
 static const struct adv_udp_address *find_address(const struct udp_link *l,
 						  const struct adv_gid *gid)
@@ -26,7 +32,7 @@ static const struct adv_udp_address *find_address(const struct udp_link *l,
 	return NULL;
 }
 
-static uint32_t ifindex_of(const struct udp_link *l, const struct adv_gid *gid)
+uint32_t udp_ifindex_of(const struct udp_link *l, const struct adv_gid *gid)
 {
 	const struct adv_udp_address *a = find_address(l, gid);
 
@@ -138,6 +144,74 @@ static int bind_near(struct udp_socket *s)
 	return -1;
 }
 
+/* Binds to a port of its own for all addresses; the kernel chooses among those that are free. */
+static bool bind_everywhere(int fd, int family, uint16_t *port)
+{
+	union udp_sockaddr a;
+	socklen_t len = sizeof(a);
+
+	memset(&a, 0, sizeof(a));
+	a.sa.sa_family = (sa_family_t)family;
+	if (adv_sys_bind(fd, &a, family == AF_INET6 ? sizeof(a.in6) : sizeof(a.in)) < 0 ||
+	    adv_sys_getsockname(fd, &a, &len) < 0)
+		return false;
+	*port = ntohs(family == AF_INET6 ? a.in6.sin6_port : a.in.sin_port);
+	return true;
+}
+
+/* A dual-stack socket, or one of IPv4 where the kernel has no IPv6: its family, or -1. */
+static int open_everywhere(int *fd)
+{
+	int family = AF_INET6;
+
+	*fd = adv_sys_socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP);
+	if (*fd < 0 && errno == EAFNOSUPPORT) {
+		family = AF_INET;
+		*fd = adv_sys_socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+				     IPPROTO_UDP);
+	}
+	if (*fd < 0)
+		return -1;
+	if (family == AF_INET6) {
+		set_int(*fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+		set_int(*fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+	}
+	set_int(*fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+	tune(*fd);
+	return family;
+}
+
+bool udp_sender_open(struct udp_link *l)
+{
+	uint16_t port = 0;
+	int fd, family = open_everywhere(&fd);
+
+	if (family < 0)
+		return false;
+	if (!bind_everywhere(fd, family, &port)) {
+		int err = errno;
+
+		adv_sys_close(fd);
+		errno = err;
+		return false;
+	}
+	for (int ipv4 = 0; ipv4 < 2; ipv4++)
+		l->sender[ipv4] = (struct udp_socket){
+			.fd = fd,
+			.ipv4 = ipv4,
+			.any_source = true,
+			.port = port,
+			.ttl = -1,
+			.multicast_ttl = 1,
+		};
+	return true;
+}
+
+uint16_t adv_udp_sender(const struct adv_link *link)
+{
+	return adv_container_of(link, const struct udp_link, link)->sender[0].port;
+}
+
 /*
  * No more sockets: one that exists serves a further path, of the same slot where there is one.
  * The wish picks where to look first, so that paths spread.
@@ -189,7 +263,7 @@ static struct udp_socket *open_socket(struct udp_link *l, const struct adv_path 
 		.wish = path->sport,
 		.ttl = -1,
 		.multicast_ttl = 1,
-		.ifindex = ifindex_of(l, &path->sgid),
+		.ifindex = udp_ifindex_of(l, &path->sgid),
 		.sgid = path->sgid,
 	};
 	s->fd = s->ipv4 ? open_ipv4(&s->sgid) : open_ipv6(s->ifindex);
@@ -234,17 +308,39 @@ static struct udp_socket *find_or_open(struct udp_link *l, const struct adv_path
 	return s;
 }
 
-struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uint8_t slot)
+/* What a path notes holds as long as the addresses do. */
+static uint32_t hint(const struct udp_link *l, uint32_t index)
 {
+	return (uint32_t)l->generation << 16 | index;
+}
+
+static struct udp_socket *from_hint(struct udp_link *l, const struct adv_path *path, uint8_t slot)
+{
+	uint32_t index = path->link_hint & 0xffff;
 	struct udp_socket *s;
 
-	if (path->link_hint && path->link_hint <= l->socket_count) {
-		s = &l->socket[path->link_hint - 1];
-		if ((s->slot == slot || s->any_slot) && adv_gid_equal(&s->sgid, &path->sgid))
-			return s;
+	if (!index || path->link_hint != hint(l, index))
+		return NULL;
+	if (index == HINT_SENDER)
+		return &l->sender[adv_gid_is_ipv4(&path->sgid)];
+	if (index > l->socket_count)
+		return NULL;
+	s = &l->socket[index - 1];
+	return (s->slot == slot || s->any_slot) && adv_gid_equal(&s->sgid, &path->sgid) ? s : NULL;
+}
+
+struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uint8_t slot)
+{
+	struct udp_socket *s = from_hint(l, path, slot);
+
+	if (s)
+		return s;
+	if (l->sender[0].port && adv_udp_is_own_address(&l->link, &path->dgid)) {
+		path->link_hint = hint(l, HINT_SENDER);
+		return &l->sender[adv_gid_is_ipv4(&path->sgid)];
 	}
 	s = find_or_open(l, path, slot);
-	path->link_hint = s ? (uint32_t)(s - l->socket) + 1 : 0;
+	path->link_hint = s ? hint(l, (uint32_t)(s - l->socket) + 1) : 0;
 	return s;
 }
 
@@ -253,4 +349,7 @@ void udp_sockets_close(struct udp_link *l)
 	for (unsigned i = 0; i < l->socket_count; i++)
 		adv_sys_close(l->socket[i].fd);
 	l->socket_count = 0;
+	if (l->sender[0].port)
+		adv_sys_close(l->sender[0].fd);
+	l->sender[0].port = 0;
 }

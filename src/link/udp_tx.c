@@ -59,7 +59,13 @@ static bool may_append(const struct udp_message *m, const struct want *w,
 	       m->len + len <= UDP_GSO_BYTES && len <= m->segment_len &&
 	       m->len % m->segment_len == 0 && m->socket == w->socket && !m->socket->no_gso &&
 	       m->tos == w->tos && m->ttl == w->ttl && m->slot == w->slot &&
-	       adv_gid_equal(&m->dgid, &pkt->path->dgid);
+	       adv_gid_equal(&m->dgid, &pkt->path->dgid) &&
+	       (!m->socket->any_source || adv_gid_equal(&m->sgid, &pkt->path->sgid));
+}
+
+static bool is_link_local(const struct adv_gid *g)
+{
+	return g->raw[0] == 0xfe && (g->raw[1] & 0xc0) == 0x80;
 }
 
 static void fill_destination(const struct udp_link *l, struct udp_message *m)
@@ -76,8 +82,8 @@ static void fill_destination(const struct udp_link *l, struct udp_message *m)
 	m->to.in6.sin6_family = AF_INET6;
 	m->to.in6.sin6_port = htons(l->config.port);
 	memcpy(&m->to.in6.sin6_addr, g->raw, 16);
-	if ((g->raw[0] == 0xfe && (g->raw[1] & 0xc0) == 0x80) || m->multicast)
-		m->to.in6.sin6_scope_id = m->socket->ifindex;
+	if (is_link_local(g) || m->multicast)
+		m->to.in6.sin6_scope_id = m->ifindex;
 }
 
 static void start_message(struct udp_link *l, const struct want *w, const struct adv_tx_packet *pkt,
@@ -94,6 +100,9 @@ static void start_message(struct udp_link *l, const struct want *w, const struct
 	m->ttl = w->ttl;
 	m->multicast = w->multicast;
 	m->slot = w->slot;
+	m->ifindex =
+		m->socket->any_source ? udp_ifindex_of(l, &pkt->path->sgid) : m->socket->ifindex;
+	m->sgid = pkt->path->sgid;
 	m->dgid = pkt->path->dgid;
 	m->alone = pkt->icrc_flip != 0;
 	fill_destination(l, m);
@@ -110,10 +119,10 @@ static void fill_flow(const struct udp_link *l, const struct udp_message *m,
 		.dport = l->config.port,
 	};
 	if (s->ipv4) {
-		memcpy(f->saddr, s->sgid.raw + 12, 4);
+		memcpy(f->saddr, m->sgid.raw + 12, 4);
 		memcpy(f->daddr, m->dgid.raw + 12, 4);
 	} else {
-		memcpy(f->saddr, s->sgid.raw, 16);
+		memcpy(f->saddr, m->sgid.raw, 16);
 		memcpy(f->daddr, m->dgid.raw, 16);
 	}
 }
@@ -226,11 +235,38 @@ static unsigned run_length(const struct udp_tx *tx)
 	return n;
 }
 
+/* Where the socket has no source address, the message says it. Returns the control bytes used. */
+static size_t name_source(const struct udp_message *m, struct cmsghdr *c)
+{
+	struct in_pktinfo v4 = {0};
+	struct in6_pktinfo v6 = {0};
+
+	if (!m->socket->any_source)
+		return 0;
+	if (m->socket->ipv4) {
+		memcpy(&v4.ipi_spec_dst, m->sgid.raw + 12, 4);
+		c->cmsg_level = IPPROTO_IP;
+		c->cmsg_type = IP_PKTINFO;
+		c->cmsg_len = CMSG_LEN(sizeof(v4));
+		memcpy(CMSG_DATA(c), &v4, sizeof(v4));
+		return CMSG_SPACE(sizeof(v4));
+	}
+	memcpy(&v6.ipi6_addr, m->sgid.raw, 16);
+	if (is_link_local(&m->sgid))
+		v6.ipi6_ifindex = m->ifindex;
+	c->cmsg_level = IPPROTO_IPV6;
+	c->cmsg_type = IPV6_PKTINFO;
+	c->cmsg_len = CMSG_LEN(sizeof(v6));
+	memcpy(CMSG_DATA(c), &v6, sizeof(v6));
+	return CMSG_SPACE(sizeof(v6));
+}
+
 static void fill_mmsg(struct udp_tx *tx, unsigned i)
 {
 	struct udp_message *m = &tx->message[i];
 	struct msghdr *h = &tx->mmsg[i].msg_hdr;
 	struct cmsghdr *c = &tx->control[i].align;
+	size_t used = 0;
 
 	tx->iov[i] = (struct iovec){m->data, m->len};
 	*h = (struct msghdr){
@@ -239,14 +275,40 @@ static void fill_mmsg(struct udp_tx *tx, unsigned i)
 		.msg_iov = &tx->iov[i],
 		.msg_iovlen = 1,
 	};
-	if (m->segments == 1)
-		return;
-	h->msg_control = c;
-	h->msg_controllen = sizeof(tx->control[i].space);
-	c->cmsg_level = IPPROTO_UDP;
-	c->cmsg_type = UDP_SEGMENT;
-	c->cmsg_len = CMSG_LEN(sizeof(m->segment_len));
-	memcpy(CMSG_DATA(c), &m->segment_len, sizeof(m->segment_len));
+	if (m->segments > 1) {
+		c->cmsg_level = IPPROTO_UDP;
+		c->cmsg_type = UDP_SEGMENT;
+		c->cmsg_len = CMSG_LEN(sizeof(m->segment_len));
+		memcpy(CMSG_DATA(c), &m->segment_len, sizeof(m->segment_len));
+		used = CMSG_SPACE(sizeof(m->segment_len));
+	}
+	used += name_source(m, (struct cmsghdr *)(void *)(tx->control[i].space + used));
+	if (used) {
+		h->msg_control = c;
+		h->msg_controllen = used;
+	}
+}
+
+/* Sends the first len bytes of the message as one packet. Negative with errno where it failed. */
+static ssize_t send_packet(struct udp_message *m, uint32_t len)
+{
+	union {
+		char space[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {m->data, len};
+	struct msghdr h = {
+		.msg_name = &m->to,
+		.msg_namelen = m->socket->ipv4 ? sizeof(m->to.in) : sizeof(m->to.in6),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+	};
+
+	if (!m->socket->any_source)
+		return adv_sys_sendto(m->socket->fd, m->data, len, 0, &m->to, h.msg_namelen);
+	h.msg_controllen = name_source(m, &control.align);
+	return adv_sys_sendmsg(m->socket->fd, &h, 0);
 }
 
 /* Returns how many of the n messages went out, or -1 with errno where the first did not. */
@@ -256,10 +318,7 @@ static int send_run(struct udp_tx *tx, unsigned n)
 	int fd = m->socket->fd;
 
 	if (n == 1 && m->segments == 1)
-		return adv_sys_sendto(fd, m->data, m->len, 0, &m->to,
-				      m->socket->ipv4 ? sizeof(m->to.in) : sizeof(m->to.in6)) < 0
-			       ? -1
-			       : 1;
+		return send_packet(m, m->len) < 0 ? -1 : 1;
 	for (unsigned i = 0; i < n; i++)
 		fill_mmsg(tx, tx->next + i);
 	if (n == 1)
@@ -315,8 +374,7 @@ static bool send_singly(struct udp_link *l, struct udp_message *m)
 		uint32_t len = m->len < m->segment_len ? m->len : m->segment_len;
 
 		write_icrc(&flow, 0, m->data, len, 0);
-		if (adv_sys_sendto(m->socket->fd, m->data, len, 0, &m->to,
-				   m->socket->ipv4 ? sizeof(m->to.in) : sizeof(m->to.in6)) >= 0) {
+		if (send_packet(m, len) >= 0) {
 			l->link.counters.tx_packets++;
 			l->link.counters.tx_bytes += len;
 		} else if (is_full(errno)) {

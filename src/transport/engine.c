@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/probe.h"
@@ -99,7 +100,17 @@ int adv_engine_set_gids(struct adv_engine *e, const struct adv_engine_gid *gids,
 	free(e->gids);
 	e->gids = copy;
 	e->gid_count = count;
+	for (struct adv_list *n = e->qps.next; n != &e->qps; n = n->next) {
+		struct adv_qp *qp = adv_container_of(n, struct adv_qp, node);
+
+		qp->peer_is_here = adv_engine_is_here(e, &qp->path.dgid);
+	}
 	return 0;
+}
+
+void adv_engine_set_senders(struct adv_engine *e, const _Atomic uint16_t *port)
+{
+	e->sender_port = port;
 }
 
 const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e)
@@ -132,6 +143,32 @@ bool adv_engine_has_gid(const struct adv_engine *e, const struct adv_gid *gid)
 		if (adv_gid_equal(&e->gids[i].gid, gid))
 			return true;
 	return false;
+}
+
+bool adv_engine_is_here(const struct adv_engine *e, const struct adv_gid *gid)
+{
+	return (adv_gid_is_ipv4(gid) && gid->raw[12] == 127) || adv_engine_has_gid(e, gid);
+}
+
+/*
+ * A local process may send with any local address as the source, but not from the UDP port that
+ * the process of this QPN holds, see link/udp_socket.c, nor through another's memory.
+ */
+static bool is_from(const struct adv_engine *e, uint32_t qpn, const struct adv_rx_meta *meta)
+{
+	uint16_t port;
+
+	if (meta->slot)
+		return meta->slot == 1 + (qpn >> 16);
+	port = atomic_load_explicit(&e->sender_port[qpn >> 16], memory_order_relaxed);
+
+	return port && port == meta->sport;
+}
+
+bool adv_engine_sender_good(const struct adv_engine *e, uint32_t src_qpn,
+			    const struct adv_rx_meta *meta)
+{
+	return !e->sender_port || !adv_engine_is_here(e, &meta->sgid) || is_from(e, src_qpn, meta);
 }
 
 /* Our address, for a UD packet: one of the table, or a group that the QP is in. */
@@ -167,6 +204,9 @@ static void deliver(struct adv_engine *e, struct adv_qp *qp, uint64_t now,
 			c->rx_bad_address++;
 		else if (in->h->deth.qkey != qp->attr.qkey)
 			c->rx_bad_qkey++;
+		else if (!adv_gid_is_multicast(&in->meta->dgid) &&
+			 !adv_engine_sender_good(e, in->h->deth.src_qpn, in->meta))
+			c->rx_bad_sender++;
 		else
 			adv_datagram_rx(qp, now, in);
 		return;
@@ -174,6 +214,10 @@ static void deliver(struct adv_engine *e, struct adv_qp *qp, uint64_t now,
 	if (!adv_gid_equal(&in->meta->sgid, &qp->path.dgid) ||
 	    !adv_gid_equal(&in->meta->dgid, &qp->path.sgid)) {
 		c->rx_bad_address++;
+		return;
+	}
+	if (qp->peer_is_here && e->sender_port && !is_from(e, qp->attr.dest_qp_num, in->meta)) {
+		c->rx_bad_sender++;
 		return;
 	}
 	if (in->info->flags & ADV_PKT_RESPONSE) {

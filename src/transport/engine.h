@@ -77,6 +77,7 @@ struct adv_engine_counters {
 	uint64_t rx_bad_pkey;
 	uint64_t rx_bad_qkey;
 	uint64_t rx_bad_address; /* not the connected peer's address, or not to the QP's GID */
+	uint64_t rx_bad_sender;	 /* from this machine, but not from the sender's own UDP port */
 	uint64_t duplicate_request;
 	uint64_t out_of_sequence;
 	uint64_t packet_seq_err; /* NAKs of sequence error received */
@@ -127,6 +128,16 @@ struct adv_engine_gid {
 
 /* Replaces the GID table (copied). QPs and AHs keep the address they were made with. */
 int adv_engine_set_gids(struct adv_engine *e, const struct adv_engine_gid *gids, unsigned count);
+
+/*
+ * Who may send from this machine: `port` has 256 entries, by the top 8 bits of the sender's QPN; 0:
+ * nobody. It is read as packets come, may change at any time, and must stay until the engine is
+ * destroyed. From then on a packet that is not multicast, and comes from an address of the GID
+ * table or 127.0.0.0/8, counts only where its UDP source port is the entry of the QP that it says
+ * or that the queue pair is connected to, or where it came through the memory of that QP's process.
+ * Without this call, ports mean nothing.
+ */
+void adv_engine_set_senders(struct adv_engine *e, const _Atomic uint16_t *port);
 
 /* Takes one packet. Never fails: what is wrong with it is counted, or answered on the wire. */
 void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt);

@@ -387,6 +387,7 @@ struct adv_qp {
 	struct ibv_qp_attr attr; /* as set by modify; what query returns */
 	uint32_t mtu;		 /* bytes, from attr.path_mtu; UD: of the port */
 	struct adv_path path;	 /* RC, UC: from RTR on */
+	bool peer_is_here;	 /* path.dgid is this machine's */
 	struct adv_send_queue sq;
 	struct adv_recv_queue rq;
 	struct adv_requester req;
@@ -599,6 +600,7 @@ struct adv_engine {
 	struct adv_mr_table mrs;
 	struct adv_engine_gid *gids;
 	unsigned gid_count;
+	const _Atomic uint16_t *sender_port; /* by slot, see adv_engine_set_senders(); or NULL */
 	struct adv_list pds;
 	struct adv_list cqs;
 	struct adv_list srqs;
@@ -623,6 +625,11 @@ uint32_t adv_inject_recv(const struct adv_qp *qp, const struct adv_srq *srq,
 
 /* True for an address of the GID table. */
 bool adv_engine_has_gid(const struct adv_engine *e, const struct adv_gid *gid);
+/* True for that, and for all of 127.0.0.0/8. */
+bool adv_engine_is_here(const struct adv_engine *e, const struct adv_gid *gid);
+/* False where it comes from this machine, but not from the port of the one who has src_qpn. */
+bool adv_engine_sender_good(const struct adv_engine *e, uint32_t src_qpn,
+			    const struct adv_rx_meta *meta);
 
 /* qpn.c */
 struct adv_qp *adv_engine_find_qp(const struct adv_engine *e, uint32_t qpn);

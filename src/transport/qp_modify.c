@@ -298,11 +298,13 @@ static int change(struct adv_qp *qp, enum ibv_qp_state next, const struct ibv_qp
 		return EINVAL;
 	copy_values(&qp->attr, attr, mask);
 	qp->path = path;
+	qp->peer_is_here = adv_engine_is_here(qp->engine, &path.dgid);
 	qp->mtu = qp->type == IBV_QPT_UD ? port_mtu(qp->engine) : mtu;
 	err = perform(qp, next, mask);
 	if (err) {
 		qp->attr = old_attr;
 		qp->path = old_path;
+		qp->peer_is_here = adv_engine_is_here(qp->engine, &old_path.dgid);
 		qp->mtu = old_mtu;
 		return err;
 	}

@@ -209,6 +209,8 @@ void adv_unreliable_rx(struct adv_engine *e, const struct adv_headers *h,
 	if (!e->local_credit || !adv_engine_has_gid(e, &meta->sgid) ||
 	    !adv_engine_has_gid(e, &meta->dgid))
 		e->counters.rx_malformed++;
+	else if (!adv_engine_sender_good(e, h->deth.src_qpn, meta))
+		e->counters.rx_bad_sender++;
 	else if (h->bth.opcode == ADV_OPCODE_PROBE)
 		queue_answer(e, h, meta);
 	else

@@ -58,6 +58,8 @@ struct adv_rx_meta {
 	uint16_t sport;	     /* UDP source port */
 	uint8_t tclass;	     /* DSCP << 2 | ECN */
 	uint8_t hop_limit;   /* 0: not known */
+	uint16_t slot;	     /* 0: from a socket; else 1 + the slot whose process shares the memory
+			      * that it came through */
 };
 
 /* A packet received, its ICRC already found right by the link. */

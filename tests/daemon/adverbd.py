@@ -19,9 +19,9 @@ import tempfile
 import time
 import traceback
 
-MAGIC, VERSION, LENGTH = 0x41445643, 1, 256
+MAGIC, VERSION, LENGTH = 0x41445643, 2, 256
 HELLO, OPEN_SLOT, RESUME, JOIN, LEAVE, STATUS, LIST, NOTICE, REFUSED = 1, 2, 3, 4, 5, 6, 7, 128, 129
-COUNT, COUNTERS = 9, 10
+COUNT, COUNTERS, SENDER = 9, 10, 11
 PORT = 4791
 INSIDE = "ADVERB_TEST_NAMESPACE"  # its value: the user outside
 SKIPPED = 77
@@ -144,6 +144,15 @@ class Client:
                 return found
             found.append(struct.unpack("=I", answer[:4])[0])
             start = found[-1] + 1
+
+
+def send_descriptors(sock, message, descriptors):
+    """False where the kernel refuses to pass them (SO_PASSRIGHTS, Linux 6.16)."""
+    try:
+        socket.send_fds(sock, [message], descriptors)
+    except PermissionError:
+        return False
+    return True
 
 
 def text_of(body):

@@ -55,12 +55,12 @@ class Wire:
         self.ear.bind(("lo", 0))
         self.ear.setblocking(False)
         self.ear.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
-        self.mouths = {}
+        # Only who may forge IP headers can send from the daemon's own port; others are not heard.
+        self.mouth = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
 
     def close(self):
         self.ear.close()
-        for s in self.mouths.values():
-            s.close()
+        self.mouth.close()
 
     def listen(self):
         try:
@@ -70,34 +70,30 @@ class Wire:
                 if (where[2] == socket.PACKET_OUTGOING or len(ip) < 28 + MAD_AT + MAD_LEN + 4 or
                         ip[9] != 17 or ip[22:24] != adverbd.PORT.to_bytes(2, "big")):
                     continue
-                self.heard.append((ip[12:16], ip[16:20], ip[28:28 + MAD_AT + MAD_LEN]))
+                self.heard.append((ip[12:16], ip[16:20], ip[20:22],
+                                   ip[28:28 + MAD_AT + MAD_LEN]))
         except BlockingIOError:
             del self.heard[:-200]
 
-    def mouth(self, source):
-        if source not in self.mouths:
-            s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            s.setsockopt(socket.IPPROTO_IP, 10, 2)  # IP_MTU_DISCOVER: DO, so the ID is 0
-            s.bind((socket.inet_ntoa(source), 0))
-            self.mouths[source] = s
-        return self.mouths[source]
-
-    def send(self, source, target, payload):
-        s = self.mouth(source)
+    def send(self, source, target, port, payload):
         length = 28 + len(payload) + 4
-        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0xff, length, 0, 0x4000, 0xff, 17, 0xffff, source,
-                         target)
-        udp = struct.pack(">HHHH", s.getsockname()[1], adverbd.PORT, length - 20, 0xffff)
+        packet_id = 1  # with 0 the kernel would choose one
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0xff, length, packet_id, 0x4000, 0xff, 17, 0xffff,
+                         source, target)
+        udp = port + struct.pack(">HHH", adverbd.PORT, length - 20, 0xffff)
         crc = zlib.crc32(b"\xff" * 8 + ip + udp)
         crc = zlib.crc32(payload[:4] + b"\xff" + payload[5:], crc)
-        s.sendto(payload + crc.to_bytes(4, "little"), (socket.inet_ntoa(target), adverbd.PORT))
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, length, packet_id, 0x4000, 64, 17, 0, source,
+                         target)
+        self.mouth.sendto(ip + udp[:6] + bytes(2) + payload + crc.to_bytes(4, "little"),
+                          (socket.inet_ntoa(target), 0))
 
     def meddle(self):
         """One of those heard: once more, sent back, with a few bytes changed, or as another."""
         self.listen()
         if not self.heard:
             return
-        source, target, payload = self.dice.choice(self.heard)
+        source, target, port, payload = self.dice.choice(self.heard)
         mad = bytearray(payload)
         what = self.dice.randrange(6)
         if what == 1:
@@ -115,7 +111,7 @@ class Wire:
             mad[at:at + 8] = mad[at + 4:at + 8] + mad[at:at + 4]
             mad[MAD_AT + 17] = self.dice.choice((MRA, REJ, RTU, DREQ, DREP, LAP))
             source, target = target, source
-        self.send(source, target, bytes(mad))
+        self.send(source, target, port, bytes(mad))
 
 
 class Actor:

@@ -53,6 +53,14 @@ int plain_socket(const char *address, uint16_t port)
 	return fd;
 }
 
+static struct adv_link *open_config(const struct adv_udp_config *config)
+{
+	struct adv_link *link = adv_udp_create(config);
+
+	assert_non_null(link);
+	return link;
+}
+
 static struct adv_link *open_at(const char *address, uint16_t port, uint32_t qpn_first,
 				uint32_t qpn_count)
 {
@@ -61,10 +69,18 @@ static struct adv_link *open_at(const char *address, uint16_t port, uint32_t qpn
 		.qpn_first = qpn_first,
 		.qpn_count = qpn_count,
 	};
-	struct adv_link *link = adv_udp_create(&config);
 
-	assert_non_null(link);
-	return link;
+	return open_config(&config);
+}
+
+struct adv_link *open_known(const char *address)
+{
+	struct adv_udp_config config = {
+		.receive_fd = plain_socket(address, ADV_ROCE_UDP_PORT),
+		.sender = true,
+	};
+
+	return open_config(&config);
 }
 
 struct adv_link *open_link_for(const char *address, uint32_t qpn_first, uint32_t qpn_count)

@@ -31,6 +31,8 @@ struct adv_gid gid_of(const char *address);
 /* A link that listens on [address]:4791; "::" is dual-stack. */
 struct adv_link *open_link(const char *address);
 struct adv_link *open_link_for(const char *address, uint32_t qpn_first, uint32_t qpn_count);
+/* One with a port for what it sends to this machine: adv_udp_sender(). */
+struct adv_link *open_known(const char *address);
 /* One that only sends: it listens elsewhere, so that 4791 of all addresses is free. */
 struct adv_link *open_sender(const char *address);
 void close_link(struct adv_link *link);

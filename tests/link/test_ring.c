@@ -20,7 +20,7 @@ struct ends {
 
 static struct adv_tx_batch batch;
 
-static bool accept_all(void *user, const struct adv_rx_meta *meta)
+static bool accept_all(void *user, struct adv_rx_meta *meta)
 {
 	return true;
 }
@@ -228,7 +228,7 @@ static void test_beyond_the_end(void **state)
 	expect_broken(e);
 }
 
-static bool accept_none(void *user, const struct adv_rx_meta *meta)
+static bool accept_none(void *user, struct adv_rx_meta *meta)
 {
 	return false;
 }

@@ -122,9 +122,11 @@ static void test_both_ways(void **state)
 	store = fresh_store();
 	assert_int_equal(receive_once(p->b, store), 20);
 	check_all(store, QPN_B, 20);
+	assert_int_equal(store->packet[19].meta.slot, 1 + SLOT_A);
 	store = fresh_store();
 	assert_int_equal(receive_once(p->a, store), 10);
 	check_all(store, QPN_A, 10);
+	assert_int_equal(store->packet[0].meta.slot, 1 + SLOT_B);
 	assert_int_equal(p->a->counters.tx_packets, 20);
 	assert_int_equal(p->a->counters.rx_packets, 10);
 	assert_int_equal(p->a->counters.tx_bytes, 20 * (12 + 100 + 4));

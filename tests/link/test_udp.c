@@ -2,6 +2,7 @@
 /* The UDP link between two addresses of lo: what is sent arrives, what is wrong does not. */
 #include "harness.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -123,6 +124,88 @@ static void test_slots_have_ports_of_their_own(void **state)
 	assert_int_not_equal(port[0], port[1]);
 	close_link(a);
 	close_link(b);
+}
+
+/* Single packets and runs of them arrive, from the source that was meant and the sender's port. */
+static void from_known_port(struct adv_link *a, const char *from, const char *to)
+{
+	static const uint32_t sizes[] = {0, 4096, 4096, 4096, 100, 8};
+	struct adv_gid source = gid_of(from);
+	struct adv_link *b = open_link(to);
+	struct store *store = fresh_store();
+	struct adv_path path;
+
+	path_between(&path, from, to, 0xd000);
+	for (uint32_t i = 0; i < 12; i++) {
+		add_packet(&batch, &path, 0x010009 + (i << 16), i, sizes[i % 6]);
+		if (i % 6 == 5)
+			send_batch(a);
+	}
+	for (uint32_t i = 12; i < 24; i++)
+		add_packet(&batch, &path, 9, i, sizes[i % 6]);
+	send_batch(a);
+	receive_all(b, store, 24);
+	assert_int_equal(store->count, 24);
+	for (uint32_t i = 0; i < 24; i++) {
+		check_packet(&store->packet[i], i < 12 ? 0x010009 + (i << 16) : 9, i, sizes[i % 6]);
+		assert_int_equal(store->packet[i].meta.sport, adv_udp_sender(a));
+		assert_memory_equal(&store->packet[i].meta.sgid, &source, sizeof(source));
+	}
+	assert_int_equal(b->counters.rx_icrc_errors, 0);
+	close_link(b);
+}
+
+/* Nobody else gets hold of the port, whatever he binds to and however willing he is to share. */
+static void nobody_can_bind(uint16_t port)
+{
+	static const char *const address[] = {"127.0.0.1", "127.0.0.9", "0.0.0.0",	   "::1",
+					      "fd00::2",   "::",	"::ffff:127.0.0.9"};
+	static const int share[] = {0, SO_REUSEADDR, SO_REUSEPORT};
+
+	for (unsigned i = 0; i < 7; i++) {
+		for (unsigned s = 0; s < 6; s++) {
+			bool ipv6 = strchr(address[i], ':');
+			struct sockaddr_in6 a6 = {.sin6_family = AF_INET6,
+						  .sin6_port = htons(port)};
+			struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htons(port)};
+			int fd = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+			int on = 1, only = s / 3 && i != 6;
+
+			assert_true(fd >= 0);
+			if (share[s % 3])
+				setsockopt(fd, SOL_SOCKET, share[s % 3], &on, sizeof(on));
+			if (ipv6)
+				setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
+			inet_pton(ipv6 ? AF_INET6 : AF_INET, address[i],
+				  ipv6 ? (void *)&a6.sin6_addr : (void *)&a4.sin_addr);
+			assert_int_equal(ipv6 ? bind(fd, (void *)&a6, sizeof(a6))
+					      : bind(fd, (void *)&a4, sizeof(a4)),
+					 -1);
+			assert_int_equal(errno, EADDRINUSE);
+			close(fd);
+		}
+	}
+}
+
+/* What goes to this machine comes from one port, which nobody else can send from. */
+static void test_known_sender(void **state)
+{
+	unsigned before = open_descriptors();
+	struct adv_link *a = open_known("127.0.0.1"), *other = open_link("127.0.0.5");
+	struct adv_udp_address own[] = {
+		{gid_of("127.0.0.1"), 1}, {gid_of("fd00::2"), 1}, {gid_of("::1"), 1}};
+
+	assert_int_equal(adv_udp_set_addresses(a, own, 3), 0);
+	assert_int_not_equal(adv_udp_sender(a), 0);
+	assert_int_equal(adv_udp_sender(other), 0);
+	from_known_port(a, "127.0.0.1", "127.0.0.2");
+	from_known_port(a, "127.0.0.3", "127.0.0.2");
+	from_known_port(a, "::1", "fd00::2");
+	from_known_port(a, "fd00::2", "::1");
+	nobody_can_bind(adv_udp_sender(a));
+	close_link(a);
+	close_link(other);
+	assert_int_equal(open_descriptors(), before);
 }
 
 static void test_port_taken(void **state)
@@ -396,6 +479,7 @@ int main(void)
 		cmocka_unit_test(test_groups_ipv4),
 		cmocka_unit_test(test_groups_ipv6),
 		cmocka_unit_test(test_slots_have_ports_of_their_own),
+		cmocka_unit_test(test_known_sender),
 		cmocka_unit_test(test_port_taken),
 		cmocka_unit_test(test_ecn),
 		cmocka_unit_test(test_flipped_bits),

@@ -267,6 +267,67 @@ static void test_addresses(void **state)
 	}
 }
 
+/* From this source port, or a slot's memory: true where nothing changes but that it is counted as a
+ * bad sender's. */
+static bool is_forgery(struct bed *bed, const uint8_t *data, uint32_t len, uint16_t sport,
+		       uint16_t slot)
+{
+	struct adv_rx_meta meta = {.sgid = bed->net->node[0].gid[0],
+				   .dgid = bed->net->node[1].gid[0],
+				   .sport = sport,
+				   .slot = slot};
+	struct adv_rx_packet pkt = {.meta = &meta, .data = data, .len = len};
+	static struct picture before, after;
+
+	picture_of(bed, &before);
+	adv_engine_rx(bed->net->node[1].e, bed->net->now, &pkt);
+	picture_of(bed, &after);
+	if (after.counters.rx_bad_sender == before.counters.rx_bad_sender)
+		return false;
+	before.counters.rx_packets++;
+	before.counters.rx_bad_sender++;
+	assert_memory_equal(&before, &after, sizeof(before));
+	return true;
+}
+
+/* Within a machine, what a QP's peer sends counts from its own port only; a new table of addresses
+ * says who is within it. */
+static void test_senders(void **state)
+{
+	static _Atomic uint16_t port[256];
+
+	for (int t = 0; t < 3; t++) {
+		uint8_t data[PACKET_MAX];
+		struct adv_engine_gid gids[4];
+		struct bed bed;
+		uint32_t len;
+
+		bed_open(&bed, types[t]);
+		adv_engine_set_senders(bed.net->node[1].e, port);
+		for (unsigned i = 0; i < 4; i++)
+			gids[i] = (struct adv_engine_gid){bed.net->node[i / 2].gid[i % 2], 4096};
+		assert_int_equal(adv_engine_set_gids(bed.net->node[1].e, gids, 4), 0);
+		len = build(&bed, services[t] | ADV_OP_SEND_ONLY, data);
+		port[0] = 50000; /* all QPNs of this test begin with 0 */
+		port[1] = 50001;
+		assert_true(is_forgery(&bed, data, len, 49999, 0));
+		assert_true(is_forgery(&bed, data, len, 50001, 0));
+		assert_true(is_forgery(&bed, data, len, 0, 0));
+		port[0] = 0; /* nobody */
+		assert_true(is_forgery(&bed, data, len, 50000, 0));
+		assert_true(is_forgery(&bed, data, len, 0, 0));
+		assert_true(is_forgery(&bed, data, len, 50000, 2)); /* slot 1's memory */
+		port[0] = 50002;
+		assert_true(is_forgery(&bed, data, len, 50002, 2));
+		assert_false(is_forgery(&bed, data, len, 50002, 0));
+		assert_false(is_forgery(&bed, data, len, 0, 1));
+		assert_int_equal(adv_engine_set_gids(bed.net->node[1].e, &gids[2], 2), 0);
+		len = build(&bed, services[t] | ADV_OP_SEND_ONLY, data);
+		assert_false(is_forgery(&bed, data, len, 1, 0));
+		net_abandon(bed.net);
+	}
+}
+
 static void test_congestion_marks_are_counted(void **state)
 {
 	struct adv_rx_meta meta = {.tclass = ADV_ECN_CE};
@@ -473,6 +534,7 @@ int main(void)
 		cmocka_unit_test(test_not_for_us),
 		cmocka_unit_test(test_states),
 		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_senders),
 		cmocka_unit_test(test_congestion_marks_are_counted),
 		cmocka_unit_test(test_mutations),
 		cmocka_unit_test(test_fair_sharing),

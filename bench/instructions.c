@@ -149,7 +149,7 @@ static const struct {
 int main(void)
 {
 	floor_pin(0);
-	loop_open(&loop, 1, 64, 2 * LARGE, IBV_MTU_4096);
+	loop_open(&loop, NULL, 1, 64, 2 * LARGE, IBV_MTU_4096);
 	put_other_threads_back();
 	for (int i = 0; i < SAMPLES; i++) {
 		for (size_t k = 0; k < sizeof(samples) / sizeof(samples[0]); k++) {

@@ -16,6 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests" / "clients"))
 
 import harness  # noqa: E402
+import reports  # noqa: E402,F401
 
 DIRECTORY = "ADVERB_BENCH_DIRECTORY"
 

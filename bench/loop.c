@@ -12,16 +12,24 @@
 #define WAIT_NS	     20000000000u
 #define POLL_BATCH   32
 
-static void open_device(struct loop *l)
+struct ibv_context *loop_open_device(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *context;
 
 	if (!list || !list[0])
 		floor_die("no device: is this under `adverb run`?");
-	l->context = ibv_open_device(list[0]);
+	context = ibv_open_device(list[0]);
 	ibv_free_device_list(list);
-	if (!l->context || ibv_query_gid(l->context, 1, 0, &l->gid))
+	if (!context)
 		floor_die("ibv_open_device");
+	return context;
+}
+
+static void make_memory(struct loop *l)
+{
+	if (ibv_query_gid(l->context, 1, 0, &l->gid))
+		floor_die("ibv_query_gid");
 	l->pd = ibv_alloc_pd(l->context);
 	l->buffer = calloc(1, l->length);
 	if (!l->pd || !l->buffer)
@@ -89,14 +97,17 @@ void loop_connect(struct ibv_qp *qp, uint32_t peer, const union ibv_gid *gid, en
 		floor_die("ibv_modify_qp to RTS");
 }
 
-void loop_open(struct loop *l, unsigned pairs, unsigned depth, size_t length, enum ibv_mtu mtu)
+void loop_open(struct loop *l, struct ibv_context *context, unsigned pairs, unsigned depth,
+	       size_t length, enum ibv_mtu mtu)
 {
-	int cqe = (int)MIN((uint64_t)pairs * depth * 2 + 1, 1u << 20);
-
-	*l = (struct loop){.pairs = pairs, .depth = depth, .length = length};
-	open_device(l);
-	l->send_cq = ibv_create_cq(l->context, cqe, NULL, NULL, 0);
-	l->recv_cq = ibv_create_cq(l->context, cqe, NULL, NULL, 0);
+	*l = (struct loop){.pairs = pairs,
+			   .depth = depth,
+			   .length = length,
+			   .own_context = !context,
+			   .context = context ? context : loop_open_device()};
+	make_memory(l);
+	l->send_cq = ibv_create_cq(l->context, (int)depth + 1, NULL, NULL, 0);
+	l->recv_cq = ibv_create_cq(l->context, (int)depth + 1, NULL, NULL, 0);
 	l->qp = calloc(2ul * pairs, sizeof(struct ibv_qp *));
 	if (!l->send_cq || !l->recv_cq || !l->qp)
 		floor_die("ibv_create_cq");
@@ -114,7 +125,8 @@ void loop_close(struct loop *l)
 	ibv_destroy_cq(l->recv_cq);
 	ibv_dereg_mr(l->mr);
 	ibv_dealloc_pd(l->pd);
-	ibv_close_device(l->context);
+	if (l->own_context)
+		ibv_close_device(l->context);
 	free(l->buffer);
 	free(l->qp);
 }

@@ -21,12 +21,17 @@ struct loop {
 	size_t length;
 	struct ibv_mr *mr;
 	unsigned pairs;
-	unsigned depth;	    /* requests a queue takes */
+	unsigned depth; /* requests that may be outstanding, of all queue pairs together */
+	int own_context;
 	struct ibv_qp **qp; /* 2 * pairs: qp[2 * i] is connected with qp[2 * i + 1] */
 };
 
-/* Opens the first device and makes all of it. Free with loop_close(). */
-void loop_open(struct loop *l, unsigned pairs, unsigned depth, size_t length, enum ibv_mtu mtu);
+/* The first device, opened. */
+struct ibv_context *loop_open_device(void);
+
+/* Makes all of it on the device, or where this is NULL opens one. Free with loop_close(). */
+void loop_open(struct loop *l, struct ibv_context *context, unsigned pairs, unsigned depth,
+	       size_t length, enum ibv_mtu mtu);
 void loop_close(struct loop *l);
 
 /* Takes a queue pair in RESET to RTS, its peer being a queue pair of the same device. */

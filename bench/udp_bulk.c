@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * udp_bulk [-t seconds] [-w window]: RoCE-sized datagrams in GSO bursts, received by GRO, a
- * window kept by 28-byte answers, CRC-32 on both sides and the copy to the place where the
- * payload belongs: all the bytes and sums of a WRITE of many packets, and no protocol.
+ * udp_bulk [-p payload] [-t seconds] [-w window]: RoCE-sized datagrams (payload 4096 or less, and
+ * 16 bytes) in GSO bursts as large as they may be, received by GRO, a window kept by 28-byte
+ * answers, CRC-32 on both sides and the copy to the place where the payload belongs: all the bytes
+ * and sums of a WRITE of many packets, and no protocol.
  */
 #include <isa-l/crc.h>
 #include <netinet/in.h>
@@ -11,31 +12,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "floor.h"
 
-#define BURST	  15u /* packets of one GSO send */
-#define ACK_EVERY 8u
-#define ACK_BYTES 28
-#define AREA	  (1u << 20) /* of payload, walked round and round */
+#define BURST_MAX   62u /* packets of one GSO send, and bytes */
+#define BURST_BYTES 65000u
+#define ACK_EVERY   8u
+#define ACK_BYTES   28
+#define AREA	    (1u << 20) /* of payload, walked round and round */
 
-static unsigned window = 60;
+static unsigned payload_len = 4096;
+static unsigned packet_len;
+static unsigned burst;
+static unsigned window;
 static int fd[2];
 static _Atomic int *stop;
 
 static void take_burst(const uint8_t *data, size_t length, uint8_t *area, uint64_t *count,
 		       uint64_t *wrong)
 {
-	for (size_t at = 0; at + FLOOR_PACKET <= length; at += FLOOR_PACKET) {
+	for (size_t at = 0; at + packet_len <= length; at += packet_len) {
 		const uint8_t *payload = data + at + FLOOR_HEADER;
-		uint32_t crc = crc32_gzip_refl(0, data + at, FLOOR_PACKET - 4);
+		uint32_t crc = crc32_gzip_refl(0, data + at, packet_len - 4);
 
-		if (memcmp(&crc, payload + FLOOR_PAYLOAD, 4))
+		if (memcmp(&crc, payload + payload_len, 4))
 			(*wrong)++;
-		memcpy(area + (*count * FLOOR_PAYLOAD) % AREA, payload, FLOOR_PAYLOAD);
+		memcpy(area + (*count * payload_len) % AREA, payload, payload_len);
 		(*count)++;
 	}
 }
@@ -74,30 +80,30 @@ static void receiver(void *arg)
 /* Two iovecs a packet: the payload, and the CRC together with the next packet's header. */
 static void transmit_burst(uint8_t *area, uint64_t *sent)
 {
-	static uint8_t joint[BURST + 1][FLOOR_HEADER + 4];
-	struct iovec iov[2 * BURST + 1];
-	struct msghdr m = {.msg_iov = iov, .msg_iovlen = 2 * BURST + 1};
+	static uint8_t joint[BURST_MAX + 1][FLOOR_HEADER + 4];
+	struct iovec iov[2 * BURST_MAX + 1];
+	struct msghdr m = {.msg_iov = iov, .msg_iovlen = 2 * burst + 1};
 
 	iov[0] = (struct iovec){joint[0] + 4, FLOOR_HEADER};
-	for (unsigned i = 0; i < BURST; i++) {
-		uint8_t *payload = area + ((*sent + i) * FLOOR_PAYLOAD) % AREA;
+	for (unsigned i = 0; i < burst; i++) {
+		uint8_t *payload = area + ((*sent + i) * payload_len) % AREA;
 		uint32_t crc = crc32_gzip_refl(0, joint[i] + 4, FLOOR_HEADER);
 
-		crc = crc32_gzip_refl(crc, payload, FLOOR_PAYLOAD);
+		crc = crc32_gzip_refl(crc, payload, payload_len);
 		memcpy(joint[i + 1], &crc, 4);
-		iov[2 * i + 1] = (struct iovec){payload, FLOOR_PAYLOAD};
+		iov[2 * i + 1] = (struct iovec){payload, payload_len};
 		iov[2 * i + 2] = (struct iovec){joint[i + 1], FLOOR_HEADER + 4};
 	}
-	iov[2 * BURST].iov_len = 4;
-	if (sendmsg(fd[0], &m, 0) != BURST * FLOOR_PACKET)
+	iov[2 * burst].iov_len = 4;
+	if (sendmsg(fd[0], &m, 0) != burst * packet_len)
 		floor_die("sendmsg");
-	*sent += BURST;
+	*sent += burst;
 }
 
 static void open_sockets(void)
 {
 	uint16_t port[2];
-	int segment = FLOOR_PACKET;
+	int segment = (int)packet_len;
 	int one = 1;
 
 	for (int i = 0; i < 2; i++)
@@ -119,7 +125,7 @@ static uint64_t stream(uint8_t *area, double seconds, uint64_t *took)
 	do {
 		while (recv(fd[0], ack, sizeof(ack), MSG_DONTWAIT) > 0)
 			acked = ack[0];
-		if (sent - acked + BURST <= window)
+		if (sent - acked + burst <= window)
 			transmit_burst(area, &sent);
 		*took = floor_now() - start;
 	} while ((double)*took < seconds * 1e9);
@@ -135,24 +141,29 @@ int main(int argc, char **argv)
 	pid_t child;
 	int option;
 
-	while ((option = getopt(argc, argv, "t:w:")) != -1) {
-		if (option == 't')
+	while ((option = getopt(argc, argv, "p:t:w:")) != -1) {
+		if (option == 'p')
+			payload_len = (unsigned)atoi(optarg);
+		else if (option == 't')
 			seconds = atof(optarg);
 		else if (option == 'w')
 			window = (unsigned)atoi(optarg);
 		else
 			return 2;
 	}
-	if (window < BURST || !area)
+	if (payload_len < 256 || payload_len > FLOOR_PAYLOAD || AREA % payload_len || !area)
 		return 2;
+	packet_len = FLOOR_HEADER + payload_len + 4;
+	burst = MIN(BURST_MAX, BURST_BYTES / packet_len);
+	window = MAX(window ? window : 4 * burst, burst);
 	stop = floor_shared(sizeof(*stop));
 	open_sockets();
 	child = floor_child(receiver, NULL);
 	packets = stream(area, seconds, &took);
 	atomic_store(stop, 1);
 	floor_join(child);
-	printf("udp_bulk bytes=%d gbps=%.2f kpps=%.1f\n", FLOOR_PAYLOAD,
-	       (double)packets * FLOOR_PAYLOAD * 8 / (double)took,
+	printf("udp_bulk bytes=%u gbps=%.2f kpps=%.1f\n", payload_len,
+	       (double)packets * payload_len * 8 / (double)took,
 	       (double)packets * 1e6 / (double)took);
 	free(area);
 	return 0;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * udp_pingpong [-s bytes] [-n rounds]: half round trip between two processes that spin in
- * recv(MSG_DONTWAIT) on connected UDP sockets: the floor of a latency over sockets.
+ * udp_pingpong [-b] [-s bytes] [-n rounds]: half round trip between two processes that spin in
+ * recv(MSG_DONTWAIT) on connected UDP sockets: the floor of a latency over sockets. -b: that
+ * sleep in recv() instead, the floor of a latency with events.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "floor.h"
@@ -16,6 +18,7 @@
 
 static size_t bytes = 64;
 static unsigned rounds = 20000;
+static int blocking;
 static int fd[2];
 
 static void receive(int sock)
@@ -24,6 +27,11 @@ static void receive(int sock)
 	uint64_t spins = 0;
 	uint64_t end = 0;
 
+	if (blocking) {
+		if (recv(sock, buffer, sizeof(buffer), 0) < 0)
+			floor_die("recv");
+		return;
+	}
 	while (recv(sock, buffer, sizeof(buffer), MSG_DONTWAIT) < 0) {
 		if (errno != EAGAIN)
 			floor_die("recv");
@@ -51,15 +59,29 @@ static void answer(void *arg)
 	}
 }
 
+static void open_sockets(void)
+{
+	struct timeval limit = {LIMIT_NS / 1000000000, 0};
+	uint16_t port[2];
+
+	for (int i = 0; i < 2; i++)
+		fd[i] = floor_udp(&port[i]);
+	for (int i = 0; i < 2; i++) {
+		floor_udp_connect(fd[i], port[1 - i]);
+		setsockopt(fd[i], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	}
+}
+
 int main(int argc, char **argv)
 {
-	uint16_t port[2];
 	uint64_t *took;
 	pid_t child;
 	int option;
 
-	while ((option = getopt(argc, argv, "s:n:")) != -1) {
-		if (option == 's')
+	while ((option = getopt(argc, argv, "bs:n:")) != -1) {
+		if (option == 'b')
+			blocking = 1;
+		else if (option == 's')
 			bytes = (size_t)atoi(optarg);
 		else if (option == 'n')
 			rounds = (unsigned)atoi(optarg);
@@ -69,10 +91,7 @@ int main(int argc, char **argv)
 	if (bytes < 1 || bytes > 65000 || rounds < 1)
 		return 2;
 	took = calloc(rounds, sizeof(*took));
-	for (int i = 0; i < 2; i++)
-		fd[i] = floor_udp(&port[i]);
-	for (int i = 0; i < 2; i++)
-		floor_udp_connect(fd[i], port[1 - i]);
+	open_sockets();
 	child = floor_child(answer, NULL);
 	for (unsigned i = 0; i < rounds; i++) {
 		uint64_t start = floor_now();

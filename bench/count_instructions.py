@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Counts the instructions of the fast path, by callgrind, and compares them with what is recorded.
+
+Usage: bench/count-instructions [--build DIR] [--check | --record] [--json FILE]
+
+Counts do not depend on how busy the machine is; they do on the compiler and its options: those
+in bench/instructions.txt are of Debian 12's gcc, --buildtype=release. System calls count as one
+instruction, the kernel's own work not at all. `own` is the library's code alone; `all` includes
+what it calls in the C library and ISA-L, which choose their code by the processor.
+
+--check fails where a count of own instructions has grown by more than a tenth, or where a goal
+is missed. A change that is worth its instructions is recorded with --record.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+sys.dont_write_bytecode = True
+
+import callgrind  # noqa: E402
+from lab import harness, in_namespace, is_inside, open_lab  # noqa: E402
+
+RECORDED = HERE / "instructions.txt"
+GROWTH = 1.10
+SAMPLES = 12
+GOALS = {"poll-empty": 400}  # of all instructions
+LIBRARY = "libibverbs.so"
+
+# name: what it is, and functions that must have run in it
+COUNTS = {
+    "poll-empty": ("ibv_poll_cq, nothing there", ("udp_receive",)),
+    "poll-full": ("ibv_poll_cq, a completion waits", ()),
+    "post-recv": ("ibv_post_recv", ()),
+    "post-send": ("ibv_post_send of a SEND of 8 bytes, and its packet out",
+                  ("adv_qp_post_send", "udp_send")),
+    "poll-request": ("ibv_poll_cq that takes this packet: completion, ACK out",
+                     ("adv_engine_rx", "udp_send")),
+    "poll-ack": ("ibv_poll_cq that takes the ACK: completion", ("adv_engine_rx",)),
+    "post-write": ("ibv_post_send of a WRITE of 8 bytes, and its packet out",
+                   ("adv_qp_post_send", "udp_send")),
+    "poll-write": ("ibv_poll_cq that takes this packet: ACK out, no completion",
+                   ("adv_engine_rx", "udp_send")),
+    "write-64k": ("a WRITE of 64 KiB: 16 packets out and in, ACKs, completion",
+                  ("udp_send", "adv_engine_rx")),
+}
+# Parts of the above: name: what it is, count it is a part of, functions with all they call.
+PARTS = {
+    "post": ("the request into the send queue", "post-send", ("adv_qp_post_send",)),
+    "packet-out": ("engine and link, a packet out", "post-send", ("adv_engine_tx", "udp_send")),
+    "packet-in": ("link and engine, a packet in", "poll-request", ("udp_receive",)),
+}
+
+
+def run_callgrind(lab):
+    program = lab.build / "bench" / "instructions"
+    if not program.exists():
+        raise harness.Failure(f"{program} is not built: valgrind's headers were missing?")
+    out = lab.dir / "callgrind"
+    lab.run([harness.need_tool("valgrind"), "-q", f"--log-file={lab.dir}/valgrind.log",
+             "--tool=callgrind", "--collect-atstart=no", f"--callgrind-out-file={out}", program])
+    dumps = sorted(lab.dir.glob("callgrind.*"), key=lambda p: int(p.name.split(".")[1]))
+    return callgrind.read_dumps(dumps)
+
+
+def count(lab):
+    """{name: {own, all}} and {part: all}."""
+    samples = {name: [] for name in COUNTS}
+    for dump in run_callgrind(lab):
+        if dump.trigger in samples and all(dump.inclusive.get(f) for f in COUNTS[dump.trigger][1]):
+            samples[dump.trigger].append(dump)
+    counts, parts = {}, {}
+    for name, dumps in samples.items():
+        if len(dumps) < SAMPLES // 2:
+            raise harness.Failure(f"{name}: only {len(dumps)} of {SAMPLES} samples were whole")
+        best = sorted(dumps, key=lambda d: d.total)[len(dumps) // 2]
+        counts[name] = {"own": best.own(LIBRARY), "all": best.total}
+        for part, (_, whole, functions) in PARTS.items():
+            if whole == name:
+                parts[part] = sum(best.inclusive[f] for f in functions)
+    return counts, parts
+
+
+def read_recorded():
+    rows = (line.split() for line in RECORDED.read_text().splitlines()
+            if line and not line.startswith("#"))
+    return {name: {"own": int(own), "all": int(total)} for name, own, total in rows}
+
+
+def record(counts):
+    lines = ["# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause",
+             "# Written by bench/count-instructions --record: own, and all, instructions."]
+    lines += [f"{name} {c['own']} {c['all']}" for name, c in counts.items()]
+    RECORDED.write_text("\n".join(lines) + "\n")
+
+
+def print_counts(counts, parts, recorded):
+    print(f"{'count':13} {'own':>6} {'recorded':>9} {'all':>6}  what")
+    for name, c in counts.items():
+        before = recorded.get(name, {}).get("own", "-")
+        print(f"{name:13} {c['own']:6} {before:>9} {c['all']:6}  {COUNTS[name][0]}")
+    for part, value in parts.items():
+        print(f"{part:13} {'':6} {'':>9} {value:6}  {PARTS[part][0]} (part of {PARTS[part][1]})")
+
+
+def faults(counts, recorded):
+    """What is wrong with the counts, a line each."""
+    for name, c in counts.items():
+        if name not in recorded:
+            yield f"{name} is not recorded"
+        elif c["own"] > GROWTH * recorded[name]["own"]:
+            yield (f"{name} has grown from {recorded[name]['own']} to {c['own']} instructions, by "
+                   f"more than {GROWTH - 1:.0%}; if that is worth it: "
+                   "bench/count-instructions --record")
+        elif c["own"] < recorded[name]["own"] / GROWTH:
+            print(f"note: {name} has shrunk: record it, so that it stays so")
+    for name, goal in GOALS.items():
+        if counts[name]["all"] > goal:
+            yield f"{name}: {counts[name]['all']} instructions, the goal is at most {goal}"
+
+
+def inside(args):
+    try:
+        with open_lab(args.build) as lab:
+            counts, parts = count(lab)
+    except (harness.Failure, harness.Skip) as failure:
+        print(f"failed: {failure}", file=sys.stderr)
+        return 1
+    recorded = read_recorded() if RECORDED.exists() else {}
+    print_counts(counts, parts, recorded)
+    if args.json:
+        pathlib.Path(args.json).write_text(
+            json.dumps({"counts": counts, "parts": parts, "goals": GOALS}, indent=2) + "\n")
+    if args.record:
+        record(counts)
+    status = 0
+    for fault in faults(counts, recorded) if args.check else ():
+        print(f"failed: {fault}")
+        status = 1
+    return status
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Instructions of the fast path.")
+    parser.add_argument("--build", default=str(HERE.parent / "build"))
+    parser.add_argument("--check", action="store_true", help="fail where a count has grown")
+    parser.add_argument("--record", action="store_true", help=f"write {RECORDED.name}")
+    parser.add_argument("--json", metavar="FILE", help="write the counts to this file")
+    args = parser.parse_args()
+    return inside(args) if is_inside() else in_namespace(__file__, seconds=120)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The goals: each row sets a source of Adverb against one that it is compared with."""
+
+import dataclasses
+
+AT_MOST, AT_LEAST = "at most", "at least"
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    name: str
+    adverb: str  # a source
+    sense: str
+    goal: float  # a ratio; where there is no base, a figure
+    base: str = ""  # a source
+
+    def met(self, value):
+        return value <= self.goal if self.sense == AT_MOST else value >= self.goal
+
+
+def bulk_rows():
+    """The bulk goals: the same four tests against the floor and each other transport."""
+    for test in ("write-64k", "write-1m", "send-64k", "send-1m"):
+        size = test.split("-")[1]
+        yield Row(test, test, AT_LEAST, 0.8, "udp-bulk")
+        yield Row(f"{test}-iperf3", test, AT_LEAST, 1.0, "iperf3")
+        yield Row(f"{test}-ucx", test, AT_LEAST, 1.0, f"ucx-tcp-{size}")
+        yield Row(f"{test}-fabric", test, AT_LEAST, 1.0, f"fabric-tcp-{size}")
+    yield Row("read-1m", "read-1m", AT_LEAST, 0.9, "write-1m")
+
+
+# Measured together, so that the machine is alike for what is compared.
+GROUPS = {
+    "latency": [
+        Row("send-latency", "send-latency", AT_MOST, 1.4, "udp-pingpong"),
+        Row("write-latency", "write-latency", AT_MOST, 3.0, "udp-pingpong"),
+    ],
+    "events": [
+        Row("send-latency-events", "send-latency-events", AT_MOST, 1.2, "udp-blocking"),
+    ],
+    "bulk": list(bulk_rows()),
+    "bulk-1024": [Row(f"{test}-1024", f"{test}-1024", AT_LEAST, 0.8, "udp-bulk-1024")
+                  for test in ("write-64k", "write-1m", "send-64k", "send-1m")],
+    "rate": [
+        Row("write-rate", "write-rate", AT_LEAST, 3.0, "udp-rate"),
+    ],
+    "shm": [
+        Row("shm-send-latency-ucx", "shm-send-latency", AT_MOST, 1.5, "ucx-posix-latency"),
+        Row("shm-send-latency", "shm-send-latency", AT_MOST, 6.0, "cache-line"),
+        Row("shm-send-latency-events", "shm-send-latency-events", AT_MOST, 1.2, "udp-blocking"),
+        Row("shm-write-64k", "shm-write-64k", AT_LEAST, 0.7, "shm-ring"),
+        Row("shm-write-64k-ucx", "shm-write-64k", AT_LEAST, 1.0, "ucx-posix-64k"),
+    ],
+    "instructions": [
+        Row("poll-empty", "poll-empty", AT_MOST, 400),
+    ],
+}
+# Of no goal: what the machine does, for the reader.
+FOR_REFERENCE = {
+    "latency": ["tcp-pingpong", "ucx-tcp-latency"],
+    "bulk": ["tcp-bulk", "memcpy", "crc"],
+}
+
+ALL = {row.name: row for rows in GROUPS.values() for row in rows}

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What can be measured: Adverb through unmodified perftest, and what it is compared with.
+
+A source is a function of a Bench that returns a number in the source's unit. Each runs for about
+a second, on the first two CPUs that this process may use: the sender or client on the first one.
+"""
+
+import json
+import os
+import re
+import subprocess
+
+from lab import harness, reports
+
+SOURCES = {}
+UCX_PORT = 13337
+FABRIC_PORT = 47592
+IPERF_PORT = 5201
+
+
+class Unavailable(Exception):
+    """The source cannot be measured here; the text says why."""
+
+
+class Bench:
+    """Where sources run: a lab, and how many idle queue pairs Adverb is to have beside."""
+
+    def __init__(self, lab, pin=True):
+        self.lab = lab
+        self.idle_qps = 0
+        cpus = sorted(os.sched_getaffinity(0))
+        self.client = ["taskset", "-c", str(cpus[0])] if pin else []
+        self.server = ["taskset", "-c", str(cpus[1 % len(cpus)])] if pin else []
+
+    def floor(self, key, program, *arguments):
+        """A figure that a program of this folder prints as key=figure."""
+        text = self.lab.run([self.lab.build / "bench" / program, *arguments], adverb=False)
+        return float(re.search(rf"\b{key}=([\d.]+)", text).group(1))
+
+    def pair(self, server, client, port, **how):
+        try:
+            for program in (server, client):
+                harness.need_tool(str(program[0]))
+        except harness.Skip as skip:
+            raise Unavailable(str(skip)) from None
+        return self.lab.pair(server, client, port=port, server_prefix=self.server,
+                             client_prefix=self.client, **how)
+
+    def perftest(self, column, link, *command):
+        """A column of perftest's report: bytes, iterations, then what the program measures."""
+        options = []
+        if self.has_shm():
+            options = [] if link == "shm" else ["--no-shm"]
+        elif link == "shm":
+            raise Unavailable("this build has no shared-memory link")
+        env = {}
+        if self.idle_qps:
+            env = {"LD_PRELOAD": str(self.lab.build / "bench" / "libidle_qps.so"),
+                   "ADVERB_BENCH_IDLE_QPS": str(self.idle_qps)}
+        run = [str(self.lab.adverb), "run", *options, "--"]
+        tool = harness.need_tool(command[0])
+        server = [*run, tool, *command[1:], "-F"]
+        _, text = self.lab.pair([*server], [*server, "127.0.0.1"], adverb=False, env=env,
+                                server_prefix=self.server, client_prefix=self.client)
+        rows = reports.perftest_rows(text)
+        if not rows:
+            raise harness.Failure(f"no result in:\n{text}")
+        return rows[-1][column]
+
+    def has_shm(self):
+        text = subprocess.run([self.lab.adverb, "run", "--help"], stdin=subprocess.DEVNULL,
+                              capture_output=True, check=False, timeout=30).stdout
+        return b"--no-shm" in text
+
+    def ucx(self, column, transport, *arguments):
+        """ucx_perftest's last line: iterations, three latencies, two bandwidths, two rates."""
+        env = {"UCX_TLS": transport}
+        if transport == "tcp":
+            env["UCX_NET_DEVICES"] = "lo"
+        command = ["ucx_perftest", "-p", str(UCX_PORT)]
+        _, text = self.pair(command, [*command, "127.0.0.1", *arguments], UCX_PORT, adverb=False,
+                            env=env)
+        final = re.search(r"^Final:\s+(.*)$", text, re.M)
+        if not final:
+            raise harness.Failure(f"no result in:\n{text}")
+        return float(final.group(1).split()[column])
+
+    def fabric(self, size, iterations):
+        """fi_pingpong over TCP: bytes in megabytes a second, both ways together as it counts."""
+        command = ["fi_pingpong", "-p", "tcp", "-e", "msg", "-I", str(iterations), "-S", str(size)]
+        _, text = self.pair(command, [*command, "127.0.0.1"], FABRIC_PORT, adverb=False)
+        fields = text.split("\n")[1].split() if text.startswith("bytes") else []
+        if len(fields) < 6:
+            raise harness.Failure(f"no result in:\n{text}")
+        return float(fields[5])
+
+    def iperf3(self):
+        server = ["iperf3", "-s", "-1", "-B", "127.0.0.1"]
+        client = ["iperf3", "-c", "127.0.0.1", "-t", "1", "-J"]
+        _, text = self.pair(server, client, IPERF_PORT, adverb=False)
+        return json.loads(text)["end"]["sum_received"]["bits_per_second"] / 1e9
+
+
+def source(name, unit, what):
+    def register(function):
+        SOURCES[name] = (function, unit, what)
+        return function
+    return register
+
+
+def floor(name, unit, scale, key, *command):
+    source(name, unit, "bench/" + " ".join(command))(
+        lambda b: b.floor(key, *command) * scale)
+
+
+def perftest(name, unit, link, column, scale, *command):
+    source(name, unit, " ".join(command) + (", shared memory" if link == "shm" else ""))(
+        lambda b: b.perftest(column, link, *command) * scale)
+
+
+# Columns of perftest: of latency the typical one, of bandwidth the average, of rate messages.
+LATENCY, BANDWIDTH, RATE = 4, 3, 4
+WRITE_64K = ("ib_write_bw", "-s", "65536", "-n", "10000", "--report_gbits")
+WRITE_1M = ("ib_write_bw", "-s", "1048576", "-n", "1000", "--report_gbits")
+SEND_64K = ("ib_send_bw", "-s", "65536", "-n", "10000", "--report_gbits")
+SEND_1M = ("ib_send_bw", "-s", "1048576", "-n", "1000", "--report_gbits")
+READ_1M = ("ib_read_bw", "-s", "1048576", "-n", "1000", "--report_gbits")
+SEND_LATENCY = ("ib_send_lat", "-s", "8", "-n", "10000")
+WRITE_LATENCY = ("ib_write_lat", "-s", "8", "-n", "5000")
+
+floor("cache-line", "us", 1e-3, "ns", "xcore")
+floor("udp-pingpong", "us", 1e-3, "half_rtt_ns", "udp_pingpong", "-s", "64")
+floor("udp-blocking", "us", 1e-3, "half_rtt_ns", "udp_pingpong", "-b", "-s", "64", "-n", "5000")
+floor("tcp-pingpong", "us", 1e-3, "half_rtt_ns", "tcp_pingpong", "-s", "8")
+floor("udp-bulk", "Gb/s", 1, "gbps", "udp_bulk", "-p", "4096")
+floor("udp-bulk-1024", "Gb/s", 1, "gbps", "udp_bulk", "-p", "1024")
+floor("udp-rate", "kmsg/s", 1, "kpps", "udp_rate", "-s", "64")
+floor("tcp-bulk", "Gb/s", 1, "gbps", "tcp_bulk", "-s", "65536")
+floor("memcpy", "Gb/s", 1, "memcpy_gbps", "memory", "-s", "65536")
+floor("crc", "Gb/s", 1, "crc_gbps", "memory", "-s", "65536")
+floor("shm-ring", "Gb/s", 1, "gbps", "shm_ring", "-s", "65536")
+
+source("iperf3", "Gb/s", "iperf3, one stream")(lambda b: b.iperf3())
+source("ucx-tcp-latency", "us", "ucx_perftest -t tag_lat -s 8, tcp")(
+    lambda b: b.ucx(1, "tcp", "-t", "tag_lat", "-s", "8", "-n", "20000"))
+source("ucx-tcp-64k", "Gb/s", "ucx_perftest -t tag_bw -s 65536, tcp")(
+    lambda b: b.ucx(5, "tcp", "-t", "tag_bw", "-s", "65536", "-n", "10000") * 8.388608e-3)
+source("ucx-tcp-1m", "Gb/s", "ucx_perftest -t tag_bw -s 1048576, tcp")(
+    lambda b: b.ucx(5, "tcp", "-t", "tag_bw", "-s", "1048576", "-n", "1000") * 8.388608e-3)
+source("ucx-posix-latency", "us", "ucx_perftest -t tag_lat -s 8, posix")(
+    lambda b: b.ucx(1, "posix", "-t", "tag_lat", "-s", "8", "-n", "200000"))
+source("ucx-posix-64k", "Gb/s", "ucx_perftest -t tag_bw -s 65536, posix")(
+    lambda b: b.ucx(5, "posix", "-t", "tag_bw", "-s", "65536", "-n", "20000") * 8.388608e-3)
+source("fabric-tcp-64k", "Gb/s", "fi_pingpong -p tcp -e msg -S 65536")(
+    lambda b: b.fabric(65536, 5000) * 8e-3)
+source("fabric-tcp-1m", "Gb/s", "fi_pingpong -p tcp -e msg -S 1048576")(
+    lambda b: b.fabric(1048576, 500) * 8e-3)
+
+perftest("send-latency", "us", "udp", LATENCY, 1, *SEND_LATENCY)
+perftest("write-latency", "us", "udp", LATENCY, 1, *WRITE_LATENCY)
+perftest("send-latency-events", "us", "udp", LATENCY, 1, *SEND_LATENCY, "-e")
+perftest("write-64k", "Gb/s", "udp", BANDWIDTH, 1, *WRITE_64K)
+perftest("write-1m", "Gb/s", "udp", BANDWIDTH, 1, *WRITE_1M)
+perftest("send-64k", "Gb/s", "udp", BANDWIDTH, 1, *SEND_64K)
+perftest("send-1m", "Gb/s", "udp", BANDWIDTH, 1, *SEND_1M)
+perftest("read-1m", "Gb/s", "udp", BANDWIDTH, 1, *READ_1M)
+perftest("write-64k-1024", "Gb/s", "udp", BANDWIDTH, 1, *WRITE_64K, "-m", "1024")
+perftest("write-1m-1024", "Gb/s", "udp", BANDWIDTH, 1, *WRITE_1M, "-m", "1024")
+perftest("send-64k-1024", "Gb/s", "udp", BANDWIDTH, 1, *SEND_64K, "-m", "1024")
+perftest("send-1m-1024", "Gb/s", "udp", BANDWIDTH, 1, *SEND_1M, "-m", "1024")
+perftest("write-rate", "kmsg/s", "udp", RATE, 1e3, "ib_write_bw", "-s", "8", "-n", "100000")
+perftest("shm-send-latency", "us", "shm", LATENCY, 1, *SEND_LATENCY)
+perftest("shm-send-latency-events", "us", "shm", LATENCY, 1, *SEND_LATENCY, "-e")
+perftest("shm-write-64k", "Gb/s", "shm", BANDWIDTH, 1, *WRITE_64K)
+
+
+@source("poll-empty", "instructions", "bench/count-instructions")
+def poll_empty(bench):
+    import count_instructions  # callgrind is slow to start: only where it is asked for
+    return count_instructions.count(bench.lab)[0]["poll-empty"]["all"]

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Work that fails: the status at both ends. */
+/* Work that fails: the status at both ends, and its cause (src/transport/engine.h). */
+#include <stdlib.h>
+
 #include "harness.h"
+
+static void expect_failure(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status,
+			   uint32_t cause)
+{
+	assert_int_equal(expect_wc(cq, wr_id, status).vendor_err, cause);
+}
 
 static void receive_too_small(void **state)
 {
@@ -10,9 +18,9 @@ static void receive_too_small(void **state)
 	assert_int_equal(post_recv(&p.b, 1, 0, 50), 0);
 	assert_int_equal(post_recv(&p.b, 2, 0, 50), 0);
 	assert_int_equal(post_send(&p.a, 3, 0, 100, IBV_SEND_SIGNALED), 0);
-	expect_wc(p.b.recv_cq, 1, IBV_WC_LOC_LEN_ERR);
+	expect_failure(p.b.recv_cq, 1, IBV_WC_LOC_LEN_ERR, 6);
 	expect_wc(p.b.recv_cq, 2, IBV_WC_WR_FLUSH_ERR);
-	expect_wc(p.a.send_cq, 3, IBV_WC_REM_INV_REQ_ERR);
+	expect_failure(p.a.send_cq, 3, IBV_WC_REM_INV_REQ_ERR, 10);
 	assert_int_equal(state_of(&p.a), IBV_QPS_ERR);
 	assert_int_equal(state_of(&p.b), IBV_QPS_ERR);
 	pair_close(&p);
@@ -31,7 +39,7 @@ static void bad_lkey_of_a_send(void **state)
 	wr.sg_list = &sge;
 	assert_int_equal(ibv_post_send(p.a.qp, &wr, &bad), 0);
 	assert_int_equal(post_send(&p.a, 2, 0, 8, 0), 0);
-	expect_wc(p.a.send_cq, 1, IBV_WC_LOC_PROT_ERR);
+	expect_failure(p.a.send_cq, 1, IBV_WC_LOC_PROT_ERR, 2);
 	expect_wc(p.a.send_cq, 2, IBV_WC_WR_FLUSH_ERR);
 	expect_none(p.b.recv_cq);
 	pair_close(&p);
@@ -49,8 +57,8 @@ static void bad_lkey_of_a_receive(void **state)
 	wr.sg_list = &sge;
 	assert_int_equal(ibv_post_recv(p.b.qp, &wr, &bad), 0);
 	assert_int_equal(post_send(&p.a, 2, 0, 8, 0), 0);
-	expect_wc(p.b.recv_cq, 1, IBV_WC_LOC_PROT_ERR);
-	expect_wc(p.a.send_cq, 2, IBV_WC_REM_OP_ERR);
+	expect_failure(p.b.recv_cq, 1, IBV_WC_LOC_PROT_ERR, 2);
+	expect_failure(p.a.send_cq, 2, IBV_WC_REM_OP_ERR, 12);
 	pair_close(&p);
 }
 
@@ -141,7 +149,7 @@ static void nobody_receives(void **state)
 
 	pair_open(&p, &(struct options){.rnr_retry = 1});
 	assert_int_equal(post_send(&p.a, 1, 0, 8, 0), 0);
-	expect_wc(p.a.send_cq, 1, IBV_WC_RNR_RETRY_EXC_ERR);
+	expect_failure(p.a.send_cq, 1, IBV_WC_RNR_RETRY_EXC_ERR, 9);
 	expect_none(p.b.recv_cq);
 	assert_int_equal(state_of(&p.a), IBV_QPS_ERR);
 	assert_int_equal(state_of(&p.b), IBV_QPS_RTS);
@@ -156,7 +164,7 @@ static void nobody_answers(void **state)
 	assert_int_equal(to_state(&p.b, IBV_QPS_RESET), 0);
 	assert_int_equal(post_send(&p.a, 1, 0, 8, 0), 0);
 	assert_int_equal(post_send(&p.a, 2, 0, 8, 0), 0);
-	expect_wc(p.a.send_cq, 1, IBV_WC_RETRY_EXC_ERR);
+	expect_failure(p.a.send_cq, 1, IBV_WC_RETRY_EXC_ERR, 7);
 	expect_wc(p.a.send_cq, 2, IBV_WC_WR_FLUSH_ERR);
 	expect_none(p.b.recv_cq);
 	pair_close(&p);
@@ -197,6 +205,75 @@ static void ud_message_longer_than_the_mtu(void **state)
 	pair_close(&p);
 }
 
+static void no_read_was_agreed_on(void **state)
+{
+	const struct options o = {.unconnected = true};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 3};
+	struct pair p;
+
+	pair_open(&p, &o);
+	assert_int_equal(to_init(&p.a, &o) | to_init(&p.b, &o), 0);
+	assert_int_equal(to_rtr(&p.a, &p.b, &o) | to_rtr(&p.b, &p.a, &o), 0);
+	assert_int_equal(ibv_modify_qp(p.a.qp, &attr,
+				       IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+					       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+					       IBV_QP_MAX_QP_RD_ATOMIC),
+			 0);
+	assert_int_equal(post_rdma(&p.a, &p.b, IBV_WR_RDMA_READ, 1, 0, 8, 0, p.b.mr->rkey), 0);
+	expect_failure(p.a.send_cq, 1, IBV_WC_LOC_QP_OP_ERR, 20);
+	pair_close(&p);
+}
+
+static void invalidation_of_no_window(void **state)
+{
+	struct ibv_send_wr wr = {.wr_id = 1, .opcode = IBV_WR_SEND_WITH_INV}, *bad;
+	struct pair p;
+
+	pair_open(&p, &(struct options){0});
+	assert_int_equal(post_recv(&p.b, 2, 0, 64), 0);
+	wr.invalidate_rkey = p.b.mr->rkey;
+	assert_int_equal(ibv_post_send(p.a.qp, &wr, &bad), 0);
+	expect_failure(p.b.recv_cq, 2, IBV_WC_LOC_ACCESS_ERR, 36);
+	expect_failure(p.a.send_cq, 1, IBV_WC_REM_ACCESS_ERR, 11);
+	pair_close(&p);
+}
+
+/* A response that is shorter than what was asked for; the network has left its ICRC right. */
+static void response_cut_short(void **state)
+{
+	struct pair p;
+
+	assert_int_equal(
+		setenv("ADVERB_FAULT", "corrupt length=-8 icrc=right rx op=read-response", 1), 0);
+	pair_open(&p, &(struct options){0});
+	assert_int_equal(unsetenv("ADVERB_FAULT"), 0);
+	assert_int_equal(post_rdma(&p.a, &p.b, IBV_WR_RDMA_READ, 1, 0, 64, 0, p.b.mr->rkey), 0);
+	assert_int_equal(post_send(&p.a, 2, 0, 8, 0), 0);
+	expect_failure(p.a.send_cq, 1, IBV_WC_BAD_RESP_ERR, 28);
+	expect_failure(p.a.send_cq, 2, IBV_WC_WR_FLUSH_ERR, 1);
+	pair_close(&p);
+}
+
+/* UC loses the middle of a message: its request, of an SRQ, comes back, and all goes on. */
+static void uc_message_broken_off(void **state)
+{
+	struct pair p;
+
+	assert_int_equal(setenv("ADVERB_FAULT", "drop tx op=uc-send-middle nth=1", 1), 0);
+	pair_open(&p, &(struct options){.type = IBV_QPT_UC, .srq = true});
+	assert_int_equal(unsetenv("ADVERB_FAULT"), 0);
+	for (uint64_t i = 0; i < 2; i++)
+		assert_int_equal(post_recv(&p.b, i, 0, 4096), 0);
+	for (uint64_t i = 0; i < 2; i++) {
+		assert_int_equal(post_send(&p.a, i, 0, 3000, IBV_SEND_SIGNALED), 0);
+		expect_wc(p.a.send_cq, i, IBV_WC_SUCCESS);
+	}
+	expect_failure(p.b.recv_cq, 0, IBV_WC_REM_ABORT_ERR, 39);
+	expect_wc(p.b.recv_cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(state_of(&p.b), IBV_QPS_RTS);
+	pair_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +288,10 @@ int main(void)
 		cmocka_unit_test(nobody_receives),
 		cmocka_unit_test(nobody_answers),
 		cmocka_unit_test(ud_message_longer_than_the_mtu),
+		cmocka_unit_test(no_read_was_agreed_on),
+		cmocka_unit_test(invalidation_of_no_window),
+		cmocka_unit_test(response_cut_short),
+		cmocka_unit_test(uc_message_broken_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

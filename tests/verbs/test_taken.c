@@ -35,7 +35,7 @@ enum role {
 enum way { DEREGISTER, REREGISTER, WAYS };
 
 /* How it may be taken from behind a window: the peer's roles only. */
-enum window_way { LOCAL_INVALIDATE, FREE_WINDOW, WINDOW_WAYS };
+enum window_way { LOCAL_INVALIDATE, FREE_WINDOW, PEER_INVALIDATES, WINDOW_WAYS };
 
 static const struct {
 	enum ibv_wr_opcode opcode;
@@ -66,7 +66,8 @@ struct bed {
 	struct ibv_mr *mr;
 	struct ibv_mw *mw; /* or NULL */
 	uint32_t lkey, rkey;
-	uint64_t posted, done, received;
+	uint64_t posted, done;
+	uint64_t last; /* PEER_INVALIDATES: behind so many requests it does */
 	unsigned delay_us;
 	int way;
 	uint8_t *elsewhere; /* where it is registered then */
@@ -96,7 +97,7 @@ static uint8_t *map(void *at)
 static void post_one_recv(struct bed *b)
 {
 	struct ibv_sge sge = {(uintptr_t)b->memory, PART, b->lkey};
-	struct ibv_recv_wr wr = {.wr_id = b->received, .sg_list = &sge, .num_sge = 1}, *bad;
+	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
 
 	if (b->role != RECV_TARGET)
 		sge = sge_of(&b->p.b, 0, PART);
@@ -137,6 +138,23 @@ static void post_one(struct bed *b)
 	b->posted++;
 }
 
+static bool peer_invalidates(const struct bed *b)
+{
+	return b->mw && b->way == PEER_INVALIDATES;
+}
+
+/* The peer gives the window back, and then uses it all the same. */
+static void post_invalidation(struct bed *b)
+{
+	struct ibv_send_wr wr = {.wr_id = b->posted++,
+				 .opcode = IBV_WR_SEND_WITH_INV,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .invalidate_rkey = b->rkey};
+	struct ibv_send_wr *bad;
+
+	assert_int_equal(ibv_post_send(b->p.a.qp, &wr, &bad), 0);
+}
+
 /* Receives as they complete; the one in use fails with the status, those behind are flushed. */
 static void take_recvs(struct bed *b, bool *failed)
 {
@@ -167,9 +185,13 @@ static enum ibv_wc_status work_until_error(struct bed *b)
 		post_one_recv(b);
 	while (first == IBV_WC_SUCCESS || b->done < b->posted) {
 		assert_true(now_seconds() < end);
-		while (first == IBV_WC_SUCCESS && b->posted - b->done < IN_TURN)
+		while (first == IBV_WC_SUCCESS && b->posted - b->done < IN_TURN) {
+			if (peer_invalidates(b) && b->posted == b->last)
+				post_invalidation(b);
 			post_one(b);
-		take_recvs(b, &recv_failed);
+		}
+		if (roles[b->role].receives)
+			take_recvs(b, &recv_failed);
 		if (ibv_poll_cq(b->p.a.send_cq, 1, &wc) == 0)
 			continue;
 		assert_int_equal(wc.wr_id, b->done);
@@ -195,14 +217,25 @@ static void invalidate(struct bed *b)
 
 	assert_int_equal(ibv_post_send(b->owner->qp, &wr, &bad), 0);
 	assert_true(wait_wc(b->owner->send_cq, &wc, PATIENCE));
-	/* Flushed where the requests had broken the connection before: they had an error then. */
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+}
+
+static void wait_for_invalidation(struct bed *b)
+{
+	struct ibv_wc wc;
+
+	assert_true(wait_wc(b->owner->recv_cq, &wc, PATIENCE));
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.wc_flags, IBV_WC_WITH_INV);
+	assert_int_equal(wc.invalidated_rkey, b->rkey);
 }
 
 static void take_away(struct bed *b)
 {
 	if (b->mw && b->way == LOCAL_INVALIDATE)
 		invalidate(b);
+	else if (peer_invalidates(b))
+		wait_for_invalidation(b);
 	else if (b->mw)
 		assert_int_equal(ibv_dealloc_mw(b->mw), 0);
 	else if (b->way == DEREGISTER)
@@ -274,12 +307,14 @@ static void one_round(struct bed *b, bool window)
 	b->rkey = b->mr->rkey;
 	if (window)
 		bind_window(b);
+	if (peer_invalidates(b))
+		post_one_recv(b);
 	assert_int_equal(pthread_create(&thread, NULL, owner_thread, b), 0);
 	first = work_until_error(b);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(first, roles[b->role].status);
 	expect_untouched(b);
-	if (window && b->way == LOCAL_INVALIDATE)
+	if (window && b->way != FREE_WINDOW)
 		assert_int_equal(ibv_dealloc_mw(b->mw), 0);
 	if (window || b->way == REREGISTER)
 		assert_int_equal(ibv_dereg_mr(b->mr), 0);
@@ -300,6 +335,9 @@ static void rounds(int ways, bool window)
 			continue;
 		for (int i = 0; i < ROUNDS; i++) {
 			b.way = i % ways;
+			if (window && b.way == PEER_INVALIDATES && roles[b.role].receives)
+				b.way = FREE_WINDOW;
+			b.last = (uint64_t)rand_r(&seed) % 20;
 			b.delay_us = (unsigned)rand_r(&seed) % 1500;
 			one_round(&b, window);
 		}

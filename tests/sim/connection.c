@@ -31,14 +31,19 @@ static bool is_xrc(const struct connection *c)
 	return c->type == IBV_QPT_XRC_SEND;
 }
 
+struct end *peer_of(struct end *end)
+{
+	return &end->c->end[end->c->self ? 0 : !end->side];
+}
+
 /* ---- making ---- */
 
 static void choose_queues(struct end *end)
 {
 	struct sim *s = end->host->sim;
 
-	end->send_queue = &end->host->queue[below(s, SIM_CQS)];
-	end->recv_queue = &end->host->queue[below(s, SIM_CQS)];
+	end->send_queue = &end->host->queue[below(s, CONNECTIONS, SIM_CQS)];
+	end->recv_queue = &end->host->queue[below(s, CONNECTIONS, SIM_CQS)];
 }
 
 static void make_qp(struct end *end)
@@ -63,7 +68,7 @@ static void make_qp(struct end *end)
 		config.srq = h->srq->srq;
 	} else {
 		end->pool = pool_open(h, c->sim->max_len, c->cap.max_recv_sge,
-				      1 + (unsigned)below(c->sim, c->cap.max_recv_wr));
+				      1 + (unsigned)below(c->sim, CONNECTIONS, c->cap.max_recv_wr));
 		end->pool->end = end;
 	}
 	qp = adv_qp_create(h->e, &config);
@@ -106,7 +111,7 @@ static void to_rtr(struct end *end, const struct end *peer, uint32_t psn)
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
 				.path_mtu = c->mtu,
 				.rq_psn = psn,
-				.max_dest_rd_atomic = c->depth[!end->side],
+				.max_dest_rd_atomic = c->depth[peer->side],
 				.min_rnr_timer = c->min_rnr_timer,
 				.dest_qp_num = peer->qpn};
 	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
@@ -147,9 +152,9 @@ static void to_rts(struct end *end, uint32_t psn)
 /* Often near the end of the 24-bit circle. */
 static uint32_t random_psn(struct sim *s)
 {
-	if (chance(s, 500))
-		return 0xffffff - (uint32_t)below(s, 300);
-	return (uint32_t)adv_rng_next(&s->rng) & ADV_PSN_MASK;
+	if (chance(s, CONNECTIONS, 500))
+		return 0xffffff - (uint32_t)below(s, CONNECTIONS, 300);
+	return (uint32_t)adv_rng_next(&s->rng[CONNECTIONS]) & ADV_PSN_MASK;
 }
 
 static void start_stream(struct connection *c, unsigned i, uint32_t psn)
@@ -164,17 +169,26 @@ static void start_stream(struct connection *c, unsigned i, uint32_t psn)
 	st->una = psn;
 	st->progress_at = c->sim->now;
 	st->impaired = 0;
-	c->end[i].out = st;
-	c->end[!i].in = st;
+	st->from->out = st;
+	st->to->in = st;
 }
 
-/* Makes what is not there, and connects. */
+/* Both ends are in RTS. */
+void connection_begin(struct connection *c, const uint32_t psn[2])
+{
+	for (unsigned i = 0; i < c->streams; i++)
+		start_stream(c, i, psn[i]);
+	c->state = CONNECTED;
+}
+
+/* Makes what is not there, and connects, or begins to. */
 void connection_open(struct connection *c)
 {
 	uint32_t psn[2] = {random_psn(c->sim), random_psn(c->sim)};
 
-	c->streams = is_xrc(c) ? 1 : 2;
-	for (unsigned i = 0; i < 2; i++) {
+	c->ends = c->self ? 1 : 2;
+	c->streams = is_xrc(c) || c->self ? 1 : 2;
+	for (unsigned i = 0; i < c->ends; i++) {
 		struct end *end = &c->end[i];
 
 		end->c = c;
@@ -183,18 +197,20 @@ void connection_open(struct connection *c)
 		end->failed = end->app_error = end->purged = end->sqd = end->recv_flushed = false;
 		end->in = end->out = NULL;
 		c->stream[i].from = end;
-		c->stream[i].to = &c->end[!i];
+		c->stream[i].to = peer_of(end);
 		if (!end->qp)
 			make_qp(end);
 		to_init(end);
 	}
-	for (unsigned i = 0; i < 2; i++)
-		to_rtr(&c->end[i], &c->end[!i], psn[!i]);
-	for (unsigned i = 0; i < 2; i++)
+	if (c->managed) {
+		manager_connect(c);
+		return;
+	}
+	for (unsigned i = 0; i < c->ends; i++)
+		to_rtr(&c->end[i], peer_of(&c->end[i]), psn[peer_of(&c->end[i])->side]);
+	for (unsigned i = 0; i < c->ends; i++)
 		to_rts(&c->end[i], psn[i]);
-	for (unsigned i = 0; i < c->streams; i++)
-		start_stream(c, i, psn[i]);
-	c->state = CONNECTED;
+	connection_begin(c, psn);
 }
 
 /* ---- breaking ---- */
@@ -210,7 +226,7 @@ static void own_pool_close(struct end *end)
 void end_forget(struct end *end)
 {
 	struct connection *c = end->c;
-	struct stream *out = &c->stream[end->side], *in = &c->stream[!end->side];
+	struct stream *out = &c->stream[end->side], *in = &c->stream[peer_of(end)->side];
 
 	if (out->local)
 		region_close(out->local);
@@ -281,12 +297,20 @@ static bool is_down(const struct end *end)
 	return state == IBV_QPS_ERR || state == IBV_QPS_RESET;
 }
 
+static bool is_any_down(const struct connection *c)
+{
+	for (unsigned i = 0; i < c->ends; i++)
+		if (is_down(&c->end[i]))
+			return true;
+	return false;
+}
+
 /* Moves what is still up to ERR, as soon as nothing is out any more. True: both are down. */
 static bool bring_down(struct connection *c)
 {
 	bool down = true;
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < c->ends; i++) {
 		struct end *end = &c->end[i];
 
 		if (is_down(end))
@@ -306,10 +330,10 @@ static void settle_accounts(struct connection *c)
 {
 	struct sim *s = c->sim;
 
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < c->ends; i++)
 		if (c->end[i].host->e)
 			host_poll(c->end[i].host, true);
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < c->ends; i++) {
 		struct end *end = &c->end[i];
 
 		if (!end->qp || end->purged)
@@ -336,7 +360,7 @@ static void settle_accounts(struct connection *c)
 
 static bool packets_on_their_way(const struct connection *c)
 {
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < c->ends; i++)
 		if (network_has_packet_for(c->sim, c->host[i]->index, c->end[i].qpn))
 			return true;
 	return false;
@@ -348,10 +372,11 @@ static void reconnect(struct connection *c)
 		area_settle(&c->stream[i]);
 		stream_forget(&c->stream[i]);
 	}
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < c->ends; i++) {
 		struct end *end = &c->end[i];
 
-		if (end->qp && chance(c->sim, 400))
+		/* The connection manager keeps the old number for a while. */
+		if (end->qp && (c->managed || chance(c->sim, CONNECTIONS, 400)))
 			end_destroy(end);
 		else if (end->qp && end_state(end) != IBV_QPS_RESET)
 			end_move(end, IBV_QPS_RESET);
@@ -380,9 +405,9 @@ void connection_manage(struct connection *c)
 	judge_stuck(c);
 	switch (c->state) {
 	case CONNECTED:
-		manage_sqd(&c->end[0]);
-		manage_sqd(&c->end[1]);
-		if (!is_down(&c->end[0]) && !is_down(&c->end[1]))
+		for (unsigned i = 0; i < c->ends; i++)
+			manage_sqd(&c->end[i]);
+		if (!is_any_down(c))
 			return;
 		c->state = BREAKING;
 		break;
@@ -392,7 +417,16 @@ void connection_manage(struct connection *c)
 		settle_accounts(c);
 		c->state = QUIET;
 		break;
+	case CONNECTING:
+		if (!manager_watch(c))
+			c->state = QUIET;
+		break;
+	case LEAVING:
+		manager_part(c);
+		break;
 	case QUIET:
+		if (c->managed && !manager_part(c))
+			return;
 		if (s->closing || !c->host[0]->e || !c->host[1]->e || packets_on_their_way(c))
 			return;
 		reconnect(c);
@@ -403,15 +437,26 @@ void connection_manage(struct connection *c)
 bool connection_idle(const struct connection *c)
 {
 	if (c->state != CONNECTED)
-		return c->state == QUIET;
+		return (c->state == QUIET || c->state == LEAVING) && !c->agent[0].id &&
+		       !c->agent[1].id;
 	for (unsigned i = 0; i < c->streams; i++) {
 		const struct stream *st = &c->stream[i];
 
 		if (st->done != st->posted ||
-		    (is_reliable(c) && !c->sim->chaos && st->expect_count && !c->end[!i].purged))
+		    (is_reliable(c) && !c->sim->chaos && st->expect_count && !st->to->purged))
 			return false;
 	}
-	return !c->end[0].sqd && !c->end[1].sqd && !is_down(&c->end[0]) && !is_down(&c->end[1]);
+	for (unsigned i = 0; i < c->ends; i++)
+		if (c->end[i].sqd)
+			return false;
+	return !is_any_down(c);
+}
+
+/* All is done: the connection manager may end it. */
+void connection_leave(struct connection *c)
+{
+	if (c->managed && c->state == CONNECTED)
+		c->state = LEAVING;
 }
 
 void connection_close(struct connection *c)
@@ -419,13 +464,13 @@ void connection_close(struct connection *c)
 	for (unsigned i = 0; i < c->streams; i++) {
 		struct stream *st = &c->stream[i];
 
-		if (c->state == CONNECTED)
+		if (c->state == CONNECTED || c->state == LEAVING)
 			area_check(st);
 		else
 			area_settle(st);
 		stream_forget(st);
 	}
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < c->ends; i++)
 		if (c->end[i].qp)
 			end_destroy(&c->end[i]);
 	for (unsigned i = 0; i < c->streams; i++) {

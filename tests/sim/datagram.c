@@ -14,21 +14,37 @@ static void modify(struct datagram *d, struct ibv_qp_attr *a, int mask)
 	REQUIRE(d->sim, err == 0, "UD to state %d: %d", (int)a->qp_state, err);
 }
 
+static struct adv_gid group_gid(unsigned group)
+{
+	struct adv_gid v6 = {.raw = {0xff, 0x0e, [14] = 0xad, [15] = 0x0b}};
+	struct adv_gid v4 = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 239, [14] = 0xad, 0x0b}};
+
+	return group ? v4 : v6;
+}
+
+static struct adv_ah *make_handle(struct datagram *d, const struct adv_gid *to, uint8_t sgid_index)
+{
+	struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
+	struct adv_ah *ah = xcalloc(1, sizeof(*ah));
+
+	attr.grh.hop_limit = 64;
+	attr.grh.sgid_index = sgid_index;
+	memcpy(attr.grh.dgid.raw, to->raw, 16);
+	ah->pd = d->end.host->pd;
+	REQUIRE(d->sim, adv_path_from_attr(d->end.host->e, &attr, 0, 0, &ah->path) == 0, "no path");
+	return ah;
+}
+
 static void make_handles(struct datagram *d)
 {
 	struct sim *s = d->sim;
 
-	for (unsigned i = 0; i < s->datagram_count; i++) {
-		const struct host *to = s->datagram[i].end.host;
-		struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
+	for (uint8_t i = 0; i < s->datagram_count; i++)
+		d->ah[i] = make_handle(d, &s->datagram[i].end.host->gid[i & 1], i & 1);
+	for (uint8_t i = 0; i < SIM_GROUPS; i++) {
+		struct adv_gid gid = group_gid(i);
 
-		attr.grh.hop_limit = 64;
-		attr.grh.sgid_index = i & 1;
-		memcpy(attr.grh.dgid.raw, to->gid[i & 1].raw, 16);
-		d->ah[i] = xcalloc(1, sizeof(*d->ah[i]));
-		d->ah[i]->pd = d->end.host->pd;
-		REQUIRE(s, adv_path_from_attr(d->end.host->e, &attr, 0, 0, &d->ah[i]->path) == 0,
-			"no path");
+		d->group_ah[i] = make_handle(d, &gid, i);
 	}
 }
 
@@ -42,8 +58,8 @@ void datagram_open(struct datagram *d)
 	struct adv_qp *qp;
 
 	end->ud = d;
-	end->send_queue = &h->queue[below(s, SIM_CQS)];
-	end->recv_queue = &h->queue[below(s, SIM_CQS)];
+	end->send_queue = &h->queue[below(s, DATAGRAMS, SIM_CQS)];
+	end->recv_queue = &h->queue[below(s, DATAGRAMS, SIM_CQS)];
 	config.send_cq = end->send_queue->cq;
 	config.recv_cq = end->recv_queue->cq;
 	config.cap = (struct ibv_qp_cap){16, 32, 8, 8, 64};
@@ -71,6 +87,69 @@ void datagram_open(struct datagram *d)
 	make_handles(d);
 }
 
+/* ---- groups ---- */
+
+static void leave(struct datagram *d, unsigned group)
+{
+	struct adv_gid gid = group_gid(group);
+
+	if (!d->member[group])
+		return;
+	REQUIRE(d->sim, adv_qp_destroy(d->end.qp) == EBUSY, "UD %u: destroyed as a member",
+		d->index);
+	REQUIRE(d->sim, adv_qp_detach_mcast(d->end.qp, &gid) == 0, "UD %u: cannot leave", d->index);
+	d->member[group] = false;
+}
+
+/* Joins a group, or leaves it. */
+void datagram_regroup(struct datagram *d)
+{
+	unsigned group = (unsigned)below(d->sim, GROUPS, SIM_GROUPS);
+	struct adv_gid gid = group_gid(group);
+
+	if (!d->end.qp)
+		return;
+	if (d->member[group]) {
+		leave(d, group);
+		return;
+	}
+	REQUIRE(d->sim, adv_qp_attach_mcast(d->end.qp, &gid) == 0, "UD %u: cannot join", d->index);
+	d->member[group] = true;
+}
+
+/* A packet of a group is about to be given to the host ... */
+void datagrams_before(struct host *h)
+{
+	for (unsigned i = 0; i < h->sim->datagram_count; i++) {
+		struct datagram *d = &h->sim->datagram[i];
+
+		if (d->end.host == h && d->end.qp)
+			d->taken = d->end.qp->rq.next;
+	}
+}
+
+/* ... and was: all members but its sender have it now, who had room, and nobody else. */
+void datagrams_after(struct host *h, const struct flight *f)
+{
+	unsigned group = adv_gid_is_ipv4(&f->meta.dgid);
+	struct adv_headers headers;
+
+	adv_headers_decode(f->data, f->len, &headers);
+	for (unsigned i = 0; i < h->sim->datagram_count; i++) {
+		const struct datagram *d = &h->sim->datagram[i];
+		const struct adv_qp *qp = d->end.qp;
+		uint32_t due;
+
+		if (d->end.host != h || !qp)
+			continue;
+		due = d->member[group] && headers.deth.qkey == QKEY &&
+		      headers.deth.src_qpn != d->end.qpn && d->taken != qp->rq.head;
+		REQUIRE(h->sim, qp->rq.next - d->taken == due,
+			"UD %u: has taken %u receives for a packet of group %u, where %u were due",
+			d->index, qp->rq.next - d->taken, group, due);
+	}
+}
+
 /* Destroys the QP where there is still an engine. */
 void datagram_close(struct datagram *d)
 {
@@ -78,6 +157,14 @@ void datagram_close(struct datagram *d)
 		if (d->ah[i])
 			adv_ah_destroy(d->ah[i]);
 		d->ah[i] = NULL;
+	}
+	for (unsigned i = 0; i < SIM_GROUPS; i++) {
+		if (d->group_ah[i])
+			adv_ah_destroy(d->group_ah[i]);
+		d->group_ah[i] = NULL;
+		if (d->end.qp && d->end.host->e)
+			leave(d, i);
+		d->member[i] = false;
 	}
 	if (d->end.qp && d->end.host->e)
 		end_destroy(&d->end);
@@ -91,6 +178,27 @@ void datagram_close(struct datagram *d)
 	d->ring = NULL;
 }
 
+/* The QP that is to have it; or the members of a group; or nobody, as the Q_Key is another one. */
+static uint32_t choose_receiver(struct datagram *d, struct ibv_send_wr *wr)
+{
+	struct sim *s = d->sim;
+	unsigned to = (unsigned)below(s, DATAGRAMS, s->datagram_count);
+
+	wr->wr.ud.ah = &d->ah[to]->ibv;
+	wr->wr.ud.remote_qpn = s->datagram[to].end.qpn;
+	wr->wr.ud.remote_qkey = QKEY;
+	if (s->groups && chance(s, GROUPS, 300)) {
+		to = (unsigned)below(s, GROUPS, SIM_GROUPS);
+		wr->wr.ud.ah = &d->group_ah[to]->ibv;
+		wr->wr.ud.remote_qpn = ADV_QPN_MULTICAST;
+	}
+	if (chance(s, DATAGRAMS, 30)) {
+		wr->wr.ud.remote_qkey ^= 1u << below(s, DATAGRAMS, 31);
+		return SIM_NOBODY;
+	}
+	return wr->wr.ud.remote_qpn;
+}
+
 /* The log is of all lives: late packets of an earlier one are good. */
 bool datagram_post(struct datagram *d)
 {
@@ -98,31 +206,28 @@ bool datagram_post(struct datagram *d)
 	struct request *q;
 	struct ibv_sge sge[ADV_MAX_SGE];
 	struct ibv_send_wr *bad = NULL, wr = {.sg_list = sge};
-	unsigned to = (unsigned)below(s, s->datagram_count);
 	uint64_t base;
+	uint32_t to;
 	int err;
 
-	if (!d->end.qp || !s->datagram[to].end.qp || d->posted - d->done >= d->room ||
-	    d->log_room == LOG_LIMIT)
+	if (!d->end.qp || d->posted - d->done >= d->room || d->log_room == LOG_LIMIT)
 		return false;
 	q = &d->ring[d->posted % d->room];
 	memset(q, 0, sizeof(*q));
 	/* The number says who sent it, and which of its messages it is. */
 	q->id = (uint64_t)d->index << 32 | d->log_room;
-	q->len = (uint32_t)below(s, chance(s, 700) ? 128 : d->mtu + 1);
-	q->signaled = chance(s, 500) || d->posted % 4 == 0;
-	pieces_cut(s, &q->pieces, q->len, 8);
+	q->len = (uint32_t)below(s, DATAGRAMS, chance(s, DATAGRAMS, 700) ? 128 : d->mtu + 1);
+	q->signaled = chance(s, DATAGRAMS, 500) || d->posted % 4 == 0;
+	pieces_cut(s, DATAGRAMS, &q->pieces, q->len, 8);
 	base = (d->posted % d->room) * (uint64_t)d->mtu;
 	pieces_sges(&q->pieces, d->local, base, sge);
 	pieces_fill(&q->pieces, d->local->buf + base, q->id);
 	wr.wr_id = 1ull << 63 | d->posted;
 	wr.num_sge = (int)q->pieces.n;
-	wr.opcode = q->len < 8 || chance(s, 300) ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+	wr.opcode = q->len < 8 || chance(s, DATAGRAMS, 300) ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 	wr.imm_data = (uint32_t)q->id;
 	wr.send_flags = q->signaled ? IBV_SEND_SIGNALED : 0;
-	wr.wr.ud.ah = &d->ah[to]->ibv;
-	wr.wr.ud.remote_qpn = s->datagram[to].end.qpn;
-	wr.wr.ud.remote_qkey = QKEY;
+	to = choose_receiver(d, &wr);
 	err = adv_qp_post_send(d->end.qp, s->now, &wr, &bad);
 	if (err) {
 		REQUIRE(s, err == ENOMEM, "UD: a request was refused: %d", err);
@@ -185,8 +290,11 @@ static bool was_sent(const struct datagram *from, const struct datagram *to,
 	if (id >> 32 != from->index || (uint32_t)id >= from->log_room)
 		return false;
 	log = &from->log[(uint32_t)id];
-	return log->to == to->index && log->len == wc->byte_len - ADV_GRH_LEN &&
-	       pattern_equal(payload, id, 0, log->len);
+	if (log->to == ADV_QPN_MULTICAST)
+		to->sim->total.grouped++;
+	else if (log->to != to->end.qpn)
+		return false;
+	return log->len == wc->byte_len - ADV_GRH_LEN && pattern_equal(payload, id, 0, log->len);
 }
 
 static void judge_received(struct datagram *d, const struct ibv_wc *wc, unsigned slot)

@@ -38,7 +38,7 @@ static bool post_one(struct pool *p, unsigned slot)
 	struct ibv_recv_wr *bad = NULL, wr = {.sg_list = sge};
 	int err;
 
-	pieces_cut(s, &p->slot[slot].pieces, p->size, p->max_sge);
+	pieces_cut(s, RECEIVES, &p->slot[slot].pieces, p->size, p->max_sge);
 	pieces_sges(&p->slot[slot].pieces, p->r, base, sge);
 	memset(p->r->buf + base, 0xee, p->size);
 	wr.wr_id = RECV_ID(slot, p->next_order);
@@ -192,7 +192,7 @@ static void set_gids(struct host *h)
 static void open_srqs(struct host *h)
 {
 	struct sim *s = h->sim;
-	struct ibv_srq_attr attr = {.max_wr = 48, .max_sge = 1 + (uint32_t)below(s, 8)};
+	struct ibv_srq_attr attr = {.max_wr = 48, .max_sge = 1 + (uint32_t)below(s, ENGINES, 8)};
 
 	h->srq = pool_open(h, s->max_len, attr.max_sge, 32);
 	h->srq->srq = adv_srq_create(h->pd, &attr, h->srq);
@@ -233,7 +233,7 @@ void host_open(struct host *h)
 	};
 
 	for (int i = 0; i < 4; i++)
-		config.seed[i] = adv_rng_next(&s->rng);
+		config.seed[i] = adv_rng_next(&s->rng[ENGINES]);
 	h->e = adv_engine_create(&config);
 	REQUIRE(s, h->e, "no engine");
 	if (s->injects)
@@ -250,10 +250,11 @@ void host_open(struct host *h)
 		REQUIRE(s, q->cq, "no CQ");
 		if (q->by_event)
 			adv_cq_arm(q->cq, false);
-		if (q->by_event && chance(s, 300))
-			adv_cq_moderate(q->cq, 1 + (unsigned)below(s, 4), 20 * US);
+		if (q->by_event && chance(s, ENGINES, 300))
+			adv_cq_moderate(q->cq, 1 + (unsigned)below(s, ENGINES, 4), 20 * US);
 	}
 	open_srqs(h);
+	manager_open(h);
 	h->shared = region_open(h, 8);
 	h->shared_seen = xcalloc(1, 1 << 20);
 	h->shared_posted = h->shared_done = 0;
@@ -272,6 +273,7 @@ static void forget_memory(struct host *h)
 /* The host dies with all that is on it; what is on its way to it will find nobody. */
 void host_crash(struct host *h)
 {
+	manager_crash(h);
 	adv_engine_destroy(h->e);
 	h->e = NULL;
 	memset(h->by_qpn, 0, sizeof(h->by_qpn));
@@ -282,7 +284,7 @@ void host_forget(struct host *h)
 {
 	forget_memory(h);
 	REQUIRE(h->sim, !h->regions, "host %u: regions of a dead host are left", h->index);
-	h->back_at = h->sim->now + below(h->sim, 20 * MS);
+	h->back_at = h->sim->now + below(h->sim, TROUBLE, 20 * MS);
 	h->sim->total.crashes++;
 }
 
@@ -293,6 +295,7 @@ void host_close(struct host *h)
 	struct adv_engine *e = h->e;
 	struct adv_event ev;
 
+	manager_close(h);
 	regions_check(h);
 	if (!s->chaos) {
 		uint64_t v;
@@ -359,7 +362,8 @@ void host_poll(struct host *h, bool all)
 			adv_cq_arm(q->cq, false);
 			poll_queue(h, q, UINT32_MAX);
 		} else if (!adv_cq_empty(q->cq)) {
-			poll_queue(h, q, all ? UINT32_MAX : 1 + (unsigned)below(h->sim, 32));
+			poll_queue(h, q,
+				   all ? UINT32_MAX : 1 + (unsigned)below(h->sim, POLLING, 32));
 		}
 	}
 }

@@ -94,10 +94,9 @@ static enum ibv_wc_status bad_status(enum bad bad)
 	}
 }
 
-static bool peer_is_down(const struct end *end)
+static bool peer_is_down(struct end *end)
 {
-	const struct end *peer = &end->c->end[!end->side];
-	enum ibv_qp_state state = end_state(peer);
+	enum ibv_qp_state state = end_state(peer_of(end));
 
 	return state == IBV_QPS_ERR || state == IBV_QPS_RESET || end->c->state != CONNECTED;
 }

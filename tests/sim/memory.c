@@ -121,22 +121,22 @@ bool pattern_equal(const uint8_t *p, uint64_t id, uint64_t offset, uint64_t len)
 }
 
 /* Cuts a message into pieces, some of them empty, that lie in another order than they come. */
-void pieces_cut(struct sim *s, struct pieces *p, uint32_t len, unsigned max_sge)
+void pieces_cut(struct sim *s, enum subject who, struct pieces *p, uint32_t len, unsigned max_sge)
 {
-	unsigned most = chance(s, 200) ? max_sge : (max_sge < 3 ? max_sge : 3);
+	unsigned most = chance(s, who, 200) ? max_sge : (max_sge < 3 ? max_sge : 3);
 	unsigned order[ADV_MAX_SGE];
 	uint32_t left = len, at = 0;
 
-	p->n = 1 + (unsigned)below(s, most);
+	p->n = 1 + (unsigned)below(s, who, most);
 	for (unsigned i = 0; i < p->n; i++) {
-		p->piece[i].len = i == p->n - 1 ? left : (uint32_t)below(s, left / 2 + 2);
+		p->piece[i].len = i == p->n - 1 ? left : (uint32_t)below(s, who, left / 2 + 2);
 		if (p->piece[i].len > left)
 			p->piece[i].len = left;
 		left -= p->piece[i].len;
 		order[i] = i;
 	}
 	for (unsigned i = p->n - 1; i > 0; i--) {
-		unsigned k = (unsigned)below(s, i + 1), o = order[i];
+		unsigned k = (unsigned)below(s, who, i + 1), o = order[i];
 
 		order[i] = order[k];
 		order[k] = o;
@@ -145,7 +145,7 @@ void pieces_cut(struct sim *s, struct pieces *p, uint32_t len, unsigned max_sge)
 		p->piece[order[i]].at = at;
 		at += p->piece[order[i]].len;
 	}
-	if (len == 0 && chance(s, 500))
+	if (len == 0 && chance(s, who, 500))
 		p->n = 0;
 }
 
@@ -369,7 +369,7 @@ void area_renew(struct stream *st)
 	int err = 0;
 
 	st->area.old_key = r->key;
-	if (chance(s, 500)) {
+	if (chance(s, TROUBLE, 500)) {
 		err = adv_mr_reregister(r->mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, r->buf,
 					r->len, r->iova, 0);
 	} else {

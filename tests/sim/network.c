@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "sim.h"
+#include "wire/mad.h"
 
 #define PACKET_MAX (ADV_HEADERS_MAX + 4096 + ADV_FAULT_LENGTH_MAX)
 
@@ -149,6 +150,7 @@ static void note_impaired(struct host *h, const struct adv_bth *bth, unsigned to
 	if (!v->drop && !v->corrupt && !v->copies && !v->delay && !v->behind)
 		return;
 	h->sim->total.impaired++;
+	h->sim->harmed_mads += bth->dest_qpn == ADV_GSI_QPN;
 	if (!end || !end->c)
 		return;
 	st = adv_opcode_table[bth->opcode].flags & ADV_PKT_RESPONSE ? end->out : end->in;
@@ -165,13 +167,13 @@ static void arrange(struct host *h, struct flight *f, const struct adv_fault_ver
 		f->meta.tclass |= ADV_ECN_CE;
 	for (unsigned i = 0; i <= v->copies; i++) {
 		struct flight *c = copy_of(f);
-		uint64_t at = leaves + s->latency + v->delay + i * v->after;
+		uint64_t at = leaves + s->way[h->index][f->to] + v->delay + i * v->after;
 
 		if (i || !v->behind) {
 			launch(s, c, at);
 			continue;
 		}
-		c->held.due = at + v->hold - s->latency;
+		c->held.due = at + v->hold - s->way[h->index][f->to];
 		c->held.behind = v->behind;
 		adv_fault_queue_put(&h->held, &c->held);
 	}
@@ -185,55 +187,91 @@ void network_release(struct host *h)
 	while ((held = adv_fault_queue_take(&h->held, h->sim->now))) {
 		struct flight *f = (struct flight *)(void *)held;
 
-		launch(h->sim, f, h->sim->now + h->sim->latency);
+		launch(h->sim, f, h->sim->now + h->sim->way[h->index][f->to]);
 	}
+}
+
+/* The packet's bytes, as the link would put them together. Returns their number. */
+static uint32_t assemble(struct sim *s, const struct adv_tx_packet *pkt, uint8_t *data)
+{
+	uint32_t payload = 0, len = pkt->header_len;
+
+	memcpy(data, pkt->header, pkt->header_len);
+	for (unsigned i = 0; i < pkt->iov_count; i++) {
+		payload += (uint32_t)pkt->iov[i].iov_len;
+		REQUIRE(s, payload <= 4096, "a packet with more than 4 KiB");
+		memcpy(data + len, pkt->iov[i].iov_base, pkt->iov[i].iov_len);
+		len += (uint32_t)pkt->iov[i].iov_len;
+	}
+	REQUIRE(s, payload == pkt->payload_len && pkt->pad == (-payload & 3),
+		"a packet whose lengths disagree");
+	memset(data + len, 0, pkt->pad);
+	return len + pkt->pad;
+}
+
+/* To one host. */
+static void send_to(struct host *h, unsigned to, struct flight f, const struct adv_headers *headers,
+		    uint64_t leaves)
+{
+	struct sim *s = h->sim;
+	struct adv_fault_verdict v;
+	struct adv_fault_packet p;
+
+	REQUIRE(s, to < s->host_count, "a packet to nobody");
+	f.to = to;
+	s->total.packets++;
+	s->total.bytes += f.len;
+	adv_fault_packet_read(&p, true, &f.meta.dgid, f.data, f.len);
+	if (adv_fault_decide(&h->fault, leaves, &p, &v))
+		note_impaired(h, &headers->bth, f.to, &v);
+	if (s->trace)
+		trace(s, h, &f, headers, &v);
+	if (v.corrupt && v.icrc_right)
+		f.len = adv_fault_alter(&v, f.data, f.len, PACKET_MAX);
+	if (!v.drop && (!v.corrupt || v.icrc_right))
+		arrange(h, &f, &v, leaves);
+	if (!v.behind)
+		adv_fault_queue_passed(&h->held, s->now);
 }
 
 static void send_packet(struct host *h, const struct adv_tx_packet *pkt, uint64_t leaves)
 {
 	struct sim *s = h->sim;
+	const struct adv_path *path = pkt->path;
 	uint8_t data[PACKET_MAX];
-	struct flight f = {.data = data, .to = pkt->path->dgid.raw[15] - 1u};
-	struct adv_fault_verdict v;
-	struct adv_fault_packet p;
+	struct flight f = {.data = data,
+			   .meta = {.sgid = path->sgid,
+				    .dgid = path->dgid,
+				    .sport = path->sport,
+				    .tclass = (uint8_t)(path->tclass | pkt->ecn),
+				    .hop_limit = path->hop_limit}};
 	struct adv_headers headers;
-	uint32_t payload = 0;
-	bool hit;
 
-	REQUIRE(s, f.to < s->host_count, "a packet to nobody");
-	f.meta.sgid = pkt->path->sgid;
-	f.meta.dgid = pkt->path->dgid;
-	f.meta.sport = pkt->path->sport;
-	f.meta.tclass = (uint8_t)(pkt->path->tclass | pkt->ecn);
-	f.meta.hop_limit = pkt->path->hop_limit;
-	memcpy(data, pkt->header, pkt->header_len);
-	f.len = pkt->header_len;
-	for (unsigned i = 0; i < pkt->iov_count; i++) {
-		payload += (uint32_t)pkt->iov[i].iov_len;
-		REQUIRE(s, payload <= 4096, "a packet with more than 4 KiB");
-		memcpy(data + f.len, pkt->iov[i].iov_base, pkt->iov[i].iov_len);
-		f.len += (uint32_t)pkt->iov[i].iov_len;
-	}
-	REQUIRE(s, payload == pkt->payload_len && pkt->pad == (-payload & 3),
-		"a packet whose lengths disagree");
-	memset(data + f.len, 0, pkt->pad);
-	f.len += pkt->pad;
+	f.len = assemble(s, pkt, data);
 	REQUIRE(s, adv_headers_decode(data, f.len, &headers) == pkt->header_len,
 		"a packet that cannot be decoded");
-	s->total.packets++;
-	s->total.bytes += f.len;
-	adv_fault_packet_read(&p, true, &f.meta.dgid, data, f.len);
-	hit = adv_fault_decide(&h->fault, leaves, &p, &v);
-	if (hit)
-		note_impaired(h, &headers.bth, f.to, &v);
-	if (s->trace)
-		trace(s, h, &f, &headers, &v);
-	if (v.corrupt && v.icrc_right)
-		f.len = adv_fault_alter(&v, data, f.len, sizeof(data));
-	if (!v.drop && (!v.corrupt || v.icrc_right))
-		arrange(h, &f, &v, leaves);
-	if (!v.behind)
-		adv_fault_queue_passed(&h->held, s->now);
+	if (!adv_gid_is_multicast(&path->dgid))
+		send_to(h, path->dgid.raw[15] - 1u, f, &headers, leaves);
+	else
+		for (unsigned i = 0; i < s->host_count; i++)
+			send_to(h, i, f, &headers, leaves);
+}
+
+/* Bytes that the engine does not know of: of the host's connection manager. */
+void network_send(struct host *h, const struct adv_path *path, const uint8_t *data, uint32_t len)
+{
+	uint8_t room[PACKET_MAX];
+	struct flight f = {.data = room,
+			   .len = len,
+			   .meta = {.sgid = path->sgid,
+				    .dgid = path->dgid,
+				    .tclass = path->tclass,
+				    .hop_limit = path->hop_limit}};
+	struct adv_headers headers;
+
+	memcpy(room, data, len);
+	REQUIRE(h->sim, adv_headers_decode(data, len, &headers), "a packet that cannot be decoded");
+	send_to(h, path->dgid.raw[15] - 1u, f, &headers, h->sim->now);
 }
 
 /* The link is free: it takes what the engine has. */
@@ -271,12 +309,18 @@ void network_deliver(struct sim *s)
 	struct flight *f = land(s);
 	struct host *h = &s->host[f->to];
 	struct adv_rx_packet pkt = {.meta = &f->meta, .data = f->data, .len = f->len};
+	uint32_t qpn = (uint32_t)f->data[5] << 16 | (uint32_t)f->data[6] << 8 | f->data[7];
 	struct end *end;
 
 	s->now = f->at > s->now ? f->at : s->now;
-	if (h->e) {
-		end = end_find(h,
-			       (uint32_t)f->data[5] << 16 | (uint32_t)f->data[6] << 8 | f->data[7]);
+	if (qpn == ADV_GSI_QPN) {
+		manager_rx(h, &f->meta, f->data, f->len);
+	} else if (h->e && adv_gid_is_multicast(&f->meta.dgid)) {
+		datagrams_before(h);
+		adv_engine_rx(h->e, s->now, &pkt);
+		datagrams_after(h, f);
+	} else if (h->e) {
+		end = end_find(h, qpn);
 		adv_engine_rx(h->e, s->now, &pkt);
 		if (end) {
 			judge_progress(end);

@@ -30,26 +30,26 @@ static uint32_t random_length(struct sim *s, uint32_t mtu)
 {
 	uint64_t n;
 
-	switch (below(s, 8)) {
+	switch (below(s, REQUESTS, 8)) {
 	case 0:
-		n = below(s, 5);
+		n = below(s, REQUESTS, 5);
 		break;
 	case 1:
-		n = mtu * (1 + below(s, 4)) - 1 + below(s, 3);
+		n = mtu * (1 + below(s, REQUESTS, 4)) - 1 + below(s, REQUESTS, 3);
 		break;
 	case 2:
 	case 3:
 	case 4:
-		n = below(s, 64);
+		n = below(s, REQUESTS, 64);
 		break;
 	case 5:
-		n = below(s, mtu);
+		n = below(s, REQUESTS, mtu);
 		break;
 	case 6:
-		n = below(s, 6ull * mtu);
+		n = below(s, REQUESTS, 6ull * mtu);
 		break;
 	default:
-		n = below(s, s->max_len + 1ull);
+		n = below(s, REQUESTS, s->max_len + 1ull);
 	}
 	return n < s->max_len ? (uint32_t)n : s->max_len;
 }
@@ -67,16 +67,16 @@ static int random_opcode(struct sim *s, const struct connection *c)
 				      ADV_WR_FLUSH,
 				      ADV_WR_ATOMIC_WRITE};
 
-	return opcodes[below(s, c->type == IBV_QPT_UC ? 4 : 10)];
+	return opcodes[below(s, REQUESTS, c->type == IBV_QPT_UC ? 4 : 10)];
 }
 
 static void choose_bad(struct stream *st, struct request *q)
 {
 	struct sim *s = st->from->host->sim;
 
-	if (st->from->c->type == IBV_QPT_UC || below(s, 10000) >= s->bad)
+	if (st->from->c->type == IBV_QPT_UC || below(s, REQUESTS, 10000) >= s->bad)
 		return;
-	switch (below(s, 5)) {
+	switch (below(s, REQUESTS, 5)) {
 	case 0:
 		if (!is_send(q->opcode) && q->len)
 			q->bad = BAD_RKEY;
@@ -104,15 +104,15 @@ static void choose_bad(struct stream *st, struct request *q)
 static void choose_atomic(struct stream *st, struct request *q, struct ibv_send_wr *wr)
 {
 	struct sim *s = st->from->host->sim;
-	uint64_t operand = adv_rng_next(&s->rng) >> below(s, 60);
+	uint64_t operand = adv_rng_next(&s->rng[REQUESTS]) >> below(s, REQUESTS, 60);
 
-	q->counter = (unsigned)below(s, SIM_COUNTERS);
+	q->counter = (unsigned)below(s, REQUESTS, SIM_COUNTERS);
 	memcpy(&q->original, st->area.posted + 8 * q->counter, 8);
 	wr->wr.atomic.remote_addr = st->area.r->iova + 8 * q->counter;
 	wr->wr.atomic.rkey = st->area.r->key;
 	switch (q->opcode) {
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		q->shared = chance(s, 200);
+		q->shared = chance(s, REQUESTS, 200);
 		wr->wr.atomic.compare_add = q->shared ? 1 : operand;
 		q->value = q->original + operand;
 		if (q->shared) {
@@ -121,7 +121,7 @@ static void choose_atomic(struct stream *st, struct request *q, struct ibv_send_
 		}
 		break;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
-		q->value = chance(s, 500) ? operand : q->original;
+		q->value = chance(s, REQUESTS, 500) ? operand : q->original;
 		wr->wr.atomic.compare_add = q->value == operand ? q->original : q->original + 1;
 		wr->wr.atomic.swap = operand;
 		break;
@@ -137,19 +137,20 @@ static void choose_remote(struct stream *st, struct request *q, struct ibv_send_
 	struct area *a = &st->area;
 	uint32_t spare;
 
-	q->slot = (unsigned)below(s, a->slots);
+	q->slot = (unsigned)below(s, REQUESTS, a->slots);
 	spare = a->slot_size - (q->len < a->slot_size ? q->len : a->slot_size);
 	q->offset = COUNTER_BYTES + q->slot * a->slot_size;
 	/* A FLUSH of nothing is still one of a place. */
-	if (st->from->c->type != IBV_QPT_UC && q->opcode != ADV_WR_FLUSH && chance(s, 300))
-		q->offset += (uint32_t)below(s, spare + 1);
+	if (st->from->c->type != IBV_QPT_UC && q->opcode != ADV_WR_FLUSH &&
+	    chance(s, REQUESTS, 300))
+		q->offset += (uint32_t)below(s, REQUESTS, spare + 1);
 	if (is_atomic(q->opcode) || q->opcode == ADV_WR_ATOMIC_WRITE) {
 		choose_atomic(st, q, wr);
 	} else if (q->opcode == ADV_WR_FLUSH) {
 		wr->wr.atomic.remote_addr = a->r->iova + q->offset;
 		wr->wr.atomic.rkey = a->r->key;
 		wr->wr.atomic.compare_add = q->len;
-		wr->wr.atomic.swap = 1 | below(s, 2) << 32;
+		wr->wr.atomic.swap = 1 | below(s, REQUESTS, 2) << 32;
 	} else {
 		wr->wr.rdma.remote_addr = a->r->iova + q->offset;
 		wr->wr.rdma.rkey = a->r->key;
@@ -167,25 +168,25 @@ static void spoil(struct stream *st, const struct request *q, struct ibv_send_wr
 
 	switch (q->bad) {
 	case BAD_RKEY:
-		if (st->area.old_key && chance(s, 500) && atomic_shaped)
+		if (st->area.old_key && chance(s, REQUESTS, 500) && atomic_shaped)
 			wr->wr.atomic.rkey = st->area.old_key;
-		else if (st->area.old_key && chance(s, 500) && !atomic_shaped)
+		else if (st->area.old_key && chance(s, REQUESTS, 500) && !atomic_shaped)
 			wr->wr.rdma.rkey = st->area.old_key;
 		else if (atomic_shaped)
-			wr->wr.atomic.rkey ^= 1u << below(s, 32);
+			wr->wr.atomic.rkey ^= 1u << below(s, REQUESTS, 32);
 		else
-			wr->wr.rdma.rkey ^= 1u << below(s, 32);
+			wr->wr.rdma.rkey ^= 1u << below(s, REQUESTS, 32);
 		break;
 	case BAD_BOUNDS: /* one byte too many */
 		wr->wr.rdma.remote_addr = st->area.r->iova + st->area.r->len + 1 - q->len;
-		if (chance(s, 300))
+		if (chance(s, REQUESTS, 300))
 			wr->wr.rdma.remote_addr = st->area.r->iova - 1;
 		break;
 	case BAD_ALIGNMENT:
-		wr->wr.atomic.remote_addr += 1 + below(s, 7);
+		wr->wr.atomic.remote_addr += 1 + below(s, REQUESTS, 7);
 		break;
 	case BAD_LKEY:
-		wr->sg_list[wr->num_sge - 1].lkey ^= 1u << below(s, 32);
+		wr->sg_list[wr->num_sge - 1].lkey ^= 1u << below(s, REQUESTS, 32);
 		break;
 	default:
 		break;
@@ -236,15 +237,15 @@ static uint32_t random_flags(struct stream *st, struct request *q)
 	uint32_t flags = 0;
 
 	/* A queue of unsignaled requests only would never be free again. */
-	q->signaled = c->sig_all || chance(s, 500) || st->unsignaled + 1 >= st->room / 2;
+	q->signaled = c->sig_all || chance(s, REQUESTS, 500) || st->unsignaled + 1 >= st->room / 2;
 	if (q->signaled && !c->sig_all)
 		flags |= IBV_SEND_SIGNALED;
-	if (chance(s, 100))
+	if (chance(s, REQUESTS, 100))
 		flags |= IBV_SEND_FENCE;
-	if (chance(s, 200))
+	if (chance(s, REQUESTS, 200))
 		flags |= IBV_SEND_SOLICITED;
 	if ((is_send(q->opcode) || is_write(q->opcode)) && q->len <= c->cap.max_inline_data &&
-	    q->bad != BAD_LKEY && chance(s, 300))
+	    q->bad != BAD_LKEY && chance(s, REQUESTS, 300))
 		flags |= IBV_SEND_INLINE;
 	return flags;
 }
@@ -265,17 +266,17 @@ static void choose(struct stream *st, struct request *q)
 	if (is_atomic(q->opcode)) {
 		q->len = 8;
 		q->pieces.n = 1;
-		q->pieces.piece[0].at = (uint32_t)below(s, 8);
+		q->pieces.piece[0].at = (uint32_t)below(s, REQUESTS, 8);
 		q->pieces.piece[0].len = 8;
 	} else if (q->opcode == ADV_WR_ATOMIC_WRITE) {
 		q->len = 8;
 	} else if (q->opcode != ADV_WR_FLUSH) {
-		pieces_cut(s, &q->pieces, q->len, c->cap.max_send_sge);
+		pieces_cut(s, REQUESTS, &q->pieces, q->len, c->cap.max_send_sge);
 	}
 	choose_bad(st, q);
 	if (q->bad == BAD_LENGTH) {
 		q->len = s->max_len + 1;
-		pieces_cut(s, &q->pieces, q->len, c->cap.max_send_sge);
+		pieces_cut(s, REQUESTS, &q->pieces, q->len, c->cap.max_send_sge);
 	}
 }
 
@@ -310,6 +311,8 @@ bool request_post(struct stream *st)
 	struct ibv_sge sge[ADV_MAX_SGE];
 	int err;
 
+	if (st->from->c->managed && st->from->side == 1 && !st->from->c->agent[1].established)
+		return false;
 	if (st->from->c->state != CONNECTED || (state != IBV_QPS_RTS && state != IBV_QPS_SQD) ||
 	    st->posted - st->done >= st->room || !st->to->host->e)
 		return false;

@@ -4,11 +4,17 @@
  * faults between them, and applications that post requests of all kinds, crash, and start
  * again. Beside them a model says what must be seen; what differs is a violation.
  *
- *	network.c	packets between hosts	  memory.c	regions, contents, the model of
- *memory host.c		engines, CQs, SRQs	  connection.c	QPs made, broken, connected again
- *	requests.c	what is posted		  judge.c	what completes
- *	datagram.c	UD			  trouble.c	what goes wrong on purpose
- *	world.c		what is drawn from the seed, the loop, the end
+ *	draw.c		what is drawn from the seed
+ *	network.c	packets between hosts
+ *	memory.c	regions, their contents, and the model of them
+ *	host.c		engines, CQs, SRQs
+ *	connection.c	QPs made, broken, connected again
+ *	manager.c	connections made and ended by src/cm
+ *	requests.c	what is posted
+ *	judge.c		what completes
+ *	datagram.c	UD
+ *	trouble.c	what goes wrong on purpose
+ *	world.c		the loop over events, the end
  */
 #ifndef ADV_TESTS_SIM_H
 #define ADV_TESTS_SIM_H
@@ -16,12 +22,15 @@
 #include <setjmp.h>
 #include <stdio.h>
 
+#include "cm/cm.h"
 #include "link/fault_decide.h"
 #include "transport/internal.h"
 
-#define SIM_HOSTS	5
-#define SIM_CONNECTIONS 10
+#define SIM_HOSTS	8
+#define SIM_CONNECTIONS 24
 #define SIM_DATAGRAMS	4 /* UD QPs */
+#define SIM_GROUPS	2 /* multicast: the first is IPv6, the second IPv4 */
+#define SIM_NOBODY	UINT32_MAX
 #define SIM_CQS		4 /* a host */
 #define SIM_SLOTS	16
 #define SIM_COUNTERS	4
@@ -38,6 +47,34 @@ struct sim;
 struct host;
 struct end;
 struct stream;
+
+/*
+ * Who draws. Each has a stream of random numbers of its own, so that a seed keeps its meaning where
+ * a subject is added, or draws more than it did.
+ */
+enum subject {
+	WORLD,	     /* how many of everything */
+	NETWORK,     /* latencies, rates, windows */
+	PLAN,	     /* faults */
+	APPLICATION, /* how busy, how careless */
+	SHAPES,	     /* of connections */
+	ENGINES,     /* their seeds; CQs and SRQs */
+	CONNECTIONS, /* made and broken */
+	POSTING,     /* when requests are posted */
+	REQUESTS,    /* and what */
+	RECEIVES,    /* when they are posted */
+	POLLING,     /* when completions are taken */
+	DATAGRAMS,   /* UD */
+	GROUPS,	     /* multicast */
+	TROUBLE,     /* crashes and the like */
+	WITHDRAWING, /* deregistered under outstanding work */
+	OVERRUNS,    /* CQs that are too small */
+	LOOPS,	     /* QPs connected to themselves */
+	WINDOWS,     /* memory windows */
+	MANAGER,     /* the connection manager */
+	GLANCES,     /* where memory is looked at */
+	SUBJECTS
+};
 
 /* ---- memory ------------------------------------------------------------------------- */
 
@@ -176,6 +213,8 @@ struct host {
 	struct sim *sim;
 	unsigned index;
 	struct adv_engine *e; /* NULL: crashed */
+	struct adv_cm *cm;    /* NULL: nothing is managed */
+	struct adv_cm_id *listener[2];
 	uint64_t back_at;
 	struct adv_pd *pd;
 	struct adv_xrcd *xrcd;
@@ -215,7 +254,22 @@ struct end {
 	struct datagram *ud;
 };
 
-enum connection_state { CONNECTED, BREAKING, QUIET };
+/* Managed ones are CONNECTING first, and LEAVING when all is done. */
+enum connection_state { CONNECTED, BREAKING, QUIET, CONNECTING, LEAVING };
+
+/* One side of a managed connection, as its connection manager knows it. */
+struct agent {
+	struct connection *c;
+	unsigned side;
+	struct adv_cm_id *id; /* NULL: not yet, or left */
+	uint32_t events;      /* a bit each */
+	bool heard;	      /* the request was */
+	bool established;     /* the listening side may send */
+	bool over;	      /* it was told so */
+	bool asked;	      /* the application wants it to end */
+	uint64_t decide_at;   /* 0: decided */
+	uint64_t leave_at;
+};
 
 struct connection {
 	struct sim *sim;
@@ -224,6 +278,7 @@ struct connection {
 	enum connection_state state;
 	struct host *host[2];
 	struct end end[2];
+	unsigned ends;
 	struct stream stream[2]; /* [i]: from end i */
 	unsigned streams;
 	/* Drawn once. */
@@ -237,7 +292,19 @@ struct connection {
 	bool sig_all;
 	bool use_srq[2];
 	bool ipv4;
+	bool self; /* one QP, connected to itself: side 0 */
+	bool managed;
+	bool windows;
 	uint64_t patience; /* without progress for so long: stuck */
+	/* Managed ones. */
+	struct agent agent[2];
+	uint32_t psn[2];
+	unsigned attempt;
+	uint64_t attempt_at;
+	uint64_t harmed_then; /* how many messages had been, when it began */
+	uint64_t crashes_then;
+	bool refused;  /* by the listening application */
+	bool given_up; /* the attempt has failed */
 };
 
 /* ---- datagrams ---- */
@@ -245,7 +312,7 @@ struct connection {
 struct datagram_log {
 	uint32_t len;
 	uint64_t id;
-	unsigned to;
+	uint32_t to; /* QPN, or SIM_NOBODY */
 };
 
 struct datagram {
@@ -260,6 +327,9 @@ struct datagram {
 	uint64_t done;
 	uint32_t mtu;
 	struct adv_ah *ah[SIM_DATAGRAMS];
+	struct adv_ah *group_ah[SIM_GROUPS];
+	bool member[SIM_GROUPS];
+	uint32_t taken; /* receives, before a packet of a group comes */
 	struct datagram_log *log;
 	unsigned log_room;
 	uint32_t qpns[SIM_LIVES]; /* of all its lives: packets may come late */
@@ -292,11 +362,15 @@ struct totals {
 	uint64_t reconnects;
 	uint64_t troubles;
 	uint64_t datagrams;
+	uint64_t grouped; /* of those, to multicast groups */
+	uint64_t managed; /* connections made by the connection manager */
+	uint64_t mads;	  /* its messages */
 };
 
 struct sim {
 	uint64_t seed;
-	struct adv_rng rng;
+	struct adv_rng rng[SUBJECTS];
+	uint64_t fingerprint; /* of what was drawn */
 	uint64_t now;
 	bool trace;
 	jmp_buf failed;
@@ -311,7 +385,8 @@ struct sim {
 	uint32_t window;
 	uint32_t total_window;
 	uint8_t timeout_ticks;
-	uint64_t latency;
+	uint64_t way[SIM_HOSTS][SIM_HOSTS]; /* ns from host to host */
+	uint64_t latency;		    /* the longest of them */
 	uint64_t ns_per_kib;
 	uint64_t extra_delay; /* that the plan may add */
 	uint32_t max_len;     /* of messages */
@@ -324,6 +399,12 @@ struct sim {
 			   * statuses may be anything; nothing else may */
 	bool duplicates;  /* the plan has some, or reorders: UC and UD see them */
 	bool injects; /* the plan makes requests fail: errors of both sides need no other reason */
+	/* Subjects that not every seed has. */
+	bool managed;	/* connections are made by the connection manager */
+	bool windows;	/* access by memory windows as well */
+	bool withdraws; /* memory is deregistered under outstanding work */
+	bool overruns;	/* CQs become too small */
+	bool groups;	/* datagrams to multicast groups */
 	struct adv_fault_plan plan;
 	char plan_text[SIM_PLAN_TEXT];
 
@@ -337,6 +418,7 @@ struct sim {
 	uint64_t next_tick;
 	uint64_t tick;
 	uint64_t next_id;
+	uint64_t harmed_mads;
 	bool closing;
 	struct totals total;
 	struct adv_tx_batch batch;
@@ -350,14 +432,14 @@ void violation(struct sim *s, const char *fmt, ...) __attribute__((noreturn, for
 			violation(s, __VA_ARGS__);                                                 \
 	} while (0)
 
-static inline uint64_t below(struct sim *s, uint64_t n)
+static inline uint64_t below(struct sim *s, enum subject who, uint64_t n)
 {
-	return adv_rng_below(&s->rng, n);
+	return adv_rng_below(&s->rng[who], n);
 }
 
-static inline bool chance(struct sim *s, unsigned per_mille)
+static inline bool chance(struct sim *s, enum subject who, unsigned per_mille)
 {
-	return below(s, 1000) < per_mille;
+	return below(s, who, 1000) < per_mille;
 }
 
 /* Allocations that never fail. */
@@ -370,7 +452,7 @@ void region_close(struct region *r);
 void regions_check(struct host *h);
 void pattern_fill(uint8_t *to, uint64_t id, uint64_t offset, uint64_t len);
 bool pattern_equal(const uint8_t *p, uint64_t id, uint64_t offset, uint64_t len);
-void pieces_cut(struct sim *s, struct pieces *p, uint32_t len, unsigned max_sge);
+void pieces_cut(struct sim *s, enum subject who, struct pieces *p, uint32_t len, unsigned max_sge);
 void pieces_sges(const struct pieces *p, const struct region *r, uint64_t base,
 		 struct ibv_sge *sge);
 void pieces_fill(const struct pieces *p, uint8_t *base, uint64_t id);
@@ -387,6 +469,7 @@ void area_check(struct stream *st);
 
 /* network.c */
 void network_pull(struct host *h);
+void network_send(struct host *h, const struct adv_path *path, const uint8_t *data, uint32_t len);
 void network_deliver(struct sim *s);
 void network_release(struct host *h);
 bool network_has_packet_for(const struct sim *s, unsigned host, uint32_t qpn);
@@ -410,14 +493,30 @@ void pool_forget(struct pool *p);
 
 /* connection.c */
 void connection_open(struct connection *c);
+void connection_begin(struct connection *c, const uint32_t psn[2]);
+void connection_leave(struct connection *c);
 void connection_manage(struct connection *c);
 void connection_close(struct connection *c);
 bool connection_idle(const struct connection *c);
 void end_forget(struct end *end);
 void end_destroy(struct end *end);
 void end_bind(struct end *end, struct adv_qp *qp);
+struct end *peer_of(struct end *end);
 enum ibv_qp_state end_state(const struct end *end);
 void end_move(struct end *end, enum ibv_qp_state state);
+
+/* manager.c */
+void manager_open(struct host *h);
+void manager_crash(struct host *h);
+void manager_close(struct host *h);
+bool manager_is_quiet(const struct host *h);
+void manager_rx(struct host *h, const struct adv_rx_meta *meta, const uint8_t *data, uint32_t len);
+uint64_t manager_deadline(const struct host *h);
+void manager_expire(struct host *h);
+void manager_turn(struct host *h);
+void manager_connect(struct connection *c);
+bool manager_watch(struct connection *c);
+bool manager_part(struct connection *c);
 
 /* requests.c */
 bool request_post(struct stream *st);
@@ -435,10 +534,16 @@ void stream_forget(struct stream *st);
 void datagram_open(struct datagram *d);
 void datagram_close(struct datagram *d);
 bool datagram_post(struct datagram *d);
+void datagram_regroup(struct datagram *d);
+void datagrams_before(struct host *h);
+void datagrams_after(struct host *h, const struct flight *f);
 void datagram_judge(struct datagram *d, const struct ibv_wc *wc);
 
 /* trouble.c */
 void trouble(struct sim *s);
+
+/* draw.c: plan: or NULL. operations: or 0. */
+void draw(struct sim *s, uint64_t operations, const struct adv_fault_plan *plan);
 
 /* world.c: runs one seed. False: a violation, which was printed. plan: or NULL. operations: or 0.
  */

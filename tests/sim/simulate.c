@@ -160,14 +160,18 @@ static void print_figures(const struct tally *t)
 	printf("%u seeds, %llu operations (%.0f a second), %llu events (%.0f a second) in %.1f s\n",
 	       t->seeds, (unsigned long long)c->operations, (double)c->operations / took,
 	       (unsigned long long)c->events, (double)c->events / took, took);
-	printf("%llu packets, %llu impaired; %llu messages and %llu datagrams received\n",
+	printf("%llu packets, %llu impaired; %llu messages and %llu datagrams received, %llu of "
+	       "groups\n",
 	       (unsigned long long)c->packets, (unsigned long long)c->impaired,
-	       (unsigned long long)c->received, (unsigned long long)c->datagrams);
+	       (unsigned long long)c->received, (unsigned long long)c->datagrams,
+	       (unsigned long long)c->grouped);
 	printf("%llu errors, %llu requests flushed, %llu crashes, %llu troubles, %llu connections "
 	       "made again\n",
 	       (unsigned long long)c->failures, (unsigned long long)c->flushed,
 	       (unsigned long long)c->crashes, (unsigned long long)c->troubles,
 	       (unsigned long long)c->reconnects);
+	printf("%llu connections made by the connection manager, with %llu messages\n",
+	       (unsigned long long)c->managed, (unsigned long long)c->mads);
 	printf("%u violations\n", t->violating);
 }
 

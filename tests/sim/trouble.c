@@ -13,7 +13,7 @@ static void crash(struct host *h)
 	regions_check(h);
 	host_crash(h);
 	for (unsigned i = 0; i < s->connection_count; i++)
-		for (unsigned k = 0; k < 2; k++)
+		for (unsigned k = 0; k < s->connection[i].ends; k++)
 			if (s->connection[i].host[k] == h)
 				end_forget(&s->connection[i].end[k]);
 	for (unsigned i = 0; i < s->datagram_count; i++)
@@ -26,7 +26,7 @@ static void hurt(struct end *end)
 {
 	struct sim *s = end->host->sim;
 	enum ibv_qp_state state = end_state(end);
-	uint64_t kind = below(s, 8);
+	uint64_t kind = below(s, TROUBLE, 8);
 
 	if (!end->qp || end->c->state != CONNECTED ||
 	    (state != IBV_QPS_RTS && state != IBV_QPS_SQD))
@@ -44,15 +44,20 @@ static void hurt(struct end *end)
 		end_destroy(end);
 	} else if (state == IBV_QPS_RTS && !end->sqd) {
 		end->sqd = true;
-		end->sqd_at = s->now + below(s, 2 * MS);
+		end->sqd_at = s->now + below(s, TROUBLE, 2 * MS);
 		end_move(end, IBV_QPS_SQD);
 	}
+}
+
+static void hurt_one(struct connection *c)
+{
+	hurt(&c->end[below(c->sim, TROUBLE, c->ends)]);
 }
 
 /* All that was posted is done, as far as the application can see. */
 static void renew(struct connection *c)
 {
-	struct stream *st = &c->stream[below(c->sim, c->streams)];
+	struct stream *st = &c->stream[below(c->sim, TROUBLE, c->streams)];
 
 	if (c->state == CONNECTED && end_state(st->from) == IBV_QPS_RTS && !st->from->failed &&
 	    st->done == st->posted && st->area.r && st->to->host->e)
@@ -61,12 +66,12 @@ static void renew(struct connection *c)
 
 void trouble(struct sim *s)
 {
-	if (s->closing || below(s, 1000000) >= s->trouble)
+	if (s->closing || below(s, TROUBLE, 1000000) >= s->trouble)
 		return;
-	if (chance(s, 300))
-		renew(&s->connection[below(s, s->connection_count)]);
-	else if (chance(s, 100))
-		crash(&s->host[below(s, s->host_count)]);
+	if (chance(s, TROUBLE, 300))
+		renew(&s->connection[below(s, TROUBLE, s->connection_count)]);
+	else if (chance(s, TROUBLE, 100))
+		crash(&s->host[below(s, TROUBLE, s->host_count)]);
 	else
-		hurt(&s->connection[below(s, s->connection_count)].end[below(s, 2)]);
+		hurt_one(&s->connection[below(s, TROUBLE, s->connection_count)]);
 }

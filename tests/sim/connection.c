@@ -165,6 +165,7 @@ static void start_stream(struct connection *c, unsigned i, uint32_t psn)
 	st->posted = st->done = st->received = st->consuming_done = 0;
 	st->expect_head = st->expect_count = 0;
 	st->unsignaled = st->bad = 0;
+	st->area_gone = st->local_gone = st->pool_gone = 0;
 	st->rnr_naks = st->rnr_then = 0;
 	st->una = psn;
 	st->progress_at = c->sim->now;
@@ -331,8 +332,10 @@ static void settle_accounts(struct connection *c)
 	struct sim *s = c->sim;
 
 	for (unsigned i = 0; i < c->ends; i++)
-		if (c->end[i].host->e)
+		if (c->end[i].host->e) {
+			host_events(c->end[i].host);
 			host_poll(c->end[i].host, true);
+		}
 	for (unsigned i = 0; i < c->ends; i++) {
 		struct end *end = &c->end[i];
 
@@ -366,11 +369,29 @@ static bool packets_on_their_way(const struct connection *c)
 	return false;
 }
 
+/* What was deregistered. */
+static void restore_memory(struct stream *st)
+{
+	struct end *to = st->to;
+
+	if (st->area.r && to->host->e) {
+		if (!st->area.r->mr)
+			st->area.old_key = st->area.r->key;
+		region_restore(st->area.r);
+	}
+	if (st->local && st->from->host->e)
+		region_restore(st->local);
+	if (to->pool && to->pool->end == to && to->host->e)
+		region_restore(to->pool->r);
+}
+
 static void reconnect(struct connection *c)
 {
 	for (unsigned i = 0; i < c->streams; i++) {
 		area_settle(&c->stream[i]);
 		stream_forget(&c->stream[i]);
+		window_forget(&c->stream[i].area);
+		restore_memory(&c->stream[i]);
 	}
 	for (unsigned i = 0; i < c->ends; i++) {
 		struct end *end = &c->end[i];

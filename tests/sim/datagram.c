@@ -320,6 +320,10 @@ void datagram_judge(struct datagram *d, const struct ibv_wc *wc)
 {
 	unsigned slot;
 
+	/* Its CQ overran: it is about to be destroyed. */
+	if (wc->status == IBV_WC_WR_FLUSH_ERR && d->sim->overruns &&
+	    end_state(&d->end) == IBV_QPS_ERR)
+		return;
 	if (wc->wr_id >> 63) {
 		judge_sent(d, wc);
 		return;

@@ -209,7 +209,8 @@ static void draw_subjects(struct sim *s)
 			c->host[1] = c->host[0];
 			c->depth[1] = c->depth[0];
 		}
-		c->managed = s->managed && !s->chaos && !s->injects && !c->self && c->type != IBV_QPT_XRC_SEND;
+		c->managed = s->managed && !s->chaos && !s->injects && !c->self &&
+			     c->type != IBV_QPT_XRC_SEND;
 		c->windows = s->windows && c->type == IBV_QPT_RC;
 	}
 }
@@ -245,7 +246,7 @@ static void take_fingerprint(struct sim *s)
 		mix(s, s->rng[i].s[0]);
 }
 
-void draw(struct sim *s, uint64_t operations, const struct adv_fault_plan *plan)
+void draw(struct sim *s, const struct run *run)
 {
 	struct adv_fault_error error;
 
@@ -256,8 +257,8 @@ void draw(struct sim *s, uint64_t operations, const struct adv_fault_plan *plan)
 	draw_network(s);
 	draw_application(s);
 	draw_plan(s);
-	if (plan) {
-		s->plan = *plan;
+	if (run->plan) {
+		s->plan = *run->plan;
 	} else if (!adv_fault_plan_parse(&s->plan, s->plan_text, strlen(s->plan_text), &error)) {
 		violation(s, "the plan '%s': %s", s->plan_text, error.text);
 	}
@@ -269,7 +270,7 @@ void draw(struct sim *s, uint64_t operations, const struct adv_fault_plan *plan)
 	s->injects = injects_errors(&s->plan);
 	if (s->chaos || s->injects)
 		s->datagram_count = 0;
-	s->goal = operations ? operations : OPERATIONS;
+	s->goal = run->operations ? run->operations : OPERATIONS;
 	s->byte_goal = BYTES * s->goal / OPERATIONS;
 	for (unsigned i = 0; i < s->host_count; i++)
 		s->host[i].index = i;
@@ -277,4 +278,8 @@ void draw(struct sim *s, uint64_t operations, const struct adv_fault_plan *plan)
 		draw_connection(s, &s->connection[i]);
 	draw_subjects(s);
 	take_fingerprint(s);
+	REQUIRE(s, !run->fingerprint || run->fingerprint == s->fingerprint,
+		"it draws something else than when it was noted as %016llx: note another seed that "
+		"shows the same, see tests/mutants/run",
+		(unsigned long long)run->fingerprint);
 }

@@ -20,7 +20,7 @@ static const char *side_name(const struct end *end, char text[48])
 static bool consumes(int opcode)
 {
 	return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
-	       opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	       opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
 /* ---- sends ---- */
@@ -43,9 +43,28 @@ static void judge_shared(struct stream *st, const struct request *q, uint64_t nu
 	h->shared_done++;
 }
 
+/* Posted when memory that it needs was not registered any more. */
+static bool is_without_memory(const struct stream *st, const struct request *q, uint64_t number)
+{
+	bool send = consumes(q->opcode) && q->opcode != IBV_WR_RDMA_WRITE_WITH_IMM;
+
+	if (!q->len || is_window_request(q->opcode))
+		return false;
+	if (st->local_gone && number + 1 >= st->local_gone && q->pieces.n && !q->is_inline)
+		return true;
+	if (st->area_gone && number + 1 >= st->area_gone && !send && !q->shared)
+		return true;
+	return st->pool_gone && number + 1 >= st->pool_gone && send;
+}
+
 static void succeeded(struct stream *st, uint64_t number)
 {
 	struct request *q = &st->ring[number % st->room];
+
+	if (is_without_memory(st, q, number) && !st->from->host->sim->chaos)
+		BLAME(st->from, "request %llu has succeeded without its memory",
+		      (unsigned long long)number);
+	window_done(st, q);
 
 	if (q->bad && !st->from->host->sim->chaos)
 		BLAME(st->from, "a bad request (%d) has succeeded", (int)q->bad);
@@ -74,8 +93,10 @@ static void not_done(struct stream *st, uint64_t number)
 /* The reasons for which requests may be flushed that have not failed themselves. */
 bool end_may_flush(const struct end *end)
 {
+	const struct stream *in = end->in;
+
 	return end->host->sim->chaos || end->host->sim->injects || end->failed || end->app_error ||
-	       (end->in && end->in->bad);
+	       (in && (in->bad || in->area_gone || in->pool_gone));
 }
 
 static enum ibv_wc_status bad_status(enum bad bad)
@@ -133,6 +154,9 @@ static void judge_failure(struct stream *st, const struct request *q, const stru
 		explained = c->rnr_retry < 7 && rnr_naks > c->rnr_retry;
 	else if (q->bad && !explained)
 		explained = wc->status == bad_status(q->bad);
+	explained = explained || (st->area_gone && wc->status == IBV_WC_REM_ACCESS_ERR) ||
+		    (st->local_gone && wc->status == IBV_WC_LOC_PROT_ERR) ||
+		    (st->pool_gone && wc->status == IBV_WC_REM_OP_ERR);
 	if (!explained)
 		BLAME(end,
 		      "status %d (vendor %u) of opcode %d length %u bad %d: without reason; %u "
@@ -159,6 +183,11 @@ static int wc_opcode(int opcode)
 		return ADV_WC_FLUSH;
 	case ADV_WR_ATOMIC_WRITE:
 		return IBV_WC_ATOMIC_WRITE;
+	case IBV_WR_BIND_MW:
+	case ADV_WR_BIND_TYPE_1:
+		return IBV_WC_BIND_MW;
+	case IBV_WR_LOCAL_INV:
+		return IBV_WC_LOCAL_INV;
 	default:
 		return IBV_WC_SEND;
 	}
@@ -250,11 +279,12 @@ static void judge_message(struct end *end, const struct ibv_wc *wc, const struct
 {
 	const struct pool *p = end->pool;
 	bool write = x->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-	bool imm = x->opcode != IBV_WR_SEND;
+	unsigned flags = x->opcode == IBV_WR_SEND	     ? 0
+			 : x->opcode == IBV_WR_SEND_WITH_INV ? IBV_WC_WITH_INV
+							     : IBV_WC_WITH_IMM;
 
 	if (wc->opcode != (write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV) ||
-	    wc->byte_len != x->len || !!(wc->wc_flags & IBV_WC_WITH_IMM) != imm ||
-	    (imm && wc->imm_data != x->imm))
+	    wc->byte_len != x->len || wc->wc_flags != flags || (flags && wc->imm_data != x->imm))
 		BLAME(end,
 		      "received opcode %d of %u bytes, imm %x; opcode %d of %u bytes, imm %x was "
 		      "to come",
@@ -322,7 +352,7 @@ static void judge_recv(struct end *end, const struct ibv_wc *wc)
 	} else if (wc->status == IBV_WC_REM_ABORT_ERR) {
 		if (end->c->type != IBV_QPT_UC || !end->pool->srq)
 			BLAME(end, "a receive was aborted");
-	} else if (!end->in || !end->in->bad) {
+	} else if (!end->in || !(end->in->bad || end->in->area_gone || end->in->pool_gone)) {
 		BLAME(end, "a receive failed with status %d (vendor %u)", (int)wc->status,
 		      wc->vendor_err);
 	}

@@ -13,7 +13,7 @@
 #define PORT_RC	 7471
 #define PORT_UC	 7472
 #define TRIES	 8
-#define PATIENCE (100 * SEC) /* an MRA makes the asker wait for 69 */
+#define PATIENCE (TRIES * 72 * SEC) /* after an MRA, each answer is awaited for 69 s */
 #define SAYS_NO	 28
 
 /* What the private data of REQ and REP say. */
@@ -257,6 +257,7 @@ static void on_request(struct host *h, const struct adv_cm_event *event)
 	/* One of an earlier attempt, or the QP for it is gone. */
 	if (token.attempt != c->attempt || c->state != CONNECTING || !c->end[1].qp ||
 	    c->end[1].purged) {
+		c->refused = c->refused || token.attempt == c->attempt;
 		adv_cm_id_destroy(event->id, s->now);
 		return;
 	}
@@ -478,12 +479,15 @@ bool manager_part(struct connection *c)
 bool manager_watch(struct connection *c)
 {
 	struct sim *s = c->sim;
-	const struct agent *agent = &c->agent[1];
+	struct agent *agent = &c->agent[1];
 
 	REQUIRE(s, s->now < c->attempt_at + PATIENCE,
 		"connection %u: it is neither made nor refused", c->index);
-	if (agent->id && agent->decide_at && s->now >= agent->decide_at && !agent->over &&
-	    c->end[1].qp)
+	if (agent->id && agent->decide_at && !c->end[1].qp) {
+		agent->over = c->refused = true;
+		leave(agent, s->now);
+	} else if (agent->id && agent->decide_at && s->now >= agent->decide_at && !agent->over) {
 		decide(c);
+	}
 	return !c->given_up && !c->end[0].purged;
 }

@@ -8,7 +8,7 @@
 #define GUARD_BYTE 0xa5
 #define ACCESS                                                                                     \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
-	 IBV_ACCESS_REMOTE_ATOMIC | 3 << 8)
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | 3 << 8)
 
 void *xcalloc(size_t n, size_t size)
 {
@@ -67,10 +67,28 @@ void region_close(struct region *r)
 	while (*at != r)
 		at = &(*at)->next;
 	*at = r->next;
-	if (r->host->e)
-		adv_mr_deregister(r->mr);
+	if (r->host->e && r->mr)
+		REQUIRE(r->host->sim, adv_mr_deregister(r->mr) == 0,
+			"host %u: a region cannot be deregistered", r->host->index);
 	free(r->buf - GUARD);
 	free(r);
+}
+
+/* Deregisters it, whatever is under way. */
+void region_withdraw(struct region *r)
+{
+	REQUIRE(r->host->sim, adv_mr_deregister(r->mr) == 0,
+		"host %u: a region in use cannot be deregistered", r->host->index);
+	r->mr = NULL;
+}
+
+void region_restore(struct region *r)
+{
+	if (r->mr)
+		return;
+	r->mr = adv_mr_register(r->host->pd, r->buf, r->len, r->iova, ACCESS);
+	REQUIRE(r->host->sim, r->mr, "a region cannot be registered again");
+	r->key = adv_mr_rkey(r->mr);
 }
 
 void regions_check(struct host *h)
@@ -215,6 +233,8 @@ void area_open(struct area *a, struct host *h, uint32_t slot_size, unsigned slot
 
 void area_close(struct area *a)
 {
+	window_forget(a);
+	free(a->frozen);
 	if (a->r)
 		region_close(a->r);
 	free(a->posted);
@@ -368,6 +388,13 @@ void area_renew(struct stream *st)
 	struct region *r = st->area.r;
 	int err = 0;
 
+	if (!r->mr || st->area.window_state == WINDOW_CHANGING)
+		return;
+	if (st->area.window_state == WINDOW_BOUND) {
+		REQUIRE(s, adv_mr_deregister(r->mr) == EBUSY,
+			"a region is deregistered under its window");
+		return;
+	}
 	st->area.old_key = r->key;
 	if (chance(s, TROUBLE, 500)) {
 		err = adv_mr_reregister(r->mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, r->buf,
@@ -390,6 +417,12 @@ void area_settle(struct stream *st)
 
 	if (!a->r || !st->to->host->e)
 		return;
+	if (a->frozen)
+		REQUIRE(s, s->chaos || memcmp(a->r->buf, a->frozen, a->r->len) == 0,
+			"connection %u: memory was written after it was deregistered",
+			st->from->c->index);
+	free(a->frozen);
+	a->frozen = NULL;
 	if (st->from->c->type == IBV_QPT_UC) {
 		if (!s->chaos)
 			uc_check(st);
@@ -408,6 +441,35 @@ void area_settle(struct stream *st)
 	memcpy(a->posted, a->r->buf, a->r->len);
 	memset(a->last_writer, 0, sizeof(a->last_writer));
 	memset(a->readers, 0, sizeof(a->readers));
+}
+
+/* Whether bytes [at, at + n) of the area are as they were or as unfinished requests leave them. */
+static bool piece_explained(const struct stream *st, uint64_t at, uint64_t n)
+{
+	if (memcmp(st->area.r->buf + at, st->area.done + at, n) == 0)
+		return true;
+	for (uint64_t i = at; i < at + n; i++)
+		if (!byte_explained(st, i))
+			return false;
+	return true;
+}
+
+/* A packet has come for it: are its borders whole, and a piece of it as it may be? */
+void area_glance(struct stream *st)
+{
+	struct sim *s = st->from->host->sim;
+	struct area *a = &st->area;
+	uint64_t n = 64, at;
+
+	if (!a->r || s->chaos || st->from->c->type == IBV_QPT_UC)
+		return;
+	check_guards(a->r);
+	at = COUNTER_BYTES + below(s, GLANCES, a->slots) * (uint64_t)a->slot_size;
+	if (chance(s, GLANCES, 500))
+		at += below(s, GLANCES, a->slot_size - n);
+	REQUIRE(s, piece_explained(st, at, n),
+		"connection %u: what is at byte %llu of the area was not written by anybody",
+		st->from->c->index, (unsigned long long)at);
 }
 
 /* All is done: memory is just so. */

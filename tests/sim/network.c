@@ -325,6 +325,8 @@ void network_deliver(struct sim *s)
 		if (end) {
 			judge_progress(end);
 			note_delivered(end, f);
+			if (end->in)
+				area_glance(end->in);
 		}
 	}
 	flight_free(f);

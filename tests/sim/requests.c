@@ -18,7 +18,8 @@ static bool is_write(int opcode)
 
 static bool is_send(int opcode)
 {
-	return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM;
+	return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
+	       opcode == IBV_WR_SEND_WITH_INV;
 }
 
 static bool consumes(int opcode)
@@ -106,10 +107,11 @@ static void choose_atomic(struct stream *st, struct request *q, struct ibv_send_
 	struct sim *s = st->from->host->sim;
 	uint64_t operand = adv_rng_next(&s->rng[REQUESTS]) >> below(s, REQUESTS, 60);
 
+	q->counting = true;
 	q->counter = (unsigned)below(s, REQUESTS, SIM_COUNTERS);
 	memcpy(&q->original, st->area.posted + 8 * q->counter, 8);
 	wr->wr.atomic.remote_addr = st->area.r->iova + 8 * q->counter;
-	wr->wr.atomic.rkey = st->area.r->key;
+	wr->wr.atomic.rkey = window_or_region_key(st, q);
 	switch (q->opcode) {
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		q->shared = chance(s, REQUESTS, 200);
@@ -118,6 +120,7 @@ static void choose_atomic(struct stream *st, struct request *q, struct ibv_send_
 		if (q->shared) {
 			wr->wr.atomic.remote_addr = st->to->host->shared->iova;
 			wr->wr.atomic.rkey = st->to->host->shared->key;
+			q->by_window = false;
 		}
 		break;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
@@ -153,7 +156,7 @@ static void choose_remote(struct stream *st, struct request *q, struct ibv_send_
 		wr->wr.atomic.swap = 1 | below(s, REQUESTS, 2) << 32;
 	} else {
 		wr->wr.rdma.remote_addr = a->r->iova + q->offset;
-		wr->wr.rdma.rkey = a->r->key;
+		wr->wr.rdma.rkey = window_or_region_key(st, q);
 		/* Behind a READ of the same bytes only a fence keeps the order (IBTA table 79). */
 		if (is_write(q->opcode) && a->readers[q->slot])
 			wr->send_flags |= IBV_SEND_FENCE;
@@ -178,7 +181,8 @@ static void spoil(struct stream *st, const struct request *q, struct ibv_send_wr
 			wr->wr.rdma.rkey ^= 1u << below(s, REQUESTS, 32);
 		break;
 	case BAD_BOUNDS: /* one byte too many */
-		wr->wr.rdma.remote_addr = st->area.r->iova + st->area.r->len + 1 - q->len;
+		wr->wr.rdma.remote_addr = st->area.r->iova + 1 - q->len +
+					  (q->by_window ? st->area.window_len : st->area.r->len);
 		if (chance(s, REQUESTS, 300))
 			wr->wr.rdma.remote_addr = st->area.r->iova - 1;
 		break;
@@ -213,7 +217,7 @@ static void expect(struct stream *st, const struct request *q, const struct ibv_
 	*x = (struct expected){.id = q->id,
 			       .opcode = q->opcode,
 			       .len = q->len,
-			       .imm = wr->imm_data,
+			       .imm = wr->imm_data, /* or the key to invalidate */
 			       .bad = q->bad != GOOD};
 }
 
@@ -258,6 +262,8 @@ static void choose(struct stream *st, struct request *q)
 
 	memset(q, 0, sizeof(*q));
 	q->id = ++s->next_id;
+	if (window_choose(st, q))
+		return;
 	q->opcode = random_opcode(s, c);
 	q->len = random_length(s, adv_mtu_bytes(c->mtu));
 	/* UC messages are told apart by their first word. */
@@ -278,6 +284,7 @@ static void choose(struct stream *st, struct request *q)
 		q->len = s->max_len + 1;
 		pieces_cut(s, REQUESTS, &q->pieces, q->len, c->cap.max_send_sge);
 	}
+	window_send_invalidates(st, q);
 }
 
 static void note_posted(struct stream *st, struct request *q, const struct ibv_send_wr *wr)
@@ -286,6 +293,7 @@ static void note_posted(struct stream *st, struct request *q, const struct ibv_s
 
 	if (!q->bad)
 		area_request(st, q, st->posted);
+	window_posted(st, q);
 	remember_uc_write(st, q);
 	expect(st, q, wr);
 	if (q->bad && q->bad != BAD_LKEY)
@@ -324,7 +332,13 @@ bool request_post(struct stream *st)
 	wr.imm_data = (uint32_t)q->id;
 	wr.num_sge = (int)q->pieces.n;
 	pieces_sges(&q->pieces, st->local, base, sge);
-	choose_remote(st, q, &wr);
+	if (is_window_request(q->opcode))
+		window_fill(st, q, &wr);
+	else
+		choose_remote(st, q, &wr);
+	if (q->opcode == IBV_WR_SEND_WITH_INV)
+		wr.invalidate_rkey = st->area.window_key;
+	q->is_inline = wr.send_flags & IBV_SEND_INLINE;
 	if (wr.send_flags & IBV_SEND_INLINE)
 		for (unsigned i = 0; i < q->pieces.n; i++)
 			sge[i].addr = (uintptr_t)(st->local->buf + base + q->pieces.piece[i].at);

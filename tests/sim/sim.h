@@ -11,6 +11,7 @@
  *	connection.c	QPs made, broken, connected again
  *	manager.c	connections made and ended by src/cm
  *	requests.c	what is posted
+ *	windows.c	memory windows
  *	judge.c		what completes
  *	datagram.c	UD
  *	trouble.c	what goes wrong on purpose
@@ -98,6 +99,8 @@ struct pieces {
 	} piece[ADV_MAX_SGE];
 };
 
+enum window_state { WINDOW_NONE, WINDOW_CHANGING, WINDOW_BOUND };
+
 /*
  * What one side's requests work on at the other: counters for atomics, then slots. `posted` is
  * how it will be once all that was posted is done, `done` how it is after what has completed.
@@ -108,7 +111,16 @@ struct area {
 	unsigned slots;
 	uint8_t *posted;
 	uint8_t *done;
-	uint32_t old_key;		 /* that no longer names it; 0: none */
+	uint32_t old_key; /* that no longer names it; 0: none */
+	uint8_t *frozen;  /* as it was when it was deregistered */
+	struct adv_mw *window;
+	enum ibv_mw_type window_type;
+	enum window_state window_state;
+	uint32_t window_key;
+	uint64_t window_len;
+	unsigned window_users; /* requests that are out */
+	struct ibv_mw ibv_mw;  /* for the requests that bind it */
+	struct ibv_mr ibv_mr;
 	uint64_t last_writer[SIM_SLOTS]; /* request + 1 */
 	unsigned readers[SIM_SLOTS];
 };
@@ -125,7 +137,10 @@ struct request {
 	unsigned slot;
 	unsigned counter;
 	bool signaled;
-	bool shared; /* works on the counter that all of the host share */
+	bool shared;	/* works on the counter that all of the host share */
+	bool counting;	/* works on a counter */
+	bool by_window; /* uses the key of the area's window */
+	bool is_inline;
 	bool success;
 	enum bad bad;
 	uint64_t original; /* atomics: what they will find */
@@ -157,6 +172,10 @@ struct stream {
 	uint64_t done;
 	unsigned unsignaled; /* in a row */
 	unsigned bad;	     /* posted, that the other side must refuse */
+	/* Memory was deregistered: requests from this one + 1 on cannot use it. 0: it is there. */
+	uint64_t area_gone;
+	uint64_t local_gone;
+	uint64_t pool_gone; /* of the receiver */
 	struct expected *expect;
 	unsigned expect_head;
 	unsigned expect_count;
@@ -205,6 +224,8 @@ struct pool {
 
 struct queue { /* a CQ */
 	struct adv_cq *cq;
+	bool shrunk;  /* has not room for all that may come */
+	bool stopped; /* a QP that uses it was found in the error state */
 	bool by_event;
 	bool pending;
 };
@@ -362,9 +383,12 @@ struct totals {
 	uint64_t reconnects;
 	uint64_t troubles;
 	uint64_t datagrams;
-	uint64_t grouped; /* of those, to multicast groups */
-	uint64_t managed; /* connections made by the connection manager */
-	uint64_t mads;	  /* its messages */
+	uint64_t bound;	    /* memory windows */
+	uint64_t withdrawn; /* regions, under outstanding work */
+	uint64_t overruns;  /* of CQs */
+	uint64_t grouped;   /* of those, to multicast groups */
+	uint64_t managed;   /* connections made by the connection manager */
+	uint64_t mads;	    /* its messages */
 };
 
 struct sim {
@@ -467,6 +491,20 @@ void area_renew(struct stream *st);
 void area_settle(struct stream *st);
 void area_check(struct stream *st);
 
+void area_glance(struct stream *st);
+void region_withdraw(struct region *r);
+void region_restore(struct region *r);
+
+/* windows.c */
+bool is_window_request(int opcode);
+bool window_choose(struct stream *st, struct request *q);
+void window_fill(struct stream *st, const struct request *q, struct ibv_send_wr *wr);
+bool window_send_invalidates(struct stream *st, struct request *q);
+uint32_t window_or_region_key(struct stream *st, struct request *q);
+void window_posted(struct stream *st, const struct request *q);
+void window_done(struct stream *st, const struct request *q);
+void window_forget(struct area *a);
+
 /* network.c */
 void network_pull(struct host *h);
 void network_send(struct host *h, const struct adv_path *path, const uint8_t *data, uint32_t len);
@@ -483,6 +521,7 @@ void host_forget(struct host *h);
 void host_close(struct host *h);
 void host_poll(struct host *h, bool all);
 void queue_resize(struct host *h, struct queue *q);
+void queue_shrink(struct host *h, struct queue *q);
 void host_events(struct host *h);
 struct pool *pool_open(struct host *h, uint32_t size, unsigned max_sge, unsigned wanted);
 void pool_close(struct pool *p);
@@ -539,15 +578,24 @@ void datagrams_before(struct host *h);
 void datagrams_after(struct host *h, const struct flight *f);
 void datagram_judge(struct datagram *d, const struct ibv_wc *wc);
 
+struct run;
+
 /* trouble.c */
 void trouble(struct sim *s);
 
-/* draw.c: plan: or NULL. operations: or 0. */
-void draw(struct sim *s, uint64_t operations, const struct adv_fault_plan *plan);
+/* draw.c */
+void draw(struct sim *s, const struct run *run);
 
-/* world.c: runs one seed. False: a violation, which was printed. plan: or NULL. operations: or 0.
- */
-bool simulate(uint64_t seed, bool trace, uint64_t operations, const struct adv_fault_plan *plan,
-	      struct totals *sum);
+/* How one seed is to be run. */
+struct run {
+	uint64_t seed;
+	uint64_t fingerprint;		   /* of what it must draw; 0: whatever */
+	uint64_t operations;		   /* to post; 0: the usual number */
+	const struct adv_fault_plan *plan; /* NULL: what is drawn */
+	bool trace;
+};
+
+/* world.c: runs it, and adds what happened to *sum. False: a violation, which was printed. */
+bool simulate(const struct run *run, struct totals *sum);
 
 #endif

@@ -123,11 +123,17 @@ struct tally {
 };
 
 /* False: enough. */
-static bool run_seed(const struct options *o, struct tally *t, uint64_t seed)
+static bool run_seed(const struct options *o, struct tally *t, uint64_t seed, uint64_t fingerprint)
 {
+	struct run run = {.seed = seed,
+			  .fingerprint = fingerprint,
+			  .operations = o->operations,
+			  .plan = o->has_plan ? &o->plan : NULL,
+			  .trace = o->trace};
+
 	running = seed;
 	t->seeds++;
-	if (!simulate(seed, o->trace, o->operations, o->has_plan ? &o->plan : NULL, &t->total)) {
+	if (!simulate(&run, &t->total)) {
 		t->violating++;
 		fflush(stdout);
 		return o->keep_going;
@@ -139,6 +145,7 @@ static bool run_corpus(const struct options *o, struct tally *t)
 {
 	FILE *f = fopen(o->corpus, "r");
 	char line[1024];
+	unsigned long long seed, fingerprint;
 	bool more = true;
 
 	if (!f) {
@@ -146,8 +153,8 @@ static bool run_corpus(const struct options *o, struct tally *t)
 		exit(2);
 	}
 	while (more && fgets(line, sizeof(line), f))
-		if (line[0] >= '0' && line[0] <= '9')
-			more = run_seed(o, t, strtoull(line, NULL, 0));
+		if (line[0] != '#' && sscanf(line, "%llu %llx", &seed, &fingerprint) == 2)
+			more = run_seed(o, t, seed, fingerprint);
 	fclose(f);
 	return more;
 }
@@ -172,6 +179,9 @@ static void print_figures(const struct tally *t)
 	       (unsigned long long)c->reconnects);
 	printf("%llu connections made by the connection manager, with %llu messages\n",
 	       (unsigned long long)c->managed, (unsigned long long)c->mads);
+	printf("%llu memory windows bound, %llu regions withdrawn, %llu CQs overrun\n",
+	       (unsigned long long)c->bound, (unsigned long long)c->withdrawn,
+	       (unsigned long long)c->overruns);
 	printf("%u violations\n", t->violating);
 }
 
@@ -193,7 +203,7 @@ int main(int argc, char **argv)
 	if (o.corpus)
 		more = run_corpus(&o, &t);
 	for (uint64_t seed = o.first; o.has_seed && more && seed <= o.last; seed++)
-		more = run_seed(&o, &t, seed);
+		more = run_seed(&o, &t, seed, 0);
 	print_figures(&t);
 	return t.violating ? 1 : 0;
 }

@@ -64,8 +64,58 @@ static void renew(struct connection *c)
 		area_renew(st);
 }
 
+/* Memory goes away under what works on it: the peer's, one's own, or that of receives. */
+static void withdraw(struct connection *c)
+{
+	struct sim *s = c->sim;
+	struct stream *st = &c->stream[below(s, WITHDRAWING, c->streams)];
+	struct pool *pool = st->to->pool;
+	uint64_t kind = below(s, WITHDRAWING, 3);
+
+	if (c->state != CONNECTED || c->type == IBV_QPT_UC || end_state(st->from) != IBV_QPS_RTS ||
+	    !st->from->host->e || !st->to->qp)
+		return;
+	if (kind == 0 && st->area.window_state == WINDOW_NONE && st->area.r->mr) {
+		region_withdraw(st->area.r);
+		st->area_gone = st->posted + 1;
+		st->area.frozen = xcalloc(1, st->area.r->len);
+		memcpy(st->area.frozen, st->area.r->buf, st->area.r->len);
+	} else if (kind == 1 && st->local->mr) {
+		region_withdraw(st->local);
+		st->local_gone = st->posted + 1;
+	} else if (kind == 2 && pool && pool->end == st->to && pool->r->mr) {
+		region_withdraw(pool->r);
+		st->pool_gone = st->posted + 1;
+	} else {
+		return;
+	}
+	s->total.withdrawn++;
+	if (s->trace)
+		printf("%14.3f us  connection %u WITHDRAWS %llu\n", (double)s->now / 1000, c->index,
+		       (unsigned long long)kind);
+}
+
+static void shrink(struct host *h)
+{
+	struct queue *q = &h->queue[1 + below(h->sim, OVERRUNS, SIM_CQS - 1)];
+
+	if (h->e)
+		queue_shrink(h, q);
+}
+
+/* Subjects that some seeds have. */
+static void rare_trouble(struct sim *s)
+{
+	if (s->withdraws && below(s, WITHDRAWING, 6000) == 0)
+		withdraw(&s->connection[below(s, WITHDRAWING, s->connection_count)]);
+	if (s->overruns && below(s, OVERRUNS, 6000) == 0)
+		shrink(&s->host[below(s, OVERRUNS, s->host_count)]);
+}
+
 void trouble(struct sim *s)
 {
+	if (!s->closing)
+		rare_trouble(s);
 	if (s->closing || below(s, TROUBLE, 1000000) >= s->trouble)
 		return;
 	if (chance(s, TROUBLE, 300))

@@ -7,7 +7,7 @@
 
 #define TICK_FIRST (5 * US)
 #define TICK_LAST  (20 * MS)
-#define CLOSE_TIME (200 * SEC) /* virtual */
+#define CLOSE_TIME (700 * SEC) /* virtual; an answer of the connection manager may be awaited */
 
 void violation(struct sim *s, const char *fmt, ...)
 {
@@ -93,6 +93,7 @@ static void tick(struct sim *s)
 		struct host *h = &s->host[i];
 
 		if (h->e) {
+			host_events(h);
 			regions_check(h);
 			host_poll(h, false);
 			continue;
@@ -233,11 +234,11 @@ static void close_world(struct sim *s)
 	network_close(s);
 }
 
-static void run(struct sim *s, uint64_t operations, const struct adv_fault_plan *plan)
+static void run_world(struct sim *s, const struct run *run)
 {
 	uint64_t limit;
 
-	draw(s, operations, plan);
+	draw(s, run);
 	open_world(s);
 	while (!goal_reached(s))
 		step(s);
@@ -265,27 +266,27 @@ static void add_totals(struct totals *sum, const struct totals *t)
 		to[i] += from[i];
 }
 
-bool simulate(uint64_t seed, bool trace, uint64_t operations, const struct adv_fault_plan *plan,
-	      struct totals *sum)
+bool simulate(const struct run *run, struct totals *sum)
 {
 	struct sim *s = xcalloc(1, sizeof(*s));
 	char text[ADV_FAULT_TEXT_MAX];
 
-	s->seed = seed;
-	s->trace = trace;
+	s->seed = run->seed;
+	s->trace = run->trace;
 	s->now = SEC;
 	s->tick = TICK_FIRST;
 	for (unsigned i = 0; i < SUBJECTS; i++)
-		adv_rng_seed(&s->rng[i], seed ^ (uint64_t)(i + 1) << 48);
+		adv_rng_seed(&s->rng[i], run->seed ^ (uint64_t)(i + 1) << 48);
 	if (setjmp(s->failed) == 0) {
-		run(s, operations, plan);
+		run_world(s, run);
 		add_totals(sum, &s->total);
 		free(s);
 		return true;
 	}
 	adv_fault_plan_print(&s->plan, text, sizeof(text));
-	printf("seed %llu: after %.3f ms: %s\n", (unsigned long long)seed,
+	printf("seed %llu: after %.3f ms: %s\n", (unsigned long long)s->seed,
 	       (double)(s->now - SEC) / 1e6, s->why);
+	printf("  fingerprint %016llx\n", (unsigned long long)s->fingerprint);
 	printf("  %u hosts, %u connections, %u datagram QPs, window %u; plan: %s\n", s->host_count,
 	       s->connection_count, s->datagram_count, s->window, text);
 	return false;

@@ -385,13 +385,19 @@ static bool uses(const struct end *end, const struct host *h, const struct queue
 	return end->qp && end->host == h && (end->send_queue == q || end->recv_queue == q);
 }
 
-/* One that overran both of its CQs stands for both. */
-static void note_stopped(struct end *end)
+/* One that overran both of its CQs stands for both. What it has out may be flushed. */
+static void note_stopped(const struct host *h, struct end *end)
 {
-	if (end_state(end) != IBV_QPS_ERR)
+	struct queue *queues[2] = {end->send_queue, end->recv_queue};
+
+	if (!end->qp || end->host != h || end_state(end) != IBV_QPS_ERR)
 		return;
-	end->send_queue->stopped = true;
-	end->recv_queue->stopped = true;
+	for (unsigned i = 0; i < 2; i++) {
+		if (!queues[i]->cq->overrun)
+			continue;
+		queues[i]->stopped = true;
+		end->app_error = true;
+	}
 }
 
 /*
@@ -404,13 +410,16 @@ static void overrun(struct host *h, struct queue *q)
 
 	REQUIRE(s, q->shrunk, "host %u: a CQ overran", h->index);
 	for (unsigned i = 0; i < s->connection_count; i++)
+		for (unsigned k = 0; k < s->connection[i].ends; k++)
+			note_stopped(h, &s->connection[i].end[k]);
+	for (unsigned i = 0; i < s->datagram_count; i++)
+		note_stopped(h, &s->datagram[i].end);
+	for (unsigned i = 0; i < s->connection_count; i++)
 		for (unsigned k = 0; k < s->connection[i].ends; k++) {
 			struct end *end = &s->connection[i].end[k];
 
 			if (!uses(end, h, q))
 				continue;
-			note_stopped(end);
-			end->app_error = true;
 			end_destroy(end);
 		}
 	for (unsigned i = 0; i < s->datagram_count; i++) {
@@ -418,7 +427,6 @@ static void overrun(struct host *h, struct queue *q)
 
 		if (!uses(&d->end, h, q))
 			continue;
-		note_stopped(&d->end);
 		datagram_close(d);
 	}
 	REQUIRE(s, q->stopped, "host %u: a CQ overran, and no QP has stopped", h->index);

@@ -25,7 +25,8 @@ struct options {
 static const struct argp_option argp_options[] = {
 	{"seed", 's', "N", 0, "Run this seed", 0},
 	{"seeds", 'S', "A..B", 0, "Run all from A to B, and print figures", 0},
-	{"corpus", 'c', "FILE", 0, "Run the seeds that begin the lines of a file first", 0},
+	{"corpus", 'c', "FILE", 0,
+	 "Run the seeds of a file first: lines of seed, fingerprint, what it taught", 0},
 	{"seconds", 't', "N", 0, "Stop after so many seconds", 0},
 	{"operations", 'n', "M", 0, "Post M requests a seed (5000)", 0},
 	{"plan", 'p', "PLAN", 0, "Disturb the network so, see docs/faults.md", 0},
@@ -152,9 +153,15 @@ static bool run_corpus(const struct options *o, struct tally *t)
 		perror(o->corpus);
 		exit(2);
 	}
-	while (more && fgets(line, sizeof(line), f))
-		if (line[0] != '#' && sscanf(line, "%llu %llx", &seed, &fingerprint) == 2)
-			more = run_seed(o, t, seed, fingerprint);
+	while (more && fgets(line, sizeof(line), f)) {
+		if (line[0] == '#')
+			continue;
+		if (sscanf(line, "%llu %16llx ", &seed, &fingerprint) != 2) {
+			fprintf(stderr, "%s: not a seed and a fingerprint: %s", o->corpus, line);
+			exit(2);
+		}
+		more = run_seed(o, t, seed, fingerprint);
+	}
 	fclose(f);
 	return more;
 }

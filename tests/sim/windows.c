@@ -78,8 +78,6 @@ void window_fill(struct stream *st, const struct request *q, struct ibv_send_wr 
 		.length = a->window_len,
 		.mw_access_flags = ACCESS,
 	};
-	if (a->window_type == IBV_MW_TYPE_1)
-		a->old_key = a->window_key;
 	a->window_key = wr->bind_mw.rkey;
 }
 
@@ -126,6 +124,8 @@ void window_done(struct stream *st, const struct request *q)
 		a->old_key = a->window_key;
 		a->window_state = WINDOW_NONE;
 	} else if (is_window_request(q->opcode)) {
+		/* The key before this one names nothing any more. */
+		a->old_key = (a->window_key & ~0xffu) | ((a->window_key - 1) & 0xff);
 		a->window_state = WINDOW_BOUND;
 		st->from->host->sim->total.bound++;
 	}

@@ -5,13 +5,21 @@ The old text must occur exactly once in the file; where it does not any more, `r
 the mutant is to be written anew.
 """
 
+CM = "src/cm/cm.c"
+CM_CONNECT = "src/cm/connect.c"
+CM_QP_ATTR = "src/cm/qp_attr.c"
+CM_REJECT = "src/cm/reject.c"
+CM_RELEASE = "src/cm/release.c"
+CM_REQUEST = "src/cm/request.c"
 COMPLETER = "src/transport/completer.c"
 CQ = "src/transport/cq.c"
 DATAGRAM = "src/transport/datagram.c"
 ENGINE = "src/transport/engine.c"
 GATHER = "src/transport/gather.c"
 HEADERS = "src/wire/headers.h"
+MCAST = "src/transport/mcast.c"
 MR = "src/transport/mr.c"
+MW = "src/transport/mw.c"
 QP = "src/transport/qp.c"
 REQUESTER = "src/transport/requester.c"
 RESPONDER = "src/transport/responder.c"
@@ -151,4 +159,69 @@ MUTANTS = [
     ("msn-sig", "a request that is acknowledged late stays out", REQUESTER,
      "adv_psn_diff(adv_psn_add(wqe->first_psn, wqe->psn_count), psn) > 0)",
      "adv_psn_diff(adv_psn_add(wqe->first_psn, wqe->psn_count), psn) >= 0)"),
+    ("gap-of-one", "a request one packet ahead is taken for the expected one", RESPONDER,
+     "\tif (ahead > 0) {\n\t\tqp->engine", "\tif (ahead > 1) {\n\t\tqp->engine"),
+    ("old-ack", "an acknowledgement of the packet before the oldest one is taken", COMPLETER,
+     "if (adv_psn_diff(psn, qp->req.una_psn) < 0 ||",
+     "if (adv_psn_diff(psn, qp->req.una_psn) < -1 ||"),
+    ("write-length", "a WRITE may be longer than it said", RESPONDER,
+     "\tif (end > resp->write_length ||\n\t    ((in->info->flags & ADV_PKT_END) && end != resp",
+     "\tif (((in->info->flags & ADV_PKT_END) && end < resp"),
+    ("qkey", "the low bits of a Q_Key are not looked at", ENGINE,
+     "in->h->deth.qkey != qp->attr.qkey)", "(in->h->deth.qkey ^ qp->attr.qkey) >> 8)"),
+    ("group-left", "a QP that left a group still gets what is sent to it", MCAST,
+     "\tgroup->member[i] = group->member[--group->count];",
+     "\tif (group->count > 1)\n\t\treturn 0;\n\tgroup->member[i] = group->member[--group->count];"),
+    ("group-sender", "a datagram to a group comes back to its sender", ENGINE,
+     "if (qp->qpn != in->h->deth.src_qpn)", "if (qp)"),
+    ("overrun", "a CQ that is full loses completions without a word", CQ,
+     "\tif (cq->head - cq->tail == cq->room) {\n",
+     "\tif (cq->head - cq->tail == cq->room) {\n\t\tif (!cq->moderate_ns)\n\t\t\treturn true;\n"),
+    ("cq-room", "a CQ overruns one completion too early", CQ,
+     "\tif (cq->head - cq->tail == cq->room) {\n",
+     "\tif (cq->head - cq->tail + (cq->room > 1) == cq->room) {\n"),
+    ("deregistered", "the key of memory that was deregistered still grants access", MR,
+     "\tremove_key(&mr->pd->engine->mrs, mr->key);\n\tmr->pd->users--;\n\tfree(mr);",
+     "\tmr->pd->users--;"),
+    ("window-bound-to", "memory is deregistered while a window is bound to it", MR,
+     "\tif (mr->windows)\n\t\treturn EBUSY;\n\tremove_key", "\tremove_key"),
+    ("invalidated", "a window that was invalidated still grants access", MW,
+     "\t\treturn false;\n\tunbind(mw);\n\treturn true;", "\t\treturn false;\n\treturn true;"),
+    ("window-bound", "a window of type 2 is one byte longer than it is", MW,
+     "length > mr->length - (va - mr->iova)) {", "length > mr->length + 1 - (va - mr->iova)) {"),
+    ("window-tag", "a window answers to its old keys as well", MW,
+     "if (!mr || mr->key != key || !mr->window || mr->window->qp",
+     "if (!mr || !mr->window || mr->window->qp"),
+    ("window-qp", "a window of type 2 serves all QPs", MW,
+     "!mr->window || mr->window->qp != qp || mr->window->pd", "!mr->window || mr->window->pd"),
+    ("rnr-code", "another RNR time is waited than the NAK asks for", COMPLETER,
+     "now + adv_rnr_timer_ns(timer));", "now + adv_rnr_timer_ns(timer ^ 1));"),
+    ("rnr-for-ever", "an RNR retry count of 7 is one like the others", COMPLETER,
+     "if (qp->attr.rnr_retry != 7)", "if (qp->attr.rnr_retry != 8)"),
+    ("timeout-power", "the timeout is twice as long as it should be", REQUESTER,
+     "now + (4096ull << qp->attr.timeout));", "now + (8192ull << qp->attr.timeout));"),
+    ("retry-less", "one retry less than was asked for", REQUESTER,
+     "\tif (req->retry_left == 0) {", "\tif (req->retry_left <= 1) {"),
+    ("cm-retry", "messages of the connection manager are not sent again", CM,
+     "\t\tqueue(id->cm, &id->route.path, id->mad);\n\t\tadv_cm_timer_set(&id->cm->timers, &id->timer, "
+     "now + wait",
+     "\t\tadv_cm_timer_set(&id->cm->timers, &id->timer, now + wait"),
+    ("cm-rtu", "an RTU that was lost is not sent again", CM_CONNECT,
+     "\tif (id->state == ADV_CM_ESTABLISHED)\n\t\tadv_cm_send_rtu(id);\n\telse if",
+     "\tif"),
+    ("cm-rep", "a repeated REQ is not answered with the REP again", CM_REQUEST,
+     "\t\tif (adv_cm_packet_decode(id->mad, sizeof(id->mad), &again))\n\t\t\tadv_cm_send(id, &again);",
+     "\t\t(void)again;"),
+    ("cm-drep", "a repeated DREQ is not answered again", CM_RELEASE,
+     "\t\tcm->counters.rx_duplicates++;\n\t\tsend_drep(cm, meta, packet, id);",
+     "\t\tcm->counters.rx_duplicates++;"),
+    ("cm-mra", "an MRA does not make anybody wait", CM_REJECT,
+     "\tadv_cm_timer_set(&cm->timers, &id->timer, now + id->service_ns);\n", ""),
+    ("cm-psn", "the first PSN is taken for the other direction's", CM_QP_ATTR,
+     "\tattr->rq_psn = id->local_psn;", "\tattr->rq_psn = id->remote_psn;"),
+    ("cm-depth", "the two depths of a connection are swapped", CM_CONNECT,
+     "\tid->responder_resources = rep->initiator_depth;\n"
+     "\tid->initiator_depth = rep->responder_resources;",
+     "\tid->responder_resources = rep->responder_resources;\n"
+     "\tid->initiator_depth = rep->initiator_depth;"),
 ]

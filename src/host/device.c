@@ -263,14 +263,14 @@ int adv_device_join(struct adv_device *d, const struct adv_gid *group, const str
 {
 	uint32_t ifindex = ifindex_of(d, sgid);
 
-	return ifindex ? adv_control_join(d->control, &d->slot, group, ifindex) : ENODEV;
+	return ifindex ? adv_control_join(d->control, &d->slot[0], group, ifindex) : ENODEV;
 }
 
 int adv_device_leave(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid)
 {
 	uint32_t ifindex = ifindex_of(d, sgid);
 
-	return ifindex ? adv_control_leave(d->control, &d->slot, group, ifindex) : ENODEV;
+	return ifindex ? adv_control_leave(d->control, &d->slot[0], group, ifindex) : ENODEV;
 }
 
 int adv_device_probe(struct adv_gid_table *copy)
@@ -316,7 +316,8 @@ static void after_fork_in_child(void)
 
 		atomic_store(&d->foreign, true);
 		adv_control_abandon(d->control);
-		adv_sys_close(d->link->receive_fd);
+		for (unsigned i = 0; i < d->slot_count; i++)
+			adv_sys_close(d->slot[i].receive_fd);
 		adv_sys_close(d->bg.epoll_fd);
 		adv_sys_close(d->bg.kick_fd);
 	}
@@ -339,8 +340,8 @@ bool adv_device_is_foreign(const struct adv_device *d)
 static int create_engine(struct adv_device *d)
 {
 	struct adv_engine_config config = {
-		.qpn_first = d->slot.qpn_first,
-		.qpn_count = d->slot.qpn_count,
+		.qpn_first = d->slot[0].qpn_first,
+		.qpn_count = d->slot[0].qpn_count,
 		.timeout_ticks = TIMEOUT_TICKS,
 		.unreliable_mbps = UNRELIABLE_MBPS,
 	};
@@ -361,9 +362,9 @@ static int create_engine(struct adv_device *d)
 static int create_link(struct adv_device *d, char *why, size_t why_len)
 {
 	struct adv_udp_config config = {
-		.receive_fd = d->slot.receive_fd,
-		.qpn_first = d->slot.qpn_first,
-		.qpn_count = d->slot.qpn_count,
+		.receive_fd = d->slot[0].receive_fd,
+		.qpn_first = d->slot[0].qpn_first,
+		.qpn_count = d->slot[0].qpn_count,
 		.sender = true,
 	};
 
@@ -388,7 +389,7 @@ static void count(struct adv_device *d)
 	int err;
 
 	adv_lock_take(&d->lock);
-	err = adv_control_count(d->control, &d->slot, &d->counters);
+	err = adv_control_count(d->control, &d->slot[0], &d->counters);
 	d->count_anew = true;
 	adv_lock_release(&d->lock);
 	if (err)
@@ -403,15 +404,16 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 	d->control = adv_control_connect(true, why, why_len);
 	if (!d->control)
 		return errno;
-	err = adv_control_open_slot(d->control, &d->slot, why, why_len);
+	err = adv_control_open_slot(d->control, &d->slot[0], why, why_len);
 	if (err)
 		return err;
+	d->slot_count = 1;
 	err = create_link(d, why, why_len);
 	if (err)
 		return err;
 	err = create_engine(d);
 	if (!err)
-		err = adv_control_sender(d->control, &d->slot, adv_udp_sender(d->udp));
+		err = adv_control_sender(d->control, &d->slot[0], adv_udp_sender(d->udp));
 	if (!err)
 		adv_engine_set_senders(d->engine, adv_control_gids(d->control)->sender);
 	if (!err)
@@ -423,6 +425,44 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 	else
 		count(d);
 	return err;
+}
+
+/* One more slot for engine, link and thread. 0 or errno, with a line in why. */
+static int add_slot(struct adv_device *d, char *why, size_t why_len)
+{
+	struct adv_slot *s = &d->slot[d->slot_count];
+	int err = adv_control_open_slot(d->control, s, why, why_len);
+
+	if (err)
+		return err;
+	err = adv_udp_add_receiver(d->udp, s->receive_fd, s->qpn_first, s->qpn_count);
+	if (!err) {
+		d->slot_count++;
+		err = device_thread_add(d, s->receive_fd);
+	}
+	if (!err)
+		err = adv_control_sender(d->control, s, adv_udp_sender(d->udp));
+	if (!err)
+		err = adv_engine_add_qpns(d->engine, s->qpn_first, s->qpn_count);
+	if (err)
+		snprintf(why, why_len, "%s", strerror(err));
+	return err;
+}
+
+void adv_device_reserve_qpn(struct adv_device *d)
+{
+	uint32_t left = adv_engine_qpns_left(d->engine);
+	char why[256] = "";
+
+	if (left >= ADV_QPNS_RESTING || d->slot_count == ADV_DEVICE_SLOTS ||
+	    (d->slots_refused && left))
+		return;
+	d->slots_refused = add_slot(d, why, sizeof(why)) != 0;
+	if (d->slots_refused)
+		adv_warn("no more queue pair numbers: %s", why);
+	else
+		adv_info("a further slot: queue pair numbers from 0x%06x on",
+			 d->slot[d->slot_count - 1].qpn_first);
 }
 
 static void free_device(struct adv_device *d)

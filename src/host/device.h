@@ -33,6 +33,15 @@ struct adv_device_callbacks {
  * reason, one line for a person, is logged at level error. */
 struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user);
 
+#define ADV_DEVICE_SLOTS 4 /* of the daemon's, each with its socket and 65,536 QP numbers */
+
+/*
+ * With the lock held, before a QP is made: where QP numbers get few, asks the daemon for one more
+ * slot and waits for its answer. Slots are kept until the device is closed. Nothing is said of a
+ * failure but in the log: the engine tells whether there is a number left.
+ */
+void adv_device_reserve_qpn(struct adv_device *d);
+
 /* Stops progress, tells the daemon, frees the engine and everything in it. Blocks until the
  * background thread has ended; do not call with the lock held. */
 void adv_device_close(struct adv_device *d);

@@ -48,7 +48,9 @@ struct adv_device {
 	struct adv_link *link;
 	struct adv_link *udp; /* the link itself, or the one in it */
 	struct adv_control *control;
-	struct adv_slot slot;
+	struct adv_slot slot[ADV_DEVICE_SLOTS]; /* the first is there from opening on */
+	unsigned slot_count;
+	bool slots_refused; /* there was none more to be had */
 	struct adv_device_callbacks callbacks;
 	void *user;
 	bool link_full;
@@ -69,6 +71,8 @@ struct adv_device {
 
 /* Starts the thread; 0 or errno. Needs the link and the control connection. */
 int device_thread_start(struct adv_device *d);
+/* One more socket to receive from, as the turn is. 0 or errno. */
+int device_thread_add(struct adv_device *d, int fd);
 /* Ends it and waits for that. */
 void device_thread_stop(struct adv_device *d);
 /* With the lock held, before it is given up: the thread must wake early enough for what is due. */

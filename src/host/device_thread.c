@@ -99,6 +99,11 @@ void adv_device_app_sleeps(struct adv_device *d)
 	}
 }
 
+static uint32_t receive_events(enum device_turn turn)
+{
+	return turn == DEVICE_WATCHING ? EPOLLIN : 0;
+}
+
 static void set_turn(struct adv_device *d, enum device_turn turn)
 {
 	struct device_thread *t = &d->bg;
@@ -108,8 +113,15 @@ static void set_turn(struct adv_device *d, enum device_turn turn)
 	t->useless = 0;
 	t->judging = 0;
 	t->standby_ns = STANDBY_FIRST;
-	(void)watch(d, EPOLL_CTL_MOD, d->link->receive_fd, turn == DEVICE_WATCHING ? EPOLLIN : 0,
-		    SOURCE_RECEIVE);
+	for (unsigned i = 0; i < d->slot_count; i++)
+		(void)watch(d, EPOLL_CTL_MOD, d->slot[i].receive_fd, receive_events(turn),
+			    SOURCE_RECEIVE);
+}
+
+int device_thread_add(struct adv_device *d, int fd)
+{
+	return watch(d, EPOLL_CTL_ADD, fd, receive_events(d->bg.turn), SOURCE_RECEIVE) < 0 ? errno
+											   : 0;
 }
 
 /* The full socket, if there is one, is watched for room; in standby the application tries. */

@@ -29,9 +29,8 @@ static bool set_on(int fd, int level, int name)
  * The destination address and the ECN bits are needed. A kernel without UDP_GRO delivers single
  * packets, which is slower but right.
  */
-static bool prepare_receive(struct udp_link *l)
+static bool prepare_receive(struct udp_link *l, int fd)
 {
-	int fd = l->link.receive_fd;
 	union udp_sockaddr a;
 	socklen_t len = sizeof(a);
 
@@ -53,22 +52,42 @@ static bool prepare_receive(struct udp_link *l)
 	return false;
 }
 
-/* A buffer that whoever made the socket has enlarged already is left: he may be root, we not. */
-static void size_receive_buffer(struct adv_link *link)
+/* A buffer that whoever made the socket has enlarged already is left: he may be root, we not.
+ * Returns the window that it allows. */
+static unsigned size_receive_buffer(int fd)
 {
 	int wish = RECEIVE_BUFFER;
 	int bytes = 0;
 	socklen_t len = sizeof(bytes);
 
-	(void)adv_sys_getsockopt(link->receive_fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len);
-	if (bytes < STOCK_LARGEST && adv_sys_setsockopt(link->receive_fd, SOL_SOCKET,
-							SO_RCVBUFFORCE, &wish, sizeof(wish)) < 0)
-		(void)adv_sys_setsockopt(link->receive_fd, SOL_SOCKET, SO_RCVBUF, &wish,
-					 sizeof(wish));
-	(void)adv_sys_getsockopt(link->receive_fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len);
-	link->rx_window = (unsigned)bytes / TRUESIZE_4K;
-	if (link->rx_window == 0)
-		link->rx_window = 1;
+	(void)adv_sys_getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len);
+	if (bytes < STOCK_LARGEST &&
+	    adv_sys_setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &wish, sizeof(wish)) < 0)
+		(void)adv_sys_setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &wish, sizeof(wish));
+	(void)adv_sys_getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len);
+	return bytes < TRUESIZE_4K ? 1 : (unsigned)bytes / TRUESIZE_4K;
+}
+
+int adv_udp_add_receiver(struct adv_link *link, int fd, uint32_t qpn_first, uint32_t qpn_count)
+{
+	struct udp_link *l = udp_link_of(link);
+	unsigned window;
+	int err = 0;
+
+	if (l->receiver_count == ADV_UDP_RECEIVERS)
+		err = ENOSPC;
+	else if (!prepare_receive(l, fd))
+		err = errno;
+	if (err) {
+		adv_sys_close(fd);
+		return err;
+	}
+	window = size_receive_buffer(fd);
+	if (!l->receiver_count || window < link->rx_window)
+		link->rx_window = window;
+	l->receiver[l->receiver_count++] =
+		(struct udp_receiver){fd, qpn_first, qpn_count, .vlen = 1};
+	return 0;
 }
 
 /* Leaves the program most of the descriptors that it may open. */
@@ -103,7 +122,8 @@ static void destroy(struct adv_link *link)
 	struct udp_link *l = udp_link_of(link);
 
 	udp_sockets_close(l);
-	adv_sys_close(link->receive_fd);
+	for (unsigned i = 0; i < l->receiver_count; i++)
+		adv_sys_close(l->receiver[i].fd);
 	free(l->address);
 	munmap(l, sizeof(*l));
 }
@@ -120,27 +140,27 @@ struct adv_link *adv_udp_create(const struct adv_udp_config *config)
 	/* Nearly a megabyte of buffers, of which an idle link touches little. */
 	struct udp_link *l =
 		mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int err;
 
 	if (l == MAP_FAILED) {
 		adv_sys_close(config->receive_fd);
 		return NULL;
 	}
-	l->config = *config;
-	if (!l->config.port)
-		l->config.port = ADV_ROCE_UDP_PORT;
+	l->port = config->port ? config->port : ADV_ROCE_UDP_PORT;
 	l->link.ops = &udp_ops;
 	l->link.receive_fd = config->receive_fd;
 	l->link.send_fd = -1;
 	l->link.bell_fd = -1;
 	l->socket_limit = socket_limit();
-	if (!prepare_receive(l) || (config->sender && !udp_sender_open(l))) {
-		int err = errno;
-
+	err = adv_udp_add_receiver(&l->link, config->receive_fd, config->qpn_first,
+				   config->qpn_count);
+	if (!err && config->sender && !udp_sender_open(l))
+		err = errno;
+	if (err) {
 		destroy(&l->link);
 		errno = err;
 		return NULL;
 	}
-	size_receive_buffer(&l->link);
 	udp_rx_init(l);
 	return &l->link;
 }

@@ -90,9 +90,16 @@ struct udp_tx {
 	_Alignas(64) uint8_t bytes[16 + ADV_TX_BATCH_PACKETS * UDP_PACKET_MAX];
 };
 
-struct udp_rx {
+/* A socket of the 4791 group, and the QP numbers that packets on it may be for. */
+struct udp_receiver {
+	int fd;
+	uint32_t qpn_first;
+	uint32_t qpn_count;
 	unsigned vlen;	 /* how many datagrams the next call asks for */
 	unsigned streak; /* calls in a row that got all they asked for */
+};
+
+struct udp_rx {
 	struct mmsghdr mmsg[UDP_RX_BATCH];
 	struct iovec iov[UDP_RX_BATCH];
 	union udp_sockaddr from[UDP_RX_BATCH];
@@ -105,8 +112,10 @@ struct udp_rx {
 
 struct udp_link {
 	struct adv_link link;
-	struct adv_udp_config config;
+	uint16_t port; /* where peers listen */
 	uint16_t receive_port;
+	unsigned receiver_count;
+	struct udp_receiver receiver[ADV_UDP_RECEIVERS];
 	unsigned address_count;
 	struct adv_udp_address *address;
 	uint16_t generation; /* of these addresses */

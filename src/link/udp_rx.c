@@ -31,7 +31,6 @@ void udp_rx_init(struct udp_link *l)
 {
 	struct udp_rx *rx = &l->rx;
 
-	rx->vlen = 1;
 	for (unsigned i = 0; i < UDP_RX_BATCH; i++) {
 		struct msghdr *m = &rx->mmsg[i].msg_hdr;
 
@@ -175,8 +174,12 @@ static bool is_for_us(const struct udp_link *l, const uint8_t *bth)
 {
 	uint32_t qpn = (uint32_t)bth[5] << 16 | (uint32_t)bth[6] << 8 | bth[7];
 
-	return !l->config.qpn_count || qpn - l->config.qpn_first < l->config.qpn_count ||
-	       qpn == ADV_QPN_MULTICAST;
+	/* On whichever socket: what a device has glued together is for any of ours. */
+	for (unsigned i = 0; i < l->receiver_count; i++)
+		if (!l->receiver[i].qpn_count ||
+		    qpn - l->receiver[i].qpn_first < l->receiver[i].qpn_count)
+			return true;
+	return qpn == ADV_QPN_MULTICAST;
 }
 
 static unsigned deliver(struct udp_link *l, const struct datagram *d, adv_link_rx_fn *fn,
@@ -238,7 +241,7 @@ static void rearm(struct msghdr *m)
 }
 
 /* One system call. Returns datagrams, 0 where there are none. */
-static unsigned receive_some(struct udp_link *l, unsigned n)
+static unsigned receive_some(struct udp_link *l, const struct udp_receiver *from, unsigned n)
 {
 	struct udp_rx *rx = &l->rx;
 	ssize_t r;
@@ -246,13 +249,13 @@ static unsigned receive_some(struct udp_link *l, unsigned n)
 	for (unsigned i = 0; i < n; i++)
 		rearm(&rx->mmsg[i].msg_hdr);
 	if (n == 1) {
-		r = adv_sys_recvmsg(l->link.receive_fd, &rx->mmsg[0].msg_hdr, MSG_DONTWAIT);
+		r = adv_sys_recvmsg(from->fd, &rx->mmsg[0].msg_hdr, MSG_DONTWAIT);
 		if (r < 0)
 			return 0;
 		rx->mmsg[0].msg_len = (unsigned)r;
 		return 1;
 	}
-	r = adv_sys_recvmmsg(l->link.receive_fd, rx->mmsg, n, MSG_DONTWAIT);
+	r = adv_sys_recvmmsg(from->fd, rx->mmsg, n, MSG_DONTWAIT);
 	return r < 0 ? 0 : (unsigned)r;
 }
 
@@ -260,32 +263,43 @@ static unsigned receive_some(struct udp_link *l, unsigned n)
  * A single packet is quickest taken by recvmsg(); only where datagrams queue up does the batch
  * call pay. So the batch grows while calls come back full and shrinks where they do not.
  */
-static void adapt(struct udp_rx *rx, unsigned asked, unsigned got)
+static void adapt(struct udp_receiver *from, unsigned asked, unsigned got)
 {
 	if (got == asked) {
-		if (++rx->streak >= 4 && rx->vlen < UDP_RX_BATCH)
-			rx->vlen *= 2;
+		if (++from->streak >= 4 && from->vlen < UDP_RX_BATCH)
+			from->vlen *= 2;
 	} else {
-		rx->streak = 0;
-		if (got <= rx->vlen / 2)
-			rx->vlen = rx->vlen > 1 ? rx->vlen / 2 : 1;
+		from->streak = 0;
+		if (got <= from->vlen / 2)
+			from->vlen = from->vlen > 1 ? from->vlen / 2 : 1;
 	}
 }
 
+static unsigned receive_from(struct udp_link *l, struct udp_receiver *from, unsigned budget,
+			     adv_link_rx_fn *fn, void *user)
+{
+	unsigned packets = 0;
+
+	while (packets < budget) {
+		unsigned asked = from->vlen;
+		unsigned got = receive_some(l, from, asked);
+
+		for (unsigned i = 0; i < got; i++)
+			packets += take_datagram(l, &l->rx.mmsg[i], fn, user);
+		adapt(from, asked, got);
+		if (got < asked || asked == 1)
+			break;
+	}
+	return packets;
+}
+
+/* Each socket has the whole budget, so that none waits for another. */
 unsigned udp_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
 {
 	struct udp_link *l = udp_link_of(link);
 	unsigned packets = 0;
 
-	while (packets < budget) {
-		unsigned asked = l->rx.vlen;
-		unsigned got = receive_some(l, asked);
-
-		for (unsigned i = 0; i < got; i++)
-			packets += take_datagram(l, &l->rx.mmsg[i], fn, user);
-		adapt(&l->rx, asked, got);
-		if (got < asked || asked == 1)
-			break;
-	}
+	for (unsigned i = 0; i < l->receiver_count; i++)
+		packets += receive_from(l, &l->receiver[i], budget, fn, user);
 	return packets;
 }

@@ -75,12 +75,12 @@ static void fill_destination(const struct udp_link *l, struct udp_message *m)
 	memset(&m->to, 0, sizeof(m->to));
 	if (m->socket->ipv4) {
 		m->to.in.sin_family = AF_INET;
-		m->to.in.sin_port = htons(l->config.port);
+		m->to.in.sin_port = htons(l->port);
 		memcpy(&m->to.in.sin_addr, g->raw + 12, 4);
 		return;
 	}
 	m->to.in6.sin6_family = AF_INET6;
-	m->to.in6.sin6_port = htons(l->config.port);
+	m->to.in6.sin6_port = htons(l->port);
 	memcpy(&m->to.in6.sin6_addr, g->raw, 16);
 	if (is_link_local(g) || m->multicast)
 		m->to.in6.sin6_scope_id = m->ifindex;
@@ -116,7 +116,7 @@ static void fill_flow(const struct udp_link *l, const struct udp_message *m,
 	*f = (struct adv_icrc_flow){
 		.ipv4 = s->ipv4,
 		.sport = s->port,
-		.dport = l->config.port,
+		.dport = l->port,
 	};
 	if (s->ipv4) {
 		memcpy(f->saddr, m->sgid.raw + 12, 4);

@@ -55,6 +55,7 @@ static int create_in_engine(struct ibv_context *context, struct adv_ibv_qp *qp,
 
 	if (!e)
 		return ADV_EFOREIGN;
+	adv_device_reserve_qpn(adv_context_of(context)->device);
 	qp->qp = adv_qp_create(e, &config);
 	if (qp->qp)
 		ibv->qp_num = adv_qp_num(qp->qp);

@@ -23,7 +23,7 @@ static const struct ibv_device_attr device_attr = {
 	.vendor_id = ADV_VENDOR_ID,
 	.vendor_part_id = ADV_VENDOR_PART_ID,
 	.hw_ver = ADV_HW_VER,
-	.max_qp = 1 << ADV_SLOT_QPN_BITS,
+	.max_qp = ADV_DEVICE_SLOTS << ADV_SLOT_QPN_BITS,
 	.max_qp_wr = ADV_MAX_QP_WR,
 	.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_PORT_ACTIVE_EVENT |
 			    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |

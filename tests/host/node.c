@@ -232,10 +232,10 @@ void node_compare(struct node *a, uint32_t i, struct node *b, uint32_t j, uint32
 {
 	/* Who has had the lock has seen what its holders wrote before. */
 	adv_device_lock(a->d);
-	if (b != a)
+	if (b->d != a->d)
 		adv_device_lock(b->d);
 	assert_memory_equal(a->buffer + i, b->buffer + j, length);
-	if (b != a)
+	if (b->d != a->d)
 		adv_device_unlock(b->d);
 	adv_device_unlock(a->d);
 }

@@ -424,6 +424,91 @@ static void test_fork(void **state)
 	node_close(&a);
 }
 
+/* Makes QPs until one's number is in a slot that the device did not have; returns that one. */
+static struct adv_qp *outgrow_slots(struct node *n)
+{
+	struct adv_qp_config config = {
+		.type = IBV_QPT_RC,
+		.pd = n->pd,
+		.send_cq = n->cq,
+		.recv_cq = n->cq,
+		.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1},
+	};
+	struct adv_engine *e = adv_device_lock(n->d);
+	uint32_t slot = adv_qp_num(n->qp) >> 16;
+	struct adv_qp *qp;
+
+	do {
+		adv_device_reserve_qpn(n->d);
+		qp = adv_qp_create(e, &config);
+		assert_non_null(qp);
+	} while (adv_qp_num(qp) >> 16 == slot);
+	adv_device_unlock(n->d);
+	return qp;
+}
+
+/* Slots in use by this process, all of them connected; 0: not now. */
+static unsigned own_slots(struct adv_control *c)
+{
+	struct adv_control_entry entry = {0};
+	unsigned n = 0;
+
+	for (uint32_t from = 0; adv_control_list(c, from, &entry) == 0; from = entry.slot + 1) {
+		if (!entry.connected)
+			return 0;
+		n += entry.pid == (uint32_t)getpid();
+	}
+	return n;
+}
+
+static void exchange_once(struct node *a, struct node *b, unsigned seed)
+{
+	struct ibv_wc wc;
+
+	fill(a, 0, 30000, seed);
+	assert_int_equal(node_write(a, b, seed, 0, NODE_BUFFER / 2, 30000), 0);
+	if (seed & 1)
+		node_poll(a, &wc);
+	else
+		node_wait(a, &wc); /* the thread has the further sockets too */
+	check_wc(&wc, seed);
+	node_compare(a, 0, b, NODE_BUFFER / 2, 30000);
+}
+
+/* A further slot when the first one's QP numbers run out: it receives, survives the daemon's
+ * worker, and goes with the device. */
+static void test_further_slot(void **state)
+{
+	char why[256];
+	struct adv_control *c = adv_control_connect(false, why, sizeof(why));
+	struct adv_control_status status;
+	struct node a, b;
+
+	assert_non_null(c);
+	node_open(&a);
+	assert_int_equal(own_slots(c), 1);
+	b = a;
+	b.qp = outgrow_slots(&a);
+	assert_int_equal(own_slots(c), 2);
+	node_connect(&a, &b);
+	for (unsigned i = 0; i < 40; i++)
+		exchange_once(i & 2 ? &b : &a, i & 2 ? &a : &b, i);
+	assert_int_equal(adv_control_status(c, &status), 0);
+	kill((pid_t)status.worker_pid, SIGKILL);
+	for (unsigned i = 0; i < 500 && own_slots(c) != 2; i++)
+		usleep(10000);
+	assert_int_equal(own_slots(c), 2);
+	for (unsigned i = 0; i < 4; i++)
+		exchange_once(i & 2 ? &b : &a, i & 2 ? &a : &b, i);
+	node_close(&a);
+	for (unsigned i = 0; i < 500 && status.slots_used; i++) {
+		usleep(10000);
+		assert_int_equal(adv_control_status(c, &status), 0);
+	}
+	assert_int_equal(status.slots_used, 0);
+	adv_control_close(c);
+}
+
 static void test_addresses_change(void **state)
 {
 	static struct adv_gid_table before, after;
@@ -478,6 +563,7 @@ int main(void)
 		cmocka_unit_test(test_to_itself),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_further_slot),
 		cmocka_unit_test(test_addresses_change),
 	};
 

@@ -16,7 +16,6 @@
 #include "host/control_protocol.h"
 #include "host/gid_table.h"
 
-#define ADV_SLOT_GROUPS	 64   /* multicast memberships a slot */
 #define ADV_CLIENTS_MAX	 1024 /* connections */
 #define ADV_USER_CLIENTS 512  /* connections of one user, where many are served */
 #define ADV_GRACE_MS	 3000 /* a replaced worker waits so long for clients to resume */

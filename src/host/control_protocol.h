@@ -28,6 +28,7 @@
 #define ADV_SLOT_FIRST	  1   /* of those that processes get */
 #define ADV_SLOT_LAST	  254 /* 255 holds the multicast QPN */
 #define ADV_SLOT_QPN_BITS 16
+#define ADV_SLOT_GROUPS	  64 /* multicast memberships a slot; the kernel may allow fewer */
 
 /* How adverbd tells its starter, on the descriptor of --ready-fd, what became of it: one of these
  * letters, and for FAILED a line of text. Nothing at all: it died. */

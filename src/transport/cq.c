@@ -43,7 +43,7 @@ struct adv_cq *adv_cq_create(struct adv_engine *e, unsigned cqe, void *user)
 		errno = EINVAL;
 		return NULL;
 	}
-	cq = calloc(1, sizeof(*cq));
+	cq = e->cq_count < ADV_MAX_CQ ? calloc(1, sizeof(*cq)) : NULL;
 	if (!cq)
 		goto no_memory;
 	cq->room = room_for(cqe);
@@ -55,6 +55,7 @@ struct adv_cq *adv_cq_create(struct adv_engine *e, unsigned cqe, void *user)
 	adv_timer_init(&cq->timer, period_over);
 	adv_list_init(&cq->event_node);
 	adv_list_add_tail(&e->cqs, &cq->node);
+	e->cq_count++;
 	return cq;
 
 no_memory:
@@ -74,6 +75,7 @@ int adv_cq_destroy(struct adv_cq *cq)
 	adv_async_forget(cq->engine, cq);
 	adv_list_del(&cq->event_node);
 	adv_list_del(&cq->node);
+	cq->engine->cq_count--;
 	free(cq->ring);
 	free(cq);
 	return 0;

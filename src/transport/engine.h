@@ -47,7 +47,11 @@ struct adv_xrcd;
 #define ADV_MAX_RD_ATOMIC 128
 #define ADV_MAX_MSG	  0x80000000u /* 2^31 bytes */
 #define ADV_MAX_GIDS	  256
-#define ADV_MAX_MR	  (1 << 20)
+#define ADV_MAX_MR	  (1 << 20) /* regions and windows together */
+#define ADV_MAX_CQ	  (1 << 19)
+#define ADV_MAX_SRQ	  (1 << 17)
+#define ADV_MAX_PD	  (1 << 17) /* of XRC domains too */
+#define ADV_MAX_AH	  (1 << 20)
 #define ADV_MAX_MCAST_QP  240
 
 struct adv_engine_config {
@@ -201,7 +205,7 @@ bool adv_engine_event(struct adv_engine *e, struct adv_event *event);
 
 /* ---- protection domains and memory -------------------------------------------------- */
 
-struct adv_pd *adv_pd_create(struct adv_engine *e); /* NULL: ENOMEM */
+struct adv_pd *adv_pd_create(struct adv_engine *e); /* NULL: ENOMEM, also beyond ADV_MAX_PD */
 int adv_pd_destroy(struct adv_pd *pd);		    /* 0, or EBUSY while anything is in it */
 
 /*
@@ -244,7 +248,8 @@ struct adv_cqe {
 	bool is_recv;
 };
 
-/* user: the caller's pointer, see adv_cq_user(). NULL with errno EINVAL or ENOMEM. */
+/* user: the caller's pointer, see adv_cq_user(). NULL with errno EINVAL or ENOMEM, which too many
+ * (ADV_MAX_CQ) is as well. */
 struct adv_cq *adv_cq_create(struct adv_engine *e, unsigned cqe, void *user);
 int adv_cq_destroy(struct adv_cq *cq); /* 0, or EBUSY while a QP uses it */
 /* 0; EINVAL: fewer than there are completions in it, or out of range; ENOMEM. */
@@ -265,7 +270,8 @@ int adv_cq_moderate(struct adv_cq *cq, unsigned count, uint64_t period_ns);
 
 /* ---- shared receive queues ---------------------------------------------------------- */
 
-/* attr: max_wr and max_sge in, what you got out. NULL with errno EINVAL, ENOMEM. */
+/* attr: max_wr and max_sge in, what you got out. NULL with errno EINVAL, ENOMEM (also beyond
+ * ADV_MAX_SRQ). */
 struct adv_srq *adv_srq_create(struct adv_pd *pd, struct ibv_srq_attr *attr, void *user);
 /* 0, or EBUSY while a QP uses it. An SRQ of an XRC domain may always go: later requests for it are
  * refused, and a message in progress loses its receive request. */
@@ -282,7 +288,7 @@ void *adv_srq_user(const struct adv_srq *srq);
  * SRQ of the domain it is for. The receive completes in that SRQ's CQ, with the QP's number, and
  * stays there when the QP is destroyed; remote access is to the memory of that SRQ's PD.
  */
-struct adv_xrcd *adv_xrcd_create(struct adv_engine *e); /* NULL: ENOMEM */
+struct adv_xrcd *adv_xrcd_create(struct adv_engine *e); /* NULL: ENOMEM; at most ADV_MAX_PD */
 int adv_xrcd_destroy(struct adv_xrcd *xrcd); /* 0, or EBUSY while an SRQ or QP is in it */
 /* The XRC_RECV QP of the domain with this number; NULL: none. */
 struct adv_qp *adv_xrcd_find_qp(const struct adv_xrcd *xrcd, uint32_t qpn);

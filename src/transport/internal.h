@@ -605,6 +605,10 @@ struct adv_engine {
 	struct adv_list cqs;
 	struct adv_list srqs;
 	struct adv_list xrcds;
+	uint32_t pd_count;
+	uint32_t cq_count;
+	uint32_t srq_count;
+	uint32_t xrcd_count;
 	struct adv_srq **xrc_srqs; /* by number; ADV_MAX_XRC_SRQ of them, made with the first */
 	uint32_t xrc_next;	   /* where to look for a free one: reused as late as can be */
 	uint32_t xrc_used;

@@ -19,7 +19,7 @@
 
 struct adv_pd *adv_pd_create(struct adv_engine *e)
 {
-	struct adv_pd *pd = calloc(1, sizeof(*pd));
+	struct adv_pd *pd = e->pd_count < ADV_MAX_PD ? calloc(1, sizeof(*pd)) : NULL;
 
 	if (!pd) {
 		errno = ENOMEM;
@@ -27,6 +27,7 @@ struct adv_pd *adv_pd_create(struct adv_engine *e)
 	}
 	pd->engine = e;
 	adv_list_add_tail(&e->pds, &pd->node);
+	e->pd_count++;
 	return pd;
 }
 
@@ -35,6 +36,7 @@ int adv_pd_destroy(struct adv_pd *pd)
 	if (pd->users)
 		return EBUSY;
 	adv_list_del(&pd->node);
+	pd->engine->pd_count--;
 	free(pd);
 	return 0;
 }

@@ -31,7 +31,7 @@ struct adv_srq *adv_srq_new(struct adv_pd *pd, struct ibv_srq_attr *attr, void *
 	}
 	while (max_wr < attr->max_wr)
 		max_wr *= 2;
-	srq = calloc(1, sizeof(*srq));
+	srq = pd->engine->srq_count < ADV_MAX_SRQ ? calloc(1, sizeof(*srq)) : NULL;
 	if (!srq)
 		goto no_memory;
 	srq->max_wr = max_wr;
@@ -49,6 +49,7 @@ struct adv_srq *adv_srq_new(struct adv_pd *pd, struct ibv_srq_attr *attr, void *
 	srq->user = user;
 	pd->users++;
 	adv_list_add_tail(&pd->engine->srqs, &srq->node);
+	pd->engine->srq_count++;
 	attr->max_wr = srq->max_wr;
 	attr->max_sge = srq->max_sge;
 	return srq;
@@ -72,6 +73,7 @@ int adv_srq_destroy(struct adv_srq *srq)
 		adv_xrc_forget(srq);
 	adv_async_forget(srq->pd->engine, srq);
 	adv_list_del(&srq->node);
+	srq->pd->engine->srq_count--;
 	srq->pd->users--;
 	free_srq(srq);
 	return 0;

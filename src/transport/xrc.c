@@ -6,7 +6,7 @@
 
 struct adv_xrcd *adv_xrcd_create(struct adv_engine *e)
 {
-	struct adv_xrcd *xrcd = calloc(1, sizeof(*xrcd));
+	struct adv_xrcd *xrcd = e->xrcd_count < ADV_MAX_PD ? calloc(1, sizeof(*xrcd)) : NULL;
 
 	if (!xrcd) {
 		errno = ENOMEM;
@@ -14,6 +14,7 @@ struct adv_xrcd *adv_xrcd_create(struct adv_engine *e)
 	}
 	xrcd->engine = e;
 	adv_list_add_tail(&e->xrcds, &xrcd->node);
+	e->xrcd_count++;
 	return xrcd;
 }
 
@@ -22,6 +23,7 @@ int adv_xrcd_destroy(struct adv_xrcd *xrcd)
 	if (xrcd->users)
 		return EBUSY;
 	adv_list_del(&xrcd->node);
+	xrcd->engine->xrcd_count--;
 	free(xrcd);
 	return 0;
 }

@@ -10,6 +10,15 @@
 
 #define IPV4_IN_GRH 20 /* where the IPv4 header stands in the 40 bytes of a GRH */
 
+/* One more for the context: false, at ADV_MAX_AH. */
+static bool count_one(struct adv_context *c)
+{
+	if (atomic_fetch_add(&c->ahs, 1) < ADV_MAX_AH)
+		return true;
+	atomic_fetch_sub(&c->ahs, 1);
+	return false;
+}
+
 ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	static atomic_uint handles;
@@ -29,6 +38,8 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
 		if (e)
 			adv_leave(pd->context);
 	}
+	if (!err && !count_one(adv_context_of(pd->context)))
+		err = ENOMEM;
 	if (err) {
 		free(ah);
 		errno = err;
@@ -47,6 +58,7 @@ ADV_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 	struct ibv_context *context = ah->context;
 
 	atomic_fetch_sub(&adv_pd_of(ah->pd)->ahs, 1);
+	atomic_fetch_sub(&adv_context_of(context)->ahs, 1);
 	if (adv_enter(context)) {
 		adv_ah_destroy((struct adv_ah *)ah);
 		adv_leave(context);

@@ -26,6 +26,7 @@ struct adv_context {
 	struct adv_device *device;
 	struct adv_event_queue async;
 	struct adv_event_node port_node[IBV_EVENT_GID_CHANGE + 1]; /* by type of event */
+	atomic_uint ahs;					   /* address handles */
 	struct adv_list memberships; /* mcast.c; under the device\'s lock */
 	struct adv_list xrc_domains; /* xrcd.c; under the device's lock */
 	struct verbs_context verbs;  /* programs hold &verbs.context */

@@ -14,8 +14,6 @@
 
 #undef ibv_query_port
 
-#define ADV_MAX_OBJECTS (1 << 17)
-
 static const struct ibv_device_attr device_attr = {
 	.fw_ver = ADV_FW_VER,
 	.max_mr_size = UINT64_MAX,
@@ -30,20 +28,20 @@ static const struct ibv_device_attr device_attr = {
 			    IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS,
 	.max_sge = ADV_MAX_SGE,
 	.max_sge_rd = ADV_MAX_SGE,
-	.max_cq = ADV_MAX_OBJECTS,
+	.max_cq = ADV_MAX_CQ,
 	.max_cqe = ADV_MAX_CQE,
 	.max_mr = ADV_MAX_MR,
 	.max_mw = ADV_MAX_MR,
-	.max_pd = ADV_MAX_OBJECTS,
+	.max_pd = ADV_MAX_PD,
 	.max_qp_rd_atom = ADV_MAX_RD_ATOMIC,
-	.max_res_rd_atom = ADV_MAX_RD_ATOMIC * ADV_MAX_OBJECTS,
+	.max_res_rd_atom = ADV_MAX_RD_ATOMIC * (ADV_DEVICE_SLOTS << ADV_SLOT_QPN_BITS),
 	.max_qp_init_rd_atom = ADV_MAX_RD_ATOMIC,
 	.atomic_cap = IBV_ATOMIC_GLOB,
-	.max_mcast_grp = 8192,
+	.max_mcast_grp = ADV_SLOT_GROUPS,
 	.max_mcast_qp_attach = ADV_MAX_MCAST_QP,
-	.max_total_mcast_qp_attach = 8192 * ADV_MAX_MCAST_QP,
-	.max_ah = ADV_MAX_OBJECTS,
-	.max_srq = ADV_MAX_OBJECTS,
+	.max_total_mcast_qp_attach = ADV_SLOT_GROUPS * ADV_MAX_MCAST_QP,
+	.max_ah = ADV_MAX_AH,
+	.max_srq = ADV_MAX_SRQ,
 	.max_srq_wr = ADV_MAX_SRQ_WR,
 	.max_srq_sge = ADV_MAX_SGE,
 	.max_pkeys = 1,

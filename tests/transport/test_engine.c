@@ -526,6 +526,47 @@ static void test_events_of_the_dead(void **state)
 	net_abandon(bed.net);
 }
 
+/* As many as the device says, and one that goes makes room for another. */
+static void test_most_objects(void **state)
+{
+	struct net *net = net_open(1, 1);
+	struct adv_engine *e = net->node[0].e;
+	struct ibv_srq_attr attr = {.max_wr = 1, .max_sge = 1};
+	struct adv_pd *pd;
+	struct adv_cq *cq;
+	struct adv_srq *srq;
+	struct adv_xrcd *xrcd;
+
+	e->pd_count += ADV_MAX_PD - 2;
+	e->cq_count += ADV_MAX_CQ - 1;
+	e->srq_count += ADV_MAX_SRQ - 1;
+	e->xrcd_count += ADV_MAX_PD - 2;
+	for (unsigned i = 0; i < 2; i++) {
+		pd = adv_pd_create(e);
+		cq = adv_cq_create(e, 1, NULL);
+		srq = adv_srq_create(pd, &attr, NULL);
+		xrcd = adv_xrcd_create(e);
+		assert_true(pd && cq && srq && xrcd);
+		errno = 0;
+		assert_null(adv_pd_create(e));
+		assert_int_equal(errno, ENOMEM);
+		errno = 0;
+		assert_null(adv_cq_create(e, 1, NULL));
+		assert_int_equal(errno, ENOMEM);
+		errno = 0;
+		assert_null(adv_srq_create(pd, &attr, NULL));
+		assert_int_equal(errno, ENOMEM);
+		errno = 0;
+		assert_null(adv_xrcd_create(e));
+		assert_int_equal(errno, ENOMEM);
+		assert_int_equal(adv_srq_destroy(srq), 0);
+		assert_int_equal(adv_cq_destroy(cq), 0);
+		assert_int_equal(adv_pd_destroy(pd), 0);
+		assert_int_equal(adv_xrcd_destroy(xrcd), 0);
+	}
+	net_abandon(net);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -541,6 +582,7 @@ int main(void)
 		cmocka_unit_test(test_window_freed_by_destruction),
 		cmocka_unit_test(test_create_refused),
 		cmocka_unit_test(test_events_of_the_dead),
+		cmocka_unit_test(test_most_objects),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
 
 #include "cm/internal.h"
 
-#define MAX_IDS	   262144u
+#define MAX_IDS	   524288u
 #define FIRST_NS   UINT64_C(250000000)
 #define LONGEST_NS UINT64_C(4000000000)
 #define TRIES	   8u

@@ -41,7 +41,7 @@ struct adv_cm_id; /* an endpoint: what an rdma_cm_id is to its library */
 struct adv_cm_config {
 	uint64_t seed;	    /* unguessable where packets come from others (getrandom) */
 	uint64_t node_guid; /* network order */
-	uint32_t max_ids;   /* 0: 262,144; those in TIMEWAIT and being ended included */
+	uint32_t max_ids;   /* 0: 524,288; those in TIMEWAIT and being ended included */
 	/* Retransmission of REQ, REP, DREQ, SIDR_REQ: after retry_first_ns, then twice as long each
 	 * time but at most retry_longest_ns, an eighth more or less by chance, max_tries sendings
 	 * in all. 0: 250 ms, 4 s, 8. */

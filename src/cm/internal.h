@@ -48,6 +48,8 @@ enum adv_cm_state {
 	ADV_CM_CLOSED, /* over; to be destroyed */
 };
 
+#define ADV_CM_PORT_SPACES 4
+
 /* A port that is bound to, and by whom. */
 struct adv_cm_port {
 	struct adv_cm_node node;
@@ -144,6 +146,7 @@ struct adv_cm {
 	struct adv_cm_table by_remote;
 	struct adv_cm_table by_qpn;
 	struct adv_cm_table ports;
+	unsigned ephemeral_used[ADV_CM_PORT_SPACES]; /* by port.c's index of the space */
 	struct adv_cm_table hosts;
 	struct adv_cm_timers timers;
 	struct adv_list events;

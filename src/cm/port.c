@@ -45,6 +45,26 @@ static struct adv_cm_port *find_port(const struct adv_cm *cm, enum rdma_port_spa
 	return NULL;
 }
 
+/* How many of this space's ephemeral ports are in use. */
+static unsigned *ephemeral_used(struct adv_cm *cm, enum rdma_port_space ps)
+{
+	switch (ps) {
+	case RDMA_PS_TCP:
+		return &cm->ephemeral_used[0];
+	case RDMA_PS_UDP:
+		return &cm->ephemeral_used[1];
+	case RDMA_PS_IPOIB:
+		return &cm->ephemeral_used[2];
+	default:
+		return &cm->ephemeral_used[3];
+	}
+}
+
+static bool is_ephemeral(uint16_t number)
+{
+	return number >= EPHEMERAL_FIRST && number <= EPHEMERAL_LAST;
+}
+
 static void own(struct adv_cm_id *id, struct adv_cm_port *port)
 {
 	id->port = port;
@@ -63,6 +83,7 @@ static int own_new(struct adv_cm_id *id, uint16_t number)
 	port->number = number;
 	adv_list_init(&port->owners);
 	adv_cm_table_add(&id->cm->ports, &port->node, port_hash(id->cm, id->ps, number));
+	*ephemeral_used(id->cm, id->ps) += is_ephemeral(number);
 	own(id, port);
 	return 0;
 }
@@ -78,6 +99,7 @@ void adv_cm_port_release(struct adv_cm_id *id)
 	if (!adv_list_empty(&port->owners))
 		return;
 	adv_cm_table_remove(&id->cm->ports, &port->node);
+	*ephemeral_used(id->cm, port->ps) -= is_ephemeral(port->number);
 	free(port);
 }
 
@@ -134,9 +156,10 @@ static bool leads_elsewhere(const struct adv_cm_id *id, const struct adv_cm_port
 static int bind_ephemeral(struct adv_cm_id *id)
 {
 	uint32_t start = (uint32_t)adv_rng_below(&id->cm->rng, EPHEMERAL), i;
+	bool any_free = *ephemeral_used(id->cm, id->ps) < EPHEMERAL;
 	struct adv_cm_port *port;
 
-	for (i = 0; i < EPHEMERAL; i++) {
+	for (i = 0; any_free && i < EPHEMERAL; i++) {
 		uint16_t number = (uint16_t)(EPHEMERAL_FIRST + (start + i) % EPHEMERAL);
 
 		if (!find_port(id->cm, id->ps, number))

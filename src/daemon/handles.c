@@ -7,16 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INDEX_BITS  16
-#define INDEX_MASK  0xffffu
+#define INDEX_BITS  18
+#define INDEX_MASK  (ADV_HANDLES_MAX - 1)
 #define FIRST_SIZE  16u
-#define GENERATIONS 0xffffu
+#define GENERATIONS 0x3fffu
 
 struct adv_handle_place {
 	void *object;	     /* NULL: free */
 	uint32_t next_free;  /* index + 1 */
 	uint16_t generation; /* 1 to GENERATIONS */
 };
+
+_Static_assert(ADV_HANDLES_MAX == 1u << INDEX_BITS, "an index has its bits");
 
 static void put_free(struct adv_handles *h, uint32_t index)
 {

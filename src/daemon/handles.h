@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define ADV_HANDLES_MAX 65536u
+#define ADV_HANDLES_MAX 262144u
 
 struct adv_handle_place;
 

@@ -118,21 +118,40 @@ static void append(struct adv_ucma_channel *ch, struct adv_ucma_event *event)
 	pay_tokens(ch);
 }
 
+/* Most events have no parameters, and a hundred thousand of them may wait. */
+static bool has_param(uint32_t type)
+{
+	switch (type) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+	case RDMA_CM_EVENT_ESTABLISHED:
+	case RDMA_CM_EVENT_REJECTED:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+		return true;
+	default:
+		return false;
+	}
+}
+
 void adv_ucma_queue(const struct adv_ucma_event *event)
 {
 	struct adv_ucma_client *c = event->id->channel->client;
-	struct adv_ucma_event *e;
+	size_t size =
+		has_param(event->type) ? sizeof(*event) : offsetof(struct adv_ucma_event, param);
+	struct adv_ucma_event *e = NULL;
 
 	if (c->dead)
 		return;
-	e = c->event_count < ADV_UCMA_CLIENT_EVENTS ? malloc(sizeof(*e)) : NULL;
+	if (c->event_count < ADV_UCMA_CLIENT_EVENTS + ADV_UCMA_ID_EVENTS * c->id_count)
+		e = malloc(size);
 	if (!e) {
 		adv_warn("process %d (%s) does not fetch its events: dropped", (int)c->peer.pid,
 			 c->comm);
 		c->dead = true;
 		return;
 	}
-	*e = *event;
+	memcpy(e, event, size);
 	c->event_count++;
 	adv_list_add_tail(&e->id->events, &e->id_link);
 	append(e->id->channel, e);
@@ -233,7 +252,8 @@ static void fill_event(const struct adv_ucma_event *e, struct adv_cm_message *m)
 		m->body.event.multicast = e->membership->handle;
 		adv_ucma_fill_group(e->membership, &m->body.event.route);
 	}
-	fill_conn(&e->param, &m->body.event.conn);
+	if (has_param(e->type))
+		fill_conn(&e->param, &m->body.event.conn);
 }
 
 int adv_ucma_get_event(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)

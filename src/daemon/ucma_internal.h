@@ -14,9 +14,12 @@
 #define ADV_UCMA_CLIENTS	 1024
 #define ADV_UCMA_USER_CLIENTS	 512 /* of one user, where many are served */
 #define ADV_UCMA_PROCESS_CLIENTS 64  /* of one process */
-#define ADV_UCMA_CLIENT_IDS	 65536
-#define ADV_UCMA_USER_IDS	 131072
-#define ADV_UCMA_CLIENT_EVENTS	 131072 /* not fetched: who has more is dropped */
+#define ADV_UCMA_CLIENT_IDS	 131072
+#define ADV_UCMA_USER_IDS	 262144 /* of one user, where many are served */
+/* Events not fetched; who has more is dropped. Each id may be established, disconnected, and
+ * through with TIMEWAIT before a busy program comes to it. */
+#define ADV_UCMA_CLIENT_EVENTS	 16384
+#define ADV_UCMA_ID_EVENTS	 3 /* and these for each id */
 #define ADV_UCMA_CLIENT_CHANNELS 8192
 #define ADV_UCMA_CLIENT_QUERIES	 4096 /* addresses that are being resolved */
 
@@ -125,7 +128,8 @@ struct adv_ucma_event {
 	uint32_t type;				/* enum rdma_cm_event_type, or librdmacm's own */
 	int status;
 	uint64_t value;
-	struct adv_cm_conn_param param;
+	struct adv_cm_conn_param
+		param; /* last: a queued event has room for it where it says much */
 };
 
 /* Nanoseconds of the clock that the engine is given. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connections [-s] [-p port] [-n cycles] [-c at_once] [-H] [-L] address
+ * connections [-s] [-p port] [-m ports] [-n cycles] [-c at_once] [-w width] [-H] [-L] address
  *
  * Connects, exchanges a message each way, disconnects: `cycles` times in all, `at_once` of them
  * side by side, through librdmacm's events. -s: the server, until SIGTERM. -H: hold each
- * connection until `at_once` are established (for good, where that is more than `cycles`). -L:
- * failures by a documented event are fine (for lossy networks). Prints the rate, and memory and
+ * connection until `at_once` are established (for good, where that is more than `cycles`); at most
+ * `width` of them are being made at a time. -m: so many ports from `port` on, in turn: a port takes
+ * as many connections from one address as there are ephemeral ports. -L: failures by a documented
+ * event are fine (for lossy networks). Prints the rate, and memory and
  * descriptors early and at the end. Exit status: 0 all right; 1 something was wrong or hung.
  */
 #include <arpa/inet.h>
@@ -24,7 +26,7 @@
 #include <unistd.h>
 
 #define MESSAGE	     64
-#define MOST_AT_ONCE 4096
+#define MOST_AT_ONCE 131072
 #define STUCK_SEC    120.0 /* without anything happening */
 #define PRIVATE_LEN  8
 
@@ -57,7 +59,7 @@ struct run {
 	struct connection *unused;
 	struct sockaddr_storage address;
 	bool server, hold, lossy;
-	unsigned cycles, at_once;
+	unsigned cycles, at_once, width, ports;
 	unsigned started, finished, open, up;
 	unsigned long succeeded, failed[RDMA_CM_EVENT_TIMEWAIT_EXIT + 1];
 	int wrong;
@@ -204,8 +206,20 @@ static void trouble(struct run *r, const char *what)
 	r->wrong++;
 }
 
+/* The address, with the n-th of the ports. */
+static struct sockaddr_storage port_of(const struct run *r, unsigned n)
+{
+	struct sockaddr_storage a = r->address;
+	in_port_t *port = a.ss_family == AF_INET ? &((struct sockaddr_in *)&a)->sin_port
+						 : &((struct sockaddr_in6 *)&a)->sin6_port;
+
+	*port = htons((uint16_t)(ntohs(*port) + n));
+	return a;
+}
+
 static void start_one(struct run *r)
 {
+	struct sockaddr_storage to;
 	struct rdma_cm_id *id;
 	struct connection *c;
 
@@ -216,7 +230,8 @@ static void start_one(struct run *r)
 	}
 	c = take(r, id);
 	c->number = r->started++;
-	if (rdma_resolve_addr(id, NULL, (struct sockaddr *)&r->address, 5000)) {
+	to = port_of(r, c->number % r->ports);
+	if (rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 5000)) {
 		trouble(r, "rdma_resolve_addr");
 		end_connection(r, c);
 	}
@@ -414,7 +429,8 @@ static int loop(struct run *r)
 		struct pollfd fds[2] = {{r->channel->fd, POLLIN, 0},
 					{r->cq ? r->completions->fd : -1, POLLIN, 0}};
 
-		while (!r->server && !told_to_end && r->open < r->at_once && r->started < r->cycles)
+		while (!r->server && !told_to_end && r->open < r->at_once &&
+		       r->started < r->cycles && r->open - r->up < r->width)
 			start_one(r);
 		if (poll(fds, 2, 1000) > 0)
 			last = now();
@@ -433,11 +449,14 @@ static int loop(struct run *r)
 
 static int start_server(struct run *r)
 {
-	struct rdma_cm_id *id;
+	for (unsigned i = 0; i < r->ports; i++) {
+		struct sockaddr_storage a = port_of(r, i);
+		struct rdma_cm_id *id;
 
-	if (rdma_create_id(r->channel, &id, NULL, RDMA_PS_TCP) ||
-	    rdma_bind_addr(id, (struct sockaddr *)&r->address) || rdma_listen(id, 1024))
-		return -1;
+		if (rdma_create_id(r->channel, &id, NULL, RDMA_PS_TCP) ||
+		    rdma_bind_addr(id, (struct sockaddr *)&a) || rdma_listen(id, 1024))
+			return -1;
+	}
 	printf("listening\n");
 	return 0;
 }
@@ -449,11 +468,15 @@ static int parse(struct run *r, int argc, char **argv)
 	uint16_t port = 18700;
 	int o;
 
-	while ((o = getopt(argc, argv, "sp:n:c:HL")) >= 0) {
+	while ((o = getopt(argc, argv, "sp:m:n:c:w:HL")) >= 0) {
 		if (o == 's')
 			r->server = true;
 		else if (o == 'p')
 			port = (uint16_t)atoi(optarg);
+		else if (o == 'm')
+			r->ports = (unsigned)atoi(optarg);
+		else if (o == 'w')
+			r->width = (unsigned)atoi(optarg);
 		else if (o == 'n')
 			r->cycles = (unsigned)atoi(optarg);
 		else if (o == 'c')
@@ -465,7 +488,8 @@ static int parse(struct run *r, int argc, char **argv)
 		else
 			return -1;
 	}
-	if (optind != argc - 1 || !r->at_once || r->at_once > MOST_AT_ONCE)
+	if (optind != argc - 1 || !r->at_once || r->at_once > MOST_AT_ONCE || !r->width ||
+	    !r->ports)
 		return -1;
 	if (inet_pton(AF_INET, argv[optind], &in->sin_addr) == 1) {
 		in->sin_family = AF_INET;
@@ -491,7 +515,7 @@ static void report(const struct run *r, double seconds)
 
 int main(int argc, char **argv)
 {
-	struct run r = {.cycles = 0, .at_once = 1};
+	struct run r = {.cycles = 0, .at_once = 1, .width = MOST_AT_ONCE, .ports = 1};
 	struct sigaction term = {.sa_handler = on_term};
 	double start = now();
 	int rc;
@@ -499,8 +523,8 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	sigaction(SIGTERM, &term, NULL);
 	if (parse(&r, argc, argv)) {
-		fprintf(stderr, "usage: connections [-s] [-p port] [-n cycles] [-c at_once] [-H] "
-				"[-L] address\n");
+		fprintf(stderr, "usage: connections [-s] [-p port] [-m ports] [-n cycles] "
+				"[-c at_once] [-w width] [-H] [-L] address\n");
 		return 1;
 	}
 	r.connection = calloc(MOST_AT_ONCE, sizeof(*r.connection));

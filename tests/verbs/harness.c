@@ -143,7 +143,7 @@ int to_rtr(struct side *s, const struct side *peer, const struct options *o)
 		.dest_qp_num = peer->qp->qp_num,
 		.rq_psn = 0xfffff0,
 		.max_dest_rd_atomic = 4,
-		.min_rnr_timer = 1,
+		.min_rnr_timer = o->min_rnr_timer ? o->min_rnr_timer : 1,
 		.ah_attr = av_to(s, peer),
 	};
 	int mask = IBV_QP_STATE;
@@ -161,7 +161,7 @@ int to_rts(struct side *s, const struct options *o)
 		.qp_state = IBV_QPS_RTS,
 		.sq_psn = 0xfffff0,
 		.timeout = o->timeout ? o->timeout : 14,
-		.retry_cnt = 3,
+		.retry_cnt = o->retry_cnt ? o->retry_cnt : 3,
 		.rnr_retry = o->rnr_retry,
 		.max_rd_atomic = 4,
 	};

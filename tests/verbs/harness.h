@@ -48,13 +48,15 @@ struct options {
 	enum ibv_qp_type type; /* 0: RC */
 	struct ibv_qp_cap cap; /* 0: 64 requests of 4 entries, 64 bytes inline */
 	bool sq_sig_all;
-	bool srq;	   /* side b takes its receives from an SRQ */
-	int qp_access;	   /* 0: ALL_ACCESS */
-	uint8_t timeout;   /* 0: 14 */
-	uint8_t rnr_retry; /* as in struct ibv_qp_attr; 0 is 0 */
-	uint64_t send_ops; /* not 0: made with ibv_create_qp_ex() */
-	bool ipv6;	   /* ::1 instead of 127.0.0.1 */
-	bool unconnected;  /* leave the QPs in RESET */
+	bool srq;	       /* side b takes its receives from an SRQ */
+	int qp_access;	       /* 0: ALL_ACCESS */
+	uint8_t timeout;       /* 0: 14 */
+	uint8_t retry_cnt;     /* 0: 3 */
+	uint8_t rnr_retry;     /* as in struct ibv_qp_attr; 0 is 0 */
+	uint8_t min_rnr_timer; /* 0: 1 */
+	uint64_t send_ops;     /* not 0: made with ibv_create_qp_ex() */
+	bool ipv6;	       /* ::1 instead of 127.0.0.1 */
+	bool unconnected;      /* leave the QPs in RESET */
 };
 
 struct ibv_context *open_device(void);

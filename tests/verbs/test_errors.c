@@ -170,6 +170,54 @@ static void nobody_answers(void **state)
 	pair_close(&p);
 }
 
+/* Seconds until a SEND that cannot succeed completes with this status. */
+static double seconds_until(const struct options *o, bool deaf, enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+	struct pair p;
+	double began;
+
+	pair_open(&p, o);
+	if (deaf)
+		assert_int_equal(to_state(&p.b, IBV_QPS_RESET), 0);
+	began = now_seconds();
+	assert_int_equal(post_send(&p.a, 1, 0, 8, 0), 0);
+	assert_true(wait_wc(p.a.send_cq, &wc, 60));
+	began = now_seconds() - began;
+	assert_int_equal(wc.status, status);
+	pair_close(&p);
+	return began;
+}
+
+/* IBTA 9.7.6.1.3: a timeout is T to 4 T, T = 4.096 us x 2^timeout, and there is one more than there
+ * are retries. How late the machine is, nobody knows. */
+static void retries_take_their_time(void **state)
+{
+	for (uint8_t timeout = 10; timeout <= 12; timeout++)
+		for (uint8_t retries = 1; retries <= 7; retries += 3) {
+			const struct options o = {.timeout = timeout, .retry_cnt = retries};
+			double all = (retries + 1) * 4.096e-6 * (1 << timeout);
+			double took = seconds_until(&o, true, IBV_WC_RETRY_EXC_ERR);
+
+			assert_true(took >= all);
+			assert_true(took <= 4 * all + 10);
+		}
+}
+
+/* Codes 14, 16, 18 of IBTA table 46: 1.28, 2.56, 5.12 ms, waited for before each retry. */
+static void rnr_retries_take_their_time(void **state)
+{
+	for (uint8_t code = 14; code <= 18; code += 2)
+		for (uint8_t retries = 1; retries <= 6; retries += 5) {
+			const struct options o = {.rnr_retry = retries, .min_rnr_timer = code};
+			double all = retries * 1.28e-3 * (1 << (code - 14) / 2);
+			double took = seconds_until(&o, false, IBV_WC_RNR_RETRY_EXC_ERR);
+
+			assert_true(took >= all);
+			assert_true(took <= all + 10);
+		}
+}
+
 static void ud_message_longer_than_the_mtu(void **state)
 {
 	struct ibv_port_attr port;
@@ -287,6 +335,8 @@ int main(void)
 		cmocka_unit_test(misaligned_atomic),
 		cmocka_unit_test(nobody_receives),
 		cmocka_unit_test(nobody_answers),
+		cmocka_unit_test(retries_take_their_time),
+		cmocka_unit_test(rnr_retries_take_their_time),
 		cmocka_unit_test(ud_message_longer_than_the_mtu),
 		cmocka_unit_test(no_read_was_agreed_on),
 		cmocka_unit_test(invalidation_of_no_window),

@@ -15,12 +15,13 @@
 
 #define PRELOAD	       "libadverb-sysfs.so"
 
-enum { KEY_NO_SYSFS = 256 };
+enum { KEY_NO_SYSFS = 256, KEY_NO_SHM };
 
 struct options {
 	const char *log;
 	const char *fault;
 	bool no_sysfs;
+	bool no_shm;
 	char **program;
 };
 
@@ -31,6 +32,11 @@ static const struct argp_option argp_options[] = {
 	 "Lose, delay, damage packets: 'drop=1%; delay=2ms', see docs/faults.md (ADVERB_FAULT)", 0},
 	{"no-sysfs", KEY_NO_SYSFS, NULL, 0,
 	 "Leave /sys/class/infiniband and /dev/infiniband as they are: no preloaded library", 0},
+	{"no-shm", KEY_NO_SHM, NULL, 0,
+	 "Send packets to other processes of this machine by UDP, too, where a capture can see "
+	 "them "
+	 "(ADVERB_NO_SHM)",
+	 0},
 	{0},
 };
 
@@ -60,6 +66,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_NO_SYSFS:
 		o->no_sysfs = true;
+		return 0;
+	case KEY_NO_SHM:
+		o->no_shm = true;
 		return 0;
 	case ARGP_KEY_ARG: /* all that follows is the program's */
 		o->program = &state->argv[state->next - 1];
@@ -180,6 +189,8 @@ static int set_environment(const struct options *o, const char *folder)
 	if (set_library_path(folder) < 0 || (!o->no_sysfs && set_preload(folder) < 0))
 		return -1;
 	if (o->log && setenv("ADVERB_LOG", o->log, 1) < 0)
+		return -1;
+	if (o->no_shm && setenv("ADVERB_NO_SHM", "1", 1) < 0)
 		return -1;
 	return adv_control_daemon_path(daemon) == 0 ? setenv("ADVERB_DAEMON", daemon, 0) : 0;
 }

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "daemon/given.h"
+#include "daemon/pairs.h"
 #include "daemon/slots.h"
 #include "daemon/ucma.h"
 
@@ -148,12 +149,29 @@ struct adv_client *adv_client_new(struct adv_clients *all, int fd)
 	return c;
 }
 
+static void tell(struct adv_clients *all, unsigned slot, uint32_t what)
+{
+	if (all->owner[slot])
+		adv_client_notify(all->owner[slot], what);
+}
+
+void adv_clients_end_pairs(struct adv_clients *all, unsigned slot)
+{
+	uint8_t paired[ADV_SLOTS / 8];
+
+	adv_pairs_release(all->pairs, slot, paired);
+	for (unsigned i = 0; i < ADV_SLOTS; i++)
+		if (paired[i / 8] >> i % 8 & 1)
+			tell(all, i, ADV_CONTROL_NOTICE_PAIRS);
+}
+
 void adv_client_drop(struct adv_client *c)
 {
 	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++) {
 		if (c->all->owner[i] != c)
 			continue;
 		c->all->owner[i] = NULL;
+		adv_clients_end_pairs(c->all, i);
 		adv_slots_release(c->all->daemon, i);
 		adv_info("slot %u of process %d (%s) taken back", i, (int)c->peer.pid, c->comm);
 	}
@@ -353,13 +371,69 @@ static int list(struct adv_client *c, struct adv_control_message *m)
 	return -1;
 }
 
+static bool owns(const struct adv_client *c, uint32_t slot)
+{
+	return slot < ADV_SLOTS && c->all->owner[slot] == c;
+}
+
+static int pair(struct adv_client *c, struct adv_control_message *m)
+{
+	struct adv_clients *all = c->all;
+	uint32_t slot = m->body.pair.slot, peer = m->body.pair.peer;
+	struct adv_pair_share share;
+	int error = EPERM;
+
+	if (owns(c, slot) && slot != peer)
+		error = peer < ADV_SLOTS && atomic_load(&all->daemon->ledger->slot[peer].owned)
+				? adv_pairs_ask(all->pairs, slot, peer, &share)
+				: ENOENT;
+	if (error) {
+		fail(m, error, strerror(error));
+		return -1;
+	}
+	m->body.pair.size = share.size;
+	m->body.pair.side = share.side;
+	if (share.made)
+		tell(all, peer, ADV_CONTROL_NOTICE_PAIRS);
+	return share.memory_fd;
+}
+
+static int bell(struct adv_client *c, struct adv_control_message *m)
+{
+	uint32_t slot = m->body.pair.slot, peer = m->body.pair.peer;
+
+	if (owns(c, slot) && peer < ADV_SLOTS &&
+	    (slot == peer || adv_pairs_has(c->all->pairs, slot, peer)))
+		return c->all->daemon->bell[peer];
+	fail(m, EPERM, strerror(EPERM));
+	return -1;
+}
+
+static int pairs(struct adv_client *c, struct adv_control_message *m)
+{
+	uint32_t slot = m->body.pair.slot;
+
+	if (owns(c, slot))
+		adv_pairs_list(c->all->pairs, slot, m->body.pairs.paired, m->body.pairs.ready);
+	else
+		fail(m, EPERM, strerror(EPERM));
+	return -1;
+}
+
+/* Descriptors of these answers are made for them, and do not stay here. */
+static bool passes_on(uint16_t type)
+{
+	return type == ADV_CONTROL_OPEN_CM || type == ADV_CONTROL_PAIR;
+}
+
 static handler *const handlers[] = {
 	[ADV_CONTROL_HELLO] = hello,	   [ADV_CONTROL_OPEN_SLOT] = open_slot,
 	[ADV_CONTROL_RESUME] = resume,	   [ADV_CONTROL_JOIN] = membership,
 	[ADV_CONTROL_LEAVE] = membership,  [ADV_CONTROL_STATUS] = status,
 	[ADV_CONTROL_LIST] = list,	   [ADV_CONTROL_COUNT] = count,
 	[ADV_CONTROL_COUNTERS] = counters, [ADV_CONTROL_OPEN_CM] = open_cm,
-	[ADV_CONTROL_SENDER] = sender,
+	[ADV_CONTROL_SENDER] = sender,	   [ADV_CONTROL_PAIR] = pair,
+	[ADV_CONTROL_BELL] = bell,	   [ADV_CONTROL_PAIRS] = pairs,
 };
 
 static void handle(struct adv_client *c, struct adv_control_message *m)
@@ -376,7 +450,7 @@ static void handle(struct adv_client *c, struct adv_control_message *m)
 	m->reserved = 0;
 	fd = handlers[m->type](c, m);
 	answer(c, m, fd);
-	if (m->type == ADV_CONTROL_OPEN_CM && fd >= 0) /* the only one that is not to stay here */
+	if (fd >= 0 && passes_on(m->type))
 		close(fd);
 }
 
@@ -435,7 +509,7 @@ void adv_client_notify(struct adv_client *c, uint32_t what)
 	if (!error)
 		c->notices = 0;
 	else if (error == EAGAIN) /* it may just be stopped in a debugger */
-		c->wants_room = true;
+		c->wants_room = c->all->room_wanted = true;
 	else
 		c->dead = true;
 }

@@ -12,14 +12,17 @@
 #include "daemon/daemon.h"
 
 struct adv_client;
+struct adv_pairs;
 struct adv_ucma;
 
 /* All connections, and who has which slot. */
 struct adv_clients {
 	struct adv_daemon *daemon;
 	struct adv_ucma *ucma;
+	struct adv_pairs *pairs;
 	struct adv_list list;
 	unsigned count;
+	bool room_wanted;		     /* some client's wants_room was set */
 	struct adv_client *owner[ADV_SLOTS]; /* NULL: free, or its client has yet to resume */
 };
 
@@ -44,6 +47,9 @@ void adv_client_readable(struct adv_client *c);
 
 /* Adds to what the client is to be told, and tells it what fits. */
 void adv_client_notify(struct adv_client *c, uint32_t what);
+
+/* A slot is given up: those that share memory with it are told. */
+void adv_clients_end_pairs(struct adv_clients *all, unsigned slot);
 
 /* Takes back its slots, closes and frees. */
 void adv_client_drop(struct adv_client *c);

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "daemon/client.h"
 #include "daemon/gid_publish.h"
+#include "daemon/pairs.h"
 #include "daemon/slots.h"
 #include "daemon/snapshot.h"
 #include "daemon/ucma.h"
@@ -83,12 +84,18 @@ static void drop_dead(struct worker *w)
 
 static void notify_all(struct worker *w, uint32_t what)
 {
-	for (struct adv_list *n = w->clients.list.next; what && n != &w->clients.list;
-	     n = n->next) {
+	for (struct adv_list *n = w->clients.list.next; what && n != &w->clients.list; n = n->next)
 		adv_client_notify(client_of(n), what);
+}
+
+static void watch_rooms(struct worker *w)
+{
+	if (!w->clients.room_wanted)
+		return;
+	w->clients.room_wanted = false;
+	for (struct adv_list *n = w->clients.list.next; n != &w->clients.list; n = n->next)
 		if (client_of(n)->wants_room)
 			watch_room(w, client_of(n));
-	}
 }
 
 /* Out of descriptors: a client that waits in the queue is told by being closed. */
@@ -205,6 +212,7 @@ static void end_grace(struct worker *w)
 	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++)
 		if (atomic_load(&w->d->ledger->slot[i].owned) && !w->clients.owner[i]) {
 			adv_info("slot %u was not resumed", i);
+			adv_clients_end_pairs(&w->clients, i);
 			adv_slots_release(w->d, i);
 		}
 }
@@ -273,9 +281,11 @@ static int prepare(struct worker *w)
 	w->netlink = adv_snapshot_watch();
 	w->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	w->clients.ucma = adv_ucma_create(w->d);
-	if (!w->clients.ucma || w->epoll < 0 || w->signals < 0 || w->netlink < 0 || w->spare < 0 ||
-	    watch(w, w->d->listener, FROM_LISTENER) < 0 || watch(w, w->signals, FROM_SIGNALS) < 0 ||
-	    watch(w, w->keeper, FROM_KEEPER) < 0 || watch(w, w->netlink, FROM_NETLINK) < 0 ||
+	w->clients.pairs = adv_pairs_create();
+	if (!w->clients.ucma || !w->clients.pairs || w->epoll < 0 || w->signals < 0 ||
+	    w->netlink < 0 || w->spare < 0 || watch(w, w->d->listener, FROM_LISTENER) < 0 ||
+	    watch(w, w->signals, FROM_SIGNALS) < 0 || watch(w, w->keeper, FROM_KEEPER) < 0 ||
+	    watch(w, w->netlink, FROM_NETLINK) < 0 ||
 	    watch(w, adv_ucma_fd(w->clients.ucma), FROM_UCMA) < 0)
 		return -1;
 	/* What changed between the first look and the watch, or since a worker died. */
@@ -291,6 +301,7 @@ static void say_farewell(struct worker *w)
 		client_of(n)->dead = true;
 	drop_dead(w);
 	adv_ucma_end(w->clients.ucma);
+	adv_pairs_destroy(w->clients.pairs);
 	close(w->epoll);
 	close(w->signals);
 	close(w->netlink);
@@ -325,6 +336,7 @@ int adv_worker_run(struct adv_daemon *d, int keeper)
 				on_client(&w, &events[i]);
 		}
 		drop_dead(&w);
+		watch_rooms(&w);
 	}
 	atomic_store(&d->ledger->leaving, 1);
 	say_farewell(&w);

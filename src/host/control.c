@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "host/control_internal.h"
 #include "host/counters.h"
 
 #define CONNECT_WAIT_MS	  20000 /* the whole of connecting, starting a daemon included */
@@ -75,7 +76,8 @@ static void close_fd(int *fd)
 
 /* ---- one message ---- */
 
-static void message_init(struct adv_control_message *m, enum adv_control_type type, uint32_t serial)
+void adv_control_message_init(struct adv_control_message *m, enum adv_control_type type,
+			      uint32_t serial)
 {
 	memset(m, 0, sizeof(*m));
 	m->magic = ADV_CONTROL_MAGIC;
@@ -260,7 +262,7 @@ static int greet(struct adv_control *c, int sock, char *why, size_t why_len)
 	struct adv_control_message m;
 	int fd = -1, error;
 
-	message_init(&m, ADV_CONTROL_HELLO, ++c->serial);
+	adv_control_message_init(&m, ADV_CONTROL_HELLO, ++c->serial);
 	error = message_send(sock, &m);
 	/* EPIPE: closed already, but a refusal may be there to be read. */
 	if (error && error != EPIPE)
@@ -504,14 +506,14 @@ static int ask_to_resume(struct adv_control *c, const struct held *h)
 	struct adv_control_message m;
 	int error;
 
-	message_init(&m, ADV_CONTROL_RESUME, ++c->serial);
+	adv_control_message_init(&m, ADV_CONTROL_RESUME, ++c->serial);
 	m.body.slot.slot = h->slot;
 	memcpy(m.body.slot.token, h->token, sizeof(m.body.slot.token));
 	error = message_send(c->sock, &m);
 	c->awaited++;
 	if (error || !h->page)
 		return error;
-	message_init(&m, ADV_CONTROL_COUNT, ++c->serial);
+	adv_control_message_init(&m, ADV_CONTROL_COUNT, ++c->serial);
 	m.body.slot.slot = h->slot;
 	c->awaited++;
 	return message_send(c->sock, &m);
@@ -528,7 +530,7 @@ static void redial(struct adv_control *c)
 		give_up(c, why);
 		return;
 	}
-	message_init(&m, ADV_CONTROL_HELLO, ++c->serial);
+	adv_control_message_init(&m, ADV_CONTROL_HELLO, ++c->serial);
 	if (!error)
 		error = message_send(c->sock, &m);
 	c->awaited = 1;
@@ -612,7 +614,7 @@ static void resumed(struct adv_control *c, const struct adv_control_message *m, 
 		return;
 	c->state = LIVE;
 	set_timer(c, 0);
-	put_by(c, ADV_CONTROL_NOTICE_GIDS);
+	put_by(c, ADV_CONTROL_NOTICE_GIDS | ADV_CONTROL_NOTICE_PAIRS);
 	adv_info("adverbd was replaced; %u slots resumed", c->held_count);
 }
 
@@ -690,6 +692,10 @@ enum adv_control_notice adv_control_read(struct adv_control *c)
 		c->pending &= ~ADV_CONTROL_NOTICE_PORT;
 		return ADV_NOTICE_PORT_CHANGED;
 	}
+	if (c->pending & ADV_CONTROL_NOTICE_PAIRS) {
+		c->pending &= ~ADV_CONTROL_NOTICE_PAIRS;
+		return ADV_NOTICE_PAIRS_CHANGED;
+	}
 	c->pending = 0;
 	(void)!adv_sys_read(c->wake, &count, sizeof(count));
 	return c->state == GONE ? ADV_NOTICE_GONE : ADV_NOTICE_NONE;
@@ -744,7 +750,7 @@ static int ask_once(struct adv_control *c, struct adv_control_message *m, int *f
  * result, or errno where there was none; *fd as in message_receive(). A request that a dying worker
  * may have seen is asked again: each is harmless when done twice.
  */
-static int ask(struct adv_control *c, struct adv_control_message *m, int *fd)
+int adv_control_ask(struct adv_control *c, struct adv_control_message *m, int *fd)
 {
 	struct adv_control_message request = *m;
 	int error = ECONNRESET;
@@ -782,8 +788,8 @@ int adv_control_open_slot(struct adv_control *c, struct adv_slot *slot, char *wh
 	struct held *h;
 	int fd, error;
 
-	message_init(&m, ADV_CONTROL_OPEN_SLOT, 0);
-	error = ask(c, &m, &fd);
+	adv_control_message_init(&m, ADV_CONTROL_OPEN_SLOT, 0);
+	error = adv_control_ask(c, &m, &fd);
 	if (!error && (fd < 0 || m.body.slot.slot < ADV_SLOT_FIRST ||
 		       m.body.slot.slot > ADV_SLOT_LAST || c->held_count >= ADV_SLOTS))
 		error = EPROTO;
@@ -811,9 +817,9 @@ int adv_control_count(struct adv_control *c, const struct adv_slot *slot, uint64
 
 	if (!h || h->page)
 		return EINVAL;
-	message_init(&m, ADV_CONTROL_COUNT, 0);
+	adv_control_message_init(&m, ADV_CONTROL_COUNT, 0);
 	m.body.slot.slot = h->slot;
-	error = ask(c, &m, &fd);
+	error = adv_control_ask(c, &m, &fd);
 	if (!error && fd < 0)
 		error = EPROTO;
 	if (!error) {
@@ -829,10 +835,10 @@ int adv_control_sender(struct adv_control *c, const struct adv_slot *slot, uint1
 	struct adv_control_message m;
 	int fd, error;
 
-	message_init(&m, ADV_CONTROL_SENDER, 0);
+	adv_control_message_init(&m, ADV_CONTROL_SENDER, 0);
 	m.body.sender.slot = slot->qpn_first >> ADV_SLOT_QPN_BITS;
 	m.body.sender.port = port;
-	error = ask(c, &m, &fd);
+	error = adv_control_ask(c, &m, &fd);
 	close_fd(&fd);
 	return error;
 }
@@ -846,9 +852,9 @@ int adv_control_counters(struct adv_control *c, struct adv_counters *sum)
 		struct adv_control_message m;
 		int fd, error;
 
-		message_init(&m, ADV_CONTROL_COUNTERS, 0);
+		adv_control_message_init(&m, ADV_CONTROL_COUNTERS, 0);
 		m.body.counters.first = n;
-		error = ask(c, &m, &fd);
+		error = adv_control_ask(c, &m, &fd);
 		close_fd(&fd);
 		if (!error &&
 		    (m.body.counters.count == 0 || m.body.counters.count > ADV_COUNTERS_A_MESSAGE ||
@@ -868,8 +874,8 @@ int adv_control_open_cm(struct adv_control *c, int *fd, char *why, size_t why_le
 	struct adv_control_message m;
 	int error;
 
-	message_init(&m, ADV_CONTROL_OPEN_CM, 0);
-	error = ask(c, &m, fd);
+	adv_control_message_init(&m, ADV_CONTROL_OPEN_CM, 0);
+	error = adv_control_ask(c, &m, fd);
 	if (!error && *fd < 0)
 		error = EPROTO;
 	if (error) {
@@ -885,11 +891,11 @@ static int membership(struct adv_control *c, enum adv_control_type type,
 	struct adv_control_message m;
 	int fd, error;
 
-	message_init(&m, type, 0);
+	adv_control_message_init(&m, type, 0);
 	m.body.group.slot = slot->qpn_first >> ADV_SLOT_QPN_BITS;
 	m.body.group.ifindex = ifindex;
 	memcpy(m.body.group.group, group->raw, sizeof(m.body.group.group));
-	error = ask(c, &m, &fd);
+	error = adv_control_ask(c, &m, &fd);
 	close_fd(&fd);
 	return error;
 }
@@ -911,8 +917,8 @@ int adv_control_status(struct adv_control *c, struct adv_control_status *status)
 	struct adv_control_message m;
 	int fd, error;
 
-	message_init(&m, ADV_CONTROL_STATUS, 0);
-	error = ask(c, &m, &fd);
+	adv_control_message_init(&m, ADV_CONTROL_STATUS, 0);
+	error = adv_control_ask(c, &m, &fd);
 	close_fd(&fd);
 	if (error)
 		return error;
@@ -942,9 +948,9 @@ int adv_control_list(struct adv_control *c, uint32_t from, struct adv_control_en
 	struct adv_control_message m;
 	int fd, error;
 
-	message_init(&m, ADV_CONTROL_LIST, 0);
+	adv_control_message_init(&m, ADV_CONTROL_LIST, 0);
 	m.body.entry.slot = from;
-	error = ask(c, &m, &fd);
+	error = adv_control_ask(c, &m, &fd);
 	close_fd(&fd);
 	if (error)
 		return error;

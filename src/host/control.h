@@ -19,6 +19,7 @@
 #include "host/gid_table.h"
 
 struct adv_control; /* one connection */
+struct adv_shm_pair;
 
 /*
  * Connects to the daemon of this network namespace: the system one, else the user's own, which
@@ -93,9 +94,10 @@ struct adv_counters;
 int adv_control_counters(struct adv_control *c, struct adv_counters *sum);
 
 enum adv_control_notice {
-	ADV_NOTICE_NONE,	 /* nothing (more) to read */
-	ADV_NOTICE_GIDS_CHANGED, /* the table has new contents */
-	ADV_NOTICE_PORT_CHANGED, /* port_active differs */
+	ADV_NOTICE_NONE,	  /* nothing (more) to read */
+	ADV_NOTICE_GIDS_CHANGED,  /* the table has new contents */
+	ADV_NOTICE_PORT_CHANGED,  /* port_active differs */
+	ADV_NOTICE_PAIRS_CHANGED, /* adv_control_pairs() says what there is */
 	ADV_NOTICE_GONE, /* the daemon went away for good; slots stay usable as long as sockets do
 			  */
 };
@@ -103,6 +105,23 @@ enum adv_control_notice {
 /* Reads one notice without blocking; call until NONE (or GONE, which repeats). A daemon whose
  * worker was replaced is reconnected to, and the slots resumed, without being noticed here. */
 enum adv_control_notice adv_control_read(struct adv_control *c);
+
+/*
+ * Asks for memory to be shared with the slot `peer` (link/shm.h); descriptors are the caller's.
+ * 0; EAGAIN: the peer has not asked for it yet: ADV_NOTICE_PAIRS_CHANGED tells when it does, then
+ * ask again; EALREADY: we have had it; ENOENT: no such slot is in use; ENFILE: there are too many;
+ * ECONNRESET.
+ */
+int adv_control_pair(struct adv_control *c, unsigned slot, unsigned peer,
+		     struct adv_shm_pair *pair);
+
+/* The eventfd by which others wake this slot; the caller's. 0 or errno. */
+int adv_control_bell(struct adv_control *c, unsigned slot, int *fd);
+
+/* Bits of slots (bit i % 8 of byte i / 8): those with which this one shares memory, and which of
+ * these adv_control_pair() has yet to fetch. 0 or errno. */
+int adv_control_pairs(struct adv_control *c, unsigned slot, uint8_t paired[ADV_SLOTS / 8],
+		      uint8_t ready[ADV_SLOTS / 8]);
 
 struct adv_control_status {
 	uint32_t worker_pid; /* as the daemon sees itself */

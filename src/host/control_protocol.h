@@ -48,13 +48,18 @@ enum adv_control_type {
 	ADV_CONTROL_COUNT,    /* slot; answer: with a memfd of ADV_COUNTERS numbers to count in */
 	ADV_CONTROL_COUNTERS, /* counters.first; answer: all slots' added up, of all times */
 	ADV_CONTROL_SENDER,   /* sender: from which UDP port the slot sends within the machine */
+	ADV_CONTROL_PAIR, /* pair: memory with another slot (link/shm.h); answer: its descriptor, or
+			   * EAGAIN: the other has yet to ask, and a notice will tell */
+	ADV_CONTROL_BELL, /* pair: what wakes `peer`, an eventfd; one's own, or of a pair */
+	ADV_CONTROL_PAIRS,	  /* pair.slot; answer: pairs */
 	ADV_CONTROL_NOTICE = 128, /* daemon to client */
 	ADV_CONTROL_REFUSED,	  /* daemon to client: text; the connection ends */
 };
 
 /* Bits of notice.what */
-#define ADV_CONTROL_NOTICE_GIDS 1u
-#define ADV_CONTROL_NOTICE_PORT 2u
+#define ADV_CONTROL_NOTICE_GIDS	 1u
+#define ADV_CONTROL_NOTICE_PORT	 2u
+#define ADV_CONTROL_NOTICE_PAIRS 4u /* ask with ADV_CONTROL_PAIRS what there is */
 
 struct adv_control_message {
 	uint32_t magic;
@@ -115,6 +120,16 @@ struct adv_control_message {
 			uint32_t count;
 			uint64_t value[ADV_COUNTERS_A_MESSAGE];
 		} counters;
+		struct {
+			uint32_t slot;
+			uint32_t peer; /* another slot, or for BELL the same */
+			uint32_t size; /* in answers: bytes of each ring */
+			uint32_t side; /* in answers: 0 or 1 */
+		} pair;
+		struct {
+			uint8_t paired[ADV_SLOTS / 8]; /* bit i % 8 of byte i / 8: slot i */
+			uint8_t ready[ADV_SLOTS / 8];  /* of those: yet to be fetched with PAIR */
+		} pairs;
 		struct {
 			uint32_t what;
 		} notice;

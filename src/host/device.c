@@ -143,6 +143,7 @@ unsigned adv_device_progress(struct adv_device *d, bool polling)
 
 	if (polling)
 		atomic_store_explicit(&d->bg.last_poll, r.now, memory_order_relaxed);
+	d->link->busy_polled = polling;
 	if (d->link_full)
 		d->link_full = !d->link->ops->flush(d->link);
 	packets = d->link->ops->receive(d->link, RECEIVE_BUDGET, take_packet, &r);
@@ -231,6 +232,9 @@ void device_read_notices(struct adv_device *d)
 		case ADV_NOTICE_GIDS_CHANGED:
 		case ADV_NOTICE_PORT_CHANGED:
 			gids_changed(d);
+			break;
+		case ADV_NOTICE_PAIRS_CHANGED:
+			device_pairs_changed(d);
 			break;
 		case ADV_NOTICE_GONE:
 			d->gone = true;
@@ -367,6 +371,7 @@ static int create_link(struct adv_device *d, char *why, size_t why_len)
 		.qpn_count = d->slot[0].qpn_count,
 		.sender = true,
 	};
+	struct adv_link *inner;
 
 	d->link = d->udp = adv_udp_create(&config);
 	if (!d->udp) {
@@ -375,9 +380,11 @@ static int create_link(struct adv_device *d, char *why, size_t why_len)
 		snprintf(why, why_len, "the UDP socket is refused an option: %s", strerror(err));
 		return err;
 	}
-	d->link = adv_fault_from_environment(d->udp, adv_now, why, why_len);
+	device_peers_init(d);
+	inner = d->shm ? d->shm : d->udp;
+	d->link = adv_fault_from_environment(inner, adv_now, why, why_len);
 	if (!d->link) {
-		d->link = d->udp;
+		d->link = inner;
 		return errno;
 	}
 	return 0;

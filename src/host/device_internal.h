@@ -29,6 +29,7 @@ struct device_thread {
 	enum device_turn turn;
 	uint64_t wake_at;	/* WATCHING: the thread runs timers then at the latest */
 	bool kicked;		/* a kick is on its way to the thread */
+	bool again;		/* packets have come through memory: no sleep */
 	bool takeover;		/* the application sleeps: end the standby at once */
 	int send_fd;		/* in the epoll set, or -1 */
 	unsigned useless;	/* wake-ups of late that had nothing to do ... */
@@ -46,7 +47,9 @@ struct adv_device {
 	struct adv_lock lock;
 	struct adv_engine *engine;
 	struct adv_link *link;
-	struct adv_link *udp; /* the link itself, or the one in it */
+	struct adv_link *udp;		       /* the link itself, or the innermost */
+	struct adv_link *shm;		       /* the one round it, or NULL */
+	uint8_t met[ADV_SLOTS][ADV_SLOTS / 8]; /* by our slots: peers that we have asked for */
 	struct adv_control *control;
 	struct adv_slot slot[ADV_DEVICE_SLOTS]; /* the first is there from opening on */
 	unsigned slot_count;
@@ -98,6 +101,10 @@ void device_pump(struct adv_device *d, uint64_t now);
 void device_wake_later(struct adv_device *d, int fd);
 /* Hands events to the callbacks, gives up the lock, and wakes those who wait for the events. */
 void device_release(struct adv_device *d);
+/* Makes the link to processes of this machine round d->udp, unless that is not wanted. */
+void device_peers_init(struct adv_device *d);
+/* With the lock held: the daemon says that peers have come to share memory, or have left. */
+void device_pairs_changed(struct adv_device *d);
 /* With the lock held: one notice or more of the daemon. */
 void device_read_notices(struct adv_device *d);
 

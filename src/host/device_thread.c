@@ -53,7 +53,7 @@
 #define DRAIN_ROUNDS	  16
 #define DRAIN_ENOUGH	  8 /* packets: as many may well be followed by more */
 
-enum source { SOURCE_KICK, SOURCE_RECEIVE, SOURCE_CONTROL, SOURCE_SEND, SOURCES };
+enum source { SOURCE_KICK, SOURCE_RECEIVE, SOURCE_BELL, SOURCE_CONTROL, SOURCE_SEND, SOURCES };
 
 static int watch(struct adv_device *d, int op, int fd, uint32_t events, enum source source)
 {
@@ -116,6 +116,15 @@ static void set_turn(struct adv_device *d, enum device_turn turn)
 	for (unsigned i = 0; i < d->slot_count; i++)
 		(void)watch(d, EPOLL_CTL_MOD, d->slot[i].receive_fd, receive_events(turn),
 			    SOURCE_RECEIVE);
+	if (turn == DEVICE_STANDBY && d->link->ops->sleep)
+		(void)d->link->ops->sleep(d->link, false);
+}
+
+/* Before the thread sleeps: from now on peers that write to memory wake it. */
+static void rest(struct adv_device *d)
+{
+	d->bg.again = d->bg.turn == DEVICE_WATCHING && d->link->ops->sleep &&
+		      !d->link->ops->sleep(d->link, true);
 }
 
 int device_thread_add(struct adv_device *d, int fd)
@@ -250,10 +259,11 @@ static void run_watching(struct adv_device *d, const bool *ready)
 	if (ready[SOURCE_CONTROL])
 		device_read_notices(d);
 	packets = drain(d);
-	if (ready[SOURCE_RECEIVE])
+	if (ready[SOURCE_RECEIVE] || ready[SOURCE_BELL])
 		judge_wakeup(d, packets);
 	watch_send_fd(d);
 	plan_sleep(d, adv_now());
+	rest(d);
 	device_release(d);
 }
 
@@ -275,6 +285,7 @@ static void run_standby(struct adv_device *d, const bool *ready)
 		end_standby(d);
 	watch_send_fd(d);
 	plan_sleep(d, adv_now());
+	rest(d);
 	device_release(d);
 }
 
@@ -299,6 +310,8 @@ static uint64_t sleep_ns(const struct device_thread *t)
 
 	if (t->turn == DEVICE_STANDBY)
 		return t->standby_ns;
+	if (t->again)
+		return 0;
 	if (t->wake_at == ADV_NEVER)
 		return ADV_NEVER;
 	now = adv_now();
@@ -332,6 +345,8 @@ static void *thread_main(void *arg)
 			ready[events[i].data.u32] = true;
 		if (ready[SOURCE_KICK])
 			(void)!adv_sys_read(d->bg.kick_fd, &count, sizeof(count));
+		if (ready[SOURCE_BELL])
+			(void)!adv_sys_read(d->link->bell_fd, &count, sizeof(count));
 		if (d->bg.turn == DEVICE_WATCHING)
 			run_watching(d, ready);
 		else
@@ -380,6 +395,8 @@ int device_thread_start(struct adv_device *d)
 	if (t->epoll_fd < 0 || t->kick_fd < 0 ||
 	    watch(d, EPOLL_CTL_ADD, t->kick_fd, EPOLLIN, SOURCE_KICK) < 0 ||
 	    watch(d, EPOLL_CTL_ADD, d->link->receive_fd, EPOLLIN, SOURCE_RECEIVE) < 0 ||
+	    (d->link->bell_fd >= 0 &&
+	     watch(d, EPOLL_CTL_ADD, d->link->bell_fd, EPOLLIN, SOURCE_BELL) < 0) ||
 	    watch(d, EPOLL_CTL_ADD, adv_control_fd(d->control), EPOLLIN, SOURCE_CONTROL) < 0)
 		err = errno;
 	else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Packets from one process to another through memory that both map: one writer, one reader, no
- * system call. The memory starts as zeroes.
+ * system call. The memory starts as zeroes but for ADV_RING_START.
  *
  * The reader believes nothing that it finds. Lengths are checked against the memory, headers are
  * copied before they are looked at, and where the writer breaks the rules the ring counts as
@@ -27,6 +27,12 @@ struct adv_ring_memory {
 
 #define ADV_RING_SIZE_MIN 16384u
 #define ADV_RING_SIZE_MAX (16u << 20)
+
+/* What the memory holds at first: the reader sleeps, as it has not come yet. */
+#define ADV_RING_START                                                                             \
+	{                                                                                          \
+		.sleeping = 1                                                                      \
+	}
 
 /* The shared memory that a ring of `size` (bytes of records, a power of 2) takes. */
 static inline size_t adv_ring_memory_len(uint32_t size)

@@ -17,12 +17,6 @@
 #define UDP_EVERY   32	       /* calls: how often a busy poller that gets packets by memory ... */
 #define QUIET_CALLS 4096       /* ... looks at the socket, until so many calls brought none */
 
-/* Descriptors are made here or come from the daemon; seals came with Linux 3.17. */
-#ifndef F_GET_SEALS
-#define F_GET_SEALS   1034
-#define F_SEAL_SHRINK 0x0002
-#endif
-
 struct shm_link;
 
 struct shm_peer {
@@ -48,6 +42,7 @@ struct shm_link {
 	unsigned first;			   /* whose turn it is to be received from first */
 	unsigned calls;			   /* since the socket was looked at */
 	unsigned quiet_calls;		   /* since a packet came through memory */
+	bool sleeping;			   /* the owner is */
 	struct adv_link_counters counters; /* of the rings */
 	uint64_t udp_last[SLOTS]; /* when a packet for a slot of this machine went by UDP; 0: never
 				   */
@@ -164,8 +159,12 @@ static bool shm_flush(struct adv_link *link)
 static void give_up(struct shm_link *l, struct shm_peer *p)
 {
 	p->leaving = true;
-	if (l->of_slot[p->slot] == p)
-		l->of_slot[p->slot] = NULL;
+	if (l->of_slot[p->slot] != p)
+		return;
+	l->of_slot[p->slot] = NULL;
+	for (unsigned i = 0; i < l->count; i++)
+		if (l->peer[i]->slot == p->slot && !l->peer[i]->leaving)
+			l->of_slot[p->slot] = l->peer[i];
 }
 
 static void free_peer(struct shm_link *l, unsigned i)
@@ -236,6 +235,7 @@ static bool shm_sleep(struct adv_link *link, bool sleeping)
 	struct shm_link *l = shm_of(link);
 	bool nothing = true;
 
+	l->sleeping = sleeping;
 	for (unsigned i = 0; i < l->count; i++) {
 		adv_ring_sleep(&l->peer[i]->reader, sleeping);
 		nothing = nothing && !adv_ring_has(&l->peer[i]->reader);
@@ -245,9 +245,34 @@ static bool shm_sleep(struct adv_link *link, bool sleeping)
 
 /* ---- peers ---- */
 
-size_t adv_shm_pair_len(uint32_t size)
+static size_t pair_len(uint32_t size)
 {
 	return 2 * adv_ring_memory_len(size);
+}
+
+static bool prepare_memory(int fd, uint32_t size)
+{
+	static const struct adv_ring_memory start = ADV_RING_START;
+	const off_t second = (off_t)adv_ring_memory_len(size);
+
+	/* The size is sealed, so that neither side can take memory away from under the other. */
+	return syscall(SYS_ftruncate, fd, pair_len(size)) == 0 &&
+	       syscall(SYS_pwrite64, fd, &start, sizeof(start), 0) == sizeof(start) &&
+	       syscall(SYS_pwrite64, fd, &start, sizeof(start), second) == sizeof(start) &&
+	       adv_sys_fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+}
+
+int adv_shm_pair_make(uint32_t size)
+{
+	int fd = (int)syscall(SYS_memfd_create, "adverb-pair", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int error;
+
+	if (fd < 0 || prepare_memory(fd, size))
+		return fd;
+	error = errno;
+	adv_sys_close(fd);
+	errno = error;
+	return -1;
 }
 
 static bool is_sound(const struct adv_shm_pair *pair)
@@ -258,7 +283,7 @@ static bool is_sound(const struct adv_shm_pair *pair)
 	return pair->size >= ADV_RING_SIZE_MIN && pair->size <= ADV_RING_SIZE_MAX &&
 	       (pair->size & (pair->size - 1)) == 0 && pair->side <= 1 && seals >= 0 &&
 	       (seals & F_SEAL_SHRINK) && fstat(pair->memory_fd, &st) == 0 &&
-	       (uint64_t)st.st_size >= adv_shm_pair_len(pair->size);
+	       (uint64_t)st.st_size >= pair_len(pair->size);
 }
 
 /* The peer's structure, without its bell. NULL with errno. */
@@ -275,7 +300,7 @@ static struct shm_peer *map_peer(struct shm_link *l, const struct adv_shm_pair *
 	if (!p)
 		return NULL;
 	p->link = l;
-	p->memory_len = adv_shm_pair_len(pair->size);
+	p->memory_len = pair_len(pair->size);
 	p->memory =
 		mmap(NULL, p->memory_len, PROT_READ | PROT_WRITE, MAP_SHARED, pair->memory_fd, 0);
 	if (p->memory == MAP_FAILED) {
@@ -300,11 +325,12 @@ int adv_shm_attach(struct adv_link *link, uint8_t slot, const struct adv_shm_pai
 		adv_sys_close(pair->bell_fd);
 		return err;
 	}
-	adv_shm_detach(link, slot);
 	p->bell_fd = pair->bell_fd;
 	p->slot = slot;
 	p->settling = l->udp_last[slot] != 0;
-	l->of_slot[slot] = p;
+	adv_ring_sleep(&p->reader, l->sleeping);
+	if (!l->of_slot[slot])
+		l->of_slot[slot] = p;
 	l->peer[l->count++] = p;
 	l->quiet_calls = QUIET_CALLS;
 	return 0;
@@ -314,7 +340,7 @@ void adv_shm_detach(struct adv_link *link, uint8_t slot)
 {
 	struct shm_link *l = shm_of(link);
 
-	if (l->of_slot[slot])
+	while (l->of_slot[slot])
 		give_up(l, l->of_slot[slot]);
 }
 
@@ -355,6 +381,7 @@ struct adv_link *adv_shm_create(struct adv_link *udp, int bell_fd, uint64_t (*cl
 		return NULL;
 	l->udp = udp;
 	l->clock = clock;
+	l->sleeping = true; /* until the owner says that it does not */
 	l->link.ops = &shm_ops;
 	l->link.receive_fd = udp->receive_fd;
 	l->link.bell_fd = bell_fd;

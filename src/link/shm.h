@@ -8,7 +8,8 @@
  * A link that takes the packets for processes of this machine through shared memory, a pair of
  * rings (link/ring.h) for each process, and hands all others on to `udp`, which was made by
  * adv_udp_create() and belongs to it from now on. bell_fd: an eventfd, owned from now on, that
- * peers write to when the owner sleeps; see adv_link_ops.sleep. clock: nanoseconds that do not go
+ * peers write to when the owner sleeps; see adv_link_ops.sleep; at first it counts
+ * as asleep. clock: nanoseconds that do not go
  * back. NULL: ENOMEM, and both are still the caller's.
  *
  * Packets through memory bear no ICRC. Where a ring is full, a packet is lost, as in a socket's
@@ -18,20 +19,21 @@ struct adv_link *adv_shm_create(struct adv_link *udp, int bell_fd, uint64_t (*cl
 
 /* What two processes share; sealed, so that neither can make it smaller. */
 struct adv_shm_pair {
-	int memory_fd; /* adv_shm_pair_len(size) bytes, zeroed */
+	int memory_fd; /* as adv_shm_pair_make() has made it */
 	int bell_fd;   /* the peer's */
 	uint32_t size; /* of each ring */
 	unsigned side; /* 0 or 1: which of the two rings is ours to write */
 };
 
-/* Bytes of a memory for two rings of `size`. */
-size_t adv_shm_pair_len(uint32_t size);
+/* Makes memory for two rings of `size`; -1 with errno. */
+int adv_shm_pair_make(uint32_t size);
 
 /*
  * From now on packets to QPs of `slot` at one of the machine's own addresses go through the pair;
  * where some have just gone by UDP, a little later, so that none overtakes them. Takes both
- * descriptors, also where it fails. An earlier pair of that slot is given up. Under the link's
- * lock. 0; EINVAL: the memory is too small, or not sealed; ENOMEM, EMFILE.
+ * descriptors, also where it fails. Where there are several pairs with a slot, as we have several
+ * slots ourselves, packets go through the first and come from all. Under the link's lock. 0;
+ * EINVAL: the memory is too small, or not sealed; ENOMEM, EMFILE.
  */
 int adv_shm_attach(struct adv_link *link, uint8_t slot, const struct adv_shm_pair *pair);
 

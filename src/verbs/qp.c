@@ -195,6 +195,18 @@ static int mask_of_type(enum ibv_qp_type type, int mask)
 	}
 }
 
+/* Who it is connected to is known now; that may be a process of this machine. */
+static void meet_peer(const struct ibv_qp *ibqp, const struct ibv_qp_attr *attr, int mask)
+{
+	struct adv_gid dgid;
+
+	if (!(mask & IBV_QP_AV) || !(mask & IBV_QP_DEST_QPN))
+		return;
+	memcpy(dgid.raw, attr->ah_attr.grh.dgid.raw, sizeof(dgid.raw));
+	adv_device_meet(adv_context_of(ibqp->context)->device, ibqp->qp_num, &dgid,
+			attr->dest_qp_num);
+}
+
 ADV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct adv_ibv_qp *qp = adv_qp_of(ibqp);
@@ -206,6 +218,8 @@ ADV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int 
 	if (!adv_enter(ibqp->context))
 		return ADV_EFOREIGN;
 	err = adv_qp_modify(qp->qp, adv_now(), attr, mask);
+	if (!err)
+		meet_peer(ibqp, attr, mask);
 	if (!err && mask & IBV_QP_STATE)
 		ibqp->state = attr->qp_state;
 	adv_leave(ibqp->context);

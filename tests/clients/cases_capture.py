@@ -41,6 +41,9 @@ RC_OPCODES = {0x00, 0x01, 0x02, 0x04, 0x06, 0x07, 0x08, 0x0a, 0x0c, 0x0d, 0x0e, 
 OPCODES = (RC_OPCODES | {0x20, 0x21, 0x22, 0x26, 0x28, 0x64}
            | {0xa0 | opcode for opcode in RC_OPCODES})
 
+# Else packets between two processes of one machine are not to be seen.
+NO_SHM = {"ADVERB_NO_SHM": "1"}
+
 
 class Capture:
     """tcpdump on an interface, from construction to stop()."""
@@ -68,7 +71,7 @@ def traffic(lab, server_gid, client_gid, host, prefix):
     """host: for the TCP connection of these programs, always IPv4; the GIDs decide about RDMA."""
     for line in TRAFFIC:
         lab.pair(shlex.split(line.format(gid=server_gid)),
-                 [*shlex.split(line.format(gid=client_gid)), host], server_prefix=prefix)
+                 [*shlex.split(line.format(gid=client_gid)), host], server_prefix=prefix, env=NO_SHM)
 
 
 def check_packets(path, largest_ip):
@@ -158,7 +161,7 @@ def self_check(lab):
     """The checker itself: a capture with one bit changed is refused."""
     capture = Capture(lab, "lo")
     lab.pair(["ibv_rc_pingpong", "-g", "0", "-n", "3", "-s", "64"],
-             ["ibv_rc_pingpong", "-g", "0", "-n", "3", "-s", "64", "127.0.0.1"])
+             ["ibv_rc_pingpong", "-g", "0", "-n", "3", "-s", "64", "127.0.0.1"], env=NO_SHM)
     path = pathlib.Path(capture.stop())
     check = ["/usr/bin/python3", HERE / "check_icrc.py", str(path)]
     lab.run(check, adverb=False)

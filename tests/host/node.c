@@ -3,9 +3,12 @@
 
 #include <dirent.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "host/control.h"
 
 #define ACCESS                                                                                     \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
@@ -102,6 +105,7 @@ static void to_rts(struct node *n, uint32_t peer_qpn, const struct adv_gid *dgid
 					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 					       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
 			 0);
+	adv_device_meet(n->d, adv_qp_num(n->qp), dgid, peer_qpn);
 	a.qp_state = IBV_QPS_RTS;
 	a.sq_psn = 100;
 	a.timeout = 14;
@@ -260,4 +264,26 @@ unsigned open_descriptors(void)
 unsigned threads(void)
 {
 	return entries("/proc/self/task");
+}
+
+pid_t node_start_daemon(void)
+{
+	const char *path = getenv("ADVERB_DAEMON");
+	char why[256];
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execl(path, path, "--foreground", "--linger=60", NULL);
+		_exit(127);
+	}
+	for (unsigned i = 0; i < 500; i++) {
+		struct adv_control *c = adv_control_connect(false, why, sizeof(why));
+
+		adv_control_close(c);
+		if (c)
+			return pid;
+		usleep(10000);
+	}
+	fprintf(stderr, "no daemon: %s\n", why);
+	exit(1);
 }

@@ -525,29 +525,6 @@ static void test_addresses_change(void **state)
 	node_close(&a);
 }
 
-/* The device would start one; but it does so in a way that TSan takes for races. */
-static pid_t start_daemon(void)
-{
-	const char *path = getenv("ADVERB_DAEMON");
-	char why[256];
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		execl(path, path, "--foreground", "--linger=60", NULL);
-		_exit(127);
-	}
-	for (unsigned i = 0; i < 500; i++) {
-		struct adv_control *c = adv_control_connect(false, why, sizeof(why));
-
-		adv_control_close(c);
-		if (c)
-			return pid;
-		usleep(10000);
-	}
-	fprintf(stderr, "no daemon: %s\n", why);
-	exit(1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -572,7 +549,7 @@ int main(void)
 
 	if (!netns_enter())
 		return NETNS_SKIP;
-	daemon = start_daemon();
+	daemon = node_start_daemon();
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	kill(daemon, SIGTERM);
 	waitpid(daemon, NULL, 0);

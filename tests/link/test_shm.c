@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "link/ring.h"
 #include "link/shm.h"
 #include "netns.h"
 
@@ -44,7 +45,7 @@ static struct adv_link *open_shm(const char *address, uint32_t qpn_first)
 	return link;
 }
 
-static int make_memory(size_t len, int seals)
+static int memory_of(size_t len, int seals)
 {
 	int fd = memfd_create("pair", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
@@ -56,7 +57,7 @@ static int make_memory(size_t len, int seals)
 
 static void attach_both(struct pair *p)
 {
-	int fd = make_memory(adv_shm_pair_len(RING_SIZE), F_SEAL_SHRINK | F_SEAL_GROW);
+	int fd = adv_shm_pair_make(RING_SIZE);
 	struct adv_shm_pair of_a = {dup(fd), dup(p->b->bell_fd), RING_SIZE, 0};
 	struct adv_shm_pair of_b = {fd, dup(p->a->bell_fd), RING_SIZE, 1};
 
@@ -220,11 +221,22 @@ static bool has_rung(struct adv_link *link)
 	return read(link->bell_fd, &count, sizeof(count)) == sizeof(count);
 }
 
+/* Who has not said that it is awake is woken: also where the peer came while it slept. */
+static void test_asleep_at_first(void **state)
+{
+	struct pair *p = *state;
+
+	attach_both(p);
+	send_one(p->a, &p->to_b, QPN_B, 0);
+	assert_true(has_rung(p->b));
+}
+
 static void test_bell(void **state)
 {
 	struct pair *p = *state;
 
 	attach_both(p);
+	p->b->ops->sleep(p->b, false);
 	send_one(p->a, &p->to_b, QPN_B, 0);
 	assert_false(has_rung(p->b));
 	assert_false(p->b->ops->sleep(p->b, true)); /* there is one */
@@ -259,13 +271,13 @@ static void test_socket_is_not_forgotten(void **state)
 static void test_unsound_memory(void **state)
 {
 	struct pair *p = *state;
-	size_t len = adv_shm_pair_len(RING_SIZE);
+	size_t len = 2 * adv_ring_memory_len(RING_SIZE);
 	struct adv_shm_pair unsound[] = {
-		{make_memory(len, 0), dup(p->a->bell_fd), RING_SIZE, 0},
-		{make_memory(len - 1, F_SEAL_SHRINK), dup(p->a->bell_fd), RING_SIZE, 0},
-		{make_memory(len, F_SEAL_SHRINK), dup(p->a->bell_fd), RING_SIZE, 2},
-		{make_memory(len, F_SEAL_SHRINK), dup(p->a->bell_fd), RING_SIZE - 64, 0},
-		{make_memory(len, F_SEAL_SHRINK), dup(p->a->bell_fd), 0, 0},
+		{memory_of(len, 0), dup(p->a->bell_fd), RING_SIZE, 0},
+		{memory_of(len - 1, F_SEAL_SHRINK), dup(p->a->bell_fd), RING_SIZE, 0},
+		{memory_of(len, F_SEAL_SHRINK), dup(p->a->bell_fd), RING_SIZE, 2},
+		{memory_of(len, F_SEAL_SHRINK), dup(p->a->bell_fd), RING_SIZE - 64, 0},
+		{memory_of(len, F_SEAL_SHRINK), dup(p->a->bell_fd), 0, 0},
 		{dup(p->a->bell_fd), dup(p->a->bell_fd), RING_SIZE, 0},
 	};
 	unsigned descriptors = open_descriptors();
@@ -297,15 +309,11 @@ static void test_foreign_address(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_both_ways),
-		T(test_mixed_batch),
-		T(test_settling),
-		T(test_peer_leaves),
-		T(test_full),
-		T(test_bell),
-		T(test_socket_is_not_forgotten),
-		T(test_unsound_memory),
-		T(test_foreign_address),
+		T(test_both_ways),	T(test_mixed_batch),
+		T(test_settling),	T(test_peer_leaves),
+		T(test_full),		T(test_asleep_at_first),
+		T(test_bell),		T(test_socket_is_not_forgotten),
+		T(test_unsound_memory), T(test_foreign_address),
 	};
 
 	if (!netns_enter())

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Asking adverbd for memory to be shared with other processes. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/sys.h"
+#include "host/control_internal.h"
+#include "link/shm.h"
+
+/* One request about a slot and a peer that is answered with a descriptor. */
+static int ask_for_descriptor(struct adv_control *c, enum adv_control_type type, unsigned slot,
+			      unsigned peer, struct adv_control_message *m, int *fd)
+{
+	int error;
+
+	adv_control_message_init(m, type, 0);
+	m->body.pair.slot = slot;
+	m->body.pair.peer = peer;
+	error = adv_control_ask(c, m, fd);
+	if (!error && *fd < 0)
+		return EPROTO;
+	if (error && *fd >= 0) {
+		adv_sys_close(*fd);
+		*fd = -1;
+	}
+	return error;
+}
+
+int adv_control_pair(struct adv_control *c, unsigned slot, unsigned peer, struct adv_shm_pair *pair)
+{
+	struct adv_control_message m;
+	int error = ask_for_descriptor(c, ADV_CONTROL_PAIR, slot, peer, &m, &pair->memory_fd);
+
+	if (error)
+		return error;
+	pair->size = m.body.pair.size;
+	pair->side = m.body.pair.side;
+	error = ask_for_descriptor(c, ADV_CONTROL_BELL, slot, peer, &m, &pair->bell_fd);
+	if (error)
+		adv_sys_close(pair->memory_fd);
+	return error;
+}
+
+int adv_control_bell(struct adv_control *c, unsigned slot, int *fd)
+{
+	struct adv_control_message m;
+
+	return ask_for_descriptor(c, ADV_CONTROL_BELL, slot, slot, &m, fd);
+}
+
+int adv_control_pairs(struct adv_control *c, unsigned slot, uint8_t paired[ADV_SLOTS / 8],
+		      uint8_t ready[ADV_SLOTS / 8])
+{
+	struct adv_control_message m;
+	int error, fd;
+
+	adv_control_message_init(&m, ADV_CONTROL_PAIRS, 0);
+	m.body.pair.slot = slot;
+	error = adv_control_ask(c, &m, &fd);
+	if (fd >= 0)
+		adv_sys_close(fd);
+	if (error)
+		return error;
+	memcpy(paired, m.body.pairs.paired, ADV_SLOTS / 8);
+	memcpy(ready, m.body.pairs.ready, ADV_SLOTS / 8);
+	return 0;
+}

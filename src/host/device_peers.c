@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Meeting other processes of this machine, so that packets between us go through memory. Each side
+ * asks the daemon when it has a QP that talks to the other's; the memory is there when both have.
+ */
+#include "host/device_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "link/shm.h"
+
+#define NO_SHM_VARIABLE "ADVERB_NO_SHM" /* set and not empty: everything goes by UDP */
+
+static bool has_bit(const uint8_t *bits, unsigned i)
+{
+	return bits[i / 8] >> i % 8 & 1;
+}
+
+void device_peers_init(struct adv_device *d)
+{
+	const char *no = getenv(NO_SHM_VARIABLE);
+	int bell, err;
+
+	if (no && *no)
+		return;
+	err = adv_control_bell(d->control, d->slot[0].qpn_first >> ADV_SLOT_QPN_BITS, &bell);
+	if (!err) {
+		d->shm = adv_shm_create(d->udp, bell, adv_now);
+		if (!d->shm) {
+			adv_sys_close(bell);
+			err = ENOMEM;
+		}
+	}
+	if (err)
+		adv_warn("packets within this machine go by UDP: %s", strerror(err));
+}
+
+/* Asks for the memory; forgets to have asked where asking again makes sense. */
+static void ask(struct adv_device *d, unsigned slot, unsigned peer)
+{
+	struct adv_shm_pair pair;
+	int err = adv_control_pair(d->control, slot, peer, &pair);
+
+	if (!err) {
+		err = adv_shm_attach(d->shm, (uint8_t)peer, &pair);
+		if (!err) {
+			adv_info("packets to slot %u go through memory, %u bytes each way", peer,
+				 pair.size);
+			/* The peer may have written already, and rung when nobody listened. */
+			(void)adv_device_progress(d, false);
+		}
+	}
+	if (err == ENOENT)
+		d->met[slot][peer / 8] &= (uint8_t) ~(1u << peer % 8);
+	else if (err && err != EAGAIN && err != EALREADY)
+		adv_warn("packets to slot %u go by UDP: %s", peer, strerror(err));
+}
+
+void adv_device_meet(struct adv_device *d, uint32_t qpn, const struct adv_gid *dgid,
+		     uint32_t dest_qpn)
+{
+	unsigned slot = qpn >> ADV_SLOT_QPN_BITS, peer = dest_qpn >> ADV_SLOT_QPN_BITS;
+
+	if (!d->shm || d->gone || slot == peer || slot >= ADV_SLOTS || peer < ADV_SLOT_FIRST ||
+	    peer > ADV_SLOT_LAST || has_bit(d->met[slot], peer) ||
+	    !adv_udp_is_own_address(d->udp, dgid))
+		return;
+	d->met[slot][peer / 8] |= (uint8_t)(1u << peer % 8);
+	ask(d, slot, peer);
+}
+
+static void see_to_slot(struct adv_device *d, unsigned slot)
+{
+	uint8_t paired[ADV_SLOTS / 8], ready[ADV_SLOTS / 8];
+
+	if (adv_control_pairs(d->control, slot, paired, ready) != 0)
+		return;
+	for (unsigned peer = 0; peer < ADV_SLOTS; peer++) {
+		if (!has_bit(d->met[slot], peer))
+			continue;
+		if (!has_bit(paired, peer))
+			adv_shm_detach(d->shm, (uint8_t)peer);
+		if (!has_bit(paired, peer) || has_bit(ready, peer))
+			ask(d, slot, peer);
+	}
+}
+
+void device_pairs_changed(struct adv_device *d)
+{
+	static const uint8_t nobody[ADV_SLOTS / 8];
+
+	for (unsigned slot = 0; d->shm && slot < ADV_SLOTS; slot++)
+		if (memcmp(d->met[slot], nobody, sizeof(nobody)) != 0)
+			see_to_slot(d, slot);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Memory of two slots: made when both want it, handed out once each, ended with either. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/pairs.h"
+
+static int begin(void **state)
+{
+	*state = adv_pairs_create();
+	return *state ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	adv_pairs_destroy(*state);
+	return 0;
+}
+
+static uint64_t inode(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_ino;
+}
+
+static bool has_bit(const uint8_t *bits, unsigned i)
+{
+	return bits[i / 8] >> i % 8 & 1;
+}
+
+static void test_both_ask(void **state)
+{
+	struct adv_pair_share a, b;
+
+	assert_int_equal(adv_pairs_ask(*state, 7, 3, &a), EAGAIN);
+	assert_int_equal(adv_pairs_ask(*state, 7, 3, &a), EAGAIN);
+	assert_false(adv_pairs_has(*state, 3, 7));
+	assert_int_equal(adv_pairs_ask(*state, 3, 7, &b), 0);
+	assert_true(b.made);
+	assert_true(adv_pairs_has(*state, 3, 7) && adv_pairs_has(*state, 7, 3));
+	assert_int_equal(adv_pairs_ask(*state, 3, 7, &b), EALREADY);
+	assert_int_equal(adv_pairs_ask(*state, 7, 3, &a), 0);
+	assert_false(a.made);
+	assert_int_equal(adv_pairs_ask(*state, 7, 3, &b), EALREADY);
+	assert_int_equal(adv_pairs_count(*state), 1);
+	assert_int_equal(inode(a.memory_fd), inode(b.memory_fd));
+	assert_int_equal(a.size, ADV_PAIR_LARGE);
+	assert_int_equal(a.side + b.side, 1);
+	assert_true(fcntl(a.memory_fd, F_GET_SEALS) & F_SEAL_SHRINK);
+	assert_int_equal(ftruncate(a.memory_fd, 0), -1);
+	close(a.memory_fd);
+	close(b.memory_fd);
+}
+
+static void test_list(void **state)
+{
+	uint8_t paired[ADV_SLOTS / 8], ready[ADV_SLOTS / 8];
+	struct adv_pair_share share;
+
+	adv_pairs_ask(*state, 9, 200, &share);
+	adv_pairs_ask(*state, 9, 4, &share);
+	assert_int_equal(adv_pairs_ask(*state, 200, 9, &share), 0);
+	close(share.memory_fd);
+	adv_pairs_list(*state, 9, paired, ready);
+	assert_true(has_bit(paired, 200) && has_bit(ready, 200));
+	assert_false(has_bit(paired, 4));
+	adv_pairs_list(*state, 200, paired, ready);
+	assert_true(has_bit(paired, 9));
+	assert_false(has_bit(ready, 9));
+}
+
+/* What one has asked for ends with its slot: the next owner of the number must ask itself. */
+static void test_release(void **state)
+{
+	uint8_t paired[ADV_SLOTS / 8];
+	struct adv_pair_share share;
+
+	adv_pairs_ask(*state, 1, 2, &share);
+	adv_pairs_ask(*state, 1, 3, &share);
+	assert_int_equal(adv_pairs_ask(*state, 2, 1, &share), 0);
+	close(share.memory_fd);
+	adv_pairs_release(*state, 1, paired);
+	assert_true(has_bit(paired, 2));
+	assert_false(has_bit(paired, 3));
+	assert_int_equal(adv_pairs_count(*state), 0);
+	assert_int_equal(adv_pairs_ask(*state, 3, 1, &share), EAGAIN);
+	assert_int_equal(adv_pairs_ask(*state, 2, 1, &share), EAGAIN);
+}
+
+/* Who has many peers gets less memory with each; and there is an end to it. */
+static void test_sizes_and_bound(void **state)
+{
+	uint32_t last = ADV_PAIR_LARGE;
+	struct adv_pair_share share;
+	unsigned made = 0;
+	int err = 0;
+
+	for (unsigned i = 1; i < 255 && !err; i++)
+		for (unsigned j = i + 1; j < 255 && !err; j++) {
+			assert_int_equal(adv_pairs_ask(*state, i, j, &share), EAGAIN);
+			err = adv_pairs_ask(*state, j, i, &share);
+			if (err)
+				break;
+			close(share.memory_fd);
+			/* fetched by both, so that no descriptor is kept */
+			assert_int_equal(adv_pairs_ask(*state, i, j, &share), 0);
+			close(share.memory_fd);
+			if (i == 1) {
+				assert_true(share.size <= last);
+				last = share.size;
+			}
+			made++;
+		}
+	assert_int_equal(last, ADV_PAIR_SMALL);
+	assert_int_equal(err, ENFILE);
+	assert_int_equal(made, ADV_PAIRS_MAX);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {T(test_both_ask), T(test_list), T(test_release),
+					   T(test_sizes_and_bound)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Devices of one machine that come to share memory, lose each other, and lose the daemon. */
+#include "node.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../link/netns.h"
+#include "host/device_internal.h"
+#include "link/shm.h"
+
+static uint8_t slot_of(const struct node *n)
+{
+	return (uint8_t)(adv_qp_num(n->qp) >> ADV_SLOT_QPN_BITS);
+}
+
+static bool has_peer(struct node *n, uint8_t slot)
+{
+	bool yes;
+
+	adv_device_lock(n->d);
+	yes = adv_shm_attached(n->d->shm, slot);
+	adv_device_unlock(n->d);
+	return yes;
+}
+
+/* The thread learns of it by a notice. */
+static void wait_for_peer(struct node *n, uint8_t slot, bool wanted)
+{
+	for (unsigned i = 0; i < 1000 && has_peer(n, slot) != wanted; i++)
+		usleep(10000);
+	assert_int_equal(has_peer(n, slot), wanted);
+}
+
+static uint64_t sent_by_udp(struct node *n)
+{
+	uint64_t packets;
+
+	adv_device_lock(n->d);
+	packets = n->d->udp->counters.tx_packets;
+	adv_device_unlock(n->d);
+	return packets;
+}
+
+static void exchange(struct node *a, struct node *b, unsigned count)
+{
+	struct ibv_wc wc;
+
+	for (unsigned i = 0; i < count; i++) {
+		memset(a->buffer, (int)i, 20000);
+		assert_int_equal(node_write(a, b, i, 0, 30000, 20000), 0);
+		node_poll(a, &wc);
+		assert_int_equal(wc.status, IBV_WC_SUCCESS);
+		node_compare(a, 0, b, 30000, 20000);
+	}
+}
+
+static void test_packets_avoid_sockets(void **state)
+{
+	struct node a, b;
+	uint64_t before;
+
+	node_open(&a);
+	node_open(&b);
+	assert_false(has_peer(&a, slot_of(&b)));
+	node_connect(&a, &b);
+	wait_for_peer(&a, slot_of(&b), true);
+	wait_for_peer(&b, slot_of(&a), true);
+	before = sent_by_udp(&a) + sent_by_udp(&b);
+	exchange(&a, &b, 50);
+	exchange(&b, &a, 50);
+	assert_int_equal(sent_by_udp(&a) + sent_by_udp(&b), before);
+	node_close(&a);
+	node_close(&b);
+}
+
+static void test_peer_leaves(void **state)
+{
+	struct node a, b;
+	uint8_t slot;
+
+	node_open(&a);
+	node_open(&b);
+	node_connect(&a, &b);
+	slot = slot_of(&b);
+	wait_for_peer(&a, slot, true);
+	node_close(&b);
+	wait_for_peer(&a, slot, false);
+	node_close(&a);
+}
+
+/* One that asks alone shares nothing, and its packets go by UDP. */
+static void test_only_one_asks(void **state)
+{
+	struct adv_gid gid = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}};
+	struct node a, b;
+
+	node_open(&a);
+	node_open(&b);
+	adv_device_lock(a.d);
+	adv_device_meet(a.d, adv_qp_num(a.qp), &gid, adv_qp_num(b.qp));
+	adv_device_meet(a.d, adv_qp_num(a.qp), &gid, adv_qp_num(a.qp));
+	gid.raw[12] = 192; /* somebody else's */
+	adv_device_meet(b.d, adv_qp_num(b.qp), &gid, adv_qp_num(a.qp));
+	adv_device_unlock(a.d);
+	usleep(100000);
+	assert_false(has_peer(&a, slot_of(&b)));
+	assert_false(has_peer(&b, slot_of(&a)));
+	assert_false(has_peer(&a, slot_of(&a)));
+	node_close(&a);
+	node_close(&b);
+}
+
+/* A new worker of the daemon knows nothing of what is shared: all is asked for again. */
+static void test_worker_killed(void **state)
+{
+	struct adv_control_status before, after;
+	char why[256];
+	struct adv_control *c = adv_control_connect(false, why, sizeof(why));
+	struct node a, b;
+
+	assert_non_null(c);
+	node_open(&a);
+	node_open(&b);
+	node_connect(&a, &b);
+	wait_for_peer(&a, slot_of(&b), true);
+	assert_int_equal(adv_control_status(c, &before), 0);
+	kill((pid_t)before.worker_pid, SIGKILL);
+	for (unsigned i = 0; i < 500; i++) {
+		usleep(10000);
+		if (adv_control_status(c, &after) == 0 && after.worker_pid != before.worker_pid)
+			break;
+	}
+	assert_int_not_equal(after.worker_pid, before.worker_pid);
+	exchange(&a, &b, 20);
+	wait_for_peer(&a, slot_of(&b), true);
+	wait_for_peer(&b, slot_of(&a), true);
+	exchange(&b, &a, 20);
+	node_close(&a);
+	node_close(&b);
+	adv_control_close(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_packets_avoid_sockets),
+		cmocka_unit_test(test_peer_leaves),
+		cmocka_unit_test(test_only_one_asks),
+		cmocka_unit_test(test_worker_killed),
+	};
+	pid_t daemon;
+	int failed;
+
+	if (!netns_enter())
+		return NETNS_SKIP;
+	daemon = node_start_daemon();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	kill(daemon, SIGTERM);
+	waitpid(daemon, NULL, 0);
+	return failed;
+}

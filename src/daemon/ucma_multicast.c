@@ -56,6 +56,8 @@ int adv_ucma_join(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
 	    !adv_gid_is_multicast(&group.ip) ||
 	    adv_gid_is_ipv4(&group.ip) != (group.family == AF_INET))
 		return EINVAL;
+	if (c->memberships.used >= ADV_UCMA_CLIENT_JOINS)
+		return ENOBUFS;
 	new = calloc(1, sizeof(*new));
 	if (!new)
 		return ENOMEM;

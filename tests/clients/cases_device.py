@@ -2,12 +2,14 @@
 """What the device looks like, who may use it, and one-sided work on a sleeping process."""
 
 import os
+import pathlib
 import re
 
 import for_nobody
 import reports
 from harness import Failure, Skip, case, daemons
 
+LIMITS = pathlib.Path(__file__).resolve().parents[2] / "docs/limits.md"
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs",
           "--inh-caps=-all", "--bounding-set=-all"]
 
@@ -30,6 +32,18 @@ def verbose(lab):
     gids = set(reports.gid_table(text).values())
     if not {"::ffff:127.0.0.1", "::1"} <= gids:
         raise Failure(f"loopback addresses missing among the GIDs {gids}:\n{text}")
+
+
+@case("devinfo", "limits")
+def limits(lab):
+    """docs/limits.md says what the device says."""
+    text = lab.run(["ibv_devinfo", "-v"])
+    rows = re.findall(r"^\| `(max_\w+)` \| ([0-9,]+) \|", LIMITS.read_text(), re.M)
+    told = dict(re.findall(r"^\s*(max_\w+):\s+(\d+)$", text, re.M))
+    wrong = [(name, value, told.get(name)) for name, value in rows
+             if told.get(name) != value.replace(",", "")]
+    if len(rows) < 17 or wrong:
+        raise Failure(f"docs/limits.md has {len(rows)} limits; different: {wrong}")
 
 
 @case("devinfo", "gids")

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A hundred thousand of what a data center has: what each costs when idle."""
 
+import os
 import re
 
-from cases_connections import usage, worker
+from cases_connections import start_client, start_server, usage, worker
 from harness import Failure, case
 
 QP_BYTES = 2048  # of an idle queue pair, connected
+CONNECTION_BYTES, END_BYTES = 8192, 2048
+DESCRIPTORS = 640  # of adverbd, however many connections there are
+HELD_SEC = 600
 
 
 @case("scale", "qps", seconds=300)
@@ -28,3 +32,36 @@ def queue_pairs(lab):
         raise Failure(f"an idle queue pair takes {idle} bytes")
     if "slots in use: 2 of 254" not in status or status.count("many_qps") != 2:
         raise Failure(f"not two slots of one program:\n{status}")
+
+
+def hold(lab, count):
+    """A client that has `count` idle connections to the server."""
+    client = start_client(lab, "-m", "8", "-n", str(count), "-c", str(count + 1), "-w", "256", "-H")
+    lab.wait_until(lambda: f"{count} connections held" in client.output() or not client.running(),
+                   HELD_SEC, f"{count} connections")
+    if not client.running():
+        raise Failure(client.describe())
+    return client
+
+
+@case("scale", "connections", seconds=900)
+def connections(lab):
+    """Idle connections by the connection manager: what one costs in the program, with its queue
+    pair and a posted receive, and in adverbd. ADVERB_SCALE says how many."""
+    count = int(os.environ.get("ADVERB_SCALE", "2000"))
+    server = start_server(lab, "-m", "8")
+    first = hold(lab, 10)
+    before, _ = usage(first.pid)
+    daemon_before, _ = usage(worker())
+    client = hold(lab, count)
+    after, _ = usage(client.pid)
+    daemon, descriptors = usage(worker())
+    per_end = (daemon - daemon_before) * 1024 // (2 * count)
+    mine = (after - before) * 1024 // count
+    print(f"measured: {count} idle connections: {mine} bytes each in the client, {per_end} in "
+          f"adverbd for each end; adverbd has {descriptors} descriptors")
+    for one in (first, client):
+        one.popen.kill()
+    server.popen.kill()
+    if mine > CONNECTION_BYTES or per_end > END_BYTES or descriptors > DESCRIPTORS:
+        raise Failure("more than that")

@@ -179,6 +179,20 @@ def too_many_ids(build):
         wait_for(lambda: watcher.cm_status()["ids"] == 0)
 
 
+def too_many_groups(build):
+    """A client's memberships end at 8,192."""
+    join = ucma.sockaddr("239.1.1.1") + bytes(4)
+    with Daemon(build), Cm() as server, Cm() as client:
+        with Cm() as greedy:
+            number = greedy.new_id(ucma.PS_UDP)
+            greedy.bind(number, "127.0.0.1")
+            for _ in range(8192):
+                greedy.ask(ucma.JOIN, join, number=number)
+            greedy.ask(ucma.JOIN, join, number=number, expect=errno.ENOBUFS)
+            works(server, client)
+        works(server, client)
+
+
 def too_many_channels(build):
     """Channels are descriptors of the daemon's: they end before the daemon's do."""
     with Daemon(build), Client() as watcher, Cm() as server, Cm() as client:
@@ -231,4 +245,4 @@ def packets(build):
 
 if __name__ == "__main__":
     adverbd.main([garbage, wrong_messages, descriptors_sent, never_reads, flood, too_many_ids,
-                  too_many_channels, too_many_clients, packets])
+                  too_many_groups, too_many_channels, too_many_clients, packets])

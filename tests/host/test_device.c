@@ -424,6 +424,67 @@ static void test_fork(void **state)
 	node_close(&a);
 }
 
+/* Another QP in the place of the one that the node has. */
+static void renew_qp(struct node *n)
+{
+	struct adv_qp_config config = {
+		.type = IBV_QPT_RC,
+		.pd = n->pd,
+		.send_cq = n->cq,
+		.recv_cq = n->cq,
+		.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1},
+	};
+	struct adv_engine *e = adv_device_lock(n->d);
+
+	assert_int_equal(adv_qp_destroy(n->qp), 0);
+	n->qp = adv_qp_create(e, &config);
+	assert_non_null(n->qp);
+	adv_device_unlock(n->d);
+}
+
+static uint64_t for_nobody(struct node *n)
+{
+	uint64_t count = adv_engine_counters(adv_device_lock(n->d))->rx_no_qp;
+
+	adv_device_unlock(n->d);
+	return count;
+}
+
+/* Copies that come when their QPs are gone and others are there, with the same PSNs and keys. */
+static void test_late_packets(void **state)
+{
+	struct node a, b;
+	struct ibv_wc wc;
+	uint64_t before;
+
+	setenv("ADVERB_FAULT", "duplicate after=200ms", 1);
+	node_open(&a);
+	unsetenv("ADVERB_FAULT");
+	node_open(&b);
+	node_connect(&a, &b);
+	fill(&a, 0, 10000, 1);
+	assert_int_equal(node_write(&a, &b, 1, 0, 0, 10000), 0);
+	node_wait(&a, &wc);
+	check_wc(&wc, 1);
+	before = for_nobody(&b);
+	renew_qp(&a);
+	renew_qp(&b);
+	node_connect(&a, &b);
+	fill(&b, 0, 10000, 2);
+	for (unsigned i = 0; i < 500 && for_nobody(&b) < before + 3; i++)
+		usleep(10000);
+	assert_true(for_nobody(&b) >= before + 3); /* a WRITE of three packets */
+	fill(&a, 0, 10000, 2);
+	node_compare(&a, 0, &b, 0, 10000);
+	fill(&a, 0, 10000, 3);
+	assert_int_equal(node_write(&a, &b, 2, 0, 0, 10000), 0);
+	node_wait(&a, &wc);
+	check_wc(&wc, 2);
+	node_compare(&a, 0, &b, 0, 10000);
+	node_close(&a);
+	node_close(&b);
+}
+
 /* Makes QPs until one's number is in a slot that the device did not have; returns that one. */
 static struct adv_qp *outgrow_slots(struct node *n)
 {
@@ -540,6 +601,7 @@ int main(void)
 		cmocka_unit_test(test_to_itself),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_late_packets),
 		cmocka_unit_test(test_further_slot),
 		cmocka_unit_test(test_addresses_change),
 	};

@@ -113,8 +113,7 @@ static bool place(struct adv_qp *qp, struct adv_recv_wqe *recv, const struct adv
 
 	adv_grh_for_ud(grh, in->meta->sgid.raw, in->meta->dgid.raw, in->meta->tclass,
 		       in->meta->hop_limit, 0, transport_len);
-	return adv_sges_good(qp, recv->sge, recv->num_sge, IBV_ACCESS_LOCAL_WRITE, why) &&
-	       adv_scatter(qp, recv->sge, recv->num_sge, 0, grh, sizeof(grh), why) &&
+	return adv_scatter(qp, recv->sge, recv->num_sge, 0, grh, sizeof(grh), why) &&
 	       adv_scatter(qp, recv->sge, recv->num_sge, sizeof(grh), in->payload, in->payload_len,
 			   why);
 }

@@ -226,7 +226,7 @@ static void end_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 static void rx_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
 {
 	struct adv_responder *resp = &qp->resp;
-	enum adv_vendor_err why = ADV_ERR_NONE;
+	enum adv_vendor_err why;
 
 	if (!starts_and_continues(qp, in, ADV_MSG_SEND)) {
 		refuse(qp, ADV_ERR_REQUEST_SEQUENCE, now);
@@ -244,11 +244,8 @@ static void rx_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 		}
 		resp->offset = 0;
 		resp->message = ADV_MSG_SEND;
-		adv_sges_good(qp, resp->recv->sge, resp->recv->num_sge, IBV_ACCESS_LOCAL_WRITE,
-			      &why);
 	}
-	if (!why)
-		why = place_send(qp, in);
+	why = place_send(qp, in);
 	if (why)
 		refuse(qp, why, now);
 	else if (in->info->flags & ADV_PKT_END)
@@ -659,7 +656,7 @@ static bool uc_fail_on_purpose(struct adv_qp *qp, const struct adv_incoming *in,
 static void uc_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
 {
 	struct adv_responder *resp = &qp->resp;
-	enum adv_vendor_err why = ADV_ERR_NONE;
+	enum adv_vendor_err why;
 
 	if (in->info->flags & ADV_PKT_START) {
 		if (!resp->recv)
@@ -671,11 +668,8 @@ static void uc_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 		}
 		resp->offset = 0;
 		resp->message = ADV_MSG_SEND;
-		adv_sges_good(qp, resp->recv->sge, resp->recv->num_sge, IBV_ACCESS_LOCAL_WRITE,
-			      &why);
 	}
-	if (!why)
-		why = place_send(qp, in);
+	why = place_send(qp, in);
 	if (why) {
 		uc_fail(qp, refusal_of(why).status, why, now);
 		return;

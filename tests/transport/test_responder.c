@@ -386,6 +386,34 @@ static void test_zero_length_with_bad_key(void **state)
 	bed_close(&bed);
 }
 
+/* What a message does not fill of its receive request is not looked at. */
+static void test_unused_entries(void **state)
+{
+	static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC};
+
+	for (int t = 0; t < 2; t++) {
+		struct options o = options_default(types[t]);
+		struct ibv_sge sge[2];
+		struct bed bed;
+
+		bed_open(&bed, &o);
+		sge[0] = (struct ibv_sge){bed.rb->iova, 8, bed.rb->key};
+		sge[1] = (struct ibv_sge){bed.rb->iova, 8, bed.rb->key ^ 0x100};
+		assert_int_equal(end_recv_sges(bed.b, 1, sge, 2), 0);
+		assert_int_equal(end_recv_sges(bed.b, 2, sge + 1, 1), 0);
+		assert_int_equal(end_recv_sges(bed.b, 3, sge, 2), 0);
+		end_op(bed.a, IBV_WR_SEND, 1, bed.ra, 0, 8, NULL, 0);
+		end_op(bed.a, IBV_WR_SEND, 2, bed.ra, 0, 0, NULL, 0);
+		end_op(bed.a, IBV_WR_SEND, 3, bed.ra, 0, 9, NULL, 0);
+		net_run(bed.net, SEC);
+		expect_recv(bed.b, 0, 1, IBV_WC_SUCCESS);
+		expect_recv(bed.b, 1, 2, IBV_WC_SUCCESS);
+		expect_recv(bed.b, 2, 3, IBV_WC_LOC_PROT_ERR);
+		assert_int_equal(bed.b->recvs[2].wc.vendor_err, ADV_ERR_LKEY);
+		bed_close(&bed);
+	}
+}
+
 /* ---- single packets, made by hand ---- */
 
 static struct adv_headers packet(const struct bed *bed, uint8_t opcode, uint32_t ahead)
@@ -856,6 +884,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_zero_length_with_bad_key),
+		cmocka_unit_test(test_unused_entries),
 		cmocka_unit_test(test_one_nak_for_a_gap),
 		cmocka_unit_test(test_acks_are_coalesced),
 		cmocka_unit_test(test_duplicate_atomic),

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """`adverb explain`, docs/errors.md and the headers say the same.
 
-usage: test_explain.py ADVERB LIBIBVERBS
+usage: test_explain.py ADVERB [LIBIBVERBS]
 """
 
 import ctypes
@@ -14,7 +14,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 VERBS_H = pathlib.Path("/usr/include/infiniband/verbs.h")
-ADVERB, LIBIBVERBS = sys.argv[1:3]
+ADVERB = sys.argv[1]
+LIBIBVERBS = sys.argv[2] if len(sys.argv) > 2 else None
 NEVER = "never reported, unless a fault plan says so"
 
 
@@ -71,10 +72,9 @@ class Tables(unittest.TestCase):
                 self.assertNotIn(row[1], used)
 
     def test_strings_are_those_of_the_library(self):
-        try:
-            library = ctypes.CDLL(LIBIBVERBS)
-        except OSError:
-            self.skipTest("a library with a sanitizer cannot be loaded here")
+        if not LIBIBVERBS:
+            self.skipTest("no library that can be loaded here")
+        library = ctypes.CDLL(LIBIBVERBS)
         for function, table in (("ibv_wc_status_str", STATUSES), ("ibv_event_type_str", EVENTS)):
             call = getattr(library, function)
             call.restype = ctypes.c_char_p

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "host/control.h"
+#include "link/fault_plan.h"
 
 /* Exit statuses; `run` has those of env(1) besides. */
 #define ADV_EXIT_FAILED 1
@@ -27,8 +28,13 @@ int adv_devinfo_main(int argc, char **argv);
 int adv_gids_main(int argc, char **argv);
 int adv_status_main(int argc, char **argv);
 int adv_explain_main(int argc, char **argv);
+int adv_fault_main(int argc, char **argv);
 
-/* Checks the plan, gives it a seed, says it on standard error and puts it into the environment;
+/* Reads a plan, with a seed of its own where it has none; false, and what is wrong said on standard
+ * error as `adverb WHO`. */
+bool adv_cli_read_plan(const char *who, const char *text, struct adv_fault_plan *plan);
+
+/* Reads the plan, says it on standard error and puts it into the environment;
  * false (and said) where it cannot be read. */
 bool adv_cli_set_faults(const char *text);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb run --fault: the plan is read here, so that what is wrong with it is said at once. */
+/* Fault plans on the command line: what is wrong with one is said at once. */
 #include "cli/command.h"
 
 #include <stdlib.h>
@@ -7,23 +7,34 @@
 
 #include "link/fault.h"
 
-bool adv_cli_set_faults(const char *text)
+#define SEEDS 1000000 /* a seed is to be typed again */
+
+bool adv_cli_read_plan(const char *who, const char *text, struct adv_fault_plan *plan)
 {
 	char shown[ADV_FAULT_TEXT_MAX];
 	struct adv_fault_error error;
-	struct adv_fault_plan plan;
 
-	if (!adv_fault_plan_parse(&plan, text, strlen(text), &error)) {
+	if (!adv_fault_plan_parse(plan, text, strlen(text), &error)) {
 		adv_fault_error_print(&error, text, strlen(text), shown, sizeof(shown));
-		fprintf(stderr, "adverb run: --fault: %s\n", shown);
+		fprintf(stderr, "adverb %s: %s\n", who, shown);
 		return false;
 	}
-	if (!plan.has_seed) {
-		plan.has_seed = true;
-		if (getrandom(&plan.seed, sizeof(plan.seed), 0) != sizeof(plan.seed))
+	if (!plan->has_seed) {
+		if (getrandom(&plan->seed, sizeof(plan->seed), 0) != sizeof(plan->seed))
 			return false;
-		plan.seed %= 1000000; /* to be typed again */
+		plan->has_seed = true;
+		plan->seed %= SEEDS;
 	}
+	return true;
+}
+
+bool adv_cli_set_faults(const char *text)
+{
+	char shown[ADV_FAULT_TEXT_MAX];
+	struct adv_fault_plan plan;
+
+	if (!adv_cli_read_plan("run: --fault", text, &plan))
+		return false;
 	adv_fault_plan_print(&plan, shown, sizeof(shown));
 	fprintf(stderr, "adverb run: faults: %s\n", shown);
 	return setenv(ADV_FAULT_VARIABLE, shown, 1) == 0;

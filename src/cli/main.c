@@ -13,6 +13,8 @@ const struct adv_command adv_commands[] = {
 	{"gids", "Show the GID table and which index to use", adv_gids_main},
 	{"status", "Show the daemon and who uses it", adv_status_main},
 	{"explain", "Say what an error means, and what to do", adv_explain_main},
+	{"fault", "Lose, delay, damage packets, fail requests of programs that run",
+	 adv_fault_main},
 	{NULL, NULL, NULL},
 };
 

@@ -76,6 +76,15 @@ void adv_cm_rx(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta, 
 /* The next MAD to send: true and *out, or false. */
 bool adv_cm_tx(struct adv_cm *cm, uint64_t now, struct adv_cm_mad *out);
 
+/*
+ * The `user` of the id that a MAD is for or, where it was `sent` by adv_cm_tx(), is from; of a
+ * request that is new, of who listens. NULL: nobody's, or of an id that its owner has destroyed.
+ * Changes nothing. `meta`: as it is, or would be, received: of one that was sent, sgid is the
+ * other's.
+ */
+void *adv_cm_mad_user(struct adv_cm *cm, const struct adv_rx_meta *meta, const void *mad,
+		      size_t len, bool sent);
+
 /* When adv_cm_expire() has something to do; UINT64_MAX: never. */
 uint64_t adv_cm_deadline(const struct adv_cm *cm);
 void adv_cm_expire(struct adv_cm *cm, uint64_t now);

@@ -14,6 +14,7 @@
 #include "daemon/pairs.h"
 #include "daemon/slots.h"
 #include "daemon/ucma.h"
+#include "host/fault_exchange.h"
 
 #define MESSAGES_A_ROUND 16
 #define DESCRIPTORS_READ 8 /* room for those a client should not send; the kernel drops more */
@@ -141,6 +142,7 @@ struct adv_client *adv_client_new(struct adv_clients *all, int fd)
 	}
 	c->all = all;
 	c->fd = fd;
+	c->asking = -1;
 	adv_given_refuse(fd);
 	c->pidfd = open_pidfd(fd, c->peer.pid);
 	read_comm(c);
@@ -165,6 +167,13 @@ void adv_clients_end_pairs(struct adv_clients *all, unsigned slot)
 			tell(all, i, ADV_CONTROL_NOTICE_PAIRS);
 }
 
+static void close_asking(struct adv_client *c)
+{
+	if (c->asking >= 0)
+		close(c->asking);
+	c->asking = -1;
+}
+
 void adv_client_drop(struct adv_client *c)
 {
 	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++) {
@@ -177,6 +186,7 @@ void adv_client_drop(struct adv_client *c)
 	}
 	adv_list_del(&c->link);
 	c->all->count--;
+	close_asking(c);
 	close(c->fd);
 	if (c->pidfd >= 0)
 		close(c->pidfd);
@@ -318,6 +328,101 @@ static int open_cm(struct adv_client *c, struct adv_control_message *m)
 	return fd;
 }
 
+/* To the process that has the slot: it answers by the socket itself. 0 or errno. */
+static int hand_on(struct adv_client *c, uint32_t slot)
+{
+	struct adv_ledger *l = c->all->daemon->ledger;
+	struct adv_control_message notice;
+
+	if (slot < ADV_SLOT_FIRST || slot > ADV_SLOT_LAST || !atomic_load(&l->slot[slot].owned))
+		return ENOENT;
+	if (c->peer.uid != 0 && c->peer.uid != l->slot[slot].uid)
+		return EPERM;
+	if (!c->all->owner[slot])
+		return EAGAIN;
+	init_message(&notice, ADV_CONTROL_NOTICE, 0);
+	notice.body.notice.what = ADV_CONTROL_NOTICE_FAULT;
+	return send_message(c->all->owner[slot]->fd, &notice, c->asking);
+}
+
+/* What we do ourselves with packets of QP 1, for a process; 0 is the one that asks. 0 or errno. */
+static int fault_of_process(struct adv_client *c, uint32_t number)
+{
+	pid_t pid = number ? (pid_t)number : c->peer.pid;
+	bool found = pid == c->peer.pid;
+	uid_t uid = c->peer.uid;
+
+	for (struct adv_list *n = c->all->list.next; !found && n != &c->all->list; n = n->next) {
+		const struct adv_client *other = adv_container_of(n, struct adv_client, link);
+
+		found = other->peer.pid == pid;
+		uid = other->peer.uid;
+	}
+	if (pid <= 0 || (!found && !adv_ucma_find_process(c->all->ucma, pid, &uid)))
+		return ENOENT;
+	if (c->peer.uid != 0 && c->peer.uid != uid)
+		return EPERM;
+	adv_ucma_fault(c->all->ucma, pid, c->asking);
+	return 0;
+}
+
+/* ... and for all. 0 or errno. */
+static int fault_of_daemon(struct adv_client *c)
+{
+	const struct adv_daemon *d = c->all->daemon;
+
+	if (c->peer.uid != 0 && (d->system || c->peer.uid != d->uid))
+		return EPERM;
+	adv_ucma_fault(c->all->ucma, 0, c->asking);
+	return 0;
+}
+
+/* A socket for the client, whose other end is kept until it is known whom it is for. -1: errno. */
+static int open_asking(struct adv_client *c)
+{
+	const int room = 2 * (int)sizeof(struct adv_fault_message);
+	int pair[2];
+
+	close_asking(c);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	adv_given_refuse(pair[0]);
+	(void)setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	c->asking = pair[0];
+	return pair[1];
+}
+
+static int fault(struct adv_client *c, struct adv_control_message *m)
+{
+	uint32_t kind = m->body.fault.kind, number = m->body.fault.number;
+	int fd = -1, error = EINVAL;
+
+	if (kind == ADV_CONTROL_FAULT_OPEN) {
+		fd = open_asking(c);
+		if (fd < 0)
+			fail(m, errno, strerror(errno));
+		return fd;
+	}
+	if (c->asking < 0)
+		error = EINVAL;
+	else if (kind == ADV_CONTROL_FAULT_SLOT)
+		error = hand_on(c, number);
+	else if (kind == ADV_CONTROL_FAULT_PROCESS)
+		error = fault_of_process(c, number);
+	else if (kind == ADV_CONTROL_FAULT_DAEMON)
+		error = fault_of_daemon(c);
+	if (error == ENOENT)
+		fail(m, error, "there is no such slot, or process");
+	else if (error == EPERM)
+		fail(m, error, "another user's: only root may ask");
+	else if (error == EAGAIN)
+		fail(m, error, "its process does not listen to adverbd at present");
+	else if (error)
+		fail(m, error, strerror(error));
+	close_asking(c);
+	return -1;
+}
+
 static int status(struct adv_client *c, struct adv_control_message *m)
 {
 	struct adv_daemon *d = c->all->daemon;
@@ -423,7 +528,7 @@ static int pairs(struct adv_client *c, struct adv_control_message *m)
 /* Descriptors of these answers are made for them, and do not stay here. */
 static bool passes_on(uint16_t type)
 {
-	return type == ADV_CONTROL_OPEN_CM || type == ADV_CONTROL_PAIR;
+	return type == ADV_CONTROL_OPEN_CM || type == ADV_CONTROL_PAIR || type == ADV_CONTROL_FAULT;
 }
 
 static handler *const handlers[] = {
@@ -434,6 +539,7 @@ static handler *const handlers[] = {
 	[ADV_CONTROL_COUNTERS] = counters, [ADV_CONTROL_OPEN_CM] = open_cm,
 	[ADV_CONTROL_SENDER] = sender,	   [ADV_CONTROL_PAIR] = pair,
 	[ADV_CONTROL_BELL] = bell,	   [ADV_CONTROL_PAIRS] = pairs,
+	[ADV_CONTROL_FAULT] = fault,
 };
 
 static void handle(struct adv_client *c, struct adv_control_message *m)

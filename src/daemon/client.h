@@ -30,7 +30,8 @@ struct adv_client {
 	struct adv_list link;
 	struct adv_clients *all;
 	int fd;
-	int pidfd; /* readable when the process has ended; -1: not known, then EOF has to do */
+	int asking; /* the other end of the socket for a request about faults, or -1 */
+	int pidfd;  /* readable when the process has ended; -1: not known, then EOF has to do */
 	struct ucred peer;
 	char comm[16];
 	bool greeted;

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "host/control_protocol.h"
 #include "link/udp.h"
@@ -24,8 +25,11 @@ struct adv_qp1 {
 	uint32_t psn;
 	bool full;
 	struct adv_qp1_counters counters;
-	adv_qp1_rx_fn *fn; /* of the receive call that is under way */
+	adv_qp1_rx_fn *fn; /* of the receive call that is under way, or was the last */
 	void *user;
+	uint64_t refused;      /* packets that were none for QP 1, of that call */
+	adv_fault_ask_fn *ask; /* NULL: the link is not wrapped */
+	void *ask_user;
 	struct adv_cm_mad mad[ADV_QP1_BATCH];
 	struct adv_tx_batch batch;
 };
@@ -83,13 +87,28 @@ void adv_qp1_destroy(struct adv_qp1 *q)
 	free(q);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)
 {
-	struct adv_link *link = make_link(q->socket, gids);
+	struct adv_link *link = make_link(q->socket, gids), *wrapped = link;
 
 	if (!link)
 		return errno;
+	if (q->ask)
+		wrapped = adv_fault_create_asking(link, now_ns, q->ask, q->ask_user);
+	if (!wrapped) {
+		link->ops->destroy(link);
+		return ENOMEM;
+	}
 	atomic_store(q->sender, adv_udp_sender(link));
+	link = wrapped;
 	q->link->ops->destroy(q->link);
 	q->link = link;
 	q->full = false;
@@ -125,12 +144,14 @@ static void receive_one(void *user, const struct adv_rx_packet *pkt)
 	struct adv_headers h;
 	size_t n = adv_headers_decode(pkt->data, pkt->len, &h);
 
+	q->refused++;
 	if (!n || h.bth.opcode != (ADV_SERVICE_UD | ADV_OP_SEND_ONLY) ||
 	    h.bth.dest_qpn != ADV_GSI_QPN || !pkey_fits(h.bth.pkey) ||
 	    h.deth.qkey != ADV_GSI_QKEY || h.bth.pad || pkt->len - n != ADV_MAD_LEN ||
 	    !is_ours(q, &pkt->meta->dgid) || adv_gid_is_multicast(&pkt->meta->sgid) ||
 	    !sender_fits(q, pkt->meta))
 		return;
+	q->refused--;
 	q->counters.rx++;
 	q->fn(q->user, pkt->meta, pkt->data + n);
 }
@@ -142,9 +163,33 @@ unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, 
 
 	q->fn = fn;
 	q->user = user;
+	q->refused = 0;
 	taken = q->link->ops->receive(q->link, budget, receive_one, q);
-	q->counters.dropped += taken - (q->counters.rx - before);
+	/* Those that are kept or lost on purpose are neither. */
+	q->counters.dropped += q->ask ? q->refused : taken - (q->counters.rx - before);
 	return taken;
+}
+
+int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_ask_fn *fn, void *user)
+{
+	struct adv_link *link = q->link;
+
+	if (fn && !q->ask)
+		link = adv_fault_create_asking(q->link, now_ns, fn, user);
+	else if (!fn && q->ask)
+		link = adv_fault_end(q->link, receive_one, q);
+	if (!link)
+		return ENOMEM;
+	q->full = link != q->link ? !link->ops->flush(link) : q->full;
+	q->link = link;
+	q->ask = fn;
+	q->ask_user = user;
+	return 0;
+}
+
+uint64_t adv_qp1_deadline(const struct adv_qp1 *q)
+{
+	return q->link->deadline ? q->link->deadline : UINT64_MAX;
 }
 
 bool adv_qp1_has_room(const struct adv_qp1 *q)

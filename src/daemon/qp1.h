@@ -11,6 +11,7 @@
 
 #include "cm/cm.h"
 #include "host/gid_table.h"
+#include "link/fault.h"
 
 #define ADV_QP1_BATCH 32
 
@@ -44,6 +45,14 @@ void adv_qp1_send(struct adv_qp1 *q, const struct adv_cm_mad *mads, unsigned cou
 int adv_qp1_send_fd(const struct adv_qp1 *q);
 /* It was writable. True where there is room now. */
 bool adv_qp1_flush(struct adv_qp1 *q);
+
+/* Faults on purpose: fn says what happens to each packet; NULL: nothing any more. What is kept then
+ * goes on at once, what has come to the fn of the last adv_qp1_receive(). 0 or ENOMEM. */
+int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_ask_fn *fn, void *user);
+
+/* When adv_qp1_receive() has something to do for what is kept: nanoseconds of CLOCK_MONOTONIC;
+ * UINT64_MAX: never. */
+uint64_t adv_qp1_deadline(const struct adv_qp1 *q);
 
 struct adv_qp1_counters {
 	uint64_t rx; /* MADs handed on */

@@ -68,6 +68,7 @@ static unsigned channel_limit(void)
 
 static void release(struct adv_ucma *u)
 {
+	adv_cm_faults_free(&u->faults);
 	if (u->cm)
 		adv_cm_destroy(u->cm);
 	if (u->qp1)
@@ -91,6 +92,7 @@ struct adv_ucma *adv_ucma_create(struct adv_daemon *d)
 	adv_list_init(&u->clients);
 	adv_list_init(&u->leaving);
 	adv_list_init(&u->queries);
+	adv_cm_faults_init(&u->faults, u);
 	memcpy(&u->gids, d->gids, sizeof(u->gids));
 	u->epoll = epoll_create1(EPOLL_CLOEXEC);
 	u->qp1 = adv_qp1_create(d->socket[ADV_SLOT_DAEMON], &d->gids->sender[ADV_SLOT_DAEMON]);
@@ -136,6 +138,7 @@ int adv_ucma_open(struct adv_ucma *u, const struct ucred *peer, int pidfd, const
 {
 	int pair[2], error;
 
+	adv_cm_faults_prune(&u->faults);
 	error = too_many(u, peer) ? EUSERS : 0;
 	if (!error && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		error = errno;
@@ -151,6 +154,27 @@ int adv_ucma_open(struct adv_ucma *u, const struct ucred *peer, int pidfd, const
 		close(pidfd);
 	errno = error;
 	return -1;
+}
+
+bool adv_ucma_find_process(const struct adv_ucma *u, pid_t pid, uid_t *uid)
+{
+	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
+		const struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
+
+		if (c->peer.pid == pid) {
+			*uid = c->peer.uid;
+			return true;
+		}
+	}
+	return false;
+}
+
+void adv_ucma_fault(struct adv_ucma *u, pid_t pid, int fd)
+{
+	if (pid)
+		adv_cm_faults_of_process(&u->faults, pid, fd);
+	else
+		adv_cm_faults_of_daemon(&u->faults, fd);
 }
 
 static void close_dead(struct adv_ucma *u)
@@ -244,6 +268,8 @@ void adv_ucma_run(struct adv_ucma *u)
 
 	for (int i = 0; i < n; i++)
 		on_event(u, &events[i]);
+	if (adv_qp1_deadline(u->qp1) <= adv_ucma_now())
+		receive(u);
 	if (adv_cm_deadline(u->cm) <= adv_ucma_now())
 		adv_cm_expire(u->cm, adv_ucma_now());
 	adv_ucma_queries_run(u, adv_daemon_now());
@@ -256,10 +282,12 @@ void adv_ucma_run(struct adv_ucma *u)
 
 uint64_t adv_ucma_deadline(const struct adv_ucma *u)
 {
-	uint64_t cm = adv_cm_deadline(u->cm), next = UINT64_MAX;
+	uint64_t cm = adv_cm_deadline(u->cm), kept = adv_qp1_deadline(u->qp1), next = UINT64_MAX;
 
 	if (u->more_to_send || !adv_list_empty(&u->leaving))
 		return adv_daemon_now();
+	if (kept < cm)
+		cm = kept;
 	if (cm != UINT64_MAX)
 		next = cm / 1000000 + 1;
 	if (!adv_list_empty(&u->queries)) {

@@ -5,6 +5,7 @@
 
 #include "base/list.h"
 #include "cm/cm.h"
+#include "daemon/cm_fault.h"
 #include "daemon/handles.h"
 #include "daemon/qp1.h"
 #include "daemon/resolve.h"
@@ -39,6 +40,7 @@ struct adv_ucma {
 	unsigned channel_count;
 	unsigned channel_limit;
 	struct adv_gid_table gids; /* a copy */
+	struct adv_cm_faults faults;
 };
 
 /* One socket of the protocol. */

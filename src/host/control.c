@@ -22,6 +22,7 @@
 #define RECONNECT_WAIT_MS 2500 /* less than the grace that the daemon gives */
 #define RETRY_MS	  20
 #define PAGE_LEN	  (ADV_COUNTERS * sizeof(uint64_t))
+#define FAULTS_WAITING	  4 /* more are refused by being closed */
 
 enum state {
 	LIVE,
@@ -52,6 +53,8 @@ struct adv_control {
 	const struct adv_gid_table *gids;
 	unsigned held_count;
 	struct held held[ADV_SLOTS];
+	unsigned fault_count;
+	int fault[FAULTS_WAITING]; /* sockets for adv_control_take_fault() */
 };
 
 static uint64_t now_ms(void)
@@ -434,6 +437,8 @@ void adv_control_abandon(struct adv_control *c)
 			munmap(c->held[i].page, PAGE_LEN);
 		c->held[i].page = NULL;
 	}
+	while (c->fault_count)
+		close_fd(&c->fault[--c->fault_count]);
 	close_fd(&c->sock);
 	close_fd(&c->epoll);
 	close_fd(&c->wake);
@@ -478,6 +483,21 @@ static void put_by(struct adv_control *c, uint32_t what)
 
 	c->pending |= what;
 	(void)!adv_sys_write(c->wake, &one, sizeof(one));
+}
+
+/* A socket that came with a notice, where it is announced and there is room; then *fd is -1. */
+static void keep_fault(struct adv_control *c, const struct adv_control_message *m, int *fd)
+{
+	if (!(m->body.notice.what & ADV_CONTROL_NOTICE_FAULT) || *fd < 0 ||
+	    c->fault_count == FAULTS_WAITING)
+		return;
+	c->fault[c->fault_count++] = *fd;
+	*fd = -1;
+}
+
+int adv_control_take_fault(struct adv_control *c)
+{
+	return c->fault_count ? c->fault[--c->fault_count] : -1;
 }
 
 /* For good: nothing stays readable, so that a caller who polls us does not spin. */
@@ -663,6 +683,7 @@ static int take_in(struct adv_control *c, uint32_t serial, struct adv_control_me
 			continue;
 		}
 		if (m->type == ADV_CONTROL_NOTICE) {
+			keep_fault(c, m, fd);
 			put_by(c, m->body.notice.what);
 		} else if (c->state == RESUMING) {
 			resumed(c, m, *fd);
@@ -696,6 +717,8 @@ enum adv_control_notice adv_control_read(struct adv_control *c)
 		c->pending &= ~ADV_CONTROL_NOTICE_PAIRS;
 		return ADV_NOTICE_PAIRS_CHANGED;
 	}
+	if (c->fault_count)
+		return ADV_NOTICE_FAULT;
 	c->pending = 0;
 	(void)!adv_sys_read(c->wake, &count, sizeof(count));
 	return c->state == GONE ? ADV_NOTICE_GONE : ADV_NOTICE_NONE;

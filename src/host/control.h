@@ -93,11 +93,29 @@ struct adv_counters;
 /* The counts of all slots since the daemon started, those of ended processes too. 0 or errno. */
 int adv_control_counters(struct adv_control *c, struct adv_counters *sum);
 
+/*
+ * With kind ADV_CONTROL_FAULT_OPEN: *fd is a socket for a request, the caller's; else -1, and the
+ * newest of these goes to who follows the plan that is meant. 0, or errno with a line in why[],
+ * *fd -1: EPERM another user's; ENOENT there is none such; EAGAIN its process has yet to
+ * come back after a replaced worker, or leaves what it is told unread; EPROTO the daemon is older
+ * than this.
+ */
+int adv_control_fault(struct adv_control *c, const struct adv_control_fault *target, int *fd,
+		      char *why, size_t why_len);
+
+/* The fault plan of the environment, where there is one, becomes that of the connection manager's
+ * packets of this process. What goes wrong is logged. Blocks for a moment. */
+void adv_control_tell_faults(struct adv_control *c);
+
+/* A socket that ADV_NOTICE_FAULT announced, the caller's now; -1: none (more). */
+int adv_control_take_fault(struct adv_control *c);
+
 enum adv_control_notice {
 	ADV_NOTICE_NONE,	  /* nothing (more) to read */
 	ADV_NOTICE_GIDS_CHANGED,  /* the table has new contents */
 	ADV_NOTICE_PORT_CHANGED,  /* port_active differs */
 	ADV_NOTICE_PAIRS_CHANGED, /* adv_control_pairs() says what there is */
+	ADV_NOTICE_FAULT,	  /* somebody asks about faults: adv_control_take_fault() */
 	ADV_NOTICE_GONE, /* the daemon went away for good; slots stay usable as long as sockets do
 			  */
 };

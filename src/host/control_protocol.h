@@ -52,6 +52,7 @@ enum adv_control_type {
 			   * EAGAIN: the other has yet to ask, and a notice will tell */
 	ADV_CONTROL_BELL, /* pair: what wakes `peer`, an eventfd; one's own, or of a pair */
 	ADV_CONTROL_PAIRS,	  /* pair.slot; answer: pairs */
+	ADV_CONTROL_FAULT,	  /* fault: see host/fault_exchange.h */
 	ADV_CONTROL_NOTICE = 128, /* daemon to client */
 	ADV_CONTROL_REFUSED,	  /* daemon to client: text; the connection ends */
 };
@@ -60,6 +61,22 @@ enum adv_control_type {
 #define ADV_CONTROL_NOTICE_GIDS	 1u
 #define ADV_CONTROL_NOTICE_PORT	 2u
 #define ADV_CONTROL_NOTICE_PAIRS 4u /* ask with ADV_CONTROL_PAIRS what there is */
+/* Alone, with a socket: a request of `adverb fault` waits there for the process's device. */
+#define ADV_CONTROL_NOTICE_FAULT 8u
+
+/* Whose plan is meant. */
+enum adv_control_fault_kind {
+	ADV_CONTROL_FAULT_OPEN,	   /* nobody's yet; answer: a socket, for the request */
+	ADV_CONTROL_FAULT_SLOT,	   /* that of the process with this slot, of its device */
+	ADV_CONTROL_FAULT_PROCESS, /* what adverbd does with its connection manager's packets; 0:
+				      one's own */
+	ADV_CONTROL_FAULT_DAEMON,  /* what adverbd does with all packets of QP 1 */
+};
+
+struct adv_control_fault {
+	uint32_t kind;
+	uint32_t number; /* slot, or process id */
+};
 
 struct adv_control_message {
 	uint32_t magic;
@@ -120,6 +137,7 @@ struct adv_control_message {
 			uint32_t count;
 			uint64_t value[ADV_COUNTERS_A_MESSAGE];
 		} counters;
+		struct adv_control_fault fault;
 		struct {
 			uint32_t slot;
 			uint32_t peer; /* another slot, or for BELL the same */

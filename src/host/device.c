@@ -148,6 +148,8 @@ unsigned adv_device_progress(struct adv_device *d, bool polling)
 		d->link_full = !d->link->ops->flush(d->link);
 	packets = d->link->ops->receive(d->link, RECEIVE_BUDGET, take_packet, &r);
 	d->bg.activity += packets;
+	if (d->faulty)
+		device_fault_look(d, r.now);
 	if (adv_engine_deadline(d->engine) <= r.now) {
 		adv_engine_expire(d->engine, r.now);
 		d->count_anew = true;
@@ -203,7 +205,7 @@ static int load_gids(struct adv_device *d)
 	return 0;
 }
 
-static void tell_of_port(struct adv_device *d, enum ibv_event_type type)
+void device_tell_of_port(struct adv_device *d, enum ibv_event_type type)
 {
 	device_wake_later(d, d->callbacks.port(d->user, type));
 }
@@ -218,9 +220,9 @@ static void gids_changed(struct adv_device *d)
 			 strerror(err));
 		return;
 	}
-	tell_of_port(d, IBV_EVENT_GID_CHANGE);
+	device_tell_of_port(d, IBV_EVENT_GID_CHANGE);
 	if (was_active != (bool)d->gids.port_active)
-		tell_of_port(d, was_active ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);
+		device_tell_of_port(d, was_active ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);
 }
 
 void device_read_notices(struct adv_device *d)
@@ -236,13 +238,16 @@ void device_read_notices(struct adv_device *d)
 		case ADV_NOTICE_PAIRS_CHANGED:
 			device_pairs_changed(d);
 			break;
+		case ADV_NOTICE_FAULT:
+			device_fault_serve(d);
+			break;
 		case ADV_NOTICE_GONE:
 			d->gone = true;
 			(void)adv_sys_epoll_ctl(d->bg.epoll_fd, EPOLL_CTL_DEL,
 						adv_control_fd(d->control), NULL);
 			adv_error("the daemon has ended: addresses and connections are no longer "
 				  "looked after");
-			tell_of_port(d, IBV_EVENT_DEVICE_FATAL);
+			device_tell_of_port(d, IBV_EVENT_DEVICE_FATAL);
 			break;
 		}
 	}
@@ -253,6 +258,8 @@ void adv_device_gids(struct adv_device *d, struct adv_gid_table *copy)
 	pthread_mutex_lock(&d->gids_lock);
 	*copy = d->gids;
 	pthread_mutex_unlock(&d->gids_lock);
+	if (atomic_load(&d->port_down))
+		copy->port_active = 0;
 }
 
 static uint32_t ifindex_of(const struct adv_device *d, const struct adv_gid *gid)
@@ -371,7 +378,6 @@ static int create_link(struct adv_device *d, char *why, size_t why_len)
 		.qpn_count = d->slot[0].qpn_count,
 		.sender = true,
 	};
-	struct adv_link *inner;
 
 	d->link = d->udp = adv_udp_create(&config);
 	if (!d->udp) {
@@ -381,12 +387,7 @@ static int create_link(struct adv_device *d, char *why, size_t why_len)
 		return err;
 	}
 	device_peers_init(d);
-	inner = d->shm ? d->shm : d->udp;
-	d->link = adv_fault_from_environment(inner, adv_now, why, why_len);
-	if (!d->link) {
-		d->link = inner;
-		return errno;
-	}
+	d->link = d->shm ? d->shm : d->udp;
 	return 0;
 }
 
@@ -425,8 +426,14 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 		adv_engine_set_senders(d->engine, adv_control_gids(d->control)->sender);
 	if (!err)
 		err = load_gids(d);
-	if (!err)
-		err = device_thread_start(d);
+	if (err) {
+		snprintf(why, why_len, "%s", strerror(err));
+		return err;
+	}
+	err = device_fault_start(d, why, why_len);
+	if (err)
+		return err;
+	err = device_thread_start(d);
 	if (err)
 		snprintf(why, why_len, "%s", strerror(err));
 	else

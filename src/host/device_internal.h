@@ -57,7 +57,10 @@ struct adv_device {
 	struct adv_device_callbacks callbacks;
 	void *user;
 	bool link_full;
-	bool gone; /* the daemon is */
+	bool faulty;	       /* there is a fault plan: the link is wrapped by it */
+	bool dead;	       /* the plan says so, and it was told */
+	atomic_bool port_down; /* the plan says so */
+	bool gone;	       /* the daemon is */
 	struct device_thread bg;
 	struct adv_list node; /* of all devices of the process */
 	atomic_bool foreign;
@@ -105,6 +108,16 @@ void device_release(struct adv_device *d);
 void device_peers_init(struct adv_device *d);
 /* With the lock held: the daemon says that peers have come to share memory, or have left. */
 void device_pairs_changed(struct adv_device *d);
+/* With the lock held: an event of the port or the device. */
+void device_tell_of_port(struct adv_device *d, enum ibv_event_type type);
+/*
+ * Faults on purpose (device_fault.c). The plan of the environment, in a device whose engine and
+ * link are there: 0 or errno, and then a line in why[]. With the lock held: what a plan says of the
+ * port by now is told; a request of `adverb fault` is answered.
+ */
+int device_fault_start(struct adv_device *d, char *why, size_t why_len);
+void device_fault_look(struct adv_device *d, uint64_t now);
+void device_fault_serve(struct adv_device *d);
 /* With the lock held: one notice or more of the daemon. */
 void device_read_notices(struct adv_device *d);
 

@@ -23,9 +23,12 @@ struct fault_link {
 	struct adv_link link;
 	struct adv_link *inner;
 	uint64_t (*clock)(void);
-	uint64_t now; /* of the call that runs */
-	bool full;    /* the inner link is */
+	uint64_t now;	  /* of the call that runs */
+	uint64_t checked; /* when the owner last had a look: at the newest receive() */
+	bool full;	  /* the inner link is */
 	uint64_t icrc_errors;
+	adv_fault_ask_fn *ask; /* NULL: the plan decides */
+	void *ask_user;
 	struct adv_fault_state state;
 	struct adv_fault_queue tx;
 	struct adv_fault_queue rx;
@@ -52,6 +55,7 @@ static struct kept *kept_of(struct adv_fault_held *h)
 static void show(struct fault_link *f)
 {
 	uint64_t tx = adv_fault_queue_due(&f->tx), rx = adv_fault_queue_due(&f->rx);
+	uint64_t device = adv_fault_device_due(&f->state, f->checked);
 
 	f->link.counters = f->inner->counters;
 	f->link.counters.rx_icrc_errors += f->icrc_errors;
@@ -62,8 +66,18 @@ static void show(struct fault_link *f)
 	if (f->full && tx != UINT64_MAX)
 		tx = f->now + FULL_RETRY;
 	f->link.deadline = tx < rx ? tx : rx;
+	if (device < f->link.deadline)
+		f->link.deadline = device;
 	if (f->link.deadline == UINT64_MAX)
 		f->link.deadline = 0;
+}
+
+static bool decide(struct fault_link *f, const struct adv_fault_packet *p,
+		   const struct adv_tx_packet *out, const struct adv_rx_packet *in,
+		   struct adv_fault_verdict *v)
+{
+	return f->ask ? f->ask(f->ask_user, f->now, p, out, in, v)
+		      : adv_fault_decide(&f->state, f->now, p, v);
 }
 
 static uint64_t behind_or_time(const struct adv_fault_verdict *v)
@@ -194,7 +208,7 @@ static void take_tx(struct fault_link *f, const struct adv_tx_packet *pkt)
 	struct adv_fault_packet p;
 
 	adv_fault_packet_read(&p, true, &pkt->path->dgid, pkt->header, pkt->header_len);
-	if (!adv_fault_decide(&f->state, f->now, &p, &v) ||
+	if (!decide(f, &p, pkt, NULL, &v) ||
 	    (!v.drop && !v.corrupt && !v.copies && !v.delay && !v.behind))
 		pass_tx(f, pkt, v.mark && pkt->ecn != ADV_ECN_NOT_ECT);
 	else if (v.drop)
@@ -283,7 +297,7 @@ static void take_rx(void *user, const struct adv_rx_packet *pkt)
 	struct adv_fault_packet p;
 
 	adv_fault_packet_read(&p, false, &pkt->meta->sgid, pkt->data, pkt->len);
-	if (!adv_fault_decide(&f->state, f->now, &p, &v))
+	if (!decide(f, &p, NULL, pkt, &v))
 		f->fn(f->user, pkt);
 	else if (v.drop)
 		return;
@@ -303,7 +317,7 @@ static unsigned fault_receive(struct adv_link *link, unsigned budget, adv_link_r
 	struct fault_link *f = fault_of(link);
 	unsigned packets;
 
-	f->now = f->clock();
+	f->now = f->checked = f->clock();
 	f->fn = fn;
 	f->user = user;
 	packets = release_rx(f);
@@ -353,17 +367,21 @@ static const struct adv_link_ops fault_ops = {
 	.destroy = fault_destroy,
 };
 
-struct adv_link *adv_fault_create(struct adv_link *inner, uint64_t (*clock)(void),
-				  const struct adv_fault_plan *plan)
+static struct adv_link *create(struct adv_link *inner, uint64_t (*clock)(void),
+			       const struct adv_fault_plan *plan, adv_fault_ask_fn *ask, void *user)
 {
 	struct fault_link *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
 	f->link.ops = &fault_ops;
+	f->link.busy_polled = inner->busy_polled;
 	f->inner = inner;
 	f->clock = clock;
-	f->now = clock();
+	f->now = f->checked = clock();
+	f->full = !inner->ops->flush(inner);
+	f->ask = ask;
+	f->ask_user = user;
 	adv_fault_queue_init(&f->tx);
 	adv_fault_queue_init(&f->rx);
 	adv_fault_begin(&f->state, plan, f->now);
@@ -371,14 +389,53 @@ struct adv_link *adv_fault_create(struct adv_link *inner, uint64_t (*clock)(void
 	return &f->link;
 }
 
+struct adv_link *adv_fault_create(struct adv_link *inner, uint64_t (*clock)(void),
+				  const struct adv_fault_plan *plan)
+{
+	return create(inner, clock, plan, NULL, NULL);
+}
+
+struct adv_link *adv_fault_create_asking(struct adv_link *inner, uint64_t (*clock)(void),
+					 adv_fault_ask_fn *fn, void *user)
+{
+	const struct adv_fault_plan none = {.has_seed = true};
+
+	return create(inner, clock, &none, fn, user);
+}
+
+struct adv_link *adv_fault_end(struct adv_link *link, adv_link_rx_fn *fn, void *user)
+{
+	struct fault_link *f = fault_of(link);
+	struct adv_link *inner = f->inner;
+
+	f->now = UINT64_MAX;
+	f->fn = fn;
+	f->user = user;
+	flush_inner(f);
+	release_rx(f);
+	drop_all(&f->tx);
+	inner->counters.rx_icrc_errors += f->icrc_errors;
+	free(f);
+	return inner;
+}
+
 void adv_fault_set_plan(struct adv_link *link, const struct adv_fault_plan *plan)
 {
 	struct fault_link *f = fault_of(link);
 
-	adv_fault_begin(&f->state, plan, f->clock());
+	f->checked = f->clock();
+	adv_fault_begin(&f->state, plan, f->checked);
+	show(f);
 }
 
-const struct adv_fault_counters *adv_fault_counters(const struct adv_link *link)
+const struct adv_fault_state *adv_fault_state_of(const struct adv_link *link)
 {
-	return &fault_of((struct adv_link *)(uintptr_t)link)->state.counters;
+	return &fault_of((struct adv_link *)(uintptr_t)link)->state;
+}
+
+uint32_t adv_fault_of_work(struct adv_link *link, const struct adv_fault_work *work)
+{
+	struct fault_link *f = fault_of(link);
+
+	return adv_fault_decide_work(&f->state, f->clock(), work);
 }

@@ -47,6 +47,8 @@ static int open_socket(void)
 	int fd = -1;
 	int err = control ? adv_control_open_cm(control, &fd, why, sizeof(why)) : errno;
 
+	if (control && !err)
+		adv_control_tell_faults(control);
 	adv_control_close(control);
 	if (!control || err) {
 		adv_error("connection manager: %s", why);

@@ -36,6 +36,10 @@ static int port(void *user, enum ibv_event_type type)
 		atomic_fetch_add(&n->gid_changes, 1);
 	if (type == IBV_EVENT_PORT_ERR)
 		atomic_fetch_add(&n->port_downs, 1);
+	if (type == IBV_EVENT_PORT_ACTIVE)
+		atomic_fetch_add(&n->port_ups, 1);
+	if (type == IBV_EVENT_DEVICE_FATAL)
+		atomic_fetch_add(&n->fatals, 1);
 	return -1;
 }
 

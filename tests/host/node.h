@@ -27,6 +27,8 @@ struct node {
 	sem_t completion; /* posted by the callback */
 	atomic_uint gid_changes;
 	atomic_uint port_downs;
+	atomic_uint port_ups;
+	atomic_uint fatals;
 };
 
 /* The device would start adverbd; but it does so in a way that TSan takes for races. Exits the test

@@ -185,8 +185,9 @@ static void test_drop_and_duplicate(void **state)
 	receive();
 	EXPECT(5);
 	assert_int_equal(link_under_test->deadline, 0);
-	assert_int_equal(adv_fault_counters(link_under_test)->hits[ADV_FAULT_DROP], 1);
-	assert_int_equal(adv_fault_counters(link_under_test)->hits[ADV_FAULT_DUPLICATE], 2);
+	assert_int_equal(adv_fault_state_of(link_under_test)->counters.hits[ADV_FAULT_DROP], 1);
+	assert_int_equal(adv_fault_state_of(link_under_test)->counters.hits[ADV_FAULT_DUPLICATE],
+			 2);
 	close_over();
 }
 
@@ -254,15 +255,15 @@ static bool full_after_one(struct adv_link *l, struct adv_tx_batch *b)
 	return false;
 }
 
-static void test_becomes_full(void **state)
-{
-	static const struct adv_link_ops ops = {.send = full_after_one,
+static const struct adv_link_ops filling_ops = {.send = full_after_one,
 						.flush = inner_flush,
 						.receive = inner_receive,
 						.destroy = inner_destroy};
 
+static void test_becomes_full(void **state)
+{
 	open_over("duplicate=100%");
-	inner.link.ops = &ops;
+	inner.link.ops = &filling_ops;
 	/* 64 packets and 64 copies are two batches: the second does not fit. */
 	assert_false(send_some(0, 64));
 	assert_int_equal(inner.count, 64);
@@ -301,6 +302,7 @@ static struct adv_rx_packet incoming[8];
 
 static void arrive(unsigned n)
 {
+	memset(bytes, 0, sizeof(bytes));
 	for (unsigned i = 0; i < n; i++) {
 		bytes[i][0] = ADV_OP_SEND_ONLY;
 		bytes[i][11] = (uint8_t)i;
@@ -345,6 +347,115 @@ static void test_end(void **state)
 	close_over();
 	EXPECT(1, 2, 3, 4, 5, 6, 7, 8, 9);
 	assert_int_equal(got_count, 0);
+}
+
+/* A link that is full is wrapped: nothing goes to it before it has room. */
+static void test_wrap_full(void **state)
+{
+	struct adv_fault_plan plan = plan_of("mark");
+
+	memset(&inner, 0, sizeof(inner));
+	inner.link.ops = &inner_ops;
+	inner.full = true;
+	link_under_test = adv_fault_create(&inner.link, clock_now, &plan);
+	assert_false(send_some(1, 3));
+	assert_int_equal(inner.count, 0);
+	assert_false(link_under_test->ops->flush(link_under_test));
+	inner.full = false;
+	assert_true(link_under_test->ops->flush(link_under_test));
+	EXPECT(1, 2, 3);
+	close_over();
+}
+
+/* Taken off again: what was kept goes on, either way. */
+static void test_unwrap(void **state)
+{
+	open_over("delay=1s; corrupt rx psn=3");
+	arrive(4);
+	receive();
+	assert_true(send_some(1, 3));
+	assert_int_equal(inner.count + got_count, 0);
+	assert_ptr_equal(adv_fault_end(link_under_test, take, NULL), &inner.link);
+	EXPECT(1, 2, 3);
+	assert_int_equal(got_count, 3);
+	assert_int_equal(inner.link.counters.rx_icrc_errors, 1);
+	assert_false(inner.destroyed);
+}
+
+/* ... and what finds no room is lost. */
+static void test_unwrap_full(void **state)
+{
+	open_over("delay=1s tx");
+	assert_true(send_some(0, 64));
+	assert_true(send_some(64, 64));
+	inner.link.ops = &filling_ops;
+	assert_ptr_equal(adv_fault_end(link_under_test, take, NULL), &inner.link);
+	assert_int_equal(inner.count, 64);
+	assert_false(inner.destroyed);
+}
+
+/* The owner is to look when the port goes down and comes up, however much it sends meanwhile. */
+static void test_port_deadline(void **state)
+{
+	struct adv_fault_plan plan = plan_of("port-down=2ms from=3ms");
+	uint64_t start = now;
+
+	open_over("mark");
+	adv_fault_set_plan(link_under_test, &plan);
+	assert_int_equal(link_under_test->deadline, start + 3 * MS);
+	now = start + 4 * MS;
+	assert_true(send_some(1, 2));
+	assert_int_equal(inner.count, 0);
+	assert_int_equal(link_under_test->deadline, start + 3 * MS);
+	receive();
+	assert_true(adv_fault_port_is_down(adv_fault_state_of(link_under_test), now));
+	assert_int_equal(link_under_test->deadline, start + 5 * MS);
+	now = start + 5 * MS;
+	receive();
+	assert_int_equal(link_under_test->deadline, 0);
+	assert_true(send_some(1, 2));
+	EXPECT(1, 2);
+	close_over();
+}
+
+static void test_of_work(void **state)
+{
+	struct adv_fault_work post = {ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, ADV_OP_SEND_ONLY, 7};
+
+	open_over("post=EIO from=1ms times=1");
+	assert_int_equal(adv_fault_of_work(link_under_test, &post), 0);
+	now += MS;
+	assert_int_equal(adv_fault_of_work(link_under_test, &post), EIO);
+	assert_int_equal(adv_fault_of_work(link_under_test, &post), 0);
+	assert_int_equal(adv_fault_state_of(link_under_test)->counters.hits[ADV_FAULT_POST], 1);
+	close_over();
+}
+
+/* Somebody else decides: of what comes in and goes out, in whole. */
+static bool drop_long(void *user, uint64_t at, const struct adv_fault_packet *p,
+		      const struct adv_tx_packet *out, const struct adv_rx_packet *in,
+		      struct adv_fault_verdict *v)
+{
+	memset(v, 0, sizeof(*v));
+	assert_ptr_equal(user, &inner);
+	assert_int_equal(at, now);
+	assert_true(p->tx ? out && !in : in && !out);
+	v->drop = p->psn > 2;
+	return v->drop;
+}
+
+static void test_asking(void **state)
+{
+	memset(&inner, 0, sizeof(inner));
+	inner.link.ops = &inner_ops;
+	link_under_test = adv_fault_create_asking(&inner.link, clock_now, drop_long, &inner);
+	assert_int_equal(link_under_test->deadline, 0);
+	assert_true(send_some(1, 9));
+	EXPECT(1, 2);
+	arrive(8);
+	assert_int_equal(receive(), 8);
+	assert_int_equal(got_count, 3);
+	close_over();
 }
 
 static void test_environment(void **state)
@@ -415,6 +526,12 @@ int main(void)
 		cmocka_unit_test(test_set_plan),
 		cmocka_unit_test(test_in),
 		cmocka_unit_test(test_end),
+		cmocka_unit_test(test_wrap_full),
+		cmocka_unit_test(test_unwrap),
+		cmocka_unit_test(test_unwrap_full),
+		cmocka_unit_test(test_port_deadline),
+		cmocka_unit_test(test_of_work),
+		cmocka_unit_test(test_asking),
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_udp),
 	};

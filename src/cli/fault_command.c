@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* adverb fault: fault plans of programs that run, and of adverbd. */
+#include "cli/command.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "host/fault_exchange.h"
+
+#define ANSWER_WAIT_MS 3000
+
+struct options {
+	const char *command;
+	const char *plan;
+	bool has_pid;
+	bool has_slot;
+	bool cm;
+	bool all;
+	uint32_t pid;
+	uint32_t slot;
+};
+
+/* One after the other is asked; what they answer. */
+struct round {
+	struct adv_control *control;
+	const struct options *options;
+	enum adv_fault_command command;
+	struct adv_fault_message *message;
+	char text[ADV_FAULT_TEXT_MAX]; /* of the plan to set */
+	size_t text_len;
+	uint32_t uid;		 /* that we are */
+	bool may_ask_daemon;	 /* adverbd as a whole is ours */
+	uint32_t pid[ADV_SLOTS]; /* of processes that were asked */
+	unsigned asked;
+	unsigned failed;
+};
+
+static const struct argp_option argp_options[] = {
+	{"pid", 'p', "PID", 0, "The process with this id", 0},
+	{"slot", 's', "N", 0, "The process with this slot (adverb status)", 0},
+	{"cm", 'c', NULL, 0, "adverbd: the connection manager's packets of all programs", 0},
+	{"all", 'a', NULL, 0, "All processes that are yours (root: all), and adverbd", 0},
+	{0},
+};
+
+static uint32_t read_number(const char *arg, const char *what, struct argp_state *state)
+{
+	char *end;
+	unsigned long n = strtoul(arg, &end, 10);
+
+	if (end == arg || *end || n == 0 || n > INT32_MAX)
+		argp_error(state, "%s: '%s' is not a number from 1", what, arg);
+	return (uint32_t)n;
+}
+
+static bool has_target(const struct options *o)
+{
+	return o->has_pid || o->has_slot || o->cm || o->all;
+}
+
+static void check(struct options *o, struct argp_state *state)
+{
+	bool set;
+
+	if (!o->command)
+		argp_error(state, "what is to be done: show, set or clear?");
+	set = strcmp(o->command, "set") == 0;
+	if (!set && strcmp(o->command, "show") != 0 && strcmp(o->command, "clear") != 0)
+		argp_error(state, "'%s' is none of show, set, clear", o->command);
+	if (set && !o->plan)
+		argp_error(state, "set: which plan? for example: adverb fault set --all drop=1%%");
+	if (!set && o->plan)
+		argp_error(state, "unexpected argument '%s'", o->plan);
+	if (!has_target(o) && strcmp(o->command, "show") == 0)
+		o->all = true;
+	if (!has_target(o))
+		argp_error(state, "whose? --pid PID, --slot N, --cm or --all");
+	if (o->has_pid + o->has_slot + o->all > 1 || (o->all && o->cm))
+		argp_error(state, "one of --pid, --slot, --cm and --all");
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case 'p':
+		o->has_pid = true;
+		o->pid = read_number(arg, "--pid", state);
+		return 0;
+	case 's':
+		o->has_slot = true;
+		o->slot = read_number(arg, "--slot", state);
+		return 0;
+	case 'c':
+		o->cm = true;
+		return 0;
+	case 'a':
+		o->all = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (!o->command)
+			o->command = arg;
+		else if (!o->plan)
+			o->plan = arg;
+		else
+			argp_error(state,
+				   "unexpected argument '%s': a plan is one argument, in "
+				   "quotation marks",
+				   arg);
+		return 0;
+	case ARGP_KEY_END:
+		check(o, state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	argp_options,
+	parse_option,
+	"show\nset PLAN\nclear",
+	"Shows, sets or clears the fault plan of programs that run: packets that are lost, "
+	"delayed, "
+	"damaged, requests that fail, a port that goes down.\v"
+	"Examples:\n"
+	"  adverb fault set --pid 4711 'drop=1%; delay=2ms'\n"
+	"  adverb fault set --all 'port-down=5s'\n"
+	"  adverb fault show\n"
+	"  adverb fault clear --all\n\n"
+	"docs/faults.md has the words of a plan. For a program that is yet to start: adverb run "
+	"--fault.",
+	NULL,
+	NULL,
+	NULL};
+
+/* ---- one of them ---- */
+
+static void print_counters(const struct adv_fault_message *m)
+{
+	const char *before = ": ";
+
+	printf("  %" PRIu64 " packets", m->packets);
+	for (unsigned i = 0; i < ADV_FAULT_ACTIONS; i++) {
+		if (!m->hits[i])
+			continue;
+		printf("%s%s %" PRIu64, before, adv_fault_action_name((enum adv_fault_action)i),
+		       m->hits[i]);
+		before = ", ";
+	}
+	printf("\n");
+}
+
+static void print_answer(const struct round *r, const char *who)
+{
+	const struct adv_fault_message *m = r->message;
+
+	if (!m->in_force) {
+		printf("%s: no faults\n", who);
+		return;
+	}
+	printf("%s: %.*s\n", who, (int)m->text_len, m->text);
+	if (r->command == ADV_FAULT_SHOW)
+		print_counters(m);
+}
+
+/* terse: not a word where there is no plan. */
+static void ask(struct round *r, const char *who, const struct adv_control_fault *target,
+		bool terse)
+{
+	struct adv_fault_message *m = r->message;
+	char why[ADV_CONTROL_TEXT_LEN] = "";
+
+	m->command = r->command;
+	m->text_len = (uint32_t)r->text_len;
+	memcpy(m->text, r->text, r->text_len);
+	r->asked++;
+	fflush(stdout);
+	if (adv_fault_request(r->control, target, m, ANSWER_WAIT_MS, why, sizeof(why)) == 0) {
+		/* Another slot of a device that has answered. */
+		if (target->kind == ADV_CONTROL_FAULT_SLOT && m->slot != target->number &&
+		    !r->options->has_slot)
+			return;
+		if (m->in_force || !terse)
+			print_answer(r, who);
+		return;
+	}
+	fprintf(stderr, "adverb fault: %s: %s\n", who, why);
+	r->failed++;
+}
+
+static void ask_process(struct round *r, const struct adv_control_entry *e)
+{
+	struct adv_control_fault target = {ADV_CONTROL_FAULT_SLOT, e->slot};
+	char who[64];
+
+	snprintf(who, sizeof(who), "slot %u, process %u (%s)", e->slot, e->pid, e->comm);
+	ask(r, who, &target, false);
+}
+
+/* The daemon's part, once for each process; it cannot see all of them. */
+static void ask_of_connections(struct round *r, uint32_t pid)
+{
+	struct adv_control_fault target = {ADV_CONTROL_FAULT_PROCESS, pid};
+	char who[80];
+	unsigned i = 0;
+
+	while (i < ADV_SLOTS && r->pid[i] && r->pid[i] != pid)
+		i++;
+	if (!pid || i == ADV_SLOTS || r->pid[i])
+		return;
+	r->pid[i] = pid;
+	snprintf(who, sizeof(who), "connection manager, process %u", pid);
+	ask(r, who, &target, true);
+}
+
+static void ask_daemon(struct round *r)
+{
+	struct adv_control_fault target = {ADV_CONTROL_FAULT_DAEMON, 0};
+
+	ask(r, "connection manager, all", &target, !r->options->cm);
+}
+
+/* ---- all that are meant ---- */
+
+static bool is_meant(const struct round *r, const struct adv_control_entry *e)
+{
+	const struct options *o = r->options;
+
+	if (o->has_pid)
+		return e->pid == o->pid;
+	if (o->has_slot)
+		return e->slot == o->slot;
+	return o->all && (r->uid == 0 || e->uid == r->uid);
+}
+
+static int ask_all(struct round *r)
+{
+	const struct options *o = r->options;
+	struct adv_control_status s;
+	struct adv_control_entry e;
+	uint32_t from = 0;
+	int error = adv_control_status(r->control, &s);
+
+	if (error)
+		return error;
+	r->may_ask_daemon = r->uid == 0 || (!s.system && s.uid == r->uid);
+	while ((error = adv_control_list(r->control, from, &e)) == 0) {
+		from = e.slot + 1;
+		if (!is_meant(r, &e))
+			continue;
+		ask_process(r, &e);
+		/* Where the whole daemon gets the plan, a process's would be a second one. */
+		if (!(o->all && r->command == ADV_FAULT_SET && r->may_ask_daemon))
+			ask_of_connections(r, e.pid);
+	}
+	if (error != ENOENT)
+		return error;
+	if (o->cm || (o->all && r->may_ask_daemon))
+		ask_daemon(r);
+	return 0;
+}
+
+/* Reads the plan and gives it a seed, so that all follow the same; false, and said: it is wrong. */
+static bool read_plan(struct round *r)
+{
+	struct adv_fault_plan plan;
+
+	if (r->command != ADV_FAULT_SET)
+		return true;
+	if (!adv_cli_read_plan("fault set", r->options->plan, &plan))
+		return false;
+	r->text_len = adv_fault_plan_print(&plan, r->text, sizeof(r->text));
+	return true;
+}
+
+static enum adv_fault_command command_of(const char *name)
+{
+	if (strcmp(name, "set") == 0)
+		return ADV_FAULT_SET;
+	return strcmp(name, "clear") == 0 ? ADV_FAULT_CLEAR : ADV_FAULT_SHOW;
+}
+
+static int report(const struct round *r, int error)
+{
+	const struct options *o = r->options;
+
+	if (error)
+		fprintf(stderr, "adverb fault: adverbd went away\n");
+	else if (!r->asked && o->has_pid)
+		fprintf(stderr,
+			"adverb fault: process %u has no slot: adverb status shows who has\n",
+			o->pid);
+	else if (!r->asked && o->has_slot)
+		fprintf(stderr, "adverb fault: nobody has slot %u\n", o->slot);
+	else
+		return r->failed ? ADV_EXIT_FAILED : 0;
+	return ADV_EXIT_FAILED;
+}
+
+int adv_fault_main(int argc, char **argv)
+{
+	struct options o = {0};
+	struct round *r = calloc(1, sizeof(*r));
+	int status = ADV_EXIT_FAILED;
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
+		return ADV_EXIT_USAGE;
+	if (!r)
+		return ADV_EXIT_FAILED;
+	r->options = &o;
+	r->command = command_of(o.command);
+	r->uid = geteuid();
+	r->message = calloc(1, sizeof(*r->message));
+	if (!read_plan(r))
+		status = ADV_EXIT_USAGE;
+	else if (r->message)
+		r->control = adv_cli_connect(false);
+	if (r->control)
+		status = report(r, ask_all(r));
+	adv_control_close(r->control);
+	free(r->message);
+	free(r);
+	return status;
+}

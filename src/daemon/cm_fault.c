@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "daemon/cm_fault.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/ucma_internal.h"
+#include "wire/mad.h"
+
+#define SEEDS 1000000 /* a seed is to be typed again */
+
+struct process {
+	struct adv_list link;
+	pid_t pid;
+	int pidfd; /* -1: the kernel has none */
+	struct adv_fault_state state;
+};
+
+void adv_cm_faults_init(struct adv_cm_faults *f, struct adv_ucma *u)
+{
+	f->ucma = u;
+	f->count = 0;
+	f->daemon_faulty = false;
+	adv_list_init(&f->processes);
+}
+
+static struct process *process_of(struct adv_list *n)
+{
+	return adv_container_of(n, struct process, link);
+}
+
+static struct process *find(const struct adv_cm_faults *f, pid_t pid)
+{
+	for (struct adv_list *n = f->processes.next; n != &f->processes; n = n->next)
+		if (process_of(n)->pid == pid)
+			return process_of(n);
+	return NULL;
+}
+
+static void forget(struct adv_cm_faults *f, struct process *p)
+{
+	adv_list_del(&p->link);
+	f->count--;
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	free(p);
+}
+
+void adv_cm_faults_free(struct adv_cm_faults *f)
+{
+	while (!adv_list_empty(&f->processes))
+		forget(f, process_of(f->processes.next));
+}
+
+/* ---- what happens to a packet ---- */
+
+/* Whose MAD it is; NULL: nobody's with a plan. */
+static struct process *owner(struct adv_cm_faults *f, const struct adv_rx_meta *meta,
+			     const uint8_t *mad, bool sent)
+{
+	const struct adv_ucma_id *id =
+		adv_cm_mad_user(f->ucma->cm, meta, mad, ADV_CM_MAD_LEN, sent);
+
+	return id ? find(f, id->channel->client->peer.pid) : NULL;
+}
+
+static struct process *owner_of_sent(struct adv_cm_faults *f, const struct adv_tx_packet *out)
+{
+	const struct adv_rx_meta meta = {.sgid = out->path->dgid, .dgid = out->path->sgid};
+
+	if (out->iov_count != 1 || out->payload_len != ADV_CM_MAD_LEN)
+		return NULL;
+	return owner(f, &meta, out->iov[0].iov_base, true);
+}
+
+static struct process *owner_of_received(struct adv_cm_faults *f, const struct adv_rx_packet *in)
+{
+	struct adv_headers h;
+	size_t n = adv_headers_decode(in->data, in->len, &h);
+
+	if (!n || h.bth.dest_qpn != ADV_GSI_QPN || in->len - n != ADV_CM_MAD_LEN)
+		return NULL;
+	return owner(f, in->meta, adv_rx_payload(in, n), false);
+}
+
+/* Adds what a second plan has to say. */
+static void merge(struct adv_fault_verdict *v, const struct adv_fault_verdict *more)
+{
+	v->drop |= more->drop;
+	v->mark |= more->mark;
+	v->copies += more->copies;
+	v->delay += more->delay;
+	v->after += more->after;
+	if (more->behind) {
+		v->behind = more->behind;
+		v->hold = more->hold;
+	}
+	if (more->corrupt) {
+		v->corrupt = true;
+		v->icrc_right = more->icrc_right;
+		v->bits = more->bits;
+		v->length = more->length;
+		v->dice = more->dice;
+	}
+	if (v->copies > ADV_FAULT_COPIES_MAX)
+		v->copies = ADV_FAULT_COPIES_MAX;
+}
+
+static bool ask(void *user, uint64_t now, const struct adv_fault_packet *p,
+		const struct adv_tx_packet *out, const struct adv_rx_packet *in,
+		struct adv_fault_verdict *v)
+{
+	struct adv_cm_faults *f = user;
+	struct process *process = NULL;
+	struct adv_fault_verdict more;
+	bool hit = false;
+
+	memset(v, 0, sizeof(*v));
+	if (f->count)
+		process = out ? owner_of_sent(f, out) : owner_of_received(f, in);
+	if (process)
+		hit = adv_fault_decide(&process->state, now, p, v);
+	if (!f->daemon_faulty || v->drop || !adv_fault_decide(&f->daemon, now, p, &more))
+		return hit;
+	merge(v, &more);
+	return true;
+}
+
+/* ---- plans ---- */
+
+/* QP 1 asks as long as there is a plan. 0 or ENOMEM. */
+static int update(struct adv_cm_faults *f)
+{
+	bool faulty = f->count || f->daemon_faulty;
+
+	return adv_qp1_set_faults(f->ucma->qp1, faulty ? ask : NULL, f);
+}
+
+static bool has_ended(const struct process *p)
+{
+	struct pollfd poll_fd = {.fd = p->pidfd, .events = POLLIN};
+
+	if (p->pidfd >= 0)
+		return poll(&poll_fd, 1, 0) > 0;
+	return kill(p->pid, 0) < 0 && errno == ESRCH;
+}
+
+void adv_cm_faults_prune(struct adv_cm_faults *f)
+{
+	struct adv_list *n = f->processes.next;
+	unsigned before = f->count;
+
+	while (n != &f->processes) {
+		struct process *p = process_of(n);
+
+		n = n->next;
+		if (has_ended(p))
+			forget(f, p);
+	}
+	if (f->count != before)
+		(void)update(f);
+}
+
+static uint64_t new_seed(void)
+{
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+		seed = adv_ucma_now();
+	return seed % SEEDS;
+}
+
+/* What the functions below are about. */
+struct subject {
+	struct adv_cm_faults *faults;
+	pid_t pid;
+};
+
+static const struct adv_fault_state *show_process(void *user)
+{
+	const struct subject *s = user;
+	const struct process *p = find(s->faults, s->pid);
+
+	return p ? &p->state : NULL;
+}
+
+static void clear_process(void *user)
+{
+	const struct subject *s = user;
+	struct process *p = find(s->faults, s->pid);
+
+	if (p)
+		forget(s->faults, p);
+	(void)update(s->faults);
+}
+
+static int set_process(void *user, const struct adv_fault_plan *plan)
+{
+	const struct subject *s = user;
+	struct process *p = find(s->faults, s->pid);
+	int error;
+
+	if (!p) {
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			return ENOMEM;
+		p->pid = s->pid;
+		p->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
+		adv_list_add_tail(&s->faults->processes, &p->link);
+		s->faults->count++;
+	}
+	adv_fault_begin(&p->state, plan, adv_ucma_now());
+	error = update(s->faults);
+	if (error)
+		forget(s->faults, p);
+	return error;
+}
+
+void adv_cm_faults_of_process(struct adv_cm_faults *f, pid_t pid, int fd)
+{
+	static const struct adv_fault_follower follower = {show_process, set_process, clear_process,
+							   ADV_SLOT_DAEMON};
+	struct subject s = {f, pid};
+
+	adv_cm_faults_prune(f);
+	adv_fault_answer(fd, &follower, &s, new_seed());
+}
+
+static const struct adv_fault_state *show_daemon(void *user)
+{
+	const struct adv_cm_faults *f = user;
+
+	return f->daemon_faulty ? &f->daemon : NULL;
+}
+
+static void clear_daemon(void *user)
+{
+	struct adv_cm_faults *f = user;
+
+	f->daemon_faulty = false;
+	(void)update(f);
+}
+
+static int set_daemon(void *user, const struct adv_fault_plan *plan)
+{
+	struct adv_cm_faults *f = user;
+	int error;
+
+	adv_fault_begin(&f->daemon, plan, adv_ucma_now());
+	f->daemon_faulty = true;
+	error = update(f);
+	if (error)
+		f->daemon_faulty = false;
+	return error;
+}
+
+void adv_cm_faults_of_daemon(struct adv_cm_faults *f, int fd)
+{
+	static const struct adv_fault_follower follower = {show_daemon, set_daemon, clear_daemon,
+							   ADV_SLOT_DAEMON};
+
+	adv_fault_answer(fd, &follower, f, new_seed());
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Faults on purpose in a device: its link is wrapped, and its engine asks what is to fail, as long
+ * as there is a plan. Without one the link is not wrapped and nobody is asked.
+ */
+#include "host/device_internal.h"
+
+#include <errno.h>
+#include <sys/random.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "host/fault_exchange.h"
+
+#define SEEDS 1000000 /* a seed is to be typed again */
+
+_Static_assert((int)ADV_WORK_SEND == (int)ADV_FAULT_SEND_QUEUE &&
+		       (int)ADV_WORK_RECV == (int)ADV_FAULT_RECV_QUEUE &&
+		       (int)ADV_WORK_SHARED == (int)ADV_FAULT_SHARED_QUEUE,
+	       "the same queues");
+
+static uint32_t inject(void *user, enum adv_injection what, const struct adv_work *work)
+{
+	static const enum adv_fault_action actions[] = {
+		[ADV_INJECT_POST] = ADV_FAULT_POST,
+		[ADV_INJECT_COMPLETION] = ADV_FAULT_COMPLETE,
+		[ADV_INJECT_NOT_READY] = ADV_FAULT_RNR,
+	};
+	struct adv_device *d = user;
+	struct adv_fault_work w = {actions[what], (enum adv_fault_work_queue)work->queue,
+				   work->opcode, work->qpn};
+
+	return adv_fault_of_work(d->link, &w);
+}
+
+static const struct adv_fault_state *state_of(const struct adv_device *d)
+{
+	return d->faulty ? adv_fault_state_of(d->link) : NULL;
+}
+
+static bool injects_errors(const struct adv_fault_plan *plan)
+{
+	for (unsigned i = 0; i < plan->count; i++)
+		if (1u << plan->rule[i].action & ADV_FAULT_OF_WORK)
+			return true;
+	return false;
+}
+
+/* The plan in force has changed, or there is none any more. */
+static void follow(struct adv_device *d)
+{
+	const struct adv_fault_state *s = state_of(d);
+
+	adv_engine_set_injector(d->engine, s && injects_errors(&s->plan) ? inject : NULL, d);
+}
+
+void device_fault_look(struct adv_device *d, uint64_t now)
+{
+	const struct adv_fault_state *s = state_of(d);
+	bool down = s && adv_fault_port_is_down(s, now);
+	bool dead = s && adv_fault_device_is_dead(s, now);
+
+	if (down != atomic_load(&d->port_down)) {
+		atomic_store(&d->port_down, down);
+		device_tell_of_port(d, down ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);
+	}
+	if (dead && !d->dead)
+		device_tell_of_port(d, IBV_EVENT_DEVICE_FATAL);
+	d->dead = dead;
+}
+
+int device_fault_start(struct adv_device *d, char *why, size_t why_len)
+{
+	struct adv_link *link = adv_fault_from_environment(d->link, adv_now, why, why_len);
+
+	if (!link)
+		return errno;
+	d->faulty = link != d->link;
+	d->link = link;
+	if (d->faulty)
+		follow(d);
+	return 0;
+}
+
+/* ---- at run time ---- */
+
+static const struct adv_fault_state *show(void *user)
+{
+	return state_of(user);
+}
+
+static int set(void *user, const struct adv_fault_plan *plan)
+{
+	struct adv_device *d = user;
+	struct adv_link *link = d->link;
+
+	if (d->faulty)
+		adv_fault_set_plan(d->link, plan);
+	else
+		link = adv_fault_create(d->link, adv_now, plan);
+	if (!link)
+		return ENOMEM;
+	d->link = link;
+	d->faulty = true;
+	follow(d);
+	return 0;
+}
+
+static void take_packet(void *user, const struct adv_rx_packet *pkt)
+{
+	struct adv_device *d = user;
+
+	adv_engine_rx(d->engine, adv_now(), pkt);
+}
+
+static void clear(void *user)
+{
+	struct adv_device *d = user;
+
+	if (!d->faulty)
+		return;
+	d->link = adv_fault_end(d->link, take_packet, d);
+	d->link_full = !d->link->ops->flush(d->link);
+	d->faulty = false;
+	follow(d);
+}
+
+void device_fault_serve(struct adv_device *d)
+{
+	const struct adv_fault_follower follower = {show, set, clear,
+						    d->slot[0].qpn_first >> ADV_SLOT_QPN_BITS};
+	int fd = adv_control_take_fault(d->control);
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		seed = adv_now();
+	adv_fault_answer(fd, &follower, d, seed % SEEDS);
+	device_fault_look(d, adv_now());
+	adv_sys_close(fd);
+	adv_info("faults on purpose: %s", d->faulty ? "a plan is in force" : "none");
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "host/fault_exchange.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sys.h"
+
+#define SCM_MOST 253 /* descriptors that the kernel lets go with a message */
+#define HEAD_LEN offsetof(struct adv_fault_message, text)
+
+int adv_fault_send(int fd, const struct adv_fault_message *m)
+{
+	ssize_t n =
+		adv_sys_sendto(fd, m, HEAD_LEN + m->text_len, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
+
+	return n < 0 ? errno : 0;
+}
+
+/* What was sent along, which nobody needs to. A TCP socket that lingers does not hold us up. */
+static void close_given(struct msghdr *msg)
+{
+	const struct linger at_once = {.l_onoff = 0};
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t n = 0;
+
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+			n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			(void)adv_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once,
+						 sizeof(at_once));
+			adv_sys_close(fd);
+		}
+	}
+}
+
+int adv_fault_receive(int fd, struct adv_fault_message *m)
+{
+	char room[CMSG_SPACE(SCM_MOST * sizeof(int))] __attribute__((aligned(8)));
+	struct iovec iov = {m, sizeof(*m)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = room,
+			     .msg_controllen = sizeof(room)};
+	ssize_t n = adv_sys_recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n >= 0)
+		close_given(&msg);
+	if (n < 0)
+		return errno == EAGAIN ? EAGAIN : EPIPE;
+	if (n == 0)
+		return EPIPE;
+	if ((size_t)n < HEAD_LEN || (msg.msg_flags & MSG_TRUNC) ||
+	    m->magic != ADV_FAULT_EXCHANGE_MAGIC || m->version != ADV_FAULT_EXCHANGE_VERSION ||
+	    m->text_len != (size_t)n - HEAD_LEN)
+		return EPROTO;
+	return 0;
+}
+
+static void say(struct adv_fault_message *m, int result, const char *text)
+{
+	m->result = result;
+	m->text_len = (uint32_t)snprintf(m->text, sizeof(m->text), "%s", text);
+}
+
+static void set(struct adv_fault_message *m, const struct adv_fault_follower *f, void *user,
+		uint64_t seed)
+{
+	struct adv_fault_error error;
+	struct adv_fault_plan plan;
+
+	if (!adv_fault_plan_parse(&plan, m->text, m->text_len, &error)) {
+		say(m, EINVAL, error.text);
+		return;
+	}
+	if (!plan.has_seed) {
+		plan.has_seed = true;
+		plan.seed = seed;
+	}
+	m->result = f->set(user, &plan);
+	if (m->result)
+		say(m, m->result, strerror(m->result));
+}
+
+static void describe(struct adv_fault_message *m, const struct adv_fault_state *s)
+{
+	m->text_len = 0;
+	m->in_force = s != NULL;
+	if (!s)
+		return;
+	m->packets = s->counters.packets;
+	memcpy(m->hits, s->counters.hits, sizeof(s->counters.hits));
+	m->text_len = (uint32_t)adv_fault_plan_print(&s->plan, m->text, sizeof(m->text));
+}
+
+static void obey(struct adv_fault_message *m, const struct adv_fault_follower *f, void *user,
+		 uint64_t seed)
+{
+	m->result = 0;
+	m->in_force = 0;
+	m->slot = f->slot;
+	m->packets = 0;
+	memset(m->hits, 0, sizeof(m->hits));
+	if (m->command == ADV_FAULT_SET)
+		set(m, f, user, seed);
+	else if (m->command == ADV_FAULT_CLEAR)
+		f->clear(user);
+	else if (m->command != ADV_FAULT_SHOW)
+		say(m, EOPNOTSUPP, "not a command that this version knows");
+	if (!m->result)
+		describe(m, f->state(user));
+}
+
+void adv_fault_answer(int fd, const struct adv_fault_follower *f, void *user, uint64_t seed)
+{
+	struct adv_fault_message *m = malloc(sizeof(*m));
+
+	/* Where anything fails, the end of the socket tells the command. */
+	if (m && adv_fault_receive(fd, m) == 0) {
+		obey(m, f, user, seed);
+		(void)adv_fault_send(fd, m);
+	}
+	free(m);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How `adverb fault` speaks with those that follow a plan: the device of a process, and adverbd.
+ *
+ * The command gets one of a pair of SOCK_SEQPACKET sockets from adverbd (ADV_CONTROL_FAULT), sends
+ * its request into it, and says whom it is for: adverbd answers there itself, or hands the other
+ * socket on to the process (ADV_CONTROL_NOTICE_FAULT). Who gets it finds the request in it, answers
+ * once, and closes it. A plan of any length is one message. Nobody but the command waits, and it
+ * knows a process that ends by the socket's end.
+ */
+#ifndef ADV_HOST_FAULT_EXCHANGE_H
+#define ADV_HOST_FAULT_EXCHANGE_H
+
+#include "host/control.h"
+#include "link/fault_decide.h"
+
+#define ADV_FAULT_EXCHANGE_MAGIC   0x41445646u /* "ADVF" */
+#define ADV_FAULT_EXCHANGE_VERSION 1
+#define ADV_FAULT_EXCHANGE_HITS	   32
+
+_Static_assert(ADV_FAULT_ACTIONS <= ADV_FAULT_EXCHANGE_HITS, "room in the message");
+
+enum adv_fault_command { ADV_FAULT_SHOW = 1, ADV_FAULT_SET, ADV_FAULT_CLEAR };
+
+/* Both ways; what follows text[text_len] is not sent. */
+struct adv_fault_message {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t command;  /* enum adv_fault_command, repeated in the answer */
+	int32_t result;	   /* in answers: 0 or errno; then text says why */
+	uint32_t in_force; /* in answers: there is a plan, text */
+	uint32_t slot;	  /* in answers: the first of the device, which may have more; 0: adverbd */
+	uint64_t packets; /* looked at since it began */
+	uint64_t hits[ADV_FAULT_EXCHANGE_HITS]; /* by action */
+	uint32_t text_len;
+	char text[ADV_FAULT_TEXT_MAX]; /* no NUL */
+};
+
+/* Sends text_len bytes of text. Never blocks. 0 or errno. */
+int adv_fault_send(int fd, const struct adv_fault_message *m);
+/* Never blocks. 0; EAGAIN: nothing is there; EPIPE: the end; EPROTO: no message of ours. */
+int adv_fault_receive(int fd, struct adv_fault_message *m);
+
+/* Who follows a plan. */
+struct adv_fault_follower {
+	/* NULL: no plan is in force. */
+	const struct adv_fault_state *(*state)(void *user);
+	/* plan has its seed. 0 or errno. */
+	int (*set)(void *user, const struct adv_fault_plan *plan);
+	void (*clear)(void *user);
+	uint32_t slot; /* the first of the device; 0: adverbd */
+};
+
+/* Reads the request that is in the socket, does it, and answers; never blocks, whatever is behind
+ * the descriptor, which the caller closes. `seed` is for a plan that has none. */
+void adv_fault_answer(int fd, const struct adv_fault_follower *f, void *user, uint64_t seed);
+
+/*
+ * fault_request.c: asks. m: command and, to set a plan, its text and text_len; then the answer. 0,
+ * or errno with a line in why[]: what the answer says; EPERM: not yours; ENOENT: there is none
+ * such; EPIPE: it ended, or knows nothing of this; ETIMEDOUT: it does not answer within wait_ms (it
+ * is stopped).
+ */
+int adv_fault_request(struct adv_control *c, const struct adv_control_fault *target,
+		      struct adv_fault_message *m, int wait_ms, char *why, size_t why_len);
+
+#endif

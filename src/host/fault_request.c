@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The side of the exchange that asks. */
+#include "host/fault_exchange.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "host/control_internal.h"
+#include "link/fault.h"
+
+#define SEND_ROOM   (2 * (int)sizeof(struct adv_fault_message))
+#define OWN_WAIT_MS 3000
+
+int adv_control_fault(struct adv_control *c, const struct adv_control_fault *target, int *fd,
+		      char *why, size_t why_len)
+{
+	struct adv_control_message m;
+	int error;
+
+	adv_control_message_init(&m, ADV_CONTROL_FAULT, 0);
+	m.body.fault = *target;
+	error = adv_control_ask(c, &m, fd);
+	if (!error && (target->kind == ADV_CONTROL_FAULT_OPEN) != (*fd >= 0))
+		error = EPROTO;
+	if (!error)
+		return 0;
+	if (error == m.result && m.body.text[0])
+		snprintf(why, why_len, "%s", m.body.text);
+	else
+		snprintf(why, why_len, "adverbd: %s", strerror(error));
+	if (*fd >= 0)
+		adv_sys_close(*fd);
+	*fd = -1;
+	return error;
+}
+
+static int wait_for_answer(int fd, struct adv_fault_message *m, int wait_ms)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int n;
+
+	do
+		n = adv_sys_poll(&p, 1, wait_ms);
+	while (n < 0 && errno == EINTR);
+	return n > 0 ? adv_fault_receive(fd, m) : ETIMEDOUT;
+}
+
+static void explain(int error, char *why, size_t why_len)
+{
+	if (error == ETIMEDOUT)
+		snprintf(why, why_len, "no answer: it is stopped, or too busy");
+	else if (error == EPIPE)
+		snprintf(why, why_len, "no answer: it ended, or its Adverb is older than this");
+	else if (error == EPROTO)
+		snprintf(why, why_len, "its Adverb is of another version");
+	else if (error == EMSGSIZE)
+		snprintf(why, why_len,
+			 "the plan is too long for a message of this machine "
+			 "(net.core.wmem_max)");
+	else
+		snprintf(why, why_len, "%s", strerror(error));
+}
+
+int adv_fault_request(struct adv_control *c, const struct adv_control_fault *target,
+		      struct adv_fault_message *m, int wait_ms, char *why, size_t why_len)
+{
+	const struct adv_control_fault open = {ADV_CONTROL_FAULT_OPEN, 0};
+	const int room = SEND_ROOM;
+	int fd = -1, none = -1;
+	int error = adv_control_fault(c, &open, &fd, why, why_len);
+
+	if (error)
+		return error;
+	(void)adv_sys_setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	m->magic = ADV_FAULT_EXCHANGE_MAGIC;
+	m->version = ADV_FAULT_EXCHANGE_VERSION;
+	error = adv_fault_send(fd, m);
+	if (error)
+		explain(error, why, why_len);
+	else
+		error = adv_control_fault(c, target, &none, why, why_len);
+	if (!error) {
+		error = wait_for_answer(fd, m, wait_ms);
+		if (error)
+			explain(error, why, why_len);
+		else if (m->result)
+			snprintf(why, why_len, "%.*s", (int)m->text_len, m->text);
+	}
+	adv_sys_close(fd);
+	return error ? error : m->result;
+}
+
+void adv_control_tell_faults(struct adv_control *c)
+{
+	const struct adv_control_fault own = {ADV_CONTROL_FAULT_PROCESS, 0};
+	const char *text = secure_getenv(ADV_FAULT_VARIABLE);
+	size_t len = text ? strlen(text) : 0;
+	char why[ADV_CONTROL_TEXT_LEN] = "it is too long";
+	struct adv_fault_message *m;
+	int error = E2BIG;
+
+	if (!len)
+		return;
+	m = calloc(1, sizeof(*m));
+	if (m && len <= sizeof(m->text)) {
+		m->command = ADV_FAULT_SET;
+		m->text_len = (uint32_t)len;
+		memcpy(m->text, text, len);
+		error = adv_fault_request(c, &own, m, OWN_WAIT_MS, why, sizeof(why));
+	}
+	if (error)
+		adv_warn("adverbd does not follow the plan of %s: %s", ADV_FAULT_VARIABLE, why);
+	free(m);
+}

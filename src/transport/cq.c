@@ -66,9 +66,14 @@ no_memory:
 	return NULL;
 }
 
+bool adv_cq_in_use(const struct adv_cq *cq)
+{
+	return cq->users > 0;
+}
+
 int adv_cq_destroy(struct adv_cq *cq)
 {
-	if (cq->users)
+	if (adv_cq_in_use(cq))
 		return EBUSY;
 	adv_timer_remove(cq->engine, &cq->timer);
 	adv_timers_release(cq->engine);

@@ -251,7 +251,8 @@ struct adv_cqe {
 /* user: the caller's pointer, see adv_cq_user(). NULL with errno EINVAL or ENOMEM, which too many
  * (ADV_MAX_CQ) is as well. */
 struct adv_cq *adv_cq_create(struct adv_engine *e, unsigned cqe, void *user);
-int adv_cq_destroy(struct adv_cq *cq); /* 0, or EBUSY while a QP uses it */
+bool adv_cq_in_use(const struct adv_cq *cq); /* by a QP or an SRQ */
+int adv_cq_destroy(struct adv_cq *cq);	     /* 0, or EBUSY while it is in use */
 /* 0; EINVAL: fewer than there are completions in it, or out of range; ENOMEM. */
 int adv_cq_resize(struct adv_cq *cq, unsigned cqe);
 unsigned adv_cq_capacity(const struct adv_cq *cq); /* what you got: at least what was asked for */
@@ -273,7 +274,8 @@ int adv_cq_moderate(struct adv_cq *cq, unsigned count, uint64_t period_ns);
 /* attr: max_wr and max_sge in, what you got out. NULL with errno EINVAL, ENOMEM (also beyond
  * ADV_MAX_SRQ). */
 struct adv_srq *adv_srq_create(struct adv_pd *pd, struct ibv_srq_attr *attr, void *user);
-/* 0, or EBUSY while a QP uses it. An SRQ of an XRC domain may always go: later requests for it are
+bool adv_srq_in_use(const struct adv_srq *srq); /* by a QP */
+/* 0, or EBUSY while it is in use. An SRQ of an XRC domain may always go: later requests for it are
  * refused, and a message in progress loses its receive request. */
 int adv_srq_destroy(struct adv_srq *srq);
 int adv_srq_modify(struct adv_srq *srq, const struct ibv_srq_attr *attr, int mask);
@@ -340,7 +342,8 @@ struct adv_qp_config {
 
 /* config->cap comes back as what you got. NULL with errno EINVAL, ENOMEM, EOPNOTSUPP. */
 struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config);
-/* 0, or EBUSY while attached to a multicast group. Its completions leave the CQs. */
+bool adv_qp_in_use(const struct adv_qp *qp); /* attached to a multicast group */
+/* 0, or EBUSY while it is in use. Its completions leave the CQs. */
 int adv_qp_destroy(struct adv_qp *qp);
 /* By the tables of ibv_modify_qp(3). 0, EINVAL (nothing changed), ENOMEM. */
 int adv_qp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *attr, int mask);

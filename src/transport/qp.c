@@ -167,11 +167,16 @@ struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config)
 	return qp;
 }
 
+bool adv_qp_in_use(const struct adv_qp *qp)
+{
+	return adv_mcast_is_member(qp);
+}
+
 int adv_qp_destroy(struct adv_qp *qp)
 {
 	struct adv_engine *e = qp->engine;
 
-	if (adv_mcast_is_member(qp))
+	if (adv_qp_in_use(qp))
 		return EBUSY;
 	adv_qp_clear(qp);
 	adv_timer_remove(e, &qp->req.timer);

@@ -65,9 +65,14 @@ struct adv_srq *adv_srq_create(struct adv_pd *pd, struct ibv_srq_attr *attr, voi
 	return adv_srq_new(pd, attr, user);
 }
 
+bool adv_srq_in_use(const struct adv_srq *srq)
+{
+	return srq->users > 0;
+}
+
 int adv_srq_destroy(struct adv_srq *srq)
 {
-	if (srq->users)
+	if (adv_srq_in_use(srq))
 		return EBUSY;
 	if (srq->xrcd)
 		adv_xrc_forget(srq);

@@ -78,24 +78,30 @@ int adv_async_port(void *user, enum ibv_event_type type)
 	return adv_event_push(&c->async, &c->port_node[type]);
 }
 
-unsigned adv_async_forget_nodes(struct ibv_context *context, struct adv_event_node *nodes,
-				unsigned count)
+bool adv_acks_complete(const struct adv_acks *a)
+{
+	unsigned taken = 0;
+	bool complete = true;
+
+	for (unsigned i = 0; i < a->nodes; i++)
+		complete &= adv_event_none_waits(a->queue, &a->node[i], &taken);
+	pthread_mutex_lock(a->mutex);
+	complete &= *a->completed == taken;
+	pthread_mutex_unlock(a->mutex);
+	return complete;
+}
+
+void adv_acks_wait(struct ibv_context *context, const struct adv_acks *a)
 {
 	unsigned taken = 0;
 
 	adv_device_settle(adv_context_of(context)->device);
-	for (unsigned i = 0; i < count; i++)
-		taken += adv_event_forget(&adv_context_of(context)->async, &nodes[i]);
-	return taken;
-}
-
-void adv_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
-		    unsigned taken)
-{
-	pthread_mutex_lock(mutex);
-	while (*completed != taken)
-		pthread_cond_wait(cond, mutex);
-	pthread_mutex_unlock(mutex);
+	for (unsigned i = 0; i < a->nodes; i++)
+		taken += adv_event_forget(a->queue, &a->node[i]);
+	pthread_mutex_lock(a->mutex);
+	while (*a->completed != taken)
+		pthread_cond_wait(a->cond, a->mutex);
+	pthread_mutex_unlock(a->mutex);
 }
 
 ADV_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)

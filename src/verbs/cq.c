@@ -98,20 +98,47 @@ int adv_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
 	return err;
 }
 
-/* The events that the application holds of it must have been acknowledged. */
-static void wait_for_events(struct adv_ibv_cq *cq)
+static struct adv_acks async_acks(struct adv_ibv_cq *cq)
 {
-	struct ibv_comp_channel *channel = cq->ibv.channel;
-	unsigned taken;
+	return (struct adv_acks){
+		.queue = &adv_context_of(cq->ibv.context)->async,
+		.node = &cq->async_node,
+		.nodes = 1,
+		.mutex = &cq->ibv.mutex,
+		.cond = &cq->ibv.cond,
+		.completed = &cq->ibv.async_events_completed,
+	};
+}
 
-	taken = adv_async_forget_nodes(cq->ibv.context, &cq->async_node, 1);
-	adv_wait_acked(&cq->ibv.mutex, &cq->ibv.cond, &cq->ibv.async_events_completed, taken);
-	if (channel) {
-		taken = adv_event_forget(&((struct adv_ibv_channel *)channel)->events,
-					 &cq->comp_node);
-		adv_wait_acked(&cq->ibv.mutex, &cq->ibv.cond, &cq->ibv.comp_events_completed,
-			       taken);
+/* Of the channel; nothing where there is none. */
+static struct adv_acks completion_acks(struct adv_ibv_cq *cq)
+{
+	struct adv_ibv_channel *channel = (struct adv_ibv_channel *)cq->ibv.channel;
+
+	return (struct adv_acks){
+		.queue = channel ? &channel->events : NULL,
+		.node = &cq->comp_node,
+		.nodes = channel ? 1 : 0,
+		.mutex = &cq->ibv.mutex,
+		.cond = &cq->ibv.cond,
+		.completed = &cq->ibv.comp_events_completed,
+	};
+}
+
+/* In the engine, once no thread holds an event of it. 0 or EBUSY. */
+static int destroy_in_engine(struct adv_ibv_cq *cq)
+{
+	const struct adv_acks async = async_acks(cq), completion = completion_acks(cq);
+	struct ibv_context *context = cq->ibv.context;
+
+	while (!adv_cq_in_use(cq->cq) &&
+	       !(adv_acks_complete(&async) && adv_acks_complete(&completion))) {
+		adv_leave(context);
+		adv_acks_wait(context, &async);
+		adv_acks_wait(context, &completion);
+		adv_enter(context);
 	}
+	return adv_cq_destroy(cq->cq);
 }
 
 ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
@@ -120,11 +147,10 @@ ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 	int err;
 
 	if (adv_enter(ibcq->context)) {
-		err = adv_cq_destroy(cq->cq);
+		err = destroy_in_engine(cq);
 		adv_leave(ibcq->context);
 		if (err)
 			return err;
-		wait_for_events(cq);
 	}
 	if (ibcq->channel)
 		adv_channel_release(ibcq->channel);

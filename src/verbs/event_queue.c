@@ -94,3 +94,15 @@ unsigned adv_event_forget(struct adv_event_queue *q, struct adv_event_node *n)
 	pthread_mutex_unlock(&q->lock);
 	return taken;
 }
+
+bool adv_event_none_waits(struct adv_event_queue *q, const struct adv_event_node *n,
+			  unsigned *taken)
+{
+	bool none;
+
+	pthread_mutex_lock(&q->lock);
+	none = n->waiting == 0;
+	*taken += n->taken;
+	pthread_mutex_unlock(&q->lock);
+	return none;
+}

@@ -8,6 +8,7 @@
 #define ADV_VERBS_EVENT_QUEUE_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "base/list.h"
 
@@ -42,5 +43,9 @@ struct adv_event_node *adv_event_pop(struct adv_event_queue *q);
 
 /* Drops what waits in n, whose object goes away; returns how many the application has got. */
 unsigned adv_event_forget(struct adv_event_queue *q, struct adv_event_node *n);
+
+/* Adds to *taken how many the application has got; false where others wait. */
+bool adv_event_none_waits(struct adv_event_queue *q, const struct adv_event_node *n,
+			  unsigned *taken);
 
 #endif

@@ -237,13 +237,23 @@ int adv_async_port(void *user, enum ibv_event_type type);
 void adv_async_init_qp(struct adv_ibv_qp *qp);
 void adv_async_init_srq(struct adv_ibv_srq *srq);
 
-/* Drops waiting events of the nodes; returns how many the application has got of them. */
-unsigned adv_async_forget_nodes(struct ibv_context *context, struct adv_event_node *nodes,
-				unsigned count);
+/*
+ * The events of an object that is to be destroyed. Those that the application has got must be
+ * acknowledged first: until then a thread of it may use the object, which therefore stays whole.
+ */
+struct adv_acks {
+	struct adv_event_queue *queue;
+	struct adv_event_node *node; /* `nodes` of them */
+	unsigned nodes;
+	pthread_mutex_t *mutex;
+	pthread_cond_t *cond;
+	const uint32_t *completed; /* acknowledged */
+};
 
-/* Waits until *completed, which the application's acknowledgements raise, is `taken`. */
-void adv_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
-		    unsigned taken);
+/* With the device's lock held, so that no event comes: none waits, and all are acknowledged. */
+bool adv_acks_complete(const struct adv_acks *a);
+/* Without the lock: drops those that wait, and waits until those taken are acknowledged. */
+void adv_acks_wait(struct ibv_context *context, const struct adv_acks *a);
 
 /* ---- addresses (ah.c) ---- */
 

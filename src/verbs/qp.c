@@ -268,18 +268,52 @@ static int drop_handle(struct adv_ibv_qp *qp)
 	return err;
 }
 
+/* With the lock held: the last handle's QP stops, so that no more events come. 0 or errno. */
+static int stop(struct adv_ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+
+	if (!adv_list_empty(&qp->shared))
+		return 0;
+	return adv_qp_in_use(qp->qp) ? EBUSY
+				     : adv_qp_modify(qp->qp, adv_now(), &attr, IBV_QP_STATE);
+}
+
+/* In the engine, once no thread holds an event of the handle. 0 or errno. */
+static int destroy_in_engine(struct adv_ibv_qp *qp)
+{
+	struct ibv_context *context = qp->ibv.context;
+	const struct adv_acks acks = {
+		.queue = &adv_context_of(context)->async,
+		.node = qp->node,
+		.nodes = ADV_QP_NODES,
+		.mutex = &qp->ibv.mutex,
+		.cond = &qp->ibv.cond,
+		.completed = &qp->ibv.events_completed,
+	};
+
+	while (!adv_acks_complete(&acks)) {
+		int err = stop(qp);
+
+		if (err)
+			return err;
+		adv_leave(context);
+		adv_acks_wait(context, &acks);
+		adv_enter(context);
+	}
+	return drop_handle(qp);
+}
+
 ADV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 {
 	struct adv_ibv_qp *qp = adv_qp_of(ibqp);
 	int err;
 
 	if (adv_enter(ibqp->context)) {
-		err = drop_handle(qp);
+		err = destroy_in_engine(qp);
 		adv_leave(ibqp->context);
 		if (err)
 			return err;
-		adv_wait_acked(&ibqp->mutex, &ibqp->cond, &ibqp->events_completed,
-			       adv_async_forget_nodes(ibqp->context, qp->node, ADV_QP_NODES));
 	}
 	adv_qp_free(qp);
 	return 0;

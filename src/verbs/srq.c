@@ -127,20 +127,41 @@ ADV_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 	return 0;
 }
 
+/* In the engine, once no thread holds an event of it. 0 or EBUSY. */
+static int destroy_in_engine(struct adv_ibv_srq *srq)
+{
+	struct ibv_context *context = srq->ibv.context;
+	const struct adv_acks acks = {
+		.queue = &adv_context_of(context)->async,
+		.node = srq->node,
+		.nodes = ADV_SRQ_NODES,
+		.mutex = &srq->ibv.mutex,
+		.cond = &srq->ibv.cond,
+		.completed = &srq->ibv.events_completed,
+	};
+	int err;
+
+	while (!adv_srq_in_use(srq->srq) && !adv_acks_complete(&acks)) {
+		adv_leave(context);
+		adv_acks_wait(context, &acks);
+		adv_enter(context);
+	}
+	err = adv_srq_destroy(srq->srq);
+	if (!err && srq->xrcd)
+		srq->xrcd->users--;
+	return err;
+}
+
 ADV_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 {
 	struct adv_ibv_srq *srq = adv_srq_of(ibsrq);
 	int err;
 
 	if (adv_enter(ibsrq->context)) {
-		err = adv_srq_destroy(srq->srq);
-		if (!err && srq->xrcd)
-			srq->xrcd->users--;
+		err = destroy_in_engine(srq);
 		adv_leave(ibsrq->context);
 		if (err)
 			return err;
-		adv_wait_acked(&ibsrq->mutex, &ibsrq->cond, &ibsrq->events_completed,
-			       adv_async_forget_nodes(ibsrq->context, srq->node, ADV_SRQ_NODES));
 	}
 	pthread_cond_destroy(&ibsrq->cond);
 	pthread_mutex_destroy(&ibsrq->mutex);

@@ -1,0 +1,693 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Many threads in one device: they share its PD, MR, SRQ and CQ, share a QP, and take objects away
+ * while others use what belongs to them, as far as the man pages allow that. Each request completes
+ * exactly once, and what arrives is what was sent.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+#define THREADS	 4
+#define DEPTH	 32  /* of queues */
+#define MESSAGE	 64  /* bytes, each a copy of one number */
+#define GIVE_UP	 100 /* seconds that all may take */
+#define SEND_BIT (1ull << 63)
+#define REGION	 8192
+
+/* cmocka's assertions are for its own thread. */
+#define MUST(what)                                                                                 \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #what,              \
+				strerror(errno));                                                  \
+			abort();                                                                   \
+		}                                                                                  \
+	} while (0)
+
+/* The device that all threads use. Its own QP stays unused. */
+static struct side dev;
+
+static pthread_t start(void *(*function)(void *), void *arg)
+{
+	pthread_t thread;
+
+	MUST(pthread_create(&thread, NULL, function, arg) == 0);
+	return thread;
+}
+
+static void join(pthread_t thread)
+{
+	MUST(pthread_join(thread, NULL) == 0);
+}
+
+/* ---- two QPs of the device, connected with each other ---- */
+
+struct link {
+	struct side from, to; /* as `dev`, but for the QP */
+};
+
+static struct ibv_qp *new_qp(struct ibv_cq *cq, struct ibv_srq *srq)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.srq = srq,
+		.cap = {DEPTH, DEPTH, 1, 1, MESSAGE},
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_qp *qp = ibv_create_qp(dev.pd, &attr);
+
+	MUST(qp);
+	return qp;
+}
+
+/* Each connection begins with numbers of its own, so that nothing on its way since the last one of
+ * the same QPs is taken for a part of it. */
+static void rtr(struct side *s, const struct side *peer, uint32_t psn)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = peer->qp->qp_num,
+		.rq_psn = psn,
+		.min_rnr_timer = 1,
+		.ah_attr = av_to(s, peer),
+	};
+
+	MUST(ibv_modify_qp(s->qp, &attr,
+			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				   IBV_QP_MIN_RNR_TIMER) == 0);
+}
+
+static void rts(struct side *s, uint32_t psn)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS,
+		.sq_psn = psn,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+	};
+
+	MUST(ibv_modify_qp(s->qp, &attr,
+			   IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				   IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+}
+
+static void link_connect(struct link *l)
+{
+	static atomic_uint connections;
+	const struct options o = {0};
+	uint32_t psn = atomic_fetch_add(&connections, 1) * 997 & 0xffffff;
+
+	MUST(to_init(&l->from, &o) == 0);
+	MUST(to_init(&l->to, &o) == 0);
+	rtr(&l->from, &l->to, psn);
+	rtr(&l->to, &l->from, psn);
+	rts(&l->from, psn);
+	rts(&l->to, psn);
+}
+
+static void link_open(struct link *l, struct ibv_cq *cq, struct ibv_srq *srq)
+{
+	l->from = dev;
+	l->to = dev;
+	l->from.qp = new_qp(cq, NULL);
+	l->to.qp = new_qp(cq, srq);
+	link_connect(l);
+}
+
+static void link_reset(struct link *l)
+{
+	MUST(to_state(&l->from, IBV_QPS_RESET) == 0);
+	MUST(to_state(&l->to, IBV_QPS_RESET) == 0);
+}
+
+static void link_close(struct link *l)
+{
+	MUST(ibv_destroy_qp(l->from.qp) == 0);
+	MUST(ibv_destroy_qp(l->to.qp) == 0);
+}
+
+/* A SEND of `number`, inline; while the queue is full, waits. */
+static void send_number(struct ibv_qp *qp, uint64_t number)
+{
+	uint64_t words[MESSAGE / 8];
+	struct ibv_sge sge = {(uintptr_t)words, MESSAGE, 0};
+	struct ibv_send_wr wr = {.wr_id = number | SEND_BIT,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE};
+	struct ibv_send_wr *bad;
+	int err;
+
+	for (size_t i = 0; i < MESSAGE / 8; i++)
+		words[i] = number;
+	while ((err = ibv_post_send(qp, &wr, &bad)) == ENOMEM)
+		sched_yield();
+	MUST(err == 0);
+}
+
+/* A receive into place `slot` of the device's buffer; its wr_id is the slot. */
+static void post_slot(struct ibv_qp *qp, struct ibv_srq *srq, uint64_t slot)
+{
+	struct ibv_sge sge = sge_of(&dev, slot * MESSAGE, MESSAGE);
+	struct ibv_recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	MUST((srq ? ibv_post_srq_recv(srq, &wr, &bad) : ibv_post_recv(qp, &wr, &bad)) == 0);
+}
+
+/* What slot holds: one number all over. */
+static uint64_t number_in(uint64_t slot)
+{
+	uint64_t words[MESSAGE / 8];
+
+	memcpy(words, dev.buf + slot * MESSAGE, MESSAGE);
+	for (size_t i = 1; i < MESSAGE / 8; i++)
+		MUST(words[i] == words[0]);
+	return words[0];
+}
+
+/* ---- numbers that are sent and received once each ---- */
+
+#define NUMBERS 4000
+
+static struct {
+	atomic_uint sent[NUMBERS]; /* completions of its SEND */
+	atomic_uint received[NUMBERS];
+	atomic_uint left; /* completions to come */
+	struct ibv_cq *cq;
+	struct ibv_srq *srq;
+	struct ibv_qp *qp; /* that all threads share */
+} once;
+
+static void handle_once(const struct ibv_wc *wc)
+{
+	uint64_t number = wc->wr_id & ~SEND_BIT;
+
+	if (wc->status != IBV_WC_SUCCESS)
+		fprintf(stderr, "%s (%u)\n", ibv_wc_status_str(wc->status), wc->vendor_err);
+	MUST(wc->status == IBV_WC_SUCCESS);
+	if (wc->wr_id & SEND_BIT) {
+		MUST(number < NUMBERS && atomic_fetch_add(&once.sent[number], 1) == 0);
+	} else {
+		number = number_in(wc->wr_id);
+		MUST(number < NUMBERS && atomic_fetch_add(&once.received[number], 1) == 0);
+		post_slot(NULL, once.srq, wc->wr_id);
+	}
+	atomic_fetch_sub(&once.left, 1);
+}
+
+static void *poll_once(void *arg)
+{
+	struct ibv_wc wc[4];
+
+	while (atomic_load(&once.left)) {
+		int n = ibv_poll_cq(once.cq, 4, wc);
+
+		MUST(n >= 0);
+		for (int i = 0; i < n; i++)
+			handle_once(&wc[i]);
+		if (n == 0)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void once_open(void)
+{
+	struct ibv_srq_init_attr attr = {.attr = {.max_wr = DEPTH, .max_sge = 1}};
+
+	memset(&once, 0, sizeof(once));
+	atomic_store(&once.left, 2 * NUMBERS);
+	once.cq = ibv_create_cq(dev.ctx, 1024, NULL, NULL, 0);
+	once.srq = ibv_create_srq(dev.pd, &attr);
+	assert_non_null(once.cq);
+	assert_non_null(once.srq);
+	for (uint64_t slot = 0; slot < DEPTH; slot++)
+		post_slot(NULL, once.srq, slot);
+}
+
+static void once_close(void)
+{
+	for (unsigned i = 0; i < NUMBERS; i++) {
+		assert_int_equal(once.sent[i], 1);
+		assert_int_equal(once.received[i], 1);
+	}
+	assert_int_equal(ibv_destroy_srq(once.srq), 0);
+	assert_int_equal(ibv_destroy_cq(once.cq), 0);
+}
+
+struct sender {
+	struct ibv_qp *qp;
+	uint64_t first, count;
+};
+
+static void *send_numbers(void *arg)
+{
+	const struct sender *s = arg;
+
+	for (uint64_t i = 0; i < s->count; i++)
+		send_number(s->qp, s->first + i);
+	return NULL;
+}
+
+/* Each thread posts to a QP of its own, or all to one; two poll. */
+static void send_all(struct ibv_qp *const *qps)
+{
+	pthread_t senders[THREADS], pollers[2];
+	struct sender s[THREADS];
+
+	for (unsigned i = 0; i < 2; i++)
+		pollers[i] = start(poll_once, NULL);
+	for (unsigned i = 0; i < THREADS; i++) {
+		s[i] = (struct sender){qps[i], i * NUMBERS / THREADS, NUMBERS / THREADS};
+		senders[i] = start(send_numbers, &s[i]);
+	}
+	for (unsigned i = 0; i < THREADS; i++)
+		join(senders[i]);
+	for (unsigned i = 0; i < 2; i++)
+		join(pollers[i]);
+}
+
+static void own_qps_and_all_else_shared(void **state)
+{
+	struct link links[THREADS];
+	struct ibv_qp *qps[THREADS];
+
+	once_open();
+	for (unsigned i = 0; i < THREADS; i++) {
+		link_open(&links[i], once.cq, once.srq);
+		qps[i] = links[i].from.qp;
+	}
+	send_all(qps);
+	for (unsigned i = 0; i < THREADS; i++)
+		link_close(&links[i]);
+	once_close();
+}
+
+static void one_qp_for_all(void **state)
+{
+	struct link l;
+
+	once_open();
+	link_open(&l, once.cq, once.srq);
+	send_all((struct ibv_qp *const[]){l.from.qp, l.from.qp, l.from.qp, l.from.qp});
+	link_close(&l);
+	once_close();
+}
+
+/* QPs of the same CQ and SRQ come and go all the while; each may have used a receive or two, whose
+ * completions go with it, so that these are posted anew. */
+static void *churn(void *cq)
+{
+	while (atomic_load(&once.left)) {
+		struct link l;
+
+		link_open(&l, cq, NULL);
+		post_slot(l.to.qp, NULL, DEPTH + 1);
+		send_number(l.from.qp, 0);
+		link_close(&l);
+	}
+	return NULL;
+}
+
+static void *poll_and_forget(void *cq)
+{
+	struct ibv_wc wc;
+
+	while (atomic_load(&once.left)) {
+		if (ibv_poll_cq(cq, 1, &wc) == 0)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void qps_come_and_go_beside_traffic(void **state)
+{
+	struct link l;
+	struct ibv_cq *cq = ibv_create_cq(dev.ctx, 1024, NULL, NULL, 0);
+	pthread_t beside[3];
+
+	assert_non_null(cq);
+	once_open();
+	link_open(&l, once.cq, once.srq);
+	beside[0] = start(churn, cq);
+	beside[1] = start(churn, cq);
+	beside[2] = start(poll_and_forget, cq);
+	send_all((struct ibv_qp *const[]){l.from.qp, l.from.qp, l.from.qp, l.from.qp});
+	for (unsigned i = 0; i < 3; i++)
+		join(beside[i]);
+	link_close(&l);
+	once_close();
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+/* ---- a QP that fails while threads post to it ---- */
+
+#define ERROR_ROUNDS 20
+
+static struct {
+	struct link link;
+	atomic_bool stop;
+	atomic_uint posted;
+} failing;
+
+static void *post_until_stopped(void *arg)
+{
+	bool sends = arg != NULL;
+	struct ibv_sge sge = sge_of(&dev, 0, 8);
+	struct ibv_recv_wr recv = {.sg_list = &sge, .num_sge = 1}, *bad_recv;
+	struct ibv_send_wr send = {.sg_list = &sge,
+				   .num_sge = 1,
+				   .opcode = IBV_WR_SEND,
+				   .send_flags = IBV_SEND_SIGNALED},
+			   *bad_send;
+
+	while (!atomic_load(&failing.stop)) {
+		int err = sends ? ibv_post_send(failing.link.from.qp, &send, &bad_send)
+				: ibv_post_recv(failing.link.to.qp, &recv, &bad_recv);
+
+		MUST(err == 0 || err == ENOMEM);
+		if (!err)
+			atomic_fetch_add(&failing.posted, 1);
+		else
+			sched_yield();
+	}
+	return NULL;
+}
+
+/* Polls until the number of completions is that of the requests posted. */
+static void drain(struct ibv_cq *cq, unsigned *completed)
+{
+	double end = now_seconds() + 20;
+	struct ibv_wc wc;
+
+	while (*completed < atomic_load(&failing.posted)) {
+		int n = ibv_poll_cq(cq, 1, &wc);
+
+		MUST(n >= 0 && now_seconds() < end);
+		if (n == 0)
+			continue;
+		MUST(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_WR_FLUSH_ERR);
+		(*completed)++;
+	}
+}
+
+static void error_while_posting(void **state)
+{
+	struct ibv_cq *cq = ibv_create_cq(dev.ctx, 1024, NULL, NULL, 0);
+
+	assert_non_null(cq);
+	link_open(&failing.link, cq, NULL);
+	for (unsigned round = 0; round < ERROR_ROUNDS; round++) {
+		pthread_t posting[THREADS];
+		unsigned completed = 0;
+
+		atomic_store(&failing.posted, 0);
+		atomic_store(&failing.stop, false);
+		for (unsigned i = 0; i < THREADS; i++)
+			posting[i] = start(post_until_stopped, i % 2 ? &failing : NULL);
+		while (atomic_load(&failing.posted) < 10 * round)
+			drain(cq, &completed);
+		assert_int_equal(
+			to_state(round % 2 ? &failing.link.from : &failing.link.to, IBV_QPS_ERR),
+			0);
+		/* the other one fails by itself, or now: it must not wait for its peer */
+		assert_int_equal(to_state(&failing.link.from, IBV_QPS_ERR), 0);
+		assert_int_equal(to_state(&failing.link.to, IBV_QPS_ERR), 0);
+		drain(cq, &completed);
+		atomic_store(&failing.stop, true);
+		for (unsigned i = 0; i < THREADS; i++)
+			join(posting[i]);
+		drain(cq, &completed);
+		assert_int_equal(completed, atomic_load(&failing.posted));
+		expect_none(cq);
+		link_reset(&failing.link);
+		link_connect(&failing.link);
+	}
+	link_close(&failing.link);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+/* ---- regions that go while a peer writes into them ---- */
+
+#define REGION_ROUNDS 60
+
+static void write_into(struct link *l, const struct ibv_mr *mr)
+{
+	struct ibv_sge sge = sge_of(&dev, 0, REGION);
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_RDMA_WRITE,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .wr.rdma = {(uintptr_t)mr->addr, mr->rkey}};
+	struct ibv_send_wr *bad;
+
+	MUST(ibv_post_send(l->from.qp, &wr, &bad) == 0);
+}
+
+/* Once a region is deregistered nothing touches its memory, which is unmapped at once. */
+static void *map_and_unmap(void *arg)
+{
+	struct ibv_cq *cq = ibv_create_cq(dev.ctx, 64, NULL, NULL, 0);
+	unsigned seed = (unsigned)(uintptr_t)arg;
+	struct link l;
+
+	MUST(cq);
+	link_open(&l, cq, NULL);
+	for (unsigned round = 0; round < REGION_ROUNDS; round++) {
+		struct ibv_wc wc;
+		struct ibv_mr *mr;
+		void *memory = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		MUST(memory != MAP_FAILED);
+		mr = ibv_reg_mr(dev.pd, memory, REGION, ALL_ACCESS);
+		MUST(mr);
+		for (int i = 0; i < 4; i++)
+			write_into(&l, mr);
+		for (unsigned i = rand_r(&seed) % 5; i > 0; i--)
+			MUST(wait_wc(cq, &wc, 20) && wc.status == IBV_WC_SUCCESS);
+		MUST(ibv_dereg_mr(mr) == 0);
+		MUST(munmap(memory, REGION) == 0);
+		link_reset(&l);
+		while (ibv_poll_cq(cq, 1, &wc) > 0)
+			;
+		link_connect(&l);
+	}
+	link_close(&l);
+	MUST(ibv_destroy_cq(cq) == 0);
+	return NULL;
+}
+
+static void regions_go_beside_traffic(void **state)
+{
+	pthread_t thread[THREADS];
+
+	for (uintptr_t i = 0; i < THREADS; i++)
+		thread[i] = start(map_and_unmap, (void *)(i + 1)); /* NOLINT: a number */
+	for (unsigned i = 0; i < THREADS; i++)
+		join(thread[i]);
+}
+
+/* ---- events of objects that are being destroyed ---- */
+
+#define EVENT_ROUNDS 60
+
+static atomic_bool events_end;
+static atomic_uint events_taken;
+
+static void no_waiting(int fd)
+{
+	MUST(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0);
+}
+
+/* Now and then an object stays until an event of it was taken. */
+static void wait_taken(unsigned round, unsigned before)
+{
+	double end = now_seconds() + 20;
+
+	while (round % 4 == 3 && atomic_load(&events_taken) == before && now_seconds() < end)
+		usleep(100);
+	if (round % 4 == 3)
+		assert_true(atomic_load(&events_taken) > before);
+}
+
+/* Uses a CQ between its event and the acknowledgement: until then it is there. */
+static void *take_completions(void *arg)
+{
+	struct ibv_comp_channel *channel = arg;
+	struct ibv_cq *cq;
+	struct ibv_wc wc;
+	void *context;
+
+	while (!atomic_load(&events_end)) {
+		if (!readable(channel->fd, 20) || ibv_get_cq_event(channel, &cq, &context))
+			continue;
+		MUST(context == &events_end);
+		MUST(ibv_req_notify_cq(cq, 0) == 0);
+		while (ibv_poll_cq(cq, 1, &wc) > 0)
+			MUST(wc.status == IBV_WC_SUCCESS);
+		atomic_fetch_add(&events_taken, 1);
+		ibv_ack_cq_events(cq, 1);
+	}
+	return NULL;
+}
+
+static void cq_round(struct ibv_comp_channel *channel, unsigned round)
+{
+	struct ibv_cq *cq = ibv_create_cq(dev.ctx, 64, &events_end, channel, 0);
+	unsigned before = atomic_load(&events_taken);
+	struct link l;
+
+	assert_non_null(cq);
+	assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
+	link_open(&l, cq, NULL);
+	for (unsigned i = 0; i < 8; i++)
+		post_slot(l.to.qp, NULL, i);
+	for (unsigned i = 0; i < 8; i++)
+		send_number(l.from.qp, i);
+	usleep(round % 8 * 40);
+	wait_taken(round, before);
+	link_close(&l);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+static void cqs_go_beside_their_events(void **state)
+{
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(dev.ctx);
+	pthread_t thread[2];
+
+	assert_non_null(channel);
+	no_waiting(channel->fd);
+	atomic_store(&events_end, false);
+	atomic_store(&events_taken, 0);
+	for (unsigned i = 0; i < 2; i++)
+		thread[i] = start(take_completions, channel);
+	for (unsigned round = 0; round < EVENT_ROUNDS; round++)
+		cq_round(channel, round);
+	atomic_store(&events_end, true);
+	for (unsigned i = 0; i < 2; i++)
+		join(thread[i]);
+	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
+}
+
+/* What a handler does with an object while it has its event. */
+static void look_at(const struct ibv_async_event *event)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_srq_attr srq;
+	struct ibv_qp_attr qp;
+
+	switch (event->event_type) {
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+		MUST(ibv_query_qp(event->element.qp, &qp, IBV_QP_STATE, &init) == 0);
+		break;
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		post_slot(NULL, event->element.srq, 0);
+		srq.srq_limit = 1;
+		MUST(ibv_modify_srq(event->element.srq, &srq, IBV_SRQ_LIMIT) == 0);
+		break;
+	default:
+		MUST(!"an event that nothing here causes");
+	}
+}
+
+/* The same with asynchronous events of QPs, whose peers wrote where they may not, and of SRQs. */
+static void *take_async(void *arg)
+{
+	struct ibv_async_event event;
+
+	while (!atomic_load(&events_end)) {
+		if (!readable(dev.ctx->async_fd, 20) || ibv_get_async_event(dev.ctx, &event))
+			continue;
+		look_at(&event);
+		atomic_fetch_add(&events_taken, 1);
+		ibv_ack_async_event(&event);
+	}
+	return NULL;
+}
+
+static void qp_round(struct ibv_cq *cq, struct ibv_srq *srq, unsigned round)
+{
+	const struct ibv_mr nobody = {.addr = dev.buf, .rkey = ~dev.mr->rkey};
+	unsigned before = atomic_load(&events_taken);
+	struct ibv_wc wc;
+	struct link l;
+
+	link_open(&l, cq, srq);
+	if (srq) {
+		struct ibv_srq_attr attr = {.srq_limit = 1};
+
+		post_slot(NULL, srq, 0);
+		assert_int_equal(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), 0);
+		send_number(l.from.qp, 1);
+	} else {
+		write_into(&l, &nobody);
+	}
+	if (round % 2) {
+		assert_true(wait_wc(cq, &wc, 20));
+		assert_int_equal(wc.status, srq ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR);
+	}
+	wait_taken(round, before);
+	link_close(&l);
+}
+
+static void qps_and_srqs_go_beside_their_events(void **state)
+{
+	struct ibv_cq *cq = ibv_create_cq(dev.ctx, 64, NULL, NULL, 0);
+	pthread_t thread[2];
+
+	assert_non_null(cq);
+	no_waiting(dev.ctx->async_fd);
+	atomic_store(&events_end, false);
+	atomic_store(&events_taken, 0);
+	for (unsigned i = 0; i < 2; i++)
+		thread[i] = start(take_async, NULL);
+	for (unsigned round = 0; round < EVENT_ROUNDS; round++) {
+		struct ibv_srq_init_attr attr = {.attr = {.max_wr = DEPTH, .max_sge = 1}};
+		struct ibv_srq *srq = ibv_create_srq(dev.pd, &attr);
+
+		assert_non_null(srq);
+		qp_round(cq, NULL, round);
+		qp_round(cq, srq, round);
+		assert_int_equal(ibv_destroy_srq(srq), 0);
+	}
+	atomic_store(&events_end, true);
+	for (unsigned i = 0; i < 2; i++)
+		join(thread[i]);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(own_qps_and_all_else_shared),
+		cmocka_unit_test(one_qp_for_all),
+		cmocka_unit_test(qps_come_and_go_beside_traffic),
+		cmocka_unit_test(error_while_posting),
+		cmocka_unit_test(regions_go_beside_traffic),
+		cmocka_unit_test(cqs_go_beside_their_events),
+		cmocka_unit_test(qps_and_srqs_go_beside_their_events),
+	};
+	const struct options o = {0};
+	int failed;
+
+	alarm(GIVE_UP);
+	side_open(&dev, &o);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	side_close(&dev);
+	return failed;
+}

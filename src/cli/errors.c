@@ -116,9 +116,11 @@ static const struct adv_error_text events[] = {
 		 "close the device and open it again"},
 	[IBV_EVENT_PORT_ACTIVE] = {"IBV_EVENT_PORT_ACTIVE", "port active",
 				   "there is an interface with an address again", "nothing"},
-	[IBV_EVENT_PORT_ERR] = {"IBV_EVENT_PORT_ERR", "port error",
-				"the last interface with an address is gone or down",
-				"bring it up; queue pairs stay as they are until they time out"},
+	[IBV_EVENT_PORT_ERR] =
+		{"IBV_EVENT_PORT_ERR", "port error",
+		 "the last interface with an address is gone or down",
+		 "bring it up; queue pairs stay as they are until they time out, and "
+		 "processes of this machine still reach each other"},
 	[IBV_EVENT_LID_CHANGE] = {"IBV_EVENT_LID_CHANGE", "LID change",
 				  "of InfiniBand; RoCE has no LIDs", NULL},
 	[IBV_EVENT_PKEY_CHANGE] = {"IBV_EVENT_PKEY_CHANGE", "P_Key change",

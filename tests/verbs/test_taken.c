@@ -19,7 +19,7 @@
 #ifdef __SANITIZE_THREAD__
 #define ROUNDS 3 /* each way once: it is slow */
 #else
-#define ROUNDS 9
+#define ROUNDS 6
 #endif
 
 /* What the memory is to the requests, which are always side a's. */
@@ -326,12 +326,15 @@ static void one_round(struct bed *b, bool window)
 	connect_again(&b->p);
 }
 
-static void rounds(int ways, bool window)
+static void rounds(int ways, bool window, bool udp)
 {
 	struct bed b = {0};
 	unsigned seed = 7;
 
+	if (udp)
+		assert_int_equal(setenv("ADVERB_NO_SHM", "1", 1), 0);
 	pair_open(&b.p, &options);
+	assert_int_equal(unsetenv("ADVERB_NO_SHM"), 0);
 	b.elsewhere = map(NULL);
 	for (b.role = 0; b.role < ROLES; b.role++) {
 		/* A window is for what a peer asks for. */
@@ -352,12 +355,22 @@ static void rounds(int ways, bool window)
 
 static void regions(void **state)
 {
-	rounds(WAYS, false);
+	rounds(WAYS, false, false);
 }
 
 static void windows(void **state)
 {
-	rounds(WINDOW_WAYS, true);
+	rounds(WINDOW_WAYS, true, false);
+}
+
+static void regions_over_udp(void **state)
+{
+	rounds(WAYS, false, true);
+}
+
+static void windows_over_udp(void **state)
+{
+	rounds(WINDOW_WAYS, true, true);
 }
 
 int main(void)
@@ -365,6 +378,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(regions),
 		cmocka_unit_test(windows),
+		cmocka_unit_test(regions_over_udp),
+		cmocka_unit_test(windows_over_udp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,8 +129,7 @@ bool adv_pairs_has(const struct adv_pairs *p, unsigned slot, unsigned peer)
 	return pair && pair->made;
 }
 
-void adv_pairs_list(const struct adv_pairs *p, unsigned slot, uint8_t paired[ADV_SLOTS / 8],
-		    uint8_t ready[ADV_SLOTS / 8])
+void adv_pairs_list(const struct adv_pairs *p, unsigned slot, uint8_t *paired, uint8_t *ready)
 {
 	memset(paired, 0, ADV_SLOTS / 8);
 	memset(ready, 0, ADV_SLOTS / 8);

@@ -43,9 +43,9 @@ int adv_pairs_ask(struct adv_pairs *p, unsigned slot, unsigned peer, struct adv_
 /* True where both have asked, one of the other. */
 bool adv_pairs_has(const struct adv_pairs *p, unsigned slot, unsigned peer);
 
-/* Bits of slots: with whom `slot` has a pair, and which of these it has yet to fetch. */
-void adv_pairs_list(const struct adv_pairs *p, unsigned slot, uint8_t paired[ADV_SLOTS / 8],
-		    uint8_t ready[ADV_SLOTS / 8]);
+/* Bits of slots, ADV_SLOTS / 8 bytes each: with whom `slot` has a pair, and which of these it has
+ * yet to fetch. */
+void adv_pairs_list(const struct adv_pairs *p, unsigned slot, uint8_t *paired, uint8_t *ready);
 
 /* The slot is given up: its pairs and what it has asked for are no more. The bits of those who had
  * a pair with it, and are to be told. */

@@ -14,7 +14,7 @@
 #include "transport/cause.h"
 
 #define RECEIVE_BUDGET	64
-#define QP_WINDOW	64
+#define QP_WINDOW	256 /* four batches: one is made, one sent, one received, one acknowledged */
 #define TIMEOUT_TICKS	4
 #define UNRELIABLE_MBPS 4000 /* what a receiver on a busy machine still takes from its socket */
 

@@ -171,7 +171,8 @@ int adv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	got = adv_cq_poll(cq, n, wc);
 	if (got == 0 && n > 0) {
 		adv_device_progress(adv_context_of(ibcq->context)->device, true);
-		got = adv_cq_poll(cq, n, wc);
+		if (!adv_cq_empty(cq))
+			got = adv_cq_poll(cq, n, wc);
 	}
 	adv_leave(ibcq->context);
 	return got;

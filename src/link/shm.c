@@ -226,7 +226,8 @@ static unsigned shm_receive(struct adv_link *link, unsigned budget, adv_link_rx_
 		packets = receive_rings(l, budget, fn, user);
 	if (!l->count || must_look_at_socket(l, packets))
 		packets += l->udp->ops->receive(l->udp, budget, fn, user);
-	show(l);
+	if (packets)
+		show(l);
 	return packets;
 }
 

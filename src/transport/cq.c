@@ -148,8 +148,8 @@ int adv_cq_poll(struct adv_cq *cq, int n, struct ibv_wc *wc)
 
 	/* What came before an overrun is still good, and the application may need it to clean up.
 	 */
-	if (adv_cq_empty(cq) && cq->overrun)
-		return -1;
+	if (adv_cq_empty(cq))
+		return cq->overrun ? -1 : 0;
 	while (taken < n && !adv_cq_empty(cq)) {
 		wc[taken++] = cqe_at(cq, cq->tail)->wc;
 		adv_cq_pop(cq);

@@ -168,12 +168,9 @@ int adv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 
 	if (!adv_enter(ibcq->context))
 		return -1;
-	got = adv_cq_poll(cq, n, wc);
-	if (got == 0 && n > 0) {
+	if (n > 0 && adv_cq_empty(cq))
 		adv_device_progress(adv_context_of(ibcq->context)->device, true);
-		if (!adv_cq_empty(cq))
-			got = adv_cq_poll(cq, n, wc);
-	}
+	got = adv_cq_poll(cq, n, wc);
 	adv_leave(ibcq->context);
 	return got;
 }

@@ -16,7 +16,8 @@
 #define RECEIVE_BUDGET	64
 #define QP_WINDOW	256 /* four batches: one is made, one sent, one received, one acknowledged */
 #define TIMEOUT_TICKS	4
-#define UNRELIABLE_MBPS 4000 /* what a receiver on a busy machine still takes from its socket */
+#define ACK_DELAY	25000 /* ns: a program that answers at once has done so by then */
+#define UNRELIABLE_MBPS 4000  /* what a receiver on a busy machine still takes from its socket */
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct adv_list all_devices = {&all_devices, &all_devices};
@@ -355,6 +356,7 @@ static int create_engine(struct adv_device *d)
 		.qpn_count = d->slot[0].qpn_count,
 		.timeout_ticks = TIMEOUT_TICKS,
 		.unreliable_mbps = UNRELIABLE_MBPS,
+		.ack_delay = ACK_DELAY,
 	};
 	unsigned room = d->link->rx_window - d->link->rx_window / 4;
 

@@ -29,6 +29,7 @@ struct device_thread {
 	enum device_turn turn;
 	uint64_t wake_at;	/* WATCHING: the thread runs timers then at the latest */
 	bool kicked;		/* a kick is on its way to the thread */
+	bool acks_wait;		/* the engine has let ACKs wait since the thread last slept */
 	bool again;		/* packets have come through memory: no sleep */
 	bool takeover;		/* the application sleeps: end the standby at once */
 	int send_fd;		/* in the epoll set, or -1 */
@@ -94,6 +95,14 @@ void device_thread_judge(struct adv_device *d, bool posted);
 static inline uint64_t device_deadline(const struct adv_device *d)
 {
 	uint64_t engine = adv_engine_deadline(d->engine);
+
+	return d->link->deadline && d->link->deadline < engine ? d->link->deadline : engine;
+}
+
+/* Of that, what a thread that sleeps is woken for. */
+static inline uint64_t device_firm_deadline(const struct adv_device *d)
+{
+	uint64_t engine = adv_engine_firm_deadline(d->engine);
 
 	return d->link->deadline && d->link->deadline < engine ? d->link->deadline : engine;
 }

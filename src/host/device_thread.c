@@ -44,6 +44,7 @@
 #define USELESS_LIMIT	  8
 #define USELESS_LIMIT_MAX 1024
 #define IDLE_FIRST	  (10 * MS)
+#define ACKS_WAIT	  (1 * MS)    /* as IDLE_FIRST, where ACKs wait for requests */
 #define IDLE_LONGEST	  (1000 * MS) /* then for ever */
 #define WAKE_SLACK	  (50 * US)
 #define LOCK_NAP	  (20 * US)
@@ -82,7 +83,8 @@ void device_thread_see_to(struct adv_device *d)
 
 	if (t->turn != DEVICE_WATCHING || t->kicked)
 		return;
-	deadline = device_deadline(d);
+	deadline = device_firm_deadline(d);
+	t->acks_wait = t->acks_wait || adv_engine_deadline(d->engine) < deadline;
 	if ((deadline < t->wake_at && t->wake_at - deadline > WAKE_SLACK) ||
 	    (d->link_full && t->send_fd < 0))
 		kick(d);
@@ -192,6 +194,9 @@ static void plan_sleep(struct adv_device *d, uint64_t now)
 		t->idle_ns *= 2;
 	}
 	d->count_anew = true;
+	if (t->acks_wait)
+		t->idle_ns = ACKS_WAIT;
+	t->acks_wait = false;
 	t->wake_at = t->idle_ns < IDLE_LONGEST ? now + t->idle_ns : ADV_NEVER;
 	if (deadline < t->wake_at)
 		t->wake_at = deadline;

@@ -30,6 +30,8 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e->timeout_ticks = config->timeout_ticks ? config->timeout_ticks : 1;
 	adv_list_init(&e->tx_ready);
 	adv_list_init(&e->stalled);
+	adv_list_init(&e->delayed);
+	e->ack_delay = config->ack_delay;
 	adv_list_init(&e->cq_events);
 	adv_list_init(&e->async_events);
 	adv_list_init(&e->pds);
@@ -320,6 +322,8 @@ static void serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 		adv_datagram_tx(qp, now, batch, QUANTUM);
 		return;
 	}
+	if (qp->resp.ack_behind)
+		adv_requester_tx(qp, now, batch, QUANTUM);
 	if (adv_responder_has_tx(qp))
 		adv_responder_tx(qp, now, batch, QUANTUM);
 	adv_requester_tx(qp, now, batch, QUANTUM);

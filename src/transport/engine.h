@@ -70,6 +70,11 @@ struct adv_engine_config {
 	 * machine the peer may well be late without being gone.
 	 */
 	uint8_t timeout_ticks;
+	/*
+	 * ns that an ACK may wait for the program's own next request, where it mostly makes one at
+	 * once; 0: none waits. Far less than any timeout of a peer.
+	 */
+	uint64_t ack_delay;
 };
 
 /* Counters, under the names that operators know from mlx5 and rxe. */
@@ -155,6 +160,10 @@ bool adv_engine_tx_ready(const struct adv_engine *e);
 /* When adv_engine_expire() has something to do: a time of the caller's clock, or ADV_NEVER. */
 uint64_t adv_engine_deadline(const struct adv_engine *e);
 void adv_engine_expire(struct adv_engine *e, uint64_t now);
+
+/* As adv_engine_deadline(), but without ACKs that wait for a request (ack_delay): the program will
+ * most likely make it, so that nobody need be woken for them. */
+uint64_t adv_engine_firm_deadline(const struct adv_engine *e);
 
 const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e);
 

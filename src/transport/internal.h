@@ -345,9 +345,13 @@ struct adv_responder {
 	bool commed;		  /* COMM_EST was reported */
 	bool nak_sent;		  /* a NAK or RNR NAK for epsn is out: be silent until it comes */
 	bool ack_pending;
-	bool dead; /* after a NAK that ends the connection: answer nothing new */
+	bool ack_behind; /* it goes out after requests: it has waited for them */
+	uint8_t answers; /* see ack_delay.c: requests of ours that came at once after the peer's */
+	bool dead;	 /* after a NAK that ends the connection: answer nothing new */
 	uint8_t ack_syndrome;
 	uint32_t ack_psn;
+	uint64_t asked_at; /* when a message came that was to be acknowledged; 0: answered since */
+	uint64_t ack_due;  /* of an ACK that waits */
 	struct adv_recv_wqe *recv; /* taken by the message in progress */
 	uint64_t offset;	   /* bytes of the message in progress */
 	uint64_t write_va;
@@ -376,6 +380,7 @@ struct adv_qp {
 	struct adv_list windows;    /* of type 2, bound to it */
 	struct adv_list tx_node;    /* engine->tx_ready */
 	struct adv_list stall_node; /* engine->stalled (RC), a credit's waiting (UC, UD) */
+	struct adv_list delay_node; /* engine->delayed: its ACK waits */
 	uint32_t qpn;
 	enum ibv_qp_type type;
 	enum ibv_qp_state state;
@@ -532,6 +537,24 @@ void adv_responder_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batc
 bool adv_responder_has_tx(const struct adv_qp *qp);
 /* responder_tx.c: an ACK, NAK or RNR NAK to be sent in its turn. */
 void adv_responder_queue_ack(struct adv_qp *qp, uint8_t syndrome, uint32_t psn);
+
+/* No ACK is to go out, now or later. */
+void adv_responder_forget_ack(struct adv_qp *qp);
+
+/* ---- ACKs that wait for a request of ours (ack_delay.c) ---- */
+
+/* A message that asks for an ACK has been taken, up to psn: acknowledges it, at once or soon. */
+void adv_ack_message(struct adv_qp *qp, uint32_t psn, uint64_t now);
+/* A request was posted. */
+void adv_ack_posted(struct adv_qp *qp, uint64_t now);
+/* When the first of those that wait must go out; ADV_NEVER. */
+uint64_t adv_ack_deadline(const struct adv_engine *e);
+void adv_ack_expire(struct adv_engine *e, uint64_t now);
+
+static inline bool adv_ack_waits(const struct adv_qp *qp)
+{
+	return !adv_list_empty(&qp->delay_node);
+}
 /* responder.c: UC. */
 void adv_responder_rx_uc(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in);
 /* datagram.c */
@@ -583,6 +606,8 @@ struct adv_engine {
 	unsigned ranges;
 	struct adv_list tx_ready; /* QPs to look at, in turn */
 	struct adv_list stalled;  /* QPs that wait for total_window */
+	struct adv_list delayed;  /* QPs whose ACK waits, by the time that it must go out */
+	uint64_t ack_delay;
 	uint32_t in_flight;
 	uint32_t window;
 	uint32_t total_window;

@@ -160,6 +160,7 @@ struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config)
 	qp->state = IBV_QPS_RESET;
 	adv_timer_init(&qp->req.timer, adv_requester_timer);
 	adv_list_init(&qp->tx_node);
+	adv_list_init(&qp->delay_node);
 	adv_list_init(&qp->stall_node);
 	adv_list_init(&qp->windows);
 	adv_list_add_tail(&e->qps, &qp->node);
@@ -251,6 +252,7 @@ void adv_qp_clear(struct adv_qp *qp)
 	qp->sq.head = qp->sq.next = qp->sq.tail = qp->sq.freed = 0;
 	qp->rq.head = qp->rq.next = qp->rq.freed = 0;
 	memset(&qp->req, 0, sizeof(qp->req));
+	adv_list_del(&qp->delay_node);
 	memset(&qp->resp, 0, sizeof(qp->resp));
 	qp->req.timer = timer;
 	qp->last_wqe_reported = false;
@@ -430,7 +432,7 @@ void adv_qp_enter_error(struct adv_qp *qp, uint64_t now)
 	stop_sending(qp);
 	if (!qp->resp.dead) {
 		adv_list_del(&qp->tx_node);
-		qp->resp.ack_pending = false;
+		adv_responder_forget_ack(qp);
 		qp->resp.res_pending = 0;
 	}
 	flush_send(qp, now);
@@ -673,6 +675,7 @@ int adv_qp_post_send(struct adv_qp *qp, uint64_t now, struct ibv_send_wr *wr,
 		flush_send(qp, now);
 	else if (qp->sq.next != qp->sq.head)
 		adv_qp_schedule(qp);
+	adv_ack_posted(qp, now);
 	return err;
 }
 

@@ -165,7 +165,8 @@ static bool starts_and_continues(const struct adv_qp *qp, const struct adv_incom
 }
 
 /* After a packet was taken: on to the next PSN; at the end of a message, one more of them. */
-static void accept_packet(struct adv_qp *qp, const struct adv_incoming *in, uint32_t psns)
+static void accept_packet(struct adv_qp *qp, const struct adv_incoming *in, uint32_t psns,
+			  uint64_t now)
 {
 	struct adv_responder *resp = &qp->resp;
 
@@ -173,7 +174,9 @@ static void accept_packet(struct adv_qp *qp, const struct adv_incoming *in, uint
 		resp->message = ADV_MSG_NONE;
 		resp->msn = (resp->msn + 1) & ADV_PSN_MASK;
 	}
-	if (qp->reliable && in->h->bth.ackreq)
+	if (qp->reliable && in->h->bth.ackreq && (in->info->flags & ADV_PKT_END))
+		adv_ack_message(qp, resp->epsn, now);
+	else if (qp->reliable && in->h->bth.ackreq)
 		adv_responder_queue_ack(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS, resp->epsn);
 	resp->epsn = adv_psn_add(resp->epsn, psns);
 }
@@ -219,7 +222,7 @@ static void end_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 		refuse(qp, ADV_ERR_INVALIDATE, now);
 		return;
 	}
-	accept_packet(qp, in, 1);
+	accept_packet(qp, in, 1, now);
 	complete_message(qp, in, IBV_WC_RECV, (uint32_t)qp->resp.offset, now);
 }
 
@@ -251,7 +254,7 @@ static void rx_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 	else if (in->info->flags & ADV_PKT_END)
 		end_send(qp, now, in);
 	else
-		accept_packet(qp, in, 1);
+		accept_packet(qp, in, 1, now);
 }
 
 /* The head of a WRITE: may it, and where to. ADV_ERR_NONE: yes. */
@@ -327,7 +330,7 @@ static void rx_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 	}
 	if (imm && refuse_on_purpose(qp, in, now))
 		return;
-	accept_packet(qp, in, 1);
+	accept_packet(qp, in, 1, now);
 	if (imm)
 		complete_message(qp, in, IBV_WC_RECV_RDMA_WITH_IMM, resp->write_length, now);
 }
@@ -676,7 +679,7 @@ static void uc_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 	}
 	if ((in->info->flags & ADV_PKT_END) && uc_fail_on_purpose(qp, in, now))
 		return;
-	accept_packet(qp, in, 1);
+	accept_packet(qp, in, 1, now);
 	if (in->info->flags & ADV_PKT_END)
 		complete_message(qp, in, IBV_WC_RECV, (uint32_t)resp->offset, now);
 }
@@ -705,7 +708,7 @@ static void uc_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 	if (imm && uc_fail_on_purpose(qp, in, now))
 		return;
 	length = resp->write_length;
-	accept_packet(qp, in, 1);
+	accept_packet(qp, in, 1, now);
 	if (imm)
 		complete_message(qp, in, IBV_WC_RECV_RDMA_WITH_IMM, length, now);
 }

@@ -8,7 +8,7 @@
 
 bool adv_responder_has_tx(const struct adv_qp *qp)
 {
-	return qp->resp.res_pending || qp->resp.ack_pending;
+	return qp->resp.res_pending || (qp->resp.ack_pending && !adv_ack_waits(qp));
 }
 
 void adv_responder_queue_ack(struct adv_qp *qp, uint8_t syndrome, uint32_t psn)
@@ -21,7 +21,16 @@ void adv_responder_queue_ack(struct adv_qp *qp, uint8_t syndrome, uint32_t psn)
 	resp->ack_pending = true;
 	resp->ack_syndrome = syndrome;
 	resp->ack_psn = psn;
+	resp->ack_behind = false;
+	adv_list_del(&qp->delay_node);
 	adv_qp_schedule(qp);
+}
+
+void adv_responder_forget_ack(struct adv_qp *qp)
+{
+	qp->resp.ack_pending = false;
+	qp->resp.ack_behind = false;
+	adv_list_del(&qp->delay_node);
 }
 
 static void fill_response(const struct adv_qp *qp, struct adv_headers *h, uint8_t op, uint32_t psn,
@@ -44,7 +53,7 @@ static void emit_ack(struct adv_qp *qp, struct adv_tx_batch *batch)
 	fill_response(qp, &h, ADV_OP_ACKNOWLEDGE, resp->ack_psn, resp->msn);
 	h.aeth.syndrome = resp->ack_syndrome;
 	adv_packet_start(qp->engine, &qp->path, batch, &h);
-	resp->ack_pending = false;
+	adv_responder_forget_ack(qp);
 }
 
 static void resource_done(struct adv_responder *resp, struct adv_resource *res)
@@ -81,7 +90,7 @@ static void refuse_rest(struct adv_qp *qp, struct adv_resource *res, uint32_t ps
 
 	resource_done(resp, res);
 	resp->res_pending = 0;
-	resp->ack_pending = false;
+	adv_responder_forget_ack(qp);
 	qp->engine->counters.resp_remote_access_errors++;
 	adv_responder_queue_ack(qp, ADV_AETH_NAK | ADV_NAK_REMOTE_ACCESS_ERROR, psn);
 	resp->dead = true;
@@ -145,7 +154,7 @@ static void emit_response(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *
 
 	if (resp->ack_pending && (resp->ack_syndrome & ADV_AETH_TYPE_MASK) == ADV_AETH_ACK &&
 	    adv_psn_diff(resp->ack_psn, res->first_psn) < 0)
-		resp->ack_pending = false;
+		adv_responder_forget_ack(qp);
 	if (res->atomic)
 		emit_atomic_ack(qp, batch, res);
 	else

@@ -134,15 +134,23 @@ void adv_timer_remove(struct adv_engine *e, struct adv_timer *t)
 		take_out(&e->timers, t);
 }
 
-uint64_t adv_engine_deadline(const struct adv_engine *e)
+uint64_t adv_engine_firm_deadline(const struct adv_engine *e)
 {
 	return e->timers.count ? e->timers.slot[1]->in_heap : ADV_NEVER;
+}
+
+uint64_t adv_engine_deadline(const struct adv_engine *e)
+{
+	uint64_t firm = adv_engine_firm_deadline(e), ack = adv_ack_deadline(e);
+
+	return ack < firm ? ack : firm;
 }
 
 void adv_engine_expire(struct adv_engine *e, uint64_t now)
 {
 	struct adv_timer_heap *h = &e->timers;
 
+	adv_ack_expire(e, now);
 	while (h->count && h->slot[1]->in_heap <= now) {
 		struct adv_timer *t = h->slot[1];
 

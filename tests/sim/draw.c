@@ -127,6 +127,8 @@ static void draw_network(struct sim *s)
 	s->window = 2 + (uint32_t)below(s, NETWORK, 80);
 	s->total_window = s->window + (uint32_t)below(s, NETWORK, 3 * s->window);
 	s->timeout_ticks = (uint8_t)below(s, NETWORK, 5);
+	if (chance(s, DELAYS, 500))
+		s->ack_delay = 1 + below(s, DELAYS, 50 * US);
 }
 
 static void draw_application(struct sim *s)

@@ -239,6 +239,7 @@ void host_open(struct host *h)
 		.window = s->window,
 		.total_window = s->total_window,
 		.timeout_ticks = s->timeout_ticks,
+		.ack_delay = s->ack_delay,
 		.local_credit = s->seed & 1,
 	};
 

@@ -74,6 +74,7 @@ enum subject {
 	WINDOWS,     /* memory windows */
 	MANAGER,     /* the connection manager */
 	GLANCES,     /* where memory is looked at */
+	DELAYS,	     /* how long ACKs may wait for requests */
 	SUBJECTS
 };
 
@@ -409,6 +410,7 @@ struct sim {
 	uint32_t window;
 	uint32_t total_window;
 	uint8_t timeout_ticks;
+	uint64_t ack_delay;
 	uint64_t way[SIM_HOSTS][SIM_HOSTS]; /* ns from host to host */
 	uint64_t latency;		    /* the longest of them */
 	uint64_t ns_per_kib;

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ACKs that wait a little for the program's own next request (IBTA 9.7.5.1.2 lets a responder
+ * coalesce them). Where two programs answer each other, the ACK of what came is no hurry: it goes
+ * out behind the answer, off the way that both wait for. And a program that polls only until its
+ * own request is done, and looks at its memory for the peer's answer, then finds both in one poll,
+ * so that nobody need be woken to receive.
+ *
+ * Only queue pairs wait whose program has answered at once of late, and one message at a time.
+ */
+#include "transport/internal.h"
+
+#define ANSWERS_WANTED 3 /* in a row, each within the delay */
+
+/* True where the ACK of a message that came now may wait. */
+static bool may_wait(struct adv_qp *qp, uint64_t now)
+{
+	struct adv_responder *resp = &qp->resp;
+
+	if (!qp->engine->ack_delay)
+		return false;
+	if (resp->asked_at) /* the one before had no answer yet: they come in a row */
+		resp->answers = 0;
+	resp->asked_at = now ? now : 1;
+	return resp->answers >= ANSWERS_WANTED && !resp->ack_pending && !resp->res_pending;
+}
+
+void adv_ack_message(struct adv_qp *qp, uint32_t psn, uint64_t now)
+{
+	struct adv_responder *resp = &qp->resp;
+	bool wait = may_wait(qp, now);
+
+	adv_responder_queue_ack(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS, psn);
+	if (!wait)
+		return;
+	resp->ack_due = now + qp->engine->ack_delay;
+	adv_list_add_tail(&qp->engine->delayed, &qp->delay_node);
+}
+
+void adv_ack_posted(struct adv_qp *qp, uint64_t now)
+{
+	struct adv_responder *resp = &qp->resp;
+
+	if (!resp->asked_at)
+		return;
+	if (now - resp->asked_at > qp->engine->ack_delay)
+		resp->answers = 0;
+	else if (resp->answers < ANSWERS_WANTED)
+		resp->answers++;
+	resp->asked_at = 0;
+	if (!adv_ack_waits(qp))
+		return;
+	resp->ack_behind = true;
+	adv_list_del(&qp->delay_node);
+	adv_qp_schedule(qp);
+}
+
+uint64_t adv_ack_deadline(const struct adv_engine *e)
+{
+	if (adv_list_empty(&e->delayed))
+		return ADV_NEVER;
+	return adv_container_of(e->delayed.next, struct adv_qp, delay_node)->resp.ack_due;
+}
+
+void adv_ack_expire(struct adv_engine *e, uint64_t now)
+{
+	while (adv_ack_deadline(e) <= now) {
+		struct adv_qp *qp = adv_container_of(e->delayed.next, struct adv_qp, delay_node);
+
+		qp->resp.answers = 0;
+		adv_list_del(&qp->delay_node);
+		adv_qp_schedule(qp);
+	}
+}

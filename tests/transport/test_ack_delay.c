@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* ACKs that wait for the program's own next request. */
+#include "harness.h"
+
+#define DELAY  (20 * US)
+#define ROUNDS 10u
+
+struct peers {
+	struct net *net;
+	struct end *end[2];
+	struct region *region[2];
+};
+
+/* What went over the wire: by node, kinds of packets, and when each went last. */
+static struct {
+	unsigned writes[2];
+	unsigned acks[2];
+	uint64_t write_at[2];
+	uint64_t ack_at[2];
+} seen;
+
+static void watch(struct net *net, struct wire *w)
+{
+	if (w->h.bth.opcode == ADV_OP_ACKNOWLEDGE) {
+		seen.acks[w->from]++;
+		seen.ack_at[w->from] = w->sent;
+	} else {
+		seen.writes[w->from]++;
+		seen.write_at[w->from] = w->sent;
+	}
+}
+
+static void begin(struct peers *p, uint64_t delay)
+{
+	struct adv_engine_config config = {.seed = {1, 2, 3, 4}, .ack_delay = delay};
+	struct options o = options_default(IBV_QPT_RC);
+
+	memset(&seen, 0, sizeof(seen));
+	p->net = net_open_config(2, &config);
+	p->net->hook = watch;
+	pair_open(p->net, &o, &p->end[0], &p->end[1]);
+	for (unsigned i = 0; i < 2; i++)
+		p->region[i] = region_open(&p->net->node[i], 4096, ALL_ACCESS);
+}
+
+static void end(struct peers *p)
+{
+	net_run(p->net, SEC);
+	net_close(p->net);
+}
+
+static void post(struct peers *p, unsigned from, uint64_t wr_id)
+{
+	end_op(p->end[from], IBV_WR_RDMA_WRITE, wr_id, p->region[from], 0, 8, p->region[!from], 8);
+}
+
+/* Runs until node `from` has sent so many WRITEs and they have arrived. */
+static void arrive(struct peers *p, unsigned from, unsigned writes)
+{
+	while (seen.writes[from] < writes)
+		assert_true(net_step(p->net, p->net->now + SEC));
+	net_run(p->net, NET_DELAY);
+}
+
+/* Each answers the other's WRITE, `pause` after it came. */
+static void play(struct peers *p, unsigned rounds, uint64_t pause)
+{
+	for (unsigned i = 0; i < rounds; i++) {
+		unsigned from = i % 2;
+
+		post(p, from, i);
+		arrive(p, from, seen.writes[from] + 1);
+		net_run(p->net, pause);
+	}
+}
+
+/* After some rounds the answer goes first, and the ACK behind it. */
+static void test_answers_overtake(void **state)
+{
+	struct peers p;
+
+	begin(&p, DELAY);
+	play(&p, ROUNDS, 1 * US);
+	post(&p, ROUNDS % 2, ROUNDS);
+	net_run(p.net, 0);
+	assert_int_equal(seen.write_at[ROUNDS % 2], seen.ack_at[ROUNDS % 2]);
+	net_run(p.net, SEC);
+	assert_int_equal(seen.writes[0] + seen.writes[1], ROUNDS + 1);
+	assert_int_equal(seen.acks[0] + seen.acks[1], ROUNDS + 1);
+	for (unsigned i = 0; i <= ROUNDS; i++)
+		expect_send(p.end[i % 2], i / 2, i, IBV_WC_SUCCESS);
+	end(&p);
+}
+
+static uint64_t time_of_ack(struct peers *p, unsigned from)
+{
+	uint64_t came;
+	unsigned acks = seen.acks[!from];
+
+	post(p, from, 1000);
+	arrive(p, from, seen.writes[from] + 1);
+	came = p->net->now;
+	while (seen.acks[!from] == acks)
+		assert_true(net_step(p->net, p->net->now + SEC));
+	return seen.ack_at[!from] - came;
+}
+
+/* Nobody answers any more: the ACK goes out when its time has come, and the next one at once. */
+static void test_waits_exactly(void **state)
+{
+	struct peers p;
+
+	begin(&p, DELAY);
+	play(&p, ROUNDS, 1 * US);
+	assert_int_equal(time_of_ack(&p, ROUNDS % 2), DELAY);
+	assert_int_equal(time_of_ack(&p, ROUNDS % 2), 0);
+	end(&p);
+}
+
+/* Answers that come late are none: no ACK waits. */
+static void test_slow_answers(void **state)
+{
+	struct peers p;
+
+	begin(&p, DELAY);
+	play(&p, ROUNDS, DELAY + 1);
+	assert_int_equal(time_of_ack(&p, ROUNDS % 2), 0);
+	end(&p);
+}
+
+/* One that only receives, or that gets several messages before it answers, acknowledges at once. */
+static void test_streams(void **state)
+{
+	struct peers p;
+
+	begin(&p, DELAY);
+	for (unsigned i = 0; i < ROUNDS; i++)
+		assert_int_equal(time_of_ack(&p, 0), 0);
+	play(&p, ROUNDS, 1 * US);
+	post(&p, 0, 2000);
+	arrive(&p, 0, seen.writes[0] + 1);
+	assert_true(seen.ack_at[1] != p.net->now);
+	post(&p, 0, 2001);
+	arrive(&p, 0, seen.writes[0] + 1);
+	net_run(p.net, 0);
+	assert_int_equal(seen.ack_at[1], p.net->now);
+	end(&p);
+}
+
+/* Where nothing may wait nothing does. */
+static void test_off(void **state)
+{
+	struct peers p;
+
+	begin(&p, 0);
+	play(&p, ROUNDS, 1 * US);
+	assert_int_equal(time_of_ack(&p, ROUNDS % 2), 0);
+	end(&p);
+}
+
+/* A QP that is reset, or destroyed, while its ACK waits leaves nothing behind. */
+static void test_reset_while_waiting(void **state)
+{
+	struct peers p;
+
+	begin(&p, DELAY);
+	play(&p, ROUNDS, 1 * US);
+	post(&p, ROUNDS % 2, ROUNDS);
+	arrive(&p, ROUNDS % 2, seen.writes[ROUNDS % 2] + 1);
+	assert_true(adv_ack_deadline(p.net->node[1 - ROUNDS % 2].e) != ADV_NEVER);
+	assert_true(adv_engine_firm_deadline(p.net->node[1 - ROUNDS % 2].e) >
+		    adv_ack_deadline(p.net->node[1 - ROUNDS % 2].e));
+	assert_int_equal(end_to_state(p.end[1 - ROUNDS % 2], IBV_QPS_RESET), 0);
+	assert_int_equal(adv_ack_deadline(p.net->node[1 - ROUNDS % 2].e), ADV_NEVER);
+	net_run(p.net, DELAY * 2);
+	net_abandon(p.net);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_answers_overtake),
+		cmocka_unit_test(test_waits_exactly),
+		cmocka_unit_test(test_slow_answers),
+		cmocka_unit_test(test_streams),
+		cmocka_unit_test(test_off),
+		cmocka_unit_test(test_reset_while_waiting),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Real programs under fault plans: they finish, and what they compare is right.
+"""Real programs under fault plans: they finish, and what they compare is right; they are told of
+errors; plans change while they run.
 
 The programs of a case run at the same time, as most of that is waiting for timeouts. They sleep
 on events, so that none keeps another from its processor.
 """
 
+import os
+import re
 import shlex
+import signal
+import time
 
 import reports
 from harness import Failure, case
@@ -118,3 +123,141 @@ for group in PERFTEST.items():
     register_perftest(*group)
 for group in PINGPONG.items():
     register_pingpong(*group)
+
+
+# ---- requests, the port, programs that run ----
+
+def start_pair(lab, command, plan, port=FIRST_PORT):
+    """A server without a plan, and its client with one."""
+    argv = [*shlex.split(command), "-p", str(port)]
+    server = lab.start(argv)
+    lab.wait_listening(server, port)
+    client = lab.start([lab.adverb, "run", "--fault", plan, "--", *argv, "127.0.0.1"],
+                       adverb=False)
+    return server, client
+
+
+def adverb_fault(lab, *arguments, status=0):
+    return lab.run([lab.adverb, "fault", *arguments], adverb=False, status=status, seconds=20)
+
+
+def expect_failure(lab, command, plan, said):
+    """The client must say what was made to fail."""
+    server, client = start_pair(lab, command, plan)
+    if client.wait(60) == 0 or said not in client.output():
+        raise Failure(f"'{said}' was to be said:\n{client.describe()}")
+    server.kill()
+
+
+@case("faults", "injected-errors")
+def injected_errors(lab):
+    pingpong = "ibv_rc_pingpong -g 0 -n 1000"
+    expect_failure(lab, pingpong, "complete=REM_ACCESS_ERR queue=send nth=10",
+                   "Failed status remote access error (10)")
+    expect_failure(lab, pingpong, "complete=loc_prot_err queue=recv nth=10",
+                   "Failed status local protection error (4)")
+    expect_failure(lab, pingpong, "post=ENOMEM op=send nth=20", "Couldn't post send")
+    expect_failure(lab, pingpong, "post=ENOMEM queue=recv nth=501", "Couldn't post receive")
+
+
+@case("faults", "receiver-not-ready")
+def receiver_not_ready(lab):
+    server, client = start_pair(lab, "ibv_rc_pingpong -e -g 0 -n 300", "rnr=5%; rnr nth=100-120")
+    reports.pingpong(client.expect(0, 60), 4096, 300)
+    server.expect(0, 60)
+
+
+@case("faults", "port")
+def port(lab):
+    """ibv_asyncwatch sees the port go down and come up, though it does nothing else."""
+    watch = lab.start([lab.adverb, "run", "--fault", "port-down=300ms from=100ms; "
+                       "device-fatal from=500ms", "--", "stdbuf", "-oL", "ibv_asyncwatch", "-d",
+                       "adverb0"], adverb=False)
+    for event in ("PORT_ERR", "PORT_ACTIVE", "DEVICE_FATAL"):
+        lab.wait_until(lambda e=event: e in watch.output(), 20, event)
+    watch.kill()
+
+
+def fate(text, action):
+    """How often that has happened, as `adverb fault show` says of each."""
+    return [int(n) for n in re.findall(rf"\b{action} (\d+)", text)]
+
+
+@case("faults", "while-it-runs")
+def while_it_runs(lab):
+    """ib_write_bw gets a plan, another one, none; then it ends as ever."""
+    command = ["ib_write_bw", "-F", "-D", "3", "-f", "1"]
+    server = lab.start(command)
+    lab.wait_listening(server, FIRST_PORT)
+    client = lab.start([*command, "127.0.0.1"])
+    lab.wait_until(lambda: adverb_fault(lab, "show").count("ib_write_bw") == 2, 20, "two programs")
+    adverb_fault(lab, "set", "--all", "seed=5; drop=3%")
+    lab.wait_until(lambda: len(fate(adverb_fault(lab, "show"), "drop")) == 2, 20, "losses")
+    said = adverb_fault(lab, "set", "--pid", client.pid, "seed=6; mark")
+    if "seed=6; mark" not in said or "seed=5" in said:
+        raise Failure(said)
+    said = adverb_fault(lab, "show")
+    if "seed=5; drop=3%" not in said or "seed=6; mark" not in said:
+        raise Failure(said)
+    adverb_fault(lab, "clear", "--all")
+    said = adverb_fault(lab, "show")
+    if said.count("no faults") != 2 or "seed" in said:
+        raise Failure(said)
+    client.expect(0, 60)
+    server.expect(0, 30)
+
+
+@case("faults", "command-line")
+def command_line(lab):
+    """What is wrong is said, and where; nobody who is stopped holds the command up."""
+    said = adverb_fault(lab, "set", "--all", "drop=1%; dorp", status=2)
+    if "unknown word 'dorp'" not in said or "\n           ^" not in said:
+        raise Failure(said)
+    for arguments in (["set", "drop"], ["clear"], ["show", "drop"], ["set", "--all"], [],
+                      ["show", "--pid", "x"], ["show", "--pid", "1", "--all"], ["sew", "--all"]):
+        adverb_fault(lab, *arguments, status=2)
+    adverb_fault(lab, "show", status=1)  # there is no daemon
+    waiting = lab.start(["ibv_asyncwatch", "-d", "adverb0"])
+    lab.wait_until(lambda: "ibv_asyncwatch" in adverb_fault_or_nothing(lab), 20, "a program")
+    adverb_fault(lab, "show", "--slot", 200, status=1)
+    adverb_fault(lab, "show", "--pid", 1, status=1)
+    os.kill(waiting.pid, signal.SIGSTOP)
+    if "no answer" not in adverb_fault(lab, "show", "--pid", waiting.pid, status=1):
+        raise Failure("a stopped program answers")
+    os.kill(waiting.pid, signal.SIGCONT)
+    adverb_fault(lab, "show", "--pid", waiting.pid)
+
+
+def adverb_fault_or_nothing(lab):
+    process = lab.start([lab.adverb, "fault", "show"], adverb=False)
+    process.wait(20)
+    return process.output()
+
+
+def rping(lab, *fault):
+    server = lab.start(["rping", "-s", "-a", "127.0.0.1", "-C", "3"])
+    lab.wait_until(lambda: "rping" in adverb_fault_or_nothing(lab), 20, "the server's device")
+    client = lab.start([lab.adverb, "run", *fault, "--", "rping", "-c", "-a", "127.0.0.1", "-C",
+                        "3", "-v"], adverb=False)
+    client.expect(0, 60)
+    if "ping data: rdma-ping-2" not in client.output():
+        raise Failure(client.describe())
+    server.expect(0, 60)
+
+
+@case("faults", "connection-manager")
+def connection_manager(lab):
+    """The first request and the first answer are lost; then by chance, of one program, and of all."""
+    began = time.monotonic()
+    rping(lab, "--fault", "drop op=cm tx nth=1; drop op=cm rx nth=1")
+    if time.monotonic() - began < 0.5:
+        raise Failure("connected as if nothing had been lost")
+    rping(lab, "--fault", "seed=11; drop=5% op=cm; duplicate=20% op=cm; delay=10ms op=cm")
+    holder = lab.start(["ibv_asyncwatch", "-d", "adverb0"])
+    lab.wait_until(lambda: "asyncwatch" in adverb_fault_or_nothing(lab), 20, "a daemon that stays")
+    adverb_fault(lab, "set", "--cm", "seed=2; drop=5%; delay=1ms jitter=20ms")
+    rping(lab)
+    said = adverb_fault(lab, "show", "--cm")
+    if "seed=2; drop=5%" not in said or sum(fate(said, "delay")) < 8:
+        raise Failure(said)
+    holder.kill()

@@ -394,7 +394,7 @@ int device_thread_start(struct adv_device *d)
 	t->idle_ns = IDLE_FIRST;
 	t->standby_ns = STANDBY_FIRST;
 	t->useless_limit = USELESS_LIMIT;
-	t->wake_at = ADV_NEVER;
+	t->wake_at = device_deadline(d);
 	t->epoll_fd = adv_sys_epoll_create(EPOLL_CLOEXEC);
 	t->kick_fd = adv_sys_eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (t->epoll_fd < 0 || t->kick_fd < 0 ||

@@ -21,7 +21,8 @@ import traceback
 
 MAGIC, VERSION, LENGTH = 0x41445643, 2, 256
 HELLO, OPEN_SLOT, RESUME, JOIN, LEAVE, STATUS, LIST, NOTICE, REFUSED = 1, 2, 3, 4, 5, 6, 7, 128, 129
-COUNT, COUNTERS, SENDER = 9, 10, 11
+COUNT, COUNTERS, SENDER, FAULT = 9, 10, 11, 15
+FAULT_OPEN, FAULT_SLOT, FAULT_PROCESS, FAULT_DAEMON = 0, 1, 2, 3
 PORT = 4791
 INSIDE = "ADVERB_TEST_NAMESPACE"  # its value: the user outside
 SKIPPED = 77
@@ -130,6 +131,18 @@ class Client:
         names = "clients ids connections ending rx tx retries dropped".split()
         answer, _ = self.ask(STATUS)
         return dict(zip(names, struct.unpack("=4I4Q", answer[48:96])))
+
+    def fault(self, kind, number, request=b""):
+        """Asks about a plan with these bytes as the request; the daemon's result."""
+        _, fds = self.ask(FAULT, struct.pack("=II", FAULT_OPEN, 0))
+        with socket.socket(fileno=fds[0]) as mine:
+            if request:
+                mine.send(request)
+            self.send(FAULT, struct.pack("=II", kind, number))
+            while True:
+                got, _, result, _, _ = self.receive()
+                if got != NOTICE:
+                    return result
 
     def slots(self):
         """Numbers of the slots in use."""

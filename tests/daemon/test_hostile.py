@@ -256,10 +256,13 @@ def other_user(build, modules):
             "try: c.send(adverbd.HELLO)\n"
             "except BrokenPipeError: pass\n"
             "kind, _, _, body, _ = c.receive()\n"
-            "print(adverbd.text_of(body) if kind == adverbd.REFUSED else c.open_slot().number)\n")
+            "if kind == adverbd.REFUSED: print(adverbd.text_of(body)); sys.exit()\n"
+            "print(c.open_slot().number)\n"
+            "for target in eval(sys.argv[2]): print(c.fault(*target))\n")
 
-    def as_nobody(name):
-        done = subprocess.run([*adverbd.as_user(adverbd.NOBODY), sys.executable, "-c", code, name],
+    def as_nobody(name, targets=()):
+        done = subprocess.run([*adverbd.as_user(adverbd.NOBODY), sys.executable, "-c", code, name,
+                               repr(targets)],
                               env={**os.environ, "PYTHONPATH": str(modules),
                                    "PYTHONDONTWRITEBYTECODE": "1"},
                               capture_output=True, text=True, timeout=30)
@@ -274,7 +277,11 @@ def other_user(build, modules):
         assert root.status()["system"] == 1
         first = root.open_slot()
         assert first.number == 1
-        assert as_nobody("adverbd") == "2"
+        # Faults on purpose: of one's own, not of root's.
+        asked = [(adverbd.FAULT_SLOT, 1), (adverbd.FAULT_DAEMON, 0),
+                 (adverbd.FAULT_PROCESS, os.getpid()), (adverbd.FAULT_PROCESS, 0)]
+        assert as_nobody("adverbd", asked).split() == ["2", "1", "1", "1", "0"]
+        assert root.fault(adverbd.FAULT_DAEMON, 0) == 0
         wait_for(lambda: root.slots() == [1])
         # Slot 2 was another user's: it may still hold the socket.
         numbers = {root.open_slot().number for _ in range(252)}

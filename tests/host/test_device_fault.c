@@ -193,6 +193,28 @@ static void test_port(void **state)
 	close_pair(&a, &b);
 }
 
+static atomic_uint events_seen;
+
+static int count_event(void *user, enum ibv_event_type type)
+{
+	atomic_fetch_add(&events_seen, 1);
+	return -1;
+}
+
+/* From the start, in a program that does nothing at all with its device. */
+static void test_port_of_an_idle_device(void **state)
+{
+	static const struct adv_device_callbacks callbacks = {.port = count_event};
+	struct adv_device *d;
+
+	setenv("ADVERB_FAULT", "port-down=20ms from=20ms", 1);
+	d = adv_device_open(&callbacks, NULL);
+	unsetenv("ADVERB_FAULT");
+	assert_non_null(d);
+	wait_for(&events_seen, 2);
+	adv_device_close(d);
+}
+
 /* As long as a plan may be: the language's own limit. */
 static void test_long_plan(void **state)
 {
@@ -304,9 +326,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_set_and_clear), cmocka_unit_test(test_clear_lets_go),
 		cmocka_unit_test(test_injected),      cmocka_unit_test(test_not_ready),
-		cmocka_unit_test(test_port),	      cmocka_unit_test(test_long_plan),
-		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_daemon),
+		cmocka_unit_test(test_port),	      cmocka_unit_test(test_port_of_an_idle_device),
+		cmocka_unit_test(test_long_plan),     cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_hostile),	      cmocka_unit_test(test_daemon),
 	};
 	pid_t daemon;
 	int failed;

@@ -214,6 +214,15 @@ static int hello(struct adv_client *c, struct adv_control_message *m)
 	return c->all->daemon->table_fd;
 }
 
+/* The slot that a client got first; `slot` where it has no other. */
+static uint8_t home_of(const struct adv_client *c, unsigned slot)
+{
+	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++)
+		if (c->all->owner[i] == c && i != slot)
+			return atomic_load(&c->all->daemon->gids->home[i]);
+	return (uint8_t)slot;
+}
+
 static int open_slot(struct adv_client *c, struct adv_control_message *m)
 {
 	struct adv_daemon *d = c->all->daemon;
@@ -230,6 +239,7 @@ static int open_slot(struct adv_client *c, struct adv_control_message *m)
 		return -1;
 	}
 	c->all->owner[slot] = c;
+	atomic_store(&d->gids->home[slot], home_of(c, slot));
 	memset(&m->body, 0, sizeof(m->body));
 	m->body.slot.slot = slot;
 	m->body.slot.receive_buffer = buffer;

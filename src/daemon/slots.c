@@ -108,6 +108,7 @@ void adv_slots_release(struct adv_daemon *d, unsigned slot)
 		d->counters[slot] = 0;
 	}
 	atomic_store(&d->gids->sender[slot], 0);
+	atomic_store(&d->gids->home[slot], 0);
 	leave_all(d, slot);
 	adv_group_idle(d->socket[slot]);
 	explicit_bzero(r->token, sizeof(r->token));

@@ -425,7 +425,8 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 	if (!err)
 		err = adv_control_sender(d->control, &d->slot[0], adv_udp_sender(d->udp));
 	if (!err)
-		adv_engine_set_senders(d->engine, adv_control_gids(d->control)->sender);
+		adv_engine_set_senders(d->engine, adv_control_gids(d->control)->sender,
+				       adv_control_gids(d->control)->home);
 	if (!err)
 		err = load_gids(d);
 	if (err) {

@@ -79,12 +79,11 @@ int adv_device_join(struct adv_device *d, const struct adv_gid *group, const str
 int adv_device_leave(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid);
 
 /*
- * With the lock held: QP qpn talks to dest_qpn at dgid. Where that is another process of this
+ * With the lock held: a QP talks to dest_qpn at dgid. Where that is another process of this
  * machine, packets to it go through memory as soon as it has said the same. Asks the daemon, once
  * for each peer, and waits for its answer; where that is no, packets go by UDP as ever.
  */
-void adv_device_meet(struct adv_device *d, uint32_t qpn, const struct adv_gid *dgid,
-		     uint32_t dest_qpn);
+void adv_device_meet(struct adv_device *d, const struct adv_gid *dgid, uint32_t dest_qpn);
 
 /* True in a child of fork(): the device is the parent's; of these functions only this one and
  * adv_device_close(), which does nothing then, may be called with it. */

@@ -34,6 +34,8 @@ void device_peers_init(struct adv_device *d)
 			err = ENOMEM;
 		}
 	}
+	if (!err)
+		adv_shm_set_homes(d->shm, adv_control_gids(d->control)->home);
 	if (err)
 		adv_warn("packets within this machine go by UDP: %s", strerror(err));
 }
@@ -59,10 +61,11 @@ static void ask(struct adv_device *d, unsigned slot, unsigned peer)
 		adv_warn("packets to slot %u go by UDP: %s", peer, strerror(err));
 }
 
-void adv_device_meet(struct adv_device *d, uint32_t qpn, const struct adv_gid *dgid,
-		     uint32_t dest_qpn)
+void adv_device_meet(struct adv_device *d, const struct adv_gid *dgid, uint32_t dest_qpn)
 {
-	unsigned slot = qpn >> ADV_SLOT_QPN_BITS, peer = dest_qpn >> ADV_SLOT_QPN_BITS;
+	const _Atomic uint8_t *home = adv_control_gids(d->control)->home;
+	unsigned slot = d->slot[0].qpn_first >> ADV_SLOT_QPN_BITS;
+	unsigned peer = atomic_load(&home[dest_qpn >> ADV_SLOT_QPN_BITS & (ADV_SLOTS - 1)]);
 
 	if (!d->shm || d->gone || slot == peer || slot >= ADV_SLOTS || peer < ADV_SLOT_FIRST ||
 	    peer > ADV_SLOT_LAST || has_bit(d->met[slot], peer) ||

@@ -39,6 +39,9 @@ struct adv_gid_table {
 	/* By slot: the UDP port from which its process sends to this machine; 0: none. Not part of
 	 * what the sequence number guards. */
 	_Atomic uint16_t sender[ADV_SLOTS];
+	/* By slot: the first one of the process that has it, which stands for the process; 0: free.
+	 */
+	_Atomic uint8_t home[ADV_SLOTS];
 };
 
 /* A consistent copy of the shared table; any thread. Bounded tries: false where it never held

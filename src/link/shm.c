@@ -36,6 +36,7 @@ struct shm_link {
 	struct adv_link link;
 	struct adv_link *udp;
 	uint64_t (*clock)(void);
+	const _Atomic uint8_t *home; /* by slot; NULL: each is its own */
 	struct shm_peer *of_slot[SLOTS];
 	struct shm_peer *peer[SLOTS]; /* those that there are */
 	unsigned count;
@@ -79,10 +80,15 @@ static bool has_settled(struct shm_link *l, struct shm_peer *p)
 	return !p->settling;
 }
 
+static uint8_t home_of(const struct shm_link *l, uint8_t slot)
+{
+	return l->home ? atomic_load_explicit(&l->home[slot], memory_order_relaxed) : slot;
+}
+
 /* The peer whose memory this packet goes through; NULL: it goes by UDP. */
 static struct shm_peer *route(struct shm_link *l, const struct adv_tx_packet *pkt)
 {
-	uint8_t slot = (uint8_t)(pkt->dest_qpn >> 16);
+	uint8_t slot = home_of(l, (uint8_t)(pkt->dest_qpn >> 16));
 	struct shm_peer *p = l->of_slot[slot];
 
 	if (p && adv_gid_equal(&pkt->path->dgid, &p->writer.meta.dgid))
@@ -335,6 +341,11 @@ int adv_shm_attach(struct adv_link *link, uint8_t slot, const struct adv_shm_pai
 	l->peer[l->count++] = p;
 	l->quiet_calls = QUIET_CALLS;
 	return 0;
+}
+
+void adv_shm_set_homes(struct adv_link *link, const _Atomic uint8_t *home)
+{
+	shm_of(link)->home = home;
 }
 
 void adv_shm_detach(struct adv_link *link, uint8_t slot)

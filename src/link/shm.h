@@ -17,6 +17,13 @@
  */
 struct adv_link *adv_shm_create(struct adv_link *udp, int bell_fd, uint64_t (*clock)(void));
 
+/*
+ * Processes with several slots: `home` has 256 entries, by slot: the one by which peers are
+ * attached that have it. Read with each packet, may change at any time, and must stay as long as
+ * the link. Without this call each slot is a process of its own.
+ */
+void adv_shm_set_homes(struct adv_link *link, const _Atomic uint8_t *home);
+
 /* What two processes share; sealed, so that neither can make it smaller. */
 struct adv_shm_pair {
 	int memory_fd; /* as adv_shm_pair_make() has made it */

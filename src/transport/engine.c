@@ -110,9 +110,11 @@ int adv_engine_set_gids(struct adv_engine *e, const struct adv_engine_gid *gids,
 	return 0;
 }
 
-void adv_engine_set_senders(struct adv_engine *e, const _Atomic uint16_t *port)
+void adv_engine_set_senders(struct adv_engine *e, const _Atomic uint16_t *port,
+			    const _Atomic uint8_t *home)
 {
 	e->sender_port = port;
+	e->sender_home = home;
 }
 
 const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e)
@@ -161,7 +163,8 @@ static bool is_from(const struct adv_engine *e, uint32_t qpn, const struct adv_r
 	uint16_t port;
 
 	if (meta->slot)
-		return meta->slot == 1 + (qpn >> 16);
+		return meta->slot ==
+		       1 + atomic_load_explicit(&e->sender_home[qpn >> 16], memory_order_relaxed);
 	port = atomic_load_explicit(&e->sender_port[qpn >> 16], memory_order_relaxed);
 
 	return port && port == meta->sport;

@@ -140,13 +140,15 @@ int adv_engine_set_gids(struct adv_engine *e, const struct adv_engine_gid *gids,
 
 /*
  * Who may send from this machine: `port` has 256 entries, by the top 8 bits of the sender's QPN; 0:
- * nobody. It is read as packets come, may change at any time, and must stay until the engine is
- * destroyed. From then on a packet that is not multicast, and comes from an address of the GID
- * table or 127.0.0.0/8, counts only where its UDP source port is the entry of the QP that it says
- * or that the queue pair is connected to, or where it came through the memory of that QP's process.
- * Without this call, ports mean nothing.
+ * nobody. `home` has as many: the first of those numbers that the sender's process has, by which
+ * memory knows it. Both are read as packets come, may change at any time, and must stay until the
+ * engine is destroyed. From then on a packet that is not multicast, and comes from an address of
+ * the GID table or 127.0.0.0/8, counts only where its UDP source port is the entry of the QP that
+ * it says or that the queue pair is connected to, or where it came through the memory of that QP's
+ * process. Without this call, ports mean nothing.
  */
-void adv_engine_set_senders(struct adv_engine *e, const _Atomic uint16_t *port);
+void adv_engine_set_senders(struct adv_engine *e, const _Atomic uint16_t *port,
+			    const _Atomic uint8_t *home);
 
 /* Takes one packet. Never fails: what is wrong with it is counted, or answered on the wire. */
 void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt);

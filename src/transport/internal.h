@@ -626,6 +626,7 @@ struct adv_engine {
 	struct adv_engine_gid *gids;
 	unsigned gid_count;
 	const _Atomic uint16_t *sender_port; /* by slot, see adv_engine_set_senders(); or NULL */
+	const _Atomic uint8_t *sender_home;
 	struct adv_list pds;
 	struct adv_list cqs;
 	struct adv_list srqs;

@@ -203,8 +203,7 @@ static void meet_peer(const struct ibv_qp *ibqp, const struct ibv_qp_attr *attr,
 	if (!(mask & IBV_QP_AV) || !(mask & IBV_QP_DEST_QPN))
 		return;
 	memcpy(dgid.raw, attr->ah_attr.grh.dgid.raw, sizeof(dgid.raw));
-	adv_device_meet(adv_context_of(ibqp->context)->device, ibqp->qp_num, &dgid,
-			attr->dest_qp_num);
+	adv_device_meet(adv_context_of(ibqp->context)->device, &dgid, attr->dest_qp_num);
 }
 
 ADV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)

@@ -141,10 +141,15 @@ def senders(build):
     with Daemon(build), Client() as watcher, Client() as c:
         def port_of(slot):
             size = os.fstat(watcher.table).st_size
-            return struct.unpack("=H", os.pread(watcher.table, 2, size - 512 + 2 * slot))[0]
+            return struct.unpack("=H", os.pread(watcher.table, 2, size - 768 + 2 * slot))[0]
+
+        def home_of(slot):
+            return os.pread(watcher.table, 1, os.fstat(watcher.table).st_size - 256 + slot)[0]
 
         mine, other = c.open_slot().number, watcher.open_slot().number
+        further = c.open_slot().number
         assert port_of(0) != 0
+        assert [home_of(slot) for slot in (mine, other, further)] == [mine, other, mine]
         for slot in (0, other, 255, 256, 0xffffffff):
             c.ask(adverbd.SENDER, struct.pack("=II", slot, 5), expect=1)
         c.ask(adverbd.SENDER, struct.pack("=II", mine, 65536), expect=1)
@@ -154,7 +159,7 @@ def senders(build):
         with Client() as d:
             assert port_of(mine) == 50000
             wait_for(lambda: d.slots() == [])
-            assert port_of(mine) == 0 and port_of(0) != 0
+            assert port_of(mine) == 0 and port_of(0) != 0 and home_of(further) == 0
 
 
 def never_reads(build):
@@ -222,9 +227,9 @@ def out_of_descriptors(build):
     """Where adverbd runs out of descriptors, those it has are served and new ones are closed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     code = ("import adverbd, pathlib, resource, sys, time\n"
-            "resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400))\n"
+            "resource.setrlimit(resource.RLIMIT_NOFILE, (656, 656))\n"
             "with adverbd.Daemon(pathlib.Path(sys.argv[1])) as d:\n"
-            "    resource.prlimit(0, resource.RLIMIT_NOFILE, (400, 400))\n"
+            "    resource.prlimit(0, resource.RLIMIT_NOFILE, (656, 656))\n"
             "    first, more, refused = adverbd.Client(), [], 0\n"
             "    for _ in range(120):\n"
             "        try: more.append(adverbd.Client())\n"

@@ -109,7 +109,7 @@ static void to_rts(struct node *n, uint32_t peer_qpn, const struct adv_gid *dgid
 					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 					       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
 			 0);
-	adv_device_meet(n->d, adv_qp_num(n->qp), dgid, peer_qpn);
+	adv_device_meet(n->d, dgid, peer_qpn);
 	a.qp_state = IBV_QPS_RTS;
 	a.sq_psn = 100;
 	a.timeout = 14;
@@ -138,6 +138,28 @@ void node_connect(struct node *a, struct node *b)
 	adv_device_lock(b->d);
 	to_rts(b, qpn_a, &gids.entry[0].gid);
 	adv_device_unlock(b->d);
+}
+
+struct adv_qp *node_outgrow(struct node *n)
+{
+	struct adv_qp_config config = {
+		.type = IBV_QPT_RC,
+		.pd = n->pd,
+		.send_cq = n->cq,
+		.recv_cq = n->cq,
+		.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1},
+	};
+	struct adv_engine *e = adv_device_lock(n->d);
+	uint32_t slot = adv_qp_num(n->qp) >> 16;
+	struct adv_qp *qp;
+
+	do {
+		adv_device_reserve_qpn(n->d);
+		qp = adv_qp_create(e, &config);
+		assert_non_null(qp);
+	} while (adv_qp_num(qp) >> 16 == slot);
+	adv_device_unlock(n->d);
+	return qp;
 }
 
 static struct ibv_sge sge_of(struct node *n, uint32_t offset, uint32_t length)

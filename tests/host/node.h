@@ -40,6 +40,9 @@ void node_close(struct node *n);
 /* Each to the other, or one to itself, over the first GID. */
 void node_connect(struct node *a, struct node *b);
 
+/* Makes QPs until one's number is in a slot that the device did not have; returns that one. */
+struct adv_qp *node_outgrow(struct node *n);
+
 /* Posts one signalled WRITE from n's buffer[from..] to the peer's buffer[to..]. */
 int node_write(struct node *n, struct node *peer, uint64_t wr_id, uint32_t from, uint32_t to,
 	       uint32_t length);

@@ -485,29 +485,6 @@ static void test_late_packets(void **state)
 	node_close(&b);
 }
 
-/* Makes QPs until one's number is in a slot that the device did not have; returns that one. */
-static struct adv_qp *outgrow_slots(struct node *n)
-{
-	struct adv_qp_config config = {
-		.type = IBV_QPT_RC,
-		.pd = n->pd,
-		.send_cq = n->cq,
-		.recv_cq = n->cq,
-		.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1},
-	};
-	struct adv_engine *e = adv_device_lock(n->d);
-	uint32_t slot = adv_qp_num(n->qp) >> 16;
-	struct adv_qp *qp;
-
-	do {
-		adv_device_reserve_qpn(n->d);
-		qp = adv_qp_create(e, &config);
-		assert_non_null(qp);
-	} while (adv_qp_num(qp) >> 16 == slot);
-	adv_device_unlock(n->d);
-	return qp;
-}
-
 /* Slots in use by this process, all of them connected; 0: not now. */
 static unsigned own_slots(struct adv_control *c)
 {
@@ -549,7 +526,7 @@ static void test_further_slot(void **state)
 	node_open(&a);
 	assert_int_equal(own_slots(c), 1);
 	b = a;
-	b.qp = outgrow_slots(&a);
+	b.qp = node_outgrow(&a);
 	assert_int_equal(own_slots(c), 2);
 	node_connect(&a, &b);
 	for (unsigned i = 0; i < 40; i++)

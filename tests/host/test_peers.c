@@ -77,6 +77,28 @@ static void test_packets_avoid_sockets(void **state)
 	node_close(&b);
 }
 
+/* A process is one peer, whichever of its slots a QP is of. */
+static void test_further_slot(void **state)
+{
+	struct node a, b, further;
+	uint64_t before;
+
+	node_open(&a);
+	node_open(&b);
+	further = a;
+	further.qp = node_outgrow(&a);
+	node_connect(&further, &b);
+	wait_for_peer(&a, slot_of(&b), true);
+	wait_for_peer(&b, slot_of(&a), true);
+	assert_false(has_peer(&b, slot_of(&further)));
+	before = sent_by_udp(&a) + sent_by_udp(&b);
+	exchange(&further, &b, 50);
+	exchange(&b, &further, 50);
+	assert_int_equal(sent_by_udp(&a) + sent_by_udp(&b), before);
+	node_close(&a);
+	node_close(&b);
+}
+
 static void test_peer_leaves(void **state)
 {
 	struct node a, b;
@@ -101,10 +123,10 @@ static void test_only_one_asks(void **state)
 	node_open(&a);
 	node_open(&b);
 	adv_device_lock(a.d);
-	adv_device_meet(a.d, adv_qp_num(a.qp), &gid, adv_qp_num(b.qp));
-	adv_device_meet(a.d, adv_qp_num(a.qp), &gid, adv_qp_num(a.qp));
+	adv_device_meet(a.d, &gid, adv_qp_num(b.qp));
+	adv_device_meet(a.d, &gid, adv_qp_num(a.qp));
 	gid.raw[12] = 192; /* somebody else's */
-	adv_device_meet(b.d, adv_qp_num(b.qp), &gid, adv_qp_num(a.qp));
+	adv_device_meet(b.d, &gid, adv_qp_num(a.qp));
 	adv_device_unlock(a.d);
 	usleep(100000);
 	assert_false(has_peer(&a, slot_of(&b)));
@@ -147,9 +169,8 @@ static void test_worker_killed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_packets_avoid_sockets),
-		cmocka_unit_test(test_peer_leaves),
-		cmocka_unit_test(test_only_one_asks),
+		cmocka_unit_test(test_packets_avoid_sockets), cmocka_unit_test(test_further_slot),
+		cmocka_unit_test(test_peer_leaves),	      cmocka_unit_test(test_only_one_asks),
 		cmocka_unit_test(test_worker_killed),
 	};
 	pid_t daemon;

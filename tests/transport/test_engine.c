@@ -295,6 +295,7 @@ static bool is_forgery(struct bed *bed, const uint8_t *data, uint32_t len, uint1
 static void test_senders(void **state)
 {
 	static _Atomic uint16_t port[256];
+	static _Atomic uint8_t home[256];
 
 	for (int t = 0; t < 3; t++) {
 		uint8_t data[PACKET_MAX];
@@ -303,7 +304,7 @@ static void test_senders(void **state)
 		uint32_t len;
 
 		bed_open(&bed, types[t]);
-		adv_engine_set_senders(bed.net->node[1].e, port);
+		adv_engine_set_senders(bed.net->node[1].e, port, home);
 		for (unsigned i = 0; i < 4; i++)
 			gids[i] = (struct adv_engine_gid){bed.net->node[i / 2].gid[i % 2], 4096};
 		assert_int_equal(adv_engine_set_gids(bed.net->node[1].e, gids, 4), 0);
@@ -321,6 +322,10 @@ static void test_senders(void **state)
 		assert_true(is_forgery(&bed, data, len, 50002, 2));
 		assert_false(is_forgery(&bed, data, len, 50002, 0));
 		assert_false(is_forgery(&bed, data, len, 0, 1));
+		home[0] = 1; /* a further slot of the process that has slot 1 */
+		assert_true(is_forgery(&bed, data, len, 0, 1));
+		assert_false(is_forgery(&bed, data, len, 0, 2));
+		home[0] = 0;
 		assert_int_equal(adv_engine_set_gids(bed.net->node[1].e, &gids[2], 2), 0);
 		len = build(&bed, services[t] | ADV_OP_SEND_ONLY, data);
 		assert_false(is_forgery(&bed, data, len, 1, 0));

@@ -599,5 +599,6 @@ struct run {
 
 /* world.c: runs it, and adds what happened to *sum. False: a violation, which was printed. */
 bool simulate(const struct run *run, struct totals *sum);
+void add_totals(struct totals *sum, const struct totals *t);
 
 #endif

@@ -4,16 +4,20 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "sim.h"
+
+#define JOBS_MAX 64
 
 struct options {
 	uint64_t first;
 	uint64_t last;
 	uint64_t operations;
 	unsigned seconds;
+	unsigned jobs;
 	bool trace;
 	bool has_seed;
 	bool has_plan;
@@ -28,6 +32,7 @@ static const struct argp_option argp_options[] = {
 	{"corpus", 'c', "FILE", 0,
 	 "Run the seeds of a file first: lines of seed, fingerprint, what it taught", 0},
 	{"seconds", 't', "N", 0, "Stop after so many seconds", 0},
+	{"jobs", 'j', "N", 0, "Run so many seeds at a time, each in a process of its own (1)", 0},
 	{"operations", 'n', "M", 0, "Post M requests a seed (5000)", 0},
 	{"plan", 'p', "PLAN", 0, "Disturb the network so, see docs/faults.md", 0},
 	{"trace", 'T', NULL, 0, "Print each packet and completion", 0},
@@ -72,6 +77,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 't':
 		o->seconds = (unsigned)strtoul(arg, NULL, 0);
+		return 0;
+	case 'j':
+		o->jobs = (unsigned)strtoul(arg, NULL, 0);
+		if (o->jobs < 1 || o->jobs > JOBS_MAX)
+			argp_error(state, "--jobs: 1 to %d", JOBS_MAX);
 		return 0;
 	case 'n':
 		o->operations = strtoull(arg, NULL, 0);
@@ -166,6 +176,60 @@ static bool run_corpus(const struct options *o, struct tally *t)
 	return more;
 }
 
+/* Each so many-th seed, from the n-th on. */
+static void run_share(const struct options *o, struct tally *t, unsigned n)
+{
+	bool more = true;
+
+	for (uint64_t seed = o->first + n; more && seed <= o->last; seed += o->jobs)
+		more = run_seed(o, t, seed, 0);
+}
+
+/* In a process of its own, which tells its tally by the pipe. Returns the reading end. */
+static int start_job(const struct options *o, unsigned n)
+{
+	struct tally t = {.began = seconds()};
+	int ends[2];
+
+	if (pipe(ends) != 0) {
+		perror("pipe");
+		exit(2);
+	}
+	fflush(stdout);
+	switch (fork()) {
+	case -1:
+		perror("fork");
+		exit(2);
+	case 0:
+		run_share(o, &t, n);
+		fflush(stdout);
+		_exit(write(ends[1], &t, sizeof(t)) == sizeof(t) ? 0 : 2);
+	default:
+		close(ends[1]);
+		return ends[0];
+	}
+}
+
+static void run_jobs(const struct options *o, struct tally *sum)
+{
+	int from[JOBS_MAX];
+	struct tally t;
+
+	for (unsigned i = 0; i < o->jobs; i++)
+		from[i] = start_job(o, i);
+	for (unsigned i = 0; i < o->jobs; i++) {
+		/* One that has crashed has said at which seed. */
+		if (read(from[i], &t, sizeof(t)) != sizeof(t))
+			t = (struct tally){.violating = 1};
+		close(from[i]);
+		sum->seeds += t.seeds;
+		sum->violating += t.violating;
+		add_totals(&sum->total, &t.total);
+	}
+	while (wait(NULL) > 0)
+		;
+}
+
 static void print_figures(const struct tally *t)
 {
 	const struct totals *c = &t->total;
@@ -199,7 +263,7 @@ int main(int argc, char **argv)
 		NULL,	      "Systems of transport engines in virtual time, from a seed.",
 		NULL,	      NULL,
 		NULL};
-	struct options o = {0};
+	struct options o = {.jobs = 1};
 	struct tally t = {0};
 	bool more = true;
 
@@ -209,8 +273,10 @@ int main(int argc, char **argv)
 	t.began = seconds();
 	if (o.corpus)
 		more = run_corpus(&o, &t);
-	for (uint64_t seed = o.first; o.has_seed && more && seed <= o.last; seed++)
-		more = run_seed(&o, &t, seed, 0);
+	if (o.has_seed && more && o.jobs > 1)
+		run_jobs(&o, &t);
+	else if (o.has_seed && more)
+		run_share(&o, &t, 0);
 	print_figures(&t);
 	return t.violating ? 1 : 0;
 }

@@ -257,7 +257,7 @@ static void run_world(struct sim *s, const struct run *run)
 	close_world(s);
 }
 
-static void add_totals(struct totals *sum, const struct totals *t)
+void add_totals(struct totals *sum, const struct totals *t)
 {
 	const uint64_t *from = (const void *)t;
 	uint64_t *to = (void *)sum;

@@ -561,7 +561,6 @@ bool manager_part(struct connection *c);
 
 /* requests.c */
 bool request_post(struct stream *st);
-void request_account(struct stream *st, const struct request *q);
 
 /* judge.c */
 void judge(struct host *h, const struct ibv_wc *wc);
@@ -580,13 +579,8 @@ void datagrams_before(struct host *h);
 void datagrams_after(struct host *h, const struct flight *f);
 void datagram_judge(struct datagram *d, const struct ibv_wc *wc);
 
-struct run;
-
 /* trouble.c */
 void trouble(struct sim *s);
-
-/* draw.c */
-void draw(struct sim *s, const struct run *run);
 
 /* How one seed is to be run. */
 struct run {
@@ -596,6 +590,9 @@ struct run {
 	const struct adv_fault_plan *plan; /* NULL: what is drawn */
 	bool trace;
 };
+
+/* draw.c */
+void draw(struct sim *s, const struct run *run);
 
 /* world.c: runs it, and adds what happened to *sum. False: a violation, which was printed. */
 bool simulate(const struct run *run, struct totals *sum);

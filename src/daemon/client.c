@@ -584,11 +584,12 @@ static bool read_one(struct adv_client *c)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
+	if (n >= 0) /* a message of no bytes may bring descriptors too */
+		adv_given_close(&msg);
 	if (n <= 0) {
 		c->dead = true;
 		return false;
 	}
-	adv_given_close(&msg);
 	if (n != (ssize_t)sizeof(m) || (msg.msg_flags & MSG_TRUNC) ||
 	    m.magic != ADV_CONTROL_MAGIC || m.version != ADV_CONTROL_VERSION) {
 		adv_warn("process %d (%s) does not speak our protocol: dropped", (int)c->peer.pid,

@@ -150,9 +150,11 @@ static int message_receive(int sock, struct adv_control_message *m, int *fd)
 	} while (n < 0 && (errno == EINTR || reset));
 	if (n < 0)
 		return errno == EAGAIN ? EAGAIN : ECONNRESET;
-	if (n == 0)
+	*fd = take_descriptor(&msg); /* a message of no bytes may bring one too */
+	if (n == 0) {
+		close_fd(fd);
 		return ECONNRESET;
-	*fd = take_descriptor(&msg);
+	}
 	if (n == sizeof(*m) && !(msg.msg_flags & MSG_TRUNC) && m->magic == ADV_CONTROL_MAGIC &&
 	    (m->version == ADV_CONTROL_VERSION || m->type == ADV_CONTROL_REFUSED)) {
 		if (m->type == ADV_CONTROL_REFUSED || m->result)
@@ -243,14 +245,21 @@ static int dial(bool system, int *sock, char *why, size_t why_len)
 
 /* ---- connecting ---- */
 
+/* A file that could shrink would be a SIGBUS of the application. */
+static bool stays_mapped(int fd, size_t len)
+{
+	int seals = adv_sys_fcntl(fd, F_GET_SEALS, 0); /* below 0: no file that can be sealed */
+	struct stat st;
+
+	return seals >= 0 && (seals & F_SEAL_SHRINK) && syscall(SYS_fstat, fd, &st) == 0 &&
+	       st.st_size >= (off_t)len;
+}
+
 static int map_table(struct adv_control *c, int fd)
 {
-	struct stat st;
 	void *p;
 
-	/* A table that could shrink would be a SIGBUS of the application. */
-	if (syscall(SYS_fstat, fd, &st) < 0 || st.st_size < (off_t)sizeof(*c->gids) ||
-	    !(syscall(SYS_fcntl, fd, F_GET_SEALS) & F_SEAL_SHRINK))
+	if (!stays_mapped(fd, sizeof(*c->gids)))
 		return EPROTO;
 	p = mmap(NULL, sizeof(*c->gids), PROT_READ, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
@@ -581,13 +590,9 @@ static void lost(struct adv_control *c)
  * SIGBUS of the application. */
 static uint64_t *map_page(int fd)
 {
-	struct stat st;
 	void *p;
 
-	if (syscall(SYS_fstat, fd, &st) < 0)
-		return NULL;
-	if (st.st_size < (off_t)PAGE_LEN ||
-	    !(syscall(SYS_fcntl, fd, F_GET_SEALS) & F_SEAL_SHRINK)) {
+	if (!stays_mapped(fd, PAGE_LEN)) {
 		errno = EPROTO;
 		return NULL;
 	}

@@ -3,6 +3,7 @@
 #ifndef ADV_FUZZ_H
 #define ADV_FUZZ_H
 
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,5 +18,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 			abort();                                                                   \
 		}                                                                                  \
 	} while (0)
+
+/* How many descriptors are open, of those that a run would use: to be the same after it. */
+static inline unsigned fuzz_descriptors(void)
+{
+	unsigned n = 0;
+
+	for (int fd = 0; fd < 128; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
 
 #endif

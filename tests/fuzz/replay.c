@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Runs a fuzz target over the files of the folders given, each whole and cut short at every
- * length, so that any compiler can keep the corpus as a test.
+ * Runs a fuzz target over the files of the folders given, each whole and cut short at up to CUTS
+ * lengths, so that any compiler can keep the corpus as a test. The number of cuts can be given as
+ * the first argument.
  */
 #include <dirent.h>
 #include <string.h>
@@ -9,6 +10,9 @@
 #include "fuzz.h"
 
 #define INPUT_MAX 65536
+#define CUTS	  512
+
+static size_t cuts = CUTS;
 
 /* The target gets a copy of just its size: a sanitizer then sees a read behind it. */
 static void run(const uint8_t *data, size_t size)
@@ -25,7 +29,7 @@ static void replay_file(const char *path)
 {
 	static uint8_t data[INPUT_MAX];
 	FILE *file = fopen(path, "rb");
-	size_t size, cut;
+	size_t size, cut, step;
 
 	if (!file) {
 		perror(path);
@@ -33,8 +37,10 @@ static void replay_file(const char *path)
 	}
 	size = fread(data, 1, sizeof(data), file);
 	fclose(file);
-	for (cut = 0; cut <= size; cut++)
+	step = size / cuts + 1;
+	for (cut = 0; cut < size; cut += step)
 		run(data, cut);
+	run(data, size);
 }
 
 /* Returns the number of files. */
@@ -62,9 +68,11 @@ static unsigned replay_folder(const char *folder)
 
 int main(int argc, char **argv)
 {
-	int i;
+	int i = 1;
 
-	for (i = 1; i < argc; i++) {
+	if (argc > 2 && atoi(argv[1]) > 0)
+		cuts = (size_t)atoi(argv[i++]);
+	for (; i < argc; i++) {
 		unsigned files = replay_folder(argv[i]);
 
 		printf("%s: %u files\n", argv[i], files);

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A process's side of the control protocol, with a daemon that answers as the program says: well,
+ * badly, not at all, or with a descriptor of another kind. Whatever comes: each call returns within
+ * its time, what it returns is in order, no descriptor is left open. The system calls of
+ * base/sys.h come through here, and time passes only where somebody waits.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/sys.h"
+#include "fuzz.h"
+#include "host/control.h"
+#include "host/counters.h"
+#include "records.h"
+
+#define STEPS_MAX 128
+#define BODY	  48
+#define PATIENCE  100000 /* ms that any call may take */
+
+/* One step: what the process does, or what the daemon does next while the process waits. */
+struct step {
+	uint8_t code;
+	uint8_t type;
+	uint8_t flags;
+	uint8_t descriptor;
+	uint32_t value;
+	uint16_t at;
+	uint16_t reserved;
+	uint32_t raw;
+	uint8_t body[BODY];
+};
+
+const size_t fuzz_records_from = 1;
+const size_t fuzz_record_len = sizeof(struct step);
+
+static struct {
+	const uint8_t *next; /* steps not yet carried out */
+	size_t left;
+	uint64_t now_ns;
+	int daemon;	   /* its end of the connection, or -1 */
+	uint64_t timer_ns; /* when it fires; 0: never */
+	int timer;
+	bool plain_table; /* the last table given could shrink */
+} w;
+
+long __wrap_syscall(long number, ...);
+long __real_syscall(long number, ...);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	ts->tv_sec = (time_t)(w.now_ns / 1000000000u);
+	ts->tv_nsec = (long)(w.now_ns % 1000000000u);
+	return 0;
+}
+
+/* The next step, where it is the daemon's (bit 7 of code) as `daemon` says. */
+static bool take_step(struct step *s, bool daemon)
+{
+	if (w.left < sizeof(*s) || (w.next[0] >> 7) != daemon)
+		return false;
+	memcpy(s, w.next, sizeof(*s));
+	w.next += sizeof(*s);
+	w.left -= sizeof(*s);
+	return true;
+}
+
+/* ---- the daemon ---- */
+
+static int make_table(bool sealed)
+{
+	int fd = memfd_create("table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	FUZZ_CHECK(fd >= 0 && ftruncate(fd, sizeof(struct adv_gid_table)) == 0);
+	if (sealed)
+		FUZZ_CHECK(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+	return fd;
+}
+
+static int make_file(void)
+{
+	int fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		FUZZ_CHECK(ftruncate(fd, sizeof(struct adv_gid_table)) == 0);
+	return fd;
+}
+
+static int descriptor_to_give(unsigned kind, bool wanted)
+{
+	w.plain_table = kind == 2 || kind == 3;
+	switch (kind) {
+	case 1:
+		return -1;
+	case 2:
+		return make_table(false);
+	case 3:
+		return make_file();
+	case 4:
+		return open("/dev/null", O_RDONLY | O_CLOEXEC);
+	default:
+		return wanted ? make_table(true) : -1;
+	}
+}
+
+static void say(const void *message, size_t len, int fd, unsigned copies)
+{
+	char room[CMSG_SPACE(4 * sizeof(int))] __attribute__((aligned(8))) = {0};
+	struct iovec iov = {(void *)(uintptr_t)message, len};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (fd >= 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = room;
+		msg.msg_controllen = CMSG_SPACE(copies * sizeof(int));
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(copies * sizeof(int));
+		for (unsigned i = 0; i < copies; i++)
+			memcpy(CMSG_DATA(c) + i * sizeof(int), &fd, sizeof(fd));
+	}
+	(void)!sendmsg(w.daemon, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void hang_up(void)
+{
+	if (w.daemon >= 0)
+		close(w.daemon);
+	w.daemon = -1;
+}
+
+/* An answer as it should be, but for what the step says. */
+static void answer(const struct adv_control_message *asked, const struct step *s)
+{
+	struct adv_control_message m = *asked;
+	bool wants = m.type == ADV_CONTROL_HELLO || m.type == ADV_CONTROL_OPEN_SLOT ||
+		     m.type == ADV_CONTROL_OPEN_CM || m.type == ADV_CONTROL_COUNT;
+	size_t at = s->at % sizeof(m.body);
+
+	if (m.type == ADV_CONTROL_OPEN_SLOT)
+		m.body.slot.slot = ADV_SLOT_FIRST;
+	if (m.type == ADV_CONTROL_COUNTERS)
+		m.body.counters.count = ADV_COUNTERS_A_MESSAGE;
+	if (s->flags & 1)
+		memcpy((uint8_t *)&m.body + at, s->body,
+		       sizeof(m.body) - at < BODY ? sizeof(m.body) - at : BODY);
+	if (s->flags & 2)
+		m.result = (int32_t)s->value;
+	if (s->flags & 4)
+		m.type = s->type;
+	if (s->flags & 8)
+		m.serial ^= s->raw;
+	if (s->flags & 16)
+		m.version ^= (uint16_t)s->raw;
+	if (s->flags & 32)
+		m.magic ^= s->raw;
+	say(&m, s->flags & 64 ? s->raw % (sizeof(m) + 64) % sizeof(m) : sizeof(m),
+	    descriptor_to_give(s->descriptor % 8, wants), 1 + s->descriptor / 64u);
+}
+
+static void unasked(const struct step *s)
+{
+	struct adv_control_message m = {.magic = ADV_CONTROL_MAGIC,
+					.version = ADV_CONTROL_VERSION,
+					.type = s->type & 1 ? ADV_CONTROL_REFUSED
+							    : ADV_CONTROL_NOTICE,
+					.result = (int32_t)s->value};
+
+	if (s->flags & 4)
+		m.type = s->type;
+	memcpy(&m.body, s->body, BODY);
+	say(&m, sizeof(m), s->descriptor & 1 ? make_table(true) : -1, 1);
+}
+
+/* Reads one request and does as its next step says; without one it answers well. False: there is
+ * nothing for it to do. */
+static bool daemon_turn(void)
+{
+	static const struct step well;
+	struct adv_control_message asked;
+	struct step s;
+
+	if (w.daemon < 0)
+		return false;
+	if (take_step(&s, true)) {
+		switch (s.code % 4) {
+		case 0:
+			unasked(&s);
+			return true;
+		case 1:
+			hang_up();
+			return true;
+		case 2: /* not in a hurry */
+			w.now_ns += (uint64_t)(s.value % 20000) * 1000000;
+			return true;
+		default:
+			break;
+		}
+	} else {
+		s = well;
+	}
+	if (recv(w.daemon, &asked, sizeof(asked), MSG_DONTWAIT) != (ssize_t)sizeof(asked))
+		return false;
+	answer(&asked, &s);
+	return true;
+}
+
+int adv_control_start_daemon(char *why, size_t why_len)
+{
+	snprintf(why, why_len, "there is none to start");
+	errno = ENOENT;
+	return ADV_START_FAILED;
+}
+
+/* ---- system calls ---- */
+
+static long make_socket(void)
+{
+	int pair[2];
+
+	hang_up();
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+		return -1;
+	w.daemon = pair[1];
+	return pair[0];
+}
+
+/* Nobody listens, or too many do, where a step says so. */
+static long do_connect(void)
+{
+	struct step s;
+
+	if (w.left < sizeof(s) || w.next[0] != 0x85)
+		return 0;
+	(void)take_step(&s, true);
+	hang_up();
+	errno = s.type & 1 ? ECONNREFUSED : EAGAIN;
+	return -1;
+}
+
+static long wait_for(struct pollfd *p, nfds_t n, const struct timespec *timeout)
+{
+	static const struct timespec at_once;
+
+	for (unsigned i = 0; i < STEPS_MAX; i++) {
+		long ready = n ? __real_syscall(SYS_ppoll, p, n, &at_once, NULL, 8) : 0;
+
+		if (ready != 0)
+			return ready;
+		for (nfds_t k = 0; k < n; k++) {
+			p[k].revents = 0;
+			if (p[k].fd == w.timer && w.timer_ns && w.timer_ns <= w.now_ns) {
+				p[k].revents = POLLIN;
+				return 1;
+			}
+		}
+		if (!n || !daemon_turn())
+			break;
+	}
+	FUZZ_CHECK(timeout != NULL);
+	w.now_ns += (uint64_t)timeout->tv_sec * 1000000000u + (uint64_t)timeout->tv_nsec;
+	return 0;
+}
+
+static long read_timer(void *to)
+{
+	const uint64_t one = 1;
+
+	if (!w.timer_ns || w.timer_ns > w.now_ns) {
+		errno = EAGAIN;
+		return -1;
+	}
+	w.timer_ns = 0;
+	memcpy(to, &one, sizeof(one));
+	return sizeof(one);
+}
+
+static void set_timer(const struct itimerspec *t)
+{
+	uint64_t in = (uint64_t)t->it_value.tv_sec * 1000000000u + (uint64_t)t->it_value.tv_nsec;
+
+	w.timer_ns = in ? w.now_ns + in : 0;
+}
+
+/* Like the C library's own it takes all six that there can be, whether they were given or not. */
+__attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
+{
+	va_list list;
+	long a[6];
+
+	va_start(list, number);
+	for (unsigned i = 0; i < 6; i++)
+		a[i] = va_arg(list, long);
+	va_end(list);
+	switch (number) {
+	case SYS_socket:
+		return make_socket();
+	case SYS_connect:
+		return do_connect();
+	case SYS_ppoll:
+		return wait_for((struct pollfd *)a[0], (nfds_t)a[1], (const struct timespec *)a[2]);
+	case SYS_timerfd_create:
+		w.timer = (int)__real_syscall(number, a[0], a[1]);
+		return w.timer;
+	case SYS_timerfd_settime:
+		set_timer((const struct itimerspec *)a[2]);
+		return 0;
+	case SYS_read:
+		if ((int)a[0] == w.timer)
+			return read_timer((void *)a[1]);
+		break;
+	default:
+		break;
+	}
+	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* ---- the process ---- */
+
+struct process {
+	struct adv_control *c;
+	struct adv_slot slot;
+	bool has_slot;
+};
+
+static void check_text(const char *why, size_t len, int error)
+{
+	FUZZ_CHECK(memchr(why, 0, len));
+	FUZZ_CHECK(error == 0 || why[0]);
+}
+
+static void open_slot(struct process *p)
+{
+	struct adv_slot slot;
+	char why[200] = "";
+	int error = adv_control_open_slot(p->c, &slot, why, sizeof(why));
+
+	check_text(why, sizeof(why), error);
+	if (error)
+		return;
+	FUZZ_CHECK(slot.receive_fd >= 0 && fcntl(slot.receive_fd, F_GETFD) == FD_CLOEXEC);
+	FUZZ_CHECK(slot.qpn_first >> ADV_SLOT_QPN_BITS >= ADV_SLOT_FIRST &&
+		   slot.qpn_first >> ADV_SLOT_QPN_BITS <= ADV_SLOT_LAST);
+	close(slot.receive_fd);
+	p->slot = slot;
+	p->has_slot = true;
+}
+
+static void open_cm(struct process *p)
+{
+	char why[200] = "";
+	int fd, error = adv_control_open_cm(p->c, &fd, why, sizeof(why));
+
+	check_text(why, sizeof(why), error);
+	FUZZ_CHECK((error == 0) == (fd >= 0));
+	if (fd >= 0)
+		close(fd);
+}
+
+static void count(struct process *p)
+{
+	uint64_t *page = NULL;
+
+	if (adv_control_count(p->c, &p->slot, &page) == 0) {
+		FUZZ_CHECK(page != NULL);
+		page[ADV_COUNTERS - 1] = 1;
+	}
+}
+
+static void look(struct process *p, const struct step *s)
+{
+	struct adv_control_status status;
+	struct adv_control_entry entry;
+	struct adv_counters sum;
+
+	if (s->flags & 1)
+		adv_control_status(p->c, &status);
+	if (s->flags & 2 && adv_control_list(p->c, s->raw, &entry) == 0)
+		FUZZ_CHECK(memchr(entry.comm, 0, sizeof(entry.comm)));
+	if (s->flags & 4)
+		adv_control_counters(p->c, &sum);
+}
+
+static void hear(struct process *p)
+{
+	for (unsigned i = 0; i < STEPS_MAX && daemon_turn(); i++)
+		;
+	for (unsigned i = 0; i < 1000; i++) {
+		enum adv_control_notice n = adv_control_read(p->c);
+		int fd = n == ADV_NOTICE_FAULT ? adv_control_take_fault(p->c) : -1;
+
+		FUZZ_CHECK(n != ADV_NOTICE_FAULT || fd >= 0);
+		if (fd >= 0)
+			close(fd);
+		if (n == ADV_NOTICE_NONE || n == ADV_NOTICE_GONE)
+			return;
+	}
+	FUZZ_CHECK(!"notices come to an end");
+}
+
+static void act(struct process *p, const struct step *s)
+{
+	struct adv_gid group;
+	uint64_t before = w.now_ns;
+
+	memcpy(group.raw, s->body, sizeof(group.raw));
+	switch (s->code % 8) {
+	case 0:
+		open_slot(p);
+		break;
+	case 1:
+		if (p->has_slot)
+			adv_control_join(p->c, &p->slot, &group, s->raw);
+		break;
+	case 2:
+		if (p->has_slot)
+			adv_control_leave(p->c, &p->slot, &group, s->raw);
+		break;
+	case 3:
+		if (p->has_slot)
+			count(p);
+		break;
+	case 4:
+		look(p, s);
+		break;
+	case 5:
+		open_cm(p);
+		break;
+	case 6:
+		w.now_ns += (uint64_t)(s->value % 4000) * 1000000;
+		break;
+	default:
+		hear(p);
+	}
+	FUZZ_CHECK(w.now_ns - before < PATIENCE * 1000000ull);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	unsigned before = fuzz_descriptors();
+	struct process p = {.c = NULL};
+	struct step s;
+	char why[200] = "";
+
+	if (size < 1)
+		return 0;
+	memset(&w, 0, sizeof(w));
+	w.now_ns = 1000000000;
+	w.daemon = -1;
+	w.next = data + 1;
+	w.left = size - 1;
+	if (w.left > STEPS_MAX * sizeof(s))
+		w.left = STEPS_MAX * sizeof(s);
+	p.c = adv_control_connect(data[0] & 1, why, sizeof(why));
+	check_text(why, sizeof(why), p.c ? 0 : errno);
+	if (p.c) {
+		/* Memory that could go away is none to read. */
+		FUZZ_CHECK(!w.plain_table);
+		FUZZ_CHECK(adv_control_gids(p.c)->count == 0);
+		while (w.left >= sizeof(s)) {
+			if (take_step(&s, false))
+				act(&p, &s);
+			else if (!daemon_turn())
+				break;
+		}
+		FUZZ_CHECK(adv_control_gids(p.c)->count == 0);
+	}
+	adv_control_close(p.c);
+	hang_up();
+	FUZZ_CHECK(fuzz_descriptors() == before);
+	return 0;
+}

@@ -1,0 +1,610 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A program of what processes can say to adverbd: several clients of the control protocol, and of
+ * the connection manager behind it, which connect to each other while their packets are lost and
+ * changed. Whatever they do: each request is answered once, nothing is answered unasked, the
+ * daemon's counts are right, and when they have gone nothing is left of them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon.h"
+#include "daemon/client.h"
+#include "daemon/pairs.h"
+#include "daemon/slots.h"
+#include "daemon/ucma_internal.h"
+#include "records.h"
+
+#define PEERS	  4 /* connections of each protocol at a time */
+#define KNOWN	  16
+#define STEPS_MAX 192
+#define BODY	  64
+
+/* One step of a program. */
+struct step {
+	uint8_t code;
+	uint8_t who;
+	uint8_t type; /* of the message */
+	uint8_t flags;
+	uint8_t id; /* which of those known; 0x80: this very number is in `raw` */
+	uint8_t channel;
+	uint16_t at; /* where in the body the bytes go */
+	uint32_t raw;
+	uint32_t value;
+	uint8_t body[BODY];
+};
+
+const size_t fuzz_records_from = 1;
+const size_t fuzz_record_len = sizeof(struct step);
+
+/* A process's end of a connection manager's socket, with the numbers it has been told. */
+struct cm_peer {
+	int fd; /* -1: none */
+	uint32_t serial;
+	unsigned ids;
+	uint32_t id[KNOWN];
+	unsigned channels;
+	uint32_t channel[KNOWN];
+	int channel_fd[KNOWN];
+};
+
+struct control_peer {
+	int fd;
+	uint32_t serial;
+	struct adv_client *client;
+	uint32_t slot; /* the newest, with its token */
+	uint8_t token[ADV_CONTROL_TOKEN_LEN];
+};
+
+struct world {
+	struct adv_daemon daemon;
+	struct adv_clients clients;
+	struct control_peer control[PEERS];
+	struct cm_peer cm[PEERS];
+};
+
+/* ---- made and taken apart ---- */
+
+static void add_gid(struct adv_gid_table *t, struct adv_gid gid, uint32_t ifindex)
+{
+	t->entry[t->count++] = (struct adv_gid_entry){.gid = gid,
+						      .ifindex = ifindex,
+						      .if_mtu = 65536,
+						      .path_mtu = 4096,
+						      .speed_mbps = 10000,
+						      .type = ADV_GID_ROCE_V2,
+						      .loopback = ifindex == 1,
+						      .ifname = "if"};
+}
+
+static void make_gids(struct adv_gid_table *t)
+{
+	t->count = 0;
+	t->port_active = 1;
+	t->active_mtu = 4096;
+	t->node_guid = 0x0102030405060708;
+	add_gid(t, (struct adv_gid){{[10] = 0xff, [11] = 0xff, 127, 0, 0, 1}}, 1);
+	add_gid(t, (struct adv_gid){{[10] = 0xff, [11] = 0xff, 127, 0, 0, 2}}, 1);
+	add_gid(t, (struct adv_gid){{[15] = 1}}, 1);
+	add_gid(t, (struct adv_gid){{[0] = 0xfe, [1] = 0x80, [15] = 3}}, 2);
+	add_gid(t, (struct adv_gid){{[0] = 0xfd, [15] = 3}}, 2);
+}
+
+static void control_join(struct world *w, struct control_peer *p)
+{
+	int pair[2];
+
+	FUZZ_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) ==
+		   0);
+	p->fd = pair[1];
+	p->slot = 0;
+	p->client = adv_client_new(&w->clients, pair[0]);
+	FUZZ_CHECK(p->client != NULL);
+}
+
+static struct world *world_open(bool system)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	FUZZ_CHECK(w != NULL);
+	border_open();
+	w->daemon.ledger = calloc(1, sizeof(*w->daemon.ledger));
+	w->daemon.gids = calloc(1, sizeof(*w->daemon.gids));
+	FUZZ_CHECK(w->daemon.ledger && w->daemon.gids);
+	for (unsigned i = 0; i < ADV_SLOTS; i++)
+		w->daemon.socket[i] = border.bell;
+	w->daemon.table_fd = border.bell;
+	w->daemon.listener = -1;
+	w->daemon.system = system;
+	w->daemon.uid = getuid();
+	make_gids(w->daemon.gids);
+	adv_list_init(&w->clients.list);
+	w->clients.daemon = &w->daemon;
+	w->clients.ucma = adv_ucma_create(&w->daemon);
+	w->clients.pairs = adv_pairs_create();
+	FUZZ_CHECK(w->clients.ucma && w->clients.pairs);
+	for (unsigned i = 0; i < PEERS; i++) {
+		w->control[i].fd = -1;
+		w->cm[i].fd = -1;
+	}
+	return w;
+}
+
+static void cm_leave(struct cm_peer *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+	for (unsigned i = 0; i < p->channels; i++)
+		close(p->channel_fd[i]);
+	memset(p, 0, sizeof(*p));
+	p->fd = -1;
+}
+
+/* As the worker does it at the end of a round. */
+static void drop_dead(struct world *w)
+{
+	for (unsigned i = 0; i < PEERS; i++) {
+		struct control_peer *p = &w->control[i];
+
+		if (!p->client || !p->client->dead)
+			continue;
+		adv_client_drop(p->client);
+		p->client = NULL;
+		close(p->fd);
+		p->fd = -1;
+	}
+}
+
+static void check_counts(const struct world *w)
+{
+	const struct adv_ucma *u = w->clients.ucma;
+	unsigned ids = 0, channels = 0, clients = 0, slots = 0;
+
+	for (const struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
+		const struct adv_ucma_client *c =
+			(const void *)((const char *)n - offsetof(struct adv_ucma_client, link));
+
+		clients++;
+		ids += c->id_count;
+		for (const struct adv_list *l = c->channel_list.next; l != &c->channel_list;
+		     l = l->next)
+			channels++;
+		FUZZ_CHECK(c->query_count <= c->id_count);
+	}
+	for (const struct adv_list *n = u->leaving.next; n != &u->leaving; n = n->next)
+		clients++;
+	FUZZ_CHECK(u->client_count == clients);
+	if (adv_list_empty(&u->leaving))
+		FUZZ_CHECK(u->id_count == ids && u->channel_count == channels);
+	for (unsigned i = 0; i < ADV_SLOTS; i++) {
+		if (w->clients.owner[i])
+			FUZZ_CHECK(w->daemon.ledger->slot[i].owned);
+		slots += w->daemon.ledger->slot[i].owned;
+	}
+	FUZZ_CHECK(adv_slots_used(w->daemon.ledger) == slots);
+}
+
+static void rounds(struct world *w, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		for (unsigned k = 0; k < PEERS; k++)
+			if (w->control[k].client && !w->control[k].client->dead)
+				adv_client_readable(w->control[k].client);
+		drop_dead(w);
+		adv_ucma_run(w->clients.ucma);
+	}
+	check_counts(w);
+}
+
+static void world_close(struct world *w)
+{
+	for (unsigned i = 0; i < PEERS; i++) {
+		cm_leave(&w->cm[i]);
+		if (w->control[i].client) {
+			w->control[i].client->dead = true;
+			drop_dead(w);
+		}
+	}
+	border.full = false;
+	for (unsigned i = 0; i < 4000 && adv_ucma_busy(w->clients.ucma); i++) {
+		border.now_ns += 50000000;
+		rounds(w, 1);
+	}
+	FUZZ_CHECK(!adv_ucma_busy(w->clients.ucma));
+	FUZZ_CHECK(w->clients.count == 0 && adv_slots_used(w->daemon.ledger) == 0);
+	FUZZ_CHECK(w->clients.ucma->id_count == 0 && w->clients.ucma->channel_count == 0);
+	FUZZ_CHECK(border.memberships == 0);
+	FUZZ_CHECK(adv_pairs_count(w->clients.pairs) == 0);
+	adv_pairs_destroy(w->clients.pairs);
+	adv_ucma_end(w->clients.ucma);
+	border_close();
+	free(w->daemon.ledger);
+	free(w->daemon.gids);
+	free(w);
+}
+
+/* ---- messages ---- */
+
+/* fd: goes along, or -1. False: the daemon has hung up, or does not read. */
+static bool say(int sock, const void *message, size_t len, int fd)
+{
+	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
+	struct iovec iov = {(void *)(uintptr_t)message, len};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (fd >= 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = room;
+		msg.msg_controllen = sizeof(room);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
+	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len;
+}
+
+/* The length; 0: the end; -1: nothing there. */
+static ssize_t hear(int sock, void *message, size_t len, int *fd)
+{
+	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	struct iovec iov = {message, len};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = room,
+			     .msg_controllen = sizeof(room)};
+	ssize_t n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+
+	*fd = -1;
+	if (c && c->cmsg_type == SCM_RIGHTS)
+		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
+	return n < 0 && errno == ECONNRESET ? 0 : n;
+}
+
+static void put_body(uint8_t *body, size_t room, const struct step *s)
+{
+	size_t at = s->at % room, len = room - at < BODY ? room - at : BODY;
+
+	memcpy(body + at, s->body, len);
+}
+
+/* ---- the control protocol ---- */
+
+static int file_to_give(const struct step *s)
+{
+	switch (s->flags >> 4 & 3) {
+	case 1:
+		return memfd_create("given", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	case 2:
+		return open("/dev/null", O_RDONLY | O_CLOEXEC);
+	case 3:
+		return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	default:
+		return -1;
+	}
+}
+
+static bool brings_descriptor(unsigned type)
+{
+	return type == ADV_CONTROL_HELLO || type == ADV_CONTROL_OPEN_SLOT ||
+	       type == ADV_CONTROL_COUNT || type == ADV_CONTROL_PAIR;
+}
+
+static bool may_bring_descriptor(unsigned type)
+{
+	return brings_descriptor(type) || type == ADV_CONTROL_BELL || type == ADV_CONTROL_FAULT;
+}
+
+/* A request about a fault plan waits in the socket that was handed out. */
+static void ask_about_plan(int fd, const struct step *s)
+{
+	struct adv_fault_message m = {.magic = ADV_FAULT_EXCHANGE_MAGIC,
+				      .version = ADV_FAULT_EXCHANGE_VERSION,
+				      .command = s->raw % 5,
+				      .text_len = BODY};
+
+	memcpy(m.text, s->body, BODY);
+	if (s->at & 1)
+		m.text_len = s->value;
+	(void)say(fd, &m, s->at & 2 ? s->at : offsetof(struct adv_fault_message, text) + BODY, -1);
+}
+
+static void control_answer(struct control_peer *p, const struct adv_control_message *asked,
+			   const struct step *s)
+{
+	struct adv_control_message m;
+	int fd;
+	ssize_t n = hear(p->fd, &m, sizeof(m), &fd);
+
+	while (n == (ssize_t)sizeof(m) && m.type == ADV_CONTROL_NOTICE) {
+		FUZZ_CHECK(m.serial == 0);
+		if (fd >= 0)
+			close(fd);
+		n = hear(p->fd, &m, sizeof(m), &fd);
+	}
+	if (fd >= 0 && asked->type == ADV_CONTROL_FAULT)
+		ask_about_plan(fd, s);
+	if (fd >= 0)
+		close(fd);
+	if (p->client->dead)
+		return;
+	FUZZ_CHECK(n == (ssize_t)sizeof(m));
+	FUZZ_CHECK(m.magic == ADV_CONTROL_MAGIC && m.version == ADV_CONTROL_VERSION);
+	FUZZ_CHECK(m.type == asked->type && m.serial == asked->serial && m.reserved == 0);
+	FUZZ_CHECK(fd < 0 || (m.result == 0 && may_bring_descriptor(m.type)));
+	FUZZ_CHECK(fd >= 0 || m.result || !brings_descriptor(m.type));
+	if (m.result)
+		FUZZ_CHECK(memchr(m.body.text, 0, sizeof(m.body.text)));
+	if (m.type == ADV_CONTROL_OPEN_SLOT && m.result == 0) {
+		p->slot = m.body.slot.slot;
+		memcpy(p->token, m.body.slot.token, sizeof(p->token));
+	}
+	while (hear(p->fd, &m, sizeof(m), &fd) > 0) { /* what this has led to */
+		FUZZ_CHECK(m.type == ADV_CONTROL_NOTICE);
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+static void control_ask(struct world *w, const struct step *s)
+{
+	struct control_peer *p = &w->control[s->who % PEERS];
+	const struct control_peer *other = &w->control[s->who / PEERS % PEERS];
+	struct adv_control_message m = {.magic = ADV_CONTROL_MAGIC,
+					.version = ADV_CONTROL_VERSION,
+					.type = s->type % (ADV_CONTROL_FAULT + 2),
+					.serial = ++p->serial,
+					.result = (int32_t)s->value,
+					.reserved = s->raw};
+	int fd = file_to_give(s);
+
+	if (p->fd < 0)
+		control_join(w, p);
+	if (!p->client->greeted && !(s->flags & 1))
+		m.type = ADV_CONTROL_HELLO;
+	if (m.type == ADV_CONTROL_OPEN_CM) /* cm_open() does it, and keeps the descriptor */
+		m.type = ADV_CONTROL_STATUS;
+	put_body((uint8_t *)&m.body, sizeof(m.body), s);
+	if (!(s->flags & 2)) {
+		m.body.slot.slot = other->slot;
+		if (m.type == ADV_CONTROL_RESUME)
+			memcpy(m.body.slot.token, other->token, sizeof(other->token));
+		if (m.type == ADV_CONTROL_PAIR || m.type == ADV_CONTROL_BELL)
+			m.body.pair.peer = w->control[s->raw % PEERS].slot;
+		if (m.type == ADV_CONTROL_FAULT)
+			m.body.fault.kind = s->value % 5;
+	}
+	if (s->flags & 4)
+		m.version ^= (uint16_t)s->value;
+	if (say(p->fd, &m, s->flags & 8 ? s->raw % (sizeof(m) + 1) : sizeof(m), fd)) {
+		adv_client_readable(p->client);
+		control_answer(p, &m, s);
+	}
+	if (fd >= 0)
+		close(fd);
+	drop_dead(w);
+}
+
+/* ---- the connection manager's ---- */
+
+static void cm_open(struct world *w, struct cm_peer *p)
+{
+	const struct ucred self = {getpid(), getuid(), getgid()};
+
+	p->fd = adv_ucma_open(w->clients.ucma, &self, -1, "fuzz");
+	FUZZ_CHECK(p->fd >= 0);
+}
+
+static void remember(uint32_t *list, unsigned *count, uint32_t number)
+{
+	if (*count < KNOWN)
+		list[(*count)++] = number;
+	else
+		list[number % KNOWN] = number;
+}
+
+static void cm_learn(struct cm_peer *p, const struct adv_cm_message *m, int fd)
+{
+	if (m->type == ADV_CM_CREATE_CHANNEL && m->result == 0) {
+		FUZZ_CHECK(fd >= 0);
+		if (p->channels < KNOWN) {
+			p->channel_fd[p->channels] = fd;
+			p->channel[p->channels++] = m->channel;
+			return;
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	if (m->result == 0 && m->type == ADV_CM_CREATE_ID)
+		remember(p->id, &p->ids, m->id);
+	if (m->result == 0 && m->type == ADV_CM_GET_EVENT &&
+	    m->body.event.type == RDMA_CM_EVENT_CONNECT_REQUEST)
+		remember(p->id, &p->ids, m->id);
+}
+
+/* The answer, where the daemon has not hung up. */
+static void cm_answer(struct cm_peer *p, const struct adv_cm_message *asked)
+{
+	struct adv_cm_message m;
+	int fd;
+	ssize_t n = hear(p->fd, &m, sizeof(m), &fd);
+
+	if (n == 0) {
+		cm_leave(p);
+		return;
+	}
+	FUZZ_CHECK(n == (ssize_t)sizeof(m));
+	FUZZ_CHECK(m.magic == ADV_CM_PROTOCOL_MAGIC && m.version == ADV_CM_PROTOCOL_VERSION);
+	FUZZ_CHECK(m.type == asked->type && m.serial == asked->serial);
+	FUZZ_CHECK((fd >= 0) == (m.type == ADV_CM_CREATE_CHANNEL && m.result == 0));
+	for (size_t i = 0; m.result && i < sizeof(m.body); i++)
+		FUZZ_CHECK(m.body.room[i] == 0);
+	cm_learn(p, &m, fd);
+	if (hear(p->fd, &m, sizeof(m), &fd) >= 0)
+		cm_leave(p); /* it has answered and then hung up */
+}
+
+static void cm_ask(struct world *w, const struct step *s)
+{
+	struct cm_peer *p = &w->cm[s->who % PEERS];
+	struct adv_cm_message m = {.magic = ADV_CM_PROTOCOL_MAGIC,
+				   .version = ADV_CM_PROTOCOL_VERSION,
+				   .type = (uint16_t)(1 + s->type % ADV_CM_WRITE_EVENT),
+				   .serial = ++p->serial,
+				   .value = s->value};
+	int fd = file_to_give(s);
+	bool heard;
+
+	if (p->fd < 0)
+		cm_open(w, p);
+	put_body(m.body.room, sizeof(m.body), s);
+	m.id = s->id & 0x80 || !p->ids ? s->raw : p->id[s->id % p->ids];
+	m.channel =
+		s->channel & 0x80 || !p->channels ? s->raw : p->channel[s->channel % p->channels];
+	if (s->flags & 1 && s->flags & 2)
+		m.version = 2;
+	heard = say(p->fd, &m, s->flags & 4 && s->flags & 8 ? s->raw % (sizeof(m) + 1) : sizeof(m),
+		    fd);
+	if (fd >= 0)
+		close(fd);
+	if (!heard)
+		return;
+	rounds(w, 1);
+	cm_answer(p, &m);
+}
+
+/* ---- peers on the network ---- */
+
+static void network(const struct step *s)
+{
+	struct adv_cm_mad *mad;
+
+	if (s->type % 8 == 7)
+		border.full = true;
+	if (!border.mads)
+		return;
+	mad = &border.mad[s->value % border.mads];
+	switch (s->type % 8) {
+	case 0:
+		border.mads--;
+		*mad = border.mad[border.mads];
+		break;
+	case 1:
+		if (border.mads < BORDER_MADS)
+			border.mad[border.mads++] = *mad;
+		break;
+	case 2: /* any bytes of it */
+		memcpy(mad->data + s->at % (ADV_CM_MAD_LEN - 4), s->body, 1 + s->flags % 4);
+		break;
+	case 3: /* another message with the same numbers */
+		mad->data[17] = (uint8_t)(0x10 + s->flags % 12);
+		break;
+	case 4: { /* from the other side */
+		struct adv_gid from = mad->path.sgid;
+		uint8_t id[4];
+
+		mad->path.sgid = mad->path.dgid;
+		mad->path.dgid = from;
+		memcpy(id, mad->data + 24, 4);
+		memcpy(mad->data + 24, mad->data + 28, 4);
+		memcpy(mad->data + 28, id, 4);
+		break;
+	}
+	case 5:
+		memcpy(mad->path.sgid.raw, s->body, 16);
+		break;
+	case 6:
+		memcpy(mad->data + s->at % (ADV_CM_MAD_LEN - BODY), s->body, BODY);
+		break;
+	default:
+		break;
+	}
+	border_ring();
+}
+
+/* ---- the rest ---- */
+
+static void change_gids(struct world *w, const struct step *s)
+{
+	struct adv_gid_table *t = w->daemon.gids;
+
+	make_gids(t);
+	if (s->flags & 1 && t->count > s->at % 5u)
+		t->entry[s->at % 5] = t->entry[--t->count];
+	if (s->flags & 2)
+		add_gid(t, (struct adv_gid){{[0] = 0xfd, [15] = 4}}, 3);
+	adv_ucma_gids_changed(w->clients.ucma);
+	for (unsigned i = 0; i < PEERS; i++)
+		if (w->control[i].client && !w->control[i].client->dead)
+			adv_client_notify(w->control[i].client, ADV_CONTROL_NOTICE_GIDS);
+	drop_dead(w);
+}
+
+static void leave(struct world *w, const struct step *s)
+{
+	struct control_peer *p = &w->control[s->who % PEERS];
+
+	if (s->type & 1) {
+		cm_leave(&w->cm[s->who % PEERS]);
+	} else if (p->client) {
+		p->client->dead = true;
+		drop_dead(w);
+	}
+}
+
+static void carry_out(struct world *w, const struct step *s)
+{
+	switch (s->code % 16) {
+	case 0:
+	case 1:
+	case 2:
+		control_ask(w, s);
+		break;
+	case 3:
+		border.now_ns += (uint64_t)s->value << s->flags % 6;
+		rounds(w, 1);
+		break;
+	case 4:
+	case 5:
+		network(s);
+		break;
+	case 6:
+		rounds(w, s->type % 8);
+		break;
+	case 7:
+		if (s->flags & 0x80)
+			leave(w, s);
+		else if (s->flags & 0x40)
+			change_gids(w, s);
+		break;
+	default:
+		cm_ask(w, s);
+	}
+	check_counts(w);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	unsigned before = fuzz_descriptors();
+	struct world *w;
+	struct step s;
+
+	if (size < 1)
+		return 0;
+	w = world_open(data[0] & 1);
+	for (size_t at = 1, n = 0; at + sizeof(s) <= size && n < STEPS_MAX; at += sizeof(s), n++) {
+		memcpy(&s, data + at, sizeof(s));
+		carry_out(w, &s);
+	}
+	world_close(w);
+	FUZZ_CHECK(fuzz_descriptors() == before);
+	return 0;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Paths as programs hand them to the preload, the current folder and what a descriptor leads to:
+ * any text. What is ours stays ours however it is written, and everything fits where it is put.
+ * Input: a byte of choices, the folder, a zero byte, the path.
+ */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/sys.h"
+#include "fuzz.h"
+#include "preload/look.h"
+#include "preload/redirect.h"
+#include "preload/tree.h"
+
+#define ROOT "/run/user/1000" ADV_ROOT_PREFIX "1000-4026531840"
+
+static char folder[PATH_MAX]; /* the current one, and that of each descriptor */
+
+long __wrap_syscall(long number, ...);
+long __real_syscall(long number, ...);
+
+/* Nothing is asked of the real file system. */
+__attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
+{
+	size_t len = strlen(folder);
+	va_list list;
+	long a[6];
+
+	va_start(list, number);
+	for (unsigned i = 0; i < 6; i++)
+		a[i] = va_arg(list, long);
+	va_end(list);
+	switch (number) {
+	case SYS_getcwd:
+		memcpy((char *)a[0], folder, len + 1);
+		return (long)len + 1;
+	case SYS_readlinkat: /* as the kernel: no zero byte behind it */
+		if (len > (size_t)a[3])
+			len = (size_t)a[3];
+		memcpy((char *)a[2], folder, len);
+		return (long)len;
+	case SYS_newfstatat: /* half of all names there are */
+		return strlen((const char *)a[1]) % 2 ? 0 : -1;
+	case SYS_faccessat:
+		return -1;
+	case SYS_lseek:
+		return 0;
+	case SYS_openat:
+		return strlen((const char *)a[1]) % 2 ? 100 : -1;
+	default:
+		return 0;
+	}
+}
+
+bool adv_tree_ready(bool now, char root[PATH_MAX])
+{
+	memcpy(root, ROOT, sizeof(ROOT));
+	return true;
+}
+
+static bool one_of_ours(const char *name)
+{
+	static const char *const ours[] = {"/dev/infiniband",
+					   "/sys/class/infiniband",
+					   "/sys/class/infiniband_verbs",
+					   "/sys/devices/adverb",
+					   "/sys/devices/adverb/infiniband",
+					   "/sys/devices/adverb/infiniband_verbs"};
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		if (strcmp(name, ours[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The same path with "/./" for each "/". */
+static void write_at_length(const char *path, char *out)
+{
+	for (; *path; path++) {
+		*out++ = *path;
+		if (*path == '/') {
+			*out++ = '.';
+			*out++ = '/';
+		}
+	}
+	*out = 0;
+}
+
+static void check_redirect(const char *path)
+{
+	static char longer[3 * PATH_MAX];
+	struct adv_redirect r, again;
+	enum adv_redirect_kind kind = adv_redirect_path(path, &r);
+	size_t len = strlen(path);
+
+	FUZZ_CHECK(r.rest >= path && r.rest <= path + len);
+	if (r.interface)
+		FUZZ_CHECK(r.interface > path && r.interface + r.interface_len <= path + len &&
+			   !memchr(r.interface, '/', r.interface_len));
+	write_at_length(path, longer);
+	FUZZ_CHECK(adv_redirect_path(longer, &again) == kind);
+	if (kind == ADV_REDIRECT_OURS || kind == ADV_REDIRECT_THROUGH)
+		FUZZ_CHECK(strcmp(r.folder, again.folder) == 0);
+	if (kind != ADV_REDIRECT_OURS)
+		return;
+	FUZZ_CHECK(one_of_ours(r.folder));
+	/* The other way to say it is no longer, unless it is one by way of an interface. */
+	snprintf(longer, sizeof(longer), "%s/%s", r.folder, r.rest);
+	if (!r.interface) {
+		FUZZ_CHECK(strlen(r.folder) + strlen(r.rest) <= len);
+		FUZZ_CHECK(adv_redirect_path(longer, &again) == ADV_REDIRECT_OURS ||
+			   strstr(r.rest, ".."));
+	}
+}
+
+static void check_back(const char *path)
+{
+	static char inside[2 * PATH_MAX];
+	const char *back;
+
+	snprintf(inside, sizeof(inside), "%s%s", ROOT, path);
+	back = adv_redirect_back(inside);
+	FUZZ_CHECK(back && strcmp(back, *path ? path : "/") == 0);
+	back = adv_redirect_back(path);
+	if (back)
+		FUZZ_CHECK(strcmp(back, "/") == 0 ||
+			   (back > path && back < path + strlen(path) && *back == '/'));
+}
+
+static void check_look(int dirfd, const char *path, enum adv_look look)
+{
+	char room[PATH_MAX + 1];
+	const char *resolved;
+	struct stat st = {.st_mode = S_IFREG | 0644};
+
+	adv_look_moved();
+	adv_look_opened_folder(dirfd, path);
+	if (adv_look_current(room))
+		FUZZ_CHECK(room[0] == '/');
+	if (!adv_look_concerns(dirfd, path))
+		return;
+	room[PATH_MAX] = 0x5a;
+	resolved = adv_look_resolve(dirfd, path, look, room);
+	FUZZ_CHECK(room[PATH_MAX] == 0x5a);
+	FUZZ_CHECK(resolved == path || resolved == room || adv_look_is_node(resolved));
+	FUZZ_CHECK(resolved == path || resolved[0] == '/' || *path != '/');
+	if (resolved == room)
+		FUZZ_CHECK(strlen(room) < PATH_MAX);
+	if (adv_look_is_node(resolved))
+		FUZZ_CHECK(look != ADV_LOOK_AT_NAME);
+	adv_look_fix_stat(resolved, path, &st);
+	if (resolved == room)
+		adv_look_back(room);
+	adv_look_opened(5);
+	adv_look_again(5, false);
+	adv_look_again(5, true);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static char path[PATH_MAX + 16]; /* programs give ones that are too long as well */
+	const uint8_t *zero;
+	size_t len;
+
+	if (size < 2)
+		return 0;
+	zero = memchr(data + 1, 0, size - 1);
+	if (!zero)
+		return 0;
+	len = (size_t)(zero - data) - 1;
+	if (len >= sizeof(folder))
+		return 0;
+	memcpy(folder, data + 1, len);
+	folder[len] = 0;
+	len = size - (size_t)(zero + 1 - data);
+	if (len >= sizeof(path) || memchr(zero + 1, 0, len))
+		return 0;
+	memcpy(path, zero + 1, len);
+	path[len] = 0;
+	if (path[0] == '/') {
+		check_redirect(path);
+		check_back(path);
+	}
+	check_look(data[0] & 1 ? AT_FDCWD : 7, path, (enum adv_look)((data[0] >> 1) % 3));
+	return 0;
+}

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * exchange [-p port] [-q qps] [-s bytes] [-t seconds] [-l seconds] [-w ms] [-e] [host]
+ * exchange [-p port] [-q qps] [-s bytes] [-t seconds] [-l seconds] [-w ms] [-e] [-a] [host]
  *
  * Two processes write into each other's memory, round after round on every queue pair (WRITE
  * with immediate), and compare every byte that came. The caller (with host) says when the last
- * round is: after -t seconds, or, where these are 0, on SIGTERM. Exit status: 0 all right; 1
+ * round is: after -t seconds, or, where these are 0, on SIGTERM. With -a the numbers of the queue
+ * pairs, ours and theirs, and their first PSNs are printed. Exit status: 0 all right; 1
  * something was wrong; 3 the other process went away.
  */
 #include <arpa/inet.h>
@@ -34,8 +35,9 @@ static void on_term(int signal)
 
 struct exchange {
 	struct peer peer;
-	size_t bytes;			  /* of one message */
-	int events;			  /* sleep on the completion channel */
+	size_t bytes; /* of one message */
+	int events;   /* sleep on the completion channel */
+	int announce;
 	int caller;			  /* with host: decides on the last round */
 	unsigned longest;		  /* seconds that this program lives at most */
 	useconds_t pause;		  /* before each round of the caller */
@@ -245,6 +247,18 @@ static int run(struct exchange *x)
 	return 0;
 }
 
+static void announce(const struct peer *p)
+{
+	for (unsigned i = 0; i < p->qps; i++) {
+		struct ibv_qp_init_attr init;
+		struct ibv_qp_attr attr;
+
+		if (ibv_query_qp(p->qp[i], &attr, IBV_QP_SQ_PSN | IBV_QP_RQ_PSN, &init) == 0)
+			printf("queue pair %06x:%06x:%06x:%06x\n", p->qp[i]->qp_num,
+			       attr.dest_qp_num, attr.sq_psn, attr.rq_psn);
+	}
+}
+
 static int start(struct exchange *x, const char *host, int port, double seconds)
 {
 	struct peer *p = &x->peer;
@@ -258,6 +272,8 @@ static int start(struct exchange *x, const char *host, int port, double seconds)
 	errno = ibv_req_notify_cq(p->cq, 0);
 	if (errno || peer_meet(p, host, port) || peer_connect(p))
 		return -1;
+	if (x->announce)
+		announce(p);
 	printf("connected\n");
 	fflush(stdout);
 	x->end = peer_now() + (seconds > 0 ? seconds : x->longest);
@@ -289,7 +305,7 @@ int main(int argc, char **argv)
 
 	x.bytes = 4096;
 	x.longest = GIVE_UP_ALL;
-	while ((option = getopt(argc, argv, "p:q:s:t:l:w:e")) != -1) {
+	while ((option = getopt(argc, argv, "p:q:s:t:l:w:ea")) != -1) {
 		switch (option) {
 		case 'p':
 			port = atoi(optarg);
@@ -311,6 +327,9 @@ int main(int argc, char **argv)
 			break;
 		case 'e':
 			x.events = 1;
+			break;
+		case 'a':
+			x.announce = 1;
 			break;
 		default:
 			return 2;

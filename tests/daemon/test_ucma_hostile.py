@@ -14,6 +14,7 @@ import time
 import adverbd
 import ucma
 from adverbd import Client, Daemon, wait_for
+from test_ucma_random import MAD_AT, OURS, REQ, Wire, with_icrc
 from ucma import Cm, connect
 
 SENDING = 16  # sockets that QP1 makes to send from one address
@@ -243,6 +244,39 @@ def packets(build):
         works(server, client)
 
 
+def forged_request(build):
+    """A REQ that says that a connected queue pair is to be connected anew ends that connection, as
+    IBTA has it; nobody but a daemon can send one from a machine's own address."""
+    dice = random.Random(19)
+    with Daemon(build), Client() as watcher, Cm() as server, Cm() as client:
+        wire = Wire(dice)
+        server.listener(port=7471)
+        _, accepted = connect(client, server, "127.0.0.1", 7471)
+        wire.listen()
+        source, target, port, req = next(heard for heard in wire.heard
+                                         if heard[3][MAD_AT + 17] == REQ)
+        forged = bytearray(req)
+        forged[MAD_AT + 8:MAD_AT + 16] = dice.randbytes(8)  # transaction
+        forged[MAD_AT + 24:MAD_AT + 28] = dice.randbytes(4)  # communication id
+        forged = bytes(forged)
+        for address in OURS:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+                s.setsockopt(socket.IPPROTO_IP, 10, 2)  # IP_MTU_DISCOVER: DO, so the ID is 0
+                s.bind((address, 0))
+                own = s.getsockname()[1].to_bytes(2, "big")
+                name = struct.pack("=I4s4s", 0, source, bytes(4))
+                s.sendmsg([with_icrc(source, target, own, 0, forged)],
+                          [(socket.IPPROTO_IP, 8, name)], 0,  # IP_PKTINFO
+                          (socket.inet_ntoa(target), adverbd.PORT))
+        wait_for(lambda: watcher.status()["qp1_dropped"] >= len(OURS))
+        server.no_event(0.5)
+        client.no_event()
+        wire.send(source, target, port, forged)
+        assert server.event(ucma.DISCONNECTED).id == accepted
+        wire.close()
+
+
 if __name__ == "__main__":
     adverbd.main([garbage, wrong_messages, descriptors_sent, never_reads, flood, too_many_ids,
-                  too_many_groups, too_many_channels, too_many_clients, packets])
+                  too_many_groups, too_many_channels, too_many_clients, packets,
+                  forged_request])

@@ -45,6 +45,17 @@ AFTER = {
 }
 
 
+def with_icrc(source, target, port, packet_id, payload):
+    """The payload and the ICRC that it needs; addresses and port as bytes."""
+    length = 28 + len(payload) + 4
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0xff, length, packet_id, 0x4000, 0xff, 17, 0xffff,
+                     source, target)
+    udp = port + struct.pack(">HHH", adverbd.PORT, length - 20, 0xffff)
+    crc = zlib.crc32(b"\xff" * 8 + ip + udp)
+    crc = zlib.crc32(payload[:4] + b"\xff" + payload[5:], crc)
+    return payload + crc.to_bytes(4, "little")
+
+
 class Wire:
     """Hears what passes on lo, and sends it again, changed or not, with a right ICRC."""
 
@@ -76,17 +87,11 @@ class Wire:
             del self.heard[:-200]
 
     def send(self, source, target, port, payload):
-        length = 28 + len(payload) + 4
-        packet_id = 1  # with 0 the kernel would choose one
-        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0xff, length, packet_id, 0x4000, 0xff, 17, 0xffff,
-                         source, target)
-        udp = port + struct.pack(">HHH", adverbd.PORT, length - 20, 0xffff)
-        crc = zlib.crc32(b"\xff" * 8 + ip + udp)
-        crc = zlib.crc32(payload[:4] + b"\xff" + payload[5:], crc)
-        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, length, packet_id, 0x4000, 64, 17, 0, source,
+        data = with_icrc(source, target, port, 1, payload)  # with ID 0 the kernel would choose one
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 28 + len(data), 1, 0x4000, 64, 17, 0, source,
                          target)
-        self.mouth.sendto(ip + udp[:6] + bytes(2) + payload + crc.to_bytes(4, "little"),
-                          (socket.inet_ntoa(target), 0))
+        udp = port + struct.pack(">HHH", adverbd.PORT, 8 + len(data), 0)
+        self.mouth.sendto(ip + udp + data, (socket.inet_ntoa(target), 0))
 
     def meddle(self):
         """One of those heard: once more, sent back, with a few bytes changed, or as another."""

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A process on the same machine that forges packets and messages: docs/threat-model.md.
+
+ADVERB_ATTACK_PACKETS: how many packets each attacker sends.
+"""
+
+import os
+import re
+
+from cases_device import NOBODY, as_nobody
+from harness import Failure, case, daemons
+
+PACKETS = int(os.environ.get("ADVERB_ATTACK_PACKETS", "50000"))
+PORT = 18600
+
+
+def victims(lab, *options, port=PORT):
+    """A pair that compares every byte it gets, until it is told to end; what others can know."""
+    program = lab.client("exchange")
+    server = lab.start([program, "-p", str(port), "-a", *options])
+    lab.wait_listening(server, port)
+    caller = lab.start([program, "-p", str(port), "-a", "-t", "0", *options, "127.0.0.1"])
+    lab.wait_until(lambda: all("connected" in p.output() for p in (server, caller)), 60,
+                   "the victims are connected")
+    known = [words for p in (server, caller)
+             for words in re.findall(r"queue pair (\w+:\w+:\w+:\w+)", p.output())]
+    return server, caller, known
+
+
+def without_psns(known):
+    return [":".join(words.split(":")[:2]) for words in known]
+
+
+def end_well(server, caller):
+    """Still connected, and nothing came that the other one did not send."""
+    if not server.running() or not caller.running():
+        raise Failure(f"the connection broke:\n{server.describe()}{caller.describe()}")
+    caller.popen.terminate()
+    for process in (caller, server):
+        text = process.expect(0, 60)
+        rounds = int(re.search(r"ok: (\d+) messages", text)[1])
+    return rounds
+
+
+def attack(lab, known, number, *options, program=None, **how):
+    return lab.start([program or lab.client("attacker"), "-n", str(PACKETS), "-d",
+                      f"adverbd-{os.geteuid()}", "-s", str(number), *options, *known],
+                     adverb=False, **how)
+
+
+def heard(line):
+    return [int(n) for n in re.search(
+        r"^(\d+) packets and (\d+) messages to the daemon sent; (\d+) of (\d+) ports taken$", line,
+        re.M).groups()]
+
+
+@case("attack", "forged-packets", seconds=280)
+def forged_packets(lab):
+    """Two attackers, of the same user, against a busy pair, a slow one whose first PSNs they even
+    know, and a connection of the connection manager."""
+    server, caller, known = victims(lab, "-q", "4", "-s", "60000")
+    *slow, told = victims(lab, "-q", "2", "-w", "200", "-e", port=PORT + 1)
+    known = without_psns(known) + told
+    pong = lab.start(["rping", "-s", "-a", "127.0.0.1", "-V", "-S", "1000"])
+    lab.system("sleep 0.5")
+    ping = lab.start(["rping", "-c", "-a", "127.0.0.1", "-V", "-S", "1000"])
+    before = daemons()
+    both = [attack(lab, known, i) for i in (1, 2)]
+    for one in both:
+        packets, messages, taken, tried = heard(one.expect(0, 250))
+        if taken or tried < 3:
+            raise Failure(f"{taken} of {tried} ports taken:\n{one.describe()}")
+        print(f"measured: {packets} forged packets, {messages} messages, {tried} ports tried")
+    print(f"measured: {end_well(server, caller)} messages compared meanwhile")
+    end_well(*slow)
+    if not ping.running() or not pong.running():
+        raise Failure(f"the connection broke:\n{pong.describe()}{ping.describe()}")
+    if daemons() != before:
+        raise Failure(f"adverbd was replaced: {before}, {daemons()}")
+    ping.kill()
+    pong.kill()
+    # all is as it was: others come and go
+    server, caller, _ = victims(lab)
+    end_well(server, caller)
+
+
+@case("attack", "another-user", seconds=280)
+def another_user(lab):
+    """The same by a user whom the daemon does not serve."""
+    env = as_nobody(lab)
+    program = lab.dir / "attacker"
+    lab.system(f"cp {lab.client('attacker')} {program} && chmod 755 {program}")
+    server, caller, known = victims(lab, "-q", "4", "-s", "60000", "-e")
+    one = attack(lab, without_psns(known), 3, program=program, prefix=NOBODY, env=env)
+    packets, messages, taken, tried = heard(one.expect(0, 250))
+    if taken or tried < 2:
+        raise Failure(f"{taken} of {tried} ports taken:\n{one.describe()}")
+    print(f"measured: {packets} forged packets, {messages} messages, {tried} ports tried")
+    print(f"measured: {end_well(server, caller)} messages compared meanwhile")
+
+
+@case("attack", "flood", seconds=120)
+def flood(lab):
+    """So many packets at once that the victims' sockets overflow: once it is over, all goes on."""
+    server, caller, known = victims(lab, "-q", "4", "-s", "60000", "-e")
+    attack(lab, known, 4, "-f", "-n", "20000").expect(0, 100)
+    lab.system("sleep 0.5")
+    print(f"measured: {end_well(server, caller)} messages compared")

@@ -17,7 +17,7 @@ static const char *const level_names[] = {"none", "error", "warn", "info", "debu
 
 static int level_from_environment(void)
 {
-	const char *want = getenv("ADVERB_LOG");
+	const char *want = secure_getenv("ADVERB_LOG");
 
 	if (!want)
 		return ADV_LOG_NONE;
@@ -45,7 +45,7 @@ void adv_log_set_level(enum adv_log_level level)
 
 static void write_line(const char *line, size_t len)
 {
-	const char *path = getenv("ADVERB_LOG_FILE");
+	const char *path = secure_getenv("ADVERB_LOG_FILE");
 	long fd = STDERR_FILENO;
 
 	if (path)

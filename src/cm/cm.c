@@ -36,6 +36,8 @@ struct adv_cm *adv_cm_create(const struct adv_cm_config *config)
 	adv_rng_seed(&cm->rng, config->seed);
 	cm->hash_key[0] = adv_rng_next(&cm->rng);
 	cm->hash_key[1] = adv_rng_next(&cm->rng);
+	cm->secret_key[0] = adv_siphash(cm->hash_key, 0);
+	cm->secret_key[1] = adv_siphash(cm->hash_key, 1);
 	adv_list_init(&cm->ids);
 	adv_list_init(&cm->events);
 	adv_list_init(&cm->outgoing);

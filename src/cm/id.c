@@ -313,12 +313,12 @@ void adv_cm_id_begin(struct adv_cm_id *id)
 	uint64_t hash;
 
 	do {
-		id->local_comm_id = (uint32_t)adv_rng_next(&cm->rng);
+		id->local_comm_id = (uint32_t)adv_rng_secret(&cm->rng, cm->secret_key);
 		hash = adv_cm_hash(cm->hash_key, id->local_comm_id, 0);
 	} while (!id->local_comm_id || adv_cm_table_next(&cm->by_comm_id, hash, NULL));
 	adv_cm_table_add(&cm->by_comm_id, &id->by_comm_id, hash);
-	id->local_psn = (uint32_t)adv_rng_next(&cm->rng) & 0xffffff;
-	id->tid = adv_rng_next(&cm->rng);
+	id->local_psn = (uint32_t)adv_rng_secret(&cm->rng, cm->secret_key) & 0xffffff;
+	id->tid = adv_rng_secret(&cm->rng, cm->secret_key);
 }
 
 static uint64_t remote_hash(const struct adv_cm *cm, const struct adv_gid *gid, uint64_t guid,

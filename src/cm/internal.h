@@ -5,6 +5,7 @@
 
 #include "base/list.h"
 #include "base/rng.h"
+#include "base/siphash.h"
 #include "cm/cm.h"
 #include "cm/table.h"
 #include "cm/timer.h"
@@ -139,6 +140,7 @@ struct adv_cm {
 	struct adv_cm_config config; /* defaults put in */
 	struct adv_rng rng;
 	uint64_t hash_key[2];
+	uint64_t secret_key[2]; /* of the numbers that peers see */
 	struct adv_list ids;
 	unsigned owned;
 	unsigned ending;

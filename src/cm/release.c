@@ -8,7 +8,7 @@ void adv_cm_send_dreq(struct adv_cm_id *id, uint64_t now)
 {
 	struct adv_cm_packet packet = {
 		.attribute = ADV_CM_DREQ,
-		.tid = adv_rng_next(&id->cm->rng),
+		.tid = adv_rng_secret(&id->cm->rng, id->cm->secret_key),
 	};
 
 	packet.dreq.local_comm_id = id->local_comm_id;

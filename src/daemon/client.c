@@ -226,11 +226,16 @@ static uint8_t home_of(const struct adv_client *c, unsigned slot)
 static int open_slot(struct adv_client *c, struct adv_control_message *m)
 {
 	struct adv_daemon *d = c->all->daemon;
-	unsigned slot = adv_slots_choose(d->ledger, c->peer.uid);
+	unsigned limit = d->system && c->peer.uid != 0 ? ADV_USER_SLOTS : ADV_SLOTS;
+	unsigned slot = adv_slots_choose(d->ledger, c->peer.uid, limit);
 	uint32_t buffer;
 
 	if (!slot) {
-		fail(m, EAGAIN, "all of adverbd's 254 slots are in use (adverb status lists them)");
+		fail(m, EAGAIN,
+		     d->system
+			     ? "all of adverbd's slots that you may have are in use, or were "
+			       "another user's (adverb status lists those in use)"
+			     : "all of adverbd's 254 slots are in use (adverb status lists them)");
 		return -1;
 	}
 	buffer = adv_slots_take(d, slot, c->peer.pid, c->peer.uid, c->comm);

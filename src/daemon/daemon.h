@@ -18,6 +18,7 @@
 
 #define ADV_CLIENTS_MAX	 1024 /* connections */
 #define ADV_USER_CLIENTS 512  /* connections of one user, where many are served */
+#define ADV_USER_SLOTS	 127 /* slots that one user can have had, where many are served; not root */
 #define ADV_GRACE_MS	 3000 /* a replaced worker waits so long for clients to resume */
 
 struct adv_membership {

@@ -17,14 +17,25 @@ static bool owned(const struct adv_slot_record *r)
 	return atomic_load_explicit(&r->owned, memory_order_acquire) != 0;
 }
 
-unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid)
+/* Slots that are or were this user's, and so nobody else's any more. */
+static unsigned had_by(const struct adv_ledger *l, uid_t uid)
 {
+	unsigned n = 0;
+
+	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++)
+		n += l->slot[i].used_before && l->slot[i].uid == uid;
+	return n;
+}
+
+unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid, unsigned limit)
+{
+	bool only_own = had_by(l, uid) >= limit;
 	unsigned best = 0;
 
 	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++) {
 		const struct adv_slot_record *r = &l->slot[i];
 
-		if (owned(r) || (r->used_before && r->uid != uid))
+		if (owned(r) || (r->used_before ? r->uid != uid : only_own))
 			continue;
 		/* Never used counts as freed at 0: before all others. */
 		if (!best || r->freed < l->slot[best].freed)

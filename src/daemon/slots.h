@@ -9,11 +9,11 @@
 #include "daemon/daemon.h"
 
 /*
- * Chooses a free slot: one never used before, else the one free the longest, of those whose last
- * owner was the same user. A user never gets a socket that another user may still hold.
- * 0: none is to be had.
+ * Chooses a free slot: one never used before, as long as the user has had fewer than `limit`, else
+ * the one free the longest, of those whose last owner was the same user. A user never gets a socket
+ * that another user may still hold. 0: none is to be had.
  */
-unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid);
+unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid, unsigned limit);
 
 /* Hands a slot out: drained, with a new token. Returns its receive buffer in bytes, or 0 where no
  * random token could be had. */

@@ -24,6 +24,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	if (!e)
 		return NULL;
 	memcpy(e->rng.s, config->seed, sizeof(e->rng.s));
+	memcpy(e->secret_key, config->seed, sizeof(e->secret_key));
 	e->window = config->window ? config->window : DEFAULT_WINDOW;
 	e->total_window = config->total_window ? config->total_window : 4 * e->window;
 	e->unreliable_mbps = config->unreliable_mbps;
@@ -124,7 +125,7 @@ const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e
 
 uint64_t adv_engine_random(struct adv_engine *e)
 {
-	return adv_rng_next(&e->rng);
+	return adv_rng_secret(&e->rng, e->secret_key);
 }
 
 /* ---- packets in ---- */

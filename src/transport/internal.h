@@ -27,6 +27,7 @@
 
 #include "base/list.h"
 #include "base/rng.h"
+#include "base/siphash.h"
 #include "transport/engine.h"
 #include "wire/headers.h"
 
@@ -601,6 +602,7 @@ struct adv_qpn_range {
 
 struct adv_engine {
 	struct adv_rng rng;
+	uint64_t secret_key[2]; /* of the numbers that others see */
 	struct adv_engine_counters counters;
 	struct adv_qpn_range range[ADV_ENGINE_RANGES];
 	unsigned ranges;

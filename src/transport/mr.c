@@ -91,7 +91,7 @@ static void insert(struct adv_engine *e, struct adv_mr *mr)
 
 	/* 0 stays unused: programs take it for "no key". */
 	do {
-		mr->key = (uint32_t)adv_rng_next(&e->rng);
+		mr->key = (uint32_t)adv_rng_secret(&e->rng, e->secret_key);
 		i = probe(table, mr->key);
 	} while (mr->key >> 8 == 0 || table->slot[i]);
 	table->slot[i] = mr;

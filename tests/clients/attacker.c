@@ -38,7 +38,7 @@
 #define CONNECTIONS  40
 #define CONTROL_EACH 64 /* batches */
 #define LOOK_EACH    8
-#define QUEUED_MOST  (256 << 10) /* bytes in a victim's socket, as the kernel counts */
+#define QUEUED_MOST  (1 << 20) /* bytes in a victim's socket, as the kernel counts */
 
 struct target {
 	uint32_t qpn;	/* whom to send to */

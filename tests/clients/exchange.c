@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * exchange [-p port] [-q qps] [-s bytes] [-t seconds] [-l seconds] [-w ms] [-e] [-a] [host]
+ * exchange [-p port] [-q qps] [-s bytes] [-t seconds] [-l seconds] [-w ms] [-k timeout] [-e]
+ *	    [-a] [host]
  *
  * Two processes write into each other's memory, round after round on every queue pair (WRITE
  * with immediate), and compare every byte that came. The caller (with host) says when the last
- * round is: after -t seconds, or, where these are 0, on SIGTERM. With -a the numbers of the queue
- * pairs, ours and theirs, and their first PSNs are printed. Exit status: 0 all right; 1
- * something was wrong; 3 the other process went away.
+ * round is: after -t seconds, or, where these are 0, on SIGTERM. -k is the timeout of the queue
+ * pairs. With -a the numbers of the queue pairs, ours and theirs, and their first PSNs are printed.
+ * Exit status: 0 all right; 1 something was wrong; 3 the other process went away.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -298,6 +299,7 @@ int main(int argc, char **argv)
 {
 	static struct exchange x;
 	unsigned qps = 4;
+	uint8_t timeout = 0;
 	double seconds = 2;
 	int port = 18600;
 	int result;
@@ -305,7 +307,7 @@ int main(int argc, char **argv)
 
 	x.bytes = 4096;
 	x.longest = GIVE_UP_ALL;
-	while ((option = getopt(argc, argv, "p:q:s:t:l:w:ea")) != -1) {
+	while ((option = getopt(argc, argv, "p:q:s:t:l:w:k:ea")) != -1) {
 		switch (option) {
 		case 'p':
 			port = atoi(optarg);
@@ -325,6 +327,9 @@ int main(int argc, char **argv)
 		case 'w':
 			x.pause = (useconds_t)atoi(optarg) * 1000;
 			break;
+		case 'k':
+			timeout = (uint8_t)atoi(optarg);
+			break;
 		case 'e':
 			x.events = 1;
 			break;
@@ -341,6 +346,7 @@ int main(int argc, char **argv)
 		signal(SIGTERM, on_term);
 	if (peer_open(&x.peer, qps, 4 * qps * x.bytes, 0))
 		return 1;
+	x.peer.timeout = timeout;
 	result = start(&x, x.caller ? argv[optind] : NULL, port, seconds);
 	if (!result)
 		result = run(&x);

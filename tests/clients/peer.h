@@ -39,6 +39,7 @@ struct peer {
 	size_t length;
 	int sock;
 	int gid_index;
+	uint8_t timeout; /* the QPs', as ibv_modify_qp() takes it; 0: 14 */
 };
 
 /* Opens the first device, registers `length` zeroed bytes and makes `qps` RC queue pairs. */

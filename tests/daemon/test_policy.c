@@ -242,10 +242,10 @@ static void slot_choice(void **state)
 {
 	struct adv_ledger *l = calloc(1, sizeof(*l));
 
-	assert_int_equal(adv_slots_choose(l, 1000), 1);
+	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS), 1);
 	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++)
 		l->slot[i].owned = 1;
-	assert_int_equal(adv_slots_choose(l, 1000), 0);
+	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS), 0);
 	for (unsigned i = 10; i < 20; i++) {
 		l->slot[i].owned = 0;
 		l->slot[i].used_before = true;
@@ -253,13 +253,17 @@ static void slot_choice(void **state)
 		l->slot[i].freed = 100 - i;
 	}
 	/* The one free the longest, of the user's own. */
-	assert_int_equal(adv_slots_choose(l, 1000), 19);
-	assert_int_equal(adv_slots_choose(l, 1001), 18);
-	assert_int_equal(adv_slots_choose(l, 0), 0);
+	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS), 19);
+	assert_int_equal(adv_slots_choose(l, 1001, ADV_SLOTS), 18);
+	assert_int_equal(adv_slots_choose(l, 0, ADV_SLOTS), 0);
 	/* One never used before is better. */
 	l->slot[200].owned = 0;
-	assert_int_equal(adv_slots_choose(l, 1000), 200);
-	assert_int_equal(adv_slots_choose(l, 0), 200);
+	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS), 200);
+	assert_int_equal(adv_slots_choose(l, 0, ADV_SLOTS), 200);
+	/* But not for one who has had as many as he may. */
+	assert_int_equal(adv_slots_choose(l, 1000, 6), 200);
+	assert_int_equal(adv_slots_choose(l, 1000, 5), 19);
+	assert_int_equal(adv_slots_choose(l, 0, 0), 0);
 	free(l);
 }
 

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * SipHash-2-4 (Aumasson, Bernstein 2012) of one 64-bit word. What a generator like xoshiro256**
+ * gives away is enough to compute the rest of it; numbers that others see and must not foresee
+ * pass through this under a key that nobody sees.
+ */
+#ifndef ADV_BASE_SIPHASH_H
+#define ADV_BASE_SIPHASH_H
+
+#include <stdint.h>
+
+#include "base/rng.h"
+
+static inline uint64_t adv_rotate_left(uint64_t x, unsigned n)
+{
+	return (x << n) | (x >> (64 - n));
+}
+
+static inline void adv_siphash_round(uint64_t v[4])
+{
+	v[0] += v[1];
+	v[1] = adv_rotate_left(v[1], 13) ^ v[0];
+	v[0] = adv_rotate_left(v[0], 32);
+	v[2] += v[3];
+	v[3] = adv_rotate_left(v[3], 16) ^ v[2];
+	v[0] += v[3];
+	v[3] = adv_rotate_left(v[3], 21) ^ v[0];
+	v[2] += v[1];
+	v[1] = adv_rotate_left(v[1], 17) ^ v[2];
+	v[2] = adv_rotate_left(v[2], 32);
+}
+
+/* The hash of the eight little-endian bytes of `word`. */
+static inline uint64_t adv_siphash(const uint64_t key[2], uint64_t word)
+{
+	const uint64_t blocks[2] = {word, 8ull << 56}; /* the last one bears the length */
+	uint64_t v[4] = {key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du,
+			 key[0] ^ 0x6c7967656e657261u, key[1] ^ 0x7465646279746573u};
+
+	for (int i = 0; i < 2; i++) {
+		v[3] ^= blocks[i];
+		adv_siphash_round(v);
+		adv_siphash_round(v);
+		v[0] ^= blocks[i];
+	}
+	v[2] ^= 0xff;
+	for (int i = 0; i < 4; i++)
+		adv_siphash_round(v);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+/* The generator's next number, fit to be shown. */
+static inline uint64_t adv_rng_secret(struct adv_rng *r, const uint64_t key[2])
+{
+	return adv_siphash(key, adv_rng_next(r));
+}
+
+#endif

@@ -10,7 +10,7 @@ import re
 from cases_device import NOBODY, as_nobody
 from harness import Failure, case, daemons
 
-PACKETS = int(os.environ.get("ADVERB_ATTACK_PACKETS", "50000"))
+PACKETS = int(os.environ.get("ADVERB_ATTACK_PACKETS", "30000"))
 SECONDS = 100 + PACKETS // 500  # a machine may be busy with other things, too
 PORT = 18600
 # 1 s: with attackers on all cores, who has to wait is not to give up for that.

@@ -14,7 +14,7 @@ PACKETS = int(os.environ.get("ADVERB_ATTACK_PACKETS", "30000"))
 SECONDS = 100 + PACKETS // 500  # a machine may be busy with other things, too
 PORT = 18600
 # 1 s: with attackers on all cores, who has to wait is not to give up for that.
-PATIENT = ("-k", "18")
+PATIENT = ("-k", "18", "-l", str(2 * SECONDS))
 
 
 def victims(lab, *options, port=PORT):

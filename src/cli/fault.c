@@ -7,8 +7,6 @@
 
 #include "link/fault.h"
 
-#define SEEDS 1000000 /* a seed is to be typed again */
-
 bool adv_cli_read_plan(const char *who, const char *text, struct adv_fault_plan *plan)
 {
 	char shown[ADV_FAULT_TEXT_MAX];
@@ -23,7 +21,7 @@ bool adv_cli_read_plan(const char *who, const char *text, struct adv_fault_plan 
 		if (getrandom(&plan->seed, sizeof(plan->seed), 0) != sizeof(plan->seed))
 			return false;
 		plan->has_seed = true;
-		plan->seed %= SEEDS;
+		plan->seed %= ADV_FAULT_SEEDS;
 	}
 	return true;
 }

@@ -13,8 +13,6 @@
 #include "daemon/ucma_internal.h"
 #include "wire/mad.h"
 
-#define SEEDS 1000000 /* a seed is to be typed again */
-
 struct process {
 	struct adv_list link;
 	pid_t pid;
@@ -173,7 +171,7 @@ static uint64_t new_seed(void)
 
 	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
 		seed = adv_ucma_now();
-	return seed % SEEDS;
+	return seed % ADV_FAULT_SEEDS;
 }
 
 /* What the functions below are about. */

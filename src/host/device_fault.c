@@ -12,8 +12,6 @@
 #include "base/sys.h"
 #include "host/fault_exchange.h"
 
-#define SEEDS 1000000 /* a seed is to be typed again */
-
 _Static_assert((int)ADV_WORK_SEND == (int)ADV_FAULT_SEND_QUEUE &&
 		       (int)ADV_WORK_RECV == (int)ADV_FAULT_RECV_QUEUE &&
 		       (int)ADV_WORK_SHARED == (int)ADV_FAULT_SHARED_QUEUE,
@@ -134,7 +132,7 @@ void device_fault_serve(struct adv_device *d)
 
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		seed = adv_now();
-	adv_fault_answer(fd, &follower, d, seed % SEEDS);
+	adv_fault_answer(fd, &follower, d, seed % ADV_FAULT_SEEDS);
 	device_fault_look(d, adv_now());
 	adv_sys_close(fd);
 	adv_info("faults on purpose: %s", d->faulty ? "a plan is in force" : "none");

@@ -33,6 +33,7 @@ struct adv_link *adv_fault_from_environment(struct adv_link *inner, uint64_t (*c
 		plan.has_seed = true;
 		if (getrandom(&plan.seed, sizeof(plan.seed), 0) != sizeof(plan.seed))
 			plan.seed = clock();
+		plan.seed %= ADV_FAULT_SEEDS;
 	}
 	link = adv_fault_create(inner, clock, &plan);
 	if (!link) {

@@ -11,6 +11,7 @@
 
 #define ADV_FAULT_RULES	     32
 #define ADV_FAULT_TEXT_MAX   65536	 /* longer texts are refused */
+#define ADV_FAULT_SEEDS	     1000000	 /* one that we choose is below: it is to be typed again */
 #define ADV_FAULT_CERTAIN    1000000000u /* a chance of 1 */
 #define ADV_FAULT_COPIES_MAX 16
 #define ADV_FAULT_BITS_MAX   4096

@@ -162,9 +162,9 @@ def injected_errors(lab):
 
 @case("faults", "receiver-not-ready")
 def receiver_not_ready(lab):
-    server, client = start_pair(lab, "ibv_rc_pingpong -e -g 0 -n 300", "rnr=5%; rnr nth=100-120")
-    reports.pingpong(client.expect(0, 60), 4096, 300)
-    server.expect(0, 60)
+    """Here too the last acknowledgement may be lost with the process that sends it."""
+    pair = start_pair(lab, "ibv_rc_pingpong -e -g 0 -n 300", "rnr=5%; rnr nth=100-120")
+    expect_one_at_least(pair, lambda text: reports.pingpong(text, 4096, 300))
 
 
 @case("faults", "port")

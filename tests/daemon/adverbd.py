@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import os
 import pathlib
+import re
 import signal
 import socket
 import struct
@@ -191,13 +192,25 @@ def bth(qpn, payload=b""):
     return struct.pack(">BBHII", 0x64, 0, 0xffff, qpn, 0) + payload + bytes(4)
 
 
+# What sanitizers and the keeper say of a daemon that did not end as it should.
+SANITIZER = re.compile(r"Sanitizer:|: runtime error: |Assertion .* failed")
+WORKER_DIED = "the worker died"
+
+
 class Daemon:
-    """adverbd in the foreground, log in a file; `with` ends it by signal where it still runs."""
+    """adverbd in the foreground, log in a file; `with` ends it by signal where it still runs, and
+    fails where a part of it has crashed."""
 
     def __init__(self, build, *options, user=None, name=None):
         self.build, self.options, self.user = build, options, user
         self.name = name or f"adverbd-{user if user else os.geteuid()}"
         self.log = tempfile.TemporaryFile(mode="w+")
+        self.killed = False
+
+    def kill(self, pid):
+        """Kills its worker or keeper, which is not taken for a crash then."""
+        self.killed = True
+        os.kill(pid, signal.SIGKILL)
 
     def __enter__(self):
         command = [str(self.build / "adverbd"), "--foreground", *self.options]
@@ -226,10 +239,21 @@ class Daemon:
             self.process.wait(10)
         wait_for(lambda: not self.listens())
 
+    def check_end(self):
+        """The keeper, which is our child, ended well, and no process of the daemon has crashed."""
+        said, status = self.said(), self.process.returncode
+        crash = SANITIZER.search(said) or (not self.killed and (status or WORKER_DIED in said))
+        assert not crash, f"adverbd has crashed: exit status {status}; {crash}"
+
     def __exit__(self, kind, *_):
-        self.stop()
-        if kind:
-            print("--- log of adverbd:\n" + self.said(), file=sys.stderr)
+        good = False
+        try:
+            self.stop()
+            self.check_end()
+            good = not kind
+        finally:
+            if not good:
+                print("--- log of adverbd:\n" + self.said(), file=sys.stderr)
 
     def said(self):
         self.log.seek(0)

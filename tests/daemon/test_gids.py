@@ -5,7 +5,6 @@
 import json
 import mmap
 import os
-import signal
 import struct
 import subprocess
 
@@ -79,11 +78,11 @@ def tentative_is_no_address(build):
 
 def survives_the_worker(build):
     """A new worker goes on with the same table; what changed meanwhile is in it."""
-    with Daemon(build), Client() as c:
+    with Daemon(build) as daemon, Client() as c:
         view = mmap.mmap(c.table, os.fstat(c.table).st_size, prot=mmap.PROT_READ)
         sequence, count = struct.unpack("=II", view[:8])
         assert sequence % 2 == 0 and count == 2
-        os.kill(c.status()["worker"], signal.SIGKILL)
+        daemon.kill(c.status()["worker"])
         adverbd.sh("ip addr add 10.66.0.1/32 dev lo")
         with Client() as d:
             wait_for(lambda: struct.unpack("=II", view[:8])[1] == 3)

@@ -6,7 +6,6 @@ import os
 import pathlib
 import random
 import resource
-import signal
 import socket
 import struct
 import subprocess
@@ -138,7 +137,7 @@ def pages(build):
 
 def senders(build):
     """Who sends from which port is said of one's own slots only, and forgotten with them."""
-    with Daemon(build), Client() as watcher, Client() as c:
+    with Daemon(build) as daemon, Client() as watcher, Client() as c:
         def port_of(slot):
             size = os.fstat(watcher.table).st_size
             return struct.unpack("=H", os.pread(watcher.table, 2, size - 768 + 2 * slot))[0]
@@ -155,7 +154,7 @@ def senders(build):
         c.ask(adverbd.SENDER, struct.pack("=II", mine, 65536), expect=1)
         c.ask(adverbd.SENDER, struct.pack("=II", mine, 50000))
         assert (port_of(mine), port_of(other)) == (50000, 0)
-        os.kill(watcher.status()["worker"], signal.SIGKILL)
+        daemon.kill(watcher.status()["worker"])
         with Client() as d:
             assert port_of(mine) == 50000
             wait_for(lambda: d.slots() == [])

@@ -61,7 +61,7 @@ def worker_killed(build):
     with Daemon(build) as daemon, Client() as c:
         slots = [c.open_slot() for _ in range(20)]
         old = c.status()
-        os.kill(old["worker"], signal.SIGKILL)
+        daemon.kill(old["worker"])
         check_steering(slots, b"no worker yet, or a new one")
         with Client() as d:
             assert d.instance == c.instance
@@ -81,9 +81,9 @@ def worker_killed(build):
 
 def grace_ends(build):
     """Slots that nobody resumes are kept back for a while, then given out again."""
-    with Daemon(build), Client() as c:
+    with Daemon(build) as daemon, Client() as c:
         slots = [c.open_slot() for _ in range(3)]
-        os.kill(c.status()["worker"], signal.SIGKILL)
+        daemon.kill(c.status()["worker"])
         with Client() as d:
             assert d.open_slot().number == 4
             assert d.status()["used"] == 4
@@ -97,13 +97,13 @@ def keeper_killed(build):
         slots = [c.open_slot() for _ in range(20)]
         old = c.status()
         assert old["keeper"] == daemon.process.pid
-        os.kill(old["keeper"], signal.SIGKILL)
+        daemon.kill(old["keeper"])
         check_steering(slots, b"no keeper")
         wait_for(lambda: c.status()["keeper"] != old["keeper"])
         new = c.status()
         assert new["worker"] == old["worker"]
         # The new keeper is as good as the old one.
-        os.kill(new["worker"], signal.SIGKILL)
+        daemon.kill(new["worker"])
         with Client() as d:
             for s in slots:
                 d.ask(adverbd.RESUME, struct.pack("=II", s.number, 0) + s.token)
@@ -116,11 +116,11 @@ def keeper_killed(build):
 
 
 def worker_dies_often(build):
-    with Daemon(build), Client() as c:
+    with Daemon(build) as daemon, Client() as c:
         slots = [c.open_slot()]
         for _ in range(10):
             with Client() as d:
-                os.kill(d.status()["worker"], signal.SIGKILL)
+                daemon.kill(d.status()["worker"])
         check_steering(slots, b"ten later")
         with Client() as d:
             assert d.status()["restarts"] == 10

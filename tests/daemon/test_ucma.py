@@ -7,7 +7,6 @@ import errno
 import os
 import pathlib
 import shutil
-import signal
 import struct
 import subprocess
 import sys
@@ -650,9 +649,9 @@ def program_killed(build):
 
 def worker_killed(build):
     """The sockets close; a new worker serves new ones."""
-    with Daemon(build), Cm() as cm, Client() as watcher:
+    with Daemon(build) as daemon, Cm() as cm, Client() as watcher:
         cm.listener(port=7471)
-        os.kill(watcher.status()["worker"], signal.SIGKILL)
+        daemon.kill(watcher.status()["worker"])
         try:
             cm.receive()
             raise AssertionError("the socket stayed open")

@@ -137,6 +137,26 @@ static unsigned impaired_ahead(const struct stream *st)
 	return ahead;
 }
 
+/* Memory was deregistered, and that is how it shows. */
+static bool lacks_memory(const struct stream *st, const struct request *q,
+			 enum ibv_wc_status status)
+{
+	switch (status) {
+	case IBV_WC_REM_ACCESS_ERR:
+		return st->area_gone;
+	case IBV_WC_RETRY_EXC_ERR:
+		/* A READ that was good when it came first is not refused when it is repeated, but
+		 * there is nothing to answer with. */
+		return st->area_gone && q->opcode == IBV_WR_RDMA_READ;
+	case IBV_WC_LOC_PROT_ERR:
+		return st->local_gone;
+	case IBV_WC_REM_OP_ERR:
+		return st->pool_gone;
+	default:
+		return false;
+	}
+}
+
 /* The first error of a connection: was there a reason? */
 static void judge_failure(struct stream *st, const struct request *q, const struct ibv_wc *wc)
 {
@@ -154,10 +174,7 @@ static void judge_failure(struct stream *st, const struct request *q, const stru
 		explained = c->rnr_retry < 7 && rnr_naks > c->rnr_retry;
 	else if (q->bad && !explained)
 		explained = wc->status == bad_status(q->bad);
-	explained = explained || (st->area_gone && wc->status == IBV_WC_REM_ACCESS_ERR) ||
-		    (st->local_gone && wc->status == IBV_WC_LOC_PROT_ERR) ||
-		    (st->pool_gone && wc->status == IBV_WC_REM_OP_ERR);
-	if (!explained)
+	if (!explained && !lacks_memory(st, q, wc->status))
 		BLAME(end,
 		      "status %d (vendor %u) of opcode %d length %u bad %d: without reason; %u "
 		      "packets that it waits for impaired, %llu RNR NAKs",

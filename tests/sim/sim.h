@@ -51,7 +51,7 @@ struct stream;
 
 /*
  * Who draws. Each has a stream of random numbers of its own, so that a seed keeps its meaning where
- * a subject is added, or draws more than it did.
+ * a subject is added, or draws more than it did. New ones go to the end: the place is the stream.
  */
 enum subject {
 	WORLD,	     /* how many of everything */

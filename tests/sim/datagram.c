@@ -140,7 +140,8 @@ void datagrams_after(struct host *h, const struct flight *f)
 		const struct adv_qp *qp = d->end.qp;
 		uint32_t due;
 
-		if (d->end.host != h || !qp)
+		/* One that has just overrun its CQ has flushed all. */
+		if (d->end.host != h || !qp || (h->sim->overruns && qp->state == IBV_QPS_ERR))
 			continue;
 		due = d->member[group] && headers.deth.qkey == QKEY &&
 		      headers.deth.src_qpn != d->end.qpn && d->taken != qp->rq.head;

@@ -88,9 +88,24 @@ adv_icrc_state adv_icrc_bth(adv_icrc_state s, const uint8_t bth[12])
 	return crc32(s, masked, ADV_BTH_LEN);
 }
 
+/*
+ * ISA-L leaves the upper halves of the vector registers in use. As long as they are, code for
+ * processors without AVX, as ours is, waits for what they were computed from: more than 100 ns a
+ * packet of 4 KiB on AMD's Zen 4.
+ */
+static inline void clear_upper_halves(void)
+{
+#if defined(ADV_HAVE_ISAL) && defined(__x86_64__) && !defined(__AVX__)
+	if (__builtin_cpu_supports("avx"))
+		__asm__ volatile("vzeroupper");
+#endif
+}
+
 adv_icrc_state adv_icrc_update(adv_icrc_state s, const void *p, size_t len)
 {
-	return crc32(s, p, len);
+	s = crc32(s, p, len);
+	clear_upper_halves();
+	return s;
 }
 
 uint32_t adv_icrc_end(adv_icrc_state s)

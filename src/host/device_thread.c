@@ -84,7 +84,7 @@ void device_thread_see_to(struct adv_device *d)
 	if (t->turn != DEVICE_WATCHING || t->kicked)
 		return;
 	deadline = device_firm_deadline(d);
-	t->acks_wait = t->acks_wait || adv_engine_deadline(d->engine) < deadline;
+	t->acks_wait = t->acks_wait || adv_engine_acks_wait(d->engine);
 	if ((deadline < t->wake_at && t->wake_at - deadline > WAKE_SLACK) ||
 	    (d->link_full && t->send_fd < 0))
 		kick(d);

@@ -226,12 +226,15 @@ static bool must_look_at_socket(struct shm_link *l, unsigned packets)
 static unsigned shm_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
 {
 	struct shm_link *l = shm_of(link);
-	unsigned packets = 0;
+	unsigned packets;
 
-	if (l->count)
+	if (l->count) {
 		packets = receive_rings(l, budget, fn, user);
-	if (!l->count || must_look_at_socket(l, packets))
-		packets += l->udp->ops->receive(l->udp, budget, fn, user);
+		if (must_look_at_socket(l, packets))
+			packets += l->udp->ops->receive(l->udp, budget, fn, user);
+	} else {
+		packets = l->udp->ops->receive(l->udp, budget, fn, user);
+	}
 	if (packets)
 		show(l);
 	return packets;

@@ -284,6 +284,10 @@ static unsigned receive_from(struct udp_link *l, struct udp_receiver *from, unsi
 		unsigned asked = from->vlen;
 		unsigned got = receive_some(l, from, asked);
 
+		if (got == 0 && asked == 1) {
+			from->streak = 0;
+			break;
+		}
 		for (unsigned i = 0; i < got; i++)
 			packets += take_datagram(l, &l->rx.mmsg[i], fn, user);
 		adapt(from, asked, got);

@@ -166,6 +166,8 @@ void adv_engine_expire(struct adv_engine *e, uint64_t now);
 /* As adv_engine_deadline(), but without ACKs that wait for a request (ack_delay): the program will
  * most likely make it, so that nobody need be woken for them. */
 uint64_t adv_engine_firm_deadline(const struct adv_engine *e);
+/* Whether there are acknowledgements that wait. */
+bool adv_engine_acks_wait(const struct adv_engine *e);
 
 const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e);
 

@@ -141,9 +141,17 @@ uint64_t adv_engine_firm_deadline(const struct adv_engine *e)
 
 uint64_t adv_engine_deadline(const struct adv_engine *e)
 {
-	uint64_t firm = adv_engine_firm_deadline(e), ack = adv_ack_deadline(e);
+	uint64_t firm = adv_engine_firm_deadline(e), ack;
 
+	if (!adv_engine_acks_wait(e))
+		return firm;
+	ack = adv_ack_deadline(e);
 	return ack < firm ? ack : firm;
+}
+
+bool adv_engine_acks_wait(const struct adv_engine *e)
+{
+	return !adv_list_empty(&e->delayed);
 }
 
 void adv_engine_expire(struct adv_engine *e, uint64_t now)

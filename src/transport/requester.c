@@ -244,7 +244,8 @@ void adv_requester_acked(struct adv_qp *qp, uint32_t psn, uint64_t now)
 	while (qp->sq.tail != qp->sq.head && qp->state != IBV_QPS_ERR) {
 		const struct adv_send_wqe *wqe = adv_send_wqe_at(qp, qp->sq.tail);
 
-		if (wqe->failed || !wqe->started ||
+		/* One that cannot be sent again, but was acknowledged after all, is done. */
+		if (!wqe->started ||
 		    adv_psn_diff(adv_psn_add(wqe->first_psn, wqe->psn_count), psn) > 0)
 			break;
 		adv_qp_complete_send(qp, IBV_WC_SUCCESS, ADV_ERR_NONE, now);

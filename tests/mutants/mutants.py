@@ -224,4 +224,6 @@ MUTANTS = [
      "\tid->initiator_depth = rep->responder_resources;",
      "\tid->responder_resources = rep->responder_resources;\n"
      "\tid->initiator_depth = rep->initiator_depth;"),
+    ("acked-after-all", "a request is acknowledged that cannot be sent again, and stays", REQUESTER,
+     "\t\tif (!wqe->started ||\n\t\t    adv", "\t\tif (wqe->failed || !wqe->started ||\n\t\t    adv"),
 ]

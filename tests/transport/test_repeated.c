@@ -128,6 +128,41 @@ static void lose_first_answer(struct net *net, struct wire *w)
 	}
 }
 
+/* Answers come half a timeout too late. */
+static void answer_late(struct net *net, struct wire *w)
+{
+	if (w->from == 1)
+		w->delay = 1500 * US;
+}
+
+/* A request that was sent is not sent again, as its memory is gone, and then its answer comes after
+ * all: it is done, and the answers behind it are those of the requests behind it. */
+static void test_own_region_gone(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct net *net = net_open(2, 1);
+	struct region *ra, *rb, *gone;
+	struct end *a, *b;
+
+	o.timeout = 8; /* 1.05 ms */
+	ra = region_open(&net->node[0], 4096, ALL_ACCESS);
+	rb = region_open(&net->node[1], 4096, ALL_ACCESS);
+	gone = region_open(&net->node[0], 4096, ALL_ACCESS);
+	pair_open(net, &o, &a, &b);
+	net->hook = answer_late;
+	end_op(a, IBV_WR_RDMA_WRITE, 1, ra, 0, 10, rb, 0);
+	end_op(a, IBV_WR_RDMA_WRITE, 2, gone, 0, 10, rb, 100);
+	end_op(a, IBV_WR_RDMA_READ, 3, ra, 0, 10, rb, 200);
+	net_run(net, 500 * US);
+	region_deregister(gone);
+	net_until(net, a, 3, 0, SEC);
+	for (unsigned i = 0; i < 3; i++)
+		expect_send(a, i, i + 1, IBV_WC_SUCCESS);
+	assert_int_equal(end_state(a), IBV_QPS_RTS);
+	net_run(net, SEC);
+	net_close(net);
+}
+
 /* That a response is missing is no news when the timeout has asked for it: it costs one retry. */
 static void test_answer_behind_timeout(void **state)
 {
@@ -184,8 +219,11 @@ static void test_nak_before_ack(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reads),	       cmocka_unit_test(test_atomics),
-		cmocka_unit_test(test_region_gone),    cmocka_unit_test(test_answer_behind_timeout),
+		cmocka_unit_test(test_reads),
+		cmocka_unit_test(test_atomics),
+		cmocka_unit_test(test_region_gone),
+		cmocka_unit_test(test_own_region_gone),
+		cmocka_unit_test(test_answer_behind_timeout),
 		cmocka_unit_test(test_nak_before_ack),
 	};
 

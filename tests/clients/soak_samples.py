@@ -10,7 +10,7 @@ import re
 # the other.
 RSS_SLACK_KIB = 1024
 FDS_SLACK = {"worker": 16}  # sockets that the connection manager sends from, made when first used
-FEWEST_SAMPLES = 3
+FEWEST_SAMPLES = 9  # of a process: of fewer nothing can be said
 PROCESSES = ("worker", "keeper", "answerer", "caller")
 BYSTANDERS_HOLD = (2, 0, 0, 0)  # as held()
 

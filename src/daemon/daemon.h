@@ -19,6 +19,7 @@
 #define ADV_CLIENTS_MAX	 1024 /* connections */
 #define ADV_USER_CLIENTS 512  /* connections of one user, where many are served */
 #define ADV_USER_SLOTS	 127 /* slots that one user can have had, where many are served; not root */
+#define ADV_SENDER_MS	 5000 /* packets of a process that has ended are read by then */
 #define ADV_GRACE_MS	 3000 /* a replaced worker waits so long for clients to resume */
 
 struct adv_membership {
@@ -65,6 +66,9 @@ struct adv_daemon {
 	bool system;
 	uid_t uid;
 	uint64_t linger_ms;
+	uint64_t sender_until[ADV_SLOTS]; /* the worker's: slots given up, whose sender still counts
+					   */
+	uint64_t senders_at;		  /* the earliest of these; 0: none */
 };
 
 /* Milliseconds of CLOCK_MONOTONIC. */

@@ -44,12 +44,41 @@ unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid, unsigned limit)
 	return best;
 }
 
+/* What its process has sent last is still to be taken for its own by those who read it late. */
+static void forget_sender_later(struct adv_daemon *d, unsigned slot)
+{
+	d->sender_until[slot] = adv_daemon_now() + ADV_SENDER_MS;
+	if (!d->senders_at)
+		d->senders_at = d->sender_until[slot];
+}
+
+static void forget_sender(struct adv_daemon *d, unsigned slot)
+{
+	atomic_store(&d->gids->sender[slot], 0);
+	atomic_store(&d->gids->home[slot], 0);
+	d->sender_until[slot] = 0;
+}
+
+void adv_slots_forget_senders(struct adv_daemon *d, uint64_t now)
+{
+	d->senders_at = 0;
+	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++) {
+		uint64_t until = d->sender_until[i];
+
+		if (until && until <= now)
+			forget_sender(d, i);
+		else if (until && (!d->senders_at || until < d->senders_at))
+			d->senders_at = until;
+	}
+}
+
 uint32_t adv_slots_take(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t uid, const char *comm)
 {
 	struct adv_slot_record *r = &d->ledger->slot[slot];
 
 	if (getrandom(r->token, sizeof(r->token), 0) != (ssize_t)sizeof(r->token))
 		return 0;
+	forget_sender(d, slot);
 	r->pid = (uint32_t)pid;
 	r->uid = uid;
 	r->used_before = true;
@@ -118,8 +147,7 @@ void adv_slots_release(struct adv_daemon *d, unsigned slot)
 		close(d->counters[slot]);
 		d->counters[slot] = 0;
 	}
-	atomic_store(&d->gids->sender[slot], 0);
-	atomic_store(&d->gids->home[slot], 0);
+	forget_sender_later(d, slot);
 	leave_all(d, slot);
 	adv_group_idle(d->socket[slot]);
 	explicit_bzero(r->token, sizeof(r->token));

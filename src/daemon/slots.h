@@ -23,6 +23,10 @@ uint32_t adv_slots_take(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t ui
 /* Takes it back: its groups are left, its socket is emptied. */
 void adv_slots_release(struct adv_daemon *d, unsigned slot);
 
+/* Ends, where it is time (d->senders_at), what the table says of slots that were given up: from
+ * where they sent. */
+void adv_slots_forget_senders(struct adv_daemon *d, uint64_t now);
+
 /* True where `slot` is in use and the token is its own; takes the same time for all wrong ones. */
 bool adv_slots_token_fits(const struct adv_ledger *l, uint32_t slot,
 			  const uint8_t token[ADV_CONTROL_TOKEN_LEN]);

@@ -250,6 +250,8 @@ static void on_time(struct worker *w)
 	}
 	if (w->grace_ends && now >= w->grace_ends)
 		end_grace(w);
+	if (w->d->senders_at && now >= w->d->senders_at)
+		adv_slots_forget_senders(w->d, now);
 	if (w->keeper_at && now >= w->keeper_at)
 		replace_keeper(w);
 	adv_ucma_run(w->clients.ucma);
@@ -258,8 +260,9 @@ static void on_time(struct worker *w)
 
 static int until_next(const struct worker *w)
 {
-	const uint64_t times[] = {w->publish_at, w->grace_ends, w->keeper_at, w->leave_at,
-				  adv_ucma_deadline(w->clients.ucma)};
+	const uint64_t times[] = {w->publish_at,    w->grace_ends,
+				  w->keeper_at,	    w->leave_at,
+				  w->d->senders_at, adv_ucma_deadline(w->clients.ucma)};
 	uint64_t now = adv_daemon_now(), next = UINT64_MAX;
 
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)

@@ -177,6 +177,12 @@ void adv_device_unlock(struct adv_device *d)
 	device_release(d);
 }
 
+void adv_device_send_acks(struct adv_device *d)
+{
+	if (adv_engine_hasten_acks(d->engine))
+		device_pump(d, adv_now());
+}
+
 /* ---- addresses ----------------------------------------------------------------------- */
 
 /* Takes the daemon's table over into the engine and the link. Returns 0 or errno. */
@@ -347,6 +353,30 @@ bool adv_device_is_foreign(const struct adv_device *d)
 	return atomic_load_explicit(&d->foreign, memory_order_relaxed);
 }
 
+/* ---- exit ----------------------------------------------------------------------------- */
+
+#define EXIT_TRIES 1000 /* a lock whose holder is gone, or is us in a signal handler, stays taken  \
+			 */
+
+/* A program that ends without closing anything, as most do, has received what it has received. */
+__attribute__((destructor)) static void before_exit(void)
+{
+	if (pthread_mutex_trylock(&all_lock) != 0)
+		return;
+	for (struct adv_list *n = all_devices.next; n != &all_devices; n = n->next) {
+		struct adv_device *d = adv_container_of(n, struct adv_device, node);
+		unsigned tries = 0;
+
+		while (!adv_lock_try(&d->lock) && ++tries < EXIT_TRIES)
+			syscall(SYS_sched_yield);
+		if (tries == EXIT_TRIES)
+			continue;
+		adv_device_send_acks(d);
+		adv_lock_release(&d->lock);
+	}
+	pthread_mutex_unlock(&all_lock);
+}
+
 /* ---- open and close ------------------------------------------------------------------ */
 
 static int create_engine(struct adv_device *d)
@@ -357,6 +387,7 @@ static int create_engine(struct adv_device *d)
 		.timeout_ticks = TIMEOUT_TICKS,
 		.unreliable_mbps = UNRELIABLE_MBPS,
 		.ack_delay = ACK_DELAY,
+		.local_credit = true,
 	};
 	unsigned room = d->link->rx_window - d->link->rx_window / 4;
 
@@ -530,6 +561,9 @@ void adv_device_close(struct adv_device *d)
 	pthread_mutex_lock(&all_lock);
 	adv_list_del(&d->node);
 	pthread_mutex_unlock(&all_lock);
+	adv_lock_take(&d->lock);
+	adv_device_send_acks(d);
+	adv_lock_release(&d->lock);
 	device_thread_stop(d);
 	free_device(d);
 }

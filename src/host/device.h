@@ -50,6 +50,10 @@ void adv_device_close(struct adv_device *d);
 struct adv_engine *adv_device_lock(struct adv_device *d);
 void adv_device_unlock(struct adv_device *d);
 
+/* With the lock held, before a QP is destroyed or changes its state: sends the ACKs that wait for
+ * requests of the program. Closing, and the process's exit(), do the same. */
+void adv_device_send_acks(struct adv_device *d);
+
 /* Waits until no thread is about to write to an eventfd that a callback returned before: it may
  * then be closed. Without the lock. */
 void adv_device_settle(struct adv_device *d);

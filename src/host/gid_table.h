@@ -36,7 +36,8 @@ struct adv_gid_table {
 	uint32_t active_mtu;  /* bytes; of entry 0's interface */
 	uint64_t node_guid;   /* network order bytes, as ibv_get_device_guid() returns */
 	struct adv_gid_entry entry[ADV_GID_TABLE_ENTRIES];
-	/* By slot: the UDP port from which its process sends to this machine; 0: none. Not part of
+	/* By slot: the UDP port from which its process sends to this machine, until some seconds
+	 * after it has ended, as what it sent last may be read late; 0: none. Not part of
 	 * what the sequence number guards. */
 	_Atomic uint16_t sender[ADV_SLOTS];
 	/* By slot: the first one of the process that has it, which stands for the process; 0: free.

@@ -169,6 +169,12 @@ uint64_t adv_engine_firm_deadline(const struct adv_engine *e);
 /* Whether there are acknowledgements that wait. */
 bool adv_engine_acks_wait(const struct adv_engine *e);
 
+/*
+ * Lets no ACK wait any longer; true where one did. To be followed by adv_engine_tx(), before a QP
+ * is taken away or the program ends: its peer has a right to the ACK of what was received.
+ */
+bool adv_engine_hasten_acks(struct adv_engine *e);
+
 const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e);
 
 /* Sequence of bytes unguessable to others where the seed is; for GUIDs, tests, tools. */

@@ -216,6 +216,7 @@ ADV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int 
 		return EINVAL;
 	if (!adv_enter(ibqp->context))
 		return ADV_EFOREIGN;
+	adv_device_send_acks(adv_context_of(ibqp->context)->device);
 	err = adv_qp_modify(qp->qp, adv_now(), attr, mask);
 	if (!err)
 		meet_peer(ibqp, attr, mask);
@@ -309,6 +310,7 @@ ADV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 	int err;
 
 	if (adv_enter(ibqp->context)) {
+		adv_device_send_acks(adv_context_of(ibqp->context)->device);
 		err = destroy_in_engine(qp);
 		adv_leave(ibqp->context);
 		if (err)

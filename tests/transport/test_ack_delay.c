@@ -158,6 +158,27 @@ static void test_off(void **state)
 	end(&p);
 }
 
+/* Whoever is about to end can have them sent. */
+static void test_hastened(void **state)
+{
+	struct peers p;
+	struct adv_engine *e;
+
+	begin(&p, DELAY);
+	e = p.net->node[1 - ROUNDS % 2].e;
+	assert_false(adv_engine_hasten_acks(e));
+	play(&p, ROUNDS, 1 * US);
+	post(&p, ROUNDS % 2, ROUNDS);
+	arrive(&p, ROUNDS % 2, seen.writes[ROUNDS % 2] + 1);
+	assert_false(adv_engine_tx_ready(e));
+	assert_true(adv_engine_hasten_acks(e));
+	assert_true(adv_engine_tx_ready(e));
+	net_run(p.net, 0);
+	assert_int_equal(seen.ack_at[1 - ROUNDS % 2], p.net->now);
+	assert_false(adv_engine_hasten_acks(e));
+	end(&p);
+}
+
 /* A QP that is reset, or destroyed, while its ACK waits leaves nothing behind. */
 static void test_reset_while_waiting(void **state)
 {
@@ -184,6 +205,7 @@ int main(void)
 		cmocka_unit_test(test_slow_answers),
 		cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_off),
+		cmocka_unit_test(test_hastened),
 		cmocka_unit_test(test_reset_while_waiting),
 	};
 

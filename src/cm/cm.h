@@ -78,9 +78,9 @@ bool adv_cm_tx(struct adv_cm *cm, uint64_t now, struct adv_cm_mad *out);
 
 /*
  * The `user` of the id that a MAD is for or, where it was `sent` by adv_cm_tx(), is from; of a
- * request that is new, of who listens. NULL: nobody's, or of an id that is over or that its owner has destroyed.
- * Changes nothing. `meta`: as it is, or would be, received: of one that was sent, sgid is the
- * other's.
+ * request that is new, of who listens. NULL: nobody's, or of an id that is over or that its owner
+ * has destroyed. Changes nothing. `meta`: as it is, or would be, received: of one that was sent,
+ * sgid is the other's.
  */
 void *adv_cm_mad_user(struct adv_cm *cm, const struct adv_rx_meta *meta, const void *mad,
 		      size_t len, bool sent);

@@ -355,8 +355,9 @@ bool adv_device_is_foreign(const struct adv_device *d)
 
 /* ---- exit ----------------------------------------------------------------------------- */
 
-#define EXIT_TRIES 1000 /* a lock whose holder is gone, or is us in a signal handler, stays taken  \
-			 */
+#define EXIT_TRIES                                                                                 \
+	1000 /* a lock whose holder is gone, or is us in a signal handler, stays taken             \
+	      */
 
 /* A program that ends without closing anything, as most do, has received what it has received. */
 __attribute__((destructor)) static void before_exit(void)

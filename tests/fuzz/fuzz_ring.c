@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A ring whose other side writes what it likes: into the records, which a reader takes, and into
+ * the reader's own line, which a writer looks at. The reader stays inside of the memory, hands on
+ * whole packets only, comes to an end, and never trusts the ring again once it is broken; the
+ * writer never writes over what may not have been read yet.
+ *
+ * Input: pairs of a step and what belongs to it: bytes to put somewhere, packets to write or take.
+ */
+#include <string.h>
+
+#include "fuzz.h"
+#include "link/ring.h"
+
+#define SIZE ADV_RING_SIZE_MIN
+
+struct input {
+	const uint8_t *data;
+	size_t left;
+};
+
+static _Alignas(64) uint8_t space[sizeof(struct adv_ring_memory) + SIZE];
+static struct adv_ring_memory *const memory = (struct adv_ring_memory *)space;
+static struct adv_ring_reader reader;
+static struct adv_ring_writer writer;
+static struct adv_link_counters counters;
+static uint32_t taken;
+static uint32_t checksum; /* so that what is read is needed */
+
+static uint32_t take(struct input *in, unsigned bytes)
+{
+	uint32_t value = 0;
+
+	while (bytes-- && in->left) {
+		value = value << 8 | *in->data++;
+		in->left--;
+	}
+	return value;
+}
+
+static bool check_meta(void *user, struct adv_rx_meta *meta)
+{
+	return (meta->sgid.raw[0] & 0x80) == 0;
+}
+
+static void take_packet(void *user, const struct adv_rx_packet *pkt)
+{
+	FUZZ_CHECK(pkt->len >= ADV_BTH_LEN && pkt->len <= ADV_HEADERS_MAX + 4096);
+	FUZZ_CHECK((pkt->meta->sgid.raw[0] & 0x80) == 0);
+	for (uint32_t i = 0; i < pkt->len && i < ADV_HEADERS_MAX; i++)
+		checksum += pkt->data[i];
+	for (uint32_t i = 0; i < pkt->len; i++)
+		checksum += adv_rx_payload(pkt, 0)[i];
+	taken++;
+}
+
+/* Bytes anywhere in the memory, mostly where the reader looks next. */
+static void scribble(struct input *in)
+{
+	uint32_t where = take(in, 1), n = 1 + take(in, 1) % 64;
+	size_t at = where & 1 ? take(in, 2) % sizeof(space)
+			      : offsetof(struct adv_ring_memory, bytes) +
+					((reader.tail + (where >> 1) % 8 * 64) & (SIZE - 1));
+
+	for (uint32_t i = 0; i < n && at + i < sizeof(space); i++)
+		space[at + i] = (uint8_t)take(in, 1);
+}
+
+static void put(struct input *in)
+{
+	static uint8_t payload[4096];
+	struct adv_path path = {.sport = (uint16_t)take(in, 1)};
+	struct iovec iov = {payload, take(in, 2) % sizeof(payload)};
+	struct adv_tx_packet pkt = {.path = &path, .iov = &iov, .iov_count = 1, .header_len = 12};
+	uint64_t head = writer.head;
+
+	pkt.payload_len = (uint32_t)iov.iov_len;
+	pkt.pad = (uint8_t)(-pkt.payload_len & 3);
+	pkt.icrc_flip = take(in, 1) % 16 == 0;
+	if (adv_ring_put(&writer, &pkt))
+		FUZZ_CHECK(writer.head > head && writer.head - writer.tail < SIZE);
+	else
+		FUZZ_CHECK(writer.head == head);
+	(void)adv_ring_must_wake(&writer);
+}
+
+static void get(struct input *in)
+{
+	unsigned budget = 1 + take(in, 1) % 8;
+	bool was_broken = reader.broken;
+	uint32_t before = taken;
+	unsigned n = adv_ring_get(&reader, budget, take_packet, NULL, &counters);
+
+	FUZZ_CHECK(n <= budget && taken - before <= n);
+	FUZZ_CHECK(!was_broken || (n == 0 && reader.broken && !adv_ring_has(&reader)));
+	adv_ring_sleep(&reader, budget & 1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+
+	memset(space, 0, sizeof(space));
+	memset(&counters, 0, sizeof(counters));
+	adv_ring_writer_init(&writer, memory, SIZE);
+	adv_ring_reader_init(&reader, memory, SIZE, check_meta, NULL);
+	while (in.left)
+		switch (take(&in, 1) % 4) {
+		case 0:
+			scribble(&in);
+			break;
+		case 1:
+			put(&in);
+			break;
+		default:
+			get(&in);
+		}
+	return 0;
+}

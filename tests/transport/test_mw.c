@@ -252,6 +252,28 @@ static void test_type_2_again(void **state)
 	close_world(&w);
 }
 
+/* A QP that has a window of its own still has no access by that of another. */
+static void test_type_2_of_another(void **state)
+{
+	struct world w, other;
+
+	open_world(&w, IBV_MW_TYPE_2);
+	bind_it(&w, 0, 100, REMOTE);
+	other = w;
+	other.a = w.a2;
+	other.b = w.b2;
+	other.binds = 0;
+	other.mw = adv_mw_create(w.net->node[1].pd, IBV_MW_TYPE_2);
+	assert_non_null(other.mw);
+	other.rkey = adv_mw_rkey(other.mw);
+	bind_it(&other, 1000, 100, REMOTE);
+	assert_int_equal(access_from(&w, w.a2, IBV_WR_RDMA_WRITE, other.rkey, w.to->iova + 1000, 1),
+			 OK);
+	assert_int_equal(access_from(&w, w.a2, IBV_WR_RDMA_WRITE, w.rkey, w.to->iova, 1), REFUSED);
+	adv_mw_destroy(other.mw);
+	close_world(&w);
+}
+
 static void test_bad_binds(void **state)
 {
 	enum { RANGE, WRAP, ACCESS, LKEY, NO_BIND, NO_LOCAL_WRITE, ZERO, SAME_KEY, BOUND, CASES };
@@ -538,6 +560,7 @@ int main(void)
 		cmocka_unit_test(test_zero_based),
 		cmocka_unit_test(test_type_1_again),
 		cmocka_unit_test(test_type_2_again),
+		cmocka_unit_test(test_type_2_of_another),
 		cmocka_unit_test(test_bad_binds),
 		cmocka_unit_test(test_bad_posts),
 		cmocka_unit_test(test_bad_invalidations),

@@ -312,8 +312,8 @@ static void note_posted(struct stream *st, struct request *q, const struct ibv_s
 bool request_post(struct stream *st)
 {
 	struct sim *s = st->from->host->sim;
-	struct request *q = &st->ring[st->posted % st->room];
-	uint64_t base = (st->posted % st->room) * (uint64_t)st->local_size;
+	struct request *q;
+	uint64_t base;
 	struct ibv_send_wr *bad = NULL, wr = {0};
 	enum ibv_qp_state state = end_state(st->from);
 	struct ibv_sge sge[ADV_MAX_SGE];
@@ -324,6 +324,8 @@ bool request_post(struct stream *st)
 	if (st->from->c->state != CONNECTED || (state != IBV_QPS_RTS && state != IBV_QPS_SQD) ||
 	    st->posted - st->done >= st->room || !st->to->host->e)
 		return false;
+	q = &st->ring[st->posted % st->room];
+	base = (st->posted % st->room) * (uint64_t)st->local_size;
 	choose(st, q);
 	wr.sg_list = sge;
 	wr.opcode = (enum ibv_wr_opcode)q->opcode;

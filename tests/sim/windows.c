@@ -117,18 +117,22 @@ void window_posted(struct stream *st, const struct request *q)
 /* A request that used one, or was about one, has completed well. */
 void window_done(struct stream *st, const struct request *q)
 {
-	struct area *a = q->opcode == IBV_WR_SEND_WITH_INV ? &st->area : own_area(st);
+	struct area *a = &st->area;
 
-	st->area.window_users -= q->by_window;
+	a->window_users -= q->by_window;
+	if (is_window_request(q->opcode))
+		a = own_area(st);
+	else if (q->opcode != IBV_WR_SEND_WITH_INV)
+		return;
 	if (q->opcode == IBV_WR_LOCAL_INV || q->opcode == IBV_WR_SEND_WITH_INV) {
 		a->old_key = a->window_key;
 		a->window_state = WINDOW_NONE;
-	} else if (is_window_request(q->opcode)) {
-		/* The key before this one names nothing any more. */
-		a->old_key = (a->window_key & ~0xffu) | ((a->window_key - 1) & 0xff);
-		a->window_state = WINDOW_BOUND;
-		st->from->host->sim->total.bound++;
+		return;
 	}
+	/* The key before this one names nothing any more. */
+	a->old_key = (a->window_key & ~0xffu) | ((a->window_key - 1) & 0xff);
+	a->window_state = WINDOW_BOUND;
+	st->from->host->sim->total.bound++;
 }
 
 /* The connection has broken, or the area goes away. */

@@ -21,7 +21,7 @@ import traceback
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOP = ROOT / "build-check"
 COVERAGE_WANTED = 90.0
-FUZZ_SECONDS = 12  # a target
+FUZZ_SECONDS = 8  # a target
 GOOD = {"OK", "EXPECTEDFAIL"}
 
 # Where CI is set, a test of these suites that was skipped counts as failed: such a machine is one

@@ -102,9 +102,32 @@ def compile_all(name, options, compiler="gcc"):
     return build
 
 
-def suites_of(build):
-    tests = json.loads((build / "meson-info" / "intro-tests.json").read_text())
-    return {suite.split(":")[-1] for test in tests for suite in test["suite"]}
+def introspect(build, what):
+    return json.loads((build / "meson-info" / f"intro-{what}.json").read_text())
+
+
+def suites_of(test):
+    return {suite.split(":")[-1] for suite in test["suite"]}
+
+
+def compile_some(name, options, wanted, compiler="gcc"):
+    """As compile_all(), but only the product, and the targets whose id and file are wanted."""
+    build = configure(name, options, compiler)
+    chosen = []
+    for target in introspect(build, "targets"):
+        file = os.path.relpath(target["filename"][0], build)
+        if os.path.dirname(file) in ("", "lib") or wanted(target["id"], file):
+            chosen.append(file)
+    run(["ninja", "--quiet", "-C", build, *chosen], f"{name}-build", 600)
+    return build
+
+
+def compile_for_tests(name, options, wanted):
+    """As compile_some(), for the tests whose suites are wanted."""
+    build = configure(name, options)
+    needed = {target for test in introspect(build, "tests") if wanted(suites_of(test))
+              for target in test["depends"]}
+    return compile_some(name, options, lambda target, _: target in needed)
 
 
 def skips_of(test, name):
@@ -165,7 +188,8 @@ def step_clang(_):
 
 
 def step_asan(tally):
-    build = compile_all("asan", ["-Db_sanitize=address,undefined", "-Db_lundef=false"])
+    build = compile_for_tests("asan", ["-Db_sanitize=address,undefined", "-Db_lundef=false"],
+                              lambda suites: "clients" not in suites)
     env = {"ASAN_OPTIONS": "abort_on_error=1:detect_stack_use_after_return=1",
            "UBSAN_OPTIONS": "halt_on_error=1:abort_on_error=1:print_stacktrace=1"}
     run_tests(tally, "asan", build, ["--no-suite", "clients", "-t", "5"], 900, env=env)
@@ -173,8 +197,11 @@ def step_asan(tally):
 
 def step_tsan(tally):
     # -Wno-tsan: gcc warns of each fence that ThreadSanitizer does not know
-    build = compile_all("tsan", ["-Db_sanitize=thread", "-Db_lundef=false", "-Dc_args=-Wno-tsan"])
-    suites = sorted(suites_of(build) & {"host", "verbs", "threads"})
+    threaded = {"host", "verbs", "threads"}
+    build = compile_for_tests("tsan", ["-Db_sanitize=thread", "-Db_lundef=false",
+                                       "-Dc_args=-Wno-tsan"], threaded.intersection)
+    suites = sorted(threaded & {suite for test in introspect(build, "tests")
+                                for suite in suites_of(test)})
     choice = [word for suite in suites for word in ("--suite", suite)]
     if not choice:
         raise Broken("no threaded tests found (suites host, verbs, threads)")
@@ -193,7 +220,8 @@ def fuzz_targets(build):
 
 
 def step_fuzz(tally):
-    build = compile_all("fuzz", ["-Dfuzzers=true", "-Db_lundef=false"], compiler="clang")
+    build = compile_some("fuzz", ["-Dfuzzers=true", "-Db_lundef=false"],
+                         lambda _, file: file.startswith("tests/fuzz/fuzz_"), compiler="clang")
     targets = fuzz_targets(build)
     if not targets:
         raise Broken("no fuzz targets")
@@ -221,7 +249,9 @@ def step_instructions(_):
 
 
 def step_coverage(tally):
-    build = compile_all("coverage", ["-Db_coverage=true", "--buildtype=debug"])
+    parts = {"wire", "transport", "cm"}
+    build = compile_for_tests("coverage", ["-Db_coverage=true", "--buildtype=debug"],
+                              parts.intersection)
     for data in build.rglob("*.gcda"):
         data.unlink()
     run_tests(tally, "coverage", build, ["--suite", "wire", "--suite", "transport", "--suite", "cm"], 600)

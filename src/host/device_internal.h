@@ -48,8 +48,9 @@ struct adv_device {
 	struct adv_lock lock;
 	struct adv_engine *engine;
 	struct adv_link *link;
-	struct adv_link *udp;		       /* the link itself, or the innermost */
-	struct adv_link *shm;		       /* the one round it, or NULL */
+	struct adv_link *udp; /* the link itself, or the innermost */
+	struct adv_link *shm; /* the one round it, or NULL */
+	int bell_fd;	      /* of that, for the thread, which has no lock then; -1: none */
 	uint8_t met[ADV_SLOTS][ADV_SLOTS / 8]; /* by our slots: peers that we have asked for */
 	struct adv_control *control;
 	struct adv_slot slot[ADV_DEVICE_SLOTS]; /* the first is there from opening on */

@@ -24,6 +24,7 @@ void device_peers_init(struct adv_device *d)
 	const char *no = getenv(NO_SHM_VARIABLE);
 	int bell, err;
 
+	d->bell_fd = -1;
 	if (no && *no)
 		return;
 	err = adv_control_bell(d->control, d->slot[0].qpn_first >> ADV_SLOT_QPN_BITS, &bell);
@@ -34,10 +35,12 @@ void device_peers_init(struct adv_device *d)
 			err = ENOMEM;
 		}
 	}
-	if (!err)
+	if (!err) {
+		d->bell_fd = bell;
 		adv_shm_set_homes(d->shm, adv_control_gids(d->control)->home);
-	if (err)
+	} else {
 		adv_warn("packets within this machine go by UDP: %s", strerror(err));
+	}
 }
 
 /* Asks for the memory; forgets to have asked where asking again makes sense. */

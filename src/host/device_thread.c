@@ -351,7 +351,7 @@ static void *thread_main(void *arg)
 		if (ready[SOURCE_KICK])
 			(void)!adv_sys_read(d->bg.kick_fd, &count, sizeof(count));
 		if (ready[SOURCE_BELL])
-			(void)!adv_sys_read(d->link->bell_fd, &count, sizeof(count));
+			(void)!adv_sys_read(d->bell_fd, &count, sizeof(count));
 		if (d->bg.turn == DEVICE_WATCHING)
 			run_watching(d, ready);
 		else
@@ -400,8 +400,7 @@ int device_thread_start(struct adv_device *d)
 	if (t->epoll_fd < 0 || t->kick_fd < 0 ||
 	    watch(d, EPOLL_CTL_ADD, t->kick_fd, EPOLLIN, SOURCE_KICK) < 0 ||
 	    watch(d, EPOLL_CTL_ADD, d->link->receive_fd, EPOLLIN, SOURCE_RECEIVE) < 0 ||
-	    (d->link->bell_fd >= 0 &&
-	     watch(d, EPOLL_CTL_ADD, d->link->bell_fd, EPOLLIN, SOURCE_BELL) < 0) ||
+	    (d->bell_fd >= 0 && watch(d, EPOLL_CTL_ADD, d->bell_fd, EPOLLIN, SOURCE_BELL) < 0) ||
 	    watch(d, EPOLL_CTL_ADD, adv_control_fd(d->control), EPOLLIN, SOURCE_CONTROL) < 0)
 		err = errno;
 	else

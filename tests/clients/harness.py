@@ -67,9 +67,15 @@ class Process:
             self.popen.send_signal(signal.SIGKILL)
             self.popen.wait(timeout=30)
 
+    def ended_in_rpings_race(self):
+        """rping's thread for events may ask once more when main() has just destroyed the channel,
+        says so and ends the program, whose work is done: on any device, until rdma-core 59."""
+        return ("rping" in self.argv and self.popen.returncode == 255
+                and self.output().strip().endswith("rdma_get_cm_event: Bad file descriptor"))
+
     def expect(self, status, seconds):
         """Waits, and demands the exit status and an output without a line of error."""
-        if self.wait(seconds) != status:
+        if self.wait(seconds) != status and not (status == 0 and self.ended_in_rpings_race()):
             raise Failure(f"exit status {self.popen.returncode}, not {status}:\n{self.describe()}")
         if status == 0:
             for line in self.output().splitlines():

@@ -28,7 +28,8 @@ GOOD = {"OK", "EXPECTEDFAIL"}
 # that can run them all. But for these, as 'step: name: reason'.
 MUST_RUN = {"clients", "daemon", "host", "link", "rdmacm", "verbs"}
 MAY_SKIP = re.compile(r": already without privilege"
-                      r"|^tsan: (fork/child|(device|device-shm|rdmacm-rsocket)/\w*fork)"  # ThreadSanitizer: no threads in a child
+                      # ThreadSanitizer: no threads in a child
+                      r"|^tsan: (fork/child|(device|device-shm|rdmacm-rsocket)/\w*fork)"
                       r"|: udp_wire/test_full_socket:")  # not every kernel has the queue tbf
 # How the runners of clients and daemon and cmocka say of one case that it was skipped, and why.
 SKIPPED_CASE = re.compile(r"^skip (?P<client>\S+) \([\d.]+ s\)(?: skip:)? ?(?P<client_why>.*)$"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/rights.h"
 #include "daemon/given.h"
 #include "daemon/pairs.h"
 #include "daemon/slots.h"
@@ -28,21 +29,12 @@
 /* Never blocks. 0 or errno. */
 static int send_message(int sock, const struct adv_control_message *m, int fd)
 {
-	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
+	union adv_rights_room room = {0};
 	struct iovec iov = {(void *)(uintptr_t)m, sizeof(*m)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
-	if (fd >= 0) {
-		struct cmsghdr *c;
-
-		msg.msg_control = room;
-		msg.msg_controllen = sizeof(room);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	}
+	if (fd >= 0)
+		adv_rights_put(&msg, &room, fd);
 	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
 }
 
@@ -590,7 +582,7 @@ static bool read_one(struct adv_client *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n >= 0) /* a message of no bytes may bring descriptors too */
-		adv_given_close(&msg);
+		adv_rights_close(&msg);
 	if (n <= 0) {
 		c->dead = true;
 		return false;

@@ -6,14 +6,8 @@
 #ifndef ADV_DAEMON_GIVEN_H
 #define ADV_DAEMON_GIVEN_H
 
-#include <sys/socket.h>
-
 /* Nobody can send any to this socket, nor to those accepted from it, where the kernel can see to
  * that (Linux 6.16): who tries gets EPERM. */
 void adv_given_refuse(int sock);
-
-/* Closes those that came with a message all the same. A TCP socket that lingers does not hold us up
- * by that. */
-void adv_given_close(struct msghdr *msg);
 
 #endif

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/given.h"
+#include "base/rights.h"
 
 #define MESSAGES_A_ROUND 32
 #define DESCRIPTORS_READ 8 /* room for those a client should not send; the kernel drops more */
@@ -114,21 +114,12 @@ unsigned adv_ucma_client_wither(struct adv_ucma_client *c, unsigned budget)
 /* Never blocks: a client that asks and does not read the answers is dropped. */
 static void answer(struct adv_ucma_client *c, const struct adv_cm_message *m, int fd)
 {
-	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
+	union adv_rights_room room = {0};
 	struct iovec iov = {(void *)(uintptr_t)m, sizeof(*m)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
-	if (fd >= 0) {
-		struct cmsghdr *header;
-
-		msg.msg_control = room;
-		msg.msg_controllen = sizeof(room);
-		header = CMSG_FIRSTHDR(&msg);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-	}
+	if (fd >= 0)
+		adv_rights_put(&msg, &room, fd);
 	if (sendmsg(c->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		c->dead = true;
 }
@@ -166,7 +157,7 @@ static bool read_one(struct adv_ucma_client *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n >= 0) /* a message of no bytes may bring descriptors too */
-		adv_given_close(&msg);
+		adv_rights_close(&msg);
 	if (n <= 0) {
 		c->dead = true;
 		return false;

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 
 #include "base/log.h"
+#include "base/rights.h"
 #include "base/sys.h"
 #include "host/control_internal.h"
 #include "host/counters.h"
@@ -104,29 +105,6 @@ static int message_send(int sock, const struct adv_control_message *m)
 	return n == sizeof(*m) ? 0 : EPROTO;
 }
 
-/* The first descriptor that came along, every other one closed; -1 where there was none. */
-static int take_descriptor(struct msghdr *msg)
-{
-	int kept = -1;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		size_t n = 0;
-
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-			n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if (kept < 0)
-				kept = fd;
-			else
-				adv_sys_close(fd);
-		}
-	}
-	return kept;
-}
-
 /*
  * One message without blocking. *fd is the descriptor that came along, or -1, and the caller's.
  * 0; EAGAIN: none there; ECONNRESET: the daemon went away; EPROTO: not our protocol.
@@ -150,7 +128,7 @@ static int message_receive(int sock, struct adv_control_message *m, int *fd)
 	} while (n < 0 && (errno == EINTR || reset));
 	if (n < 0)
 		return errno == EAGAIN ? EAGAIN : ECONNRESET;
-	*fd = take_descriptor(&msg); /* a message of no bytes may bring one too */
+	*fd = adv_rights_take(&msg); /* a message of no bytes may bring one too */
 	if (n == 0) {
 		close_fd(fd);
 		return ECONNRESET;

@@ -48,10 +48,10 @@ struct adv_device {
 	struct adv_lock lock;
 	struct adv_engine *engine;
 	struct adv_link *link;
-	struct adv_link *udp; /* the link itself, or the innermost */
-	struct adv_link *shm; /* the one round it, or NULL */
-	int bell_fd;	      /* of that, for the thread, which has no lock then; -1: none */
-	uint8_t met[ADV_SLOTS][ADV_SLOTS / 8]; /* by our slots: peers that we have asked for */
+	struct adv_link *udp;	    /* the link itself, or the innermost */
+	struct adv_link *shm;	    /* the one round it, or NULL */
+	int bell_fd;		    /* of that, for the thread, which has no lock then; -1: none */
+	uint8_t met[ADV_SLOTS / 8]; /* bits of slots: peers that we have asked for */
 	struct adv_control *control;
 	struct adv_slot slot[ADV_DEVICE_SLOTS]; /* the first is there from opening on */
 	unsigned slot_count;
@@ -92,20 +92,21 @@ void device_thread_see_to(struct adv_device *d);
  */
 void device_thread_judge(struct adv_device *d, bool posted);
 
+static inline uint64_t device_or_link_deadline(const struct adv_device *d, uint64_t engine)
+{
+	return d->link->deadline && d->link->deadline < engine ? d->link->deadline : engine;
+}
+
 /* With the lock held: when adv_device_progress() has something to do; ADV_NEVER. */
 static inline uint64_t device_deadline(const struct adv_device *d)
 {
-	uint64_t engine = adv_engine_deadline(d->engine);
-
-	return d->link->deadline && d->link->deadline < engine ? d->link->deadline : engine;
+	return device_or_link_deadline(d, adv_engine_deadline(d->engine));
 }
 
 /* Of that, what a thread that sleeps is woken for. */
 static inline uint64_t device_firm_deadline(const struct adv_device *d)
 {
-	uint64_t engine = adv_engine_firm_deadline(d->engine);
-
-	return d->link->deadline && d->link->deadline < engine ? d->link->deadline : engine;
+	return device_or_link_deadline(d, adv_engine_firm_deadline(d->engine));
 }
 
 /* With the lock held: sends what there is to send. */

@@ -19,6 +19,12 @@ static bool has_bit(const uint8_t *bits, unsigned i)
 	return bits[i / 8] >> i % 8 & 1;
 }
 
+/* The one that stands for this process, however many it has. */
+static unsigned own_slot(const struct adv_device *d)
+{
+	return d->slot[0].qpn_first >> ADV_SLOT_QPN_BITS;
+}
+
 void device_peers_init(struct adv_device *d)
 {
 	const char *no = getenv(NO_SHM_VARIABLE);
@@ -27,7 +33,7 @@ void device_peers_init(struct adv_device *d)
 	d->bell_fd = -1;
 	if (no && *no)
 		return;
-	err = adv_control_bell(d->control, d->slot[0].qpn_first >> ADV_SLOT_QPN_BITS, &bell);
+	err = adv_control_bell(d->control, own_slot(d), &bell);
 	if (!err) {
 		d->shm = adv_shm_create(d->udp, bell, adv_now);
 		if (!d->shm) {
@@ -44,10 +50,10 @@ void device_peers_init(struct adv_device *d)
 }
 
 /* Asks for the memory; forgets to have asked where asking again makes sense. */
-static void ask(struct adv_device *d, unsigned slot, unsigned peer)
+static void ask(struct adv_device *d, unsigned peer)
 {
 	struct adv_shm_pair pair;
-	int err = adv_control_pair(d->control, slot, peer, &pair);
+	int err = adv_control_pair(d->control, own_slot(d), peer, &pair);
 
 	if (!err) {
 		err = adv_shm_attach(d->shm, (uint8_t)peer, &pair);
@@ -59,7 +65,7 @@ static void ask(struct adv_device *d, unsigned slot, unsigned peer)
 		}
 	}
 	if (err == ENOENT)
-		d->met[slot][peer / 8] &= (uint8_t) ~(1u << peer % 8);
+		d->met[peer / 8] &= (uint8_t) ~(1u << peer % 8);
 	else if (err && err != EAGAIN && err != EALREADY)
 		adv_warn("packets to slot %u go by UDP: %s", peer, strerror(err));
 }
@@ -67,38 +73,29 @@ static void ask(struct adv_device *d, unsigned slot, unsigned peer)
 void adv_device_meet(struct adv_device *d, const struct adv_gid *dgid, uint32_t dest_qpn)
 {
 	const _Atomic uint8_t *home = adv_control_gids(d->control)->home;
-	unsigned slot = d->slot[0].qpn_first >> ADV_SLOT_QPN_BITS;
 	unsigned peer = atomic_load(&home[dest_qpn >> ADV_SLOT_QPN_BITS & (ADV_SLOTS - 1)]);
 
-	if (!d->shm || d->gone || slot == peer || slot >= ADV_SLOTS || peer < ADV_SLOT_FIRST ||
-	    peer > ADV_SLOT_LAST || has_bit(d->met[slot], peer) ||
-	    !adv_udp_is_own_address(d->udp, dgid))
+	if (!d->shm || d->gone || peer == own_slot(d) || peer < ADV_SLOT_FIRST ||
+	    peer > ADV_SLOT_LAST || has_bit(d->met, peer) || !adv_udp_is_own_address(d->udp, dgid))
 		return;
-	d->met[slot][peer / 8] |= (uint8_t)(1u << peer % 8);
-	ask(d, slot, peer);
-}
-
-static void see_to_slot(struct adv_device *d, unsigned slot)
-{
-	uint8_t paired[ADV_SLOTS / 8], ready[ADV_SLOTS / 8];
-
-	if (adv_control_pairs(d->control, slot, paired, ready) != 0)
-		return;
-	for (unsigned peer = 0; peer < ADV_SLOTS; peer++) {
-		if (!has_bit(d->met[slot], peer))
-			continue;
-		if (!has_bit(paired, peer))
-			adv_shm_detach(d->shm, (uint8_t)peer);
-		if (!has_bit(paired, peer) || has_bit(ready, peer))
-			ask(d, slot, peer);
-	}
+	d->met[peer / 8] |= (uint8_t)(1u << peer % 8);
+	ask(d, peer);
 }
 
 void device_pairs_changed(struct adv_device *d)
 {
+	uint8_t paired[ADV_SLOTS / 8], ready[ADV_SLOTS / 8];
 	static const uint8_t nobody[ADV_SLOTS / 8];
 
-	for (unsigned slot = 0; d->shm && slot < ADV_SLOTS; slot++)
-		if (memcmp(d->met[slot], nobody, sizeof(nobody)) != 0)
-			see_to_slot(d, slot);
+	if (!d->shm || memcmp(d->met, nobody, sizeof(nobody)) == 0 ||
+	    adv_control_pairs(d->control, own_slot(d), paired, ready) != 0)
+		return;
+	for (unsigned peer = 0; peer < ADV_SLOTS; peer++) {
+		if (!has_bit(d->met, peer))
+			continue;
+		if (!has_bit(paired, peer))
+			adv_shm_detach(d->shm, (uint8_t)peer);
+		if (!has_bit(paired, peer) || has_bit(ready, peer))
+			ask(d, peer);
+	}
 }

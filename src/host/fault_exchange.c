@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rights.h"
 #include "base/sys.h"
 
 #define SCM_MOST 253 /* descriptors that the kernel lets go with a message */
@@ -19,27 +20,6 @@ int adv_fault_send(int fd, const struct adv_fault_message *m)
 	return n < 0 ? errno : 0;
 }
 
-/* What was sent along, which nobody needs to. A TCP socket that lingers does not hold us up. */
-static void close_given(struct msghdr *msg)
-{
-	const struct linger at_once = {.l_onoff = 0};
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		size_t n = 0;
-
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-			n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			(void)adv_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once,
-						 sizeof(at_once));
-			adv_sys_close(fd);
-		}
-	}
-}
-
 int adv_fault_receive(int fd, struct adv_fault_message *m)
 {
 	char room[CMSG_SPACE(SCM_MOST * sizeof(int))] __attribute__((aligned(8)));
@@ -51,7 +31,7 @@ int adv_fault_receive(int fd, struct adv_fault_message *m)
 	ssize_t n = adv_sys_recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
 	if (n >= 0)
-		close_given(&msg);
+		adv_rights_close(&msg); /* nobody needs to send any */
 	if (n < 0)
 		return errno == EAGAIN ? EAGAIN : EPIPE;
 	if (n == 0)

@@ -62,26 +62,27 @@ uint64_t adv_ack_deadline(const struct adv_engine *e)
 	return adv_container_of(e->delayed.next, struct adv_qp, delay_node)->resp.ack_due;
 }
 
+/* The ACK that has waited longest waits no more. */
+static struct adv_qp *release_first(struct adv_engine *e)
+{
+	struct adv_qp *qp = adv_container_of(e->delayed.next, struct adv_qp, delay_node);
+
+	adv_list_del(&qp->delay_node);
+	adv_qp_schedule(qp);
+	return qp;
+}
+
 bool adv_engine_hasten_acks(struct adv_engine *e)
 {
 	bool any = !adv_list_empty(&e->delayed);
 
-	while (!adv_list_empty(&e->delayed)) {
-		struct adv_qp *qp = adv_container_of(e->delayed.next, struct adv_qp, delay_node);
-
-		adv_list_del(&qp->delay_node);
-		adv_qp_schedule(qp);
-	}
+	while (!adv_list_empty(&e->delayed))
+		release_first(e);
 	return any;
 }
 
 void adv_ack_expire(struct adv_engine *e, uint64_t now)
 {
-	while (adv_ack_deadline(e) <= now) {
-		struct adv_qp *qp = adv_container_of(e->delayed.next, struct adv_qp, delay_node);
-
-		qp->resp.answers = 0;
-		adv_list_del(&qp->delay_node);
-		adv_qp_schedule(qp);
-	}
+	while (adv_ack_deadline(e) <= now)
+		release_first(e)->resp.answers = 0;
 }

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/rights.h"
 #include "daemon.h"
 #include "daemon/client.h"
 #include "daemon/pairs.h"
@@ -233,21 +234,12 @@ static void world_close(struct world *w)
 /* fd: goes along, or -1. False: the daemon has hung up, or does not read. */
 static bool say(int sock, const void *message, size_t len, int fd)
 {
-	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
+	union adv_rights_room room = {0};
 	struct iovec iov = {(void *)(uintptr_t)message, len};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
-	if (fd >= 0) {
-		struct cmsghdr *c;
-
-		msg.msg_control = room;
-		msg.msg_controllen = sizeof(room);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	}
+	if (fd >= 0)
+		adv_rights_put(&msg, &room, fd);
 	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len;
 }
 

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "base/rights.h"
+
+#include <string.h>
+
+#include "base/sys.h"
+
+void adv_rights_put(struct msghdr *msg, union adv_rights_room *room, int fd)
+{
+	struct cmsghdr *c;
+
+	msg->msg_control = room;
+	msg->msg_controllen = sizeof(*room);
+	c = CMSG_FIRSTHDR(msg);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+}
+
+static void close_one(int fd)
+{
+	const struct linger at_once = {.l_onoff = 0};
+
+	/* ours may be its last copy, and SO_LINGER its owner's choice */
+	(void)adv_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	adv_sys_close(fd);
+}
+
+int adv_rights_take(struct msghdr *msg)
+{
+	int kept = -1;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t n = 0;
+
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+			n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (kept < 0)
+				kept = fd;
+			else
+				close_one(fd);
+		}
+	}
+	return kept;
+}
+
+void adv_rights_close(struct msghdr *msg)
+{
+	int first = adv_rights_take(msg);
+
+	if (first >= 0)
+		close_one(first);
+}

@@ -165,12 +165,8 @@ static bool shm_flush(struct adv_link *link)
 static void give_up(struct shm_link *l, struct shm_peer *p)
 {
 	p->leaving = true;
-	if (l->of_slot[p->slot] != p)
-		return;
-	l->of_slot[p->slot] = NULL;
-	for (unsigned i = 0; i < l->count; i++)
-		if (l->peer[i]->slot == p->slot && !l->peer[i]->leaving)
-			l->of_slot[p->slot] = l->peer[i];
+	if (l->of_slot[p->slot] == p)
+		l->of_slot[p->slot] = NULL;
 }
 
 static void free_peer(struct shm_link *l, unsigned i)
@@ -339,8 +335,8 @@ int adv_shm_attach(struct adv_link *link, uint8_t slot, const struct adv_shm_pai
 	p->slot = slot;
 	p->settling = l->udp_last[slot] != 0;
 	adv_ring_sleep(&p->reader, l->sleeping);
-	if (!l->of_slot[slot])
-		l->of_slot[slot] = p;
+	adv_shm_detach(link, slot);
+	l->of_slot[slot] = p;
 	l->peer[l->count++] = p;
 	l->quiet_calls = QUIET_CALLS;
 	return 0;
@@ -355,7 +351,7 @@ void adv_shm_detach(struct adv_link *link, uint8_t slot)
 {
 	struct shm_link *l = shm_of(link);
 
-	while (l->of_slot[slot])
+	if (l->of_slot[slot])
 		give_up(l, l->of_slot[slot]);
 }
 

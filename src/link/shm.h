@@ -38,9 +38,8 @@ int adv_shm_pair_make(uint32_t size);
 /*
  * From now on packets to QPs of `slot` at one of the machine's own addresses go through the pair;
  * where some have just gone by UDP, a little later, so that none overtakes them. Takes both
- * descriptors, also where it fails. Where there are several pairs with a slot, as we have several
- * slots ourselves, packets go through the first and come from all. Under the link's lock. 0;
- * EINVAL: the memory is too small, or not sealed; ENOMEM, EMFILE.
+ * descriptors, also where it fails. An earlier pair with that slot is detached. Under the link's
+ * lock. 0; EINVAL: the memory is too small, or not sealed; ENOMEM, EMFILE.
  */
 int adv_shm_attach(struct adv_link *link, uint8_t slot, const struct adv_shm_pair *pair);
 

@@ -3,9 +3,11 @@
 
 #include <dirent.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "host/control.h"
@@ -292,13 +294,15 @@ unsigned threads(void)
 	return entries("/proc/self/task");
 }
 
-pid_t node_start_daemon(void)
+static pid_t daemon_pid;
+
+int node_start_daemon(void **state)
 {
 	const char *path = getenv("ADVERB_DAEMON");
 	char why[256];
-	pid_t pid = fork();
 
-	if (pid == 0) {
+	daemon_pid = fork();
+	if (daemon_pid == 0) {
 		execl(path, path, "--foreground", "--linger=60", NULL);
 		_exit(127);
 	}
@@ -307,9 +311,16 @@ pid_t node_start_daemon(void)
 
 		adv_control_close(c);
 		if (c)
-			return pid;
+			return 0;
 		usleep(10000);
 	}
 	fprintf(stderr, "no daemon: %s\n", why);
 	exit(1);
+}
+
+int node_stop_daemon(void **state)
+{
+	kill(daemon_pid, SIGTERM);
+	waitpid(daemon_pid, NULL, 0);
+	return 0;
 }

@@ -33,7 +33,9 @@ struct node {
 
 /* The device would start adverbd; but it does so in a way that TSan takes for races. Exits the test
  * where it does not come to listen. */
-pid_t node_start_daemon(void);
+int node_start_daemon(void **state);
+/* Ends it: these two are a group's setup and teardown. */
+int node_stop_daemon(void **state);
 
 void node_open(struct node *n);
 void node_close(struct node *n);

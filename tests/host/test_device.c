@@ -583,14 +583,7 @@ int main(void)
 		cmocka_unit_test(test_addresses_change),
 	};
 
-	pid_t daemon;
-	int failed;
-
 	if (!netns_enter())
 		return NETNS_SKIP;
-	daemon = node_start_daemon();
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	kill(daemon, SIGTERM);
-	waitpid(daemon, NULL, 0);
-	return failed;
+	return cmocka_run_group_tests(tests, node_start_daemon, node_stop_daemon);
 }

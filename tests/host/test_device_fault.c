@@ -330,12 +330,11 @@ int main(void)
 		cmocka_unit_test(test_long_plan),     cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_hostile),	      cmocka_unit_test(test_daemon),
 	};
-	pid_t daemon;
 	int failed;
 
 	if (!netns_enter())
 		return NETNS_SKIP;
-	daemon = node_start_daemon();
+	(void)node_start_daemon(NULL);
 	control = adv_control_connect(false, why, sizeof(why));
 	message = calloc(1, sizeof(*message));
 	if (!control || !message)
@@ -343,7 +342,6 @@ int main(void)
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	free(message);
 	adv_control_close(control);
-	kill(daemon, SIGTERM);
-	waitpid(daemon, NULL, 0);
+	(void)node_stop_daemon(NULL);
 	return failed;
 }

@@ -173,14 +173,7 @@ int main(void)
 		cmocka_unit_test(test_peer_leaves),	      cmocka_unit_test(test_only_one_asks),
 		cmocka_unit_test(test_worker_killed),
 	};
-	pid_t daemon;
-	int failed;
-
 	if (!netns_enter())
 		return NETNS_SKIP;
-	daemon = node_start_daemon();
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	kill(daemon, SIGTERM);
-	waitpid(daemon, NULL, 0);
-	return failed;
+	return cmocka_run_group_tests(tests, node_start_daemon, node_stop_daemon);
 }

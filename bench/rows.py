@@ -57,7 +57,7 @@ GROUPS = {
 }
 # Of no goal: what the machine does, for the reader.
 FOR_REFERENCE = {
-    "latency": ["tcp-pingpong", "ucx-tcp-latency"],
+    "latency": ["udp-pingpong-ack", "tcp-pingpong", "ucx-tcp-latency"],
     "bulk": ["tcp-bulk", "memcpy", "crc"],
 }
 

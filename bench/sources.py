@@ -130,6 +130,7 @@ WRITE_LATENCY = ("ib_write_lat", "-s", "8", "-n", "5000")
 
 floor("cache-line", "us", 1e-3, "ns", "xcore")
 floor("udp-pingpong", "us", 1e-3, "half_rtt_ns", "udp_pingpong", "-s", "64")
+floor("udp-pingpong-ack", "us", 1e-3, "half_rtt_ns", "udp_pingpong", "-a", "-s", "64")
 floor("udp-blocking", "us", 1e-3, "half_rtt_ns", "udp_pingpong", "-b", "-s", "64", "-n", "5000")
 floor("tcp-pingpong", "us", 1e-3, "half_rtt_ns", "tcp_pingpong", "-s", "8")
 floor("udp-bulk", "Gb/s", 1, "gbps", "udp_bulk", "-p", "4096")

@@ -48,7 +48,9 @@ static void take_burst(const uint8_t *data, size_t length, uint8_t *area, uint64
 
 static void receiver(void *arg)
 {
-	static uint8_t data[65536];
+	static _Alignas(64) uint8_t buffer[4 + 65536];
+	uint8_t *data =
+		buffer + 4; /* payloads are on multiples of 16: else they are copied slowly */
 	uint8_t *area = malloc(AREA);
 	uint64_t count = 0;
 	uint64_t acked = 0;
@@ -59,7 +61,7 @@ static void receiver(void *arg)
 	if (!area)
 		floor_die("malloc");
 	while (!atomic_load_explicit(stop, memory_order_relaxed)) {
-		ssize_t n = recv(fd[1], data, sizeof(data), MSG_DONTWAIT);
+		ssize_t n = recv(fd[1], data, 65536, MSG_DONTWAIT);
 
 		if (n <= 0)
 			continue;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * udp_pingpong [-b] [-s bytes] [-n rounds]: half round trip between two processes that spin in
- * recv(MSG_DONTWAIT) on connected UDP sockets: the floor of a latency over sockets. -b: that
- * sleep in recv() instead, the floor of a latency with events.
+ * udp_pingpong [-a] [-b] [-s bytes] [-n rounds]: half round trip between two processes that spin
+ * in recv(MSG_DONTWAIT) on connected UDP sockets: the floor of a latency over sockets. -b: that
+ * sleep in recv() instead, the floor of a latency with events. -a: behind each message goes a
+ * datagram of ACK_LEN bytes in the same segmented send, as the ACK of a reliable connection does
+ * for which the other program waits.
  */
 #include <errno.h>
+#include <netinet/in.h>
+#include <linux/udp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +18,13 @@
 
 #include "floor.h"
 
+#define ACK_LEN	 20u	     /* BTH, AETH, ICRC */
 #define LIMIT_NS 5000000000u /* a datagram that does not come within this is lost */
 
 static size_t bytes = 64;
 static unsigned rounds = 20000;
 static int blocking;
+static int acknowledging;
 static int fd[2];
 
 static void receive(int sock)
@@ -45,8 +51,9 @@ static void receive(int sock)
 static void transmit(int sock)
 {
 	static char buffer[65536];
+	ssize_t len = (ssize_t)(acknowledging ? bytes + ACK_LEN : bytes);
 
-	if (send(sock, buffer, bytes, 0) != (ssize_t)bytes)
+	if (send(sock, buffer, (size_t)len, 0) != len)
 		floor_die("send");
 }
 
@@ -59,6 +66,17 @@ static void answer(void *arg)
 	}
 }
 
+/* Each send is cut after `bytes`, and what belongs together is received together. */
+static void segment(int sock)
+{
+	static const int on = 1;
+	int size = (int)bytes;
+
+	if (setsockopt(sock, IPPROTO_UDP, UDP_SEGMENT, &size, sizeof(size)) < 0 ||
+	    setsockopt(sock, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) < 0)
+		floor_die("UDP_SEGMENT");
+}
+
 static void open_sockets(void)
 {
 	struct timeval limit = {LIMIT_NS / 1000000000, 0};
@@ -69,6 +87,8 @@ static void open_sockets(void)
 	for (int i = 0; i < 2; i++) {
 		floor_udp_connect(fd[i], port[1 - i]);
 		setsockopt(fd[i], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+		if (acknowledging)
+			segment(fd[i]);
 	}
 }
 
@@ -78,8 +98,10 @@ int main(int argc, char **argv)
 	pid_t child;
 	int option;
 
-	while ((option = getopt(argc, argv, "bs:n:")) != -1) {
-		if (option == 'b')
+	while ((option = getopt(argc, argv, "abs:n:")) != -1) {
+		if (option == 'a')
+			acknowledging = 1;
+		else if (option == 'b')
 			blocking = 1;
 		else if (option == 's')
 			bytes = (size_t)atoi(optarg);
@@ -88,7 +110,7 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	if (bytes < 1 || bytes > 65000 || rounds < 1)
+	if (bytes < (acknowledging ? ACK_LEN : 1) || bytes > 65000 || rounds < 1)
 		return 2;
 	took = calloc(rounds, sizeof(*took));
 	open_sockets();

@@ -4,6 +4,7 @@
  * in nanoseconds. About 25: one core's two threads; 50: one L3; 200: two. Virtual machines may
  * change between these within seconds, and everything that crosses cores changes with them.
  */
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -11,7 +12,8 @@
 
 #define TURNS	 20000u
 #define BLOCKS	 9
-#define SPIN_MAX (1ull << 32)
+#define SPINS	 (1u << 16) /* then the other may need this very core */
+#define PATIENCE (1u << 16)
 
 struct line {
 	_Alignas(128) _Atomic uint32_t turn;
@@ -19,9 +21,11 @@ struct line {
 
 static void await(struct line *l, uint32_t value)
 {
-	for (uint64_t i = 0; i < SPIN_MAX; i++) {
-		if (atomic_load_explicit(&l->turn, memory_order_acquire) == value)
-			return;
+	for (uint32_t tries = 0; tries < PATIENCE; tries++) {
+		for (uint32_t i = 0; i < SPINS; i++)
+			if (atomic_load_explicit(&l->turn, memory_order_acquire) == value)
+				return;
+		sched_yield();
 	}
 	floor_die("the other core does not answer");
 }

@@ -45,6 +45,18 @@ static inline void adv_list_add(struct adv_list *head, struct adv_list *n)
 	head->next = n;
 }
 
+/* Moves all of `from`, in order, behind the last of `head`; `from` is empty then. */
+static inline void adv_list_move_tail(struct adv_list *head, struct adv_list *from)
+{
+	if (from->next == from)
+		return;
+	from->next->prev = head->prev;
+	head->prev->next = from->next;
+	from->prev->next = head;
+	head->prev = from->prev;
+	adv_list_init(from);
+}
+
 /* Unlinks n and leaves it "not on a list"; harmless if it was on none. */
 static inline void adv_list_del(struct adv_list *n)
 {

@@ -15,11 +15,12 @@
 
 #define PRELOAD	       "libadverb-sysfs.so"
 
-enum { KEY_NO_SYSFS = 256, KEY_NO_SHM };
+enum { KEY_NO_SYSFS = 256, KEY_NO_SHM, KEY_CC };
 
 struct options {
 	const char *log;
 	const char *fault;
+	const char *cc;
 	bool no_sysfs;
 	bool no_shm;
 	char **program;
@@ -30,6 +31,10 @@ static const struct argp_option argp_options[] = {
 	 "What Adverb writes to standard error: error, warn, info, debug (ADVERB_LOG)", 0},
 	{"fault", 'f', "PLAN", 0,
 	 "Lose, delay, damage packets: 'drop=1%; delay=2ms', see docs/faults.md (ADVERB_FAULT)", 0},
+	{"cc", KEY_CC, "CONTROL", 0,
+	 "Congestion control: none, dcqcn, or 'dcqcn rpg_ai_rate=20 ...', see "
+	 "docs/congestion-control.md (ADVERB_CC)",
+	 0},
 	{"no-sysfs", KEY_NO_SYSFS, NULL, 0,
 	 "Leave /sys/class/infiniband and /dev/infiniband as they are: no preloaded library", 0},
 	{"no-shm", KEY_NO_SHM, NULL, 0,
@@ -63,6 +68,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'f':
 		o->fault = arg;
+		return 0;
+	case KEY_CC:
+		o->cc = arg;
 		return 0;
 	case KEY_NO_SYSFS:
 		o->no_sysfs = true;
@@ -204,6 +212,8 @@ int adv_run_main(int argc, char **argv)
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o) != 0)
 		return EXIT_OURS;
 	if (o.fault && !adv_cli_set_faults(o.fault))
+		return EXIT_OURS;
+	if (o.cc && !adv_cli_set_congestion(o.cc))
 		return EXIT_OURS;
 	if (!find_libraries(folder)) {
 		fprintf(stderr,

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "host/counters.h"
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	if (key != ARGP_KEY_ARG)
@@ -44,6 +46,21 @@ static void print_status(const struct adv_control_status *s)
 		       s->cm_tx, s->cm_retries, s->cm_dropped);
 	if (s->qp1_dropped)
 		printf("packets to QP0 and QP1 dropped: %" PRIu64 "\n", s->qp1_dropped);
+}
+
+/* Of all programs since the daemon began; nothing where nothing was marked. */
+static int print_congestion(struct adv_control *c)
+{
+	struct adv_counters all;
+	const struct adv_engine_counters *e = &all.engine;
+	int error = adv_control_counters(c, &all);
+
+	if (error || !(e->np_ecn_marked_roce_packets | e->rp_cnp_handled | e->rp_cnp_ignored))
+		return error;
+	printf("congestion: %" PRIu64 " packets marked by the network, %" PRIu64
+	       " CNPs sent, %" PRIu64 " obeyed, %" PRIu64 " ignored\n",
+	       e->np_ecn_marked_roce_packets, e->np_cnp_sent, e->rp_cnp_handled, e->rp_cnp_ignored);
+	return 0;
 }
 
 static int print_slots(struct adv_control *c)
@@ -85,8 +102,10 @@ int adv_status_main(int argc, char **argv)
 	error = adv_control_status(c, &s);
 	if (!error) {
 		print_status(&s);
-		error = print_slots(c);
+		error = print_congestion(c);
 	}
+	if (!error)
+		error = print_slots(c);
 	adv_control_close(c);
 	if (error)
 		fprintf(stderr, "adverb: adverbd went away\n");

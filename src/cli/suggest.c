@@ -34,12 +34,12 @@ static unsigned distance(const char *a, const char *b)
 	return row[lb];
 }
 
-const char *adv_command_suggest(const char *name)
+const char *adv_command_suggest(const struct adv_command *commands, const char *name)
 {
 	const char *best = NULL;
 	unsigned least = FAR_ENOUGH;
 
-	for (const struct adv_command *c = adv_commands; c->name; c++) {
+	for (const struct adv_command *c = commands; c->name; c++) {
 		unsigned d = distance(name, c->name);
 
 		/* A command of three letters is not a misspelling of three others. */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/priority.h"
 
 /* A worker that dies at once, again and again, is given up. */
 #define RESTARTS_MAX	   20
@@ -119,6 +120,7 @@ static int keeper_run(struct adv_daemon *d, int worker)
 	int signals;
 
 	prctl(PR_SET_NAME, "adverbd-keeper");
+	adv_priority_renew(adv_priority_deadline()); /* a worker's rest is not ours */
 	atomic_store(&d->ledger->keeper_pid, (uint32_t)getpid());
 	adv_daemon_signals(&set);
 	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -7,15 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "daemon/daemon.h"
+#include "daemon/priority.h"
 
-#define DAEMON_NICE	  (-10)
-#define AUTOGROUP_NICE	  "-10"
 #define LINGER_DEFAULT_MS 1000
 #define LINGER_MAX_S	  86400
 
@@ -145,21 +143,6 @@ static int hear(int fd)
 	return 1;
 }
 
-/*
- * The daemon has little to do, but clients wait for it: where we may, it does not queue behind
- * programs that exchange messages as fast as they can. Group scheduling weighs sessions.
- */
-static void ask_for_priority(void)
-{
-	int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
-
-	(void)setpriority(PRIO_PROCESS, 0, DAEMON_NICE);
-	if (fd < 0)
-		return;
-	(void)!write(fd, AUTOGROUP_NICE, sizeof(AUTOGROUP_NICE) - 1);
-	close(fd);
-}
-
 /* Returns in the daemon only. */
 static void go_to_background(struct options *o)
 {
@@ -187,12 +170,20 @@ static void go_to_background(struct options *o)
 		o->ready_fd = pipe[1];
 	}
 	setsid();
-	ask_for_priority();
+	adv_priority_ask(true);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
 		dup2(null, fd);
 	if (null > 2)
 		close(null);
+}
+
+/* The session may be a shell's: its group's share is not ours to change. */
+static void stay_in_foreground(void)
+{
+	adv_priority_ask(false);
+	if (!getenv("ADVERB_LOG"))
+		adv_log_set_level(ADV_LOG_INFO);
 }
 
 static int start(struct options *o)
@@ -234,7 +225,7 @@ int main(int argc, char **argv)
 		perror("adverbd: chdir /");
 	if (!o.foreground)
 		go_to_background(&o);
-	else if (!getenv("ADVERB_LOG"))
-		adv_log_set_level(ADV_LOG_INFO);
+	else
+		stay_in_foreground();
 	return start(&o);
 }

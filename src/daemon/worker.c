@@ -16,6 +16,7 @@
 #include "daemon/client.h"
 #include "daemon/gid_publish.h"
 #include "daemon/pairs.h"
+#include "daemon/priority.h"
 #include "daemon/slots.h"
 #include "daemon/snapshot.h"
 #include "daemon/ucma.h"
@@ -240,6 +241,7 @@ static void on_time(struct worker *w)
 	uint64_t now = adv_daemon_now();
 	uint32_t what;
 
+	adv_priority_renew(now);
 	if (w->publish_at && now >= w->publish_at) {
 		w->publish_at = 0;
 		what = adv_gid_publish(w->d->gids);
@@ -260,9 +262,10 @@ static void on_time(struct worker *w)
 
 static int until_next(const struct worker *w)
 {
-	const uint64_t times[] = {w->publish_at,    w->grace_ends,
-				  w->keeper_at,	    w->leave_at,
-				  w->d->senders_at, adv_ucma_deadline(w->clients.ucma)};
+	const uint64_t times[] = {w->publish_at,	  w->grace_ends,
+				  w->keeper_at,		  w->leave_at,
+				  w->d->senders_at,	  adv_ucma_deadline(w->clients.ucma),
+				  adv_priority_deadline()};
 	uint64_t now = adv_daemon_now(), next = UINT64_MAX;
 
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)

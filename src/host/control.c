@@ -729,9 +729,8 @@ static int settle(struct adv_control *c)
 }
 
 /* One try of one request. ECONNRESET with the state not GONE: ask again. */
-static int ask_once(struct adv_control *c, struct adv_control_message *m, int *fd)
+static int ask_once(struct adv_control *c, struct adv_control_message *m, int *fd, uint64_t until)
 {
-	uint64_t until = now_ms() + ANSWER_WAIT_MS;
 	uint32_t serial = m->serial;
 	int error = settle(c);
 
@@ -754,18 +753,21 @@ static int ask_once(struct adv_control *c, struct adv_control_message *m, int *f
 /*
  * Asks and waits for the answer, which takes the request's place in *m. Returns the answer's
  * result, or errno where there was none; *fd as in message_receive(). A request that a dying worker
- * may have seen is asked again: each is harmless when done twice.
+ * may have seen is asked again, within ANSWER_WAIT_MS in all: each is harmless when done twice.
  */
 int adv_control_ask(struct adv_control *c, struct adv_control_message *m, int *fd)
 {
 	struct adv_control_message request = *m;
+	uint64_t until = now_ms() + ANSWER_WAIT_MS;
 	int error = ECONNRESET;
 
 	*fd = -1;
-	for (int i = 0; i < 4 && error == ECONNRESET && c->state != GONE; i++) {
+	while (error == ECONNRESET && c->state != GONE) {
 		*m = request;
 		m->serial = ++c->serial;
-		error = ask_once(c, m, fd);
+		error = ask_once(c, m, fd, until);
+		if (now_ms() >= until)
+			break;
 	}
 	if (error)
 		return error;

@@ -23,7 +23,7 @@ struct adv_shm_pair;
 
 /*
  * Connects to the daemon of this network namespace: the system one, else the user's own, which
- * is started first where `start` says so and none runs. Bounded, about ten seconds at worst.
+ * is started first where `start` says so and none runs. Bounded, half a minute at worst.
  * NULL: errno, and one line in why[] a person can act on.
  */
 struct adv_control *adv_control_connect(bool start, char *why, size_t why_len);

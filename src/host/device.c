@@ -14,10 +14,13 @@
 #include "transport/cause.h"
 
 #define RECEIVE_BUDGET	64
+#define CATCH_UP_ROUNDS 64  /* of that: more than a socket holds */
 #define QP_WINDOW	256 /* four batches: one is made, one sent, one received, one acknowledged */
 #define TIMEOUT_TICKS	4
-#define ACK_DELAY	25000 /* ns: a program that answers at once has done so by then */
-#define UNRELIABLE_MBPS 4000  /* what a receiver on a busy machine still takes from its socket */
+#define ACK_DELAY	25000	/* ns: a program that answers at once has done so by then */
+#define PACE_BURST	65536	/* a thread that sleeps comes 50 us late: so much at 10 Gb/s */
+#define UNRELIABLE_MBPS 4000	/* what a receiver on a busy machine still takes from its socket */
+#define COUNTED_LATE	1000000 /* ns: so long what was counted may be shown later */
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct adv_list all_devices = {&all_devices, &all_devices};
@@ -90,6 +93,7 @@ static void show_counters(struct adv_device *d)
 	struct adv_counters *c = (struct adv_counters *)(void *)d->counters;
 
 	d->count_anew = false;
+	d->counters_at = d->now;
 	d->counters_written = d->bg.activity;
 	if (!c)
 		return;
@@ -102,9 +106,10 @@ void device_release(struct adv_device *d)
 	int fds[DEVICE_WAKES];
 	unsigned n;
 
-	if (d->count_anew || d->counters_written != d->bg.activity)
+	if (d->count_anew)
 		show_counters(d);
-	deliver_events(d);
+	if (adv_engine_has_event(d->engine))
+		deliver_events(d);
 	n = d->wake_count;
 	if (n == 0) {
 		adv_lock_release(&d->lock);
@@ -126,61 +131,118 @@ void adv_device_settle(struct adv_device *d)
 }
 
 struct receiving {
-	struct adv_engine *engine;
-	uint64_t now;
+	struct adv_device *device;
+	const struct adv_cq *cq; /* see adv_device_poll(); NULL */
+	unsigned wanted;
 };
 
 static void take_packet(void *user, const struct adv_rx_packet *pkt)
 {
-	struct receiving *r = user;
+	const struct receiving *r = user;
+	struct adv_device *d = r->device;
 
-	adv_engine_rx(r->engine, r->now, pkt);
+	adv_engine_rx(d->engine, d->now, pkt);
+	if (r->cq && adv_cq_count(r->cq) >= r->wanted)
+		d->link->enough = true;
+}
+
+/* Twice there, once for each caller: to find nothing is done all the time. */
+static inline __attribute__((always_inline)) unsigned progress(struct adv_device *d,
+							       struct receiving *r, bool polling)
+{
+	unsigned packets;
+
+	d->now = adv_now();
+	if (polling)
+		atomic_store_explicit(&d->bg.last_poll, d->now, memory_order_relaxed);
+	d->link->busy_polled = polling;
+	if (d->held)
+		device_hold_end(d, d->now);
+	if (d->link_full)
+		d->link_full = !d->link->ops->flush(d->link);
+	d->link->enough = false;
+	packets = d->link->ops->receive(d->link, RECEIVE_BUDGET, take_packet, r);
+	d->bg.activity += packets;
+	if (d->faulty)
+		device_fault_look(d, d->now);
+	if (adv_engine_deadline(d->engine) <= d->now) {
+		adv_engine_expire(d->engine, d->now);
+		d->count_anew = true;
+	}
+	device_pump(d, d->now);
+	if (d->counters_written != d->bg.activity && d->now - d->counters_at >= COUNTED_LATE)
+		d->count_anew = true;
+	return packets;
 }
 
 unsigned adv_device_progress(struct adv_device *d, bool polling)
 {
-	struct receiving r = {d->engine, adv_now()};
-	unsigned packets;
+	struct receiving r = {.device = d};
 
-	if (polling)
-		atomic_store_explicit(&d->bg.last_poll, r.now, memory_order_relaxed);
-	d->link->busy_polled = polling;
-	if (d->link_full)
-		d->link_full = !d->link->ops->flush(d->link);
-	packets = d->link->ops->receive(d->link, RECEIVE_BUDGET, take_packet, &r);
-	d->bg.activity += packets;
-	if (d->faulty)
-		device_fault_look(d, r.now);
-	if (adv_engine_deadline(d->engine) <= r.now) {
-		adv_engine_expire(d->engine, r.now);
-		d->count_anew = true;
-	}
-	device_pump(d, r.now);
-	return packets;
+	return progress(d, &r, polling);
+}
+
+void adv_device_catch_up(struct adv_device *d)
+{
+	device_read_notices(d); /* the memory of a peer that writes already may be among them */
+	for (unsigned i = 0; i < CATCH_UP_ROUNDS; i++)
+		if (adv_device_progress(d, false) == 0)
+			return;
+}
+
+void adv_device_poll(struct adv_device *d, const struct adv_cq *cq, unsigned wanted)
+{
+	struct receiving r = {d, cq, wanted};
+
+	progress(d, &r, true);
+}
+
+void adv_device_polled(struct adv_device *d)
+{
+	atomic_store_explicit(&d->bg.polled, true, memory_order_relaxed);
 }
 
 struct adv_engine *adv_device_lock(struct adv_device *d)
 {
 	adv_lock_take(&d->lock);
+	d->now = 0;
 	return d->engine;
+}
+
+uint64_t adv_device_now(struct adv_device *d)
+{
+	if (!d->now)
+		d->now = adv_now();
+	return d->now;
 }
 
 void adv_device_unlock(struct adv_device *d)
 {
 	bool posted = adv_engine_tx_ready(d->engine);
 
-	if (posted)
-		device_pump(d, adv_now());
+	if (posted) {
+		d->held = 0;
+		device_pump(d, adv_device_now(d));
+		atomic_store_explicit(&d->bg.last_post, adv_now(), memory_order_relaxed);
+	}
 	if (d->bg.judging)
 		device_thread_judge(d, posted);
 	device_thread_see_to(d);
 	device_release(d);
 }
 
+void adv_device_unlock_unchanged(struct adv_device *d)
+{
+	if (d->bg.judging || d->count_anew || adv_engine_tx_ready(d->engine))
+		adv_device_unlock(d);
+	else
+		adv_lock_release(&d->lock);
+}
+
 void adv_device_send_acks(struct adv_device *d)
 {
-	if (adv_engine_hasten_acks(d->engine))
-		device_pump(d, adv_now());
+	if (adv_engine_hasten_acks(d->engine) || d->held)
+		device_hold_end(d, adv_now());
 }
 
 /* ---- addresses ----------------------------------------------------------------------- */
@@ -206,6 +268,7 @@ static int load_gids(struct adv_device *d)
 		err = adv_udp_set_addresses(d->udp, addresses, t.count);
 	if (err)
 		return err;
+	adv_engine_set_line_rate(d->engine, device_line_rate(&t));
 	pthread_mutex_lock(&d->gids_lock);
 	d->gids = t;
 	pthread_mutex_unlock(&d->gids_lock);
@@ -373,6 +436,7 @@ __attribute__((destructor)) static void before_exit(void)
 		if (tries == EXIT_TRIES)
 			continue;
 		adv_device_send_acks(d);
+		show_counters(d);
 		adv_lock_release(&d->lock);
 	}
 	pthread_mutex_unlock(&all_lock);
@@ -380,7 +444,7 @@ __attribute__((destructor)) static void before_exit(void)
 
 /* ---- open and close ------------------------------------------------------------------ */
 
-static int create_engine(struct adv_device *d)
+static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
 {
 	struct adv_engine_config config = {
 		.qpn_first = d->slot[0].qpn_first,
@@ -389,6 +453,9 @@ static int create_engine(struct adv_device *d)
 		.unreliable_mbps = UNRELIABLE_MBPS,
 		.ack_delay = ACK_DELAY,
 		.local_credit = true,
+		.cc = cc,
+		.pace_burst = PACE_BURST,
+		.local_memory = d->shm != NULL,
 	};
 	unsigned room = d->link->rx_window - d->link->rx_window / 4;
 
@@ -441,8 +508,11 @@ static void count(struct adv_device *d)
 /* Fills d; on failure says why in a line, and leaves what was made to the caller to free. */
 static int assemble(struct adv_device *d, char *why, size_t why_len)
 {
-	int err;
+	struct adv_cc_config cc;
+	int err = device_congestion_read(&cc, why, why_len);
 
+	if (err)
+		return err;
 	d->control = adv_control_connect(true, why, why_len);
 	if (!d->control)
 		return errno;
@@ -453,7 +523,7 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 	err = create_link(d, why, why_len);
 	if (err)
 		return err;
-	err = create_engine(d);
+	err = create_engine(d, &cc);
 	if (!err)
 		err = adv_control_sender(d->control, &d->slot[0], adv_udp_sender(d->udp));
 	if (!err)
@@ -530,7 +600,7 @@ static void free_device(struct adv_device *d)
 struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user)
 {
 	struct adv_device *d = calloc(1, sizeof(*d));
-	char why[256] = "";
+	char why[ADV_CC_TEXT] = "";
 	int err;
 
 	if (!d) {

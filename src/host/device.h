@@ -49,6 +49,15 @@ void adv_device_close(struct adv_device *d);
 /* Every engine call stands between these. unlock sends what became ready and delivers events. */
 struct adv_engine *adv_device_lock(struct adv_device *d);
 void adv_device_unlock(struct adv_device *d);
+/* The same, after what has made nothing to send, set no timer and has no event. */
+void adv_device_unlock_unchanged(struct adv_device *d);
+
+/*
+ * The same, after a small request was posted to qp at `now`: it may stay until there are some, so
+ * that one system call sends them, or until any other call. Only where packets are on their way, so
+ * that the program waits for something else, and where it polls all the time (see device_hold.c).
+ */
+void adv_device_unlock_posted(struct adv_device *d, const struct adv_qp *qp, uint64_t now);
 
 /* With the lock held, before a QP is destroyed or changes its state: sends the ACKs that wait for
  * requests of the program. Closing, and the process's exit(), do the same. */
@@ -62,12 +71,28 @@ void adv_device_settle(struct adv_device *d);
  * the application is in a polling loop (ibv_poll_cq), so that the background thread steps back. */
 unsigned adv_device_progress(struct adv_device *d, bool polling);
 
+/* The same for an application that polls cq. As soon as `wanted` completions are there, what else
+ * has come may be left for the next call: the application gets them first. */
+void adv_device_poll(struct adv_device *d, const struct adv_cq *cq, unsigned wanted);
+
+/*
+ * With the lock held, before a QP changes its state: what has come until now is for the QP as it
+ * is. A NIC takes packets as they come; here they may lie in the socket, and one of an old
+ * connection would meet the QP's next one.
+ */
+void adv_device_catch_up(struct adv_device *d);
+
+/* Instead of that, in a polling loop that finds completions before it has asked for progress. */
+void adv_device_polled(struct adv_device *d);
+
 /* With the lock held: the application has asked for events (armed a CQ) and may sleep; the
  * background thread takes over at once. */
 void adv_device_app_sleeps(struct adv_device *d);
 
 /* Nanoseconds of CLOCK_MONOTONIC: the clock of every engine of this process. */
 uint64_t adv_now(void);
+/* With the lock held: the same, read once for as long as it is held. */
+uint64_t adv_device_now(struct adv_device *d);
 
 /* A copy of the GID table as the engine knows it now; any thread, with or without the lock. */
 void adv_device_gids(struct adv_device *d, struct adv_gid_table *copy);

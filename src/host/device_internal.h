@@ -15,7 +15,7 @@
 
 #define DEVICE_WAKES 32
 
-/* Whose turn it is to receive; see device_thread.c. Changes only under the device's lock. */
+/* Whose turn it is to receive; see device_thread.c. */
 enum device_turn { DEVICE_WATCHING, DEVICE_STANDBY };
 
 struct device_thread {
@@ -23,14 +23,18 @@ struct device_thread {
 	int epoll_fd;
 	int kick_fd; /* eventfd */
 	atomic_bool stop;
-	atomic_uint_fast64_t last_poll; /* when the application polled last */
+	atomic_uint_fast64_t last_poll; /* when the application polled last; 0: it sleeps */
+	atomic_bool polled;		/* since then, but all it asked for was there */
+	atomic_bool armed;		/* it may sleep: it has asked for an event since */
+	atomic_uint_fast64_t last_post; /* when it had sent what it posted last */
+	_Atomic enum device_turn turn;	/* changes only under the device's lock */
+	atomic_bool step_back; /* the thread wants to: the application's next call does it */
 
 	/* Under the device's lock. */
-	enum device_turn turn;
 	uint64_t wake_at;	/* WATCHING: the thread runs timers then at the latest */
 	bool kicked;		/* a kick is on its way to the thread */
 	bool acks_wait;		/* the engine has let ACKs wait since the thread last slept */
-	bool again;		/* packets have come through memory: no sleep */
+	bool again;		/* there is more to receive: no sleep */
 	bool takeover;		/* the application sleeps: end the standby at once */
 	int send_fd;		/* in the epoll set, or -1 */
 	unsigned useless;	/* wake-ups of late that had nothing to do ... */
@@ -39,6 +43,7 @@ struct device_thread {
 	unsigned activity; /* counts packets either way; tells idle from busy */
 
 	/* The thread's own. */
+	unsigned left;	     /* wake-ups in a row of which all was left to the application */
 	uint64_t standby_ns; /* between looks */
 	uint64_t idle_ns;    /* longest sleep while WATCHING */
 	unsigned activity_seen;
@@ -47,6 +52,7 @@ struct device_thread {
 struct adv_device {
 	struct adv_lock lock;
 	struct adv_engine *engine;
+	uint64_t now; /* the clock as read since the lock was taken; 0: not read */
 	struct adv_link *link;
 	struct adv_link *udp;	    /* the link itself, or the innermost */
 	struct adv_link *shm;	    /* the one round it, or NULL */
@@ -59,6 +65,10 @@ struct adv_device {
 	struct adv_device_callbacks callbacks;
 	void *user;
 	bool link_full;
+	unsigned held;	       /* small requests posted and not sent yet; see device_hold.c ... */
+	uint64_t held_since;   /* ... the first of them */
+	unsigned hold_off;     /* so many are not held, as those before were held too long */
+	unsigned hold_cost;    /* what hold_off is set to then */
 	bool faulty;	       /* there is a fault plan: the link is wrapped by it */
 	bool dead;	       /* the plan says so, and it was told */
 	atomic_bool port_down; /* the plan says so */
@@ -70,6 +80,7 @@ struct adv_device {
 	struct adv_gid_table gids;
 	uint64_t *counters;	   /* where the daemon reads what was counted; NULL: nowhere */
 	unsigned counters_written; /* the thread's `activity` then */
+	uint64_t counters_at;	   /* when that was */
 	bool count_anew;
 	unsigned wake_count; /* descriptors to write to when the lock is given up */
 	int wake_fd[DEVICE_WAKES];
@@ -111,6 +122,11 @@ static inline uint64_t device_firm_deadline(const struct adv_device *d)
 
 /* With the lock held: sends what there is to send. */
 void device_pump(struct adv_device *d, uint64_t now);
+/* With the lock held: what was held is sent, and whether holding it was right is learnt. */
+void device_hold_end(struct adv_device *d, uint64_t now);
+/* True where the application's polls have the thread stand by, and it has not said it will sleep.
+ */
+bool device_thread_stands_by(struct adv_device *d);
 /* With the lock held: adds 1 to an eventfd once the lock is free; -1: nothing. */
 void device_wake_later(struct adv_device *d, int fd);
 /* Hands events to the callbacks, gives up the lock, and wakes those who wait for the events. */
@@ -129,6 +145,11 @@ void device_tell_of_port(struct adv_device *d, enum ibv_event_type type);
 int device_fault_start(struct adv_device *d, char *why, size_t why_len);
 void device_fault_look(struct adv_device *d, uint64_t now);
 void device_fault_serve(struct adv_device *d);
+/* device_congestion.c: what ADVERB_CC says, else the default. 0 or errno, and then a line in why[].
+ */
+int device_congestion_read(struct adv_cc_config *config, char *why, size_t why_len);
+/* The fastest interface that has a GID, in Mb/s; 0: not known of any. */
+uint32_t device_line_rate(const struct adv_gid_table *t);
 /* With the lock held: one notice or more of the daemon. */
 void device_read_notices(struct adv_device *d);
 

@@ -4,19 +4,25 @@
  *
  * WATCHING	The thread sleeps in epoll on the receive socket and on the next deadline, and
  *		handles what comes. Each packet that finds it asleep costs the sender a wake-up
- *		(6 to 9 us), so this is wrong while the application polls.
+ *		and, where the program runs on the same processor, the program some 10 to 40 us:
+ *		wrong while the application polls.
  * STANDBY	The receive socket is out of the epoll set. The thread looks every now and then,
- *		first after 50 us, later up to every 1.6 ms, whether the application still polls.
+ *		first after 200 us, later up to every 3.2 ms, whether the application still
+ *		polls. A look costs as much as a wake-up, so they are rare.
  *
- * WATCHING -> STANDBY: wake-ups by packets were useless too often. One was if the application
- * had taken the packet itself, or if its next call, soon after, was to poll: it was polling
- * all the time, and the wake-up has only held it up. One was useful if that next call posts,
- * comes late or not at all. A program that polls for its own completions but spins on memory
- * for its peer's writes (ib_write_lat) makes every second wake-up a useful one, so for it
- * the thread stays.
+ * WATCHING -> STANDBY: wake-ups were useless too often. One was if the application polled
+ * just now: then the thread leaves all to it, does not even take the lock, whose holder it may
+ * keep from running, and sleeps on. One also was if the thread took packets and the
+ * application's next call, soon after, was to poll: it has only been held up. One was useful if
+ * that next call posts, comes late or not at all. A program that polls for its own completions
+ * but spins on memory for its peer's writes (ib_write_lat) may make every second wake-up a useful
+ * one, so for it the thread stays.
  * STANDBY -> WATCHING: at a look the last poll is too long ago, or the application says that
- * it will sleep (adv_device_app_sleeps). Both changes are made under the device's lock, and
- * the socket's readiness is level-triggered, so that no packet is left lying.
+ * it will sleep (adv_device_app_sleeps). All changes are made under the device's lock; stepping
+ * back is left to the application's own call, as it has the lock all the time.
+ *
+ * The socket's readiness is edge-triggered: what the thread has left to the application does not
+ * wake it again. So it takes all there is or looks again within a millisecond.
  *
  * Timers: while WATCHING, `wake_at` is when the thread looks at the engine's deadline at the
  * latest. Whoever gives up the lock with an earlier deadline kicks the thread. To make that rare
@@ -38,21 +44,21 @@
 #define MS		  (1000 * US)
 
 #define USEFUL_WORTH	  4	    /* useless wake-ups that one useful one makes up for */
-#define STOPPED_POLLING	  (50 * US) /* at a look: it has */
-#define STANDBY_FIRST	  (50 * US)
-#define STANDBY_LONGEST	  (1600 * US)
-#define USELESS_LIMIT	  8
-#define USELESS_LIMIT_MAX 1024
+#define POLLS_EVERY	  (1 * MS)  /* one that sends much in between, at the latest */
+#define STOPPED_POLLING	  (50 * US) /* no call for so long: it has */
+#define CALLS_NOW	  (10 * US) /* a wake-up, during which it stood still, and a poll */
+#define LEFT_LONGEST	  (1 * MS)  /* until the thread sees to what it has left */
+#define STANDBY_FIRST	  (200 * US)
+#define STANDBY_LONGEST	  (3200 * US)
+#define USELESS_LIMIT	  4
+#define USELESS_LIMIT_MAX 128
 #define IDLE_FIRST	  (10 * MS)
 #define ACKS_WAIT	  (1 * MS)    /* as IDLE_FIRST, where ACKs wait for requests */
 #define IDLE_LONGEST	  (1000 * MS) /* then for ever */
 #define WAKE_SLACK	  (50 * US)
-#define LOCK_NAP	  (20 * US)
-#define LOCK_TRIES	  50
 #define STACK_SIZE	  (256 << 10)
 #define THREAD_NICE	  (-10)
 #define DRAIN_ROUNDS	  16
-#define DRAIN_ENOUGH	  8 /* packets: as many may well be followed by more */
 
 enum source { SOURCE_KICK, SOURCE_RECEIVE, SOURCE_BELL, SOURCE_CONTROL, SOURCE_SEND, SOURCES };
 
@@ -69,11 +75,59 @@ static void kick(struct adv_device *d)
 	device_wake_later(d, d->bg.kick_fd);
 }
 
-static uint64_t since_poll(struct adv_device *d, uint64_t now)
+static uint64_t since(atomic_uint_fast64_t *time, uint64_t now)
 {
-	uint64_t last = atomic_load_explicit(&d->bg.last_poll, memory_order_relaxed);
+	uint64_t last = atomic_load_explicit(time, memory_order_relaxed);
 
 	return now > last ? now - last : 0;
+}
+
+/* The application polls now and then, and its last call is less than ns ago. */
+static bool polls_within(struct adv_device *d, uint64_t ns)
+{
+	struct device_thread *t = &d->bg;
+	uint64_t now = adv_now();
+	uint64_t since_poll;
+
+	if (atomic_load_explicit(&t->polled, memory_order_relaxed)) {
+		atomic_store_explicit(&t->polled, false, memory_order_relaxed);
+		atomic_store_explicit(&t->last_poll, now, memory_order_relaxed);
+	}
+	since_poll = since(&t->last_poll, now);
+	return since_poll < ns || (since_poll < POLLS_EVERY && since(&t->last_post, now) < ns);
+}
+
+static enum device_turn turn_of(struct device_thread *t)
+{
+	return atomic_load_explicit(&t->turn, memory_order_relaxed);
+}
+
+static uint32_t receive_events(enum device_turn turn)
+{
+	return turn == DEVICE_WATCHING ? EPOLLIN | EPOLLET : 0;
+}
+
+static void set_turn(struct adv_device *d, enum device_turn turn)
+{
+	struct device_thread *t = &d->bg;
+
+	atomic_store_explicit(&t->turn, turn, memory_order_relaxed);
+	atomic_store(&t->step_back, false);
+	t->takeover = false;
+	t->useless = 0;
+	t->judging = 0;
+	if (turn == DEVICE_STANDBY)
+		atomic_store_explicit(&t->armed, false, memory_order_relaxed);
+	for (unsigned i = 0; i < d->slot_count; i++)
+		(void)watch(d, EPOLL_CTL_MOD, d->slot[i].receive_fd, receive_events(turn),
+			    SOURCE_RECEIVE);
+	if (turn == DEVICE_STANDBY && d->link->ops->sleep)
+		(void)d->link->ops->sleep(d->link, false);
+}
+
+bool device_thread_stands_by(struct adv_device *d)
+{
+	return turn_of(&d->bg) == DEVICE_STANDBY && !d->bg.takeover;
 }
 
 void device_thread_see_to(struct adv_device *d)
@@ -81,7 +135,9 @@ void device_thread_see_to(struct adv_device *d)
 	struct device_thread *t = &d->bg;
 	uint64_t deadline;
 
-	if (t->turn != DEVICE_WATCHING || t->kicked)
+	if (atomic_load(&t->step_back) && turn_of(t) == DEVICE_WATCHING)
+		set_turn(d, DEVICE_STANDBY);
+	if (turn_of(t) != DEVICE_WATCHING || t->kicked)
 		return;
 	deadline = device_firm_deadline(d);
 	t->acks_wait = t->acks_wait || adv_engine_acks_wait(d->engine);
@@ -95,50 +151,33 @@ void adv_device_app_sleeps(struct adv_device *d)
 	struct device_thread *t = &d->bg;
 
 	t->useless = 0;
-	if (t->turn == DEVICE_STANDBY && !t->takeover) {
+	atomic_store_explicit(&t->armed, true, memory_order_relaxed);
+	atomic_store_explicit(&t->last_poll, 0, memory_order_relaxed);
+	if (turn_of(t) == DEVICE_STANDBY && !t->takeover) {
 		t->takeover = true;
 		kick(d);
 	}
 }
 
-static uint32_t receive_events(enum device_turn turn)
-{
-	return turn == DEVICE_WATCHING ? EPOLLIN : 0;
-}
-
-static void set_turn(struct adv_device *d, enum device_turn turn)
-{
-	struct device_thread *t = &d->bg;
-
-	t->turn = turn;
-	t->takeover = false;
-	t->useless = 0;
-	t->judging = 0;
-	t->standby_ns = STANDBY_FIRST;
-	for (unsigned i = 0; i < d->slot_count; i++)
-		(void)watch(d, EPOLL_CTL_MOD, d->slot[i].receive_fd, receive_events(turn),
-			    SOURCE_RECEIVE);
-	if (turn == DEVICE_STANDBY && d->link->ops->sleep)
-		(void)d->link->ops->sleep(d->link, false);
-}
-
 /* Before the thread sleeps: from now on peers that write to memory wake it. */
 static void rest(struct adv_device *d)
 {
-	d->bg.again = d->bg.turn == DEVICE_WATCHING && d->link->ops->sleep &&
-		      !d->link->ops->sleep(d->link, true);
+	if (turn_of(&d->bg) == DEVICE_WATCHING && d->link->ops->sleep &&
+	    !d->link->ops->sleep(d->link, true))
+		d->bg.again = true;
 }
 
 int device_thread_add(struct adv_device *d, int fd)
 {
-	return watch(d, EPOLL_CTL_ADD, fd, receive_events(d->bg.turn), SOURCE_RECEIVE) < 0 ? errno
-											   : 0;
+	return watch(d, EPOLL_CTL_ADD, fd, receive_events(turn_of(&d->bg)), SOURCE_RECEIVE) < 0
+		       ? errno
+		       : 0;
 }
 
 /* The full socket, if there is one, is watched for room; in standby the application tries. */
 static void watch_send_fd(struct adv_device *d)
 {
-	int fd = d->link_full && d->bg.turn == DEVICE_WATCHING ? d->link->send_fd : -1;
+	int fd = d->link_full && turn_of(&d->bg) == DEVICE_WATCHING ? d->link->send_fd : -1;
 
 	if (fd == d->bg.send_fd)
 		return;
@@ -150,23 +189,17 @@ static void watch_send_fd(struct adv_device *d)
 }
 
 /*
- * A lock that is taken by an application that polls means that progress is being made: waiting
- * in the kernel would cost it a wake-up call. Elsewhere the lock is held for a moment only.
+ * True where the application polls: it will take what has come itself. Where it holds the lock it
+ * may have been kept from running in the midst of a poll. One that has asked for an event polls
+ * as well, before it sleeps.
  */
-static void take_lock(struct adv_device *d)
+static bool application_polls(struct adv_device *d)
 {
-	struct timespec nap = {0, LOCK_NAP};
-
-	for (unsigned i = 0; i < LOCK_TRIES; i++) {
-		if (adv_lock_try(&d->lock))
-			return;
-		if (since_poll(d, adv_now()) > STOPPED_POLLING)
-			break;
-		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &nap, NULL);
-	}
-	adv_lock_take(&d->lock);
+	return !atomic_load_explicit(&d->bg.armed, memory_order_relaxed) &&
+	       polls_within(d, adv_lock_is_taken(&d->lock) ? STOPPED_POLLING : CALLS_NOW);
 }
 
+/* Takes all there is, or sees to it that the thread goes on without a sleep. */
 static unsigned drain(struct adv_device *d)
 {
 	unsigned packets = 0;
@@ -174,10 +207,11 @@ static unsigned drain(struct adv_device *d)
 	for (unsigned i = 0; i < DRAIN_ROUNDS; i++) {
 		unsigned n = adv_device_progress(d, false);
 
+		if (n == 0)
+			return packets;
 		packets += n;
-		if (n < DRAIN_ENOUGH)
-			break;
 	}
+	d->bg.again = true;
 	return packets;
 }
 
@@ -247,6 +281,7 @@ static void end_standby(struct adv_device *d)
 	bool was_long = t->standby_ns >= STANDBY_LONGEST;
 
 	set_turn(d, DEVICE_WATCHING);
+	t->standby_ns = STANDBY_FIRST;
 	t->activity++;
 	if (drain(d) && !was_long && t->useless_limit < USELESS_LIMIT_MAX)
 		t->useless_limit *= 2;
@@ -254,44 +289,71 @@ static void end_standby(struct adv_device *d)
 		t->useless_limit /= 2;
 }
 
-static void run_watching(struct adv_device *d, const bool *ready)
+/* What goes on behind the lock when the thread has taken it. */
+static void settle(struct adv_device *d)
 {
-	struct device_thread *t = &d->bg;
-	unsigned packets;
-
-	take_lock(d);
-	t->kicked = false;
-	if (ready[SOURCE_CONTROL])
-		device_read_notices(d);
-	packets = drain(d);
-	if (ready[SOURCE_RECEIVE] || ready[SOURCE_BELL])
-		judge_wakeup(d, packets);
 	watch_send_fd(d);
 	plan_sleep(d, adv_now());
 	rest(d);
 	device_release(d);
 }
 
+static void start_turn(struct adv_device *d, const bool *ready)
+{
+	struct device_thread *t = &d->bg;
+
+	t->kicked = false;
+	t->again = false;
+	if (ready[SOURCE_CONTROL])
+		device_read_notices(d);
+}
+
+static void run_watching(struct adv_device *d, const bool *ready)
+{
+	struct device_thread *t = &d->bg;
+	unsigned packets;
+
+	if (!ready[SOURCE_KICK] && !ready[SOURCE_CONTROL] && !ready[SOURCE_SEND] &&
+	    application_polls(d)) {
+		if (++t->left >= t->useless_limit)
+			atomic_store(&t->step_back, true);
+		return;
+	}
+	adv_lock_take(&d->lock);
+	atomic_store(&t->step_back, false);
+	t->useless += t->left;
+	t->left = 0;
+	start_turn(d, ready);
+	packets = drain(d);
+	if (ready[SOURCE_RECEIVE] || ready[SOURCE_BELL])
+		judge_wakeup(d, packets);
+	settle(d);
+}
+
+/* The application polls, or is in the midst of a call and will let the thread know. */
+static bool still_polls(struct adv_device *d, const bool *ready)
+{
+	if (ready[SOURCE_KICK] || ready[SOURCE_CONTROL]) {
+		adv_lock_take(&d->lock);
+		return false;
+	}
+	return polls_within(d, STOPPED_POLLING) || !adv_lock_try(&d->lock);
+}
+
 static void run_standby(struct adv_device *d, const bool *ready)
 {
 	struct device_thread *t = &d->bg;
 
-	if (!ready[SOURCE_KICK] && !ready[SOURCE_CONTROL] &&
-	    since_poll(d, adv_now()) < STOPPED_POLLING) {
+	t->left = 0;
+	if (still_polls(d, ready)) {
 		if (t->standby_ns < STANDBY_LONGEST)
 			t->standby_ns *= 2;
 		return;
 	}
-	take_lock(d);
-	t->kicked = false;
-	if (ready[SOURCE_CONTROL])
-		device_read_notices(d);
-	if (t->takeover || since_poll(d, adv_now()) >= STOPPED_POLLING)
+	start_turn(d, ready);
+	if (t->takeover || !polls_within(d, STOPPED_POLLING))
 		end_standby(d);
-	watch_send_fd(d);
-	plan_sleep(d, adv_now());
-	rest(d);
-	device_release(d);
+	settle(d);
 }
 
 /* Sleeps until something is ready or ns have gone by; kernels before 5.11 count milliseconds. */
@@ -308,13 +370,15 @@ static int wait_for(struct adv_device *d, struct epoll_event *events, uint64_t n
 				  ns == ADV_NEVER ? -1 : (int)(ms < 60000 ? ms : 60000));
 }
 
-/* turn and wake_at are read without the lock: only this thread changes them. */
-static uint64_t sleep_ns(const struct device_thread *t)
+/* wake_at and again are read without the lock: only this thread changes them. */
+static uint64_t sleep_ns(struct device_thread *t)
 {
 	uint64_t now;
 
-	if (t->turn == DEVICE_STANDBY)
+	if (turn_of(t) == DEVICE_STANDBY)
 		return t->standby_ns;
+	if (t->left)
+		return LEFT_LONGEST;
 	if (t->again)
 		return 0;
 	if (t->wake_at == ADV_NEVER)
@@ -352,7 +416,7 @@ static void *thread_main(void *arg)
 			(void)!adv_sys_read(d->bg.kick_fd, &count, sizeof(count));
 		if (ready[SOURCE_BELL])
 			(void)!adv_sys_read(d->bell_fd, &count, sizeof(count));
-		if (d->bg.turn == DEVICE_WATCHING)
+		if (turn_of(&d->bg) == DEVICE_WATCHING)
 			run_watching(d, ready);
 		else
 			run_standby(d, ready);
@@ -389,7 +453,7 @@ int device_thread_start(struct adv_device *d)
 	struct device_thread *t = &d->bg;
 	int err;
 
-	t->turn = DEVICE_WATCHING;
+	atomic_store(&t->turn, DEVICE_WATCHING);
 	t->send_fd = -1;
 	t->idle_ns = IDLE_FIRST;
 	t->standby_ns = STANDBY_FIRST;
@@ -399,7 +463,8 @@ int device_thread_start(struct adv_device *d)
 	t->kick_fd = adv_sys_eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (t->epoll_fd < 0 || t->kick_fd < 0 ||
 	    watch(d, EPOLL_CTL_ADD, t->kick_fd, EPOLLIN, SOURCE_KICK) < 0 ||
-	    watch(d, EPOLL_CTL_ADD, d->link->receive_fd, EPOLLIN, SOURCE_RECEIVE) < 0 ||
+	    watch(d, EPOLL_CTL_ADD, d->link->receive_fd, receive_events(DEVICE_WATCHING),
+		  SOURCE_RECEIVE) < 0 ||
 	    (d->bell_fd >= 0 && watch(d, EPOLL_CTL_ADD, d->bell_fd, EPOLLIN, SOURCE_BELL) < 0) ||
 	    watch(d, EPOLL_CTL_ADD, adv_control_fd(d->control), EPOLLIN, SOURCE_CONTROL) < 0)
 		err = errno;

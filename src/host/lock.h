@@ -37,6 +37,11 @@ static inline bool adv_lock_try(struct adv_lock *l)
 						       memory_order_acquire, memory_order_relaxed);
 }
 
+static inline bool adv_lock_is_taken(struct adv_lock *l)
+{
+	return atomic_load_explicit(&l->state, memory_order_relaxed) != 0;
+}
+
 static inline void adv_lock_take(struct adv_lock *l)
 {
 	for (unsigned i = 0; i < ADV_LOCK_SPINS; i++) {

@@ -9,8 +9,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/shown.h"
 #include "wire/headers.h"
 
+#define SHOWN	     28 /* characters of a text in a message */
 #define US	     1000ull
 #define MS	     (1000 * US)
 #define SEC	     (1000 * MS)
@@ -88,29 +90,14 @@ __attribute__((format(printf, 3, 4))) static bool fail(struct parser *p, const c
 
 /* ---- values ---- */
 
-/* What of a value can be shown in a message: printable, not too long. */
-struct shown {
-	char text[32];
-};
-
-static struct shown show(const char *s, size_t len)
-{
-	struct shown out;
-	size_t i;
-
-	for (i = 0; i < len && i < sizeof(out.text) - 4; i++)
-		out.text[i] = s[i] >= ' ' && s[i] <= '~' ? s[i] : '?';
-	strcpy(out.text + i, i < len ? "..." : "");
-	return out;
-}
-
 static bool bad_value(struct parser *p, const struct word *w, const char *expected)
 {
 	if (!w->value || !w->value_len)
-		return fail(p, w->name, "'%s' needs a value: %s", show(w->name, w->name_len).text,
-			    expected);
+		return fail(p, w->name, "'%s' needs a value: %s",
+			    adv_show(w->name, w->name_len, SHOWN).text, expected);
 	return fail(p, w->value, "'%s' is not what '%s' takes: expected %s",
-		    show(w->value, w->value_len).text, show(w->name, w->name_len).text, expected);
+		    adv_show(w->value, w->value_len, SHOWN).text,
+		    adv_show(w->name, w->name_len, SHOWN).text, expected);
 }
 
 static int digit(char c, unsigned base)
@@ -242,7 +229,7 @@ static bool read_opcodes(struct parser *p, const struct word *w)
 				    "no packet is called '%s': expected an opcode such as "
 				    "rc-send-only, its beginning such as read-response, or "
 				    "request, response, atomic, ack, nak, rnr-nak, cm",
-				    show(w->value + start, i - start).text);
+				    adv_show(w->value + start, i - start, SHOWN).text);
 		start = i + 1;
 	}
 	p->rule.has_kinds = true;
@@ -408,7 +395,8 @@ static bool is_named(const struct word *w, const char *name)
 static bool no_value(struct parser *p, const struct word *w)
 {
 	if (w->value)
-		return fail(p, w->value, "'%s' takes no value", show(w->name, w->name_len).text);
+		return fail(p, w->value, "'%s' takes no value",
+			    adv_show(w->name, w->name_len, SHOWN).text);
 	return true;
 }
 
@@ -524,7 +512,7 @@ static bool read_word(struct parser *p, const struct word *w)
 		"unknown word '%s': expected an action (drop, duplicate, reorder, corrupt, delay, "
 		"mark, down, post, complete, rnr, ...), a condition (tx, op, qpn, nth, ...) or "
 		"seed",
-		show(w->name, w->name_len).text);
+		adv_show(w->name, w->name_len, SHOWN).text);
 }
 
 /* ---- rules ---- */

@@ -60,6 +60,8 @@ struct adv_link {
 	int bell_fd;	    /* an eventfd, see sleep(); -1: none */
 	bool busy_polled;   /* set by the owner: it calls receive() all the time, so that what is
 			     * costly to look at needs no look at each call */
+	bool enough;	    /* set by the owner while it receives: the rest may wait until it calls
+			     * again */
 	unsigned rx_window; /* packets of 4 KiB a peer may have in flight towards us before our
 			     * receive buffer overflows; the engine's window is set from it */
 	uint64_t deadline; /* when receive() is to be called at the latest, for what the link itself

@@ -18,6 +18,7 @@
 #define BACK_TO_ZERO 0x40000000u /* no record; the next one is at the start */
 #define VALID	     0x80000000u
 
+#define SHOWN_PARTS  16 /* of the memory: what the reader has taken is told by such parts */
 #define PACKET_MAX   (ADV_HEADERS_MAX + 4096u)
 _Static_assert(PACKET_MAX <= LEN_MASK, "the length has room in the word");
 
@@ -51,22 +52,55 @@ static bool has_room(struct adv_ring_writer *w, uint32_t need)
 	return w->size - (w->head - w->tail) >= need + LINE;
 }
 
+static uint8_t tclass_of(const struct adv_tx_packet *pkt)
+{
+	return (uint8_t)((pkt->path->tclass & 0xfc) | (unsigned)pkt->ecn);
+}
+
+/* What the reader was told of the packet before is true of this one. */
+static bool is_as_before(const struct adv_rx_meta *meta, const struct adv_tx_packet *pkt)
+{
+	const struct adv_path *path = pkt->path;
+
+	return adv_gid_equal(&meta->dgid, &path->dgid) && adv_gid_equal(&meta->sgid, &path->sgid) &&
+	       meta->sport == path->sport && meta->tclass == tclass_of(pkt) &&
+	       meta->hop_limit == path->hop_limit;
+}
+
 static void fill_meta(struct adv_rx_meta *meta, const struct adv_tx_packet *pkt)
 {
-	memset(meta, 0, sizeof(*meta)); /* padding is compared and sent, too */
+	memset(meta, 0, sizeof(*meta)); /* padding is sent, too */
 	meta->sgid = pkt->path->sgid;
 	meta->dgid = pkt->path->dgid;
 	meta->sport = pkt->path->sport;
-	meta->tclass = (uint8_t)((pkt->path->tclass & 0xfc) | (unsigned)pkt->ecn);
+	meta->tclass = tclass_of(pkt);
 	meta->hop_limit = pkt->path->hop_limit;
+}
+
+/* Lengths that the compiler knows need no call. */
+static uint8_t *write_header(uint8_t *p, const struct adv_tx_packet *pkt)
+{
+	switch (pkt->header_len) {
+	case 12: /* SEND; the middle of a message */
+		memcpy(p, pkt->header, 12);
+		break;
+	case 16: /* an acknowledgement */
+		memcpy(p, pkt->header, 16);
+		break;
+	case 28: /* WRITE, READ */
+		memcpy(p, pkt->header, 28);
+		break;
+	default:
+		memcpy(p, pkt->header, pkt->header_len);
+	}
+	return p + pkt->header_len;
 }
 
 static void write_packet(uint8_t *p, const struct adv_tx_packet *pkt)
 {
 	size_t left = pkt->payload_len;
 
-	memcpy(p, pkt->header, pkt->header_len);
-	p += pkt->header_len;
+	p = write_header(p, pkt);
 	for (unsigned i = 0; i < pkt->iov_count; i++) {
 		size_t n = pkt->iov[i].iov_len < left ? pkt->iov[i].iov_len : left;
 
@@ -74,7 +108,8 @@ static void write_packet(uint8_t *p, const struct adv_tx_packet *pkt)
 		p += n;
 		left -= n;
 	}
-	memset(p, 0, left + pkt->pad);
+	if (left + pkt->pad)
+		memset(p, 0, left + pkt->pad);
 }
 
 static void clear_word(struct adv_ring_writer *w, uint32_t offset)
@@ -104,16 +139,14 @@ bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
 	uint32_t len = pkt->header_len + pkt->payload_len + pkt->pad;
 	uint32_t word = VALID | len;
 	uint32_t need = record_len(len);
-	struct adv_rx_meta meta;
 	uint32_t offset;
 	uint8_t *p;
 
 	if (len > PACKET_MAX)
 		return false;
-	fill_meta(&meta, pkt);
-	if (memcmp(&meta, &w->meta, sizeof(meta)) != 0) {
+	if (!is_as_before(&w->meta, pkt)) {
 		word |= WITH_META;
-		need = record_len((uint32_t)sizeof(meta) + len);
+		need = record_len((uint32_t)sizeof(w->meta) + len);
 	}
 	if (pkt->icrc_flip)
 		word |= BAD_ICRC;
@@ -121,15 +154,18 @@ bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
 		return false;
 	offset = (uint32_t)(w->head & (w->size - 1));
 	p = w->memory->bytes + offset + WORD_LEN;
+	w->head += need;
+	/* First: between two stores to the line that the reader looks at it would take it away. */
+	clear_word(w, (uint32_t)(w->head & (w->size - 1)));
 	if (word & WITH_META) {
-		memcpy(p, &meta, sizeof(meta));
-		p += sizeof(meta);
-		w->meta = meta;
+		fill_meta(&w->meta, pkt);
+		memcpy(p, &w->meta, sizeof(w->meta));
+		p += sizeof(w->meta);
 	}
 	write_packet(p, pkt);
-	w->head += need;
-	clear_word(w, (uint32_t)(w->head & (w->size - 1)));
 	atomic_store_explicit(word_at(w->memory, offset), word, memory_order_release);
+	/* The line whose word the next record clears: to fetch it then would keep that one back. */
+	__builtin_prefetch(word_at(w->memory, (uint32_t)((w->head + LINE) & (w->size - 1))), 1);
 	return true;
 }
 
@@ -168,6 +204,18 @@ void adv_ring_sleep(struct adv_ring_reader *r, bool sleeping)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
+/* The headers, where the writer cannot change them any more. */
+static void copy_headers(uint8_t headers[ADV_HEADERS_MAX], const uint8_t *p, uint32_t len,
+			 bool first_in_line)
+{
+	if (len >= ADV_HEADERS_MAX)
+		memcpy(headers, p, ADV_HEADERS_MAX);
+	else if (first_in_line) /* all of the line: no call */
+		memcpy(headers, p, LINE - WORD_LEN);
+	else
+		memcpy(headers, p, len);
+}
+
 /* The record whose word this is goes to fn. Returns its length, or 0 where it is none. */
 static uint32_t take_record(struct adv_ring_reader *r, uint32_t word, adv_link_rx_fn *fn,
 			    void *user, struct adv_link_counters *counters)
@@ -194,9 +242,13 @@ static uint32_t take_record(struct adv_ring_reader *r, uint32_t word, adv_link_r
 		counters->rx_icrc_errors++;
 		return need;
 	}
+	/* Behind a short record the next is often there: an ACK, and the answer behind it. */
+	if (need == LINE)
+		__builtin_prefetch(
+			word_at(r->memory, (uint32_t)((r->tail + need) & (r->size - 1))));
 	if (len > sizeof(headers))
 		pkt.body = p;
-	memcpy(headers, p, len < sizeof(headers) ? len : sizeof(headers));
+	copy_headers(headers, p, len, meta_len == 0);
 	fn(user, &pkt);
 	return need;
 }
@@ -209,11 +261,19 @@ static uint32_t rest_of_memory(const struct adv_ring_reader *r)
 	return offset ? r->size - offset : 0;
 }
 
+/* Now and then: the line costs both sides dearly, and the writer has not missed it so far. */
+static void show_tail(struct adv_ring_reader *r)
+{
+	if (r->tail - r->shown < r->size / SHOWN_PARTS)
+		return;
+	r->shown = r->tail;
+	atomic_store_explicit(&r->memory->tail, r->tail, memory_order_release);
+}
+
 unsigned adv_ring_get(struct adv_ring_reader *r, unsigned budget, adv_link_rx_fn *fn, void *user,
 		      struct adv_link_counters *counters)
 {
 	unsigned packets = 0;
-	uint64_t before = r->tail;
 	uint32_t word;
 
 	if (r->broken)
@@ -234,7 +294,6 @@ unsigned adv_ring_get(struct adv_ring_reader *r, unsigned budget, adv_link_rx_fn
 		}
 		r->tail += taken;
 	}
-	if (r->tail != before)
-		atomic_store_explicit(&r->memory->tail, r->tail, memory_order_release);
+	show_tail(r);
 	return packets;
 }

@@ -19,7 +19,7 @@
 /* In shared memory. Each side of the ring writes to the lines of its own. */
 struct adv_ring_memory {
 	/* The reader's. */
-	_Alignas(64) _Atomic uint64_t tail; /* bytes taken, of all times */
+	_Alignas(64) _Atomic uint64_t tail; /* bytes taken, of all times, a part of the ring ago */
 	_Atomic uint32_t sleeping;	    /* 1: ring its bell after writing */
 	/* The writer's: records, each at a multiple of 64. */
 	_Alignas(64) uint8_t bytes[];
@@ -57,6 +57,7 @@ struct adv_ring_reader {
 	struct adv_ring_memory *memory;
 	uint32_t size;
 	uint64_t tail;
+	uint64_t shown; /* the tail that the writer knows of */
 	bool broken;
 	struct adv_rx_meta meta; /* of the last packet */
 	adv_ring_check_fn *check;

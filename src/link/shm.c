@@ -40,11 +40,12 @@ struct shm_link {
 	struct shm_peer *of_slot[SLOTS];
 	struct shm_peer *peer[SLOTS]; /* those that there are */
 	unsigned count;
-	unsigned first;			   /* whose turn it is to be received from first */
-	unsigned calls;			   /* since the socket was looked at */
-	unsigned quiet_calls;		   /* since a packet came through memory */
-	bool sleeping;			   /* the owner is */
-	struct adv_link_counters counters; /* of the rings */
+	unsigned first;			 /* whose turn it is to be received from first */
+	unsigned calls;			 /* since the socket was looked at */
+	unsigned quiet_calls;		 /* since a packet came through memory */
+	bool any_leaves;		 /* a peer of these is `leaving` */
+	bool sleeping;			 /* the owner is */
+	struct adv_link_counters of_udp; /* what of its is in the sums of both */
 	uint64_t udp_last[SLOTS]; /* when a packet for a slot of this machine went by UDP; 0: never
 				   */
 };
@@ -54,19 +55,23 @@ static struct shm_link *shm_of(struct adv_link *link)
 	return adv_container_of(link, struct shm_link, link);
 }
 
-/* What others read in struct adv_link. */
-static void show(struct shm_link *l)
+/* After each call of `udp`: what others read in struct adv_link. */
+static void add_udp(struct shm_link *l)
 {
+	const struct adv_link_counters *now = &l->udp->counters;
+	const struct adv_link_counters *before = &l->of_udp;
 	struct adv_link_counters *c = &l->link.counters;
 
-	*c = l->udp->counters;
-	c->tx_packets += l->counters.tx_packets;
-	c->tx_bytes += l->counters.tx_bytes;
-	c->tx_dropped += l->counters.tx_dropped;
-	c->rx_packets += l->counters.rx_packets;
-	c->rx_bytes += l->counters.rx_bytes;
-	c->rx_icrc_errors += l->counters.rx_icrc_errors;
-	c->rx_malformed += l->counters.rx_malformed;
+	c->tx_packets += now->tx_packets - before->tx_packets;
+	c->tx_bytes += now->tx_bytes - before->tx_bytes;
+	c->rx_packets += now->rx_packets - before->rx_packets;
+	c->rx_bytes += now->rx_bytes - before->rx_bytes;
+	c->rx_icrc_errors += now->rx_icrc_errors - before->rx_icrc_errors;
+	c->rx_malformed += now->rx_malformed - before->rx_malformed;
+	c->rx_misdelivered += now->rx_misdelivered - before->rx_misdelivered;
+	c->tx_dropped += now->tx_dropped - before->tx_dropped;
+	c->tx_blocked += now->tx_blocked - before->tx_blocked;
+	l->of_udp = *now;
 	l->link.send_fd = l->udp->send_fd;
 }
 
@@ -104,12 +109,12 @@ static struct shm_peer *route(struct shm_link *l, const struct adv_tx_packet *pk
 static void put(struct shm_link *l, struct shm_peer *p, const struct adv_tx_packet *pkt)
 {
 	if (!adv_ring_put(&p->writer, pkt)) {
-		l->counters.tx_dropped++;
+		l->link.counters.tx_dropped++;
 		return;
 	}
 	p->written = true;
-	l->counters.tx_packets++;
-	l->counters.tx_bytes += pkt->header_len + pkt->payload_len + pkt->pad + ADV_ICRC_LEN;
+	l->link.counters.tx_packets++;
+	l->link.counters.tx_bytes += pkt->header_len + pkt->payload_len + pkt->pad + ADV_ICRC_LEN;
 }
 
 static void wake_readers(struct shm_link *l)
@@ -145,9 +150,10 @@ static bool shm_send(struct adv_link *link, struct adv_tx_batch *batch)
 	if (others < batch->count)
 		wake_readers(l);
 	batch->count = others;
-	if (others)
+	if (others) {
 		room = l->udp->ops->send(l->udp, batch);
-	show(l);
+		add_udp(l);
+	}
 	return room;
 }
 
@@ -156,7 +162,7 @@ static bool shm_flush(struct adv_link *link)
 	struct shm_link *l = shm_of(link);
 	bool room = l->udp->ops->flush(l->udp);
 
-	show(l);
+	add_udp(l);
 	return room;
 }
 
@@ -165,6 +171,7 @@ static bool shm_flush(struct adv_link *link)
 static void give_up(struct shm_link *l, struct shm_peer *p)
 {
 	p->leaving = true;
+	l->any_leaves = true;
 	if (l->of_slot[p->slot] == p)
 		l->of_slot[p->slot] = NULL;
 }
@@ -191,29 +198,59 @@ static bool is_its_own(void *user, struct adv_rx_meta *meta)
 	       adv_udp_is_own_address(l->udp, &meta->dgid);
 }
 
+static unsigned receive_ring(struct shm_link *l, struct shm_peer *p, unsigned budget,
+			     adv_link_rx_fn *fn, void *user)
+{
+	unsigned packets = 0;
+
+	while (packets < budget && !l->link.enough &&
+	       adv_ring_get(&p->reader, 1, fn, user, &l->link.counters))
+		packets++;
+	return packets;
+}
+
+/* Those of whom nothing more will come. */
+static void free_leaving(struct shm_link *l)
+{
+	l->any_leaves = false;
+	for (unsigned i = l->count; i-- > 0;) {
+		struct shm_peer *p = l->peer[i];
+
+		if (p->leaving && !adv_ring_has(&p->reader))
+			free_peer(l, i);
+		else if (p->leaving)
+			l->any_leaves = true;
+	}
+}
+
 static unsigned receive_rings(struct shm_link *l, unsigned budget, adv_link_rx_fn *fn, void *user)
 {
 	unsigned packets = 0;
 
-	for (unsigned i = 0; i < l->count && packets < budget; i++) {
-		struct shm_peer *p = l->peer[(l->first + i) % l->count];
+	if (++l->first >= l->count)
+		l->first = 0;
+	for (unsigned n = l->count, i = l->first; n > 0 && packets < budget; n--) {
+		struct shm_peer *p = l->peer[i];
 
-		packets += adv_ring_get(&p->reader, budget - packets, fn, user, &l->counters);
+		packets += receive_ring(l, p, budget - packets, fn, user);
 		if (p->reader.broken)
 			give_up(l, p);
+		if (++i >= l->count)
+			i = 0;
 	}
-	l->first++;
-	for (unsigned i = l->count; i-- > 0;)
-		if (l->peer[i]->leaving && !adv_ring_has(&l->peer[i]->reader))
-			free_peer(l, i);
+	if (l->any_leaves)
+		free_leaving(l);
 	return packets;
 }
 
-/* A call that finds nothing in the socket costs more than all else of a message through memory. */
+/* A call that finds nothing in the socket costs more than all else of a message through memory:
+ * best it is made while there is none. */
 static bool must_look_at_socket(struct shm_link *l, unsigned packets)
 {
+	unsigned every = packets ? 4 * UDP_EVERY : UDP_EVERY;
+
 	l->quiet_calls = packets ? 0 : l->quiet_calls + 1;
-	if (l->link.busy_polled && l->quiet_calls < QUIET_CALLS && ++l->calls < UDP_EVERY)
+	if (l->link.busy_polled && l->quiet_calls < QUIET_CALLS && ++l->calls < every)
 		return false;
 	l->calls = 0;
 	return true;
@@ -222,18 +259,17 @@ static bool must_look_at_socket(struct shm_link *l, unsigned packets)
 static unsigned shm_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
 {
 	struct shm_link *l = shm_of(link);
-	unsigned packets;
+	unsigned packets = 0, of_udp;
 
 	if (l->count) {
 		packets = receive_rings(l, budget, fn, user);
-		if (must_look_at_socket(l, packets))
-			packets += l->udp->ops->receive(l->udp, budget, fn, user);
-	} else {
-		packets = l->udp->ops->receive(l->udp, budget, fn, user);
+		if (!must_look_at_socket(l, packets))
+			return packets;
 	}
-	if (packets)
-		show(l);
-	return packets;
+	of_udp = l->udp->ops->receive(l->udp, budget, fn, user);
+	if (of_udp)
+		add_udp(l);
+	return packets + of_udp;
 }
 
 static bool shm_sleep(struct adv_link *link, bool sleeping)
@@ -397,6 +433,6 @@ struct adv_link *adv_shm_create(struct adv_link *udp, int bell_fd, uint64_t (*cl
 	l->link.receive_fd = udp->receive_fd;
 	l->link.bell_fd = bell_fd;
 	l->link.rx_window = udp->rx_window;
-	show(l);
+	add_udp(l);
 	return &l->link;
 }

@@ -34,7 +34,7 @@ void udp_rx_init(struct udp_link *l)
 	for (unsigned i = 0; i < UDP_RX_BATCH; i++) {
 		struct msghdr *m = &rx->mmsg[i].msg_hdr;
 
-		rx->iov[i] = (struct iovec){rx->buffer[i], UDP_RX_BUFFER};
+		rx->iov[i] = (struct iovec){rx->buffer[i] + UDP_FIRST_PACKET, UDP_RX_BUFFER};
 		m->msg_iov = &rx->iov[i];
 		m->msg_iovlen = 1;
 		m->msg_name = &rx->from[i];

@@ -14,9 +14,6 @@
 #include "base/log.h"
 #include "base/sys.h"
 
-/* Puts payloads behind a BTH on multiples of 16: else copying takes twice as long. */
-#define FIRST_PACKET 4
-
 /* What a message and the packet to append to it must have in common. */
 struct want {
 	struct udp_socket *socket;
@@ -171,7 +168,7 @@ static void append(struct udp_link *l, struct udp_message *m, const struct adv_t
 static void build(struct udp_link *l, struct adv_tx_batch *batch)
 {
 	struct udp_tx *tx = &l->tx;
-	uint8_t *at = tx->bytes + FIRST_PACKET;
+	uint8_t *at = tx->bytes + UDP_FIRST_PACKET;
 	struct udp_message *m = NULL;
 	struct want want;
 

@@ -359,6 +359,7 @@ static const struct counter hw_counters[] = {
 	ENGINE(resp_remote_access_errors),
 	ENGINE(rnr_nak_retry_err),
 	ENGINE(rp_cnp_handled),
+	ENGINE(rp_cnp_ignored),
 	ENGINE(rx_atomic_requests),
 	ENGINE(rx_read_requests),
 	ENGINE(rx_write_requests),

@@ -2,15 +2,26 @@
 /*
  * ACKs that wait a little for the program's own next request (IBTA 9.7.5.1.2 lets a responder
  * coalesce them). Where two programs answer each other, the ACK of what came is no hurry: it goes
- * out behind the answer, off the way that both wait for. And a program that polls only until its
- * own request is done, and looks at its memory for the peer's answer, then finds both in one poll,
- * so that nobody need be woken to receive.
+ * out with the answer. A program that polls only until its own request is done, and looks at its
+ * memory for the peer's answer, then finds both in one poll, so that nobody need be woken to
+ * receive.
  *
- * Only queue pairs wait whose program has answered at once of late, and one message at a time.
+ * It goes behind the answer, off the way that both wait for, where no program can tell: behind a
+ * request that completes nothing at the peer, or one that shares a datagram with it. A NIC's ACK is
+ * at the peer before an answer can be, and there are programs that count on it: they take a message
+ * that was received for a sign that theirs was sent.
+ *
+ * Only queue pairs wait whose program has answered at once of late, and one message at a time. A
+ * late answer now and then changes nothing: the machine may have had other things to do.
  */
 #include "transport/internal.h"
 
-#define ANSWERS_WANTED 3 /* in a row, each within the delay */
+#define ANSWERS_WANTED 3  /* more answers within the delay than late ones ... */
+#define ANSWERS_MOST   16 /* ... of which more are not counted */
+#define LATE_COSTS     2  /* answers: a program is kept from running at times */
+#define DATAGRAM_MIN                                                                               \
+	4 /* bytes of a SEND that is as long as an ACK: only a shorter packet can end a            \
+	   * segmented datagram */
 
 /* True where the ACK of a message that came now may wait. */
 static bool may_wait(struct adv_qp *qp, uint64_t now)
@@ -37,6 +48,32 @@ void adv_ack_message(struct adv_qp *qp, uint32_t psn, uint64_t now)
 	adv_list_add_tail(&qp->engine->delayed, &qp->delay_node);
 }
 
+static void count_late(struct adv_responder *resp)
+{
+	resp->answers -= resp->answers < LATE_COSTS ? resp->answers : LATE_COSTS;
+}
+
+/* The answer is the first request that is not sent yet. */
+static bool may_go_behind(struct adv_qp *qp)
+{
+	const struct adv_send_wqe *wqe;
+
+	if (qp->sq.next == qp->sq.head)
+		return false;
+	wqe = adv_send_wqe_at(qp, qp->sq.next);
+	switch ((int)wqe->opcode) {
+	case IBV_WR_SEND:
+	case IBV_WR_SEND_WITH_IMM:
+	case IBV_WR_SEND_WITH_INV:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return qp->peer_is_here && !qp->engine->local_memory &&
+		       qp->sq.next + 1 == qp->sq.head && wqe->length >= DATAGRAM_MIN &&
+		       wqe->length <= qp->mtu;
+	default:
+		return true;
+	}
+}
+
 void adv_ack_posted(struct adv_qp *qp, uint64_t now)
 {
 	struct adv_responder *resp = &qp->resp;
@@ -44,13 +81,13 @@ void adv_ack_posted(struct adv_qp *qp, uint64_t now)
 	if (!resp->asked_at)
 		return;
 	if (now - resp->asked_at > qp->engine->ack_delay)
-		resp->answers = 0;
-	else if (resp->answers < ANSWERS_WANTED)
+		count_late(resp);
+	else if (resp->answers < ANSWERS_MOST)
 		resp->answers++;
 	resp->asked_at = 0;
 	if (!adv_ack_waits(qp))
 		return;
-	resp->ack_behind = true;
+	resp->ack_behind = may_go_behind(qp);
 	adv_list_del(&qp->delay_node);
 	adv_qp_schedule(qp);
 }
@@ -84,5 +121,5 @@ bool adv_engine_hasten_acks(struct adv_engine *e)
 void adv_ack_expire(struct adv_engine *e, uint64_t now)
 {
 	while (adv_ack_deadline(e) <= now)
-		release_first(e)->resp.answers = 0;
+		count_late(&release_first(e)->resp);
 }

@@ -126,6 +126,11 @@ bool adv_cq_empty(const struct adv_cq *cq)
 	return cq->head == cq->tail;
 }
 
+unsigned adv_cq_count(const struct adv_cq *cq)
+{
+	return cq->head - cq->tail;
+}
+
 const struct adv_cqe *adv_cq_peek(struct adv_cq *cq)
 {
 	return adv_cq_empty(cq) ? NULL : cqe_at(cq, cq->tail);

@@ -3,11 +3,10 @@
 #include <stdlib.h>
 
 #include "base/probe.h"
-#include "transport/internal.h"
+#include "transport/flow.h"
 
-#define DEFAULT_WINDOW 64
-/* Packets a QP may put into a batch before the next one has its turn. */
-#define QUANTUM 32
+#define DEFAULT_WINDOW	  64
+#define DEFAULT_LINE_MBPS 40000 /* the paper's, see congestion.h */
 
 struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 {
@@ -16,7 +15,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	int err;
 
 	/* The one state that xoshiro never leaves. */
-	if (!(seed[0] | seed[1] | seed[2] | seed[3])) {
+	if (!(seed[0] | seed[1] | seed[2] | seed[3]) || (config->cc && !adv_cc_valid(config->cc))) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -28,11 +27,16 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e->window = config->window ? config->window : DEFAULT_WINDOW;
 	e->total_window = config->total_window ? config->total_window : 4 * e->window;
 	e->unreliable_mbps = config->unreliable_mbps;
+	e->cc = config->cc ? *config->cc : adv_cc_default();
+	e->pace_burst = config->pace_burst;
+	e->line_mbps = DEFAULT_LINE_MBPS;
 	e->timeout_ticks = config->timeout_ticks ? config->timeout_ticks : 1;
 	adv_list_init(&e->tx_ready);
 	adv_list_init(&e->stalled);
+	adv_list_init(&e->held);
 	adv_list_init(&e->delayed);
 	e->ack_delay = config->ack_delay;
+	e->go_back_0 = config->go_back_0;
 	adv_list_init(&e->cq_events);
 	adv_list_init(&e->async_events);
 	adv_list_init(&e->pds);
@@ -42,6 +46,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	adv_list_init(&e->qps);
 	adv_list_init(&e->groups);
 	e->local_credit = config->local_credit;
+	e->local_memory = config->local_memory;
 	err = adv_unreliable_init(e);
 	if (!err)
 		err = adv_engine_add_qpns(e, config->qpn_first, config->qpn_count);
@@ -118,6 +123,11 @@ void adv_engine_set_senders(struct adv_engine *e, const _Atomic uint16_t *port,
 	e->sender_home = home;
 }
 
+void adv_engine_set_line_rate(struct adv_engine *e, uint32_t mbps)
+{
+	e->line_mbps = mbps ? mbps : DEFAULT_LINE_MBPS;
+}
+
 const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e)
 {
 	return &e->counters;
@@ -129,12 +139,6 @@ uint64_t adv_engine_random(struct adv_engine *e)
 }
 
 /* ---- packets in ---- */
-
-static bool can_receive(const struct adv_qp *qp)
-{
-	return qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD ||
-	       qp->state == IBV_QPS_SQE;
-}
 
 /* IBTA 10.9.1.2: the same key, and not both limited members; ours is the full default one. */
 static bool pkey_good(uint16_t pkey)
@@ -197,7 +201,7 @@ static void deliver(struct adv_engine *e, struct adv_qp *qp, uint64_t now,
 {
 	struct adv_engine_counters *c = &e->counters;
 
-	if ((in->h->bth.opcode & ADV_SERVICE_MASK) != qp->service || !can_receive(qp)) {
+	if ((in->h->bth.opcode & ADV_SERVICE_MASK) != qp->service || !adv_qp_can_receive(qp)) {
 		c->rx_no_qp++;
 		return;
 	}
@@ -272,6 +276,55 @@ static bool split_payload(const struct adv_rx_packet *pkt, size_t header_len,
 	return in->payload_len == 0 || (in->info->flags & ADV_PKT_PAYLOAD);
 }
 
+/* ---- congestion: packets that deliver() does not see, or not so ---- */
+
+/* What deliver() would count a packet from there under; NULL: it comes from the QP's peer. */
+static uint64_t *wrong_sender(struct adv_engine *e, const struct adv_qp *qp,
+			      const struct adv_bth *bth, const struct adv_rx_meta *meta)
+{
+	struct adv_engine_counters *c = &e->counters;
+
+	if (!qp || qp->type == IBV_QPT_UD || !adv_qp_can_receive(qp))
+		return &c->rx_no_qp;
+	if (!pkey_good(bth->pkey))
+		return &c->rx_bad_pkey;
+	if (!adv_gid_equal(&meta->sgid, &qp->path.dgid) ||
+	    !adv_gid_equal(&meta->dgid, &qp->path.sgid))
+		return &c->rx_bad_address;
+	if (qp->peer_is_here && e->sender_port && !is_from(e, qp->attr.dest_qp_num, meta))
+		return &c->rx_bad_sender;
+	return NULL;
+}
+
+/* A CNP names only the QP that is to slow down (annex A17.9.3), and is believed as far as any other
+ * packet of the QP's peer. */
+static void deliver_cnp(struct adv_engine *e, uint64_t now, const struct adv_headers *h,
+			const struct adv_rx_meta *meta)
+{
+	struct adv_qp *qp = adv_engine_find_qp(e, h->bth.dest_qpn);
+	uint64_t *wrong = wrong_sender(e, qp, &h->bth, meta);
+
+	if (wrong)
+		++*wrong;
+	else
+		adv_flow_on_cnp(qp, now);
+}
+
+/* A switch has marked the packet. It is looked at once more, so that all others need not be. */
+static void note_mark(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt)
+{
+	struct adv_headers h;
+	struct adv_qp *qp;
+
+	e->counters.np_ecn_marked_roce_packets++;
+	if (!adv_headers_decode(pkt->data, pkt->len, &h))
+		return;
+	qp = adv_engine_find_qp(e, h.bth.dest_qpn);
+	if (!wrong_sender(e, qp, &h.bth, pkt->meta) &&
+	    (h.bth.opcode & ADV_SERVICE_MASK) == qp->service)
+		adv_flow_marked(qp, now, &h.bth);
+}
+
 void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt)
 {
 	struct adv_headers h;
@@ -280,15 +333,18 @@ void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packe
 	struct adv_qp *qp;
 
 	e->counters.rx_packets++;
-	if ((pkt->meta->tclass & 3) == ADV_ECN_CE)
-		e->counters.np_ecn_marked_roce_packets++;
+	if ((pkt->meta->tclass & ADV_ECN_MASK) == ADV_ECN_CE)
+		note_mark(e, now, pkt);
 	header_len = adv_headers_decode(pkt->data, pkt->len, &h);
 	if (header_len == 0) {
 		e->counters.rx_malformed++;
 		return;
 	}
 	if (h.bth.opcode == ADV_OPCODE_CNP) {
-		e->counters.rp_cnp_handled++;
+		if (pkt->len == header_len)
+			deliver_cnp(e, now, &h, pkt->meta);
+		else
+			e->counters.rx_malformed++;
 		return;
 	}
 	if (h.bth.opcode == ADV_OPCODE_PROBE || h.bth.opcode == ADV_OPCODE_ANSWER) {
@@ -314,28 +370,57 @@ void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packe
 
 /* ---- packets out ---- */
 
+bool adv_qp_may_wait(const struct adv_qp *qp)
+{
+	return qp->engine->in_flight > 0 && !(qp->peer_is_here && qp->engine->local_memory);
+}
+
 bool adv_engine_tx_ready(const struct adv_engine *e)
 {
 	return !adv_list_empty(&e->tx_ready) || e->answer_tail != e->answer_head;
 }
 
-/* A QP that could not put all it has into the batch schedules itself again, behind the others. */
-static void serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+void adv_engine_hold(struct adv_engine *e, uint64_t dscps)
 {
-	if (qp->type == IBV_QPT_UD) {
-		adv_datagram_tx(qp, now, batch, QUANTUM);
+	e->held_dscps = dscps;
+	adv_list_move_tail(&e->tx_ready, &e->held);
+}
+
+static bool is_held(const struct adv_engine *e, const struct adv_qp *qp)
+{
+	return e->held_dscps >> (qp->path.tclass >> 2) & 1 && qp->type != IBV_QPT_UD;
+}
+
+/* What waits for a batch of its own: an ACK behind requests that are to go out before it is made.
+ */
+static bool ack_goes_alone(const struct adv_qp *qp, const struct adv_tx_batch *batch)
+{
+	return qp->resp.ack_behind && batch->count && qp->peer_is_here && qp->engine->local_memory;
+}
+
+void adv_qp_serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+{
+	if (qp->resp.ack_behind)
+		adv_requester_tx(qp, now, batch, ADV_QUANTUM);
+	if (ack_goes_alone(qp, batch)) {
+		adv_qp_schedule(qp);
 		return;
 	}
-	if (qp->resp.ack_behind)
-		adv_requester_tx(qp, now, batch, QUANTUM);
 	if (adv_responder_has_tx(qp))
-		adv_responder_tx(qp, now, batch, QUANTUM);
-	adv_requester_tx(qp, now, batch, QUANTUM);
+		adv_responder_tx(qp, now, batch, ADV_QUANTUM);
+	adv_requester_tx(qp, now, batch, ADV_QUANTUM);
 }
 
 unsigned adv_engine_tx(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch)
 {
+	return adv_engine_tx_some(e, now, batch, ADV_TX_BATCH_PACKETS);
+}
+
+unsigned adv_engine_tx_some(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch,
+			    unsigned limit)
+{
 	batch->count = 0;
+	batch->limit = limit;
 	batch->iov_used = 0;
 	adv_ahs_free(e);
 	adv_unreliable_tx(e, batch);
@@ -343,7 +428,18 @@ unsigned adv_engine_tx(struct adv_engine *e, uint64_t now, struct adv_tx_batch *
 		struct adv_qp *qp = adv_container_of(e->tx_ready.next, struct adv_qp, tx_node);
 
 		adv_list_del(&qp->tx_node);
-		serve(qp, now, batch);
+		if (is_held(e, qp)) {
+			adv_flow_send_cnp(qp, batch);
+			adv_list_add_tail(&e->held, &qp->tx_node);
+		} else if (qp->type == IBV_QPT_UD) {
+			adv_datagram_tx(qp, now, batch, ADV_QUANTUM);
+		} else if (qp->flow) {
+			adv_flow_serve(qp, now, batch);
+		} else {
+			adv_qp_serve(qp, now, batch);
+		}
+		if (ack_goes_alone(qp, batch))
+			break;
 	}
 	return batch->count;
 }
@@ -394,6 +490,11 @@ void adv_async_forget(struct adv_engine *e, const void *object)
 	}
 }
 
+bool adv_engine_has_event(const struct adv_engine *e)
+{
+	return !adv_list_empty(&e->cq_events) || !adv_list_empty(&e->async_events);
+}
+
 bool adv_engine_event(struct adv_engine *e, struct adv_event *event)
 {
 	if (!adv_list_empty(&e->cq_events)) {
@@ -413,4 +514,15 @@ bool adv_engine_event(struct adv_engine *e, struct adv_event *event)
 		return true;
 	}
 	return false;
+}
+
+void adv_engine_fetch(const struct adv_engine *e)
+{
+	__builtin_prefetch(&e->counters);
+	__builtin_prefetch(&e->counters.rx_write_requests);
+	__builtin_prefetch(&e->range);
+	__builtin_prefetch(&e->tx_ready);
+	__builtin_prefetch(&e->in_flight);
+	__builtin_prefetch(&e->answer_head);
+	__builtin_prefetch(&e->mrs);
 }

@@ -25,6 +25,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "transport/congestion.h"
 #include "wire/packet.h"
 
 #define ADV_NEVER UINT64_MAX
@@ -64,6 +65,8 @@ struct adv_engine_config {
 				     limit */
 	bool local_credit; /* UC and UD towards this engine's own addresses: no faster than the
 			    * receiver takes it, which both engines must be set to */
+	bool local_memory; /* packets to these go through memory, where each may as well go alone:
+			    * what is urgent does not wait for what is not */
 	/*
 	 * How many times the QP's timeout passes without an answer until a retry is used up, 1 to
 	 * 4; 0: 1. IBTA 9.7.6.1.3 allows up to 4; each time what is lost is sent again. On a busy
@@ -75,6 +78,23 @@ struct adv_engine_config {
 	 * once; 0: none waits. Far less than any timeout of a peer.
 	 */
 	uint64_t ack_delay;
+	const struct adv_cc_config *cc; /* copied; NULL: adv_cc_default() */
+	/*
+	 * For simulations of what the first RoCE cards did, on all engines of a network: a loss
+	 * restarts the whole message, at both ends (go-back-0; RDMA over Commodity Ethernet at
+	 * Scale, SIGCOMM 2016, 4.1). The responder goes back to the message's first PSN and
+	 * acknowledges nothing inside a message; no message may have more packets than `window`.
+	 * A NAK costs no retry, and losses do not shrink the window. False: go-back-N, as IBTA
+	 * 9.7 has it.
+	 */
+	bool go_back_0;
+	/*
+	 * Bytes that a queue pair whose rate is limited may send at once to make up for time that
+	 * it was late; with 0 its packets leave evenly, and adv_engine_deadline() says each one's
+	 * time. Where the clock's user wakes late, as threads do, it should hold what the rate has
+	 * in that time.
+	 */
+	uint32_t pace_burst;
 };
 
 /* Counters, under the names that operators know from mlx5 and rxe. */
@@ -110,6 +130,8 @@ struct adv_engine_counters {
 	uint64_t np_ecn_marked_roce_packets;
 	uint64_t np_cnp_sent;
 	uint64_t rp_cnp_handled;
+	uint64_t rp_cnp_ignored; /* of a good sender, but there is no congestion control, or no
+				    memory for it */
 };
 
 /* Returns NULL with errno ENOMEM or EINVAL. */
@@ -150,14 +172,38 @@ int adv_engine_set_gids(struct adv_engine *e, const struct adv_engine_gid *gids,
 void adv_engine_set_senders(struct adv_engine *e, const _Atomic uint16_t *port,
 			    const _Atomic uint8_t *home);
 
+/* The speed of the port in Mb/s, at which queue pairs send that nothing limits; 0: not known, and
+ * taken to be 40,000. For congestion control whose rpg_max_rate is 0. */
+void adv_engine_set_line_rate(struct adv_engine *e, uint32_t mbps);
+
 /* Takes one packet. Never fails: what is wrong with it is counted, or answered on the wire. */
 void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt);
 
 /* Fills the batch (reset first) with packets to send; returns their number. 0: nothing now. */
 unsigned adv_engine_tx(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch);
+/* ... with at most `limit` packets, 1 to ADV_TX_BATCH_PACKETS: for a link that sends them one by
+ * one, so that what becomes urgent meanwhile is not behind them. */
+unsigned adv_engine_tx_some(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch,
+			    unsigned limit);
+
+/*
+ * Queue pairs whose packets bear one of these DSCPs (a bit each) are passed over by adv_engine_tx()
+ * from now on, those of others are not any more: for a link that is paused by priority. CNPs and
+ * datagrams go on.
+ */
+void adv_engine_hold(struct adv_engine *e, uint64_t dscps);
 
 /* True where adv_engine_tx() would find a QP to look at. */
 bool adv_engine_tx_ready(const struct adv_engine *e);
+/*
+ * True where a small request may wait for others to be sent with it: packets are in flight, so that
+ * the owner will have to receive, and go by a link where each costs a system call.
+ */
+bool adv_qp_may_wait(const struct adv_qp *qp);
+
+/* What each packet, out or in, needs of the engine is fetched into the cache. Changes nothing: for
+ * who has many engines, and knows which is next. */
+void adv_engine_fetch(const struct adv_engine *e);
 
 /* When adv_engine_expire() has something to do: a time of the caller's clock, or ADV_NEVER. */
 uint64_t adv_engine_deadline(const struct adv_engine *e);
@@ -221,6 +267,7 @@ struct adv_event {
 
 /* Takes the next event; false: none. Events of objects destroyed meanwhile never come. */
 bool adv_engine_event(struct adv_engine *e, struct adv_event *event);
+bool adv_engine_has_event(const struct adv_engine *e);
 
 /* ---- protection domains and memory -------------------------------------------------- */
 
@@ -282,6 +329,7 @@ int adv_cq_poll(struct adv_cq *cq, int n, struct ibv_wc *wc);
 const struct adv_cqe *adv_cq_peek(struct adv_cq *cq);
 void adv_cq_pop(struct adv_cq *cq);
 bool adv_cq_empty(const struct adv_cq *cq);
+unsigned adv_cq_count(const struct adv_cq *cq); /* completions in it */
 /* Asks for one event at the next (solicited or failed, if so said) completion. */
 void adv_cq_arm(struct adv_cq *cq, bool solicited_only);
 /* Event moderation: at most one event a count completions, or period ns after the first; 0, 0: off.
@@ -369,6 +417,8 @@ int adv_qp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *att
 void adv_qp_query(struct adv_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init);
 uint32_t adv_qp_num(const struct adv_qp *qp);
 enum ibv_qp_state adv_qp_state(const struct adv_qp *qp);
+/* Mb/s that congestion control leaves the QP; 0: it does not limit it. */
+uint32_t adv_qp_rate_limit(struct adv_qp *qp, uint64_t now);
 void *adv_qp_user(const struct adv_qp *qp);
 void adv_qp_set_user(struct adv_qp *qp, void *user);
 

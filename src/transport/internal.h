@@ -16,6 +16,8 @@
  * datagram.c    UD
  * unreliable.c  what keeps UC and UD from overrunning a receiver
  * window.c      congestion control for lossy networks
+ * flow.c        congestion control for networks that mark packets, by dcqcn.c and pacer.c;
+ *               cc_params.c has its parameters
  * gather.c      data of requests to and from memory
  * inject.c      faults on purpose
  */
@@ -29,6 +31,7 @@
 #include "base/rng.h"
 #include "base/siphash.h"
 #include "transport/engine.h"
+#include "transport/pacer.h"
 #include "wire/headers.h"
 
 /* ---- timers (timer.c) ---- */
@@ -313,10 +316,11 @@ struct adv_requester {
 	uint32_t recover_psn; /* losses before this PSN were already reacted to */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	uint8_t ticks;	/* timeouts within the retry that runs */
-	bool rnr_wait;	/* the timer runs for an RNR NAK: send nothing */
-	bool gap_asked; /* responses were lost and asked for again; wait for una to move */
-	bool draining;	/* SQD: an event is owed when all is quiet */
+	uint8_t ticks;	 /* timeouts within the retry that runs */
+	bool rnr_wait;	 /* the timer runs for an RNR NAK: send nothing */
+	bool unanswered; /* there was a timeout, and nothing was acknowledged since */
+	bool gap_asked;	 /* responses were lost and asked for again; wait for una to move */
+	bool draining;	 /* SQD: an event is owed when all is quiet */
 	struct adv_timer timer;
 };
 
@@ -398,6 +402,7 @@ struct adv_qp {
 	struct adv_recv_queue rq;
 	struct adv_requester req;
 	struct adv_responder resp;
+	struct adv_flow *flow; /* see flow.h; NULL: no mark and no CNP came yet */
 };
 
 static inline struct adv_send_wqe *adv_send_wqe_at(const struct adv_qp *qp, uint32_t index)
@@ -425,8 +430,7 @@ enum adv_vendor_err adv_remote_cause(enum adv_vendor_err local);
 /* Room for one more packet of any shape. */
 static inline bool adv_batch_has_room(const struct adv_tx_batch *batch)
 {
-	return batch->count < ADV_TX_BATCH_PACKETS &&
-	       batch->iov_used + ADV_MAX_SGE <= ADV_TX_BATCH_IOV;
+	return batch->count < batch->limit && batch->iov_used + ADV_MAX_SGE <= ADV_TX_BATCH_IOV;
 }
 
 static inline struct adv_recv_wqe *adv_recv_wqe_at(const struct adv_qp *qp, uint32_t index)
@@ -434,6 +438,19 @@ static inline struct adv_recv_wqe *adv_recv_wqe_at(const struct adv_qp *qp, uint
 	return (struct adv_recv_wqe *)(void *)(qp->rq.ring +
 					       (size_t)(index & (qp->rq.size - 1)) * qp->rq.stride);
 }
+
+/* Packets a QP may put into a batch before the next one has its turn. */
+#define ADV_QUANTUM 32
+
+static inline bool adv_qp_can_receive(const struct adv_qp *qp)
+{
+	return qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD ||
+	       qp->state == IBV_QPS_SQE;
+}
+
+/* engine.c: packets of a connected QP into the batch. One that could not put all it has into it
+ * schedules itself again, behind the others. */
+void adv_qp_serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch);
 
 /* qp.c: frees the handles that were destroyed while requests referred to them. */
 void adv_ahs_free(struct adv_engine *e);
@@ -608,15 +625,22 @@ struct adv_engine {
 	unsigned ranges;
 	struct adv_list tx_ready; /* QPs to look at, in turn */
 	struct adv_list stalled;  /* QPs that wait for total_window */
-	struct adv_list delayed;  /* QPs whose ACK waits, by the time that it must go out */
+	struct adv_list held;	  /* QPs that adv_engine_hold() keeps, by tx_node */
+	uint64_t held_dscps;
+	struct adv_list delayed; /* QPs whose ACK waits, by the time that it must go out */
 	uint64_t ack_delay;
 	uint32_t in_flight;
 	uint32_t window;
 	uint32_t total_window;
 	uint32_t unreliable_mbps;
 	uint8_t timeout_ticks;
-	uint64_t pace_end; /* UC, UD: when all that was sent would have left at unreliable_mbps */
+	struct adv_pacer unreliable_pacer; /* of UC and UD together */
+	struct adv_cc_config cc;
+	uint32_t line_mbps;
+	uint32_t pace_burst; /* bytes */
 	bool local_credit;
+	bool local_memory;
+	bool go_back_0;
 	struct adv_credit credit[ADV_CREDITS];
 	struct adv_answer answer[ADV_ANSWERS];
 	uint32_t answer_head; /* free running */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/probe.h"
-#include "transport/internal.h"
+#include "transport/flow.h"
 
 /* ---- create and destroy ---- */
 
@@ -228,6 +228,7 @@ void adv_qp_clear(struct adv_qp *qp)
 	struct adv_engine *e = qp->engine;
 	struct adv_timer timer;
 
+	adv_flow_free(qp); /* its timer goes, and others may move */
 	drop_recv(qp);
 	adv_mw_forget(qp);
 	for (; qp->type == IBV_QPT_UD && qp->sq.tail != qp->sq.head; qp->sq.tail++)
@@ -267,6 +268,11 @@ uint32_t adv_qp_num(const struct adv_qp *qp)
 enum ibv_qp_state adv_qp_state(const struct adv_qp *qp)
 {
 	return qp->state;
+}
+
+uint32_t adv_qp_rate_limit(struct adv_qp *qp, uint64_t now)
+{
+	return (uint32_t)((adv_flow_rate(qp, now) + 999) / 1000);
 }
 
 void *adv_qp_user(const struct adv_qp *qp)

@@ -220,6 +220,7 @@ static void note_progress(struct adv_qp *qp, uint32_t psn)
 	req->retry_left = qp->attr.retry_cnt;
 	req->rnr_left = qp->attr.rnr_retry;
 	req->ticks = 0;
+	req->unanswered = false;
 	req->gap_asked = false;
 	while (req->rd_tail != req->rd_head &&
 	       adv_psn_diff(req->rd_end[req->rd_tail & (req->rd_room - 1)], psn) <= 0)
@@ -267,11 +268,29 @@ void adv_requester_fail(struct adv_qp *qp, enum ibv_wc_status status, enum adv_v
 		adv_qp_enter_sqe(qp, now);
 }
 
+/* Go-back-0: all responses to the READ that psn belongs to are asked for again. Of other messages
+ * nothing was acknowledged. Returns where to go back to. */
+static uint32_t restart_message(struct adv_qp *qp, uint32_t psn)
+{
+	const struct adv_send_wqe *wqe;
+
+	if (qp->sq.tail == qp->sq.head)
+		return psn;
+	wqe = adv_send_wqe_at(qp, qp->sq.tail);
+	if (!wqe->started || ((psn - wqe->first_psn) & ADV_PSN_MASK) >= wqe->psn_count)
+		return psn;
+	set_psns(qp, wqe->first_psn, qp->req.next_psn);
+	return wqe->first_psn;
+}
+
 /* Everything from psn on is sent again. */
 static void send_again(struct adv_qp *qp, uint32_t psn)
 {
 	ADV_PROBE(retransmission, qp->qpn, psn, in_flight(qp));
-	adv_window_lost(qp);
+	if (qp->engine->go_back_0)
+		psn = restart_message(qp, psn);
+	else
+		adv_window_lost(qp);
 	adv_requester_rewind(qp, psn);
 	adv_timer_cancel(qp->engine, &qp->req.timer);
 }
@@ -280,6 +299,12 @@ void adv_requester_lost(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why
 {
 	struct adv_requester *req = &qp->req;
 
+	/* Where somebody answers, it goes on for ever. */
+	if (qp->engine->go_back_0 && why != ADV_ERR_TIMEOUT) {
+		req->retry_left = qp->attr.retry_cnt;
+		send_again(qp, psn);
+		return;
+	}
 	if (req->retry_left == 0) {
 		qp->engine->counters.req_transport_retries_exceeded++;
 		adv_requester_fail(qp, IBV_WC_RETRY_EXC_ERR, why, now);
@@ -297,6 +322,7 @@ static void timed_out(struct adv_qp *qp, uint64_t now)
 	qp->engine->counters.local_ack_timeout_err++;
 	/* What is missing is asked for now: responses still on their way are no reason to do it
 	 * again. */
+	req->unanswered = !qp->engine->go_back_0; /* which acknowledges whole messages only */
 	req->gap_asked = true;
 	if (++req->ticks < qp->engine->timeout_ticks) {
 		send_again(qp, req->una_psn);
@@ -368,7 +394,8 @@ static bool may_pause_after(const struct adv_qp *qp, uint32_t request)
 }
 
 /* Whether this packet, the newest in flight, is to be acknowledged (IBTA 9.7.5.1.3 leaves the
- * choice to us): before a pause, where a window is full, and every so often on the way. */
+ * choice to us): before a pause, where a window is full, and every so often on the way. Each one
+ * after a timeout: of what is sent again perhaps only the beginning comes through, every time. */
 static bool wants_ack(struct adv_qp *qp, bool last)
 {
 	const struct adv_engine *e = qp->engine;
@@ -376,8 +403,9 @@ static bool wants_ack(struct adv_qp *qp, bool last)
 
 	if (!qp->reliable)
 		return false;
-	if (++req->since_ackreq < ACKREQ_INTERVAL && in_flight(qp) + 1 < req->cwnd &&
-	    e->in_flight + 1 < e->total_window && adv_psn_add(req->next_psn, 1) != req->max_psn &&
+	if (!req->unanswered && ++req->since_ackreq < ACKREQ_INTERVAL &&
+	    in_flight(qp) + 1 < req->cwnd && e->in_flight + 1 < e->total_window &&
+	    adv_psn_add(req->next_psn, 1) != req->max_psn &&
 	    !(last && may_pause_after(qp, qp->sq.next)))
 		return false;
 	req->since_ackreq = 0;
@@ -552,6 +580,13 @@ static bool start_local(struct adv_qp *qp, struct adv_send_wqe *wqe, uint64_t no
 	return true;
 }
 
+/* All of its memory is looked at by adv_gather() before anything of it goes out. */
+static bool is_checked_when_sent(const struct adv_qp *qp, const struct adv_send_wqe *wqe,
+				 bool response)
+{
+	return !response && wqe->length <= qp->mtu;
+}
+
 /* Checks that need be made once, before a request's first packet. False: not now, or failed. */
 static bool start_request(struct adv_qp *qp, struct adv_send_wqe *wqe, uint64_t now)
 {
@@ -573,7 +608,8 @@ static bool start_request(struct adv_qp *qp, struct adv_send_wqe *wqe, uint64_t 
 		fail_at_cursor(qp, IBV_WC_LOC_QP_OP_ERR, ADV_ERR_NO_RD_ATOMIC, now);
 		return false;
 	}
-	if (!adv_sges_good(qp, wqe->sge, wqe->num_sge,
+	if (!is_checked_when_sent(qp, wqe, response) &&
+	    !adv_sges_good(qp, wqe->sge, wqe->num_sge,
 			   response ? IBV_ACCESS_LOCAL_WRITE : ADV_ACCESS_LOCAL_READ, &why)) {
 		fail_at_cursor(qp, IBV_WC_LOC_PROT_ERR, why, now);
 		return false;

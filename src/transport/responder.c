@@ -133,6 +133,36 @@ static bool refuse_on_purpose(struct adv_qp *qp, const struct adv_incoming *in, 
 	return true;
 }
 
+/* ---- go-back-0 ---- */
+
+/* First PSN of the message in progress: all its packets so far filled the MTU. */
+static uint32_t message_start(const struct adv_qp *qp)
+{
+	const struct adv_responder *resp = &qp->resp;
+
+	if (resp->message == ADV_MSG_NONE)
+		return resp->epsn;
+	return (resp->epsn - (uint32_t)(resp->offset / qp->mtu)) & ADV_PSN_MASK;
+}
+
+/* What came of the message in progress counts for nothing. A receive request that it took stays
+ * with it. */
+static void restart_message(struct adv_qp *qp)
+{
+	qp->resp.epsn = message_start(qp);
+	qp->resp.message = ADV_MSG_NONE;
+}
+
+/* The newest PSN that may be acknowledged. */
+static uint32_t newest_done(const struct adv_qp *qp)
+{
+	uint32_t next = qp->engine->go_back_0 ? message_start(qp) : qp->resp.epsn;
+
+	return adv_psn_add(next, ADV_PSN_MASK);
+}
+
+/* ---- not yet ---- */
+
 /* No receive request: the requester is to come again (IBTA 9.7.5.2.8). */
 static void not_ready(struct adv_qp *qp)
 {
@@ -140,6 +170,8 @@ static void not_ready(struct adv_qp *qp)
 
 	c->out_of_buffer++;
 	c->rnr_nak_sent++;
+	if (qp->engine->go_back_0)
+		restart_message(qp);
 	adv_responder_queue_ack(qp, ADV_AETH_RNR_NAK | qp->attr.min_rnr_timer, qp->resp.epsn);
 	qp->resp.nak_sent = true;
 }
@@ -164,6 +196,18 @@ static bool starts_and_continues(const struct adv_qp *qp, const struct adv_incom
 	return qp->resp.message == message;
 }
 
+/* A packet within a message asks for an ACK. */
+static void acknowledge_inside(struct adv_qp *qp)
+{
+	uint32_t psn = qp->resp.epsn;
+
+	/* The packet counts in the message's bytes already, and not yet in the PSN: so this is the
+	 * newest before the message. */
+	if (qp->engine->go_back_0)
+		psn = message_start(qp);
+	adv_responder_queue_ack(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS, psn);
+}
+
 /* After a packet was taken: on to the next PSN; at the end of a message, one more of them. */
 static void accept_packet(struct adv_qp *qp, const struct adv_incoming *in, uint32_t psns,
 			  uint64_t now)
@@ -177,7 +221,7 @@ static void accept_packet(struct adv_qp *qp, const struct adv_incoming *in, uint
 	if (qp->reliable && in->h->bth.ackreq && (in->info->flags & ADV_PKT_END))
 		adv_ack_message(qp, resp->epsn, now);
 	else if (qp->reliable && in->h->bth.ackreq)
-		adv_responder_queue_ack(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS, resp->epsn);
+		acknowledge_inside(qp);
 	resp->epsn = adv_psn_add(resp->epsn, psns);
 }
 
@@ -240,7 +284,9 @@ static void rx_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 		return;
 	}
 	if (in->info->flags & ADV_PKT_START) {
-		resp->recv = adv_qp_take_recv(qp);
+		/* There is one where the message begins again, see restart_message(). */
+		if (!resp->recv)
+			resp->recv = adv_qp_take_recv(qp);
 		if (!resp->recv) {
 			not_ready(qp);
 			return;
@@ -572,10 +618,32 @@ static void rx_duplicate(struct adv_qp *qp, const struct adv_incoming *in)
 	if (in->info->flags & (ADV_PKT_SEND | ADV_PKT_WRITE)) {
 		if (in->h->bth.ackreq)
 			adv_responder_queue_ack(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS,
-						adv_psn_add(qp->resp.epsn, ADV_PSN_MASK));
+						newest_done(qp));
 		return;
 	}
 	repeat_answer(qp, in);
+}
+
+/* Go-back-0: the requester began its message again, and so does the responder. */
+static bool begins_again(struct adv_qp *qp, const struct adv_incoming *in)
+{
+	if (!qp->engine->go_back_0 || in->h->bth.psn != message_start(qp))
+		return false;
+	restart_message(qp);
+	return true;
+}
+
+/* There is a gap: one NAK for it, and the requester goes back (IBTA 9.7.5.2.3). */
+static void rx_ahead(struct adv_qp *qp)
+{
+	struct adv_responder *resp = &qp->resp;
+
+	qp->engine->counters.out_of_sequence++;
+	if (qp->engine->go_back_0)
+		restart_message(qp);
+	if (!resp->nak_sent)
+		adv_responder_queue_ack(qp, ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR, resp->epsn);
+	resp->nak_sent = true;
 }
 
 void adv_responder_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
@@ -585,17 +653,12 @@ void adv_responder_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming
 	uint16_t flags = in->info->flags;
 	enum adv_vendor_err why = ADV_ERR_NONE;
 
-	if (ahead < 0) {
+	if (ahead < 0 && !begins_again(qp, in)) {
 		rx_duplicate(qp, in);
 		return;
 	}
 	if (ahead > 0) {
-		qp->engine->counters.out_of_sequence++;
-		/* One NAK for a gap: the requester goes back (IBTA 9.7.5.2.3). */
-		if (!resp->nak_sent)
-			adv_responder_queue_ack(qp, ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR,
-						resp->epsn);
-		resp->nak_sent = true;
+		rx_ahead(qp);
 		return;
 	}
 	resp->nak_sent = false;

@@ -9,7 +9,7 @@
  * of packets out that no answer covers. A peer that does not answer (busy for long, or gone) is
  * waited for 100 ms, then sent to at the rate for a second: unreliable after all.
  */
-#include "transport/internal.h"
+#include "transport/flow.h"
 #include "wire/frame.h"
 
 #define BURST_BYTES   (32ull * 4096)
@@ -22,24 +22,21 @@
 static bool rate_allows(struct adv_qp *qp, uint64_t now)
 {
 	struct adv_engine *e = qp->engine;
-	uint64_t burst;
+	uint64_t kbps = e->unreliable_mbps * 1000ull;
 
-	if (e->unreliable_mbps == 0)
+	if (!kbps || adv_pacer_open(&e->unreliable_pacer, now))
 		return true;
-	burst = BURST_BYTES * 8 * 1000 / e->unreliable_mbps;
-	if (e->pace_end <= now + burst)
-		return true;
-	adv_timer_set(e, &qp->req.timer, e->pace_end - burst);
+	adv_timer_set(e, &qp->req.timer, adv_pacer_wake(&e->unreliable_pacer, kbps, BURST_BYTES));
 	return false;
 }
 
-static void rate_charge(struct adv_engine *e, uint32_t bytes, uint64_t now)
+static void rate_charge(struct adv_engine *e, const struct adv_tx_packet *pkt, uint64_t now)
 {
-	if (e->unreliable_mbps == 0)
-		return;
-	if (e->pace_end < now)
-		e->pace_end = now;
-	e->pace_end += (bytes + 64ull) * 8 * 1000 / e->unreliable_mbps;
+	uint64_t kbps = e->unreliable_mbps * 1000ull;
+
+	if (kbps)
+		adv_pacer_charge(&e->unreliable_pacer, adv_frame_bytes(pkt), kbps, BURST_BYTES,
+				 now);
 }
 
 /* ---- credit ---- */
@@ -158,7 +155,7 @@ void adv_unreliable_sent(struct adv_qp *qp, struct adv_path *path, uint32_t dest
 	struct adv_credit *c = find_credit(qp->engine, path, dest_qpn, now);
 
 	if (!c) {
-		rate_charge(qp->engine, batch->packet[batch->count - 1].payload_len, now);
+		rate_charge(qp->engine, &batch->packet[batch->count - 1], now);
 		return;
 	}
 	c->sent++;

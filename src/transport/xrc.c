@@ -121,7 +121,7 @@ enum adv_vendor_err adv_xrc_select(struct adv_qp *qp, uint32_t number)
 		return ADV_ERR_XRC_SRQ;
 	if (srq == qp->srq)
 		return ADV_ERR_NONE;
-	if (qp->resp.message != ADV_MSG_NONE)
+	if (qp->resp.message != ADV_MSG_NONE || qp->resp.recv)
 		return ADV_ERR_XRC_SRQ_CHANGED;
 	qp->pd = srq->pd;
 	qp->recv_cq = srq->cq;

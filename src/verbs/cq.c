@@ -163,13 +163,16 @@ ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 
 int adv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
+	struct adv_device *device = adv_context_of(ibcq->context)->device;
 	struct adv_cq *cq = adv_cq_of(ibcq)->cq;
 	int got;
 
 	if (!adv_enter(ibcq->context))
 		return -1;
 	if (n > 0 && adv_cq_empty(cq))
-		adv_device_progress(adv_context_of(ibcq->context)->device, true);
+		adv_device_poll(device, cq, (unsigned)n);
+	else
+		adv_device_polled(device);
 	got = adv_cq_poll(cq, n, wc);
 	adv_leave(ibcq->context);
 	return got;

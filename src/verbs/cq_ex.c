@@ -27,8 +27,10 @@ static int step(struct adv_ibv_cq *cq, bool progress)
 		return ADV_EFOREIGN;
 	cqe = adv_cq_peek(cq->cq);
 	if (!cqe && progress) {
-		adv_device_progress(adv_context_of(context)->device, true);
+		adv_device_poll(adv_context_of(context)->device, cq->cq, 1);
 		cqe = adv_cq_peek(cq->cq);
+	} else {
+		adv_device_polled(adv_context_of(context)->device);
 	}
 	if (cqe) {
 		cq->current = *cqe;

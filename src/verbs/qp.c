@@ -5,6 +5,8 @@
 
 #include "verbs/objects.h"
 
+#define SMALL 1024 /* bytes of a request that may wait for others */
+
 /* What the type takes is there, and of one device. 0 or errno. */
 static int check_attr(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
@@ -216,6 +218,8 @@ ADV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int 
 		return EINVAL;
 	if (!adv_enter(ibqp->context))
 		return ADV_EFOREIGN;
+	if (mask & IBV_QP_STATE)
+		adv_device_catch_up(adv_context_of(ibqp->context)->device);
 	adv_device_send_acks(adv_context_of(ibqp->context)->device);
 	err = adv_qp_modify(qp->qp, adv_now(), attr, mask);
 	if (!err)
@@ -320,30 +324,49 @@ ADV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 	return 0;
 }
 
+/* Of a request that was posted by itself. */
+static bool is_small(const struct ibv_send_wr *wr)
+{
+	return !wr->next && wr->num_sge == 1 && wr->sg_list->length <= SMALL;
+}
+
 /* A child of fork() has *bad_wr set like any other error. */
 int adv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
+	struct adv_device *device = adv_context_of(qp->context)->device;
 	int err;
 
 	if (!adv_enter(qp->context)) {
 		*bad_wr = wr;
 		return ADV_EFOREIGN;
 	}
-	err = adv_qp_post_send(adv_qp_of(qp)->qp, adv_now(), wr, bad_wr);
-	adv_leave(qp->context);
+	err = adv_qp_post_send(adv_qp_of(qp)->qp, adv_device_now(device), wr, bad_wr);
+	if (!err && is_small(wr))
+		adv_device_unlock_posted(device, adv_qp_of(qp)->qp, adv_device_now(device));
+	else
+		adv_leave(qp->context);
 	return err;
 }
 
 int adv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
+	struct adv_qp *engine_qp = adv_qp_of(qp)->qp;
+	struct adv_device *device = adv_context_of(qp->context)->device;
 	int err;
 
 	if (!adv_enter(qp->context)) {
 		*bad_wr = wr;
 		return ADV_EFOREIGN;
 	}
-	err = adv_qp_post_recv(adv_qp_of(qp)->qp, adv_now(), wr, bad_wr);
-	adv_leave(qp->context);
+	/* Then it is flushed at once; else its time is not asked for, and nothing comes of it now.
+	 */
+	if (adv_qp_state(engine_qp) == IBV_QPS_ERR) {
+		err = adv_qp_post_recv(engine_qp, adv_device_now(device), wr, bad_wr);
+		adv_leave(qp->context);
+	} else {
+		err = adv_qp_post_recv(engine_qp, 0, wr, bad_wr);
+		adv_device_unlock_unchanged(device);
+	}
 	return err;
 }
 

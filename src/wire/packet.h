@@ -50,6 +50,7 @@ struct adv_path {
 
 /* ECN field of the IP header (RFC 3168). */
 enum adv_ecn { ADV_ECN_NOT_ECT = 0, ADV_ECN_ECT1 = 1, ADV_ECN_ECT0 = 2, ADV_ECN_CE = 3 };
+#define ADV_ECN_MASK 3 /* of tclass */
 
 /* What a receive call tells of all packets that came in together. */
 struct adv_rx_meta {
@@ -103,6 +104,7 @@ struct adv_tx_packet {
 /* A batch that the engine fills and a link empties; the caller owns it. */
 struct adv_tx_batch {
 	unsigned count;
+	unsigned limit; /* packets; set by who fills it */
 	unsigned iov_used;
 	struct adv_tx_packet packet[ADV_TX_BATCH_PACKETS];
 	struct iovec iov[ADV_TX_BATCH_IOV];

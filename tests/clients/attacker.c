@@ -27,6 +27,7 @@
 #include "wire/icrc.h"
 #include "wire/mad.h"
 #include "wire/opcode.h"
+#include "wire/packet.h"
 
 #define VICTIM	     "127.0.0.1"
 #define SOURCES	     4
@@ -240,8 +241,10 @@ static void send_batch(struct attack *a)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(ADV_ROCE_UDP_PORT)};
 	unsigned source = below(a, a->sources), sent = 0;
+	int tos = below(a, 4) ? 0 : ADV_ECN_CE; /* as if a switch had marked them */
 	struct in_pktinfo from = {0};
 
+	setsockopt(a->source[source], IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
 	inet_pton(AF_INET, VICTIM, &to.sin_addr);
 	from.ipi_spec_dst = to.sin_addr;
 	for (unsigned i = 0; i < BATCH; i++) {

@@ -52,6 +52,14 @@ def attack(lab, known, number, *options, program=None, **how):
                      adverb=False, **how)
 
 
+def nobody_slowed_down(lab):
+    """Marks were seen, but neither they nor the CNPs that came were believed."""
+    status = lab.run([lab.adverb, "status"], adverb=False)
+    if not re.search(r"^congestion: [1-9]\d* packets marked by the network, 0 CNPs sent, 0 obeyed, "
+                     r"0 ignored$", status, re.M):
+        raise Failure(status)
+
+
 def heard(line):
     return [int(n) for n in re.search(
         r"^(\d+) packets and (\d+) messages to the daemon sent; (\d+) of (\d+) ports taken$", line,
@@ -75,6 +83,7 @@ def forged_packets(lab):
         if taken or tried < 3:
             raise Failure(f"{taken} of {tried} ports taken:\n{one.describe()}")
         print(f"measured: {packets} forged packets, {messages} messages, {tried} ports tried")
+    nobody_slowed_down(lab)
     print(f"measured: {end_well(server, caller)} messages compared meanwhile")
     end_well(*slow)
     if not ping.running() or not pong.running():

@@ -16,7 +16,7 @@ class Packet:
     """One RoCE v2 packet: where it is in the capture, its fields, its ICRCs."""
 
     __slots__ = ("frame", "version", "src", "dst", "sport", "ip_id", "opcode", "pad", "dest_qpn",
-                 "psn", "payload_len", "icrc_found", "icrc_right", "ip_len")
+                 "psn", "payload_len", "icrc_found", "icrc_right", "ip_len", "tos", "transport")
 
 
 class CaptureError(Exception):
@@ -144,6 +144,7 @@ def parse(ip, number):
     p.frame, p.version = number, ip[0] >> 4
     masked, at, total, p.ip_id = (_masked_ipv4 if p.version == 4 else _masked_ipv6)(ip)
     p.ip_len = total
+    p.tos = ip[1] if p.version == 4 else (ip[0] & 15) << 4 | ip[1] >> 4
     p.src, p.dst = (ip[12:16], ip[16:20]) if p.version == 4 else (ip[8:24], ip[24:40])
     if total > len(ip):
         raise CaptureError(f"truncated: {total} bytes by the IP header, {len(ip)} there")
@@ -154,7 +155,8 @@ def parse(ip, number):
     body = ip[at + 8:total]
     if len(body) < 16:
         raise CaptureError(f"{len(body)} bytes are too few for a BTH and an ICRC")
-    p.icrc_found, transport = body[-4:], body[:-4]
+    p.icrc_found, p.transport = body[-4:], body[:-4]
+    transport = p.transport
     p.icrc_right = icrc(masked, udp, transport)
     p.opcode, p.pad = transport[0], (transport[1] >> 4) & 3
     p.dest_qpn = int.from_bytes(transport[5:8], "big")

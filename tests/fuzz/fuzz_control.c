@@ -252,8 +252,12 @@ static long do_connect(void)
 static long wait_for(struct pollfd *p, nfds_t n, const struct timespec *timeout)
 {
 	static const struct timespec at_once;
+	uint64_t end = UINT64_MAX;
 
-	for (unsigned i = 0; i < STEPS_MAX; i++) {
+	if (timeout)
+		end = w.now_ns + (uint64_t)timeout->tv_sec * 1000000000u +
+		      (uint64_t)timeout->tv_nsec;
+	for (unsigned i = 0; i < STEPS_MAX && w.now_ns < end; i++) {
 		long ready = n ? __real_syscall(SYS_ppoll, p, n, &at_once, NULL, 8) : 0;
 
 		if (ready != 0)
@@ -269,7 +273,8 @@ static long wait_for(struct pollfd *p, nfds_t n, const struct timespec *timeout)
 			break;
 	}
 	FUZZ_CHECK(timeout != NULL);
-	w.now_ns += (uint64_t)timeout->tv_sec * 1000000000u + (uint64_t)timeout->tv_nsec;
+	if (w.now_ns < end)
+		w.now_ns = end;
 	return 0;
 }
 
@@ -378,18 +383,30 @@ static void count(struct process *p)
 	}
 }
 
+/* What was begun at `before` was one call. */
+static void check_patience(uint64_t before)
+{
+	FUZZ_CHECK(w.now_ns - before < PATIENCE * 1000000ull);
+}
+
 static void look(struct process *p, const struct step *s)
 {
+	uint64_t before = w.now_ns;
 	struct adv_control_status status;
 	struct adv_control_entry entry;
 	struct adv_counters sum;
 
 	if (s->flags & 1)
 		adv_control_status(p->c, &status);
+	check_patience(before);
+	before = w.now_ns;
 	if (s->flags & 2 && adv_control_list(p->c, s->raw, &entry) == 0)
 		FUZZ_CHECK(memchr(entry.comm, 0, sizeof(entry.comm)));
+	check_patience(before);
+	before = w.now_ns;
 	if (s->flags & 4)
 		adv_control_counters(p->c, &sum);
+	check_patience(before);
 }
 
 static void hear(struct process *p)
@@ -397,9 +414,11 @@ static void hear(struct process *p)
 	for (unsigned i = 0; i < STEPS_MAX && daemon_turn(); i++)
 		;
 	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t before = w.now_ns;
 		enum adv_control_notice n = adv_control_read(p->c);
 		int fd = n == ADV_NOTICE_FAULT ? adv_control_take_fault(p->c) : -1;
 
+		check_patience(before);
 		FUZZ_CHECK(n != ADV_NOTICE_FAULT || fd >= 0);
 		if (fd >= 0)
 			close(fd);
@@ -432,8 +451,8 @@ static void act(struct process *p, const struct step *s)
 			count(p);
 		break;
 	case 4:
-		look(p, s);
-		break;
+		look(p, s); /* several calls */
+		return;
 	case 5:
 		open_cm(p);
 		break;
@@ -441,9 +460,10 @@ static void act(struct process *p, const struct step *s)
 		w.now_ns += (uint64_t)(s->value % 4000) * 1000000;
 		break;
 	default:
-		hear(p);
+		hear(p); /* many calls */
+		return;
 	}
-	FUZZ_CHECK(w.now_ns - before < PATIENCE * 1000000ull);
+	check_patience(before);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

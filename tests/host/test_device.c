@@ -14,6 +14,7 @@
 
 #include "../link/netns.h"
 #include "host/control.h"
+#include "host/device_internal.h"
 
 #ifdef __SANITIZE_THREAD__
 #define FEWER 10
@@ -315,6 +316,45 @@ static void test_spinning_on_memory(void **state)
 	node_close(&b);
 }
 
+/* What has come is taken, whoever was to take it, before a QP becomes another. */
+static void test_catch_up(void **state)
+{
+	struct node a, b;
+	struct timespec nap = {0, 1000000};
+	struct ibv_sge sge;
+	struct ibv_send_wr *bad, wr = {.wr_id = 9,
+				       .sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = IBV_WR_RDMA_WRITE,
+				       .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_wc wc;
+	bool acknowledged = false;
+
+	node_open(&a);
+	node_open(&b);
+	node_connect(&a, &b);
+	sge = (struct ibv_sge){(uintptr_t)a.buffer, 8, adv_mr_lkey(a.mr)};
+	wr.wr.rdma.remote_addr = (uintptr_t)b.buffer;
+	wr.wr.rdma.rkey = adv_mr_rkey(b.mr);
+	adv_device_lock(a.d); /* from here on its thread can do nothing */
+	assert_int_equal(adv_qp_post_send(a.qp, adv_now(), &wr, &bad), 0);
+	device_pump(a.d, adv_now());
+	for (unsigned i = 0; i < 10000 && !acknowledged; i++) {
+		nanosleep(&nap, NULL);
+		adv_lock_take(&b.d->lock);
+		acknowledged = b.d->link->counters.tx_packets > 0;
+		adv_lock_release(&b.d->lock);
+	}
+	assert_true(acknowledged);
+	assert_int_equal(adv_cq_poll(a.cq, 1, &wc), 0);
+	adv_device_catch_up(a.d);
+	assert_int_equal(adv_cq_poll(a.cq, 1, &wc), 1);
+	check_wc(&wc, 9);
+	adv_device_unlock(a.d);
+	node_close(&a);
+	node_close(&b);
+}
+
 /* Two threads post to one device, a third polls it, the peer's is driven by its own. */
 struct poster {
 	struct node *n;
@@ -575,6 +615,7 @@ int main(void)
 		cmocka_unit_test(test_bad_plan),
 		cmocka_unit_test(test_events_after_polling),
 		cmocka_unit_test(test_spinning_on_memory),
+		cmocka_unit_test(test_catch_up),
 		cmocka_unit_test(test_to_itself),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_fork),

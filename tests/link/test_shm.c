@@ -268,6 +268,35 @@ static void test_socket_is_not_forgotten(void **state)
 	check_all(store, QPN_B, 2);
 }
 
+struct modest {
+	struct adv_link *link;
+	struct store *store;
+};
+
+static void keep_one(void *user, const struct adv_rx_packet *pkt)
+{
+	const struct modest *m = user;
+
+	keep_packet(m->store, pkt);
+	m->link->enough = true;
+}
+
+/* An owner that has enough gets the rest in their order when it calls again. */
+static void test_enough(void **state)
+{
+	struct pair *p = *state;
+	struct modest m = {p->b, fresh_store()};
+
+	attach_both(p);
+	for (unsigned i = 0; i < 3; i++)
+		send_one(p->a, &p->to_b, QPN_B, i);
+	for (unsigned i = 0; i < 4; i++) {
+		p->b->enough = false;
+		assert_int_equal(p->b->ops->receive(p->b, 64, keep_one, &m), i < 3);
+	}
+	check_all(m.store, QPN_B, 3);
+}
+
 static void test_unsound_memory(void **state)
 {
 	struct pair *p = *state;
@@ -309,11 +338,17 @@ static void test_foreign_address(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_both_ways),	T(test_mixed_batch),
-		T(test_settling),	T(test_peer_leaves),
-		T(test_full),		T(test_asleep_at_first),
-		T(test_bell),		T(test_socket_is_not_forgotten),
-		T(test_unsound_memory), T(test_foreign_address),
+		T(test_both_ways),
+		T(test_mixed_batch),
+		T(test_settling),
+		T(test_peer_leaves),
+		T(test_full),
+		T(test_asleep_at_first),
+		T(test_bell),
+		T(test_socket_is_not_forgotten),
+		T(test_enough),
+		T(test_unsound_memory),
+		T(test_foreign_address),
 	};
 
 	if (!netns_enter())

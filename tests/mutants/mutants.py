@@ -14,7 +14,9 @@ CM_REQUEST = "src/cm/request.c"
 COMPLETER = "src/transport/completer.c"
 CQ = "src/transport/cq.c"
 DATAGRAM = "src/transport/datagram.c"
+DCQCN = "src/transport/dcqcn.c"
 ENGINE = "src/transport/engine.c"
+FLOW = "src/transport/flow.c"
 GATHER = "src/transport/gather.c"
 HEADERS = "src/wire/headers.h"
 MCAST = "src/transport/mcast.c"
@@ -45,8 +47,9 @@ MUTANTS = [
      "\t\tif (p)\n\t\t\texecute_atomic((uint64_t *)(void *)p, in);\n"
      "\t}\n\trepeat_answer(qp, in);\n}"),
     ("duplicate-send", "the newest SEND is received again when it is repeated", RESPONDER,
-     "\tif (ahead < 0) {\n\t\trx_duplicate",
-     "\tif (ahead < -1 || (ahead < 0 && !(in->info->flags & ADV_PKT_SEND))) {\n\t\trx_duplicate"),
+     "\tif (ahead < 0 && !begins_again(qp, in)) {",
+     "\tif (ahead < 0 && !begins_again(qp, in) &&\n"
+     "\t    (ahead < -1 || !(in->info->flags & ADV_PKT_SEND))) {"),
     ("bound", "a region is one byte longer than it is", MR,
      "length > mr->length - (va - mr->iova))",
      "length > mr->length + 1 - (va - mr->iova))"),
@@ -104,6 +107,8 @@ MUTANTS = [
      "\t\t\treturn NULL;\n"),
     ("asked-twice", "a response that a timeout has asked for costs another retry", REQUESTER,
      "\treq->gap_asked = true;\n\tif (++req->ticks", "\tif (++req->ticks"),
+    ("ask-each", "after a timeout packets ask for acknowledgements no more often", REQUESTER,
+     "\treq->unanswered = !qp->engine->go_back_0;", "\treq->unanswered = false;"),
     ("silent-error", "an unsignaled request that fails has no completion", QP,
      "if (status == IBV_WC_SUCCESS && !qp->sq_sig_all &&",
      "if (!qp->sq_sig_all &&"),
@@ -160,7 +165,7 @@ MUTANTS = [
      "adv_psn_diff(adv_psn_add(wqe->first_psn, wqe->psn_count), psn) > 0)",
      "adv_psn_diff(adv_psn_add(wqe->first_psn, wqe->psn_count), psn) >= 0)"),
     ("gap-of-one", "a request one packet ahead is taken for the expected one", RESPONDER,
-     "\tif (ahead > 0) {\n\t\tqp->engine", "\tif (ahead > 1) {\n\t\tqp->engine"),
+     "\tif (ahead > 0) {\n\t\trx_ahead", "\tif (ahead > 1) {\n\t\trx_ahead"),
     ("old-ack", "an acknowledgement of the packet before the oldest one is taken", COMPLETER,
      "if (adv_psn_diff(psn, qp->req.una_psn) < 0 ||",
      "if (adv_psn_diff(psn, qp->req.una_psn) < -1 ||"),
@@ -226,4 +231,46 @@ MUTANTS = [
      "\tid->initiator_depth = rep->initiator_depth;"),
     ("acked-after-all", "a request is acknowledged that cannot be sent again, and stays", REQUESTER,
      "\t\tif (!wqe->started ||\n\t\t    adv", "\t\tif (wqe->failed || !wqe->started ||\n\t\t    adv"),
+    ("cnp-interval", "each mark is answered with a CNP", FLOW,
+     "if (!f || now < f->cnp_after)", "if (!f)"),
+    ("cnp-anybody", "a CNP is believed from whatever address it comes", ENGINE,
+     "\tif (!adv_gid_equal(&meta->sgid, &qp->path.dgid) ||\n"
+     "\t    !adv_gid_equal(&meta->dgid, &qp->path.sgid))\n\t\treturn &c->rx_bad_address;\n", ""),
+    ("cnp-guess", "a mark counts whatever PSN its packet has", FLOW,
+     "ahead >= -PSN_DISTANCE && ahead < PSN_DISTANCE", "ahead >= -PSN_DISTANCE"),
+    ("rate-stuck", "a queue pair that had to wait for its rate is forgotten", FLOW,
+     "\tif (has_packets(qp))\n\t\tadv_timer_set",
+     "\tif (has_packets(qp) && !qp->req.timer.position)\n\t\tadv_timer_set"),
+    ("rate-ack", "ACKs wait for the rate", FLOW,
+     "if (!qp->resp.res_pending && adv_responder_has_tx(qp))",
+     "if (!qp->resp.res_pending && adv_responder_has_tx(qp) && !has_packets(qp))"),
+    ("rate-answers", "requests go first, always", FLOW,
+     "qp->flow->turn = !qp->flow->turn;", "qp->flow->turn = true;"),
+    ("rate-reset", "a queue pair's rate ends after its timers were looked at", QP,
+     "\tadv_flow_free(qp); /* its timer goes, and others may move */\n\tdrop_recv(qp);",
+     "\tdrop_recv(qp);\n\ttimer = qp->req.timer;\n\tadv_flow_free(qp);\n\tqp->req.timer = timer;"),
+    ("dcqcn-alpha", "alpha never falls", DCQCN,
+     "\t\td->alpha = (uint32_t)((uint64_t)d->alpha * p->dce_tcp_g / G_ONE);\n", ""),
+    ("dcqcn-stages", "a cut does not begin fast recovery anew", DCQCN,
+     "\td->time_stage = 0;\n", ""),
+    ("dcqcn-rounding", "the rate comes near the line but never gets there", DCQCN,
+     "(d->rate + d->target + 1) / 2", "(d->rate + d->target) / 2"),
+    ("zero-inside", "go-back-0 acknowledges the middle of a message", RESPONDER,
+     "\t\tpsn = message_start(qp);\n", "\t\tpsn = qp->resp.epsn;\n"),
+    ("zero-receive", "a message that begins again takes another receive request", RESPONDER,
+     "see restart_message(). */\n\t\tif (!resp->recv)\n", "see restart_message(). */\n"),
+    ("zero-gap", "with go-back-0 the responder waits for the packet that was lost", RESPONDER,
+     "\tqp->engine->counters.out_of_sequence++;\n\tif (qp->engine->go_back_0)\n"
+     "\t\trestart_message(qp);\n",
+     "\tqp->engine->counters.out_of_sequence++;\n"),
+    ("zero-again", "a message that the requester began again goes on where it was", RESPONDER,
+     "\trestart_message(qp);\n\treturn true;", "\treturn false;"),
+    ("zero-ready", "with go-back-0 an RNR NAK names the middle of a message", RESPONDER,
+     "\tc->rnr_nak_sent++;\n\tif (qp->engine->go_back_0)\n\t\trestart_message(qp);\n",
+     "\tc->rnr_nak_sent++;\n"),
+    ("zero-read", "with go-back-0 a READ is asked for again from what is missing on", REQUESTER,
+     "\t\tpsn = restart_message(qp, psn);\n", "\t\t(void)restart_message;\n"),
+    ("zero-retries", "with go-back-0 NAKs use retries up", REQUESTER,
+     "if (qp->engine->go_back_0 && why != ADV_ERR_TIMEOUT)",
+     "if (qp->engine->go_back_0 && why == ADV_ERR_RESPONSES_LOST)"),
 ]

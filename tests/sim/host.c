@@ -173,7 +173,9 @@ void queue_resize(struct host *h, struct queue *q)
 		room += room_of(&s->datagram[i].end, h, q);
 	err = adv_cq_resize(q->cq, room);
 	REQUIRE(s, err == 0, "a CQ cannot be made one of %u: %d", room, err);
-	q->shrunk = false;
+	/* What has overrun already says so yet. */
+	if (!q->cq->overrun)
+		q->shrunk = false;
 }
 
 /* Room for what is in it, and no more. */
@@ -266,6 +268,7 @@ void host_open(struct host *h)
 	}
 	open_srqs(h);
 	manager_open(h);
+	h->life++;
 	h->shared = region_open(h, 8);
 	h->shared_seen = xcalloc(1, 1 << 20);
 	h->shared_posted = h->shared_done = 0;

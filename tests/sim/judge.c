@@ -30,7 +30,9 @@ static void judge_shared(struct stream *st, const struct request *q, uint64_t nu
 	struct host *h = st->to->host;
 	uint64_t found;
 
-	if (!h->e || h->sim->chaos)
+	/* One may be reported only when the host that it was carried out at has been started anew.
+	 */
+	if (!h->e || q->life != h->life || h->sim->chaos)
 		return;
 	memcpy(&found,
 	       st->local->buf + (number % st->room) * (uint64_t)st->local_size +

@@ -316,8 +316,9 @@ static void on_response(struct connection *c, const struct adv_cm_event *event)
 			 (event->param.responder_resources == c->depth[1] &&
 			  event->param.initiator_depth == c->depth[0])),
 		"connection %u: an answer that was not given", c->index);
-	if (c->state != CONNECTING || !c->end[1].qp || end_state(&c->end[1]) != IBV_QPS_RTS) {
-		/* The other side has died, or has given up. */
+	if (c->state != CONNECTING || !c->end[0].qp || !c->end[1].qp ||
+	    end_state(&c->end[1]) != IBV_QPS_RTS) {
+		/* Its QP has gone with a CQ, or the other side has died, or has given up. */
 		c->given_up = true;
 		return;
 	}
@@ -388,7 +389,7 @@ static void on_end_of(struct agent *agent, const struct adv_cm_event *event)
 	judge_silence(c, event);
 	if (event->type == RDMA_CM_EVENT_REJECTED && agent->side == 0)
 		REQUIRE(s,
-			c->refused || s->total.crashes > c->crashes_then ||
+			c->refused || s->total.crashes > c->crashes_then || other->left ||
 				(event->status != SAYS_NO && other->over),
 			"connection %u: refused for reason %d", c->index, event->status);
 	if (event->type == RDMA_CM_EVENT_DISCONNECTED && event->status == 0)
@@ -451,6 +452,7 @@ static void leave(struct agent *agent, uint64_t now)
 {
 	adv_cm_id_destroy(agent->id, now);
 	agent->id = NULL;
+	agent->left = true;
 }
 
 /* Ends what is left of it at both sides, by and by; true: nothing is. */

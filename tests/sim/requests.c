@@ -298,6 +298,7 @@ static void note_posted(struct stream *st, struct request *q, const struct ibv_s
 	expect(st, q, wr);
 	if (q->bad && q->bad != BAD_LKEY)
 		st->bad++;
+	q->life = st->to->host->life;
 	if (q->shared && !q->bad)
 		st->to->host->shared_posted++;
 	if (st->done == st->posted)

@@ -138,7 +138,8 @@ struct request {
 	unsigned slot;
 	unsigned counter;
 	bool signaled;
-	bool shared;	/* works on the counter that all of the host share */
+	bool shared;	/* works on the counter that all of the host share, ... */
+	unsigned life;	/* ... in this life of the host */
 	bool counting;	/* works on a counter */
 	bool by_window; /* uses the key of the area's window */
 	bool is_inline;
@@ -247,6 +248,7 @@ struct host {
 	struct region *regions;
 	uint64_t region_number;
 	struct region *shared; /* one counter */
+	unsigned life;	       /* counts its starts: each with a counter that begins at 0 */
 	uint8_t *shared_seen;  /* originals that were returned */
 	uint64_t shared_posted;
 	uint64_t shared_done;
@@ -289,6 +291,7 @@ struct agent {
 	bool established;     /* the listening side may send */
 	bool over;	      /* it was told so */
 	bool asked;	      /* the application wants it to end */
+	bool left;	      /* ... and it has gone, which refuses what it has not answered */
 	uint64_t decide_at;   /* 0: decided */
 	uint64_t leave_at;
 };

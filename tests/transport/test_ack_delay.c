@@ -17,10 +17,13 @@ static struct {
 	unsigned acks[2];
 	uint64_t write_at[2];
 	uint64_t ack_at[2];
+	uint8_t last[2][2]; /* opcodes of the last two packets of a node */
 } seen;
 
 static void watch(struct net *net, struct wire *w)
 {
+	seen.last[w->from][0] = seen.last[w->from][1];
+	seen.last[w->from][1] = w->h.bth.opcode;
 	if (w->h.bth.opcode == ADV_OP_ACKNOWLEDGE) {
 		seen.acks[w->from]++;
 		seen.ack_at[w->from] = w->sent;
@@ -30,17 +33,23 @@ static void watch(struct net *net, struct wire *w)
 	}
 }
 
-static void begin(struct peers *p, uint64_t delay)
+static void begin_config(struct peers *p, const struct adv_engine_config *config)
 {
-	struct adv_engine_config config = {.seed = {1, 2, 3, 4}, .ack_delay = delay};
 	struct options o = options_default(IBV_QPT_RC);
 
 	memset(&seen, 0, sizeof(seen));
-	p->net = net_open_config(2, &config);
+	p->net = net_open_config(2, config);
 	p->net->hook = watch;
 	pair_open(p->net, &o, &p->end[0], &p->end[1]);
 	for (unsigned i = 0; i < 2; i++)
 		p->region[i] = region_open(&p->net->node[i], 4096, ALL_ACCESS);
+}
+
+static void begin(struct peers *p, uint64_t delay)
+{
+	struct adv_engine_config config = {.seed = {1, 2, 3, 4}, .ack_delay = delay};
+
+	begin_config(p, &config);
 }
 
 static void end(struct peers *p)
@@ -67,10 +76,14 @@ static void play(struct peers *p, unsigned rounds, uint64_t pause)
 {
 	for (unsigned i = 0; i < rounds; i++) {
 		unsigned from = i % 2;
+		uint64_t until;
 
 		post(p, from, i);
 		arrive(p, from, seen.writes[from] + 1);
+		until = p->net->now + pause;
 		net_run(p->net, pause);
+		if (p->net->now < until)
+			p->net->now = until;
 	}
 }
 
@@ -89,6 +102,78 @@ static void test_answers_overtake(void **state)
 	assert_int_equal(seen.acks[0] + seen.acks[1], ROUNDS + 1);
 	for (unsigned i = 0; i <= ROUNDS; i++)
 		expect_send(p.end[i % 2], i / 2, i, IBV_WC_SUCCESS);
+	end(&p);
+}
+
+/* Both nodes have the addresses of both: they are one machine. */
+static void make_neighbours(struct net *net)
+{
+	struct adv_engine_gid gids[4];
+
+	for (unsigned i = 0; i < 4; i++)
+		gids[i] = (struct adv_engine_gid){net->node[i / 2].gid[i % 2], 4096};
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(adv_engine_set_gids(net->node[i].e, gids, 4), 0);
+}
+
+/* How many packets the first batch has in which an answer goes out whose ACK has waited for it. */
+static unsigned packets_of_answer(bool local_memory, bool neighbours)
+{
+	struct adv_engine_config config = {
+		.seed = {1, 2, 3, 4}, .ack_delay = DELAY, .local_memory = local_memory};
+	const unsigned from = ROUNDS % 2;
+	struct adv_tx_batch *batch;
+	struct adv_engine *e;
+	struct peers p;
+	unsigned n, all;
+
+	begin_config(&p, &config);
+	if (neighbours)
+		make_neighbours(p.net);
+	play(&p, ROUNDS, 1 * US);
+	post(&p, from, ROUNDS);
+	arrive(&p, from, seen.writes[from] + 1);
+	post(&p, !from, ROUNDS + 1);
+	e = p.net->node[!from].e;
+	batch = &p.net->batch;
+	n = all = adv_engine_tx(e, p.net->now, batch);
+	assert_int_not_equal(batch->packet[0].header[0] & ADV_OP_MASK, ADV_OP_ACKNOWLEDGE);
+	while (adv_engine_tx_ready(e))
+		all += adv_engine_tx(e, p.net->now, batch);
+	assert_int_equal(all, 2);
+	assert_int_equal(batch->packet[batch->count - 1].header[0] & ADV_OP_MASK,
+			 ADV_OP_ACKNOWLEDGE);
+	net_abandon(p.net);
+	return n;
+}
+
+/* Through memory the answer does not wait until its ACK is made; else they share a call. */
+static void test_answer_goes_alone(void **state)
+{
+	assert_int_equal(packets_of_answer(true, true), 1);
+	assert_int_equal(packets_of_answer(true, false), 2);
+	assert_int_equal(packets_of_answer(false, true), 2);
+}
+
+/*
+ * Where the peer's program is told of the answer, what it waits for first comes first: as from a
+ * NIC, unless both are in one datagram.
+ */
+static void test_sends_after_acks(void **state)
+{
+	struct peers p;
+
+	begin(&p, DELAY);
+	play(&p, ROUNDS, 1 * US);
+	end_recv(p.end[1], 77, p.region[1], 64, 8);
+	end_op(p.end[0], IBV_WR_SEND, 7, p.region[0], 0, 8, NULL, 0);
+	net_run(p.net, DELAY / 2);
+	assert_int_equal(seen.last[0][0], ADV_OP_ACKNOWLEDGE);
+	assert_int_equal(seen.last[0][1], ADV_OP_SEND_ONLY);
+	post(&p, 1, 8);
+	net_run(p.net, DELAY / 2);
+	assert_int_equal(seen.last[1][0], ADV_OP_WRITE_ONLY);
+	assert_int_equal(seen.last[1][1], ADV_OP_ACKNOWLEDGE);
 	end(&p);
 }
 
@@ -125,6 +210,20 @@ static void test_slow_answers(void **state)
 	begin(&p, DELAY);
 	play(&p, ROUNDS, DELAY + 1);
 	assert_int_equal(time_of_ack(&p, ROUNDS % 2), 0);
+	end(&p);
+}
+
+/* A late answer now and then changes nothing; only where most are late does the ACK not wait. */
+static void test_late_answer(void **state)
+{
+	struct peers p;
+
+	begin(&p, DELAY);
+	play(&p, 2 * ROUNDS, 1 * US);
+	play(&p, 2, DELAY + 1);
+	assert_int_equal(time_of_ack(&p, 0), DELAY);
+	play(&p, 2 * ROUNDS, DELAY + 1);
+	assert_int_equal(time_of_ack(&p, 0), 0);
 	end(&p);
 }
 
@@ -200,13 +299,11 @@ static void test_reset_while_waiting(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers_overtake),
-		cmocka_unit_test(test_waits_exactly),
-		cmocka_unit_test(test_slow_answers),
-		cmocka_unit_test(test_streams),
-		cmocka_unit_test(test_off),
-		cmocka_unit_test(test_hastened),
-		cmocka_unit_test(test_reset_while_waiting),
+		cmocka_unit_test(test_answers_overtake), cmocka_unit_test(test_answer_goes_alone),
+		cmocka_unit_test(test_sends_after_acks), cmocka_unit_test(test_waits_exactly),
+		cmocka_unit_test(test_slow_answers),	 cmocka_unit_test(test_late_answer),
+		cmocka_unit_test(test_streams),		 cmocka_unit_test(test_off),
+		cmocka_unit_test(test_hastened),	 cmocka_unit_test(test_reset_while_waiting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

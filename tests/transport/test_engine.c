@@ -333,22 +333,6 @@ static void test_senders(void **state)
 	}
 }
 
-static void test_congestion_marks_are_counted(void **state)
-{
-	struct adv_rx_meta meta = {.tclass = ADV_ECN_CE};
-	uint8_t data[64] = {ADV_OPCODE_CNP, 0, 0xff, 0xff};
-	struct adv_rx_packet pkt = {.meta = &meta, .data = data, .len = 28};
-	const struct adv_engine_counters *c;
-	struct bed bed;
-
-	bed_open(&bed, IBV_QPT_RC);
-	c = adv_engine_counters(bed.net->node[1].e);
-	adv_engine_rx(bed.net->node[1].e, 0, &pkt);
-	assert_int_equal(c->rp_cnp_handled, 1);
-	assert_int_equal(c->np_ecn_marked_roce_packets, 1);
-	net_abandon(bed.net);
-}
-
 /* Bits turned anywhere in good packets: nothing outside of the regions is ever touched. */
 static void test_mutations(void **state)
 {
@@ -444,6 +428,53 @@ static void lose_all(struct net *net, struct wire *w)
 }
 
 /* A QP that holds the whole window goes away: those that waited for it go on. */
+/* A QP whose DSCP is held sends nothing, and goes on as if nothing had been; destroyed while held,
+ * it is gone. */
+static void test_held_by_dscp(void **state)
+{
+	struct bed bed;
+
+	bed_open(&bed, IBV_QPT_RC);
+	adv_engine_hold(bed.net->node[0].e, 1 << 0);
+	end_op(bed.a, IBV_WR_SEND, 1, bed.ra, 0, 3000, NULL, 0);
+	net_run(bed.net, MS);
+	assert_int_equal(adv_engine_counters(bed.net->node[0].e)->tx_packets, 0);
+	assert_false(adv_engine_tx_ready(bed.net->node[0].e));
+	adv_engine_hold(bed.net->node[0].e, ~1ull);
+	net_until(bed.net, bed.a, 1, 0, MS);
+	expect_send(bed.a, 0, 1, IBV_WC_SUCCESS);
+	assert_int_equal(adv_engine_counters(bed.net->node[0].e)->tx_packets, 3);
+	adv_engine_hold(bed.net->node[0].e, 1 << 0);
+	end_op(bed.a, IBV_WR_SEND, 2, bed.ra, 0, 3000, NULL, 0);
+	net_run(bed.net, MS);
+	end_close(bed.a);
+	adv_engine_hold(bed.net->node[0].e, 0);
+	net_run(bed.net, MS);
+	assert_int_equal(adv_engine_counters(bed.net->node[0].e)->tx_packets, 3);
+	net_close(bed.net);
+}
+
+/* Few packets at a time, QPs in turn, none forgotten. */
+static void test_few_at_a_time(void **state)
+{
+	struct adv_tx_batch *batch = calloc(1, sizeof(*batch));
+	struct adv_engine *e;
+	unsigned sum = 0, n;
+	struct bed bed;
+
+	assert_non_null(batch);
+	bed_open(&bed, IBV_QPT_RC);
+	e = bed.net->node[0].e;
+	end_op(bed.a, IBV_WR_SEND, 1, bed.ra, 0, 8192, NULL, 0);
+	assert_int_equal(adv_engine_tx_some(e, bed.net->now, batch, 3), 3);
+	for (sum = 3; (n = adv_engine_tx_some(e, bed.net->now, batch, 1)) != 0; sum += n)
+		assert_int_equal(n, 1);
+	assert_int_equal(sum, 8);
+	assert_false(adv_engine_tx_ready(e));
+	net_abandon(bed.net);
+	free(batch);
+}
+
 static void test_window_freed_by_destruction(void **state)
 {
 	for (int how = 0; how < 3; how++) {
@@ -581,9 +612,10 @@ int main(void)
 		cmocka_unit_test(test_states),
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_senders),
-		cmocka_unit_test(test_congestion_marks_are_counted),
 		cmocka_unit_test(test_mutations),
 		cmocka_unit_test(test_fair_sharing),
+		cmocka_unit_test(test_held_by_dscp),
+		cmocka_unit_test(test_few_at_a_time),
 		cmocka_unit_test(test_window_freed_by_destruction),
 		cmocka_unit_test(test_create_refused),
 		cmocka_unit_test(test_events_of_the_dead),

@@ -162,13 +162,14 @@ static void expect_all(const struct exchange *x)
 }
 
 /* Runs the exchange with a mishap to packet k; returns how many packets were sent. */
-static uint64_t run(enum mishap m, uint64_t k, uint32_t first_psn)
+static uint64_t run(enum mishap m, uint64_t k, uint32_t first_psn, bool go_back_0)
 {
+	struct adv_engine_config config = {.seed = {1, 2, 3, 4}, .go_back_0 = go_back_0};
 	struct options o = options_default(IBV_QPT_RC);
 	struct exchange x = {.plan = {m, k}};
 	uint64_t sent;
 
-	x.net = net_open(2, 1);
+	x.net = net_open_config(2, &config);
 	x.net->hook = mishap;
 	x.net->arg = &x.plan;
 	o.mtu = IBV_MTU_256;
@@ -193,12 +194,14 @@ static uint64_t run(enum mishap m, uint64_t k, uint32_t first_psn)
 
 static void each_in_turn(enum mishap m)
 {
-	uint64_t count = run(LOSE, UINT64_MAX - 1, 0);
+	for (unsigned zero = 0; zero < 2; zero++) {
+		uint64_t count = run(LOSE, UINT64_MAX - 1, 0, zero);
 
-	assert_true(count > 30);
-	for (uint64_t k = 0; k < count; k++) {
-		run(m, k, 0xfffff0);
-		run(m, k, 17);
+		assert_true(count > 30);
+		for (uint64_t k = 0; k < count; k++) {
+			run(m, k, 0xfffff0, zero);
+			run(m, k, 17, zero);
+		}
 	}
 }
 
@@ -266,6 +269,50 @@ static void test_uc_message_with_a_lost_packet(void **state)
 	}
 }
 
+/* Of packets that are sent at once, more than a buffer on the way has room for. */
+struct burst {
+	uint64_t began;
+	unsigned packets;
+};
+
+static void cut_short(struct net *net, struct wire *w)
+{
+	struct burst *b = net->arg;
+
+	if (w->from != 0)
+		return;
+	if (b->packets == 0 || w->sent > b->began + 100 * US) {
+		b->began = w->sent;
+		b->packets = 0;
+	}
+	if (++b->packets > 3)
+		w->copies = 0;
+}
+
+/* A message of which only three packets at a time come through, whatever of it is sent again: each
+ * timeout brings some of it over, and so it is never given up. */
+static void test_only_the_beginning_comes_through(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct net *net = net_open(2, 1);
+	struct region *ra = region_open(&net->node[0], 16384, ALL_ACCESS);
+	struct region *rb = region_open(&net->node[1], 16384, ALL_ACCESS);
+	struct burst burst = {.packets = 0};
+	struct end *a, *b;
+
+	region_fill(ra, 1);
+	net->hook = cut_short;
+	net->arg = &burst;
+	o.mtu = IBV_MTU_256;
+	pair_open(net, &o, &a, &b);
+	end_op(a, IBV_WR_RDMA_WRITE, 7, ra, 0, 40 * 256, rb, 0);
+	net_until(net, a, 1, 0, 100 * SEC);
+	net_run(net, SEC);
+	expect_send(a, 0, 7, IBV_WC_SUCCESS);
+	expect_pattern(rb, 0, 40 * 256, 1, 0);
+	net_close(net);
+}
+
 /* UC WRITEs: a lost FIRST or MIDDLE spoils its message, not the next. */
 static void test_uc_write_with_a_lost_packet(void **state)
 {
@@ -303,6 +350,7 @@ int main(void)
 		cmocka_unit_test(test_each_packet_doubled_late),
 		cmocka_unit_test(test_each_packet_overtaken),
 		cmocka_unit_test(test_each_packet_very_late),
+		cmocka_unit_test(test_only_the_beginning_comes_through),
 		cmocka_unit_test(test_uc_message_with_a_lost_packet),
 		cmocka_unit_test(test_uc_write_with_a_lost_packet),
 	};

@@ -10,7 +10,8 @@
 
 #include "harness.h"
 
-#define SEEDS	   300
+#define SEEDS	   350
+#define GO_BACK_N  300 /* seeds; those after them have go-back-0 */
 #define PER_SIDE   60
 #define SPAN	   24576 /* bytes each request has for itself, at both ends */
 #define COUNTERS   4
@@ -223,6 +224,9 @@ static void open_world(struct world *w, uint64_t seed)
 	memset(w, 0, sizeof(*w));
 	adv_rng_seed(&w->rng, seed);
 	c.window = 4 + (uint32_t)adv_rng_below(&w->rng, 80);
+	c.go_back_0 = seed > GO_BACK_N;
+	if (c.go_back_0) /* a message has to fit */
+		c.window += SPAN / 256;
 	o.mtu = (enum ibv_mtu)(IBV_MTU_256 + adv_rng_below(&w->rng, 5));
 	o.psn[0] = (uint32_t)adv_rng_next(&w->rng) & ADV_PSN_MASK;
 	o.psn[1] = 0xfffff0 + (uint32_t)adv_rng_below(&w->rng, 16);

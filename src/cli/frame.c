@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* adverb frame: builds and dissects; what both need. */
+#include "cli/frame.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+
+static const struct adv_command halves[] = {
+	{"build", "Bytes from fields", adv_frame_build_main},
+	{"dissect", "Fields from bytes", adv_frame_dissect_main},
+	{NULL, NULL, NULL},
+};
+
+int adv_frame_main(int argc, char **argv)
+{
+	static const struct adv_command_group group = {
+		.name = "adverb frame",
+		.kind = "frame command",
+		.commands = halves,
+		.usage = "build|dissect [OPTION...]",
+		.about = "Builds RoCE frames, v1 and v2, from their fields, and dissects them: "
+			 "from hexadecimal or a capture, and to it.\vCommands:",
+		.more = "docs/frame.md has the fields.",
+	};
+
+	return adv_command_dispatch(&group, argc, argv);
+}
+
+char *adv_frame_read_file(const char *who, const char *name, size_t *len)
+{
+	char *text = adv_cli_read_file(who, name, ADV_FRAME_FILE_MAX - 1, len);
+
+	if (!text || *len < ADV_FRAME_FILE_MAX)
+		return text;
+	fprintf(stderr, "%s: %s: %s\n", who, name, strerror(EFBIG));
+	free(text);
+	return NULL;
+}
+
+bool adv_frame_each_line(const char *name, const char *text, size_t len, adv_frame_line_fn *fn,
+			 void *user)
+{
+	unsigned line = 0;
+	char where[160];
+
+	for (size_t i = 0; i < len;) {
+		const char *end = memchr(text + i, '\n', len - i);
+		size_t n = end ? (size_t)(end - text) - i : len - i;
+
+		snprintf(where, sizeof(where), "%.120s:%u", name, ++line);
+		if (!fn(user, where, text + i, n))
+			return false;
+		i += n + 1;
+	}
+	return true;
+}
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+long adv_frame_read_hex(const char *s, size_t len, unsigned char *out, size_t room)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len;) {
+		if (s[i] == ':' || isspace((unsigned char)s[i])) {
+			i++;
+			continue;
+		}
+		if (i + 1 >= len || digit(s[i]) < 0 || digit(s[i + 1]) < 0 || n == room)
+			return -1;
+		out[n++] = (unsigned char)(digit(s[i]) << 4 | digit(s[i + 1]));
+		i += 2;
+	}
+	return (long)n;
+}

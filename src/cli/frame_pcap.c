@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/frame_pcap.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MAGIC	      0xa1b2c3d4u
+#define MAGIC_NS      0xa1b23c4du
+#define MAGIC_PCAPNG  0x0a0d0d0au
+#define MAGIC_SECTION 0x1a2b3c4du
+#define HEAD_LEN      24
+#define RECORD_LEN    16
+#define LINK_ETHERNET 1
+
+/* Blocks of a pcapng: type and length before the body, and the length again behind it. */
+#define BLOCK_HEAD	8
+#define BLOCK_MIN	12
+#define BLOCK_INTERFACE 1
+#define BLOCK_SIMPLE	3
+#define BLOCK_PACKET	6
+
+static uint32_t get32(const struct adv_pcap *p, size_t at)
+{
+	uint32_t v;
+
+	memcpy(&v, p->data + at, sizeof(v));
+	return p->swapped ? __builtin_bswap32(v) : v;
+}
+
+static bool is_magic(uint32_t v)
+{
+	return v == MAGIC || v == MAGIC_NS;
+}
+
+static uint32_t first_word(const uint8_t *data, size_t len)
+{
+	uint32_t v = 0;
+
+	if (len >= sizeof(v))
+		memcpy(&v, data, sizeof(v));
+	return v;
+}
+
+bool adv_pcap_is_capture(const uint8_t *data, size_t len)
+{
+	uint32_t v = first_word(data, len);
+
+	return is_magic(v) || is_magic(__builtin_bswap32(v)) || v == MAGIC_PCAPNG;
+}
+
+static bool not_ethernet(uint32_t link, char why[ADV_PCAP_WHY])
+{
+	snprintf(why, ADV_PCAP_WHY, "a capture of link type %" PRIu32 ", not of Ethernet (1)",
+		 link);
+	return false;
+}
+
+static bool damaged(const struct adv_pcap *p, char why[ADV_PCAP_WHY])
+{
+	snprintf(why, ADV_PCAP_WHY, "the file is cut off, or damaged, at byte %zu", p->at);
+	return false;
+}
+
+bool adv_pcap_open(struct adv_pcap *p, const uint8_t *data, size_t len, char why[ADV_PCAP_WHY])
+{
+	uint32_t magic = first_word(data, len), link;
+
+	*p = (struct adv_pcap){
+		.data = data, .len = len, .at = HEAD_LEN, .pcapng = magic == MAGIC_PCAPNG};
+	if (p->pcapng) {
+		p->at = 0;
+		return true;
+	}
+	p->swapped = is_magic(__builtin_bswap32(magic));
+	if (!is_magic(p->swapped ? __builtin_bswap32(magic) : magic) || len < HEAD_LEN) {
+		snprintf(why, ADV_PCAP_WHY, "no capture file");
+		return false;
+	}
+	link = get32(p, 20) & 0x0fffffff; /* above: FCS length */
+	return link == LINK_ETHERNET || not_ethernet(link, why);
+}
+
+static bool next_classic(struct adv_pcap *p, const uint8_t **frame, size_t *len, bool *whole,
+			 char why[ADV_PCAP_WHY])
+{
+	size_t left = p->len - p->at;
+	uint32_t captured = left >= RECORD_LEN ? get32(p, p->at + 8) : 0;
+
+	if (left < RECORD_LEN || captured > ADV_PCAP_FRAME_MAX || captured > left - RECORD_LEN)
+		return damaged(p, why);
+	*frame = p->data + p->at + RECORD_LEN;
+	*len = captured;
+	*whole = get32(p, p->at + 12) == captured;
+	p->at += RECORD_LEN + captured;
+	return true;
+}
+
+/* ---- pcapng ---- */
+
+/* Length of the block at p->at, its body BLOCK_HEAD bytes behind; 0, and said: it is none. */
+static uint32_t block_length(struct adv_pcap *p, char why[ADV_PCAP_WHY])
+{
+	size_t left = p->len - p->at;
+	uint32_t length;
+
+	if (left < BLOCK_MIN) {
+		damaged(p, why);
+		return 0;
+	}
+	/* A section begins with its own order of bytes. */
+	if (get32(p, p->at) == MAGIC_PCAPNG) {
+		p->swapped = false;
+		p->swapped = get32(p, p->at + BLOCK_HEAD) == __builtin_bswap32(MAGIC_SECTION);
+		p->interfaces = 0;
+		if (get32(p, p->at + BLOCK_HEAD) != MAGIC_SECTION) {
+			damaged(p, why);
+			return 0;
+		}
+	}
+	length = get32(p, p->at + 4);
+	if (length < BLOCK_MIN || length % 4 || length > left ||
+	    get32(p, p->at + length - 4) != length) {
+		damaged(p, why);
+		return 0;
+	}
+	return length;
+}
+
+static bool add_interface(struct adv_pcap *p, uint32_t body, char why[ADV_PCAP_WHY])
+{
+	uint16_t link;
+
+	if (body < 8 || p->interfaces == ADV_PCAP_INTERFACES)
+		return damaged(p, why);
+	memcpy(&link, p->data + p->at + BLOCK_HEAD, sizeof(link));
+	p->link[p->interfaces] = p->swapped ? __builtin_bswap16(link) : link;
+	p->longest[p->interfaces++] = get32(p, p->at + BLOCK_HEAD + 4);
+	return true;
+}
+
+/* The packet of an enhanced or simple packet block with so much body. */
+static bool read_packet(struct adv_pcap *p, bool simple, uint32_t body, const uint8_t **frame,
+			size_t *len, bool *whole, char why[ADV_PCAP_WHY])
+{
+	uint32_t head = simple ? 4 : 20, interface, captured, original;
+	size_t at = p->at + BLOCK_HEAD;
+
+	if (body < head)
+		return damaged(p, why);
+	interface = simple ? 0 : get32(p, at);
+	if (interface >= p->interfaces)
+		return damaged(p, why);
+	if (p->link[interface] != LINK_ETHERNET)
+		return not_ethernet(p->link[interface], why);
+	original = get32(p, at + head - 4);
+	captured = simple ? original : get32(p, at + 12);
+	if (simple && p->longest[0] && captured > p->longest[0])
+		captured = p->longest[0];
+	if (captured > ADV_PCAP_FRAME_MAX || captured > body - head)
+		return damaged(p, why);
+	*frame = p->data + at + head;
+	*len = captured;
+	*whole = original == captured;
+	return true;
+}
+
+static bool next_pcapng(struct adv_pcap *p, const uint8_t **frame, size_t *len, bool *whole,
+			char why[ADV_PCAP_WHY])
+{
+	while (p->at < p->len) {
+		uint32_t length = block_length(p, why), type;
+		bool good = length != 0, packet = false;
+
+		if (!good)
+			return false;
+		type = get32(p, p->at);
+		if (type == BLOCK_INTERFACE)
+			good = add_interface(p, length - BLOCK_MIN, why);
+		packet = type == BLOCK_PACKET || type == BLOCK_SIMPLE;
+		if (packet)
+			good = read_packet(p, type == BLOCK_SIMPLE, length - BLOCK_MIN, frame, len,
+					   whole, why);
+		if (!good)
+			return false;
+		p->at += length;
+		if (packet)
+			return true;
+	}
+	return false;
+}
+
+bool adv_pcap_next(struct adv_pcap *p, const uint8_t **frame, size_t *len, bool *whole,
+		   char why[ADV_PCAP_WHY])
+{
+	why[0] = '\0';
+	if (p->at == p->len)
+		return false;
+	return p->pcapng ? next_pcapng(p, frame, len, whole, why)
+			 : next_classic(p, frame, len, whole, why);
+}
+
+void adv_pcap_write_head(FILE *f)
+{
+	struct {
+		uint32_t magic;
+		uint16_t major, minor;
+		uint32_t zone, accuracy, longest, link;
+	} head = {MAGIC, 2, 4, 0, 0, ADV_PCAP_FRAME_MAX, LINK_ETHERNET};
+
+	fwrite(&head, sizeof(head), 1, f);
+}
+
+void adv_pcap_write(FILE *f, uint64_t us, const uint8_t *frame, size_t len)
+{
+	uint32_t record[4] = {(uint32_t)(us / 1000000), (uint32_t)(us % 1000000), (uint32_t)len,
+			      (uint32_t)len};
+
+	fwrite(record, sizeof(record), 1, f);
+	fwrite(frame, len, 1, f);
+}

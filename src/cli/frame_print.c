@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Frames to text. */
+#include "cli/frame_field.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define TREE_BYTES 32 /* of a payload */
+
+static void print_hex(FILE *f, const uint8_t *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		fprintf(f, "%02x", p[i]);
+}
+
+static void print_mac(FILE *f, const uint8_t mac[6])
+{
+	for (unsigned i = 0; i < 6; i++)
+		fprintf(f, "%s%02x", i ? ":" : "", mac[i]);
+}
+
+static const char *address(const struct adv_frame_text *t, const uint8_t *addr,
+			   char text[INET6_ADDRSTRLEN])
+{
+	int family = t->frame.kind == ADV_FRAME_V2_IPV4 ? AF_INET : AF_INET6;
+
+	return inet_ntop(family, addr, text, INET6_ADDRSTRLEN) ? text : "?";
+}
+
+/* "RC_SEND_ONLY" */
+static void print_opcode(FILE *f, uint8_t opcode)
+{
+	for (const char *p = adv_opcode_table[opcode].name; *p; p++)
+		fputc(*p == ' ' ? '_' : *p, f);
+}
+
+static void print_value(FILE *f, const struct adv_frame_field *field, uint64_t value)
+{
+	if (field->form == ADV_FORM_HEX)
+		fprintf(f, "0x%" PRIx64, value);
+	else
+		fprintf(f, "%" PRIu64, value);
+}
+
+/* Fields of a layer as words, each with a blank before it. */
+static void print_fields(const struct adv_frame_text *t, FILE *f, enum adv_frame_layer layer)
+{
+	for (unsigned i = 0; i < adv_frame_field_count; i++) {
+		const struct adv_frame_field *field = &adv_frame_fields[i];
+
+		if (field->layer != layer || !adv_frame_field_is_in(t, field) ||
+		    (layer == ADV_LAYER_ETHERNET && !t->frame.has_vlan))
+			continue;
+		fprintf(f, " %s=", field->name);
+		print_value(f, field, adv_frame_field_get(t, field));
+	}
+}
+
+static void print_addresses(const struct adv_frame_text *t, FILE *f, enum adv_frame_layer layer)
+{
+	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN];
+
+	if (layer == ADV_LAYER_ETHERNET) {
+		fprintf(f, " dmac=");
+		print_mac(f, t->frame.dmac);
+		fprintf(f, " smac=");
+		print_mac(f, t->frame.smac);
+	} else if (layer == ADV_LAYER_NETWORK) {
+		fprintf(f, " src=%s dst=%s", address(t, t->frame.saddr, src),
+			address(t, t->frame.daddr, dst));
+	} else if (layer == ADV_LAYER_BTH && !t->has_transport) {
+		fprintf(f, " op=");
+		print_opcode(f, t->headers.bth.opcode);
+	}
+}
+
+void adv_frame_text_print(const struct adv_frame_text *t, FILE *f)
+{
+	fprintf(f, "roce=%d", t->frame.kind == ADV_FRAME_V1 ? 1 : 2);
+	for (enum adv_frame_layer layer = 0; layer < ADV_LAYER_END; layer++) {
+		print_addresses(t, f, layer);
+		print_fields(t, f, layer);
+	}
+	if (t->len || t->has_transport) {
+		fprintf(f, t->has_transport ? " transport=" : " payload=");
+		print_hex(f, t->bytes, t->len);
+	}
+	if (t->has_icrc)
+		fprintf(f, " icrc=0x%08" PRIx32, t->frame.icrc);
+	if (t->trailer_len) {
+		fprintf(f, " trailer=");
+		print_hex(f, t->trailer, t->trailer_len);
+	}
+	fputc('\n', f);
+}
+
+/* ---- as a tree ---- */
+
+static const char *layer_name(const struct adv_frame_text *t, enum adv_frame_layer layer)
+{
+	static const char *const names[] = {"Ethernet", "IPv4", "UDP", "BTH"};
+
+	if (layer != ADV_LAYER_NETWORK)
+		return names[layer];
+	return t->frame.kind == ADV_FRAME_V1	    ? "GRH"
+	       : t->frame.kind == ADV_FRAME_V2_IPV6 ? "IPv6"
+						    : "IPv4";
+}
+
+/* What the AETH's syndrome means (IBTA 9.7.5.1.2). */
+static void print_syndrome(FILE *f, uint8_t syndrome)
+{
+	static const char *const naks[] = {"PSN sequence error", "invalid request",
+					   "remote access error", "remote operational error",
+					   "invalid RD request"};
+	uint8_t value = syndrome & ADV_AETH_VALUE_MASK;
+
+	switch (syndrome & ADV_AETH_TYPE_MASK) {
+	case ADV_AETH_ACK:
+		fprintf(f, value == ADV_AETH_NO_CREDITS ? " (ACK, no credits)" : " (ACK)");
+		break;
+	case ADV_AETH_RNR_NAK:
+		fprintf(f, " (RNR NAK, wait %g ms)", (double)adv_rnr_timer_ns(value) / 1e6);
+		break;
+	case ADV_AETH_NAK:
+		fprintf(f, " (NAK: %s)", value < 5 ? naks[value] : "reserved code");
+		break;
+	default:
+		fprintf(f, " (reserved)");
+	}
+}
+
+static bool has_layer(const struct adv_frame_text *t, enum adv_frame_layer layer)
+{
+	if (layer == ADV_LAYER_UDP)
+		return t->frame.kind != ADV_FRAME_V1;
+	if (layer == ADV_LAYER_BTH)
+		return !t->has_transport;
+	return true;
+}
+
+/* A line for each header behind the BTH. */
+static void print_extended(const struct adv_frame_text *t, FILE *f)
+{
+	const char *header = "";
+
+	for (unsigned i = 0; i < adv_frame_field_count; i++) {
+		const struct adv_frame_field *field = &adv_frame_fields[i];
+
+		if (field->layer != ADV_LAYER_EXTENDED || !adv_frame_field_is_in(t, field))
+			continue;
+		if (strcmp(header, field->header) != 0)
+			fprintf(f, "%s  %-9s", *header ? "\n" : "", field->header);
+		header = field->header;
+		fprintf(f, " %s=", field->name);
+		print_value(f, field, adv_frame_field_get(t, field));
+		if (strcmp(field->name, "syndrome") == 0)
+			print_syndrome(f, t->headers.aeth.syndrome);
+	}
+	if (*header)
+		fputc('\n', f);
+}
+
+void adv_frame_text_print_tree(const struct adv_frame_text *t, bool good_icrc, FILE *f)
+{
+	size_t shown = t->len < TREE_BYTES ? t->len : TREE_BYTES;
+
+	for (enum adv_frame_layer layer = 0; layer < ADV_LAYER_EXTENDED; layer++) {
+		if (!has_layer(t, layer))
+			continue;
+		fprintf(f, "  %-9s", layer_name(t, layer));
+		print_addresses(t, f, layer);
+		print_fields(t, f, layer);
+		fputc('\n', f);
+	}
+	print_extended(t, f);
+	if (t->len) {
+		fprintf(f, "  %-9s %zu bytes: ", t->has_transport ? "transport" : "payload",
+			t->len);
+		print_hex(f, t->bytes, shown);
+		fprintf(f, shown < t->len ? "...\n" : "\n");
+	}
+	fprintf(f, "  %-9s 0x%08" PRIx32 " (%s)\n", "ICRC", t->frame.icrc,
+		good_icrc ? "good" : "WRONG");
+	if (t->trailer_len)
+		fprintf(f, "  %-9s %zu bytes\n", "trailer", t->trailer_len);
+}
+
+/* ---- as JSON; nothing in it needs an escape ---- */
+
+static void print_json_addresses(const struct adv_frame_text *t, FILE *f)
+{
+	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN];
+
+	fprintf(f, "\"dmac\": \"");
+	print_mac(f, t->frame.dmac);
+	fprintf(f, "\", \"smac\": \"");
+	print_mac(f, t->frame.smac);
+	fprintf(f, "\", \"src\": \"%s\", \"dst\": \"%s\"", address(t, t->frame.saddr, src),
+		address(t, t->frame.daddr, dst));
+}
+
+void adv_frame_text_print_json(const struct adv_frame_text *t, bool good_icrc, FILE *f)
+{
+	fprintf(f, "\"roce\": %d, ", t->frame.kind == ADV_FRAME_V1 ? 1 : 2);
+	print_json_addresses(t, f);
+	if (!t->has_transport) {
+		fprintf(f, ", \"op\": \"");
+		print_opcode(f, t->headers.bth.opcode);
+		fprintf(f, "\", \"opcode\": %u", t->headers.bth.opcode);
+	}
+	for (unsigned i = 0; i < adv_frame_field_count; i++) {
+		const struct adv_frame_field *field = &adv_frame_fields[i];
+
+		if (adv_frame_field_is_in(t, field) &&
+		    (field->layer != ADV_LAYER_ETHERNET || t->frame.has_vlan))
+			fprintf(f, ", \"%s\": %" PRIu64, field->name,
+				adv_frame_field_get(t, field));
+	}
+	fprintf(f, ", \"%s\": \"", t->has_transport ? "transport" : "payload");
+	print_hex(f, t->bytes, t->len);
+	fprintf(f, "\", \"icrc\": %" PRIu32 ", \"icrc_good\": %s", t->frame.icrc,
+		good_icrc ? "true" : "false");
+	if (t->trailer_len) {
+		fprintf(f, ", \"trailer\": \"");
+		print_hex(f, t->trailer, t->trailer_len);
+		fputc('"', f);
+	}
+}

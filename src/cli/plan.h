@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the planners of `adverb plan` share: reading quantities, writing results. */
+#ifndef ADV_CLI_PLAN_H
+#define ADV_CLI_PLAN_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/units.h"
+#include "cli/command.h"
+
+int adv_plan_buffer_main(int argc, char **argv);
+int adv_plan_deadlock_main(int argc, char **argv);
+int adv_plan_ecn_main(int argc, char **argv);
+int adv_plan_ets_main(int argc, char **argv);
+int adv_plan_headroom_main(int argc, char **argv);
+
+/* Reads an option's argument; where it cannot be, says so with the option's name and exits as argp
+ * does. */
+uint64_t adv_plan_quantity(struct argp_state *state, const char *option, enum adv_unit unit,
+			   const char *arg);
+
+/* As adv_plan_quantity(), of a whole number from least to most. */
+uint64_t adv_plan_count(struct argp_state *state, const char *option, const char *arg,
+			uint64_t least, uint64_t most);
+
+#define ADV_PLAN_LENGTH_MAX 1000000000ull /* mm of a cable: 1000 km */
+
+/* What speeds lack that adv_plan_response_bits() does not know; what to give instead follows. */
+#define ADV_PLAN_NO_LIMITS                                                                         \
+	"no limits of IEEE 802.3 are known here for this speed "                                   \
+	"(they are for 10, 25, 40, 50, 100, 200 and 400 Gb/s): give "
+
+#define ADV_PLAN_NOTES 16
+
+/* A result in the making, on standard output: lines for a person, or one JSON object. */
+struct adv_plan_out {
+	bool json;
+	bool some; /* a member was written */
+	unsigned notes;
+	char *note[ADV_PLAN_NOTES];
+};
+
+void adv_plan_begin(struct adv_plan_out *out, const char *planner, bool json);
+
+/* A line above the values that follow; not in JSON. */
+void adv_plan_head(struct adv_plan_out *out, const char *text);
+
+/*
+ * A value: `label` for a person, `key` for JSON, where it is an object of value (in the base unit:
+ * bytes, bit/s, ps, mm, ADV_RATIO_ONE as 1.0), unit, formula and source. `source` NULL: none.
+ * `formula` has the numbers put in; NULL: none.
+ */
+__attribute__((format(printf, 7, 8))) void adv_plan_value(struct adv_plan_out *out, const char *key,
+							  const char *label, enum adv_unit unit,
+							  uint64_t value, const char *source,
+							  const char *formula, ...);
+
+/* Begins the member `key` of the JSON object; what it is the caller writes. Only in JSON. */
+void adv_plan_json_key(struct adv_plan_out *out, const char *key);
+
+/* A sentence for the end, "notes" in JSON. More than ADV_PLAN_NOTES are left out. */
+__attribute__((format(printf, 2, 3))) void adv_plan_note(struct adv_plan_out *out,
+							 const char *format, ...);
+
+/* Writes the notes and the end, frees them. Returns the exit status: 1 where writing failed. */
+int adv_plan_end(struct adv_plan_out *out);
+
+#endif

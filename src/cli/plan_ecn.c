@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* adverb plan ecn */
+#include "cli/plan.h"
+
+#include <inttypes.h>
+
+#include "fabric/plan_ecn.h"
+#include "fabric/plan_headroom.h"
+
+#define PAPER "DCQCN, SIGCOMM 2015, section 4"
+#define P_MAX (ADV_RATIO_ONE / 100)
+
+struct options {
+	struct adv_plan_ecn_switch sw;
+	uint64_t speed;
+	uint64_t mtu;
+	uint64_t k_min; /* 0: not given */
+	uint64_t k_max;
+	uint64_t p_max;
+	bool json;
+	bool has_headroom;
+};
+
+enum { KEY_K_MIN = 256, KEY_K_MAX, KEY_P_MAX, KEY_BETA, KEY_MTU, KEY_HEADROOM };
+
+static const struct argp_option argp_options[] = {
+	{"buffer", 'b', "BYTES", 0, "Buffer that all ports share, such as 12MB (needed)", 0},
+	{"ports", 'n', "N", 0, "Ports (needed)", 0},
+	{"speed", 's', "RATE", 0, "Their speed, such as 100Gb/s (needed)", 0},
+	{"headroom", KEY_HEADROOM, "BYTES", 0,
+	 "Headroom of a port and priority (needed; adverb plan headroom)", 0},
+	{"priorities", 'p', "N", 0, "Priorities with PFC (default 1)", 0},
+	{"beta", KEY_BETA, "RATIO", 0,
+	 "Share of the free buffer that a queue may have, alpha elsewhere (default 1)", 0},
+	{"k-min", KEY_K_MIN, "BYTES", 0, "Check this K_min (default: one is chosen)", 0},
+	{"k-max", KEY_K_MAX, "BYTES", 0, "... and this K_max", 0},
+	{"p-max", KEY_P_MAX, "RATIO", 0, "... and this P_max (default 1%)", 0},
+	{"mtu", KEY_MTU, "BYTES", 0, "MTU of the lossless priority (default 4200B)", 0},
+	{"json", 'j', NULL, 0, "Write JSON", 0},
+	{0},
+};
+
+static bool parse_marking(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case KEY_K_MIN:
+		o->k_min = adv_plan_quantity(state, "--k-min", ADV_UNIT_BYTES, arg);
+		if (!o->k_min)
+			argp_error(state, "--k-min: is to be above 0");
+		return true;
+	case KEY_K_MAX:
+		o->k_max = adv_plan_quantity(state, "--k-max", ADV_UNIT_BYTES, arg);
+		if (!o->k_max)
+			argp_error(state, "--k-max: is to be above 0");
+		return true;
+	case KEY_P_MAX:
+		o->p_max = adv_plan_quantity(state, "--p-max", ADV_UNIT_RATIO, arg);
+		if (!o->p_max || o->p_max > ADV_RATIO_ONE)
+			argp_error(state, "--p-max: '%s' is not above 0%% and 100%% at most", arg);
+		return true;
+	case KEY_MTU:
+		o->mtu = adv_plan_quantity(state, "--mtu", ADV_UNIT_BYTES, arg);
+		if (o->mtu < 64 || o->mtu > 65535)
+			argp_error(state, "--mtu: %s is not from 64B to 65535B", arg);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void finish(const struct options *o, struct argp_state *state)
+{
+	if (!o->sw.buffer || !o->sw.ports || !o->speed || !o->has_headroom)
+		argp_error(state, "--buffer, --ports, --speed and --headroom are needed");
+	if (o->speed < ADV_PLAN_SPEED_MIN || o->speed > ADV_PLAN_SPEED_MAX)
+		argp_error(state, "--speed: is to be from 1 Gb/s to 100 Tb/s");
+	if (o->k_min > o->sw.buffer || o->k_max > o->sw.buffer)
+		argp_error(state, "--k-min, --k-max: more than the buffer");
+	if (o->k_min && o->k_max && o->k_min > o->k_max)
+		argp_error(state, "--k-min: is above --k-max");
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case 'b':
+		o->sw.buffer = adv_plan_quantity(state, "--buffer", ADV_UNIT_BYTES, arg);
+		return 0;
+	case 'n':
+		o->sw.ports =
+			(uint32_t)adv_plan_count(state, "--ports", arg, 1, ADV_PLAN_PORTS_MAX);
+		return 0;
+	case 's':
+		o->speed = adv_plan_quantity(state, "--speed", ADV_UNIT_RATE, arg);
+		return 0;
+	case 'p':
+		o->sw.lossless = (uint32_t)adv_plan_count(state, "--priorities", arg, 1, 8);
+		return 0;
+	case KEY_HEADROOM:
+		o->sw.headroom = adv_plan_quantity(state, "--headroom", ADV_UNIT_BYTES, arg);
+		o->has_headroom = true;
+		return 0;
+	case KEY_BETA:
+		o->sw.beta = adv_plan_quantity(state, "--beta", ADV_UNIT_RATIO, arg);
+		return 0;
+	case 'j':
+		o->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "unexpected argument '%s'", arg);
+		return 0;
+	case ARGP_KEY_END:
+		finish(o, state);
+		return 0;
+	default:
+		return parse_marking(key, arg, state) ? 0 : ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	argp_options,
+	parse_option,
+	NULL,
+	"Says which ECN thresholds of a shared-buffer switch mark packets before PFC pauses their "
+	"sender, whatever the traffic.",
+	NULL,
+	NULL,
+	NULL};
+
+static void print_bounds(struct adv_plan_out *out, const struct options *o,
+			 const struct adv_plan_ecn *e)
+{
+	const struct adv_plan_ecn_switch *sw = &o->sw;
+	char beta[ADV_UNITS_TEXT];
+
+	adv_units_print(ADV_UNIT_RATIO, sw->beta, beta);
+	adv_plan_head(out, "What the buffer allows:");
+	adv_plan_value(out, "shared", "shared buffer", ADV_UNIT_BYTES, e->shared, PAPER,
+		       "%" PRIu64 " - %" PRIu32 " x %" PRIu32 " x %" PRIu64 " (B - P n t_flight)",
+		       sw->buffer, sw->lossless, sw->ports, sw->headroom);
+	adv_plan_value(out, "t_pfc_static", "t_PFC, where it is fixed", ADV_UNIT_BYTES, e->t_pfc,
+		       PAPER, "%" PRIu64 " / (%" PRIu32 " x %" PRIu32 ")", e->shared, sw->lossless,
+		       sw->ports);
+	adv_plan_value(out, "t_ecn_static", "... and so K_min below", ADV_UNIT_BYTES,
+		       e->t_ecn_static, PAPER, "%" PRIu64 " / %" PRIu32 " (t_PFC / n)", e->t_pfc,
+		       sw->ports);
+	adv_plan_value(out, "t_ecn", "t_PFC dynamic: K_min below", ADV_UNIT_BYTES, e->t_ecn, PAPER,
+		       "%s x %" PRIu64 " / (%" PRIu32 " x %" PRIu32 " x (%s + 1))", beta, e->shared,
+		       sw->lossless, sw->ports, beta);
+}
+
+/* Chooses what was not given. K_min at most the bound, at least a frame. */
+static void choose(struct options *o, const struct adv_plan_ecn *e, uint64_t frame)
+{
+	if (!o->k_min) {
+		o->k_min = adv_plan_ecn_k_min(o->speed);
+		if (o->k_min < frame)
+			o->k_min = frame;
+		if (o->k_min >= e->t_ecn && e->t_ecn > frame)
+			o->k_min = e->t_ecn - 1;
+		if (o->k_max && o->k_min > o->k_max)
+			o->k_min = o->k_max;
+	}
+	if (!o->k_max) {
+		o->k_max = adv_plan_ecn_k_max(o->speed);
+		if (o->k_max < o->k_min)
+			o->k_max = o->k_min;
+	}
+}
+
+static void print_marking(struct adv_plan_out *out, const struct options *o, bool chosen_min,
+			  bool chosen_max)
+{
+	uint64_t at_min = adv_plan_ecn_t_pfc(&o->sw, o->k_min);
+	char beta[ADV_UNITS_TEXT], speed[ADV_UNITS_TEXT];
+	static const char source[] = "DCQCN, SIGCOMM 2015, section 5: 5 KB, 200 KB, 1 % at 40 Gb/s";
+
+	adv_units_print(ADV_UNIT_RATIO, o->sw.beta, beta);
+	adv_units_print(ADV_UNIT_RATE, o->speed, speed);
+	adv_plan_head(out, "Marking:");
+	adv_plan_value(out, "k_min", "K_min", ADV_UNIT_BYTES, o->k_min, chosen_min ? source : NULL,
+		       chosen_min ? "5 kB x %s / 40 Gb/s, a frame at least, below t_ECN"
+				  : "--k-min (%s)",
+		       speed);
+	adv_plan_value(out, "k_max", "K_max", ADV_UNIT_BYTES, o->k_max, chosen_max ? source : NULL,
+		       chosen_max ? "200 kB x %s / 40 Gb/s" : "--k-max (%s)", speed);
+	adv_plan_value(out, "p_max", "P_max", ADV_UNIT_RATIO, o->p_max,
+		       o->p_max == P_MAX ? "DCQCN, SIGCOMM 2015, section 5: 1 %" : "--p-max", NULL);
+	adv_plan_value(out, "worst_ingress", "one ingress queue, at worst", ADV_UNIT_BYTES,
+		       o->sw.ports * o->k_min, PAPER,
+		       "%" PRIu32 " x %" PRIu64
+		       " (every egress queue at K_min, all of one ingress)",
+		       o->sw.ports, o->k_min);
+	adv_plan_value(out, "t_pfc_at_k_min", "t_PFC then", ADV_UNIT_BYTES, at_min, PAPER,
+		       "%s x (B - P n t_flight - %" PRIu32 " x %" PRIu32 " x %" PRIu64
+		       ") / %" PRIu32,
+		       beta, o->sw.lossless, o->sw.ports, o->k_min, o->sw.lossless);
+}
+
+static bool judge(struct adv_plan_out *out, const struct options *o, const struct adv_plan_ecn *e,
+		  uint64_t frame)
+{
+	bool good = o->k_min < e->t_ecn && e->t_ecn > frame;
+
+	if (e->t_ecn <= frame)
+		adv_plan_note(out,
+			      "No K_min does it: the bound of %" PRIu64 " B is no more than a "
+			      "frame of %" PRIu64 " B. Fewer lossless priorities, a smaller "
+			      "headroom, a larger beta or buffer is needed.",
+			      e->t_ecn, frame);
+	else if (!good)
+		adv_plan_note(out,
+			      "PFC may come before ECN: K_min is not below %" PRIu64 " B. Take a "
+			      "smaller K_min, or a larger beta.",
+			      e->t_ecn);
+	else
+		adv_plan_note(out,
+			      "ECN marks before PFC pauses: %" PRIu64 " B is below %" PRIu64 " B.",
+			      o->k_min, e->t_ecn);
+	if (good && o->k_max > e->t_ecn)
+		adv_plan_note(
+			out,
+			"K_max is above the bound: an incast that senders have not answered "
+			"yet may still cause pauses, as the paper says of its own thresholds.");
+	return good;
+}
+
+int adv_plan_ecn_main(int argc, char **argv)
+{
+	struct options o = {
+		.sw = {.lossless = 1, .beta = ADV_RATIO_ONE}, .mtu = 4200, .p_max = P_MAX};
+	bool good, chosen_min, chosen_max;
+	struct adv_plan_ecn e;
+	struct adv_plan_out out;
+	const char *wrong;
+	uint64_t frame;
+	int status;
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
+		return ADV_EXIT_USAGE;
+	wrong = adv_plan_ecn(&o.sw, &e);
+	if (wrong) {
+		fprintf(stderr, "adverb plan ecn: %s\n", wrong);
+		return ADV_EXIT_USAGE;
+	}
+	chosen_min = !o.k_min;
+	chosen_max = !o.k_max;
+	frame = o.mtu + ADV_PLAN_FRAME_OVERHEAD;
+	choose(&o, &e, frame);
+	adv_plan_begin(&out, "ecn", o.json);
+	print_bounds(&out, &o, &e);
+	print_marking(&out, &o, chosen_min, chosen_max);
+	good = judge(&out, &o, &e, frame);
+	status = adv_plan_end(&out);
+	return status ? status : good ? 0 : ADV_EXIT_FAILED;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* adverb sim: runs a scenario of the simulated lossless Ethernet. */
+#include "cli/sim.h"
+
+#include <argp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/report.h"
+#include "fabric/calendar.h"
+#include "fabric/egress.h"
+
+#define EVENTS 100000 /* between which signals are looked at: some ms */
+#define SETS   64
+
+struct options {
+	const char *file;
+	const char *csv;
+	const char *report;
+	const char *set[SETS];
+	unsigned sets;
+	char seed[40];
+	bool json;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int signal)
+{
+	interrupted = 1;
+}
+
+/* ---- the file ---- */
+
+static bool prepare(struct adv_sim *sim, const struct options *o)
+{
+	char why[ADV_SCENARIO_WHY];
+	size_t len = 0;
+	char *text = adv_cli_read_file("adverb sim", o->file, ADV_SCENARIO_FILE_MAX, &len);
+	bool good;
+
+	if (!text)
+		return false;
+	good = adv_scenario_read(&sim->scenario, o->file, text, len, why);
+	free(text);
+	for (unsigned i = 0; good && i < o->sets; i++)
+		good = adv_scenario_set(&sim->scenario, o->set[i], why);
+	if (good)
+		good = adv_scenario_build(&sim->scenario, &sim->topology, &sim->fabric, why);
+	if (!good)
+		fprintf(stderr, "adverb sim: %s\n", why);
+	return good;
+}
+
+/* ---- the run ---- */
+
+static void on_sample(struct adv_sim *sim, const struct adv_fabric_event *e)
+{
+	for (uint32_t s = 0; s < sim->topology.switches; s++) {
+		const struct adv_switch *sw = adv_fabric_switch(sim->fabric, s);
+
+		for (unsigned port = 0; port < adv_switch_ports(sw); port++)
+			for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
+				uint64_t bytes = adv_switch_egress(sw, port)->queue[p].bytes;
+
+				if (bytes)
+					fprintf(sim->queues, "%llu,%u,%u,%u,%llu\n",
+						(unsigned long long)e->at, s, port, p,
+						(unsigned long long)bytes);
+			}
+	}
+}
+
+static void on_event(void *user, const struct adv_fabric_event *e)
+{
+	static const char *const names[] = {
+		[ADV_SWITCH_DROP] = "drop",   [ADV_SWITCH_MARK] = "mark",
+		[ADV_SWITCH_XOFF] = "xoff",   [ADV_SWITCH_XON] = "xon",
+		[ADV_SWITCH_STORM] = "storm", [ADV_SWITCH_STORM_END] = "storm-end",
+	};
+	struct adv_sim *sim = user;
+
+	if (e->kind == ADV_FABRIC_SAMPLE && sim->queues)
+		on_sample(sim, e);
+	if (e->kind == ADV_FABRIC_SWITCH && sim->pauses)
+		fprintf(sim->pauses, "%llu,%u,%u,%u,%s,%llu\n", (unsigned long long)e->at, e->node,
+			e->port, e->priority, names[e->what], (unsigned long long)e->value);
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* A bar on a terminal, from the second second on. */
+static void show_progress(const struct adv_sim *sim, double began, bool end)
+{
+	static bool shown;
+	unsigned percent = (unsigned)(adv_fabric_now(sim->fabric) * 100.0 /
+				      (double)sim->scenario.run.duration);
+
+	if (end ? !shown : seconds() - began < 1 || !isatty(STDERR_FILENO))
+		return;
+	shown = true;
+	fprintf(stderr, "\r[%-50.*s] %3u %%", (int)(percent / 2),
+		"##################################################", percent);
+	if (end)
+		fputc('\n', stderr);
+	fflush(stderr);
+}
+
+static void run(struct adv_sim *sim)
+{
+	uint64_t duration = sim->scenario.run.duration;
+	double began = seconds();
+	bool on;
+
+	do {
+		uint64_t sample = sim->report ? adv_report_next(sim->report) : UINT64_MAX;
+		uint64_t until = duration < sample ? duration : sample;
+
+		sim->stop = adv_fabric_run_some(sim->fabric, until, EVENTS);
+		if (sim->stop == ADV_FABRIC_UNTIL && until == sample)
+			adv_report_sample(sim->report, sim);
+		show_progress(sim, began, false);
+		on = (sim->stop == ADV_FABRIC_UNTIL && until < duration) ||
+		     sim->stop == ADV_FABRIC_EVENTS ||
+		     (sim->stop == ADV_FABRIC_DEADLOCK && !sim->scenario.run.stop_at_deadlock);
+	} while (on && !interrupted);
+	sim->interrupted = on;
+	if (on)
+		sim->stop = ADV_FABRIC_UNTIL;
+	show_progress(sim, began, true);
+}
+
+static int run_and_report(struct adv_sim *sim, const struct options *o)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_RESETHAND};
+	struct sigaction on_int, on_term;
+	bool good = true;
+
+	if (o->report && !(sim->report = adv_report_open(sim, o->report)))
+		return ADV_EXIT_FAILED;
+	if (o->csv && !adv_sim_csv_open(sim, o->csv))
+		return ADV_EXIT_FAILED;
+	if (o->csv)
+		adv_fabric_watch(sim->fabric, on_event, sim);
+	if (sim->scenario.run.sample && adv_fabric_sample(sim->fabric, sim->scenario.run.sample))
+		good = false;
+	sigaction(SIGINT, &action, &on_int);
+	sigaction(SIGTERM, &action, &on_term);
+	if (good)
+		run(sim);
+	sigaction(SIGINT, &on_int, NULL);
+	sigaction(SIGTERM, &on_term, NULL);
+	if (!good || sim->stop == ADV_FABRIC_NO_MEMORY) {
+		fprintf(stderr, "adverb sim: no memory\n");
+		return ADV_EXIT_FAILED;
+	}
+	if (o->csv && !adv_sim_csv_close(sim, o->csv))
+		return ADV_EXIT_FAILED;
+	if (o->report && !adv_report_close(sim->report, sim))
+		return ADV_EXIT_FAILED;
+	if (!(o->json ? adv_sim_print_json(sim) : adv_sim_print_text(sim))) {
+		fprintf(stderr, "adverb sim: no memory\n");
+		return ADV_EXIT_FAILED;
+	}
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	fprintf(stderr, "adverb sim: the result cannot be written: %m\n");
+	return ADV_EXIT_FAILED;
+}
+
+/* ---- the command ---- */
+
+enum { KEY_SEED = 256, KEY_CSV, KEY_REPORT };
+
+static const struct argp_option argp_options[] = {
+	{"set", 's', "KEY=VALUE", 0,
+	 "As if the file said it: run.duration=5ms, \"priority 3.xoff=40kB\"", 0},
+	{"seed", KEY_SEED, "N", 0, "As --set run.seed=N", 0},
+	{"json", 'j', NULL, 0, "Write JSON", 0},
+	{"csv", KEY_CSV, "FOLDER", 0,
+	 "Write transfers, events of switches and samples of queues as CSV", 0},
+	{"report", KEY_REPORT, "FILE", 0, "Write a page with plots, HTML that needs nothing else",
+	 0},
+	{0},
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case KEY_SEED:
+		snprintf(o->seed, sizeof(o->seed), "run.seed=%s", arg);
+		arg = o->seed;
+		/* fallthrough */
+	case 's':
+		if (o->sets == SETS)
+			argp_error(state, "more than %d times --set", SETS);
+		o->set[o->sets++] = arg;
+		return 0;
+	case 'j':
+		o->json = true;
+		return 0;
+	case KEY_CSV:
+		o->csv = arg;
+		return 0;
+	case KEY_REPORT:
+		o->report = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->file)
+			argp_error(state, "one file at a time");
+		o->file = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_usage(state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	argp_options,
+	parse_option,
+	"FILE",
+	"Runs a scenario of the simulated lossless Ethernet, with the real transport in each host. "
+	"The same file and seed give the same output, byte for byte.",
+	NULL,
+	NULL,
+	NULL};
+
+int adv_sim_main(int argc, char **argv)
+{
+	struct options o = {.file = NULL};
+	struct adv_sim sim = {.stop = ADV_FABRIC_UNTIL};
+	int status = ADV_EXIT_USAGE;
+
+	argp_err_exit_status = ADV_EXIT_USAGE;
+	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	sim.file = o.file;
+	if (prepare(&sim, &o))
+		status = run_and_report(&sim, &o);
+	adv_report_discard(sim.report);
+	adv_fabric_destroy(sim.fabric);
+	adv_topology_free(&sim.topology);
+	adv_scenario_free(&sim.scenario);
+	return status;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What came of a run: text, JSON, CSV. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/sim.h"
+#include "fabric/calendar.h"
+
+#define CYCLE_MAX 4096
+
+/* ---- adding up ---- */
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+bool adv_sim_flow_result(const struct adv_sim *sim, const struct adv_scenario_flow *flow,
+			 struct adv_sim_flow *r)
+{
+	uint64_t *took = calloc(flow->transfers + 1ul, sizeof(*took));
+	uint64_t begin = UINT64_MAX, end = 0, now = adv_fabric_now(sim->fabric);
+
+	*r = (struct adv_sim_flow){.done = 0};
+	if (!took)
+		return false;
+	for (uint32_t i = 0; i < flow->transfers; i++) {
+		const struct adv_fabric_transfer_state *t =
+			adv_fabric_get_transfer(sim->fabric, flow->first_transfer + i);
+		uint64_t last = t->end == ADV_CALENDAR_NEVER ? now : t->end;
+
+		r->bytes += t->done;
+		begin = t->start < begin ? t->start : begin;
+		end = last > end ? last : end;
+		if (t->end == ADV_CALENDAR_NEVER)
+			continue;
+		if (t->status == IBV_WC_SUCCESS)
+			took[r->done++] = t->end - t->start;
+		else
+			r->failed++;
+	}
+	qsort(took, r->done, sizeof(*took), by_value);
+	if (r->done) {
+		r->least = took[0];
+		r->median = took[(r->done - 1) / 2];
+		r->p99 = took[(r->done - 1ull) * 99 / 100];
+		r->most = took[r->done - 1];
+	}
+	if (end > begin) {
+		r->time = end - begin;
+		r->rate = (uint64_t)((unsigned __int128)r->bytes * 8 * ADV_PS_PER_S / r->time);
+	}
+	free(took);
+	return true;
+}
+
+static void add_host(const struct adv_sim *sim, uint32_t h, struct adv_sim_totals *t)
+{
+	const struct adv_engine_counters *c =
+		adv_engine_counters(adv_fabric_engine(sim->fabric, h));
+
+	t->engine.tx_packets += c->tx_packets;
+	t->engine.out_of_sequence += c->out_of_sequence;
+	t->engine.packet_seq_err += c->packet_seq_err;
+	t->engine.local_ack_timeout_err += c->local_ack_timeout_err;
+	t->engine.np_ecn_marked_roce_packets += c->np_ecn_marked_roce_packets;
+	t->engine.np_cnp_sent += c->np_cnp_sent;
+	t->engine.rp_cnp_handled += c->rp_cnp_handled;
+	t->host_pauses += adv_fabric_host_counters(sim->fabric, h)->rx_pause;
+	t->rx_dropped += adv_fabric_host_counters(sim->fabric, h)->rx_dropped;
+}
+
+struct adv_sim_totals adv_sim_add_up(const struct adv_sim *sim)
+{
+	struct adv_sim_totals t = {.host_pauses = 0};
+
+	for (uint32_t s = 0; s < sim->topology.switches; s++) {
+		const struct adv_switch_counters *c =
+			adv_switch_counters(adv_fabric_switch(sim->fabric, s));
+
+		t.sw.tx_frames += c->tx_frames;
+		t.sw.tx_bytes += c->tx_bytes;
+		t.sw.ecn_marked += c->ecn_marked;
+		t.sw.rx_pause += c->rx_pause;
+		t.sw.tx_pause += c->tx_pause;
+		t.sw.storms += c->storms;
+		if (c->most_used > t.sw.most_used)
+			t.sw.most_used = c->most_used;
+		for (unsigned i = 0; i < ADV_DROP_REASONS; i++)
+			t.sw.drops[i] += c->drops[i];
+	}
+	for (uint32_t h = 0; h < sim->topology.hosts; h++)
+		add_host(sim, h, &t);
+	return t;
+}
+
+const char *adv_sim_stop_name(const struct adv_sim *sim)
+{
+	switch (sim->stop) {
+	case ADV_FABRIC_DONE:
+		return "all transfers ended";
+	case ADV_FABRIC_DEADLOCK:
+		return "deadlock";
+	default:
+		return sim->interrupted ? "interrupted" : "the duration is over";
+	}
+}
+
+/* ---- text ---- */
+
+static bool print_flows(const struct adv_sim *sim)
+{
+	const struct adv_scenario_list *l = &sim->scenario.list[ADV_SCENARIO_FLOWS];
+	const struct adv_scenario_flow *flow = l->item;
+	char a[ADV_UNITS_TEXT], b[ADV_UNITS_TEXT], c[ADV_UNITS_TEXT], d[ADV_UNITS_TEXT],
+		e[ADV_UNITS_TEXT];
+
+	printf("\n%-6s %9s %9s %7s %12s %12s %12s %12s %12s\n", "flow", "transfers", "done",
+	       "failed", "time", "rate", "median", "p99", "longest");
+	for (uint32_t i = 0; i < l->count; i++) {
+		struct adv_sim_flow r;
+
+		if (!adv_sim_flow_result(sim, &flow[i], &r))
+			return false;
+		printf("%-6u %9u %9u %7u %12s %12s %12s %12s %12s\n", i, flow[i].transfers, r.done,
+		       r.failed, adv_units_print(ADV_UNIT_TIME, r.time, e),
+		       adv_units_print(ADV_UNIT_RATE, r.rate, a),
+		       r.done ? adv_units_print(ADV_UNIT_TIME, r.median, b) : "-",
+		       r.done ? adv_units_print(ADV_UNIT_TIME, r.p99, c) : "-",
+		       r.done ? adv_units_print(ADV_UNIT_TIME, r.most, d) : "-");
+	}
+	return true;
+}
+
+static void print_deadlock(const struct adv_sim *sim)
+{
+	struct adv_fabric_wait cycle[CYCLE_MAX];
+	unsigned n = adv_fabric_deadlock(sim->fabric, cycle, CYCLE_MAX);
+
+	if (n == 0)
+		return;
+	printf("\ndeadlock: each of these queues waits for the next, the last for the "
+	       "first\n");
+	for (unsigned i = 0; i < n && i < CYCLE_MAX; i++)
+		printf("  switch %u, port %u (to switch %u), priority %u\n", cycle[i].sw,
+		       cycle[i].port,
+		       adv_topology_peer(&sim->topology, sim->topology.hosts + cycle[i].sw,
+					 cycle[i].port) -
+			       sim->topology.hosts,
+		       cycle[i].priority);
+}
+
+bool adv_sim_print_text(const struct adv_sim *sim)
+{
+	struct adv_sim_totals t = adv_sim_add_up(sim);
+	char text[ADV_UNITS_TEXT];
+
+	printf("%s: hosts %u, switches %u, seed %" PRIu64 "\n", sim->file, sim->topology.hosts,
+	       sim->topology.switches, sim->scenario.run.seed);
+	printf("%s of virtual time, %" PRIu64 " events: %s\n",
+	       adv_units_print(ADV_UNIT_TIME, adv_fabric_now(sim->fabric), text),
+	       adv_fabric_events(sim->fabric), adv_sim_stop_name(sim));
+	if (!print_flows(sim))
+		return false;
+	printf("\nswitches  %" PRIu64 " frames sent, %" PRIu64 " marked, %" PRIu64
+	       " pause frames sent, %" PRIu64 " storms, buffer used at most %s\n",
+	       t.sw.tx_frames, t.sw.ecn_marked, t.sw.tx_pause, t.sw.storms,
+	       adv_units_print(ADV_UNIT_BYTES, t.sw.most_used, text));
+	printf("hosts     %" PRIu64 " packets sent, %" PRIu64 " pause frames obeyed, %" PRIu64
+	       " CNPs sent, %" PRIu64 " handled, %" PRIu64 " timeouts, %" PRIu64
+	       " sequence errors\n",
+	       t.engine.tx_packets, t.host_pauses, t.engine.np_cnp_sent, t.engine.rp_cnp_handled,
+	       t.engine.local_ack_timeout_err, t.engine.packet_seq_err);
+	printf("lost     ");
+	for (unsigned i = 0; i < ADV_DROP_REASONS; i++)
+		printf(" %s %" PRIu64 ",", adv_drop_name(i), t.sw.drops[i]);
+	printf(" slow host %" PRIu64 ", cable %" PRIu64 "\n", t.rx_dropped,
+	       adv_fabric_lost(sim->fabric));
+	print_deadlock(sim);
+	return true;
+}
+
+/* ---- JSON ---- */
+
+static bool json_flows(const struct adv_sim *sim)
+{
+	const struct adv_scenario_list *l = &sim->scenario.list[ADV_SCENARIO_FLOWS];
+	const struct adv_scenario_flow *flow = l->item;
+
+	printf("  \"flows\": [");
+	for (uint32_t i = 0; i < l->count; i++) {
+		struct adv_sim_flow r;
+
+		if (!adv_sim_flow_result(sim, &flow[i], &r))
+			return false;
+		printf("%s\n    {\"transfers\": %u, \"done\": %u, \"failed\": %u, "
+		       "\"bytes\": %" PRIu64 ", \"time_ps\": %" PRIu64 ", \"rate_bps\": %" PRIu64
+		       ", \"fct_ps\": {\"min\": %" PRIu64 ", \"median\": %" PRIu64
+		       ", \"p99\": %" PRIu64 ", \"max\": %" PRIu64 "}}",
+		       i ? "," : "", flow[i].transfers, r.done, r.failed, r.bytes, r.time, r.rate,
+		       r.least, r.median, r.p99, r.most);
+	}
+	printf("\n  ],\n");
+	return true;
+}
+
+static void json_deadlock(const struct adv_sim *sim)
+{
+	struct adv_fabric_wait cycle[CYCLE_MAX];
+	unsigned n = adv_fabric_deadlock(sim->fabric, cycle, CYCLE_MAX);
+
+	printf("  \"deadlock\": [");
+	for (unsigned i = 0; i < n && i < CYCLE_MAX; i++)
+		printf("%s\n    {\"switch\": %u, \"port\": %u, \"priority\": %u}", i ? "," : "",
+		       cycle[i].sw, cycle[i].port, cycle[i].priority);
+	printf("%s]\n}\n", n ? "\n  " : "");
+}
+
+bool adv_sim_print_json(const struct adv_sim *sim)
+{
+	struct adv_sim_totals t = adv_sim_add_up(sim);
+
+	printf("{\n  \"file\": ");
+	adv_print_json_string(stdout, sim->file);
+	printf(",\n  \"seed\": %" PRIu64 ",\n  \"hosts\": %u,\n  \"switches\": %u,\n"
+	       "  \"time_ps\": %" PRIu64 ",\n  \"events\": %" PRIu64 ",\n  \"end\": ",
+	       sim->scenario.run.seed, sim->topology.hosts, sim->topology.switches,
+	       adv_fabric_now(sim->fabric), adv_fabric_events(sim->fabric));
+	adv_print_json_string(stdout, adv_sim_stop_name(sim));
+	printf(",\n");
+	if (!json_flows(sim))
+		return false;
+	printf("  \"tx_frames\": %" PRIu64 ",\n  \"ecn_marked\": %" PRIu64
+	       ",\n  \"pause_frames\": %" PRIu64 ",\n  \"storms\": %" PRIu64
+	       ",\n  \"buffer_most\": %" PRIu64 ",\n",
+	       t.sw.tx_frames, t.sw.ecn_marked, t.sw.tx_pause, t.sw.storms, t.sw.most_used);
+	printf("  \"tx_packets\": %" PRIu64 ",\n  \"np_cnp_sent\": %" PRIu64
+	       ",\n  \"rp_cnp_handled\": %" PRIu64 ",\n  \"local_ack_timeout_err\": %" PRIu64
+	       ",\n  \"packet_seq_err\": %" PRIu64 ",\n",
+	       t.engine.tx_packets, t.engine.np_cnp_sent, t.engine.rp_cnp_handled,
+	       t.engine.local_ack_timeout_err, t.engine.packet_seq_err);
+	printf("  \"lost\": {");
+	for (unsigned i = 0; i < ADV_DROP_REASONS; i++)
+		printf("\"%s\": %" PRIu64 ", ", adv_drop_name(i), t.sw.drops[i]);
+	printf("\"slow host\": %" PRIu64 ", \"cable\": %" PRIu64 "},\n", t.rx_dropped,
+	       adv_fabric_lost(sim->fabric));
+	json_deadlock(sim);
+	return true;
+}
+
+/* ---- CSV ---- */
+
+static FILE *open_csv(const char *folder, const char *name, const char *head)
+{
+	char path[4096];
+	FILE *f = NULL;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) < sizeof(path))
+		f = fopen(path, "w");
+	else
+		errno = ENAMETOOLONG;
+	if (f)
+		fputs(head, f);
+	else
+		fprintf(stderr, "adverb sim: %s/%s: %s\n", folder, name, strerror(errno));
+	return f;
+}
+
+bool adv_sim_csv_open(struct adv_sim *sim, const char *folder)
+{
+	if (mkdir(folder, 0777) && errno != EEXIST) {
+		fprintf(stderr, "adverb sim: %s: %s\n", folder, strerror(errno));
+		return false;
+	}
+	sim->pauses = open_csv(folder, "events.csv", "time_ps,switch,port,priority,event,value\n");
+	sim->queues = open_csv(folder, "queues.csv", "time_ps,switch,port,priority,bytes\n");
+	if (sim->pauses && sim->queues)
+		return true;
+	if (sim->pauses)
+		fclose(sim->pauses);
+	if (sim->queues)
+		fclose(sim->queues);
+	return false;
+}
+
+static void write_transfers(const struct adv_sim *sim, FILE *f)
+{
+	const struct adv_scenario_list *l = &sim->scenario.list[ADV_SCENARIO_FLOWS];
+	const struct adv_scenario_flow *flow = l->item;
+
+	for (uint32_t i = 0; i < l->count; i++)
+		for (uint32_t k = 0; k < flow[i].transfers; k++) {
+			const struct adv_fabric_transfer_state *t =
+				adv_fabric_get_transfer(sim->fabric, flow[i].first_transfer + k);
+
+			fprintf(f, "%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", i, t->connection,
+				t->bytes, t->done, t->start);
+			if (t->end == ADV_CALENDAR_NEVER)
+				fprintf(f, ",\n");
+			else
+				fprintf(f, "%" PRIu64 ",%d\n", t->end, t->status);
+		}
+}
+
+/* Closes it; false where anything could not be written. */
+static bool close_csv(FILE *f, const char *folder)
+{
+	bool bad = ferror(f);
+
+	if (fclose(f) || bad) {
+		fprintf(stderr, "adverb sim: %s: %s\n", folder, strerror(errno));
+		return false;
+	}
+	return true;
+}
+
+bool adv_sim_csv_close(struct adv_sim *sim, const char *folder)
+{
+	FILE *transfers = open_csv(folder, "transfers.csv",
+				   "flow,connection,bytes,done,start_ps,end_ps,status\n");
+	bool good = transfers != NULL;
+
+	if (transfers) {
+		write_transfers(sim, transfers);
+		good &= close_csv(transfers, folder);
+	}
+	good &= close_csv(sim->pauses, folder);
+	good &= close_csv(sim->queues, folder);
+	return good;
+}

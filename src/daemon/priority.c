@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "daemon/priority.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+
+#define NICE	       (-10)
+#define AUTOGROUP_NICE "-10"
+
+/* When SCHED_RR is to be taken up again, 0: it is, or is not ours. Written by the handler too. */
+static _Atomic uint64_t renew_at;
+
+static bool take(int policy)
+{
+	struct sched_param p = {.sched_priority =
+					policy == SCHED_OTHER ? 0 : sched_get_priority_min(policy)};
+
+	return sched_setscheduler(0, policy, &p) == 0;
+}
+
+/* SIGXCPU: busy for too long. Only functions that are async-signal-safe. */
+static void rest(int signal)
+{
+	int saved = errno;
+
+	(void)signal;
+	if (take(SCHED_OTHER))
+		atomic_store(&renew_at, adv_daemon_now() + ADV_PRIORITY_REST_MS);
+	errno = saved;
+}
+
+/* SCHED_RR with its limit, which the kernel moves when it has told us of it; at the hard limit it
+ * would kill. */
+static void go_first(void)
+{
+	const rlim_t burst = ADV_PRIORITY_BURST_MS * 1000;
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_RTTIME, &r) < 0 || r.rlim_max < 2 * burst)
+		return;
+	r.rlim_cur = burst;
+	if (setrlimit(RLIMIT_RTTIME, &r) == 0)
+		(void)take(SCHED_RR);
+}
+
+/* Group scheduling weighs sessions. */
+static void ask_for_session(void)
+{
+	int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	(void)!write(fd, AUTOGROUP_NICE, sizeof(AUTOGROUP_NICE) - 1);
+	close(fd);
+}
+
+void adv_priority_ask(bool session)
+{
+	const struct sigaction action = {.sa_handler = rest, .sa_flags = SA_RESTART};
+
+	(void)setpriority(PRIO_PROCESS, 0, NICE);
+	if (session)
+		ask_for_session();
+	if (sigaction(SIGXCPU, &action, NULL) == 0)
+		go_first();
+}
+
+uint64_t adv_priority_deadline(void)
+{
+	return atomic_load(&renew_at);
+}
+
+void adv_priority_renew(uint64_t now)
+{
+	uint64_t at = atomic_load(&renew_at);
+
+	if (!at || now < at)
+		return;
+	atomic_store(&renew_at, 0);
+	go_first();
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/calendar.h"
+
+#define WIDTH_SHIFT 9 /* a bucket is 512 ps */
+#define BUCKETS	    32768u
+#define WORDS	    (BUCKETS / 64)
+#define NO_NODE	    UINT32_MAX
+
+struct node {
+	struct adv_calendar_event event;
+	uint32_t next;
+};
+
+struct adv_calendar {
+	uint64_t cursor; /* number of the bucket that is being taken from, from time 0 on */
+	uint64_t count;
+	uint32_t order;
+
+	/* The bucket at the cursor, in order; those before `taken` have gone. */
+	struct adv_calendar_event *now;
+	uint32_t taken;
+	uint32_t now_count;
+	uint32_t now_room;
+
+	/* Buckets cursor + 1 .. cursor + BUCKETS - 1, by their number modulo BUCKETS. */
+	uint64_t in_ring;
+	uint64_t summary[WORDS / 64]; /* a bit a word of `filled` */
+	uint64_t filled[WORDS];	      /* a bit a bucket */
+	uint32_t head[BUCKETS];
+
+	struct node *node;
+	uint32_t nodes;
+	uint32_t free_node;
+
+	struct adv_calendar_event *far; /* a heap, from 1 */
+	uint32_t far_count;
+	uint32_t far_room;
+};
+
+struct adv_calendar *adv_calendar_create(void)
+{
+	struct adv_calendar *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	memset(c->head, 0xff, sizeof(c->head));
+	c->free_node = NO_NODE;
+	return c;
+}
+
+void adv_calendar_destroy(struct adv_calendar *c)
+{
+	if (!c)
+		return;
+	free(c->now);
+	free(c->node);
+	free(c->far);
+	free(c);
+}
+
+uint64_t adv_calendar_count(const struct adv_calendar *c)
+{
+	return c->count;
+}
+
+static bool before(const struct adv_calendar_event *a, const struct adv_calendar_event *b)
+{
+	return a->at < b->at || (a->at == b->at && (int32_t)(a->order - b->order) < 0);
+}
+
+/* ---- the bucket at the cursor ---- */
+
+static bool now_reserve(struct adv_calendar *c, uint32_t count)
+{
+	uint32_t room = c->now_room ? c->now_room : 64;
+	struct adv_calendar_event *now;
+
+	if (count <= c->now_room)
+		return true;
+	while (room < count)
+		room *= 2;
+	now = realloc(c->now, room * sizeof(*now));
+	if (!now)
+		return false;
+	c->now = now;
+	c->now_room = room;
+	return true;
+}
+
+static bool now_add(struct adv_calendar *c, const struct adv_calendar_event *event)
+{
+	uint32_t i;
+
+	if (c->taken == c->now_count)
+		c->taken = c->now_count = 0;
+	if (!now_reserve(c, c->now_count + 1))
+		return false;
+	for (i = c->now_count++; i > c->taken && before(event, &c->now[i - 1]); i--)
+		c->now[i] = c->now[i - 1];
+	c->now[i] = *event;
+	return true;
+}
+
+/* ---- the ring ---- */
+
+static bool grow_nodes(struct adv_calendar *c)
+{
+	uint32_t n = c->nodes ? 2 * c->nodes : 1024;
+	struct node *node = realloc(c->node, (size_t)n * sizeof(*node));
+
+	if (!node)
+		return false;
+	for (uint32_t i = c->nodes; i < n; i++)
+		node[i].next = i + 1 < n ? i + 1 : NO_NODE;
+	c->free_node = c->nodes;
+	c->node = node;
+	c->nodes = n;
+	return true;
+}
+
+static bool ring_add(struct adv_calendar *c, const struct adv_calendar_event *event)
+{
+	uint32_t b = (uint32_t)(event->at >> WIDTH_SHIFT) & (BUCKETS - 1);
+	uint32_t i;
+
+	if (c->free_node == NO_NODE && !grow_nodes(c))
+		return false;
+	i = c->free_node;
+	c->free_node = c->node[i].next;
+	c->node[i].event = *event;
+	c->node[i].next = c->head[b];
+	c->head[b] = i;
+	c->filled[b / 64] |= 1ull << (b % 64);
+	c->summary[b / 64 / 64] |= 1ull << (b / 64 % 64);
+	c->in_ring++;
+	return true;
+}
+
+/* The first bit of `bits` that is set at `from` or after it; `count` where there is none. */
+static uint32_t first_bit(const uint64_t *bits, uint32_t count, uint32_t from)
+{
+	uint32_t w = from / 64;
+	uint64_t word;
+
+	if (from >= count)
+		return count;
+	word = bits[w] & (~0ull << (from % 64));
+	while (!word) {
+		if (++w >= count / 64)
+			return count;
+		word = bits[w];
+	}
+	return w * 64 + (uint32_t)__builtin_ctzll(word);
+}
+
+/* The first bucket of the ring that has events at index `from` or after it; BUCKETS: none. */
+static uint32_t first_bucket(const struct adv_calendar *c, uint32_t from)
+{
+	uint32_t w;
+	uint64_t word;
+
+	if (from >= BUCKETS)
+		return BUCKETS;
+	word = c->filled[from / 64] & (~0ull << (from % 64));
+	if (word)
+		return from / 64 * 64 + (uint32_t)__builtin_ctzll(word);
+	w = first_bit(c->summary, WORDS, from / 64 + 1);
+	return w == WORDS ? BUCKETS : w * 64 + (uint32_t)__builtin_ctzll(c->filled[w]);
+}
+
+/* How many buckets after the cursor the next one with events is; the ring is not empty. */
+static uint32_t distance(const struct adv_calendar *c)
+{
+	uint32_t at = (uint32_t)c->cursor & (BUCKETS - 1);
+	uint32_t b = first_bucket(c, at + 1);
+
+	if (b == BUCKETS)
+		b = first_bucket(c, 0);
+	return (b - at) & (BUCKETS - 1);
+}
+
+/* Moves the events of the cursor's bucket to `now`, in order. */
+static bool load(struct adv_calendar *c)
+{
+	uint32_t b = (uint32_t)c->cursor & (BUCKETS - 1);
+	uint32_t n = 0;
+
+	for (uint32_t i = c->head[b]; i != NO_NODE; i = c->node[i].next)
+		n++;
+	if (!now_reserve(c, n))
+		return false;
+	c->taken = 0;
+	c->now_count = n;
+	c->in_ring -= n;
+	/* The list has the newest first: filled from the end, what is of one time is in order. */
+	while (c->head[b] != NO_NODE) {
+		uint32_t i = c->head[b];
+
+		c->now[--n] = c->node[i].event;
+		c->head[b] = c->node[i].next;
+		c->node[i].next = c->free_node;
+		c->free_node = i;
+	}
+	for (uint32_t i = 1; i < c->now_count; i++) {
+		struct adv_calendar_event e = c->now[i];
+		uint32_t k = i;
+
+		for (; k > 0 && before(&e, &c->now[k - 1]); k--)
+			c->now[k] = c->now[k - 1];
+		c->now[k] = e;
+	}
+	c->filled[b / 64] &= ~(1ull << (b % 64));
+	if (!c->filled[b / 64])
+		c->summary[b / 64 / 64] &= ~(1ull << (b / 64 % 64));
+	return true;
+}
+
+/* ---- what is far away ---- */
+
+static bool far_add(struct adv_calendar *c, const struct adv_calendar_event *event)
+{
+	uint32_t i;
+
+	if (c->far_count + 1 >= c->far_room) {
+		uint32_t room = c->far_room ? 2 * c->far_room : 64;
+		struct adv_calendar_event *far = realloc(c->far, room * sizeof(*far));
+
+		if (!far)
+			return false;
+		c->far = far;
+		c->far_room = room;
+	}
+	for (i = ++c->far_count; i > 1 && before(event, &c->far[i / 2]); i /= 2)
+		c->far[i] = c->far[i / 2];
+	c->far[i] = *event;
+	return true;
+}
+
+static void far_drop_first(struct adv_calendar *c)
+{
+	struct adv_calendar_event last = c->far[c->far_count--];
+	uint32_t i = 1;
+
+	while (2 * i <= c->far_count) {
+		uint32_t child = 2 * i;
+
+		if (child < c->far_count && before(&c->far[child + 1], &c->far[child]))
+			child++;
+		if (!before(&c->far[child], &last))
+			break;
+		c->far[i] = c->far[child];
+		i = child;
+	}
+	c->far[i] = last;
+}
+
+static bool place(struct adv_calendar *c, const struct adv_calendar_event *event)
+{
+	uint64_t bucket = event->at >> WIDTH_SHIFT;
+
+	if (bucket == c->cursor)
+		return now_add(c, event);
+	assert(bucket > c->cursor);
+	return bucket - c->cursor < BUCKETS ? ring_add(c, event) : far_add(c, event);
+}
+
+/* What has come near goes into the ring, or to `now`. */
+static bool bring_near(struct adv_calendar *c)
+{
+	while (c->far_count && (c->far[1].at >> WIDTH_SHIFT) - c->cursor < BUCKETS) {
+		if (!place(c, &c->far[1]))
+			return false;
+		far_drop_first(c);
+	}
+	return true;
+}
+
+/* ---- in and out ---- */
+
+bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what)
+{
+	struct adv_calendar_event event = {.at = at, .order = c->order, .what = what};
+
+	if (!place(c, &event))
+		return false;
+	c->order++;
+	c->count++;
+	return true;
+}
+
+/* To the next bucket that has events, where it begins at `until` or before. */
+static bool advance(struct adv_calendar *c, uint64_t until)
+{
+	uint64_t next;
+
+	if (c->in_ring)
+		next = c->cursor + distance(c);
+	else if (c->far_count)
+		next = c->far[1].at >> WIDTH_SHIFT;
+	else
+		return false;
+	if (next > until >> WIDTH_SHIFT)
+		return false;
+	c->cursor = next;
+	return load(c) && bring_near(c);
+}
+
+bool adv_calendar_take(struct adv_calendar *c, uint64_t until, struct adv_calendar_event *event)
+{
+	if (c->taken == c->now_count && !advance(c, until))
+		return false;
+	if (c->now[c->taken].at > until)
+		return false;
+	*event = c->now[c->taken++];
+	c->count--;
+	return true;
+}
+
+const struct adv_calendar_event *adv_calendar_soon(const struct adv_calendar *c, uint32_t *count)
+{
+	*count = c->now_count - c->taken;
+	return *count ? &c->now[c->taken] : NULL;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <string.h>
+
+#include "fabric/calendar.h"
+#include "fabric/egress.h"
+
+/* Bytes of quantum that weight 1 is worth: small, that turns are short; a queue whose quantum is
+ * less than a frame saves up for it. */
+#define QUANTUM_BYTES 128
+
+void adv_egress_init(struct adv_egress *e, uint32_t ps_per_byte,
+		     const uint8_t weight[ADV_PRIORITIES])
+{
+	e->ps_per_byte = ps_per_byte;
+	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
+		e->quantum[p] = (uint32_t)weight[p] * QUANTUM_BYTES;
+		if (weight[p] == 0)
+			e->strict |= (uint8_t)(1u << p);
+	}
+}
+
+void adv_egress_push(struct adv_egress *e, struct adv_packet *p)
+{
+	struct adv_egress_queue *q = &e->queue[p->priority];
+
+	adv_packet_list_push(&q->packets, p);
+	q->bytes += p->bytes;
+	q->count++;
+	if (q->bytes > q->peak) {
+		q->peak = q->bytes;
+		if (q->peak > q->most)
+			q->most = q->peak;
+	}
+	e->filled |= (uint8_t)(1u << p->priority);
+}
+
+uint64_t adv_egress_take_peak(struct adv_egress *e, unsigned priority)
+{
+	struct adv_egress_queue *q = &e->queue[priority];
+	uint64_t peak = q->peak;
+
+	q->peak = q->bytes;
+	return peak;
+}
+
+/* Shreedhar and Varghese, SIGCOMM 1995; what is paused is passed over and keeps its deficit. */
+static unsigned next_by_weight(struct adv_egress *e, unsigned may)
+{
+	for (;;) {
+		struct adv_egress_queue *q = &e->queue[e->turn];
+
+		if (may & (1u << e->turn)) {
+			int32_t need = (int32_t)(q->packets.head->bytes + ADV_WIRE_OVERHEAD);
+
+			if (!e->granted)
+				q->deficit += (int32_t)e->quantum[e->turn];
+			e->granted = true;
+			if (q->deficit >= need) {
+				q->deficit -= need;
+				return e->turn;
+			}
+		}
+		e->turn = (e->turn + 1) % ADV_PRIORITIES;
+		e->granted = false;
+	}
+}
+
+static struct adv_packet *take(struct adv_egress *e, unsigned priority)
+{
+	struct adv_egress_queue *q = &e->queue[priority];
+	struct adv_packet *p = adv_packet_list_pop(&q->packets);
+
+	q->bytes -= p->bytes;
+	q->count--;
+	if (!q->packets.head) {
+		q->deficit = 0;
+		e->filled &= (uint8_t) ~(1u << priority);
+	}
+	return p;
+}
+
+struct adv_packet *adv_egress_pop(struct adv_egress *e)
+{
+	unsigned may = e->filled & (uint8_t)(~e->paused | e->ignores);
+	unsigned strict = may & e->strict;
+	struct adv_packet *p;
+	unsigned priority;
+
+	if (!may)
+		return NULL;
+	priority = strict ? 31u - (unsigned)__builtin_clz(strict) : next_by_weight(e, may);
+	p = take(e, priority);
+	e->queue[priority].sent++;
+	e->queue[priority].sent_bytes += p->bytes;
+	return p;
+}
+
+struct adv_packet *adv_egress_flush(struct adv_egress *e, unsigned priority)
+{
+	return e->queue[priority].packets.head ? take(e, priority) : NULL;
+}
+
+/* ---- pauses ---- */
+
+static void resume(struct adv_egress *e, unsigned priority, uint64_t at)
+{
+	struct adv_egress_queue *q = &e->queue[priority];
+
+	q->paused_before += at - q->paused_since;
+	q->paused_until = 0;
+	e->paused &= (uint8_t) ~(1u << priority);
+}
+
+void adv_egress_pause(struct adv_egress *e, uint64_t now, const struct adv_packet *frame)
+{
+	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
+		uint64_t length = (uint64_t)frame->quanta[p] * ADV_QUANTUM_BYTES * e->ps_per_byte;
+		struct adv_egress_queue *q = &e->queue[p];
+
+		if (!(frame->pause_mask & (1u << p)))
+			continue;
+		if (length == 0) {
+			if (q->paused_until)
+				resume(e, p, now);
+			continue;
+		}
+		if (!q->paused_until) {
+			q->paused_since = now;
+			q->pauses++;
+			e->paused |= (uint8_t)(1u << p);
+		}
+		q->paused_until = now + length;
+	}
+}
+
+uint64_t adv_egress_deadline(const struct adv_egress *e)
+{
+	uint64_t first = ADV_CALENDAR_NEVER;
+
+	for (unsigned p = 0; e->paused && p < ADV_PRIORITIES; p++)
+		if (e->queue[p].paused_until && e->queue[p].paused_until < first)
+			first = e->queue[p].paused_until;
+	return first;
+}
+
+void adv_egress_expire(struct adv_egress *e, uint64_t now)
+{
+	for (unsigned p = 0; e->paused && p < ADV_PRIORITIES; p++)
+		if (e->queue[p].paused_until && e->queue[p].paused_until <= now)
+			resume(e, p, e->queue[p].paused_until);
+}
+
+uint64_t adv_egress_paused_for(const struct adv_egress *e, unsigned priority, uint64_t now)
+{
+	const struct adv_egress_queue *q = &e->queue[priority];
+
+	return q->paused_before + (q->paused_until ? now - q->paused_since : 0);
+}

@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/fabric_internal.h"
+
+/* ---- configuration ---- */
+
+void adv_fabric_defaults(struct adv_fabric_config *config)
+{
+	*config = (struct adv_fabric_config){
+		.buffer = 32u << 20,
+		.pause_response = 500 * ADV_PS_PER_NS,
+		.mtu = 4096,
+		.check_deadlock = 100 * ADV_PS_PER_US,
+	};
+	for (unsigned p = 0; p < ADV_PRIORITIES; p++)
+		config->class[p] =
+			(struct adv_class){.weight = p == 3 ? 50 : 10, .alpha_1024 = 1024 / 8};
+	config->class[3].lossless = true;
+	config->class[3].xon_offset = 2 * 4200;
+	config->class[6].weight = 0;
+	for (unsigned dscp = 0; dscp < 64; dscp++)
+		config->priority_of_dscp[dscp] = (uint8_t)(dscp / 8);
+	config->engine.window = 1024;
+	config->engine.total_window = 1u << 20;
+}
+
+static uint32_t largest_frame(uint32_t mtu)
+{
+	return mtu + ADV_FRAME_OVERHEAD + ADV_HEADERS_MAX;
+}
+
+uint64_t adv_fabric_headroom(struct adv_cable cable, uint32_t mtu, uint64_t pause_response)
+{
+	uint32_t frame = largest_frame(mtu);
+	uint64_t time = adv_wire_time(cable.ps_per_byte, frame) +
+			adv_wire_time(cable.ps_per_byte, ADV_PAUSE_FRAME) + 2 * cable.delay +
+			pause_response;
+
+	return 2 * frame + (time + cable.ps_per_byte - 1) / cable.ps_per_byte;
+}
+
+uint64_t adv_fabric_dedicated(const struct adv_fabric_config *config, struct adv_cable cable)
+{
+	uint64_t sum = 0;
+
+	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
+		const struct adv_class *c = &config->class[p];
+
+		sum += c->reserved;
+		if (c->lossless)
+			sum += c->headroom ? c->headroom
+					   : adv_fabric_headroom(cable, config->mtu,
+								 config->pause_response);
+	}
+	return sum;
+}
+
+static void keep_deadline(struct adv_fabric *f, uint32_t s)
+{
+	uint64_t deadline = adv_switch_deadline(f->node[s].sw);
+
+	if (deadline >= f->node[s].timer_at)
+		return;
+	f->node[s].timer_at = deadline;
+	adv_fabric_at(f, deadline, ADV_DUE_SWITCH, s);
+}
+
+/* ---- made and gone ---- */
+
+static int make_wires(struct adv_fabric *f)
+{
+	const struct adv_topology *t = f->config.topology;
+	uint32_t ports = 0;
+
+	f->wire = calloc(2 * (size_t)t->links + 1, sizeof(*f->wire));
+	f->first_port = calloc(t->switches + 1ul, sizeof(*f->first_port));
+	if (!f->wire || !f->first_port)
+		return ENOMEM;
+	for (uint32_t s = 0; s < t->switches; s++) {
+		f->first_port[s] = ports;
+		ports += t->ports[t->hosts + s];
+	}
+	f->first_port[t->switches] = ports;
+	f->port_wire = calloc(ports + 1ul, sizeof(*f->port_wire));
+	if (!f->port_wire)
+		return ENOMEM;
+	for (uint32_t i = 0; i < t->links; i++)
+		for (unsigned k = 0; k < 2; k++) {
+			struct adv_wire *w = &f->wire[f->wires];
+
+			w->from = t->link[i].end[k];
+			w->to = t->link[i].end[1 - k];
+			w->ps_per_byte = t->link[i].cable.ps_per_byte;
+			w->delay = t->link[i].cable.delay;
+			if (w->from.node >= t->hosts)
+				f->port_wire[f->first_port[w->from.node - t->hosts] +
+					     w->from.port] = f->wires;
+			else
+				f->host[w->from.node].wire = f->wires;
+			f->wires++;
+		}
+	return 0;
+}
+
+/* Each port has the headroom that its cable needs, where the configuration has none. */
+static int set_headroom(struct adv_fabric *f, uint32_t s)
+{
+	const struct adv_topology *t = f->config.topology;
+
+	for (unsigned port = 0; port < t->ports[t->hosts + s]; port++) {
+		const struct adv_wire *w = &f->wire[f->port_wire[f->first_port[s] + port]];
+		struct adv_cable cable = {w->ps_per_byte, w->delay};
+		uint64_t bytes =
+			adv_fabric_headroom(cable, f->config.mtu, f->config.pause_response);
+
+		for (unsigned p = 0; p < ADV_PRIORITIES; p++)
+			if (f->config.class[p].lossless && !f->config.class[p].headroom &&
+			    (bytes > UINT32_MAX ||
+			     adv_switch_set_headroom(f->node[s].sw, port, p, (uint32_t)bytes)))
+				return EINVAL;
+	}
+	return 0;
+}
+
+static int make_switch(struct adv_fabric *f, uint32_t s)
+{
+	const struct adv_topology *t = f->config.topology;
+	uint32_t ps_per_byte[ADV_SWITCH_PORTS];
+	struct adv_switch_config c = {
+		.ports = t->ports[t->hosts + s],
+		.ps_per_byte = ps_per_byte,
+		.buffer = f->config.buffer,
+		.class = f->config.class,
+		.pause_quanta = f->config.pause_quanta,
+		.watchdog = f->config.watchdog,
+		.routes = &t->routes[s],
+		.pool = &f->pool,
+		.seed = adv_rng_next(&f->rng),
+	};
+
+	for (unsigned i = 0; i < c.ports; i++)
+		ps_per_byte[i] = f->wire[f->port_wire[f->first_port[s] + i]].ps_per_byte;
+	f->node[s] = (struct adv_fabric_node){f, adv_switch_create(&c), ADV_CALENDAR_NEVER, s};
+	if (!f->node[s].sw)
+		return errno;
+	return set_headroom(f, s);
+}
+
+static int set_up(struct adv_fabric *f)
+{
+	const struct adv_topology *t = f->config.topology;
+	int err;
+
+	f->calendar = adv_calendar_create();
+	f->host = calloc(t->hosts, sizeof(*f->host));
+	f->node = calloc(t->switches + 1ul, sizeof(*f->node));
+	f->memory = calloc(1, ADV_FABRIC_MESSAGE_MAX);
+	if (!f->calendar || !f->host || !f->node || !f->memory)
+		return ENOMEM;
+	for (uint32_t h = 0; h < t->hosts; h++)
+		if (t->ports[h] != 1)
+			return EINVAL;
+	err = make_wires(f);
+	if (!err)
+		err = adv_fabric_deadlock_open(f);
+	for (uint32_t s = 0; !err && s < t->switches; s++)
+		err = make_switch(f, s);
+	for (uint32_t s = 0; !err && s < t->switches; s++)
+		keep_deadline(f, s);
+	for (uint32_t h = 0; !err && h < t->hosts; h++)
+		err = adv_fabric_host_open(f, h);
+	if (!err && f->config.check_deadlock)
+		adv_fabric_at(f, f->config.check_deadlock, ADV_DUE_CHECK, 0);
+	return err ? err : f->no_memory ? ENOMEM : 0;
+}
+
+struct adv_fabric *adv_fabric_create(const struct adv_fabric_config *config)
+{
+	uint32_t mtu = config->mtu;
+	bool good = mtu >= 256 && mtu <= 4096 && (mtu & (mtu - 1)) == 0;
+	struct adv_fabric *f;
+	int err;
+
+	for (unsigned d = 0; d < 64; d++)
+		good &= config->priority_of_dscp[d] < ADV_PRIORITIES;
+	if (!good) {
+		errno = EINVAL;
+		return NULL;
+	}
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	f->config = *config;
+	for (unsigned d = 0; d < 64; d++)
+		f->dscps_of[config->priority_of_dscp[d]] |= 1ull << d;
+	adv_rng_seed(&f->rng, config->seed);
+	err = set_up(f);
+	if (err) {
+		adv_fabric_destroy(f);
+		errno = err;
+		return NULL;
+	}
+	return f;
+}
+
+void adv_fabric_destroy(struct adv_fabric *f)
+{
+	if (!f)
+		return;
+	for (uint32_t h = 0; f->host && h < f->config.topology->hosts; h++)
+		adv_fabric_host_close(f, &f->host[h]);
+	for (uint32_t s = 0; f->node && s < f->config.topology->switches; s++)
+		adv_switch_destroy(f->node[s].sw);
+	adv_fabric_deadlock_close(f);
+	adv_packet_pool_free(&f->pool);
+	adv_calendar_destroy(f->calendar);
+	free(f->wire);
+	free(f->host);
+	free(f->node);
+	free(f->port_wire);
+	free(f->first_port);
+	free(f->peer);
+	free(f->job);
+	free(f->storm);
+	free(f->memory);
+	free(f->cycle);
+	free(f);
+}
+
+/* ---- events ---- */
+
+void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_t index)
+{
+	assert(index <= ADV_DUE_INDEX && at >= f->now);
+	if (!adv_calendar_add(f->calendar, at, (uint32_t)kind << ADV_DUE_SHIFT | index))
+		f->no_memory = true;
+}
+
+void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event)
+{
+	if (f->watch)
+		f->watch(f->watch_user, event);
+}
+
+static void on_switch(void *user, uint64_t now, enum adv_switch_event what, unsigned port,
+		      unsigned priority, const struct adv_packet *packet, uint64_t value)
+{
+	struct adv_fabric_node *n = user;
+
+	adv_fabric_tell(n->fabric, &(struct adv_fabric_event){.at = now,
+							      .kind = ADV_FABRIC_SWITCH,
+							      .what = what,
+							      .node = n->index,
+							      .port = (uint16_t)port,
+							      .priority = (uint8_t)priority,
+							      .value = value});
+}
+
+void adv_fabric_watch(struct adv_fabric *f, adv_fabric_watch_fn *fn, void *user)
+{
+	f->watch = fn;
+	f->watch_user = user;
+	for (uint32_t s = 0; s < f->config.topology->switches; s++)
+		adv_switch_watch(f->node[s].sw, fn ? on_switch : NULL, &f->node[s]);
+}
+
+int adv_fabric_sample(struct adv_fabric *f, uint64_t interval)
+{
+	f->sample = interval;
+	adv_fabric_at(f, f->now + interval, ADV_DUE_SAMPLE, 0);
+	return f->no_memory ? ENOMEM : 0;
+}
+
+/* ---- wires ---- */
+
+void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
+{
+	struct adv_wire *w = &f->wire[wire];
+
+	assert(!w->sending);
+	w->sending = p;
+	adv_fabric_at(f, f->now + adv_wire_time(w->ps_per_byte, p->bytes), ADV_DUE_SENT, wire);
+}
+
+/* Ports of the switch that have become able to send do so; its deadline is kept. */
+static void serve_switch(struct adv_fabric *f, uint32_t s)
+{
+	struct adv_switch *sw = f->node[s].sw;
+	int port;
+
+	while ((port = adv_switch_next_ready(sw)) >= 0) {
+		struct adv_packet *p = adv_switch_tx(sw, f->now, (unsigned)port);
+
+		if (p)
+			adv_fabric_put(f, f->port_wire[f->first_port[s] + (unsigned)port], p);
+	}
+	keep_deadline(f, s);
+}
+
+static void sent(struct adv_fabric *f, uint32_t wire)
+{
+	struct adv_wire *w = &f->wire[wire];
+	struct adv_packet *p = w->sending;
+	uint32_t hosts = f->config.topology->hosts;
+
+	w->sending = NULL;
+	if (w->from.node >= hosts)
+		adv_switch_sent(f->node[w->from.node - hosts].sw, f->now, w->from.port, p);
+	else
+		adv_fabric_host_sent(f, &f->host[w->from.node], p);
+	p->at = f->now + w->delay;
+	if (!w->flying.head)
+		adv_fabric_at(f, p->at, ADV_DUE_ARRIVE, wire);
+	adv_packet_list_push(&w->flying, p);
+	if (w->from.node >= hosts)
+		serve_switch(f, w->from.node - hosts);
+	else
+		adv_fabric_host_send(f, &f->host[w->from.node]);
+}
+
+static void arrive(struct adv_fabric *f, uint32_t wire)
+{
+	struct adv_wire *w = &f->wire[wire];
+	struct adv_packet *p = adv_packet_list_pop(&w->flying);
+	uint32_t hosts = f->config.topology->hosts;
+
+	if (w->flying.head)
+		adv_fabric_at(f, w->flying.head->at, ADV_DUE_ARRIVE, wire);
+	if (w->lose_per_million && adv_rng_below(&f->rng, 1000000) < w->lose_per_million) {
+		f->lost += p->kind == ADV_PACKET_DATA;
+		adv_packet_give_back(&f->pool, p);
+		return;
+	}
+	if (p->kind == ADV_PACKET_PAUSE) {
+		adv_packet_list_push(&w->pauses, p);
+		adv_fabric_at(f, f->now + f->config.pause_response, ADV_DUE_PAUSE, wire);
+	} else if (w->to.node >= hosts) {
+		adv_switch_rx(f->node[w->to.node - hosts].sw, f->now, w->to.port, p);
+		serve_switch(f, w->to.node - hosts);
+	} else {
+		adv_fabric_host_rx(f, &f->host[w->to.node], p);
+	}
+}
+
+static void pause_takes_effect(struct adv_fabric *f, uint32_t wire)
+{
+	struct adv_wire *w = &f->wire[wire];
+	struct adv_packet *p = adv_packet_list_pop(&w->pauses);
+	uint32_t hosts = f->config.topology->hosts;
+
+	if (w->to.node >= hosts) {
+		adv_switch_pause(f->node[w->to.node - hosts].sw, f->now, w->to.port, p);
+		serve_switch(f, w->to.node - hosts);
+	} else {
+		adv_fabric_host_pause(f, &f->host[w->to.node], p);
+	}
+	adv_packet_give_back(&f->pool, p);
+}
+
+void adv_fabric_lose(struct adv_fabric *f, uint32_t link, uint32_t per_million)
+{
+	assert(link < f->config.topology->links);
+	f->wire[2 * link].lose_per_million = per_million;
+	f->wire[2 * link + 1].lose_per_million = per_million;
+}
+
+/* ---- the loop ---- */
+
+static void switch_timer(struct adv_fabric *f, uint32_t s)
+{
+	if (f->node[s].timer_at != f->now)
+		return;
+	f->node[s].timer_at = ADV_CALENDAR_NEVER;
+	adv_switch_expire(f->node[s].sw, f->now);
+	serve_switch(f, s);
+}
+
+static void check_deadlock(struct adv_fabric *f)
+{
+	unsigned had = f->cycle_length;
+
+	f->cycle_length = adv_fabric_find_deadlock(f, f->cycle, f->cycle_room);
+	if (f->cycle_length > f->cycle_room) {
+		struct adv_fabric_wait *cycle = realloc(f->cycle, f->cycle_length * sizeof(*cycle));
+
+		f->no_memory |= !cycle;
+		if (cycle) {
+			f->cycle = cycle;
+			f->cycle_room = f->cycle_length;
+			adv_fabric_find_deadlock(f, f->cycle, f->cycle_room);
+		}
+	}
+	f->deadlock_told = had != 0 && f->cycle_length != 0;
+	adv_fabric_at(f, f->now + f->config.check_deadlock, ADV_DUE_CHECK, 0);
+}
+
+static void process(struct adv_fabric *f, uint32_t what)
+{
+	uint32_t i = what & ADV_DUE_INDEX;
+
+	switch ((enum adv_due)(what >> ADV_DUE_SHIFT)) {
+	case ADV_DUE_SENT:
+		sent(f, i);
+		break;
+	case ADV_DUE_ARRIVE:
+		arrive(f, i);
+		break;
+	case ADV_DUE_PAUSE:
+		pause_takes_effect(f, i);
+		break;
+	case ADV_DUE_SWITCH:
+		switch_timer(f, i);
+		break;
+	case ADV_DUE_HOST:
+		adv_fabric_host_timer(f, &f->host[i], f->now);
+		break;
+	case ADV_DUE_DRAIN:
+		adv_fabric_input_drain(f, &f->host[i]);
+		break;
+	case ADV_DUE_REPEAT:
+		adv_fabric_input_repeat(f, &f->host[i]);
+		break;
+	case ADV_DUE_STORM:
+		adv_fabric_storm_event(f, &f->storm[i]);
+		break;
+	case ADV_DUE_START:
+		adv_fabric_start(f, i);
+		break;
+	case ADV_DUE_CHECK:
+		check_deadlock(f);
+		break;
+	case ADV_DUE_SAMPLE:
+		adv_fabric_at(f, f->now + f->sample, ADV_DUE_SAMPLE, 0);
+		adv_fabric_tell(
+			f, &(struct adv_fabric_event){.at = f->now, .kind = ADV_FABRIC_SAMPLE});
+		break;
+	}
+}
+
+enum adv_fabric_stop adv_fabric_run(struct adv_fabric *f, uint64_t until)
+{
+	return adv_fabric_run_some(f, until, UINT64_MAX);
+}
+
+enum adv_fabric_stop adv_fabric_run_some(struct adv_fabric *f, uint64_t until, uint64_t events)
+{
+	struct adv_calendar_event event;
+
+	f->done = false;
+	for (; events && adv_calendar_take(f->calendar, until, &event); events--) {
+		f->now = event.at;
+		f->events++;
+		adv_fabric_look_ahead(f);
+		process(f, event.what);
+		if (f->no_memory || f->pool.failed)
+			return ADV_FABRIC_NO_MEMORY;
+		if (f->cycle_length && !f->deadlock_told) {
+			f->deadlock_told = true;
+			return ADV_FABRIC_DEADLOCK;
+		}
+		if (f->done)
+			return ADV_FABRIC_DONE;
+	}
+	if (events == 0)
+		return ADV_FABRIC_EVENTS;
+	if (until != ADV_CALENDAR_NEVER)
+		f->now = until;
+	return ADV_FABRIC_UNTIL;
+}
+
+/* ---- looking at it ---- */
+
+uint64_t adv_fabric_now(const struct adv_fabric *f)
+{
+	return f->now;
+}
+
+uint64_t adv_fabric_events(const struct adv_fabric *f)
+{
+	return f->events;
+}
+
+struct adv_switch *adv_fabric_switch(const struct adv_fabric *f, uint32_t sw)
+{
+	return f->node[sw].sw;
+}
+
+struct adv_engine *adv_fabric_engine(const struct adv_fabric *f, uint32_t host)
+{
+	return f->host[host].engine;
+}
+
+const struct adv_egress *adv_fabric_egress(const struct adv_fabric *f, uint32_t host)
+{
+	return &f->host[host].egress;
+}
+
+const struct adv_fabric_host_counters *adv_fabric_host_counters(const struct adv_fabric *f,
+								uint32_t host)
+{
+	return &f->host[host].counters;
+}
+
+uint64_t adv_fabric_lost(const struct adv_fabric *f)
+{
+	return f->lost;
+}
+
+static void count(const struct adv_packet *p, uint64_t *frames, uint64_t *bytes)
+{
+	for (; p; p = p->next) {
+		*frames += p->kind == ADV_PACKET_DATA;
+		*bytes += p->kind == ADV_PACKET_DATA ? p->bytes : 0;
+	}
+}
+
+void adv_fabric_outside(const struct adv_fabric *f, uint64_t *frames, uint64_t *bytes)
+{
+	*frames = *bytes = 0;
+	for (uint32_t i = 0; i < f->wires; i++)
+		count(f->wire[i].flying.head, frames, bytes);
+	for (uint32_t i = 0; i < f->config.topology->hosts; i++)
+		if (f->host[i].input)
+			count(f->host[i].input->waiting.head, frames, bytes);
+}
+
+uint64_t adv_fabric_memory(const struct adv_fabric *f)
+{
+	return f->pool.room * sizeof(struct adv_packet) +
+	       adv_calendar_count(f->calendar) * sizeof(struct adv_calendar_event);
+}

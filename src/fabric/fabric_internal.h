@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The simulation's own structures, shared by its files only.
+ *
+ * fabric.c	create, the loop, wires
+ * host.c	a NIC round the engine
+ * connection.c	queue pairs, transfers
+ * slow.c	hosts that take in less than comes, and storms
+ * deadlock.c	cycles of paused queues
+ * ahead.c	what the next events need is fetched into the cache
+ */
+#ifndef ADV_FABRIC_FABRIC_INTERNAL_H
+#define ADV_FABRIC_FABRIC_INTERNAL_H
+
+#include "base/rng.h"
+#include "fabric/calendar.h"
+#include "fabric/egress.h"
+#include "fabric/fabric.h"
+
+/* What an event is about: the kind in the upper 4 bits, an index in the others. */
+enum adv_due {
+	ADV_DUE_SENT,	/* of a wire: the frame has left */
+	ADV_DUE_ARRIVE, /* ... the first frame on it has come in whole */
+	ADV_DUE_PAUSE,	/* ... a pause frame that came over it takes effect */
+	ADV_DUE_SWITCH, /* of a switch: its deadline */
+	ADV_DUE_HOST,	/* of a host: the engine's, or a pause's */
+	ADV_DUE_DRAIN,	/* ... a slow one has taken a frame in */
+	ADV_DUE_REPEAT, /* ... it tells its pauses again */
+	ADV_DUE_STORM,	/* of a storm: it begins or ends */
+	ADV_DUE_START,	/* of a transfer */
+	ADV_DUE_CHECK,	/* look for a deadlock */
+	ADV_DUE_SAMPLE,
+};
+
+#define ADV_DUE_SHIFT 28
+#define ADV_DUE_INDEX ((1u << ADV_DUE_SHIFT) - 1)
+
+/* The first QP number of each host. */
+#define ADV_FABRIC_QPNS 256
+
+/* One direction of a cable. */
+struct adv_wire {
+	struct adv_link_end from;
+	struct adv_link_end to;
+	uint32_t ps_per_byte;
+	uint32_t lose_per_million;
+	uint64_t delay;
+	struct adv_packet *sending;
+	struct adv_packet_list flying; /* sent and not come in, by packet->at */
+	struct adv_packet_list pauses; /* come in and not in effect */
+};
+
+/* A slow host's input. */
+struct adv_fabric_input {
+	struct adv_fabric_slow slow;
+	struct adv_packet_list waiting;
+	uint32_t bytes;
+	uint32_t of[ADV_PRIORITIES];
+};
+
+struct adv_fabric_host {
+	struct adv_egress egress;
+	struct adv_engine *engine;
+	struct adv_cq *cq;
+	struct adv_pd *pd;
+	struct adv_mr *mr;
+	uint32_t wire;	   /* it sends on */
+	uint32_t index;	   /* of the host */
+	uint64_t timer_at; /* ps: when an ADV_DUE_HOST is due, the earliest */
+	uint8_t to_tell;   /* priorities whose pause or end the next pause frame tells */
+	uint8_t told;	   /* ... that it has paused */
+	uint8_t stormy;	   /* ... without end */
+	uint8_t held;	   /* ... that the engine keeps, as they are paused or wait here */
+	uint8_t used;	   /* ... that its queue pairs have */
+	bool repeating;	   /* an ADV_DUE_REPEAT is due */
+	uint32_t cq_room;
+	uint32_t cq_used;
+	uint32_t qps;
+	uint32_t *peer_of; /* connections, by QP number - ADV_FABRIC_QPNS */
+	uint32_t peer_of_room;
+	struct adv_fabric_input *input; /* NULL: as fast as the wire */
+	struct adv_fabric_host_counters counters;
+};
+
+struct adv_fabric_node {
+	struct adv_fabric *fabric;
+	struct adv_switch *sw;
+	uint64_t timer_at; /* ps: when an ADV_DUE_SWITCH is due, the earliest */
+	uint32_t index;	   /* of the switch */
+};
+
+struct adv_fabric_peer {
+	struct adv_fabric_connection config;
+	struct adv_qp *qp[2]; /* initiator, target */
+	uint32_t first;	      /* transfer that completes next; those follow by next_of_peer */
+	uint32_t last;
+	uint32_t posting;     /* transfer that is posted from; UINT32_MAX: none left */
+	uint64_t posted;      /* bytes of it */
+	uint32_t outstanding; /* work requests */
+	uint32_t next_psn;    /* of the data that comes next in order */
+	uint64_t received;    /* bytes of it */
+	bool failed;
+};
+
+struct adv_fabric_job {
+	struct adv_fabric_transfer_state state;
+	uint32_t next;	      /* of its connection; ADV_NO_JOB: none */
+	uint32_t waiters;     /* those that begin when it ends, by next_waiter; or ADV_NO_JOB */
+	uint32_t next_waiter; /* of those that wait for the same */
+	bool started;
+	bool cancelled; /* what it waited for has failed */
+};
+
+struct adv_fabric_storm_plan {
+	uint32_t host;
+	uint8_t priorities;
+	uint64_t from;
+	uint64_t to;
+};
+
+#define ADV_NO_JOB UINT32_MAX
+
+struct adv_fabric {
+	struct adv_fabric_config config;
+	struct adv_calendar *calendar;
+	struct adv_packet_pool pool;
+	struct adv_rng rng;
+	uint64_t now;
+	uint64_t events;
+	uint64_t lost;
+	uint32_t wires; /* 2 a cable: end 0 to 1, end 1 to 0 */
+	struct adv_wire *wire;
+	struct adv_fabric_host *host;
+	struct adv_fabric_node *node; /* the switches */
+	uint32_t *port_wire;	      /* by switch and port: the wire it sends on */
+	uint32_t *first_port;	      /* of a switch in port_wire */
+	struct adv_fabric_peer *peer;
+	uint32_t peers;
+	uint32_t peer_room;
+	struct adv_fabric_job *job;
+	uint32_t jobs;
+	uint32_t job_room;
+	uint32_t jobs_left; /* finite ones */
+	uint32_t endless;
+	struct adv_fabric_storm_plan *storm;
+	uint32_t storms;
+	uint8_t *memory; /* what all hosts send and receive */
+	uint64_t sample;
+	adv_fabric_watch_fn *watch;
+	void *watch_user;
+	struct adv_fabric_wait *cycle; /* of the deadlock that was found */
+	unsigned cycle_length;
+	unsigned cycle_room;
+	struct {
+		uint8_t *queues;		   /* by port: priorities whose queues wait */
+		uint32_t (*stuck)[ADV_PRIORITIES]; /* bytes, by the port they came in by */
+		uint64_t *shared;		   /* by switch */
+		bool *seen;			   /* by port */
+	} waits;				   /* what deadlock.c works with */
+	uint64_t dscps_of[ADV_PRIORITIES];
+	bool no_memory;
+	bool deadlock_told;
+	bool done; /* the last transfer has just ended */
+	bool count_received;
+	struct adv_tx_batch batch;
+};
+
+/* fabric.c: an event; where there is no memory the run will stop. */
+void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_t index);
+/* fabric.c: puts a frame on a wire that is free. */
+void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
+void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event);
+
+/* host.c */
+int adv_fabric_host_open(struct adv_fabric *f, uint32_t index);
+void adv_fabric_host_close(struct adv_fabric *f, struct adv_fabric_host *h);
+/* A data frame is the host's now. */
+void adv_fabric_host_rx(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p);
+void adv_fabric_host_pause(struct adv_fabric *f, struct adv_fabric_host *h,
+			   const struct adv_packet *frame);
+/* Its wire is free, or there is something new to send. */
+void adv_fabric_host_send(struct adv_fabric *f, struct adv_fabric_host *h);
+void adv_fabric_host_sent(struct adv_fabric *f, struct adv_fabric_host *h,
+			  const struct adv_packet *p);
+void adv_fabric_host_timer(struct adv_fabric *f, struct adv_fabric_host *h, uint64_t at);
+/* Gives a frame to the engine, and back to the pool. */
+void adv_fabric_host_take_in(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p);
+/* Completions are taken, timers set, and what can be sent is. */
+void adv_fabric_host_progress(struct adv_fabric *f, struct adv_fabric_host *h);
+
+/* ahead.c: before an event that was taken is processed. */
+void adv_fabric_look_ahead(const struct adv_fabric *f);
+
+/* slow.c */
+void adv_fabric_input_rx(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p);
+void adv_fabric_input_drain(struct adv_fabric *f, struct adv_fabric_host *h);
+void adv_fabric_input_repeat(struct adv_fabric *f, struct adv_fabric_host *h);
+void adv_fabric_storm_event(struct adv_fabric *f, const struct adv_fabric_storm_plan *s);
+/* The pause frame that the host owes; NULL: none, or no memory. */
+struct adv_packet *adv_fabric_input_pause(struct adv_fabric *f, struct adv_fabric_host *h);
+
+/* deadlock.c: 0 or ENOMEM. */
+int adv_fabric_deadlock_open(struct adv_fabric *f);
+void adv_fabric_deadlock_close(struct adv_fabric *f);
+
+/* host.c: the address of a host. */
+struct adv_gid adv_fabric_gid(uint32_t host);
+
+/* connection.c */
+void adv_fabric_completions(struct adv_fabric *f, struct adv_fabric_host *h);
+void adv_fabric_start(struct adv_fabric *f, uint32_t job);
+/* A frame with payload has come in: counts it where it is the next of its connection. */
+void adv_fabric_count(struct adv_fabric *f, const struct adv_fabric_host *h,
+		      const struct adv_packet *p);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A host: the engine, and a NIC that pulls packets from it one by one as the wire takes them. What
+ * is paused stays in the engine: it hands out the packets of other priorities.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/fabric_internal.h"
+
+/*
+ * Packets of each priority that wait in the NIC of a host that uses several: no fewer than LOW,
+ * that a turn of ETS is not cut short; the engine is asked for more in one go, up to HIGH.
+ */
+#define LOW	2
+#define HIGH	6
+
+#define PS_MBPS 8000000u /* Mb/s of a wire on which a byte takes 1 ps */
+
+/* ---- addresses: ::ffff:10.x.y.z for host x.y.z ---- */
+
+struct adv_gid adv_fabric_gid(uint32_t host)
+{
+	struct adv_gid g = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, (uint8_t)(host >> 16),
+			     (uint8_t)(host >> 8), (uint8_t)host}};
+
+	return g;
+}
+
+static uint32_t host_of(const struct adv_gid *g)
+{
+	return (uint32_t)g->raw[13] << 16 | (uint32_t)g->raw[14] << 8 | g->raw[15];
+}
+
+int adv_fabric_host_open(struct adv_fabric *f, uint32_t index)
+{
+	struct adv_fabric_host *h = &f->host[index];
+	struct adv_engine_config config = f->config.engine;
+	struct adv_engine_gid gid = {adv_fabric_gid(index), 4096};
+	uint8_t weight[ADV_PRIORITIES];
+
+	h->index = index;
+	h->timer_at = ADV_CALENDAR_NEVER;
+	for (unsigned p = 0; p < ADV_PRIORITIES; p++)
+		weight[p] = f->config.class[p].weight;
+	adv_egress_init(&h->egress, f->wire[h->wire].ps_per_byte, weight);
+	for (unsigned i = 0; i < 4; i++)
+		config.seed[i] = adv_rng_next(&f->rng);
+	config.qpn_first = ADV_FABRIC_QPNS;
+	config.qpn_count = ADV_FABRIC_QPNS;
+	h->cq_room = 64;
+	h->engine = adv_engine_create(&config);
+	if (!h->engine)
+		return errno;
+	adv_engine_set_line_rate(h->engine, PS_MBPS / h->egress.ps_per_byte);
+	if (adv_engine_set_gids(h->engine, &gid, 1))
+		return ENOMEM;
+	h->pd = adv_pd_create(h->engine);
+	h->cq = adv_cq_create(h->engine, h->cq_room, h);
+	if (!h->pd || !h->cq)
+		return ENOMEM;
+	h->mr = adv_mr_register(h->pd, f->memory, ADV_FABRIC_MESSAGE_MAX, 0,
+				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+					IBV_ACCESS_REMOTE_READ);
+	return h->mr ? 0 : ENOMEM;
+}
+
+void adv_fabric_host_close(struct adv_fabric *f, struct adv_fabric_host *h)
+{
+	if (h->engine)
+		adv_engine_destroy(h->engine);
+	free(h->input);
+	free(h->peer_of);
+}
+
+/* ---- pauses and timers ---- */
+
+/* The engine keeps packets of these priorities, a bit each. */
+static void hold(struct adv_fabric *f, struct adv_fabric_host *h, uint8_t priorities)
+{
+	uint64_t dscps = 0;
+
+	if (h->held == priorities)
+		return;
+	h->held = priorities;
+	for (unsigned p = 0; p < ADV_PRIORITIES; p++)
+		if (priorities & (1u << p))
+			dscps |= f->dscps_of[p];
+	adv_engine_hold(h->engine, dscps);
+}
+
+static void set_timer(struct adv_fabric *f, struct adv_fabric_host *h)
+{
+	uint64_t at = adv_engine_deadline(h->engine);
+
+	at = at == ADV_NEVER ? ADV_CALENDAR_NEVER : at * ADV_PS_PER_NS;
+	if (h->egress.paused) {
+		uint64_t pause = adv_egress_deadline(&h->egress);
+
+		if (pause < at)
+			at = pause;
+	}
+	if (at >= h->timer_at)
+		return;
+	h->timer_at = at > f->now ? at : f->now;
+	adv_fabric_at(f, h->timer_at, ADV_DUE_HOST, h->index);
+}
+
+void adv_fabric_host_timer(struct adv_fabric *f, struct adv_fabric_host *h, uint64_t at)
+{
+	if (h->timer_at != at)
+		return;
+	h->timer_at = ADV_CALENDAR_NEVER;
+	adv_egress_expire(&h->egress, f->now);
+	adv_engine_expire(h->engine, f->now / ADV_PS_PER_NS);
+	adv_fabric_host_progress(f, h);
+}
+
+/* ---- out ---- */
+
+static uint32_t flow_hash(uint32_t from, uint32_t to, uint16_t sport)
+{
+	return from * 0x9e3779b1u ^ to * 0x85ebca77u ^ sport * 0xc2b2ae3du;
+}
+
+static void queue(struct adv_fabric *f, struct adv_fabric_host *h, const struct adv_tx_packet *pkt)
+{
+	struct adv_packet *p = adv_packet_take(&f->pool);
+	const struct adv_path *path = pkt->path;
+
+	if (!p)
+		return;
+	p->bytes = ADV_FRAME_OVERHEAD + pkt->header_len + pkt->payload_len + pkt->pad;
+	if (p->bytes < ADV_FRAME_MIN)
+		p->bytes = ADV_FRAME_MIN;
+	p->from = h->index;
+	p->to = host_of(&path->dgid);
+	p->flow = flow_hash(p->from, p->to, path->sport);
+	p->kind = ADV_PACKET_DATA;
+	p->tclass = (uint8_t)(path->tclass | pkt->ecn);
+	p->priority = f->config.priority_of_dscp[path->tclass >> 2];
+	p->hop_limit = path->hop_limit;
+	p->pad = pkt->pad;
+	p->header_len = pkt->header_len;
+	p->sport = path->sport;
+	p->payload_len = pkt->payload_len;
+	/* All requests have one piece of memory, and it stays. */
+	p->payload = pkt->iov_count ? pkt->iov[0].iov_base : f->memory;
+	memcpy(p->header, pkt->header, pkt->header_len);
+	adv_egress_push(&h->egress, p);
+}
+
+/* Priorities that need no more packets from the engine. */
+static uint8_t enough(const struct adv_fabric_host *h)
+{
+	uint8_t result = h->egress.paused;
+
+	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
+		uint32_t least = h->held & (1u << p) ? LOW : HIGH;
+
+		if (h->egress.queue[p].count >= least)
+			result |= (uint8_t)(1u << p);
+	}
+	return result;
+}
+
+/*
+ * From the engine: the next packet, where the queue pairs of the host have one priority; else some
+ * of each, that the egress can choose by priority and weight.
+ */
+static void pull(struct adv_fabric *f, struct adv_fabric_host *h)
+{
+	bool choice = h->used & (h->used - 1);
+
+	while (choice || !adv_egress_ready(&h->egress)) {
+		unsigned n;
+
+		hold(f, h, choice ? enough(h) : h->egress.paused);
+		if (!adv_engine_tx_ready(h->engine))
+			return;
+		n = adv_engine_tx_some(h->engine, f->now / ADV_PS_PER_NS, &f->batch, 1);
+		for (unsigned i = 0; i < n; i++)
+			queue(f, h, &f->batch.packet[i]);
+		if (n == 0)
+			return;
+	}
+}
+
+void adv_fabric_host_send(struct adv_fabric *f, struct adv_fabric_host *h)
+{
+	struct adv_packet *p;
+
+	if (f->wire[h->wire].sending)
+		return;
+	p = h->to_tell ? adv_fabric_input_pause(f, h) : NULL;
+	if (!p) {
+		pull(f, h);
+		set_timer(f, h);
+		p = adv_egress_pop(&h->egress);
+	}
+	if (p)
+		adv_fabric_put(f, h->wire, p);
+}
+
+void adv_fabric_host_sent(struct adv_fabric *f, struct adv_fabric_host *h,
+			  const struct adv_packet *p)
+{
+	if (p->kind == ADV_PACKET_PAUSE)
+		return;
+	h->counters.tx_frames++;
+	h->counters.tx_bytes += p->bytes;
+}
+
+/* ---- in ---- */
+
+void adv_fabric_host_pause(struct adv_fabric *f, struct adv_fabric_host *h,
+			   const struct adv_packet *frame)
+{
+	h->counters.rx_pause++;
+	adv_egress_pause(&h->egress, f->now, frame);
+	for (unsigned p = 0; f->watch && p < ADV_PRIORITIES; p++)
+		if (frame->pause_mask & (1u << p))
+			adv_fabric_tell(f,
+					&(struct adv_fabric_event){.at = f->now,
+								   .kind = ADV_FABRIC_HOST_PAUSED,
+								   .node = h->index,
+								   .priority = (uint8_t)p,
+								   .value = frame->quanta[p]});
+	set_timer(f, h);
+	adv_fabric_host_send(f, h);
+}
+
+void adv_fabric_host_take_in(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p)
+{
+	struct adv_rx_meta meta = {.sgid = adv_fabric_gid(p->from),
+				   .dgid = adv_fabric_gid(p->to),
+				   .sport = p->sport,
+				   .tclass = p->tclass,
+				   .hop_limit = p->hop_limit};
+	struct adv_rx_packet pkt = {.meta = &meta,
+				    .data = p->header,
+				    .len = p->header_len + p->payload_len + p->pad,
+				    .body = p->payload - p->header_len};
+
+	h->counters.rx_frames++;
+	h->counters.rx_bytes += p->bytes;
+	if (f->count_received && p->payload_len)
+		adv_fabric_count(f, h, p);
+	adv_engine_rx(h->engine, f->now / ADV_PS_PER_NS, &pkt);
+	adv_packet_give_back(&f->pool, p);
+}
+
+void adv_fabric_host_rx(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p)
+{
+	if (h->input) {
+		adv_fabric_input_rx(f, h, p);
+		return;
+	}
+	adv_fabric_host_take_in(f, h, p);
+	adv_fabric_host_progress(f, h);
+}
+
+void adv_fabric_host_progress(struct adv_fabric *f, struct adv_fabric_host *h)
+{
+	if (!adv_cq_empty(h->cq))
+		adv_fabric_completions(f, h);
+	set_timer(f, h);
+	adv_fabric_host_send(f, h);
+}

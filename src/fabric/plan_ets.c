@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "fabric/plan_ets.h"
+
+#include <stddef.h>
+
+#include "base/units.h"
+#include "fabric/plan_headroom.h"
+
+static bool is_ets(const struct adv_plan_class *c)
+{
+	return c->used && !c->strict;
+}
+
+static const char *check(const struct adv_plan_class *c, uint64_t speed, uint64_t max_frame)
+{
+	uint64_t sum = 0;
+	unsigned used = 0, ets = 0;
+
+	if (speed < ADV_PLAN_SPEED_MIN || speed > ADV_PLAN_SPEED_MAX)
+		return "the speed is to be from 1 Gb/s to 100 Tb/s";
+	if (max_frame < ADV_PLAN_FRAME_MIN || max_frame > ADV_PLAN_FRAME_MAX)
+		return "frames are to be from 64 to 65600 bytes";
+	for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++) {
+		used += c[i].used;
+		if (!is_ets(&c[i]))
+			continue;
+		ets++;
+		if (c[i].share == 0 || c[i].share > ADV_RATIO_ONE)
+			return "the share of a class is to be above 0%, and 100% at most";
+		sum += c[i].share;
+	}
+	if (!used)
+		return "a class is needed, with a share or strict";
+	if (ets && sum != ADV_RATIO_ONE)
+		return "the shares of the classes are to be 100% together (IEEE 802.1Qaz)";
+	return NULL;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t serve_strict(const struct adv_plan_class *c, uint64_t speed, uint64_t *got)
+{
+	uint64_t left = speed;
+
+	for (unsigned i = ADV_PLAN_CLASSES; i-- > 0;) {
+		if (!c[i].used || !c[i].strict)
+			continue;
+		got[i] = least(c[i].demand, left);
+		left -= got[i];
+	}
+	return left;
+}
+
+/* What c has of `left` by its share, where the shares of all that divide it are `sum`. */
+static uint64_t portion(const struct adv_plan_class *c, uint64_t left, uint64_t sum)
+{
+	return (uint64_t)((unsigned __int128)left * c->share / sum);
+}
+
+static uint64_t open_shares(const struct adv_plan_class *c, unsigned open)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++)
+		if (open & 1u << i)
+			sum += c[i].share;
+	return sum;
+}
+
+/* Each round satisfies a class at least, or is the last. */
+static void fill(const struct adv_plan_class *c, uint64_t left, uint64_t *got)
+{
+	unsigned open = 0;
+
+	for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++)
+		if (is_ets(&c[i]))
+			open |= 1u << i;
+	while (open) {
+		uint64_t sum = open_shares(c, open), level = left;
+		unsigned satisfied = 0;
+
+		for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++) {
+			if (!(open & 1u << i) || c[i].demand > portion(&c[i], level, sum))
+				continue;
+			got[i] = c[i].demand;
+			left -= got[i];
+			satisfied |= 1u << i;
+		}
+		for (unsigned i = 0; i < ADV_PLAN_CLASSES && !satisfied; i++)
+			if (open & 1u << i)
+				got[i] = portion(&c[i], level, sum);
+		if (!satisfied)
+			return;
+		open &= ~satisfied;
+	}
+}
+
+static void set_quanta(const struct adv_plan_class *c, uint64_t max_frame, uint64_t *quantum)
+{
+	uint64_t smallest = ADV_RATIO_ONE;
+
+	for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++)
+		if (is_ets(&c[i]))
+			smallest = least(smallest, c[i].share);
+	for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++)
+		if (is_ets(&c[i]))
+			quantum[i] =
+				(uint64_t)((unsigned __int128)c[i].share * max_frame / smallest);
+}
+
+const char *adv_plan_ets(const struct adv_plan_class classes[ADV_PLAN_CLASSES], uint64_t speed,
+			 uint64_t max_frame, struct adv_plan_ets *out)
+{
+	const char *wrong = check(classes, speed, max_frame);
+	uint64_t left;
+
+	*out = (struct adv_plan_ets){.unused = 0};
+	if (wrong)
+		return wrong;
+	left = serve_strict(classes, speed, out->got);
+	out->strict_rate = speed - left;
+	fill(classes, left, out->got);
+	out->unused = speed;
+	for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++) {
+		if (is_ets(&classes[i]))
+			out->guaranteed[i] = portion(&classes[i], left, ADV_RATIO_ONE);
+		out->unused -= out->got[i];
+	}
+	set_quanta(classes, max_frame, out->quantum);
+	return NULL;
+}

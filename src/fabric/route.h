@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Where a switch sends what is for a host: a set of ports, one of which a flow's hash picks. */
+#ifndef ADV_FABRIC_ROUTE_H
+#define ADV_FABRIC_ROUTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct adv_route_set {
+	uint32_t first; /* of the table's ports */
+	uint32_t count; /* 0: no route */
+};
+
+/* Sets that many hosts have in common are there once: the table of a large network stays small. */
+struct adv_route_table {
+	uint32_t hosts;
+	uint16_t *set_of; /* by host */
+	uint32_t sets;
+	struct adv_route_set *set; /* the first one is empty */
+	uint32_t ports;
+	uint16_t *port;
+};
+
+/* For hosts 0 .. hosts - 1, without routes. 0 or ENOMEM. */
+int adv_route_table_init(struct adv_route_table *t, uint32_t hosts);
+void adv_route_table_free(struct adv_route_table *t);
+
+/* Sets the ports that lead to a host; they replace those it had. 0; ENOMEM; EINVAL: no such host,
+ * or more sets than can be told apart (65,536). */
+int adv_route_set(struct adv_route_table *t, uint32_t host, const uint16_t *port, uint32_t count);
+
+/* The same ports as to another host; both are there. */
+static inline void adv_route_set_as(struct adv_route_table *t, uint32_t host, uint32_t other)
+{
+	t->set_of[host] = t->set_of[other];
+}
+
+static inline const struct adv_route_set *adv_route_find(const struct adv_route_table *t,
+							 uint32_t host)
+{
+	return &t->set[t->set_of[host]];
+}
+
+/* The port of a set that a flow takes here; the set is not empty. */
+static inline uint16_t adv_route_pick(const struct adv_route_table *t,
+				      const struct adv_route_set *set, uint32_t flow, uint32_t seed)
+{
+	uint64_t h;
+
+	if (set->count == 1)
+		return t->port[set->first];
+	h = (flow ^ seed) * 0x9e3779b97f4a7c15u;
+	h ^= h >> 32;
+	h *= 0xd6e8feb86659fd93u;
+	return t->port[set->first + (uint32_t)(((h >> 32) * set->count) >> 32)];
+}
+
+#endif

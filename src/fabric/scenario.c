@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Scenario files: sections, keys and values out of text. */
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/shown.h"
+#include "fabric/scenario_keys.h"
+
+#define LIST_MAX 1000000u
+#define SECTIONS 16
+
+/* A piece of the file, without blanks round it. */
+struct text {
+	const char *at;
+	size_t len;
+};
+
+/* The section that lines belong to. */
+struct place {
+	const struct adv_scenario_section *section;
+	uint8_t *base;	/* its structure; NULL: no section has begun */
+	uint64_t said;	/* keys that were said in it, a bit each */
+	uint64_t *once; /* where that is kept for sections that are there once, or NULL */
+};
+
+struct reader {
+	struct adv_scenario *s;
+	struct place place;
+	uint64_t once[SECTIONS][ADV_PRIORITIES];
+	uint64_t line;
+	char *why;
+};
+
+static bool fail(struct reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static bool fail(struct reader *r, const char *format, ...)
+{
+	int n = r->line ? snprintf(r->why, ADV_SCENARIO_WHY, "%s:%llu: ", r->s->name,
+				   (unsigned long long)r->line)
+			: 0;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(r->why + n, (size_t)(ADV_SCENARIO_WHY - n), format, args);
+	va_end(args);
+	return false;
+}
+
+static struct text trim(const char *at, size_t len)
+{
+	while (len && isspace((unsigned char)*at)) {
+		at++;
+		len--;
+	}
+	while (len && isspace((unsigned char)at[len - 1]))
+		len--;
+	return (struct text){at, len};
+}
+
+static bool equals(struct text t, const char *word)
+{
+	return t.len == strlen(word) && memcmp(t.at, word, t.len) == 0;
+}
+
+/* For messages: what a person can read of it. */
+static struct adv_shown shown(struct text t)
+{
+	return adv_show(t.at, t.len, ADV_SHOWN_MOST);
+}
+
+static bool read_number(struct text t, uint64_t most, uint64_t *value)
+{
+	char why[ADV_UNITS_WHY];
+
+	return adv_units_parse(ADV_UNIT_COUNT, t.at, t.len, value, why) && *value <= most;
+}
+
+/* ---- values ---- */
+
+static bool words_expected(struct reader *r, const struct adv_scenario_key *k, struct text t)
+{
+	char list[160] = "";
+	size_t n = 0;
+
+	for (unsigned i = 0; k->words && k->words[i]; i++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "",
+				      k->words[i]);
+	return fail(r, "%s = %s: expected %s%s", k->name, shown(t).text,
+		    k->type == ADV_KEY_HOSTS ? "a host's number, a range such as 0-15, or "
+					     : "one of: ",
+		    list);
+}
+
+static bool read_word(struct reader *r, const struct adv_scenario_key *k, struct text t,
+		      uint64_t *value)
+{
+	for (unsigned i = 0; k->words[i]; i++)
+		if (equals(t, k->words[i])) {
+			*value = i;
+			return true;
+		}
+	return words_expected(r, k, t);
+}
+
+static bool read_hosts(struct reader *r, const struct adv_scenario_key *k, struct text t,
+		       uint64_t *value)
+{
+	const char *dash = memchr(t.at, '-', t.len);
+	uint64_t first, last;
+
+	for (unsigned i = 0; k->words[i]; i++)
+		if (equals(t, k->words[i])) {
+			*value = ADV_SCENARIO_ALL | i;
+			return true;
+		}
+	if (dash) {
+		size_t n = (size_t)(dash - t.at);
+
+		if (!read_number((struct text){t.at, n}, 1 << 24, &first) ||
+		    !read_number((struct text){dash + 1, t.len - n - 1}, 1 << 24, &last) ||
+		    last < first)
+			return words_expected(r, k, t);
+	} else if (!read_number(t, 1 << 24, &first)) {
+		return words_expected(r, k, t);
+	} else {
+		last = first;
+	}
+	*value = first << 32 | last;
+	return true;
+}
+
+static bool read_node(struct reader *r, const struct adv_scenario_key *k, struct text t,
+		      uint64_t *value)
+{
+	if (t.len < 2 || (t.at[0] != 'h' && t.at[0] != 's') ||
+	    !read_number((struct text){t.at + 1, t.len - 1}, 1 << 24, value))
+		return fail(r, "%s = %s: expected a host such as h3, or a switch such as s0",
+			    k->name, shown(t).text);
+	if (t.at[0] == 's')
+		*value += ADV_SCENARIO_SWITCH;
+	return true;
+}
+
+static bool read_quantity(struct reader *r, const struct adv_scenario_key *k, struct text t,
+			  uint64_t *value)
+{
+	char why[ADV_UNITS_WHY], least[ADV_UNITS_TEXT], most[ADV_UNITS_TEXT];
+
+	if (!adv_units_parse(k->unit, t.at, t.len, value, why))
+		return fail(r, "%s: %s", k->name, why);
+	if (*value < k->least || *value > k->most)
+		return fail(r, "%s: not from %s to %s", k->name,
+			    adv_units_print(k->unit, k->least, least),
+			    adv_units_print(k->unit, k->most, most));
+	return true;
+}
+
+static bool read_value(struct reader *r, const struct adv_scenario_key *k, struct text t,
+		       uint64_t *value)
+{
+	switch (k->type) {
+	case ADV_KEY_WORD:
+		return read_word(r, k, t, value);
+	case ADV_KEY_HOSTS:
+		return read_hosts(r, k, t, value);
+	case ADV_KEY_NODE:
+		return read_node(r, k, t, value);
+	case ADV_KEY_QUANTITY:
+		break;
+	}
+	return read_quantity(r, k, t, value);
+}
+
+/* ---- keys and sections ---- */
+
+static const struct adv_scenario_key *
+find_key(struct reader *r, const struct adv_scenario_section *section, struct text name)
+{
+	char list[200] = "";
+	size_t n = 0;
+
+	for (const struct adv_scenario_key *k = section->keys; k->name; k++)
+		if (equals(name, k->name))
+			return k;
+	for (const struct adv_scenario_key *k = section->keys; k->name && n < sizeof(list); k++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s",
+				      k == section->keys ? "" : ", ", k->name);
+	fail(r, "[%s] has no key '%s'; it has: %s", section->name, shown(name).text, list);
+	return NULL;
+}
+
+/* The number of a value of a section that is there once, as adv_scenario.line has it. */
+static size_t value_at(const struct adv_scenario *s, const uint8_t *value)
+{
+	return (size_t)(value - (const uint8_t *)s) / sizeof(uint64_t);
+}
+
+static bool read_key(struct reader *r, struct text line)
+{
+	const char *equal = memchr(line.at, '=', line.len);
+	const struct adv_scenario_key *k;
+	struct text name, value;
+	uint64_t bit, v;
+
+	if (!equal)
+		return fail(r, "expected `key = value`, or a section such as [flow]");
+	name = trim(line.at, (size_t)(equal - line.at));
+	value = trim(equal + 1, line.len - (size_t)(equal + 1 - line.at));
+	if (!r->place.base)
+		return fail(r, "a section such as [network] has to come first");
+	k = find_key(r, r->place.section, name);
+	if (!k)
+		return false;
+	bit = 1ull << (k - r->place.section->keys);
+	if (r->place.said & bit)
+		return fail(r, "%s is said twice in this [%s]", k->name, r->place.section->name);
+	if (!read_value(r, k, value, &v))
+		return false;
+	memcpy(r->place.base + k->offset, &v, sizeof(v));
+	r->place.said |= bit;
+	if (r->place.once) {
+		*r->place.once = r->place.said;
+		r->s->line[value_at(r->s, r->place.base + k->offset)] = r->line;
+	}
+	return true;
+}
+
+static bool add_item(struct reader *r, const struct adv_scenario_section *section)
+{
+	struct adv_scenario_list *l = &r->s->list[section->list];
+	uint32_t n = l->count;
+
+	if (n == LIST_MAX)
+		return fail(r, "more than %u sections [%s]", LIST_MAX, section->name);
+	/* Room doubles whenever the count is a power of two. */
+	if ((n & (n - 1)) == 0) {
+		size_t room = n ? 2 * (size_t)n : 1;
+		void *item = realloc(l->item, room * section->size);
+		uint64_t *line = item ? realloc(l->line, room * sizeof(*line)) : NULL;
+
+		l->item = item ? item : l->item;
+		l->line = line ? line : l->line;
+		if (!line)
+			return fail(r, "no memory");
+	}
+	r->place.base = (uint8_t *)l->item + n * section->size;
+	memcpy(r->place.base, section->initial, section->size);
+	l->line[n] = r->line;
+	l->count++;
+	return true;
+}
+
+/* The number of [priority N]; false: none, or there may be none. */
+static bool read_index(const struct adv_scenario_section *section, struct text rest,
+		       uint64_t *index)
+{
+	*index = 0;
+	if (strcmp(section->name, "priority") != 0)
+		return rest.len == 0;
+	return read_number(rest, ADV_PRIORITIES - 1, index);
+}
+
+static const struct adv_scenario_section *find_section(struct reader *r, struct text name,
+						       uint64_t *index)
+{
+	for (const struct adv_scenario_section *c = adv_scenario_sections; c->name; c++) {
+		size_t n = strlen(c->name);
+
+		if (name.len < n || memcmp(name.at, c->name, n) != 0 ||
+		    (name.len > n && name.at[n] != ' '))
+			continue;
+		if (read_index(c, trim(name.at + n, name.len - n), index))
+			return c;
+	}
+	fail(r,
+	     "no section '%s'; there are: network, switch, priority 0 to priority 7, host, run, "
+	     "flow, storm, slow, loss, link, route, map",
+	     shown(name).text);
+	return NULL;
+}
+
+static void *base_of(struct adv_scenario *s, const struct adv_scenario_section *section,
+		     uint64_t index)
+{
+	return (uint8_t *)s + section->offset + index * sizeof(struct adv_scenario_priority);
+}
+
+static bool read_section(struct reader *r, struct text line)
+{
+	uint64_t index;
+
+	if (line.at[line.len - 1] != ']')
+		return fail(r, "a section's line ends with ]");
+	r->place =
+		(struct place){.section = find_section(r, trim(line.at + 1, line.len - 2), &index)};
+	if (!r->place.section)
+		return false;
+	if (r->place.section->list >= 0)
+		return add_item(r, r->place.section);
+	r->place.base = base_of(r->s, r->place.section, index);
+	r->place.once = &r->once[r->place.section - adv_scenario_sections][index];
+	r->place.said = *r->place.once;
+	return true;
+}
+
+static bool read_line(struct reader *r, const char *at, size_t len)
+{
+	const char *comment = memchr(at, '#', len);
+	struct text line = trim(at, comment ? (size_t)(comment - at) : len);
+
+	if (line.len == 0)
+		return true;
+	return line.at[0] == '[' ? read_section(r, line) : read_key(r, line);
+}
+
+bool adv_scenario_read(struct adv_scenario *s, const char *name, const char *text, size_t len,
+		       char why[ADV_SCENARIO_WHY])
+{
+	struct reader r = {.s = s, .why = why};
+	const char *end = text + len;
+
+	adv_scenario_defaults(s);
+	snprintf(s->name, sizeof(s->name), "%s", name);
+	if (len > ADV_SCENARIO_FILE_MAX)
+		return fail(&r, "%s: more than %u bytes", s->name, ADV_SCENARIO_FILE_MAX);
+	while (text < end) {
+		const char *eol = memchr(text, '\n', (size_t)(end - text));
+		size_t n = (size_t)((eol ? eol : end) - text);
+
+		r.line++;
+		if (!read_line(&r, text, n))
+			return false;
+		text = eol ? eol + 1 : end;
+	}
+	return true;
+}
+
+void adv_scenario_free(struct adv_scenario *s)
+{
+	for (unsigned i = 0; i < ADV_SCENARIO_LIST_COUNT; i++) {
+		free(s->list[i].item);
+		free(s->list[i].line);
+		s->list[i] = (struct adv_scenario_list){.item = NULL};
+	}
+}
+
+/* ---- from the command line ---- */
+
+bool adv_scenario_set(struct adv_scenario *s, const char *text, char why[ADV_SCENARIO_WHY])
+{
+	struct reader r = {.s = s, .why = why};
+	const char *dot = strchr(text, '.'), *equal = strchr(text, '=');
+	const struct adv_scenario_section *section;
+	const struct adv_scenario_key *k;
+	struct text value;
+	uint64_t index, v;
+
+	if (!dot || !equal || dot > equal)
+		return fail(&r, "%s: expected section.key=value, such as run.seed=3",
+			    shown(trim(text, strlen(text))).text);
+	section = find_section(&r, trim(text, (size_t)(dot - text)), &index);
+	if (!section)
+		return false;
+	k = find_key(&r, section, trim(dot + 1, (size_t)(equal - dot - 1)));
+	value = trim(equal + 1, strlen(equal + 1));
+	if (!k || !read_value(&r, k, value, &v))
+		return false;
+	if (section->list < 0) {
+		uint8_t *at = (uint8_t *)base_of(s, section, index) + k->offset;
+
+		memcpy(at, &v, sizeof(v));
+		s->line[value_at(s, at)] = 0;
+		return true;
+	}
+	if (s->list[section->list].count == 0)
+		return fail(&r, "%s: the file has no section [%s]",
+			    shown(trim(text, strlen(text))).text, section->name);
+	for (uint32_t i = 0; i < s->list[section->list].count; i++)
+		memcpy((uint8_t *)s->list[section->list].item + i * section->size + k->offset, &v,
+		       sizeof(v));
+	return true;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* From a scenario to a topology and a fabric with all that is to happen. */
+#include "fabric/scenario_build.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define PS_BITS	  (8 * ADV_PS_PER_S)
+#define PS_PER_MM 5 /* of fibre */
+#define MILLIONTH (ADV_RATIO_ONE / 1000000)
+
+bool adv_scenario_fail(struct adv_scenario_builder *b, uint64_t line, const char *format, ...)
+{
+	int n = line ? snprintf(b->why, ADV_SCENARIO_WHY, "%s:%" PRIu64 ": ", b->s->name, line)
+		     : snprintf(b->why, ADV_SCENARIO_WHY, "%s: ", b->s->name);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(b->why + n, (size_t)(ADV_SCENARIO_WHY - n), format, args);
+	va_end(args);
+	return false;
+}
+
+uint64_t adv_scenario_line(const struct adv_scenario_builder *b, const uint64_t *value)
+{
+	return b->s
+		->line[(size_t)((const uint8_t *)value - (const uint8_t *)b->s) / sizeof(*value)];
+}
+
+/* Bytes of memory that this machine has, or that this process may have. */
+static uint64_t memory(void)
+{
+	uint64_t have = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < have)
+		return limit.rlim_cur;
+	return have;
+}
+
+bool adv_scenario_afford(struct adv_scenario_builder *b, uint64_t line, unsigned __int128 bytes)
+{
+	uint64_t have = memory();
+	char need_text[ADV_UNITS_TEXT], have_text[ADV_UNITS_TEXT];
+
+	b->memory += bytes;
+	if (b->memory <= have)
+		return true;
+	return adv_scenario_fail(b, line, "needs about %s of memory, and there is %s",
+				 adv_units_print(ADV_UNIT_BYTES,
+						 b->memory < ADV_QUANTITY_MAX ? (uint64_t)b->memory
+									      : ADV_QUANTITY_MAX,
+						 need_text),
+				 adv_units_print(ADV_UNIT_BYTES, have, have_text));
+}
+
+bool adv_scenario_cable(struct adv_scenario_builder *b, uint64_t line, uint64_t speed,
+			uint64_t length, struct adv_cable *cable)
+{
+	char text[ADV_UNITS_TEXT];
+
+	if (PS_BITS % speed)
+		return adv_scenario_fail(
+			b, line, "speed %s: a byte has to take a whole number of picoseconds",
+			adv_units_print(ADV_UNIT_RATE, speed, text));
+	cable->ps_per_byte = (uint32_t)(PS_BITS / speed);
+	cable->delay = length * PS_PER_MM;
+	return true;
+}
+
+static bool add_storms(struct adv_scenario_builder *b)
+{
+	const struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_STORMS];
+	const struct adv_scenario_storm *storm = l->item;
+
+	for (uint32_t i = 0; i < l->count; i++) {
+		if (storm[i].host >= b->t->hosts)
+			return adv_scenario_fail(b, l->line[i],
+						 "[storm] needs `host`, one that is there");
+		if (storm[i].to <= storm[i].from)
+			return adv_scenario_fail(b, l->line[i], "[storm] ends before it begins");
+		if (adv_fabric_storm(b->f, (uint32_t)storm[i].host,
+				     (uint8_t)(1u << storm[i].priority), storm[i].from,
+				     storm[i].to))
+			return adv_scenario_fail(b, l->line[i], "no memory");
+	}
+	return true;
+}
+
+static bool add_loss(struct adv_scenario_builder *b, const struct adv_scenario_loss *loss,
+		     uint64_t line, bool *said)
+{
+	if (loss->link >= b->t->links || loss->probability == UINT64_MAX)
+		return adv_scenario_fail(
+			b, line, "[loss] needs `probability` and `link`, one that is there");
+	if (loss->probability && loss->probability < MILLIONTH)
+		return adv_scenario_fail(b, line,
+					 "[loss] probability: expected 0, or 0.000001 or more");
+	if (said[loss->link])
+		return adv_scenario_fail(b, line, "link %" PRIu64 " has a [loss] already",
+					 loss->link);
+	said[loss->link] = true;
+	adv_fabric_lose(b->f, (uint32_t)loss->link, (uint32_t)(loss->probability / MILLIONTH));
+	return true;
+}
+
+static bool add_losses(struct adv_scenario_builder *b)
+{
+	const struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_LOSSES];
+	const struct adv_scenario_loss *loss = l->item;
+	bool *said = calloc(b->t->links + 1ul, sizeof(*said));
+	bool good = said || adv_scenario_fail(b, 0, "no memory");
+
+	for (uint32_t i = 0; good && i < l->count; i++)
+		good = add_loss(b, &loss[i], l->line[i], said);
+	free(said);
+	return good;
+}
+
+static bool add_slow(struct adv_scenario_builder *b, const struct adv_scenario_slow *slow,
+		     uint64_t line, bool *said)
+{
+	struct adv_fabric_slow c = {.xoff = (uint32_t)slow->xoff,
+				    .xon = (uint32_t)slow->xon,
+				    .room = (uint32_t)slow->room};
+	struct adv_cable cable = {0, 0};
+	int err;
+
+	if (slow->host >= b->t->hosts || slow->speed == UINT64_MAX)
+		return adv_scenario_fail(b, line,
+					 "[slow] needs `speed` and `host`, one that is there");
+	if (said[slow->host])
+		return adv_scenario_fail(b, line, "host %" PRIu64 " has a [slow] already",
+					 slow->host);
+	said[slow->host] = true;
+	if (!adv_scenario_cable(b, line, slow->speed, 0, &cable))
+		return false;
+	c.ps_per_byte = cable.ps_per_byte;
+	err = adv_fabric_slow_host(b->f, (uint32_t)slow->host, &c);
+	if (err == 0)
+		return true;
+	return adv_scenario_fail(
+		b, line, "%s", err == EINVAL ? "[slow] needs xon <= xoff <= room" : strerror(err));
+}
+
+static bool add_slows(struct adv_scenario_builder *b)
+{
+	const struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_SLOWS];
+	const struct adv_scenario_slow *slow = l->item;
+	bool *said = calloc(b->t->hosts, sizeof(*said));
+	bool good = said || adv_scenario_fail(b, 0, "no memory");
+
+	for (uint32_t i = 0; good && i < l->count; i++)
+		good = add_slow(b, &slow[i], l->line[i], said);
+	free(said);
+	return good;
+}
+
+bool adv_scenario_build(struct adv_scenario *s, struct adv_topology *t, struct adv_fabric **f,
+			char why[ADV_SCENARIO_WHY])
+{
+	struct adv_scenario_builder b = {.s = s, .t = t, .why = why};
+	bool ok;
+
+	*t = (struct adv_topology){.hosts = 0};
+	adv_rng_seed(&b.rng, s->run.seed ^ 0x666c6f7773u);
+	ok = adv_scenario_build_network(&b) && adv_scenario_build_fabric(&b) && add_slows(&b) &&
+	     add_storms(&b) && add_losses(&b) && adv_scenario_build_flows(&b);
+	free(b.permutation);
+	if (!ok) {
+		adv_fabric_destroy(b.f);
+		adv_topology_free(t);
+		return false;
+	}
+	*f = b.f;
+	return true;
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Who sends what to whom, and when, as a scenario says it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/scenario_build.h"
+
+#define CONNECTIONS_MAX 1000000u
+#define TRANSFERS_MAX	100000000u
+/* Measured, and rounded up: of a connection what does not depend on its depth, a work request, a
+ * transfer. */
+#define MEMORY_CONNECTION 3072u
+#define MEMORY_REQUEST	  512u
+#define MEMORY_TRANSFER	  160u
+#define DEPTH		  8
+
+/* How many transfers of a connection begin in time, about, and rather more. */
+static uint64_t in_time(const struct adv_scenario_builder *b, const struct adv_scenario_flow *flow)
+{
+	uint64_t duration = b->s->run.duration, most;
+
+	if (flow->start > duration)
+		return 0;
+	if (flow->interval == 0)
+		return flow->count;
+	most = (duration - flow->start) / flow->interval + 1;
+	if (flow->arrivals == 1)
+		most = 2 * most + 16;
+	return most < flow->count ? most : flow->count;
+}
+
+static bool afford_flow(struct adv_scenario_builder *b, const struct adv_scenario_flow *flow,
+			uint64_t line, uint64_t connections, uint64_t transfers)
+{
+	uint64_t depth = flow->depth ? flow->depth : DEPTH;
+	unsigned __int128 bytes = MEMORY_CONNECTION + depth * MEMORY_REQUEST +
+				  (unsigned __int128)transfers * MEMORY_TRANSFER;
+
+	if (connections > CONNECTIONS_MAX)
+		return adv_scenario_fail(b, line, "more than %u connections", CONNECTIONS_MAX);
+	return adv_scenario_afford(b, line, bytes * connections);
+}
+
+/* -ln(u) of a random u in (0, 1], in 2^-16: a sum of integers, the same on any machine. */
+static uint64_t exponential(struct adv_rng *rng)
+{
+	uint64_t u = (adv_rng_next(rng) >> 32) + 1; /* of 2^32 */
+	unsigned top = 63u - (unsigned)__builtin_clzll(u);
+	uint64_t x = u << (62 - top), log2 = (uint64_t)top << 16; /* x: 1 to 2, in 2^-62 */
+
+	for (int bit = 15; bit >= 0; bit--) {
+		x = (uint64_t)(((unsigned __int128)x * x) >> 62);
+		if (x >> 63) {
+			x >>= 1;
+			log2 |= 1ull << bit;
+		}
+	}
+	/* ln 2 = 0.693147 */
+	return ((32ull << 16) - log2) * 693147 / 1000000;
+}
+
+static uint64_t scaled(struct adv_scenario_builder *b, uint64_t mean, bool random)
+{
+	unsigned __int128 value = mean;
+
+	if (random)
+		value = value * exponential(&b->rng) >> 16;
+	return value < ADV_QUANTITY_MAX ? (uint64_t)value : ADV_QUANTITY_MAX;
+}
+
+/* Of a million transfers, how many are of `bytes` or less; between two points all are as likely. */
+struct size_point {
+	uint32_t bytes;
+	uint32_t share;
+};
+
+/* Alizadeh et al., DCTCP, SIGCOMM 2010; mean 1.7 MB. */
+static const struct size_point websearch[] = {
+	{0, 0},
+	{10000, 150000},
+	{20000, 200000},
+	{30000, 300000},
+	{50000, 400000},
+	{80000, 530000},
+	{200000, 600000},
+	{1000000, 700000},
+	{2000000, 800000},
+	{5000000, 900000},
+	{10000000, 970000},
+	{30000000, 1000000},
+};
+
+/* Roy et al., Inside the Social Network's (Datacenter) Network, SIGCOMM 2015; mean 120 kB. */
+static const struct size_point hadoop[] = {
+	{0, 0},		  {100, 10000},	     {200, 20000},	{300, 50000},
+	{350, 150000},	  {400, 200000},     {500, 300000},	{600, 400000},
+	{700, 500000},	  {1000, 600000},    {2000, 670000},	{7000, 700000},
+	{30000, 720000},  {50000, 820000},   {80000, 870000},	{120000, 900000},
+	{300000, 950000}, {1000000, 975000}, {2000000, 990000}, {10000000, 1000000},
+};
+
+static uint64_t from_table(struct adv_rng *rng, const struct size_point *p)
+{
+	uint64_t u = adv_rng_below(rng, 1000000);
+
+	while (u >= p[1].share)
+		p++;
+	return p[0].bytes +
+	       (u - p[0].share) * (p[1].bytes - p[0].bytes) / (p[1].share - p[0].share);
+}
+
+static uint64_t size_of(struct adv_scenario_builder *b, const struct adv_scenario_flow *flow)
+{
+	uint64_t bytes;
+
+	if (flow->endless)
+		return UINT64_MAX;
+	if (flow->sizes == ADV_SCENARIO_WEBSEARCH)
+		bytes = from_table(&b->rng, websearch);
+	else if (flow->sizes == ADV_SCENARIO_HADOOP)
+		bytes = from_table(&b->rng, hadoop);
+	else
+		bytes = scaled(b, flow->bytes, flow->sizes == ADV_SCENARIO_EXPONENTIAL);
+	return bytes ? bytes : 1;
+}
+
+static bool add_transfers(struct adv_scenario_builder *b, struct adv_scenario_flow *flow,
+			  uint64_t line, uint32_t connection)
+{
+	uint64_t at = flow->start;
+
+	for (uint64_t i = 0; i < flow->count; i++) {
+		uint64_t bytes = size_of(b, flow);
+		int64_t n;
+
+		if (i || flow->arrivals == 1)
+			at += scaled(b, flow->interval, flow->arrivals == 1);
+		if (at > b->s->run.duration)
+			return true; /* neither this nor a later one begins in time */
+		n = adv_fabric_transfer(b->f, connection,
+					flow->endless ? UINT64_MAX
+					: bytes	      ? bytes
+						      : 1,
+					at);
+		if (n < 0)
+			return adv_scenario_fail(b, line, "a transfer: %s", strerror(errno));
+		if (flow->transfers++ == 0)
+			flow->first_transfer = (uint32_t)n;
+	}
+	return true;
+}
+
+/* A message of go-back-0 is acknowledged at its end only: until then all of it is in flight. */
+static bool fits_window(struct adv_scenario_builder *b, const struct adv_scenario_flow *flow,
+			uint64_t line)
+{
+	uint64_t room = b->s->host.window * b->s->host.mtu;
+	uint64_t message = flow->message ? flow->message : ADV_FABRIC_MESSAGE;
+
+	if (!b->s->host.go_back_0 || message <= room)
+		return true;
+	return adv_scenario_fail(b, line,
+				 "[host] retransmission = go-back-0 needs a window of %" PRIu64
+				 " packets for messages of %" PRIu64 " bytes",
+				 (message + b->s->host.mtu - 1) / b->s->host.mtu, message);
+}
+
+/* A connection as the flow says it, from a host that is there; -1: said. */
+static int64_t join(struct adv_scenario_builder *b, const struct adv_scenario_flow *flow,
+		    uint64_t line, uint32_t from, uint32_t to)
+{
+	struct adv_fabric_connection c = {
+		.initiator = from,
+		.target = to,
+		.operation = (enum adv_fabric_operation)flow->operation,
+		.dscp = (uint8_t)flow->dscp,
+		.message = (uint32_t)flow->message,
+		.depth = (uint32_t)flow->depth,
+		.timeout = (uint8_t)flow->timeout,
+		.retry_count = (uint8_t)flow->retries,
+	};
+	int64_t n;
+
+	if (to >= b->t->hosts) {
+		adv_scenario_fail(b, line, "host %u is not there: the last one is %u", to,
+				  b->t->hosts - 1);
+		return -1;
+	}
+	if (from == to) {
+		adv_scenario_fail(b, line, "host %u to itself", from);
+		return -1;
+	}
+	if (!fits_window(b, flow, line))
+		return -1;
+	n = adv_fabric_connect(b->f, &c);
+	if (n < 0)
+		adv_scenario_fail(b, line, "a connection: %s", strerror(errno));
+	return n;
+}
+
+static bool connect_two(struct adv_scenario_builder *b, struct adv_scenario_flow *flow,
+			uint64_t line, uint32_t from, uint32_t to)
+{
+	int64_t n = join(b, flow, line, from, to);
+
+	return n >= 0 && add_transfers(b, flow, line, (uint32_t)n);
+}
+
+/* One step of all hosts: each sends a piece to the next, once it has what the step before brought
+ * it. */
+static bool add_step(struct adv_scenario_builder *b, struct adv_scenario_flow *flow, uint64_t line,
+		     uint32_t first_connection, uint32_t hosts)
+{
+	uint64_t piece = (flow->bytes + hosts - 1) / hosts;
+	uint32_t before = flow->first_transfer + flow->transfers - hosts;
+
+	for (uint32_t h = 0; h < hosts; h++) {
+		uint32_t c = first_connection + h;
+		int64_t n = flow->transfers < hosts
+				    ? adv_fabric_transfer(b->f, c, piece, flow->start)
+				    : adv_fabric_transfer_after(b->f, c, piece,
+								before + (h + hosts - 1) % hosts);
+
+		if (n < 0)
+			return adv_scenario_fail(b, line, "a transfer: %s", strerror(errno));
+		if (flow->transfers == 0)
+			flow->first_transfer = (uint32_t)n;
+		flow->transfers++;
+	}
+	return true;
+}
+
+/* All-reduce in a ring: of N hosts each sends N - 1 pieces to be added up, and N - 1 with the sums
+ * (Patarasuk and Yuan, 2009); `count` times. */
+static bool add_allreduce(struct adv_scenario_builder *b, struct adv_scenario_flow *flow,
+			  uint64_t line, uint32_t first, uint32_t last)
+{
+	uint32_t hosts = last - first + 1, first_connection = 0;
+	uint64_t steps = flow->count * 2 * (hosts - 1);
+
+	if (hosts < 2 || flow->to != UINT64_MAX)
+		return adv_scenario_fail(b, line,
+					 "[flow] pattern = allreduce needs `from` of two hosts or "
+					 "more, and no `to`");
+	if (flow->endless || flow->sizes || flow->interval || flow->arrivals)
+		return adv_scenario_fail(
+			b, line,
+			"[flow] pattern = allreduce has no `endless`, `sizes`, `interval` and "
+			"`arrivals`");
+	if (steps * hosts > TRANSFERS_MAX)
+		return adv_scenario_fail(b, line, "more than %u transfers", TRANSFERS_MAX);
+	if (!afford_flow(b, flow, line, hosts, steps))
+		return false;
+	for (uint32_t h = 0; h < hosts; h++) {
+		int64_t n = join(b, flow, line, first + h, first + (h + 1) % hosts);
+
+		if (n < 0)
+			return false;
+		if (h == 0)
+			first_connection = (uint32_t)n;
+	}
+	for (uint64_t s = 0; s < steps; s++)
+		if (!add_step(b, flow, line, first_connection, hosts))
+			return false;
+	return true;
+}
+
+/* Sattolo's: each host has another, and each is another's. */
+static bool permute(struct adv_scenario_builder *b)
+{
+	uint32_t n = b->t->hosts;
+
+	free(b->permutation);
+	b->permutation = calloc(n, sizeof(*b->permutation));
+	if (!b->permutation)
+		return adv_scenario_fail(b, 0, "no memory");
+	for (uint32_t i = 0; i < n; i++)
+		b->permutation[i] = i;
+	for (uint32_t i = n; i-- > 1;) {
+		uint32_t k = (uint32_t)adv_rng_below(&b->rng, i), other = b->permutation[k];
+
+		b->permutation[k] = b->permutation[i];
+		b->permutation[i] = other;
+	}
+	return true;
+}
+
+static bool connect_range(struct adv_scenario_builder *b, struct adv_scenario_flow *flow,
+			  uint64_t line, uint32_t from, uint32_t at, bool in_pairs)
+{
+	uint32_t first = (uint32_t)(flow->to >> 32), last = (uint32_t)flow->to;
+
+	if (flow->to == ADV_SCENARIO_PERMUTATION)
+		return connect_two(b, flow, line, from, b->permutation[from]);
+	if (flow->to == ADV_SCENARIO_NEXT)
+		return connect_two(b, flow, line, from, (from + 1) % b->t->hosts);
+	if (flow->to == ADV_SCENARIO_ALL) {
+		first = 0;
+		last = b->t->hosts - 1;
+	} else if (in_pairs) {
+		return connect_two(b, flow, line, from, first + at);
+	}
+	for (uint32_t to = first; to <= last; to++)
+		if ((to != from || first == last) && !connect_two(b, flow, line, from, to))
+			return false;
+	return true;
+}
+
+/* How many each host of a flow talks to, at most. */
+static uint64_t partners(const struct adv_scenario_builder *b, const struct adv_scenario_flow *flow,
+			 bool in_pairs)
+{
+	if (flow->to == ADV_SCENARIO_ALL)
+		return b->t->hosts;
+	if (in_pairs || flow->to > ADV_SCENARIO_ALL)
+		return 1;
+	return (uint32_t)flow->to - (uint32_t)(flow->to >> 32) + 1ull;
+}
+
+/* Two ranges of one length are pairs; else each of the one talks to each of the other. */
+static bool add_flow(struct adv_scenario_builder *b, struct adv_scenario_flow *flow, uint64_t line)
+{
+	uint32_t first = (uint32_t)(flow->from >> 32), last = (uint32_t)flow->from;
+	uint32_t others = (uint32_t)flow->to - (uint32_t)(flow->to >> 32);
+	bool in_pairs;
+
+	flow->transfers = 0;
+	if (flow->from == UINT64_MAX || (flow->to == UINT64_MAX && !flow->pattern))
+		return adv_scenario_fail(b, line, "[flow] needs `from` and `to`");
+	if (flow->from == ADV_SCENARIO_PERMUTATION || flow->from == ADV_SCENARIO_NEXT)
+		return adv_scenario_fail(b, line, "[flow] from: expected a host, a range, or all");
+	if (flow->from == ADV_SCENARIO_ALL) {
+		first = 0;
+		last = b->t->hosts - 1;
+	}
+	if (last >= b->t->hosts)
+		return adv_scenario_fail(b, line, "host %u is not there: the last one is %u", last,
+					 b->t->hosts - 1);
+	if (flow->pattern)
+		return add_allreduce(b, flow, line, first, last);
+	if (flow->endless && flow->count > 1)
+		return adv_scenario_fail(
+			b, line, "[flow] endless = yes has no `count`: nothing comes after it");
+	if (flow->arrivals == 1 && flow->interval == 0)
+		return adv_scenario_fail(
+			b, line, "[flow] arrivals = poisson needs `interval`, their mean distance");
+	if (flow->to == ADV_SCENARIO_PERMUTATION && !permute(b))
+		return false;
+	in_pairs = others == last - first && flow->to < ADV_SCENARIO_ALL && others;
+	if (!afford_flow(b, flow, line, (last - first + 1ull) * partners(b, flow, in_pairs),
+			 in_time(b, flow)))
+		return false;
+	for (uint32_t h = first; h <= last; h++)
+		if (!connect_range(b, flow, line, h, h - first, in_pairs))
+			return false;
+	return true;
+}
+
+bool adv_scenario_build_flows(struct adv_scenario_builder *b)
+{
+	const struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_FLOWS];
+
+	for (uint32_t i = 0; i < l->count; i++)
+		if (!add_flow(b, (struct adv_scenario_flow *)l->item + i, l->line[i]))
+			return false;
+	return true;
+}

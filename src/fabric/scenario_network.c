@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Hosts, switches, cables and routes that a scenario says. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "fabric/scenario_build.h"
+
+/* Measured, and rounded up. */
+#define MEMORY_HOST   24576u
+#define MEMORY_SWITCH 1024u
+#define MEMORY_PORT   2048u
+#define MEMORY_ROUTE  2u /* of a switch to a host */
+
+static bool said(struct adv_scenario_builder *b, const char *topology, const char *key,
+		 uint64_t value)
+{
+	if (value != UINT64_MAX)
+		return true;
+	return adv_scenario_fail(b, adv_scenario_line(b, &b->s->network.topology),
+				 "[network] topology = %s needs `%s`", topology, key);
+}
+
+/* What a topology has, or would have. */
+struct size {
+	uint64_t hosts;
+	uint64_t switches;
+	uint64_t trunks;
+};
+
+static struct size size_of_network(const struct adv_scenario_builder *b)
+{
+	const struct adv_scenario_network *n = &b->s->network;
+
+	switch ((enum adv_scenario_topology)n->topology) {
+	case ADV_SCENARIO_PAIR:
+		return (struct size){2, 0, 0};
+	case ADV_SCENARIO_INCAST:
+		return (struct size){n->senders + 1, 1, 0};
+	case ADV_SCENARIO_DUMBBELL:
+		return (struct size){2 * n->hosts, 2, 1};
+	case ADV_SCENARIO_PARKING_LOT:
+		return (struct size){n->switches * n->hosts, n->switches, n->switches - 1};
+	case ADV_SCENARIO_RING:
+		return (struct size){n->switches * n->hosts, n->switches, n->switches};
+	case ADV_SCENARIO_LEAF_SPINE:
+		return (struct size){n->leaves * n->hosts, n->leaves + n->spines,
+				     n->leaves * n->spines};
+	case ADV_SCENARIO_FAT_TREE:
+		return (struct size){n->ports * n->ports * n->ports / 4,
+				     5 * n->ports * n->ports / 4,
+				     n->ports * n->ports * n->ports / 2};
+	case ADV_SCENARIO_LINKS:
+		break;
+	}
+	return (struct size){n->hosts, n->switches, b->s->list[ADV_SCENARIO_LINK_LIST].count};
+}
+
+/* Hosts that each switch which has some may have; UINT64_MAX: `hosts` is not that. */
+static uint64_t hosts_most(const struct adv_scenario_network *n)
+{
+	if (n->topology == ADV_SCENARIO_LEAF_SPINE)
+		return ADV_SWITCH_PORTS - n->spines;
+	if (n->topology == ADV_SCENARIO_DUMBBELL)
+		return ADV_SWITCH_PORTS - 1;
+	if (n->topology == ADV_SCENARIO_PARKING_LOT && n->switches < 3)
+		return ADV_SWITCH_PORTS - (n->switches - 1);
+	if (n->topology == ADV_SCENARIO_PARKING_LOT || n->topology == ADV_SCENARIO_RING)
+		return ADV_SWITCH_PORTS - 2;
+	return UINT64_MAX;
+}
+
+/* Keys that only some topologies have; what says them for another means something else. */
+static bool check_keys(struct adv_scenario_builder *b)
+{
+	const struct adv_scenario_network *n = &b->s->network;
+	const struct {
+		const char *name;
+		const uint64_t *value;
+		unsigned topologies; /* a bit each */
+	} keys[] = {
+		{"senders", &n->senders, 1u << ADV_SCENARIO_INCAST},
+		{"leaves", &n->leaves, 1u << ADV_SCENARIO_LEAF_SPINE},
+		{"spines", &n->spines, 1u << ADV_SCENARIO_LEAF_SPINE},
+		{"ports", &n->ports, 1u << ADV_SCENARIO_FAT_TREE},
+		{"switches", &n->switches,
+		 1u << ADV_SCENARIO_PARKING_LOT | 1u << ADV_SCENARIO_RING |
+			 1u << ADV_SCENARIO_LINKS},
+		{"hosts", &n->hosts,
+		 ~(1u << ADV_SCENARIO_PAIR | 1u << ADV_SCENARIO_INCAST |
+		   1u << ADV_SCENARIO_FAT_TREE)},
+		{"trunk-speed", &n->trunk_speed,
+		 ~(1u << ADV_SCENARIO_PAIR | 1u << ADV_SCENARIO_INCAST | 1u << ADV_SCENARIO_LINKS)},
+		{"trunk-cable", &n->trunk_cable,
+		 ~(1u << ADV_SCENARIO_PAIR | 1u << ADV_SCENARIO_INCAST | 1u << ADV_SCENARIO_LINKS)},
+	};
+
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (adv_scenario_line(b, keys[i].value) &&
+		    !(keys[i].topologies & 1u << n->topology))
+			return adv_scenario_fail(b, adv_scenario_line(b, keys[i].value),
+						 "[network] %s is not a key of this topology",
+						 keys[i].name);
+	return true;
+}
+
+/* Whether a topology of this size can be; all that it needs is said. */
+static bool check_size(struct adv_scenario_builder *b)
+{
+	const struct adv_scenario_network *n = &b->s->network;
+	struct size size = size_of_network(b);
+	uint64_t most = hosts_most(n);
+
+	if (n->topology == ADV_SCENARIO_FAT_TREE && n->ports % 2)
+		return adv_scenario_fail(b, adv_scenario_line(b, &n->ports),
+					 "[network] ports: expected an even number");
+	if (n->topology == ADV_SCENARIO_RING && n->switches < 3)
+		return adv_scenario_fail(b, adv_scenario_line(b, &n->switches),
+					 "[network] switches: expected 3 or more");
+	if (n->hosts > most)
+		return adv_scenario_fail(b, adv_scenario_line(b, &n->hosts),
+					 "[network] hosts: expected %" PRIu64
+					 " at most at each switch: it has %u "
+					 "ports, and some of them go to other switches",
+					 most, ADV_SWITCH_PORTS);
+	return adv_scenario_afford(b, adv_scenario_line(b, &n->topology),
+				   (unsigned __int128)size.hosts * (MEMORY_HOST + MEMORY_PORT +
+								    size.switches * MEMORY_ROUTE) +
+					   size.switches * MEMORY_SWITCH +
+					   2 * size.trunks * MEMORY_PORT);
+}
+
+/* Keys that the topology needs. */
+static bool all_said(struct adv_scenario_builder *b)
+{
+	const struct adv_scenario_network *n = &b->s->network;
+
+	switch ((enum adv_scenario_topology)n->topology) {
+	case ADV_SCENARIO_PAIR:
+	case ADV_SCENARIO_DUMBBELL:
+		return true;
+	case ADV_SCENARIO_INCAST:
+		return said(b, "incast", "senders", n->senders);
+	case ADV_SCENARIO_PARKING_LOT:
+		return said(b, "parking-lot", "switches", n->switches);
+	case ADV_SCENARIO_RING:
+		return said(b, "ring", "switches", n->switches);
+	case ADV_SCENARIO_LEAF_SPINE:
+		return said(b, "leaf-spine", "leaves", n->leaves) &&
+		       said(b, "leaf-spine", "spines", n->spines);
+	case ADV_SCENARIO_FAT_TREE:
+		return said(b, "fat-tree", "ports", n->ports);
+	case ADV_SCENARIO_LINKS:
+		break;
+	}
+	return said(b, "links", "switches", n->switches);
+}
+
+static int make_named(struct adv_scenario_builder *b, struct adv_cable cable,
+		      struct adv_cable trunk)
+{
+	const struct adv_scenario_network *n = &b->s->network;
+	uint32_t hosts = (uint32_t)n->hosts, switches = (uint32_t)n->switches;
+
+	switch ((enum adv_scenario_topology)n->topology) {
+	case ADV_SCENARIO_PAIR:
+		return adv_topology_pair(b->t, cable);
+	case ADV_SCENARIO_INCAST:
+		return adv_topology_incast(b->t, (uint32_t)n->senders, cable);
+	case ADV_SCENARIO_DUMBBELL:
+		return adv_topology_dumbbell(b->t, hosts, cable, trunk);
+	case ADV_SCENARIO_PARKING_LOT:
+		return adv_topology_parking_lot(b->t, switches, hosts, cable, trunk);
+	case ADV_SCENARIO_RING:
+		return adv_topology_ring(b->t, switches, hosts, cable, trunk);
+	case ADV_SCENARIO_LEAF_SPINE:
+		return adv_topology_leaf_spine(b->t, (uint32_t)n->leaves, (uint32_t)n->spines,
+					       hosts, cable, trunk);
+	case ADV_SCENARIO_FAT_TREE:
+		return adv_topology_fat_tree(b->t, (uint32_t)n->ports, cable, trunk);
+	case ADV_SCENARIO_LINKS:
+		break;
+	}
+	return adv_topology_init(b->t, hosts, switches);
+}
+
+static uint32_t node_of(const struct adv_scenario_builder *b, uint64_t node)
+{
+	if (node >= ADV_SCENARIO_SWITCH)
+		return b->t->hosts + (uint32_t)(node - ADV_SCENARIO_SWITCH);
+	return node < b->t->hosts ? (uint32_t)node : UINT32_MAX;
+}
+
+static bool add_links(struct adv_scenario_builder *b)
+{
+	const struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_LINK_LIST];
+	const struct adv_scenario_link *link = l->item;
+
+	if (b->s->network.topology != ADV_SCENARIO_LINKS && l->count)
+		return adv_scenario_fail(b, l->line[0], "[link] is for topology = links");
+	for (uint32_t i = 0; i < l->count; i++) {
+		uint64_t speed = link[i].speed ? link[i].speed : b->s->network.speed;
+		uint64_t length = link[i].cable ? link[i].cable : b->s->network.cable;
+		struct adv_cable cable;
+
+		if (link[i].from == UINT64_MAX || link[i].to == UINT64_MAX)
+			return adv_scenario_fail(b, l->line[i], "[link] needs `from` and `to`");
+		if (!adv_scenario_cable(b, l->line[i], speed, length, &cable))
+			return false;
+		if (adv_topology_link(b->t, node_of(b, link[i].from), node_of(b, link[i].to),
+				      cable))
+			return adv_scenario_fail(
+				b, l->line[i],
+				"no such cable can be: a node that is not there, both ends at "
+				"one, a host's second, or a switch with too many");
+	}
+	return true;
+}
+
+static bool set_routes(struct adv_scenario_builder *b)
+{
+	const struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_ROUTE_LIST];
+	const struct adv_scenario_route *r = l->item;
+	uint32_t host = 0;
+	int err = 0;
+
+	if (b->s->network.routes == ADV_SCENARIO_ONE_WAY &&
+	    b->s->network.topology != ADV_SCENARIO_RING)
+		return adv_scenario_fail(b, adv_scenario_line(b, &b->s->network.routes),
+					 "[network] routes = one-way is for topology = ring");
+	if (b->s->network.routes == ADV_SCENARIO_UP_DOWN)
+		err = adv_topology_route(b->t, ADV_ROUTES_UP_DOWN, &host);
+	else if (b->s->network.topology == ADV_SCENARIO_LINKS)
+		err = adv_topology_route(b->t, ADV_ROUTES_SHORTEST, &host);
+	if (!err && b->s->network.routes == ADV_SCENARIO_ONE_WAY)
+		err = adv_topology_ring_one_way(b->t);
+	if (err == EHOSTUNREACH)
+		return adv_scenario_fail(b, adv_scenario_line(b, &b->s->network.topology),
+					 "host %u cannot be reached from everywhere", host);
+	if (err)
+		return adv_scenario_fail(b, 0, "routes: %s", strerror(err));
+	for (uint32_t i = 0; i < l->count; i++) {
+		if (r[i].at == UINT64_MAX || r[i].to == UINT64_MAX || r[i].by == UINT64_MAX)
+			return adv_scenario_fail(b, l->line[i],
+						 "[route] needs `at`, `to` and `by`");
+		err = adv_topology_route_by(b->t, node_of(b, r[i].at), node_of(b, r[i].to),
+					    node_of(b, r[i].by));
+		if (err == EINVAL)
+			return adv_scenario_fail(b, l->line[i],
+						 "expected at = a switch, to = a host, by = a "
+						 "node that has a cable to the former");
+		if (err)
+			return adv_scenario_fail(b, l->line[i], "%s", strerror(err));
+	}
+	return true;
+}
+
+bool adv_scenario_build_network(struct adv_scenario_builder *b)
+{
+	const struct adv_scenario_network *n = &b->s->network;
+	uint64_t trunk_speed = n->trunk_speed == UINT64_MAX ? n->speed : n->trunk_speed;
+	uint64_t trunk_length = n->trunk_cable == UINT64_MAX ? n->cable : n->trunk_cable;
+	struct adv_cable cable, trunk;
+	int err;
+
+	if (n->topology == UINT64_MAX)
+		return adv_scenario_fail(b, 0, "[network] needs `topology`");
+	if (!adv_scenario_cable(b, adv_scenario_line(b, &n->speed), n->speed, n->cable, &cable) ||
+	    !adv_scenario_cable(b, adv_scenario_line(b, &n->trunk_speed), trunk_speed, trunk_length,
+				&trunk) ||
+	    !all_said(b) || !check_keys(b) || !check_size(b))
+		return false;
+	err = make_named(b, cable, trunk);
+	if (err)
+		return adv_scenario_fail(b, adv_scenario_line(b, &n->topology),
+					 "no such topology can be: %s", strerror(err));
+	return add_links(b) && set_routes(b);
+}

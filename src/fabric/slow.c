@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Hosts that pause who sends to them: because they are slow, or because they have gone wrong. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fabric/fabric_internal.h"
+
+/* A pause lasts so long on the wire of this host, and is told again at half of it. */
+static uint16_t quanta(const struct adv_fabric *f)
+{
+	return f->config.pause_quanta ? f->config.pause_quanta : ADV_QUANTA_MAX;
+}
+
+static uint64_t repeat_time(const struct adv_fabric *f, const struct adv_fabric_host *h)
+{
+	return (uint64_t)quanta(f) * ADV_QUANTUM_BYTES * h->egress.ps_per_byte / 2;
+}
+
+struct adv_packet *adv_fabric_input_pause(struct adv_fabric *f, struct adv_fabric_host *h)
+{
+	struct adv_packet *p = adv_packet_take(&f->pool);
+	uint8_t on = h->told | h->stormy;
+
+	if (!p)
+		return NULL;
+	p->kind = ADV_PACKET_PAUSE;
+	p->bytes = ADV_PAUSE_FRAME;
+	p->pause_mask = h->to_tell | on;
+	for (unsigned i = 0; i < ADV_PRIORITIES; i++)
+		p->quanta[i] = on & (1u << i) ? quanta(f) : 0;
+	h->to_tell = 0;
+	h->counters.tx_pause++;
+	if (on && !h->repeating) {
+		h->repeating = true;
+		adv_fabric_at(f, f->now + repeat_time(f, h), ADV_DUE_REPEAT, h->index);
+	}
+	return p;
+}
+
+void adv_fabric_input_repeat(struct adv_fabric *f, struct adv_fabric_host *h)
+{
+	h->repeating = false;
+	h->to_tell |= h->told | h->stormy;
+	adv_fabric_host_send(f, h);
+}
+
+/* ---- slow hosts ---- */
+
+int adv_fabric_slow_host(struct adv_fabric *f, uint32_t host, const struct adv_fabric_slow *slow)
+{
+	struct adv_fabric_host *h = &f->host[host];
+
+	if (slow->ps_per_byte == 0 || slow->xon > slow->xoff || slow->xoff > slow->room)
+		return EINVAL;
+	if (!h->input)
+		h->input = calloc(1, sizeof(*h->input));
+	if (!h->input)
+		return ENOMEM;
+	h->input->slow = *slow;
+	return 0;
+}
+
+static void tell(struct adv_fabric *f, struct adv_fabric_host *h, uint8_t priority, bool pause)
+{
+	uint8_t bit = (uint8_t)(1u << priority);
+
+	if (pause)
+		h->told |= bit;
+	else
+		h->told &= (uint8_t)~bit;
+	h->to_tell |= bit;
+	adv_fabric_host_send(f, h);
+}
+
+/* The frame at the head is taken in after the time that it needs. */
+static void take_next(struct adv_fabric *f, struct adv_fabric_host *h)
+{
+	struct adv_fabric_input *in = h->input;
+
+	adv_fabric_at(f, f->now + (uint64_t)in->waiting.head->bytes * in->slow.ps_per_byte,
+		      ADV_DUE_DRAIN, h->index);
+}
+
+void adv_fabric_input_rx(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p)
+{
+	struct adv_fabric_input *in = h->input;
+	bool idle = !in->waiting.head;
+
+	if (in->bytes + p->bytes > in->slow.room) {
+		h->counters.rx_dropped++;
+		adv_packet_give_back(&f->pool, p);
+		return;
+	}
+	in->bytes += p->bytes;
+	in->of[p->priority] += p->bytes;
+	adv_packet_list_push(&in->waiting, p);
+	if (idle)
+		take_next(f, h);
+	if (in->of[p->priority] > in->slow.xoff && !(h->told & (1u << p->priority)) &&
+	    f->config.class[p->priority].lossless)
+		tell(f, h, p->priority, true);
+}
+
+void adv_fabric_input_drain(struct adv_fabric *f, struct adv_fabric_host *h)
+{
+	struct adv_fabric_input *in = h->input;
+	struct adv_packet *p = adv_packet_list_pop(&in->waiting);
+	uint8_t priority = p->priority;
+
+	in->bytes -= p->bytes;
+	in->of[priority] -= p->bytes;
+	if (in->waiting.head)
+		take_next(f, h);
+	adv_fabric_host_take_in(f, h, p);
+	if (in->of[priority] <= in->slow.xon && h->told & (1u << priority))
+		tell(f, h, priority, false);
+	adv_fabric_host_progress(f, h);
+}
+
+/* ---- storms ---- */
+
+int adv_fabric_storm(struct adv_fabric *f, uint32_t host, uint8_t priorities, uint64_t from,
+		     uint64_t to)
+{
+	struct adv_fabric_storm_plan *storm = realloc(f->storm, (f->storms + 1ul) * sizeof(*storm));
+
+	if (!storm)
+		return ENOMEM;
+	f->storm = storm;
+	storm[f->storms] = (struct adv_fabric_storm_plan){host, priorities, from, to};
+	adv_fabric_at(f, from, ADV_DUE_STORM, f->storms);
+	adv_fabric_at(f, to, ADV_DUE_STORM, f->storms);
+	f->storms++;
+	return f->no_memory ? ENOMEM : 0;
+}
+
+void adv_fabric_storm_event(struct adv_fabric *f, const struct adv_fabric_storm_plan *s)
+{
+	struct adv_fabric_host *h = &f->host[s->host];
+
+	/* Others may be on that have some of its priorities. */
+	h->stormy = 0;
+	for (uint32_t i = 0; i < f->storms; i++)
+		if (f->storm[i].host == s->host && f->storm[i].from <= f->now &&
+		    f->now < f->storm[i].to)
+			h->stormy |= f->storm[i].priorities;
+	h->to_tell |= s->priorities;
+	adv_fabric_host_send(f, h);
+}

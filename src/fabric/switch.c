@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/switch_internal.h"
+#include "wire/packet.h"
+
+const char *adv_drop_name(enum adv_drop reason)
+{
+	static const char *const names[ADV_DROP_REASONS] = {
+		[ADV_DROP_HEADROOM] = "headroom full",	  [ADV_DROP_QUEUE] = "queue too long",
+		[ADV_DROP_BUFFER] = "shared buffer full", [ADV_DROP_NO_ROUTE] = "no route",
+		[ADV_DROP_HOPS] = "too many hops",	  [ADV_DROP_WATCHDOG] = "watchdog",
+	};
+
+	return names[reason];
+}
+
+/* ---- made and gone ---- */
+
+/* What is reserved and headroom, of all ports. */
+static uint64_t dedicated(const struct adv_switch *s)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < s->ports; i++)
+		for (unsigned p = 0; p < ADV_PRIORITIES; p++)
+			sum += s->class[p].reserved + (uint64_t)s->port[i].ingress[p].headroom;
+	return sum;
+}
+
+static bool make_port(struct adv_switch *s, unsigned i, uint32_t ps_per_byte)
+{
+	struct adv_port *pt = &s->port[i];
+	uint8_t weight[ADV_PRIORITIES];
+
+	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
+		weight[p] = s->class[p].weight;
+		pt->ingress[p].headroom = s->class[p].lossless ? s->class[p].headroom : 0;
+	}
+	adv_egress_init(&pt->egress, ps_per_byte, weight);
+	pt->repeat = (uint64_t)s->pause_quanta * ADV_QUANTUM_BYTES * ps_per_byte / 2;
+	if (!s->watchdog.poll)
+		return true;
+	pt->guard = calloc(ADV_PRIORITIES, sizeof(*pt->guard));
+	return pt->guard != NULL;
+}
+
+static int set_up(struct adv_switch *s, const struct adv_switch_config *config)
+{
+	uint64_t used;
+
+	s->routes = config->routes;
+	s->pool = config->pool;
+	s->pause_quanta = config->pause_quanta ? config->pause_quanta : ADV_QUANTA_MAX;
+	s->watchdog = config->watchdog;
+	s->ready_first = ADV_NO_PORT;
+	memcpy(s->class, config->class, sizeof(s->class));
+	adv_rng_seed(&s->rng, config->seed);
+	s->route_seed = (uint32_t)adv_rng_next(&s->rng);
+	s->poll_at = s->watchdog.poll;
+	s->deadline = s->watchdog.poll ? s->poll_at : ADV_CALENDAR_NEVER;
+	s->ports = (uint16_t)config->ports;
+	for (unsigned i = 0; i < config->ports; i++)
+		if (!make_port(s, i, config->ps_per_byte[i]))
+			return ENOMEM;
+	used = dedicated(s);
+	if (used > config->buffer)
+		return EINVAL;
+	s->shared = config->buffer - used;
+	return 0;
+}
+
+struct adv_switch *adv_switch_create(const struct adv_switch_config *config)
+{
+	struct adv_switch *s;
+	int err;
+
+	if (config->ports == 0 || config->ports > ADV_SWITCH_PORTS || config->buffer > UINT32_MAX) {
+		errno = EINVAL;
+		return NULL;
+	}
+	s = calloc(1, sizeof(*s) + config->ports * sizeof(s->port[0]));
+	if (!s)
+		return NULL;
+	err = set_up(s, config);
+	if (err) {
+		adv_switch_destroy(s);
+		errno = err;
+		return NULL;
+	}
+	return s;
+}
+
+void adv_switch_destroy(struct adv_switch *s)
+{
+	struct adv_packet *p;
+
+	if (!s)
+		return;
+	for (unsigned i = 0; i < s->ports; i++) {
+		for (unsigned k = 0; k < ADV_PRIORITIES; k++)
+			while ((p = adv_egress_flush(&s->port[i].egress, k)) != NULL)
+				adv_packet_give_back(s->pool, p);
+		free(s->port[i].guard);
+	}
+	free(s);
+}
+
+int adv_switch_set_headroom(struct adv_switch *s, unsigned port, unsigned priority, uint32_t bytes)
+{
+	struct adv_ingress *in = &s->port[port].ingress[priority];
+
+	assert(s->used == 0);
+	if (bytes > in->headroom && bytes - in->headroom > s->shared)
+		return EINVAL;
+	s->shared += in->headroom;
+	s->shared -= bytes;
+	in->headroom = bytes;
+	return 0;
+}
+
+void adv_switch_watch(struct adv_switch *s, adv_switch_watch_fn *fn, void *user)
+{
+	s->watch = fn;
+	s->watch_user = user;
+}
+
+/* ---- ports that can send ---- */
+
+void adv_switch_wake(struct adv_switch *s, unsigned port)
+{
+	struct adv_port *pt = &s->port[port];
+
+	if (pt->in_ready || pt->sending)
+		return;
+	pt->in_ready = true;
+	pt->next_ready = ADV_NO_PORT;
+	if (s->ready_first == ADV_NO_PORT)
+		s->ready_first = (uint16_t)port;
+	else
+		s->port[s->ready_last].next_ready = (uint16_t)port;
+	s->ready_last = (uint16_t)port;
+}
+
+int adv_switch_next_ready(struct adv_switch *s)
+{
+	uint16_t port = s->ready_first;
+
+	if (port == ADV_NO_PORT)
+		return -1;
+	s->ready_first = s->port[port].next_ready;
+	s->port[port].in_ready = false;
+	return port;
+}
+
+/* ---- frames in ---- */
+
+void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p,
+		     enum adv_drop reason)
+{
+	s->counters.drops[reason]++;
+	s->counters.dropped_bytes += p->bytes;
+	adv_switch_tell(s, now, ADV_SWITCH_DROP, port, p->priority, p, reason);
+	adv_packet_give_back(s->pool, p);
+}
+
+/* The port that it leaves by; or it is dropped, and -1. */
+static int route(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p)
+{
+	const struct adv_route_set *set;
+
+	if (p->hop_limit <= 1) {
+		adv_switch_drop(s, now, port, p, ADV_DROP_HOPS);
+		return -1;
+	}
+	p->hop_limit--;
+	set = p->to < s->routes->hosts ? adv_route_find(s->routes, p->to) : NULL;
+	if (!set || set->count == 0) {
+		adv_switch_drop(s, now, port, p, ADV_DROP_NO_ROUTE);
+		return -1;
+	}
+	return adv_route_pick(s->routes, set, p->flow, s->route_seed);
+}
+
+void adv_switch_rx(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p)
+{
+	enum adv_drop why;
+	int out;
+
+	s->counters.rx_frames++;
+	s->counters.rx_bytes += p->bytes;
+	out = route(s, now, port, p);
+	if (out < 0)
+		return;
+	p->in_port = (uint16_t)port;
+	if (s->port[out].storm & (1u << p->priority) && !s->watchdog.forward) {
+		adv_switch_drop(s, now, port, p, ADV_DROP_WATCHDOG);
+		return;
+	}
+	if (!adv_buffer_admit(s, now, p, &s->port[out].egress, &why)) {
+		adv_switch_drop(s, now, port, p, why);
+		return;
+	}
+	adv_egress_push(&s->port[out].egress, p);
+	if (adv_egress_ready(&s->port[out].egress))
+		adv_switch_wake(s, (unsigned)out);
+}
+
+void adv_switch_pause(struct adv_switch *s, uint64_t now, unsigned port,
+		      const struct adv_packet *frame)
+{
+	struct adv_egress *e = &s->port[port].egress;
+	uint64_t at;
+
+	s->counters.rx_pause++;
+	adv_egress_pause(e, now, frame);
+	if (adv_egress_ready(e))
+		adv_switch_wake(s, port);
+	at = adv_egress_deadline(e);
+	if (at < s->deadline)
+		s->deadline = at;
+}
+
+/* ---- frames out ---- */
+
+/* RED without an average, as DCQCN wants it (SIGCOMM 2015, section 3.1): of the queue as it is when
+ * the frame leaves it, which tells senders soonest. */
+static bool to_be_marked(struct adv_switch *s, const struct adv_class *class, uint64_t bytes)
+{
+	if (bytes <= class->ecn_min)
+		return false;
+	if (bytes > class->ecn_max)
+		return true;
+	return adv_rng_below(&s->rng, 1000000ull * (class->ecn_max - class->ecn_min)) <
+	       (bytes - class->ecn_min) * class->ecn_ppm;
+}
+
+static void mark(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p)
+{
+	const struct adv_class *class = &s->class[p->priority];
+	uint64_t bytes = s->port[port].egress.queue[p->priority].bytes;
+
+	if (!class->ecn_max || (p->tclass & 3) == ADV_ECN_NOT_ECT || !to_be_marked(s, class, bytes))
+		return;
+	p->tclass |= ADV_ECN_CE;
+	s->counters.ecn_marked++;
+	adv_switch_tell(s, now, ADV_SWITCH_MARK, port, p->priority, p, bytes);
+}
+
+struct adv_packet *adv_switch_tx(struct adv_switch *s, uint64_t now, unsigned port)
+{
+	struct adv_port *pt = &s->port[port];
+	struct adv_packet *p;
+
+	assert(!pt->sending);
+	if (pt->to_tell) {
+		p = adv_buffer_pause_frame(s, now, port);
+		pt->sending = p != NULL;
+		return p;
+	}
+	p = adv_egress_pop(&pt->egress);
+	if (!p)
+		return NULL;
+	pt->sending = true;
+	mark(s, now, port, p);
+	return p;
+}
+
+void adv_switch_sent(struct adv_switch *s, uint64_t now, unsigned port, const struct adv_packet *p)
+{
+	struct adv_port *pt = &s->port[port];
+
+	assert(pt->sending);
+	pt->sending = false;
+	if (p->kind == ADV_PACKET_DATA) {
+		s->counters.tx_frames++;
+		s->counters.tx_bytes += p->bytes;
+		adv_buffer_release(s, now, p);
+	}
+	if (pt->to_tell || adv_egress_ready(&pt->egress))
+		adv_switch_wake(s, port);
+}
+
+/* ---- into the cache ---- */
+
+void adv_switch_fetch_port(const struct adv_switch *s, unsigned port)
+{
+	__builtin_prefetch(&s->port[port].egress);
+	__builtin_prefetch(&s->port[port].told);
+	__builtin_prefetch(s->routes);
+}
+
+void adv_switch_fetch_rx(const struct adv_switch *s, unsigned port, const struct adv_packet *p)
+{
+	const struct adv_route_set *set;
+	const struct adv_port *out;
+
+	if (p->kind != ADV_PACKET_DATA || p->to >= s->routes->hosts)
+		return;
+	__builtin_prefetch(&s->port[port].ingress[p->priority]);
+	set = adv_route_find(s->routes, p->to);
+	if (set->count == 0)
+		return;
+	out = &s->port[adv_route_pick(s->routes, set, p->flow, s->route_seed)];
+	__builtin_prefetch(&out->egress);
+	__builtin_prefetch(&out->egress.queue[p->priority]);
+	__builtin_prefetch(&out->told);
+}
+
+void adv_switch_fetch_sent(const struct adv_switch *s, unsigned port, const struct adv_packet *p)
+{
+	if (p->kind != ADV_PACKET_DATA)
+		return;
+	__builtin_prefetch(&s->port[p->in_port].ingress[p->priority]);
+	__builtin_prefetch(s->port[port].egress.queue[p->priority].packets.head);
+}
+
+/* ---- looking at it ---- */
+
+const struct adv_switch_counters *adv_switch_counters(const struct adv_switch *s)
+{
+	return &s->counters;
+}
+
+unsigned adv_switch_ports(const struct adv_switch *s)
+{
+	return s->ports;
+}
+
+uint64_t adv_switch_used(const struct adv_switch *s)
+{
+	return s->used;
+}
+
+uint64_t adv_switch_take_peak(struct adv_switch *s, unsigned port, unsigned priority)
+{
+	return adv_egress_take_peak(&s->port[port].egress, priority);
+}
+
+const struct adv_egress *adv_switch_egress(const struct adv_switch *s, unsigned port)
+{
+	return &s->port[port].egress;
+}
+
+const struct adv_ingress *adv_switch_ingress(const struct adv_switch *s, unsigned port,
+					     unsigned priority)
+{
+	return &s->port[port].ingress[priority];
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The switch's own structures, shared by its files only.
+ *
+ * switch.c	    create, frames in and out, marks
+ * switch_buffer.c  who has how much of the buffer, and who is to be paused
+ * switch_timer.c   pauses repeated and over, the watchdog
+ */
+#ifndef ADV_FABRIC_SWITCH_INTERNAL_H
+#define ADV_FABRIC_SWITCH_INTERNAL_H
+
+#include "base/rng.h"
+#include "fabric/calendar.h"
+#include "fabric/egress.h"
+#include "fabric/switch.h"
+
+/* What the watchdog knows of a queue. */
+struct adv_guard {
+	uint64_t sent;	 /* frames, at the last look */
+	uint64_t paused; /* ps, likewise */
+	uint64_t stuck;	 /* ps that count */
+	uint64_t calm;
+};
+
+struct adv_port {
+	struct adv_egress egress;
+	struct adv_ingress ingress[ADV_PRIORITIES];
+	uint8_t told;	 /* priorities that the peer has been told to pause */
+	uint8_t to_tell; /* ... whose state the next pause frame tells */
+	uint8_t storm;	 /* ... that the watchdog acts on */
+	bool sending;
+	bool in_ready;		 /* it is in the switch's list */
+	uint16_t next_ready;	 /* of the list */
+	uint64_t repeat_at;	 /* ps: the pause is told again */
+	uint64_t repeat;	 /* ps between that */
+	struct adv_guard *guard; /* of each priority; NULL: no watchdog */
+};
+
+#define ADV_NO_PORT UINT16_MAX
+
+struct adv_switch {
+	const struct adv_route_table *routes;
+	struct adv_packet_pool *pool;
+	uint64_t shared; /* bytes */
+	uint64_t shared_used;
+	uint64_t used; /* bytes of all frames */
+	uint32_t route_seed;
+	uint16_t ports;
+	uint16_t pause_quanta;
+	uint16_t ready_first; /* list of ports that may have become able to send */
+	uint16_t ready_last;
+	struct adv_class class[ADV_PRIORITIES];
+	struct adv_switch_counters counters;
+	struct adv_rng rng;
+	struct adv_watchdog watchdog;
+	uint64_t poll_at;
+	uint64_t deadline;
+	adv_switch_watch_fn *watch;
+	void *watch_user;
+	struct adv_port port[];
+};
+
+static inline void adv_switch_tell(struct adv_switch *s, uint64_t now, enum adv_switch_event what,
+				   unsigned port, unsigned priority, const struct adv_packet *p,
+				   uint64_t value)
+{
+	if (s->watch)
+		s->watch(s->watch_user, now, what, port, priority, p, value);
+}
+
+/* switch.c: the port is to be asked. */
+void adv_switch_wake(struct adv_switch *s, unsigned port);
+/* switch.c: counts, and gives the frame back to the pool. */
+void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p,
+		     enum adv_drop reason);
+
+/* switch_buffer.c: takes room for a frame that came in and is to leave by `egress`. False: there is
+ * none (*why). Tells the peer to pause where that is due. */
+bool adv_buffer_admit(struct adv_switch *s, uint64_t now, const struct adv_packet *p,
+		      const struct adv_egress *egress, enum adv_drop *why);
+/* switch_buffer.c: gives it back; the peer may go on. */
+void adv_buffer_release(struct adv_switch *s, uint64_t now, const struct adv_packet *p);
+/* switch_buffer.c: the pause frame that the port owes its peer; NULL: no memory. */
+struct adv_packet *adv_buffer_pause_frame(struct adv_switch *s, uint64_t now, unsigned port);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Congestion control of a device, as the environment wants it (docs/congestion-control.md). */
+#include "host/device_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+
+int device_congestion_read(struct adv_cc_config *config, char *why, size_t why_len)
+{
+	const char *text = secure_getenv(ADV_CC_VARIABLE);
+	char shown[ADV_CC_TEXT], wrong[ADV_CC_TEXT];
+
+	*config = adv_cc_default();
+	if (!text || !*text)
+		return 0;
+	if (!adv_cc_parse(config, text, wrong, sizeof(wrong))) {
+		snprintf(why, why_len, "%s: %s", ADV_CC_VARIABLE, wrong);
+		return EINVAL;
+	}
+	adv_cc_print(config, shown, sizeof(shown));
+	adv_info("congestion control: %s", shown);
+	return 0;
+}
+
+uint32_t device_line_rate(const struct adv_gid_table *t)
+{
+	uint32_t fastest = 0;
+
+	for (unsigned i = 0; i < t->count; i++)
+		if (t->entry[i].speed_mbps > fastest)
+			fastest = t->entry[i].speed_mbps;
+	return fastest;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Parameters of congestion control: their table, from text and to text. */
+#include "transport/congestion.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SEPARATORS   " \t\n,;"
+#define MAX_RATE     1000000u  /* Mb/s: dcqcn.c counts on it */
+#define MAX_TIME     10000000u /* us */
+#define NAMES_LEN    512
+#define MAX_WORD_LEN 64
+
+#define PARAMETER(name, unit, min, max, value)                                                     \
+	{                                                                                          \
+#name, unit, offsetof(struct adv_cc_params, name), min, max, value                 \
+	}
+
+/* Where the paper says nothing, the default is that of mlx5 (rate_reduce_monitor_period,
+ * rpg_min_dec_fac, cnp_dscp, cnp_802p_prio) or of the paper's authors' simulator (rpg_hai_rate,
+ * rpg_min_rate). */
+static const struct adv_cc_parameter table[] = {
+	PARAMETER(clamp_tgt_rate, "", 0, 1, 1),
+	PARAMETER(clamp_tgt_rate_after_time_inc, "", 0, 1, 1),
+	PARAMETER(rpg_time_reset, "us", 1, MAX_TIME, 55),
+	PARAMETER(rpg_byte_reset, "bytes", 0, INT32_MAX, 10000000),
+	PARAMETER(rpg_threshold, "", 1, 31, 5),
+	PARAMETER(rpg_max_rate, "Mb/s", 0, MAX_RATE, 0),
+	PARAMETER(rpg_ai_rate, "Mb/s", 1, MAX_RATE, 40),
+	PARAMETER(rpg_hai_rate, "Mb/s", 1, MAX_RATE, 200),
+	PARAMETER(rpg_gd, "", 10, 15, 11),
+	PARAMETER(rpg_min_dec_fac, "%", 1, 100, 50),
+	PARAMETER(rpg_min_rate, "Mb/s", 1, MAX_RATE, 100),
+	PARAMETER(rate_to_set_on_first_cnp, "Mb/s", 0, MAX_RATE, 0),
+	PARAMETER(dce_tcp_g, "", 0, 1023, 1020),
+	PARAMETER(dce_tcp_rtt, "us", 1, MAX_TIME, 55),
+	PARAMETER(rate_reduce_monitor_period, "us", 0, MAX_TIME, 4),
+	PARAMETER(initial_alpha_value, "", 1, 1024, 1024),
+	PARAMETER(min_time_between_cnps, "us", 0, MAX_TIME, 50),
+	PARAMETER(cnp_dscp, "", 0, 63, 48),
+	PARAMETER(cnp_802p_prio, "", 0, 7, 6),
+};
+
+#define PARAMETERS (sizeof(table) / sizeof(table[0]))
+
+_Static_assert(PARAMETERS * sizeof(uint32_t) == sizeof(struct adv_cc_params), "none is missing");
+_Static_assert(PARAMETERS <= 32, "bits of a mask");
+
+static const char *const names[] = {[ADV_CC_DCQCN] = "dcqcn", [ADV_CC_NONE] = "none"};
+
+const struct adv_cc_parameter *adv_cc_parameter(unsigned i)
+{
+	return i < PARAMETERS ? &table[i] : NULL;
+}
+
+static uint32_t *value_at(struct adv_cc_params *params, unsigned i)
+{
+	return (uint32_t *)(void *)((char *)params + table[i].offset);
+}
+
+static uint32_t value_of(const struct adv_cc_params *params, unsigned i)
+{
+	return *(const uint32_t *)(const void *)((const char *)params + table[i].offset);
+}
+
+struct adv_cc_config adv_cc_default(void)
+{
+	struct adv_cc_config c = {.algorithm = ADV_CC_DCQCN};
+
+	for (unsigned i = 0; i < PARAMETERS; i++)
+		*value_at(&c.params, i) = table[i].value;
+	return c;
+}
+
+bool adv_cc_valid(const struct adv_cc_config *config)
+{
+	const struct adv_cc_params *p = &config->params;
+
+	for (unsigned i = 0; i < PARAMETERS; i++)
+		if (value_of(p, i) < table[i].min || value_of(p, i) > table[i].max)
+			return false;
+	return p->rpg_max_rate == 0 || p->rpg_min_rate <= p->rpg_max_rate;
+}
+
+/* ---- from text ---- */
+
+static bool unknown_parameter(const char *word, int len, char *why, size_t why_len)
+{
+	char all[NAMES_LEN] = "";
+	size_t used = 0;
+
+	for (unsigned i = 0; i < PARAMETERS; i++)
+		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "",
+					 table[i].name);
+	snprintf(why, why_len, "no parameter '%.*s': there are %s", len, word, all);
+	return false;
+}
+
+/* Decimal digits only. */
+static bool read_value(const char *text, int len, uint32_t *value)
+{
+	uint64_t n = 0;
+
+	if (len == 0 || len > 10)
+		return false;
+	for (int i = 0; i < len; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		n = n * 10 + (uint64_t)(text[i] - '0');
+	}
+	*value = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+	return true;
+}
+
+/* One word, `name=value`. `seen`: a bit for each parameter that there was. */
+static bool read_word(struct adv_cc_params *params, const char *word, int len, uint32_t *seen,
+		      char *why, size_t why_len)
+{
+	const char *equals = memchr(word, '=', (size_t)len);
+	int name_len = equals ? (int)(equals - word) : len;
+	const struct adv_cc_parameter *p;
+	unsigned i = 0;
+	uint32_t value;
+
+	while (i < PARAMETERS && (strlen(table[i].name) != (size_t)name_len ||
+				  memcmp(table[i].name, word, (size_t)name_len) != 0))
+		i++;
+	if (i == PARAMETERS)
+		return unknown_parameter(word, name_len < MAX_WORD_LEN ? name_len : MAX_WORD_LEN,
+					 why, why_len);
+	p = &table[i];
+	if (!equals || !read_value(equals + 1, len - name_len - 1, &value) || value < p->min ||
+	    value > p->max) {
+		snprintf(why, why_len, "%s: expected %s=N, N a number from %u to %u%s%s", p->name,
+			 p->name, p->min, p->max, *p->unit ? " in " : "", p->unit);
+		return false;
+	}
+	if (*seen & 1u << i) {
+		snprintf(why, why_len, "%s is there twice", p->name);
+		return false;
+	}
+	*seen |= 1u << i;
+	*value_at(params, i) = value;
+	return true;
+}
+
+static bool read_name(enum adv_cc_algorithm *algorithm, const char *word, int len, char *why,
+		      size_t why_len)
+{
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strlen(names[i]) == (size_t)len && memcmp(names[i], word, (size_t)len) == 0) {
+			*algorithm = (enum adv_cc_algorithm)i;
+			return true;
+		}
+	}
+	snprintf(why, why_len, "'%.*s': expected dcqcn or none",
+		 len < MAX_WORD_LEN ? len : MAX_WORD_LEN, word);
+	return false;
+}
+
+bool adv_cc_parse(struct adv_cc_config *config, const char *text, char *why, size_t why_len)
+{
+	const char *word = text + strspn(text, SEPARATORS);
+	int len = (int)strcspn(word, SEPARATORS);
+	uint32_t seen = 0;
+
+	*config = adv_cc_default();
+	if (!read_name(&config->algorithm, word, len, why, why_len))
+		return false;
+	for (;;) {
+		word += len;
+		word += strspn(word, SEPARATORS);
+		len = (int)strcspn(word, SEPARATORS);
+		if (len == 0)
+			break;
+		if (config->algorithm == ADV_CC_NONE) {
+			snprintf(why, why_len, "none has no parameters");
+			return false;
+		}
+		if (!read_word(&config->params, word, len, &seen, why, why_len))
+			return false;
+	}
+	if (!adv_cc_valid(config)) {
+		snprintf(why, why_len, "rpg_min_rate (%u Mb/s) is above rpg_max_rate (%u Mb/s)",
+			 config->params.rpg_min_rate, config->params.rpg_max_rate);
+		return false;
+	}
+	return true;
+}
+
+/* ---- to text ---- */
+
+int adv_cc_print(const struct adv_cc_config *config, char *text, size_t len)
+{
+	int used = snprintf(text, len, "%s", names[config->algorithm]);
+
+	if (config->algorithm == ADV_CC_NONE)
+		return used;
+	for (unsigned i = 0; i < PARAMETERS; i++) {
+		uint32_t value = value_of(&config->params, i);
+		size_t at = (size_t)used < len ? (size_t)used : len;
+
+		if (value != table[i].value)
+			used += snprintf(text + at, len - at, " %s=%u", table[i].name, value);
+	}
+	return used;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "transport/flow.h"
+
+#include <stdlib.h>
+
+#define KBPS	       1000ull /* in a Mb/s */
+#define PSN_DISTANCE   (1 << 15)
+#define ACK_PACKETS    16 /* the requester asks for an ACK that often by itself */
+#define ETHERNET_BYTES 18 /* with the FCS */
+#define IPV4_UDP_BYTES 28
+#define IPV6_UDP_BYTES 48
+#define DSCP_SHIFT     2
+
+uint32_t adv_frame_bytes(const struct adv_tx_packet *pkt)
+{
+	return ETHERNET_BYTES +
+	       (adv_gid_is_ipv4(&pkt->path->sgid) ? IPV4_UDP_BYTES : IPV6_UDP_BYTES) +
+	       pkt->header_len + pkt->payload_len + pkt->pad + ADV_ICRC_LEN;
+}
+
+static void may_send_again(struct adv_engine *e, struct adv_timer *t, uint64_t now)
+{
+	adv_qp_schedule(adv_container_of(t, struct adv_flow, timer)->qp);
+}
+
+/* The QP's flow; NULL: there is no memory for one. */
+static struct adv_flow *flow_of(struct adv_qp *qp)
+{
+	struct adv_flow *f = qp->flow;
+
+	if (f)
+		return f;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	if (adv_timers_reserve(qp->engine)) {
+		free(f);
+		return NULL;
+	}
+	adv_timer_init(&f->timer, may_send_again);
+	f->qp = qp;
+	qp->flow = f;
+	return f;
+}
+
+void adv_flow_free(struct adv_qp *qp)
+{
+	struct adv_flow *f = qp->flow;
+
+	if (!f)
+		return;
+	adv_timer_remove(qp->engine, &f->timer);
+	adv_timers_release(qp->engine);
+	qp->flow = NULL;
+	free(f);
+}
+
+/* ---- notification point ---- */
+
+/* Near what is expected: somebody who only guesses makes one in 256 count. */
+static bool is_likely(const struct adv_qp *qp, const struct adv_bth *bth)
+{
+	bool response = adv_opcode_table[bth->opcode].flags & ADV_PKT_RESPONSE;
+	int32_t ahead = adv_psn_diff(bth->psn, response ? qp->req.una_psn : qp->resp.epsn);
+
+	return ahead >= -PSN_DISTANCE && ahead < PSN_DISTANCE;
+}
+
+void adv_flow_marked(struct adv_qp *qp, uint64_t now, const struct adv_bth *bth)
+{
+	const struct adv_cc_config *cc = &qp->engine->cc;
+	struct adv_flow *f;
+
+	if (cc->algorithm == ADV_CC_NONE || !is_likely(qp, bth))
+		return;
+	f = flow_of(qp);
+	if (!f || now < f->cnp_after)
+		return;
+	f->cnp_after = now + cc->params.min_time_between_cnps * 1000ull;
+	f->cnp_due = true;
+	/* A QP that is held because of its own priority: the CNP has another. */
+	adv_list_del(&qp->tx_node);
+	adv_qp_schedule(qp);
+}
+
+/* Annex A17.9.3: BECN, no PSN. It is not ECN-capable itself: nobody is to answer it. */
+static void emit_cnp(struct adv_qp *qp, struct adv_tx_batch *batch)
+{
+	const struct adv_cc_params *p = &qp->engine->cc.params;
+	struct adv_flow *f = qp->flow;
+	struct adv_headers h;
+
+	f->cnp_due = false;
+	memset(&h.bth, 0, sizeof(h.bth));
+	h.bth.opcode = ADV_OPCODE_CNP;
+	h.bth.pkey = ADV_PKEY_DEFAULT;
+	h.bth.becn = true;
+	h.bth.dest_qpn = qp->attr.dest_qp_num;
+	f->cnp_path = qp->path;
+	f->cnp_path.tclass = (uint8_t)(p->cnp_dscp << DSCP_SHIFT);
+	f->cnp_path.sl = (uint8_t)p->cnp_802p_prio;
+	adv_packet_start(qp->engine, &f->cnp_path, batch, &h)->ecn = ADV_ECN_NOT_ECT;
+	qp->engine->counters.np_cnp_sent++;
+}
+
+void adv_flow_send_cnp(struct adv_qp *qp, struct adv_tx_batch *batch)
+{
+	if (qp->flow && qp->flow->cnp_due)
+		emit_cnp(qp, batch);
+}
+
+/* ---- reaction point ---- */
+
+static uint64_t line_of(const struct adv_engine *e)
+{
+	uint32_t max = e->cc.params.rpg_max_rate;
+
+	return (max ? max : e->line_mbps) * KBPS;
+}
+
+uint64_t adv_flow_rate(struct adv_qp *qp, uint64_t now)
+{
+	const struct adv_cc_params *p = &qp->engine->cc.params;
+	uint64_t line = line_of(qp->engine);
+	struct adv_flow *f = qp->flow;
+	uint64_t at;
+
+	if (!f)
+		return 0;
+	while ((at = adv_dcqcn_next(&f->dcqcn)) <= now) {
+		uint64_t before = f->dcqcn.rate;
+
+		adv_dcqcn_expire(&f->dcqcn, p, line, at);
+		if (f->dcqcn.rate && f->dcqcn.rate != before)
+			adv_pacer_change(&f->pacer, before, f->dcqcn.rate, at);
+	}
+	return f->dcqcn.rate;
+}
+
+void adv_flow_on_cnp(struct adv_qp *qp, uint64_t now)
+{
+	struct adv_engine *e = qp->engine;
+	struct adv_flow *f;
+	uint64_t before;
+
+	f = e->cc.algorithm == ADV_CC_NONE ? NULL : flow_of(qp);
+	if (!f) {
+		e->counters.rp_cnp_ignored++;
+		return;
+	}
+	e->counters.rp_cnp_handled++;
+	before = adv_flow_rate(qp, now);
+	adv_dcqcn_on_cnp(&f->dcqcn, &e->cc.params, line_of(e), now);
+	if (before)
+		adv_pacer_change(&f->pacer, before, f->dcqcn.rate, now);
+}
+
+/* Packets that were put into the batch since it had `from`. */
+static void charge(struct adv_qp *qp, const struct adv_tx_batch *batch, unsigned from, uint64_t now)
+{
+	struct adv_engine *e = qp->engine;
+	struct adv_flow *f = qp->flow;
+	uint64_t rate = f->dcqcn.rate, bytes = 0;
+
+	for (unsigned i = from; i < batch->count; i++)
+		bytes += adv_frame_bytes(&batch->packet[i]);
+	adv_pacer_charge(&f->pacer, bytes, rate, e->pace_burst, now);
+	adv_dcqcn_on_sent(&f->dcqcn, &e->cc.params, line_of(e), bytes);
+	if (f->dcqcn.rate && f->dcqcn.rate != rate)
+		adv_pacer_change(&f->pacer, rate, f->dcqcn.rate, now);
+}
+
+/*
+ * Packets go out in small groups now, with pauses between. Where the usual interval between
+ * packets that ask for an ACK would come near the QP's timeout, the last of each group does.
+ */
+static void ask_for_acks(struct adv_qp *qp, unsigned group)
+{
+	uint64_t interval = adv_pacer_ns((uint64_t)ACK_PACKETS * qp->mtu, qp->flow->dcqcn.rate);
+
+	if (qp->attr.timeout && interval > (1024ull << qp->attr.timeout) &&
+	    qp->req.since_ackreq + group < ACK_PACKETS)
+		qp->req.since_ackreq = ACK_PACKETS - group;
+}
+
+/* So many packets of requests and responses, each in its turn. */
+static void send_some(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch, unsigned n)
+{
+	unsigned from = batch->count;
+
+	qp->flow->turn = !qp->flow->turn;
+	ask_for_acks(qp, n);
+	if (qp->flow->turn || qp->resp.ack_behind)
+		adv_requester_tx(qp, now, batch, n);
+	n -= batch->count - from < n ? batch->count - from : n;
+	from = batch->count;
+	if (n && adv_responder_has_tx(qp))
+		adv_responder_tx(qp, now, batch, n);
+	n -= batch->count - from < n ? batch->count - from : n;
+	if (n && !qp->flow->turn)
+		adv_requester_tx(qp, now, batch, n);
+}
+
+static bool has_packets(const struct adv_qp *qp)
+{
+	return qp->resp.res_pending || qp->sq.next != qp->sq.head;
+}
+
+/*
+ * When to look at the QP again. Where no burst makes up for lost time, a rate that rises before the
+ * packet is due makes it due earlier.
+ */
+static uint64_t wake_at(const struct adv_qp *qp)
+{
+	uint32_t burst = qp->engine->pace_burst;
+	const struct adv_flow *f = qp->flow;
+	uint64_t wake = adv_pacer_wake(&f->pacer, f->dcqcn.rate, burst);
+	uint64_t change = adv_dcqcn_next(&f->dcqcn);
+
+	return !burst && change < wake ? change : wake;
+}
+
+/* ACKs do not wait for the rate, but for responses that come before them. */
+static void wait_for_rate(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+{
+	adv_list_del(&qp->tx_node);
+	if (!qp->resp.res_pending && adv_responder_has_tx(qp))
+		adv_responder_tx(qp, now, batch, adv_batch_has_room(batch) ? 1 : 0);
+	if (has_packets(qp))
+		adv_timer_set(qp->engine, &qp->flow->timer, wake_at(qp));
+}
+
+void adv_flow_serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+{
+	unsigned end = batch->count + ADV_QUANTUM;
+	struct adv_flow *f = qp->flow;
+
+	adv_flow_send_cnp(qp, batch);
+	while (adv_batch_has_room(batch) && batch->count < end) {
+		unsigned from = batch->count;
+		uint64_t rate = adv_flow_rate(qp, now), more;
+
+		if (!rate) {
+			adv_qp_serve(qp, now, batch);
+			return;
+		}
+		if (!adv_pacer_open(&f->pacer, now)) {
+			wait_for_rate(qp, now, batch);
+			return;
+		}
+		more = adv_pacer_credit(&f->pacer, rate, qp->engine->pace_burst, now) / qp->mtu;
+		send_some(qp, now, batch, more < end - from ? 1 + (unsigned)more : end - from);
+		if (batch->count == from)
+			return;
+		charge(qp, batch, from, now);
+	}
+	if (has_packets(qp) || adv_responder_has_tx(qp))
+		adv_qp_schedule(qp);
+}

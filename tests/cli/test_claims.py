@@ -1,0 +1,244 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What papers say of lossless Ethernet, reproduced by the scenarios of the tree, with tolerances.
+docs/reproduced.md sets each beside its source.
+
+Usage: test_claims.py ADVERB SCENARIOS [--quick]
+With --quick, for builds that are many times slower, fewer seeds and shorter runs.
+"""
+
+import csv
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ADVERB = sys.argv[1]
+SCENARIOS = pathlib.Path(sys.argv[2])
+QUICK = "--quick" in sys.argv[3:]
+GBPS = 1e9
+PAYLOAD = 40 * 1024 / 1106  # Gb/s of payload on a cable of 40 Gb/s, with 1,024 bytes a packet
+CURE = {"host__congestion_control": "dcqcn"}
+
+
+def sim(name, csv_folder=None, **settings):
+    """The result of a scenario; section__key=value as keyword."""
+    sets = [f"--set={k.replace('__', '.').replace('_', '-')}={v}" for k, v in settings.items()]
+    if csv_folder:
+        sets += ["--csv", csv_folder]
+    out = subprocess.run([ADVERB, "sim", SCENARIOS / f"{name}.ini", "--json", *sets], check=True,
+                         capture_output=True, text=True, timeout=200).stdout
+    result = json.loads(out)
+    result["rates"] = [f["rate_bps"] / GBPS for f in result["flows"]]
+    return result
+
+
+def by_connection(name, **settings):
+    """The same, with Gb/s of each connection of its only [flow]."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = sim(name, folder, **settings)
+        with open(pathlib.Path(folder) / "transfers.csv", encoding="ascii") as f:
+            result["rates"] = [int(t["done"]) * 8e3 / result["time_ps"] for t in csv.DictReader(f)]
+    return result
+
+
+def stages(name, ends, **settings):
+    """What each flow gets in Gb/s from one of the times (ms) to the next, and pause frames."""
+    before, start, found = None, 0, []
+    for end in ends:
+        result = sim(name, run__duration=f"{end}ms", **settings)
+        counts = [f["bytes"] for f in result["flows"]], result["pause_frames"]
+        if before is None:
+            before = [0] * len(counts[0]), 0
+        found.append(([(b - a) * 8e-6 / (end - start) for a, b in zip(before[0], counts[0])],
+                      counts[1] - before[1]))
+        before, start = counts, end
+    return found
+
+
+def fairness(rates):
+    """Jain's index: 1 where all are alike."""
+    return sum(rates) ** 2 / len(rates) / sum(r * r for r in rates)
+
+
+class Claims(unittest.TestCase):
+    def assert_lossless(self, result):
+        self.assertEqual(sum(result["lost"].values()), 0)
+
+    def test_unfairness(self):
+        """DCQCN, SIGCOMM 2015, 2.2: PFC shares by port; DCQCN by flow."""
+        pfc = sim("unfairness")
+        cure = sim("unfairness", **CURE)
+        for far in pfc["rates"][:3]:
+            self.assertAlmostEqual(pfc["rates"][3] / far, 3, delta=0.1)
+        self.assertGreater(fairness(cure["rates"]), 0.98)
+        self.assertGreater(sum(cure["rates"]), 0.9 * 40)
+        self.assertGreater(pfc["pause_frames"], 100 * (cure["pause_frames"] + 1))
+        self.assert_lossless(pfc)
+        self.assert_lossless(cure)
+
+    def test_unfairness_in_the_clos(self):
+        """The same in the paper's topology: H4 gets as much as half of the cable, by ECMP, and
+        never less than another; with DCQCN all get a quarter."""
+        near, far = [], []
+        for seed in (1, 5) if QUICK else range(1, 11):
+            pfc = sim("clos-unfairness", run__seed=seed)
+            near.append(pfc["rates"][3])
+            far += pfc["rates"][:3]
+            self.assertAlmostEqual(sum(pfc["rates"]), PAYLOAD, delta=0.03 * PAYLOAD)
+            self.assertGreater(pfc["pause_frames"], 10000)
+            self.assert_lossless(pfc)
+            cure = sim("clos-unfairness", run__seed=seed, **CURE)
+            for rate in cure["rates"]:
+                self.assertAlmostEqual(rate, PAYLOAD / 4, delta=0.25 * PAYLOAD / 4)
+            self.assertEqual(cure["pause_frames"], 0)
+            self.assert_lossless(cure)
+        self.assertAlmostEqual(max(near), PAYLOAD / 2, delta=0.03 * PAYLOAD)
+        self.assertAlmostEqual(min(near), PAYLOAD / 3, delta=0.03 * PAYLOAD)
+        self.assertGreater(min(near), 0.99 * max(far))
+        self.assertAlmostEqual(statistics.median(far), PAYLOAD / 6, delta=0.03 * PAYLOAD)
+
+    def test_victim(self):
+        """The same, 2.2: a flow whose way is free is held up by PFC, and is not with DCQCN."""
+        pfc = sim("victim")
+        cure = sim("victim", **CURE)
+        self.assertLess(pfc["rates"][0], 0.3 * 40)
+        self.assertGreater(cure["rates"][0], 0.95 * 40)
+        self.assertGreater(pfc["pause_frames"], 100 * (cure["pause_frames"] + 1))
+        self.assert_lossless(pfc)
+        self.assert_lossless(cure)
+
+    def test_victim_in_the_clos(self):
+        """The same in the paper's topology: none, one and two senders more, that the victim's way
+        never meets, take ever more from it; with DCQCN they do not."""
+        ends = (20, 40, 60)
+        seeds = range(1, 2 if QUICK else 6)
+        pfc = [stages("clos-victim", ends, run__seed=s) for s in seeds]
+        cure = [stages("clos-victim", ends, run__seed=s, **CURE) for s in seeds]
+        hurt = [statistics.median(run[i][0][0] for run in pfc) for i in range(3)]
+        cured = [statistics.median(run[i][0][0] for run in cure) for i in range(3)]
+        self.assertLess(hurt[0], 0.7 * 20)
+        self.assertLess(hurt[1], 0.8 * hurt[0])
+        self.assertLess(hurt[2], hurt[1])
+        self.assertAlmostEqual(hurt[2], PAYLOAD / 6, delta=0.2 * PAYLOAD / 6)
+        self.assertGreater(cured[0], hurt[0])
+        self.assertGreater(cured[1], 20)
+        self.assertGreater(cured[2], 20)
+        self.assertTrue(all(pauses > 10000 for run in pfc for _, pauses in run))
+        self.assertTrue(all(pauses == 0 for run in cure for _, pauses in run))
+
+    def test_pauses_of_mixed_traffic(self):
+        """The same, section 6: many transfers beside an incast; DCQCN leaves less than one PAUSE
+        frame in a hundred, and the transfers get more done."""
+        for seed in (1,) if QUICK else (1, 2):
+            pfc = sim("clos-mix", run__seed=seed)
+            cure = sim("clos-mix", run__seed=seed, **CURE)
+            self.assertGreater(pfc["pause_frames"], 50000)
+            self.assertLess(cure["pause_frames"], pfc["pause_frames"] / 100)
+            self.assertGreater(cure["rates"][0], 1.3 * pfc["rates"][0])
+            self.assert_lossless(pfc)
+            self.assert_lossless(cure)
+
+    def test_two_to_one(self):
+        """The same, 5 and 6: a second flow comes to half of the cable within milliseconds."""
+        found = stages("two-to-one", (20, 22, 30, 50) if QUICK else (20, 22, 30, 100, 200))
+        self.assertGreater(found[0][0][0], 0.99 * PAYLOAD)
+        for rates, pauses in found[1:]:
+            self.assertEqual(pauses, 0)
+            self.assertGreater(sum(rates), 0.97 * PAYLOAD)
+            for rate in rates:
+                self.assertAlmostEqual(rate, PAYLOAD / 2, delta=0.15 * PAYLOAD / 2)
+
+    def test_convergence(self):
+        """The same, section 6: N to 1 comes to a fair share, the cable full, nothing paused."""
+        eight = sim("convergence")
+        self.assertGreater(fairness(eight["rates"]), 0.98)
+        self.assertGreater(sum(eight["rates"]), 0.9 * 40)
+        self.assertEqual(eight["pause_frames"], 0)
+        self.assert_lossless(eight)
+
+    def test_many_to_one(self):
+        """The same for 4, 16 and 20 to 1; PFC alone shares as well here, pausing all the time."""
+        for n in (4, 16, 20):
+            many = by_connection("many-to-one", network__senders=n, flow__from=f"0-{n - 1}",
+                                 flow__to=n, run__duration="50ms" if QUICK else "100ms")
+            self.assertGreater(fairness(many["rates"]), 0.99)
+            self.assertGreater(sum(many["rates"]), 0.93 * PAYLOAD)
+            self.assertEqual(many["pause_frames"], 0)
+            self.assert_lossless(many)
+        pfc = sim("many-to-one", run__duration="20ms", host__congestion_control="none")
+        self.assertGreater(pfc["pause_frames"], 1000)
+        self.assert_lossless(pfc)
+
+    def test_reads(self):
+        """READ responses are what DCQCN slows down where a host reads from many."""
+        cure = sim("read-incast")
+        pfc = sim("read-incast", host__congestion_control="none")
+        self.assertGreater(cure["rates"][0], 0.9 * 40)
+        self.assertEqual(cure["pause_frames"], 0)
+        self.assertGreater(pfc["pause_frames"], 1000)
+        self.assert_lossless(cure)
+        self.assert_lossless(pfc)
+
+    def test_deadlock_and_rescue(self):
+        """A cycle of buffers locks up for good; SONiC's watchdog lets it go, and loses frames."""
+        locked = sim("ring-deadlock", run__stop_at_deadlock="no")
+        self.assertEqual(len(locked["deadlock"]), 4)
+        self.assertEqual(sum(f["done"] for f in locked["flows"]), 0)
+        free = sim("ring-deadlock", network__routes="up-down")
+        self.assertEqual(free["deadlock"], [])
+        self.assertEqual(sum(f["done"] for f in free["flows"]), 4)
+        rescued = sim("ring-deadlock", run__stop_at_deadlock="no", switch__watchdog_poll="1ms",
+                      switch__watchdog_detect="2ms", switch__watchdog_restore="2ms")
+        self.assertGreater(rescued["storms"], 0)
+        self.assertGreater(rescued["lost"]["watchdog"], 0)
+        self.assertEqual(sum(f["done"] for f in rescued["flows"]), 4)
+
+    def test_livelock(self):
+        """RDMA over Commodity Ethernet at Scale, SIGCOMM 2016, 4.1: at a loss of 1/256 go-back-0
+        never brings a message of 4 MB over, with the cable full; go-back-N does."""
+        duration = "50ms" if QUICK else "200ms"
+        for operation in ("write", "send", "read"):
+            zero = sim("livelock", flow__operation=operation, run__duration=duration)
+            self.assertEqual(zero["flows"][0]["done"], 0)
+            self.assertEqual(zero["flows"][0]["failed"], 0)
+            line = zero["time_ps"] * 1e-12 * 40e9 / 8 / 1106
+            self.assertGreater(zero["tx_packets"], 0.9 * line)
+            back_to_n = sim("livelock", flow__operation=operation, run__duration=duration,
+                            host__retransmission="go-back-n", flow__timeout=3)
+            self.assertGreater(back_to_n["rates"][0], 0.8 * PAYLOAD)
+
+    def test_go_back_0(self):
+        """Its goodput is that of a geometric series: n packets have to come over in a row."""
+        n = 4e6 / 1024
+        for p, tolerance in ((1 / 10000, 0.1), (1 / 4000, 0.1)):
+            expected = PAYLOAD * n * p / ((1 - p) ** -n - 1)
+            zero = sim("livelock", loss__probability=p)
+            self.assertAlmostEqual(zero["rates"][0], expected, delta=tolerance * expected)
+
+    def test_go_back_n(self):
+        """The fall of go-back-N with the rate of loss."""
+        rates = [sim("loss", loss__probability=p)["rates"][0]
+                 for p in ("0", "0.0001", "0.001", "1/256", "0.01", "0.05")]
+        self.assertGreater(rates[0], 97)
+        self.assertEqual(sorted(rates, reverse=True), rates)
+        self.assertGreater(rates[3], 50)
+        self.assertLess(rates[4], 0.5 * rates[0])
+        self.assertLess(rates[5], 0.1 * rates[0])
+
+    def test_go_back_n_and_its_timer(self):
+        """What the fall is made of: up to a loss of 1 % a short timer keeps most of the cable, a
+        long one next to nothing."""
+        duration = "50ms" if QUICK else "200ms"
+        for timer, p, expected in ((3, "0.001", 36.6), (3, "0.01", 26.9), (3, "0.05", 8.5),
+                                   (8, "0.001", 36.5), (8, "0.01", 4.8), (8, "0.05", 0.3)):
+            got = sim("livelock", host__retransmission="go-back-n", flow__timeout=timer,
+                      flow__message="64kB", loss__probability=p, run__duration=duration)
+            self.assertAlmostEqual(got["rates"][0], expected, delta=(0.2 if QUICK else 0.1) * expected + 1)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

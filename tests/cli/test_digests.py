@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""adverb sim: the same scenario and seed give the same bytes, whatever compiler and options.
+
+Usage: test_digests.py [--record] ADVERB SCENARIOS
+
+sim_digests.txt, beside this file, has the SHA-256 of what each scenario of the tree writes, with
+a shorter duration. What changes the course of a scenario, or how it is written, changes these:
+where that is meant, --record writes the file anew, with any build, and its diff tells which
+scenarios are different now. What is only to be faster leaves them all as they are.
+"""
+
+import hashlib
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+RECORD = pathlib.Path(__file__).resolve().parent / "sim_digests.txt"
+CSV = "events.csv", "queues.csv", "transfers.csv"
+# Of virtual time: what takes a second or two at most under AddressSanitizer.
+DURATIONS = {"allreduce.ini": "5ms", "clos-mix.ini": "5ms", "fat-tree.ini": "1ms", "storage.ini": "5ms"}
+DURATION = "20ms"
+
+
+def sim(adverb, scenarios, *args):
+    """Run where the scenarios are, as their name is part of the output."""
+    r = subprocess.run([adverb, "sim", *args], capture_output=True, cwd=scenarios, timeout=200,
+                       check=False)
+    assert r.returncode == 0, (args, r.returncode, r.stderr)
+    return r.stdout
+
+
+def outputs(adverb, scenarios, folder):
+    """{what: bytes}: JSON with two seeds, the page with the report, and of one scenario all."""
+    found = {}
+    for path in sorted(scenarios.glob("*.ini")):
+        short = [path.name, "--set", f"run.duration={DURATIONS.get(path.name, DURATION)}"]
+        for seed in ("1", "2"):
+            args = [*short, "--seed", seed, "--json"]
+            found[" ".join(args)] = sim(adverb, scenarios, *args, "--report", folder / "page")
+            found[" ".join([*args[:-1], "--report"])] = (folder / "page").read_bytes()
+    found["incast.ini"] = sim(adverb, scenarios, "incast.ini", "--csv", folder)
+    for name in CSV:
+        found[f"incast.ini --csv: {name}"] = (folder / name).read_bytes()
+    return found
+
+
+def digests(adverb, scenarios):
+    with tempfile.TemporaryDirectory() as name:
+        return {what: hashlib.sha256(data).hexdigest()
+                for what, data in outputs(adverb, scenarios, pathlib.Path(name)).items()}
+
+
+def recorded():
+    lines = RECORD.read_text(encoding="ascii").splitlines()
+    return {what: digest for digest, _, what in (line.partition("  ") for line in lines)}
+
+
+def main():
+    arguments = sys.argv[1:]
+    record = arguments[0] == "--record"
+    adverb, scenarios = (pathlib.Path(a).resolve() for a in arguments[record:])
+    now = digests(adverb, scenarios)
+    if record:
+        RECORD.write_text("".join(f"{d}  {what}\n" for what, d in now.items()), encoding="ascii")
+        return 0
+    before = recorded()
+    differ = [what for what in before | now if before.get(what) != now.get(what)]
+    for what in differ:
+        print(f"not the bytes that were recorded: {what}")
+    if differ:
+        print(f"Another compiler or option must not change them. Where the change is meant:\n"
+              f"    {sys.argv[0]} --record {' '.join(arguments)}")
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,214 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""adverb sim: scenarios of the tree run, the same twice; errors name file and line.
+
+Usage: test_sim.py ADVERB SCENARIOS
+"""
+
+import csv
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ADVERB = sys.argv[1]
+SCENARIOS = pathlib.Path(sys.argv[2])
+
+
+def sim(*args, status=0, text=None):
+    """Runs it; returns standard output, or standard error where it is to fail."""
+    r = subprocess.run([ADVERB, "sim", *map(str, args)], capture_output=True, text=True,
+                       timeout=200, input=text)
+    assert r.returncode == status, (args, r.returncode, r.stderr)
+    return r.stderr if status else r.stdout
+
+
+def check_same_bytes(folder):
+    """Two runs give the same output, JSON and CSV; another seed another."""
+    outputs = []
+    for seed, run in [(5, "a"), (5, "b"), (6, "c")]:
+        out = sim(SCENARIOS / "incast.ini", "--seed", seed, "--json", "--csv", folder / run)
+        files = [(folder / run / name).read_bytes()
+                 for name in ("transfers.csv", "events.csv", "queues.csv")]
+        assert all(len(f) > 100 for f in files)
+        outputs.append([out.replace('"seed": 6', '"seed": 5'), *files])
+    assert outputs[0] == outputs[1]
+    assert outputs[0] != outputs[2]
+
+
+def check_incast(folder):
+    """All arrives without loss; DCQCN needs fewer pauses, and PFC alone has some."""
+    with_ecn = json.loads(sim(SCENARIOS / "incast.ini", "--json", "--csv", folder / "i"))
+    alone = json.loads(sim(SCENARIOS / "incast.ini", "--json",
+                           "--set", "host.congestion-control=none"))
+    for result in (with_ecn, alone):
+        assert result["end"] == "all transfers ended"
+        assert result["flows"][0]["done"] == 16 and result["flows"][0]["bytes"] == 16000000
+        assert sum(result["lost"].values()) == 0 and result["deadlock"] == []
+    assert alone["pause_frames"] > with_ecn["pause_frames"]
+    assert alone["np_cnp_sent"] == 0 and with_ecn["np_cnp_sent"] > 0
+    with open(folder / "i" / "transfers.csv", encoding="ascii") as f:
+        rows = list(csv.DictReader(f))
+    ends = [int(r["end_ps"]) - int(r["start_ps"]) for r in rows]
+    assert len(rows) == 16 and all(r["status"] == "0" for r in rows)
+    assert max(ends) == with_ecn["flows"][0]["fct_ps"]["max"]
+
+
+def check_storage():
+    """A mix of reads, writes and messages goes as it comes, and small ones do not wait for long."""
+    result = json.loads(sim(SCENARIOS / "storage.ini", "--json"))
+    reads, writes, backup, messages = result["flows"]
+    assert sum(result["lost"].values()) == 0 and result["local_ack_timeout_err"] == 0
+    for flow, offered in ((reads, 48 * 4096 * 8 / 50e-6), (writes, 48 * 65536 * 8 / 500e-6),
+                          (backup, 48 * 1e6 * 8 / 10e-3), (messages, 48 * 256 * 8 / 100e-6)):
+        assert flow["failed"] == 0 and flow["transfers"] - flow["done"] < 10, flow
+        assert 0.7 < flow["rate_bps"] / offered < 1.3, (flow, offered)
+    # The shortest: 70 m of cables there and back; of the request 98 bytes on the wire, of the answer
+    # 4182, each sent twice at 100 Gb/s and twice at 400.
+    assert reads["fct_ps"]["min"] == 2 * 70 * 5000 + (98 + 4182) * (2 * 80 + 2 * 20), reads
+    assert reads["fct_ps"]["p99"] < 10e6 and reads["fct_ps"]["max"] < 100e6, reads
+
+
+def check_all_to_all():
+    """Each host gets its 1.5 MB from 15 others, little slower than its cable can."""
+    result = json.loads(sim(SCENARIOS / "all-to-all.ini", "--json"))
+    flow = result["flows"][0]
+    assert flow["done"] == 240 and flow["bytes"] == 240 * 100000
+    assert sum(result["lost"].values()) == 0 and result["deadlock"] == []
+    assert 15 * 100000 * 80 < flow["time_ps"] < 2 * 15 * 100000 * 80, flow
+
+
+def check_deadlock():
+    """Named switch by switch; gone with up-down routes."""
+    text = sim(SCENARIOS / "ring-deadlock.ini")
+    assert "deadlock" in text and text.count("(to switch") == 4
+    locked = json.loads(sim(SCENARIOS / "ring-deadlock.ini", "--json"))
+    assert {w["switch"] for w in locked["deadlock"]} == {0, 1, 2, 3}
+    free = json.loads(sim(SCENARIOS / "ring-deadlock.ini", "--json",
+                          "--set", "network.routes=up-down"))
+    assert free["deadlock"] == [] and free["end"] == "all transfers ended"
+
+
+def check_errors():
+    """Where, what, what was expected; nothing runs."""
+    bad = "[network]\ntopology = incast\nsenders = 4\n[flow]\nfrom = 0\nto = 7\n"
+    assert "-:4: host 7 is not there" in sim("-", text=bad, status=2)
+    assert "-:2: " in sim("-", text="[run]\nduration = 5\n", status=2)
+    assert "No such file" in sim("/nonexistent.ini", status=2)
+    assert "has no key" in sim(SCENARIOS / "incast.ini", "--set", "run.x=1", status=2)
+    assert "seed" in sim(SCENARIOS / "incast.ini", "--seed", "-1", status=2)
+    assert "one file" in sim("a", "b", status=2)
+    sim(SCENARIOS / "incast.ini", "--csv", "/proc/nowhere", status=1)
+
+
+ENDLESS = ("[network]\ntopology=pair\n[flow]\nfrom=0\nto=1\nendless=yes\nstart=1000s\n"
+           "[run]\nduration=1000000s\ndeadlock-check=0s\n")
+
+
+def check_interrupted():
+    """A stop that still reports, soon, though much of the virtual time was over in a moment."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with subprocess.Popen([ADVERB, "sim", "-", "--json"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as p:
+            p.stdin.write(ENDLESS)
+            p.stdin.close()
+            time.sleep(1.5)
+            began = time.monotonic()
+            p.send_signal(number)
+            out = p.stdout.read()
+            assert p.wait(100) == 0
+            assert time.monotonic() - began < 20, number
+        result = json.loads(out)
+        assert result["end"] == "interrupted" and result["tx_packets"] > 1000, out
+
+
+def check_progress():
+    """A bar, on a terminal only."""
+    master, slave = os.openpty()
+    with subprocess.Popen([ADVERB, "sim", "-"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                          stderr=slave, text=True) as p:
+        os.close(slave)
+        p.stdin.write(ENDLESS.replace("start=1000s", "start=500000s"))
+        p.stdin.close()
+        shown = b""
+        while b"%" not in shown:
+            shown += os.read(master, 4096)
+        p.send_signal(signal.SIGTERM)
+        assert p.wait(100) == 0
+    os.close(master)
+    assert re.match(rb"\r\[#{25} {25}\]  50 %", shown), shown
+
+
+def check_unwritable(folder):
+    """What cannot be written is said, with exit status 1; nothing hangs or crashes."""
+    scenario = SCENARIOS / "incast.ini"
+    with open("/dev/full", "w", encoding="ascii") as full:
+        for args in ([], ["--json"]):
+            r = subprocess.run([ADVERB, "sim", scenario, *args], stdout=full, timeout=100,
+                               stderr=subprocess.PIPE, text=True, check=False)
+            assert r.returncode == 1 and "No space left" in r.stderr, (args, r)
+    r = subprocess.run(["sh", "-c", f'exec "{ADVERB}" sim "{scenario}" >&-'], timeout=100,
+                       stderr=subprocess.PIPE, text=True, check=False)
+    assert r.returncode == 1 and "cannot be written" in r.stderr, r
+    assert "No space left" in sim(scenario, "--report", "/dev/full", status=1)
+    for name in ("events.csv", "transfers.csv"):
+        full = folder / f"full-{name}"
+        full.mkdir()
+        (full / name).symlink_to("/dev/full")
+        assert "No space left" in sim(scenario, "--csv", full, status=1)
+
+
+def check_hostile():
+    """Files that are no scenario, and arguments that are no keys."""
+    assert "more than 16777216 bytes" in sim("/dev/zero", status=2)
+    assert "Is a directory" in sim("/tmp", status=2)
+    assert "-:3: senders" in sim("-", text="[network]\ntopology=incast\nsenders=1\0\n", status=2)
+    assert "-:2: topology = inc??st" in sim("-", text="[network]\ntopology=inc\u00e9st\n", status=2)
+    assert "-:1: " in sim("-", text="x" * 1000000, status=2)
+    for bad in ("x", "=", ".", "run.=", ".seed=1", "flow.bytes", "\x1b[31m.x=1", "run.seed=" + "9" * 999):
+        message = sim(SCENARIOS / "incast.ini", "--set", bad, status=2)
+        assert "\x1b" not in message and len(message) < 500, message
+    crlf = "[network]\r\ntopology = pair\r\n[flow]\r\nfrom=0\r\nto=1\r\n"
+    assert json.loads(sim("-", "--json", text=crlf))["flows"][0]["done"] == 1
+
+
+def check_memory():
+    """More than there is, or than is allowed, is said before anything runs."""
+    text = ("[network]\ntopology=incast\nsenders=200\n[flow]\nfrom=0-199\nto=200\ncount=100000\n")
+    limited = f'ulimit -v 2000000; exec "{ADVERB}" '
+    if subprocess.run(["sh", "-c", limited + "--version"], capture_output=True,
+                      check=False).returncode:
+        return  # built with a sanitizer, which needs much more
+    r = subprocess.run(["sh", "-c", limited + "sim -"], input=text, capture_output=True, text=True,
+                       timeout=100, check=False)
+    assert r.returncode == 2 and "-:4: needs about 3." in r.stderr, r
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        check_same_bytes(folder)
+        check_incast(folder)
+        check_unwritable(folder)
+    check_storage()
+    check_all_to_all()
+    check_deadlock()
+    check_errors()
+    check_hostile()
+    check_memory()
+    check_interrupted()
+    check_progress()
+    with tempfile.TemporaryDirectory() as folder:
+        for scenario in sorted(SCENARIOS.glob("*.ini")):
+            result = json.loads(sim(scenario, "--json", "--set", "run.duration=300us",
+                                    "--csv", folder))
+            assert result["tx_packets"] > 0, scenario
+
+
+if __name__ == "__main__":
+    main()

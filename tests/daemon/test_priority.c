@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Each test in a child: what it asks for stays with the process. */
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/daemon.h"
+#include "daemon/priority.h"
+
+#define NOT_PERMITTED 77
+#define BURST_MS      ADV_PRIORITY_BURST_MS
+#define REST_MS	      ADV_PRIORITY_REST_MS
+
+#define EXPECT(what)                                                                               \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);         \
+			_exit(1);                                                                  \
+		}                                                                                  \
+	} while (0)
+
+static void run_in_child(void (*what)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		what();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_PERMITTED)
+		skip();
+	assert_int_equal(status, 0);
+}
+
+/* Ends the child where SCHED_RR is not ours to take. */
+static void need_real_time(void)
+{
+	const struct sched_param rr = {.sched_priority = 1}, other = {0};
+
+	if (sched_setscheduler(0, SCHED_RR, &rr) < 0)
+		_exit(NOT_PERMITTED);
+	EXPECT(sched_setscheduler(0, SCHED_OTHER, &other) == 0);
+}
+
+static bool goes_first(void)
+{
+	return sched_getscheduler(0) == SCHED_RR;
+}
+
+/* Keeps the processor until the policy changes; milliseconds. */
+static uint64_t busy_ms(void)
+{
+	uint64_t start = adv_daemon_now();
+
+	while (goes_first())
+		EXPECT(adv_daemon_now() - start < 20 * BURST_MS);
+	return adv_daemon_now() - start;
+}
+
+static void pause_ms(long ms)
+{
+	const struct timespec ts = {0, ms * 1000000};
+
+	nanosleep(&ts, NULL);
+}
+
+static void check_burst(void)
+{
+	need_real_time();
+	adv_priority_ask(false);
+	EXPECT(goes_first() && adv_priority_deadline() == 0);
+	for (int i = 0; i < 3; i++) {
+		uint64_t at;
+
+		pause_ms(20); /* it counts from the last sleep on */
+		EXPECT(goes_first());
+		EXPECT(busy_ms() >= BURST_MS * 3 / 4);
+		at = adv_priority_deadline();
+		EXPECT(at > adv_daemon_now() && at <= adv_daemon_now() + REST_MS);
+		adv_priority_renew(at - 1);
+		EXPECT(!goes_first() && adv_priority_deadline() == at);
+		adv_priority_renew(at);
+		EXPECT(goes_first() && adv_priority_deadline() == 0);
+	}
+}
+
+/* Ten times as long as a burst may be, but with sleeps: each begins anew. */
+static void check_sleeper(void)
+{
+	uint64_t end;
+
+	need_real_time();
+	adv_priority_ask(false);
+	end = adv_daemon_now() + 10 * BURST_MS;
+	while (adv_daemon_now() < end) {
+		uint64_t pause = adv_daemon_now() + 10;
+
+		while (adv_daemon_now() < pause)
+			;
+		pause_ms(1);
+	}
+	EXPECT(goes_first());
+}
+
+static void check_forks(void)
+{
+	int status;
+	pid_t pid;
+
+	need_real_time();
+	adv_priority_ask(false);
+	pid = fork();
+	if (pid == 0) {
+		EXPECT(goes_first());
+		EXPECT(busy_ms() >= BURST_MS * 3 / 4);
+		_exit(0);
+	}
+	EXPECT(waitpid(pid, &status, 0) == pid && status == 0);
+	EXPECT(goes_first());
+}
+
+static void check_hard_limit(void)
+{
+	const rlim_t low = BURST_MS * 1000;
+	const struct rlimit r = {low, low};
+
+	need_real_time();
+	EXPECT(setrlimit(RLIMIT_RTTIME, &r) == 0);
+	adv_priority_ask(false);
+	EXPECT(!goes_first());
+}
+
+static void check_not_permitted(void)
+{
+	const struct rlimit none = {0, 0};
+
+	EXPECT(setrlimit(RLIMIT_RTPRIO, &none) == 0);
+	if (geteuid() == 0 && setuid(65534) < 0)
+		_exit(NOT_PERMITTED);
+	adv_priority_ask(false);
+	EXPECT(sched_getscheduler(0) == SCHED_OTHER && adv_priority_deadline() == 0);
+	adv_priority_renew(UINT64_MAX);
+	EXPECT(sched_getscheduler(0) == SCHED_OTHER);
+}
+
+static void busy_for_long_rests(void **state)
+{
+	(void)state;
+	run_in_child(check_burst);
+}
+
+static void who_sleeps_in_between_goes_first(void **state)
+{
+	(void)state;
+	run_in_child(check_sleeper);
+}
+
+static void children_go_first(void **state)
+{
+	(void)state;
+	run_in_child(check_forks);
+}
+
+static void low_hard_limit(void **state)
+{
+	(void)state;
+	run_in_child(check_hard_limit);
+}
+
+static void not_permitted(void **state)
+{
+	(void)state;
+	run_in_child(check_not_permitted);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(busy_for_long_rests),
+		cmocka_unit_test(who_sleeps_in_between_goes_first),
+		cmocka_unit_test(children_go_first),
+		cmocka_unit_test(low_hard_limit),
+		cmocka_unit_test(not_permitted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The daemon runs when it has to, whatever else runs; and does not keep others from running."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import adverbd
+from adverbd import Client, Daemon, alive, wait_for
+
+PAIRS = 4
+LOOKS = 12
+
+# Two processes wake each other as fast as they can: argv is a descriptor to read from, one to write
+# to, and a nice value.
+PARTNER = """
+import os, sys
+read, write, nice = map(int, sys.argv[1:])
+try:
+    os.setpriority(os.PRIO_PROCESS, 0, nice)
+except PermissionError:
+    pass
+while os.read(read, 1):
+    os.write(write, b'x')
+"""
+
+
+def need_real_time():
+    """SCHED_RR has to be ours to take, as it is root's where no container forbids it."""
+    take = "import os; os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))"
+    if subprocess.run([sys.executable, "-c", take], stderr=subprocess.DEVNULL).returncode:
+        raise adverbd.Skip("SCHED_RR is not permitted here")
+
+
+def policy(pid):
+    return os.sched_getscheduler(pid) & ~os.SCHED_RESET_ON_FORK
+
+
+def first_comes(pid):
+    return policy(pid) == os.SCHED_RR
+
+
+@contextlib.contextmanager
+def programs_that_wake_each_other():
+    """Pairs of processes of this session, as many as keep the machine busy."""
+    partners = []
+    try:
+        for _ in range(PAIRS):
+            one, other = os.pipe(), os.pipe()
+            for read, write, nice in ((one[0], other[1], 5), (other[0], one[1], -10)):
+                partners.append(subprocess.Popen(
+                    [sys.executable, "-c", PARTNER, str(read), str(write), str(nice)],
+                    pass_fds=(read, write), stderr=subprocess.DEVNULL))
+            os.write(one[1], b"x")
+            for fd in (*one, *other):
+                os.close(fd)
+        yield
+    finally:
+        for partner in partners:
+            partner.kill()
+        for partner in partners:
+            partner.wait(30)
+
+
+@contextlib.contextmanager
+def daemon_of_its_own_session(build):
+    """In the background; the process id of its worker."""
+    subprocess.run([str(build / "adverbd"), "--linger", "5"], timeout=30, check=True)
+    with Client() as c:
+        status = c.status()
+    try:
+        yield status["worker"]
+    finally:
+        os.kill(status["keeper"], signal.SIGTERM)
+        wait_for(lambda: not alive(status["keeper"]))
+
+
+def answers_whatever_else_runs(build):
+    """A worker is killed again and again while programs of another session wake each other: the
+    next one answers soon. Kernels with a fault in group scheduling starve all other sessions."""
+    need_real_time()
+    longest = 0
+    with daemon_of_its_own_session(build) as worker, programs_that_wake_each_other():
+        for _ in range(LOOKS):
+            time.sleep(0.5)
+            os.kill(worker, signal.SIGKILL)
+            start = time.monotonic()
+            with Client() as c:
+                worker = c.status()["worker"]
+            longest = max(longest, time.monotonic() - start)
+    assert longest < 1, longest
+
+
+def rests_when_busy(build):
+    """What the kernel says of a worker that takes a processor for itself makes it an ordinary
+    process for a second, no more."""
+    need_real_time()
+    with Daemon(build), Client() as c:
+        worker = c.status()["worker"]
+        for _ in range(2):
+            assert first_comes(worker)
+            start = time.monotonic()
+            os.kill(worker, signal.SIGXCPU)
+            wait_for(lambda: policy(worker) == os.SCHED_OTHER)
+            assert c.status()["worker"] == worker
+            wait_for(lambda: first_comes(worker))
+            assert 0.9 < time.monotonic() - start < 5
+        assert c.status()["restarts"] == 0
+
+
+def each_part_comes_first(build):
+    """The worker, the keeper, and whoever replaces them."""
+    need_real_time()
+    with Daemon(build) as d:
+        for _ in range(2):
+            for part in ("worker", "keeper"):
+                with Client() as c:
+                    status = c.status()
+                assert first_comes(status["worker"]) and first_comes(status["keeper"])
+                d.kill(status[part])
+                wait_for(lambda pid=status[part]: not alive(pid))
+                wait_for(lambda old=status[part], part=part: replaced(part, old))
+
+
+def replaced(part, old):
+    try:
+        with Client() as c:
+            return c.status()[part] != old
+    except (ConnectionError, adverbd.Lost):
+        return False
+
+
+if __name__ == "__main__":
+    adverbd.main([answers_whatever_else_runs, rests_when_busy, each_part_comes_first])

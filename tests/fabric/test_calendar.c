@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "fabric/calendar.h"
+
+enum { EVENTS = 20000 };
+
+struct expected {
+	uint64_t at;
+	uint32_t what;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct expected *x = a, *y = b;
+
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return x->what < y->what ? -1 : x->what > y->what;
+}
+
+/* How far ahead: at once, in the same bucket, within the ring, and far beyond it. */
+static uint64_t ahead(struct adv_rng *rng)
+{
+	static const uint64_t range[] = {1, 500, 5000, 10000000, 100000000, 5000000000};
+
+	return adv_rng_below(rng, range[adv_rng_below(rng, 6)]);
+}
+
+static void test_all_in_order(void **state)
+{
+	struct adv_calendar *c = adv_calendar_create();
+	struct expected *e = calloc(EVENTS, sizeof(*e));
+	struct adv_calendar_event got;
+	struct adv_rng rng;
+
+	assert_true(c && e);
+	adv_rng_seed(&rng, 1);
+	for (uint32_t i = 0; i < EVENTS; i++) {
+		e[i] = (struct expected){ahead(&rng), i};
+		assert_true(adv_calendar_add(c, e[i].at, i));
+	}
+	qsort(e, EVENTS, sizeof(*e), by_time);
+	assert_int_equal(adv_calendar_count(c), EVENTS);
+	for (uint32_t i = 0; i < EVENTS; i++) {
+		assert_true(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
+		assert_int_equal(got.at, e[i].at);
+		assert_int_equal(got.what, e[i].what);
+	}
+	assert_false(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
+	assert_int_equal(adv_calendar_count(c), 0);
+	free(e);
+	adv_calendar_destroy(c);
+}
+
+/* Events added while others are taken, as a simulation does: never back in time, ties in the order
+ * of adding, none lost. */
+static void test_while_taking(void **state)
+{
+	struct adv_calendar *c = adv_calendar_create();
+	struct adv_calendar_event got;
+	uint64_t now = 0, taken = 0, sum = 0, wanted = 0;
+	uint32_t last = 0, added;
+	struct adv_rng rng;
+
+	assert_non_null(c);
+	adv_rng_seed(&rng, 2);
+	for (added = 1; added <= 500; added++)
+		assert_true(adv_calendar_add(c, ahead(&rng), added));
+	while (adv_calendar_take(c, ADV_CALENDAR_NEVER, &got)) {
+		assert_true(got.at >= now);
+		if (got.at == now && taken)
+			assert_true(got.what > last);
+		now = got.at;
+		last = got.what;
+		sum += got.what;
+		taken++;
+		for (unsigned n = (unsigned)adv_rng_below(&rng, 3); n && added < 200000; n--)
+			assert_true(adv_calendar_add(c, now + ahead(&rng), added++));
+	}
+	for (uint32_t i = 1; i < added; i++)
+		wanted += i;
+	assert_int_equal(taken, added - 1);
+	assert_int_equal(sum, wanted);
+	adv_calendar_destroy(c);
+}
+
+/* What is said to come next does, in that order. */
+static void test_soon(void **state)
+{
+	struct adv_calendar *c = adv_calendar_create();
+	const struct adv_calendar_event *soon;
+	struct adv_calendar_event got, wanted[64];
+	uint32_t count, seen = 0;
+	struct adv_rng rng;
+
+	assert_non_null(c);
+	assert_null(adv_calendar_soon(c, &count));
+	assert_int_equal(count, 0);
+	adv_rng_seed(&rng, 3);
+	for (uint32_t i = 0; i < 2000; i++)
+		assert_true(adv_calendar_add(c, adv_rng_below(&rng, 100000), i));
+	while (adv_calendar_take(c, ADV_CALENDAR_NEVER, &got)) {
+		soon = adv_calendar_soon(c, &count);
+		assert_true((count > 0) == (soon != NULL) && count < 64);
+		seen += count;
+		for (uint32_t i = 0; i < count; i++)
+			wanted[i] = soon[i];
+		for (uint32_t i = 0; i < count; i++) {
+			assert_true(adv_calendar_take(c, ADV_CALENDAR_NEVER, &got));
+			assert_memory_equal(&got, &wanted[i], sizeof(got));
+		}
+	}
+	assert_true(seen > 1000); /* of ten a bucket, all but the first */
+	adv_calendar_destroy(c);
+}
+
+/* Nothing later than `until` comes, and what is added meanwhile is in its place. */
+static void test_until(void **state)
+{
+	struct adv_calendar *c = adv_calendar_create();
+	struct adv_calendar_event got;
+
+	assert_non_null(c);
+	assert_true(adv_calendar_add(c, 1000, 1));
+	assert_true(adv_calendar_add(c, 1001, 2));
+	assert_true(adv_calendar_add(c, 900000000, 3));
+	assert_false(adv_calendar_take(c, 999, &got));
+	assert_true(adv_calendar_take(c, 1000, &got));
+	assert_int_equal(got.what, 1);
+	assert_false(adv_calendar_take(c, 1000, &got));
+	assert_true(adv_calendar_add(c, 1000, 4));
+	assert_true(adv_calendar_take(c, 1000, &got));
+	assert_int_equal(got.what, 4);
+	assert_true(adv_calendar_take(c, 2000, &got));
+	assert_int_equal(got.what, 2);
+	assert_false(adv_calendar_take(c, 800000000, &got));
+	assert_true(adv_calendar_add(c, 800000001, 5));
+	assert_true(adv_calendar_take(c, ADV_CALENDAR_NEVER - 1, &got));
+	assert_int_equal(got.what, 5);
+	assert_true(adv_calendar_take(c, 900000000, &got));
+	assert_int_equal(got.what, 3);
+	adv_calendar_destroy(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_in_order),
+		cmocka_unit_test(test_while_taking),
+		cmocka_unit_test(test_soon),
+		cmocka_unit_test(test_until),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Networks, switches and loads of any kind: what must hold in all of them. */
+#include "base/rng.h"
+#include "net.h"
+
+#define SEEDS 150
+
+static uint32_t below(struct adv_rng *r, uint32_t n)
+{
+	return (uint32_t)adv_rng_below(r, n);
+}
+
+/* From 10 to 400 Gb/s, from nothing to 2 km. */
+static struct adv_cable any_cable(struct adv_rng *r)
+{
+	static const uint32_t speeds[] = {800, 320, 200, 80, 40, 20};
+
+	return (struct adv_cable){speeds[below(r, 6)], adv_rng_below(r, 2000) * 5000};
+}
+
+/* Switches in a tree, with more cables here and there, two hosts at each; routes up and down. */
+static void any_topology(struct adv_rng *r, struct adv_topology *t)
+{
+	uint32_t switches = 1 + below(r, 6), hosts = 2 * switches, host;
+
+	assert_int_equal(adv_topology_init(t, hosts, switches), 0);
+	for (uint32_t h = 0; h < hosts; h++)
+		assert_int_equal(adv_topology_link(t, h, hosts + h / 2, any_cable(r)), 0);
+	for (uint32_t s = 1; s < switches; s++)
+		assert_int_equal(adv_topology_link(t, hosts + s, hosts + below(r, s), any_cable(r)),
+				 0);
+	for (uint32_t i = below(r, 4); i-- > 0 && switches > 1;) {
+		uint32_t a = below(r, switches), b = below(r, switches);
+
+		if (a != b)
+			assert_int_equal(adv_topology_link(t, hosts + a, hosts + b, any_cable(r)),
+					 0);
+	}
+	assert_int_equal(adv_topology_route(t, ADV_ROUTES_UP_DOWN, &host), 0);
+}
+
+static void any_switches(struct adv_rng *r, struct adv_fabric_config *c)
+{
+	static const uint32_t mtus[] = {256, 512, 1024, 2048, 4096};
+
+	c->mtu = mtus[below(r, 5)];
+	c->engine.window = 1 + below(r, 300);
+	c->pause_quanta = (uint16_t)(135 + below(r, 4000));
+	c->pause_response = adv_rng_below(r, 2000) * NS;
+	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
+		struct adv_class *k = &c->class[p];
+
+		k->lossless = p == 3 || below(r, 3) == 0;
+		k->weight = (uint8_t)below(r, 40);
+		k->reserved = below(r, 3) ? 0 : below(r, 8000);
+		k->xoff = below(r, 2) ? 0 : 5000 + below(r, 100000);
+		k->xon_offset = below(r, 10000);
+		/* A lossy frame must find room in the end; a lossless one has the headroom. */
+		k->alpha_1024 = (k->lossless ? 0 : 512) + below(r, 2048);
+		k->ecn_min = below(r, 50000);
+		k->ecn_max = below(r, 2) ? 0 : k->ecn_min + 1 + below(r, 50000);
+		k->ecn_ppm = below(r, 1000001);
+	}
+}
+
+/* What the ports have to themselves, and not much more. */
+static uint64_t any_buffer(struct adv_rng *r, const struct net *n)
+{
+	uint64_t most = 0;
+
+	for (uint32_t s = 0; s < n->t.switches; s++) {
+		uint64_t need = 0;
+
+		for (uint32_t i = 0; i < 2 * n->t.links; i++)
+			if (n->t.link[i / 2].end[i % 2].node == n->t.hosts + s)
+				need += adv_fabric_dedicated(&n->config, n->t.link[i / 2].cable);
+		most = need > most ? need : most;
+	}
+	return most + 50000 + adv_rng_below(r, 400000);
+}
+
+static void any_load(struct adv_rng *r, struct net *n, uint32_t *transfers)
+{
+	uint32_t connections = 2 + below(r, 20);
+
+	for (uint32_t i = 0; i < connections; i++) {
+		struct adv_fabric_connection c = {.initiator = below(r, n->t.hosts),
+						  .operation =
+							  (enum adv_fabric_operation)below(r, 3),
+						  .dscp = (uint8_t)below(r, 64),
+						  .message = below(r, 2) ? 0 : 1 + below(r, 20000),
+						  .depth = 1 + below(r, 16)};
+		int64_t peer;
+
+		c.target = (c.initiator + 1 + below(r, n->t.hosts - 1)) % n->t.hosts;
+		if (below(r, 3) == 0 && c.initiator != 0)
+			c.target = 0;
+		peer = adv_fabric_connect(n->f, &c);
+		assert_int_equal(peer, i);
+		for (uint32_t k = 1 + below(r, 3); k-- > 0;)
+			assert_int_equal(adv_fabric_transfer(n->f, i, 1 + adv_rng_below(r, 300000),
+							     adv_rng_below(r, 100 * US)),
+					 (*transfers)++);
+	}
+}
+
+static void any_trouble(struct adv_rng *r, struct net *n)
+{
+	if (below(r, 3) == 0) {
+		uint64_t from = adv_rng_below(r, 200 * US);
+
+		assert_int_equal(adv_fabric_storm(n->f, below(r, n->t.hosts),
+						  (uint8_t)below(r, 256), from,
+						  from + 1 + adv_rng_below(r, MS)),
+				 0);
+	}
+	if (below(r, 3) == 0) {
+		/* Room for what comes while it pauses. */
+		struct adv_fabric_slow slow = {.ps_per_byte = 20 + below(r, 2000),
+					       .xoff = 20000,
+					       .xon = below(r, 20000),
+					       .room = 400u << 20};
+
+		assert_int_equal(adv_fabric_slow_host(n->f, below(r, n->t.hosts), &slow), 0);
+	}
+}
+
+/* Each byte is where it must be, at any moment. */
+static void run_in_pieces(struct adv_rng *r, struct net *n)
+{
+	enum adv_fabric_stop stop;
+
+	do {
+		stop = adv_fabric_run_some(n->f, 100000 * MS, 1 + adv_rng_below(r, 20000));
+		net_conserved(n);
+		assert_int_not_equal(stop, ADV_FABRIC_DEADLOCK);
+	} while (stop == ADV_FABRIC_EVENTS);
+	assert_int_equal(stop, ADV_FABRIC_DONE);
+}
+
+/* What happened in all of them, for a look at whether they are any test. */
+struct seen {
+	uint64_t pauses;
+	uint64_t marks;
+	uint64_t drops;
+	uint64_t slow;
+};
+
+/* Frames that are lossless are dropped nowhere, nothing locks up, every transfer ends well and has
+ * brought each byte once; when all has come to rest, buffers are empty and nobody is paused. */
+static void one_network(uint64_t seed, struct seen *seen)
+{
+	uint32_t transfers = 0, connections = 0;
+	struct adv_rng r;
+	struct net n;
+
+	adv_rng_seed(&r, seed);
+	any_topology(&r, &n.t);
+	net_open(&n);
+	n.config.seed = seed;
+	n.config.check_deadlock = 20 * US;
+	any_switches(&r, &n.config);
+	n.config.buffer = any_buffer(&r, &n);
+	net_start(&n);
+	adv_fabric_count_received(n.f);
+	any_load(&r, &n, &transfers);
+	any_trouble(&r, &n);
+	run_in_pieces(&r, &n);
+	net_all_done(&n, transfers);
+	assert_int_equal(net_all_drops(&n),
+			 net_drops(&n, ADV_DROP_QUEUE) + net_drops(&n, ADV_DROP_BUFFER));
+	for (; adv_fabric_get_connection(n.f, connections); connections++) {
+		uint64_t bytes = 0;
+
+		for (uint32_t i = 0; i < transfers; i++)
+			if (adv_fabric_get_transfer(n.f, i)->connection == connections)
+				bytes += adv_fabric_get_transfer(n.f, i)->bytes;
+		assert_int_equal(adv_fabric_received(n.f, connections), bytes);
+	}
+	adv_fabric_run(n.f, adv_fabric_now(n.f) + 500 * MS);
+	for (uint32_t s = 0; s < n.t.switches; s++)
+		assert_int_equal(adv_switch_used(adv_fabric_switch(n.f, s)), 0);
+	assert_int_equal(n.events[ADV_SWITCH_XOFF], n.events[ADV_SWITCH_XON]);
+	seen->pauses += n.events[ADV_SWITCH_XOFF];
+	seen->marks += n.events[ADV_SWITCH_MARK];
+	seen->drops += n.events[ADV_SWITCH_DROP];
+	for (uint32_t h = 0; h < n.t.hosts; h++)
+		seen->slow += adv_fabric_host_counters(n.f, h)->tx_pause;
+	net_close(&n);
+}
+
+static void test_any_network(void **state)
+{
+	struct seen seen = {.pauses = 0};
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		print_message("seed %u\n", (unsigned)seed);
+		one_network(seed, &seen);
+	}
+	assert_true(seen.pauses > 500 && seen.marks > 5000 && seen.drops > 5000 && seen.slow > 500);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_any_network),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

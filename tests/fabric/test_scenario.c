@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "fabric/scenario.h"
+#include "net.h"
+
+#define INCAST "[network]\ntopology = incast\nsenders = 4\n"
+
+static void refused(const char *text, const char *expected)
+{
+	char why[ADV_SCENARIO_WHY] = "";
+	struct adv_scenario s;
+	struct adv_topology t;
+	struct adv_fabric *f = NULL;
+	bool good = adv_scenario_read(&s, "x.ini", text, strlen(text), why);
+
+	if (good)
+		good = adv_scenario_build(&s, &t, &f, why);
+	adv_scenario_free(&s);
+	if (good || !strstr(why, expected))
+		fail_msg("expected '%s', got '%s' of\n%s", expected, good ? "no error" : why, text);
+}
+
+static void read_good(struct adv_scenario *s, const char *text)
+{
+	char why[ADV_SCENARIO_WHY] = "";
+
+	if (!adv_scenario_read(s, "x.ini", text, strlen(text), why))
+		fail_msg("%s", why);
+}
+
+/* Each names the line, and what was expected. */
+static void test_errors_of_reading(void **state)
+{
+	refused("[nework]\n", "x.ini:1: no section 'nework'; there are: network");
+	refused("\n# nothing\n[flow\n", "x.ini:3: a section's line ends with ]");
+	refused("[]\n", "x.ini:1: no section ''");
+	refused("[priority 8]\n", "x.ini:1: no section 'priority 8'");
+	refused("[priority]\n", "x.ini:1: no section 'priority'");
+	refused("[flow 2]\n", "x.ini:1: no section 'flow 2'");
+	refused("topology = pair\n", "x.ini:1: a section such as [network] has to come first");
+	refused("[network]\ntopolgy = pair\n", "x.ini:2: [network] has no key 'topolgy'");
+	refused("[network]\ntopology pair\n", "x.ini:2: expected `key = value`");
+	refused("[network]\ntopology = star\n",
+		"x.ini:2: topology = star: expected one of: pair, incast");
+	refused("[network]\nspeed = 100\n", "x.ini:2: speed: ");
+	refused("[network]\nspeed = 100m\n", "x.ini:2: speed: ");
+	refused("[network]\nspeed = 1b/s\n", "x.ini:2: speed: not from 1 Mb/s to 8 Tb/s");
+	refused("[network]\nsenders = 0\n", "x.ini:2: senders: not from 1 to 255");
+	refused("[network]\nsenders = 4\n[run]\nseed = 2\n[network]\nsenders = 5\n",
+		"x.ini:6: senders is said twice");
+	refused("[priority 3]\nxoff = 1kB\n[priority 4]\nxoff = 1kB\n[priority 3]\nxoff = 2kB\n",
+		"x.ini:6: xoff is said twice");
+	refused("[flow]\nfrom = a\n", "x.ini:2: from = a: expected a host's number");
+	refused("[flow]\nfrom = 5-3\n", "x.ini:2: from = 5-3: expected");
+	refused("[link]\nfrom = x1\n", "x.ini:2: from = x1: expected a host such as h3");
+	refused("[host]\nmtu = 9000B\n", "x.ini:2: mtu: not from 256 B to 4096 B");
+	refused("[host]\nretransmission = selective\n",
+		"x.ini:2: retransmission = selective: expected one of: go-back-n, go-back-0");
+	refused("[flow]\ndscp = \001\002\n", "x.ini:2: dscp: ");
+}
+
+static void test_errors_of_networks(void **state)
+{
+	refused("", "x.ini: [network] needs `topology`");
+	refused("[network]\ntopology = incast\n",
+		"x.ini:2: [network] topology = incast needs `senders`");
+	refused("[network]\ntopology = fat-tree\nports = 5\n",
+		"x.ini:3: [network] ports: expected an even number");
+	refused("[network]\ntopology = ring\nswitches = 2\n",
+		"x.ini:3: [network] switches: expected 3 or more");
+	refused(INCAST "speed = 33Gb/s\n",
+		"x.ini:4: speed 33 Gb/s: a byte has to take a whole number of picoseconds");
+	refused(INCAST "routes = one-way\n",
+		"x.ini:4: [network] routes = one-way is for topology = ring");
+	refused(INCAST "hosts = 5\n", "x.ini:4: [network] hosts is not a key of this topology");
+	refused("[network]\nsenders = 5\ntopology = fat-tree\nports = 4\n",
+		"x.ini:2: [network] senders is not a key");
+	refused("[network]\ntopology = pair\ntrunk-speed = 1Gb/s\n",
+		"x.ini:3: [network] trunk-speed is not a key");
+	refused(INCAST "cable = 1000km\nspeed = 8Tb/s\n", "x.ini: [switch] buffer: expected 50.");
+	refused("[network]\ntopology = leaf-spine\nleaves = 2\nspines = 56\nhosts = 201\n",
+		"x.ini:5: [network] hosts: expected 200 at most at each switch");
+	refused("[network]\nhosts = 256\ntopology = dumbbell\n",
+		"x.ini:2: [network] hosts: expected 255 at most");
+	refused("[network]\nhosts = 256\nswitches = 2\ntopology = parking-lot\n",
+		"x.ini:2: [network] hosts: expected 255 at most");
+	refused("[network]\nhosts = 255\nswitches = 3\ntopology = ring\n",
+		"x.ini:2: [network] hosts: expected 254 at most");
+	refused(INCAST "[link]\nfrom = h0\nto = s0\n", "x.ini:4: [link] is for topology = links");
+	refused("[network]\ntopology = links\nhosts = 2\nswitches = 1\n[link]\nfrom = h0\nto = "
+		"s0\n",
+		"x.ini:2: host 1 cannot be reached");
+	refused("[network]\ntopology = links\nhosts = 2\nswitches = 1\n[link]\nfrom = h0\nto = "
+		"s1\n",
+		"x.ini:5: no such cable");
+	refused(INCAST "[route]\nat = s0\nto = h1\nby = h3\n[route]\nat = h0\nto = h1\nby = s0\n",
+		"x.ini:8: expected at = a switch");
+}
+
+static void test_errors_of_building(void **state)
+{
+	refused(INCAST "[host]\nmtu = 1500B\n", "x.ini:5: [host] mtu: expected 256B, 512B");
+	refused(INCAST "[switch]\nbuffer = 10kB\n",
+		"x.ini:5: [switch] buffer: expected 101.17 kB or more");
+	refused(INCAST "[switch]\nwatchdog-poll = 1s\n",
+		"x.ini:5: [switch] watchdog-detect is less");
+	refused(INCAST "[switch]\nwatchdog-poll = 1ns\n",
+		"x.ini:5: [switch] watchdog-poll: expected 0s, or 1us");
+	refused(INCAST "[run]\ndeadlock-check = 1ps\n",
+		"x.ini:5: [run] deadlock-check: expected 0s, or 1us");
+	refused(INCAST "[run]\nsample = 1ps\n", "x.ini:5: [run] sample: expected 0s, or 100ns");
+	refused(INCAST "[priority 3]\necn-min = 2kB\necn-max = 1kB\n",
+		"x.ini:5: [priority 3] ecn-min is more");
+	refused(INCAST "[host]\nretransmission = go-back-0\nwindow = 255\n"
+		       "[flow]\nfrom = 0\nto = 1\n",
+		"x.ini:7: [host] retransmission = go-back-0 needs a window of 256 packets for "
+		"messages of 1048576 bytes");
+	refused(INCAST "[flow]\nfrom = 0\n", "x.ini:4: [flow] needs `from` and `to`");
+	refused(INCAST "[flow]\nfrom = 0\nto = 5\n", "x.ini:4: host 5 is not there: the last");
+	refused(INCAST "[flow]\nfrom = 3-9\nto = 1\n", "x.ini:4: host 9 is not there");
+	refused(INCAST "[flow]\nfrom = 2\nto = 2\n", "x.ini:4: host 2 to itself");
+	refused(INCAST "[flow]\nfrom = next\nto = 2\n", "x.ini:4: [flow] from: expected");
+	refused("[network]\ntopology = incast\nsenders = 255\n"
+		"[flow]\nfrom = all\nto = all\ndepth = 16384\n",
+		"x.ini:4: needs about 549.974 GB of memory");
+	refused("[network]\ntopology = leaf-spine\nleaves = 100\nspines = 1\nhosts = 100\n"
+		"[flow]\nfrom = all\nto = all\n",
+		"x.ini:6: more than 1000000 connections");
+	refused(INCAST "[flow]\nfrom = 0\nto = 1\narrivals = poisson\n",
+		"x.ini:4: [flow] arrivals = poisson needs `interval`");
+	refused(INCAST "[flow]\nfrom = 0\nto = 1\nendless = yes\ncount = 2\n",
+		"x.ini:4: [flow] endless = yes has no `count`");
+	refused(INCAST "[flow]\nfrom = 0-2\npattern = allreduce\ninterval = 1ms\n",
+		"x.ini:4: [flow] pattern = allreduce has no");
+	refused(INCAST "[priority 3]\nalpha = 0.0009\n", "x.ini:5: [priority 3] alpha: expected");
+	refused(INCAST "[priority 3]\necn-probability = 0.0000009\n",
+		"x.ini:5: [priority 3] ecn-probability: expected");
+	refused(INCAST "[loss]\nlink = 0\nprobability = 0.0000009\n",
+		"x.ini:4: [loss] probability: expected");
+	refused(INCAST "[switch]\npause-quanta = 100\n",
+		"x.ini:5: [switch] pause-quanta: expected 135 or more");
+	refused(INCAST "[priority 2]\nreserved = 1GB\n", "x.ini: [switch] buffer: expected 5 GB");
+	refused(INCAST "[loss]\nlink = 1\nprobability = 0.5\n[loss]\nprobability = 0.1\nlink = 1\n",
+		"x.ini:7: link 1 has a [loss] already");
+	refused(INCAST "[slow]\nhost = 1\nspeed = 10Gb/s\n[slow]\nhost = 1\nspeed = 20Gb/s\n",
+		"x.ini:7: host 1 has a [slow] already");
+	refused(INCAST "[storm]\nhost = 5\n", "x.ini:4: [storm] needs `host`");
+	refused(INCAST "[storm]\nhost = 1\nfrom = 2ms\nto = 1ms\n", "ends before it begins");
+	refused(INCAST "[loss]\nlink = 0\n", "x.ini:4: [loss] needs `probability`");
+	refused(INCAST "[slow]\nhost = 1\n", "x.ini:4: [slow] needs `speed`");
+	refused(INCAST "[slow]\nhost = 1\nspeed = 10Gb/s\nxon = 1GB\n", "xon <= xoff <= room");
+}
+
+static void test_values(void **state)
+{
+	struct adv_scenario s;
+	const struct adv_scenario_flow *flow;
+
+	read_good(&s, INCAST "speed = 400Gb/s # a comment\r\n"
+			     "  cable=2km\n[priority 3]\nalpha = 1/16\n xoff = 40KiB\n\n"
+			     "[flow]\nfrom = 0-3\nto = 4\nbytes = 1.5MB\noperation = read\n"
+			     "[flow]\nfrom = all\nto = next\nendless = yes");
+	assert_int_equal(s.network.speed, 400000000000);
+	assert_int_equal(s.network.cable, 2000000);
+	assert_int_equal(s.priority[3].alpha, 62500000);
+	assert_int_equal(s.priority[3].xoff, 40960);
+	assert_int_equal(s.priority[3].lossless, 1);
+	assert_int_equal(s.list[ADV_SCENARIO_FLOWS].count, 2);
+	flow = s.list[ADV_SCENARIO_FLOWS].item;
+	assert_int_equal(flow[0].from, 3);
+	assert_int_equal(flow[0].to, 4ull << 32 | 4);
+	assert_int_equal(flow[0].bytes, 1500000);
+	assert_int_equal(flow[0].operation, ADV_FABRIC_READ);
+	assert_int_equal(flow[1].from, ADV_SCENARIO_ALL);
+	assert_int_equal(flow[1].to, ADV_SCENARIO_NEXT);
+	assert_int_equal(flow[1].endless, 1);
+	adv_scenario_free(&s);
+}
+
+static void test_set(void **state)
+{
+	char why[ADV_SCENARIO_WHY];
+	struct adv_scenario s;
+	const struct adv_scenario_flow *flow;
+
+	read_good(&s, INCAST "[flow]\nfrom = 0\nto = 4\n[flow]\nfrom = 1\nto = 4\n");
+	assert_true(adv_scenario_set(&s, "run.seed=77", why));
+	assert_int_equal(s.run.seed, 77);
+	assert_true(adv_scenario_set(&s, "priority 5.weight = 3", why));
+	assert_int_equal(s.priority[5].weight, 3);
+	assert_true(adv_scenario_set(&s, "flow.bytes=2MB", why));
+	flow = s.list[ADV_SCENARIO_FLOWS].item;
+	assert_int_equal(flow[0].bytes, 2000000);
+	assert_int_equal(flow[1].bytes, 2000000);
+	assert_false(adv_scenario_set(&s, "seed=77", why));
+	assert_non_null(strstr(why, "expected section.key=value"));
+	assert_false(adv_scenario_set(&s, "run.sed=77", why));
+	assert_non_null(strstr(why, "[run] has no key 'sed'"));
+	assert_false(adv_scenario_set(&s, "run.seed=x", why));
+	assert_false(adv_scenario_set(&s, "storm.host=1", why));
+	assert_non_null(strstr(why, "the file has no section [storm]"));
+	adv_scenario_free(&s);
+}
+
+static struct adv_fabric *build(struct adv_scenario *s, struct adv_topology *t, const char *text)
+{
+	char why[ADV_SCENARIO_WHY] = "";
+	struct adv_fabric *f;
+
+	read_good(s, text);
+	if (!adv_scenario_build(s, t, &f, why))
+		fail_msg("%s", why);
+	return f;
+}
+
+static unsigned transfers_of(const char *text, uint64_t duration)
+{
+	struct adv_scenario s;
+	struct adv_topology t;
+	struct adv_fabric *f = build(&s, &t, text);
+	const struct adv_scenario_flow *flow = s.list[ADV_SCENARIO_FLOWS].item;
+	unsigned n = flow->transfers;
+
+	assert_int_equal(adv_fabric_run(f, duration), ADV_FABRIC_DONE);
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(adv_fabric_get_transfer(f, i)->status, IBV_WC_SUCCESS);
+	adv_fabric_destroy(f);
+	adv_topology_free(&t);
+	adv_scenario_free(&s);
+	return n;
+}
+
+/* Who talks to whom. */
+static void test_flows(void **state)
+{
+	assert_int_equal(transfers_of(INCAST "[flow]\nfrom = 0-3\nto = 4\ncount = 3\n", MS * 100),
+			 12);
+	assert_int_equal(transfers_of(INCAST "[flow]\nfrom = 0-1\nto = 2-3\n", MS * 100), 2);
+	assert_int_equal(transfers_of(INCAST "[flow]\nfrom = 0-1\nto = 2-4\n", MS * 100), 6);
+	assert_int_equal(transfers_of(INCAST "[flow]\nfrom = all\nto = all\n", MS * 100), 20);
+	assert_int_equal(transfers_of(INCAST "[flow]\nfrom = all\nto = permutation\n", MS * 100),
+			 5);
+	assert_int_equal(
+		transfers_of(INCAST "[flow]\nfrom = all\nto = next\noperation = send\n", MS * 100),
+		5);
+	/* Those that would begin after the end are not there. */
+	assert_int_equal(transfers_of(INCAST "[flow]\nfrom = 0\nto = 4\nbytes = 1kB\ncount = 1000\n"
+					     "interval = 1ms\n[run]\nduration = 9.5ms\n",
+				      MS * 100),
+			 10);
+}
+
+/* A ring of N: 2 (N - 1) steps, each of a piece of 1/N; no step begins before the one that brings
+ * its piece has ended. */
+static void test_allreduce(void **state)
+{
+	enum { HOSTS = 4, STEPS = 2 * (HOSTS - 1), PIECE = 250000 };
+	struct adv_scenario s;
+	struct adv_topology t;
+	struct adv_fabric *f = build(&s, &t,
+				     INCAST "[flow]\npattern = allreduce\nfrom = 0-3\n"
+					    "bytes = 1MB\ncount = 2\n");
+	const struct adv_scenario_flow *flow = s.list[ADV_SCENARIO_FLOWS].item;
+	uint64_t least = PIECE * 80ull;
+
+	assert_int_equal(flow->transfers, 2 * STEPS * HOSTS);
+	assert_int_equal(adv_fabric_run(f, 10 * MS), ADV_FABRIC_DONE);
+	for (uint32_t i = 0; i < flow->transfers; i++) {
+		const struct adv_fabric_transfer_state *x = adv_fabric_get_transfer(f, i);
+
+		assert_int_equal(x->status, IBV_WC_SUCCESS);
+		assert_int_equal(x->bytes, PIECE);
+		if (i >= HOSTS)
+			assert_int_equal(x->start,
+					 adv_fabric_get_transfer(f, i / HOSTS * HOSTS - HOSTS +
+									    (i + HOSTS - 1) % HOSTS)
+						 ->end);
+	}
+	assert_in_range(adv_fabric_now(f), 2 * STEPS * least, 2 * STEPS * least * 115 / 100);
+	adv_fabric_destroy(f);
+	adv_topology_free(&t);
+	adv_scenario_free(&s);
+	refused(INCAST "[flow]\npattern = allreduce\nfrom = 2\n", "x.ini:4: [flow] pattern");
+	refused(INCAST "[flow]\npattern = allreduce\nfrom = 0-1\nto = 2\n", "and no `to`");
+}
+
+static void test_random_sizes_and_times(void **state)
+{
+	struct adv_scenario s;
+	struct adv_topology t;
+	struct adv_fabric *f =
+		build(&s, &t,
+		      INCAST "[flow]\nfrom = 0\nto = 4\nbytes = 100kB\nsizes = exponential\n"
+			     "count = 20000\ninterval = 100us\narrivals = poisson\n"
+			     "[run]\nduration = 100s\n");
+	uint64_t bytes = 0, small = 0, early = 0, last = 0;
+
+	for (unsigned i = 0; i < 20000; i++) {
+		const struct adv_fabric_transfer_state *x = adv_fabric_get_transfer(f, i);
+
+		bytes += x->bytes;
+		small += x->bytes < 69315; /* the median: ln 2 of the mean */
+		assert_true(x->start >= last);
+		early += x->start - last < 69315 * NS;
+		last = x->start;
+	}
+	assert_in_range(bytes / 20000, 97000, 103000);
+	assert_in_range(small, 9700, 10300);
+	assert_in_range(last / 20000, 97 * US, 103 * US);
+	assert_in_range(early, 9700, 10300);
+	adv_fabric_destroy(f);
+	adv_topology_free(&t);
+	adv_scenario_free(&s);
+}
+
+static uint64_t mean_of(const char *sizes, uint64_t limit, unsigned *below)
+{
+	char text[400];
+	struct adv_scenario s;
+	struct adv_topology t;
+	struct adv_fabric *f;
+	uint64_t bytes = 0;
+
+	snprintf(text, sizeof(text), INCAST "[flow]\nfrom = 0\nto = 4\nsizes = %s\ncount = 50000\n",
+		 sizes);
+	f = build(&s, &t, text);
+	*below = 0;
+	for (unsigned i = 0; i < 50000; i++) {
+		const struct adv_fabric_transfer_state *x = adv_fabric_get_transfer(f, i);
+
+		assert_in_range(x->bytes, 1, 30000000);
+		bytes += x->bytes;
+		*below += x->bytes < limit;
+	}
+	adv_fabric_destroy(f);
+	adv_topology_free(&t);
+	adv_scenario_free(&s);
+	return bytes / 50000;
+}
+
+/* Means by hand: the middle of each step, by its share. */
+static void test_measured_sizes(void **state)
+{
+	unsigned below;
+
+	assert_in_range(mean_of("websearch", 80000, &below), 1711250 * 95 / 100,
+			1711250 * 105 / 100);
+	assert_in_range(below, 26500 - 500, 26500 + 500);
+	assert_in_range(mean_of("hadoop", 1000, &below), 120421 * 92 / 100, 120421 * 108 / 100);
+	assert_in_range(below, 30000 - 500, 30000 + 500);
+}
+
+/* A network by its cables, with routes by hand. */
+static void test_links(void **state)
+{
+	struct adv_scenario s;
+	struct adv_topology t;
+	struct adv_fabric *f =
+		build(&s, &t,
+		      "[network]\ntopology = links\nhosts = 2\nswitches = 3\n"
+		      "[link]\nfrom = h0\nto = s0\n[link]\nfrom = h1\nto = s1\nspeed = 25Gb/s\n"
+		      "[link]\nfrom = s0\nto = s1\n[link]\nfrom = s0\nto = s2\ncable = 1km\n"
+		      "[link]\nfrom = s2\nto = s1\n[route]\nat = s0\nto = h1\nby = s2\n"
+		      "[flow]\nfrom = 0\nto = 1\nbytes = 1MB\n");
+
+	assert_int_equal(t.links, 5);
+	assert_int_equal(t.link[1].cable.ps_per_byte, 320);
+	assert_int_equal(t.link[3].cable.delay, 5 * US);
+	assert_int_equal(adv_fabric_run(f, 10 * MS), ADV_FABRIC_DONE);
+	assert_true(adv_switch_counters(adv_fabric_switch(f, 2))->rx_frames >= 245);
+	adv_fabric_destroy(f);
+	adv_topology_free(&t);
+	adv_scenario_free(&s);
+}
+
+/* DSCPs have the priorities that the file gives them, CNPs as well; the others their eighth. */
+static void test_map(void **state)
+{
+	struct adv_scenario s;
+	struct adv_topology t;
+	struct adv_fabric *f =
+		build(&s, &t,
+		      INCAST "[map]\ndscp = 10\npriority = 5\n[map]\ndscp = 48\n"
+			     "priority = 7\n[priority 3]\necn-max = 10kB\n"
+			     "[flow]\nfrom = 0-1\nto = 4\nbytes = 40960B\n"
+			     "[flow]\nfrom = 2\nto = 4\nbytes = 40960B\ndscp = 10\n"
+			     "[flow]\nfrom = 3\nto = 4\nbytes = 40960B\ndscp = 11\n");
+	const struct adv_egress *e = adv_switch_egress(adv_fabric_switch(f, 0), 4);
+
+	assert_int_equal(adv_fabric_run(f, 10 * MS), ADV_FABRIC_DONE);
+	assert_int_equal(e->queue[3].sent, 20);
+	assert_int_equal(e->queue[5].sent, 10);
+	assert_int_equal(e->queue[1].sent, 10);
+	e = adv_fabric_egress(f, 4);
+	assert_true(e->queue[7].sent > 0);
+	assert_int_equal(e->queue[6].sent, 0);
+	adv_fabric_destroy(f);
+	adv_topology_free(&t);
+	adv_scenario_free(&s);
+	refused(INCAST "[map]\ndscp = 64\n", "x.ini:5: dscp: not from 0 to 63");
+	refused(INCAST "[map]\ndscp = 6\n", "x.ini:4: [map] needs `dscp` and `priority`");
+	refused(INCAST "[map]\ndscp = 6\npriority = 1\n[map]\npriority = 2\ndscp = 6\n",
+		"x.ini:7: dscp 6 has a priority already");
+}
+
+/* Whatever a file holds, it is read or refused. */
+static void test_noise(void **state)
+{
+	static const char *const pieces[] = {"[flow]\n",
+					     "[priority 3]\n",
+					     "from = ",
+					     "0-3",
+					     "\n",
+					     "=",
+					     "[",
+					     "]",
+					     "xoff",
+					     "\001",
+					     "all",
+					     "#",
+					     "18446744073709551616",
+					     "bytes = 1MB\n",
+					     "[link]\n",
+					     "s1",
+					     ".",
+					     "-",
+					     "to = ",
+					     "[network]\n",
+					     "topology = incast\n",
+					     "senders = 3\n",
+					     "\r",
+					     "%",
+					     "/"};
+	struct adv_rng r;
+
+	adv_rng_seed(&r, 11);
+	for (unsigned i = 0; i < 20000; i++) {
+		char text[256] = "", why[ADV_SCENARIO_WHY] = "";
+		struct adv_scenario s;
+		struct adv_topology t;
+		struct adv_fabric *f;
+		size_t n = 0;
+
+		while (adv_rng_below(&r, 16) && n < 200)
+			n += (size_t)sprintf(
+				text + n, "%s",
+				pieces[adv_rng_below(&r, sizeof(pieces) / sizeof(*pieces))]);
+		if (!adv_scenario_read(&s, "x", text, n, why)) {
+			assert_true(why[0]);
+		} else if (i % 8 == 0 && adv_scenario_build(&s, &t, &f, why)) {
+			adv_fabric_destroy(f);
+			adv_topology_free(&t);
+		}
+		adv_scenario_free(&s);
+	}
+}
+
+static void append(void *user, const char *section, const char *key, const char *value)
+{
+	char *all = user;
+	size_t len = strlen(all);
+
+	snprintf(all + len, 1000 - len, "%s.%s=%s\n", section, key, value);
+}
+
+/* What differs from the defaults, and nothing else. */
+static void test_changes(void **state)
+{
+	char all[1000] = "", why[ADV_SCENARIO_WHY] = "";
+	struct adv_scenario s;
+
+	read_good(&s, INCAST "[priority 3]\nxoff = 40kB\nlossless = yes\n[priority 7]\n"
+			     "lossless = yes\n[host]\ncongestion-control = none\n"
+			     "[flow]\nfrom = 0-3\nto = 4\n[flow]\nfrom = all\nto = next\n"
+			     "[flow]\nfrom = 1\nto = 2\n[link]\nfrom = h3\nto = s1\n");
+	assert_true(adv_scenario_set(&s, "run.seed=7", why));
+	adv_scenario_changes(&s, 2, append, all);
+	assert_string_equal(all, "network.topology=incast\nnetwork.senders=4\n"
+				 "priority 3.xoff=40 kB\npriority 7.lossless=yes\n"
+				 "host.congestion-control=none\nrun.seed=7\n"
+				 "flow 0.from=0-3\nflow 0.to=4\nflow 1.from=all\nflow 1.to=next\n"
+				 "link 0.from=h3\nlink 0.to=s1\n");
+	adv_scenario_free(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_errors_of_reading),
+		cmocka_unit_test(test_errors_of_networks),
+		cmocka_unit_test(test_errors_of_building),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_set),
+		cmocka_unit_test(test_flows),
+		cmocka_unit_test(test_allreduce),
+		cmocka_unit_test(test_random_sizes_and_times),
+		cmocka_unit_test(test_measured_sizes),
+		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_map),
+		cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_changes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Input as the words of a frame, as the bytes of one, and as a capture: what is taken gives bytes,
+ * and those the same words and bytes again.
+ */
+#include <string.h>
+
+#include "cli/frame_pcap.h"
+#include "cli/frame_text.h"
+#include "fuzz.h"
+
+static struct adv_frame_text text, again;
+static uint8_t first[ADV_FRAME_BYTES_MAX + ADV_FRAME_TRAILER_MAX];
+static uint8_t second[sizeof(first)];
+static char why[ADV_FRAME_WHY], line[4 * ADV_FRAME_BYTES_MAX];
+
+static void check_why(void)
+{
+	FUZZ_CHECK(why[0] && strlen(why) < sizeof(why));
+	for (const char *p = why; *p; p++)
+		FUZZ_CHECK(*p >= ' ' && *p <= '~');
+}
+
+/* Into line[]; its length, without the end of line. */
+static size_t print(const struct adv_frame_text *t)
+{
+	FILE *f = fmemopen(line, sizeof(line), "w");
+	long n;
+
+	FUZZ_CHECK(f != NULL);
+	adv_frame_text_print(t, f);
+	n = ftell(f);
+	FUZZ_CHECK(fclose(f) == 0 && n > 0 && line[n - 1] == '\n');
+	return (size_t)n - 1;
+}
+
+static void print_others(const struct adv_frame_text *t)
+{
+	FILE *f = fmemopen(line, sizeof(line), "w");
+
+	FUZZ_CHECK(f != NULL);
+	adv_frame_text_print_tree(t, true, f);
+	adv_frame_text_print_json(t, false, f);
+	FUZZ_CHECK(fclose(f) == 0);
+}
+
+/* Bytes to fields, to words, to fields, to the same bytes. */
+static void check_bytes(const uint8_t *data, size_t size)
+{
+	bool good_icrc;
+	size_t n;
+
+	if (adv_frame_text_read(&text, data, size, &good_icrc))
+		return;
+	print_others(&text);
+	n = print(&text);
+	FUZZ_CHECK(adv_frame_text_parse(&again, line, n, why));
+	FUZZ_CHECK(adv_frame_text_build(&again, second, sizeof(second), why) == size);
+	FUZZ_CHECK(memcmp(second, data, size) == 0);
+}
+
+static void check_words(const char *data, size_t size)
+{
+	size_t n;
+
+	if (!adv_frame_text_parse(&text, data, size, why)) {
+		check_why();
+		return;
+	}
+	n = adv_frame_text_build(&text, first, sizeof(first), why);
+	if (n == 0) {
+		check_why();
+		return;
+	}
+	/* What was put into the bytes by force may make another frame of them, but never no bytes.
+	 */
+	check_bytes(first, n);
+}
+
+static void check_capture(const uint8_t *data, size_t size)
+{
+	const uint8_t *frame;
+	struct adv_pcap p;
+	bool whole;
+	size_t len;
+
+	if (!adv_pcap_open(&p, data, size, why))
+		return;
+	while (adv_pcap_next(&p, &frame, &len, &whole, why)) {
+		FUZZ_CHECK(frame >= data && len <= (size_t)(data + size - frame));
+		check_bytes(frame, len);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	check_words((const char *)data, size);
+	check_bytes(data, size);
+	check_capture(data, size);
+	return 0;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Small requests that wait for one another, with a real daemon. */
+#include "node.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../link/netns.h"
+#include "host/device_internal.h"
+
+#define STEADY_TRIES 2000000u
+#define MOST	     48u /* held together */
+#define ATTEMPTS     200u
+
+struct pair {
+	struct node a, b;
+	uint64_t next;
+};
+
+static void begin(struct pair *p)
+{
+	memset(p, 0, sizeof(*p));
+	node_open(&p->a);
+	node_open(&p->b);
+	node_connect(&p->a, &p->b);
+}
+
+static void end(struct pair *p)
+{
+	node_close(&p->a);
+	node_close(&p->b);
+}
+
+/* Posts a WRITE of one byte, as ibv_post_send() does. */
+static void post(struct pair *p)
+{
+	struct node *n = &p->a;
+	struct ibv_sge sge = {(uint64_t)(uintptr_t)(n->buffer + p->next), 1, adv_mr_lkey(n->mr)};
+	struct ibv_send_wr *bad, wr = {
+					 .wr_id = p->next,
+					 .sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_RDMA_WRITE,
+					 .send_flags = IBV_SEND_SIGNALED,
+					 .wr.rdma = {(uint64_t)(uintptr_t)(p->b.buffer + p->next),
+						     adv_mr_rkey(p->b.mr)},
+				 };
+	uint64_t now = adv_now();
+
+	n->buffer[p->next++] = 1;
+	adv_device_lock(n->d);
+	assert_int_equal(adv_qp_post_send(n->qp, now, &wr, &bad), 0);
+	adv_device_unlock_posted(n->d, n->qp, now);
+}
+
+/* Looks for what there is: false where nothing is. */
+static bool poll_once(struct pair *p)
+{
+	struct ibv_wc wc;
+	int n;
+
+	adv_device_lock(p->a.d);
+	adv_device_progress(p->a.d, true);
+	n = adv_cq_poll(p->a.cq, 1, &wc);
+	adv_device_unlock(p->a.d);
+	assert_true(n == 0 || (n == 1 && wc.status == IBV_WC_SUCCESS));
+	return n == 1;
+}
+
+/* Polls, until the thread has stepped back and all that was posted is done. */
+static void poll_steadily(struct pair *p, unsigned completions)
+{
+	for (unsigned i = 0; i < STEADY_TRIES; i++) {
+		completions -= poll_once(p);
+		if (completions == 0 && device_thread_stands_by(p->a.d))
+			return;
+		if (i % 1000 == 0 && completions == 0) { /* what it steps back at are packets */
+			post(p);
+			completions++;
+		}
+	}
+	fail_msg("the thread has not stepped back, or %u requests are not done", completions);
+}
+
+static uint64_t sent(struct pair *p)
+{
+	uint64_t n;
+
+	adv_lock_take(&p->a.d->lock); /* giving the device up would send */
+	n = p->a.d->link->counters.tx_packets;
+	adv_lock_release(&p->a.d->lock);
+	return n;
+}
+
+/*
+ * Polls steadily, posts n and returns how many went out by that: on a busy machine all of them at
+ * times, as the thread takes a program that is kept from running for one that has ceased to poll.
+ */
+static uint64_t sent_by_posting(struct pair *p, unsigned n)
+{
+	uint64_t before;
+
+	adv_lock_take(&p->a.d->lock);
+	p->a.d->hold_off = 0;
+	adv_lock_release(&p->a.d->lock);
+	poll_steadily(p, 0);
+	before = sent(p);
+	for (unsigned i = 0; i < n; i++)
+		post(p);
+	return sent(p) - before;
+}
+
+/* True where in one of some attempts n posts send so many packets by themselves. */
+static bool sends(struct pair *p, unsigned n, unsigned packets)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < ATTEMPTS && !found; i++) {
+		found = sent_by_posting(p, n) == packets;
+		poll_steadily(p, n);
+	}
+	node_compare(&p->a, 0, &p->b, 0, (uint32_t)p->next);
+	return found;
+}
+
+/* The first goes out at once; those behind it wait for a poll, unless there are enough. */
+static void test_together(void **state)
+{
+	struct pair p;
+
+	begin(&p);
+	assert_true(sends(&p, 5, 1));
+	assert_true(sends(&p, MOST, 1));
+	assert_true(sends(&p, 1 + MOST, 1 + MOST));
+	assert_true(sends(&p, 1 + MOST + 1, 1 + MOST));
+	end(&p);
+}
+
+/* Any other call sends them. */
+static void test_other_call(void **state)
+{
+	bool found = false;
+	struct pair p;
+
+	begin(&p);
+	for (unsigned i = 0; i < ATTEMPTS && !found; i++) {
+		uint64_t at_once = sent_by_posting(&p, 2);
+
+		adv_device_lock(p.a.d);
+		found = at_once == 1 && p.a.d->held == 1;
+		adv_device_unlock(p.a.d);
+		assert_int_equal(p.a.d->held, 0);
+		poll_steadily(&p, 2);
+	}
+	assert_true(found);
+	end(&p);
+}
+
+/* A program that turns to something else: the thread sends them, and the next ones do not wait. */
+static void test_no_poll(void **state)
+{
+	struct pair p;
+	struct timespec nap = {0, 1000000};
+	const uint8_t *last;
+	uint64_t before;
+
+	begin(&p);
+	for (unsigned i = 0; i < ATTEMPTS && !p.a.d->hold_off; i++) {
+		sent_by_posting(&p, 2);
+		last = p.b.buffer + p.next - 1;
+		for (unsigned k = 0; k < 10000 && !__atomic_load_n(last, __ATOMIC_ACQUIRE); k++)
+			nanosleep(&nap, NULL);
+		assert_int_equal(__atomic_load_n(last, __ATOMIC_ACQUIRE), 1);
+		poll_steadily(&p, 2);
+	}
+	assert_true(p.a.d->hold_off);
+	before = sent(&p);
+	post(&p);
+	post(&p);
+	assert_int_equal(sent(&p), before + 2);
+	poll_steadily(&p, 2);
+	end(&p);
+}
+
+/* Where the program has said that it will sleep, or has never polled, nothing waits. */
+static void test_sleeper(void **state)
+{
+	struct pair p;
+	uint64_t before;
+
+	begin(&p);
+	before = sent(&p);
+	post(&p);
+	post(&p);
+	assert_int_equal(sent(&p), before + 2);
+	poll_steadily(&p, 2);
+	adv_device_lock(p.a.d);
+	adv_device_app_sleeps(p.a.d);
+	adv_device_unlock(p.a.d);
+	before = sent(&p);
+	post(&p);
+	post(&p);
+	assert_int_equal(sent(&p), before + 2);
+	poll_steadily(&p, 2);
+	end(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_together),
+		cmocka_unit_test(test_other_call),
+		cmocka_unit_test(test_no_poll),
+		cmocka_unit_test(test_sleeper),
+	};
+
+	if (!netns_enter())
+		return NETNS_SKIP;
+	return cmocka_run_group_tests(tests, node_start_daemon, node_stop_daemon);
+}

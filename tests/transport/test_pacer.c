@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "harness.h"
+
+#define GBPS 1000000ull /* in kb/s */
+
+/* 1000 bytes at 8 Gb/s are 1 us. */
+static void test_one_after_the_other(void **state)
+{
+	struct adv_pacer p = {0};
+
+	assert_true(adv_pacer_open(&p, 0));
+	adv_pacer_charge(&p, 1000, 8 * GBPS, 0, 50 * US);
+	assert_int_equal(p.due, 51 * US);
+	assert_false(adv_pacer_open(&p, 51 * US - 1));
+	assert_true(adv_pacer_open(&p, 51 * US));
+	assert_int_equal(adv_pacer_wake(&p, 8 * GBPS, 0), 51 * US);
+	/* What was not used is gone. */
+	assert_int_equal(adv_pacer_credit(&p, 8 * GBPS, 0, 90 * US), 0);
+	adv_pacer_charge(&p, 2000, 8 * GBPS, 0, 90 * US);
+	assert_int_equal(p.due, 92 * US);
+}
+
+/* Fractions of a ns are not lost: 3 million packets of 1 byte at 7 Gb/s. */
+static void test_fractions(void **state)
+{
+	struct adv_pacer p = {0};
+
+	for (unsigned i = 0; i < 3000000; i++)
+		adv_pacer_charge(&p, 1, 7 * GBPS, 0, 0);
+	assert_int_equal(p.due, 3000000ull * 8 / 7);
+}
+
+static void test_burst(void **state)
+{
+	struct adv_pacer p = {.due = 10 * US};
+
+	/* 40 us late, but 20,000 bytes, 20 us, are as much as is made up for. */
+	assert_int_equal(adv_pacer_credit(&p, 8 * GBPS, 20000, 50 * US), 20000);
+	adv_pacer_charge(&p, 1000, 8 * GBPS, 20000, 50 * US);
+	assert_int_equal(p.due, 31 * US);
+	assert_int_equal(adv_pacer_credit(&p, 8 * GBPS, 20000, 50 * US), 19000);
+	adv_pacer_charge(&p, 19000, 8 * GBPS, 20000, 50 * US);
+	assert_int_equal(p.due, 50 * US);
+	assert_true(adv_pacer_open(&p, 50 * US));
+	assert_int_equal(adv_pacer_credit(&p, 8 * GBPS, 20000, 50 * US), 0);
+	adv_pacer_charge(&p, 1000, 8 * GBPS, 20000, 50 * US);
+	assert_int_equal(p.due, 51 * US);
+	/* Worth coming for is half a burst; at a low rate, whatever there is after 100 us. */
+	assert_int_equal(adv_pacer_wake(&p, 8 * GBPS, 20000), 61 * US);
+	assert_int_equal(adv_pacer_wake(&p, GBPS, 20000), 131 * US);
+	assert_int_equal(adv_pacer_wake(&p, GBPS / 10, 20000), 151 * US);
+	/* Near the beginning of time. */
+	memset(&p, 0, sizeof(p));
+	adv_pacer_charge(&p, 1000, 8 * GBPS, 20000, 5 * US);
+	assert_int_equal(p.due, 1 * US);
+}
+
+/* What remains is as many bytes; credit is a time. */
+static void test_change(void **state)
+{
+	struct adv_pacer p = {.due = 100 * US, .rest = 5};
+
+	adv_pacer_change(&p, 8 * GBPS, 2 * GBPS, 90 * US);
+	assert_int_equal(p.due, 130 * US);
+	assert_int_equal(p.rest, 0);
+	adv_pacer_change(&p, 2 * GBPS, 10 * GBPS, 120 * US);
+	assert_int_equal(p.due, 122 * US);
+	adv_pacer_change(&p, 10 * GBPS, GBPS, 122 * US);
+	assert_int_equal(p.due, 122 * US);
+	adv_pacer_change(&p, 10 * GBPS, GBPS, 200 * US);
+	assert_int_equal(p.due, 122 * US);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_after_the_other),
+		cmocka_unit_test(test_fractions),
+		cmocka_unit_test(test_burst),
+		cmocka_unit_test(test_change),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -508,6 +508,7 @@ bool window_send_invalidates(struct stream *st, struct request *q);
 uint32_t window_or_region_key(struct stream *st, struct request *q);
 void window_posted(struct stream *st, const struct request *q);
 void window_done(struct stream *st, const struct request *q);
+void window_lost(const struct end *end);
 void window_forget(struct area *a);
 
 /* network.c */

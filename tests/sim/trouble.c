@@ -40,8 +40,10 @@ static void hurt(struct end *end)
 		end_move(end, IBV_QPS_ERR);
 	} else if (kind == 1) {
 		end_move(end, IBV_QPS_RESET);
+		window_lost(end);
 	} else if (kind == 2) {
 		end_destroy(end);
+		window_lost(end);
 	} else if (state == IBV_QPS_RTS && !end->sqd) {
 		end->sqd = true;
 		end->sqd_at = s->now + below(s, TROUBLE, 2 * MS);

@@ -135,6 +135,17 @@ void window_done(struct stream *st, const struct request *q)
 	st->from->host->sim->total.bound++;
 }
 
+/* The QP that has bound it is reset or gone, and a type 2 binding with it (IBTA vol. 1, 10.6.7). */
+void window_lost(const struct end *end)
+{
+	struct area *a = end->in ? &end->in->area : NULL;
+
+	if (!a || a->window_state != WINDOW_BOUND || a->window_type != IBV_MW_TYPE_2)
+		return;
+	a->old_key = a->window_key;
+	a->window_state = WINDOW_NONE;
+}
+
 /* The connection has broken, or the area goes away. */
 void window_forget(struct area *a)
 {

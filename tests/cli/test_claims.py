@@ -3,8 +3,7 @@
 """What papers say of lossless Ethernet, reproduced by the scenarios of the tree, with tolerances.
 docs/reproduced.md sets each beside its source.
 
-Usage: test_claims.py ADVERB SCENARIOS [--quick]
-With --quick, for builds that are many times slower, fewer seeds and shorter runs.
+Usage: test_claims.py ADVERB SCENARIOS
 """
 
 import csv
@@ -18,7 +17,6 @@ import unittest
 
 ADVERB = sys.argv[1]
 SCENARIOS = pathlib.Path(sys.argv[2])
-QUICK = "--quick" in sys.argv[3:]
 GBPS = 1e9
 PAYLOAD = 40 * 1024 / 1106  # Gb/s of payload on a cable of 40 Gb/s, with 1,024 bytes a packet
 CURE = {"host__congestion_control": "dcqcn"}
@@ -84,7 +82,7 @@ class Claims(unittest.TestCase):
         """The same in the paper's topology: H4 gets as much as half of the cable, by ECMP, and
         never less than another; with DCQCN all get a quarter."""
         near, far = [], []
-        for seed in (1, 5) if QUICK else range(1, 11):
+        for seed in range(1, 11):
             pfc = sim("clos-unfairness", run__seed=seed)
             near.append(pfc["rates"][3])
             far += pfc["rates"][:3]
@@ -115,7 +113,7 @@ class Claims(unittest.TestCase):
         """The same in the paper's topology: none, one and two senders more, that the victim's way
         never meets, take ever more from it; with DCQCN they do not."""
         ends = (20, 40, 60)
-        seeds = range(1, 2 if QUICK else 6)
+        seeds = range(1, 6)
         pfc = [stages("clos-victim", ends, run__seed=s) for s in seeds]
         cure = [stages("clos-victim", ends, run__seed=s, **CURE) for s in seeds]
         hurt = [statistics.median(run[i][0][0] for run in pfc) for i in range(3)]
@@ -133,7 +131,7 @@ class Claims(unittest.TestCase):
     def test_pauses_of_mixed_traffic(self):
         """The same, section 6: many transfers beside an incast; DCQCN leaves less than one PAUSE
         frame in a hundred, and the transfers get more done."""
-        for seed in (1,) if QUICK else (1, 2):
+        for seed in (1, 2):
             pfc = sim("clos-mix", run__seed=seed)
             cure = sim("clos-mix", run__seed=seed, **CURE)
             self.assertGreater(pfc["pause_frames"], 50000)
@@ -144,7 +142,7 @@ class Claims(unittest.TestCase):
 
     def test_two_to_one(self):
         """The same, 5 and 6: a second flow comes to half of the cable within milliseconds."""
-        found = stages("two-to-one", (20, 22, 30, 50) if QUICK else (20, 22, 30, 100, 200))
+        found = stages("two-to-one", (20, 22, 30, 100, 200))
         self.assertGreater(found[0][0][0], 0.99 * PAYLOAD)
         for rates, pauses in found[1:]:
             self.assertEqual(pauses, 0)
@@ -164,7 +162,7 @@ class Claims(unittest.TestCase):
         """The same for 4, 16 and 20 to 1; PFC alone shares as well here, pausing all the time."""
         for n in (4, 16, 20):
             many = by_connection("many-to-one", network__senders=n, flow__from=f"0-{n - 1}",
-                                 flow__to=n, run__duration="50ms" if QUICK else "100ms")
+                                 flow__to=n, run__duration="100ms")
             self.assertGreater(fairness(many["rates"]), 0.99)
             self.assertGreater(sum(many["rates"]), 0.93 * PAYLOAD)
             self.assertEqual(many["pause_frames"], 0)
@@ -200,7 +198,7 @@ class Claims(unittest.TestCase):
     def test_livelock(self):
         """RDMA over Commodity Ethernet at Scale, SIGCOMM 2016, 4.1: at a loss of 1/256 go-back-0
         never brings a message of 4 MB over, with the cable full; go-back-N does."""
-        duration = "50ms" if QUICK else "200ms"
+        duration = "200ms"
         for operation in ("write", "send", "read"):
             zero = sim("livelock", flow__operation=operation, run__duration=duration)
             self.assertEqual(zero["flows"][0]["done"], 0)
@@ -232,12 +230,12 @@ class Claims(unittest.TestCase):
     def test_go_back_n_and_its_timer(self):
         """What the fall is made of: up to a loss of 1 % a short timer keeps most of the cable, a
         long one next to nothing."""
-        duration = "50ms" if QUICK else "200ms"
+        duration = "200ms"
         for timer, p, expected in ((3, "0.001", 36.6), (3, "0.01", 26.9), (3, "0.05", 8.5),
                                    (8, "0.001", 36.5), (8, "0.01", 4.8), (8, "0.05", 0.3)):
             got = sim("livelock", host__retransmission="go-back-n", flow__timeout=timer,
                       flow__message="64kB", loss__probability=p, run__duration=duration)
-            self.assertAlmostEqual(got["rates"][0], expected, delta=(0.2 if QUICK else 0.1) * expected + 1)
+            self.assertAlmostEqual(got["rates"][0], expected, delta=0.1 * expected + 1)
 
 
 if __name__ == "__main__":

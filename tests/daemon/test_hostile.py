@@ -178,7 +178,7 @@ def never_reads(build):
                 pass
             start = time.monotonic()
             watcher.status()
-            assert time.monotonic() - start < 2
+            assert time.monotonic() - start < 8
             wait_for(lambda: watcher.slots() == [])
 
 

@@ -92,7 +92,7 @@ def answers_whatever_else_runs(build):
             with Client() as c:
                 worker = c.status()["worker"]
             longest = max(longest, time.monotonic() - start)
-    assert longest < 1, longest
+    assert longest < 4, longest
 
 
 def rests_when_busy(build):
@@ -108,7 +108,7 @@ def rests_when_busy(build):
             wait_for(lambda: policy(worker) == os.SCHED_OTHER)
             assert c.status()["worker"] == worker
             wait_for(lambda: first_comes(worker))
-            assert 0.9 < time.monotonic() - start < 5
+            assert 0.9 < time.monotonic() - start < 9
         assert c.status()["restarts"] == 0
 
 

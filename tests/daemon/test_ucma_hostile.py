@@ -120,7 +120,7 @@ def never_reads(build):
                 pass
             start = time.monotonic()
             works(server, client)
-            assert time.monotonic() - start < 5
+            assert time.monotonic() - start < 8
             wait_for(lambda: watcher.cm_status()["clients"] == 2)
         with Cm() as deaf:
             number = deaf.new_id()
@@ -157,7 +157,7 @@ def flood(build):
             while time.monotonic() < end:
                 start = time.monotonic()
                 works(server, client)
-                assert time.monotonic() - start < 3
+                assert time.monotonic() - start < 8
         finally:
             for f in floods:
                 f.kill()
@@ -176,7 +176,7 @@ def too_many_ids(build):
             greedy.close()
             start = time.monotonic()
             works(server, client)
-            assert time.monotonic() - start < 5
+            assert time.monotonic() - start < 8
         wait_for(lambda: watcher.cm_status()["ids"] == 0)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Counts the instructions of the fast path, by callgrind, and compares them with what is recorded.
 
-Usage: bench/count-instructions [--build DIR] [--check | --record] [--json FILE]
+Usage: bench/count-instructions [--build DIR] [--check | --record] [--idle-qps N] [--json FILE]
 
 Counts do not depend on how busy the machine is; they do on the compiler and its options: those
 in bench/instructions.txt are of Debian 12's gcc, --buildtype=release. System calls count as one
@@ -9,7 +9,8 @@ instruction, the kernel's own work not at all. `own` is the library's code alone
 what it calls in the C library and ISA-L, which choose their code by the processor.
 
 --check fails where a count of own instructions has grown by more than a tenth, or where a goal
-is missed. A change that is worth its instructions is recorded with --record.
+is missed. A change that is worth its instructions is recorded with --record. --idle-qps counts
+a second time, with N connected queue pairs beside that do nothing: the same, or it fails.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from lab import harness, in_namespace, is_inside, open_lab  # noqa: E402
 
 RECORDED = HERE / "instructions.txt"
 GROWTH = 1.10
+IDLE_GROWTH = 1.01
 SAMPLES = 12
 GOALS = {"poll-empty": 400}  # of all instructions
 LIBRARY, PROGRAM = "libibverbs.so", "instructions"
@@ -56,21 +58,24 @@ PARTS = {
 }
 
 
-def run_callgrind(lab):
+def run_callgrind(lab, idle_qps):
     program = lab.build / "bench" / "instructions"
     if not program.exists():
         raise harness.Failure(f"{program} is not built: valgrind's headers were missing?")
-    out = lab.dir / "callgrind"
+    out = lab.dir / f"callgrind-{idle_qps}"
+    env = {"LD_PRELOAD": str(lab.build / "bench" / "libidle_qps.so"),
+           "ADVERB_BENCH_IDLE_QPS": str(idle_qps)} if idle_qps else {}
     lab.run([harness.need_tool("valgrind"), "-q", f"--log-file={lab.dir}/valgrind.log",
-             "--tool=callgrind", "--collect-atstart=no", f"--callgrind-out-file={out}", program])
-    dumps = sorted(lab.dir.glob("callgrind.*"), key=lambda p: int(p.name.split(".")[1]))
+             "--tool=callgrind", "--collect-atstart=no", f"--callgrind-out-file={out}", program],
+            env=env)
+    dumps = sorted(lab.dir.glob(f"{out.name}.*"), key=lambda p: int(p.name.split(".")[1]))
     return callgrind.read_dumps(dumps)
 
 
-def count(lab):
+def count(lab, idle_qps=0):
     """{name: {own, all}} and {part: all}."""
     samples = {name: [] for name in COUNTS}
-    for dump in run_callgrind(lab):
+    for dump in run_callgrind(lab, idle_qps):
         if dump.trigger in samples and all(dump.inclusive.get(f) for f in COUNTS[dump.trigger][1]):
             samples[dump.trigger].append(dump)
     counts, parts = {}, {}
@@ -123,10 +128,19 @@ def faults(counts, recorded):
             yield f"{name}: {counts[name]['all']} instructions, the goal is at most {goal}"
 
 
+def faults_idle(counts, idle, idle_qps):
+    """What costs more because there are others that do nothing, a line each."""
+    for name, c in counts.items():
+        if idle[name]["own"] > IDLE_GROWTH * c["own"]:
+            yield (f"{name}: {idle[name]['own']} instructions with {idle_qps} idle queue pairs, "
+                   f"{c['own']} without")
+
+
 def inside(args):
     try:
         with open_lab(args.build) as lab:
             counts, parts = count(lab)
+            idle = count(lab, args.idle_qps)[0] if args.idle_qps else counts
     except (harness.Failure, harness.Skip) as failure:
         print(f"failed: {failure}", file=sys.stderr)
         return 1
@@ -137,8 +151,12 @@ def inside(args):
             json.dumps({"counts": counts, "parts": parts, "goals": GOALS}, indent=2) + "\n")
     if args.record:
         record(counts)
+    if args.idle_qps:
+        print(f"with {args.idle_qps} idle queue pairs: " +
+              ", ".join(f"{name} {c['own']}" for name, c in idle.items()))
     status = 0
-    for fault in faults(counts, recorded) if args.check else ():
+    found = [*faults(counts, recorded)] if args.check else []
+    for fault in [*found, *faults_idle(counts, idle, args.idle_qps)]:
         print(f"failed: {fault}")
         status = 1
     return status
@@ -149,6 +167,8 @@ def main():
     parser.add_argument("--build", default=str(HERE.parent / "build"))
     parser.add_argument("--check", action="store_true", help="fail where a count has grown")
     parser.add_argument("--record", action="store_true", help=f"write {RECORDED.name}")
+    parser.add_argument("--idle-qps", type=int, default=0, metavar="N",
+                        help="count again with N idle queue pairs beside, and fail where that costs")
     parser.add_argument("--json", metavar="FILE", help="write the counts to this file")
     args = parser.parse_args()
     return inside(args) if is_inside() else in_namespace(__file__, seconds=120)

@@ -14,7 +14,9 @@
 
 enum adv_cc_algorithm {
 	ADV_CC_DCQCN,
-	ADV_CC_NONE, /* marks are counted, but no CNP is sent, and those that come are ignored */
+	/* Packets go out as not ECN-capable; marks that come are counted, but no CNP is sent, and CNPs
+	 * that come are ignored. */
+	ADV_CC_NONE,
 };
 
 /* Times in us, rates in Mb/s (10^6), bytes of whole Ethernet frames. */

@@ -23,7 +23,8 @@ struct adv_tx_packet *adv_packet_start(struct adv_engine *e, struct adv_path *pa
 	pkt->payload_len = 0;
 	pkt->pad = h->bth.pad;
 	pkt->dest_qpn = h->bth.dest_qpn;
-	pkt->ecn = ADV_ECN_ECT0;
+	/* RFC 3168, 5: who does not react to marks must not ask for them */
+	pkt->ecn = e->cc.algorithm == ADV_CC_NONE ? ADV_ECN_NOT_ECT : ADV_ECN_ECT0;
 	pkt->icrc_flip = 0;
 	pkt->header_len = (uint8_t)adv_headers_encode(h, pkt->header);
 	e->counters.tx_packets++;

@@ -15,6 +15,7 @@ struct bed {
 	struct region *region[2];
 	/* What the hook does and sees. */
 	unsigned mark; /* DATA of node 0, REPLIES of node 1 */
+	uint8_t ecn;   /* of the newest packet that is no CNP, as it was sent */
 	unsigned cnps;
 	struct wire cnp; /* the newest */
 	uint64_t cnp_time[TIMES];
@@ -35,6 +36,7 @@ static void hook(struct net *net, struct wire *w)
 		bed->cnp_time[bed->cnps++ % TIMES] = net->now;
 		return;
 	}
+	bed->ecn = w->meta.tclass & ADV_ECN_MASK;
 	if (bed->mark & (w->from == 0 ? DATA : REPLIES))
 		w->meta.tclass |= ADV_ECN_CE;
 	if (w->from == bed->watched && w->payload_len) {
@@ -141,6 +143,7 @@ static void test_cnps(void **state)
 		start = bed.net->now;
 		post_write(&bed, 0, SIZE);
 		net_run(bed.net, 120 * MS);
+		assert_int_equal(bed.ecn, ADV_ECN_ECT0);
 		assert_int_equal(counters(&bed, 1)->np_ecn_marked_roce_packets, 1024);
 		assert_int_equal(bed.cnps, counters(&bed, 1)->np_cnp_sent);
 		assert_int_equal(bed.cnps, counters(&bed, 0)->rp_cnp_handled);
@@ -384,6 +387,7 @@ static void test_datagrams_and_none(void **state)
 	post_write(&bed, 0, SIZE);
 	net_run(bed.net, 10 * MS);
 	give_cnp(&bed, 0);
+	assert_int_equal(bed.ecn, ADV_ECN_NOT_ECT);
 	assert_int_equal(bed.cnps, 0);
 	assert_int_equal(counters(&bed, 1)->np_ecn_marked_roce_packets, 1024);
 	assert_int_equal(counters(&bed, 0)->rp_cnp_handled, 0);

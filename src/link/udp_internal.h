@@ -65,11 +65,14 @@ struct udp_socket {
 /* One send call's worth: segments of one length (the last may be shorter), one destination. */
 struct udp_message {
 	struct udp_socket *socket;
+	const struct adv_path *path; /* of its first packet, while it is built */
 	union udp_sockaddr to;
 	uint8_t *data;
 	uint32_t len;
 	uint16_t segment_len;
 	uint16_t segments;
+	uint16_t icrc_len; /* of packets that icrc_begun is for; 0: none yet */
+	adv_icrc_state icrc_begun;
 	int tos;
 	int ttl;
 	bool multicast;

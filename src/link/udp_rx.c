@@ -22,6 +22,8 @@
 struct datagram {
 	struct adv_rx_meta meta;
 	struct adv_icrc_flow flow;
+	adv_icrc_state icrc_begun; /* for packets of icrc_len bytes, Identification 0 */
+	uint32_t icrc_len;	   /* 0: none yet */
 	const uint8_t *data;
 	uint32_t len;
 	uint32_t segment_len;
@@ -120,11 +122,18 @@ static void fill_flow(struct udp_link *l, struct datagram *d)
 	}
 }
 
-static uint32_t compute(const struct adv_icrc_flow *flow, uint16_t id, const uint8_t *p,
-			uint32_t len)
+/* Most of what comes before the BTH is the same for all packets of a datagram. */
+static adv_icrc_state begin_icrc(struct datagram *d, uint16_t id, uint32_t len)
 {
-	adv_icrc_state s = adv_icrc_begin(flow, id, len);
+	if (d->icrc_len != len) {
+		d->icrc_begun = adv_icrc_begin(&d->flow, 0, len);
+		d->icrc_len = len;
+	}
+	return d->flow.ipv4 ? adv_icrc_set_id(d->icrc_begun, id) : d->icrc_begun;
+}
 
+static uint32_t compute(adv_icrc_state s, const uint8_t *p, uint32_t len)
+{
 	s = adv_icrc_bth(s, p);
 	s = adv_icrc_update(s, p + ADV_BTH_LEN, len - ADV_BTH_LEN - ADV_ICRC_LEN);
 	return adv_icrc_end(s);
@@ -143,7 +152,7 @@ static bool solve_id(const struct datagram *d, bool own, const uint8_t *p, uint3
 
 	if (!adv_icrc_solve_id(found, computed, len, &difference)) {
 		fragmentable.ipv4_no_df = true;
-		computed = compute(&fragmentable, *id, p, len);
+		computed = compute(adv_icrc_begin(&fragmentable, *id, len), p, len);
 		if (own || !adv_icrc_solve_id(found, computed, len, &difference))
 			return false;
 	}
@@ -152,12 +161,12 @@ static bool solve_id(const struct datagram *d, bool own, const uint8_t *p, uint3
 }
 
 /* *id: the Identification that is expected; set to the one found. */
-static bool icrc_is_right(const struct udp_link *l, const struct datagram *d, const uint8_t *p,
+static bool icrc_is_right(const struct udp_link *l, struct datagram *d, const uint8_t *p,
 			  uint32_t len, uint16_t *id)
 {
 	const uint8_t *q = p + len - ADV_ICRC_LEN;
 	uint32_t found = q[0] | (uint32_t)q[1] << 8 | (uint32_t)q[2] << 16 | (uint32_t)q[3] << 24;
-	uint32_t computed = compute(&d->flow, *id, p, len);
+	uint32_t computed = compute(begin_icrc(d, *id, len), p, len);
 	bool own;
 
 	if (computed == found)
@@ -182,8 +191,7 @@ static bool is_for_us(const struct udp_link *l, const uint8_t *bth)
 	return qpn == ADV_QPN_MULTICAST;
 }
 
-static unsigned deliver(struct udp_link *l, const struct datagram *d, adv_link_rx_fn *fn,
-			void *user)
+static unsigned deliver(struct udp_link *l, struct datagram *d, adv_link_rx_fn *fn, void *user)
 {
 	struct adv_link_counters *count = &l->link.counters;
 	struct adv_rx_packet pkt = {.meta = &d->meta};

@@ -49,15 +49,26 @@ static uint32_t packet_len(const struct adv_tx_packet *pkt)
 	return (uint32_t)pkt->header_len + pkt->payload_len + pkt->pad + ADV_ICRC_LEN;
 }
 
-static bool may_append(const struct udp_message *m, const struct want *w,
-		       const struct adv_tx_packet *pkt, uint32_t len)
+static bool has_room(const struct udp_message *m, const struct adv_tx_packet *pkt, uint32_t len)
 {
 	return !m->alone && !pkt->icrc_flip && m->segments < UDP_GSO_SEGMENTS &&
 	       m->len + len <= UDP_GSO_BYTES && len <= m->segment_len &&
-	       m->len % m->segment_len == 0 && m->socket == w->socket && !m->socket->no_gso &&
-	       m->tos == w->tos && m->ttl == w->ttl && m->slot == w->slot &&
-	       adv_gid_equal(&m->dgid, &pkt->path->dgid) &&
+	       m->len == (uint32_t)m->segments * m->segment_len && !m->socket->no_gso;
+}
+
+static bool goes_with(const struct udp_message *m, const struct want *w,
+		      const struct adv_tx_packet *pkt)
+{
+	return m->socket == w->socket && m->tos == w->tos && m->ttl == w->ttl &&
+	       m->slot == w->slot && adv_gid_equal(&m->dgid, &pkt->path->dgid) &&
 	       (!m->socket->any_source || adv_gid_equal(&m->sgid, &pkt->path->sgid));
+}
+
+/* The same queue pair's most likely: no need to look where it goes. */
+static bool goes_on(const struct udp_message *m, const struct adv_tx_packet *pkt)
+{
+	return m->path == pkt->path && m->slot == (uint8_t)(pkt->dest_qpn >> 16) &&
+	       (m->tos & ADV_ECN_MASK) == (int)pkt->ecn;
 }
 
 static bool is_link_local(const struct adv_gid *g)
@@ -83,16 +94,19 @@ static void fill_destination(const struct udp_link *l, struct udp_message *m)
 		m->to.in6.sin6_scope_id = m->ifindex;
 }
 
-static void start_message(struct udp_link *l, const struct want *w, const struct adv_tx_packet *pkt,
-			  uint8_t *data, uint32_t len)
+static struct udp_message *start_message(struct udp_link *l, const struct want *w,
+					 const struct adv_tx_packet *pkt, uint8_t *data,
+					 uint32_t len)
 {
 	struct udp_message *m = &l->tx.message[l->tx.count++];
 
 	m->socket = w->socket;
+	m->path = pkt->path;
 	m->data = data;
 	m->len = 0;
 	m->segment_len = (uint16_t)len;
 	m->segments = 0;
+	m->icrc_len = 0;
 	m->tos = w->tos;
 	m->ttl = w->ttl;
 	m->multicast = w->multicast;
@@ -103,6 +117,7 @@ static void start_message(struct udp_link *l, const struct want *w, const struct
 	m->dgid = pkt->path->dgid;
 	m->alone = pkt->icrc_flip != 0;
 	fill_destination(l, m);
+	return m;
 }
 
 static void fill_flow(const struct udp_link *l, const struct udp_message *m,
@@ -124,12 +139,23 @@ static void fill_flow(const struct udp_link *l, const struct udp_message *m,
 	}
 }
 
-/* Writes the ICRC of the packet of len bytes at p, its own four included. */
-static void write_icrc(const struct adv_icrc_flow *flow, uint16_t id, uint8_t *p, uint32_t len,
-		       uint32_t flip)
+/* The state for the next packet of the message, of len bytes; most of it is the same for all. */
+static adv_icrc_state begin_icrc(const struct udp_link *l, struct udp_message *m, uint32_t len)
+{
+	struct adv_icrc_flow flow;
+
+	if (m->icrc_len != len) {
+		fill_flow(l, m, &flow);
+		m->icrc_begun = adv_icrc_begin(&flow, 0, len);
+		m->icrc_len = (uint16_t)len;
+	}
+	return m->socket->ipv4 ? adv_icrc_set_id(m->icrc_begun, m->segments) : m->icrc_begun;
+}
+
+/* Writes the ICRC, begun as s, of the packet of len bytes at p, its own four included. */
+static void write_icrc(adv_icrc_state s, uint8_t *p, uint32_t len, uint32_t flip)
 {
 	uint8_t *q = p + len - ADV_ICRC_LEN;
-	adv_icrc_state s = adv_icrc_begin(flow, id, len);
 	uint32_t icrc;
 
 	s = adv_icrc_bth(s, p);
@@ -147,7 +173,6 @@ static void append(struct udp_link *l, struct udp_message *m, const struct adv_t
 	uint8_t *p = m->data + m->len;
 	uint8_t *q = p + pkt->header_len;
 	size_t left = pkt->payload_len;
-	struct adv_icrc_flow flow;
 
 	/* All of it, as a copy of fixed length is quicker: what follows overwrites the rest. */
 	memcpy(p, pkt->header, ADV_HEADERS_MAX);
@@ -159,10 +184,23 @@ static void append(struct udp_link *l, struct udp_message *m, const struct adv_t
 		left -= n;
 	}
 	memset(q, 0, left + pkt->pad);
-	fill_flow(l, m, &flow);
-	write_icrc(&flow, m->segments, p, len, pkt->icrc_flip);
+	write_icrc(begin_icrc(l, m, len), p, len, pkt->icrc_flip);
 	m->len += len;
 	m->segments++;
+}
+
+/* The message that the packet is to go with, m or a new one; NULL: it cannot be sent. */
+static struct udp_message *message_for(struct udp_link *l, struct udp_message *m,
+				       struct adv_tx_packet *pkt, uint8_t *at, uint32_t len)
+{
+	bool room = m && has_room(m, pkt, len);
+	struct want want;
+
+	if (room && goes_on(m, pkt))
+		return m;
+	if (len > UDP_PACKET_MAX || !resolve(l, pkt, &want))
+		return NULL;
+	return room && goes_with(m, &want, pkt) ? m : start_message(l, &want, pkt, at, len);
 }
 
 static void build(struct udp_link *l, struct adv_tx_batch *batch)
@@ -170,24 +208,21 @@ static void build(struct udp_link *l, struct adv_tx_batch *batch)
 	struct udp_tx *tx = &l->tx;
 	uint8_t *at = tx->bytes + UDP_FIRST_PACKET;
 	struct udp_message *m = NULL;
-	struct want want;
 
 	tx->count = 0;
 	tx->next = 0;
 	for (unsigned i = 0; i < batch->count; i++) {
 		struct adv_tx_packet *pkt = &batch->packet[i];
 		uint32_t len = packet_len(pkt);
+		struct udp_message *to = message_for(l, m, pkt, at, len);
 
-		if (len > UDP_PACKET_MAX || !resolve(l, pkt, &want)) {
+		if (!to) {
 			l->link.counters.tx_dropped++;
 			continue;
 		}
-		if (!m || !may_append(m, &want, pkt, len)) {
-			start_message(l, &want, pkt, at, len);
-			m = &tx->message[tx->count - 1];
-		}
-		append(l, m, pkt, len);
+		append(l, to, pkt, len);
 		at += len;
+		m = to;
 	}
 }
 
@@ -371,7 +406,7 @@ static bool send_singly(struct udp_link *l, struct udp_message *m)
 	while (m->segments) {
 		uint32_t len = m->len < m->segment_len ? m->len : m->segment_len;
 
-		write_icrc(&flow, 0, m->data, len, 0);
+		write_icrc(adv_icrc_begin(&flow, 0, len), m->data, len, 0);
 		if (send_packet(m, len) >= 0) {
 			l->link.counters.tx_packets++;
 			l->link.counters.tx_bytes += len;

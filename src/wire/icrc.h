@@ -32,7 +32,14 @@ typedef uint32_t adv_icrc_state;
  */
 adv_icrc_state adv_icrc_begin(const struct adv_icrc_flow *flow, uint16_t ip_id, size_t udp_payload);
 
-/* The same for a RoCE v1 frame: grh is the 40-byte GRH as on the wire. */
+/*
+ * What adv_icrc_begin() gives for ip_id, from what it gave for Identification 0 of an IPv4 packet
+ * of the same flow and length: for the packets of one segmented send, which differ in nothing
+ * else.
+ */
+adv_icrc_state adv_icrc_set_id(adv_icrc_state begun_for_0, uint16_t ip_id);
+
+/* As adv_icrc_begin(), for a RoCE v1 frame: grh is the 40-byte GRH as on the wire. */
 adv_icrc_state adv_icrc_begin_v1(const uint8_t grh[40]);
 
 /* Takes the 12 bytes of a BTH, its byte 4 masked. */

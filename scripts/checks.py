@@ -29,6 +29,7 @@ QUICK_BUILD = ["-Doptimization=1"]  # sanitizers: two thirds of the time to buil
 # that can run them all. But for these, as 'step: name: reason'.
 MUST_RUN = {"cli", "clients", "daemon", "host", "link", "rdmacm", "verbs"}
 MAY_SKIP = re.compile(r": already without privilege"
+                      r"|^asan: explain/test_strings_are_those_of_the_library:"
                       # ThreadSanitizer: no threads in a child
                       r"|^tsan: (fork/child|(device|device-shm|rdmacm-rsocket)/\w*fork)"
                       r"|: udp_wire/test_full_socket:")  # not every kernel has the queue tbf
@@ -37,10 +38,11 @@ MAY_SKIP = re.compile(r": already without privilege"
 # passed: a machine that others use too stands still for seconds. All else has one chance.
 SECOND_CHANCE = {"cli", "clients", "daemon", "host", "link", "rdmacm", "verbs"}
 FATAL = re.compile(r"Sanitizer|: runtime error: |Assertion .* failed|Segmentation|signal 11")
-# How the runners of clients, daemon and cli and cmocka say of one case that it was skipped, and why.
+# How the runners of clients and daemon, cmocka and unittest say that one case was skipped, and why.
 SKIPPED_CASE = re.compile(r"^skip (?P<client>\S+) \([\d.]+ s\)(?: skip:)? ?(?P<client_why>.*)$"
                           r"|^(?P<daemon>\w+): skipped: (?P<daemon_why>.*) \([\d.]+ s\)$"
-                          r"|^\[  SKIPPED \] (?P<unit>\w*[a-z]\w*)$", re.M)
+                          r"|^\[  SKIPPED \] (?P<unit>\w*[a-z]\w*)$"
+                          r"|^(?P<python>test_\w+) \(\S+\)(?:\n.*)? \.\.\. skipped '(?P<python_why>.*)'$", re.M)
 
 
 class Broken(Exception):
@@ -146,8 +148,9 @@ def skips_of(test, name):
     output = test.get("stdout", "") + "\n" + test.get("stderr", "")
     skips = {}
     for found in SKIPPED_CASE.finditer(output):
-        case = found["client"] or f"{name}/{found['daemon'] or found['unit']}"
-        skips[case] = found["client_why"] or found["daemon_why"] or "the test says no more"
+        case = found["client"] or f"{name}/{found['daemon'] or found['unit'] or found['python']}"
+        skips[case] = (found["client_why"] or found["daemon_why"] or found["python_why"]
+                       or "the test says no more")
     if test["result"] == "SKIP" and not skips:
         said = output.strip().splitlines() or ["no reason given"]
         skips[name] = re.sub(r"^skip(ped)?: ", "", said[-1])

@@ -125,6 +125,12 @@ static inline int adv_sys_poll(struct pollfd *fds, unsigned n, int timeout_ms)
 			    (size_t)(_NSIG / 8));
 }
 
+/* The kernel's: what is left is written to *timeout; NULL: no end. */
+static inline int adv_sys_ppoll(struct pollfd *fds, nfds_t n, struct timespec *timeout)
+{
+	return (int)syscall(SYS_ppoll, fds, n, timeout, NULL, (size_t)(_NSIG / 8));
+}
+
 static inline int adv_sys_eventfd(unsigned value, int flags)
 {
 	return (int)syscall(SYS_eventfd2, value, flags);

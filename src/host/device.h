@@ -89,6 +89,16 @@ void adv_device_polled(struct adv_device *d);
  * background thread takes over at once. */
 void adv_device_app_sleeps(struct adv_device *d);
 
+/* True: what is waited for has come. Without the lock. */
+typedef bool adv_device_come_fn(void *user);
+
+/*
+ * Waits until come(user) or fd is readable, where an eventfd that the callbacks returned would be,
+ * and receives meanwhile in the background thread's stead. Without the lock. A cancellation point.
+ * 0; EINTR: a signal handler has run, and not all handlers of the process have SA_RESTART.
+ */
+int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void *user);
+
 /* Nanoseconds of CLOCK_MONOTONIC: the clock of every engine of this process. */
 uint64_t adv_now(void);
 /* With the lock held: the same, read once for as long as it is held. */

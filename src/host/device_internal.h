@@ -28,7 +28,11 @@ struct device_thread {
 	atomic_bool armed;		/* it may sleep: it has asked for an event since */
 	atomic_uint_fast64_t last_post; /* when it had sent what it posted last */
 	_Atomic enum device_turn turn;	/* changes only under the device's lock */
-	atomic_bool step_back; /* the thread wants to: the application's next call does it */
+	atomic_bool served;	 /* a thread of the application receives, or sleeps until it can */
+	atomic_uint serve_count; /* how often it has woken */
+	atomic_bool deep;	 /* this thread sleeps until it is kicked, as it is served */
+	int serve_fd;		 /* eventfd: wakes the one that serves */
+	atomic_bool step_back;	 /* the thread wants to: the application's next call does it */
 
 	/* Under the device's lock. */
 	uint64_t wake_at;	/* WATCHING: the thread runs timers then at the latest */
@@ -36,6 +40,9 @@ struct device_thread {
 	bool acks_wait;		/* the engine has let ACKs wait since the thread last slept */
 	bool again;		/* there is more to receive: no sleep */
 	bool takeover;		/* the application sleeps: end the standby at once */
+	bool serves;		/* its last sleep was one in which it received itself */
+	unsigned waiting;	/* threads of it in adv_device_wait() */
+	uint64_t serve_at;	/* when the one that serves runs timers */
 	int send_fd;		/* in the epoll set, or -1 */
 	unsigned useless;	/* wake-ups of late that had nothing to do ... */
 	unsigned useless_limit; /* ... and how many of them end the watching */
@@ -47,6 +54,7 @@ struct device_thread {
 	uint64_t standby_ns; /* between looks */
 	uint64_t idle_ns;    /* longest sleep while WATCHING */
 	unsigned activity_seen;
+	unsigned serve_seen;
 };
 
 struct adv_device {
@@ -96,6 +104,14 @@ int device_thread_add(struct adv_device *d, int fd);
 void device_thread_stop(struct adv_device *d);
 /* With the lock held, before it is given up: the thread must wake early enough for what is due. */
 void device_thread_see_to(struct adv_device *d);
+
+/*
+ * With the lock held, for device_wait.c. The thread leaves receiving to the application; it takes
+ * it over at once; it is woken where it counts on being told when the application ceases to.
+ */
+void device_thread_stand_aside(struct adv_device *d);
+void device_thread_take_over(struct adv_device *d);
+void device_thread_stir(struct adv_device *d);
 
 /*
  * With the lock held, at the application's first call since the thread took packets in its stead

@@ -8,7 +8,8 @@
  *		wrong while the application polls.
  * STANDBY	The receive socket is out of the epoll set. The thread looks every now and then,
  *		first after 200 us, later up to every 3.2 ms, whether the application still
- *		polls. A look costs as much as a wake-up, so they are rare.
+ *		polls, or waits and receives itself (device_wait.c). A look costs as much as a
+ *		wake-up, so they are rare.
  *
  * WATCHING -> STANDBY: wake-ups were useless too often. One was if the application polled
  * just now: then the thread leaves all to it, does not even take the lock, whose holder it may
@@ -18,8 +19,9 @@
  * but spins on memory for its peer's writes (ib_write_lat) may make every second wake-up a useful
  * one, so for it the thread stays.
  * STANDBY -> WATCHING: at a look the last poll is too long ago, or the application says that
- * it will sleep (adv_device_app_sleeps). All changes are made under the device's lock; stepping
- * back is left to the application's own call, as it has the lock all the time.
+ * it will sleep (adv_device_app_sleeps), and not as one that receives itself. All changes are made
+ * under the device's lock; stepping back is left to the application's own call, as it has the lock
+ * all the time.
  *
  * The socket's readiness is edge-triggered: what the thread has left to the application does not
  * wake it again. So it takes all there is or looks again within a millisecond.
@@ -121,13 +123,49 @@ static void set_turn(struct adv_device *d, enum device_turn turn)
 	for (unsigned i = 0; i < d->slot_count; i++)
 		(void)watch(d, EPOLL_CTL_MOD, d->slot[i].receive_fd, receive_events(turn),
 			    SOURCE_RECEIVE);
+	if (d->bell_fd >= 0)
+		(void)watch(d, EPOLL_CTL_MOD, d->bell_fd, turn == DEVICE_WATCHING ? EPOLLIN : 0,
+			    SOURCE_BELL);
 	if (turn == DEVICE_STANDBY && d->link->ops->sleep)
 		(void)d->link->ops->sleep(d->link, false);
 }
 
 bool device_thread_stands_by(struct adv_device *d)
 {
-	return turn_of(&d->bg) == DEVICE_STANDBY && !d->bg.takeover;
+	return turn_of(&d->bg) == DEVICE_STANDBY && !d->bg.takeover && !d->bg.serves;
+}
+
+void device_thread_stand_aside(struct adv_device *d)
+{
+	if (turn_of(&d->bg) == DEVICE_STANDBY)
+		return;
+	set_turn(d, DEVICE_STANDBY);
+	/* It may sleep for as long as was right until now. */
+	atomic_store(&d->bg.deep, true);
+}
+
+void device_thread_take_over(struct adv_device *d)
+{
+	if (turn_of(&d->bg) != DEVICE_STANDBY || d->bg.takeover)
+		return;
+	d->bg.takeover = true;
+	kick(d);
+}
+
+void device_thread_stir(struct adv_device *d)
+{
+	if (atomic_exchange(&d->bg.deep, false))
+		kick(d);
+}
+
+/* What was posted may be due before the one that serves looks at the clock, or need room. */
+static void see_to_server(struct adv_device *d)
+{
+	struct device_thread *t = &d->bg;
+	uint64_t deadline = device_firm_deadline(d);
+
+	if ((deadline < t->serve_at && t->serve_at - deadline > WAKE_SLACK) || d->link_full)
+		device_wake_later(d, t->serve_fd);
 }
 
 void device_thread_see_to(struct adv_device *d)
@@ -137,6 +175,8 @@ void device_thread_see_to(struct adv_device *d)
 
 	if (atomic_load(&t->step_back) && turn_of(t) == DEVICE_WATCHING)
 		set_turn(d, DEVICE_STANDBY);
+	if (atomic_load_explicit(&t->served, memory_order_relaxed))
+		see_to_server(d);
 	if (turn_of(t) != DEVICE_WATCHING || t->kicked)
 		return;
 	deadline = device_firm_deadline(d);
@@ -153,10 +193,8 @@ void adv_device_app_sleeps(struct adv_device *d)
 	t->useless = 0;
 	atomic_store_explicit(&t->armed, true, memory_order_relaxed);
 	atomic_store_explicit(&t->last_poll, 0, memory_order_relaxed);
-	if (turn_of(t) == DEVICE_STANDBY && !t->takeover) {
-		t->takeover = true;
-		kick(d);
-	}
+	if (!t->serves) /* else it will wait in adv_device_wait(), or the next look shows it */
+		device_thread_take_over(d);
 }
 
 /* Before the thread sleeps: from now on peers that write to memory wake it. */
@@ -169,6 +207,8 @@ static void rest(struct adv_device *d)
 
 int device_thread_add(struct adv_device *d, int fd)
 {
+	if (atomic_load(&d->bg.served))
+		device_wake_later(d, d->bg.serve_fd);
 	return watch(d, EPOLL_CTL_ADD, fd, receive_events(turn_of(&d->bg)), SOURCE_RECEIVE) < 0
 		       ? errno
 		       : 0;
@@ -281,6 +321,7 @@ static void end_standby(struct adv_device *d)
 	bool was_long = t->standby_ns >= STANDBY_LONGEST;
 
 	set_turn(d, DEVICE_WATCHING);
+	t->serves = false;
 	t->standby_ns = STANDBY_FIRST;
 	t->activity++;
 	if (drain(d) && !was_long && t->useless_limit < USELESS_LIMIT_MAX)
@@ -330,6 +371,11 @@ static void run_watching(struct adv_device *d, const bool *ready)
 	settle(d);
 }
 
+static bool is_served(struct adv_device *d)
+{
+	return atomic_load(&d->bg.served);
+}
+
 /* The application polls, or is in the midst of a call and will let the thread know. */
 static bool still_polls(struct adv_device *d, const bool *ready)
 {
@@ -337,7 +383,22 @@ static bool still_polls(struct adv_device *d, const bool *ready)
 		adv_lock_take(&d->lock);
 		return false;
 	}
-	return polls_within(d, STOPPED_POLLING) || !adv_lock_try(&d->lock);
+	return is_served(d) || polls_within(d, STOPPED_POLLING) || !adv_lock_try(&d->lock);
+}
+
+/* Where the application is still in the wait of the last look, the next look is when it ends. */
+static void look_at_server(struct adv_device *d)
+{
+	struct device_thread *t = &d->bg;
+	unsigned count = atomic_load_explicit(&t->serve_count, memory_order_relaxed);
+
+	if (count != t->serve_seen) {
+		t->serve_seen = count;
+		return;
+	}
+	atomic_store(&t->deep, true);
+	if (!is_served(d))
+		atomic_store(&t->deep, false);
 }
 
 static void run_standby(struct adv_device *d, const bool *ready)
@@ -345,13 +406,19 @@ static void run_standby(struct adv_device *d, const bool *ready)
 	struct device_thread *t = &d->bg;
 
 	t->left = 0;
+	if (ready[SOURCE_KICK])
+		t->standby_ns = STANDBY_FIRST;
+	else if (is_served(d))
+		look_at_server(d);
 	if (still_polls(d, ready)) {
 		if (t->standby_ns < STANDBY_LONGEST)
 			t->standby_ns *= 2;
 		return;
 	}
 	start_turn(d, ready);
-	if (t->takeover || !polls_within(d, STOPPED_POLLING))
+	if (is_served(d)) /* there may be others to be heard since */
+		device_wake_later(d, t->serve_fd);
+	if (t->takeover || !(is_served(d) || polls_within(d, STOPPED_POLLING)))
 		end_standby(d);
 	settle(d);
 }
@@ -376,7 +443,7 @@ static uint64_t sleep_ns(struct device_thread *t)
 	uint64_t now;
 
 	if (turn_of(t) == DEVICE_STANDBY)
-		return t->standby_ns;
+		return atomic_load(&t->deep) ? ADV_NEVER : t->standby_ns;
 	if (t->left)
 		return LEFT_LONGEST;
 	if (t->again)
@@ -446,6 +513,8 @@ static void close_descriptors(struct device_thread *t)
 		adv_sys_close(t->epoll_fd);
 	if (t->kick_fd >= 0)
 		adv_sys_close(t->kick_fd);
+	if (t->serve_fd >= 0)
+		adv_sys_close(t->serve_fd);
 }
 
 int device_thread_start(struct adv_device *d)
@@ -461,7 +530,8 @@ int device_thread_start(struct adv_device *d)
 	t->wake_at = device_deadline(d);
 	t->epoll_fd = adv_sys_epoll_create(EPOLL_CLOEXEC);
 	t->kick_fd = adv_sys_eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (t->epoll_fd < 0 || t->kick_fd < 0 ||
+	t->serve_fd = adv_sys_eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (t->epoll_fd < 0 || t->kick_fd < 0 || t->serve_fd < 0 ||
 	    watch(d, EPOLL_CTL_ADD, t->kick_fd, EPOLLIN, SOURCE_KICK) < 0 ||
 	    watch(d, EPOLL_CTL_ADD, d->link->receive_fd, receive_events(DEVICE_WATCHING),
 		  SOURCE_RECEIVE) < 0 ||

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Completion channels: completion events from CQs to ibv_get_cq_event(). */
+#include <errno.h>
 #include <stdlib.h>
 
+#include "base/sys.h"
 #include "verbs/objects.h"
 
 static struct adv_ibv_channel *channel_of(struct ibv_comp_channel *channel)
@@ -66,11 +68,34 @@ int adv_channel_completion(void *user, struct adv_cq *engine_cq)
 	return adv_event_push(&channel_of(cq->ibv.channel)->events, &cq->comp_node);
 }
 
+static bool has_event(void *user)
+{
+	return !adv_event_queue_empty(user);
+}
+
+/* Sleeps until there is an event, as the call is about to; 0, or -1 with EINTR. */
+static int wait_for_event(struct ibv_comp_channel *channel)
+{
+	struct adv_device *device = adv_context_of(channel->context)->device;
+	struct adv_event_queue *q = &channel_of(channel)->events;
+	int err;
+
+	if (has_event(q) || adv_device_is_foreign(device) ||
+	    adv_sys_fcntl(q->fd, F_GETFL, 0) & O_NONBLOCK)
+		return 0;
+	err = adv_device_wait(device, q->fd, has_event, q);
+	errno = err ? err : errno;
+	return err ? -1 : 0;
+}
+
 ADV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 				void **cq_context)
 {
-	struct adv_event_node *n = adv_event_pop(&channel_of(channel)->events);
+	struct adv_event_node *n;
 
+	if (wait_for_event(channel))
+		return -1;
+	n = adv_event_pop(&channel_of(channel)->events);
 	if (!n)
 		return -1;
 	*cq = n->object;

@@ -47,6 +47,16 @@ int adv_event_push(struct adv_event_queue *q, struct adv_event_node *n)
 	return q->fd;
 }
 
+bool adv_event_queue_empty(struct adv_event_queue *q)
+{
+	bool empty;
+
+	pthread_mutex_lock(&q->lock);
+	empty = adv_list_empty(&q->nodes);
+	pthread_mutex_unlock(&q->lock);
+	return empty;
+}
+
 struct adv_event_node *adv_event_pop(struct adv_event_queue *q)
 {
 	struct adv_event_node *n = NULL;

@@ -37,6 +37,9 @@ void adv_event_queue_destroy(struct adv_event_queue *q);
  * device for it, is to add 1: nobody sees the event before. */
 int adv_event_push(struct adv_event_queue *q, struct adv_event_node *n);
 
+/* False: an event waits, or is about to. */
+bool adv_event_queue_empty(struct adv_event_queue *q);
+
 /* Takes the oldest event, and waits for one unless the descriptor says O_NONBLOCK. NULL with errno:
  * EAGAIN, EINTR. A cancellation point, as reading the kernel's descriptor is. */
 struct adv_event_node *adv_event_pop(struct adv_event_queue *q);

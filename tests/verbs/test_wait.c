@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A program that waits in ibv_get_cq_event() receives in the library's thread's stead. */
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+#define BOUND 10000 /* ms */
+
+struct waiter {
+	pthread_t thread;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq; /* of the event */
+	int error;
+	_Atomic bool done;
+};
+
+static void *wait_main(void *arg)
+{
+	struct waiter *w = arg;
+	void *context;
+
+	w->error = ibv_get_cq_event(w->channel, &w->cq, &context) ? errno : 0;
+	if (!w->error)
+		ibv_ack_cq_events(w->cq, 1);
+	w->done = true;
+	return NULL;
+}
+
+/* Starts it, and lets it fall asleep. */
+static void start(struct waiter *w, struct ibv_comp_channel *channel)
+{
+	*w = (struct waiter){.channel = channel};
+	assert_int_equal(pthread_create(&w->thread, NULL, wait_main, w), 0);
+	usleep(20000);
+	assert_false(w->done);
+}
+
+static bool ends(struct waiter *w)
+{
+	for (int i = 0; i < BOUND && !w->done; i++)
+		usleep(1000);
+	return w->done;
+}
+
+static void expect_end(struct waiter *w, struct ibv_cq *cq)
+{
+	assert_true(ends(w));
+	assert_int_equal(pthread_join(w->thread, NULL), 0);
+	assert_int_equal(w->error, 0);
+	assert_ptr_equal(w->cq, cq);
+}
+
+static void arm(struct ibv_cq *cq)
+{
+	assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
+}
+
+static void send_to_b(struct pair *p, uint64_t id)
+{
+	assert_int_equal(post_recv(&p->b, id, 0, 64), 0);
+	assert_int_equal(post_send(&p->a, id, 0, 64, IBV_SEND_SIGNALED), 0);
+}
+
+/* Again and again, and then it waits with poll(2), and then for nothing at all. */
+static void other_ways_work_after_it(void **state)
+{
+	struct ibv_cq *cq;
+	struct waiter w;
+	struct pair p;
+	void *context;
+	uint64_t id;
+
+	pair_open(&p, &(struct options){0});
+	for (id = 1; id <= 3; id++) {
+		arm(p.b.recv_cq);
+		start(&w, p.b.channel);
+		send_to_b(&p, id);
+		expect_wc(p.a.send_cq, id, IBV_WC_SUCCESS);
+		expect_end(&w, p.b.recv_cq);
+		expect_wc(p.b.recv_cq, id, IBV_WC_SUCCESS);
+	}
+	arm(p.b.recv_cq);
+	send_to_b(&p, id);
+	assert_true(readable(p.b.channel->fd, BOUND));
+	assert_int_equal(ibv_get_cq_event(p.b.channel, &cq, &context), 0);
+	ibv_ack_cq_events(cq, 1);
+	expect_wc(p.a.send_cq, id, IBV_WC_SUCCESS);
+	for (id++; id < 10; id++) {
+		send_to_b(&p, id);
+		expect_wc(p.a.send_cq, id, IBV_WC_SUCCESS);
+	}
+	pair_close(&p);
+}
+
+/* The second to wait on a device wakes as well, whichever event comes first. */
+static void two_can_wait(void **state)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+	};
+	struct waiter first, second;
+	struct side other;
+	struct pair p;
+
+	for (unsigned order = 0; order < 2; order++) {
+		pair_open(&p, &(struct options){0});
+		other = p.b; /* a queue pair and a channel more on the same device */
+		other.channel = ibv_create_comp_channel(other.ctx);
+		assert_non_null(other.channel);
+		other.recv_cq = ibv_create_cq(other.ctx, 1, NULL, other.channel, 0);
+		assert_non_null(other.recv_cq);
+		init.send_cq = init.recv_cq = other.recv_cq;
+		other.qp = ibv_create_qp(other.pd, &init);
+		assert_non_null(other.qp);
+		assert_int_equal(to_init(&other, &(struct options){0}), 0);
+		assert_int_equal(post_recv(&other, 7, 0, 64), 0);
+		arm(p.b.recv_cq);
+		arm(other.recv_cq);
+		start(&first, order ? other.channel : p.b.channel);
+		start(&second, order ? p.b.channel : other.channel);
+		send_to_b(&p, 1);
+		expect_end(order ? &second : &first, p.b.recv_cq);
+		assert_int_equal(to_state(&other, IBV_QPS_ERR), 0);
+		expect_end(order ? &first : &second, other.recv_cq);
+		assert_int_equal(ibv_destroy_qp(other.qp), 0);
+		assert_int_equal(ibv_destroy_cq(other.recv_cq), 0);
+		assert_int_equal(ibv_destroy_comp_channel(other.channel), 0);
+		pair_close(&p);
+	}
+}
+
+/* Timers run in a wait: a SEND is sent again and again until the peer is ready for it. */
+static void timers_run(void **state)
+{
+	struct waiter w;
+	struct pair p;
+
+	pair_open(&p, &(struct options){.rnr_retry = 7, .min_rnr_timer = 14});
+	arm(p.a.send_cq);
+	assert_int_equal(post_send(&p.a, 1, 0, 64, IBV_SEND_SIGNALED), 0);
+	start(&w, p.a.channel);
+	usleep(30000);
+	assert_false(w.done);
+	assert_int_equal(post_recv(&p.b, 1, 0, 64), 0);
+	expect_end(&w, p.a.send_cq);
+	expect_wc(p.a.send_cq, 1, IBV_WC_SUCCESS);
+	pair_close(&p);
+}
+
+/* What another thread posts meanwhile gets its timers too, and the wait goes on. */
+static void others_may_post(void **state)
+{
+	struct ibv_wc wc;
+	struct waiter w;
+	struct pair p;
+
+	pair_open(&p, &(struct options){.rnr_retry = 7, .min_rnr_timer = 14});
+	arm(p.a.recv_cq);
+	start(&w, p.a.channel);
+	assert_int_equal(post_send(&p.a, 1, 0, 64, IBV_SEND_SIGNALED), 0);
+	usleep(30000);
+	assert_int_equal(post_recv(&p.b, 1, 0, 64), 0);
+	/* Nobody polls at a. */
+	assert_true(wait_wc(p.b.recv_cq, &wc, BOUND / 1000.0));
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_false(w.done);
+	assert_int_equal(post_recv(&p.a, 2, 0, 64), 0);
+	assert_int_equal(post_send(&p.b, 2, 0, 64, IBV_SEND_SIGNALED), 0);
+	expect_end(&w, p.a.recv_cq);
+	pair_close(&p);
+}
+
+/* Nothing comes from the peer, and so nothing but the clock wakes who waits. */
+static void a_timer_of_others_is_seen(void **state)
+{
+	struct waiter w;
+	struct pair p;
+
+	pair_open(&p, &(struct options){.timeout = 10});
+	assert_int_equal(to_state(&p.b, IBV_QPS_RESET), 0);
+	arm(p.a.send_cq);
+	start(&w, p.a.channel);
+	assert_int_equal(post_send(&p.a, 1, 0, 64, IBV_SEND_SIGNALED), 0);
+	expect_end(&w, p.a.send_cq);
+	expect_wc(p.a.send_cq, 1, IBV_WC_RETRY_EXC_ERR);
+	pair_close(&p);
+}
+
+static void handler(int number)
+{
+}
+
+/* A signal ends the wait, or does not, as its handler says. */
+static void signals_end_it_as_they_say(void **state)
+{
+	struct sigaction action = {.sa_handler = handler}, before;
+	struct waiter w;
+	struct pair p;
+
+	pair_open(&p, &(struct options){0});
+	arm(p.b.recv_cq);
+	action.sa_flags = SA_RESTART;
+	assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+	start(&w, p.b.channel);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(pthread_kill(w.thread, SIGUSR1), 0);
+		usleep(1000);
+	}
+	assert_false(w.done);
+	send_to_b(&p, 1);
+	expect_end(&w, p.b.recv_cq);
+	expect_wc(p.a.send_cq, 1, IBV_WC_SUCCESS);
+
+	arm(p.b.recv_cq);
+	action.sa_flags = 0;
+	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+	start(&w, p.b.channel);
+	for (int i = 0; i < BOUND && !w.done; i++) {
+		assert_int_equal(pthread_kill(w.thread, SIGUSR1), 0);
+		usleep(1000);
+	}
+	assert_true(w.done);
+	assert_int_equal(pthread_join(w.thread, NULL), 0);
+	assert_int_equal(w.error, EINTR);
+	assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+	send_to_b(&p, 2);
+	expect_wc(p.a.send_cq, 2, IBV_WC_SUCCESS);
+	assert_true(readable(p.b.channel->fd, BOUND));
+	pair_close(&p);
+}
+
+/* The device goes on without a thread that was cancelled in its wait. */
+static void a_cancelled_wait_leaves_the_device_well(void **state)
+{
+	struct waiter w;
+	struct pair p;
+	void *ret;
+
+	pair_open(&p, &(struct options){0});
+	for (uint64_t id = 1; id <= 3; id++) {
+		start(&w, p.b.channel);
+		assert_int_equal(pthread_cancel(w.thread), 0);
+		assert_int_equal(pthread_join(w.thread, &ret), 0);
+		assert_ptr_equal(ret, PTHREAD_CANCELED);
+		send_to_b(&p, id);
+		expect_wc(p.a.send_cq, id, IBV_WC_SUCCESS);
+	}
+	arm(p.b.recv_cq);
+	start(&w, p.b.channel);
+	send_to_b(&p, 4);
+	expect_end(&w, p.b.recv_cq);
+	pair_close(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(other_ways_work_after_it),
+		cmocka_unit_test(two_can_wait),
+		cmocka_unit_test(timers_run),
+		cmocka_unit_test(others_may_post),
+		cmocka_unit_test(a_timer_of_others_is_seen),
+		cmocka_unit_test(signals_end_it_as_they_say),
+		cmocka_unit_test(a_cancelled_wait_leaves_the_device_well),
+	};
+
+	return cmocka_run_group_tests_name("wait", tests, NULL, NULL);
+}

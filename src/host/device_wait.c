@@ -102,9 +102,8 @@ static bool serve(struct wait *w, uint64_t *deadline)
 	adv_device_lock(d);
 	if (w->serves) {
 		device_thread_stand_aside(d);
+		(void)adv_engine_hasten_acks(d->engine); /* no answer comes soon */
 		again = adv_device_progress(d, false) > 0;
-		if (adv_engine_hasten_acks(d->engine))
-			device_pump(d, adv_device_now(d));
 		if (!again && d->link->ops->sleep && !d->link->ops->sleep(d->link, true))
 			again = true;
 		*deadline = device_deadline(d);

@@ -14,8 +14,8 @@
 
 enum adv_cc_algorithm {
 	ADV_CC_DCQCN,
-	/* Packets go out as not ECN-capable; marks that come are counted, but no CNP is sent, and CNPs
-	 * that come are ignored. */
+	/* Packets go out as not ECN-capable; marks that come are counted, but no CNP is sent, and
+	 * CNPs that come are ignored. */
 	ADV_CC_NONE,
 };
 

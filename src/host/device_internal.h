@@ -42,6 +42,7 @@ struct device_thread {
 	bool takeover;		/* the application sleeps: end the standby at once */
 	bool serves;		/* its last sleep was one in which it received itself */
 	unsigned waiting;	/* threads of it in adv_device_wait() */
+	pthread_t server;	/* of these, the one that serves */
 	uint64_t serve_at;	/* when the one that serves runs timers */
 	int send_fd;		/* in the epoll set, or -1 */
 	unsigned useless;	/* wake-ups of late that had nothing to do ... */

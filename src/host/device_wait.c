@@ -56,9 +56,16 @@ static void begin(struct wait *w)
 {
 	struct device_thread *t = &w->device->bg;
 
+	/* A signal handler has jumped out of this thread's last wait. */
+	if (atomic_load(&t->served) && pthread_equal(t->server, pthread_self())) {
+		pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
+		t->waiting--;
+	}
 	w->serves = ++t->waiting == 1;
 	if (w->serves) {
 		device_thread_stand_aside(w->device);
+		t->takeover = false;
+		t->server = pthread_self();
 		atomic_store(&t->served, true);
 		t->serves = true;
 	}

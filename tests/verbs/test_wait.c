@@ -3,7 +3,9 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -234,6 +236,38 @@ static void signals_end_it_as_they_say(void **state)
 	pair_close(&p);
 }
 
+static sigjmp_buf out;
+
+static void jump(int number)
+{
+	siglongjmp(out, 1);
+}
+
+/* A handler jumps out of a wait; the next one receives all the same. */
+static void a_wait_that_is_left_by_a_jump(void **state)
+{
+	struct sigaction action = {.sa_handler = jump}, before;
+	struct itimerval soon = {.it_value.tv_usec = 20000};
+	struct ibv_cq *cq;
+	struct pair p;
+	void *context;
+
+	pair_open(&p, &(struct options){0});
+	assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+	arm(p.b.recv_cq);
+	if (sigsetjmp(out, 1) == 0) {
+		assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+		(void)ibv_get_cq_event(p.b.channel, &cq, &context);
+		fail();
+	}
+	assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+	send_to_b(&p, 1);
+	assert_int_equal(ibv_get_cq_event(p.b.channel, &cq, &context), 0);
+	assert_ptr_equal(cq, p.b.recv_cq);
+	ibv_ack_cq_events(cq, 1);
+	pair_close(&p);
+}
+
 /* The device goes on without a thread that was cancelled in its wait. */
 static void a_cancelled_wait_leaves_the_device_well(void **state)
 {
@@ -266,6 +300,7 @@ int main(void)
 		cmocka_unit_test(others_may_post),
 		cmocka_unit_test(a_timer_of_others_is_seen),
 		cmocka_unit_test(signals_end_it_as_they_say),
+		cmocka_unit_test(a_wait_that_is_left_by_a_jump),
 		cmocka_unit_test(a_cancelled_wait_leaves_the_device_well),
 	};
 

@@ -46,21 +46,43 @@ void device_pump(struct adv_device *d, uint64_t now)
 	}
 }
 
-static void wake(int fd)
+static void wake(int fd, uint64_t times)
 {
-	uint64_t one = 1;
+	(void)!adv_sys_write(fd, &times, sizeof(times));
+}
 
-	(void)!adv_sys_write(fd, &one, sizeof(one));
+/* Those to be woken of fd, or NULL. */
+static struct device_wake *wake_of(struct adv_device *d, int fd)
+{
+	for (unsigned i = 0; i < d->wake_count; i++)
+		if (d->wake[i].fd == fd)
+			return &d->wake[i];
+	return NULL;
 }
 
 void device_wake_later(struct adv_device *d, int fd)
 {
+	struct device_wake *w = wake_of(d, fd);
+
 	if (fd < 0)
 		return;
-	if (d->wake_count < DEVICE_WAKES)
-		d->wake_fd[d->wake_count++] = fd;
+	if (w)
+		w->times++;
+	else if (d->wake_count < DEVICE_WAKES)
+		d->wake[d->wake_count++] = (struct device_wake){fd, 1};
 	else
-		wake(fd);
+		wake(fd, 1);
+}
+
+bool device_wake_not(struct adv_device *d, int fd)
+{
+	struct device_wake *w = wake_of(d, fd);
+
+	if (!w)
+		return false;
+	if (--w->times == 0)
+		*w = d->wake[--d->wake_count];
+	return true;
 }
 
 /* The application is told that there was an error, but not which. */
@@ -73,7 +95,7 @@ static void log_error(const struct adv_event *event)
 		adv_warn("%s (cause %u)", adv_cause(event->why)->text, event->why);
 }
 
-static void deliver_events(struct adv_device *d)
+void device_deliver_events(struct adv_device *d)
 {
 	struct adv_event event;
 
@@ -103,24 +125,24 @@ static void show_counters(struct adv_device *d)
 
 void device_release(struct adv_device *d)
 {
-	int fds[DEVICE_WAKES];
+	struct device_wake wakes[DEVICE_WAKES];
 	unsigned n;
 
 	if (d->count_anew)
 		show_counters(d);
 	if (adv_engine_has_event(d->engine))
-		deliver_events(d);
+		device_deliver_events(d);
 	n = d->wake_count;
 	if (n == 0) {
 		adv_lock_release(&d->lock);
 		return;
 	}
-	memcpy(fds, d->wake_fd, n * sizeof(fds[0]));
+	memcpy(wakes, d->wake, n * sizeof(wakes[0]));
 	d->wake_count = 0;
 	atomic_fetch_add(&d->waking, 1);
 	adv_lock_release(&d->lock);
 	for (unsigned i = 0; i < n; i++)
-		wake(fds[i]);
+		wake(wakes[i].fd, wakes[i].times);
 	atomic_fetch_sub(&d->waking, 1);
 }
 

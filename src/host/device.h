@@ -95,9 +95,10 @@ typedef bool adv_device_come_fn(void *user);
 /*
  * Waits until come(user) or fd is readable, where an eventfd that the callbacks returned would be,
  * and receives meanwhile in the background thread's stead. Without the lock. A cancellation point.
- * 0; EINTR: a signal handler has run, and not all handlers of the process have SA_RESTART.
+ * 0; EINTR: a signal handler has run, and not all handlers of the process have SA_RESTART. *mine:
+ * the 1 for one event was not added to fd; the caller takes that event without reading it.
  */
-int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void *user);
+int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void *user, bool *mine);
 
 /* Nanoseconds of CLOCK_MONOTONIC: the clock of every engine of this process. */
 uint64_t adv_now(void);

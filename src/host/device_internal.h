@@ -58,6 +58,12 @@ struct device_thread {
 	unsigned serve_seen;
 };
 
+/* An eventfd, and what is to be added to it. */
+struct device_wake {
+	int fd;
+	uint32_t times;
+};
+
 struct adv_device {
 	struct adv_lock lock;
 	struct adv_engine *engine;
@@ -92,7 +98,7 @@ struct adv_device {
 	uint64_t counters_at;	   /* when that was */
 	bool count_anew;
 	unsigned wake_count; /* descriptors to write to when the lock is given up */
-	int wake_fd[DEVICE_WAKES];
+	struct device_wake wake[DEVICE_WAKES];
 	atomic_uint waking; /* threads that have given it up and are writing */
 	struct adv_tx_batch batch;
 };
@@ -141,11 +147,16 @@ static inline uint64_t device_firm_deadline(const struct adv_device *d)
 void device_pump(struct adv_device *d, uint64_t now);
 /* With the lock held: what was held is sent, and whether holding it was right is learnt. */
 void device_hold_end(struct adv_device *d, uint64_t now);
-/* True where the application's polls have the thread stand by, and it has not said it will sleep.
+/* With the lock held: true where the application's polls have the thread stand by, and it has not
+ * said it will sleep.
  */
 bool device_thread_stands_by(struct adv_device *d);
 /* With the lock held: adds 1 to an eventfd once the lock is free; -1: nothing. */
 void device_wake_later(struct adv_device *d, int fd);
+/* With the lock held: adds 1 less to it than was to be added; false: nothing was. */
+bool device_wake_not(struct adv_device *d, int fd);
+/* With the lock held: hands events to the callbacks. */
+void device_deliver_events(struct adv_device *d);
 /* Hands events to the callbacks, gives up the lock, and wakes those who wait for the events. */
 void device_release(struct adv_device *d);
 /* Makes the link to processes of this machine round d->udp, unless that is not wanted. */

@@ -26,6 +26,7 @@ struct wait {
 	struct pollfd fd[FIXED + ADV_DEVICE_SLOTS]; /* the first is the caller's */
 	nfds_t fds;
 	bool serves;
+	bool mine;	  /* an event came, and its eventfd was not written to */
 	int cancel_state; /* the caller's */
 	int error;	  /* errno of the last sleep, or 0 */
 };
@@ -118,6 +119,8 @@ static bool serve(struct wait *w, uint64_t *deadline)
 		d->count_anew = true;
 	}
 	list_descriptors(w);
+	device_deliver_events(d);
+	w->mine = w->serves && device_wake_not(d, w->fd[0].fd);
 	device_release(d);
 	return again;
 }
@@ -179,7 +182,7 @@ static int sleep_until(struct wait *w, uint64_t deadline)
 	return 0;
 }
 
-int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void *user)
+int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void *user, bool *mine)
 {
 	struct wait w = {.device = d, .fd = {{.fd = fd, .events = POLLIN}}};
 	int err = 0;
@@ -188,14 +191,15 @@ int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void
 	adv_device_lock(d);
 	begin(&w);
 	device_release(d);
-	while (!err && !w.fd[0].revents && !come(user)) {
+	while (!err && !w.mine && !w.fd[0].revents && !come(user)) {
 		uint64_t deadline = ADV_NEVER;
 		bool again = serve(&w, &deadline);
 
-		if (!again && !come(user))
+		if (!again && !w.mine && !come(user))
 			err = sleep_until(&w, deadline);
 	}
 	end(&w);
+	*mine = w.mine;
 	pthread_setcancelstate(w.cancel_state, NULL);
 	return err;
 }

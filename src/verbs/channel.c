@@ -74,16 +74,17 @@ static bool has_event(void *user)
 }
 
 /* Sleeps until there is an event, as the call is about to; 0, or -1 with EINTR. */
-static int wait_for_event(struct ibv_comp_channel *channel)
+static int wait_for_event(struct ibv_comp_channel *channel, bool *mine)
 {
 	struct adv_device *device = adv_context_of(channel->context)->device;
 	struct adv_event_queue *q = &channel_of(channel)->events;
 	int err;
 
+	*mine = false;
 	if (has_event(q) || adv_device_is_foreign(device) ||
 	    adv_sys_fcntl(q->fd, F_GETFL, 0) & O_NONBLOCK)
 		return 0;
-	err = adv_device_wait(device, q->fd, has_event, q);
+	err = adv_device_wait(device, q->fd, has_event, q, mine);
 	errno = err ? err : errno;
 	return err ? -1 : 0;
 }
@@ -91,11 +92,15 @@ static int wait_for_event(struct ibv_comp_channel *channel)
 ADV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 				void **cq_context)
 {
+	struct adv_event_queue *q = &channel_of(channel)->events;
 	struct adv_event_node *n;
+	bool mine;
 
-	if (wait_for_event(channel))
-		return -1;
-	n = adv_event_pop(&channel_of(channel)->events);
+	do {
+		if (wait_for_event(channel, &mine))
+			return -1;
+		n = mine ? adv_event_take(q) : adv_event_pop(q);
+	} while (mine && !n); /* it was of a CQ that is gone */
 	if (!n)
 		return -1;
 	*cq = n->object;

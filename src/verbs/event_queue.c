@@ -57,6 +57,22 @@ bool adv_event_queue_empty(struct adv_event_queue *q)
 	return empty;
 }
 
+struct adv_event_node *adv_event_take(struct adv_event_queue *q)
+{
+	struct adv_event_node *n = NULL;
+
+	pthread_mutex_lock(&q->lock);
+	if (!adv_list_empty(&q->nodes)) {
+		n = adv_container_of(q->nodes.next, struct adv_event_node, link);
+		adv_list_del(&n->link);
+		n->taken++;
+		if (--n->waiting > 0)
+			adv_list_add_tail(&q->nodes, &n->link);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return n;
+}
+
 struct adv_event_node *adv_event_pop(struct adv_event_queue *q)
 {
 	struct adv_event_node *n = NULL;
@@ -67,16 +83,8 @@ struct adv_event_node *adv_event_pop(struct adv_event_queue *q)
 		 * work. The libraries that interpose read() hand this descriptor on as it is. */
 		if (read(q->fd, &token, sizeof(token)) != sizeof(token))
 			return NULL;
-		pthread_mutex_lock(&q->lock);
-		/* Empty: the token was that of an object destroyed since. */
-		if (!adv_list_empty(&q->nodes)) {
-			n = adv_container_of(q->nodes.next, struct adv_event_node, link);
-			adv_list_del(&n->link);
-			n->taken++;
-			if (--n->waiting > 0)
-				adv_list_add_tail(&q->nodes, &n->link);
-		}
-		pthread_mutex_unlock(&q->lock);
+		/* NULL: the token was that of an object destroyed since. */
+		n = adv_event_take(q);
 	}
 	return n;
 }

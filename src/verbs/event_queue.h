@@ -44,6 +44,10 @@ bool adv_event_queue_empty(struct adv_event_queue *q);
  * EAGAIN, EINTR. A cancellation point, as reading the kernel's descriptor is. */
 struct adv_event_node *adv_event_pop(struct adv_event_queue *q);
 
+/* The same for who has an event of the descriptor's without having read it. NULL: the object that
+ * it was about is gone. */
+struct adv_event_node *adv_event_take(struct adv_event_queue *q);
+
 /* Drops what waits in n, whose object goes away; returns how many the application has got. */
 unsigned adv_event_forget(struct adv_event_queue *q, struct adv_event_node *n);
 

@@ -69,12 +69,22 @@ static bool poll_once(struct pair *p)
 	return n == 1;
 }
 
+static bool stands_by(struct adv_device *d)
+{
+	bool yes;
+
+	adv_lock_take(&d->lock); /* giving the device up would send */
+	yes = device_thread_stands_by(d);
+	adv_lock_release(&d->lock);
+	return yes;
+}
+
 /* Polls, until the thread has stepped back and all that was posted is done. */
 static void poll_steadily(struct pair *p, unsigned completions)
 {
 	for (unsigned i = 0; i < STEADY_TRIES; i++) {
 		completions -= poll_once(p);
-		if (completions == 0 && device_thread_stands_by(p->a.d))
+		if (completions == 0 && stands_by(p->a.d))
 			return;
 		if (i % 1000 == 0 && completions == 0) { /* what it steps back at are packets */
 			post(p);

@@ -7,6 +7,7 @@ Build directories and logs are under build-check/. A step that fails, crashes or
 counts as one failure, and the next one is run all the same.
 """
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -267,26 +268,36 @@ def fuzz_targets(build):
                   and p.suffix == "")
 
 
+def fuzz(target):
+    """Runs a target for a while; what went wrong, or None."""
+    found = TOP / "fuzz-found" / target.name
+    shutil.rmtree(found, ignore_errors=True)
+    found.mkdir(parents=True)
+    corpus = ROOT / "tests" / "fuzz" / "corpus" / target.name.removeprefix("fuzz_")
+    seeds = [corpus] if corpus.is_dir() else []
+    try:
+        run([target, f"-max_total_time={FUZZ_SECONDS}", "-rss_limit_mb=2048", "-timeout=25",
+             "-entropic=0", "-max_len=4097", f"-artifact_prefix={found}/crash-", found, *seeds],
+            f"fuzz-{target.name}", FUZZ_SECONDS + 120)
+    except Broken as broken:
+        return f"{broken}\n{target.name} (input in {found.relative_to(ROOT)})"
+    return None
+
+
 def step_fuzz(tally):
     build = compile_some("fuzz", ["-Dfuzzers=true", "-Db_lundef=false", *QUICK_BUILD],
                          lambda _, file: file.startswith("tests/fuzz/fuzz_"), compiler="clang")
     targets = fuzz_targets(build)
     if not targets:
         raise Broken("no fuzz targets")
-    for target in targets:
-        found = TOP / "fuzz-found" / target.name
-        shutil.rmtree(found, ignore_errors=True)
-        found.mkdir(parents=True)
-        corpus = ROOT / "tests" / "fuzz" / "corpus" / target.name.removeprefix("fuzz_")
-        seeds = [corpus] if corpus.is_dir() else []
-        try:
-            run([target, f"-max_total_time={FUZZ_SECONDS}", "-rss_limit_mb=2048", "-timeout=25",
-                 "-entropic=0", "-max_len=4097", f"-artifact_prefix={found}/crash-", found, *seeds],
-                f"fuzz-{target.name}", FUZZ_SECONDS + 120)
-            tally.good()
-        except Broken as broken:
-            print(broken)
-            tally.bad(f"fuzz: {target.name} (input in {found.relative_to(ROOT)})")
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for wrong in pool.map(fuzz, targets):
+            if wrong:
+                said, _, what = wrong.rpartition("\n")
+                print(said)
+                tally.bad(f"fuzz: {what}")
+            else:
+                tally.good()
 
 
 def step_instructions(_):

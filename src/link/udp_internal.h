@@ -71,8 +71,7 @@ struct udp_message {
 	uint32_t len;
 	uint16_t segment_len;
 	uint16_t segments;
-	uint16_t icrc_len; /* of packets that icrc_begun is for; 0: none yet */
-	adv_icrc_state icrc_begun;
+	struct adv_icrc_run icrc;
 	int tos;
 	int ttl;
 	bool multicast;

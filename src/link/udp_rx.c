@@ -21,9 +21,7 @@
 /* One datagram as the socket gave it. */
 struct datagram {
 	struct adv_rx_meta meta;
-	struct adv_icrc_flow flow;
-	adv_icrc_state icrc_begun; /* for packets of icrc_len bytes, Identification 0 */
-	uint32_t icrc_len;	   /* 0: none yet */
+	struct adv_icrc_run icrc;
 	const uint8_t *data;
 	uint32_t len;
 	uint32_t segment_len;
@@ -108,7 +106,7 @@ static bool read_control(struct datagram *d, struct msghdr *m)
 
 static void fill_flow(struct udp_link *l, struct datagram *d)
 {
-	struct adv_icrc_flow *f = &d->flow;
+	struct adv_icrc_flow *f = &d->icrc.flow;
 
 	f->ipv4 = adv_gid_is_ipv4(&d->meta.sgid);
 	f->sport = d->meta.sport;
@@ -122,23 +120,6 @@ static void fill_flow(struct udp_link *l, struct datagram *d)
 	}
 }
 
-/* Most of what comes before the BTH is the same for all packets of a datagram. */
-static adv_icrc_state begin_icrc(struct datagram *d, uint16_t id, uint32_t len)
-{
-	if (d->icrc_len != len) {
-		d->icrc_begun = adv_icrc_begin(&d->flow, 0, len);
-		d->icrc_len = len;
-	}
-	return d->flow.ipv4 ? adv_icrc_set_id(d->icrc_begun, id) : d->icrc_begun;
-}
-
-static uint32_t compute(adv_icrc_state s, const uint8_t *p, uint32_t len)
-{
-	s = adv_icrc_bth(s, p);
-	s = adv_icrc_update(s, p + ADV_BTH_LEN, len - ADV_BTH_LEN - ADV_ICRC_LEN);
-	return adv_icrc_end(s);
-}
-
 /*
  * Finds the Identification that explains the ICRC, where `computed` is the one for *id. The
  * ICRC is affine in it, so the difference of the two gives the bits that differ. Another stack
@@ -147,12 +128,13 @@ static uint32_t compute(adv_icrc_state s, const uint8_t *p, uint32_t len)
 static bool solve_id(const struct datagram *d, bool own, const uint8_t *p, uint32_t len,
 		     uint32_t found, uint32_t computed, uint16_t *id)
 {
-	struct adv_icrc_flow fragmentable = d->flow;
+	struct adv_icrc_flow fragmentable = d->icrc.flow;
 	uint16_t difference;
 
 	if (!adv_icrc_solve_id(found, computed, len, &difference)) {
 		fragmentable.ipv4_no_df = true;
-		computed = compute(adv_icrc_begin(&fragmentable, *id, len), p, len);
+		computed = adv_icrc_finish(adv_icrc_begin(&fragmentable, *id, len), p,
+					   len - ADV_ICRC_LEN);
 		if (own || !adv_icrc_solve_id(found, computed, len, &difference))
 			return false;
 	}
@@ -166,12 +148,13 @@ static bool icrc_is_right(const struct udp_link *l, struct datagram *d, const ui
 {
 	const uint8_t *q = p + len - ADV_ICRC_LEN;
 	uint32_t found = q[0] | (uint32_t)q[1] << 8 | (uint32_t)q[2] << 16 | (uint32_t)q[3] << 24;
-	uint32_t computed = compute(begin_icrc(d, *id, len), p, len);
+	uint32_t computed =
+		adv_icrc_finish(adv_icrc_run_begin(&d->icrc, *id, len), p, len - ADV_ICRC_LEN);
 	bool own;
 
 	if (computed == found)
 		return true;
-	if (!d->flow.ipv4)
+	if (!d->icrc.flow.ipv4)
 		return false;
 	own = adv_udp_is_own_address(&l->link, &d->meta.sgid);
 	if (own && d->segment_len < d->len)

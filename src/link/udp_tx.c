@@ -94,6 +94,23 @@ static void fill_destination(const struct udp_link *l, struct udp_message *m)
 		m->to.in6.sin6_scope_id = m->ifindex;
 }
 
+static void fill_flow(const struct udp_link *l, struct udp_message *m)
+{
+	const struct udp_socket *s = m->socket;
+	struct adv_icrc_flow *f = &m->icrc.flow;
+
+	m->icrc = (struct adv_icrc_run){
+		.flow = {.ipv4 = s->ipv4, .sport = s->port, .dport = l->port},
+	};
+	if (s->ipv4) {
+		memcpy(f->saddr, m->sgid.raw + 12, 4);
+		memcpy(f->daddr, m->dgid.raw + 12, 4);
+	} else {
+		memcpy(f->saddr, m->sgid.raw, 16);
+		memcpy(f->daddr, m->dgid.raw, 16);
+	}
+}
+
 static struct udp_message *start_message(struct udp_link *l, const struct want *w,
 					 const struct adv_tx_packet *pkt, uint8_t *data,
 					 uint32_t len)
@@ -106,7 +123,6 @@ static struct udp_message *start_message(struct udp_link *l, const struct want *
 	m->len = 0;
 	m->segment_len = (uint16_t)len;
 	m->segments = 0;
-	m->icrc_len = 0;
 	m->tos = w->tos;
 	m->ttl = w->ttl;
 	m->multicast = w->multicast;
@@ -117,50 +133,16 @@ static struct udp_message *start_message(struct udp_link *l, const struct want *
 	m->dgid = pkt->path->dgid;
 	m->alone = pkt->icrc_flip != 0;
 	fill_destination(l, m);
+	fill_flow(l, m);
 	return m;
-}
-
-static void fill_flow(const struct udp_link *l, const struct udp_message *m,
-		      struct adv_icrc_flow *f)
-{
-	const struct udp_socket *s = m->socket;
-
-	*f = (struct adv_icrc_flow){
-		.ipv4 = s->ipv4,
-		.sport = s->port,
-		.dport = l->port,
-	};
-	if (s->ipv4) {
-		memcpy(f->saddr, m->sgid.raw + 12, 4);
-		memcpy(f->daddr, m->dgid.raw + 12, 4);
-	} else {
-		memcpy(f->saddr, m->sgid.raw, 16);
-		memcpy(f->daddr, m->dgid.raw, 16);
-	}
-}
-
-/* The state for the next packet of the message, of len bytes; most of it is the same for all. */
-static adv_icrc_state begin_icrc(const struct udp_link *l, struct udp_message *m, uint32_t len)
-{
-	struct adv_icrc_flow flow;
-
-	if (m->icrc_len != len) {
-		fill_flow(l, m, &flow);
-		m->icrc_begun = adv_icrc_begin(&flow, 0, len);
-		m->icrc_len = (uint16_t)len;
-	}
-	return m->socket->ipv4 ? adv_icrc_set_id(m->icrc_begun, m->segments) : m->icrc_begun;
 }
 
 /* Writes the ICRC, begun as s, of the packet of len bytes at p, its own four included. */
 static void write_icrc(adv_icrc_state s, uint8_t *p, uint32_t len, uint32_t flip)
 {
 	uint8_t *q = p + len - ADV_ICRC_LEN;
-	uint32_t icrc;
+	uint32_t icrc = adv_icrc_finish(s, p, len - ADV_ICRC_LEN) ^ flip;
 
-	s = adv_icrc_bth(s, p);
-	s = adv_icrc_update(s, p + ADV_BTH_LEN, len - ADV_BTH_LEN - ADV_ICRC_LEN);
-	icrc = adv_icrc_end(s) ^ flip;
 	q[0] = (uint8_t)icrc;
 	q[1] = (uint8_t)(icrc >> 8);
 	q[2] = (uint8_t)(icrc >> 16);
@@ -184,7 +166,7 @@ static void append(struct udp_link *l, struct udp_message *m, const struct adv_t
 		left -= n;
 	}
 	memset(q, 0, left + pkt->pad);
-	write_icrc(begin_icrc(l, m, len), p, len, pkt->icrc_flip);
+	write_icrc(adv_icrc_run_begin(&m->icrc, m->segments, len), p, len, pkt->icrc_flip);
 	m->len += len;
 	m->segments++;
 }
@@ -400,13 +382,10 @@ static bool is_full(int err)
  */
 static bool send_singly(struct udp_link *l, struct udp_message *m)
 {
-	struct adv_icrc_flow flow;
-
-	fill_flow(l, m, &flow);
 	while (m->segments) {
 		uint32_t len = m->len < m->segment_len ? m->len : m->segment_len;
 
-		write_icrc(adv_icrc_begin(&flow, 0, len), m->data, len, 0);
+		write_icrc(adv_icrc_run_begin(&m->icrc, 0, len), m->data, len, 0);
 		if (send_packet(m, len) >= 0) {
 			l->link.counters.tx_packets++;
 			l->link.counters.tx_bytes += len;

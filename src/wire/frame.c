@@ -281,9 +281,7 @@ uint32_t adv_frame_icrc(const struct adv_frame *f)
 {
 	adv_icrc_state s = icrc_begin(f, f->transport_len + ADV_ICRC_LEN);
 
-	s = adv_icrc_bth(s, f->transport);
-	s = adv_icrc_update(s, f->transport + ADV_BTH_LEN, f->transport_len - ADV_BTH_LEN);
-	return adv_icrc_end(s);
+	return adv_icrc_finish(s, f->transport, f->transport_len);
 }
 
 size_t adv_frame_build(const struct adv_frame *f, uint8_t *out, size_t room)

@@ -70,11 +70,18 @@ static const uint32_t effect_of_id_bit[16] = {
 	0x7f6b7f3d, 0xfed6fe7a, 0x26dcfab5, 0x4db9f56a,
 };
 
-adv_icrc_state adv_icrc_set_id(adv_icrc_state begun_for_0, uint16_t ip_id)
+adv_icrc_state adv_icrc_run_begin(struct adv_icrc_run *run, uint16_t ip_id, size_t udp_payload)
 {
-	for (unsigned left = ip_id; left; left &= left - 1)
-		begun_for_0 ^= effect_of_id_bit[__builtin_ctz(left)];
-	return begun_for_0;
+	adv_icrc_state s;
+
+	if (run->udp_payload != udp_payload) {
+		run->begun = adv_icrc_begin(&run->flow, 0, udp_payload);
+		run->udp_payload = udp_payload;
+	}
+	s = run->begun;
+	for (unsigned left = run->flow.ipv4 ? ip_id : 0; left; left &= left - 1)
+		s ^= effect_of_id_bit[__builtin_ctz(left)];
+	return s;
 }
 
 adv_icrc_state adv_icrc_begin_v1(const uint8_t grh[40])
@@ -125,6 +132,12 @@ adv_icrc_state adv_icrc_update(adv_icrc_state s, const void *p, size_t len)
 uint32_t adv_icrc_end(adv_icrc_state s)
 {
 	return s;
+}
+
+uint32_t adv_icrc_finish(adv_icrc_state s, const uint8_t *transport, size_t len)
+{
+	s = adv_icrc_bth(s, transport);
+	return adv_icrc_end(adv_icrc_update(s, transport + ADV_BTH_LEN, len - ADV_BTH_LEN));
 }
 
 /* a * b modulo the polynomial. */

@@ -32,12 +32,15 @@ typedef uint32_t adv_icrc_state;
  */
 adv_icrc_state adv_icrc_begin(const struct adv_icrc_flow *flow, uint16_t ip_id, size_t udp_payload);
 
-/*
- * What adv_icrc_begin() gives for ip_id, from what it gave for Identification 0 of an IPv4 packet
- * of the same flow and length: for the packets of one segmented send, which differ in nothing
- * else.
- */
-adv_icrc_state adv_icrc_set_id(adv_icrc_state begun_for_0, uint16_t ip_id);
+/* Packets of one flow in a row, most of them of one length, as a segmented send has them. */
+struct adv_icrc_run {
+	struct adv_icrc_flow flow;
+	size_t udp_payload; /* of those that begun is for; 0: none yet */
+	adv_icrc_state begun;
+};
+
+/* As adv_icrc_begin() with the run's flow; what the packets have in common is worked out once. */
+adv_icrc_state adv_icrc_run_begin(struct adv_icrc_run *run, uint16_t ip_id, size_t udp_payload);
 
 /* As adv_icrc_begin(), for a RoCE v1 frame: grh is the 40-byte GRH as on the wire. */
 adv_icrc_state adv_icrc_begin_v1(const uint8_t grh[40]);
@@ -50,6 +53,10 @@ adv_icrc_state adv_icrc_update(adv_icrc_state s, const void *p, size_t len);
 
 /* The value to store, as uint32_t whose little-endian bytes go on the wire. */
 uint32_t adv_icrc_end(adv_icrc_state s);
+
+/* All that adv_icrc_begin() leaves: len bytes from the BTH up to the ICRC, whose value is returned.
+ */
+uint32_t adv_icrc_finish(adv_icrc_state s, const uint8_t *transport, size_t len);
 
 /*
  * Given the ICRC found in a packet and the one computed for Identification 0, finds

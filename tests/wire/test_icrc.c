@@ -143,24 +143,25 @@ static void test_solve_every_id(void **state)
 }
 
 /* Every length there is, so that every row of the table of powers is used. */
-/* What is begun for Identification 0 becomes that of any other. */
-static void test_set_id(void **state)
+/* In a run each packet begins as it would alone, whatever its Identification. */
+static void test_run(void **state)
 {
+	struct adv_icrc_run run;
 	struct adv_rng rng;
-	struct adv_icrc_flow flow;
 
 	(void)state;
 	adv_rng_seed(&rng, 7);
 	for (unsigned round = 0; round < 8; round++) {
 		size_t len = 16 + adv_rng_below(&rng, 4096);
-		adv_icrc_state zero;
 
-		random_flow(&rng, &flow);
-		flow.ipv4 = true;
-		zero = adv_icrc_begin(&flow, 0, len);
+		memset(&run, 0, sizeof(run));
+		random_flow(&rng, &run.flow);
+		run.flow.ipv4 = round % 4 != 3;
 		for (unsigned id = 0; id <= UINT16_MAX; id++)
-			assert_int_equal(adv_icrc_set_id(zero, (uint16_t)id),
-					 adv_icrc_begin(&flow, (uint16_t)id, len));
+			assert_int_equal(adv_icrc_run_begin(&run, (uint16_t)id, len),
+					 adv_icrc_begin(&run.flow, (uint16_t)id, len));
+		assert_int_equal(adv_icrc_run_begin(&run, 3, len - 4),
+				 adv_icrc_begin(&run.flow, 3, len - 4));
 	}
 }
 
@@ -247,7 +248,7 @@ int main(void)
 		cmocka_unit_test(test_v1_against_the_definition),
 		cmocka_unit_test(test_nothing_to_add),
 		cmocka_unit_test(test_solve_every_id),
-		cmocka_unit_test(test_set_id),
+		cmocka_unit_test(test_run),
 		cmocka_unit_test(test_solve_every_length),
 		cmocka_unit_test(test_random_icrc_is_refused),
 		cmocka_unit_test(test_errors_of_one_byte),

@@ -268,9 +268,13 @@ def fuzz_targets(build):
                   and p.suffix == "")
 
 
+def fuzz_found(target):
+    return TOP / "fuzz-found" / target.name
+
+
 def fuzz(target):
-    """Runs a target for a while; what went wrong, or None."""
-    found = TOP / "fuzz-found" / target.name
+    """Runs a target for a while, what it finds into fuzz_found(); what went wrong, or None."""
+    found = fuzz_found(target)
     shutil.rmtree(found, ignore_errors=True)
     found.mkdir(parents=True)
     corpus = ROOT / "tests" / "fuzz" / "corpus" / target.name.removeprefix("fuzz_")
@@ -280,7 +284,7 @@ def fuzz(target):
              "-entropic=0", "-max_len=4097", f"-artifact_prefix={found}/crash-", found, *seeds],
             f"fuzz-{target.name}", FUZZ_SECONDS + 120)
     except Broken as broken:
-        return f"{broken}\n{target.name} (input in {found.relative_to(ROOT)})"
+        return broken
     return None
 
 
@@ -291,11 +295,10 @@ def step_fuzz(tally):
     if not targets:
         raise Broken("no fuzz targets")
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for wrong in pool.map(fuzz, targets):
+        for target, wrong in zip(targets, pool.map(fuzz, targets)):
             if wrong:
-                said, _, what = wrong.rpartition("\n")
-                print(said)
-                tally.bad(f"fuzz: {what}")
+                print(wrong)
+                tally.bad(f"fuzz: {target.name} (input in {fuzz_found(target).relative_to(ROOT)})")
             else:
                 tally.good()
 

@@ -116,19 +116,18 @@ static inline int adv_sys_shutdown(int fd, int how)
 	return (int)syscall(SYS_shutdown, fd, how);
 }
 
+/* The kernel's: what is left is written to *timeout; NULL: no end. */
+static inline int adv_sys_ppoll(struct pollfd *fds, nfds_t n, struct timespec *timeout)
+{
+	return (int)syscall(SYS_ppoll, fds, n, timeout, NULL, (size_t)(_NSIG / 8));
+}
+
 /* timeout_ms: below 0 waits for ever, as poll(2). */
 static inline int adv_sys_poll(struct pollfd *fds, unsigned n, int timeout_ms)
 {
 	struct timespec ts = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
 
-	return (int)syscall(SYS_ppoll, fds, n, timeout_ms < 0 ? NULL : &ts, NULL,
-			    (size_t)(_NSIG / 8));
-}
-
-/* The kernel's: what is left is written to *timeout; NULL: no end. */
-static inline int adv_sys_ppoll(struct pollfd *fds, nfds_t n, struct timespec *timeout)
-{
-	return (int)syscall(SYS_ppoll, fds, n, timeout, NULL, (size_t)(_NSIG / 8));
+	return adv_sys_ppoll(fds, n, timeout_ms < 0 ? NULL : &ts);
 }
 
 static inline int adv_sys_eventfd(unsigned value, int flags)

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/number.h"
+
 static const struct adv_command halves[] = {
 	{"build", "Bytes from fields", adv_frame_build_main},
 	{"dissect", "Fields from bytes", adv_frame_dissect_main},
@@ -56,14 +58,6 @@ bool adv_frame_each_line(const char *name, const char *text, size_t len, adv_fra
 	return true;
 }
 
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 long adv_frame_read_hex(const char *s, size_t len, unsigned char *out, size_t room)
 {
 	size_t n = 0;
@@ -73,9 +67,11 @@ long adv_frame_read_hex(const char *s, size_t len, unsigned char *out, size_t ro
 			i++;
 			continue;
 		}
-		if (i + 1 >= len || digit(s[i]) < 0 || digit(s[i + 1]) < 0 || n == room)
+		if (i + 1 >= len || adv_number_digit(s[i]) < 0 || adv_number_digit(s[i + 1]) < 0 ||
+		    n == room)
 			return -1;
-		out[n++] = (unsigned char)(digit(s[i]) << 4 | digit(s[i + 1]));
+		out[n++] =
+			(unsigned char)(adv_number_digit(s[i]) << 4 | adv_number_digit(s[i + 1]));
 		i += 2;
 	}
 	return (long)n;

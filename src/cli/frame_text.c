@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/number.h"
 #include "base/shown.h"
 
 #define SHOWN	    36 /* characters of a text in a message */
@@ -53,39 +54,6 @@ static bool is(const struct word *w, const char *name)
 
 /* ---- values ---- */
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Decimal, or 0x and hexadecimal. */
-static bool read_number(const char *s, size_t len, uint64_t max, uint64_t *value)
-{
-	unsigned base = 10;
-	uint64_t v = 0;
-
-	if (len > 2 && s[0] == '0' && (s[1] | 0x20) == 'x') {
-		base = 16;
-		s += 2;
-		len -= 2;
-	}
-	if (len == 0)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		int d = hex_digit(s[i]);
-
-		if (d < 0 || (unsigned)d >= base || (uint64_t)d > max ||
-		    v > (max - (uint64_t)d) / base)
-			return false;
-		v = v * base + (uint64_t)d;
-	}
-	*value = v;
-	return true;
-}
-
 /* Two digits a byte, ':' allowed between bytes. */
 static bool read_hex(struct parser *p, const struct word *w, uint8_t *out, size_t room, size_t *n)
 {
@@ -93,12 +61,14 @@ static bool read_hex(struct parser *p, const struct word *w, uint8_t *out, size_
 	for (size_t i = 0; i < w->len; i += 2) {
 		if (w->value[i] == ':' && *n && i + 1 < w->len)
 			i++;
-		if (i + 1 >= w->len || hex_digit(w->value[i]) < 0 || hex_digit(w->value[i + 1]) < 0)
+		if (i + 1 >= w->len || adv_number_digit(w->value[i]) < 0 ||
+		    adv_number_digit(w->value[i + 1]) < 0)
 			return bad_value(p, w, "two hexadecimal digits a byte");
 		if (*n == room)
 			return fail(p, "%s: more than %zu bytes",
 				    adv_show(w->name, w->name_len, SHOWN).text, room);
-		out[(*n)++] = (uint8_t)(hex_digit(w->value[i]) << 4 | hex_digit(w->value[i + 1]));
+		out[(*n)++] = (uint8_t)(adv_number_digit(w->value[i]) << 4 |
+					adv_number_digit(w->value[i + 1]));
 	}
 	return true;
 }
@@ -146,7 +116,7 @@ static bool read_opcode(struct parser *p, const struct word *w)
 		p->t->headers.bth.opcode = (uint8_t)i;
 		return true;
 	}
-	if (!read_number(w->value, w->len, 255, &number) || !adv_opcode_table[number].name)
+	if (!adv_number_read(w->value, w->len, 255, &number) || !adv_opcode_table[number].name)
 		return bad_value(p, w,
 				 "an opcode such as RC_SEND_ONLY, or its number (others: "
 				 "transport=BYTES)");
@@ -165,7 +135,7 @@ static bool set_number(struct parser *p, const struct word *w, unsigned i)
 	if (p->t->given & UINT64_C(1) << i)
 		return fail(p, "%s: given twice", f->name);
 	snprintf(expected, sizeof(expected), "a number from 0 to %llu", (unsigned long long)f->max);
-	if (!read_number(w->value, w->len, f->max, &value))
+	if (!adv_number_read(w->value, w->len, f->max, &value))
 		return bad_value(p, w, expected);
 	adv_frame_field_set(p->t, f, value);
 	p->t->given |= UINT64_C(1) << i;
@@ -184,7 +154,7 @@ static bool set_icrc(struct parser *p, const struct word *w)
 {
 	uint64_t value;
 
-	if (!read_number(w->value, w->len, UINT32_MAX, &value))
+	if (!adv_number_read(w->value, w->len, UINT32_MAX, &value))
 		return bad_value(p, w, "a number of 32 bits");
 	p->t->frame.icrc = (uint32_t)value;
 	p->t->has_icrc = true;

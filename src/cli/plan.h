@@ -64,7 +64,11 @@ void adv_plan_json_key(struct adv_plan_out *out, const char *key);
 __attribute__((format(printf, 2, 3))) void adv_plan_note(struct adv_plan_out *out,
 							 const char *format, ...);
 
-/* Writes the notes and the end, frees them. Returns the exit status: 1 where writing failed. */
-int adv_plan_end(struct adv_plan_out *out);
+/*
+ * Writes the notes and the end, frees them. Returns the command's exit status: ADV_EXIT_FAILED
+ * where the plan is not good (does not fit, may deadlock...) or writing failed, which has been said
+ * then.
+ */
+int adv_plan_end(struct adv_plan_out *out, bool good);
 
 #endif

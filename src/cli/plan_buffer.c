@@ -243,7 +243,6 @@ int adv_plan_buffer_main(int argc, char **argv)
 	struct adv_plan_buffer b;
 	struct adv_plan_out out;
 	const char *wrong;
-	int status;
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
 		return ADV_EXIT_USAGE;
@@ -261,6 +260,5 @@ int adv_plan_buffer_main(int argc, char **argv)
 		print_thresholds(&out, &o, &b);
 	}
 	judge(&out, &o, &b);
-	status = adv_plan_end(&out);
-	return status ? status : b.fits ? 0 : ADV_EXIT_FAILED;
+	return adv_plan_end(&out, b.fits);
 }

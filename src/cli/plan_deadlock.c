@@ -206,7 +206,6 @@ static void judge(const struct plan *p, struct adv_plan_out *out)
 static int print_plan(const struct plan *p, bool json)
 {
 	struct adv_plan_out out;
-	int status;
 
 	adv_plan_begin(&out, "deadlock", json);
 	adv_plan_head(&out,
@@ -220,8 +219,7 @@ static int print_plan(const struct plan *p, bool json)
 	print_cycle(p, &out);
 	print_turns(p, &out);
 	judge(p, &out);
-	status = adv_plan_end(&out);
-	return status ? status : p->d->cycle_length ? ADV_EXIT_FAILED : 0;
+	return adv_plan_end(&out, p->d->cycle_length == 0);
 }
 
 static int plan_text(const struct options *o, const char *text, size_t len)

@@ -238,7 +238,6 @@ int adv_plan_ecn_main(int argc, char **argv)
 	struct adv_plan_out out;
 	const char *wrong;
 	uint64_t frame;
-	int status;
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
 		return ADV_EXIT_USAGE;
@@ -255,6 +254,5 @@ int adv_plan_ecn_main(int argc, char **argv)
 	print_bounds(&out, &o, &e);
 	print_marking(&out, &o, chosen_min, chosen_max);
 	good = judge(&out, &o, &e, frame);
-	status = adv_plan_end(&out);
-	return status ? status : good ? 0 : ADV_EXIT_FAILED;
+	return adv_plan_end(&out, good);
 }

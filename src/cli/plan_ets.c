@@ -363,5 +363,5 @@ int adv_plan_ets_main(int argc, char **argv)
 	print_rest(&out, &o, &e);
 	if (o.device)
 		print_commands(&out, &o);
-	return adv_plan_end(&out);
+	return adv_plan_end(&out, true);
 }

@@ -312,7 +312,6 @@ int adv_plan_headroom_main(int argc, char **argv)
 	struct adv_plan_out out;
 	const char *wrong;
 	bool fits = true;
-	int status;
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
 		return ADV_EXIT_USAGE;
@@ -329,6 +328,5 @@ int adv_plan_headroom_main(int argc, char **argv)
 	else
 		print_least(&out, &o, &h);
 	print_mlx5(&out, &o);
-	status = adv_plan_end(&out);
-	return status ? status : fits ? 0 : ADV_EXIT_FAILED;
+	return adv_plan_end(&out, fits);
 }

@@ -149,7 +149,7 @@ void adv_plan_note(struct adv_plan_out *out, const char *format, ...)
 	va_end(args);
 }
 
-int adv_plan_end(struct adv_plan_out *out)
+int adv_plan_end(struct adv_plan_out *out, bool good)
 {
 	if (out->json) {
 		adv_plan_json_key(out, "notes");
@@ -170,7 +170,7 @@ int adv_plan_end(struct adv_plan_out *out)
 	if (out->json)
 		printf("]\n}\n");
 	if (fflush(stdout) == 0 && !ferror(stdout))
-		return 0;
+		return good ? 0 : ADV_EXIT_FAILED;
 	fprintf(stderr, "adverb plan: the result cannot be written: %m\n");
 	return ADV_EXIT_FAILED;
 }

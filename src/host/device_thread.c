@@ -137,6 +137,7 @@ bool device_thread_stands_by(struct adv_device *d)
 
 void device_thread_stand_aside(struct adv_device *d)
 {
+	d->bg.takeover = false;
 	if (turn_of(&d->bg) == DEVICE_STANDBY)
 		return;
 	set_turn(d, DEVICE_STANDBY);
@@ -158,20 +159,22 @@ void device_thread_stir(struct adv_device *d)
 		kick(d);
 }
 
+/* Who wakes at that time has to be woken for the deadline. */
+static bool is_too_late(uint64_t wake_at, uint64_t deadline)
+{
+	return deadline < wake_at && wake_at - deadline > WAKE_SLACK;
+}
+
 /* What was posted may be due before the one that serves looks at the clock, or need room. */
 static void see_to_server(struct adv_device *d)
 {
-	struct device_thread *t = &d->bg;
-	uint64_t deadline = device_firm_deadline(d);
-
-	if ((deadline < t->serve_at && t->serve_at - deadline > WAKE_SLACK) || d->link_full)
-		device_wake_later(d, t->serve_fd);
+	if (is_too_late(d->bg.serve_at, device_firm_deadline(d)) || d->link_full)
+		device_wake_later(d, d->bg.serve_fd);
 }
 
 void device_thread_see_to(struct adv_device *d)
 {
 	struct device_thread *t = &d->bg;
-	uint64_t deadline;
 
 	if (atomic_load(&t->step_back) && turn_of(t) == DEVICE_WATCHING)
 		set_turn(d, DEVICE_STANDBY);
@@ -179,10 +182,8 @@ void device_thread_see_to(struct adv_device *d)
 		see_to_server(d);
 	if (turn_of(t) != DEVICE_WATCHING || t->kicked)
 		return;
-	deadline = device_firm_deadline(d);
 	t->acks_wait = t->acks_wait || adv_engine_acks_wait(d->engine);
-	if ((deadline < t->wake_at && t->wake_at - deadline > WAKE_SLACK) ||
-	    (d->link_full && t->send_fd < 0))
+	if (is_too_late(t->wake_at, device_firm_deadline(d)) || (d->link_full && t->send_fd < 0))
 		kick(d);
 }
 

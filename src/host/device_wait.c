@@ -64,8 +64,6 @@ static void begin(struct wait *w)
 	}
 	w->serves = ++t->waiting == 1;
 	if (w->serves) {
-		device_thread_stand_aside(w->device);
-		t->takeover = false;
 		t->server = pthread_self();
 		atomic_store(&t->served, true);
 		t->serves = true;

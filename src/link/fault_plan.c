@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/number.h"
 #include "base/shown.h"
 #include "wire/headers.h"
 
@@ -100,51 +101,16 @@ static bool bad_value(struct parser *p, const struct word *w, const char *expect
 		    adv_show(w->name, w->name_len, SHOWN).text, expected);
 }
 
-static int digit(char c, unsigned base)
-{
-	int d = -1;
-
-	if (c >= '0' && c <= '9')
-		d = c - '0';
-	else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-		d = (c | 0x20) - 'a' + 10;
-	return d >= 0 && (unsigned)d < base ? d : -1;
-}
-
-/* A whole number, decimal or 0x and hexadecimal, of all of s. */
-static bool read_number(const char *s, size_t len, uint64_t max, uint64_t *value)
-{
-	unsigned base = 10;
-	uint64_t v = 0;
-
-	if (len > 2 && s[0] == '0' && (s[1] | 0x20) == 'x') {
-		base = 16;
-		s += 2;
-		len -= 2;
-	}
-	if (len == 0)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		int d = digit(s[i], base);
-
-		if (d < 0 || v > (max - (uint64_t)d) / base)
-			return false;
-		v = v * base + (uint64_t)d;
-	}
-	*value = v;
-	return true;
-}
-
 /* NUMBER or FIRST-LAST. */
 static bool read_range(const char *s, size_t len, uint64_t max, uint64_t *first, uint64_t *last)
 {
 	const char *hyphen = memchr(s, '-', len);
 	size_t n = hyphen ? (size_t)(hyphen - s) : len;
 
-	if (!read_number(s, n, max, first))
+	if (!adv_number_read(s, n, max, first))
 		return false;
 	*last = *first;
-	return !hyphen || read_number(hyphen + 1, len - n - 1, max, last);
+	return !hyphen || adv_number_read(hyphen + 1, len - n - 1, max, last);
 }
 
 /* A decimal number with at most nine digits after the point, times scale; exact. */
@@ -208,7 +174,7 @@ static bool read_count(struct parser *p, const struct word *w, uint64_t max, uin
 {
 	char expected[64];
 
-	if (w->value && read_number(w->value, w->value_len, max, value) && *value > 0)
+	if (w->value && adv_number_read(w->value, w->value_len, max, value) && *value > 0)
 		return true;
 	snprintf(expected, sizeof(expected), "a whole number from 1 to %llu",
 		 (unsigned long long)max);
@@ -260,8 +226,8 @@ static bool read_peer(struct parser *p, const struct word *w)
 		return bad_value(p, w, expected);
 	}
 	bits = ipv4 ? 32 : 128;
-	if (slash &&
-	    (!read_number(slash + 1, w->value_len - n - 1, bits, &bits) || (bits == 0 && !ipv4)))
+	if (slash && (!adv_number_read(slash + 1, w->value_len - n - 1, bits, &bits) ||
+		      (bits == 0 && !ipv4)))
 		return bad_value(p, w, expected);
 	p->rule.peer_bits = (uint8_t)(bits + (ipv4 ? 96 : 0));
 	for (unsigned i = p->rule.peer_bits; i < 128; i++)
@@ -300,7 +266,7 @@ static bool read_length(struct parser *p, const struct word *w)
 	uint64_t v;
 
 	if (!w->value || w->value_len < 2 || (w->value[0] != '-' && w->value[0] != '+') ||
-	    !read_number(w->value + 1, w->value_len - 1, ADV_FAULT_LENGTH_MAX, &v) || v == 0)
+	    !adv_number_read(w->value + 1, w->value_len - 1, ADV_FAULT_LENGTH_MAX, &v) || v == 0)
 		return bad_value(p, w, "bytes to cut off such as -8, or to put on such as +4");
 	p->rule.length = w->value[0] == '-' ? -(int32_t)v : (int32_t)v;
 	return true;
@@ -488,7 +454,7 @@ static bool read_seed(struct parser *p, const struct word *w)
 {
 	if (p->plan->has_seed)
 		return fail(p, w->name, "the seed is said twice");
-	if (!w->value || !read_number(w->value, w->value_len, UINT64_MAX, &p->plan->seed))
+	if (!w->value || !adv_number_read(w->value, w->value_len, UINT64_MAX, &p->plan->seed))
 		return bad_value(p, w, "a number of 64 bits");
 	p->plan->has_seed = true;
 	return true;

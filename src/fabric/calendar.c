@@ -19,6 +19,7 @@ struct adv_calendar {
 	uint64_t cursor; /* number of the bucket that is being taken from, from time 0 on */
 	uint64_t count;
 	uint32_t order;
+	bool failed;
 
 	/* The bucket at the cursor, in order; those before `taken` have gone. */
 	struct adv_calendar_event *now;
@@ -306,18 +307,24 @@ static bool advance(struct adv_calendar *c, uint64_t until)
 	if (next > until >> WIDTH_SHIFT)
 		return false;
 	c->cursor = next;
-	return load(c) && bring_near(c);
+	c->failed = !load(c) || !bring_near(c);
+	return !c->failed;
 }
 
 bool adv_calendar_take(struct adv_calendar *c, uint64_t until, struct adv_calendar_event *event)
 {
-	if (c->taken == c->now_count && !advance(c, until))
+	if (c->failed || (c->taken == c->now_count && !advance(c, until)))
 		return false;
 	if (c->now[c->taken].at > until)
 		return false;
 	*event = c->now[c->taken++];
 	c->count--;
 	return true;
+}
+
+bool adv_calendar_failed(const struct adv_calendar *c)
+{
+	return c->failed;
 }
 
 const struct adv_calendar_event *adv_calendar_soon(const struct adv_calendar *c, uint32_t *count)

@@ -40,9 +40,11 @@ void adv_calendar_destroy(struct adv_calendar *c);
  * the event cannot go on. */
 bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what);
 
-/* Takes the next event; false: there is none at `until` or before (or no memory to sort it in:
- * the count then still has it). */
+/* Takes the next event; false: there is none at `until` or before, or adv_calendar_failed(). */
 bool adv_calendar_take(struct adv_calendar *c, uint64_t until, struct adv_calendar_event *event);
+
+/* There was no memory to take an event: the run cannot go on, nothing is taken any more. */
+bool adv_calendar_failed(const struct adv_calendar *c);
 
 /*
  * Those that come next, in order, for fetching what they are about into the cache: of the next half

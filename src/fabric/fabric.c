@@ -467,6 +467,8 @@ enum adv_fabric_stop adv_fabric_run_some(struct adv_fabric *f, uint64_t until, u
 	}
 	if (events == 0)
 		return ADV_FABRIC_EVENTS;
+	if (adv_calendar_failed(f->calendar))
+		return ADV_FABRIC_NO_MEMORY;
 	if (until != ADV_CALENDAR_NEVER)
 		f->now = until;
 	return ADV_FABRIC_UNTIL;

@@ -248,6 +248,7 @@ void adv_fabric_host_take_in(struct adv_fabric *f, struct adv_fabric_host *h, st
 	if (f->count_received && p->payload_len)
 		adv_fabric_count(f, h, p);
 	adv_engine_rx(h->engine, f->now / ADV_PS_PER_NS, &pkt);
+	f->no_memory |= adv_engine_counters(h->engine)->out_of_memory > 0;
 	adv_packet_give_back(&f->pool, p);
 }
 

@@ -347,6 +347,7 @@ static const struct counter hw_counters[] = {
 	ENGINE(np_cnp_sent),
 	ENGINE(np_ecn_marked_roce_packets),
 	ENGINE(out_of_buffer),
+	ENGINE(out_of_memory),
 	ENGINE(out_of_sequence),
 	ENGINE(packet_seq_err),
 	ENGINE(req_cqe_error),

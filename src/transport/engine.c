@@ -469,8 +469,10 @@ void adv_async_event(struct adv_engine *e, enum ibv_event_type type, struct adv_
 	if (is_waiting(e, &event))
 		return;
 	n = malloc(sizeof(*n));
-	if (!n)
+	if (!n) {
+		e->counters.out_of_memory++;
 		return;
+	}
 	n->event = event;
 	adv_list_add_tail(&e->async_events, &n->node);
 }

@@ -145,6 +145,7 @@ void adv_flow_on_cnp(struct adv_qp *qp, uint64_t now)
 
 	f = e->cc.algorithm == ADV_CC_NONE ? NULL : flow_of(qp);
 	if (!f) {
+		e->counters.out_of_memory += e->cc.algorithm != ADV_CC_NONE;
 		e->counters.rp_cnp_ignored++;
 		return;
 	}

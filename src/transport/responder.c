@@ -551,8 +551,10 @@ static void rx_answered(struct adv_qp *qp, uint64_t now, const struct adv_incomi
 		return;
 	}
 	/* As if the packet were lost: it comes again. */
-	if (!make_resources(&qp->resp))
+	if (!make_resources(&qp->resp)) {
+		qp->engine->counters.out_of_memory++;
 		return;
+	}
 	switch (in->h->bth.opcode & ADV_OP_MASK) {
 	case ADV_OP_READ_REQUEST:
 		why = do_read(qp, in, &psns);

@@ -1,47 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Without memory at any one moment: nothing breaks, and later all goes on. */
 #include "harness.h"
-
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-
-/* Allocations until one fails; -1: none does. */
-static int until_failure = -1;
-
-static bool fails(void)
-{
-	return until_failure >= 0 && until_failure-- == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __real_realloc(p, size);
-}
+#include "no_memory.h"
 
 static void test_create(void **state)
 {
 	struct adv_cm_config config = {.seed = 1};
-	int n;
+	unsigned n;
 
-	for (n = 0; n < 6; n++) {
-		until_failure = n;
+	for (n = 1; n <= 6; n++) {
+		no_memory_at = n;
 		assert_null(adv_cm_create(&config));
 	}
-	until_failure = -1;
+	no_memory_at = 0;
 }
 
 static void test_ids(void **state)
@@ -50,19 +21,19 @@ static void test_ids(void **state)
 	struct adv_cm *cm = adv_cm_create(&config);
 	struct adv_cm_addr any = {.family = AF_INET, .port = 5};
 	struct adv_cm_id *id;
-	int n;
+	unsigned n;
 
-	for (n = 0; n < 2; n++) {
-		until_failure = n;
+	for (n = 1; n <= 2; n++) {
+		no_memory_at = n;
 		assert_null(adv_cm_id_create(cm, RDMA_PS_TCP, IBV_QPT_RC, NULL));
 	}
-	until_failure = -1;
+	no_memory_at = 0;
 	id = adv_cm_id_create(cm, RDMA_PS_TCP, IBV_QPT_RC, NULL);
-	until_failure = 0;
+	no_memory_at = 1;
 	assert_int_equal(adv_cm_bind(id, &any, 0), ENOMEM);
-	until_failure = 0;
+	no_memory_at = 1;
 	assert_int_equal(adv_cm_listen(id, 0), ENOMEM);
-	until_failure = -1;
+	no_memory_at = 0;
 	assert_int_equal(adv_cm_bind(id, &any, 0), 0);
 	adv_cm_destroy(cm);
 }
@@ -77,10 +48,10 @@ static void test_table(void **state)
 	assert_int_equal(adv_cm_table_init(&t), 0);
 	for (i = 0; i < 200; i++) {
 		adv_cm_node_init(&node[i]);
-		until_failure = 0;
+		no_memory_at = 1;
 		adv_cm_table_add(&t, &node[i], i);
 	}
-	until_failure = -1;
+	no_memory_at = 0;
 	assert_int_equal(t.buckets, 64);
 	for (i = 0; i < 200; i++)
 		assert_ptr_equal(adv_cm_table_next(&t, i, NULL), &node[i]);
@@ -131,7 +102,7 @@ static unsigned run(struct pair *p)
 }
 
 /* A whole connection, or a resolution; one allocation of it fails. */
-static void one_life(enum rdma_port_space ps, bool answered, int failure)
+static void one_life(enum rdma_port_space ps, bool answered, unsigned failure)
 {
 	struct adv_cm_conn_param param = conn_param(0x1001, "");
 	struct adv_cm_id *listen, *id;
@@ -145,7 +116,7 @@ static void one_life(enum rdma_port_space ps, bool answered, int failure)
 	id = routed(&p->a, &p->b, ps);
 	if (!answered)
 		adv_cm_id_destroy(listen, p->now);
-	until_failure = failure;
+	no_memory_at = failure;
 	assert_int_equal(adv_cm_connect(id, p->now, &param), 0);
 	events = run(p);
 	if (answered && ps == RDMA_PS_TCP) {
@@ -160,15 +131,15 @@ static void one_life(enum rdma_port_space ps, bool answered, int failure)
 		assert_true(events &
 			    (1u << RDMA_CM_EVENT_REJECTED | 1u << RDMA_CM_EVENT_UNREACHABLE));
 	}
-	until_failure = -1;
+	no_memory_at = 0;
 	pair_teardown(&state);
 }
 
 static void test_lives(void **state)
 {
-	int n;
+	unsigned n;
 
-	for (n = 0; n < 40; n++) {
+	for (n = 1; n <= 40; n++) {
 		one_life(RDMA_PS_TCP, true, n);
 		one_life(RDMA_PS_UDP, true, n);
 		one_life(RDMA_PS_TCP, false, n);
@@ -189,7 +160,7 @@ static void test_giving_up(void **state)
 	for (i = 0; i < 8; i++) {
 		while (adv_cm_tx(p->a.cm, p->now, &mad))
 			;
-		until_failure = i == 7 ? 0 : -1;
+		no_memory_at = i == 7;
 		p->now = adv_cm_deadline(p->a.cm);
 		adv_cm_expire(p->a.cm, p->now);
 	}
@@ -204,9 +175,9 @@ static void test_established(void **state)
 	struct pair *p = *state;
 	struct connection c = responded(p);
 
-	until_failure = 0;
+	no_memory_at = 1;
 	assert_int_equal(adv_cm_establish(c.passive, p->now), ENOMEM);
-	until_failure = -1;
+	no_memory_at = 0;
 	assert_int_equal(adv_cm_establish(c.passive, p->now), 0);
 }
 
@@ -219,7 +190,7 @@ static void test_lost(void **state)
 	rej.rej.about = ADV_CM_ABOUT_OTHER;
 	rej.rej.local_comm_id = c.passive->local_comm_id;
 	rej.rej.remote_comm_id = c.active->local_comm_id;
-	until_failure = 0;
+	no_memory_at = 1;
 	give(p, &p->a, &rej);
 	no_event(&p->a);
 	give(p, &p->a, &rej);

@@ -3,50 +3,22 @@
 #include <stdlib.h>
 
 #include "harness.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-static int countdown; /* 0: allocations succeed; n: the n-th from now fails */
-
-static bool fails(void)
-{
-	return countdown > 0 && --countdown == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __real_realloc(p, size);
-}
+#include "no_memory.h"
 
 /* Calls make() with the first allocation failing, then the second... until it succeeds. */
-static int failures_of(int (*make)(void *arg), void *arg)
+static unsigned failures_of(int (*make)(void *arg), void *arg)
 {
-	for (int n = 1; n < 20; n++) {
+	for (unsigned n = 1; n < 20; n++) {
 		int err;
 
-		countdown = n;
+		no_memory_at = n;
 		err = make(arg);
 		if (!err) {
-			assert_true(countdown > 0); /* all of its allocations were tried */
-			countdown = 0;
+			assert_true(no_memory_at > 0); /* all of its allocations were tried */
+			no_memory_at = 0;
 			return n - 1;
 		}
-		assert_int_equal(countdown, 0);
+		assert_int_equal(no_memory_at, 0);
 		assert_int_equal(err, ENOMEM);
 	}
 	fail_msg("fails for another reason than memory");
@@ -218,7 +190,7 @@ static void test_transitions(void **state)
 	assert_int_equal(failures_of(post_read, &s), 0);
 	assert_int_equal(failures_of(post_recv, &s), 1);
 	adv_qp_query(s.end->qp, &before, &init);
-	countdown = 1;
+	no_memory_at = 1;
 	assert_int_equal(change_in_sqd(&s), ENOMEM);
 	adv_qp_query(s.end->qp, &after, &init);
 	assert_memory_equal(&before, &after, sizeof(before));
@@ -233,9 +205,9 @@ static void starve(struct net *net, struct wire *w)
 
 	net->hook = NULL;
 	w->copies = 0;
-	countdown = 1;
+	no_memory_at = 1;
 	adv_engine_rx(net->node[1].e, net->now, &pkt);
-	assert_int_equal(countdown, 0);
+	assert_int_equal(no_memory_at, 0);
 }
 
 /* A READ's responder makes room for it when it comes: where it cannot, the packet counts as lost.
@@ -256,6 +228,7 @@ static void test_read_without_memory(void **state)
 	expect_send(a, 0, 1, IBV_WC_SUCCESS);
 	expect_pattern(ra, 0, 64, 3, 0);
 	assert_true(adv_engine_counters(net->node[0].e)->local_ack_timeout_err >= 1);
+	assert_int_equal(adv_engine_counters(net->node[1].e)->out_of_memory, 1);
 	net_run(net, SEC);
 	net_close(net);
 }
@@ -276,11 +249,12 @@ static void test_group_and_event(void **state)
 
 	assert_int_equal(failures_of(attach, end->qp), 1);
 	/* An event that cannot be kept is lost, and nothing else. */
-	countdown = 1;
+	no_memory_at = 1;
 	adv_async_event(net->node[0].e, IBV_EVENT_QP_FATAL, end->qp, NULL, NULL,
 			ADV_ERR_CQ_OVERRUN);
-	assert_int_equal(countdown, 0);
+	assert_int_equal(no_memory_at, 0);
 	assert_false(adv_engine_event(net->node[0].e, &ev));
+	assert_int_equal(adv_engine_counters(net->node[0].e)->out_of_memory, 1);
 	net_close(net);
 }
 

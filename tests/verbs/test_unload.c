@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A program may unload what uses the libraries while a device is open, as Open MPI does at its end:
+ * the device's thread must find its code where it was. */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <rdma/rdma_cma.h>
+
+#define WHILE 100000 /* us: the thread does something in this time */
+
+static void *load(const char *name)
+{
+	void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
+		fail_msg("%s", dlerror());
+	return library;
+}
+
+/* A function of the library, to be stored where `function` points. */
+static void find(void *library, const char *name, void *function)
+{
+	void *found = dlsym(library, name);
+
+	assert_non_null(found);
+	*(void **)function = found;
+}
+
+static void test_verbs(void **state)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct ibv_device **(*get_device_list)(int *);
+		struct ibv_context *(*open_device)(struct ibv_device *);
+		void *library = load("libibverbs.so.1");
+		struct ibv_device **devices;
+
+		find(library, "ibv_get_device_list", &get_device_list);
+		find(library, "ibv_open_device", &open_device);
+		devices = get_device_list(NULL);
+		assert_non_null(devices);
+		assert_non_null(devices[0]);
+		assert_non_null(open_device(devices[0]));
+		assert_int_equal(dlclose(library), 0);
+		usleep(WHILE);
+	}
+}
+
+static void test_rdmacm(void **state)
+{
+	struct ibv_context **(*get_devices)(int *);
+	void *library = load("librdmacm.so.1");
+	int count = 0;
+
+	find(library, "rdma_get_devices", &get_devices);
+	assert_non_null(get_devices(&count));
+	assert_int_equal(count, 1);
+	assert_int_equal(dlclose(library), 0);
+	usleep(WHILE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_verbs),
+		cmocka_unit_test(test_rdmacm),
+	};
+	int failed = cmocka_run_group_tests_name("unload", tests, NULL, NULL);
+
+	fflush(NULL);
+	_exit(failed); /* devices stay open, which is no leak here */
+}

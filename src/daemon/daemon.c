@@ -111,7 +111,7 @@ int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len)
 		snprintf(why, why_len, "cannot make the shared tables: %s", strerror(error));
 		return error;
 	}
-	error = adv_group_create(d->socket, why, why_len);
+	error = adv_group_create(d->socket, d->gids, why, why_len);
 	if (error)
 		return error;
 	if (listen(d->listener, ADV_CLIENTS_MAX) < 0) {

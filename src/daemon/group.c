@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/if_ether.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <stdio.h>
@@ -13,8 +14,12 @@
 
 #include "base/log.h"
 #include "daemon/port_holder.h"
+#include "wire/bytes.h"
 
 #define BTH_DQPN_OFFSET 5 /* top 8 bits of the destination QPN, from the UDP payload */
+#define LOOPBACK	1 /* ifindex of `lo` in every network namespace */
+#define IPV6_SOURCE	(SKF_NET_OFF + 8)
+#define NOBODY		(ADV_SLOT_LAST + 1)
 #define BUFFER_IDLE	1 /* the kernel rounds up to its least: a packet or two */
 #define BUFFER_WANTED	(4 << 20)
 #define BIND_WAIT_MS	500 /* for the daemon before us to be quite gone */
@@ -25,15 +30,65 @@ static int set_int(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value)) < 0 ? errno : 0;
 }
 
-int adv_group_steer(int unlocked)
-{
-	/* Packets too short for the load, and QPN 0 and 1, go to socket 0. */
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, BTH_DQPN_OFFSET),
-		BPF_STMT(BPF_RET | BPF_A, 0),
-	};
-	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+#define ADDRESS_LENGTH 10 /* instructions */
 
+struct program {
+	unsigned short len;
+	struct sock_filter code[8 + ADDRESS_LENGTH * ADV_GID_TABLE_ENTRIES + 1];
+};
+
+static void add(struct program *p, struct sock_filter instruction)
+{
+	p->code[p->len++] = instruction;
+}
+
+static void add_load(struct program *p, uint16_t size, int offset)
+{
+	add(p, (struct sock_filter)BPF_STMT(BPF_LD | size | BPF_ABS, (uint32_t)offset));
+}
+
+/* Where it is not equal, so many are left out. */
+static void add_compare(struct program *p, uint32_t value, unsigned left_out)
+{
+	add(p,
+	    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, (uint8_t)left_out));
+}
+
+/* By the destination QPN. Packets too short for the load, and QPN 0 and 1, go to socket 0. */
+static void add_steering(struct program *p)
+{
+	add_load(p, BPF_B, BTH_DQPN_OFFSET);
+	add(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_A, 0));
+}
+
+/* Steers what comes from this IPv6 address. */
+static void add_source(struct program *p, const struct adv_gid *gid)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned offset = 12 - 4 * i; /* what differs most comes first */
+
+		add_load(p, BPF_W, IPV6_SOURCE + (int)offset);
+		add_compare(p, adv_get_be32(gid->raw + offset), ADDRESS_LENGTH - 2 - 2 * i);
+	}
+	add_steering(p);
+}
+
+int adv_group_steer(int unlocked, const struct adv_gid_table *own)
+{
+	struct program p = {.len = 0};
+	struct sock_fprog program = {.filter = p.code};
+
+	add_load(&p, BPF_W, SKF_AD_OFF + SKF_AD_IFINDEX);
+	add(&p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, LOOPBACK, 2, 0));
+	add_steering(&p);
+	add_load(&p, BPF_W, SKF_AD_OFF + SKF_AD_PROTOCOL);
+	add(&p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IPV6, 2, 0));
+	add_steering(&p);
+	for (uint32_t i = 0; i < own->count; i++)
+		if (!adv_gid_is_ipv4(&own->entry[i].gid))
+			add_source(&p, &own->entry[i].gid);
+	add(&p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, NOBODY));
+	program.len = p.len;
 	return setsockopt(unlocked, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program,
 			  sizeof(program)) < 0
 		       ? errno
@@ -123,7 +178,8 @@ static void say_why(int error, char *why, size_t why_len)
 			 ADV_ROCE_UDP_PORT, strerror(error));
 }
 
-int adv_group_create(int sockets[ADV_SLOTS], char *why, size_t why_len)
+int adv_group_create(int sockets[ADV_SLOTS], const struct adv_gid_table *own, char *why,
+		     size_t why_len)
 {
 	int family, n = 0;
 	int error = found_group(&family, &sockets[0]);
@@ -135,7 +191,7 @@ int adv_group_create(int sockets[ADV_SLOTS], char *why, size_t why_len)
 		n += !error;
 	}
 	if (!error)
-		error = adv_group_steer(sockets[0]);
+		error = adv_group_steer(sockets[0], own);
 	/* Socket 0 never leaves the daemon and stays open to a repair of the program. */
 	for (int i = 1; !error && i < ADV_SLOTS; i++)
 		error = set_int(sockets[i], SOL_SOCKET, SO_LOCK_FILTER, 1);

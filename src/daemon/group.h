@@ -13,18 +13,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/control_protocol.h"
+#include "host/gid_table.h"
 #include "wire/packet.h"
 
 /*
  * Binds and steers. 0, or errno with the sockets closed and a line in why[]; EADDRINUSE: why[]
  * says who has the port and what to do.
  */
-int adv_group_create(int socket[ADV_SLOTS], char *why, size_t why_len);
+int adv_group_create(int socket[ADV_SLOTS], const struct adv_gid_table *own, char *why,
+		     size_t why_len);
 
-/* Attaches the program (again: a process that holds a socket of the group could have detached it).
- * `unlocked` is the daemon's own socket, of slot 0. 0 or errno. */
-int adv_group_steer(int unlocked);
+/*
+ * Attaches the program (again: where the machine's addresses have changed, or a process that holds
+ * a socket of the group could have detached it). `unlocked` is the daemon's own socket, of slot 0.
+ * 0 or errno.
+ *
+ * Whoever wants to can send IPv6 datagrams in the name of any address (IPV6_FREEBIND, see ipv6(7));
+ * to the machine itself they come by its loopback interface. What does and is not from one of `own`
+ * goes where nobody reads. The kernel itself holds IPv4 to local addresses.
+ */
+int adv_group_steer(int unlocked, const struct adv_gid_table *own);
 
 /* Makes a free slot's socket hold next to nothing, and empties it. */
 void adv_group_idle(int fd);

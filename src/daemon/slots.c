@@ -138,6 +138,14 @@ void adv_slots_counters(const struct adv_daemon *d, uint64_t *value)
 		add_counters(d->counters[i], value);
 }
 
+void adv_slots_steer(const struct adv_daemon *d)
+{
+	int error = adv_group_steer(d->socket[ADV_SLOT_DAEMON], d->gids);
+
+	if (error)
+		adv_warn("cannot attach the steering program again: %s", strerror(error));
+}
+
 void adv_slots_release(struct adv_daemon *d, unsigned slot)
 {
 	struct adv_slot_record *r = &d->ledger->slot[slot];
@@ -153,8 +161,7 @@ void adv_slots_release(struct adv_daemon *d, unsigned slot)
 	explicit_bzero(r->token, sizeof(r->token));
 	r->freed = ++d->ledger->releases;
 	atomic_store_explicit(&r->owned, 0, memory_order_release);
-	if (adv_group_steer(d->socket[ADV_SLOT_DAEMON]) != 0)
-		adv_warn("cannot attach the steering program again: %s", strerror(errno));
+	adv_slots_steer(d);
 }
 
 bool adv_slots_token_fits(const struct adv_ledger *l, uint32_t slot,

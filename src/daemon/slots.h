@@ -23,6 +23,9 @@ uint32_t adv_slots_take(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t ui
 /* Takes it back: its groups are left, its socket is emptied. */
 void adv_slots_release(struct adv_daemon *d, unsigned slot);
 
+/* adv_group_steer() with the addresses that are published; logged where it fails. */
+void adv_slots_steer(const struct adv_daemon *d);
+
 /* Ends, where it is time (d->senders_at), what the table says of slots that were given up: from
  * where they sent. */
 void adv_slots_forget_senders(struct adv_daemon *d, uint64_t now);

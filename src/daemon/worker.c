@@ -245,8 +245,10 @@ static void on_time(struct worker *w)
 	if (w->publish_at && now >= w->publish_at) {
 		w->publish_at = 0;
 		what = adv_gid_publish(w->d->gids);
-		if (what)
+		if (what) {
+			adv_slots_steer(w->d);
 			adv_ucma_gids_changed(w->clients.ucma);
+		}
 		notify_all(w, what);
 		drop_dead(w);
 	}

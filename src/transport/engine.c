@@ -181,10 +181,11 @@ bool adv_engine_sender_good(const struct adv_engine *e, uint32_t src_qpn,
 	return !e->sender_port || !adv_engine_is_here(e, &meta->sgid) || is_from(e, src_qpn, meta);
 }
 
-/* Our address, for a UD packet: one of the table, or a group that the QP is in. */
-static bool is_our_address(const struct adv_engine *e, const struct adv_gid *gid)
+/* Our address, for a UD packet: one of the table, or a group that the QP is in; with a group's
+ * address comes the multicast QPN, and no other one. */
+static bool is_our_address(const struct adv_engine *e, const struct adv_incoming *in)
 {
-	return adv_gid_is_multicast(gid) || adv_engine_has_gid(e, gid);
+	return in->h->bth.dest_qpn == ADV_QPN_MULTICAST || adv_engine_has_gid(e, &in->meta->dgid);
 }
 
 static void report_established(struct adv_qp *qp)
@@ -210,11 +211,11 @@ static void deliver(struct adv_engine *e, struct adv_qp *qp, uint64_t now,
 		return;
 	}
 	if (qp->type == IBV_QPT_UD) {
-		if (!is_our_address(e, &in->meta->dgid))
+		if (!is_our_address(e, in))
 			c->rx_bad_address++;
 		else if (in->h->deth.qkey != qp->attr.qkey)
 			c->rx_bad_qkey++;
-		else if (!adv_gid_is_multicast(&in->meta->dgid) &&
+		else if (in->h->bth.dest_qpn != ADV_QPN_MULTICAST &&
 			 !adv_engine_sender_good(e, in->h->deth.src_qpn, in->meta))
 			c->rx_bad_sender++;
 		else

@@ -15,6 +15,7 @@ from adverbd import Client, Daemon, PORT, bth, wait_for
 
 FAMILIES = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 UDP_NO_CHECK6_TX = 101  # linux/udp.h
+IPV6_FREEBIND = 78  # linux/in6.h
 
 
 def check_steering(slots, marks):
@@ -55,6 +56,48 @@ def no_udp_checksum(build):
             out.setsockopt(socket.IPPROTO_UDP, UDP_NO_CHECK6_TX, 1)
             out.sendto(bth(slot.number << 16), ("::1", PORT))
         assert len(slot.received()) == 1
+
+
+def foreign_sources(build):
+    """Whatever comes over loopback in the name of an address that is not the machine's own: IPv6 lets
+    anybody send it."""
+    adverbd.sh("ip link add fs0 type veth peer name fs1; ip link set fs0 up; ip link set fs1 up; ip addr add fd05::1/64 dev fs0 nodad")
+
+    def arrives(slot, source, to="fd05::1"):
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as out:
+            out.setsockopt(socket.IPPROTO_IPV6, IPV6_FREEBIND, 1)
+            out.bind((source, 0))
+            out.sendto(bth(slot.number << 16), (to, PORT))
+        return len(slot.received()) == 1
+
+    with Daemon(build) as daemon, Client() as c:
+        slot = c.open_slot()
+        wait_for(lambda: arrives(slot, "fd05::1"))
+        assert arrives(slot, "::1", "::1")
+        assert not arrives(slot, "fd05::2") and not arrives(slot, "2001:db8::1", "::1")
+        adverbd.sh("ip addr add fd05::2/64 dev fs0 nodad")
+        wait_for(lambda: arrives(slot, "fd05::2"))
+        assert not arrives(slot, "fd05::3")
+        c.open_slot()
+        with Client() as other:
+            other.open_slot()  # given back, which attaches the program anew
+        wait_for(lambda: len(c.slots()) == 2)
+        assert arrives(slot, "fd05::1") and not arrives(slot, "fd05::3")
+        daemon.kill(c.status()["worker"])
+        assert arrives(slot, "fd05::1") and not arrives(slot, "fd05::3")
+        with Client() as d:
+            d.ask(adverbd.RESUME, struct.pack("=II", slot.number, 0) + slot.token)
+            adverbd.sh("ip addr del fd05::2/64 dev fs0")
+            wait_for(lambda: not arrives(slot, "fd05::2"))
+            assert arrives(slot, "fd05::1")
+            # As many as there may be, each of them.
+            many = [f"fd05::1:{i:x}" for i in range(1, 241)]
+            batch = "\n".join(f"addr add {a}/64 dev fs0 nodad" for a in many)
+            subprocess.run(["ip", "-batch", "-"], input=batch, text=True, check=True)
+            wait_for(lambda: arrives(slot, many[-1]))
+            assert all(arrives(slot, a) for a in many)
+            assert not arrives(slot, "fd05::3") and not arrives(slot, "fd05::1:1000")
+    adverbd.sh("ip link del fs0")
 
 
 def worker_killed(build):
@@ -218,5 +261,5 @@ def multicast(build):
 
 
 if __name__ == "__main__":
-    adverbd.main([all_256, no_udp_checksum, worker_killed, grace_ends, keeper_killed, worker_dies_often,
+    adverbd.main([all_256, no_udp_checksum, foreign_sources, worker_killed, grace_ends, keeper_killed, worker_dies_often,
                   client_killed, reuse_order, multicast])

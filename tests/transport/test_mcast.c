@@ -159,6 +159,44 @@ static void test_full_group(void **state)
 	net_close(net);
 }
 
+static uint32_t named_qpn;
+
+static void name_one_qp(struct net *net, struct wire *w)
+{
+	w->data[5] = (uint8_t)(named_qpn >> 16);
+	w->data[6] = (uint8_t)(named_qpn >> 8);
+	w->data[7] = (uint8_t)named_qpn;
+}
+
+/* What goes to a group names the multicast QPN (IBTA 10.5.2). A group's address with another one
+ * would go round what is asked of the senders of all other datagrams. */
+static void test_group_and_one_qp(void **state)
+{
+	struct net *net = net_open(2, 1);
+	struct region *from = region_open(&net->node[0], 64, 0);
+	struct region *to = region_open(&net->node[1], 2048, IBV_ACCESS_LOCAL_WRITE);
+	struct end *sender = ud_open(&net->node[0]);
+	struct end *member = ud_open(&net->node[1]), *other = ud_open(&net->node[1]);
+	struct adv_ah ah;
+
+	make_ah(&net->node[0], &ah, &group6, false);
+	assert_int_equal(adv_qp_attach_mcast(member->qp, &group6), 0);
+	end_recv(member, 1, to, 0, 2048);
+	end_recv(other, 1, to, 0, 2048);
+	net->hook = name_one_qp;
+	named_qpn = adv_qp_num(member->qp);
+	send_to_group(sender, &ah, 1, from, 64);
+	net_run(net, MS);
+	named_qpn = adv_qp_num(other->qp);
+	send_to_group(sender, &ah, 2, from, 64);
+	net_run(net, MS);
+	assert_int_equal(member->recv_count, 0);
+	assert_int_equal(other->recv_count, 0);
+	assert_int_equal(adv_engine_counters(net->node[1].e)->rx_bad_address, 2);
+	assert_int_equal(adv_qp_detach_mcast(member->qp, &group6), 0);
+	net_abandon(net);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +204,7 @@ int main(void)
 		cmocka_unit_test(test_each_member_gets_a_copy),
 		cmocka_unit_test(test_not_for_us),
 		cmocka_unit_test(test_full_group),
+		cmocka_unit_test(test_group_and_one_qp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,8 +104,11 @@ static void nak(struct adv_qp *qp, uint8_t syndrome, uint32_t psn, uint64_t now)
 		return;
 	}
 	qp->engine->counters.packet_seq_err++;
-	if (acked_before(qp, psn, now) && !qp->req.rnr_wait)
-		adv_requester_lost(qp, psn, ADV_ERR_SEQUENCE_RETRIES, now);
+	if (!acked_before(qp, psn, now) || qp->req.rnr_wait ||
+	    (qp->req.nak_heard && !qp->engine->go_back_0))
+		return;
+	qp->req.nak_heard = true;
+	adv_requester_lost(qp, psn, ADV_ERR_SEQUENCE_RETRIES, now);
 }
 
 static void acknowledge(struct adv_qp *qp, const struct adv_incoming *in, uint64_t now)

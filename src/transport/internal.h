@@ -320,6 +320,8 @@ struct adv_requester {
 	bool rnr_wait;	 /* the timer runs for an RNR NAK: send nothing */
 	bool unanswered; /* there was a timeout, and nothing was acknowledged since */
 	bool gap_asked;	 /* responses were lost and asked for again; wait for una to move */
+	bool nak_heard;	 /* of the loss at una: the network may repeat it; until una moves or a
+			    timeout */
 	bool draining;	 /* SQD: an event is owed when all is quiet */
 	struct adv_timer timer;
 };

@@ -222,6 +222,7 @@ static void note_progress(struct adv_qp *qp, uint32_t psn)
 	req->ticks = 0;
 	req->unanswered = false;
 	req->gap_asked = false;
+	req->nak_heard = false;
 	while (req->rd_tail != req->rd_head &&
 	       adv_psn_diff(req->rd_end[req->rd_tail & (req->rd_room - 1)], psn) <= 0)
 		req->rd_tail++;
@@ -324,6 +325,7 @@ static void timed_out(struct adv_qp *qp, uint64_t now)
 	 * again. */
 	req->unanswered = !qp->engine->go_back_0; /* which acknowledges whole messages only */
 	req->gap_asked = true;
+	req->nak_heard = false;
 	if (++req->ticks < qp->engine->timeout_ticks) {
 		send_again(qp, req->una_psn);
 		return;

@@ -20,17 +20,22 @@ static void mute(struct net *net, struct wire *w)
 	w->copies = 0;
 }
 
-static void bed_open(struct bed *bed)
+static void bed_open_with(struct bed *bed, uint8_t timeout)
 {
 	struct options o = options_default(IBV_QPT_RC);
 
-	o.timeout = 0;
+	o.timeout = timeout;
 	bed->net = net_open(2, 3);
 	bed->ra = region_open(&bed->net->node[0], 16384, ALL_ACCESS);
 	bed->rb = region_open(&bed->net->node[1], 16384, ALL_ACCESS);
 	region_fill(bed->ra, 1);
 	pair_open(bed->net, &o, &bed->a, &bed->b);
 	bed->net->hook = mute;
+}
+
+static void bed_open(struct bed *bed)
+{
+	bed_open_with(bed, 0);
 }
 
 static void bed_close(struct bed *bed)
@@ -163,17 +168,24 @@ static void test_reserved_syndromes(void **state)
 /* NAKs of sequence error cost a retry each where nothing moves in between. */
 static void test_sequence_naks_use_retries(void **state)
 {
+	const struct adv_engine_counters *c;
 	struct bed bed;
 
-	bed_open(&bed);
+	bed_open_with(&bed, 10);
+	c = adv_engine_counters(bed.net->node[0].e);
+	bed.net->node[0].e->timeout_ticks = 16;
 	post(&bed, IBV_WR_RDMA_WRITE, 0, 10);
 	post(&bed, IBV_WR_RDMA_WRITE, 1, 10);
 	net_run(bed.net, US);
-	answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK, 1, 0);
-	expect_state(&bed, 1, IBV_QPS_RTS);
-	for (int i = 0; i < 6; i++)
-		answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK, 1, 0);
-	expect_state(&bed, 1, IBV_QPS_RTS);
+	for (uint64_t i = 1; i <= 7; i++) {
+		/* Repeated ones tell of the same loss, until a timeout has sent all again. */
+		for (int copy = 0; copy < 3; copy++)
+			answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK, 1, 0);
+		expect_state(&bed, 1, IBV_QPS_RTS);
+		assert_int_equal(bed.a->qp->req.retry_left, 7 - i);
+		net_run(bed.net, 5 * MS);
+		assert_int_equal(c->local_ack_timeout_err, i);
+	}
 	answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK, 1, 0);
 	expect_state(&bed, 2, IBV_QPS_ERR);
 	expect_send(bed.a, 1, 1, IBV_WC_RETRY_EXC_ERR);

@@ -216,6 +216,58 @@ static void test_nak_before_ack(void **state)
 	net_abandon(net);
 }
 
+static struct {
+	bool lost;
+	uint64_t apart; /* ns from one copy to the next */
+	unsigned naks;
+} storm;
+
+/* One packet in the middle of the message gets lost; each NAK comes nine times. */
+static void repeat_naks(struct net *net, struct wire *w)
+{
+	if (w->from == 0 && !storm.lost && w->h.bth.opcode == ADV_OP_WRITE_MIDDLE) {
+		storm.lost = true;
+		w->copies = 0;
+	}
+	if (w->from == 1 && w->h.aeth.syndrome == (ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR)) {
+		w->copies = 9;
+		w->delay = storm.apart;
+		storm.naks++;
+	}
+}
+
+/* One loss is one retry, however often it is told of: before anything is sent again, and then. */
+static void test_repeated_nak(void **state)
+{
+	static const uint64_t apart[] = {1, 100, 700, 1500, 10000};
+
+	for (unsigned i = 0; i < sizeof(apart) / sizeof(apart[0]); i++) {
+		struct options o = options_default(IBV_QPT_RC);
+		struct net *net = net_open(2, 1);
+		struct region *ra = region_open(&net->node[0], 1 << 16, ALL_ACCESS);
+		struct region *rb = region_open(&net->node[1], 1 << 16, ALL_ACCESS);
+		const struct adv_engine_counters *c = adv_engine_counters(net->node[0].e);
+		struct end *a, *b;
+
+		memset(&storm, 0, sizeof(storm));
+		storm.apart = apart[i];
+		o.retry_cnt = 1;
+		net->hook = repeat_naks;
+		region_fill(ra, 3);
+		pair_open(net, &o, &a, &b);
+		end_op(a, IBV_WR_RDMA_WRITE, 1, ra, 0, 1 << 16, rb, 0);
+		net_until(net, a, 1, 0, SEC);
+		expect_send(a, 0, 1, IBV_WC_SUCCESS);
+		expect_pattern(rb, 0, 1 << 16, 3, 0);
+		assert_int_equal(storm.naks, 1);
+		net_run(net, SEC);
+		assert_true(c->packet_seq_err >= 1); /* those that came before the end */
+		assert_int_equal(c->local_ack_timeout_err, 0);
+		assert_int_equal(end_state(a), IBV_QPS_RTS);
+		net_close(net);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +277,7 @@ int main(void)
 		cmocka_unit_test(test_own_region_gone),
 		cmocka_unit_test(test_answer_behind_timeout),
 		cmocka_unit_test(test_nak_before_ack),
+		cmocka_unit_test(test_repeated_nak),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,7 @@ struct shm_peer {
 	uint8_t slot;
 	bool settling; /* packets have gone by UDP: not yet */
 	bool leaving;  /* the peer is gone */
+	uint64_t last; /* the reader's tail up to which a leaving one is read */
 	bool written;  /* in the batch at hand */
 };
 
@@ -170,6 +171,8 @@ static bool shm_flush(struct adv_link *link)
 
 static void give_up(struct shm_link *l, struct shm_peer *p)
 {
+	if (!p->leaving)
+		p->last = p->reader.tail + p->reader.size;
 	p->leaving = true;
 	l->any_leaves = true;
 	if (l->of_slot[p->slot] == p)
@@ -209,14 +212,15 @@ static unsigned receive_ring(struct shm_link *l, struct shm_peer *p, unsigned bu
 	return packets;
 }
 
-/* Those of whom nothing more will come. */
+/* Those of whom nothing more will come, or more than there was when they left: somebody writes
+ * still. */
 static void free_leaving(struct shm_link *l)
 {
 	l->any_leaves = false;
 	for (unsigned i = l->count; i-- > 0;) {
 		struct shm_peer *p = l->peer[i];
 
-		if (p->leaving && !adv_ring_has(&p->reader))
+		if (p->leaving && (!adv_ring_has(&p->reader) || p->reader.tail >= p->last))
 			free_peer(l, i);
 		else if (p->leaving)
 			l->any_leaves = true;
@@ -356,6 +360,15 @@ static struct shm_peer *map_peer(struct shm_link *l, const struct adv_shm_pair *
 	return p;
 }
 
+/* The slot may be another process's now: nothing comes in its name any more but from its own
+ * memory. */
+static void forget_earlier(struct shm_link *l, uint8_t slot)
+{
+	for (unsigned i = l->count; i-- > 0;)
+		if (l->peer[i]->slot == slot)
+			free_peer(l, i);
+}
+
 int adv_shm_attach(struct adv_link *link, uint8_t slot, const struct adv_shm_pair *pair)
 {
 	struct shm_link *l = shm_of(link);
@@ -371,7 +384,7 @@ int adv_shm_attach(struct adv_link *link, uint8_t slot, const struct adv_shm_pai
 	p->slot = slot;
 	p->settling = l->udp_last[slot] != 0;
 	adv_ring_sleep(&p->reader, l->sleeping);
-	adv_shm_detach(link, slot);
+	forget_earlier(l, slot);
 	l->of_slot[slot] = p;
 	l->peer[l->count++] = p;
 	l->quiet_calls = QUIET_CALLS;

@@ -38,12 +38,14 @@ int adv_shm_pair_make(uint32_t size);
 /*
  * From now on packets to QPs of `slot` at one of the machine's own addresses go through the pair;
  * where some have just gone by UDP, a little later, so that none overtakes them. Takes both
- * descriptors, also where it fails. An earlier pair with that slot is detached. Under the link's
- * lock. 0; EINVAL: the memory is too small, or not sealed; ENOMEM, EMFILE.
+ * descriptors, also where it fails. An earlier pair with that slot is given up, whether it has been
+ * read or not. Under the link's lock, not within receive(). 0; EINVAL: the memory is too small, or
+ * not sealed; ENOMEM, EMFILE.
  */
 int adv_shm_attach(struct adv_link *link, uint8_t slot, const struct adv_shm_pair *pair);
 
-/* The peer is gone: what it wrote is still received, then its memory is given up. */
+/* The peer is gone: what it wrote is still received, at most as much as the memory holds, then that
+ * is given up. */
 void adv_shm_detach(struct adv_link *link, uint8_t slot);
 
 /* True where there is a pair for that slot. */

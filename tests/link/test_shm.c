@@ -196,6 +196,77 @@ static void test_peer_leaves(void **state)
 	send_one(p->b, &p->to_a, QPN_A, 0); /* by UDP to nobody */
 }
 
+/* Fills all of the ring from A to B with copies of a packet, as its writer can that breaks the
+ * rules: it never ends. */
+static void make_endless(struct pair *p, const struct adv_shm_pair *shared)
+{
+	const size_t before = offsetof(struct adv_ring_memory, bytes);
+	uint8_t *m = mmap(NULL, adv_ring_memory_len(RING_SIZE), PROT_READ | PROT_WRITE, MAP_SHARED,
+			  shared->memory_fd, 0);
+
+	assert_true(m != MAP_FAILED);
+	batch.count = batch.iov_used = 0;
+	add_packet(&batch, &p->to_b, QPN_B, 77, 180);
+	assert_true(p->a->ops->send(p->a, &batch));
+	for (size_t offset = 256; offset < RING_SIZE; offset += 256)
+		memcpy(m + before + offset, m + before, 256);
+	munmap(m, adv_ring_memory_len(RING_SIZE));
+}
+
+static void count_psn_77(void *user, const struct adv_rx_packet *pkt)
+{
+	struct adv_headers h;
+
+	assert_true(adv_headers_decode(pkt->data, pkt->len, &h) > 0);
+	*(unsigned *)user += h.bth.psn == 77;
+}
+
+static void attach_endless(struct pair *p)
+{
+	int fd = adv_shm_pair_make(RING_SIZE);
+	struct adv_shm_pair of_a = {dup(fd), dup(p->b->bell_fd), RING_SIZE, 0};
+	struct adv_shm_pair of_b = {dup(fd), dup(p->a->bell_fd), RING_SIZE, 1};
+	struct adv_shm_pair kept = {.memory_fd = fd};
+
+	assert_int_equal(adv_shm_attach(p->a, SLOT_B, &of_a), 0);
+	assert_int_equal(adv_shm_attach(p->b, SLOT_A, &of_b), 0);
+	make_endless(p, &kept);
+	close(fd);
+}
+
+/* What somebody has left is read, but not for ever. */
+static void test_endless_heritage(void **state)
+{
+	struct pair *p = *state;
+	unsigned descriptors = open_descriptors(), packets = 0;
+
+	attach_endless(p);
+	adv_shm_detach(p->b, SLOT_A);
+	for (int i = 0; i < 100; i++)
+		p->b->ops->receive(p->b, 64, count_psn_77, &packets);
+	assert_in_range(packets, 1, RING_SIZE / 256 + 64);
+	assert_true(p->b->ops->sleep(p->b, true));
+	adv_shm_detach(p->a, SLOT_B);
+	receive_once(p->a, fresh_store());
+	assert_int_equal(open_descriptors(), descriptors);
+}
+
+/* Nor as somebody else's, who has the slot now. */
+static void test_no_heritage(void **state)
+{
+	struct pair *p = *state;
+	unsigned packets = 0;
+
+	attach_endless(p);
+	adv_shm_detach(p->b, SLOT_A);
+	attach_both(p);
+	send_one(p->a, &p->to_b, QPN_B, 0);
+	for (int i = 0; i < 100; i++)
+		p->b->ops->receive(p->b, 64, count_psn_77, &packets);
+	assert_int_equal(packets, 0);
+	assert_int_equal(p->b->counters.rx_packets, 1);
+}
+
 /* In a ring that is full packets are lost, and counted, and those that are not come in order. */
 static void test_full(void **state)
 {
@@ -342,6 +413,8 @@ int main(void)
 		T(test_mixed_batch),
 		T(test_settling),
 		T(test_peer_leaves),
+		T(test_endless_heritage),
+		T(test_no_heritage),
 		T(test_full),
 		T(test_asleep_at_first),
 		T(test_bell),

@@ -106,7 +106,7 @@ MUTANTS = [
      "\t\tif (!drop_repeated_answer(resp) || resp->res_pending >= resp->res_limit)\n"
      "\t\t\treturn NULL;\n"),
     ("asked-twice", "a response that a timeout has asked for costs another retry", REQUESTER,
-     "\treq->gap_asked = true;\n\tif (++req->ticks", "\tif (++req->ticks"),
+     "\treq->gap_asked = true;\n\treq->nak_heard", "\treq->nak_heard"),
     ("ask-each", "after a timeout packets ask for acknowledgements no more often", REQUESTER,
      "\treq->unanswered = !qp->engine->go_back_0;", "\treq->unanswered = false;"),
     ("silent-error", "an unsignaled request that fails has no completion", QP,

@@ -510,17 +510,6 @@ static int pair(struct adv_client *c, struct adv_control_message *m)
 	return share.memory_fd;
 }
 
-static int bell(struct adv_client *c, struct adv_control_message *m)
-{
-	uint32_t slot = m->body.pair.slot, peer = m->body.pair.peer;
-
-	if (owns(c, slot) && peer < ADV_SLOTS &&
-	    (slot == peer || adv_pairs_has(c->all->pairs, slot, peer)))
-		return c->all->daemon->bell[peer];
-	fail(m, EPERM, strerror(EPERM));
-	return -1;
-}
-
 static int pairs(struct adv_client *c, struct adv_control_message *m)
 {
 	uint32_t slot = m->body.pair.slot;
@@ -545,8 +534,7 @@ static handler *const handlers[] = {
 	[ADV_CONTROL_LIST] = list,	   [ADV_CONTROL_COUNT] = count,
 	[ADV_CONTROL_COUNTERS] = counters, [ADV_CONTROL_OPEN_CM] = open_cm,
 	[ADV_CONTROL_SENDER] = sender,	   [ADV_CONTROL_PAIR] = pair,
-	[ADV_CONTROL_BELL] = bell,	   [ADV_CONTROL_PAIRS] = pairs,
-	[ADV_CONTROL_FAULT] = fault,
+	[ADV_CONTROL_PAIRS] = pairs,	   [ADV_CONTROL_FAULT] = fault,
 };
 
 static void handle(struct adv_client *c, struct adv_control_message *m)

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -82,16 +81,6 @@ static int make_tables(struct adv_daemon *d)
 	return 0;
 }
 
-static int make_bells(struct adv_daemon *d)
-{
-	for (int i = 0; i < ADV_SLOTS; i++) {
-		d->bell[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		if (d->bell[i] < 0)
-			return errno;
-	}
-	return 0;
-}
-
 int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len)
 {
 	int error;
@@ -105,8 +94,6 @@ int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len)
 		return error;
 	}
 	error = make_tables(d);
-	if (!error)
-		error = make_bells(d);
 	if (error) {
 		snprintf(why, why_len, "cannot make the shared tables: %s", strerror(error));
 		return error;
@@ -123,10 +110,8 @@ int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len)
 
 void adv_daemon_release(struct adv_daemon *d)
 {
-	for (int i = 0; i < ADV_SLOTS; i++) {
+	for (int i = 0; i < ADV_SLOTS; i++)
 		close(d->socket[i]);
-		close(d->bell[i]);
-	}
 	close(d->table_fd);
 	close(d->listener);
 }
@@ -138,14 +123,12 @@ static int compare_int(const void *a, const void *b)
 
 void adv_daemon_close_others(const struct adv_daemon *d, int also)
 {
-	int keep[2 * ADV_SLOTS + 4];
+	int keep[ADV_SLOTS + 3];
 	unsigned from = 3;
 	size_t n = 0;
 
-	for (int i = 0; i < ADV_SLOTS; i++) {
+	for (int i = 0; i < ADV_SLOTS; i++)
 		keep[n++] = d->socket[i];
-		keep[n++] = d->bell[i];
-	}
 	keep[n++] = d->listener;
 	keep[n++] = d->table_fd;
 	keep[n++] = also;

@@ -57,7 +57,6 @@ struct adv_ledger {
 
 struct adv_daemon {
 	int socket[ADV_SLOTS]; /* of port 4791, in the group's order */
-	int bell[ADV_SLOTS];   /* eventfds: each wakes the slot's owner */
 	int listener;
 	int table_fd; /* sealed against writing: for clients */
 	struct adv_ledger *ledger;

@@ -125,16 +125,13 @@ enum adv_control_notice {
 enum adv_control_notice adv_control_read(struct adv_control *c);
 
 /*
- * Asks for memory to be shared with the slot `peer` (link/shm.h); descriptors are the caller's.
+ * Asks for memory to be shared with the slot `peer` (link/shm.h); the descriptor is the caller's.
  * 0; EAGAIN: the peer has not asked for it yet: ADV_NOTICE_PAIRS_CHANGED tells when it does, then
  * ask again; EALREADY: we have had it; ENOENT: no such slot is in use; ENFILE: there are too many;
  * ECONNRESET.
  */
 int adv_control_pair(struct adv_control *c, unsigned slot, unsigned peer,
 		     struct adv_shm_pair *pair);
-
-/* The eventfd by which others wake this slot; the caller's. 0 or errno. */
-int adv_control_bell(struct adv_control *c, unsigned slot, int *fd);
 
 /* Bits of slots (bit i % 8 of byte i / 8): those with which this one shares memory, and which of
  * these adv_control_pair() has yet to fetch. 0 or errno. */

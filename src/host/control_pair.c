@@ -35,17 +35,7 @@ int adv_control_pair(struct adv_control *c, unsigned slot, unsigned peer, struct
 		return error;
 	pair->size = m.body.pair.size;
 	pair->side = m.body.pair.side;
-	error = ask_for_descriptor(c, ADV_CONTROL_BELL, slot, peer, &m, &pair->bell_fd);
-	if (error)
-		adv_sys_close(pair->memory_fd);
-	return error;
-}
-
-int adv_control_bell(struct adv_control *c, unsigned slot, int *fd)
-{
-	struct adv_control_message m;
-
-	return ask_for_descriptor(c, ADV_CONTROL_BELL, slot, slot, &m, fd);
+	return 0;
 }
 
 int adv_control_pairs(struct adv_control *c, unsigned slot, uint8_t paired[ADV_SLOTS / 8],

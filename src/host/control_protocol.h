@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define ADV_CONTROL_MAGIC	0x41445643u /* "ADVC" */
-#define ADV_CONTROL_VERSION	2
+#define ADV_CONTROL_VERSION	3
 #define ADV_CONTROL_NAME	"adverbd" /* abstract; a user's own: "adverbd-<uid>" */
 #define ADV_CONTROL_MESSAGE_LEN 256
 #define ADV_CONTROL_TEXT_LEN	232
@@ -50,7 +50,6 @@ enum adv_control_type {
 	ADV_CONTROL_SENDER,   /* sender: from which UDP port the slot sends within the machine */
 	ADV_CONTROL_PAIR, /* pair: memory with another slot (link/shm.h); answer: its descriptor, or
 			   * EAGAIN: the other has yet to ask, and a notice will tell */
-	ADV_CONTROL_BELL, /* pair: what wakes `peer`, an eventfd; one's own, or of a pair */
 	ADV_CONTROL_PAIRS,	  /* pair.slot; answer: pairs */
 	ADV_CONTROL_FAULT,	  /* fault: see host/fault_exchange.h */
 	ADV_CONTROL_NOTICE = 128, /* daemon to client */

@@ -71,7 +71,7 @@ struct adv_device {
 	struct adv_link *link;
 	struct adv_link *udp;	    /* the link itself, or the innermost */
 	struct adv_link *shm;	    /* the one round it, or NULL */
-	int bell_fd;		    /* of that, for the thread, which has no lock then; -1: none */
+	int bell_fd;		    /* of that, see link/bell.h, for who sleeps; -1: none */
 	uint8_t met[ADV_SLOTS / 8]; /* bits of slots: peers that we have asked for */
 	struct adv_control *control;
 	struct adv_slot slot[ADV_DEVICE_SLOTS]; /* the first is there from opening on */

@@ -28,24 +28,16 @@ static unsigned own_slot(const struct adv_device *d)
 void device_peers_init(struct adv_device *d)
 {
 	const char *no = getenv(NO_SHM_VARIABLE);
-	int bell, err;
 
 	d->bell_fd = -1;
 	if (no && *no)
 		return;
-	err = adv_control_bell(d->control, own_slot(d), &bell);
-	if (!err) {
-		d->shm = adv_shm_create(d->udp, bell, adv_now);
-		if (!d->shm) {
-			adv_sys_close(bell);
-			err = ENOMEM;
-		}
-	}
-	if (!err) {
-		d->bell_fd = bell;
+	d->shm = adv_shm_create(d->udp, adv_now);
+	if (d->shm) {
+		d->bell_fd = d->shm->bell_fd;
 		adv_shm_set_homes(d->shm, adv_control_gids(d->control)->home);
 	} else {
-		adv_warn("packets within this machine go by UDP: %s", strerror(err));
+		adv_warn("packets within this machine go by UDP: %s", strerror(errno));
 	}
 }
 

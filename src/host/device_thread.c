@@ -41,6 +41,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "link/bell.h"
 
 #define US		  1000ull
 #define MS		  (1000 * US)
@@ -483,7 +484,7 @@ static void *thread_main(void *arg)
 		if (ready[SOURCE_KICK])
 			(void)!adv_sys_read(d->bg.kick_fd, &count, sizeof(count));
 		if (ready[SOURCE_BELL])
-			(void)!adv_sys_read(d->bell_fd, &count, sizeof(count));
+			adv_bell_still(d->bell_fd);
 		if (turn_of(&d->bg) == DEVICE_WATCHING)
 			run_watching(d, ready);
 		else

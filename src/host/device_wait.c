@@ -17,6 +17,7 @@
 #include <signal.h>
 
 #include "base/sys.h"
+#include "link/bell.h"
 
 #define NS_PER_S 1000000000ull
 #define FIXED	 4 /* descriptors besides the sockets that are received from */
@@ -173,8 +174,8 @@ static int sleep_until(struct wait *w, uint64_t deadline)
 	}
 	if (w->serves) {
 		drain_eventfd(&w->fd[1]);
-		if (w->device->bell_fd >= 0)
-			drain_eventfd(&w->fd[2]);
+		if (w->device->bell_fd >= 0 && w->fd[2].revents)
+			adv_bell_still(w->device->bell_fd);
 		atomic_fetch_add_explicit(&w->device->bg.serve_count, 1, memory_order_relaxed);
 	}
 	return 0;

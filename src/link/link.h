@@ -45,7 +45,7 @@ struct adv_link_ops {
 	unsigned (*receive)(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user);
 	/*
 	 * The owner goes to sleep on bell_fd (true), or has ceased to (false): peers that hand over
-	 * packets through memory then write to it, or spare themselves the trouble. Returns false
+	 * packets through memory then ring it, or spare themselves the trouble. Returns false
 	 * where there is something to receive: look again before sleeping. NULL: there are no such
 	 * peers.
 	 */
@@ -57,7 +57,7 @@ struct adv_link {
 	const struct adv_link_ops *ops;
 	int receive_fd;	    /* readable when receive() would find packets */
 	int send_fd;	    /* -1, or writable when flush() may go on (set while full) */
-	int bell_fd;	    /* an eventfd, see sleep(); -1: none */
+	int bell_fd;	    /* link/bell.h, see sleep(); -1: none */
 	bool busy_polled;   /* set by the owner: it calls receive() all the time, so that what is
 			     * costly to look at needs no look at each call */
 	bool enough;	    /* set by the owner while it receives: the rest may wait until it calls

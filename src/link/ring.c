@@ -169,20 +169,28 @@ bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
 	return true;
 }
 
-bool adv_ring_must_wake(struct adv_ring_writer *w)
+bool adv_ring_must_wake(struct adv_ring_writer *w, adv_bell_name *bell)
 {
 	/* Pairs with adv_ring_sleep(): either its reader sees the packet, or we see it sleep. */
 	atomic_thread_fence(memory_order_seq_cst);
-	return atomic_load_explicit(&w->memory->sleeping, memory_order_relaxed) != 0 &&
-	       atomic_exchange_explicit(&w->memory->sleeping, 0, memory_order_relaxed) != 0;
+	if (atomic_load_explicit(&w->memory->sleeping, memory_order_relaxed) == 0 ||
+	    atomic_exchange_explicit(&w->memory->sleeping, 0, memory_order_relaxed) == 0)
+		return false;
+	/* Pairs with adv_ring_reader_init(): either we see its bell, or the reader that comes sees
+	 * that it counts as awake, and the packet. */
+	atomic_thread_fence(memory_order_seq_cst);
+	*bell = atomic_load_explicit(&w->memory->bell, memory_order_relaxed);
+	return true;
 }
 
 /* ---- reading -------------------------------------------------------------------------- */
 
 void adv_ring_reader_init(struct adv_ring_reader *r, void *memory, uint32_t size,
-			  adv_ring_check_fn *check, void *user)
+			  adv_bell_name bell, adv_ring_check_fn *check, void *user)
 {
 	*r = (struct adv_ring_reader){.memory = memory, .size = size, .check = check, .user = user};
+	atomic_store_explicit(&r->memory->bell, bell, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
 }
 
 static uint32_t next_word(const struct adv_ring_reader *r)

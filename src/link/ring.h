@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "link/bell.h"
 #include "link/link.h"
 
 /* In shared memory. Each side of the ring writes to the lines of its own. */
@@ -21,6 +22,7 @@ struct adv_ring_memory {
 	/* The reader's. */
 	_Alignas(64) _Atomic uint64_t tail; /* bytes taken, of all times, a part of the ring ago */
 	_Atomic uint32_t sleeping;	    /* 1: ring its bell after writing */
+	_Atomic adv_bell_name bell;	    /* 0: it has not come yet */
 	/* The writer's: records, each at a multiple of 64. */
 	_Alignas(64) uint8_t bytes[];
 };
@@ -66,8 +68,9 @@ struct adv_ring_reader {
 
 /* memory: adv_ring_memory_len(size) bytes, the caller's, mapped as long as the ring is used. */
 void adv_ring_writer_init(struct adv_ring_writer *w, void *memory, uint32_t size);
+/* bell: what the writer is to ring when the reader sleeps. */
 void adv_ring_reader_init(struct adv_ring_reader *r, void *memory, uint32_t size,
-			  adv_ring_check_fn *check, void *user);
+			  adv_bell_name bell, adv_ring_check_fn *check, void *user);
 
 /*
  * Writes a packet with what the network would tell of it. A packet with a wrong ICRC on purpose
@@ -76,8 +79,9 @@ void adv_ring_reader_init(struct adv_ring_reader *r, void *memory, uint32_t size
  */
 bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt);
 
-/* After one or more adv_ring_put(): true where the reader sleeps, and is to be woken. */
-bool adv_ring_must_wake(struct adv_ring_writer *w);
+/* After one or more adv_ring_put(): true where the reader sleeps, and is to be woken by the bell
+ * that is its own as it says; 0 where it has not come yet, and will look first. */
+bool adv_ring_must_wake(struct adv_ring_writer *w, adv_bell_name *bell);
 
 /*
  * Hands at most `budget` packets to fn, as link.h's receive() does, and counts them. Returns their

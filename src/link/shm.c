@@ -25,7 +25,6 @@ struct shm_peer {
 	struct adv_ring_reader reader;
 	uint8_t *memory;
 	size_t memory_len;
-	int bell_fd;
 	uint8_t slot;
 	bool settling; /* packets have gone by UDP: not yet */
 	bool leaving;  /* the peer is gone */
@@ -38,6 +37,7 @@ struct shm_link {
 	struct adv_link *udp;
 	uint64_t (*clock)(void);
 	const _Atomic uint8_t *home; /* by slot; NULL: each is its own */
+	adv_bell_name bell;
 	struct shm_peer *of_slot[SLOTS];
 	struct shm_peer *peer[SLOTS]; /* those that there are */
 	unsigned count;
@@ -120,7 +120,7 @@ static void put(struct shm_link *l, struct shm_peer *p, const struct adv_tx_pack
 
 static void wake_readers(struct shm_link *l)
 {
-	uint64_t one = 1;
+	adv_bell_name bell;
 
 	for (unsigned i = 0; i < l->count; i++) {
 		struct shm_peer *p = l->peer[i];
@@ -128,8 +128,8 @@ static void wake_readers(struct shm_link *l)
 		if (!p->written)
 			continue;
 		p->written = false;
-		if (adv_ring_must_wake(&p->writer))
-			(void)!adv_sys_write(p->bell_fd, &one, sizeof(one));
+		if (adv_ring_must_wake(&p->writer, &bell))
+			adv_bell_ring(l->link.bell_fd, bell);
 	}
 }
 
@@ -186,7 +186,6 @@ static void free_peer(struct shm_link *l, unsigned i)
 	give_up(l, p);
 	l->peer[i] = l->peer[--l->count];
 	munmap(p->memory, p->memory_len);
-	adv_sys_close(p->bell_fd);
 	free(p);
 }
 
@@ -332,7 +331,7 @@ static bool is_sound(const struct adv_shm_pair *pair)
 	       (uint64_t)st.st_size >= pair_len(pair->size);
 }
 
-/* The peer's structure, without its bell. NULL with errno. */
+/* NULL with errno. */
 static struct shm_peer *map_peer(struct shm_link *l, const struct adv_shm_pair *pair)
 {
 	size_t ring_len = adv_ring_memory_len(pair->size);
@@ -355,8 +354,8 @@ static struct shm_peer *map_peer(struct shm_link *l, const struct adv_shm_pair *
 		return NULL;
 	}
 	adv_ring_writer_init(&p->writer, p->memory + pair->side * ring_len, pair->size);
-	adv_ring_reader_init(&p->reader, p->memory + !pair->side * ring_len, pair->size, is_its_own,
-			     p);
+	adv_ring_reader_init(&p->reader, p->memory + !pair->side * ring_len, pair->size, l->bell,
+			     is_its_own, p);
 	return p;
 }
 
@@ -376,11 +375,8 @@ int adv_shm_attach(struct adv_link *link, uint8_t slot, const struct adv_shm_pai
 	int err = l->count < SLOTS ? errno : EMFILE;
 
 	adv_sys_close(pair->memory_fd);
-	if (!p) {
-		adv_sys_close(pair->bell_fd);
+	if (!p)
 		return err;
-	}
-	p->bell_fd = pair->bell_fd;
 	p->slot = slot;
 	p->settling = l->udp_last[slot] != 0;
 	adv_ring_sleep(&p->reader, l->sleeping);
@@ -433,18 +429,22 @@ static const struct adv_link_ops shm_ops = {
 	.destroy = shm_destroy,
 };
 
-struct adv_link *adv_shm_create(struct adv_link *udp, int bell_fd, uint64_t (*clock)(void))
+struct adv_link *adv_shm_create(struct adv_link *udp, uint64_t (*clock)(void))
 {
 	struct shm_link *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return NULL;
+	l->link.bell_fd = adv_bell_open(&l->bell);
+	if (l->link.bell_fd < 0) {
+		free(l);
+		return NULL;
+	}
 	l->udp = udp;
 	l->clock = clock;
 	l->sleeping = true; /* until the owner says that it does not */
 	l->link.ops = &shm_ops;
 	l->link.receive_fd = udp->receive_fd;
-	l->link.bell_fd = bell_fd;
 	l->link.rx_window = udp->rx_window;
 	add_udp(l);
 	return &l->link;

@@ -7,15 +7,14 @@
 /*
  * A link that takes the packets for processes of this machine through shared memory, a pair of
  * rings (link/ring.h) for each process, and hands all others on to `udp`, which was made by
- * adv_udp_create() and belongs to it from now on. bell_fd: an eventfd, owned from now on, that
- * peers write to when the owner sleeps; see adv_link_ops.sleep; at first it counts
- * as asleep. clock: nanoseconds that do not go
- * back. NULL: ENOMEM, and both are still the caller's.
+ * adv_udp_create() and belongs to it from now on. Its bell_fd is what peers ring when the owner
+ * sleeps, see adv_link_ops.sleep; at first it counts as asleep. clock: nanoseconds that do not go
+ * back. NULL with errno, and `udp` is still the caller's.
  *
  * Packets through memory bear no ICRC. Where a ring is full, a packet is lost, as in a socket's
  * buffer; the transport's window keeps it from being so.
  */
-struct adv_link *adv_shm_create(struct adv_link *udp, int bell_fd, uint64_t (*clock)(void));
+struct adv_link *adv_shm_create(struct adv_link *udp, uint64_t (*clock)(void));
 
 /*
  * Processes with several slots: `home` has 256 entries, by slot: the one by which peers are
@@ -27,7 +26,6 @@ void adv_shm_set_homes(struct adv_link *link, const _Atomic uint8_t *home);
 /* What two processes share; sealed, so that neither can make it smaller. */
 struct adv_shm_pair {
 	int memory_fd; /* as adv_shm_pair_make() has made it */
-	int bell_fd;   /* the peer's */
 	uint32_t size; /* of each ring */
 	unsigned side; /* 0 or 1: which of the two rings is ours to write */
 };
@@ -37,8 +35,8 @@ int adv_shm_pair_make(uint32_t size);
 
 /*
  * From now on packets to QPs of `slot` at one of the machine's own addresses go through the pair;
- * where some have just gone by UDP, a little later, so that none overtakes them. Takes both
- * descriptors, also where it fails. An earlier pair with that slot is given up, whether it has been
+ * where some have just gone by UDP, a little later, so that none overtakes them. Takes the
+ * descriptor, also where it fails. An earlier pair with that slot is given up, whether it has been
  * read or not. Under the link's lock, not within receive(). 0; EINVAL: the memory is too small, or
  * not sealed; ENOMEM, EMFILE.
  */

@@ -229,9 +229,9 @@ def out_of_descriptors(build):
     """Where adverbd runs out of descriptors, those it has are served and new ones are closed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     code = ("import adverbd, pathlib, resource, sys, time\n"
-            "resource.setrlimit(resource.RLIMIT_NOFILE, (656, 656))\n"
+            "resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400))\n"
             "with adverbd.Daemon(pathlib.Path(sys.argv[1])) as d:\n"
-            "    resource.prlimit(0, resource.RLIMIT_NOFILE, (656, 656))\n"
+            "    resource.prlimit(0, resource.RLIMIT_NOFILE, (400, 400))\n"
             "    first, more, refused = adverbd.Client(), [], 0\n"
             "    for _ in range(120):\n"
             "        try: more.append(adverbd.Client())\n"

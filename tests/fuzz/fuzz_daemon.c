@@ -292,7 +292,7 @@ static bool brings_descriptor(unsigned type)
 
 static bool may_bring_descriptor(unsigned type)
 {
-	return brings_descriptor(type) || type == ADV_CONTROL_BELL || type == ADV_CONTROL_FAULT;
+	return brings_descriptor(type) || type == ADV_CONTROL_FAULT;
 }
 
 /* A request about a fault plan waits in the socket that was handed out. */
@@ -369,7 +369,7 @@ static void control_ask(struct world *w, const struct step *s)
 		m.body.slot.slot = other->slot;
 		if (m.type == ADV_CONTROL_RESUME)
 			memcpy(m.body.slot.token, other->token, sizeof(other->token));
-		if (m.type == ADV_CONTROL_PAIR || m.type == ADV_CONTROL_BELL)
+		if (m.type == ADV_CONTROL_PAIR)
 			m.body.pair.peer = w->control[s->raw % PEERS].slot;
 		if (m.type == ADV_CONTROL_FAULT)
 			m.body.fault.kind = s->value % 5;

@@ -73,6 +73,7 @@ static void put(struct input *in)
 	struct iovec iov = {payload, take(in, 2) % sizeof(payload)};
 	struct adv_tx_packet pkt = {.path = &path, .iov = &iov, .iov_count = 1, .header_len = 12};
 	uint64_t head = writer.head;
+	adv_bell_name bell;
 
 	pkt.payload_len = (uint32_t)iov.iov_len;
 	pkt.pad = (uint8_t)(-pkt.payload_len & 3);
@@ -81,7 +82,7 @@ static void put(struct input *in)
 		FUZZ_CHECK(writer.head > head && writer.head - writer.tail < SIZE);
 	else
 		FUZZ_CHECK(writer.head == head);
-	(void)adv_ring_must_wake(&writer);
+	(void)adv_ring_must_wake(&writer, &bell);
 }
 
 static void get(struct input *in)
@@ -103,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(space, 0, sizeof(space));
 	memset(&counters, 0, sizeof(counters));
 	adv_ring_writer_init(&writer, memory, SIZE);
-	adv_ring_reader_init(&reader, memory, SIZE, check_meta, NULL);
+	adv_ring_reader_init(&reader, memory, SIZE, 0, check_meta, NULL);
 	while (in.left)
 		switch (take(&in, 1) % 4) {
 		case 0:

@@ -9,6 +9,7 @@
 #include "link/ring.h"
 
 #define SIZE ADV_RING_SIZE_MIN
+#define BELL 0x3130306162 /* any name */
 
 struct ends {
 	struct adv_ring_memory *memory;
@@ -32,7 +33,7 @@ static int begin(void **state)
 	e->memory = aligned_alloc(64, adv_ring_memory_len(SIZE));
 	memset(e->memory, 0, adv_ring_memory_len(SIZE));
 	adv_ring_writer_init(&e->writer, e->memory, SIZE);
-	adv_ring_reader_init(&e->reader, e->memory, SIZE, accept_all, NULL);
+	adv_ring_reader_init(&e->reader, e->memory, SIZE, BELL, accept_all, NULL);
 	path_between(&e->path, "127.0.0.1", "127.0.0.2", 0xc123);
 	*state = e;
 	return 0;
@@ -169,16 +170,18 @@ static void test_wrong_icrc(void **state)
 static void test_sleep(void **state)
 {
 	struct ends *e = *state;
+	adv_bell_name bell = 0;
 
-	assert_false(adv_ring_must_wake(&e->writer));
+	assert_false(adv_ring_must_wake(&e->writer, &bell));
 	adv_ring_sleep(&e->reader, true);
 	assert_false(adv_ring_has(&e->reader));
 	assert_true(put(e, 1, 1));
-	assert_true(adv_ring_must_wake(&e->writer));
-	assert_false(adv_ring_must_wake(&e->writer));
+	assert_true(adv_ring_must_wake(&e->writer, &bell));
+	assert_int_equal(bell, BELL);
+	assert_false(adv_ring_must_wake(&e->writer, &bell));
 	adv_ring_sleep(&e->reader, true);
 	adv_ring_sleep(&e->reader, false);
-	assert_false(adv_ring_must_wake(&e->writer));
+	assert_false(adv_ring_must_wake(&e->writer, &bell));
 }
 
 /* ---- a writer, or a reader, that breaks the rules ---- */

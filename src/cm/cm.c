@@ -329,3 +329,13 @@ unsigned adv_cm_ending_count(const struct adv_cm *cm)
 {
 	return cm->ending;
 }
+
+unsigned adv_cm_closing_count(const struct adv_cm *cm)
+{
+	return cm->closing;
+}
+
+unsigned adv_cm_busy_count(const struct adv_cm *cm)
+{
+	return cm->busy;
+}

@@ -271,7 +271,9 @@ const struct adv_cm_counters *adv_cm_counters(const struct adv_cm *cm);
 /* Ids that the owner holds, and those that only finish: DREQ sent, TIMEWAIT. */
 unsigned adv_cm_id_count(const struct adv_cm *cm);
 unsigned adv_cm_ending_count(const struct adv_cm *cm);
-/* Of those that finish, the ones whose DREQ is not answered yet. Looks at all ids. */
+/* Of those that finish, the ones whose DREQ is not answered yet. */
 unsigned adv_cm_closing_count(const struct adv_cm *cm);
+/* Of those that the owner holds, the ones that have a peer: adv_cm_id_busy(). */
+unsigned adv_cm_busy_count(const struct adv_cm *cm);
 
 #endif

@@ -70,8 +70,8 @@ struct adv_cm_id {
 	struct adv_cm *cm;
 	struct adv_list link; /* of cm->ids */
 	void *user;
-	enum adv_cm_state state;
-	bool owned; /* no: only finishes */
+	enum adv_cm_state state; /* changed by adv_cm_id_set_state() */
+	bool owned;		 /* no: only finishes */
 	bool active;
 	bool aborted;	   /* closed by the peer before we answered */
 	bool disconnected; /* was connected once */
@@ -144,6 +144,8 @@ struct adv_cm {
 	struct adv_list ids;
 	unsigned owned;
 	unsigned ending;
+	unsigned busy;	  /* of those owned: adv_cm_id_busy() */
+	unsigned closing; /* of those ending: their DREQ is not answered yet */
 	struct adv_cm_table by_comm_id;
 	struct adv_cm_table by_remote;
 	struct adv_cm_table by_qpn;
@@ -184,6 +186,7 @@ void adv_cm_event_private(struct adv_cm_event_node *node, const uint8_t *data, u
 /* NULL: ENOMEM, or too many. Owned, in no state. */
 struct adv_cm_id *adv_cm_id_new(struct adv_cm *cm);
 void adv_cm_id_free(struct adv_cm_id *id);
+void adv_cm_id_set_state(struct adv_cm_id *id, enum adv_cm_state state);
 /* A communication id that nobody else has, a PSN, and a transaction id. */
 void adv_cm_id_begin(struct adv_cm_id *id);
 /* The peer's numbers are known: finds repeated and stale messages by them. */

@@ -207,7 +207,7 @@ int adv_cm_bind(struct adv_cm_id *id, const struct adv_cm_addr *addr, unsigned f
 		id->bind_flags = 0;
 		return err;
 	}
-	id->state = ADV_CM_BOUND;
+	adv_cm_id_set_state(id, ADV_CM_BOUND);
 	return 0;
 }
 
@@ -244,7 +244,7 @@ int adv_cm_set_peer(struct adv_cm_id *id, const struct adv_cm_addr *local,
 	}
 	id->remote = *remote;
 	id->has_route = false;
-	id->state = ADV_CM_ADDRESSED;
+	adv_cm_id_set_state(id, ADV_CM_ADDRESSED);
 	return 0;
 }
 
@@ -253,7 +253,7 @@ static void unbind(struct adv_cm_id *id)
 	adv_cm_port_release(id);
 	memset(&id->local, 0, sizeof(id->local));
 	id->bind_flags = 0;
-	id->state = ADV_CM_IDLE;
+	adv_cm_id_set_state(id, ADV_CM_IDLE);
 }
 
 int adv_cm_listen(struct adv_cm_id *id, unsigned backlog)
@@ -278,7 +278,7 @@ int adv_cm_listen(struct adv_cm_id *id, unsigned backlog)
 		return EADDRINUSE;
 	}
 	id->backlog = backlog && backlog < ADV_CM_BACKLOG_MAX ? backlog : ADV_CM_BACKLOG_MAX;
-	id->state = ADV_CM_LISTENING;
+	adv_cm_id_set_state(id, ADV_CM_LISTENING);
 	adv_cm_early_deliver(id->cm);
 	return 0;
 }

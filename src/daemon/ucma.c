@@ -400,19 +400,6 @@ void adv_ucma_end(struct adv_ucma *u)
 
 /* ---- looking at it ---- */
 
-static unsigned count_connections(const struct adv_ucma *u)
-{
-	unsigned count = 0;
-
-	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
-		struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
-
-		for (struct adv_list *i = c->id_list.next; i != &c->id_list; i = i->next)
-			count += adv_cm_id_busy(adv_container_of(i, struct adv_ucma_id, link)->cm);
-	}
-	return count;
-}
-
 void adv_ucma_status(const struct adv_ucma *u, struct adv_ucma_status *out)
 {
 	const struct adv_cm_counters *cm = adv_cm_counters(u->cm);
@@ -421,7 +408,7 @@ void adv_ucma_status(const struct adv_ucma *u, struct adv_ucma_status *out)
 	*out = (struct adv_ucma_status){
 		.clients = u->client_count,
 		.ids = u->id_count,
-		.connections = count_connections(u),
+		.connections = adv_cm_busy_count(u->cm),
 		.ending = adv_cm_ending_count(u->cm),
 		.rx_mads = qp1->rx,
 		.tx_mads = qp1->tx,

@@ -183,8 +183,10 @@ static void test_destroy_connection(void **state)
 	struct pair *p = *state;
 	struct connection c = connected(p);
 
+	assert_int_equal(adv_cm_busy_count(p->a.cm), 1);
 	adv_cm_id_destroy(c.active, p->now);
 	assert_int_equal(adv_cm_id_count(p->a.cm), 0);
+	assert_int_equal(adv_cm_busy_count(p->a.cm), 0);
 	assert_int_equal(adv_cm_ending_count(p->a.cm), 1);
 	assert_int_equal(adv_cm_closing_count(p->a.cm), 1);
 	pump(p);

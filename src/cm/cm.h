@@ -87,6 +87,7 @@ void *adv_cm_mad_user(struct adv_cm *cm, const struct adv_rx_meta *meta, const v
 
 /* When adv_cm_expire() has something to do; UINT64_MAX: never. */
 uint64_t adv_cm_deadline(const struct adv_cm *cm);
+/* Does a bounded amount of it: the deadline tells where more is to be done. */
 void adv_cm_expire(struct adv_cm *cm, uint64_t now);
 
 /* --- ids --- */

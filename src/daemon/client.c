@@ -98,40 +98,45 @@ static int open_pidfd(int sock, pid_t pid)
 	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
-static const char *reason_to_refuse(struct adv_clients *all, uid_t uid, int *error)
+static const char *reason_to_refuse(const struct adv_clients *all, const struct adv_user *user,
+				    uid_t uid, int *error)
 {
-	unsigned same = 0;
-
 	*error = EACCES;
 	if (!all->daemon->system && uid != all->daemon->uid && uid != 0)
 		return "this adverbd serves another user";
 	*error = EUSERS;
 	if (all->count >= ADV_CLIENTS_MAX)
 		return "adverbd has as many clients as it serves: try again when some have ended";
-	for (struct adv_list *n = all->list.next; n != &all->list; n = n->next)
-		same += adv_container_of(n, struct adv_client, link)->peer.uid == uid;
-	if (all->daemon->system && same >= ADV_USER_CLIENTS)
+	if (all->daemon->system && user && user->clients >= ADV_USER_CLIENTS)
 		return "you have as many connections to adverbd as one user may have";
-	return NULL;
+	*error = ENOMEM;
+	return user ? NULL : "adverbd has no memory for one more client";
 }
+
+static bool serve(struct adv_turn *t, uint64_t end);
 
 struct adv_client *adv_client_new(struct adv_clients *all, int fd)
 {
 	struct adv_client *c = calloc(1, sizeof(*c));
 	socklen_t len = sizeof(c->peer);
-	const char *reason = NULL;
-	int error = 0;
+	struct adv_user *user = NULL;
+	const char *reason;
+	int error = ENOMEM;
 
 	if (c && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &len) == 0)
-		reason = reason_to_refuse(all, c->peer.uid, &error);
-	else
-		reason = "adverbd has no memory for one more client", error = ENOMEM;
+		user = adv_users_hold(all->users, c->peer.uid);
+	reason = c ? reason_to_refuse(all, user, c->peer.uid, &error)
+		   : "adverbd has no memory for one more client";
 	if (reason) {
 		refuse(fd, error, reason);
 		close(fd);
+		if (user)
+			adv_users_release(user);
 		free(c);
 		return NULL;
 	}
+	adv_turn_init(&c->turn, user, serve);
+	user->clients++;
 	c->all = all;
 	c->fd = fd;
 	c->asking = -1;
@@ -177,7 +182,10 @@ void adv_client_drop(struct adv_client *c)
 		adv_info("slot %u of process %d (%s) taken back", i, (int)c->peer.pid, c->comm);
 	}
 	adv_list_del(&c->link);
+	adv_turn_end(&c->turn);
 	c->all->count--;
+	c->turn.user->clients--;
+	adv_users_release(c->turn.user);
 	close_asking(c);
 	close(c->fd);
 	if (c->pidfd >= 0)
@@ -601,11 +609,22 @@ static bool read_one(struct adv_client *c)
 	return !c->dead;
 }
 
+static bool serve(struct adv_turn *t, uint64_t end)
+{
+	struct adv_client *c = adv_container_of(t, struct adv_client, turn);
+
+	for (int i = 0; i < MESSAGES_A_ROUND && !c->dead; i++) {
+		if (!read_one(c))
+			return false;
+		if (c->all->users->clock_ns() >= end)
+			break;
+	}
+	return !c->dead;
+}
+
 void adv_client_readable(struct adv_client *c)
 {
-	for (int i = 0; i < MESSAGES_A_ROUND; i++)
-		if (!read_one(c))
-			return;
+	adv_turn_want(c->all->users, &c->turn);
 }
 
 void adv_client_notify(struct adv_client *c, uint32_t what)

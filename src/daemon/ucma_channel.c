@@ -115,7 +115,6 @@ static void append(struct adv_ucma_channel *ch, struct adv_ucma_event *event)
 {
 	adv_list_add_tail(&ch->events, &event->channel_link);
 	ch->owed++;
-	pay_tokens(ch);
 }
 
 /* Most events have no parameters, and a hundred thousand of them may wait. */
@@ -155,6 +154,7 @@ void adv_ucma_queue(const struct adv_ucma_event *event)
 	c->event_count++;
 	adv_list_add_tail(&e->id->events, &e->id_link);
 	append(e->id->channel, e);
+	pay_tokens(e->id->channel);
 }
 
 void adv_ucma_tell(struct adv_ucma_id *id, enum rdma_cm_event_type type, int status)
@@ -294,6 +294,7 @@ static void move_id(struct adv_ucma_id *id, struct adv_ucma_channel *to)
 		adv_list_del(&e->channel_link);
 		append(to, e);
 	}
+	pay_tokens(to);
 }
 
 int adv_ucma_migrate(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)

@@ -12,7 +12,8 @@
 #include "base/rights.h"
 
 #define MESSAGES_A_ROUND 32
-#define DESCRIPTORS_READ 8 /* room for those a client should not send; the kernel drops more */
+#define WITHER_AT_ONCE	 64 /* ids, or channels */
+#define DESCRIPTORS_READ 8  /* room for those a client should not send; the kernel drops more */
 
 static adv_ucma_handler *const handlers[] = {
 	[ADV_CM_CREATE_CHANNEL] = adv_ucma_create_channel,
@@ -40,8 +41,10 @@ static adv_ucma_handler *const handlers[] = {
 
 /* ---- life ---- */
 
-struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, const struct ucred *peer,
-					    int pidfd, const char *comm)
+static bool serve(struct adv_turn *t, uint64_t end);
+
+struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, struct adv_user *user,
+					    const struct ucred *peer, int pidfd, const char *comm)
 {
 	struct adv_ucma_client *c = calloc(1, sizeof(*c));
 	int error;
@@ -53,6 +56,7 @@ struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, const st
 	c->pidfd = pidfd;
 	c->peer = *peer;
 	strncpy(c->comm, comm, sizeof(c->comm) - 1);
+	adv_turn_init(&c->turn, user, serve);
 	adv_list_init(&c->channel_list);
 	adv_list_init(&c->id_list);
 	error = adv_ucma_watch(u, fd, (uintptr_t)c);
@@ -65,6 +69,7 @@ struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, const st
 	}
 	adv_list_add_tail(&u->clients, &c->link);
 	u->client_count++;
+	user->cm_clients++;
 	return c;
 }
 
@@ -81,32 +86,38 @@ void adv_ucma_client_close(struct adv_ucma_client *c)
 	unwatch(c->ucma, c->fd);
 	if (c->pidfd >= 0)
 		unwatch(c->ucma, c->pidfd);
+	adv_turn_end(&c->turn);
 	adv_list_del(&c->link);
 	adv_list_add_tail(&c->ucma->leaving, &c->link);
 }
 
 static void client_free(struct adv_ucma_client *c)
 {
-	while (!adv_list_empty(&c->channel_list))
-		adv_ucma_channel_free(
-			adv_container_of(c->channel_list.next, struct adv_ucma_channel, link));
 	adv_handles_free(&c->channels);
 	adv_handles_free(&c->ids);
 	adv_handles_free(&c->memberships);
 	adv_list_del(&c->link);
 	c->ucma->client_count--;
+	c->turn.user->cm_clients--;
+	adv_users_release(c->turn.user);
 	free(c);
 }
 
-unsigned adv_ucma_client_wither(struct adv_ucma_client *c, unsigned budget)
+/* Channels go after all ids. */
+void adv_ucma_client_wither(struct adv_ucma_client *c)
 {
-	unsigned n = 0;
-
-	for (; n < budget && !adv_list_empty(&c->id_list); n++)
-		adv_ucma_id_free(adv_container_of(c->id_list.next, struct adv_ucma_id, link));
-	if (adv_list_empty(&c->id_list))
-		client_free(c);
-	return n;
+	for (unsigned i = 0; i < WITHER_AT_ONCE; i++) {
+		if (!adv_list_empty(&c->id_list)) {
+			adv_ucma_id_free(
+				adv_container_of(c->id_list.next, struct adv_ucma_id, link));
+		} else if (!adv_list_empty(&c->channel_list)) {
+			adv_ucma_channel_free(adv_container_of(c->channel_list.next,
+							       struct adv_ucma_channel, link));
+		} else {
+			client_free(c);
+			return;
+		}
+	}
 }
 
 /* ---- messages ---- */
@@ -172,9 +183,20 @@ static bool read_one(struct adv_ucma_client *c)
 	return !c->dead;
 }
 
+static bool serve(struct adv_turn *t, uint64_t end)
+{
+	struct adv_ucma_client *c = adv_container_of(t, struct adv_ucma_client, turn);
+
+	for (int i = 0; i < MESSAGES_A_ROUND && !c->dead; i++) {
+		if (!read_one(c))
+			return false;
+		if (adv_ucma_now() >= end)
+			break;
+	}
+	return !c->dead;
+}
+
 void adv_ucma_client_readable(struct adv_ucma_client *c)
 {
-	for (int i = 0; i < MESSAGES_A_ROUND; i++)
-		if (!read_one(c))
-			return;
+	adv_turn_want(c->ucma->users, &c->turn);
 }

@@ -27,6 +27,7 @@
 
 struct adv_ucma {
 	struct adv_daemon *daemon;
+	struct adv_users *users;
 	struct adv_cm *cm;
 	struct adv_qp1 *qp1;
 	struct adv_resolver *resolver;
@@ -47,6 +48,7 @@ struct adv_ucma {
 struct adv_ucma_client {
 	struct adv_list link;
 	struct adv_ucma *ucma;
+	struct adv_turn turn;
 	int fd;
 	int pidfd;
 	struct ucred peer;
@@ -135,24 +137,20 @@ struct adv_ucma_event {
 		param; /* last: a queued event has room for it where it says much */
 };
 
-/* Nanoseconds of the clock that the engine is given. */
-uint64_t adv_ucma_now(void);
-
 /* Watches a descriptor; `data` is found again in the round. 0 or errno. */
 int adv_ucma_watch(struct adv_ucma *u, int fd, uint64_t data);
 
 /* --- ucma_client.c --- */
 
-/* Takes over both descriptors, where it succeeds. NULL and errno. */
-struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, const struct ucred *peer,
-					    int pidfd, const char *comm);
-/* Reads and answers a bounded number of messages; may set `dead`. */
+/* Takes over both descriptors and the hold of the user, where it succeeds. NULL and errno. */
+struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, struct adv_user *user,
+					    const struct ucred *peer, int pidfd, const char *comm);
+/* There is something to read: it is served, and may be `dead` then, when its turn comes. */
 void adv_ucma_client_readable(struct adv_ucma_client *c);
 /* Closes what it has open and moves it to those that leave. */
 void adv_ucma_client_close(struct adv_ucma_client *c);
-/* Destroys ids of one that leaves, at most `budget`; returns how many. When none is left c is
- * freed. */
-unsigned adv_ucma_client_wither(struct adv_ucma_client *c, unsigned budget);
+/* Destroys some ids and channels of one that leaves; when none is left c is freed. */
+void adv_ucma_client_wither(struct adv_ucma_client *c);
 
 /*
  * A request: takes it and makes it the answer, and returns its result, 0 or errno. *fd is -1, or

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Whatever a client of the connection manager sends or leaves unread, others are served."""
 
+import contextlib
 import errno
 import os
 import random
+import signal
 import socket
 import struct
 import subprocess
@@ -230,6 +232,65 @@ def too_many_clients(build):
         Cm().close()
 
 
+@contextlib.contextmanager
+def as_nobody(body):
+    """A process of user nobody that does body(), says so by its end of a pipe, and stays."""
+    ready, say = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            os.setgroups([])
+            os.setgid(adverbd.NOBODY)
+            os.setuid(adverbd.NOBODY)
+            kept = body(lambda: os.write(say, b"x"))
+            signal.pause()
+            del kept
+        finally:
+            os._exit(1)
+    os.close(say)
+    try:
+        assert os.read(ready, 1) == b"x"
+        yield pid
+    finally:
+        os.close(ready)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def new_ids(cm, count):
+    """Ids, quickly."""
+    for _ in range(count // 50):
+        for _ in range(50):
+            cm.send(ucma.CREATE_ID, struct.pack("=II", ucma.PS_TCP, ucma.RC), channel=cm.channel)
+        for _ in range(50):
+            assert cm.receive()[2] == 0
+
+
+def busy_user(build):
+    """Many connections of a user who has many ids ask without a pause: others are served."""
+    adverbd.need_root()
+
+    def ask(ready):
+        cm = Cm("adverbd")
+        new_ids(cm, 60000)
+        clients = [Client("adverbd") for _ in range(100)]
+        ready()
+        while True:
+            for c in clients:
+                for _ in range(16):
+                    c.send(adverbd.STATUS)
+            for c in clients:
+                for _ in range(16):
+                    c.sock.recv(256)
+
+    with Daemon(build, "--system", name="adverbd"), Cm("adverbd") as mine, as_nobody(ask):
+        for _ in range(20):
+            start = time.monotonic()
+            mine.destroy(mine.new_id())
+            assert time.monotonic() - start < 1
+            time.sleep(0.05)
+
+
 def packets(build):
     """Anything that comes to QP1 by the network: counted, never more."""
     dice = random.Random(18)
@@ -278,5 +339,5 @@ def forged_request(build):
 
 if __name__ == "__main__":
     adverbd.main([garbage, wrong_messages, descriptors_sent, never_reads, flood, too_many_ids,
-                  too_many_groups, too_many_channels, too_many_clients, packets,
+                  too_many_groups, too_many_channels, too_many_clients, busy_user, packets,
                   forged_request])

@@ -64,6 +64,7 @@ struct control_peer {
 
 struct world {
 	struct adv_daemon daemon;
+	struct adv_users users;
 	struct adv_clients clients;
 	struct control_peer control[PEERS];
 	struct cm_peer cm[PEERS];
@@ -126,7 +127,9 @@ static struct world *world_open(bool system)
 	make_gids(w->daemon.gids);
 	adv_list_init(&w->clients.list);
 	w->clients.daemon = &w->daemon;
-	w->clients.ucma = adv_ucma_create(&w->daemon);
+	adv_users_init(&w->users, adv_ucma_now);
+	w->clients.users = &w->users;
+	w->clients.ucma = adv_ucma_create(&w->daemon, &w->users);
 	w->clients.pairs = adv_pairs_create();
 	FUZZ_CHECK(w->clients.ucma && w->clients.pairs);
 	for (unsigned i = 0; i < PEERS; i++) {
@@ -196,6 +199,8 @@ static void rounds(struct world *w, unsigned n)
 		for (unsigned k = 0; k < PEERS; k++)
 			if (w->control[k].client && !w->control[k].client->dead)
 				adv_client_readable(w->control[k].client);
+		adv_ucma_poll(w->clients.ucma);
+		adv_users_serve(&w->users);
 		drop_dead(w);
 		adv_ucma_run(w->clients.ucma);
 	}
@@ -223,6 +228,7 @@ static void world_close(struct world *w)
 	FUZZ_CHECK(adv_pairs_count(w->clients.pairs) == 0);
 	adv_pairs_destroy(w->clients.pairs);
 	adv_ucma_end(w->clients.ucma);
+	adv_users_free(&w->users);
 	border_close();
 	free(w->daemon.ledger);
 	free(w->daemon.gids);
@@ -378,6 +384,7 @@ static void control_ask(struct world *w, const struct step *s)
 		m.version ^= (uint16_t)s->value;
 	if (say(p->fd, &m, s->flags & 8 ? s->raw % (sizeof(m) + 1) : sizeof(m), fd)) {
 		adv_client_readable(p->client);
+		adv_users_serve(&w->users);
 		control_answer(p, &m, s);
 	}
 	if (fd >= 0)

@@ -140,6 +140,10 @@ struct adv_cm_id *adv_cm_id_create(struct adv_cm *cm, enum rdma_port_space ps,
  */
 void adv_cm_id_destroy(struct adv_cm_id *id, uint64_t now);
 
+/* From now on the id counts in *charged and nowhere else (NULL: nowhere), until nothing is left of
+ * it: long after adv_cm_id_destroy() where it has to finish. *charged is good as long. */
+void adv_cm_id_charge(struct adv_cm_id *id, unsigned *charged);
+
 void adv_cm_id_set_user(struct adv_cm_id *id, void *user);
 void *adv_cm_id_user(const struct adv_cm_id *id);
 enum rdma_port_space adv_cm_id_port_space(const struct adv_cm_id *id);

@@ -24,6 +24,15 @@ static void count(const struct adv_cm_id *id, int by)
 		cm->closing += (unsigned)by;
 }
 
+void adv_cm_id_charge(struct adv_cm_id *id, unsigned *charged)
+{
+	if (id->charged)
+		--*id->charged;
+	if (charged)
+		++*charged;
+	id->charged = charged;
+}
+
 void adv_cm_id_set_state(struct adv_cm_id *id, enum adv_cm_state state)
 {
 	count(id, -1);
@@ -98,6 +107,7 @@ void adv_cm_id_free(struct adv_cm_id *id)
 	forget_listener(id);
 	adv_list_del(&id->link);
 	count(id, -1);
+	adv_cm_id_charge(id, NULL);
 	if (id->owned)
 		cm->owned--;
 	else

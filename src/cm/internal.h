@@ -70,6 +70,7 @@ struct adv_cm_id {
 	struct adv_cm *cm;
 	struct adv_list link; /* of cm->ids */
 	void *user;
+	unsigned *charged;	 /* who has it counts it there; NULL: nowhere */
 	enum adv_cm_state state; /* changed by adv_cm_id_set_state() */
 	bool owned;		 /* no: only finishes */
 	bool active;

@@ -37,7 +37,7 @@ static struct adv_user *find(struct adv_users *u, uid_t uid)
 		n = n->next;
 		if (user->uid == uid)
 			found = user;
-		else if (!user->held)
+		else if (!user->held && !user->ids)
 			forget(user);
 	}
 	return found;

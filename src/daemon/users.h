@@ -33,6 +33,7 @@ struct adv_user {
 	unsigned held;	     /* how often adv_users_hold() has given it */
 	unsigned clients;    /* connections of the control protocol */
 	unsigned cm_clients; /* ... of the connection manager's, those that are ending too */
+	unsigned ids;	     /* the engine's, until nothing is left of them */
 };
 
 /* In a connection: its place among those that wait. */

@@ -167,7 +167,7 @@ static void drop_dead(struct world *w)
 static void check_counts(const struct world *w)
 {
 	const struct adv_ucma *u = w->clients.ucma;
-	unsigned ids = 0, channels = 0, clients = 0, slots = 0;
+	unsigned ids = 0, channels = 0, clients = 0, slots = 0, charged = 0;
 
 	for (const struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
 		const struct adv_ucma_client *c =
@@ -183,6 +183,12 @@ static void check_counts(const struct world *w)
 	for (const struct adv_list *n = u->leaving.next; n != &u->leaving; n = n->next)
 		clients++;
 	FUZZ_CHECK(u->client_count == clients);
+	for (const struct adv_list *n = w->users.list.next; n != &w->users.list; n = n->next)
+		charged +=
+			((const struct adv_user *)(const void *)((const char *)n -
+								 offsetof(struct adv_user, link)))
+				->ids;
+	FUZZ_CHECK(charged == adv_cm_id_count(u->cm) + adv_cm_ending_count(u->cm));
 	if (adv_list_empty(&u->leaving))
 		FUZZ_CHECK(u->id_count == ids && u->channel_count == channels);
 	for (unsigned i = 0; i < ADV_SLOTS; i++) {

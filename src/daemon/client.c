@@ -135,7 +135,7 @@ struct adv_client *adv_client_new(struct adv_clients *all, int fd)
 		free(c);
 		return NULL;
 	}
-	adv_turn_init(&c->turn, user, serve);
+	adv_turn_init(all->users, &c->turn, user, c->peer.pid, serve);
 	user->clients++;
 	c->all = all;
 	c->fd = fd;
@@ -186,6 +186,7 @@ void adv_client_drop(struct adv_client *c)
 	c->all->count--;
 	c->turn.user->clients--;
 	adv_users_release(c->turn.user);
+	adv_ucma_process_leaves(c->all->ucma, c->peer.pid);
 	close_asking(c);
 	close(c->fd);
 	if (c->pidfd >= 0)
@@ -377,7 +378,7 @@ static int fault_of_process(struct adv_client *c, uint32_t number)
 		return ENOENT;
 	if (c->peer.uid != 0 && c->peer.uid != uid)
 		return EPERM;
-	adv_ucma_fault(c->all->ucma, pid, c->asking);
+	adv_ucma_fault(c->all->ucma, pid, uid, c->asking);
 	return 0;
 }
 
@@ -388,7 +389,7 @@ static int fault_of_daemon(struct adv_client *c)
 
 	if (c->peer.uid != 0 && (d->system || c->peer.uid != d->uid))
 		return EPERM;
-	adv_ucma_fault(c->all->ucma, 0, c->asking);
+	adv_ucma_fault(c->all->ucma, 0, 0, c->asking);
 	return 0;
 }
 

@@ -140,7 +140,6 @@ int adv_ucma_open(struct adv_ucma *u, const struct ucred *peer, int pidfd, const
 	struct adv_user *user = adv_users_hold(u->users, peer->uid);
 	int pair[2], error = ENOMEM;
 
-	adv_cm_faults_prune(&u->faults);
 	if (user)
 		error = too_many(u, user, peer) ? EUSERS : 0;
 	if (!error && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -174,10 +173,15 @@ bool adv_ucma_find_process(const struct adv_ucma *u, pid_t pid, uid_t *uid)
 	return false;
 }
 
-void adv_ucma_fault(struct adv_ucma *u, pid_t pid, int fd)
+void adv_ucma_process_leaves(struct adv_ucma *u, pid_t pid)
+{
+	adv_cm_faults_process_leaves(&u->faults, pid);
+}
+
+void adv_ucma_fault(struct adv_ucma *u, pid_t pid, uid_t uid, int fd)
 {
 	if (pid)
-		adv_cm_faults_of_process(&u->faults, pid, fd);
+		adv_cm_faults_of_process(&u->faults, pid, uid, fd);
 	else
 		adv_cm_faults_of_daemon(&u->faults, fd);
 }

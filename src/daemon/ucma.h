@@ -51,9 +51,12 @@ int adv_ucma_open(struct adv_ucma *u, const struct ucred *peer, int pidfd, const
 /* A program that uses it with this process id: true and *uid. */
 bool adv_ucma_find_process(const struct adv_ucma *u, pid_t pid, uid_t *uid);
 
-/* Faults on purpose: answers the request in the socket, see daemon/cm_fault.h; pid 0: of the daemon
- * as a whole. */
-void adv_ucma_fault(struct adv_ucma *u, pid_t pid, int fd);
+/* Faults on purpose: answers the request in the socket, see daemon/cm_fault.h; of a user's process,
+ * or, pid 0, of the daemon as a whole. */
+void adv_ucma_fault(struct adv_ucma *u, pid_t pid, uid_t uid, int fd);
+
+/* A connection of a process has ended, which may have been its last. */
+void adv_ucma_process_leaves(struct adv_ucma *u, pid_t pid);
 
 /* True while somebody uses it, or a peer has yet to be told of a connection's end. */
 bool adv_ucma_busy(const struct adv_ucma *u);

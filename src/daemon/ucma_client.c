@@ -56,7 +56,6 @@ struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, struct a
 	c->pidfd = pidfd;
 	c->peer = *peer;
 	strncpy(c->comm, comm, sizeof(c->comm) - 1);
-	adv_turn_init(&c->turn, user, serve);
 	adv_list_init(&c->channel_list);
 	adv_list_init(&c->id_list);
 	error = adv_ucma_watch(u, fd, (uintptr_t)c);
@@ -68,6 +67,7 @@ struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, struct a
 		return NULL;
 	}
 	adv_list_add_tail(&u->clients, &c->link);
+	adv_turn_init(u->users, &c->turn, user, peer->pid, serve);
 	u->client_count++;
 	user->cm_clients++;
 	return c;
@@ -87,6 +87,7 @@ void adv_ucma_client_close(struct adv_ucma_client *c)
 	if (c->pidfd >= 0)
 		unwatch(c->ucma, c->pidfd);
 	adv_turn_end(&c->turn);
+	adv_ucma_process_leaves(c->ucma, c->peer.pid);
 	adv_list_del(&c->link);
 	adv_list_add_tail(&c->ucma->leaving, &c->link);
 }

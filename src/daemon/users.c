@@ -9,6 +9,7 @@ void adv_users_init(struct adv_users *u, uint64_t (*clock_ns)(void))
 {
 	adv_list_init(&u->list);
 	adv_list_init(&u->waiting);
+	adv_list_init(&u->connections);
 	u->clock_ns = clock_ns;
 }
 
@@ -67,11 +68,13 @@ void adv_users_release(struct adv_user *user)
 
 /* ---- turns ---- */
 
-void adv_turn_init(struct adv_turn *t, struct adv_user *user,
+void adv_turn_init(struct adv_users *u, struct adv_turn *t, struct adv_user *user, pid_t pid,
 		   bool (*serve)(struct adv_turn *t, uint64_t end))
 {
+	adv_list_add_tail(&u->connections, &t->connection);
 	adv_list_init(&t->link);
 	t->user = user;
+	t->pid = pid;
 	t->serve = serve;
 }
 
@@ -86,6 +89,15 @@ void adv_turn_want(struct adv_users *u, struct adv_turn *t)
 void adv_turn_end(struct adv_turn *t)
 {
 	adv_list_del(&t->link);
+	adv_list_del(&t->connection);
+}
+
+bool adv_users_have_process(const struct adv_users *u, pid_t pid)
+{
+	for (struct adv_list *n = u->connections.next; n != &u->connections; n = n->next)
+		if (adv_container_of(n, struct adv_turn, connection)->pid == pid)
+			return true;
+	return false;
 }
 
 static void serve_user(const struct adv_users *u, struct adv_user *user)

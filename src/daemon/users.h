@@ -21,7 +21,8 @@
 
 struct adv_users {
 	struct adv_list list;
-	struct adv_list waiting;    /* users with a connection that waits */
+	struct adv_list waiting; /* users with a connection that waits */
+	struct adv_list connections;
 	uint64_t (*clock_ns)(void); /* does not go back */
 };
 
@@ -36,10 +37,12 @@ struct adv_user {
 	unsigned ids;	     /* the engine's, until nothing is left of them */
 };
 
-/* In a connection: its place among those that wait. */
+/* In a connection: its place among all, and among those that wait. */
 struct adv_turn {
+	struct adv_list connection;
 	struct adv_list link;
 	struct adv_user *user;
+	pid_t pid;
 	/* Reads and answers, not much longer than until `end`. True: there may be more. */
 	bool (*serve)(struct adv_turn *t, uint64_t end);
 };
@@ -52,12 +55,14 @@ void adv_users_free(struct adv_users *u);
 struct adv_user *adv_users_hold(struct adv_users *u, uid_t uid);
 void adv_users_release(struct adv_user *user);
 
-void adv_turn_init(struct adv_turn *t, struct adv_user *user,
+void adv_turn_init(struct adv_users *u, struct adv_turn *t, struct adv_user *user, pid_t pid,
 		   bool (*serve)(struct adv_turn *t, uint64_t end));
 /* There is something to read. */
 void adv_turn_want(struct adv_users *u, struct adv_turn *t);
-/* The connection ends; harmless where it does not wait. */
+/* The connection ends. */
 void adv_turn_end(struct adv_turn *t);
+/* True while a process with this number has a connection. */
+bool adv_users_have_process(const struct adv_users *u, pid_t pid);
 
 /* One round. */
 void adv_users_serve(struct adv_users *u);

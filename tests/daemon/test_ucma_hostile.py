@@ -234,7 +234,8 @@ def too_many_clients(build):
 
 @contextlib.contextmanager
 def as_nobody(body):
-    """A process of user nobody that does body(), says so by its end of a pipe, and stays."""
+    """A process of user nobody, which does body(ready) and stays; begins when that has called
+    ready(), and yields a function that waits for the next time."""
     ready, say = os.pipe()
     pid = os.fork()
     if not pid:
@@ -250,7 +251,7 @@ def as_nobody(body):
     os.close(say)
     try:
         assert os.read(ready, 1) == b"x"
-        yield pid
+        yield lambda: os.read(ready, 1) == b"x"
     finally:
         os.close(ready)
         os.kill(pid, signal.SIGKILL)
@@ -264,6 +265,71 @@ def new_ids(cm, count):
             cm.send(ucma.CREATE_ID, struct.pack("=II", ucma.PS_TCP, ucma.RC), channel=cm.channel)
         for _ in range(50):
             assert cm.receive()[2] == 0
+
+
+PLAN = struct.Struct("=IHHiII4xQ256sI")  # struct adv_fault_message, before its text
+SHOW, SET = 1, 2
+
+
+def plan(client, command, number=0, text=b""):
+    """(errno, whether there is a plan): what the daemon says of a process's; 0: the client's."""
+    _, fds = client.ask(adverbd.FAULT, struct.pack("=II", adverbd.FAULT_OPEN, 0))
+    with socket.socket(fileno=fds[0]) as mine:
+        mine.send(PLAN.pack(0x41445646, 1, command, 0, 0, 0, 0, bytes(256), len(text)) + text)
+        client.ask(adverbd.FAULT, struct.pack("=II", adverbd.FAULT_PROCESS, number))
+        answer = PLAN.unpack(mine.recv(65536)[:PLAN.size])
+    return answer[3], answer[4] != 0
+
+
+def plans_end(build):
+    """A process's plan lasts as long as it has a connection of either kind."""
+    with Daemon(build), Client() as watcher, Cm() as cm:
+        assert plan(watcher, SHOW) == (0, False)
+        assert plan(watcher, SET, text=b"drop=1%") == (0, True)
+        watcher.close()
+        with Client() as again:
+            assert plan(again, SHOW) == (0, True)
+            cm.close()
+            wait_for(lambda: again.cm_status()["clients"] == 0)
+            assert plan(again, SHOW) == (0, True)
+            worker = again.status()["worker"]
+            before = descriptors(worker)
+        wait_for(lambda: descriptors(worker) < before)
+        with Client() as again:
+            assert plan(again, SHOW) == (0, False)
+
+
+def too_many_plans(build):
+    """Of one user at most 128 processes have a plan; others may have theirs."""
+    adverbd.need_root()
+
+    def ask(ready):
+        results, children = [], []
+        hear, say = os.pipe()
+        for _ in range(130):
+            child = os.fork()
+            if not child:
+                client = Client("adverbd")
+                os.write(say, struct.pack("=i", plan(client, SET, text=b"drop=1%")[0]))
+                time.sleep(60)
+                os._exit(0)
+            children.append(child)
+        results = [struct.unpack("=i", os.read(hear, 4))[0] for _ in children]
+        assert sorted(results) == 128 * [0] + 2 * [errno.ENOSPC], results
+        ready()
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+        for child in children:
+            os.waitpid(child, 0)
+        client = Client("adverbd")
+        wait_for(lambda: plan(client, SET, text=b"drop=1%") == (0, True))
+        ready()
+        return client
+
+    with Daemon(build, "--system", name="adverbd"), Client("adverbd") as mine, \
+            as_nobody(ask) as nobody:
+        assert plan(mine, SET, text=b"drop=1%") == (0, True)
+        assert nobody()
 
 
 def busy_user(build):
@@ -339,5 +405,5 @@ def forged_request(build):
 
 if __name__ == "__main__":
     adverbd.main([garbage, wrong_messages, descriptors_sent, never_reads, flood, too_many_ids,
-                  too_many_groups, too_many_channels, too_many_clients, busy_user, packets,
-                  forged_request])
+                  too_many_groups, too_many_channels, too_many_clients, plans_end,
+                  too_many_plans, busy_user, packets, forged_request])

@@ -43,7 +43,7 @@ static bool serve(struct adv_turn *t, uint64_t end)
 static void begin(struct connection *c, struct adv_user *user, uint64_t costs, unsigned messages)
 {
 	*c = (struct connection){.costs = costs, .messages = messages};
-	adv_turn_init(&c->turn, user, serve);
+	adv_turn_init(&users, &c->turn, user, 1000 + (pid_t)(c - connection), serve);
 	adv_turn_want(&users, &c->turn);
 }
 
@@ -64,23 +64,23 @@ static int teardown(void **state)
 static void test_other_user(void **state)
 {
 	struct adv_user *greedy = adv_users_hold(&users, 1), *other = adv_users_hold(&users, 2);
-	struct connection one;
+	struct connection *one = &connection[MANY - 1];
 
 	assert_ptr_not_equal(greedy, other);
-	for (unsigned i = 0; i < MANY; i++)
+	for (unsigned i = 0; i < MANY - 1; i++)
 		begin(&connection[i], greedy, 300000, 10);
-	begin(&one, other, 5000, 3);
+	begin(one, other, 5000, 3);
 	for (unsigned i = 1; i <= 3; i++) {
 		uint64_t start = now;
 
 		assert_true(adv_users_wait(&users));
 		adv_users_serve(&users);
-		assert_int_equal(one.served, i);
-		assert_true(one.last - start <= ADV_USER_NS + 300000);
+		assert_int_equal(one->served, i);
+		assert_true(one->last - start <= ADV_USER_NS + 300000);
 	}
 	while (adv_users_wait(&users))
 		adv_users_serve(&users);
-	for (unsigned i = 0; i < MANY; i++)
+	for (unsigned i = 0; i < MANY - 1; i++)
 		assert_int_equal(connection[i].served, 10);
 }
 
@@ -118,7 +118,9 @@ static void test_round(void **state)
 	assert_int_equal(connection[0].served, 1);
 	assert_int_equal(connection[1].served, 0);
 	assert_int_equal(connection[2].served, 1);
+	assert_true(adv_users_have_process(&users, 1000));
 	adv_turn_end(&connection[0].turn);
+	assert_false(adv_users_have_process(&users, 1000));
 	adv_users_serve(&users);
 	assert_int_equal(connection[0].served, 1);
 	assert_false(adv_users_wait(&users));

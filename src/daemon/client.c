@@ -18,6 +18,7 @@
 #include "host/fault_exchange.h"
 
 #define MESSAGES_A_ROUND 16
+#define DESCRIPTORS	 3 /* of a client: the socket, the pidfd, `asking` */
 #define DESCRIPTORS_READ 8 /* room for those a client should not send; the kernel drops more */
 
 #ifndef SO_PEERPIDFD
@@ -107,7 +108,9 @@ static const char *reason_to_refuse(const struct adv_clients *all, const struct 
 	*error = EUSERS;
 	if (all->count >= ADV_CLIENTS_MAX)
 		return "adverbd has as many clients as it serves: try again when some have ended";
-	if (all->daemon->system && user && user->clients >= ADV_USER_CLIENTS)
+	if (all->daemon->system && user &&
+	    (user->clients >= ADV_USER_CLIENTS ||
+	     !adv_users_may_open(all->users, user, DESCRIPTORS)))
 		return "you have as many connections to adverbd as one user may have";
 	*error = ENOMEM;
 	return user ? NULL : "adverbd has no memory for one more client";
@@ -137,6 +140,7 @@ struct adv_client *adv_client_new(struct adv_clients *all, int fd)
 	}
 	adv_turn_init(all->users, &c->turn, user, c->peer.pid, serve);
 	user->clients++;
+	user->descriptors += DESCRIPTORS;
 	c->all = all;
 	c->fd = fd;
 	c->asking = -1;
@@ -185,6 +189,7 @@ void adv_client_drop(struct adv_client *c)
 	adv_turn_end(&c->turn);
 	c->all->count--;
 	c->turn.user->clients--;
+	c->turn.user->descriptors -= DESCRIPTORS;
 	adv_users_release(c->turn.user);
 	adv_ucma_process_leaves(c->all->ucma, c->peer.pid);
 	close_asking(c);
@@ -245,6 +250,7 @@ static int open_slot(struct adv_client *c, struct adv_control_message *m)
 		return -1;
 	}
 	c->all->owner[slot] = c;
+	adv_pairs_charge(c->all->pairs, slot, &c->turn.user->pairs);
 	atomic_store(&d->gids->home[slot], home_of(c, slot));
 	memset(&m->body, 0, sizeof(m->body));
 	m->body.slot.slot = slot;
@@ -266,6 +272,7 @@ static int resume(struct adv_client *c, struct adv_control_message *m)
 		return -1;
 	}
 	c->all->owner[slot] = c;
+	adv_pairs_charge(c->all->pairs, slot, &c->turn.user->pairs);
 	adv_info("slot %u resumed by process %d (%s)", slot, (int)c->peer.pid, c->comm);
 	return -1;
 }
@@ -504,7 +511,8 @@ static int pair(struct adv_client *c, struct adv_control_message *m)
 	struct adv_pair_share share;
 	int error = EPERM;
 
-	if (owns(c, slot) && slot != peer)
+	/* A process hands packets to itself by UDP. */
+	if (owns(c, slot) && !owns(c, peer))
 		error = peer < ADV_SLOTS && atomic_load(&all->daemon->ledger->slot[peer].owned)
 				? adv_pairs_ask(all->pairs, slot, peer, &share)
 				: ENOENT;

@@ -132,7 +132,8 @@ static bool too_many(const struct adv_ucma *u, const struct adv_user *user,
 		same_process += peer->pid && c->peer.pid == peer->pid;
 	}
 	return u->client_count >= ADV_UCMA_CLIENTS || same_process >= ADV_UCMA_PROCESS_CLIENTS ||
-	       (u->daemon->system && user->cm_clients >= ADV_UCMA_USER_CLIENTS);
+	       (u->daemon->system && (user->cm_clients >= ADV_UCMA_USER_CLIENTS ||
+				      !adv_users_may_open(u->users, user, ADV_UCMA_DESCRIPTORS)));
 }
 
 int adv_ucma_open(struct adv_ucma *u, const struct ucred *peer, int pidfd, const char *comm)

@@ -44,6 +44,8 @@ static int make_channel(struct adv_ucma_client *c, struct adv_ucma_channel **out
 	adv_list_init(&ch->events);
 	adv_list_add_tail(&c->channel_list, &ch->link);
 	c->ucma->channel_count++;
+	c->turn.user->channels++;
+	c->turn.user->descriptors++;
 	*out = ch;
 	*theirs = pair[1];
 	return 0;
@@ -52,21 +54,13 @@ static int make_channel(struct adv_ucma_client *c, struct adv_ucma_channel **out
 /* Where many are served no user may have all descriptors. */
 static bool may_have_more(const struct adv_ucma_client *c)
 {
+	const struct adv_user *user = c->turn.user;
 	const struct adv_ucma *u = c->ucma;
-	unsigned same = 0;
 
 	if (c->channels.used >= ADV_UCMA_CLIENT_CHANNELS || u->channel_count >= u->channel_limit)
 		return false;
-	if (!u->daemon->system)
-		return true;
-	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
-		const struct adv_ucma_client *other =
-			adv_container_of(n, struct adv_ucma_client, link);
-
-		if (other->peer.uid == c->peer.uid)
-			same += other->channels.used;
-	}
-	return same < u->channel_limit / 2;
+	return !u->daemon->system ||
+	       (user->channels < u->channel_limit / 2 && adv_users_may_open(u->users, user, 1));
 }
 
 int adv_ucma_create_channel(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
@@ -87,6 +81,8 @@ void adv_ucma_channel_free(struct adv_ucma_channel *ch)
 	adv_handles_remove(&ch->client->channels, ch->handle);
 	adv_list_del(&ch->link);
 	ch->client->ucma->channel_count--;
+	ch->client->turn.user->channels--;
+	ch->client->turn.user->descriptors--;
 	close(ch->fd);
 	free(ch);
 }

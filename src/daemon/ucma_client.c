@@ -70,6 +70,7 @@ struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, struct a
 	adv_turn_init(u->users, &c->turn, user, peer->pid, serve);
 	u->client_count++;
 	user->cm_clients++;
+	user->descriptors += ADV_UCMA_DESCRIPTORS;
 	return c;
 }
 
@@ -100,6 +101,7 @@ static void client_free(struct adv_ucma_client *c)
 	adv_list_del(&c->link);
 	c->ucma->client_count--;
 	c->turn.user->cm_clients--;
+	c->turn.user->descriptors -= ADV_UCMA_DESCRIPTORS;
 	adv_users_release(c->turn.user);
 	free(c);
 }

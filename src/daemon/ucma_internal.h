@@ -22,6 +22,7 @@
 #define ADV_UCMA_CLIENT_EVENTS	 16384
 #define ADV_UCMA_ID_EVENTS	 3 /* and these for each id */
 #define ADV_UCMA_CLIENT_CHANNELS 8192
+#define ADV_UCMA_DESCRIPTORS	 2    /* of a client: the socket, the pidfd */
 #define ADV_UCMA_CLIENT_JOINS	 8192 /* multicast groups of its ids */
 #define ADV_UCMA_CLIENT_QUERIES	 4096 /* addresses that are being resolved */
 

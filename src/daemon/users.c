@@ -5,12 +5,13 @@
 
 /* ---- life ---- */
 
-void adv_users_init(struct adv_users *u, uint64_t (*clock_ns)(void))
+void adv_users_init(struct adv_users *u, uint64_t (*clock_ns)(void), unsigned share)
 {
 	adv_list_init(&u->list);
 	adv_list_init(&u->waiting);
 	adv_list_init(&u->connections);
 	u->clock_ns = clock_ns;
+	u->share = share;
 }
 
 static void forget(struct adv_user *user)
@@ -64,6 +65,11 @@ struct adv_user *adv_users_hold(struct adv_users *u, uid_t uid)
 void adv_users_release(struct adv_user *user)
 {
 	user->held--;
+}
+
+bool adv_users_may_open(const struct adv_users *u, const struct adv_user *user, unsigned count)
+{
+	return !u->share || user->descriptors + count <= u->share;
 }
 
 /* ---- turns ---- */

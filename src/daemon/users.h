@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/list.h"
+#include "daemon/pairs.h"
 
 #define ADV_USER_NS 1000000 /* for a user in a round ... */
 #define ADV_TURN_NS                                                                                \
@@ -24,6 +25,7 @@ struct adv_users {
 	struct adv_list waiting; /* users with a connection that waits */
 	struct adv_list connections;
 	uint64_t (*clock_ns)(void); /* does not go back */
+	unsigned share;		    /* descriptors that a user may have open here; 0: any number */
 };
 
 struct adv_user {
@@ -35,6 +37,9 @@ struct adv_user {
 	unsigned clients;    /* connections of the control protocol */
 	unsigned cm_clients; /* ... of the connection manager's, those that are ending too */
 	unsigned ids;	     /* the engine's, until nothing is left of them */
+	unsigned channels;   /* of events */
+	unsigned descriptors;
+	struct adv_pair_use pairs;
 };
 
 /* In a connection: its place among all, and among those that wait. */
@@ -47,13 +52,15 @@ struct adv_turn {
 	bool (*serve)(struct adv_turn *t, uint64_t end);
 };
 
-void adv_users_init(struct adv_users *u, uint64_t (*clock_ns)(void));
+void adv_users_init(struct adv_users *u, uint64_t (*clock_ns)(void), unsigned share);
 /* Frees all; nobody is held any more. */
 void adv_users_free(struct adv_users *u);
 
 /* The one with this number, to be released; NULL: ENOMEM. */
 struct adv_user *adv_users_hold(struct adv_users *u, uid_t uid);
 void adv_users_release(struct adv_user *user);
+/* True where the user may have `count` more descriptors open here. */
+bool adv_users_may_open(const struct adv_users *u, const struct adv_user *user, unsigned count);
 
 void adv_turn_init(struct adv_users *u, struct adv_turn *t, struct adv_user *user, pid_t pid,
 		   bool (*serve)(struct adv_turn *t, uint64_t end));

@@ -282,18 +282,21 @@ static int until_next(const struct worker *w)
 
 static int prepare(struct worker *w)
 {
+	unsigned descriptors, kept;
 	sigset_t set;
 
 	adv_daemon_signals(&set);
 	adv_list_init(&w->clients.list);
-	adv_users_init(&w->users, adv_ucma_now);
+	descriptors = adv_daemon_descriptors();
+	kept = descriptors / 4 < ADV_PAIRS_MAX ? descriptors / 4 : ADV_PAIRS_MAX;
+	adv_users_init(&w->users, adv_ucma_now, w->d->system ? (descriptors - kept) / 2 : 0);
 	w->clients.users = &w->users;
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
 	w->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	w->netlink = adv_snapshot_watch();
 	w->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	w->clients.ucma = adv_ucma_create(w->d, &w->users);
-	w->clients.pairs = adv_pairs_create();
+	w->clients.pairs = adv_pairs_create(kept, w->d->system);
 	if (!w->clients.ucma || !w->clients.pairs || w->epoll < 0 || w->signals < 0 ||
 	    w->netlink < 0 || w->spare < 0 || watch(w, w->d->listener, FROM_LISTENER) < 0 ||
 	    watch(w, w->signals, FROM_SIGNALS) < 0 || watch(w, w->keeper, FROM_KEEPER) < 0 ||

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Whatever a client of the connection manager sends or leaves unread, others are served."""
 
-import contextlib
 import errno
 import os
 import random
@@ -232,32 +231,6 @@ def too_many_clients(build):
         Cm().close()
 
 
-@contextlib.contextmanager
-def as_nobody(body):
-    """A process of user nobody, which does body(ready) and stays; begins when that has called
-    ready(), and yields a function that waits for the next time."""
-    ready, say = os.pipe()
-    pid = os.fork()
-    if not pid:
-        try:
-            os.setgroups([])
-            os.setgid(adverbd.NOBODY)
-            os.setuid(adverbd.NOBODY)
-            kept = body(lambda: os.write(say, b"x"))
-            signal.pause()
-            del kept
-        finally:
-            os._exit(1)
-    os.close(say)
-    try:
-        assert os.read(ready, 1) == b"x"
-        yield lambda: os.read(ready, 1) == b"x"
-    finally:
-        os.close(ready)
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-
-
 def new_ids(cm, count):
     """Ids, quickly."""
     for _ in range(count // 50):
@@ -327,7 +300,7 @@ def too_many_plans(build):
         return client
 
     with Daemon(build, "--system", name="adverbd"), Client("adverbd") as mine, \
-            as_nobody(ask) as nobody:
+            adverbd.as_nobody(ask) as nobody:
         assert plan(mine, SET, text=b"drop=1%") == (0, True)
         assert nobody()
 
@@ -349,7 +322,7 @@ def busy_user(build):
                 for _ in range(16):
                     c.sock.recv(256)
 
-    with Daemon(build, "--system", name="adverbd"), Cm("adverbd") as mine, as_nobody(ask):
+    with Daemon(build, "--system", name="adverbd"), Cm("adverbd") as mine, adverbd.as_nobody(ask):
         for _ in range(20):
             start = time.monotonic()
             mine.destroy(mine.new_id())

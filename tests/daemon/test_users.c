@@ -50,7 +50,7 @@ static void begin(struct connection *c, struct adv_user *user, uint64_t costs, u
 static int setup(void **state)
 {
 	now = 1000;
-	adv_users_init(&users, clock_ns);
+	adv_users_init(&users, clock_ns, 0);
 	return 0;
 }
 
@@ -139,12 +139,23 @@ static void test_held(void **state)
 	assert_true(users.list.next == &user->link && users.list.prev == &user->link);
 }
 
+static void test_share(void **state)
+{
+	struct adv_user *user = adv_users_hold(&users, 7);
+
+	user->descriptors = 10;
+	assert_true(adv_users_may_open(&users, user, 1000));
+	users.share = 12;
+	assert_true(adv_users_may_open(&users, user, 2));
+	assert_false(adv_users_may_open(&users, user, 3));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {T(test_other_user), T(test_in_turn), T(test_round),
-					   T(test_held)};
+					   T(test_held), T(test_share)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,10 +127,10 @@ static struct world *world_open(bool system)
 	make_gids(w->daemon.gids);
 	adv_list_init(&w->clients.list);
 	w->clients.daemon = &w->daemon;
-	adv_users_init(&w->users, adv_ucma_now);
+	adv_users_init(&w->users, adv_ucma_now, 0);
 	w->clients.users = &w->users;
 	w->clients.ucma = adv_ucma_create(&w->daemon, &w->users);
-	w->clients.pairs = adv_pairs_create();
+	w->clients.pairs = adv_pairs_create(ADV_PAIRS_MAX, system);
 	FUZZ_CHECK(w->clients.ucma && w->clients.pairs);
 	for (unsigned i = 0; i < PEERS; i++) {
 		w->control[i].fd = -1;

@@ -165,8 +165,8 @@ enum adv_cm_bind_flags {
  * Binds to an address, which the caller knows to be the machine's own or the wildcard, and a port
  * of the id's port space; port 0: one of 32768 to 60999 is chosen, where none is
  * free one that only connections to elsewhere use. EINVAL: bound already;
- * EADDRINUSE: taken (the rules are the kernel's for rdma_bind_addr), or no port is left;
- * EAFNOSUPPORT: neither IPv4 nor IPv6.
+ * EADDRINUSE: taken (the rules are the kernel's for rdma_bind_addr), 1024 share it, or no port is
+ * left; EAFNOSUPPORT: neither IPv4 nor IPv6.
  */
 int adv_cm_bind(struct adv_cm_id *id, const struct adv_cm_addr *addr, unsigned flags);
 /* Other flags for an id that is bound: they count for who binds, listens or asks from now on. */

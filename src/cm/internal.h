@@ -24,6 +24,7 @@
 #define ADV_CM_TIMEWAIT_LONGEST 24
 #define ADV_CM_HOP_LIMIT	64
 #define ADV_CM_BACKLOG_MAX	1024u
+#define ADV_CM_OWNERS_MAX	1024u /* of a port */
 #define ADV_CM_OUTGOING_MAX	4096u
 /* Answers that need no id stop before that, so that they leave room for those that do. */
 #define ADV_CM_STATELESS_MAX 1024u
@@ -56,7 +57,8 @@ struct adv_cm_port {
 	struct adv_cm_node node;
 	enum rdma_port_space ps;
 	uint16_t number;
-	struct adv_list owners;
+	unsigned owner_count;
+	struct adv_list owners; /* those that listen first */
 };
 
 /* A remote address, while requests from it are unanswered. */

@@ -24,7 +24,9 @@
 #define ADV_UCMA_CLIENT_CHANNELS 8192
 #define ADV_UCMA_DESCRIPTORS	 2    /* of a client: the socket, the pidfd */
 #define ADV_UCMA_CLIENT_JOINS	 8192 /* multicast groups of its ids */
+#define ADV_UCMA_USER_JOINS	 16384
 #define ADV_UCMA_CLIENT_QUERIES	 4096 /* addresses that are being resolved */
+#define ADV_UCMA_USER_QUERIES	 8192
 
 struct adv_ucma {
 	struct adv_daemon *daemon;

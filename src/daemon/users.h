@@ -38,6 +38,8 @@ struct adv_user {
 	unsigned cm_clients; /* ... of the connection manager's, those that are ending too */
 	unsigned ids;	     /* the engine's, until nothing is left of them */
 	unsigned channels;   /* of events */
+	unsigned joins;	     /* of multicast groups */
+	unsigned queries;    /* addresses that are being resolved */
 	unsigned descriptors;
 	struct adv_pair_use pairs;
 };

@@ -305,6 +305,55 @@ def too_many_plans(build):
         assert nobody()
 
 
+def fill(cms, kind, body, bound):
+    """How many of these requests succeed, a socket after another, and how the first fails."""
+    made = 0
+    for cm in cms:
+        for i in range(bound + 1):
+            number = cm.new_id(ucma.PS_UDP) if kind == ucma.RESOLVE_ADDR or not i else number
+            if kind == ucma.JOIN and not i:
+                cm.bind(number, "127.0.0.1")
+            result = cm.result(kind, body, number=number)
+            if result:
+                break
+            made += 1
+        if i < bound:
+            break
+    return made, result
+
+
+def share_of_user(build):
+    """More sockets of a process do not have more groups, or resolve more, than a user may."""
+    adverbd.need_root()
+    adverbd.sh("ip link add nt0 type veth peer name nt1; ip addr add 10.9.0.1/24 dev nt0;"
+               "ip link set nt0 up; ip link set nt1 up")
+    join = ucma.sockaddr("239.1.1.1") + bytes(4)
+    nowhere = (ucma.sockaddr("10.9.0.1") + ucma.sockaddr("10.9.0.77", 1) +
+               struct.pack("=I", 100000))
+
+    def ask(ready):
+        cms = [Cm("adverbd") for _ in range(6)]
+        cms[0].wait_for_address("10.9.0.1")
+        joined, error = fill(cms, ucma.JOIN, join, 8192)
+        assert (joined, error) == (16384, errno.ENOBUFS), (joined, error)
+        resolving, error = fill(cms, ucma.RESOLVE_ADDR, nowhere, 4096)
+        assert (resolving, error) == (8192, errno.ENOMEM), (resolving, error)
+        ready()
+        return cms
+
+    try:
+        adverbd.sh("echo 1000 > /proc/sys/net/ipv4/neigh/nt0/mcast_solicit")
+        with Daemon(build, "--system", name="adverbd"), Cm("adverbd") as mine, \
+                adverbd.as_nobody(ask):
+            assert fill([mine], ucma.JOIN, join, 10) == (11, 0)
+            mine.drain()
+            start = time.monotonic()
+            mine.ready("127.0.0.1", 1)
+            assert time.monotonic() - start < 2
+    finally:
+        adverbd.sh("ip link del nt0")
+
+
 def busy_user(build):
     """Many connections of a user who has many ids ask without a pause: others are served."""
     adverbd.need_root()
@@ -379,4 +428,4 @@ def forged_request(build):
 if __name__ == "__main__":
     adverbd.main([garbage, wrong_messages, descriptors_sent, never_reads, flood, too_many_ids,
                   too_many_groups, too_many_channels, too_many_clients, plans_end,
-                  too_many_plans, busy_user, packets, forged_request])
+                  too_many_plans, share_of_user, busy_user, packets, forged_request])

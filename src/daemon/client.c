@@ -181,6 +181,7 @@ void adv_client_drop(struct adv_client *c)
 		if (c->all->owner[i] != c)
 			continue;
 		c->all->owner[i] = NULL;
+		c->turn.user->descriptors--;
 		adv_clients_end_pairs(c->all, i);
 		adv_slots_release(c->all->daemon, i);
 		adv_info("slot %u of process %d (%s) taken back", i, (int)c->peer.pid, c->comm);
@@ -220,6 +221,13 @@ static int hello(struct adv_client *c, struct adv_control_message *m)
 	return c->all->daemon->table_fd;
 }
 
+static void own_slot(struct adv_client *c, unsigned slot)
+{
+	c->all->owner[slot] = c;
+	c->turn.user->descriptors++; /* the page that it counts in */
+	adv_pairs_charge(c->all->pairs, slot, &c->turn.user->pairs);
+}
+
 /* The slot that a client got first; `slot` where it has no other. */
 static uint8_t home_of(const struct adv_client *c, unsigned slot)
 {
@@ -249,8 +257,7 @@ static int open_slot(struct adv_client *c, struct adv_control_message *m)
 		fail(m, ENOMEM, "adverbd has no random numbers for a slot's token");
 		return -1;
 	}
-	c->all->owner[slot] = c;
-	adv_pairs_charge(c->all->pairs, slot, &c->turn.user->pairs);
+	own_slot(c, slot);
 	atomic_store(&d->gids->home[slot], home_of(c, slot));
 	memset(&m->body, 0, sizeof(m->body));
 	m->body.slot.slot = slot;
@@ -271,8 +278,7 @@ static int resume(struct adv_client *c, struct adv_control_message *m)
 		fail(m, EPERM, "the slot to be resumed is not yours any more");
 		return -1;
 	}
-	c->all->owner[slot] = c;
-	adv_pairs_charge(c->all->pairs, slot, &c->turn.user->pairs);
+	own_slot(c, slot);
 	adv_info("slot %u resumed by process %d (%s)", slot, (int)c->peer.pid, c->comm);
 	return -1;
 }

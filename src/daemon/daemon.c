@@ -19,8 +19,8 @@
 #include "daemon/given.h"
 #include "daemon/group.h"
 
-/* A socket, a bell and a page of counters for each slot, and QP 1's sending sockets. */
-#define OWN_DESCRIPTORS	  900u
+/* A socket and a bell for each slot, QP 1's sending sockets, and some. */
+#define OWN_DESCRIPTORS	  640u
 #define LEAST_DESCRIPTORS 64u
 #define MOST_DESCRIPTORS  (1u << 20)
 

@@ -253,7 +253,7 @@ def few_descriptors(build):
         return clients
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with Daemon(build, "--system", name="adverbd", descriptors=1300), \
+    with Daemon(build, "--system", name="adverbd", descriptors=1040), \
             adverbd.as_nobody(connect), Client("adverbd") as mine:
         mine.open_slot()
         os.close(mine.ask(8)[1][0])  # OPEN_CM

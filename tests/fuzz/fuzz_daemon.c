@@ -164,6 +164,16 @@ static void drop_dead(struct world *w)
 	}
 }
 
+/* How many ids count for him. */
+static unsigned check_user(const struct adv_user *user)
+{
+	if (!user->held)
+		FUZZ_CHECK(!user->clients && !user->cm_clients && !user->channels && !user->joins &&
+			   !user->queries && !user->descriptors && !user->pairs.made &&
+			   !user->pairs.kept);
+	return user->ids;
+}
+
 static void check_counts(const struct world *w)
 {
 	const struct adv_ucma *u = w->clients.ucma;
@@ -184,10 +194,8 @@ static void check_counts(const struct world *w)
 		clients++;
 	FUZZ_CHECK(u->client_count == clients);
 	for (const struct adv_list *n = w->users.list.next; n != &w->users.list; n = n->next)
-		charged +=
-			((const struct adv_user *)(const void *)((const char *)n -
-								 offsetof(struct adv_user, link)))
-				->ids;
+		charged += check_user(
+			(const void *)((const char *)n - offsetof(struct adv_user, link)));
 	FUZZ_CHECK(charged == adv_cm_id_count(u->cm) + adv_cm_ending_count(u->cm));
 	if (adv_list_empty(&u->leaving))
 		FUZZ_CHECK(u->id_count == ids && u->channel_count == channels);

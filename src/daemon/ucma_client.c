@@ -12,8 +12,8 @@
 #include "base/rights.h"
 
 #define MESSAGES_A_ROUND 32
-#define WITHER_AT_ONCE	 64 /* ids, or channels */
-#define DESCRIPTORS_READ 8  /* room for those a client should not send; the kernel drops more */
+#define WITHER_AT_ONCE	 8 /* ids, each with its requests, or channels */
+#define DESCRIPTORS_READ 8 /* room for those a client should not send; the kernel drops more */
 
 static adv_ucma_handler *const handlers[] = {
 	[ADV_CM_CREATE_CHANNEL] = adv_ucma_create_channel,

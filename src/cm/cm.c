@@ -12,6 +12,7 @@
 #define TRIES	   8u
 /* Without memory for an event, its timer tries again after this. */
 #define AGAIN_NS UINT64_C(100000000)
+#define TIMEOUTS 1024u /* at once */
 
 static void set_defaults(struct adv_cm_config *c)
 {
@@ -272,11 +273,14 @@ static void timeout(struct adv_cm_id *id, uint64_t now)
 
 void adv_cm_expire(struct adv_cm *cm, uint64_t now)
 {
-	struct adv_cm_timer *first;
-
 	/* Each timer is stopped or set to later than now. */
-	while ((first = adv_cm_timers_first(&cm->timers)) && first->when <= now)
+	for (unsigned i = 0; i < TIMEOUTS; i++) {
+		struct adv_cm_timer *first = adv_cm_timers_first(&cm->timers);
+
+		if (!first || first->when > now)
+			break;
 		timeout(adv_container_of(first, struct adv_cm_id, timer), now);
+	}
 	adv_cm_early_expire(cm, now);
 }
 
@@ -328,4 +332,14 @@ unsigned adv_cm_id_count(const struct adv_cm *cm)
 unsigned adv_cm_ending_count(const struct adv_cm *cm)
 {
 	return cm->ending;
+}
+
+unsigned adv_cm_closing_count(const struct adv_cm *cm)
+{
+	return cm->closing;
+}
+
+unsigned adv_cm_busy_count(const struct adv_cm *cm)
+{
+	return cm->busy;
 }

@@ -87,6 +87,7 @@ void *adv_cm_mad_user(struct adv_cm *cm, const struct adv_rx_meta *meta, const v
 
 /* When adv_cm_expire() has something to do; UINT64_MAX: never. */
 uint64_t adv_cm_deadline(const struct adv_cm *cm);
+/* Does a bounded amount of it: the deadline tells where more is to be done. */
 void adv_cm_expire(struct adv_cm *cm, uint64_t now);
 
 /* --- ids --- */
@@ -139,6 +140,10 @@ struct adv_cm_id *adv_cm_id_create(struct adv_cm *cm, enum rdma_port_space ps,
  */
 void adv_cm_id_destroy(struct adv_cm_id *id, uint64_t now);
 
+/* From now on the id counts in *charged and nowhere else (NULL: nowhere), until nothing is left of
+ * it: long after adv_cm_id_destroy() where it has to finish. *charged is good as long. */
+void adv_cm_id_charge(struct adv_cm_id *id, unsigned *charged);
+
 void adv_cm_id_set_user(struct adv_cm_id *id, void *user);
 void *adv_cm_id_user(const struct adv_cm_id *id);
 enum rdma_port_space adv_cm_id_port_space(const struct adv_cm_id *id);
@@ -160,8 +165,8 @@ enum adv_cm_bind_flags {
  * Binds to an address, which the caller knows to be the machine's own or the wildcard, and a port
  * of the id's port space; port 0: one of 32768 to 60999 is chosen, where none is
  * free one that only connections to elsewhere use. EINVAL: bound already;
- * EADDRINUSE: taken (the rules are the kernel's for rdma_bind_addr), or no port is left;
- * EAFNOSUPPORT: neither IPv4 nor IPv6.
+ * EADDRINUSE: taken (the rules are the kernel's for rdma_bind_addr), 1024 share it, or no port is
+ * left; EAFNOSUPPORT: neither IPv4 nor IPv6.
  */
 int adv_cm_bind(struct adv_cm_id *id, const struct adv_cm_addr *addr, unsigned flags);
 /* Other flags for an id that is bound: they count for who binds, listens or asks from now on. */
@@ -271,7 +276,9 @@ const struct adv_cm_counters *adv_cm_counters(const struct adv_cm *cm);
 /* Ids that the owner holds, and those that only finish: DREQ sent, TIMEWAIT. */
 unsigned adv_cm_id_count(const struct adv_cm *cm);
 unsigned adv_cm_ending_count(const struct adv_cm *cm);
-/* Of those that finish, the ones whose DREQ is not answered yet. Looks at all ids. */
+/* Of those that finish, the ones whose DREQ is not answered yet. */
 unsigned adv_cm_closing_count(const struct adv_cm *cm);
+/* Of those that the owner holds, the ones that have a peer: adv_cm_id_busy(). */
+unsigned adv_cm_busy_count(const struct adv_cm *cm);
 
 #endif

@@ -96,7 +96,7 @@ int adv_cm_connect_rc(struct adv_cm_id *id, uint64_t now, const struct adv_cm_co
 	id->retry_count = param->retry_count < 7 ? param->retry_count : 7;
 	id->rnr_retry_count = param->rnr_retry_count < 7 ? param->rnr_retry_count : 7;
 	id->timeout = id->route.packet_life_time < 30 ? id->route.packet_life_time + 1 : 31;
-	id->state = ADV_CM_REQ_SENT;
+	adv_cm_id_set_state(id, ADV_CM_REQ_SENT);
 	packet.tid = id->tid;
 	fill_req(id, param, &packet.req);
 	adv_cm_send_repeated(id, now, &packet);
@@ -144,7 +144,7 @@ static void repeated_rep(struct adv_cm_id *id, uint64_t now, const struct adv_cm
 static void take_rep(struct adv_cm_id *id, uint64_t now, const struct adv_cm_rep *rep, uint32_t qpn)
 {
 	adv_cm_timer_set(&id->cm->timers, &id->timer, ADV_CM_NEVER);
-	id->state = ADV_CM_REP_RCVD;
+	adv_cm_id_set_state(id, ADV_CM_REP_RCVD);
 	id->rep_came = now;
 	id->remote_guid = rep->local_ca_guid;
 	id->remote_qpn = qpn;

@@ -11,6 +11,35 @@
 
 #define SIDR_BIT (UINT64_C(1) << 32)
 
+/* ---- counted ---- */
+
+/* Takes an id out of what is counted by state, or puts it back in. */
+static void count(const struct adv_cm_id *id, int by)
+{
+	struct adv_cm *cm = id->cm;
+
+	if (id->owned && adv_cm_id_busy(id))
+		cm->busy += (unsigned)by;
+	else if (!id->owned && id->state == ADV_CM_DREQ_SENT)
+		cm->closing += (unsigned)by;
+}
+
+void adv_cm_id_charge(struct adv_cm_id *id, unsigned *charged)
+{
+	if (id->charged)
+		--*id->charged;
+	if (charged)
+		++*charged;
+	id->charged = charged;
+}
+
+void adv_cm_id_set_state(struct adv_cm_id *id, enum adv_cm_state state)
+{
+	count(id, -1);
+	id->state = state;
+	count(id, 1);
+}
+
 /* ---- made and freed ---- */
 
 struct adv_cm_id *adv_cm_id_new(struct adv_cm *cm)
@@ -77,6 +106,8 @@ void adv_cm_id_free(struct adv_cm_id *id)
 	adv_cm_request_taken(id);
 	forget_listener(id);
 	adv_list_del(&id->link);
+	count(id, -1);
+	adv_cm_id_charge(id, NULL);
 	if (id->owned)
 		cm->owned--;
 	else
@@ -116,7 +147,7 @@ struct adv_cm_id *adv_cm_id_create(struct adv_cm *cm, enum rdma_port_space ps,
 void adv_cm_id_close(struct adv_cm_id *id)
 {
 	leave(id);
-	id->state = ADV_CM_CLOSED;
+	adv_cm_id_set_state(id, ADV_CM_CLOSED);
 	if (!id->owned)
 		adv_cm_id_free(id);
 }
@@ -129,7 +160,7 @@ void adv_cm_id_timewait(struct adv_cm_id *id, uint64_t now)
 	adv_cm_id_answered(id);
 	/* Its QP number may be used again, as far as we are asked (as in Linux). */
 	adv_cm_table_remove(&id->cm->by_qpn, &id->by_qpn);
-	id->state = ADV_CM_TIMEWAIT;
+	adv_cm_id_set_state(id, ADV_CM_TIMEWAIT);
 	adv_cm_timer_set(&id->cm->timers, &id->timer, now + (ns ? ns : adv_cm_iba_ns(n)));
 }
 
@@ -140,7 +171,9 @@ static void disown(struct adv_cm_id *id)
 	adv_cm_port_release(id);
 	adv_cm_request_taken(id);
 	id->user = NULL;
+	count(id, -1);
 	id->owned = false;
+	count(id, 1);
 	id->cm->owned--;
 	id->cm->ending++;
 }
@@ -301,7 +334,7 @@ int adv_cm_set_route(struct adv_cm_id *id, const struct adv_cm_route *route)
 		path->flow_label = choose_flow_label(id);
 	path->sport = adv_udp_sport(path->flow_label, 0, 0);
 	id->has_route = true;
-	id->state = ADV_CM_ROUTED;
+	adv_cm_id_set_state(id, ADV_CM_ROUTED);
 	return 0;
 }
 

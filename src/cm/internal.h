@@ -24,6 +24,7 @@
 #define ADV_CM_TIMEWAIT_LONGEST 24
 #define ADV_CM_HOP_LIMIT	64
 #define ADV_CM_BACKLOG_MAX	1024u
+#define ADV_CM_OWNERS_MAX	1024u /* of a port */
 #define ADV_CM_OUTGOING_MAX	4096u
 /* Answers that need no id stop before that, so that they leave room for those that do. */
 #define ADV_CM_STATELESS_MAX 1024u
@@ -56,7 +57,8 @@ struct adv_cm_port {
 	struct adv_cm_node node;
 	enum rdma_port_space ps;
 	uint16_t number;
-	struct adv_list owners;
+	unsigned owner_count;
+	struct adv_list owners; /* those that listen first */
 };
 
 /* A remote address, while requests from it are unanswered. */
@@ -70,8 +72,9 @@ struct adv_cm_id {
 	struct adv_cm *cm;
 	struct adv_list link; /* of cm->ids */
 	void *user;
-	enum adv_cm_state state;
-	bool owned; /* no: only finishes */
+	unsigned *charged;	 /* who has it counts it there; NULL: nowhere */
+	enum adv_cm_state state; /* changed by adv_cm_id_set_state() */
+	bool owned;		 /* no: only finishes */
 	bool active;
 	bool aborted;	   /* closed by the peer before we answered */
 	bool disconnected; /* was connected once */
@@ -144,6 +147,8 @@ struct adv_cm {
 	struct adv_list ids;
 	unsigned owned;
 	unsigned ending;
+	unsigned busy;	  /* of those owned: adv_cm_id_busy() */
+	unsigned closing; /* of those ending: their DREQ is not answered yet */
 	struct adv_cm_table by_comm_id;
 	struct adv_cm_table by_remote;
 	struct adv_cm_table by_qpn;
@@ -184,6 +189,7 @@ void adv_cm_event_private(struct adv_cm_event_node *node, const uint8_t *data, u
 /* NULL: ENOMEM, or too many. Owned, in no state. */
 struct adv_cm_id *adv_cm_id_new(struct adv_cm *cm);
 void adv_cm_id_free(struct adv_cm_id *id);
+void adv_cm_id_set_state(struct adv_cm_id *id, enum adv_cm_state state);
 /* A communication id that nobody else has, a PSN, and a transaction id. */
 void adv_cm_id_begin(struct adv_cm_id *id);
 /* The peer's numbers are known: finds repeated and stale messages by them. */

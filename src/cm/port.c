@@ -70,6 +70,7 @@ static void own(struct adv_cm_id *id, struct adv_cm_port *port)
 	id->port = port;
 	id->local.port = port->number;
 	adv_list_add_tail(&port->owners, &id->port_link);
+	port->owner_count++;
 }
 
 static int own_new(struct adv_cm_id *id, uint16_t number)
@@ -81,6 +82,7 @@ static int own_new(struct adv_cm_id *id, uint16_t number)
 	adv_cm_node_init(&port->node);
 	port->ps = id->ps;
 	port->number = number;
+	port->owner_count = 0;
 	adv_list_init(&port->owners);
 	adv_cm_table_add(&id->cm->ports, &port->node, port_hash(id->cm, id->ps, number));
 	*ephemeral_used(id->cm, id->ps) += is_ephemeral(number);
@@ -96,6 +98,7 @@ void adv_cm_port_release(struct adv_cm_id *id)
 		return;
 	adv_list_del(&id->port_link);
 	id->port = NULL;
+	port->owner_count--;
 	if (!adv_list_empty(&port->owners))
 		return;
 	adv_cm_table_remove(&id->cm->ports, &port->node);
@@ -106,6 +109,11 @@ void adv_cm_port_release(struct adv_cm_id *id)
 static bool only_own_family(const struct adv_cm_id *id)
 {
 	return id->local.family == AF_INET || (id->bind_flags & ADV_CM_BIND_AFONLY);
+}
+
+static bool has_room(const struct adv_cm_port *port)
+{
+	return port->owner_count < ADV_CM_OWNERS_MAX;
 }
 
 /* May both have the port? `reuse`: the one that comes is content with sharing it. */
@@ -168,7 +176,7 @@ static int bind_ephemeral(struct adv_cm_id *id)
 	for (i = 0; i < EPHEMERAL; i++) {
 		port = find_port(id->cm, id->ps,
 				 (uint16_t)(EPHEMERAL_FIRST + (start + i) % EPHEMERAL));
-		if (leads_elsewhere(id, port)) {
+		if (has_room(port) && leads_elsewhere(id, port)) {
 			own(id, port);
 			return 0;
 		}
@@ -185,7 +193,7 @@ static int bind_port(struct adv_cm_id *id)
 	port = find_port(id->cm, id->ps, id->local.port);
 	if (!port)
 		return own_new(id, id->local.port);
-	if (port_is_taken(id, port, id->bind_flags & ADV_CM_BIND_REUSE))
+	if (!has_room(port) || port_is_taken(id, port, id->bind_flags & ADV_CM_BIND_REUSE))
 		return EADDRINUSE;
 	own(id, port);
 	return 0;
@@ -207,7 +215,7 @@ int adv_cm_bind(struct adv_cm_id *id, const struct adv_cm_addr *addr, unsigned f
 		id->bind_flags = 0;
 		return err;
 	}
-	id->state = ADV_CM_BOUND;
+	adv_cm_id_set_state(id, ADV_CM_BOUND);
 	return 0;
 }
 
@@ -244,7 +252,7 @@ int adv_cm_set_peer(struct adv_cm_id *id, const struct adv_cm_addr *local,
 	}
 	id->remote = *remote;
 	id->has_route = false;
-	id->state = ADV_CM_ADDRESSED;
+	adv_cm_id_set_state(id, ADV_CM_ADDRESSED);
 	return 0;
 }
 
@@ -253,7 +261,7 @@ static void unbind(struct adv_cm_id *id)
 	adv_cm_port_release(id);
 	memset(&id->local, 0, sizeof(id->local));
 	id->bind_flags = 0;
-	id->state = ADV_CM_IDLE;
+	adv_cm_id_set_state(id, ADV_CM_IDLE);
 }
 
 int adv_cm_listen(struct adv_cm_id *id, unsigned backlog)
@@ -278,18 +286,18 @@ int adv_cm_listen(struct adv_cm_id *id, unsigned backlog)
 		return EADDRINUSE;
 	}
 	id->backlog = backlog && backlog < ADV_CM_BACKLOG_MAX ? backlog : ADV_CM_BACKLOG_MAX;
-	id->state = ADV_CM_LISTENING;
+	adv_cm_id_set_state(id, ADV_CM_LISTENING);
+	adv_list_del(&id->port_link);
+	adv_list_add(&id->port->owners, &id->port_link);
 	adv_cm_early_deliver(id->cm);
 	return 0;
 }
 
-/* Does it listen at this address? 0: no, 1: at the wildcard, 2: at just this one. */
+/* Does a listener listen at this address? 0: no, 1: at the wildcard, 2: at just this one. */
 static int listens_at(const struct adv_cm_id *id, const struct adv_cm_ip_header *header)
 {
 	sa_family_t family = header->ip_version == 4 ? AF_INET : AF_INET6;
 
-	if (id->state != ADV_CM_LISTENING)
-		return 0;
 	if (adv_cm_addr_any(&id->local))
 		return family == id->local.family || !only_own_family(id);
 	return family == id->local.family && adv_gid_equal(&id->local.ip, &header->destination) ? 2
@@ -312,6 +320,8 @@ struct adv_cm_id *adv_cm_find_listener(struct adv_cm *cm, uint64_t service_id,
 		struct adv_cm_id *id = adv_container_of(link, struct adv_cm_id, port_link);
 		int fit = listens_at(id, header);
 
+		if (id->state != ADV_CM_LISTENING)
+			break;
 		if (fit > best_fit) {
 			best = id;
 			best_fit = fit;

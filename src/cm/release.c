@@ -15,7 +15,7 @@ void adv_cm_send_dreq(struct adv_cm_id *id, uint64_t now)
 	packet.dreq.remote_comm_id = id->remote_comm_id;
 	packet.dreq.remote_qpn = id->remote_qpn;
 	id->disconnected = true;
-	id->state = ADV_CM_DREQ_SENT;
+	adv_cm_id_set_state(id, ADV_CM_DREQ_SENT);
 	adv_cm_send_repeated(id, now, &packet);
 }
 
@@ -118,16 +118,4 @@ void adv_cm_rx_lap(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 	answer.apr.remote_comm_id = id->remote_comm_id;
 	answer.apr.status = ADV_CM_APR_UNSUPPORTED;
 	adv_cm_send(id, &answer);
-}
-
-unsigned adv_cm_closing_count(const struct adv_cm *cm)
-{
-	unsigned n = 0;
-
-	for (const struct adv_list *link = cm->ids.next; link != &cm->ids; link = link->next) {
-		const struct adv_cm_id *id = adv_container_of(link, struct adv_cm_id, link);
-
-		n += !id->owned && id->state == ADV_CM_DREQ_SENT;
-	}
-	return n;
 }

@@ -190,7 +190,7 @@ static void take_req(struct adv_cm_id *id, const struct adv_cm_packet *packet)
 	const struct adv_cm_req *req = &packet->req;
 
 	adv_cm_id_begin(id);
-	id->state = ADV_CM_REQ_RCVD;
+	adv_cm_id_set_state(id, ADV_CM_REQ_RCVD);
 	id->tid = packet->tid;
 	id->remote_guid = req->local_ca_guid;
 	id->remote_qpn = req->local_qpn;
@@ -322,7 +322,7 @@ int adv_cm_accept_rc(struct adv_cm_id *id, uint64_t now, const struct adv_cm_con
 	id->local_qpn = param->qp_num;
 	id->responder_resources = param->responder_resources;
 	id->initiator_depth = param->initiator_depth;
-	id->state = ADV_CM_REP_SENT;
+	adv_cm_id_set_state(id, ADV_CM_REP_SENT);
 	adv_cm_send_repeated(id, now, &packet);
 	return 0;
 }
@@ -350,7 +350,7 @@ static bool established(struct adv_cm_id *id)
 	if (!adv_cm_event_prepare(id, RDMA_CM_EVENT_ESTABLISHED, &event))
 		return false;
 	adv_cm_timer_set(&id->cm->timers, &id->timer, ADV_CM_NEVER);
-	id->state = ADV_CM_ESTABLISHED;
+	adv_cm_id_set_state(id, ADV_CM_ESTABLISHED);
 	if (event)
 		event->event.param.qp_num = id->remote_qpn;
 	adv_cm_event_post(event);
@@ -379,7 +379,7 @@ int adv_cm_establish(struct adv_cm_id *id, uint64_t now)
 		return EISCONN;
 	if (id->state != ADV_CM_REP_RCVD)
 		return EINVAL;
-	id->state = ADV_CM_ESTABLISHED;
+	adv_cm_id_set_state(id, ADV_CM_ESTABLISHED);
 	adv_cm_send_rtu(id);
 	return 0;
 }

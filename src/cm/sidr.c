@@ -19,7 +19,7 @@ int adv_cm_connect_sidr(struct adv_cm_id *id, uint64_t now, const struct adv_cm_
 	id->active = true;
 	id->local_qpn = param->qp_num;
 	id->qkey = param->qkey;
-	id->state = ADV_CM_SIDR_REQ_SENT;
+	adv_cm_id_set_state(id, ADV_CM_SIDR_REQ_SENT);
 	packet.tid = id->tid;
 	req->request_id = id->local_comm_id;
 	req->pkey = ADV_PKEY_DEFAULT;
@@ -61,7 +61,7 @@ void adv_cm_rx_sidr_rep(struct adv_cm *cm, uint64_t now, const struct adv_rx_met
 	adv_cm_event_post(event);
 	adv_cm_id_close(id);
 	if (success)
-		id->state = ADV_CM_SIDR_DONE;
+		adv_cm_id_set_state(id, ADV_CM_SIDR_DONE);
 }
 
 /* ---- answered ---- */
@@ -104,7 +104,7 @@ static void new_request(struct adv_cm_id *listener, const struct adv_rx_meta *me
 		return;
 	}
 	adv_cm_id_begin(id);
-	id->state = ADV_CM_SIDR_REQ_RCVD;
+	adv_cm_id_set_state(id, ADV_CM_SIDR_REQ_RCVD);
 	id->tid = packet->tid;
 	id->route.path.tclass = meta->tclass & 0xfc;
 	id->route.path.hop_limit = ADV_CM_HOP_LIMIT;
@@ -161,7 +161,7 @@ void adv_cm_send_sidr_rep(struct adv_cm_id *id, uint8_t status,
 	if (param)
 		memcpy(rep->private_data, param->private_data, param->private_data_len);
 	adv_cm_id_answered(id);
-	id->state = ADV_CM_SIDR_DONE;
+	adv_cm_id_set_state(id, ADV_CM_SIDR_DONE);
 	/* Kept for a request that comes again, as long as the id is there. */
 	if (adv_cm_packet_encode(&packet, id->mad))
 		adv_cm_send(id, &packet);

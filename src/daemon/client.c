@@ -18,6 +18,7 @@
 #include "host/fault_exchange.h"
 
 #define MESSAGES_A_ROUND 16
+#define DESCRIPTORS	 3 /* of a client: the socket, the pidfd, `asking` */
 #define DESCRIPTORS_READ 8 /* room for those a client should not send; the kernel drops more */
 
 #ifndef SO_PEERPIDFD
@@ -98,40 +99,48 @@ static int open_pidfd(int sock, pid_t pid)
 	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
-static const char *reason_to_refuse(struct adv_clients *all, uid_t uid, int *error)
+static const char *reason_to_refuse(const struct adv_clients *all, const struct adv_user *user,
+				    uid_t uid, int *error)
 {
-	unsigned same = 0;
-
 	*error = EACCES;
 	if (!all->daemon->system && uid != all->daemon->uid && uid != 0)
 		return "this adverbd serves another user";
 	*error = EUSERS;
 	if (all->count >= ADV_CLIENTS_MAX)
 		return "adverbd has as many clients as it serves: try again when some have ended";
-	for (struct adv_list *n = all->list.next; n != &all->list; n = n->next)
-		same += adv_container_of(n, struct adv_client, link)->peer.uid == uid;
-	if (all->daemon->system && same >= ADV_USER_CLIENTS)
+	if (all->daemon->system && user &&
+	    (user->clients >= ADV_USER_CLIENTS ||
+	     !adv_users_may_open(all->users, user, DESCRIPTORS)))
 		return "you have as many connections to adverbd as one user may have";
-	return NULL;
+	*error = ENOMEM;
+	return user ? NULL : "adverbd has no memory for one more client";
 }
+
+static bool serve(struct adv_turn *t, uint64_t end);
 
 struct adv_client *adv_client_new(struct adv_clients *all, int fd)
 {
 	struct adv_client *c = calloc(1, sizeof(*c));
 	socklen_t len = sizeof(c->peer);
-	const char *reason = NULL;
-	int error = 0;
+	struct adv_user *user = NULL;
+	const char *reason;
+	int error = ENOMEM;
 
 	if (c && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &len) == 0)
-		reason = reason_to_refuse(all, c->peer.uid, &error);
-	else
-		reason = "adverbd has no memory for one more client", error = ENOMEM;
+		user = adv_users_hold(all->users, c->peer.uid);
+	reason = c ? reason_to_refuse(all, user, c->peer.uid, &error)
+		   : "adverbd has no memory for one more client";
 	if (reason) {
 		refuse(fd, error, reason);
 		close(fd);
+		if (user)
+			adv_users_release(user);
 		free(c);
 		return NULL;
 	}
+	adv_turn_init(all->users, &c->turn, user, c->peer.pid, serve);
+	user->clients++;
+	user->descriptors += DESCRIPTORS;
 	c->all = all;
 	c->fd = fd;
 	c->asking = -1;
@@ -172,12 +181,18 @@ void adv_client_drop(struct adv_client *c)
 		if (c->all->owner[i] != c)
 			continue;
 		c->all->owner[i] = NULL;
+		c->turn.user->descriptors--;
 		adv_clients_end_pairs(c->all, i);
 		adv_slots_release(c->all->daemon, i);
 		adv_info("slot %u of process %d (%s) taken back", i, (int)c->peer.pid, c->comm);
 	}
 	adv_list_del(&c->link);
+	adv_turn_end(&c->turn);
 	c->all->count--;
+	c->turn.user->clients--;
+	c->turn.user->descriptors -= DESCRIPTORS;
+	adv_users_release(c->turn.user);
+	adv_ucma_process_leaves(c->all->ucma, c->peer.pid);
 	close_asking(c);
 	close(c->fd);
 	if (c->pidfd >= 0)
@@ -204,6 +219,13 @@ static int hello(struct adv_client *c, struct adv_control_message *m)
 	       sizeof(m->body.welcome.instance));
 	c->greeted = true;
 	return c->all->daemon->table_fd;
+}
+
+static void own_slot(struct adv_client *c, unsigned slot)
+{
+	c->all->owner[slot] = c;
+	c->turn.user->descriptors++; /* the page that it counts in */
+	adv_pairs_charge(c->all->pairs, slot, &c->turn.user->pairs);
 }
 
 /* The slot that a client got first; `slot` where it has no other. */
@@ -235,7 +257,7 @@ static int open_slot(struct adv_client *c, struct adv_control_message *m)
 		fail(m, ENOMEM, "adverbd has no random numbers for a slot's token");
 		return -1;
 	}
-	c->all->owner[slot] = c;
+	own_slot(c, slot);
 	atomic_store(&d->gids->home[slot], home_of(c, slot));
 	memset(&m->body, 0, sizeof(m->body));
 	m->body.slot.slot = slot;
@@ -256,7 +278,7 @@ static int resume(struct adv_client *c, struct adv_control_message *m)
 		fail(m, EPERM, "the slot to be resumed is not yours any more");
 		return -1;
 	}
-	c->all->owner[slot] = c;
+	own_slot(c, slot);
 	adv_info("slot %u resumed by process %d (%s)", slot, (int)c->peer.pid, c->comm);
 	return -1;
 }
@@ -369,7 +391,7 @@ static int fault_of_process(struct adv_client *c, uint32_t number)
 		return ENOENT;
 	if (c->peer.uid != 0 && c->peer.uid != uid)
 		return EPERM;
-	adv_ucma_fault(c->all->ucma, pid, c->asking);
+	adv_ucma_fault(c->all->ucma, pid, uid, c->asking);
 	return 0;
 }
 
@@ -380,7 +402,7 @@ static int fault_of_daemon(struct adv_client *c)
 
 	if (c->peer.uid != 0 && (d->system || c->peer.uid != d->uid))
 		return EPERM;
-	adv_ucma_fault(c->all->ucma, 0, c->asking);
+	adv_ucma_fault(c->all->ucma, 0, 0, c->asking);
 	return 0;
 }
 
@@ -495,7 +517,8 @@ static int pair(struct adv_client *c, struct adv_control_message *m)
 	struct adv_pair_share share;
 	int error = EPERM;
 
-	if (owns(c, slot) && slot != peer)
+	/* A process hands packets to itself by UDP. */
+	if (owns(c, slot) && !owns(c, peer))
 		error = peer < ADV_SLOTS && atomic_load(&all->daemon->ledger->slot[peer].owned)
 				? adv_pairs_ask(all->pairs, slot, peer, &share)
 				: ENOENT;
@@ -589,11 +612,22 @@ static bool read_one(struct adv_client *c)
 	return !c->dead;
 }
 
+static bool serve(struct adv_turn *t, uint64_t end)
+{
+	struct adv_client *c = adv_container_of(t, struct adv_client, turn);
+
+	for (int i = 0; i < MESSAGES_A_ROUND && !c->dead; i++) {
+		if (!read_one(c))
+			return false;
+		if (c->all->users->clock_ns() >= end)
+			break;
+	}
+	return !c->dead;
+}
+
 void adv_client_readable(struct adv_client *c)
 {
-	for (int i = 0; i < MESSAGES_A_ROUND; i++)
-		if (!read_one(c))
-			return;
+	adv_turn_want(c->all->users, &c->turn);
 }
 
 void adv_client_notify(struct adv_client *c, uint32_t what)

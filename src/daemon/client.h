@@ -10,6 +10,7 @@
 
 #include "base/list.h"
 #include "daemon/daemon.h"
+#include "daemon/users.h"
 
 struct adv_client;
 struct adv_pairs;
@@ -18,6 +19,7 @@ struct adv_ucma;
 /* All connections, and who has which slot. */
 struct adv_clients {
 	struct adv_daemon *daemon;
+	struct adv_users *users;
 	struct adv_ucma *ucma;
 	struct adv_pairs *pairs;
 	struct adv_list list;
@@ -29,6 +31,7 @@ struct adv_clients {
 struct adv_client {
 	struct adv_list link;
 	struct adv_clients *all;
+	struct adv_turn turn;
 	int fd;
 	int asking; /* the other end of the socket for a request about faults, or -1 */
 	int pidfd;  /* readable when the process has ended; -1: not known, then EOF has to do */
@@ -43,7 +46,7 @@ struct adv_client {
 /* Takes over a connection. NULL, with the connection closed, where the peer is refused. */
 struct adv_client *adv_client_new(struct adv_clients *all, int fd);
 
-/* Reads and answers a bounded number of messages; may set `dead`. */
+/* There is something to read: it is served, and may be `dead` then, when its turn comes. */
 void adv_client_readable(struct adv_client *c);
 
 /* Adds to what the client is to be told, and tells it what fits. */

@@ -2,12 +2,8 @@
 #include "daemon/cm_fault.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "daemon/ucma_internal.h"
@@ -16,7 +12,7 @@
 struct process {
 	struct adv_list link;
 	pid_t pid;
-	int pidfd; /* -1: the kernel has none */
+	uid_t uid;
 	struct adv_fault_state state;
 };
 
@@ -45,8 +41,6 @@ static void forget(struct adv_cm_faults *f, struct process *p)
 {
 	adv_list_del(&p->link);
 	f->count--;
-	if (p->pidfd >= 0)
-		close(p->pidfd);
 	free(p);
 }
 
@@ -140,29 +134,14 @@ static int update(struct adv_cm_faults *f)
 	return adv_qp1_set_faults(f->ucma->qp1, faulty ? ask : NULL, f);
 }
 
-static bool has_ended(const struct process *p)
+void adv_cm_faults_process_leaves(struct adv_cm_faults *f, pid_t pid)
 {
-	struct pollfd poll_fd = {.fd = p->pidfd, .events = POLLIN};
+	struct process *p = f->count ? find(f, pid) : NULL;
 
-	if (p->pidfd >= 0)
-		return poll(&poll_fd, 1, 0) > 0;
-	return kill(p->pid, 0) < 0 && errno == ESRCH;
-}
-
-void adv_cm_faults_prune(struct adv_cm_faults *f)
-{
-	struct adv_list *n = f->processes.next;
-	unsigned before = f->count;
-
-	while (n != &f->processes) {
-		struct process *p = process_of(n);
-
-		n = n->next;
-		if (has_ended(p))
-			forget(f, p);
-	}
-	if (f->count != before)
-		(void)update(f);
+	if (!p || adv_users_have_process(f->ucma->users, pid))
+		return;
+	forget(f, p);
+	(void)update(f);
 }
 
 static uint64_t new_seed(void)
@@ -178,6 +157,7 @@ static uint64_t new_seed(void)
 struct subject {
 	struct adv_cm_faults *faults;
 	pid_t pid;
+	uid_t uid;
 };
 
 static const struct adv_fault_state *show_process(void *user)
@@ -198,6 +178,16 @@ static void clear_process(void *user)
 	(void)update(s->faults);
 }
 
+static bool may_have_more(const struct adv_cm_faults *f, uid_t uid)
+{
+	unsigned same = 0;
+
+	for (struct adv_list *n = f->processes.next; n != &f->processes; n = n->next)
+		same += process_of(n)->uid == uid;
+	return f->count < ADV_CM_FAULT_PROCESSES &&
+	       (!f->ucma->daemon->system || same < ADV_CM_FAULT_USER_PROCESSES);
+}
+
 static int set_process(void *user, const struct adv_fault_plan *plan)
 {
 	const struct subject *s = user;
@@ -205,11 +195,13 @@ static int set_process(void *user, const struct adv_fault_plan *plan)
 	int error;
 
 	if (!p) {
+		if (!may_have_more(s->faults, s->uid))
+			return ENOSPC;
 		p = calloc(1, sizeof(*p));
 		if (!p)
 			return ENOMEM;
 		p->pid = s->pid;
-		p->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
+		p->uid = s->uid;
 		adv_list_add_tail(&s->faults->processes, &p->link);
 		s->faults->count++;
 	}
@@ -220,13 +212,12 @@ static int set_process(void *user, const struct adv_fault_plan *plan)
 	return error;
 }
 
-void adv_cm_faults_of_process(struct adv_cm_faults *f, pid_t pid, int fd)
+void adv_cm_faults_of_process(struct adv_cm_faults *f, pid_t pid, uid_t uid, int fd)
 {
 	static const struct adv_fault_follower follower = {show_process, set_process, clear_process,
 							   ADV_SLOT_DAEMON};
-	struct subject s = {f, pid};
+	struct subject s = {f, pid, uid};
 
-	adv_cm_faults_prune(f);
 	adv_fault_answer(fd, &follower, &s, new_seed());
 }
 

@@ -18,6 +18,11 @@
 #include "daemon/given.h"
 #include "daemon/group.h"
 
+/* A socket for each slot, QP 1's sending sockets, and some. */
+#define OWN_DESCRIPTORS	  384u
+#define LEAST_DESCRIPTORS 64u
+#define MOST_DESCRIPTORS  (1u << 20)
+
 uint64_t adv_daemon_now(void)
 {
 	struct timespec ts;
@@ -61,6 +66,16 @@ static void raise_descriptor_limit(void)
 		if (setrlimit(RLIMIT_NOFILE, &r) < 0)
 			adv_warn("RLIMIT_NOFILE: %s", strerror(errno));
 	}
+}
+
+unsigned adv_daemon_descriptors(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur < OWN_DESCRIPTORS + LEAST_DESCRIPTORS)
+		return LEAST_DESCRIPTORS;
+	return r.rlim_cur < MOST_DESCRIPTORS ? (unsigned)r.rlim_cur - OWN_DESCRIPTORS
+					     : MOST_DESCRIPTORS;
 }
 
 static int make_tables(struct adv_daemon *d)

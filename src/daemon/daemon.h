@@ -73,6 +73,9 @@ struct adv_daemon {
 /* Milliseconds of CLOCK_MONOTONIC. */
 uint64_t adv_daemon_now(void);
 
+/* How many descriptors we may have beside our own: for clients, and for what is theirs. */
+unsigned adv_daemon_descriptors(void);
+
 /*
  * Takes the name and the port and makes the shared tables. 0; EALREADY where another daemon holds
  * the name; else errno and a line in why[]. What was made is freed by the process's end only.

@@ -22,14 +22,28 @@ struct pair {
 };
 
 struct adv_pairs {
-	unsigned count;
-	unsigned of_slot[ADV_SLOTS]; /* how many */
+	unsigned kept_most;
+	bool shared;
+	struct adv_pair_use all;
+	struct adv_pair_use *use[ADV_SLOTS]; /* NULL: nobody's */
+	unsigned of_slot[ADV_SLOTS];	     /* how many */
 	struct pair *pair[ADV_SLOTS][ADV_SLOTS];
 };
 
-struct adv_pairs *adv_pairs_create(void)
+struct adv_pairs *adv_pairs_create(unsigned kept, bool shared)
 {
-	return calloc(1, sizeof(struct adv_pairs));
+	struct adv_pairs *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->kept_most = kept;
+	p->shared = shared;
+	return p;
+}
+
+void adv_pairs_charge(struct adv_pairs *p, unsigned slot, struct adv_pair_use *use)
+{
+	p->use[slot] = use;
 }
 
 static struct pair **place(const struct adv_pairs *p, unsigned slot, unsigned peer)
@@ -49,6 +63,38 @@ static void set_bit(uint8_t *bits, unsigned i)
 	bits[i / 8] |= (uint8_t)(1u << i % 8);
 }
 
+/* ---- counting ---- */
+
+static void count_made(struct adv_pairs *p, unsigned slot, unsigned peer, int by)
+{
+	struct adv_pair_use *a = p->use[slot], *b = p->use[peer];
+
+	p->all.made += (unsigned)by;
+	if (a)
+		a->made += (unsigned)by;
+	if (b && b != a)
+		b->made += (unsigned)by;
+	p->of_slot[slot] += (unsigned)by;
+	p->of_slot[peer] += (unsigned)by;
+}
+
+static void count_kept(struct adv_pairs *p, unsigned slot, unsigned peer, int by)
+{
+	struct adv_pair_use *a = p->use[slot], *b = p->use[peer];
+
+	p->all.kept += (unsigned)by;
+	if (a)
+		a->kept += (unsigned)by;
+	if (b && b != a)
+		b->kept += (unsigned)by;
+}
+
+static bool has_its_share(const struct adv_pairs *p, const struct adv_pair_use *use)
+{
+	return p->shared && use &&
+	       (use->made >= ADV_PAIRS_MAX / 2 || use->kept >= p->kept_most / 2);
+}
+
 /* ---- making ---- */
 
 static uint32_t size_for(const struct adv_pairs *p, unsigned slot, unsigned peer)
@@ -62,21 +108,23 @@ static uint32_t size_for(const struct adv_pairs *p, unsigned slot, unsigned peer
 
 static int make(struct adv_pairs *p, struct pair *pair, unsigned slot, unsigned peer)
 {
-	if (p->count >= ADV_PAIRS_MAX)
+	if (p->all.made >= ADV_PAIRS_MAX || p->all.kept >= p->kept_most ||
+	    has_its_share(p, p->use[slot]) || has_its_share(p, p->use[peer]))
 		return ENFILE;
 	pair->size = size_for(p, slot, peer);
 	pair->memory_fd = adv_shm_pair_make(pair->size);
 	if (pair->memory_fd < 0)
 		return errno;
 	pair->made = true;
-	p->count++;
-	p->of_slot[slot]++;
-	p->of_slot[peer]++;
+	count_made(p, slot, peer, 1);
+	count_kept(p, slot, peer, 1);
 	return 0;
 }
 
-static int fetch(struct pair *pair, unsigned side, struct adv_pair_share *share)
+static int fetch(struct adv_pairs *p, unsigned slot, unsigned peer, struct adv_pair_share *share)
 {
+	struct pair *pair = find(p, slot, peer);
+	unsigned side = slot > peer;
 	int fd = pair->memory_fd;
 
 	if (pair->fetched[side])
@@ -87,6 +135,7 @@ static int fetch(struct pair *pair, unsigned side, struct adv_pair_share *share)
 			return errno;
 	} else {
 		pair->memory_fd = -1;
+		count_kept(p, slot, peer, -1);
 	}
 	pair->fetched[side] = true;
 	share->memory_fd = fd;
@@ -117,7 +166,7 @@ int adv_pairs_ask(struct adv_pairs *p, unsigned slot, unsigned peer, struct adv_
 			return error;
 		share->made = true;
 	}
-	return fetch(pair, side, share);
+	return fetch(p, slot, peer, share);
 }
 
 /* ---- looking ---- */
@@ -146,7 +195,7 @@ void adv_pairs_list(const struct adv_pairs *p, unsigned slot, uint8_t *paired, u
 
 unsigned adv_pairs_count(const struct adv_pairs *p)
 {
-	return p->count;
+	return p->all.made;
 }
 
 /* ---- ending ---- */
@@ -155,13 +204,12 @@ static void free_pair(struct adv_pairs *p, unsigned slot, unsigned peer)
 {
 	struct pair **at = place(p, slot, peer), *pair = *at;
 
-	if (pair->made) {
-		p->count--;
-		p->of_slot[slot]--;
-		p->of_slot[peer]--;
-	}
-	if (pair->memory_fd >= 0)
+	if (pair->made)
+		count_made(p, slot, peer, -1);
+	if (pair->memory_fd >= 0) {
+		count_kept(p, slot, peer, -1);
 		close(pair->memory_fd);
+	}
 	free(pair);
 	*at = NULL;
 }
@@ -178,6 +226,7 @@ void adv_pairs_release(struct adv_pairs *p, unsigned slot, uint8_t paired[ADV_SL
 			set_bit(paired, peer);
 		free_pair(p, slot, peer);
 	}
+	p->use[slot] = NULL;
 }
 
 void adv_pairs_destroy(struct adv_pairs *p)

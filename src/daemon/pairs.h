@@ -12,15 +12,25 @@
 
 #include "host/control_protocol.h"
 
-#define ADV_PAIRS_MAX	2048	   /* at once */
+#define ADV_PAIRS_MAX	2048	   /* at once; half of them a user's, where many are served */
 #define ADV_PAIR_LARGE	(4u << 20) /* bytes a ring: of a slot's first 16 pairs ... */
 #define ADV_PAIR_MEDIUM (1u << 20) /* ... of the others up to 64 ... */
 #define ADV_PAIR_SMALL	(256u << 10)
 
 struct adv_pairs;
 
-/* NULL: ENOMEM. */
-struct adv_pairs *adv_pairs_create(void);
+/* Of whom a slot is: how many pairs he has, and how many of their descriptors are kept. */
+struct adv_pair_use {
+	unsigned made;
+	unsigned kept;
+};
+
+/* Keeps at most `kept` descriptors; no user has more than half of anything where `shared`. NULL:
+ * ENOMEM. */
+struct adv_pairs *adv_pairs_create(unsigned kept, bool shared);
+
+/* The slot's pairs count in *use, until it is given up. */
+void adv_pairs_charge(struct adv_pairs *p, unsigned slot, struct adv_pair_use *use);
 
 /* Closes all descriptors and frees. */
 void adv_pairs_destroy(struct adv_pairs *p);
@@ -35,8 +45,8 @@ struct adv_pair_share {
 
 /*
  * `slot` asks for memory with `peer`, another slot; both are in use. 0: *share is its part of it;
- * EAGAIN: the peer has not asked yet; EALREADY: it has had it; ENFILE: there are as many pairs as
- * there may be; ENOMEM and others: it cannot be made.
+ * EAGAIN: the peer has not asked yet; EALREADY: it has had it; ENFILE: there are as many pairs,
+ * in all or of one of the two's user, as there may be; ENOMEM and others: it cannot be made.
  */
 int adv_pairs_ask(struct adv_pairs *p, unsigned slot, unsigned peer, struct adv_pair_share *share);
 

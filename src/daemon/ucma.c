@@ -14,12 +14,12 @@
 #include "base/log.h"
 #include "daemon/given.h"
 
-#define EVENTS_A_ROUND	  64
-#define PACKETS_A_ROUND	  256
-#define MADS_A_ROUND	  256
-#define IDS_ENDED_A_ROUND 1024
-#define FAREWELL_MS	  1500
-#define EARLY_NS	  (100 * 1000000ull) /* for a listener that is about to be there */
+#define EVENTS_A_ROUND	ADV_UCMA_CLIENTS /* so that none waits for others to be looked at */
+#define PACKETS_A_ROUND 256
+#define MADS_A_ROUND	256
+#define WITHER_NS	1000000 /* for those that leave, in a round */
+#define FAREWELL_MS	1500
+#define EARLY_NS	(100 * 1000000ull) /* for a listener that is about to be there */
 
 /* Small numbers in epoll's data are sources, others clients; bit 0 of those: the pidfd. */
 enum source { FROM_QP1, FROM_QP1_ROOM, SOURCES };
@@ -80,7 +80,7 @@ static void release(struct adv_ucma *u)
 	free(u);
 }
 
-struct adv_ucma *adv_ucma_create(struct adv_daemon *d)
+struct adv_ucma *adv_ucma_create(struct adv_daemon *d, struct adv_users *users)
 {
 	struct adv_ucma *u = calloc(1, sizeof(*u));
 	int error = 0;
@@ -88,6 +88,7 @@ struct adv_ucma *adv_ucma_create(struct adv_daemon *d)
 	if (!u)
 		return NULL;
 	u->daemon = d;
+	u->users = users;
 	u->channel_limit = channel_limit();
 	adv_list_init(&u->clients);
 	adv_list_init(&u->leaving);
@@ -119,37 +120,41 @@ int adv_ucma_fd(const struct adv_ucma *u)
 
 /* ---- clients ---- */
 
-static bool too_many(const struct adv_ucma *u, const struct ucred *peer)
+static bool too_many(const struct adv_ucma *u, const struct adv_user *user,
+		     const struct ucred *peer)
 {
-	unsigned same_user = 0, same_process = 0;
+	unsigned same_process = 0;
 
 	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
 		const struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
 
-		same_user += c->peer.uid == peer->uid;
 		/* 0: one that we cannot see; there may be many. */
 		same_process += peer->pid && c->peer.pid == peer->pid;
 	}
 	return u->client_count >= ADV_UCMA_CLIENTS || same_process >= ADV_UCMA_PROCESS_CLIENTS ||
-	       (u->daemon->system && same_user >= ADV_UCMA_USER_CLIENTS);
+	       (u->daemon->system && (user->cm_clients >= ADV_UCMA_USER_CLIENTS ||
+				      !adv_users_may_open(u->users, user, ADV_UCMA_DESCRIPTORS)));
 }
 
 int adv_ucma_open(struct adv_ucma *u, const struct ucred *peer, int pidfd, const char *comm)
 {
-	int pair[2], error;
+	struct adv_user *user = adv_users_hold(u->users, peer->uid);
+	int pair[2], error = ENOMEM;
 
-	adv_cm_faults_prune(&u->faults);
-	error = too_many(u, peer) ? EUSERS : 0;
+	if (user)
+		error = too_many(u, user, peer) ? EUSERS : 0;
 	if (!error && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		error = errno;
 	if (!error) {
 		adv_given_refuse(pair[0]);
-		if (adv_ucma_client_new(u, pair[0], peer, pidfd, comm))
+		if (adv_ucma_client_new(u, pair[0], user, peer, pidfd, comm))
 			return pair[1];
 		error = errno;
 		close(pair[0]);
 		close(pair[1]);
 	}
+	if (user)
+		adv_users_release(user);
 	if (pidfd >= 0)
 		close(pidfd);
 	errno = error;
@@ -169,10 +174,15 @@ bool adv_ucma_find_process(const struct adv_ucma *u, pid_t pid, uid_t *uid)
 	return false;
 }
 
-void adv_ucma_fault(struct adv_ucma *u, pid_t pid, int fd)
+void adv_ucma_process_leaves(struct adv_ucma *u, pid_t pid)
+{
+	adv_cm_faults_process_leaves(&u->faults, pid);
+}
+
+void adv_ucma_fault(struct adv_ucma *u, pid_t pid, uid_t uid, int fd)
 {
 	if (pid)
-		adv_cm_faults_of_process(&u->faults, pid, fd);
+		adv_cm_faults_of_process(&u->faults, pid, uid, fd);
 	else
 		adv_cm_faults_of_daemon(&u->faults, fd);
 }
@@ -190,13 +200,19 @@ static void close_dead(struct adv_ucma *u)
 	}
 }
 
+/* A part of each in turn: what one of them leaves free, somebody may wait for. */
 static void wither(struct adv_ucma *u)
 {
-	unsigned budget = IDS_ENDED_A_ROUND;
+	uint64_t end = adv_ucma_now() + WITHER_NS;
 
-	while (budget && !adv_list_empty(&u->leaving))
-		budget -= adv_ucma_client_wither(
-			adv_container_of(u->leaving.next, struct adv_ucma_client, link), budget);
+	while (!adv_list_empty(&u->leaving) && adv_ucma_now() < end) {
+		struct adv_ucma_client *c =
+			adv_container_of(u->leaving.next, struct adv_ucma_client, link);
+
+		adv_list_del(&c->link);
+		adv_list_add_tail(&u->leaving, &c->link);
+		adv_ucma_client_wither(c);
+	}
 }
 
 /* ---- a round ---- */
@@ -260,14 +276,19 @@ static void on_event(struct adv_ucma *u, const struct epoll_event *e)
 		adv_ucma_client_readable(c);
 }
 
-void adv_ucma_run(struct adv_ucma *u)
+void adv_ucma_poll(struct adv_ucma *u)
 {
 	struct epoll_event events[EVENTS_A_ROUND];
-	struct adv_cm_event event;
 	int n = epoll_wait(u->epoll, events, EVENTS_A_ROUND, 0);
 
 	for (int i = 0; i < n; i++)
 		on_event(u, &events[i]);
+}
+
+void adv_ucma_run(struct adv_ucma *u)
+{
+	struct adv_cm_event event;
+
 	if (adv_qp1_deadline(u->qp1) <= adv_ucma_now())
 		receive(u);
 	if (adv_cm_deadline(u->cm) <= adv_ucma_now())
@@ -389,29 +410,16 @@ void adv_ucma_end(struct adv_ucma *u)
 		if (!next || next > end)
 			next = end;
 		poll(&p, 1, next > now ? (int)(next - now) : 0);
+		adv_ucma_poll(u);
 		adv_ucma_run(u);
 	}
 	while (!adv_list_empty(&u->leaving))
 		adv_ucma_client_wither(
-			adv_container_of(u->leaving.next, struct adv_ucma_client, link),
-			UINT32_MAX);
+			adv_container_of(u->leaving.next, struct adv_ucma_client, link));
 	release(u);
 }
 
 /* ---- looking at it ---- */
-
-static unsigned count_connections(const struct adv_ucma *u)
-{
-	unsigned count = 0;
-
-	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
-		struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
-
-		for (struct adv_list *i = c->id_list.next; i != &c->id_list; i = i->next)
-			count += adv_cm_id_busy(adv_container_of(i, struct adv_ucma_id, link)->cm);
-	}
-	return count;
-}
 
 void adv_ucma_status(const struct adv_ucma *u, struct adv_ucma_status *out)
 {
@@ -421,7 +429,7 @@ void adv_ucma_status(const struct adv_ucma *u, struct adv_ucma_status *out)
 	*out = (struct adv_ucma_status){
 		.clients = u->client_count,
 		.ids = u->id_count,
-		.connections = count_connections(u),
+		.connections = adv_cm_busy_count(u->cm),
 		.ending = adv_cm_ending_count(u->cm),
 		.rx_mads = qp1->rx,
 		.tx_mads = qp1->tx,

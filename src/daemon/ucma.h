@@ -12,23 +12,30 @@
 #include <sys/socket.h>
 
 #include "daemon/daemon.h"
+#include "daemon/users.h"
 
 struct adv_ucma;
 
+/* Nanoseconds of CLOCK_MONOTONIC. */
+uint64_t adv_ucma_now(void);
+
 /* NULL and errno. */
-struct adv_ucma *adv_ucma_create(struct adv_daemon *d);
+struct adv_ucma *adv_ucma_create(struct adv_daemon *d, struct adv_users *users);
 
 /* Ends all connections, waits a second or so for the peers to have been told, and frees. */
 void adv_ucma_end(struct adv_ucma *u);
 
-/* To be polled for readability: then adv_ucma_run(). */
+/* To be polled for readability: then adv_ucma_poll(). */
 int adv_ucma_fd(const struct adv_ucma *u);
 
 /* When adv_ucma_run() wants to be called at the latest, in milliseconds of adv_daemon_now();
  * 0: no time is set. */
 uint64_t adv_ucma_deadline(const struct adv_ucma *u);
 
-/* One round. */
+/* Takes what has come by the network, and notes which clients have something to read. */
+void adv_ucma_poll(struct adv_ucma *u);
+
+/* One round: what is due, and what follows from what was taken and read. */
 void adv_ucma_run(struct adv_ucma *u);
 
 /* The GID table has changed. */
@@ -44,9 +51,12 @@ int adv_ucma_open(struct adv_ucma *u, const struct ucred *peer, int pidfd, const
 /* A program that uses it with this process id: true and *uid. */
 bool adv_ucma_find_process(const struct adv_ucma *u, pid_t pid, uid_t *uid);
 
-/* Faults on purpose: answers the request in the socket, see daemon/cm_fault.h; pid 0: of the daemon
- * as a whole. */
-void adv_ucma_fault(struct adv_ucma *u, pid_t pid, int fd);
+/* Faults on purpose: answers the request in the socket, see daemon/cm_fault.h; of a user's process,
+ * or, pid 0, of the daemon as a whole. */
+void adv_ucma_fault(struct adv_ucma *u, pid_t pid, uid_t uid, int fd);
+
+/* A connection of a process has ended, which may have been its last. */
+void adv_ucma_process_leaves(struct adv_ucma *u, pid_t pid);
 
 /* True while somebody uses it, or a peer has yet to be told of a connection's end. */
 bool adv_ucma_busy(const struct adv_ucma *u);

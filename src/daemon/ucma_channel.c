@@ -44,6 +44,8 @@ static int make_channel(struct adv_ucma_client *c, struct adv_ucma_channel **out
 	adv_list_init(&ch->events);
 	adv_list_add_tail(&c->channel_list, &ch->link);
 	c->ucma->channel_count++;
+	c->turn.user->channels++;
+	c->turn.user->descriptors++;
 	*out = ch;
 	*theirs = pair[1];
 	return 0;
@@ -52,21 +54,13 @@ static int make_channel(struct adv_ucma_client *c, struct adv_ucma_channel **out
 /* Where many are served no user may have all descriptors. */
 static bool may_have_more(const struct adv_ucma_client *c)
 {
+	const struct adv_user *user = c->turn.user;
 	const struct adv_ucma *u = c->ucma;
-	unsigned same = 0;
 
 	if (c->channels.used >= ADV_UCMA_CLIENT_CHANNELS || u->channel_count >= u->channel_limit)
 		return false;
-	if (!u->daemon->system)
-		return true;
-	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
-		const struct adv_ucma_client *other =
-			adv_container_of(n, struct adv_ucma_client, link);
-
-		if (other->peer.uid == c->peer.uid)
-			same += other->channels.used;
-	}
-	return same < u->channel_limit / 2;
+	return !u->daemon->system ||
+	       (user->channels < u->channel_limit / 2 && adv_users_may_open(u->users, user, 1));
 }
 
 int adv_ucma_create_channel(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
@@ -87,6 +81,8 @@ void adv_ucma_channel_free(struct adv_ucma_channel *ch)
 	adv_handles_remove(&ch->client->channels, ch->handle);
 	adv_list_del(&ch->link);
 	ch->client->ucma->channel_count--;
+	ch->client->turn.user->channels--;
+	ch->client->turn.user->descriptors--;
 	close(ch->fd);
 	free(ch);
 }
@@ -115,7 +111,6 @@ static void append(struct adv_ucma_channel *ch, struct adv_ucma_event *event)
 {
 	adv_list_add_tail(&ch->events, &event->channel_link);
 	ch->owed++;
-	pay_tokens(ch);
 }
 
 /* Most events have no parameters, and a hundred thousand of them may wait. */
@@ -155,6 +150,7 @@ void adv_ucma_queue(const struct adv_ucma_event *event)
 	c->event_count++;
 	adv_list_add_tail(&e->id->events, &e->id_link);
 	append(e->id->channel, e);
+	pay_tokens(e->id->channel);
 }
 
 void adv_ucma_tell(struct adv_ucma_id *id, enum rdma_cm_event_type type, int status)
@@ -294,6 +290,7 @@ static void move_id(struct adv_ucma_id *id, struct adv_ucma_channel *to)
 		adv_list_del(&e->channel_link);
 		append(to, e);
 	}
+	pay_tokens(to);
 }
 
 int adv_ucma_migrate(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)

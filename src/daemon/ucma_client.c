@@ -12,6 +12,7 @@
 #include "base/rights.h"
 
 #define MESSAGES_A_ROUND 32
+#define WITHER_AT_ONCE	 8 /* ids, each with its requests, or channels */
 #define DESCRIPTORS_READ 8 /* room for those a client should not send; the kernel drops more */
 
 static adv_ucma_handler *const handlers[] = {
@@ -40,8 +41,10 @@ static adv_ucma_handler *const handlers[] = {
 
 /* ---- life ---- */
 
-struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, const struct ucred *peer,
-					    int pidfd, const char *comm)
+static bool serve(struct adv_turn *t, uint64_t end);
+
+struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, struct adv_user *user,
+					    const struct ucred *peer, int pidfd, const char *comm)
 {
 	struct adv_ucma_client *c = calloc(1, sizeof(*c));
 	int error;
@@ -64,7 +67,10 @@ struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, const st
 		return NULL;
 	}
 	adv_list_add_tail(&u->clients, &c->link);
+	adv_turn_init(u->users, &c->turn, user, peer->pid, serve);
 	u->client_count++;
+	user->cm_clients++;
+	user->descriptors += ADV_UCMA_DESCRIPTORS;
 	return c;
 }
 
@@ -81,32 +87,40 @@ void adv_ucma_client_close(struct adv_ucma_client *c)
 	unwatch(c->ucma, c->fd);
 	if (c->pidfd >= 0)
 		unwatch(c->ucma, c->pidfd);
+	adv_turn_end(&c->turn);
+	adv_ucma_process_leaves(c->ucma, c->peer.pid);
 	adv_list_del(&c->link);
 	adv_list_add_tail(&c->ucma->leaving, &c->link);
 }
 
 static void client_free(struct adv_ucma_client *c)
 {
-	while (!adv_list_empty(&c->channel_list))
-		adv_ucma_channel_free(
-			adv_container_of(c->channel_list.next, struct adv_ucma_channel, link));
 	adv_handles_free(&c->channels);
 	adv_handles_free(&c->ids);
 	adv_handles_free(&c->memberships);
 	adv_list_del(&c->link);
 	c->ucma->client_count--;
+	c->turn.user->cm_clients--;
+	c->turn.user->descriptors -= ADV_UCMA_DESCRIPTORS;
+	adv_users_release(c->turn.user);
 	free(c);
 }
 
-unsigned adv_ucma_client_wither(struct adv_ucma_client *c, unsigned budget)
+/* Channels go after all ids. */
+void adv_ucma_client_wither(struct adv_ucma_client *c)
 {
-	unsigned n = 0;
-
-	for (; n < budget && !adv_list_empty(&c->id_list); n++)
-		adv_ucma_id_free(adv_container_of(c->id_list.next, struct adv_ucma_id, link));
-	if (adv_list_empty(&c->id_list))
-		client_free(c);
-	return n;
+	for (unsigned i = 0; i < WITHER_AT_ONCE; i++) {
+		if (!adv_list_empty(&c->id_list)) {
+			adv_ucma_id_free(
+				adv_container_of(c->id_list.next, struct adv_ucma_id, link));
+		} else if (!adv_list_empty(&c->channel_list)) {
+			adv_ucma_channel_free(adv_container_of(c->channel_list.next,
+							       struct adv_ucma_channel, link));
+		} else {
+			client_free(c);
+			return;
+		}
+	}
 }
 
 /* ---- messages ---- */
@@ -172,9 +186,20 @@ static bool read_one(struct adv_ucma_client *c)
 	return !c->dead;
 }
 
+static bool serve(struct adv_turn *t, uint64_t end)
+{
+	struct adv_ucma_client *c = adv_container_of(t, struct adv_ucma_client, turn);
+
+	for (int i = 0; i < MESSAGES_A_ROUND && !c->dead; i++) {
+		if (!read_one(c))
+			return false;
+		if (adv_ucma_now() >= end)
+			break;
+	}
+	return !c->dead;
+}
+
 void adv_ucma_client_readable(struct adv_ucma_client *c)
 {
-	for (int i = 0; i < MESSAGES_A_ROUND; i++)
-		if (!read_one(c))
-			return;
+	adv_turn_want(c->ucma->users, &c->turn);
 }

@@ -33,21 +33,8 @@ struct adv_ucma_id *adv_ucma_find_bound(struct adv_ucma_client *c, uint32_t hand
 
 static bool may_have_more(const struct adv_ucma_client *c)
 {
-	const struct adv_ucma *u = c->ucma;
-	unsigned same = 0;
-
-	if (c->id_count >= ADV_UCMA_CLIENT_IDS)
-		return false;
-	if (!u->daemon->system)
-		return true;
-	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
-		const struct adv_ucma_client *other =
-			adv_container_of(n, struct adv_ucma_client, link);
-
-		if (other->peer.uid == c->peer.uid)
-			same += other->id_count;
-	}
-	return same < ADV_UCMA_USER_IDS;
+	return c->id_count < ADV_UCMA_CLIENT_IDS &&
+	       (!c->ucma->daemon->system || c->turn.user->ids < ADV_UCMA_USER_IDS);
 }
 
 /* NULL: the client has as many as it may have, or there is no memory. */
@@ -138,6 +125,7 @@ int adv_ucma_create_id(struct adv_ucma_client *c, struct adv_cm_message *m, int 
 				  type, id);
 	error = id->cm ? adv_handles_add(&c->ids, id, &id->handle) : errno;
 	if (!error) {
+		adv_cm_id_charge(id->cm, &c->turn.user->ids);
 		m->id = id->handle;
 		return 0;
 	}
@@ -428,6 +416,7 @@ static void take_request(struct adv_ucma *u, const struct adv_cm_event *event)
 	}
 	e = adv_ucma_find_gid(u, &local->ip, 0);
 	id->cm = event->id;
+	adv_cm_id_charge(id->cm, &listener->channel->client->turn.user->ids);
 	id->state = ADV_UCMA_CONNECT;
 	id->unanswered = true;
 	id->ifindex = e ? e->ifindex : 0;

@@ -16,17 +16,21 @@
 #define ADV_UCMA_USER_CLIENTS	 512 /* of one user, where many are served */
 #define ADV_UCMA_PROCESS_CLIENTS 64  /* of one process */
 #define ADV_UCMA_CLIENT_IDS	 131072
-#define ADV_UCMA_USER_IDS	 262144 /* of one user, where many are served */
+#define ADV_UCMA_USER_IDS	 262144 /* of one user, where many are served; those being ended too */
 /* Events not fetched; who has more is dropped. Each id may be established, disconnected, and
  * through with TIMEWAIT before a busy program comes to it. */
 #define ADV_UCMA_CLIENT_EVENTS	 16384
 #define ADV_UCMA_ID_EVENTS	 3 /* and these for each id */
 #define ADV_UCMA_CLIENT_CHANNELS 8192
+#define ADV_UCMA_DESCRIPTORS	 2    /* of a client: the socket, the pidfd */
 #define ADV_UCMA_CLIENT_JOINS	 8192 /* multicast groups of its ids */
+#define ADV_UCMA_USER_JOINS	 16384
 #define ADV_UCMA_CLIENT_QUERIES	 4096 /* addresses that are being resolved */
+#define ADV_UCMA_USER_QUERIES	 8192
 
 struct adv_ucma {
 	struct adv_daemon *daemon;
+	struct adv_users *users;
 	struct adv_cm *cm;
 	struct adv_qp1 *qp1;
 	struct adv_resolver *resolver;
@@ -47,6 +51,7 @@ struct adv_ucma {
 struct adv_ucma_client {
 	struct adv_list link;
 	struct adv_ucma *ucma;
+	struct adv_turn turn;
 	int fd;
 	int pidfd;
 	struct ucred peer;
@@ -135,24 +140,20 @@ struct adv_ucma_event {
 		param; /* last: a queued event has room for it where it says much */
 };
 
-/* Nanoseconds of the clock that the engine is given. */
-uint64_t adv_ucma_now(void);
-
 /* Watches a descriptor; `data` is found again in the round. 0 or errno. */
 int adv_ucma_watch(struct adv_ucma *u, int fd, uint64_t data);
 
 /* --- ucma_client.c --- */
 
-/* Takes over both descriptors, where it succeeds. NULL and errno. */
-struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, const struct ucred *peer,
-					    int pidfd, const char *comm);
-/* Reads and answers a bounded number of messages; may set `dead`. */
+/* Takes over both descriptors and the hold of the user, where it succeeds. NULL and errno. */
+struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, struct adv_user *user,
+					    const struct ucred *peer, int pidfd, const char *comm);
+/* There is something to read: it is served, and may be `dead` then, when its turn comes. */
 void adv_ucma_client_readable(struct adv_ucma_client *c);
 /* Closes what it has open and moves it to those that leave. */
 void adv_ucma_client_close(struct adv_ucma_client *c);
-/* Destroys ids of one that leaves, at most `budget`; returns how many. When none is left c is
- * freed. */
-unsigned adv_ucma_client_wither(struct adv_ucma_client *c, unsigned budget);
+/* Destroys some ids and channels of one that leaves; when none is left c is freed. */
+void adv_ucma_client_wither(struct adv_ucma_client *c);
 
 /*
  * A request: takes it and makes it the answer, and returns its result, 0 or errno. *fd is -1, or

@@ -56,7 +56,8 @@ int adv_ucma_join(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
 	    !adv_gid_is_multicast(&group.ip) ||
 	    adv_gid_is_ipv4(&group.ip) != (group.family == AF_INET))
 		return EINVAL;
-	if (c->memberships.used >= ADV_UCMA_CLIENT_JOINS)
+	if (c->memberships.used >= ADV_UCMA_CLIENT_JOINS ||
+	    (c->ucma->daemon->system && c->turn.user->joins >= ADV_UCMA_USER_JOINS))
 		return ENOBUFS;
 	new = calloc(1, sizeof(*new));
 	if (!new)
@@ -69,6 +70,7 @@ int adv_ucma_join(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
 		return error;
 	}
 	adv_list_add_tail(&id->memberships, &new->link);
+	c->turn.user->joins++;
 	m->value = new->handle;
 	tell(new, check_interface(id));
 	return 0;
@@ -78,6 +80,7 @@ static void leave(struct adv_ucma_membership *m)
 {
 	adv_ucma_drop_events(m->id, m);
 	adv_handles_remove(&m->id->channel->client->memberships, m->handle);
+	m->id->channel->client->turn.user->joins--;
 	adv_list_del(&m->link);
 	free(m);
 }

@@ -167,6 +167,7 @@ static void go_on(struct adv_ucma_id *id, uint64_t now)
 		return;
 	}
 	c->query_count++;
+	c->turn.user->queries++;
 	wait_more(c->ucma, q, now);
 }
 
@@ -176,6 +177,7 @@ void adv_ucma_query_cancel(struct adv_ucma_id *id)
 		return;
 	adv_list_del(&id->query.link);
 	id->channel->client->query_count--;
+	id->channel->client->turn.user->queries--;
 }
 
 void adv_ucma_queries_run(struct adv_ucma *u, uint64_t now_ms)
@@ -206,6 +208,12 @@ static void start(struct adv_ucma_id *id, const struct adv_cm_addr *to, const st
 }
 
 /* ---- the commands ---- */
+
+static bool may_have_more(const struct adv_ucma_client *c)
+{
+	return c->query_count < ADV_UCMA_CLIENT_QUERIES &&
+	       (!c->ucma->daemon->system || c->turn.user->queries < ADV_UCMA_USER_QUERIES);
+}
 
 /* An id that is bound to nothing yet is bound, to the source where one is given. */
 static int bind_source(struct adv_ucma_client *c, struct adv_ucma_id *id,
@@ -253,7 +261,7 @@ int adv_ucma_resolve_addr(struct adv_ucma_client *c, struct adv_cm_message *m, i
 		return error;
 	if (!adv_ucma_from_sockaddr(&m->body.addr.remote, &to))
 		return EINVAL;
-	if (c->query_count >= ADV_UCMA_CLIENT_QUERIES)
+	if (!may_have_more(c))
 		return ENOMEM;
 	error = bind_source(c, id, &m->body.addr.local, &to);
 	if (!error && adv_cm_id_local(id->cm)->family != to.family)
@@ -284,7 +292,7 @@ int adv_ucma_resolve_route(struct adv_ucma_client *c, struct adv_cm_message *m, 
 		return error;
 	if (id->state != ADV_UCMA_ADDR_RESOLVED)
 		return EINVAL;
-	if (c->query_count >= ADV_UCMA_CLIENT_QUERIES)
+	if (!may_have_more(c))
 		return ENOMEM;
 	to = *adv_cm_id_remote(id->cm);
 	error = find_way(id, &to, &way);

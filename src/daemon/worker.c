@@ -21,7 +21,7 @@
 #include "daemon/snapshot.h"
 #include "daemon/ucma.h"
 
-#define EVENTS_A_ROUND	64
+#define EVENTS_A_ROUND	ADV_CLIENTS_MAX /* so that none waits for others to be looked at */
 #define ACCEPTS_A_ROUND 64
 #define DEBOUNCE_MS	20 /* addresses come and go in groups */
 #define KEEPER_RETRY_MS 1000
@@ -31,6 +31,7 @@ enum source { FROM_LISTENER, FROM_SIGNALS, FROM_KEEPER, FROM_NETLINK, FROM_UCMA,
 struct worker {
 	struct adv_daemon *d;
 	struct adv_clients clients;
+	struct adv_users users;
 	int epoll;
 	int keeper;
 	int signals;
@@ -181,7 +182,8 @@ static void on_source(struct worker *w, enum source source)
 		if (adv_snapshot_changed(w->netlink) && !w->publish_at)
 			w->publish_at = adv_daemon_now() + DEBOUNCE_MS;
 		break;
-	case FROM_UCMA: /* every round, in on_time() */
+	case FROM_UCMA:
+		adv_ucma_poll(w->clients.ucma);
 		break;
 	case SOURCES:
 		break;
@@ -270,6 +272,8 @@ static int until_next(const struct worker *w)
 				  adv_priority_deadline()};
 	uint64_t now = adv_daemon_now(), next = UINT64_MAX;
 
+	if (adv_users_wait(&w->users))
+		return 0;
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
 		if (times[i] && times[i] < next)
 			next = times[i];
@@ -280,16 +284,21 @@ static int until_next(const struct worker *w)
 
 static int prepare(struct worker *w)
 {
+	unsigned descriptors, kept;
 	sigset_t set;
 
 	adv_daemon_signals(&set);
 	adv_list_init(&w->clients.list);
+	descriptors = adv_daemon_descriptors();
+	kept = descriptors / 4 < ADV_PAIRS_MAX ? descriptors / 4 : ADV_PAIRS_MAX;
+	adv_users_init(&w->users, adv_ucma_now, w->d->system ? (descriptors - kept) / 2 : 0);
+	w->clients.users = &w->users;
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
 	w->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	w->netlink = adv_snapshot_watch();
 	w->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	w->clients.ucma = adv_ucma_create(w->d);
-	w->clients.pairs = adv_pairs_create();
+	w->clients.ucma = adv_ucma_create(w->d, &w->users);
+	w->clients.pairs = adv_pairs_create(kept, w->d->system);
 	if (!w->clients.ucma || !w->clients.pairs || w->epoll < 0 || w->signals < 0 ||
 	    w->netlink < 0 || w->spare < 0 || watch(w, w->d->listener, FROM_LISTENER) < 0 ||
 	    watch(w, w->signals, FROM_SIGNALS) < 0 || watch(w, w->keeper, FROM_KEEPER) < 0 ||
@@ -310,6 +319,7 @@ static void say_farewell(struct worker *w)
 	drop_dead(w);
 	adv_ucma_end(w->clients.ucma);
 	adv_pairs_destroy(w->clients.pairs);
+	adv_users_free(&w->users);
 	close(w->epoll);
 	close(w->signals);
 	close(w->netlink);
@@ -343,6 +353,7 @@ int adv_worker_run(struct adv_daemon *d, int keeper)
 			else
 				on_client(&w, &events[i]);
 		}
+		adv_users_serve(&w.users);
 		drop_dead(&w);
 		watch_rooms(&w);
 	}

@@ -48,10 +48,30 @@ int pair_setup(void **state)
 	return 0;
 }
 
+void check_counts(const struct adv_cm *cm)
+{
+	unsigned owned = 0, ending = 0, busy = 0, closing = 0;
+
+	for (struct adv_list *n = cm->ids.next; n != &cm->ids; n = n->next) {
+		const struct adv_cm_id *id = adv_container_of(n, struct adv_cm_id, link);
+
+		owned += id->owned;
+		ending += !id->owned;
+		busy += id->owned && adv_cm_id_busy(id);
+		closing += !id->owned && id->state == ADV_CM_DREQ_SENT;
+	}
+	assert_int_equal(adv_cm_id_count(cm), owned);
+	assert_int_equal(adv_cm_ending_count(cm), ending);
+	assert_int_equal(adv_cm_busy_count(cm), busy);
+	assert_int_equal(adv_cm_closing_count(cm), closing);
+}
+
 int pair_teardown(void **state)
 {
 	struct pair *p = *state;
 
+	check_counts(p->a.cm);
+	check_counts(p->b.cm);
 	node_close(&p->a);
 	node_close(&p->b);
 	free(p);
@@ -173,6 +193,8 @@ void pump(struct pair *p)
 
 	for (i = 0; carry(p, &p->a) || carry(p, &p->b); i++)
 		assert_true(i < 1000);
+	check_counts(p->a.cm);
+	check_counts(p->b.cm);
 }
 
 void pass(struct pair *p)
@@ -187,6 +209,8 @@ void pass(struct pair *p)
 	nothing_sent(p, &p->b);
 	adv_cm_expire(p->a.cm, p->now);
 	adv_cm_expire(p->b.cm, p->now);
+	check_counts(p->a.cm);
+	check_counts(p->b.cm);
 }
 
 struct adv_cm_event event_of(struct node *n, enum rdma_cm_event_type type)

@@ -41,6 +41,9 @@ void node_close(struct node *n);
 int pair_setup(void **state);
 int pair_teardown(void **state);
 
+/* What a connection manager says that it has is what it has. */
+void check_counts(const struct adv_cm *cm);
+
 struct adv_cm_id *new_id(struct node *n, enum rdma_port_space ps);
 /* At n's own address, or the wildcard where `any`. */
 struct adv_cm_id *listener(struct node *n, enum rdma_port_space ps, bool any, unsigned backlog);

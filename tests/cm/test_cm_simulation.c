@@ -495,6 +495,7 @@ static void check_empty(struct sim *s, unsigned node)
 	const struct adv_cm *cm = s->node[node].cm;
 
 	CHECK(s, adv_cm_id_count(cm) == 0 && adv_cm_ending_count(cm) == 0);
+	CHECK(s, adv_cm_busy_count(cm) == 0 && adv_cm_closing_count(cm) == 0);
 	CHECK(s, cm->by_comm_id.count == 0 && cm->by_remote.count == 0 && cm->by_qpn.count == 0);
 	CHECK(s, cm->ports.count == 0 && cm->hosts.count == 0);
 	CHECK(s, cm->timers.count == 0 && cm->timers.reserved == 0);

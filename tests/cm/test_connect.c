@@ -374,6 +374,26 @@ static void test_ack_timeout(void **state)
 	assert_int_equal(adv_cm_ack_timeout(31, 31), 31);
 }
 
+/* Much that is due at the same time is done in parts. */
+static void test_many_timeouts(void **state)
+{
+	struct adv_cm_conn_param param = conn_param(0x1001, "");
+	struct pair *p = *state;
+	uint64_t retries;
+
+	for (unsigned i = 0; i < 1500; i++)
+		assert_int_equal(adv_cm_connect(routed(&p->a, &p->b, RDMA_PS_TCP), p->now, &param),
+				 0);
+	p->now += 3600 * SEC;
+	adv_cm_expire(p->a.cm, p->now);
+	retries = adv_cm_counters(p->a.cm)->tx_retries;
+	assert_true(retries > 0 && retries <= 1024);
+	assert_true(adv_cm_deadline(p->a.cm) <= p->now);
+	adv_cm_expire(p->a.cm, p->now);
+	assert_int_equal(adv_cm_counters(p->a.cm)->tx_retries, 1500);
+	assert_true(adv_cm_deadline(p->a.cm) > p->now);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, pair_setup, pair_teardown)
@@ -384,6 +404,7 @@ int main(void)
 		TEST(test_stale_rep),	    TEST(test_retries),
 		TEST(test_retries_scatter), TEST(test_mra),
 		TEST(test_uc_and_xrc),	    cmocka_unit_test(test_ack_timeout),
+		TEST(test_many_timeouts),
 	};
 
 	return cmocka_run_group_tests_name("cm connect", tests, NULL, NULL);

@@ -226,6 +226,29 @@ static void test_who_gets_it(void **state)
 	assert_null(adv_cm_find_listener(p->a.cm, service | UINT64_C(1) << 40, &to));
 }
 
+/* A port is not shared by any number of ids; who listens is found among them. */
+static void test_owners(void **state)
+{
+	struct pair *p = *state;
+	struct adv_cm_ip_header to = {.ip_version = 4, .destination = p->a.gid};
+	uint64_t service = adv_cm_service_id(RDMA_PS_TCP, PORT);
+	struct adv_cm_addr elsewhere = address(p, OTHER4, PORT);
+	struct adv_cm_id *listens = new_id(&p->a, RDMA_PS_TCP), *first, *id;
+
+	assert_int_equal(try_bind(p, OWN4, ADV_CM_BIND_REUSE, &first), 0);
+	for (unsigned i = 2; i < ADV_CM_OWNERS_MAX; i++)
+		assert_int_equal(try_bind(p, OWN4, ADV_CM_BIND_REUSE, &id), 0);
+	assert_int_equal(adv_cm_bind(listens, &elsewhere, 0), 0);
+	assert_int_equal(try_bind(p, OWN4, ADV_CM_BIND_REUSE, &id), EADDRINUSE);
+	assert_int_equal(adv_cm_listen(listens, 0), 0);
+	assert_null(adv_cm_find_listener(p->a.cm, service, &to));
+	to.destination = elsewhere.ip;
+	assert_ptr_equal(adv_cm_find_listener(p->a.cm, service, &to), listens);
+	adv_cm_id_destroy(first, p->now);
+	assert_int_equal(try_bind(p, OWN4, ADV_CM_BIND_REUSE, &id), 0);
+	assert_int_equal(try_bind(p, OWN4, ADV_CM_BIND_REUSE, &id), EADDRINUSE);
+}
+
 static void test_flags_of_bound(void **state)
 {
 	struct pair *p = *state;
@@ -251,6 +274,7 @@ int main(void)
 		TEST(test_listen_unbound),
 		TEST(test_families),
 		TEST(test_flags_of_bound),
+		TEST(test_owners),
 		TEST(test_peer_of_bound),
 		TEST(test_ephemeral),
 		TEST(test_who_gets_it),

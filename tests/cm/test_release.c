@@ -183,8 +183,10 @@ static void test_destroy_connection(void **state)
 	struct pair *p = *state;
 	struct connection c = connected(p);
 
+	assert_int_equal(adv_cm_busy_count(p->a.cm), 1);
 	adv_cm_id_destroy(c.active, p->now);
 	assert_int_equal(adv_cm_id_count(p->a.cm), 0);
+	assert_int_equal(adv_cm_busy_count(p->a.cm), 0);
 	assert_int_equal(adv_cm_ending_count(p->a.cm), 1);
 	assert_int_equal(adv_cm_closing_count(p->a.cm), 1);
 	pump(p);
@@ -194,6 +196,33 @@ static void test_destroy_connection(void **state)
 	no_event(&p->a);
 	event_of(&p->b, RDMA_CM_EVENT_DISCONNECTED);
 	assert_int_equal(p->a.cm->by_comm_id.count, 0);
+}
+
+/* Until nothing is left of it, and where it was charged last. */
+static void test_charged(void **state)
+{
+	struct pair *p = *state;
+	struct connection c = connected(p);
+	unsigned first = 0, second = 0;
+
+	adv_cm_id_charge(c.active, &first);
+	adv_cm_id_charge(c.passive, &first);
+	adv_cm_id_charge(c.listen, &first);
+	assert_int_equal(first, 3);
+	adv_cm_id_charge(c.passive, &second);
+	assert_int_equal(first, 2);
+	assert_int_equal(second, 1);
+	adv_cm_id_destroy(c.listen, p->now);
+	adv_cm_id_destroy(c.active, p->now);
+	assert_int_equal(first, 1);
+	pump(p);
+	adv_cm_id_destroy(c.passive, p->now);
+	assert_int_equal(adv_cm_id_count(p->b.cm), 0);
+	assert_int_equal(first, 1);
+	assert_int_equal(second, 1);
+	finish(p);
+	assert_int_equal(first, 0);
+	assert_int_equal(second, 0);
 }
 
 /* The DREQ of one that is destroyed is repeated. */
@@ -265,19 +294,13 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, pair_setup, pair_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_from_either_side),
-		TEST(test_crossing),
-		TEST(test_no_answer),
-		TEST(test_forged),
-		TEST(test_before_rtu),
-		TEST(test_rtu_was_lost),
-		TEST(test_dreq_to_request),
-		TEST(test_lap),
-		TEST(test_destroy_connection),
-		TEST(test_destroy_and_lose),
-		TEST(test_destroy_while_releasing),
-		TEST(test_destroy_before_rtu),
-		TEST(test_destroy_response),
+		TEST(test_from_either_side),   TEST(test_crossing),
+		TEST(test_no_answer),	       TEST(test_forged),
+		TEST(test_before_rtu),	       TEST(test_rtu_was_lost),
+		TEST(test_dreq_to_request),    TEST(test_lap),
+		TEST(test_destroy_connection), TEST(test_charged),
+		TEST(test_destroy_and_lose),   TEST(test_destroy_while_releasing),
+		TEST(test_destroy_before_rtu), TEST(test_destroy_response),
 		TEST(test_timewait_length),
 	};
 

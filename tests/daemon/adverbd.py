@@ -22,7 +22,7 @@ import traceback
 
 MAGIC, VERSION, LENGTH = 0x41445643, 3, 256
 HELLO, OPEN_SLOT, RESUME, JOIN, LEAVE, STATUS, LIST, NOTICE, REFUSED = 1, 2, 3, 4, 5, 6, 7, 128, 129
-COUNT, COUNTERS, SENDER, FAULT = 9, 10, 11, 14
+COUNT, COUNTERS, SENDER, PAIR, FAULT = 9, 10, 11, 12, 14
 FAULT_OPEN, FAULT_SLOT, FAULT_PROCESS, FAULT_DAEMON = 0, 1, 2, 3
 PORT = 4791
 INSIDE = "ADVERB_TEST_NAMESPACE"  # its value: the user outside
@@ -160,6 +160,34 @@ class Client:
             start = found[-1] + 1
 
 
+@contextlib.contextmanager
+def as_nobody(body):
+    """A process of user nobody, which does body(ready) and stays; begins when that has called
+    ready(), and yields a function that waits for the next time."""
+    ready, say = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            kept = body(lambda: os.write(say, b"x"))
+            signal.pause()
+            del kept
+        except Exception:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    os.close(say)
+    try:
+        assert os.read(ready, 1) == b"x"
+        yield lambda: os.read(ready, 1) == b"x"
+    finally:
+        os.close(ready)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
 def send_descriptors(sock, message, descriptors):
     """False where the kernel refuses to pass them (SO_PASSRIGHTS, Linux 6.16)."""
     try:
@@ -201,8 +229,9 @@ class Daemon:
     """adverbd in the foreground, log in a file; `with` ends it by signal where it still runs, and
     fails where a part of it has crashed."""
 
-    def __init__(self, build, *options, user=None, name=None):
+    def __init__(self, build, *options, user=None, name=None, descriptors=None):
         self.build, self.options, self.user = build, options, user
+        self.descriptors = descriptors
         self.name = name or f"adverbd-{user if user else os.geteuid()}"
         self.log = tempfile.TemporaryFile(mode="w+")
         self.killed = False
@@ -216,6 +245,8 @@ class Daemon:
         command = [str(self.build / "adverbd"), "--foreground", *self.options]
         if self.user:
             command = as_user(self.user) + command
+        if self.descriptors:
+            command = ["prlimit", f"--nofile={self.descriptors}", *command]
         self.process = subprocess.Popen(command, stderr=self.log, stdin=subprocess.DEVNULL,
                                         env={**os.environ, "ADVERB_LOG": "debug"})
         try:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Whatever a client sends or leaves unread, others are served."""
 
+import errno
 import os
 import pathlib
 import random
@@ -198,6 +199,67 @@ def deaf_to_notices(build):
     adverbd.sh("ip link del nt0")
 
 
+def ask_pair(client, slot, peer):
+    """errno."""
+    client.send(adverbd.PAIR, struct.pack("=IIII", slot, peer, 0, 0))
+    while True:
+        kind, _, result, _, fds = client.receive()
+        for fd in fds:
+            os.close(fd)
+        if kind == adverbd.PAIR:
+            return result
+
+
+def too_many_pairs(build):
+    """A user has half of the pairs at most, and none with itself."""
+    adverbd.need_root()
+
+    def ask(ready):
+        clients = [Client("adverbd") for _ in range(4)]
+        slots = [[c.open_slot().number for _ in range(31)] for c in clients]
+        assert ask_pair(clients[0], slots[0][0], slots[0][1]) == errno.EPERM
+        results = [share_memory(clients[i], a, clients[j], b) for i in range(4) for j in range(i)
+                   for a in slots[i] for b in slots[j]]
+        assert results.count(0) == 1024 and set(results) == {0, errno.ENFILE}
+        ready()
+        return clients
+
+    with Daemon(build, "--system", name="adverbd"), Client("adverbd") as a, \
+            Client("adverbd") as b, adverbd.as_nobody(ask):
+        for _ in range(3):
+            assert share_memory(a, a.open_slot().number, b, b.open_slot().number) == 0
+
+
+def share_memory(one, slot, other, peer):
+    """Both ask, and fetch it. errno."""
+    assert ask_pair(one, slot, peer) == errno.EAGAIN
+    result = ask_pair(other, peer, slot)
+    return result or ask_pair(one, slot, peer)
+
+
+def few_descriptors(build):
+    """Where adverbd may open few, a user has a share of them, and others are served."""
+    adverbd.need_root()
+
+    def connect(ready):
+        clients = []
+        try:
+            while True:
+                clients.append(Client("adverbd"))
+        except (AssertionError, Lost, OSError):
+            pass
+        assert 20 < len(clients) < 300, len(clients)
+        ready()
+        return clients
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with Daemon(build, "--system", name="adverbd", descriptors=1040), \
+            adverbd.as_nobody(connect), Client("adverbd") as mine:
+        mine.open_slot()
+        os.close(mine.ask(8)[1][0])  # OPEN_CM
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (soft, hard)
+
+
 def client_or_none():
     try:
         return Client()
@@ -299,4 +361,5 @@ def other_user(build, modules):
 
 if __name__ == "__main__":
     adverbd.main([garbage, wrong_messages, descriptors_sent, pages, senders, never_reads,
-                  deaf_to_notices, too_many, out_of_descriptors, another_user])
+                  deaf_to_notices, too_many, too_many_pairs, few_descriptors, out_of_descriptors,
+                  another_user])

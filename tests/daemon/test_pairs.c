@@ -15,7 +15,7 @@
 
 static int begin(void **state)
 {
-	*state = adv_pairs_create();
+	*state = adv_pairs_create(ADV_PAIRS_MAX, false);
 	return *state ? 0 : -1;
 }
 
@@ -126,12 +126,80 @@ static void test_sizes_and_bound(void **state)
 	assert_int_equal(made, ADV_PAIRS_MAX);
 }
 
+static int both_ask(struct adv_pairs *p, unsigned a, unsigned b, struct adv_pair_share *share)
+{
+	assert_int_equal(adv_pairs_ask(p, a, b, share), EAGAIN);
+	return adv_pairs_ask(p, b, a, share);
+}
+
+/* Slots 1 to 100 are one user's, who may have half of all; others have the rest. */
+static void test_users(void **state)
+{
+	struct adv_pairs *p = adv_pairs_create(ADV_PAIRS_MAX, true);
+	struct adv_pair_use greedy = {0}, other = {0};
+	uint8_t paired[ADV_SLOTS / 8];
+	struct adv_pair_share share;
+	int err = 0;
+
+	for (unsigned i = 1; i <= 200; i++)
+		adv_pairs_charge(p, i, i <= 100 ? &greedy : &other);
+	for (unsigned i = 1; i < 100 && !err; i++)
+		for (unsigned j = i + 1; j <= 100 && !err; j++) {
+			err = both_ask(p, i, j, &share);
+			if (!err)
+				close(share.memory_fd);
+		}
+	assert_int_equal(err, ENFILE);
+	assert_int_equal(greedy.made, ADV_PAIRS_MAX / 2);
+	assert_int_equal(greedy.kept, ADV_PAIRS_MAX / 2);
+	assert_int_equal(both_ask(p, 100, 101, &share), ENFILE);
+	assert_int_equal(both_ask(p, 101, 102, &share), 0);
+	close(share.memory_fd);
+	assert_int_equal(other.made, 1);
+	adv_pairs_release(p, 1, paired);
+	assert_int_equal(greedy.made, ADV_PAIRS_MAX / 2 - 99);
+	/* Between users it counts for both. */
+	assert_int_equal(adv_pairs_ask(p, 100, 101, &share), 0);
+	close(share.memory_fd);
+	assert_int_equal(greedy.made, ADV_PAIRS_MAX / 2 - 98);
+	assert_int_equal(other.made, 2);
+	adv_pairs_destroy(p);
+	assert_int_equal(greedy.made + greedy.kept + other.made + other.kept, 0);
+}
+
+/* A descriptor is kept until the second has fetched it. */
+static void test_kept(void **state)
+{
+	struct adv_pairs *p = adv_pairs_create(4, true);
+	struct adv_pair_use user = {0};
+	struct adv_pair_share share;
+
+	adv_pairs_charge(p, 1, &user);
+	for (unsigned peer = 2; peer < 4; peer++) {
+		assert_int_equal(both_ask(p, 1, peer, &share), 0);
+		close(share.memory_fd);
+	}
+	assert_int_equal(both_ask(p, 1, 4, &share), ENFILE);
+	assert_int_equal(adv_pairs_ask(p, 1, 2, &share), 0);
+	close(share.memory_fd);
+	assert_int_equal(user.kept, 1);
+	assert_int_equal(user.made, 2);
+	assert_int_equal(adv_pairs_ask(p, 1, 4, &share), 0);
+	close(share.memory_fd);
+	for (unsigned slot = 10; slot < 14; slot += 2) {
+		assert_int_equal(both_ask(p, slot, slot + 1, &share), 0);
+		close(share.memory_fd);
+	}
+	assert_int_equal(both_ask(p, 20, 21, &share), ENFILE);
+	adv_pairs_destroy(p);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {T(test_both_ask), T(test_list), T(test_release),
-					   T(test_sizes_and_bound)};
+	const struct CMUnitTest tests[] = {T(test_both_ask),	    T(test_list),  T(test_release),
+					   T(test_sizes_and_bound), T(test_users), T(test_kept)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 import errno
 import os
 import random
+import signal
 import socket
 import struct
 import subprocess
@@ -230,6 +231,154 @@ def too_many_clients(build):
         Cm().close()
 
 
+def new_ids(cm, count):
+    """Ids, quickly."""
+    for _ in range(count // 50):
+        for _ in range(50):
+            cm.send(ucma.CREATE_ID, struct.pack("=II", ucma.PS_TCP, ucma.RC), channel=cm.channel)
+        for _ in range(50):
+            assert cm.receive()[2] == 0
+
+
+PLAN = struct.Struct("=IHHiII4xQ256sI")  # struct adv_fault_message, before its text
+SHOW, SET = 1, 2
+
+
+def plan(client, command, number=0, text=b""):
+    """(errno, whether there is a plan): what the daemon says of a process's; 0: the client's."""
+    _, fds = client.ask(adverbd.FAULT, struct.pack("=II", adverbd.FAULT_OPEN, 0))
+    with socket.socket(fileno=fds[0]) as mine:
+        mine.send(PLAN.pack(0x41445646, 1, command, 0, 0, 0, 0, bytes(256), len(text)) + text)
+        client.ask(adverbd.FAULT, struct.pack("=II", adverbd.FAULT_PROCESS, number))
+        answer = PLAN.unpack(mine.recv(65536)[:PLAN.size])
+    return answer[3], answer[4] != 0
+
+
+def plans_end(build):
+    """A process's plan lasts as long as it has a connection of either kind."""
+    with Daemon(build), Client() as watcher, Cm() as cm:
+        assert plan(watcher, SHOW) == (0, False)
+        assert plan(watcher, SET, text=b"drop=1%") == (0, True)
+        watcher.close()
+        with Client() as again:
+            assert plan(again, SHOW) == (0, True)
+            cm.close()
+            wait_for(lambda: again.cm_status()["clients"] == 0)
+            assert plan(again, SHOW) == (0, True)
+            worker = again.status()["worker"]
+            before = descriptors(worker)
+        wait_for(lambda: descriptors(worker) < before)
+        with Client() as again:
+            assert plan(again, SHOW) == (0, False)
+
+
+def too_many_plans(build):
+    """Of one user at most 128 processes have a plan; others may have theirs."""
+    adverbd.need_root()
+
+    def ask(ready):
+        results, children = [], []
+        hear, say = os.pipe()
+        for _ in range(130):
+            child = os.fork()
+            if not child:
+                client = Client("adverbd")
+                os.write(say, struct.pack("=i", plan(client, SET, text=b"drop=1%")[0]))
+                time.sleep(60)
+                os._exit(0)
+            children.append(child)
+        results = [struct.unpack("=i", os.read(hear, 4))[0] for _ in children]
+        assert sorted(results) == 128 * [0] + 2 * [errno.ENOSPC], results
+        ready()
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+        for child in children:
+            os.waitpid(child, 0)
+        client = Client("adverbd")
+        wait_for(lambda: plan(client, SET, text=b"drop=1%") == (0, True))
+        ready()
+        return client
+
+    with Daemon(build, "--system", name="adverbd"), Client("adverbd") as mine, \
+            adverbd.as_nobody(ask) as nobody:
+        assert plan(mine, SET, text=b"drop=1%") == (0, True)
+        assert nobody()
+
+
+def fill(cms, kind, body, bound):
+    """How many of these requests succeed, a socket after another, and how the first fails."""
+    made = 0
+    for cm in cms:
+        for i in range(bound + 1):
+            number = cm.new_id(ucma.PS_UDP) if kind == ucma.RESOLVE_ADDR or not i else number
+            if kind == ucma.JOIN and not i:
+                cm.bind(number, "127.0.0.1")
+            result = cm.result(kind, body, number=number)
+            if result:
+                break
+            made += 1
+        if i < bound:
+            break
+    return made, result
+
+
+def share_of_user(build):
+    """More sockets of a process do not have more groups, or resolve more, than a user may."""
+    adverbd.need_root()
+    adverbd.sh("ip link add nt0 type veth peer name nt1; ip addr add 10.9.0.1/24 dev nt0;"
+               "ip link set nt0 up; ip link set nt1 up")
+    join = ucma.sockaddr("239.1.1.1") + bytes(4)
+    nowhere = (ucma.sockaddr("10.9.0.1") + ucma.sockaddr("10.9.0.77", 1) +
+               struct.pack("=I", 100000))
+
+    def ask(ready):
+        cms = [Cm("adverbd") for _ in range(6)]
+        cms[0].wait_for_address("10.9.0.1")
+        joined, error = fill(cms, ucma.JOIN, join, 8192)
+        assert (joined, error) == (16384, errno.ENOBUFS), (joined, error)
+        resolving, error = fill(cms, ucma.RESOLVE_ADDR, nowhere, 4096)
+        assert (resolving, error) == (8192, errno.ENOMEM), (resolving, error)
+        ready()
+        return cms
+
+    try:
+        adverbd.sh("echo 1000 > /proc/sys/net/ipv4/neigh/nt0/mcast_solicit")
+        with Daemon(build, "--system", name="adverbd"), Cm("adverbd") as mine, \
+                adverbd.as_nobody(ask):
+            assert fill([mine], ucma.JOIN, join, 10) == (11, 0)
+            mine.drain()
+            start = time.monotonic()
+            mine.ready("127.0.0.1", 1)
+            assert time.monotonic() - start < 2
+    finally:
+        adverbd.sh("ip link del nt0")
+
+
+def busy_user(build):
+    """Many connections of a user who has many ids ask without a pause: others are served."""
+    adverbd.need_root()
+
+    def ask(ready):
+        cm = Cm("adverbd")
+        new_ids(cm, 60000)
+        clients = [Client("adverbd") for _ in range(100)]
+        ready()
+        while True:
+            for c in clients:
+                for _ in range(16):
+                    c.send(adverbd.STATUS)
+            for c in clients:
+                for _ in range(16):
+                    c.sock.recv(256)
+
+    with Daemon(build, "--system", name="adverbd"), Cm("adverbd") as mine, adverbd.as_nobody(ask):
+        for _ in range(20):
+            start = time.monotonic()
+            mine.destroy(mine.new_id())
+            assert time.monotonic() - start < 1
+            time.sleep(0.05)
+
+
 def packets(build):
     """Anything that comes to QP1 by the network: counted, never more."""
     dice = random.Random(18)
@@ -278,5 +427,5 @@ def forged_request(build):
 
 if __name__ == "__main__":
     adverbd.main([garbage, wrong_messages, descriptors_sent, never_reads, flood, too_many_ids,
-                  too_many_groups, too_many_channels, too_many_clients, packets,
-                  forged_request])
+                  too_many_groups, too_many_channels, too_many_clients, plans_end,
+                  too_many_plans, share_of_user, busy_user, packets, forged_request])

@@ -64,6 +64,7 @@ struct control_peer {
 
 struct world {
 	struct adv_daemon daemon;
+	struct adv_users users;
 	struct adv_clients clients;
 	struct control_peer control[PEERS];
 	struct cm_peer cm[PEERS];
@@ -126,8 +127,10 @@ static struct world *world_open(bool system)
 	make_gids(w->daemon.gids);
 	adv_list_init(&w->clients.list);
 	w->clients.daemon = &w->daemon;
-	w->clients.ucma = adv_ucma_create(&w->daemon);
-	w->clients.pairs = adv_pairs_create();
+	adv_users_init(&w->users, adv_ucma_now, 0);
+	w->clients.users = &w->users;
+	w->clients.ucma = adv_ucma_create(&w->daemon, &w->users);
+	w->clients.pairs = adv_pairs_create(ADV_PAIRS_MAX, system);
 	FUZZ_CHECK(w->clients.ucma && w->clients.pairs);
 	for (unsigned i = 0; i < PEERS; i++) {
 		w->control[i].fd = -1;
@@ -161,10 +164,20 @@ static void drop_dead(struct world *w)
 	}
 }
 
+/* How many ids count for him. */
+static unsigned check_user(const struct adv_user *user)
+{
+	if (!user->held)
+		FUZZ_CHECK(!user->clients && !user->cm_clients && !user->channels && !user->joins &&
+			   !user->queries && !user->descriptors && !user->pairs.made &&
+			   !user->pairs.kept);
+	return user->ids;
+}
+
 static void check_counts(const struct world *w)
 {
 	const struct adv_ucma *u = w->clients.ucma;
-	unsigned ids = 0, channels = 0, clients = 0, slots = 0;
+	unsigned ids = 0, channels = 0, clients = 0, slots = 0, charged = 0;
 
 	for (const struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
 		const struct adv_ucma_client *c =
@@ -180,6 +193,10 @@ static void check_counts(const struct world *w)
 	for (const struct adv_list *n = u->leaving.next; n != &u->leaving; n = n->next)
 		clients++;
 	FUZZ_CHECK(u->client_count == clients);
+	for (const struct adv_list *n = w->users.list.next; n != &w->users.list; n = n->next)
+		charged += check_user(
+			(const void *)((const char *)n - offsetof(struct adv_user, link)));
+	FUZZ_CHECK(charged == adv_cm_id_count(u->cm) + adv_cm_ending_count(u->cm));
 	if (adv_list_empty(&u->leaving))
 		FUZZ_CHECK(u->id_count == ids && u->channel_count == channels);
 	for (unsigned i = 0; i < ADV_SLOTS; i++) {
@@ -196,6 +213,8 @@ static void rounds(struct world *w, unsigned n)
 		for (unsigned k = 0; k < PEERS; k++)
 			if (w->control[k].client && !w->control[k].client->dead)
 				adv_client_readable(w->control[k].client);
+		adv_ucma_poll(w->clients.ucma);
+		adv_users_serve(&w->users);
 		drop_dead(w);
 		adv_ucma_run(w->clients.ucma);
 	}
@@ -223,6 +242,7 @@ static void world_close(struct world *w)
 	FUZZ_CHECK(adv_pairs_count(w->clients.pairs) == 0);
 	adv_pairs_destroy(w->clients.pairs);
 	adv_ucma_end(w->clients.ucma);
+	adv_users_free(&w->users);
 	border_close();
 	free(w->daemon.ledger);
 	free(w->daemon.gids);
@@ -378,6 +398,7 @@ static void control_ask(struct world *w, const struct step *s)
 		m.version ^= (uint16_t)s->value;
 	if (say(p->fd, &m, s->flags & 8 ? s->raw % (sizeof(m) + 1) : sizeof(m), fd)) {
 		adv_client_readable(p->client);
+		adv_users_serve(&w->users);
 		control_answer(p, &m, s);
 	}
 	if (fd >= 0)

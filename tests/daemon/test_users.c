@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Turns: how long a user is served for, and who is next. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/users.h"
+
+#define MANY 500
+
+struct connection {
+	struct adv_turn turn;
+	uint64_t costs;	   /* ns, of each time that it is served */
+	unsigned messages; /* that wait */
+	unsigned served;
+	uint64_t last; /* when */
+};
+
+static uint64_t now;
+static struct adv_users users;
+static struct connection connection[MANY];
+
+static uint64_t clock_ns(void)
+{
+	return now;
+}
+
+static bool serve(struct adv_turn *t, uint64_t end)
+{
+	struct connection *c = adv_container_of(t, struct connection, turn);
+
+	assert_true(end > now && end <= now + ADV_TURN_NS);
+	c->served++;
+	c->last = now;
+	now += c->costs;
+	return --c->messages > 0;
+}
+
+static void begin(struct connection *c, struct adv_user *user, uint64_t costs, unsigned messages)
+{
+	*c = (struct connection){.costs = costs, .messages = messages};
+	adv_turn_init(&users, &c->turn, user, 1000 + (pid_t)(c - connection), serve);
+	adv_turn_want(&users, &c->turn);
+}
+
+static int setup(void **state)
+{
+	now = 1000;
+	adv_users_init(&users, clock_ns, 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	adv_users_free(&users);
+	return 0;
+}
+
+/* One user's 500 connections ask for much: another's waits for one round of that user's. */
+static void test_other_user(void **state)
+{
+	struct adv_user *greedy = adv_users_hold(&users, 1), *other = adv_users_hold(&users, 2);
+	struct connection *one = &connection[MANY - 1];
+
+	assert_ptr_not_equal(greedy, other);
+	for (unsigned i = 0; i < MANY - 1; i++)
+		begin(&connection[i], greedy, 300000, 10);
+	begin(one, other, 5000, 3);
+	for (unsigned i = 1; i <= 3; i++) {
+		uint64_t start = now;
+
+		assert_true(adv_users_wait(&users));
+		adv_users_serve(&users);
+		assert_int_equal(one->served, i);
+		assert_true(one->last - start <= ADV_USER_NS + 300000);
+	}
+	while (adv_users_wait(&users))
+		adv_users_serve(&users);
+	for (unsigned i = 0; i < MANY - 1; i++)
+		assert_int_equal(connection[i].served, 10);
+}
+
+/* Of one user's connections none is served twice before all others were. */
+static void test_in_turn(void **state)
+{
+	struct adv_user *user = adv_users_hold(&users, 1);
+
+	for (unsigned i = 0; i < MANY; i++)
+		begin(&connection[i], user, 300000, 3);
+	while (adv_users_wait(&users)) {
+		unsigned least = UINT32_MAX, most = 0;
+
+		adv_users_serve(&users);
+		for (unsigned i = 0; i < MANY; i++) {
+			least = connection[i].served < least ? connection[i].served : least;
+			most = connection[i].served > most ? connection[i].served : most;
+		}
+		assert_true(most - least <= 1);
+	}
+	assert_int_equal(connection[MANY - 1].served, 3);
+}
+
+/* A round serves each once; who wants twice, or has ended, is there once, or not at all. */
+static void test_round(void **state)
+{
+	struct adv_user *user = adv_users_hold(&users, 1);
+
+	begin(&connection[0], user, 1, 5);
+	begin(&connection[1], user, 1, 5);
+	begin(&connection[2], user, 1, 1);
+	adv_turn_want(&users, &connection[0].turn);
+	adv_turn_end(&connection[1].turn);
+	adv_users_serve(&users);
+	assert_int_equal(connection[0].served, 1);
+	assert_int_equal(connection[1].served, 0);
+	assert_int_equal(connection[2].served, 1);
+	assert_true(adv_users_have_process(&users, 1000));
+	adv_turn_end(&connection[0].turn);
+	assert_false(adv_users_have_process(&users, 1000));
+	adv_users_serve(&users);
+	assert_int_equal(connection[0].served, 1);
+	assert_false(adv_users_wait(&users));
+}
+
+static void test_held(void **state)
+{
+	struct adv_user *user = adv_users_hold(&users, 7);
+
+	user->clients = 3;
+	assert_ptr_equal(adv_users_hold(&users, 7), user);
+	adv_users_release(user);
+	adv_users_release(adv_users_hold(&users, 8));
+	assert_ptr_equal(adv_users_hold(&users, 7), user);
+	assert_int_equal(user->clients, 3);
+	assert_true(users.list.next == &user->link && users.list.prev == &user->link);
+}
+
+static void test_share(void **state)
+{
+	struct adv_user *user = adv_users_hold(&users, 7);
+
+	user->descriptors = 10;
+	assert_true(adv_users_may_open(&users, user, 1000));
+	users.share = 12;
+	assert_true(adv_users_may_open(&users, user, 2));
+	assert_false(adv_users_may_open(&users, user, 3));
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {T(test_other_user), T(test_in_turn), T(test_round),
+					   T(test_held), T(test_share)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

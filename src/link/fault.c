@@ -309,6 +309,7 @@ static void take_rx(void *user, const struct adv_rx_packet *pkt)
 	if (!v.behind)
 		adv_fault_queue_passed(&f->rx, f->now);
 	release_rx(f);
+	f->inner->enough = f->link.enough;
 }
 
 static unsigned fault_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn,
@@ -322,6 +323,7 @@ static unsigned fault_receive(struct adv_link *link, unsigned budget, adv_link_r
 	f->user = user;
 	packets = release_rx(f);
 	f->inner->busy_polled = link->busy_polled;
+	f->inner->enough = link->enough;
 	packets += f->inner->ops->receive(f->inner, budget, take_rx, f);
 	if (f->tx.count)
 		flush_inner(f);
@@ -377,6 +379,8 @@ static struct adv_link *create(struct adv_link *inner, uint64_t (*clock)(void),
 	f->link.ops = &fault_ops;
 	f->link.busy_polled = inner->busy_polled;
 	f->inner = inner;
+	/* From now on the owner sets and clears that of the wrapper. */
+	inner->enough = false;
 	f->clock = clock;
 	f->now = f->checked = clock();
 	f->full = !inner->ops->flush(inner);
@@ -415,6 +419,7 @@ struct adv_link *adv_fault_end(struct adv_link *link, adv_link_rx_fn *fn, void *
 	release_rx(f);
 	drop_all(&f->tx);
 	inner->counters.rx_icrc_errors += f->icrc_errors;
+	inner->enough = false;
 	free(f);
 	return inner;
 }

@@ -70,11 +70,12 @@ static bool inner_flush(struct adv_link *l)
 
 static unsigned inner_receive(struct adv_link *l, unsigned budget, adv_link_rx_fn *fn, void *user)
 {
-	unsigned n = inner.in_count;
+	unsigned n = 0;
 
-	inner.in_count = 0;
-	for (unsigned i = 0; i < n; i++)
-		fn(user, inner.in[i]);
+	while (n < inner.in_count && !l->enough)
+		fn(user, inner.in[n++]);
+	inner.in_count -= n;
+	memmove(inner.in, inner.in + n, inner.in_count * sizeof(inner.in[0]));
 	return n;
 }
 
@@ -367,6 +368,45 @@ static void test_wrap_full(void **state)
 	close_over();
 }
 
+/* The owner had enough when the link was wrapped: that was of its last call. */
+static void test_wrap_enough(void **state)
+{
+	struct adv_fault_plan plan = plan_of("drop=0%");
+
+	memset(&inner, 0, sizeof(inner));
+	inner.link.ops = &inner_ops;
+	inner.link.enough = true;
+	link_under_test = adv_fault_create(&inner.link, clock_now, &plan);
+	arrive(3);
+	assert_int_equal(receive(), 3);
+	inner.link.enough = true;
+	assert_ptr_equal(adv_fault_end(link_under_test, take, NULL), &inner.link);
+	assert_false(inner.link.enough);
+}
+
+static void take_two(void *user, const struct adv_rx_packet *pkt)
+{
+	take(user, pkt);
+	link_under_test->enough = got_count >= 2;
+}
+
+/* ... and has enough under a plan: the inner link stops. */
+static void test_enough(void **state)
+{
+	open_over("drop psn=0; delay=1ms psn=1");
+	arrive(6);
+	assert_int_equal(link_under_test->ops->receive(link_under_test, 64, take_two, NULL), 4);
+	assert_int_equal(got_count, 2);
+	assert_int_equal(got[1], 3);
+	link_under_test->enough = false;
+	now += MS;
+	assert_int_equal(receive(), 3);
+	assert_int_equal(got_count, 5);
+	assert_int_equal(got[2], 1);
+	assert_int_equal(got[4], 5);
+	close_over();
+}
+
 /* Taken off again: what was kept goes on, either way. */
 static void test_unwrap(void **state)
 {
@@ -527,6 +567,8 @@ int main(void)
 		cmocka_unit_test(test_in),
 		cmocka_unit_test(test_end),
 		cmocka_unit_test(test_wrap_full),
+		cmocka_unit_test(test_wrap_enough),
+		cmocka_unit_test(test_enough),
 		cmocka_unit_test(test_unwrap),
 		cmocka_unit_test(test_unwrap_full),
 		cmocka_unit_test(test_port_deadline),

@@ -75,8 +75,13 @@ int device_fault_start(struct adv_device *d, char *why, size_t why_len)
 		return errno;
 	d->faulty = link != d->link;
 	d->link = link;
-	if (d->faulty)
-		follow(d);
+	if (!d->faulty)
+		return 0;
+	follow(d);
+	/* What holds from the start is so before the program can ask. */
+	adv_lock_take(&d->lock);
+	device_fault_look(d, adv_now());
+	device_release(d);
 	return 0;
 }
 

@@ -176,6 +176,9 @@ def port(lab):
     for event in ("PORT_ERR", "PORT_ACTIVE", "DEVICE_FATAL"):
         lab.wait_until(lambda e=event: e in watch.output(), 20, event)
     watch.kill()
+    said = lab.run([lab.adverb, "run", "--fault", "port-down=60s", "--", "ibv_devinfo"], adverb=False)
+    if "PORT_DOWN" not in said or "PORT_ACTIVE" in said:
+        raise Failure(said)
 
 
 def fate(text, action):

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -194,25 +195,51 @@ static void test_port(void **state)
 }
 
 static atomic_uint events_seen;
+static int event_fd;
 
 static int count_event(void *user, enum ibv_event_type type)
 {
 	atomic_fetch_add(&events_seen, 1);
-	return -1;
+	return event_fd;
+}
+
+static struct adv_device *open_idle(const char *plan)
+{
+	static const struct adv_device_callbacks callbacks = {.port = count_event};
+	struct adv_device *d;
+
+	atomic_store(&events_seen, 0);
+	setenv("ADVERB_FAULT", plan, 1);
+	d = adv_device_open(&callbacks, NULL);
+	unsetenv("ADVERB_FAULT");
+	assert_non_null(d);
+	return d;
 }
 
 /* From the start, in a program that does nothing at all with its device. */
 static void test_port_of_an_idle_device(void **state)
 {
-	static const struct adv_device_callbacks callbacks = {.port = count_event};
+	static struct adv_gid_table gids;
 	struct adv_device *d;
+	uint64_t told;
 
-	setenv("ADVERB_FAULT", "port-down=20ms from=20ms", 1);
-	d = adv_device_open(&callbacks, NULL);
-	unsetenv("ADVERB_FAULT");
-	assert_non_null(d);
+	event_fd = -1;
+	d = open_idle("port-down=20ms from=20ms");
 	wait_for(&events_seen, 2);
 	adv_device_close(d);
+
+	/* At once: before anybody can ask, and who waits is woken. */
+	event_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	d = open_idle("port-down=300ms; device-fatal");
+	adv_device_gids(d, &gids);
+	assert_false(gids.port_active);
+	assert_int_equal(atomic_load(&events_seen), 2);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(read(event_fd, &told, sizeof(told)), sizeof(told));
+	adv_device_gids(d, &gids);
+	assert_true(gids.port_active);
+	adv_device_close(d);
+	close(event_fd);
 }
 
 /* As long as a plan may be: the language's own limit. */

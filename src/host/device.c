@@ -458,6 +458,8 @@ __attribute__((destructor)) static void before_exit(void)
 		if (tries == EXIT_TRIES)
 			continue;
 		adv_device_send_acks(d);
+		if (d->faulty)
+			adv_fault_send_kept(d->link);
 		show_counters(d);
 		adv_lock_release(&d->lock);
 	}

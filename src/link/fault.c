@@ -63,7 +63,7 @@ static void show(struct fault_link *f)
 	f->link.receive_fd = f->inner->receive_fd;
 	f->link.bell_fd = f->inner->bell_fd;
 	f->link.rx_window = f->inner->rx_window;
-	if (f->full && tx != UINT64_MAX)
+	if (f->full)
 		tx = f->now + FULL_RETRY;
 	f->link.deadline = tx < rx ? tx : rx;
 	if (device < f->link.deadline)
@@ -325,7 +325,7 @@ static unsigned fault_receive(struct adv_link *link, unsigned budget, adv_link_r
 	f->inner->busy_polled = link->busy_polled;
 	f->inner->enough = link->enough;
 	packets += f->inner->ops->receive(f->inner, budget, take_rx, f);
-	if (f->tx.count)
+	if (f->tx.count || f->full)
 		flush_inner(f);
 	show(f);
 	return packets;
@@ -353,8 +353,7 @@ static void fault_destroy(struct adv_link *link)
 	struct fault_link *f = fault_of(link);
 
 	/* What has left the engine is on its way, whether the program still lives or not. */
-	f->now = UINT64_MAX;
-	flush_inner(f);
+	adv_fault_send_kept(link);
 	drop_all(&f->tx);
 	drop_all(&f->rx);
 	f->inner->ops->destroy(f->inner);
@@ -422,6 +421,16 @@ struct adv_link *adv_fault_end(struct adv_link *link, adv_link_rx_fn *fn, void *
 	inner->enough = false;
 	free(f);
 	return inner;
+}
+
+void adv_fault_send_kept(struct adv_link *link)
+{
+	struct fault_link *f = fault_of(link);
+
+	f->now = UINT64_MAX;
+	flush_inner(f);
+	f->now = f->clock();
+	show(f);
 }
 
 void adv_fault_set_plan(struct adv_link *link, const struct adv_fault_plan *plan)

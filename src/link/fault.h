@@ -37,6 +37,9 @@ struct adv_link *adv_fault_create_asking(struct adv_link *inner, uint64_t (*cloc
  */
 struct adv_link *adv_fault_end(struct adv_link *link, adv_link_rx_fn *fn, void *user);
 
+/* What is kept on its way out leaves now, as far as the inner link has room. */
+void adv_fault_send_kept(struct adv_link *link);
+
 /* Where the plan is; see docs/faults.md. */
 #define ADV_FAULT_VARIABLE "ADVERB_FAULT"
 

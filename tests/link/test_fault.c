@@ -280,6 +280,26 @@ static void test_becomes_full(void **state)
 	close_over();
 }
 
+/* What waited was taken, but the inner link is full then: it is asked again until it has room. */
+static void test_full_on_release(void **state)
+{
+	open_over("delay=1ms");
+	assert_true(send_some(1, 3));
+	now += MS;
+	inner.link.ops = &filling_ops;
+	receive();
+	EXPECT(1, 2, 3);
+	assert_int_equal(link_under_test->deadline, now + MS);
+	now += MS;
+	receive();
+	assert_int_equal(link_under_test->deadline, now + MS);
+	inner.full = false;
+	now += MS;
+	receive();
+	assert_int_equal(link_under_test->deadline, 0);
+	close_over();
+}
+
 static void test_set_plan(void **state)
 {
 	struct adv_fault_plan plan = plan_of("drop");
@@ -348,6 +368,23 @@ static void test_end(void **state)
 	close_over();
 	EXPECT(1, 2, 3, 4, 5, 6, 7, 8, 9);
 	assert_int_equal(got_count, 0);
+}
+
+/* What waits leaves before its time, and others then as the plan says. */
+static void test_send_kept(void **state)
+{
+	open_over("delay=1s");
+	arrive(1);
+	receive();
+	assert_true(send_some(1, 3));
+	adv_fault_send_kept(link_under_test);
+	EXPECT(1, 2, 3);
+	assert_int_equal(got_count, 0);
+	assert_int_equal(link_under_test->deadline, now + 1000 * MS);
+	assert_true(send_some(4, 1));
+	assert_int_equal(inner.count, 0);
+	close_over();
+	EXPECT(4);
 }
 
 /* A link that is full is wrapped: nothing goes to it before it has room. */
@@ -563,6 +600,8 @@ int main(void)
 		cmocka_unit_test(test_corrupt_and_mark),
 		cmocka_unit_test(test_due_first),
 		cmocka_unit_test(test_becomes_full),
+		cmocka_unit_test(test_full_on_release),
+		cmocka_unit_test(test_send_kept),
 		cmocka_unit_test(test_set_plan),
 		cmocka_unit_test(test_in),
 		cmocka_unit_test(test_end),

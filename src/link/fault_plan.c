@@ -306,6 +306,15 @@ static bool read_queues(struct parser *p, const struct word *w)
 	return w->value || bad_value(p, w, "send, recv or srq, with commas");
 }
 
+/* How long the action lasts. No time at all is a delay's only, beside which there may be jitter. */
+static bool read_duration(struct parser *p, const struct word *w, enum adv_fault_action action)
+{
+	if (!read_time(p, w, &p->rule.time))
+		return false;
+	return p->rule.time || action == ADV_FAULT_DELAY ||
+	       fail(p, w->value, "'%s' needs a time above 0", action_names[action]);
+}
+
 /* The error that a post or a completion is to fail with. */
 static bool read_error(struct parser *p, const struct word *w, enum adv_fault_action action)
 {
@@ -437,7 +446,7 @@ static bool read_action(struct parser *p, const struct word *w, enum adv_fault_a
 	p->has_action = true;
 	p->rule.action = action;
 	if (action == ADV_FAULT_DELAY || action == ADV_FAULT_DOWN || action == ADV_FAULT_PORT_DOWN)
-		return read_time(p, w, &p->rule.time);
+		return read_duration(p, w, action);
 	if (action == ADV_FAULT_POST || action == ADV_FAULT_COMPLETE)
 		return read_error(p, w, action);
 	if (action == ADV_FAULT_DEVICE_FATAL)

@@ -191,6 +191,8 @@ static void test_print(void **state)
 	expect_print("tx drop chance=0.0000001%", "drop=0.0000001% tx");
 	expect_print("rx tx mark", "mark");
 	expect_print("delay=1500us jitter=2s chance=10% rx", "delay=1.5ms chance=10% jitter=2s rx");
+	expect_print("delay=0ms", "delay=0s");
+	expect_print("delay=0s jitter=1ms", "delay=0s jitter=1ms");
 	expect_print("down=200ms nth=100", "down=200ms nth=100");
 	expect_print("down=0.000000001s", "down=1ns times=1");
 	expect_print("reorder", "reorder by=1 hold=10ms");
@@ -233,6 +235,8 @@ static void test_errors(void **state)
 	expect_error("delay=5", "5", "expected a time with its unit");
 	expect_error("delay=1.5ns", "1.5ns", "time");
 	expect_error("delay=99999999999s", "9999", "time");
+	expect_error("down=0ms chance=1%", "0ms", "'down' needs a time above 0");
+	expect_error("port-down=0s from=1s", "0s", "'port-down' needs a time above 0");
 	expect_error("drop jitter=1ms", "jitter", "'jitter' does not belong to 'drop'");
 	expect_error("corrupt bits=1 by=2", "by", "'by' does not belong to 'corrupt'");
 	expect_error("post", "post", "'post' needs a value: the name of an errno");

@@ -24,7 +24,7 @@ struct fault_link {
 	struct adv_link *inner;
 	uint64_t (*clock)(void);
 	uint64_t now;	  /* of the call that runs */
-	uint64_t checked; /* when the owner last had a look: at the newest receive() */
+	uint64_t checked; /* when the owner last had a look at the device: the newest receive() */
 	bool full;	  /* the inner link is */
 	uint64_t icrc_errors;
 	adv_fault_ask_fn *ask; /* NULL: the plan decides */
@@ -439,6 +439,15 @@ void adv_fault_set_plan(struct adv_link *link, const struct adv_fault_plan *plan
 
 	f->checked = f->clock();
 	adv_fault_begin(&f->state, plan, f->checked);
+	show(f);
+}
+
+void adv_fault_tell_events(struct adv_link *link, uint64_t now, adv_fault_tell_fn *tell, void *user)
+{
+	struct fault_link *f = fault_of(link);
+
+	f->checked = now;
+	adv_fault_events(&f->state, now, tell, user);
 	show(f);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "link/fault_decide.h"
 
+#define EVENT_AGAIN 10000000ull /* ns */
+
 void adv_fault_packet_read(struct adv_fault_packet *p, bool tx, const struct adv_gid *peer,
 			   const uint8_t *data, size_t len)
 {
@@ -205,6 +207,25 @@ bool adv_fault_device_is_dead(const struct adv_fault_state *s, uint64_t now)
 	return is_so(s, now, ADV_FAULT_DEVICE_FATAL);
 }
 
+void adv_fault_events(struct adv_fault_state *s, uint64_t now, adv_fault_tell_fn *tell, void *user)
+{
+	if (now < s->again)
+		return;
+	s->again = 0;
+	for (unsigned i = 0; i < s->plan.count; i++) {
+		const struct adv_fault_rule *r = &s->plan.rule[i];
+		unsigned told;
+
+		if (r->action != ADV_FAULT_EVENT || s->rule[i].hits || now - s->start < r->from)
+			continue;
+		told = tell(user, r);
+		s->rule[i].hits = told;
+		s->counters.hits[ADV_FAULT_EVENT] += told;
+		if (!told)
+			s->again = now + EVENT_AGAIN;
+	}
+}
+
 uint64_t adv_fault_device_due(const struct adv_fault_state *s, uint64_t now)
 {
 	uint64_t next = UINT64_MAX, since = now - s->start;
@@ -219,7 +240,8 @@ uint64_t adv_fault_device_due(const struct adv_fault_state *s, uint64_t now)
 		if (r->until > since && r->until < next)
 			next = r->until;
 	}
-	return next == UINT64_MAX ? next : s->start + next;
+	next = next == UINT64_MAX ? next : s->start + next;
+	return s->again > now && s->again < next ? s->again : next;
 }
 
 /* ---- what becomes of bytes ---- */

@@ -242,6 +242,36 @@ static void test_port_of_an_idle_device(void **state)
 	close(event_fd);
 }
 
+/* Events of one queue pair and of what it uses, and of none other; a process that sleeps gets them.
+ */
+static void test_events_of_a_queue_pair(void **state)
+{
+	char plan[200];
+	struct node a, b;
+	struct ibv_wc wc;
+
+	open_pair(&a, &b);
+	snprintf(plan, sizeof(plan), "event=PATH_MIG qpn=0x%x; event=CQ_ERR qpn=0x%x",
+		 adv_qp_num(b.qp), adv_qp_num(b.qp));
+	assert_int_equal(ask_node(&a, ADV_FAULT_SET, plan), 0);
+	assert_int_equal(ask_node(&b, ADV_FAULT_SET, plan), 0);
+	wait_for(&b.async[IBV_EVENT_PATH_MIG], 1);
+	wait_for(&b.async[IBV_EVENT_CQ_ERR], 1);
+	usleep(50000);
+	assert_int_equal(atomic_load(&a.async[IBV_EVENT_PATH_MIG]), 0);
+	assert_int_equal(atomic_load(&a.async[IBV_EVENT_CQ_ERR]), 0);
+	assert_int_equal(ask_node(&b, ADV_FAULT_SHOW, ""), 0);
+	assert_int_equal(message->hits[ADV_FAULT_EVENT], 2);
+	/* One that fails takes its requests along; what it was made to do is all that is done. */
+	assert_int_equal(ask_node(&a, ADV_FAULT_SET, "drop"), 0);
+	assert_int_equal(node_write(&a, &b, 1, 0, 0, 100), 0);
+	assert_int_equal(ask_node(&a, ADV_FAULT_SET, "event=QP_ACCESS_ERR from=20ms"), 0);
+	wait_for(&a.async[IBV_EVENT_QP_ACCESS_ERR], 1);
+	node_wait(&a, &wc);
+	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	close_pair(&a, &b);
+}
+
 /* As long as a plan may be: the language's own limit. */
 static void test_long_plan(void **state)
 {
@@ -351,11 +381,17 @@ static void test_daemon(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_set_and_clear), cmocka_unit_test(test_clear_lets_go),
-		cmocka_unit_test(test_injected),      cmocka_unit_test(test_not_ready),
-		cmocka_unit_test(test_port),	      cmocka_unit_test(test_port_of_an_idle_device),
-		cmocka_unit_test(test_long_plan),     cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_hostile),	      cmocka_unit_test(test_daemon),
+		cmocka_unit_test(test_set_and_clear),
+		cmocka_unit_test(test_clear_lets_go),
+		cmocka_unit_test(test_injected),
+		cmocka_unit_test(test_not_ready),
+		cmocka_unit_test(test_port),
+		cmocka_unit_test(test_port_of_an_idle_device),
+		cmocka_unit_test(test_events_of_a_queue_pair),
+		cmocka_unit_test(test_long_plan),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_daemon),
 	};
 	int failed;
 

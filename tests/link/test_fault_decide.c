@@ -313,7 +313,7 @@ static void test_work_is_no_packet(void **unused)
 {
 	struct adv_fault_packet p = packet(true, ADV_OP_WRITE_ONLY, 5, 1);
 
-	begin("post=ENOMEM; complete=FATAL_ERR; rnr");
+	begin("post=ENOMEM; complete=FATAL_ERR; rnr; event=CQ_ERR");
 	assert_false(hit_at(&p, 0));
 	p.tx = false;
 	assert_false(hit_at(&p, 0));
@@ -343,6 +343,45 @@ static void test_device(void **unused)
 	assert_int_equal(state.counters.hits[ADV_FAULT_DEVICE_FATAL], 1);
 }
 
+static unsigned there; /* objects that events can be of */
+static unsigned asked;
+
+static unsigned tell(void *user, const struct adv_fault_rule *r)
+{
+	assert_ptr_equal(user, &there);
+	assert_int_equal(r->action, ADV_FAULT_EVENT);
+	asked++;
+	return there;
+}
+
+static void test_events(void **unused)
+{
+	const uint64_t again = SEC / 100;
+
+	begin("event=QP_FATAL from=1s; drop; event=PORT_ERR from=2s");
+	there = 3;
+	assert_int_equal(adv_fault_device_due(&state, 10 * SEC), 11 * SEC);
+	adv_fault_events(&state, 11 * SEC - 1, tell, &there);
+	assert_int_equal(asked, 0);
+	adv_fault_events(&state, 11 * SEC, tell, &there);
+	adv_fault_events(&state, 11 * SEC + 1, tell, &there);
+	assert_int_equal(asked, 1);
+	assert_int_equal(state.counters.hits[ADV_FAULT_EVENT], 3);
+	assert_int_equal(adv_fault_device_due(&state, 11 * SEC), 12 * SEC);
+	/* Nothing is there: it is looked for now and then. */
+	there = 0;
+	adv_fault_events(&state, 13 * SEC, tell, &there);
+	assert_int_equal(asked, 2);
+	assert_int_equal(adv_fault_device_due(&state, 13 * SEC), 13 * SEC + again);
+	adv_fault_events(&state, 13 * SEC + again - 1, tell, &there);
+	assert_int_equal(asked, 2);
+	there = 1;
+	adv_fault_events(&state, 13 * SEC + again, tell, &there);
+	assert_int_equal(asked, 3);
+	assert_int_equal(adv_fault_device_due(&state, 13 * SEC + again), UINT64_MAX);
+	assert_int_equal(state.counters.hits[ADV_FAULT_EVENT], 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -358,6 +397,7 @@ int main(void)
 		cmocka_unit_test(test_work),
 		cmocka_unit_test(test_work_is_no_packet),
 		cmocka_unit_test(test_device),
+		cmocka_unit_test(test_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

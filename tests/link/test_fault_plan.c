@@ -218,6 +218,12 @@ static void test_print(void **state)
 	expect_print("port-down=500ms from=2s", "port-down=500ms from=2s");
 	expect_print("port-down=1s", "port-down=1s");
 	expect_print("device-fatal from=3s", "device-fatal from=3s");
+	expect_print("event=cq_err", "event=CQ_ERR");
+	expect_print("from=2s event=IBV_EVENT_QP_FATAL qpn=0x10-0x1f",
+		     "event=QP_FATAL qpn=0x10-0x1f from=2s");
+	expect_print("event=SRQ_ERR qpn=5; event=LID_CHANGE",
+		     "event=SRQ_ERR qpn=0x5; event=LID_CHANGE");
+	expect_print("complete=ibv_wc_tm_err", "complete=TM_ERR");
 }
 
 static void test_errors(void **state)
@@ -253,6 +259,14 @@ static void test_errors(void **state)
 	expect_error("port-down=1s times=2", "times", "does not belong to 'port-down'");
 	expect_error("device-fatal=1s", "1s", "takes no value");
 	expect_error("device-fatal until=1s", "until", "does not belong");
+	expect_error("event", "event", "'event' needs a value: the name of an asynchronous event");
+	expect_error("event=QP_FATALLY", "QP_FATALLY", "such as QP_FATAL");
+	expect_error("event=IBV_WC_TM_ERR", "IBV_WC_TM_ERR", "an asynchronous event");
+	expect_error("event=PORT_ERR qpn=5", "qpn",
+		     "'qpn' does not belong to an event of the port");
+	expect_error("qpn=5 from=1s event=WQ_FATAL", "qpn", "an event of the port");
+	expect_error("event=QP_FATAL times=2", "times", "does not belong to 'event'");
+	expect_error("event=QP_FATAL tx", "tx", "does not belong to 'event'");
 	expect_error("drop tx=1", "1", "'tx' takes no value");
 	expect_error("drop tx tx", "tx", "twice");
 	expect_error("drop op=ack,foo", "foo", "no packet is called 'foo'");
@@ -271,6 +285,29 @@ static void test_errors(void **state)
 	expect_error("corrupt icrc=maybe", "maybe", "right or wrong");
 	expect_error("seed=1;seed=2", "seed=2", "seed is said twice");
 	expect_error("seed=-1", "-1", "64 bits");
+}
+
+/* All but success, and as many events as there are, each by its name. */
+static void test_named_values(void **state)
+{
+	for (uint32_t i = 1; i <= IBV_WC_TM_RNDV_INCOMPLETE; i++) {
+		const char *name = adv_fault_value_name(ADV_FAULT_COMPLETE, i);
+		uint32_t value;
+
+		assert_non_null(name);
+		assert_true(adv_fault_value(ADV_FAULT_COMPLETE, name, strlen(name), &value));
+		assert_int_equal(value, i);
+	}
+	for (uint32_t i = 0; i <= IBV_EVENT_WQ_FATAL; i++) {
+		const char *name = adv_fault_value_name(ADV_FAULT_EVENT, i);
+		uint32_t value;
+
+		assert_non_null(name);
+		assert_true(adv_fault_value(ADV_FAULT_EVENT, name, strlen(name), &value));
+		assert_int_equal(value, i);
+	}
+	assert_null(adv_fault_value_name(ADV_FAULT_COMPLETE, IBV_WC_SUCCESS));
+	assert_null(adv_fault_value_name(ADV_FAULT_DROP, 0));
 }
 
 static void test_limits(void **state)
@@ -307,10 +344,11 @@ static void test_caret(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_actions), cmocka_unit_test(test_conditions),
-		cmocka_unit_test(test_names),	cmocka_unit_test(test_all_opcodes),
-		cmocka_unit_test(test_print),	cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_limits),	cmocka_unit_test(test_caret),
+		cmocka_unit_test(test_actions),	     cmocka_unit_test(test_conditions),
+		cmocka_unit_test(test_names),	     cmocka_unit_test(test_all_opcodes),
+		cmocka_unit_test(test_print),	     cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_named_values), cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_caret),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

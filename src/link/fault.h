@@ -44,8 +44,14 @@ void adv_fault_send_kept(struct adv_link *link);
 #define ADV_FAULT_VARIABLE "ADVERB_FAULT"
 
 /*
- * As adv_fault_create(), with the plan of the environment; the seed, where it has none, is random,
- * and the log tells it (info). Returns inner itself where there is no plan, and NULL with errno
+ * The plan of the environment; where it has no seed, one that is chosen at random for the process:
+ * all who follow the plan throw the same dice. 0; ENOENT: there is none; EINVAL: it cannot be read,
+ * and *why is a line for a person.
+ */
+int adv_fault_environment(struct adv_fault_plan *plan, char *why, size_t why_len);
+
+/*
+ * As adv_fault_create(), with the plan of the environment, which the log tells (info). Returns inner itself where there is no plan, and NULL with errno
  * EINVAL where there is one that cannot be read, or ENOMEM: *why is then a line for a person.
  */
 struct adv_link *adv_fault_from_environment(struct adv_link *inner, uint64_t (*clock)(void),

@@ -248,6 +248,17 @@ def rping(lab, *fault):
     server.expect(0, 60)
 
 
+@case("faults", "seed")
+def seed(lab):
+    """A program that was given a plan without a seed, and adverbd for it, follow the same one."""
+    server = lab.start(["rping", "-s", "-a", "127.0.0.1"], env={"ADVERB_FAULT": "drop=0% op=cm"})
+    lab.wait_until(lambda: adverb_fault_or_nothing(lab).count("seed=") == 2, 20, "both plans")
+    said = adverb_fault(lab, "show", "--pid", server.pid)
+    if len(set(re.findall(r"seed=\d+", said))) != 1 or said.count("drop=0% op=cm") != 2:
+        raise Failure(said)
+    server.kill()
+
+
 @case("faults", "connection-manager")
 def connection_manager(lab):
     """The first request and the first answer are lost; then by chance, of one program, and of all."""

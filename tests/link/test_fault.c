@@ -562,6 +562,25 @@ static void test_environment(void **state)
 	unsetenv(ADV_FAULT_VARIABLE);
 }
 
+/* The seed that is chosen is that of the process, however often it asks. */
+static void test_environment_seed(void **state)
+{
+	struct adv_fault_plan plan, again;
+	char why[256];
+
+	unsetenv(ADV_FAULT_VARIABLE);
+	assert_int_equal(adv_fault_environment(&plan, why, sizeof(why)), ENOENT);
+	setenv(ADV_FAULT_VARIABLE, "drop=1%", 1);
+	assert_int_equal(adv_fault_environment(&plan, why, sizeof(why)), 0);
+	assert_int_equal(adv_fault_environment(&again, why, sizeof(why)), 0);
+	assert_true(plan.has_seed && plan.seed < ADV_FAULT_SEEDS);
+	assert_memory_equal(&plan, &again, sizeof(plan));
+	setenv(ADV_FAULT_VARIABLE, "drop=1%; seed=9", 1);
+	assert_int_equal(adv_fault_environment(&plan, why, sizeof(why)), 0);
+	assert_int_equal(plan.seed, 9);
+	unsetenv(ADV_FAULT_VARIABLE);
+}
+
 /* Over sockets: what leaves corrupted is found by the receiver's ICRC check. */
 static void test_udp(void **state)
 {
@@ -614,6 +633,7 @@ int main(void)
 		cmocka_unit_test(test_of_work),
 		cmocka_unit_test(test_asking),
 		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_environment_seed),
 		cmocka_unit_test(test_udp),
 	};
 

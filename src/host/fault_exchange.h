@@ -6,7 +6,8 @@
  * its request into it, and says whom it is for: adverbd answers there itself, or hands the other
  * socket on to the process (ADV_CONTROL_NOTICE_FAULT). Who gets it finds the request in it, answers
  * once, and closes it. A plan of any length is one message. Nobody but the command waits, and it
- * knows a process that ends by the socket's end.
+ * knows a process that ends by the socket's end; and who gets a request whose asker has gone leaves
+ * it undone.
  */
 #ifndef ADV_HOST_FAULT_EXCHANGE_H
 #define ADV_HOST_FAULT_EXCHANGE_H

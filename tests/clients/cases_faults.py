@@ -227,8 +227,10 @@ def command_line(lab):
     os.kill(waiting.pid, signal.SIGSTOP)
     if "no answer" not in adverb_fault(lab, "show", "--pid", waiting.pid, status=1):
         raise Failure("a stopped program answers")
+    adverb_fault(lab, "set", "--pid", waiting.pid, "drop", status=1)
     os.kill(waiting.pid, signal.SIGCONT)
-    adverb_fault(lab, "show", "--pid", waiting.pid)
+    if "no faults" not in adverb_fault(lab, "show", "--pid", waiting.pid):
+        raise Failure("it follows a plan that it is said not to have got")
 
 
 def adverb_fault_or_nothing(lab):

@@ -326,6 +326,43 @@ static void expect_end(int fd)
 	close(fd);
 }
 
+static const struct adv_fault_state *no_state(void *user)
+{
+	return NULL;
+}
+
+static int count_set(void *user, const struct adv_fault_plan *plan)
+{
+	(*(unsigned *)user)++;
+	return 0;
+}
+
+/* Who asked has been told that there is no answer: nothing is done behind its back. */
+static void test_asker_is_gone(void **state)
+{
+	const struct adv_fault_follower follower = {.state = no_state, .set = count_set};
+	unsigned times = 0;
+	int fd[2];
+
+	for (unsigned gone = 0; gone < 2; gone++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fd), 0);
+		memset(message, 0, sizeof(*message));
+		message->magic = ADV_FAULT_EXCHANGE_MAGIC;
+		message->version = ADV_FAULT_EXCHANGE_VERSION;
+		message->command = ADV_FAULT_SET;
+		assert_int_equal(adv_fault_send(fd[0], message), 0);
+		if (gone)
+			close(fd[0]);
+		adv_fault_answer(fd[1], &follower, &times, 1);
+		assert_int_equal(times, 1);
+		if (!gone)
+			assert_int_equal(adv_fault_receive(fd[0], message), 0);
+		if (!gone)
+			close(fd[0]);
+		close(fd[1]);
+	}
+}
+
 /* Whatever comes instead of a request, who gets it goes on. */
 static void test_hostile(void **state)
 {
@@ -390,6 +427,7 @@ int main(void)
 		cmocka_unit_test(test_events_of_a_queue_pair),
 		cmocka_unit_test(test_long_plan),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_asker_is_gone),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_daemon),
 	};

@@ -152,6 +152,9 @@ static void print_counters(const struct adv_fault_message *m)
 		       m->hits[i]);
 		before = ", ";
 	}
+	if (m->hits[ADV_FAULT_EXCHANGE_LOST])
+		printf("%slost as too many waited %" PRIu64, before,
+		       m->hits[ADV_FAULT_EXCHANGE_LOST]);
 	printf("\n");
 }
 

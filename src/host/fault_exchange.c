@@ -76,6 +76,7 @@ static void describe(struct adv_fault_message *m, const struct adv_fault_state *
 		return;
 	m->packets = s->counters.packets;
 	memcpy(m->hits, s->counters.hits, sizeof(s->counters.hits));
+	m->hits[ADV_FAULT_EXCHANGE_LOST] = s->counters.lost;
 	m->text_len = (uint32_t)adv_fault_plan_print(&s->plan, m->text, sizeof(m->text));
 }
 

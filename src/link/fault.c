@@ -27,6 +27,7 @@ struct fault_link {
 	uint64_t checked; /* when the owner last had a look at the device: the newest receive() */
 	bool full;	  /* the inner link is */
 	uint64_t icrc_errors;
+	uint64_t tx_dropped;
 	adv_fault_ask_fn *ask; /* NULL: the plan decides */
 	void *ask_user;
 	struct adv_fault_state state;
@@ -59,6 +60,7 @@ static void show(struct fault_link *f)
 
 	f->link.counters = f->inner->counters;
 	f->link.counters.rx_icrc_errors += f->icrc_errors;
+	f->link.counters.tx_dropped += f->tx_dropped;
 	f->link.send_fd = f->inner->send_fd;
 	f->link.receive_fd = f->inner->receive_fd;
 	f->link.bell_fd = f->inner->bell_fd;
@@ -86,14 +88,16 @@ static uint64_t behind_or_time(const struct adv_fault_verdict *v)
 }
 
 /* A copy with room for what the verdict may put on; NULL: there is no memory, or too many wait. */
-static struct kept *copy_of(const struct adv_fault_queue *q, const struct adv_fault_verdict *v,
-			    uint32_t len)
+static struct kept *copy_of(struct fault_link *f, const struct adv_fault_queue *q,
+			    const struct adv_fault_verdict *v, uint32_t len)
 {
 	size_t room = len + (v->length > 0 ? (size_t)v->length : 0);
 	struct kept *k = q->count < KEPT_MAX ? calloc(1, sizeof(*k) + room) : NULL;
 
 	if (k)
 		k->len = len;
+	else
+		f->state.counters.lost++;
 	return k;
 }
 
@@ -125,10 +129,12 @@ static void flatten(const struct adv_tx_packet *pkt, uint8_t *out)
 static void keep_tx(struct fault_link *f, const struct adv_tx_packet *pkt,
 		    const struct adv_fault_verdict *v, unsigned copy)
 {
-	struct kept *k = copy_of(&f->tx, v, packet_len(pkt));
+	struct kept *k = copy_of(f, &f->tx, v, packet_len(pkt));
 
-	if (!k)
+	if (!k) {
+		f->tx_dropped++;
 		return;
+	}
 	flatten(pkt, k->data);
 	k->path = *pkt->path;
 	k->ecn = v->mark && pkt->ecn != ADV_ECN_NOT_ECT ? ADV_ECN_CE : pkt->ecn;
@@ -274,7 +280,7 @@ static unsigned release_rx(struct fault_link *f)
 static void keep_rx(struct fault_link *f, const struct adv_rx_packet *pkt,
 		    const struct adv_fault_verdict *v, unsigned copy)
 {
-	struct kept *k = copy_of(&f->rx, v, pkt->len);
+	struct kept *k = copy_of(f, &f->rx, v, pkt->len);
 
 	if (!k)
 		return;
@@ -416,6 +422,7 @@ struct adv_link *adv_fault_end(struct adv_link *link, adv_link_rx_fn *fn, void *
 	f->user = user;
 	flush_inner(f);
 	release_rx(f);
+	inner->counters.tx_dropped += f->tx_dropped + f->tx.count;
 	drop_all(&f->tx);
 	inner->counters.rx_icrc_errors += f->icrc_errors;
 	inner->enough = false;

@@ -51,8 +51,9 @@ void adv_fault_send_kept(struct adv_link *link);
 int adv_fault_environment(struct adv_fault_plan *plan, char *why, size_t why_len);
 
 /*
- * As adv_fault_create(), with the plan of the environment, which the log tells (info). Returns inner itself where there is no plan, and NULL with errno
- * EINVAL where there is one that cannot be read, or ENOMEM: *why is then a line for a person.
+ * As adv_fault_create(), with the plan of the environment, which the log tells (info). Returns
+ * inner itself where there is no plan, and NULL with errno EINVAL where there is one that cannot be
+ * read, or ENOMEM: *why is then a line for a person.
  */
 struct adv_link *adv_fault_from_environment(struct adv_link *inner, uint64_t (*clock)(void),
 					    char *why, size_t why_len);

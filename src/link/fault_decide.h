@@ -60,6 +60,7 @@ struct adv_fault_counters {
 	uint64_t packets;		  /* looked at */
 	uint64_t hits[ADV_FAULT_ACTIONS]; /* DOWN, PORT_DOWN, DEVICE_FATAL: packets lost by it;
 					   * EVENT: events told */
+	uint64_t lost; /* counted by who keeps packets: those for which there was no room */
 };
 
 struct adv_fault_state {

@@ -56,7 +56,7 @@ static bool inner_send(struct adv_link *l, struct adv_tx_batch *b)
 			len += (uint32_t)p->iov[k].iov_len;
 		}
 		assert_int_equal(len, p->header_len + p->payload_len);
-		inner.sent[inner.count++] =
+		inner.sent[inner.count++ % 1024] =
 			(struct sent){(uint32_t)flat[9] << 16 | (uint32_t)flat[10] << 8 | flat[11],
 				      len + p->pad, p->icrc_flip, p->ecn};
 	}
@@ -246,6 +246,28 @@ static void test_due_first(void **state)
 	assert_true(send_some(4, 1));
 	EXPECT(2, 4);
 	close_over();
+}
+
+/* What finds too many waiting is lost, and counted. */
+static void test_too_many_wait(void **state)
+{
+	struct adv_fault_plan plan = plan_of("delay=1s");
+
+	open_over("delay=1s");
+	for (unsigned i = 0; i < 16384 / 64; i++)
+		assert_true(send_some(64 * i, 64));
+	assert_int_equal(link_under_test->counters.tx_dropped, 0);
+	assert_true(send_some(0, 3));
+	assert_int_equal(link_under_test->counters.tx_dropped, 3);
+	assert_int_equal(adv_fault_state_of(link_under_test)->counters.lost, 3);
+	/* The plan's count begins anew, the link's goes on. */
+	adv_fault_set_plan(link_under_test, &plan);
+	assert_true(send_some(0, 2));
+	assert_int_equal(adv_fault_state_of(link_under_test)->counters.lost, 2);
+	assert_int_equal(link_under_test->counters.tx_dropped, 5);
+	assert_ptr_equal(adv_fault_end(link_under_test, NULL, NULL), &inner.link);
+	assert_int_equal(inner.count, 16384);
+	assert_int_equal(inner.link.counters.tx_dropped, 5);
 }
 
 /* Becomes full with this batch. */
@@ -468,6 +490,7 @@ static void test_unwrap_full(void **state)
 	inner.link.ops = &filling_ops;
 	assert_ptr_equal(adv_fault_end(link_under_test, take, NULL), &inner.link);
 	assert_int_equal(inner.count, 64);
+	assert_int_equal(inner.link.counters.tx_dropped, 64);
 	assert_false(inner.destroyed);
 }
 
@@ -618,6 +641,7 @@ int main(void)
 		cmocka_unit_test(test_delay),
 		cmocka_unit_test(test_corrupt_and_mark),
 		cmocka_unit_test(test_due_first),
+		cmocka_unit_test(test_too_many_wait),
 		cmocka_unit_test(test_becomes_full),
 		cmocka_unit_test(test_full_on_release),
 		cmocka_unit_test(test_send_kept),

@@ -279,6 +279,7 @@ void adv_fault_queue_init(struct adv_fault_queue *q)
 {
 	adv_list_init(&q->held);
 	q->count = 0;
+	q->behind = 0;
 }
 
 void adv_fault_queue_put(struct adv_fault_queue *q, struct adv_fault_held *h)
@@ -289,20 +290,34 @@ void adv_fault_queue_put(struct adv_fault_queue *q, struct adv_fault_held *h)
 		n = n->prev;
 	adv_list_add(n, &h->node);
 	q->count++;
+	q->behind += h->behind != 0;
+}
+
+static void take_out(struct adv_fault_queue *q, struct adv_fault_held *h)
+{
+	adv_list_del(&h->node);
+	q->count--;
+	q->behind -= h->behind != 0;
 }
 
 void adv_fault_queue_passed(struct adv_fault_queue *q, uint64_t now)
 {
+	unsigned left = q->behind;
 	struct adv_list *next;
 
-	for (struct adv_list *n = q->held.next; n != &q->held; n = next) {
+	for (struct adv_list *n = q->held.next; left; n = next) {
 		struct adv_fault_held *h = held_of(n);
 
 		next = n->next;
-		if (!h->behind || --h->behind || h->due <= now)
+		if (!h->behind)
 			continue;
-		adv_list_del(n);
-		q->count--;
+		left--;
+		if (--h->behind)
+			continue;
+		q->behind--;
+		if (h->due <= now)
+			continue;
+		take_out(q, h);
 		h->due = now;
 		adv_fault_queue_put(q, h);
 	}
@@ -317,8 +332,7 @@ struct adv_fault_held *adv_fault_queue_take(struct adv_fault_queue *q, uint64_t 
 	h = held_of(q->held.next);
 	if (h->due > now)
 		return NULL;
-	adv_list_del(&h->node);
-	q->count--;
+	take_out(q, h);
 	return h;
 }
 

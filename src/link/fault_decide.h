@@ -112,6 +112,7 @@ struct adv_fault_held {
 struct adv_fault_queue {
 	struct adv_list held;
 	unsigned count;
+	unsigned behind; /* those that wait for others to go first */
 };
 
 void adv_fault_queue_init(struct adv_fault_queue *q);

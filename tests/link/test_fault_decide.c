@@ -258,17 +258,35 @@ static void test_queue(void **unused)
 	for (unsigned i = 0; i < 4; i++)
 		adv_fault_queue_put(&q, &h[i]);
 	assert_int_equal(q.count, 4);
+	assert_int_equal(q.behind, 1);
 	assert_int_equal(adv_fault_queue_due(&q), 10);
 	assert_null(adv_fault_queue_take(&q, 9));
 	assert_ptr_equal(adv_fault_queue_take(&q, 10), &h[1]);
 	adv_fault_queue_passed(&q, 15);
 	assert_int_equal(adv_fault_queue_due(&q), 30);
 	adv_fault_queue_passed(&q, 20);
+	assert_int_equal(q.behind, 0);
+	adv_fault_queue_passed(&q, 20);
 	assert_ptr_equal(adv_fault_queue_take(&q, 20), &h[3]);
 	assert_null(adv_fault_queue_take(&q, 20));
 	assert_ptr_equal(adv_fault_queue_take(&q, 30), &h[0]);
 	assert_ptr_equal(adv_fault_queue_take(&q, 30), &h[2]);
 	assert_int_equal(q.count, 0);
+	/* Those whose time comes first need not be overtaken by all; three wait, by one each. */
+	for (unsigned i = 0; i < 3; i++) {
+		h[i] = (struct adv_fault_held){.due = 50 + i, .behind = 1 + i};
+		adv_fault_queue_put(&q, &h[i]);
+	}
+	assert_int_equal(q.behind, 3);
+	assert_ptr_equal(adv_fault_queue_take(&q, 50), &h[0]);
+	assert_int_equal(q.behind, 2);
+	adv_fault_queue_passed(&q, 51);
+	adv_fault_queue_passed(&q, 51);
+	assert_int_equal(q.behind, 1);
+	adv_fault_queue_passed(&q, 51);
+	assert_int_equal(q.behind, 0);
+	assert_ptr_equal(adv_fault_queue_take(&q, 51), &h[1]);
+	assert_ptr_equal(adv_fault_queue_take(&q, 51), &h[2]);
 }
 
 static uint32_t ask(enum adv_fault_action action, enum adv_fault_work_queue queue, uint8_t opcode,

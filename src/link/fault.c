@@ -137,7 +137,7 @@ static void keep_tx(struct fault_link *f, const struct adv_tx_packet *pkt,
 	}
 	flatten(pkt, k->data);
 	k->path = *pkt->path;
-	k->ecn = v->mark && pkt->ecn != ADV_ECN_NOT_ECT ? ADV_ECN_CE : pkt->ecn;
+	k->ecn = v->mark ? ADV_ECN_CE : pkt->ecn;
 	k->dest_qpn = pkt->dest_qpn;
 	if (v->corrupt) {
 		k->len = adv_fault_alter(v, k->data, k->len,
@@ -213,10 +213,10 @@ static void take_tx(struct fault_link *f, const struct adv_tx_packet *pkt)
 	struct adv_fault_verdict v;
 	struct adv_fault_packet p;
 
-	adv_fault_packet_read(&p, true, &pkt->path->dgid, pkt->header, pkt->header_len);
+	adv_fault_packet_read(&p, true, &pkt->path->dgid, pkt->ecn, pkt->header, pkt->header_len);
 	if (!decide(f, &p, pkt, NULL, &v) ||
 	    (!v.drop && !v.corrupt && !v.copies && !v.delay && !v.behind))
-		pass_tx(f, pkt, v.mark && pkt->ecn != ADV_ECN_NOT_ECT);
+		pass_tx(f, pkt, v.mark);
 	else if (v.drop)
 		return;
 	else
@@ -286,7 +286,7 @@ static void keep_rx(struct fault_link *f, const struct adv_rx_packet *pkt,
 		return;
 	memcpy(k->data, adv_rx_payload(pkt, 0), pkt->len);
 	k->meta = *pkt->meta;
-	if (v->mark && (k->meta.tclass & 3))
+	if (v->mark)
 		k->meta.tclass |= ADV_ECN_CE;
 	if (v->corrupt)
 		k->len = adv_fault_alter(v, k->data, k->len,
@@ -302,7 +302,8 @@ static void take_rx(void *user, const struct adv_rx_packet *pkt)
 	struct adv_fault_verdict v;
 	struct adv_fault_packet p;
 
-	adv_fault_packet_read(&p, false, &pkt->meta->sgid, pkt->data, pkt->len);
+	adv_fault_packet_read(&p, false, &pkt->meta->sgid, pkt->meta->tclass & ADV_ECN_MASK,
+			      pkt->data, pkt->len);
 	if (!decide(f, &p, NULL, pkt, &v))
 		f->fn(f->user, pkt);
 	else if (v.drop)

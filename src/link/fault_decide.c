@@ -4,11 +4,11 @@
 #define EVENT_AGAIN 10000000ull /* ns */
 
 void adv_fault_packet_read(struct adv_fault_packet *p, bool tx, const struct adv_gid *peer,
-			   const uint8_t *data, size_t len)
+			   enum adv_ecn ecn, const uint8_t *data, size_t len)
 {
 	const struct adv_opcode_info *info;
 
-	*p = (struct adv_fault_packet){.tx = tx, .peer = peer};
+	*p = (struct adv_fault_packet){.tx = tx, .peer = peer, .ecn = ecn};
 	if (len < ADV_BTH_LEN)
 		return;
 	p->is_packet = true;
@@ -56,6 +56,9 @@ static bool is_meant(const struct adv_fault_rule *r, const struct adv_fault_pack
 		     uint64_t since)
 {
 	if (!(p->tx ? r->tx : r->rx) || since < r->from || (r->until && since >= r->until))
+		return false;
+	/* A network marks what says that it understands, once. */
+	if (r->action == ADV_FAULT_MARK && p->ecn != ADV_ECN_ECT0 && p->ecn != ADV_ECN_ECT1)
 		return false;
 	if (!is_kind(r, p) || !is_peer(r, p->peer))
 		return false;

@@ -14,6 +14,7 @@
 /* What rules look at. */
 struct adv_fault_packet {
 	bool tx;
+	enum adv_ecn ecn;
 	bool is_packet; /* there is a whole BTH; else only direction and peer count */
 	uint8_t opcode;
 	uint8_t syndrome;
@@ -24,7 +25,7 @@ struct adv_fault_packet {
 
 /* Reads what rules look at from the bytes at the BTH, whatever they are. */
 void adv_fault_packet_read(struct adv_fault_packet *p, bool tx, const struct adv_gid *peer,
-			   const uint8_t *data, size_t len);
+			   enum adv_ecn ecn, const uint8_t *data, size_t len);
 
 /* What rules about work requests look at. */
 struct adv_fault_work {

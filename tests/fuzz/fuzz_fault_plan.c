@@ -30,7 +30,7 @@ static void ask(const struct adv_fault_plan *plan, const uint8_t *data, size_t s
 	memcpy(peer.raw, data, size < 16 ? size : 16);
 	adv_fault_begin(&state, plan, 0);
 	for (unsigned i = 0; i < 8; i++) {
-		adv_fault_packet_read(&p, i % 2, &peer, data, size);
+		adv_fault_packet_read(&p, i % 2, &peer, i / 2 % 4, data, size);
 		if (!adv_fault_decide(&state, i * 300000000ull, &p, &v))
 			continue;
 		FUZZ_CHECK(v.copies <= ADV_FAULT_COPIES_MAX);

@@ -39,6 +39,7 @@ static struct adv_fault_packet packet(bool tx, uint8_t opcode, uint32_t qpn, uin
 					 .opcode = opcode,
 					 .dest_qpn = qpn,
 					 .psn = psn,
+					 .ecn = ADV_ECN_ECT0,
 					 .peer = &peer_a};
 }
 
@@ -182,6 +183,20 @@ static void test_verdicts(void **unused)
 	assert_int_equal(v.copies, ADV_FAULT_COPIES_MAX);
 }
 
+/* What is not ECN capable, or marked already, is not counted either. */
+static void test_mark(void **unused)
+{
+	struct adv_fault_packet p = packet(true, ADV_OP_SEND_ONLY, 7, 0);
+	const enum adv_ecn order[] = {ADV_ECN_NOT_ECT, ADV_ECN_ECT0, ADV_ECN_CE, ADV_ECN_ECT1};
+
+	begin("mark nth=2");
+	for (unsigned i = 0; i < 4; i++) {
+		p.ecn = order[i];
+		assert_int_equal(hit_at(&p, 0), i == 3);
+	}
+	assert_int_equal(state.counters.hits[ADV_FAULT_MARK], 1);
+}
+
 static void test_down(void **unused)
 {
 	struct adv_fault_packet p = packet(false, ADV_OP_SEND_ONLY, 7, 0);
@@ -234,15 +249,16 @@ static void test_read(void **unused)
 	uint8_t out[ADV_HEADERS_MAX];
 	size_t len = adv_headers_encode(&h, out);
 
-	adv_fault_packet_read(&p, true, &peer_a, out, len);
+	adv_fault_packet_read(&p, true, &peer_a, ADV_ECN_ECT1, out, len);
 	assert_true(p.tx && p.is_packet);
 	assert_int_equal(p.opcode, ADV_OP_ACKNOWLEDGE);
 	assert_int_equal(p.syndrome, 0x62);
+	assert_int_equal(p.ecn, ADV_ECN_ECT1);
 	assert_int_equal(p.dest_qpn, 0x123456);
 	assert_int_equal(p.psn, 0xabcdef);
-	adv_fault_packet_read(&p, false, &peer_a, out, ADV_BTH_LEN);
+	adv_fault_packet_read(&p, false, &peer_a, ADV_ECN_ECT1, out, ADV_BTH_LEN);
 	assert_true(!p.tx && p.is_packet);
-	adv_fault_packet_read(&p, false, &peer_a, out, ADV_BTH_LEN - 1);
+	adv_fault_packet_read(&p, false, &peer_a, ADV_ECN_ECT1, out, ADV_BTH_LEN - 1);
 	assert_false(p.is_packet);
 }
 
@@ -403,19 +419,13 @@ static void test_events(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nth),
-		cmocka_unit_test(test_conditions),
-		cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_chance),
-		cmocka_unit_test(test_verdicts),
-		cmocka_unit_test(test_down),
-		cmocka_unit_test(test_alter),
-		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_queue),
-		cmocka_unit_test(test_work),
-		cmocka_unit_test(test_work_is_no_packet),
-		cmocka_unit_test(test_device),
-		cmocka_unit_test(test_events),
+		cmocka_unit_test(test_nth),	 cmocka_unit_test(test_conditions),
+		cmocka_unit_test(test_kinds),	 cmocka_unit_test(test_chance),
+		cmocka_unit_test(test_verdicts), cmocka_unit_test(test_mark),
+		cmocka_unit_test(test_down),	 cmocka_unit_test(test_alter),
+		cmocka_unit_test(test_read),	 cmocka_unit_test(test_queue),
+		cmocka_unit_test(test_work),	 cmocka_unit_test(test_work_is_no_packet),
+		cmocka_unit_test(test_device),	 cmocka_unit_test(test_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

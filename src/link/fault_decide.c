@@ -89,6 +89,26 @@ static bool is_hit(struct adv_fault_state *s, const struct adv_fault_rule *r,
 
 /* ---- verdict ---- */
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int32_t within(int32_t v, int32_t limit)
+{
+	return v > limit ? limit : v < -limit ? -limit : v;
+}
+
+/* Rules that damage a packet do so together: one that the receiver finds is enough. */
+static void corrupt(const struct adv_fault_rule *r, uint64_t dice, struct adv_fault_verdict *v)
+{
+	v->icrc_right = r->icrc_right && (v->icrc_right || !v->corrupt);
+	v->corrupt = true;
+	v->bits = (unsigned)within((int32_t)(v->bits + r->count), ADV_FAULT_BITS_MAX);
+	v->length = within(v->length + r->length, ADV_FAULT_LENGTH_MAX);
+	v->dice ^= dice;
+}
+
 static void apply(struct adv_fault_state *s, const struct adv_fault_rule *r,
 		  struct adv_fault_rule_state *rs, uint64_t now, struct adv_fault_verdict *v)
 {
@@ -100,18 +120,14 @@ static void apply(struct adv_fault_state *s, const struct adv_fault_rule *r,
 		break;
 	case ADV_FAULT_DUPLICATE:
 		v->copies += r->count;
-		v->after = r->time;
+		v->after = larger(v->after, r->time);
 		break;
 	case ADV_FAULT_REORDER:
-		v->behind = r->count;
-		v->hold = r->time;
+		v->behind = (unsigned)larger(v->behind, r->count);
+		v->hold = larger(v->hold, r->time);
 		break;
 	case ADV_FAULT_CORRUPT:
-		v->corrupt = true;
-		v->bits = r->count;
-		v->length = r->length;
-		v->icrc_right = r->icrc_right;
-		v->dice = adv_rng_next(&s->rng);
+		corrupt(r, adv_rng_next(&s->rng), v);
 		break;
 	case ADV_FAULT_DELAY:
 		v->delay += r->time + (r->jitter ? adv_rng_below(&s->rng, r->jitter + 1) : 0);

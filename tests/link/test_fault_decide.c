@@ -183,6 +183,42 @@ static void test_verdicts(void **unused)
 	assert_int_equal(v.copies, ADV_FAULT_COPIES_MAX);
 }
 
+/* What several rules of one kind do to a packet is all done. */
+static void test_combined(void **unused)
+{
+	struct adv_fault_packet p = packet(false, ADV_OP_SEND_ONLY, 7, 0);
+	struct adv_fault_verdict v;
+
+	begin("corrupt bits=5; corrupt length=-8 icrc=right; corrupt bits=2");
+	assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
+	assert_int_equal(v.bits, 7);
+	assert_int_equal(v.length, -8);
+	assert_false(v.icrc_right);
+	assert_int_equal(state.counters.hits[ADV_FAULT_CORRUPT], 3);
+	begin("corrupt length=-8 icrc=right; corrupt bits=1 icrc=right; corrupt length=+3 "
+	      "icrc=right");
+	assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
+	assert_int_equal(v.bits, 1);
+	assert_int_equal(v.length, -5);
+	assert_true(v.icrc_right);
+	begin("corrupt length=+4096 bits=4000; corrupt length=+4096 bits=4000");
+	assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
+	assert_int_equal(v.length, ADV_FAULT_LENGTH_MAX);
+	assert_int_equal(v.bits, ADV_FAULT_BITS_MAX);
+	begin("corrupt length=-4096; corrupt length=-1");
+	assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
+	assert_int_equal(v.length, -ADV_FAULT_LENGTH_MAX);
+	assert_int_equal(v.bits, 0);
+	begin("reorder by=4 hold=5us; reorder by=2 hold=9us; delay=1ms; delay=2ms;"
+	      "duplicate copies=2 after=7us; duplicate after=3us");
+	assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
+	assert_int_equal(v.behind, 4);
+	assert_int_equal(v.hold, 9000);
+	assert_int_equal(v.delay, 3 * MS);
+	assert_int_equal(v.copies, 3);
+	assert_int_equal(v.after, 7000);
+}
+
 /* What is not ECN capable, or marked already, is not counted either. */
 static void test_mark(void **unused)
 {
@@ -419,13 +455,21 @@ static void test_events(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nth),	 cmocka_unit_test(test_conditions),
-		cmocka_unit_test(test_kinds),	 cmocka_unit_test(test_chance),
-		cmocka_unit_test(test_verdicts), cmocka_unit_test(test_mark),
-		cmocka_unit_test(test_down),	 cmocka_unit_test(test_alter),
-		cmocka_unit_test(test_read),	 cmocka_unit_test(test_queue),
-		cmocka_unit_test(test_work),	 cmocka_unit_test(test_work_is_no_packet),
-		cmocka_unit_test(test_device),	 cmocka_unit_test(test_events),
+		cmocka_unit_test(test_nth),
+		cmocka_unit_test(test_conditions),
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_chance),
+		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_combined),
+		cmocka_unit_test(test_mark),
+		cmocka_unit_test(test_down),
+		cmocka_unit_test(test_alter),
+		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_queue),
+		cmocka_unit_test(test_work),
+		cmocka_unit_test(test_work_is_no_packet),
+		cmocka_unit_test(test_device),
+		cmocka_unit_test(test_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

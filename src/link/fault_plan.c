@@ -534,6 +534,29 @@ static bool belongs(struct parser *p)
 	return true;
 }
 
+/* A rule about requests has some that it can be about. */
+static bool can_be_met(struct parser *p)
+{
+	const struct adv_fault_rule *r = &p->rule;
+	bool sent = !r->queues || (r->queues & 1u << ADV_FAULT_SEND_QUEUE);
+	bool received = r->queues != 1u << ADV_FAULT_SEND_QUEUE;
+
+	if (r->action == ADV_FAULT_RNR && !received)
+		return fail(p, p->seen[KEY_QUEUE],
+			    "'rnr' is of receive queues: a send request needs no receive request");
+	/* A receive request does not know yet what it will be for when it is posted. */
+	if ((1u << r->action & ADV_FAULT_OF_WORK) && r->has_kinds &&
+	    !adv_fault_kinds_has_request(&r->kinds, sent,
+					 received && r->action == ADV_FAULT_COMPLETE))
+		return fail(p, p->seen[KEY_OP],
+			    "no request is of these packets: expected those of requests that are "
+			    "sent, such as write, read or send-only%s",
+			    r->action == ADV_FAULT_COMPLETE && received
+				    ? ", or the last of those that are received"
+				    : "");
+	return true;
+}
+
 /* start: of its first word but "seed"; NULL: there was none. */
 static bool end_rule(struct parser *p, const char *start)
 {
@@ -546,7 +569,7 @@ static bool end_rule(struct parser *p, const char *start)
 			    "a rule without an action: expected one of drop, duplicate, reorder, "
 			    "corrupt, delay, mark, down, post, complete, rnr, port-down, "
 			    "device-fatal, event");
-	if (!belongs(p))
+	if (!belongs(p) || !can_be_met(p))
 		return false;
 	if (p->seen[KEY_UNTIL] && r->until <= r->from)
 		return fail(p, start, "'until' is not after 'from': the rule would never hold");

@@ -214,6 +214,12 @@ static void test_print(void **state)
 		     "qpn=0x10002");
 	expect_print("complete=wr_flush_err queue=recv", "complete=WR_FLUSH_ERR queue=recv");
 	expect_print("rnr from=1s until=2s", "rnr from=1s until=2s");
+	expect_print("rnr queue=srq", "rnr queue=srq");
+	expect_print("complete=TM_ERR queue=recv op=rc-send-last",
+		     "complete=TM_ERR queue=recv op=rc-send-last");
+	expect_print("complete=TM_ERR queue=send op=ack,rc-compare-swap",
+		     "complete=TM_ERR queue=send op=ack,rc-compare-swap");
+	expect_print("post=EIO op=uc", "post=EIO op=uc");
 	expect_print("rnr=5% times=9", "rnr=5% times=9");
 	expect_print("port-down=500ms from=2s", "port-down=500ms from=2s");
 	expect_print("port-down=1s", "port-down=1s");
@@ -254,6 +260,12 @@ static void test_errors(void **state)
 	expect_error("post=ENOMEM tx", "tx", "'tx' does not belong to 'post'");
 	expect_error("psn=1 complete=FATAL_ERR", "psn", "'psn' does not belong to 'complete'");
 	expect_error("rnr=5% op=send", "op", "'op' does not belong to 'rnr'");
+	expect_error("rnr queue=send", "queue", "a send request needs no receive request");
+	expect_error("complete=REM_OP_ERR op=ack", "op", "no request is of these packets");
+	expect_error("post=ENOMEM op=read-response,nak", "op", "no request is of these packets");
+	expect_error("complete=REM_OP_ERR queue=send op=send-last", "op", "no request is of these");
+	expect_error("complete=REM_OP_ERR queue=recv op=read", "op", "no request is of these");
+	expect_error("post=ENOMEM op=send queue=recv,srq", "op", "no request is of these");
 	expect_error("drop queue=send", "queue", "'queue' does not belong to 'drop'");
 	expect_error("port-down", "port-down", "a time");
 	expect_error("port-down=1s times=2", "times", "does not belong to 'port-down'");

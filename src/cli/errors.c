@@ -112,13 +112,17 @@ static const struct adv_error_text events[] = {
 	[IBV_EVENT_DEVICE_FATAL] =
 		{"IBV_EVENT_DEVICE_FATAL", "local catastrophic error",
 		 "the daemon and its keeper have ended: addresses and connections are no "
-		 "longer looked after, and packets may not find their way",
+		 "longer looked after, and packets may not find their way; or a fault plan says "
+		 "so",
 		 "close the device and open it again"},
-	[IBV_EVENT_PORT_ACTIVE] = {"IBV_EVENT_PORT_ACTIVE", "port active",
-				   "there is an interface with an address again", "nothing"},
+	[IBV_EVENT_PORT_ACTIVE] =
+		{"IBV_EVENT_PORT_ACTIVE", "port active",
+		 "there is an interface with an address again, or a fault plan says "
+		 "so",
+		 "nothing"},
 	[IBV_EVENT_PORT_ERR] =
 		{"IBV_EVENT_PORT_ERR", "port error",
-		 "the last interface with an address is gone or down",
+		 "the last interface with an address is gone or down, or a fault plan says so",
 		 "bring it up; queue pairs stay as they are until they time out, and "
 		 "processes of this machine still reach each other"},
 	[IBV_EVENT_LID_CHANGE] = {"IBV_EVENT_LID_CHANGE", "LID change",

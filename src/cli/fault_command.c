@@ -126,7 +126,7 @@ static const struct argp argp = {
 	"show\nset PLAN\nclear",
 	"Shows, sets or clears the fault plan of programs that run: packets that are lost, "
 	"delayed, "
-	"damaged, requests that fail, a port that goes down.\v"
+	"damaged, requests that fail, a port that goes down, asynchronous events.\v"
 	"Examples:\n"
 	"  adverb fault set --pid 4711 'drop=1%; delay=2ms'\n"
 	"  adverb fault set --all 'port-down=5s'\n"
@@ -152,6 +152,9 @@ static void print_counters(const struct adv_fault_message *m)
 		       m->hits[i]);
 		before = ", ";
 	}
+	if (m->hits[ADV_FAULT_EXCHANGE_LOST])
+		printf("%slost as too many waited %" PRIu64, before,
+		       m->hits[ADV_FAULT_EXCHANGE_LOST]);
 	printf("\n");
 }
 

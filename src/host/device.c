@@ -185,8 +185,8 @@ static inline __attribute__((always_inline)) unsigned progress(struct adv_device
 	d->link->enough = false;
 	packets = d->link->ops->receive(d->link, RECEIVE_BUDGET, take_packet, r);
 	d->bg.activity += packets;
-	if (d->faulty)
-		device_fault_look(d, d->now);
+	if (d->faulty) /* the link had its look at the clock: what it has found due is so now */
+		device_fault_look(d, adv_now());
 	if (adv_engine_deadline(d->engine) <= d->now) {
 		adv_engine_expire(d->engine, d->now);
 		d->count_anew = true;
@@ -458,6 +458,8 @@ __attribute__((destructor)) static void before_exit(void)
 		if (tries == EXIT_TRIES)
 			continue;
 		adv_device_send_acks(d);
+		if (d->faulty)
+			adv_fault_send_kept(d->link);
 		show_counters(d);
 		adv_lock_release(&d->lock);
 	}

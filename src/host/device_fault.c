@@ -52,6 +52,25 @@ static void follow(struct adv_device *d)
 	adv_engine_set_injector(d->engine, s && injects_errors(&s->plan) ? inject : NULL, d);
 }
 
+/* How many events that were. */
+static unsigned tell(void *user, const struct adv_fault_rule *r)
+{
+	struct adv_device *d = user;
+	enum ibv_event_type type = (enum ibv_event_type)r->value;
+	unsigned n = 1;
+
+	if (!adv_fault_event_has_object(r->value))
+		device_tell_of_port(d, type);
+	else if (r->has_qpn)
+		n = adv_engine_raise(d->engine, adv_now(), type, r->qpn_first, r->qpn_last);
+	else
+		n = adv_engine_raise(d->engine, adv_now(), type, 0, UINT32_MAX);
+	if (n)
+		adv_info("faults on purpose: %u times IBV_EVENT_%s", n,
+			 adv_fault_value_name(r->action, r->value));
+	return n;
+}
+
 void device_fault_look(struct adv_device *d, uint64_t now)
 {
 	const struct adv_fault_state *s = state_of(d);
@@ -65,6 +84,8 @@ void device_fault_look(struct adv_device *d, uint64_t now)
 	if (dead && !d->dead)
 		device_tell_of_port(d, IBV_EVENT_DEVICE_FATAL);
 	d->dead = dead;
+	if (s)
+		adv_fault_tell_events(d->link, now, tell, d);
 }
 
 int device_fault_start(struct adv_device *d, char *why, size_t why_len)
@@ -75,8 +96,13 @@ int device_fault_start(struct adv_device *d, char *why, size_t why_len)
 		return errno;
 	d->faulty = link != d->link;
 	d->link = link;
-	if (d->faulty)
-		follow(d);
+	if (!d->faulty)
+		return 0;
+	follow(d);
+	/* What holds from the start is so before the program can ask. */
+	adv_lock_take(&d->lock);
+	device_fault_look(d, adv_now());
+	device_release(d);
 	return 0;
 }
 

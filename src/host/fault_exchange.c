@@ -76,6 +76,7 @@ static void describe(struct adv_fault_message *m, const struct adv_fault_state *
 		return;
 	m->packets = s->counters.packets;
 	memcpy(m->hits, s->counters.hits, sizeof(s->counters.hits));
+	m->hits[ADV_FAULT_EXCHANGE_LOST] = s->counters.lost;
 	m->text_len = (uint32_t)adv_fault_plan_print(&s->plan, m->text, sizeof(m->text));
 }
 
@@ -97,12 +98,20 @@ static void obey(struct adv_fault_message *m, const struct adv_fault_follower *f
 		describe(m, f->state(user));
 }
 
+/* Who asked has not waited: it has said that there is no answer, and so nothing is to be done. */
+static bool is_gone(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return adv_sys_poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR));
+}
+
 void adv_fault_answer(int fd, const struct adv_fault_follower *f, void *user, uint64_t seed)
 {
 	struct adv_fault_message *m = malloc(sizeof(*m));
 
 	/* Where anything fails, the end of the socket tells the command. */
-	if (m && adv_fault_receive(fd, m) == 0) {
+	if (m && adv_fault_receive(fd, m) == 0 && !is_gone(fd)) {
 		obey(m, f, user, seed);
 		(void)adv_fault_send(fd, m);
 	}

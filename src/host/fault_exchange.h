@@ -6,7 +6,8 @@
  * its request into it, and says whom it is for: adverbd answers there itself, or hands the other
  * socket on to the process (ADV_CONTROL_NOTICE_FAULT). Who gets it finds the request in it, answers
  * once, and closes it. A plan of any length is one message. Nobody but the command waits, and it
- * knows a process that ends by the socket's end.
+ * knows a process that ends by the socket's end; and who gets a request whose asker has gone leaves
+ * it undone.
  */
 #ifndef ADV_HOST_FAULT_EXCHANGE_H
 #define ADV_HOST_FAULT_EXCHANGE_H
@@ -17,8 +18,9 @@
 #define ADV_FAULT_EXCHANGE_MAGIC   0x41445646u /* "ADVF" */
 #define ADV_FAULT_EXCHANGE_VERSION 1
 #define ADV_FAULT_EXCHANGE_HITS	   32
+#define ADV_FAULT_EXCHANGE_LOST	   (ADV_FAULT_EXCHANGE_HITS - 1) /* of the hits */
 
-_Static_assert(ADV_FAULT_ACTIONS <= ADV_FAULT_EXCHANGE_HITS, "room in the message");
+_Static_assert(ADV_FAULT_ACTIONS <= ADV_FAULT_EXCHANGE_LOST, "room in the message");
 
 enum adv_fault_command { ADV_FAULT_SHOW = 1, ADV_FAULT_SET, ADV_FAULT_CLEAR };
 
@@ -31,7 +33,8 @@ struct adv_fault_message {
 	uint32_t in_force; /* in answers: there is a plan, text */
 	uint32_t slot;	  /* in answers: the first of the device, which may have more; 0: adverbd */
 	uint64_t packets; /* looked at since it began */
-	uint64_t hits[ADV_FAULT_EXCHANGE_HITS]; /* by action */
+	uint64_t hits[ADV_FAULT_EXCHANGE_HITS]; /* by action, and packets lost as too many were kept
+						 */
 	uint32_t text_len;
 	char text[ADV_FAULT_TEXT_MAX]; /* no NUL */
 };

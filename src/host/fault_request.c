@@ -97,22 +97,20 @@ int adv_fault_request(struct adv_control *c, const struct adv_control_fault *tar
 void adv_control_tell_faults(struct adv_control *c)
 {
 	const struct adv_control_fault own = {ADV_CONTROL_FAULT_PROCESS, 0};
-	const char *text = secure_getenv(ADV_FAULT_VARIABLE);
-	size_t len = text ? strlen(text) : 0;
-	char why[ADV_CONTROL_TEXT_LEN] = "it is too long";
+	char why[ADV_CONTROL_TEXT_LEN] = "there is no memory";
 	struct adv_fault_message *m;
-	int error = E2BIG;
+	struct adv_fault_plan plan;
+	int error = adv_fault_environment(&plan, why, sizeof(why));
 
-	if (!len)
+	if (error == ENOENT)
 		return;
-	m = calloc(1, sizeof(*m));
-	if (m && len <= sizeof(m->text)) {
+	m = error ? NULL : calloc(1, sizeof(*m));
+	if (m) {
 		m->command = ADV_FAULT_SET;
-		m->text_len = (uint32_t)len;
-		memcpy(m->text, text, len);
+		m->text_len = (uint32_t)adv_fault_plan_print(&plan, m->text, sizeof(m->text));
 		error = adv_fault_request(c, &own, m, OWN_WAIT_MS, why, sizeof(why));
 	}
-	if (error)
+	if (!m || error)
 		adv_warn("adverbd does not follow the plan of %s: %s", ADV_FAULT_VARIABLE, why);
 	free(m);
 }

@@ -24,9 +24,10 @@ struct fault_link {
 	struct adv_link *inner;
 	uint64_t (*clock)(void);
 	uint64_t now;	  /* of the call that runs */
-	uint64_t checked; /* when the owner last had a look: at the newest receive() */
+	uint64_t checked; /* when the owner last had a look at the device: the newest receive() */
 	bool full;	  /* the inner link is */
 	uint64_t icrc_errors;
+	uint64_t tx_dropped;
 	adv_fault_ask_fn *ask; /* NULL: the plan decides */
 	void *ask_user;
 	struct adv_fault_state state;
@@ -59,11 +60,12 @@ static void show(struct fault_link *f)
 
 	f->link.counters = f->inner->counters;
 	f->link.counters.rx_icrc_errors += f->icrc_errors;
+	f->link.counters.tx_dropped += f->tx_dropped;
 	f->link.send_fd = f->inner->send_fd;
 	f->link.receive_fd = f->inner->receive_fd;
 	f->link.bell_fd = f->inner->bell_fd;
 	f->link.rx_window = f->inner->rx_window;
-	if (f->full && tx != UINT64_MAX)
+	if (f->full)
 		tx = f->now + FULL_RETRY;
 	f->link.deadline = tx < rx ? tx : rx;
 	if (device < f->link.deadline)
@@ -86,14 +88,16 @@ static uint64_t behind_or_time(const struct adv_fault_verdict *v)
 }
 
 /* A copy with room for what the verdict may put on; NULL: there is no memory, or too many wait. */
-static struct kept *copy_of(const struct adv_fault_queue *q, const struct adv_fault_verdict *v,
-			    uint32_t len)
+static struct kept *copy_of(struct fault_link *f, const struct adv_fault_queue *q,
+			    const struct adv_fault_verdict *v, uint32_t len)
 {
 	size_t room = len + (v->length > 0 ? (size_t)v->length : 0);
 	struct kept *k = q->count < KEPT_MAX ? calloc(1, sizeof(*k) + room) : NULL;
 
 	if (k)
 		k->len = len;
+	else
+		f->state.counters.lost++;
 	return k;
 }
 
@@ -125,13 +129,15 @@ static void flatten(const struct adv_tx_packet *pkt, uint8_t *out)
 static void keep_tx(struct fault_link *f, const struct adv_tx_packet *pkt,
 		    const struct adv_fault_verdict *v, unsigned copy)
 {
-	struct kept *k = copy_of(&f->tx, v, packet_len(pkt));
+	struct kept *k = copy_of(f, &f->tx, v, packet_len(pkt));
 
-	if (!k)
+	if (!k) {
+		f->tx_dropped++;
 		return;
+	}
 	flatten(pkt, k->data);
 	k->path = *pkt->path;
-	k->ecn = v->mark && pkt->ecn != ADV_ECN_NOT_ECT ? ADV_ECN_CE : pkt->ecn;
+	k->ecn = v->mark ? ADV_ECN_CE : pkt->ecn;
 	k->dest_qpn = pkt->dest_qpn;
 	if (v->corrupt) {
 		k->len = adv_fault_alter(v, k->data, k->len,
@@ -207,10 +213,10 @@ static void take_tx(struct fault_link *f, const struct adv_tx_packet *pkt)
 	struct adv_fault_verdict v;
 	struct adv_fault_packet p;
 
-	adv_fault_packet_read(&p, true, &pkt->path->dgid, pkt->header, pkt->header_len);
+	adv_fault_packet_read(&p, true, &pkt->path->dgid, pkt->ecn, pkt->header, pkt->header_len);
 	if (!decide(f, &p, pkt, NULL, &v) ||
 	    (!v.drop && !v.corrupt && !v.copies && !v.delay && !v.behind))
-		pass_tx(f, pkt, v.mark && pkt->ecn != ADV_ECN_NOT_ECT);
+		pass_tx(f, pkt, v.mark);
 	else if (v.drop)
 		return;
 	else
@@ -274,13 +280,13 @@ static unsigned release_rx(struct fault_link *f)
 static void keep_rx(struct fault_link *f, const struct adv_rx_packet *pkt,
 		    const struct adv_fault_verdict *v, unsigned copy)
 {
-	struct kept *k = copy_of(&f->rx, v, pkt->len);
+	struct kept *k = copy_of(f, &f->rx, v, pkt->len);
 
 	if (!k)
 		return;
 	memcpy(k->data, adv_rx_payload(pkt, 0), pkt->len);
 	k->meta = *pkt->meta;
-	if (v->mark && (k->meta.tclass & 3))
+	if (v->mark)
 		k->meta.tclass |= ADV_ECN_CE;
 	if (v->corrupt)
 		k->len = adv_fault_alter(v, k->data, k->len,
@@ -296,7 +302,8 @@ static void take_rx(void *user, const struct adv_rx_packet *pkt)
 	struct adv_fault_verdict v;
 	struct adv_fault_packet p;
 
-	adv_fault_packet_read(&p, false, &pkt->meta->sgid, pkt->data, pkt->len);
+	adv_fault_packet_read(&p, false, &pkt->meta->sgid, pkt->meta->tclass & ADV_ECN_MASK,
+			      pkt->data, pkt->len);
 	if (!decide(f, &p, NULL, pkt, &v))
 		f->fn(f->user, pkt);
 	else if (v.drop)
@@ -309,6 +316,7 @@ static void take_rx(void *user, const struct adv_rx_packet *pkt)
 	if (!v.behind)
 		adv_fault_queue_passed(&f->rx, f->now);
 	release_rx(f);
+	f->inner->enough = f->link.enough;
 }
 
 static unsigned fault_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn,
@@ -322,8 +330,9 @@ static unsigned fault_receive(struct adv_link *link, unsigned budget, adv_link_r
 	f->user = user;
 	packets = release_rx(f);
 	f->inner->busy_polled = link->busy_polled;
+	f->inner->enough = link->enough;
 	packets += f->inner->ops->receive(f->inner, budget, take_rx, f);
-	if (f->tx.count)
+	if (f->tx.count || f->full)
 		flush_inner(f);
 	show(f);
 	return packets;
@@ -351,8 +360,7 @@ static void fault_destroy(struct adv_link *link)
 	struct fault_link *f = fault_of(link);
 
 	/* What has left the engine is on its way, whether the program still lives or not. */
-	f->now = UINT64_MAX;
-	flush_inner(f);
+	adv_fault_send_kept(link);
 	drop_all(&f->tx);
 	drop_all(&f->rx);
 	f->inner->ops->destroy(f->inner);
@@ -377,6 +385,8 @@ static struct adv_link *create(struct adv_link *inner, uint64_t (*clock)(void),
 	f->link.ops = &fault_ops;
 	f->link.busy_polled = inner->busy_polled;
 	f->inner = inner;
+	/* From now on the owner sets and clears that of the wrapper. */
+	inner->enough = false;
 	f->clock = clock;
 	f->now = f->checked = clock();
 	f->full = !inner->ops->flush(inner);
@@ -413,10 +423,22 @@ struct adv_link *adv_fault_end(struct adv_link *link, adv_link_rx_fn *fn, void *
 	f->user = user;
 	flush_inner(f);
 	release_rx(f);
+	inner->counters.tx_dropped += f->tx_dropped + f->tx.count;
 	drop_all(&f->tx);
 	inner->counters.rx_icrc_errors += f->icrc_errors;
+	inner->enough = false;
 	free(f);
 	return inner;
+}
+
+void adv_fault_send_kept(struct adv_link *link)
+{
+	struct fault_link *f = fault_of(link);
+
+	f->now = UINT64_MAX;
+	flush_inner(f);
+	f->now = f->clock();
+	show(f);
 }
 
 void adv_fault_set_plan(struct adv_link *link, const struct adv_fault_plan *plan)
@@ -425,6 +447,15 @@ void adv_fault_set_plan(struct adv_link *link, const struct adv_fault_plan *plan
 
 	f->checked = f->clock();
 	adv_fault_begin(&f->state, plan, f->checked);
+	show(f);
+}
+
+void adv_fault_tell_events(struct adv_link *link, uint64_t now, adv_fault_tell_fn *tell, void *user)
+{
+	struct fault_link *f = fault_of(link);
+
+	f->checked = now;
+	adv_fault_events(&f->state, now, tell, user);
 	show(f);
 }
 

@@ -37,19 +37,34 @@ struct adv_link *adv_fault_create_asking(struct adv_link *inner, uint64_t (*cloc
  */
 struct adv_link *adv_fault_end(struct adv_link *link, adv_link_rx_fn *fn, void *user);
 
+/* What is kept on its way out leaves now, as far as the inner link has room. */
+void adv_fault_send_kept(struct adv_link *link);
+
 /* Where the plan is; see docs/faults.md. */
 #define ADV_FAULT_VARIABLE "ADVERB_FAULT"
 
 /*
- * As adv_fault_create(), with the plan of the environment; the seed, where it has none, is random,
- * and the log tells it (info). Returns inner itself where there is no plan, and NULL with errno
- * EINVAL where there is one that cannot be read, or ENOMEM: *why is then a line for a person.
+ * The plan of the environment; where it has no seed, one that is chosen at random for the process:
+ * all who follow the plan throw the same dice. 0; ENOENT: there is none; EINVAL: it cannot be read,
+ * and *why is a line for a person.
+ */
+int adv_fault_environment(struct adv_fault_plan *plan, char *why, size_t why_len);
+
+/*
+ * As adv_fault_create(), with the plan of the environment, which the log tells (info). Returns
+ * inner itself where there is no plan, and NULL with errno EINVAL where there is one that cannot be
+ * read, or ENOMEM: *why is then a line for a person.
  */
 struct adv_link *adv_fault_from_environment(struct adv_link *inner, uint64_t (*clock)(void),
 					    char *why, size_t why_len);
 
 /* Another plan from now on; what is kept still goes on in its time. Under the link's lock. */
 void adv_fault_set_plan(struct adv_link *link, const struct adv_fault_plan *plan);
+
+/* Has the events told that are due by `now`, as adv_fault_events(). Under the link's lock, after
+ * the owner has looked at the port and the device. */
+void adv_fault_tell_events(struct adv_link *link, uint64_t now, adv_fault_tell_fn *tell,
+			   void *user);
 
 /* The plan in force, and what was done since it began. The link's; under its lock. */
 const struct adv_fault_state *adv_fault_state_of(const struct adv_link *link);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "link/fault_decide.h"
 
+#define EVENT_AGAIN 10000000ull /* ns */
+
 void adv_fault_packet_read(struct adv_fault_packet *p, bool tx, const struct adv_gid *peer,
-			   const uint8_t *data, size_t len)
+			   enum adv_ecn ecn, const uint8_t *data, size_t len)
 {
 	const struct adv_opcode_info *info;
 
-	*p = (struct adv_fault_packet){.tx = tx, .peer = peer};
+	*p = (struct adv_fault_packet){.tx = tx, .peer = peer, .ecn = ecn};
 	if (len < ADV_BTH_LEN)
 		return;
 	p->is_packet = true;
@@ -55,6 +57,9 @@ static bool is_meant(const struct adv_fault_rule *r, const struct adv_fault_pack
 {
 	if (!(p->tx ? r->tx : r->rx) || since < r->from || (r->until && since >= r->until))
 		return false;
+	/* A network marks what says that it understands, once. */
+	if (r->action == ADV_FAULT_MARK && p->ecn != ADV_ECN_ECT0 && p->ecn != ADV_ECN_ECT1)
+		return false;
 	if (!is_kind(r, p) || !is_peer(r, p->peer))
 		return false;
 	if (r->has_qpn &&
@@ -84,6 +89,26 @@ static bool is_hit(struct adv_fault_state *s, const struct adv_fault_rule *r,
 
 /* ---- verdict ---- */
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int32_t within(int32_t v, int32_t limit)
+{
+	return v > limit ? limit : v < -limit ? -limit : v;
+}
+
+/* Rules that damage a packet do so together: one that the receiver finds is enough. */
+static void corrupt(const struct adv_fault_rule *r, uint64_t dice, struct adv_fault_verdict *v)
+{
+	v->icrc_right = r->icrc_right && (v->icrc_right || !v->corrupt);
+	v->corrupt = true;
+	v->bits = (unsigned)within((int32_t)(v->bits + r->count), ADV_FAULT_BITS_MAX);
+	v->length = within(v->length + r->length, ADV_FAULT_LENGTH_MAX);
+	v->dice ^= dice;
+}
+
 static void apply(struct adv_fault_state *s, const struct adv_fault_rule *r,
 		  struct adv_fault_rule_state *rs, uint64_t now, struct adv_fault_verdict *v)
 {
@@ -95,18 +120,14 @@ static void apply(struct adv_fault_state *s, const struct adv_fault_rule *r,
 		break;
 	case ADV_FAULT_DUPLICATE:
 		v->copies += r->count;
-		v->after = r->time;
+		v->after = larger(v->after, r->time);
 		break;
 	case ADV_FAULT_REORDER:
-		v->behind = r->count;
-		v->hold = r->time;
+		v->behind = (unsigned)larger(v->behind, r->count);
+		v->hold = larger(v->hold, r->time);
 		break;
 	case ADV_FAULT_CORRUPT:
-		v->corrupt = true;
-		v->bits = r->count;
-		v->length = r->length;
-		v->icrc_right = r->icrc_right;
-		v->dice = adv_rng_next(&s->rng);
+		corrupt(r, adv_rng_next(&s->rng), v);
 		break;
 	case ADV_FAULT_DELAY:
 		v->delay += r->time + (r->jitter ? adv_rng_below(&s->rng, r->jitter + 1) : 0);
@@ -205,6 +226,25 @@ bool adv_fault_device_is_dead(const struct adv_fault_state *s, uint64_t now)
 	return is_so(s, now, ADV_FAULT_DEVICE_FATAL);
 }
 
+void adv_fault_events(struct adv_fault_state *s, uint64_t now, adv_fault_tell_fn *tell, void *user)
+{
+	if (now < s->again)
+		return;
+	s->again = 0;
+	for (unsigned i = 0; i < s->plan.count; i++) {
+		const struct adv_fault_rule *r = &s->plan.rule[i];
+		unsigned told;
+
+		if (r->action != ADV_FAULT_EVENT || s->rule[i].hits || now - s->start < r->from)
+			continue;
+		told = tell(user, r);
+		s->rule[i].hits = told;
+		s->counters.hits[ADV_FAULT_EVENT] += told;
+		if (!told)
+			s->again = now + EVENT_AGAIN;
+	}
+}
+
 uint64_t adv_fault_device_due(const struct adv_fault_state *s, uint64_t now)
 {
 	uint64_t next = UINT64_MAX, since = now - s->start;
@@ -219,7 +259,8 @@ uint64_t adv_fault_device_due(const struct adv_fault_state *s, uint64_t now)
 		if (r->until > since && r->until < next)
 			next = r->until;
 	}
-	return next == UINT64_MAX ? next : s->start + next;
+	next = next == UINT64_MAX ? next : s->start + next;
+	return s->again > now && s->again < next ? s->again : next;
 }
 
 /* ---- what becomes of bytes ---- */
@@ -257,6 +298,7 @@ void adv_fault_queue_init(struct adv_fault_queue *q)
 {
 	adv_list_init(&q->held);
 	q->count = 0;
+	q->behind = 0;
 }
 
 void adv_fault_queue_put(struct adv_fault_queue *q, struct adv_fault_held *h)
@@ -267,20 +309,34 @@ void adv_fault_queue_put(struct adv_fault_queue *q, struct adv_fault_held *h)
 		n = n->prev;
 	adv_list_add(n, &h->node);
 	q->count++;
+	q->behind += h->behind != 0;
+}
+
+static void take_out(struct adv_fault_queue *q, struct adv_fault_held *h)
+{
+	adv_list_del(&h->node);
+	q->count--;
+	q->behind -= h->behind != 0;
 }
 
 void adv_fault_queue_passed(struct adv_fault_queue *q, uint64_t now)
 {
+	unsigned left = q->behind;
 	struct adv_list *next;
 
-	for (struct adv_list *n = q->held.next; n != &q->held; n = next) {
+	for (struct adv_list *n = q->held.next; left; n = next) {
 		struct adv_fault_held *h = held_of(n);
 
 		next = n->next;
-		if (!h->behind || --h->behind || h->due <= now)
+		if (!h->behind)
 			continue;
-		adv_list_del(n);
-		q->count--;
+		left--;
+		if (--h->behind)
+			continue;
+		q->behind--;
+		if (h->due <= now)
+			continue;
+		take_out(q, h);
 		h->due = now;
 		adv_fault_queue_put(q, h);
 	}
@@ -295,8 +351,7 @@ struct adv_fault_held *adv_fault_queue_take(struct adv_fault_queue *q, uint64_t 
 	h = held_of(q->held.next);
 	if (h->due > now)
 		return NULL;
-	adv_list_del(&h->node);
-	q->count--;
+	take_out(q, h);
 	return h;
 }
 

@@ -14,6 +14,7 @@
 /* What rules look at. */
 struct adv_fault_packet {
 	bool tx;
+	enum adv_ecn ecn;
 	bool is_packet; /* there is a whole BTH; else only direction and peer count */
 	uint8_t opcode;
 	uint8_t syndrome;
@@ -24,7 +25,7 @@ struct adv_fault_packet {
 
 /* Reads what rules look at from the bytes at the BTH, whatever they are. */
 void adv_fault_packet_read(struct adv_fault_packet *p, bool tx, const struct adv_gid *peer,
-			   const uint8_t *data, size_t len);
+			   enum adv_ecn ecn, const uint8_t *data, size_t len);
 
 /* What rules about work requests look at. */
 struct adv_fault_work {
@@ -58,7 +59,9 @@ struct adv_fault_rule_state {
 
 struct adv_fault_counters {
 	uint64_t packets;		  /* looked at */
-	uint64_t hits[ADV_FAULT_ACTIONS]; /* DOWN, PORT_DOWN, DEVICE_FATAL: packets lost by it */
+	uint64_t hits[ADV_FAULT_ACTIONS]; /* DOWN, PORT_DOWN, DEVICE_FATAL: packets lost by it;
+					   * EVENT: events told */
+	uint64_t lost; /* counted by who keeps packets: those for which there was no room */
 };
 
 struct adv_fault_state {
@@ -67,6 +70,7 @@ struct adv_fault_state {
 	uint64_t start;
 	struct adv_fault_rule_state rule[ADV_FAULT_RULES];
 	struct adv_fault_counters counters;
+	uint64_t again; /* an event is due, but nothing was there that it is of: look then; 0: no */
 };
 
 /* Begins a plan (copied), which must have its seed, at this time. */
@@ -84,7 +88,11 @@ uint32_t adv_fault_decide_work(struct adv_fault_state *s, uint64_t now,
 /* The device at this time: its port is down; it has failed for good. */
 bool adv_fault_port_is_down(const struct adv_fault_state *s, uint64_t now);
 bool adv_fault_device_is_dead(const struct adv_fault_state *s, uint64_t now);
-/* When that changes next, after `now`; UINT64_MAX: never. */
+/* Tells the event of the rule, of all that it is about; how many of these there are. */
+typedef unsigned adv_fault_tell_fn(void *user, const struct adv_fault_rule *r);
+/* Has each event told whose time has come, once; or again later, where nothing was there yet. */
+void adv_fault_events(struct adv_fault_state *s, uint64_t now, adv_fault_tell_fn *tell, void *user);
+/* When any of that changes next, after `now`; UINT64_MAX: never. */
 uint64_t adv_fault_device_due(const struct adv_fault_state *s, uint64_t now);
 
 /* Flips the bits and changes the length as *v says, a BTH remains; data has `room` bytes. Returns
@@ -105,6 +113,7 @@ struct adv_fault_held {
 struct adv_fault_queue {
 	struct adv_list held;
 	unsigned count;
+	unsigned behind; /* those that wait for others to go first */
 };
 
 void adv_fault_queue_init(struct adv_fault_queue *q);

@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "link/fault.h"
@@ -13,28 +15,53 @@ static void say_why(char *why, size_t why_len, const struct adv_fault_error *err
 	snprintf(why, why_len, "%s, byte %zu: %s", ADV_FAULT_VARIABLE, error->at + 1, error->text);
 }
 
-struct adv_link *adv_fault_from_environment(struct adv_link *inner, uint64_t (*clock)(void),
-					    char *why, size_t why_len)
+/*
+ * libibverbs and librdmacm each have a copy of this file, and nothing of theirs in common but what
+ * the kernel gave the process. Of that only a mixture is shown.
+ */
+static uint64_t seed_of_process(void)
+{
+	const void *random = (const void *)(uintptr_t)getauxval(AT_RANDOM);
+	uint64_t part[2] = {0};
+	struct adv_rng rng;
+
+	if (random)
+		memcpy(part, random, sizeof(part));
+	adv_rng_seed(&rng, part[0] ^ part[1] ^ (uint64_t)getpid());
+	return adv_rng_below(&rng, ADV_FAULT_SEEDS);
+}
+
+int adv_fault_environment(struct adv_fault_plan *plan, char *why, size_t why_len)
 {
 	const char *text = secure_getenv(ADV_FAULT_VARIABLE);
 	struct adv_fault_error error;
+
+	if (!text || !*text)
+		return ENOENT;
+	if (!adv_fault_plan_parse(plan, text, strlen(text), &error)) {
+		say_why(why, why_len, &error);
+		return EINVAL;
+	}
+	if (!plan->has_seed) {
+		plan->has_seed = true;
+		plan->seed = seed_of_process();
+	}
+	return 0;
+}
+
+struct adv_link *adv_fault_from_environment(struct adv_link *inner, uint64_t (*clock)(void),
+					    char *why, size_t why_len)
+{
 	struct adv_fault_plan plan;
 	struct adv_link *link;
 	char shown[512];
+	int err = adv_fault_environment(&plan, why, why_len);
 
-	if (!text || !*text)
+	if (err == ENOENT)
 		return inner;
-	if (!adv_fault_plan_parse(&plan, text, strlen(text), &error)) {
-		say_why(why, why_len, &error);
-		errno = EINVAL;
+	errno = err;
+	if (err)
 		return NULL;
-	}
-	if (!plan.has_seed) {
-		plan.has_seed = true;
-		if (getrandom(&plan.seed, sizeof(plan.seed), 0) != sizeof(plan.seed))
-			plan.seed = clock();
-		plan.seed %= ADV_FAULT_SEEDS;
-	}
 	link = adv_fault_create(inner, clock, &plan);
 	if (!link) {
 		snprintf(why, why_len, "no memory for faults");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Names of the errors that rules about work requests inject, and of queues. */
+/* Names of the errors and events that rules inject, and of queues. */
 #include <errno.h>
 #include <string.h>
 
@@ -22,6 +22,7 @@ static const struct name errors[] = {
 static const struct name statuses[] = {
 	{"LOC_LEN_ERR", IBV_WC_LOC_LEN_ERR},
 	{"LOC_QP_OP_ERR", IBV_WC_LOC_QP_OP_ERR},
+	{"LOC_EEC_OP_ERR", IBV_WC_LOC_EEC_OP_ERR},
 	{"LOC_PROT_ERR", IBV_WC_LOC_PROT_ERR},
 	{"WR_FLUSH_ERR", IBV_WC_WR_FLUSH_ERR},
 	{"MW_BIND_ERR", IBV_WC_MW_BIND_ERR},
@@ -32,17 +33,57 @@ static const struct name statuses[] = {
 	{"REM_OP_ERR", IBV_WC_REM_OP_ERR},
 	{"RETRY_EXC_ERR", IBV_WC_RETRY_EXC_ERR},
 	{"RNR_RETRY_EXC_ERR", IBV_WC_RNR_RETRY_EXC_ERR},
+	{"LOC_RDD_VIOL_ERR", IBV_WC_LOC_RDD_VIOL_ERR},
+	{"REM_INV_RD_REQ_ERR", IBV_WC_REM_INV_RD_REQ_ERR},
 	{"REM_ABORT_ERR", IBV_WC_REM_ABORT_ERR},
+	{"INV_EECN_ERR", IBV_WC_INV_EECN_ERR},
+	{"INV_EEC_STATE_ERR", IBV_WC_INV_EEC_STATE_ERR},
 	{"FATAL_ERR", IBV_WC_FATAL_ERR},
 	{"RESP_TIMEOUT_ERR", IBV_WC_RESP_TIMEOUT_ERR},
 	{"GENERAL_ERR", IBV_WC_GENERAL_ERR},
+	{"TM_ERR", IBV_WC_TM_ERR},
+	{"TM_RNDV_INCOMPLETE", IBV_WC_TM_RNDV_INCOMPLETE},
 };
 
-static const struct name *table_of(enum adv_fault_action action, size_t *count)
+static const struct name events[] = {
+	{"CQ_ERR", IBV_EVENT_CQ_ERR},
+	{"QP_FATAL", IBV_EVENT_QP_FATAL},
+	{"QP_REQ_ERR", IBV_EVENT_QP_REQ_ERR},
+	{"QP_ACCESS_ERR", IBV_EVENT_QP_ACCESS_ERR},
+	{"COMM_EST", IBV_EVENT_COMM_EST},
+	{"SQ_DRAINED", IBV_EVENT_SQ_DRAINED},
+	{"PATH_MIG", IBV_EVENT_PATH_MIG},
+	{"PATH_MIG_ERR", IBV_EVENT_PATH_MIG_ERR},
+	{"DEVICE_FATAL", IBV_EVENT_DEVICE_FATAL},
+	{"PORT_ACTIVE", IBV_EVENT_PORT_ACTIVE},
+	{"PORT_ERR", IBV_EVENT_PORT_ERR},
+	{"LID_CHANGE", IBV_EVENT_LID_CHANGE},
+	{"PKEY_CHANGE", IBV_EVENT_PKEY_CHANGE},
+	{"SM_CHANGE", IBV_EVENT_SM_CHANGE},
+	{"SRQ_ERR", IBV_EVENT_SRQ_ERR},
+	{"SRQ_LIMIT_REACHED", IBV_EVENT_SRQ_LIMIT_REACHED},
+	{"QP_LAST_WQE_REACHED", IBV_EVENT_QP_LAST_WQE_REACHED},
+	{"CLIENT_REREGISTER", IBV_EVENT_CLIENT_REREGISTER},
+	{"GID_CHANGE", IBV_EVENT_GID_CHANGE},
+	{"WQ_FATAL", IBV_EVENT_WQ_FATAL},
+};
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* By action; the prefix may stand before each name. */
+static const struct table {
+	const struct name *names;
+	size_t count;
+	const char *prefix;
+} tables[ADV_FAULT_ACTIONS] = {
+	[ADV_FAULT_POST] = {errors, COUNT(errors), ""},
+	[ADV_FAULT_COMPLETE] = {statuses, COUNT(statuses), "IBV_WC_"},
+	[ADV_FAULT_EVENT] = {events, COUNT(events), "IBV_EVENT_"},
+};
+
+bool adv_fault_has_value(enum adv_fault_action action)
 {
-	*count = action == ADV_FAULT_POST ? sizeof(errors) / sizeof(errors[0])
-					  : sizeof(statuses) / sizeof(statuses[0]);
-	return action == ADV_FAULT_POST ? errors : statuses;
+	return tables[action].count != 0;
 }
 
 static bool is_same(const char *s, size_t len, const char *name)
@@ -50,34 +91,52 @@ static bool is_same(const char *s, size_t len, const char *name)
 	return strlen(name) == len && strncasecmp(s, name, len) == 0;
 }
 
-uint32_t adv_fault_value(enum adv_fault_action action, const char *name, size_t len)
+bool adv_fault_value(enum adv_fault_action action, const char *name, size_t len, uint32_t *value)
 {
-	static const char prefix[] = "IBV_WC_";
-	const size_t n = sizeof(prefix) - 1;
-	const struct name *table;
-	size_t count;
+	const struct table *t = &tables[action];
+	const size_t n = strlen(t->prefix);
 
-	table = table_of(action, &count);
-	if (action == ADV_FAULT_COMPLETE && len > n && is_same(name, n, prefix)) {
+	if (len > n && is_same(name, n, t->prefix)) {
 		name += n;
 		len -= n;
 	}
-	for (size_t i = 0; i < count; i++)
-		if (is_same(name, len, table[i].name))
-			return table[i].value;
-	return 0;
+	for (size_t i = 0; i < t->count; i++) {
+		if (!is_same(name, len, t->names[i].name))
+			continue;
+		*value = t->names[i].value;
+		return true;
+	}
+	return false;
 }
 
 const char *adv_fault_value_name(enum adv_fault_action action, uint32_t value)
 {
-	const struct name *table;
-	size_t count;
+	const struct table *t = &tables[action];
 
-	table = table_of(action, &count);
-	for (size_t i = 0; i < count; i++)
-		if (table[i].value == value)
-			return table[i].name;
+	for (size_t i = 0; i < t->count; i++)
+		if (t->names[i].value == value)
+			return t->names[i].name;
 	return NULL;
+}
+
+bool adv_fault_event_has_object(uint32_t event)
+{
+	switch ((int)event) {
+	case IBV_EVENT_CQ_ERR:
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return true;
+	default:
+		return false;
+	}
 }
 
 const char *adv_fault_queue_name(enum adv_fault_work_queue queue)

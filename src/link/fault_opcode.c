@@ -36,6 +36,25 @@ static const struct {
 static const char *const kind_names[ADV_FAULT_KINDS - 256] = {
 	"rc-ack", "rc-rnr-nak", "rc-nak", "xrc-ack", "xrc-rnr-nak", "xrc-nak", "cm"};
 
+#define OP(name)  (1u << ADV_OP_##name)
+#define SEND_ONLY (OP(SEND_ONLY) | OP(SEND_ONLY_WITH_IMM) | OP(SEND_ONLY_WITH_INV))
+#define SENT                                                                                       \
+	(SEND_ONLY | OP(WRITE_ONLY) | OP(WRITE_ONLY_WITH_IMM) | OP(READ_REQUEST) |                 \
+	 OP(COMPARE_SWAP) | OP(FETCH_ADD) | OP(FLUSH) | OP(ATOMIC_WRITE))
+#define RECEIVED                                                                                   \
+	(SEND_ONLY | OP(SEND_LAST) | OP(SEND_LAST_WITH_IMM) | OP(SEND_LAST_WITH_INV) |             \
+	 OP(WRITE_LAST_WITH_IMM) | OP(WRITE_ONLY_WITH_IMM))
+
+bool adv_fault_kinds_has_request(const struct adv_fault_kinds *set, bool sent, bool received)
+{
+	uint32_t ops = (sent ? SENT : 0) | (received ? RECEIVED : 0);
+
+	for (unsigned i = 0; i < 256; i++)
+		if ((ops >> (i & ADV_OP_MASK) & 1) && adv_fault_kinds_has(set, i))
+			return true;
+	return false;
+}
+
 unsigned adv_fault_kind(uint8_t opcode, uint8_t syndrome)
 {
 	unsigned base;

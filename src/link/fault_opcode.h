@@ -39,6 +39,12 @@ static inline bool adv_fault_kinds_has(const struct adv_fault_kinds *set, unsign
 unsigned adv_fault_kind(uint8_t opcode, uint8_t syndrome);
 
 /*
+ * A packet of the set is of the kind by which a request is known: of one that is sent, the name
+ * with ONLY where there are several; of one that receives, the last of the message.
+ */
+bool adv_fault_kinds_has_request(const struct adv_fault_kinds *set, bool sent, bool received);
+
+/*
  * Adds to the set what the name says: an opcode ("rc-send-only", "RC_RDMA_READ_REQUEST"), one
  * of any service ("send-only"), all that begin so ("read-response", "uc"), or a group
  * ("request", "response", "atomic", "acknowledge", "ack", "nak", "rnr-nak", "cm"). False: there is

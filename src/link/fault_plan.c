@@ -69,8 +69,8 @@ struct parser {
 };
 
 static const char *const action_names[ADV_FAULT_ACTIONS] = {
-	"drop", "duplicate", "reorder",	 "corrupt", "delay",	 "mark",
-	"down", "post",	     "complete", "rnr",	    "port-down", "device-fatal"};
+	"drop", "duplicate", "reorder", "corrupt",   "delay",	     "mark", "down",
+	"post", "complete",  "rnr",	"port-down", "device-fatal", "event"};
 
 const char *adv_fault_action_name(enum adv_fault_action action)
 {
@@ -306,18 +306,27 @@ static bool read_queues(struct parser *p, const struct word *w)
 	return w->value || bad_value(p, w, "send, recv or srq, with commas");
 }
 
-/* The error that a post or a completion is to fail with. */
-static bool read_error(struct parser *p, const struct word *w, enum adv_fault_action action)
+/* How long the action lasts. No time at all is a delay's only, beside which there may be jitter. */
+static bool read_duration(struct parser *p, const struct word *w, enum adv_fault_action action)
 {
-	if (w->value)
-		p->rule.value = adv_fault_value(action, w->value, w->value_len);
-	if (p->rule.value)
-		return true;
-	return bad_value(p, w,
-			 action == ADV_FAULT_POST
-				 ? "the name of an errno that a post may fail with, such as ENOMEM"
-				 : "the name of a status that is an error, such as "
-				   "REM_ACCESS_ERR");
+	if (!read_time(p, w, &p->rule.time))
+		return false;
+	return p->rule.time || action == ADV_FAULT_DELAY ||
+	       fail(p, w->value, "'%s' needs a time above 0", action_names[action]);
+}
+
+/* The error that a post or a completion is to fail with, or the event that is to come. */
+static bool read_named(struct parser *p, const struct word *w, enum adv_fault_action action)
+{
+	static const char *const expected[ADV_FAULT_ACTIONS] = {
+		[ADV_FAULT_POST] = "the name of an errno that a post may fail with, such as ENOMEM",
+		[ADV_FAULT_COMPLETE] =
+			"the name of a status that is an error, such as REM_ACCESS_ERR",
+		[ADV_FAULT_EVENT] = "the name of an asynchronous event, such as QP_FATAL",
+	};
+
+	return (w->value && adv_fault_value(action, w->value, w->value_len, &p->rule.value)) ||
+	       bad_value(p, w, expected[action]);
 }
 
 /* ---- words ---- */
@@ -334,7 +343,7 @@ static const struct {
 	[KEY_RX] = {"rx", ADV_FAULT_OF_PACKETS},
 	[KEY_OP] = {"op", ADV_FAULT_OF_PACKETS | 1 << ADV_FAULT_POST | 1 << ADV_FAULT_COMPLETE},
 	[KEY_PEER] = {"peer", ADV_FAULT_OF_PACKETS},
-	[KEY_QPN] = {"qpn", ANY_CHANCE},
+	[KEY_QPN] = {"qpn", ANY_CHANCE | 1 << ADV_FAULT_EVENT},
 	[KEY_PSN] = {"psn", ADV_FAULT_OF_PACKETS},
 	[KEY_QUEUE] = {"queue", ADV_FAULT_OF_WORK},
 	[KEY_FROM] = {"from", ALL},
@@ -425,8 +434,8 @@ static bool read_key(struct parser *p, const struct word *w, enum key key)
 }
 
 /*
- * The action's own word: with a time where it lasts, with an error where it is one, else with a
- * chance, or with nothing.
+ * The action's own word: with a time where it lasts, with an error or event where it is one, else
+ * with a chance, or with nothing.
  */
 static bool read_action(struct parser *p, const struct word *w, enum adv_fault_action action)
 {
@@ -437,9 +446,9 @@ static bool read_action(struct parser *p, const struct word *w, enum adv_fault_a
 	p->has_action = true;
 	p->rule.action = action;
 	if (action == ADV_FAULT_DELAY || action == ADV_FAULT_DOWN || action == ADV_FAULT_PORT_DOWN)
-		return read_time(p, w, &p->rule.time);
-	if (action == ADV_FAULT_POST || action == ADV_FAULT_COMPLETE)
-		return read_error(p, w, action);
+		return read_duration(p, w, action);
+	if (adv_fault_has_value(action))
+		return read_named(p, w, action);
 	if (action == ADV_FAULT_DEVICE_FATAL)
 		return no_value(p, w);
 	if (!w->value)
@@ -496,7 +505,7 @@ static void fill_defaults(struct parser *p)
 {
 	struct adv_fault_rule *r = &p->rule;
 
-	if (!r->tx && !r->rx && !(1u << r->action & ADV_FAULT_OF_WORK))
+	if (!r->tx && !r->rx && !adv_fault_has_value(r->action) && r->action != ADV_FAULT_RNR)
 		r->tx = r->rx = true;
 	if (r->action == ADV_FAULT_PORT_DOWN)
 		r->until = r->from + r->time;
@@ -519,6 +528,32 @@ static bool belongs(struct parser *p)
 		if (p->seen[i] && !(keys[i].actions & 1u << p->rule.action))
 			return fail(p, p->seen[i], "'%s' does not belong to '%s'", keys[i].name,
 				    action_names[p->rule.action]);
+	if (p->seen[KEY_QPN] && p->rule.action == ADV_FAULT_EVENT &&
+	    !adv_fault_event_has_object(p->rule.value))
+		return fail(p, p->seen[KEY_QPN], "'qpn' does not belong to an event of the port");
+	return true;
+}
+
+/* A rule about requests has some that it can be about. */
+static bool can_be_met(struct parser *p)
+{
+	const struct adv_fault_rule *r = &p->rule;
+	bool sent = !r->queues || (r->queues & 1u << ADV_FAULT_SEND_QUEUE);
+	bool received = r->queues != 1u << ADV_FAULT_SEND_QUEUE;
+
+	if (r->action == ADV_FAULT_RNR && !received)
+		return fail(p, p->seen[KEY_QUEUE],
+			    "'rnr' is of receive queues: a send request needs no receive request");
+	/* A receive request does not know yet what it will be for when it is posted. */
+	if ((1u << r->action & ADV_FAULT_OF_WORK) && r->has_kinds &&
+	    !adv_fault_kinds_has_request(&r->kinds, sent,
+					 received && r->action == ADV_FAULT_COMPLETE))
+		return fail(p, p->seen[KEY_OP],
+			    "no request is of these packets: expected those of requests that are "
+			    "sent, such as write, read or send-only%s",
+			    r->action == ADV_FAULT_COMPLETE && received
+				    ? ", or the last of those that are received"
+				    : "");
 	return true;
 }
 
@@ -533,8 +568,8 @@ static bool end_rule(struct parser *p, const char *start)
 		return fail(p, start,
 			    "a rule without an action: expected one of drop, duplicate, reorder, "
 			    "corrupt, delay, mark, down, post, complete, rnr, port-down, "
-			    "device-fatal");
-	if (!belongs(p))
+			    "device-fatal, event");
+	if (!belongs(p) || !can_be_met(p))
 		return false;
 	if (p->seen[KEY_UNTIL] && r->until <= r->from)
 		return fail(p, start, "'until' is not after 'from': the rule would never hold");

@@ -32,13 +32,15 @@ enum adv_fault_action {
 	/* Of the device, at a time: */
 	ADV_FAULT_PORT_DOWN,
 	ADV_FAULT_DEVICE_FATAL,
+	ADV_FAULT_EVENT,
 	ADV_FAULT_ACTIONS
 };
 
 /* Bits of actions: those of packets, of work requests, of the device. */
 #define ADV_FAULT_OF_PACKETS ((1u << ADV_FAULT_POST) - 1)
 #define ADV_FAULT_OF_WORK    (1u << ADV_FAULT_POST | 1u << ADV_FAULT_COMPLETE | 1u << ADV_FAULT_RNR)
-#define ADV_FAULT_OF_DEVICE  (1u << ADV_FAULT_PORT_DOWN | 1u << ADV_FAULT_DEVICE_FATAL)
+#define ADV_FAULT_OF_DEVICE                                                                        \
+	(1u << ADV_FAULT_PORT_DOWN | 1u << ADV_FAULT_DEVICE_FATAL | 1u << ADV_FAULT_EVENT)
 
 /* Where a work request is posted. */
 enum adv_fault_work_queue {
@@ -52,7 +54,8 @@ enum adv_fault_work_queue {
 struct adv_fault_rule {
 	enum adv_fault_action action;
 	/* All of these must be so. */
-	bool tx; /* packets going out are meant; both false only in rules about work requests */
+	bool tx; /* packets going out are meant; both false only in rules about work
+		  * requests and events */
 	bool rx;
 	uint8_t queues; /* bits of enum adv_fault_work_queue; 0: any */
 	bool has_kinds;
@@ -60,7 +63,8 @@ struct adv_fault_rule {
 	uint8_t peer_bits; /* length of the prefix, of 128; 0: any peer */
 	struct adv_gid peer;
 	bool has_qpn;
-	uint32_t qpn_first; /* destination QP of the packet; the QP itself of a work request */
+	uint32_t qpn_first; /* destination QP of the packet; the QP itself of a work request, an
+			     * event */
 	uint32_t qpn_last;
 	bool has_psn;
 	uint32_t psn_first; /* on the circle: may be above psn_last */
@@ -80,7 +84,7 @@ struct adv_fault_rule {
 	uint32_t count;	 /* DUPLICATE: copies; REORDER: packets that overtake; CORRUPT: bits */
 	int32_t length;	 /* CORRUPT: bytes put on or, negative, cut off */
 	bool icrc_right; /* CORRUPT: the receiver's ICRC check does not find it */
-	uint32_t value;	 /* POST: errno; COMPLETE: enum ibv_wc_status */
+	uint32_t value;	 /* POST: errno; COMPLETE: enum ibv_wc_status; EVENT: enum ibv_event_type */
 };
 
 struct adv_fault_plan {
@@ -116,13 +120,18 @@ size_t adv_fault_error_print(const struct adv_fault_error *error, const char *te
 /* "drop", ... */
 const char *adv_fault_action_name(enum adv_fault_action action);
 
+/* The action is POST, COMPLETE or EVENT, and the rule has a value. */
+bool adv_fault_has_value(enum adv_fault_action action);
+
 /*
- * fault_name.c: names of errors, errno or enum ibv_wc_status as the action is POST or COMPLETE,
- * with or without "IBV_WC_", in letters of either size. 0: there is no such error; NULL: it has no
- * name.
+ * fault_name.c: names of values, with or without "IBV_WC_" and "IBV_EVENT_", in letters of either
+ * size. False: there is no such value for the action; NULL: it has no name.
  */
-uint32_t adv_fault_value(enum adv_fault_action action, const char *name, size_t len);
+bool adv_fault_value(enum adv_fault_action action, const char *name, size_t len, uint32_t *value);
 const char *adv_fault_value_name(enum adv_fault_action action, uint32_t value);
+/* An asynchronous event (enum ibv_event_type) is of a QP, a CQ or an SRQ; else of the port or the
+ * device. */
+bool adv_fault_event_has_object(uint32_t event);
 /* "send", "recv" or "srq". */
 const char *adv_fault_queue_name(enum adv_fault_work_queue queue);
 

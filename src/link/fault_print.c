@@ -168,12 +168,12 @@ static void add_rule(struct text *t, const struct adv_fault_rule *r)
 	add(t, "%s", t->len ? "; " : "");
 	if (lasts)
 		add_time(t, action, r->time);
-	else if (r->value)
+	else if (adv_fault_has_value(r->action))
 		add(t, "%s=%s", action, adv_fault_value_name(r->action, r->value));
 	else
 		add(t, "%s", action);
 	if (r->chance != ADV_FAULT_CERTAIN) {
-		add(t, lasts || r->value ? " chance=" : "=");
+		add(t, lasts || adv_fault_has_value(r->action) ? " chance=" : "=");
 		add_decimal(t, r->chance, ADV_FAULT_CERTAIN / 100, "%");
 	}
 	add_parameters(t, r);

@@ -257,6 +257,15 @@ typedef uint32_t adv_injector(void *user, enum adv_injection what, const struct 
 /* Asks fn from now on; NULL: nobody, as in a new engine. */
 void adv_engine_set_injector(struct adv_engine *e, adv_injector *fn, void *user);
 
+/*
+ * Raises an asynchronous event as if there were a reason, of each QP from RTR on whose number is in
+ * the range, or of each CQ or SRQ that QPs of the range use (all numbers: of each that there is).
+ * QP_FATAL, QP_REQ_ERR and QP_ACCESS_ERR bring the QP to error, CQ_ERR the CQ to overrun. Returns
+ * how many there were.
+ */
+unsigned adv_engine_raise(struct adv_engine *e, uint64_t now, enum ibv_event_type type,
+			  uint32_t qpn_first, uint32_t qpn_last);
+
 /* What adv_engine_event() returns. */
 struct adv_event {
 	enum { ADV_EVENT_COMPLETION, ADV_EVENT_ASYNC } kind;

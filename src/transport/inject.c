@@ -72,3 +72,94 @@ uint32_t adv_inject_recv(const struct adv_qp *qp, const struct adv_srq *srq,
 		work.queue = ADV_WORK_SHARED;
 	return ask(qp ? qp->engine : srq->pd->engine, what, &work);
 }
+
+/* ---- events ---- */
+
+struct raising {
+	struct adv_engine *engine;
+	uint64_t now;
+	enum ibv_event_type type;
+	uint32_t qpn_first;
+	uint32_t qpn_last;
+};
+
+static bool is_meant(const struct raising *r, const struct adv_qp *qp)
+{
+	return qp->qpn >= r->qpn_first && qp->qpn <= r->qpn_last;
+}
+
+/* A QP that is meant uses the CQ or SRQ. */
+static bool is_used(const struct raising *r, const void *object)
+{
+	bool used = r->qpn_first == 0 && r->qpn_last == UINT32_MAX;
+
+	for (struct adv_list *n = r->engine->qps.next; n != &r->engine->qps && !used; n = n->next) {
+		const struct adv_qp *qp = adv_container_of(n, struct adv_qp, node);
+
+		used = is_meant(r, qp) &&
+		       (qp->send_cq == object || qp->recv_cq == object || qp->srq == object);
+	}
+	return used;
+}
+
+static unsigned raise_of_qps(const struct raising *r)
+{
+	unsigned count = 0;
+
+	for (struct adv_list *n = r->engine->qps.next; n != &r->engine->qps; n = n->next) {
+		struct adv_qp *qp = adv_container_of(n, struct adv_qp, node);
+		bool fails = r->type == IBV_EVENT_QP_FATAL || r->type == IBV_EVENT_QP_REQ_ERR ||
+			     r->type == IBV_EVENT_QP_ACCESS_ERR;
+
+		if (!is_meant(r, qp) || qp->state < IBV_QPS_RTR)
+			continue;
+		adv_async_event(r->engine, r->type, qp, NULL, NULL, ADV_ERR_NONE);
+		if (fails && qp->state != IBV_QPS_ERR)
+			adv_qp_enter_error(qp, r->now);
+		count++;
+	}
+	return count;
+}
+
+static unsigned raise_of_cqs(const struct raising *r)
+{
+	unsigned count = 0;
+
+	for (struct adv_list *n = r->engine->cqs.next; n != &r->engine->cqs; n = n->next) {
+		struct adv_cq *cq = adv_container_of(n, struct adv_cq, node);
+
+		if (!is_used(r, cq))
+			continue;
+		adv_async_event(r->engine, r->type, NULL, cq, NULL, ADV_ERR_NONE);
+		cq->overrun = true;
+		count++;
+	}
+	return count;
+}
+
+static unsigned raise_of_srqs(const struct raising *r)
+{
+	unsigned count = 0;
+
+	for (struct adv_list *n = r->engine->srqs.next; n != &r->engine->srqs; n = n->next) {
+		struct adv_srq *srq = adv_container_of(n, struct adv_srq, node);
+
+		if (!is_used(r, srq))
+			continue;
+		adv_async_event(r->engine, r->type, NULL, NULL, srq, ADV_ERR_NONE);
+		count++;
+	}
+	return count;
+}
+
+unsigned adv_engine_raise(struct adv_engine *e, uint64_t now, enum ibv_event_type type,
+			  uint32_t qpn_first, uint32_t qpn_last)
+{
+	const struct raising r = {e, now, type, qpn_first, qpn_last};
+
+	if (type == IBV_EVENT_CQ_ERR)
+		return raise_of_cqs(&r);
+	if (type == IBV_EVENT_SRQ_ERR || type == IBV_EVENT_SRQ_LIMIT_REACHED)
+		return raise_of_srqs(&r);
+	return raise_of_qps(&r);
+}

@@ -4,8 +4,9 @@
 #include "verbs/objects.h"
 
 static const enum ibv_event_type qp_events[ADV_QP_NODES] = {
-	IBV_EVENT_QP_FATAL, IBV_EVENT_QP_REQ_ERR, IBV_EVENT_QP_ACCESS_ERR,
-	IBV_EVENT_COMM_EST, IBV_EVENT_SQ_DRAINED, IBV_EVENT_QP_LAST_WQE_REACHED,
+	IBV_EVENT_QP_FATAL, IBV_EVENT_QP_REQ_ERR,   IBV_EVENT_QP_ACCESS_ERR,
+	IBV_EVENT_COMM_EST, IBV_EVENT_SQ_DRAINED,   IBV_EVENT_QP_LAST_WQE_REACHED,
+	IBV_EVENT_PATH_MIG, IBV_EVENT_PATH_MIG_ERR,
 };
 
 static const enum ibv_event_type srq_events[ADV_SRQ_NODES] = {
@@ -73,8 +74,6 @@ int adv_async_port(void *user, enum ibv_event_type type)
 {
 	struct adv_context *c = user;
 
-	if (type > IBV_EVENT_GID_CHANGE)
-		return -1;
 	return adv_event_push(&c->async, &c->port_node[type]);
 }
 
@@ -124,8 +123,13 @@ ADV_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async
 	case IBV_EVENT_QP_ACCESS_ERR:
 	case IBV_EVENT_COMM_EST:
 	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
 		event->element.qp = n->object;
+		break;
+	case IBV_EVENT_WQ_FATAL: /* there are none that it could be of */
+		event->element.wq = NULL;
 		break;
 	default:
 		event->element.port_num = 1;
@@ -163,6 +167,8 @@ ADV_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 	case IBV_EVENT_QP_ACCESS_ERR:
 	case IBV_EVENT_COMM_EST:
 	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
 	case IBV_EVENT_QP_LAST_WQE_REACHED: {
 		struct ibv_qp *qp = event->element.qp;
 

@@ -44,7 +44,7 @@ ADV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	err = adv_event_queue_init(&c->async);
 	if (err)
 		goto free_context;
-	for (unsigned i = 0; i <= IBV_EVENT_GID_CHANGE; i++)
+	for (unsigned i = 0; i < ADV_EVENT_TYPES; i++)
 		adv_event_node_init(&c->port_node[i], NULL, (int)i);
 
 	adv_list_init(&c->memberships);

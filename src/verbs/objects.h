@@ -19,17 +19,18 @@
 #include "verbs/export.h"
 
 #define ADV_COMP_VECTORS 8
+#define ADV_EVENT_TYPES	 (IBV_EVENT_WQ_FATAL + 1)
 
 /* ---- context (context.c) ---- */
 
 struct adv_context {
 	struct adv_device *device;
 	struct adv_event_queue async;
-	struct adv_event_node port_node[IBV_EVENT_GID_CHANGE + 1]; /* by type of event */
-	atomic_uint ahs;					   /* address handles */
-	struct adv_list memberships; /* mcast.c; under the device\'s lock */
-	struct adv_list xrc_domains; /* xrcd.c; under the device's lock */
-	struct verbs_context verbs;  /* programs hold &verbs.context */
+	struct adv_event_node port_node[ADV_EVENT_TYPES]; /* by type of event */
+	atomic_uint ahs;				  /* address handles */
+	struct adv_list memberships;			  /* mcast.c; under the device\'s lock */
+	struct adv_list xrc_domains;			  /* xrcd.c; under the device's lock */
+	struct verbs_context verbs;			  /* programs hold &verbs.context */
 };
 
 static inline struct adv_context *adv_context_of(struct ibv_context *context)
@@ -189,7 +190,7 @@ _Static_assert(sizeof(struct ibv_qp_ex) == 352 && sizeof(struct adv_qp_ex) == 36
 
 struct adv_wr_list; /* qp_ex.c: the requests between wr_start and wr_complete */
 
-#define ADV_QP_NODES 6 /* kinds of asynchronous events of a QP, see async.c */
+#define ADV_QP_NODES 8 /* kinds of asynchronous events of a QP, see async.c */
 
 struct adv_ibv_qp {
 	union {

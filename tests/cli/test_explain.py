@@ -71,6 +71,16 @@ class Tables(unittest.TestCase):
             if row[3] == NEVER:
                 self.assertNotIn(row[1], used)
 
+    def test_a_plan_can_say_so(self):
+        """Each error and event is in the language of fault plans (docs/faults.md)."""
+        for action, table in (("complete", STATUSES[1:]), ("event", EVENTS)):
+            for row in table:
+                name = row[1].strip("`")
+                done = subprocess.run([ADVERB, "run", "--fault", f"{action}={name}", "--", "true"],
+                                      capture_output=True, text=True, timeout=20)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(f"{action}={bare(name)}", done.stderr)
+
     def test_strings_are_those_of_the_library(self):
         if not LIBIBVERBS:
             self.skipTest("no library that can be loaded here")

@@ -176,6 +176,9 @@ def port(lab):
     for event in ("PORT_ERR", "PORT_ACTIVE", "DEVICE_FATAL"):
         lab.wait_until(lambda e=event: e in watch.output(), 20, event)
     watch.kill()
+    said = lab.run([lab.adverb, "run", "--fault", "port-down=60s", "--", "ibv_devinfo"], adverb=False)
+    if "PORT_DOWN" not in said or "PORT_ACTIVE" in said:
+        raise Failure(said)
 
 
 def fate(text, action):
@@ -224,8 +227,10 @@ def command_line(lab):
     os.kill(waiting.pid, signal.SIGSTOP)
     if "no answer" not in adverb_fault(lab, "show", "--pid", waiting.pid, status=1):
         raise Failure("a stopped program answers")
+    adverb_fault(lab, "set", "--pid", waiting.pid, "drop", status=1)
     os.kill(waiting.pid, signal.SIGCONT)
-    adverb_fault(lab, "show", "--pid", waiting.pid)
+    if "no faults" not in adverb_fault(lab, "show", "--pid", waiting.pid):
+        raise Failure("it follows a plan that it is said not to have got")
 
 
 def adverb_fault_or_nothing(lab):
@@ -243,6 +248,17 @@ def rping(lab, *fault):
     if "ping data: rdma-ping-2" not in client.output():
         raise Failure(client.describe())
     server.expect(0, 60)
+
+
+@case("faults", "seed")
+def seed(lab):
+    """A program that was given a plan without a seed, and adverbd for it, follow the same one."""
+    server = lab.start(["rping", "-s", "-a", "127.0.0.1"], env={"ADVERB_FAULT": "drop=0% op=cm"})
+    lab.wait_until(lambda: adverb_fault_or_nothing(lab).count("seed=") == 2, 20, "both plans")
+    said = adverb_fault(lab, "show", "--pid", server.pid)
+    if len(set(re.findall(r"seed=\d+", said))) != 1 or said.count("drop=0% op=cm") != 2:
+        raise Failure(said)
+    server.kill()
 
 
 @case("faults", "connection-manager")

@@ -30,7 +30,7 @@ static void ask(const struct adv_fault_plan *plan, const uint8_t *data, size_t s
 	memcpy(peer.raw, data, size < 16 ? size : 16);
 	adv_fault_begin(&state, plan, 0);
 	for (unsigned i = 0; i < 8; i++) {
-		adv_fault_packet_read(&p, i % 2, &peer, data, size);
+		adv_fault_packet_read(&p, i % 2, &peer, i / 2 % 4, data, size);
 		if (!adv_fault_decide(&state, i * 300000000ull, &p, &v))
 			continue;
 		FUZZ_CHECK(v.copies <= ADV_FAULT_COPIES_MAX);
@@ -59,6 +59,28 @@ static void ask_of_work(const struct adv_fault_plan *plan)
 	}
 }
 
+static unsigned tell(void *user, const struct adv_fault_rule *r)
+{
+	unsigned *calls = user;
+
+	FUZZ_CHECK(r->action == ADV_FAULT_EVENT && adv_fault_value_name(r->action, r->value));
+	FUZZ_CHECK(!r->has_qpn || adv_fault_event_has_object(r->value));
+	return ++*calls % 3;
+}
+
+/* Each event is told until there was something that it is of. */
+static void ask_for_events(const struct adv_fault_plan *plan)
+{
+	static struct adv_fault_state state;
+	unsigned calls = 0;
+
+	adv_fault_begin(&state, plan, 0);
+	for (uint64_t now = 0; now < 8000000000ull; now += 300000000) {
+		adv_fault_events(&state, now, tell, &calls);
+		FUZZ_CHECK(adv_fault_device_due(&state, now) > now);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct adv_fault_plan plan, again;
@@ -76,5 +98,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(adv_fault_plan_print(&plan, NULL, 0) == len);
 	ask(&plan, data, size);
 	ask_of_work(&plan);
+	ask_for_events(&plan);
 	return 0;
 }

@@ -27,6 +27,9 @@ static int completion(void *user, struct adv_cq *cq)
 
 static int async(void *user, const struct adv_event *event)
 {
+	struct node *n = user;
+
+	atomic_fetch_add(&n->async[event->async], 1);
 	return -1;
 }
 

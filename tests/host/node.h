@@ -29,6 +29,7 @@ struct node {
 	atomic_uint port_downs;
 	atomic_uint port_ups;
 	atomic_uint fatals;
+	atomic_uint async[IBV_EVENT_WQ_FATAL + 1]; /* events of objects, by type */
 };
 
 /* The device would start adverbd; but it does so in a way that TSan takes for races. Exits the test

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -194,25 +195,81 @@ static void test_port(void **state)
 }
 
 static atomic_uint events_seen;
+static int event_fd;
 
 static int count_event(void *user, enum ibv_event_type type)
 {
 	atomic_fetch_add(&events_seen, 1);
-	return -1;
+	return event_fd;
+}
+
+static struct adv_device *open_idle(const char *plan)
+{
+	static const struct adv_device_callbacks callbacks = {.port = count_event};
+	struct adv_device *d;
+
+	atomic_store(&events_seen, 0);
+	setenv("ADVERB_FAULT", plan, 1);
+	d = adv_device_open(&callbacks, NULL);
+	unsetenv("ADVERB_FAULT");
+	assert_non_null(d);
+	return d;
 }
 
 /* From the start, in a program that does nothing at all with its device. */
 static void test_port_of_an_idle_device(void **state)
 {
-	static const struct adv_device_callbacks callbacks = {.port = count_event};
+	static struct adv_gid_table gids;
 	struct adv_device *d;
+	uint64_t told;
 
-	setenv("ADVERB_FAULT", "port-down=20ms from=20ms", 1);
-	d = adv_device_open(&callbacks, NULL);
-	unsetenv("ADVERB_FAULT");
-	assert_non_null(d);
+	event_fd = -1;
+	d = open_idle("port-down=20ms from=20ms");
 	wait_for(&events_seen, 2);
 	adv_device_close(d);
+
+	/* At once: before anybody can ask, and who waits is woken. */
+	event_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	d = open_idle("port-down=300ms; device-fatal");
+	adv_device_gids(d, &gids);
+	assert_false(gids.port_active);
+	assert_int_equal(atomic_load(&events_seen), 2);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(read(event_fd, &told, sizeof(told)), sizeof(told));
+	adv_device_gids(d, &gids);
+	assert_true(gids.port_active);
+	adv_device_close(d);
+	close(event_fd);
+}
+
+/* Events of one queue pair and of what it uses, and of none other; a process that sleeps gets them.
+ */
+static void test_events_of_a_queue_pair(void **state)
+{
+	char plan[200];
+	struct node a, b;
+	struct ibv_wc wc;
+
+	open_pair(&a, &b);
+	snprintf(plan, sizeof(plan), "event=PATH_MIG qpn=0x%x; event=CQ_ERR qpn=0x%x",
+		 adv_qp_num(b.qp), adv_qp_num(b.qp));
+	assert_int_equal(ask_node(&a, ADV_FAULT_SET, plan), 0);
+	assert_int_equal(ask_node(&b, ADV_FAULT_SET, plan), 0);
+	wait_for(&b.async[IBV_EVENT_PATH_MIG], 1);
+	wait_for(&b.async[IBV_EVENT_CQ_ERR], 1);
+	usleep(50000);
+	assert_int_equal(atomic_load(&a.async[IBV_EVENT_PATH_MIG]), 0);
+	assert_int_equal(atomic_load(&a.async[IBV_EVENT_CQ_ERR]), 0);
+	assert_int_equal(ask_node(&b, ADV_FAULT_SHOW, ""), 0);
+	assert_int_equal(message->hits[ADV_FAULT_EVENT], 2);
+	/* One that fails takes its requests along; what it was made to do is all that is done. */
+	assert_int_equal(ask_node(&a, ADV_FAULT_SET, "drop"), 0);
+	assert_int_equal(node_write(&a, &b, 1, 0, 0, 100), 0);
+	assert_int_equal(ask_node(&a, ADV_FAULT_SET, "event=QP_ACCESS_ERR from=20ms"), 0);
+	wait_for(&a.async[IBV_EVENT_QP_ACCESS_ERR], 1);
+	node_wait(&a, &wc);
+	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	close_pair(&a, &b);
 }
 
 /* As long as a plan may be: the language's own limit. */
@@ -267,6 +324,43 @@ static void expect_end(int fd)
 	assert_int_equal(poll(&p, 1, WAIT_MS), 1);
 	assert_true(p.revents & POLLHUP);
 	close(fd);
+}
+
+static const struct adv_fault_state *no_state(void *user)
+{
+	return NULL;
+}
+
+static int count_set(void *user, const struct adv_fault_plan *plan)
+{
+	(*(unsigned *)user)++;
+	return 0;
+}
+
+/* Who asked has been told that there is no answer: nothing is done behind its back. */
+static void test_asker_is_gone(void **state)
+{
+	const struct adv_fault_follower follower = {.state = no_state, .set = count_set};
+	unsigned times = 0;
+	int fd[2];
+
+	for (unsigned gone = 0; gone < 2; gone++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fd), 0);
+		memset(message, 0, sizeof(*message));
+		message->magic = ADV_FAULT_EXCHANGE_MAGIC;
+		message->version = ADV_FAULT_EXCHANGE_VERSION;
+		message->command = ADV_FAULT_SET;
+		assert_int_equal(adv_fault_send(fd[0], message), 0);
+		if (gone)
+			close(fd[0]);
+		adv_fault_answer(fd[1], &follower, &times, 1);
+		assert_int_equal(times, 1);
+		if (!gone)
+			assert_int_equal(adv_fault_receive(fd[0], message), 0);
+		if (!gone)
+			close(fd[0]);
+		close(fd[1]);
+	}
 }
 
 /* Whatever comes instead of a request, who gets it goes on. */
@@ -324,11 +418,18 @@ static void test_daemon(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_set_and_clear), cmocka_unit_test(test_clear_lets_go),
-		cmocka_unit_test(test_injected),      cmocka_unit_test(test_not_ready),
-		cmocka_unit_test(test_port),	      cmocka_unit_test(test_port_of_an_idle_device),
-		cmocka_unit_test(test_long_plan),     cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_hostile),	      cmocka_unit_test(test_daemon),
+		cmocka_unit_test(test_set_and_clear),
+		cmocka_unit_test(test_clear_lets_go),
+		cmocka_unit_test(test_injected),
+		cmocka_unit_test(test_not_ready),
+		cmocka_unit_test(test_port),
+		cmocka_unit_test(test_port_of_an_idle_device),
+		cmocka_unit_test(test_events_of_a_queue_pair),
+		cmocka_unit_test(test_long_plan),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_asker_is_gone),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_daemon),
 	};
 	int failed;
 

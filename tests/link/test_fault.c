@@ -56,7 +56,7 @@ static bool inner_send(struct adv_link *l, struct adv_tx_batch *b)
 			len += (uint32_t)p->iov[k].iov_len;
 		}
 		assert_int_equal(len, p->header_len + p->payload_len);
-		inner.sent[inner.count++] =
+		inner.sent[inner.count++ % 1024] =
 			(struct sent){(uint32_t)flat[9] << 16 | (uint32_t)flat[10] << 8 | flat[11],
 				      len + p->pad, p->icrc_flip, p->ecn};
 	}
@@ -70,11 +70,12 @@ static bool inner_flush(struct adv_link *l)
 
 static unsigned inner_receive(struct adv_link *l, unsigned budget, adv_link_rx_fn *fn, void *user)
 {
-	unsigned n = inner.in_count;
+	unsigned n = 0;
 
-	inner.in_count = 0;
-	for (unsigned i = 0; i < n; i++)
-		fn(user, inner.in[i]);
+	while (n < inner.in_count && !l->enough)
+		fn(user, inner.in[n++]);
+	inner.in_count -= n;
+	memmove(inner.in, inner.in + n, inner.in_count * sizeof(inner.in[0]));
 	return n;
 }
 
@@ -247,6 +248,28 @@ static void test_due_first(void **state)
 	close_over();
 }
 
+/* What finds too many waiting is lost, and counted. */
+static void test_too_many_wait(void **state)
+{
+	struct adv_fault_plan plan = plan_of("delay=1s");
+
+	open_over("delay=1s");
+	for (unsigned i = 0; i < 16384 / 64; i++)
+		assert_true(send_some(64 * i, 64));
+	assert_int_equal(link_under_test->counters.tx_dropped, 0);
+	assert_true(send_some(0, 3));
+	assert_int_equal(link_under_test->counters.tx_dropped, 3);
+	assert_int_equal(adv_fault_state_of(link_under_test)->counters.lost, 3);
+	/* The plan's count begins anew, the link's goes on. */
+	adv_fault_set_plan(link_under_test, &plan);
+	assert_true(send_some(0, 2));
+	assert_int_equal(adv_fault_state_of(link_under_test)->counters.lost, 2);
+	assert_int_equal(link_under_test->counters.tx_dropped, 5);
+	assert_ptr_equal(adv_fault_end(link_under_test, NULL, NULL), &inner.link);
+	assert_int_equal(inner.count, 16384);
+	assert_int_equal(inner.link.counters.tx_dropped, 5);
+}
+
 /* Becomes full with this batch. */
 static bool full_after_one(struct adv_link *l, struct adv_tx_batch *b)
 {
@@ -276,6 +299,26 @@ static void test_becomes_full(void **state)
 	assert_int_equal(inner.count, 64);
 	for (unsigned i = 0; i < 64; i++)
 		assert_int_equal(inner.sent[i].psn, 32 + i / 2);
+	close_over();
+}
+
+/* What waited was taken, but the inner link is full then: it is asked again until it has room. */
+static void test_full_on_release(void **state)
+{
+	open_over("delay=1ms");
+	assert_true(send_some(1, 3));
+	now += MS;
+	inner.link.ops = &filling_ops;
+	receive();
+	EXPECT(1, 2, 3);
+	assert_int_equal(link_under_test->deadline, now + MS);
+	now += MS;
+	receive();
+	assert_int_equal(link_under_test->deadline, now + MS);
+	inner.full = false;
+	now += MS;
+	receive();
+	assert_int_equal(link_under_test->deadline, 0);
 	close_over();
 }
 
@@ -349,6 +392,23 @@ static void test_end(void **state)
 	assert_int_equal(got_count, 0);
 }
 
+/* What waits leaves before its time, and others then as the plan says. */
+static void test_send_kept(void **state)
+{
+	open_over("delay=1s");
+	arrive(1);
+	receive();
+	assert_true(send_some(1, 3));
+	adv_fault_send_kept(link_under_test);
+	EXPECT(1, 2, 3);
+	assert_int_equal(got_count, 0);
+	assert_int_equal(link_under_test->deadline, now + 1000 * MS);
+	assert_true(send_some(4, 1));
+	assert_int_equal(inner.count, 0);
+	close_over();
+	EXPECT(4);
+}
+
 /* A link that is full is wrapped: nothing goes to it before it has room. */
 static void test_wrap_full(void **state)
 {
@@ -364,6 +424,45 @@ static void test_wrap_full(void **state)
 	inner.full = false;
 	assert_true(link_under_test->ops->flush(link_under_test));
 	EXPECT(1, 2, 3);
+	close_over();
+}
+
+/* The owner had enough when the link was wrapped: that was of its last call. */
+static void test_wrap_enough(void **state)
+{
+	struct adv_fault_plan plan = plan_of("drop=0%");
+
+	memset(&inner, 0, sizeof(inner));
+	inner.link.ops = &inner_ops;
+	inner.link.enough = true;
+	link_under_test = adv_fault_create(&inner.link, clock_now, &plan);
+	arrive(3);
+	assert_int_equal(receive(), 3);
+	inner.link.enough = true;
+	assert_ptr_equal(adv_fault_end(link_under_test, take, NULL), &inner.link);
+	assert_false(inner.link.enough);
+}
+
+static void take_two(void *user, const struct adv_rx_packet *pkt)
+{
+	take(user, pkt);
+	link_under_test->enough = got_count >= 2;
+}
+
+/* ... and has enough under a plan: the inner link stops. */
+static void test_enough(void **state)
+{
+	open_over("drop psn=0; delay=1ms psn=1");
+	arrive(6);
+	assert_int_equal(link_under_test->ops->receive(link_under_test, 64, take_two, NULL), 4);
+	assert_int_equal(got_count, 2);
+	assert_int_equal(got[1], 3);
+	link_under_test->enough = false;
+	now += MS;
+	assert_int_equal(receive(), 3);
+	assert_int_equal(got_count, 5);
+	assert_int_equal(got[2], 1);
+	assert_int_equal(got[4], 5);
 	close_over();
 }
 
@@ -391,6 +490,7 @@ static void test_unwrap_full(void **state)
 	inner.link.ops = &filling_ops;
 	assert_ptr_equal(adv_fault_end(link_under_test, take, NULL), &inner.link);
 	assert_int_equal(inner.count, 64);
+	assert_int_equal(inner.link.counters.tx_dropped, 64);
 	assert_false(inner.destroyed);
 }
 
@@ -485,6 +585,25 @@ static void test_environment(void **state)
 	unsetenv(ADV_FAULT_VARIABLE);
 }
 
+/* The seed that is chosen is that of the process, however often it asks. */
+static void test_environment_seed(void **state)
+{
+	struct adv_fault_plan plan, again;
+	char why[256];
+
+	unsetenv(ADV_FAULT_VARIABLE);
+	assert_int_equal(adv_fault_environment(&plan, why, sizeof(why)), ENOENT);
+	setenv(ADV_FAULT_VARIABLE, "drop=1%", 1);
+	assert_int_equal(adv_fault_environment(&plan, why, sizeof(why)), 0);
+	assert_int_equal(adv_fault_environment(&again, why, sizeof(why)), 0);
+	assert_true(plan.has_seed && plan.seed < ADV_FAULT_SEEDS);
+	assert_memory_equal(&plan, &again, sizeof(plan));
+	setenv(ADV_FAULT_VARIABLE, "drop=1%; seed=9", 1);
+	assert_int_equal(adv_fault_environment(&plan, why, sizeof(why)), 0);
+	assert_int_equal(plan.seed, 9);
+	unsetenv(ADV_FAULT_VARIABLE);
+}
+
 /* Over sockets: what leaves corrupted is found by the receiver's ICRC check. */
 static void test_udp(void **state)
 {
@@ -522,17 +641,23 @@ int main(void)
 		cmocka_unit_test(test_delay),
 		cmocka_unit_test(test_corrupt_and_mark),
 		cmocka_unit_test(test_due_first),
+		cmocka_unit_test(test_too_many_wait),
 		cmocka_unit_test(test_becomes_full),
+		cmocka_unit_test(test_full_on_release),
+		cmocka_unit_test(test_send_kept),
 		cmocka_unit_test(test_set_plan),
 		cmocka_unit_test(test_in),
 		cmocka_unit_test(test_end),
 		cmocka_unit_test(test_wrap_full),
+		cmocka_unit_test(test_wrap_enough),
+		cmocka_unit_test(test_enough),
 		cmocka_unit_test(test_unwrap),
 		cmocka_unit_test(test_unwrap_full),
 		cmocka_unit_test(test_port_deadline),
 		cmocka_unit_test(test_of_work),
 		cmocka_unit_test(test_asking),
 		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_environment_seed),
 		cmocka_unit_test(test_udp),
 	};
 

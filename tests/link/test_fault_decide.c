@@ -39,6 +39,7 @@ static struct adv_fault_packet packet(bool tx, uint8_t opcode, uint32_t qpn, uin
 					 .opcode = opcode,
 					 .dest_qpn = qpn,
 					 .psn = psn,
+					 .ecn = ADV_ECN_ECT0,
 					 .peer = &peer_a};
 }
 
@@ -182,6 +183,56 @@ static void test_verdicts(void **unused)
 	assert_int_equal(v.copies, ADV_FAULT_COPIES_MAX);
 }
 
+/* What several rules of one kind do to a packet is all done. */
+static void test_combined(void **unused)
+{
+	struct adv_fault_packet p = packet(false, ADV_OP_SEND_ONLY, 7, 0);
+	struct adv_fault_verdict v;
+
+	begin("corrupt bits=5; corrupt length=-8 icrc=right; corrupt bits=2");
+	assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
+	assert_int_equal(v.bits, 7);
+	assert_int_equal(v.length, -8);
+	assert_false(v.icrc_right);
+	assert_int_equal(state.counters.hits[ADV_FAULT_CORRUPT], 3);
+	begin("corrupt length=-8 icrc=right; corrupt bits=1 icrc=right; corrupt length=+3 "
+	      "icrc=right");
+	assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
+	assert_int_equal(v.bits, 1);
+	assert_int_equal(v.length, -5);
+	assert_true(v.icrc_right);
+	begin("corrupt length=+4096 bits=4000; corrupt length=+4096 bits=4000");
+	assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
+	assert_int_equal(v.length, ADV_FAULT_LENGTH_MAX);
+	assert_int_equal(v.bits, ADV_FAULT_BITS_MAX);
+	begin("corrupt length=-4096; corrupt length=-1");
+	assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
+	assert_int_equal(v.length, -ADV_FAULT_LENGTH_MAX);
+	assert_int_equal(v.bits, 0);
+	begin("reorder by=4 hold=5us; reorder by=2 hold=9us; delay=1ms; delay=2ms;"
+	      "duplicate copies=2 after=7us; duplicate after=3us");
+	assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
+	assert_int_equal(v.behind, 4);
+	assert_int_equal(v.hold, 9000);
+	assert_int_equal(v.delay, 3 * MS);
+	assert_int_equal(v.copies, 3);
+	assert_int_equal(v.after, 7000);
+}
+
+/* What is not ECN capable, or marked already, is not counted either. */
+static void test_mark(void **unused)
+{
+	struct adv_fault_packet p = packet(true, ADV_OP_SEND_ONLY, 7, 0);
+	const enum adv_ecn order[] = {ADV_ECN_NOT_ECT, ADV_ECN_ECT0, ADV_ECN_CE, ADV_ECN_ECT1};
+
+	begin("mark nth=2");
+	for (unsigned i = 0; i < 4; i++) {
+		p.ecn = order[i];
+		assert_int_equal(hit_at(&p, 0), i == 3);
+	}
+	assert_int_equal(state.counters.hits[ADV_FAULT_MARK], 1);
+}
+
 static void test_down(void **unused)
 {
 	struct adv_fault_packet p = packet(false, ADV_OP_SEND_ONLY, 7, 0);
@@ -234,15 +285,16 @@ static void test_read(void **unused)
 	uint8_t out[ADV_HEADERS_MAX];
 	size_t len = adv_headers_encode(&h, out);
 
-	adv_fault_packet_read(&p, true, &peer_a, out, len);
+	adv_fault_packet_read(&p, true, &peer_a, ADV_ECN_ECT1, out, len);
 	assert_true(p.tx && p.is_packet);
 	assert_int_equal(p.opcode, ADV_OP_ACKNOWLEDGE);
 	assert_int_equal(p.syndrome, 0x62);
+	assert_int_equal(p.ecn, ADV_ECN_ECT1);
 	assert_int_equal(p.dest_qpn, 0x123456);
 	assert_int_equal(p.psn, 0xabcdef);
-	adv_fault_packet_read(&p, false, &peer_a, out, ADV_BTH_LEN);
+	adv_fault_packet_read(&p, false, &peer_a, ADV_ECN_ECT1, out, ADV_BTH_LEN);
 	assert_true(!p.tx && p.is_packet);
-	adv_fault_packet_read(&p, false, &peer_a, out, ADV_BTH_LEN - 1);
+	adv_fault_packet_read(&p, false, &peer_a, ADV_ECN_ECT1, out, ADV_BTH_LEN - 1);
 	assert_false(p.is_packet);
 }
 
@@ -258,17 +310,35 @@ static void test_queue(void **unused)
 	for (unsigned i = 0; i < 4; i++)
 		adv_fault_queue_put(&q, &h[i]);
 	assert_int_equal(q.count, 4);
+	assert_int_equal(q.behind, 1);
 	assert_int_equal(adv_fault_queue_due(&q), 10);
 	assert_null(adv_fault_queue_take(&q, 9));
 	assert_ptr_equal(adv_fault_queue_take(&q, 10), &h[1]);
 	adv_fault_queue_passed(&q, 15);
 	assert_int_equal(adv_fault_queue_due(&q), 30);
 	adv_fault_queue_passed(&q, 20);
+	assert_int_equal(q.behind, 0);
+	adv_fault_queue_passed(&q, 20);
 	assert_ptr_equal(adv_fault_queue_take(&q, 20), &h[3]);
 	assert_null(adv_fault_queue_take(&q, 20));
 	assert_ptr_equal(adv_fault_queue_take(&q, 30), &h[0]);
 	assert_ptr_equal(adv_fault_queue_take(&q, 30), &h[2]);
 	assert_int_equal(q.count, 0);
+	/* Those whose time comes first need not be overtaken by all; three wait, by one each. */
+	for (unsigned i = 0; i < 3; i++) {
+		h[i] = (struct adv_fault_held){.due = 50 + i, .behind = 1 + i};
+		adv_fault_queue_put(&q, &h[i]);
+	}
+	assert_int_equal(q.behind, 3);
+	assert_ptr_equal(adv_fault_queue_take(&q, 50), &h[0]);
+	assert_int_equal(q.behind, 2);
+	adv_fault_queue_passed(&q, 51);
+	adv_fault_queue_passed(&q, 51);
+	assert_int_equal(q.behind, 1);
+	adv_fault_queue_passed(&q, 51);
+	assert_int_equal(q.behind, 0);
+	assert_ptr_equal(adv_fault_queue_take(&q, 51), &h[1]);
+	assert_ptr_equal(adv_fault_queue_take(&q, 51), &h[2]);
 }
 
 static uint32_t ask(enum adv_fault_action action, enum adv_fault_work_queue queue, uint8_t opcode,
@@ -313,7 +383,7 @@ static void test_work_is_no_packet(void **unused)
 {
 	struct adv_fault_packet p = packet(true, ADV_OP_WRITE_ONLY, 5, 1);
 
-	begin("post=ENOMEM; complete=FATAL_ERR; rnr");
+	begin("post=ENOMEM; complete=FATAL_ERR; rnr; event=CQ_ERR");
 	assert_false(hit_at(&p, 0));
 	p.tx = false;
 	assert_false(hit_at(&p, 0));
@@ -343,6 +413,45 @@ static void test_device(void **unused)
 	assert_int_equal(state.counters.hits[ADV_FAULT_DEVICE_FATAL], 1);
 }
 
+static unsigned there; /* objects that events can be of */
+static unsigned asked;
+
+static unsigned tell(void *user, const struct adv_fault_rule *r)
+{
+	assert_ptr_equal(user, &there);
+	assert_int_equal(r->action, ADV_FAULT_EVENT);
+	asked++;
+	return there;
+}
+
+static void test_events(void **unused)
+{
+	const uint64_t again = SEC / 100;
+
+	begin("event=QP_FATAL from=1s; drop; event=PORT_ERR from=2s");
+	there = 3;
+	assert_int_equal(adv_fault_device_due(&state, 10 * SEC), 11 * SEC);
+	adv_fault_events(&state, 11 * SEC - 1, tell, &there);
+	assert_int_equal(asked, 0);
+	adv_fault_events(&state, 11 * SEC, tell, &there);
+	adv_fault_events(&state, 11 * SEC + 1, tell, &there);
+	assert_int_equal(asked, 1);
+	assert_int_equal(state.counters.hits[ADV_FAULT_EVENT], 3);
+	assert_int_equal(adv_fault_device_due(&state, 11 * SEC), 12 * SEC);
+	/* Nothing is there: it is looked for now and then. */
+	there = 0;
+	adv_fault_events(&state, 13 * SEC, tell, &there);
+	assert_int_equal(asked, 2);
+	assert_int_equal(adv_fault_device_due(&state, 13 * SEC), 13 * SEC + again);
+	adv_fault_events(&state, 13 * SEC + again - 1, tell, &there);
+	assert_int_equal(asked, 2);
+	there = 1;
+	adv_fault_events(&state, 13 * SEC + again, tell, &there);
+	assert_int_equal(asked, 3);
+	assert_int_equal(adv_fault_device_due(&state, 13 * SEC + again), UINT64_MAX);
+	assert_int_equal(state.counters.hits[ADV_FAULT_EVENT], 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +460,8 @@ int main(void)
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_chance),
 		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_combined),
+		cmocka_unit_test(test_mark),
 		cmocka_unit_test(test_down),
 		cmocka_unit_test(test_alter),
 		cmocka_unit_test(test_read),
@@ -358,6 +469,7 @@ int main(void)
 		cmocka_unit_test(test_work),
 		cmocka_unit_test(test_work_is_no_packet),
 		cmocka_unit_test(test_device),
+		cmocka_unit_test(test_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

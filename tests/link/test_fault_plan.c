@@ -191,6 +191,8 @@ static void test_print(void **state)
 	expect_print("tx drop chance=0.0000001%", "drop=0.0000001% tx");
 	expect_print("rx tx mark", "mark");
 	expect_print("delay=1500us jitter=2s chance=10% rx", "delay=1.5ms chance=10% jitter=2s rx");
+	expect_print("delay=0ms", "delay=0s");
+	expect_print("delay=0s jitter=1ms", "delay=0s jitter=1ms");
 	expect_print("down=200ms nth=100", "down=200ms nth=100");
 	expect_print("down=0.000000001s", "down=1ns times=1");
 	expect_print("reorder", "reorder by=1 hold=10ms");
@@ -212,10 +214,22 @@ static void test_print(void **state)
 		     "qpn=0x10002");
 	expect_print("complete=wr_flush_err queue=recv", "complete=WR_FLUSH_ERR queue=recv");
 	expect_print("rnr from=1s until=2s", "rnr from=1s until=2s");
+	expect_print("rnr queue=srq", "rnr queue=srq");
+	expect_print("complete=TM_ERR queue=recv op=rc-send-last",
+		     "complete=TM_ERR queue=recv op=rc-send-last");
+	expect_print("complete=TM_ERR queue=send op=ack,rc-compare-swap",
+		     "complete=TM_ERR queue=send op=ack,rc-compare-swap");
+	expect_print("post=EIO op=uc", "post=EIO op=uc");
 	expect_print("rnr=5% times=9", "rnr=5% times=9");
 	expect_print("port-down=500ms from=2s", "port-down=500ms from=2s");
 	expect_print("port-down=1s", "port-down=1s");
 	expect_print("device-fatal from=3s", "device-fatal from=3s");
+	expect_print("event=cq_err", "event=CQ_ERR");
+	expect_print("from=2s event=IBV_EVENT_QP_FATAL qpn=0x10-0x1f",
+		     "event=QP_FATAL qpn=0x10-0x1f from=2s");
+	expect_print("event=SRQ_ERR qpn=5; event=LID_CHANGE",
+		     "event=SRQ_ERR qpn=0x5; event=LID_CHANGE");
+	expect_print("complete=ibv_wc_tm_err", "complete=TM_ERR");
 }
 
 static void test_errors(void **state)
@@ -233,6 +247,8 @@ static void test_errors(void **state)
 	expect_error("delay=5", "5", "expected a time with its unit");
 	expect_error("delay=1.5ns", "1.5ns", "time");
 	expect_error("delay=99999999999s", "9999", "time");
+	expect_error("down=0ms chance=1%", "0ms", "'down' needs a time above 0");
+	expect_error("port-down=0s from=1s", "0s", "'port-down' needs a time above 0");
 	expect_error("drop jitter=1ms", "jitter", "'jitter' does not belong to 'drop'");
 	expect_error("corrupt bits=1 by=2", "by", "'by' does not belong to 'corrupt'");
 	expect_error("post", "post", "'post' needs a value: the name of an errno");
@@ -244,11 +260,25 @@ static void test_errors(void **state)
 	expect_error("post=ENOMEM tx", "tx", "'tx' does not belong to 'post'");
 	expect_error("psn=1 complete=FATAL_ERR", "psn", "'psn' does not belong to 'complete'");
 	expect_error("rnr=5% op=send", "op", "'op' does not belong to 'rnr'");
+	expect_error("rnr queue=send", "queue", "a send request needs no receive request");
+	expect_error("complete=REM_OP_ERR op=ack", "op", "no request is of these packets");
+	expect_error("post=ENOMEM op=read-response,nak", "op", "no request is of these packets");
+	expect_error("complete=REM_OP_ERR queue=send op=send-last", "op", "no request is of these");
+	expect_error("complete=REM_OP_ERR queue=recv op=read", "op", "no request is of these");
+	expect_error("post=ENOMEM op=send queue=recv,srq", "op", "no request is of these");
 	expect_error("drop queue=send", "queue", "'queue' does not belong to 'drop'");
 	expect_error("port-down", "port-down", "a time");
 	expect_error("port-down=1s times=2", "times", "does not belong to 'port-down'");
 	expect_error("device-fatal=1s", "1s", "takes no value");
 	expect_error("device-fatal until=1s", "until", "does not belong");
+	expect_error("event", "event", "'event' needs a value: the name of an asynchronous event");
+	expect_error("event=QP_FATALLY", "QP_FATALLY", "such as QP_FATAL");
+	expect_error("event=IBV_WC_TM_ERR", "IBV_WC_TM_ERR", "an asynchronous event");
+	expect_error("event=PORT_ERR qpn=5", "qpn",
+		     "'qpn' does not belong to an event of the port");
+	expect_error("qpn=5 from=1s event=WQ_FATAL", "qpn", "an event of the port");
+	expect_error("event=QP_FATAL times=2", "times", "does not belong to 'event'");
+	expect_error("event=QP_FATAL tx", "tx", "does not belong to 'event'");
 	expect_error("drop tx=1", "1", "'tx' takes no value");
 	expect_error("drop tx tx", "tx", "twice");
 	expect_error("drop op=ack,foo", "foo", "no packet is called 'foo'");
@@ -267,6 +297,29 @@ static void test_errors(void **state)
 	expect_error("corrupt icrc=maybe", "maybe", "right or wrong");
 	expect_error("seed=1;seed=2", "seed=2", "seed is said twice");
 	expect_error("seed=-1", "-1", "64 bits");
+}
+
+/* All but success, and as many events as there are, each by its name. */
+static void test_named_values(void **state)
+{
+	for (uint32_t i = 1; i <= IBV_WC_TM_RNDV_INCOMPLETE; i++) {
+		const char *name = adv_fault_value_name(ADV_FAULT_COMPLETE, i);
+		uint32_t value;
+
+		assert_non_null(name);
+		assert_true(adv_fault_value(ADV_FAULT_COMPLETE, name, strlen(name), &value));
+		assert_int_equal(value, i);
+	}
+	for (uint32_t i = 0; i <= IBV_EVENT_WQ_FATAL; i++) {
+		const char *name = adv_fault_value_name(ADV_FAULT_EVENT, i);
+		uint32_t value;
+
+		assert_non_null(name);
+		assert_true(adv_fault_value(ADV_FAULT_EVENT, name, strlen(name), &value));
+		assert_int_equal(value, i);
+	}
+	assert_null(adv_fault_value_name(ADV_FAULT_COMPLETE, IBV_WC_SUCCESS));
+	assert_null(adv_fault_value_name(ADV_FAULT_DROP, 0));
 }
 
 static void test_limits(void **state)
@@ -303,10 +356,11 @@ static void test_caret(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_actions), cmocka_unit_test(test_conditions),
-		cmocka_unit_test(test_names),	cmocka_unit_test(test_all_opcodes),
-		cmocka_unit_test(test_print),	cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_limits),	cmocka_unit_test(test_caret),
+		cmocka_unit_test(test_actions),	     cmocka_unit_test(test_conditions),
+		cmocka_unit_test(test_names),	     cmocka_unit_test(test_all_opcodes),
+		cmocka_unit_test(test_print),	     cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_named_values), cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_caret),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -221,7 +221,7 @@ static void send_to(struct host *h, unsigned to, struct flight f, const struct a
 	f.to = to;
 	s->total.packets++;
 	s->total.bytes += f.len;
-	adv_fault_packet_read(&p, true, &f.meta.dgid, f.data, f.len);
+	adv_fault_packet_read(&p, true, &f.meta.dgid, f.meta.tclass & ADV_ECN_MASK, f.data, f.len);
 	if (adv_fault_decide(&h->fault, leaves, &p, &v))
 		note_impaired(h, &headers->bth, f.to, &v);
 	if (s->trace)

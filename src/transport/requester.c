@@ -454,6 +454,7 @@ static bool emit_data(struct adv_qp *qp, struct adv_tx_batch *batch, const struc
 	bool last = left <= qp->mtu;
 	uint32_t n = last ? left : qp->mtu;
 	unsigned iov_used = batch->iov_used;
+	uint32_t since_ackreq = qp->req.since_ackreq;
 	enum adv_vendor_err why = ADV_ERR_NONE;
 	struct adv_tx_packet *pkt;
 	struct adv_headers h;
@@ -471,6 +472,7 @@ static bool emit_data(struct adv_qp *qp, struct adv_tx_batch *batch, const struc
 	if (!adv_gather(qp, wqe, qp->req.offset, n, batch, pkt, &why)) {
 		batch->count--;
 		batch->iov_used = iov_used;
+		qp->req.since_ackreq = since_ackreq; /* nobody was asked by this packet */
 		fail_at_cursor(qp, IBV_WC_LOC_PROT_ERR, why, now);
 		return false;
 	}

@@ -494,6 +494,27 @@ static void test_source_deregistered(void **state)
 	}
 }
 
+/* The packet before it asked for no acknowledgement, as this one was to follow, and is asked for
+ * now. */
+static void test_next_cannot_be_sent(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct region *r;
+	struct bed bed;
+
+	o.retry_cnt = 0;
+	bed_open(&bed, &o);
+	r = region_open(&bed.net->node[0], 64, 0);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 64, bed.rb, 0);
+	end_op(bed.a, IBV_WR_RDMA_WRITE, 2, r, 0, 64, bed.rb, 64);
+	region_deregister(r);
+	net_run(bed.net, SEC);
+	expect_send(bed.a, 0, 1, IBV_WC_SUCCESS);
+	expect_send(bed.a, 1, 2, IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(counters(&bed, 0)->local_ack_timeout_err, 0);
+	bed_close(&bed);
+}
+
 /* The same where the packets in flight are lost: it fails once the request before was repeated. */
 static bool lose_first_eight(const struct wire *w)
 {
@@ -627,6 +648,7 @@ int main(void)
 		cmocka_unit_test(test_retry_of_several_timeouts),
 		cmocka_unit_test(test_source_deregistered),
 		cmocka_unit_test(test_source_deregistered_and_loss),
+		cmocka_unit_test(test_next_cannot_be_sent),
 		cmocka_unit_test(test_rnr_retries_exceeded),
 		cmocka_unit_test(test_rnr_for_ever),
 		cmocka_unit_test(test_rnr_recovery),

@@ -382,13 +382,13 @@ static void advance(struct adv_qp *qp, uint32_t psns, bool request_done)
 	}
 }
 
-/* Behind this request nothing is sure to be sent before it is acknowledged: the queue ends, or a
- * request follows that may have to wait for the window, for responses, or fails. */
+/* Behind this request nothing is sure to be sent before it is acknowledged: the queue ends or
+ * drains, or a request follows that may have to wait for the window, for responses, or fails. */
 static bool may_pause_after(const struct adv_qp *qp, uint32_t request)
 {
 	const struct adv_send_wqe *next;
 
-	if (request + 1 == qp->sq.head)
+	if (request + 1 == qp->sq.head || qp->state == IBV_QPS_SQD)
 		return true;
 	next = adv_send_wqe_at(qp, request + 1);
 	return adv_wqe_wants_response(next) || is_local(next) || next->failed ||

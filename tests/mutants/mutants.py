@@ -133,6 +133,8 @@ MUTANTS = [
     ("gap", "missing responses are not asked for again", COMPLETER,
      "\t\tadv_requester_acked(qp, limit, now);\n\t\timplied_nak(qp, now);",
      "\t\tadv_requester_acked(qp, limit, now);\n\t\t(void)implied_nak;"),
+    ("drain-silent", "the last packet before a queue is drained asks for no acknowledgement",
+     REQUESTER, " || qp->state == IBV_QPS_SQD)\n\t\treturn true;", ")\n\t\treturn true;"),
     ("asked-nobody", "a packet that cannot be sent counts as one that asks for an acknowledgement",
      REQUESTER, "\t\tqp->req.since_ackreq = since_ackreq; /* nobody was asked by this packet */\n",
      "\t\t(void)since_ackreq;\n"),

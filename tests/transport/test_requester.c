@@ -621,6 +621,29 @@ static void test_drain_gets_its_acknowledgement(void **state)
 	bed_close(&bed);
 }
 
+/* The last packet of the message that is finished asks for an acknowledgement: nothing follows. */
+static void test_drain_in_mid_message(void **state)
+{
+	for (uint32_t packets = 10; packets < 30; packets++) {
+		struct adv_engine_config c = {.seed = {1}, .window = 8};
+		struct options o = options_default(IBV_QPT_RC);
+		struct bed bed;
+
+		o.retry_cnt = 0;
+		bed_open_config(&bed, &o, &c);
+		end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, packets * 1024, bed.rb, 0);
+		end_op(bed.a, IBV_WR_RDMA_WRITE, 2, bed.ra, 0, 1, bed.rb, 0);
+		net_step(bed.net, bed.net->now);
+		to_sqd(&bed, true);
+		net_run(bed.net, SEC);
+		assert_int_equal(bed.a->send_count, 1);
+		expect_send(bed.a, 0, 1, IBV_WC_SUCCESS);
+		assert_int_equal(drained(&bed), 1);
+		assert_int_equal(counters(&bed, 0)->local_ack_timeout_err, 0);
+		bed_close(&bed);
+	}
+}
+
 static void test_drain_while_waiting(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -662,6 +685,7 @@ int main(void)
 		cmocka_unit_test(test_drain_rc),
 		cmocka_unit_test(test_drain_uc),
 		cmocka_unit_test(test_drain_gets_its_acknowledgement),
+		cmocka_unit_test(test_drain_in_mid_message),
 		cmocka_unit_test(test_drain_while_waiting),
 	};
 

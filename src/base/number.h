@@ -16,6 +16,14 @@ static inline int adv_number_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* The byte of the two hexadecimal digits at s; -1: they are none. */
+static inline int adv_number_hex_byte(const char s[2])
+{
+	int high = adv_number_digit(s[0]), low = adv_number_digit(s[1]);
+
+	return high < 0 || low < 0 ? -1 : high << 4 | low;
+}
+
 /*
  * A whole number up to max, decimal or 0x and hexadecimal, that is all of s[0..len): no sign, no
  * blanks. False: it is none or is greater, *value is as it was.

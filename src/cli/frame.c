@@ -67,11 +67,11 @@ long adv_frame_read_hex(const char *s, size_t len, unsigned char *out, size_t ro
 			i++;
 			continue;
 		}
-		if (i + 1 >= len || adv_number_digit(s[i]) < 0 || adv_number_digit(s[i + 1]) < 0 ||
-		    n == room)
+		int byte = i + 1 < len ? adv_number_hex_byte(s + i) : -1;
+
+		if (byte < 0 || n == room)
 			return -1;
-		out[n++] =
-			(unsigned char)(adv_number_digit(s[i]) << 4 | adv_number_digit(s[i + 1]));
+		out[n++] = (unsigned char)byte;
 		i += 2;
 	}
 	return (long)n;

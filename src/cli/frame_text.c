@@ -59,16 +59,17 @@ static bool read_hex(struct parser *p, const struct word *w, uint8_t *out, size_
 {
 	*n = 0;
 	for (size_t i = 0; i < w->len; i += 2) {
+		int byte;
+
 		if (w->value[i] == ':' && *n && i + 1 < w->len)
 			i++;
-		if (i + 1 >= w->len || adv_number_digit(w->value[i]) < 0 ||
-		    adv_number_digit(w->value[i + 1]) < 0)
+		byte = i + 1 < w->len ? adv_number_hex_byte(w->value + i) : -1;
+		if (byte < 0)
 			return bad_value(p, w, "two hexadecimal digits a byte");
 		if (*n == room)
 			return fail(p, "%s: more than %zu bytes",
 				    adv_show(w->name, w->name_len, SHOWN).text, room);
-		out[(*n)++] = (uint8_t)(adv_number_digit(w->value[i]) << 4 |
-					adv_number_digit(w->value[i + 1]));
+		out[(*n)++] = (uint8_t)byte;
 	}
 	return true;
 }

@@ -579,8 +579,9 @@ static void handle(struct adv_client *c, struct adv_control_message *m)
 }
 
 /* One message. False: no more at present, or the end. */
-static bool read_one(struct adv_client *c)
+static bool read_one(void *connection)
 {
+	struct adv_client *c = connection;
 	char room[CMSG_SPACE(DESCRIPTORS_READ * sizeof(int))] __attribute__((aligned(8)));
 	struct adv_control_message m;
 	struct iovec iov = {&m, sizeof(m)};
@@ -616,13 +617,7 @@ static bool serve(struct adv_turn *t, uint64_t end)
 {
 	struct adv_client *c = adv_container_of(t, struct adv_client, turn);
 
-	for (int i = 0; i < MESSAGES_A_ROUND && !c->dead; i++) {
-		if (!read_one(c))
-			return false;
-		if (c->all->users->clock_ns() >= end)
-			break;
-	}
-	return !c->dead;
+	return !c->dead && adv_turn_read(c->all->users, read_one, c, MESSAGES_A_ROUND, end);
 }
 
 void adv_client_readable(struct adv_client *c)

@@ -47,11 +47,10 @@ static void add_load(struct program *p, uint16_t size, int offset)
 	add(p, (struct sock_filter)BPF_STMT(BPF_LD | size | BPF_ABS, (uint32_t)offset));
 }
 
-/* Where it is not equal, so many are left out. */
-static void add_compare(struct program *p, uint32_t value, unsigned left_out)
+/* So many are left out where it is equal, and where it is not. */
+static void add_compare(struct program *p, uint32_t value, uint8_t if_equal, uint8_t if_not)
 {
-	add(p,
-	    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, (uint8_t)left_out));
+	add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, if_equal, if_not));
 }
 
 /* By the destination QPN. Packets too short for the load, and QPN 0 and 1, go to socket 0. */
@@ -68,7 +67,8 @@ static void add_source(struct program *p, const struct adv_gid *gid)
 		unsigned offset = 12 - 4 * i; /* what differs most comes first */
 
 		add_load(p, BPF_W, IPV6_SOURCE + (int)offset);
-		add_compare(p, adv_get_be32(gid->raw + offset), ADDRESS_LENGTH - 2 - 2 * i);
+		add_compare(p, adv_get_be32(gid->raw + offset), 0,
+			    (uint8_t)(ADDRESS_LENGTH - 2 - 2 * i));
 	}
 	add_steering(p);
 }
@@ -79,10 +79,10 @@ int adv_group_steer(int unlocked, const struct adv_gid_table *own)
 	struct sock_fprog program = {.filter = p.code};
 
 	add_load(&p, BPF_W, SKF_AD_OFF + SKF_AD_IFINDEX);
-	add(&p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, LOOPBACK, 2, 0));
+	add_compare(&p, LOOPBACK, 2, 0);
 	add_steering(&p);
 	add_load(&p, BPF_W, SKF_AD_OFF + SKF_AD_PROTOCOL);
-	add(&p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IPV6, 2, 0));
+	add_compare(&p, ETH_P_IPV6, 2, 0);
 	add_steering(&p);
 	for (uint32_t i = 0; i < own->count; i++)
 		if (!adv_gid_is_ipv4(&own->entry[i].gid))

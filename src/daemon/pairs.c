@@ -65,28 +65,23 @@ static void set_bit(uint8_t *bits, unsigned i)
 
 /* ---- counting ---- */
 
-static void count_made(struct adv_pairs *p, unsigned slot, unsigned peer, int by)
+static void charge(struct adv_pair_use *use, int made, int kept)
 {
-	struct adv_pair_use *a = p->use[slot], *b = p->use[peer];
-
-	p->all.made += (unsigned)by;
-	if (a)
-		a->made += (unsigned)by;
-	if (b && b != a)
-		b->made += (unsigned)by;
-	p->of_slot[slot] += (unsigned)by;
-	p->of_slot[peer] += (unsigned)by;
+	use->made += (unsigned)made;
+	use->kept += (unsigned)kept;
 }
 
-static void count_kept(struct adv_pairs *p, unsigned slot, unsigned peer, int by)
+static void count(struct adv_pairs *p, unsigned slot, unsigned peer, int made, int kept)
 {
 	struct adv_pair_use *a = p->use[slot], *b = p->use[peer];
 
-	p->all.kept += (unsigned)by;
+	charge(&p->all, made, kept);
 	if (a)
-		a->kept += (unsigned)by;
+		charge(a, made, kept);
 	if (b && b != a)
-		b->kept += (unsigned)by;
+		charge(b, made, kept);
+	p->of_slot[slot] += (unsigned)made;
+	p->of_slot[peer] += (unsigned)made;
 }
 
 static bool has_its_share(const struct adv_pairs *p, const struct adv_pair_use *use)
@@ -116,8 +111,7 @@ static int make(struct adv_pairs *p, struct pair *pair, unsigned slot, unsigned 
 	if (pair->memory_fd < 0)
 		return errno;
 	pair->made = true;
-	count_made(p, slot, peer, 1);
-	count_kept(p, slot, peer, 1);
+	count(p, slot, peer, 1, 1);
 	return 0;
 }
 
@@ -135,7 +129,7 @@ static int fetch(struct adv_pairs *p, unsigned slot, unsigned peer, struct adv_p
 			return errno;
 	} else {
 		pair->memory_fd = -1;
-		count_kept(p, slot, peer, -1);
+		count(p, slot, peer, 0, -1);
 	}
 	pair->fetched[side] = true;
 	share->memory_fd = fd;
@@ -171,13 +165,6 @@ int adv_pairs_ask(struct adv_pairs *p, unsigned slot, unsigned peer, struct adv_
 
 /* ---- looking ---- */
 
-bool adv_pairs_has(const struct adv_pairs *p, unsigned slot, unsigned peer)
-{
-	const struct pair *pair = find(p, slot, peer);
-
-	return pair && pair->made;
-}
-
 void adv_pairs_list(const struct adv_pairs *p, unsigned slot, uint8_t *paired, uint8_t *ready)
 {
 	memset(paired, 0, ADV_SLOTS / 8);
@@ -204,12 +191,9 @@ static void free_pair(struct adv_pairs *p, unsigned slot, unsigned peer)
 {
 	struct pair **at = place(p, slot, peer), *pair = *at;
 
-	if (pair->made)
-		count_made(p, slot, peer, -1);
-	if (pair->memory_fd >= 0) {
-		count_kept(p, slot, peer, -1);
+	count(p, slot, peer, -(int)pair->made, -(pair->memory_fd >= 0));
+	if (pair->memory_fd >= 0)
 		close(pair->memory_fd);
-	}
 	free(pair);
 	*at = NULL;
 }

@@ -50,9 +50,6 @@ struct adv_pair_share {
  */
 int adv_pairs_ask(struct adv_pairs *p, unsigned slot, unsigned peer, struct adv_pair_share *share);
 
-/* True where both have asked, one of the other. */
-bool adv_pairs_has(const struct adv_pairs *p, unsigned slot, unsigned peer);
-
 /* Bits of slots, ADV_SLOTS / 8 bytes each: with whom `slot` has a pair, and which of these it has
  * yet to fetch. */
 void adv_pairs_list(const struct adv_pairs *p, unsigned slot, uint8_t *paired, uint8_t *ready);

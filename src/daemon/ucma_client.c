@@ -157,8 +157,9 @@ static bool is_request(const struct adv_cm_message *m)
 }
 
 /* One message. False: no more at present, or the end. */
-static bool read_one(struct adv_ucma_client *c)
+static bool read_one(void *connection)
 {
+	struct adv_ucma_client *c = connection;
 	char room[CMSG_SPACE(DESCRIPTORS_READ * sizeof(int))] __attribute__((aligned(8)));
 	struct adv_cm_message m;
 	struct iovec iov = {&m, sizeof(m)};
@@ -190,13 +191,7 @@ static bool serve(struct adv_turn *t, uint64_t end)
 {
 	struct adv_ucma_client *c = adv_container_of(t, struct adv_ucma_client, turn);
 
-	for (int i = 0; i < MESSAGES_A_ROUND && !c->dead; i++) {
-		if (!read_one(c))
-			return false;
-		if (adv_ucma_now() >= end)
-			break;
-	}
-	return !c->dead;
+	return !c->dead && adv_turn_read(c->ucma->users, read_one, c, MESSAGES_A_ROUND, end);
 }
 
 void adv_ucma_client_readable(struct adv_ucma_client *c)

@@ -92,6 +92,18 @@ void adv_turn_want(struct adv_users *u, struct adv_turn *t)
 		adv_list_add_tail(&u->waiting, &t->user->turn);
 }
 
+bool adv_turn_read(const struct adv_users *u, bool (*read_one)(void *connection), void *connection,
+		   unsigned most, uint64_t end)
+{
+	for (unsigned i = 0; i < most; i++) {
+		if (!read_one(connection))
+			return false;
+		if (u->clock_ns() >= end)
+			break;
+	}
+	return true;
+}
+
 void adv_turn_end(struct adv_turn *t)
 {
 	adv_list_del(&t->link);

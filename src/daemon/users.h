@@ -68,6 +68,10 @@ void adv_turn_init(struct adv_users *u, struct adv_turn *t, struct adv_user *use
 		   bool (*serve)(struct adv_turn *t, uint64_t end));
 /* There is something to read. */
 void adv_turn_want(struct adv_users *u, struct adv_turn *t);
+/* For serve(): reads and answers message by message, `most` at most, until read_one(), which is
+ * given the connection, says that there is no more at present. True: there may be more. */
+bool adv_turn_read(const struct adv_users *u, bool (*read_one)(void *connection), void *connection,
+		   unsigned most, uint64_t end);
 /* The connection ends. */
 void adv_turn_end(struct adv_turn *t);
 /* True while a process with this number has a connection. */

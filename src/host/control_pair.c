@@ -7,32 +7,23 @@
 #include "host/control_internal.h"
 #include "link/shm.h"
 
-/* One request about a slot and a peer that is answered with a descriptor. */
-static int ask_for_descriptor(struct adv_control *c, enum adv_control_type type, unsigned slot,
-			      unsigned peer, struct adv_control_message *m, int *fd)
-{
-	int error;
-
-	adv_control_message_init(m, type, 0);
-	m->body.pair.slot = slot;
-	m->body.pair.peer = peer;
-	error = adv_control_ask(c, m, fd);
-	if (!error && *fd < 0)
-		return EPROTO;
-	if (error && *fd >= 0) {
-		adv_sys_close(*fd);
-		*fd = -1;
-	}
-	return error;
-}
-
 int adv_control_pair(struct adv_control *c, unsigned slot, unsigned peer, struct adv_shm_pair *pair)
 {
 	struct adv_control_message m;
-	int error = ask_for_descriptor(c, ADV_CONTROL_PAIR, slot, peer, &m, &pair->memory_fd);
+	int error, fd;
 
-	if (error)
+	adv_control_message_init(&m, ADV_CONTROL_PAIR, 0);
+	m.body.pair.slot = slot;
+	m.body.pair.peer = peer;
+	error = adv_control_ask(c, &m, &fd);
+	if (!error && fd < 0)
+		return EPROTO;
+	if (error) {
+		if (fd >= 0)
+			adv_sys_close(fd);
 		return error;
+	}
+	pair->memory_fd = fd;
 	pair->size = m.body.pair.size;
 	pair->side = m.body.pair.side;
 	return 0;

@@ -61,10 +61,9 @@ static unsigned tell(void *user, const struct adv_fault_rule *r)
 
 	if (!adv_fault_event_has_object(r->value))
 		device_tell_of_port(d, type);
-	else if (r->has_qpn)
-		n = adv_engine_raise(d->engine, adv_now(), type, r->qpn_first, r->qpn_last);
 	else
-		n = adv_engine_raise(d->engine, adv_now(), type, 0, UINT32_MAX);
+		n = adv_engine_raise(d->engine, adv_now(), type, r->has_qpn ? r->qpn_first : 0,
+				     r->has_qpn ? r->qpn_last : UINT32_MAX);
 	if (n)
 		adv_info("faults on purpose: %u times IBV_EVENT_%s", n,
 			 adv_fault_value_name(r->action, r->value));

@@ -5,6 +5,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "base/async.h"
 #include "link/fault_plan.h"
 
 struct name {
@@ -121,22 +122,9 @@ const char *adv_fault_value_name(enum adv_fault_action action, uint32_t value)
 
 bool adv_fault_event_has_object(uint32_t event)
 {
-	switch ((int)event) {
-	case IBV_EVENT_CQ_ERR:
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		return true;
-	default:
-		return false;
-	}
+	enum adv_async_object object = adv_async_object_of((enum ibv_event_type)event);
+
+	return object == ADV_ASYNC_QP || object == ADV_ASYNC_CQ || object == ADV_ASYNC_SRQ;
 }
 
 const char *adv_fault_queue_name(enum adv_fault_work_queue queue)

@@ -111,13 +111,7 @@ static void fill_flow(struct udp_link *l, struct datagram *d)
 	f->ipv4 = adv_gid_is_ipv4(&d->meta.sgid);
 	f->sport = d->meta.sport;
 	f->dport = l->receive_port;
-	if (f->ipv4) {
-		memcpy(f->saddr, d->meta.sgid.raw + 12, 4);
-		memcpy(f->daddr, d->meta.dgid.raw + 12, 4);
-	} else {
-		memcpy(f->saddr, d->meta.sgid.raw, 16);
-		memcpy(f->daddr, d->meta.dgid.raw, 16);
-	}
+	adv_icrc_flow_set_addresses(f, d->meta.sgid.raw, d->meta.dgid.raw);
 }
 
 /*

@@ -97,18 +97,11 @@ static void fill_destination(const struct udp_link *l, struct udp_message *m)
 static void fill_flow(const struct udp_link *l, struct udp_message *m)
 {
 	const struct udp_socket *s = m->socket;
-	struct adv_icrc_flow *f = &m->icrc.flow;
 
 	m->icrc = (struct adv_icrc_run){
 		.flow = {.ipv4 = s->ipv4, .sport = s->port, .dport = l->port},
 	};
-	if (s->ipv4) {
-		memcpy(f->saddr, m->sgid.raw + 12, 4);
-		memcpy(f->daddr, m->dgid.raw + 12, 4);
-	} else {
-		memcpy(f->saddr, m->sgid.raw, 16);
-		memcpy(f->daddr, m->dgid.raw, 16);
-	}
+	adv_icrc_flow_set_addresses(&m->icrc.flow, m->sgid.raw, m->dgid.raw);
 }
 
 static struct udp_message *start_message(struct udp_link *l, const struct want *w,

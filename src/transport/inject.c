@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Faults on purpose: what is asked of the injector, if there is one. Callers have looked. */
+#include "base/async.h"
 #include "transport/internal.h"
 
 void adv_engine_set_injector(struct adv_engine *e, adv_injector *fn, void *user)
@@ -157,9 +158,12 @@ unsigned adv_engine_raise(struct adv_engine *e, uint64_t now, enum ibv_event_typ
 {
 	const struct raising r = {e, now, type, qpn_first, qpn_last};
 
-	if (type == IBV_EVENT_CQ_ERR)
+	switch (adv_async_object_of(type)) {
+	case ADV_ASYNC_CQ:
 		return raise_of_cqs(&r);
-	if (type == IBV_EVENT_SRQ_ERR || type == IBV_EVENT_SRQ_LIMIT_REACHED)
+	case ADV_ASYNC_SRQ:
 		return raise_of_srqs(&r);
-	return raise_of_qps(&r);
+	default:
+		return raise_of_qps(&r);
+	}
 }

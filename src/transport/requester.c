@@ -398,20 +398,16 @@ static bool may_pause_after(const struct adv_qp *qp, uint32_t request)
 /* Whether this packet, the newest in flight, is to be acknowledged (IBTA 9.7.5.1.3 leaves the
  * choice to us): before a pause, where a window is full, and every so often on the way. Each one
  * after a timeout: of what is sent again perhaps only the beginning comes through, every time. */
-static bool wants_ack(struct adv_qp *qp, bool last)
+static bool wants_ack(const struct adv_qp *qp, bool last)
 {
 	const struct adv_engine *e = qp->engine;
-	struct adv_requester *req = &qp->req;
+	const struct adv_requester *req = &qp->req;
 
-	if (!qp->reliable)
-		return false;
-	if (!req->unanswered && ++req->since_ackreq < ACKREQ_INTERVAL &&
-	    in_flight(qp) + 1 < req->cwnd && e->in_flight + 1 < e->total_window &&
-	    adv_psn_add(req->next_psn, 1) != req->max_psn &&
-	    !(last && may_pause_after(qp, qp->sq.next)))
-		return false;
-	req->since_ackreq = 0;
-	return true;
+	return qp->reliable &&
+	       (req->unanswered || req->since_ackreq + 1 >= ACKREQ_INTERVAL ||
+		in_flight(qp) + 1 >= req->cwnd || e->in_flight + 1 >= e->total_window ||
+		adv_psn_add(req->next_psn, 1) == req->max_psn ||
+		(last && may_pause_after(qp, qp->sq.next)));
 }
 
 static uint8_t data_opcode(const struct adv_send_wqe *wqe, bool first, bool last)
@@ -454,7 +450,6 @@ static bool emit_data(struct adv_qp *qp, struct adv_tx_batch *batch, const struc
 	bool last = left <= qp->mtu;
 	uint32_t n = last ? left : qp->mtu;
 	unsigned iov_used = batch->iov_used;
-	uint32_t since_ackreq = qp->req.since_ackreq;
 	enum adv_vendor_err why = ADV_ERR_NONE;
 	struct adv_tx_packet *pkt;
 	struct adv_headers h;
@@ -472,10 +467,11 @@ static bool emit_data(struct adv_qp *qp, struct adv_tx_batch *batch, const struc
 	if (!adv_gather(qp, wqe, qp->req.offset, n, batch, pkt, &why)) {
 		batch->count--;
 		batch->iov_used = iov_used;
-		qp->req.since_ackreq = since_ackreq; /* nobody was asked by this packet */
 		fail_at_cursor(qp, IBV_WC_LOC_PROT_ERR, why, now);
 		return false;
 	}
+	if (qp->reliable)
+		qp->req.since_ackreq = h.bth.ackreq ? 0 : qp->req.since_ackreq + 1;
 	qp->req.offset += n;
 	advance(qp, 1, last);
 	return true;

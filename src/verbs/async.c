@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Asynchronous events: from the device to ibv_get_async_event(). */
+#include "base/async.h"
 #include "base/sys.h"
 #include "verbs/objects.h"
 
@@ -110,28 +111,20 @@ ADV_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async
 	if (!n)
 		return -1;
 	event->event_type = (enum ibv_event_type)n->type;
-	switch (event->event_type) {
-	case IBV_EVENT_CQ_ERR:
+	switch (adv_async_object_of(event->event_type)) {
+	case ADV_ASYNC_CQ:
 		event->element.cq = n->object;
 		break;
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
+	case ADV_ASYNC_SRQ:
 		event->element.srq = n->object;
 		break;
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
+	case ADV_ASYNC_QP:
 		event->element.qp = n->object;
 		break;
-	case IBV_EVENT_WQ_FATAL: /* there are none that it could be of */
+	case ADV_ASYNC_WQ: /* there are none that it could be of */
 		event->element.wq = NULL;
 		break;
-	default:
+	case ADV_ASYNC_PORT:
 		event->element.port_num = 1;
 		break;
 	}
@@ -148,34 +141,27 @@ static void acked(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *comple
 
 ADV_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 {
-	switch (event->event_type) {
-	case IBV_EVENT_CQ_ERR: {
+	switch (adv_async_object_of(event->event_type)) {
+	case ADV_ASYNC_CQ: {
 		struct ibv_cq *cq = event->element.cq;
 
 		acked(&cq->mutex, &cq->cond, &cq->async_events_completed);
 		break;
 	}
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED: {
+	case ADV_ASYNC_SRQ: {
 		struct ibv_srq *srq = event->element.srq;
 
 		acked(&srq->mutex, &srq->cond, &srq->events_completed);
 		break;
 	}
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED: {
+	case ADV_ASYNC_QP: {
 		struct ibv_qp *qp = event->element.qp;
 
 		acked(&qp->mutex, &qp->cond, &qp->events_completed);
 		break;
 	}
-	default:
+	case ADV_ASYNC_PORT:
+	case ADV_ASYNC_WQ:
 		break;
 	}
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* What the ICRC needs to know of the layers below the BTH. Ports in host order. */
 struct adv_icrc_flow {
@@ -22,6 +23,19 @@ struct adv_icrc_flow {
 	uint16_t sport;
 	uint16_t dport; /* ADV_ROCE_UDP_PORT */
 };
+
+/* The addresses of the flow, whose `ipv4` is set, from GIDs as on the wire. */
+static inline void adv_icrc_flow_set_addresses(struct adv_icrc_flow *flow, const uint8_t sgid[16],
+					       const uint8_t dgid[16])
+{
+	if (flow->ipv4) {
+		memcpy(flow->saddr, sgid + 12, 4);
+		memcpy(flow->daddr, dgid + 12, 4);
+	} else {
+		memcpy(flow->saddr, sgid, 16);
+		memcpy(flow->daddr, dgid, 16);
+	}
+}
 
 /* A CRC in progress: feed the bytes in order. */
 typedef uint32_t adv_icrc_state;

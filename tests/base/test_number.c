@@ -106,13 +106,22 @@ static void test_digits(void **state)
 	}
 }
 
+static void test_hex_bytes(void **state)
+{
+	(void)state;
+	assert_int_equal(adv_number_hex_byte("00"), 0);
+	assert_int_equal(adv_number_hex_byte("a5"), 0xa5);
+	assert_int_equal(adv_number_hex_byte("Ff"), 0xff);
+	assert_int_equal(adv_number_hex_byte("g0"), -1);
+	assert_int_equal(adv_number_hex_byte("0 "), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_length),
-		cmocka_unit_test(test_digits),
+		cmocka_unit_test(test_values),	  cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_length),	  cmocka_unit_test(test_digits),
+		cmocka_unit_test(test_hex_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,14 +54,21 @@ static int memory_of(size_t len, int seals)
 	return fd;
 }
 
-static void attach_both(struct pair *p)
+/* The memory that they share from now on; the caller's. */
+static int share_memory(struct pair *p)
 {
 	int fd = adv_shm_pair_make(RING_SIZE);
 	struct adv_shm_pair of_a = {dup(fd), RING_SIZE, 0};
-	struct adv_shm_pair of_b = {fd, RING_SIZE, 1};
+	struct adv_shm_pair of_b = {dup(fd), RING_SIZE, 1};
 
 	assert_int_equal(adv_shm_attach(p->a, SLOT_B, &of_a), 0);
 	assert_int_equal(adv_shm_attach(p->b, SLOT_A, &of_b), 0);
+	return fd;
+}
+
+static void attach_both(struct pair *p)
+{
+	close(share_memory(p));
 }
 
 static int begin(void **state)
@@ -197,11 +204,11 @@ static void test_peer_leaves(void **state)
 
 /* Fills all of the ring from A to B with copies of a packet, as its writer can that breaks the
  * rules: it never ends. */
-static void make_endless(struct pair *p, const struct adv_shm_pair *shared)
+static void make_endless(struct pair *p, int memory_fd)
 {
 	const size_t before = offsetof(struct adv_ring_memory, bytes);
 	uint8_t *m = mmap(NULL, adv_ring_memory_len(RING_SIZE), PROT_READ | PROT_WRITE, MAP_SHARED,
-			  shared->memory_fd, 0);
+			  memory_fd, 0);
 
 	assert_true(m != MAP_FAILED);
 	batch.count = batch.iov_used = 0;
@@ -222,14 +229,9 @@ static void count_psn_77(void *user, const struct adv_rx_packet *pkt)
 
 static void attach_endless(struct pair *p)
 {
-	int fd = adv_shm_pair_make(RING_SIZE);
-	struct adv_shm_pair of_a = {dup(fd), RING_SIZE, 0};
-	struct adv_shm_pair of_b = {dup(fd), RING_SIZE, 1};
-	struct adv_shm_pair kept = {.memory_fd = fd};
+	int fd = share_memory(p);
 
-	assert_int_equal(adv_shm_attach(p->a, SLOT_B, &of_a), 0);
-	assert_int_equal(adv_shm_attach(p->b, SLOT_A, &of_b), 0);
-	make_endless(p, &kept);
+	make_endless(p, fd);
 	close(fd);
 }
 

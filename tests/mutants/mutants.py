@@ -136,8 +136,9 @@ MUTANTS = [
     ("drain-silent", "the last packet before a queue is drained asks for no acknowledgement",
      REQUESTER, " || qp->state == IBV_QPS_SQD)\n\t\treturn true;", ")\n\t\treturn true;"),
     ("asked-nobody", "a packet that cannot be sent counts as one that asks for an acknowledgement",
-     REQUESTER, "\t\tqp->req.since_ackreq = since_ackreq; /* nobody was asked by this packet */\n",
-     "\t\t(void)since_ackreq;\n"),
+     REQUESTER, "\t\tfail_at_cursor(qp, IBV_WC_LOC_PROT_ERR, why, now);\n\t\treturn false;\n\t}\n\tif (qp->reliable)",
+     "\t\tqp->req.since_ackreq *= !h.bth.ackreq;\n"
+     "\t\tfail_at_cursor(qp, IBV_WC_LOC_PROT_ERR, why, now);\n\t\treturn false;\n\t}\n\tif (qp->reliable)"),
     ("nak-again", "a NAK that the network repeats costs a retry each time", COMPLETER,
      "(qp->req.nak_heard && !qp->engine->go_back_0)",
      "(qp->req.nak_heard && qp->engine->go_back_0)"),

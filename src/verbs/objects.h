@@ -177,16 +177,26 @@ int adv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_re
 
 /* ---- queue pairs (qp.c, qp_ex.c, mcast.c) ---- */
 
-/* struct ibv_qp_ex as rdma-core has had it since version 45; programs built then may use the tail.
+#define ADV_QP_EX_LENGTH_44 352 /* bytes of struct ibv_qp_ex up to rdma-core 44 */
+
+/*
+ * struct ibv_qp_ex as rdma-core has had it since version 45, whichever version the headers are of:
+ * programs may use the tail.
  */
-struct adv_qp_ex {
+union adv_qp_ex {
 	struct ibv_qp_ex base;
-	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
-			 uint8_t type, uint8_t level);
+	struct {
+		char version_44[ADV_QP_EX_LENGTH_44];
+		void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
+				 size_t len, uint8_t type, uint8_t level);
+	};
 };
 
-_Static_assert(sizeof(struct ibv_qp_ex) == 352 && sizeof(struct adv_qp_ex) == 360,
+_Static_assert(sizeof(union adv_qp_ex) == ADV_QP_EX_LENGTH_44 + sizeof(void (*)(void)),
 	       "the ABI's layout of struct ibv_qp_ex");
+_Static_assert(offsetof(struct ibv_qp_ex, wr_atomic_write) ==
+		       ADV_QP_EX_LENGTH_44 - sizeof(void (*)(void)),
+	       "the tail of struct ibv_qp_ex begins where its last member of version 44 ends");
 
 struct adv_wr_list; /* qp_ex.c: the requests between wr_start and wr_complete */
 
@@ -195,7 +205,7 @@ struct adv_wr_list; /* qp_ex.c: the requests between wr_start and wr_complete */
 struct adv_ibv_qp {
 	union {
 		struct ibv_qp ibv;
-		struct adv_qp_ex ex;
+		union adv_qp_ex ex;
 	};
 	struct adv_qp *qp;
 	struct adv_ibv_xrcd *xrcd;   /* XRC_RECV */
@@ -206,7 +216,8 @@ struct adv_ibv_qp {
 	struct adv_event_node node[ADV_QP_NODES];
 };
 
-_Static_assert(offsetof(struct adv_ibv_qp, qp) == 360, "nothing of ours inside the ABI's part");
+_Static_assert(offsetof(struct adv_ibv_qp, qp) == sizeof(union adv_qp_ex),
+	       "nothing of ours inside the ABI's part");
 
 static inline struct adv_ibv_qp *adv_qp_of(struct ibv_qp *qp)
 {

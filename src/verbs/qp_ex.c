@@ -350,7 +350,7 @@ static uint64_t possible_ops(enum ibv_qp_type type)
 }
 
 /* Builders that the program has not asked for stay NULL, as with other providers. */
-static void fill_builders(struct adv_qp_ex *ex, uint64_t ops)
+static void fill_builders(union adv_qp_ex *ex, uint64_t ops)
 {
 	struct ibv_qp_ex *b = &ex->base;
 

@@ -95,6 +95,18 @@ int adv_group_steer(int unlocked, const struct adv_gid_table *own)
 		       : 0;
 }
 
+/*
+ * Else whoever knows that port 4791 is open here could forge ICMP that quotes it, and have the
+ * kernel believe for ten minutes that the way to any peer takes small packets only: what others
+ * send there as well. These sockets send nothing, so nothing is lost.
+ */
+static void ignore_icmp(int fd, int family)
+{
+	(void)set_int(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_INTERFACE);
+	if (family == AF_INET6)
+		(void)set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_INTERFACE);
+}
+
 /* One socket; `join` says that it joins the group rather than found it. */
 static int make_socket(int family, bool join, int *made)
 {
@@ -105,6 +117,7 @@ static int make_socket(int family, bool join, int *made)
 
 	if (fd < 0)
 		return errno;
+	ignore_icmp(fd, family);
 	error = set_int(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_IDLE);
 	/* Without these, a group that any socket of the host joins would come to all of ours. */
 	if (!error)

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sending sockets: unconnected, so that with IP_PMTUDISC_DO the kernel writes Identification 0,
+ * Sending sockets: unconnected, so that with IP_PMTUDISC_PROBE the kernel writes Identification 0,
  * and bound to the path's source address and a source port of their own.
+ *
+ * IP_PMTUDISC_DO would do so too, but would go by what ICMP claims of the path, and the kernel
+ * believes whoever quotes an address and a port of ours: one forged "fragmentation needed" and all
+ * that is larger fails for ten minutes. With IP_PMTUDISC_PROBE only the interface's own MTU counts.
+ * IPv6 has IPV6_PMTUDISC_INTERFACE, with which such messages are not even taken in; over IPv4 that
+ * would clear Don't Fragment and set an Identification. IP_RECVERR stays off: then no other ICMP
+ * makes a send fail.
  *
  * That keeps nobody else from sending with the same address and port: a socket bound to another
  * local address and the same port may name this source address with IP_PKTINFO. So the socket for
@@ -76,7 +83,7 @@ static void tune(int fd)
 static int open_ipv4(const struct adv_gid *sgid)
 {
 	int fd = adv_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP);
-	int discover = IP_PMTUDISC_DO;
+	int discover = IP_PMTUDISC_PROBE;
 	struct ip_mreqn mreq = {0};
 
 	if (fd < 0)
@@ -102,7 +109,7 @@ static int open_ipv6(uint32_t ifindex)
 	if (fd < 0)
 		return -1;
 	set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-	set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+	set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_INTERFACE);
 	if (ifindex)
 		set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)ifindex);
 	set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 1);
@@ -174,9 +181,9 @@ static int open_everywhere(int *fd)
 		return -1;
 	if (family == AF_INET6) {
 		set_int(*fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-		set_int(*fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+		set_int(*fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_INTERFACE);
 	}
-	set_int(*fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+	set_int(*fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
 	tune(*fd);
 	return family;
 }

@@ -354,7 +354,8 @@ static void drop(struct udp_link *l, const struct udp_message *m, unsigned segme
 		return;
 	s->last_error = err;
 	if (err == EMSGSIZE)
-		adv_warn("cannot send %u bytes: the path's MTU is smaller; use a smaller path_mtu",
+		adv_warn("cannot send %u bytes: the interface's MTU is smaller; use a smaller "
+			 "path_mtu",
 			 m->segment_len);
 	else if (err == EINVAL || err == EADDRNOTAVAIL)
 		adv_warn("cannot send from port %u: %s; has the source address vanished?", s->port,

@@ -132,4 +132,34 @@ static inline bool netns_feature_off(const char *device, const char *name)
 	return ok;
 }
 
+/* The process, which must have one thread, goes to a namespace that it has a descriptor of. */
+static inline bool netns_go(int ns)
+{
+	return setns(ns, CLONE_NEWNET) == 0;
+}
+
+/*
+ * After netns_enter(): a second namespace, joined to the first by a veth pair of MTU 9000, `va`
+ * here with 10.9.0.1 and fd09::1, `vb` there with .2 and ::2. Sets a descriptor of each; the
+ * process stays in the first. False where the kernel has no such devices.
+ */
+static inline bool netns_join(int *here, int *there)
+{
+	char command[200];
+
+	*here = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (*here < 0 || unshare(CLONE_NEWNET) < 0 || !netns_loopback_up())
+		return false;
+	*there = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	snprintf(command, sizeof(command),
+		 "ip link add vb mtu 9000 type veth peer name va mtu 9000 netns /proc/%d/fd/%d",
+		 (int)getpid(), *here);
+	return *there >= 0 && system(command) == 0 &&
+	       system("ip address add 10.9.0.2/24 dev vb && "
+		      "ip address add fd09::2/64 dev vb nodad && ip link set vb up") == 0 &&
+	       netns_go(*here) &&
+	       system("ip address add 10.9.0.1/24 dev va && "
+		      "ip address add fd09::1/64 dev va nodad && ip link set va up") == 0;
+}
+
 #endif

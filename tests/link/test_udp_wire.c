@@ -64,6 +64,7 @@ static unsigned check_capture(int fd, const char *from, uint16_t *ids, unsigned 
 		assert_memory_equal(f.saddr, source.raw + skip, 16 - skip);
 		assert_int_equal(f.icrc, adv_frame_icrc(&f));
 		assert_int_equal(f.dport, 4791);
+		assert_true(skip == 0 || f.ip_df);
 		assert_int_not_equal(adv_headers_decode(f.transport, f.transport_len, &h), 0);
 		assert_true(h.bth.psn < room);
 		ids[h.bth.psn] = f.ip_id;

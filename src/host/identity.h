@@ -3,6 +3,7 @@
 #ifndef ADV_HOST_IDENTITY_H
 #define ADV_HOST_IDENTITY_H
 
+#include <infiniband/verbs.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +21,13 @@
 #define ADV_PHYS_DISABLED  3
 
 /* IBTA's PortInfo capability mask: CM supported, GIDs are IP addresses. */
-#define ADV_PORT_CAP_FLAGS  (1u << 16 | 1u << 26)
+#define ADV_PORT_CAP_FLAGS (1u << 16 | 1u << 26)
+
+/* Of enum ibv_device_cap_flags. */
+#define ADV_DEVICE_CAP_FLAGS                                                                       \
+	(IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_CURR_QP_STATE_MOD | \
+	 IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |                  \
+	 IBV_DEVICE_MEM_MGT_EXTENSIONS)
 
 #define ADV_UVERBS_NAME_LEN 16
 

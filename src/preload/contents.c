@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Formats are those of the Linux kernel: drivers/infiniband/core/sysfs.c, uverbs_main.c, and for
- * the names of the counters those of drivers/infiniband/hw/mlx5/counters.c.
+ * Formats are those of the Linux kernel: drivers/infiniband/core/sysfs.c and uverbs_main.c.
  */
 #include "preload/contents.h"
 
@@ -15,6 +14,7 @@
 
 #include "base/sys.h"
 #include "host/identity.h"
+#include "preload/hw_counters.h"
 
 #define UVERBS_MAJOR 231
 #define UVERBS_MINOR 192
@@ -330,51 +330,6 @@ static void write_gids(struct adv_files *f, const struct adv_gid_table *t)
 
 /* ---- counters ---- */
 
-struct counter {
-	const char *name;
-	size_t offset; /* in struct adv_counters */
-};
-
-#define ENGINE(field)                                                                              \
-	{                                                                                          \
-#field, offsetof(struct adv_counters, engine.field)                                \
-	}
-
-static const struct counter hw_counters[] = {
-	ENGINE(duplicate_request),
-	ENGINE(implied_nak_seq_err),
-	ENGINE(local_ack_timeout_err),
-	ENGINE(np_cnp_sent),
-	ENGINE(np_ecn_marked_roce_packets),
-	ENGINE(out_of_buffer),
-	ENGINE(out_of_memory),
-	ENGINE(out_of_sequence),
-	ENGINE(packet_seq_err),
-	ENGINE(req_cqe_error),
-	ENGINE(req_remote_access_errors),
-	ENGINE(req_remote_invalid_request),
-	ENGINE(req_rnr_retries_exceeded),
-	ENGINE(req_transport_retries_exceeded),
-	ENGINE(resp_cqe_error),
-	ENGINE(resp_local_length_error),
-	ENGINE(resp_remote_access_errors),
-	ENGINE(rnr_nak_retry_err),
-	ENGINE(rp_cnp_handled),
-	ENGINE(rp_cnp_ignored),
-	ENGINE(rx_atomic_requests),
-	ENGINE(rx_read_requests),
-	ENGINE(rx_write_requests),
-	{"rx_icrc_encapsulated", offsetof(struct adv_counters, link.rx_icrc_errors)},
-};
-
-static uint64_t value_of(const struct adv_counters *c, const struct counter *counter)
-{
-	uint64_t value;
-
-	memcpy(&value, (const char *)c + counter->offset, sizeof(value));
-	return value;
-}
-
 static void write_counter(struct adv_files *f, const char *name, uint64_t value)
 {
 	char path[PATH_ROOM];
@@ -412,12 +367,15 @@ static void write_port_counters(struct adv_files *f, const struct adv_counters *
 
 static void write_counters(struct adv_files *f, const struct adv_counters *c)
 {
+	const char *name;
+	uint64_t value;
+
 	write_port_counters(f, c);
-	for (size_t i = 0; i < sizeof(hw_counters) / sizeof(hw_counters[0]); i++) {
+	for (unsigned i = 0; (name = adv_hw_counter(c, i, &value)); i++) {
 		char path[PATH_ROOM];
 
-		snprintf(path, sizeof(path), PORT "/hw_counters/%s", hw_counters[i].name);
-		adv_files_text(f, path, "%" PRIu64 "\n", value_of(c, &hw_counters[i]));
+		snprintf(path, sizeof(path), PORT "/hw_counters/%s", name);
+		adv_files_text(f, path, "%" PRIu64 "\n", value);
 	}
 }
 

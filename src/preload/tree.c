@@ -11,8 +11,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "host/control.h"
-#include "preload/contents.h"
+#include "preload/ask.h"
 #include "preload/redirect.h"
 
 #define ROOT_MODE     0755
@@ -140,29 +139,13 @@ static enum turn take_turn(uint64_t came)
 	return STUCK;
 }
 
-static bool ask(struct adv_contents *c)
-{
-	char why[256];
-	struct adv_control *control = adv_control_connect(true, why, sizeof(why));
-	bool good;
-
-	if (!control) {
-		adv_error("no device in /sys/class/infiniband: %s", why);
-		return false;
-	}
-	good = adv_gid_table_read(adv_control_gids(control), &c->gids);
-	c->counted = adv_control_counters(control, &c->counters) == 0;
-	adv_control_close(control);
-	return good;
-}
-
 /* Under the lock, so that nothing older replaces what is newer. */
 static bool update(int root, int lock)
 {
 	struct adv_files f = {.root = root};
 	struct adv_contents *c = calloc(1, sizeof(*c));
 	uint64_t began = now_ns();
-	bool good = c && ask(c);
+	bool good = c && adv_ask(c);
 
 	if (good)
 		adv_contents_write(&f, c);

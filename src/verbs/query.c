@@ -23,9 +23,7 @@ static const struct ibv_device_attr device_attr = {
 	.hw_ver = ADV_HW_VER,
 	.max_qp = ADV_DEVICE_SLOTS << ADV_SLOT_QPN_BITS,
 	.max_qp_wr = ADV_MAX_QP_WR,
-	.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_PORT_ACTIVE_EVENT |
-			    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |
-			    IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS,
+	.device_cap_flags = ADV_DEVICE_CAP_FLAGS,
 	.max_sge = ADV_MAX_SGE,
 	.max_sge_rd = ADV_MAX_SGE,
 	.max_cq = ADV_MAX_CQ,

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "preload/netlink_socket.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "base/sys.h"
+#include "preload/ask.h"
+#include "preload/nldev.h"
+
+#define SOCKETS 64 /* that are known; of more, the oldest are no longer answered */
+#define ROOM	(1 << 20)
+#define OTHER_PORTS                                                                                \
+	0xfffff000u /* up to here, downwards: for who has the process's number already */
+
+struct stand_in {
+	uint64_t inode; /* 0: free */
+	uint64_t age;
+	uint32_t port; /* 0: not bound yet */
+	uint8_t *rest; /* of answers: what did not fit */
+	size_t len;
+	size_t at;
+};
+
+static struct stand_in sockets[SOCKETS];
+static atomic_bool any;
+static uint64_t ages;
+static uint32_t ports;
+
+/* Held for a few sends at most. Holds the process's number, as a child of fork() must not wait for
+ * a thread that it does not have. */
+static _Atomic uint32_t lock;
+
+static void take(void)
+{
+	uint32_t me = (uint32_t)syscall(SYS_getpid);
+
+	for (;;) {
+		uint32_t who = lock;
+
+		if (who != me && atomic_compare_exchange_strong(&lock, &who, me))
+			return;
+		sched_yield();
+	}
+}
+
+static void give(void)
+{
+	lock = 0;
+}
+
+static uint64_t inode_of(int fd)
+{
+	struct stat st;
+
+	return syscall(SYS_fstat, fd, &st) == 0 && S_ISSOCK(st.st_mode) ? st.st_ino : 0;
+}
+
+/* Under the lock; NULL: none of ours. */
+static struct stand_in *find(int fd)
+{
+	uint64_t inode = inode_of(fd);
+
+	for (unsigned i = 0; inode && i < SOCKETS; i++)
+		if (sockets[i].inode == inode)
+			return &sockets[i];
+	return NULL;
+}
+
+bool adv_netlink_is(int fd)
+{
+	int saved = errno;
+	bool is;
+
+	if (!atomic_load_explicit(&any, memory_order_relaxed))
+		return false;
+	take();
+	is = find(fd);
+	give();
+	errno = saved;
+	return is;
+}
+
+/* ---- making one ---- */
+
+static void note(int fd)
+{
+	struct stand_in *s = &sockets[0];
+
+	take();
+	for (unsigned i = 0; i < SOCKETS; i++)
+		if (sockets[i].age < s->age)
+			s = &sockets[i];
+	free(s->rest);
+	*s = (struct stand_in){.inode = inode_of(fd), .age = ++ages};
+	any = true;
+	give();
+}
+
+/* To itself, under a name that the kernel chooses. What others sent before it was connected goes.
+ */
+static int connect_to_itself(int fd)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	socklen_t len = sizeof(name);
+	const int room = ROOM;
+	char byte;
+
+	(void)adv_sys_setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	if (adv_sys_bind(fd, &name, sizeof(name.sun_family)) < 0 ||
+	    adv_sys_getsockname(fd, &name, &len) < 0 || adv_sys_connect(fd, &name, len) < 0)
+		return -1;
+	while (adv_sys_recvfrom(fd, &byte, sizeof(byte), MSG_DONTWAIT, NULL, NULL) >= 0)
+		;
+	return 0;
+}
+
+int adv_netlink_open(int type)
+{
+	int flags = type & (SOCK_CLOEXEC | SOCK_NONBLOCK), kind = type & ~flags, fd;
+
+	if (kind != SOCK_RAW && kind != SOCK_DGRAM) {
+		errno = ESOCKTNOSUPPORT;
+		return -1;
+	}
+	fd = adv_sys_socket(AF_UNIX, SOCK_DGRAM | flags, 0);
+	if (fd < 0)
+		return -1;
+	if (connect_to_itself(fd) < 0) {
+		int saved = errno;
+
+		adv_sys_close(fd);
+		errno = saved;
+		return -1;
+	}
+	note(fd);
+	return fd;
+}
+
+/* ---- its name ---- */
+
+static bool is_taken(uint32_t port)
+{
+	for (unsigned i = 0; i < SOCKETS; i++)
+		if (sockets[i].inode && sockets[i].port == port)
+			return true;
+	return false;
+}
+
+static uint32_t free_port(void)
+{
+	uint32_t port = (uint32_t)syscall(SYS_getpid);
+
+	while (is_taken(port))
+		port = OTHER_PORTS - ++ports % OTHER_PORTS;
+	return port;
+}
+
+int adv_netlink_bind(int fd, uint32_t port)
+{
+	struct stand_in *s;
+	int error = 0;
+
+	take();
+	s = find(fd);
+	if (!s)
+		error = EBADF;
+	else if (s->port && port && port != s->port)
+		error = EINVAL;
+	else if (!s->port && port && is_taken(port))
+		error = EADDRINUSE;
+	else if (!s->port)
+		s->port = port ? port : free_port();
+	give();
+	return error;
+}
+
+void adv_netlink_name(int fd, struct sockaddr_nl *name)
+{
+	const struct stand_in *s;
+
+	*name = (struct sockaddr_nl){.nl_family = AF_NETLINK};
+	take();
+	s = find(fd);
+	if (s)
+		name->nl_pid = s->port;
+	give();
+}
+
+/* ---- requests and answers ---- */
+
+/* How much of the messages goes into one datagram. */
+static size_t next_datagram(const uint8_t *p, size_t len)
+{
+	size_t all = 0;
+	struct nlmsghdr head;
+
+	while (len - all >= sizeof(head)) {
+		size_t whole;
+
+		memcpy(&head, p + all, sizeof(head));
+		whole = NLMSG_ALIGN((size_t)head.nlmsg_len);
+		if (all && (!(head.nlmsg_flags & NLM_F_MULTI) || all + whole > ADV_NLDEV_LONGEST))
+			break;
+		all += whole;
+		if (!(head.nlmsg_flags & NLM_F_MULTI))
+			break;
+	}
+	return all;
+}
+
+/* Under the lock. Sends what there is room for. 0 or errno. */
+static int feed(struct stand_in *s, int fd)
+{
+	while (s->at < s->len) {
+		size_t n = next_datagram(s->rest + s->at, s->len - s->at);
+
+		if (adv_sys_sendto(fd, s->rest + s->at, n, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0) <
+		    0)
+			return errno == EAGAIN ? 0 : errno;
+		s->at += n;
+	}
+	free(s->rest);
+	s->rest = NULL;
+	s->len = s->at = 0;
+	return 0;
+}
+
+void adv_netlink_received(int fd)
+{
+	int saved = errno;
+	struct stand_in *s;
+
+	take();
+	s = find(fd);
+	if (s)
+		(void)feed(s, fd);
+	give();
+	errno = saved;
+}
+
+/* Under the lock. The answer goes behind what waits; its memory is taken. 0 or errno. */
+static int append(struct stand_in *s, int fd, struct adv_netlink *answer)
+{
+	uint8_t *all;
+
+	if (!s->rest) {
+		s->rest = answer->data;
+		s->len = answer->len;
+		s->at = 0;
+		return feed(s, fd);
+	}
+	all = answer->len > ADV_NETLINK_MOST - s->len ? NULL
+						      : realloc(s->rest, s->len + answer->len);
+	if (all) {
+		memcpy(all + s->len, answer->data, answer->len);
+		s->rest = all;
+		s->len += answer->len;
+	}
+	free(answer->data);
+	return all ? feed(s, fd) : ENOBUFS;
+}
+
+static bool device(void *user, struct adv_contents *contents)
+{
+	(void)user;
+	return adv_ask(contents);
+}
+
+int adv_netlink_request(int fd, const void *request, size_t len)
+{
+	const struct adv_nldev_source source = {.device = device};
+	struct adv_netlink answer = {0};
+	struct sockaddr_nl name;
+	struct stand_in *s;
+	int error = adv_netlink_bind(fd, 0);
+
+	if (error)
+		return error;
+	adv_netlink_name(fd, &name);
+	adv_nldev_answer(&source, request, len, name.nl_pid, &answer);
+	if (answer.failed || !answer.len) {
+		free(answer.data);
+		return answer.failed ? ENOBUFS : 0;
+	}
+	take();
+	s = find(fd);
+	if (s)
+		error = append(s, fd, &answer);
+	else
+		free(answer.data);
+	give();
+	return error;
+}

@@ -181,8 +181,8 @@ int adv_cm_set_peer(struct adv_cm_id *id, const struct adv_cm_addr *local,
  * path.sgid and path.dgid are the addresses of both ends, else the other end refuses the request.
  * EINVAL: no peer set, or connected already. A flow label of 0 is chosen, and the UDP source port
  * follows from the label. Of a request that is unanswered it sets only what its sender cannot
- * know: path.sgid_index, path.hop_limit, rate, and an mtu that is smaller than the request's
- * (0: leave it).
+ * know: path.sgid_index, path.hop_limit and rate. EMSGSIZE: the request asks for a larger MTU than
+ * `mtu` (0: any will do), and no answer can tell it so but adv_cm_reject_mtu().
  */
 int adv_cm_set_route(struct adv_cm_id *id, const struct adv_cm_route *route);
 
@@ -212,6 +212,12 @@ int adv_cm_accept(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_p
 int adv_cm_reject(struct adv_cm_id *id, uint64_t now, uint8_t reason, const void *private_data,
 		  uint8_t private_data_len);
 /*
+ * Rejects a request because of its path MTU, and names the one that would do (REJ 26, IBTA
+ * 12.6.7.2). A peer that is this software asks again with that; its consumer need not know. The
+ * id is over then. EINVAL.
+ */
+int adv_cm_reject_mtu(struct adv_cm_id *id, uint64_t now, enum ibv_mtu mtu);
+/*
  * After CONNECT_RESPONSE: the consumer's QP can send, RTU goes out (no event follows). On the
  * accepting side: data has come from the peer although RTU has not (IBV_EVENT_COMM_EST): takes it
  * for RTU and gives ESTABLISHED. EINVAL; EISCONN on the accepting side after RTU.
@@ -236,8 +242,9 @@ int adv_cm_qp_attr(const struct adv_cm_id *id, enum ibv_qp_state state, struct i
 
 /*
  * An id sees each of these at most once, in this order:
- *  - connecting: CONNECT_RESPONSE, or UNREACHABLE (no answer), or REJECTED. After the response
- *    REJECTED (the acceptor gave up before RTU) or DISCONNECTED; then TIMEWAIT_EXIT.
+ *  - connecting: CONNECT_RESPONSE, or UNREACHABLE (no answer), or REJECTED. A REJ that names a
+ *    smaller MTU is none of these: the request goes out again with it, and the route has it. After
+ * the response REJECTED (the acceptor gave up before RTU) or DISCONNECTED; then TIMEWAIT_EXIT.
  *  - accepting: CONNECT_REQUEST; ESTABLISHED, or UNREACHABLE (no RTU), or REJECTED (the other gave
  *    up; adv_cm_accept() says ECONNABORTED then), or DISCONNECTED (RTU was lost); after ESTABLISHED
  *    DISCONNECTED; then TIMEWAIT_EXIT.

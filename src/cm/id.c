@@ -320,11 +320,11 @@ int adv_cm_set_route(struct adv_cm_id *id, const struct adv_cm_route *route)
 	struct adv_path *path = &id->route.path;
 
 	if (id->state == ADV_CM_REQ_RCVD || id->state == ADV_CM_SIDR_REQ_RCVD) {
+		if (route->mtu && route->mtu < id->route.mtu)
+			return EMSGSIZE;
 		path->sgid_index = route->path.sgid_index;
 		path->hop_limit = route->path.hop_limit;
 		id->route.rate = route->rate;
-		if (route->mtu && route->mtu < id->route.mtu)
-			id->route.mtu = route->mtu;
 		return 0;
 	}
 	if (id->state != ADV_CM_ADDRESSED && id->state != ADV_CM_ROUTED)

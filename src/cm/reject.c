@@ -8,6 +8,7 @@
 #include "wire/bytes.h"
 
 #define GUID_LEN 8
+#define MTU_LEN	 1
 
 /* ---- sent ---- */
 
@@ -24,16 +25,23 @@ static enum adv_cm_about about_of(const struct adv_cm_id *id)
 	}
 }
 
+static struct adv_cm_packet rej_of(const struct adv_cm_id *id, uint16_t reason)
+{
+	struct adv_cm_packet packet = {.attribute = ADV_CM_REJ, .tid = id->tid};
+
+	packet.rej.local_comm_id = id->local_comm_id;
+	packet.rej.remote_comm_id = id->remote_comm_id;
+	packet.rej.about = about_of(id);
+	packet.rej.reason = reason;
+	return packet;
+}
+
 void adv_cm_send_rej(struct adv_cm_id *id, uint16_t reason, const void *private_data,
 		     uint8_t private_data_len)
 {
-	struct adv_cm_packet packet = {.attribute = ADV_CM_REJ, .tid = id->tid};
+	struct adv_cm_packet packet = rej_of(id, reason);
 	struct adv_cm_rej *rej = &packet.rej;
 
-	rej->local_comm_id = id->local_comm_id;
-	rej->remote_comm_id = id->remote_comm_id;
-	rej->about = about_of(id);
-	rej->reason = reason;
 	if (reason == ADV_CM_REJ_TIMEOUT) {
 		/* The receiver may not have told us its communication id. */
 		rej->info_len = GUID_LEN;
@@ -99,6 +107,19 @@ int adv_cm_reject(struct adv_cm_id *id, uint64_t now, uint8_t reason, const void
 	}
 }
 
+int adv_cm_reject_mtu(struct adv_cm_id *id, uint64_t now, enum ibv_mtu mtu)
+{
+	struct adv_cm_packet packet = rej_of(id, ADV_CM_REJ_INVALID_MTU);
+
+	if (id->state != ADV_CM_REQ_RCVD || adv_mtu_bytes(mtu) == 0)
+		return EINVAL;
+	packet.rej.info_len = MTU_LEN;
+	packet.rej.info[0] = (uint8_t)mtu;
+	adv_cm_send(id, &packet);
+	adv_cm_id_close(id);
+	return 0;
+}
+
 /* ---- REJ received ---- */
 
 static struct adv_cm_id *find_rejected(struct adv_cm *cm, const struct adv_rx_meta *meta,
@@ -117,6 +138,41 @@ static struct adv_cm_id *find_rejected(struct adv_cm *cm, const struct adv_rx_me
 		return adv_cm_find_both(cm, meta, rej->remote_comm_id, rej->local_comm_id);
 	id = adv_cm_find(cm, meta, rej->remote_comm_id);
 	return id && id->state == ADV_CM_REQ_SENT ? id : NULL;
+}
+
+/*
+ * The path MTU that a REJ names in place of the one asked for, as a code; 0: none. A REQ has the
+ * code in the upper half of its byte: who puts it there in a REJ as well is understood.
+ */
+static uint8_t mtu_named(const struct adv_cm_rej *rej)
+{
+	uint8_t byte = rej->info_len >= MTU_LEN ? rej->info[0] : 0;
+	uint8_t code = byte > 0xf && !(byte & 0xf) ? byte >> 4 : byte;
+
+	return adv_mtu_bytes(code) ? code : 0;
+}
+
+/*
+ * The other end has named a smaller MTU: asks once more, as somebody new, with that. Each time it
+ * is smaller, so this ends. False: it is a reject like others.
+ */
+static bool ask_again(struct adv_cm_id *id, uint64_t now, const struct adv_cm_rej *rej)
+{
+	uint8_t mtu = rej->reason == ADV_CM_REJ_INVALID_MTU ? mtu_named(rej) : 0;
+	struct adv_cm_packet packet;
+
+	if (id->state != ADV_CM_REQ_SENT || !mtu || mtu >= id->route.mtu ||
+	    !adv_cm_packet_decode(id->mad, sizeof(id->mad), &packet))
+		return false;
+	id->route.mtu = (enum ibv_mtu)mtu;
+	adv_cm_table_remove(&id->cm->by_comm_id, &id->by_comm_id);
+	adv_cm_id_begin(id);
+	packet.tid = id->tid;
+	packet.req.local_comm_id = id->local_comm_id;
+	packet.req.starting_psn = id->local_psn;
+	packet.req.path_mtu = mtu;
+	adv_cm_send_repeated(id, now, &packet);
+	return true;
 }
 
 static void rejected(struct adv_cm_id *id, uint64_t now, const struct adv_cm_rej *rej)
@@ -157,6 +213,8 @@ void adv_cm_rx_rej(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 		cm->counters.rx_unmatched++;
 		return;
 	}
+	if (ask_again(id, now, &packet->rej))
+		return;
 	switch (id->state) {
 	case ADV_CM_REQ_SENT:
 	case ADV_CM_REQ_RCVD:

@@ -423,7 +423,11 @@ static void take_request(struct adv_ucma *u, const struct adv_cm_event *event)
 	id->listener = listener;
 	adv_list_add_tail(&listener->requests, &id->request_link);
 	adv_cm_id_set_user(id->cm, id);
-	(void)adv_ucma_set_route(id); /* without it the request's own is used */
+	/* Without a route of our own the request's is used. */
+	if (adv_ucma_set_route(id) == EMSGSIZE) {
+		adv_ucma_id_free(id);
+		return;
+	}
 	note.id = id;
 	adv_ucma_queue(&note);
 }

@@ -211,7 +211,8 @@ void adv_ucma_fill_route(const struct adv_ucma_id *id, struct adv_cm_wire_route 
 void adv_ucma_queries_run(struct adv_ucma *u, uint64_t now_ms);
 void adv_ucma_query_cancel(struct adv_ucma_id *id);
 /* Tells the engine this end's route, or of a request what this end adds to it. 0; ENODEV: the
- * address is gone; EINVAL. */
+ * address is gone; EMSGSIZE: the request wants more than the path carries, and has been rejected;
+ * EINVAL. */
 int adv_ucma_set_route(struct adv_ucma_id *id);
 
 /* --- ucma_multicast.c --- */

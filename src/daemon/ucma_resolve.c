@@ -56,8 +56,12 @@ static int find_way(const struct adv_ucma_id *id, struct adv_cm_addr *to, struct
 	return way->has_source && adv_ucma_find_gid(u, &way->source, 0) ? 0 : ENODEV;
 }
 
-static enum ibv_mtu mtu_of(const struct adv_gid_entry *e)
+/* What a path from e to `to` carries. To ourselves no interface's wire is on the way. */
+static enum ibv_mtu mtu_of(const struct adv_ucma *u, const struct adv_gid_entry *e,
+			   const struct adv_cm_addr *to)
 {
+	if (adv_ucma_find_gid(u, &to->ip, adv_ucma_is_link_local(&to->ip) ? e->ifindex : 0))
+		return IBV_MTU_4096;
 	for (int code = IBV_MTU_4096; code > IBV_MTU_256; code--)
 		if (adv_mtu_bytes(code) <= e->path_mtu)
 			return (enum ibv_mtu)code;
@@ -81,20 +85,25 @@ int adv_ucma_set_route(struct adv_ucma_id *id)
 	const struct adv_ucma *u = id->channel->client->ucma;
 	const struct adv_gid_entry *e =
 		adv_ucma_find_gid(u, &adv_cm_id_local(id->cm)->ip, id->ifindex);
+	const struct adv_cm_addr *remote = adv_cm_id_remote(id->cm);
 	struct adv_cm_route route;
+	int error;
 
 	if (!e)
 		return ENODEV;
 	route = (struct adv_cm_route){
 		.path = {.sgid = e->gid,
-			 .dgid = adv_cm_id_remote(id->cm)->ip,
+			 .dgid = remote->ip,
 			 .hop_limit = HOP_LIMIT,
 			 .sgid_index = (uint8_t)(e - u->gids.entry)},
-		.mtu = mtu_of(e),
+		.mtu = mtu_of(u, e, remote),
 		.packet_life_time = PACKET_LIFE_TIME,
 		.rate = rate_of(e),
 	};
-	return adv_cm_set_route(id->cm, &route);
+	error = adv_cm_set_route(id->cm, &route);
+	if (error == EMSGSIZE)
+		adv_cm_reject_mtu(id->cm, adv_ucma_now(), route.mtu);
+	return error;
 }
 
 /* ---- waiting ---- */

@@ -139,6 +139,16 @@ static bool values_good(const struct adv_qp *qp, const struct ibv_qp_attr *a, in
 	return true;
 }
 
+/*
+ * What a path carries, in bytes. To the machine's own addresses no interface's wire is on the way;
+ * of others only the interface that the source address belongs to is known here.
+ */
+static uint32_t path_limit(const struct adv_engine *e, const struct adv_path *path)
+{
+	return adv_engine_is_here(e, &path->dgid) ? adv_mtu_bytes(IBV_MTU_4096)
+						  : e->gids[path->sgid_index].mtu;
+}
+
 /* The path and its MTU, as they would be after the change. */
 static bool path_good(const struct adv_qp *qp, const struct ibv_qp_attr *a, int mask,
 		      struct adv_path *path, uint32_t *mtu)
@@ -151,7 +161,7 @@ static bool path_good(const struct adv_qp *qp, const struct ibv_qp_attr *a, int 
 		return true;
 	if (adv_path_from_attr(qp->engine, &a->ah_attr, qp->qpn, rqpn, path))
 		return false;
-	return !adv_gid_is_multicast(&path->dgid) && *mtu <= qp->engine->gids[path->sgid_index].mtu;
+	return !adv_gid_is_multicast(&path->dgid) && *mtu <= path_limit(qp->engine, path);
 }
 
 static void copy_values(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask)

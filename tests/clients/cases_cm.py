@@ -228,6 +228,26 @@ def netns_perftest(lab):
             raise Failure(f"not one row of results:\n{text}")
 
 
+def register_unequal(mtu, mtu_there):
+    address = cases_netns.ADDRESSES["4"][THERE]
+
+    @case("cm-netns", f"mtu-{mtu}-to-{mtu_there}", seconds=240)
+    def run(lab):
+        """Ends with different MTUs use the smaller one, whoever asks."""
+        there = cases_netns.two_hosts(lab, mtu, mtu_there)
+        for size in 100, 5000, 60000:
+            base = ["rping", "-a", address, "-S", str(size), "-C", "5", "-v"]
+            _, client = cm_pair(lab, [*base, "-s"], [*base, "-c", "-V"], server_prefix=there)
+            demand(client, r"^ping data: rdma-ping-\d+: [A-z]", 5)
+        for program in "ib_read_bw", "ib_write_bw", "ib_send_bw":
+            text = perftest_pair(lab, [program, "-R", "-F", "-n", "200"], address,
+                                 server_prefix=there)
+            reports.perftest(text, [65536], 200)
+
+
+register_unequal(9000, 1500)
+register_unequal(1500, 9000)
+
 for one_family in cases_netns.ADDRESSES:
     register_netns(one_family)
 

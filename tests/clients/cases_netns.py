@@ -8,11 +8,12 @@ ADDRESSES = {"4": ("10.77.0.1", "10.77.0.2", 24), "6": ("fd77::1", "fd77::2", 64
 ACTIVE_MTU = {1500: "1024 (3)", 9000: "4096 (5)"}
 
 
-def two_hosts(lab, mtu):
+def two_hosts(lab, mtu, mtu_there=None):
     """Joins this namespace (veth0) with a second one (veth1); the prefix to run things there."""
     pid, there = lab.namespace()
     lab.system(f"ip link add veth0 type veth peer name veth1 netns {pid}")
-    for enter, name, side in (("", "veth0", 0), (f"nsenter -t {pid} -n ", "veth1", 1)):
+    for enter, name, side, mtu in (("", "veth0", 0, mtu),
+                                   (f"nsenter -t {pid} -n ", "veth1", 1, mtu_there or mtu)):
         lab.system(f"{enter}ip link set lo up")
         lab.system(f"{enter}sh -c 'echo 0 > /proc/sys/net/ipv6/conf/{name}/accept_dad'")
         lab.system(f"{enter}ip link set {name} mtu {mtu} up")
@@ -70,6 +71,17 @@ def register(family, mtu):
 for one_family in ADDRESSES:
     for one_mtu in ACTIVE_MTU:
         register(one_family, one_mtu)
+
+
+@case("netns", "mtu-within-the-machine")
+def own_address(lab):
+    """To the machine's own addresses 4096 is right, whatever the interface's MTU is."""
+    two_hosts(lab, 1500)
+    for address, _, _ in ADDRESSES.values():
+        index = gid_index(lab.run(["ibv_devinfo", "-v"]), address)
+        base = ["ibv_rc_pingpong", "-c", "-s", "20000", "-n", "300", "-m", "4096", "-g", index]
+        for text in lab.pair(base, [*base, "localhost"]):
+            reports.pingpong(text, 20000, 300)
 
 
 @case("netns", "address-comes-and-goes")

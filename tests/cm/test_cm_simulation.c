@@ -2,6 +2,7 @@
 /*
  * Nodes on a wire that loses, repeats, reorders and delays, each run from a seed: every connection
  * comes to an end that is documented, events come once and in a legal order, and nothing stays.
+ * Their interfaces have different MTUs, so some requests are made twice.
  * ADV_CM_SIM_SEED=n runs the one seed, ADV_CM_SIM_SEEDS=n that many (1,000).
  */
 #include <endian.h>
@@ -164,6 +165,19 @@ static unsigned new_end(struct sim *s, unsigned node, struct adv_cm_id *id)
 	return s->ends++;
 }
 
+/* Of each node's interface. */
+static enum ibv_mtu mtu_of(unsigned node)
+{
+	static const enum ibv_mtu mtu[NODES] = {IBV_MTU_1024, IBV_MTU_4096, IBV_MTU_512};
+
+	return mtu[node];
+}
+
+static enum ibv_mtu smaller(enum ibv_mtu a, enum ibv_mtu b)
+{
+	return a < b ? a : b;
+}
+
 static void listen_on(struct sim *s, unsigned node)
 {
 	listener(&s->node[node], RDMA_PS_TCP, chance(s, 50), chance(s, 20) ? 2 : 0);
@@ -189,6 +203,7 @@ static void connect_one(struct sim *s, unsigned node)
 	s->end[end].peer = peer;
 	s->end[end].connecting = true;
 	s->end[end].listening_peer = !nobody;
+	route.mtu = mtu_of(node);
 	CHECK(s, adv_cm_set_peer(id, &local, &remote) == 0);
 	CHECK(s, adv_cm_set_route(id, &route) == 0);
 	param = param_for(s, end);
@@ -290,11 +305,29 @@ static unsigned sender_of(struct sim *s, const struct adv_cm_event *event)
 	return end;
 }
 
+/* As the daemon does before its program hears of a request. */
+static bool mtu_fits(struct sim *s, unsigned node, const struct adv_cm_event *event)
+{
+	struct adv_cm_route route = {.mtu = mtu_of(node), .path.hop_limit = 64};
+	int err = adv_cm_set_route(event->id, &route);
+
+	if (err == 0)
+		return true;
+	CHECK(s, err == EMSGSIZE);
+	CHECK(s, adv_cm_reject_mtu(event->id, s->now, route.mtu) == 0);
+	adv_cm_id_destroy(event->id, s->now);
+	return false;
+}
+
 static void on_request(struct sim *s, unsigned node, const struct adv_cm_event *event)
 {
-	unsigned end = new_end(s, node, event->id), asker = sender_of(s, event);
-	struct end *e = &s->end[end], *peer = &s->end[asker];
+	unsigned asker = sender_of(s, event), end;
+	struct end *e, *peer = &s->end[asker];
 
+	if (!mtu_fits(s, node, event))
+		return;
+	end = new_end(s, node, event->id);
+	e = &s->end[end];
 	CHECK(s, event->listen && peer->active && peer->peer == node && peer->listening_peer);
 	e->peer = asker;
 	e->sidr = peer->sidr;
@@ -321,6 +354,7 @@ static void on_event(struct sim *s, unsigned node, const struct adv_cm_event *ev
 	switch (event->type) {
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		CHECK(s, event->param.qp_num == s->end[sender_of(s, event)].qpn);
+		CHECK(s, adv_cm_id_route(e->id)->mtu == smaller(mtu_of(node), mtu_of(e->peer)));
 		CHECK(s, s->end[sender_of(s, event)].peer == end);
 		plan(s, thinking(s), ESTABLISH, node, end);
 		break;
@@ -331,10 +365,13 @@ static void on_event(struct sim *s, unsigned node, const struct adv_cm_event *ev
 			CHECK(s, event->param.qp_num == s->end[sender_of(s, event)].qpn);
 			plan(s, within(s, SEC), DESTROY, node, end);
 		} else {
+			CHECK(s, adv_cm_id_route(e->id)->mtu ==
+					 smaller(mtu_of(node), mtu_of(s->end[e->peer].node)));
 			plan_end(s, end);
 		}
 		break;
 	case RDMA_CM_EVENT_REJECTED:
+		CHECK(s, event->status != ADV_CM_REJ_INVALID_MTU);
 		e->rejected = event->status;
 		/* fall through */
 	case RDMA_CM_EVENT_UNREACHABLE:

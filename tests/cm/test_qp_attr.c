@@ -79,23 +79,28 @@ static void test_before_connecting(void **state)
 	assert_int_equal(adv_cm_qp_attr(id, IBV_QPS_ERR, &attr, &mask), EINVAL);
 }
 
-/* What the accepting end's owner adds: the index of the GID, and its own, smaller MTU. */
+/* What the accepting end's owner adds: the index of the GID. The MTU is the request's. */
 static void test_request(void **state)
 {
 	struct pair *p = *state;
 	struct connection c = requested(p);
-	struct adv_cm_route route = {.path = {.sgid_index = 3, .hop_limit = 9}, .mtu = IBV_MTU_512};
+	struct adv_cm_route route = {.path = {.sgid_index = 3, .hop_limit = 9},
+				     .mtu = IBV_MTU_4096};
 	struct ibv_qp_attr attr;
 
 	assert_int_equal(adv_cm_set_route(c.passive, &route), 0);
 	attr = attr_of(c.passive, IBV_QPS_RTR, RC_RTR_MASK);
 	assert_int_equal(attr.ah_attr.grh.sgid_index, 3);
 	assert_int_equal(attr.ah_attr.grh.hop_limit, 9);
-	assert_int_equal(attr.path_mtu, IBV_MTU_512);
+	assert_int_equal(attr.path_mtu, IBV_MTU_1024);
 	assert_int_equal(attr.max_dest_rd_atomic, 4); /* as the other asks for */
-	route.mtu = IBV_MTU_4096;
-	assert_int_equal(adv_cm_set_route(c.passive, &route), 0);
-	assert_int_equal(attr_of(c.passive, IBV_QPS_RTR, RC_RTR_MASK).path_mtu, IBV_MTU_512);
+	/* A REP could not tell the other end of a smaller one. */
+	route.mtu = IBV_MTU_512;
+	route.path.sgid_index = 4;
+	assert_int_equal(adv_cm_set_route(c.passive, &route), EMSGSIZE);
+	attr = attr_of(c.passive, IBV_QPS_RTR, RC_RTR_MASK);
+	assert_int_equal(attr.path_mtu, IBV_MTU_1024);
+	assert_int_equal(attr.ah_attr.grh.sgid_index, 3);
 }
 
 static void test_other_types(void **state)

@@ -60,6 +60,111 @@ static void test_of_response(void **state)
 	assert_true(adv_cm_deadline(p->b.cm) == UINT64_MAX);
 }
 
+/* ---- path MTU ---- */
+
+/* The request's MTU is too large: the other end asks again with the one that is named. */
+static void test_mtu(void **state)
+{
+	struct pair *p = *state;
+	struct adv_cm_conn_param param = conn_param(0x1001, "hello"),
+				 answer = conn_param(0x2002, "");
+	struct adv_cm_packet first, rej, again;
+	struct ibv_qp_attr attr;
+	struct connection c = {.listen = listener(&p->b, RDMA_PS_TCP, true, 0)};
+	int mask;
+
+	c.active = routed(&p->a, &p->b, RDMA_PS_TCP);
+	assert_int_equal(adv_cm_connect(c.active, p->now, &param), 0);
+	first = sent(p, &p->a);
+	give(p, &p->b, &first);
+	c.passive = event_of(&p->b, RDMA_CM_EVENT_CONNECT_REQUEST).id;
+	assert_int_equal(adv_cm_reject_mtu(c.passive, p->now, (enum ibv_mtu)6), EINVAL);
+	assert_int_equal(adv_cm_reject_mtu(c.passive, p->now, IBV_MTU_512), 0);
+	assert_int_equal(adv_cm_reject_mtu(c.passive, p->now, IBV_MTU_512), EINVAL);
+	adv_cm_id_destroy(c.passive, p->now);
+	rej = sent(p, &p->b);
+	assert_int_equal(rej.rej.reason, ADV_CM_REJ_INVALID_MTU);
+	assert_int_equal(rej.rej.about, ADV_CM_ABOUT_REQ);
+	assert_int_equal(rej.rej.info_len, 1);
+	assert_int_equal(rej.rej.info[0], IBV_MTU_512);
+	give(p, &p->a, &rej);
+	no_event(&p->a);
+	assert_true(adv_cm_id_busy(c.active));
+	assert_int_equal(adv_cm_id_route(c.active)->mtu, IBV_MTU_512);
+	again = sent(p, &p->a);
+	assert_int_equal(again.attribute, ADV_CM_REQ);
+	assert_int_equal(again.req.path_mtu, IBV_MTU_512);
+	assert_int_not_equal(again.tid, first.tid);
+	assert_int_not_equal(again.req.local_comm_id, first.req.local_comm_id);
+	/* Nothing else is different, and what answered the first one counts no more. */
+	give(p, &p->a, &rej);
+	nothing_sent(p, &p->a);
+	first.tid = again.tid;
+	first.req.local_comm_id = again.req.local_comm_id;
+	first.req.starting_psn = again.req.starting_psn;
+	first.req.path_mtu = again.req.path_mtu;
+	assert_memory_equal(&again, &first, sizeof(again));
+	give(p, &p->b, &again);
+	c.passive = event_of(&p->b, RDMA_CM_EVENT_CONNECT_REQUEST).id;
+	assert_int_equal(adv_cm_accept(c.passive, p->now, &answer), 0);
+	pump(p);
+	event_of(&p->a, RDMA_CM_EVENT_CONNECT_RESPONSE);
+	assert_int_equal(adv_cm_qp_attr(c.active, IBV_QPS_RTR, &attr, &mask), 0);
+	assert_int_equal(attr.path_mtu, IBV_MTU_512);
+	assert_int_equal(attr.rq_psn, again.req.starting_psn);
+	assert_int_equal(adv_cm_qp_attr(c.passive, IBV_QPS_RTR, &attr, &mask), 0);
+	assert_int_equal(attr.path_mtu, IBV_MTU_512);
+}
+
+/* Rejects of this kind that name nothing to try: what its consumer is told of. */
+static void test_mtu_useless(void **state)
+{
+	static const uint8_t info[] = {0, IBV_MTU_1024, IBV_MTU_2048, 6, 0xf, 0x60, 0x11, 0xff};
+	struct pair *p = *state;
+
+	for (unsigned i = 0; i <= sizeof(info); i++) {
+		struct adv_cm_id *id = asking(p);
+		struct adv_cm_packet rej = rej_about(id, ADV_CM_ABOUT_REQ, ADV_CM_REJ_INVALID_MTU);
+
+		rej.rej.local_comm_id = 0;
+		rej.rej.info_len = i < sizeof(info);
+		rej.rej.info[0] = i < sizeof(info) ? info[i] : IBV_MTU_512;
+		give(p, &p->a, &rej);
+		assert_int_equal(event_of(&p->a, RDMA_CM_EVENT_REJECTED).status,
+				 ADV_CM_REJ_INVALID_MTU);
+		nothing_sent(p, &p->a);
+	}
+}
+
+/* Each time a smaller one, so four times at most; the code in either half of the byte. Other
+ * reasons name no MTU. */
+static void test_mtu_again_and_again(void **state)
+{
+	struct pair *p = *state;
+	struct adv_cm_id *id = asking(p);
+	struct adv_cm_packet rej;
+
+	for (unsigned mtu = IBV_MTU_512; mtu >= IBV_MTU_256; mtu--) {
+		rej = rej_about(id, ADV_CM_ABOUT_REQ, ADV_CM_REJ_INVALID_MTU);
+		rej.rej.info_len = 1;
+		rej.rej.info[0] = (uint8_t)(mtu == IBV_MTU_512 ? mtu << 4 : mtu);
+		give(p, &p->a, &rej);
+		assert_int_equal(sent(p, &p->a).req.path_mtu, mtu);
+	}
+	rej = rej_about(id, ADV_CM_ABOUT_REQ, ADV_CM_REJ_INVALID_MTU);
+	rej.rej.info_len = 1;
+	rej.rej.info[0] = IBV_MTU_256;
+	give(p, &p->a, &rej);
+	event_of(&p->a, RDMA_CM_EVENT_REJECTED);
+	id = asking(p);
+	rej = rej_about(id, ADV_CM_ABOUT_REQ, ADV_CM_REJ_CONSUMER_DEFINED);
+	rej.rej.info_len = 1;
+	rej.rej.info[0] = IBV_MTU_256;
+	give(p, &p->a, &rej);
+	event_of(&p->a, RDMA_CM_EVENT_REJECTED);
+	nothing_sent(p, &p->a);
+}
+
 static void test_without_listener(void **state)
 {
 	struct pair *p = *state;
@@ -171,6 +276,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_of_request),
 		TEST(test_of_response),
+		TEST(test_mtu),
+		TEST(test_mtu_useless),
+		TEST(test_mtu_again_and_again),
 		TEST(test_without_listener),
 		TEST(test_stale),
 		TEST(test_forged),

@@ -117,18 +117,33 @@ def connects(build):
             connect(server, client, LINKS[0][0], port)
 
 
+def mtu_of(cm, number):
+    """What the QP of a connection is told (path_mtu of struct ibv_qp_attr)."""
+    return struct.unpack_from("=I", cm.ask(ucma.QP_ATTR, number=number, value=ucma.RTR)[3], 8)[0]
+
+
 def mtu_differs(build):
-    """The end that can do less decides."""
+    """The end that can do less decides, whoever asks; both learn it."""
     with two_hosts(build, 9000) as (host, _, client, _, server):
         with host:
             adverbd.sh("ip link set nt1 mtu 1500")
         _, port = server.listener("0.0.0.0")
+        _, other = client.listener("0.0.0.0")
 
         def small():
-            client.command(ucma.CONNECT, client.ready(LINKS[0][1], port))
-            return server.event(ucma.CONNECT_REQUEST).route.mtu == 3
+            active, passive = connect(client, server, LINKS[0][1], port)
+            return server.route(passive).mtu == 3 and active, passive
 
-        wait_for(small)  # until that daemon has noticed
+        wait_for(lambda: small()[0])  # until that daemon has noticed
+        active, passive = small()
+        for cm, number in (client, active), (server, passive):
+            assert cm.route(number).mtu == mtu_of(cm, number) == 3
+        active, passive = connect(server, client, LINKS[0][0], other)
+        for cm, number in (server, active), (client, passive):
+            assert cm.route(number).mtu == mtu_of(cm, number) == 3
+        # To its own address no wire is on the way.
+        active, passive = connect(server, server, LINKS[0][1], port)
+        assert server.route(active).mtu == server.route(passive).mtu == 5
 
 
 def host_vanishes(build):

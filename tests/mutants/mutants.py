@@ -238,6 +238,10 @@ MUTANTS = [
      "\tid->initiator_depth = rep->responder_resources;",
      "\tid->responder_resources = rep->responder_resources;\n"
      "\tid->initiator_depth = rep->initiator_depth;"),
+    ("cm-mtu", "a reject because of the path MTU is believed to name a larger one", CM_REJECT,
+     " || mtu >= id->route.mtu ||", " ||"),
+    ("cm-mtu-same", "who asks again with another MTU is the same as before", CM_REJECT,
+     "\tadv_cm_table_remove(&id->cm->by_comm_id, &id->by_comm_id);\n\tadv_cm_id_begin(id);\n", ""),
     ("acked-after-all", "a request is acknowledged that cannot be sent again, and stays", REQUESTER,
      "\t\tif (!wqe->started ||\n\t\t    adv", "\t\tif (wqe->failed || !wqe->started ||\n\t\t    adv"),
     ("cnp-interval", "each mark is answered with a CNP", FLOW,

@@ -367,6 +367,37 @@ static void test_mtu_of_the_interface(void **state)
 	net_close(net);
 }
 
+/* To the machine's own addresses no wire is on the way, whatever the source's interface has. */
+static void test_mtu_within_the_machine(void **state)
+{
+	struct net *net = net_open(2, 1);
+	struct end *end = open_end(net, IBV_QPT_UC);
+	struct adv_engine_gid gids[2] = {{net->node[0].gid[0], 1024}, {net->node[0].gid[1], 256}};
+	const int mask = IBV_QP_STATE | AV | MTU | DEST | RQPSN;
+	struct ibv_qp_attr a;
+
+	assert_int_equal(adv_engine_set_gids(net->node[0].e, gids, 2), 0);
+	bring_to(end, IBV_QPS_INIT);
+	a = good_attr(end, IBV_QPS_RTR);
+	a.path_mtu = IBV_MTU_4096;
+	expect_refused(end, &a, mask);
+	for (int i = 0; i < 2; i++) {
+		a.ah_attr.grh.sgid_index = (uint8_t)i;
+		memcpy(a.ah_attr.grh.dgid.raw, gids[i].gid.raw, sizeof(a.ah_attr.grh.dgid.raw));
+		assert_int_equal(adv_qp_modify(end->qp, 0, &a, mask), 0);
+		assert_int_equal(end->qp->mtu, 4096);
+		assert_int_equal(adv_qp_modify(end->qp, 0,
+					       &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET},
+					       IBV_QP_STATE),
+				 0);
+		move(end, IBV_QPS_INIT);
+	}
+	memcpy(a.ah_attr.grh.dgid.raw,
+	       (uint8_t[16]){[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 9}, 16);
+	assert_int_equal(adv_qp_modify(end->qp, 0, &a, mask), 0);
+	net_close(net);
+}
+
 static void test_query(void **state)
 {
 	struct net *net = net_open(2, 1);
@@ -501,6 +532,7 @@ int main(void)
 		cmocka_unit_test(test_without_state_bit),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_mtu_of_the_interface),
+		cmocka_unit_test(test_mtu_within_the_machine),
 		cmocka_unit_test(test_query),
 		cmocka_unit_test(test_resources_change_in_sqd),
 		cmocka_unit_test(test_no_change_while_draining),

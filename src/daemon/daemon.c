@@ -57,17 +57,6 @@ static int take_name(struct adv_daemon *d)
 	return errno == EADDRINUSE ? EALREADY : errno;
 }
 
-static void raise_descriptor_limit(void)
-{
-	struct rlimit r;
-
-	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
-		r.rlim_cur = r.rlim_max;
-		if (setrlimit(RLIMIT_NOFILE, &r) < 0)
-			adv_warn("RLIMIT_NOFILE: %s", strerror(errno));
-	}
-}
-
 unsigned adv_daemon_descriptors(void)
 {
 	struct rlimit r;
@@ -100,7 +89,6 @@ int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len)
 {
 	int error;
 
-	raise_descriptor_limit();
 	error = take_name(d);
 	if (error == EALREADY)
 		return error;
@@ -109,6 +97,14 @@ int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len)
 		return error;
 	}
 	error = make_tables(d);
+	if (error == EFBIG) {
+		snprintf(why, why_len,
+			 "the limit for files (ulimit -f) leaves adverbd no room for its tables, "
+			 "and "
+			 "only root may lift it: start adverbd by hand where there is no such "
+			 "limit");
+		return error;
+	}
 	if (error) {
 		snprintf(why, why_len, "cannot make the shared tables: %s", strerror(error));
 		return error;
@@ -121,6 +117,21 @@ int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len)
 		snprintf(why, why_len, "cannot listen: %s", strerror(error));
 	}
 	return error;
+}
+
+void adv_daemon_tell(struct adv_daemon *d, char verdict, const char *why)
+{
+	char said[1024];
+	int n = snprintf(said, sizeof(said), "%c%s", verdict,
+			 verdict == ADV_START_FAILED ? why : "");
+
+	if (d->ready_fd < 0)
+		return;
+	if (n > (int)sizeof(said) - 1)
+		n = sizeof(said) - 1;
+	(void)!write(d->ready_fd, said, (size_t)n);
+	close(d->ready_fd);
+	d->ready_fd = -1;
 }
 
 void adv_daemon_release(struct adv_daemon *d)
@@ -138,7 +149,7 @@ static int compare_int(const void *a, const void *b)
 
 void adv_daemon_close_others(const struct adv_daemon *d, int also)
 {
-	int keep[ADV_SLOTS + 3];
+	int keep[ADV_SLOTS + 4];
 	unsigned from = 3;
 	size_t n = 0;
 
@@ -147,6 +158,7 @@ void adv_daemon_close_others(const struct adv_daemon *d, int also)
 	keep[n++] = d->listener;
 	keep[n++] = d->table_fd;
 	keep[n++] = also;
+	keep[n++] = d->ready_fd;
 	qsort(keep, n, sizeof(keep[0]), compare_int);
 	for (size_t i = 0; i < n; i++) {
 		if (keep[i] < (int)from)

@@ -47,6 +47,7 @@ struct adv_ledger {
 	_Atomic uint32_t worker_pid;
 	_Atomic uint32_t keeper_pid;
 	_Atomic uint32_t restarts;
+	_Atomic uint32_t served; /* a worker came so far as to serve */
 	uint64_t started_ms;
 	uint64_t releases;
 	uint64_t qp1_dropped;
@@ -63,8 +64,10 @@ struct adv_daemon {
 	int counters[ADV_SLOTS]; /* the worker's: what a slot counts in; 0: nothing */
 	struct adv_gid_table *gids;
 	bool system;
+	bool foreground;
 	uid_t uid;
 	uint64_t linger_ms;
+	int ready_fd; /* where the starter waits for ADV_START_*; -1: nobody does */
 	uint64_t sender_until[ADV_SLOTS]; /* the worker's: slots given up, whose sender still counts
 					   */
 	uint64_t senders_at;		  /* the earliest of these; 0: none */
@@ -82,11 +85,14 @@ unsigned adv_daemon_descriptors(void);
  */
 int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len);
 
+/* Tells the starter, once, what became of us: one of ADV_START_*, and for FAILED why. */
+void adv_daemon_tell(struct adv_daemon *d, char verdict, const char *why);
+
 /* Closes the group's sockets, then the name: in this order, so that who can take the name can
  * have the port too. */
 void adv_daemon_release(struct adv_daemon *d);
 
-/* Closes every descriptor but standard ones, the estate and `also`. */
+/* Closes every descriptor but standard ones, the estate, `also` and what leads to the starter. */
 void adv_daemon_close_others(const struct adv_daemon *d, int also);
 
 /*

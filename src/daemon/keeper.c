@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/detach.h"
 #include "daemon/priority.h"
 
 /* A worker that dies at once, again and again, is given up. */
@@ -46,7 +47,12 @@ static int fork_worker(struct adv_daemon *d, bool *in_worker, int *status)
 		*status = adv_worker_run(d, pair[1]);
 		return -1;
 	}
+	atomic_store(&d->ledger->worker_pid, (uint32_t)pid);
 	close(pair[1]);
+	/* It tells the starter; its end without a word is one too. */
+	if (d->ready_fd >= 0)
+		close(d->ready_fd);
+	d->ready_fd = -1;
 	return pair[0];
 }
 
@@ -133,6 +139,10 @@ static int keeper_run(struct adv_daemon *d, int worker)
 		close(worker);
 		if (!died || atomic_load(&d->ledger->leaving))
 			break;
+		if (!atomic_load(&d->ledger->served)) { /* it has said why */
+			adv_daemon_release(d);
+			return 1;
+		}
 		if (too_often(&window, &count)) {
 			adv_error("adverbd: the worker dies again and again: giving up");
 			adv_daemon_release(d);
@@ -173,5 +183,7 @@ int adv_keeper_start(struct adv_daemon *d)
 	if (worker < 0)
 		return 1;
 	adv_daemon_close_others(d, worker);
+	if (!d->foreground)
+		adv_detach_group((pid_t)atomic_load(&d->ledger->worker_pid));
 	return keeper_run(d, worker);
 }

@@ -3,7 +3,6 @@
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "base/log.h"
 #include "daemon/daemon.h"
+#include "daemon/detach.h"
 #include "daemon/priority.h"
 
 #define LINGER_DEFAULT_MS 1000
@@ -86,19 +86,13 @@ static const struct argp argp = {
 	NULL,
 };
 
-/* The starter gave us its signal mask and whatever it ignored; and maybe closed descriptors. */
-static void reset_process(int ready_fd)
+/* Descriptors that the starter left open; and maybe standard ones that it had closed. */
+static void reset_descriptors(int ready_fd)
 {
-	sigset_t none;
 	int fd;
 
-	sigemptyset(&none);
-	for (int s = 1; s < NSIG; s++)
-		if (s != SIGKILL && s != SIGSTOP)
-			signal(s, SIG_DFL);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 	do
-		fd = open("/dev/null", O_RDWR);
+		fd = adv_detach_null();
 	while (fd >= 0 && fd < 3);
 	if (fd >= 3)
 		close(fd);
@@ -110,18 +104,6 @@ static void reset_process(int ready_fd)
 	if (ready_fd > 3)
 		close_range(3, (unsigned)ready_fd - 1, 0);
 	close_range((unsigned)ready_fd + 1, ~0u, 0);
-}
-
-/* Tells the starter, in the protocol of ADV_START_*. */
-static void tell(int fd, char verdict, const char *why)
-{
-	char said[1024];
-	int n = snprintf(said, sizeof(said), "%c%s", verdict, why);
-
-	if (n > (int)sizeof(said) - 1)
-		n = sizeof(said) - 1;
-	(void)!write(fd, said, (size_t)n);
-	close(fd);
 }
 
 /* The parent's side of going to the background by hand: passes on what the child says. */
@@ -147,7 +129,7 @@ static int hear(int fd)
 static void go_to_background(struct options *o)
 {
 	bool by_hand = o->ready_fd < 0;
-	int pipe[2], null;
+	int pipe[2];
 	pid_t pid;
 
 	if (by_hand && pipe2(pipe, O_CLOEXEC) < 0) {
@@ -170,17 +152,16 @@ static void go_to_background(struct options *o)
 		o->ready_fd = pipe[1];
 	}
 	setsid();
+	adv_detach_limits(true);
+	adv_detach_processors();
 	adv_priority_ask(true);
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (int fd = 0; fd < 3 && null >= 0; fd++)
-		dup2(null, fd);
-	if (null > 2)
-		close(null);
+	adv_detach_standard();
 }
 
 /* The session may be a shell's: its group's share is not ours to change. */
 static void stay_in_foreground(void)
 {
+	adv_detach_limits(false);
 	adv_priority_ask(false);
 	if (!getenv("ADVERB_LOG"))
 		adv_log_set_level(ADV_LOG_INFO);
@@ -188,24 +169,22 @@ static void stay_in_foreground(void)
 
 static int start(struct options *o)
 {
-	struct adv_daemon d = {.system = o->system, .uid = geteuid(), .linger_ms = o->linger_ms};
+	struct adv_daemon d = {.system = o->system,
+			       .uid = geteuid(),
+			       .linger_ms = o->linger_ms,
+			       .foreground = o->foreground,
+			       .ready_fd = o->ready_fd};
 	char why[900] = "";
 	int error = adv_daemon_found(&d, why, sizeof(why));
 
 	if (error == EALREADY)
 		snprintf(why, sizeof(why), "already running in this network namespace");
-	if (error) {
-		if (o->foreground)
-			fprintf(stderr, "adverbd: %s\n", why);
-		if (o->ready_fd >= 0 && error == EALREADY)
-			tell(o->ready_fd, ADV_START_LOST, "");
-		else if (o->ready_fd >= 0)
-			tell(o->ready_fd, ADV_START_FAILED, why);
-		return 1;
-	}
-	if (o->ready_fd >= 0)
-		tell(o->ready_fd, ADV_START_READY, "");
-	return adv_keeper_start(&d);
+	if (!error)
+		return adv_keeper_start(&d);
+	if (o->foreground)
+		fprintf(stderr, "adverbd: %s\n", why);
+	adv_daemon_tell(&d, error == EALREADY ? ADV_START_LOST : ADV_START_FAILED, why);
+	return 1;
 }
 
 int main(int argc, char **argv)
@@ -214,7 +193,8 @@ int main(int argc, char **argv)
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
 		return 2;
-	reset_process(o.ready_fd);
+	adv_detach_signals();
+	reset_descriptors(o.ready_fd);
 	if (o.system && geteuid() != 0) {
 		fprintf(stderr, "adverbd: --system needs root: programs of other users trust no "
 				"daemon but their own and root's\n");

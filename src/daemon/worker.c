@@ -3,8 +3,8 @@
 #include "daemon/daemon.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "daemon/client.h"
+#include "daemon/detach.h"
 #include "daemon/gid_publish.h"
 #include "daemon/pairs.h"
 #include "daemon/priority.h"
@@ -109,7 +110,7 @@ static void shed_one(struct worker *w)
 	fd = accept4(w->d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0)
 		close(fd);
-	w->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	w->spare = adv_detach_null();
 	adv_warn("no descriptor left for one more client");
 }
 
@@ -296,7 +297,7 @@ static int prepare(struct worker *w)
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
 	w->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	w->netlink = adv_snapshot_watch();
-	w->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	w->spare = adv_detach_null();
 	w->clients.ucma = adv_ucma_create(w->d, &w->users);
 	w->clients.pairs = adv_pairs_create(kept, w->d->system);
 	if (!w->clients.ucma || !w->clients.pairs || w->epoll < 0 || w->signals < 0 ||
@@ -310,6 +311,15 @@ static int prepare(struct worker *w)
 	if (adv_slots_used(w->d->ledger))
 		w->grace_ends = w->publish_at + ADV_GRACE_MS;
 	return 0;
+}
+
+static void cannot_start(struct adv_daemon *d, int error)
+{
+	char why[128];
+
+	snprintf(why, sizeof(why), "adverbd cannot start to serve: %s", strerror(error));
+	adv_error("%s", why);
+	adv_daemon_tell(d, ADV_START_FAILED, why);
 }
 
 static void say_farewell(struct worker *w)
@@ -336,9 +346,11 @@ int adv_worker_run(struct adv_daemon *d, int keeper)
 	atomic_store(&d->ledger->worker_pid, (uint32_t)getpid());
 	memset(d->counters, 0, sizeof(d->counters)); /* another worker's descriptors, if any */
 	if (prepare(&w) < 0) {
-		adv_error("adverbd cannot start: %s", strerror(errno));
+		cannot_start(d, errno);
 		return 1;
 	}
+	atomic_store(&d->ledger->served, 1);
+	adv_daemon_tell(d, ADV_START_READY, "");
 	while (!w.quit) {
 		struct epoll_event events[EVENTS_A_ROUND];
 		int n;

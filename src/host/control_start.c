@@ -115,9 +115,13 @@ static int exec_daemon(void *p)
 		goto failed;
 	}
 	null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
-	for (int fd = 0; fd < 3 && null >= 0; fd++)
-		if (null != fd && syscall(SYS_dup3, null, fd, 0) < 0)
+	/* Without it they are closed, and adverbd finds something: it must not have ours. */
+	for (int fd = 0; fd < 3; fd++) {
+		if (null < 0)
+			syscall(SYS_close, fd);
+		else if (null != fd && syscall(SYS_dup3, null, fd, 0) < 0)
 			goto failed;
+	}
 	syscall(SYS_close_range, READY_FD + 1, ~0u, CLOSE_RANGE_CLOEXEC);
 	syscall(SYS_execve, s->argv[0], s->argv, s->envp);
 failed:

@@ -1,0 +1,249 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A daemon that a program starts has nothing of that program's narrow circumstances: its limits, its
+processors, its group, its /dev."""
+
+import contextlib
+import errno
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+
+import adverbd
+from adverbd import Client, wait_for
+from test_starting import gone
+
+FEW = 64  # descriptors
+
+
+def gids(build, before="", after="", prefix=()):
+    """`adverb gids` in a shell that does `before` first; what it says, and its exit status."""
+    done = subprocess.run([*prefix, "sh", "-c", f"{before}\n{build}/adverb gids {after}"],
+                          capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    return done.stdout + done.stderr, done.returncode
+
+
+@contextlib.contextmanager
+def daemon_of(build, before, prefix=(), name=None):
+    """A client of a daemon that a program with these circumstances started, and its status."""
+    def attempt():
+        said, status = gids(build, before, prefix=prefix)
+        assert status == 0 and "127.0.0.1" in said, said
+        with contextlib.suppress(ConnectionError, adverbd.Lost):
+            return Client(name)
+        return None
+
+    try:
+        with wait_for(attempt, 60) as c:
+            yield c, c.status()
+    finally:
+        gone()
+
+
+def limit(pid, name):
+    """(soft, hard), as /proc has them."""
+    for line in open(f"/proc/{pid}/limits"):
+        if line.startswith(name):
+            return tuple(line[len(name):].split()[:2])
+    raise AssertionError(name)
+
+
+def slots(*some):
+    """As the body of a request."""
+    return struct.pack(f"={len(some)}I", *(s.number for s in some))
+
+
+def both(status):
+    return status["worker"], status["keeper"]
+
+
+def small_files(build):
+    """No process that is told to write no file may keep the daemon from its tables in memory."""
+    with daemon_of(build, "ulimit -S -f 0") as (c, status):
+        assert all(limit(pid, "Max file size")[0] == limit(pid, "Max file size")[1]
+                   for pid in both(status))
+        c.ask(adverbd.COUNT, slots(c.open_slot()))
+
+
+def may_lift():
+    """Whether we have CAP_SYS_RESOURCE, as hard limits need."""
+    for line in open("/proc/self/status"):
+        if line.startswith("CapEff"):
+            return int(line.split()[1], 16) >> 24 & 1 and os.environ[adverbd.INSIDE] == "0"
+    return False
+
+
+def small_files_for_good(build):
+    """Who may lifts the hard limit too; who may not says what is in the way."""
+    if may_lift():
+        with daemon_of(build, "ulimit -f 0") as (c, status):
+            assert limit(status["worker"], "Max file size") == ("unlimited", "unlimited")
+            c.ask(adverbd.COUNT, slots(c.open_slot()))
+        return
+    said, status = gids(build, "ulimit -f 0")
+    assert status == 1 and "ulimit -f" in said, said
+
+
+def medium_files(build):
+    """A limit that the tables fit in, and memory between two processes does not: they do without."""
+    if may_lift():
+        raise adverbd.Skip("would be lifted")
+    with daemon_of(build, "ulimit -f 1024") as (c, status), Client() as d:
+        a, b = c.open_slot(), d.open_slot()
+        c.ask(adverbd.PAIR, slots(a, b), expect=errno.EAGAIN)
+        d.ask(adverbd.PAIR, slots(b, a), expect=errno.EFBIG)
+        a.sock.close()
+        b.sock.close()
+        after = c.status()
+        assert after["restarts"] == 0 and after["worker"] == status["worker"], after
+
+
+def little_time(build):
+    """The processor time that a program may use is not the daemon's, where that may be. Where not,
+    the worker is replaced, and no more."""
+    with daemon_of(build, "ulimit -t 2") as (c, status):
+        lifted = may_lift()
+        for pid in both(status):
+            assert not lifted or limit(pid, "Max cpu time") == ("unlimited", "unlimited")
+        slot = c.open_slot()
+        most = 2.5 if lifted else 20  # the kernel is not exact
+        with contextlib.suppress(adverbd.Lost, ConnectionError):
+            while used(status["worker"]) < most:
+                for _ in range(100):
+                    c.slots()
+        slot.sock.close()
+        if lifted:
+            assert used(status["worker"]) >= most and c.status()["restarts"] == 0
+            return
+        with Client() as d:
+            d.ask(adverbd.RESUME, slots(slot).ljust(8, b"\0") + slot.token)
+            assert d.status()["restarts"] == 1
+
+
+def used(pid):
+    """Seconds of processor time; none where it is gone."""
+    try:
+        fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    except OSError:
+        return 0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def few_descriptors(build):
+    """Neither a soft limit, nor for who may lift it a hard one."""
+    with daemon_of(build, f"ulimit -S -n {FEW}") as (_, status):
+        for pid in both(status):
+            soft, hard = limit(pid, "Max open files")
+            assert soft == hard and int(hard) > FEW, (soft, hard)
+    if not may_lift():
+        return
+    with daemon_of(build, f"ulimit -n {FEW}") as (_, status):
+        assert int(limit(status["worker"], "Max open files")[0]) > 1024
+
+
+def little_memory(build):
+    with daemon_of(build, "ulimit -S -v 300000; ulimit -S -u 5000; ulimit -S -d 200000") as (_, status):
+        for pid in both(status):
+            for name in ("Max address space", "Max processes", "Max data size"):
+                soft, hard = limit(pid, name)
+                assert soft == hard, (name, soft, hard)
+
+
+def one_processor(build):
+    """A program that is bound to a processor, and keeps it busy, is not to share it with the
+    daemon."""
+    def allowed(pid):
+        return [line.split()[1] for line in open(f"/proc/{pid}/status")
+                if line.startswith("Cpus_allowed_list")]
+
+    cpus = os.sched_getaffinity(0)
+    if len(cpus) < 2:
+        raise adverbd.Skip("there is one processor only")
+    with daemon_of(build, "", ["taskset", "-c", str(min(cpus))]) as (_, status):
+        for pid in both(status):
+            assert allowed(pid) == allowed("self"), allowed(pid)
+
+
+def own_session(build):
+    with daemon_of(build, "trap '' TERM USR1 35; umask 0") as (_, status):
+        worker, keeper = both(status)
+        assert os.getsid(worker) == os.getsid(keeper) == os.getpgid(worker) != os.getsid(0)
+        lines = dict(line.rstrip("\n").split(":\t", 1) for line in open(f"/proc/{worker}/status"))
+        assert int(lines["SigIgn"], 16) & (1 << 14 | 1 << 9 | 1 << 34) == 0, lines["SigIgn"]
+        assert lines["Umask"] == "0077"
+        for pid in both(status):
+            assert os.readlink(f"/proc/{pid}/cwd") == "/"
+
+
+# ---- /dev ----
+
+DEVS = {
+    "empty": "",
+    "nodev": "mknod /dev/null c 1 3",
+    "file": "echo nothing > /dev/null",
+    "folder": "mkdir /dev/null",
+    "fifo": "mkfifo /dev/null",
+}
+
+
+def odd_dev(build):
+    """The folder is empty, or what is there is no device that can be opened: the daemon runs, and
+    holds none of its starter's descriptors."""
+    if subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"],
+                      stderr=subprocess.DEVNULL).returncode:
+        raise adverbd.Skip("mount namespaces are not permitted here")
+    for kind, make in DEVS.items():
+        before = f"mount -t tmpfs -o {'nodev' if kind == 'nodev' else 'mode=755'} none /dev\n{make}"
+        with daemon_of(build, before, ["unshare", "-m"]) as (c, status):
+            assert status["restarts"] == 0, (kind, status)
+            for pid in both(status):
+                for fd in range(3):
+                    assert os.readlink(f"/proc/{pid}/fd/{fd}").startswith("/memfd:adverb-null"), \
+                        (kind, fd, os.readlink(f"/proc/{pid}/fd/{fd}"))
+            c.open_slot()
+            os.kill(status["worker"], signal.SIGKILL)
+            c.close()
+            with wait_for(lambda: not adverbd.alive(status["worker"]) and Client()) as d:
+                assert d.status()["restarts"] == 1, kind
+
+
+# ---- control groups ----
+
+def unified():
+    """Where the hierarchy of version 2 is mounted, and our place in it."""
+    for line in open("/proc/self/mountinfo"):
+        fields = line.split()
+        if fields[fields.index("-") + 1] == "cgroup2" and fields[3] == "/":
+            for group in open("/proc/self/cgroup"):
+                if group.startswith("0::"):
+                    return pathlib.Path(fields[4] + group.strip()[3:])
+    raise adverbd.Skip("no cgroup2 here")
+
+
+def control_group(build):
+    """The control group of the program is killed, with all that is in it: the daemon is not."""
+    place = unified() / f"adverb-test-{os.getpid()}"
+    inner = place / "program"
+    try:
+        inner.mkdir(parents=True)
+    except OSError as why:
+        raise adverbd.Skip(f"cannot make a control group: {why}") from None
+    try:
+        with daemon_of(build, f"echo $$ > {inner}/cgroup.procs") as (c, status):
+            wait_for(lambda: not inner.joinpath("cgroup.procs").read_text().split())
+            for pid in both(status):
+                assert "program" not in open(f"/proc/{pid}/cgroup").read()
+            (inner / "cgroup.kill").write_text("1")
+            assert c.status()["worker"] == status["worker"]
+    finally:
+        for folder in (inner, *place.glob("adverbd-*"), place):
+            if folder.exists():
+                wait_for(lambda f=folder: not (f / "cgroup.procs").read_text().split())
+                folder.rmdir()
+
+
+if __name__ == "__main__":
+    adverbd.main([small_files, small_files_for_good, medium_files, little_time, few_descriptors, little_memory, one_processor,
+                  own_session, odd_dev, control_group])

@@ -32,6 +32,7 @@
 #define UDP_RX_CONTROL	 256
 #define UDP_MAX_SOCKETS	 256
 #define UDP_HASH_SIZE	 256
+#define UDP_REFUSALS	 16
 
 union udp_sockaddr {
 	struct sockaddr sa;
@@ -48,7 +49,6 @@ struct udp_socket {
 	int fd;
 	bool ipv4;
 	bool any_slot;	 /* too few sockets: serves several slots after all */
-	bool no_gso;	 /* the kernel has refused segmented sends here */
 	bool any_source; /* bound to no address: each message says its own */
 	uint8_t slot;
 	uint16_t wish; /* the path's source port */
@@ -75,11 +75,19 @@ struct udp_message {
 	int tos;
 	int ttl;
 	bool multicast;
-	bool alone; /* one packet only: its ICRC is wrong on purpose */
+	bool alone;  /* one packet only: its ICRC is wrong on purpose, or udp_refusal_holds() */
+	bool singly; /* the kernel would not segment it: packet by packet, Identification 0 each */
 	uint8_t slot;
 	uint32_t ifindex;
 	struct adv_gid sgid;
 	struct adv_gid dgid;
+};
+
+/* A destination that segmented sends are not made to for a while; see udp_refusal.c. */
+struct udp_refusal {
+	struct adv_gid dgid;
+	unsigned pause; /* messages until the next try ... */
+	unsigned left;	/* ... so many of them are to come */
 };
 
 struct udp_tx {
@@ -133,6 +141,9 @@ struct udp_link {
 	/* For the machine's own addresses, IPv6 and IPv4: one descriptor, options of each family.
 	 */
 	struct udp_socket sender[2];
+	unsigned refusal_count;
+	unsigned refusal_next; /* the one to give up where there are too many */
+	struct udp_refusal refusal[UDP_REFUSALS];
 	struct udp_tx tx;
 	struct udp_rx rx;
 };
@@ -153,6 +164,15 @@ bool udp_sender_open(struct udp_link *l);
 void udp_sockets_close(struct udp_link *l);
 /* The interface that has the address; 0: none. */
 uint32_t udp_ifindex_of(const struct udp_link *l, const struct adv_gid *gid);
+
+/*
+ * udp_refusal.c. True: a message to this destination is to be one packet, and counts as one of
+ * those to go by until the next try. The kernel has refused to segment m, with this errno, and
+ * taken its first packet singly. It has taken a segmented send to this destination.
+ */
+bool udp_refusal_holds(struct udp_link *l, const struct adv_gid *dgid);
+void udp_refusal_note(struct udp_link *l, const struct udp_message *m, int err);
+void udp_refusal_end(struct udp_link *l, const struct adv_gid *dgid);
 
 /* The operations of link.h. */
 bool udp_send(struct adv_link *link, struct adv_tx_batch *batch);

@@ -53,7 +53,7 @@ static bool has_room(const struct udp_message *m, const struct adv_tx_packet *pk
 {
 	return !m->alone && !pkt->icrc_flip && m->segments < UDP_GSO_SEGMENTS &&
 	       m->len + len <= UDP_GSO_BYTES && len <= m->segment_len &&
-	       m->len == (uint32_t)m->segments * m->segment_len && !m->socket->no_gso;
+	       m->len == (uint32_t)m->segments * m->segment_len;
 }
 
 static bool goes_with(const struct udp_message *m, const struct want *w,
@@ -124,7 +124,8 @@ static struct udp_message *start_message(struct udp_link *l, const struct want *
 		m->socket->any_source ? udp_ifindex_of(l, &pkt->path->sgid) : m->socket->ifindex;
 	m->sgid = pkt->path->sgid;
 	m->dgid = pkt->path->dgid;
-	m->alone = pkt->icrc_flip != 0;
+	m->alone = pkt->icrc_flip || (l->refusal_count && udp_refusal_holds(l, &m->dgid));
+	m->singly = false;
 	fill_destination(l, m);
 	fill_flow(l, m);
 	return m;
@@ -341,6 +342,8 @@ static void count_sent(struct udp_link *l, unsigned messages)
 
 		l->link.counters.tx_packets += m->segments;
 		l->link.counters.tx_bytes += m->len;
+		if (m->segments > 1 && l->refusal_count)
+			udp_refusal_end(l, &m->dgid);
 	}
 }
 
@@ -370,28 +373,42 @@ static bool is_full(int err)
 	return err == EAGAIN || err == ENOBUFS;
 }
 
-/*
- * The kernel will not segment for this socket: sends the message a packet at a time, from now
- * on with Identification 0 each. False: the socket is full; m is what is left.
- */
-static bool send_singly(struct udp_link *l, struct udp_message *m)
+static bool socket_full(struct udp_link *l, const struct udp_message *m)
 {
-	while (m->segments) {
+	l->link.counters.tx_blocked++;
+	l->link.send_fd = m->socket->fd;
+	return false;
+}
+
+/*
+ * Sends the message at tx->next a packet at a time, with Identification 0 each. err: why it was not
+ * segmented, where that was tried just now; else 0. It is the kernel's refusal only if the first
+ * packet goes: one that does not fit, or comes from an address that has vanished, fails
+ * either way. False: the socket is full; the message is what is left.
+ */
+static bool send_singly(struct udp_link *l, int err)
+{
+	struct udp_message *m = &l->tx.message[l->tx.next];
+
+	for (m->singly = true; m->segments; m->segments--) {
 		uint32_t len = m->len < m->segment_len ? m->len : m->segment_len;
 
 		write_icrc(adv_icrc_run_begin(&m->icrc, 0, len), m->data, len, 0);
 		if (send_packet(m, len) >= 0) {
 			l->link.counters.tx_packets++;
 			l->link.counters.tx_bytes += len;
+			if (err)
+				udp_refusal_note(l, m, err);
 		} else if (is_full(errno)) {
-			return false;
+			return socket_full(l, m);
 		} else {
 			drop(l, m, 1, errno);
 		}
+		err = 0;
 		m->data += len;
 		m->len -= len;
-		m->segments--;
 	}
+	l->tx.next++;
 	return true;
 }
 
@@ -404,45 +421,51 @@ static bool is_gso_refusal(int err)
 static bool after_failure(struct udp_link *l, int err)
 {
 	struct udp_message *m = &l->tx.message[l->tx.next];
-	bool full = is_full(err);
 
-	if (m->segments > 1 && is_gso_refusal(err)) {
-		if (!m->socket->no_gso)
-			adv_info("port %u: no segmented sends: %s", m->socket->port, strerror(err));
-		m->socket->no_gso = true;
-		full = !send_singly(l, m);
-	} else if (!full) {
-		drop(l, m, m->segments, err);
-	}
-	if (full) {
-		l->link.counters.tx_blocked++;
-		l->link.send_fd = m->socket->fd;
-		return false;
-	}
+	if (is_full(err))
+		return socket_full(l, m);
+	if (m->segments > 1 && is_gso_refusal(err))
+		return send_singly(l, err);
+	drop(l, m, m->segments, err);
 	l->tx.next++;
+	return true;
+}
+
+/* The messages from tx->next on that one call can carry. False: the socket is full. */
+static bool send_next(struct udp_link *l)
+{
+	struct udp_tx *tx = &l->tx;
+	int sent = send_run(tx, run_length(tx));
+
+	if (sent < 0)
+		return errno == EINTR || after_failure(l, errno);
+	count_sent(l, (unsigned)sent);
+	tx->next += (unsigned)sent;
+	return true;
+}
+
+/* All from tx->next on. False: the socket is full. */
+static bool send_all(struct udp_link *l)
+{
+	struct udp_tx *tx = &l->tx;
+
+	while (tx->next < tx->count) {
+		set_options(&tx->message[tx->next]);
+		if (!send_next(l))
+			return false;
+	}
+	l->link.send_fd = -1;
 	return true;
 }
 
 bool udp_flush(struct adv_link *link)
 {
 	struct udp_link *l = udp_link_of(link);
-	struct udp_tx *tx = &l->tx;
+	const struct udp_tx *tx = &l->tx;
 
-	while (tx->next < tx->count) {
-		unsigned n = run_length(tx);
-		int sent;
-
-		set_options(&tx->message[tx->next]);
-		sent = send_run(tx, n);
-		if (sent > 0) {
-			count_sent(l, (unsigned)sent);
-			tx->next += (unsigned)sent;
-		} else if (errno != EINTR && !after_failure(l, errno)) {
-			return false;
-		}
-	}
-	link->send_fd = -1;
-	return true;
+	if (tx->next < tx->count && tx->message[tx->next].singly && !send_singly(l, 0))
+		return false;
+	return send_all(l);
 }
 
 bool udp_send(struct adv_link *link, struct adv_tx_batch *batch)
@@ -454,5 +477,5 @@ bool udp_send(struct adv_link *link, struct adv_tx_batch *batch)
 		return false;
 	}
 	build(l, batch);
-	return udp_flush(link);
+	return send_all(l);
 }

@@ -285,27 +285,37 @@ def ucx_info(lab):
             raise Failure(f"no {transport}:\n{text}")
 
 
-def ucx_pair(lab, transport, test):
-    tool = need_tool("ucx_perftest")
-    env = {"UCX_TLS": transport, "UCX_NET_DEVICES": "adverb0:1"}
-    program = [tool, "-p", "13337"]
-    _, client = lab.pair(program, [*program, "127.0.0.1", "-t", test, "-n", "1000", "-s", "8192"],
+def ucx_pair(lab, options, env):
+    program = [need_tool("ucx_perftest"), "-p", "13337"]
+    _, client = lab.pair(program, [*program, "127.0.0.1", *options, "-n", "1000"],
                          port=13337, env=env)
     found = re.search(r"^Final:\s+(\d+)\s+([\d.]+)", client, re.M)
     if not found or found.group(1) != "1000" or float(found.group(2)) <= 0:
         raise Failure(f"no result:\n{client}")
 
 
+def ucp_pair(lab, transport, test):
+    ucx_pair(lab, ["-t", test, "-s", "8192"],
+             {"UCX_TLS": transport, "UCX_NET_DEVICES": "adverb0:1"})
+
+
 @case("sysfs", "ucx-rc")
 def ucx_rc(lab):
-    ucx_pair(lab, "rc_v", "tag_lat")
+    ucp_pair(lab, "rc_v", "tag_lat")
 
 
 @case("sysfs", "ucx-ud")
 def ucx_ud(lab):
-    ucx_pair(lab, "ud_v", "tag_lat")
+    ucp_pair(lab, "ud_v", "tag_lat")
 
 
 @case("sysfs", "ucx-put")
 def ucx_put(lab):
-    ucx_pair(lab, "rc_v", "ucp_put_bw")
+    ucp_pair(lab, "rc_v", "ucp_put_bw")
+
+
+@case("sysfs", "ucx-atomics")
+def ucx_atomics(lab):
+    """The transport's own, which UCX has only where a port's atomic_cap is IBV_ATOMIC_HCA."""
+    for test in ("add_lat", "fadd", "cswap"):
+        ucx_pair(lab, ["-x", "rc_verbs", "-d", "adverb0:1", "-t", test, "-s", "8"], None)

@@ -42,8 +42,7 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
 		err = ENOMEM;
 	if (err) {
 		free(ah);
-		errno = err;
-		return NULL;
+		return adv_refuse_object(err);
 	}
 	ah->ibv.context = pd->context;
 	ah->ibv.pd = pd;
@@ -111,8 +110,7 @@ static int from_ipv4(struct ibv_context *context, const uint8_t *ip, struct ibv_
 
 	/* What came to a group has no address of ours to answer from. */
 	if ((ip[16] & 0xf0) == 0xe0) {
-		errno = EINVAL;
-		return -1;
+		return adv_refuse_minus_one(EINVAL);
 	}
 	map_ipv4(own, ip + 16);
 	index = find_own(context, own, ADV_GID_ROCE_V2);
@@ -132,12 +130,10 @@ static int from_ipv6(struct ibv_context *context, const struct ibv_grh *grh,
 	int index;
 
 	if (grh->next_hdr != IPPROTO_UDP && grh->next_hdr != ib_next_header) {
-		errno = EPROTONOSUPPORT;
-		return -1;
+		return adv_refuse_minus_one(EPROTONOSUPPORT);
 	}
 	if (grh->dgid.raw[0] == 0xff) {
-		errno = EINVAL;
-		return -1;
+		return adv_refuse_minus_one(EINVAL);
 	}
 	index = find_own(context, grh->dgid.raw,
 			 grh->next_hdr == IPPROTO_UDP ? ADV_GID_ROCE_V2 : ADV_GID_ROCE_V1);
@@ -166,8 +162,7 @@ ADV_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num
 	if (is_ipv4_header(ip))
 		return from_ipv4(context, ip, attr);
 	if (be32toh(grh->version_tclass_flow) >> 28 != 6) {
-		errno = EPROTONOSUPPORT;
-		return -1;
+		return adv_refuse_minus_one(EPROTONOSUPPORT);
 	}
 	attr->grh.flow_label = be32toh(grh->version_tclass_flow) & 0xfffff;
 	return from_ipv6(context, grh, attr);
@@ -187,5 +182,5 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc
 ADV_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 					   uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {
-	return -EOPNOTSUPP;
+	return adv_refuse_negative(EOPNOTSUPP);
 }

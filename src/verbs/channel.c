@@ -21,8 +21,7 @@ ADV_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *
 	err = adv_event_queue_init(&ch->events);
 	if (err) {
 		free(ch);
-		errno = err;
-		return NULL;
+		return adv_refuse_object(err);
 	}
 	ch->ibv.context = context;
 	ch->ibv.fd = ch->events.fd;
@@ -38,7 +37,7 @@ ADV_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	busy = channel->refcnt > 0;
 	pthread_mutex_unlock(&context->mutex);
 	if (busy)
-		return EBUSY;
+		return adv_refuse(EBUSY);
 	adv_device_settle(adv_context_of(context)->device);
 	adv_event_queue_destroy(&channel_of(channel)->events);
 	free(channel);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "verbs/export.h"
+#include "verbs/refuse.h"
 
 ADV_EXPORT int adv_compat_error(void);
 ADV_EXPORT void *adv_compat_null(void);
@@ -14,14 +15,12 @@ ADV_EXPORT void adv_compat_void(void);
 
 int adv_compat_error(void)
 {
-	errno = ENOSYS;
-	return ENOSYS;
+	return adv_refuse(ENOSYS);
 }
 
 void *adv_compat_null(void)
 {
-	errno = ENOSYS;
-	return NULL;
+	return adv_refuse_object(ENOSYS);
 }
 
 void adv_compat_void(void)

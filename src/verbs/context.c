@@ -67,8 +67,7 @@ ADV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	adv_event_queue_destroy(&c->async);
 free_context:
 	free(c);
-	errno = err;
-	return NULL;
+	return adv_refuse_object(err);
 }
 
 ADV_EXPORT int ibv_close_device(struct ibv_context *context)

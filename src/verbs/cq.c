@@ -29,8 +29,7 @@ struct adv_ibv_cq *adv_cq_new(struct ibv_context *context, const struct ibv_cq_i
 
 	if (attr->cqe < 1 || attr->cqe > ADV_MAX_CQE || attr->comp_vector >= ADV_COMP_VECTORS ||
 	    (attr->channel && attr->channel->context != context)) {
-		errno = EINVAL;
-		return NULL;
+		return adv_refuse_object(EINVAL);
 	}
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
@@ -47,8 +46,7 @@ struct adv_ibv_cq *adv_cq_new(struct ibv_context *context, const struct ibv_cq_i
 	err = create_in_engine(context, cq, attr->cqe);
 	if (err) {
 		free(cq);
-		errno = err;
-		return NULL;
+		return adv_refuse_object(err);
 	}
 	if (attr->channel)
 		adv_channel_hold(attr->channel);
@@ -75,13 +73,13 @@ ADV_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 	int err;
 
 	if (cqe < 1 || cqe > ADV_MAX_CQE)
-		return EINVAL;
+		return adv_refuse(EINVAL);
 	if (!adv_enter(ibcq->context))
-		return ADV_EFOREIGN;
+		return adv_refuse(ADV_EFOREIGN);
 	err = adv_cq_resize(cq->cq, (unsigned)cqe);
 	ibcq->cqe = (int)adv_cq_capacity(cq->cq);
 	adv_leave(ibcq->context);
-	return err;
+	return adv_refuse(err);
 }
 
 int adv_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
@@ -89,13 +87,13 @@ int adv_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
 	int err;
 
 	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
-		return EINVAL;
+		return adv_refuse(EINVAL);
 	if (!adv_enter(ibcq->context))
-		return ADV_EFOREIGN;
+		return adv_refuse(ADV_EFOREIGN);
 	err = adv_cq_moderate(adv_cq_of(ibcq)->cq, attr->moderate.cq_count,
 			      attr->moderate.cq_period * 1000ull);
 	adv_leave(ibcq->context);
-	return err;
+	return adv_refuse(err);
 }
 
 static struct adv_acks async_acks(struct adv_ibv_cq *cq)
@@ -150,7 +148,7 @@ ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 		err = destroy_in_engine(cq);
 		adv_leave(ibcq->context);
 		if (err)
-			return err;
+			return adv_refuse(err);
 	}
 	if (ibcq->channel)
 		adv_channel_release(ibcq->channel);
@@ -168,7 +166,7 @@ int adv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	int got;
 
 	if (!adv_enter(ibcq->context))
-		return -1;
+		return adv_refuse_minus_one(ADV_EFOREIGN);
 	if (n > 0 && adv_cq_empty(cq))
 		adv_device_poll(device, cq, (unsigned)n);
 	else
@@ -181,7 +179,7 @@ int adv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 int adv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	if (!adv_enter(ibcq->context))
-		return ADV_EFOREIGN;
+		return adv_refuse(ADV_EFOREIGN);
 	adv_cq_arm(adv_cq_of(ibcq)->cq, solicited_only != 0);
 	adv_device_app_sleeps(adv_context_of(ibcq->context)->device);
 	adv_leave(ibcq->context);

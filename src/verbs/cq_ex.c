@@ -24,7 +24,7 @@ static int step(struct adv_ibv_cq *cq, bool progress)
 	int ret = 0;
 
 	if (!adv_enter(context))
-		return ADV_EFOREIGN;
+		return adv_refuse(ADV_EFOREIGN);
 	cqe = adv_cq_peek(cq->cq);
 	if (!cqe && progress) {
 		adv_device_poll(adv_context_of(context)->device, cq->cq, 1);
@@ -37,7 +37,7 @@ static int step(struct adv_ibv_cq *cq, bool progress)
 		adv_cq_pop(cq->cq);
 	} else {
 		/* Polling an empty CQ tells an overrun from emptiness. */
-		ret = adv_cq_poll(cq->cq, 1, &cq->current.wc) < 0 ? EINVAL : ENOENT;
+		ret = adv_cq_poll(cq->cq, 1, &cq->current.wc) < 0 ? adv_refuse(EINVAL) : ENOENT;
 	}
 	adv_leave(context);
 	if (ret == 0) {
@@ -53,7 +53,7 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 	int ret;
 
 	if (attr && attr->comp_mask)
-		return EINVAL;
+		return adv_refuse(EINVAL);
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->poll_lock);
 	ret = step(cq, true);
@@ -168,8 +168,7 @@ struct ibv_cq_ex *adv_create_cq_ex(struct ibv_context *context, struct ibv_cq_in
 	if (attr->wc_flags & ~(uint64_t)SUPPORTED_WC_FLAGS ||
 	    attr->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS ||
 	    flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED) {
-		errno = EOPNOTSUPP;
-		return NULL;
+		return adv_refuse_object(EOPNOTSUPP);
 	}
 	cq = adv_cq_new(context, attr);
 	if (!cq)

@@ -69,8 +69,7 @@ ADV_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 	if (err) {
 		free(list);
 		free(table);
-		errno = list_errno(err);
-		return NULL;
+		return adv_refuse_object(list_errno(err));
 	}
 	the_device.guid = table->node_guid;
 	free(table);
@@ -101,8 +100,7 @@ ADV_EXPORT int ibv_get_device_index(struct ibv_device *device)
 
 ADV_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
-	errno = EOPNOTSUPP;
-	return NULL;
+	return adv_refuse_object(EOPNOTSUPP);
 }
 
 /*

@@ -105,7 +105,7 @@ ADV_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 	int err;
 
 	if (!m)
-		return ENOMEM;
+		return adv_refuse(ENOMEM);
 	m->qp = adv_qp_of(qp);
 	m->group = adv_group_of(gid);
 	if (qp->qp_type != IBV_QPT_UD || !adv_gid_is_multicast(&m->group))
@@ -120,7 +120,7 @@ ADV_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 	}
 	if (!added)
 		free(m);
-	return err;
+	return adv_refuse(err);
 }
 
 ADV_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
@@ -130,7 +130,7 @@ ADV_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 	struct membership *m;
 
 	if (!adv_enter(qp->context))
-		return ADV_EFOREIGN;
+		return adv_refuse(ADV_EFOREIGN);
 	m = find(c, adv_qp_of(qp), &group);
 	if (m) {
 		adv_list_del(&m->link);
@@ -140,7 +140,7 @@ ADV_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 	}
 	adv_leave(qp->context);
 	free(m);
-	return m ? 0 : EINVAL;
+	return adv_refuse(m ? 0 : EINVAL);
 }
 
 void adv_mcast_forget_all(struct adv_context *c)

@@ -79,8 +79,7 @@ static void take_keys(struct adv_ibv_mr *mr)
 static struct ibv_mr *fail(struct adv_ibv_mr *mr, int err)
 {
 	free(mr);
-	errno = err;
-	return NULL;
+	return adv_refuse_object(err);
 }
 
 ADV_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
@@ -92,15 +91,11 @@ ADV_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t
 	int err;
 
 	access &= ~IGNORED_ACCESS;
-	if (access & ~(unsigned)KNOWN_ACCESS || length == 0) {
-		errno = EINVAL;
-		return NULL;
-	}
+	if (access & ~(unsigned)KNOWN_ACCESS || length == 0)
+		return adv_refuse_object(EINVAL);
 	err = check_memory(addr, length, (int)access);
-	if (err) {
-		errno = err;
-		return NULL;
-	}
+	if (err)
+		return adv_refuse_object(err);
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return NULL;
@@ -139,8 +134,7 @@ ADV_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t 
 ADV_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
 					    uint64_t iova, int fd, int access)
 {
-	errno = EOPNOTSUPP;
-	return NULL;
+	return adv_refuse_object(EOPNOTSUPP);
 }
 
 /* What ibv_rereg_mr(3) calls invalid input: the region stays as it was. */
@@ -181,7 +175,7 @@ ADV_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, v
 		}
 	}
 	if (err) {
-		errno = err;
+		adv_refuse(err);
 		return IBV_REREG_MR_ERR_INPUT;
 	}
 	mr->access = new_access;
@@ -205,13 +199,12 @@ ADV_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 	}
 	if (!err)
 		free(mr);
-	return err;
+	return adv_refuse(err);
 }
 
 ADV_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
-	errno = EOPNOTSUPP;
-	return NULL;
+	return adv_refuse_object(EOPNOTSUPP);
 }
 
 /* There are no imported objects. */
@@ -221,8 +214,7 @@ ADV_EXPORT void ibv_unimport_mr(struct ibv_mr *mr)
 
 ADV_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
 {
-	errno = EOPNOTSUPP;
-	return NULL;
+	return adv_refuse_object(EOPNOTSUPP);
 }
 
 ADV_EXPORT void ibv_unimport_dm(struct ibv_dm *dm)

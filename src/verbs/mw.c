@@ -26,8 +26,7 @@ struct ibv_mw *adv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	}
 	if (!mw->mw) {
 		free(mw);
-		errno = err;
-		return NULL;
+		return adv_refuse_object(err);
 	}
 	mw->ibv.context = pd->context;
 	mw->ibv.pd = pd;
@@ -58,7 +57,7 @@ int adv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 	int err;
 
 	if (mw->pd != qp->pd)
-		return EPERM;
+		return adv_refuse(EPERM);
 	wr.bind_mw.mw = mw;
 	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
 	wr.bind_mw.bind_info = bind->bind_info;

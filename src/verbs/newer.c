@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 
 #include "verbs/export.h"
+#include "verbs/refuse.h"
 
 struct ibv_dmah;
 struct ibv_dmah_init_attr;
@@ -36,8 +37,7 @@ int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *cntr,
 
 static void *no_object(void)
 {
-	errno = EOPNOTSUPP;
-	return NULL;
+	return adv_refuse_object(EOPNOTSUPP);
 }
 
 ADV_EXPORT struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context,
@@ -53,14 +53,13 @@ ADV_EXPORT struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_at
 
 ADV_EXPORT int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)
 {
-	errno = EOPNOTSUPP;
-	return -1;
+	return adv_refuse_minus_one(EOPNOTSUPP);
 }
 
 ADV_EXPORT int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num,
 				    uint64_t *port_speed)
 {
-	return EOPNOTSUPP;
+	return adv_refuse(EOPNOTSUPP);
 }
 
 ADV_EXPORT void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf)
@@ -77,7 +76,7 @@ ADV_EXPORT struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf,
 ADV_EXPORT int _ibv_query_comp_cntr_caps(struct ibv_context *context,
 					 struct ibv_comp_cntr_caps *caps, size_t size)
 {
-	return EOPNOTSUPP;
+	return adv_refuse(EOPNOTSUPP);
 }
 
 ADV_EXPORT struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *context,
@@ -89,7 +88,7 @@ ADV_EXPORT struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *contex
 ADV_EXPORT int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *cntr,
 				       struct ibv_qp_attach_comp_cntr_attr *attr)
 {
-	return EOPNOTSUPP;
+	return adv_refuse(EOPNOTSUPP);
 }
 
 /* Calls on objects that cannot be had: one answer for all. */
@@ -99,13 +98,12 @@ ADV_EXPORT void adv_newer_void(void);
 
 int adv_newer_error(void)
 {
-	return EOPNOTSUPP;
+	return adv_refuse(EOPNOTSUPP);
 }
 
 int adv_newer_fd(void)
 {
-	errno = EOPNOTSUPP;
-	return -1;
+	return adv_refuse_minus_one(EOPNOTSUPP);
 }
 
 void adv_newer_void(void)

@@ -17,6 +17,7 @@
 #include "host/device.h"
 #include "verbs/event_queue.h"
 #include "verbs/export.h"
+#include "verbs/refuse.h"
 
 #define ADV_COMP_VECTORS 8
 #define ADV_EVENT_TYPES	 (IBV_EVENT_WQ_FATAL + 1)

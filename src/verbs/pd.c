@@ -16,16 +16,14 @@ ADV_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	e = adv_enter(context);
 	if (!e) {
 		free(pd);
-		errno = ADV_EFOREIGN;
-		return NULL;
+		return adv_refuse_object(ADV_EFOREIGN);
 	}
 	pd->pd = adv_pd_create(e);
 	err = errno;
 	adv_leave(context);
 	if (!pd->pd) {
 		free(pd);
-		errno = err;
-		return NULL;
+		return adv_refuse_object(err);
 	}
 	pd->ibv.context = context;
 	pd->ibv.handle = ++handles;
@@ -38,20 +36,19 @@ ADV_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibpd)
 	int err = 0;
 
 	if (atomic_load(&pd->ahs) > 0)
-		return EBUSY;
+		return adv_refuse(EBUSY);
 	if (adv_enter(ibpd->context)) {
 		err = adv_pd_destroy(pd->pd);
 		adv_leave(ibpd->context);
 	}
 	if (!err)
 		free(pd);
-	return err;
+	return adv_refuse(err);
 }
 
 ADV_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
 {
-	errno = EOPNOTSUPP;
-	return NULL;
+	return adv_refuse_object(EOPNOTSUPP);
 }
 
 /* There are no imported objects. */

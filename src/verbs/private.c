@@ -11,6 +11,7 @@
 
 #include "verbs/export.h"
 #include "verbs/private_names.h"
+#include "verbs/refuse.h"
 
 ADV_EXPORT int adv_private_command(void);
 ADV_EXPORT void *adv_private_null(void);
@@ -24,19 +25,17 @@ bool adv_private_disassociate;
 
 int adv_private_command(void)
 {
-	return EOPNOTSUPP;
+	return adv_refuse(EOPNOTSUPP);
 }
 
 void *adv_private_null(void)
 {
-	errno = EOPNOTSUPP;
-	return NULL;
+	return adv_refuse_object(EOPNOTSUPP);
 }
 
 int adv_private_minus_one(void)
 {
-	errno = EOPNOTSUPP;
-	return -1;
+	return adv_refuse_minus_one(EOPNOTSUPP);
 }
 
 unsigned int adv_private_zero(void)

@@ -115,10 +115,8 @@ static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_
 	struct adv_ibv_qp *qp;
 	int err = check_attr(context, attr);
 
-	if (err) {
-		errno = err;
-		return NULL;
-	}
+	if (err)
+		return adv_refuse_object(err);
 	qp = adv_qp_new(context, attr);
 	if (!qp)
 		return NULL;
@@ -128,8 +126,7 @@ static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_
 		err = create_in_engine(context, qp, attr);
 	if (err) {
 		adv_qp_free(qp);
-		errno = err;
-		return NULL;
+		return adv_refuse_object(err);
 	}
 	attr->cap = qp->cap;
 	return &qp->ibv;
@@ -161,10 +158,8 @@ struct ibv_qp *adv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_
 				   IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	if (attr->comp_mask & ~supported ||
-	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)) {
-		errno = EOPNOTSUPP;
-		return NULL;
-	}
+	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags))
+		return adv_refuse_object(EOPNOTSUPP);
 	return create_qp(context, attr);
 }
 
@@ -215,9 +210,9 @@ ADV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int 
 
 	mask = mask_of_type(ibqp->qp_type, mask);
 	if (!valid_attr(attr, mask))
-		return EINVAL;
+		return adv_refuse(EINVAL);
 	if (!adv_enter(ibqp->context))
-		return ADV_EFOREIGN;
+		return adv_refuse(ADV_EFOREIGN);
 	if (mask & IBV_QP_STATE)
 		adv_device_catch_up(adv_context_of(ibqp->context)->device);
 	adv_device_send_acks(adv_context_of(ibqp->context)->device);
@@ -227,7 +222,7 @@ ADV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int 
 	if (!err && mask & IBV_QP_STATE)
 		ibqp->state = attr->qp_state;
 	adv_leave(ibqp->context);
-	return err;
+	return adv_refuse(err);
 }
 
 ADV_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
@@ -238,7 +233,7 @@ ADV_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int m
 	memset(attr, 0, sizeof(*attr));
 	memset(init, 0, sizeof(*init));
 	if (!adv_enter(ibqp->context))
-		return ADV_EFOREIGN;
+		return adv_refuse(ADV_EFOREIGN);
 	adv_qp_query(qp->qp, attr, init);
 	if (mask & IBV_QP_STATE)
 		ibqp->state = attr->qp_state;
@@ -318,16 +313,16 @@ ADV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 		err = destroy_in_engine(qp);
 		adv_leave(ibqp->context);
 		if (err)
-			return err;
+			return adv_refuse(err);
 	}
 	adv_qp_free(qp);
 	return 0;
 }
 
-/* Of a request that was posted by itself. */
+/* Of a request that was posted by itself; NULL is a list of none. */
 static bool is_small(const struct ibv_send_wr *wr)
 {
-	return !wr->next && wr->num_sge == 1 && wr->sg_list->length <= SMALL;
+	return wr && !wr->next && wr->num_sge == 1 && wr->sg_list->length <= SMALL;
 }
 
 /* A child of fork() has *bad_wr set like any other error. */
@@ -338,14 +333,18 @@ int adv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr 
 
 	if (!adv_enter(qp->context)) {
 		*bad_wr = wr;
-		return ADV_EFOREIGN;
+		return adv_refuse(ADV_EFOREIGN);
 	}
 	err = adv_qp_post_send(adv_qp_of(qp)->qp, adv_device_now(device), wr, bad_wr);
-	if (!err && is_small(wr))
+	if (err) {
+		adv_leave(qp->context);
+		return adv_refuse(err);
+	}
+	if (is_small(wr))
 		adv_device_unlock_posted(device, adv_qp_of(qp)->qp, adv_device_now(device));
 	else
 		adv_leave(qp->context);
-	return err;
+	return 0;
 }
 
 int adv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
@@ -356,7 +355,7 @@ int adv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 
 	if (!adv_enter(qp->context)) {
 		*bad_wr = wr;
-		return ADV_EFOREIGN;
+		return adv_refuse(ADV_EFOREIGN);
 	}
 	/* Then it is flushed at once; else its time is not asked for, and nothing comes of it now.
 	 */
@@ -367,7 +366,7 @@ int adv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 		err = adv_qp_post_recv(engine_qp, 0, wr, bad_wr);
 		adv_device_unlock_unchanged(device);
 	}
-	return err;
+	return err ? adv_refuse(err) : 0;
 }
 
 /* Bytes of a packet are placed by memcpy(), in any order. */
@@ -380,12 +379,10 @@ ADV_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode 
 ADV_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	memset(ece, 0, sizeof(*ece));
-	errno = EOPNOTSUPP;
-	return EOPNOTSUPP;
+	return adv_refuse(EOPNOTSUPP);
 }
 
 ADV_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	errno = EOPNOTSUPP;
-	return EOPNOTSUPP;
+	return adv_refuse(EOPNOTSUPP);
 }

@@ -93,7 +93,7 @@ static int wr_complete(struct ibv_qp_ex *qp)
 {
 	struct adv_wr_list *l = of(qp)->wr_list;
 	struct ibv_send_wr *bad;
-	int err = l->error;
+	int err = adv_refuse(l->error);
 
 	if (!err && l->wr_count > 0) {
 		link_requests(l);

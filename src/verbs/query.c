@@ -63,7 +63,7 @@ int adv_query_device_ex(struct ibv_context *context, const struct ibv_query_devi
 	struct ibv_device_attr_ex full = {.orig_attr = device_attr};
 
 	if (input && input->comp_mask)
-		return EINVAL;
+		return adv_refuse(EINVAL);
 	full.orig_attr.node_guid = ibv_get_device_guid(context->device);
 	full.orig_attr.sys_image_guid = full.orig_attr.node_guid;
 	full.odp_caps.general_caps = IBV_ODP_SUPPORT;
@@ -109,7 +109,7 @@ int adv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *value
 		values->raw_clock.tv_sec = 0;
 		values->raw_clock.tv_nsec = (long)adv_now();
 	}
-	return asked & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK ? EINVAL : 0;
+	return adv_refuse(asked & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK ? EINVAL : 0);
 }
 
 static enum ibv_mtu mtu_enum(uint32_t bytes)
@@ -147,10 +147,10 @@ int adv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_por
 	struct adv_gid_table *table;
 
 	if (port_num != 1)
-		return EINVAL;
+		return adv_refuse(EINVAL);
 	table = adv_gids_of(context);
 	if (!table)
-		return ENOMEM;
+		return adv_refuse(ENOMEM);
 	fill_port(table, &full);
 	free(table);
 	if (attr_size > sizeof(full)) {
@@ -198,19 +198,19 @@ ADV_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num,
 	int err = EINVAL;
 
 	if (flags)
-		return EOPNOTSUPP;
+		return adv_refuse(EOPNOTSUPP);
 	if (port_num != 1)
-		return EINVAL;
+		return adv_refuse(EINVAL);
 	table = adv_gids_of(context);
 	if (!table)
-		return ENOMEM;
+		return adv_refuse(ENOMEM);
 	if (index < table->count) {
 		fill_gid(&entry, &table->entry[index], index);
 		put_gid(out, &entry, entry_size);
 		err = 0;
 	}
 	free(table);
-	return err;
+	return adv_refuse(err);
 }
 
 ADV_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
@@ -221,13 +221,13 @@ ADV_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_
 	ssize_t n;
 
 	if (flags)
-		return -EOPNOTSUPP;
+		return adv_refuse_negative(EOPNOTSUPP);
 	table = adv_gids_of(context);
 	if (!table)
-		return -ENOMEM;
+		return adv_refuse_negative(ENOMEM);
 	if (table->count > max_entries) {
 		free(table);
-		return -EINVAL;
+		return adv_refuse_negative(EINVAL);
 	}
 	for (n = 0; n < (ssize_t)table->count; n++) {
 		fill_gid(&entry, &table->entry[n], (uint32_t)n);
@@ -245,10 +245,8 @@ ADV_EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int 
 			    : _ibv_query_gid_ex(context, port_num, (uint32_t)index, &entry, 0,
 						sizeof(entry));
 
-	if (err) {
-		errno = err;
-		return -1;
-	}
+	if (err)
+		return adv_refuse_minus_one(err);
 	*gid = entry.gid;
 	return 0;
 }
@@ -262,10 +260,8 @@ int adv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned i
 	struct ibv_gid_entry entry;
 	int err = _ibv_query_gid_ex(context, port_num, index, &entry, 0, sizeof(entry));
 
-	if (err) {
-		errno = err;
-		return -1;
-	}
+	if (err)
+		return adv_refuse_minus_one(err);
 	*type = entry.gid_type == IBV_GID_TYPE_ROCE_V2;
 	return 0;
 }
@@ -278,19 +274,15 @@ ADV_EXPORT_OLD(adv_query_gid_type, ibv_query_gid_type, "IBVERBS_PRIVATE_65");
 ADV_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index,
 			      __be16 *pkey)
 {
-	if (port_num != 1 || index != 0) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (port_num != 1 || index != 0)
+		return adv_refuse_minus_one(EINVAL);
 	*pkey = htobe16(ADV_DEFAULT_PKEY);
 	return 0;
 }
 
 ADV_EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pkey)
 {
-	if (port_num != 1 || pkey != htobe16(ADV_DEFAULT_PKEY)) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (port_num != 1 || pkey != htobe16(ADV_DEFAULT_PKEY))
+		return adv_refuse_minus_one(EINVAL);
 	return 0;
 }

@@ -46,8 +46,7 @@ static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context, struct ibv_s
 	err = create_in_engine(pd, srq, attr, xrc);
 	if (err) {
 		free(srq);
-		errno = err;
-		return NULL;
+		return adv_refuse_object(err);
 	}
 	return &srq->ibv;
 }
@@ -83,10 +82,8 @@ struct ibv_srq *adv_create_srq_ex(struct ibv_context *context, struct ibv_srq_in
 	bool is_xrc = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
 	int err = check_attr(context, attr);
 
-	if (err) {
-		errno = err;
-		return NULL;
-	}
+	if (err)
+		return adv_refuse_object(err);
 	return create(attr->pd, attr->srq_context, &attr->attr, is_xrc ? attr : NULL);
 }
 
@@ -95,12 +92,12 @@ int adv_get_srq_num(struct ibv_srq *srq, uint32_t *number)
 	uint32_t n;
 
 	if (!adv_enter(srq->context))
-		return ADV_EFOREIGN;
+		return adv_refuse(ADV_EFOREIGN);
 	n = adv_srq_number(adv_srq_of(srq)->srq);
 	adv_leave(srq->context);
 	/* Only those of an XRC domain have one. */
 	if (n == 0)
-		return EOPNOTSUPP;
+		return adv_refuse(EOPNOTSUPP);
 	*number = n;
 	return 0;
 }
@@ -110,18 +107,18 @@ ADV_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, in
 	int err;
 
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
-		return EINVAL;
+		return adv_refuse(EINVAL);
 	if (!adv_enter(srq->context))
-		return ADV_EFOREIGN;
+		return adv_refuse(ADV_EFOREIGN);
 	err = adv_srq_modify(adv_srq_of(srq)->srq, attr, mask);
 	adv_leave(srq->context);
-	return err;
+	return adv_refuse(err);
 }
 
 ADV_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 {
 	if (!adv_enter(srq->context))
-		return ADV_EFOREIGN;
+		return adv_refuse(ADV_EFOREIGN);
 	adv_srq_query(adv_srq_of(srq)->srq, attr);
 	adv_leave(srq->context);
 	return 0;
@@ -161,7 +158,7 @@ ADV_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 		err = destroy_in_engine(srq);
 		adv_leave(ibsrq->context);
 		if (err)
-			return err;
+			return adv_refuse(err);
 	}
 	pthread_cond_destroy(&ibsrq->cond);
 	pthread_mutex_destroy(&ibsrq->mutex);
@@ -175,9 +172,9 @@ int adv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_re
 
 	if (!adv_enter(srq->context)) {
 		*bad_wr = wr;
-		return ADV_EFOREIGN;
+		return adv_refuse(ADV_EFOREIGN);
 	}
 	err = adv_srq_post(adv_srq_of(srq)->srq, wr, bad_wr);
 	adv_leave(srq->context);
-	return err;
+	return err ? adv_refuse(err) : 0;
 }

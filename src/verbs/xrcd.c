@@ -74,10 +74,8 @@ struct ibv_xrcd *adv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init
 	struct adv_engine *e;
 	struct stat file;
 
-	if (attr->comp_mask != both) {
-		errno = attr->comp_mask & ~both ? EOPNOTSUPP : EINVAL;
-		return NULL;
-	}
+	if (attr->comp_mask != both)
+		return adv_refuse_object(attr->comp_mask & ~both ? EOPNOTSUPP : EINVAL);
 	if (attr->fd != -1 && fstat(attr->fd, &file))
 		return NULL;
 	xrcd = calloc(1, sizeof(*xrcd));
@@ -87,8 +85,7 @@ struct ibv_xrcd *adv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init
 	e = adv_enter(context);
 	if (!e) {
 		free(xrcd);
-		errno = ADV_EFOREIGN;
-		return NULL;
+		return adv_refuse_object(ADV_EFOREIGN);
 	}
 	xrcd->domain = open_domain(adv_context_of(context), e, attr->fd != -1 ? &file : NULL,
 				   attr->oflags);
@@ -101,8 +98,7 @@ struct ibv_xrcd *adv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init
 
 		adv_leave(context);
 		free(xrcd);
-		errno = err;
-		return NULL;
+		return adv_refuse_object(err);
 	}
 }
 
@@ -114,7 +110,7 @@ int adv_close_xrcd(struct ibv_xrcd *ibv)
 	if (adv_enter(ibv->context)) {
 		if (xrcd->users > 0) {
 			adv_leave(ibv->context);
-			return EBUSY;
+			return adv_refuse(EBUSY);
 		}
 		/* Its SRQs and QPs count in their handles, of which there are no more. */
 		if (--d->handles == 0) {
@@ -179,15 +175,11 @@ struct ibv_qp *adv_open_qp(struct ibv_context *context, struct ibv_qp_open_attr 
 	struct adv_ibv_qp *qp;
 	int err;
 
-	if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED) {
-		errno = EOPNOTSUPP;
-		return NULL;
-	}
+	if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED)
+		return adv_refuse_object(EOPNOTSUPP);
 	if ((attr->comp_mask & needed) != needed || attr->qp_type != IBV_QPT_XRC_RECV ||
-	    !attr->xrcd || attr->xrcd->context != context) {
-		errno = EINVAL;
-		return NULL;
-	}
+	    !attr->xrcd || attr->xrcd->context != context)
+		return adv_refuse_object(EINVAL);
 	if (attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT)
 		init.qp_context = attr->qp_context;
 	qp = adv_qp_new(context, &init);
@@ -196,8 +188,7 @@ struct ibv_qp *adv_open_qp(struct ibv_context *context, struct ibv_qp_open_attr 
 	err = join(qp, attr->qp_num);
 	if (err) {
 		adv_qp_free(qp);
-		errno = err;
-		return NULL;
+		return adv_refuse_object(err);
 	}
 	return &qp->ibv;
 }

@@ -95,7 +95,7 @@ void adv_cm_send(struct adv_cm_id *id, const struct adv_cm_packet *packet)
 {
 	uint8_t mad[ADV_MAD_LEN];
 
-	if (adv_cm_packet_encode(packet, mad))
+	if (adv_cm_id_pay(id) && adv_cm_packet_encode(packet, mad))
 		queue(id->cm, &id->route.path, mad);
 }
 
@@ -139,7 +139,8 @@ void adv_cm_send_repeated(struct adv_cm_id *id, uint64_t now, const struct adv_c
 		return;
 	id->tries = 1;
 	id->service_ns = 0;
-	queue(id->cm, &id->route.path, id->mad);
+	if (adv_cm_id_pay(id))
+		queue(id->cm, &id->route.path, id->mad);
 	adv_cm_timer_set(&id->cm->timers, &id->timer, now + wait_ns(id));
 }
 
@@ -257,16 +258,25 @@ static void timewait_over(struct adv_cm_id *id, uint64_t now)
 	adv_cm_id_close(id);
 }
 
+static void repeat(struct adv_cm_id *id, uint64_t now)
+{
+	if (!adv_cm_id_pay_again(id, now))
+		return;
+	id->cm->counters.tx_retries++;
+	queue(id->cm, &id->route.path, id->mad);
+}
+
 static void timeout(struct adv_cm_id *id, uint64_t now)
 {
 	if (id->state == ADV_CM_TIMEWAIT) {
 		timewait_over(id, now);
+	} else if (id->state == ADV_CM_ESTABLISHED && id->tries >= ADV_CM_RTU_TRIES) {
+		adv_cm_timer_set(&id->cm->timers, &id->timer, ADV_CM_NEVER);
 	} else if (id->tries >= id->cm->config.max_tries) {
 		give_up(id, now);
 	} else {
 		id->tries++;
-		id->cm->counters.tx_retries++;
-		queue(id->cm, &id->route.path, id->mad);
+		repeat(id, now);
 		adv_cm_timer_set(&id->cm->timers, &id->timer, now + wait_ns(id));
 	}
 }
@@ -310,6 +320,7 @@ void adv_cm_rx(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta, 
 		cm->counters.rx_malformed++;
 		return;
 	}
+	adv_cm_proof_take(cm, now, meta, &packet);
 	/* No LAP is sent, so no APR is awaited. */
 	if (handlers[packet.attribute])
 		handlers[packet.attribute](cm, now, meta, &packet);

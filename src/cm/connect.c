@@ -117,13 +117,23 @@ int adv_cm_connect(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_
 
 /* ---- REP received ---- */
 
-void adv_cm_send_rtu(struct adv_cm_id *id)
+static struct adv_cm_packet rtu_of(const struct adv_cm_id *id)
 {
 	struct adv_cm_packet packet = {.attribute = ADV_CM_RTU, .tid = id->tid};
 
 	packet.rtu.local_comm_id = id->local_comm_id;
 	packet.rtu.remote_comm_id = id->remote_comm_id;
-	adv_cm_send(id, &packet);
+	return packet;
+}
+
+void adv_cm_send_rtu(struct adv_cm_id *id, uint64_t now)
+{
+	struct adv_cm_packet packet = rtu_of(id);
+
+	if (id->stranger)
+		adv_cm_send_repeated(id, now, &packet);
+	else
+		adv_cm_send(id, &packet);
 }
 
 /* An MRA makes the other end wait for a minute, should our RTU be lost: so not where two REPs come
@@ -136,7 +146,7 @@ static void repeated_rep(struct adv_cm_id *id, uint64_t now, const struct adv_cm
 	}
 	id->cm->counters.rx_duplicates++;
 	if (id->state == ADV_CM_ESTABLISHED)
-		adv_cm_send_rtu(id);
+		adv_cm_send_rtu(id, now);
 	else if (id->state == ADV_CM_REP_RCVD && now - id->rep_came >= MRA_AFTER_NS)
 		adv_cm_send_mra(id, ADV_CM_ABOUT_REP);
 }

@@ -23,9 +23,13 @@
 /* TIMEWAIT is not longer than 69 s, whatever the peer's path says. */
 #define ADV_CM_TIMEWAIT_LONGEST 24
 #define ADV_CM_HOP_LIMIT	64
-#define ADV_CM_BACKLOG_MAX	1024u
-#define ADV_CM_OWNERS_MAX	1024u /* of a port */
-#define ADV_CM_OUTGOING_MAX	4096u
+/* Sendings of an RTU to a peer that we are a stranger to: it may not ask for it as often as others
+ * do, see proof.c. */
+#define ADV_CM_RTU_TRIES    3
+#define ADV_CM_BACKLOG_MAX  1024u
+#define ADV_CM_OWNERS_MAX   1024u /* of a port */
+#define ADV_CM_OUTGOING_MAX 4096u
+#define ADV_CM_PROOFS	    1024u /* addresses remembered, by hash */
 /* Answers that need no id stop before that, so that they leave room for those that do. */
 #define ADV_CM_STATELESS_MAX 1024u
 
@@ -68,6 +72,12 @@ struct adv_cm_host {
 	uint32_t requests;
 };
 
+/* An address that has proved itself, until when. */
+struct adv_cm_proof {
+	struct adv_gid gid;
+	uint64_t until;
+};
+
 struct adv_cm_id {
 	struct adv_cm *cm;
 	struct adv_list link; /* of cm->ids */
@@ -78,6 +88,9 @@ struct adv_cm_id {
 	bool active;
 	bool aborted;	   /* closed by the peer before we answered */
 	bool disconnected; /* was connected once */
+	bool proven;	   /* the peer has; see proof.c */
+	bool stranger;	   /* its address had not when the peer was first heard of */
+	uint8_t credit;	   /* MADs that may go to a peer that has not */
 	enum rdma_port_space ps;
 	enum ibv_qp_type qp_type;
 	struct adv_list events; /* not delivered yet */
@@ -159,6 +172,7 @@ struct adv_cm {
 	struct adv_list events;
 	struct adv_list outgoing;
 	unsigned outgoing_count;
+	struct adv_cm_proof proof[ADV_CM_PROOFS];
 	struct adv_list early; /* requests that nobody listens for yet */
 	unsigned early_count;
 	struct adv_cm_counters counters;
@@ -166,7 +180,8 @@ struct adv_cm {
 
 /* --- cm.c: what is sent and told --- */
 
-/* Queues a MAD of an id's peer; without room or memory it is lost, like any packet. */
+/* Queues a MAD for an id's peer; without room or memory it is lost, like any packet, as where the
+ * peer has not proved itself and has got enough. */
 void adv_cm_send(struct adv_cm_id *id, const struct adv_cm_packet *packet);
 /* An answer to a packet that has no id. */
 void adv_cm_send_stateless(struct adv_cm *cm, const struct adv_rx_meta *meta,
@@ -228,6 +243,25 @@ typedef void adv_cm_rx_fn(struct adv_cm *cm, uint64_t now, const struct adv_rx_m
 adv_cm_rx_fn adv_cm_rx_req, adv_cm_rx_rtu, adv_cm_rx_rep, adv_cm_rx_rej, adv_cm_rx_mra,
 	adv_cm_rx_dreq, adv_cm_rx_drep, adv_cm_rx_lap, adv_cm_rx_sidr_req, adv_cm_rx_sidr_rep;
 
+/* --- owner.c --- */
+
+/* The number of ours that a message names; 0: none. */
+uint32_t adv_cm_receiver_of(const struct adv_cm_packet *packet);
+
+/* --- proof.c: what may go to an address that has not proved itself --- */
+
+/* Has the address, lately? */
+bool adv_cm_proven(struct adv_cm *cm, uint64_t now, const struct adv_gid *gid);
+/* Something has come: it may be the proof. */
+void adv_cm_proof_take(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
+		       const struct adv_cm_packet *packet);
+/* A request of the id's peer has come, for the first time or again. */
+void adv_cm_id_credit(struct adv_cm_id *id);
+/* May one more MAD go to the peer? It is counted then. */
+bool adv_cm_id_pay(struct adv_cm_id *id);
+/* The same, of the repetition number id->tries of what was not answered. */
+bool adv_cm_id_pay_again(struct adv_cm_id *id, uint64_t now);
+
 /* --- early.c: requests that nobody listens for yet; times are those of their arrival --- */
 
 /* Keeps a REQ or SIDR_REQ, with a header of annex A11 in it, for a moment; one that repeats what
@@ -242,7 +276,8 @@ void adv_cm_early_expire(struct adv_cm *cm, uint64_t now);
 void adv_cm_early_forget_all(struct adv_cm *cm);
 
 /* An id for a request that came in, if its listener and sender may have one more; else NULL. */
-struct adv_cm_id *adv_cm_request_new(struct adv_cm_id *listener, const struct adv_rx_meta *meta,
+struct adv_cm_id *adv_cm_request_new(struct adv_cm_id *listener, uint64_t now,
+				     const struct adv_rx_meta *meta,
 				     const struct adv_cm_ip_header *header, uint16_t port);
 
 /* Of the id's own state: to whom and which message it is about follows from that. */
@@ -256,7 +291,8 @@ void adv_cm_refuse_sidr(struct adv_cm *cm, const struct adv_rx_meta *meta,
 			const struct adv_cm_packet *packet);
 void adv_cm_send_mra(struct adv_cm_id *id, enum adv_cm_about about);
 void adv_cm_send_dreq(struct adv_cm_id *id, uint64_t now);
-void adv_cm_send_rtu(struct adv_cm_id *id);
+/* To a stranger a few times, unasked. */
+void adv_cm_send_rtu(struct adv_cm_id *id, uint64_t now);
 void adv_cm_send_sidr_rep(struct adv_cm_id *id, uint8_t status,
 			  const struct adv_cm_conn_param *param);
 

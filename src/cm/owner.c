@@ -34,6 +34,11 @@ static struct numbers numbers_of(const struct adv_cm_packet *p)
 	}
 }
 
+uint32_t adv_cm_receiver_of(const struct adv_cm_packet *packet)
+{
+	return numbers_of(packet).receiver;
+}
+
 /* A request: of the id that an earlier one like it has made, or of who listens. */
 static struct adv_cm_id *find_asked(struct adv_cm *cm, const struct adv_rx_meta *meta,
 				    const struct adv_cm_packet *p)

@@ -75,7 +75,8 @@ static void set_addresses(struct adv_cm_id *id, const struct adv_cm_ip_header *h
 		.family = family, .port = header->source_port, .ip = header->source};
 }
 
-struct adv_cm_id *adv_cm_request_new(struct adv_cm_id *listener, const struct adv_rx_meta *meta,
+struct adv_cm_id *adv_cm_request_new(struct adv_cm_id *listener, uint64_t now,
+				     const struct adv_rx_meta *meta,
 				     const struct adv_cm_ip_header *header, uint16_t port)
 {
 	struct adv_cm *cm = listener->cm;
@@ -103,6 +104,8 @@ struct adv_cm_id *adv_cm_request_new(struct adv_cm_id *listener, const struct ad
 	id->route.path.sgid = meta->dgid;
 	id->route.path.dgid = meta->sgid;
 	id->has_route = true;
+	id->proven = adv_cm_proven(cm, now, &meta->sgid);
+	adv_cm_id_credit(id);
 	return id;
 }
 
@@ -154,6 +157,7 @@ static void repeated_req(struct adv_cm_id *id, const struct adv_cm_packet *packe
 		return;
 	}
 	c->rx_duplicates++;
+	adv_cm_id_credit(id);
 	switch (id->state) {
 	case ADV_CM_REQ_RCVD:
 		adv_cm_send_mra(id, ADV_CM_ABOUT_REQ);
@@ -224,13 +228,13 @@ static void fill_request_event(struct adv_cm_event *event, const struct adv_cm_i
 	event->param.ece.options = packet->modifier;
 }
 
-static void new_request(struct adv_cm_id *listener, const struct adv_rx_meta *meta,
+static void new_request(struct adv_cm_id *listener, uint64_t now, const struct adv_rx_meta *meta,
 			const struct adv_cm_packet *packet, const struct adv_cm_ip_header *header)
 {
 	struct adv_cm_event_node *event;
 	struct adv_cm_id *id;
 
-	id = adv_cm_request_new(listener, meta, header, (uint16_t)packet->req.service_id);
+	id = adv_cm_request_new(listener, now, meta, header, (uint16_t)packet->req.service_id);
 	if (!id) {
 		listener->cm->counters.backlog_drops++;
 		return;
@@ -285,7 +289,7 @@ void adv_cm_rx_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 	else if (listener->qp_type != (enum ibv_qp_type)qp_type_of(req))
 		adv_cm_reject_stateless(cm, meta, packet, ADV_CM_REJ_INVALID_TRANSPORT_TYPE);
 	else
-		new_request(listener, meta, packet, &header);
+		new_request(listener, now, meta, packet, &header);
 }
 
 /* ---- answered ---- */
@@ -380,6 +384,6 @@ int adv_cm_establish(struct adv_cm_id *id, uint64_t now)
 	if (id->state != ADV_CM_REP_RCVD)
 		return EINVAL;
 	adv_cm_id_set_state(id, ADV_CM_ESTABLISHED);
-	adv_cm_send_rtu(id);
+	adv_cm_send_rtu(id, now);
 	return 0;
 }

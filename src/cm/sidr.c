@@ -82,19 +82,20 @@ static void repeated(struct adv_cm_id *id)
 	struct adv_cm_packet answer;
 
 	id->cm->counters.rx_duplicates++;
+	adv_cm_id_credit(id);
 	if (id->state == ADV_CM_SIDR_DONE &&
 	    adv_cm_packet_decode(id->mad, sizeof(id->mad), &answer))
 		adv_cm_send(id, &answer);
 }
 
-static void new_request(struct adv_cm_id *listener, const struct adv_rx_meta *meta,
+static void new_request(struct adv_cm_id *listener, uint64_t now, const struct adv_rx_meta *meta,
 			const struct adv_cm_packet *packet, const struct adv_cm_ip_header *header)
 {
 	const struct adv_cm_sidr_req *req = &packet->sidr_req;
 	struct adv_cm_event_node *event;
 	struct adv_cm_id *id;
 
-	id = adv_cm_request_new(listener, meta, header, (uint16_t)req->service_id);
+	id = adv_cm_request_new(listener, now, meta, header, (uint16_t)req->service_id);
 	if (!id) {
 		listener->cm->counters.backlog_drops++;
 		return;
@@ -136,7 +137,7 @@ void adv_cm_rx_sidr_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_met
 	}
 	id = adv_cm_find_listener(cm, req->service_id, &header);
 	if (id && id->qp_type == IBV_QPT_UD)
-		new_request(id, meta, packet, &header);
+		new_request(id, now, meta, packet, &header);
 	else if (id || !adv_cm_early_hold(cm, now, meta, packet))
 		adv_cm_refuse_sidr(cm, meta, packet);
 }

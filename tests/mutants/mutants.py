@@ -7,6 +7,7 @@ the mutant is to be written anew.
 
 CM = "src/cm/cm.c"
 CM_CONNECT = "src/cm/connect.c"
+CM_PROOF = "src/cm/proof.c"
 CM_QP_ATTR = "src/cm/qp_attr.c"
 CM_REJECT = "src/cm/reject.c"
 CM_RELEASE = "src/cm/release.c"
@@ -217,11 +218,9 @@ MUTANTS = [
     ("retry-less", "one retry less than was asked for", REQUESTER,
      "\tif (req->retry_left == 0) {", "\tif (req->retry_left <= 1) {"),
     ("cm-retry", "messages of the connection manager are not sent again", CM,
-     "\t\tqueue(id->cm, &id->route.path, id->mad);\n\t\tadv_cm_timer_set(&id->cm->timers, &id->timer, "
-     "now + wait",
-     "\t\tadv_cm_timer_set(&id->cm->timers, &id->timer, now + wait"),
+     "\t\trepeat(id, now);\n", ""),
     ("cm-rtu", "an RTU that was lost is not sent again", CM_CONNECT,
-     "\tif (id->state == ADV_CM_ESTABLISHED)\n\t\tadv_cm_send_rtu(id);\n\telse if",
+     "\tif (id->state == ADV_CM_ESTABLISHED)\n\t\tadv_cm_send_rtu(id, now);\n\telse if",
      "\tif"),
     ("cm-rep", "a repeated REQ is not answered with the REP again", CM_REQUEST,
      "\t\tif (adv_cm_packet_decode(id->mad, sizeof(id->mad), &again))\n\t\t\tadv_cm_send(id, &again);",
@@ -242,6 +241,14 @@ MUTANTS = [
      " || mtu >= id->route.mtu ||", " ||"),
     ("cm-mtu-same", "who asks again with another MTU is the same as before", CM_REJECT,
      "\tadv_cm_table_remove(&id->cm->by_comm_id, &id->by_comm_id);\n\tadv_cm_id_begin(id);\n", ""),
+    ("cm-proof-address", "a proof counts for whatever address shares its place", CM_PROOF,
+     "now < proof->until && adv_gid_equal(&proof->gid, gid)", "now < proof->until"),
+    ("cm-proof-time", "a proof counts for ever", CM_PROOF,
+     "now < proof->until && adv_gid_equal", "adv_gid_equal"),
+    ("cm-credit", "an answer to somebody unproven is repeated like others", CM_PROOF,
+     "\tif (!id->credit)\n\t\treturn false;\n\tid->credit--;\n", ""),
+    ("cm-credit-again", "a request that is repeated gives no credit", CM_REQUEST,
+     "\tc->rx_duplicates++;\n\tadv_cm_id_credit(id);\n", "\tc->rx_duplicates++;\n"),
     ("acked-after-all", "a request is acknowledged that cannot be sent again, and stays", REQUESTER,
      "\t\tif (!wqe->started ||\n\t\t    adv", "\t\tif (wqe->failed || !wqe->started ||\n\t\t    adv"),
     ("cnp-interval", "each mark is answered with a CNP", FLOW,

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who has shown that it gets what is sent to its address. A request may come in anybody's name, and
+ * its answer is repeated: towards an address that has not proved itself no more goes out than
+ * CREDIT times what came from there (RFC 9000, 8.1, has the same bound). All MADs have one length,
+ * so they are counted. The proof is a message that names a communication id of ours, which only
+ * who gets our messages can know; it counts for the address, for a while.
+ */
+#include "cm/internal.h"
+
+#define CREDIT	   3
+#define CREDIT_MAX 255
+#define PROOF_NS   UINT64_C(600000000000)
+/* The last one that is allowed is kept for this sending, some seconds after the first: what lost
+ * those before is over by then, most likely. */
+#define LATE_TRY 5
+
+static struct adv_cm_proof *proof_of(struct adv_cm *cm, const struct adv_gid *gid)
+{
+	return &cm->proof[adv_cm_hash_gid(cm->hash_key, gid, 0, 0) % ADV_CM_PROOFS];
+}
+
+bool adv_cm_proven(struct adv_cm *cm, uint64_t now, const struct adv_gid *gid)
+{
+	const struct adv_cm_proof *proof = proof_of(cm, gid);
+
+	return now < proof->until && adv_gid_equal(&proof->gid, gid);
+}
+
+void adv_cm_proof_take(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
+		       const struct adv_cm_packet *packet)
+{
+	uint32_t number = adv_cm_receiver_of(packet);
+	struct adv_cm_id *id = number ? adv_cm_find(cm, meta, number) : NULL;
+
+	if (!id)
+		return;
+	if (!adv_cm_proven(cm, now, &meta->sgid))
+		id->stranger = true;
+	id->proven = true;
+	*proof_of(cm, &meta->sgid) =
+		(struct adv_cm_proof){.gid = meta->sgid, .until = now + PROOF_NS};
+}
+
+void adv_cm_id_credit(struct adv_cm_id *id)
+{
+	id->credit = id->credit < CREDIT_MAX - CREDIT ? id->credit + CREDIT : CREDIT_MAX;
+}
+
+/* Who asks has chosen the address himself. */
+static bool is_free(const struct adv_cm_id *id)
+{
+	return id->active || id->proven;
+}
+
+bool adv_cm_id_pay(struct adv_cm_id *id)
+{
+	if (is_free(id))
+		return true;
+	if (!id->credit)
+		return false;
+	id->credit--;
+	return true;
+}
+
+bool adv_cm_id_pay_again(struct adv_cm_id *id, uint64_t now)
+{
+	/* Another connection may have shown it. */
+	if (!is_free(id) && adv_cm_proven(id->cm, now, &id->route.path.dgid))
+		id->proven = true;
+	if (!is_free(id) && id->credit == 1 && id->tries < LATE_TRY)
+		return false;
+	return adv_cm_id_pay(id);
+}

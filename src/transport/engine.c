@@ -401,15 +401,20 @@ static bool ack_goes_alone(const struct adv_qp *qp, const struct adv_tx_batch *b
 
 void adv_qp_serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 {
-	if (qp->resp.ack_behind)
+	bool requests_first = qp->resp.ack_behind || qp->resp.cut;
+
+	if (requests_first)
 		adv_requester_tx(qp, now, batch, ADV_QUANTUM);
 	if (ack_goes_alone(qp, batch)) {
 		adv_qp_schedule(qp);
 		return;
 	}
-	if (adv_responder_has_tx(qp))
+	if (adv_responder_has_tx(qp)) {
 		adv_responder_tx(qp, now, batch, ADV_QUANTUM);
-	adv_requester_tx(qp, now, batch, ADV_QUANTUM);
+		qp->resp.cut = !requests_first && adv_responder_has_tx(qp);
+	}
+	if (!requests_first)
+		adv_requester_tx(qp, now, batch, ADV_QUANTUM);
 }
 
 unsigned adv_engine_tx(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch)

@@ -337,6 +337,8 @@ struct adv_resource {
 	uint32_t length;
 	uint32_t start;	   /* offset from which this (re)request wants it */
 	uint32_t offset;   /* bytes already answered */
+	uint32_t reached;  /* ... by the furthest of all answers */
+	uint32_t again;	   /* packets of those that the newest repeated request may bring */
 	uint64_t original; /* atomic's result, host order */
 	bool atomic;
 	bool pending;  /* (more) response packets are to be sent */
@@ -371,6 +373,8 @@ struct adv_responder {
 	uint32_t res_head;    /* free running: next to fill */
 	uint32_t res_next;    /* free running: none before it is pending */
 	uint32_t res_pending; /* how many have pending set */
+	uint64_t res_spare; /* packets that may be sent again, whatever asks; see responder_tx.c */
+	bool cut;	    /* it had more to send than its turn allowed: requests go first next */
 };
 
 struct adv_qp {

@@ -604,6 +604,7 @@ static void repeat_answer(struct adv_qp *qp, const struct adv_incoming *in)
 		     in->h->reth.length != res->length - offset))
 			return;
 		res->start = res->offset = (uint32_t)offset;
+		res->again = qp->engine->window;
 		if (!res->pending)
 			resp->res_pending++;
 		res->pending = true;

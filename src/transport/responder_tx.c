@@ -56,11 +56,17 @@ static void emit_ack(struct adv_qp *qp, struct adv_tx_batch *batch)
 	adv_responder_forget_ack(qp);
 }
 
-static void resource_done(struct adv_responder *resp, struct adv_resource *res)
+/* The rest of the answer is not sent unless it is asked for again. */
+static void leave_rest(struct adv_responder *resp, struct adv_resource *res)
 {
 	res->pending = false;
-	res->answered = true;
 	resp->res_pending--;
+}
+
+static void resource_done(struct adv_responder *resp, struct adv_resource *res)
+{
+	leave_rest(resp, res);
+	res->answered = true;
 }
 
 static void emit_atomic_ack(struct adv_qp *qp, struct adv_tx_batch *batch, struct adv_resource *res)
@@ -80,6 +86,24 @@ static uint8_t read_opcode(const struct adv_resource *res, bool last)
 	if (first)
 		return last ? ADV_OP_READ_RESPONSE_ONLY : ADV_OP_READ_RESPONSE_FIRST;
 	return last ? ADV_OP_READ_RESPONSE_LAST : ADV_OP_READ_RESPONSE_MIDDLE;
+}
+
+/*
+ * Whether the next response, of a PSN that was sent before, may be sent again. What peers make us
+ * send is to be in proportion to what they send themselves. So each repeated request brings a
+ * window of packets, and all those of a queue pair together one packet for each that was sent for
+ * the first time. Beyond that the answer stops until it is asked for again: who really lost it asks
+ * from where it has got to.
+ */
+static bool may_send_again(struct adv_responder *resp, struct adv_resource *res)
+{
+	if (res->again)
+		res->again--;
+	else if (resp->res_spare)
+		resp->res_spare--;
+	else
+		return false;
+	return true;
 }
 
 /* The region went away under a READ that was being answered. */
@@ -118,6 +142,13 @@ static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_ba
 	}
 	if (!from) {
 		refuse_rest(qp, res, psn, why, now);
+		return;
+	}
+	if (res->offset + n > res->reached) {
+		res->reached = res->offset + n;
+		qp->resp.res_spare++;
+	} else if (n && !may_send_again(&qp->resp, res)) {
+		leave_rest(&qp->resp, res);
 		return;
 	}
 	fill_response(qp, &h, read_opcode(res, last), psn, res->msn);

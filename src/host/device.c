@@ -406,9 +406,9 @@ static void after_fork_in_parent(void)
 }
 
 /*
- * The child has copies of descriptors that only the parent may drive. Those that would keep the
- * parent's slot and connection alive after its end are closed; memory is left as it is, its
- * locks may be held by threads that the child does not have.
+ * The child has copies of descriptors that only the parent may drive, and that would keep the
+ * parent's slot, ports and connection alive after its end: they are closed. Memory is left as it
+ * is, its locks may be held by threads that the child does not have.
  */
 static void after_fork_in_child(void)
 {
@@ -419,10 +419,10 @@ static void after_fork_in_child(void)
 
 		atomic_store(&d->foreign, true);
 		adv_control_abandon(d->control);
-		for (unsigned i = 0; i < d->slot_count; i++)
-			adv_sys_close(d->slot[i].receive_fd);
-		adv_sys_close(d->bg.epoll_fd);
-		adv_sys_close(d->bg.kick_fd);
+		adv_udp_abandon(d->udp);
+		if (d->bell_fd >= 0)
+			adv_sys_close(d->bell_fd);
+		device_thread_abandon(d);
 	}
 	adv_list_init(&all_devices);
 	pthread_mutex_unlock(&all_lock);

@@ -107,6 +107,8 @@ struct adv_device {
 int device_thread_start(struct adv_device *d);
 /* One more socket to receive from, as the turn is. 0 or errno. */
 int device_thread_add(struct adv_device *d, int fd);
+/* In a child of fork(), which has no such thread: closes the copies of its descriptors. */
+void device_thread_abandon(struct adv_device *d);
 /* Ends it and waits for that. */
 void device_thread_stop(struct adv_device *d);
 /* With the lock held, before it is given up: the thread must wake early enough for what is due. */

@@ -509,8 +509,10 @@ static int create_thread(struct adv_device *d)
 	return err;
 }
 
-static void close_descriptors(struct device_thread *t)
+void device_thread_abandon(struct adv_device *d)
 {
+	struct device_thread *t = &d->bg;
+
 	if (t->epoll_fd >= 0)
 		adv_sys_close(t->epoll_fd);
 	if (t->kick_fd >= 0)
@@ -543,7 +545,7 @@ int device_thread_start(struct adv_device *d)
 	else
 		err = create_thread(d);
 	if (err)
-		close_descriptors(t);
+		device_thread_abandon(d);
 	return err;
 }
 
@@ -554,5 +556,5 @@ void device_thread_stop(struct adv_device *d)
 	atomic_store(&d->bg.stop, true);
 	(void)!adv_sys_write(d->bg.kick_fd, &one, sizeof(one));
 	pthread_join(d->bg.thread, NULL);
-	close_descriptors(&d->bg);
+	device_thread_abandon(d);
 }

@@ -117,13 +117,20 @@ int adv_udp_set_addresses(struct adv_link *link, const struct adv_udp_address *a
 	return 0;
 }
 
-static void destroy(struct adv_link *link)
+void adv_udp_abandon(struct adv_link *link)
 {
 	struct udp_link *l = udp_link_of(link);
 
 	udp_sockets_close(l);
 	for (unsigned i = 0; i < l->receiver_count; i++)
 		adv_sys_close(l->receiver[i].fd);
+}
+
+static void destroy(struct adv_link *link)
+{
+	struct udp_link *l = udp_link_of(link);
+
+	adv_udp_abandon(link);
 	free(l->address);
 	munmap(l, sizeof(*l));
 }

@@ -56,6 +56,13 @@ struct adv_udp_address {
 int adv_udp_set_addresses(struct adv_link *link, const struct adv_udp_address *addresses,
 			  unsigned count);
 
+/*
+ * In a child of fork(): closes the copies of the descriptors of a link made by adv_udp_create(),
+ * which go on being the parent's. The link is not to be used or destroyed any more. No lock: the
+ * parent's other threads may have been anywhere in it.
+ */
+void adv_udp_abandon(struct adv_link *link);
+
 /* True where packets from this address can only come from this machine. */
 bool adv_udp_is_own_address(const struct adv_link *link, const struct adv_gid *gid);
 

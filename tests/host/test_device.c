@@ -425,9 +425,11 @@ static void test_to_itself(void **state)
 	node_close(&a);
 }
 
-/* In a child the device is the parent's; the child's end takes nothing from the parent. */
+/* In a child the device is the parent's, as are its descriptors; the child's end takes nothing from
+ * the parent. */
 static void test_fork(void **state)
 {
+	unsigned before = open_descriptors();
 	struct node a;
 	struct ibv_wc wc;
 	int status;
@@ -442,7 +444,7 @@ static void test_fork(void **state)
 	assert_true(child >= 0);
 	if (child == 0) {
 		struct node own;
-		bool right = adv_device_is_foreign(a.d);
+		bool right = adv_device_is_foreign(a.d) && open_descriptors() == before;
 
 		adv_device_close(a.d);
 		node_open(&own);

@@ -145,7 +145,7 @@ static inline int adv_sys_epoll_ctl(int epfd, int op, int fd, struct epoll_event
 	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, event);
 }
 
-/* timeout: NULL waits for ever. Needs Linux 5.11; ENOSYS before. */
+/* timeout: NULL waits for ever. Needs Linux 5.11: ENOSYS before; EPERM in older containers. */
 static inline int adv_sys_epoll_pwait2(int epfd, struct epoll_event *events, int n,
 				       const struct timespec *timeout)
 {

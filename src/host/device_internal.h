@@ -51,6 +51,7 @@ struct device_thread {
 	unsigned activity; /* counts packets either way; tells idle from busy */
 
 	/* The thread's own. */
+	bool coarse;	     /* it sleeps by the millisecond, as it may not otherwise */
 	unsigned left;	     /* wake-ups in a row of which all was left to the application */
 	uint64_t standby_ns; /* between looks */
 	uint64_t idle_ns;    /* longest sleep while WATCHING */

@@ -425,16 +425,24 @@ static void run_standby(struct adv_device *d, const bool *ready)
 	settle(d);
 }
 
-/* Sleeps until something is ready or ns have gone by; kernels before 5.11 count milliseconds. */
+/*
+ * Sleeps until something is ready or ns have gone by. Milliseconds have to do where there is no
+ * better: kernels before 5.11 answer ENOSYS, profiles of containers that do not know the call EPERM
+ * or whatever they like.
+ */
 static int wait_for(struct adv_device *d, struct epoll_event *events, uint64_t ns)
 {
 	struct timespec ts = {(time_t)(ns / (1000 * MS)), (long)(ns % (1000 * MS))};
 	uint64_t ms = (ns + MS - 1) / MS;
 	int n;
 
-	n = adv_sys_epoll_pwait2(d->bg.epoll_fd, events, SOURCES, ns == ADV_NEVER ? NULL : &ts);
-	if (n >= 0 || errno != ENOSYS)
-		return n;
+	if (!d->bg.coarse) {
+		n = adv_sys_epoll_pwait2(d->bg.epoll_fd, events, SOURCES,
+					 ns == ADV_NEVER ? NULL : &ts);
+		if (n >= 0 || errno == EINTR)
+			return n;
+		d->bg.coarse = true;
+	}
 	return adv_sys_epoll_wait(d->bg.epoll_fd, events, SOURCES,
 				  ns == ADV_NEVER ? -1 : (int)(ms < 60000 ? ms : 60000));
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/descriptors.h"
 #include "daemon/gid_publish.h"
 #include "daemon/given.h"
 #include "daemon/group.h"
@@ -164,8 +165,8 @@ void adv_daemon_close_others(const struct adv_daemon *d, int also)
 		if (keep[i] < (int)from)
 			continue;
 		if ((unsigned)keep[i] > from)
-			close_range(from, (unsigned)keep[i] - 1, 0);
+			adv_close_range(from, (unsigned)keep[i] - 1);
 		from = (unsigned)keep[i] + 1;
 	}
-	close_range(from, ~0u, 0);
+	adv_close_range(from, ~0u);
 }

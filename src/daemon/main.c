@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "daemon/daemon.h"
+#include "daemon/descriptors.h"
 #include "daemon/detach.h"
 #include "daemon/priority.h"
 
@@ -97,13 +98,13 @@ static void reset_descriptors(int ready_fd)
 	if (fd >= 3)
 		close(fd);
 	if (ready_fd < 0) {
-		close_range(3, ~0u, 0);
+		adv_close_range(3, ~0u);
 		return;
 	}
 	fcntl(ready_fd, F_SETFD, FD_CLOEXEC);
 	if (ready_fd > 3)
-		close_range(3, (unsigned)ready_fd - 1, 0);
-	close_range((unsigned)ready_fd + 1, ~0u, 0);
+		adv_close_range(3, (unsigned)ready_fd - 1);
+	adv_close_range((unsigned)ready_fd + 1, ~0u);
 }
 
 /* The parent's side of going to the background by hand: passes on what the child says. */

@@ -321,7 +321,6 @@ static enum adv_vendor_err begin_write(struct adv_qp *qp, const struct adv_incom
 	resp->write_rkey = in->h->reth.rkey;
 	resp->write_length = in->h->reth.length;
 	resp->offset = 0;
-	qp->engine->counters.rx_write_requests++;
 	return ADV_ERR_NONE;
 }
 
@@ -343,6 +342,8 @@ static enum adv_vendor_err place_write(struct adv_qp *qp, const struct adv_incom
 		return adv_remote_cause(why);
 	adv_place(to, in->payload, in->payload_len);
 	resp->offset = end;
+	if (in->info->flags & ADV_PKT_START)
+		qp->engine->counters.rx_write_requests++;
 	return ADV_ERR_NONE;
 }
 

@@ -302,6 +302,30 @@ static void test_rnr_recovery(void **state)
 	bed_close(&bed);
 }
 
+/* A WRITE that needs a receive is one request, however often it comes before there is one. */
+static void test_rnr_counts_a_request_once(void **state)
+{
+	struct options o = options_default(IBV_QPT_RC);
+	struct bed bed;
+
+	o.rnr_retry = 7;
+	o.min_rnr_timer = 14; /* 1.28 ms */
+	bed_open(&bed, &o);
+	for (unsigned i = 0; i < 4; i++) {
+		uint32_t length = i % 2 ? 100 : 3000; /* one packet, several */
+
+		end_op(bed.a, IBV_WR_RDMA_WRITE_WITH_IMM, i, bed.ra, 0, length, bed.rb, 0);
+		net_run(bed.net, 10 * MS);
+		assert_true(counters(&bed, 1)->rnr_nak_sent >= 5 * (i + 1));
+		end_recv(bed.b, i, NULL, 0, 0);
+		net_until(bed.net, bed.a, i + 1, i + 1 > 4, SEC);
+		expect_send(bed.a, i, i, IBV_WC_SUCCESS);
+		expect_recv(bed.b, i, i, IBV_WC_SUCCESS);
+		assert_int_equal(counters(&bed, 1)->rx_write_requests, i + 1);
+	}
+	bed_close(&bed);
+}
+
 /* While it waits, nothing is sent, whatever is posted. */
 static void test_silence_while_waiting(void **state)
 {
@@ -675,6 +699,7 @@ int main(void)
 		cmocka_unit_test(test_rnr_retries_exceeded),
 		cmocka_unit_test(test_rnr_for_ever),
 		cmocka_unit_test(test_rnr_recovery),
+		cmocka_unit_test(test_rnr_counts_a_request_once),
 		cmocka_unit_test(test_silence_while_waiting),
 		cmocka_unit_test(test_read_throttling),
 		cmocka_unit_test(test_read_without_resources),

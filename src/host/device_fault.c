@@ -76,6 +76,11 @@ void device_fault_look(struct adv_device *d, uint64_t now)
 	bool down = s && adv_fault_port_is_down(s, now);
 	bool dead = s && adv_fault_device_is_dead(s, now);
 
+	/* What nobody looked at in its time is told of late. */
+	if (s && adv_fault_has_blinked(d->link, now) && !atomic_load(&d->port_down)) {
+		device_tell_of_port(d, IBV_EVENT_PORT_ERR);
+		device_tell_of_port(d, IBV_EVENT_PORT_ACTIVE);
+	}
 	if (down != atomic_load(&d->port_down)) {
 		atomic_store(&d->port_down, down);
 		device_tell_of_port(d, down ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);

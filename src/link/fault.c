@@ -450,6 +450,11 @@ void adv_fault_set_plan(struct adv_link *link, const struct adv_fault_plan *plan
 	show(f);
 }
 
+bool adv_fault_has_blinked(struct adv_link *link, uint64_t now)
+{
+	return adv_fault_port_blinked(&fault_of(link)->state, now);
+}
+
 void adv_fault_tell_events(struct adv_link *link, uint64_t now, adv_fault_tell_fn *tell, void *user)
 {
 	struct fault_link *f = fault_of(link);

@@ -61,6 +61,9 @@ struct adv_link *adv_fault_from_environment(struct adv_link *inner, uint64_t (*c
 /* Another plan from now on; what is kept still goes on in its time. Under the link's lock. */
 void adv_fault_set_plan(struct adv_link *link, const struct adv_fault_plan *plan);
 
+/* As adv_fault_port_blinked(). Under the link's lock. */
+bool adv_fault_has_blinked(struct adv_link *link, uint64_t now);
+
 /* Has the events told that are due by `now`, as adv_fault_events(). Under the link's lock, after
  * the owner has looked at the port and the device. */
 void adv_fault_tell_events(struct adv_link *link, uint64_t now, adv_fault_tell_fn *tell,

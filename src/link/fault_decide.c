@@ -226,6 +226,22 @@ bool adv_fault_device_is_dead(const struct adv_fault_state *s, uint64_t now)
 	return is_so(s, now, ADV_FAULT_DEVICE_FATAL);
 }
 
+bool adv_fault_port_blinked(struct adv_fault_state *s, uint64_t now)
+{
+	uint64_t since = now - s->start;
+	bool blinked = false;
+
+	for (unsigned i = 0; i < s->plan.count; i++) {
+		const struct adv_fault_rule *r = &s->plan.rule[i];
+
+		if (r->action == ADV_FAULT_PORT_DOWN && r->from >= s->port_asked &&
+		    r->until <= since)
+			blinked = true;
+	}
+	s->port_asked = since + 1;
+	return blinked && !adv_fault_port_is_down(s, now);
+}
+
 void adv_fault_events(struct adv_fault_state *s, uint64_t now, adv_fault_tell_fn *tell, void *user)
 {
 	if (now < s->again)

@@ -70,6 +70,8 @@ struct adv_fault_state {
 	uint64_t start;
 	struct adv_fault_rule_state rule[ADV_FAULT_RULES];
 	struct adv_fault_counters counters;
+	uint64_t port_asked; /* adv_fault_port_blinked() has seen what began before; from the start
+			      */
 	uint64_t again; /* an event is due, but nothing was there that it is of: look then; 0: no */
 };
 
@@ -88,6 +90,9 @@ uint32_t adv_fault_decide_work(struct adv_fault_state *s, uint64_t now,
 /* The device at this time: its port is down; it has failed for good. */
 bool adv_fault_port_is_down(const struct adv_fault_state *s, uint64_t now);
 bool adv_fault_device_is_dead(const struct adv_fault_state *s, uint64_t now);
+/* Whether the port has gone down and come up again since this was asked last, or the plan began,
+ * and is up at this time. */
+bool adv_fault_port_blinked(struct adv_fault_state *s, uint64_t now);
 /* Tells the event of the rule, of all that it is about; how many of these there are. */
 typedef unsigned adv_fault_tell_fn(void *user, const struct adv_fault_rule *r);
 /* Has each event told whose time has come, once; or again later, where nothing was there yet. */

@@ -194,6 +194,29 @@ static void test_port(void **state)
 	close_pair(&a, &b);
 }
 
+/* Over before the device can look at it: both events come all the same, and once. */
+static void test_port_blinks(void **state)
+{
+	static struct adv_gid_table gids;
+	struct node a, b;
+	struct ibv_wc wc;
+
+	open_pair(&a, &b);
+	for (unsigned i = 1; i <= 3; i++) {
+		assert_int_equal(ask_node(&a, ADV_FAULT_SET, "port-down=1us from=20ms"), 0);
+		wait_for(&a.port_ups, i);
+		assert_int_equal(atomic_load(&a.port_downs), i);
+		assert_int_equal(node_write(&a, &b, 1, 0, 0, 100), 0);
+		node_wait(&a, &wc);
+		assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	}
+	adv_device_gids(a.d, &gids);
+	assert_true(gids.port_active);
+	assert_int_equal(atomic_load(&a.port_ups), 3);
+	assert_int_equal(atomic_load(&a.port_downs), 3);
+	close_pair(&a, &b);
+}
+
 static atomic_uint events_seen;
 static int event_fd;
 
@@ -423,6 +446,7 @@ int main(void)
 		cmocka_unit_test(test_injected),
 		cmocka_unit_test(test_not_ready),
 		cmocka_unit_test(test_port),
+		cmocka_unit_test(test_port_blinks),
 		cmocka_unit_test(test_port_of_an_idle_device),
 		cmocka_unit_test(test_events_of_a_queue_pair),
 		cmocka_unit_test(test_long_plan),

@@ -413,6 +413,26 @@ static void test_device(void **unused)
 	assert_int_equal(state.counters.hits[ADV_FAULT_DEVICE_FATAL], 1);
 }
 
+/* Whoever looks too late for a time in which the port was down learns that there was one, once. */
+static void test_blink(void **unused)
+{
+	begin("port-down=1s from=2s; port-down=1s from=5s; port-down=2s from=9s");
+	assert_false(adv_fault_port_blinked(&state, 12 * SEC - 1));
+	assert_true(adv_fault_port_blinked(&state, 13 * SEC));
+	assert_false(adv_fault_port_blinked(&state, 14 * SEC));
+	/* One that was looked at in its midst, and one of which nothing is over. */
+	assert_false(adv_fault_port_blinked(&state, 15 * SEC));
+	assert_false(adv_fault_port_blinked(&state, 17 * SEC));
+	assert_false(adv_fault_port_blinked(&state, 20 * SEC));
+	assert_false(adv_fault_port_blinked(&state, 22 * SEC));
+	/* Two, the port being down again; from the beginning on. */
+	begin("port-down=1s; port-down=1s from=5s");
+	assert_false(adv_fault_port_blinked(&state, 15 * SEC));
+	begin("port-down=1ns");
+	assert_true(adv_fault_port_blinked(&state, 10 * SEC + 1));
+	assert_false(adv_fault_port_blinked(&state, 10 * SEC + 1));
+}
+
 static unsigned there; /* objects that events can be of */
 static unsigned asked;
 
@@ -469,6 +489,7 @@ int main(void)
 		cmocka_unit_test(test_work),
 		cmocka_unit_test(test_work_is_no_packet),
 		cmocka_unit_test(test_device),
+		cmocka_unit_test(test_blink),
 		cmocka_unit_test(test_events),
 	};
 

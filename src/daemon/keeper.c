@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "daemon/detach.h"
 #include "daemon/priority.h"
+#include "host/sysfs_root.h"
 
 /* A worker that dies at once, again and again, is given up. */
 #define RESTARTS_MAX	   20
@@ -145,6 +146,7 @@ static int keeper_run(struct adv_daemon *d, int worker)
 		}
 		if (too_often(&window, &count)) {
 			adv_error("adverbd: the worker dies again and again: giving up");
+			adv_sysfs_root_remove();
 			adv_daemon_release(d);
 			return 1;
 		}
@@ -158,6 +160,7 @@ static int keeper_run(struct adv_daemon *d, int worker)
 			return 1;
 		}
 	}
+	adv_sysfs_root_remove();
 	adv_daemon_release(d);
 	return 0;
 }

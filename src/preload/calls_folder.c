@@ -11,8 +11,11 @@ ADV_INTERPOSE DIR *opendir(const char *path)
 	static adv_next_t next;
 	DIR *(*call)(const char *) = adv_next(&next, "opendir");
 	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
+	DIR *folder = call(there);
 
-	return call(there);
+	if (folder)
+		adv_look_opened(dirfd(folder), AT_FDCWD, path, there, true);
+	return folder;
 }
 
 ADV_INTERPOSE int scandir(const char *path, struct dirent ***list,

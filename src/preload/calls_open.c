@@ -21,12 +21,9 @@ static bool takes_mode(int flags)
 	return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-static int noted(int fd, const char *resolved, const char *path, int flags)
+static int noted(int fd, int dirfd, const char *resolved, const char *path, int flags)
 {
-	if (resolved != path)
-		adv_look_opened(fd);
-	else if (flags & (O_DIRECTORY | O_PATH))
-		adv_look_opened_folder(fd, path);
+	adv_look_opened(fd, dirfd, path, resolved, flags & (O_DIRECTORY | O_PATH));
 	return fd;
 }
 
@@ -46,7 +43,7 @@ static int open_at(adv_next_t *next, const char *name, int dirfd, const char *pa
 	int error = refusal(there, path, flags & FLAGS_WRITE, flags & O_PATH);
 
 	if (!error)
-		return noted(call(dirfd, there, flags, mode), there, path, flags);
+		return noted(call(dirfd, there, flags, mode), dirfd, there, path, flags);
 	errno = error;
 	return -1;
 }
@@ -58,7 +55,7 @@ static int open_here(adv_next_t *next, const char *name, const char *path, int f
 	int error = refusal(there, path, flags & FLAGS_WRITE, flags & O_PATH);
 
 	if (!error)
-		return noted(call(there, flags, mode), there, path, flags);
+		return noted(call(there, flags, mode), AT_FDCWD, there, path, flags);
 	errno = error;
 	return -1;
 }

@@ -32,7 +32,7 @@ static ssize_t seen(int dirfd, const char *path, char *buf, size_t len, ssize_t 
 	if (all <= 0)
 		return n;
 	text[all] = 0;
-	if (!adv_look_back(text))
+	if (!adv_look_back_link(path, text))
 		return n;
 	n = (ssize_t)strlen(text);
 	if ((size_t)n > len)
@@ -95,9 +95,9 @@ static char *canonical_node(const char *path, char *resolved)
 	return out;
 }
 
-static char *back(char *resolved)
+static char *back(char *resolved, const char *there, const char *path)
 {
-	if (resolved)
+	if (resolved && there != path)
 		adv_look_back(resolved);
 	return resolved;
 }
@@ -110,7 +110,7 @@ ADV_INTERPOSE char *realpath(const char *path, char *resolved)
 
 	if (adv_look_is_node(there))
 		return canonical_node(path, resolved);
-	return back(call(there, resolved));
+	return back(call(there, resolved), there, path);
 }
 
 ADV_INTERPOSE char *__realpath_chk(const char *path, char *resolved, size_t room)
@@ -121,7 +121,7 @@ ADV_INTERPOSE char *__realpath_chk(const char *path, char *resolved, size_t room
 
 	if (adv_look_is_node(there) && room >= PATH_MAX)
 		return canonical_node(path, resolved);
-	return back(call(there, resolved, room));
+	return back(call(there, resolved, room), there, path);
 }
 
 ADV_INTERPOSE char *canonicalize_file_name(const char *path)
@@ -132,7 +132,7 @@ ADV_INTERPOSE char *canonicalize_file_name(const char *path)
 
 	if (adv_look_is_node(there))
 		return canonical_node(path, NULL);
-	return back(call(there));
+	return back(call(there), there, path);
 }
 
 /* ---- the current folder ---- */
@@ -145,7 +145,7 @@ ADV_INTERPOSE int chdir(const char *path)
 	int result = call(there);
 
 	if (result == 0)
-		adv_look_moved();
+		adv_look_moved(path, there);
 	return result;
 }
 
@@ -156,7 +156,7 @@ ADV_INTERPOSE int fchdir(int fd)
 	int result = call(fd);
 
 	if (result == 0)
-		adv_look_moved();
+		adv_look_moved_to(fd);
 	return result;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/sys.h"
 #include "host/identity.h"
+#include "host/sysfs_root.h"
 #include "preload/redirect.h"
 #include "preload/tree.h"
 
@@ -20,13 +21,20 @@
 const char adv_node_uverbs[] = "/dev/null";
 const char adv_node_rdma_cm[] = "/dev/null";
 
-/* A process that never was in the tree has no descriptor of it that we know of. */
-static atomic_bool been_there;
-static _Atomic enum { UNKNOWN, ELSEWHERE, ABOVE, INSIDE } current;
+/* How the current folder was come by, and then, when it is first asked for, what it is. */
+static _Atomic enum {
+	INHERITED,
+	GONE_TO,    /* by its own name */
+	REDIRECTED, /* by the name that it stands for */
+	ELSEWHERE,  /* any other, or one of the tree that was come to by its own name */
+	ABOVE,
+	INSIDE,
+} current;
 
-#define NOTED_MAX 1024
-static _Atomic unsigned char noted[NOTED_MAX]; /* what we know of each descriptor, as follows */
-enum { NOT_OURS, OPENED, READ };
+/* What we know of each descriptor. */
+#define NOTED_MAX 65536
+static _Atomic unsigned char noted[NOTED_MAX];
+enum { NOT_OURS, OVER, OPENED, READ };
 
 void *adv_next(adv_next_t *known, const char *name)
 {
@@ -63,11 +71,30 @@ static size_t folder_path(int dirfd, char room[PATH_MAX])
 	return n > 0 ? (size_t)n : 0;
 }
 
+/* What a path of the caller's tree stands for; NULL: it is of none, or of another's. */
+static const char *back(const char *path)
+{
+	char root[PATH_MAX];
+	const char *stands_for;
+	size_t len;
+	int saved = errno;
+
+	stands_for = adv_redirect_back(path, &len);
+	if (!stands_for || len >= sizeof(root))
+		return NULL;
+	memcpy(root, path, len);
+	root[len] = 0;
+	if (!adv_sysfs_root_is(root))
+		stands_for = NULL;
+	errno = saved;
+	return stands_for;
+}
+
 static bool is_inside(int dirfd)
 {
 	char room[PATH_MAX];
 
-	return folder_path(dirfd, room) && adv_redirect_back(room);
+	return folder_path(dirfd, room) && back(room);
 }
 
 static bool is_above(const char *path)
@@ -77,35 +104,94 @@ static bool is_above(const char *path)
 	return adv_redirect_path(path, &r) == ADV_REDIRECT_ABOVE;
 }
 
+static unsigned note_of(int fd)
+{
+	return fd >= 0 && fd < NOTED_MAX ? noted[fd] : NOT_OURS;
+}
+
+static void note(int fd, unsigned what)
+{
+	if (fd >= 0 && fd < NOTED_MAX && noted[fd] != what)
+		noted[fd] = (unsigned char)what;
+}
+
+/* Whether a program that was started with this current folder was meant to be in what the folder
+ * stands for: a shell says, and else it was. */
+static bool was_meant(void)
+{
+	const char *shells = getenv("PWD");
+	size_t len;
+
+	return !shells || !adv_redirect_back(shells, &len);
+}
+
 static void find_current(void)
 {
 	char room[PATH_MAX];
+	int how = current;
 
 	if (!folder_path(AT_FDCWD, room))
 		current = ELSEWHERE;
-	else if (adv_redirect_back(room))
+	else if (is_above(room))
+		current = ABOVE;
+	else if (how != GONE_TO && back(room) && (how == REDIRECTED || was_meant()))
 		current = INSIDE;
 	else
-		current = is_above(room) ? ABOVE : ELSEWHERE;
+		current = ELSEWHERE;
+}
+
+/* At once: the C library's own functions that walk move without being noticed. */
+__attribute__((constructor)) static void begin(void)
+{
+	find_current();
 }
 
 static bool current_is_inside(void)
 {
-	if (current == UNKNOWN)
+	if (current < ELSEWHERE)
 		find_current();
 	return current == INSIDE;
 }
 
-void adv_look_opened(int fd)
+/* The path of a folder as the program sees it; 0: it is neither of ours nor above one. */
+static size_t seen_folder(int dirfd, char room[PATH_MAX])
 {
-	if (fd >= 0 && fd < NOTED_MAX)
-		noted[fd] = OPENED;
+	bool ours = dirfd == AT_FDCWD ? current_is_inside() : note_of(dirfd) >= OPENED;
+	const char *seen;
+
+	if (!folder_path(dirfd, room))
+		return 0;
+	seen = ours ? back(room) : NULL;
+	if (seen)
+		memmove(room, seen, strlen(seen) + 1);
+	return seen || is_above(room) ? strlen(room) : 0;
 }
 
-void adv_look_opened_folder(int fd, const char *path)
+/* A folder above ours may lead to one. */
+static bool begins_above(int dirfd, const char *path)
 {
-	if (fd >= 0 && path[0] == '/' && is_above(path))
-		been_there = true;
+	if (path[0] == '/')
+		return is_above(path);
+	return dirfd == AT_FDCWD ? current >= ABOVE : note_of(dirfd) != NOT_OURS;
+}
+
+void adv_look_opened(int fd, int dirfd, const char *path, const char *resolved, bool folder)
+{
+	char room[PATH_MAX];
+	size_t len;
+
+	if (resolved != path)
+		note(fd, adv_redirect_back(resolved, &len) ? OPENED : OVER);
+	else if (fd >= 0 && folder && path && begins_above(dirfd, path) && folder_path(fd, room) &&
+		 is_above(room))
+		note(fd, OVER);
+	else
+		note(fd, NOT_OURS);
+}
+
+void adv_look_copied(int fd, int copy)
+{
+	note(copy, note_of(fd));
 }
 
 static void look_again(int fd, bool at_offset)
@@ -114,9 +200,9 @@ static void look_again(int fd, bool at_offset)
 	int saved = errno;
 
 	if (!is_inside(fd))
-		noted[fd] = NOT_OURS;
-	else if (noted[fd] == OPENED)
-		noted[fd] = READ;
+		note(fd, NOT_OURS);
+	else if (note_of(fd) == OPENED)
+		note(fd, READ);
 	else if (!at_offset || syscall(SYS_lseek, fd, 0L, SEEK_CUR) == 0)
 		(void)adv_tree_ready(true, root);
 	errno = saved;
@@ -124,25 +210,23 @@ static void look_again(int fd, bool at_offset)
 
 void adv_look_again(int fd, bool at_offset)
 {
-	if (fd >= 0 && fd < NOTED_MAX && noted[fd] != NOT_OURS)
+	if (note_of(fd) >= OPENED)
 		look_again(fd, at_offset);
 }
 
-void adv_look_moved(void)
+void adv_look_moved(const char *path, const char *resolved)
 {
-	current = UNKNOWN;
+	current = resolved != path ? REDIRECTED : GONE_TO;
+}
+
+void adv_look_moved_to(int fd)
+{
+	current = note_of(fd) >= OPENED ? REDIRECTED : GONE_TO;
 }
 
 bool adv_look_current(char room[PATH_MAX])
 {
-	const char *back;
-
-	if (!current_is_inside() || !folder_path(AT_FDCWD, room))
-		return false;
-	back = adv_redirect_back(room);
-	if (back)
-		memmove(room, back, strlen(back) + 1);
-	return back;
+	return current_is_inside() && folder_path(AT_FDCWD, room) && adv_look_back(room);
 }
 
 static bool leads_to_ours(const char *path)
@@ -158,7 +242,6 @@ static bool leads_to_ours(const char *path)
 static bool make_absolute(int dirfd, const char *path, char room[PATH_MAX])
 {
 	size_t len, more = strlen(path);
-	const char *base;
 
 	if (*path == '/') {
 		if (more >= PATH_MAX)
@@ -166,15 +249,9 @@ static bool make_absolute(int dirfd, const char *path, char room[PATH_MAX])
 		memcpy(room, path, more + 1);
 		return true;
 	}
-	if (!folder_path(dirfd, room))
+	len = seen_folder(dirfd, room);
+	if (!len)
 		return false;
-	base = adv_redirect_back(room);
-	if (!base && is_above(room))
-		base = room;
-	if (!base)
-		return false;
-	len = strlen(base);
-	memmove(room, base, len);
 	if (len + 1 + more >= PATH_MAX)
 		return false;
 	room[len] = '/';
@@ -196,7 +273,7 @@ bool adv_look_concerns(int dirfd, const char *path)
 	if (*path == '/')
 		return leads_to_ours(path);
 	if (dirfd != AT_FDCWD)
-		return been_there && leads_there_from(dirfd, path);
+		return note_of(dirfd) != NOT_OURS && leads_there_from(dirfd, path);
 	return current_is_inside() || (current == ABOVE && leads_there_from(dirfd, path));
 }
 
@@ -268,7 +345,6 @@ static const char *resolve(const char *path, enum adv_look look, char room[PATH_
 	}
 	if (r.interface && !has_card(&r, root))
 		return NULL;
-	been_there = true;
 	node = r.device && look != ADV_LOOK_AT_NAME ? node_of(r.rest) : NULL;
 	if (node)
 		return node;
@@ -325,7 +401,7 @@ void adv_look_fix_stat(const char *resolved, const char *path, struct stat *st)
 
 bool adv_look_is_ours(const char *resolved, const char *path)
 {
-	bool ours = resolved != path && adv_redirect_back(resolved);
+	bool ours = resolved != path && back(resolved);
 	int saved = errno;
 	long fd = ours ? syscall(SYS_openat, AT_FDCWD, resolved, O_PATH | O_CLOEXEC) : -1;
 
@@ -339,9 +415,33 @@ bool adv_look_is_ours(const char *resolved, const char *path)
 
 bool adv_look_back(char *text)
 {
-	const char *back = adv_redirect_back(text);
+	const char *seen = back(text);
 
-	if (back)
-		memmove(text, back, strlen(back) + 1);
-	return back;
+	if (seen)
+		memmove(text, seen, strlen(seen) + 1);
+	return seen;
+}
+
+/* The descriptor that a path in /proc is about, where it is the caller's own; -1. */
+static int own_descriptor(const char *link)
+{
+	static const char *const self[] = {"/proc/self/fd/", "/proc/thread-self/fd/"};
+	char own[32];
+
+	for (size_t i = 0; i < sizeof(self) / sizeof(self[0]); i++)
+		if (strncmp(link, self[i], strlen(self[i])) == 0)
+			return atoi(link + strlen(self[i]));
+	snprintf(own, sizeof(own), "/proc/%d/fd/", (int)syscall(SYS_getpid));
+	return strncmp(link, own, strlen(own)) == 0 ? atoi(link + strlen(own)) : -1;
+}
+
+bool adv_look_back_link(const char *link, char *text)
+{
+	int fd = own_descriptor(link);
+
+	if (fd >= 0 && note_of(fd) < OPENED)
+		return false;
+	if (strcmp(link, "/proc/self/cwd") == 0 && !current_is_inside())
+		return false;
+	return adv_look_back(text);
 }

@@ -2,8 +2,12 @@
 /*
  * What every function that takes a path does first. A path that is not ours costs a comparison:
  * no allocation, no lock, and no system call but one getcwd(2) in a process's first look-up of a
- * relative path. Only a process whose current folder is above ours ("/", /sys, ...), or that has
- * opened one of these or ours, pays one for each look-up that starts there. errno is left alone.
+ * relative path, and after it has changed its folder. Only look-ups that start in a folder above
+ * ours ("/", /sys, ...) or in one of ours cost one each. errno is left alone.
+ *
+ * Where the files that stand in really are, they are files like any others: only who has come to
+ * one of their folders by the name that it stands for sees in it what it stands for. So it is noted
+ * how each descriptor, and the current folder, was come by.
  */
 #ifndef ADV_PRELOAD_LOOK_H
 #define ADV_PRELOAD_LOOK_H
@@ -59,21 +63,28 @@ void adv_look_fix_stat(const char *resolved, const char *path, struct stat *st);
  * lead to files of the kernel too. errno is kept. */
 bool adv_look_is_ours(const char *resolved, const char *path);
 
-/* A path of the tree, in a text that a function returns, becomes that which it stands for: true. */
+/* A path of the tree, in a text that a function returns for one that was resolved, becomes that
+ * which it stands for: true. */
 bool adv_look_back(char *text);
+/* The same for the target of a link in /proc, which this is the path of. */
+bool adv_look_back_link(const char *link, char *text);
 
-/* Notes that a descriptor was opened in the tree, or (a folder) that one was, of which names in the
- * tree may be looked up; below 0: not. */
-void adv_look_opened(int fd);
-void adv_look_opened_folder(int fd, const char *path);
+/*
+ * Notes how a descriptor was come by: `resolved` from `path`, below the folder dirfd, or copied.
+ * Below 0: not. errno is kept.
+ */
+void adv_look_opened(int fd, int dirfd, const char *path, const char *resolved, bool folder);
+void adv_look_copied(int fd, int copy);
 
 /* Before reading from the start of a file that may be one of the tree's: unless it was only just
  * opened, it is brought up to date. at_offset: the descriptor's own place decides whether it is the
  * start. errno is kept. */
 void adv_look_again(int fd, bool at_offset);
 
-/* The current folder has changed, or may have. */
-void adv_look_moved(void);
+/* The current folder has changed, or may have; to the one that `path` is resolved to, or that of a
+ * descriptor. */
+void adv_look_moved(const char *path, const char *resolved);
+void adv_look_moved_to(int fd);
 
 /* True, and its path as it is to be seen, where the current folder is one of the tree. */
 bool adv_look_current(char room[PATH_MAX]);

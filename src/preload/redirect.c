@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "host/sysfs_root.h"
+
 enum node {
 	ROOT,
 	DEV,
@@ -142,14 +144,14 @@ enum adv_redirect_kind adv_redirect_path(const char *path, struct adv_redirect *
 	return *p || is_link(at) ? ADV_REDIRECT_NONE : ADV_REDIRECT_ABOVE;
 }
 
-const char *adv_redirect_back(const char *path)
+const char *adv_redirect_back(const char *path, size_t *root_len)
 {
-	const char *p = strstr(path, ADV_ROOT_PREFIX);
+	const char *p = strstr(path, ADV_SYSFS_ROOT_PREFIX);
 	size_t digits;
 
 	if (!p || path[0] != '/')
 		return NULL;
-	p += sizeof(ADV_ROOT_PREFIX) - 1;
+	p += sizeof(ADV_SYSFS_ROOT_PREFIX) - 1;
 	digits = strspn(p, "0123456789");
 	if (!digits || p[digits] != '-')
 		return NULL;
@@ -158,5 +160,6 @@ const char *adv_redirect_back(const char *path)
 	p += digits;
 	if (!digits || (*p && *p != '/'))
 		return NULL;
+	*root_len = (size_t)(p - path);
 	return *p ? p : "/";
 }

@@ -10,8 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define ADV_ROOT_PREFIX "/adverb-sysfs-" /* the root's last component: this, a uid, a namespace */
-
 enum adv_redirect_kind {
 	ADV_REDIRECT_NONE,  /* not ours */
 	ADV_REDIRECT_ABOVE, /* one of the folders that ours are in: "/", /dev, /sys, ... */
@@ -35,8 +33,11 @@ struct adv_redirect {
  */
 enum adv_redirect_kind adv_redirect_path(const char *path, struct adv_redirect *r);
 
-/* Where a path of the root (as getcwd(2) or a link in /proc tells it) stands for: the text behind
- * the root, or "/" for the root itself. NULL: not of a root. */
-const char *adv_redirect_back(const char *path);
+/*
+ * Where a path of a root (as getcwd(2) or a link in /proc tells it) stands for: the text behind the
+ * root, or "/" for the root itself; and how long the root's own path is. NULL: of no root. Whether
+ * it is the caller's is not known here.
+ */
+const char *adv_redirect_back(const char *path, size_t *root_len);
 
 #endif

@@ -11,15 +11,15 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "host/sysfs_root.h"
 #include "preload/ask.h"
-#include "preload/redirect.h"
 
-#define ROOT_MODE     0755
-#define ROOT_FLAGS    (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define FRESH_MS      50
 #define RETRY_MS      2000 /* after adverbd could not be reached */
 #define LOCK_TRIES    200
 #define LOCK_PAUSE_MS 1
+#define ROOT_TRIES    4	      /* to open it while adverbd removes it */
+#define HOLD_FD	      300     /* above those that programs count on */
 #define LOCK_FILE     ".lock" /* holds when the last update that is complete began, in ns */
 
 static _Atomic uint64_t written_ms;
@@ -39,54 +39,64 @@ static uint64_t now_ms(void)
 	return now_ns() / 1000000;
 }
 
-/* The inode number of the caller's network namespace; 0 where /proc is not mounted. */
-static uint64_t network(void)
+/* What keeps the root from being removed, its inode number, and whose root that is; -1: nothing. */
+static _Atomic int held = -1;
+static _Atomic uint64_t held_inode, held_for;
+
+static uint64_t inode_of(int fd)
 {
 	struct stat st;
 
-	return syscall(SYS_newfstatat, AT_FDCWD, "/proc/thread-self/ns/net", &st, 0) == 0
-		       ? (uint64_t)st.st_ino
-		       : 0;
+	return syscall(SYS_fstat, fd, &st) == 0 ? st.st_ino : 0;
 }
 
-/* A folder of ours that nobody else can write to, or -1. */
-static int open_root(const char *above, uid_t uid, uint64_t net, char root[PATH_MAX])
+/* The program may have closed it, and have another file there. */
+static void let_go(int fd, uint64_t inode)
 {
-	struct stat st;
-	int fd;
-
-	if (!above || above[0] != '/' ||
-	    snprintf(root, PATH_MAX, "%s" ADV_ROOT_PREFIX "%u-%llu", above, (unsigned)uid,
-		     (unsigned long long)net) >= PATH_MAX / 2)
-		return -1;
-	fd = (int)syscall(SYS_openat, AT_FDCWD, root, ROOT_FLAGS);
-	if (fd < 0 && errno == ENOENT &&
-	    (syscall(SYS_mkdirat, AT_FDCWD, root, ROOT_MODE) == 0 || errno == EEXIST))
-		fd = (int)syscall(SYS_openat, AT_FDCWD, root, ROOT_FLAGS);
-	if (fd < 0)
-		return -1;
-	if (syscall(SYS_fstat, fd, &st) == 0 && st.st_uid == uid &&
-	    ((st.st_mode & 07777) == ROOT_MODE || syscall(SYS_fchmod, fd, ROOT_MODE) == 0) &&
-	    syscall(SYS_faccessat, AT_FDCWD, root, W_OK) == 0)
-		return fd;
-	adv_sys_close(fd);
-	return -1;
+	if (fd >= 0 && inode_of(fd) == inode)
+		adv_sys_close(fd);
 }
 
-static int find_root(uint64_t net, char root[PATH_MAX])
+static bool hold(int fd, const char *root, uint64_t key)
 {
-	const char *const above[] = {secure_getenv("XDG_RUNTIME_DIR"), "/tmp", "/dev/shm"};
-	uid_t uid = geteuid();
+	int before = held, mine, moved;
+	uint64_t inode = held_inode;
 
-	for (size_t i = 0; i < sizeof(above) / sizeof(above[0]); i++) {
-		int fd = open_root(above[i], uid, net, root);
-
-		if (fd >= 0)
-			return fd;
+	if (before >= 0 && held_for == key)
+		return true;
+	mine = adv_sysfs_root_hold(fd, root);
+	if (mine < 0)
+		return false;
+	moved = adv_sys_fcntl(mine, F_DUPFD_CLOEXEC, HOLD_FD);
+	if (moved >= 0) {
+		adv_sys_close(mine);
+		mine = moved;
 	}
-	adv_warn("no folder to write to in XDG_RUNTIME_DIR, /tmp or /dev/shm: no /sys/class/"
-		 "infiniband");
-	return -1;
+	if (!atomic_compare_exchange_strong(&held, &before, mine)) {
+		adv_sys_close(mine); /* another thread was faster */
+		return true;
+	}
+	held_for = key;
+	held_inode = inode_of(mine);
+	let_go(before, inode);
+	return true;
+}
+
+static int find_root(uint64_t key, char root[PATH_MAX])
+{
+	for (int i = 0; i < ROOT_TRIES; i++) {
+		int fd = adv_sysfs_root_open(root);
+
+		if (fd < 0) {
+			adv_warn("no folder to write to in XDG_RUNTIME_DIR, /run, /dev/shm or "
+				 "/tmp: no /sys/class/infiniband");
+			return -1;
+		}
+		if (hold(fd, root, key))
+			return fd;
+		adv_sys_close(fd);
+	}
+	return adv_sysfs_root_open(root);
 }
 
 enum turn {
@@ -188,14 +198,14 @@ static bool write_tree(int root)
 
 bool adv_tree_ready(bool now, char root[PATH_MAX])
 {
-	uint64_t net = network(), key = net << 32 ^ geteuid(), ms = now_ms();
+	uint64_t key = adv_sysfs_network() << 32 ^ geteuid(), ms = now_ms();
 	bool same = atomic_load(&written_for) == key;
 	bool good;
 	int fd;
 
 	if (same && ms < atomic_load(&failed_ms) + RETRY_MS && atomic_load(&failed_ms))
 		return false;
-	fd = find_root(net, root);
+	fd = find_root(key, root);
 	if (fd < 0)
 		return false;
 	good = same && !now && ms < atomic_load(&written_ms) + FRESH_MS;

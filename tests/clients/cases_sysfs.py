@@ -190,6 +190,58 @@ def beside_a_card(lab):
         "hca_id:", "adverb0"])
 
 
+def tree(lab, number=None):
+    """The folder with the files that stand in, in this namespace or one of this number."""
+    number = number or os.stat("/proc/self/ns/net").st_ino
+    return lab.dir / f"adverb-sysfs-{os.geteuid()}-{number}"
+
+
+WALKS = [*(["walker", how] for how in ("fts", "ftsnochdir", "nftw", "openat", "dup", "statx", "chdir")),
+         ["find", "-P", None, "-xdev", "-printf", "%p %y %m %l %s %D\\n"],
+         ["find", None, "-xdev", "-type", "f", "-size", "-2"],
+         ["ls", "-lnR"], ["du", "-ax"], ["tar", "--sort=name", "-cf", "-"], ["grep", "-rc", ""],
+         ["/usr/bin/python3", "-c", "import os, sys; [print(top, d, f, [os.lstat(n, dir_fd=fd).st_mode "
+          "for n in d + f]) for top, d, f, fd in os.fwalk(sys.argv[1])]"]]
+
+
+def walked(lab, walk, folder, adverb):
+    """A digest of what a program finds below a folder, and its first lines."""
+    words = [str(folder) if w is None else w for w in walk]
+    words += [] if None in walk else [str(folder)]
+    if words[0] == "walker":
+        words[0] = lab.client("walker")
+    process = lab.start(words, adverb=adverb)
+    process.wait(120)
+    return sorted(pathlib.Path(process.log).read_bytes().splitlines())
+
+
+@case("sysfs", "walks", seconds=300)
+def walks(lab):
+    """Who walks through the whole file system finds the same with and without Adverb: here and in
+    /usr, and where the files that stand in are, those of another namespace as well."""
+    daemon = keep_daemon(lab)
+    same("node_type", read(lab, f"{IBDEV}/node_type"), ["1: CA"])
+    whole = lab.dir / "whole"
+    (whole / "folder").mkdir(parents=True)
+    for name in ("sys/class/infiniband/adverb0", "dev/infiniband", "tmp/a"):
+        (whole / name).mkdir(parents=True)
+        (whole / name / "file").write_text("x" * 100)
+    (whole / "link").symlink_to("/sys/class/infiniband")
+    shutil.copytree(tree(lab), whole / tree(lab, 4026539999).name, symlinks=True)
+    shutil.copytree(tree(lab), tree(lab, 4026539999), symlinks=True)
+    places = [tree(lab), tree(lab, 4026539999), whole, pathlib.Path("/usr/include")]
+    wrong = []
+    for walk in WALKS:
+        for place in places:
+            plain, ours = (walked(lab, walk, place, adverb) for adverb in (False, True))
+            differ = sorted(set(plain) ^ set(ours))
+            if not plain or differ or len(plain) != len(ours):
+                wrong.append(f"{walk} {place}: {len(plain)} lines, {len(ours)} with Adverb; "
+                             f"{differ[:2]}")
+    if wrong or not daemon.running():
+        raise Failure("\n".join(wrong))
+
+
 @case("sysfs", "switched-off")
 def switched_off(lab):
     if os.path.exists(CLASS):
@@ -231,9 +283,31 @@ def hostile_folder(lab):
     (lab.dir / "elsewhere").mkdir()
     link = lab.dir / f"adverb-sysfs-{os.geteuid()}-{net}"
     link.symlink_to(lab.dir / "elsewhere")
+    others = [pathlib.Path(above, link.name) for above in
+              (f"/run/user/{os.geteuid()}", "/run", "/dev/shm", "/tmp")]
+    for path in others:
+        shutil.rmtree(path, ignore_errors=True)
     same("node_type", read(lab, f"{IBDEV}/node_type"), ["1: CA"])
     same("elsewhere", list((lab.dir / "elsewhere").iterdir()), [])
-    shutil.rmtree(f"/tmp/adverb-sysfs-{os.geteuid()}-{net}")
+    same("other places", len([path for path in others if path.is_dir()]), 1)
+
+
+@case("sysfs", "removed")
+def removed(lab):
+    """The files go with the daemon, but not while a program is in there."""
+    daemon = keep_daemon(lab)
+    folder = tree(lab)
+    same("node_type", read(lab, f"{IBDEV}/node_type"), ["1: CA"])
+    shell = lab.start(["sh", "-c", f"cd {IBDEV} && touch {lab.dir}/there && while :; do sleep 1; done"])
+    lab.wait_until((lab.dir / "there").exists, 20, "the shell is there")
+    daemon.popen.send_signal(signal.SIGTERM)
+    daemon.wait(20)
+    if not (folder / "sys").is_dir():
+        raise Failure("removed under a program that was in it")
+    shell.kill()
+    same("node_type", read(lab, f"{IBDEV}/node_type"), ["1: CA"])
+    lab.wait_until(lambda: not folder.exists(), 20, "the folder is gone")
+    same("what is left", [path.name for path in lab.dir.glob("adverb-sysfs-*")], [])
 
 
 @case("sysfs", "unprivileged")

@@ -10,11 +10,12 @@
 
 #include "base/sys.h"
 #include "fuzz.h"
+#include "host/sysfs_root.h"
 #include "preload/look.h"
 #include "preload/redirect.h"
 #include "preload/tree.h"
 
-#define ROOT "/run/user/1000" ADV_ROOT_PREFIX "1000-4026531840"
+#define ROOT "/run/user/1000" ADV_SYSFS_ROOT_PREFIX "1000-4026531840"
 
 static char folder[PATH_MAX]; /* the current one, and that of each descriptor */
 
@@ -58,6 +59,11 @@ bool adv_tree_ready(bool now, char root[PATH_MAX])
 {
 	memcpy(root, ROOT, sizeof(ROOT));
 	return true;
+}
+
+bool adv_sysfs_root_is(const char *path)
+{
+	return strcmp(path, ROOT) == 0;
 }
 
 static bool one_of_ours(const char *name)
@@ -119,14 +125,29 @@ static void check_back(const char *path)
 {
 	static char inside[2 * PATH_MAX];
 	const char *back;
+	size_t len;
 
 	snprintf(inside, sizeof(inside), "%s%s", ROOT, path);
-	back = adv_redirect_back(inside);
-	FUZZ_CHECK(back && strcmp(back, *path ? path : "/") == 0);
-	back = adv_redirect_back(path);
+	back = adv_redirect_back(inside, &len);
+	FUZZ_CHECK(back && strcmp(back, *path ? path : "/") == 0 && len == strlen(ROOT));
+	back = adv_redirect_back(path, &len);
 	if (back)
-		FUZZ_CHECK(strcmp(back, "/") == 0 ||
-			   (back > path && back < path + strlen(path) && *back == '/'));
+		FUZZ_CHECK(len <= strlen(path) && strcmp(back, path[len] ? path + len : "/") == 0);
+}
+
+/* Files that stand in are files like others for who has come to them as such. */
+static void check_natural(int dirfd, const char *path)
+{
+	char room[PATH_MAX];
+	size_t len;
+
+	if (!adv_redirect_back(folder, &len))
+		return;
+	adv_look_moved(folder, folder);
+	adv_look_opened(7, AT_FDCWD, folder, folder, true);
+	if (path[0] && path[0] != '/')
+		FUZZ_CHECK(!adv_look_concerns(dirfd, path));
+	FUZZ_CHECK(!adv_look_current(room));
 }
 
 static void check_look(int dirfd, const char *path, enum adv_look look)
@@ -135,8 +156,9 @@ static void check_look(int dirfd, const char *path, enum adv_look look)
 	const char *resolved;
 	struct stat st = {.st_mode = S_IFREG | 0644};
 
-	adv_look_moved();
-	adv_look_opened_folder(dirfd, path);
+	check_natural(dirfd, path);
+	adv_look_moved("/sys/class/infiniband", folder);
+	adv_look_opened(7, AT_FDCWD, "/sys/class/infiniband", folder, true);
 	if (adv_look_current(room))
 		FUZZ_CHECK(room[0] == '/');
 	if (!adv_look_concerns(dirfd, path))
@@ -153,7 +175,8 @@ static void check_look(int dirfd, const char *path, enum adv_look look)
 	adv_look_fix_stat(resolved, path, &st);
 	if (resolved == room)
 		adv_look_back(room);
-	adv_look_opened(5);
+	adv_look_opened(5, dirfd, path, resolved, false);
+	adv_look_copied(5, 6);
 	adv_look_again(5, false);
 	adv_look_again(5, true);
 }

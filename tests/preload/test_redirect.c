@@ -158,10 +158,14 @@ static void goes_back(void **state)
 		"tmp/adverb-sysfs-0-12/sys",
 	};
 
-	assert_string_equal(adv_redirect_back("/tmp/adverb-sysfs-0-12/sys/class"), "/sys/class");
-	assert_string_equal(adv_redirect_back("/a/b/adverb-sysfs-1000-4026531840"), "/");
+	size_t len = 0;
+
+	assert_string_equal(adv_redirect_back("/tmp/adverb-sysfs-0-12/sys/class", &len),
+			    "/sys/class");
+	assert_int_equal(len, strlen("/tmp/adverb-sysfs-0-12"));
+	assert_string_equal(adv_redirect_back("/a/b/adverb-sysfs-1000-4026531840", &len), "/");
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-		assert_null(adv_redirect_back(none[i]));
+		assert_null(adv_redirect_back(none[i], &len));
 }
 
 int main(void)

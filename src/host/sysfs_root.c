@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "host/sysfs_root.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/sys.h"
+
+#define ROOT_MODE    0755
+#define ROOT_FLAGS   (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define HOLD_TRIES   200 /* of a millisecond */
+#define DEPTH_MAX    16	 /* of folders in it */
+#define LISTING_ROOM 4096
+#define PLACES	     5
+#define HOLD_FILE    ".hold"
+#define OLD_SUFFIX   ".old"
+
+struct kernel_dirent { /* getdents64(2) */
+	uint64_t ino;
+	int64_t off;
+	uint16_t len;
+	uint8_t type;
+	char name[];
+};
+
+uint64_t adv_sysfs_network(void)
+{
+	struct stat st;
+
+	return syscall(SYS_newfstatat, AT_FDCWD, "/proc/thread-self/ns/net", &st, 0) == 0
+		       ? (uint64_t)st.st_ino
+		       : 0;
+}
+
+/* Where it may be, the best place first. False: not there, or too long a path. */
+static bool place(unsigned i, uint64_t net, char root[PATH_MAX])
+{
+	static const char *const fixed[] = {"/run", "/dev/shm", "/tmp"};
+	unsigned uid = (unsigned)geteuid();
+	const char *above = i >= 2 ? fixed[i - 2] : secure_getenv("XDG_RUNTIME_DIR");
+	char users[64];
+
+	if (i == 1) {
+		snprintf(users, sizeof(users), "/run/user/%u", uid);
+		above = users;
+	}
+	return above && above[0] == '/' &&
+	       snprintf(root, PATH_MAX, "%s" ADV_SYSFS_ROOT_PREFIX "%u-%llu", above, uid,
+			(unsigned long long)net) < PATH_MAX / 2;
+}
+
+static bool is_ours(int fd)
+{
+	struct stat st;
+
+	return syscall(SYS_fstat, fd, &st) == 0 && st.st_uid == geteuid() &&
+	       ((st.st_mode & 07777) == ROOT_MODE || syscall(SYS_fchmod, fd, ROOT_MODE) == 0);
+}
+
+static int open_one(const char *root, bool make)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, root, ROOT_FLAGS);
+
+	if (make && fd < 0 && errno == ENOENT &&
+	    (syscall(SYS_mkdirat, AT_FDCWD, root, ROOT_MODE) == 0 || errno == EEXIST))
+		fd = (int)syscall(SYS_openat, AT_FDCWD, root, ROOT_FLAGS);
+	if (fd < 0)
+		return -1;
+	if (is_ours(fd) && syscall(SYS_faccessat, AT_FDCWD, root, W_OK) == 0)
+		return fd;
+	adv_sys_close(fd);
+	return -1;
+}
+
+int adv_sysfs_root_open(char root[PATH_MAX])
+{
+	uint64_t net = adv_sysfs_network();
+
+	for (unsigned i = 0; i < PLACES; i++) {
+		int fd = place(i, net, root) ? open_one(root, true) : -1;
+
+		if (fd >= 0)
+			return fd;
+	}
+	return -1;
+}
+
+bool adv_sysfs_root_is(const char *path)
+{
+	uint64_t net = adv_sysfs_network();
+	struct stat mine, other;
+	char root[PATH_MAX];
+
+	if (syscall(SYS_newfstatat, AT_FDCWD, path, &other, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    other.st_uid != geteuid())
+		return false;
+	for (unsigned i = 0; i < PLACES; i++)
+		if (place(i, net, root) &&
+		    syscall(SYS_newfstatat, AT_FDCWD, root, &mine, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    mine.st_dev == other.st_dev && mine.st_ino == other.st_ino)
+			return true;
+	return false;
+}
+
+static int open_hold(int fd)
+{
+	return (int)syscall(SYS_openat, fd, HOLD_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+			    0600);
+}
+
+/* Still, or again: the folder of this name may be another by now. */
+static bool is_there(int fd, const char *root)
+{
+	struct stat mine, there;
+
+	return syscall(SYS_fstat, fd, &mine) == 0 &&
+	       syscall(SYS_newfstatat, AT_FDCWD, root, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+}
+
+int adv_sysfs_root_hold(int fd, const char *root)
+{
+	int hold = open_hold(fd);
+
+	for (int i = 0; hold >= 0 && i < HOLD_TRIES; i++) {
+		if (syscall(SYS_flock, hold, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+			break;
+		adv_sys_poll(NULL, 0, 1);
+	}
+	if (hold >= 0 && is_there(fd, root))
+		return hold;
+	if (hold >= 0)
+		adv_sys_close(hold);
+	return -1;
+}
+
+/* ---- removing ---- */
+
+static void remove_below(int folder, unsigned depth);
+
+static void remove_one(int folder, const struct kernel_dirent *e, unsigned depth)
+{
+	int fd;
+
+	if (strcmp(e->name, ".") == 0 || strcmp(e->name, "..") == 0 ||
+	    syscall(SYS_unlinkat, folder, e->name, 0) == 0)
+		return;
+	fd = (int)syscall(SYS_openat, folder, e->name, ROOT_FLAGS);
+	if (fd < 0)
+		return;
+	remove_below(fd, depth + 1);
+	adv_sys_close(fd);
+	(void)syscall(SYS_unlinkat, folder, e->name, AT_REMOVEDIR);
+}
+
+static void remove_below(int folder, unsigned depth)
+{
+	char room[LISTING_ROOM] __attribute__((aligned(8)));
+	long n;
+
+	if (depth > DEPTH_MAX)
+		return;
+	while ((n = syscall(SYS_getdents64, folder, room, sizeof(room))) > 0)
+		for (long i = 0; i < n;) {
+			const struct kernel_dirent *e = (const void *)(room + i);
+
+			remove_one(folder, e, depth);
+			i += e->len;
+		}
+}
+
+/* By another name first, so that who comes now makes a new one. */
+static void remove_held(int fd, const char *root)
+{
+	char old[PATH_MAX];
+
+	snprintf(old, sizeof(old), "%.*s" OLD_SUFFIX, PATH_MAX / 2, root);
+	if (syscall(SYS_renameat, AT_FDCWD, root, AT_FDCWD, old) != 0)
+		return;
+	remove_below(fd, 0);
+	(void)syscall(SYS_unlinkat, AT_FDCWD, old, AT_REMOVEDIR);
+}
+
+void adv_sysfs_root_remove(void)
+{
+	uint64_t net = adv_sysfs_network();
+	char root[PATH_MAX];
+
+	for (unsigned i = 0; i < PLACES; i++) {
+		int fd = place(i, net, root) ? open_one(root, false) : -1;
+		int hold = fd >= 0 ? open_hold(fd) : -1;
+
+		if (hold >= 0 && syscall(SYS_flock, hold, LOCK_EX | LOCK_NB) == 0)
+			remove_held(fd, root);
+		if (hold >= 0)
+			adv_sys_close(hold);
+		if (fd >= 0)
+			adv_sys_close(fd);
+	}
+}

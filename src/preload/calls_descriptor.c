@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Copies of descriptors, which were come by as the originals were: dup(2), fcntl(2). */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "preload/look.h"
+
+static int copied(int fd, int copy)
+{
+	adv_look_copied(fd, copy);
+	return copy;
+}
+
+ADV_INTERPOSE int dup(int fd)
+{
+	static adv_next_t next;
+	int (*call)(int) = adv_next(&next, "dup");
+
+	return copied(fd, call(fd));
+}
+
+ADV_INTERPOSE int dup2(int fd, int copy)
+{
+	static adv_next_t next;
+	int (*call)(int, int) = adv_next(&next, "dup2");
+
+	return copied(fd, call(fd, copy));
+}
+
+ADV_INTERPOSE int dup3(int fd, int copy, int flags)
+{
+	static adv_next_t next;
+	int (*call)(int, int, int) = adv_next(&next, "dup3");
+
+	return copied(fd, call(fd, copy, flags));
+}
+
+static int control(adv_next_t *next, const char *name, int fd, int command, void *argument)
+{
+	int (*call)(int, int, ...) = adv_next(next, name);
+	int result = call(fd, command, argument);
+
+	return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? copied(fd, result) : result;
+}
+
+/* Whatever the command takes, or nothing. */
+ADV_INTERPOSE int fcntl(int fd, int command, ...)
+{
+	static adv_next_t next;
+	va_list args;
+	void *argument;
+
+	va_start(args, command);
+	argument = va_arg(args, void *);
+	va_end(args);
+	return control(&next, "fcntl", fd, command, argument);
+}
+
+ADV_INTERPOSE int fcntl64(int fd, int command, ...)
+{
+	static adv_next_t next;
+	va_list args;
+	void *argument;
+
+	va_start(args, command);
+	argument = va_arg(args, void *);
+	va_end(args);
+	return control(&next, "fcntl64", fd, command, argument);
+}

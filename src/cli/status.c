@@ -35,7 +35,8 @@ static void print_status(const struct adv_control_status *s)
 	printf("process %u, keeper %u, for %" PRIu64 " s\n", s->worker_pid, s->keeper_pid,
 	       s->uptime_ms / 1000);
 	printf("clients: %u\n", s->clients - 1); /* but for us */
-	printf("slots in use: %u of %u\n", s->slots_used, s->slots_total);
+	printf("slots in use: %u of %u, blocks: %u of %u\n", s->slots_used, s->slots_total,
+	       s->blocks_used, s->blocks_total);
 	if (s->restarts)
 		printf("workers replaced: %u\n", s->restarts);
 	if (s->cm_clients || s->cm_rx || s->cm_tx)
@@ -63,19 +64,29 @@ static int print_congestion(struct adv_control *c)
 	return 0;
 }
 
+/* The slot's own from the first on, and how many more. */
+static void print_qpns(const struct adv_control_entry *e, char *text, size_t len)
+{
+	int n = snprintf(text, len, "0x%06x", adv_slot_qpn(e->slot));
+
+	if (e->blocks)
+		snprintf(text + n, len - (size_t)n, " + %u", e->blocks << ADV_BLOCK_QPN_BITS);
+}
+
 static int print_slots(struct adv_control *c)
 {
 	struct adv_control_entry e;
+	char qpns[40];
 	uint32_t from = 0;
 	int error;
 
 	while ((error = adv_control_list(c, from, &e)) == 0) {
 		if (from == 0)
-			printf("\n%-5s  %-8s  %-8s  %-8s  %-10s  %s\n", "SLOT", "QPNS", "PID",
+			printf("\n%-5s  %-22s  %-8s  %-8s  %-10s  %s\n", "SLOT", "QPNS", "PID",
 			       "UID", "SECONDS", "PROGRAM");
-		printf("%-5u  0x%06x  %-8u  %-8u  %-10" PRIu64 "  %s%s\n", e.slot,
-		       e.slot << ADV_SLOT_QPN_BITS, e.pid, e.uid, e.age_ms / 1000, e.comm,
-		       e.connected ? "" : " (not resumed yet)");
+		print_qpns(&e, qpns, sizeof(qpns));
+		printf("%-5u  %-22s  %-8u  %-8u  %-10" PRIu64 "  %s%s\n", e.slot, qpns, e.pid,
+		       e.uid, e.age_ms / 1000, e.comm, e.connected ? "" : " (not resumed yet)");
 		from = e.slot + 1;
 	}
 	return error == ENOENT ? 0 : error;

@@ -163,7 +163,7 @@ void adv_clients_end_pairs(struct adv_clients *all, unsigned slot)
 	uint8_t paired[ADV_SLOTS / 8];
 
 	adv_pairs_release(all->pairs, slot, paired);
-	for (unsigned i = 0; i < ADV_SLOTS; i++)
+	for (unsigned i = 0; i < all->daemon->sockets; i++)
 		if (paired[i / 8] >> i % 8 & 1)
 			tell(all, i, ADV_CONTROL_NOTICE_PAIRS);
 }
@@ -177,7 +177,7 @@ static void close_asking(struct adv_client *c)
 
 void adv_client_drop(struct adv_client *c)
 {
-	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++) {
+	for (unsigned i = ADV_SLOT_FIRST; i < c->all->daemon->sockets; i++) {
 		if (c->all->owner[i] != c)
 			continue;
 		c->all->owner[i] = NULL;
@@ -228,37 +228,45 @@ static void own_slot(struct adv_client *c, unsigned slot)
 	adv_pairs_charge(c->all->pairs, slot, &c->turn.user->pairs);
 }
 
-/* The slot that a client got first; `slot` where it has no other. */
-static uint8_t home_of(const struct adv_client *c, unsigned slot)
+/* What one may have of something: all of it where one user is served, and root. */
+static unsigned of_a_user(const struct adv_client *c, unsigned share, unsigned all)
 {
-	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++)
-		if (c->all->owner[i] == c && i != slot)
-			return atomic_load(&c->all->daemon->gids->home[i]);
-	return (uint8_t)slot;
+	return c->all->daemon->system && c->peer.uid != 0 ? share : all;
+}
+
+static void say_none_left(const struct adv_daemon *d, char *text, size_t len)
+{
+	if (d->system)
+		snprintf(text, len,
+			 "all of adverbd's slots that you may have are in use, or were another "
+			 "user's (adverb status lists those in use)");
+	else
+		snprintf(text, len,
+			 "all of adverbd's %u slots are in use (adverb status lists them)%s",
+			 d->slots_most - ADV_SLOT_FIRST,
+			 d->slots_most < ADV_SLOTS ? "; a higher ulimit -n would allow more" : "");
 }
 
 static int open_slot(struct adv_client *c, struct adv_control_message *m)
 {
 	struct adv_daemon *d = c->all->daemon;
-	unsigned limit = d->system && c->peer.uid != 0 ? ADV_USER_SLOTS : ADV_SLOTS;
-	unsigned slot = adv_slots_choose(d->ledger, c->peer.uid, limit);
+	unsigned limit = of_a_user(c, ADV_USER_SLOTS, ADV_SLOTS);
+	unsigned slot =
+		adv_slots_choose(d->ledger, c->peer.uid, limit, d->slots_most, adv_daemon_now());
 	uint32_t buffer;
+	char text[160];
 
 	if (!slot) {
-		fail(m, EAGAIN,
-		     d->system
-			     ? "all of adverbd's slots that you may have are in use, or were "
-			       "another user's (adverb status lists those in use)"
-			     : "all of adverbd's 254 slots are in use (adverb status lists them)");
+		say_none_left(d, text, sizeof(text));
+		fail(m, EAGAIN, text);
 		return -1;
 	}
 	buffer = adv_slots_take(d, slot, c->peer.pid, c->peer.uid, c->comm);
 	if (!buffer) {
-		fail(m, ENOMEM, "adverbd has no random numbers for a slot's token");
+		fail(m, ENOMEM, "adverbd cannot make a slot: its log says why");
 		return -1;
 	}
 	own_slot(c, slot);
-	atomic_store(&d->gids->home[slot], home_of(c, slot));
 	memset(&m->body, 0, sizeof(m->body));
 	m->body.slot.slot = slot;
 	m->body.slot.receive_buffer = buffer;
@@ -321,7 +329,7 @@ static int sender(struct adv_client *c, struct adv_control_message *m)
 	if (slot >= ADV_SLOTS || c->all->owner[slot] != c || port > UINT16_MAX)
 		fail(m, EPERM, strerror(EPERM));
 	else
-		atomic_store(&c->all->daemon->gids->sender[slot], (uint16_t)port);
+		adv_slots_sender(c->all->daemon, slot, (uint16_t)port);
 	return -1;
 }
 
@@ -363,7 +371,7 @@ static int hand_on(struct adv_client *c, uint32_t slot)
 	struct adv_ledger *l = c->all->daemon->ledger;
 	struct adv_control_message notice;
 
-	if (slot < ADV_SLOT_FIRST || slot > ADV_SLOT_LAST || !atomic_load(&l->slot[slot].owned))
+	if (slot < ADV_SLOT_FIRST || slot >= l->sockets || !atomic_load(&l->slot[slot].owned))
 		return ENOENT;
 	if (c->peer.uid != 0 && c->peer.uid != l->slot[slot].uid)
 		return EPERM;
@@ -464,7 +472,10 @@ static int status(struct adv_client *c, struct adv_control_message *m)
 	m->body.status.system = d->system;
 	m->body.status.clients = c->all->count;
 	m->body.status.slots_used = adv_slots_used(d->ledger);
-	m->body.status.slots_total = ADV_SLOT_LAST - ADV_SLOT_FIRST + 1;
+	m->body.status.slots_total = d->slots_most - ADV_SLOT_FIRST;
+	m->body.status.sockets = d->sockets;
+	m->body.status.blocks_used = adv_blocks_used(d->ledger, 0);
+	m->body.status.blocks_total = ADV_BLOCKS;
 	m->body.status.restarts = atomic_load(&d->ledger->restarts);
 	m->body.status.uptime_ms = adv_daemon_now() - d->ledger->started_ms;
 	m->body.status.qp1_dropped = d->ledger->qp1_dropped;
@@ -487,7 +498,7 @@ static int list(struct adv_client *c, struct adv_control_message *m)
 
 	if (from < ADV_SLOT_FIRST)
 		from = ADV_SLOT_FIRST;
-	for (uint32_t i = from; i <= ADV_SLOT_LAST; i++) {
+	for (uint32_t i = from; i < l->sockets; i++) {
 		struct adv_slot_record *r = &l->slot[i];
 
 		if (!atomic_load(&r->owned))
@@ -499,6 +510,7 @@ static int list(struct adv_client *c, struct adv_control_message *m)
 		m->body.entry.connected = c->all->owner[i] != NULL;
 		m->body.entry.age_ms = adv_daemon_now() - r->opened_ms;
 		memcpy(m->body.entry.comm, r->comm, sizeof(r->comm));
+		m->body.entry.blocks = adv_blocks_used(l, i);
 		return -1;
 	}
 	fail(m, ENOENT, "no more slots in use");
@@ -533,14 +545,55 @@ static int pair(struct adv_client *c, struct adv_control_message *m)
 	return share.memory_fd;
 }
 
+static bool has_bit(const uint8_t *bits, unsigned i)
+{
+	return bits[i / 8] >> i % 8 & 1;
+}
+
 static int pairs(struct adv_client *c, struct adv_control_message *m)
 {
-	uint32_t slot = m->body.pair.slot;
+	uint8_t paired[ADV_SLOTS / 8], ready[ADV_SLOTS / 8];
+	unsigned slot = m->body.pairs.slot, from = m->body.pairs.from, n = 0;
 
-	if (owns(c, slot))
-		adv_pairs_list(c->all->pairs, slot, m->body.pairs.paired, m->body.pairs.ready);
-	else
+	if (!owns(c, slot)) {
 		fail(m, EPERM, strerror(EPERM));
+		return -1;
+	}
+	adv_pairs_list(c->all->pairs, slot, paired, ready);
+	memset(&m->body, 0, sizeof(m->body));
+	for (unsigned i = from; i < ADV_SLOTS && n < ADV_PAIRS_A_MESSAGE; i++)
+		if (has_bit(paired, i))
+			m->body.pairs.peer[n++] =
+				(uint16_t)(i | (has_bit(ready, i) ? ADV_CONTROL_PAIR_READY : 0));
+	m->body.pairs.slot = (uint16_t)slot;
+	m->body.pairs.from = (uint16_t)from;
+	m->body.pairs.count = (uint16_t)n;
+	return -1;
+}
+
+static int block(struct adv_client *c, struct adv_control_message *m)
+{
+	struct adv_daemon *d = c->all->daemon;
+	uint32_t slot = m->body.slot.slot;
+	int chosen, error;
+
+	if (!owns(c, slot)) {
+		fail(m, EPERM, strerror(EPERM));
+		return -1;
+	}
+	chosen = adv_blocks_choose(d->ledger, c->peer.uid,
+				   of_a_user(c, ADV_USER_BLOCKS, ADV_BLOCKS));
+	error = chosen < 0 ? EAGAIN : adv_blocks_take(d, (unsigned)chosen, slot);
+	if (error) {
+		fail(m, error,
+		     chosen < 0 ? "all of adverbd's blocks of queue pair numbers that you may have "
+				  "are in use"
+				: strerror(error));
+		return -1;
+	}
+	memset(&m->body, 0, sizeof(m->body));
+	m->body.block.block = (uint32_t)chosen;
+	adv_info("block %d to slot %u", chosen, slot);
 	return -1;
 }
 
@@ -558,6 +611,7 @@ static handler *const handlers[] = {
 	[ADV_CONTROL_COUNTERS] = counters, [ADV_CONTROL_OPEN_CM] = open_cm,
 	[ADV_CONTROL_SENDER] = sender,	   [ADV_CONTROL_PAIR] = pair,
 	[ADV_CONTROL_PAIRS] = pairs,	   [ADV_CONTROL_FAULT] = fault,
+	[ADV_CONTROL_BLOCK] = block,
 };
 
 static void handle(struct adv_client *c, struct adv_control_message *m)

@@ -19,8 +19,9 @@
 #include "daemon/given.h"
 #include "daemon/group.h"
 
-/* A socket for each slot, QP 1's sending sockets, and some. */
-#define OWN_DESCRIPTORS	  384u
+#define OWN_DESCRIPTORS	  128u /* QP 1's sending sockets, and some */
+#define OF_A_SLOT	  4u   /* its socket, its counters, and what its process connects */
+#define LEAST_SLOTS	  16u
 #define LEAST_DESCRIPTORS 64u
 #define MOST_DESCRIPTORS  (1u << 20)
 
@@ -58,18 +59,34 @@ static int take_name(struct adv_daemon *d)
 	return errno == EADDRINUSE ? EALREADY : errno;
 }
 
-unsigned adv_daemon_descriptors(void)
+/* Beside our own. */
+static unsigned descriptors(void)
 {
 	struct rlimit r;
 
-	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur < OWN_DESCRIPTORS + LEAST_DESCRIPTORS)
-		return LEAST_DESCRIPTORS;
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur < OWN_DESCRIPTORS)
+		return 0;
 	return r.rlim_cur < MOST_DESCRIPTORS ? (unsigned)r.rlim_cur - OWN_DESCRIPTORS
 					     : MOST_DESCRIPTORS;
 }
 
+unsigned adv_daemon_slots(void)
+{
+	unsigned n = descriptors() / OF_A_SLOT;
+
+	return n < LEAST_SLOTS ? LEAST_SLOTS : n < ADV_SLOTS ? n : ADV_SLOTS;
+}
+
+unsigned adv_daemon_descriptors(void)
+{
+	unsigned n = descriptors(), slots = adv_daemon_slots();
+
+	return n < slots + LEAST_DESCRIPTORS ? LEAST_DESCRIPTORS : n - slots;
+}
+
 static int make_tables(struct adv_daemon *d)
 {
+	struct adv_gid_page *page;
 	void *p = mmap(NULL, sizeof(*d->ledger), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		       -1, 0);
 
@@ -79,9 +96,11 @@ static int make_tables(struct adv_daemon *d)
 	d->ledger->started_ms = adv_daemon_now();
 	if (getrandom(d->ledger->instance, sizeof(d->ledger->instance), 0) < 0)
 		return errno;
-	d->gids = adv_gid_publish_create(&d->table_fd);
-	if (!d->gids)
+	page = adv_gid_publish_create(&d->table_fd);
+	if (!page)
 		return errno;
+	d->gids = &page->table;
+	d->senders = &page->senders;
 	adv_gid_publish(d->gids);
 	return 0;
 }
@@ -113,6 +132,8 @@ int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len)
 	error = adv_group_create(d->socket, d->gids, why, why_len);
 	if (error)
 		return error;
+	d->sockets = ADV_GROUP_FIRST;
+	d->slots_most = adv_daemon_slots();
 	if (listen(d->listener, ADV_CLIENTS_MAX) < 0) {
 		error = errno;
 		snprintf(why, why_len, "cannot listen: %s", strerror(error));
@@ -137,7 +158,7 @@ void adv_daemon_tell(struct adv_daemon *d, char verdict, const char *why)
 
 void adv_daemon_release(struct adv_daemon *d)
 {
-	for (int i = 0; i < ADV_SLOTS; i++)
+	for (unsigned i = 0; i < d->sockets; i++)
 		close(d->socket[i]);
 	close(d->table_fd);
 	close(d->listener);
@@ -154,7 +175,7 @@ void adv_daemon_close_others(const struct adv_daemon *d, int also)
 	unsigned from = 3;
 	size_t n = 0;
 
-	for (int i = 0; i < ADV_SLOTS; i++)
+	for (unsigned i = 0; i < d->sockets; i++)
 		keep[n++] = d->socket[i];
 	keep[n++] = d->listener;
 	keep[n++] = d->table_fd;

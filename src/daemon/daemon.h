@@ -16,11 +16,17 @@
 #include "host/control_protocol.h"
 #include "host/gid_table.h"
 
-#define ADV_CLIENTS_MAX	 1024 /* connections */
-#define ADV_USER_CLIENTS 512  /* connections of one user, where many are served */
-#define ADV_USER_SLOTS	 127 /* slots that one user can have had, where many are served; not root */
-#define ADV_SENDER_MS	 5000 /* packets of a process that has ended are read by then */
-#define ADV_GRACE_MS	 3000 /* a replaced worker waits so long for clients to resume */
+#define ADV_CLIENTS_MAX	 4608 /* connections */
+#define ADV_USER_CLIENTS 2304 /* connections of one user, where many are served */
+#define ADV_USER_SLOTS	 2047 /* slots that one user can have had, where many are served; not root \
+			       */
+#define ADV_USER_BLOCKS 63    /* and blocks */
+/* A slot is not used again so soon, where a new one can be made: ... */
+#define ADV_REST_MS    60000
+#define ADV_REST_LEAST ADV_SENDER_MS /* ... where its user has so many free ones: */
+#define ADV_REST_SLOTS 16
+#define ADV_SENDER_MS  5000 /* packets of a process that has ended are read by then */
+#define ADV_GRACE_MS   3000 /* a replaced worker waits so long for clients to resume */
 
 struct adv_membership {
 	struct adv_gid group;
@@ -35,10 +41,19 @@ struct adv_slot_record {
 	uint32_t uid;
 	bool used_before; /* uid is then that of the last owner */
 	uint64_t freed;	  /* the ledger's count of releases at its own; 0: never used */
+	uint64_t freed_ms;
 	uint64_t opened_ms;
 	uint8_t token[ADV_CONTROL_TOKEN_LEN];
 	char comm[16];
 	struct adv_membership membership[ADV_SLOT_GROUPS];
+};
+
+/* QP numbers besides a slot's own. */
+struct adv_block_record {
+	_Atomic uint32_t slot; /* that has it; 0: none */
+	uint32_t uid;	       /* of the last owner, where used_before */
+	bool used_before;
+	uint64_t freed;
 };
 
 /* Shared between keeper and worker; the worker alone writes what is below the pids. */
@@ -53,31 +68,42 @@ struct adv_ledger {
 	uint64_t qp1_dropped;
 	uint64_t counted[ADV_COUNTERS]; /* by slots that were given up since */
 	uint8_t instance[ADV_CONTROL_TOKEN_LEN];
+	struct adv_block_record block[ADV_BLOCKS];
+	uint32_t sockets; /* of the group: of the slots below that */
 	struct adv_slot_record slot[ADV_SLOTS];
 };
 
 struct adv_daemon {
-	int socket[ADV_SLOTS]; /* of port 4791, in the group's order */
+	/* Of port 4791, in the group's order, as many as this process knows of. */
+	int socket[ADV_SLOTS];
+	unsigned sockets;
+	unsigned slots_most; /* so many there may be, those of daemon and nobody included */
+	int keeper;	     /* the worker's: its end of the pair; -1: no keeper at present */
 	int listener;
 	int table_fd; /* sealed against writing: for clients */
 	struct adv_ledger *ledger;
 	int counters[ADV_SLOTS]; /* the worker's: what a slot counts in; 0: nothing */
 	struct adv_gid_table *gids;
+	struct adv_senders *senders;
 	bool system;
 	bool foreground;
 	uid_t uid;
 	uint64_t linger_ms;
 	int ready_fd; /* where the starter waits for ADV_START_*; -1: nobody does */
-	uint64_t sender_until[ADV_SLOTS]; /* the worker's: slots given up, whose sender still counts
-					   */
-	uint64_t senders_at;		  /* the earliest of these; 0: none */
+	/* The worker's: of slots, then blocks, given up: until when their sender still counts. */
+	uint64_t sender_until[ADV_SLOTS + ADV_BLOCKS];
+	uint64_t senders_at; /* the earliest of these; 0: none */
 };
 
 /* Milliseconds of CLOCK_MONOTONIC. */
 uint64_t adv_daemon_now(void);
 
-/* How many descriptors we may have beside our own: for clients, and for what is theirs. */
+/* How many descriptors we may have beside our own and the group's sockets: for clients, and for
+ * what is theirs. */
 unsigned adv_daemon_descriptors(void);
+
+/* So many sockets of the group our descriptors allow, as each brings others along. */
+unsigned adv_daemon_slots(void);
 
 /*
  * Takes the name and the port and makes the shared tables. 0; EALREADY where another daemon holds
@@ -104,6 +130,10 @@ int adv_keeper_start(struct adv_daemon *d);
 
 /* In the worker whose keeper died: forks another. The worker's new end of the pair, or -1. */
 int adv_keeper_replace(struct adv_daemon *d);
+
+/* The group has grown by this socket of the worker's: the keeper gets a copy. 0, or errno where it
+ * cannot have it; with no keeper there is nothing to do, as the next one is our child. */
+int adv_keeper_give(const struct adv_daemon *d, int fd);
 
 /* The worker's life; `keeper` is its end of the pair and closed with the process. Exit status. */
 int adv_worker_run(struct adv_daemon *d, int keeper);

@@ -18,23 +18,20 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-/* Up to here the sequence number guards the table. */
-#define GUARDED_END offsetof(struct adv_gid_table, sender)
-
-struct adv_gid_table *adv_gid_publish_create(int *fd)
+struct adv_gid_page *adv_gid_publish_create(int *fd)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
-	struct adv_gid_table *t;
+	struct adv_gid_page *p;
 	int saved;
 
 	*fd = memfd_create("adverb-gids", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
 		return NULL;
-	if (ftruncate(*fd, sizeof(*t)) == 0) {
-		t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	if (ftruncate(*fd, sizeof(*p)) == 0) {
+		p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 		/* Our own mapping stays writable, every later one is not. */
-		if (t != MAP_FAILED && fcntl(*fd, F_ADD_SEALS, seals) == 0)
-			return t;
+		if (p != MAP_FAILED && fcntl(*fd, F_ADD_SEALS, seals) == 0)
+			return p;
 	}
 	saved = errno;
 	close(*fd);
@@ -71,7 +68,7 @@ static void write_table(struct adv_gid_table *shared, const struct adv_gid_table
 	sequence |= 1;
 	atomic_store_explicit(&shared->sequence, sequence, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
-	memcpy((char *)shared + from, (const char *)next + from, GUARDED_END - from);
+	memcpy((char *)shared + from, (const char *)next + from, sizeof(*next) - from);
 	atomic_store_explicit(&shared->sequence, sequence + 1, memory_order_release);
 }
 
@@ -94,7 +91,7 @@ uint32_t adv_gid_publish(struct adv_gid_table *shared)
 	/* A GUID is for life. */
 	next.node_guid = shared->node_guid && !torn ? shared->node_guid
 						    : adv_gid_policy_guid(&snapshot, guid_seed());
-	if (!torn && memcmp((char *)&next + from, (char *)shared + from, GUARDED_END - from) == 0)
+	if (!torn && memcmp((char *)&next + from, (char *)shared + from, sizeof(next) - from) == 0)
 		return 0;
 	what = ADV_CONTROL_NOTICE_GIDS;
 	if (next.port_active != shared->port_active)

@@ -7,8 +7,8 @@
 
 #include "host/gid_table.h"
 
-/* A new table, empty; *fd can be mapped for reading only. NULL and errno. */
-struct adv_gid_table *adv_gid_publish_create(int *fd);
+/* A new page, all 0; *fd can be mapped for reading only. NULL and errno. */
+struct adv_gid_page *adv_gid_publish_create(int *fd);
 
 /* Asks the kernel anew and writes what changed. Returns ADV_CONTROL_NOTICE_* bits, 0 where
  * nothing did or the kernel could not be asked (logged). */

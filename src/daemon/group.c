@@ -16,10 +16,9 @@
 #include "daemon/port_holder.h"
 #include "wire/bytes.h"
 
-#define BTH_DQPN_OFFSET 5 /* top 8 bits of the destination QPN, from the UDP payload */
+#define BTH_DQPN_OFFSET 5 /* of the destination QPN, from the UDP payload */
 #define LOOPBACK	1 /* ifindex of `lo` in every network namespace */
 #define IPV6_SOURCE	(SKF_NET_OFF + 8)
-#define NOBODY		(ADV_SLOT_LAST + 1)
 #define BUFFER_IDLE	1 /* the kernel rounds up to its least: a packet or two */
 #define BUFFER_WANTED	(4 << 20)
 #define BIND_WAIT_MS	500 /* for the daemon before us to be quite gone */
@@ -30,16 +29,21 @@ static int set_int(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value)) < 0 ? errno : 0;
 }
 
-#define ADDRESS_LENGTH 10 /* instructions */
-
 struct program {
-	unsigned short len;
-	struct sock_filter code[8 + ADDRESS_LENGTH * ADV_GID_TABLE_ENTRIES + 1];
+	unsigned short len; /* more than BPF_MAXINSNS: it is too long */
+	struct sock_filter code[BPF_MAXINSNS];
 };
 
-static void add(struct program *p, struct sock_filter instruction)
+/* Returns where it is. */
+static unsigned add(struct program *p, struct sock_filter instruction)
 {
-	p->code[p->len++] = instruction;
+	unsigned at = p->len;
+
+	if (at < BPF_MAXINSNS)
+		p->code[at] = instruction;
+	if (at <= BPF_MAXINSNS)
+		p->len++;
+	return at;
 }
 
 static void add_load(struct program *p, uint16_t size, int offset)
@@ -47,47 +51,107 @@ static void add_load(struct program *p, uint16_t size, int offset)
 	add(p, (struct sock_filter)BPF_STMT(BPF_LD | size | BPF_ABS, (uint32_t)offset));
 }
 
-/* So many are left out where it is equal, and where it is not. */
-static void add_compare(struct program *p, uint32_t value, uint8_t if_equal, uint8_t if_not)
+/* So many are left out where the comparison is true, and where it is not. */
+static void add_compare(struct program *p, uint16_t how, uint32_t value, uint8_t if_true,
+			uint8_t if_not)
 {
-	add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, if_equal, if_not));
+	add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | how | BPF_K, value, if_true, if_not));
 }
 
-/* By the destination QPN. Packets too short for the load, and QPN 0 and 1, go to socket 0. */
-static void add_steering(struct program *p)
+/* A jump to what is added next after land(). */
+static unsigned add_jump(struct program *p)
 {
-	add_load(p, BPF_B, BTH_DQPN_OFFSET);
+	return add(p, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
+}
+
+static void land(struct program *p, unsigned jump)
+{
+	if (jump < BPF_MAXINSNS)
+		p->code[jump].k = p->len - jump - 1;
+}
+
+static void add_return(struct program *p, uint32_t socket)
+{
+	add(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, socket));
+}
+
+/* The prefix is of this run, or below it, or above it and below the next: nobody's. */
+static void add_run(struct program *p, const struct adv_group_run *r)
+{
+	add_compare(p, BPF_JGE, r->first, 0, 1);
+	add_compare(p, BPF_JGT, r->last, 0, 1);
+	add_return(p, ADV_SLOT_NOBODY);
+	if (!r->spread) {
+		add_return(p, r->socket);
+		return;
+	}
+	add(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_ADD | BPF_K,
+					    (uint32_t)r->socket - r->first));
 	add(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_A, 0));
 }
 
-/* Steers what comes from this IPv6 address. */
-static void add_source(struct program *p, const struct adv_gid *gid)
+/* Halves the runs until one is left. */
+static void add_choice(struct program *p, const struct adv_group_run *run, unsigned runs)
+{
+	unsigned half = runs / 2, upper;
+
+	if (runs == 1) {
+		add_run(p, run);
+		return;
+	}
+	add_compare(p, BPF_JGE, run[half].first, 0, 1);
+	upper = add_jump(p);
+	add_choice(p, run, half);
+	land(p, upper);
+	add_choice(p, run + half, runs - half);
+}
+
+/* By the destination QPN. Packets too short for the load go to socket 0. */
+static void add_steering(struct program *p, const struct adv_group_run *run, unsigned runs)
+{
+	add_load(p, BPF_H, BTH_DQPN_OFFSET);
+	add(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, ADV_PREFIX_SHIFT - 8));
+	if (runs)
+		add_choice(p, run, runs);
+	else
+		add_return(p, ADV_SLOT_NOBODY);
+}
+
+/* What comes from this IPv6 address goes on: the jump that does so. */
+static unsigned add_source(struct program *p, const struct adv_gid *gid)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		unsigned offset = 12 - 4 * i; /* what differs most comes first */
 
 		add_load(p, BPF_W, IPV6_SOURCE + (int)offset);
-		add_compare(p, adv_get_be32(gid->raw + offset), 0,
-			    (uint8_t)(ADDRESS_LENGTH - 2 - 2 * i));
+		add_compare(p, BPF_JEQ, adv_get_be32(gid->raw + offset), 0, (uint8_t)(7 - 2 * i));
 	}
-	add_steering(p);
+	return add_jump(p);
 }
 
-int adv_group_steer(int unlocked, const struct adv_gid_table *own)
+int adv_group_steer(int unlocked, const struct adv_gid_table *own, const struct adv_group_run *run,
+		    unsigned runs)
 {
-	struct program p = {.len = 0};
+	static struct program p; /* 32 KiB; the worker has one thread */
 	struct sock_fprog program = {.filter = p.code};
+	unsigned go_on[2 + ADV_GID_TABLE_ENTRIES], n = 0;
 
+	p.len = 0;
 	add_load(&p, BPF_W, SKF_AD_OFF + SKF_AD_IFINDEX);
-	add_compare(&p, LOOPBACK, 2, 0);
-	add_steering(&p);
+	add_compare(&p, BPF_JEQ, LOOPBACK, 1, 0);
+	go_on[n++] = add_jump(&p);
 	add_load(&p, BPF_W, SKF_AD_OFF + SKF_AD_PROTOCOL);
-	add_compare(&p, ETH_P_IPV6, 2, 0);
-	add_steering(&p);
+	add_compare(&p, BPF_JEQ, ETH_P_IPV6, 1, 0);
+	go_on[n++] = add_jump(&p);
 	for (uint32_t i = 0; i < own->count; i++)
 		if (!adv_gid_is_ipv4(&own->entry[i].gid))
-			add_source(&p, &own->entry[i].gid);
-	add(&p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, NOBODY));
+			go_on[n++] = add_source(&p, &own->entry[i].gid);
+	add_return(&p, ADV_SLOT_NOBODY);
+	while (n)
+		land(&p, go_on[--n]);
+	add_steering(&p, run, runs);
+	if (p.len > BPF_MAXINSNS)
+		return ENOMEM;
 	program.len = p.len;
 	return setsockopt(unlocked, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program,
 			  sizeof(program)) < 0
@@ -183,31 +247,51 @@ static void say_why(int error, char *why, size_t why_len)
 		adv_port_holder_describe(ADV_ROCE_UDP_PORT, why, why_len);
 	else if (error == EMFILE || error == ENFILE)
 		snprintf(why, why_len,
-			 "not enough file descriptors for the %d sockets of UDP port %d: raise the "
+			 "not enough file descriptors for the sockets of UDP port %d: raise the "
 			 "limit (ulimit -n 1024)",
-			 ADV_SLOTS, ADV_ROCE_UDP_PORT);
+			 ADV_ROCE_UDP_PORT);
 	else
 		snprintf(why, why_len, "cannot set up the sockets of UDP port %d: %s",
 			 ADV_ROCE_UDP_PORT, strerror(error));
 }
 
-int adv_group_create(int sockets[ADV_SLOTS], const struct adv_gid_table *own, char *why,
+static int family_of(int fd)
+{
+	int family = AF_INET6;
+	socklen_t len = sizeof(family);
+
+	(void)getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len);
+	return family;
+}
+
+int adv_group_grow(int founder, int *made)
+{
+	int error = make_socket(family_of(founder), true, made);
+
+	if (error)
+		return error;
+	error = set_int(*made, SOL_SOCKET, SO_LOCK_FILTER, 1);
+	if (error)
+		close(*made);
+	return error;
+}
+
+int adv_group_create(int sockets[ADV_GROUP_FIRST], const struct adv_gid_table *own, char *why,
 		     size_t why_len)
 {
+	const struct adv_group_run daemon = {0, 0, ADV_SLOT_DAEMON, false};
 	int family, n = 0;
 	int error = found_group(&family, &sockets[0]);
 
 	if (!error)
 		n = 1;
-	while (!error && n < ADV_SLOTS) {
-		error = make_socket(family, true, &sockets[n]);
+	/* Socket 0 never leaves the daemon and stays open to a repair of the program. */
+	while (!error && n < ADV_GROUP_FIRST) {
+		error = adv_group_grow(sockets[0], &sockets[n]);
 		n += !error;
 	}
 	if (!error)
-		error = adv_group_steer(sockets[0], own);
-	/* Socket 0 never leaves the daemon and stays open to a repair of the program. */
-	for (int i = 1; !error && i < ADV_SLOTS; i++)
-		error = set_int(sockets[i], SOL_SOCKET, SO_LOCK_FILTER, 1);
+		error = adv_group_steer(sockets[0], own, &daemon, 1);
 	/* Thousands of processes of one job may ask for connections in the same instant. */
 	if (!error && set_int(sockets[ADV_SLOT_DAEMON], SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_WANTED))
 		error = set_int(sockets[ADV_SLOT_DAEMON], SOL_SOCKET, SO_RCVBUF, BUFFER_WANTED);

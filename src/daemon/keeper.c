@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/rights.h"
 #include "daemon/detach.h"
 #include "daemon/priority.h"
 #include "host/sysfs_root.h"
@@ -23,6 +24,7 @@
 #define RESTARTS_MAX	   20
 #define RESTARTS_WINDOW_MS 10000
 #define QUIT_WAIT_MS	   3000
+#define GIVE_WAIT_MS	   1000
 
 static int keeper_run(struct adv_daemon *d, int worker);
 
@@ -77,20 +79,71 @@ int adv_keeper_replace(struct adv_daemon *d)
 	return pair[1];
 }
 
+int adv_keeper_give(const struct adv_daemon *d, int fd)
+{
+	union adv_rights_room room = {0};
+	uint32_t place = d->sockets;
+	struct iovec iov = {&place, sizeof(place)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct pollfd p = {.fd = d->keeper, .events = POLLOUT};
+
+	if (d->keeper < 0)
+		return 0;
+	adv_rights_put(&msg, &room, fd);
+	if (sendmsg(d->keeper, &msg, MSG_NOSIGNAL) >= 0)
+		return 0;
+	/* Hundreds of them are on their way: it is a moment behind. */
+	if (errno == EAGAIN && poll(&p, 1, GIVE_WAIT_MS) > 0 &&
+	    sendmsg(d->keeper, &msg, MSG_NOSIGNAL) >= 0)
+		return 0;
+	return errno == EPIPE || errno == ECONNRESET ? 0 : errno;
+}
+
+/* What the worker says: a socket more, and its place. False: that cannot be understood. */
+static bool take_socket(struct adv_daemon *d, struct msghdr *msg, uint32_t place)
+{
+	int fd = adv_rights_take(msg);
+
+	if (fd < 0 || place != d->sockets || place >= ADV_SLOTS)
+		return false;
+	d->socket[d->sockets++] = fd;
+	return true;
+}
+
+/* One message of the worker. False: it has ended, or we are not what it takes us for. */
+static bool hear_worker(struct adv_daemon *d, int worker)
+{
+	union adv_rights_room room = {0};
+	uint32_t place = 0;
+	struct iovec iov = {&place, sizeof(place)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &room,
+			     .msg_controllen = sizeof(room)};
+	ssize_t n = recvmsg(worker, &msg, MSG_CMSG_CLOEXEC);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (n == 0)
+		return false;
+	if (n == sizeof(place) && take_socket(d, &msg, place))
+		return true;
+	/* Without all sockets we are no keeper; the worker has them, and makes another one. */
+	adv_error("the keeper has lost count of the sockets of UDP port 4791");
+	_exit(1);
+}
+
 /* Waits for the worker's end. False: a signal asks us to end, and the worker was told. */
-static bool watch_worker(int worker, int signals)
+static bool watch_worker(struct adv_daemon *d, int worker, int signals)
 {
 	for (;;) {
 		struct pollfd p[2] = {{.fd = worker, .events = POLLIN},
 				      {.fd = signals, .events = POLLIN}};
 		struct signalfd_siginfo info;
-		char byte;
-		ssize_t n;
 
 		if (poll(p, 2, -1) < 0)
 			continue;
-		n = p[0].revents ? recv(worker, &byte, 1, 0) : 1;
-		if (n == 0 || (n < 0 && errno != EAGAIN))
+		if (p[0].revents && !hear_worker(d, worker))
 			return true;
 		if (p[1].revents && read(signals, &info, sizeof(info)) > 0) {
 			(void)!send(worker, "q", 1, MSG_NOSIGNAL);
@@ -132,7 +185,7 @@ static int keeper_run(struct adv_daemon *d, int worker)
 	adv_daemon_signals(&set);
 	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	for (;;) {
-		bool in_worker, died = watch_worker(worker, signals);
+		bool in_worker, died = watch_worker(d, worker, signals);
 		int status = 0;
 
 		if (!died)

@@ -7,13 +7,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/list.h"
 #include "link/shm.h"
 
 #define FEW	16 /* pairs of a slot that are large ... */
 #define SEVERAL 64 /* ... and that are medium */
 
+#define BUCKETS 4096
+#define WANTED	65536 /* by one side at least: further ones are refused */
+
 /* Of the slots a < b. Side 0 is a's. */
 struct pair {
+	struct pair *next;     /* in its bucket */
+	struct adv_list of[2]; /* in the slots' lists */
+	unsigned slot[2];
 	bool asked[2];
 	bool fetched[2];
 	bool made;
@@ -26,8 +33,9 @@ struct adv_pairs {
 	bool shared;
 	struct adv_pair_use all;
 	struct adv_pair_use *use[ADV_SLOTS]; /* NULL: nobody's */
-	unsigned of_slot[ADV_SLOTS];	     /* how many */
-	struct pair *pair[ADV_SLOTS][ADV_SLOTS];
+	unsigned of_slot[ADV_SLOTS];	     /* how many are made */
+	struct adv_list slot[ADV_SLOTS][2];  /* of pairs, by side; all 0: none ever */
+	struct pair *bucket[BUCKETS];
 };
 
 struct adv_pairs *adv_pairs_create(unsigned kept, bool shared)
@@ -46,16 +54,37 @@ void adv_pairs_charge(struct adv_pairs *p, unsigned slot, struct adv_pair_use *u
 	p->use[slot] = use;
 }
 
+/* Where the pair is hung up, or would be. */
 static struct pair **place(const struct adv_pairs *p, unsigned slot, unsigned peer)
 {
 	struct adv_pairs *all = (struct adv_pairs *)(uintptr_t)p;
+	unsigned a = slot < peer ? slot : peer, b = slot < peer ? peer : slot;
+	struct pair **at = &all->bucket[(a * 64 + b) % BUCKETS];
 
-	return slot < peer ? &all->pair[slot][peer] : &all->pair[peer][slot];
+	while (*at && ((*at)->slot[0] != a || (*at)->slot[1] != b))
+		at = &(*at)->next;
+	return at;
 }
 
 static struct pair *find(const struct adv_pairs *p, unsigned slot, unsigned peer)
 {
 	return *place(p, slot, peer);
+}
+
+/* The slot's pairs in which it is this side. */
+static struct adv_list *list_of(const struct adv_pairs *p, unsigned slot, unsigned side)
+{
+	struct adv_list *list = (struct adv_list *)(uintptr_t)&p->slot[slot][side];
+
+	if (!list->next)
+		adv_list_init(list);
+	return list;
+}
+
+static struct pair *pair_at(struct adv_list *n, unsigned side)
+{
+	return side ? adv_container_of(n, struct pair, of[1])
+		    : adv_container_of(n, struct pair, of[0]);
 }
 
 static void set_bit(uint8_t *bits, unsigned i)
@@ -65,23 +94,24 @@ static void set_bit(uint8_t *bits, unsigned i)
 
 /* ---- counting ---- */
 
-static void charge(struct adv_pair_use *use, int made, int kept)
+static void charge(struct adv_pair_use *use, int wanted, int made, int kept)
 {
+	use->wanted += (unsigned)wanted;
 	use->made += (unsigned)made;
 	use->kept += (unsigned)kept;
 }
 
-static void count(struct adv_pairs *p, unsigned slot, unsigned peer, int made, int kept)
+static void count(struct adv_pairs *p, const struct pair *pair, int wanted, int made, int kept)
 {
-	struct adv_pair_use *a = p->use[slot], *b = p->use[peer];
+	struct adv_pair_use *a = p->use[pair->slot[0]], *b = p->use[pair->slot[1]];
 
-	charge(&p->all, made, kept);
+	charge(&p->all, wanted, made, kept);
 	if (a)
-		charge(a, made, kept);
+		charge(a, wanted, made, kept);
 	if (b && b != a)
-		charge(b, made, kept);
-	p->of_slot[slot] += (unsigned)made;
-	p->of_slot[peer] += (unsigned)made;
+		charge(b, wanted, made, kept);
+	p->of_slot[pair->slot[0]] += (unsigned)made;
+	p->of_slot[pair->slot[1]] += (unsigned)made;
 }
 
 static bool has_its_share(const struct adv_pairs *p, const struct adv_pair_use *use)
@@ -91,6 +121,39 @@ static bool has_its_share(const struct adv_pairs *p, const struct adv_pair_use *
 }
 
 /* ---- making ---- */
+
+/* A pair that is not there yet, for one side's wish. 0; ENFILE: there are too many; ENOMEM. */
+static int want(struct adv_pairs *p, unsigned slot, unsigned peer, struct pair **wanted)
+{
+	struct adv_pair_use *use = p->use[slot];
+	struct pair *pair;
+
+	if (p->all.wanted >= WANTED || (p->shared && use && use->wanted >= WANTED / 2))
+		return ENFILE;
+	pair = calloc(1, sizeof(*pair));
+	if (!pair)
+		return ENOMEM;
+	pair->slot[0] = slot < peer ? slot : peer;
+	pair->slot[1] = slot < peer ? peer : slot;
+	pair->memory_fd = -1;
+	for (unsigned side = 0; side < 2; side++)
+		adv_list_add_tail(list_of(p, pair->slot[side], side), &pair->of[side]);
+	*place(p, slot, peer) = pair;
+	count(p, pair, 1, 0, 0);
+	*wanted = pair;
+	return 0;
+}
+
+static void free_pair(struct adv_pairs *p, struct pair *pair)
+{
+	*place(p, pair->slot[0], pair->slot[1]) = pair->next;
+	for (unsigned side = 0; side < 2; side++)
+		adv_list_del(&pair->of[side]);
+	count(p, pair, -1, -(int)pair->made, -(pair->memory_fd >= 0));
+	if (pair->memory_fd >= 0)
+		close(pair->memory_fd);
+	free(pair);
+}
 
 static uint32_t size_for(const struct adv_pairs *p, unsigned slot, unsigned peer)
 {
@@ -111,14 +174,13 @@ static int make(struct adv_pairs *p, struct pair *pair, unsigned slot, unsigned 
 	if (pair->memory_fd < 0)
 		return errno;
 	pair->made = true;
-	count(p, slot, peer, 1, 1);
+	count(p, pair, 0, 1, 1);
 	return 0;
 }
 
-static int fetch(struct adv_pairs *p, unsigned slot, unsigned peer, struct adv_pair_share *share)
+static int fetch(struct adv_pairs *p, struct pair *pair, unsigned side,
+		 struct adv_pair_share *share)
 {
-	struct pair *pair = find(p, slot, peer);
-	unsigned side = slot > peer;
 	int fd = pair->memory_fd;
 
 	if (pair->fetched[side])
@@ -129,7 +191,7 @@ static int fetch(struct adv_pairs *p, unsigned slot, unsigned peer, struct adv_p
 			return errno;
 	} else {
 		pair->memory_fd = -1;
-		count(p, slot, peer, 0, -1);
+		count(p, pair, 0, 0, -1);
 	}
 	pair->fetched[side] = true;
 	share->memory_fd = fd;
@@ -141,26 +203,27 @@ static int fetch(struct adv_pairs *p, unsigned slot, unsigned peer, struct adv_p
 int adv_pairs_ask(struct adv_pairs *p, unsigned slot, unsigned peer, struct adv_pair_share *share)
 {
 	unsigned side = slot > peer;
-	struct pair **at = place(p, slot, peer), *pair = *at;
+	struct pair *pair = find(p, slot, peer);
+	int error = 0;
 
 	share->made = false;
 	if (!pair) {
-		pair = *at = calloc(1, sizeof(*pair));
-		if (!pair)
-			return ENOMEM;
-		pair->memory_fd = -1;
+		error = want(p, slot, peer, &pair);
+		if (error)
+			return error;
 	}
 	pair->asked[side] = true;
 	if (!pair->asked[!side])
 		return EAGAIN;
 	if (!pair->made) {
-		int error = make(p, pair, slot, peer);
-
-		if (error)
+		error = make(p, pair, slot, peer);
+		if (error) { /* both know */
+			free_pair(p, pair);
 			return error;
+		}
 		share->made = true;
 	}
-	return fetch(p, slot, peer, share);
+	return fetch(p, pair, side, share);
 }
 
 /* ---- looking ---- */
@@ -169,14 +232,18 @@ void adv_pairs_list(const struct adv_pairs *p, unsigned slot, uint8_t *paired, u
 {
 	memset(paired, 0, ADV_SLOTS / 8);
 	memset(ready, 0, ADV_SLOTS / 8);
-	for (unsigned peer = 0; peer < ADV_SLOTS; peer++) {
-		const struct pair *pair = find(p, slot, peer);
+	for (unsigned side = 0; side < 2; side++) {
+		struct adv_list *list = list_of(p, slot, side);
 
-		if (!pair || !pair->made)
-			continue;
-		set_bit(paired, peer);
-		if (!pair->fetched[slot > peer])
-			set_bit(ready, peer);
+		for (struct adv_list *n = list->next; n != list; n = n->next) {
+			const struct pair *pair = pair_at(n, side);
+
+			if (!pair->made)
+				continue;
+			set_bit(paired, pair->slot[!side]);
+			if (!pair->fetched[side])
+				set_bit(ready, pair->slot[!side]);
+		}
 	}
 }
 
@@ -187,28 +254,19 @@ unsigned adv_pairs_count(const struct adv_pairs *p)
 
 /* ---- ending ---- */
 
-static void free_pair(struct adv_pairs *p, unsigned slot, unsigned peer)
-{
-	struct pair **at = place(p, slot, peer), *pair = *at;
-
-	count(p, slot, peer, -(int)pair->made, -(pair->memory_fd >= 0));
-	if (pair->memory_fd >= 0)
-		close(pair->memory_fd);
-	free(pair);
-	*at = NULL;
-}
-
 void adv_pairs_release(struct adv_pairs *p, unsigned slot, uint8_t paired[ADV_SLOTS / 8])
 {
 	memset(paired, 0, ADV_SLOTS / 8);
-	for (unsigned peer = 0; peer < ADV_SLOTS; peer++) {
-		const struct pair *pair = find(p, slot, peer);
+	for (unsigned side = 0; side < 2; side++) {
+		struct adv_list *list = list_of(p, slot, side);
 
-		if (!pair)
-			continue;
-		if (pair->made)
-			set_bit(paired, peer);
-		free_pair(p, slot, peer);
+		while (!adv_list_empty(list)) {
+			struct pair *pair = pair_at(list->next, side);
+
+			if (pair->made)
+				set_bit(paired, pair->slot[!side]);
+			free_pair(p, pair);
+		}
 	}
 	p->use[slot] = NULL;
 }

@@ -19,8 +19,10 @@
 
 struct adv_pairs;
 
-/* Of whom a slot is: how many pairs he has, and how many of their descriptors are kept. */
+/* Of whom a slot is: how many pairs he or the other side wants, how many there are, and how many of
+ * their descriptors are kept. */
 struct adv_pair_use {
+	unsigned wanted;
 	unsigned made;
 	unsigned kept;
 };

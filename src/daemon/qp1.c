@@ -38,8 +38,8 @@ struct adv_qp1 {
 static struct adv_link *make_link(int socket, const struct adv_gid_table *gids)
 {
 	struct adv_udp_address address[ADV_GID_TABLE_ENTRIES];
-	struct adv_udp_config config = {.qpn_first = ADV_SLOT_DAEMON << ADV_SLOT_QPN_BITS,
-					.qpn_count = 1u << ADV_SLOT_QPN_BITS,
+	struct adv_udp_config config = {.qpn_first = adv_slot_qpn(ADV_SLOT_DAEMON),
+					.qpn_count = ADV_SLOT_QPNS,
 					.sender = true};
 	struct adv_link *link;
 

@@ -17,68 +17,153 @@ static bool owned(const struct adv_slot_record *r)
 	return atomic_load_explicit(&r->owned, memory_order_acquire) != 0;
 }
 
+/* 0: nobody's. */
+static unsigned block_owner(const struct adv_ledger *l, unsigned block)
+{
+	return atomic_load_explicit(&l->block[block].slot, memory_order_acquire);
+}
+
 /* Slots that are or were this user's, and so nobody else's any more. */
 static unsigned had_by(const struct adv_ledger *l, uid_t uid)
 {
 	unsigned n = 0;
 
-	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++)
+	for (unsigned i = ADV_SLOT_FIRST; i < l->sockets; i++)
 		n += l->slot[i].used_before && l->slot[i].uid == uid;
 	return n;
 }
 
-unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid, unsigned limit)
+/* The free one of the user's that was given back first, or 0; *count of them are free. */
+static unsigned longest_free(const struct adv_ledger *l, uid_t uid, unsigned *count)
 {
-	bool only_own = had_by(l, uid) >= limit;
 	unsigned best = 0;
 
-	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++) {
+	*count = 0;
+	for (unsigned i = ADV_SLOT_FIRST; i < l->sockets; i++) {
 		const struct adv_slot_record *r = &l->slot[i];
 
-		if (owned(r) || (r->used_before ? r->uid != uid : only_own))
+		if (owned(r) || !r->used_before || r->uid != uid)
 			continue;
-		/* Never used counts as freed at 0: before all others. */
+		++*count;
 		if (!best || r->freed < l->slot[best].freed)
 			best = i;
 	}
 	return best;
 }
 
-/* What its process has sent last is still to be taken for its own by those who read it late. */
-static void forget_sender_later(struct adv_daemon *d, unsigned slot)
+/* One that nobody ever had; the next that can be made; or 0. */
+static unsigned unused(const struct adv_ledger *l, unsigned most)
 {
-	d->sender_until[slot] = adv_daemon_now() + ADV_SENDER_MS;
-	if (!d->senders_at)
-		d->senders_at = d->sender_until[slot];
+	for (unsigned i = ADV_SLOT_FIRST; i < l->sockets; i++)
+		if (!l->slot[i].used_before && !owned(&l->slot[i]))
+			return i;
+	return l->sockets < most ? l->sockets : 0;
 }
 
-static void forget_sender(struct adv_daemon *d, unsigned slot)
+unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid, unsigned limit, unsigned most,
+			  uint64_t now)
 {
-	atomic_store(&d->gids->sender[slot], 0);
-	atomic_store(&d->gids->home[slot], 0);
-	d->sender_until[slot] = 0;
+	unsigned free_ones, fresh, again = longest_free(l, uid, &free_ones);
+	uint64_t rest = free_ones < ADV_REST_SLOTS ? ADV_REST_MS : ADV_REST_LEAST;
+
+	if (again && now - l->slot[again].freed_ms >= rest)
+		return again;
+	fresh = had_by(l, uid) < limit ? unused(l, most) : 0;
+	return fresh ? fresh : again;
+}
+
+/* ---- who sends from where ---- */
+
+/* Targets are slots, then blocks, as those of adv_qpn_target(): their prefixes. */
+static unsigned first_prefix(unsigned target, unsigned *count)
+{
+	if (target < ADV_SLOTS) {
+		*count = 1;
+		return target;
+	}
+	*count = ADV_BLOCK_PREFIXES;
+	return adv_qpn_prefix(adv_block_qpn(target - ADV_SLOTS));
+}
+
+static void set_sender(struct adv_daemon *d, unsigned target, uint16_t port, uint16_t home)
+{
+	unsigned count, first = first_prefix(target, &count);
+
+	for (unsigned i = first; i < first + count; i++) {
+		atomic_store(&d->senders->port[i], port);
+		atomic_store(&d->senders->home[i], home);
+	}
+	d->sender_until[target] = 0;
+}
+
+/* What its process has sent last is still to be taken for its own by those who read it late. */
+static void forget_sender_later(struct adv_daemon *d, unsigned target)
+{
+	d->sender_until[target] = adv_daemon_now() + ADV_SENDER_MS;
+	if (!d->senders_at)
+		d->senders_at = d->sender_until[target];
+}
+
+static void forget_sender_if_late(struct adv_daemon *d, unsigned target, uint64_t now)
+{
+	uint64_t until = d->sender_until[target];
+
+	if (until && until <= now)
+		set_sender(d, target, 0, 0);
+	else if (until && (!d->senders_at || until < d->senders_at))
+		d->senders_at = until;
 }
 
 void adv_slots_forget_senders(struct adv_daemon *d, uint64_t now)
 {
 	d->senders_at = 0;
-	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++) {
-		uint64_t until = d->sender_until[i];
+	for (unsigned i = ADV_SLOT_FIRST; i < d->sockets; i++)
+		forget_sender_if_late(d, i, now);
+	for (unsigned i = 0; i < ADV_BLOCKS; i++)
+		forget_sender_if_late(d, ADV_SLOTS + i, now);
+}
 
-		if (until && until <= now)
-			forget_sender(d, i);
-		else if (until && (!d->senders_at || until < d->senders_at))
-			d->senders_at = until;
+void adv_slots_sender(struct adv_daemon *d, unsigned slot, uint16_t port)
+{
+	set_sender(d, slot, port, (uint16_t)slot);
+	for (unsigned i = 0; i < ADV_BLOCKS; i++)
+		if (block_owner(d->ledger, i) == slot)
+			set_sender(d, ADV_SLOTS + i, port, (uint16_t)slot);
+}
+
+/* ---- slots ---- */
+
+/* A socket more for the group. 0 or errno. */
+static int grow(struct adv_daemon *d)
+{
+	int fd, error = adv_group_grow(d->socket[ADV_SLOT_DAEMON], &fd);
+
+	if (error)
+		return error;
+	error = adv_keeper_give(d, fd);
+	if (error) { /* it is the last of the group: no other changes its place */
+		close(fd);
+		return error;
 	}
+	d->socket[d->sockets++] = fd;
+	d->ledger->sockets = d->sockets;
+	adv_slots_steer(d);
+	return 0;
 }
 
 uint32_t adv_slots_take(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t uid, const char *comm)
 {
 	struct adv_slot_record *r = &d->ledger->slot[slot];
+	int error = slot == d->sockets ? grow(d) : 0;
 
+	if (error) {
+		adv_warn("cannot make another socket of UDP port %d: %s", ADV_ROCE_UDP_PORT,
+			 strerror(error));
+		return 0;
+	}
 	if (getrandom(r->token, sizeof(r->token), 0) != (ssize_t)sizeof(r->token))
 		return 0;
-	forget_sender(d, slot);
+	set_sender(d, slot, 0, (uint16_t)slot);
 	r->pid = (uint32_t)pid;
 	r->uid = uid;
 	r->used_before = true;
@@ -134,16 +219,46 @@ int adv_slots_count(struct adv_daemon *d, unsigned slot)
 void adv_slots_counters(const struct adv_daemon *d, uint64_t *value)
 {
 	memcpy(value, d->ledger->counted, sizeof(d->ledger->counted));
-	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++)
+	for (unsigned i = ADV_SLOT_FIRST; i < d->sockets; i++)
 		add_counters(d->counters[i], value);
 }
 
-void adv_slots_steer(const struct adv_daemon *d)
+int adv_slots_steer(const struct adv_daemon *d)
 {
-	int error = adv_group_steer(d->socket[ADV_SLOT_DAEMON], d->gids);
+	struct adv_group_run run[1 + ADV_BLOCKS] = {
+		{0, (uint16_t)(d->sockets - 1), ADV_SLOT_DAEMON, true}};
+	unsigned runs = 1;
+	int error;
 
+	for (unsigned i = 0; i < ADV_BLOCKS; i++) {
+		struct adv_group_run *last = &run[runs - 1];
+		unsigned slot = block_owner(d->ledger, i), first, count;
+
+		first = first_prefix(ADV_SLOTS + i, &count);
+		if (slot && !last->spread && last->socket == slot && last->last + 1u == first)
+			last->last = (uint16_t)(last->last + count);
+		else if (slot)
+			run[runs++] = (struct adv_group_run){(uint16_t)first,
+							     (uint16_t)(first + count - 1),
+							     (uint16_t)slot, false};
+	}
+	error = adv_group_steer(d->socket[ADV_SLOT_DAEMON], d->gids, run, runs);
 	if (error)
 		adv_warn("cannot attach the steering program again: %s", strerror(error));
+	return error;
+}
+
+static void release_blocks(struct adv_daemon *d, unsigned slot)
+{
+	for (unsigned i = 0; i < ADV_BLOCKS; i++) {
+		struct adv_block_record *r = &d->ledger->block[i];
+
+		if (block_owner(d->ledger, i) != slot)
+			continue;
+		forget_sender_later(d, ADV_SLOTS + i);
+		r->freed = ++d->ledger->releases;
+		atomic_store_explicit(&r->slot, 0, memory_order_release);
+	}
 }
 
 void adv_slots_release(struct adv_daemon *d, unsigned slot)
@@ -155,13 +270,64 @@ void adv_slots_release(struct adv_daemon *d, unsigned slot)
 		close(d->counters[slot]);
 		d->counters[slot] = 0;
 	}
+	release_blocks(d, slot);
 	forget_sender_later(d, slot);
 	leave_all(d, slot);
 	adv_group_idle(d->socket[slot]);
 	explicit_bzero(r->token, sizeof(r->token));
 	r->freed = ++d->ledger->releases;
+	r->freed_ms = adv_daemon_now();
 	atomic_store_explicit(&r->owned, 0, memory_order_release);
-	adv_slots_steer(d);
+	(void)adv_slots_steer(d);
+}
+
+/* ---- blocks ---- */
+
+int adv_blocks_choose(const struct adv_ledger *l, uid_t uid, unsigned limit)
+{
+	unsigned had = 0;
+	int best = -1;
+
+	for (unsigned i = 0; i < ADV_BLOCKS; i++)
+		had += l->block[i].used_before && l->block[i].uid == uid;
+	for (unsigned i = 0; i < ADV_BLOCKS; i++) {
+		const struct adv_block_record *r = &l->block[i];
+
+		if (block_owner(l, i) || (r->used_before ? r->uid != uid : had >= limit))
+			continue;
+		/* Never used counts as freed at 0: before all others. */
+		if (best < 0 || r->freed < l->block[best].freed)
+			best = (int)i;
+	}
+	return best;
+}
+
+int adv_blocks_take(struct adv_daemon *d, unsigned block, unsigned slot)
+{
+	struct adv_block_record *r = &d->ledger->block[block];
+	uint16_t port = atomic_load(&d->senders->port[slot]);
+	int error;
+
+	r->uid = d->ledger->slot[slot].uid;
+	r->used_before = true;
+	atomic_store_explicit(&r->slot, slot, memory_order_release);
+	error = adv_slots_steer(d);
+	if (error) {
+		atomic_store_explicit(&r->slot, 0, memory_order_release);
+		(void)adv_slots_steer(d);
+		return error;
+	}
+	set_sender(d, ADV_SLOTS + block, port, (uint16_t)slot);
+	return 0;
+}
+
+unsigned adv_blocks_used(const struct adv_ledger *l, unsigned slot)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ADV_BLOCKS; i++)
+		n += block_owner(l, i) && (!slot || block_owner(l, i) == slot);
+	return n;
 }
 
 bool adv_slots_token_fits(const struct adv_ledger *l, uint32_t slot,
@@ -169,7 +335,7 @@ bool adv_slots_token_fits(const struct adv_ledger *l, uint32_t slot,
 {
 	uint8_t differ = 0;
 
-	if (slot < ADV_SLOT_FIRST || slot > ADV_SLOT_LAST || !owned(&l->slot[slot]))
+	if (slot < ADV_SLOT_FIRST || slot >= l->sockets || !owned(&l->slot[slot]))
 		return false;
 	for (unsigned i = 0; i < ADV_CONTROL_TOKEN_LEN; i++)
 		differ |= token[i] ^ l->slot[slot].token[i];
@@ -233,7 +399,7 @@ unsigned adv_slots_used(const struct adv_ledger *l)
 {
 	unsigned n = 0;
 
-	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++)
+	for (unsigned i = ADV_SLOT_FIRST; i < l->sockets; i++)
 		n += owned(&l->slot[i]);
 	return n;
 }

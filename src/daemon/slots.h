@@ -9,22 +9,41 @@
 #include "daemon/daemon.h"
 
 /*
- * Chooses a free slot: one never used before, as long as the user has had fewer than `limit`, else
- * the one free the longest, of those whose last owner was the same user. A user never gets a socket
- * that another user may still hold. 0: none is to be had.
+ * Chooses a free slot: of those whose last owner was the same user the one free the longest, where
+ * that is long enough (ADV_REST_MS); else one never used before, or l->sockets, the next to be
+ * made, as long as there are fewer than `most` and the user has had fewer than `limit`; else the
+ * former after all. So there are few sockets where programs come one after the other, and a user
+ * never gets one that another user may still hold. 0: none is to be had. `now`: of
+ * adv_daemon_now().
  */
-unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid, unsigned limit);
+unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid, unsigned limit, unsigned most,
+			  uint64_t now);
 
-/* Hands a slot out: drained, with a new token. Returns its receive buffer in bytes, or 0 where no
- * random token could be had. */
+/* Hands out a slot that adv_slots_choose() has chosen: its socket made where there is none yet,
+ * drained, with a new token. Returns its receive buffer in bytes, or 0 where no socket or no random
+ * token could be had (logged). */
 uint32_t adv_slots_take(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t uid,
 			const char *comm);
 
-/* Takes it back: its groups are left, its socket is emptied. */
+/* Takes it back, with its blocks: its groups are left, its socket is emptied. */
 void adv_slots_release(struct adv_daemon *d, unsigned slot);
 
-/* adv_group_steer() with the addresses that are published; logged where it fails. */
-void adv_slots_steer(const struct adv_daemon *d);
+/* adv_group_steer() with what is in use and the addresses that are published: 0, or errno, which is
+ * logged. */
+int adv_slots_steer(const struct adv_daemon *d);
+
+/* The slot's process sends to this machine from this UDP port: that is published for all its QP
+ * numbers. */
+void adv_slots_sender(struct adv_daemon *d, unsigned slot, uint16_t port);
+
+/* Chooses a free block as a slot is, but for the rest. -1: none is to be had. */
+int adv_blocks_choose(const struct adv_ledger *l, uid_t uid, unsigned limit);
+
+/* Lets a slot that is in use have the block until it is taken back. 0 or errno. */
+int adv_blocks_take(struct adv_daemon *d, unsigned block, unsigned slot);
+
+/* How many the slot has; 0: all slots together. */
+unsigned adv_blocks_used(const struct adv_ledger *l, unsigned slot);
 
 /* Ends, where it is time (d->senders_at), what the table says of slots that were given up: from
  * where they sent. */

@@ -96,7 +96,7 @@ struct adv_ucma *adv_ucma_create(struct adv_daemon *d, struct adv_users *users)
 	adv_cm_faults_init(&u->faults, u);
 	memcpy(&u->gids, d->gids, sizeof(u->gids));
 	u->epoll = epoll_create1(EPOLL_CLOEXEC);
-	u->qp1 = adv_qp1_create(d->socket[ADV_SLOT_DAEMON], &d->gids->sender[ADV_SLOT_DAEMON]);
+	u->qp1 = adv_qp1_create(d->socket[ADV_SLOT_DAEMON], &d->senders->port[ADV_SLOT_DAEMON]);
 	u->resolver = u->qp1 ? adv_resolver_create() : NULL;
 	u->cm = u->resolver ? make_engine(u) : NULL;
 	if (u->epoll >= 0 && u->cm)

@@ -34,7 +34,6 @@ struct worker {
 	struct adv_clients clients;
 	struct adv_users users;
 	int epoll;
-	int keeper;
 	int signals;
 	int netlink;
 	int spare; /* given up for a moment to refuse a client when descriptors run out */
@@ -140,7 +139,7 @@ static void accept_clients(struct worker *w)
 static void keeper_readable(struct worker *w)
 {
 	char byte;
-	ssize_t n = recv(w->keeper, &byte, 1, MSG_DONTWAIT);
+	ssize_t n = recv(w->d->keeper, &byte, 1, MSG_DONTWAIT);
 
 	if (n > 0) {
 		w->quit = true;
@@ -148,17 +147,17 @@ static void keeper_readable(struct worker *w)
 	}
 	if (n < 0 && errno == EAGAIN)
 		return;
-	close(w->keeper);
-	w->keeper = -1;
+	close(w->d->keeper);
+	w->d->keeper = -1;
 	w->keeper_at = adv_daemon_now();
 }
 
 static void replace_keeper(struct worker *w)
 {
 	adv_warn("the keeper died: starting another");
-	w->keeper = adv_keeper_replace(w->d);
+	w->d->keeper = adv_keeper_replace(w->d);
 	w->keeper_at = 0;
-	if (w->keeper < 0 || watch(w, w->keeper, FROM_KEEPER) < 0) {
+	if (w->d->keeper < 0 || watch(w, w->d->keeper, FROM_KEEPER) < 0) {
 		adv_error("cannot start another keeper: %s", strerror(errno));
 		w->keeper_at = adv_daemon_now() + KEEPER_RETRY_MS;
 	}
@@ -213,7 +212,7 @@ static void on_client(struct worker *w, const struct epoll_event *e)
 static void end_grace(struct worker *w)
 {
 	w->grace_ends = 0;
-	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++)
+	for (unsigned i = ADV_SLOT_FIRST; i < w->d->sockets; i++)
 		if (atomic_load(&w->d->ledger->slot[i].owned) && !w->clients.owner[i]) {
 			adv_info("slot %u was not resumed", i);
 			adv_clients_end_pairs(&w->clients, i);
@@ -249,7 +248,7 @@ static void on_time(struct worker *w)
 		w->publish_at = 0;
 		what = adv_gid_publish(w->d->gids);
 		if (what) {
-			adv_slots_steer(w->d);
+			(void)adv_slots_steer(w->d);
 			adv_ucma_gids_changed(w->clients.ucma);
 		}
 		notify_all(w, what);
@@ -302,7 +301,7 @@ static int prepare(struct worker *w)
 	w->clients.pairs = adv_pairs_create(kept, w->d->system);
 	if (!w->clients.ucma || !w->clients.pairs || w->epoll < 0 || w->signals < 0 ||
 	    w->netlink < 0 || w->spare < 0 || watch(w, w->d->listener, FROM_LISTENER) < 0 ||
-	    watch(w, w->signals, FROM_SIGNALS) < 0 || watch(w, w->keeper, FROM_KEEPER) < 0 ||
+	    watch(w, w->signals, FROM_SIGNALS) < 0 || watch(w, w->d->keeper, FROM_KEEPER) < 0 ||
 	    watch(w, w->netlink, FROM_NETLINK) < 0 ||
 	    watch(w, adv_ucma_fd(w->clients.ucma), FROM_UCMA) < 0)
 		return -1;
@@ -335,16 +334,18 @@ static void say_farewell(struct worker *w)
 	close(w->netlink);
 	close(w->spare);
 	adv_daemon_release(w->d);
-	close(w->keeper);
+	close(w->d->keeper);
 }
 
 int adv_worker_run(struct adv_daemon *d, int keeper)
 {
-	struct worker w = {.d = d, .clients = {.daemon = d}, .keeper = keeper};
+	struct worker w = {.d = d, .clients = {.daemon = d}};
 
 	prctl(PR_SET_NAME, "adverbd");
 	atomic_store(&d->ledger->worker_pid, (uint32_t)getpid());
 	memset(d->counters, 0, sizeof(d->counters)); /* another worker's descriptors, if any */
+	d->keeper = keeper;
+	d->ledger->sockets = d->sockets;
 	if (prepare(&w) < 0) {
 		cannot_start(d, errno);
 		return 1;

@@ -23,6 +23,7 @@
 #define RECONNECT_WAIT_MS 2500 /* less than the grace that the daemon gives */
 #define RETRY_MS	  20
 #define PAGE_LEN	  (ADV_COUNTERS * sizeof(uint64_t))
+#define SLOTS_HELD	  16
 #define FAULTS_WAITING	  4 /* more are refused by being closed */
 
 enum state {
@@ -51,9 +52,9 @@ struct adv_control {
 	uint64_t deadline_ms;
 	bool system;
 	uint8_t instance[ADV_CONTROL_TOKEN_LEN];
-	const struct adv_gid_table *gids;
+	const struct adv_gid_page *page;
 	unsigned held_count;
-	struct held held[ADV_SLOTS];
+	struct held held[SLOTS_HELD];
 	unsigned fault_count;
 	int fault[FAULTS_WAITING]; /* sockets for adv_control_take_fault() */
 };
@@ -237,12 +238,12 @@ static int map_table(struct adv_control *c, int fd)
 {
 	void *p;
 
-	if (!stays_mapped(fd, sizeof(*c->gids)))
+	if (!stays_mapped(fd, sizeof(*c->page)))
 		return EPROTO;
-	p = mmap(NULL, sizeof(*c->gids), PROT_READ, MAP_SHARED, fd, 0);
+	p = mmap(NULL, sizeof(*c->page), PROT_READ, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		return errno;
-	c->gids = p;
+	c->page = p;
 	return 0;
 }
 
@@ -430,9 +431,9 @@ void adv_control_abandon(struct adv_control *c)
 	close_fd(&c->epoll);
 	close_fd(&c->wake);
 	close_fd(&c->timer);
-	if (c->gids)
-		munmap((void *)(uintptr_t)c->gids, sizeof(*c->gids));
-	c->gids = NULL;
+	if (c->page)
+		munmap((void *)(uintptr_t)c->page, sizeof(*c->page));
+	c->page = NULL;
 	c->state = GONE;
 }
 
@@ -451,7 +452,12 @@ int adv_control_fd(const struct adv_control *c)
 
 const struct adv_gid_table *adv_control_gids(const struct adv_control *c)
 {
-	return c->gids;
+	return &c->page->table;
+}
+
+const struct adv_senders *adv_control_senders(const struct adv_control *c)
+{
+	return &c->page->senders;
 }
 
 /* ---- reconnecting ---- */
@@ -780,7 +786,7 @@ int adv_control_ask(struct adv_control *c, struct adv_control_message *m, int *f
 	return m->result;
 }
 
-static void explain(const struct adv_control_message *m, int error, char *why, size_t why_len)
+void adv_control_explain(const struct adv_control_message *m, int error, char *why, size_t why_len)
 {
 	if (error == ECONNRESET)
 		snprintf(why, why_len, "adverbd went away");
@@ -799,10 +805,10 @@ int adv_control_open_slot(struct adv_control *c, struct adv_slot *slot, char *wh
 	adv_control_message_init(&m, ADV_CONTROL_OPEN_SLOT, 0);
 	error = adv_control_ask(c, &m, &fd);
 	if (!error && (fd < 0 || m.body.slot.slot < ADV_SLOT_FIRST ||
-		       m.body.slot.slot > ADV_SLOT_LAST || c->held_count >= ADV_SLOTS))
+		       m.body.slot.slot >= ADV_SLOTS || c->held_count >= SLOTS_HELD))
 		error = EPROTO;
 	if (error) {
-		explain(&m, error, why, why_len);
+		adv_control_explain(&m, error, why, why_len);
 		close_fd(&fd);
 		return error;
 	}
@@ -811,15 +817,16 @@ int adv_control_open_slot(struct adv_control *c, struct adv_slot *slot, char *wh
 	memcpy(h->token, m.body.slot.token, sizeof(h->token));
 	h->page = NULL;
 	slot->receive_fd = fd;
-	slot->qpn_first = h->slot << ADV_SLOT_QPN_BITS;
-	slot->qpn_count = 1u << ADV_SLOT_QPN_BITS;
+	slot->number = h->slot;
+	slot->qpn_first = adv_slot_qpn(h->slot);
+	slot->qpn_count = ADV_SLOT_QPNS;
 	slot->receive_buffer = m.body.slot.receive_buffer;
 	return 0;
 }
 
 int adv_control_count(struct adv_control *c, const struct adv_slot *slot, uint64_t **page)
 {
-	struct held *h = find_held(c, slot->qpn_first >> ADV_SLOT_QPN_BITS);
+	struct held *h = find_held(c, slot->number);
 	struct adv_control_message m;
 	int fd, error;
 
@@ -844,7 +851,7 @@ int adv_control_sender(struct adv_control *c, const struct adv_slot *slot, uint1
 	int fd, error;
 
 	adv_control_message_init(&m, ADV_CONTROL_SENDER, 0);
-	m.body.sender.slot = slot->qpn_first >> ADV_SLOT_QPN_BITS;
+	m.body.sender.slot = slot->number;
 	m.body.sender.port = port;
 	error = adv_control_ask(c, &m, &fd);
 	close_fd(&fd);
@@ -887,87 +894,8 @@ int adv_control_open_cm(struct adv_control *c, int *fd, char *why, size_t why_le
 	if (!error && *fd < 0)
 		error = EPROTO;
 	if (error) {
-		explain(&m, error, why, why_len);
+		adv_control_explain(&m, error, why, why_len);
 		close_fd(fd);
 	}
 	return error;
-}
-
-static int membership(struct adv_control *c, enum adv_control_type type,
-		      const struct adv_slot *slot, const struct adv_gid *group, uint32_t ifindex)
-{
-	struct adv_control_message m;
-	int fd, error;
-
-	adv_control_message_init(&m, type, 0);
-	m.body.group.slot = slot->qpn_first >> ADV_SLOT_QPN_BITS;
-	m.body.group.ifindex = ifindex;
-	memcpy(m.body.group.group, group->raw, sizeof(m.body.group.group));
-	error = adv_control_ask(c, &m, &fd);
-	close_fd(&fd);
-	return error;
-}
-
-int adv_control_join(struct adv_control *c, const struct adv_slot *slot,
-		     const struct adv_gid *group, uint32_t ifindex)
-{
-	return membership(c, ADV_CONTROL_JOIN, slot, group, ifindex);
-}
-
-int adv_control_leave(struct adv_control *c, const struct adv_slot *slot,
-		      const struct adv_gid *group, uint32_t ifindex)
-{
-	return membership(c, ADV_CONTROL_LEAVE, slot, group, ifindex);
-}
-
-int adv_control_status(struct adv_control *c, struct adv_control_status *status)
-{
-	struct adv_control_message m;
-	int fd, error;
-
-	adv_control_message_init(&m, ADV_CONTROL_STATUS, 0);
-	error = adv_control_ask(c, &m, &fd);
-	close_fd(&fd);
-	if (error)
-		return error;
-	status->worker_pid = m.body.status.worker_pid;
-	status->keeper_pid = m.body.status.keeper_pid;
-	status->uid = m.body.status.uid;
-	status->system = m.body.status.system != 0;
-	status->clients = m.body.status.clients;
-	status->slots_used = m.body.status.slots_used;
-	status->slots_total = m.body.status.slots_total;
-	status->restarts = m.body.status.restarts;
-	status->uptime_ms = m.body.status.uptime_ms;
-	status->qp1_dropped = m.body.status.qp1_dropped;
-	status->cm_clients = m.body.status.cm_clients;
-	status->cm_ids = m.body.status.cm_ids;
-	status->cm_connections = m.body.status.cm_connections;
-	status->cm_ending = m.body.status.cm_ending;
-	status->cm_rx = m.body.status.cm_rx;
-	status->cm_tx = m.body.status.cm_tx;
-	status->cm_retries = m.body.status.cm_retries;
-	status->cm_dropped = m.body.status.cm_dropped;
-	return 0;
-}
-
-int adv_control_list(struct adv_control *c, uint32_t from, struct adv_control_entry *entry)
-{
-	struct adv_control_message m;
-	int fd, error;
-
-	adv_control_message_init(&m, ADV_CONTROL_LIST, 0);
-	m.body.entry.slot = from;
-	error = adv_control_ask(c, &m, &fd);
-	close_fd(&fd);
-	if (error)
-		return error;
-	entry->slot = m.body.entry.slot;
-	entry->pid = m.body.entry.pid;
-	entry->uid = m.body.entry.uid;
-	entry->connected = m.body.entry.connected != 0;
-	entry->age_ms = m.body.entry.age_ms;
-	memcpy(entry->comm, m.body.entry.comm, sizeof(entry->comm));
-	entry->comm[sizeof(entry->comm) - 1] = 0;
-	return 0;
 }

@@ -43,8 +43,12 @@ int adv_control_fd(const struct adv_control *c);
 /* The shared GID table, mapped read-only; lives as long as the connection. */
 const struct adv_gid_table *adv_control_gids(const struct adv_control *c);
 
+/* Likewise: who sends from where on this machine. */
+const struct adv_senders *adv_control_senders(const struct adv_control *c);
+
 struct adv_slot {
-	int receive_fd;	    /* the caller's from now on */
+	int receive_fd; /* the caller's from now on */
+	uint32_t number;
 	uint32_t qpn_first; /* 24-bit; a slot's are contiguous */
 	uint32_t qpn_count;
 	uint32_t receive_buffer; /* bytes granted, in the kernel's count (twice SO_RCVBUF) */
@@ -53,6 +57,14 @@ struct adv_slot {
 /* Asks for a slot, drained and ours alone until the connection ends. May be called again for
  * more. 0, or errno: EAGAIN all in use, ECONNRESET the daemon went away, with a line in why[]. */
 int adv_control_open_slot(struct adv_control *c, struct adv_slot *slot, char *why, size_t why_len);
+
+/*
+ * Asks for ADV_BLOCK_QPNS more QP numbers, from *qpn_first on, whose packets come to the slot's
+ * socket until it is given up. 0, or errno: EAGAIN all in use, ECONNRESET the daemon went away,
+ * with a line in why[].
+ */
+int adv_control_open_block(struct adv_control *c, const struct adv_slot *slot, uint32_t *qpn_first,
+			   char *why, size_t why_len);
 
 /*
  * Joins or leaves a multicast group (IPv4-mapped or IPv6) for a slot's socket on the interface
@@ -146,6 +158,9 @@ struct adv_control_status {
 	uint32_t clients; /* connections, this one too */
 	uint32_t slots_used;
 	uint32_t slots_total;
+	uint32_t sockets; /* of UDP port 4791, made so far */
+	uint32_t blocks_used;
+	uint32_t blocks_total;
 	uint32_t restarts; /* workers replaced so far */
 	uint64_t uptime_ms;
 	uint64_t qp1_dropped; /* packets to QP0 and QP1 that nobody serves */
@@ -167,7 +182,8 @@ struct adv_control_entry {
 	uint32_t slot;
 	uint32_t pid; /* 0: in a pid namespace that the daemon cannot see */
 	uint32_t uid;
-	bool connected; /* false: its process has yet to resume after a replaced worker */
+	uint32_t blocks; /* that it has besides its own QP numbers */
+	bool connected;	 /* false: its process has yet to resume after a replaced worker */
 	uint64_t age_ms;
 	char comm[16];
 };

@@ -16,4 +16,7 @@ void adv_control_message_init(struct adv_control_message *m, enum adv_control_ty
  */
 int adv_control_ask(struct adv_control *c, struct adv_control_message *m, int *fd);
 
+/* One line for a person: why a request was not fulfilled, m being what adv_control_ask() left. */
+void adv_control_explain(const struct adv_control_message *m, int error, char *why, size_t why_len);
+
 #endif

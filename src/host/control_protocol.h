@@ -11,8 +11,10 @@
 
 #include <stdint.h>
 
+#include "wire/slot.h"
+
 #define ADV_CONTROL_MAGIC	0x41445643u /* "ADVC" */
-#define ADV_CONTROL_VERSION	3
+#define ADV_CONTROL_VERSION	4
 #define ADV_CONTROL_NAME	"adverbd" /* abstract; a user's own: "adverbd-<uid>" */
 #define ADV_CONTROL_MESSAGE_LEN 256
 #define ADV_CONTROL_TEXT_LEN	232
@@ -22,13 +24,10 @@
 #define ADV_COUNTERS	       64
 #define ADV_COUNTERS_A_MESSAGE 28
 
-/* The group of UDP sockets: the top 8 bits of a QPN are the slot. */
-#define ADV_SLOTS	  256
-#define ADV_SLOT_DAEMON	  0   /* QP0, QP1 */
-#define ADV_SLOT_FIRST	  1   /* of those that processes get */
-#define ADV_SLOT_LAST	  254 /* 255 holds the multicast QPN */
-#define ADV_SLOT_QPN_BITS 16
-#define ADV_SLOT_GROUPS	  64 /* multicast memberships a slot; the kernel may allow fewer */
+/* Slots and blocks are those of wire/slot.h. */
+#define ADV_SLOT_GROUPS	       64 /* multicast memberships a slot; the kernel may allow fewer */
+#define ADV_PAIRS_A_MESSAGE    112
+#define ADV_CONTROL_PAIR_READY 0x8000u /* in pairs.peer */
 
 /* How adverbd tells its starter, on the descriptor of --ready-fd, what became of it: one of these
  * letters, and for FAILED a line of text. Nothing at all: it died. */
@@ -50,8 +49,9 @@ enum adv_control_type {
 	ADV_CONTROL_SENDER,   /* sender: from which UDP port the slot sends within the machine */
 	ADV_CONTROL_PAIR, /* pair: memory with another slot (link/shm.h); answer: its descriptor, or
 			   * EAGAIN: the other has yet to ask, and a notice will tell */
-	ADV_CONTROL_PAIRS,	  /* pair.slot; answer: pairs */
+	ADV_CONTROL_PAIRS,	  /* pairs; answer: pairs */
 	ADV_CONTROL_FAULT,	  /* fault: see host/fault_exchange.h */
+	ADV_CONTROL_BLOCK,	  /* slot.slot: more QP numbers for it; answer: block */
 	ADV_CONTROL_NOTICE = 128, /* daemon to client */
 	ADV_CONTROL_REFUSED,	  /* daemon to client: text; the connection ends */
 };
@@ -94,6 +94,9 @@ struct adv_control_message {
 			uint8_t token[ADV_CONTROL_TOKEN_LEN];
 		} slot;
 		struct {
+			uint32_t block;
+		} block;
+		struct {
 			uint32_t slot;
 			uint32_t port;
 		} sender;
@@ -122,6 +125,10 @@ struct adv_control_message {
 			uint64_t cm_tx;
 			uint64_t cm_retries;
 			uint64_t cm_dropped; /* malformed, for nobody, or over a backlog */
+			uint32_t sockets;    /* of port 4791, made so far */
+			uint32_t blocks_used;
+			uint32_t blocks_total;
+			uint32_t zero;
 		} status;
 		struct {
 			uint32_t slot;
@@ -130,6 +137,8 @@ struct adv_control_message {
 			uint32_t connected; /* 0: its client is yet to resume */
 			uint64_t age_ms;
 			char comm[16];
+			uint32_t blocks; /* that it has */
+			uint32_t zero;
 		} entry;
 		struct {
 			uint32_t first;
@@ -144,8 +153,13 @@ struct adv_control_message {
 			uint32_t side; /* in answers: 0 or 1 */
 		} pair;
 		struct {
-			uint8_t paired[ADV_SLOTS / 8]; /* bit i % 8 of byte i / 8: slot i */
-			uint8_t ready[ADV_SLOTS / 8];  /* of those: yet to be fetched with PAIR */
+			uint16_t slot;
+			uint16_t from;	/* in requests: the first peer to be told of */
+			uint16_t count; /* in answers; less than there is room for: no more */
+			uint16_t zero;
+			/* Rising slot numbers; with ADV_CONTROL_PAIR_READY: yet to be fetched with
+			 * PAIR. */
+			uint16_t peer[ADV_PAIRS_A_MESSAGE];
 		} pairs;
 		struct {
 			uint32_t what;

@@ -366,14 +366,14 @@ int adv_device_join(struct adv_device *d, const struct adv_gid *group, const str
 {
 	uint32_t ifindex = ifindex_of(d, sgid);
 
-	return ifindex ? adv_control_join(d->control, &d->slot[0], group, ifindex) : ENODEV;
+	return ifindex ? adv_control_join(d->control, &d->slot, group, ifindex) : ENODEV;
 }
 
 int adv_device_leave(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid)
 {
 	uint32_t ifindex = ifindex_of(d, sgid);
 
-	return ifindex ? adv_control_leave(d->control, &d->slot[0], group, ifindex) : ENODEV;
+	return ifindex ? adv_control_leave(d->control, &d->slot, group, ifindex) : ENODEV;
 }
 
 int adv_device_probe(struct adv_gid_table *copy)
@@ -471,8 +471,8 @@ __attribute__((destructor)) static void before_exit(void)
 static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
 {
 	struct adv_engine_config config = {
-		.qpn_first = d->slot[0].qpn_first,
-		.qpn_count = d->slot[0].qpn_count,
+		.qpn_first = d->slot.qpn_first,
+		.qpn_count = d->slot.qpn_count,
 		.timeout_ticks = TIMEOUT_TICKS,
 		.unreliable_mbps = UNRELIABLE_MBPS,
 		.ack_delay = ACK_DELAY,
@@ -498,9 +498,9 @@ static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
 static int create_link(struct adv_device *d, char *why, size_t why_len)
 {
 	struct adv_udp_config config = {
-		.receive_fd = d->slot[0].receive_fd,
-		.qpn_first = d->slot[0].qpn_first,
-		.qpn_count = d->slot[0].qpn_count,
+		.receive_fd = d->slot.receive_fd,
+		.qpn_first = d->slot.qpn_first,
+		.qpn_count = d->slot.qpn_count,
 		.sender = true,
 	};
 
@@ -522,7 +522,7 @@ static void count(struct adv_device *d)
 	int err;
 
 	adv_lock_take(&d->lock);
-	err = adv_control_count(d->control, &d->slot[0], &d->counters);
+	err = adv_control_count(d->control, &d->slot, &d->counters);
 	d->count_anew = true;
 	adv_lock_release(&d->lock);
 	if (err)
@@ -540,19 +540,18 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 	d->control = adv_control_connect(true, why, why_len);
 	if (!d->control)
 		return errno;
-	err = adv_control_open_slot(d->control, &d->slot[0], why, why_len);
+	err = adv_control_open_slot(d->control, &d->slot, why, why_len);
 	if (err)
 		return err;
-	d->slot_count = 1;
 	err = create_link(d, why, why_len);
 	if (err)
 		return err;
 	err = create_engine(d, &cc);
 	if (!err)
-		err = adv_control_sender(d->control, &d->slot[0], adv_udp_sender(d->udp));
+		err = adv_control_sender(d->control, &d->slot, adv_udp_sender(d->udp));
 	if (!err)
-		adv_engine_set_senders(d->engine, adv_control_gids(d->control)->sender,
-				       adv_control_gids(d->control)->home);
+		adv_engine_set_senders(d->engine, adv_control_senders(d->control)->port,
+				       adv_control_senders(d->control)->home);
 	if (!err)
 		err = load_gids(d);
 	if (err) {
@@ -570,23 +569,16 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 	return err;
 }
 
-/* One more slot for engine, link and thread. 0 or errno, with a line in why. */
-static int add_slot(struct adv_device *d, char *why, size_t why_len)
+/* One more block of QP numbers for engine and link. 0 or errno, with a line in why. */
+static int add_block(struct adv_device *d, uint32_t *first, char *why, size_t why_len)
 {
-	struct adv_slot *s = &d->slot[d->slot_count];
-	int err = adv_control_open_slot(d->control, s, why, why_len);
+	int err = adv_control_open_block(d->control, &d->slot, first, why, why_len);
 
 	if (err)
 		return err;
-	err = adv_udp_add_receiver(d->udp, s->receive_fd, s->qpn_first, s->qpn_count);
-	if (!err) {
-		d->slot_count++;
-		err = device_thread_add(d, s->receive_fd);
-	}
+	err = adv_udp_add_qpns(d->udp, *first, ADV_BLOCK_QPNS);
 	if (!err)
-		err = adv_control_sender(d->control, s, adv_udp_sender(d->udp));
-	if (!err)
-		err = adv_engine_add_qpns(d->engine, s->qpn_first, s->qpn_count);
+		err = adv_engine_add_qpns(d->engine, *first, ADV_BLOCK_QPNS);
 	if (err)
 		snprintf(why, why_len, "%s", strerror(err));
 	return err;
@@ -594,18 +586,19 @@ static int add_slot(struct adv_device *d, char *why, size_t why_len)
 
 void adv_device_reserve_qpn(struct adv_device *d)
 {
-	uint32_t left = adv_engine_qpns_left(d->engine);
+	uint32_t left = adv_engine_qpns_left(d->engine), first = 0;
 	char why[256] = "";
 
-	if (left >= ADV_QPNS_RESTING || d->slot_count == ADV_DEVICE_SLOTS ||
-	    (d->slots_refused && left))
+	if (left >= ADV_QPNS_RESTING || d->block_count == ADV_DEVICE_BLOCKS ||
+	    (d->blocks_refused && left))
 		return;
-	d->slots_refused = add_slot(d, why, sizeof(why)) != 0;
-	if (d->slots_refused)
+	d->blocks_refused = add_block(d, &first, why, sizeof(why)) != 0;
+	if (d->blocks_refused) {
 		adv_warn("no more queue pair numbers: %s", why);
-	else
-		adv_info("a further slot: queue pair numbers from 0x%06x on",
-			 d->slot[d->slot_count - 1].qpn_first);
+		return;
+	}
+	d->block_count++;
+	adv_info("a block more: queue pair numbers from 0x%06x on", first);
 }
 
 static void free_device(struct adv_device *d)

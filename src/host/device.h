@@ -33,7 +33,7 @@ struct adv_device_callbacks {
  * reason, one line for a person, is logged at level error. */
 struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user);
 
-#define ADV_DEVICE_SLOTS 4 /* of the daemon's, each with its socket and 65,536 QP numbers */
+#define ADV_DEVICE_BLOCKS 4 /* of 65,536 QP numbers, besides its slot's */
 
 /*
  * With the lock held, before a QP is made: where QP numbers get few, asks the daemon for one more

@@ -155,8 +155,7 @@ static void clear(void *user)
 
 void device_fault_serve(struct adv_device *d)
 {
-	const struct adv_fault_follower follower = {show, set, clear,
-						    d->slot[0].qpn_first >> ADV_SLOT_QPN_BITS};
+	const struct adv_fault_follower follower = {show, set, clear, d->slot.number};
 	int fd = adv_control_take_fault(d->control);
 	uint64_t seed;
 

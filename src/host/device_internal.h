@@ -70,14 +70,15 @@ struct adv_device {
 	struct adv_engine *engine;
 	uint64_t now; /* the clock as read since the lock was taken; 0: not read */
 	struct adv_link *link;
-	struct adv_link *udp;	    /* the link itself, or the innermost */
-	struct adv_link *shm;	    /* the one round it, or NULL */
-	int bell_fd;		    /* of that, see link/bell.h, for who sleeps; -1: none */
-	uint8_t met[ADV_SLOTS / 8]; /* bits of slots: peers that we have asked for */
+	struct adv_link *udp;		/* the link itself, or the innermost */
+	struct adv_link *shm;		/* the one round it, or NULL */
+	int bell_fd;			/* of that, see link/bell.h, for who sleeps; -1: none */
+	uint8_t met[ADV_SLOTS / 8];	/* bits of slots: peers that we have asked for ... */
+	uint8_t refused[ADV_SLOTS / 8]; /* ... in vain, as there are too many */
 	struct adv_control *control;
-	struct adv_slot slot[ADV_DEVICE_SLOTS]; /* the first is there from opening on */
-	unsigned slot_count;
-	bool slots_refused; /* there was none more to be had */
+	struct adv_slot slot;
+	unsigned block_count; /* that it has got */
+	bool blocks_refused;  /* there was none more to be had */
 	struct adv_device_callbacks callbacks;
 	void *user;
 	bool link_full;
@@ -106,8 +107,6 @@ struct adv_device {
 
 /* Starts the thread; 0 or errno. Needs the link and the control connection. */
 int device_thread_start(struct adv_device *d);
-/* One more socket to receive from, as the turn is. 0 or errno. */
-int device_thread_add(struct adv_device *d, int fd);
 /* In a child of fork(), which has no such thread: closes the copies of its descriptors. */
 void device_thread_abandon(struct adv_device *d);
 /* Ends it and waits for that. */

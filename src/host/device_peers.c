@@ -22,7 +22,7 @@ static bool has_bit(const uint8_t *bits, unsigned i)
 /* The one that stands for this process, however many it has. */
 static unsigned own_slot(const struct adv_device *d)
 {
-	return d->slot[0].qpn_first >> ADV_SLOT_QPN_BITS;
+	return d->slot.number;
 }
 
 void device_peers_init(struct adv_device *d)
@@ -35,7 +35,7 @@ void device_peers_init(struct adv_device *d)
 	d->shm = adv_shm_create(d->udp, adv_now);
 	if (d->shm) {
 		d->bell_fd = d->shm->bell_fd;
-		adv_shm_set_homes(d->shm, adv_control_gids(d->control)->home);
+		adv_shm_set_homes(d->shm, adv_control_senders(d->control)->home);
 	} else {
 		adv_warn("packets within this machine go by UDP: %s", strerror(errno));
 	}
@@ -48,7 +48,7 @@ static void ask(struct adv_device *d, unsigned peer)
 	int err = adv_control_pair(d->control, own_slot(d), peer, &pair);
 
 	if (!err) {
-		err = adv_shm_attach(d->shm, (uint8_t)peer, &pair);
+		err = adv_shm_attach(d->shm, (uint16_t)peer, &pair);
 		if (!err) {
 			adv_info("packets to slot %u go through memory, %u bytes each way", peer,
 				 pair.size);
@@ -60,15 +60,20 @@ static void ask(struct adv_device *d, unsigned peer)
 		d->met[peer / 8] &= (uint8_t) ~(1u << peer % 8);
 	else if (err && err != EAGAIN && err != EALREADY)
 		adv_warn("packets to slot %u go by UDP: %s", peer, strerror(err));
+	/* With hundreds of processes it would be asked for again each time another one gets it. */
+	if (err == ENFILE)
+		d->refused[peer / 8] |= (uint8_t)(1u << peer % 8);
+	else
+		d->refused[peer / 8] &= (uint8_t) ~(1u << peer % 8);
 }
 
 void adv_device_meet(struct adv_device *d, const struct adv_gid *dgid, uint32_t dest_qpn)
 {
-	const _Atomic uint8_t *home = adv_control_gids(d->control)->home;
-	unsigned peer = atomic_load(&home[dest_qpn >> ADV_SLOT_QPN_BITS & (ADV_SLOTS - 1)]);
+	const _Atomic uint16_t *home = adv_control_senders(d->control)->home;
+	unsigned peer = atomic_load(&home[adv_qpn_prefix(dest_qpn & ADV_QPN_MASK)]);
 
 	if (!d->shm || d->gone || peer == own_slot(d) || peer < ADV_SLOT_FIRST ||
-	    peer > ADV_SLOT_LAST || has_bit(d->met, peer) || !adv_udp_is_own_address(d->udp, dgid))
+	    peer >= ADV_SLOTS || has_bit(d->met, peer) || !adv_udp_is_own_address(d->udp, dgid))
 		return;
 	d->met[peer / 8] |= (uint8_t)(1u << peer % 8);
 	ask(d, peer);
@@ -83,10 +88,10 @@ void device_pairs_changed(struct adv_device *d)
 	    adv_control_pairs(d->control, own_slot(d), paired, ready) != 0)
 		return;
 	for (unsigned peer = 0; peer < ADV_SLOTS; peer++) {
-		if (!has_bit(d->met, peer))
+		if (!has_bit(d->met, peer) || (has_bit(d->refused, peer) && !has_bit(ready, peer)))
 			continue;
 		if (!has_bit(paired, peer))
-			adv_shm_detach(d->shm, (uint8_t)peer);
+			adv_shm_detach(d->shm, (uint16_t)peer);
 		if (!has_bit(paired, peer) || has_bit(ready, peer))
 			ask(d, peer);
 	}

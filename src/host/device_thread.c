@@ -121,9 +121,7 @@ static void set_turn(struct adv_device *d, enum device_turn turn)
 	t->judging = 0;
 	if (turn == DEVICE_STANDBY)
 		atomic_store_explicit(&t->armed, false, memory_order_relaxed);
-	for (unsigned i = 0; i < d->slot_count; i++)
-		(void)watch(d, EPOLL_CTL_MOD, d->slot[i].receive_fd, receive_events(turn),
-			    SOURCE_RECEIVE);
+	(void)watch(d, EPOLL_CTL_MOD, d->slot.receive_fd, receive_events(turn), SOURCE_RECEIVE);
 	if (d->bell_fd >= 0)
 		(void)watch(d, EPOLL_CTL_MOD, d->bell_fd, turn == DEVICE_WATCHING ? EPOLLIN : 0,
 			    SOURCE_BELL);
@@ -205,15 +203,6 @@ static void rest(struct adv_device *d)
 	if (turn_of(&d->bg) == DEVICE_WATCHING && d->link->ops->sleep &&
 	    !d->link->ops->sleep(d->link, true))
 		d->bg.again = true;
-}
-
-int device_thread_add(struct adv_device *d, int fd)
-{
-	if (atomic_load(&d->bg.served))
-		device_wake_later(d, d->bg.serve_fd);
-	return watch(d, EPOLL_CTL_ADD, fd, receive_events(turn_of(&d->bg)), SOURCE_RECEIVE) < 0
-		       ? errno
-		       : 0;
 }
 
 /* The full socket, if there is one, is watched for room; in standby the application tries. */

@@ -20,11 +20,11 @@
 #include "link/bell.h"
 
 #define NS_PER_S 1000000000ull
-#define FIXED	 4 /* descriptors besides the sockets that are received from */
+#define MOST	 5 /* descriptors */
 
 struct wait {
 	struct adv_device *device;
-	struct pollfd fd[FIXED + ADV_DEVICE_SLOTS]; /* the first is the caller's */
+	struct pollfd fd[MOST]; /* the first is the caller's */
 	nfds_t fds;
 	bool serves;
 	bool mine;	  /* an event came, and its eventfd was not written to */
@@ -49,8 +49,7 @@ static void list_descriptors(struct wait *w)
 	add(w, d->bell_fd, POLLIN);
 	if (d->link_full)
 		add(w, d->link->send_fd, POLLOUT);
-	for (unsigned i = 0; i < d->slot_count; i++)
-		add(w, d->slot[i].receive_fd, POLLIN);
+	add(w, d->slot.receive_fd, POLLIN);
 }
 
 /* With the lock held. */

@@ -18,8 +18,7 @@ bool adv_gid_table_read(const struct adv_gid_table *shared, struct adv_gid_table
 			sched_yield();
 			continue;
 		}
-		memcpy((char *)copy + from, (const char *)shared + from,
-		       offsetof(struct adv_gid_table, sender) - from);
+		memcpy((char *)copy + from, (const char *)shared + from, sizeof(*copy) - from);
 		atomic_thread_fence(memory_order_acquire);
 		after = atomic_load_explicit(&shared->sequence, memory_order_relaxed);
 		if (after != before)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The GID table as the daemon publishes it: a shared, read-only page set with a sequence
- * number (odd: being written). The daemon is the only writer. With it comes who sends from which
+ * number (odd: being written). The daemon is the only writer. Behind it is who sends from which
  * port within this machine.
  */
 #ifndef ADV_HOST_GID_TABLE_H
@@ -36,13 +36,21 @@ struct adv_gid_table {
 	uint32_t active_mtu;  /* bytes; of entry 0's interface */
 	uint64_t node_guid;   /* network order bytes, as ibv_get_device_guid() returns */
 	struct adv_gid_entry entry[ADV_GID_TABLE_ENTRIES];
-	/* By slot: the UDP port from which its process sends to this machine, until some seconds
-	 * after it has ended, as what it sent last may be read late; 0: none. Not part of
-	 * what the sequence number guards. */
-	_Atomic uint16_t sender[ADV_SLOTS];
-	/* By slot: the first one of the process that has it, which stands for the process; 0: free.
-	 */
-	_Atomic uint8_t home[ADV_SLOTS];
+};
+
+/* By prefix of a QP number (wire/slot.h), each entry for itself. */
+struct adv_senders {
+	/* The UDP port from which the process sends to this machine, until some seconds after it
+	 * has ended, as what it sent last may be read late; 0: none. */
+	_Atomic uint16_t port[ADV_PREFIXES];
+	/* The slot that has these numbers; 0: none. */
+	_Atomic uint16_t home[ADV_PREFIXES];
+};
+
+/* What the daemon's descriptor maps. */
+struct adv_gid_page {
+	struct adv_gid_table table;
+	struct adv_senders senders;
 };
 
 /* A consistent copy of the shared table; any thread. Bounded tries: false where it never held

@@ -11,8 +11,9 @@
 #include "base/sys.h"
 #include "link/ring.h"
 #include "link/udp.h"
+#include "wire/slot.h"
 
-#define SLOTS	    256
+#define PEERS	    2048       /* at once; further ones stay with UDP */
 #define SETTLE	    2000000ull /* ns after a packet by UDP: its reader has seen it by then */
 #define UDP_EVERY   32	       /* calls: how often a busy poller that gets packets by memory ... */
 #define QUIET_CALLS 4096       /* ... looks at the socket, until so many calls brought none */
@@ -25,7 +26,7 @@ struct shm_peer {
 	struct adv_ring_reader reader;
 	uint8_t *memory;
 	size_t memory_len;
-	uint8_t slot;
+	uint16_t slot;
 	bool settling; /* packets have gone by UDP: not yet */
 	bool leaving;  /* the peer is gone */
 	uint64_t last; /* the reader's tail up to which a leaving one is read */
@@ -36,10 +37,10 @@ struct shm_link {
 	struct adv_link link;
 	struct adv_link *udp;
 	uint64_t (*clock)(void);
-	const _Atomic uint8_t *home; /* by slot; NULL: each is its own */
+	const _Atomic uint16_t *home; /* by prefix; NULL: each slot is its own */
 	adv_bell_name bell;
-	struct shm_peer *of_slot[SLOTS];
-	struct shm_peer *peer[SLOTS]; /* those that there are */
+	struct shm_peer *of_slot[ADV_SLOTS];
+	struct shm_peer *peer[PEERS]; /* those that there are */
 	unsigned count;
 	unsigned first;			 /* whose turn it is to be received from first */
 	unsigned calls;			 /* since the socket was looked at */
@@ -47,8 +48,9 @@ struct shm_link {
 	bool any_leaves;		 /* a peer of these is `leaving` */
 	bool sleeping;			 /* the owner is */
 	struct adv_link_counters of_udp; /* what of its is in the sums of both */
-	uint64_t udp_last[SLOTS]; /* when a packet for a slot of this machine went by UDP; 0: never
-				   */
+	uint64_t udp_last[ADV_SLOTS];	 /* when a packet for a slot of this machine went by UDP; 0:
+					  * never
+					  */
 };
 
 static struct shm_link *shm_of(struct adv_link *link)
@@ -86,15 +88,20 @@ static bool has_settled(struct shm_link *l, struct shm_peer *p)
 	return !p->settling;
 }
 
-static uint8_t home_of(const struct shm_link *l, uint8_t slot)
+/* The slot that has the number; 0 where there is none. */
+static uint16_t home_of(const struct shm_link *l, uint32_t qpn)
 {
-	return l->home ? atomic_load_explicit(&l->home[slot], memory_order_relaxed) : slot;
+	uint16_t prefix = adv_qpn_prefix(qpn & ADV_QPN_MASK);
+	uint16_t slot =
+		l->home ? atomic_load_explicit(&l->home[prefix], memory_order_relaxed) : prefix;
+
+	return slot < ADV_SLOTS ? slot : 0;
 }
 
 /* The peer whose memory this packet goes through; NULL: it goes by UDP. */
 static struct shm_peer *route(struct shm_link *l, const struct adv_tx_packet *pkt)
 {
-	uint8_t slot = home_of(l, (uint8_t)(pkt->dest_qpn >> 16));
+	uint16_t slot = home_of(l, pkt->dest_qpn);
 	struct shm_peer *p = l->of_slot[slot];
 
 	if (p && adv_gid_equal(&pkt->path->dgid, &p->writer.meta.dgid))
@@ -361,18 +368,18 @@ static struct shm_peer *map_peer(struct shm_link *l, const struct adv_shm_pair *
 
 /* The slot may be another process's now: nothing comes in its name any more but from its own
  * memory. */
-static void forget_earlier(struct shm_link *l, uint8_t slot)
+static void forget_earlier(struct shm_link *l, uint16_t slot)
 {
 	for (unsigned i = l->count; i-- > 0;)
 		if (l->peer[i]->slot == slot)
 			free_peer(l, i);
 }
 
-int adv_shm_attach(struct adv_link *link, uint8_t slot, const struct adv_shm_pair *pair)
+int adv_shm_attach(struct adv_link *link, uint16_t slot, const struct adv_shm_pair *pair)
 {
 	struct shm_link *l = shm_of(link);
-	struct shm_peer *p = l->count < SLOTS ? map_peer(l, pair) : NULL;
-	int err = l->count < SLOTS ? errno : EMFILE;
+	struct shm_peer *p = l->count < PEERS ? map_peer(l, pair) : NULL;
+	int err = l->count < PEERS ? errno : EMFILE;
 
 	adv_sys_close(pair->memory_fd);
 	if (!p)
@@ -387,12 +394,12 @@ int adv_shm_attach(struct adv_link *link, uint8_t slot, const struct adv_shm_pai
 	return 0;
 }
 
-void adv_shm_set_homes(struct adv_link *link, const _Atomic uint8_t *home)
+void adv_shm_set_homes(struct adv_link *link, const _Atomic uint16_t *home)
 {
 	shm_of(link)->home = home;
 }
 
-void adv_shm_detach(struct adv_link *link, uint8_t slot)
+void adv_shm_detach(struct adv_link *link, uint16_t slot)
 {
 	struct shm_link *l = shm_of(link);
 
@@ -400,7 +407,7 @@ void adv_shm_detach(struct adv_link *link, uint8_t slot)
 		give_up(l, l->of_slot[slot]);
 }
 
-bool adv_shm_attached(const struct adv_link *link, uint8_t slot)
+bool adv_shm_attached(const struct adv_link *link, uint16_t slot)
 {
 	const struct shm_link *l =
 		adv_container_of((struct adv_link *)(uintptr_t)link, struct shm_link, link);

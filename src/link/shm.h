@@ -17,11 +17,11 @@
 struct adv_link *adv_shm_create(struct adv_link *udp, uint64_t (*clock)(void));
 
 /*
- * Processes with several slots: `home` has 256 entries, by slot: the one by which peers are
- * attached that have it. Read with each packet, may change at any time, and must stay as long as
- * the link. Without this call each slot is a process of its own.
+ * Whose QP numbers are whose: `home` has ADV_PREFIXES entries, by prefix (wire/slot.h): the slot by
+ * which the peer is attached that has them. Read with each packet, may change at any time, and must
+ * stay as long as the link. Without this call each slot has its own, and no block.
  */
-void adv_shm_set_homes(struct adv_link *link, const _Atomic uint8_t *home);
+void adv_shm_set_homes(struct adv_link *link, const _Atomic uint16_t *home);
 
 /* What two processes share; sealed, so that neither can make it smaller. */
 struct adv_shm_pair {
@@ -40,13 +40,13 @@ int adv_shm_pair_make(uint32_t size);
  * read or not. Under the link's lock, not within receive(). 0; EINVAL: the memory is too small, or
  * not sealed; ENOMEM, EMFILE.
  */
-int adv_shm_attach(struct adv_link *link, uint8_t slot, const struct adv_shm_pair *pair);
+int adv_shm_attach(struct adv_link *link, uint16_t slot, const struct adv_shm_pair *pair);
 
 /* The peer is gone: what it wrote is still received, at most as much as the memory holds, then that
  * is given up. */
-void adv_shm_detach(struct adv_link *link, uint8_t slot);
+void adv_shm_detach(struct adv_link *link, uint16_t slot);
 
 /* True where there is a pair for that slot. */
-bool adv_shm_attached(const struct adv_link *link, uint8_t slot);
+bool adv_shm_attached(const struct adv_link *link, uint16_t slot);
 
 #endif

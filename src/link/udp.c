@@ -68,25 +68,13 @@ static unsigned size_receive_buffer(int fd)
 	return bytes < TRUESIZE_4K ? 1 : (unsigned)bytes / TRUESIZE_4K;
 }
 
-int adv_udp_add_receiver(struct adv_link *link, int fd, uint32_t qpn_first, uint32_t qpn_count)
+int adv_udp_add_qpns(struct adv_link *link, uint32_t qpn_first, uint32_t qpn_count)
 {
 	struct udp_link *l = udp_link_of(link);
-	unsigned window;
-	int err = 0;
 
-	if (l->receiver_count == ADV_UDP_RECEIVERS)
-		err = ENOSPC;
-	else if (!prepare_receive(l, fd))
-		err = errno;
-	if (err) {
-		adv_sys_close(fd);
-		return err;
-	}
-	window = size_receive_buffer(fd);
-	if (!l->receiver_count || window < link->rx_window)
-		link->rx_window = window;
-	l->receiver[l->receiver_count++] =
-		(struct udp_receiver){fd, qpn_first, qpn_count, .vlen = 1};
+	if (l->range_count == ADV_UDP_RANGES)
+		return ENOSPC;
+	l->range[l->range_count++] = (struct udp_range){qpn_first, qpn_count};
 	return 0;
 }
 
@@ -122,8 +110,7 @@ void adv_udp_abandon(struct adv_link *link)
 	struct udp_link *l = udp_link_of(link);
 
 	udp_sockets_close(l);
-	for (unsigned i = 0; i < l->receiver_count; i++)
-		adv_sys_close(l->receiver[i].fd);
+	adv_sys_close(l->receiver.fd);
 }
 
 static void destroy(struct adv_link *link)
@@ -147,7 +134,7 @@ struct adv_link *adv_udp_create(const struct adv_udp_config *config)
 	/* Nearly a megabyte of buffers, of which an idle link touches little. */
 	struct udp_link *l =
 		mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int err;
+	int err = 0;
 
 	if (l == MAP_FAILED) {
 		adv_sys_close(config->receive_fd);
@@ -159,8 +146,12 @@ struct adv_link *adv_udp_create(const struct adv_udp_config *config)
 	l->link.send_fd = -1;
 	l->link.bell_fd = -1;
 	l->socket_limit = socket_limit();
-	err = adv_udp_add_receiver(&l->link, config->receive_fd, config->qpn_first,
-				   config->qpn_count);
+	l->receiver = (struct udp_receiver){config->receive_fd, .vlen = 1};
+	(void)adv_udp_add_qpns(&l->link, config->qpn_first, config->qpn_count);
+	if (!prepare_receive(l, config->receive_fd))
+		err = errno;
+	else
+		l->link.rx_window = size_receive_buffer(config->receive_fd);
 	if (!err && config->sender && !udp_sender_open(l))
 		err = errno;
 	if (err) {

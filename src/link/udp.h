@@ -33,14 +33,11 @@ struct adv_link *adv_udp_create(const struct adv_udp_config *config);
  */
 uint16_t adv_udp_sender(const struct adv_link *link);
 
-#define ADV_UDP_RECEIVERS 4 /* a link has at most */
+#define ADV_UDP_RANGES 5 /* a link has at most */
 
-/*
- * A further slot's socket that a link made by adv_udp_create() receives on, as config->receive_fd
- * is for the first; the link owns it, also where this fails. link->receive_fd stays that of the
- * first: the caller polls the others itself. 0 or errno; ENOSPC: it has ADV_UDP_RECEIVERS.
- */
-int adv_udp_add_receiver(struct adv_link *link, int fd, uint32_t qpn_first, uint32_t qpn_count);
+/* Further QP numbers that packets on the socket of a link made by adv_udp_create() may be for. 0;
+ * ENOSPC: it has ADV_UDP_RANGES of such ranges. */
+int adv_udp_add_qpns(struct adv_link *link, uint32_t qpn_first, uint32_t qpn_count);
 
 /* One of the machine's own addresses. */
 struct adv_udp_address {

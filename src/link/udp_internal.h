@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "link/udp.h"
 #include "wire/icrc.h"
+#include "wire/slot.h"
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
@@ -41,20 +42,20 @@ union udp_sockaddr {
 };
 
 /*
- * A sending socket. It serves the destination QPs of one slot only (the top bits of the QP
- * number), whatever their address: a NIC that merges packets by address and port then never
- * merges those of two slots.
+ * A sending socket. It serves the destination QPs of one slot or block only (adv_qpn_target()),
+ * whatever their address: a NIC that merges packets by address and port then never merges those of
+ * two receivers.
  */
 struct udp_socket {
 	int fd;
 	bool ipv4;
-	bool any_slot;	 /* too few sockets: serves several slots after all */
+	bool any_target; /* too few sockets: serves several targets after all */
 	bool any_source; /* bound to no address: each message says its own */
-	uint8_t slot;
-	uint16_t wish; /* the path's source port */
-	uint16_t port; /* what it is bound to */
-	uint16_t next; /* index + 1 of the next in its hash chain */
-	int tos;       /* set on the socket just now */
+	uint16_t target; /* adv_qpn_target() */
+	uint16_t wish;	 /* the path's source port */
+	uint16_t port;	 /* what it is bound to */
+	uint16_t next;	 /* index + 1 of the next in its hash chain */
+	int tos;	 /* set on the socket just now */
 	int ttl;
 	int multicast_ttl;
 	int last_error; /* the errno logged last */
@@ -77,7 +78,7 @@ struct udp_message {
 	bool multicast;
 	bool alone;  /* one packet only: its ICRC is wrong on purpose, or udp_refusal_holds() */
 	bool singly; /* the kernel would not segment it: packet by packet, Identification 0 each */
-	uint8_t slot;
+	uint16_t target;
 	uint32_t ifindex;
 	struct adv_gid sgid;
 	struct adv_gid dgid;
@@ -103,11 +104,15 @@ struct udp_tx {
 	_Alignas(64) uint8_t bytes[UDP_FIRST_PACKET + ADV_TX_BATCH_PACKETS * UDP_PACKET_MAX];
 };
 
-/* A socket of the 4791 group, and the QP numbers that packets on it may be for. */
-struct udp_receiver {
-	int fd;
+/* QP numbers that packets may be for. */
+struct udp_range {
 	uint32_t qpn_first;
 	uint32_t qpn_count;
+};
+
+/* The socket of the 4791 group. */
+struct udp_receiver {
+	int fd;
 	unsigned vlen;	 /* how many datagrams the next call asks for */
 	unsigned streak; /* calls in a row that got all they asked for */
 };
@@ -128,8 +133,9 @@ struct udp_link {
 	struct adv_link link;
 	uint16_t port; /* where peers listen */
 	uint16_t receive_port;
-	unsigned receiver_count;
-	struct udp_receiver receiver[ADV_UDP_RECEIVERS];
+	struct udp_receiver receiver;
+	unsigned range_count;
+	struct udp_range range[ADV_UDP_RANGES];
 	unsigned address_count;
 	struct adv_udp_address *address;
 	uint16_t generation; /* of these addresses */
@@ -154,10 +160,10 @@ static inline struct udp_link *udp_link_of(struct adv_link *link)
 }
 
 /*
- * The socket for a packet of this path to a QP of this slot, made if there is none. NULL with
+ * The socket for a packet of this path to a QP of this target, made if there is none. NULL with
  * errno: EADDRNOTAVAIL the source address is not the machine's, others from socket(2), bind(2).
  */
-struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uint8_t slot);
+struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uint16_t target);
 /* Makes link->sender. False with errno. */
 bool udp_sender_open(struct udp_link *l);
 /* Closes all sending sockets. */

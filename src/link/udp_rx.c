@@ -160,10 +160,8 @@ static bool is_for_us(const struct udp_link *l, const uint8_t *bth)
 {
 	uint32_t qpn = (uint32_t)bth[5] << 16 | (uint32_t)bth[6] << 8 | bth[7];
 
-	/* On whichever socket: what a device has glued together is for any of ours. */
-	for (unsigned i = 0; i < l->receiver_count; i++)
-		if (!l->receiver[i].qpn_count ||
-		    qpn - l->receiver[i].qpn_first < l->receiver[i].qpn_count)
+	for (unsigned i = 0; i < l->range_count; i++)
+		if (!l->range[i].qpn_count || qpn - l->range[i].qpn_first < l->range[i].qpn_count)
 			return true;
 	return qpn == ADV_QPN_MULTICAST;
 }
@@ -260,9 +258,10 @@ static void adapt(struct udp_receiver *from, unsigned asked, unsigned got)
 	}
 }
 
-static unsigned receive_from(struct udp_link *l, struct udp_receiver *from, unsigned budget,
-			     adv_link_rx_fn *fn, void *user)
+unsigned udp_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
 {
+	struct udp_link *l = udp_link_of(link);
+	struct udp_receiver *from = &l->receiver;
 	unsigned packets = 0;
 
 	while (packets < budget) {
@@ -279,16 +278,5 @@ static unsigned receive_from(struct udp_link *l, struct udp_receiver *from, unsi
 		if (got < asked || asked == 1)
 			break;
 	}
-	return packets;
-}
-
-/* Each socket has the whole budget, so that none waits for another. */
-unsigned udp_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
-{
-	struct udp_link *l = udp_link_of(link);
-	unsigned packets = 0;
-
-	for (unsigned i = 0; i < l->receiver_count; i++)
-		packets += receive_from(l, &l->receiver[i], budget, fn, user);
 	return packets;
 }

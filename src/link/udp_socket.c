@@ -53,13 +53,13 @@ bool adv_udp_is_own_address(const struct adv_link *link, const struct adv_gid *g
 	return (adv_gid_is_ipv4(gid) && gid->raw[12] == 127) || find_address(l, gid);
 }
 
-static unsigned hash_key(const struct adv_gid *sgid, uint16_t wish, uint8_t slot)
+static unsigned hash_key(const struct adv_gid *sgid, uint16_t wish, uint16_t target)
 {
 	uint64_t a, b;
 
 	memcpy(&a, sgid->raw, 8);
 	memcpy(&b, sgid->raw + 8, 8);
-	a = (a ^ (b + ((uint64_t)wish << 8 | slot)) * 0x9e3779b97f4a7c15u) * 0x9e3779b97f4a7c15u;
+	a = (a ^ (b + ((uint64_t)wish << 16 | target)) * 0x9e3779b97f4a7c15u) * 0x9e3779b97f4a7c15u;
 	return (unsigned)(a >> 32) % UDP_HASH_SIZE;
 }
 
@@ -220,26 +220,26 @@ uint16_t adv_udp_sender(const struct adv_link *link)
 }
 
 /*
- * No more sockets: one that exists serves a further path, of the same slot where there is one.
+ * No more sockets: one that exists serves a further path, of the same target where there is one.
  * The wish picks where to look first, so that paths spread.
  */
-static struct udp_socket *share(struct udp_link *l, const struct adv_path *path, uint8_t slot)
+static struct udp_socket *share(struct udp_link *l, const struct adv_path *path, uint16_t target)
 {
-	struct udp_socket *other_slot = NULL;
+	struct udp_socket *other = NULL;
 
 	for (unsigned i = 0; i < l->socket_count; i++) {
 		struct udp_socket *s = &l->socket[(path->sport + i) % l->socket_count];
 
 		if (!adv_gid_equal(&s->sgid, &path->sgid))
 			continue;
-		if (s->slot == slot)
+		if (s->target == target)
 			return s;
-		if (!other_slot)
-			other_slot = s;
+		if (!other)
+			other = s;
 	}
-	if (other_slot)
-		other_slot->any_slot = true;
-	return other_slot;
+	if (other)
+		other->any_target = true;
+	return other;
 }
 
 static void log_failure(struct udp_link *l, const struct adv_gid *sgid)
@@ -259,14 +259,15 @@ static void log_failure(struct udp_link *l, const struct adv_gid *sgid)
 	errno = err;
 }
 
-static struct udp_socket *open_socket(struct udp_link *l, const struct adv_path *path, uint8_t slot)
+static struct udp_socket *open_socket(struct udp_link *l, const struct adv_path *path,
+				      uint16_t target)
 {
 	struct udp_socket *s = &l->socket[l->socket_count];
-	unsigned h = hash_key(&path->sgid, path->sport, slot);
+	unsigned h = hash_key(&path->sgid, path->sport, target);
 
 	*s = (struct udp_socket){
 		.ipv4 = adv_gid_is_ipv4(&path->sgid),
-		.slot = slot,
+		.target = target,
 		.wish = path->sport,
 		.ttl = -1,
 		.multicast_ttl = 1,
@@ -289,25 +290,25 @@ static struct udp_socket *open_socket(struct udp_link *l, const struct adv_path 
 }
 
 static struct udp_socket *find_or_open(struct udp_link *l, const struct adv_path *path,
-				       uint8_t slot)
+				       uint16_t target)
 {
-	unsigned h = hash_key(&path->sgid, path->sport, slot);
+	unsigned h = hash_key(&path->sgid, path->sport, target);
 	struct udp_socket *s = NULL;
 
 	for (unsigned i = l->hash[h]; i; i = s->next) {
 		s = &l->socket[i - 1];
-		if (s->wish == path->sport && s->slot == slot &&
+		if (s->wish == path->sport && s->target == target &&
 		    adv_gid_equal(&s->sgid, &path->sgid))
 			return s;
 	}
 	s = NULL;
 	errno = EMFILE;
 	if (l->socket_count < l->socket_limit)
-		s = open_socket(l, path, slot);
+		s = open_socket(l, path, target);
 	if (!s && errno != EADDRNOTAVAIL) {
 		int err = errno;
 
-		s = share(l, path, slot);
+		s = share(l, path, target);
 		errno = err;
 	}
 	if (!s)
@@ -321,7 +322,8 @@ static uint32_t hint(const struct udp_link *l, uint32_t index)
 	return (uint32_t)l->generation << 16 | index;
 }
 
-static struct udp_socket *from_hint(struct udp_link *l, const struct adv_path *path, uint8_t slot)
+static struct udp_socket *from_hint(struct udp_link *l, const struct adv_path *path,
+				    uint16_t target)
 {
 	uint32_t index = path->link_hint & 0xffff;
 	struct udp_socket *s;
@@ -333,12 +335,14 @@ static struct udp_socket *from_hint(struct udp_link *l, const struct adv_path *p
 	if (index > l->socket_count)
 		return NULL;
 	s = &l->socket[index - 1];
-	return (s->slot == slot || s->any_slot) && adv_gid_equal(&s->sgid, &path->sgid) ? s : NULL;
+	return (s->target == target || s->any_target) && adv_gid_equal(&s->sgid, &path->sgid)
+		       ? s
+		       : NULL;
 }
 
-struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uint8_t slot)
+struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uint16_t target)
 {
-	struct udp_socket *s = from_hint(l, path, slot);
+	struct udp_socket *s = from_hint(l, path, target);
 
 	if (s)
 		return s;
@@ -346,7 +350,7 @@ struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uin
 		path->link_hint = hint(l, HINT_SENDER);
 		return &l->sender[adv_gid_is_ipv4(&path->sgid)];
 	}
-	s = find_or_open(l, path, slot);
+	s = find_or_open(l, path, target);
 	path->link_hint = s ? hint(l, (uint32_t)(s - l->socket) + 1) : 0;
 	return s;
 }

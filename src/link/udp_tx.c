@@ -20,7 +20,7 @@ struct want {
 	int tos;
 	int ttl;
 	bool multicast;
-	uint8_t slot;
+	uint16_t target;
 };
 
 static bool resolve(struct udp_link *l, struct adv_tx_packet *pkt, struct want *w)
@@ -29,8 +29,8 @@ static bool resolve(struct udp_link *l, struct adv_tx_packet *pkt, struct want *
 
 	if (adv_gid_is_ipv4(&path->sgid) != adv_gid_is_ipv4(&path->dgid))
 		return false;
-	w->slot = (uint8_t)(pkt->dest_qpn >> 16);
-	w->socket = udp_socket_get(l, path, w->slot);
+	w->target = adv_qpn_target(pkt->dest_qpn);
+	w->socket = udp_socket_get(l, path, w->target);
 	w->tos = (path->tclass & 0xfc) | (int)pkt->ecn;
 	w->multicast = adv_gid_is_multicast(&path->dgid);
 	/*
@@ -60,14 +60,14 @@ static bool goes_with(const struct udp_message *m, const struct want *w,
 		      const struct adv_tx_packet *pkt)
 {
 	return m->socket == w->socket && m->tos == w->tos && m->ttl == w->ttl &&
-	       m->slot == w->slot && adv_gid_equal(&m->dgid, &pkt->path->dgid) &&
+	       m->target == w->target && adv_gid_equal(&m->dgid, &pkt->path->dgid) &&
 	       (!m->socket->any_source || adv_gid_equal(&m->sgid, &pkt->path->sgid));
 }
 
 /* The same queue pair's most likely: no need to look where it goes. */
 static bool goes_on(const struct udp_message *m, const struct adv_tx_packet *pkt)
 {
-	return m->path == pkt->path && m->slot == (uint8_t)(pkt->dest_qpn >> 16) &&
+	return m->path == pkt->path && m->target == adv_qpn_target(pkt->dest_qpn) &&
 	       (m->tos & ADV_ECN_MASK) == (int)pkt->ecn;
 }
 
@@ -119,7 +119,7 @@ static struct udp_message *start_message(struct udp_link *l, const struct want *
 	m->tos = w->tos;
 	m->ttl = w->ttl;
 	m->multicast = w->multicast;
-	m->slot = w->slot;
+	m->target = w->target;
 	m->ifindex =
 		m->socket->any_source ? udp_ifindex_of(l, &pkt->path->sgid) : m->socket->ifindex;
 	m->sgid = pkt->path->sgid;

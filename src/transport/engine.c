@@ -117,7 +117,7 @@ int adv_engine_set_gids(struct adv_engine *e, const struct adv_engine_gid *gids,
 }
 
 void adv_engine_set_senders(struct adv_engine *e, const _Atomic uint16_t *port,
-			    const _Atomic uint8_t *home)
+			    const _Atomic uint16_t *home)
 {
 	e->sender_port = port;
 	e->sender_home = home;
@@ -168,9 +168,9 @@ static bool is_from(const struct adv_engine *e, uint32_t qpn, const struct adv_r
 	uint16_t port;
 
 	if (meta->slot)
-		return meta->slot ==
-		       1 + atomic_load_explicit(&e->sender_home[qpn >> 16], memory_order_relaxed);
-	port = atomic_load_explicit(&e->sender_port[qpn >> 16], memory_order_relaxed);
+		return meta->slot == 1 + atomic_load_explicit(&e->sender_home[adv_qpn_prefix(qpn)],
+							      memory_order_relaxed);
+	port = atomic_load_explicit(&e->sender_port[adv_qpn_prefix(qpn)], memory_order_relaxed);
 
 	return port && port == meta->sport;
 }

@@ -148,7 +148,7 @@ int adv_engine_add_qpns(struct adv_engine *e, uint32_t first, uint32_t count);
 /* How many numbers no QP has now. Those given back last are among them: who can add more does so
  * before this is less than ADV_QPNS_RESTING, that packets of the past find nobody. */
 uint32_t adv_engine_qpns_left(const struct adv_engine *e);
-#define ADV_QPNS_RESTING 4096
+#define ADV_QPNS_RESTING 1024
 
 /* True for a number of the engine's ranges, whether a QP has it or not. */
 bool adv_engine_has_qpn(const struct adv_engine *e, uint32_t qpn);
@@ -163,8 +163,8 @@ struct adv_engine_gid {
 int adv_engine_set_gids(struct adv_engine *e, const struct adv_engine_gid *gids, unsigned count);
 
 /*
- * Who may send from this machine: `port` has 256 entries, by the top 8 bits of the sender's QPN; 0:
- * nobody. `home` has as many: the first of those numbers that the sender's process has, by which
+ * Who may send from this machine: `port` has ADV_PREFIXES entries, by the prefix of the sender's
+ * QPN (wire/slot.h); 0: nobody. `home` has as many: the slot of the sender's process, by which
  * memory knows it. Both are read as packets come, may change at any time, and must stay until the
  * engine is destroyed. From then on a packet that is not multicast, and comes from an address of
  * the GID table or 127.0.0.0/8, counts only where its UDP source port is the entry of the QP that
@@ -172,7 +172,7 @@ int adv_engine_set_gids(struct adv_engine *e, const struct adv_engine_gid *gids,
  * process. Without this call, ports mean nothing.
  */
 void adv_engine_set_senders(struct adv_engine *e, const _Atomic uint16_t *port,
-			    const _Atomic uint8_t *home);
+			    const _Atomic uint16_t *home);
 
 /* The speed of the port in Mb/s, at which queue pairs send that nothing limits; 0: not known, and
  * taken to be 40,000. For congestion control whose rpg_max_rate is 0. */

@@ -33,6 +33,7 @@
 #include "transport/engine.h"
 #include "transport/pacer.h"
 #include "wire/headers.h"
+#include "wire/slot.h"
 
 /* ---- timers (timer.c) ---- */
 
@@ -591,10 +592,10 @@ void adv_datagram_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch
 #define ADV_CREDITS	  64
 #define ADV_ANSWERS	  64
 
-/* Packets of UC and UD towards one slot of this machine; counts are free running. */
+/* Packets of UC and UD towards one process of this machine; counts are free running. */
 struct adv_credit {
 	bool used;
-	uint8_t slot;
+	uint16_t target;
 	struct adv_gid gid;
 	uint32_t sent;
 	uint32_t probed;	 /* the newest probe covers those before */
@@ -657,8 +658,8 @@ struct adv_engine {
 	struct adv_mr_table mrs;
 	struct adv_engine_gid *gids;
 	unsigned gid_count;
-	const _Atomic uint16_t *sender_port; /* by slot, see adv_engine_set_senders(); or NULL */
-	const _Atomic uint8_t *sender_home;
+	const _Atomic uint16_t *sender_port; /* by prefix, see adv_engine_set_senders(); or NULL */
+	const _Atomic uint16_t *sender_home;
 	struct adv_list pds;
 	struct adv_list cqs;
 	struct adv_list srqs;

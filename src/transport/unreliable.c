@@ -9,6 +9,8 @@
  * of packets out that no answer covers. A peer that does not answer (busy for long, or gone) is
  * waited for 100 ms, then sent to at the rate for a second: unreliable after all.
  */
+#include <stdatomic.h>
+
 #include "transport/flow.h"
 #include "wire/frame.h"
 
@@ -41,16 +43,26 @@ static void rate_charge(struct adv_engine *e, const struct adv_tx_packet *pkt, u
 
 /* ---- credit ---- */
 
-static struct adv_credit *credit_at(struct adv_engine *e, const struct adv_gid *gid, uint32_t qpn)
+/* Whose socket it is: the process's slot where that is known. */
+static uint16_t target_of(const struct adv_engine *e, uint32_t qpn)
 {
-	uint32_t slot = qpn >> 16;
+	uint16_t home = 0;
 
-	return &e->credit[(slot ^ gid->raw[15] ^ gid->raw[14] * 3u) % ADV_CREDITS];
+	if (e->sender_home)
+		home = atomic_load_explicit(&e->sender_home[adv_qpn_prefix(qpn)],
+					    memory_order_relaxed);
+	return home ? home : adv_qpn_target(qpn);
 }
 
-static bool is_of(const struct adv_credit *c, const struct adv_gid *gid, uint32_t qpn)
+static struct adv_credit *credit_at(struct adv_engine *e, const struct adv_gid *gid,
+				    uint16_t target)
 {
-	return c->used && c->slot == qpn >> 16 && adv_gid_equal(&c->gid, gid);
+	return &e->credit[(target ^ gid->raw[15] ^ gid->raw[14] * 3u) % ADV_CREDITS];
+}
+
+static bool is_of(const struct adv_credit *c, const struct adv_gid *gid, uint16_t target)
+{
+	return c->used && c->target == target && adv_gid_equal(&c->gid, gid);
 }
 
 static void wake(struct adv_credit *c)
@@ -88,17 +100,19 @@ static struct adv_credit *find_credit(struct adv_engine *e, const struct adv_pat
 				      uint32_t dest_qpn, uint64_t now)
 {
 	struct adv_credit *c;
+	uint16_t target;
 
 	if (!e->local_credit || adv_gid_is_multicast(&path->dgid))
 		return NULL;
-	c = credit_at(e, &path->dgid, dest_qpn);
-	if (!is_of(c, &path->dgid, dest_qpn)) {
+	target = target_of(e, dest_qpn);
+	c = credit_at(e, &path->dgid, target);
+	if (!is_of(c, &path->dgid, target)) {
 		/* Two busy peers in one place: the one that came first keeps it. */
 		if ((c->used && c->sent != c->confirmed) || !adv_engine_has_gid(e, &path->dgid))
 			return NULL;
 		c->used = true;
 		c->gid = path->dgid;
-		c->slot = (uint8_t)(dest_qpn >> 16);
+		c->target = target;
 		c->confirmed = c->probed = c->sent;
 		c->rate_until = 0;
 	}
@@ -186,10 +200,11 @@ static void queue_answer(struct adv_engine *e, const struct adv_headers *h,
 static void take_answer(struct adv_engine *e, const struct adv_headers *h,
 			const struct adv_rx_meta *meta)
 {
-	struct adv_credit *c = credit_at(e, &meta->sgid, h->deth.src_qpn);
+	uint16_t target = target_of(e, h->deth.src_qpn);
+	struct adv_credit *c = credit_at(e, &meta->sgid, target);
 	uint32_t covered;
 
-	if (!is_of(c, &meta->sgid, h->deth.src_qpn))
+	if (!is_of(c, &meta->sgid, target))
 		return;
 	covered = (h->bth.psn - c->confirmed) & ADV_PSN_MASK;
 	if (covered == 0 || covered > c->sent - c->confirmed)

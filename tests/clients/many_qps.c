@@ -4,7 +4,7 @@
  *
  * Makes `count` RC queue pairs in one process, connects them with each other in pairs, far apart in
  * number, sends a message over each, compares every byte, and destroys them. Prints the memory that
- * a queue pair takes at each stage, the rates, and how many slots their numbers are of. -k: stays
+ * a queue pair takes at each stage, the rates, and how many blocks their numbers are of. -k: stays
  * as it is before destroying until SIGTERM. Exit status 0: all right; 1: something was wrong.
  */
 #include <infiniband/verbs.h>
@@ -18,13 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MESSAGE	   16
-#define AT_ONCE	   128 /* pairs that exchange at a time */
-#define REQUESTS   16  /* each queue's room */
-#define TIMEOUT	   14
-#define STUCK_SEC  60.0
-#define RD_ATOMIC  16
-#define SLOT_SHIFT 16
+#define MESSAGE	    16
+#define AT_ONCE	    128 /* pairs that exchange at a time */
+#define REQUESTS    16	/* each queue's room */
+#define TIMEOUT	    14
+#define STUCK_SEC   60.0
+#define RD_ATOMIC   16
+#define BLOCKS_FROM (1u << 23) /* of these 65,536 numbers each */
 
 static volatile sig_atomic_t told_to_end;
 
@@ -272,16 +272,16 @@ static int exchange_all(struct run *r)
 	return 0;
 }
 
-static unsigned count_slots(const struct run *r)
+static unsigned count_blocks(const struct run *r)
 {
 	bool seen[256] = {false};
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < r->count; i++) {
-		unsigned slot = r->qp[i]->qp_num >> SLOT_SHIFT;
+		unsigned block = r->qp[i]->qp_num >> 16;
 
-		n += !seen[slot];
-		seen[slot] = true;
+		n += r->qp[i]->qp_num >= BLOCKS_FROM && !seen[block];
+		seen[block] = true;
 	}
 	return n;
 }
@@ -325,7 +325,7 @@ int main(int argc, char **argv)
 	}
 	if (prepare(&r) || create_all(&r) || connect_all(&r) || exchange_all(&r))
 		return 1;
-	printf("%u queue pairs exchanged, of %u slots\n", r.count, count_slots(&r));
+	printf("%u queue pairs exchanged, of %u blocks of numbers\n", r.count, count_blocks(&r));
 	while (keep && !told_to_end)
 		pause();
 	return destroy_all(&r) ? 1 : 0;

@@ -20,11 +20,13 @@ import tempfile
 import time
 import traceback
 
-MAGIC, VERSION, LENGTH = 0x41445643, 3, 256
+MAGIC, VERSION, LENGTH = 0x41445643, 4, 256
 HELLO, OPEN_SLOT, RESUME, JOIN, LEAVE, STATUS, LIST, NOTICE, REFUSED = 1, 2, 3, 4, 5, 6, 7, 128, 129
-COUNT, COUNTERS, SENDER, PAIR, FAULT = 9, 10, 11, 12, 14
+COUNT, COUNTERS, SENDER, PAIR, PAIRS, FAULT, BLOCK = 9, 10, 11, 12, 13, 14, 15
 FAULT_OPEN, FAULT_SLOT, FAULT_PROCESS, FAULT_DAEMON = 0, 1, 2, 3
 PORT = 4791
+FIRST_SLOT, SLOTS, SLOT_BITS = 2, 4096, 11  # wire/slot.h
+BLOCKS, BLOCK_BITS, BLOCK_QPNS_FROM = 127, 16, 1 << 23
 INSIDE = "ADVERB_TEST_NAMESPACE"  # its value: the user outside
 SKIPPED = 77
 NOBODY = 65534
@@ -120,11 +122,18 @@ class Client:
         number, _ = struct.unpack("=II", answer[:8])
         return Slot(number, answer[8:24], socket.socket(fileno=fds[0]))
 
+    def open_block(self, slot):
+        """The first of 65,536 more QP numbers for this slot."""
+        answer, _ = self.ask(BLOCK, struct.pack("=I", slot.number))
+        return BLOCK_QPNS_FROM + (struct.unpack("=I", answer[:4])[0] << BLOCK_BITS)
+
     def status(self):
         names = ("worker keeper uid system clients used total restarts").split()
         answer, _ = self.ask(STATUS)
         status = dict(zip(names, struct.unpack("=8I", answer[:32])))
         status["uptime"], status["qp1_dropped"] = struct.unpack("=QQ", answer[32:48])
+        names = "sockets blocks blocks_total".split()
+        status.update(zip(names, struct.unpack("=3I", answer[96:108])))
         return status
 
     def cm_status(self):
@@ -204,6 +213,7 @@ def text_of(body):
 class Slot:
     def __init__(self, number, token, sock):
         self.number, self.token, self.sock = number, token, sock
+        self.qpn = number << SLOT_BITS  # the first of its own
         sock.setblocking(False)
 
     def received(self):

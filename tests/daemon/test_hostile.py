@@ -72,7 +72,7 @@ def wrong_messages(build):
             c.send(adverbd.OPEN_SLOT)
             assert "not a request" in dropped(c)
         with Client() as c:
-            for slot in (0, 1, 254, 255, 256, 1 << 31, 0xffffffff):
+            for slot in (0, 1, 2, 255, 4095, 4096, 1 << 31, 0xffffffff):
                 c.ask(adverbd.RESUME, struct.pack("=II", slot, 0) + bytes(16), expect=1)
                 c.ask(adverbd.JOIN, struct.pack("=II", slot, 1) + bytes(16), expect=1)
                 c.ask(adverbd.LEAVE, struct.pack("=II", slot, 1) + bytes(16), expect=1)
@@ -109,8 +109,8 @@ def pages(build):
         pid = watcher.status()["worker"]
         mine, other = c.open_slot().number, watcher.open_slot().number
         before = descriptors(pid)
-        for slot in (0, other, 255, 256, 0xffffffff):
-            c.ask(adverbd.COUNT, struct.pack("=I", slot), expect=1)
+        for n in (0, 1, other, 255, 4095, 4096, 0xffffffff):
+            c.ask(adverbd.COUNT, struct.pack("=I", n), expect=1)
         for _ in range(100):
             os.close(c.ask(adverbd.COUNT, struct.pack("=I", mine))[1][0])
         page = c.ask(adverbd.COUNT, struct.pack("=I", mine))[1][0]
@@ -140,28 +140,35 @@ def senders(build):
     """Who sends from which port is said of one's own slots only, and forgotten after them: what was
     sent last may be read a little later."""
     with Daemon(build) as daemon, Client() as watcher, Client() as c:
+        def entry(which, qpn):
+            at = os.fstat(watcher.table).st_size - (2 - which) * 16384
+            return struct.unpack("=H", os.pread(watcher.table, 2, at + 2 * (qpn >> 11)))[0]
+
         def port_of(slot):
-            size = os.fstat(watcher.table).st_size
-            return struct.unpack("=H", os.pread(watcher.table, 2, size - 768 + 2 * slot))[0]
+            return entry(0, slot << 11)
 
-        def home_of(slot):
-            return os.pread(watcher.table, 1, os.fstat(watcher.table).st_size - 256 + slot)[0]
+        def home_of(qpn):
+            return entry(1, qpn)
 
-        mine, other = c.open_slot().number, watcher.open_slot().number
-        further = c.open_slot().number
+        slot, other = c.open_slot(), watcher.open_slot().number
+        mine = slot.number
+        block = c.open_block(slot)
         assert port_of(0) != 0
-        assert [home_of(slot) for slot in (mine, other, further)] == [mine, other, mine]
-        for slot in (0, other, 255, 256, 0xffffffff):
-            c.ask(adverbd.SENDER, struct.pack("=II", slot, 5), expect=1)
+        assert [home_of(q) for q in (mine << 11, other << 11, block)] == [mine, other, mine]
+        for n in (0, 1, other, 255, 4095, 4096, 0xffffffff):
+            c.ask(adverbd.SENDER, struct.pack("=II", n, 5), expect=1)
         c.ask(adverbd.SENDER, struct.pack("=II", mine, 65536), expect=1)
         c.ask(adverbd.SENDER, struct.pack("=II", mine, 50000))
+        late = c.open_block(slot)
         assert (port_of(mine), port_of(other)) == (50000, 0)
+        assert {entry(0, q) for q in (block, block + 0xffff, late, late + 0xffff)} == {50000}
         daemon.kill(watcher.status()["worker"])
         with Client() as d:
             assert port_of(mine) == 50000
             wait_for(lambda: d.slots() == [])
-            assert port_of(mine) == 50000 and home_of(further) == mine
-            wait_for(lambda: port_of(mine) == 0 and home_of(further) == 0)
+            assert port_of(mine) == 50000 and home_of(block) == mine
+            wait_for(lambda: port_of(mine) == 0 and home_of(block) == 0)
+            assert home_of(late + 0xffff) == 0 and entry(0, late) == 0
             assert port_of(0) != 0
 
 
@@ -170,7 +177,7 @@ def never_reads(build):
     with Daemon(build), Client() as watcher:
         with Client() as deaf:
             deaf.open_slot()
-            assert watcher.slots() == [1]
+            assert watcher.slots() == [2]
             deaf.sock.settimeout(0.2)
             try:
                 for _ in range(100000):
@@ -268,18 +275,18 @@ def client_or_none():
 
 
 def too_many(build):
-    """At most 1024 connections; the next is told, and room that comes free is used."""
+    """At most 4608 connections; the next is told, and room that comes free is used."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard < 5000:
-        raise adverbd.Skip("needs 5000 file descriptors")
+    if hard < 10000:
+        raise adverbd.Skip("needs 10000 file descriptors")
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with Daemon(build):
-        clients = [Client() for _ in range(1024)]
+        clients = [Client() for _ in range(4608)]
         with Client(hello=False) as one_more:
             assert "as many clients" in dropped(one_more)
         clients.pop().close()
         with wait_for(client_or_none) as c:  # it may come before the other one's end is seen
-            wait_for(lambda: c.status()["clients"] == 1024)
+            wait_for(lambda: c.status()["clients"] == 4608)
         for c in clients:
             c.close()
         with Client() as c:
@@ -292,17 +299,16 @@ def out_of_descriptors(build):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     code = ("import adverbd, pathlib, resource, sys, time\n"
             "resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400))\n"
-            "with adverbd.Daemon(pathlib.Path(sys.argv[1])) as d:\n"
-            "    resource.prlimit(0, resource.RLIMIT_NOFILE, (400, 400))\n"
+            "with adverbd.Daemon(pathlib.Path(sys.argv[1]), descriptors=150) as d:\n"
             "    first, more, refused = adverbd.Client(), [], 0\n"
             "    for _ in range(120):\n"
             "        try: more.append(adverbd.Client())\n"
             "        except (adverbd.Lost, OSError): refused += 1\n"
             "    assert 20 < len(more) < 120 and refused > 0, (len(more), refused)\n"
-            "    assert first.open_slot().number == 1\n"
             "    worker = first.status()['worker']\n"
             "    for c in more: c.close()\n"
             "    adverbd.wait_for(lambda: first.status()['clients'] == 1)\n"
+            "    assert first.open_slot().number == 2\n"
             "    adverbd.Client().open_slot()\n"
             "    assert first.status()['worker'] == worker\n")
     here = os.path.dirname(os.path.abspath(__file__))
@@ -341,22 +347,22 @@ def other_user(build, modules):
     with Daemon(build):
         assert as_nobody("adverbd-0") == "this adverbd serves another user"
     with Daemon(build, user=adverbd.NOBODY), Client(f"adverbd-{adverbd.NOBODY}") as root:
-        assert root.open_slot().number == 1
-    with Daemon(build, "--system", name="adverbd"), Client("adverbd") as root:
+        assert root.open_slot().number == 2
+    with Daemon(build, "--system", name="adverbd", descriptors=640), Client("adverbd") as root:
         assert root.status()["system"] == 1
         first = root.open_slot()
-        assert first.number == 1
+        assert first.number == 2
         # Faults on purpose: of one's own, not of root's.
-        asked = [(adverbd.FAULT_SLOT, 1), (adverbd.FAULT_DAEMON, 0),
+        asked = [(adverbd.FAULT_SLOT, 2), (adverbd.FAULT_DAEMON, 0),
                  (adverbd.FAULT_PROCESS, os.getpid()), (adverbd.FAULT_PROCESS, 0)]
-        assert as_nobody("adverbd", asked).split() == ["2", "1", "1", "1", "0"]
+        assert as_nobody("adverbd", asked).split() == ["3", "1", "1", "1", "0"]
         assert root.fault(adverbd.FAULT_DAEMON, 0) == 0
-        wait_for(lambda: root.slots() == [1])
-        # Slot 2 was another user's: it may still hold the socket.
-        numbers = {root.open_slot().number for _ in range(252)}
-        assert 2 not in numbers and len(numbers) == 252
+        wait_for(lambda: root.slots() == [2])
+        # Slot 3 was another user's: it may still hold the socket.
+        numbers = {root.open_slot().number for _ in range(root.status()["total"] - 2)}
+        assert 3 not in numbers
         root.ask(adverbd.OPEN_SLOT, expect=11)
-        assert as_nobody("adverbd") == "2"
+        assert as_nobody("adverbd") == "3"
 
 
 if __name__ == "__main__":

@@ -113,8 +113,8 @@ static void test_sizes_and_bound(void **state)
 	unsigned made = 0;
 	int err = 0;
 
-	for (unsigned i = 1; i < 255 && !err; i++)
-		for (unsigned j = i + 1; j < 255 && !err; j++) {
+	for (unsigned i = 3900; i < ADV_SLOTS && !err; i++)
+		for (unsigned j = i + 1; j < ADV_SLOTS && !err; j++) {
 			assert_int_equal(adv_pairs_ask(*state, i, j, &share), EAGAIN);
 			err = adv_pairs_ask(*state, j, i, &share);
 			if (err)
@@ -123,7 +123,7 @@ static void test_sizes_and_bound(void **state)
 			/* fetched by both, so that no descriptor is kept */
 			assert_int_equal(adv_pairs_ask(*state, i, j, &share), 0);
 			close(share.memory_fd);
-			if (i == 1) {
+			if (i == 3900) {
 				assert_true(share.size <= last);
 				last = share.size;
 			}
@@ -132,6 +132,42 @@ static void test_sizes_and_bound(void **state)
 	assert_int_equal(last, ADV_PAIR_SMALL);
 	assert_int_equal(err, ENFILE);
 	assert_int_equal(made, ADV_PAIRS_MAX);
+}
+
+/* Nor may one wish for any number. What was refused is not kept. */
+static void test_wishes(void **state)
+{
+	struct adv_pairs *p = adv_pairs_create(ADV_PAIRS_MAX, true);
+	struct adv_pair_use greedy = {0};
+	uint8_t paired[ADV_SLOTS / 8];
+	struct adv_pair_share share;
+	unsigned wanted = 0;
+	int err = EAGAIN;
+
+	for (unsigned i = 1; i < 20; i++)
+		adv_pairs_charge(p, i, &greedy);
+	for (unsigned i = 1; i < 20; i++)
+		for (unsigned j = 20; j < ADV_SLOTS && err == EAGAIN; j++) {
+			err = adv_pairs_ask(p, i, j, &share);
+			wanted += err == EAGAIN;
+		}
+	assert_int_equal(err, ENFILE);
+	assert_int_equal(greedy.wanted, wanted);
+	assert_true(wanted <= 32768);
+	assert_int_equal(adv_pairs_ask(p, 100, 101, &share), EAGAIN);
+	for (unsigned i = 1; i < 20; i++)
+		adv_pairs_release(p, i, paired);
+	assert_int_equal(greedy.wanted, 0);
+	assert_int_equal(adv_pairs_ask(p, 5, 6, &share), EAGAIN);
+	adv_pairs_destroy(p);
+	assert_int_equal(greedy.wanted, 0);
+
+	p = adv_pairs_create(0, false);
+	adv_pairs_charge(p, 1, &greedy);
+	assert_int_equal(adv_pairs_ask(p, 1, 2, &share), EAGAIN);
+	assert_int_equal(adv_pairs_ask(p, 2, 1, &share), ENFILE);
+	assert_int_equal(greedy.wanted, 0);
+	adv_pairs_destroy(p);
 }
 
 static int both_ask(struct adv_pairs *p, unsigned a, unsigned b, struct adv_pair_share *share)
@@ -166,8 +202,8 @@ static void test_users(void **state)
 	assert_int_equal(other.made, 1);
 	adv_pairs_release(p, 1, paired);
 	assert_int_equal(greedy.made, ADV_PAIRS_MAX / 2 - 99);
-	/* Between users it counts for both. */
-	assert_int_equal(adv_pairs_ask(p, 100, 101, &share), 0);
+	/* Between users it counts for both. What was refused is wished for anew. */
+	assert_int_equal(both_ask(p, 100, 101, &share), 0);
 	close(share.memory_fd);
 	assert_int_equal(greedy.made, ADV_PAIRS_MAX / 2 - 98);
 	assert_int_equal(other.made, 2);
@@ -192,7 +228,7 @@ static void test_kept(void **state)
 	close(share.memory_fd);
 	assert_int_equal(user.kept, 1);
 	assert_int_equal(user.made, 2);
-	assert_int_equal(adv_pairs_ask(p, 1, 4, &share), 0);
+	assert_int_equal(both_ask(p, 1, 4, &share), 0);
 	close(share.memory_fd);
 	for (unsigned slot = 10; slot < 14; slot += 2) {
 		assert_int_equal(both_ask(p, slot, slot + 1, &share), 0);
@@ -207,7 +243,8 @@ static void test_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {T(test_both_ask),	    T(test_list),  T(test_release),
-					   T(test_sizes_and_bound), T(test_users), T(test_kept)};
+					   T(test_sizes_and_bound), T(test_users), T(test_kept),
+					   T(test_wishes)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,38 +238,104 @@ static void guid(void **state)
 
 /* ---- slots ---- */
 
-static void slot_choice(void **state)
+static struct adv_ledger *new_ledger(unsigned sockets)
 {
 	struct adv_ledger *l = calloc(1, sizeof(*l));
 
-	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS), 1);
-	for (unsigned i = ADV_SLOT_FIRST; i <= ADV_SLOT_LAST; i++)
+	assert_non_null(l);
+	l->sockets = sockets;
+	return l;
+}
+
+static void give_back(struct adv_ledger *l, unsigned slot, uid_t uid, uint64_t freed, uint64_t ms)
+{
+	l->slot[slot].owned = 0;
+	l->slot[slot].used_before = true;
+	l->slot[slot].uid = uid;
+	l->slot[slot].freed = freed;
+	l->slot[slot].freed_ms = ms;
+}
+
+static void slot_choice(void **state)
+{
+	struct adv_ledger *l = new_ledger(ADV_SLOT_FIRST);
+	uint64_t now = 1000000;
+
+	/* The first is made for the first. */
+	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS, ADV_SLOTS, now), ADV_SLOT_FIRST);
+	l->sockets = 300;
+	for (unsigned i = ADV_SLOT_FIRST; i < 300; i++)
 		l->slot[i].owned = 1;
-	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS), 0);
-	for (unsigned i = 10; i < 20; i++) {
-		l->slot[i].owned = 0;
-		l->slot[i].used_before = true;
-		l->slot[i].uid = i % 2 ? 1000 : 1001;
-		l->slot[i].freed = 100 - i;
-	}
+	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS, ADV_SLOTS, now), 300);
+	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS, 300, now), 0);
+	for (unsigned i = 10; i < 20; i++)
+		give_back(l, i, i % 2 ? 1000 : 1001, 100 - i, now - ADV_REST_MS);
 	/* The one free the longest, of the user's own. */
-	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS), 19);
-	assert_int_equal(adv_slots_choose(l, 1001, ADV_SLOTS), 18);
-	assert_int_equal(adv_slots_choose(l, 0, ADV_SLOTS), 0);
-	/* One never used before is better. */
+	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS, ADV_SLOTS, now), 19);
+	assert_int_equal(adv_slots_choose(l, 1001, ADV_SLOTS, ADV_SLOTS, now), 18);
+	assert_int_equal(adv_slots_choose(l, 0, ADV_SLOTS, 300, now), 0);
+	/* One made and never used is better as long as that rests. */
 	l->slot[200].owned = 0;
-	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS), 200);
-	assert_int_equal(adv_slots_choose(l, 0, ADV_SLOTS), 200);
+	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS, ADV_SLOTS, now), 19);
+	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS, ADV_SLOTS, now - 1), 200);
+	assert_int_equal(adv_slots_choose(l, 0, ADV_SLOTS, ADV_SLOTS, now), 200);
 	/* But not for one who has had as many as he may. */
-	assert_int_equal(adv_slots_choose(l, 1000, 6), 200);
-	assert_int_equal(adv_slots_choose(l, 1000, 5), 19);
-	assert_int_equal(adv_slots_choose(l, 0, 0), 0);
+	assert_int_equal(adv_slots_choose(l, 1000, 6, ADV_SLOTS, now - 1), 200);
+	assert_int_equal(adv_slots_choose(l, 1000, 5, ADV_SLOTS, now - 1), 19);
+	assert_int_equal(adv_slots_choose(l, 0, 0, ADV_SLOTS, now), 0);
+	free(l);
+}
+
+/* Who starts one program after the other does not get a socket more for each. */
+static void slots_rest(void **state)
+{
+	struct adv_ledger *l = new_ledger(ADV_SLOT_FIRST);
+	uint64_t now = 1000000;
+
+	for (unsigned i = 0; i < 1000; i++) {
+		unsigned slot = adv_slots_choose(l, 1000, ADV_SLOTS, ADV_SLOTS, now);
+
+		assert_true(slot >= ADV_SLOT_FIRST && slot <= l->sockets);
+		if (slot == l->sockets)
+			l->sockets++;
+		else
+			assert_true(now - l->slot[slot].freed_ms >= ADV_REST_LEAST);
+		now += 500;
+		give_back(l, slot, 1000, i + 1, now);
+	}
+	assert_int_equal(l->sockets, ADV_SLOT_FIRST + ADV_REST_SLOTS);
+	free(l);
+}
+
+static void block_choice(void **state)
+{
+	struct adv_ledger *l = new_ledger(10);
+
+	assert_int_equal(adv_blocks_choose(l, 1000, ADV_BLOCKS), 0);
+	for (unsigned i = 0; i < ADV_BLOCKS; i++)
+		l->block[i].slot = 5;
+	assert_int_equal(adv_blocks_choose(l, 1000, ADV_BLOCKS), -1);
+	assert_int_equal(adv_blocks_used(l, 0), ADV_BLOCKS);
+	assert_int_equal(adv_blocks_used(l, 4), 0);
+	for (unsigned i = 10; i < 20; i++) {
+		l->block[i].slot = 0;
+		l->block[i].used_before = true;
+		l->block[i].uid = i % 2 ? 1000 : 1001;
+		l->block[i].freed = 100 - i;
+	}
+	assert_int_equal(adv_blocks_choose(l, 1000, ADV_BLOCKS), 19);
+	assert_int_equal(adv_blocks_choose(l, 1001, ADV_BLOCKS), 18);
+	assert_int_equal(adv_blocks_choose(l, 0, ADV_BLOCKS), -1);
+	l->block[100].slot = 0;
+	assert_int_equal(adv_blocks_choose(l, 1000, 6), 100);
+	assert_int_equal(adv_blocks_choose(l, 1000, 5), 19);
+	assert_int_equal(adv_blocks_choose(l, 0, 0), -1);
 	free(l);
 }
 
 static void slot_tokens(void **state)
 {
-	struct adv_ledger *l = calloc(1, sizeof(*l));
+	struct adv_ledger *l = new_ledger(200);
 	uint8_t token[ADV_CONTROL_TOKEN_LEN];
 
 	memset(token, 0x5a, sizeof(token));
@@ -282,7 +348,9 @@ static void slot_tokens(void **state)
 	l->slot[0].owned = 1;
 	memset(token, 0, sizeof(token));
 	assert_false(adv_slots_token_fits(l, 0, token));
-	assert_false(adv_slots_token_fits(l, 255, token));
+	l->slot[200].owned = 1;
+	assert_false(adv_slots_token_fits(l, 200, token));
+	assert_false(adv_slots_token_fits(l, ADV_SLOTS, token));
 	assert_false(adv_slots_token_fits(l, UINT32_MAX, token));
 	free(l);
 }
@@ -354,6 +422,8 @@ int main(void)
 		cmocka_unit_test(full_table),
 		cmocka_unit_test(guid),
 		cmocka_unit_test(slot_choice),
+		cmocka_unit_test(slots_rest),
+		cmocka_unit_test(block_choice),
 		cmocka_unit_test(slot_tokens),
 		cmocka_unit_test(port_lines),
 		cmocka_unit_test(hostile_netlink),

@@ -3,6 +3,7 @@
 """Every packet comes to the slot that its destination QPN names, whatever dies."""
 
 import os
+import resource
 import signal
 import socket
 import struct
@@ -18,34 +19,115 @@ UDP_NO_CHECK6_TX = 101  # linux/udp.h
 IPV6_FREEBIND = 78  # linux/in6.h
 
 
-def check_steering(slots, marks):
-    """Sends to every slot over both families; each must get exactly its own."""
-    by_number = {s.number: s for s in slots}
+def check_steering(slots, marks, more=()):
+    """Sends to every slot over both families; each must get exactly its own. `more`: blocks, by
+    (first QPN, slot)."""
+    ranges = [(s.qpn, 1 << adverbd.SLOT_BITS, s) for s in slots]
+    ranges += [(first, 1 << adverbd.BLOCK_BITS, s) for first, s in more]
     for family, address in FAMILIES:
         with socket.socket(family, socket.SOCK_DGRAM) as out:
-            for number in by_number:
-                for low in (0, 1, 0xffff):
-                    out.sendto(bth(number << 16 | low, marks), (address, PORT))
-        for number, slot in by_number.items():
+            wanted = {s.number: [] for s in slots}
+            for first, count, slot in ranges:
+                # Next to nothing fits a socket of the test's: so few at a time.
+                for qpn in (first, first + 1, first + count - 1):
+                    out.sendto(bth(qpn, marks), (address, PORT))
+                    wanted[slot.number].append(bth(qpn, marks))
+        for slot in slots:
             got = slot.received()
-            assert [g[5] for g in got] == [number] * 3, (address, number, [g[5] for g in got])
-            assert all(g[12:-4] == marks for g in got)
+            assert got == wanted[slot.number], (address, slot.number, [g[5:8] for g in got])
 
 
-def all_256(build):
+def sockets_of_port():
+    """How many sockets of UDP port 4791 there are, as `ss -lun` shows."""
+    count = 0
+    for name in ("udp", "udp6"):
+        with open(f"/proc/net/{name}") as f:
+            count += sum(line.split()[1].endswith(f":{PORT:04X}") for line in f if ":" in line)
+    return count
+
+
+def raise_limit():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+def thousands(build):
+    """As many as there can be, over both families."""
+    most = min(adverbd.SLOTS - adverbd.FIRST_SLOT, (raise_limit() - 128) // 4 - 2)
     with Daemon(build), Client() as c:
-        slots = [c.open_slot() for _ in range(254)]
-        assert [s.number for s in slots] == list(range(1, 255))
-        assert "254 slots" in adverbd.text_of(c.ask(adverbd.OPEN_SLOT, expect=11)[0])  # EAGAIN
+        assert c.status()["total"] == most
+        slots = [c.open_slot() for _ in range(most)]
+        assert [s.number for s in slots] == [adverbd.FIRST_SLOT + i for i in range(most)]
+        assert f"{most} slots" in adverbd.text_of(c.ask(adverbd.OPEN_SLOT, expect=11)[0])  # EAGAIN
         check_steering(slots, b"first")
+        for s in slots:
+            s.sock.close()
+
+
+def for_nobody(build):
+    """What is for no slot comes to nobody, or to adverbd where it is for it."""
+    with Daemon(build), Client() as c:
+        slots = [c.open_slot() for _ in range(5)]
+        block = c.open_block(slots[2])
         before = c.status()["qp1_dropped"]
+        beyond = (slots[4].number + 1) << adverbd.SLOT_BITS
         for family, address in FAMILIES:
             with socket.socket(family, socket.SOCK_DGRAM) as out:
-                for datagram in (bth(0), bth(1), b"", b"short", bth(0xffffff)):
+                # In a slot that is not made, in a block that is nobody's, in the last block.
+                for qpn in (1 << adverbd.SLOT_BITS, beyond, 0x7fffff, block + (1 << 16), 0xfeffff,
+                            0xff0000, 0xffffff):
+                    out.sendto(bth(qpn), (address, PORT))
+                for datagram in (bth(0), bth(1), b"", b"short"):
                     out.sendto(datagram, (address, PORT))
-        # All but the one to the multicast QPN come to adverbd itself.
         wait_for(lambda: c.status()["qp1_dropped"] == before + 8)
+        time.sleep(0.05)
+        assert c.status()["qp1_dropped"] == before + 8
         assert not any(s.received() for s in slots)
+
+
+def few_sockets(build):
+    """One program: three sockets of port 4791. One after the other: not one more for each."""
+    with Daemon(build), Client() as c:
+        assert sockets_of_port() == 2
+        with Client() as d:
+            d.open_slot()
+            assert sockets_of_port() == 3 and c.status()["sockets"] == 3
+        wait_for(lambda: c.slots() == [])
+        assert sockets_of_port() == 3  # a place that is given up is kept
+    assert sockets_of_port() == 0
+
+
+def blocks(build):
+    """QP numbers besides a slot's own come to its socket, as long as it is in use."""
+    with Daemon(build) as daemon, Client() as c:
+        slots = [c.open_slot() for _ in range(4)]
+        with Client() as d:
+            other = d.open_slot()
+            d.ask(adverbd.BLOCK, struct.pack("=I", slots[0].number), expect=1)  # EPERM
+            d.ask(adverbd.BLOCK, struct.pack("=I", 0xffffffff), expect=1)
+            theirs = [d.open_block(other) for _ in range(2)]
+            mine = [(c.open_block(s), s) for s in (slots[1], slots[3], slots[1])]
+            assert c.status()["blocks"] == 5
+            check_steering([*slots, other], b"five", [*mine, *((b, other) for b in theirs)])
+            daemon.kill(c.status()["worker"])
+            check_steering([*slots, other], b"no worker", [*mine, *((b, other) for b in theirs)])
+        with Client() as d:
+            for s in slots:
+                d.ask(adverbd.RESUME, struct.pack("=II", s.number, 0) + s.token)
+            wait_for(lambda: d.status()["used"] == 4)  # the other one's time is over
+            assert d.status()["blocks"] == 3
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
+                out.sendto(bth(theirs[0]), ("127.0.0.1", PORT))
+            check_steering(slots, b"three", mine)
+            assert not other.received()
+            # All of them; those that were given back come last.
+            rest = [d.open_block(slots[0]) for _ in range(adverbd.BLOCKS - 3)]
+            assert sorted(rest[-2:]) == sorted(theirs) and len({*rest}) == adverbd.BLOCKS - 3
+            d.ask(adverbd.BLOCK, struct.pack("=I", slots[0].number), expect=11)  # EAGAIN
+            check_steering(slots[1:], b"all", mine)
+            for first in rest[::9]:
+                check_steering(slots, b"one", [(first, slots[0])])
 
 
 def no_udp_checksum(build):
@@ -54,7 +136,7 @@ def no_udp_checksum(build):
         slot = c.open_slot()
         with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as out:
             out.setsockopt(socket.IPPROTO_UDP, UDP_NO_CHECK6_TX, 1)
-            out.sendto(bth(slot.number << 16), ("::1", PORT))
+            out.sendto(bth(slot.qpn), ("::1", PORT))
         assert len(slot.received()) == 1
 
 
@@ -67,7 +149,7 @@ def foreign_sources(build):
         with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as out:
             out.setsockopt(socket.IPPROTO_IPV6, IPV6_FREEBIND, 1)
             out.bind((source, 0))
-            out.sendto(bth(slot.number << 16), (to, PORT))
+            out.sendto(bth(slot.qpn), (to, PORT))
         return len(slot.received()) == 1
 
     with Daemon(build) as daemon, Client() as c:
@@ -117,7 +199,7 @@ def worker_killed(build):
             assert now["restarts"] == 1 and now["used"] == 20
             check_steering(slots, b"resumed")
             fresh = d.open_slot()
-            assert fresh.number == 21
+            assert fresh.number == adverbd.FIRST_SLOT + 20
             check_steering([*slots, fresh], b"and a new one")
             assert daemon.process.poll() is None
 
@@ -128,11 +210,11 @@ def grace_ends(build):
         slots = [c.open_slot() for _ in range(3)]
         daemon.kill(c.status()["worker"])
         with Client() as d:
-            assert d.open_slot().number == 4
+            assert d.open_slot().number == 5
             assert d.status()["used"] == 4
             s = slots[1]
             d.ask(adverbd.RESUME, struct.pack("=II", s.number, 0) + s.token)
-            wait_for(lambda: d.slots() == [2, 4], 6)
+            wait_for(lambda: d.slots() == [3, 5], 6)
 
 
 def keeper_killed(build):
@@ -177,23 +259,25 @@ def client_killed(build):
         "child = os.fork()\n"
         "if child == 0: time.sleep(30); os._exit(0)\n"
         "print(s.number, child, flush=True); time.sleep(30)\n")
-    with Daemon(build), Client() as c:
+    with Daemon(build, descriptors=640), Client() as c:
+        most = c.status()["total"]
+        assert most == (640 - 128) // 4 - 2
         mine = c.open_slot()
         p = subprocess.Popen([sys.executable, "-c", child_code], stdout=subprocess.PIPE,
                              cwd=os.path.dirname(os.path.abspath(__file__)))
         number, grandchild = map(int, p.stdout.readline().split())
-        assert number == 2 and c.slots() == [1, 2]
+        assert number == 3 and c.slots() == [2, 3]
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
             for _ in range(100):
-                out.sendto(bth(number << 16), ("127.0.0.1", PORT))
+                out.sendto(bth(number << adverbd.SLOT_BITS), ("127.0.0.1", PORT))
             p.kill()
             p.wait()
             try:
-                wait_for(lambda: c.slots() == [1], 5)
+                wait_for(lambda: c.slots() == [2], 5)
                 # While nobody has it, next to nothing piles up.
                 for _ in range(100):
-                    out.sendto(bth(number << 16), ("127.0.0.1", PORT))
-                others = [c.open_slot() for _ in range(252)]
+                    out.sendto(bth(number << adverbd.SLOT_BITS), ("127.0.0.1", PORT))
+                others = [c.open_slot() for _ in range(most - 2)]
                 assert number not in [s.number for s in others]
                 again = c.open_slot()
                 assert again.number == number and not again.received()
@@ -204,14 +288,15 @@ def client_killed(build):
 
 def reuse_order(build):
     """A slot that was given back is the last to be used again."""
-    with Daemon(build), Client() as c:
+    with Daemon(build, descriptors=640), Client() as c:
+        most = c.status()["total"]
         with Client() as d:
             first = d.open_slot().number
             second = d.open_slot().number
         wait_for(lambda: c.slots() == [])
-        numbers = [c.open_slot().number for _ in range(254)]
-        assert numbers[:252] == list(range(3, 255))
-        assert sorted(numbers[252:]) == [first, second]
+        numbers = [c.open_slot().number for _ in range(most)]
+        assert numbers[:-2] == [adverbd.FIRST_SLOT + 2 + i for i in range(most - 2)]
+        assert sorted(numbers[-2:]) == [first, second]
 
 
 def multicast(build):
@@ -261,5 +346,5 @@ def multicast(build):
 
 
 if __name__ == "__main__":
-    adverbd.main([all_256, no_udp_checksum, foreign_sources, worker_killed, grace_ends, keeper_killed, worker_dies_often,
+    adverbd.main([thousands, for_nobody, few_sockets, blocks, no_udp_checksum, foreign_sources, worker_killed, grace_ends, keeper_killed, worker_dies_often,
                   client_killed, reuse_order, multicast])

@@ -67,7 +67,23 @@ void __wrap_adv_given_refuse(int sock)
 
 /* ---- the group of sockets ---- */
 
-int adv_group_steer(int unlocked, const struct adv_gid_table *own)
+int adv_group_steer(int unlocked, const struct adv_gid_table *own, const struct adv_group_run *run,
+		    unsigned runs)
+{
+	for (unsigned i = 0; i < runs; i++) {
+		FUZZ_CHECK(run[i].first <= run[i].last && run[i].last < ADV_PREFIXES);
+		FUZZ_CHECK(i == 0 || run[i - 1].last < run[i].first);
+	}
+	return 0;
+}
+
+int adv_group_grow(int founder, int *made)
+{
+	*made = fcntl(founder, F_DUPFD_CLOEXEC, 0);
+	return *made < 0 ? errno : 0;
+}
+
+int adv_keeper_give(const struct adv_daemon *d, int fd)
 {
 	return 0;
 }

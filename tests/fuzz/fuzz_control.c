@@ -78,7 +78,7 @@ static int make_table(bool sealed)
 {
 	int fd = memfd_create("table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	FUZZ_CHECK(fd >= 0 && ftruncate(fd, sizeof(struct adv_gid_table)) == 0);
+	FUZZ_CHECK(fd >= 0 && ftruncate(fd, sizeof(struct adv_gid_page)) == 0);
 	if (sealed)
 		FUZZ_CHECK(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
 	return fd;
@@ -89,7 +89,7 @@ static int make_file(void)
 	int fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
 	if (fd >= 0)
-		FUZZ_CHECK(ftruncate(fd, sizeof(struct adv_gid_table)) == 0);
+		FUZZ_CHECK(ftruncate(fd, sizeof(struct adv_gid_page)) == 0);
 	return fd;
 }
 
@@ -150,6 +150,13 @@ static void answer(const struct adv_control_message *asked, const struct step *s
 
 	if (m.type == ADV_CONTROL_OPEN_SLOT)
 		m.body.slot.slot = ADV_SLOT_FIRST;
+	if (m.type == ADV_CONTROL_BLOCK)
+		m.body.block.block = ADV_BLOCKS - 1;
+	if (m.type == ADV_CONTROL_PAIRS)
+		m.body.pairs.count = s->type % (ADV_PAIRS_A_MESSAGE + 2);
+	if (m.type == ADV_CONTROL_PAIRS && !(s->flags & 32))
+		for (unsigned i = 0; i < ADV_PAIRS_A_MESSAGE; i++)
+			m.body.pairs.peer[i] = (uint16_t)(m.body.pairs.from + i);
 	if (m.type == ADV_CONTROL_COUNTERS)
 		m.body.counters.count = ADV_COUNTERS_A_MESSAGE;
 	if (s->flags & 1)
@@ -355,11 +362,31 @@ static void open_slot(struct process *p)
 	if (error)
 		return;
 	FUZZ_CHECK(slot.receive_fd >= 0 && fcntl(slot.receive_fd, F_GETFD) == FD_CLOEXEC);
-	FUZZ_CHECK(slot.qpn_first >> ADV_SLOT_QPN_BITS >= ADV_SLOT_FIRST &&
-		   slot.qpn_first >> ADV_SLOT_QPN_BITS <= ADV_SLOT_LAST);
+	FUZZ_CHECK(slot.number >= ADV_SLOT_FIRST && slot.number < ADV_SLOTS &&
+		   slot.qpn_first == adv_slot_qpn(slot.number));
 	close(slot.receive_fd);
 	p->slot = slot;
 	p->has_slot = true;
+}
+
+static void more_qpns(struct process *p)
+{
+	uint32_t first = 0;
+	char why[200] = "";
+	int error = adv_control_open_block(p->c, &p->slot, &first, why, sizeof(why));
+
+	check_text(why, sizeof(why), error);
+	FUZZ_CHECK(error || (first >= ADV_BLOCK_FIRST_QPN &&
+			     first < ADV_QPN_MULTICAST - ADV_BLOCK_QPNS && !(first & 0xffff)));
+}
+
+static void look_at_pairs(struct process *p)
+{
+	uint8_t paired[ADV_SLOTS / 8], ready[ADV_SLOTS / 8];
+
+	if (adv_control_pairs(p->c, p->slot.number, paired, ready) == 0)
+		for (unsigned i = 0; i < sizeof(paired); i++)
+			FUZZ_CHECK((ready[i] & ~paired[i]) == 0);
 }
 
 static void open_cm(struct process *p)
@@ -447,7 +474,11 @@ static void act(struct process *p, const struct step *s)
 			adv_control_leave(p->c, &p->slot, &group, s->raw);
 		break;
 	case 3:
-		if (p->has_slot)
+		if (p->has_slot && s->flags & 1)
+			more_qpns(p);
+		else if (p->has_slot && s->flags & 2)
+			look_at_pairs(p);
+		else if (p->has_slot)
 			count(p);
 		break;
 	case 4:

@@ -17,11 +17,13 @@
 #include "daemon.h"
 #include "daemon/client.h"
 #include "daemon/pairs.h"
+#include "daemon/group.h"
 #include "daemon/slots.h"
 #include "daemon/ucma_internal.h"
 #include "records.h"
 
-#define PEERS	  4 /* connections of each protocol at a time */
+#define PEERS	  4  /* connections of each protocol at a time */
+#define SLOTS	  24 /* few, so that there is an end to them */
 #define KNOWN	  16
 #define STEPS_MAX 192
 #define BODY	  64
@@ -68,6 +70,7 @@ struct world {
 	struct adv_clients clients;
 	struct control_peer control[PEERS];
 	struct cm_peer cm[PEERS];
+	struct adv_gid_page *page;
 };
 
 /* ---- made and taken apart ---- */
@@ -116,10 +119,15 @@ static struct world *world_open(bool system)
 	FUZZ_CHECK(w != NULL);
 	border_open();
 	w->daemon.ledger = calloc(1, sizeof(*w->daemon.ledger));
-	w->daemon.gids = calloc(1, sizeof(*w->daemon.gids));
-	FUZZ_CHECK(w->daemon.ledger && w->daemon.gids);
-	for (unsigned i = 0; i < ADV_SLOTS; i++)
-		w->daemon.socket[i] = border.bell;
+	w->page = calloc(1, sizeof(*w->page));
+	FUZZ_CHECK(w->daemon.ledger && w->page);
+	w->daemon.gids = &w->page->table;
+	w->daemon.senders = &w->page->senders;
+	for (unsigned i = 0; i < ADV_GROUP_FIRST; i++)
+		w->daemon.socket[w->daemon.sockets++] = border.bell;
+	w->daemon.ledger->sockets = w->daemon.sockets;
+	w->daemon.slots_most = SLOTS;
+	w->daemon.keeper = -1;
 	w->daemon.table_fd = border.bell;
 	w->daemon.listener = -1;
 	w->daemon.system = system;
@@ -174,6 +182,21 @@ static unsigned check_user(const struct adv_user *user)
 	return user->ids;
 }
 
+/* Each is somebody's who is there, and says so to those who receive from it. */
+static void check_blocks(const struct world *w)
+{
+	for (unsigned i = 0; i < ADV_BLOCKS; i++) {
+		uint32_t slot = w->daemon.ledger->block[i].slot;
+		uint16_t last = adv_qpn_prefix(adv_block_qpn(i) + ADV_BLOCK_QPNS - 1);
+
+		FUZZ_CHECK(slot < w->daemon.sockets);
+		if (slot)
+			FUZZ_CHECK(w->daemon.ledger->slot[slot].owned &&
+				   w->daemon.senders->home[last] == slot &&
+				   w->daemon.senders->port[last] == w->daemon.senders->port[slot]);
+	}
+}
+
 static void check_counts(const struct world *w)
 {
 	const struct adv_ucma *u = w->clients.ucma;
@@ -199,12 +222,13 @@ static void check_counts(const struct world *w)
 	FUZZ_CHECK(charged == adv_cm_id_count(u->cm) + adv_cm_ending_count(u->cm));
 	if (adv_list_empty(&u->leaving))
 		FUZZ_CHECK(u->id_count == ids && u->channel_count == channels);
-	for (unsigned i = 0; i < ADV_SLOTS; i++) {
+	for (unsigned i = 0; i < SLOTS; i++) {
 		if (w->clients.owner[i])
 			FUZZ_CHECK(w->daemon.ledger->slot[i].owned);
 		slots += w->daemon.ledger->slot[i].owned;
 	}
 	FUZZ_CHECK(adv_slots_used(w->daemon.ledger) == slots);
+	check_blocks(w);
 }
 
 static void rounds(struct world *w, unsigned n)
@@ -237,6 +261,7 @@ static void world_close(struct world *w)
 	}
 	FUZZ_CHECK(!adv_ucma_busy(w->clients.ucma));
 	FUZZ_CHECK(w->clients.count == 0 && adv_slots_used(w->daemon.ledger) == 0);
+	FUZZ_CHECK(adv_blocks_used(w->daemon.ledger, 0) == 0);
 	FUZZ_CHECK(w->clients.ucma->id_count == 0 && w->clients.ucma->channel_count == 0);
 	FUZZ_CHECK(border.memberships == 0);
 	FUZZ_CHECK(adv_pairs_count(w->clients.pairs) == 0);
@@ -245,7 +270,9 @@ static void world_close(struct world *w)
 	adv_users_free(&w->users);
 	border_close();
 	free(w->daemon.ledger);
-	free(w->daemon.gids);
+	for (unsigned i = ADV_GROUP_FIRST; i < w->daemon.sockets; i++)
+		close(w->daemon.socket[i]);
+	free(w->page);
 	free(w);
 }
 
@@ -372,7 +399,7 @@ static void control_ask(struct world *w, const struct step *s)
 	const struct control_peer *other = &w->control[s->who / PEERS % PEERS];
 	struct adv_control_message m = {.magic = ADV_CONTROL_MAGIC,
 					.version = ADV_CONTROL_VERSION,
-					.type = s->type % (ADV_CONTROL_FAULT + 2),
+					.type = s->type % (ADV_CONTROL_BLOCK + 2),
 					.serial = ++p->serial,
 					.result = (int32_t)s->value,
 					.reserved = s->raw};
@@ -393,6 +420,8 @@ static void control_ask(struct world *w, const struct step *s)
 			m.body.pair.peer = w->control[s->raw % PEERS].slot;
 		if (m.type == ADV_CONTROL_FAULT)
 			m.body.fault.kind = s->value % 5;
+		if (m.type == ADV_CONTROL_PAIRS)
+			m.body.pairs.from = (uint16_t)s->value;
 	}
 	if (s->flags & 4)
 		m.version ^= (uint16_t)s->value;

@@ -155,14 +155,13 @@ struct adv_qp *node_outgrow(struct node *n)
 		.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1},
 	};
 	struct adv_engine *e = adv_device_lock(n->d);
-	uint32_t slot = adv_qp_num(n->qp) >> 16;
 	struct adv_qp *qp;
 
 	do {
 		adv_device_reserve_qpn(n->d);
 		qp = adv_qp_create(e, &config);
 		assert_non_null(qp);
-	} while (adv_qp_num(qp) >> 16 == slot);
+	} while (adv_qp_num(qp) < ADV_BLOCK_FIRST_QPN);
 	adv_device_unlock(n->d);
 	return qp;
 }

@@ -43,7 +43,7 @@ void node_close(struct node *n);
 /* Each to the other, or one to itself, over the first GID. */
 void node_connect(struct node *a, struct node *b);
 
-/* Makes QPs until one's number is in a slot that the device did not have; returns that one. */
+/* Makes QPs until one's number is not its slot's own, but of a block; returns that one. */
 struct adv_qp *node_outgrow(struct node *n);
 
 /* Posts one signalled WRITE from n's buffer[from..] to the peer's buffer[to..]. */

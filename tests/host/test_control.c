@@ -149,13 +149,13 @@ static void slots_and_gids(void **state)
 	assert_true(table.count == 2 && table.port_active == 1 && table.entry[0].loopback);
 	assert_int_equal(adv_control_open_slot(c, &a, why, sizeof(why)), 0);
 	assert_int_equal(adv_control_open_slot(d, &b, why, sizeof(why)), 0);
-	assert_int_equal(a.qpn_first & 0xffff, 0);
-	assert_int_equal(a.qpn_count, 1 << 16);
+	assert_int_equal(a.qpn_first, adv_slot_qpn(a.number));
+	assert_int_equal(a.qpn_count, ADV_SLOT_QPNS);
 	assert_int_not_equal(a.qpn_first, b.qpn_first);
 	assert_true(a.receive_buffer >= 100000);
 	assert_int_equal(fcntl(a.receive_fd, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(adv_control_list(c, 0, &entry), 0);
-	assert_int_equal(entry.slot, a.qpn_first >> 16);
+	assert_int_equal(entry.slot, a.number);
 	assert_int_equal(entry.pid, getpid());
 	assert_int_equal(entry.uid, geteuid());
 	assert_true(entry.connected);
@@ -181,7 +181,7 @@ static void memberships(void **state)
 
 	assert_int_equal(adv_control_open_slot(c, &s, why, sizeof(why)), 0);
 	other = s;
-	other.qpn_first += 1 << 16;
+	other.number++;
 	assert_int_equal(adv_control_join(c, &s, &group, lo), 0);
 	assert_int_equal(adv_control_join(c, &s, &group, lo), 0);
 	assert_int_equal(adv_control_join(c, &s, &group, 12345), ENODEV);

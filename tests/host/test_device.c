@@ -527,18 +527,15 @@ static void test_late_packets(void **state)
 	node_close(&b);
 }
 
-/* Slots in use by this process, all of them connected; 0: not now. */
-static unsigned own_slots(struct adv_control *c)
+/* Blocks of this process's slot; UINT32_MAX: it is not connected. */
+static unsigned own_blocks(struct adv_control *c)
 {
 	struct adv_control_entry entry = {0};
-	unsigned n = 0;
 
-	for (uint32_t from = 0; adv_control_list(c, from, &entry) == 0; from = entry.slot + 1) {
-		if (!entry.connected)
-			return 0;
-		n += entry.pid == (uint32_t)getpid();
-	}
-	return n;
+	for (uint32_t from = 0; adv_control_list(c, from, &entry) == 0; from = entry.slot + 1)
+		if (entry.pid == (uint32_t)getpid() && entry.connected)
+			return entry.blocks;
+	return UINT32_MAX;
 }
 
 static void exchange_once(struct node *a, struct node *b, unsigned seed)
@@ -550,14 +547,14 @@ static void exchange_once(struct node *a, struct node *b, unsigned seed)
 	if (seed & 1)
 		node_poll(a, &wc);
 	else
-		node_wait(a, &wc); /* the thread has the further sockets too */
+		node_wait(a, &wc);
 	check_wc(&wc, seed);
 	node_compare(a, 0, b, NODE_BUFFER / 2, 30000);
 }
 
-/* A further slot when the first one's QP numbers run out: it receives, survives the daemon's
- * worker, and goes with the device. */
-static void test_further_slot(void **state)
+/* A block when the slot's QP numbers run out: it receives, survives the daemon's worker, and goes
+ * with the device. */
+static void test_block(void **state)
 {
 	char why[256];
 	struct adv_control *c = adv_control_connect(false, why, sizeof(why));
@@ -566,26 +563,26 @@ static void test_further_slot(void **state)
 
 	assert_non_null(c);
 	node_open(&a);
-	assert_int_equal(own_slots(c), 1);
+	assert_int_equal(own_blocks(c), 0);
 	b = a;
 	b.qp = node_outgrow(&a);
-	assert_int_equal(own_slots(c), 2);
+	assert_int_equal(own_blocks(c), 1);
 	node_connect(&a, &b);
 	for (unsigned i = 0; i < 40; i++)
 		exchange_once(i & 2 ? &b : &a, i & 2 ? &a : &b, i);
 	assert_int_equal(adv_control_status(c, &status), 0);
 	kill((pid_t)status.worker_pid, SIGKILL);
-	for (unsigned i = 0; i < 500 && own_slots(c) != 2; i++)
+	for (unsigned i = 0; i < 500 && own_blocks(c) != 1; i++)
 		usleep(10000);
-	assert_int_equal(own_slots(c), 2);
+	assert_int_equal(own_blocks(c), 1);
 	for (unsigned i = 0; i < 4; i++)
 		exchange_once(i & 2 ? &b : &a, i & 2 ? &a : &b, i);
 	node_close(&a);
-	for (unsigned i = 0; i < 500 && status.slots_used; i++) {
+	for (unsigned i = 0; i < 500 && status.slots_used + status.blocks_used; i++) {
 		usleep(10000);
 		assert_int_equal(adv_control_status(c, &status), 0);
 	}
-	assert_int_equal(status.slots_used, 0);
+	assert_int_equal(status.slots_used + status.blocks_used, 0);
 	adv_control_close(c);
 }
 
@@ -622,7 +619,7 @@ int main(void)
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_late_packets),
-		cmocka_unit_test(test_further_slot),
+		cmocka_unit_test(test_block),
 		cmocka_unit_test(test_addresses_change),
 	};
 

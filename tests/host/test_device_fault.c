@@ -37,7 +37,7 @@ static int ask(uint32_t kind, uint32_t number, enum adv_fault_command command, c
 
 static uint32_t slot_of(const struct node *n)
 {
-	return adv_qp_num(n->qp) >> ADV_SLOT_QPN_BITS;
+	return adv_qpn_prefix(adv_qp_num(n->qp));
 }
 
 static int ask_node(const struct node *n, enum adv_fault_command command, const char *plan)

@@ -11,12 +11,13 @@
 #include "link/ring.h"
 #include "link/shm.h"
 #include "netns.h"
+#include "wire/slot.h"
 
 #define RING_SIZE (64u << 10)
-#define SLOT_A	  1
-#define SLOT_B	  2
-#define QPN_A	  0x010007u
-#define QPN_B	  0x020009u
+#define SLOT_A	  301
+#define SLOT_B	  ((unsigned)ADV_SLOTS - 1)
+#define QPN_A	  (adv_slot_qpn(SLOT_A) + 7)
+#define QPN_B	  (adv_slot_qpn(SLOT_B) + 9)
 
 struct pair {
 	struct adv_link *a;
@@ -36,7 +37,7 @@ static uint64_t clock_of_test(void)
 static struct adv_link *open_shm(const char *address, uint32_t qpn_first)
 {
 	const struct adv_udp_address own[] = {{gid_of("127.0.0.1"), 1}, {gid_of("::1"), 1}};
-	struct adv_link *udp = open_link_for(address, qpn_first, 0x10000), *link;
+	struct adv_link *udp = open_link_for(address, qpn_first, ADV_SLOT_QPNS), *link;
 
 	assert_int_equal(adv_udp_set_addresses(udp, own, 2), 0);
 	link = adv_shm_create(udp, clock_of_test);
@@ -75,8 +76,8 @@ static int begin(void **state)
 {
 	struct pair *p = calloc(1, sizeof(*p));
 
-	p->a = open_shm("127.0.0.1", QPN_A & 0xff0000);
-	p->b = open_shm("127.0.0.2", QPN_B & 0xff0000);
+	p->a = open_shm("127.0.0.1", adv_slot_qpn(SLOT_A));
+	p->b = open_shm("127.0.0.2", adv_slot_qpn(SLOT_B));
 	path_between(&p->to_b, "127.0.0.1", "127.0.0.2", 0xc001);
 	path_between(&p->to_a, "127.0.0.2", "127.0.0.1", 0xc001);
 	*state = p;

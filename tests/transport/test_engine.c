@@ -294,8 +294,8 @@ static bool is_forgery(struct bed *bed, const uint8_t *data, uint32_t len, uint1
  * says who is within it. */
 static void test_senders(void **state)
 {
-	static _Atomic uint16_t port[256];
-	static _Atomic uint8_t home[256];
+	static _Atomic uint16_t port[ADV_PREFIXES];
+	static _Atomic uint16_t home[ADV_PREFIXES];
 
 	for (int t = 0; t < 3; t++) {
 		uint8_t data[PACKET_MAX];
@@ -309,7 +309,7 @@ static void test_senders(void **state)
 			gids[i] = (struct adv_engine_gid){bed.net->node[i / 2].gid[i % 2], 4096};
 		assert_int_equal(adv_engine_set_gids(bed.net->node[1].e, gids, 4), 0);
 		len = build(&bed, services[t] | ADV_OP_SEND_ONLY, data);
-		port[0] = 50000; /* all QPNs of this test begin with 0 */
+		port[0] = 50000; /* all QPNs of this test are slot 0's */
 		port[1] = 50001;
 		assert_true(is_forgery(&bed, data, len, 49999, 0));
 		assert_true(is_forgery(&bed, data, len, 50001, 0));
@@ -322,7 +322,7 @@ static void test_senders(void **state)
 		assert_true(is_forgery(&bed, data, len, 50002, 2));
 		assert_false(is_forgery(&bed, data, len, 50002, 0));
 		assert_false(is_forgery(&bed, data, len, 0, 1));
-		home[0] = 1; /* a further slot of the process that has slot 1 */
+		home[0] = 1; /* numbers of the process that has slot 1 */
 		assert_true(is_forgery(&bed, data, len, 0, 1));
 		assert_false(is_forgery(&bed, data, len, 0, 2));
 		home[0] = 0;

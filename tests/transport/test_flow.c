@@ -283,8 +283,8 @@ static void test_cnp_of_the_dead(void **state)
 static void test_forged_cnps(void **state)
 {
 	struct adv_headers h = {.bth = {.opcode = ADV_OPCODE_CNP, .becn = true}};
-	static _Atomic uint16_t port[256];
-	static _Atomic uint8_t home[256];
+	static _Atomic uint16_t port[ADV_PREFIXES];
+	static _Atomic uint16_t home[ADV_PREFIXES];
 	const struct adv_engine_counters *c;
 	struct adv_engine_gid gids[4];
 	uint8_t data[64] = {0};

@@ -584,13 +584,13 @@ static int add_block(struct adv_device *d, uint32_t *first, char *why, size_t wh
 	return err;
 }
 
-void adv_device_reserve_qpn(struct adv_device *d)
+/* `left`: numbers there are still. */
+static void reserve(struct adv_device *d, uint32_t left)
 {
-	uint32_t left = adv_engine_qpns_left(d->engine), first = 0;
+	uint32_t first = 0;
 	char why[256] = "";
 
-	if (left >= ADV_QPNS_RESTING || d->block_count == ADV_DEVICE_BLOCKS ||
-	    (d->blocks_refused && left))
+	if (d->block_count == ADV_DEVICE_BLOCKS || (d->blocks_refused && left))
 		return;
 	d->blocks_refused = add_block(d, &first, why, sizeof(why)) != 0;
 	if (d->blocks_refused) {
@@ -599,6 +599,20 @@ void adv_device_reserve_qpn(struct adv_device *d)
 	}
 	d->block_count++;
 	adv_info("a block more: queue pair numbers from 0x%06x on", first);
+}
+
+void adv_device_reserve_qpn(struct adv_device *d)
+{
+	uint32_t left = adv_engine_qpns_left(d->engine);
+
+	if (left < ADV_QPNS_RESTING)
+		reserve(d, left);
+}
+
+void adv_device_reserve_srqn(struct adv_device *d)
+{
+	if (adv_engine_srqns_left(d->engine) == 0)
+		reserve(d, 0);
 }
 
 static void free_device(struct adv_device *d)

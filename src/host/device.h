@@ -37,10 +37,12 @@ struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks,
 
 /*
  * With the lock held, before a QP is made: where QP numbers get few, asks the daemon for one more
- * slot and waits for its answer. Slots are kept until the device is closed. Nothing is said of a
+ * block and waits for its answer. Blocks are kept until the device is closed. Nothing is said of a
  * failure but in the log: the engine tells whether there is a number left.
  */
 void adv_device_reserve_qpn(struct adv_device *d);
+/* The same before an SRQ of an XRC domain is made, where there is no number left for it. */
+void adv_device_reserve_srqn(struct adv_device *d);
 
 /* Stops progress, tells the daemon, frees the engine and everything in it. Blocks until the
  * background thread has ended; do not call with the lock held. */

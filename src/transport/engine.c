@@ -88,7 +88,6 @@ void adv_engine_destroy(struct adv_engine *e)
 	assert(adv_list_empty(&e->async_events));
 	adv_qpns_free(e);
 	adv_ahs_free(e);
-	free(e->xrc_srqs);
 	free(e->mrs.slot);
 	free(e->timers.slot);
 	free(e->gids);

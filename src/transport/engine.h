@@ -142,13 +142,16 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config);
 /* Frees the engine and everything still in it; adv_* objects of it are gone. */
 void adv_engine_destroy(struct adv_engine *e);
 
-/* Adds QP numbers (a further slot), at most ADV_ENGINE_RANGES times. 0, EINVAL or ENOMEM. */
+/* Adds QP numbers, at most ADV_ENGINE_RANGES times. 0, EINVAL or ENOMEM. */
 int adv_engine_add_qpns(struct adv_engine *e, uint32_t first, uint32_t count);
 
 /* How many numbers no QP has now. Those given back last are among them: who can add more does so
  * before this is less than ADV_QPNS_RESTING, that packets of the past find nobody. */
 uint32_t adv_engine_qpns_left(const struct adv_engine *e);
 #define ADV_QPNS_RESTING 1024
+
+/* How many SRQs of XRC domains can be made yet; they have numbers of the same ranges. */
+uint32_t adv_engine_srqns_left(const struct adv_engine *e);
 
 /* True for a number of the engine's ranges, whether a QP has it or not. */
 bool adv_engine_has_qpn(const struct adv_engine *e, uint32_t qpn);

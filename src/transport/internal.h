@@ -622,6 +622,9 @@ struct adv_qpn_range {
 	uint32_t freed_head;
 	uint32_t freed_count;
 	struct adv_qp **qp;
+	struct adv_srq **srq; /* of XRC domains, by number; NULL: none ever */
+	uint32_t srqs;	      /* how many */
+	uint32_t srq_next;    /* where to look for a free one: reused as late as can be */
 };
 
 struct adv_engine {
@@ -668,9 +671,7 @@ struct adv_engine {
 	uint32_t cq_count;
 	uint32_t srq_count;
 	uint32_t xrcd_count;
-	struct adv_srq **xrc_srqs; /* by number; ADV_MAX_XRC_SRQ of them, made with the first */
-	uint32_t xrc_next;	   /* where to look for a free one: reused as late as can be */
-	uint32_t xrc_used;
+	uint32_t xrc_used; /* SRQs of XRC domains */
 	struct adv_list qps;
 	struct adv_list groups;
 	struct adv_ah *dead_ahs; /* packets of the last batch may refer to them */
@@ -696,6 +697,8 @@ bool adv_engine_sender_good(const struct adv_engine *e, uint32_t src_qpn,
 
 /* qpn.c */
 struct adv_qp *adv_engine_find_qp(const struct adv_engine *e, uint32_t qpn);
+/* The range that has the number, or NULL. */
+struct adv_qpn_range *adv_qpn_range_of(const struct adv_engine *e, uint32_t qpn);
 /* Gives the QP the number that has rested longest. 0; ENOMEM: none is left. */
 int adv_qpn_take(struct adv_engine *e, struct adv_qp *qp);
 void adv_qpn_give_back(struct adv_engine *e, uint32_t qpn);

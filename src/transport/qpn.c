@@ -24,6 +24,8 @@ int adv_engine_add_qpns(struct adv_engine *e, uint32_t first, uint32_t count)
 		free(r->freed);
 		return ENOMEM;
 	}
+	r->srq = NULL;
+	r->srqs = r->srq_next = 0;
 	r->first = first;
 	r->count = count;
 	r->fresh = count;
@@ -40,6 +42,7 @@ void adv_qpns_free(struct adv_engine *e)
 	for (unsigned i = 0; i < e->ranges; i++) {
 		free(e->range[i].qp);
 		free(e->range[i].freed);
+		free(e->range[i].srq);
 	}
 }
 
@@ -52,7 +55,7 @@ uint32_t adv_engine_qpns_left(const struct adv_engine *e)
 	return n;
 }
 
-static struct adv_qpn_range *range_of(const struct adv_engine *e, uint32_t qpn)
+struct adv_qpn_range *adv_qpn_range_of(const struct adv_engine *e, uint32_t qpn)
 {
 	for (unsigned i = 0; i < e->ranges; i++)
 		if (qpn - e->range[i].first < e->range[i].count)
@@ -62,12 +65,12 @@ static struct adv_qpn_range *range_of(const struct adv_engine *e, uint32_t qpn)
 
 bool adv_engine_has_qpn(const struct adv_engine *e, uint32_t qpn)
 {
-	return range_of(e, qpn) != NULL;
+	return adv_qpn_range_of(e, qpn) != NULL;
 }
 
 struct adv_qp *adv_engine_find_qp(const struct adv_engine *e, uint32_t qpn)
 {
-	const struct adv_qpn_range *r = range_of(e, qpn);
+	const struct adv_qpn_range *r = adv_qpn_range_of(e, qpn);
 
 	return r ? r->qp[qpn - r->first] : NULL;
 }
@@ -112,7 +115,7 @@ int adv_qpn_take(struct adv_engine *e, struct adv_qp *qp)
 
 void adv_qpn_give_back(struct adv_engine *e, uint32_t qpn)
 {
-	struct adv_qpn_range *r = range_of(e, qpn);
+	struct adv_qpn_range *r = adv_qpn_range_of(e, qpn);
 
 	r->qp[qpn - r->first] = NULL;
 	r->freed[(r->freed_head + r->freed_count++) % r->count] = qpn - r->first;

@@ -37,36 +37,55 @@ struct adv_qp *adv_xrcd_find_qp(const struct adv_xrcd *xrcd, uint32_t qpn)
 
 /* ---- numbers ---- */
 
-static uint32_t prefix(const struct adv_engine *e)
+uint32_t adv_engine_srqns_left(const struct adv_engine *e)
 {
-	return e->range[0].first & ~(uint32_t)(ADV_MAX_XRC_SRQ - 1);
+	uint32_t most = ADV_MAX_XRC_SRQ - 1 - e->xrc_used, n = 0;
+
+	for (unsigned i = 0; i < e->ranges; i++)
+		n += e->range[i].count - (e->range[i].first == 0);
+	n -= e->xrc_used;
+	return n < most ? n : most;
 }
 
-/* Index 0 is no SRQ's: number 0, of posters who forgot it, finds none. 0 or ENOMEM. */
+/* A number of this range. Number 0, of posters who forgot it, is no SRQ's. False: none is left, or
+ * there is no memory. */
+static bool take_from(struct adv_engine *e, struct adv_qpn_range *r, struct adv_srq *srq)
+{
+	if (r->srqs == r->count - (r->first == 0))
+		return false;
+	if (!r->srq) {
+		r->srq = calloc(r->count, sizeof(struct adv_srq *));
+		if (!r->srq)
+			return false;
+		r->srq_next = (uint32_t)adv_rng_below(&e->rng, r->count);
+	}
+	while (r->first + r->srq_next == 0 || r->srq[r->srq_next])
+		r->srq_next = (r->srq_next + 1) % r->count;
+	r->srq[r->srq_next] = srq;
+	srq->number = r->first + r->srq_next;
+	r->srq_next = (r->srq_next + 1) % r->count;
+	r->srqs++;
+	e->xrc_used++;
+	return true;
+}
+
+/* Of the numbers that are the engine's, as QPs' are: never another engine's SRQ has the same. 0 or
+ * ENOMEM. */
 static int take_number(struct adv_engine *e, struct adv_srq *srq)
 {
-	if (!e->xrc_srqs) {
-		e->xrc_srqs = calloc(ADV_MAX_XRC_SRQ, sizeof(struct adv_srq *));
-		if (!e->xrc_srqs)
-			return ENOMEM;
-		e->xrc_next = (uint32_t)adv_rng_below(&e->rng, ADV_MAX_XRC_SRQ);
-	}
 	if (e->xrc_used == ADV_MAX_XRC_SRQ - 1)
 		return ENOMEM;
-	while (e->xrc_next == 0 || e->xrc_srqs[e->xrc_next])
-		e->xrc_next = (e->xrc_next + 1) % ADV_MAX_XRC_SRQ;
-	e->xrc_srqs[e->xrc_next] = srq;
-	srq->number = prefix(e) | e->xrc_next;
-	e->xrc_next = (e->xrc_next + 1) % ADV_MAX_XRC_SRQ;
-	e->xrc_used++;
-	return 0;
+	for (unsigned i = 0; i < e->ranges; i++)
+		if (take_from(e, &e->range[i], srq))
+			return 0;
+	return ENOMEM;
 }
 
 static struct adv_srq *find(const struct adv_engine *e, uint32_t number)
 {
-	uint32_t index = number - prefix(e);
+	const struct adv_qpn_range *r = adv_qpn_range_of(e, number);
 
-	return e->xrc_srqs && index < ADV_MAX_XRC_SRQ ? e->xrc_srqs[index] : NULL;
+	return r && r->srq ? r->srq[number - r->first] : NULL;
 }
 
 struct adv_srq *adv_srq_create_xrc(struct adv_pd *pd, struct adv_xrcd *xrcd, struct adv_cq *cq,
@@ -96,8 +115,10 @@ uint32_t adv_srq_number(const struct adv_srq *srq)
 void adv_xrc_forget(struct adv_srq *srq)
 {
 	struct adv_engine *e = srq->pd->engine;
+	struct adv_qpn_range *r = adv_qpn_range_of(e, srq->number);
 
-	e->xrc_srqs[srq->number - prefix(e)] = NULL;
+	r->srq[srq->number - r->first] = NULL;
+	r->srqs--;
 	e->xrc_used--;
 	srq->xrcd->users--;
 	srq->cq->users--;

@@ -12,11 +12,13 @@ static int create_in_engine(struct ibv_pd *pd, struct adv_ibv_srq *srq, struct i
 
 	if (!adv_enter(pd->context))
 		return ADV_EFOREIGN;
-	if (xrc)
+	if (xrc) {
+		adv_device_reserve_srqn(adv_context_of(pd->context)->device);
 		srq->srq = adv_srq_create_xrc(adv_pd_of(pd)->pd, adv_xrcd_engine(srq->xrcd),
 					      adv_cq_of(xrc->cq)->cq, attr, srq);
-	else
+	} else {
 		srq->srq = adv_srq_create(adv_pd_of(pd)->pd, attr, srq);
+	}
 	if (!srq->srq)
 		err = errno;
 	else if (xrc)

@@ -14,7 +14,9 @@
 #include "transport/cause.h"
 
 #define RECEIVE_BUDGET	64
-#define CATCH_UP_ROUNDS 64  /* of that: more than a socket holds */
+#define CATCH_UP_ROUNDS 64    /* of that: more than a socket holds */
+#define PUMP_NS		80000 /* so long after a call began it begins to send no more */
+#define ACK_ROUNDS	16    /* of that */
 #define QP_WINDOW	256 /* four batches: one is made, one sent, one received, one acknowledged */
 #define TIMEOUT_TICKS	4
 #define ACK_DELAY	25000	/* ns: a program that answers at once has done so by then */
@@ -38,11 +40,21 @@ uint64_t adv_now(void)
 
 void device_pump(struct adv_device *d, uint64_t now)
 {
+	bool sent = false;
+
+	if (d->pumped)
+		return;
+	d->cut = false;
 	while (!d->link_full && adv_engine_tx_ready(d->engine)) {
+		if (sent && adv_now() - now >= PUMP_NS) {
+			d->cut = d->pumped = true;
+			return;
+		}
 		if (adv_engine_tx(d->engine, now, &d->batch) == 0)
 			break;
 		d->bg.activity++;
 		d->link_full = !d->link->ops->send(d->link, &d->batch);
+		sent = true;
 	}
 }
 
@@ -178,6 +190,7 @@ static inline __attribute__((always_inline)) unsigned progress(struct adv_device
 	if (polling)
 		atomic_store_explicit(&d->bg.last_poll, d->now, memory_order_relaxed);
 	d->link->busy_polled = polling;
+	d->pumped = false;
 	if (d->held)
 		device_hold_end(d, d->now);
 	if (d->link_full)
@@ -207,9 +220,8 @@ unsigned adv_device_progress(struct adv_device *d, bool polling)
 void adv_device_catch_up(struct adv_device *d)
 {
 	device_read_notices(d); /* the memory of a peer that writes already may be among them */
-	for (unsigned i = 0; i < CATCH_UP_ROUNDS; i++)
-		if (adv_device_progress(d, false) == 0)
-			return;
+	for (unsigned i = 0; i < CATCH_UP_ROUNDS && adv_device_progress(d, false) > 0; i++)
+		adv_lock_give_way(&d->lock);
 }
 
 void adv_device_poll(struct adv_device *d, const struct adv_cq *cq, unsigned wanted)
@@ -228,6 +240,7 @@ struct adv_engine *adv_device_lock(struct adv_device *d)
 {
 	adv_lock_take(&d->lock);
 	d->now = 0;
+	d->pumped = false;
 	return d->engine;
 }
 
@@ -240,7 +253,7 @@ uint64_t adv_device_now(struct adv_device *d)
 
 void adv_device_unlock(struct adv_device *d)
 {
-	bool posted = adv_engine_tx_ready(d->engine);
+	bool posted = !d->pumped && adv_engine_tx_ready(d->engine);
 
 	if (posted) {
 		d->held = 0;
@@ -263,8 +276,15 @@ void adv_device_unlock_unchanged(struct adv_device *d)
 
 void adv_device_send_acks(struct adv_device *d)
 {
+	d->pumped = false;
 	if (adv_engine_hasten_acks(d->engine) || d->held)
 		device_hold_end(d, adv_now());
+	/* They have their turn behind what other queue pairs have to send. */
+	for (unsigned i = 0; d->cut && i < ACK_ROUNDS; i++) {
+		adv_lock_give_way(&d->lock);
+		d->pumped = false;
+		device_pump(d, adv_now());
+	}
 }
 
 /* ---- addresses ----------------------------------------------------------------------- */

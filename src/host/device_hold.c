@@ -25,7 +25,7 @@ static bool may_hold(struct adv_device *d, const struct adv_qp *qp)
 		d->hold_off--;
 		return false;
 	}
-	return d->held + 1 < HOLD_MOST && !d->link_full && device_thread_stands_by(d) &&
+	return d->held + 1 < HOLD_MOST && !d->link_full && !d->cut && device_thread_stands_by(d) &&
 	       adv_qp_may_wait(qp);
 }
 

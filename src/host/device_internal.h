@@ -35,18 +35,19 @@ struct device_thread {
 	atomic_bool step_back;	 /* the thread wants to: the application's next call does it */
 
 	/* Under the device's lock. */
-	uint64_t wake_at;	/* WATCHING: the thread runs timers then at the latest */
-	bool kicked;		/* a kick is on its way to the thread */
-	bool acks_wait;		/* the engine has let ACKs wait since the thread last slept */
-	bool again;		/* there is more to receive: no sleep */
-	bool takeover;		/* the application sleeps: end the standby at once */
-	bool serves;		/* its last sleep was one in which it received itself */
-	unsigned waiting;	/* threads of it in adv_device_wait() */
-	pthread_t server;	/* of these, the one that serves */
-	uint64_t serve_at;	/* when the one that serves runs timers */
-	int send_fd;		/* in the epoll set, or -1 */
-	unsigned useless;	/* wake-ups of late that had nothing to do ... */
-	unsigned useless_limit; /* ... and how many of them end the watching */
+	uint64_t wake_at;	     /* WATCHING: the thread runs timers then at the latest */
+	bool kicked;		     /* a kick is on its way to the thread ... */
+	atomic_bool kicked_for_rest; /* ... and all it is for is what a call has left to send */
+	bool acks_wait;		     /* the engine has let ACKs wait since the thread last slept */
+	bool again;		     /* there is more to receive: no sleep */
+	bool takeover;		     /* the application sleeps: end the standby at once */
+	bool serves;		     /* its last sleep was one in which it received itself */
+	unsigned waiting;	     /* threads of it in adv_device_wait() */
+	pthread_t server;	     /* of these, the one that serves */
+	uint64_t serve_at;	     /* when the one that serves runs timers */
+	int send_fd;		     /* in the epoll set, or -1 */
+	unsigned useless;	     /* wake-ups of late that had nothing to do ... */
+	unsigned useless_limit;	     /* ... and how many of them end the watching */
 	uint64_t judging;  /* when the thread took packets and no call has come since; 0: not */
 	unsigned activity; /* counts packets either way; tells idle from busy */
 
@@ -82,6 +83,8 @@ struct adv_device {
 	struct adv_device_callbacks callbacks;
 	void *user;
 	bool link_full;
+	bool cut;	       /* there was more to send than one call may, see device_pump() */
+	bool pumped;	       /* ... and it was this one, since the lock was taken */
 	unsigned held;	       /* small requests posted and not sent yet; see device_hold.c ... */
 	uint64_t held_since;   /* ... the first of them */
 	unsigned hold_off;     /* so many are not held, as those before were held too long */
@@ -145,7 +148,11 @@ static inline uint64_t device_firm_deadline(const struct adv_device *d)
 	return device_or_link_deadline(d, adv_engine_firm_deadline(d->engine));
 }
 
-/* With the lock held: sends what there is to send. */
+/*
+ * With the lock held: sends what there is to send, at least a batch, until so much time has gone by
+ * since `now`, when the call began, that others wait for the lock. The rest is sent by the next
+ * call, or by who sleeps for the device: who gives up the lock wakes it.
+ */
 void device_pump(struct adv_device *d, uint64_t now);
 /* With the lock held: what was held is sent, and whether holding it was right is learnt. */
 void device_hold_end(struct adv_device *d, uint64_t now);

@@ -75,7 +75,17 @@ static int watch(struct adv_device *d, int op, int fd, uint32_t events, enum sou
 static void kick(struct adv_device *d)
 {
 	d->bg.kicked = true;
+	atomic_store(&d->bg.kicked_for_rest, false);
 	device_wake_later(d, d->bg.kick_fd);
+}
+
+/* Where the application polls it sends the rest itself: the thread need only see that it does. */
+static void kick_for_rest(struct adv_device *d)
+{
+	if (d->bg.kicked)
+		return;
+	kick(d);
+	atomic_store(&d->bg.kicked_for_rest, true);
 }
 
 static uint64_t since(atomic_uint_fast64_t *time, uint64_t now)
@@ -167,8 +177,14 @@ static bool is_too_late(uint64_t wake_at, uint64_t deadline)
 /* What was posted may be due before the one that serves looks at the clock, or need room. */
 static void see_to_server(struct adv_device *d)
 {
-	if (is_too_late(d->bg.serve_at, device_firm_deadline(d)) || d->link_full)
+	if (is_too_late(d->bg.serve_at, device_firm_deadline(d)) || d->link_full || d->cut)
 		device_wake_later(d, d->bg.serve_fd);
+}
+
+/* The application polls and will send the rest itself, unless it has turned to something else. */
+static bool leaves_rest(struct adv_device *d)
+{
+	return d->cut && since(&d->bg.last_poll, adv_now()) > STOPPED_POLLING;
 }
 
 void device_thread_see_to(struct adv_device *d)
@@ -179,11 +195,15 @@ void device_thread_see_to(struct adv_device *d)
 		set_turn(d, DEVICE_STANDBY);
 	if (atomic_load_explicit(&t->served, memory_order_relaxed))
 		see_to_server(d);
-	if (turn_of(t) != DEVICE_WATCHING || t->kicked)
+	else if (turn_of(t) == DEVICE_STANDBY && leaves_rest(d))
+		kick_for_rest(d);
+	if (turn_of(t) != DEVICE_WATCHING || (t->kicked && !t->kicked_for_rest))
 		return;
 	t->acks_wait = t->acks_wait || adv_engine_acks_wait(d->engine);
 	if (is_too_late(t->wake_at, device_firm_deadline(d)) || (d->link_full && t->send_fd < 0))
 		kick(d);
+	else if (d->cut)
+		kick_for_rest(d);
 }
 
 void adv_device_app_sleeps(struct adv_device *d)
@@ -230,17 +250,23 @@ static bool application_polls(struct adv_device *d)
 	       polls_within(d, adv_lock_is_taken(&d->lock) ? STOPPED_POLLING : CALLS_NOW);
 }
 
-/* Takes all there is, or sees to it that the thread goes on without a sleep. */
+/*
+ * Takes and sends all there is, or sees to it that the thread goes on without a sleep. Others come
+ * in between; where one of them has taken over, all else is left to it.
+ */
 static unsigned drain(struct adv_device *d)
 {
 	unsigned packets = 0;
 
-	for (unsigned i = 0; i < DRAIN_ROUNDS; i++) {
+	for (unsigned i = 0; i < DRAIN_ROUNDS && turn_of(&d->bg) == DEVICE_WATCHING; i++) {
 		unsigned n = adv_device_progress(d, false);
 
-		if (n == 0)
-			return packets;
 		packets += n;
+		if (n == 0 && !d->cut)
+			return packets;
+		if (d->cut && adv_engine_has_event(d->engine))
+			break; /* somebody waits for it */
+		adv_lock_give_way(&d->lock);
 	}
 	d->bg.again = true;
 	return packets;
@@ -345,8 +371,8 @@ static void run_watching(struct adv_device *d, const bool *ready)
 	struct device_thread *t = &d->bg;
 	unsigned packets;
 
-	if (!ready[SOURCE_KICK] && !ready[SOURCE_CONTROL] && !ready[SOURCE_SEND] &&
-	    application_polls(d)) {
+	if (!(ready[SOURCE_KICK] && !atomic_load(&t->kicked_for_rest)) && !ready[SOURCE_CONTROL] &&
+	    !ready[SOURCE_SEND] && application_polls(d)) {
 		if (++t->left >= t->useless_limit)
 			atomic_store(&t->step_back, true);
 		return;

@@ -19,8 +19,9 @@
 #include "base/sys.h"
 #include "link/bell.h"
 
-#define NS_PER_S 1000000000ull
-#define MOST	 5 /* descriptors */
+#define NS_PER_S    1000000000ull
+#define MOST	    5  /* descriptors */
+#define BUSY_ROUNDS 16 /* without a look at them */
 
 struct wait {
 	struct adv_device *device;
@@ -109,7 +110,7 @@ static bool serve(struct wait *w, uint64_t *deadline)
 	if (w->serves) {
 		device_thread_stand_aside(d);
 		(void)adv_engine_hasten_acks(d->engine); /* no answer comes soon */
-		again = adv_device_progress(d, false) > 0;
+		again = adv_device_progress(d, false) > 0 || d->cut;
 		if (!again && d->link->ops->sleep && !d->link->ops->sleep(d->link, true))
 			again = true;
 		*deadline = device_deadline(d);
@@ -183,6 +184,7 @@ static int sleep_until(struct wait *w, uint64_t deadline)
 int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void *user, bool *mine)
 {
 	struct wait w = {.device = d, .fd = {{.fd = fd, .events = POLLIN}}};
+	unsigned busy = 0;
 	int err = 0;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &w.cancel_state);
@@ -193,6 +195,12 @@ int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void
 		uint64_t deadline = ADV_NEVER;
 		bool again = serve(&w, &deadline);
 
+		/* Peers that send all the time must not keep us from hearing of anything else. */
+		busy = again ? busy + 1 : 0;
+		if (busy == BUSY_ROUNDS) {
+			busy = deadline = 0;
+			again = false;
+		}
 		if (!again && !w.mine && !come(user))
 			err = sleep_until(&w, deadline);
 	}

@@ -15,26 +15,43 @@ static atomic_int level_now = -1;
 
 static const char *const level_names[] = {"none", "error", "warn", "info", "debug"};
 
-static int level_from_environment(void)
+int adv_log_level_named(const char *name)
+{
+	for (int i = 0; i <= ADV_LOG_DEBUG; i++)
+		if (strcmp(name, level_names[i]) == 0)
+			return i;
+	return -1;
+}
+
+static int level_from_environment(bool *unknown)
 {
 	const char *want = secure_getenv("ADVERB_LOG");
+	int level = want && *want ? adv_log_level_named(want) : ADV_LOG_NONE;
 
-	if (!want)
-		return ADV_LOG_NONE;
-	for (int i = 0; i <= ADV_LOG_DEBUG; i++)
-		if (strcmp(want, level_names[i]) == 0)
-			return i;
-	return ADV_LOG_INFO;
+	*unknown = level < 0;
+	return *unknown ? ADV_LOG_INFO : level;
+}
+
+static int find_level(void)
+{
+	int before = -1;
+	bool unknown;
+	int level = level_from_environment(&unknown);
+
+	if (!atomic_compare_exchange_strong(&level_now, &before, level))
+		return before;
+	if (unknown)
+		adv_warn("ADVERB_LOG=%.64s is none of: " ADV_LOG_LEVELS "; info is meant",
+			 getenv("ADVERB_LOG"));
+	return level;
 }
 
 bool adv_log_enabled(enum adv_log_level level)
 {
 	int now = atomic_load_explicit(&level_now, memory_order_relaxed);
 
-	if (now < 0) {
-		now = level_from_environment();
-		atomic_store_explicit(&level_now, now, memory_order_relaxed);
-	}
+	if (now < 0)
+		now = find_level();
 	return (int)level <= now;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Logging. Silent unless the environment variable ADVERB_LOG names a level
- * (error, warn, info, debug); lines go to standard error, or to the file named
+ * (error, warn, info, debug; one that does not exist is warned of once, and counts as
+ * info); lines go to standard error, or to the file named
  * by ADVERB_LOG_FILE. One write(2) a line, through a raw system call, so that
  * libraries that interpose write() are not re-entered.
  */
@@ -11,6 +12,11 @@
 #include <stdbool.h>
 
 enum adv_log_level { ADV_LOG_NONE, ADV_LOG_ERROR, ADV_LOG_WARN, ADV_LOG_INFO, ADV_LOG_DEBUG };
+
+#define ADV_LOG_LEVELS "none, error, warn, info, debug"
+
+/* The level of this name; -1: there is none such. */
+int adv_log_level_named(const char *name);
 
 /* True where a line of this level would be written; any thread, cheap. */
 bool adv_log_enabled(enum adv_log_level level);

@@ -71,7 +71,8 @@ static const struct argp argp = {
 	"[FILE]",
 	"Shows the fields of RoCE frames, v1 and v2, and whether their ICRC is right. The file "
 	"('-': "
-	"standard input) is a capture of Ethernet (pcap or pcapng), or text with a frame in "
+	"standard input) is a capture of Ethernet or of all interfaces at once (tcpdump -i any), "
+	"pcap or pcapng, or text with a frame in "
 	"hexadecimal a "
 	"line. Frames that are not RoCE are passed over.\vExit status 1: an ICRC is wrong, a frame "
 	"is malformed or cut off, or there is no RoCE frame.",
@@ -138,7 +139,7 @@ static void dissect(struct output *out, const uint8_t *frame, size_t len, bool w
 }
 
 /* False, and said: the file is not one, or is damaged. */
-static bool dissect_capture(struct output *out, const char *name, const uint8_t *data, size_t len)
+static bool dissect_capture(struct output *out, const char *name, uint8_t *data, size_t len)
 {
 	char why[ADV_PCAP_WHY];
 	const uint8_t *frame;
@@ -187,7 +188,7 @@ static bool dissect_all(struct output *out, const struct options *o)
 	if (!data)
 		return false;
 	if (adv_pcap_is_capture((const uint8_t *)data, len))
-		good = dissect_capture(out, o->file, (const uint8_t *)data, len);
+		good = dissect_capture(out, o->file, (uint8_t *)data, len);
 	else
 		good = adv_frame_each_line(o->file, data, len, dissect_line, out);
 	free(data);

@@ -10,7 +10,14 @@
 #define MAGIC_SECTION 0x1a2b3c4du
 #define HEAD_LEN      24
 #define RECORD_LEN    16
+
+/* Link types, and the lengths of their heads. */
 #define LINK_ETHERNET 1
+#define LINK_SLL      113
+#define LINK_SLL2     276
+#define ETHERNET_LEN  14
+#define SLL_LEN	      16
+#define SLL2_LEN      20
 
 /* Blocks of a pcapng: type and length before the body, and the length again behind it. */
 #define BLOCK_HEAD	8
@@ -48,9 +55,11 @@ bool adv_pcap_is_capture(const uint8_t *data, size_t len)
 	return is_magic(v) || is_magic(__builtin_bswap32(v)) || v == MAGIC_PCAPNG;
 }
 
-static bool not_ethernet(uint32_t link, char why[ADV_PCAP_WHY])
+static bool not_known(uint32_t link, char why[ADV_PCAP_WHY])
 {
-	snprintf(why, ADV_PCAP_WHY, "a capture of link type %" PRIu32 ", not of Ethernet (1)",
+	snprintf(why, ADV_PCAP_WHY,
+		 "a capture of link type %" PRIu32
+		 ", not of Ethernet (1), LINUX_SLL (113) or LINUX_SLL2 (276)",
 		 link);
 	return false;
 }
@@ -61,9 +70,38 @@ static bool damaged(const struct adv_pcap *p, char why[ADV_PCAP_WHY])
 	return false;
 }
 
-bool adv_pcap_open(struct adv_pcap *p, const uint8_t *data, size_t len, char why[ADV_PCAP_WHY])
+static bool is_known(uint32_t link)
 {
-	uint32_t magic = first_word(data, len), link;
+	return link == LINK_ETHERNET || link == LINK_SLL || link == LINK_SLL2;
+}
+
+/*
+ * Makes a frame of one that was cooked: a head of Ethernet over the end of the cooked one, which is
+ * longer. One that is cut off in there has no bytes.
+ */
+static void uncook(uint32_t link, uint8_t **frame, size_t *len)
+{
+	bool first = link == LINK_SLL;
+	size_t head = first ? SLL_LEN : SLL2_LEN;
+	uint8_t *p = *frame, ethernet[ETHERNET_LEN] = {0};
+
+	if (link == LINK_ETHERNET)
+		return;
+	if (*len < head) {
+		*len = 0;
+		return;
+	}
+	if (p[first ? 5 : 11] == 6)
+		memcpy(ethernet + 6, p + (first ? 6 : 12), 6);
+	memcpy(ethernet + 12, p + (first ? 14 : 0), 2);
+	*frame = p + head - ETHERNET_LEN;
+	*len -= head - ETHERNET_LEN;
+	memcpy(*frame, ethernet, sizeof(ethernet));
+}
+
+bool adv_pcap_open(struct adv_pcap *p, uint8_t *data, size_t len, char why[ADV_PCAP_WHY])
+{
+	uint32_t magic = first_word(data, len);
 
 	*p = (struct adv_pcap){
 		.data = data, .len = len, .at = HEAD_LEN, .pcapng = magic == MAGIC_PCAPNG};
@@ -76,11 +114,11 @@ bool adv_pcap_open(struct adv_pcap *p, const uint8_t *data, size_t len, char why
 		snprintf(why, ADV_PCAP_WHY, "no capture file");
 		return false;
 	}
-	link = get32(p, 20) & 0x0fffffff; /* above: FCS length */
-	return link == LINK_ETHERNET || not_ethernet(link, why);
+	p->link_now = get32(p, 20) & 0x0fffffff; /* above: FCS length */
+	return is_known(p->link_now) || not_known(p->link_now, why);
 }
 
-static bool next_classic(struct adv_pcap *p, const uint8_t **frame, size_t *len, bool *whole,
+static bool next_classic(struct adv_pcap *p, uint8_t **frame, size_t *len, bool *whole,
 			 char why[ADV_PCAP_WHY])
 {
 	size_t left = p->len - p->at;
@@ -139,7 +177,7 @@ static bool add_interface(struct adv_pcap *p, uint32_t body, char why[ADV_PCAP_W
 }
 
 /* The packet of an enhanced or simple packet block with so much body. */
-static bool read_packet(struct adv_pcap *p, bool simple, uint32_t body, const uint8_t **frame,
+static bool read_packet(struct adv_pcap *p, bool simple, uint32_t body, uint8_t **frame,
 			size_t *len, bool *whole, char why[ADV_PCAP_WHY])
 {
 	uint32_t head = simple ? 4 : 20, interface, captured, original;
@@ -150,8 +188,9 @@ static bool read_packet(struct adv_pcap *p, bool simple, uint32_t body, const ui
 	interface = simple ? 0 : get32(p, at);
 	if (interface >= p->interfaces)
 		return damaged(p, why);
-	if (p->link[interface] != LINK_ETHERNET)
-		return not_ethernet(p->link[interface], why);
+	if (!is_known(p->link[interface]))
+		return not_known(p->link[interface], why);
+	p->link_now = p->link[interface];
 	original = get32(p, at + head - 4);
 	captured = simple ? original : get32(p, at + 12);
 	if (simple && p->longest[0] && captured > p->longest[0])
@@ -164,7 +203,7 @@ static bool read_packet(struct adv_pcap *p, bool simple, uint32_t body, const ui
 	return true;
 }
 
-static bool next_pcapng(struct adv_pcap *p, const uint8_t **frame, size_t *len, bool *whole,
+static bool next_pcapng(struct adv_pcap *p, uint8_t **frame, size_t *len, bool *whole,
 			char why[ADV_PCAP_WHY])
 {
 	while (p->at < p->len) {
@@ -192,11 +231,18 @@ static bool next_pcapng(struct adv_pcap *p, const uint8_t **frame, size_t *len, 
 bool adv_pcap_next(struct adv_pcap *p, const uint8_t **frame, size_t *len, bool *whole,
 		   char why[ADV_PCAP_WHY])
 {
+	uint8_t *found = NULL;
+	bool good;
+
 	why[0] = '\0';
 	if (p->at == p->len)
 		return false;
-	return p->pcapng ? next_pcapng(p, frame, len, whole, why)
-			 : next_classic(p, frame, len, whole, why);
+	good = p->pcapng ? next_pcapng(p, &found, len, whole, why)
+			 : next_classic(p, &found, len, whole, why);
+	if (good)
+		uncook(p->link_now, &found, len);
+	*frame = found;
+	return good;
 }
 
 void adv_pcap_write_head(FILE *f)

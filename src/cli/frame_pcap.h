@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Files of packets in the classic format of libpcap (link type Ethernet; pcap-savefile(5)), in
- * memory and out. Pure but for FILE; any bytes may be read.
+ * Files of packets in the formats of libpcap (pcap-savefile(5), pcapng), in memory; and out, in the
+ * classic one. Of Ethernet, or "cooked" by Linux as of all interfaces at once (LINKTYPE_LINUX_SLL
+ * and SLL2 of tcpdump.org's list). Pure but for FILE; any bytes may be read.
  */
 #ifndef ADV_CLI_FRAME_PCAP_H
 #define ADV_CLI_FRAME_PCAP_H
@@ -17,9 +18,10 @@
 #define ADV_PCAP_INTERFACES 64 /* of a pcapng's section */
 
 struct adv_pcap {
-	const uint8_t *data;
+	uint8_t *data;
 	size_t len;
-	size_t at; /* of the next packet, or block */
+	size_t at;	   /* of the next packet, or block */
+	uint32_t link_now; /* link type of the latest packet; in a classic file of all */
 	bool swapped;
 	bool pcapng;
 	unsigned interfaces; /* of pcapng, up to here */
@@ -30,13 +32,14 @@ struct adv_pcap {
 /* Whether the bytes begin as a capture file of either kind. */
 bool adv_pcap_is_capture(const uint8_t *data, size_t len);
 
-/* Begins with a whole file in memory, which stays the caller's. False: why[] says what it is not.
- */
-bool adv_pcap_open(struct adv_pcap *p, const uint8_t *data, size_t len, char why[ADV_PCAP_WHY]);
+/* Begins with a whole file in memory, which stays the caller's, but is written to: cooked headers
+ * become Ethernet's. False: why[] says what it is not. */
+bool adv_pcap_open(struct adv_pcap *p, uint8_t *data, size_t len, char why[ADV_PCAP_WHY]);
 
 /*
- * The next packet, in the file's own memory; *whole: it was captured to its end. False: at the end
- * of the file, where why[0] is 0, or what follows is no packet, and why[] says so.
+ * The next frame, in the file's own memory; one that was cooked has no destination address (0), and
+ * a source address where the interface had one. *whole: it was captured to its end. False: at the
+ * end of the file, where why[0] is 0, or what follows is no packet, and why[] says so.
  */
 bool adv_pcap_next(struct adv_pcap *p, const uint8_t **frame, size_t *len, bool *whole,
 		   char why[ADV_PCAP_WHY]);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/log.h"
+
 #define EXIT_OURS      125 /* as env(1): we failed ourselves, */
 #define EXIT_NO_EXEC   126 /* the program is there but cannot be run, */
 #define EXIT_NOT_FOUND 127 /* there is no such program */
@@ -45,25 +47,14 @@ static const struct argp_option argp_options[] = {
 	{0},
 };
 
-static bool is_level(const char *s)
-{
-	static const char *const levels[] = {"none", "error", "warn", "info", "debug"};
-
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
-		if (strcmp(s, levels[i]) == 0)
-			return true;
-	return false;
-}
-
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
 
 	switch (key) {
 	case 'l':
-		if (!is_level(arg))
-			argp_error(state, "--log: '%s' is none of: none, error, warn, info, debug",
-				   arg);
+		if (adv_log_level_named(arg) < 0)
+			argp_error(state, "--log: '%s' is none of: " ADV_LOG_LEVELS, arg);
 		o->log = arg;
 		return 0;
 	case 'f':
@@ -203,6 +194,17 @@ static int set_environment(const struct options *o, const char *folder)
 	return adv_control_daemon_path(daemon) == 0 ? setenv("ADVERB_DAEMON", daemon, 0) : 0;
 }
 
+/* What the environment says where --log does not. */
+static bool level_exists(const struct options *o)
+{
+	const char *level = getenv("ADVERB_LOG");
+
+	if (o->log || !level || !*level || adv_log_level_named(level) >= 0)
+		return true;
+	fprintf(stderr, "adverb run: ADVERB_LOG: '%s' is none of: " ADV_LOG_LEVELS "\n", level);
+	return false;
+}
+
 int adv_run_main(int argc, char **argv)
 {
 	struct options o = {0};
@@ -210,6 +212,8 @@ int adv_run_main(int argc, char **argv)
 	int error;
 
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o) != 0)
+		return EXIT_OURS;
+	if (!level_exists(&o))
 		return EXIT_OURS;
 	if (o.fault && !adv_cli_set_faults(o.fault))
 		return EXIT_OURS;

@@ -405,6 +405,7 @@ struct adv_control *adv_control_connect(bool start, char *why, size_t why_len)
 	struct adv_control *c = control_new();
 	int error = c ? 0 : errno;
 
+	(void)adv_log_enabled(ADV_LOG_ERROR); /* warns of a level that does not exist */
 	if (why_len)
 		why[0] = 0;
 	if (c)

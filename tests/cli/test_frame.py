@@ -8,6 +8,7 @@ usage: test_frame.py ADVERB CAPTURES
 import json
 import pathlib
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -99,6 +100,51 @@ class Captures(unittest.TestCase):
         self.assertEqual(frame("dissect", "-", data=b"# one\n\n" + data.hex().encode()), by_hex)
 
 
+def cooked(frame_bytes, link):
+    """A frame as a capture of all interfaces has it, of link type LINUX_SLL (113) or SLL2 (276)."""
+    source, protocol, rest = frame_bytes[6:12], frame_bytes[12:14], frame_bytes[14:]
+    if link == 113:
+        return struct.pack(">HHH", 4, 1, 6) + source + bytes(2) + protocol + rest
+    return protocol + struct.pack(">HIHBB", 0, 7, 1, 4, 6) + source + bytes(2) + rest
+
+
+class Cooked(unittest.TestCase):
+    def test_as_of_ethernet(self):
+        """The same fields, but for the destination's address, which is not there."""
+        for path in sorted(CAPTURES.glob("*.pcap")):
+            data = path.read_bytes()
+            wanted = re.sub(rb"dmac=\S+", b"dmac=00:00:00:00:00:00",
+                            frame("dissect", "-f", str(path))[1])
+            for link in (113, 276):
+                classic, blocks = data[:20] + struct.pack("<I", link), section("<", link)
+                for p in packets(data):
+                    p = cooked(p, link)
+                    classic += struct.pack("<IIII", 0, 0, len(p), len(p)) + p
+                    blocks += packet("<", p)
+                for capture in (classic, blocks):
+                    got = frame("dissect", "-f", "-", data=capture)
+                    self.assertEqual(got, (0, wanted, ""), (path, link))
+
+    def test_cut_off(self):
+        data = build(*BASIC)
+        for link in (113, 276):
+            for length in range(len(cooked(data, link)) - 1):
+                capture = section("<", link) + packet("<", cooked(data, link)[:length], 0, 100)
+                status, out, err = frame("dissect", "-f", "-", data=capture)
+                self.assertEqual((status, out), (1, b""), (link, length, err))
+
+    def test_no_address(self):
+        """Of an interface whose addresses have another length."""
+        p = cooked(build(*BASIC), 113)
+        capture = section("<", 113) + packet("<", p[:5] + b"\x08" + p[6:])
+        self.assertIn(b"smac=00:00:00:00:00:00 ", frame("dissect", "-f", "-", data=capture)[1])
+
+    def test_other_links_are_refused(self):
+        status, _, err = frame("dissect", "-", data=section("<", 12) + packet("<", b"x"))
+        self.assertEqual(status, 2)
+        self.assertIn("link type 12, not of Ethernet (1), LINUX_SLL (113)", err)
+
+
 def block(order, kind, body):
     """A block of a pcapng."""
     body += bytes(-len(body) % 4)
@@ -149,7 +195,7 @@ class Pcapng(unittest.TestCase):
                           (good + b"\0" * 4, "damaged"),
                           (good[:8] + b"abcd" + good[12:], "damaged, at byte 0"),
                           (packet("<", data), "no capture file"),
-                          (section("<", link=113) + packet("<", data), "link type 113"),
+                          (section("<", link=105) + packet("<", data), "link type 105"),
                           (section("<") + packet("<", data, interface=1), "damaged"),
                           (section("<") + block("<", 6, bytes(16)), "damaged"),
                           (section("<") + block("<", 6, b"\0" * 12 + b"\xff" * 8), "damaged"),
@@ -356,7 +402,7 @@ class Damaged(unittest.TestCase):
         head = struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1)
         record = struct.pack("<IIII", 0, 0, 60, 60)
         for data, part in ((head[:20], "no capture file"),
-                           (head[:20] + b"\x71\0\0\0", "link type 113"),
+                           (head[:20] + b"\x69\0\0\0", "link type 105"),
                            (head + record, "cut off, or damaged, at byte 24"),
                            (head + record[:7], "at byte 24"),
                            (head + struct.pack("<IIII", 0, 0, 2**31, 60) + bytes(60), "damaged")):

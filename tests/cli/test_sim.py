@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -189,12 +190,26 @@ def check_memory():
     assert r.returncode == 2 and "-:4: needs about 3." in r.stderr, r
 
 
+def check_names(folder):
+    """JSON has the file's name whatever its bytes are."""
+    for name in (b"plain", "Prüfung-日本-\U0001f4be".encode(), b"\xff\xc3", b"\xed\xa0\x80",
+                 b"\xc0\xaf \xe0\x80\xaf \xf4\x90\x80\x80 \xe2\x82", b'"\\\n\t\x01\x7f\xc2\x85',
+                 bytes(range(1, 256)).replace(b"/", b"")[:240]):
+        path = os.fsencode(folder) + b"/" + name
+        shutil.copyfile(os.fsencode(SCENARIOS / "incast.ini"), path)
+        r = subprocess.run([ADVERB, "sim", path, "--json", "--set", "run.duration=1us"],
+                           capture_output=True, timeout=200, check=True)
+        # Strictly: bytes that are not UTF-8 would raise here.
+        assert os.fsencode(json.loads(r.stdout.decode("utf-8"))["file"]) == path, (name, r.stdout)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         check_same_bytes(folder)
         check_incast(folder)
         check_unwritable(folder)
+        check_names(folder)
     check_storage()
     check_all_to_all()
     check_deadlock()

@@ -238,6 +238,13 @@ def runs_programs(build):
     assert f"ADVERB_DAEMON={build}/adverbd\n" in said and "ADVERB_LOG=warn\n" in said
     assert "no such program" in adverb(build, "run", "nonexistent-program", check=127)
     adverb(build, "run", "/etc/passwd", check=126)
+    said = adverb(build, "run", "true", env={"ADVERB_LOG": "loud"}, check=125)
+    assert "ADVERB_LOG: 'loud' is none of: none, error, warn, info, debug" in said, said
+    for level in ("", "none", "debug"):
+        adverb(build, "run", "true", env={"ADVERB_LOG": level})
+    adverb(build, "run", "--log", "warn", "true", env={"ADVERB_LOG": "loud"})
+    said = adverb(build, "devinfo", env={"ADVERB_LOG": "loud"})
+    assert said.count("ADVERB_LOG=loud is none of: none, error, warn, info, debug") == 1, said
     adverb(build, "run", "sh", "-c", "exit 5", check=5)
 
 

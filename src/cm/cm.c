@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cm/internal.h"
+#include "wire/bytes.h"
 
 #define MAX_IDS	   524288u
 #define FIRST_NS   UINT64_C(250000000)
@@ -13,6 +14,9 @@
 /* Without memory for an event, its timer tries again after this. */
 #define AGAIN_NS UINT64_C(100000000)
 #define TIMEOUTS 1024u /* at once */
+/* Sendings after which a closed port is believed in: it may be about to be opened. */
+#define REFUSED_TRIES 3u
+#define COMM_ID_AT    ADV_MAD_HEADER_LEN /* of all messages that are repeated */
 
 static void set_defaults(struct adv_cm_config *c)
 {
@@ -139,6 +143,7 @@ void adv_cm_send_repeated(struct adv_cm_id *id, uint64_t now, const struct adv_c
 		return;
 	id->tries = 1;
 	id->service_ns = 0;
+	id->refused = false;
 	if (adv_cm_id_pay(id))
 		queue(id->cm, &id->route.path, id->mad);
 	adv_cm_timer_set(&id->cm->timers, &id->timer, now + wait_ns(id));
@@ -235,7 +240,7 @@ static void give_up(struct adv_cm_id *id, uint64_t now)
 		return;
 	}
 	if (event)
-		event->event.status = -ETIMEDOUT;
+		event->event.status = id->refused && !release ? -ECONNREFUSED : -ETIMEDOUT;
 	adv_cm_event_post(event);
 	if (release) {
 		adv_cm_id_timewait(id, now);
@@ -266,19 +271,57 @@ static void repeat(struct adv_cm_id *id, uint64_t now)
 	queue(id->cm, &id->route.path, id->mad);
 }
 
+/* Is more of the same in vain? */
+static bool is_tried_enough(const struct adv_cm_id *id)
+{
+	return id->tries >= id->cm->config.max_tries || (id->refused && id->tries >= REFUSED_TRIES);
+}
+
 static void timeout(struct adv_cm_id *id, uint64_t now)
 {
 	if (id->state == ADV_CM_TIMEWAIT) {
 		timewait_over(id, now);
 	} else if (id->state == ADV_CM_ESTABLISHED && id->tries >= ADV_CM_RTU_TRIES) {
 		adv_cm_timer_set(&id->cm->timers, &id->timer, ADV_CM_NEVER);
-	} else if (id->tries >= id->cm->config.max_tries) {
+	} else if (is_tried_enough(id)) {
 		give_up(id, now);
 	} else {
 		id->tries++;
 		repeat(id, now);
 		adv_cm_timer_set(&id->cm->timers, &id->timer, now + wait_ns(id));
 	}
+}
+
+static bool waits_for_answer(const struct adv_cm_id *id)
+{
+	switch (id->state) {
+	case ADV_CM_REQ_SENT:
+	case ADV_CM_REP_SENT:
+	case ADV_CM_DREQ_SENT:
+	case ADV_CM_SIDR_REQ_SENT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void adv_cm_port_unreachable(struct adv_cm *cm, uint64_t now, const struct adv_gid *sgid,
+			     const struct adv_gid *dgid, const void *mad, size_t len)
+{
+	const struct adv_rx_meta meta = {.sgid = *dgid, .dgid = *sgid};
+	struct adv_cm_id *id;
+
+	/* Up to the number that tells whose it is; the transaction id, 64 secret bits, is before.
+	 */
+	if (len < COMM_ID_AT + 4)
+		return;
+	id = adv_cm_find(cm, &meta, adv_get_be32((const uint8_t *)mad + COMM_ID_AT));
+	if (!id || !waits_for_answer(id) ||
+	    memcmp(mad, id->mad, len < ADV_MAD_LEN ? len : ADV_MAD_LEN) != 0)
+		return;
+	id->refused = true;
+	if (is_tried_enough(id))
+		give_up(id, now);
 }
 
 void adv_cm_expire(struct adv_cm *cm, uint64_t now)

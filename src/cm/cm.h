@@ -77,6 +77,15 @@ void adv_cm_rx(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta, 
 bool adv_cm_tx(struct adv_cm *cm, uint64_t now, struct adv_cm_mad *out);
 
 /*
+ * A host says by ICMP that nobody takes packets at the port that a MAD of ours went to, and quotes
+ * the first `len` bytes of it; any bytes whatever. It counts where they are those of a message that
+ * waits for its answer: once that has been sent three times it is taken for unanswered for good.
+ * sgid is ours, dgid the other's, as the MAD travelled.
+ */
+void adv_cm_port_unreachable(struct adv_cm *cm, uint64_t now, const struct adv_gid *sgid,
+			     const struct adv_gid *dgid, const void *mad, size_t len);
+
+/*
  * The `user` of the id that a MAD is for or, where it was `sent` by adv_cm_tx(), is from; of a
  * request that is new, of who listens. NULL: nobody's, or of an id that is over or that its owner
  * has destroyed. Changes nothing. `meta`: as it is, or would be, received: of one that was sent,
@@ -242,7 +251,8 @@ int adv_cm_qp_attr(const struct adv_cm_id *id, enum ibv_qp_state state, struct i
 
 /*
  * An id sees each of these at most once, in this order:
- *  - connecting: CONNECT_RESPONSE, or UNREACHABLE (no answer), or REJECTED. A REJ that names a
+ *  - connecting: CONNECT_RESPONSE, or UNREACHABLE (no answer, -ETIMEDOUT; -ECONNREFUSED: nobody is
+ *    there, by adv_cm_port_unreachable()), or REJECTED. A REJ that names a
  *    smaller MTU is none of these: the request goes out again with it, and the route has it. After
  * the response REJECTED (the acceptor gave up before RTU) or DISCONNECTED; then TIMEWAIT_EXIT.
  *  - accepting: CONNECT_REQUEST; ESTABLISHED, or UNREACHABLE (no RTU), or REJECTED (the other gave
@@ -256,7 +266,9 @@ int adv_cm_qp_attr(const struct adv_cm_id *id, enum ibv_qp_state state, struct i
  */
 struct adv_cm_event {
 	enum rdma_cm_event_type type;
-	int status; /* 0; REJECTED: the REJ's reason; UNREACHABLE, DISCONNECTED: -ETIMEDOUT */
+	/* 0; REJECTED: the REJ's reason; UNREACHABLE, DISCONNECTED: -ETIMEDOUT; UNREACHABLE:
+	 * -ECONNREFUSED, or in SIDR the answer's */
+	int status;
 	struct adv_cm_id *id;	  /* CONNECT_REQUEST: a new one, its user NULL; the taker's now */
 	struct adv_cm_id *listen; /* CONNECT_REQUEST: who listens */
 	/* As the receiver of the event sees it: responder_resources is what this end may be asked

@@ -90,6 +90,7 @@ struct adv_cm_id {
 	bool disconnected; /* was connected once */
 	bool proven;	   /* the peer has; see proof.c */
 	bool stranger;	   /* its address had not when the peer was first heard of */
+	bool refused;	   /* what waits for an answer met a port that nobody listens on */
 	uint8_t credit;	   /* MADs that may go to a peer that has not */
 	enum rdma_port_space ps;
 	enum ibv_qp_type qp_type;

@@ -38,6 +38,7 @@ void adv_cm_proof_take(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta
 	if (!adv_cm_proven(cm, now, &meta->sgid))
 		id->stranger = true;
 	id->proven = true;
+	id->refused = false;
 	*proof_of(cm, &meta->sgid) =
 		(struct adv_cm_proof){.gid = meta->sgid, .until = now + PROOF_NS};
 }

@@ -6,8 +6,10 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "host/control_protocol.h"
 #include "link/udp.h"
@@ -19,7 +21,9 @@
 
 struct adv_qp1 {
 	int socket;
-	struct adv_link *link;
+	int error_epoll;
+	struct adv_link *udp;
+	struct adv_link *link; /* the same, or what is wrapped around it */
 	_Atomic uint16_t *sender;
 	struct adv_gid_table gids;
 	uint32_t psn;
@@ -35,15 +39,17 @@ struct adv_qp1 {
 };
 
 /* A new link for the addresses in *gids: the old one's sending sockets are bound to old ones. */
-static struct adv_link *make_link(int socket, const struct adv_gid_table *gids)
+static struct adv_link *make_link(const struct adv_qp1 *q, const struct adv_gid_table *gids)
 {
 	struct adv_udp_address address[ADV_GID_TABLE_ENTRIES];
 	struct adv_udp_config config = {.qpn_first = adv_slot_qpn(ADV_SLOT_DAEMON),
 					.qpn_count = ADV_SLOT_QPNS,
+					.errors = true,
+					.error_epoll = q->error_epoll,
 					.sender = true};
 	struct adv_link *link;
 
-	config.receive_fd = fcntl(socket, F_DUPFD_CLOEXEC, 0);
+	config.receive_fd = fcntl(q->socket, F_DUPFD_CLOEXEC, 0);
 	if (config.receive_fd < 0)
 		return NULL;
 	link = adv_udp_create(&config);
@@ -59,6 +65,15 @@ static struct adv_link *make_link(int socket, const struct adv_gid_table *gids)
 	return link;
 }
 
+static void release(struct adv_qp1 *q)
+{
+	if (q->link)
+		q->link->ops->destroy(q->link);
+	if (q->error_epoll >= 0)
+		close(q->error_epoll);
+	free(q);
+}
+
 struct adv_qp1 *adv_qp1_create(int socket, _Atomic uint16_t *sender)
 {
 	struct adv_qp1 *q = calloc(1, sizeof(*q));
@@ -67,13 +82,12 @@ struct adv_qp1 *adv_qp1_create(int socket, _Atomic uint16_t *sender)
 		return NULL;
 	q->socket = socket;
 	q->sender = sender;
-	q->link = make_link(socket, &q->gids);
+	q->error_epoll = epoll_create1(EPOLL_CLOEXEC);
+	q->link = q->udp = q->error_epoll >= 0 ? make_link(q, &q->gids) : NULL;
 	if (!q->link || getrandom(&q->psn, sizeof(q->psn), 0) < 0) {
 		int saved = errno;
 
-		if (q->link)
-			q->link->ops->destroy(q->link);
-		free(q);
+		release(q);
 		errno = saved;
 		return NULL;
 	}
@@ -83,8 +97,7 @@ struct adv_qp1 *adv_qp1_create(int socket, _Atomic uint16_t *sender)
 
 void adv_qp1_destroy(struct adv_qp1 *q)
 {
-	q->link->ops->destroy(q->link);
-	free(q);
+	release(q);
 }
 
 static uint64_t now_ns(void)
@@ -97,7 +110,7 @@ static uint64_t now_ns(void)
 
 int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)
 {
-	struct adv_link *link = make_link(q->socket, gids), *wrapped = link;
+	struct adv_link *link = make_link(q, gids), *wrapped = link;
 
 	if (!link)
 		return errno;
@@ -108,9 +121,9 @@ int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)
 		return ENOMEM;
 	}
 	atomic_store(q->sender, adv_udp_sender(link));
-	link = wrapped;
 	q->link->ops->destroy(q->link);
-	q->link = link;
+	q->udp = link;
+	q->link = wrapped;
 	q->full = false;
 	memcpy(&q->gids, gids, sizeof(q->gids));
 	return 0;
@@ -186,6 +199,40 @@ int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_ask_fn *fn, void *user)
 	q->ask_user = user;
 	return 0;
 }
+
+/* ---- ICMP ---- */
+
+struct error_call {
+	adv_qp1_error_fn *fn;
+	void *user;
+};
+
+static void take_error(void *user, const struct adv_gid *sgid, const struct adv_gid *dgid,
+		       const uint8_t *quote, size_t len)
+{
+	const struct error_call *call = user;
+	struct adv_headers h;
+	size_t n = adv_headers_decode(quote, len, &h);
+
+	if (n && h.bth.opcode == (ADV_SERVICE_UD | ADV_OP_SEND_ONLY) &&
+	    h.bth.pkey == ADV_PKEY_DEFAULT && h.bth.dest_qpn == ADV_GSI_QPN &&
+	    h.deth.src_qpn == ADV_GSI_QPN && h.deth.qkey == ADV_GSI_QKEY)
+		call->fn(call->user, sgid, dgid, quote + n, len - n);
+}
+
+int adv_qp1_error_fd(const struct adv_qp1 *q)
+{
+	return q->error_epoll;
+}
+
+void adv_qp1_errors(struct adv_qp1 *q, unsigned budget, adv_qp1_error_fn *fn, void *user)
+{
+	struct error_call call = {fn, user};
+
+	(void)adv_udp_read_errors(q->udp, budget, take_error, &call);
+}
+
+/* ---- sent ---- */
 
 uint64_t adv_qp1_deadline(const struct adv_qp1 *q)
 {

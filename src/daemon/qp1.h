@@ -35,6 +35,16 @@ int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids);
 /* Takes about `budget` packets at most from the socket. Returns how many it took. */
 unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, void *user);
 
+/* A host says by ICMP that nobody listens where a MAD of ours went to, from sgid to dgid, and
+ * quotes its first len bytes. Anybody may have made it up. */
+typedef void adv_qp1_error_fn(void *user, const struct adv_gid *sgid, const struct adv_gid *dgid,
+			      const uint8_t *mad, size_t len);
+
+/* Readable where adv_qp1_errors() has something to take; of such messages about `budget` at most.
+ */
+int adv_qp1_error_fd(const struct adv_qp1 *q);
+void adv_qp1_errors(struct adv_qp1 *q, unsigned budget, adv_qp1_error_fn *fn, void *user);
+
 /* True where adv_qp1_send() takes something. */
 bool adv_qp1_has_room(const struct adv_qp1 *q);
 

@@ -17,12 +17,13 @@
 #define EVENTS_A_ROUND	ADV_UCMA_CLIENTS /* so that none waits for others to be looked at */
 #define PACKETS_A_ROUND 256
 #define MADS_A_ROUND	256
+#define ERRORS_A_ROUND	64
 #define WITHER_NS	1000000 /* for those that leave, in a round */
 #define FAREWELL_MS	1500
 #define EARLY_NS	(100 * 1000000ull) /* for a listener that is about to be there */
 
 /* Small numbers in epoll's data are sources, others clients; bit 0 of those: the pidfd. */
-enum source { FROM_QP1, FROM_QP1_ROOM, SOURCES };
+enum source { FROM_QP1, FROM_QP1_ROOM, FROM_QP1_ERRORS, SOURCES };
 
 uint64_t adv_ucma_now(void)
 {
@@ -103,6 +104,8 @@ struct adv_ucma *adv_ucma_create(struct adv_daemon *d, struct adv_users *users)
 		error = adv_ucma_watch(u, d->socket[ADV_SLOT_DAEMON], FROM_QP1);
 	else
 		error = errno;
+	if (!error)
+		error = adv_ucma_watch(u, adv_qp1_error_fd(u->qp1), FROM_QP1_ERRORS);
 	if (!error)
 		error = adv_qp1_set_gids(u->qp1, &u->gids);
 	if (error) {
@@ -232,6 +235,14 @@ static void receive(struct adv_ucma *u)
 	u->daemon->ledger->qp1_dropped += adv_qp1_counters(u->qp1)->dropped - before;
 }
 
+static void port_unreachable(void *user, const struct adv_gid *sgid, const struct adv_gid *dgid,
+			     const uint8_t *mad, size_t len)
+{
+	struct adv_ucma *u = user;
+
+	adv_cm_port_unreachable(u->cm, adv_ucma_now(), sgid, dgid, mad, len);
+}
+
 /* QP1's sockets are full: go on when the one that said so has room. */
 static void wait_for_room(struct adv_ucma *u)
 {
@@ -270,6 +281,8 @@ static void on_event(struct adv_ucma *u, const struct epoll_event *e)
 		receive(u);
 	else if (e->data.u64 == FROM_QP1_ROOM)
 		(void)adv_qp1_flush(u->qp1);
+	else if (e->data.u64 == FROM_QP1_ERRORS)
+		adv_qp1_errors(u->qp1, ERRORS_A_ROUND, port_unreachable, u);
 	else if (e->data.u64 & 1)
 		c->dead = true;
 	else if (!c->dead)

@@ -146,6 +146,7 @@ struct adv_link *adv_udp_create(const struct adv_udp_config *config)
 	l->link.send_fd = -1;
 	l->link.bell_fd = -1;
 	l->socket_limit = socket_limit();
+	l->error_epoll = config->errors ? config->error_epoll : -1;
 	l->receiver = (struct udp_receiver){config->receive_fd, .vlen = 1};
 	(void)adv_udp_add_qpns(&l->link, config->qpn_first, config->qpn_count);
 	if (!prepare_receive(l, config->receive_fd))

@@ -11,7 +11,10 @@ struct adv_udp_config {
 		qpn_first; /* QP numbers that packets may be for; others are counted and dropped. */
 	uint32_t qpn_count; /* 0: any. Multicast packets always pass. */
 	uint16_t port;	    /* where peers listen; 0: 4791 */
-	bool sender;	    /* packets to this machine leave by one port: adv_udp_sender() */
+	bool errors;	    /* adv_udp_read_errors() has something to read */
+	int error_epoll; /* ... when this epoll, the owner's, is readable; used by this link alone
+			  */
+	bool sender;	 /* packets to this machine leave by one port: adv_udp_sender() */
 };
 
 /*
@@ -38,6 +41,18 @@ uint16_t adv_udp_sender(const struct adv_link *link);
 /* Further QP numbers that packets on the socket of a link made by adv_udp_create() may be for. 0;
  * ENOSPC: it has ADV_UDP_RANGES of such ranges. */
 int adv_udp_add_qpns(struct adv_link *link, uint32_t qpn_first, uint32_t qpn_count);
+
+/*
+ * A host says by ICMP that nobody listens on the port that a packet from sgid to dgid went to, and
+ * quotes the first len bytes of it, BTH first; good during the call. Anybody may have made it up.
+ */
+typedef void adv_udp_error_fn(void *user, const struct adv_gid *sgid, const struct adv_gid *dgid,
+			      const uint8_t *quote, size_t len);
+
+/* Of a link whose configuration asks for errors: hands on what has come, `budget` messages at most,
+ * those that say something else included. Returns how many it took; 0: there was nothing. */
+unsigned adv_udp_read_errors(struct adv_link *link, unsigned budget, adv_udp_error_fn *fn,
+			     void *user);
 
 /* One of the machine's own addresses. */
 struct adv_udp_address {

@@ -139,6 +139,7 @@ struct udp_link {
 	unsigned address_count;
 	struct adv_udp_address *address;
 	uint16_t generation; /* of these addresses */
+	int error_epoll;     /* -1: no socket is told of ICMP */
 	unsigned socket_count;
 	unsigned socket_limit;
 	int last_error;		      /* of making a sending socket, logged already */
@@ -179,6 +180,16 @@ uint32_t udp_ifindex_of(const struct udp_link *l, const struct adv_gid *gid);
 bool udp_refusal_holds(struct udp_link *l, const struct adv_gid *dgid);
 void udp_refusal_note(struct udp_link *l, const struct udp_message *m, int err);
 void udp_refusal_end(struct udp_link *l, const struct adv_gid *dgid);
+
+/*
+ * udp_error.c. A sending socket is told of ICMP from now on, where the link's owner wants that; or
+ * is to be closed.
+ */
+void udp_errors_watch(const struct udp_link *l, const struct udp_socket *s);
+void udp_errors_forget(const struct udp_link *l, const struct udp_socket *s);
+/* A send has failed: may that have been by what ICMP said before, so that it is to be tried again?
+ * *tries: how often it has been, 0 at first. */
+bool udp_error_was_pending(const struct udp_link *l, int err, unsigned *tries);
 
 /* The operations of link.h. */
 bool udp_send(struct adv_link *link, struct adv_tx_batch *batch);

@@ -7,8 +7,8 @@
  * believes whoever quotes an address and a port of ours: one forged "fragmentation needed" and all
  * that is larger fails for ten minutes. With IP_PMTUDISC_PROBE only the interface's own MTU counts.
  * IPv6 has IPV6_PMTUDISC_INTERFACE, with which such messages are not even taken in; over IPv4 that
- * would clear Don't Fragment and set an Identification. IP_RECVERR stays off: then no other ICMP
- * makes a send fail.
+ * would clear Don't Fragment and set an Identification. IP_RECVERR stays off, so that no other ICMP
+ * makes a send fail, but for links whose owner is to hear of it (udp_error.c).
  *
  * That keeps nobody else from sending with the same address and port: a socket bound to another
  * local address and the same port may name this source address with IP_PKTINFO. So the socket for
@@ -284,6 +284,7 @@ static struct udp_socket *open_socket(struct udp_link *l, const struct adv_path 
 		errno = err;
 		return NULL;
 	}
+	udp_errors_watch(l, s);
 	s->next = l->hash[h];
 	l->hash[h] = (uint16_t)++l->socket_count;
 	return s;
@@ -357,8 +358,10 @@ struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uin
 
 void udp_sockets_close(struct udp_link *l)
 {
-	for (unsigned i = 0; i < l->socket_count; i++)
+	for (unsigned i = 0; i < l->socket_count; i++) {
+		udp_errors_forget(l, &l->socket[i]);
 		adv_sys_close(l->socket[i].fd);
+	}
 	l->socket_count = 0;
 	if (l->sender[0].port)
 		adv_sys_close(l->sender[0].fd);

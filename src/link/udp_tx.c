@@ -392,9 +392,14 @@ static bool send_singly(struct udp_link *l, int err)
 
 	for (m->singly = true; m->segments; m->segments--) {
 		uint32_t len = m->len < m->segment_len ? m->len : m->segment_len;
+		unsigned tries = 0;
+		ssize_t sent;
 
 		write_icrc(adv_icrc_run_begin(&m->icrc, 0, len), m->data, len, 0);
-		if (send_packet(m, len) >= 0) {
+		do
+			sent = send_packet(m, len);
+		while (sent < 0 && udp_error_was_pending(l, errno, &tries));
+		if (sent >= 0) {
 			l->link.counters.tx_packets++;
 			l->link.counters.tx_bytes += len;
 			if (err)
@@ -435,8 +440,12 @@ static bool after_failure(struct udp_link *l, int err)
 static bool send_next(struct udp_link *l)
 {
 	struct udp_tx *tx = &l->tx;
-	int sent = send_run(tx, run_length(tx));
+	unsigned tries = 0;
+	int sent;
 
+	do
+		sent = send_run(tx, run_length(tx));
+	while (sent < 0 && udp_error_was_pending(l, errno, &tries));
 	if (sent < 0)
 		return errno == EINTR || after_failure(l, errno);
 	count_sent(l, (unsigned)sent);

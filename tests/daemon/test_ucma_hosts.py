@@ -61,6 +61,24 @@ def prepare(name, side, mtu):
 
 
 @contextlib.contextmanager
+def host_without_daemon(build):
+    """(host, Cm here); we are here."""
+    host = Host()
+    with contextlib.ExitStack() as stack:
+        stack.callback(host.close)
+        adverbd.sh(f"ip link add nt0 type veth peer name nt1 netns {host.process.pid}")
+        stack.callback(lambda: adverbd.sh("ip link del nt0"))
+        prepare("nt0", 0, 1500)
+        with host:
+            prepare("nt1", 1, 1500)
+        stack.enter_context(Daemon(build))
+        client = stack.enter_context(Cm())
+        for link in LINKS:
+            client.wait_for_address(link[0])
+        yield host, client
+
+
+@contextlib.contextmanager
 def two_hosts(build, mtu=1500):
     """(host, daemon here, Cm here, daemon there, Cm there); we are here."""
     host = Host()
@@ -165,6 +183,84 @@ def host_vanishes(build):
         assert (resolved, ucma.ADDR_CHANGE) in events, events
 
 
+def nobody_there(build):
+    """The other host is up, but nobody has port 4791: its kernel says so."""
+    with host_without_daemon(build) as (_, client):
+        for ps in ucma.PS_TCP, ucma.PS_UDP:
+            for _, remote, _ in LINKS:
+                number = client.ready(remote, 7471, ps)
+                client.command(ucma.CONNECT, number)
+                status = client.event(ucma.UNREACHABLE, seconds=60).status
+                assert status == -errno.ECONNREFUSED, status
+
+
+MAD_AT, TID_AT, COMM_ID_AT = 20, 28, 44  # in a UDP payload: behind BTH and DETH
+
+
+class Refuser:
+    """Port 4791 of a host, where REQs come; claims in ICMP whatever it likes of them."""
+
+    def __init__(self):
+        self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.sock.bind(("0.0.0.0", adverbd.PORT))
+        self.sock.settimeout(60)
+        self.raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+
+    def receive(self):
+        self.payload, self.source = self.sock.recvfrom(600)
+        return self.payload
+
+    def claim(self, payload, kind=3, code=3, to=LINKS[0][1], port=adverbd.PORT, rest=0):
+        udp = struct.pack(">HHHH", self.source[1], port, 8 + len(self.payload), 0)
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 28 + len(self.payload), 0, 0x4000, 63, 17, 0,
+                         socket.inet_aton(self.source[0]), socket.inet_aton(to))
+        icmp = struct.pack(">BBHI", kind, code, 0, rest) + ip + udp + payload
+        words = struct.unpack(f">{len(icmp) // 2}H", icmp[:len(icmp) // 2 * 2])
+        total = sum(words) + (icmp[-1] << 8 if len(icmp) % 2 else 0)
+        total = (total & 0xffff) + (total >> 16)
+        total = (total & 0xffff) + (total >> 16)
+        self.raw.sendto(icmp[:2] + struct.pack(">H", ~total & 0xffff) + icmp[4:], self.source)
+
+    def lies(self):
+        right = self.payload
+        for at in 0, 5, 13, MAD_AT, MAD_AT + 17, TID_AT, TID_AT + 7, COMM_ID_AT, 100, 275:
+            self.claim(right[:at] + bytes([right[at] ^ 1]) + right[at + 1:])
+        self.claim(b"")
+        self.claim(right[:COMM_ID_AT + 3])
+        self.claim(bytes(len(right)))
+        self.claim(right, to="10.5.0.9")
+        self.claim(right, port=4790)
+        for kind, code, rest in (3, 0, 0), (3, 1, 0), (3, 2, 0), (3, 4, 576), (3, 13, 0), (11, 0, 0):
+            self.claim(right, kind, code, rest=rest)
+
+
+def number_of(payload):
+    """The PSN: QP1 counts what it sends."""
+    return int.from_bytes(payload[9:12], "big")
+
+
+def forged_icmp(build):
+    """Who says that the port is closed has to quote the very packet; what others say makes no send
+    fail either."""
+    with host_without_daemon(build) as (host, client):
+        with host:
+            refuser = Refuser()
+        number = client.ready(LINKS[0][1], 7471)
+        client.command(ucma.CONNECT, number)
+        before = number_of(refuser.receive())
+        for _ in range(4):  # more often than a closed port is asked
+            refuser.lies()
+            after = number_of(refuser.receive())
+            assert after == before + 1 & 0xffffff, (before, after)
+            before = after
+        client.no_event()
+        refuser.claim(refuser.payload[:COMM_ID_AT + 4])
+        e = client.event(ucma.UNREACHABLE)
+        assert (e.id, e.status) == (number, -errno.ECONNREFUSED), e.status
+        refuser.sock.close()
+        refuser.raw.close()
+
+
 def signal_ends(build):
     """A daemon that is told to end tells the peers of its programs."""
     with two_hosts(build) as (host, _, client, there, server):
@@ -244,5 +340,5 @@ def neighbour_found(build):
 
 
 if __name__ == "__main__":
-    adverbd.main([connects, mtu_differs, host_vanishes, signal_ends, last_words, kernel_asks,
-                  neighbour_found])
+    adverbd.main([connects, mtu_differs, host_vanishes, nobody_there, forged_icmp, signal_ends,
+                  last_words, kernel_asks, neighbour_found])

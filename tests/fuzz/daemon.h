@@ -17,6 +17,7 @@
 struct border {
 	uint64_t now_ns;
 	int bell;  /* eventfd: readable while MADs wait */
+	int still; /* eventfd: never readable */
 	bool full; /* QP1's sockets take no more */
 	unsigned mads;
 	struct adv_cm_mad mad[BORDER_MADS];

@@ -22,12 +22,14 @@ void border_open(void)
 	memset(&border, 0, sizeof(border));
 	border.now_ns = 1000000000ull;
 	border.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	FUZZ_CHECK(border.bell >= 0);
+	border.still = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	FUZZ_CHECK(border.bell >= 0 && border.still >= 0);
 }
 
 void border_close(void)
 {
 	close(border.bell);
+	close(border.still);
 }
 
 void border_ring(void)
@@ -144,6 +146,15 @@ unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, 
 	}
 	border_ring();
 	return n;
+}
+
+int adv_qp1_error_fd(const struct adv_qp1 *q)
+{
+	return border.still;
+}
+
+void adv_qp1_errors(struct adv_qp1 *q, unsigned budget, adv_qp1_error_fn *fn, void *user)
+{
 }
 
 bool adv_qp1_has_room(const struct adv_qp1 *q)

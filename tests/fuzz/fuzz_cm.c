@@ -119,6 +119,9 @@ static void fuzz_machine(const uint8_t *data, size_t size)
 		if (mad[4] & 1)
 			aim(mad, id[mad[4] >> 1 & 1]);
 		adv_cm_rx(cm, now, &meta, mad, sizeof(mad));
+		/* And what ICMP quotes: what came in, or a message of ours, as far as it goes. */
+		adv_cm_port_unreachable(cm, now, &gid, &gid, data, mad[5]);
+		adv_cm_port_unreachable(cm, now, &gid, &gid, id[mad[4] >> 2 & 1]->mad, mad[6]);
 		turn(cm, now);
 		now += 100000000;
 		adv_cm_expire(cm, now);

@@ -138,6 +138,23 @@ static inline bool netns_go(int ns)
 	return setns(ns, CLONE_NEWNET) == 0;
 }
 
+/* The kernel takes up to a second to let packets through a link that is up. False: it has not. */
+static inline bool netns_wait_running(const char *device)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq r = {0};
+	bool running = false;
+
+	strncpy(r.ifr_name, device, sizeof(r.ifr_name) - 1);
+	for (int i = 0; fd >= 0 && !running && i < 10000; i++) {
+		running = ioctl(fd, SIOCGIFFLAGS, &r) == 0 && (r.ifr_flags & IFF_RUNNING);
+		usleep(1000);
+	}
+	if (fd >= 0)
+		close(fd);
+	return running;
+}
+
 /*
  * After netns_enter(): a second namespace, joined to the first by a veth pair of MTU 9000, `va`
  * here with 10.9.0.1 and fd09::1, `vb` there with .2 and ::2. Sets a descriptor of each; the
@@ -159,7 +176,9 @@ static inline bool netns_join(int *here, int *there)
 		      "ip address add fd09::2/64 dev vb nodad && ip link set vb up") == 0 &&
 	       netns_go(*here) &&
 	       system("ip address add 10.9.0.1/24 dev va && "
-		      "ip address add fd09::1/64 dev va nodad && ip link set va up") == 0;
+		      "ip address add fd09::1/64 dev va nodad && ip link set va up") == 0 &&
+	       netns_wait_running("va") && netns_go(*there) && netns_wait_running("vb") &&
+	       netns_go(*here);
 }
 
 #endif

@@ -12,8 +12,10 @@
 #include <netinet/ip.h>
 #include <netinet/ip_icmp.h>
 #include <netinet/udp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -200,14 +202,32 @@ static struct adv_link *open_away(const char *address)
 	return link;
 }
 
-static void under_attack(const char *here, const char *there)
+/* With an epoll: a link that is told of ICMP. */
+static struct adv_link *open_here(int *epoll)
 {
-	bool ipv6 = strchr(here, ':');
 	struct adv_udp_address own[] = {{gid_of(V4_HERE), if_nametoindex("va")},
 					{gid_of(V6_HERE), if_nametoindex("va")}};
-	struct adv_link *a = open_known("::"), *b = open_away(there);
+	struct adv_udp_config config = {.sender = true};
+	struct adv_link *link;
 
-	assert_int_equal(adv_udp_set_addresses(a, own, 2), 0);
+	config.receive_fd = plain_socket("::", ADV_ROCE_UDP_PORT);
+	if (epoll) {
+		*epoll = epoll_create1(EPOLL_CLOEXEC);
+		assert_true(*epoll >= 0);
+		config.errors = true;
+		config.error_epoll = *epoll;
+	}
+	link = adv_udp_create(&config);
+	assert_non_null(link);
+	assert_int_equal(adv_udp_set_addresses(link, own, 2), 0);
+	return link;
+}
+
+static void attack(struct adv_link *a, const char *here, const char *there)
+{
+	bool ipv6 = strchr(here, ':');
+	struct adv_link *b = open_away(there);
+
 	for (unsigned round = 0; round < 3; round++) {
 		all_arrive(a, b, here, there);
 		all_arrive(a, a, here, here);
@@ -215,8 +235,15 @@ static void under_attack(const char *here, const char *there)
 	}
 	all_arrive(a, b, here, there);
 	all_arrive(a, a, here, here);
-	close_link(a);
 	close_link(b);
+}
+
+static void under_attack(const char *here, const char *there)
+{
+	struct adv_link *a = open_here(NULL);
+
+	attack(a, here, there);
+	close_link(a);
 }
 
 static void test_forged_icmp_ipv4(void **state)
@@ -229,11 +256,115 @@ static void test_forged_icmp_ipv6(void **state)
 	under_attack(V6_HERE, V6_THERE);
 }
 
+/* ---- a link that is told of ICMP ---- */
+
+struct told {
+	unsigned count;
+	struct adv_gid from;
+	struct adv_gid to;
+	size_t len;
+	uint8_t quote[600];
+};
+
+static void keep_error(void *user, const struct adv_gid *sgid, const struct adv_gid *dgid,
+		       const uint8_t *quote, size_t len)
+{
+	struct told *t = user;
+
+	t->count++;
+	t->from = *sgid;
+	t->to = *dgid;
+	t->len = len;
+	assert_true(len <= sizeof(t->quote));
+	memcpy(t->quote, quote, len);
+}
+
+static bool becomes_readable(int epoll)
+{
+	struct pollfd p = {.fd = epoll, .events = POLLIN};
+
+	return poll(&p, 1, 10000) == 1;
+}
+
+/* No send fails for what ICMP says, though nobody reads it; what is read says that a port is
+ * closed, and not for ever. */
+static void told_under_attack(const char *here, const char *there)
+{
+	struct told told = {0};
+	struct adv_link *a;
+	unsigned n, all = 0;
+	int epoll;
+
+	a = open_here(&epoll);
+	attack(a, here, there);
+	assert_true(becomes_readable(epoll));
+	while ((n = adv_udp_read_errors(a, 4, keep_error, &told)) > 0) {
+		assert_true(n <= 4);
+		all += n;
+	}
+	assert_true(told.count > 0 && told.count < all);
+	for (size_t i = 0; i < told.len; i++)
+		assert_int_equal(told.quote[i], 0); /* as the forger has it */
+	assert_int_equal(poll(&(struct pollfd){.fd = epoll, .events = POLLIN}, 1, 0), 0);
+	close_link(a);
+	close(epoll);
+}
+
+/* The other host has nobody on the port: its kernel says so, and quotes what was sent. */
+static void told_of_closed_port(const char *here, const char *there)
+{
+	struct adv_gid from = gid_of(here), to = gid_of(there);
+	struct told told = {0};
+	struct store *store = fresh_store();
+	struct adv_link *a, *b;
+	struct adv_path path;
+	int epoll;
+
+	a = open_here(&epoll);
+	path_between(&path, here, there, FIRST_PORT);
+	batch.count = batch.iov_used = 0;
+	add_packet(&batch, &path, 7, 1, 256);
+	assert_true(a->ops->send(a, &batch));
+	assert_true(becomes_readable(epoll));
+	/* The next one is sent though the socket has something to say. */
+	b = open_away(there);
+	batch.count = batch.iov_used = 0;
+	add_packet(&batch, &path, 7, 1, 256);
+	assert_true(a->ops->send(a, &batch));
+	receive_all(b, store, 1);
+	assert_int_equal(store->count, 1);
+	assert_int_equal(a->counters.tx_dropped, 0);
+	while (adv_udp_read_errors(a, 4, keep_error, &told) > 0)
+		;
+	assert_int_equal(told.count, 1);
+	assert_true(adv_gid_equal(&told.from, &from) && adv_gid_equal(&told.to, &to));
+	assert_int_equal(told.len, store->packet[0].len + ADV_ICRC_LEN);
+	assert_memory_equal(told.quote, store->packet[0].data, store->packet[0].len);
+	assert_int_equal(poll(&(struct pollfd){.fd = epoll, .events = POLLIN}, 1, 0), 0);
+	close_link(b);
+	close_link(a);
+	close(epoll);
+}
+
+static void test_told_ipv4(void **state)
+{
+	told_of_closed_port(V4_HERE, V4_THERE);
+	told_under_attack(V4_HERE, V4_THERE);
+}
+
+static void test_told_ipv6(void **state)
+{
+	told_of_closed_port(V6_HERE, V6_THERE);
+	told_under_attack(V6_HERE, V6_THERE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forged_icmp_ipv4),
 		cmocka_unit_test(test_forged_icmp_ipv6),
+		cmocka_unit_test(test_told_ipv4),
+		cmocka_unit_test(test_told_ipv6),
 	};
 
 	if (!netns_enter() || !netns_join(&home, &away))

@@ -32,7 +32,7 @@ static const struct adv_cause causes[] = {
 				    "post larger receives; UD: 40 bytes more, for the GRH"},
 	[ADV_ERR_TIMEOUT] =
 		{"TIMEOUT", STATUS(RETRY_EXC_ERR), 0,
-		 "the peer has not answered within retry_cnt timeouts",
+		 "the peer has said nothing for as long as retry_cnt and timeout allow",
 		 "does the peer's queue pair exist, in RTR or RTS, with the right number "
 		 "and GID? does UDP port 4791 get through?"},
 	[ADV_ERR_SEQUENCE_RETRIES] = {"SEQUENCE_RETRIES", STATUS(RETRY_EXC_ERR), 0,

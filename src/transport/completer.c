@@ -159,10 +159,15 @@ static void read_response(struct adv_qp *qp, const struct adv_send_wqe *wqe,
 	offset = ((in->h->bth.psn - wqe->first_psn) & ADV_PSN_MASK) * qp->mtu;
 	if (wqe->opcode == IBV_WR_RDMA_READ)
 		expected = wqe->length - offset < qp->mtu ? wqe->length - offset : qp->mtu;
-	if (in->payload_len != expected)
+	if (in->payload_len != expected) {
 		bad_response(qp, ADV_ERR_RESPONSE_LENGTH, now);
-	else
-		put_response(qp, wqe, offset, in->payload, expected, now);
+		return;
+	}
+	/* After a timeout one packet was asked for: if more are to follow, that is not the answer.
+	 */
+	if (!(in->info->flags & ADV_PKT_END))
+		adv_requester_go_on(qp);
+	put_response(qp, wqe, offset, in->payload, expected, now);
 }
 
 static void atomic_response(struct adv_qp *qp, const struct adv_send_wqe *wqe,
@@ -203,7 +208,13 @@ void adv_completer_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming
 		return;
 	}
 	/* Of a PSN that is not in flight: old, repeated, or a guess (IBTA 9.7.5.2.1: ghosts). */
-	if (adv_psn_diff(psn, qp->req.una_psn) < 0 || adv_psn_diff(psn, qp->req.max_psn) >= 0)
+	if (adv_psn_diff(psn, qp->req.una_psn) < 0) {
+		if (!(in->info->headers & ADV_HAS_AETH) ||
+		    (in->h->aeth.syndrome & ADV_AETH_TYPE_MASK) == ADV_AETH_ACK)
+			adv_requester_heard(qp, psn, now);
+		return;
+	}
+	if (adv_psn_diff(psn, qp->req.max_psn) >= 0)
 		return;
 	if ((in->h->bth.opcode & ADV_OP_MASK) == ADV_OP_ACKNOWLEDGE)
 		acknowledge(qp, in, now);

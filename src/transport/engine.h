@@ -69,8 +69,8 @@ struct adv_engine_config {
 			    * what is urgent does not wait for what is not */
 	/*
 	 * How many times the QP's timeout passes without an answer until a retry is used up, 1 to
-	 * 4; 0: 1. IBTA 9.7.6.1.3 allows up to 4; each time what is lost is sent again. On a busy
-	 * machine the peer may well be late without being gone.
+	 * 4; 0: 1. IBTA 9.7.6.1.3 allows up to 4. Of the first retry, questions go out after 1, 2
+	 * and 4 timeouts. On a busy machine the peer may well be late without being gone.
 	 */
 	uint8_t timeout_ticks;
 	/*

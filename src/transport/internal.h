@@ -314,16 +314,23 @@ struct adv_requester {
 	uint32_t read_chunk;  /* packets asked for by one READ request at most */
 	uint32_t cwnd;	      /* packets */
 	uint32_t cwnd_acked;  /* since cwnd last grew */
+	uint32_t cwnd_half;   /* up to here cwnd grows fast: what the newest loss left of it */
 	uint32_t recover_psn; /* losses before this PSN were already reacted to */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	uint8_t ticks;	 /* timeouts within the retry that runs */
-	bool rnr_wait;	 /* the timer runs for an RNR NAK: send nothing */
-	bool unanswered; /* there was a timeout, and nothing was acknowledged since */
-	bool gap_asked;	 /* responses were lost and asked for again; wait for una to move */
-	bool nak_heard;	 /* of the loss at una: the network may repeat it; until una moves or a
-			    timeout */
-	bool draining;	 /* SQD: an event is owed when all is quiet */
+	uint32_t late_psn; /* what was in flight when answers were late: until all of it is done ...
+			    */
+	uint8_t backoff;   /* ... the timer runs for so many timeouts */
+	uint8_t ticks;	   /* timeouts within the retry that runs */
+	bool rnr_wait;	   /* the timer runs for an RNR NAK: send nothing */
+	bool unanswered;   /* there was a timeout, and nothing was acknowledged since */
+	bool gap_asked;	   /* responses were lost and asked for again; wait for una to move */
+	bool nak_heard;	   /* of the loss at una: the network may repeat it; until una moves or a
+			      timeout */
+	bool draining;	   /* SQD: an event is owed when all is quiet */
+	bool far;	   /* the cursor was at max_psn when the timeout came, and so were ... */
+	uint32_t far_head; /* ... rd_head ... */
+	uint32_t far_end;  /* ... and the end of the oldest READ or atomic in flight */
 	struct adv_timer timer;
 };
 
@@ -338,7 +345,8 @@ struct adv_resource {
 	uint32_t length;
 	uint32_t start;	   /* offset from which this (re)request wants it */
 	uint32_t offset;   /* bytes already answered */
-	uint32_t reached;  /* ... by the furthest of all answers */
+	uint32_t end;	   /* offset up to which it is wanted now */
+	uint32_t reached;  /* bytes answered by the furthest of all answers */
 	uint32_t again;	   /* packets of those that the newest repeated request may bring */
 	uint64_t original; /* atomic's result, host order */
 	bool atomic;
@@ -515,6 +523,12 @@ void adv_requester_abandon(struct adv_qp *qp);
 /* requester.c: una moves to psn: completes what it covers, up to a READ or atomic without response.
  */
 void adv_requester_acked(struct adv_qp *qp, uint32_t psn, uint64_t now);
+/* requester.c: a READ that was asked for before a timeout is being answered after all, before any
+ * of it is done: nothing is asked for again. */
+void adv_requester_go_on(struct adv_qp *qp);
+/* requester.c: the peer has acknowledged once more what is done, psn the newest of it: it is there.
+ */
+void adv_requester_heard(struct adv_qp *qp, uint32_t psn, uint64_t now);
 /* requester.c: the oldest request fails, the QP goes to ERR (RC) or SQE (UC, UD). */
 void adv_requester_fail(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
 			uint64_t now);
@@ -544,8 +558,10 @@ struct adv_tx_packet *adv_packet_start(struct adv_engine *e, struct adv_path *pa
 
 /* window.c: congestion control for networks that lose packets. */
 void adv_window_start(struct adv_qp *qp);
-void adv_window_acked(struct adv_qp *qp, uint32_t packets);
+/* sent_again: they are among those that the cursor has gone over since it was last set back. */
+void adv_window_acked(struct adv_qp *qp, uint32_t packets, bool sent_again);
 void adv_window_lost(struct adv_qp *qp);
+void adv_window_timed_out(struct adv_qp *qp);
 
 /* A packet of a connected QP, decoded and found well-formed. */
 struct adv_incoming {

@@ -63,15 +63,28 @@ static bool window_open(struct adv_qp *qp, uint32_t n)
 	return true;
 }
 
+/* IBTA 9.7.6.1.3: 4.096 us x 2^timeout. */
+static uint64_t timeout_ns(const struct adv_qp *qp)
+{
+	return 4096ull << qp->attr.timeout;
+}
+
+/* How many timeouts the timer runs for. Where half of the retries are used up it is one, whatever
+ * was thought of the peer: the network may lose one question after the other. */
+static uint8_t timer_ticks(const struct adv_qp *qp)
+{
+	return qp->req.retry_left > qp->attr.retry_cnt / 2 ? qp->req.backoff : 1;
+}
+
 static void arm_timer(struct adv_qp *qp, uint64_t now)
 {
 	struct adv_requester *req = &qp->req;
 
 	if (req->rnr_wait)
 		return;
-	/* IBTA 9.7.6.1.3: 4.096 us x 2^timeout; 0 means no timeout at all. */
+	/* A timeout of 0 means none at all. */
 	if (in_flight(qp) && qp->attr.timeout)
-		adv_timer_set(qp->engine, &req->timer, now + (4096ull << qp->attr.timeout));
+		adv_timer_set(qp->engine, &req->timer, now + timeout_ns(qp) * timer_ticks(qp));
 	else
 		adv_timer_cancel(qp->engine, &req->timer);
 }
@@ -94,6 +107,7 @@ void adv_requester_start(struct adv_qp *qp)
 		req->read_chunk /= 2;
 	req->retry_left = qp->attr.retry_cnt;
 	req->rnr_left = qp->attr.rnr_retry;
+	req->backoff = 1;
 	adv_window_start(qp);
 }
 
@@ -212,11 +226,55 @@ void adv_requester_rewind(struct adv_qp *qp, uint32_t psn)
 	adv_qp_schedule(qp);
 }
 
-static void note_progress(struct adv_qp *qp, uint32_t psn)
+/*
+ * Answers were late. Until all that was in flight then is done, and in time, the timer runs as
+ * long as it had to in the end.
+ */
+static void note_time(struct adv_qp *qp, uint32_t psn, uint64_t now)
+{
+	struct adv_requester *req = &qp->req;
+	uint64_t late = req->timer.when - timeout_ns(qp) * (timer_ticks(qp) - 1u);
+
+	if (now > late)
+		req->late_psn = req->max_psn;
+	else if (adv_psn_diff(psn, req->late_psn) >= 0)
+		req->backoff = 1;
+}
+
+/* Where the cursor is before a timeout sets it back; what was noted at the first of several stays.
+ */
+static void note_cursor(struct adv_qp *qp)
 {
 	struct adv_requester *req = &qp->req;
 
-	adv_window_acked(qp, (psn - req->una_psn) & ADV_PSN_MASK);
+	if (req->unanswered)
+		return;
+	req->far = req->next_psn == req->max_psn && req->rd_head != req->rd_tail;
+	if (!req->far)
+		return;
+	req->far_head = req->rd_head;
+	req->far_end = req->rd_end[req->rd_tail & (req->rd_room - 1)];
+}
+
+void adv_requester_go_on(struct adv_qp *qp)
+{
+	struct adv_requester *req = &qp->req;
+
+	if (!req->unanswered || !req->far)
+		return;
+	req->far = false;
+	req->rd_end[req->rd_tail & (req->rd_room - 1)] = req->far_end;
+	req->rd_head = req->far_head;
+	adv_requester_rewind(qp, req->max_psn);
+}
+
+static void note_progress(struct adv_qp *qp, uint32_t psn, bool sent_again, uint64_t now)
+{
+	struct adv_requester *req = &qp->req;
+
+	adv_window_acked(qp, (psn - req->una_psn) & ADV_PSN_MASK, sent_again);
+	if (req->backoff > 1)
+		note_time(qp, psn, now);
 	req->retry_left = qp->attr.retry_cnt;
 	req->rnr_left = qp->attr.rnr_retry;
 	req->ticks = 0;
@@ -236,7 +294,7 @@ void adv_requester_acked(struct adv_qp *qp, uint32_t psn, uint64_t now)
 	if (psn == req->una_psn)
 		return;
 	assert(adv_psn_diff(psn, req->una_psn) > 0 && adv_psn_diff(psn, req->max_psn) <= 0);
-	note_progress(qp, psn);
+	note_progress(qp, psn, !behind, now);
 	/* An old transmission arrived after all: the cursor need not go over it again. */
 	if (behind) {
 		set_psns(qp, req->una_psn, psn);
@@ -257,6 +315,18 @@ void adv_requester_acked(struct adv_qp *qp, uint32_t psn, uint64_t now)
 	arm_timer(qp, now);
 	report_drained(qp);
 	adv_qp_schedule(qp);
+}
+
+void adv_requester_heard(struct adv_qp *qp, uint32_t psn, uint64_t now)
+{
+	struct adv_requester *req = &qp->req;
+
+	if (!in_flight(qp) || qp->engine->go_back_0 ||
+	    adv_psn_diff(req->una_psn, psn) > (int32_t)qp->engine->window)
+		return;
+	req->retry_left = qp->attr.retry_cnt;
+	req->ticks = 0;
+	arm_timer(qp, now);
 }
 
 void adv_requester_fail(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
@@ -284,12 +354,15 @@ static uint32_t restart_message(struct adv_qp *qp, uint32_t psn)
 	return wqe->first_psn;
 }
 
-/* Everything from psn on is sent again. */
-static void send_again(struct adv_qp *qp, uint32_t psn)
+/* Everything from psn on is sent again: after a timeout one packet, which asks for an
+ * acknowledgement, and the others when that has come. */
+static void send_again(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why)
 {
 	ADV_PROBE(retransmission, qp->qpn, psn, in_flight(qp));
 	if (qp->engine->go_back_0)
 		psn = restart_message(qp, psn);
+	else if (why == ADV_ERR_TIMEOUT)
+		adv_window_timed_out(qp);
 	else
 		adv_window_lost(qp);
 	adv_requester_rewind(qp, psn);
@@ -303,7 +376,7 @@ void adv_requester_lost(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why
 	/* Where somebody answers, it goes on for ever. */
 	if (qp->engine->go_back_0 && why != ADV_ERR_TIMEOUT) {
 		req->retry_left = qp->attr.retry_cnt;
-		send_again(qp, psn);
+		send_again(qp, psn, why);
 		return;
 	}
 	if (req->retry_left == 0) {
@@ -312,25 +385,35 @@ void adv_requester_lost(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why
 		return;
 	}
 	req->retry_left--;
-	send_again(qp, psn);
+	send_again(qp, psn, why);
 }
 
-/* No answer for the timeout. A retry lasts timeout_ticks of them, each repeating what is lost. */
+/*
+ * No answer for the timeout. A retry lasts timeout_ticks of them; the first one is asked after 1, 2
+ * and 4 timeouts, those behind it only once: a peer that is slow is not the quicker for it.
+ */
 static void timed_out(struct adv_qp *qp, uint64_t now)
 {
 	struct adv_requester *req = &qp->req;
+	uint8_t ticks = req->ticks + timer_ticks(qp), most = qp->engine->timeout_ticks;
 
 	qp->engine->counters.local_ack_timeout_err++;
 	/* What is missing is asked for now: responses still on their way are no reason to do it
 	 * again. */
+	note_cursor(qp);
 	req->unanswered = !qp->engine->go_back_0; /* which acknowledges whole messages only */
 	req->gap_asked = true;
 	req->nak_heard = false;
-	if (++req->ticks < qp->engine->timeout_ticks) {
-		send_again(qp, req->una_psn);
+	req->late_psn = req->max_psn;
+	if (ticks < most) {
+		req->ticks = ticks;
+		if (req->backoff < ticks)
+			req->backoff = ticks < most - ticks ? ticks : most - ticks;
+		send_again(qp, req->una_psn, ADV_ERR_TIMEOUT);
 		return;
 	}
 	req->ticks = 0;
+	req->backoff = most;
 	adv_requester_lost(qp, req->una_psn, ADV_ERR_TIMEOUT, now);
 }
 
@@ -555,13 +638,17 @@ static void emit_atomic(struct adv_qp *qp, struct adv_tx_batch *batch, struct ad
 
 /* ---- the loop ---- */
 
-/* Bytes that the next READ request asks for: to the end of the chunk that the cursor is in. */
+/*
+ * Bytes that the next READ request asks for: to the end of the chunk that the cursor is in. After a
+ * timeout the first of these packets: a responder that is slow has the others to send already.
+ */
 static uint32_t read_length(const struct adv_qp *qp, const struct adv_send_wqe *wqe)
 {
 	uint64_t chunk = (uint64_t)qp->req.read_chunk * qp->mtu;
 	uint64_t end = (qp->req.offset / chunk + 1) * chunk;
+	uint32_t rest = (uint32_t)((end < wqe->length ? end : wqe->length) - qp->req.offset);
 
-	return (uint32_t)((end < wqe->length ? end : wqe->length) - qp->req.offset);
+	return qp->req.unanswered && rest > qp->mtu ? qp->mtu : rest;
 }
 
 /* Carries a local request out. It completes like one that sends no packet: when all before it
@@ -635,7 +722,9 @@ static bool emit_responded(struct adv_qp *qp, struct adv_tx_batch *batch, struct
 		return true;
 	}
 	length = read_length(qp, wqe);
-	if (!window_open(qp, adv_packet_count(length, qp->mtu)))
+	/* Nothing behind a request for less than the chunk: it is to be one request's again. */
+	if ((qp->req.unanswered && in_flight(qp)) ||
+	    !window_open(qp, adv_packet_count(length, qp->mtu)))
 		return false;
 	emit_read(qp, batch, wqe, length);
 	return true;

@@ -448,6 +448,7 @@ static enum adv_vendor_err do_read(struct adv_qp *qp, const struct adv_incoming 
 	res->va = in->h->reth.va;
 	res->rkey = in->h->reth.rkey;
 	res->length = in->h->reth.length;
+	res->end = res->length;
 	qp->engine->counters.rx_read_requests++;
 	return ADV_ERR_NONE;
 }
@@ -584,6 +585,18 @@ static void rx_answered(struct adv_qp *qp, uint64_t now, const struct adv_incomi
 
 /* ---- duplicates ---- */
 
+/* A READ must ask for part of what it asked for before, in whole packets or to the end; else it is
+ * a forgery. */
+static bool asks_for_part(const struct adv_qp *qp, const struct adv_resource *res, uint64_t offset,
+			  const struct adv_headers *h)
+{
+	uint64_t rest = res->length - offset;
+
+	return !res->atomic && h->reth.rkey == res->rkey && h->reth.va == res->va + offset &&
+	       (h->reth.length == rest ||
+		(h->reth.length && h->reth.length < rest && h->reth.length % qp->mtu == 0));
+}
+
 /* Asks for the answer once more, from the repeated request's PSN on (IBTA 9.7.5.1.4). */
 static void repeat_answer(struct adv_qp *qp, const struct adv_incoming *in)
 {
@@ -597,13 +610,14 @@ static void repeat_answer(struct adv_qp *qp, const struct adv_incoming *in)
 
 		if (skip >= res->psn_count)
 			continue;
-		/* A READ must ask for the rest of what it asked for before; else it is a forgery.
-		 */
-		if ((in->h->bth.opcode & ADV_OP_MASK) == ADV_OP_READ_REQUEST &&
-		    (res->atomic || in->h->reth.rkey != res->rkey ||
-		     in->h->reth.va != res->va + offset ||
-		     in->h->reth.length != res->length - offset))
-			return;
+		if ((in->h->bth.opcode & ADV_OP_MASK) == ADV_OP_READ_REQUEST) {
+			if (!asks_for_part(qp, res, offset, in->h))
+				return;
+			/* An answer that is on its way is not cut short. */
+			if (res->pending && offset + in->h->reth.length < res->end)
+				return;
+			res->end = (uint32_t)offset + in->h->reth.length;
+		}
 		res->start = res->offset = (uint32_t)offset;
 		res->again = qp->engine->window;
 		if (!res->pending)

@@ -66,7 +66,7 @@ static void leave_rest(struct adv_responder *resp, struct adv_resource *res)
 static void resource_done(struct adv_responder *resp, struct adv_resource *res)
 {
 	leave_rest(resp, res);
-	res->answered = true;
+	res->answered = res->reached == res->length;
 }
 
 static void emit_atomic_ack(struct adv_qp *qp, struct adv_tx_batch *batch, struct adv_resource *res)
@@ -124,7 +124,7 @@ static void refuse_rest(struct adv_qp *qp, struct adv_resource *res, uint32_t ps
 static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch,
 			       struct adv_resource *res)
 {
-	uint32_t left = res->length - res->offset;
+	uint32_t left = res->end - res->offset;
 	bool last = left <= qp->mtu;
 	uint32_t n = last ? left : qp->mtu;
 	uint32_t psn = adv_psn_add(res->first_psn, res->offset / qp->mtu);

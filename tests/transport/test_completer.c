@@ -173,7 +173,7 @@ static void test_sequence_naks_use_retries(void **state)
 
 	bed_open_with(&bed, 10);
 	c = adv_engine_counters(bed.net->node[0].e);
-	bed.net->node[0].e->timeout_ticks = 16;
+	bed.net->node[0].e->timeout_ticks = 64;
 	post(&bed, IBV_WR_RDMA_WRITE, 0, 10);
 	post(&bed, IBV_WR_RDMA_WRITE, 1, 10);
 	net_run(bed.net, US);
@@ -183,13 +183,147 @@ static void test_sequence_naks_use_retries(void **state)
 			answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK, 1, 0);
 		expect_state(&bed, 1, IBV_QPS_RTS);
 		assert_int_equal(bed.a->qp->req.retry_left, 7 - i);
-		net_run(bed.net, 5 * MS);
+		/* a timeout, or several: it runs longer where nothing moves */
+		while (c->local_ack_timeout_err < i)
+			assert_true(net_step(bed.net, bed.net->now + SEC));
 		assert_int_equal(c->local_ack_timeout_err, i);
 	}
 	answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK, 1, 0);
 	expect_state(&bed, 2, IBV_QPS_ERR);
 	expect_send(bed.a, 1, 1, IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(bed.a->sends[1].wc.vendor_err, ADV_ERR_SEQUENCE_RETRIES);
+	bed_close(&bed);
+}
+
+/* An ACK of what is done says that the peer is there: all retries are given back, and the timer
+ * starts anew. One that is far too old says nothing. */
+static void test_repeated_ack_is_life(void **state)
+{
+	uint64_t period = 4096ull << 10;
+	struct bed bed;
+
+	bed_open_with(&bed, 10);
+	post(&bed, IBV_WR_RDMA_WRITE, 0, 10);
+	post(&bed, IBV_WR_RDMA_WRITE, 1, 10);
+	net_run(bed.net, US);
+	ack(&bed, 0);
+	for (int i = 0; i < 5; i++) {
+		net_run(bed.net, 7 * period + period / 2);
+		expect_state(&bed, 1, IBV_QPS_RTS);
+		assert_int_equal(bed.a->qp->req.retry_left, 0);
+		ack(&bed, 0);
+		assert_int_equal(bed.a->qp->req.retry_left, 7);
+	}
+	net_run(bed.net, 7 * period + period / 2);
+	ack(&bed, ADV_PSN_MASK - bed.net->node[0].e->window);
+	answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK, 0, 0);
+	answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_RNR_NAK | 1, 0, 0);
+	expect_state(&bed, 1, IBV_QPS_RTS);
+	assert_int_equal(bed.a->qp->req.retry_left, 0);
+	net_run(bed.net, period);
+	expect_state(&bed, 2, IBV_QPS_ERR);
+	expect_send(bed.a, 1, 1, IBV_WC_RETRY_EXC_ERR);
+	bed_close(&bed);
+}
+
+/* A timeout sends one packet, the oldest, and the others when it is acknowledged: twice as many
+ * with each round trip. What is acknowledged without having been sent again opens nothing. */
+static void test_one_packet_after_a_timeout(void **state)
+{
+	uint64_t before;
+	struct bed bed;
+
+	bed_open_with(&bed, 10);
+	for (uint64_t i = 0; i < 16; i++)
+		post(&bed, IBV_WR_RDMA_WRITE, i, 10);
+	net_run(bed.net, US);
+	before = bed.net->sent;
+	assert_int_equal(before, 16);
+	net_run(bed.net, 5 * MS);
+	assert_int_equal(bed.net->sent, before + 1);
+	ack(&bed, 4); /* of packets sent before */
+	assert_int_equal(bed.net->sent, before + 2);
+	ack(&bed, 5); /* of the one sent again */
+	assert_int_equal(bed.net->sent, before + 4);
+	ack(&bed, 7);
+	assert_int_equal(bed.net->sent, before + 8);
+	ack(&bed, 15);
+	expect_state(&bed, 16, IBV_QPS_RTS);
+	bed_close(&bed);
+}
+
+/* The timer of who was answered late is long until all that was in flight then has been answered in
+ * time; then it is short again. */
+static void test_short_timer_again(void **state)
+{
+	uint64_t period = 4096ull << 10;
+	const struct adv_engine_counters *c;
+	struct bed bed;
+
+	bed_open_with(&bed, 10);
+	c = adv_engine_counters(bed.net->node[0].e);
+	bed.net->node[0].e->timeout_ticks = 4;
+	for (uint64_t i = 0; i < 3; i++)
+		post(&bed, IBV_WR_RDMA_WRITE, i, 10);
+	net_run(bed.net, 6 * period); /* asked after 1, 2 and 4 */
+	assert_int_equal(c->local_ack_timeout_err, 3);
+	ack(&bed, 0); /* 2 behind the newest: late */
+	net_run(bed.net, 3 * period + period / 2);
+	assert_int_equal(c->local_ack_timeout_err, 3);
+	ack(&bed, 1);
+	post(&bed, IBV_WR_RDMA_WRITE, 3, 10);
+	net_run(bed.net, US);
+	ack(&bed, 2); /* in time: all that was in flight when the one before was late */
+	expect_state(&bed, 3, IBV_QPS_RTS);
+	net_run(bed.net, period + period / 2);
+	assert_int_equal(c->local_ack_timeout_err, 4);
+	bed_close(&bed);
+}
+
+/* A READ is asked for again by its first packet; where the answer to the first request comes after
+ * all, nothing more is asked for. */
+static void test_read_that_is_late(void **state)
+{
+	uint64_t before;
+	struct bed bed;
+
+	bed_open_with(&bed, 10);
+	post(&bed, IBV_WR_RDMA_READ, 0, 4096);
+	end_op(bed.a, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, bed.ra, 8192, 8, bed.rb, 0);
+	net_run(bed.net, US);
+	before = bed.net->sent;
+	assert_int_equal(before, 2);
+	net_run(bed.net, 5 * MS);
+	assert_int_equal(bed.net->sent, before + 1);
+	answer(&bed, ADV_OP_READ_RESPONSE_FIRST, 0x1f, 0, 1024);
+	answer(&bed, ADV_OP_READ_RESPONSE_MIDDLE, 0x1f, 1, 1024);
+	answer(&bed, ADV_OP_READ_RESPONSE_MIDDLE, 0x1f, 2, 1024);
+	answer(&bed, ADV_OP_READ_RESPONSE_LAST, 0x1f, 3, 1024);
+	expect_state(&bed, 1, IBV_QPS_RTS);
+	assert_int_equal(bed.net->sent, before + 1);
+	answer(&bed, ADV_OP_ATOMIC_ACKNOWLEDGE, 0x1f, 4, 0);
+	expect_state(&bed, 2, IBV_QPS_RTS);
+	bed_close(&bed);
+}
+
+/* And where that one packet comes, the rest is asked for. */
+static void test_read_that_is_lost(void **state)
+{
+	uint64_t before;
+	struct bed bed;
+
+	bed_open_with(&bed, 10);
+	post(&bed, IBV_WR_RDMA_READ, 0, 4096);
+	net_run(bed.net, US);
+	before = bed.net->sent;
+	net_run(bed.net, 5 * MS);
+	assert_int_equal(bed.net->sent, before + 1);
+	answer(&bed, ADV_OP_READ_RESPONSE_ONLY, 0x1f, 0, 1024);
+	assert_int_equal(bed.net->sent, before + 2);
+	answer(&bed, ADV_OP_READ_RESPONSE_FIRST, 0x1f, 1, 1024);
+	answer(&bed, ADV_OP_READ_RESPONSE_MIDDLE, 0x1f, 2, 1024);
+	answer(&bed, ADV_OP_READ_RESPONSE_LAST, 0x1f, 3, 1024);
+	expect_state(&bed, 1, IBV_QPS_RTS);
 	bed_close(&bed);
 }
 
@@ -326,6 +460,11 @@ int main(void)
 		cmocka_unit_test(test_fatal_naks),
 		cmocka_unit_test(test_reserved_syndromes),
 		cmocka_unit_test(test_sequence_naks_use_retries),
+		cmocka_unit_test(test_repeated_ack_is_life),
+		cmocka_unit_test(test_one_packet_after_a_timeout),
+		cmocka_unit_test(test_short_timer_again),
+		cmocka_unit_test(test_read_that_is_late),
+		cmocka_unit_test(test_read_that_is_lost),
 		cmocka_unit_test(test_implied_nak),
 		cmocka_unit_test(test_response_is_an_ack),
 		cmocka_unit_test(test_bad_responses),

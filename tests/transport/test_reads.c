@@ -297,6 +297,38 @@ static void test_goes_on(void **state)
 	bed_close(&bed);
 }
 
+/* Part of an answer may be asked for again, in whole packets: it comes alone. An answer that is on
+ * its way does not end with it, and more than was asked for first is not given. */
+static void test_part(void **state)
+{
+	const uint32_t packets = 10;
+	struct bed bed;
+
+	bed_open(&bed);
+	ask(&bed, bed.b, 0, 0, packets * MTU - 1);
+	assert_int_equal(send_some(&bed, 5), 5);
+	ask(&bed, bed.b, 2, 2 * MTU, MTU);
+	assert_int_equal(send_all(&bed, packets), packets - 5);
+	ask(&bed, bed.b, 2, 2 * MTU, MTU);
+	assert_int_equal(send_some(&bed, packets), 1);
+	assert_int_equal(bed.sent[0].psn, adv_psn_add(bed.o.psn[0], 2));
+	assert_int_equal(bed.sent[0].opcode, ADV_OP_READ_RESPONSE_ONLY);
+	assert_int_equal(bed.sent[0].payload_len, MTU);
+	assert_int_equal(send_all(&bed, 0), 0);
+	ask(&bed, bed.b, 3, 3 * MTU, 2 * MTU);
+	assert_int_equal(send_all(&bed, packets), 2);
+	ask(&bed, bed.b, 8, 8 * MTU, 2 * MTU - 1);
+	assert_int_equal(send_some(&bed, packets), 2);
+	assert_int_equal(bed.sent[1].payload_len, MTU - 1);
+	ask(&bed, bed.b, 8, 8 * MTU, 2 * MTU);
+	ask(&bed, bed.b, 8, 8 * MTU, 3 * MTU);
+	ask(&bed, bed.b, 2, 2 * MTU, MTU - 1);
+	ask(&bed, bed.b, 2, 2 * MTU, 0);
+	ask(&bed, bed.b, 2, 3 * MTU, MTU);
+	assert_int_equal(send_all(&bed, 0), 0);
+	bed_close(&bed);
+}
+
 static void lose_some(struct net *net, struct wire *w)
 {
 	w->copies = adv_rng_below(net->arg, 8) != 0;
@@ -407,6 +439,7 @@ int main(void)
 		cmocka_unit_test(test_repeated_requests),
 		cmocka_unit_test(test_repeated_amidst),
 		cmocka_unit_test(test_goes_on),
+		cmocka_unit_test(test_part),
 		cmocka_unit_test(test_small_responder),
 		cmocka_unit_test(test_taken_away),
 		cmocka_unit_test(test_taken_away_after),

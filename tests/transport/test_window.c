@@ -19,7 +19,7 @@ static void sent_and_acked(struct adv_qp *qp, uint32_t packets)
 {
 	qp->req.max_psn = adv_psn_add(qp->req.max_psn, packets);
 	qp->req.next_psn = qp->req.una_psn = qp->req.max_psn;
-	adv_window_acked(qp, packets);
+	adv_window_acked(qp, packets, true);
 }
 
 /* Starts open: the bound is what the peer's buffer is thought to hold. */

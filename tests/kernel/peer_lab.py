@@ -45,6 +45,7 @@ class PeerLab(Lab):
         self.guest = guest
         self.mtu = 1500
         self.allowed = set()
+        self.most = {}  # counter of trouble: by how much it may move
         self.disturbed = False
         self.expect_packets = True
         self.adverb_side = Side("adverb", HOST, self.start)
@@ -216,6 +217,7 @@ class Watch:
         moved = {name: after[name] - self.before[name] for name in ERROR_COUNTERS + RETRY_COUNTERS
                  if after[name] != self.before[name]}
         wrong = set(moved) - set(RETRY_COUNTERS) - self.lab.allowed
+        wrong |= {name for name, most in self.lab.most.items() if moved.get(name, 0) > most}
         if wrong:
             raise Failure("counters of rdma_rxe: " + ", ".join(f"{n} {moved[n]}" for n in sorted(wrong)))
         return moved

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "host/counters.h"
+#include "host/pages.h"
 #include "transport/cause.h"
 
 #define RECEIVE_BUDGET	64
@@ -500,6 +501,7 @@ static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
 		.cc = cc,
 		.pace_burst = PACE_BURST,
 		.local_memory = d->shm != NULL,
+		.page_in = adv_pages_in,
 	};
 	unsigned room = d->link->rx_window - d->link->rx_window / 4;
 

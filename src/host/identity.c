@@ -21,6 +21,11 @@ void adv_uverbs_name(char name[ADV_UVERBS_NAME_LEN])
 	}
 }
 
+uint32_t adv_port_mbps(uint32_t mbps)
+{
+	return mbps ? mbps : 100000;
+}
+
 void adv_port_speed(uint32_t mbps, uint8_t *width, uint8_t *speed)
 {
 	static const struct {
@@ -32,8 +37,9 @@ void adv_port_speed(uint32_t mbps, uint8_t *width, uint8_t *speed)
 		{50000, 16, 32}, {100000, 2, 32}, {200000, 2, 64}, {400000, 2, 128},
 	};
 	const size_t n = sizeof(table) / sizeof(table[0]);
-	size_t i = mbps == 0 ? 5 : 0;
+	size_t i = 0;
 
+	mbps = adv_port_mbps(mbps);
 	while (i < n - 1 && table[i].mbps < mbps)
 		i++;
 	*width = table[i].width;

@@ -34,6 +34,9 @@
 /* "uverbsN" with the lowest N that no device of the kernel has at present. */
 void adv_uverbs_name(char name[ADV_UVERBS_NAME_LEN]);
 
+/* What a port is taken to have, in Mbit/s, whose Ethernet says `mbps`; 0: it says nothing. */
+uint32_t adv_port_mbps(uint32_t mbps);
+
 /*
  * The width and the speed of a lane that the kernel shows for an Ethernet of so many Mbit/s (0: not
  * known), encoded as in IBTA's PortInfo. width: 1 is 1x, 2 is 4x, 16 is 2x. speed, a lane: 1 is

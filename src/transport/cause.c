@@ -168,6 +168,14 @@ static const struct adv_cause causes[] = {
 	[ADV_ERR_INJECTED] = {"INJECTED", ADV_CAUSE_ANY_ERROR, 0,
 			      "a fault plan says so; the request itself was carried out",
 			      "adverb fault show; see docs/faults.md"},
+	[ADV_ERR_LOCAL_UNMAPPED] =
+		{"LOCAL_UNMAPPED", STATUS(LOC_PROT_ERR), 0,
+		 "a region of on-demand paging has no memory there, or none of its access",
+		 "map it before the request is posted; unmap it after it has completed"},
+	[ADV_ERR_REMOTE_UNMAPPED] =
+		{"REMOTE_UNMAPPED", ACCESS_ERROR,
+		 "the peer reaches where a region of on-demand paging has no memory",
+		 "keep mapped what peers have the rkey and the address of"},
 };
 
 const struct adv_cause *adv_cause(uint32_t number)

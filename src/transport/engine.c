@@ -47,6 +47,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	adv_list_init(&e->groups);
 	e->local_credit = config->local_credit;
 	e->local_memory = config->local_memory;
+	e->page_in = config->page_in;
 	err = adv_unreliable_init(e);
 	if (!err)
 		err = adv_engine_add_qpns(e, config->qpn_first, config->qpn_count);

@@ -95,7 +95,17 @@ struct adv_engine_config {
 	 * in that time.
 	 */
 	uint32_t pace_burst;
+	/*
+	 * Brings in the pages of [addr, addr + length), at most ADV_PAGED_AT_ONCE bytes, to be read
+	 * or written; false: the program has nothing there, or not for writing. Asked for each
+	 * packet that touches a region of on-demand paging (IBV_ACCESS_ON_DEMAND), whose memory may
+	 * come and go. NULL: such regions are like others.
+	 */
+	bool (*page_in)(void *addr, uint64_t length, bool to_write);
 };
+
+/* The largest payload of a packet. */
+#define ADV_PAGED_AT_ONCE 4096
 
 /* Counters, under the names that operators know from mlx5 and rxe. */
 struct adv_engine_counters {
@@ -291,8 +301,9 @@ int adv_pd_destroy(struct adv_pd *pd);		    /* 0, or EBUSY while anything is in 
 /*
  * Registers length bytes at addr; remote peers address them from iova on (equal to addr, or 0
  * for zero-based regions, or the caller's choice). access: IBV_ACCESS_*, optional bits ignored;
- * REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE (EINVAL). The memory must stay mapped until
- * deregistration. NULL with errno EINVAL or ENOMEM.
+ * REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE (EINVAL). Of no bytes, nothing can be touched.
+ * The memory must stay mapped until deregistration, unless ON_DEMAND is among them and the engine
+ * can page_in(). NULL with errno EINVAL or ENOMEM.
  */
 struct adv_mr *adv_mr_register(struct adv_pd *pd, void *addr, uint64_t length, uint64_t iova,
 			       int access);
@@ -304,6 +315,10 @@ int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *add
 /* After this no packet and no work request touches the memory; outstanding ones fail. 0, or EBUSY
  * while a window is bound to it, which keeps adv_mr_reregister() off too. */
 int adv_mr_deregister(struct adv_mr *mr);
+/* Where [va, va + length) of a region of on-demand paging lies in this process. 0 or the errno that
+ * ibv_advise_mr(3) has: ENOENT, EINVAL, EPERM, EFAULT. */
+int adv_mr_paged(const struct adv_pd *pd, uint32_t lkey, uint64_t va, uint64_t length,
+		 bool to_write, void **where);
 uint32_t adv_mr_lkey(const struct adv_mr *mr);
 uint32_t adv_mr_rkey(const struct adv_mr *mr);
 
@@ -513,6 +528,8 @@ enum adv_vendor_err {
 	ADV_ERR_BIND_ACCESS = 44,
 	ADV_ERR_BIND_BOUNDS = 45,
 	ADV_ERR_INJECTED = 46, /* by an adv_injector */
+	ADV_ERR_LOCAL_UNMAPPED = 47,
+	ADV_ERR_REMOTE_UNMAPPED = 48,
 };
 
 #endif

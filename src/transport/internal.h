@@ -75,7 +75,8 @@ struct adv_pd {
 struct adv_mr {
 	struct adv_pd *pd;
 	uint32_t key; /* lkey and rkey: 24 random bits that name it, 8 random bits of tag */
-	int access;
+	int access;   /* what it grants at once: nothing, where pages must be brought in first */
+	int granted;  /* what it grants: IBV_ACCESS_*, ADV_ACCESS_LOCAL_READ */
 	uint8_t *addr;
 	uint64_t length;
 	uint64_t iova;
@@ -95,15 +96,21 @@ struct adv_mr_table {
 
 /*
  * Where [va, va + length) of the region named by key lies in this process, NULL where it may not be
- * touched (*why then says why: ADV_ERR_LKEY, _LKEY_PD, _LOCAL_ACCESS or _LOCAL_BOUNDS). `need`:
- * IBV_ACCESS_* bits that the region must have, or ADV_ACCESS_LOCAL_READ. length 0 is always good
- * (any non-NULL pointer).
+ * touched (*why then says why: ADV_ERR_LKEY, _LKEY_PD, _LOCAL_ACCESS, _LOCAL_BOUNDS or
+ * _LOCAL_UNMAPPED). `need`: IBV_ACCESS_* bits that the region must have, or ADV_ACCESS_LOCAL_READ.
+ * length 0 is always good (any non-NULL pointer). On-demand paging: memory of ADV_PAGED_AT_ONCE
+ * bytes and less can be touched when this returns; more was looked at for access and bounds only.
  */
 uint8_t *adv_mr_resolve(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,
 			uint64_t va, uint64_t length, int need, enum adv_vendor_err *why);
 
 /* mr.c: the region or window whose upper 24 key bits are those of key; NULL: none. */
 struct adv_mr *adv_mr_find(const struct adv_engine *e, uint32_t key);
+/* The rest of adv_mr_resolve() for a region or window that lacks `need` in its access. */
+uint8_t *adv_mr_resolve_paged(const struct adv_engine *e, const struct adv_mr *mr, uint64_t va,
+			      uint64_t length, int need, enum adv_vendor_err *why);
+/* Sets what the region or window grants. */
+void adv_mr_grant(const struct adv_engine *e, struct adv_mr *mr, int access);
 /* mr.c: puts mr into the table under a new key (0 or ENOMEM), and takes it out. */
 int adv_mr_insert(struct adv_engine *e, struct adv_mr *mr);
 void adv_mr_remove(struct adv_engine *e, const struct adv_mr *mr);
@@ -439,7 +446,7 @@ static inline uint8_t *adv_mr_remote(const struct adv_qp *qp, const struct adv_p
 }
 
 /* responder.c: what a peer is refused for that asks for memory: ADV_ERR_RKEY, _RKEY_PD,
- * _REMOTE_ACCESS or _REMOTE_BOUNDS. */
+ * _REMOTE_ACCESS, _REMOTE_BOUNDS or _REMOTE_UNMAPPED. */
 enum adv_vendor_err adv_remote_cause(enum adv_vendor_err local);
 
 /* Room for one more packet of any shape. */
@@ -667,6 +674,7 @@ struct adv_engine {
 	bool local_credit;
 	bool local_memory;
 	bool go_back_0;
+	bool (*page_in)(void *addr, uint64_t length, bool to_write);
 	struct adv_credit credit[ADV_CREDITS];
 	struct adv_answer answer[ADV_ANSWERS];
 	uint32_t answer_head; /* free running */

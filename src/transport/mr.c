@@ -144,13 +144,19 @@ static bool good_access(int access)
 
 static bool good_range(const void *addr, uint64_t length, uint64_t iova)
 {
-	return length > 0 && (uintptr_t)addr + length >= length && iova + length >= length;
+	return (uintptr_t)addr + length >= length && iova + length >= length;
 }
 
 /* Optional bits grant nothing. */
 static int granted(int access)
 {
 	return (access & ~IBV_ACCESS_OPTIONAL_RANGE) | ADV_ACCESS_LOCAL_READ;
+}
+
+void adv_mr_grant(const struct adv_engine *e, struct adv_mr *mr, int access)
+{
+	mr->granted = access;
+	mr->access = access & IBV_ACCESS_ON_DEMAND && e->page_in ? 0 : access;
 }
 
 static uint64_t first_address(uint64_t iova, int access)
@@ -176,7 +182,7 @@ struct adv_mr *adv_mr_register(struct adv_pd *pd, void *addr, uint64_t length, u
 		return NULL;
 	}
 	mr->pd = pd;
-	mr->access = granted(access);
+	adv_mr_grant(e, mr, granted(access));
 	mr->addr = addr;
 	mr->length = length;
 	mr->iova = iova;
@@ -198,14 +204,16 @@ int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *add
 	if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
 		if (!good_access(access))
 			return EINVAL;
-		next.access = granted(access);
+		adv_mr_grant(e, &next, granted(access));
 	}
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		if (!length)
+			return EINVAL;
 		next.addr = addr;
 		next.length = length;
 		next.iova = iova;
 	}
-	next.iova = first_address(next.iova, next.access);
+	next.iova = first_address(next.iova, next.granted);
 	if (!good_range(next.addr, next.length, next.iova))
 		return EINVAL;
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
@@ -236,6 +244,23 @@ int adv_mr_deregister(struct adv_mr *mr)
 	return 0;
 }
 
+int adv_mr_paged(const struct adv_pd *pd, uint32_t lkey, uint64_t va, uint64_t length,
+		 bool to_write, void **where)
+{
+	const struct adv_mr *mr = adv_mr_find(pd->engine, lkey);
+
+	if (!mr || mr->key != lkey)
+		return ENOENT;
+	if (mr->window || !(mr->granted & IBV_ACCESS_ON_DEMAND))
+		return EINVAL;
+	if (mr->pd != pd || (to_write && !(mr->granted & IBV_ACCESS_LOCAL_WRITE)))
+		return EPERM;
+	if (va - mr->iova > mr->length || length > mr->length - (va - mr->iova))
+		return EFAULT;
+	*where = (void *)((uintptr_t)mr->addr + (va - mr->iova));
+	return 0;
+}
+
 uint32_t adv_mr_lkey(const struct adv_mr *mr)
 {
 	return mr->key;
@@ -244,6 +269,26 @@ uint32_t adv_mr_lkey(const struct adv_mr *mr)
 uint32_t adv_mr_rkey(const struct adv_mr *mr)
 {
 	return mr->key;
+}
+
+uint8_t *adv_mr_resolve_paged(const struct adv_engine *e, const struct adv_mr *mr, uint64_t va,
+			      uint64_t length, int need, enum adv_vendor_err *why)
+{
+	const int writes =
+		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+	uint8_t *p = (uint8_t *)((uintptr_t)mr->addr + (va - mr->iova));
+
+	*why = ADV_ERR_LOCAL_ACCESS;
+	if ((mr->granted & need) != need)
+		return NULL;
+	*why = ADV_ERR_LOCAL_BOUNDS;
+	if (va - mr->iova > mr->length || length > mr->length - (va - mr->iova))
+		return NULL;
+	*why = ADV_ERR_LOCAL_UNMAPPED;
+	if (!p || (length <= ADV_PAGED_AT_ONCE && !e->page_in(p, length, need & writes)))
+		return NULL;
+	*why = ADV_ERR_NONE;
+	return p;
 }
 
 uint8_t *adv_mr_resolve(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,
@@ -263,10 +308,8 @@ uint8_t *adv_mr_resolve(const struct adv_engine *e, const struct adv_pd *pd, uin
 		*why = ADV_ERR_LKEY_PD;
 		return NULL;
 	}
-	if ((mr->access & need) != need) {
-		*why = ADV_ERR_LOCAL_ACCESS;
-		return NULL;
-	}
+	if ((mr->access & need) != need)
+		return adv_mr_resolve_paged(e, mr, va, length, need, why);
 	/* va below iova wraps to a distance no region can have: iova + length did not wrap. */
 	if (va - mr->iova > mr->length || length > mr->length - (va - mr->iova)) {
 		*why = ADV_ERR_LOCAL_BOUNDS;

@@ -44,7 +44,7 @@ static void unbind(struct adv_mw *mw)
 	mw->region->windows--;
 	mw->region = NULL;
 	mw->qp = NULL;
-	mw->key.access = 0;
+	adv_mr_grant(mw->pd->engine, &mw->key, 0);
 	adv_list_del(&mw->node);
 }
 
@@ -86,12 +86,12 @@ static struct adv_mr *region_for(const struct adv_qp *qp, const struct adv_send_
 	if (!mr || mr->key != wqe->remote_qkey || mr->window || mr->pd != qp->pd)
 		return NULL;
 	*why = ADV_ERR_BIND_ACCESS;
-	if (!(mr->access & IBV_ACCESS_MW_BIND) || (mr->access & IBV_ACCESS_ZERO_BASED))
+	if (!(mr->granted & IBV_ACCESS_MW_BIND) || (mr->granted & IBV_ACCESS_ZERO_BASED))
 		return NULL;
 	if (access & ~(WINDOW_ACCESS | IGNORED_ACCESS))
 		return NULL;
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
-	    !(mr->access & IBV_ACCESS_LOCAL_WRITE))
+	    !(mr->granted & IBV_ACCESS_LOCAL_WRITE))
 		return NULL;
 	/* As in adv_mr_resolve(). */
 	*why = ADV_ERR_BIND_BOUNDS;
@@ -125,10 +125,11 @@ static enum adv_vendor_err bind_window(struct adv_qp *qp, const struct adv_send_
 	mw->key.key = wqe->rkey;
 	if (!mr)
 		return ADV_ERR_NONE;
-	mw->key.access = (int)wqe->swap & WINDOW_ACCESS;
-	mw->key.addr = mr->addr + (wqe->remote_addr - mr->iova);
+	adv_mr_grant(qp->engine, &mw->key,
+		     ((int)wqe->swap & WINDOW_ACCESS) | (mr->granted & IBV_ACCESS_ON_DEMAND));
+	mw->key.addr = (uint8_t *)((uintptr_t)mr->addr + (wqe->remote_addr - mr->iova));
 	mw->key.length = wqe->compare_add;
-	mw->key.iova = mw->key.access & IBV_ACCESS_ZERO_BASED ? 0 : wqe->remote_addr;
+	mw->key.iova = mw->key.granted & IBV_ACCESS_ZERO_BASED ? 0 : wqe->remote_addr;
 	mw->region = mr;
 	mr->windows++;
 	if (mw->type_2) {
@@ -162,10 +163,8 @@ uint8_t *adv_mw_resolve(const struct adv_qp *qp, const struct adv_pd *pd, uint32
 
 	if (!mr || mr->key != key || !mr->window || mr->window->qp != qp || mr->window->pd != pd)
 		return NULL;
-	if ((mr->access & need) != need) {
-		*why = ADV_ERR_LOCAL_ACCESS;
-		return NULL;
-	}
+	if ((mr->access & need) != need)
+		return adv_mr_resolve_paged(qp->engine, mr, va, length, need, why);
 	if (va - mr->iova > mr->length || length > mr->length - (va - mr->iova)) {
 		*why = ADV_ERR_LOCAL_BOUNDS;
 		return NULL;

@@ -51,6 +51,7 @@ static struct refusal refusal_of(enum adv_vendor_err why)
 	case ADV_ERR_RKEY_PD:
 	case ADV_ERR_REMOTE_ACCESS:
 	case ADV_ERR_REMOTE_BOUNDS:
+	case ADV_ERR_REMOTE_UNMAPPED:
 	case ADV_ERR_INVALIDATE:
 		return (struct refusal){ADV_NAK_REMOTE_ACCESS_ERROR, IBV_EVENT_QP_ACCESS_ERR,
 					IBV_WC_LOC_ACCESS_ERR};
@@ -61,6 +62,7 @@ static struct refusal refusal_of(enum adv_vendor_err why)
 	case ADV_ERR_LKEY_PD:
 	case ADV_ERR_LOCAL_ACCESS:
 	case ADV_ERR_LOCAL_BOUNDS:
+	case ADV_ERR_LOCAL_UNMAPPED:
 		/* The receive request's own memory is no good: our side's fault (IBTA 9.7.5.2.7).
 		 */
 		return (struct refusal){ADV_NAK_REMOTE_OPERATIONAL_ERROR, IBV_EVENT_QP_FATAL,
@@ -80,6 +82,8 @@ enum adv_vendor_err adv_remote_cause(enum adv_vendor_err local)
 		return ADV_ERR_RKEY_PD;
 	case ADV_ERR_LOCAL_ACCESS:
 		return ADV_ERR_REMOTE_ACCESS;
+	case ADV_ERR_LOCAL_UNMAPPED:
+		return ADV_ERR_REMOTE_UNMAPPED;
 	default:
 		assert(local == ADV_ERR_LOCAL_BOUNDS);
 		return ADV_ERR_REMOTE_BOUNDS;
@@ -518,8 +522,8 @@ static enum adv_vendor_err do_atomic_write(struct adv_qp *qp, const struct adv_i
 }
 
 /*
- * FLUSH: memory is coherent, so that global visibility is a fence; persistence cannot be had
- * of ordinary memory, and no region is registered for it.
+ * FLUSH: memory is coherent, so that global visibility is a fence. So is persistence: what is in
+ * the caches stays as long as the memory does where both outlive a power failure, and nowhere else.
  */
 static enum adv_vendor_err do_flush(struct adv_qp *qp, const struct adv_incoming *in)
 {

@@ -48,7 +48,7 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
 	ah->ibv.pd = pd;
 	ah->ibv.handle = ++handles;
 	ah->pd = adv_pd_of(pd)->pd;
-	atomic_fetch_add(&adv_pd_of(pd)->ahs, 1);
+	adv_pd_hold(pd);
 	return &ah->ibv;
 }
 
@@ -56,7 +56,7 @@ ADV_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 {
 	struct ibv_context *context = ah->context;
 
-	atomic_fetch_sub(&adv_pd_of(ah->pd)->ahs, 1);
+	adv_pd_release(ah->pd);
 	atomic_fetch_sub(&adv_context_of(context)->ahs, 1);
 	if (adv_enter(context)) {
 		adv_ah_destroy((struct adv_ah *)ah);

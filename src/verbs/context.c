@@ -24,6 +24,13 @@ static void fill_operations(struct verbs_context *v)
 	v->open_xrcd = adv_open_xrcd;
 	v->close_xrcd = adv_close_xrcd;
 	v->open_qp = adv_open_qp;
+	v->alloc_td = adv_alloc_td;
+	v->dealloc_td = adv_dealloc_td;
+	v->alloc_parent_domain = adv_alloc_parent_domain;
+	v->alloc_dm = adv_alloc_dm;
+	v->free_dm = adv_free_dm;
+	v->reg_dm_mr = adv_reg_dm_mr;
+	v->advise_mr = adv_advise_mr;
 	v->context.ops.alloc_mw = adv_alloc_mw;
 	v->context.ops.dealloc_mw = adv_dealloc_mw;
 	v->context.ops.bind_mw = adv_bind_mw;

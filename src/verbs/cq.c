@@ -152,6 +152,8 @@ ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 	}
 	if (ibcq->channel)
 		adv_channel_release(ibcq->channel);
+	if (cq->parent_domain)
+		adv_pd_release(cq->parent_domain);
 	pthread_mutex_destroy(&cq->poll_lock);
 	pthread_cond_destroy(&cq->ibv.cond);
 	pthread_mutex_destroy(&cq->ibv.mutex);

@@ -161,19 +161,26 @@ static void fill_calls(struct ibv_cq_ex *cq)
 
 struct ibv_cq_ex *adv_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
+	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
 	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+	struct ibv_pd *parent =
+		attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? attr->parent_domain : NULL;
 	struct adv_ibv_cq *cq;
 
-	/* Parent domains are among what is not supported, and so is overrunning a CQ quietly. */
-	if (attr->wc_flags & ~(uint64_t)SUPPORTED_WC_FLAGS ||
-	    attr->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS ||
-	    flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED) {
+	/* Overrunning a CQ quietly is among what is not supported. */
+	if (attr->wc_flags & ~(uint64_t)SUPPORTED_WC_FLAGS || attr->comp_mask & ~known ||
+	    flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
 		return adv_refuse_object(EOPNOTSUPP);
-	}
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
+	    (!parent || parent->context != context || !adv_pd_of(parent)->of))
+		return adv_refuse_object(EINVAL);
 	cq = adv_cq_new(context, attr);
 	if (!cq)
 		return NULL;
 	cq->single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	if (parent)
+		adv_pd_hold(parent);
+	cq->parent_domain = parent;
 	fill_calls(&cq->ibv);
 	return &cq->ibv;
 }

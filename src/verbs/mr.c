@@ -1,73 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Memory regions. */
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "host/pages.h"
 #include "verbs/objects.h"
-
-/* Since Linux 5.14. */
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ  22
-#define MADV_POPULATE_WRITE 23
-#endif
 
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
+/* IBV_ACCESS_FLUSH_GLOBAL and _PERSISTENT are newer than some headers. */
+#define ACCESS_FLUSH (3 << 8)
 #define KNOWN_ACCESS                                                                               \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |                 \
-	 IBV_ACCESS_HUGETLB | IBV_ACCESS_MW_BIND)
+	 IBV_ACCESS_HUGETLB | IBV_ACCESS_MW_BIND | ACCESS_FLUSH)
 /* Optional hints, which grant nothing. */
 #define IGNORED_ACCESS ((unsigned)IBV_ACCESS_OPTIONAL_RANGE)
 #define WRITE_ACCESS   (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
-/* True where every page of the range is mapped, whatever may be done with it. */
-static bool is_mapped(uintptr_t start, size_t length, size_t page)
+/* All of the address space (ibv_reg_mr(3), implicit on-demand paging). */
+static bool is_implicit(const void *addr, size_t length, int access)
 {
-	unsigned char vec[1024];
-
-	while (length > 0) {
-		size_t part = length < sizeof(vec) * page ? length : sizeof(vec) * page;
-
-		if (syscall(SYS_mincore, start, part, vec))
-			return false;
-		start += part;
-		length -= part;
-	}
-	return true;
+	return !addr && length == SIZE_MAX && access & IBV_ACCESS_ON_DEMAND;
 }
 
 /*
  * Checks that the memory can be used as a NIC's driver does when it pins the pages: they are
- * brought in, for writing where the region will be written. 0 or EFAULT. Raw system calls, as
- * memory hooks of programs stand on madvise().
+ * brought in, for writing where the region will be written. With on-demand paging nothing has to
+ * be there until it is used. 0 or errno.
  */
-static int check_memory(void *addr, size_t length, int access)
+static int check_memory(const void *addr, size_t length, int access)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uintptr_t start = (uintptr_t)addr & ~(page - 1);
 	uintptr_t end;
-	int advice = access & WRITE_ACCESS ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
 
-	if (__builtin_add_overflow((uintptr_t)addr, length, &end) ||
-	    __builtin_add_overflow(end, page - 1, &end))
-		return EINVAL;
-	end &= ~(page - 1);
+	if (is_implicit(addr, length, access))
+		return access & IBV_ACCESS_HUGETLB ? EINVAL : 0;
 	if (access & IBV_ACCESS_ON_DEMAND)
-		return is_mapped(start, end - start, page) ? 0 : EFAULT;
-	while (syscall(SYS_madvise, start, end - start, (long)advice)) {
-		if (errno == EINTR || errno == EAGAIN)
-			continue;
-		/* EINVAL: the pages may not be used so; or the kernel knows no such advice, for
-		 * no memory either, and being mapped must do. */
-		if (errno == EINVAL && syscall(SYS_madvise, start, 0L, (long)advice))
-			return is_mapped(start, end - start, page) ? 0 : EFAULT;
-		return EFAULT;
-	}
-	return 0;
+		return __builtin_add_overflow((uintptr_t)addr, length, &end) ? EINVAL : 0;
+	return adv_pages_populate(addr, length, access & WRITE_ACCESS);
 }
 
 static void take_keys(struct adv_ibv_mr *mr)
@@ -82,12 +52,45 @@ static struct ibv_mr *fail(struct adv_ibv_mr *mr, int err)
 	return adv_refuse_object(err);
 }
 
+struct ibv_mr *adv_reg_checked(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			       int access)
+{
+	static atomic_uint handles;
+	struct adv_ibv_mr *mr = calloc(1, sizeof(*mr));
+	struct adv_engine *e;
+	int err;
+
+	if (!mr)
+		return NULL;
+	e = adv_enter(pd->context);
+	if (!e)
+		return fail(mr, ADV_EFOREIGN);
+	mr->mr = adv_mr_register(adv_pd_of(pd)->pd, addr, length, iova, access);
+	err = errno;
+	if (mr->mr)
+		take_keys(mr);
+	adv_leave(pd->context);
+	if (!mr->mr)
+		return fail(mr, err);
+	adv_pd_hold(pd);
+	mr->access = access;
+	mr->ibv.context = pd->context;
+	mr->ibv.pd = pd;
+	mr->ibv.addr = addr;
+	mr->ibv.length = length;
+	mr->ibv.handle = ++handles;
+	return &mr->ibv;
+}
+
+void adv_mr_use(struct ibv_mr *mr, atomic_uint *regions)
+{
+	((struct adv_ibv_mr *)mr)->uses = regions;
+	atomic_fetch_add(regions, 1);
+}
+
 ADV_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
 					   uint64_t iova, unsigned int access)
 {
-	static atomic_uint handles;
-	struct adv_ibv_mr *mr;
-	struct adv_engine *e;
 	int err;
 
 	access &= ~IGNORED_ACCESS;
@@ -96,28 +99,8 @@ ADV_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t
 	err = check_memory(addr, length, (int)access);
 	if (err)
 		return adv_refuse_object(err);
-	mr = calloc(1, sizeof(*mr));
-	if (!mr)
-		return NULL;
-	if (access & IBV_ACCESS_ZERO_BASED)
-		iova = 0;
-	e = adv_enter(pd->context);
-	if (!e)
-		return fail(mr, ADV_EFOREIGN);
-	mr->mr = adv_mr_register(adv_pd_of(pd)->pd, addr, length, iova, (int)access);
-	err = errno;
-	if (mr->mr)
-		take_keys(mr);
-	adv_leave(pd->context);
-	if (!mr->mr)
-		return fail(mr, err);
-	mr->access = (int)access;
-	mr->ibv.context = pd->context;
-	mr->ibv.pd = pd;
-	mr->ibv.addr = addr;
-	mr->ibv.length = length;
-	mr->ibv.handle = ++handles;
-	return &mr->ibv;
+	return adv_reg_checked(pd, addr, length, access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
+			       (int)access);
 }
 
 ADV_EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
@@ -156,10 +139,11 @@ ADV_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, v
 {
 	struct adv_ibv_mr *mr = (struct adv_ibv_mr *)ibmr;
 	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+	struct ibv_pd *old_pd = ibmr->pd;
 	int new_access =
 		flags & IBV_REREG_MR_CHANGE_ACCESS ? access & ~(int)IGNORED_ACCESS : mr->access;
 	uint64_t iova = new_access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
-	int err = rereg_input(flags, addr, length, access);
+	int err = mr->uses ? EOPNOTSUPP : rereg_input(flags, addr, length, access);
 
 	if (!err)
 		err = check_memory(moves ? addr : ibmr->addr, moves ? length : ibmr->length,
@@ -179,8 +163,11 @@ ADV_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, v
 		return IBV_REREG_MR_ERR_INPUT;
 	}
 	mr->access = new_access;
-	if (flags & IBV_REREG_MR_CHANGE_PD)
+	if (flags & IBV_REREG_MR_CHANGE_PD) {
+		adv_pd_hold(pd);
 		ibmr->pd = pd;
+		adv_pd_release(old_pd);
+	}
 	if (moves) {
 		ibmr->addr = addr;
 		ibmr->length = length;
@@ -197,9 +184,13 @@ ADV_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 		err = adv_mr_deregister(mr->mr);
 		adv_leave(ibmr->context);
 	}
-	if (!err)
-		free(mr);
-	return adv_refuse(err);
+	if (err)
+		return adv_refuse(err);
+	adv_pd_release(ibmr->pd);
+	if (mr->uses)
+		atomic_fetch_sub(mr->uses, 1);
+	free(mr);
+	return 0;
 }
 
 ADV_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
@@ -209,14 +200,5 @@ ADV_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 
 /* There are no imported objects. */
 ADV_EXPORT void ibv_unimport_mr(struct ibv_mr *mr)
-{
-}
-
-ADV_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
-{
-	return adv_refuse_object(EOPNOTSUPP);
-}
-
-ADV_EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
 {
 }

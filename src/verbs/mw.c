@@ -28,6 +28,7 @@ struct ibv_mw *adv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 		free(mw);
 		return adv_refuse_object(err);
 	}
+	adv_pd_hold(pd);
 	mw->ibv.context = pd->context;
 	mw->ibv.pd = pd;
 	mw->ibv.handle = ++handles;
@@ -43,6 +44,7 @@ int adv_dealloc_mw(struct ibv_mw *ibmw)
 		adv_mw_destroy(mw->mw);
 		adv_leave(ibmw->context);
 	}
+	adv_pd_release(ibmw->pd);
 	free(mw);
 	return 0;
 }
@@ -56,7 +58,7 @@ int adv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 	struct ibv_send_wr *bad;
 	int err;
 
-	if (mw->pd != qp->pd)
+	if (adv_pd_of(mw->pd)->pd != adv_pd_of(qp->pd)->pd)
 		return adv_refuse(EPERM);
 	wr.bind_mw.mw = mw;
 	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);

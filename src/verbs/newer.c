@@ -1,100 +1,233 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Calls of the nodes IBVERBS_1.15 to 1.18 (rdma-core 59 to 65), so that programs built there load.
- * What they are for (DMA handles, completion counters, allocated buffers) is not supported.
+ * Calls of the nodes IBVERBS_1.15 to 1.18 (rdma-core 59 to 65). The headers that this is built with
+ * may have them or not: so they have names of our own here, and get theirs by the linker.
  */
-#include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include <infiniband/verbs.h>
+#include "host/identity.h"
+#include "verbs/objects.h"
+#include "verbs/query.h"
 
-#include "verbs/export.h"
-#include "verbs/refuse.h"
+/* The structures of the newer headers. */
 
-struct ibv_dmah;
-struct ibv_dmah_init_attr;
-struct ibv_mr_init_attr;
-struct ibv_buf;
-struct ibv_comp_cntr;
-struct ibv_comp_cntr_caps;
-struct ibv_comp_cntr_init_attr;
-struct ibv_qp_attach_comp_cntr_attr;
+struct adv_dmah {
+	struct ibv_context *context;
+	atomic_uint regions; /* from here on ours */
+};
 
-/* Prototypes as in the newer headers; the functions that take objects which cannot exist follow. */
-struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr);
-struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr);
-int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm);
-int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed);
-void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf);
-struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length,
-			      int access);
-int _ibv_query_comp_cntr_caps(struct ibv_context *context, struct ibv_comp_cntr_caps *caps,
-			      size_t size);
-struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *context,
-					   struct ibv_comp_cntr_init_attr *attr);
-int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *cntr,
-			    struct ibv_qp_attach_comp_cntr_attr *attr);
+struct adv_dmah_init_attr {
+	uint32_t comp_mask;
+	uint32_t cpu_id;
+	uint8_t ph;
+	uint8_t tph_mem_type;
+};
 
-static void *no_object(void)
-{
-	return adv_refuse_object(EOPNOTSUPP);
-}
+enum { DMAH_CPU_ID = 1 << 0, DMAH_PH = 1 << 1, DMAH_MEM_TYPE = 1 << 2 };
+enum { MAX_PH = 3, MEM_TYPE_VM = 0, MEM_TYPE_PM = 1 };
 
-ADV_EXPORT struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context,
-					   struct ibv_dmah_init_attr *attr)
-{
-	return no_object();
-}
+struct adv_buf {
+	struct ibv_pd *pd;
+	uint8_t *addr;
+	size_t size;
+};
 
-ADV_EXPORT struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
-{
-	return no_object();
-}
+struct adv_mr_init_attr {
+	size_t length;
+	int access;
+	uint64_t comp_mask;
+	uint64_t iova;
+	void *addr;
+	int fd;
+	uint64_t fd_offset;
+	struct adv_dmah *dmah;
+	struct adv_buf *buf;
+};
 
-ADV_EXPORT int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)
-{
-	return adv_refuse_minus_one(EOPNOTSUPP);
-}
+enum {
+	MR_IOVA = 1 << 0,
+	MR_ADDR = 1 << 1,
+	MR_FD = 1 << 2,
+	MR_FD_OFFSET = 1 << 3,
+	MR_DMAH = 1 << 4,
+	MR_BUF = 1 << 5,
+	MR_ALL = (1 << 6) - 1
+};
 
-ADV_EXPORT int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num,
-				    uint64_t *port_speed)
-{
-	return adv_refuse(EOPNOTSUPP);
-}
-
-ADV_EXPORT void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf)
-{
-	return no_object();
-}
-
-ADV_EXPORT struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr,
-					 size_t length, int access)
-{
-	return no_object();
-}
-
-ADV_EXPORT int _ibv_query_comp_cntr_caps(struct ibv_context *context,
-					 struct ibv_comp_cntr_caps *caps, size_t size)
-{
-	return adv_refuse(EOPNOTSUPP);
-}
-
-ADV_EXPORT struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *context,
-						      struct ibv_comp_cntr_init_attr *attr)
-{
-	return no_object();
-}
-
-ADV_EXPORT int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *cntr,
-				       struct ibv_qp_attach_comp_cntr_attr *attr)
-{
-	return adv_refuse(EOPNOTSUPP);
-}
-
-/* Calls on objects that cannot be had: one answer for all. */
+ADV_EXPORT struct adv_dmah *adv_alloc_dmah(struct ibv_context *context,
+					   const struct adv_dmah_init_attr *attr);
+ADV_EXPORT int adv_dealloc_dmah(struct adv_dmah *dmah);
+ADV_EXPORT struct ibv_mr *adv_reg_mr_ex(struct ibv_pd *pd, const struct adv_mr_init_attr *attr);
+ADV_EXPORT void *adv_alloc_buf(struct ibv_pd *pd, size_t size, struct adv_buf **out);
+ADV_EXPORT void adv_free_buf(struct adv_buf *buf);
+ADV_EXPORT struct ibv_mr *adv_reg_buf_mr(struct ibv_pd *pd, struct adv_buf *buf, void *addr,
+					 size_t length, int access);
+ADV_EXPORT int adv_export_buf_dmabuf_fd(struct adv_buf *buf);
+ADV_EXPORT int adv_query_port_speed(struct ibv_context *context, uint32_t port_num,
+				    uint64_t *port_speed);
 ADV_EXPORT int adv_newer_error(void);
 ADV_EXPORT int adv_newer_fd(void);
-ADV_EXPORT void adv_newer_void(void);
+ADV_EXPORT void *adv_newer_object(void);
+
+/* ---- DMA handles: hints for a PCI bus (TLP processing), which are checked and change nothing ----
+ */
+
+static int check_dmah(const struct adv_dmah_init_attr *attr)
+{
+	cpu_set_t mine;
+
+	if (attr->comp_mask & ~(uint32_t)(DMAH_CPU_ID | DMAH_PH | DMAH_MEM_TYPE))
+		return EOPNOTSUPP;
+	if (attr->comp_mask & DMAH_PH && attr->ph > MAX_PH)
+		return EINVAL;
+	if (attr->comp_mask & DMAH_MEM_TYPE && attr->tph_mem_type != MEM_TYPE_VM &&
+	    attr->tph_mem_type != MEM_TYPE_PM)
+		return EINVAL;
+	if (!(attr->comp_mask & DMAH_CPU_ID))
+		return 0;
+	if (attr->cpu_id >= CPU_SETSIZE)
+		return EINVAL;
+	/* The kernel takes one that the thread may run on. */
+	if (sched_getaffinity(0, sizeof(mine), &mine))
+		return errno;
+	return CPU_ISSET(attr->cpu_id, &mine) ? 0 : EPERM;
+}
+
+struct adv_dmah *adv_alloc_dmah(struct ibv_context *context, const struct adv_dmah_init_attr *attr)
+{
+	int err = check_dmah(attr);
+	struct adv_dmah *dmah;
+
+	if (err)
+		return adv_refuse_object(err);
+	dmah = calloc(1, sizeof(*dmah));
+	if (dmah)
+		dmah->context = context;
+	return dmah;
+}
+
+int adv_dealloc_dmah(struct adv_dmah *dmah)
+{
+	if (atomic_load(&dmah->regions) > 0)
+		return adv_refuse(EBUSY);
+	free(dmah);
+	return 0;
+}
+
+/* ---- buffers ---- */
+
+void *adv_alloc_buf(struct ibv_pd *pd, size_t size, struct adv_buf **out)
+{
+	struct adv_buf *buf;
+	void *addr;
+
+	if (size == 0)
+		return adv_refuse_object(EINVAL);
+	buf = calloc(1, sizeof(*buf));
+	if (!buf)
+		return NULL;
+	addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (addr == MAP_FAILED) {
+		free(buf);
+		return adv_refuse_object(ENOMEM);
+	}
+	adv_pd_hold(pd);
+	buf->pd = pd;
+	buf->addr = addr;
+	buf->size = size;
+	*out = buf;
+	return addr;
+}
+
+void adv_free_buf(struct adv_buf *buf)
+{
+	munmap(buf->addr, buf->size);
+	adv_pd_release(buf->pd);
+	free(buf);
+}
+
+int adv_export_buf_dmabuf_fd(struct adv_buf *buf)
+{
+	return adv_refuse_minus_one(ENODATA);
+}
+
+/* ---- memory regions ---- */
+
+/* The range lies in the buffer, which is of this domain. 0 or EINVAL. */
+static int check_buf(const struct ibv_pd *pd, const struct adv_mr_init_attr *attr)
+{
+	const struct adv_buf *buf = attr->buf;
+	uintptr_t offset = (uintptr_t)attr->addr - (uintptr_t)buf->addr;
+
+	if (pd != buf->pd || !(attr->comp_mask & MR_ADDR) || attr->comp_mask & MR_FD_OFFSET)
+		return EINVAL;
+	return offset <= buf->size && attr->length <= buf->size - offset ? 0 : EINVAL;
+}
+
+/* 0 or errno. */
+static int check_mr(const struct ibv_pd *pd, const struct adv_mr_init_attr *attr)
+{
+	bool has_addr = attr->comp_mask & MR_ADDR, has_fd = attr->comp_mask & MR_FD;
+
+	if (attr->comp_mask & ~(uint64_t)MR_ALL)
+		return EOPNOTSUPP;
+	if (has_addr == has_fd)
+		return EINVAL;
+	if (has_fd)
+		return EOPNOTSUPP;
+	if (attr->comp_mask & MR_DMAH &&
+	    (attr->dmah->context != pd->context || attr->access & IBV_ACCESS_ON_DEMAND))
+		return EINVAL;
+	return attr->comp_mask & MR_BUF ? check_buf(pd, attr) : 0;
+}
+
+struct ibv_mr *adv_reg_mr_ex(struct ibv_pd *pd, const struct adv_mr_init_attr *attr)
+{
+	uint64_t iova = attr->comp_mask & MR_IOVA ? attr->iova : (uintptr_t)attr->addr;
+	int err = check_mr(pd, attr);
+	struct ibv_mr *mr;
+
+	if (err)
+		return adv_refuse_object(err);
+	mr = ibv_reg_mr_iova2(pd, attr->addr, attr->length, iova, (unsigned)attr->access);
+	if (mr && attr->comp_mask & MR_DMAH)
+		adv_mr_use(mr, &attr->dmah->regions);
+	return mr;
+}
+
+struct ibv_mr *adv_reg_buf_mr(struct ibv_pd *pd, struct adv_buf *buf, void *addr, size_t length,
+			      int access)
+{
+	const struct adv_mr_init_attr attr = {.length = length,
+					      .access = access,
+					      .comp_mask = MR_BUF | MR_ADDR,
+					      .addr = addr,
+					      .buf = buf};
+
+	return adv_reg_mr_ex(pd, &attr);
+}
+
+/* ---- the port ---- */
+
+/* In 100 Mb/s. */
+int adv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed)
+{
+	struct adv_gid_table *table;
+
+	if (port_num != 1)
+		return adv_refuse(EINVAL);
+	table = adv_gids_of(context);
+	if (!table)
+		return adv_refuse(ENOMEM);
+	*port_speed = adv_port_mbps(table->count > 0 ? table->entry[0].speed_mbps : 0) / 100;
+	free(table);
+	return 0;
+}
+
+/* ---- what is not there: completion counters, and memory of other devices ---- */
 
 int adv_newer_error(void)
 {
@@ -106,16 +239,26 @@ int adv_newer_fd(void)
 	return adv_refuse_minus_one(EOPNOTSUPP);
 }
 
-void adv_newer_void(void)
+void *adv_newer_object(void)
 {
+	return adv_refuse_object(EOPNOTSUPP);
 }
 
-ADV_EXPORT_DEFAULT(adv_newer_error, ibv_dealloc_dmah, "IBVERBS_1.15");
-ADV_EXPORT_DEFAULT(adv_newer_void, ibv_free_buf, "IBVERBS_1.17");
+ADV_EXPORT_DEFAULT(adv_alloc_dmah, ibv_alloc_dmah, "IBVERBS_1.15");
+ADV_EXPORT_DEFAULT(adv_dealloc_dmah, ibv_dealloc_dmah, "IBVERBS_1.15");
+ADV_EXPORT_DEFAULT(adv_reg_mr_ex, ibv_reg_mr_ex, "IBVERBS_1.15");
+ADV_EXPORT_DEFAULT(adv_newer_fd, ibv_dm_export_dmabuf_fd, "IBVERBS_1.16");
+ADV_EXPORT_DEFAULT(adv_query_port_speed, ibv_query_port_speed, "IBVERBS_1.16");
+ADV_EXPORT_DEFAULT(adv_alloc_buf, ibv_alloc_buf, "IBVERBS_1.17");
+ADV_EXPORT_DEFAULT(adv_free_buf, ibv_free_buf, "IBVERBS_1.17");
+ADV_EXPORT_DEFAULT(adv_reg_buf_mr, ibv_reg_buf_mr, "IBVERBS_1.17");
+ADV_EXPORT_DEFAULT(adv_newer_error, _ibv_query_comp_cntr_caps, "IBVERBS_1.18");
+ADV_EXPORT_DEFAULT(adv_newer_object, ibv_create_comp_cntr, "IBVERBS_1.18");
 ADV_EXPORT_DEFAULT(adv_newer_error, ibv_destroy_comp_cntr, "IBVERBS_1.18");
-ADV_EXPORT_DEFAULT(adv_newer_fd, ibv_export_buf_dmabuf_fd, "IBVERBS_1.18");
+ADV_EXPORT_DEFAULT(adv_export_buf_dmabuf_fd, ibv_export_buf_dmabuf_fd, "IBVERBS_1.18");
 ADV_EXPORT_DEFAULT(adv_newer_error, ibv_inc_comp_cntr, "IBVERBS_1.18");
 ADV_EXPORT_DEFAULT(adv_newer_error, ibv_inc_err_comp_cntr, "IBVERBS_1.18");
+ADV_EXPORT_DEFAULT(adv_newer_error, ibv_qp_attach_comp_cntr, "IBVERBS_1.18");
 ADV_EXPORT_DEFAULT(adv_newer_error, ibv_read_comp_cntr, "IBVERBS_1.18");
 ADV_EXPORT_DEFAULT(adv_newer_error, ibv_read_err_comp_cntr, "IBVERBS_1.18");
 ADV_EXPORT_DEFAULT(adv_newer_error, ibv_set_comp_cntr, "IBVERBS_1.18");

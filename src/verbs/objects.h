@@ -20,6 +20,7 @@
 #include "verbs/refuse.h"
 
 #define ADV_COMP_VECTORS 8
+#define ADV_MAX_DM	 (64u << 20) /* bytes of device memory of a context */
 #define ADV_EVENT_TYPES	 (IBV_EVENT_WQ_FATAL + 1)
 
 /* ---- context (context.c) ---- */
@@ -29,6 +30,7 @@ struct adv_context {
 	struct adv_event_queue async;
 	struct adv_event_node port_node[ADV_EVENT_TYPES]; /* by type of event */
 	atomic_uint ahs;				  /* address handles */
+	atomic_size_t dm_used;				  /* bytes of device memory */
 	struct adv_list memberships;			  /* mcast.c; under the device\'s lock */
 	struct adv_list xrc_domains;			  /* xrcd.c; under the device's lock */
 	struct verbs_context verbs;			  /* programs hold &verbs.context */
@@ -71,24 +73,60 @@ int adv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_por
 		   size_t attr_size);
 int adv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 
-/* ---- protection domains (pd.c) and memory regions (mr.c) ---- */
+/* ---- protection and thread domains (pd.c) ---- */
+
+struct adv_ibv_td; /* pd.c */
 
 struct adv_ibv_pd {
 	struct ibv_pd ibv;
-	struct adv_pd *pd;
-	atomic_uint ahs; /* address handles in it; the engine counts the rest */
+	struct adv_pd *pd;     /* of a parent domain, that of the one it stands for */
+	struct adv_ibv_pd *of; /* not NULL: it is a parent domain of this one */
+	struct adv_ibv_td *td; /* of a parent domain, or NULL */
+	atomic_uint users;     /* objects that say they are in it */
 };
+
+/* An object that says it is in pd is made; or goes. */
+void adv_pd_hold(struct ibv_pd *pd);
+void adv_pd_release(struct ibv_pd *pd);
+struct ibv_td *adv_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
+int adv_dealloc_td(struct ibv_td *td);
+struct ibv_pd *adv_alloc_parent_domain(struct ibv_context *context,
+				       struct ibv_parent_domain_init_attr *attr);
 
 static inline struct adv_ibv_pd *adv_pd_of(struct ibv_pd *pd)
 {
 	return (struct adv_ibv_pd *)pd;
 }
 
+/* ---- memory regions (mr.c, advise.c) and device memory (dm.c) ---- */
+
 struct adv_ibv_mr {
 	struct ibv_mr ibv;
 	struct adv_mr *mr;
 	int access;
+	atomic_uint *uses; /* regions of what it is made of, or NULL */
 };
+
+/* Registers memory whose pages have been looked at. NULL with errno. */
+struct ibv_mr *adv_reg_checked(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			       int access);
+/* Counts mr in *regions until it is deregistered. It cannot be registered anew. */
+void adv_mr_use(struct ibv_mr *mr, atomic_uint *regions);
+
+int adv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		  struct ibv_sge *sg_list, uint32_t num_sge);
+
+struct adv_ibv_dm {
+	struct ibv_dm ibv;
+	uint8_t *memory;
+	size_t length;
+	atomic_uint regions;
+};
+
+struct ibv_dm *adv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
+int adv_free_dm(struct ibv_dm *dm);
+struct ibv_mr *adv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length,
+			     unsigned int access);
 
 /* ---- memory windows (mw.c) ---- */
 
@@ -106,6 +144,7 @@ struct adv_ibv_channel {
 struct adv_ibv_cq {
 	struct ibv_cq_ex ibv; /* begins like struct ibv_cq */
 	struct adv_cq *cq;
+	struct ibv_pd *parent_domain; /* that it was made with, or NULL */
 	struct adv_event_node comp_node;
 	struct adv_event_node async_node;
 	struct adv_cqe current;	   /* the completion that an extended poll stands at */

@@ -1,12 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Protection domains. */
+/*
+ * Protection domains; and parent domains, which stand for the protection domain that they are made
+ * of. What a parent domain may have besides changes nothing here: a thread domain, as all objects
+ * of a device share its lock anyhow; allocators for a provider's own buffers, as the transport's
+ * queues are not mapped to any device; and leave to use memory that a confidential guest shares, as
+ * none is needed.
+ */
 #include <stdlib.h>
 
 #include "verbs/objects.h"
 
-ADV_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+struct adv_ibv_td {
+	struct ibv_td ibv;
+	atomic_uint users; /* parent domains */
+};
+
+void adv_pd_hold(struct ibv_pd *pd)
+{
+	atomic_fetch_add(&adv_pd_of(pd)->users, 1);
+}
+
+void adv_pd_release(struct ibv_pd *pd)
+{
+	atomic_fetch_sub(&adv_pd_of(pd)->users, 1);
+}
+
+static uint32_t next_handle(void)
 {
 	static atomic_uint handles;
+
+	return ++handles;
+}
+
+ADV_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
 	struct adv_ibv_pd *pd = calloc(1, sizeof(*pd));
 	struct adv_engine *e;
 	int err;
@@ -26,7 +53,7 @@ ADV_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 		return adv_refuse_object(err);
 	}
 	pd->ibv.context = context;
-	pd->ibv.handle = ++handles;
+	pd->ibv.handle = next_handle();
 	return &pd->ibv;
 }
 
@@ -35,15 +62,82 @@ ADV_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibpd)
 	struct adv_ibv_pd *pd = adv_pd_of(ibpd);
 	int err = 0;
 
-	if (atomic_load(&pd->ahs) > 0)
+	if (atomic_load(&pd->users) > 0)
 		return adv_refuse(EBUSY);
-	if (adv_enter(ibpd->context)) {
+	if (pd->of) {
+		adv_pd_release(&pd->of->ibv);
+		if (pd->td)
+			atomic_fetch_sub(&pd->td->users, 1);
+	} else if (adv_enter(ibpd->context)) {
 		err = adv_pd_destroy(pd->pd);
 		adv_leave(ibpd->context);
 	}
 	if (!err)
 		free(pd);
 	return adv_refuse(err);
+}
+
+struct ibv_td *adv_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
+{
+	struct adv_ibv_td *td;
+
+	if (attr->comp_mask)
+		return adv_refuse_object(EOPNOTSUPP);
+	td = calloc(1, sizeof(*td));
+	if (!td)
+		return NULL;
+	td->ibv.context = context;
+	return &td->ibv;
+}
+
+int adv_dealloc_td(struct ibv_td *ibv)
+{
+	struct adv_ibv_td *td = (struct adv_ibv_td *)ibv;
+
+	if (atomic_load(&td->users) > 0)
+		return adv_refuse(EBUSY);
+	free(td);
+	return 0;
+}
+
+/* 0 or errno. */
+static int check_parent(const struct ibv_context *context,
+			const struct ibv_parent_domain_init_attr *attr)
+{
+	/* The last one is newer than some headers. */
+	const uint32_t allow_cc_unprotected_alloc = 1 << 2;
+	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | allow_cc_unprotected_alloc;
+
+	if (attr->comp_mask & ~known)
+		return EOPNOTSUPP;
+	if (!attr->pd || attr->pd->context != context || (attr->td && attr->td->context != context))
+		return EINVAL;
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS && !attr->alloc != !attr->free)
+		return EINVAL;
+	return 0;
+}
+
+struct ibv_pd *adv_alloc_parent_domain(struct ibv_context *context,
+				       struct ibv_parent_domain_init_attr *attr)
+{
+	int err = check_parent(context, attr);
+	struct adv_ibv_pd *pd;
+
+	if (err)
+		return adv_refuse_object(err);
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return NULL;
+	pd->ibv.context = context;
+	pd->ibv.handle = next_handle();
+	pd->of = adv_pd_of(attr->pd);
+	pd->pd = pd->of->pd;
+	pd->td = (struct adv_ibv_td *)attr->td;
+	adv_pd_hold(attr->pd);
+	if (pd->td)
+		atomic_fetch_add(&pd->td->users, 1);
+	return &pd->ibv;
 }
 
 ADV_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)

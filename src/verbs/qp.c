@@ -128,6 +128,8 @@ static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_
 		adv_qp_free(qp);
 		return adv_refuse_object(err);
 	}
+	if (qp->ibv.pd)
+		adv_pd_hold(qp->ibv.pd);
 	attr->cap = qp->cap;
 	return &qp->ibv;
 }
@@ -315,6 +317,8 @@ ADV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 		if (err)
 			return adv_refuse(err);
 	}
+	if (ibqp->pd)
+		adv_pd_release(ibqp->pd);
 	adv_qp_free(qp);
 	return 0;
 }

@@ -14,6 +14,11 @@
 
 #undef ibv_query_port
 
+/* In device_cap_flags_ex, as the kernel has them; the headers have no names. */
+#define CAP_FLUSH_GLOBAL     (1ull << 38)
+#define CAP_FLUSH_PERSISTENT (1ull << 39)
+#define CAP_ATOMIC_WRITE     (1ull << 40)
+
 static const struct ibv_device_attr device_attr = {
 	.fw_ver = ADV_FW_VER,
 	.max_mr_size = UINT64_MAX,
@@ -59,6 +64,8 @@ struct adv_gid_table *adv_gids_of(struct ibv_context *context)
 int adv_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			struct ibv_device_attr_ex *attr, size_t attr_size)
 {
+	/* The last two are newer than some headers. */
+	const uint32_t odp_flush = 1 << 6, odp_atomic_write = 1 << 7;
 	const uint32_t odp = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
 	struct ibv_device_attr_ex full = {.orig_attr = device_attr};
 
@@ -66,16 +73,18 @@ int adv_query_device_ex(struct ibv_context *context, const struct ibv_query_devi
 		return adv_refuse(EINVAL);
 	full.orig_attr.node_guid = ibv_get_device_guid(context->device);
 	full.orig_attr.sys_image_guid = full.orig_attr.node_guid;
-	full.odp_caps.general_caps = IBV_ODP_SUPPORT;
+	full.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
 	full.odp_caps.per_transport_caps.rc_odp_caps =
 		odp | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
-		IBV_ODP_SUPPORT_SRQ_RECV;
+		IBV_ODP_SUPPORT_SRQ_RECV | odp_flush | odp_atomic_write;
 	full.odp_caps.per_transport_caps.uc_odp_caps = odp | IBV_ODP_SUPPORT_WRITE;
 	full.odp_caps.per_transport_caps.ud_odp_caps = odp;
 	full.xrc_odp_caps = full.odp_caps.per_transport_caps.rc_odp_caps;
 	full.completion_timestamp_mask = UINT64_MAX;
 	full.hca_core_clock = 1000000; /* kHz: timestamps are nanoseconds */
-	full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+	full.device_cap_flags_ex = full.orig_attr.device_cap_flags | CAP_FLUSH_GLOBAL |
+				   CAP_FLUSH_PERSISTENT | CAP_ATOMIC_WRITE;
+	full.max_dm_size = ADV_MAX_DM;
 	full.cq_mod_caps.max_cq_count = UINT16_MAX;
 	full.cq_mod_caps.max_cq_period = UINT16_MAX;
 	full.pci_atomic_caps.fetch_add = IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP;

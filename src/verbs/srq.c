@@ -50,6 +50,7 @@ static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context, struct ibv_s
 		free(srq);
 		return adv_refuse_object(err);
 	}
+	adv_pd_hold(pd);
 	return &srq->ibv;
 }
 
@@ -162,6 +163,7 @@ ADV_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 		if (err)
 			return adv_refuse(err);
 	}
+	adv_pd_release(ibsrq->pd);
 	pthread_cond_destroy(&ibsrq->cond);
 	pthread_mutex_destroy(&ibsrq->mutex);
 	free(srq);

@@ -20,6 +20,12 @@ struct bed {
 
 static uint32_t statuses_seen[CAUSES];
 static uint32_t events_seen[CAUSES];
+static bool unmapped; /* what regions of on-demand paging are of */
+
+static bool page_in(void *addr, uint64_t length, bool to_write)
+{
+	return !unmapped;
+}
 
 static void mute(struct net *net, struct wire *w)
 {
@@ -36,10 +42,12 @@ static void open_with(struct bed *bed, const struct options *o)
 
 static void open_type(struct bed *bed, enum ibv_qp_type type)
 {
+	const struct adv_engine_config c = {.seed = {25, 2, 3, 4}, .page_in = page_in};
 	struct options o = options_default(type);
 
 	memset(bed, 0, sizeof(*bed));
-	bed->net = net_open(2, 3);
+	unmapped = false;
+	bed->net = net_open_config(2, &c);
 	open_with(bed, &o);
 }
 
@@ -150,6 +158,13 @@ static void test_local_memory(void **state)
 	request(&bed, IBV_WR_RDMA_READ, 8);
 	post(&bed);
 	expect_send_failure(&bed, bed.a, IBV_WC_LOC_PROT_ERR, ADV_ERR_LOCAL_ACCESS);
+
+	open_rc(&bed);
+	bed.ra = region_open(&bed.net->node[0], 64, IBV_ACCESS_ON_DEMAND);
+	request(&bed, IBV_WR_SEND, 8);
+	unmapped = true;
+	post(&bed);
+	expect_send_failure(&bed, bed.a, IBV_WC_LOC_PROT_ERR, ADV_ERR_LOCAL_UNMAPPED);
 }
 
 static void test_local_lengths(void **state)
@@ -501,6 +516,14 @@ static void lose_access(struct bed *bed)
 			 0);
 }
 
+static void lose_pages(struct bed *bed)
+{
+	assert_int_equal(adv_mr_reregister(bed->rb->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+					   0, ALL_ACCESS | IBV_ACCESS_ON_DEMAND),
+			 0);
+	unmapped = true;
+}
+
 static void test_remote_memory(void **state)
 {
 	static const struct {
@@ -510,6 +533,7 @@ static void test_remote_memory(void **state)
 		{lose_key, ADV_ERR_RKEY},
 		{lose_pd, ADV_ERR_RKEY_PD},
 		{lose_access, ADV_ERR_REMOTE_ACCESS},
+		{lose_pages, ADV_ERR_REMOTE_UNMAPPED},
 	};
 	struct bed bed;
 

@@ -144,6 +144,81 @@ static void test_iova(void **state)
 	expect_refused(f, adv_mr_lkey(high), 0, 1, 0, ADV_ERR_LOCAL_BOUNDS);
 }
 
+/* The last pages that were asked for, and whether there are any. */
+static struct {
+	bool there;
+	unsigned asked;
+	void *addr;
+	uint64_t length;
+	bool to_write;
+} pages;
+
+static bool page_in(void *addr, uint64_t length, bool to_write)
+{
+	pages.asked++;
+	pages.addr = addr;
+	pages.length = length;
+	pages.to_write = to_write;
+	return pages.there;
+}
+
+static void expect_asked(const void *addr, uint64_t length, bool to_write)
+{
+	assert_int_equal(pages.asked, 1);
+	assert_ptr_equal(pages.addr, addr);
+	assert_int_equal(pages.length, length);
+	assert_int_equal(pages.to_write, to_write);
+	pages.asked = 0;
+}
+
+/* Pages of on-demand paging are brought in before they are touched, a packet at a time. */
+static void test_paged(void **state)
+{
+	struct adv_engine_config c = {
+		.seed = {1, 2, 3, 4}, .qpn_first = 1, .qpn_count = 8, .page_in = page_in};
+	struct fixture f = {.e = adv_engine_create(&c)};
+	const int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+	const uint64_t at_once = ADV_PAGED_AT_ONCE;
+	struct adv_mr *mr, *every;
+	void *where;
+	uint32_t key;
+
+	f.pd = adv_pd_create(f.e);
+	f.other = adv_pd_create(f.e);
+	mr = adv_mr_register(f.pd, f.buf, 4096, 0x10000, all | IBV_ACCESS_ON_DEMAND);
+	every = adv_mr_register(f.pd, NULL, UINT64_MAX, 0, all | IBV_ACCESS_ON_DEMAND);
+	key = adv_mr_lkey(mr);
+	pages.there = true;
+	expect_found(&f, key, 0x10005, 7, IBV_ACCESS_REMOTE_READ, f.buf + 5);
+	expect_asked(f.buf + 5, 7, false);
+	expect_found(&f, key, 0x10000, 4096, IBV_ACCESS_REMOTE_WRITE, f.buf);
+	expect_asked(f.buf, 4096, true);
+	expect_found(&f, adv_mr_lkey(every), (uintptr_t)f.buf, 100, ADV_ACCESS_LOCAL_READ, f.buf);
+	expect_asked(f.buf, 100, false);
+	/* Of more only the bounds and the access are looked at. */
+	expect_found(&f, adv_mr_lkey(every), at_once, at_once + 1, IBV_ACCESS_REMOTE_READ,
+		     (uint8_t *)(uintptr_t)at_once);
+	expect_refused(&f, key, 0x10001, 4096, IBV_ACCESS_REMOTE_READ, ADV_ERR_LOCAL_BOUNDS);
+	expect_refused(&f, key, 0x10000, 8, IBV_ACCESS_REMOTE_ATOMIC, ADV_ERR_LOCAL_ACCESS);
+	expect_refused(&f, adv_mr_lkey(every), 0, 1, IBV_ACCESS_REMOTE_READ,
+		       ADV_ERR_LOCAL_UNMAPPED);
+	assert_int_equal(pages.asked, 0);
+	pages.there = false;
+	expect_refused(&f, key, 0x10000, 8, IBV_ACCESS_LOCAL_WRITE, ADV_ERR_LOCAL_UNMAPPED);
+	expect_asked(f.buf, 8, true);
+	assert_int_equal(adv_mr_paged(f.pd, key, 0x10010, 8, true, &where), 0);
+	assert_ptr_equal(where, f.buf + 16);
+	assert_int_equal(adv_mr_paged(f.pd, key, 0x10010, 4096, true, &where), EFAULT);
+	assert_int_equal(adv_mr_paged(f.pd, key ^ 1, 0x10010, 8, true, &where), ENOENT);
+	assert_int_equal(adv_mr_paged(f.other, key, 0x10010, 8, true, &where), EPERM);
+	/* Without on-demand paging nobody is asked. */
+	assert_int_equal(adv_mr_reregister(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0, 0), 0);
+	expect_found(&f, key, 0x10000, 8, ADV_ACCESS_LOCAL_READ, f.buf);
+	assert_int_equal(adv_mr_paged(f.pd, key, 0x10010, 8, false, &where), EINVAL);
+	assert_int_equal(pages.asked, 0);
+	adv_engine_destroy(f.e);
+}
+
 static void expect_einval(struct adv_pd *pd, void *addr, uint64_t length, uint64_t iova, int access)
 {
 	errno = 0;
@@ -159,11 +234,12 @@ static void test_refused_registrations(void **state)
 	expect_einval(f->pd, f->buf, 10, va, IBV_ACCESS_REMOTE_WRITE);
 	expect_einval(f->pd, f->buf, 10, va, IBV_ACCESS_REMOTE_ATOMIC);
 	expect_einval(f->pd, f->buf, 10, va, 1 << 15);
-	expect_einval(f->pd, f->buf, 0, va, 0);
 	expect_einval(f->pd, f->buf, UINT64_MAX, va, 0);
 	expect_einval(f->pd, f->buf, 10, UINT64_MAX - 8, 0);
 	assert_int_equal(f->pd->users, 0);
 	assert_non_null(adv_mr_register(f->pd, f->buf, 10, va, IBV_ACCESS_RELAXED_ORDERING));
+	expect_refused(f, adv_mr_lkey(adv_mr_register(f->pd, f->buf, 0, va, 0)), va, 1,
+		       ADV_ACCESS_LOCAL_READ, ADV_ERR_LOCAL_BOUNDS);
 }
 
 static void test_reregister(void **state)
@@ -315,6 +391,7 @@ int main(void)
 		T(test_keys),
 		T(test_no_region_at_all),
 		T(test_iova),
+		cmocka_unit_test(test_paged),
 		T(test_refused_registrations),
 		T(test_reregister),
 		T(test_pd_counts),

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Device memory, of which this device has none: it is the process's own, and as quick as that. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs/objects.h"
+
+#define MAX_ALIGNMENT_LOG 12 /* a page */
+#define COPY_ALIGNMENT	  4  /* of offsets and lengths, as cards have it */
+#define ALLOWED_ACCESS                                                                             \
+	((unsigned)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |    \
+		    IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_MW_BIND |        \
+		    IBV_ACCESS_OPTIONAL_RANGE))
+
+static struct adv_ibv_dm *of(struct ibv_dm *dm)
+{
+	return (struct adv_ibv_dm *)dm;
+}
+
+static bool is_inside(const struct adv_ibv_dm *dm, uint64_t offset, size_t length)
+{
+	return offset <= dm->length && length <= dm->length - offset;
+}
+
+static int check_copy(struct ibv_dm *dm, uint64_t offset, size_t length)
+{
+	bool good = is_inside(of(dm), offset, length) && offset % COPY_ALIGNMENT == 0 &&
+		    length % COPY_ALIGNMENT == 0;
+
+	return good ? 0 : EFAULT;
+}
+
+static int copy_to_dm(struct ibv_dm *dm, uint64_t offset, const void *from, size_t length)
+{
+	int err = check_copy(dm, offset, length);
+
+	if (!err)
+		memcpy(of(dm)->memory + offset, from, length);
+	return adv_refuse(err);
+}
+
+static int copy_from_dm(void *to, struct ibv_dm *dm, uint64_t offset, size_t length)
+{
+	int err = check_copy(dm, offset, length);
+
+	if (!err)
+		memcpy(to, of(dm)->memory + offset, length);
+	return adv_refuse(err);
+}
+
+/* Of what the context may have. */
+static bool take_room(struct adv_context *c, size_t length)
+{
+	size_t used = atomic_load(&c->dm_used);
+
+	do {
+		if (length > ADV_MAX_DM - used)
+			return false;
+	} while (!atomic_compare_exchange_weak(&c->dm_used, &used, used + length));
+	return true;
+}
+
+struct ibv_dm *adv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
+{
+	static atomic_uint handles;
+	struct adv_context *c = adv_context_of(context);
+	struct adv_ibv_dm *dm;
+	void *memory;
+
+	if (attr->comp_mask)
+		return adv_refuse_object(EOPNOTSUPP);
+	if (attr->length == 0 || attr->log_align_req > MAX_ALIGNMENT_LOG)
+		return adv_refuse_object(EINVAL);
+	if (!take_room(c, attr->length))
+		return adv_refuse_object(ENOMEM);
+	dm = calloc(1, sizeof(*dm));
+	if (!dm || posix_memalign(&memory, 1 << MAX_ALIGNMENT_LOG, attr->length)) {
+		atomic_fetch_sub(&c->dm_used, attr->length);
+		free(dm);
+		return adv_refuse_object(ENOMEM);
+	}
+	dm->memory = memset(memory, 0, attr->length);
+	dm->length = attr->length;
+	dm->ibv.context = context;
+	dm->ibv.memcpy_to_dm = copy_to_dm;
+	dm->ibv.memcpy_from_dm = copy_from_dm;
+	dm->ibv.handle = ++handles;
+	return &dm->ibv;
+}
+
+int adv_free_dm(struct ibv_dm *ibv)
+{
+	struct adv_ibv_dm *dm = of(ibv);
+
+	if (atomic_load(&dm->regions) > 0)
+		return adv_refuse(EBUSY);
+	atomic_fetch_sub(&adv_context_of(ibv->context)->dm_used, dm->length);
+	free(dm->memory);
+	free(dm);
+	return 0;
+}
+
+struct ibv_mr *adv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset, size_t length,
+			     unsigned int access)
+{
+	struct adv_ibv_dm *dm = of(ibv);
+	struct ibv_mr *mr;
+
+	/* Cards take a region of no bytes. */
+	if (access & ~ALLOWED_ACCESS || !(access & IBV_ACCESS_ZERO_BASED) ||
+	    pd->context != ibv->context || !is_inside(dm, offset, length))
+		return adv_refuse_object(EINVAL);
+	mr = adv_reg_checked(pd, dm->memory + offset, length, 0,
+			     (int)(access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE));
+	if (!mr)
+		return NULL;
+	/* Programs go by offsets: where it lies in this process is nothing that a card could say.
+	 */
+	mr->addr = NULL;
+	adv_mr_use(mr, &dm->regions);
+	return mr;
+}
+
+ADV_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
+{
+	return adv_refuse_object(EOPNOTSUPP);
+}
+
+/* There are no imported objects. */
+ADV_EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
+{
+}

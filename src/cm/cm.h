@@ -51,6 +51,8 @@ struct adv_cm_config {
 	/* A request that nobody listens for waits so long for a listener before it is refused; 0:
 	 * it is refused at once. */
 	uint64_t early_ns;
+	/* The same where adv_cm_may_come_back() has lately been told of that port; 0: early_ns. */
+	uint64_t again_ns;
 	uint64_t timewait_ns; /* 0: by the packet life time and ACK delay, as IBTA 12.9.8.4 says */
 };
 
@@ -206,6 +208,9 @@ int adv_cm_set_ack_timeout(struct adv_cm_id *id, uint8_t timeout);
  * again. 0, or more than 1024, is 1024. EINVAL: wrong state; EADDRINUSE: somebody listens there.
  */
 int adv_cm_listen(struct adv_cm_id *id, unsigned backlog);
+/* A listener is going to be destroyed, but its consumer lives, and may listen there again: requests
+ * of the next ten seconds wait longer for that. Nothing where the id does not listen. */
+void adv_cm_may_come_back(const struct adv_cm_id *id, uint64_t now);
 /* The request is in its consumer's hands: it counts no more for its listener's backlog. */
 void adv_cm_request_taken(struct adv_cm_id *id);
 

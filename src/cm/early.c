@@ -2,17 +2,20 @@
 /*
  * Requests that came before anybody listens. Programs that meet twice, as perftest does, connect
  * again while the other end is on its way to listen again; with hardware that end is the quicker
- * one. So these wait a moment before they are refused.
+ * one. So these wait a moment before they are refused, and longer where somebody has listened there
+ * just before: perftest's client does not survive a reject of its second connect.
  */
 #include <stdlib.h>
 
 #include "cm/internal.h"
 
-#define MOST 256u /* who comes then is refused at once */
+#define MOST   256u		     /* who comes then is refused at once */
+#define LATELY UINT64_C(10000000000) /* so long ago a listener may have been closed */
 
 struct early {
 	struct adv_list link; /* of cm->early, the oldest first */
 	uint64_t since;
+	uint64_t until;
 	struct adv_rx_meta meta;
 	struct adv_cm_packet packet;
 };
@@ -37,10 +40,50 @@ static bool is_repeated(const struct early *e, const struct adv_rx_meta *meta,
 	       adv_gid_equal(&e->meta.dgid, &meta->dgid);
 }
 
+static uint64_t service_of(const struct adv_cm_packet *packet)
+{
+	return packet->attribute == ADV_CM_REQ ? packet->req.service_id
+					       : packet->sidr_req.service_id;
+}
+
+void adv_cm_may_come_back(const struct adv_cm_id *id, uint64_t now)
+{
+	struct adv_cm *cm = id->cm;
+
+	if (id->state != ADV_CM_LISTENING)
+		return;
+	cm->left[cm->left_next++ % ADV_CM_LEFT] = (struct adv_cm_left){
+		.service_id = adv_cm_service_id((uint16_t)id->ps, id->local.port),
+		.when = now,
+	};
+}
+
+/* How long this one waits for a listener. */
+static uint64_t patience(const struct adv_cm *cm, uint64_t now, uint64_t service_id)
+{
+	for (unsigned i = 0; i < ADV_CM_LEFT; i++)
+		if (cm->left[i].service_id == service_id && now - cm->left[i].when < LATELY &&
+		    cm->config.again_ns > cm->config.early_ns)
+			return cm->config.again_ns;
+	return cm->config.early_ns;
+}
+
+/* In the list's order; nearly all wait equally long. */
+static void insert(struct adv_cm *cm, struct early *e)
+{
+	struct adv_list *after = cm->early.prev;
+
+	while (after != &cm->early && adv_container_of(after, struct early, link)->until > e->until)
+		after = after->prev;
+	adv_list_add(after, &e->link);
+	cm->early_count++;
+}
+
 bool adv_cm_early_hold(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
 		       const struct adv_cm_packet *packet)
 {
 	struct early *e;
+	uint64_t wait;
 
 	for (struct adv_list *n = cm->early.next; n != &cm->early; n = n->next) {
 		if (is_repeated(adv_container_of(n, struct early, link), meta, packet)) {
@@ -48,28 +91,28 @@ bool adv_cm_early_hold(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta
 			return true;
 		}
 	}
-	if (!cm->config.early_ns || cm->early_count >= MOST)
+	wait = patience(cm, now, service_of(packet));
+	if (!wait || cm->early_count >= MOST)
 		return false;
 	e = malloc(sizeof(*e));
 	if (!e)
 		return false;
 	e->since = now;
+	e->until = now + wait;
 	e->meta = *meta;
 	e->packet = *packet;
-	adv_list_add_tail(&cm->early, &e->link);
-	cm->early_count++;
+	insert(cm, e);
 	return true;
 }
 
 static bool has_listener(struct adv_cm *cm, const struct early *e)
 {
-	bool req = e->packet.attribute == ADV_CM_REQ;
-	const uint8_t *data = req ? e->packet.req.private_data : e->packet.sidr_req.private_data;
+	const uint8_t *data = e->packet.attribute == ADV_CM_REQ ? e->packet.req.private_data
+								: e->packet.sidr_req.private_data;
 	struct adv_cm_ip_header header;
 
 	return adv_cm_ip_header_decode(data, ADV_CM_IP_HEADER_LEN, &header) &&
-	       adv_cm_find_listener(
-		       cm, req ? e->packet.req.service_id : e->packet.sidr_req.service_id, &header);
+	       adv_cm_find_listener(cm, service_of(&e->packet), &header);
 }
 
 void adv_cm_early_deliver(struct adv_cm *cm)
@@ -92,7 +135,7 @@ void adv_cm_early_deliver(struct adv_cm *cm)
 
 uint64_t adv_cm_early_deadline(const struct adv_cm *cm)
 {
-	return cm->early_count ? first_of(cm)->since + cm->config.early_ns : ADV_CM_NEVER;
+	return cm->early_count ? first_of(cm)->until : ADV_CM_NEVER;
 }
 
 void adv_cm_early_expire(struct adv_cm *cm, uint64_t now)

@@ -30,6 +30,7 @@
 #define ADV_CM_OWNERS_MAX   1024u /* of a port */
 #define ADV_CM_OUTGOING_MAX 4096u
 #define ADV_CM_PROOFS	    1024u /* addresses remembered, by hash */
+#define ADV_CM_LEFT	    32u	  /* ports remembered */
 /* Answers that need no id stop before that, so that they leave room for those that do. */
 #define ADV_CM_STATELESS_MAX 1024u
 
@@ -70,6 +71,12 @@ struct adv_cm_host {
 	struct adv_cm_node node;
 	struct adv_gid gid;
 	uint32_t requests;
+};
+
+/* A port that somebody has listened on. */
+struct adv_cm_left {
+	uint64_t service_id; /* 0: none */
+	uint64_t when;
 };
 
 /* An address that has proved itself, until when. */
@@ -174,8 +181,10 @@ struct adv_cm {
 	struct adv_list outgoing;
 	unsigned outgoing_count;
 	struct adv_cm_proof proof[ADV_CM_PROOFS];
-	struct adv_list early; /* requests that nobody listens for yet */
+	struct adv_list early; /* requests that nobody listens for yet, who waits least first */
 	unsigned early_count;
+	struct adv_cm_left left[ADV_CM_LEFT];
+	unsigned left_next; /* the oldest, to be replaced */
 	struct adv_cm_counters counters;
 };
 

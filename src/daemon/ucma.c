@@ -20,7 +20,8 @@
 #define ERRORS_A_ROUND	64
 #define WITHER_NS	1000000 /* for those that leave, in a round */
 #define FAREWELL_MS	1500
-#define EARLY_NS	(100 * 1000000ull) /* for a listener that is about to be there */
+#define EARLY_NS	(100 * 1000000ull)  /* for a listener that is about to be there */
+#define AGAIN_NS	(2000 * 1000000ull) /* for one that is about to come back */
 
 /* Small numbers in epoll's data are sources, others clients; bit 0 of those: the pidfd. */
 enum source { FROM_QP1, FROM_QP1_ROOM, FROM_QP1_ERRORS, SOURCES };
@@ -44,7 +45,8 @@ int adv_ucma_watch(struct adv_ucma *u, int fd, uint64_t data)
 
 static struct adv_cm *make_engine(const struct adv_ucma *u)
 {
-	struct adv_cm_config config = {.node_guid = u->gids.node_guid, .early_ns = EARLY_NS};
+	struct adv_cm_config config = {
+		.node_guid = u->gids.node_guid, .early_ns = EARLY_NS, .again_ns = AGAIN_NS};
 	struct adv_cm *cm;
 
 	if (getrandom(&config.seed, sizeof(config.seed), 0) != (ssize_t)sizeof(config.seed))

@@ -140,9 +140,11 @@ int adv_ucma_destroy_id(struct adv_ucma_client *c, struct adv_cm_message *m, int
 	int error = 0;
 	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
 
-	if (id)
-		adv_ucma_id_free(id);
-	return error;
+	if (!id)
+		return error;
+	adv_cm_may_come_back(id->cm, adv_ucma_now());
+	adv_ucma_id_free(id);
+	return 0;
 }
 
 /* ---- addresses ---- */

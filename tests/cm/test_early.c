@@ -69,6 +69,49 @@ static void test_nobody_comes(void **state)
 	assert_true(adv_cm_deadline(p->b.cm) == UINT64_MAX);
 }
 
+/* Somebody has listened there lately: he may come back, and that may take longer. */
+static void test_listener_comes_back(void **state)
+{
+	struct pair *p = *state;
+	struct adv_cm_id *listens = listener(&p->b, RDMA_PS_TCP, true, 0);
+	uint64_t start;
+
+	p->b.cm->config.again_ns = 20 * WAIT;
+	adv_cm_may_come_back(listens, p->now);
+	adv_cm_id_destroy(listens, p->now);
+	p->now += SEC;
+	start = p->now;
+	ask(p, RDMA_PS_TCP);
+	assert_true(adv_cm_deadline(p->b.cm) == start + 20 * WAIT);
+	ask(p, RDMA_PS_UDP); /* nobody was there */
+	assert_true(adv_cm_deadline(p->b.cm) == start + WAIT);
+	p->now = start + WAIT;
+	adv_cm_expire(p->b.cm, p->now);
+	pump(p);
+	event_of(&p->a, RDMA_CM_EVENT_UNREACHABLE);
+	assert_true(adv_cm_deadline(p->b.cm) == start + 20 * WAIT);
+	listens = listener(&p->b, RDMA_PS_TCP, false, 0);
+	assert_ptr_equal(event_of(&p->b, RDMA_CM_EVENT_CONNECT_REQUEST).listen, listens);
+	no_event(&p->a);
+	/* Not for ever, and not long after. */
+	adv_cm_may_come_back(listens, p->now);
+	adv_cm_id_destroy(listens, p->now);
+	start = p->now;
+	p->now += 9 * SEC;
+	ask(p, RDMA_PS_TCP);
+	p->now += 20 * WAIT;
+	adv_cm_expire(p->b.cm, p->now);
+	pump(p);
+	event_of(&p->a, RDMA_CM_EVENT_REJECTED);
+	no_event(&p->a);
+	p->now = start + 11 * SEC;
+	ask(p, RDMA_PS_TCP);
+	p->now += WAIT;
+	adv_cm_expire(p->b.cm, p->now);
+	pump(p);
+	event_of(&p->a, RDMA_CM_EVENT_REJECTED);
+}
+
 /* A listener elsewhere is none; a request that is repeated is refused once. */
 static void test_others(void **state)
 {
@@ -108,10 +151,8 @@ static void test_bound(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_listener_comes),
-		TEST(test_nobody_comes),
-		TEST(test_others),
-		TEST(test_bound),
+		TEST(test_listener_comes), TEST(test_nobody_comes), TEST(test_listener_comes_back),
+		TEST(test_others),	   TEST(test_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 
 import adverbd
 import for_nobody
@@ -147,6 +148,25 @@ def refusals(build):
         assert client.event(ucma.REJECTED).status == 8
         with Client() as watcher:
             assert watcher.cm_status()["connections"] == 0
+
+
+def listens_again(build):
+    """A listener that has been closed may come back: its port's requests wait for that."""
+    with Daemon(build), Cm() as server, Cm() as client:
+        listener, port = server.listener()
+        for _ in range(10):  # on a machine that is too busy more than one
+            server.destroy(listener)
+            number = client.ready("127.0.0.1", port)
+            client.command(ucma.CONNECT, number)
+            time.sleep(0.5)
+            listener, _ = server.listener(port=port)
+            if server.take_token(seconds=3):
+                break
+            assert client.event(ucma.REJECTED).status == 8
+        e = server.fetch()
+        assert e.type == ucma.CONNECT_REQUEST
+        server.command(ucma.ACCEPT, e.id)
+        assert client.event(ucma.CONNECT_RESPONSE).id == number
 
 
 def wrong_states(build):
@@ -698,8 +718,8 @@ def status_shown(build):
 
 
 if __name__ == "__main__":
-    adverbd.main([connects, events_tell, datagrams, refusals, wrong_states, wrong_arguments,
-                  handles, ports, options, privileged_ports, two_users, channels_of_one_user,
+    adverbd.main([connects, events_tell, datagrams, refusals, listens_again, wrong_states,
+                  wrong_arguments, handles, ports, options, privileged_ports, two_users, channels_of_one_user,
                   addresses, neighbours, address_changes, multicast, channels, full_channel,
                   backlog, many_at_a_small_backlog, program_killed,
                   worker_killed, lost_packets, status_shown])

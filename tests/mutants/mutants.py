@@ -7,6 +7,7 @@ the mutant is to be written anew.
 
 CM = "src/cm/cm.c"
 CM_CONNECT = "src/cm/connect.c"
+CM_EARLY = "src/cm/early.c"
 CM_PROOF = "src/cm/proof.c"
 CM_QP_ATTR = "src/cm/qp_attr.c"
 CM_REJECT = "src/cm/reject.c"
@@ -296,6 +297,11 @@ MUTANTS = [
      " ||\n\t    memcmp(mad, id->mad, len < ADV_MAD_LEN ? len : ADV_MAD_LEN) != 0)", ")"),
     ("cm-refused-still", "who was not there is taken for away though he answers", CM_PROOF,
      "\tid->refused = false;\n", ""),
+    ("cm-again", "a listener that was there just before is not waited for", CM_EARLY,
+     "\t\t\treturn cm->config.again_ns;", "\t\t\treturn cm->config.early_ns;"),
+    ("cm-again-order", "who waits longer holds up those behind him", CM_EARLY,
+     "\twhile (after != &cm->early && adv_container_of(after, struct early, link)->until > e->until)\n"
+     "\t\tafter = after->prev;\n", ""),
     ("acked-after-all", "a request is acknowledged that cannot be sent again, and stays", REQUESTER,
      "\t\tif (!wqe->started ||\n\t\t    adv", "\t\tif (wqe->failed || !wqe->started ||\n\t\t    adv"),
     ("cnp-interval", "each mark is answered with a CNP", FLOW,

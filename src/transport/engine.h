@@ -374,6 +374,8 @@ bool adv_srq_in_use(const struct adv_srq *srq); /* by a QP */
 /* 0, or EBUSY while it is in use. An SRQ of an XRC domain may always go: later requests for it are
  * refused, and a message in progress loses its receive request. */
 int adv_srq_destroy(struct adv_srq *srq);
+/* IBV_SRQ_LIMIT, IBV_SRQ_MAX_WR. 0 or EINVAL (less room than requests outstanding or than the limit
+ * among others), ENOMEM; nothing has changed then. */
 int adv_srq_modify(struct adv_srq *srq, const struct ibv_srq_attr *attr, int mask);
 void adv_srq_query(const struct adv_srq *srq, struct ibv_srq_attr *attr);
 int adv_srq_post(struct adv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);

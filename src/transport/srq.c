@@ -2,6 +2,7 @@
 /* Shared receive queues (IBTA vol. 1, 10.2.9), and receive requests as every receive queue keeps
  * them. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "transport/internal.h"
 
@@ -84,17 +85,78 @@ int adv_srq_destroy(struct adv_srq *srq)
 	return 0;
 }
 
-/* Resizing is not offered (no IBV_DEVICE_SRQ_RESIZE): requests being filled keep their place. */
+/* Requests that messages are being received into: their QPs find them at their new place. */
+static void move_taken(const struct adv_srq *srq, uint8_t *to)
+{
+	struct adv_list *qps = &srq->pd->engine->qps;
+	size_t size = (size_t)srq->max_wr * srq->stride;
+
+	for (struct adv_list *n = qps->next; n != qps; n = n->next) {
+		struct adv_qp *qp = adv_container_of(n, struct adv_qp, node);
+		size_t offset = (uintptr_t)qp->resp.recv - (uintptr_t)srq->slots;
+
+		if (offset < size)
+			qp->resp.recv = (struct adv_recv_wqe *)(void *)(to + offset);
+	}
+}
+
+/* To max_wr, a power of two and more than it has. 0, or ENOMEM and nothing has changed. */
+static int grow(struct adv_srq *srq, uint32_t max_wr)
+{
+	uint8_t *slots = malloc((size_t)max_wr * srq->stride);
+	uint32_t *fifo = malloc(max_wr * sizeof(uint32_t));
+	uint32_t *free_list = malloc(max_wr * sizeof(uint32_t));
+
+	if (!slots || !fifo || !free_list) {
+		free(slots);
+		free(fifo);
+		free(free_list);
+		return ENOMEM;
+	}
+	memcpy(slots, srq->slots, (size_t)srq->max_wr * srq->stride);
+	for (uint32_t i = srq->fifo_tail; i != srq->fifo_head; i++)
+		fifo[i & (max_wr - 1)] = srq->fifo[i & (srq->max_wr - 1)];
+	memcpy(free_list, srq->free_list, srq->free_count * sizeof(uint32_t));
+	for (uint32_t slot = srq->max_wr; slot < max_wr; slot++)
+		free_list[srq->free_count++] = slot;
+	move_taken(srq, slots);
+	free(srq->slots);
+	free(srq->fifo);
+	free(srq->free_list);
+	srq->slots = slots;
+	srq->fifo = fifo;
+	srq->free_list = free_list;
+	srq->max_wr = max_wr;
+	return 0;
+}
+
+/* Room for fewer is room for what there was, as sizes are rounded up anyhow. */
+static int resize(struct adv_srq *srq, uint32_t wanted, uint32_t limit)
+{
+	uint32_t max_wr = srq->max_wr;
+
+	if (wanted == 0 || wanted > ADV_MAX_SRQ_WR || wanted < srq->max_wr - srq->free_count ||
+	    wanted < limit)
+		return EINVAL;
+	while (max_wr < wanted)
+		max_wr *= 2;
+	return max_wr > srq->max_wr ? grow(srq, max_wr) : 0;
+}
+
 int adv_srq_modify(struct adv_srq *srq, const struct ibv_srq_attr *attr, int mask)
 {
-	if (mask & ~IBV_SRQ_LIMIT)
+	uint32_t limit = mask & IBV_SRQ_LIMIT ? attr->srq_limit : srq->limit;
+	int err = 0;
+
+	if (mask & ~(IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR))
 		return EINVAL;
-	if (!(mask & IBV_SRQ_LIMIT))
-		return 0;
-	if (attr->srq_limit > srq->max_wr)
-		return EINVAL;
-	srq->limit = attr->srq_limit;
-	return 0;
+	if (mask & IBV_SRQ_MAX_WR)
+		err = resize(srq, attr->max_wr, limit);
+	else if (limit > srq->max_wr)
+		err = EINVAL;
+	if (!err)
+		srq->limit = limit;
+	return err;
 }
 
 void adv_srq_query(const struct adv_srq *srq, struct ibv_srq_attr *attr)

@@ -116,6 +116,88 @@ static void test_limit(void **state)
 	net_close(net);
 }
 
+static int resize(struct adv_srq *srq, uint32_t max_wr)
+{
+	struct ibv_srq_attr attr = {.max_wr = max_wr};
+
+	return adv_srq_modify(srq, &attr, IBV_SRQ_MAX_WR);
+}
+
+static void test_resize(void **state)
+{
+	struct net *net = net_open(2, 1);
+	struct adv_srq *srq = srq_open(net, 4, 2);
+	struct ibv_srq_attr attr = {.srq_limit = 3};
+	uint64_t next = 0, expected = 0;
+
+	/* The ring has wrapped, and two are taken. */
+	for (; next < 6; next++) {
+		assert_int_equal(post(srq, next), 0);
+		if (next < 2)
+			adv_srq_release(srq, adv_srq_take(srq));
+	}
+	expected = 2;
+	assert_int_equal(resize(srq, 3), EINVAL);
+	assert_int_equal(resize(srq, ADV_MAX_SRQ_WR + 1), EINVAL);
+	assert_int_equal(resize(srq, 0), EINVAL);
+	assert_int_equal(resize(srq, 4), 0);
+	assert_int_equal(post(srq, 6), ENOMEM);
+	assert_int_equal(resize(srq, 9), 0);
+	adv_srq_query(srq, &attr);
+	assert_int_equal(attr.max_wr, 16);
+	assert_int_equal(attr.max_sge, 2);
+	for (; next < 6 + 12; next++)
+		assert_int_equal(post(srq, next), 0);
+	assert_int_equal(post(srq, next), ENOMEM);
+	for (; expected < next; expected++) {
+		struct adv_recv_wqe *taken = adv_srq_take(srq);
+
+		assert_int_equal(taken->wr_id, expected);
+		adv_srq_release(srq, taken);
+	}
+	assert_null(adv_srq_take(srq));
+	/* Smaller: what there is stays, but not below the limit. */
+	attr.srq_limit = 5;
+	assert_int_equal(adv_srq_modify(srq, &attr, IBV_SRQ_LIMIT), 0);
+	assert_int_equal(resize(srq, 4), EINVAL);
+	assert_int_equal(resize(srq, 5), 0);
+	attr = (struct ibv_srq_attr){.max_wr = 64, .srq_limit = 40};
+	assert_int_equal(adv_srq_modify(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
+	adv_srq_query(srq, &attr);
+	assert_int_equal(attr.max_wr, 64);
+	assert_int_equal(attr.srq_limit, 40);
+	net_close(net);
+}
+
+/* A message goes on into the request that it has begun with. */
+static void test_resize_in_mid_message(void **state)
+{
+	struct net *net = net_open(2, 1);
+	struct adv_srq *srq = srq_open(net, 1, 1);
+	struct options o = options_default(IBV_QPT_RC);
+	struct region *to = region_open(&net->node[1], 8192, IBV_ACCESS_LOCAL_WRITE);
+	struct adv_headers h = {.bth = {.opcode = ADV_OP_SEND_FIRST, .pkey = 0xffff}};
+	struct end *a, *b;
+
+	o.srq = srq;
+	pair_open(net, &o, &a, &b);
+	end_recv(b, 7, to, 0, 8192);
+	h.bth.dest_qpn = adv_qp_num(b->qp);
+	h.bth.psn = o.psn[0];
+	net_inject_packet(net, 0, 1, &h, 1024);
+	assert_int_equal(resize(srq, 8), 0);
+	end_recv(b, 8, to, 0, 8192);
+	h.bth.opcode = ADV_OP_SEND_LAST;
+	h.bth.psn = adv_psn_add(o.psn[0], 1);
+	net_inject_packet(net, 0, 1, &h, 8);
+	net_run(net, MS);
+	assert_int_equal(b->recv_count, 1);
+	expect_recv(b, 0, 7, IBV_WC_SUCCESS);
+	assert_int_equal(b->recvs[0].wc.byte_len, 1032);
+	assert_int_equal(srq->free_count, srq->max_wr - 1);
+	net_abandon(net);
+}
+
 /* Two QPs draw from one queue, by RC; the limit event comes, and RNR where it is empty. */
 static void test_two_qps(void **state)
 {
@@ -227,6 +309,8 @@ int main(void)
 		cmocka_unit_test(test_create),
 		cmocka_unit_test(test_posting),
 		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_resize),
+		cmocka_unit_test(test_resize_in_mid_message),
 		cmocka_unit_test(test_two_qps),
 		cmocka_unit_test(test_last_wqe_reached),
 		cmocka_unit_test(test_error_in_mid_message),

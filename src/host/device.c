@@ -318,9 +318,21 @@ static int load_gids(struct adv_device *d)
 	return 0;
 }
 
+/* One of those who have it open. */
+struct device_user {
+	struct adv_list node;
+	void *user;
+};
+
+static struct device_user *user_of(struct adv_list *n)
+{
+	return adv_container_of(n, struct device_user, node);
+}
+
 void device_tell_of_port(struct adv_device *d, enum ibv_event_type type)
 {
-	device_wake_later(d, d->callbacks.port(d->user, type));
+	for (struct adv_list *n = d->users.next; n != &d->users; n = n->next)
+		device_wake_later(d, d->callbacks.port(user_of(n)->user, type));
 }
 
 static void gids_changed(struct adv_device *d)
@@ -383,18 +395,47 @@ static uint32_t ifindex_of(const struct adv_device *d, const struct adv_gid *gid
 	return 0;
 }
 
+static struct device_group *group_of(struct adv_device *d, const struct adv_gid *gid,
+				     uint32_t ifindex)
+{
+	for (unsigned i = 0; i < d->group_count; i++)
+		if (d->group[i].ifindex == ifindex && adv_gid_equal(&d->group[i].gid, gid))
+			return &d->group[i];
+	return NULL;
+}
+
 int adv_device_join(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid)
 {
 	uint32_t ifindex = ifindex_of(d, sgid);
+	struct device_group *g = group_of(d, group, ifindex);
+	int err;
 
-	return ifindex ? adv_control_join(d->control, &d->slot, group, ifindex) : ENODEV;
+	if (!ifindex)
+		return ENODEV;
+	if (g) {
+		g->joins++;
+		return 0;
+	}
+	if (d->group_count == ADV_SLOT_GROUPS)
+		return ENOBUFS;
+	err = adv_control_join(d->control, &d->slot, group, ifindex);
+	if (!err)
+		d->group[d->group_count++] = (struct device_group){*group, ifindex, 1};
+	return err;
 }
 
 int adv_device_leave(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid)
 {
 	uint32_t ifindex = ifindex_of(d, sgid);
+	struct device_group *g = group_of(d, group, ifindex);
 
-	return ifindex ? adv_control_leave(d->control, &d->slot, group, ifindex) : ENODEV;
+	if (!ifindex)
+		return ENODEV;
+	if (g && --g->joins > 0)
+		return 0;
+	if (g)
+		*g = d->group[--d->group_count];
+	return adv_control_leave(d->control, &d->slot, group, ifindex);
 }
 
 int adv_device_probe(struct adv_gid_table *copy)
@@ -646,28 +687,81 @@ static void free_device(struct adv_device *d)
 	if (d->link)
 		d->link->ops->destroy(d->link);
 	adv_control_close(d->control);
+	while (!adv_list_empty(&d->users)) {
+		struct device_user *u = user_of(d->users.next);
+
+		adv_list_del(&u->node);
+		free(u);
+	}
 	pthread_mutex_destroy(&d->gids_lock);
 	free(d);
 }
 
-struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user)
+static void add_user(struct adv_device *d, struct device_user *u)
+{
+	adv_list_add_tail(&d->users, &u->node);
+	d->user = u->user;
+}
+
+static bool is_gone(struct adv_device *d)
+{
+	bool gone;
+
+	adv_lock_take(&d->lock);
+	gone = d->gone || d->dead;
+	adv_lock_release(&d->lock);
+	return gone;
+}
+
+/* Of the devices of this process, where it has enough of them, the one that the fewest use; NULL.
+ * `u` does so from now on. */
+static struct adv_device *take_shared(const struct adv_device_callbacks *callbacks,
+				      struct device_user *u)
+{
+	struct adv_device *best = NULL;
+	unsigned count = 0;
+
+	pthread_mutex_lock(&all_lock);
+	for (struct adv_list *n = all_devices.next; n != &all_devices; n = n->next) {
+		struct adv_device *d = adv_container_of(n, struct adv_device, node);
+
+		if (memcmp(&d->callbacks, callbacks, sizeof(*callbacks)) != 0 || is_gone(d))
+			continue;
+		count++;
+		if (!best || d->opens < best->opens)
+			best = d;
+	}
+	if (count < ADV_DEVICES_APART)
+		best = NULL;
+	if (best) {
+		best->opens++;
+		adv_lock_take(&best->lock);
+		add_user(best, u);
+		adv_lock_release(&best->lock);
+	}
+	pthread_mutex_unlock(&all_lock);
+	return best;
+}
+
+/* A device of its own. NULL with errno, and a line in why. */
+static struct adv_device *open_apart(const struct adv_device_callbacks *callbacks,
+				     struct device_user *u, char *why, size_t why_len)
 {
 	struct adv_device *d = calloc(1, sizeof(*d));
-	char why[ADV_CC_TEXT] = "";
 	int err;
 
 	if (!d) {
-		adv_error("cannot open the device: %s", strerror(ENOMEM));
+		snprintf(why, why_len, "%s", strerror(ENOMEM));
 		errno = ENOMEM;
 		return NULL;
 	}
-	pthread_once(&fork_once, register_fork_handlers);
 	pthread_mutex_init(&d->gids_lock, NULL);
+	adv_list_init(&d->users);
 	d->callbacks = *callbacks;
-	d->user = user;
-	err = assemble(d, why, sizeof(why));
+	d->opens = 1;
+	add_user(d, u);
+	err = assemble(d, why, why_len);
 	if (err) {
-		adv_error("cannot open the device: %s", why);
 		free_device(d);
 		errno = err;
 		return NULL;
@@ -678,13 +772,65 @@ struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks,
 	return d;
 }
 
-void adv_device_close(struct adv_device *d)
+struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user)
 {
+	struct device_user *u = calloc(1, sizeof(*u));
+	struct adv_device *d = NULL;
+	char why[ADV_CC_TEXT] = "";
+	int err = ENOMEM;
+
+	pthread_once(&fork_once, register_fork_handlers);
+	if (u) {
+		u->user = user;
+		d = take_shared(callbacks, u);
+	}
+	if (u && !d) {
+		d = open_apart(callbacks, u, why, sizeof(why));
+		err = errno;
+	}
+	if (!d) {
+		adv_error("cannot open the device: %s", u ? why : strerror(err));
+		errno = err;
+	}
+	return d;
+}
+
+/* One of those who use the device does so no more. */
+static void leave(struct adv_device *d, void *user)
+{
+	struct adv_engine *e = adv_device_lock(d);
+
+	for (struct adv_list *n = d->users.next; n != &d->users; n = n->next) {
+		struct device_user *u = user_of(n);
+
+		if (u->user != user)
+			continue;
+		adv_list_del(&u->node);
+		free(u);
+		break;
+	}
+	d->user = user_of(d->users.next)->user; /* there is another, or this were the last */
+	adv_device_send_acks(d);
+	adv_engine_release(e, user);
+	adv_device_unlock(d);
+	adv_device_settle(d);
+}
+
+void adv_device_close(struct adv_device *d, void *user)
+{
+	bool last;
+
 	if (adv_device_is_foreign(d))
 		return;
 	pthread_mutex_lock(&all_lock);
-	adv_list_del(&d->node);
+	last = --d->opens == 0;
+	if (last)
+		adv_list_del(&d->node);
 	pthread_mutex_unlock(&all_lock);
+	if (!last) {
+		leave(d, user);
+		return;
+	}
 	adv_lock_take(&d->lock);
 	adv_device_send_acks(d);
 	adv_lock_release(&d->lock);

@@ -29,8 +29,15 @@ struct adv_device_callbacks {
 	int (*port)(void *user, enum ibv_event_type type); /* PORT_*, GID_CHANGE, DEVICE_FATAL */
 };
 
-/* Opens: connects to (or starts) the daemon, gets a slot, starts progress. NULL with errno; the
- * reason, one line for a person, is logged at level error. */
+#define ADV_DEVICES_APART 16 /* devices that one process has to itself ... */
+
+/*
+ * Opens: connects to (or starts) the daemon, gets a slot, starts progress. Where the process has
+ * ADV_DEVICES_APART, it is one of those (of the same callbacks) that the fewest use: engine, slot
+ * and thread are theirs together. Then all users hear of the port, and `completion` and `async` are
+ * called with any one of them: the object tells whose it is. NULL with errno; the reason, one line
+ * for a person, is logged at level error.
+ */
 struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user);
 
 #define ADV_DEVICE_BLOCKS 4 /* of 65,536 QP numbers, besides its slot's */
@@ -44,9 +51,13 @@ void adv_device_reserve_qpn(struct adv_device *d);
 /* The same before an SRQ of an XRC domain is made, where there is no number left for it. */
 void adv_device_reserve_srqn(struct adv_device *d);
 
-/* Stops progress, tells the daemon, frees the engine and everything in it. Blocks until the
- * background thread has ended; do not call with the lock held. */
-void adv_device_close(struct adv_device *d);
+/*
+ * Ends one use: what the engine has of the owner `user` (adv_engine_set_owner()) is destroyed. The
+ * last one stops progress, tells the daemon, and frees the engine and everything in it. Blocks
+ * until the background thread has ended, or writes no more to what `user` has; do not call with the
+ * lock held.
+ */
+void adv_device_close(struct adv_device *d, void *user);
 
 /* Every engine call stands between these. unlock sends what became ready and delivers events. */
 struct adv_engine *adv_device_lock(struct adv_device *d);

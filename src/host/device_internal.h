@@ -66,6 +66,13 @@ struct device_wake {
 	uint32_t times;
 };
 
+/* A multicast group that the slot's socket is in. */
+struct device_group {
+	struct adv_gid gid;
+	uint32_t ifindex;
+	unsigned joins;
+};
+
 struct adv_device {
 	struct adv_lock lock;
 	struct adv_engine *engine;
@@ -81,7 +88,11 @@ struct adv_device {
 	unsigned block_count; /* that it has got */
 	bool blocks_refused;  /* there was none more to be had */
 	struct adv_device_callbacks callbacks;
-	void *user;
+	void *user;	       /* one of `users` */
+	struct adv_list users; /* struct device_user */
+	unsigned opens;	       /* how many there are; under all_lock */
+	unsigned group_count;
+	struct device_group group[ADV_SLOT_GROUPS];
 	bool link_full;
 	bool cut;	       /* there was more to send than one call may, see device_pump() */
 	bool pumped;	       /* ... and it was this one, since the lock was taken */

@@ -51,6 +51,7 @@ struct adv_cq *adv_cq_create(struct adv_engine *e, unsigned cqe, void *user)
 	if (!cq->ring || adv_timers_reserve(e))
 		goto no_memory;
 	cq->engine = e;
+	cq->owner = e->owner;
 	cq->user = user;
 	adv_timer_init(&cq->timer, period_over);
 	adv_list_init(&cq->event_node);

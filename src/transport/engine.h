@@ -152,6 +152,15 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config);
 /* Frees the engine and everything still in it; adv_* objects of it are gone. */
 void adv_engine_destroy(struct adv_engine *e);
 
+/*
+ * Several may use one engine: protection domains, CQs and XRC domains that are made from now on are
+ * this one's (any pointer; NULL at first), and so is what is made in them.
+ */
+void adv_engine_set_owner(struct adv_engine *e, const void *owner);
+/* Destroys what is an owner's, whatever uses it, as adv_engine_destroy() does with all. Address
+ * handles stay the caller's, but are good for nothing any more. */
+void adv_engine_release(struct adv_engine *e, const void *owner);
+
 /* Adds QP numbers, at most ADV_ENGINE_RANGES times. 0, EINVAL or ENOMEM. */
 int adv_engine_add_qpns(struct adv_engine *e, uint32_t first, uint32_t count);
 

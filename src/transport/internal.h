@@ -68,6 +68,7 @@ void adv_timer_remove(struct adv_engine *e, struct adv_timer *t);
 
 struct adv_pd {
 	struct adv_engine *engine;
+	const void *owner;
 	struct adv_list node; /* engine->pds */
 	uint32_t users;	      /* MRs, SRQs, QPs, AHs in it */
 };
@@ -146,6 +147,7 @@ enum adv_cq_armed { ADV_CQ_DISARMED, ADV_CQ_ARMED_SOLICITED, ADV_CQ_ARMED };
 
 struct adv_cq {
 	struct adv_engine *engine;
+	const void *owner;
 	struct adv_list node;	    /* engine->cqs */
 	struct adv_list event_node; /* engine->cq_events while an event waits */
 	void *user;
@@ -219,6 +221,7 @@ struct adv_srq *adv_srq_new(struct adv_pd *pd, struct ibv_srq_attr *attr, void *
 
 struct adv_xrcd {
 	struct adv_engine *engine;
+	const void *owner;
 	struct adv_list node; /* engine->xrcds */
 	uint32_t users;	      /* SRQs and QPs in it */
 };
@@ -257,6 +260,8 @@ struct adv_mcast_group {
 };
 
 struct adv_mcast_group *adv_mcast_find(struct adv_engine *e, const struct adv_gid *gid);
+/* Detaches the QP from all groups. */
+void adv_mcast_leave_all(struct adv_qp *qp);
 bool adv_mcast_is_member(const struct adv_qp *qp); /* of any group */
 
 /* ---- queue pairs ---- */
@@ -687,6 +692,7 @@ struct adv_engine {
 	unsigned gid_count;
 	const _Atomic uint16_t *sender_port; /* by prefix, see adv_engine_set_senders(); or NULL */
 	const _Atomic uint16_t *sender_home;
+	const void *owner; /* of what is made next */
 	struct adv_list pds;
 	struct adv_list cqs;
 	struct adv_list srqs;

@@ -38,6 +38,18 @@ bool adv_mcast_is_member(const struct adv_qp *qp)
 	return false;
 }
 
+void adv_mcast_leave_all(struct adv_qp *qp)
+{
+	struct adv_list *groups = &qp->engine->groups;
+
+	for (struct adv_list *n = groups->next, *next; n != groups; n = next) {
+		const struct adv_gid gid = adv_container_of(n, struct adv_mcast_group, node)->gid;
+
+		next = n->next;
+		(void)adv_qp_detach_mcast(qp, &gid);
+	}
+}
+
 int adv_qp_attach_mcast(struct adv_qp *qp, const struct adv_gid *gid)
 {
 	struct adv_engine *e = qp->engine;

@@ -26,6 +26,7 @@ struct adv_pd *adv_pd_create(struct adv_engine *e)
 		return NULL;
 	}
 	pd->engine = e;
+	pd->owner = e->owner;
 	adv_list_add_tail(&e->pds, &pd->node);
 	e->pd_count++;
 	return pd;

@@ -13,6 +13,7 @@ struct adv_xrcd *adv_xrcd_create(struct adv_engine *e)
 		return NULL;
 	}
 	xrcd->engine = e;
+	xrcd->owner = e->owner;
 	adv_list_add_tail(&e->xrcds, &xrcd->node);
 	e->xrcd_count++;
 	return xrcd;

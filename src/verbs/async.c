@@ -27,9 +27,12 @@ void adv_async_init_srq(struct adv_ibv_srq *srq)
 		adv_event_node_init(&srq->node[i], srq, (int)srq_events[i]);
 }
 
-static int push_type(struct adv_context *c, struct adv_event_node *nodes, unsigned count,
+/* To the context of the object. */
+static int push_type(struct ibv_context *context, struct adv_event_node *nodes, unsigned count,
 		     enum ibv_event_type type)
 {
+	struct adv_context *c = adv_context_of(context);
+
 	for (unsigned i = 0; i < count; i++) {
 		if (nodes[i].type == (int)type) {
 			return adv_event_push(&c->async, &nodes[i]);
@@ -39,34 +42,32 @@ static int push_type(struct adv_context *c, struct adv_event_node *nodes, unsign
 }
 
 /* Every handle of a QP gets its events; the descriptor counts them. */
-static int push_to_qp(struct adv_context *c, struct adv_ibv_qp *qp, enum ibv_event_type type)
+static int push_to_qp(struct adv_ibv_qp *qp, enum ibv_event_type type)
 {
 	const uint64_t one = 1;
 
 	for (struct adv_list *n = qp->shared.next; n != &qp->shared; n = n->next) {
 		struct adv_ibv_qp *other = adv_container_of(n, struct adv_ibv_qp, shared);
-		int fd = push_type(c, other->node, ADV_QP_NODES, type);
+		int fd = push_type(other->ibv.context, other->node, ADV_QP_NODES, type);
 
 		if (fd >= 0)
 			(void)!adv_sys_write(fd, &one, sizeof(one));
 	}
-	return push_type(c, qp->node, ADV_QP_NODES, type);
+	return push_type(qp->ibv.context, qp->node, ADV_QP_NODES, type);
 }
 
 int adv_async_object(void *user, const struct adv_event *event)
 {
-	struct adv_context *c = user;
-
 	if (event->qp) {
-		return push_to_qp(c, adv_qp_user(event->qp), event->async);
+		return push_to_qp(adv_qp_user(event->qp), event->async);
 	} else if (event->srq) {
 		struct adv_ibv_srq *srq = adv_srq_user(event->srq);
 
-		return push_type(c, srq->node, ADV_SRQ_NODES, event->async);
+		return push_type(srq->ibv.context, srq->node, ADV_SRQ_NODES, event->async);
 	} else if (event->cq) {
 		struct adv_ibv_cq *cq = adv_cq_user(event->cq);
 
-		return push_type(c, &cq->async_node, 1, event->async);
+		return push_type(cq->ibv.context, &cq->async_node, 1, event->async);
 	}
 	return -1;
 }

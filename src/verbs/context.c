@@ -81,8 +81,8 @@ ADV_EXPORT int ibv_close_device(struct ibv_context *context)
 {
 	struct adv_context *c = adv_context_of(context);
 
-	adv_device_close(c->device);
-	adv_mcast_forget_all(c);
+	adv_mcast_leave_groups(c);
+	adv_device_close(c->device, c);
 	adv_xrcd_forget_all(c);
 	adv_event_queue_destroy(&c->async);
 	pthread_mutex_destroy(&context->mutex);

@@ -7,7 +7,7 @@
 /* Creates the engine's part. 0 or errno. */
 static int create_in_engine(struct ibv_context *context, struct adv_ibv_cq *cq, unsigned cqe)
 {
-	struct adv_engine *e = adv_enter(context);
+	struct adv_engine *e = adv_enter_to_make(context);
 	int err = 0;
 
 	if (!e)

@@ -123,6 +123,15 @@ ADV_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 	return adv_refuse(err);
 }
 
+/* With the device's lock held. m stays the caller's to free. */
+static void detach(struct adv_context *c, struct membership *m)
+{
+	adv_list_del(&m->link);
+	adv_qp_detach_mcast(m->qp->qp, &m->group);
+	if (!is_joined(c, &m->group, &m->sgid))
+		adv_device_leave(c->device, &m->group, &m->sgid);
+}
+
 ADV_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	struct adv_context *c = adv_context_of(qp->context);
@@ -132,23 +141,27 @@ ADV_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 	if (!adv_enter(qp->context))
 		return adv_refuse(ADV_EFOREIGN);
 	m = find(c, adv_qp_of(qp), &group);
-	if (m) {
-		adv_list_del(&m->link);
-		adv_qp_detach_mcast(m->qp->qp, &group);
-		if (!is_joined(c, &group, &m->sgid))
-			adv_device_leave(c->device, &group, &m->sgid);
-	}
+	if (m)
+		detach(c, m);
 	adv_leave(qp->context);
 	free(m);
 	return adv_refuse(m ? 0 : EINVAL);
 }
 
-void adv_mcast_forget_all(struct adv_context *c)
+void adv_mcast_leave_groups(struct adv_context *c)
 {
+	bool ours = adv_enter(&c->verbs.context) != NULL;
+
 	while (!adv_list_empty(&c->memberships)) {
 		struct adv_list *n = c->memberships.next;
+		struct membership *m = adv_container_of(n, struct membership, link);
 
-		adv_list_del(n);
-		free(adv_container_of(n, struct membership, link));
+		if (ours)
+			detach(c, m);
+		else
+			adv_list_del(n);
+		free(m);
 	}
+	if (ours)
+		adv_leave(&c->verbs.context);
 }

@@ -49,6 +49,16 @@ static inline struct adv_engine *adv_enter(struct ibv_context *context)
 	return adv_device_is_foreign(d) ? NULL : adv_device_lock(d);
 }
 
+/* The same, to make what is in no other object: it is this context's. */
+static inline struct adv_engine *adv_enter_to_make(struct ibv_context *context)
+{
+	struct adv_engine *e = adv_enter(context);
+
+	if (e)
+		adv_engine_set_owner(e, adv_context_of(context));
+	return e;
+}
+
 static inline void adv_leave(struct ibv_context *context)
 {
 	adv_device_unlock(adv_context_of(context)->device);
@@ -276,8 +286,8 @@ int adv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 int adv_qp_ex_init(struct adv_ibv_qp *qp, enum ibv_qp_type type, uint64_t ops);
 void adv_qp_ex_free(struct adv_ibv_qp *qp);
 
-/* mcast.c: frees what is known of groups, at closing. */
-void adv_mcast_forget_all(struct adv_context *c);
+/* mcast.c: leaves all groups and frees what is known of them, at closing. */
+void adv_mcast_leave_groups(struct adv_context *c);
 
 /* ---- asynchronous events (async.c) ---- */
 

@@ -40,7 +40,7 @@ ADV_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
 	if (!pd)
 		return NULL;
-	e = adv_enter(context);
+	e = adv_enter_to_make(context);
 	if (!e) {
 		free(pd);
 		return adv_refuse_object(ADV_EFOREIGN);

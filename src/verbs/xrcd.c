@@ -82,7 +82,7 @@ struct ibv_xrcd *adv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init
 	if (!xrcd)
 		return NULL;
 	xrcd->ibv.context = context;
-	e = adv_enter(context);
+	e = adv_enter_to_make(context);
 	if (!e) {
 		free(xrcd);
 		return adv_refuse_object(ADV_EFOREIGN);

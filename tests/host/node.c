@@ -82,7 +82,7 @@ void node_open(struct node *n)
 
 void node_close(struct node *n)
 {
-	adv_device_close(n->d);
+	adv_device_close(n->d, n);
 	sem_destroy(&n->completion);
 	free(n->buffer);
 }

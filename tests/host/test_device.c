@@ -446,7 +446,7 @@ static void test_fork(void **state)
 		struct node own;
 		bool right = adv_device_is_foreign(a.d) && open_descriptors() == before;
 
-		adv_device_close(a.d);
+		adv_device_close(a.d, &a);
 		node_open(&own);
 		right = right && !adv_device_is_foreign(own.d);
 		node_close(&own);

@@ -249,7 +249,7 @@ static void test_port_of_an_idle_device(void **state)
 	event_fd = -1;
 	d = open_idle("port-down=20ms from=20ms");
 	wait_for(&events_seen, 2);
-	adv_device_close(d);
+	adv_device_close(d, NULL);
 
 	/* At once: before anybody can ask, and who waits is woken. */
 	event_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
@@ -261,7 +261,7 @@ static void test_port_of_an_idle_device(void **state)
 		assert_int_equal(read(event_fd, &told, sizeof(told)), sizeof(told));
 	adv_device_gids(d, &gids);
 	assert_true(gids.port_active);
-	adv_device_close(d);
+	adv_device_close(d, NULL);
 	close(event_fd);
 }
 

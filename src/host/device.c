@@ -16,7 +16,7 @@
 
 #define RECEIVE_BUDGET	64
 #define CATCH_UP_ROUNDS 64    /* of that: more than a socket holds */
-#define PUMP_NS		80000 /* so long after a call began it begins to send no more */
+#define PUMP_NS		50000 /* so long after a call began it begins to send no more */
 #define ACK_ROUNDS	16    /* of that */
 #define QP_WINDOW	256 /* four batches: one is made, one sent, one received, one acknowledged */
 #define TIMEOUT_TICKS	4

@@ -5,14 +5,17 @@ ADVERB_ATTACK_PACKETS: how many packets each attacker sends.
 """
 
 import os
+import pathlib
 import re
 
 from cases_device import NOBODY, as_nobody
+from cases_netns import ADDRESSES, gid_index, two_hosts
 from harness import Failure, case, daemons
 
 PACKETS = int(os.environ.get("ADVERB_ATTACK_PACKETS", "30000"))
 SECONDS = 100 + PACKETS // 500  # a machine may be busy with other things, too
 PORT = 18600
+LONGEST_POLL = 3000000  # us: that is a hang, however busy the machine is
 # 1 s: with attackers on all cores, who has to wait is not to give up for that.
 PATIENT = ("-k", "18", "-l", str(2 * SECONDS))
 
@@ -54,7 +57,7 @@ def attack(lab, known, number, *options, program=None, **how):
 
 def nobody_slowed_down(lab):
     """Marks were seen, but neither they nor the CNPs that came were believed."""
-    status = lab.run([lab.adverb, "status"], adverb=False)
+    status = lab.run(["sh", "-c", "for f in /sys/class/infiniband/adverb0/ports/1/*counters/*; do echo $(basename $f) $(cat $f); done"])
     if not re.search(r"^congestion: [1-9]\d* packets marked by the network, 0 CNPs sent, 0 obeyed, "
                      r"0 ignored$", status, re.M):
         raise Failure(status)
@@ -119,3 +122,53 @@ def flood(lab):
     attack(lab, known, 4, "-f", "-n", "20000").expect(0, 100)
     lab.system("sleep 0.5")
     print(f"measured: {end_well(server, caller)} messages compared")
+
+
+def greedy_reader(lab, reads, length, repeats, seconds):
+    """A peer on another host asks one process for so many READs, and for the first of them again and
+    again; an honest peer of that process, on this host, exchanges messages with it meanwhile.
+    Returns the bytes that left this host."""
+    there = two_hosts(lab, 9000)
+    here, away = ADDRESSES["4"][:2]
+    index = gid_index(lab.run(["ibv_devinfo", "-v"]), here)
+    server = lab.start([lab.client("reads"), "serve", str(PORT), index, away])
+    lab.wait_listening(server, PORT)
+    caller = lab.start([lab.client("reads"), "call", str(PORT), index, here, str(seconds)])
+    lab.wait_until(lambda: "greedy may read" in server.output(), 60, "the server is connected")
+    qpn, rkey = re.search(r"greedy may read (\w+) (\w+)", server.output()).groups()
+    left = pathlib.Path("/sys/class/net/veth0/statistics/tx_bytes")
+    # of this network namespace: the file system may be another one's
+    lab.system(f"mkdir {lab.dir}/sys && mount -t sysfs none {lab.dir}/sys")
+    left = lab.dir / left.relative_to("/")
+    before = int(left.read_text())
+    greedy = lab.start([lab.client("greedy"), away, here, qpn, rkey, str(reads), str(length),
+                        str(repeats)], prefix=there, adverb=False)
+    if repeats:
+        greedy.expect(0, seconds + 60)
+        sent = int(left.read_text()) - before
+        caller.expect(0, seconds + 60)
+    else:
+        caller.expect(0, seconds + 60)
+        sent = int(left.read_text()) - before
+    told = server.expect(0, 60).splitlines()[-1]
+    print(f"measured: {told}; {sent >> 20} MiB sent")
+    longest = int(re.search(r"us each, longest (\d+) us", told)[1])
+    if longest > LONGEST_POLL:
+        raise Failure(f"ibv_poll_cq() took {longest} us")
+    return sent
+
+
+@case("attack", "long-reads", seconds=200)
+def long_reads(lab):
+    """16 GiB are asked for by 16 packets."""
+    sent = greedy_reader(lab, 16, 1 << 30, 0, 5)
+    if sent < 64 << 20:
+        raise Failure(f"nobody was greedy: {sent} bytes")
+
+
+@case("attack", "repeated-reads", seconds=200)
+def repeated_reads(lab):
+    """64 MiB are asked for once, and 40 times again: once more is all right, and 1 MiB each."""
+    sent = greedy_reader(lab, 1, 64 << 20, 40, 20)
+    if not 64 << 20 < sent < 1.1 * (2 * 64 + 40 << 20):
+        raise Failure(f"{sent} bytes sent")

@@ -181,10 +181,16 @@ static void see_to_server(struct adv_device *d)
 		device_wake_later(d, d->bg.serve_fd);
 }
 
-/* The application polls and will send the rest itself, unless it has turned to something else. */
-static bool leaves_rest(struct adv_device *d)
+/* More was to be sent than one call may. An application that polls sends the rest itself, unless it
+ * has turned to something else. */
+static void see_to_rest(struct adv_device *d)
 {
-	return d->cut && since(&d->bg.last_poll, adv_now()) > STOPPED_POLLING;
+	struct device_thread *t = &d->bg;
+
+	if (atomic_load_explicit(&t->served, memory_order_relaxed))
+		return;
+	if (turn_of(t) == DEVICE_WATCHING || since(&t->last_poll, adv_now()) > STOPPED_POLLING)
+		kick_for_rest(d);
 }
 
 void device_thread_see_to(struct adv_device *d)
@@ -195,15 +201,13 @@ void device_thread_see_to(struct adv_device *d)
 		set_turn(d, DEVICE_STANDBY);
 	if (atomic_load_explicit(&t->served, memory_order_relaxed))
 		see_to_server(d);
-	else if (turn_of(t) == DEVICE_STANDBY && leaves_rest(d))
-		kick_for_rest(d);
+	if (d->cut)
+		see_to_rest(d);
 	if (turn_of(t) != DEVICE_WATCHING || (t->kicked && !t->kicked_for_rest))
 		return;
 	t->acks_wait = t->acks_wait || adv_engine_acks_wait(d->engine);
 	if (is_too_late(t->wake_at, device_firm_deadline(d)) || (d->link_full && t->send_fd < 0))
 		kick(d);
-	else if (d->cut)
-		kick_for_rest(d);
 }
 
 void adv_device_app_sleeps(struct adv_device *d)

@@ -56,14 +56,22 @@ static int find_way(const struct adv_ucma_id *id, struct adv_cm_addr *to, struct
 	return way->has_source && adv_ucma_find_gid(u, &way->source, 0) ? 0 : ENODEV;
 }
 
-/* What a path from e to `to` carries. To ourselves no interface's wire is on the way. */
+/*
+ * What a path from e to `to` carries. To ourselves no interface's wire is on the way. It may leave
+ * by another interface than the one that has the source address, where that is known.
+ */
 static enum ibv_mtu mtu_of(const struct adv_ucma *u, const struct adv_gid_entry *e,
-			   const struct adv_cm_addr *to)
+			   const struct adv_cm_addr *to, uint32_t leaves_by)
 {
+	uint32_t bytes = e->path_mtu;
+
 	if (adv_ucma_find_gid(u, &to->ip, adv_ucma_is_link_local(&to->ip) ? e->ifindex : 0))
 		return IBV_MTU_4096;
+	for (uint32_t i = 0; i < u->gids.count; i++)
+		if (u->gids.entry[i].ifindex == leaves_by && u->gids.entry[i].path_mtu < bytes)
+			bytes = u->gids.entry[i].path_mtu;
 	for (int code = IBV_MTU_4096; code > IBV_MTU_256; code--)
-		if (adv_mtu_bytes(code) <= e->path_mtu)
+		if (adv_mtu_bytes(code) <= bytes)
 			return (enum ibv_mtu)code;
 	return IBV_MTU_256;
 }
@@ -96,7 +104,7 @@ int adv_ucma_set_route(struct adv_ucma_id *id)
 			 .dgid = remote->ip,
 			 .hop_limit = HOP_LIMIT,
 			 .sgid_index = (uint8_t)(e - u->gids.entry)},
-		.mtu = mtu_of(u, e, remote),
+		.mtu = mtu_of(u, e, remote, id->query.way.ifindex),
 		.packet_life_time = PACKET_LIFE_TIME,
 		.rate = rate_of(e),
 	};

@@ -164,6 +164,23 @@ def mtu_differs(build):
         assert server.route(active).mtu == server.route(passive).mtu == 5
 
 
+def leaves_elsewhere(build):
+    """The interface that packets leave by counts, not only that of the source address."""
+    with two_hosts(build) as (_, _, client, _, _):
+        adverbd.sh("ip link add nt2 mtu 9000 type veth peer name nt3 mtu 9000;"
+                   "ip link set nt2 up; ip link set nt3 up; ip address add 10.6.0.1/24 dev nt2;"
+                   "ip neighbour add 10.6.0.9 lladdr 02:00:00:00:00:09 dev nt2 nud permanent")
+        client.wait_for_address("10.6.0.1")
+        for remote, mtu in (LINKS[0][1], 3), ("10.6.0.9", 5), (LINKS[0][0], 5):
+            number = client.new_id()
+            client.resolve(number, remote, 7471, "10.6.0.1")
+            assert client.event(ucma.ADDR_RESOLVED).id == number
+            client.resolve_route(number)
+            assert client.event(ucma.ROUTE_RESOLVED).id == number
+            assert client.route(number).mtu == mtu, (remote, client.route(number).mtu)
+        adverbd.sh("ip link del nt2")
+
+
 def host_vanishes(build):
     """No answer: UNREACHABLE for who asks, DISCONNECTED for who wants to end."""
     with two_hosts(build) as (host, _, client, there, server):
@@ -340,5 +357,5 @@ def neighbour_found(build):
 
 
 if __name__ == "__main__":
-    adverbd.main([connects, mtu_differs, host_vanishes, nobody_there, forged_icmp, signal_ends,
-                  last_words, kernel_asks, neighbour_found])
+    adverbd.main([connects, mtu_differs, leaves_elsewhere, host_vanishes, nobody_there,
+                  forged_icmp, signal_ends, last_words, kernel_asks, neighbour_found])

@@ -3,10 +3,10 @@
  * The runtime inside a process: one engine, its link, its lock and its progress. A verbs
  * context is one of these.
  *
- * Progress. Whoever calls progresses: leaving the lock sends what there is to send, and
- * adv_device_progress() receives and runs timers, in the caller's thread. A background
- * thread sleeps in epoll and does the same only where nobody polls; it steps back while
- * the application polls.
+ * Progress. Whoever calls progresses: leaving the lock sends what there is to send, but for no
+ * longer than some 50 us, what is left being sent by others, and adv_device_progress() receives and
+ * runs timers, in the caller's thread. A background thread sleeps in epoll and does the same only
+ * where nobody polls; it steps back while the application polls.
  *
  * Lock order: a device's lock is the innermost but for the event channels' own.
  */
@@ -73,7 +73,8 @@ void adv_device_unlock_unchanged(struct adv_device *d);
 void adv_device_unlock_posted(struct adv_device *d, const struct adv_qp *qp, uint64_t now);
 
 /* With the lock held, before a QP is destroyed or changes its state: sends the ACKs that wait for
- * requests of the program. Closing, and the process's exit(), do the same. */
+ * requests of the program, and what is before them. Others may have the lock in between. Closing,
+ * and the process's exit(), do the same. */
 void adv_device_send_acks(struct adv_device *d);
 
 /* Waits until no thread is about to write to an eventfd that a callback returned before: it may
@@ -91,7 +92,7 @@ void adv_device_poll(struct adv_device *d, const struct adv_cq *cq, unsigned wan
 /*
  * With the lock held, before a QP changes its state: what has come until now is for the QP as it
  * is. A NIC takes packets as they come; here they may lie in the socket, and one of an old
- * connection would meet the QP's next one.
+ * connection would meet the QP's next one. Others may have the lock in between.
  */
 void adv_device_catch_up(struct adv_device *d);
 

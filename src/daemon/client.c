@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/rights.h"
+#include "daemon/carrier.h"
 #include "daemon/given.h"
 #include "daemon/pairs.h"
 #include "daemon/slots.h"
@@ -517,6 +518,16 @@ static int list(struct adv_client *c, struct adv_control_message *m)
 	return -1;
 }
 
+static int estate(struct adv_client *c, struct adv_control_message *m)
+{
+	const struct adv_daemon *d = c->all->daemon;
+	int fd = d->system ? -1 : adv_carrier_queue(d);
+
+	if (fd < 0)
+		fail(m, ENOTSUP, "adverbd lets nobody keep its sockets");
+	return fd;
+}
+
 static bool owns(const struct adv_client *c, uint32_t slot)
 {
 	return slot < ADV_SLOTS && c->all->owner[slot] == c;
@@ -611,7 +622,7 @@ static handler *const handlers[] = {
 	[ADV_CONTROL_COUNTERS] = counters, [ADV_CONTROL_OPEN_CM] = open_cm,
 	[ADV_CONTROL_SENDER] = sender,	   [ADV_CONTROL_PAIR] = pair,
 	[ADV_CONTROL_PAIRS] = pairs,	   [ADV_CONTROL_FAULT] = fault,
-	[ADV_CONTROL_BLOCK] = block,
+	[ADV_CONTROL_BLOCK] = block,	   [ADV_CONTROL_ESTATE] = estate,
 };
 
 static void handle(struct adv_client *c, struct adv_control_message *m)

@@ -14,10 +14,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/carrier.h"
 #include "daemon/descriptors.h"
 #include "daemon/gid_publish.h"
 #include "daemon/given.h"
 #include "daemon/group.h"
+#include "daemon/sealed.h"
 
 #define OWN_DESCRIPTORS	  128u /* QP 1's sending sockets, and some */
 #define OF_A_SLOT	  4u   /* its socket, its counters, and what its process connects */
@@ -40,23 +42,90 @@ void adv_daemon_signals(sigset_t *set)
 	sigaddset(set, SIGINT);
 }
 
-/* Binds the abstract name, which only one process can; listen() comes when all else stands. */
-static int take_name(struct adv_daemon *d)
+static socklen_t name(const struct adv_daemon *d, const char *suffix, struct sockaddr_un *a)
 {
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	size_t room = sizeof(a.sun_path) - 1;
-	int n = d->system ? snprintf(a.sun_path + 1, room, "%s", ADV_CONTROL_NAME)
-			  : snprintf(a.sun_path + 1, room, "%s-%u", ADV_CONTROL_NAME,
-				     (unsigned)d->uid);
-	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+	size_t room = sizeof(a->sun_path) - 1;
+	int n;
 
-	d->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (d->listener < 0)
+	memset(a, 0, sizeof(*a));
+	a->sun_family = AF_UNIX;
+	if (d->system)
+		n = snprintf(a->sun_path + 1, room, "%s", ADV_CONTROL_NAME);
+	else
+		n = snprintf(a->sun_path + 1, room, "%s-%u%s", ADV_CONTROL_NAME, (unsigned)d->uid,
+			     suffix);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+/* A socket with that abstract name. 0 or errno. */
+static int bind_name(const struct adv_daemon *d, const char *suffix, int *fd)
+{
+	struct sockaddr_un a;
+	socklen_t len = name(d, suffix, &a);
+	int error;
+
+	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (*fd < 0)
 		return errno;
-	adv_given_refuse(d->listener);
-	if (bind(d->listener, (void *)&a, len) == 0)
+	adv_given_refuse(*fd);
+	if (bind(*fd, (void *)&a, len) == 0)
 		return 0;
-	return errno == EADDRINUSE ? EALREADY : errno;
+	error = errno;
+	close(*fd);
+	*fd = -1;
+	return error;
+}
+
+/* True where a daemon has the name and listens, or leaves its clients in the queue. */
+static bool another_listens(const struct adv_daemon *d)
+{
+	struct sockaddr_un a;
+	socklen_t len = name(d, "", &a);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool listens = fd >= 0 && (connect(fd, (void *)&a, len) == 0 || errno == EAGAIN);
+
+	if (fd >= 0)
+		close(fd);
+	return listens;
+}
+
+static int already_runs(char *why, size_t why_len)
+{
+	snprintf(why, why_len, "already running in this network namespace");
+	return EALREADY;
+}
+
+int adv_daemon_take_name(struct adv_daemon *d, char *why, size_t why_len)
+{
+	int error = bind_name(d, "", &d->listener);
+
+	if (error == EADDRINUSE)
+		return already_runs(why, why_len);
+	if (error)
+		snprintf(why, why_len, "cannot bind the control socket: %s", strerror(error));
+	return error;
+}
+
+/* Fails where somebody has sockets of a daemon before us. */
+static int take_marker(struct adv_daemon *d, char *why, size_t why_len)
+{
+	int error = d->system ? 0 : bind_name(d, ADV_CONTROL_NAME_ESTATE, &d->marker);
+
+	if (error == EADDRINUSE && another_listens(d))
+		return already_runs(why, why_len);
+	if (error == EADDRINUSE) {
+		snprintf(
+			why, why_len,
+			"programs that have outlived the adverbd before hold UDP port %d, and "
+			"start "
+			"another one: wait for it, or have them ended (@%s-%u%s in /proc/net/unix)",
+			ADV_ROCE_UDP_PORT, ADV_CONTROL_NAME, (unsigned)d->uid,
+			ADV_CONTROL_NAME_ESTATE);
+		return EBUSY;
+	}
+	if (error)
+		snprintf(why, why_len, "cannot bind a socket: %s", strerror(error));
+	return error;
 }
 
 /* Beside our own. */
@@ -84,68 +153,82 @@ unsigned adv_daemon_descriptors(void)
 	return n < slots + LEAST_DESCRIPTORS ? LEAST_DESCRIPTORS : n - slots;
 }
 
-static int make_tables(struct adv_daemon *d)
+static int make_ledger(struct adv_daemon *d)
 {
-	struct adv_gid_page *page;
-	void *p = mmap(NULL, sizeof(*d->ledger), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		       -1, 0);
-
-	if (p == MAP_FAILED)
+	d->ledger = adv_sealed_make("adverb-ledger", sizeof(*d->ledger), &d->ledger_fd);
+	/* Without a file (it may be too large for `ulimit -f`) nobody can go on from it after us.
+	 */
+	if (!d->ledger)
+		d->ledger = mmap(NULL, sizeof(*d->ledger), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (d->ledger == MAP_FAILED)
 		return errno;
-	d->ledger = p;
 	d->ledger->started_ms = adv_daemon_now();
+	d->ledger->linger_ms = d->linger_ms;
 	if (getrandom(d->ledger->instance, sizeof(d->ledger->instance), 0) < 0)
 		return errno;
-	page = adv_gid_publish_create(&d->table_fd);
-	if (!page)
-		return errno;
-	d->gids = &page->table;
-	d->senders = &page->senders;
-	adv_gid_publish(d->gids);
 	return 0;
 }
 
-int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len)
+int adv_daemon_make_tables(struct adv_daemon *d, char *why, size_t why_len)
 {
-	int error;
+	struct adv_gid_page *page;
+	int error = make_ledger(d);
 
-	error = take_name(d);
-	if (error == EALREADY)
-		return error;
-	if (error) {
-		snprintf(why, why_len, "cannot bind the control socket: %s", strerror(error));
-		return error;
+	if (!error) {
+		page = adv_gid_publish_create(&d->table_fd);
+		error = page ? 0 : errno;
+		d->gids = &page->table;
+		d->senders = &page->senders;
 	}
-	error = make_tables(d);
-	if (error == EFBIG) {
+	if (error == EFBIG)
 		snprintf(why, why_len,
 			 "the limit for files (ulimit -f) leaves adverbd no room for its tables, "
 			 "and "
 			 "only root may lift it: start adverbd by hand where there is no such "
 			 "limit");
-		return error;
-	}
-	if (error) {
+	else if (error)
 		snprintf(why, why_len, "cannot make the shared tables: %s", strerror(error));
-		return error;
-	}
-	error = adv_group_create(d->socket, d->gids, why, why_len);
-	if (error)
-		return error;
-	d->sockets = ADV_GROUP_FIRST;
+	return error;
+}
+
+int adv_daemon_open(struct adv_daemon *d, char *why, size_t why_len)
+{
+	int error;
+
 	d->slots_most = adv_daemon_slots();
 	if (listen(d->listener, ADV_CLIENTS_MAX) < 0) {
 		error = errno;
 		snprintf(why, why_len, "cannot listen: %s", strerror(error));
+		return error;
 	}
-	return error;
+	return 0;
+}
+
+int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len)
+{
+	int error = take_marker(d, why, why_len);
+
+	if (!error)
+		error = adv_daemon_take_name(d, why, why_len);
+	if (!error)
+		error = adv_daemon_make_tables(d, why, why_len);
+	if (error)
+		return error;
+	adv_gid_publish(d->gids);
+	error = adv_group_create(d->socket, d->gids, why, why_len);
+	if (error)
+		return error;
+	d->sockets = ADV_GROUP_FIRST;
+	(void)adv_carrier_create(d);
+	return adv_daemon_open(d, why, why_len);
 }
 
 void adv_daemon_tell(struct adv_daemon *d, char verdict, const char *why)
 {
 	char said[1024];
 	int n = snprintf(said, sizeof(said), "%c%s", verdict,
-			 verdict == ADV_START_FAILED ? why : "");
+			 verdict == ADV_START_FAILED || verdict == ADV_START_WAIT ? why : "");
 
 	if (d->ready_fd < 0)
 		return;
@@ -158,9 +241,19 @@ void adv_daemon_tell(struct adv_daemon *d, char verdict, const char *why)
 
 void adv_daemon_release(struct adv_daemon *d)
 {
+	if (!atomic_load(&d->ledger->handed))
+		adv_carrier_empty(d);
 	for (unsigned i = 0; i < d->sockets; i++)
 		close(d->socket[i]);
+	if (d->carrier.queue >= 0) {
+		close(d->carrier.queue);
+		close(d->carrier.feed);
+	}
 	close(d->table_fd);
+	if (d->ledger_fd >= 0)
+		close(d->ledger_fd);
+	if (d->marker >= 0)
+		close(d->marker);
 	close(d->listener);
 }
 
@@ -171,16 +264,15 @@ static int compare_int(const void *a, const void *b)
 
 void adv_daemon_close_others(const struct adv_daemon *d, int also)
 {
-	int keep[ADV_SLOTS + 4];
+	const int others[] = {d->listener, d->table_fd,	     d->ledger_fd,    d->marker,
+			      d->ready_fd, d->carrier.queue, d->carrier.feed, also};
+	int keep[ADV_SLOTS + sizeof(others) / sizeof(others[0])];
 	unsigned from = 3;
-	size_t n = 0;
+	size_t n = d->sockets;
 
-	for (unsigned i = 0; i < d->sockets; i++)
-		keep[n++] = d->socket[i];
-	keep[n++] = d->listener;
-	keep[n++] = d->table_fd;
-	keep[n++] = also;
-	keep[n++] = d->ready_fd;
+	memcpy(keep, d->socket, n * sizeof(keep[0]));
+	memcpy(keep + n, others, sizeof(others));
+	n += sizeof(others) / sizeof(others[0]);
 	qsort(keep, n, sizeof(keep[0]), compare_int);
 	for (size_t i = 0; i < n; i++) {
 		if (keep[i] < (int)from)

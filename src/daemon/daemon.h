@@ -18,9 +18,10 @@
 
 #define ADV_CLIENTS_MAX	 4608 /* connections */
 #define ADV_USER_CLIENTS 2304 /* connections of one user, where many are served */
-#define ADV_USER_SLOTS	 2047 /* slots that one user can have had, where many are served; not root \
-			       */
-#define ADV_USER_BLOCKS 63    /* and blocks */
+#define ADV_USER_SLOTS                                                                             \
+	2047		   /* slots that one user can have had, where many are served; not root    \
+			    */
+#define ADV_USER_BLOCKS 63 /* and blocks */
 /* A slot is not used again so soon, where a new one can be made: ... */
 #define ADV_REST_MS    60000
 #define ADV_REST_LEAST ADV_SENDER_MS /* ... where its user has so many free ones: */
@@ -58,12 +59,16 @@ struct adv_block_record {
 
 /* Shared between keeper and worker; the worker alone writes what is below the pids. */
 struct adv_ledger {
-	_Atomic uint32_t leaving; /* the end that follows is meant */
+	_Atomic uint32_t leaving; /* the end that follows is meant ... */
+	_Atomic uint32_t handed;  /* ... by us; clients may start another that goes on */
 	_Atomic uint32_t worker_pid;
 	_Atomic uint32_t keeper_pid;
 	_Atomic uint32_t restarts;
 	_Atomic uint32_t served; /* a worker came so far as to serve */
 	uint64_t started_ms;
+	uint64_t linger_ms;
+	uint32_t carried_set; /* the number of the carrier's newest one */
+	uint32_t carried;     /* messages in its queue */
 	uint64_t releases;
 	uint64_t qp1_dropped;
 	uint64_t counted[ADV_COUNTERS]; /* by slots that were given up since */
@@ -73,6 +78,13 @@ struct adv_ledger {
 	struct adv_slot_record slot[ADV_SLOTS];
 };
 
+/* See daemon/carrier.h. */
+struct adv_carrier {
+	int queue; /* -1: there is none */
+	int feed;
+	unsigned most; /* sockets, to be carried */
+};
+
 struct adv_daemon {
 	/* Of port 4791, in the group's order, as many as this process knows of. */
 	int socket[ADV_SLOTS];
@@ -80,7 +92,10 @@ struct adv_daemon {
 	unsigned slots_most; /* so many there may be, those of daemon and nobody included */
 	int keeper;	     /* the worker's: its end of the pair; -1: no keeper at present */
 	int listener;
-	int table_fd; /* sealed against writing: for clients */
+	int table_fd;  /* sealed against writing: for clients */
+	int ledger_fd; /* likewise: for a daemon after us; -1: there is none */
+	int marker; /* bound to a name that says: there are sockets of this user's daemon; or -1 */
+	struct adv_carrier carrier;
 	struct adv_ledger *ledger;
 	int counters[ADV_SLOTS]; /* the worker's: what a slot counts in; 0: nothing */
 	struct adv_gid_table *gids;
@@ -104,18 +119,31 @@ unsigned adv_daemon_descriptors(void);
 
 /* So many sockets of the group our descriptors allow, as each brings others along. */
 unsigned adv_daemon_slots(void);
-
 /*
  * Takes the name and the port and makes the shared tables. 0; EALREADY where another daemon holds
- * the name; else errno and a line in why[]. What was made is freed by the process's end only.
+ * the name; EBUSY where a daemon has died, and programs that have outlived it start another; else
+ * errno; a line in why[]. What was made is freed by the process's end only.
  */
 int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len);
+
+/* The same, but goes on from the estate that a client kept: `queue` is a descriptor of its carrier
+ * (daemon/carrier.h). */
+int adv_daemon_adopt(struct adv_daemon *d, int queue, char *why, size_t why_len);
+
+/* Parts of these: binds the abstract name, which only one process can. 0; EALREADY, or errno and
+ * why[]. */
+int adv_daemon_take_name(struct adv_daemon *d, char *why, size_t why_len);
+/* Listens, for as many slots as there may be. 0 or errno and why[]. */
+int adv_daemon_open(struct adv_daemon *d, char *why, size_t why_len);
+/* Makes the shared tables, empty. 0 or errno and why[]. */
+int adv_daemon_make_tables(struct adv_daemon *d, char *why, size_t why_len);
 
 /* Tells the starter, once, what became of us: one of ADV_START_*, and for FAILED why. */
 void adv_daemon_tell(struct adv_daemon *d, char verdict, const char *why);
 
-/* Closes the group's sockets, then the name: in this order, so that who can take the name can
- * have the port too. */
+/* Takes the group's sockets back from clients and closes them, then the name: in this order, so
+ * that who can take the name can have the port too. Where the estate is `handed` to clients, they
+ * keep them. */
 void adv_daemon_release(struct adv_daemon *d);
 
 /* Closes every descriptor but standard ones, the estate, `also` and what leads to the starter. */

@@ -2,41 +2,19 @@
 #include "daemon/gid_publish.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/sealed.h"
 #include "daemon/snapshot.h"
 #include "host/control_protocol.h"
 
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
-#endif
-
 struct adv_gid_page *adv_gid_publish_create(int *fd)
 {
-	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
-	struct adv_gid_page *p;
-	int saved;
-
-	*fd = memfd_create("adverb-gids", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (*fd < 0)
-		return NULL;
-	if (ftruncate(*fd, sizeof(*p)) == 0) {
-		p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
-		/* Our own mapping stays writable, every later one is not. */
-		if (p != MAP_FAILED && fcntl(*fd, F_ADD_SEALS, seals) == 0)
-			return p;
-	}
-	saved = errno;
-	close(*fd);
-	errno = saved;
-	return NULL;
+	return adv_sealed_make("adverb-gids", sizeof(struct adv_gid_page), fd);
 }
 
 /* What a GUID is made of where there is no MAC: the same for one namespace of one boot. */

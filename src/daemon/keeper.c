@@ -213,7 +213,8 @@ static int keeper_run(struct adv_daemon *d, int worker)
 			return 1;
 		}
 	}
-	adv_sysfs_root_remove();
+	if (!atomic_load(&d->ledger->handed))
+		adv_sysfs_root_remove();
 	adv_daemon_release(d);
 	return 0;
 }

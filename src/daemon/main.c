@@ -3,13 +3,16 @@
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/carrier.h"
 #include "daemon/daemon.h"
 #include "daemon/descriptors.h"
 #include "daemon/detach.h"
@@ -23,11 +26,13 @@ struct options {
 	bool system;
 	uint64_t linger_ms;
 	int ready_fd;
+	int estate_fd;	      /* where clients of a daemon before us hold its estate; -1 */
+	unsigned descriptors; /* the starter's limit */
 };
 
 __attribute__((visibility("default"))) const char *argp_program_version = "adverbd " ADV_VERSION;
 
-enum { KEY_READY_FD = 256 };
+enum { KEY_READY_FD = 256, KEY_ESTATE_FD };
 
 static const struct argp_option argp_options[] = {
 	{"foreground", 'f', NULL, 0, "Stay in the foreground and log to standard error", 0},
@@ -36,15 +41,25 @@ static const struct argp_option argp_options[] = {
 	{"linger", 'l', "SECONDS", 0, "Leave so long after the last client has gone (default 1)",
 	 0},
 	{"ready-fd", KEY_READY_FD, "FD", OPTION_HIDDEN, "Tell the starter on this descriptor", 0},
+	{"estate-fd", KEY_ESTATE_FD, "FD", OPTION_HIDDEN, "Go on from what is in this socket", 0},
 	{0},
 };
+
+static int parse_fd(const char *option, const char *arg, struct argp_state *state)
+{
+	char *end;
+	long fd = strtol(arg, &end, 10);
+
+	if (end == arg || *end || fd < 3 || fd > INT_MAX || fcntl((int)fd, F_GETFD) < 0)
+		argp_error(state, "%s: '%s' is not an open descriptor", option, arg);
+	return (int)fd;
+}
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
 	char *end;
 	double seconds;
-	long fd;
 
 	switch (key) {
 	case 'f':
@@ -61,10 +76,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->linger_ms = (uint64_t)(seconds * 1000);
 		return 0;
 	case KEY_READY_FD:
-		fd = strtol(arg, &end, 10);
-		if (end == arg || *end || fd < 3 || fcntl((int)fd, F_GETFD) < 0)
-			argp_error(state, "--ready-fd: '%s' is not an open descriptor", arg);
-		o->ready_fd = (int)fd;
+		o->ready_fd = parse_fd("--ready-fd", arg, state);
+		return 0;
+	case KEY_ESTATE_FD:
+		o->estate_fd = parse_fd("--estate-fd", arg, state);
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'", arg);
@@ -88,8 +103,12 @@ static const struct argp argp = {
 };
 
 /* Descriptors that the starter left open; and maybe standard ones that it had closed. */
-static void reset_descriptors(int ready_fd)
+static void reset_descriptors(int ready_fd, int estate_fd)
 {
+	const int low = ready_fd < estate_fd ? ready_fd : estate_fd;
+	const int high = ready_fd < estate_fd ? estate_fd : ready_fd;
+	const int keep[2] = {low, high};
+	unsigned from = 3;
 	int fd;
 
 	do
@@ -97,14 +116,15 @@ static void reset_descriptors(int ready_fd)
 	while (fd >= 0 && fd < 3);
 	if (fd >= 3)
 		close(fd);
-	if (ready_fd < 0) {
-		adv_close_range(3, ~0u);
-		return;
+	for (int i = 0; i < 2; i++) {
+		if (keep[i] < (int)from)
+			continue;
+		fcntl(keep[i], F_SETFD, FD_CLOEXEC);
+		if ((unsigned)keep[i] > from)
+			adv_close_range(from, (unsigned)keep[i] - 1);
+		from = (unsigned)keep[i] + 1;
 	}
-	fcntl(ready_fd, F_SETFD, FD_CLOEXEC);
-	if (ready_fd > 3)
-		adv_close_range(3, (unsigned)ready_fd - 1);
-	adv_close_range((unsigned)ready_fd + 1, ~0u);
+	adv_close_range(from, ~0u);
 }
 
 /* The parent's side of going to the background by hand: passes on what the child says. */
@@ -120,9 +140,10 @@ static int hear(int fd)
 	if (said[0] == ADV_START_READY)
 		return 0;
 	fprintf(stderr, "adverbd: %s\n",
-		said[0] == ADV_START_LOST     ? "already running in this network namespace"
-		: said[0] == ADV_START_FAILED ? said + 1
-					      : "ended while it started");
+		said[0] == ADV_START_LOST ? "already running in this network namespace"
+		: said[0] == ADV_START_FAILED || said[0] == ADV_START_WAIT
+			? said + 1
+			: "ended while it started");
 	return 1;
 }
 
@@ -168,34 +189,48 @@ static void stay_in_foreground(void)
 		adv_log_set_level(ADV_LOG_INFO);
 }
 
+/* So that other programs of the user can send descriptors: see daemon/carrier.h. */
+static unsigned carried_most(const struct options *o)
+{
+	return o->descriptors / 2 > ADV_CARRIER_LEAST ? o->descriptors / 2 : ADV_CARRIER_LEAST;
+}
+
 static int start(struct options *o)
 {
 	struct adv_daemon d = {.system = o->system,
 			       .uid = geteuid(),
 			       .linger_ms = o->linger_ms,
 			       .foreground = o->foreground,
-			       .ready_fd = o->ready_fd};
+			       .ready_fd = o->ready_fd,
+			       .marker = -1,
+			       .carrier = {.queue = -1, .feed = -1, .most = carried_most(o)}};
 	char why[900] = "";
-	int error = adv_daemon_found(&d, why, sizeof(why));
+	int error = o->estate_fd < 0 ? adv_daemon_found(&d, why, sizeof(why))
+				     : adv_daemon_adopt(&d, o->estate_fd, why, sizeof(why));
 
-	if (error == EALREADY)
-		snprintf(why, sizeof(why), "already running in this network namespace");
 	if (!error)
 		return adv_keeper_start(&d);
 	if (o->foreground)
 		fprintf(stderr, "adverbd: %s\n", why);
-	adv_daemon_tell(&d, error == EALREADY ? ADV_START_LOST : ADV_START_FAILED, why);
+	adv_daemon_tell(&d,
+			error == EALREADY ? ADV_START_LOST
+			: error == EBUSY  ? ADV_START_WAIT
+					  : ADV_START_FAILED,
+			why);
 	return 1;
 }
 
 int main(int argc, char **argv)
 {
-	struct options o = {.linger_ms = LINGER_DEFAULT_MS, .ready_fd = -1};
+	struct options o = {.linger_ms = LINGER_DEFAULT_MS, .ready_fd = -1, .estate_fd = -1};
+	struct rlimit r;
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
 		return 2;
 	adv_detach_signals();
-	reset_descriptors(o.ready_fd);
+	reset_descriptors(o.ready_fd, o.estate_fd);
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0)
+		o.descriptors = r.rlim_cur < UINT_MAX ? (unsigned)r.rlim_cur : UINT_MAX;
 	if (o.system && geteuid() != 0) {
 		fprintf(stderr, "adverbd: --system needs root: programs of other users trust no "
 				"daemon but their own and root's\n");

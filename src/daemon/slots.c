@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/carrier.h"
 #include "daemon/group.h"
 
 static bool owned(const struct adv_slot_record *r)
@@ -147,6 +148,7 @@ static int grow(struct adv_daemon *d)
 	}
 	d->socket[d->sockets++] = fd;
 	d->ledger->sockets = d->sockets;
+	(void)adv_carrier_renew(d);
 	adv_slots_steer(d);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/carrier.h"
 #include "daemon/client.h"
 #include "daemon/detach.h"
 #include "daemon/gid_publish.h"
@@ -38,6 +39,7 @@ struct worker {
 	int netlink;
 	int spare; /* given up for a moment to refuse a client when descriptors run out */
 	bool quit;
+	bool told; /* to quit, by a signal */
 	/* Milliseconds of adv_daemon_now(); 0: not set. */
 	uint64_t leave_at;
 	uint64_t grace_ends;
@@ -142,7 +144,7 @@ static void keeper_readable(struct worker *w)
 	ssize_t n = recv(w->d->keeper, &byte, 1, MSG_DONTWAIT);
 
 	if (n > 0) {
-		w->quit = true;
+		w->quit = w->told = true;
 		return;
 	}
 	if (n < 0 && errno == EAGAIN)
@@ -173,7 +175,7 @@ static void on_source(struct worker *w, enum source source)
 		break;
 	case FROM_SIGNALS:
 		if (read(w->signals, &info, sizeof(info)) > 0)
-			w->quit = true;
+			w->quit = w->told = true;
 		break;
 	case FROM_KEEPER:
 		keeper_readable(w);
@@ -323,6 +325,7 @@ static void cannot_start(struct adv_daemon *d, int error)
 
 static void say_farewell(struct worker *w)
 {
+	notify_all(w, ADV_CONTROL_NOTICE_LEAVING);
 	for (struct adv_list *n = w->clients.list.next; n != &w->clients.list; n = n->next)
 		client_of(n)->dead = true;
 	drop_dead(w);
@@ -370,7 +373,12 @@ int adv_worker_run(struct adv_daemon *d, int keeper)
 		drop_dead(&w);
 		watch_rooms(&w);
 	}
+	/* A signal may be meant for the starter's group, session or container, and clients may have
+	 * nothing to do with these. Who runs us by hand, or as a service, means us. */
+	if (w.told && w.clients.count && !d->foreground && !d->system && adv_carrier_queue(d) >= 0)
+		atomic_store(&d->ledger->handed, 1);
 	atomic_store(&d->ledger->leaving, 1);
-	say_farewell(&w);
+	if (!atomic_load(&d->ledger->handed))
+		say_farewell(&w);
 	return 0;
 }

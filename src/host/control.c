@@ -16,11 +16,13 @@
 #include "base/rights.h"
 #include "base/sys.h"
 #include "host/control_internal.h"
+#include "host/control_revive.h"
 #include "host/counters.h"
 
 #define CONNECT_WAIT_MS	  20000 /* the whole of connecting, starting a daemon included */
 #define ANSWER_WAIT_MS	  15000
 #define RECONNECT_WAIT_MS 2500 /* less than the grace that the daemon gives */
+#define REVIVAL_MORE_MS	  1000 /* for a daemon that is being started for us, each time it is seen */
 #define RETRY_MS	  20
 #define PAGE_LEN	  (ADV_COUNTERS * sizeof(uint64_t))
 #define SLOTS_HELD	  16
@@ -55,6 +57,7 @@ struct adv_control {
 	const struct adv_gid_page *page;
 	unsigned held_count;
 	struct held held[SLOTS_HELD];
+	struct adv_revival revival;
 	unsigned fault_count;
 	int fault[FAULTS_WAITING]; /* sockets for adv_control_take_fault() */
 };
@@ -308,6 +311,7 @@ static struct adv_control *control_new(void)
 	if (!c)
 		return NULL;
 	c->sock = -1;
+	adv_revival_init(&c->revival);
 	c->epoll = adv_sys_epoll_create(EPOLL_CLOEXEC);
 	c->wake = adv_sys_eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	c->timer = (int)syscall(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -368,6 +372,7 @@ static int connect_loop(struct adv_control *c, bool start, char *why, size_t why
 {
 	uint64_t until = now_ms() + CONNECT_WAIT_MS;
 	uint64_t start_again = 0;
+	bool waits = false;
 	int pause = 1;
 
 	for (;;) {
@@ -381,6 +386,8 @@ static int connect_loop(struct adv_control *c, bool start, char *why, size_t why
 			snprintf(why, why_len, "adverbd is not running in this network namespace");
 			return ECONNREFUSED;
 		}
+		if (now_ms() >= until && waits) /* why[] has it from adverbd */
+			return ETIMEDOUT;
 		if (now_ms() >= until) {
 			snprintf(why, why_len,
 				 "adverbd did not come to listen: where none runs, another process "
@@ -390,8 +397,11 @@ static int connect_loop(struct adv_control *c, bool start, char *why, size_t why
 		}
 		/* Lost a race of starters: the winner listens soon, or fails and is not there. */
 		if (error == ECONNREFUSED && now_ms() >= start_again) {
-			if (adv_control_start_daemon(why, why_len) == ADV_START_FAILED)
+			int verdict = adv_control_start_daemon(why, why_len);
+
+			if (verdict == ADV_START_FAILED)
 				return errno;
+			waits = verdict == ADV_START_WAIT;
 			start_again = now_ms() + 300;
 			continue;
 		}
@@ -428,6 +438,7 @@ void adv_control_abandon(struct adv_control *c)
 	}
 	while (c->fault_count)
 		close_fd(&c->fault[--c->fault_count]);
+	adv_revival_close(&c->revival);
 	close_fd(&c->sock);
 	close_fd(&c->epoll);
 	close_fd(&c->wake);
@@ -499,6 +510,7 @@ static void give_up(struct adv_control *c, const char *because)
 {
 	adv_warn("adverbd is gone: %s", because);
 	hang_up(c);
+	adv_revival_close(&c->revival);
 	set_timer(c, 0);
 	c->state = GONE;
 }
@@ -533,6 +545,11 @@ static int ask_to_resume(struct adv_control *c, const struct held *h)
 	return message_send(c->sock, &m);
 }
 
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* Dials again, and asks for everything at once: HELLO, and RESUME for each slot. */
 static void redial(struct adv_control *c)
 {
@@ -544,6 +561,8 @@ static void redial(struct adv_control *c)
 		give_up(c, why);
 		return;
 	}
+	if (error == ECONNREFUSED && adv_revival_try(&c->revival, now_ms()))
+		c->deadline_ms = later(c->deadline_ms, now_ms() + REVIVAL_MORE_MS);
 	adv_control_message_init(&m, ADV_CONTROL_HELLO, ++c->serial);
 	if (!error)
 		error = message_send(c->sock, &m);
@@ -606,6 +625,16 @@ static void replace_page(struct adv_control *c, uint32_t slot, int fd)
 		munmap(page, PAGE_LEN);
 }
 
+/* A daemon that goes on from what clients kept has a table of its own: it takes the old one's
+ * place, for whoever reads there at this moment too. */
+static bool replace_table(struct adv_control *c, int fd)
+{
+	void *at = (void *)(uintptr_t)c->page;
+
+	return fd >= 0 && stays_mapped(fd, sizeof(*c->page)) &&
+	       mmap(at, sizeof(*c->page), PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == at;
+}
+
 /* An answer while RESUMING. */
 static void resumed(struct adv_control *c, const struct adv_control_message *m, int fd)
 {
@@ -618,11 +647,16 @@ static void resumed(struct adv_control *c, const struct adv_control_message *m, 
 		give_up(c, "another one has taken its place");
 		return;
 	}
+	if (m->type == ADV_CONTROL_HELLO && !replace_table(c, fd)) {
+		give_up(c, "the table of addresses cannot be mapped");
+		return;
+	}
 	if (m->type == ADV_CONTROL_COUNT && !m->result)
 		replace_page(c, m->body.slot.slot, fd);
 	if (c->awaited && --c->awaited)
 		return;
 	c->state = LIVE;
+	adv_revival_done(&c->revival);
 	set_timer(c, 0);
 	put_by(c, ADV_CONTROL_NOTICE_GIDS | ADV_CONTROL_NOTICE_PAIRS);
 	adv_info("adverbd was replaced; %u slots resumed", c->held_count);
@@ -674,6 +708,8 @@ static int take_in(struct adv_control *c, uint32_t serial, struct adv_control_me
 		}
 		if (m->type == ADV_CONTROL_NOTICE) {
 			keep_fault(c, m, fd);
+			if (m->body.notice.what & ADV_CONTROL_NOTICE_LEAVING)
+				adv_revival_close(&c->revival);
 			put_by(c, m->body.notice.what);
 		} else if (c->state == RESUMING) {
 			resumed(c, m, *fd);
@@ -720,14 +756,13 @@ enum adv_control_notice adv_control_read(struct adv_control *c)
 static int settle(struct adv_control *c)
 {
 	struct adv_control_message m;
-	uint64_t until = now_ms() + RECONNECT_WAIT_MS + 500;
 	int fd;
 
 	while (c->state != LIVE && c->state != GONE) {
 		struct pollfd p[2] = {{.fd = c->timer, .events = POLLIN},
 				      {.fd = c->sock, .events = POLLIN}};
 
-		if (now_ms() >= until)
+		if (now_ms() >= c->deadline_ms + 500)
 			give_up(c, "it did not come back in time");
 		else if (adv_sys_poll(p, c->sock >= 0 ? 2 : 1, RETRY_MS) >= 0)
 			take_in(c, 0, &m, &fd);
@@ -797,6 +832,23 @@ void adv_control_explain(const struct adv_control_message *m, int error, char *w
 		snprintf(why, why_len, "adverbd: %s", strerror(error));
 }
 
+/* So that the group of sockets outlives the daemon, as long as we have a slot. Does without where
+ * that is not possible. */
+static void keep_estate(struct adv_control *c)
+{
+	struct adv_control_message m;
+	int fd, error;
+
+	if (c->system || c->revival.estate >= 0)
+		return;
+	adv_control_message_init(&m, ADV_CONTROL_ESTATE, 0);
+	error = adv_control_ask(c, &m, &fd);
+	if (!error && fd >= 0)
+		adv_revival_keep(&c->revival, fd);
+	else
+		close_fd(&fd);
+}
+
 int adv_control_open_slot(struct adv_control *c, struct adv_slot *slot, char *why, size_t why_len)
 {
 	struct adv_control_message m;
@@ -817,6 +869,7 @@ int adv_control_open_slot(struct adv_control *c, struct adv_slot *slot, char *wh
 	h->slot = m.body.slot.slot;
 	memcpy(h->token, m.body.slot.token, sizeof(h->token));
 	h->page = NULL;
+	keep_estate(c);
 	slot->receive_fd = fd;
 	slot->number = h->slot;
 	slot->qpn_first = adv_slot_qpn(h->slot);

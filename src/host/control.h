@@ -197,8 +197,16 @@ int adv_control_daemon_path(char *path);
 
 /*
  * Starts adverbd in the background and waits, bounded, for what it says. Returns
- * ADV_START_READY, ADV_START_LOST, or ADV_START_FAILED with errno and a line in why[].
+ * ADV_START_READY, ADV_START_LOST, or ADV_START_WAIT or ADV_START_FAILED with errno and a line in
+ * why[].
  */
 int adv_control_start_daemon(char *why, size_t why_len);
+
+/*
+ * Starts one that goes on with what is in the carrier `estate_fd`, which stays the caller's, and
+ * does not wait: *said, the caller's, does not block, and reads as ADV_START_* says. 0, or errno,
+ * *said -1 and a line in why[].
+ */
+int adv_control_start_heir(int estate_fd, int *said, char *why, size_t why_len);
 
 #endif

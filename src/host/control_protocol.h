@@ -13,12 +13,16 @@
 
 #include "wire/slot.h"
 
-#define ADV_CONTROL_MAGIC	0x41445643u /* "ADVC" */
-#define ADV_CONTROL_VERSION	4
-#define ADV_CONTROL_NAME	"adverbd" /* abstract; a user's own: "adverbd-<uid>" */
-#define ADV_CONTROL_MESSAGE_LEN 256
-#define ADV_CONTROL_TEXT_LEN	232
-#define ADV_CONTROL_TOKEN_LEN	16
+#define ADV_CONTROL_MAGIC   0x41445643u /* "ADVC" */
+#define ADV_CONTROL_VERSION 4
+#define ADV_CONTROL_NAME    "adverbd" /* abstract; a user's own: "adverbd-<uid>" */
+/* Further names, behind a user's own: that of the sockets of port 4791, as long as anybody holds
+ * them for a daemon, and that of the client which is starting another one for them. */
+#define ADV_CONTROL_NAME_ESTATE	  "-estate"
+#define ADV_CONTROL_NAME_STARTING "-starting"
+#define ADV_CONTROL_MESSAGE_LEN	  256
+#define ADV_CONTROL_TEXT_LEN	  232
+#define ADV_CONTROL_TOKEN_LEN	  16
 
 /* What a slot counts: 64-bit numbers, which the daemon adds up by their places. */
 #define ADV_COUNTERS	       64
@@ -30,9 +34,10 @@
 #define ADV_CONTROL_PAIR_READY 0x8000u /* in pairs.peer */
 
 /* How adverbd tells its starter, on the descriptor of --ready-fd, what became of it: one of these
- * letters, and for FAILED a line of text. Nothing at all: it died. */
+ * letters, and for FAILED and WAIT a line of text. Nothing at all: it died. */
 #define ADV_START_READY	 'R' /* it listens */
 #define ADV_START_LOST	 'L' /* another daemon holds the name: connect to that */
+#define ADV_START_WAIT	 'W' /* and a line: clients of one that has died will start another */
 #define ADV_START_FAILED 'F'
 
 enum adv_control_type {
@@ -49,17 +54,20 @@ enum adv_control_type {
 	ADV_CONTROL_SENDER,   /* sender: from which UDP port the slot sends within the machine */
 	ADV_CONTROL_PAIR, /* pair: memory with another slot (link/shm.h); answer: its descriptor, or
 			   * EAGAIN: the other has yet to ask, and a notice will tell */
-	ADV_CONTROL_PAIRS,	  /* pairs; answer: pairs */
-	ADV_CONTROL_FAULT,	  /* fault: see host/fault_exchange.h */
-	ADV_CONTROL_BLOCK,	  /* slot.slot: more QP numbers for it; answer: block */
+	ADV_CONTROL_PAIRS, /* pairs; answer: pairs */
+	ADV_CONTROL_FAULT, /* fault: see host/fault_exchange.h */
+	ADV_CONTROL_BLOCK, /* slot.slot: more QP numbers for it; answer: block */
+	/* answer: a socket to be kept, as long as a slot is had: daemon/carrier.h; ENOTSUP: none */
+	ADV_CONTROL_ESTATE,
 	ADV_CONTROL_NOTICE = 128, /* daemon to client */
 	ADV_CONTROL_REFUSED,	  /* daemon to client: text; the connection ends */
 };
 
 /* Bits of notice.what */
-#define ADV_CONTROL_NOTICE_GIDS	 1u
-#define ADV_CONTROL_NOTICE_PORT	 2u
-#define ADV_CONTROL_NOTICE_PAIRS 4u /* ask with ADV_CONTROL_PAIRS what there is */
+#define ADV_CONTROL_NOTICE_GIDS	   1u
+#define ADV_CONTROL_NOTICE_PORT	   2u
+#define ADV_CONTROL_NOTICE_PAIRS   4u  /* ask with ADV_CONTROL_PAIRS what there is */
+#define ADV_CONTROL_NOTICE_LEAVING 16u /* it is told to end: not to be started anew */
 /* Alone, with a socket: a request of `adverb fault` waits there for the process's device. */
 #define ADV_CONTROL_NOTICE_FAULT 8u
 

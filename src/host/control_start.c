@@ -25,6 +25,7 @@
 
 #define START_WAIT_MS 15000
 #define READY_FD      3
+#define ESTATE_FD     4
 #define STACK_LEN     65536
 
 struct start {
@@ -32,6 +33,7 @@ struct start {
 	char *const *envp;
 	char *stack; /* of the daemon-to-be, until it execs */
 	int ready_fd;
+	int estate_fd;	    /* -1: none */
 	volatile int error; /* written by the children: they share our memory */
 };
 
@@ -102,18 +104,26 @@ static char **daemon_environment(void)
 	return copy;
 }
 
+/* Puts what the daemon is given where it looks for it. */
+static bool place(const struct start *s)
+{
+	/* Either may be where the other belongs. */
+	long ready = syscall(SYS_fcntl, s->ready_fd, F_DUPFD, ESTATE_FD + 1);
+	long estate =
+		s->estate_fd < 0 ? -1 : syscall(SYS_fcntl, s->estate_fd, F_DUPFD, ESTATE_FD + 1);
+
+	return ready >= 0 && syscall(SYS_dup3, ready, READY_FD, 0) >= 0 &&
+	       (s->estate_fd < 0 || (estate >= 0 && syscall(SYS_dup3, estate, ESTATE_FD, 0) >= 0));
+}
+
 /* The daemon-to-be; every signal is blocked, handlers are reset by execve. */
 static int exec_daemon(void *p)
 {
 	struct start *s = p;
 	long null;
 
-	if (s->ready_fd != READY_FD) {
-		if (syscall(SYS_dup3, s->ready_fd, READY_FD, 0) < 0)
-			goto failed;
-	} else if (syscall(SYS_fcntl, READY_FD, F_SETFD, 0) < 0) {
+	if (!place(s))
 		goto failed;
-	}
 	null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
 	/* Without it they are closed, and adverbd finds something: it must not have ours. */
 	for (int fd = 0; fd < 3; fd++) {
@@ -122,7 +132,8 @@ static int exec_daemon(void *p)
 		else if (null != fd && syscall(SYS_dup3, null, fd, 0) < 0)
 			goto failed;
 	}
-	syscall(SYS_close_range, READY_FD + 1, ~0u, CLOSE_RANGE_CLOEXEC);
+	syscall(SYS_close_range, s->estate_fd < 0 ? ESTATE_FD : ESTATE_FD + 1, ~0u,
+		CLOSE_RANGE_CLOEXEC);
 	syscall(SYS_execve, s->argv[0], s->argv, s->envp);
 failed:
 	s->error = errno;
@@ -182,7 +193,7 @@ static int hear(int fd, char *said, size_t len)
 		if (got <= 0)
 			break;
 		n += (size_t)got;
-		if (said[0] != ADV_START_FAILED)
+		if (said[0] != ADV_START_FAILED && said[0] != ADV_START_WAIT)
 			break;
 	}
 	said[n] = 0;
@@ -199,36 +210,64 @@ static int failed(int error, const char *path, char *why, size_t why_len)
 	return ADV_START_FAILED;
 }
 
+/* Starts the daemon with the end of a new pipe, whose other end is returned, or -1 and errno. */
+static int start_daemon(char *path, int estate_fd, int *error)
+{
+	char *argv[] = {path, (char *)(uintptr_t) "--ready-fd=3",
+			estate_fd < 0 ? NULL : (char *)(uintptr_t) "--estate-fd=4", NULL};
+	struct start s = {.argv = argv, .estate_fd = estate_fd};
+	char **environment = daemon_environment();
+	int pipe[2] = {-1, -1};
+
+	*error = environment && syscall(SYS_pipe2, pipe, O_CLOEXEC) == 0 ? 0 : errno;
+	s.envp = environment;
+	s.ready_fd = pipe[1];
+	if (!*error) {
+		*error = spawn(&s);
+		adv_sys_close(pipe[1]);
+	}
+	free(environment);
+	if (*error && pipe[0] >= 0) {
+		adv_sys_close(pipe[0]);
+		pipe[0] = -1;
+	}
+	return pipe[0];
+}
+
+int adv_control_start_heir(int estate_fd, int *said, char *why, size_t why_len)
+{
+	char path[PATH_MAX];
+	int error = adv_control_daemon_path(path);
+
+	*said = -1;
+	if (!error)
+		*said = start_daemon(path, estate_fd, &error);
+	if (error) {
+		failed(error, path, why, why_len);
+		return error;
+	}
+	(void)adv_sys_fcntl(*said, F_SETFL, O_NONBLOCK);
+	return 0;
+}
+
 int adv_control_start_daemon(char *why, size_t why_len)
 {
 	char path[PATH_MAX], said[1024];
-	char *argv[] = {path, (char *)(uintptr_t) "--ready-fd=3", NULL};
-	struct start s = {.argv = argv};
 	int error = adv_control_daemon_path(path);
-	int pipe[2], verdict;
-	char **environment;
+	int fd = -1, verdict;
 
+	if (!error)
+		fd = start_daemon(path, -1, &error);
 	if (error)
 		return failed(error, path, why, why_len);
-	environment = daemon_environment();
-	if (!environment || syscall(SYS_pipe2, pipe, O_CLOEXEC) < 0) {
-		error = errno;
-		free(environment);
-		return failed(error, path, why, why_len);
-	}
-	s.envp = environment;
-	s.ready_fd = pipe[1];
-	error = spawn(&s);
-	adv_sys_close(pipe[1]);
-	verdict = error ? 0 : hear(pipe[0], said, sizeof(said));
-	adv_sys_close(pipe[0]);
-	free(environment);
-	if (error)
-		return failed(error, path, why, why_len);
+	verdict = hear(fd, said, sizeof(said));
+	adv_sys_close(fd);
 	if (verdict == ADV_START_READY || verdict == ADV_START_LOST)
 		return verdict;
 	snprintf(why, why_len, "%s",
-		 verdict == ADV_START_FAILED ? said + 1 : "adverbd ended while it started");
+		 verdict == ADV_START_FAILED || verdict == ADV_START_WAIT
+			 ? said + 1
+			 : "adverbd ended while it started");
 	errno = EADDRNOTAVAIL;
-	return ADV_START_FAILED;
+	return verdict == ADV_START_WAIT ? ADV_START_WAIT : ADV_START_FAILED;
 }

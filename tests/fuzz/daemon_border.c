@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/carrier.h"
 #include "daemon/daemon.h"
 #include "daemon/group.h"
 #include "daemon/resolve.h"
@@ -92,6 +93,16 @@ int adv_keeper_give(const struct adv_daemon *d, int fd)
 
 void adv_group_idle(int fd)
 {
+}
+
+int adv_carrier_queue(const struct adv_daemon *d)
+{
+	return d->table_fd;
+}
+
+int adv_carrier_renew(struct adv_daemon *d)
+{
+	return 0;
 }
 
 uint32_t adv_group_hand_out(int fd)

@@ -339,7 +339,7 @@ static bool brings_descriptor(unsigned type)
 
 static bool may_bring_descriptor(unsigned type)
 {
-	return brings_descriptor(type) || type == ADV_CONTROL_FAULT;
+	return brings_descriptor(type) || type == ADV_CONTROL_FAULT || type == ADV_CONTROL_ESTATE;
 }
 
 /* A request about a fault plan waits in the socket that was handed out. */
@@ -399,7 +399,7 @@ static void control_ask(struct world *w, const struct step *s)
 	const struct control_peer *other = &w->control[s->who / PEERS % PEERS];
 	struct adv_control_message m = {.magic = ADV_CONTROL_MAGIC,
 					.version = ADV_CONTROL_VERSION,
-					.type = s->type % (ADV_CONTROL_BLOCK + 2),
+					.type = s->type % (ADV_CONTROL_ESTATE + 2),
 					.serial = ++p->serial,
 					.result = (int32_t)s->value,
 					.reserved = s->raw};

@@ -284,19 +284,77 @@ static void counts(void **state)
 	close(b.receive_fd);
 }
 
-/* Keeper and worker both gone: said once and for all, in bounded time, without spinning. */
+/* Kills the whole daemon of c. */
+static void kill_all(struct adv_control *c)
+{
+	struct adv_control_status s = status_of(c);
+
+	kill((pid_t)s.keeper_pid, SIGSTOP); /* so that it cannot replace the worker */
+	kill((pid_t)s.worker_pid, SIGKILL);
+	kill((pid_t)s.keeper_pid, SIGKILL);
+}
+
+static unsigned sender_of(const struct adv_control *c, const struct adv_slot *slot)
+{
+	return atomic_load(&adv_control_senders(c)->port[adv_qpn_prefix(slot->qpn_first)]);
+}
+
+/* Keeper and worker both gone: a client brings up another daemon, with its slot and its addresses.
+ */
+static void starts_heir(void **state)
+{
+	struct adv_control *c = connected(true), *d = connected(true);
+	const struct adv_gid_table *gids = adv_control_gids(c);
+	struct adv_control_status before = status_of(c);
+	struct adv_slot a, b, other;
+	struct adv_gid_table copy;
+	char why[256];
+
+	assert_int_equal(adv_control_open_slot(c, &a, why, sizeof(why)), 0);
+	assert_int_equal(adv_control_open_slot(d, &b, why, sizeof(why)), 0);
+	assert_int_equal(adv_control_sender(c, &a, 4321), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		struct adv_control *e;
+
+		kill_all(c);
+		/* Nothing but what a progress thread does, for both; then requests. */
+		for (int t = 0; t < 1000 && !(readable(adv_control_fd(c), 10) &&
+					      adv_control_read(c) == ADV_NOTICE_GIDS_CHANGED);
+		     t++)
+			assert_int_not_equal(adv_control_read(d), ADV_NOTICE_GONE);
+		assert_int_equal(status_of(c).restarts, before.restarts + i + 1);
+		assert_int_not_equal(status_of(c).worker_pid, before.worker_pid);
+		assert_int_equal(adv_control_open_slot(d, &other, why, sizeof(why)), 0);
+		close(other.receive_fd);
+		assert_int_equal(status_of(c).slots_used, 3 + i);
+		assert_ptr_equal(adv_control_gids(c), gids);
+		assert_true(adv_gid_table_read(gids, &copy));
+		assert_int_equal(sender_of(c, &a), 4321);
+		assert_int_equal(adv_control_sender(d, &b, (uint16_t)(5000 + i)), 0);
+		assert_int_equal(sender_of(c, &b), 5000 + i);
+		e = connected(false);
+		adv_control_close(e);
+	}
+	adv_control_close(c);
+	adv_control_close(d);
+	close(a.receive_fd);
+	close(b.receive_fd);
+}
+
+/* ... and where none can be started, that is said once and for all, in bounded time, without
+ * spinning. */
 static void gone_for_good(void **state)
 {
 	struct adv_control *c = connected(true);
-	struct adv_control_status s = status_of(c);
+	const char *program = getenv("ADVERB_DAEMON");
+	char *path = program ? strdup(program) : NULL;
 	struct adv_slot slot;
 	char why[256];
 	bool gone = false;
 
 	assert_int_equal(adv_control_open_slot(c, &slot, why, sizeof(why)), 0);
-	kill((pid_t)s.keeper_pid, SIGSTOP); /* so that it cannot replace the worker */
-	kill((pid_t)s.worker_pid, SIGKILL);
-	kill((pid_t)s.keeper_pid, SIGKILL);
+	setenv("ADVERB_DAEMON", "/nonexistent/adverbd", 1);
+	kill_all(c);
 	for (int i = 0; i < 500 && !gone; i++)
 		if (readable(adv_control_fd(c), 10))
 			gone = adv_control_read(c) == ADV_NOTICE_GONE;
@@ -305,6 +363,11 @@ static void gone_for_good(void **state)
 	assert_false(readable(adv_control_fd(c), 0));
 	assert_int_equal(adv_control_open_slot(c, &slot, why, sizeof(why)), ECONNRESET);
 	assert_string_equal(why, "adverbd went away");
+	if (path)
+		setenv("ADVERB_DAEMON", path, 1);
+	else
+		unsetenv("ADVERB_DAEMON");
+	free(path);
 	/* The socket is still there: nobody else can have the port, and is told of us. */
 	assert_null(adv_control_connect(true, why, sizeof(why)));
 	assert_non_null(strstr(why, "UDP port 4791 is in use by"));
@@ -358,8 +421,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(starts_unnoticed), cmocka_unit_test(slots_and_gids),
 		cmocka_unit_test(memberships),	    cmocka_unit_test(reconnects),
-		cmocka_unit_test(counts),	    cmocka_unit_test(gone_for_good),
-		cmocka_unit_test(fork_is_harmless),
+		cmocka_unit_test(counts),	    cmocka_unit_test(starts_heir),
+		cmocka_unit_test(gone_for_good),    cmocka_unit_test(fork_is_harmless),
 	};
 
 	if (!enter_namespace()) {

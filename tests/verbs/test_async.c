@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -214,10 +215,12 @@ static void send_one(struct pair *p)
 	assert_int_equal(post_send(&p->a, 1, 0, 8, IBV_SEND_SIGNALED), 0);
 }
 
-/* Nobody is left who looks after addresses, and who holds the sockets that steering counts on: what
- * is sent may fail, but nothing hangs, and a device that is opened anew works. */
+/* Nobody is left who looks after addresses, and no other daemon can be started: what is sent may
+ * fail, but nothing hangs, and a device that is opened anew works. */
 static void device_fatal(void **state)
 {
+	const char *program = getenv("ADVERB_DAEMON");
+	char *path = program ? strdup(program) : NULL;
 	int daemon, keeper;
 	struct ibv_wc wc;
 	char line[512];
@@ -225,6 +228,7 @@ static void device_fatal(void **state)
 
 	pair_open(&p, &(struct options){.timeout = 8});
 	find_daemon(&daemon, &keeper);
+	setenv("ADVERB_DAEMON", "/nonexistent/adverbd", 1);
 	/* Each would replace the other. */
 	assert_int_equal(kill(keeper, SIGSTOP) | kill(daemon, SIGSTOP), 0);
 	assert_int_equal(kill(keeper, SIGKILL) | kill(daemon, SIGKILL), 0);
@@ -234,6 +238,11 @@ static void device_fatal(void **state)
 	assert_true(wait_wc(p.a.send_cq, &wc, 10));
 	assert_true(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_RETRY_EXC_ERR);
 	pair_close(&p);
+	if (path)
+		setenv("ADVERB_DAEMON", path, 1);
+	else
+		unsetenv("ADVERB_DAEMON");
+	free(path);
 	/* Another program starts the new daemon, see run-isolated. */
 	run_adverb("gids", line, sizeof(line));
 	pair_open(&p, &(struct options){0});

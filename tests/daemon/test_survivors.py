@@ -1,0 +1,306 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""All of the daemon dies at once: with the container of the program that started it, or killed. The
+programs that outlive it bring up another one, and notice no more than that."""
+
+import contextlib
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import adverbd
+from adverbd import Client, wait_for
+from test_starting import adverb, gone
+
+TCP = 18515
+FATAL = "the daemon has ended"  # logged with IBV_EVENT_DEVICE_FATAL
+
+
+def client_or_none():
+    try:
+        return Client()
+    except (ConnectionError, adverbd.Lost):
+        return None
+
+
+def end(process):
+    if process.poll() is None:
+        process.kill()
+    return "" if process.stdout.closed else process.communicate()[0]
+
+
+@contextlib.contextmanager
+def exchange(build, port, prefix=()):
+    """Two programs that write into each other's memory and compare every byte, until
+    `finish(pair)`."""
+    program = build / "tests" / "clients" / "exchange"
+    if not program.exists():
+        raise adverbd.Skip("the programs are not built")
+    run = [*prefix, str(build / "adverb"), "run", "--log", "warn", "--", str(program), "-p", str(port), "-e", "-q",
+           "2", "-w", "1", "-t", "0"]
+    pair = []
+    before = served()
+    try:
+        for more in ([], ["127.0.0.1"]):
+            pair.append(subprocess.Popen([*run, *more], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                         stdin=subprocess.DEVNULL))
+            wait_for(lambda: served() == before + len(pair), 60)
+        yield pair
+    finally:
+        for process in pair:
+            end(process)
+
+
+def served():
+    """How many slots the daemon knows the processes of; those that have not come back yet do not
+    count."""
+    found = start = 0
+    with contextlib.suppress(ConnectionError, adverbd.Lost), Client() as c:
+        while True:
+            c.send(adverbd.LIST, struct.pack("=I", start))
+            kind, _, result, body, _ = c.receive()
+            if kind == adverbd.NOTICE:
+                continue
+            if result:
+                break
+            slot, _, _, connected = struct.unpack("=4I", body[:16])
+            found += connected
+            start = slot + 1
+    return found
+
+
+def finish(pair):
+    """Both end well, and have not noticed anything."""
+    pair[1].send_signal(signal.SIGTERM)
+    for process in pair:
+        said = process.communicate(timeout=120)[0]
+        assert process.returncode == 0 and FATAL not in said, (process.returncode, said)
+
+
+def daemons():
+    with client_or_none() as c:
+        status = c.status()
+    return {status["worker"], status["keeper"]}
+
+
+def goes_on(build, slots, before, restarts=1):
+    """Another daemon serves that many slots of before, and programs that are started now."""
+    def another():
+        c = client_or_none()
+        if c is None:
+            return None
+        with c:
+            return c.status()
+
+    status = wait_for(another, 60)
+    assert not {status["worker"], status["keeper"]} & before
+    assert status["restarts"] == restarts, status
+    wait_for(lambda: served() == slots, 60)
+    assert "PORT_ACTIVE" in adverb(build, "devinfo")
+    with exchange(build, TCP + 9) as other:
+        time.sleep(0.5)
+        finish(other)
+
+
+def kill_at_once(pids):
+    for pid in pids:  # neither sees the other's end
+        os.kill(pid, signal.SIGSTOP)
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not any(map(adverbd.alive, pids)))
+
+
+def killed(build):
+    """Worker and keeper, in the same instant, three times."""
+    with exchange(build, TCP) as pair:
+        for i in range(3):
+            before = daemons()
+            kill_at_once(before)
+            goes_on(build, 2, before, i + 1)
+        finish(pair)
+    gone()
+
+
+def told_to_end(build):
+    """SIGTERM, which a group of processes or a container is told first, to both and to each."""
+    with exchange(build, TCP) as pair:
+        for i, choose in enumerate((lambda all: all, min, max)):
+            before = daemons()
+            victims = choose(before)
+            victims = victims if isinstance(victims, set) else {victims}
+            for pid in victims:
+                os.kill(pid, signal.SIGTERM)
+            wait_for(lambda: not any(map(adverbd.alive, before)))
+            goes_on(build, 2, before, i + 1)
+        finish(pair)
+    gone()
+
+
+def container_ends(build):
+    """The daemon is a child of a PID namespace, which ends; so does the program in it that started it."""
+    if subprocess.run(["unshare", "--pid", "--fork", "--kill-child", "true"],
+                      stderr=subprocess.DEVNULL).returncode:
+        raise adverbd.Skip("PID namespaces are not permitted here")
+    container = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    inner = subprocess.Popen([*container, str(build / "adverb"), "run", "--", sys.executable, "-c", DEVICE, str(build)],
+                             stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
+    try:
+        assert inner.stdout.readline() == "open\n"
+        before = {pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+                  if name_of(pid).startswith("adverbd") and shares_network(pid)}
+        assert len(before) == 2, before
+        with exchange(build, TCP) as pair:
+            end(inner)
+            wait_for(lambda: not any(map(adverbd.alive, before)))
+            goes_on(build, 2, before)
+            # The slot of the one that is gone is free in a while.
+            wait_for(lambda: status_slots() == 2, 30)
+            finish(pair)
+    finally:
+        end(inner)
+    gone()
+
+
+# A program that has the device open.
+DEVICE = """
+import ctypes, os, sys
+lib = ctypes.CDLL("libibverbs.so.1")
+lib.ibv_get_device_list.restype = ctypes.POINTER(ctypes.c_void_p)
+lib.ibv_open_device.argtypes = [ctypes.c_void_p]
+lib.ibv_open_device.restype = ctypes.c_void_p
+print("open" if lib.ibv_open_device(lib.ibv_get_device_list(None)[0]) else "none", flush=True)
+sys.stdin.read()
+"""
+
+
+def name_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm") as f:
+            return f.read().strip()
+    except OSError:
+        return ""
+
+
+def shares_network(pid):
+    with contextlib.suppress(OSError):
+        return os.readlink(f"/proc/{pid}/ns/net") == os.readlink("/proc/self/ns/net")
+    return False
+
+
+def status_slots():
+    with Client() as c:
+        return c.status()["used"]
+
+
+def newcomers(build):
+    """Programs that come while there is none wait for the one that survivors bring up."""
+    with exchange(build, TCP) as pair:
+        for _ in range(5):
+            before = daemons()
+            kill_at_once(before)
+            several = [subprocess.Popen([str(build / "adverb"), "devinfo"], stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True) for _ in range(6)]
+            for process in several:
+                said = process.communicate(timeout=100)[0]
+                assert process.returncode == 0 and "PORT_ACTIVE" in said, said
+            wait_for(lambda: served() == 2, 60)
+        finish(pair)
+    gone()
+
+
+def stopped_survivor(build):
+    """Who is stopped does not keep the others from it."""
+    with exchange(build, TCP) as pair, exchange(build, TCP + 1) as other:
+        for process in other:
+            process.send_signal(signal.SIGSTOP)
+        before = daemons()
+        kill_at_once(before)
+        goes_on(build, 2, before)
+        finish(pair)
+        for process in other:
+            process.send_signal(signal.SIGCONT)
+    gone()
+
+
+def unable(build):
+    """Where another daemon cannot be started, the survivors are told so, newcomers are told what is in
+    the way, and it is over when the survivors have ended."""
+    program = build / "tests" / "daemon" / f"adverbd-once-{os.getpid()}"
+    program.write_text(f'#!/bin/sh\nexec {build}/adverbd "$@"\n')
+    program.chmod(0o755)
+    os.environ["ADVERB_DAEMON"] = str(program)
+    try:
+        with exchange(build, TCP) as pair:
+            del os.environ["ADVERB_DAEMON"]
+            before = daemons()
+            program.unlink()
+            kill_at_once(before)
+            done = subprocess.run([str(build / "adverb"), "devinfo"], capture_output=True, text=True, timeout=100)
+            said = done.stderr
+            assert "UDP port 4791 is in use by" in said or "outlived" in said or \
+                all(process.poll() is not None for process in pair), \
+                (done.returncode, said, [process.poll() for process in pair], [end(process) for process in pair])
+            for process in pair:
+                assert FATAL in end(process)
+            assert "PORT_ACTIVE" in adverb(build, "devinfo")
+    finally:
+        os.environ.pop("ADVERB_DAEMON", None)
+        program.unlink(missing_ok=True)
+    gone()
+
+
+def foreign_estate(build):
+    """What a process hands to adverbd as the estate may be anything."""
+    def start(fill):
+        a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        fill(b)
+        ready, say = os.pipe()
+        p = subprocess.Popen([str(build / "adverbd"), f"--ready-fd={say}", f"--estate-fd={a.fileno()}"],
+                             pass_fds=[say, a.fileno()], stdin=subprocess.DEVNULL)
+        os.close(say)
+        with os.fdopen(ready, "rb") as f:
+            said = f.read()
+        p.wait(30)
+        for s in (a, b):
+            s.close()
+        assert said.startswith(b"F"), said
+        gone()
+
+    def head(set_=1, part=0, parts=2, sockets=256, count=250, size=0):
+        return struct.pack("=8I", 0x41445645, adverbd.VERSION, size, set_, part, parts, sockets, count)
+
+    start(lambda s: None)
+    start(lambda s: s.send(b"x"))
+    start(lambda s: [s.send(head()) for _ in range(50)])
+    start(lambda s: [socket.send_fds(s, [head(size=n)], [s.fileno()] * 200) for n in range(0, 200000, 20000)])
+    with open("/dev/null", "rb") as f:
+        done = subprocess.run([str(build / "adverbd"), f"--estate-fd={f.fileno()}"], pass_fds=[f.fileno()],
+                              capture_output=True, text=True, timeout=30)
+        assert done.returncode == 1 and "another version" in done.stderr, done
+    gone()
+
+
+def few_in_flight(build):
+    """Other programs of the user can send descriptors: the group is in flight once, however many hold
+    it."""
+    with exchange(build, TCP) as pair, exchange(build, TCP + 1) as other:
+        in_flight = 0
+        worker = min(daemons())
+        for fd in os.listdir(f"/proc/{worker}/fdinfo"):
+            with contextlib.suppress(OSError):
+                for line in open(f"/proc/{worker}/fdinfo/{fd}"):
+                    if line.startswith("scm_fds:"):
+                        in_flight += int(line.split()[1])
+        assert 0 < in_flight < 1024, in_flight
+        finish(pair)
+        finish(other)
+    gone()
+
+
+if __name__ == "__main__":
+    adverbd.main([killed, told_to_end, container_ends, newcomers, stopped_survivor, unable, foreign_estate,
+                  few_in_flight])

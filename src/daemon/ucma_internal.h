@@ -12,8 +12,8 @@
 #include "daemon/ucma.h"
 #include "host/cm_protocol.h"
 
-#define ADV_UCMA_CLIENTS	 1024
-#define ADV_UCMA_USER_CLIENTS	 512 /* of one user, where many are served */
+#define ADV_UCMA_CLIENTS	 4096
+#define ADV_UCMA_USER_CLIENTS	 2048 /* of one user, where many are served */
 #define ADV_UCMA_PROCESS_CLIENTS 64  /* of one process */
 #define ADV_UCMA_CLIENT_IDS	 131072
 #define ADV_UCMA_USER_IDS	 262144 /* of one user, where many are served; those being ended too */

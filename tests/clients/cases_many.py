@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Many processes on one machine, and the sudden death of some."""
 
+import os
 import random
 
 from harness import Failure, case, daemons, may_go_first, process_name
@@ -76,7 +77,7 @@ def killed(lab):
 
 @case("many", "slots-are-reused", seconds=300)
 def slots_reused(lab):
-    """More programs one after the other than there are slots, a part of them killed."""
+    """Hundreds of programs one after the other, a part of them killed: slots are used again."""
     dice = random.Random(20261)
     keeper = lab.start(["ibv_asyncwatch"])
     for wave in range(40):
@@ -91,6 +92,31 @@ def slots_reused(lab):
     if not keeper.running():
         raise Failure(f"the program that stayed has ended:\n{keeper.describe()}")
     expect_all_well(start_pairs(lab, 2, 1), 60)
+    keeper.kill()
+    daemon_gone(lab)
+
+
+@case("many", "crowd", seconds=300)
+def crowd(lab):
+    """A job of hundreds of processes, more than share memory with each other; and a smaller one by
+    UDP alone. ADVERB_CROWD says how many there are."""
+    count = int(os.environ.get("ADVERB_CROWD", "600"))
+    print("measured: " + lab.run([lab.client("crowd"), "-n", count], seconds=290).strip())
+    lab.run([lab.client("crowd"), "-n", count // 10, "-d", "6"], env={"ADVERB_NO_SHM": "1"})
+    daemon_gone(lab)
+
+
+@case("many", "few-sockets", seconds=60)
+def few_sockets(lab):
+    """One program: its socket, the daemon's, and nobody's."""
+    keeper = lab.start(["ibv_asyncwatch"])
+    lab.wait_until(lambda: "slots in use: 1 " in lab.system(f"{lab.adverb} status || true"), 30,
+                   "the program has its slot")
+    for _ in range(3):  # who asks and leaves takes none
+        lab.run(["ibv_devices"])
+    shown = [line for line in lab.system("ss -Hlun").splitlines() if ":4791 " in line]
+    if len(shown) != 3:
+        raise Failure("not three sockets:\n" + "\n".join(shown))
     keeper.kill()
     daemon_gone(lab)
 

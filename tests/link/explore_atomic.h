@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Included before all else into the code that tests/link/explore.h explores. */
+#ifndef ADV_TESTS_LINK_EXPLORE_ATOMIC_H
+#define ADV_TESTS_LINK_EXPLORE_ATOMIC_H
+
+#include <stdatomic.h>
+
+#include "explore.h"
+
+/* The type without its qualifiers. */
+#define EXPLORE_VALUE(p)                                                                           \
+	__typeof__(({                                                                              \
+		__auto_type value = *(p);                                                          \
+		value;                                                                             \
+	}))
+
+#undef atomic_load_explicit
+#define atomic_load_explicit(p, order) ((EXPLORE_VALUE(p))explore_load((p), sizeof(*(p))))
+
+#undef atomic_store_explicit
+#define atomic_store_explicit(p, value, order)                                                     \
+	explore_store((p), sizeof(*(p)), (uint64_t)(value), (order))
+
+#undef atomic_exchange_explicit
+#define atomic_exchange_explicit(p, value, order)                                                  \
+	((EXPLORE_VALUE(p))explore_exchange((p), sizeof(*(p)), (uint64_t)(value)))
+
+#undef atomic_thread_fence
+#define atomic_thread_fence(order) explore_fence(order)
+
+#endif

@@ -306,6 +306,31 @@ static void test_read_that_is_late(void **state)
 	bed_close(&bed);
 }
 
+/* Until all of it is there: what waits for that goes on waiting. */
+static void test_fence_behind_a_late_read(void **state)
+{
+	uint64_t before;
+	struct bed bed;
+	struct wr wr;
+
+	bed_open_with(&bed, 10);
+	post(&bed, IBV_WR_RDMA_READ, 0, 4096);
+	wr_make(&wr, IBV_WR_RDMA_WRITE, 1, IBV_SEND_FENCE);
+	wr_sge(&wr, bed.ra, 8192, 8);
+	wr_remote(&wr, bed.rb, 0);
+	assert_int_equal(end_send(bed.a, &wr), 0);
+	net_run(bed.net, 5 * MS);
+	before = bed.net->sent;
+	assert_int_equal(before, 2);
+	answer(&bed, ADV_OP_READ_RESPONSE_FIRST, 0x1f, 0, 1024);
+	answer(&bed, ADV_OP_READ_RESPONSE_MIDDLE, 0x1f, 1, 1024);
+	answer(&bed, ADV_OP_READ_RESPONSE_MIDDLE, 0x1f, 2, 1024);
+	assert_int_equal(bed.net->sent, before);
+	answer(&bed, ADV_OP_READ_RESPONSE_LAST, 0x1f, 3, 1024);
+	assert_int_equal(bed.net->sent, before + 1);
+	bed_close(&bed);
+}
+
 /* And where that one packet comes, the rest is asked for. */
 static void test_read_that_is_lost(void **state)
 {
@@ -464,6 +489,7 @@ int main(void)
 		cmocka_unit_test(test_one_packet_after_a_timeout),
 		cmocka_unit_test(test_short_timer_again),
 		cmocka_unit_test(test_read_that_is_late),
+		cmocka_unit_test(test_fence_behind_a_late_read),
 		cmocka_unit_test(test_read_that_is_lost),
 		cmocka_unit_test(test_implied_nak),
 		cmocka_unit_test(test_response_is_an_ack),

@@ -349,7 +349,7 @@ void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packe
 		return;
 	}
 	if (h.bth.opcode == ADV_OPCODE_PROBE || h.bth.opcode == ADV_OPCODE_ANSWER) {
-		adv_unreliable_rx(e, &h, pkt->meta);
+		adv_unreliable_rx(e, now, &h, pkt->meta);
 		return;
 	}
 	in.info = &adv_opcode_table[h.bth.opcode];
@@ -378,7 +378,7 @@ bool adv_qp_may_wait(const struct adv_qp *qp)
 
 bool adv_engine_tx_ready(const struct adv_engine *e)
 {
-	return !adv_list_empty(&e->tx_ready) || e->answer_tail != e->answer_head;
+	return !adv_list_empty(&e->tx_ready) || e->note_tail != e->note_head;
 }
 
 void adv_engine_hold(struct adv_engine *e, uint64_t dscps)
@@ -531,6 +531,6 @@ void adv_engine_fetch(const struct adv_engine *e)
 	__builtin_prefetch(&e->range);
 	__builtin_prefetch(&e->tx_ready);
 	__builtin_prefetch(&e->in_flight);
-	__builtin_prefetch(&e->answer_head);
+	__builtin_prefetch(&e->note_head);
 	__builtin_prefetch(&e->mrs);
 }

@@ -196,6 +196,12 @@ int adv_engine_set_gids(struct adv_engine *e, const struct adv_engine_gid *gids,
 void adv_engine_set_senders(struct adv_engine *e, const _Atomic uint16_t *port,
 			    const _Atomic uint16_t *home);
 
+/*
+ * The process that had this slot is gone. UC and UD towards it wait no longer for its answers, as
+ * they would until `port` is 0 there.
+ */
+void adv_engine_peer_left(struct adv_engine *e, uint64_t now, uint16_t slot);
+
 /* The speed of the port in Mb/s, at which queue pairs send that nothing limits; 0: not known, and
  * taken to be 40,000. For congestion control whose rpg_max_rate is 0. */
 void adv_engine_set_line_rate(struct adv_engine *e, uint32_t mbps);

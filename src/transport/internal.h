@@ -522,7 +522,7 @@ void adv_unreliable_sent(struct adv_qp *qp, struct adv_path *path, uint32_t dest
 			 struct adv_tx_batch *batch, uint64_t now);
 /* unreliable.c: probes and answers in, answers out. 0 or ENOMEM from init. */
 int adv_unreliable_init(struct adv_engine *e);
-void adv_unreliable_rx(struct adv_engine *e, const struct adv_headers *h,
+void adv_unreliable_rx(struct adv_engine *e, uint64_t now, const struct adv_headers *h,
 		       const struct adv_rx_meta *meta);
 void adv_unreliable_tx(struct adv_engine *e, struct adv_tx_batch *batch);
 /* requester.c: packets of the send queue into the batch; at most `budget`. */
@@ -618,27 +618,33 @@ void adv_datagram_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch
 
 #define ADV_ENGINE_RANGES 16
 #define ADV_CREDITS	  64
-#define ADV_ANSWERS	  64
+#define ADV_NOTES	  64
+
+/* A probe, or an answer to one. */
+struct adv_note {
+	struct adv_path path;
+	uint32_t dest_qpn;
+	uint32_t src_qpn;
+	uint32_t psn;
+	uint8_t opcode;
+};
 
 /* Packets of UC and UD towards one process of this machine; counts are free running. */
 struct adv_credit {
 	bool used;
+	bool deaf; /* it has not answered for long: UD goes by the rate */
 	uint16_t target;
 	struct adv_gid gid;
 	uint32_t sent;
 	uint32_t probed;	 /* the newest probe covers those before */
 	uint32_t confirmed;	 /* the newest answer does */
-	uint64_t rate_until;	 /* it did not answer: by rate until then */
+	uint64_t rate_until;	 /* nobody is there: all by the rate until then */
+	uint64_t heard_at;	 /* where a probe waits for its answer: since when */
+	uint64_t asked_at;	 /* when the newest probe went */
+	uint64_t ask_every;	 /* how long until it is repeated */
+	struct adv_note probe;	 /* the newest */
 	struct adv_list waiting; /* QPs, by stall_node */
 	struct adv_timer timer;
-};
-
-/* An answer to a probe that waits to be sent. */
-struct adv_answer {
-	struct adv_path path;
-	uint32_t dest_qpn;
-	uint32_t src_qpn;
-	uint32_t psn;
 };
 
 struct adv_qpn_range {
@@ -681,9 +687,9 @@ struct adv_engine {
 	bool go_back_0;
 	bool (*page_in)(void *addr, uint64_t length, bool to_write);
 	struct adv_credit credit[ADV_CREDITS];
-	struct adv_answer answer[ADV_ANSWERS];
-	uint32_t answer_head; /* free running */
-	uint32_t answer_tail;
+	struct adv_note note[ADV_NOTES]; /* ring of those that wait to be sent */
+	uint32_t note_head;		 /* free running */
+	uint32_t note_tail;
 	struct adv_list cq_events;
 	struct adv_list async_events;
 	struct adv_timer_heap timers;

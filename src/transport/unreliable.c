@@ -6,8 +6,15 @@
  * expect and where only a full receive socket loses packets: credit. Every so many packets the
  * sender puts a probe behind them, a packet of a manufacturer's opcode (IBTA vol. 1, table 38) to
  * the same slot; the receiver's engine answers when it comes to it. Never are more than a window
- * of packets out that no answer covers. A peer that does not answer (busy for long, or gone) is
- * waited for 100 ms, then sent to at the rate for a second: unreliable after all.
+ * of packets out that no answer covers.
+ *
+ * A NIC would go on while its process is stopped. Here nothing is sent to a process that does not
+ * answer, for as long as there is one: by the daemon's table, in which its port stands. Probes are
+ * repeated, ever more seldom, since one may have found a full socket. Where nobody is there any
+ * more, or nobody tells who is, what is sent goes to nobody, at the rate.
+ *
+ * The queue of a UD QP has messages to others behind those that wait. So UD waits for a silent
+ * process for a few seconds only; then it is sent to at the rate until it answers.
  */
 #include <stdatomic.h>
 
@@ -16,7 +23,11 @@
 
 #define BURST_BYTES   (32ull * 4096)
 #define ANSWER_WAIT   (100 * 1000000ull)
+#define PROBE_SELDOM  (6400 * 1000000ull) /* at most between repeated probes */
+#define UD_PATIENCE   (5000 * 1000000ull)
 #define NO_CREDIT_FOR (1000 * 1000000ull)
+#define LEFT_FOR      (6000 * 1000000ull) /* the port of one that left stands for less in the table */
+#define MOST_UNSEEN   (1u << 20)	  /* packets without an answer: PSNs are not to wrap */
 #define HOP_LIMIT     64
 
 /* ---- the rate ---- */
@@ -54,15 +65,52 @@ static uint16_t target_of(const struct adv_engine *e, uint32_t qpn)
 	return home ? home : adv_qpn_target(qpn);
 }
 
-static struct adv_credit *credit_at(struct adv_engine *e, const struct adv_gid *gid,
-				    uint16_t target)
+/* Where to look for it first. */
+static unsigned credit_place(const struct adv_gid *gid, uint16_t target)
 {
-	return &e->credit[(target ^ gid->raw[15] ^ gid->raw[14] * 3u) % ADV_CREDITS];
+	return (target ^ gid->raw[15] ^ gid->raw[14] * 3u) % ADV_CREDITS;
 }
 
 static bool is_of(const struct adv_credit *c, const struct adv_gid *gid, uint16_t target)
 {
 	return c->used && c->target == target && adv_gid_equal(&c->gid, gid);
+}
+
+/* NULL: it has none. */
+static struct adv_credit *credit_of(struct adv_engine *e, const struct adv_gid *gid,
+				    uint16_t target)
+{
+	unsigned place = credit_place(gid, target);
+
+	for (unsigned i = 0; i < ADV_CREDITS; i++) {
+		struct adv_credit *c = &e->credit[(place + i) % ADV_CREDITS];
+
+		if (is_of(c, gid, target))
+			return c;
+	}
+	return NULL;
+}
+
+/* NULL: all are busy. */
+static struct adv_credit *new_credit(struct adv_engine *e, const struct adv_gid *gid,
+				     uint16_t target)
+{
+	unsigned place = credit_place(gid, target);
+
+	for (unsigned i = 0; i < ADV_CREDITS; i++) {
+		struct adv_credit *c = &e->credit[(place + i) % ADV_CREDITS];
+
+		if (c->used && (c->sent != c->confirmed || !adv_list_empty(&c->waiting)))
+			continue;
+		c->used = true;
+		c->gid = *gid;
+		c->target = target;
+		c->confirmed = c->probed = c->sent;
+		c->rate_until = 0;
+		c->deaf = false;
+		return c;
+	}
+	return NULL;
 }
 
 static void wake(struct adv_credit *c)
@@ -75,13 +123,62 @@ static void wake(struct adv_credit *c)
 	}
 }
 
+enum presence { UNKNOWN, GONE, THERE };
+
+static enum presence presence_of(const struct adv_engine *e, const struct adv_credit *c)
+{
+	if (!e->sender_port)
+		return UNKNOWN;
+	/* The first prefix of a slot is its number. */
+	return c->target < ADV_SLOTS && atomic_load_explicit(&e->sender_port[c->target],
+							     memory_order_relaxed)
+		       ? THERE
+		       : GONE;
+}
+
+static void give_up(struct adv_engine *e, struct adv_credit *c, uint64_t until)
+{
+	adv_timer_cancel(e, &c->timer);
+	c->confirmed = c->probed = c->sent;
+	c->deaf = false;
+	c->rate_until = until;
+	wake(c);
+}
+
+void adv_engine_peer_left(struct adv_engine *e, uint64_t now, uint16_t slot)
+{
+	for (unsigned i = 0; i < ADV_CREDITS; i++)
+		if (e->credit[i].used && e->credit[i].target == slot)
+			give_up(e, &e->credit[i], now + LEFT_FOR);
+}
+
+/* A probe or an answer, to be sent before all else. Where there are too many it is lost. */
+static void queue_note(struct adv_engine *e, const struct adv_note *note)
+{
+	if (e->note_head - e->note_tail != ADV_NOTES)
+		e->note[e->note_head++ % ADV_NOTES] = *note;
+}
+
 static void no_answer(struct adv_engine *e, struct adv_timer *t, uint64_t now)
 {
 	struct adv_credit *c = adv_container_of(t, struct adv_credit, timer);
 
-	c->confirmed = c->probed = c->sent;
-	c->rate_until = now + NO_CREDIT_FOR;
-	wake(c);
+	if (presence_of(e, c) != THERE) {
+		give_up(e, c, now + NO_CREDIT_FOR);
+		return;
+	}
+	if (!c->deaf && now - c->heard_at >= UD_PATIENCE) {
+		c->deaf = true;
+		wake(c);
+	}
+	if (now - c->asked_at >= c->ask_every) {
+		c->ask_every = c->ask_every * 2 < PROBE_SELDOM ? c->ask_every * 2 : PROBE_SELDOM;
+		c->asked_at = now;
+		c->probed = c->sent;
+		c->probe.psn = c->sent & ADV_PSN_MASK;
+		queue_note(e, &c->probe);
+	}
+	adv_timer_set(e, &c->timer, now + ANSWER_WAIT);
 }
 
 int adv_unreliable_init(struct adv_engine *e)
@@ -105,16 +202,15 @@ static struct adv_credit *find_credit(struct adv_engine *e, const struct adv_pat
 	if (!e->local_credit || adv_gid_is_multicast(&path->dgid))
 		return NULL;
 	target = target_of(e, dest_qpn);
-	c = credit_at(e, &path->dgid, target);
+	c = &e->credit[credit_place(&path->dgid, target)];
 	if (!is_of(c, &path->dgid, target)) {
-		/* Two busy peers in one place: the one that came first keeps it. */
-		if ((c->used && c->sent != c->confirmed) || !adv_engine_has_gid(e, &path->dgid))
+		if (!adv_engine_has_gid(e, &path->dgid))
 			return NULL;
-		c->used = true;
-		c->gid = path->dgid;
-		c->target = target;
-		c->confirmed = c->probed = c->sent;
-		c->rate_until = 0;
+		c = credit_of(e, &path->dgid, target);
+		if (!c)
+			c = new_credit(e, &path->dgid, target);
+		if (!c)
+			return NULL;
 	}
 	return now < c->rate_until ? NULL : c;
 }
@@ -143,8 +239,23 @@ static void emit_probe(struct adv_qp *qp, struct adv_credit *c, struct adv_path 
 
 	fill_header(&h, ADV_OPCODE_PROBE, dest_qpn, qp->qpn, c->sent & ADV_PSN_MASK);
 	adv_packet_start(qp->engine, path, batch, &h);
+	c->probe = (struct adv_note){.path = *path,
+				     .opcode = ADV_OPCODE_PROBE,
+				     .dest_qpn = dest_qpn,
+				     .src_qpn = qp->qpn};
+	if (c->probed == c->confirmed) {
+		c->heard_at = now;
+		adv_timer_set(qp->engine, &c->timer, now + ANSWER_WAIT);
+	}
+	c->asked_at = now;
+	c->ask_every = ANSWER_WAIT;
 	c->probed = c->sent;
-	adv_timer_set(qp->engine, &c->timer, now + ANSWER_WAIT);
+}
+
+/* UD, to a process that has been silent for long. */
+static bool is_given_up(const struct adv_qp *qp, const struct adv_credit *c)
+{
+	return c->deaf && qp->type == IBV_QPT_UD;
 }
 
 bool adv_unreliable_may_send(struct adv_qp *qp, struct adv_path *path, uint32_t dest_qpn,
@@ -156,6 +267,10 @@ bool adv_unreliable_may_send(struct adv_qp *qp, struct adv_path *path, uint32_t 
 		return rate_allows(qp, now);
 	if (c->sent - c->confirmed < credit_window(qp->engine))
 		return true;
+	if (presence_of(qp->engine, c) == GONE)
+		give_up(qp->engine, c, now + NO_CREDIT_FOR);
+	if (now < c->rate_until || is_given_up(qp, c))
+		return rate_allows(qp, now);
 	if (c->probed != c->sent)
 		emit_probe(qp, c, path, dest_qpn, batch, now);
 	if (adv_list_empty(&qp->stall_node))
@@ -172,8 +287,12 @@ void adv_unreliable_sent(struct adv_qp *qp, struct adv_path *path, uint32_t dest
 		rate_charge(qp->engine, &batch->packet[batch->count - 1], now);
 		return;
 	}
-	c->sent++;
-	if (c->sent - c->probed >= (credit_window(qp->engine) + 3) / 4 && adv_batch_has_room(batch))
+	if (is_given_up(qp, c))
+		rate_charge(qp->engine, &batch->packet[batch->count - 1], now);
+	if (c->sent - c->confirmed < MOST_UNSEEN)
+		c->sent++;
+	if (!c->deaf && c->sent - c->probed >= (credit_window(qp->engine) + 3) / 4 &&
+	    adv_batch_has_room(batch))
 		emit_probe(qp, c, path, dest_qpn, batch, now);
 }
 
@@ -182,40 +301,43 @@ void adv_unreliable_sent(struct adv_qp *qp, struct adv_path *path, uint32_t dest
 static void queue_answer(struct adv_engine *e, const struct adv_headers *h,
 			 const struct adv_rx_meta *meta)
 {
-	struct adv_answer *a = &e->answer[e->answer_head % ADV_ANSWERS];
+	const struct adv_note answer = {
+		.path = {.sgid = meta->dgid,
+			 .dgid = meta->sgid,
+			 .hop_limit = HOP_LIMIT,
+			 .sport = adv_udp_sport(0, h->bth.dest_qpn, h->deth.src_qpn)},
+		.opcode = ADV_OPCODE_ANSWER,
+		.dest_qpn = h->deth.src_qpn,
+		.src_qpn = h->bth.dest_qpn,
+		.psn = h->bth.psn,
+	};
 
-	if (e->answer_head - e->answer_tail == ADV_ANSWERS)
-		return;
-	memset(a, 0, sizeof(*a));
-	a->path.sgid = meta->dgid;
-	a->path.dgid = meta->sgid;
-	a->path.hop_limit = HOP_LIMIT;
-	a->path.sport = adv_udp_sport(0, h->bth.dest_qpn, h->deth.src_qpn);
-	a->dest_qpn = h->deth.src_qpn;
-	a->src_qpn = h->bth.dest_qpn;
-	a->psn = h->bth.psn;
-	e->answer_head++;
+	queue_note(e, &answer);
 }
 
 static void take_answer(struct adv_engine *e, const struct adv_headers *h,
-			const struct adv_rx_meta *meta)
+			const struct adv_rx_meta *meta, uint64_t now)
 {
-	uint16_t target = target_of(e, h->deth.src_qpn);
-	struct adv_credit *c = credit_at(e, &meta->sgid, target);
+	struct adv_credit *c = credit_of(e, &meta->sgid, target_of(e, h->deth.src_qpn));
 	uint32_t covered;
 
-	if (!is_of(c, &meta->sgid, target))
+	if (!c)
 		return;
 	covered = (h->bth.psn - c->confirmed) & ADV_PSN_MASK;
 	if (covered == 0 || covered > c->sent - c->confirmed)
 		return;
 	c->confirmed += covered;
+	c->heard_at = now;
+	c->ask_every = ANSWER_WAIT;
+	c->deaf = false;
 	if (c->confirmed == c->probed)
 		adv_timer_cancel(e, &c->timer);
+	else
+		adv_timer_set(e, &c->timer, now + ANSWER_WAIT);
 	wake(c);
 }
 
-void adv_unreliable_rx(struct adv_engine *e, const struct adv_headers *h,
+void adv_unreliable_rx(struct adv_engine *e, uint64_t now, const struct adv_headers *h,
 		       const struct adv_rx_meta *meta)
 {
 	if (!e->local_credit || !adv_engine_has_gid(e, &meta->sgid) ||
@@ -226,16 +348,16 @@ void adv_unreliable_rx(struct adv_engine *e, const struct adv_headers *h,
 	else if (h->bth.opcode == ADV_OPCODE_PROBE)
 		queue_answer(e, h, meta);
 	else
-		take_answer(e, h, meta);
+		take_answer(e, h, meta, now);
 }
 
 void adv_unreliable_tx(struct adv_engine *e, struct adv_tx_batch *batch)
 {
-	while (e->answer_tail != e->answer_head && adv_batch_has_room(batch)) {
-		struct adv_answer *a = &e->answer[e->answer_tail++ % ADV_ANSWERS];
+	while (e->note_tail != e->note_head && adv_batch_has_room(batch)) {
+		struct adv_note *n = &e->note[e->note_tail++ % ADV_NOTES];
 		struct adv_headers h;
 
-		fill_header(&h, ADV_OPCODE_ANSWER, a->dest_qpn, a->src_qpn, a->psn);
-		adv_packet_start(e, &a->path, batch, &h);
+		fill_header(&h, n->opcode, n->dest_qpn, n->src_qpn, n->psn);
+		adv_packet_start(e, &n->path, batch, &h);
 	}
 }

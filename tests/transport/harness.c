@@ -49,7 +49,7 @@ struct net *net_open_config(unsigned nodes, const struct adv_engine_config *conf
 		struct adv_engine_config c = *config;
 
 		c.seed[0] += i + 1;
-		c.qpn_first = 0x100 * (i + 1);
+		c.qpn_first = (config->qpn_first ? config->qpn_first : 0x100) * (i + 1);
 		c.qpn_count = 0x100;
 		node->net = net;
 		node->index = i;

@@ -129,6 +129,8 @@ struct net {
 
 /* seed: of the engines. Free with net_close(), which checks that the engines are idle. */
 struct net *net_open(unsigned nodes, uint64_t seed);
+/* config->qpn_first: where node 0's numbers begin, and how far apart those of the nodes are; 0:
+ * 0x100. */
 struct net *net_open_config(unsigned nodes, const struct adv_engine_config *config);
 void net_close(struct net *net);
 /* As net_close(), where the test ends in the middle of things. */

@@ -2,7 +2,8 @@
 /* Credit of UC and UD towards the same machine: probes, answers, and what goes wrong with them. */
 #include "harness.h"
 
-#define WINDOW 16 /* a quarter of the total window below */
+#define WINDOW	    16 /* a quarter of the total window below */
+#define SENDER_PORT 0xc000
 
 /* What the hook counts, and what it does with answers. */
 struct watch {
@@ -13,14 +14,37 @@ struct watch {
 	uint32_t covered;
 	uint64_t answer_delay;
 	bool drop_answers;
+	bool drop_probes;
+	uint64_t stopped_until; /* by then node 1 reads what it has got, and not before */
+	unsigned room;		/* packets that it has room for; 0: any number */
+	unsigned waiting;	/* packets that it has not read */
+	unsigned lost;		/* for want of room */
 };
+
+/* What comes to node 1 while it is stopped waits, as far as there is room. */
+static void wait_in_socket(struct net *net, struct wire *w, struct watch *watch)
+{
+	if (!w->copies || net->now >= watch->stopped_until ||
+	    !adv_gid_equal(&w->meta.dgid, &net->node[1].gid[0]))
+		return;
+	w->delay = watch->stopped_until - net->now;
+	if (watch->room && watch->waiting == watch->room) {
+		w->copies = 0;
+		watch->lost += w->h.bth.opcode != ADV_OPCODE_PROBE;
+		return;
+	}
+	watch->waiting++;
+}
 
 static void hook(struct net *net, struct wire *w)
 {
 	struct watch *watch = net->arg;
 
+	w->meta.sport = (uint16_t)(SENDER_PORT + w->from);
 	if (w->h.bth.opcode == ADV_OPCODE_PROBE) {
 		watch->probes++;
+		if (watch->drop_probes)
+			w->copies = 0;
 	} else if (w->h.bth.opcode == ADV_OPCODE_ANSWER) {
 		watch->answers++;
 		watch->covered = w->h.bth.psn;
@@ -33,6 +57,7 @@ static void hook(struct net *net, struct wire *w)
 		if (watch->data - watch->covered > watch->highest)
 			watch->highest = watch->data - watch->covered;
 	}
+	wait_in_socket(net, w, watch);
 }
 
 /* Two engines, of one machine where `local` says so: each knows the addresses of both. */
@@ -41,7 +66,8 @@ static struct net *open_net(bool local, struct watch *watch)
 	struct adv_engine_config c = {.seed = {1},
 				      .total_window = 4 * WINDOW,
 				      .unreliable_mbps = 10,
-				      .local_credit = true};
+				      .local_credit = true,
+				      .qpn_first = ADV_SLOT_QPNS};
 	struct net *net = net_open_config(2, &c);
 	struct adv_engine_gid gids[4];
 
@@ -122,7 +148,215 @@ static void test_datagrams(void **state)
 	net_close(net);
 }
 
-/* No answer: a wait of 100 ms, then by rate, without probes, for a second. */
+/* ---- who is there ---- */
+
+/* What the daemon would tell. */
+static _Atomic uint16_t ports[ADV_PREFIXES], homes[ADV_PREFIXES];
+
+/* Both engines know the table, and each node's process is in it. */
+static void set_senders(struct net *net, struct end *a, struct end *b)
+{
+	struct end *ends[] = {a, b};
+
+	memset(ports, 0, sizeof(ports));
+	memset(homes, 0, sizeof(homes));
+	for (unsigned i = 0; i < 2; i++) {
+		uint16_t prefix = adv_qpn_prefix(adv_qp_num(ends[i]->qp));
+
+		ports[prefix] = (uint16_t)(SENDER_PORT + i);
+		homes[prefix] = prefix;
+		adv_engine_set_senders(net->node[i].e, ports, homes);
+	}
+}
+
+static void forget_sender(const struct end *end)
+{
+	ports[adv_qpn_prefix(adv_qp_num(end->qp))] = 0;
+}
+
+/* Nothing is read by the second node for so long; what comes waits there. */
+static void stop(struct net *net, struct watch *watch, uint64_t ns)
+{
+	watch->stopped_until = net->now + ns;
+}
+
+#define MESSAGES 200
+
+static void post_messages(struct end *a, struct end *b, struct region *ra, struct region *rb)
+{
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		end_recv(b, i, rb, i * 2048, 2048);
+		end_op(a, IBV_WR_SEND, i, ra, i * 2048, 2048, NULL, 0);
+	}
+}
+
+static struct options many_messages(enum ibv_qp_type type)
+{
+	struct options o = options_default(type);
+
+	o.cap.max_send_wr = o.cap.max_recv_wr = MESSAGES;
+	o.cqe = 2 * MESSAGES;
+	return o;
+}
+
+/* A process that is stopped for ten seconds: no more than its socket holds is sent, and all of it
+ * arrives. */
+static void test_stopped(void **state)
+{
+	struct options o = many_messages(IBV_QPT_UC);
+	struct watch watch;
+	struct net *net = open_net(true, &watch);
+	struct region *ra = region_open(&net->node[0], MESSAGES * 2048, 0);
+	struct region *rb = region_open(&net->node[1], MESSAGES * 2048, ALL_ACCESS);
+	struct end *a, *b;
+
+	pair_open(net, &o, &a, &b);
+	set_senders(net, a, b);
+	region_fill(ra, 1);
+	watch.room = WINDOW + 20; /* and probes */
+	stop(net, &watch, 10 * SEC);
+	post_messages(a, b, ra, rb);
+	net_run(net, 9 * SEC);
+	assert_int_equal(watch.data, WINDOW);
+	assert_in_range(watch.probes, 6, 20);
+	net_until(net, b, 0, MESSAGES, 10 * SEC);
+	assert_int_equal(a->send_count, MESSAGES);
+	assert_int_equal(watch.lost, 0);
+	expect_pattern(rb, 0, MESSAGES * 2048, 1, 0);
+	net_run(net, 20 * SEC);
+	net_close(net);
+}
+
+/* A probe that finds a full socket is repeated; so is one whose answer is lost. */
+static void test_probe_lost(void **state)
+{
+	for (unsigned answers = 0; answers < 2; answers++) {
+		struct options o = many_messages(IBV_QPT_UC);
+		struct watch watch;
+		struct net *net = open_net(true, &watch);
+		struct region *ra = region_open(&net->node[0], MESSAGES * 2048, 0);
+		struct region *rb = region_open(&net->node[1], MESSAGES * 2048, ALL_ACCESS);
+		struct end *a, *b;
+
+		pair_open(net, &o, &a, &b);
+		set_senders(net, a, b);
+		watch.drop_answers = answers;
+		watch.drop_probes = !answers;
+		post_messages(a, b, ra, rb);
+		net_run(net, 50 * MS);
+		assert_int_equal(watch.data, WINDOW);
+		watch.drop_answers = watch.drop_probes = false;
+		net_until(net, b, 0, MESSAGES, 500 * MS);
+		net_run(net, 20 * SEC);
+		net_close(net);
+	}
+}
+
+/* A queue pair that waits for a process that is stopped holds up no other, and can go. */
+static void test_stopped_holds_up_nobody(void **state)
+{
+	struct options o = many_messages(IBV_QPT_UC);
+	struct watch watch;
+	struct net *net = open_net(true, &watch);
+	struct region *ra = region_open(&net->node[0], MESSAGES * 2048, 0);
+	struct region *rb = region_open(&net->node[1], MESSAGES * 2048, ALL_ACCESS);
+	struct region *here = region_open(&net->node[0], 2048, ALL_ACCESS);
+	struct end *a, *b, *c, *d;
+
+	pair_open(net, &o, &a, &b);
+	set_senders(net, a, b);
+	c = end_open(&net->node[0], &o, NULL);
+	d = end_open(&net->node[0], &o, NULL);
+	ends_connect(c, d, &o);
+	stop(net, &watch, 10 * SEC);
+	post_messages(a, b, ra, rb);
+	net_run(net, SEC);
+	assert_in_range(a->send_count, 1, MESSAGES - 1);
+	for (unsigned i = 0; i < MESSAGES; i++)
+		end_op(c, IBV_WR_RDMA_WRITE, i, ra, 0, 2048, here, 0);
+	net_until(net, c, MESSAGES, 0, SEC);
+	assert_int_equal(end_to_state(a, IBV_QPS_ERR), 0);
+	end_poll(a);
+	assert_int_equal(a->send_count, MESSAGES);
+	expect_send(a, MESSAGES - 1, MESSAGES - 1, IBV_WC_WR_FLUSH_ERR);
+	end_close(a);
+	net_run(net, 30 * SEC);
+	net_close(net);
+}
+
+/* Nobody is waited for who is gone: by the table, or by what the link has heard. */
+static void test_gone(void **state)
+{
+	for (unsigned heard = 0; heard < 2; heard++) {
+		struct options o = many_messages(IBV_QPT_UC);
+		struct watch watch;
+		struct net *net = open_net(true, &watch);
+		struct region *ra = region_open(&net->node[0], MESSAGES * 2048, 0);
+		struct region *rb = region_open(&net->node[1], MESSAGES * 2048, ALL_ACCESS);
+		struct end *a, *b;
+
+		pair_open(net, &o, &a, &b);
+		set_senders(net, a, b);
+		stop(net, &watch, 1000 * SEC);
+		post_messages(a, b, ra, rb);
+		net_run(net, 20 * SEC);
+		assert_in_range(a->send_count, 1, MESSAGES - 1);
+		if (heard)
+			adv_engine_peer_left(net->node[0].e, net->now,
+					     adv_qpn_prefix(adv_qp_num(b->qp)));
+		else
+			forget_sender(b);
+		net_until(net, a, MESSAGES, 0, SEC);
+		net_abandon(net);
+	}
+}
+
+/* UD waits as well, but not for ever: others may be behind that. What the socket has no room for is
+ * lost then, until the process answers. */
+static void test_stopped_datagrams(void **state)
+{
+	for (uint64_t seconds = 1; seconds <= 20; seconds += 19) {
+		struct options o = many_messages(IBV_QPT_UD);
+		struct watch watch;
+		struct net *net = open_net(true, &watch);
+		struct region *ra = region_open(&net->node[0], 4096, 0);
+		struct region *rb = region_open(&net->node[1], 4096, ALL_ACCESS);
+		struct adv_ah ah = {.pd = net->node[0].pd};
+		struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
+		struct end *a = end_open(&net->node[0], &o, NULL);
+		struct end *b = end_open(&net->node[1], &o, NULL);
+		bool patient = seconds == 1;
+
+		ends_connect(a, b, &o);
+		set_senders(net, a, b);
+		memcpy(attr.grh.dgid.raw, net->node[1].gid[0].raw, 16);
+		assert_int_equal(adv_path_from_attr(net->node[0].e, &attr, 0, 0, &ah.path), 0);
+		watch.room = WINDOW + 20;
+		stop(net, &watch, seconds * SEC);
+		for (unsigned i = 0; i < MESSAGES; i++) {
+			struct wr wr;
+
+			end_recv(b, i, rb, 0, 1024);
+			wr_make(&wr, IBV_WR_SEND, i, IBV_SEND_SIGNALED);
+			wr_sge(&wr, ra, 0, 100);
+			wr.w.wr.ud.ah = &ah.ibv;
+			wr.w.wr.ud.remote_qpn = adv_qp_num(b->qp);
+			wr.w.wr.ud.remote_qkey = o.qkey;
+			assert_int_equal(end_send(a, &wr), 0);
+		}
+		net_run(net, seconds * SEC / 2);
+		assert_int_equal(watch.data, patient ? WINDOW : MESSAGES);
+		net_until(net, a, MESSAGES, 0, 20 * SEC);
+		net_run(net, 40 * SEC);
+		assert_int_equal(b->recv_count + watch.lost, MESSAGES);
+		assert_true(patient ? watch.lost == 0 : watch.lost > 0);
+		net_close(net);
+	}
+}
+
+/* Nobody tells who is there. No answer: a wait of 100 ms, then by rate, without probes, for a
+ * second.
+ */
 static void test_silence(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);
@@ -204,8 +438,15 @@ static void test_forged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_window),	cmocka_unit_test(test_datagrams),
-		cmocka_unit_test(test_silence), cmocka_unit_test(test_remote),
+		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_datagrams),
+		cmocka_unit_test(test_stopped),
+		cmocka_unit_test(test_probe_lost),
+		cmocka_unit_test(test_stopped_holds_up_nobody),
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_stopped_datagrams),
+		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_remote),
 		cmocka_unit_test(test_forged),
 	};
 

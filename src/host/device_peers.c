@@ -59,9 +59,9 @@ static void ask(struct adv_device *d, unsigned peer)
 	if (err == ENOENT) {
 		d->met[peer / 8] &= (uint8_t) ~(1u << peer % 8);
 		adv_engine_peer_left(d->engine, adv_now(), (uint16_t)peer);
-	}
-	else if (err && err != EAGAIN && err != EALREADY)
+	} else if (err && err != EAGAIN && err != EALREADY) {
 		adv_warn("packets to slot %u go by UDP: %s", peer, strerror(err));
+	}
 	/* With hundreds of processes it would be asked for again each time another one gets it. */
 	if (err == ENFILE)
 		d->refused[peer / 8] |= (uint8_t)(1u << peer % 8);

@@ -4,6 +4,7 @@
 import os
 import pathlib
 import re
+import signal
 
 import for_nobody
 import reports
@@ -146,3 +147,59 @@ def _maps(pid):
             return maps.read()
     except OSError:
         return ""
+
+
+def is_stopped(process):
+    """Whether it, or what it has started, was stopped by a signal."""
+    def stopped_one(pid):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+                return stat.read().rpartition(")")[2].split()[0] == "T"
+        except OSError:
+            return False
+    return stopped_one(process.pid)
+
+
+def stream(lab, *options, shm=True, receiver=()):
+    """(receiver, sender) of the program of that name."""
+    run = [lab.adverb, "run", *([] if shm else ["--no-shm"]), "--", lab.client("stream"), *options]
+    one = lab.start([*run, *receiver], adverb=False)
+    lab.wait_listening(one, 18800)
+    return one, lab.start([*run, "127.0.0.1"], adverb=False)
+
+
+def register_stopped_receiver(name, options, shm, seconds):
+    @case("sleep", name, seconds=240)
+    def run(lab):
+        """All receives are posted: a receiver that is stopped loses nothing, as with a NIC."""
+        one, two = stream(lab, *options, shm=shm, receiver=["-x"])
+        lab.wait_until(lambda: is_stopped(one), 60, "the receiver stops")
+        lab.system(f"sleep {seconds}")
+        os.kill(one.pid, signal.SIGCONT)
+        one.expect(0, 120)
+        two.expect(0, 60)
+
+
+for a_way, goes_by_memory in (("memory", True), ("udp", False)):
+    for a_time in (0.6, 3):
+        register_stopped_receiver(f"uc-receiver-stopped-{a_time}s-{a_way}", [], goes_by_memory, a_time)
+register_stopped_receiver("uc-receiver-stopped-12s-udp", [], False, 12)
+register_stopped_receiver("ud-receiver-stopped-0.6s", ["-u"], True, 0.6)
+register_stopped_receiver("ud-receiver-stopped-3s", ["-u"], True, 3)
+
+
+def register_receiver_killed(name, shm):
+    @case("sleep", name)
+    def run(lab):
+        """Who sends to a process that is stopped goes on when that has ended."""
+        one, two = stream(lab, shm=shm, receiver=["-x"])
+        lab.wait_until(lambda: is_stopped(one), 60, "the receiver stops")
+        lab.system("sleep 1")
+        if not two.running():
+            raise Failure("the sender did not wait:\n" + two.describe())
+        one.kill()
+        two.expect(0, 60)
+
+
+register_receiver_killed("uc-receiver-killed-memory", True)
+register_receiver_killed("uc-receiver-killed-udp", False)

@@ -29,6 +29,7 @@ REQUESTER = "src/transport/requester.c"
 RESPONDER = "src/transport/responder.c"
 RESPONDER_TX = "src/transport/responder_tx.c"
 SRQ = "src/transport/srq.c"
+UNRELIABLE = "src/transport/unreliable.c"
 WINDOW = "src/transport/window.c"
 
 MUTANTS = [
@@ -107,6 +108,23 @@ MUTANTS = [
      "if (res->pending && offset + in->h->reth.length < res->end)", "if (res->pending && !qp)"),
     ("part-bound", "a repeated READ may ask for more than before", RESPONDER,
      "h->reth.length < rest &&", "h->reth.length &&"),
+    ("impatient", "UC waits for a process that is stopped 100 ms only", UNRELIABLE,
+     "if (presence_of(e, c) != THERE) {", "if (presence_of(e, c) != UNKNOWN) {"),
+    ("waits-for-ever", "UC waits for a process that is gone", UNRELIABLE,
+     "if (presence_of(e, c) != THERE) {", "if (presence_of(e, c) == UNKNOWN) {"),
+    ("probe-once", "a probe is not repeated", UNRELIABLE,
+     "\t\tqueue_note(e, &c->probe);\n", ""),
+    ("ud-patient", "UD waits for ever for a process that is stopped", UNRELIABLE,
+     "return c->deaf && qp->type == IBV_QPT_UD;", "return c->deaf && qp->type == IBV_QPT_RC;"),
+    ("uc-impatient", "UC stops waiting when UD does", UNRELIABLE,
+     "return c->deaf && qp->type == IBV_QPT_UD;", "return c->deaf;"),
+    ("deaf-for-ever", "UD goes by the rate to a process that answers again", UNRELIABLE,
+     "\tc->ask_every = ANSWER_WAIT;\n\tc->deaf = false;\n", "\tc->ask_every = ANSWER_WAIT;\n"),
+    ("one-place", "two busy processes share a credit's place", UNRELIABLE,
+     "\t\tif (c->used && (c->sent != c->confirmed || !adv_list_empty(&c->waiting)))\n\t\t\tcontinue;\n",
+     "\t\tif (c->used && (c->sent != c->confirmed || !adv_list_empty(&c->waiting)))\n\t\t\tbreak;\n"),
+    ("left-unheard", "UC waits for a process although the link says that it is gone", UNRELIABLE,
+     "\t\t\tgive_up(e, &e->credit[i], now + LEFT_FOR);\n", "\t\t\t(void)now;\n"),
     ("go-back", "what is sent again begins one packet too late", REQUESTER,
      "\tadv_window_lost(qp);\n\tadv_requester_rewind(qp, psn);",
      "\tadv_window_lost(qp);\n"

@@ -4,12 +4,13 @@
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 
 import reports
 from cases_device import NOBODY, as_nobody
-from harness import Failure, Skip, case, daemons, need_tool
+from harness import Failure, Skip, case, daemons, need_tool, own_mounts
 
 CLASS = "/sys/class/infiniband"
 IBDEV = f"{CLASS}/adverb0"
@@ -149,7 +150,7 @@ def with_fake_class(lab, fake, commands):
     script.write_text("set -e\n"
                       f"mount -t overlay none -o lowerdir={fake}:/sys/class /sys/class || exit 77\n"
                       f"{commands}\n")
-    process = lab.start(["unshare", "--mount", "sh", str(script)], adverb=False)
+    process = lab.start([*own_mounts("/sys"), "sh", str(script)], adverb=False)
     if process.wait(60) == 77:
         raise Skip("no overlay on /sys/class here")
     return process.expect(0, 1).split()
@@ -360,9 +361,11 @@ def ucx_info(lab):
 
 
 def ucx_pair(lab, options, env):
-    program = [need_tool("ucx_perftest"), "-p", "13337"]
-    _, client = lab.pair(program, [*program, "127.0.0.1", *options, "-n", "1000"],
-                         port=13337, env=env)
+    # At a terminal, as newer ones start MPI where there is none.
+    def program(*words):
+        return ["script", "-qefc", shlex.join([need_tool("ucx_perftest"), "-p", "13337", *words]),
+                lab.dir / "typescript"]
+    _, client = lab.pair(program(), program("127.0.0.1", *options, "-n", "1000"), port=13337, env=env)
     found = re.search(r"^Final:\s+(\d+)\s+([\d.]+)", client, re.M)
     if not found or found.group(1) != "1000" or float(found.group(2)) <= 0:
         raise Failure(f"no result:\n{client}")

@@ -210,6 +210,19 @@ def namespace_command():
     return ["unshare", "--net", "--fork", "--kill-child"]
 
 
+def own_mounts(place):
+    """The command that runs another one with mounts of its own, for what it mounts below a place.
+
+    In a chroot / is no mount point whose propagation could be changed, but the place may be one.
+    """
+    command = ["unshare", "--mount"]
+    if subprocess.run([*command, "true"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                      check=False, timeout=30).returncode == 0:
+        return command
+    private = f"mount --make-rprivate {place} || exit 77; " + 'exec "$@"'
+    return [*command, "--propagation", "unchanged", "sh", "-c", private, "sh"]
+
+
 def namespaces_work():
     """(whether a case can have namespaces of its own, what was said)."""
     probe = subprocess.run([*namespace_command(), "ip", "link", "set", "lo", "up"],

@@ -101,6 +101,32 @@ def register_ends(serves):
         demand(client, REPLY, DISCONNECTED)
 
 
+@case("ends", "larger-mtu-of-the-kernel/adverb-serves")
+def larger_mtu(lab):
+    """A kernel that asks for more than Adverb's end can do is told: REJ, reason 26."""
+    lab.set_mtu(1500, kernel=9000)
+    server = ends(lab, lab.adverb_side)
+    client = ends(lab, lab.kernel_side, server=lab.adverb_side)
+    client.expect(0, 60)
+    demand(client, "RDMA_CM_EVENT_ADDR_RESOLVED", "RDMA_CM_EVENT_ROUTE_RESOLVED",
+           "RDMA_CM_EVENT_REJECTED status 26")
+    if REQUEST in server.output():
+        raise Failure(f"the server has heard of it:\n{server.describe()}")
+    lab.set_mtu(1500)
+    client = ends(lab, lab.kernel_side, server=lab.adverb_side)
+    lab.both_end(server, client)
+
+
+@case("ends", "smaller-mtu-of-the-kernel/adverb-serves")
+def smaller_mtu(lab):
+    lab.set_mtu(9000, kernel=1500)
+    server = ends(lab, lab.adverb_side)
+    client = ends(lab, lab.kernel_side, server=lab.adverb_side)
+    lab.both_end(server, client)
+    demand(client, "RDMA_CM_EVENT_ADDR_RESOLVED", "RDMA_CM_EVENT_ROUTE_RESOLVED", REPLY, DISCONNECTED)
+    lab.set_mtu(1500)
+
+
 # name, netem
 DISTURBANCES = [
     ("repeated", "duplicate 100%"),

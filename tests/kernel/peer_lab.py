@@ -64,11 +64,12 @@ class PeerLab(Lab):
         self.processes.append(process)
         return process
 
-    def set_mtu(self, mtu):
-        """The Ethernet MTU of both sides; what the kernel's port makes of it follows."""
+    def set_mtu(self, mtu, kernel=None):
+        """The Ethernet MTU of both sides (the kernel's: `kernel`, where that differs); what the
+        kernel's port makes of it follows."""
         self.mtu = mtu
         self.system(f"ip link set {INTERFACE} mtu {mtu}")
-        self.guest.run(f"ip link set eth0 mtu {mtu}")
+        self.guest.run(f"ip link set eth0 mtu {kernel or mtu}")
 
     def find_gids(self):
         """Fills in the GID indices of both sides' addresses."""

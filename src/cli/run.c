@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/port_holder.h"
+#include "wire/packet.h"
 
 #define EXIT_OURS      125 /* as env(1): we failed ourselves, */
 #define EXIT_NO_EXEC   126 /* the program is there but cannot be run, */
@@ -205,6 +207,20 @@ static bool level_exists(const struct options *o)
 	return false;
 }
 
+/* Says it where programs will find no device, as nobody can start a daemon for them: they
+ * themselves print nothing. */
+static void say_what_hinders(void)
+{
+	char why[1024];
+	struct adv_control *c = adv_control_connect(false, why, sizeof(why));
+
+	if (!c && errno == ECONNREFUSED && adv_port_holder_hinders(ADV_ROCE_UDP_PORT)) {
+		adv_port_holder_describe(ADV_ROCE_UDP_PORT, why, sizeof(why));
+		fprintf(stderr, "adverb run: the program will find no device: %s\n", why);
+	}
+	adv_control_close(c);
+}
+
 int adv_run_main(int argc, char **argv)
 {
 	struct options o = {0};
@@ -231,6 +247,7 @@ int adv_run_main(int argc, char **argv)
 		perror("adverb run: environment");
 		return EXIT_OURS;
 	}
+	say_what_hinders();
 	execvp(o.program[0], o.program);
 	error = errno;
 	fprintf(stderr, "adverb run: %s: %s\n", o.program[0],

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "daemon/port_holder.h"
 #include "host/counters.h"
+#include "wire/packet.h"
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
@@ -102,6 +104,11 @@ int adv_status_main(int argc, char **argv)
 	if (argp_parse(&argp, argc, argv, 0, NULL, NULL) != 0)
 		return ADV_EXIT_USAGE;
 	c = adv_control_connect(false, why, sizeof(why));
+	if (!c && errno == ECONNREFUSED && adv_port_holder_hinders(ADV_ROCE_UDP_PORT)) {
+		adv_port_holder_describe(ADV_ROCE_UDP_PORT, why, sizeof(why));
+		printf("no adverbd that serves you runs in this network namespace: %s\n", why);
+		return ADV_EXIT_FAILED;
+	}
 	if (!c && errno == ECONNREFUSED) {
 		printf("%s; the first program that uses RDMA starts it\n", why);
 		return ADV_EXIT_FAILED;

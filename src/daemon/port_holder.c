@@ -93,23 +93,51 @@ static int find_process(unsigned long inode, char comm[32])
 	return pid;
 }
 
-/* True where a daemon of that user (or the system's) has its name in this network namespace. */
-static bool daemon_runs(uid_t uid)
+/* True where somebody in this network namespace has the abstract name. */
+static bool is_named(const char *wanted)
 {
-	char own[48], line[512];
 	FILE *f = fopen("/proc/self/net/unix", "re");
+	char line[512];
 	bool found = false;
 
-	snprintf(own, sizeof(own), " @" ADV_CONTROL_NAME "-%u\n", (unsigned)uid);
 	while (f && !found && fgets(line, sizeof(line), f)) {
 		const char *name = strrchr(line, ' ');
 
-		found = name &&
-			(strcmp(name, own) == 0 || strcmp(name, " @" ADV_CONTROL_NAME "\n") == 0);
+		line[strcspn(line, "\n")] = 0;
+		found = name && name[1] == '@' && strcmp(name + 2, wanted) == 0;
 	}
 	if (f)
 		fclose(f);
 	return found;
+}
+
+/* True where a daemon of that user (or the system's) has its name. */
+static bool daemon_runs(uid_t uid)
+{
+	char own[48];
+
+	snprintf(own, sizeof(own), ADV_CONTROL_NAME "-%u", (unsigned)uid);
+	return is_named(own) || is_named(ADV_CONTROL_NAME);
+}
+
+bool adv_port_holder_hinders(uint16_t port)
+{
+	struct adv_port_holder h;
+	char estate[48];
+
+	snprintf(estate, sizeof(estate), ADV_CONTROL_NAME "-%u" ADV_CONTROL_NAME_ESTATE,
+		 (unsigned)geteuid());
+	/* Clients of a daemon of ours hold it for the next one. */
+	return find_holder(port, &h) && !is_named(estate);
+}
+
+/* Who is root by sudo is mostly the user whose daemon it is. */
+static bool by_sudo_of(uid_t uid)
+{
+	const char *text = getenv("SUDO_UID");
+	char *end;
+
+	return geteuid() == 0 && text && *text && strtoul(text, &end, 10) == uid && !*end;
 }
 
 static void user_name(uid_t uid, char *name, size_t len)
@@ -147,9 +175,10 @@ void adv_port_holder_describe(uint16_t port, char *why, size_t why_len)
 	    (strncmp(comm, "adverbd", 7) == 0 || (!pid && daemon_runs(h.uid))))
 		snprintf(why, why_len,
 			 "UDP port %u is in use by the adverbd of user %s, which serves no other "
-			 "user: run the system service instead, which serves all (as root: adverbd "
-			 "--system), or use a network namespace of your own (unshare -Urn)",
-			 (unsigned)port, user);
+			 "user%s: %srun the system service instead, which serves all (as root: "
+			 "adverbd --system), or use a network namespace of your own (unshare -Urn)",
+			 (unsigned)port, user, geteuid() == 0 ? ", root included" : "",
+			 by_sudo_of(h.uid) ? "leave out sudo, or " : "");
 	else if (pid)
 		snprintf(why, why_len,
 			 "UDP port %u is in use by %s (process %d of user %s): RoCE v2 needs that "

@@ -19,4 +19,7 @@ bool adv_port_holder_parse(const char *line, uint16_t port, struct adv_port_hold
 /* Writes the message for a port that is taken. */
 void adv_port_holder_describe(uint16_t port, char *why, size_t why_len);
 
+/* True where a daemon of ours that is started now would not get the port. */
+bool adv_port_holder_hinders(uint16_t port);
+
 #endif

@@ -183,12 +183,26 @@ def second_user(build):
     with Daemon(build), Client():
         said = adverb(build, "gids", user=adverbd.NOBODY, check=1)
         assert "is in use by the adverbd of user root" in said and "--system" in said, said
+        said = adverb(build, "status", user=adverbd.NOBODY, check=1)
+        assert "adverbd of user root" in said and "is not running" not in said, said
+    other_than_root(build)
     with Daemon(build, "--system", name="adverbd"):
         assert "127.0.0.1" in adverb(build, "gids", user=adverbd.NOBODY)
         assert "for all users" in adverb(build, "status", user=adverbd.NOBODY)
     done = subprocess.run([*adverbd.as_user(adverbd.NOBODY), str(build / "adverbd"), "--system"],
                           capture_output=True, text=True, timeout=30)
     assert done.returncode == 2 and "needs root" in done.stderr
+
+
+def other_than_root(build):
+    """A user's daemon does not serve root, who is told so, and by sudo that he can do without."""
+    with Daemon(build, user=adverbd.NOBODY), Client(f"adverbd-{adverbd.NOBODY}", hello=False):
+        for sudo, hint in (({}, "root included"), ({"SUDO_UID": str(adverbd.NOBODY)}, "leave out sudo")):
+            assert "adverbd of user nobody" in adverb(build, "status", env=sudo, check=1)
+            said = adverb(build, "run", "--", "true", env=sudo)
+            assert "no device" in said and "adverbd of user nobody" in said and hint in said, said
+    assert adverb(build, "run", "--", "true") == ""
+    gone()
 
 
 def name_taken(build):

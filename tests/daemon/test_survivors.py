@@ -34,13 +34,13 @@ def end(process):
 
 
 @contextlib.contextmanager
-def exchange(build, port, prefix=()):
+def exchange(build, port, *options):
     """Two programs that write into each other's memory and compare every byte, until
     `finish(pair)`."""
     program = build / "tests" / "clients" / "exchange"
     if not program.exists():
         raise adverbd.Skip("the programs are not built")
-    run = [*prefix, str(build / "adverb"), "run", "--log", "warn", "--", str(program), "-p", str(port), "-e", "-q",
+    run = [str(build / "adverb"), "run", "--log", "warn", *options, "--", str(program), "-p", str(port), "-e", "-q",
            "2", "-w", "1", "-t", "0"]
     pair = []
     before = served()
@@ -49,6 +49,8 @@ def exchange(build, port, prefix=()):
             pair.append(subprocess.Popen([*run, *more], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                          stdin=subprocess.DEVNULL))
             wait_for(lambda: served() == before + len(pair), 60)
+        for process in pair:
+            assert process.stdout.readline() == "connected\n"
         yield pair
     finally:
         for process in pair:
@@ -115,13 +117,15 @@ def kill_at_once(pids):
 
 
 def killed(build):
-    """Worker and keeper, in the same instant, three times."""
-    with exchange(build, TCP) as pair:
+    """Worker and keeper, in the same instant, three times. Packets go through memory, and by the
+    sockets."""
+    with exchange(build, TCP) as pair, exchange(build, TCP + 1, "--no-shm") as other:
         for i in range(3):
             before = daemons()
             kill_at_once(before)
-            goes_on(build, 2, before, i + 1)
+            goes_on(build, 4, before, i + 1)
         finish(pair)
+        finish(other)
     gone()
 
 
@@ -153,7 +157,7 @@ def container_ends(build):
         before = {pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
                   if name_of(pid).startswith("adverbd") and shares_network(pid)}
         assert len(before) == 2, before
-        with exchange(build, TCP) as pair:
+        with exchange(build, TCP, "--no-shm") as pair:
             end(inner)
             wait_for(lambda: not any(map(adverbd.alive, before)))
             goes_on(build, 2, before)
@@ -244,8 +248,8 @@ def unable(build):
             assert "UDP port 4791 is in use by" in said or "outlived" in said or \
                 all(process.poll() is not None for process in pair), \
                 (done.returncode, said, [process.poll() for process in pair], [end(process) for process in pair])
-            for process in pair:
-                assert FATAL in end(process)
+            told = [end(process) for process in pair]
+            assert all(FATAL in said for said in told), told
             assert "PORT_ACTIVE" in adverb(build, "devinfo")
     finally:
         os.environ.pop("ADVERB_DAEMON", None)

@@ -319,7 +319,7 @@ static void bother_daemon(struct attack *a)
 		m.magic = ADV_CONTROL_MAGIC;
 		m.version = ADV_CONTROL_VERSION;
 		m.type = (uint16_t)(i % 2 ? below(a, 12) : ADV_CONTROL_HELLO);
-		m.body.slot.slot = below(a, 300);
+		m.body.slot.slot = below(a, 5000);
 		if (m.type == ADV_CONTROL_OPEN_SLOT) /* what it may have is not the question here */
 			m.type = ADV_CONTROL_STATUS;
 		(void)!send(*fd, &m, below(a, 8) ? sizeof(m) : below(a, sizeof(m)), MSG_NOSIGNAL);

@@ -57,7 +57,7 @@ def attack(lab, known, number, *options, program=None, **how):
 
 def nobody_slowed_down(lab):
     """Marks were seen, but neither they nor the CNPs that came were believed."""
-    status = lab.run(["sh", "-c", "for f in /sys/class/infiniband/adverb0/ports/1/*counters/*; do echo $(basename $f) $(cat $f); done"])
+    status = lab.run([lab.adverb, "status"], adverb=False)
     if not re.search(r"^congestion: [1-9]\d* packets marked by the network, 0 CNPs sent, 0 obeyed, "
                      r"0 ignored$", status, re.M):
         raise Failure(status)

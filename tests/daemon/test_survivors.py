@@ -4,7 +4,9 @@
 programs that outlive it bring up another one, and notice no more than that."""
 
 import contextlib
+import errno
 import os
+import select
 import signal
 import socket
 import struct
@@ -15,8 +17,10 @@ import time
 import adverbd
 from adverbd import Client, wait_for
 from test_starting import adverb, gone
+from test_steering import check_steering
 
 TCP = 18515
+FEW = 1200  # descriptors that the program may have which starts the daemon
 FATAL = "the daemon has ended"  # logged with IBV_EVENT_DEVICE_FATAL
 
 
@@ -288,6 +292,84 @@ def foreign_estate(build):
     gone()
 
 
+def estate_of(client):
+    """The socket that a client keeps; None: there is too much to be kept."""
+    client.send(adverbd.ESTATE)
+    kind, _, result, _, fds = client.receive()
+    assert kind == adverbd.ESTATE and result in (0, errno.ENOTSUP), (kind, result)
+    assert bool(fds) == (not result)
+    return socket.socket(fileno=fds[0]) if fds else None
+
+
+def heir(build, estate):
+    """Starts one from what a client keeps. It has to come to listen."""
+    ready, say = os.pipe()
+    subprocess.run([str(build / "adverbd"), "--ready-fd", str(say), "--estate-fd", str(estate.fileno())],
+                   pass_fds=[say, estate.fileno()], stdin=subprocess.DEVNULL, check=True, timeout=60)
+    os.close(say)
+    with os.fdopen(ready, "rb") as f:
+        said = f.read()
+    assert said == b"R", said
+
+
+def resume(client, slots):
+    for s in slots:
+        client.ask(adverbd.RESUME, struct.pack("=II", s.number, 0) + s.token)
+
+
+def every_place(build):
+    """Hundreds of sockets, blocks of QP numbers, and those that are made by the daemon that goes on:
+    each packet finds its socket, whatever has died."""
+    adverb(build, "gids")
+    clients = [wait_for(client_or_none)]
+    slots = [clients[0].open_slot() for _ in range(300)]
+    estate = estate_of(clients[0])
+    blocks = [(clients[0].open_block(slots[i]), slots[i]) for i in (7, 250, 7)]
+    check_steering(slots, b"first", blocks)
+    for i in range(3):
+        kill_at_once(daemons())
+        check_steering(slots, b"nobody there", blocks)
+        heir(build, estate)
+        check_steering(slots, b"not resumed", blocks)
+        c = Client()
+        resume(c, slots)
+        clients.append(c)
+        slots += [c.open_slot() for _ in range(5)]
+        blocks.append((c.open_block(slots[-1]), slots[-1]))
+        check_steering(slots, b"grown", blocks)
+        assert c.status()["used"] == len(slots) and c.status()["restarts"] == 2 * i + 1
+        os.kill(c.status()["worker"], signal.SIGKILL)
+        c = Client()
+        resume(c, slots)
+        clients.append(c)
+        slots.append(c.open_slot())
+        check_steering(slots, b"worker replaced, and grown", blocks)
+    for c in clients:
+        c.close()
+    for s in slots:
+        s.sock.close()
+    gone()
+    estate.close()
+
+
+def too_many(build):
+    """So that other programs of the user can send descriptors, no more are in flight than half of what
+    one may have."""
+    subprocess.run(["prlimit", f"--nofile={FEW}:", str(build / "adverb"), "gids"], check=True, timeout=60,
+                   stdout=subprocess.DEVNULL)
+    with wait_for(client_or_none) as c:
+        estate = estate_of(c)
+        for _ in range(FEW // 2 - 3):
+            c.open_slot().sock.close()
+        assert estate_of(c) is not None
+        for _ in range(3):
+            c.open_slot().sock.close()
+        assert estate_of(c) is None
+        assert not select.select([estate], [], [], 0)[0]  # nothing is in it
+    estate.close()
+    gone()
+
+
 def few_in_flight(build):
     """Other programs of the user can send descriptors: the group is in flight once, however many hold
     it."""
@@ -306,5 +388,5 @@ def few_in_flight(build):
 
 
 if __name__ == "__main__":
-    adverbd.main([killed, told_to_end, container_ends, newcomers, stopped_survivor, unable, foreign_estate,
-                  few_in_flight])
+    adverbd.main([killed, told_to_end, container_ends, newcomers, stopped_survivor, unable, foreign_estate, every_place,
+                  too_many, few_in_flight])

@@ -111,9 +111,9 @@ static const struct adv_error_text events[] = {
 				    no_path_migration, NULL},
 	[IBV_EVENT_DEVICE_FATAL] =
 		{"IBV_EVENT_DEVICE_FATAL", "local catastrophic error",
-		 "the daemon and its keeper have ended: addresses and connections are no "
-		 "longer looked after, and packets may not find their way; or a fault plan says "
-		 "so",
+		 "the daemon and its keeper have ended, and no other could be started: "
+		 "addresses and connections are no longer looked after, and packets may not "
+		 "find their way; or a fault plan says so",
 		 "close the device and open it again"},
 	[IBV_EVENT_PORT_ACTIVE] =
 		{"IBV_EVENT_PORT_ACTIVE", "port active",

@@ -18,8 +18,8 @@
 #define NULL_MAJOR 1
 #define NULL_MINOR 3
 
-/* For who may lift a hard limit: a client takes two descriptors, and there are 1024. */
-#define DESCRIPTORS_WANTED 8192
+/* For who may lift a hard limit: enough for all slots (docs/limits.md). */
+#define DESCRIPTORS_WANTED 16512
 
 /* ---- descriptors and signals ---- */
 

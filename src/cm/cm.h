@@ -159,6 +159,8 @@ void adv_cm_id_set_user(struct adv_cm_id *id, void *user);
 void *adv_cm_id_user(const struct adv_cm_id *id);
 enum rdma_port_space adv_cm_id_port_space(const struct adv_cm_id *id);
 enum ibv_qp_type adv_cm_id_qp_type(const struct adv_cm_id *id);
+/* Its consumer's queue pair, as it was told; 0: not yet. */
+uint32_t adv_cm_id_qpn(const struct adv_cm_id *id);
 /* Addresses as far as known; family 0 where not. */
 const struct adv_cm_addr *adv_cm_id_local(const struct adv_cm_id *id);
 const struct adv_cm_addr *adv_cm_id_remote(const struct adv_cm_id *id);

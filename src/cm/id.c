@@ -259,6 +259,11 @@ enum ibv_qp_type adv_cm_id_qp_type(const struct adv_cm_id *id)
 	return id->qp_type;
 }
 
+uint32_t adv_cm_id_qpn(const struct adv_cm_id *id)
+{
+	return id->local_qpn;
+}
+
 const struct adv_cm_addr *adv_cm_id_local(const struct adv_cm_id *id)
 {
 	return &id->local;

@@ -449,6 +449,8 @@ static int fault(struct adv_client *c, struct adv_control_message *m)
 		error = fault_of_process(c, number);
 	else if (kind == ADV_CONTROL_FAULT_DAEMON)
 		error = fault_of_daemon(c);
+	else if (kind == ADV_CONTROL_FAULT_OBJECTS)
+		error = adv_ucma_objects(c->all->ucma, c->peer.uid, c->asking);
 	if (error == ENOENT)
 		fail(m, error, "there is no such slot, or process");
 	else if (error == EPERM)

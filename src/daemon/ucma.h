@@ -55,6 +55,10 @@ bool adv_ucma_find_process(const struct adv_ucma *u, pid_t pid, uid_t *uid);
  * or, pid 0, of the daemon as a whole. */
 void adv_ucma_fault(struct adv_ucma *u, pid_t pid, uid_t uid, int fd);
 
+/* What ids there are, of a user's programs, with uid 0 of all: answers the request in the socket,
+ * see host/resource_exchange.h. 0. */
+int adv_ucma_objects(struct adv_ucma *u, uid_t uid, int fd);
+
 /* A connection of a process has ended, which may have been its last. */
 void adv_ucma_process_leaves(struct adv_ucma *u, pid_t pid);
 

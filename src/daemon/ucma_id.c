@@ -46,6 +46,7 @@ static struct adv_ucma_id *id_new(struct adv_ucma_channel *ch)
 	if (!id)
 		return NULL;
 	id->channel = ch;
+	id->number = ++c->ucma->id_numbers;
 	adv_list_init(&id->request_link);
 	adv_list_init(&id->requests);
 	adv_list_init(&id->events);

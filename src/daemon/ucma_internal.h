@@ -41,6 +41,7 @@ struct adv_ucma {
 	struct adv_list queries; /* the next one due first */
 	unsigned client_count;	 /* of both lists */
 	unsigned id_count;
+	uint32_t id_numbers; /* given to ids */
 	unsigned channel_count;
 	unsigned channel_limit;
 	struct adv_gid_table gids; /* a copy */
@@ -106,6 +107,7 @@ struct adv_ucma_id {
 	struct adv_ucma_channel *channel;
 	struct adv_cm_id *cm;
 	uint32_t handle; /* 0: its CONNECT_REQUEST was not fetched yet */
+	uint32_t number; /* no other of adverbd's has it, see ucma_objects.c */
 	enum adv_ucma_state state;
 	unsigned bind_flags;
 	bool unanswered;	      /* a request neither accepted nor rejected */

@@ -55,7 +55,7 @@ enum adv_control_type {
 	ADV_CONTROL_PAIR, /* pair: memory with another slot (link/shm.h); answer: its descriptor, or
 			   * EAGAIN: the other has yet to ask, and a notice will tell */
 	ADV_CONTROL_PAIRS, /* pairs; answer: pairs */
-	ADV_CONTROL_FAULT, /* fault: see host/fault_exchange.h */
+	ADV_CONTROL_FAULT, /* fault: see host/fault_exchange.h and resource_exchange.h */
 	ADV_CONTROL_BLOCK, /* slot.slot: more QP numbers for it; answer: block */
 	/* answer: a socket to be kept, as long as a slot is had: daemon/carrier.h; ENOTSUP: none */
 	ADV_CONTROL_ESTATE,
@@ -68,7 +68,8 @@ enum adv_control_type {
 #define ADV_CONTROL_NOTICE_PORT	   2u
 #define ADV_CONTROL_NOTICE_PAIRS   4u  /* ask with ADV_CONTROL_PAIRS what there is */
 #define ADV_CONTROL_NOTICE_LEAVING 16u /* it is told to end: not to be started anew */
-/* Alone, with a socket: a request of `adverb fault` waits there for the process's device. */
+/* Alone, with a socket: a request of `adverb fault`, or one for what there is, waits there for the
+ * process's device. */
 #define ADV_CONTROL_NOTICE_FAULT 8u
 
 /* Whose plan is meant. */
@@ -78,6 +79,9 @@ enum adv_control_fault_kind {
 	ADV_CONTROL_FAULT_PROCESS, /* what adverbd does with its connection manager's packets; 0:
 				      one's own */
 	ADV_CONTROL_FAULT_DAEMON,  /* what adverbd does with all packets of QP 1 */
+	/* Not a plan: the connection manager's objects that the asker may see, see
+	 * host/resource_exchange.h. Its requests go to slots as those about plans do. */
+	ADV_CONTROL_FAULT_OBJECTS,
 };
 
 struct adv_control_fault {

@@ -318,12 +318,6 @@ static int load_gids(struct adv_device *d)
 	return 0;
 }
 
-/* One of those who have it open. */
-struct device_user {
-	struct adv_list node;
-	void *user;
-};
-
 static struct device_user *user_of(struct adv_list *n)
 {
 	return adv_container_of(n, struct device_user, node);
@@ -364,7 +358,7 @@ void device_read_notices(struct adv_device *d)
 			device_pairs_changed(d);
 			break;
 		case ADV_NOTICE_FAULT:
-			device_fault_serve(d);
+			device_serve_tool(d);
 			break;
 		case ADV_NOTICE_GONE:
 			d->gone = true;
@@ -700,6 +694,7 @@ static void free_device(struct adv_device *d)
 static void add_user(struct adv_device *d, struct device_user *u)
 {
 	adv_list_add_tail(&d->users, &u->node);
+	u->number = ++d->user_numbers;
 	d->user = u->user;
 }
 

@@ -153,16 +153,14 @@ static void clear(void *user)
 	follow(d);
 }
 
-void device_fault_serve(struct adv_device *d)
+void device_fault_serve(struct adv_device *d, int fd)
 {
 	const struct adv_fault_follower follower = {show, set, clear, d->slot.number};
-	int fd = adv_control_take_fault(d->control);
 	uint64_t seed;
 
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		seed = adv_now();
 	adv_fault_answer(fd, &follower, d, seed % ADV_FAULT_SEEDS);
 	device_fault_look(d, adv_now());
-	adv_sys_close(fd);
 	adv_info("faults on purpose: %s", d->faulty ? "a plan is in force" : "none");
 }

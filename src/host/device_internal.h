@@ -73,6 +73,13 @@ struct device_group {
 	unsigned joins;
 };
 
+/* One of those who have it open. */
+struct device_user {
+	struct adv_list node;
+	void *user;
+	uint32_t number; /* rising */
+};
+
 struct adv_device {
 	struct adv_lock lock;
 	struct adv_engine *engine;
@@ -90,6 +97,7 @@ struct adv_device {
 	struct adv_device_callbacks callbacks;
 	void *user;	       /* one of `users` */
 	struct adv_list users; /* struct device_user */
+	uint32_t user_numbers; /* given to these */
 	unsigned opens;	       /* how many there are; under all_lock */
 	unsigned group_count;
 	struct device_group group[ADV_SLOT_GROUPS];
@@ -192,7 +200,9 @@ void device_tell_of_port(struct adv_device *d, enum ibv_event_type type);
  */
 int device_fault_start(struct adv_device *d, char *why, size_t why_len);
 void device_fault_look(struct adv_device *d, uint64_t now);
-void device_fault_serve(struct adv_device *d);
+void device_fault_serve(struct adv_device *d, int fd);
+/* device_resources.c. With the lock held: what a tool asks by adverbd is answered. */
+void device_serve_tool(struct adv_device *d);
 /* device_congestion.c: what ADVERB_CC says, else the default. 0 or errno, and then a line in why[].
  */
 int device_congestion_read(struct adv_cc_config *config, char *why, size_t why_len);

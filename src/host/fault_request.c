@@ -9,34 +9,10 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "host/control_internal.h"
 #include "link/fault.h"
 
 #define SEND_ROOM   (2 * (int)sizeof(struct adv_fault_message))
 #define OWN_WAIT_MS 3000
-
-int adv_control_fault(struct adv_control *c, const struct adv_control_fault *target, int *fd,
-		      char *why, size_t why_len)
-{
-	struct adv_control_message m;
-	int error;
-
-	adv_control_message_init(&m, ADV_CONTROL_FAULT, 0);
-	m.body.fault = *target;
-	error = adv_control_ask(c, &m, fd);
-	if (!error && (target->kind == ADV_CONTROL_FAULT_OPEN) != (*fd >= 0))
-		error = EPROTO;
-	if (!error)
-		return 0;
-	if (error == m.result && m.body.text[0])
-		snprintf(why, why_len, "%s", m.body.text);
-	else
-		snprintf(why, why_len, "adverbd: %s", strerror(error));
-	if (*fd >= 0)
-		adv_sys_close(*fd);
-	*fd = -1;
-	return error;
-}
 
 static int wait_for_answer(int fd, struct adv_fault_message *m, int wait_ms)
 {

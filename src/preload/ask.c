@@ -1,21 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "preload/ask.h"
 
+#include <errno.h>
+
 #include "base/log.h"
 #include "host/control.h"
 
-bool adv_ask(struct adv_contents *c)
+static struct adv_control *connect_control(void)
 {
 	char why[256];
 	struct adv_control *control = adv_control_connect(true, why, sizeof(why));
+
+	if (!control)
+		adv_error("no device in /sys/class/infiniband: %s", why);
+	return control;
+}
+
+bool adv_ask(struct adv_contents *c)
+{
+	struct adv_control *control = connect_control();
 	bool good;
 
-	if (!control) {
-		adv_error("no device in /sys/class/infiniband: %s", why);
+	if (!control)
 		return false;
-	}
 	good = adv_gid_table_read(adv_control_gids(control), &c->gids);
 	c->counted = adv_control_counters(control, &c->counters) == 0;
 	adv_control_close(control);
 	return good;
+}
+
+int adv_ask_resources(enum adv_resource_kind kind, adv_resource_fn *fn, void *user)
+{
+	struct adv_control *control = connect_control();
+	int error = control ? adv_resources_each(control, kind, fn, user) : ENODEV;
+
+	adv_control_close(control);
+	return error;
 }

@@ -268,13 +268,18 @@ static int append(struct stand_in *s, int fd, struct adv_netlink *answer)
 
 static bool device(void *user, struct adv_contents *contents)
 {
-	(void)user;
 	return adv_ask(contents);
+}
+
+static int resources(void *user, enum adv_resource_kind kind, adv_resource_fn *fn, void *fn_user)
+{
+	return adv_ask_resources(kind, fn, fn_user);
 }
 
 int adv_netlink_request(int fd, const void *request, size_t len)
 {
-	const struct adv_nldev_source source = {.device = device};
+	const struct adv_nldev_source source = {
+		.device = device, .resources = resources, .keys = geteuid() == 0};
 	struct adv_netlink answer = {0};
 	struct sockaddr_nl name;
 	struct stand_in *s;

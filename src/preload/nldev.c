@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* As drivers/infiniband/core/netlink.c and nldev.c of the Linux kernel answer. */
-#include "preload/nldev.h"
+#include "preload/nldev_internal.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -17,22 +17,11 @@
 #define UVERBS_MAJOR	231
 #define UVERBS_MINOR	192
 #define UVERBS_ABI	1
-#define ATTRIBUTES	RDMA_NLDEV_ATTR_MAX
 #define NETNS_EXCLUSIVE 0 /* a device is of one network namespace */
-
-struct request {
-	const struct adv_nldev_source *source;
-	struct adv_netlink *answer;
-	struct nlmsghdr head;
-	uint32_t port;			      /* who asks */
-	const uint8_t *attribute[ATTRIBUTES]; /* what is in it; NULL: not there */
-	uint16_t length[ATTRIBUTES];
-	struct adv_contents contents;
-};
 
 /* ---- reading ---- */
 
-static bool read_attributes(struct request *r, const uint8_t *p, size_t len)
+static bool read_attributes(struct adv_nldev_request *r, const uint8_t *p, size_t len)
 {
 	struct nlattr a;
 
@@ -44,7 +33,7 @@ static bool read_attributes(struct request *r, const uint8_t *p, size_t len)
 		if (a.nla_len < NLA_HDRLEN || a.nla_len > len)
 			return false;
 		type = a.nla_type & NLA_TYPE_MASK;
-		if (type < ATTRIBUTES) {
+		if (type < ADV_NLDEV_ATTRIBUTES) {
 			r->attribute[type] = p + NLA_HDRLEN;
 			r->length[type] = (uint16_t)(a.nla_len - NLA_HDRLEN);
 		}
@@ -57,8 +46,7 @@ static bool read_attributes(struct request *r, const uint8_t *p, size_t len)
 	return true;
 }
 
-/* False: it is not there, or not of this kind. */
-static bool get_u32(const struct request *r, unsigned type, uint32_t *value)
+bool adv_nldev_u32(const struct adv_nldev_request *r, unsigned type, uint32_t *value)
 {
 	if (!r->attribute[type] || r->length[type] != sizeof(*value))
 		return false;
@@ -66,7 +54,7 @@ static bool get_u32(const struct request *r, unsigned type, uint32_t *value)
 	return true;
 }
 
-static bool is_text(const struct request *r, unsigned type, const char *text)
+static bool is_text(const struct adv_nldev_request *r, unsigned type, const char *text)
 {
 	size_t len = strlen(text);
 
@@ -74,46 +62,46 @@ static bool is_text(const struct request *r, unsigned type, const char *text)
 	       memcmp(r->attribute[type], text, len) == 0;
 }
 
-static bool names_device(const struct request *r)
+bool adv_nldev_names_device(const struct adv_nldev_request *r)
 {
 	uint32_t index;
 
-	return get_u32(r, RDMA_NLDEV_ATTR_DEV_INDEX, &index) && index == ADV_NLDEV_INDEX;
+	return adv_nldev_u32(r, RDMA_NLDEV_ATTR_DEV_INDEX, &index) && index == ADV_NLDEV_INDEX;
 }
 
-static bool names_port(const struct request *r)
+bool adv_nldev_names_port(const struct adv_nldev_request *r)
 {
 	uint32_t port;
 
-	return names_device(r) && get_u32(r, RDMA_NLDEV_ATTR_PORT_INDEX, &port) &&
+	return adv_nldev_names_device(r) && adv_nldev_u32(r, RDMA_NLDEV_ATTR_PORT_INDEX, &port) &&
 	       port == ADV_NLDEV_PORT;
 }
 
 /* ---- writing ---- */
 
-static void begin(struct request *r, bool one_of_many)
+void adv_nldev_begin(struct adv_nldev_request *r, bool one_of_many)
 {
 	adv_netlink_begin(r->answer, r->head.nlmsg_type, one_of_many ? NLM_F_MULTI : 0,
 			  r->head.nlmsg_seq, r->port);
 }
 
-static void put_handle(struct request *r)
+void adv_nldev_put_handle(struct adv_nldev_request *r)
 {
 	adv_netlink_u32(r->answer, RDMA_NLDEV_ATTR_DEV_INDEX, ADV_NLDEV_INDEX);
 	adv_netlink_string(r->answer, RDMA_NLDEV_ATTR_DEV_NAME, ADV_DEVICE_NAME);
 }
 
-static bool find_device(struct request *r)
+static bool find_device(struct adv_nldev_request *r)
 {
 	return r->source->device(r->source->user, &r->contents);
 }
 
-static void write_device(struct request *r, bool one_of_many)
+static void write_device(struct adv_nldev_request *r, bool one_of_many)
 {
 	struct adv_netlink *n = r->answer;
 
-	begin(r, one_of_many);
-	put_handle(r);
+	adv_nldev_begin(r, one_of_many);
+	adv_nldev_put_handle(r);
 	adv_netlink_u32(n, RDMA_NLDEV_ATTR_PORT_INDEX, ADV_NLDEV_PORT);
 	adv_netlink_u64(n, RDMA_NLDEV_ATTR_CAP_FLAGS, ADV_DEVICE_CAP_FLAGS);
 	adv_netlink_string(n, RDMA_NLDEV_ATTR_FW_VERSION, ADV_FW_VER);
@@ -125,15 +113,15 @@ static void write_device(struct request *r, bool one_of_many)
 	adv_netlink_end(n);
 }
 
-static int get_device(struct request *r)
+static int get_device(struct adv_nldev_request *r)
 {
-	if (!names_device(r) || !find_device(r))
+	if (!adv_nldev_names_device(r) || !find_device(r))
 		return EINVAL;
 	write_device(r, false);
 	return 0;
 }
 
-static int list_devices(struct request *r)
+static int list_devices(struct adv_nldev_request *r)
 {
 	if (find_device(r))
 		write_device(r, true);
@@ -141,14 +129,14 @@ static int list_devices(struct request *r)
 }
 
 /* The interface of the first GID, by whose MTU the port's is chosen. */
-static void write_port(struct request *r, bool one_of_many)
+static void write_port(struct adv_nldev_request *r, bool one_of_many)
 {
 	const struct adv_gid_table *t = &r->contents.gids;
 	struct adv_netlink *n = r->answer;
 	char name[sizeof(t->entry[0].ifname) + 1];
 
-	begin(r, one_of_many);
-	put_handle(r);
+	adv_nldev_begin(r, one_of_many);
+	adv_nldev_put_handle(r);
 	adv_netlink_u32(n, RDMA_NLDEV_ATTR_PORT_INDEX, ADV_NLDEV_PORT);
 	adv_netlink_u8(n, RDMA_NLDEV_ATTR_PORT_STATE,
 		       t->port_active ? IBV_PORT_ACTIVE : IBV_PORT_DOWN);
@@ -162,33 +150,33 @@ static void write_port(struct request *r, bool one_of_many)
 	adv_netlink_end(n);
 }
 
-static int get_port(struct request *r)
+static int get_port(struct adv_nldev_request *r)
 {
-	if (!names_port(r) || !find_device(r))
+	if (!adv_nldev_names_port(r) || !find_device(r))
 		return EINVAL;
 	write_port(r, false);
 	return 0;
 }
 
-static int list_ports(struct request *r)
+static int list_ports(struct adv_nldev_request *r)
 {
-	if (!names_device(r))
+	if (!adv_nldev_names_device(r))
 		return EINVAL;
 	if (find_device(r))
 		write_port(r, true);
 	return 0;
 }
 
-static int get_system(struct request *r)
+static int get_system(struct adv_nldev_request *r)
 {
-	begin(r, false);
+	adv_nldev_begin(r, false);
 	adv_netlink_u8(r->answer, RDMA_NLDEV_SYS_ATTR_NETNS_MODE, NETNS_EXCLUSIVE);
 	adv_netlink_u8(r->answer, RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK, 1);
 	adv_netlink_end(r->answer);
 	return 0;
 }
 
-static int get_node(struct request *r)
+static int get_node(struct adv_nldev_request *r)
 {
 	struct adv_netlink *n = r->answer;
 	char name[ADV_UVERBS_NAME_LEN];
@@ -196,12 +184,12 @@ static int get_node(struct request *r)
 
 	if (!is_text(r, RDMA_NLDEV_ATTR_CHARDEV_TYPE, "uverbs"))
 		return r->attribute[RDMA_NLDEV_ATTR_CHARDEV_TYPE] ? ENODEV : EINVAL;
-	if (!names_device(r) || !find_device(r))
+	if (!adv_nldev_names_device(r) || !find_device(r))
 		return ENODEV;
 	adv_uverbs_name(name);
 	minor = UVERBS_MINOR + (unsigned)strtoul(name + strlen("uverbs"), NULL, 10);
-	begin(r, false);
-	put_handle(r);
+	adv_nldev_begin(r, false);
+	adv_nldev_put_handle(r);
 	adv_netlink_u64(n, RDMA_NLDEV_ATTR_CHARDEV, makedev(UVERBS_MAJOR, minor));
 	adv_netlink_u64(n, RDMA_NLDEV_ATTR_CHARDEV_ABI, UVERBS_ABI);
 	adv_netlink_string(n, RDMA_NLDEV_ATTR_CHARDEV_NAME, name);
@@ -212,15 +200,15 @@ static int get_node(struct request *r)
 /* ---- counters ---- */
 
 /* Their values; or how they are switched on, which each of them always is. */
-static void write_counters(struct request *r, bool values)
+static void write_counters(struct adv_nldev_request *r, bool values)
 {
 	struct adv_netlink *n = r->answer;
 	size_t all, one;
 	const char *name;
 	uint64_t value;
 
-	begin(r, false);
-	put_handle(r);
+	adv_nldev_begin(r, false);
+	adv_nldev_put_handle(r);
 	adv_netlink_u32(n, RDMA_NLDEV_ATTR_PORT_INDEX, ADV_NLDEV_PORT);
 	all = adv_netlink_nest(n, RDMA_NLDEV_ATTR_STAT_HWCOUNTERS);
 	for (unsigned i = 0; (name = adv_hw_counter(&r->contents.counters, i, &value)); i++) {
@@ -237,11 +225,11 @@ static void write_counters(struct request *r, bool values)
 }
 
 /* Counters of single queue pairs there are none, and so no mode to bind them. */
-static int get_statistic(struct request *r)
+static int get_statistic(struct adv_nldev_request *r)
 {
 	uint32_t of, mode;
 
-	if (!names_port(r) || !find_device(r))
+	if (!adv_nldev_names_port(r) || !find_device(r))
 		return EINVAL;
 	if (!r->attribute[RDMA_NLDEV_ATTR_STAT_RES]) {
 		if (!r->contents.counted)
@@ -249,23 +237,23 @@ static int get_statistic(struct request *r)
 		write_counters(r, true);
 		return 0;
 	}
-	if (!get_u32(r, RDMA_NLDEV_ATTR_STAT_RES, &of))
+	if (!adv_nldev_u32(r, RDMA_NLDEV_ATTR_STAT_RES, &of))
 		return EINVAL;
 	if (of != RDMA_NLDEV_ATTR_RES_QP)
 		return EOPNOTSUPP;
-	if (!get_u32(r, RDMA_NLDEV_ATTR_STAT_MODE, &mode))
+	if (!adv_nldev_u32(r, RDMA_NLDEV_ATTR_STAT_MODE, &mode))
 		return ENOENT;
-	begin(r, false);
-	put_handle(r);
+	adv_nldev_begin(r, false);
+	adv_nldev_put_handle(r);
 	adv_netlink_u32(r->answer, RDMA_NLDEV_ATTR_PORT_INDEX, ADV_NLDEV_PORT);
 	adv_netlink_u32(r->answer, RDMA_NLDEV_ATTR_STAT_MODE, RDMA_COUNTER_MODE_NONE);
 	adv_netlink_end(r->answer);
 	return 0;
 }
 
-static int get_statistic_status(struct request *r)
+static int get_statistic_status(struct adv_nldev_request *r)
 {
-	if (!names_port(r) || !find_device(r))
+	if (!adv_nldev_names_port(r) || !find_device(r))
 		return EINVAL;
 	if (!r->contents.counted)
 		return EOPNOTSUPP;
@@ -273,11 +261,11 @@ static int get_statistic_status(struct request *r)
 	return 0;
 }
 
-static int list_statistics(struct request *r)
+static int list_statistics(struct adv_nldev_request *r)
 {
 	uint32_t of;
 
-	if (!get_u32(r, RDMA_NLDEV_ATTR_STAT_RES, &of))
+	if (!adv_nldev_u32(r, RDMA_NLDEV_ATTR_STAT_RES, &of))
 		return EINVAL;
 	return of == RDMA_NLDEV_ATTR_RES_QP || of == RDMA_NLDEV_ATTR_RES_MR ? 0 : EOPNOTSUPP;
 }
@@ -286,18 +274,26 @@ static int list_statistics(struct request *r)
 
 /* Each returns 0 or errno; what it has written then counts for nothing. */
 static const struct command {
-	int (*get)(struct request *r);
-	int (*list)(struct request *r);
+	int (*get)(struct adv_nldev_request *r);
+	int (*list)(struct adv_nldev_request *r);
 } commands[] = {
 	[RDMA_NLDEV_CMD_GET] = {get_device, list_devices},
 	[RDMA_NLDEV_CMD_PORT_GET] = {get_port, list_ports},
 	[RDMA_NLDEV_CMD_SYS_GET] = {get_system, NULL},
+	[RDMA_NLDEV_CMD_RES_GET] = {adv_nldev_get_summary, NULL},
+	[RDMA_NLDEV_CMD_RES_QP_GET] = {adv_nldev_get_resource, adv_nldev_list_resources},
+	[RDMA_NLDEV_CMD_RES_CM_ID_GET] = {adv_nldev_get_resource, adv_nldev_list_resources},
+	[RDMA_NLDEV_CMD_RES_CQ_GET] = {adv_nldev_get_resource, adv_nldev_list_resources},
+	[RDMA_NLDEV_CMD_RES_MR_GET] = {adv_nldev_get_resource, adv_nldev_list_resources},
+	[RDMA_NLDEV_CMD_RES_PD_GET] = {adv_nldev_get_resource, adv_nldev_list_resources},
+	[RDMA_NLDEV_CMD_RES_CTX_GET] = {adv_nldev_get_resource, adv_nldev_list_resources},
+	[RDMA_NLDEV_CMD_RES_SRQ_GET] = {adv_nldev_get_resource, adv_nldev_list_resources},
 	[RDMA_NLDEV_CMD_GET_CHARDEV] = {get_node, NULL},
 	[RDMA_NLDEV_CMD_STAT_GET] = {get_statistic, list_statistics},
 	[RDMA_NLDEV_CMD_STAT_GET_STATUS] = {get_statistic_status, NULL},
 };
 
-static void write_status(struct request *r, int error)
+static void write_status(struct adv_nldev_request *r, int error)
 {
 	const struct nlmsgerr status = {.error = -error, .msg = r->head};
 
@@ -306,7 +302,7 @@ static void write_status(struct request *r, int error)
 	adv_netlink_end(r->answer);
 }
 
-static void write_done(struct request *r)
+static void write_done(struct adv_nldev_request *r)
 {
 	const int32_t error = 0;
 
@@ -315,7 +311,7 @@ static void write_done(struct request *r)
 	adv_netlink_end(r->answer);
 }
 
-static int run(struct request *r, const uint8_t *payload, size_t len, bool *listed)
+static int run(struct adv_nldev_request *r, const uint8_t *payload, size_t len, bool *listed)
 {
 	unsigned op = RDMA_NL_GET_OP(r->head.nlmsg_type);
 	const struct command *c;
@@ -332,7 +328,7 @@ static int run(struct request *r, const uint8_t *payload, size_t len, bool *list
 	return *listed ? c->list(r) : c->get(r);
 }
 
-static void answer_one(struct request *r, const uint8_t *payload, size_t len)
+static void answer_one(struct adv_nldev_request *r, const uint8_t *payload, size_t len)
 {
 	size_t before = r->answer->len;
 	bool listed = false;
@@ -353,7 +349,7 @@ static void answer_one(struct request *r, const uint8_t *payload, size_t len)
 void adv_nldev_answer(const struct adv_nldev_source *source, const void *request, size_t len,
 		      uint32_t port, struct adv_netlink *answer)
 {
-	struct request *r = calloc(1, sizeof(*r));
+	struct adv_nldev_request *r = calloc(1, sizeof(*r));
 	const uint8_t *p = request;
 
 	if (!r)

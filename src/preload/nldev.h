@@ -7,6 +7,7 @@
 #ifndef ADV_PRELOAD_NLDEV_H
 #define ADV_PRELOAD_NLDEV_H
 
+#include "host/resources.h"
 #include "preload/contents.h"
 #include "preload/netlink_writer.h"
 
@@ -17,6 +18,10 @@
 struct adv_nldev_source {
 	/* The device as it is now. False: there is none. */
 	bool (*device)(void *user, struct adv_contents *contents);
+	/* As adv_resources_each(). */
+	int (*resources)(void *user, enum adv_resource_kind kind, adv_resource_fn *fn,
+			 void *fn_user);
+	bool keys; /* memory keys may be told */
 	void *user;
 };
 

@@ -52,6 +52,7 @@ struct adv_cq *adv_cq_create(struct adv_engine *e, unsigned cqe, void *user)
 		goto no_memory;
 	cq->engine = e;
 	cq->owner = e->owner;
+	cq->number = ++e->numbers;
 	cq->user = user;
 	adv_timer_init(&cq->timer, period_over);
 	adv_list_init(&cq->event_node);

@@ -20,6 +20,7 @@
  *               cc_params.c has its parameters
  * gather.c      data of requests to and from memory
  * inject.c      faults on purpose
+ * resources.c   what there is
  */
 #ifndef ADV_TRANSPORT_INTERNAL_H
 #define ADV_TRANSPORT_INTERNAL_H
@@ -71,6 +72,7 @@ struct adv_pd {
 	const void *owner;
 	struct adv_list node; /* engine->pds */
 	uint32_t users;	      /* MRs, SRQs, QPs, AHs in it */
+	uint32_t number;      /* for resources.c, as in CQs and SRQs */
 };
 
 struct adv_mr {
@@ -162,6 +164,7 @@ struct adv_cq {
 	uint64_t moderate_ns;
 	uint32_t moderated; /* completions since the last event */
 	struct adv_timer timer;
+	uint32_t number;
 };
 
 /*
@@ -205,6 +208,7 @@ struct adv_srq {
 	struct adv_xrcd *xrcd;
 	struct adv_cq *cq;
 	uint32_t number; /* 24 bits */
+	uint32_t id;	 /* of each one, for resources.c */
 };
 
 /* Takes the oldest request, NULL where there is none; queues IBV_EVENT_SRQ_LIMIT_REACHED once when
@@ -713,6 +717,8 @@ struct adv_engine {
 	struct adv_ah *dead_ahs; /* packets of the last batch may refer to them */
 	adv_injector *injector;	 /* NULL: nothing fails on purpose */
 	void *injector_user;
+	uint32_t numbers;  /* given to PDs, CQs and SRQs */
+	uint32_t mw_count; /* of mrs.count */
 };
 
 /* ---- faults on purpose (inject.c) ---- */

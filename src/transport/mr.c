@@ -27,6 +27,7 @@ struct adv_pd *adv_pd_create(struct adv_engine *e)
 	}
 	pd->engine = e;
 	pd->owner = e->owner;
+	pd->number = ++e->numbers;
 	adv_list_add_tail(&e->pds, &pd->node);
 	e->pd_count++;
 	return pd;

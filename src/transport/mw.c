@@ -28,6 +28,7 @@ struct adv_mw *adv_mw_create(struct adv_pd *pd, enum ibv_mw_type type)
 		return NULL;
 	}
 	mw->key.window = mw;
+	pd->engine->mw_count++;
 	mw->pd = pd;
 	mw->type_2 = type == IBV_MW_TYPE_2;
 	if (!mw->type_2)
@@ -52,6 +53,7 @@ void adv_mw_destroy(struct adv_mw *mw)
 {
 	unbind(mw);
 	adv_mr_remove(mw->pd->engine, &mw->key);
+	mw->pd->engine->mw_count--;
 	mw->pd->users--;
 	free(mw);
 }

@@ -47,6 +47,7 @@ struct adv_srq *adv_srq_new(struct adv_pd *pd, struct ibv_srq_attr *attr, void *
 		srq->free_list[i] = max_wr - 1 - i;
 	srq->free_count = max_wr;
 	srq->pd = pd;
+	srq->id = ++pd->engine->numbers;
 	srq->user = user;
 	pd->users++;
 	adv_list_add_tail(&pd->engine->srqs, &srq->node);

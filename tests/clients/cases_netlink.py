@@ -2,8 +2,12 @@
 """The device as programs find it by netlink: iproute2's `rdma`."""
 
 import json
+import os
+import pathlib
 import re
+import signal
 
+from cases_device import NOBODY, as_nobody
 from cases_sysfs import IBDEV, PORT, counters, keep_daemon, read, same
 from harness import Failure, case, need_tool
 
@@ -79,6 +83,121 @@ def refusals(lab):
             raise Failure(process.describe())
     if lab.start([tool, "link", "show", "adverb0/2"]).wait(20) == 0:
         raise Failure("a second port")
+
+
+def resources(lab, kind):
+    """{process id: its objects}, as `rdma resource` shows them."""
+    found = {}
+    for one in rdma(lab, "resource", "show", kind):
+        found.setdefault(one.pop("pid", None), []).append(one)
+    return found
+
+
+def rping_pair(lab):
+    """A server and a client that go on until they are killed."""
+    server = lab.start(["rping", "-s", "-C", "100000000"])
+    lab.wait_until(lambda: rdma(lab, "resource", "show", "cm_id"), 20, "the server listens")
+    client = lab.start(["rping", "-c", "-a", "127.0.0.1", "-C", "100000000"])
+    lab.wait_until(lambda: len(resources(lab, "qp")) == 2, 20, "both have a queue pair")
+    lab.wait_until(lambda: all(q["state"] == "RTS" for qs in resources(lab, "qp").values()
+                               for q in qs), 20, "they are connected")
+    return server, client
+
+
+@case("netlink", "resources")
+def programs(lab):
+    """What programs have: who is connected to whom, and numbers that lead from one to another."""
+    need_tool("rping")
+    server, client = rping_pair(lab)
+    qps = resources(lab, "qp")
+    same("processes", sorted(qps), sorted([server.pid, client.pid]))
+    [here], [there] = qps[server.pid], qps[client.pid]
+    same("peers", (here["lqpn"], there["lqpn"]), (there["rqpn"], here["rqpn"]))
+    same("kinds", {(q["type"], q["state"], q["port"], q["comm"]) for q in (here, there)},
+         {("RC", "RTS", 1, "rping")})
+    before = here["sq-psn"]
+    lab.wait_until(lambda: resources(lab, "qp")[server.pid][0]["sq-psn"] != before, 20,
+                   "PSNs go on while they are looked at")
+    for pid, qp in ((server.pid, here), (client.pid, there)):
+        pds = {pd["pdn"]: pd for pd in resources(lab, "pd")[pid]}
+        regions = [mr for mr in resources(lab, "mr")[pid] if mr["pdn"] == qp["pdn"]]
+        [cq] = resources(lab, "cq")[pid]
+        [context] = resources(lab, "ctx")[pid]
+        same("PD in use", pds[qp["pdn"]]["users"] > len(regions) > 0, True)
+        same("lengths", {mr["mrlen"] for mr in regions} >= {16, 64}, True)
+        same("CQ", (cq["users"], cq["cqe"] >= 16), (2, True))
+        same("context", {cq["ctxn"], *(pd["ctxn"] for pd in pds.values())}, {context["ctxn"]})
+    same("no SRQ", resources(lab, "srq"), {})
+    ids = [one for ones in resources(lab, "cm_id").values() for one in ones]
+    same("connections", sorted((i["lqpn"], i["qp-type"], i["ps"]) for i in ids
+                               if i["state"] == "CONNECT"),
+         sorted((q["lqpn"], "RC", "TCP") for q in (here, there)))
+    same("listener", [(i["src-addr"], "dst-addr" in i) for i in ids if i["state"] == "LISTEN"],
+         [("0.0.0.0:7174", False)])
+    [sums] = rdma(lab, "resource")
+    same("sums", (sums["qp"], sums["cq"], sums["ctx"], sums["cm_id"], sums["srq"]), (2, 2, 2, 3, 0))
+    same("one", rdma(lab, "resource", "show", "qp", "link", "adverb0/1", "lqpn", str(here["lqpn"]))[0]
+         ["pid"], server.pid)
+    client.kill()
+    server.kill()
+    lab.wait_until(lambda: rdma(lab, "resource")[0]["qp"] == 0, 20, "nothing is left")
+
+
+@case("netlink", "many-resources")
+def many(lab):
+    """More than fit into a message, a datagram or a socket; each comes once."""
+    program = lab.start([lab.client("holder"), "5000"])
+    lab.wait_until(lambda: "ready" in program.output(), 60, "5000 queue pairs")
+    for kind, number, count in (("qp", "lqpn", 5000), ("mr", "mrn", 3000), ("cq", "cqn", 2000),
+                                ("pd", "pdn", 1000), ("srq", "srqn", 100)):
+        numbers = [one[number] for one in rdma(lab, "resource", "show", kind)]
+        same(kind, (len(numbers), len(set(numbers))), (count, count))
+    [sums] = rdma(lab, "resource")
+    same("sums", [sums[k] for k in ("qp", "mr", "cq", "pd", "srq", "ctx")],
+         [5000, 3000, 2000, 1000, 100, 1])
+
+
+@case("netlink", "contexts")
+def contexts(lab):
+    """A program's contexts are told apart, those as well that share what is below them."""
+    program = lab.start([lab.client("holder"), "10", "40"])
+    lab.wait_until(lambda: "ready" in program.output(), 60, "41 contexts")
+    numbers = [one["ctxn"] for one in resources(lab, "ctx")[program.pid]]
+    same("contexts", (len(numbers), len(set(numbers))), (41, 41))
+    same("sum", rdma(lab, "resource")[0]["ctx"], 41)
+    same("each has a PD", {pd["ctxn"] for pd in resources(lab, "pd")[program.pid]}, set(numbers))
+    same("CQs are of one", len({cq["ctxn"] for cq in resources(lab, "cq")[program.pid]}), 1)
+
+
+@case("netlink", "stopped")
+def stopped(lab):
+    """A program that is stopped keeps nobody from seeing the others."""
+    need_tool("rping")
+    server, client = rping_pair(lab)
+    os.kill(server.pid, signal.SIGSTOP)
+    same("processes", list(resources(lab, "qp")), [client.pid])
+    same("ids are adverbd's", rdma(lab, "resource")[0]["cm_id"], 3)
+    os.kill(server.pid, signal.SIGCONT)
+    lab.wait_until(lambda: len(resources(lab, "qp")) == 2, 20, "it answers again")
+
+
+@case("netlink", "other-users")
+def other_users(lab):
+    """Who is not root sees neither memory keys nor, of a system daemon, what is another user's."""
+    env = as_nobody(lab)
+    lab.start([lab.build / "adverbd", "--foreground", "--system", "--linger", "300"], adverb=False)
+    lab.wait_until(lambda: b"adverbd" in pathlib.Path("/proc/net/unix").read_bytes(), 20,
+                   "adverbd listens")
+    mine = lab.start([lab.client("holder"), "10"])
+    theirs = lab.start([lab.client("holder"), "10"], prefix=NOBODY, env=env)
+    for program in (mine, theirs):
+        lab.wait_until(lambda p=program: "ready" in p.output(), 60, "queue pairs")
+    same("root sees", sorted(resources(lab, "qp")), sorted([mine.pid, theirs.pid]))
+    same("keys", all("rkey" in mr for mr in resources(lab, "mr")[theirs.pid]), True)
+    text = lab.run([need_tool("rdma"), "-j", "resource", "show", "mr"], prefix=NOBODY, env=env)
+    seen = json.loads(text)
+    same("another sees", {mr["pid"] for mr in seen}, {theirs.pid})
+    same("no keys", any("rkey" in mr or "lkey" in mr for mr in seen), False)
 
 
 PYTHON = """

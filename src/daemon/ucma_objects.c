@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the connection manager has, for tools. */
+#include <string.h>
+
+#include "daemon/ucma_internal.h"
+#include "host/resource_exchange.h"
+
+_Static_assert(sizeof(union adv_cm_sockaddr) == ADV_RESOURCE_SOCKADDR, "room for an address");
+
+struct asker {
+	const struct adv_ucma *ucma;
+	uid_t uid;
+};
+
+/* As the kernel numbers them, in include/rdma/rdma_cm.h. */
+static uint8_t state_of(const struct adv_ucma_id *id)
+{
+	enum {
+		IDLE,
+		ADDR_QUERY,
+		ADDR_RESOLVED,
+		ROUTE_QUERY,
+		ROUTE_RESOLVED,
+		CONNECT,
+		DISCONNECT,
+		ADDR_BOUND,
+		LISTEN
+	};
+	static const uint8_t states[] = {
+		[ADV_UCMA_IDLE] = IDLE,
+		[ADV_UCMA_BOUND] = ADDR_BOUND,
+		[ADV_UCMA_ADDR_QUERY] = ADDR_QUERY,
+		[ADV_UCMA_ADDR_RESOLVED] = ADDR_RESOLVED,
+		[ADV_UCMA_ROUTE_QUERY] = ROUTE_QUERY,
+		[ADV_UCMA_ROUTE_RESOLVED] = ROUTE_RESOLVED,
+		[ADV_UCMA_CONNECT] = CONNECT,
+		[ADV_UCMA_LISTEN] = LISTEN,
+	};
+
+	if (id->state == ADV_UCMA_CONNECT && !adv_cm_id_busy(id->cm))
+		return DISCONNECT;
+	return states[id->state];
+}
+
+static void tell_id(const struct adv_ucma_id *id, struct adv_object *out)
+{
+	union adv_cm_sockaddr address;
+
+	out->number = id->number;
+	out->pid = (uint32_t)id->channel->client->peer.pid;
+	out->state = state_of(id);
+	out->type = (uint8_t)adv_cm_id_qp_type(id->cm);
+	out->port = id->ifindex ? 1 : 0;
+	out->cm_id.port_space = adv_cm_id_port_space(id->cm);
+	out->cm_id.qpn = adv_cm_id_qpn(id->cm);
+	adv_ucma_to_sockaddr(adv_cm_id_local(id->cm), &address);
+	memcpy(out->cm_id.local, &address, sizeof(address));
+	adv_ucma_to_sockaddr(adv_cm_id_remote(id->cm), &address);
+	memcpy(out->cm_id.remote, &address, sizeof(address));
+}
+
+/* The ids of a client but for the *skip first of them. */
+static unsigned of_client(const struct adv_ucma_client *c, uint64_t *skip, struct adv_object *out,
+			  unsigned room)
+{
+	unsigned count = 0;
+
+	if (*skip >= c->id_count) {
+		*skip -= c->id_count;
+		return 0;
+	}
+	for (const struct adv_list *n = c->id_list.next; n != &c->id_list && count < room;
+	     n = n->next) {
+		if (*skip)
+			(*skip)--;
+		else
+			tell_id(adv_container_of(n, struct adv_ucma_id, link), &out[count++]);
+	}
+	return count;
+}
+
+/* *from: how many were told before. */
+static unsigned tell(void *user, enum adv_resource_kind kind, uint64_t *from,
+		     struct adv_object *out, unsigned room)
+{
+	const struct asker *a = user;
+	const struct adv_list *clients = &a->ucma->clients;
+	uint64_t skip = kind == ADV_RESOURCE_CM_ID ? *from : 0;
+	unsigned count = 0, all = 0;
+
+	memset(out, 0, room * sizeof(*out));
+	for (const struct adv_list *n = clients->next; n != clients; n = n->next) {
+		const struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
+
+		if (a->uid != 0 && c->peer.uid != a->uid)
+			continue;
+		all += c->id_count;
+		if (kind == ADV_RESOURCE_CM_ID && count < room)
+			count += of_client(c, &skip, out + count, room - count);
+	}
+	*from = count == room ? *from + count : ADV_RESOURCES_END;
+	if (kind != ADV_RESOURCE_SUMMARY)
+		return count;
+	out->type = ADV_RESOURCE_CM_ID;
+	out->users = all;
+	return 1;
+}
+
+int adv_ucma_objects(struct adv_ucma *u, uid_t uid, int fd)
+{
+	struct asker a = {u, uid};
+
+	adv_resource_answer(fd, ADV_SLOT_DAEMON, tell, &a);
+	return 0;
+}

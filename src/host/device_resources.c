@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Requests of tools that adverbd hands on to a device. */
+#include <string.h>
+
+#include "base/sys.h"
+#include "host/device_internal.h"
+#include "host/resource_exchange.h"
+
+static unsigned count_contexts(const struct adv_device *d)
+{
+	unsigned count = 0;
+
+	for (const struct adv_list *n = d->users.next; n != &d->users; n = n->next)
+		count++;
+	return count;
+}
+
+static uint32_t number_of(const struct adv_device *d, const void *owner)
+{
+	for (const struct adv_list *n = d->users.next; n != &d->users; n = n->next) {
+		const struct device_user *u = adv_container_of(n, struct device_user, node);
+
+		if (u->user == owner)
+			return u->number;
+	}
+	return 0;
+}
+
+/* *from: the last number that was told; they rise. */
+static unsigned tell_contexts(const struct adv_device *d, uint64_t *from, struct adv_object *out,
+			      unsigned room)
+{
+	unsigned count = 0;
+
+	memset(out, 0, room * sizeof(*out));
+	for (const struct adv_list *n = d->users.next; n != &d->users; n = n->next) {
+		const struct device_user *u = adv_container_of(n, struct device_user, node);
+
+		if (u->number <= *from)
+			continue;
+		if (count == room)
+			return count;
+		out[count].number = out[count].context = u->number;
+		*from = out[count++].number;
+	}
+	*from = ADV_RESOURCES_END;
+	return count;
+}
+
+static unsigned tell(void *user, enum adv_resource_kind kind, uint64_t *from,
+		     struct adv_object *out, unsigned room)
+{
+	const void *owners[ADV_RESOURCE_EXCHANGE_MOST];
+	const struct adv_device *d = user;
+	unsigned count;
+
+	if (kind == ADV_RESOURCE_CTX)
+		return tell_contexts(d, from, out, room);
+	count = adv_engine_resources(d->engine, kind, from, out, owners, room);
+	if (kind != ADV_RESOURCE_SUMMARY) {
+		for (unsigned i = 0; i < count; i++)
+			out[i].context = number_of(d, owners[i]);
+	} else if (count) {
+		out[count].type = ADV_RESOURCE_CTX;
+		out[count++].users = count_contexts(d);
+	}
+	return count;
+}
+
+void device_serve_tool(struct adv_device *d)
+{
+	int fd = adv_control_take_fault(d->control);
+
+	if (adv_resource_is_asked(fd))
+		adv_resource_answer(fd, d->slot.number, tell, d);
+	else
+		device_fault_serve(d, fd);
+	adv_sys_close(fd);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "host/resources.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "host/resource_exchange.h"
+
+#define ANSWER_MS   500
+#define ALL_MS	    5000
+#define ROUNDS_MOST 65536 /* answers of one process: more than it can have objects for */
+#define NUMBER_BITS 20	  /* of an object, below its process's slot */
+
+struct question {
+	struct adv_control *control;
+	enum adv_resource_kind kind;
+	adv_resource_fn *fn;
+	void *user;
+	uint64_t deadline_ms;
+	bool enough;
+	struct adv_resource_message message;
+	struct adv_object sum[ADV_RESOURCE_KINDS];
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* ---- one request ---- */
+
+static int wait_for_answer(int fd, struct adv_resource_message *m)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int n;
+
+	do
+		n = adv_sys_poll(&p, 1, ANSWER_MS);
+	while (n < 0 && errno == EINTR);
+	return n > 0 ? adv_resource_receive(fd, m) : ETIMEDOUT;
+}
+
+/* The message's `from` says where to go on. 0 or errno. */
+static int ask(struct question *q, const struct adv_control_fault *target)
+{
+	const struct adv_control_fault open = {ADV_CONTROL_FAULT_OPEN, 0};
+	struct adv_resource_message *m = &q->message;
+	char why[ADV_CONTROL_TEXT_LEN];
+	int fd = -1, none = -1;
+	int error = adv_control_fault(q->control, &open, &fd, why, sizeof(why));
+
+	if (error)
+		return error;
+	m->magic = ADV_RESOURCE_EXCHANGE_MAGIC;
+	m->version = ADV_RESOURCE_EXCHANGE_VERSION;
+	m->kind = (uint16_t)q->kind;
+	m->count = 0;
+	error = adv_resource_send(fd, m);
+	if (!error)
+		error = adv_control_fault(q->control, target, &none, why, sizeof(why));
+	if (!error)
+		error = wait_for_answer(fd, m);
+	adv_sys_close(fd);
+	if (!error && m->kind != q->kind)
+		error = EPROTO;
+	return error ? error : m->result;
+}
+
+/* ---- what is done with objects ---- */
+
+/* Of an object that the process's engine has numbered. */
+static uint32_t whole_number(uint32_t slot, uint32_t number)
+{
+	return number ? slot << NUMBER_BITS | (number & ((1u << NUMBER_BITS) - 1)) : 0;
+}
+
+static void make_unique(struct adv_object *r, enum adv_resource_kind kind)
+{
+	if (kind == ADV_RESOURCE_CM_ID)
+		return;
+	if (kind != ADV_RESOURCE_QP && kind != ADV_RESOURCE_MR)
+		r->number = whole_number(r->slot, r->number);
+	r->pd = whole_number(r->slot, r->pd);
+	r->context = whole_number(r->slot, r->context);
+	if (kind == ADV_RESOURCE_SRQ)
+		r->srq.cq = whole_number(r->slot, r->srq.cq);
+	if (kind != ADV_RESOURCE_QP)
+		return;
+	r->qp.send_cq = whole_number(r->slot, r->qp.send_cq);
+	r->qp.recv_cq = whole_number(r->slot, r->qp.recv_cq);
+	r->qp.srq = whole_number(r->slot, r->qp.srq);
+}
+
+static void hand_over(struct question *q, uint32_t slot, uint32_t pid)
+{
+	for (uint32_t i = 0; i < q->message.count && !q->enough; i++) {
+		struct adv_object *r = &q->message.object[i];
+
+		if (q->kind == ADV_RESOURCE_SUMMARY) {
+			if (r->type < ADV_RESOURCE_KINDS)
+				q->sum[r->type].users += r->users;
+			continue;
+		}
+		r->slot = slot;
+		if (q->kind != ADV_RESOURCE_CM_ID)
+			r->pid = pid;
+		make_unique(r, q->kind);
+		q->enough = !q->fn(q->user, r);
+	}
+}
+
+/* All of one process, or of adverbd; what cannot be had is passed over. 0, or ECONNRESET. */
+static int ask_all(struct question *q, const struct adv_control_fault *target, uint32_t slot,
+		   uint32_t pid)
+{
+	q->message.from = 0;
+	for (int i = 0; i < ROUNDS_MOST && !q->enough && now_ms() < q->deadline_ms; i++) {
+		uint64_t from = q->message.from;
+		int error = ask(q, target);
+
+		if (error)
+			adv_info("process %u does not tell what it has: %s", pid, strerror(error));
+		if (error)
+			return error == ECONNRESET ? error : 0;
+		/* A device with several slots answers for all of them by its first. */
+		if (slot && q->message.slot != slot)
+			return 0;
+		hand_over(q, slot, pid);
+		if (q->message.from == ADV_RESOURCES_END || q->message.from <= from)
+			return 0;
+	}
+	return 0;
+}
+
+static int ask_processes(struct question *q)
+{
+	struct adv_control_entry e = {.slot = 0};
+	int error = 0;
+
+	while (!error && !q->enough && (error = adv_control_list(q->control, e.slot, &e)) == 0) {
+		const struct adv_control_fault target = {ADV_CONTROL_FAULT_SLOT, e.slot};
+
+		if (e.connected)
+			error = ask_all(q, &target, e.slot, e.pid);
+		e.slot++;
+	}
+	return error == ENOENT ? 0 : error;
+}
+
+static int ask_manager(struct question *q)
+{
+	const struct adv_control_fault target = {ADV_CONTROL_FAULT_OBJECTS, 0};
+
+	return ask_all(q, &target, 0, 0);
+}
+
+int adv_resources_each(struct adv_control *c, enum adv_resource_kind kind, adv_resource_fn *fn,
+		       void *user)
+{
+	struct question *q = calloc(1, sizeof(*q));
+	int error = q ? 0 : ENOMEM;
+
+	if (!q)
+		return error;
+	*q = (struct question){.control = c, .kind = kind, .fn = fn, .user = user};
+	q->deadline_ms = now_ms() + ALL_MS;
+	if (kind != ADV_RESOURCE_CM_ID)
+		error = ask_processes(q);
+	if (!error && (kind == ADV_RESOURCE_CM_ID || kind == ADV_RESOURCE_SUMMARY))
+		error = ask_manager(q);
+	for (uint8_t i = 0; !error && kind == ADV_RESOURCE_SUMMARY && i < ADV_RESOURCE_KINDS; i++) {
+		q->sum[i].type = i;
+		if (!fn(user, &q->sum[i]))
+			break;
+	}
+	free(q);
+	return error;
+}

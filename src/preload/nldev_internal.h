@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the files that answer requests of NLDEV share. */
+#ifndef ADV_PRELOAD_NLDEV_INTERNAL_H
+#define ADV_PRELOAD_NLDEV_INTERNAL_H
+
+#include <rdma/rdma_netlink.h>
+
+#include "preload/nldev.h"
+
+#define ADV_NLDEV_ATTRIBUTES RDMA_NLDEV_ATTR_MAX
+
+struct adv_nldev_request {
+	const struct adv_nldev_source *source;
+	struct adv_netlink *answer;
+	struct nlmsghdr head;
+	uint32_t port;					/* who asks */
+	const uint8_t *attribute[ADV_NLDEV_ATTRIBUTES]; /* what is in it; NULL: not there */
+	uint16_t length[ADV_NLDEV_ATTRIBUTES];
+	struct adv_contents contents;
+};
+
+/* The attribute of a request. False: it is not there, or not of this kind. */
+bool adv_nldev_u32(const struct adv_nldev_request *r, unsigned type, uint32_t *value);
+/* Whether the request names adverb0, and its port. */
+bool adv_nldev_names_device(const struct adv_nldev_request *r);
+bool adv_nldev_names_port(const struct adv_nldev_request *r);
+
+/* Begins a message of the answer, and says which device it is about. */
+void adv_nldev_begin(struct adv_nldev_request *r, bool one_of_many);
+void adv_nldev_put_handle(struct adv_nldev_request *r);
+
+/* nldev_resources.c: 0 or errno, and then what was written counts for nothing. */
+int adv_nldev_get_summary(struct adv_nldev_request *r);
+int adv_nldev_get_resource(struct adv_nldev_request *r);
+int adv_nldev_list_resources(struct adv_nldev_request *r);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "transport/resources.h"
+
+#include <string.h>
+
+#include "transport/internal.h"
+
+#define MR_SLOTS_A_CALL 16384 /* of the table of keys that are looked at */
+
+static uint32_t number_of_pd(const struct adv_pd *pd)
+{
+	return pd ? pd->number : 0;
+}
+
+static uint32_t number_of_cq(const struct adv_cq *cq)
+{
+	return cq ? cq->number : 0;
+}
+
+static const void *tell_qp(const struct adv_list *n, struct adv_object *out)
+{
+	const struct adv_qp *qp = adv_container_of(n, struct adv_qp, node);
+
+	out->number = qp->qpn;
+	out->pd = number_of_pd(qp->pd);
+	out->type = (uint8_t)qp->type;
+	out->state = (uint8_t)qp->state;
+	out->path_mig_state = (uint8_t)qp->attr.path_mig_state;
+	out->port = qp->attr.port_num;
+	out->qp.remote = qp->attr.dest_qp_num;
+	out->qp.rq_psn = qp->resp.epsn;
+	out->qp.sq_psn = qp->req.next_psn;
+	out->qp.send_cq = number_of_cq(qp->send_cq);
+	out->qp.recv_cq = number_of_cq(qp->recv_cq);
+	out->qp.srq = qp->srq ? qp->srq->id : 0;
+	return qp->xrcd ? qp->xrcd->owner : qp->pd->owner;
+}
+
+static const void *tell_cq(const struct adv_list *n, struct adv_object *out)
+{
+	const struct adv_cq *cq = adv_container_of(n, struct adv_cq, node);
+
+	out->number = cq->number;
+	out->users = cq->users;
+	out->cq.cqe = cq->room;
+	return cq->owner;
+}
+
+static const void *tell_pd(const struct adv_list *n, struct adv_object *out)
+{
+	const struct adv_pd *pd = adv_container_of(n, struct adv_pd, node);
+
+	out->number = pd->number;
+	out->users = pd->users;
+	return pd->owner;
+}
+
+static const void *tell_srq(const struct adv_list *n, struct adv_object *out)
+{
+	const struct adv_srq *srq = adv_container_of(n, struct adv_srq, node);
+
+	out->number = srq->id;
+	out->pd = number_of_pd(srq->pd);
+	out->type = srq->xrcd ? IBV_SRQT_XRC : IBV_SRQT_BASIC;
+	out->srq.cq = number_of_cq(srq->cq);
+	return srq->pd->owner;
+}
+
+static void tell_mr(const struct adv_mr *mr, struct adv_object *out)
+{
+	out->number = mr->key >> 8; /* what names it */
+	out->pd = number_of_pd(mr->pd);
+	out->mr.lkey = mr->key;
+	out->mr.rkey = mr->key;
+	out->mr.iova = mr->iova;
+	out->mr.length = mr->length;
+}
+
+/* *from: how many were told before. */
+static unsigned of_list(const struct adv_list *list,
+			const void *(*tell)(const struct adv_list *n, struct adv_object *out),
+			uint64_t *from, struct adv_object *out, const void **owners, unsigned room)
+{
+	const struct adv_list *n = list->next;
+	unsigned count = 0;
+
+	for (uint64_t i = 0; i < *from && n != list; i++)
+		n = n->next;
+	for (; n != list && count < room; n = n->next, count++)
+		owners[count] = tell(n, &out[count]);
+	*from = n == list ? ADV_RESOURCES_END : *from + count;
+	return count;
+}
+
+/* *from: where in the table. */
+static unsigned of_mrs(const struct adv_mr_table *t, uint64_t *from, struct adv_object *out,
+		       const void **owners, unsigned room)
+{
+	uint64_t at = *from, end = at < t->room ? at + MR_SLOTS_A_CALL : at;
+	unsigned count = 0;
+
+	for (; at < t->room && at < end && count < room; at++) {
+		if (!t->slot[at] || t->slot[at]->window)
+			continue;
+		owners[count] = t->slot[at]->pd->owner;
+		tell_mr(t->slot[at], &out[count++]);
+	}
+	*from = at >= t->room ? ADV_RESOURCES_END : at;
+	return count;
+}
+
+static uint32_t length_of(const struct adv_list *list)
+{
+	uint32_t count = 0;
+
+	for (const struct adv_list *n = list->next; n != list; n = n->next)
+		count++;
+	return count;
+}
+
+static unsigned sum_up(const struct adv_engine *e, struct adv_object *out)
+{
+	const struct {
+		enum adv_resource_kind kind;
+		uint32_t count;
+	} sums[] = {{ADV_RESOURCE_QP, length_of(&e->qps)},
+		    {ADV_RESOURCE_CQ, e->cq_count},
+		    {ADV_RESOURCE_MR, e->mrs.count - e->mw_count},
+		    {ADV_RESOURCE_PD, e->pd_count},
+		    {ADV_RESOURCE_SRQ, e->srq_count}};
+	unsigned n = sizeof(sums) / sizeof(sums[0]);
+
+	for (unsigned i = 0; i < n; i++) {
+		out[i].type = (uint8_t)sums[i].kind;
+		out[i].users = sums[i].count;
+	}
+	return n;
+}
+
+unsigned adv_engine_resources(const struct adv_engine *e, enum adv_resource_kind kind,
+			      uint64_t *from, struct adv_object *out, const void **owners,
+			      unsigned room)
+{
+	bool first = *from == 0;
+
+	memset(out, 0, room * sizeof(*out));
+	memset(owners, 0, room * sizeof(*owners));
+	switch (kind) {
+	case ADV_RESOURCE_QP:
+		return of_list(&e->qps, tell_qp, from, out, owners, room);
+	case ADV_RESOURCE_CQ:
+		return of_list(&e->cqs, tell_cq, from, out, owners, room);
+	case ADV_RESOURCE_PD:
+		return of_list(&e->pds, tell_pd, from, out, owners, room);
+	case ADV_RESOURCE_SRQ:
+		return of_list(&e->srqs, tell_srq, from, out, owners, room);
+	case ADV_RESOURCE_MR:
+		return of_mrs(&e->mrs, from, out, owners, room);
+	default:
+		*from = ADV_RESOURCES_END;
+		return first && kind == ADV_RESOURCE_SUMMARY && room >= ADV_RESOURCE_KINDS
+			       ? sum_up(e, out)
+			       : 0;
+	}
+}

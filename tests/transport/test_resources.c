@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What an engine tells of its objects: all of them, once, and as they are. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "transport/resources.h"
+
+#define QPS  700
+#define MRS  5000
+#define ROOM 64
+
+struct fixture {
+	struct adv_engine *e;
+	struct adv_pd *pd;
+	struct adv_cq *cq;
+	struct adv_object got[MRS];
+	const void *owner[MRS];
+};
+
+static int setup(void **state)
+{
+	struct adv_engine_config c = {.seed = {1, 2, 3, 4}, .qpn_first = 4096, .qpn_count = 1024};
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->e = adv_engine_create(&c);
+	f->pd = adv_pd_create(f->e);
+	f->cq = adv_cq_create(f->e, 100, NULL);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	adv_engine_destroy(f->e);
+	free(f);
+	return 0;
+}
+
+/* All of a kind, so many a call. */
+static unsigned ask(struct fixture *f, enum adv_resource_kind kind, unsigned room)
+{
+	uint64_t from = 0, before;
+	unsigned count = 0;
+
+	do {
+		before = from;
+		assert_true(count + room <= MRS);
+		count += adv_engine_resources(f->e, kind, &from, &f->got[count], &f->owner[count],
+					      room);
+		assert_true(from > before);
+	} while (from != ADV_RESOURCES_END);
+	return count;
+}
+
+static uint32_t sum_of(struct fixture *f, enum adv_resource_kind kind)
+{
+	unsigned n = ask(f, ADV_RESOURCE_SUMMARY, ROOM);
+
+	for (unsigned i = 0; i < n; i++)
+		if (f->got[i].type == kind)
+			return f->got[i].users;
+	return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct adv_object *one = a, *two = b;
+
+	return one->number < two->number ? -1 : one->number > two->number;
+}
+
+static void expect_distinct(struct fixture *f, unsigned count)
+{
+	qsort(f->got, count, sizeof(f->got[0]), by_number);
+	for (unsigned i = 1; i < count; i++)
+		assert_true(f->got[i - 1].number < f->got[i].number);
+}
+
+static void tells_qps(void **state)
+{
+	struct fixture *f = *state;
+	struct adv_qp_config c = {.type = IBV_QPT_RC,
+				  .pd = f->pd,
+				  .send_cq = f->cq,
+				  .recv_cq = f->cq,
+				  .cap = {1, 1, 1, 1, 0}};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+	struct adv_qp *qp[QPS];
+
+	assert_int_equal(ask(f, ADV_RESOURCE_QP, ROOM), 0);
+	for (unsigned i = 0; i < QPS; i++) {
+		qp[i] = adv_qp_create(f->e, &c);
+		assert_non_null(qp[i]);
+	}
+	assert_int_equal(
+		adv_qp_modify(qp[0], 0, &attr,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+		0);
+	assert_int_equal(ask(f, ADV_RESOURCE_QP, ROOM), QPS);
+	assert_int_equal(f->got[0].number, adv_qp_num(qp[0]));
+	assert_int_equal(f->got[0].state, IBV_QPS_INIT);
+	assert_int_equal(f->got[0].port, 1);
+	assert_int_equal(f->got[1].state, IBV_QPS_RESET);
+	assert_int_equal(f->got[1].port, 0);
+	assert_int_equal(f->got[1].type, IBV_QPT_RC);
+	assert_int_not_equal(f->got[1].pd, 0);
+	assert_int_not_equal(f->got[1].qp.send_cq, 0);
+	assert_int_equal(f->got[1].qp.srq, 0);
+	expect_distinct(f, QPS);
+	assert_int_equal(sum_of(f, ADV_RESOURCE_QP), QPS);
+	for (unsigned i = 0; i < QPS; i++)
+		assert_int_equal(adv_qp_destroy(qp[i]), 0);
+	assert_int_equal(ask(f, ADV_RESOURCE_QP, ROOM), 0);
+}
+
+static void tells_regions_without_windows(void **state)
+{
+	static uint8_t memory[4096];
+	struct fixture *f = *state;
+	struct adv_mr *mr[MRS / 2];
+	struct adv_mw *mw = adv_mw_create(f->pd, IBV_MW_TYPE_1);
+
+	for (unsigned i = 0; i < MRS / 2; i++) {
+		mr[i] = adv_mr_register(f->pd, memory, i + 1, 0x1000, 0);
+		assert_non_null(mr[i]);
+	}
+	assert_int_equal(ask(f, ADV_RESOURCE_MR, ROOM), MRS / 2);
+	expect_distinct(f, MRS / 2);
+	for (unsigned i = 0; i < MRS / 2; i++) {
+		assert_true(f->got[i].mr.length >= 1 && f->got[i].mr.length <= MRS / 2);
+		assert_int_equal(f->got[i].mr.lkey >> 8, f->got[i].number);
+		assert_int_equal(f->got[i].mr.iova, 0x1000);
+	}
+	assert_int_equal(sum_of(f, ADV_RESOURCE_MR), MRS / 2);
+	adv_mw_destroy(mw);
+	assert_int_equal(sum_of(f, ADV_RESOURCE_MR), MRS / 2);
+	for (unsigned i = 0; i < MRS / 2; i++)
+		assert_int_equal(adv_mr_deregister(mr[i]), 0);
+	assert_int_equal(ask(f, ADV_RESOURCE_MR, ROOM), 0);
+	assert_int_equal(sum_of(f, ADV_RESOURCE_MR), 0);
+}
+
+static void tells_the_rest(void **state)
+{
+	struct ibv_srq_attr attr = {.max_wr = 1, .max_sge = 1};
+	struct fixture *f = *state;
+	struct adv_srq *srq = adv_srq_create(f->pd, &attr, NULL);
+	uint32_t pd;
+
+	assert_int_equal(ask(f, ADV_RESOURCE_PD, ROOM), 1);
+	pd = f->got[0].number;
+	assert_int_equal(f->got[0].users, 1);
+	assert_int_equal(ask(f, ADV_RESOURCE_SRQ, ROOM), 1);
+	assert_int_equal(f->got[0].pd, pd);
+	assert_int_equal(f->got[0].type, IBV_SRQT_BASIC);
+	assert_int_equal(ask(f, ADV_RESOURCE_CQ, ROOM), 1);
+	assert_true(f->got[0].cq.cqe >= 100);
+	assert_int_equal(ask(f, ADV_RESOURCE_CTX, ROOM), 0);
+	assert_int_equal(ask(f, ADV_RESOURCE_CM_ID, ROOM), 0);
+	assert_int_equal(sum_of(f, ADV_RESOURCE_SRQ), 1);
+	assert_int_equal(adv_srq_destroy(srq), 0);
+}
+
+static void tells_owners(void **state)
+{
+	struct fixture *f = *state;
+	struct adv_pd *pd;
+	struct adv_cq *cq;
+
+	assert_int_equal(ask(f, ADV_RESOURCE_PD, ROOM), 1);
+	assert_null(f->owner[0]);
+	adv_engine_set_owner(f->e, f);
+	pd = adv_pd_create(f->e);
+	cq = adv_cq_create(f->e, 1, NULL);
+	assert_int_equal(ask(f, ADV_RESOURCE_PD, ROOM), 2);
+	assert_ptr_equal(f->owner[1], f);
+	assert_int_equal(ask(f, ADV_RESOURCE_CQ, 1), 2);
+	assert_null(f->owner[0]);
+	assert_ptr_equal(f->owner[1], f);
+	assert_int_equal(adv_pd_destroy(pd), 0);
+	assert_int_equal(adv_cq_destroy(cq), 0);
+}
+
+/* Objects that come or go between two calls take nothing out of order. */
+static void stands_changes(void **state)
+{
+	struct fixture *f = *state;
+	struct adv_pd *pd[20];
+	uint64_t from = 0;
+	unsigned n;
+
+	for (unsigned i = 0; i < 20; i++)
+		pd[i] = adv_pd_create(f->e);
+	assert_int_equal(adv_engine_resources(f->e, ADV_RESOURCE_PD, &from, f->got, f->owner, 15),
+			 15);
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(adv_pd_destroy(pd[i]), 0);
+	n = adv_engine_resources(f->e, ADV_RESOURCE_PD, &from, f->got, f->owner, 15);
+	assert_int_equal(n, 0);
+	assert_true(from == ADV_RESOURCES_END);
+	/* However far a caller says that it has come. */
+	for (int kind = 0; kind <= ADV_RESOURCE_SUMMARY; kind++) {
+		from = UINT64_MAX - 1;
+		assert_int_equal(adv_engine_resources(f->e, (enum adv_resource_kind)kind, &from,
+						      f->got, f->owner, 15),
+				 0);
+		assert_true(from == ADV_RESOURCES_END);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(tells_qps, setup, teardown),
+		cmocka_unit_test_setup_teardown(tells_regions_without_windows, setup, teardown),
+		cmocka_unit_test_setup_teardown(tells_the_rest, setup, teardown),
+		cmocka_unit_test_setup_teardown(tells_owners, setup, teardown),
+		cmocka_unit_test_setup_teardown(stands_changes, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

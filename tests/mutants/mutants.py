@@ -24,6 +24,7 @@ HEADERS = "src/wire/headers.h"
 MCAST = "src/transport/mcast.c"
 MR = "src/transport/mr.c"
 MW = "src/transport/mw.c"
+OWNER = "src/transport/owner.c"
 QP = "src/transport/qp.c"
 REQUESTER = "src/transport/requester.c"
 RESPONDER = "src/transport/responder.c"
@@ -31,6 +32,7 @@ RESPONDER_TX = "src/transport/responder_tx.c"
 SRQ = "src/transport/srq.c"
 UNRELIABLE = "src/transport/unreliable.c"
 WINDOW = "src/transport/window.c"
+XRC = "src/transport/xrc.c"
 
 MUTANTS = [
     ("psn-wrap", "PSNs are compared as if they never wrapped", HEADERS,
@@ -364,4 +366,11 @@ MUTANTS = [
     ("zero-retries", "with go-back-0 NAKs use retries up", REQUESTER,
      "if (qp->engine->go_back_0 && why != ADV_ERR_TIMEOUT)",
      "if (qp->engine->go_back_0 && why == ADV_ERR_RESPONSES_LOST)"),
+    ("owner-keys", "of keys that lie together only the first goes with its owner", OWNER,
+     "mr; mr = e->mrs.slot[i]) {", "mr; mr = NULL) {"),
+    ("owner-xrc", "an XRC_RECV QP goes with the owner of the SRQ that it took from last", OWNER,
+     "return qp->xrcd ? qp->xrcd->owner : qp->pd->owner;",
+     "return qp->pd ? qp->pd->owner : NULL;"),
+    ("srqn-shared", "SRQs have numbers beyond the engine's own", XRC,
+     "\tsrq->number = r->first + r->srq_next;", "\tsrq->number = (r->first & ~0xffffu) + r->srq_next;"),
 ]

@@ -39,6 +39,19 @@ uint64_t adv_now(void)
 
 /* ---- progress ------------------------------------------------------------------------ */
 
+/* An application that polls for so long has not ceased to: the thread shall not take it for that.
+ */
+static bool is_long_enough(struct adv_device *d, uint64_t since)
+{
+	uint64_t now = adv_now();
+
+	if (now - since < PUMP_NS)
+		return false;
+	if (d->link->busy_polled)
+		atomic_store_explicit(&d->bg.last_poll, now, memory_order_relaxed);
+	return true;
+}
+
 void device_pump(struct adv_device *d, uint64_t now)
 {
 	bool sent = false;
@@ -47,7 +60,7 @@ void device_pump(struct adv_device *d, uint64_t now)
 		return;
 	d->cut = false;
 	while (!d->link_full && adv_engine_tx_ready(d->engine)) {
-		if (sent && adv_now() - now >= PUMP_NS) {
+		if (sent && is_long_enough(d, now)) {
 			d->cut = d->pumped = true;
 			return;
 		}

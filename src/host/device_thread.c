@@ -46,11 +46,12 @@
 #define US		  1000ull
 #define MS		  (1000 * US)
 
-#define USEFUL_WORTH	  4	    /* useless wake-ups that one useful one makes up for */
-#define POLLS_EVERY	  (1 * MS)  /* one that sends much in between, at the latest */
-#define STOPPED_POLLING	  (50 * US) /* no call for so long: it has */
-#define CALLS_NOW	  (10 * US) /* a wake-up, during which it stood still, and a poll */
-#define LEFT_LONGEST	  (1 * MS)  /* until the thread sees to what it has left */
+#define USEFUL_WORTH	  4	     /* useless wake-ups that one useful one makes up for */
+#define POLLS_EVERY	  (1 * MS)   /* one that sends much in between, at the latest */
+#define STOPPED_POLLING	  (50 * US)  /* no call for so long: it has */
+#define POLLS_LONG	  (200 * US) /* one call, with what is to be sent for peers */
+#define CALLS_NOW	  (10 * US)  /* a wake-up, during which it stood still, and a poll */
+#define LEFT_LONGEST	  (1 * MS)   /* until the thread sees to what it has left */
 #define STANDBY_FIRST	  (200 * US)
 #define STANDBY_LONGEST	  (3200 * US)
 #define USELESS_LIMIT	  4
@@ -251,12 +252,12 @@ static void watch_send_fd(struct adv_device *d)
 static bool application_polls(struct adv_device *d)
 {
 	return !atomic_load_explicit(&d->bg.armed, memory_order_relaxed) &&
-	       polls_within(d, adv_lock_is_taken(&d->lock) ? STOPPED_POLLING : CALLS_NOW);
+	       polls_within(d, adv_lock_is_taken(&d->lock) ? POLLS_LONG : CALLS_NOW);
 }
 
 /*
  * Takes and sends all there is, or sees to it that the thread goes on without a sleep. Others come
- * in between; where one of them has taken over, all else is left to it.
+ * in between; where one of them has taken over, or polls, all else is left to it.
  */
 static unsigned drain(struct adv_device *d)
 {
@@ -271,6 +272,8 @@ static unsigned drain(struct adv_device *d)
 		if (d->cut && adv_engine_has_event(d->engine))
 			break; /* somebody waits for it */
 		adv_lock_give_way(&d->lock);
+		if (d->link->busy_polled)
+			break;
 	}
 	d->bg.again = true;
 	return packets;

@@ -20,7 +20,8 @@ struct adv_lock {
 				 * over to one that sleeps, see adv_lock_give_way() */
 };
 
-#define ADV_LOCK_SPINS 200 /* a few us: a holder that was preempted is not waited for in vain */
+#define ADV_LOCK_SPINS	     200  /* a few us: a preempted holder is not waited for in vain */
+#define ADV_LOCK_WOKEN_SPINS 2000 /* some 100 us: until a holder that gives way does so again */
 
 static inline void adv_lock_pause(void)
 {
@@ -39,6 +40,14 @@ static inline bool adv_lock_try(struct adv_lock *l)
 						       memory_order_acquire, memory_order_relaxed);
 }
 
+/* May be had now. */
+static inline bool adv_lock_is_open(struct adv_lock *l)
+{
+	uint32_t state = atomic_load_explicit(&l->state, memory_order_relaxed);
+
+	return state == 0 || state == 3;
+}
+
 static inline bool adv_lock_is_taken(struct adv_lock *l)
 {
 	return atomic_load_explicit(&l->state, memory_order_relaxed) != 0;
@@ -53,6 +62,9 @@ static inline void adv_lock_sleep(struct adv_lock *l)
 		if (was == 0 || was == 3)
 			return;
 		syscall(SYS_futex, &l->state, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+		/* Handed over, perhaps, but taken back before there was a processor to run on. */
+		for (unsigned i = 0; i < ADV_LOCK_WOKEN_SPINS && !adv_lock_is_open(l); i++)
+			adv_lock_pause();
 	}
 }
 

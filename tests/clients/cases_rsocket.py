@@ -196,7 +196,12 @@ def preload_udp(lab):
 
 @case("rsocket", "preload-iperf3-fork")
 def preload_fork(lab):
-    """What librspreload does for programs that fork: it begins on TCP and then changes."""
+    """What librspreload does for programs that fork: it begins on TCP and then changes, with the first
+    read or write of each end. A server that waits by select() before its first read waits for ever:
+    the client, which writes, has changed."""
+    version = re.search(r"^iperf (\d+)\.(\d+)", lab.run(["iperf3", "--version"], adverb=False), re.M)
+    if version and (int(version[1]), int(version[2])) > (3, 12):
+        raise Skip("this iperf3 waits before its first read, which librspreload cannot serve")
     iperf3(lab, [], env={"RDMAV_FORK_SAFE": "1"})
     if tcp_segments() > 1000:
         raise Failure("TCP has carried the data")

@@ -5,6 +5,7 @@
  */
 #include <time.h>
 
+#include "base/ticks.h"
 #include "verbs/objects.h"
 
 #define SUPPORTED_WC_FLAGS                                                                         \
@@ -50,13 +51,18 @@ static int step(struct adv_ibv_cq *cq, bool progress)
 static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 {
 	struct adv_ibv_cq *cq = of(ibcq);
+	unsigned looks = 0;
+	uint64_t began;
 	int ret;
 
 	if (attr && attr->comp_mask)
 		return adv_refuse(EINVAL);
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->poll_lock);
-	ret = step(cq, true);
+	do { /* as adv_poll_cq() */
+		began = adv_ticks();
+		ret = step(cq, true);
+	} while (ret == ENOENT && adv_held_up(began) && ++looks < ADV_LOOKS);
 	if (ret && !cq->single_threaded)
 		pthread_mutex_unlock(&cq->poll_lock);
 	return ret;

@@ -175,6 +175,7 @@ int adv_channel_completion(void *user, struct adv_cq *cq);
 
 /* cq.c */
 int adv_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+#define ADV_LOOKS 3 /* of a poll that is held up each time */
 int adv_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 int adv_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 /* cq.c: creates a CQ whose extended part is still empty. NULL with errno. */

@@ -7,6 +7,7 @@
  * timer.c       a heap of deadlines, lazily re-armed
  * cause.c       what errors mean
  * mr.c          memory keys            cq.c   completion queues
+ * paging.c      memory that may come and go
  * srq.c         shared receive queues  xrc.c    XRC domains and the SRQs in them
  * mcast.c       multicast groups        mw.c     memory windows
  * path.c        address vectors
@@ -109,9 +110,12 @@ uint8_t *adv_mr_resolve(const struct adv_engine *e, const struct adv_pd *pd, uin
 
 /* mr.c: the region or window whose upper 24 key bits are those of key; NULL: none. */
 struct adv_mr *adv_mr_find(const struct adv_engine *e, uint32_t key);
-/* The rest of adv_mr_resolve() for a region or window that lacks `need` in its access. */
-uint8_t *adv_mr_resolve_paged(const struct adv_engine *e, const struct adv_mr *mr, uint64_t va,
-			      uint64_t length, int need, enum adv_vendor_err *why);
+/* paging.c: the rest of adv_mr_resolve() for a region that lacks `need` in its access. */
+uint8_t *adv_mr_resolve_paged(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,
+			      uint64_t va, uint64_t length, int need, enum adv_vendor_err *why);
+/* The same of a region or window that has been found. */
+uint8_t *adv_mr_bring_in(const struct adv_engine *e, const struct adv_mr *mr, uint64_t va,
+			 uint64_t length, int need, enum adv_vendor_err *why);
 /* Sets what the region or window grants. */
 void adv_mr_grant(const struct adv_engine *e, struct adv_mr *mr, int access);
 /* mr.c: puts mr into the table under a new key (0 or ENOMEM), and takes it out. */

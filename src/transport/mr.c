@@ -155,12 +155,6 @@ static int granted(int access)
 	return (access & ~IBV_ACCESS_OPTIONAL_RANGE) | ADV_ACCESS_LOCAL_READ;
 }
 
-void adv_mr_grant(const struct adv_engine *e, struct adv_mr *mr, int access)
-{
-	mr->granted = access;
-	mr->access = access & IBV_ACCESS_ON_DEMAND && e->page_in ? 0 : access;
-}
-
 static uint64_t first_address(uint64_t iova, int access)
 {
 	return access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
@@ -246,23 +240,6 @@ int adv_mr_deregister(struct adv_mr *mr)
 	return 0;
 }
 
-int adv_mr_paged(const struct adv_pd *pd, uint32_t lkey, uint64_t va, uint64_t length,
-		 bool to_write, void **where)
-{
-	const struct adv_mr *mr = adv_mr_find(pd->engine, lkey);
-
-	if (!mr || mr->key != lkey)
-		return ENOENT;
-	if (mr->window || !(mr->granted & IBV_ACCESS_ON_DEMAND))
-		return EINVAL;
-	if (mr->pd != pd || (to_write && !(mr->granted & IBV_ACCESS_LOCAL_WRITE)))
-		return EPERM;
-	if (va - mr->iova > mr->length || length > mr->length - (va - mr->iova))
-		return EFAULT;
-	*where = (void *)((uintptr_t)mr->addr + (va - mr->iova));
-	return 0;
-}
-
 uint32_t adv_mr_lkey(const struct adv_mr *mr)
 {
 	return mr->key;
@@ -271,26 +248,6 @@ uint32_t adv_mr_lkey(const struct adv_mr *mr)
 uint32_t adv_mr_rkey(const struct adv_mr *mr)
 {
 	return mr->key;
-}
-
-uint8_t *adv_mr_resolve_paged(const struct adv_engine *e, const struct adv_mr *mr, uint64_t va,
-			      uint64_t length, int need, enum adv_vendor_err *why)
-{
-	const int writes =
-		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-	uint8_t *p = (uint8_t *)((uintptr_t)mr->addr + (va - mr->iova));
-
-	*why = ADV_ERR_LOCAL_ACCESS;
-	if ((mr->granted & need) != need)
-		return NULL;
-	*why = ADV_ERR_LOCAL_BOUNDS;
-	if (va - mr->iova > mr->length || length > mr->length - (va - mr->iova))
-		return NULL;
-	*why = ADV_ERR_LOCAL_UNMAPPED;
-	if (!p || (length <= ADV_PAGED_AT_ONCE && !e->page_in(p, length, need & writes)))
-		return NULL;
-	*why = ADV_ERR_NONE;
-	return p;
 }
 
 uint8_t *adv_mr_resolve(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,
@@ -311,7 +268,7 @@ uint8_t *adv_mr_resolve(const struct adv_engine *e, const struct adv_pd *pd, uin
 		return NULL;
 	}
 	if ((mr->access & need) != need)
-		return adv_mr_resolve_paged(e, mr, va, length, need, why);
+		return adv_mr_resolve_paged(e, pd, key, va, length, need, why);
 	/* va below iova wraps to a distance no region can have: iova + length did not wrap. */
 	if (va - mr->iova > mr->length || length > mr->length - (va - mr->iova)) {
 		*why = ADV_ERR_LOCAL_BOUNDS;

@@ -166,7 +166,7 @@ uint8_t *adv_mw_resolve(const struct adv_qp *qp, const struct adv_pd *pd, uint32
 	if (!mr || mr->key != key || !mr->window || mr->window->qp != qp || mr->window->pd != pd)
 		return NULL;
 	if ((mr->access & need) != need)
-		return adv_mr_resolve_paged(qp->engine, mr, va, length, need, why);
+		return adv_mr_bring_in(qp->engine, mr, va, length, need, why);
 	if (va - mr->iova > mr->length || length > mr->length - (va - mr->iova)) {
 		*why = ADV_ERR_LOCAL_BOUNDS;
 		return NULL;

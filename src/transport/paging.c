@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * On-demand paging: regions whose memory may come and go. They grant nothing at once, so that the
+ * look-up of a region, which is in another file for that, goes on here for these alone.
+ */
+#include "transport/internal.h"
+
+void adv_mr_grant(const struct adv_engine *e, struct adv_mr *mr, int access)
+{
+	mr->granted = access;
+	mr->access = access & IBV_ACCESS_ON_DEMAND && e->page_in ? 0 : access;
+}
+
+uint8_t *adv_mr_bring_in(const struct adv_engine *e, const struct adv_mr *mr, uint64_t va,
+			 uint64_t length, int need, enum adv_vendor_err *why)
+{
+	const int writes =
+		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+	uint8_t *p = (uint8_t *)((uintptr_t)mr->addr + (va - mr->iova));
+
+	*why = ADV_ERR_LOCAL_ACCESS;
+	if ((mr->granted & need) != need)
+		return NULL;
+	*why = ADV_ERR_LOCAL_BOUNDS;
+	if (va - mr->iova > mr->length || length > mr->length - (va - mr->iova))
+		return NULL;
+	*why = ADV_ERR_LOCAL_UNMAPPED;
+	if (!p || (length <= ADV_PAGED_AT_ONCE && !e->page_in(p, length, need & writes)))
+		return NULL;
+	*why = ADV_ERR_NONE;
+	return p;
+}
+
+/* The look-up's own arguments: who calls this at its end has none to move. */
+uint8_t *adv_mr_resolve_paged(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,
+			      uint64_t va, uint64_t length, int need, enum adv_vendor_err *why)
+{
+	const struct adv_mr *mr = adv_mr_find(e, key);
+
+	assert(mr && mr->key == key && mr->pd == pd);
+	return adv_mr_bring_in(e, mr, va, length, need, why);
+}
+
+int adv_mr_paged(const struct adv_pd *pd, uint32_t lkey, uint64_t va, uint64_t length,
+		 bool to_write, void **where)
+{
+	const struct adv_mr *mr = adv_mr_find(pd->engine, lkey);
+
+	if (!mr || mr->key != lkey)
+		return ENOENT;
+	if (mr->window || !(mr->granted & IBV_ACCESS_ON_DEMAND))
+		return EINVAL;
+	if (mr->pd != pd || (to_write && !(mr->granted & IBV_ACCESS_LOCAL_WRITE)))
+		return EPERM;
+	if (va - mr->iova > mr->length || length > mr->length - (va - mr->iova))
+		return EFAULT;
+	*where = (void *)((uintptr_t)mr->addr + (va - mr->iova));
+	return 0;
+}

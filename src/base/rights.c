@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "base/rights.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/sys.h"
+
+#define SCM_MOST 253 /* descriptors that the kernel lets go with a message */
 
 void adv_rights_put(struct msghdr *msg, union adv_rights_room *room, int fd)
 {
@@ -55,4 +58,26 @@ void adv_rights_close(struct msghdr *msg)
 
 	if (first >= 0)
 		close_one(first);
+}
+
+ssize_t adv_rights_receive_none(int fd, void *p, size_t len)
+{
+	char room[CMSG_SPACE(SCM_MOST * sizeof(int))] __attribute__((aligned(8)));
+	struct iovec iov = {p, len};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = room,
+			     .msg_controllen = sizeof(room)};
+	ssize_t n = adv_sys_recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n < 0) {
+		errno = errno == EAGAIN ? EAGAIN : EPIPE;
+		return -1;
+	}
+	adv_rights_close(&msg);
+	if (msg.msg_flags & MSG_TRUNC) {
+		errno = EMSGSIZE;
+		return -1;
+	}
+	return n;
 }

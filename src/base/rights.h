@@ -25,4 +25,11 @@ int adv_rights_take(struct msghdr *msg);
 /* Closes all that came along. A TCP socket that lingers does not hold us up by that. */
 void adv_rights_close(struct msghdr *msg);
 
+/*
+ * One message without waiting; whatever came along is closed, as nobody needs to send any. The
+ * length, 0 at the end; -1 with errno EAGAIN: nothing is there; EMSGSIZE: it is longer than len,
+ * and gone; EPIPE: any other error.
+ */
+ssize_t adv_rights_receive_none(int fd, void *p, size_t len);
+
 #endif

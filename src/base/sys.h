@@ -11,12 +11,22 @@
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
+
+/* An entry of a folder, as getdents64(2) writes them one behind the other. */
+struct adv_sys_entry {
+	uint64_t ino;
+	int64_t off;
+	uint16_t len;
+	uint8_t type;
+	char name[];
+};
 
 static inline int adv_sys_socket(int family, int type, int protocol)
 {

@@ -9,7 +9,6 @@
 #include "base/rights.h"
 #include "base/sys.h"
 
-#define SCM_MOST 253 /* descriptors that the kernel lets go with a message */
 #define HEAD_LEN offsetof(struct adv_fault_message, text)
 
 int adv_fault_send(int fd, const struct adv_fault_message *m)
@@ -22,23 +21,14 @@ int adv_fault_send(int fd, const struct adv_fault_message *m)
 
 int adv_fault_receive(int fd, struct adv_fault_message *m)
 {
-	char room[CMSG_SPACE(SCM_MOST * sizeof(int))] __attribute__((aligned(8)));
-	struct iovec iov = {m, sizeof(*m)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = room,
-			     .msg_controllen = sizeof(room)};
-	ssize_t n = adv_sys_recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t n = adv_rights_receive_none(fd, m, sizeof(*m));
 
-	if (n >= 0)
-		adv_rights_close(&msg); /* nobody needs to send any */
 	if (n < 0)
-		return errno == EAGAIN ? EAGAIN : EPIPE;
+		return errno == EMSGSIZE ? EPROTO : errno;
 	if (n == 0)
 		return EPIPE;
-	if ((size_t)n < HEAD_LEN || (msg.msg_flags & MSG_TRUNC) ||
-	    m->magic != ADV_FAULT_EXCHANGE_MAGIC || m->version != ADV_FAULT_EXCHANGE_VERSION ||
-	    m->text_len != (size_t)n - HEAD_LEN)
+	if ((size_t)n < HEAD_LEN || m->magic != ADV_FAULT_EXCHANGE_MAGIC ||
+	    m->version != ADV_FAULT_EXCHANGE_VERSION || m->text_len != (size_t)n - HEAD_LEN)
 		return EPROTO;
 	return 0;
 }

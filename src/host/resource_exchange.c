@@ -9,7 +9,6 @@
 #include "base/rights.h"
 #include "base/sys.h"
 
-#define SCM_MOST 253 /* descriptors that the kernel lets go with a message */
 #define HEAD_LEN offsetof(struct adv_resource_message, object)
 
 static size_t length_of(const struct adv_resource_message *m)
@@ -26,21 +25,13 @@ int adv_resource_send(int fd, const struct adv_resource_message *m)
 
 int adv_resource_receive(int fd, struct adv_resource_message *m)
 {
-	char room[CMSG_SPACE(SCM_MOST * sizeof(int))] __attribute__((aligned(8)));
-	struct iovec iov = {m, sizeof(*m)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = room,
-			     .msg_controllen = sizeof(room)};
-	ssize_t n = adv_sys_recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t n = adv_rights_receive_none(fd, m, sizeof(*m));
 
 	if (n < 0)
-		return errno == EAGAIN ? EAGAIN : EPIPE;
-	adv_rights_close(&msg); /* nobody needs to send any */
+		return errno == EMSGSIZE ? EPROTO : errno;
 	if (n == 0)
 		return EPIPE;
-	if ((size_t)n < HEAD_LEN || (msg.msg_flags & MSG_TRUNC) ||
-	    m->magic != ADV_RESOURCE_EXCHANGE_MAGIC ||
+	if ((size_t)n < HEAD_LEN || m->magic != ADV_RESOURCE_EXCHANGE_MAGIC ||
 	    m->version != ADV_RESOURCE_EXCHANGE_VERSION || m->count > ADV_RESOURCE_EXCHANGE_MOST ||
 	    (size_t)n != length_of(m))
 		return EPROTO;

@@ -19,14 +19,6 @@
 #define HOLD_FILE    ".hold"
 #define OLD_SUFFIX   ".old"
 
-struct kernel_dirent { /* getdents64(2) */
-	uint64_t ino;
-	int64_t off;
-	uint16_t len;
-	uint8_t type;
-	char name[];
-};
-
 uint64_t adv_sysfs_network(void)
 {
 	struct stat st;
@@ -142,7 +134,7 @@ int adv_sysfs_root_hold(int fd, const char *root)
 
 static void remove_below(int folder, unsigned depth);
 
-static void remove_one(int folder, const struct kernel_dirent *e, unsigned depth)
+static void remove_one(int folder, const struct adv_sys_entry *e, unsigned depth)
 {
 	int fd;
 
@@ -166,7 +158,7 @@ static void remove_below(int folder, unsigned depth)
 		return;
 	while ((n = syscall(SYS_getdents64, folder, room, sizeof(room))) > 0)
 		for (long i = 0; i < n;) {
-			const struct kernel_dirent *e = (const void *)(room + i);
+			const struct adv_sys_entry *e = (const void *)(room + i);
 
 			remove_one(folder, e, depth);
 			i += e->len;

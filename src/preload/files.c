@@ -17,14 +17,6 @@
 #define FILE_MODE    0644
 #define LISTING_ROOM 4096
 
-struct kernel_dirent { /* getdents64(2) */
-	uint64_t ino;
-	int64_t off;
-	uint16_t len;
-	uint8_t type;
-	char name[];
-};
-
 static void note(struct adv_files *f, long result)
 {
 	if (result < 0 && !f->error)
@@ -122,7 +114,7 @@ void adv_files_list(int at, const char *path, void (*fn)(void *user, const char 
 		return;
 	while ((n = syscall(SYS_getdents64, fd, room, sizeof(room))) > 0) {
 		for (long i = 0; i < n;) {
-			const struct kernel_dirent *e = (const void *)(room + i);
+			const struct adv_sys_entry *e = (const void *)(room + i);
 
 			if (strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0)
 				fn(user, e->name);

@@ -167,26 +167,28 @@ static size_t seen_folder(int dirfd, char room[PATH_MAX])
 	return seen || is_above(room) ? strlen(room) : 0;
 }
 
-/* A folder above ours may lead to one. */
-static bool begins_above(int dirfd, const char *path)
+/* A folder above ours, which a descriptor was opened of. */
+static bool is_over(int fd, int dirfd, const char *path, bool folder)
 {
+	char room[PATH_MAX];
+
+	if (fd < 0 || !path)
+		return false;
 	if (path[0] == '/')
 		return is_above(path);
-	return dirfd == AT_FDCWD ? current >= ABOVE : note_of(dirfd) != NOT_OURS;
+	/* Only from one of them, or from one of ours, can one get there. */
+	return folder && (dirfd == AT_FDCWD ? current >= ABOVE : note_of(dirfd) != NOT_OURS) &&
+	       folder_path(fd, room) && is_above(room);
 }
 
 void adv_look_opened(int fd, int dirfd, const char *path, const char *resolved, bool folder)
 {
-	char room[PATH_MAX];
 	size_t len;
 
 	if (resolved != path)
 		note(fd, adv_redirect_back(resolved, &len) ? OPENED : OVER);
-	else if (fd >= 0 && folder && path && begins_above(dirfd, path) && folder_path(fd, room) &&
-		 is_above(room))
-		note(fd, OVER);
 	else
-		note(fd, NOT_OURS);
+		note(fd, is_over(fd, dirfd, path, folder) ? OVER : NOT_OURS);
 }
 
 void adv_look_copied(int fd, int copy)

@@ -70,8 +70,8 @@ bool adv_look_back(char *text);
 bool adv_look_back_link(const char *link, char *text);
 
 /*
- * Notes how a descriptor was come by: `resolved` from `path`, below the folder dirfd, or copied.
- * Below 0: not. errno is kept.
+ * Notes how a descriptor was come by: `resolved` from `path`, below the folder dirfd, or copied;
+ * `folder`: it must be one. Below 0: not. errno is kept.
  */
 void adv_look_opened(int fd, int dirfd, const char *path, const char *resolved, bool folder);
 void adv_look_copied(int fd, int copy);

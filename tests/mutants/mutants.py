@@ -27,6 +27,7 @@ MW = "src/transport/mw.c"
 OWNER = "src/transport/owner.c"
 QP = "src/transport/qp.c"
 REQUESTER = "src/transport/requester.c"
+RESOURCES = "src/transport/resources.c"
 RESPONDER = "src/transport/responder.c"
 RESPONDER_TX = "src/transport/responder_tx.c"
 SRQ = "src/transport/srq.c"
@@ -373,4 +374,9 @@ MUTANTS = [
      "return qp->pd ? qp->pd->owner : NULL;"),
     ("srqn-shared", "SRQs have numbers beyond the engine's own", XRC,
      "\tsrq->number = r->first + r->srq_next;", "\tsrq->number = (r->first & ~0xffffu) + r->srq_next;"),
+    ("window-region", "a memory window is told of as a region", RESOURCES,
+     "if (!t->slot[at] || t->slot[at]->window)", "if (!t->slot[at])"),
+    ("resource-again", "what was told of last is told of again with the next call", RESOURCES,
+     "*from = n == list ? ADV_RESOURCES_END : *from + count;",
+     "*from = n == list ? ADV_RESOURCES_END : *from + count - 1;"),
 ]

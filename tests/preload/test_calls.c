@@ -224,6 +224,9 @@ static void starts_above(void **state)
 		assert_int_equal(access(starts[i][1], F_OK), -1);
 		assert_text(openat(dir, starts[i][1], O_RDONLY), "1: CA\n");
 		close(dir);
+		dir = dup(open(starts[i][0], O_RDONLY)); /* not said to be a folder; a copy */
+		assert_text(openat(dir, starts[i][1], O_RDONLY), "1: CA\n");
+		close(dir);
 	}
 	assert_int_equal(chdir("/dev"), 0);
 	assert_int_equal(access("infiniband/uverbs0", R_OK | W_OK), 0);

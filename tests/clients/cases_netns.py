@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Two hosts: network namespaces joined by a veth pair, IPv4 and IPv6, Ethernet MTU 1500 and 9000."""
 
+import pathlib
+import sys
+
 import reports
 from harness import Failure, case
 
@@ -98,6 +101,36 @@ def address_changes(lab):
     lab.wait_until(lambda: "GID" in watcher.output(), 20, "a GID change event")
     lab.system("ip address del 10.88.0.1/24 dev veth0")
     lab.wait_until(lambda: "::ffff:10.88.0.1" not in gids(), 20, "a removed address gone")
+
+
+def register_forged_icmp(family):
+    @case("netns", f"forged-icmp-ipv{family}")
+    def run(lab):
+        """Whoever claims that packets are too long, or do not arrive, changes nothing."""
+        there = two_hosts(lab, 9000)
+        indices = host_facts(lab, 9000, family, there)
+        here, peer, _ = ADDRESSES[family]
+        host = ADDRESSES["4"][1]
+        forger = str(pathlib.Path(__file__).resolve().parent.parent / "daemon" / "forge_icmp.py")
+        base = ["ib_write_bw", "-F", "-s", "8192", "-D", "8"]
+        server = lab.start([*base, "-x", indices[1]], prefix=there)
+        lab.wait_listening(server, 18515)
+        client = lab.start([*base, "-x", indices[0], host])
+        text = lab.run([sys.executable, forger, here, peer, "4"], prefix=there, adverb=False)
+        if int(text.split()[0]) < 16384:
+            raise Failure(f"too few: {text}")
+        if family == "4" and "mtu 576" not in lab.system(f"ip route get {peer}"):
+            raise Failure("the forgeries are not such as the kernel believes")
+        for process in (client, server):
+            process.expect(0, 60)
+        base = ["ibv_rc_pingpong", "-c", "-s", "20000", "-n", "300", "-m", "4096"]
+        for text in lab.pair([*base, "-g", indices[1]], [*base, "-g", indices[0], host],
+                             server_prefix=there):
+            reports.pingpong(text, 20000, 300)
+
+
+for one_family in ADDRESSES:
+    register_forged_icmp(one_family)
 
 
 @case("netns", "peer-dies")

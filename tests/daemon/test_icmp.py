@@ -4,39 +4,14 @@
 
 import re
 import socket
-import struct
 import subprocess
 
 import adverbd
 from adverbd import Client, Daemon, PORT
+from forge_icmp import TOO_LONG, forge
 
 ORDINARY = 5791
 HERE = {4: "10.78.0.1", 6: "fd78::1"}
-CLAIMED = {4: 576, 6: 1280}
-
-
-def checksum(data):
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xffff) + (total >> 16)
-    return ~total & 0xffff
-
-
-def forge(version, peer, sport):
-    """A packet from HERE, port sport, to the peer's port 4791 is said to have been too long."""
-    here, there = (socket.inet_pton(socket.AF_INET if version == 4 else socket.AF_INET6, a) for a in (HERE[version], peer))
-    udp = struct.pack("!HHHH", sport, PORT, 4120, 0) + bytes(56)
-    if version == 4:
-        quoted = struct.pack("!BBHHHBBH", 0x45, 0, 4140, 0, 0x4000, 63, 17, 0) + here + there + udp
-        body = struct.pack("!HH", 0, CLAIMED[4]) + quoted
-        message = struct.pack("!BBH", 3, 4, checksum(b"\x03\x04\0\0" + body)) + body
-        kind = (socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
-    else:
-        quoted = struct.pack("!IHBB", 6 << 28, 4120, 17, 63) + here + there + udp
-        message = struct.pack("!BBHI", 2, 0, 0, CLAIMED[6]) + quoted
-        kind = (socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
-    with socket.socket(*kind) as out:
-        out.sendto(message, (HERE[version], 0))
 
 
 def believed(peer):
@@ -53,11 +28,11 @@ def too_long(build):
         c.open_slot()
         ordinary.bind(("::", ORDINARY))
         for version, net in ((4, "10.78.0."), (6, "fd78::")):
-            forge(version, net + "7", PORT)
+            forge(HERE[version], net + "7", PORT, TOO_LONG[version])
             assert believed(net + "7") is None
             # The forgery is one that the kernel believes where anybody else has such a port.
-            forge(version, net + "8", ORDINARY)
-            assert believed(net + "8") == CLAIMED[version]
+            forge(HERE[version], net + "8", ORDINARY, TOO_LONG[version])
+            assert believed(net + "8") == TOO_LONG[version][2]
     adverbd.sh("ip link del ic0")
 
 

@@ -239,6 +239,16 @@ void adv_daemon_tell(struct adv_daemon *d, char verdict, const char *why)
 	d->ready_fd = -1;
 }
 
+void adv_daemon_cannot_start(struct adv_daemon *d, int error)
+{
+	char why[160];
+
+	snprintf(why, sizeof(why), "adverbd cannot begin to serve: %s%s", strerror(error),
+		 error == EMFILE ? ": raise the limit (ulimit -n 1024)" : "");
+	adv_error("%s", why);
+	adv_daemon_tell(d, ADV_START_FAILED, why);
+}
+
 void adv_daemon_release(struct adv_daemon *d)
 {
 	if (!atomic_load(&d->ledger->handed))

@@ -141,6 +141,9 @@ int adv_daemon_make_tables(struct adv_daemon *d, char *why, size_t why_len);
 /* Tells the starter, once, what became of us: one of ADV_START_*, and for FAILED why. */
 void adv_daemon_tell(struct adv_daemon *d, char verdict, const char *why);
 
+/* The same for who has founded all and cannot go on, for this errno; logged too. */
+void adv_daemon_cannot_start(struct adv_daemon *d, int error);
+
 /* Takes the group's sockets back from clients and closes them, then the name: in this order, so
  * that who can take the name can have the port too. Where the estate is `handed` to clients, they
  * keep them. */

@@ -237,8 +237,10 @@ int adv_keeper_start(struct adv_daemon *d)
 	worker = fork_worker(d, &in_worker, &status);
 	if (in_worker)
 		return status;
-	if (worker < 0)
+	if (worker < 0) {
+		adv_daemon_cannot_start(d, errno);
 		return 1;
+	}
 	adv_daemon_close_others(d, worker);
 	if (!d->foreground)
 		adv_detach_group((pid_t)atomic_load(&d->ledger->worker_pid));

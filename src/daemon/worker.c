@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -314,15 +313,6 @@ static int prepare(struct worker *w)
 	return 0;
 }
 
-static void cannot_start(struct adv_daemon *d, int error)
-{
-	char why[128];
-
-	snprintf(why, sizeof(why), "adverbd cannot start to serve: %s", strerror(error));
-	adv_error("%s", why);
-	adv_daemon_tell(d, ADV_START_FAILED, why);
-}
-
 static void say_farewell(struct worker *w)
 {
 	notify_all(w, ADV_CONTROL_NOTICE_LEAVING);
@@ -350,7 +340,7 @@ int adv_worker_run(struct adv_daemon *d, int keeper)
 	d->keeper = keeper;
 	d->ledger->sockets = d->sockets;
 	if (prepare(&w) < 0) {
-		cannot_start(d, errno);
+		adv_daemon_cannot_start(d, errno);
 		return 1;
 	}
 	atomic_store(&d->ledger->served, 1);

@@ -10,6 +10,7 @@ import pathlib
 import signal
 import struct
 import subprocess
+import tempfile
 
 import adverbd
 from adverbd import Client, wait_for
@@ -142,6 +143,26 @@ def few_descriptors(build):
         assert not may_lift() or int(limit(status["worker"], "Max open files")[0]) > 1024
 
 
+def too_few_descriptors(build):
+    """A daemon that cannot begin, wherever that turns out, says why, and is not started again and
+    again."""
+    if may_lift():
+        raise adverbd.Skip("would be lifted")
+    with tempfile.TemporaryDirectory(prefix="adverb-starts-") as folder:
+        program, starts = (pathlib.Path(folder) / name for name in ("adverbd", "starts"))
+        refused = 0
+        for few in range(6, 40, 2):
+            program.write_text(f'#!/bin/sh\necho x >> {starts}\nexec prlimit --nofile={few} {build}/adverbd "$@"\n')
+            program.chmod(0o755)
+            starts.write_text("")
+            said, status = gids(build, f"export ADVERB_DAEMON={program}")
+            assert starts.read_text() == "x\n", (few, starts.read_text())
+            assert status == 0 or "Too many open files" in said or "file descriptors" in said, (few, said)
+            refused += status
+            gone()
+        assert 2 < refused < 16, refused
+
+
 def little_memory(build):
     with daemon_of(build, "ulimit -S -v 300000; ulimit -S -u 5000; ulimit -S -d 200000") as (_, status):
         for pid in both(status):
@@ -244,5 +265,5 @@ def control_group(build):
 
 
 if __name__ == "__main__":
-    adverbd.main([small_files, small_files_for_good, medium_files, little_time, few_descriptors, little_memory, one_processor,
+    adverbd.main([small_files, small_files_for_good, medium_files, little_time, few_descriptors, too_few_descriptors, little_memory, one_processor,
                   own_session, odd_dev, control_group])

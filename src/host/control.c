@@ -454,6 +454,7 @@ void adv_control_close(struct adv_control *c)
 	if (!c)
 		return;
 	adv_control_abandon(c);
+	adv_revival_free(&c->revival);
 	free(c);
 }
 

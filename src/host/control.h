@@ -19,6 +19,7 @@
 #include "host/gid_table.h"
 
 struct adv_control; /* one connection */
+struct adv_heir;
 struct adv_shm_pair;
 
 /*
@@ -203,10 +204,18 @@ int adv_control_daemon_path(char *path);
 int adv_control_start_daemon(char *why, size_t why_len);
 
 /*
- * Starts one that goes on with what is in the carrier `estate_fd`, which stays the caller's, and
- * does not wait: *said, the caller's, does not block, and reads as ADV_START_* says. 0, or errno,
- * *said -1 and a line in why[].
+ * What a daemon is started with that goes on from another one: path and environment, as they are
+ * now. The start may come at any time, from a thread of ours, when the application may be at its
+ * environment. NULL: there is no memory, or no adverbd.
  */
-int adv_control_start_heir(int estate_fd, int *said, char *why, size_t why_len);
+struct adv_heir *adv_control_heir_new(void);
+void adv_control_heir_free(struct adv_heir *h); /* NULL is fine */
+
+/*
+ * Starts it, with the carrier `estate_fd`, which stays the caller's, and does not wait: *said, the
+ * caller's, does not block, and reads as ADV_START_* says. 0, or errno, *said -1 and a line in
+ * why[].
+ */
+int adv_control_heir_start(struct adv_heir *h, int estate_fd, int *said, char *why, size_t why_len);
 
 #endif

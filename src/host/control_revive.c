@@ -31,6 +31,8 @@ void adv_revival_keep(struct adv_revival *r, int estate)
 {
 	close_fd(&r->estate);
 	r->estate = estate;
+	if (!r->heir)
+		r->heir = adv_control_heir_new();
 	r->uid = geteuid();
 	r->seccomp = prctl(PR_GET_SECCOMP);
 }
@@ -40,6 +42,12 @@ void adv_revival_close(struct adv_revival *r)
 	close_fd(&r->estate);
 	close_fd(&r->lock);
 	close_fd(&r->said);
+}
+
+void adv_revival_free(struct adv_revival *r)
+{
+	adv_control_heir_free(r->heir);
+	r->heir = NULL;
 }
 
 void adv_revival_done(struct adv_revival *r)
@@ -53,7 +61,7 @@ void adv_revival_done(struct adv_revival *r)
  * for starting a program. */
 static bool may_start(const struct adv_revival *r)
 {
-	return !r->unable && geteuid() == r->uid && prctl(PR_GET_SECCOMP) == r->seccomp;
+	return r->heir && !r->unable && geteuid() == r->uid && prctl(PR_GET_SECCOMP) == r->seccomp;
 }
 
 /* True where nobody else is starting one. */
@@ -96,7 +104,7 @@ static void start(struct adv_revival *r)
 	char why[256];
 
 	close_fd(&r->said);
-	if (adv_control_start_heir(r->estate, &r->said, why, sizeof(why)) == 0)
+	if (adv_control_heir_start(r->heir, r->estate, &r->said, why, sizeof(why)) == 0)
 		return;
 	adv_warn("%s", why);
 	r->unable = true;

@@ -11,11 +11,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct adv_heir;
+
 struct adv_revival {
-	int estate; /* the carrier; -1: we have none, and wait for nobody */
-	int lock;   /* has the name of who is starting one; -1: we are not */
-	int said;   /* where the daemon that we started says what became of it; -1 */
-	uid_t uid;  /* of the daemon */
+	struct adv_heir *heir; /* NULL: none can be started */
+	int estate;	       /* the carrier; -1: we have none, and wait for nobody */
+	int lock;	       /* has the name of who is starting one; -1: we are not */
+	int said;	       /* where the daemon that we started says what became of it; -1 */
+	uid_t uid;	       /* of the daemon */
 	int seccomp;
 	bool unable;	  /* to start one; another client may */
 	unsigned started; /* of late */
@@ -29,8 +32,9 @@ void adv_revival_init(struct adv_revival *r);
 /* Takes over the carrier's descriptor. */
 void adv_revival_keep(struct adv_revival *r, int estate);
 
-/* Closes all; async-signal-safe. */
+/* Closes all; async-signal-safe. Memory is left to adv_revival_free(). */
 void adv_revival_close(struct adv_revival *r);
+void adv_revival_free(struct adv_revival *r);
 
 /*
  * Nobody listens at `now`, in ms: a daemon is started, or it is seen that somebody does so. True

@@ -28,6 +28,11 @@
 #define ESTATE_FD     4
 #define STACK_LEN     65536
 
+struct adv_heir {
+	char path[PATH_MAX];
+	char **environment;
+};
+
 struct start {
 	char *const *argv;
 	char *const *envp;
@@ -88,19 +93,25 @@ static bool for_daemon(const char *variable)
 	       strncmp(variable, "LD_AUDIT=", 9) != 0;
 }
 
+/* One allocation: pointers, then their strings, so that the application may change its own. */
 static char **daemon_environment(void)
 {
-	size_t n = 0, kept = 0;
-	char **copy;
+	size_t n = 0, len = 0, kept = 0;
+	char **copy, *text;
 
-	while (environ && environ[n])
-		n++;
-	copy = malloc((n + 1) * sizeof(*copy));
-	for (size_t i = 0; copy && i < n && environ[i]; i++)
-		if (for_daemon(environ[i]))
-			copy[kept++] = environ[i];
-	if (copy)
-		copy[kept] = NULL;
+	for (; environ && environ[n]; n++)
+		len += strlen(environ[n]) + 1;
+	copy = malloc((n + 1) * sizeof(*copy) + len);
+	if (!copy)
+		return NULL;
+	text = (char *)(copy + n + 1);
+	for (size_t i = 0; i < n; i++) {
+		if (!for_daemon(environ[i]))
+			continue;
+		copy[kept++] = strcpy(text, environ[i]);
+		text += strlen(text) + 1;
+	}
+	copy[kept] = NULL;
 	return copy;
 }
 
@@ -211,39 +222,52 @@ static int failed(int error, const char *path, char *why, size_t why_len)
 }
 
 /* Starts the daemon with the end of a new pipe, whose other end is returned, or -1 and errno. */
-static int start_daemon(char *path, int estate_fd, int *error)
+static int start_daemon(char *path, char **environment, int estate_fd, int *error)
 {
 	char *argv[] = {path, (char *)(uintptr_t) "--ready-fd=3",
 			estate_fd < 0 ? NULL : (char *)(uintptr_t) "--estate-fd=4", NULL};
-	struct start s = {.argv = argv, .estate_fd = estate_fd};
-	char **environment = daemon_environment();
-	int pipe[2] = {-1, -1};
+	struct start s = {.argv = argv, .envp = environment, .estate_fd = estate_fd};
+	int pipe[2];
 
-	*error = environment && syscall(SYS_pipe2, pipe, O_CLOEXEC) == 0 ? 0 : errno;
-	s.envp = environment;
+	*error = syscall(SYS_pipe2, pipe, O_CLOEXEC) == 0 ? 0 : errno;
+	if (*error)
+		return -1;
 	s.ready_fd = pipe[1];
-	if (!*error) {
-		*error = spawn(&s);
-		adv_sys_close(pipe[1]);
-	}
-	free(environment);
-	if (*error && pipe[0] >= 0) {
-		adv_sys_close(pipe[0]);
-		pipe[0] = -1;
-	}
-	return pipe[0];
+	*error = spawn(&s);
+	adv_sys_close(pipe[1]);
+	if (!*error)
+		return pipe[0];
+	adv_sys_close(pipe[0]);
+	return -1;
 }
 
-int adv_control_start_heir(int estate_fd, int *said, char *why, size_t why_len)
+struct adv_heir *adv_control_heir_new(void)
 {
-	char path[PATH_MAX];
-	int error = adv_control_daemon_path(path);
+	struct adv_heir *h = malloc(sizeof(*h));
 
-	*said = -1;
-	if (!error)
-		*said = start_daemon(path, estate_fd, &error);
+	if (!h)
+		return NULL;
+	h->environment = daemon_environment();
+	if (h->environment && adv_control_daemon_path(h->path) == 0 && executable(h->path))
+		return h;
+	adv_control_heir_free(h);
+	return NULL;
+}
+
+void adv_control_heir_free(struct adv_heir *h)
+{
+	if (h)
+		free(h->environment);
+	free(h);
+}
+
+int adv_control_heir_start(struct adv_heir *h, int estate_fd, int *said, char *why, size_t why_len)
+{
+	int error;
+
+	*said = start_daemon(h->path, h->environment, estate_fd, &error);
 	if (error) {
-		failed(error, path, why, why_len);
+		failed(error, h->path, why, why_len);
 		return error;
 	}
 	(void)adv_sys_fcntl(*said, F_SETFL, O_NONBLOCK);
@@ -254,10 +278,14 @@ int adv_control_start_daemon(char *why, size_t why_len)
 {
 	char path[PATH_MAX], said[1024];
 	int error = adv_control_daemon_path(path);
+	char **environment = daemon_environment();
 	int fd = -1, verdict;
 
+	if (!error && !environment)
+		error = ENOMEM;
 	if (!error)
-		fd = start_daemon(path, -1, &error);
+		fd = start_daemon(path, environment, -1, &error);
+	free(environment);
 	if (error)
 		return failed(error, path, why, why_len);
 	verdict = hear(fd, said, sizeof(said));

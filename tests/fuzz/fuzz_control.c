@@ -232,8 +232,17 @@ int adv_control_start_daemon(char *why, size_t why_len)
 	return ADV_START_FAILED;
 }
 
+struct adv_heir *adv_control_heir_new(void)
+{
+	return (struct adv_heir *)&w;
+}
+
+void adv_control_heir_free(struct adv_heir *h)
+{
+}
+
 /* Each second one cannot be started. */
-int adv_control_start_heir(int estate_fd, int *said, char *why, size_t why_len)
+int adv_control_heir_start(struct adv_heir *h, int estate_fd, int *said, char *why, size_t why_len)
 {
 	*said = -1;
 	snprintf(why, why_len, "there is none to start");

@@ -352,8 +352,9 @@ static void gone_for_good(void **state)
 	char why[256];
 	bool gone = false;
 
-	assert_int_equal(adv_control_open_slot(c, &slot, why, sizeof(why)), 0);
+	/* It is asked for with the first slot. */
 	setenv("ADVERB_DAEMON", "/nonexistent/adverbd", 1);
+	assert_int_equal(adv_control_open_slot(c, &slot, why, sizeof(why)), 0);
 	kill_all(c);
 	for (int i = 0; i < 500 && !gone; i++)
 		if (readable(adv_control_fd(c), 10))

@@ -184,10 +184,6 @@ static void ask(struct round *r, const char *who, const struct adv_control_fault
 	r->asked++;
 	fflush(stdout);
 	if (adv_fault_request(r->control, target, m, ANSWER_WAIT_MS, why, sizeof(why)) == 0) {
-		/* Another slot of a device that has answered. */
-		if (target->kind == ADV_CONTROL_FAULT_SLOT && m->slot != target->number &&
-		    !r->options->has_slot)
-			return;
 		if (m->in_force || !terse)
 			print_answer(r, who);
 		return;

@@ -379,4 +379,7 @@ MUTANTS = [
     ("resource-again", "what was told of last is told of again with the next call", RESOURCES,
      "*from = n == list ? ADV_RESOURCES_END : *from + count;",
      "*from = n == list ? ADV_RESOURCES_END : *from + count - 1;"),
+    ("socket-twice", "a process has a window for each block of numbers", UNRELIABLE,
+     "return home ? home : adv_qpn_target(qpn);",
+     "return home && qpn < ADV_BLOCK_FIRST_QPN ? home : adv_qpn_target(qpn);"),
 ]

@@ -227,6 +227,41 @@ static void test_stopped(void **state)
 	net_close(net);
 }
 
+/* What goes to a process's own numbers and to those of its block comes to one socket: one window.
+ */
+static void test_one_socket(void **state)
+{
+	struct options o = many_messages(IBV_QPT_UC);
+	struct watch watch;
+	struct net *net = open_net(true, &watch);
+	struct region *ra = region_open(&net->node[0], MESSAGES * 2048, 0);
+	struct region *rb = region_open(&net->node[1], MESSAGES * 2048, ALL_ACCESS);
+	struct end *a[2], *b[2];
+	uint16_t slot, block;
+
+	pair_open(net, &o, &a[0], &b[0]);
+	net->node[1].e->range[0].fresh = 0; /* as if it had so many queue pairs */
+	assert_int_equal(adv_engine_add_qpns(net->node[1].e, adv_block_qpn(3), ADV_BLOCK_QPNS), 0);
+	pair_open(net, &o, &a[1], &b[1]);
+	set_senders(net, a[0], b[0]);
+	slot = adv_qpn_prefix(adv_qp_num(b[0]->qp));
+	block = adv_qpn_prefix(adv_qp_num(b[1]->qp));
+	assert_true(adv_qp_num(b[1]->qp) >= ADV_BLOCK_FIRST_QPN);
+	ports[block] = ports[slot];
+	homes[block] = slot;
+	watch.room = WINDOW + 20; /* and probes */
+	stop(net, &watch, SEC);
+	for (unsigned i = 0; i < 2; i++)
+		post_messages(a[i], b[i], ra, rb);
+	net_run(net, 900 * MS);
+	assert_int_equal(watch.data, WINDOW);
+	for (unsigned i = 0; i < 2; i++)
+		net_until(net, b[i], 0, MESSAGES, 10 * SEC);
+	assert_int_equal(watch.lost, 0);
+	net_run(net, 20 * SEC);
+	net_close(net);
+}
+
 /* A probe that finds a full socket is repeated; so is one whose answer is lost. */
 static void test_probe_lost(void **state)
 {
@@ -438,15 +473,11 @@ static void test_forged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_window),
-		cmocka_unit_test(test_datagrams),
-		cmocka_unit_test(test_stopped),
-		cmocka_unit_test(test_probe_lost),
-		cmocka_unit_test(test_stopped_holds_up_nobody),
-		cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_stopped_datagrams),
-		cmocka_unit_test(test_silence),
-		cmocka_unit_test(test_remote),
+		cmocka_unit_test(test_window),	   cmocka_unit_test(test_datagrams),
+		cmocka_unit_test(test_stopped),	   cmocka_unit_test(test_one_socket),
+		cmocka_unit_test(test_probe_lost), cmocka_unit_test(test_stopped_holds_up_nobody),
+		cmocka_unit_test(test_gone),	   cmocka_unit_test(test_stopped_datagrams),
+		cmocka_unit_test(test_silence),	   cmocka_unit_test(test_remote),
 		cmocka_unit_test(test_forged),
 	};
 

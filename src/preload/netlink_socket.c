@@ -19,7 +19,7 @@
 	0xfffff000u /* up to here, downwards: for who has the process's number already */
 
 struct stand_in {
-	uint64_t inode; /* 0: free */
+	_Atomic uint64_t inode; /* 0: free; the one thing that is read without the lock */
 	uint64_t age;
 	uint32_t port; /* 0: not bound yet */
 	uint8_t *rest; /* of answers: what did not fit */
@@ -72,16 +72,18 @@ static struct stand_in *find(int fd)
 	return NULL;
 }
 
+/* Without the lock: a signal's handler may ask while the thread that it has stopped holds it. */
 bool adv_netlink_is(int fd)
 {
 	int saved = errno;
-	bool is;
+	uint64_t inode;
+	bool is = false;
 
 	if (!atomic_load_explicit(&any, memory_order_relaxed))
 		return false;
-	take();
-	is = find(fd);
-	give();
+	inode = inode_of(fd);
+	for (unsigned i = 0; inode && i < SOCKETS && !is; i++)
+		is = sockets[i].inode == inode;
 	errno = saved;
 	return is;
 }
@@ -97,7 +99,11 @@ static void note(int fd)
 		if (sockets[i].age < s->age)
 			s = &sockets[i];
 	free(s->rest);
-	*s = (struct stand_in){.inode = inode_of(fd), .age = ++ages};
+	s->rest = NULL;
+	s->len = s->at = 0;
+	s->port = 0;
+	s->age = ++ages;
+	s->inode = inode_of(fd);
 	any = true;
 	give();
 }

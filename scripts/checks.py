@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The steps of scripts/check, which see.
 
-Usage: scripts/check [--list | STEP...]
+Usage: scripts/check [--list | --kernel | STEP...]
 
+--kernel runs, instead of all else, real programs against the Linux kernel's own RoCE in an emulated
+machine (tests/kernel/run): Debian 12's kernel and Debian 13's. Within an hour on two cores.
 Build directories and logs are under build-check/. A step that fails, crashes or takes too long
 counts as one failure, and the next one is run all the same.
 """
@@ -397,6 +399,25 @@ def step_man(_):
         raise Broken(f"groff warns:\n{text}")
 
 
+def step_kernel(tally, release):
+    build = compile_all("gcc", [])
+    log = f"kernel-{release}"
+    try:
+        text = run(["tests/kernel/run", "--build", build, "--release", release], log, LARGE)
+    except Broken:
+        text = (TOP / f"{log}.log").read_text(errors="replace")
+    cases = re.findall(r"^(ok|FAIL|skip) +(\S+/\S+)", text, re.M)
+    for status, name in cases:
+        if status == "ok":
+            tally.good()
+        elif status == "FAIL":
+            tally.bad(f"{log}: {name} (build-check/{log}.log)")
+        else:
+            tally.skip(log, "kernel", name, "see its log")
+    if not re.search(r"^\d+ passed, \d+ failed, \d+ skipped$", text, re.M):
+        raise Broken("it did not come to its end:\n" + "\n".join(text.splitlines()[-30:]))
+
+
 STEPS = {
     "includes": step_includes,
     "lengths": step_lengths,
@@ -413,8 +434,13 @@ STEPS = {
     "coverage": step_coverage,
     "fuzz": step_fuzz,
 }
+# What takes long, and an emulator that is downloaded; see --kernel.
+KERNEL_STEPS = {
+    "kernel-bookworm": lambda tally: step_kernel(tally, "bookworm"),
+    "kernel-trixie": lambda tally: step_kernel(tally, "trixie"),
+}
 # Steps whose tests count one by one: the step itself counts only where it breaks.
-COUNT_THEMSELVES = {"gcc", "clang", "clients", "asan", "tsan", "coverage", "fuzz"}
+COUNT_THEMSELVES = {*KERNEL_STEPS, "gcc", "clang", "clients", "asan", "tsan", "coverage", "fuzz"}
 
 
 def run_step(tally, name):
@@ -422,7 +448,7 @@ def run_step(tally, name):
     start = time.monotonic()
     before = len(tally.failures)
     try:
-        STEPS[name](tally)
+        (STEPS | KERNEL_STEPS)[name](tally)
         if name not in COUNT_THEMSELVES and len(tally.failures) == before:
             tally.good()
     except Broken as broken:
@@ -439,7 +465,9 @@ def main(argv):
     if argv == ["--list"]:
         print("\n".join(STEPS))
         return 0
-    unknown = [name for name in argv if name not in STEPS]
+    if argv == ["--kernel"]:
+        argv = list(KERNEL_STEPS)
+    unknown = [name for name in argv if name not in STEPS | KERNEL_STEPS]
     if unknown:
         print(f"no such step: {' '.join(unknown)} (see --list)", file=sys.stderr)
         return 2

@@ -24,29 +24,63 @@ class PackageError(Exception):
 
 
 def _run(argv, **how):
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    if "input" not in how:
+        how["stdin"] = subprocess.DEVNULL
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           check=False, timeout=600, **how)
     if done.returncode:
         raise PackageError(f"{' '.join(map(str, argv[:6]))}: {done.stderr.decode(errors='replace')}")
     return done.stdout.decode(errors="replace")
 
 
+class Archive:
+    """Where packages come from: the machine's own release (None), or another one of the same archive.
+
+    Lists of another release are kept in the scratch folder; the machine's are not touched.
+    """
+
+    def __init__(self, release=None, scratch=None):
+        self.options = []
+        if release:
+            self._select(release, scratch / f"apt-{release}")
+
+    def _select(self, release, folder):
+        uri = _run(["apt-get", "indextargets", "--format", "$(REPO_URI)"]).split()
+        if not uri:
+            raise PackageError("apt knows no archive; is apt-get update needed?")
+        for name in ("lists/partial", "cache/archives/partial"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / "sources.list").write_text(f"deb {uri[0]} {release} main\n")
+        self.options = ["-o", f"Dir::Etc::SourceList={folder}/sources.list",
+                        "-o", "Dir::Etc::SourceParts=-", "-o", f"Dir::State::Lists={folder}/lists",
+                        "-o", f"Dir::Cache={folder}/cache", "-o", "APT::Sandbox::User=root"]
+        if not any((folder / "lists").glob("*Packages*")):
+            _run(["apt-get", *self.options, "-q", "update"])
+
+    def cache(self, *words):
+        return _run(["apt-cache", *self.options, *words])
+
+    def download(self, names, folder):
+        _run(["apt-get", *self.options, "-q", "-o", "APT::Sandbox::User=root", "download", *names],
+             cwd=folder)
+
+
 def _needed(names):
     """The packages and all that they depend on, without alternatives that only recommend."""
-    text = _run(["apt-cache", "depends", "--recurse", "--no-recommends", "--no-suggests",
-                 "--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances", *names])
+    text = Archive().cache("depends", "--recurse", "--no-recommends", "--no-suggests",
+                           "--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances", *names)
     return sorted({line for line in text.splitlines() if line[:1].isalnum()})
 
 
-def _kernel_package():
-    for line in _run(["apt-cache", "depends", KERNEL]).splitlines():
+def _kernel_package(archive):
+    for line in archive.cache("depends", KERNEL).splitlines():
         word = line.split()[-1]
         if "Depends:" in line and word.startswith("linux-image-"):
             return word
     raise PackageError(f"{KERNEL} depends on no kernel; is apt-get update needed?")
 
 
-def _unpack(names, folder):
+def _unpack(names, folder, archive=None):
     """Downloads packages and unpacks them into `folder`, where they are not there yet."""
     done = folder.with_name(folder.name + ".done")
     if done.exists():
@@ -56,7 +90,7 @@ def _unpack(names, folder):
     shutil.rmtree(files, ignore_errors=True)
     folder.mkdir(parents=True)
     files.mkdir()
-    _run(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", *names], cwd=files)
+    (archive or Archive()).download(names, files)
     for deb in sorted(files.glob("*.deb")):
         _run(["dpkg-deb", "-x", str(deb), str(folder)])
     shutil.rmtree(files)
@@ -97,7 +131,7 @@ def _modules_in_order(depfile):
     return order
 
 
-def _lay_out(root, tools, kernel, version):
+def _lay_out(root, tools, modules):
     """The guest's files from the unpacked packages."""
     for name in ("proc", "sys", "dev", "tmp", "run", "etc", "www", "lib/modules", "usr/sbin"):
         (root / name).mkdir(parents=True, exist_ok=True)
@@ -110,30 +144,44 @@ def _lay_out(root, tools, kernel, version):
     for applet in _run([str(busybox), "--list"]).split():
         if not any((root / folder / applet).exists() for folder in ("bin", "sbin", "usr/bin", "usr/sbin")):
             (root / "bin" / applet).symlink_to("busybox")
-    order = _modules_in_order(kernel / "lib/modules" / version / "modules.dep")
+    order = _modules_in_order(modules / "modules.dep")
     for module in order:
-        shutil.copy(kernel / "lib/modules" / version / module, root / "lib/modules")
+        shutil.copy(modules / module, root / "lib/modules")
     (root / "lib/modules/order").write_text("".join(f"{pathlib.Path(m).name}\n" for m in order))
     for name, target in (("guest-init", "init"), ("guest-run", "guest-run")):
         shutil.copy(HERE / name, root / target)
         os.chmod(root / target, 0o755)
 
 
-def guest(scratch):
-    """(kernel image, initial file system, kernel version) of the peer."""
-    kernel = _unpack([_kernel_package()], scratch / "kernel")
+def _kernel(scratch, release):
+    """The unpacked kernel, its modules not compressed any more."""
+    folder = scratch / (f"kernel-{release}" if release else "kernel")
+    if not folder.with_name(folder.name + ".done").exists():
+        archive = Archive(release, scratch)
+        _unpack([_kernel_package(archive)], folder, archive)
+    compressed = [str(module) for module in folder.rglob("*.ko.xz")]
+    if compressed:
+        _run(["xargs", "xz", "-d"], input="\n".join(compressed).encode())
+    return folder
+
+
+def guest(scratch, release=None):
+    """(kernel image, initial file system, kernel version) of the peer: the kernel of a release of
+    Debian (None: this machine's), the programs of this machine's."""
+    kernel = _kernel(scratch, release)
     tools = _unpack(_needed(GUEST), scratch / "tools")
     image = next((kernel / "boot").glob("vmlinuz-*"))
     version = image.name.removeprefix("vmlinuz-")
-    archive = scratch / "initramfs.cpio"
+    archive = scratch / f"{kernel.name}.cpio"
     sources = [*HERE.glob("guest-*"), HERE / "packages.py", *scratch.glob("*.done")]
     if archive.exists() and archive.stat().st_mtime > max(p.stat().st_mtime for p in sources):
         return image, archive, version
     busybox = str(tools / "bin/busybox")
-    _run([busybox, "depmod", "-b", str(kernel), version])
+    modules = next(path for path in (kernel / "lib/modules", kernel / "usr/lib/modules") if path.is_dir())
+    _run([busybox, "depmod", "-b", str(modules.parent.parent), version])
     root = scratch / "root"
     shutil.rmtree(root, ignore_errors=True)
-    _lay_out(root, tools, kernel, version)
+    _lay_out(root, tools, modules / version)
     _run(["sh", "-ec", f"find . | '{busybox}' cpio -o -H newc >'{archive}'"], cwd=root)
     return image, archive, version
 

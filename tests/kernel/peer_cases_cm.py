@@ -31,6 +31,9 @@ PROGRAMS = [
      "riostream -s {s} -f {f} -S 5000 -C 20 -I 5 -T v"),
 ]
 
+# What these send each way; they end well whatever became of their messages.
+MESSAGES = {"ucmatose": 50, "ucmatose-migrate": 10, "udaddy": 30}
+
 # name, program and options (-R -F -n added), bytes of a message, iterations
 PERFTEST = [
     ("send-bw", "ib_send_bw -s 5000", 5000, 20),
@@ -52,6 +55,7 @@ def register_program(family, serves, name, server_words, client_words):
     @case(f"cm-ipv{family}", f"{name}/{serves}-serves")
     def run(lab):
         fill = addresses(lab, serves, family)
+        lab.messages_each_way = MESSAGES.get(name, 0)
         lab.cm_pair(serves, shlex.split(server_words.format(**fill)),
                     shlex.split(client_words.format(**fill)), seconds=60)
 

@@ -48,6 +48,7 @@ class PeerLab(Lab):
         self.most = {}  # counter of trouble: by how much it may move
         self.disturbed = False
         self.expect_packets = True
+        self.messages_each_way = 0  # SENDs that have to be there, for programs that ignore their statuses
         self.adverb_side = Side("adverb", HOST, self.start)
         self.kernel_side = Side("kernel", PEER, self.start_in_guest)
 
@@ -166,6 +167,10 @@ class PeerLab(Lab):
         return self.both_end(server, at_client.start(client_argv), seconds)
 
 
+# Opcodes of a SEND's last packet: RC and UD, last and only, with immediate data too (IBTA table 38)
+SEND_ENDS = {0x02, 0x03, 0x04, 0x05, 0x64, 0x65}
+
+
 class Watch:
     """Capture, counters and kernel log of one case, from construction to judge()."""
 
@@ -203,6 +208,7 @@ class Watch:
                 raise Failure(f"frame {packet.frame}: an IP packet of {packet.ip_len} bytes")
         if self.lab.expect_packets and not packets:
             raise Failure("no packet went between the two sides")
+        self.count_messages(packets)
         # what stands behind infiniband is tshark's guess at payloads that are no such thing
         text = self.lab.run([self.tools["tshark"], "-n", "-r", self.path, "--disable-heuristic",
                              "rpcrdma_infiniband", "-Y", '_ws.malformed && !(frame.protocols matches "infiniband:")'],
@@ -211,6 +217,14 @@ class Watch:
         if frames:
             raise Failure("malformed by tshark:\n" + "\n".join(frames[:10]))
         return packets
+
+    def count_messages(self, packets):
+        """Demands as many SENDs each way as the case says, repeated packets counted once."""
+        ends = {(p.src, p.dest_qpn, p.psn) for p in packets if p.opcode in SEND_ENDS}
+        each = collections.Counter(src for src, _, _ in ends)
+        wanted = self.lab.messages_each_way
+        if wanted and (len(each) != 2 or min(each.values()) < wanted):
+            raise Failure(f"messages by sender, of {wanted} each: {dict(each)}")
 
     def counters_moved(self):
         """{name: by how much} of rdma_rxe's counters of trouble; Failure for those that must not move."""

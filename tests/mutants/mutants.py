@@ -25,6 +25,7 @@ MCAST = "src/transport/mcast.c"
 MR = "src/transport/mr.c"
 MW = "src/transport/mw.c"
 OWNER = "src/transport/owner.c"
+PAGING = "src/transport/paging.c"
 QP = "src/transport/qp.c"
 REQUESTER = "src/transport/requester.c"
 RESOURCES = "src/transport/resources.c"
@@ -57,6 +58,19 @@ MUTANTS = [
      "\tif (ahead < 0 && !begins_again(qp, in)) {",
      "\tif (ahead < 0 && !begins_again(qp, in) &&\n"
      "\t    (ahead < -1 || !(in->info->flags & ADV_PKT_SEND))) {"),
+    ("unmapped", "what paging on demand does not find is touched", PAGING,
+     "!e->page_in(p, length, need & writes)",
+     "e->page_in(p, length, need & writes) && !p"),
+    ("paged-access", "a region of paging on demand grants everything", PAGING,
+     "\tif ((mr->granted & need) != need)\n\t\treturn NULL;\n", ""),
+    ("paged-bound", "a region of paging on demand has no end", PAGING,
+     "\t*why = ADV_ERR_LOCAL_BOUNDS;\n"
+     "\tif (va - mr->iova > mr->length || length > mr->length - (va - mr->iova))\n"
+     "\t\treturn NULL;\n", ""),
+    ("srq-left", "a message goes on in a request that has moved with its SRQ", SRQ,
+     "\tmove_taken(srq, slots);\n", "\t(void)move_taken;\n"),
+    ("srq-shrunk", "an SRQ gets smaller than what is posted to it", SRQ,
+     "wanted < srq->max_wr - srq->free_count ||", "wanted < 1 ||"),
     ("bound", "a region is one byte longer than it is", MR,
      "length > mr->length - (va - mr->iova))",
      "length > mr->length + 1 - (va - mr->iova))"),
@@ -64,8 +78,8 @@ MUTANTS = [
      "if (!mr || mr->key != key) {",
      "if (!mr || mr->key >> 8 != key >> 8) {"),
     ("access", "what a region allows is not looked at", MR,
-     "if ((mr->access & need) != need) {",
-     "if ((mr->access & need) != need && !length) {"),
+     "if ((mr->access & need) != need)",
+     "if ((mr->access & need) != need && !length)"),
     ("flush-last", "the newest request is not flushed", QP,
      "\twhile (qp->sq.tail != qp->sq.head)\n\t\tadv_qp_complete_send(qp, IBV_WC_WR_FLUSH_ERR",
      "\twhile (qp->sq.tail + 1 < qp->sq.head)\n"

@@ -290,6 +290,14 @@ int adv_group_create(int sockets[ADV_GROUP_FIRST], const struct adv_gid_table *o
 		error = adv_group_grow(sockets[0], &sockets[n]);
 		n += !error;
 	}
+	/*
+	 * Where at most ten sockets have the port and just one of them takes a group, newer kernels
+	 * (6.18 does, 6.1 does not) deliver IPv4 packets of it as if they were for one host: the
+	 * steering program has the word, and gives them to nobody. A second socket that takes them
+	 * prevents it: this one takes all groups that any socket of the machine has joined.
+	 */
+	if (!error)
+		error = set_int(sockets[ADV_SLOT_NOBODY], IPPROTO_IP, IP_MULTICAST_ALL, 1);
 	if (!error)
 		error = adv_group_steer(sockets[0], own, &daemon, 1);
 	/* Thousands of processes of one job may ask for connections in the same instant. */

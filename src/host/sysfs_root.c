@@ -18,6 +18,7 @@
 #define PLACES	     5
 #define HOLD_FILE    ".hold"
 #define OLD_SUFFIX   ".old"
+#define OLD_SECONDS  3600 /* those of other namespaces that are swept away */
 
 uint64_t adv_sysfs_network(void)
 {
@@ -28,21 +29,27 @@ uint64_t adv_sysfs_network(void)
 		       : 0;
 }
 
-/* Where it may be, the best place first. False: not there, or too long a path. */
-static bool place(unsigned i, uint64_t net, char root[PATH_MAX])
+/* The folder that it may be in, the best first; NULL: there is none such. */
+static const char *above(unsigned i, char room[64])
 {
 	static const char *const fixed[] = {"/run", "/dev/shm", "/tmp"};
-	unsigned uid = (unsigned)geteuid();
-	const char *above = i >= 2 ? fixed[i - 2] : secure_getenv("XDG_RUNTIME_DIR");
-	char users[64];
+	const char *path = i >= 2 ? fixed[i - 2] : secure_getenv("XDG_RUNTIME_DIR");
 
 	if (i == 1) {
-		snprintf(users, sizeof(users), "/run/user/%u", uid);
-		above = users;
+		snprintf(room, 64, "/run/user/%u", (unsigned)geteuid());
+		path = room;
 	}
-	return above && above[0] == '/' &&
-	       snprintf(root, PATH_MAX, "%s" ADV_SYSFS_ROOT_PREFIX "%u-%llu", above, uid,
-			(unsigned long long)net) < PATH_MAX / 2;
+	return path && path[0] == '/' ? path : NULL;
+}
+
+/* False: not there, or too long a path. */
+static bool place(unsigned i, uint64_t net, char root[PATH_MAX])
+{
+	char room[64];
+	const char *folder = above(i, room);
+
+	return folder && snprintf(root, PATH_MAX, "%s" ADV_SYSFS_ROOT_PREFIX "%u-%llu", folder,
+				  (unsigned)geteuid(), (unsigned long long)net) < PATH_MAX / 2;
 }
 
 static bool is_ours(int fd)
@@ -177,20 +184,55 @@ static void remove_held(int fd, const char *root)
 	(void)syscall(SYS_unlinkat, AT_FDCWD, old, AT_REMOVEDIR);
 }
 
+static void remove_unless_held(const char *root, time_t before)
+{
+	int fd = open_one(root, false), hold = fd >= 0 ? open_hold(fd) : -1;
+	struct stat st;
+
+	if (hold >= 0 && syscall(SYS_fstat, fd, &st) == 0 && st.st_mtime <= before &&
+	    syscall(SYS_flock, hold, LOCK_EX | LOCK_NB) == 0)
+		remove_held(fd, root);
+	if (hold >= 0)
+		adv_sys_close(hold);
+	if (fd >= 0)
+		adv_sys_close(fd);
+}
+
+/* What daemons have left behind that were killed, in namespaces that nobody is in any more. */
+static void sweep(const char *folder, time_t before)
+{
+	int fd = adv_sys_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char room[LISTING_ROOM] __attribute__((aligned(8)));
+	char wanted[64], root[PATH_MAX];
+	long n;
+
+	snprintf(wanted, sizeof(wanted), "%s%u-", ADV_SYSFS_ROOT_PREFIX + 1, (unsigned)geteuid());
+	while (fd >= 0 && (n = syscall(SYS_getdents64, fd, room, sizeof(room))) > 0)
+		for (long i = 0; i < n;) {
+			const struct adv_sys_entry *e = (const void *)(room + i);
+
+			if (strncmp(e->name, wanted, strlen(wanted)) == 0 &&
+			    snprintf(root, sizeof(root), "%s/%s", folder, e->name) < PATH_MAX / 2)
+				remove_unless_held(root, before);
+			i += e->len;
+		}
+	if (fd >= 0)
+		adv_sys_close(fd);
+}
+
 void adv_sysfs_root_remove(void)
 {
 	uint64_t net = adv_sysfs_network();
-	char root[PATH_MAX];
+	char root[PATH_MAX], room[64];
+	struct timespec now;
 
+	clock_gettime(CLOCK_REALTIME, &now);
 	for (unsigned i = 0; i < PLACES; i++) {
-		int fd = place(i, net, root) ? open_one(root, false) : -1;
-		int hold = fd >= 0 ? open_hold(fd) : -1;
+		const char *folder = above(i, room);
 
-		if (hold >= 0 && syscall(SYS_flock, hold, LOCK_EX | LOCK_NB) == 0)
-			remove_held(fd, root);
-		if (hold >= 0)
-			adv_sys_close(hold);
-		if (fd >= 0)
-			adv_sys_close(fd);
+		if (place(i, net, root))
+			remove_unless_held(root, INT64_MAX);
+		if (folder)
+			sweep(folder, now.tv_sec - OLD_SECONDS);
 	}
 }

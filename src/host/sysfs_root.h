@@ -37,7 +37,8 @@ bool adv_sysfs_root_is(const char *path);
  */
 int adv_sysfs_root_hold(int fd, const char *root);
 
-/* Removes it with all that is in it, wherever it is, unless somebody uses it. */
+/* Removes it with all that is in it, wherever it is, unless somebody uses it; and those of the
+ * user's in other namespaces that are an hour old and nobody uses: who looks makes them anew. */
 void adv_sysfs_root_remove(void);
 
 #endif

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The device where programs look for it on their own: /sys/class/infiniband, /dev/infiniband."""
 
+import fcntl
 import os
 import pathlib
 import re
 import shlex
 import shutil
 import signal
+import time
 
 import reports
 from cases_device import NOBODY, as_nobody
@@ -306,6 +308,19 @@ def removed(lab):
     if not (folder / "sys").is_dir():
         raise Failure("removed under a program that was in it")
     shell.kill()
+    others = [tree(lab, number) for number in (11, 12, 13)]
+    for other, age in zip(others, (7200, 7200, 60)):
+        shutil.copytree(folder, other, symlinks=True)
+        os.utime(other, (time.time() - age,) * 2)
+    with open(others[1] / ".hold", "rb") as used:
+        fcntl.flock(used, fcntl.LOCK_SH)
+        same("node_type", read(lab, f"{IBDEV}/node_type"), ["1: CA"])
+        lab.wait_until(lambda: not folder.exists(), 20, "the folder is gone")
+        lab.wait_until(lambda: not others[0].exists(), 20, "so is one that a daemon left")
+        same("one in use, and a young one", [(other / "sys").exists() for other in others[1:]],
+             [True, True])
+    for other in others[1:]:
+        shutil.rmtree(other)
     same("node_type", read(lab, f"{IBDEV}/node_type"), ["1: CA"])
     lab.wait_until(lambda: not folder.exists(), 20, "the folder is gone")
     same("what is left", [path.name for path in lab.dir.glob("adverb-sysfs-*")], [])

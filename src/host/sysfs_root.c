@@ -206,7 +206,7 @@ static void sweep(const char *folder, time_t before)
 	char wanted[64], root[PATH_MAX];
 	long n;
 
-	snprintf(wanted, sizeof(wanted), "%s%u-", ADV_SYSFS_ROOT_PREFIX + 1, (unsigned)geteuid());
+	snprintf(wanted, sizeof(wanted), "%s%u-", &ADV_SYSFS_ROOT_PREFIX[1], (unsigned)geteuid());
 	while (fd >= 0 && (n = syscall(SYS_getdents64, fd, room, sizeof(room))) > 0)
 		for (long i = 0; i < n;) {
 			const struct adv_sys_entry *e = (const void *)(room + i);

@@ -30,6 +30,7 @@ struct bed {
 	struct end *a, *b; /* the first pair */
 	uint8_t *memory;   /* GIB bytes that nobody may touch: the engine has no need to */
 	struct adv_mr *mr;
+	uint32_t rkey; /* also when the region is gone */
 	struct adv_tx_batch batch;
 	struct sent sent[ADV_TX_BATCH_PACKETS];
 };
@@ -47,6 +48,7 @@ static void bed_open(struct bed *bed)
 	assert_true(bed->memory != MAP_FAILED);
 	bed->mr = adv_mr_register(bed->net->node[1].pd, bed->memory, GIB, 0, ALL_ACCESS);
 	assert_non_null(bed->mr);
+	bed->rkey = adv_mr_rkey(bed->mr);
 	pair_open(bed->net, &bed->o, &bed->a, &bed->b);
 }
 
@@ -67,7 +69,7 @@ static void ask(struct bed *bed, const struct end *to, uint32_t ahead, uint64_t 
 	h.bth.dest_qpn = adv_qp_num(to->qp);
 	h.bth.psn = adv_psn_add(bed->o.psn[0], ahead);
 	h.reth.va = offset;
-	h.reth.rkey = adv_mr_rkey(bed->mr);
+	h.reth.rkey = bed->rkey;
 	h.reth.length = length;
 	net_inject_packet(bed->net, 0, 1, &h, 0);
 }

@@ -227,17 +227,20 @@ void adv_requester_rewind(struct adv_qp *qp, uint32_t psn)
 }
 
 /*
- * Answers were late. Until all that was in flight then is done, and in time, the timer runs as
- * long as it had to in the end.
+ * Answers were late, or lost. Until all that was in flight then is done, and in time, the timer
+ * runs as long as it had to in the end. What is answered soon after it was sent again was lost: the
+ * peer is not slow.
  */
-static void note_time(struct adv_qp *qp, uint32_t psn, uint64_t now)
+static void note_time(struct adv_qp *qp, uint32_t psn, bool sent_again, uint64_t now)
 {
 	struct adv_requester *req = &qp->req;
-	uint64_t late = req->timer.when - timeout_ns(qp) * (timer_ticks(qp) - 1u);
+	uint64_t timeout = timeout_ns(qp);
+	uint64_t in_time = req->timer.when - timeout * (timer_ticks(qp) - 1u);
 
-	if (now > late)
+	if (now > in_time)
 		req->late_psn = req->max_psn;
-	else if (adv_psn_diff(psn, req->late_psn) >= 0)
+	else if (adv_psn_diff(psn, req->late_psn) >= 0 ||
+		 (sent_again && now + timeout - timeout / 4 <= in_time))
 		req->backoff = 1;
 }
 
@@ -274,7 +277,7 @@ static void note_progress(struct adv_qp *qp, uint32_t psn, bool sent_again, uint
 
 	adv_window_acked(qp, (psn - req->una_psn) & ADV_PSN_MASK, sent_again);
 	if (req->backoff > 1)
-		note_time(qp, psn, now);
+		note_time(qp, psn, sent_again, now);
 	req->retry_left = qp->attr.retry_cnt;
 	req->rnr_left = qp->attr.rnr_retry;
 	req->ticks = 0;

@@ -29,7 +29,7 @@ void adv_window_acked(struct adv_qp *qp, uint32_t packets, bool sent_again)
 		return;
 	if (req->cwnd < req->cwnd_half) {
 		if (sent_again)
-			req->cwnd += packets;
+			req->cwnd += packets > MIN_WINDOW ? packets : MIN_WINDOW;
 		if (req->cwnd > req->cwnd_half)
 			req->cwnd = req->cwnd_half;
 		return;

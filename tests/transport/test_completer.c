@@ -234,27 +234,27 @@ static void test_one_packet_after_a_timeout(void **state)
 	struct bed bed;
 
 	bed_open_with(&bed, 10);
-	for (uint64_t i = 0; i < 16; i++)
-		post(&bed, IBV_WR_RDMA_WRITE, i, 10);
+	for (uint64_t i = 0; i < 24; i++)
+		post(&bed, IBV_WR_RDMA_WRITE, i % 16, 10);
 	net_run(bed.net, US);
 	before = bed.net->sent;
-	assert_int_equal(before, 16);
+	assert_int_equal(before, 24);
 	net_run(bed.net, 5 * MS);
 	assert_int_equal(bed.net->sent, before + 1);
 	ack(&bed, 4); /* of packets sent before */
 	assert_int_equal(bed.net->sent, before + 2);
 	ack(&bed, 5); /* of the one sent again */
-	assert_int_equal(bed.net->sent, before + 4);
+	assert_int_equal(bed.net->sent, before + 7);
 	ack(&bed, 7);
-	assert_int_equal(bed.net->sent, before + 8);
-	ack(&bed, 15);
-	expect_state(&bed, 16, IBV_QPS_RTS);
+	assert_int_equal(bed.net->sent, before + 13);
+	ack(&bed, 23);
+	expect_state(&bed, 24, IBV_QPS_RTS);
 	bed_close(&bed);
 }
 
 /* The timer of who was answered late is long until all that was in flight then has been answered in
- * time; then it is short again. */
-static void test_short_timer_again(void **state)
+ * time, or what was sent again very soon; then it is short again. */
+static void short_timer_again(bool soon)
 {
 	uint64_t period = 4096ull << 10;
 	const struct adv_engine_counters *c;
@@ -263,21 +263,28 @@ static void test_short_timer_again(void **state)
 	bed_open_with(&bed, 10);
 	c = adv_engine_counters(bed.net->node[0].e);
 	bed.net->node[0].e->timeout_ticks = 4;
-	for (uint64_t i = 0; i < 3; i++)
+	for (uint64_t i = 0; i < 4; i++)
 		post(&bed, IBV_WR_RDMA_WRITE, i, 10);
 	net_run(bed.net, 6 * period); /* asked after 1, 2 and 4 */
 	assert_int_equal(c->local_ack_timeout_err, 3);
-	ack(&bed, 0); /* 2 behind the newest: late */
-	net_run(bed.net, 3 * period + period / 2);
-	assert_int_equal(c->local_ack_timeout_err, 3);
-	ack(&bed, 1);
-	post(&bed, IBV_WR_RDMA_WRITE, 3, 10);
-	net_run(bed.net, US);
-	ack(&bed, 2); /* in time: all that was in flight when the one before was late */
-	expect_state(&bed, 3, IBV_QPS_RTS);
+	ack(&bed, 1); /* of packets sent before */
+	assert_int_equal(bed.a->qp->req.backoff, 4);
+	bed.net->now += soon ? period / 8 : period / 2;
+	ack(&bed, 2); /* of one sent again */
+	assert_int_equal(bed.a->qp->req.backoff, soon ? 1 : 4);
+	bed.net->now += period / 2;
+	ack(&bed, 3);
+	expect_state(&bed, 4, IBV_QPS_RTS);
+	post(&bed, IBV_WR_RDMA_WRITE, 5, 10);
 	net_run(bed.net, period + period / 2);
 	assert_int_equal(c->local_ack_timeout_err, 4);
 	bed_close(&bed);
+}
+
+static void test_short_timer_again(void **state)
+{
+	short_timer_again(false);
+	short_timer_again(true);
 }
 
 /* A READ is asked for again by its first packet; where the answer to the first request comes after

@@ -49,6 +49,7 @@ static void null_is_refused(void **state)
 	struct sockaddr_in in = {.sin_family = AF_INET};
 	struct sockaddr *addr = (struct sockaddr *)&in;
 	struct ibv_qp_attr attr = {0};
+	struct rdma_addrinfo *info;
 	struct rdma_cm_event *event;
 	struct rdma_cm_id *made;
 	struct ibv_ece ece = {.vendor_id = 1};
@@ -89,6 +90,10 @@ static void null_is_refused(void **state)
 	FAILS(EINVAL, rdma_get_remote_ece(id, NULL));
 	FAILS(EINVAL, rdma_resolve_addrinfo(NULL, "x", NULL, NULL));
 	FAILS(EINVAL, rdma_query_addrinfo(id, NULL));
+	FAILS(EINVAL, rdma_getaddrinfo(NULL, NULL, NULL, &info));
+	FAILS(EINVAL, rdma_getaddrinfo("127.0.0.1", NULL, NULL, NULL));
+	FAILS(EINVAL, rdma_write_cm_event(NULL, ADV_EVENT_USER, 0, 0));
+	FAILS(EINVAL, rdma_write_cm_event(id, RDMA_CM_EVENT_ESTABLISHED, 0, 0));
 	rdma_destroy_event_channel(NULL);
 	rdma_destroy_ep(NULL);
 	rdma_destroy_qp(NULL);
@@ -101,12 +106,18 @@ static void null_is_refused(void **state)
 static void unbound_ids_have_no_device(void **state)
 {
 	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC};
+	struct ibv_qp_init_attr_ex qp_ex = {.qp_type = IBV_QPT_RC};
 	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 1, .max_sge = 1}};
+	struct ibv_srq_init_attr_ex srq_ex = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE};
 	struct rdma_conn_param param = {.qp_num = 1};
 
 	FAILS(EINVAL, rdma_create_qp(id, NULL, &attr));
 	FAILS(EINVAL, rdma_create_qp(id, NULL, NULL));
+	FAILS(EINVAL, rdma_create_qp_ex(id, &qp_ex));
+	FAILS(EINVAL, rdma_create_qp_ex(NULL, &qp_ex));
 	FAILS(EINVAL, rdma_create_srq(id, NULL, &srq));
+	FAILS(EINVAL, rdma_create_srq_ex(id, &srq_ex));
+	FAILS(EINVAL, rdma_create_srq_ex(id, NULL));
 	FAILS(EINVAL, rdma_connect(id, &param));
 	FAILS(EINVAL, rdma_accept(id, &param));
 	FAILS(EINVAL, rdma_disconnect(id));

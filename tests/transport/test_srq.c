@@ -169,33 +169,51 @@ static void test_resize(void **state)
 	net_close(net);
 }
 
+/* A connection by RC whose second end takes its receives from an SRQ of one. */
+struct bed {
+	struct net *net;
+	struct adv_srq *srq;
+	struct options o;
+	struct region *to;
+	struct end *a, *b;
+};
+
+static void bed_open(struct bed *bed)
+{
+	bed->net = net_open(2, 1);
+	bed->srq = srq_open(bed->net, 1, 1);
+	bed->o = options_default(IBV_QPT_RC);
+	bed->o.srq = bed->srq;
+	bed->to = region_open(&bed->net->node[1], 8192, IBV_ACCESS_LOCAL_WRITE);
+	pair_open(bed->net, &bed->o, &bed->a, &bed->b);
+}
+
+static void inject(struct bed *bed, uint8_t opcode, uint32_t ahead, uint32_t len)
+{
+	struct adv_headers h = {.bth = {.opcode = opcode, .pkey = 0xffff}};
+
+	h.bth.dest_qpn = adv_qp_num(bed->b->qp);
+	h.bth.psn = adv_psn_add(bed->o.psn[0], ahead);
+	net_inject_packet(bed->net, 0, 1, &h, len);
+}
+
 /* A message goes on into the request that it has begun with. */
 static void test_resize_in_mid_message(void **state)
 {
-	struct net *net = net_open(2, 1);
-	struct adv_srq *srq = srq_open(net, 1, 1);
-	struct options o = options_default(IBV_QPT_RC);
-	struct region *to = region_open(&net->node[1], 8192, IBV_ACCESS_LOCAL_WRITE);
-	struct adv_headers h = {.bth = {.opcode = ADV_OP_SEND_FIRST, .pkey = 0xffff}};
-	struct end *a, *b;
+	struct bed bed;
 
-	o.srq = srq;
-	pair_open(net, &o, &a, &b);
-	end_recv(b, 7, to, 0, 8192);
-	h.bth.dest_qpn = adv_qp_num(b->qp);
-	h.bth.psn = o.psn[0];
-	net_inject_packet(net, 0, 1, &h, 1024);
-	assert_int_equal(resize(srq, 8), 0);
-	end_recv(b, 8, to, 0, 8192);
-	h.bth.opcode = ADV_OP_SEND_LAST;
-	h.bth.psn = adv_psn_add(o.psn[0], 1);
-	net_inject_packet(net, 0, 1, &h, 8);
-	net_run(net, MS);
-	assert_int_equal(b->recv_count, 1);
-	expect_recv(b, 0, 7, IBV_WC_SUCCESS);
-	assert_int_equal(b->recvs[0].wc.byte_len, 1032);
-	assert_int_equal(srq->free_count, srq->max_wr - 1);
-	net_abandon(net);
+	bed_open(&bed);
+	end_recv(bed.b, 7, bed.to, 0, 8192);
+	inject(&bed, ADV_OP_SEND_FIRST, 0, 1024);
+	assert_int_equal(resize(bed.srq, 8), 0);
+	end_recv(bed.b, 8, bed.to, 0, 8192);
+	inject(&bed, ADV_OP_SEND_LAST, 1, 8);
+	net_run(bed.net, MS);
+	assert_int_equal(bed.b->recv_count, 1);
+	expect_recv(bed.b, 0, 7, IBV_WC_SUCCESS);
+	assert_int_equal(bed.b->recvs[0].wc.byte_len, 1032);
+	assert_int_equal(bed.srq->free_count, bed.srq->max_wr - 1);
+	net_abandon(bed.net);
 }
 
 /* Two QPs draw from one queue, by RC; the limit event comes, and RNR where it is empty. */
@@ -275,32 +293,24 @@ static void test_last_wqe_reached(void **state)
 /* A QP that dies in mid message completes what it took and gives the slot back. */
 static void test_error_in_mid_message(void **state)
 {
-	struct net *net = net_open(2, 1);
-	struct adv_srq *srq = srq_open(net, 1, 1);
-	struct options o = options_default(IBV_QPT_RC);
-	struct region *to = region_open(&net->node[1], 8192, IBV_ACCESS_LOCAL_WRITE);
-	struct adv_headers h = {.bth = {.opcode = ADV_OP_SEND_FIRST, .pkey = 0xffff}};
-	struct end *a, *b;
+	struct bed bed;
 
-	o.srq = srq;
-	pair_open(net, &o, &a, &b);
+	bed_open(&bed);
 	for (int reset = 0; reset < 2; reset++) {
-		end_recv(b, 7, to, 0, 8192);
-		h.bth.dest_qpn = adv_qp_num(b->qp);
-		h.bth.psn = o.psn[0];
-		net_inject_packet(net, 0, 1, &h, 1024);
-		assert_int_equal(end_to_state(b, reset ? IBV_QPS_RESET : IBV_QPS_ERR), 0);
-		net_run(net, MS);
-		assert_int_equal(b->recv_count, 1);
-		expect_recv(b, 0, 7, IBV_WC_WR_FLUSH_ERR);
-		assert_int_equal(srq->free_count, srq->max_wr);
+		end_recv(bed.b, 7, bed.to, 0, 8192);
+		inject(&bed, ADV_OP_SEND_FIRST, 0, 1024);
+		assert_int_equal(end_to_state(bed.b, reset ? IBV_QPS_RESET : IBV_QPS_ERR), 0);
+		net_run(bed.net, MS);
+		assert_int_equal(bed.b->recv_count, 1);
+		expect_recv(bed.b, 0, 7, IBV_WC_WR_FLUSH_ERR);
+		assert_int_equal(bed.srq->free_count, bed.srq->max_wr);
 		if (reset)
 			break;
-		assert_int_equal(end_to_state(b, IBV_QPS_RESET), 0);
-		assert_int_equal(end_to_init(b, &o), 0);
-		assert_int_equal(end_to_rtr(b, &o, a, o.psn[0]), 0);
+		assert_int_equal(end_to_state(bed.b, IBV_QPS_RESET), 0);
+		assert_int_equal(end_to_init(bed.b, &bed.o), 0);
+		assert_int_equal(end_to_rtr(bed.b, &bed.o, bed.a, bed.o.psn[0]), 0);
 	}
-	net_close(net);
+	net_close(bed.net);
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory that others map, see memfd_create(2): who made it writes there, all others can only read. */
+/* Memory that others map, see memfd_create(2): who made it writes there, all others can only read.
+ */
 #ifndef ADV_DAEMON_SEALED_H
 #define ADV_DAEMON_SEALED_H
 

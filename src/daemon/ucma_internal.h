@@ -14,7 +14,7 @@
 
 #define ADV_UCMA_CLIENTS	 4096
 #define ADV_UCMA_USER_CLIENTS	 2048 /* of one user, where many are served */
-#define ADV_UCMA_PROCESS_CLIENTS 64  /* of one process */
+#define ADV_UCMA_PROCESS_CLIENTS 64   /* of one process */
 #define ADV_UCMA_CLIENT_IDS	 131072
 #define ADV_UCMA_USER_IDS	 262144 /* of one user, where many are served; those being ended too */
 /* Events not fetched; who has more is dropped. Each id may be established, disconnected, and

@@ -21,7 +21,7 @@ typedef long syscall_fn(long number, ...);
 
 static syscall_fn *real;
 static pthread_t tester;
-static enum { PASS, KEEP, DELIVER } mode;
+static enum { PASS, KEEP, DELIVER } mode; /* of the tester's own calls */
 
 /* What was to be sent. */
 static struct {
@@ -76,23 +76,32 @@ __attribute__((visibility("default"), no_sanitize_address)) long syscall(long nu
 {
 	long a[6], result;
 	va_list list;
+	bool mine;
 
 	va_start(list, number);
 	for (unsigned i = 0; i < 6; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
-	if (!real)
+	if (!real) /* a library's own beginning */
 		real = (syscall_fn *)dlsym(RTLD_NEXT, "syscall");
-	if (mode == KEEP && number == SYS_sendmsg && pthread_equal(tester, pthread_self()))
+	mine = pthread_equal(tester, pthread_self());
+	if (mine && mode == KEEP && number == SYS_sendmsg)
 		return keep((int)a[0], (const struct msghdr *)a[1]);
 	result = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-	if (mode == DELIVER && result < 0 && (number == SYS_recvmsg || number == SYS_recvmmsg) &&
-	    pthread_equal(tester, pthread_self())) {
+	if (mine && mode == DELIVER && result < 0 &&
+	    (number == SYS_recvmsg || number == SYS_recvmmsg)) {
 		mode = PASS;
 		deliver();
 		errno = EAGAIN;
 	}
 	return result;
+}
+
+/* Before there are threads. */
+__attribute__((constructor)) static void begin(void)
+{
+	real = (syscall_fn *)dlsym(RTLD_NEXT, "syscall");
+	tester = pthread_self();
 }
 
 static void send_later(struct pair *p, uint64_t wr_id)
@@ -167,6 +176,5 @@ int main(void)
 	};
 
 	setenv("ADVERB_NO_SHM", "1", 1);
-	tester = pthread_self();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -602,6 +602,81 @@ static void test_addresses_change(void **state)
 	node_close(&a);
 }
 
+/* ---- more users than devices ---- */
+
+#define USERS (2 * ADV_DEVICES_APART + 3)
+
+static int no_completion(void *user, struct adv_cq *cq)
+{
+	return -1;
+}
+
+static int no_async(void *user, const struct adv_event *event)
+{
+	return -1;
+}
+
+static int count_port(void *user, enum ibv_event_type type)
+{
+	if (type == IBV_EVENT_GID_CHANGE)
+		atomic_fetch_add((atomic_uint *)user, 1);
+	return -1;
+}
+
+static unsigned different(struct adv_device *const *d, unsigned count)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		unsigned k = 0;
+
+		while (d[k] != d[i])
+			k++;
+		n += k == i;
+	}
+	return n;
+}
+
+/* So many have a device each, those after them go where there are fewest; all hear of the port, as
+ * long as they have it open. */
+static void test_shared(void **state)
+{
+	static const struct adv_device_callbacks callbacks = {no_completion, no_async, count_port};
+	static atomic_uint heard[USERS];
+	struct adv_device *d[USERS], *again;
+	unsigned told = 0;
+
+	for (unsigned i = 0; i < USERS; i++) {
+		d[i] = adv_device_open(&callbacks, &heard[i]);
+		assert_non_null(d[i]);
+		assert_int_equal(different(d, i + 1),
+				 i < ADV_DEVICES_APART ? i + 1 : ADV_DEVICES_APART);
+	}
+	for (unsigned i = 0; i < ADV_DEVICES_APART; i++) {
+		unsigned users = 0;
+
+		for (unsigned k = 0; k < USERS; k++)
+			users += d[k] == d[i];
+		assert_in_range(users, 2, 3);
+	}
+	/* One that opened it goes; those who share it stay. */
+	adv_device_close(d[0], &heard[0]);
+	assert_true(netns_add_ipv6("fd00::78"));
+	for (unsigned i = 0; i < 500 && told < USERS - 1; i++) {
+		usleep(10000);
+		told = 0;
+		for (unsigned k = 1; k < USERS; k++)
+			told += atomic_load(&heard[k]) > 0;
+	}
+	assert_int_equal(told, USERS - 1);
+	assert_int_equal(atomic_load(&heard[0]), 0);
+	again = adv_device_open(&callbacks, &heard[0]);
+	d[0] = again;
+	assert_int_equal(different(d, USERS), ADV_DEVICES_APART);
+	for (unsigned i = 0; i < USERS; i++)
+		adv_device_close(d[i], &heard[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -620,6 +695,7 @@ int main(void)
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_late_packets),
 		cmocka_unit_test(test_block),
+		cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_addresses_change),
 	};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* More contexts in one process than it has devices for: several share one, and know nothing of each
  * other. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -235,12 +236,60 @@ static void groups(void **state)
 	close_fillers(APART);
 }
 
+#define OPENERS 6
+#define ROUNDS	12
+#define OPENED	10 /* at once, by each */
+
+/* What each has left to the closing. */
+struct opener {
+	struct ibv_pd *pd[ROUNDS][OPENED];
+	struct ibv_cq *cq[ROUNDS][OPENED];
+} opener[OPENERS];
+
+static void *open_and_close(void *arg)
+{
+	struct opener *o = arg;
+	struct ibv_context *ctx[OPENED];
+	static char memory[64];
+
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		for (unsigned i = 0; i < OPENED; i++) {
+			ctx[i] = open_device();
+			o->pd[round][i] = ibv_alloc_pd(ctx[i]);
+			o->cq[round][i] = ibv_create_cq(ctx[i], 4, NULL, NULL, 0);
+			if (round % 4 == 0)
+				ibv_dereg_mr(
+					ibv_reg_mr(o->pd[round][i], memory, sizeof(memory), 0));
+		}
+		for (unsigned i = 0; i < OPENED; i++)
+			ibv_close_device(ctx[(i * 7 + round) % OPENED]);
+	}
+	return NULL;
+}
+
+/* By threads at once, while a connection goes on. */
+static void at_once(void **state)
+{
+	pthread_t thread[OPENERS];
+	struct pair p;
+
+	pair_open(&p, &(struct options){0});
+	for (unsigned i = 0; i < OPENERS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, open_and_close, &opener[i]), 0);
+	for (uint64_t i = 0; i < 100; i++)
+		exchange(&p, i);
+	for (unsigned i = 0; i < OPENERS; i++)
+		pthread_join(thread[i], NULL);
+	exchange(&p, 101);
+	pair_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hundreds), cmocka_unit_test(strangers),
 		cmocka_unit_test(events),   cmocka_unit_test(closed_with_objects),
-		cmocka_unit_test(groups),
+		cmocka_unit_test(groups),   cmocka_unit_test(at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

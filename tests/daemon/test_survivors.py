@@ -15,20 +15,13 @@ import sys
 import time
 
 import adverbd
-from adverbd import Client, wait_for
-from test_starting import adverb, gone
+from adverbd import Client, Daemon, wait_for
+from test_starting import adverb, client_or_none, gone
 from test_steering import check_steering
 
 TCP = 18515
 FEW = 1200  # descriptors that the program may have which starts the daemon
 FATAL = "the daemon has ended"  # logged with IBV_EVENT_DEVICE_FATAL
-
-
-def client_or_none():
-    try:
-        return Client()
-    except (ConnectionError, adverbd.Lost):
-        return None
 
 
 def end(process):
@@ -145,6 +138,19 @@ def told_to_end(build):
             wait_for(lambda: not any(map(adverbd.alive, before)))
             goes_on(build, 2, before, i + 1)
         finish(pair)
+    gone()
+
+
+def meant(build):
+    """Who runs it in the foreground and ends it means that: no program starts another one."""
+    with Daemon(build) as daemon, exchange(build, TCP) as pair:
+        daemon.stop()
+        end_of_hope = time.monotonic() + 6  # programs look for another for 2.5 s
+        while time.monotonic() < end_of_hope:
+            assert client_or_none() is None
+            time.sleep(0.1)
+        told = [end(process) for process in pair]
+        assert all(FATAL in said for said in told), told
     gone()
 
 
@@ -388,5 +394,5 @@ def few_in_flight(build):
 
 
 if __name__ == "__main__":
-    adverbd.main([killed, told_to_end, container_ends, newcomers, stopped_survivor, unable, foreign_estate, every_place,
+    adverbd.main([killed, told_to_end, meant, container_ends, newcomers, stopped_survivor, unable, foreign_estate, every_place,
                   too_many, few_in_flight])

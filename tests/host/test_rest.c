@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whoever is about to sleep and hears from the link that there is something to receive receives it
+ * instead. The link is one that says so although there is nothing, when nothing else would wake the
+ * sleeper.
+ */
+#include "node.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "host/device_internal.h"
+
+static struct {
+	struct adv_link link;
+	struct adv_link *inner;
+	atomic_bool pretends; /* at the next sleep() */
+	atomic_uint pretended;
+	atomic_uint received_since;
+} shim;
+
+static bool shim_send(struct adv_link *link, struct adv_tx_batch *batch)
+{
+	return shim.inner->ops->send(shim.inner, batch);
+}
+
+static bool shim_flush(struct adv_link *link)
+{
+	return shim.inner->ops->flush(shim.inner);
+}
+
+static unsigned shim_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
+{
+	if (atomic_load(&shim.pretended))
+		atomic_fetch_add(&shim.received_since, 1);
+	return shim.inner->ops->receive(shim.inner, budget, fn, user);
+}
+
+static bool shim_sleep(struct adv_link *link, bool sleeping)
+{
+	bool nothing = shim.inner->ops->sleep(shim.inner, sleeping);
+
+	if (sleeping && atomic_exchange(&shim.pretends, false)) {
+		atomic_fetch_add(&shim.pretended, 1);
+		return false;
+	}
+	return nothing;
+}
+
+static const struct adv_link_ops shim_ops = {
+	.send = shim_send,
+	.flush = shim_flush,
+	.receive = shim_receive,
+	.sleep = shim_sleep,
+};
+
+static void put_shim(struct node *n, bool pretends)
+{
+	adv_device_lock(n->d);
+	assert_non_null(n->d->link->ops->sleep);
+	shim.inner = n->d->link;
+	shim.link = *shim.inner;
+	shim.link.ops = &shim_ops;
+	atomic_store(&shim.pretends, pretends);
+	atomic_store(&shim.pretended, 0);
+	atomic_store(&shim.received_since, 0);
+	n->d->link = &shim.link;
+	adv_device_unlock(n->d);
+}
+
+static void take_shim(struct node *n)
+{
+	adv_device_lock(n->d);
+	n->d->link = shim.inner;
+	adv_device_unlock(n->d);
+}
+
+static void wait_until_received(void)
+{
+	for (unsigned i = 0; i < 1000 && !atomic_load(&shim.received_since); i++)
+		usleep(10000);
+	assert_int_equal(atomic_load(&shim.pretended), 1);
+	assert_true(atomic_load(&shim.received_since) > 0);
+}
+
+static bool thread_sleeps_for_ever(struct node *n)
+{
+	bool yes;
+
+	adv_device_lock(n->d);
+	yes = n->d->bg.wake_at == ADV_NEVER && !n->d->bg.again;
+	adv_device_unlock(n->d);
+	return yes;
+}
+
+/* The device's own thread. */
+static void test_thread(void **state)
+{
+	uint64_t one = 1;
+	struct node n;
+
+	node_open(&n);
+	for (unsigned i = 0; i < 1000 && !thread_sleeps_for_ever(&n); i++)
+		usleep(20000);
+	assert_true(thread_sleeps_for_ever(&n));
+	put_shim(&n, true);
+	assert_int_equal(write(n.d->bg.kick_fd, &one, sizeof(one)), sizeof(one));
+	wait_until_received();
+	take_shim(&n);
+	node_close(&n);
+}
+
+/* ---- a thread of the program that waits for an event ---- */
+
+static bool nothing_comes(void *user)
+{
+	return false;
+}
+
+static void *wait_for_event(void *arg)
+{
+	struct node *n = arg;
+	int fd = adv_sys_eventfd(0, 0);
+	bool mine;
+
+	assert_true(fd >= 0);
+	(void)adv_device_wait(n->d, fd, nothing_comes, NULL, &mine);
+	close(fd);
+	return NULL;
+}
+
+static void test_waiter(void **state)
+{
+	pthread_t thread;
+	struct node n;
+
+	node_open(&n);
+	put_shim(&n, true);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_event, &n), 0);
+	wait_until_received();
+	assert_int_equal(pthread_cancel(thread), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	take_shim(&n);
+	node_close(&n);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_thread),
+		cmocka_unit_test(test_waiter),
+	};
+
+	return cmocka_run_group_tests(tests, node_start_daemon, node_stop_daemon);
+}

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Bugs of what runs in processes: links, the device's runtime, the daemon. As mutants.py."""
+
+CLIENT = "src/daemon/client.c"
+DEVICE = "src/host/device.c"
+GROUP = "src/daemon/group.c"
+PAIRS = "src/daemon/pairs.c"
+RING = "src/link/ring.c"
+SHM = "src/link/shm.c"
+SLOTS = "src/daemon/slots.c"
+THREAD = "src/host/device_thread.c"
+UDP_RX = "src/link/udp_rx.c"
+USERS = "src/daemon/users.c"
+WAIT = "src/host/device_wait.c"
+
+FENCE = "\tatomic_thread_fence(memory_order_seq_cst);\n"
+
+RUNTIME = [
+    # ---- who sleeps on shared memory ----
+    ("ring-must-wake", "a packet may be written after the look whether its reader sleeps", RING,
+     "either its reader sees the packet, or we see it sleep. */\n" + FENCE,
+     "either its reader sees the packet, or we see it sleep. */\n"),
+    ("ring-sleep", "a reader looks for packets before others see that it sleeps", RING,
+     "sleeping, sleeping, memory_order_relaxed);\n" + FENCE,
+     "sleeping, sleeping, memory_order_relaxed);\n"),
+    ("ring-comes", "a reader that comes looks for packets before its bell is known", RING,
+     "bell, bell, memory_order_relaxed);\n" + FENCE, "bell, bell, memory_order_relaxed);\n"),
+    ("ring-once", "who wakes a reader leaves it marked as sleeping, and wakes it again", RING,
+     "atomic_exchange_explicit(&w->memory->sleeping, 0, memory_order_relaxed) == 0)", "false)"),
+    ("ring-room", "a record may take the place of the word that ends what is written", RING,
+     "\tif (w->size - (w->head - w->tail) >= need + LINE)\n\t\treturn true;",
+     "\tif (w->size - (w->head - w->tail) >= need)\n\t\treturn true;"),
+    ("ring-tail", "the writer believes a tail beyond what it has written", RING,
+     "if (tail < w->tail || tail > w->head)", "if (tail < w->tail)"),
+    ("ring-icrc", "a packet with a wrong ICRC on purpose arrives as a good one", RING,
+     "\tif (word & BAD_ICRC) {", "\tif (false) {"),
+    ("shm-blind", "a link that is put to sleep says that there is nothing", SHM,
+     "nothing = nothing && !adv_ring_has(&l->peer[i]->reader);", ""),
+    ("shm-order", "a link looks for packets before it says that it sleeps", SHM,
+     "\t\tadv_ring_sleep(&l->peer[i]->reader, sleeping);\n"
+     "\t\tnothing = nothing && !adv_ring_has(&l->peer[i]->reader);",
+     "\t\tnothing = nothing && !adv_ring_has(&l->peer[i]->reader);\n"
+     "\t\tadv_ring_sleep(&l->peer[i]->reader, sleeping);"),
+    ("shm-attach", "memory that is attached while the owner sleeps does not say so", SHM,
+     "\tadv_ring_sleep(&p->reader, l->sleeping);\n", ""),
+    ("shm-first", "of those that a batch went to only the first is woken", SHM,
+     "\t\tif (!p->written)\n", "\t\tif (!p->written || i > 0)\n"),
+    ("shm-overtakes", "packets by memory overtake those that went by UDP", SHM,
+     "\tif (p->settling && l->clock() - l->udp_last[p->slot] >= SETTLE)", "\tif (p->settling)"),
+    ("thread-rest", "the device's thread sleeps though a ring holds a packet", THREAD,
+     "\t    !d->link->ops->sleep(d->link, true))\n\t\td->bg.again = true;",
+     "\t    !d->link->ops->sleep(d->link, true))\n\t\td->bg.again = d->bg.again;"),
+    ("wait-rest", "a program that waits sleeps though a ring holds a packet", WAIT,
+     "if (!again && d->link->ops->sleep && !d->link->ops->sleep(d->link, true))\n\t\t\tagain = true;",
+     "if (!again && d->link->ops->sleep && !d->link->ops->sleep(d->link, true))\n\t\t\tagain = false;"),
+    # ---- the runtime of a device ----
+    ("thread-deadline", "nobody wakes the thread for a deadline earlier than its own", THREAD,
+     "return deadline < wake_at && wake_at - deadline > WAKE_SLACK;", "return false;"),
+    ("thread-takeover", "the thread does not take over from a program that sleeps", THREAD,
+     "\td->bg.takeover = true;\n\tkick(d);", "\td->bg.takeover = true;"),
+    ("wait-hands-on", "a waiting program that ends leaves the sockets to nobody", WAIT,
+     "\t\tdevice_thread_stir(d);\n", ""),
+    ("device-wakes", "of several that are to be woken one is forgotten", DEVICE,
+     "\tfor (unsigned i = 0; i < n; i++)\n\t\twake(wakes[i].fd, wakes[i].times);",
+     "\tfor (unsigned i = 1; i < n; i++)\n\t\twake(wakes[i].fd, wakes[i].times);"),
+    # ---- the daemon ----
+    ("pairs-share", "pairs that one end has yet to fetch are not counted down when it has", PAIRS,
+     "count(p, slot, peer, 0, -1);", "count(p, slot, peer, 0, 0);"),
+    ("users-turn", "a user who has more to read keeps the turn", USERS,
+     "\t\tif (u->clock_ns() >= end)\n\t\t\tbreak;\n", ""),
+]

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Bugs of what runs in processes: links, the device's runtime, the daemon. As mutants.py."""
 
-CLIENT = "src/daemon/client.c"
 DEVICE = "src/host/device.c"
-GROUP = "src/daemon/group.c"
 PAIRS = "src/daemon/pairs.c"
 RING = "src/link/ring.c"
 SHM = "src/link/shm.c"
 SLOTS = "src/daemon/slots.c"
 THREAD = "src/host/device_thread.c"
-UDP_RX = "src/link/udp_rx.c"
 USERS = "src/daemon/users.c"
 WAIT = "src/host/device_wait.c"
 
@@ -65,7 +62,15 @@ RUNTIME = [
      "\tfor (unsigned i = 1; i < n; i++)\n\t\twake(wakes[i].fd, wakes[i].times);"),
     # ---- the daemon ----
     ("pairs-share", "pairs that one end has yet to fetch are not counted down when it has", PAIRS,
-     "count(p, slot, peer, 0, -1);", "count(p, slot, peer, 0, 0);"),
+     "\t\tcount(p, pair, 0, 0, -1);\n", ""),
+    ("slots-user", "a slot is given to another user than had it", SLOTS,
+     "if (owned(r) || !r->used_before || r->uid != uid)", "if (owned(r) || !r->used_before)"),
+    ("slots-newest", "of free slots that given back last is given next", SLOTS,
+     "if (!best || r->freed < l->slot[best].freed)", "if (!best || r->freed > l->slot[best].freed)"),
+    ("slots-rest", "a slot that was given back is given at once again", SLOTS,
+     "if (again && now - l->slot[again].freed_ms >= rest)", "if (again)"),
+    ("slots-sender", "a block's numbers are not known to be its process's", SLOTS,
+     "\t*count = ADV_BLOCK_PREFIXES;", "\t*count = 1;"),
     ("users-turn", "a user who has more to read keeps the turn", USERS,
      "\t\tif (u->clock_ns() >= end)\n\t\t\tbreak;\n", ""),
 ]

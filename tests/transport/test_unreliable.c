@@ -200,19 +200,29 @@ static struct options many_messages(enum ibv_qp_type type)
 	return o;
 }
 
+/* A queue pair to a process that the table knows, and memory for its messages. */
+static struct net *open_stream(struct watch *watch, const struct options *o, struct end **a,
+			       struct end **b, struct region **ra, struct region **rb)
+{
+	struct net *net = open_net(true, watch);
+
+	*ra = region_open(&net->node[0], MESSAGES * 2048, 0);
+	*rb = region_open(&net->node[1], MESSAGES * 2048, ALL_ACCESS);
+	pair_open(net, o, a, b);
+	set_senders(net, *a, *b);
+	return net;
+}
+
 /* A process that is stopped for ten seconds: no more than its socket holds is sent, and all of it
  * arrives. */
 static void test_stopped(void **state)
 {
 	struct options o = many_messages(IBV_QPT_UC);
 	struct watch watch;
-	struct net *net = open_net(true, &watch);
-	struct region *ra = region_open(&net->node[0], MESSAGES * 2048, 0);
-	struct region *rb = region_open(&net->node[1], MESSAGES * 2048, ALL_ACCESS);
+	struct region *ra, *rb;
 	struct end *a, *b;
+	struct net *net = open_stream(&watch, &o, &a, &b, &ra, &rb);
 
-	pair_open(net, &o, &a, &b);
-	set_senders(net, a, b);
 	region_fill(ra, 1);
 	watch.room = WINDOW + 20; /* and probes */
 	stop(net, &watch, 10 * SEC);
@@ -296,13 +306,10 @@ static void test_probe_lost(void **state)
 	for (unsigned answers = 0; answers < 2; answers++) {
 		struct options o = many_messages(IBV_QPT_UC);
 		struct watch watch;
-		struct net *net = open_net(true, &watch);
-		struct region *ra = region_open(&net->node[0], MESSAGES * 2048, 0);
-		struct region *rb = region_open(&net->node[1], MESSAGES * 2048, ALL_ACCESS);
+		struct region *ra, *rb;
 		struct end *a, *b;
+		struct net *net = open_stream(&watch, &o, &a, &b, &ra, &rb);
 
-		pair_open(net, &o, &a, &b);
-		set_senders(net, a, b);
 		watch.drop_answers = answers;
 		watch.drop_probes = !answers;
 		post_messages(a, b, ra, rb);
@@ -320,14 +327,12 @@ static void test_stopped_holds_up_nobody(void **state)
 {
 	struct options o = many_messages(IBV_QPT_UC);
 	struct watch watch;
-	struct net *net = open_net(true, &watch);
-	struct region *ra = region_open(&net->node[0], MESSAGES * 2048, 0);
-	struct region *rb = region_open(&net->node[1], MESSAGES * 2048, ALL_ACCESS);
+	struct region *ra, *rb;
+	struct end *a, *b;
+	struct net *net = open_stream(&watch, &o, &a, &b, &ra, &rb);
 	struct region *here = region_open(&net->node[0], 2048, ALL_ACCESS);
-	struct end *a, *b, *c, *d;
+	struct end *c, *d;
 
-	pair_open(net, &o, &a, &b);
-	set_senders(net, a, b);
 	c = end_open(&net->node[0], &o, NULL);
 	d = end_open(&net->node[0], &o, NULL);
 	ends_connect(c, d, &o);
@@ -353,13 +358,10 @@ static void test_gone(void **state)
 	for (unsigned heard = 0; heard < 2; heard++) {
 		struct options o = many_messages(IBV_QPT_UC);
 		struct watch watch;
-		struct net *net = open_net(true, &watch);
-		struct region *ra = region_open(&net->node[0], MESSAGES * 2048, 0);
-		struct region *rb = region_open(&net->node[1], MESSAGES * 2048, ALL_ACCESS);
+		struct region *ra, *rb;
 		struct end *a, *b;
+		struct net *net = open_stream(&watch, &o, &a, &b, &ra, &rb);
 
-		pair_open(net, &o, &a, &b);
-		set_senders(net, a, b);
 		stop(net, &watch, 1000 * SEC);
 		post_messages(a, b, ra, rb);
 		net_run(net, 20 * SEC);

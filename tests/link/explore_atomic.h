@@ -7,12 +7,8 @@
 
 #include "explore.h"
 
-/* The type without its qualifiers. */
-#define EXPLORE_VALUE(p)                                                                           \
-	__typeof__(({                                                                              \
-		__auto_type value = *(p);                                                          \
-		value;                                                                             \
-	}))
+/* The type without its qualifiers, as the comma operator leaves it. */
+#define EXPLORE_VALUE(p) __typeof__((void)0, *(p))
 
 #undef atomic_load_explicit
 #define atomic_load_explicit(p, order) ((EXPLORE_VALUE(p))explore_load((p), sizeof(*(p))))

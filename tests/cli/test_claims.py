@@ -15,6 +15,8 @@ import sys
 import tempfile
 import unittest
 
+from limits import PATIENCE
+
 ADVERB = sys.argv[1]
 SCENARIOS = pathlib.Path(sys.argv[2])
 GBPS = 1e9
@@ -28,7 +30,7 @@ def sim(name, csv_folder=None, **settings):
     if csv_folder:
         sets += ["--csv", csv_folder]
     out = subprocess.run([ADVERB, "sim", SCENARIOS / f"{name}.ini", "--json", *sets], check=True,
-                         capture_output=True, text=True, timeout=200).stdout
+                         capture_output=True, text=True, timeout=PATIENCE).stdout
     result = json.loads(out)
     result["rates"] = [f["rate_bps"] / GBPS for f in result["flows"]]
     return result

@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+from limits import PATIENCE
+
 RECORD = pathlib.Path(__file__).resolve().parent / "sim_digests.txt"
 CSV = "events.csv", "queues.csv", "transfers.csv"
 # Of virtual time: what takes a second or two at most under AddressSanitizer.
@@ -25,7 +27,7 @@ DURATION = "20ms"
 
 def sim(adverb, scenarios, *args):
     """Run where the scenarios are, as their name is part of the output."""
-    r = subprocess.run([adverb, "sim", *args], capture_output=True, cwd=scenarios, timeout=200,
+    r = subprocess.run([adverb, "sim", *args], capture_output=True, cwd=scenarios, timeout=PATIENCE,
                        check=False)
     assert r.returncode == 0, (args, r.returncode, r.stderr)
     return r.stdout

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import unittest
 
+from limits import PATIENCE
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 VERBS_H = pathlib.Path("/usr/include/infiniband/verbs.h")
 ADVERB = sys.argv[1]
@@ -21,7 +23,7 @@ NEVER = "never reported, unless a fault plan says so"
 
 def explain(*args):
     """Exit status, standard output, standard error."""
-    done = subprocess.run([ADVERB, "explain", *args], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([ADVERB, "explain", *args], capture_output=True, text=True, timeout=PATIENCE)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -77,7 +79,7 @@ class Tables(unittest.TestCase):
             for row in table:
                 name = row[1].strip("`")
                 done = subprocess.run([ADVERB, "run", "--fault", f"{action}={name}", "--", "true"],
-                                      capture_output=True, text=True, timeout=20)
+                                      capture_output=True, text=True, timeout=PATIENCE)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn(f"{action}={bare(name)}", done.stderr)
 

@@ -16,6 +16,8 @@ import tempfile
 import unittest
 import zlib
 
+from limits import PATIENCE
+
 ADVERB = sys.argv[1]
 CAPTURES = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else (
     pathlib.Path(__file__).resolve().parent.parent / "data" / "captures")
@@ -25,7 +27,7 @@ ROCE_FRAMES = 4296
 
 def frame(*args, data=None):
     """Exit status, standard output (bytes), standard error."""
-    done = subprocess.run([ADVERB, "frame", *args], capture_output=True, timeout=60, input=data,
+    done = subprocess.run([ADVERB, "frame", *args], capture_output=True, timeout=PATIENCE, input=data,
                           check=False)
     return done.returncode, done.stdout, done.stderr.decode()
 
@@ -180,7 +182,7 @@ class Pcapng(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder) / "out.pcapng"
             try:
-                subprocess.run(["editcap", "-F", "pcapng", path, out], check=True, timeout=60)
+                subprocess.run(["editcap", "-F", "pcapng", path, out], check=True, timeout=PATIENCE)
             except FileNotFoundError:
                 self.skipTest("no editcap")
             self.assertEqual(frame("dissect", "-f", str(out))[:2],
@@ -381,7 +383,7 @@ class Wireshark(unittest.TestCase):
                 command += ["-e", "infiniband." + name]
             try:
                 done = subprocess.run(command, capture_output=True, text=True, check=True,
-                                      timeout=100)
+                                      timeout=PATIENCE)
             except FileNotFoundError:
                 self.skipTest("no tshark")
         theirs = done.stdout.splitlines()

@@ -13,13 +13,15 @@ import sys
 import tempfile
 import unittest
 
+from limits import PATIENCE
+
 ADVERB = sys.argv[1]
 DOCS = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "planners.md"
 
 
 def plan(*args, stdin=None):
     """Exit status, standard output, standard error."""
-    done = subprocess.run([ADVERB, "plan", *args], capture_output=True, text=True, timeout=20,
+    done = subprocess.run([ADVERB, "plan", *args], capture_output=True, text=True, timeout=PATIENCE,
                           input=stdin)
     return done.returncode, done.stdout, done.stderr
 
@@ -74,7 +76,7 @@ class Planners(Case):
             for json_too in ([], ["--json"]):
                 with open("/dev/full", "w", encoding="ascii") as full:
                     done = subprocess.run([ADVERB, "plan", *args, *json_too], stdout=full,
-                                          stderr=subprocess.PIPE, text=True, timeout=20, check=False,
+                                          stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False,
                                           input="host a b\nswitch s\nlink a s\nlink b s\n"
                                                 "routing=shortest\n")
                 self.assertEqual(done.returncode, 1, args)

@@ -19,8 +19,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import xml.etree.ElementTree as ET
+
+from limits import PATIENCE, let_compute
 
 ADVERB = pathlib.Path(sys.argv[1]).resolve()
 SCENARIOS = pathlib.Path(sys.argv[2]).resolve()
@@ -32,7 +33,7 @@ CHROMIUM_SECONDS = 45  # a picture
 
 def sim(*args, status=0, text=None, cwd=None):
     r = subprocess.run([ADVERB, "sim", *map(str, args)], capture_output=True, text=True,
-                       timeout=200, input=text, cwd=cwd)
+                       timeout=PATIENCE, input=text, cwd=cwd)
     assert r.returncode == status, (args, r.returncode, r.stderr)
     return r.stderr if status else r.stdout
 
@@ -247,7 +248,7 @@ def check_hostile(folder):
         path = bytes(folder) + b"/" + name.replace(b"/", b"_")
         shutil.copy(SCENARIOS / "ring-deadlock.ini", path)
         r = subprocess.run([bytes(ADVERB), b"sim", path, b"--report", bytes(folder) + b"/h.html"],
-                           capture_output=True, check=False, timeout=60)
+                           capture_output=True, check=False, timeout=PATIENCE)
         assert r.returncode == 0, r.stderr
         page = Page((folder / "h.html").read_bytes().decode())
         assert not page.find("script") and len(page.svgs) > 3
@@ -323,9 +324,9 @@ def check_interrupted(folder):
                           stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as p:
         p.stdin.write(text)
         p.stdin.close()
-        time.sleep(1)
+        let_compute(p.pid, 1)
         p.send_signal(signal.SIGINT)
-        assert p.wait(100) == 0
+        assert p.wait(PATIENCE) == 0
     page = Page((folder / "i.html").read_text())
     assert page.find("span", data_key="end")[0][2] == "interrupted"
     assert page.value("received") > 0 and page.plots("rate")

@@ -23,6 +23,11 @@ ERROR_LINE = re.compile(
     r"segmentation|\babort|bad address|lost connection|mismatch", re.I)
 
 
+# Cases and their steps say how many seconds they may take at most on an idle machine; on a busy one
+# they get so many times as long. What takes longer hangs.
+SLOWER = 10
+
+
 class Failure(Exception):
     """A case found something wrong."""
 
@@ -58,15 +63,15 @@ class Process:
 
     def wait(self, seconds):
         try:
-            return self.popen.wait(timeout=seconds)
+            return self.popen.wait(timeout=seconds * SLOWER)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise Failure(f"not finished within {seconds} s:\n{self.describe()}") from None
+            raise Failure(f"not finished within {seconds * SLOWER} s:\n{self.describe()}") from None
 
     def kill(self):
         if self.running():
             self.popen.send_signal(signal.SIGKILL)
-            self.popen.wait(timeout=30)
+            self.popen.wait(timeout=30 * SLOWER)
 
     def ended_in_rpings_race(self):
         """rping's thread for events may ask once more when main() has just destroyed the channel,
@@ -126,7 +131,7 @@ class Lab:
 
     def system(self, command, seconds=60):
         """Runs a shell command that prepares the place; its output."""
-        done = subprocess.run(["sh", "-ec", command], stdin=subprocess.DEVNULL, timeout=seconds,
+        done = subprocess.run(["sh", "-ec", command], stdin=subprocess.DEVNULL, timeout=seconds * SLOWER,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
                               env=self.environment())
         text = done.stdout.decode(errors="replace")
@@ -156,7 +161,7 @@ class Lab:
 
     def wait_listening(self, process, port, seconds=30):
         wanted = f":{port:04X} "
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * SLOWER
         while time.monotonic() < deadline:
             for table in ("tcp", "tcp6"):
                 try:
@@ -170,13 +175,13 @@ class Lab:
                 raise Failure(f"ended instead of listening:\n{process.describe()}")
             time.sleep(0.01)
         process.kill()
-        raise Failure(f"not listening on port {port} after {seconds} s:\n{process.describe()}")
+        raise Failure(f"not listening on port {port} after {seconds * SLOWER} s:\n{process.describe()}")
 
     def wait_until(self, condition, seconds, what):
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * SLOWER
         while not condition():
             if time.monotonic() > deadline:
-                raise Failure(f"{what}: not within {seconds} s")
+                raise Failure(f"{what}: not within {seconds * SLOWER} s")
             time.sleep(0.05)
 
     def namespace(self):
@@ -205,7 +210,7 @@ def namespace_command():
     if os.geteuid() != 0:
         return [*command, "--user", "--map-root-user"]
     if subprocess.run([*command, "true"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                      check=False, timeout=30).returncode == 0:
+                      check=False, timeout=30 * SLOWER).returncode == 0:
         return command
     return ["unshare", "--net", "--fork", "--kill-child"]
 
@@ -217,7 +222,7 @@ def own_mounts(place):
     """
     command = ["unshare", "--mount"]
     if subprocess.run([*command, "true"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                      check=False, timeout=30).returncode == 0:
+                      check=False, timeout=30 * SLOWER).returncode == 0:
         return command
     private = f"mount --make-rprivate {place} || exit 77; " + 'exec "$@"'
     return [*command, "--propagation", "unchanged", "sh", "-c", private, "sh"]
@@ -227,7 +232,7 @@ def namespaces_work():
     """(whether a case can have namespaces of its own, what was said)."""
     probe = subprocess.run([*namespace_command(), "ip", "link", "set", "lo", "up"],
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT, check=False, timeout=30)
+                           stderr=subprocess.STDOUT, check=False, timeout=30 * SLOWER)
     return probe.returncode == 0, probe.stdout.decode(errors="replace").strip()
 
 
@@ -260,7 +265,7 @@ def may_go_first():
     """Whether a real-time policy is ours to take; asked by a process of its own."""
     take = "import os; os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))"
     return subprocess.run([sys.executable, "-c", take], stdin=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL, check=False, timeout=30).returncode == 0
+                          stderr=subprocess.DEVNULL, check=False, timeout=30 * SLOWER).returncode == 0
 
 
 def need_tool(name):

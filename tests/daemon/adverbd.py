@@ -30,13 +30,14 @@ BLOCKS, BLOCK_BITS, BLOCK_QPNS_FROM = 127, 16, 1 << 23
 INSIDE = "ADVERB_TEST_NAMESPACE"  # its value: the user outside
 SKIPPED = 77
 NOBODY = 65534
+PATIENCE = 120.0  # seconds: what takes longer hangs
 
 
 class Skip(Exception):
     """The machine does not permit what the case needs."""
 
 
-def wait_for(what, seconds=10.0, pause=0.01):
+def wait_for(what, seconds=PATIENCE, pause=0.01):
     """Calls what() until it gives something true, which is returned; fails after `seconds`."""
     end = time.monotonic() + seconds
     while True:
@@ -65,7 +66,7 @@ class Client:
 
     def __init__(self, name=None, hello=True):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.sock.settimeout(10)
+        self.sock.settimeout(PATIENCE)
         self.sock.connect("\0" + (name or f"adverbd-{os.geteuid()}"))
         self.serial = 0
         self.notices = []
@@ -277,7 +278,7 @@ class Daemon:
     def stop(self):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-            self.process.wait(10)
+            self.process.wait(PATIENCE)
         wait_for(lambda: not self.listens())
 
     def check_end(self):

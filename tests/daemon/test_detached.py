@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 
 import adverbd
-from adverbd import Client, wait_for
+from adverbd import Client, PATIENCE, wait_for
 from test_starting import gone
 
 FEW = 64  # descriptors
@@ -22,7 +22,7 @@ FEW = 64  # descriptors
 def gids(build, before="", after="", prefix=()):
     """`adverb gids` in a shell that does `before` first; what it says, and its exit status."""
     done = subprocess.run([*prefix, "sh", "-c", f"{before}\n{build}/adverb gids {after}"],
-                          capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+                          capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
     return done.stdout + done.stderr, done.returncode
 
 

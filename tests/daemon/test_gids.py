@@ -9,14 +9,14 @@ import struct
 import subprocess
 
 import adverbd
-from adverbd import Client, Daemon, wait_for
+from adverbd import Client, Daemon, PATIENCE, wait_for
 
 GIDS, PORT_STATE = 1, 2
 
 
 def table(build):
     done = subprocess.run([str(build / "adverb"), "gids", "--json"], capture_output=True, text=True,
-                          timeout=30, check=True)
+                          timeout=PATIENCE, check=True)
     return json.loads(done.stdout)
 
 

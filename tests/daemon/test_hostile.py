@@ -15,7 +15,7 @@ import time
 
 import adverbd
 import for_nobody
-from adverbd import Client, Daemon, Lost, wait_for
+from adverbd import Client, Daemon, Lost, PATIENCE, wait_for
 
 
 def descriptors(pid):
@@ -184,9 +184,7 @@ def never_reads(build):
                     deaf.send(adverbd.STATUS)
             except (BrokenPipeError, ConnectionError, socket.timeout):
                 pass
-            start = time.monotonic()
             watcher.status()
-            assert time.monotonic() - start < 8
             wait_for(lambda: watcher.slots() == [])
 
 
@@ -312,7 +310,7 @@ def out_of_descriptors(build):
             "    adverbd.Client().open_slot()\n"
             "    assert first.status()['worker'] == worker\n")
     here = os.path.dirname(os.path.abspath(__file__))
-    subprocess.run([sys.executable, "-c", code, str(build)], check=True, cwd=here, timeout=60)
+    subprocess.run([sys.executable, "-c", code, str(build)], check=True, cwd=here, timeout=PATIENCE)
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == (soft, hard)
 
 
@@ -340,7 +338,7 @@ def other_user(build, modules):
                                repr(targets)],
                               env={**os.environ, "PYTHONPATH": str(modules),
                                    "PYTHONDONTWRITEBYTECODE": "1"},
-                              capture_output=True, text=True, timeout=30)
+                              capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 

@@ -19,6 +19,7 @@
 #include "daemon/priority.h"
 
 #define NOT_PERMITTED 77
+#define PATIENCE_MS   60000 /* what takes longer hangs */
 #define BURST_MS      ADV_PRIORITY_BURST_MS
 #define REST_MS	      ADV_PRIORITY_REST_MS
 
@@ -61,13 +62,13 @@ static bool goes_first(void)
 	return sched_getscheduler(0) == SCHED_RR;
 }
 
-/* Keeps the processor until the policy changes; milliseconds. */
+/* Keeps the processor until the policy changes; milliseconds of the clock, at least. */
 static uint64_t busy_ms(void)
 {
 	uint64_t start = adv_daemon_now();
 
 	while (goes_first())
-		EXPECT(adv_daemon_now() - start < 20 * BURST_MS);
+		EXPECT(adv_daemon_now() - start < PATIENCE_MS);
 	return adv_daemon_now() - start;
 }
 
@@ -84,13 +85,14 @@ static void check_burst(void)
 	adv_priority_ask(false);
 	EXPECT(goes_first() && adv_priority_deadline() == 0);
 	for (int i = 0; i < 3; i++) {
-		uint64_t at;
+		uint64_t start, at;
 
 		pause_ms(20); /* it counts from the last sleep on */
 		EXPECT(goes_first());
+		start = adv_daemon_now();
 		EXPECT(busy_ms() >= BURST_MS * 3 / 4);
 		at = adv_priority_deadline();
-		EXPECT(at > adv_daemon_now() && at <= adv_daemon_now() + REST_MS);
+		EXPECT(at >= start + REST_MS && at <= adv_daemon_now() + REST_MS);
 		adv_priority_renew(at - 1);
 		EXPECT(!goes_first() && adv_priority_deadline() == at);
 		adv_priority_renew(at);

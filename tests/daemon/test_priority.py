@@ -10,7 +10,7 @@ import sys
 import time
 
 import adverbd
-from adverbd import Client, Daemon, alive, wait_for
+from adverbd import Client, Daemon, PATIENCE, alive, wait_for
 
 PAIRS = 4
 LOOKS = 12
@@ -63,13 +63,13 @@ def programs_that_wake_each_other():
         for partner in partners:
             partner.kill()
         for partner in partners:
-            partner.wait(30)
+            partner.wait(PATIENCE)
 
 
 @contextlib.contextmanager
 def daemon_of_its_own_session(build):
     """In the background; the process id of its worker."""
-    subprocess.run([str(build / "adverbd"), "--linger", "5"], timeout=30, check=True)
+    subprocess.run([str(build / "adverbd"), "--linger", "5"], timeout=PATIENCE, check=True)
     with Client() as c:
         status = c.status()
     try:
@@ -81,18 +81,23 @@ def daemon_of_its_own_session(build):
 
 def answers_whatever_else_runs(build):
     """A worker is killed again and again while programs of another session wake each other: the
-    next one answers soon. Kernels with a fault in group scheduling starve all other sessions."""
+    next one goes first too, and answers. Kernels with a fault in group scheduling starve all other
+    sessions."""
     need_real_time()
-    longest = 0
     with daemon_of_its_own_session(build) as worker, programs_that_wake_each_other():
         for _ in range(LOOKS):
             time.sleep(0.5)
             os.kill(worker, signal.SIGKILL)
-            start = time.monotonic()
             with Client() as c:
                 worker = c.status()["worker"]
-            longest = max(longest, time.monotonic() - start)
-    assert longest < 4, longest
+            assert first_comes(worker)
+
+
+def seen_to_rest(worker):
+    """On a busy machine its second may be over before this process looks."""
+    os.kill(worker, signal.SIGXCPU)
+    time.sleep(0.01)
+    return policy(worker) == os.SCHED_OTHER
 
 
 def rests_when_busy(build):
@@ -104,11 +109,10 @@ def rests_when_busy(build):
         for _ in range(2):
             assert first_comes(worker)
             start = time.monotonic()
-            os.kill(worker, signal.SIGXCPU)
-            wait_for(lambda: policy(worker) == os.SCHED_OTHER)
+            wait_for(lambda: seen_to_rest(worker))
             assert c.status()["worker"] == worker
             wait_for(lambda: first_comes(worker))
-            assert 0.9 < time.monotonic() - start < 9
+            assert time.monotonic() - start > 0.9
         assert c.status()["restarts"] == 0
 
 

@@ -10,7 +10,7 @@ import struct
 import subprocess
 
 import adverbd
-from adverbd import Client, wait_for
+from adverbd import Client, PATIENCE, wait_for
 
 FIRST = 424  # pidfd_send_signal: all platforms share the numbers from there on
 CLONE3 = 435
@@ -40,7 +40,7 @@ def keeps_no_descriptor(build, error):
     """The daemon that a program starts holds none of the program's: who reads its pipe sees its end."""
     ours, its = os.pipe()
     subprocess.run([str(build / "adverb"), "gids"], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                   pass_fds=[its], preexec_fn=lambda: refuse(error), timeout=60)
+                   pass_fds=[its], preexec_fn=lambda: refuse(error), timeout=PATIENCE)
     os.close(its)
     with wait_for(Client) as c:
         slot = c.open_slot()

@@ -11,12 +11,12 @@ import time
 
 import adverbd
 import for_nobody
-from adverbd import Client, Daemon, PORT, alive, wait_for
+from adverbd import Client, Daemon, PATIENCE, PORT, alive, wait_for
 
 
 def adverb(build, *args, user=None, env=None, check=0):
     command = (adverbd.as_user(user) if user else []) + [str(build / "adverb"), *args]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60,
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE,
                           stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
     assert done.returncode == check, (args, done.returncode, done.stdout, done.stderr)
     return done.stdout + done.stderr
@@ -74,7 +74,7 @@ def many_starters(build):
                     for i in range(64)]
         c = wait_for(client_or_none, 60)  # keeps it from leaving
         for i, p in enumerate(starters):
-            out, err = p.communicate(timeout=60)
+            out, err = p.communicate(timeout=PATIENCE)
             assert i % 8 == 7 or (p.returncode == 0 and "PORT_ACTIVE" in out), (out, err)
         assert c.status()["restarts"] == 0
         listeners = [line for line in open("/proc/net/unix")
@@ -92,7 +92,7 @@ def while_it_leaves(build):
                                   env={**os.environ, "ADVERB_DAEMON": str(wrapper(build))})
                  for _ in range(3)]
         for p in three:
-            out, err = p.communicate(timeout=60)
+            out, err = p.communicate(timeout=PATIENCE)
             assert p.returncode == 0, (out, err)
         time.sleep(runs % 7 / 1000)
     gone()
@@ -114,7 +114,7 @@ def port_taken(build):
         s.bind(("127.0.0.1", PORT))
         said = adverb(build, "gids", check=1)
         assert f"UDP port 4791 is in use by python3 (process {os.getpid()} of user" in said, said
-        done = subprocess.run([str(build / "adverbd")], capture_output=True, text=True, timeout=30)
+        done = subprocess.run([str(build / "adverbd")], capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 1 and "UDP port 4791 is in use by" in done.stderr, done.stderr
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # it must not join us either
@@ -125,10 +125,10 @@ def port_taken(build):
 
 
 def by_hand(build):
-    done = subprocess.run([str(build / "adverbd"), "--linger", "3"], timeout=30)
+    done = subprocess.run([str(build / "adverbd"), "--linger", "3"], timeout=PATIENCE)
     assert done.returncode == 0
     with Client() as c:
-        done = subprocess.run([str(build / "adverbd")], capture_output=True, text=True, timeout=30)
+        done = subprocess.run([str(build / "adverbd")], capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 1 and "already running" in done.stderr
         worker = c.status()["worker"]
         # No descriptor or folder of the starter's is kept.
@@ -139,7 +139,7 @@ def by_hand(build):
     for bad in (["--linger", "x"], ["--linger", "-1"], ["stray"], ["--nonsense"],
                 ["--ready-fd", "99"]):
         assert subprocess.run([str(build / "adverbd"), *bad], capture_output=True,
-                              timeout=30).returncode == 64, bad
+                              timeout=PATIENCE).returncode == 64, bad
 
 
 def environment(build):
@@ -190,7 +190,7 @@ def second_user(build):
         assert "127.0.0.1" in adverb(build, "gids", user=adverbd.NOBODY)
         assert "for all users" in adverb(build, "status", user=adverbd.NOBODY)
     done = subprocess.run([*adverbd.as_user(adverbd.NOBODY), str(build / "adverbd"), "--system"],
-                          capture_output=True, text=True, timeout=30)
+                          capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2 and "needs root" in done.stderr
 
 

@@ -15,7 +15,7 @@ import sys
 import time
 
 import adverbd
-from adverbd import Client, Daemon, wait_for
+from adverbd import Client, Daemon, PATIENCE, wait_for
 from test_starting import adverb, client_or_none, gone
 from test_steering import check_steering
 
@@ -76,7 +76,7 @@ def finish(pair):
     """Both end well, and have not noticed anything."""
     pair[1].send_signal(signal.SIGTERM)
     for process in pair:
-        said = process.communicate(timeout=120)[0]
+        said = process.communicate(timeout=PATIENCE)[0]
         assert process.returncode == 0 and FATAL not in said, (process.returncode, said)
 
 
@@ -221,7 +221,7 @@ def newcomers(build):
             several = [subprocess.Popen([str(build / "adverb"), "devinfo"], stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True) for _ in range(6)]
             for process in several:
-                said = process.communicate(timeout=100)[0]
+                said = process.communicate(timeout=PATIENCE)[0]
                 assert process.returncode == 0 and "PORT_ACTIVE" in said, said
             wait_for(lambda: served() == 2, 60)
         finish(pair)
@@ -255,7 +255,7 @@ def unable(build):
             before = daemons()
             program.unlink()
             kill_at_once(before)
-            done = subprocess.run([str(build / "adverb"), "devinfo"], capture_output=True, text=True, timeout=100)
+            done = subprocess.run([str(build / "adverb"), "devinfo"], capture_output=True, text=True, timeout=PATIENCE)
             said = done.stderr
             assert "UDP port 4791 is in use by" in said or "outlived" in said or \
                 all(process.poll() is not None for process in pair), \
@@ -280,7 +280,7 @@ def foreign_estate(build):
         os.close(say)
         with os.fdopen(ready, "rb") as f:
             said = f.read()
-        p.wait(30)
+        p.wait(PATIENCE)
         for s in (a, b):
             s.close()
         assert said.startswith(b"F"), said
@@ -295,7 +295,7 @@ def foreign_estate(build):
     start(lambda s: [socket.send_fds(s, [head(size=n)], [s.fileno()] * 200) for n in range(0, 200000, 20000)])
     with open("/dev/null", "rb") as f:
         done = subprocess.run([str(build / "adverbd"), f"--estate-fd={f.fileno()}"], pass_fds=[f.fileno()],
-                              capture_output=True, text=True, timeout=30)
+                              capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 1 and "another version" in done.stderr, done
     gone()
 
@@ -313,7 +313,7 @@ def heir(build, estate):
     """Starts one from what a client keeps. It has to come to listen."""
     ready, say = os.pipe()
     subprocess.run([str(build / "adverbd"), "--ready-fd", str(say), "--estate-fd", str(estate.fileno())],
-                   pass_fds=[say, estate.fileno()], stdin=subprocess.DEVNULL, check=True, timeout=60)
+                   pass_fds=[say, estate.fileno()], stdin=subprocess.DEVNULL, check=True, timeout=PATIENCE)
     os.close(say)
     with os.fdopen(ready, "rb") as f:
         said = f.read()
@@ -363,7 +363,7 @@ def every_place(build):
 def too_many(build):
     """So that other programs of the user can send descriptors, no more are in flight than half of what
     one may have."""
-    subprocess.run(["prlimit", f"--nofile={FEW}:", str(build / "adverb"), "gids"], check=True, timeout=60,
+    subprocess.run(["prlimit", f"--nofile={FEW}:", str(build / "adverb"), "gids"], check=True, timeout=PATIENCE,
                    stdout=subprocess.DEVNULL)
     with wait_for(client_or_none) as c:
         estate = estate_of(c)

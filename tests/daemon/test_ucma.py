@@ -15,7 +15,7 @@ import time
 import adverbd
 import for_nobody
 import ucma
-from adverbd import Client, Daemon, wait_for
+from adverbd import Client, Daemon, PATIENCE, wait_for
 from ucma import Cm, connect
 
 LISTENER = """
@@ -341,7 +341,7 @@ def privileged_ports(build):
     with Daemon(build), Cm() as cm:
         cm.listener(port=860)
     with for_a_stranger(build) as (place, start), Daemon(place, user=adverbd.NOBODY):
-        assert start(code).wait(30) == 0
+        assert start(code).wait(PATIENCE) == 0
 
 
 def two_users(build):
@@ -362,7 +362,7 @@ def two_users(build):
             server.command(ucma.ACCEPT, number)
             server.event(ucma.ESTABLISHED)
             server.command(ucma.DISCONNECT, number)
-            assert other.wait(30) == 0
+            assert other.wait(PATIENCE) == 0
         finally:
             other.kill()
             other.wait()
@@ -697,10 +697,10 @@ def lost_packets(build):
             _, port = server.listener()
             for _ in range(12):
                 # Where an MRA said that it takes time, as much as 69 s pass before a repetition.
-                active, passive = connect(client, server, "127.0.0.1", port, seconds=100)
+                active, passive = connect(client, server, "127.0.0.1", port, seconds=PATIENCE)
                 client.command(ucma.DISCONNECT, active)
                 for cm, number in (client, active), (server, passive):
-                    assert cm.event(ucma.DISCONNECTED, seconds=100).id == number
+                    assert cm.event(ucma.DISCONNECTED, seconds=PATIENCE).id == number
                     cm.destroy(number)
             assert watcher.cm_status()["retries"] > 0
     finally:

@@ -7,7 +7,7 @@ import time
 
 import adverbd
 import ucma
-from adverbd import Client, Daemon, wait_for
+from adverbd import Client, Daemon, PATIENCE, wait_for
 from ucma import Cm, connect
 
 CYCLES, WARM_UP, AT_ONCE = 10000, 2000, 1000
@@ -33,7 +33,7 @@ def cycle(client, server, port):
 
 def settled(watcher):
     """Until TIMEWAIT is over for all."""
-    wait_for(lambda: watcher.cm_status()["ending"] == 0, seconds=60, pause=0.2)
+    wait_for(lambda: watcher.cm_status()["ending"] == 0, seconds=PATIENCE, pause=0.2)
 
 
 def one_after_another(build):

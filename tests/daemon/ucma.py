@@ -109,7 +109,7 @@ class Cm:
         with adverbd.Client(name) as control:
             _, fds = control.ask(OPEN_CM)
         self.sock = socket.socket(fileno=fds[0])
-        self.sock.settimeout(20)
+        self.sock.settimeout(adverbd.PATIENCE)
         self.serial = 0
         self.tokens = {}
         self.channel = self.new_channel() if channel else None
@@ -216,7 +216,7 @@ class Cm:
         body = conn(**param) if kind in (CONNECT, ACCEPT, REJECT) else b""
         self.ask(kind, body, number=number, expect=expect)
 
-    def take_token(self, channel=None, seconds=20.0):
+    def take_token(self, channel=None, seconds=adverbd.PATIENCE):
         """False: none came."""
         s = self.tokens[channel or self.channel]
         return bool(select.select([s], [], [], seconds)[0]) and s.recv(1) == b"\0"
@@ -229,7 +229,7 @@ class Cm:
         assert result == 0, result
         return Event(answer[1], answer[2], answer[3])
 
-    def event(self, kind=None, channel=None, seconds=20.0):
+    def event(self, kind=None, channel=None, seconds=adverbd.PATIENCE):
         """Waits for the next event, of type `kind`."""
         end = time.monotonic() + seconds
         while True:
@@ -265,7 +265,7 @@ class Cm:
         return found
 
 
-def connect(client, server, remote, port, seconds=20.0, **options):
+def connect(client, server, remote, port, seconds=adverbd.PATIENCE, **options):
     """A connection between two Cm, the server listening there: (client's id, server's id)."""
     active = client.ready(remote, port, **options)
     client.command(CONNECT, active)

@@ -15,7 +15,6 @@
 #define ACCESS                                                                                     \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC)
-#define PATIENCE 10000000000ull
 
 static int completion(void *user, struct adv_cq *cq)
 {
@@ -308,13 +307,12 @@ int node_start_daemon(void **state)
 		execl(path, path, "--foreground", "--linger=60", NULL);
 		_exit(127);
 	}
-	for (unsigned i = 0; i < 500; i++) {
+	for (uint64_t give_up = adv_now() + PATIENCE; adv_now() < give_up; usleep(10000)) {
 		struct adv_control *c = adv_control_connect(false, why, sizeof(why));
 
 		adv_control_close(c);
 		if (c)
 			return 0;
-		usleep(10000);
 	}
 	fprintf(stderr, "no daemon: %s\n", why);
 	exit(1);

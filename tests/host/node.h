@@ -10,12 +10,25 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "host/device.h"
 
 #define NODE_BUFFER (1 << 20)
+
+/* ns: what takes longer hangs. */
+#define PATIENCE 120000000000ull
+
+#define WAIT_UNTIL(condition)                                                                      \
+	do {                                                                                       \
+		uint64_t give_up_ = adv_now() + PATIENCE;                                          \
+		while (!(condition)) {                                                             \
+			assert_true(adv_now() < give_up_);                                         \
+			usleep(1000);                                                              \
+		}                                                                                  \
+	} while (0)
 
 struct node {
 	struct adv_device *d;

@@ -27,7 +27,8 @@
 #include "host/control.h"
 #include "host/counters.h"
 
-#define SKIPPED 77
+#define SKIPPED	 77
+#define PATIENCE 120000 /* ms: what takes longer hangs */
 
 static volatile sig_atomic_t children_heard;
 static int atfork_ran;
@@ -68,11 +69,18 @@ static struct adv_control_status status_of(struct adv_control *c)
 	return s;
 }
 
+static void wait_for_one_slot(struct adv_control *c)
+{
+	for (int ms = 0; ms < PATIENCE && status_of(c).slots_used != 1; ms += 2)
+		pause_ms(2);
+	assert_int_equal(status_of(c).slots_used, 1);
+}
+
 static void wait_until_it_left(void)
 {
 	char why[256];
 
-	for (int i = 0; i < 1000; i++) {
+	for (int ms = 0; ms < PATIENCE; ms += 1500) {
 		struct adv_control *c = adv_control_connect(false, why, sizeof(why));
 
 		/* Looking keeps it alive: look less often than it lingers. */
@@ -162,9 +170,7 @@ static void slots_and_gids(void **state)
 	assert_int_equal(adv_control_list(c, entry.slot + 1, &entry), 0);
 	assert_int_equal(adv_control_list(c, entry.slot + 1, &entry), ENOENT);
 	adv_control_close(d);
-	for (int i = 0; i < 500 && status_of(c).slots_used != 1; i++)
-		pause_ms(2);
-	assert_int_equal(status_of(c).slots_used, 1);
+	wait_for_one_slot(c);
 	assert_int_equal(adv_control_read(c), ADV_NOTICE_NONE);
 	adv_control_close(c);
 	close(a.receive_fd);
@@ -207,7 +213,7 @@ static void reconnects(void **state)
 	assert_int_equal(adv_control_open_slot(c, &s, why, sizeof(why)), 0);
 	kill((pid_t)old.worker_pid, SIGKILL);
 	/* As a progress thread: polls, and reads until there is nothing more. */
-	for (int i = 0; i < 300 && !(gids && pairs); i++) {
+	for (int ms = 0; ms < PATIENCE && !(gids && pairs); ms += 10) {
 		enum adv_control_notice n;
 
 		if (!readable(fd, 10))
@@ -268,14 +274,13 @@ static void counts(void **state)
 	assert_int_equal(out_of_sequence(d), (1ull << 40) + 7);
 	kill((pid_t)status_of(c).worker_pid, SIGKILL);
 	/* Both are connected to the new one, or one of them will be in a moment. */
-	for (int i = 0; i < 500 && out_of_sequence(c) != (1ull << 40) + 7; i++) {
+	for (int ms = 0; ms < PATIENCE && out_of_sequence(c) != (1ull << 40) + 7; ms += 10) {
 		(void)adv_control_read(d);
 		pause_ms(10);
 	}
 	assert_int_equal(out_of_sequence(c), (1ull << 40) + 7);
 	adv_control_close(d);
-	for (int i = 0; i < 500 && status_of(c).slots_used != 1; i++)
-		pause_ms(2);
+	wait_for_one_slot(c);
 	assert_int_equal(out_of_sequence(c), (1ull << 40) + 7);
 	kill((pid_t)status_of(c).worker_pid, SIGKILL);
 	assert_int_equal(out_of_sequence(c), (1ull << 40) + 7);
@@ -318,9 +323,9 @@ static void starts_heir(void **state)
 
 		kill_all(c);
 		/* Nothing but what a progress thread does, for both; then requests. */
-		for (int t = 0; t < 1000 && !(readable(adv_control_fd(c), 10) &&
-					      adv_control_read(c) == ADV_NOTICE_GIDS_CHANGED);
-		     t++)
+		for (int ms = 0; ms < PATIENCE && !(readable(adv_control_fd(c), 10) &&
+						    adv_control_read(c) == ADV_NOTICE_GIDS_CHANGED);
+		     ms += 10)
 			assert_int_not_equal(adv_control_read(d), ADV_NOTICE_GONE);
 		assert_int_equal(status_of(c).restarts, before.restarts + i + 1);
 		assert_int_not_equal(status_of(c).worker_pid, before.worker_pid);
@@ -356,7 +361,7 @@ static void gone_for_good(void **state)
 	setenv("ADVERB_DAEMON", "/nonexistent/adverbd", 1);
 	assert_int_equal(adv_control_open_slot(c, &slot, why, sizeof(why)), 0);
 	kill_all(c);
-	for (int i = 0; i < 500 && !gone; i++)
+	for (int ms = 0; ms < PATIENCE && !gone; ms += 10)
 		if (readable(adv_control_fd(c), 10))
 			gone = adv_control_read(c) == ADV_NOTICE_GONE;
 	assert_true(gone);
@@ -397,9 +402,7 @@ static void fork_is_harmless(void **state)
 	}
 	assert_int_equal(waitpid(child, &wstatus, 0), child);
 	assert_true(WIFEXITED(wstatus) && WEXITSTATUS(wstatus) == 0);
-	for (int i = 0; i < 500 && status_of(c).slots_used != 1; i++)
-		pause_ms(2);
-	assert_int_equal(status_of(c).slots_used, 1);
+	wait_for_one_slot(c);
 	kill((pid_t)status_of(c).worker_pid, SIGKILL);
 	assert_int_equal(status_of(c).slots_used, 1);
 	adv_control_close(c);

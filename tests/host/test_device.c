@@ -257,7 +257,7 @@ static void test_events_after_polling(void **state)
 /* Waits for a byte that the peer writes, without calling anything. TSan need not know. */
 __attribute__((no_sanitize("thread"))) static bool spin_for(const uint8_t *byte, uint8_t value)
 {
-	uint64_t give_up = adv_now() + 10000000000ull;
+	uint64_t give_up = adv_now() + PATIENCE;
 
 	while (*(const volatile uint8_t *)byte != value)
 		if (adv_now() > give_up)
@@ -316,11 +316,20 @@ static void test_spinning_on_memory(void **state)
 	node_close(&b);
 }
 
+static bool has_sent(struct node *n)
+{
+	bool yes;
+
+	adv_lock_take(&n->d->lock); /* giving the device up would send */
+	yes = n->d->link->counters.tx_packets > 0;
+	adv_lock_release(&n->d->lock);
+	return yes;
+}
+
 /* What has come is taken, whoever was to take it, before a QP becomes another. */
 static void test_catch_up(void **state)
 {
 	struct node a, b;
-	struct timespec nap = {0, 1000000};
 	struct ibv_sge sge;
 	struct ibv_send_wr *bad, wr = {.wr_id = 9,
 				       .sg_list = &sge,
@@ -328,7 +337,6 @@ static void test_catch_up(void **state)
 				       .opcode = IBV_WR_RDMA_WRITE,
 				       .send_flags = IBV_SEND_SIGNALED};
 	struct ibv_wc wc;
-	bool acknowledged = false;
 
 	node_open(&a);
 	node_open(&b);
@@ -339,13 +347,7 @@ static void test_catch_up(void **state)
 	adv_device_lock(a.d); /* from here on its thread can do nothing */
 	assert_int_equal(adv_qp_post_send(a.qp, adv_now(), &wr, &bad), 0);
 	device_pump(a.d, adv_now());
-	for (unsigned i = 0; i < 10000 && !acknowledged; i++) {
-		nanosleep(&nap, NULL);
-		adv_lock_take(&b.d->lock);
-		acknowledged = b.d->link->counters.tx_packets > 0;
-		adv_lock_release(&b.d->lock);
-	}
-	assert_true(acknowledged);
+	WAIT_UNTIL(has_sent(&b));
 	assert_int_equal(adv_cq_poll(a.cq, 1, &wc), 0);
 	adv_device_catch_up(a.d);
 	assert_int_equal(adv_cq_poll(a.cq, 1, &wc), 1);
@@ -513,9 +515,7 @@ static void test_late_packets(void **state)
 	renew_qp(&b);
 	node_connect(&a, &b);
 	fill(&b, 0, 10000, 2);
-	for (unsigned i = 0; i < 500 && for_nobody(&b) < before + 3; i++)
-		usleep(10000);
-	assert_true(for_nobody(&b) >= before + 3); /* a WRITE of three packets */
+	WAIT_UNTIL(for_nobody(&b) >= before + 3); /* a WRITE of three packets */
 	fill(&a, 0, 10000, 2);
 	node_compare(&a, 0, &b, 0, 10000);
 	fill(&a, 0, 10000, 3);
@@ -572,17 +572,12 @@ static void test_block(void **state)
 		exchange_once(i & 2 ? &b : &a, i & 2 ? &a : &b, i);
 	assert_int_equal(adv_control_status(c, &status), 0);
 	kill((pid_t)status.worker_pid, SIGKILL);
-	for (unsigned i = 0; i < 500 && own_blocks(c) != 1; i++)
-		usleep(10000);
-	assert_int_equal(own_blocks(c), 1);
+	WAIT_UNTIL(own_blocks(c) == 1);
 	for (unsigned i = 0; i < 4; i++)
 		exchange_once(i & 2 ? &b : &a, i & 2 ? &a : &b, i);
 	node_close(&a);
-	for (unsigned i = 0; i < 500 && status.slots_used + status.blocks_used; i++) {
-		usleep(10000);
-		assert_int_equal(adv_control_status(c, &status), 0);
-	}
-	assert_int_equal(status.slots_used + status.blocks_used, 0);
+	WAIT_UNTIL(adv_control_status(c, &status) == 0 &&
+		   status.slots_used + status.blocks_used == 0);
 	adv_control_close(c);
 }
 
@@ -594,9 +589,7 @@ static void test_addresses_change(void **state)
 	node_open(&a);
 	adv_device_gids(a.d, &before);
 	assert_true(netns_add_ipv6("fd00::77"));
-	for (unsigned i = 0; i < 500 && atomic_load(&a.gid_changes) == 0; i++)
-		usleep(10000);
-	assert_true(atomic_load(&a.gid_changes) > 0);
+	WAIT_UNTIL(atomic_load(&a.gid_changes) > 0);
 	adv_device_gids(a.d, &after);
 	assert_int_equal(after.count, before.count + 1);
 	node_close(&a);
@@ -644,7 +637,6 @@ static void test_shared(void **state)
 	static const struct adv_device_callbacks callbacks = {no_completion, no_async, count_port};
 	static atomic_uint heard[USERS];
 	struct adv_device *d[USERS], *again;
-	unsigned told = 0;
 
 	for (unsigned i = 0; i < USERS; i++) {
 		d[i] = adv_device_open(&callbacks, &heard[i]);
@@ -662,13 +654,8 @@ static void test_shared(void **state)
 	/* One that opened it goes; those who share it stay. */
 	adv_device_close(d[0], &heard[0]);
 	assert_true(netns_add_ipv6("fd00::78"));
-	for (unsigned i = 0; i < 500 && told < USERS - 1; i++) {
-		usleep(10000);
-		told = 0;
-		for (unsigned k = 1; k < USERS; k++)
-			told += atomic_load(&heard[k]) > 0;
-	}
-	assert_int_equal(told, USERS - 1);
+	for (unsigned i = 1; i < USERS; i++)
+		WAIT_UNTIL(atomic_load(&heard[i]) > 0);
 	assert_int_equal(atomic_load(&heard[0]), 0);
 	again = adv_device_open(&callbacks, &heard[0]);
 	d[0] = again;

@@ -30,9 +30,7 @@ static bool has_peer(struct node *n, uint16_t slot)
 /* The thread learns of it by a notice. */
 static void wait_for_peer(struct node *n, uint16_t slot, bool wanted)
 {
-	for (unsigned i = 0; i < 1000 && has_peer(n, slot) != wanted; i++)
-		usleep(10000);
-	assert_int_equal(has_peer(n, slot), wanted);
+	WAIT_UNTIL(has_peer(n, slot) == wanted);
 }
 
 static uint64_t sent_by_udp(struct node *n)
@@ -151,12 +149,7 @@ static void test_worker_killed(void **state)
 	wait_for_peer(&a, slot_of(&b), true);
 	assert_int_equal(adv_control_status(c, &before), 0);
 	kill((pid_t)before.worker_pid, SIGKILL);
-	for (unsigned i = 0; i < 500; i++) {
-		usleep(10000);
-		if (adv_control_status(c, &after) == 0 && after.worker_pid != before.worker_pid)
-			break;
-	}
-	assert_int_not_equal(after.worker_pid, before.worker_pid);
+	WAIT_UNTIL(adv_control_status(c, &after) == 0 && after.worker_pid != before.worker_pid);
 	exchange(&a, &b, 20);
 	wait_for_peer(&a, slot_of(&b), true);
 	wait_for_peer(&b, slot_of(&a), true);

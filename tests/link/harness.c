@@ -126,14 +126,27 @@ void keep_packet(void *user, const struct adv_rx_packet *pkt)
 	memcpy(p->data, adv_rx_payload(pkt, 0), pkt->len);
 }
 
-void receive_all(struct adv_link *link, struct store *store, unsigned want)
+static void receive_next(struct adv_link *link, struct store *store)
 {
 	struct pollfd pfd = {.fd = link->receive_fd, .events = POLLIN};
 
-	while (store->count < want && poll(&pfd, 1, 100) == 1)
-		(void)link->ops->receive(link, 64, keep_packet, store);
+	assert_int_equal(poll(&pfd, 1, PATIENCE_MS), 1);
+	(void)link->ops->receive(link, 64, keep_packet, store);
+}
+
+void receive_all(struct adv_link *link, struct store *store, unsigned want)
+{
+	while (store->count < want)
+		receive_next(link, store);
 	while (link->ops->receive(link, 64, keep_packet, store))
 		;
+}
+
+void receive_counted(struct adv_link *link, struct store *store, uint64_t want)
+{
+	while (link->counters.rx_packets < want)
+		receive_next(link, store);
+	receive_all(link, store, 0);
 }
 
 void path_between(struct adv_path *path, const char *from, const char *to, uint16_t sport)

@@ -14,6 +14,7 @@
 #include "wire/icrc.h"
 
 #define STORE_PACKETS 4096
+#define PATIENCE_MS   60000 /* what takes longer hangs */
 
 struct stored {
 	struct adv_rx_meta meta;
@@ -41,8 +42,11 @@ void close_link(struct adv_link *link);
 struct store *fresh_store(void);
 /* Puts a packet into the store, `user`: for receive(). */
 void keep_packet(void *user, const struct adv_rx_packet *pkt);
-/* Receives into the store until it has `want` packets or nothing came for some 100 ms. */
+/* Receives into the store until it has `want` packets, and whatever is there then; asserts that
+ * they come within PATIENCE_MS. */
 void receive_all(struct adv_link *link, struct store *store, unsigned want);
+/* The same, until the UDP link has counted `want` packets since it was opened, good or bad. */
+void receive_counted(struct adv_link *link, struct store *store, uint64_t want);
 
 void path_between(struct adv_path *path, const char *from, const char *to, uint16_t sport);
 

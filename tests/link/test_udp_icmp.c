@@ -283,7 +283,7 @@ static bool becomes_readable(int epoll)
 {
 	struct pollfd p = {.fd = epoll, .events = POLLIN};
 
-	return poll(&p, 1, 10000) == 1;
+	return poll(&p, 1, PATIENCE_MS) == 1;
 }
 
 /* No send fails for what ICMP says, though nobody reads it; what is read says that a port is

@@ -44,7 +44,7 @@ static int open_capture(void)
 	return fd;
 }
 
-/* Returns how many RoCE frames went out; ids[psn] is each one's Identification. */
+/* Returns how many RoCE frames went out, `room` expected; ids[psn] is each one's Identification. */
 static unsigned check_capture(int fd, const char *from, uint16_t *ids, unsigned room)
 {
 	static uint8_t frame[65600];
@@ -53,7 +53,7 @@ static unsigned check_capture(int fd, const char *from, uint16_t *ids, unsigned 
 	struct pollfd pfd = {.fd = fd, .events = POLLIN};
 	unsigned n = 0;
 
-	while (poll(&pfd, 1, 200) == 1) {
+	while (poll(&pfd, 1, n < room ? PATIENCE_MS : 0) == 1) {
 		ssize_t len = recv(fd, frame, sizeof(frame), 0);
 		struct adv_frame f;
 		struct adv_headers h;
@@ -168,7 +168,7 @@ static void test_full_socket(void **state)
 
 			assert_true(a->send_fd >= 0);
 			blocked++;
-			assert_int_equal(poll(&pfd, 1, 2000), 1);
+			assert_int_equal(poll(&pfd, 1, PATIENCE_MS), 1);
 			room = a->ops->flush(a);
 			receive_all(b, store, 0);
 		}

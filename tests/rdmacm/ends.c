@@ -4,8 +4,8 @@
 #include <arpa/inet.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-#define EVENT_MS 30000
 #define QUIET_MS 300
 
 struct sockaddr *address(const char *text, uint16_t port)
@@ -34,7 +34,7 @@ struct rdma_cm_event *next_event(struct rdma_event_channel *channel, enum rdma_c
 {
 	struct rdma_cm_event *event = NULL;
 
-	if (!readable(channel->fd, EVENT_MS))
+	if (!readable(channel->fd, PATIENCE_MS))
 		fail_msg("no event, but %s was to come", rdma_event_str(type));
 	assert_int_equal(rdma_get_cm_event(channel, &event), 0);
 	if (event->event != type)
@@ -63,6 +63,20 @@ void run(const char *command)
 		fail_msg("failed: %s", command);
 }
 
+void wait_for_address(const char *text)
+{
+	struct rdma_cm_id *id;
+	bool known = false;
+
+	for (unsigned ms = 0; ms < PATIENCE_MS && !known; ms += 10) {
+		assert_int_equal(rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP), 0);
+		known = rdma_bind_addr(id, address(text, 0)) == 0;
+		assert_int_equal(rdma_destroy_id(id), 0);
+		usleep(10000);
+	}
+	assert_true(known);
+}
+
 void ends_open(struct ends *e, const char *text, enum rdma_port_space ps)
 {
 	struct sockaddr *to;
@@ -78,9 +92,9 @@ void ends_open(struct ends *e, const char *text, enum rdma_port_space ps)
 	assert_int_not_equal(rdma_get_src_port(e->listener), 0);
 	assert_int_equal(rdma_create_id(e->channel, &e->client, e, ps), 0);
 	to = address(text, ntohs(rdma_get_src_port(e->listener)));
-	assert_int_equal(rdma_resolve_addr(e->client, NULL, to, 2000), 0);
+	assert_int_equal(rdma_resolve_addr(e->client, NULL, to, PATIENCE_MS), 0);
 	assert_int_equal(expect_event(e->channel, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
-	assert_int_equal(rdma_resolve_route(e->client, 2000), 0);
+	assert_int_equal(rdma_resolve_route(e->client, PATIENCE_MS), 0);
 	assert_int_equal(expect_event(e->channel, RDMA_CM_EVENT_ROUTE_RESOLVED), 0);
 }
 

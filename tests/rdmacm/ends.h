@@ -18,6 +18,8 @@
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 
+#define PATIENCE_MS 60000 /* what takes longer hangs */
+
 struct ends {
 	struct rdma_event_channel *channel; /* of the active end */
 	struct rdma_event_channel *passive; /* of the listener, and of what it accepts */
@@ -48,6 +50,8 @@ int expect_event(struct rdma_event_channel *channel, enum rdma_cm_event_type typ
 void expect_no_event(struct rdma_event_channel *channel);
 /* A shell command that must work. */
 void run(const char *command);
+/* Until adverbd has noticed that the machine has this address. */
+void wait_for_address(const char *text);
 
 #define FAILS(err, call)                                                                           \
 	do {                                                                                       \

@@ -2,6 +2,7 @@
 /* The UDP port space: looking a service's QP up, and multicast groups. */
 #include <unistd.h>
 
+#include "../link/netns.h"
 #include "ends.h"
 
 #define GROUP "239.7.7.7"
@@ -200,7 +201,8 @@ static int make_link(void **state)
 {
 	run("ip link add veth0 type veth peer name veth1 && ip link set veth0 up && "
 	    "ip link set veth1 up && ip address add 10.77.1.1/24 dev veth0");
-	sleep(1);
+	assert_true(netns_wait_running("veth0"));
+	wait_for_address("10.77.1.1");
 	return 0;
 }
 

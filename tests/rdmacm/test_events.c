@@ -4,12 +4,14 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "fake.h"
 #include "rdmacm/newer.h"
 
 #define FIRST_CHANNEL 0
+#define PATIENCE_MS   60000 /* what takes longer hangs */
 
 static struct rdma_event_channel *channel;
 static struct rdma_cm_id *id;
@@ -103,9 +105,10 @@ static void interrupted(void **state)
 	struct rdma_cm_event *event;
 
 	sigaction(SIGALRM, &action, &old);
-	ualarm(50000, 0);
+	ualarm(50000, 50000); /* one may come too early */
 	assert_int_equal(rdma_get_cm_event(channel, &event), -1);
 	assert_int_equal(errno, EINTR);
+	ualarm(0, 0);
 	sigaction(SIGALRM, &old, NULL);
 }
 
@@ -145,15 +148,19 @@ static void destroying_waits_for_acks(void **state)
 	struct adv_cm_message m;
 	struct rdma_cm_id *other;
 	pthread_t thread;
+	unsigned before;
 
 	assert_int_equal(rdma_create_id(channel, &other, NULL, RDMA_PS_UDP), 0);
 	m = fake_event(fake_last_id(), RDMA_CM_EVENT_ADDR_CHANGE, 0);
 	fake_push(FIRST_CHANNEL, &m);
 	event = expect(RDMA_CM_EVENT_ADDR_CHANGE, 0);
 	destroyed = false;
+	before = fake_count(ADV_CM_DESTROY_ID);
 	pthread_create(&thread, NULL, destroy, other);
-	usleep(100000);
+	for (unsigned ms = 0; ms < PATIENCE_MS && fake_count(ADV_CM_DESTROY_ID) == before; ms++)
+		usleep(1000);
 	assert_int_equal(handle_of_last(), fake_last_id());
+	usleep(100000);
 	assert_false(destroyed);
 	assert_int_equal(rdma_ack_cm_event(event), 0);
 	pthread_join(thread, NULL);
@@ -228,14 +235,39 @@ static void the_channel_goes_first(void **state)
 }
 
 static volatile bool returned;
+static volatile pid_t waiter;
 
 static void *wait_on(void *arg)
 {
 	struct rdma_cm_event *event;
 
+	waiter = gettid();
 	rdma_get_cm_event(arg, &event);
 	returned = true;
 	return NULL;
+}
+
+static bool sleeps(pid_t thread)
+{
+	char path[64], text[256] = "", *name_ends;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return false;
+	(void)!read(fd, text, sizeof(text) - 1);
+	close(fd);
+	name_ends = strrchr(text, ')');
+	return name_ends && name_ends[1] == ' ' && name_ends[2] == 'S';
+}
+
+/* Until it waits for an event: before that there is nothing that it could sleep for. */
+static void wait_until_it_sleeps(const volatile pid_t *thread)
+{
+	for (unsigned ms = 0; ms < PATIENCE_MS && !(*thread && sleeps(*thread)); ms++)
+		usleep(1000);
+	assert_true(sleeps(*thread));
 }
 
 /* rping does so: with the kernel's channels the thread just goes on waiting. */
@@ -246,7 +278,7 @@ static void the_channel_goes_while_a_thread_waits(void **state)
 
 	assert_non_null(early);
 	pthread_create(&thread, NULL, wait_on, early);
-	usleep(50000);
+	wait_until_it_sleeps(&waiter);
 	rdma_destroy_event_channel(early);
 	assert_int_equal(fake_count(ADV_CM_DESTROY_CHANNEL), 0);
 	usleep(50000);

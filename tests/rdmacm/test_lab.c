@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../link/netns.h"
 #include "ends.h"
 
 #define HERE "10.77.2.1"
@@ -17,7 +18,8 @@ static int make_link(void **state)
 {
 	run("ip link add veth0 type veth peer name veth1 && ip link set veth0 up && "
 	    "ip link set veth1 up && ip address add " HERE "/24 dev veth0");
-	sleep(1);
+	assert_true(netns_wait_running("veth0"));
+	wait_for_address(HERE);
 	return 0;
 }
 
@@ -54,9 +56,9 @@ static void a_host_without_rdma(void **state)
 
 	run("ip neigh replace " AWAY " lladdr 02:00:00:00:00:01 dev veth0 nud permanent");
 	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
-	assert_int_equal(rdma_resolve_addr(id, NULL, address(AWAY, 1), 2000), 0);
+	assert_int_equal(rdma_resolve_addr(id, NULL, address(AWAY, 1), PATIENCE_MS), 0);
 	assert_int_equal(expect_event(channel, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
-	assert_int_equal(rdma_resolve_route(id, 2000), 0);
+	assert_int_equal(rdma_resolve_route(id, PATIENCE_MS), 0);
 	assert_int_equal(expect_event(channel, RDMA_CM_EVENT_ROUTE_RESOLVED), 0);
 	make_qp(id, IBV_QPT_RC);
 	assert_int_equal(rdma_connect(id, NULL), 0);
@@ -73,10 +75,10 @@ static void a_way_that_is_gone(void **state)
 
 	run("ip neigh replace " AWAY " lladdr 02:00:00:00:00:01 dev veth0 nud permanent");
 	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
-	assert_int_equal(rdma_resolve_addr(id, NULL, address(AWAY, 1), 2000), 0);
+	assert_int_equal(rdma_resolve_addr(id, NULL, address(AWAY, 1), PATIENCE_MS), 0);
 	assert_int_equal(expect_event(channel, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
 	run("ip route del 10.77.2.0/24 dev veth0");
-	if (rdma_resolve_route(id, 2000) == 0)
+	if (rdma_resolve_route(id, PATIENCE_MS) == 0)
 		assert_int_not_equal(expect_event(channel, RDMA_CM_EVENT_ROUTE_ERROR), 0);
 	else
 		fail_msg("refused at once: %s", strerror(errno));
@@ -153,8 +155,8 @@ static int peer(uint16_t port)
 	struct rdma_cm_id *id;
 
 	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP) ||
-	    rdma_resolve_addr(id, NULL, address("127.0.0.1", port), 2000) ||
-	    rdma_resolve_route(id, 2000) || rdma_create_qp(id, NULL, &attr) ||
+	    rdma_resolve_addr(id, NULL, address("127.0.0.1", port), PATIENCE_MS) ||
+	    rdma_resolve_route(id, PATIENCE_MS) || rdma_create_qp(id, NULL, &attr) ||
 	    rdma_connect(id, NULL))
 		return 1;
 	pause();

@@ -20,8 +20,9 @@
 
 #include <rdma/rsocket.h>
 
-#define LIMIT_SEC 120 /* of a test */
-#define MIB	  (1 << 20)
+#define LIMIT_SEC   120	  /* of a test */
+#define PATIENCE_MS 60000 /* what takes longer hangs */
+#define MIB	    (1 << 20)
 
 #define assert_fails(call, error)                                                                  \
 	do {                                                                                       \
@@ -224,12 +225,12 @@ static void test_non_blocking(void **state)
 	assert_fails(raccept(lfd, NULL, NULL), EAGAIN);
 	assert_int_equal(poll_one(lfd, POLLIN, 0), 0);
 	assert_fails(rconnect(fd, (struct sockaddr *)&addr, sizeof(addr)), EINPROGRESS);
-	assert_int_equal(poll_one(fd, POLLOUT, 30000), POLLOUT);
+	assert_int_equal(poll_one(fd, POLLOUT, PATIENCE_MS), POLLOUT);
 	assert_int_equal(rgetsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len), 0);
 	assert_int_equal(err, 0);
 	assert_int_equal(rconnect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
 	assert_fails(rconnect(fd, (struct sockaddr *)&addr, sizeof(addr)), EISCONN);
-	assert_int_equal(poll_one(lfd, POLLIN, 30000), POLLIN);
+	assert_int_equal(poll_one(lfd, POLLIN, PATIENCE_MS), POLLIN);
 	taken = raccept(lfd, (struct sockaddr *)&peer, &peer_len);
 	assert_true(taken >= 0);
 	assert_int_equal(rfcntl(taken, F_GETFL) & O_NONBLOCK, 0);
@@ -250,13 +251,13 @@ static void test_non_blocking(void **state)
 		assert_true(n > 0);
 		got += (size_t)n;
 	}
-	assert_int_equal(poll_one(fd, POLLOUT, 30000), POLLOUT);
+	assert_int_equal(poll_one(fd, POLLOUT, PATIENCE_MS), POLLOUT);
 	assert_int_equal(rclose(taken), 0);
 	assert_int_equal(rclose(fd), 0);
 	assert_int_equal(rclose(lfd), 0);
 	fd = rsocket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	assert_fails(rconnect(fd, (struct sockaddr *)&addr, sizeof(addr)), EINPROGRESS);
-	assert_true(poll_one(fd, POLLOUT, 30000) & POLLERR);
+	assert_true(poll_one(fd, POLLOUT, PATIENCE_MS) & POLLERR);
 	assert_int_equal(rgetsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len), 0);
 	assert_int_equal(err, ECONNREFUSED);
 	assert_int_equal(rclose(fd), 0);
@@ -414,7 +415,7 @@ static void test_poll(void **state)
 	assert_int_equal(rpoll(p, 3, 50), 0);
 	assert_int_equal(p[2].revents, 0);
 	assert_int_equal(pthread_create(&thread, NULL, send_later, &ends[0]), 0);
-	assert_int_equal(rpoll(p, 3, 30000), 1);
+	assert_int_equal(rpoll(p, 3, PATIENCE_MS), 1);
 	assert_int_equal(p[0].revents, POLLIN);
 	pthread_join(thread, &good);
 	assert_non_null(good);
@@ -564,7 +565,7 @@ static void test_datagrams(void **state)
 		assert_int_equal(
 			rsendto(a, text, sizeof(text), 0, (struct sockaddr *)&to, sizeof(to)),
 			sizeof(text));
-		assert_int_equal(poll_one(b, POLLIN, 30000), POLLIN);
+		assert_int_equal(poll_one(b, POLLIN, PATIENCE_MS), POLLIN);
 		len = sizeof(from);
 		assert_int_equal(rrecvfrom(b, buf, sizeof(buf), 0, (struct sockaddr *)&from, &len),
 				 sizeof(text));

@@ -17,7 +17,7 @@ int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event, in
 #define ROUNDS	12
 
 static uint16_t port;
-static atomic_uint accepted;
+static atomic_uint accepted, ended;
 
 /* cmocka's assertions are for its own thread. */
 #define MUST(what)                                                                                 \
@@ -46,8 +46,8 @@ static void *connect_in_turn(void *arg)
 		struct rdma_cm_id *id;
 
 		MUST(rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP) == 0);
-		MUST(rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 5000) == 0);
-		MUST(rdma_resolve_route(id, 5000) == 0);
+		MUST(rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, PATIENCE_MS) == 0);
+		MUST(rdma_resolve_route(id, PATIENCE_MS) == 0);
 		MUST(rdma_create_qp(id, NULL, &attr) == 0);
 		MUST(rdma_connect(id, NULL) == 0);
 		MUST(rdma_disconnect(id) == 0);
@@ -80,6 +80,7 @@ static void *serve(void *arg)
 			rdma_disconnect(id);
 			rdma_destroy_qp(id);
 			MUST(rdma_destroy_id(id) == 0);
+			atomic_fetch_add(&ended, 1);
 		}
 		if (type == EVENT_USER)
 			return NULL;
@@ -97,6 +98,7 @@ static void servers_share_a_channel(void **state)
 	assert_int_equal(rdma_listen(listener, 0), 0);
 	port = ntohs(rdma_get_src_port(listener));
 	atomic_store(&accepted, 0);
+	atomic_store(&ended, 0);
 	for (int i = 0; i < 2; i++)
 		pthread_create(&servers[i], NULL, serve, channel);
 	for (int i = 0; i < THREADS; i++)
@@ -104,7 +106,9 @@ static void servers_share_a_channel(void **state)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(clients[i], NULL);
 	assert_int_equal(atomic_load(&accepted), THREADS * ROUNDS);
-	usleep(200000); /* the last DISCONNECTED of the servers' ids */
+	for (int ms = 0; ms < PATIENCE_MS && atomic_load(&ended) < THREADS * ROUNDS; ms++)
+		usleep(1000);
+	assert_int_equal(atomic_load(&ended), THREADS * ROUNDS);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(rdma_write_cm_event(listener, EVENT_USER, 0, 0), 0);
 	for (int i = 0; i < 2; i++)

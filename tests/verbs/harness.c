@@ -301,7 +301,7 @@ struct ibv_wc expect_wc(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status st
 {
 	struct ibv_wc wc;
 
-	if (!wait_wc(cq, &wc, 10))
+	if (!wait_wc(cq, &wc, PATIENCE))
 		fail_msg("no completion of request %lu", (unsigned long)wr_id);
 	if (wc.status != status)
 		fail_msg("request %lu: '%s' (vendor_err %u), expected '%s'",
@@ -331,7 +331,7 @@ struct ibv_async_event wait_async(struct ibv_context *ctx)
 {
 	struct ibv_async_event event;
 
-	assert_true(readable(ctx->async_fd, 10000));
+	assert_true(readable(ctx->async_fd, PATIENCE_MS));
 	assert_int_equal(ibv_get_async_event(ctx, &event), 0);
 	return event;
 }

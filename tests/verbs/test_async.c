@@ -252,7 +252,7 @@ static void device_fatal(void **state)
 	expect_async(p.a.ctx, IBV_EVENT_DEVICE_FATAL);
 	expect_async(p.b.ctx, IBV_EVENT_DEVICE_FATAL);
 	send_one(&p);
-	assert_true(wait_wc(p.a.send_cq, &wc, 10));
+	assert_true(wait_wc(p.a.send_cq, &wc, PATIENCE));
 	assert_true(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_RETRY_EXC_ERR);
 	pair_close(&p);
 	if (path)

@@ -24,7 +24,7 @@ static void expect_event(struct side *s, struct ibv_cq *expected)
 	struct ibv_cq *cq = NULL;
 	void *context = NULL;
 
-	assert_true(readable(s->channel->fd, 10000));
+	assert_true(readable(s->channel->fd, PATIENCE_MS));
 	assert_int_equal(ibv_get_cq_event(s->channel, &cq, &context), 0);
 	assert_ptr_equal(cq, expected);
 	assert_ptr_equal(context, s);
@@ -222,7 +222,7 @@ static void events_of_a_destroyed_cq_are_dropped(void **state)
 	set_nonblocking(p.b.channel->fd);
 	assert_int_equal(ibv_req_notify_cq(p.b.recv_cq, 0), 0);
 	send_one(&p, 1, 0);
-	assert_true(readable(p.b.channel->fd, 10000));
+	assert_true(readable(p.b.channel->fd, PATIENCE_MS));
 	assert_int_equal(ibv_destroy_qp(p.b.qp), 0);
 	p.b.qp = NULL;
 	assert_int_equal(ibv_destroy_cq(p.b.recv_cq), 0);
@@ -349,7 +349,7 @@ static void unread_async_events_are_dropped(void **state)
 
 	pair_open(&p, &(struct options){.srq = true});
 	assert_int_equal(to_state(&p.b, IBV_QPS_ERR), 0);
-	assert_true(readable(p.b.ctx->async_fd, 10000));
+	assert_true(readable(p.b.ctx->async_fd, PATIENCE_MS));
 	assert_int_equal(ibv_destroy_qp(p.b.qp), 0);
 	p.b.qp = NULL;
 	assert_false(readable(p.b.ctx->async_fd, 0));

@@ -48,7 +48,7 @@ static struct ibv_cq_ex *pair_with_cq_ex(struct pair *p, uint32_t flags)
 static int start_poll(struct ibv_cq_ex *cq)
 {
 	struct ibv_poll_cq_attr attr = {0};
-	double end = now_seconds() + 10;
+	double end = now_seconds() + PATIENCE;
 	int ret;
 
 	do {

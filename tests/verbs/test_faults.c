@@ -275,10 +275,10 @@ static void receive_and_exit(int fd)
 {
 	struct side s;
 
-	alarm(30);
+	alarm((unsigned)(2 * PATIENCE));
 	give_plan("delay=250us");
 	meet(&s, fd);
-	exit(wait_wc(s.recv_cq, &(struct ibv_wc){0}, 10) ? 0 : 1);
+	exit(wait_wc(s.recv_cq, &(struct ibv_wc){0}, PATIENCE) ? 0 : 1);
 }
 
 static void exit_sends_what_waits(void **state)

@@ -15,7 +15,6 @@
 
 #define CHILDREN 20
 #define MESSAGE	 4096
-#define GIVE_UP	 100 /* seconds that all may take */
 
 /* A child that ends by exit() still has the device's memory. What the UDP link has allocated is
  * found from memory of mmap() only, where the leak sanitizer does not look. */
@@ -38,8 +37,9 @@ static bool exchange(uint32_t round)
 	memset(p.a.buf, (int)(round % 251), MESSAGE);
 	if (post_recv(&p.b, round, MESSAGE, MESSAGE) ||
 	    post_send(&p.a, round, 0, MESSAGE, IBV_SEND_SIGNALED) ||
-	    !wait_wc(p.b.recv_cq, &wc, 20) || wc.status != IBV_WC_SUCCESS || wc.wr_id != round ||
-	    !wait_wc(p.a.send_cq, &wc, 20) || wc.status != IBV_WC_SUCCESS)
+	    !wait_wc(p.b.recv_cq, &wc, PATIENCE) || wc.status != IBV_WC_SUCCESS ||
+	    wc.wr_id != round || !wait_wc(p.a.send_cq, &wc, PATIENCE) ||
+	    wc.status != IBV_WC_SUCCESS)
 		return false;
 	return memcmp(p.a.buf, p.b.buf + MESSAGE, MESSAGE) == 0;
 }
@@ -130,7 +130,7 @@ static void fork_beside_traffic(int (*child_does)(void))
 
 		assert_true(child >= 0);
 		if (child == 0) {
-			alarm(20);
+			alarm((unsigned)PATIENCE);
 			child_does();
 		}
 		assert_true(ended_well(child));
@@ -178,7 +178,7 @@ static void registered_memory_is_the_parents(void **state)
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		alarm(20);
+		alarm((unsigned)PATIENCE);
 		memset(p.a.buf, 7, 2 * MESSAGE);
 		if (read(told[0], &byte, 1) != 1) /* the parent has exchanged */
 			_exit(1);
@@ -215,7 +215,6 @@ int main(void)
 	const struct options o = {0};
 	int failed;
 
-	alarm(GIVE_UP);
 	pair_open(&p, &o);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	pair_close(&p);

@@ -43,7 +43,7 @@ static enum ibv_wc_status access_at(struct pair *p, enum ibv_wr_opcode opcode, u
 	struct ibv_wc wc;
 
 	assert_int_equal(ibv_post_send(p->a.qp, &wr, &bad), 0);
-	assert_true(wait_wc(p->a.send_cq, &wc, 20));
+	assert_true(wait_wc(p->a.send_cq, &wc, PATIENCE));
 	return wc.status;
 }
 
@@ -272,7 +272,7 @@ static enum ibv_wc_status flush(struct side *s, uint64_t va, uint32_t rkey, uint
 	ex->wr_flags = IBV_SEND_SIGNALED;
 	call(ex, rkey, va, 64, type, level);
 	assert_int_equal(ibv_wr_complete(ex), 0);
-	assert_true(wait_wc(s->send_cq, &wc, 10));
+	assert_true(wait_wc(s->send_cq, &wc, PATIENCE));
 	if (wc.status == IBV_WC_SUCCESS)
 		assert_int_equal(wc.opcode, WC_FLUSH);
 	return wc.status;

@@ -164,7 +164,7 @@ static enum ibv_wc_status write_via(struct pair *p, uint64_t va, uint32_t rkey)
 	struct ibv_wc wc;
 
 	assert_int_equal(ibv_post_send(p->a.qp, &wr, &bad), 0);
-	assert_true(wait_wc(p->a.send_cq, &wc, 10));
+	assert_true(wait_wc(p->a.send_cq, &wc, PATIENCE));
 	return wc.status;
 }
 

@@ -11,11 +11,10 @@
 
 #include "harness.h"
 
-#define SIZE	 (256u << 10)
-#define PART	 (64u << 10)
-#define IN_TURN	 4 /* requests outstanding */
-#define CANARY	 0x5a
-#define PATIENCE 20.0 /* seconds */
+#define SIZE	(256u << 10)
+#define PART	(64u << 10)
+#define IN_TURN 4 /* requests outstanding */
+#define CANARY	0x5a
 #ifdef __SANITIZE_THREAD__
 #define ROUNDS 3 /* each way once: it is slow */
 #else

@@ -16,9 +16,8 @@
 #include "harness.h"
 
 #define THREADS	 4
-#define DEPTH	 32  /* of queues */
-#define MESSAGE	 64  /* bytes, each a copy of one number */
-#define GIVE_UP	 100 /* seconds that all may take */
+#define DEPTH	 32 /* of queues */
+#define MESSAGE	 64 /* bytes, each a copy of one number */
 #define SEND_BIT (1ull << 63)
 #define REGION	 8192
 
@@ -390,7 +389,7 @@ static void *post_until_stopped(void *arg)
 /* Polls until the number of completions is that of the requests posted. */
 static void drain(struct ibv_cq *cq, unsigned *completed)
 {
-	double end = now_seconds() + 20;
+	double end = now_seconds() + PATIENCE;
 	struct ibv_wc wc;
 
 	while (*completed < atomic_load(&failing.posted)) {
@@ -478,7 +477,7 @@ static void *map_and_unmap(void *arg)
 		for (int i = 0; i < 4; i++)
 			write_into(&l, mr);
 		for (unsigned i = rand_r(&seed) % 5; i > 0; i--)
-			MUST(wait_wc(cq, &wc, 20) && wc.status == IBV_WC_SUCCESS);
+			MUST(wait_wc(cq, &wc, PATIENCE) && wc.status == IBV_WC_SUCCESS);
 		MUST(ibv_dereg_mr(mr) == 0);
 		MUST(munmap(memory, REGION) == 0);
 		link_reset(&l);
@@ -516,7 +515,7 @@ static void no_waiting(int fd)
 /* Now and then an object stays until an event of it was taken. */
 static void wait_taken(unsigned round, unsigned before)
 {
-	double end = now_seconds() + 20;
+	double end = now_seconds() + PATIENCE;
 
 	while (round % 4 == 3 && atomic_load(&events_taken) == before && now_seconds() < end)
 		usleep(100);
@@ -638,7 +637,7 @@ static void qp_round(struct ibv_cq *cq, struct ibv_srq *srq, unsigned round)
 		write_into(&l, &nobody);
 	}
 	if (round % 2) {
-		assert_true(wait_wc(cq, &wc, 20));
+		assert_true(wait_wc(cq, &wc, PATIENCE));
 		assert_int_equal(wc.status, srq ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR);
 	}
 	wait_taken(round, before);
@@ -685,7 +684,6 @@ int main(void)
 	const struct options o = {0};
 	int failed;
 
-	alarm(GIVE_UP);
 	side_open(&dev, &o);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	side_close(&dev);

@@ -10,8 +10,6 @@
 
 #include "harness.h"
 
-#define BOUND 10000 /* ms */
-
 struct waiter {
 	pthread_t thread;
 	struct ibv_comp_channel *channel;
@@ -43,7 +41,7 @@ static void start(struct waiter *w, struct ibv_comp_channel *channel)
 
 static bool ends(struct waiter *w)
 {
-	for (int i = 0; i < BOUND && !w->done; i++)
+	for (int i = 0; i < PATIENCE_MS && !w->done; i++)
 		usleep(1000);
 	return w->done;
 }
@@ -87,7 +85,7 @@ static void other_ways_work_after_it(void **state)
 	}
 	arm(p.b.recv_cq);
 	send_to_b(&p, id);
-	assert_true(readable(p.b.channel->fd, BOUND));
+	assert_true(readable(p.b.channel->fd, PATIENCE_MS));
 	assert_int_equal(ibv_get_cq_event(p.b.channel, &cq, &context), 0);
 	ibv_ack_cq_events(cq, 1);
 	expect_wc(p.a.send_cq, id, IBV_WC_SUCCESS);
@@ -168,7 +166,7 @@ static void others_may_post(void **state)
 	usleep(30000);
 	assert_int_equal(post_recv(&p.b, 1, 0, 64), 0);
 	/* Nobody polls at a. */
-	assert_true(wait_wc(p.b.recv_cq, &wc, BOUND / 1000.0));
+	assert_true(wait_wc(p.b.recv_cq, &wc, PATIENCE));
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_false(w.done);
 	assert_int_equal(post_recv(&p.a, 2, 0, 64), 0);
@@ -222,7 +220,7 @@ static void signals_end_it_as_they_say(void **state)
 	action.sa_flags = 0;
 	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
 	start(&w, p.b.channel);
-	for (int i = 0; i < BOUND && !w.done; i++) {
+	for (int i = 0; i < PATIENCE_MS && !w.done; i++) {
 		assert_int_equal(pthread_kill(w.thread, SIGUSR1), 0);
 		usleep(1000);
 	}
@@ -232,7 +230,7 @@ static void signals_end_it_as_they_say(void **state)
 	assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
 	send_to_b(&p, 2);
 	expect_wc(p.a.send_cq, 2, IBV_WC_SUCCESS);
-	assert_true(readable(p.b.channel->fd, BOUND));
+	assert_true(readable(p.b.channel->fd, PATIENCE_MS));
 	pair_close(&p);
 }
 

@@ -314,6 +314,13 @@ def need_root():
         raise Skip("needs a root that can become another user")
 
 
+def need_plain_build(build, why):
+    """For what a build with a sanitizer cannot do."""
+    program = (build / "adverb").read_bytes()
+    if b"__asan_init" in program or b"__tsan_init" in program:
+        raise Skip(why)
+
+
 def sh(command):
     subprocess.run(["sh", "-ec", command], check=True, stdin=subprocess.DEVNULL)
 

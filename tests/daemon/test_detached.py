@@ -37,7 +37,7 @@ def daemon_of(build, before, prefix=(), name=None):
         return None
 
     try:
-        with wait_for(attempt, 60) as c:
+        with wait_for(attempt) as c:
             yield c, c.status()
     finally:
         gone()
@@ -164,6 +164,7 @@ def too_few_descriptors(build):
 
 
 def little_memory(build):
+    adverbd.need_plain_build(build, "a sanitizer needs terabytes of addresses")
     with daemon_of(build, "ulimit -S -v 300000; ulimit -S -u 5000; ulimit -S -d 200000") as (_, status):
         for pid in both(status):
             for name in ("Max address space", "Max processes", "Max data size"):

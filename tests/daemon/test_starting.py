@@ -72,7 +72,7 @@ def many_starters(build):
         starters = [subprocess.Popen([str(build / "adverb"), "status" if i % 8 == 7 else "devinfo"],
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                     for i in range(64)]
-        c = wait_for(client_or_none, 60)  # keeps it from leaving
+        c = wait_for(client_or_none)  # keeps it from leaving
         for i, p in enumerate(starters):
             out, err = p.communicate(timeout=PATIENCE)
             assert i % 8 == 7 or (p.returncode == 0 and "PORT_ACTIVE" in out), (out, err)

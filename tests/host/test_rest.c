@@ -78,10 +78,8 @@ static void take_shim(struct node *n)
 
 static void wait_until_received(void)
 {
-	for (unsigned i = 0; i < 1000 && !atomic_load(&shim.received_since); i++)
-		usleep(10000);
+	WAIT_UNTIL(atomic_load(&shim.received_since) > 0);
 	assert_int_equal(atomic_load(&shim.pretended), 1);
-	assert_true(atomic_load(&shim.received_since) > 0);
 }
 
 static bool thread_sleeps_for_ever(struct node *n)
@@ -101,9 +99,7 @@ static void test_thread(void **state)
 	struct node n;
 
 	node_open(&n);
-	for (unsigned i = 0; i < 1000 && !thread_sleeps_for_ever(&n); i++)
-		usleep(20000);
-	assert_true(thread_sleeps_for_ever(&n));
+	WAIT_UNTIL(thread_sleeps_for_ever(&n));
 	put_shim(&n, true);
 	assert_int_equal(write(n.d->bg.kick_fd, &one, sizeof(one)), sizeof(one));
 	wait_until_received();

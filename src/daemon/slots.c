@@ -124,6 +124,25 @@ void adv_slots_forget_senders(struct adv_daemon *d, uint64_t now)
 		forget_sender_if_late(d, ADV_SLOTS + i, now);
 }
 
+static bool has_sender(const struct adv_daemon *d, unsigned target)
+{
+	unsigned count;
+
+	return atomic_load(&d->senders->port[first_prefix(target, &count)]) != 0;
+}
+
+void adv_slots_resume_senders(struct adv_daemon *d)
+{
+	memset(d->sender_until, 0, sizeof(d->sender_until));
+	d->senders_at = 0;
+	for (unsigned i = ADV_SLOT_FIRST; i < d->sockets; i++)
+		if (!owned(&d->ledger->slot[i]) && has_sender(d, i))
+			forget_sender_later(d, i);
+	for (unsigned i = 0; i < ADV_BLOCKS; i++)
+		if (!block_owner(d->ledger, i) && has_sender(d, ADV_SLOTS + i))
+			forget_sender_later(d, ADV_SLOTS + i);
+}
+
 void adv_slots_sender(struct adv_daemon *d, unsigned slot, uint16_t port)
 {
 	set_sender(d, slot, port, (uint16_t)slot);

@@ -45,6 +45,12 @@ int adv_blocks_take(struct adv_daemon *d, unsigned block, unsigned slot);
 /* How many the slot has; 0: all slots together. */
 unsigned adv_blocks_used(const struct adv_ledger *l, unsigned slot);
 
+/*
+ * For a worker that begins: what there is to forget follows from the tables, which are shared. The
+ * times in *d are those of another worker at some moment in the past, as fork(2) copied them.
+ */
+void adv_slots_resume_senders(struct adv_daemon *d);
+
 /* Ends, where it is time (d->senders_at), what the table says of slots that were given up: from
  * where they sent. */
 void adv_slots_forget_senders(struct adv_daemon *d, uint64_t now);

@@ -339,6 +339,7 @@ int adv_worker_run(struct adv_daemon *d, int keeper)
 	memset(d->counters, 0, sizeof(d->counters)); /* another worker's descriptors, if any */
 	d->keeper = keeper;
 	d->ledger->sockets = d->sockets;
+	adv_slots_resume_senders(d);
 	if (prepare(&w) < 0) {
 		adv_daemon_cannot_start(d, errno);
 		return 1;

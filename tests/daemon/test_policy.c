@@ -307,6 +307,35 @@ static void slots_rest(void **state)
 	free(l);
 }
 
+/* A worker that begins has its predecessor's memory as it was when the keeper was forked. */
+static void senders_resumed(void **state)
+{
+	struct adv_daemon *d = calloc(1, sizeof(*d));
+	const unsigned kept = adv_qpn_prefix(adv_block_qpn(0)),
+		       left = adv_qpn_prefix(adv_block_qpn(1));
+
+	assert_non_null(d);
+	d->senders = calloc(1, sizeof(*d->senders));
+	assert_non_null(d->senders);
+	d->ledger = new_ledger(8);
+	d->sockets = 8;
+	d->ledger->slot[3].owned = 1;
+	d->ledger->block[0].slot = 3;
+	d->senders->port[3] = d->senders->port[kept] = 40003;
+	d->senders->port[4] = d->senders->port[left] = 40004;
+	d->sender_until[3] = d->sender_until[ADV_SLOTS] = d->senders_at = 1; /* long ago */
+	adv_slots_resume_senders(d);
+	adv_slots_forget_senders(d, adv_daemon_now() + 2 * ADV_SENDER_MS);
+	assert_int_equal(d->senders->port[3], 40003);
+	assert_int_equal(d->senders->port[kept], 40003);
+	assert_int_equal(d->senders->port[4], 0);
+	assert_int_equal(d->senders->port[left], 0);
+	assert_int_equal(d->senders_at, 0);
+	free(d->ledger);
+	free(d->senders);
+	free(d);
+}
+
 static void block_choice(void **state)
 {
 	struct adv_ledger *l = new_ledger(10);
@@ -423,6 +452,7 @@ int main(void)
 		cmocka_unit_test(guid),
 		cmocka_unit_test(slot_choice),
 		cmocka_unit_test(slots_rest),
+		cmocka_unit_test(senders_resumed),
 		cmocka_unit_test(block_choice),
 		cmocka_unit_test(slot_tokens),
 		cmocka_unit_test(port_lines),

@@ -39,7 +39,8 @@ QUICK_BUILD = ["-Doptimization=1"]  # sanitizers: two thirds of the time to buil
 MUST_RUN = {"cli", "clients", "daemon", "host", "link", "rdmacm", "verbs"}
 MAY_SKIP = re.compile(r": already without privilege"
                       r"|^asan: explain/test_strings_are_those_of_the_library:"
-                      r"|^[at]san: daemon-(detached/little_memory|survivors/container_ends):"
+                      r"|^[at]san: daemon-(detached/(little_memory|small_files_for_good)"
+                      r"|survivors/container_ends):"
                       # ThreadSanitizer: no threads in a child
                       r"|^tsan: (fork/child|(device|device-shm|rdmacm-rsocket)/\w*fork)"
                       r"|: this iperf3 waits before its first read,"

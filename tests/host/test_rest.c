@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "../link/netns.h"
 #include "base/sys.h"
 #include "host/device_internal.h"
 
@@ -148,5 +149,7 @@ int main(void)
 		cmocka_unit_test(test_waiter),
 	};
 
+	if (!netns_enter())
+		return NETNS_SKIP;
 	return cmocka_run_group_tests(tests, node_start_daemon, node_stop_daemon);
 }

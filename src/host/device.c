@@ -834,11 +834,11 @@ void adv_device_close(struct adv_device *d, void *user)
 	last = --d->opens == 0;
 	if (last)
 		adv_list_del(&d->node);
+	else
+		leave(d, user); /* with all_lock held: the last one frees the device */
 	pthread_mutex_unlock(&all_lock);
-	if (!last) {
-		leave(d, user);
+	if (!last)
 		return;
-	}
 	adv_lock_take(&d->lock);
 	adv_device_send_acks(d);
 	adv_lock_release(&d->lock);

@@ -4,8 +4,8 @@
 import json
 import os
 import pathlib
-import shutil
 import re
+import shutil
 import signal
 
 from cases_device import NOBODY, as_nobody

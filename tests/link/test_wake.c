@@ -190,9 +190,18 @@ static const char *close_links(struct explore *e)
 	return right ? NULL : "a packet was not received";
 }
 
-static void expect_all_well(struct explore *e)
+typedef void actor_fn(void *user);
+
+/* Two actors, or three. */
+static void expect_all_well(void (*begin)(struct explore *e), actor_fn *a, actor_fn *b, actor_fn *c)
 {
-	struct explore_result r = explore_all(e);
+	struct explore e = {
+		.begin = begin,
+		.end = close_links,
+		.actor = {a, b, c},
+		.actors = c ? 3 : 2,
+	};
+	struct explore_result r = explore_all(&e);
 
 	print_message("%llu states, %llu executions\n", (unsigned long long)r.states,
 		      (unsigned long long)r.executions);
@@ -222,14 +231,7 @@ static void receive_all_of_1(void *user)
 
 static void test_one_way(void **state)
 {
-	struct explore e = {
-		.begin = begin_one_way,
-		.end = close_links,
-		.actor = {send_two, receive_all_of_1},
-		.actors = 2,
-	};
-
-	expect_all_well(&e);
+	expect_all_well(begin_one_way, send_two, receive_all_of_1, NULL);
 }
 
 /* ---- each answers the other ---- */
@@ -257,14 +259,7 @@ static void answer_once(void *user)
 
 static void test_both_ways(void **state)
 {
-	struct explore e = {
-		.begin = begin_both_ways,
-		.end = close_links,
-		.actor = {ask_twice, answer_once},
-		.actors = 2,
-	};
-
-	expect_all_well(&e);
+	expect_all_well(begin_both_ways, ask_twice, answer_once, NULL);
 }
 
 /* ---- two send to one ---- */
@@ -287,14 +282,7 @@ static void send_from_2(void *user)
 
 static void test_two_to_one(void **state)
 {
-	struct explore e = {
-		.begin = begin_two_to_one,
-		.end = close_links,
-		.actor = {send_once, receive_all_of_1, send_from_2},
-		.actors = 3,
-	};
-
-	expect_all_well(&e);
+	expect_all_well(begin_two_to_one, send_once, receive_all_of_1, send_from_2);
 }
 
 /* ---- the reader comes when there is a packet already, or while it is written ---- */
@@ -321,14 +309,7 @@ static void come_and_receive(void *user)
 
 static void test_late(void **state)
 {
-	struct explore e = {
-		.begin = begin_late,
-		.end = close_links,
-		.actor = {send_once, come_and_receive},
-		.actors = 2,
-	};
-
-	expect_all_well(&e);
+	expect_all_well(begin_late, send_once, come_and_receive, NULL);
 }
 
 /* ---- a program attaches memory while the thread that receives for it sleeps ---- */
@@ -349,14 +330,7 @@ static void come_for_a_sleeper(void *user)
 
 static void test_sleeper(void **state)
 {
-	struct explore e = {
-		.begin = begin_sleeper,
-		.end = close_links,
-		.actor = {send_two, come_for_a_sleeper},
-		.actors = 2,
-	};
-
-	expect_all_well(&e);
+	expect_all_well(begin_sleeper, send_two, come_for_a_sleeper, NULL);
 }
 
 /* ---- one batch to two ---- */
@@ -387,14 +361,7 @@ static void receive_at_2(void *user)
 
 static void test_one_to_two(void **state)
 {
-	struct explore e = {
-		.begin = begin_one_to_two,
-		.end = close_links,
-		.actor = {receive_at_0, send_to_both, receive_at_2},
-		.actors = 3,
-	};
-
-	expect_all_well(&e);
+	expect_all_well(begin_one_to_two, receive_at_0, send_to_both, receive_at_2);
 }
 
 int main(void)

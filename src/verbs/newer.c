@@ -216,12 +216,10 @@ struct ibv_mr *adv_reg_buf_mr(struct ibv_pd *pd, struct adv_buf *buf, void *addr
 int adv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed)
 {
 	struct adv_gid_table *table;
+	int err = adv_gids_of_port(context, port_num, &table);
 
-	if (port_num != 1)
-		return adv_refuse(EINVAL);
-	table = adv_gids_of(context);
-	if (!table)
-		return adv_refuse(ENOMEM);
+	if (err)
+		return err;
 	*port_speed = adv_port_mbps(table->count > 0 ? table->entry[0].speed_mbps : 0) / 100;
 	free(table);
 	return 0;

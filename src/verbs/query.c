@@ -149,17 +149,23 @@ static void fill_port(const struct adv_gid_table *table, struct ibv_port_attr *a
 		       &attr->active_speed);
 }
 
+int adv_gids_of_port(struct ibv_context *context, uint32_t port_num, struct adv_gid_table **table)
+{
+	if (port_num != 1)
+		return adv_refuse(EINVAL);
+	*table = adv_gids_of(context);
+	return *table ? 0 : adv_refuse(ENOMEM);
+}
+
 int adv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
 		   size_t attr_size)
 {
 	struct ibv_port_attr full = {0};
 	struct adv_gid_table *table;
+	int err = adv_gids_of_port(context, port_num, &table);
 
-	if (port_num != 1)
-		return adv_refuse(EINVAL);
-	table = adv_gids_of(context);
-	if (!table)
-		return adv_refuse(ENOMEM);
+	if (err)
+		return err;
 	fill_port(table, &full);
 	free(table);
 	if (attr_size > sizeof(full)) {

@@ -12,7 +12,7 @@
 #define STATUS_PREFIX "IBV_WC_"
 #define EVENT_PREFIX  "IBV_EVENT_"
 #define CAUSE_PREFIX  "ADV_ERR_"
-#define NEVER	      "never reported, unless a fault plan says so"
+#define NEVER	      "only a fault plan reports it"
 
 struct arguments {
 	char *what;
@@ -244,7 +244,7 @@ static void list_texts(const char *title, text_fn *text)
 
 	printf("%s\n", title);
 	for (uint32_t i = 0; (t = text(i)) != NULL; i++)
-		printf("%5u  %-30s %s%s\n", i, t->name, t->text, t->advice ? "" : "; never");
+		printf("%5u  %-30s %s%s\n", i, t->name, t->text, t->advice ? "" : "; only by a fault plan");
 }
 
 static void list(void)

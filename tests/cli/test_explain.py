@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 VERBS_H = pathlib.Path("/usr/include/infiniband/verbs.h")
 ADVERB = sys.argv[1]
 LIBIBVERBS = sys.argv[2] if len(sys.argv) > 2 else None
-NEVER = "never reported, unless a fault plan says so"
+NEVER = "only a fault plan reports it"
 
 
 def explain(*args):

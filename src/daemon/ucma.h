@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The connection manager as processes have it, what "ucma" is in Linux: QP1, the protocol of
- * host/cm_protocol.h, and between them the engine of src/cm. Used by the worker's one thread;
+ * host/ucma_protocol.h, and between them the engine of src/cm. Used by the worker's one thread;
  * nothing blocks (but adv_ucma_end()), and each call does a bounded amount of work.
  */
 #ifndef ADV_DAEMON_UCMA_H

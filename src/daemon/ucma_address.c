@@ -10,7 +10,7 @@
 static const struct adv_gid any4 = {.raw = {[10] = 0xff, [11] = 0xff}};
 static const struct adv_gid any6;
 
-bool adv_ucma_from_sockaddr(const union adv_cm_sockaddr *in, struct adv_cm_addr *out)
+bool adv_ucma_from_sockaddr(const union adv_ucma_sockaddr *in, struct adv_cm_addr *out)
 {
 	*out = (struct adv_cm_addr){.family = in->family};
 	if (in->family == AF_INET) {
@@ -28,7 +28,7 @@ bool adv_ucma_from_sockaddr(const union adv_cm_sockaddr *in, struct adv_cm_addr 
 	return false;
 }
 
-void adv_ucma_to_sockaddr(const struct adv_cm_addr *in, union adv_cm_sockaddr *out)
+void adv_ucma_to_sockaddr(const struct adv_cm_addr *in, union adv_ucma_sockaddr *out)
 {
 	memset(out, 0, sizeof(*out));
 	if (in->family == AF_INET) {
@@ -104,7 +104,7 @@ int adv_ucma_bind_to(struct adv_ucma_client *c, struct adv_ucma_id *id, const st
 	return 0;
 }
 
-static void fill_path(const struct adv_cm_route *r, struct adv_cm_wire_route *out)
+static void fill_path(const struct adv_cm_route *r, struct adv_ucma_route *out)
 {
 	out->has_path = 1;
 	out->sgid = r->path.sgid;
@@ -118,7 +118,7 @@ static void fill_path(const struct adv_cm_route *r, struct adv_cm_wire_route *ou
 	out->packet_life_time = r->packet_life_time;
 }
 
-void adv_ucma_fill_route(const struct adv_ucma_id *id, struct adv_cm_wire_route *out)
+void adv_ucma_fill_route(const struct adv_ucma_id *id, struct adv_ucma_route *out)
 {
 	const struct adv_ucma *u = id->channel->client->ucma;
 	const struct adv_cm_addr *local = adv_cm_id_local(id->cm);

@@ -63,7 +63,7 @@ static bool may_have_more(const struct adv_ucma_client *c)
 	       (user->channels < u->channel_limit / 2 && adv_users_may_open(u->users, user, 1));
 }
 
-int adv_ucma_create_channel(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_create_channel(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	struct adv_ucma_channel *ch = NULL;
 	int error;
@@ -87,7 +87,7 @@ void adv_ucma_channel_free(struct adv_ucma_channel *ch)
 	free(ch);
 }
 
-int adv_ucma_destroy_channel(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_destroy_channel(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	struct adv_ucma_channel *ch = adv_ucma_find_channel(c, m->channel);
 
@@ -190,7 +190,7 @@ void adv_ucma_drop_events(struct adv_ucma_id *id, const struct adv_ucma_membersh
 	}
 }
 
-int adv_ucma_write_event(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_write_event(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	struct adv_ucma_event event = {
 		.type = m->body.event.type, .status = m->body.event.status, .value = m->value};
@@ -206,7 +206,7 @@ int adv_ucma_write_event(struct adv_ucma_client *c, struct adv_cm_message *m, in
 
 /* ---- fetching ---- */
 
-static void fill_conn(const struct adv_cm_conn_param *p, struct adv_cm_wire_conn *out)
+static void fill_conn(const struct adv_cm_conn_param *p, struct adv_ucma_conn *out)
 {
 	out->qp_num = p->qp_num;
 	out->qkey = p->qkey;
@@ -225,7 +225,7 @@ static void fill_conn(const struct adv_cm_conn_param *p, struct adv_cm_wire_conn
 }
 
 /* The request is its consumer's from now on. */
-static void hand_over(struct adv_ucma_id *id, struct adv_cm_message *m)
+static void hand_over(struct adv_ucma_id *id, struct adv_ucma_message *m)
 {
 	m->body.event.listen = id->listener->handle;
 	id->listener = NULL;
@@ -233,7 +233,7 @@ static void hand_over(struct adv_ucma_id *id, struct adv_cm_message *m)
 	adv_cm_request_taken(id->cm);
 }
 
-static void fill_event(const struct adv_ucma_event *e, struct adv_cm_message *m)
+static void fill_event(const struct adv_ucma_event *e, struct adv_ucma_message *m)
 {
 	m->id = e->id->handle;
 	m->value = e->value;
@@ -252,7 +252,7 @@ static void fill_event(const struct adv_ucma_event *e, struct adv_cm_message *m)
 		fill_conn(&e->param, &m->body.event.conn);
 }
 
-int adv_ucma_get_event(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_get_event(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	struct adv_ucma_channel *ch = adv_ucma_find_channel(c, m->channel);
 	struct adv_ucma_event *e;
@@ -293,7 +293,7 @@ static void move_id(struct adv_ucma_id *id, struct adv_ucma_channel *to)
 	pay_tokens(to);
 }
 
-int adv_ucma_migrate(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_migrate(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	struct adv_ucma_channel *to = adv_ucma_find_channel(c, m->channel);
 	int error = 0;

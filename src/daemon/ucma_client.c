@@ -16,27 +16,27 @@
 #define DESCRIPTORS_READ 8 /* room for those a client should not send; the kernel drops more */
 
 static adv_ucma_handler *const handlers[] = {
-	[ADV_CM_CREATE_CHANNEL] = adv_ucma_create_channel,
-	[ADV_CM_DESTROY_CHANNEL] = adv_ucma_destroy_channel,
-	[ADV_CM_CREATE_ID] = adv_ucma_create_id,
-	[ADV_CM_DESTROY_ID] = adv_ucma_destroy_id,
-	[ADV_CM_BIND] = adv_ucma_bind,
-	[ADV_CM_RESOLVE_ADDR] = adv_ucma_resolve_addr,
-	[ADV_CM_RESOLVE_ROUTE] = adv_ucma_resolve_route,
-	[ADV_CM_QUERY_ROUTE] = adv_ucma_query_route,
-	[ADV_CM_LISTEN] = adv_ucma_listen,
-	[ADV_CM_CONNECT] = adv_ucma_connect,
-	[ADV_CM_ACCEPT] = adv_ucma_accept,
-	[ADV_CM_REJECT] = adv_ucma_reject,
-	[ADV_CM_ESTABLISH] = adv_ucma_establish,
-	[ADV_CM_DISCONNECT] = adv_ucma_disconnect,
-	[ADV_CM_QP_ATTR] = adv_ucma_qp_attr,
-	[ADV_CM_SET_OPTION] = adv_ucma_set_option,
-	[ADV_CM_JOIN] = adv_ucma_join,
-	[ADV_CM_LEAVE] = adv_ucma_leave,
-	[ADV_CM_MIGRATE] = adv_ucma_migrate,
-	[ADV_CM_GET_EVENT] = adv_ucma_get_event,
-	[ADV_CM_WRITE_EVENT] = adv_ucma_write_event,
+	[ADV_UCMA_CMD_CREATE_CHANNEL] = adv_ucma_create_channel,
+	[ADV_UCMA_CMD_DESTROY_CHANNEL] = adv_ucma_destroy_channel,
+	[ADV_UCMA_CMD_CREATE_ID] = adv_ucma_create_id,
+	[ADV_UCMA_CMD_DESTROY_ID] = adv_ucma_destroy_id,
+	[ADV_UCMA_CMD_BIND] = adv_ucma_bind,
+	[ADV_UCMA_CMD_RESOLVE_ADDR] = adv_ucma_resolve_addr,
+	[ADV_UCMA_CMD_RESOLVE_ROUTE] = adv_ucma_resolve_route,
+	[ADV_UCMA_CMD_QUERY_ROUTE] = adv_ucma_query_route,
+	[ADV_UCMA_CMD_LISTEN] = adv_ucma_listen,
+	[ADV_UCMA_CMD_CONNECT] = adv_ucma_connect,
+	[ADV_UCMA_CMD_ACCEPT] = adv_ucma_accept,
+	[ADV_UCMA_CMD_REJECT] = adv_ucma_reject,
+	[ADV_UCMA_CMD_ESTABLISH] = adv_ucma_establish,
+	[ADV_UCMA_CMD_DISCONNECT] = adv_ucma_disconnect,
+	[ADV_UCMA_CMD_QP_ATTR] = adv_ucma_qp_attr,
+	[ADV_UCMA_CMD_SET_OPTION] = adv_ucma_set_option,
+	[ADV_UCMA_CMD_JOIN] = adv_ucma_join,
+	[ADV_UCMA_CMD_LEAVE] = adv_ucma_leave,
+	[ADV_UCMA_CMD_MIGRATE] = adv_ucma_migrate,
+	[ADV_UCMA_CMD_GET_EVENT] = adv_ucma_get_event,
+	[ADV_UCMA_CMD_WRITE_EVENT] = adv_ucma_write_event,
 };
 
 /* ---- life ---- */
@@ -126,7 +126,7 @@ void adv_ucma_client_wither(struct adv_ucma_client *c)
 /* ---- messages ---- */
 
 /* Never blocks: a client that asks and does not read the answers is dropped. */
-static void answer(struct adv_ucma_client *c, const struct adv_cm_message *m, int fd)
+static void answer(struct adv_ucma_client *c, const struct adv_ucma_message *m, int fd)
 {
 	union adv_rights_room room = {0};
 	struct iovec iov = {(void *)(uintptr_t)m, sizeof(*m)};
@@ -138,7 +138,7 @@ static void answer(struct adv_ucma_client *c, const struct adv_cm_message *m, in
 		c->dead = true;
 }
 
-static void handle(struct adv_ucma_client *c, struct adv_cm_message *m)
+static void handle(struct adv_ucma_client *c, struct adv_ucma_message *m)
 {
 	int fd = -1;
 
@@ -150,9 +150,9 @@ static void handle(struct adv_ucma_client *c, struct adv_cm_message *m)
 		close(fd);
 }
 
-static bool is_request(const struct adv_cm_message *m)
+static bool is_request(const struct adv_ucma_message *m)
 {
-	return m->magic == ADV_CM_PROTOCOL_MAGIC && m->version == ADV_CM_PROTOCOL_VERSION &&
+	return m->magic == ADV_UCMA_PROTOCOL_MAGIC && m->version == ADV_UCMA_PROTOCOL_VERSION &&
 	       m->type < sizeof(handlers) / sizeof(handlers[0]) && handlers[m->type];
 }
 
@@ -161,7 +161,7 @@ static bool read_one(void *connection)
 {
 	struct adv_ucma_client *c = connection;
 	char room[CMSG_SPACE(DESCRIPTORS_READ * sizeof(int))] __attribute__((aligned(8)));
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	struct iovec iov = {&m, sizeof(m)};
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,

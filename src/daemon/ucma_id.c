@@ -108,7 +108,7 @@ static int choose_type(uint32_t port_space, uint32_t wish, enum ibv_qp_type *typ
 	}
 }
 
-int adv_ucma_create_id(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_create_id(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	struct adv_ucma_channel *ch = adv_ucma_find_channel(c, m->channel);
 	enum ibv_qp_type type = IBV_QPT_RC;
@@ -136,7 +136,7 @@ int adv_ucma_create_id(struct adv_ucma_client *c, struct adv_cm_message *m, int 
 	return error;
 }
 
-int adv_ucma_destroy_id(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_destroy_id(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	int error = 0;
 	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
@@ -150,7 +150,7 @@ int adv_ucma_destroy_id(struct adv_ucma_client *c, struct adv_cm_message *m, int
 
 /* ---- addresses ---- */
 
-int adv_ucma_bind(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_bind(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	struct adv_cm_addr a;
 	int error = 0;
@@ -166,7 +166,7 @@ int adv_ucma_bind(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
 	return error;
 }
 
-int adv_ucma_query_route(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_query_route(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	int error = 0;
 	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
@@ -176,7 +176,7 @@ int adv_ucma_query_route(struct adv_ucma_client *c, struct adv_cm_message *m, in
 	return error;
 }
 
-int adv_ucma_listen(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_listen(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	static const struct adv_cm_addr any = {.family = AF_INET,
 					       .ip = {.raw = {[10] = 0xff, [11] = 0xff}}};
@@ -202,7 +202,7 @@ int adv_ucma_listen(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd
 
 /* ---- options ---- */
 
-static int read_int(const struct adv_cm_message *m, int *value)
+static int read_int(const struct adv_ucma_message *m, int *value)
 {
 	if (m->body.option.len != sizeof(*value))
 		return EINVAL;
@@ -216,7 +216,7 @@ static void set_flag(struct adv_ucma_id *id, unsigned flag, bool on)
 	adv_cm_set_bind_flags(id->cm, id->bind_flags);
 }
 
-static int set_reuse(struct adv_ucma_id *id, const struct adv_cm_message *m)
+static int set_reuse(struct adv_ucma_id *id, const struct adv_ucma_message *m)
 {
 	int value, error = read_int(m, &value);
 
@@ -228,7 +228,7 @@ static int set_reuse(struct adv_ucma_id *id, const struct adv_cm_message *m)
 	return 0;
 }
 
-static int set_afonly(struct adv_ucma_id *id, const struct adv_cm_message *m)
+static int set_afonly(struct adv_ucma_id *id, const struct adv_ucma_message *m)
 {
 	int value, error = read_int(m, &value);
 
@@ -240,7 +240,7 @@ static int set_afonly(struct adv_ucma_id *id, const struct adv_cm_message *m)
 	return 0;
 }
 
-static int set_ack_timeout(struct adv_ucma_id *id, const struct adv_cm_message *m)
+static int set_ack_timeout(struct adv_ucma_id *id, const struct adv_ucma_message *m)
 {
 	enum ibv_qp_type type = adv_cm_id_qp_type(id->cm);
 
@@ -249,7 +249,7 @@ static int set_ack_timeout(struct adv_ucma_id *id, const struct adv_cm_message *
 	return adv_cm_set_ack_timeout(id->cm, m->body.option.data[0]);
 }
 
-int adv_ucma_set_option(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_set_option(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	int error = 0;
 	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
@@ -276,7 +276,7 @@ int adv_ucma_set_option(struct adv_ucma_client *c, struct adv_cm_message *m, int
 
 /* ---- connections ---- */
 
-static int read_conn(const struct adv_ucma_id *id, const struct adv_cm_wire_conn *in,
+static int read_conn(const struct adv_ucma_id *id, const struct adv_ucma_conn *in,
 		     struct adv_cm_conn_param *out)
 {
 	if (in->private_data_len > sizeof(out->private_data))
@@ -299,7 +299,7 @@ static int read_conn(const struct adv_ucma_id *id, const struct adv_cm_wire_conn
 	return 0;
 }
 
-int adv_ucma_connect(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_connect(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	struct adv_cm_conn_param param;
 	int error = 0;
@@ -316,7 +316,7 @@ int adv_ucma_connect(struct adv_ucma_client *c, struct adv_cm_message *m, int *f
 	return error;
 }
 
-int adv_ucma_accept(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_accept(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	struct adv_cm_conn_param param;
 	int error = 0;
@@ -333,9 +333,9 @@ int adv_ucma_accept(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd
 	return error;
 }
 
-int adv_ucma_reject(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_reject(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
-	const struct adv_cm_wire_conn *conn = &m->body.conn;
+	const struct adv_ucma_conn *conn = &m->body.conn;
 	int error = 0;
 	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
 
@@ -350,7 +350,7 @@ int adv_ucma_reject(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd
 	return error;
 }
 
-int adv_ucma_establish(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_establish(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	int error = 0;
 	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
@@ -360,7 +360,7 @@ int adv_ucma_establish(struct adv_ucma_client *c, struct adv_cm_message *m, int 
 
 /* Who has had a peer may say so at any time: the connection may be over already, or its end may
  * be on its way. So it is with the kernel's. */
-int adv_ucma_disconnect(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_disconnect(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	int error = 0;
 	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
@@ -371,10 +371,10 @@ int adv_ucma_disconnect(struct adv_ucma_client *c, struct adv_cm_message *m, int
 	return error == EINVAL && id->state == ADV_UCMA_CONNECT ? 0 : error;
 }
 
-int adv_ucma_qp_attr(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_qp_attr(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	const enum ibv_qp_state state = (enum ibv_qp_state)m->value;
-	struct adv_cm_wire_route route;
+	struct adv_ucma_route route;
 	struct ibv_qp_attr attr;
 	int mask = 0, error = 0;
 	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);

@@ -10,7 +10,7 @@
 #include "daemon/qp1.h"
 #include "daemon/resolve.h"
 #include "daemon/ucma.h"
-#include "host/cm_protocol.h"
+#include "host/ucma_protocol.h"
 
 #define ADV_UCMA_CLIENTS	 4096
 #define ADV_UCMA_USER_CLIENTS	 2048 /* of one user, where many are served */
@@ -161,7 +161,7 @@ void adv_ucma_client_wither(struct adv_ucma_client *c);
  * A request: takes it and makes it the answer, and returns its result, 0 or errno. *fd is -1, or
  * set to a descriptor that is sent along and closed then.
  */
-typedef int adv_ucma_handler(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd);
+typedef int adv_ucma_handler(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd);
 
 extern adv_ucma_handler adv_ucma_create_channel, adv_ucma_destroy_channel, adv_ucma_get_event,
 	adv_ucma_write_event, adv_ucma_migrate, adv_ucma_create_id, adv_ucma_destroy_id,
@@ -194,8 +194,8 @@ void adv_ucma_take_event(struct adv_ucma *u, const struct adv_cm_event *event);
 /* --- ucma_address.c --- */
 
 /* False: neither IPv4 nor IPv6. */
-bool adv_ucma_from_sockaddr(const union adv_cm_sockaddr *in, struct adv_cm_addr *out);
-void adv_ucma_to_sockaddr(const struct adv_cm_addr *in, union adv_cm_sockaddr *out);
+bool adv_ucma_from_sockaddr(const union adv_ucma_sockaddr *in, struct adv_cm_addr *out);
+void adv_ucma_to_sockaddr(const struct adv_cm_addr *in, union adv_ucma_sockaddr *out);
 bool adv_ucma_is_any(const struct adv_cm_addr *a);
 bool adv_ucma_is_link_local(const struct adv_gid *g);
 /* The entry of the GID table with this address (on this interface; 0: any), or NULL. */
@@ -205,7 +205,7 @@ const struct adv_gid_entry *adv_ucma_find_gid(const struct adv_ucma *u, const st
 int adv_ucma_bind_to(struct adv_ucma_client *c, struct adv_ucma_id *id,
 		     const struct adv_cm_addr *a);
 /* Everything known of where the id is and leads to. */
-void adv_ucma_fill_route(const struct adv_ucma_id *id, struct adv_cm_wire_route *out);
+void adv_ucma_fill_route(const struct adv_ucma_id *id, struct adv_ucma_route *out);
 
 /* --- ucma_resolve.c --- */
 
@@ -223,6 +223,6 @@ void adv_ucma_leave_all(struct adv_ucma_id *id);
 /* The id's address is gone: MULTICAST_ERROR for each membership. */
 void adv_ucma_memberships_lost(struct adv_ucma_id *id);
 /* Makes the route of a MULTICAST_JOIN that of its group. */
-void adv_ucma_fill_group(const struct adv_ucma_membership *m, struct adv_cm_wire_route *out);
+void adv_ucma_fill_group(const struct adv_ucma_membership *m, struct adv_ucma_route *out);
 
 #endif

@@ -40,7 +40,7 @@ static int check_interface(const struct adv_ucma_id *id)
 	return flags & (IFF_MULTICAST | IFF_LOOPBACK) ? 0 : EOPNOTSUPP;
 }
 
-int adv_ucma_join(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_join(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	struct adv_ucma_membership *new;
 	struct adv_cm_addr group;
@@ -85,7 +85,7 @@ static void leave(struct adv_ucma_membership *m)
 	free(m);
 }
 
-int adv_ucma_leave(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_leave(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	int error = 0;
 	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
@@ -118,7 +118,7 @@ void adv_ucma_memberships_lost(struct adv_ucma_id *id)
 	}
 }
 
-void adv_ucma_fill_group(const struct adv_ucma_membership *m, struct adv_cm_wire_route *out)
+void adv_ucma_fill_group(const struct adv_ucma_membership *m, struct adv_ucma_route *out)
 {
 	out->dgid = m->group;
 	out->hop_limit = HOP_LIMIT;

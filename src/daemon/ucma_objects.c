@@ -5,7 +5,7 @@
 #include "daemon/ucma_internal.h"
 #include "host/resource_exchange.h"
 
-_Static_assert(sizeof(union adv_cm_sockaddr) == ADV_RESOURCE_SOCKADDR, "room for an address");
+_Static_assert(sizeof(union adv_ucma_sockaddr) == ADV_RESOURCE_SOCKADDR, "room for an address");
 
 struct asker {
 	const struct adv_ucma *ucma;
@@ -44,7 +44,7 @@ static uint8_t state_of(const struct adv_ucma_id *id)
 
 static void tell_id(const struct adv_ucma_id *id, struct adv_object *out)
 {
-	union adv_cm_sockaddr address;
+	union adv_ucma_sockaddr address;
 
 	out->number = id->number;
 	out->pid = (uint32_t)id->channel->client->peer.pid;

@@ -234,7 +234,7 @@ static bool may_have_more(const struct adv_ucma_client *c)
 
 /* An id that is bound to nothing yet is bound, to the source where one is given. */
 static int bind_source(struct adv_ucma_client *c, struct adv_ucma_id *id,
-		       const union adv_cm_sockaddr *source, const struct adv_cm_addr *to)
+		       const union adv_ucma_sockaddr *source, const struct adv_cm_addr *to)
 {
 	struct adv_cm_addr a = {.family = to->family};
 
@@ -267,7 +267,7 @@ static int set_peer(struct adv_ucma_id *id, const struct adv_cm_addr *to, const 
 	return error;
 }
 
-int adv_ucma_resolve_addr(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_resolve_addr(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	struct adv_cm_addr to;
 	struct adv_way way;
@@ -298,7 +298,7 @@ int adv_ucma_resolve_addr(struct adv_ucma_client *c, struct adv_cm_message *m, i
 	return 0;
 }
 
-int adv_ucma_resolve_route(struct adv_ucma_client *c, struct adv_cm_message *m, int *fd)
+int adv_ucma_resolve_route(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	struct adv_cm_addr to;
 	struct adv_way way;

@@ -80,11 +80,11 @@ int adv_control_leave(struct adv_control *c, const struct adv_slot *slot,
 		      const struct adv_gid *group, uint32_t ifindex);
 
 /*
- * Asks for a socket of the connection manager (host/cm_protocol.h): SOCK_SEQPACKET, close-on-exec,
- * blocking, *fd the caller's. It is one client of its own there, ends with the process or when
- * closed, and outlives c. 0, or errno with *fd -1 and a line in why[]: EUSERS too many of them,
- * EMFILE or ENOMEM in the daemon, ECONNRESET the daemon went away, EPROTO it is of a version that
- * has no connection manager.
+ * Asks for a socket of the connection manager (host/ucma_protocol.h): SOCK_SEQPACKET,
+ * close-on-exec, blocking, *fd the caller's. It is one client of its own there, ends with the
+ * process or when closed, and outlives c. 0, or errno with *fd -1 and a line in why[]: EUSERS too
+ * many of them, EMFILE or ENOMEM in the daemon, ECONNRESET the daemon went away, EPROTO it is of a
+ * version that has no connection manager.
  */
 int adv_control_open_cm(struct adv_control *c, int *fd, char *why, size_t why_len);
 

@@ -48,7 +48,7 @@ enum adv_control_type {
 	ADV_CONTROL_LEAVE,     /* group */
 	ADV_CONTROL_STATUS,    /* answer: status */
 	ADV_CONTROL_LIST, /* entry.slot: the first to look at; answer: the next in use, or ENOENT */
-	ADV_CONTROL_OPEN_CM,  /* answer: a socket for host/cm_protocol.h */
+	ADV_CONTROL_OPEN_CM,  /* answer: a socket for host/ucma_protocol.h */
 	ADV_CONTROL_COUNT,    /* slot; answer: with a memfd of ADV_COUNTERS numbers to count in */
 	ADV_CONTROL_COUNTERS, /* counters.first; answer: all slots' added up, of all times */
 	ADV_CONTROL_SENDER,   /* sender: from which UDP port the slot sends within the machine */

@@ -23,7 +23,7 @@ socklen_t adv_rdma_addr_len(const struct sockaddr *addr)
 	}
 }
 
-static void set_addr(struct sockaddr_storage *to, const union adv_cm_sockaddr *from)
+static void set_addr(struct sockaddr_storage *to, const union adv_ucma_sockaddr *from)
 {
 	switch (from->family) {
 	case AF_INET:
@@ -38,7 +38,7 @@ static void set_addr(struct sockaddr_storage *to, const union adv_cm_sockaddr *f
 }
 
 /* The one path that there is, as a path record. */
-static int set_path(struct rdma_cm_id *id, const struct adv_cm_wire_route *route)
+static int set_path(struct rdma_cm_id *id, const struct adv_ucma_route *route)
 {
 	struct ibv_sa_path_rec *path = id->route.path_rec;
 
@@ -67,7 +67,7 @@ static int set_path(struct rdma_cm_id *id, const struct adv_cm_wire_route *route
 	return 0;
 }
 
-int adv_rdma_id_set_route(struct adv_rdma_id *id, const struct adv_cm_wire_route *route)
+int adv_rdma_id_set_route(struct adv_rdma_id *id, const struct adv_ucma_route *route)
 {
 	static const struct adv_gid none;
 	struct rdma_addr *addr = &id->id.route.addr;
@@ -94,12 +94,12 @@ ADV_EXPORT int rdma_bind_addr(struct rdma_cm_id *cm_id, struct sockaddr *addr)
 {
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
 	socklen_t len = adv_rdma_addr_len(addr);
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	int err;
 
 	if (!cm_id || !len)
 		return adv_rdma_result(EINVAL);
-	adv_rdma_request(&m, ADV_CM_BIND, id->handle);
+	adv_rdma_request(&m, ADV_UCMA_CMD_BIND, id->handle);
 	memcpy(&m.body.addr.local, addr, len);
 	err = adv_rdma_id_ask(id, &m);
 	if (!err)
@@ -113,12 +113,12 @@ ADV_EXPORT int rdma_resolve_addr(struct rdma_cm_id *cm_id, struct sockaddr *src_
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
 	socklen_t src_len = adv_rdma_addr_len(src_addr);
 	socklen_t dst_len = adv_rdma_addr_len(dst_addr);
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	int err;
 
 	if (!cm_id || !dst_len || (src_addr && !src_len))
 		return adv_rdma_result(EINVAL);
-	adv_rdma_request(&m, ADV_CM_RESOLVE_ADDR, id->handle);
+	adv_rdma_request(&m, ADV_UCMA_CMD_RESOLVE_ADDR, id->handle);
 	if (src_len)
 		memcpy(&m.body.addr.local, src_addr, src_len);
 	memcpy(&m.body.addr.remote, dst_addr, dst_len);
@@ -132,12 +132,12 @@ ADV_EXPORT int rdma_resolve_addr(struct rdma_cm_id *cm_id, struct sockaddr *src_
 ADV_EXPORT int rdma_resolve_route(struct rdma_cm_id *cm_id, int timeout_ms)
 {
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	int err;
 
 	if (!cm_id)
 		return adv_rdma_result(EINVAL);
-	adv_rdma_request(&m, ADV_CM_RESOLVE_ROUTE, id->handle);
+	adv_rdma_request(&m, ADV_UCMA_CMD_RESOLVE_ROUTE, id->handle);
 	m.body.addr.timeout_ms = timeout_ms > 0 ? (uint32_t)timeout_ms : 0;
 	err = adv_rdma_id_ask(id, &m);
 	return adv_rdma_result(err ? err : adv_rdma_complete(id));
@@ -146,12 +146,12 @@ ADV_EXPORT int rdma_resolve_route(struct rdma_cm_id *cm_id, int timeout_ms)
 ADV_EXPORT int rdma_listen(struct rdma_cm_id *cm_id, int backlog)
 {
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	int err;
 
 	if (!cm_id)
 		return adv_rdma_result(EINVAL);
-	adv_rdma_request(&m, ADV_CM_LISTEN, id->handle);
+	adv_rdma_request(&m, ADV_UCMA_CMD_LISTEN, id->handle);
 	m.value = backlog > 0 ? (uint64_t)backlog : 0;
 	err = adv_rdma_id_ask(id, &m);
 	if (!err)
@@ -162,7 +162,7 @@ ADV_EXPORT int rdma_listen(struct rdma_cm_id *cm_id, int backlog)
 ADV_EXPORT int rdma_set_option(struct rdma_cm_id *cm_id, int level, int optname, void *optval,
 			       size_t optlen)
 {
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 
 	if (!cm_id || !optval || optlen == 0)
 		return adv_rdma_result(EINVAL);
@@ -171,7 +171,7 @@ ADV_EXPORT int rdma_set_option(struct rdma_cm_id *cm_id, int level, int optname,
 		return adv_rdma_result(EOPNOTSUPP);
 	if (level < 0 || optname < 0 || optlen > sizeof(m.body.option.data))
 		return adv_rdma_result(EINVAL);
-	adv_rdma_request(&m, ADV_CM_SET_OPTION, adv_rdma_id_of(cm_id)->handle);
+	adv_rdma_request(&m, ADV_UCMA_CMD_SET_OPTION, adv_rdma_id_of(cm_id)->handle);
 	m.body.option.level = (uint32_t)level;
 	m.body.option.name = (uint32_t)optname;
 	m.body.option.len = (uint32_t)optlen;

@@ -9,9 +9,9 @@
 
 static int write_event(struct adv_rdma_id *id, uint32_t type, int status, uint64_t value)
 {
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 
-	adv_rdma_request(&m, ADV_CM_WRITE_EVENT, id->handle);
+	adv_rdma_request(&m, ADV_UCMA_CMD_WRITE_EVENT, id->handle);
 	m.body.event.type = type;
 	m.body.event.status = status;
 	m.value = value;

@@ -18,7 +18,7 @@ struct adv_rdma_channel *adv_rdma_channel_of(struct rdma_event_channel *channel)
 ADV_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 {
 	struct adv_rdma_channel *ch = calloc(1, sizeof(*ch));
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	int err;
 
 	if (!ch)
@@ -31,7 +31,7 @@ ADV_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 	ch->refs = 1;
 	adv_list_init(&ch->ids);
 	ch->channel.fd = -1;
-	adv_rdma_request(&m, ADV_CM_CREATE_CHANNEL, 0);
+	adv_rdma_request(&m, ADV_UCMA_CMD_CREATE_CHANNEL, 0);
 	adv_rdma_lock(ch->connection);
 	err = adv_rdma_ask(ch->connection, &m, &ch->channel.fd);
 	if (!err && ch->channel.fd < 0)
@@ -58,13 +58,13 @@ void adv_rdma_channel_hold(struct adv_rdma_channel *ch)
 void adv_rdma_channel_release(struct adv_rdma_channel *ch)
 {
 	struct adv_rdma_connection *c = ch->connection;
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	bool last;
 
 	adv_rdma_lock(c);
 	last = --ch->refs == 0;
 	if (last) {
-		adv_rdma_request(&m, ADV_CM_DESTROY_CHANNEL, 0);
+		adv_rdma_request(&m, ADV_UCMA_CMD_DESTROY_CHANNEL, 0);
 		m.channel = ch->handle;
 		adv_rdma_ask(c, &m, NULL);
 	}

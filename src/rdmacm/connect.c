@@ -33,7 +33,7 @@ static int check_param(const struct adv_rdma_id *id, const struct rdma_conn_para
 }
 
 /* What connect and accept send. EINVAL: too much private data. */
-static int fill_conn(const struct adv_rdma_id *id, struct adv_cm_wire_conn *conn,
+static int fill_conn(const struct adv_rdma_id *id, struct adv_ucma_conn *conn,
 		     const struct rdma_conn_param *param)
 {
 	size_t given = param && param->private_data ? param->private_data_len : 0;
@@ -60,7 +60,7 @@ static int fill_conn(const struct adv_rdma_id *id, struct adv_cm_wire_conn *conn
 ADV_EXPORT int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 {
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	int err = cm_id ? check_param(id, param) : EINVAL;
 
 	if (err)
@@ -71,7 +71,7 @@ ADV_EXPORT int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *pa
 	id->responder_resources = param && param->responder_resources != RDMA_MAX_RESP_RES
 					  ? param->responder_resources
 					  : id->device->max_responder_resources;
-	adv_rdma_request(&m, ADV_CM_CONNECT, id->handle);
+	adv_rdma_request(&m, ADV_UCMA_CMD_CONNECT, id->handle);
 	err = fill_conn(id, &m.body.conn, param);
 	if (err)
 		return adv_rdma_result(err);
@@ -91,7 +91,7 @@ static int make_ready(struct adv_rdma_id *id)
 }
 
 /* From when it is accepted on an id has events. */
-static int send_accept(struct adv_rdma_id *id, struct adv_cm_message *m)
+static int send_accept(struct adv_rdma_id *id, struct adv_ucma_message *m)
 {
 	bool before;
 	int err;
@@ -109,7 +109,7 @@ static int send_accept(struct adv_rdma_id *id, struct adv_cm_message *m)
 ADV_EXPORT int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 {
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	int err = cm_id ? check_param(id, param) : EINVAL;
 
 	if (err)
@@ -122,7 +122,7 @@ ADV_EXPORT int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *par
 		param && param->responder_resources != RDMA_MAX_RESP_RES
 			? param->responder_resources
 			: at_most(id->responder_resources, id->device->max_responder_resources);
-	adv_rdma_request(&m, ADV_CM_ACCEPT, id->handle);
+	adv_rdma_request(&m, ADV_UCMA_CMD_ACCEPT, id->handle);
 	err = fill_conn(id, &m.body.conn, param);
 	if (!err && !adv_rdma_is_ud(cm_id))
 		err = make_ready(id);
@@ -145,11 +145,11 @@ ADV_EXPORT int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *par
 
 static int reject(struct rdma_cm_id *cm_id, const void *private_data, uint8_t len, uint8_t reason)
 {
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 
 	if (!cm_id)
 		return adv_rdma_result(EINVAL);
-	adv_rdma_request(&m, ADV_CM_REJECT, adv_rdma_id_of(cm_id)->handle);
+	adv_rdma_request(&m, ADV_UCMA_CMD_REJECT, adv_rdma_id_of(cm_id)->handle);
 	m.body.conn.reason = reason;
 	if (private_data) {
 		memcpy(m.body.conn.private_data, private_data, len);
@@ -172,9 +172,9 @@ ADV_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
 
 static int establish(struct adv_rdma_id *id)
 {
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 
-	adv_rdma_request(&m, ADV_CM_ESTABLISH, id->handle);
+	adv_rdma_request(&m, ADV_UCMA_CMD_ESTABLISH, id->handle);
 	return adv_rdma_id_ask(id, &m);
 }
 
@@ -215,7 +215,7 @@ ADV_EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 ADV_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
 {
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	bool waiting;
 	int err;
 
@@ -224,7 +224,7 @@ ADV_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
 	err = adv_rdma_qp_to_error(id);
 	if (err)
 		return adv_rdma_result(err);
-	adv_rdma_request(&m, ADV_CM_DISCONNECT, id->handle);
+	adv_rdma_request(&m, ADV_UCMA_CMD_DISCONNECT, id->handle);
 	err = adv_rdma_id_ask(id, &m);
 	/* The peer was first, or there never was a connection: nothing is left to be done. */
 	if (err == EINVAL && id->connecting)

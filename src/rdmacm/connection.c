@@ -154,11 +154,11 @@ void adv_rdma_unlock(struct adv_rdma_connection *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
-void adv_rdma_request(struct adv_cm_message *m, enum adv_cm_command type, uint32_t id)
+void adv_rdma_request(struct adv_ucma_message *m, enum adv_ucma_command type, uint32_t id)
 {
 	memset(m, 0, sizeof(*m));
-	m->magic = ADV_CM_PROTOCOL_MAGIC;
-	m->version = ADV_CM_PROTOCOL_VERSION;
+	m->magic = ADV_UCMA_PROTOCOL_MAGIC;
+	m->version = ADV_UCMA_PROTOCOL_VERSION;
 	m->type = (uint16_t)type;
 	m->id = id;
 }
@@ -176,7 +176,7 @@ static int take_descriptor(struct msghdr *msg)
 }
 
 /* One message within the time an answer may take: its length, 0 at the end, or -1. */
-static ssize_t receive(int sock, struct adv_cm_message *m, int *fd)
+static ssize_t receive(int sock, struct adv_ucma_message *m, int *fd)
 {
 	/* Room for one descriptor: the kernel closes what there is no room for. */
 	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
@@ -201,7 +201,7 @@ static ssize_t receive(int sock, struct adv_cm_message *m, int *fd)
 }
 
 /* True where *m is the answer to the request of this type and number. */
-static bool exchange(struct adv_rdma_connection *c, struct adv_cm_message *m, int *fd)
+static bool exchange(struct adv_rdma_connection *c, struct adv_ucma_message *m, int *fd)
 {
 	uint16_t type = m->type;
 	uint32_t serial = ++c->serial;
@@ -215,11 +215,11 @@ static bool exchange(struct adv_rdma_connection *c, struct adv_cm_message *m, in
 	if (n != sizeof(*m))
 		return false;
 	n = receive(c->sock, m, fd);
-	return n == sizeof(*m) && m->magic == ADV_CM_PROTOCOL_MAGIC &&
-	       m->version == ADV_CM_PROTOCOL_VERSION && m->type == type && m->serial == serial;
+	return n == sizeof(*m) && m->magic == ADV_UCMA_PROTOCOL_MAGIC &&
+	       m->version == ADV_UCMA_PROTOCOL_VERSION && m->type == type && m->serial == serial;
 }
 
-int adv_rdma_ask(struct adv_rdma_connection *c, struct adv_cm_message *m, int *fd)
+int adv_rdma_ask(struct adv_rdma_connection *c, struct adv_ucma_message *m, int *fd)
 {
 	int received = -1;
 
@@ -238,7 +238,7 @@ int adv_rdma_ask(struct adv_rdma_connection *c, struct adv_cm_message *m, int *f
 	return m->result;
 }
 
-int adv_rdma_ask_alone(struct adv_rdma_connection *c, struct adv_cm_message *m)
+int adv_rdma_ask_alone(struct adv_rdma_connection *c, struct adv_ucma_message *m)
 {
 	int err;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * This process's connection with adverbd for connection management: host/cm_protocol.h.
+ * This process's connection with adverbd for connection management: host/ucma_protocol.h.
  *
  * One connection serves all event channels and ids that are made while it lives. When the
  * daemon goes away the connection is dead for ever, and what was made on it with it; the next
@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "host/cm_protocol.h"
+#include "host/ucma_protocol.h"
 
 #define ADV_RDMA_BUCKETS 1024
 
@@ -42,16 +42,16 @@ void adv_rdma_lock(struct adv_rdma_connection *c);
 void adv_rdma_unlock(struct adv_rdma_connection *c);
 
 /* Prepares a request. */
-void adv_rdma_request(struct adv_cm_message *m, enum adv_cm_command type, uint32_t id);
+void adv_rdma_request(struct adv_ucma_message *m, enum adv_ucma_command type, uint32_t id);
 
 /*
  * Asks and waits for the answer, which replaces the request in *m. *fd: the descriptor that came
  * with it, the caller's, or -1; fd may be NULL. With the lock held. 0 or errno: the daemon's,
  * or ENODEV where the connection is, or has just become, dead.
  */
-int adv_rdma_ask(struct adv_rdma_connection *c, struct adv_cm_message *m, int *fd);
+int adv_rdma_ask(struct adv_rdma_connection *c, struct adv_ucma_message *m, int *fd);
 
 /* The same without the lock held. */
-int adv_rdma_ask_alone(struct adv_rdma_connection *c, struct adv_cm_message *m);
+int adv_rdma_ask_alone(struct adv_rdma_connection *c, struct adv_ucma_message *m);
 
 #endif

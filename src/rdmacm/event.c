@@ -19,7 +19,7 @@ struct event {
 	struct rdma_cm_event event;  /* first: what the application has */
 	struct adv_rdma_id *counted; /* whose it is: the listener's for a connection request */
 	struct adv_rdma_membership *membership;
-	uint8_t private_data[ADV_CM_MESSAGE_PRIVATE];
+	uint8_t private_data[ADV_UCMA_MESSAGE_PRIVATE];
 };
 
 /* With the lock held. */
@@ -43,7 +43,7 @@ static struct adv_rdma_membership *membership_of(struct adv_rdma_id *id, uint64_
 }
 
 /* A request has made an id of its own. */
-static int fetched_request(struct event *e, const struct adv_cm_message *m)
+static int fetched_request(struct event *e, const struct adv_ucma_message *m)
 {
 	struct adv_rdma_id *listen = e->counted;
 	enum ibv_qp_type qp_type = listen->id.qp_type;
@@ -64,14 +64,14 @@ static int fetched_request(struct event *e, const struct adv_cm_message *m)
  * The daemon's next event of the channel, counted. With the lock held. 0; EAGAIN: there is none, or
  * none that the application is to see; ENODEV: the daemon has gone; ENOMEM.
  */
-static int fetch(struct adv_rdma_channel *ch, struct event *e, struct adv_cm_message *m)
+static int fetch(struct adv_rdma_channel *ch, struct event *e, struct adv_ucma_message *m)
 {
 	struct adv_rdma_connection *c = ch->connection;
 	struct adv_rdma_id *id;
 	bool request;
 	int err;
 
-	adv_rdma_request(m, ADV_CM_GET_EVENT, 0);
+	adv_rdma_request(m, ADV_UCMA_CMD_GET_EVENT, 0);
 	m->channel = ch->handle;
 	err = adv_rdma_ask(c, m, NULL);
 	if (err)
@@ -98,7 +98,7 @@ static int fetch(struct adv_rdma_channel *ch, struct event *e, struct adv_cm_mes
 
 /* The daemon has gone, and with it the device: each id learns it once. With the lock held. 0, or
  * ENODEV: all know it. */
-static int fetch_removal(struct adv_rdma_channel *ch, struct event *e, struct adv_cm_message *m)
+static int fetch_removal(struct adv_rdma_channel *ch, struct event *e, struct adv_ucma_message *m)
 {
 	struct adv_rdma_id *id;
 
@@ -110,13 +110,13 @@ static int fetch_removal(struct adv_rdma_channel *ch, struct event *e, struct ad
 	id->removed = true;
 	adv_list_del(&id->of_channel);
 	adv_list_add_tail(&ch->ids, &id->of_channel);
-	adv_rdma_request(m, ADV_CM_GET_EVENT, 0);
+	adv_rdma_request(m, ADV_UCMA_CMD_GET_EVENT, 0);
 	e->event.event = RDMA_CM_EVENT_DEVICE_REMOVAL;
 	count(e, id);
 	return 0;
 }
 
-static void *copy_private(struct event *e, const struct adv_cm_wire_conn *conn)
+static void *copy_private(struct event *e, const struct adv_ucma_conn *conn)
 {
 	if (conn->private_data_len == 0)
 		return NULL;
@@ -124,7 +124,7 @@ static void *copy_private(struct event *e, const struct adv_cm_wire_conn *conn)
 	return e->private_data;
 }
 
-static void set_conn(struct event *e, const struct adv_cm_wire_conn *conn)
+static void set_conn(struct event *e, const struct adv_ucma_conn *conn)
 {
 	struct rdma_conn_param *p = &e->event.param.conn;
 
@@ -139,10 +139,10 @@ static void set_conn(struct event *e, const struct adv_cm_wire_conn *conn)
 	p->qp_num = conn->qp_num;
 }
 
-static void set_ud(struct event *e, const struct adv_cm_message *m)
+static void set_ud(struct event *e, const struct adv_ucma_message *m)
 {
-	const struct adv_cm_wire_conn *conn = &m->body.event.conn;
-	const struct adv_cm_wire_route *route = &m->body.event.route;
+	const struct adv_ucma_conn *conn = &m->body.event.conn;
+	const struct adv_ucma_route *route = &m->body.event.route;
 	struct rdma_ud_param *p = &e->event.param.ud;
 
 	p->private_data = copy_private(e, conn);
@@ -160,7 +160,7 @@ static void set_ud(struct event *e, const struct adv_cm_message *m)
 	p->ah_attr.port_num = route->port_num;
 }
 
-static void set_param(struct event *e, const struct adv_cm_message *m)
+static void set_param(struct event *e, const struct adv_ucma_message *m)
 {
 	if (e->event.event == ADV_EVENT_USER)
 		memcpy(&e->event.param, &m->value, sizeof(m->value));
@@ -171,7 +171,7 @@ static void set_param(struct event *e, const struct adv_cm_message *m)
 }
 
 /* 0 or errno; the application is not told of a request that cannot be served. */
-static int on_request(struct event *e, const struct adv_cm_message *m)
+static int on_request(struct event *e, const struct adv_ucma_message *m)
 {
 	struct adv_rdma_id *id = adv_rdma_id_of(e->event.id);
 	int err;
@@ -188,7 +188,7 @@ static int on_request(struct event *e, const struct adv_cm_message *m)
 	return err;
 }
 
-static void on_response(struct event *e, const struct adv_cm_message *m)
+static void on_response(struct event *e, const struct adv_ucma_message *m)
 {
 	struct adv_rdma_id *id = e->counted;
 	int err;
@@ -209,7 +209,7 @@ static void on_response(struct event *e, const struct adv_cm_message *m)
 	e->event.status = -err;
 }
 
-static void on_resolved(struct event *e, const struct adv_cm_message *m,
+static void on_resolved(struct event *e, const struct adv_ucma_message *m,
 			enum rdma_cm_event_type failed)
 {
 	int err = adv_rdma_id_set_route(e->counted, &m->body.event.route);
@@ -267,7 +267,7 @@ static void note_state(struct event *e)
 }
 
 /* What the event means for its id. False: the application is not to see it. */
-static bool process(struct event *e, const struct adv_cm_message *m)
+static bool process(struct event *e, const struct adv_ucma_message *m)
 {
 	set_param(e, m);
 	if (e->membership)
@@ -325,7 +325,7 @@ ADV_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
 static int take(struct adv_rdma_channel *ch, int token, struct rdma_cm_event **event)
 {
 	struct event *e = calloc(1, sizeof(*e));
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	int err = 0;
 
 	if (!e)

@@ -95,7 +95,7 @@ int adv_rdma_id_create(struct rdma_event_channel *channel, struct rdma_cm_id **o
 	struct rdma_event_channel *own = channel ? NULL : rdma_create_event_channel();
 	struct adv_rdma_channel *ch = adv_rdma_channel_of(channel ? channel : own);
 	struct adv_rdma_id *id;
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	int err = ENOMEM;
 
 	if (!ch)
@@ -104,7 +104,7 @@ int adv_rdma_id_create(struct rdma_event_channel *channel, struct rdma_cm_id **o
 	if (!id)
 		goto destroy_channel;
 	id->sync = own != NULL;
-	adv_rdma_request(&m, ADV_CM_CREATE_ID, 0);
+	adv_rdma_request(&m, ADV_UCMA_CMD_CREATE_ID, 0);
 	m.channel = ch->handle;
 	m.body.create.port_space = ps;
 	m.body.create.qp_type = qp_type;
@@ -141,10 +141,10 @@ struct adv_rdma_id *adv_rdma_id_of_request(struct adv_rdma_id *listen, uint32_t 
 {
 	struct adv_rdma_id *id =
 		id_alloc(listen->channel, listen->id.context, listen->id.ps, qp_type);
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 
 	if (!id) {
-		adv_rdma_request(&m, ADV_CM_DESTROY_ID, handle);
+		adv_rdma_request(&m, ADV_UCMA_CMD_DESTROY_ID, handle);
 		adv_rdma_ask(listen->connection, &m, NULL);
 		return NULL;
 	}
@@ -155,13 +155,13 @@ struct adv_rdma_id *adv_rdma_id_of_request(struct adv_rdma_id *listen, uint32_t 
 
 void adv_rdma_id_end(struct adv_rdma_id *id)
 {
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 
 	if (id->ended)
 		return;
 	id->ended = true;
 	adv_list_del(&id->by_handle);
-	adv_rdma_request(&m, ADV_CM_DESTROY_ID, id->handle);
+	adv_rdma_request(&m, ADV_UCMA_CMD_DESTROY_ID, id->handle);
 	adv_rdma_ask(id->connection, &m, NULL);
 }
 
@@ -202,7 +202,7 @@ ADV_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
 	return 0;
 }
 
-int adv_rdma_id_ask(struct adv_rdma_id *id, struct adv_cm_message *m)
+int adv_rdma_id_ask(struct adv_rdma_id *id, struct adv_ucma_message *m)
 {
 	int err;
 
@@ -215,10 +215,10 @@ int adv_rdma_id_ask(struct adv_rdma_id *id, struct adv_cm_message *m)
 /* The daemon's answer and the lists change together, so that no event gets lost on the way. */
 static int change_channel(struct adv_rdma_id *id, struct adv_rdma_channel *to, bool sync)
 {
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	int err;
 
-	adv_rdma_request(&m, ADV_CM_MIGRATE, id->handle);
+	adv_rdma_request(&m, ADV_UCMA_CMD_MIGRATE, id->handle);
 	m.channel = to->handle;
 	adv_rdma_lock(id->connection);
 	if (to->connection != id->connection || id->ended)

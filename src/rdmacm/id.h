@@ -53,7 +53,7 @@ struct adv_rdma_id {
 struct adv_rdma_membership {
 	struct adv_list link;
 	uint64_t handle;
-	union adv_cm_sockaddr addr;
+	union adv_ucma_sockaddr addr;
 	void *context;
 	union ibv_gid mgid; /* this and the LID of MULTICAST_JOIN */
 	uint16_t mlid;
@@ -94,11 +94,11 @@ void adv_rdma_id_wait(struct adv_rdma_id *id, const unsigned *completed, const u
 int adv_rdma_id_migrate(struct adv_rdma_id *id, struct rdma_event_channel *channel);
 
 /* Asks about this id without the lock held; ENODEV where it has ended. */
-int adv_rdma_id_ask(struct adv_rdma_id *id, struct adv_cm_message *m);
+int adv_rdma_id_ask(struct adv_rdma_id *id, struct adv_ucma_message *m);
 
 /* Takes over what the daemon says of addresses and path, and binds id.verbs to the device when
  * it is known. Without the lock. 0 or errno: ENODEV, ENOMEM. */
-int adv_rdma_id_set_route(struct adv_rdma_id *id, const struct adv_cm_wire_route *route);
+int adv_rdma_id_set_route(struct adv_rdma_id *id, const struct adv_ucma_route *route);
 
 /* The length of an address of a family that is supported, else 0. */
 socklen_t adv_rdma_addr_len(const struct sockaddr *addr);

@@ -13,7 +13,7 @@ static int join(struct rdma_cm_id *cm_id, const struct sockaddr *addr, uint32_t 
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
 	socklen_t len = adv_rdma_addr_len(addr);
 	struct adv_rdma_membership *membership;
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	int err;
 
 	if (!cm_id || !len)
@@ -24,7 +24,7 @@ static int join(struct rdma_cm_id *cm_id, const struct sockaddr *addr, uint32_t 
 	membership->context = context;
 	membership->send_only = flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER;
 	memcpy(&membership->addr, addr, len);
-	adv_rdma_request(&m, ADV_CM_JOIN, id->handle);
+	adv_rdma_request(&m, ADV_UCMA_CMD_JOIN, id->handle);
 	m.body.join.addr = membership->addr;
 	m.body.join.join_flags = flags;
 	/* Listed before anybody can fetch the event. */
@@ -87,7 +87,7 @@ ADV_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id, struct sockaddr *a
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
 	socklen_t len = adv_rdma_addr_len(addr);
 	struct adv_rdma_membership *membership;
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	int err;
 
 	if (!cm_id || !len)
@@ -95,7 +95,7 @@ ADV_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id, struct sockaddr *a
 	membership = unlist(id, addr, len);
 	if (!membership)
 		return adv_rdma_result(EADDRNOTAVAIL);
-	adv_rdma_request(&m, ADV_CM_LEAVE, id->handle);
+	adv_rdma_request(&m, ADV_UCMA_CMD_LEAVE, id->handle);
 	m.value = membership->handle;
 	err = adv_rdma_id_ask(id, &m);
 	adv_rdma_lock(id->connection);

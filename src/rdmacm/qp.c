@@ -11,10 +11,10 @@
 int adv_rdma_qp_attr(struct adv_rdma_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr,
 		     int *mask)
 {
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	int err;
 
-	adv_rdma_request(&m, ADV_CM_QP_ATTR, id->handle);
+	adv_rdma_request(&m, ADV_UCMA_CMD_QP_ATTR, id->handle);
 	m.value = state;
 	err = adv_rdma_id_ask(id, &m);
 	if (err)

@@ -13,28 +13,29 @@ static int advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, const str
 	void *where;
 	int err;
 
-	if (!adv_enter(pd->context))
+	if (!adv_ibv_enter(pd->context))
 		return ADV_EFOREIGN;
-	err = adv_mr_paged(adv_pd_of(pd)->pd, sge->lkey, sge->addr, sge->length, to_write, &where);
-	adv_leave(pd->context);
+	err = adv_mr_paged(adv_ibv_pd_of(pd)->pd, sge->lkey, sge->addr, sge->length, to_write,
+			   &where);
+	adv_ibv_leave(pd->context);
 	/* Without the lock: bringing in may take a while. What is there already is there. */
 	if (err || advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT || sge->length == 0)
 		return err;
 	return adv_pages_populate(where, sge->length, to_write) ? EFAULT : 0;
 }
 
-int adv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
-		  struct ibv_sge *sg_list, uint32_t num_sge)
+int adv_ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		      struct ibv_sge *sg_list, uint32_t num_sge)
 {
 	int err = 0;
 
 	if (advice != IBV_ADVISE_MR_ADVICE_PREFETCH &&
 	    advice != IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE &&
 	    advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
-		return adv_refuse(EOPNOTSUPP);
+		return adv_ibv_refuse(EOPNOTSUPP);
 	if (flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH)
-		return adv_refuse(EINVAL);
+		return adv_ibv_refuse(EINVAL);
 	for (uint32_t i = 0; i < num_sge && !err; i++)
 		err = advise(pd, advice, &sg_list[i]);
-	return adv_refuse(err);
+	return adv_ibv_refuse(err);
 }

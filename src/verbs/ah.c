@@ -11,7 +11,7 @@
 #define IPV4_IN_GRH 20 /* where the IPv4 header stands in the 40 bytes of a GRH */
 
 /* One more for the context: false, at ADV_MAX_AH. */
-static bool count_one(struct adv_context *c)
+static bool count_one(struct adv_ibv_context *c)
 {
 	if (atomic_fetch_add(&c->ahs, 1) < ADV_MAX_AH)
 		return true;
@@ -23,7 +23,7 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
 {
 	static atomic_uint handles;
 	struct ibv_ah_attr a = *attr;
-	struct adv_gid group = adv_group_of(&attr->grh.dgid);
+	struct adv_gid group = adv_ibv_group_of(&attr->grh.dgid);
 	struct adv_engine *e;
 	struct adv_ah *ah;
 	int err = EINVAL;
@@ -33,22 +33,22 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
 	if (!ah)
 		return NULL;
 	if (attr->port_num == 1) {
-		e = adv_enter(pd->context);
+		e = adv_ibv_enter(pd->context);
 		err = e ? adv_path_from_attr(e, &a, 0, 0, &ah->path) : ADV_EFOREIGN;
 		if (e)
-			adv_leave(pd->context);
+			adv_ibv_leave(pd->context);
 	}
-	if (!err && !count_one(adv_context_of(pd->context)))
+	if (!err && !count_one(adv_ibv_context_of(pd->context)))
 		err = ENOMEM;
 	if (err) {
 		free(ah);
-		return adv_refuse_object(err);
+		return adv_ibv_refuse_object(err);
 	}
 	ah->ibv.context = pd->context;
 	ah->ibv.pd = pd;
 	ah->ibv.handle = ++handles;
-	ah->pd = adv_pd_of(pd)->pd;
-	adv_pd_hold(pd);
+	ah->pd = adv_ibv_pd_of(pd)->pd;
+	adv_ibv_pd_hold(pd);
 	return &ah->ibv;
 }
 
@@ -56,11 +56,11 @@ ADV_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 {
 	struct ibv_context *context = ah->context;
 
-	adv_pd_release(ah->pd);
-	atomic_fetch_sub(&adv_context_of(context)->ahs, 1);
-	if (adv_enter(context)) {
+	adv_ibv_pd_release(ah->pd);
+	atomic_fetch_sub(&adv_ibv_context_of(context)->ahs, 1);
+	if (adv_ibv_enter(context)) {
 		adv_ah_destroy((struct adv_ah *)ah);
-		adv_leave(context);
+		adv_ibv_leave(context);
 	} else {
 		free(ah);
 	}
@@ -84,7 +84,7 @@ static bool is_ipv4_header(const uint8_t *h)
 /* Index of our own address to which the message came: -1 with errno. */
 static int find_own(struct ibv_context *context, const uint8_t gid[16], uint8_t type)
 {
-	struct adv_gid_table *table = adv_gids_of(context);
+	struct adv_gid_table *table = adv_ibv_gids_of(context);
 	int index = -1;
 
 	errno = table ? EINVAL : ENOMEM;
@@ -110,7 +110,7 @@ static int from_ipv4(struct ibv_context *context, const uint8_t *ip, struct ibv_
 
 	/* What came to a group has no address of ours to answer from. */
 	if ((ip[16] & 0xf0) == 0xe0) {
-		return adv_refuse_minus_one(EINVAL);
+		return adv_ibv_refuse_minus_one(EINVAL);
 	}
 	map_ipv4(own, ip + 16);
 	index = find_own(context, own, ADV_GID_ROCE_V2);
@@ -130,10 +130,10 @@ static int from_ipv6(struct ibv_context *context, const struct ibv_grh *grh,
 	int index;
 
 	if (grh->next_hdr != IPPROTO_UDP && grh->next_hdr != ib_next_header) {
-		return adv_refuse_minus_one(EPROTONOSUPPORT);
+		return adv_ibv_refuse_minus_one(EPROTONOSUPPORT);
 	}
 	if (grh->dgid.raw[0] == 0xff) {
-		return adv_refuse_minus_one(EINVAL);
+		return adv_ibv_refuse_minus_one(EINVAL);
 	}
 	index = find_own(context, grh->dgid.raw,
 			 grh->next_hdr == IPPROTO_UDP ? ADV_GID_ROCE_V2 : ADV_GID_ROCE_V1);
@@ -162,7 +162,7 @@ ADV_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num
 	if (is_ipv4_header(ip))
 		return from_ipv4(context, ip, attr);
 	if (be32toh(grh->version_tclass_flow) >> 28 != 6) {
-		return adv_refuse_minus_one(EPROTONOSUPPORT);
+		return adv_ibv_refuse_minus_one(EPROTONOSUPPORT);
 	}
 	attr->grh.flow_label = be32toh(grh->version_tclass_flow) & 0xfffff;
 	return from_ipv6(context, grh, attr);
@@ -182,5 +182,5 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc
 ADV_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 					   uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {
-	return adv_refuse_negative(EOPNOTSUPP);
+	return adv_ibv_refuse_negative(EOPNOTSUPP);
 }

@@ -15,27 +15,27 @@ static const enum ibv_event_type srq_events[ADV_SRQ_NODES] = {
 	IBV_EVENT_SRQ_ERR,
 };
 
-void adv_async_init_qp(struct adv_ibv_qp *qp)
+void adv_ibv_async_init_qp(struct adv_ibv_qp *qp)
 {
 	for (unsigned i = 0; i < ADV_QP_NODES; i++)
-		adv_event_node_init(&qp->node[i], qp, (int)qp_events[i]);
+		adv_ibv_event_node_init(&qp->node[i], qp, (int)qp_events[i]);
 }
 
-void adv_async_init_srq(struct adv_ibv_srq *srq)
+void adv_ibv_async_init_srq(struct adv_ibv_srq *srq)
 {
 	for (unsigned i = 0; i < ADV_SRQ_NODES; i++)
-		adv_event_node_init(&srq->node[i], srq, (int)srq_events[i]);
+		adv_ibv_event_node_init(&srq->node[i], srq, (int)srq_events[i]);
 }
 
 /* To the context of the object. */
-static int push_type(struct ibv_context *context, struct adv_event_node *nodes, unsigned count,
+static int push_type(struct ibv_context *context, struct adv_ibv_event_node *nodes, unsigned count,
 		     enum ibv_event_type type)
 {
-	struct adv_context *c = adv_context_of(context);
+	struct adv_ibv_context *c = adv_ibv_context_of(context);
 
 	for (unsigned i = 0; i < count; i++) {
 		if (nodes[i].type == (int)type) {
-			return adv_event_push(&c->async, &nodes[i]);
+			return adv_ibv_event_push(&c->async, &nodes[i]);
 		}
 	}
 	return -1;
@@ -56,7 +56,7 @@ static int push_to_qp(struct adv_ibv_qp *qp, enum ibv_event_type type)
 	return push_type(qp->ibv.context, qp->node, ADV_QP_NODES, type);
 }
 
-int adv_async_object(void *user, const struct adv_event *event)
+int adv_ibv_async_object(void *user, const struct adv_event *event)
 {
 	if (event->qp) {
 		return push_to_qp(adv_qp_user(event->qp), event->async);
@@ -72,33 +72,33 @@ int adv_async_object(void *user, const struct adv_event *event)
 	return -1;
 }
 
-int adv_async_port(void *user, enum ibv_event_type type)
+int adv_ibv_async_port(void *user, enum ibv_event_type type)
 {
-	struct adv_context *c = user;
+	struct adv_ibv_context *c = user;
 
-	return adv_event_push(&c->async, &c->port_node[type]);
+	return adv_ibv_event_push(&c->async, &c->port_node[type]);
 }
 
-bool adv_acks_complete(const struct adv_acks *a)
+bool adv_ibv_acks_complete(const struct adv_ibv_acks *a)
 {
 	unsigned taken = 0;
 	bool complete = true;
 
 	for (unsigned i = 0; i < a->nodes; i++)
-		complete &= adv_event_none_waits(a->queue, &a->node[i], &taken);
+		complete &= adv_ibv_event_none_waits(a->queue, &a->node[i], &taken);
 	pthread_mutex_lock(a->mutex);
 	complete &= *a->completed == taken;
 	pthread_mutex_unlock(a->mutex);
 	return complete;
 }
 
-void adv_acks_wait(struct ibv_context *context, const struct adv_acks *a)
+void adv_ibv_acks_wait(struct ibv_context *context, const struct adv_ibv_acks *a)
 {
 	unsigned taken = 0;
 
-	adv_device_settle(adv_context_of(context)->device);
+	adv_device_settle(adv_ibv_context_of(context)->device);
 	for (unsigned i = 0; i < a->nodes; i++)
-		taken += adv_event_forget(a->queue, &a->node[i]);
+		taken += adv_ibv_event_forget(a->queue, &a->node[i]);
 	pthread_mutex_lock(a->mutex);
 	while (*a->completed != taken)
 		pthread_cond_wait(a->cond, a->mutex);
@@ -107,7 +107,7 @@ void adv_acks_wait(struct ibv_context *context, const struct adv_acks *a)
 
 ADV_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-	struct adv_event_node *n = adv_event_pop(&adv_context_of(context)->async);
+	struct adv_ibv_event_node *n = adv_ibv_event_pop(&adv_ibv_context_of(context)->async);
 
 	if (!n)
 		return -1;

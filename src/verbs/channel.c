@@ -18,10 +18,10 @@ ADV_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *
 
 	if (!ch)
 		return NULL;
-	err = adv_event_queue_init(&ch->events);
+	err = adv_ibv_event_queue_init(&ch->events);
 	if (err) {
 		free(ch);
-		return adv_refuse_object(err);
+		return adv_ibv_refuse_object(err);
 	}
 	ch->ibv.context = context;
 	ch->ibv.fd = ch->events.fd;
@@ -37,46 +37,46 @@ ADV_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	busy = channel->refcnt > 0;
 	pthread_mutex_unlock(&context->mutex);
 	if (busy)
-		return adv_refuse(EBUSY);
-	adv_device_settle(adv_context_of(context)->device);
-	adv_event_queue_destroy(&channel_of(channel)->events);
+		return adv_ibv_refuse(EBUSY);
+	adv_device_settle(adv_ibv_context_of(context)->device);
+	adv_ibv_event_queue_destroy(&channel_of(channel)->events);
 	free(channel);
 	return 0;
 }
 
-void adv_channel_hold(struct ibv_comp_channel *channel)
+void adv_ibv_channel_hold(struct ibv_comp_channel *channel)
 {
 	pthread_mutex_lock(&channel->context->mutex);
 	channel->refcnt++;
 	pthread_mutex_unlock(&channel->context->mutex);
 }
 
-void adv_channel_release(struct ibv_comp_channel *channel)
+void adv_ibv_channel_release(struct ibv_comp_channel *channel)
 {
 	pthread_mutex_lock(&channel->context->mutex);
 	channel->refcnt--;
 	pthread_mutex_unlock(&channel->context->mutex);
 }
 
-int adv_channel_completion(void *user, struct adv_cq *engine_cq)
+int adv_ibv_channel_completion(void *user, struct adv_cq *engine_cq)
 {
 	struct adv_ibv_cq *cq = adv_cq_user(engine_cq);
 
 	if (!cq->ibv.channel)
 		return -1;
-	return adv_event_push(&channel_of(cq->ibv.channel)->events, &cq->comp_node);
+	return adv_ibv_event_push(&channel_of(cq->ibv.channel)->events, &cq->comp_node);
 }
 
 static bool has_event(void *user)
 {
-	return !adv_event_queue_empty(user);
+	return !adv_ibv_event_queue_empty(user);
 }
 
 /* Sleeps until there is an event, as the call is about to; 0, or -1 with EINTR. */
 static int wait_for_event(struct ibv_comp_channel *channel, bool *mine)
 {
-	struct adv_device *device = adv_context_of(channel->context)->device;
-	struct adv_event_queue *q = &channel_of(channel)->events;
+	struct adv_device *device = adv_ibv_context_of(channel->context)->device;
+	struct adv_ibv_event_queue *q = &channel_of(channel)->events;
 	int err;
 
 	*mine = false;
@@ -91,14 +91,14 @@ static int wait_for_event(struct ibv_comp_channel *channel, bool *mine)
 ADV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 				void **cq_context)
 {
-	struct adv_event_queue *q = &channel_of(channel)->events;
-	struct adv_event_node *n;
+	struct adv_ibv_event_queue *q = &channel_of(channel)->events;
+	struct adv_ibv_event_node *n;
 	bool mine;
 
 	do {
 		if (wait_for_event(channel, &mine))
 			return -1;
-		n = mine ? adv_event_take(q) : adv_event_pop(q);
+		n = mine ? adv_ibv_event_take(q) : adv_ibv_event_pop(q);
 	} while (mine && !n); /* it was of a CQ that is gone */
 	if (!n)
 		return -1;

@@ -9,25 +9,25 @@
 #include "verbs/export.h"
 #include "verbs/refuse.h"
 
-ADV_EXPORT int adv_compat_error(void);
-ADV_EXPORT void *adv_compat_null(void);
-ADV_EXPORT void adv_compat_void(void);
+ADV_EXPORT int adv_ibv_compat_error(void);
+ADV_EXPORT void *adv_ibv_compat_null(void);
+ADV_EXPORT void adv_ibv_compat_void(void);
 
-int adv_compat_error(void)
+int adv_ibv_compat_error(void)
 {
-	return adv_refuse(ENOSYS);
+	return adv_ibv_refuse(ENOSYS);
 }
 
-void *adv_compat_null(void)
+void *adv_ibv_compat_null(void)
 {
-	return adv_refuse_object(ENOSYS);
+	return adv_ibv_refuse_object(ENOSYS);
 }
 
-void adv_compat_void(void)
+void adv_ibv_compat_void(void)
 {
 }
 
-#define OLD(target, name) ADV_EXPORT_OLD(adv_compat_##target, name, "IBVERBS_1.0")
+#define OLD(target, name) ADV_EXPORT_OLD(adv_ibv_compat_##target, name, "IBVERBS_1.0")
 
 OLD(void, ibv_ack_async_event);
 OLD(void, ibv_ack_cq_events);
@@ -63,4 +63,4 @@ OLD(error, ibv_query_srq);
 OLD(null, ibv_reg_mr);
 OLD(error, ibv_resize_cq);
 
-ADV_EXPORT_OLD(adv_compat_void, ibv_register_driver, "IBVERBS_1.1");
+ADV_EXPORT_OLD(adv_ibv_compat_void, ibv_register_driver, "IBVERBS_1.1");

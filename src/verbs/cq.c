@@ -8,7 +8,7 @@
 /* Creates the engine's part. 0 or errno. */
 static int create_in_engine(struct ibv_context *context, struct adv_ibv_cq *cq, unsigned cqe)
 {
-	struct adv_engine *e = adv_enter_to_make(context);
+	struct adv_engine *e = adv_ibv_enter_to_make(context);
 	int err = 0;
 
 	if (!e)
@@ -18,11 +18,12 @@ static int create_in_engine(struct ibv_context *context, struct adv_ibv_cq *cq, 
 		cq->ibv.cqe = (int)adv_cq_capacity(cq->cq);
 	else
 		err = errno;
-	adv_leave(context);
+	adv_ibv_leave(context);
 	return err;
 }
 
-struct adv_ibv_cq *adv_cq_new(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
+struct adv_ibv_cq *adv_ibv_cq_new(struct ibv_context *context,
+				  const struct ibv_cq_init_attr_ex *attr)
 {
 	static atomic_uint handles;
 	struct adv_ibv_cq *cq;
@@ -30,7 +31,7 @@ struct adv_ibv_cq *adv_cq_new(struct ibv_context *context, const struct ibv_cq_i
 
 	if (attr->cqe < 1 || attr->cqe > ADV_MAX_CQE || attr->comp_vector >= ADV_COMP_VECTORS ||
 	    (attr->channel && attr->channel->context != context)) {
-		return adv_refuse_object(EINVAL);
+		return adv_ibv_refuse_object(EINVAL);
 	}
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
@@ -42,15 +43,15 @@ struct adv_ibv_cq *adv_cq_new(struct ibv_context *context, const struct ibv_cq_i
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
 	pthread_mutex_init(&cq->poll_lock, NULL);
-	adv_event_node_init(&cq->comp_node, cq, 0);
-	adv_event_node_init(&cq->async_node, cq, IBV_EVENT_CQ_ERR);
+	adv_ibv_event_node_init(&cq->comp_node, cq, 0);
+	adv_ibv_event_node_init(&cq->async_node, cq, IBV_EVENT_CQ_ERR);
 	err = create_in_engine(context, cq, attr->cqe);
 	if (err) {
 		free(cq);
-		return adv_refuse_object(err);
+		return adv_ibv_refuse_object(err);
 	}
 	if (attr->channel)
-		adv_channel_hold(attr->channel);
+		adv_ibv_channel_hold(attr->channel);
 	return cq;
 }
 
@@ -63,44 +64,44 @@ ADV_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, vo
 		.channel = channel,
 		.comp_vector = (uint32_t)comp_vector,
 	};
-	struct adv_ibv_cq *cq = adv_cq_new(context, &attr);
+	struct adv_ibv_cq *cq = adv_ibv_cq_new(context, &attr);
 
 	return cq ? ibv_cq_ex_to_cq(&cq->ibv) : NULL;
 }
 
 ADV_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
-	struct adv_ibv_cq *cq = adv_cq_of(ibcq);
+	struct adv_ibv_cq *cq = adv_ibv_cq_of(ibcq);
 	int err;
 
 	if (cqe < 1 || cqe > ADV_MAX_CQE)
-		return adv_refuse(EINVAL);
-	if (!adv_enter(ibcq->context))
-		return adv_refuse(ADV_EFOREIGN);
+		return adv_ibv_refuse(EINVAL);
+	if (!adv_ibv_enter(ibcq->context))
+		return adv_ibv_refuse(ADV_EFOREIGN);
 	err = adv_cq_resize(cq->cq, (unsigned)cqe);
 	ibcq->cqe = (int)adv_cq_capacity(cq->cq);
-	adv_leave(ibcq->context);
-	return adv_refuse(err);
+	adv_ibv_leave(ibcq->context);
+	return adv_ibv_refuse(err);
 }
 
-int adv_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
+int adv_ibv_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
 {
 	int err;
 
 	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
-		return adv_refuse(EINVAL);
-	if (!adv_enter(ibcq->context))
-		return adv_refuse(ADV_EFOREIGN);
-	err = adv_cq_moderate(adv_cq_of(ibcq)->cq, attr->moderate.cq_count,
+		return adv_ibv_refuse(EINVAL);
+	if (!adv_ibv_enter(ibcq->context))
+		return adv_ibv_refuse(ADV_EFOREIGN);
+	err = adv_cq_moderate(adv_ibv_cq_of(ibcq)->cq, attr->moderate.cq_count,
 			      attr->moderate.cq_period * 1000ull);
-	adv_leave(ibcq->context);
-	return adv_refuse(err);
+	adv_ibv_leave(ibcq->context);
+	return adv_ibv_refuse(err);
 }
 
-static struct adv_acks async_acks(struct adv_ibv_cq *cq)
+static struct adv_ibv_acks async_acks(struct adv_ibv_cq *cq)
 {
-	return (struct adv_acks){
-		.queue = &adv_context_of(cq->ibv.context)->async,
+	return (struct adv_ibv_acks){
+		.queue = &adv_ibv_context_of(cq->ibv.context)->async,
 		.node = &cq->async_node,
 		.nodes = 1,
 		.mutex = &cq->ibv.mutex,
@@ -110,11 +111,11 @@ static struct adv_acks async_acks(struct adv_ibv_cq *cq)
 }
 
 /* Of the channel; nothing where there is none. */
-static struct adv_acks completion_acks(struct adv_ibv_cq *cq)
+static struct adv_ibv_acks completion_acks(struct adv_ibv_cq *cq)
 {
 	struct adv_ibv_channel *channel = (struct adv_ibv_channel *)cq->ibv.channel;
 
-	return (struct adv_acks){
+	return (struct adv_ibv_acks){
 		.queue = channel ? &channel->events : NULL,
 		.node = &cq->comp_node,
 		.nodes = channel ? 1 : 0,
@@ -127,34 +128,34 @@ static struct adv_acks completion_acks(struct adv_ibv_cq *cq)
 /* In the engine, once no thread holds an event of it. 0 or EBUSY. */
 static int destroy_in_engine(struct adv_ibv_cq *cq)
 {
-	const struct adv_acks async = async_acks(cq), completion = completion_acks(cq);
+	const struct adv_ibv_acks async = async_acks(cq), completion = completion_acks(cq);
 	struct ibv_context *context = cq->ibv.context;
 
 	while (!adv_cq_in_use(cq->cq) &&
-	       !(adv_acks_complete(&async) && adv_acks_complete(&completion))) {
-		adv_leave(context);
-		adv_acks_wait(context, &async);
-		adv_acks_wait(context, &completion);
-		adv_enter(context);
+	       !(adv_ibv_acks_complete(&async) && adv_ibv_acks_complete(&completion))) {
+		adv_ibv_leave(context);
+		adv_ibv_acks_wait(context, &async);
+		adv_ibv_acks_wait(context, &completion);
+		adv_ibv_enter(context);
 	}
 	return adv_cq_destroy(cq->cq);
 }
 
 ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 {
-	struct adv_ibv_cq *cq = adv_cq_of(ibcq);
+	struct adv_ibv_cq *cq = adv_ibv_cq_of(ibcq);
 	int err;
 
-	if (adv_enter(ibcq->context)) {
+	if (adv_ibv_enter(ibcq->context)) {
 		err = destroy_in_engine(cq);
-		adv_leave(ibcq->context);
+		adv_ibv_leave(ibcq->context);
 		if (err)
-			return adv_refuse(err);
+			return adv_ibv_refuse(err);
 	}
 	if (ibcq->channel)
-		adv_channel_release(ibcq->channel);
+		adv_ibv_channel_release(ibcq->channel);
 	if (cq->parent_domain)
-		adv_pd_release(cq->parent_domain);
+		adv_ibv_pd_release(cq->parent_domain);
 	pthread_mutex_destroy(&cq->poll_lock);
 	pthread_cond_destroy(&cq->ibv.cond);
 	pthread_mutex_destroy(&cq->ibv.mutex);
@@ -196,15 +197,15 @@ static __attribute__((noinline)) int look_again(struct adv_device *device, struc
 	return got;
 }
 
-int adv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
+int adv_ibv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
-	struct adv_device *device = adv_context_of(ibcq->context)->device;
-	struct adv_cq *cq = adv_cq_of(ibcq)->cq;
+	struct adv_device *device = adv_ibv_context_of(ibcq->context)->device;
+	struct adv_cq *cq = adv_ibv_cq_of(ibcq)->cq;
 	uint32_t began;
 	int got;
 
-	if (!adv_enter(ibcq->context))
-		return adv_refuse_minus_one(ADV_EFOREIGN);
+	if (!adv_ibv_enter(ibcq->context))
+		return adv_ibv_refuse_minus_one(ADV_EFOREIGN);
 	if (n <= 0 || !adv_cq_empty(cq)) {
 		adv_device_polled(device);
 		got = adv_cq_poll(cq, n, wc);
@@ -216,12 +217,12 @@ int adv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	return got == 0 && adv_held_up(began) ? look_again(device, cq, n, wc) : got;
 }
 
-int adv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
+int adv_ibv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
-	if (!adv_enter(ibcq->context))
-		return adv_refuse(ADV_EFOREIGN);
-	adv_cq_arm(adv_cq_of(ibcq)->cq, solicited_only != 0);
-	adv_device_app_sleeps(adv_context_of(ibcq->context)->device);
-	adv_leave(ibcq->context);
+	if (!adv_ibv_enter(ibcq->context))
+		return adv_ibv_refuse(ADV_EFOREIGN);
+	adv_cq_arm(adv_ibv_cq_of(ibcq)->cq, solicited_only != 0);
+	adv_device_app_sleeps(adv_ibv_context_of(ibcq->context)->device);
+	adv_ibv_leave(ibcq->context);
 	return 0;
 }

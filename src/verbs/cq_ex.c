@@ -24,23 +24,23 @@ static int step(struct adv_ibv_cq *cq, bool progress)
 	const struct adv_cqe *cqe;
 	int ret = 0;
 
-	if (!adv_enter(context))
-		return adv_refuse(ADV_EFOREIGN);
+	if (!adv_ibv_enter(context))
+		return adv_ibv_refuse(ADV_EFOREIGN);
 	cqe = adv_cq_peek(cq->cq);
 	if (!cqe && progress) {
-		adv_device_poll(adv_context_of(context)->device, cq->cq, 1);
+		adv_device_poll(adv_ibv_context_of(context)->device, cq->cq, 1);
 		cqe = adv_cq_peek(cq->cq);
 	} else {
-		adv_device_polled(adv_context_of(context)->device);
+		adv_device_polled(adv_ibv_context_of(context)->device);
 	}
 	if (cqe) {
 		cq->current = *cqe;
 		adv_cq_pop(cq->cq);
 	} else {
 		/* Polling an empty CQ tells an overrun from emptiness. */
-		ret = adv_cq_poll(cq->cq, 1, &cq->current.wc) < 0 ? adv_refuse(EINVAL) : ENOENT;
+		ret = adv_cq_poll(cq->cq, 1, &cq->current.wc) < 0 ? adv_ibv_refuse(EINVAL) : ENOENT;
 	}
-	adv_leave(context);
+	adv_ibv_leave(context);
 	if (ret == 0) {
 		cq->ibv.wr_id = cq->current.wc.wr_id;
 		cq->ibv.status = cq->current.wc.status;
@@ -56,10 +56,10 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 	int ret;
 
 	if (attr && attr->comp_mask)
-		return adv_refuse(EINVAL);
+		return adv_ibv_refuse(EINVAL);
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->poll_lock);
-	do { /* as adv_poll_cq() */
+	do { /* as adv_ibv_poll_cq() */
 		began = adv_ticks();
 		ret = step(cq, true);
 	} while (ret == ENOENT && adv_held_up(began) && ++looks < ADV_LOOKS);
@@ -165,7 +165,8 @@ static void fill_calls(struct ibv_cq_ex *cq)
 	cq->read_completion_wallclock_ns = read_completion_wallclock_ns;
 }
 
-struct ibv_cq_ex *adv_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+struct ibv_cq_ex *adv_ibv_create_cq_ex(struct ibv_context *context,
+				       struct ibv_cq_init_attr_ex *attr)
 {
 	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
 	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
@@ -176,16 +177,16 @@ struct ibv_cq_ex *adv_create_cq_ex(struct ibv_context *context, struct ibv_cq_in
 	/* Overrunning a CQ quietly is among what is not supported. */
 	if (attr->wc_flags & ~(uint64_t)SUPPORTED_WC_FLAGS || attr->comp_mask & ~known ||
 	    flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
-		return adv_refuse_object(EOPNOTSUPP);
+		return adv_ibv_refuse_object(EOPNOTSUPP);
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
-	    (!parent || parent->context != context || !adv_pd_of(parent)->of))
-		return adv_refuse_object(EINVAL);
-	cq = adv_cq_new(context, attr);
+	    (!parent || parent->context != context || !adv_ibv_pd_of(parent)->of))
+		return adv_ibv_refuse_object(EINVAL);
+	cq = adv_ibv_cq_new(context, attr);
 	if (!cq)
 		return NULL;
 	cq->single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	if (parent)
-		adv_pd_hold(parent);
+		adv_ibv_pd_hold(parent);
 	cq->parent_domain = parent;
 	fill_calls(&cq->ibv);
 	return &cq->ibv;

@@ -36,7 +36,7 @@ static void name_it(void)
 	snprintf(d->dev_path, sizeof(d->dev_path), "/sys/class/infiniband_verbs/%s", name);
 }
 
-struct ibv_device *adv_the_device(void)
+struct ibv_device *adv_ibv_the_device(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -69,11 +69,11 @@ ADV_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 	if (err) {
 		free(list);
 		free(table);
-		return adv_refuse_object(list_errno(err));
+		return adv_ibv_refuse_object(list_errno(err));
 	}
 	the_device.guid = table->node_guid;
 	free(table);
-	list[0] = adv_the_device();
+	list[0] = adv_ibv_the_device();
 	return list;
 }
 
@@ -100,7 +100,7 @@ ADV_EXPORT int ibv_get_device_index(struct ibv_device *device)
 
 ADV_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
-	return adv_refuse_object(EOPNOTSUPP);
+	return adv_ibv_refuse_object(EOPNOTSUPP);
 }
 
 /*

@@ -36,7 +36,7 @@ static int copy_to_dm(struct ibv_dm *dm, uint64_t offset, const void *from, size
 
 	if (!err)
 		memcpy(of(dm)->memory + offset, from, length);
-	return adv_refuse(err);
+	return adv_ibv_refuse(err);
 }
 
 static int copy_from_dm(void *to, struct ibv_dm *dm, uint64_t offset, size_t length)
@@ -45,11 +45,11 @@ static int copy_from_dm(void *to, struct ibv_dm *dm, uint64_t offset, size_t len
 
 	if (!err)
 		memcpy(to, of(dm)->memory + offset, length);
-	return adv_refuse(err);
+	return adv_ibv_refuse(err);
 }
 
 /* Of what the context may have. */
-static bool take_room(struct adv_context *c, size_t length)
+static bool take_room(struct adv_ibv_context *c, size_t length)
 {
 	size_t used = atomic_load(&c->dm_used);
 
@@ -60,24 +60,24 @@ static bool take_room(struct adv_context *c, size_t length)
 	return true;
 }
 
-struct ibv_dm *adv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
+struct ibv_dm *adv_ibv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
 	static atomic_uint handles;
-	struct adv_context *c = adv_context_of(context);
+	struct adv_ibv_context *c = adv_ibv_context_of(context);
 	struct adv_ibv_dm *dm;
 	void *memory;
 
 	if (attr->comp_mask)
-		return adv_refuse_object(EOPNOTSUPP);
+		return adv_ibv_refuse_object(EOPNOTSUPP);
 	if (attr->length == 0 || attr->log_align_req > MAX_ALIGNMENT_LOG)
-		return adv_refuse_object(EINVAL);
+		return adv_ibv_refuse_object(EINVAL);
 	if (!take_room(c, attr->length))
-		return adv_refuse_object(ENOMEM);
+		return adv_ibv_refuse_object(ENOMEM);
 	dm = calloc(1, sizeof(*dm));
 	if (!dm || posix_memalign(&memory, 1 << MAX_ALIGNMENT_LOG, attr->length)) {
 		atomic_fetch_sub(&c->dm_used, attr->length);
 		free(dm);
-		return adv_refuse_object(ENOMEM);
+		return adv_ibv_refuse_object(ENOMEM);
 	}
 	dm->memory = memset(memory, 0, attr->length);
 	dm->length = attr->length;
@@ -88,20 +88,20 @@ struct ibv_dm *adv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_att
 	return &dm->ibv;
 }
 
-int adv_free_dm(struct ibv_dm *ibv)
+int adv_ibv_free_dm(struct ibv_dm *ibv)
 {
 	struct adv_ibv_dm *dm = of(ibv);
 
 	if (atomic_load(&dm->regions) > 0)
-		return adv_refuse(EBUSY);
-	atomic_fetch_sub(&adv_context_of(ibv->context)->dm_used, dm->length);
+		return adv_ibv_refuse(EBUSY);
+	atomic_fetch_sub(&adv_ibv_context_of(ibv->context)->dm_used, dm->length);
 	free(dm->memory);
 	free(dm);
 	return 0;
 }
 
-struct ibv_mr *adv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset, size_t length,
-			     unsigned int access)
+struct ibv_mr *adv_ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset,
+				 size_t length, unsigned int access)
 {
 	struct adv_ibv_dm *dm = of(ibv);
 	struct ibv_mr *mr;
@@ -109,21 +109,21 @@ struct ibv_mr *adv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t off
 	/* Cards take a region of no bytes. */
 	if (access & ~ALLOWED_ACCESS || !(access & IBV_ACCESS_ZERO_BASED) ||
 	    pd->context != ibv->context || !is_inside(dm, offset, length))
-		return adv_refuse_object(EINVAL);
-	mr = adv_reg_checked(pd, dm->memory + offset, length, 0,
-			     (int)(access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE));
+		return adv_ibv_refuse_object(EINVAL);
+	mr = adv_ibv_reg_checked(pd, dm->memory + offset, length, 0,
+				 (int)(access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE));
 	if (!mr)
 		return NULL;
 	/* Programs go by offsets: where it lies in this process is nothing that a card could say.
 	 */
 	mr->addr = NULL;
-	adv_mr_use(mr, &dm->regions);
+	adv_ibv_mr_use(mr, &dm->regions);
 	return mr;
 }
 
 ADV_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
 {
-	return adv_refuse_object(EOPNOTSUPP);
+	return adv_ibv_refuse_object(EOPNOTSUPP);
 }
 
 /* There are no imported objects. */

@@ -13,7 +13,7 @@
 #define RWF_NOWAIT 8
 #endif
 
-void adv_event_node_init(struct adv_event_node *n, void *object, int type)
+void adv_ibv_event_node_init(struct adv_ibv_event_node *n, void *object, int type)
 {
 	adv_list_init(&n->link);
 	n->waiting = 0;
@@ -22,7 +22,7 @@ void adv_event_node_init(struct adv_event_node *n, void *object, int type)
 	n->object = object;
 }
 
-int adv_event_queue_init(struct adv_event_queue *q)
+int adv_ibv_event_queue_init(struct adv_ibv_event_queue *q)
 {
 	q->fd = (int)syscall(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_SEMAPHORE);
 	if (q->fd < 0)
@@ -32,13 +32,13 @@ int adv_event_queue_init(struct adv_event_queue *q)
 	return 0;
 }
 
-void adv_event_queue_destroy(struct adv_event_queue *q)
+void adv_ibv_event_queue_destroy(struct adv_ibv_event_queue *q)
 {
 	syscall(SYS_close, q->fd);
 	pthread_mutex_destroy(&q->lock);
 }
 
-int adv_event_push(struct adv_event_queue *q, struct adv_event_node *n)
+int adv_ibv_event_push(struct adv_ibv_event_queue *q, struct adv_ibv_event_node *n)
 {
 	pthread_mutex_lock(&q->lock);
 	if (n->waiting++ == 0)
@@ -47,7 +47,7 @@ int adv_event_push(struct adv_event_queue *q, struct adv_event_node *n)
 	return q->fd;
 }
 
-bool adv_event_queue_empty(struct adv_event_queue *q)
+bool adv_ibv_event_queue_empty(struct adv_ibv_event_queue *q)
 {
 	bool empty;
 
@@ -57,13 +57,13 @@ bool adv_event_queue_empty(struct adv_event_queue *q)
 	return empty;
 }
 
-struct adv_event_node *adv_event_take(struct adv_event_queue *q)
+struct adv_ibv_event_node *adv_ibv_event_take(struct adv_ibv_event_queue *q)
 {
-	struct adv_event_node *n = NULL;
+	struct adv_ibv_event_node *n = NULL;
 
 	pthread_mutex_lock(&q->lock);
 	if (!adv_list_empty(&q->nodes)) {
-		n = adv_container_of(q->nodes.next, struct adv_event_node, link);
+		n = adv_container_of(q->nodes.next, struct adv_ibv_event_node, link);
 		adv_list_del(&n->link);
 		n->taken++;
 		if (--n->waiting > 0)
@@ -73,9 +73,9 @@ struct adv_event_node *adv_event_take(struct adv_event_queue *q)
 	return n;
 }
 
-struct adv_event_node *adv_event_pop(struct adv_event_queue *q)
+struct adv_ibv_event_node *adv_ibv_event_pop(struct adv_ibv_event_queue *q)
 {
-	struct adv_event_node *n = NULL;
+	struct adv_ibv_event_node *n = NULL;
 	uint64_t token;
 
 	while (!n) {
@@ -84,7 +84,7 @@ struct adv_event_node *adv_event_pop(struct adv_event_queue *q)
 		if (read(q->fd, &token, sizeof(token)) != sizeof(token))
 			return NULL;
 		/* NULL: the token was that of an object destroyed since. */
-		n = adv_event_take(q);
+		n = adv_ibv_event_take(q);
 	}
 	return n;
 }
@@ -99,7 +99,7 @@ static void drop_token(int fd)
 	syscall(SYS_preadv2, (long)fd, &iov, 1L, -1L, -1L, (long)RWF_NOWAIT);
 }
 
-unsigned adv_event_forget(struct adv_event_queue *q, struct adv_event_node *n)
+unsigned adv_ibv_event_forget(struct adv_ibv_event_queue *q, struct adv_ibv_event_node *n)
 {
 	unsigned taken;
 
@@ -113,8 +113,8 @@ unsigned adv_event_forget(struct adv_event_queue *q, struct adv_event_node *n)
 	return taken;
 }
 
-bool adv_event_none_waits(struct adv_event_queue *q, const struct adv_event_node *n,
-			  unsigned *taken)
+bool adv_ibv_event_none_waits(struct adv_ibv_event_queue *q, const struct adv_ibv_event_node *n,
+			      unsigned *taken)
 {
 	bool none;
 

@@ -12,14 +12,14 @@
 
 #include "base/list.h"
 
-struct adv_event_queue {
+struct adv_ibv_event_queue {
 	int fd; /* an eventfd of semaphore kind: readable while events wait */
 	pthread_mutex_t lock;
 	struct adv_list nodes; /* those with events, oldest first */
 };
 
 /* One kind of event of one object. */
-struct adv_event_node {
+struct adv_ibv_event_node {
 	struct adv_list link; /* queue->nodes while waiting > 0 */
 	unsigned waiting;
 	unsigned taken; /* how many the application has got */
@@ -27,32 +27,32 @@ struct adv_event_node {
 	void *object;
 };
 
-void adv_event_node_init(struct adv_event_node *n, void *object, int type);
+void adv_ibv_event_node_init(struct adv_ibv_event_node *n, void *object, int type);
 
 /* 0 or errno. */
-int adv_event_queue_init(struct adv_event_queue *q);
-void adv_event_queue_destroy(struct adv_event_queue *q);
+int adv_ibv_event_queue_init(struct adv_ibv_event_queue *q);
+void adv_ibv_event_queue_destroy(struct adv_ibv_event_queue *q);
 
 /* Queues one event. Any thread; does not block. Returns the eventfd to which the caller, or the
  * device for it, is to add 1: nobody sees the event before. */
-int adv_event_push(struct adv_event_queue *q, struct adv_event_node *n);
+int adv_ibv_event_push(struct adv_ibv_event_queue *q, struct adv_ibv_event_node *n);
 
 /* False: an event waits, or is about to. */
-bool adv_event_queue_empty(struct adv_event_queue *q);
+bool adv_ibv_event_queue_empty(struct adv_ibv_event_queue *q);
 
 /* Takes the oldest event, and waits for one unless the descriptor says O_NONBLOCK. NULL with errno:
  * EAGAIN, EINTR. A cancellation point, as reading the kernel's descriptor is. */
-struct adv_event_node *adv_event_pop(struct adv_event_queue *q);
+struct adv_ibv_event_node *adv_ibv_event_pop(struct adv_ibv_event_queue *q);
 
 /* The same for who has an event of the descriptor's without having read it. NULL: the object that
  * it was about is gone. */
-struct adv_event_node *adv_event_take(struct adv_event_queue *q);
+struct adv_ibv_event_node *adv_ibv_event_take(struct adv_ibv_event_queue *q);
 
 /* Drops what waits in n, whose object goes away; returns how many the application has got. */
-unsigned adv_event_forget(struct adv_event_queue *q, struct adv_event_node *n);
+unsigned adv_ibv_event_forget(struct adv_ibv_event_queue *q, struct adv_ibv_event_node *n);
 
 /* Adds to *taken how many the application has got; false where others wait. */
-bool adv_event_none_waits(struct adv_event_queue *q, const struct adv_event_node *n,
-			  unsigned *taken);
+bool adv_ibv_event_none_waits(struct adv_ibv_event_queue *q, const struct adv_ibv_event_node *n,
+			      unsigned *taken);
 
 #endif

@@ -8,13 +8,13 @@
 #define ADV_MLID_FIRST 0xc000
 
 struct membership {
-	struct adv_list link; /* adv_context.memberships */
+	struct adv_list link; /* adv_ibv_context.memberships */
 	struct adv_ibv_qp *qp;
 	struct adv_gid group;
 	struct adv_gid sgid; /* of the interface that it was joined on */
 };
 
-struct adv_gid adv_group_of(const union ibv_gid *gid)
+struct adv_gid adv_ibv_group_of(const union ibv_gid *gid)
 {
 	static const uint8_t ipv4_mgid[12] = {0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 	struct adv_gid group;
@@ -33,7 +33,7 @@ struct adv_gid adv_group_of(const union ibv_gid *gid)
 static int pick_sgid(struct ibv_context *context, const struct adv_gid *group, uint16_t lid,
 		     struct adv_gid *sgid)
 {
-	struct adv_gid_table *table = adv_gids_of(context);
+	struct adv_gid_table *table = adv_ibv_gids_of(context);
 	uint32_t first = lid >= ADV_MLID_FIRST ? lid - ADV_MLID_FIRST : 0;
 	int err = ENETUNREACH;
 
@@ -51,7 +51,7 @@ static int pick_sgid(struct ibv_context *context, const struct adv_gid *group, u
 }
 
 /* With the device's lock held. */
-static struct membership *find(struct adv_context *c, const struct adv_ibv_qp *qp,
+static struct membership *find(struct adv_ibv_context *c, const struct adv_ibv_qp *qp,
 			       const struct adv_gid *group)
 {
 	for (struct adv_list *n = c->memberships.next; n != &c->memberships; n = n->next) {
@@ -64,7 +64,7 @@ static struct membership *find(struct adv_context *c, const struct adv_ibv_qp *q
 }
 
 /* Whether anybody is in the group on the interface of sgid. With the device's lock held. */
-static bool is_joined(struct adv_context *c, const struct adv_gid *group,
+static bool is_joined(struct adv_ibv_context *c, const struct adv_gid *group,
 		      const struct adv_gid *sgid)
 {
 	for (struct adv_list *n = c->memberships.next; n != &c->memberships; n = n->next) {
@@ -78,7 +78,7 @@ static bool is_joined(struct adv_context *c, const struct adv_gid *group,
 
 /* With the device's lock held. Attaching again changes nothing; the device joins a group once on
  * each interface, whoever of the QPs is in it. */
-static int attach(struct adv_context *c, struct membership *m, bool *added)
+static int attach(struct adv_ibv_context *c, struct membership *m, bool *added)
 {
 	int err;
 
@@ -105,26 +105,26 @@ ADV_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 	int err;
 
 	if (!m)
-		return adv_refuse(ENOMEM);
-	m->qp = adv_qp_of(qp);
-	m->group = adv_group_of(gid);
+		return adv_ibv_refuse(ENOMEM);
+	m->qp = adv_ibv_qp_of(qp);
+	m->group = adv_ibv_group_of(gid);
 	if (qp->qp_type != IBV_QPT_UD || !adv_gid_is_multicast(&m->group))
 		err = EINVAL;
 	else
 		err = pick_sgid(qp->context, &m->group, lid, &m->sgid);
-	if (!err && !adv_enter(qp->context)) {
+	if (!err && !adv_ibv_enter(qp->context)) {
 		err = ADV_EFOREIGN;
 	} else if (!err) {
-		err = attach(adv_context_of(qp->context), m, &added);
-		adv_leave(qp->context);
+		err = attach(adv_ibv_context_of(qp->context), m, &added);
+		adv_ibv_leave(qp->context);
 	}
 	if (!added)
 		free(m);
-	return adv_refuse(err);
+	return adv_ibv_refuse(err);
 }
 
 /* With the device's lock held. m stays the caller's to free. */
-static void detach(struct adv_context *c, struct membership *m)
+static void detach(struct adv_ibv_context *c, struct membership *m)
 {
 	adv_list_del(&m->link);
 	adv_qp_detach_mcast(m->qp->qp, &m->group);
@@ -134,23 +134,23 @@ static void detach(struct adv_context *c, struct membership *m)
 
 ADV_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
-	struct adv_context *c = adv_context_of(qp->context);
-	struct adv_gid group = adv_group_of(gid);
+	struct adv_ibv_context *c = adv_ibv_context_of(qp->context);
+	struct adv_gid group = adv_ibv_group_of(gid);
 	struct membership *m;
 
-	if (!adv_enter(qp->context))
-		return adv_refuse(ADV_EFOREIGN);
-	m = find(c, adv_qp_of(qp), &group);
+	if (!adv_ibv_enter(qp->context))
+		return adv_ibv_refuse(ADV_EFOREIGN);
+	m = find(c, adv_ibv_qp_of(qp), &group);
 	if (m)
 		detach(c, m);
-	adv_leave(qp->context);
+	adv_ibv_leave(qp->context);
 	free(m);
-	return adv_refuse(m ? 0 : EINVAL);
+	return adv_ibv_refuse(m ? 0 : EINVAL);
 }
 
-void adv_mcast_leave_groups(struct adv_context *c)
+void adv_ibv_mcast_leave_groups(struct adv_ibv_context *c)
 {
-	bool ours = adv_enter(&c->verbs.context) != NULL;
+	bool ours = adv_ibv_enter(&c->verbs.context) != NULL;
 
 	while (!adv_list_empty(&c->memberships)) {
 		struct adv_list *n = c->memberships.next;
@@ -163,5 +163,5 @@ void adv_mcast_leave_groups(struct adv_context *c)
 		free(m);
 	}
 	if (ours)
-		adv_leave(&c->verbs.context);
+		adv_ibv_leave(&c->verbs.context);
 }

@@ -49,11 +49,11 @@ static void take_keys(struct adv_ibv_mr *mr)
 static struct ibv_mr *fail(struct adv_ibv_mr *mr, int err)
 {
 	free(mr);
-	return adv_refuse_object(err);
+	return adv_ibv_refuse_object(err);
 }
 
-struct ibv_mr *adv_reg_checked(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
-			       int access)
+struct ibv_mr *adv_ibv_reg_checked(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				   int access)
 {
 	static atomic_uint handles;
 	struct adv_ibv_mr *mr = calloc(1, sizeof(*mr));
@@ -62,17 +62,17 @@ struct ibv_mr *adv_reg_checked(struct ibv_pd *pd, void *addr, size_t length, uin
 
 	if (!mr)
 		return NULL;
-	e = adv_enter(pd->context);
+	e = adv_ibv_enter(pd->context);
 	if (!e)
 		return fail(mr, ADV_EFOREIGN);
-	mr->mr = adv_mr_register(adv_pd_of(pd)->pd, addr, length, iova, access);
+	mr->mr = adv_mr_register(adv_ibv_pd_of(pd)->pd, addr, length, iova, access);
 	err = errno;
 	if (mr->mr)
 		take_keys(mr);
-	adv_leave(pd->context);
+	adv_ibv_leave(pd->context);
 	if (!mr->mr)
 		return fail(mr, err);
-	adv_pd_hold(pd);
+	adv_ibv_pd_hold(pd);
 	mr->access = access;
 	mr->ibv.context = pd->context;
 	mr->ibv.pd = pd;
@@ -82,7 +82,7 @@ struct ibv_mr *adv_reg_checked(struct ibv_pd *pd, void *addr, size_t length, uin
 	return &mr->ibv;
 }
 
-void adv_mr_use(struct ibv_mr *mr, atomic_uint *regions)
+void adv_ibv_mr_use(struct ibv_mr *mr, atomic_uint *regions)
 {
 	((struct adv_ibv_mr *)mr)->uses = regions;
 	atomic_fetch_add(regions, 1);
@@ -95,12 +95,12 @@ ADV_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t
 
 	access &= ~IGNORED_ACCESS;
 	if (access & ~(unsigned)KNOWN_ACCESS || length == 0)
-		return adv_refuse_object(EINVAL);
+		return adv_ibv_refuse_object(EINVAL);
 	err = check_memory(addr, length, (int)access);
 	if (err)
-		return adv_refuse_object(err);
-	return adv_reg_checked(pd, addr, length, access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
-			       (int)access);
+		return adv_ibv_refuse_object(err);
+	return adv_ibv_reg_checked(pd, addr, length, access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
+				   (int)access);
 }
 
 ADV_EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
@@ -117,7 +117,7 @@ ADV_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t 
 ADV_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
 					    uint64_t iova, int fd, int access)
 {
-	return adv_refuse_object(EOPNOTSUPP);
+	return adv_ibv_refuse_object(EOPNOTSUPP);
 }
 
 /* What ibv_rereg_mr(3) calls invalid input: the region stays as it was. */
@@ -149,24 +149,24 @@ ADV_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, v
 		err = check_memory(moves ? addr : ibmr->addr, moves ? length : ibmr->length,
 				   new_access);
 	if (!err) {
-		if (!adv_enter(ibmr->context)) {
+		if (!adv_ibv_enter(ibmr->context)) {
 			err = ADV_EFOREIGN;
 		} else {
-			err = adv_mr_reregister(mr->mr, flags, pd ? adv_pd_of(pd)->pd : NULL, addr,
-						length, iova, new_access);
+			err = adv_mr_reregister(mr->mr, flags, pd ? adv_ibv_pd_of(pd)->pd : NULL,
+						addr, length, iova, new_access);
 			take_keys(mr);
-			adv_leave(ibmr->context);
+			adv_ibv_leave(ibmr->context);
 		}
 	}
 	if (err) {
-		adv_refuse(err);
+		adv_ibv_refuse(err);
 		return IBV_REREG_MR_ERR_INPUT;
 	}
 	mr->access = new_access;
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
-		adv_pd_hold(pd);
+		adv_ibv_pd_hold(pd);
 		ibmr->pd = pd;
-		adv_pd_release(old_pd);
+		adv_ibv_pd_release(old_pd);
 	}
 	if (moves) {
 		ibmr->addr = addr;
@@ -180,13 +180,13 @@ ADV_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 	struct adv_ibv_mr *mr = (struct adv_ibv_mr *)ibmr;
 	int err = 0;
 
-	if (adv_enter(ibmr->context)) {
+	if (adv_ibv_enter(ibmr->context)) {
 		err = adv_mr_deregister(mr->mr);
-		adv_leave(ibmr->context);
+		adv_ibv_leave(ibmr->context);
 	}
 	if (err)
-		return adv_refuse(err);
-	adv_pd_release(ibmr->pd);
+		return adv_ibv_refuse(err);
+	adv_ibv_pd_release(ibmr->pd);
 	if (mr->uses)
 		atomic_fetch_sub(mr->uses, 1);
 	free(mr);
@@ -195,7 +195,7 @@ ADV_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 
 ADV_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
-	return adv_refuse_object(EOPNOTSUPP);
+	return adv_ibv_refuse_object(EOPNOTSUPP);
 }
 
 /* There are no imported objects. */

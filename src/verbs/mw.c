@@ -9,7 +9,7 @@ struct adv_ibv_mw {
 	struct adv_mw *mw;
 };
 
-struct ibv_mw *adv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+struct ibv_mw *adv_ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	static atomic_uint handles;
 	struct adv_ibv_mw *mw = calloc(1, sizeof(*mw));
@@ -17,18 +17,18 @@ struct ibv_mw *adv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 	if (!mw)
 		return NULL;
-	if (adv_enter(pd->context)) {
-		mw->mw = adv_mw_create(adv_pd_of(pd)->pd, type);
+	if (adv_ibv_enter(pd->context)) {
+		mw->mw = adv_mw_create(adv_ibv_pd_of(pd)->pd, type);
 		err = errno;
 		if (mw->mw)
 			mw->ibv.rkey = adv_mw_rkey(mw->mw);
-		adv_leave(pd->context);
+		adv_ibv_leave(pd->context);
 	}
 	if (!mw->mw) {
 		free(mw);
-		return adv_refuse_object(err);
+		return adv_ibv_refuse_object(err);
 	}
-	adv_pd_hold(pd);
+	adv_ibv_pd_hold(pd);
 	mw->ibv.context = pd->context;
 	mw->ibv.pd = pd;
 	mw->ibv.handle = ++handles;
@@ -36,34 +36,34 @@ struct ibv_mw *adv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	return &mw->ibv;
 }
 
-int adv_dealloc_mw(struct ibv_mw *ibmw)
+int adv_ibv_dealloc_mw(struct ibv_mw *ibmw)
 {
 	struct adv_ibv_mw *mw = (struct adv_ibv_mw *)ibmw;
 
-	if (adv_enter(ibmw->context)) {
+	if (adv_ibv_enter(ibmw->context)) {
 		adv_mw_destroy(mw->mw);
-		adv_leave(ibmw->context);
+		adv_ibv_leave(ibmw->context);
 	}
-	adv_pd_release(ibmw->pd);
+	adv_ibv_pd_release(ibmw->pd);
 	free(mw);
 	return 0;
 }
 
 /* The window has its new rkey when this returns (ibv_bind_mw(3)), though it may not be bound yet.
  */
-int adv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+int adv_ibv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	struct ibv_send_wr wr = {
 		.wr_id = bind->wr_id, .opcode = ADV_WR_BIND_TYPE_1, .send_flags = bind->send_flags};
 	struct ibv_send_wr *bad;
 	int err;
 
-	if (adv_pd_of(mw->pd)->pd != adv_pd_of(qp->pd)->pd)
-		return adv_refuse(EPERM);
+	if (adv_ibv_pd_of(mw->pd)->pd != adv_ibv_pd_of(qp->pd)->pd)
+		return adv_ibv_refuse(EPERM);
 	wr.bind_mw.mw = mw;
 	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
 	wr.bind_mw.bind_info = bind->bind_info;
-	err = adv_post_send(qp, &wr, &bad);
+	err = adv_ibv_post_send(qp, &wr, &bad);
 	if (!err)
 		mw->rkey = wr.bind_mw.rkey;
 	return err;

@@ -57,20 +57,20 @@ enum {
 	MR_ALL = (1 << 6) - 1
 };
 
-ADV_EXPORT struct adv_dmah *adv_alloc_dmah(struct ibv_context *context,
-					   const struct adv_dmah_init_attr *attr);
-ADV_EXPORT int adv_dealloc_dmah(struct adv_dmah *dmah);
-ADV_EXPORT struct ibv_mr *adv_reg_mr_ex(struct ibv_pd *pd, const struct adv_mr_init_attr *attr);
-ADV_EXPORT void *adv_alloc_buf(struct ibv_pd *pd, size_t size, struct adv_buf **out);
-ADV_EXPORT void adv_free_buf(struct adv_buf *buf);
-ADV_EXPORT struct ibv_mr *adv_reg_buf_mr(struct ibv_pd *pd, struct adv_buf *buf, void *addr,
-					 size_t length, int access);
-ADV_EXPORT int adv_export_buf_dmabuf_fd(struct adv_buf *buf);
-ADV_EXPORT int adv_query_port_speed(struct ibv_context *context, uint32_t port_num,
-				    uint64_t *port_speed);
-ADV_EXPORT int adv_newer_error(void);
-ADV_EXPORT int adv_newer_fd(void);
-ADV_EXPORT void *adv_newer_object(void);
+ADV_EXPORT struct adv_dmah *adv_ibv_alloc_dmah(struct ibv_context *context,
+					       const struct adv_dmah_init_attr *attr);
+ADV_EXPORT int adv_ibv_dealloc_dmah(struct adv_dmah *dmah);
+ADV_EXPORT struct ibv_mr *adv_ibv_reg_mr_ex(struct ibv_pd *pd, const struct adv_mr_init_attr *attr);
+ADV_EXPORT void *adv_ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct adv_buf **out);
+ADV_EXPORT void adv_ibv_free_buf(struct adv_buf *buf);
+ADV_EXPORT struct ibv_mr *adv_ibv_reg_buf_mr(struct ibv_pd *pd, struct adv_buf *buf, void *addr,
+					     size_t length, int access);
+ADV_EXPORT int adv_ibv_export_buf_dmabuf_fd(struct adv_buf *buf);
+ADV_EXPORT int adv_ibv_query_port_speed(struct ibv_context *context, uint32_t port_num,
+					uint64_t *port_speed);
+ADV_EXPORT int adv_ibv_newer_error(void);
+ADV_EXPORT int adv_ibv_newer_fd(void);
+ADV_EXPORT void *adv_ibv_newer_object(void);
 
 /* ---- DMA handles: hints for a PCI bus (TLP processing), which are checked and change nothing ----
  */
@@ -96,45 +96,46 @@ static int check_dmah(const struct adv_dmah_init_attr *attr)
 	return CPU_ISSET(attr->cpu_id, &mine) ? 0 : EPERM;
 }
 
-struct adv_dmah *adv_alloc_dmah(struct ibv_context *context, const struct adv_dmah_init_attr *attr)
+struct adv_dmah *adv_ibv_alloc_dmah(struct ibv_context *context,
+				    const struct adv_dmah_init_attr *attr)
 {
 	int err = check_dmah(attr);
 	struct adv_dmah *dmah;
 
 	if (err)
-		return adv_refuse_object(err);
+		return adv_ibv_refuse_object(err);
 	dmah = calloc(1, sizeof(*dmah));
 	if (dmah)
 		dmah->context = context;
 	return dmah;
 }
 
-int adv_dealloc_dmah(struct adv_dmah *dmah)
+int adv_ibv_dealloc_dmah(struct adv_dmah *dmah)
 {
 	if (atomic_load(&dmah->regions) > 0)
-		return adv_refuse(EBUSY);
+		return adv_ibv_refuse(EBUSY);
 	free(dmah);
 	return 0;
 }
 
 /* ---- buffers ---- */
 
-void *adv_alloc_buf(struct ibv_pd *pd, size_t size, struct adv_buf **out)
+void *adv_ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct adv_buf **out)
 {
 	struct adv_buf *buf;
 	void *addr;
 
 	if (size == 0)
-		return adv_refuse_object(EINVAL);
+		return adv_ibv_refuse_object(EINVAL);
 	buf = calloc(1, sizeof(*buf));
 	if (!buf)
 		return NULL;
 	addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (addr == MAP_FAILED) {
 		free(buf);
-		return adv_refuse_object(ENOMEM);
+		return adv_ibv_refuse_object(ENOMEM);
 	}
-	adv_pd_hold(pd);
+	adv_ibv_pd_hold(pd);
 	buf->pd = pd;
 	buf->addr = addr;
 	buf->size = size;
@@ -142,16 +143,16 @@ void *adv_alloc_buf(struct ibv_pd *pd, size_t size, struct adv_buf **out)
 	return addr;
 }
 
-void adv_free_buf(struct adv_buf *buf)
+void adv_ibv_free_buf(struct adv_buf *buf)
 {
 	munmap(buf->addr, buf->size);
-	adv_pd_release(buf->pd);
+	adv_ibv_pd_release(buf->pd);
 	free(buf);
 }
 
-int adv_export_buf_dmabuf_fd(struct adv_buf *buf)
+int adv_ibv_export_buf_dmabuf_fd(struct adv_buf *buf)
 {
-	return adv_refuse_minus_one(ENODATA);
+	return adv_ibv_refuse_minus_one(ENODATA);
 }
 
 /* ---- memory regions ---- */
@@ -184,22 +185,22 @@ static int check_mr(const struct ibv_pd *pd, const struct adv_mr_init_attr *attr
 	return attr->comp_mask & MR_BUF ? check_buf(pd, attr) : 0;
 }
 
-struct ibv_mr *adv_reg_mr_ex(struct ibv_pd *pd, const struct adv_mr_init_attr *attr)
+struct ibv_mr *adv_ibv_reg_mr_ex(struct ibv_pd *pd, const struct adv_mr_init_attr *attr)
 {
 	uint64_t iova = attr->comp_mask & MR_IOVA ? attr->iova : (uintptr_t)attr->addr;
 	int err = check_mr(pd, attr);
 	struct ibv_mr *mr;
 
 	if (err)
-		return adv_refuse_object(err);
+		return adv_ibv_refuse_object(err);
 	mr = ibv_reg_mr_iova2(pd, attr->addr, attr->length, iova, (unsigned)attr->access);
 	if (mr && attr->comp_mask & MR_DMAH)
-		adv_mr_use(mr, &attr->dmah->regions);
+		adv_ibv_mr_use(mr, &attr->dmah->regions);
 	return mr;
 }
 
-struct ibv_mr *adv_reg_buf_mr(struct ibv_pd *pd, struct adv_buf *buf, void *addr, size_t length,
-			      int access)
+struct ibv_mr *adv_ibv_reg_buf_mr(struct ibv_pd *pd, struct adv_buf *buf, void *addr, size_t length,
+				  int access)
 {
 	const struct adv_mr_init_attr attr = {.length = length,
 					      .access = access,
@@ -207,16 +208,16 @@ struct ibv_mr *adv_reg_buf_mr(struct ibv_pd *pd, struct adv_buf *buf, void *addr
 					      .addr = addr,
 					      .buf = buf};
 
-	return adv_reg_mr_ex(pd, &attr);
+	return adv_ibv_reg_mr_ex(pd, &attr);
 }
 
 /* ---- the port ---- */
 
 /* In 100 Mb/s. */
-int adv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed)
+int adv_ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed)
 {
 	struct adv_gid_table *table;
-	int err = adv_gids_of_port(context, port_num, &table);
+	int err = adv_ibv_gids_of_port(context, port_num, &table);
 
 	if (err)
 		return err;
@@ -227,37 +228,37 @@ int adv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_
 
 /* ---- what is not there: completion counters, and memory of other devices ---- */
 
-int adv_newer_error(void)
+int adv_ibv_newer_error(void)
 {
-	return adv_refuse(EOPNOTSUPP);
+	return adv_ibv_refuse(EOPNOTSUPP);
 }
 
-int adv_newer_fd(void)
+int adv_ibv_newer_fd(void)
 {
-	return adv_refuse_minus_one(EOPNOTSUPP);
+	return adv_ibv_refuse_minus_one(EOPNOTSUPP);
 }
 
-void *adv_newer_object(void)
+void *adv_ibv_newer_object(void)
 {
-	return adv_refuse_object(EOPNOTSUPP);
+	return adv_ibv_refuse_object(EOPNOTSUPP);
 }
 
-ADV_EXPORT_DEFAULT(adv_alloc_dmah, ibv_alloc_dmah, "IBVERBS_1.15");
-ADV_EXPORT_DEFAULT(adv_dealloc_dmah, ibv_dealloc_dmah, "IBVERBS_1.15");
-ADV_EXPORT_DEFAULT(adv_reg_mr_ex, ibv_reg_mr_ex, "IBVERBS_1.15");
-ADV_EXPORT_DEFAULT(adv_newer_fd, ibv_dm_export_dmabuf_fd, "IBVERBS_1.16");
-ADV_EXPORT_DEFAULT(adv_query_port_speed, ibv_query_port_speed, "IBVERBS_1.16");
-ADV_EXPORT_DEFAULT(adv_alloc_buf, ibv_alloc_buf, "IBVERBS_1.17");
-ADV_EXPORT_DEFAULT(adv_free_buf, ibv_free_buf, "IBVERBS_1.17");
-ADV_EXPORT_DEFAULT(adv_reg_buf_mr, ibv_reg_buf_mr, "IBVERBS_1.17");
-ADV_EXPORT_DEFAULT(adv_newer_error, _ibv_query_comp_cntr_caps, "IBVERBS_1.18");
-ADV_EXPORT_DEFAULT(adv_newer_object, ibv_create_comp_cntr, "IBVERBS_1.18");
-ADV_EXPORT_DEFAULT(adv_newer_error, ibv_destroy_comp_cntr, "IBVERBS_1.18");
-ADV_EXPORT_DEFAULT(adv_export_buf_dmabuf_fd, ibv_export_buf_dmabuf_fd, "IBVERBS_1.18");
-ADV_EXPORT_DEFAULT(adv_newer_error, ibv_inc_comp_cntr, "IBVERBS_1.18");
-ADV_EXPORT_DEFAULT(adv_newer_error, ibv_inc_err_comp_cntr, "IBVERBS_1.18");
-ADV_EXPORT_DEFAULT(adv_newer_error, ibv_qp_attach_comp_cntr, "IBVERBS_1.18");
-ADV_EXPORT_DEFAULT(adv_newer_error, ibv_read_comp_cntr, "IBVERBS_1.18");
-ADV_EXPORT_DEFAULT(adv_newer_error, ibv_read_err_comp_cntr, "IBVERBS_1.18");
-ADV_EXPORT_DEFAULT(adv_newer_error, ibv_set_comp_cntr, "IBVERBS_1.18");
-ADV_EXPORT_DEFAULT(adv_newer_error, ibv_set_err_comp_cntr, "IBVERBS_1.18");
+ADV_EXPORT_DEFAULT(adv_ibv_alloc_dmah, ibv_alloc_dmah, "IBVERBS_1.15");
+ADV_EXPORT_DEFAULT(adv_ibv_dealloc_dmah, ibv_dealloc_dmah, "IBVERBS_1.15");
+ADV_EXPORT_DEFAULT(adv_ibv_reg_mr_ex, ibv_reg_mr_ex, "IBVERBS_1.15");
+ADV_EXPORT_DEFAULT(adv_ibv_newer_fd, ibv_dm_export_dmabuf_fd, "IBVERBS_1.16");
+ADV_EXPORT_DEFAULT(adv_ibv_query_port_speed, ibv_query_port_speed, "IBVERBS_1.16");
+ADV_EXPORT_DEFAULT(adv_ibv_alloc_buf, ibv_alloc_buf, "IBVERBS_1.17");
+ADV_EXPORT_DEFAULT(adv_ibv_free_buf, ibv_free_buf, "IBVERBS_1.17");
+ADV_EXPORT_DEFAULT(adv_ibv_reg_buf_mr, ibv_reg_buf_mr, "IBVERBS_1.17");
+ADV_EXPORT_DEFAULT(adv_ibv_newer_error, _ibv_query_comp_cntr_caps, "IBVERBS_1.18");
+ADV_EXPORT_DEFAULT(adv_ibv_newer_object, ibv_create_comp_cntr, "IBVERBS_1.18");
+ADV_EXPORT_DEFAULT(adv_ibv_newer_error, ibv_destroy_comp_cntr, "IBVERBS_1.18");
+ADV_EXPORT_DEFAULT(adv_ibv_export_buf_dmabuf_fd, ibv_export_buf_dmabuf_fd, "IBVERBS_1.18");
+ADV_EXPORT_DEFAULT(adv_ibv_newer_error, ibv_inc_comp_cntr, "IBVERBS_1.18");
+ADV_EXPORT_DEFAULT(adv_ibv_newer_error, ibv_inc_err_comp_cntr, "IBVERBS_1.18");
+ADV_EXPORT_DEFAULT(adv_ibv_newer_error, ibv_qp_attach_comp_cntr, "IBVERBS_1.18");
+ADV_EXPORT_DEFAULT(adv_ibv_newer_error, ibv_read_comp_cntr, "IBVERBS_1.18");
+ADV_EXPORT_DEFAULT(adv_ibv_newer_error, ibv_read_err_comp_cntr, "IBVERBS_1.18");
+ADV_EXPORT_DEFAULT(adv_ibv_newer_error, ibv_set_comp_cntr, "IBVERBS_1.18");
+ADV_EXPORT_DEFAULT(adv_ibv_newer_error, ibv_set_err_comp_cntr, "IBVERBS_1.18");

@@ -15,14 +15,14 @@ struct adv_ibv_td {
 	atomic_uint users; /* parent domains */
 };
 
-void adv_pd_hold(struct ibv_pd *pd)
+void adv_ibv_pd_hold(struct ibv_pd *pd)
 {
-	atomic_fetch_add(&adv_pd_of(pd)->users, 1);
+	atomic_fetch_add(&adv_ibv_pd_of(pd)->users, 1);
 }
 
-void adv_pd_release(struct ibv_pd *pd)
+void adv_ibv_pd_release(struct ibv_pd *pd)
 {
-	atomic_fetch_sub(&adv_pd_of(pd)->users, 1);
+	atomic_fetch_sub(&adv_ibv_pd_of(pd)->users, 1);
 }
 
 static uint32_t next_handle(void)
@@ -40,17 +40,17 @@ ADV_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
 	if (!pd)
 		return NULL;
-	e = adv_enter_to_make(context);
+	e = adv_ibv_enter_to_make(context);
 	if (!e) {
 		free(pd);
-		return adv_refuse_object(ADV_EFOREIGN);
+		return adv_ibv_refuse_object(ADV_EFOREIGN);
 	}
 	pd->pd = adv_pd_create(e);
 	err = errno;
-	adv_leave(context);
+	adv_ibv_leave(context);
 	if (!pd->pd) {
 		free(pd);
-		return adv_refuse_object(err);
+		return adv_ibv_refuse_object(err);
 	}
 	pd->ibv.context = context;
 	pd->ibv.handle = next_handle();
@@ -59,30 +59,30 @@ ADV_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
 ADV_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibpd)
 {
-	struct adv_ibv_pd *pd = adv_pd_of(ibpd);
+	struct adv_ibv_pd *pd = adv_ibv_pd_of(ibpd);
 	int err = 0;
 
 	if (atomic_load(&pd->users) > 0)
-		return adv_refuse(EBUSY);
+		return adv_ibv_refuse(EBUSY);
 	if (pd->of) {
-		adv_pd_release(&pd->of->ibv);
+		adv_ibv_pd_release(&pd->of->ibv);
 		if (pd->td)
 			atomic_fetch_sub(&pd->td->users, 1);
-	} else if (adv_enter(ibpd->context)) {
+	} else if (adv_ibv_enter(ibpd->context)) {
 		err = adv_pd_destroy(pd->pd);
-		adv_leave(ibpd->context);
+		adv_ibv_leave(ibpd->context);
 	}
 	if (!err)
 		free(pd);
-	return adv_refuse(err);
+	return adv_ibv_refuse(err);
 }
 
-struct ibv_td *adv_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
+struct ibv_td *adv_ibv_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
 	struct adv_ibv_td *td;
 
 	if (attr->comp_mask)
-		return adv_refuse_object(EOPNOTSUPP);
+		return adv_ibv_refuse_object(EOPNOTSUPP);
 	td = calloc(1, sizeof(*td));
 	if (!td)
 		return NULL;
@@ -90,12 +90,12 @@ struct ibv_td *adv_alloc_td(struct ibv_context *context, struct ibv_td_init_attr
 	return &td->ibv;
 }
 
-int adv_dealloc_td(struct ibv_td *ibv)
+int adv_ibv_dealloc_td(struct ibv_td *ibv)
 {
 	struct adv_ibv_td *td = (struct adv_ibv_td *)ibv;
 
 	if (atomic_load(&td->users) > 0)
-		return adv_refuse(EBUSY);
+		return adv_ibv_refuse(EBUSY);
 	free(td);
 	return 0;
 }
@@ -118,23 +118,23 @@ static int check_parent(const struct ibv_context *context,
 	return 0;
 }
 
-struct ibv_pd *adv_alloc_parent_domain(struct ibv_context *context,
-				       struct ibv_parent_domain_init_attr *attr)
+struct ibv_pd *adv_ibv_alloc_parent_domain(struct ibv_context *context,
+					   struct ibv_parent_domain_init_attr *attr)
 {
 	int err = check_parent(context, attr);
 	struct adv_ibv_pd *pd;
 
 	if (err)
-		return adv_refuse_object(err);
+		return adv_ibv_refuse_object(err);
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return NULL;
 	pd->ibv.context = context;
 	pd->ibv.handle = next_handle();
-	pd->of = adv_pd_of(attr->pd);
+	pd->of = adv_ibv_pd_of(attr->pd);
 	pd->pd = pd->of->pd;
 	pd->td = (struct adv_ibv_td *)attr->td;
-	adv_pd_hold(attr->pd);
+	adv_ibv_pd_hold(attr->pd);
 	if (pd->td)
 		atomic_fetch_add(&pd->td->users, 1);
 	return &pd->ibv;
@@ -142,7 +142,7 @@ struct ibv_pd *adv_alloc_parent_domain(struct ibv_context *context,
 
 ADV_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
 {
-	return adv_refuse_object(EOPNOTSUPP);
+	return adv_ibv_refuse_object(EOPNOTSUPP);
 }
 
 /* There are no imported objects. */

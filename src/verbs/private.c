@@ -13,37 +13,37 @@
 #include "verbs/private_names.h"
 #include "verbs/refuse.h"
 
-ADV_EXPORT int adv_private_command(void);
-ADV_EXPORT void *adv_private_null(void);
-ADV_EXPORT int adv_private_minus_one(void);
-ADV_EXPORT unsigned int adv_private_zero(void);
-ADV_EXPORT void adv_private_void(void);
+ADV_EXPORT int adv_ibv_private_command(void);
+ADV_EXPORT void *adv_ibv_private_null(void);
+ADV_EXPORT int adv_ibv_private_minus_one(void);
+ADV_EXPORT unsigned int adv_ibv_private_zero(void);
+ADV_EXPORT void adv_ibv_private_void(void);
 
 /* As rdma-core initialises it: false. Provider libraries set it. */
-ADV_EXPORT bool adv_private_disassociate;
-bool adv_private_disassociate;
+ADV_EXPORT bool adv_ibv_private_disassociate;
+bool adv_ibv_private_disassociate;
 
-int adv_private_command(void)
+int adv_ibv_private_command(void)
 {
-	return adv_refuse(EOPNOTSUPP);
+	return adv_ibv_refuse(EOPNOTSUPP);
 }
 
-void *adv_private_null(void)
+void *adv_ibv_private_null(void)
 {
-	return adv_refuse_object(EOPNOTSUPP);
+	return adv_ibv_refuse_object(EOPNOTSUPP);
 }
 
-int adv_private_minus_one(void)
+int adv_ibv_private_minus_one(void)
 {
-	return adv_refuse_minus_one(EOPNOTSUPP);
+	return adv_ibv_refuse_minus_one(EOPNOTSUPP);
 }
 
-unsigned int adv_private_zero(void)
+unsigned int adv_ibv_private_zero(void)
 {
 	return 0;
 }
 
-void adv_private_void(void)
+void adv_ibv_private_void(void)
 {
 }
 
@@ -55,51 +55,51 @@ void adv_private_void(void)
 
 /* What every private node has. */
 #define COMMON(NODE)                                                                               \
-	NODE(adv_private_zero, __ioctl_final_num_attrs);                                           \
-	NODE(adv_private_void, __verbs_log);                                                       \
-	NODE(adv_private_null, _verbs_init_and_alloc_context);                                     \
-	NODE(adv_private_minus_one, ibv_read_ibdev_sysfs_file);                                    \
-	NODE(adv_private_disassociate, verbs_allow_disassociate_destroy);                          \
-	NODE(adv_private_void, verbs_init_cq);                                                     \
-	NODE(adv_private_null, verbs_open_device);                                                 \
-	NODE(adv_private_void, verbs_set_ops);                                                     \
-	NODE(adv_private_void, verbs_uninit_context)
+	NODE(adv_ibv_private_zero, __ioctl_final_num_attrs);                                       \
+	NODE(adv_ibv_private_void, __verbs_log);                                                   \
+	NODE(adv_ibv_private_null, _verbs_init_and_alloc_context);                                 \
+	NODE(adv_ibv_private_minus_one, ibv_read_ibdev_sysfs_file);                                \
+	NODE(adv_ibv_private_disassociate, verbs_allow_disassociate_destroy);                      \
+	NODE(adv_ibv_private_void, verbs_init_cq);                                                 \
+	NODE(adv_ibv_private_null, verbs_open_device);                                             \
+	NODE(adv_ibv_private_void, verbs_set_ops);                                                 \
+	NODE(adv_ibv_private_void, verbs_uninit_context)
 
 #define DMABUF_HEAP(NODE)                                                                          \
-	NODE(adv_private_null, ibv_dmabuf_heap_alloc);                                             \
-	NODE(adv_private_null, ibv_dmabuf_heap_cc_shared_init);                                    \
-	NODE(adv_private_void, ibv_dmabuf_heap_destroy);                                           \
-	NODE(adv_private_void, ibv_dmabuf_heap_free)
+	NODE(adv_ibv_private_null, ibv_dmabuf_heap_alloc);                                         \
+	NODE(adv_ibv_private_null, ibv_dmabuf_heap_cc_shared_init);                                \
+	NODE(adv_ibv_private_void, ibv_dmabuf_heap_destroy);                                       \
+	NODE(adv_ibv_private_void, ibv_dmabuf_heap_free)
 
-#define COMMAND_34(name) NODE_34(adv_private_command, name);
-#define COMMAND_57(name) NODE_57(adv_private_command, name);
-#define COMMAND_59(name) NODE_59(adv_private_command, name);
-#define COMMAND_64(name) NODE_64(adv_private_command, name);
-#define COMMAND_65(name) NODE_65(adv_private_command, name);
+#define COMMAND_34(name) NODE_34(adv_ibv_private_command, name);
+#define COMMAND_57(name) NODE_57(adv_ibv_private_command, name);
+#define COMMAND_59(name) NODE_59(adv_ibv_private_command, name);
+#define COMMAND_64(name) NODE_64(adv_ibv_private_command, name);
+#define COMMAND_65(name) NODE_65(adv_ibv_private_command, name);
 
 /* clang-format off */
 COMMON(NODE_34);
-NODE_34(adv_private_void, verbs_register_driver_34);
+NODE_34(adv_ibv_private_void, verbs_register_driver_34);
 ADV_PRIVATE_COMMANDS(COMMAND_34)
 
 COMMON(NODE_57);
-NODE_57(adv_private_void, verbs_register_driver_57);
+NODE_57(adv_ibv_private_void, verbs_register_driver_57);
 ADV_PRIVATE_COMMANDS(COMMAND_57)
 
 COMMON(NODE_59);
-NODE_59(adv_private_void, verbs_register_driver_59);
+NODE_59(adv_ibv_private_void, verbs_register_driver_59);
 ADV_PRIVATE_COMMANDS(COMMAND_59)
 ADV_PRIVATE_COMMANDS_FROM_59(COMMAND_59)
 
 COMMON(NODE_64);
 DMABUF_HEAP(NODE_64);
-NODE_64(adv_private_void, verbs_register_driver_64);
+NODE_64(adv_ibv_private_void, verbs_register_driver_64);
 ADV_PRIVATE_COMMANDS(COMMAND_64)
 ADV_PRIVATE_COMMANDS_FROM_59(COMMAND_64)
 
 COMMON(NODE_65);
 DMABUF_HEAP(NODE_65);
-NODE_65(adv_private_void, verbs_register_driver_65);
+NODE_65(adv_ibv_private_void, verbs_register_driver_65);
 ADV_PRIVATE_COMMANDS(COMMAND_65)
 ADV_PRIVATE_COMMANDS_FROM_59(COMMAND_65)
 ADV_PRIVATE_COMMANDS_FROM_65(COMMAND_65)

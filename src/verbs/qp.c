@@ -43,21 +43,21 @@ static int create_in_engine(struct ibv_context *context, struct adv_ibv_qp *qp,
 	struct ibv_qp *ibv = &qp->ibv;
 	struct adv_qp_config config = {
 		.type = attr->qp_type,
-		.pd = ibv->pd ? adv_pd_of(ibv->pd)->pd : NULL,
-		.send_cq = ibv->send_cq ? adv_cq_of(ibv->send_cq)->cq : NULL,
-		.recv_cq = ibv->recv_cq ? adv_cq_of(ibv->recv_cq)->cq : NULL,
-		.srq = ibv->srq ? adv_srq_of(ibv->srq)->srq : NULL,
-		.xrcd = qp->xrcd ? adv_xrcd_engine(qp->xrcd) : NULL,
+		.pd = ibv->pd ? adv_ibv_pd_of(ibv->pd)->pd : NULL,
+		.send_cq = ibv->send_cq ? adv_ibv_cq_of(ibv->send_cq)->cq : NULL,
+		.recv_cq = ibv->recv_cq ? adv_ibv_cq_of(ibv->recv_cq)->cq : NULL,
+		.srq = ibv->srq ? adv_ibv_srq_of(ibv->srq)->srq : NULL,
+		.xrcd = qp->xrcd ? adv_ibv_xrcd_engine(qp->xrcd) : NULL,
 		.cap = attr->cap,
 		.sq_sig_all = attr->sq_sig_all != 0,
 		.user = qp,
 	};
-	struct adv_engine *e = adv_enter(context);
+	struct adv_engine *e = adv_ibv_enter(context);
 	int err = 0;
 
 	if (!e)
 		return ADV_EFOREIGN;
-	adv_device_reserve_qpn(adv_context_of(context)->device);
+	adv_device_reserve_qpn(adv_ibv_context_of(context)->device);
 	qp->qp = adv_qp_create(e, &config);
 	if (qp->qp)
 		ibv->qp_num = adv_qp_num(qp->qp);
@@ -65,12 +65,13 @@ static int create_in_engine(struct ibv_context *context, struct adv_ibv_qp *qp,
 		err = errno;
 	if (!err && qp->xrcd)
 		qp->xrcd->users++;
-	adv_leave(context);
+	adv_ibv_leave(context);
 	qp->cap = config.cap;
 	return err;
 }
 
-struct adv_ibv_qp *adv_qp_new(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
+struct adv_ibv_qp *adv_ibv_qp_new(struct ibv_context *context,
+				  const struct ibv_qp_init_attr_ex *attr)
 {
 	static atomic_uint handles;
 	struct adv_ibv_qp *qp = calloc(1, sizeof(*qp));
@@ -81,7 +82,7 @@ struct adv_ibv_qp *adv_qp_new(struct ibv_context *context, const struct ibv_qp_i
 	qp->ibv.qp_context = attr->qp_context;
 	/* Of an XRC QP only what its direction uses. */
 	if (attr->qp_type == IBV_QPT_XRC_RECV) {
-		qp->xrcd = adv_xrcd_of(attr->xrcd);
+		qp->xrcd = adv_ibv_xrcd_of(attr->xrcd);
 	} else {
 		qp->ibv.pd = attr->pd;
 		qp->ibv.send_cq = attr->send_cq;
@@ -97,13 +98,13 @@ struct adv_ibv_qp *adv_qp_new(struct ibv_context *context, const struct ibv_qp_i
 	pthread_cond_init(&qp->ibv.cond, NULL);
 	qp->sq_sig_all = attr->sq_sig_all != 0;
 	adv_list_init(&qp->shared);
-	adv_async_init_qp(qp);
+	adv_ibv_async_init_qp(qp);
 	return qp;
 }
 
-void adv_qp_free(struct adv_ibv_qp *qp)
+void adv_ibv_qp_free(struct adv_ibv_qp *qp)
 {
-	adv_qp_ex_free(qp);
+	adv_ibv_qp_ex_free(qp);
 	pthread_cond_destroy(&qp->ibv.cond);
 	pthread_mutex_destroy(&qp->ibv.mutex);
 	free(qp);
@@ -116,20 +117,20 @@ static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_
 	int err = check_attr(context, attr);
 
 	if (err)
-		return adv_refuse_object(err);
-	qp = adv_qp_new(context, attr);
+		return adv_ibv_refuse_object(err);
+	qp = adv_ibv_qp_new(context, attr);
 	if (!qp)
 		return NULL;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
-		err = adv_qp_ex_init(qp, attr->qp_type, attr->send_ops_flags);
+		err = adv_ibv_qp_ex_init(qp, attr->qp_type, attr->send_ops_flags);
 	if (!err)
 		err = create_in_engine(context, qp, attr);
 	if (err) {
-		adv_qp_free(qp);
-		return adv_refuse_object(err);
+		adv_ibv_qp_free(qp);
+		return adv_ibv_refuse_object(err);
 	}
 	if (qp->ibv.pd)
-		adv_pd_hold(qp->ibv.pd);
+		adv_ibv_pd_hold(qp->ibv.pd);
 	attr->cap = qp->cap;
 	return &qp->ibv;
 }
@@ -154,20 +155,20 @@ ADV_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_at
 	return qp;
 }
 
-struct ibv_qp *adv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+struct ibv_qp *adv_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	const uint32_t supported = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
 				   IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	if (attr->comp_mask & ~supported ||
 	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags))
-		return adv_refuse_object(EOPNOTSUPP);
+		return adv_ibv_refuse_object(EOPNOTSUPP);
 	return create_qp(context, attr);
 }
 
 ADV_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
-	return adv_qp_of(qp)->wr_list ? &adv_qp_of(qp)->ex.base : NULL;
+	return adv_ibv_qp_of(qp)->wr_list ? &adv_ibv_qp_of(qp)->ex.base : NULL;
 }
 
 /* What is wrong whatever the state is; the tables of the transitions are the transport's. */
@@ -202,44 +203,44 @@ static void meet_peer(const struct ibv_qp *ibqp, const struct ibv_qp_attr *attr,
 	if (!(mask & IBV_QP_AV) || !(mask & IBV_QP_DEST_QPN))
 		return;
 	memcpy(dgid.raw, attr->ah_attr.grh.dgid.raw, sizeof(dgid.raw));
-	adv_device_meet(adv_context_of(ibqp->context)->device, &dgid, attr->dest_qp_num);
+	adv_device_meet(adv_ibv_context_of(ibqp->context)->device, &dgid, attr->dest_qp_num);
 }
 
 ADV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
-	struct adv_ibv_qp *qp = adv_qp_of(ibqp);
+	struct adv_ibv_qp *qp = adv_ibv_qp_of(ibqp);
 	int err;
 
 	mask = mask_of_type(ibqp->qp_type, mask);
 	if (!valid_attr(attr, mask))
-		return adv_refuse(EINVAL);
-	if (!adv_enter(ibqp->context))
-		return adv_refuse(ADV_EFOREIGN);
+		return adv_ibv_refuse(EINVAL);
+	if (!adv_ibv_enter(ibqp->context))
+		return adv_ibv_refuse(ADV_EFOREIGN);
 	if (mask & IBV_QP_STATE)
-		adv_device_catch_up(adv_context_of(ibqp->context)->device);
-	adv_device_send_acks(adv_context_of(ibqp->context)->device);
+		adv_device_catch_up(adv_ibv_context_of(ibqp->context)->device);
+	adv_device_send_acks(adv_ibv_context_of(ibqp->context)->device);
 	err = adv_qp_modify(qp->qp, adv_now(), attr, mask);
 	if (!err)
 		meet_peer(ibqp, attr, mask);
 	if (!err && mask & IBV_QP_STATE)
 		ibqp->state = attr->qp_state;
-	adv_leave(ibqp->context);
-	return adv_refuse(err);
+	adv_ibv_leave(ibqp->context);
+	return adv_ibv_refuse(err);
 }
 
 ADV_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 			    struct ibv_qp_init_attr *init)
 {
-	struct adv_ibv_qp *qp = adv_qp_of(ibqp);
+	struct adv_ibv_qp *qp = adv_ibv_qp_of(ibqp);
 
 	memset(attr, 0, sizeof(*attr));
 	memset(init, 0, sizeof(*init));
-	if (!adv_enter(ibqp->context))
-		return adv_refuse(ADV_EFOREIGN);
+	if (!adv_ibv_enter(ibqp->context))
+		return adv_ibv_refuse(ADV_EFOREIGN);
 	adv_qp_query(qp->qp, attr, init);
 	if (mask & IBV_QP_STATE)
 		ibqp->state = attr->qp_state;
-	adv_leave(ibqp->context);
+	adv_ibv_leave(ibqp->context);
 	attr->cap = qp->cap;
 	init->qp_context = ibqp->qp_context;
 	init->send_cq = ibqp->send_cq;
@@ -284,8 +285,8 @@ static int stop(struct adv_ibv_qp *qp)
 static int destroy_in_engine(struct adv_ibv_qp *qp)
 {
 	struct ibv_context *context = qp->ibv.context;
-	const struct adv_acks acks = {
-		.queue = &adv_context_of(context)->async,
+	const struct adv_ibv_acks acks = {
+		.queue = &adv_ibv_context_of(context)->async,
 		.node = qp->node,
 		.nodes = ADV_QP_NODES,
 		.mutex = &qp->ibv.mutex,
@@ -293,33 +294,33 @@ static int destroy_in_engine(struct adv_ibv_qp *qp)
 		.completed = &qp->ibv.events_completed,
 	};
 
-	while (!adv_acks_complete(&acks)) {
+	while (!adv_ibv_acks_complete(&acks)) {
 		int err = stop(qp);
 
 		if (err)
 			return err;
-		adv_leave(context);
-		adv_acks_wait(context, &acks);
-		adv_enter(context);
+		adv_ibv_leave(context);
+		adv_ibv_acks_wait(context, &acks);
+		adv_ibv_enter(context);
 	}
 	return drop_handle(qp);
 }
 
 ADV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 {
-	struct adv_ibv_qp *qp = adv_qp_of(ibqp);
+	struct adv_ibv_qp *qp = adv_ibv_qp_of(ibqp);
 	int err;
 
-	if (adv_enter(ibqp->context)) {
-		adv_device_send_acks(adv_context_of(ibqp->context)->device);
+	if (adv_ibv_enter(ibqp->context)) {
+		adv_device_send_acks(adv_ibv_context_of(ibqp->context)->device);
 		err = destroy_in_engine(qp);
-		adv_leave(ibqp->context);
+		adv_ibv_leave(ibqp->context);
 		if (err)
-			return adv_refuse(err);
+			return adv_ibv_refuse(err);
 	}
 	if (ibqp->pd)
-		adv_pd_release(ibqp->pd);
-	adv_qp_free(qp);
+		adv_ibv_pd_release(ibqp->pd);
+	adv_ibv_qp_free(qp);
 	return 0;
 }
 
@@ -330,47 +331,47 @@ static bool is_small(const struct ibv_send_wr *wr)
 }
 
 /* A child of fork() has *bad_wr set like any other error. */
-int adv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+int adv_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
-	struct adv_device *device = adv_context_of(qp->context)->device;
+	struct adv_device *device = adv_ibv_context_of(qp->context)->device;
 	int err;
 
-	if (!adv_enter(qp->context)) {
+	if (!adv_ibv_enter(qp->context)) {
 		*bad_wr = wr;
-		return adv_refuse(ADV_EFOREIGN);
+		return adv_ibv_refuse(ADV_EFOREIGN);
 	}
-	err = adv_qp_post_send(adv_qp_of(qp)->qp, adv_device_now(device), wr, bad_wr);
+	err = adv_qp_post_send(adv_ibv_qp_of(qp)->qp, adv_device_now(device), wr, bad_wr);
 	if (err) {
-		adv_leave(qp->context);
-		return adv_refuse(err);
+		adv_ibv_leave(qp->context);
+		return adv_ibv_refuse(err);
 	}
 	if (is_small(wr))
-		adv_device_unlock_posted(device, adv_qp_of(qp)->qp, adv_device_now(device));
+		adv_device_unlock_posted(device, adv_ibv_qp_of(qp)->qp, adv_device_now(device));
 	else
-		adv_leave(qp->context);
+		adv_ibv_leave(qp->context);
 	return 0;
 }
 
-int adv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+int adv_ibv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	struct adv_qp *engine_qp = adv_qp_of(qp)->qp;
-	struct adv_device *device = adv_context_of(qp->context)->device;
+	struct adv_qp *engine_qp = adv_ibv_qp_of(qp)->qp;
+	struct adv_device *device = adv_ibv_context_of(qp->context)->device;
 	int err;
 
-	if (!adv_enter(qp->context)) {
+	if (!adv_ibv_enter(qp->context)) {
 		*bad_wr = wr;
-		return adv_refuse(ADV_EFOREIGN);
+		return adv_ibv_refuse(ADV_EFOREIGN);
 	}
 	/* Then it is flushed at once; else its time is not asked for, and nothing comes of it now.
 	 */
 	if (adv_qp_state(engine_qp) == IBV_QPS_ERR) {
 		err = adv_qp_post_recv(engine_qp, adv_device_now(device), wr, bad_wr);
-		adv_leave(qp->context);
+		adv_ibv_leave(qp->context);
 	} else {
 		err = adv_qp_post_recv(engine_qp, 0, wr, bad_wr);
 		adv_device_unlock_unchanged(device);
 	}
-	return err ? adv_refuse(err) : 0;
+	return err ? adv_ibv_refuse(err) : 0;
 }
 
 /* Bytes of a packet are placed by memcpy(), in any order. */
@@ -383,10 +384,10 @@ ADV_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode 
 ADV_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	memset(ece, 0, sizeof(*ece));
-	return adv_refuse(EOPNOTSUPP);
+	return adv_ibv_refuse(EOPNOTSUPP);
 }
 
 ADV_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	return adv_refuse(EOPNOTSUPP);
+	return adv_ibv_refuse(EOPNOTSUPP);
 }

@@ -18,7 +18,7 @@ struct pending {
 	bool is_inline;
 };
 
-struct adv_wr_list {
+struct adv_ibv_wr_list {
 	pthread_mutex_t lock;
 	int error; /* the first one since wr_start */
 	struct pending *wr;
@@ -31,11 +31,11 @@ struct adv_wr_list {
 
 static struct adv_ibv_qp *of(struct ibv_qp_ex *qp)
 {
-	return adv_qp_of(&qp->qp_base);
+	return adv_ibv_qp_of(&qp->qp_base);
 }
 
 /* Makes room for `more` elements; false at no memory, with the list's error set. */
-static bool reserve(struct adv_wr_list *l, void *array, size_t *room, size_t count, size_t more,
+static bool reserve(struct adv_ibv_wr_list *l, void *array, size_t *room, size_t count, size_t more,
 		    size_t size)
 {
 	size_t want = *room ? *room : 16;
@@ -57,7 +57,7 @@ static bool reserve(struct adv_wr_list *l, void *array, size_t *room, size_t cou
 
 static void wr_start(struct ibv_qp_ex *qp)
 {
-	struct adv_wr_list *l = of(qp)->wr_list;
+	struct adv_ibv_wr_list *l = of(qp)->wr_list;
 
 	pthread_mutex_lock(&l->lock);
 	l->error = 0;
@@ -72,7 +72,7 @@ static void wr_abort(struct ibv_qp_ex *qp)
 }
 
 /* Turns offsets into pointers and links the requests. */
-static void link_requests(struct adv_wr_list *l)
+static void link_requests(struct adv_ibv_wr_list *l)
 {
 	for (size_t i = 0; i < l->wr_count; i++) {
 		struct pending *p = &l->wr[i];
@@ -91,13 +91,13 @@ static void link_requests(struct adv_wr_list *l)
  */
 static int wr_complete(struct ibv_qp_ex *qp)
 {
-	struct adv_wr_list *l = of(qp)->wr_list;
+	struct adv_ibv_wr_list *l = of(qp)->wr_list;
 	struct ibv_send_wr *bad;
-	int err = adv_refuse(l->error);
+	int err = adv_ibv_refuse(l->error);
 
 	if (!err && l->wr_count > 0) {
 		link_requests(l);
-		err = adv_post_send(&qp->qp_base, &l->wr[0].wr, &bad);
+		err = adv_ibv_post_send(&qp->qp_base, &l->wr[0].wr, &bad);
 	}
 	pthread_mutex_unlock(&l->lock);
 	return err;
@@ -106,7 +106,7 @@ static int wr_complete(struct ibv_qp_ex *qp)
 /* Begins a request. NULL once an error is noted. */
 static struct ibv_send_wr *begin(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode)
 {
-	struct adv_wr_list *l = of(qp)->wr_list;
+	struct adv_ibv_wr_list *l = of(qp)->wr_list;
 	struct pending *p;
 
 	if (l->error || !reserve(l, &l->wr, &l->wr_room, l->wr_count, 1, sizeof(*l->wr)))
@@ -231,7 +231,7 @@ static void wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, 
 /* The request that setters speak of; NULL where there is none. */
 static struct pending *current(struct ibv_qp_ex *qp)
 {
-	struct adv_wr_list *l = of(qp)->wr_list;
+	struct adv_ibv_wr_list *l = of(qp)->wr_list;
 
 	if (!l->error && l->wr_count == 0)
 		l->error = EINVAL;
@@ -240,7 +240,7 @@ static struct pending *current(struct ibv_qp_ex *qp)
 
 static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num_sge, const struct ibv_sge *list)
 {
-	struct adv_wr_list *l = of(qp)->wr_list;
+	struct adv_ibv_wr_list *l = of(qp)->wr_list;
 	struct pending *p = current(qp);
 
 	if (!p)
@@ -270,7 +270,7 @@ static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint3
 static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
 				    const struct ibv_data_buf *list)
 {
-	struct adv_wr_list *l = of(qp)->wr_list;
+	struct adv_ibv_wr_list *l = of(qp)->wr_list;
 	struct pending *p = current(qp);
 	size_t length = 0;
 
@@ -350,7 +350,7 @@ static uint64_t possible_ops(enum ibv_qp_type type)
 }
 
 /* Builders that the program has not asked for stay NULL, as with other providers. */
-static void fill_builders(union adv_qp_ex *ex, uint64_t ops)
+static void fill_builders(union adv_ibv_qp_ex *ex, uint64_t ops)
 {
 	struct ibv_qp_ex *b = &ex->base;
 
@@ -380,7 +380,7 @@ static void fill_builders(union adv_qp_ex *ex, uint64_t ops)
 		ex->wr_flush = wr_flush;
 }
 
-int adv_qp_ex_init(struct adv_ibv_qp *qp, enum ibv_qp_type type, uint64_t ops)
+int adv_ibv_qp_ex_init(struct adv_ibv_qp *qp, enum ibv_qp_type type, uint64_t ops)
 {
 	struct ibv_qp_ex *ex = &qp->ex.base;
 
@@ -405,9 +405,9 @@ int adv_qp_ex_init(struct adv_ibv_qp *qp, enum ibv_qp_type type, uint64_t ops)
 	return 0;
 }
 
-void adv_qp_ex_free(struct adv_ibv_qp *qp)
+void adv_ibv_qp_ex_free(struct adv_ibv_qp *qp)
 {
-	struct adv_wr_list *l = qp->wr_list;
+	struct adv_ibv_wr_list *l = qp->wr_list;
 
 	if (!l)
 		return;

@@ -52,17 +52,18 @@ static const struct ibv_device_attr device_attr = {
 	.phys_port_cnt = 1,
 };
 
-struct adv_gid_table *adv_gids_of(struct ibv_context *context)
+struct adv_gid_table *adv_ibv_gids_of(struct ibv_context *context)
 {
 	struct adv_gid_table *table = malloc(sizeof(*table));
 
 	if (table)
-		adv_device_gids(adv_context_of(context)->device, table);
+		adv_device_gids(adv_ibv_context_of(context)->device, table);
 	return table;
 }
 
-int adv_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
-			struct ibv_device_attr_ex *attr, size_t attr_size)
+int adv_ibv_query_device_ex(struct ibv_context *context,
+			    const struct ibv_query_device_ex_input *input,
+			    struct ibv_device_attr_ex *attr, size_t attr_size)
 {
 	/* The last two are newer than some headers. */
 	const uint32_t odp_flush = 1 << 6, odp_atomic_write = 1 << 7;
@@ -70,7 +71,7 @@ int adv_query_device_ex(struct ibv_context *context, const struct ibv_query_devi
 	struct ibv_device_attr_ex full = {.orig_attr = device_attr};
 
 	if (input && input->comp_mask)
-		return adv_refuse(EINVAL);
+		return adv_ibv_refuse(EINVAL);
 	full.orig_attr.node_guid = ibv_get_device_guid(context->device);
 	full.orig_attr.sys_image_guid = full.orig_attr.node_guid;
 	full.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
@@ -101,14 +102,14 @@ int adv_query_device_ex(struct ibv_context *context, const struct ibv_query_devi
 ADV_EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
 	struct ibv_device_attr_ex full;
-	int err = adv_query_device_ex(context, NULL, &full, sizeof(full));
+	int err = adv_ibv_query_device_ex(context, NULL, &full, sizeof(full));
 
 	if (!err)
 		*attr = full.orig_attr;
 	return err;
 }
 
-int adv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+int adv_ibv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
 	uint32_t asked = values->comp_mask;
 
@@ -118,7 +119,7 @@ int adv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *value
 		values->raw_clock.tv_sec = 0;
 		values->raw_clock.tv_nsec = (long)adv_now();
 	}
-	return adv_refuse(asked & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK ? EINVAL : 0);
+	return adv_ibv_refuse(asked & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK ? EINVAL : 0);
 }
 
 static enum ibv_mtu mtu_enum(uint32_t bytes)
@@ -149,20 +150,21 @@ static void fill_port(const struct adv_gid_table *table, struct ibv_port_attr *a
 		       &attr->active_speed);
 }
 
-int adv_gids_of_port(struct ibv_context *context, uint32_t port_num, struct adv_gid_table **table)
+int adv_ibv_gids_of_port(struct ibv_context *context, uint32_t port_num,
+			 struct adv_gid_table **table)
 {
 	if (port_num != 1)
-		return adv_refuse(EINVAL);
-	*table = adv_gids_of(context);
-	return *table ? 0 : adv_refuse(ENOMEM);
+		return adv_ibv_refuse(EINVAL);
+	*table = adv_ibv_gids_of(context);
+	return *table ? 0 : adv_ibv_refuse(ENOMEM);
 }
 
-int adv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
-		   size_t attr_size)
+int adv_ibv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
+		       size_t attr_size)
 {
 	struct ibv_port_attr full = {0};
 	struct adv_gid_table *table;
-	int err = adv_gids_of_port(context, port_num, &table);
+	int err = adv_ibv_gids_of_port(context, port_num, &table);
 
 	if (err)
 		return err;
@@ -182,7 +184,7 @@ ADV_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 			      struct _compat_ibv_port_attr *attr)
 {
 	_Static_assert(offsetof(struct ibv_port_attr, port_cap_flags2) <= 48, "the old structure");
-	return adv_query_port(context, port_num, (struct ibv_port_attr *)(void *)attr, 48);
+	return adv_ibv_query_port(context, port_num, (struct ibv_port_attr *)(void *)attr, 48);
 }
 
 static void fill_gid(struct ibv_gid_entry *out, const struct adv_gid_entry *in, uint32_t index)
@@ -213,19 +215,19 @@ ADV_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num,
 	int err = EINVAL;
 
 	if (flags)
-		return adv_refuse(EOPNOTSUPP);
+		return adv_ibv_refuse(EOPNOTSUPP);
 	if (port_num != 1)
-		return adv_refuse(EINVAL);
-	table = adv_gids_of(context);
+		return adv_ibv_refuse(EINVAL);
+	table = adv_ibv_gids_of(context);
 	if (!table)
-		return adv_refuse(ENOMEM);
+		return adv_ibv_refuse(ENOMEM);
 	if (index < table->count) {
 		fill_gid(&entry, &table->entry[index], index);
 		put_gid(out, &entry, entry_size);
 		err = 0;
 	}
 	free(table);
-	return adv_refuse(err);
+	return adv_ibv_refuse(err);
 }
 
 ADV_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
@@ -236,13 +238,13 @@ ADV_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_
 	ssize_t n;
 
 	if (flags)
-		return adv_refuse_negative(EOPNOTSUPP);
-	table = adv_gids_of(context);
+		return adv_ibv_refuse_negative(EOPNOTSUPP);
+	table = adv_ibv_gids_of(context);
 	if (!table)
-		return adv_refuse_negative(ENOMEM);
+		return adv_ibv_refuse_negative(ENOMEM);
 	if (table->count > max_entries) {
 		free(table);
-		return adv_refuse_negative(EINVAL);
+		return adv_ibv_refuse_negative(EINVAL);
 	}
 	for (n = 0; n < (ssize_t)table->count; n++) {
 		fill_gid(&entry, &table->entry[n], (uint32_t)n);
@@ -261,36 +263,37 @@ ADV_EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int 
 						sizeof(entry));
 
 	if (err)
-		return adv_refuse_minus_one(err);
+		return adv_ibv_refuse_minus_one(err);
 	*gid = entry.gid;
 	return 0;
 }
 
-ADV_EXPORT int adv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
-				  int *type);
+ADV_EXPORT int adv_ibv_query_gid_type(struct ibv_context *context, uint8_t port_num,
+				      unsigned int index, int *type);
 
 /* ibv_query_gid_type() of the private nodes. *type: 0 is InfiniBand or RoCE v1, 1 is RoCE v2. */
-int adv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index, int *type)
+int adv_ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
+			   int *type)
 {
 	struct ibv_gid_entry entry;
 	int err = _ibv_query_gid_ex(context, port_num, index, &entry, 0, sizeof(entry));
 
 	if (err)
-		return adv_refuse_minus_one(err);
+		return adv_ibv_refuse_minus_one(err);
 	*type = entry.gid_type == IBV_GID_TYPE_ROCE_V2;
 	return 0;
 }
-ADV_EXPORT_DEFAULT(adv_query_gid_type, ibv_query_gid_type, "IBVERBS_PRIVATE_34");
-ADV_EXPORT_OLD(adv_query_gid_type, ibv_query_gid_type, "IBVERBS_PRIVATE_57");
-ADV_EXPORT_OLD(adv_query_gid_type, ibv_query_gid_type, "IBVERBS_PRIVATE_59");
-ADV_EXPORT_OLD(adv_query_gid_type, ibv_query_gid_type, "IBVERBS_PRIVATE_64");
-ADV_EXPORT_OLD(adv_query_gid_type, ibv_query_gid_type, "IBVERBS_PRIVATE_65");
+ADV_EXPORT_DEFAULT(adv_ibv_query_gid_type, ibv_query_gid_type, "IBVERBS_PRIVATE_34");
+ADV_EXPORT_OLD(adv_ibv_query_gid_type, ibv_query_gid_type, "IBVERBS_PRIVATE_57");
+ADV_EXPORT_OLD(adv_ibv_query_gid_type, ibv_query_gid_type, "IBVERBS_PRIVATE_59");
+ADV_EXPORT_OLD(adv_ibv_query_gid_type, ibv_query_gid_type, "IBVERBS_PRIVATE_64");
+ADV_EXPORT_OLD(adv_ibv_query_gid_type, ibv_query_gid_type, "IBVERBS_PRIVATE_65");
 
 ADV_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index,
 			      __be16 *pkey)
 {
 	if (port_num != 1 || index != 0)
-		return adv_refuse_minus_one(EINVAL);
+		return adv_ibv_refuse_minus_one(EINVAL);
 	*pkey = htobe16(ADV_DEFAULT_PKEY);
 	return 0;
 }
@@ -298,6 +301,6 @@ ADV_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int
 ADV_EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pkey)
 {
 	if (port_num != 1 || pkey != htobe16(ADV_DEFAULT_PKEY))
-		return adv_refuse_minus_one(EINVAL);
+		return adv_ibv_refuse_minus_one(EINVAL);
 	return 0;
 }

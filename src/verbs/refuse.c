@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-int adv_refuse(int err)
+int adv_ibv_refuse(int err)
 {
 	assert(err >= 0);
 	if (err)
@@ -13,19 +13,19 @@ int adv_refuse(int err)
 	return err;
 }
 
-int adv_refuse_negative(int err)
+int adv_ibv_refuse_negative(int err)
 {
-	return -adv_refuse(err);
+	return -adv_ibv_refuse(err);
 }
 
-int adv_refuse_minus_one(int err)
+int adv_ibv_refuse_minus_one(int err)
 {
-	return adv_refuse(err) ? -1 : 0;
+	return adv_ibv_refuse(err) ? -1 : 0;
 }
 
-void *adv_refuse_object(int err)
+void *adv_ibv_refuse_object(int err)
 {
 	assert(err > 0);
-	adv_refuse(err);
+	adv_ibv_refuse(err);
 	return NULL;
 }

@@ -7,15 +7,15 @@
 #define ADV_VERBS_REFUSE_H
 
 /* err: a positive error number, which becomes errno, or 0. Returns err. Any thread. */
-int adv_refuse(int err);
+int adv_ibv_refuse(int err);
 
 /* The same for calls that return a negative error number; err is positive or 0. */
-int adv_refuse_negative(int err);
+int adv_ibv_refuse_negative(int err);
 
 /* The same for calls that return -1; 0 where err is 0. */
-int adv_refuse_minus_one(int err);
+int adv_ibv_refuse_minus_one(int err);
 
 /* The same for calls that return an object; err is not 0. Returns NULL. */
-void *adv_refuse_object(int err);
+void *adv_ibv_refuse_object(int err);
 
 #endif

@@ -10,20 +10,20 @@ static int create_in_engine(struct ibv_pd *pd, struct adv_ibv_srq *srq, struct i
 {
 	int err = 0;
 
-	if (!adv_enter(pd->context))
+	if (!adv_ibv_enter(pd->context))
 		return ADV_EFOREIGN;
 	if (xrc) {
-		adv_device_reserve_srqn(adv_context_of(pd->context)->device);
-		srq->srq = adv_srq_create_xrc(adv_pd_of(pd)->pd, adv_xrcd_engine(srq->xrcd),
-					      adv_cq_of(xrc->cq)->cq, attr, srq);
+		adv_device_reserve_srqn(adv_ibv_context_of(pd->context)->device);
+		srq->srq = adv_srq_create_xrc(adv_ibv_pd_of(pd)->pd, adv_ibv_xrcd_engine(srq->xrcd),
+					      adv_ibv_cq_of(xrc->cq)->cq, attr, srq);
 	} else {
-		srq->srq = adv_srq_create(adv_pd_of(pd)->pd, attr, srq);
+		srq->srq = adv_srq_create(adv_ibv_pd_of(pd)->pd, attr, srq);
 	}
 	if (!srq->srq)
 		err = errno;
 	else if (xrc)
 		srq->xrcd->users++;
-	adv_leave(pd->context);
+	adv_ibv_leave(pd->context);
 	return err;
 }
 
@@ -41,16 +41,16 @@ static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context, struct ibv_s
 	srq->ibv.pd = pd;
 	srq->ibv.handle = ++handles;
 	if (xrc)
-		srq->xrcd = adv_xrcd_of(xrc->xrcd);
+		srq->xrcd = adv_ibv_xrcd_of(xrc->xrcd);
 	pthread_mutex_init(&srq->ibv.mutex, NULL);
 	pthread_cond_init(&srq->ibv.cond, NULL);
-	adv_async_init_srq(srq);
+	adv_ibv_async_init_srq(srq);
 	err = create_in_engine(pd, srq, attr, xrc);
 	if (err) {
 		free(srq);
-		return adv_refuse_object(err);
+		return adv_ibv_refuse_object(err);
 	}
-	adv_pd_hold(pd);
+	adv_ibv_pd_hold(pd);
 	return &srq->ibv;
 }
 
@@ -80,27 +80,28 @@ static int check_attr(const struct ibv_context *context, const struct ibv_srq_in
 	return 0;
 }
 
-struct ibv_srq *adv_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
+struct ibv_srq *adv_ibv_create_srq_ex(struct ibv_context *context,
+				      struct ibv_srq_init_attr_ex *attr)
 {
 	bool is_xrc = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
 	int err = check_attr(context, attr);
 
 	if (err)
-		return adv_refuse_object(err);
+		return adv_ibv_refuse_object(err);
 	return create(attr->pd, attr->srq_context, &attr->attr, is_xrc ? attr : NULL);
 }
 
-int adv_get_srq_num(struct ibv_srq *srq, uint32_t *number)
+int adv_ibv_get_srq_num(struct ibv_srq *srq, uint32_t *number)
 {
 	uint32_t n;
 
-	if (!adv_enter(srq->context))
-		return adv_refuse(ADV_EFOREIGN);
-	n = adv_srq_number(adv_srq_of(srq)->srq);
-	adv_leave(srq->context);
+	if (!adv_ibv_enter(srq->context))
+		return adv_ibv_refuse(ADV_EFOREIGN);
+	n = adv_srq_number(adv_ibv_srq_of(srq)->srq);
+	adv_ibv_leave(srq->context);
 	/* Only those of an XRC domain have one. */
 	if (n == 0)
-		return adv_refuse(EOPNOTSUPP);
+		return adv_ibv_refuse(EOPNOTSUPP);
 	*number = n;
 	return 0;
 }
@@ -110,20 +111,20 @@ ADV_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, in
 	int err;
 
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
-		return adv_refuse(EINVAL);
-	if (!adv_enter(srq->context))
-		return adv_refuse(ADV_EFOREIGN);
-	err = adv_srq_modify(adv_srq_of(srq)->srq, attr, mask);
-	adv_leave(srq->context);
-	return adv_refuse(err);
+		return adv_ibv_refuse(EINVAL);
+	if (!adv_ibv_enter(srq->context))
+		return adv_ibv_refuse(ADV_EFOREIGN);
+	err = adv_srq_modify(adv_ibv_srq_of(srq)->srq, attr, mask);
+	adv_ibv_leave(srq->context);
+	return adv_ibv_refuse(err);
 }
 
 ADV_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 {
-	if (!adv_enter(srq->context))
-		return adv_refuse(ADV_EFOREIGN);
-	adv_srq_query(adv_srq_of(srq)->srq, attr);
-	adv_leave(srq->context);
+	if (!adv_ibv_enter(srq->context))
+		return adv_ibv_refuse(ADV_EFOREIGN);
+	adv_srq_query(adv_ibv_srq_of(srq)->srq, attr);
+	adv_ibv_leave(srq->context);
 	return 0;
 }
 
@@ -131,8 +132,8 @@ ADV_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 static int destroy_in_engine(struct adv_ibv_srq *srq)
 {
 	struct ibv_context *context = srq->ibv.context;
-	const struct adv_acks acks = {
-		.queue = &adv_context_of(context)->async,
+	const struct adv_ibv_acks acks = {
+		.queue = &adv_ibv_context_of(context)->async,
 		.node = srq->node,
 		.nodes = ADV_SRQ_NODES,
 		.mutex = &srq->ibv.mutex,
@@ -141,10 +142,10 @@ static int destroy_in_engine(struct adv_ibv_srq *srq)
 	};
 	int err;
 
-	while (!adv_srq_in_use(srq->srq) && !adv_acks_complete(&acks)) {
-		adv_leave(context);
-		adv_acks_wait(context, &acks);
-		adv_enter(context);
+	while (!adv_srq_in_use(srq->srq) && !adv_ibv_acks_complete(&acks)) {
+		adv_ibv_leave(context);
+		adv_ibv_acks_wait(context, &acks);
+		adv_ibv_enter(context);
 	}
 	err = adv_srq_destroy(srq->srq);
 	if (!err && srq->xrcd)
@@ -154,31 +155,31 @@ static int destroy_in_engine(struct adv_ibv_srq *srq)
 
 ADV_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 {
-	struct adv_ibv_srq *srq = adv_srq_of(ibsrq);
+	struct adv_ibv_srq *srq = adv_ibv_srq_of(ibsrq);
 	int err;
 
-	if (adv_enter(ibsrq->context)) {
+	if (adv_ibv_enter(ibsrq->context)) {
 		err = destroy_in_engine(srq);
-		adv_leave(ibsrq->context);
+		adv_ibv_leave(ibsrq->context);
 		if (err)
-			return adv_refuse(err);
+			return adv_ibv_refuse(err);
 	}
-	adv_pd_release(ibsrq->pd);
+	adv_ibv_pd_release(ibsrq->pd);
 	pthread_cond_destroy(&ibsrq->cond);
 	pthread_mutex_destroy(&ibsrq->mutex);
 	free(srq);
 	return 0;
 }
 
-int adv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+int adv_ibv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	int err;
 
-	if (!adv_enter(srq->context)) {
+	if (!adv_ibv_enter(srq->context)) {
 		*bad_wr = wr;
-		return adv_refuse(ADV_EFOREIGN);
+		return adv_ibv_refuse(ADV_EFOREIGN);
 	}
-	err = adv_srq_post(adv_srq_of(srq)->srq, wr, bad_wr);
-	adv_leave(srq->context);
-	return err ? adv_refuse(err) : 0;
+	err = adv_srq_post(adv_ibv_srq_of(srq)->srq, wr, bad_wr);
+	adv_ibv_leave(srq->context);
+	return err ? adv_ibv_refuse(err) : 0;
 }

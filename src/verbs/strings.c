@@ -105,10 +105,10 @@ ADV_EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 	return name_of(names, COUNT(names), (unsigned)status, "unknown");
 }
 
-ADV_EXPORT const char *adv_wr_opcode_str(enum ibv_wr_opcode opcode);
+ADV_EXPORT const char *adv_ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
 
 /* ibv_wr_opcode_str() of the private nodes, from rdma-core 50 on. */
-const char *adv_wr_opcode_str(enum ibv_wr_opcode opcode)
+const char *adv_ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
 {
 	static const char *const names[] = {
 		[IBV_WR_RDMA_WRITE] = "IBV_WR_RDMA_WRITE",
@@ -129,11 +129,11 @@ const char *adv_wr_opcode_str(enum ibv_wr_opcode opcode)
 
 	return name_of(names, COUNT(names), (unsigned)opcode, "unknown");
 }
-ADV_EXPORT_DEFAULT(adv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_34");
-ADV_EXPORT_OLD(adv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_57");
-ADV_EXPORT_OLD(adv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_59");
-ADV_EXPORT_OLD(adv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_64");
-ADV_EXPORT_OLD(adv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_65");
+ADV_EXPORT_DEFAULT(adv_ibv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_34");
+ADV_EXPORT_OLD(adv_ibv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_57");
+ADV_EXPORT_OLD(adv_ibv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_59");
+ADV_EXPORT_OLD(adv_ibv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_64");
+ADV_EXPORT_OLD(adv_ibv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_65");
 
 /* mult: multiples of 2.5 Gbit/s, 0 for the rates that are none. */
 static const struct {

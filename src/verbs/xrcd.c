@@ -15,8 +15,8 @@
 
 #include "verbs/objects.h"
 
-struct adv_xrc_domain {
-	struct adv_list link; /* adv_context.xrc_domains */
+struct adv_ibv_xrc_domain {
+	struct adv_list link; /* adv_ibv_context.xrc_domains */
 	struct adv_xrcd *xrcd;
 	unsigned handles;
 	bool has_inode;
@@ -24,10 +24,10 @@ struct adv_xrc_domain {
 	ino_t inode;
 };
 
-static struct adv_xrc_domain *find(struct adv_context *c, const struct stat *file)
+static struct adv_ibv_xrc_domain *find(struct adv_ibv_context *c, const struct stat *file)
 {
 	for (struct adv_list *n = c->xrc_domains.next; n != &c->xrc_domains; n = n->next) {
-		struct adv_xrc_domain *d = adv_container_of(n, struct adv_xrc_domain, link);
+		struct adv_ibv_xrc_domain *d = adv_container_of(n, struct adv_ibv_xrc_domain, link);
 
 		if (d->has_inode && d->device == file->st_dev && d->inode == file->st_ino)
 			return d;
@@ -38,10 +38,10 @@ static struct adv_xrc_domain *find(struct adv_context *c, const struct stat *fil
 /* With the lock held. file: NULL for a domain that no other handle can reach. NULL with errno,
  * those of the kernel: EINVAL, it exists and O_EXCL is set; EAGAIN, it does not and O_CREAT is not.
  */
-static struct adv_xrc_domain *open_domain(struct adv_context *c, struct adv_engine *e,
-					  const struct stat *file, int oflags)
+static struct adv_ibv_xrc_domain *open_domain(struct adv_ibv_context *c, struct adv_engine *e,
+					      const struct stat *file, int oflags)
 {
-	struct adv_xrc_domain *d = file ? find(c, file) : NULL;
+	struct adv_ibv_xrc_domain *d = file ? find(c, file) : NULL;
 
 	if (d ? oflags & O_EXCL : file && !(oflags & O_CREAT)) {
 		errno = d ? EINVAL : EAGAIN;
@@ -67,7 +67,7 @@ static struct adv_xrc_domain *open_domain(struct adv_context *c, struct adv_engi
 	return d;
 }
 
-struct ibv_xrcd *adv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
+struct ibv_xrcd *adv_ibv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
 {
 	const uint32_t both = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
 	struct adv_ibv_xrcd *xrcd;
@@ -75,42 +75,42 @@ struct ibv_xrcd *adv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init
 	struct stat file;
 
 	if (attr->comp_mask != both)
-		return adv_refuse_object(attr->comp_mask & ~both ? EOPNOTSUPP : EINVAL);
+		return adv_ibv_refuse_object(attr->comp_mask & ~both ? EOPNOTSUPP : EINVAL);
 	if (attr->fd != -1 && fstat(attr->fd, &file))
 		return NULL;
 	xrcd = calloc(1, sizeof(*xrcd));
 	if (!xrcd)
 		return NULL;
 	xrcd->ibv.context = context;
-	e = adv_enter_to_make(context);
+	e = adv_ibv_enter_to_make(context);
 	if (!e) {
 		free(xrcd);
-		return adv_refuse_object(ADV_EFOREIGN);
+		return adv_ibv_refuse_object(ADV_EFOREIGN);
 	}
-	xrcd->domain = open_domain(adv_context_of(context), e, attr->fd != -1 ? &file : NULL,
+	xrcd->domain = open_domain(adv_ibv_context_of(context), e, attr->fd != -1 ? &file : NULL,
 				   attr->oflags);
 	if (xrcd->domain) {
 		xrcd->domain->handles++;
-		adv_leave(context);
+		adv_ibv_leave(context);
 		return &xrcd->ibv;
 	} else {
 		int err = errno;
 
-		adv_leave(context);
+		adv_ibv_leave(context);
 		free(xrcd);
-		return adv_refuse_object(err);
+		return adv_ibv_refuse_object(err);
 	}
 }
 
-int adv_close_xrcd(struct ibv_xrcd *ibv)
+int adv_ibv_close_xrcd(struct ibv_xrcd *ibv)
 {
-	struct adv_ibv_xrcd *xrcd = adv_xrcd_of(ibv);
-	struct adv_xrc_domain *d = xrcd->domain;
+	struct adv_ibv_xrcd *xrcd = adv_ibv_xrcd_of(ibv);
+	struct adv_ibv_xrc_domain *d = xrcd->domain;
 
-	if (adv_enter(ibv->context)) {
+	if (adv_ibv_enter(ibv->context)) {
 		if (xrcd->users > 0) {
-			adv_leave(ibv->context);
-			return adv_refuse(EBUSY);
+			adv_ibv_leave(ibv->context);
+			return adv_ibv_refuse(EBUSY);
 		}
 		/* Its SRQs and QPs count in their handles, of which there are no more. */
 		if (--d->handles == 0) {
@@ -118,24 +118,24 @@ int adv_close_xrcd(struct ibv_xrcd *ibv)
 			adv_list_del(&d->link);
 			free(d);
 		}
-		adv_leave(ibv->context);
+		adv_ibv_leave(ibv->context);
 	}
 	free(xrcd);
 	return 0;
 }
 
-struct adv_xrcd *adv_xrcd_engine(const struct adv_ibv_xrcd *xrcd)
+struct adv_xrcd *adv_ibv_xrcd_engine(const struct adv_ibv_xrcd *xrcd)
 {
 	return xrcd->domain->xrcd;
 }
 
-void adv_xrcd_forget_all(struct adv_context *c)
+void adv_ibv_xrcd_forget_all(struct adv_ibv_context *c)
 {
 	while (!adv_list_empty(&c->xrc_domains)) {
 		struct adv_list *n = c->xrc_domains.next;
 
 		adv_list_del(n);
-		free(adv_container_of(n, struct adv_xrc_domain, link));
+		free(adv_container_of(n, struct adv_ibv_xrc_domain, link));
 	}
 }
 
@@ -145,14 +145,14 @@ void adv_xrcd_forget_all(struct adv_context *c)
  * EOPNOTSUPP: the number is not of this context. */
 static int join(struct adv_ibv_qp *qp, uint32_t number)
 {
-	struct adv_engine *e = adv_enter(qp->ibv.context);
+	struct adv_engine *e = adv_ibv_enter(qp->ibv.context);
 	struct adv_ibv_qp *first;
 	struct adv_qp *found;
 	int err = 0;
 
 	if (!e)
 		return ADV_EFOREIGN;
-	found = adv_xrcd_find_qp(adv_xrcd_engine(qp->xrcd), number);
+	found = adv_xrcd_find_qp(adv_ibv_xrcd_engine(qp->xrcd), number);
 	if (found) {
 		first = adv_qp_user(found);
 		adv_list_add_tail(&first->shared, &qp->shared);
@@ -163,11 +163,11 @@ static int join(struct adv_ibv_qp *qp, uint32_t number)
 	} else {
 		err = adv_engine_has_qpn(e, number) ? EINVAL : EOPNOTSUPP;
 	}
-	adv_leave(qp->ibv.context);
+	adv_ibv_leave(qp->ibv.context);
 	return err;
 }
 
-struct ibv_qp *adv_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
+struct ibv_qp *adv_ibv_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
 {
 	const uint32_t needed =
 		IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
@@ -176,19 +176,19 @@ struct ibv_qp *adv_open_qp(struct ibv_context *context, struct ibv_qp_open_attr 
 	int err;
 
 	if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED)
-		return adv_refuse_object(EOPNOTSUPP);
+		return adv_ibv_refuse_object(EOPNOTSUPP);
 	if ((attr->comp_mask & needed) != needed || attr->qp_type != IBV_QPT_XRC_RECV ||
 	    !attr->xrcd || attr->xrcd->context != context)
-		return adv_refuse_object(EINVAL);
+		return adv_ibv_refuse_object(EINVAL);
 	if (attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT)
 		init.qp_context = attr->qp_context;
-	qp = adv_qp_new(context, &init);
+	qp = adv_ibv_qp_new(context, &init);
 	if (!qp)
 		return NULL;
 	err = join(qp, attr->qp_num);
 	if (err) {
-		adv_qp_free(qp);
-		return adv_refuse_object(err);
+		adv_ibv_qp_free(qp);
+		return adv_ibv_refuse_object(err);
 	}
 	return &qp->ibv;
 }

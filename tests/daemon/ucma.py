@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A bare client of the connection manager: the messages of host/cm_protocol.h, nothing more."""
+"""A bare client of the connection manager: the messages of host/ucma_protocol.h, nothing more."""
 
 import contextlib
 import errno
@@ -38,7 +38,7 @@ class Lost(Exception):
 
 
 def sockaddr(text, port=0, scope=0):
-    """As union adv_cm_sockaddr; None: of no family."""
+    """As union adv_ucma_sockaddr; None: of no family."""
     if text is None:
         return bytes(28)
     ip = ipaddress.ip_address(text)
@@ -96,7 +96,7 @@ NUMBERS = (n & 0xffffff for n in itertools.count(os.getpid() << 8 | 1))
 
 
 def conn(qp_num=None, private=b"", qp_type=RC, reason=0, qkey=0, length=None, depth=1):
-    """As struct adv_cm_wire_conn; without qp_num one that no other connection has."""
+    """As struct adv_ucma_conn; without qp_num one that no other connection has."""
     qp_num = next(NUMBERS) if qp_num is None else qp_num
     return CONN.pack(qp_num, qkey, 0, 0, 0, qp_type, reason, depth, depth, 0, 7, 7, 0,
                      len(private) if length is None else length, private)

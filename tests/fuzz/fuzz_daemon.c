@@ -453,9 +453,9 @@ static void remember(uint32_t *list, unsigned *count, uint32_t number)
 		list[number % KNOWN] = number;
 }
 
-static void cm_learn(struct cm_peer *p, const struct adv_cm_message *m, int fd)
+static void cm_learn(struct cm_peer *p, const struct adv_ucma_message *m, int fd)
 {
-	if (m->type == ADV_CM_CREATE_CHANNEL && m->result == 0) {
+	if (m->type == ADV_UCMA_CMD_CREATE_CHANNEL && m->result == 0) {
 		FUZZ_CHECK(fd >= 0);
 		if (p->channels < KNOWN) {
 			p->channel_fd[p->channels] = fd;
@@ -465,17 +465,17 @@ static void cm_learn(struct cm_peer *p, const struct adv_cm_message *m, int fd)
 	}
 	if (fd >= 0)
 		close(fd);
-	if (m->result == 0 && m->type == ADV_CM_CREATE_ID)
+	if (m->result == 0 && m->type == ADV_UCMA_CMD_CREATE_ID)
 		remember(p->id, &p->ids, m->id);
-	if (m->result == 0 && m->type == ADV_CM_GET_EVENT &&
+	if (m->result == 0 && m->type == ADV_UCMA_CMD_GET_EVENT &&
 	    m->body.event.type == RDMA_CM_EVENT_CONNECT_REQUEST)
 		remember(p->id, &p->ids, m->id);
 }
 
 /* The answer, where the daemon has not hung up. */
-static void cm_answer(struct cm_peer *p, const struct adv_cm_message *asked)
+static void cm_answer(struct cm_peer *p, const struct adv_ucma_message *asked)
 {
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	int fd;
 	ssize_t n = hear(p->fd, &m, sizeof(m), &fd);
 
@@ -484,9 +484,9 @@ static void cm_answer(struct cm_peer *p, const struct adv_cm_message *asked)
 		return;
 	}
 	FUZZ_CHECK(n == (ssize_t)sizeof(m));
-	FUZZ_CHECK(m.magic == ADV_CM_PROTOCOL_MAGIC && m.version == ADV_CM_PROTOCOL_VERSION);
+	FUZZ_CHECK(m.magic == ADV_UCMA_PROTOCOL_MAGIC && m.version == ADV_UCMA_PROTOCOL_VERSION);
 	FUZZ_CHECK(m.type == asked->type && m.serial == asked->serial);
-	FUZZ_CHECK((fd >= 0) == (m.type == ADV_CM_CREATE_CHANNEL && m.result == 0));
+	FUZZ_CHECK((fd >= 0) == (m.type == ADV_UCMA_CMD_CREATE_CHANNEL && m.result == 0));
 	for (size_t i = 0; m.result && i < sizeof(m.body); i++)
 		FUZZ_CHECK(m.body.room[i] == 0);
 	cm_learn(p, &m, fd);
@@ -497,11 +497,11 @@ static void cm_answer(struct cm_peer *p, const struct adv_cm_message *asked)
 static void cm_ask(struct world *w, const struct step *s)
 {
 	struct cm_peer *p = &w->cm[s->who % PEERS];
-	struct adv_cm_message m = {.magic = ADV_CM_PROTOCOL_MAGIC,
-				   .version = ADV_CM_PROTOCOL_VERSION,
-				   .type = (uint16_t)(1 + s->type % ADV_CM_WRITE_EVENT),
-				   .serial = ++p->serial,
-				   .value = s->value};
+	struct adv_ucma_message m = {.magic = ADV_UCMA_PROTOCOL_MAGIC,
+				     .version = ADV_UCMA_PROTOCOL_VERSION,
+				     .type = (uint16_t)(1 + s->type % ADV_UCMA_CMD_WRITE_EVENT),
+				     .serial = ++p->serial,
+				     .value = s->value};
 	int fd = file_to_give(s);
 	bool heard;
 

@@ -22,11 +22,11 @@ static struct {
 	int break_next;
 	struct {
 		uint32_t channel;
-		struct adv_cm_message m;
+		struct adv_ucma_message m;
 	} events[EVENTS];
 	unsigned event_count;
 	unsigned counts[COMMANDS];
-	struct adv_cm_message last[COMMANDS];
+	struct adv_ucma_message last[COMMANDS];
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .sock = -1};
 
 /* A cancelled thread's signal stack, and threads in a child of fork(), are what the sanitizers get
@@ -81,7 +81,7 @@ void fake_break_next(int len)
 	pthread_mutex_unlock(&fake.lock);
 }
 
-unsigned fake_count(enum adv_cm_command type)
+unsigned fake_count(enum adv_ucma_command type)
 {
 	unsigned n;
 
@@ -91,9 +91,9 @@ unsigned fake_count(enum adv_cm_command type)
 	return n;
 }
 
-struct adv_cm_message fake_last(enum adv_cm_command type)
+struct adv_ucma_message fake_last(enum adv_ucma_command type)
 {
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 
 	pthread_mutex_lock(&fake.lock);
 	m = fake.last[type];
@@ -121,9 +121,9 @@ unsigned fake_connections(void)
 	return n;
 }
 
-struct adv_cm_message fake_event(uint32_t id, uint32_t type, int status)
+struct adv_ucma_message fake_event(uint32_t id, uint32_t type, int status)
 {
-	struct adv_cm_message m = {.id = id};
+	struct adv_ucma_message m = {.id = id};
 
 	m.body.event.type = type;
 	m.body.event.status = status;
@@ -131,7 +131,7 @@ struct adv_cm_message fake_event(uint32_t id, uint32_t type, int status)
 }
 
 /* With the lock held, which is recursive for no one: answer functions run without it. */
-static void push(uint32_t channel, const struct adv_cm_message *m)
+static void push(uint32_t channel, const struct adv_ucma_message *m)
 {
 	if (fake.event_count == EVENTS || channel >= fake.channels)
 		return;
@@ -140,17 +140,17 @@ static void push(uint32_t channel, const struct adv_cm_message *m)
 	(void)!write(fake.tokens[channel], "", 1);
 }
 
-void fake_push(uint32_t channel, const struct adv_cm_message *m)
+void fake_push(uint32_t channel, const struct adv_ucma_message *m)
 {
 	pthread_mutex_lock(&fake.lock);
 	push(channel, m);
 	pthread_mutex_unlock(&fake.lock);
 }
 
-static void pop(struct adv_cm_message *m)
+static void pop(struct adv_ucma_message *m)
 {
 	uint32_t channel = m->channel;
-	struct adv_cm_message head = *m;
+	struct adv_ucma_message head = *m;
 
 	m->result = EAGAIN;
 	for (unsigned i = 0; i < fake.event_count; i++) {
@@ -173,7 +173,7 @@ static void pop(struct adv_cm_message *m)
 static bool serve(int sock)
 {
 	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	struct iovec iov = {&m, sizeof(m)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	int pair[2] = {-1, -1};
@@ -184,10 +184,12 @@ static bool serve(int sock)
 	pthread_mutex_lock(&fake.lock);
 	fake.counts[m.type % COMMANDS]++;
 	fake.last[m.type % COMMANDS] = m;
-	answer = m.type == ADV_CM_GET_EVENT || m.type == ADV_CM_CREATE_CHANNEL ? NULL : fake.answer;
-	if (m.type == ADV_CM_GET_EVENT)
+	answer = m.type == ADV_UCMA_CMD_GET_EVENT || m.type == ADV_UCMA_CMD_CREATE_CHANNEL
+			 ? NULL
+			 : fake.answer;
+	if (m.type == ADV_UCMA_CMD_GET_EVENT)
 		pop(&m);
-	if (m.type == ADV_CM_CREATE_CHANNEL &&
+	if (m.type == ADV_UCMA_CMD_CREATE_CHANNEL &&
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
 		m.channel = fake.channels;
 		fake.tokens[fake.channels++] = pair[0];
@@ -198,7 +200,7 @@ static bool serve(int sock)
 		CMSG_FIRSTHDR(&msg)->cmsg_type = SCM_RIGHTS;
 		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &pair[1], sizeof(int));
 	}
-	if (m.type == ADV_CM_CREATE_ID)
+	if (m.type == ADV_UCMA_CMD_CREATE_ID)
 		m.id = ++fake.ids;
 	iov.iov_len = fake.break_next ? (size_t)fake.break_next : sizeof(m);
 	if (fake.break_next < 0)

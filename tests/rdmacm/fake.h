@@ -17,29 +17,29 @@
 #include <cmocka.h>
 #include <rdma/rdma_cma.h>
 
-#include "host/cm_protocol.h"
+#include "host/ucma_protocol.h"
 
 /* Called for each request but GET_EVENT and CREATE_CHANNEL, in the daemon's thread: may change
  * the answer, which has result 0, and push events. */
-typedef void (*fake_answer)(struct adv_cm_message *m);
+typedef void (*fake_answer)(struct adv_ucma_message *m);
 
 /* Starts afresh: the next connection that the library asks for is to this daemon. */
 void fake_start(fake_answer answer);
 /* Queues an event on a channel and puts its byte there. In a test or in an answer function. */
-void fake_push(uint32_t channel, const struct adv_cm_message *m);
+void fake_push(uint32_t channel, const struct adv_ucma_message *m);
 /* An event of this type for an id. */
-struct adv_cm_message fake_event(uint32_t id, uint32_t type, int status);
+struct adv_ucma_message fake_event(uint32_t id, uint32_t type, int status);
 /* Closes all that the daemon has, as its death does. */
 void fake_die(void);
 /* The next answer has this length, -1: none at all and the sockets close. */
 void fake_break_next(int len);
 /* How many requests of a type have come. */
-unsigned fake_count(enum adv_cm_command type);
+unsigned fake_count(enum adv_ucma_command type);
 /* Connections made since fake_start(). */
 unsigned fake_connections(void);
 /* The number of the id made last. */
 uint32_t fake_last_id(void);
 /* The last request of a type. */
-struct adv_cm_message fake_last(enum adv_cm_command type);
+struct adv_ucma_message fake_last(enum adv_ucma_command type);
 
 #endif

@@ -11,10 +11,10 @@ static struct rdma_event_channel *channel;
 static struct rdma_cm_id *id;
 static _Atomic int next_result;
 
-static void answer(struct adv_cm_message *m)
+static void answer(struct adv_ucma_message *m)
 {
-	if (m->type != ADV_CM_CREATE_ID && m->type != ADV_CM_DESTROY_ID &&
-	    m->type != ADV_CM_DESTROY_CHANNEL)
+	if (m->type != ADV_UCMA_CMD_CREATE_ID && m->type != ADV_UCMA_CMD_DESTROY_ID &&
+	    m->type != ADV_UCMA_CMD_DESTROY_CHANNEL)
 		m->result = next_result;
 }
 
@@ -122,7 +122,7 @@ static void unbound_ids_have_no_device(void **state)
 	FAILS(EINVAL, rdma_accept(id, &param));
 	FAILS(EINVAL, rdma_disconnect(id));
 	assert_null(id->verbs);
-	assert_int_equal(fake_count(ADV_CM_CONNECT), 0);
+	assert_int_equal(fake_count(ADV_UCMA_CMD_CONNECT), 0);
 }
 
 static void the_daemons_errors_are_errno(void **state)
@@ -162,33 +162,33 @@ static void addresses_of_other_families(void **state)
 static void what_is_sent(void **state)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(7)};
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	int on = 1;
 
 	assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&in), 0);
-	m = fake_last(ADV_CM_BIND);
+	m = fake_last(ADV_UCMA_CMD_BIND);
 	assert_memory_equal(&m.body.addr.local, &in, sizeof(in));
 	assert_int_equal(rdma_resolve_addr(id, NULL, (struct sockaddr *)&in, 250), 0);
-	m = fake_last(ADV_CM_RESOLVE_ADDR);
+	m = fake_last(ADV_UCMA_CMD_RESOLVE_ADDR);
 	assert_int_equal(m.body.addr.local.family, 0);
 	assert_memory_equal(&m.body.addr.remote, &in, sizeof(in));
 	assert_int_equal(m.body.addr.timeout_ms, 250);
 	assert_int_equal(rdma_get_dst_port(id), htons(7));
 	assert_int_equal(rdma_listen(id, 12), 0);
-	assert_int_equal(fake_last(ADV_CM_LISTEN).value, 12);
+	assert_int_equal(fake_last(ADV_UCMA_CMD_LISTEN).value, 12);
 	assert_int_equal(
 		rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)), 0);
-	m = fake_last(ADV_CM_SET_OPTION);
+	m = fake_last(ADV_UCMA_CMD_SET_OPTION);
 	assert_int_equal(m.body.option.name, RDMA_OPTION_ID_REUSEADDR);
 	assert_int_equal(m.body.option.len, sizeof(on));
 	assert_memory_equal(m.body.option.data, &on, sizeof(on));
 	assert_int_equal(rdma_reject(id, "bye", 3), 0);
-	m = fake_last(ADV_CM_REJECT);
+	m = fake_last(ADV_UCMA_CMD_REJECT);
 	assert_int_equal(m.body.conn.reason, 28);
 	assert_memory_equal(m.body.conn.private_data, "bye", 3);
 	assert_int_equal(m.body.conn.private_data_len, 3);
 	assert_int_equal(rdma_reject_ece(id, NULL, 0), 0);
-	assert_int_equal(fake_last(ADV_CM_REJECT).body.conn.reason, 35);
+	assert_int_equal(fake_last(ADV_UCMA_CMD_REJECT).body.conn.reason, 35);
 }
 
 static void options_that_are_not(void **state)
@@ -209,7 +209,7 @@ static void groups(void **state)
 		.addr = (struct sockaddr *)&group,
 	};
 	struct rdma_cm_event *event;
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 
 	FAILS(EINVAL, rdma_join_multicast_ex(id, &attr, &group));
 	attr.comp_mask = RDMA_CM_JOIN_MC_ATTR_RESERVED;
@@ -219,7 +219,7 @@ static void groups(void **state)
 	FAILS(EINVAL, rdma_join_multicast_ex(id, &attr, &group));
 	attr.join_flags = RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER;
 	assert_int_equal(rdma_join_multicast_ex(id, &attr, &group), 0);
-	m = fake_last(ADV_CM_JOIN);
+	m = fake_last(ADV_UCMA_CMD_JOIN);
 	assert_int_equal(m.body.join.join_flags, RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER);
 	m = fake_event(fake_last_id(), RDMA_CM_EVENT_MULTICAST_ERROR, -ENOMEM);
 	fake_push(0, &m);
@@ -229,7 +229,7 @@ static void groups(void **state)
 	rdma_ack_cm_event(event);
 	FAILS(EADDRNOTAVAIL, rdma_leave_multicast(id, (struct sockaddr *)&other));
 	assert_int_equal(rdma_leave_multicast(id, (struct sockaddr *)&group), 0);
-	assert_int_equal(fake_count(ADV_CM_LEAVE), 1);
+	assert_int_equal(fake_count(ADV_UCMA_CMD_LEAVE), 1);
 	FAILS(EADDRNOTAVAIL, rdma_leave_multicast(id, (struct sockaddr *)&group));
 }
 
@@ -237,11 +237,11 @@ static void names_by_event(void **state)
 {
 	struct rdma_addrinfo hints = {.ai_flags = RAI_NUMERICHOST}, *info;
 	struct rdma_cm_event *event;
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 
 	FAILS(ENOENT, rdma_query_addrinfo(id, &info));
 	assert_int_equal(rdma_resolve_addrinfo(id, "127.0.0.1", "80", &hints), 0);
-	m = fake_last(ADV_CM_WRITE_EVENT);
+	m = fake_last(ADV_UCMA_CMD_WRITE_EVENT);
 	assert_int_equal(m.body.event.type, ADV_EVENT_ADDRINFO_RESOLVED);
 	FAILS(EBUSY, rdma_resolve_addrinfo(id, "127.0.0.1", "80", &hints));
 	fake_push(0, &m);
@@ -253,7 +253,7 @@ static void names_by_event(void **state)
 	rdma_freeaddrinfo(info);
 	FAILS(ENOENT, rdma_query_addrinfo(id, &info));
 	assert_int_equal(rdma_resolve_addrinfo(id, "no number", "80", &hints), 0);
-	m = fake_last(ADV_CM_WRITE_EVENT);
+	m = fake_last(ADV_UCMA_CMD_WRITE_EVENT);
 	assert_int_equal(m.body.event.type, ADV_EVENT_ADDRINFO_ERROR);
 	assert_int_equal(m.body.event.status, -ENOENT);
 	hints.ai_flags = ADV_RAI_SA;

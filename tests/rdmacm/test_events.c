@@ -18,7 +18,7 @@ static struct rdma_cm_id *id;
 
 static uint32_t handle_of_last(void)
 {
-	return fake_last(ADV_CM_DESTROY_ID).id;
+	return fake_last(ADV_UCMA_CMD_DESTROY_ID).id;
 }
 
 static int setup(void **state)
@@ -57,7 +57,7 @@ static struct rdma_cm_event *expect(enum rdma_cm_event_type type, int status)
 
 static void an_event_is_what_the_daemon_says(void **state)
 {
-	struct adv_cm_message m = fake_event(fake_last_id(), RDMA_CM_EVENT_REJECTED, 28);
+	struct adv_ucma_message m = fake_event(fake_last_id(), RDMA_CM_EVENT_REJECTED, 28);
 	struct rdma_cm_event *event;
 
 	m.body.event.conn.private_data_len = 3;
@@ -87,8 +87,8 @@ static void nothing_to_read(void **state)
 /* A byte whose event is gone, one for an id that is not known: the next one is taken. */
 static void events_of_nobody(void **state)
 {
-	struct adv_cm_message stranger = fake_event(4711, RDMA_CM_EVENT_DISCONNECTED, 0);
-	struct adv_cm_message m = fake_event(fake_last_id(), RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
+	struct adv_ucma_message stranger = fake_event(4711, RDMA_CM_EVENT_DISCONNECTED, 0);
+	struct adv_ucma_message m = fake_event(fake_last_id(), RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
 
 	fake_push(FIRST_CHANNEL, &stranger);
 	fake_push(FIRST_CHANNEL, &m);
@@ -145,7 +145,7 @@ static void *destroy(void *arg)
 static void destroying_waits_for_acks(void **state)
 {
 	struct rdma_cm_event *event;
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	struct rdma_cm_id *other;
 	pthread_t thread;
 	unsigned before;
@@ -155,9 +155,10 @@ static void destroying_waits_for_acks(void **state)
 	fake_push(FIRST_CHANNEL, &m);
 	event = expect(RDMA_CM_EVENT_ADDR_CHANGE, 0);
 	destroyed = false;
-	before = fake_count(ADV_CM_DESTROY_ID);
+	before = fake_count(ADV_UCMA_CMD_DESTROY_ID);
 	pthread_create(&thread, NULL, destroy, other);
-	for (unsigned ms = 0; ms < PATIENCE_MS && fake_count(ADV_CM_DESTROY_ID) == before; ms++)
+	for (unsigned ms = 0; ms < PATIENCE_MS && fake_count(ADV_UCMA_CMD_DESTROY_ID) == before;
+	     ms++)
 		usleep(1000);
 	assert_int_equal(handle_of_last(), fake_last_id());
 	usleep(100000);
@@ -169,9 +170,9 @@ static void destroying_waits_for_acks(void **state)
 
 static void a_request_makes_an_id(void **state)
 {
-	struct adv_cm_message request = fake_event(1000, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
-	struct adv_cm_message gone = fake_event(1000, RDMA_CM_EVENT_REJECTED, 28);
-	struct adv_cm_message last = fake_event(fake_last_id(), RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	struct adv_ucma_message request = fake_event(1000, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	struct adv_ucma_message gone = fake_event(1000, RDMA_CM_EVENT_REJECTED, 28);
+	struct adv_ucma_message last = fake_event(fake_last_id(), RDMA_CM_EVENT_ADDR_CHANGE, 0);
 	struct rdma_cm_event *event;
 	struct rdma_cm_id *made;
 
@@ -202,13 +203,13 @@ static void a_request_makes_an_id(void **state)
 static void events_of_ones_own(void **state)
 {
 	struct rdma_cm_event *event;
-	struct adv_cm_message m;
+	struct adv_ucma_message m;
 	uint64_t arg;
 
 	assert_int_equal(rdma_write_cm_event(id, RDMA_CM_EVENT_ESTABLISHED, 0, 0), -1);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(rdma_write_cm_event(id, ADV_EVENT_USER, -5, 0x1122334455667788), 0);
-	m = fake_last(ADV_CM_WRITE_EVENT);
+	m = fake_last(ADV_UCMA_CMD_WRITE_EVENT);
 	assert_int_equal(m.body.event.type, ADV_EVENT_USER);
 	fake_push(FIRST_CHANNEL, &m);
 	event = expect(ADV_EVENT_USER, -5);
@@ -228,10 +229,10 @@ static void the_channel_goes_first(void **state)
 	assert_int_equal(handle_of_last(), fake_last_id());
 	assert_int_equal(rdma_listen(left, 1), -1);
 	assert_int_equal(errno, ENODEV);
-	assert_int_equal(fake_count(ADV_CM_DESTROY_CHANNEL), 0);
+	assert_int_equal(fake_count(ADV_UCMA_CMD_DESTROY_CHANNEL), 0);
 	assert_int_equal(rdma_destroy_id(left), 0);
-	assert_int_equal(fake_count(ADV_CM_DESTROY_ID), 1);
-	assert_int_equal(fake_count(ADV_CM_DESTROY_CHANNEL), 1);
+	assert_int_equal(fake_count(ADV_UCMA_CMD_DESTROY_ID), 1);
+	assert_int_equal(fake_count(ADV_UCMA_CMD_DESTROY_CHANNEL), 1);
 }
 
 static volatile bool returned;
@@ -280,30 +281,30 @@ static void the_channel_goes_while_a_thread_waits(void **state)
 	pthread_create(&thread, NULL, wait_on, early);
 	wait_until_it_sleeps(&waiter);
 	rdma_destroy_event_channel(early);
-	assert_int_equal(fake_count(ADV_CM_DESTROY_CHANNEL), 0);
+	assert_int_equal(fake_count(ADV_UCMA_CMD_DESTROY_CHANNEL), 0);
 	usleep(50000);
 	assert_false(returned);
 	pthread_cancel(thread);
 	pthread_join(thread, NULL);
-	assert_int_equal(fake_count(ADV_CM_DESTROY_CHANNEL), 1);
+	assert_int_equal(fake_count(ADV_UCMA_CMD_DESTROY_CHANNEL), 1);
 }
 
 static void migrating_moves_events(void **state)
 {
 	struct rdma_event_channel *to = rdma_create_event_channel();
-	struct adv_cm_message m = fake_event(fake_last_id(), RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	struct adv_ucma_message m = fake_event(fake_last_id(), RDMA_CM_EVENT_ADDR_CHANGE, 0);
 	struct rdma_cm_event *event;
 
 	assert_int_equal(rdma_migrate_id(id, to), 0);
 	assert_ptr_equal(id->channel, to);
-	assert_int_equal(fake_last(ADV_CM_MIGRATE).channel, 1);
+	assert_int_equal(fake_last(ADV_UCMA_CMD_MIGRATE).channel, 1);
 	fake_push(1, &m);
 	assert_int_equal(rdma_get_cm_event(to, &event), 0);
 	assert_ptr_equal(event->id, id);
 	rdma_ack_cm_event(event);
 	assert_int_equal(rdma_migrate_id(id, channel), 0);
 	rdma_destroy_event_channel(to);
-	assert_int_equal(fake_count(ADV_CM_DESTROY_CHANNEL), 1);
+	assert_int_equal(fake_count(ADV_UCMA_CMD_DESTROY_CHANNEL), 1);
 }
 
 int main(void)

@@ -166,7 +166,7 @@ static void a_child_has_its_own(void **state)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
 	struct rdma_cm_event *event;
-	struct adv_cm_message m = fake_event(fake_last_id(), RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	struct adv_ucma_message m = fake_event(fake_last_id(), RDMA_CM_EVENT_ADDR_CHANGE, 0);
 	int status;
 	pid_t child;
 

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What librdmacm and adverbd say to each other about connections.
+ *
+ * ADV_CONTROL_OPEN_CM (host/control_protocol.h) gives a process a SOCK_SEQPACKET socket of its
+ * own for this: it asks, the daemon answers each request once and in order, at once (nothing waits
+ * in the daemon). When the socket closes, or the process ends, all ids that were made on it
+ * are destroyed, connections closed with DREQ. When the daemon's worker dies it closes too: then
+ * the device is removed, as far as librdmacm's consumers are concerned.
+ *
+ * An event channel is a second kind of socket, which ADV_UCMA_CMD_CREATE_CHANNEL answers with: for
+ * each event queued the daemon sends one byte on it, so that it can be polled; who reads a byte
+ * asks for an event with ADV_UCMA_CMD_GET_EVENT and may find none (EAGAIN: the id was destroyed, or
+ * migrated).
+ *
+ * Messages have one size. Numbers are in host order unless said otherwise, addresses as the kernel
+ * has them. A message of another length, magic or version ends the connection.
+ */
+#ifndef ADV_HOST_UCMA_PROTOCOL_H
+#define ADV_HOST_UCMA_PROTOCOL_H
+
+#include <infiniband/verbs.h>
+#include <netinet/in.h>
+#include <stdint.h>
+
+#include "wire/packet.h"
+
+#define ADV_UCMA_PROTOCOL_MAGIC	  0x4144564du /* "ADVM" */
+#define ADV_UCMA_PROTOCOL_VERSION 1
+#define ADV_UCMA_MESSAGE_LEN	  512
+#define ADV_UCMA_MESSAGE_PRIVATE  255
+
+enum adv_ucma_command {
+	ADV_UCMA_CMD_CREATE_CHANNEL = 1, /* answer: channel, and its descriptor */
+	ADV_UCMA_CMD_DESTROY_CHANNEL,	 /* channel; EBUSY while it has ids */
+	ADV_UCMA_CMD_CREATE_ID,		 /* channel, create; answer: id */
+	ADV_UCMA_CMD_DESTROY_ID,	 /* id; its events that were not fetched are gone */
+	ADV_UCMA_CMD_BIND,		 /* id, addr.local, options set before; answer: route */
+	ADV_UCMA_CMD_RESOLVE_ADDR, /* id, addr; answer: 0, then event ADDR_RESOLVED or ADDR_ERROR */
+	ADV_UCMA_CMD_RESOLVE_ROUTE, /* id, addr.timeout_ms; then ROUTE_RESOLVED or ROUTE_ERROR */
+	ADV_UCMA_CMD_QUERY_ROUTE,   /* id; answer: route */
+	ADV_UCMA_CMD_LISTEN,	    /* id, value: backlog; answer: route (the port) */
+	ADV_UCMA_CMD_CONNECT,	    /* id, conn */
+	ADV_UCMA_CMD_ACCEPT,	    /* id, conn */
+	ADV_UCMA_CMD_REJECT,	    /* id, conn.reason and private data */
+	ADV_UCMA_CMD_ESTABLISH,	    /* id: RTU, or the consumer's word that data came */
+	ADV_UCMA_CMD_DISCONNECT,    /* id */
+	ADV_UCMA_CMD_QP_ATTR,	    /* id, value: enum ibv_qp_state; answer: qp_attr */
+	ADV_UCMA_CMD_SET_OPTION,    /* id, option */
+	ADV_UCMA_CMD_JOIN,	    /* id, join; answer: value names the membership; then
+				       MULTICAST_JOIN/ERROR */
+	ADV_UCMA_CMD_LEAVE,	    /* id, value */
+	ADV_UCMA_CMD_MIGRATE,	    /* id, channel: it and its unfetched events move */
+	ADV_UCMA_CMD_GET_EVENT,	    /* channel; answer: id, event; EAGAIN: none */
+	ADV_UCMA_CMD_WRITE_EVENT, /* id, event.type (16 and up: librdmacm's own) and status, value:
+			       queued like any other; ADV_UCMA_CMD_GET_EVENT's answer repeats the
+			       value */
+};
+
+/* As struct sockaddr_in or sockaddr_in6; family 0: none. */
+union adv_ucma_sockaddr {
+	sa_family_t family;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+/* Where an id is and leads to, as far as is known. */
+struct adv_ucma_route {
+	union adv_ucma_sockaddr local;
+	union adv_ucma_sockaddr remote;
+	struct adv_gid sgid; /* all 0: bound to no device */
+	struct adv_gid dgid;
+	uint32_t flow_label;
+	uint16_t pkey;
+	uint8_t has_path; /* the rest is known too */
+	uint8_t port_num;
+	uint8_t sgid_index;
+	uint8_t tclass;
+	uint8_t hop_limit;
+	uint8_t sl;
+	uint8_t mtu; /* enum ibv_mtu */
+	uint8_t rate;
+	uint8_t packet_life_time;
+	uint8_t reserved;
+};
+
+struct adv_ucma_conn {
+	uint32_t qp_num;
+	uint32_t qkey; /* UD */
+	uint32_t srq_num;
+	uint32_t ece_vendor_id;
+	uint32_t ece_options;
+	uint8_t qp_type; /* enum ibv_qp_type */
+	uint8_t reason;	 /* of a reject: 28 (consumer), or as rdma_reject(3) has it */
+	uint8_t responder_resources;
+	uint8_t initiator_depth;
+	uint8_t flow_control;
+	uint8_t retry_count;
+	uint8_t rnr_retry_count;
+	uint8_t srq;
+	uint8_t private_data_len;
+	uint8_t private_data[ADV_UCMA_MESSAGE_PRIVATE];
+};
+
+struct adv_ucma_message {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t type;	 /* enum adv_ucma_command, in the answer too */
+	uint32_t serial; /* chosen by the client, repeated in the answer */
+	int32_t result;	 /* in answers: 0 or errno */
+	uint32_t channel;
+	uint32_t id;
+	uint64_t value;
+	union {
+		struct {
+			uint32_t port_space; /* enum rdma_port_space */
+			uint32_t qp_type;    /* enum ibv_qp_type */
+		} create;
+		struct {
+			union adv_ucma_sockaddr local; /* family 0: any */
+			union adv_ucma_sockaddr remote;
+			uint32_t timeout_ms;
+		} addr;
+		struct adv_ucma_route route;
+		struct adv_ucma_conn conn;
+		struct {
+			struct ibv_qp_attr attr;
+			int32_t mask;
+		} qp_attr;
+		struct {
+			uint32_t level; /* RDMA_OPTION_ID, _IB */
+			uint32_t name;
+			uint32_t len;
+			uint8_t data[64];
+		} option;
+		struct {
+			union adv_ucma_sockaddr addr;
+			uint32_t join_flags; /* enum rdma_cm_join_mc_attr's flags */
+		} join;
+		struct {
+			uint32_t type; /* enum rdma_cm_event_type */
+			int32_t status;
+			uint32_t listen;     /* CONNECT_REQUEST: its listener; message.id is the new
+						id */
+			uint32_t multicast;  /* MULTICAST_*: which membership */
+			uint32_t port_space; /* CONNECT_REQUEST */
+			uint32_t qp_type;
+			struct adv_ucma_route route; /* of message.id, now */
+			struct adv_ucma_conn conn;   /* MULTICAST_JOIN: qp_num and qkey; dgid in
+							route is the group */
+		} event;
+		uint8_t room[ADV_UCMA_MESSAGE_LEN - 32];
+	} body;
+};
+
+_Static_assert(sizeof(struct adv_ucma_message) == ADV_UCMA_MESSAGE_LEN, "fixed by the protocol");
+
+#endif

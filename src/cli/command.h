@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "host/control.h"
-#include "link/fault_plan.h"
+#include "fault/plan.h"
 
 /* Exit statuses; `run` has those of env(1) besides. */
 #define ADV_EXIT_FAILED 1

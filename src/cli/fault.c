@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "link/fault.h"
+#include "fault/environment.h"
 
 bool adv_cli_read_plan(const char *who, const char *text, struct adv_fault_plan *plan)
 {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "fault/name.h"
 #include "host/fault_exchange.h"
 
 #define ANSWER_WAIT_MS 3000

@@ -31,8 +31,8 @@ struct adv_qp1 {
 	struct adv_qp1_counters counters;
 	adv_qp1_rx_fn *fn; /* of the receive call that is under way, or was the last */
 	void *user;
-	uint64_t refused;      /* packets that were none for QP 1, of that call */
-	adv_fault_ask_fn *ask; /* NULL: the link is not wrapped */
+	uint64_t refused;	       /* packets that were none for QP 1, of that call */
+	adv_fault_link_decide_fn *ask; /* NULL: the link is not wrapped */
 	void *ask_user;
 	struct adv_cm_mad mad[ADV_QP1_BATCH];
 	struct adv_tx_batch batch;
@@ -115,7 +115,7 @@ int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)
 	if (!link)
 		return errno;
 	if (q->ask)
-		wrapped = adv_fault_create_asking(link, now_ns, q->ask, q->ask_user);
+		wrapped = adv_fault_link_create_with(link, now_ns, q->ask, q->ask_user);
 	if (!wrapped) {
 		link->ops->destroy(link);
 		return ENOMEM;
@@ -183,14 +183,14 @@ unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, 
 	return taken;
 }
 
-int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_ask_fn *fn, void *user)
+int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_link_decide_fn *fn, void *user)
 {
 	struct adv_link *link = q->link;
 
 	if (fn && !q->ask)
-		link = adv_fault_create_asking(q->link, now_ns, fn, user);
+		link = adv_fault_link_create_with(q->link, now_ns, fn, user);
 	else if (!fn && q->ask)
-		link = adv_fault_end(q->link, receive_one, q);
+		link = adv_fault_link_unwrap(q->link, receive_one, q);
 	if (!link)
 		return ENOMEM;
 	q->full = link != q->link ? !link->ops->flush(link) : q->full;

@@ -11,7 +11,7 @@
 
 #include "cm/cm.h"
 #include "host/gid_table.h"
-#include "link/fault.h"
+#include "link/fault_link.h"
 
 #define ADV_QP1_BATCH 32
 
@@ -58,7 +58,7 @@ bool adv_qp1_flush(struct adv_qp1 *q);
 
 /* Faults on purpose: fn says what happens to each packet; NULL: nothing any more. What is kept then
  * goes on at once, what has come to the fn of the last adv_qp1_receive(). 0 or ENOMEM. */
-int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_ask_fn *fn, void *user);
+int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_link_decide_fn *fn, void *user);
 
 /* When adv_qp1_receive() has something to do for what is kept: nanoseconds of CLOCK_MONOTONIC;
  * UINT64_MAX: never. */

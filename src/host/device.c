@@ -528,7 +528,7 @@ __attribute__((destructor)) static void before_exit(void)
 			continue;
 		adv_device_send_acks(d);
 		if (d->faulty)
-			adv_fault_send_kept(d->link);
+			adv_fault_link_send_kept(d->link);
 		show_counters(d);
 		adv_lock_release(&d->lock);
 	}

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "fault/name.h"
 #include "host/fault_exchange.h"
 
 _Static_assert((int)ADV_WORK_SEND == (int)ADV_FAULT_SEND_QUEUE &&
@@ -28,12 +29,12 @@ static uint32_t inject(void *user, enum adv_injection what, const struct adv_wor
 	struct adv_fault_work w = {actions[what], (enum adv_fault_work_queue)work->queue,
 				   work->opcode, work->qpn};
 
-	return adv_fault_of_work(d->link, &w);
+	return adv_fault_link_decide_work(d->link, &w);
 }
 
 static const struct adv_fault_state *state_of(const struct adv_device *d)
 {
-	return d->faulty ? adv_fault_state_of(d->link) : NULL;
+	return d->faulty ? adv_fault_link_state(d->link) : NULL;
 }
 
 static bool injects_errors(const struct adv_fault_plan *plan)
@@ -77,7 +78,7 @@ void device_fault_look(struct adv_device *d, uint64_t now)
 	bool dead = s && adv_fault_device_is_dead(s, now);
 
 	/* What nobody looked at in its time is told of late. */
-	if (s && adv_fault_has_blinked(d->link, now) && !atomic_load(&d->port_down)) {
+	if (s && adv_fault_link_port_blinked(d->link, now) && !atomic_load(&d->port_down)) {
 		device_tell_of_port(d, IBV_EVENT_PORT_ERR);
 		device_tell_of_port(d, IBV_EVENT_PORT_ACTIVE);
 	}
@@ -89,12 +90,12 @@ void device_fault_look(struct adv_device *d, uint64_t now)
 		device_tell_of_port(d, IBV_EVENT_DEVICE_FATAL);
 	d->dead = dead;
 	if (s)
-		adv_fault_tell_events(d->link, now, tell, d);
+		adv_fault_link_raise_events(d->link, now, tell, d);
 }
 
 int device_fault_start(struct adv_device *d, char *why, size_t why_len)
 {
-	struct adv_link *link = adv_fault_from_environment(d->link, adv_now, why, why_len);
+	struct adv_link *link = adv_fault_link_from_environment(d->link, adv_now, why, why_len);
 
 	if (!link)
 		return errno;
@@ -123,9 +124,9 @@ static int set(void *user, const struct adv_fault_plan *plan)
 	struct adv_link *link = d->link;
 
 	if (d->faulty)
-		adv_fault_set_plan(d->link, plan);
+		adv_fault_link_set_plan(d->link, plan);
 	else
-		link = adv_fault_create(d->link, adv_now, plan);
+		link = adv_fault_link_create(d->link, adv_now, plan);
 	if (!link)
 		return ENOMEM;
 	d->link = link;
@@ -147,7 +148,7 @@ static void clear(void *user)
 
 	if (!d->faulty)
 		return;
-	d->link = adv_fault_end(d->link, take_packet, d);
+	d->link = adv_fault_link_unwrap(d->link, take_packet, d);
 	d->link_full = !d->link->ops->flush(d->link);
 	d->faulty = false;
 	follow(d);

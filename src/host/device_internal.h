@@ -10,7 +10,7 @@
 #include "host/control.h"
 #include "host/device.h"
 #include "host/lock.h"
-#include "link/fault.h"
+#include "link/fault_link.h"
 #include "link/udp.h"
 
 #define DEVICE_WAKES 32

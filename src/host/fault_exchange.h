@@ -13,7 +13,7 @@
 #define ADV_HOST_FAULT_EXCHANGE_H
 
 #include "host/control.h"
-#include "link/fault_decide.h"
+#include "fault/decide.h"
 
 #define ADV_FAULT_EXCHANGE_MAGIC   0x41445646u /* "ADVF" */
 #define ADV_FAULT_EXCHANGE_VERSION 1

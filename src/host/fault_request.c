@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "link/fault.h"
+#include "fault/environment.h"
 
 #define SEND_ROOM   (2 * (int)sizeof(struct adv_fault_message))
 #define OWN_WAIT_MS 3000
@@ -76,7 +76,7 @@ void adv_control_tell_faults(struct adv_control *c)
 	char why[ADV_CONTROL_TEXT_LEN] = "there is no memory";
 	struct adv_fault_message *m;
 	struct adv_fault_plan plan;
-	int error = adv_fault_environment(&plan, why, sizeof(why));
+	int error = adv_fault_environment_read(&plan, why, sizeof(why));
 
 	if (error == ENOENT)
 		return;

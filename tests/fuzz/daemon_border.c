@@ -195,7 +195,7 @@ bool adv_qp1_flush(struct adv_qp1 *q)
 }
 
 /* Packets are lost and changed by the program's steps, not by plans. */
-int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_ask_fn *fn, void *user)
+int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_link_decide_fn *fn, void *user)
 {
 	return 0;
 }

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "link/fault_decide.h"
+#include "fault/name.h"
+#include "fault/decide.h"
 
 static char text[ADV_FAULT_TEXT_MAX], out[512];
 
@@ -76,7 +77,7 @@ static void ask_for_events(const struct adv_fault_plan *plan)
 
 	adv_fault_begin(&state, plan, 0);
 	for (uint64_t now = 0; now < 8000000000ull; now += 300000000) {
-		adv_fault_events(&state, now, tell, &calls);
+		adv_fault_raise_events(&state, now, tell, &calls);
 		FUZZ_CHECK(adv_fault_device_due(&state, now) > now);
 	}
 }

@@ -24,7 +24,8 @@
 #include <stdio.h>
 
 #include "cm/cm.h"
-#include "link/fault_decide.h"
+#include "fault/decide.h"
+#include "fault/queue.h"
 #include "transport/internal.h"
 
 #define SIM_HOSTS	8

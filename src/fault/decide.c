@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "link/fault_decide.h"
+#include "fault/decide.h"
 
-#define EVENT_AGAIN 10000000ull /* ns */
+#define EVENT_RETRY 10000000ull /* ns */
 
 void adv_fault_packet_read(struct adv_fault_packet *p, bool tx, const struct adv_gid *peer,
 			   enum adv_ecn ecn, const uint8_t *data, size_t len)
@@ -29,20 +29,20 @@ void adv_fault_begin(struct adv_fault_state *s, const struct adv_fault_plan *pla
 	adv_rng_seed(&s->rng, plan->seed);
 }
 
-/* ---- conditions ---- */
+/* ---- which packets match a rule ---- */
 
-static bool is_kind(const struct adv_fault_rule *r, const struct adv_fault_packet *p)
+static bool matches_kind(const struct adv_fault_rule *r, const struct adv_fault_packet *p)
 {
 	if (!r->has_kinds)
 		return true;
 	if (!p->is_packet)
 		return false;
-	return adv_fault_kinds_has(&r->kinds, adv_fault_kind(p->opcode, p->syndrome)) ||
+	return adv_fault_kinds_has(&r->kinds, adv_fault_kind_of(p->opcode, p->syndrome)) ||
 	       ((p->opcode & ADV_SERVICE_MASK) == ADV_SERVICE_UD && p->dest_qpn == 1 &&
 		adv_fault_kinds_has(&r->kinds, ADV_FAULT_KIND_CM));
 }
 
-static bool is_peer(const struct adv_fault_rule *r, const struct adv_gid *peer)
+static bool matches_peer(const struct adv_fault_rule *r, const struct adv_gid *peer)
 {
 	unsigned bytes = r->peer_bits / 8, bits = r->peer_bits % 8;
 
@@ -52,15 +52,15 @@ static bool is_peer(const struct adv_fault_rule *r, const struct adv_gid *peer)
 	       ((r->peer.raw[bytes] ^ peer->raw[bytes]) & (0xff00 >> bits & 0xff)) == 0;
 }
 
-static bool is_meant(const struct adv_fault_rule *r, const struct adv_fault_packet *p,
-		     uint64_t since)
+static bool matches_packet(const struct adv_fault_rule *r, const struct adv_fault_packet *p,
+			   uint64_t since)
 {
 	if (!(p->tx ? r->tx : r->rx) || since < r->from || (r->until && since >= r->until))
 		return false;
-	/* A network marks what says that it understands, once. */
+	/* A network marks a packet that announces ECN (ECT), and only once. */
 	if (r->action == ADV_FAULT_MARK && p->ecn != ADV_ECN_ECT0 && p->ecn != ADV_ECN_ECT1)
 		return false;
-	if (!is_kind(r, p) || !is_peer(r, p->peer))
+	if (!matches_kind(r, p) || !matches_peer(r, p->peer))
 		return false;
 	if (r->has_qpn &&
 	    (!p->is_packet || p->dest_qpn < r->qpn_first || p->dest_qpn > r->qpn_last))
@@ -70,8 +70,8 @@ static bool is_meant(const struct adv_fault_rule *r, const struct adv_fault_pack
 					((r->psn_last - r->psn_first) & ADV_PSN_MASK));
 }
 
-static bool is_hit(struct adv_fault_state *s, const struct adv_fault_rule *r,
-		   struct adv_fault_rule_state *rs)
+static bool roll_hit(struct adv_fault_state *s, const struct adv_fault_rule *r,
+		     struct adv_fault_rule_state *rs)
 {
 	rs->seen++;
 	if (r->nth_first && (rs->seen < r->nth_first || rs->seen > r->nth_last))
@@ -94,23 +94,24 @@ static uint64_t larger(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static int32_t within(int32_t v, int32_t limit)
+static int32_t clamp(int32_t v, int32_t limit)
 {
 	return v > limit ? limit : v < -limit ? -limit : v;
 }
 
-/* Rules that damage a packet do so together: one that the receiver finds is enough. */
-static void corrupt(const struct adv_fault_rule *r, uint64_t dice, struct adv_fault_verdict *v)
+/* Several rules may corrupt one packet. The receiver detects it if one of them is detectable. */
+static void add_corruption(const struct adv_fault_rule *r, uint64_t dice,
+			   struct adv_fault_verdict *v)
 {
 	v->icrc_right = r->icrc_right && (v->icrc_right || !v->corrupt);
 	v->corrupt = true;
-	v->bits = (unsigned)within((int32_t)(v->bits + r->count), ADV_FAULT_BITS_MAX);
-	v->length = within(v->length + r->length, ADV_FAULT_LENGTH_MAX);
+	v->bits = (unsigned)clamp((int32_t)(v->bits + r->count), ADV_FAULT_BITS_MAX);
+	v->length = clamp(v->length + r->length, ADV_FAULT_LENGTH_MAX);
 	v->dice ^= dice;
 }
 
-static void apply(struct adv_fault_state *s, const struct adv_fault_rule *r,
-		  struct adv_fault_rule_state *rs, uint64_t now, struct adv_fault_verdict *v)
+static void apply_rule(struct adv_fault_state *s, const struct adv_fault_rule *r,
+		       struct adv_fault_rule_state *rs, uint64_t now, struct adv_fault_verdict *v)
 {
 	switch (r->action) {
 	case ADV_FAULT_DROP:
@@ -127,7 +128,7 @@ static void apply(struct adv_fault_state *s, const struct adv_fault_rule *r,
 		v->hold = larger(v->hold, r->time);
 		break;
 	case ADV_FAULT_CORRUPT:
-		corrupt(r, adv_rng_next(&s->rng), v);
+		add_corruption(r, adv_rng_next(&s->rng), v);
 		break;
 	case ADV_FAULT_DELAY:
 		v->delay += r->time + (r->jitter ? adv_rng_below(&s->rng, r->jitter + 1) : 0);
@@ -156,14 +157,14 @@ bool adv_fault_decide(struct adv_fault_state *s, uint64_t now, const struct adv_
 		const struct adv_fault_rule *r = &s->plan.rule[i];
 		struct adv_fault_rule_state *rs = &s->rule[i];
 
-		if (!is_meant(r, p, now - s->start))
+		if (!matches_packet(r, p, now - s->start))
 			continue;
-		/* An outage goes on, for what the rule is about. */
+		/* An outage that began earlier drops all packets that match. */
 		if (now < rs->down_until) {
 			s->counters.hits[ADV_FAULT_DOWN]++;
 			v->drop = true;
-		} else if (is_hit(s, r, rs)) {
-			apply(s, r, rs, now, v);
+		} else if (roll_hit(s, r, rs)) {
+			apply_rule(s, r, rs, now, v);
 		} else {
 			continue;
 		}
@@ -178,8 +179,8 @@ bool adv_fault_decide(struct adv_fault_state *s, uint64_t now, const struct adv_
 
 /* ---- work requests ---- */
 
-static bool is_work_meant(const struct adv_fault_rule *r, const struct adv_fault_work *w,
-			  uint64_t since)
+static bool matches_work(const struct adv_fault_rule *r, const struct adv_fault_work *w,
+			 uint64_t since)
 {
 	return r->action == w->action && since >= r->from && (!r->until || since < r->until) &&
 	       (!r->queues || (r->queues & 1u << w->queue)) &&
@@ -193,7 +194,7 @@ uint32_t adv_fault_decide_work(struct adv_fault_state *s, uint64_t now,
 	for (unsigned i = 0; i < s->plan.count; i++) {
 		const struct adv_fault_rule *r = &s->plan.rule[i];
 
-		if (!is_work_meant(r, w, now - s->start) || !is_hit(s, r, &s->rule[i]))
+		if (!matches_work(r, w, now - s->start) || !roll_hit(s, r, &s->rule[i]))
 			continue;
 		s->counters.hits[r->action]++;
 		return r->action == ADV_FAULT_RNR ? 1 : r->value;
@@ -203,7 +204,7 @@ uint32_t adv_fault_decide_work(struct adv_fault_state *s, uint64_t now,
 
 /* ---- the device ---- */
 
-static bool is_so(const struct adv_fault_state *s, uint64_t now, enum adv_fault_action action)
+static bool is_active(const struct adv_fault_state *s, uint64_t now, enum adv_fault_action action)
 {
 	uint64_t since = now - s->start;
 
@@ -218,12 +219,12 @@ static bool is_so(const struct adv_fault_state *s, uint64_t now, enum adv_fault_
 
 bool adv_fault_port_is_down(const struct adv_fault_state *s, uint64_t now)
 {
-	return is_so(s, now, ADV_FAULT_PORT_DOWN);
+	return is_active(s, now, ADV_FAULT_PORT_DOWN);
 }
 
 bool adv_fault_device_is_dead(const struct adv_fault_state *s, uint64_t now)
 {
-	return is_so(s, now, ADV_FAULT_DEVICE_FATAL);
+	return is_active(s, now, ADV_FAULT_DEVICE_FATAL);
 }
 
 bool adv_fault_port_blinked(struct adv_fault_state *s, uint64_t now)
@@ -242,22 +243,23 @@ bool adv_fault_port_blinked(struct adv_fault_state *s, uint64_t now)
 	return blinked && !adv_fault_port_is_down(s, now);
 }
 
-void adv_fault_events(struct adv_fault_state *s, uint64_t now, adv_fault_tell_fn *tell, void *user)
+void adv_fault_raise_events(struct adv_fault_state *s, uint64_t now, adv_fault_raise_fn *raise,
+			    void *user)
 {
 	if (now < s->again)
 		return;
 	s->again = 0;
 	for (unsigned i = 0; i < s->plan.count; i++) {
 		const struct adv_fault_rule *r = &s->plan.rule[i];
-		unsigned told;
+		unsigned raised;
 
 		if (r->action != ADV_FAULT_EVENT || s->rule[i].hits || now - s->start < r->from)
 			continue;
-		told = tell(user, r);
-		s->rule[i].hits = told;
-		s->counters.hits[ADV_FAULT_EVENT] += told;
-		if (!told)
-			s->again = now + EVENT_AGAIN;
+		raised = raise(user, r);
+		s->rule[i].hits = raised;
+		s->counters.hits[ADV_FAULT_EVENT] += raised;
+		if (!raised)
+			s->again = now + EVENT_RETRY;
 	}
 }
 
@@ -279,7 +281,7 @@ uint64_t adv_fault_device_due(const struct adv_fault_state *s, uint64_t now)
 	return s->again > now && s->again < next ? s->again : next;
 }
 
-/* ---- what becomes of bytes ---- */
+/* ---- corruption ---- */
 
 uint32_t adv_fault_alter(const struct adv_fault_verdict *v, uint8_t *data, uint32_t len,
 			 uint32_t room)
@@ -301,77 +303,4 @@ uint32_t adv_fault_alter(const struct adv_fault_verdict *v, uint8_t *data, uint3
 		data[bit / 8] ^= (uint8_t)(1u << bit % 8);
 	}
 	return len;
-}
-
-/* ---- packets that wait ---- */
-
-static struct adv_fault_held *held_of(struct adv_list *n)
-{
-	return adv_container_of(n, struct adv_fault_held, node);
-}
-
-void adv_fault_queue_init(struct adv_fault_queue *q)
-{
-	adv_list_init(&q->held);
-	q->count = 0;
-	q->behind = 0;
-}
-
-void adv_fault_queue_put(struct adv_fault_queue *q, struct adv_fault_held *h)
-{
-	struct adv_list *n = q->held.prev;
-
-	while (n != &q->held && held_of(n)->due > h->due)
-		n = n->prev;
-	adv_list_add(n, &h->node);
-	q->count++;
-	q->behind += h->behind != 0;
-}
-
-static void take_out(struct adv_fault_queue *q, struct adv_fault_held *h)
-{
-	adv_list_del(&h->node);
-	q->count--;
-	q->behind -= h->behind != 0;
-}
-
-void adv_fault_queue_passed(struct adv_fault_queue *q, uint64_t now)
-{
-	unsigned left = q->behind;
-	struct adv_list *next;
-
-	for (struct adv_list *n = q->held.next; left; n = next) {
-		struct adv_fault_held *h = held_of(n);
-
-		next = n->next;
-		if (!h->behind)
-			continue;
-		left--;
-		if (--h->behind)
-			continue;
-		q->behind--;
-		if (h->due <= now)
-			continue;
-		take_out(q, h);
-		h->due = now;
-		adv_fault_queue_put(q, h);
-	}
-}
-
-struct adv_fault_held *adv_fault_queue_take(struct adv_fault_queue *q, uint64_t now)
-{
-	struct adv_fault_held *h;
-
-	if (adv_list_empty(&q->held))
-		return NULL;
-	h = held_of(q->held.next);
-	if (h->due > now)
-		return NULL;
-	take_out(q, h);
-	return h;
-}
-
-uint64_t adv_fault_queue_due(const struct adv_fault_queue *q)
-{
-	return adv_list_empty(&q->held) ? UINT64_MAX : held_of(q->held.next)->due;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A plan is rules with ';' or ends of line between them. A rule is words with blanks between
- * them, in any order: one action, conditions, and parameters of the action.
+ * Parses fault plans. ';' or a newline separates rules. Blanks separate the words of a rule, which
+ * are, in any order: one action, conditions, and parameters of the action.
  */
-#include "link/fault_plan.h"
+#include "fault/plan.h"
 
 #include <arpa/inet.h>
 #include <stdarg.h>
@@ -11,18 +11,19 @@
 
 #include "base/number.h"
 #include "base/shown.h"
+#include "fault/name.h"
 #include "wire/headers.h"
 
-#define SHOWN	     28 /* characters of a text in a message */
+#define SHOWN	     28 /* characters of the plan that a message quotes */
 #define US	     1000ull
 #define MS	     (1000 * US)
 #define SEC	     (1000 * MS)
 
 #define HOLD_DEFAULT (10 * MS)
-#define TIME_MAX     (1000000 * SEC) /* so that sums of times never wrap */
+#define TIME_MAX     (1000000 * SEC) /* sums of times must not overflow */
 #define COUNT_MAX    1000000000000ull
 
-/* A word of the text: name, and value where there is a '='. */
+/* A word of the text: NAME or NAME=VALUE. */
 struct word {
 	const char *name;
 	size_t name_len;
@@ -62,23 +63,14 @@ struct parser {
 	size_t at;
 	struct adv_fault_plan *plan;
 	struct adv_fault_error *error;
-	/* Of the rule at hand: */
+	/* The rule that is being parsed: */
 	struct adv_fault_rule rule;
 	bool has_action;
-	const char *seen[KEYS]; /* where words of the table came */
+	const char *seen[KEYS]; /* where each word appeared; NULL: it did not */
 };
 
-static const char *const action_names[ADV_FAULT_ACTIONS] = {
-	"drop", "duplicate", "reorder", "corrupt",   "delay",	     "mark", "down",
-	"post", "complete",  "rnr",	"port-down", "device-fatal", "event"};
-
-const char *adv_fault_action_name(enum adv_fault_action action)
-{
-	return action_names[action];
-}
-
-__attribute__((format(printf, 3, 4))) static bool fail(struct parser *p, const char *at,
-						       const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static bool set_error(struct parser *p, const char *at,
+							    const char *fmt, ...)
 {
 	va_list args;
 
@@ -94,14 +86,14 @@ __attribute__((format(printf, 3, 4))) static bool fail(struct parser *p, const c
 static bool bad_value(struct parser *p, const struct word *w, const char *expected)
 {
 	if (!w->value || !w->value_len)
-		return fail(p, w->name, "'%s' needs a value: %s",
-			    adv_show(w->name, w->name_len, SHOWN).text, expected);
-	return fail(p, w->value, "'%s' is not what '%s' takes: expected %s",
-		    adv_show(w->value, w->value_len, SHOWN).text,
-		    adv_show(w->name, w->name_len, SHOWN).text, expected);
+		return set_error(p, w->name, "'%s' needs a value: %s",
+				 adv_show(w->name, w->name_len, SHOWN).text, expected);
+	return set_error(p, w->value, "'%s' is not what '%s' takes: expected %s",
+			 adv_show(w->value, w->value_len, SHOWN).text,
+			 adv_show(w->name, w->name_len, SHOWN).text, expected);
 }
 
-/* NUMBER or FIRST-LAST. */
+/* Reads NUMBER or FIRST-LAST. */
 static bool read_range(const char *s, size_t len, uint64_t max, uint64_t *first, uint64_t *last)
 {
 	const char *hyphen = memchr(s, '-', len);
@@ -113,7 +105,7 @@ static bool read_range(const char *s, size_t len, uint64_t max, uint64_t *first,
 	return !hyphen || adv_number_read(hyphen + 1, len - n - 1, max, last);
 }
 
-/* A decimal number with at most nine digits after the point, times scale; exact. */
+/* Reads a decimal number of at most 18 digits, times scale. False unless the result is exact. */
 static bool read_decimal(const char *s, size_t len, uint64_t scale, uint64_t max, uint64_t *value)
 {
 	unsigned __int128 v = 0;
@@ -191,18 +183,18 @@ static bool read_opcodes(struct parser *p, const struct word *w)
 		if (i < w->value_len && w->value[i] != ',')
 			continue;
 		if (!adv_fault_kinds_add(&p->rule.kinds, w->value + start, i - start))
-			return fail(p, w->value + start,
-				    "no packet is called '%s': expected an opcode such as "
-				    "rc-send-only, its beginning such as read-response, or "
-				    "request, response, atomic, ack, nak, rnr-nak, cm",
-				    adv_show(w->value + start, i - start, SHOWN).text);
+			return set_error(p, w->value + start,
+					 "no packet is called '%s': expected an opcode such as "
+					 "rc-send-only, its beginning such as read-response, or "
+					 "request, response, atomic, ack, nak, rnr-nak, cm",
+					 adv_show(w->value + start, i - start, SHOWN).text);
 		start = i + 1;
 	}
 	p->rule.has_kinds = true;
 	return true;
 }
 
-/* ADDRESS or ADDRESS/BITS; IPv4 addresses are mapped ones, and so are their prefixes. */
+/* Reads ADDRESS or ADDRESS/BITS. An IPv4 address or prefix is stored as an IPv4-mapped one. */
 static bool read_peer(struct parser *p, const struct word *w)
 {
 	static const char expected[] =
@@ -281,7 +273,7 @@ static bool read_icrc(struct parser *p, const struct word *w)
 	return true;
 }
 
-static bool equals(const char *s, size_t len, const char *name)
+static bool text_equals(const char *s, size_t len, const char *name)
 {
 	return strlen(name) == len && memcmp(s, name, len) == 0;
 }
@@ -296,7 +288,7 @@ static bool read_queues(struct parser *p, const struct word *w)
 		if (i < w->value_len && w->value[i] != ',')
 			continue;
 		while (q < ADV_FAULT_QUEUES &&
-		       !equals(w->value + start, i - start, adv_fault_queue_name(q)))
+		       !text_equals(w->value + start, i - start, adv_fault_queue_name(q)))
 			q++;
 		if (q == ADV_FAULT_QUEUES)
 			return bad_value(p, w, "send, recv or srq, with commas");
@@ -306,16 +298,16 @@ static bool read_queues(struct parser *p, const struct word *w)
 	return w->value || bad_value(p, w, "send, recv or srq, with commas");
 }
 
-/* How long the action lasts. No time at all is a delay's only, beside which there may be jitter. */
+/* Reads the duration of an action. Only a delay may be 0, because it may have jitter. */
 static bool read_duration(struct parser *p, const struct word *w, enum adv_fault_action action)
 {
 	if (!read_time(p, w, &p->rule.time))
 		return false;
 	return p->rule.time || action == ADV_FAULT_DELAY ||
-	       fail(p, w->value, "'%s' needs a time above 0", action_names[action]);
+	       set_error(p, w->value, "'%s' needs a time above 0", adv_fault_action_name(action));
 }
 
-/* The error that a post or a completion is to fail with, or the event that is to come. */
+/* Reads the error of a post or a completion, or the event to raise. */
 static bool read_named(struct parser *p, const struct word *w, enum adv_fault_action action)
 {
 	static const char *const expected[ADV_FAULT_ACTIONS] = {
@@ -325,7 +317,7 @@ static bool read_named(struct parser *p, const struct word *w, enum adv_fault_ac
 		[ADV_FAULT_EVENT] = "the name of an asynchronous event, such as QP_FATAL",
 	};
 
-	return (w->value && adv_fault_value(action, w->value, w->value_len, &p->rule.value)) ||
+	return (w->value && adv_fault_value_read(action, w->value, w->value_len, &p->rule.value)) ||
 	       bad_value(p, w, expected[action]);
 }
 
@@ -364,14 +356,14 @@ static const struct {
 
 static bool is_named(const struct word *w, const char *name)
 {
-	return equals(w->name, w->name_len, name);
+	return text_equals(w->name, w->name_len, name);
 }
 
 static bool no_value(struct parser *p, const struct word *w)
 {
 	if (w->value)
-		return fail(p, w->value, "'%s' takes no value",
-			    adv_show(w->name, w->name_len, SHOWN).text);
+		return set_error(p, w->value, "'%s' takes no value",
+				 adv_show(w->name, w->name_len, SHOWN).text);
 	return true;
 }
 
@@ -434,15 +426,16 @@ static bool read_key(struct parser *p, const struct word *w, enum key key)
 }
 
 /*
- * The action's own word: with a time where it lasts, with an error or event where it is one, else
- * with a chance, or with nothing.
+ * Reads the action's own word. Its value is a duration, an error, an event or a chance, depending
+ * on the action; some actions take none.
  */
 static bool read_action(struct parser *p, const struct word *w, enum adv_fault_action action)
 {
 	if (p->has_action)
-		return fail(p, w->name,
-			    "a second action in one rule: put ';' between rules, '%s' before it",
-			    action_names[p->rule.action]);
+		return set_error(
+			p, w->name,
+			"a second action in one rule: put ';' between rules, '%s' before it",
+			adv_fault_action_name(p->rule.action));
 	p->has_action = true;
 	p->rule.action = action;
 	if (action == ADV_FAULT_DELAY || action == ADV_FAULT_DOWN || action == ADV_FAULT_PORT_DOWN)
@@ -454,7 +447,7 @@ static bool read_action(struct parser *p, const struct word *w, enum adv_fault_a
 	if (!w->value)
 		return true;
 	if (p->seen[KEY_CHANCE])
-		return fail(p, w->value, "the chance is said twice");
+		return set_error(p, w->value, "the chance is given twice");
 	p->seen[KEY_CHANCE] = w->name;
 	return read_chance(p, w, &p->rule.chance);
 }
@@ -462,7 +455,7 @@ static bool read_action(struct parser *p, const struct word *w, enum adv_fault_a
 static bool read_seed(struct parser *p, const struct word *w)
 {
 	if (p->plan->has_seed)
-		return fail(p, w->name, "the seed is said twice");
+		return set_error(p, w->name, "the seed is given twice");
 	if (!w->value || !adv_number_read(w->value, w->value_len, UINT64_MAX, &p->plan->seed))
 		return bad_value(p, w, "a number of 64 bits");
 	p->plan->has_seed = true;
@@ -472,17 +465,18 @@ static bool read_seed(struct parser *p, const struct word *w)
 static bool read_word(struct parser *p, const struct word *w)
 {
 	for (unsigned i = 0; i < ADV_FAULT_ACTIONS; i++)
-		if (is_named(w, action_names[i]))
+		if (is_named(w, adv_fault_action_name(i)))
 			return read_action(p, w, (enum adv_fault_action)i);
 	for (unsigned i = 0; i < KEYS; i++) {
 		if (!is_named(w, keys[i].name))
 			continue;
 		if (p->seen[i])
-			return fail(p, w->name, "'%s' is said twice in one rule", keys[i].name);
+			return set_error(p, w->name, "'%s' is given twice in one rule",
+					 keys[i].name);
 		p->seen[i] = w->name;
 		return read_key(p, w, (enum key)i);
 	}
-	return fail(
+	return set_error(
 		p, w->name,
 		"unknown word '%s': expected an action (drop, duplicate, reorder, corrupt, delay, "
 		"mark, down, post, complete, rnr, ...), a condition (tx, op, qpn, nth, ...) or "
@@ -500,7 +494,7 @@ static void start_rule(struct parser *p)
 	memset(p->seen, 0, sizeof(p->seen));
 }
 
-/* What was not said, once the action is known. */
+/* Fills in what the rule does not state, once the action is known. */
 static void fill_defaults(struct parser *p)
 {
 	struct adv_fault_rule *r = &p->rule;
@@ -515,49 +509,52 @@ static void fill_defaults(struct parser *p)
 		r->count = r->count ? r->count : 1;
 	if (r->action == ADV_FAULT_CORRUPT && !r->count && !r->length)
 		r->count = 1;
-	/* "down=1s" alone is one outage, not one after the other for ever. */
+	/* "down=1s" alone is one outage, not an endless series. */
 	if (r->action == ADV_FAULT_DOWN && !r->times && !r->every && !r->nth_first &&
 	    r->chance == ADV_FAULT_CERTAIN)
 		r->times = 1;
 }
 
-/* Each word belongs to the action, which may have come behind it. */
-static bool belongs(struct parser *p)
+/* Checks that each word belongs to the action, which may stand after the word. */
+static bool check_words(struct parser *p)
 {
 	for (unsigned i = 0; i < KEYS; i++)
 		if (p->seen[i] && !(keys[i].actions & 1u << p->rule.action))
-			return fail(p, p->seen[i], "'%s' does not belong to '%s'", keys[i].name,
-				    action_names[p->rule.action]);
+			return set_error(p, p->seen[i], "'%s' does not belong to '%s'",
+					 keys[i].name, adv_fault_action_name(p->rule.action));
 	if (p->seen[KEY_QPN] && p->rule.action == ADV_FAULT_EVENT &&
 	    !adv_fault_event_has_object(p->rule.value))
-		return fail(p, p->seen[KEY_QPN], "'qpn' does not belong to an event of the port");
+		return set_error(p, p->seen[KEY_QPN],
+				 "'qpn' does not belong to an event of the port");
 	return true;
 }
 
-/* A rule about requests has some that it can be about. */
-static bool can_be_met(struct parser *p)
+/* Checks that some request can match a rule about requests. */
+static bool check_requests(struct parser *p)
 {
 	const struct adv_fault_rule *r = &p->rule;
 	bool sent = !r->queues || (r->queues & 1u << ADV_FAULT_SEND_QUEUE);
 	bool received = r->queues != 1u << ADV_FAULT_SEND_QUEUE;
 
 	if (r->action == ADV_FAULT_RNR && !received)
-		return fail(p, p->seen[KEY_QUEUE],
-			    "'rnr' is of receive queues: a send request needs no receive request");
-	/* A receive request does not know yet what it will be for when it is posted. */
+		return set_error(
+			p, p->seen[KEY_QUEUE],
+			"'rnr' is of receive queues: a send request needs no receive request");
+	/* A receive request has no opcode yet when it is posted. */
 	if ((1u << r->action & ADV_FAULT_OF_WORK) && r->has_kinds &&
 	    !adv_fault_kinds_has_request(&r->kinds, sent,
 					 received && r->action == ADV_FAULT_COMPLETE))
-		return fail(p, p->seen[KEY_OP],
-			    "no request is of these packets: expected those of requests that are "
-			    "sent, such as write, read or send-only%s",
-			    r->action == ADV_FAULT_COMPLETE && received
-				    ? ", or the last of those that are received"
-				    : "");
+		return set_error(
+			p, p->seen[KEY_OP],
+			"no request is of these packets: expected those of requests that are "
+			"sent, such as write, read or send-only%s",
+			r->action == ADV_FAULT_COMPLETE && received
+				? ", or the last of those that are received"
+				: "");
 	return true;
 }
 
-/* start: of its first word but "seed"; NULL: there was none. */
+/* start: the first word of the rule other than "seed"; NULL: there is none. */
 static bool end_rule(struct parser *p, const char *start)
 {
 	const struct adv_fault_rule *r = &p->rule;
@@ -565,14 +562,16 @@ static bool end_rule(struct parser *p, const char *start)
 	if (!start)
 		return true;
 	if (!p->has_action)
-		return fail(p, start,
-			    "a rule without an action: expected one of drop, duplicate, reorder, "
-			    "corrupt, delay, mark, down, post, complete, rnr, port-down, "
-			    "device-fatal, event");
-	if (!belongs(p) || !can_be_met(p))
+		return set_error(
+			p, start,
+			"a rule without an action: expected one of drop, duplicate, reorder, "
+			"corrupt, delay, mark, down, post, complete, rnr, port-down, "
+			"device-fatal, event");
+	if (!check_words(p) || !check_requests(p))
 		return false;
 	if (p->seen[KEY_UNTIL] && r->until <= r->from)
-		return fail(p, start, "'until' is not after 'from': the rule would never hold");
+		return set_error(p, start,
+				 "'until' is not after 'from': the rule would never hold");
 	fill_defaults(p);
 	p->plan->rule[p->plan->count++] = *r;
 	return true;
@@ -588,7 +587,7 @@ static bool is_end(const struct parser *p)
 	return p->at == p->len || p->text[p->at] == ';' || p->text[p->at] == '\n';
 }
 
-/* The next word of the rule; false: there is none. */
+/* Reads the next word of the rule. False: there is none. */
 static bool next_word(struct parser *p, struct word *w)
 {
 	size_t start;
@@ -628,8 +627,8 @@ static bool parse_rule(struct parser *p)
 		if (!start)
 			start = w.name;
 		if (p->plan->count == ADV_FAULT_RULES)
-			return fail(p, w.name, "too many rules: a plan has at most %d",
-				    ADV_FAULT_RULES);
+			return set_error(p, w.name, "too many rules: a plan has at most %d",
+					 ADV_FAULT_RULES);
 		if (!read_word(p, &w))
 			return false;
 	}
@@ -644,8 +643,8 @@ bool adv_fault_plan_parse(struct adv_fault_plan *plan, const char *text, size_t 
 	memset(plan, 0, sizeof(*plan));
 	memset(error, 0, sizeof(*error));
 	if (len > ADV_FAULT_TEXT_MAX)
-		return fail(&p, text + ADV_FAULT_TEXT_MAX, "the plan is too long: at most %d bytes",
-			    ADV_FAULT_TEXT_MAX);
+		return set_error(&p, text + ADV_FAULT_TEXT_MAX,
+				 "the plan is too long: at most %d bytes", ADV_FAULT_TEXT_MAX);
 	for (;;) {
 		if (!parse_rule(&p))
 			return false;

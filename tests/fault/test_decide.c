@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a plan does to packets: which are hit, how often, in what way; and the queue of those kept.
- */
+/* What a plan does to packets, work requests and the device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +10,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "link/fault_decide.h"
+#include "fault/decide.h"
 #include "wire/headers.h"
 
 #define SEC 1000000000ull
@@ -43,7 +42,7 @@ static struct adv_fault_packet packet(bool tx, uint8_t opcode, uint32_t qpn, uin
 					 .peer = &peer_a};
 }
 
-/* True where something is done at `now` after the plan's start. */
+/* True if a rule hits the packet `now` ns after the start of the plan. */
 static bool hit_at(const struct adv_fault_packet *p, uint64_t now)
 {
 	struct adv_fault_verdict v;
@@ -132,7 +131,7 @@ static void test_kinds(void **unused)
 	assert_false(hit_at(&p, 0));
 }
 
-/* The rate is what was asked for, and the seed decides who is hit. */
+/* The hit rate is that of the plan, and the seed decides which packets are hit. */
 static void test_chance(void **unused)
 {
 	struct adv_fault_packet p = packet(true, ADV_OP_SEND_ONLY, 7, 0);
@@ -183,7 +182,7 @@ static void test_verdicts(void **unused)
 	assert_int_equal(v.copies, ADV_FAULT_COPIES_MAX);
 }
 
-/* What several rules of one kind do to a packet is all done. */
+/* The effects of several rules of one kind add up. */
 static void test_combined(void **unused)
 {
 	struct adv_fault_packet p = packet(false, ADV_OP_SEND_ONLY, 7, 0);
@@ -219,7 +218,7 @@ static void test_combined(void **unused)
 	assert_int_equal(v.after, 7000);
 }
 
-/* What is not ECN capable, or marked already, is not counted either. */
+/* Packets without ECN, and packets that are marked already, do not count for nth. */
 static void test_mark(void **unused)
 {
 	struct adv_fault_packet p = packet(true, ADV_OP_SEND_ONLY, 7, 0);
@@ -298,51 +297,8 @@ static void test_read(void **unused)
 	assert_false(p.is_packet);
 }
 
-static void test_queue(void **unused)
-{
-	struct adv_fault_held h[4] = {
-		{.due = 30}, {.due = 10}, {.due = 30}, {.due = 90, .behind = 2}};
-	struct adv_fault_queue q;
-
-	adv_fault_queue_init(&q);
-	assert_int_equal(adv_fault_queue_due(&q), UINT64_MAX);
-	assert_null(adv_fault_queue_take(&q, 100));
-	for (unsigned i = 0; i < 4; i++)
-		adv_fault_queue_put(&q, &h[i]);
-	assert_int_equal(q.count, 4);
-	assert_int_equal(q.behind, 1);
-	assert_int_equal(adv_fault_queue_due(&q), 10);
-	assert_null(adv_fault_queue_take(&q, 9));
-	assert_ptr_equal(adv_fault_queue_take(&q, 10), &h[1]);
-	adv_fault_queue_passed(&q, 15);
-	assert_int_equal(adv_fault_queue_due(&q), 30);
-	adv_fault_queue_passed(&q, 20);
-	assert_int_equal(q.behind, 0);
-	adv_fault_queue_passed(&q, 20);
-	assert_ptr_equal(adv_fault_queue_take(&q, 20), &h[3]);
-	assert_null(adv_fault_queue_take(&q, 20));
-	assert_ptr_equal(adv_fault_queue_take(&q, 30), &h[0]);
-	assert_ptr_equal(adv_fault_queue_take(&q, 30), &h[2]);
-	assert_int_equal(q.count, 0);
-	/* Those whose time comes first need not be overtaken by all; three wait, by one each. */
-	for (unsigned i = 0; i < 3; i++) {
-		h[i] = (struct adv_fault_held){.due = 50 + i, .behind = 1 + i};
-		adv_fault_queue_put(&q, &h[i]);
-	}
-	assert_int_equal(q.behind, 3);
-	assert_ptr_equal(adv_fault_queue_take(&q, 50), &h[0]);
-	assert_int_equal(q.behind, 2);
-	adv_fault_queue_passed(&q, 51);
-	adv_fault_queue_passed(&q, 51);
-	assert_int_equal(q.behind, 1);
-	adv_fault_queue_passed(&q, 51);
-	assert_int_equal(q.behind, 0);
-	assert_ptr_equal(adv_fault_queue_take(&q, 51), &h[1]);
-	assert_ptr_equal(adv_fault_queue_take(&q, 51), &h[2]);
-}
-
-static uint32_t ask(enum adv_fault_action action, enum adv_fault_work_queue queue, uint8_t opcode,
-		    uint32_t qpn, uint64_t now)
+static uint32_t decide_work(enum adv_fault_action action, enum adv_fault_work_queue queue,
+			    uint8_t opcode, uint32_t qpn, uint64_t now)
 {
 	struct adv_fault_work w = {action, queue, opcode, qpn};
 
@@ -356,29 +312,29 @@ static void test_work(void **unused)
 	begin("post=ENOMEM op=write qpn=5 nth=2; complete=REM_OP_ERR queue=recv,srq every=3 "
 	      "times=1;"
 	      "rnr from=1s until=2s");
-	assert_int_equal(ask(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, write, 5, 0), 0);
-	assert_int_equal(ask(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, write, 6, 0), 0);
-	assert_int_equal(ask(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, read, 5, 0), 0);
-	assert_int_equal(ask(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, 0xff, 5, 0), 0);
-	assert_int_equal(ask(ADV_FAULT_COMPLETE, ADV_FAULT_SEND_QUEUE, write, 5, 0), 0);
-	assert_int_equal(ask(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, write, 5, 0), ENOMEM);
-	assert_int_equal(ask(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, write, 5, 0), 0);
+	assert_int_equal(decide_work(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, write, 5, 0), 0);
+	assert_int_equal(decide_work(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, write, 6, 0), 0);
+	assert_int_equal(decide_work(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, read, 5, 0), 0);
+	assert_int_equal(decide_work(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, 0xff, 5, 0), 0);
+	assert_int_equal(decide_work(ADV_FAULT_COMPLETE, ADV_FAULT_SEND_QUEUE, write, 5, 0), 0);
+	assert_int_equal(decide_work(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, write, 5, 0), ENOMEM);
+	assert_int_equal(decide_work(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, write, 5, 0), 0);
 	for (unsigned i = 1; i <= 9; i++)
-		assert_int_equal(ask(ADV_FAULT_COMPLETE,
-				     i % 2 ? ADV_FAULT_RECV_QUEUE : ADV_FAULT_SHARED_QUEUE, 0xff, 5,
-				     0),
+		assert_int_equal(decide_work(ADV_FAULT_COMPLETE,
+					     i % 2 ? ADV_FAULT_RECV_QUEUE : ADV_FAULT_SHARED_QUEUE,
+					     0xff, 5, 0),
 				 i == 3 ? IBV_WC_REM_OP_ERR : 0);
-	assert_int_equal(ask(ADV_FAULT_RNR, ADV_FAULT_RECV_QUEUE, 0xff, 5, SEC - 1), 0);
-	assert_int_equal(ask(ADV_FAULT_RNR, ADV_FAULT_RECV_QUEUE, 0xff, 5, SEC), 1);
-	assert_int_equal(ask(ADV_FAULT_RNR, ADV_FAULT_RECV_QUEUE, 0xff, 5, 2 * SEC - 1), 1);
-	assert_int_equal(ask(ADV_FAULT_RNR, ADV_FAULT_RECV_QUEUE, 0xff, 5, 2 * SEC), 0);
+	assert_int_equal(decide_work(ADV_FAULT_RNR, ADV_FAULT_RECV_QUEUE, 0xff, 5, SEC - 1), 0);
+	assert_int_equal(decide_work(ADV_FAULT_RNR, ADV_FAULT_RECV_QUEUE, 0xff, 5, SEC), 1);
+	assert_int_equal(decide_work(ADV_FAULT_RNR, ADV_FAULT_RECV_QUEUE, 0xff, 5, 2 * SEC - 1), 1);
+	assert_int_equal(decide_work(ADV_FAULT_RNR, ADV_FAULT_RECV_QUEUE, 0xff, 5, 2 * SEC), 0);
 	assert_int_equal(state.counters.hits[ADV_FAULT_POST], 1);
 	assert_int_equal(state.counters.hits[ADV_FAULT_COMPLETE], 1);
 	assert_int_equal(state.counters.hits[ADV_FAULT_RNR], 2);
 	assert_int_equal(state.counters.packets, 0);
 }
 
-/* Rules about requests are none about packets. */
+/* Rules about requests do not match packets. */
 static void test_work_is_no_packet(void **unused)
 {
 	struct adv_fault_packet p = packet(true, ADV_OP_WRITE_ONLY, 5, 1);
@@ -413,19 +369,19 @@ static void test_device(void **unused)
 	assert_int_equal(state.counters.hits[ADV_FAULT_DEVICE_FATAL], 1);
 }
 
-/* Whoever looks too late for a time in which the port was down learns that there was one, once. */
+/* A caller that missed an outage of the port learns of it once. */
 static void test_blink(void **unused)
 {
 	begin("port-down=1s from=2s; port-down=1s from=5s; port-down=2s from=9s");
 	assert_false(adv_fault_port_blinked(&state, 12 * SEC - 1));
 	assert_true(adv_fault_port_blinked(&state, 13 * SEC));
 	assert_false(adv_fault_port_blinked(&state, 14 * SEC));
-	/* One that was looked at in its midst, and one of which nothing is over. */
+	/* The caller saw the second outage, and the third is not over. */
 	assert_false(adv_fault_port_blinked(&state, 15 * SEC));
 	assert_false(adv_fault_port_blinked(&state, 17 * SEC));
 	assert_false(adv_fault_port_blinked(&state, 20 * SEC));
 	assert_false(adv_fault_port_blinked(&state, 22 * SEC));
-	/* Two, the port being down again; from the beginning on. */
+	/* The port is down again; then an outage that begins with the plan. */
 	begin("port-down=1s; port-down=1s from=5s");
 	assert_false(adv_fault_port_blinked(&state, 15 * SEC));
 	begin("port-down=1ns");
@@ -433,15 +389,15 @@ static void test_blink(void **unused)
 	assert_false(adv_fault_port_blinked(&state, 10 * SEC + 1));
 }
 
-static unsigned there; /* objects that events can be of */
-static unsigned asked;
+static unsigned objects; /* on which an event can be raised */
+static unsigned calls;
 
-static unsigned tell(void *user, const struct adv_fault_rule *r)
+static unsigned raise_event(void *user, const struct adv_fault_rule *r)
 {
-	assert_ptr_equal(user, &there);
+	assert_ptr_equal(user, &objects);
 	assert_int_equal(r->action, ADV_FAULT_EVENT);
-	asked++;
-	return there;
+	calls++;
+	return objects;
 }
 
 static void test_events(void **unused)
@@ -449,25 +405,25 @@ static void test_events(void **unused)
 	const uint64_t again = SEC / 100;
 
 	begin("event=QP_FATAL from=1s; drop; event=PORT_ERR from=2s");
-	there = 3;
+	objects = 3;
 	assert_int_equal(adv_fault_device_due(&state, 10 * SEC), 11 * SEC);
-	adv_fault_events(&state, 11 * SEC - 1, tell, &there);
-	assert_int_equal(asked, 0);
-	adv_fault_events(&state, 11 * SEC, tell, &there);
-	adv_fault_events(&state, 11 * SEC + 1, tell, &there);
-	assert_int_equal(asked, 1);
+	adv_fault_raise_events(&state, 11 * SEC - 1, raise_event, &objects);
+	assert_int_equal(calls, 0);
+	adv_fault_raise_events(&state, 11 * SEC, raise_event, &objects);
+	adv_fault_raise_events(&state, 11 * SEC + 1, raise_event, &objects);
+	assert_int_equal(calls, 1);
 	assert_int_equal(state.counters.hits[ADV_FAULT_EVENT], 3);
 	assert_int_equal(adv_fault_device_due(&state, 11 * SEC), 12 * SEC);
-	/* Nothing is there: it is looked for now and then. */
-	there = 0;
-	adv_fault_events(&state, 13 * SEC, tell, &there);
-	assert_int_equal(asked, 2);
+	/* No object exists: the event is tried again from time to time. */
+	objects = 0;
+	adv_fault_raise_events(&state, 13 * SEC, raise_event, &objects);
+	assert_int_equal(calls, 2);
 	assert_int_equal(adv_fault_device_due(&state, 13 * SEC), 13 * SEC + again);
-	adv_fault_events(&state, 13 * SEC + again - 1, tell, &there);
-	assert_int_equal(asked, 2);
-	there = 1;
-	adv_fault_events(&state, 13 * SEC + again, tell, &there);
-	assert_int_equal(asked, 3);
+	adv_fault_raise_events(&state, 13 * SEC + again - 1, raise_event, &objects);
+	assert_int_equal(calls, 2);
+	objects = 1;
+	adv_fault_raise_events(&state, 13 * SEC + again, raise_event, &objects);
+	assert_int_equal(calls, 3);
 	assert_int_equal(adv_fault_device_due(&state, 13 * SEC + again), UINT64_MAX);
 	assert_int_equal(state.counters.hits[ADV_FAULT_EVENT], 4);
 }
@@ -475,21 +431,13 @@ static void test_events(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nth),
-		cmocka_unit_test(test_conditions),
-		cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_chance),
-		cmocka_unit_test(test_verdicts),
-		cmocka_unit_test(test_combined),
-		cmocka_unit_test(test_mark),
-		cmocka_unit_test(test_down),
-		cmocka_unit_test(test_alter),
-		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_queue),
-		cmocka_unit_test(test_work),
-		cmocka_unit_test(test_work_is_no_packet),
-		cmocka_unit_test(test_device),
-		cmocka_unit_test(test_blink),
+		cmocka_unit_test(test_nth),	 cmocka_unit_test(test_conditions),
+		cmocka_unit_test(test_kinds),	 cmocka_unit_test(test_chance),
+		cmocka_unit_test(test_verdicts), cmocka_unit_test(test_combined),
+		cmocka_unit_test(test_mark),	 cmocka_unit_test(test_down),
+		cmocka_unit_test(test_alter),	 cmocka_unit_test(test_read),
+		cmocka_unit_test(test_work),	 cmocka_unit_test(test_work_is_no_packet),
+		cmocka_unit_test(test_device),	 cmocka_unit_test(test_blink),
 		cmocka_unit_test(test_events),
 	};
 

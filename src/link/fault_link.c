@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "link/fault.h"
+#include "link/fault_link.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-#define KEPT_MAX   16384      /* a direction; more are lost, as in a queue that is full */
-#define FULL_RETRY 1000000ull /* ns: the inner link is asked again whether it has room */
+#include "base/log.h"
+#include "fault/environment.h"
+#include "fault/queue.h"
 
-/* A copy of a packet that goes on later. */
+#define KEPT_MAX   16384 /* packets kept for each direction; more are lost, as in a full queue */
+#define FULL_RETRY 1000000ull /* ns after which a full inner link is tried again */
+
+/* A copy of a packet that continues later. */
 struct kept {
 	struct adv_fault_held held;
-	struct adv_path path;	 /* on the way out */
-	struct adv_rx_meta meta; /* on the way in */
+	struct adv_path path;	 /* outgoing packets */
+	struct adv_rx_meta meta; /* incoming packets */
 	struct iovec iov;
 	enum adv_ecn ecn;
 	uint32_t dest_qpn;
@@ -19,32 +25,32 @@ struct kept {
 	uint8_t data[];
 };
 
-struct fault_link {
+struct adv_fault_link {
 	struct adv_link link;
 	struct adv_link *inner;
 	uint64_t (*clock)(void);
-	uint64_t now;	  /* of the call that runs */
-	uint64_t checked; /* when the owner last had a look at the device: the newest receive() */
-	bool full;	  /* the inner link is */
+	uint64_t now;	  /* time of the current call */
+	uint64_t checked; /* when the owner last examined the device: in the newest receive() */
+	bool full;	  /* the inner link is full */
 	uint64_t icrc_errors;
 	uint64_t tx_dropped;
-	adv_fault_ask_fn *ask; /* NULL: the plan decides */
-	void *ask_user;
+	adv_fault_link_decide_fn *decide; /* NULL: the plan decides */
+	void *decide_user;
 	struct adv_fault_state state;
 	struct adv_fault_queue tx;
 	struct adv_fault_queue rx;
-	/* The batch that is being made for the inner link, and the copies it refers to. */
+	/* The batch for the inner link, and the copies to which it refers. */
 	struct adv_tx_batch out;
 	struct kept *out_kept[ADV_TX_BATCH_PACKETS];
 	unsigned out_kept_count;
-	/* Of the receive() that runs: */
+	/* The caller of the current receive(): */
 	adv_link_rx_fn *fn;
 	void *user;
 };
 
-static struct fault_link *fault_of(struct adv_link *link)
+static struct adv_fault_link *fault_of(struct adv_link *link)
 {
-	return adv_container_of(link, struct fault_link, link);
+	return adv_container_of(link, struct adv_fault_link, link);
 }
 
 static struct kept *kept_of(struct adv_fault_held *h)
@@ -52,8 +58,8 @@ static struct kept *kept_of(struct adv_fault_held *h)
 	return adv_container_of(h, struct kept, held);
 }
 
-/* What others read in struct adv_link. */
-static void show(struct fault_link *f)
+/* Updates the members of struct adv_link that others read. */
+static void publish(struct adv_fault_link *f)
 {
 	uint64_t tx = adv_fault_queue_due(&f->tx), rx = adv_fault_queue_due(&f->rx);
 	uint64_t device = adv_fault_device_due(&f->state, f->checked);
@@ -74,22 +80,22 @@ static void show(struct fault_link *f)
 		f->link.deadline = 0;
 }
 
-static bool decide(struct fault_link *f, const struct adv_fault_packet *p,
-		   const struct adv_tx_packet *out, const struct adv_rx_packet *in,
-		   struct adv_fault_verdict *v)
+static bool decide_packet(struct adv_fault_link *f, const struct adv_fault_packet *p,
+			  const struct adv_tx_packet *out, const struct adv_rx_packet *in,
+			  struct adv_fault_verdict *v)
 {
-	return f->ask ? f->ask(f->ask_user, f->now, p, out, in, v)
-		      : adv_fault_decide(&f->state, f->now, p, v);
+	return f->decide ? f->decide(f->decide_user, f->now, p, out, in, v)
+			 : adv_fault_decide(&f->state, f->now, p, v);
 }
 
-static uint64_t behind_or_time(const struct adv_fault_verdict *v)
+static uint64_t longest_delay(const struct adv_fault_verdict *v)
 {
 	return v->delay + (v->behind ? v->hold : 0);
 }
 
-/* A copy with room for what the verdict may put on; NULL: there is no memory, or too many wait. */
-static struct kept *copy_of(struct fault_link *f, const struct adv_fault_queue *q,
-			    const struct adv_fault_verdict *v, uint32_t len)
+/* A copy with room for the bytes that the verdict may append. NULL: no memory, or too many kept. */
+static struct kept *allocate_kept(struct adv_fault_link *f, const struct adv_fault_queue *q,
+				  const struct adv_fault_verdict *v, uint32_t len)
 {
 	size_t room = len + (v->length > 0 ? (size_t)v->length : 0);
 	struct kept *k = q->count < KEPT_MAX ? calloc(1, sizeof(*k) + room) : NULL;
@@ -101,15 +107,15 @@ static struct kept *copy_of(struct fault_link *f, const struct adv_fault_queue *
 	return k;
 }
 
-/* ---- out ---- */
+/* ---- outgoing packets ---- */
 
 static uint32_t packet_len(const struct adv_tx_packet *pkt)
 {
 	return (uint32_t)pkt->header_len + pkt->payload_len + pkt->pad;
 }
 
-/* Header, payload and padding, one behind the other. */
-static void flatten(const struct adv_tx_packet *pkt, uint8_t *out)
+/* Writes header, payload and padding into one buffer. */
+static void flatten_packet(const struct adv_tx_packet *pkt, uint8_t *out)
 {
 	uint32_t left = pkt->payload_len;
 
@@ -126,16 +132,16 @@ static void flatten(const struct adv_tx_packet *pkt, uint8_t *out)
 	memset(out, 0, left + pkt->pad);
 }
 
-static void keep_tx(struct fault_link *f, const struct adv_tx_packet *pkt,
+static void keep_tx(struct adv_fault_link *f, const struct adv_tx_packet *pkt,
 		    const struct adv_fault_verdict *v, unsigned copy)
 {
-	struct kept *k = copy_of(f, &f->tx, v, packet_len(pkt));
+	struct kept *k = allocate_kept(f, &f->tx, v, packet_len(pkt));
 
 	if (!k) {
 		f->tx_dropped++;
 		return;
 	}
-	flatten(pkt, k->data);
+	flatten_packet(pkt, k->data);
 	k->path = *pkt->path;
 	k->ecn = v->mark ? ADV_ECN_CE : pkt->ecn;
 	k->dest_qpn = pkt->dest_qpn;
@@ -144,13 +150,13 @@ static void keep_tx(struct fault_link *f, const struct adv_tx_packet *pkt,
 					 k->len + (v->length > 0 ? (uint32_t)v->length : 0));
 		k->icrc_flip = v->icrc_right ? 0 : (uint32_t)v->dice | 1;
 	}
-	k->held.due = f->now + behind_or_time(v) + copy * v->after;
+	k->held.due = f->now + longest_delay(v) + copy * v->after;
 	k->held.behind = copy ? 0 : v->behind;
 	adv_fault_queue_put(&f->tx, &k->held);
 }
 
-/* Hands the batch that was made to the inner link. */
-static void emit(struct fault_link *f)
+/* Sends the batch through the inner link. */
+static void send_batch(struct adv_fault_link *f)
 {
 	if (f->out.count)
 		f->full = !f->inner->ops->send(f->inner, &f->out);
@@ -160,7 +166,7 @@ static void emit(struct fault_link *f)
 	f->out_kept_count = 0;
 }
 
-static void append_kept(struct fault_link *f, struct kept *k)
+static void append_kept(struct adv_fault_link *f, struct kept *k)
 {
 	struct adv_tx_packet *pkt = &f->out.packet[f->out.count++];
 	uint32_t header = k->len < ADV_HEADERS_MAX ? k->len : ADV_HEADERS_MAX;
@@ -179,20 +185,20 @@ static void append_kept(struct fault_link *f, struct kept *k)
 	f->out_kept[f->out_kept_count++] = k;
 }
 
-/* What is due goes into the batch, as long as the inner link has room. */
-static void release_tx(struct fault_link *f)
+/* Moves due packets into the batch, as long as the inner link has room. */
+static void release_tx(struct adv_fault_link *f)
 {
 	struct adv_fault_held *h;
 
 	while (!f->full && (h = adv_fault_queue_take(&f->tx, f->now))) {
 		append_kept(f, kept_of(h));
 		if (f->out.count == ADV_TX_BATCH_PACKETS)
-			emit(f);
+			send_batch(f);
 	}
 }
 
-/* A packet that nothing, or only a mark, happens to. */
-static void pass_tx(struct fault_link *f, const struct adv_tx_packet *pkt, bool mark)
+/* Sends a packet unchanged, except for the ECN mark. */
+static void pass_tx(struct adv_fault_link *f, const struct adv_tx_packet *pkt, bool mark)
 {
 	const struct adv_fault_verdict v = {.mark = mark};
 	struct adv_tx_packet *to = &f->out.packet[f->out.count];
@@ -205,16 +211,16 @@ static void pass_tx(struct fault_link *f, const struct adv_tx_packet *pkt, bool 
 	if (mark)
 		to->ecn = ADV_ECN_CE;
 	if (++f->out.count == ADV_TX_BATCH_PACKETS)
-		emit(f);
+		send_batch(f);
 }
 
-static void take_tx(struct fault_link *f, const struct adv_tx_packet *pkt)
+static void handle_tx(struct adv_fault_link *f, const struct adv_tx_packet *pkt)
 {
 	struct adv_fault_verdict v;
 	struct adv_fault_packet p;
 
 	adv_fault_packet_read(&p, true, &pkt->path->dgid, pkt->ecn, pkt->header, pkt->header_len);
-	if (!decide(f, &p, pkt, NULL, &v) ||
+	if (!decide_packet(f, &p, pkt, NULL, &v) ||
 	    (!v.drop && !v.corrupt && !v.copies && !v.delay && !v.behind))
 		pass_tx(f, pkt, v.mark);
 	else if (v.drop)
@@ -228,40 +234,40 @@ static void take_tx(struct fault_link *f, const struct adv_tx_packet *pkt)
 
 static bool fault_send(struct adv_link *link, struct adv_tx_batch *batch)
 {
-	struct fault_link *f = fault_of(link);
+	struct adv_fault_link *f = fault_of(link);
 
 	f->now = f->clock();
 	release_tx(f);
 	for (unsigned i = 0; i < batch->count; i++) {
-		take_tx(f, &batch->packet[i]);
+		handle_tx(f, &batch->packet[i]);
 		release_tx(f);
 	}
-	emit(f);
-	show(f);
+	send_batch(f);
+	publish(f);
 	return !f->full;
 }
 
-static void flush_inner(struct fault_link *f)
+static void flush_inner(struct adv_fault_link *f)
 {
 	if (f->full)
 		f->full = !f->inner->ops->flush(f->inner);
 	release_tx(f);
-	emit(f);
+	send_batch(f);
 }
 
 static bool fault_flush(struct adv_link *link)
 {
-	struct fault_link *f = fault_of(link);
+	struct adv_fault_link *f = fault_of(link);
 
 	f->now = f->clock();
 	flush_inner(f);
-	show(f);
+	publish(f);
 	return !f->full;
 }
 
-/* ---- in ---- */
+/* ---- incoming packets ---- */
 
-static unsigned release_rx(struct fault_link *f)
+static unsigned release_rx(struct adv_fault_link *f)
 {
 	struct adv_fault_held *h;
 	unsigned n = 0;
@@ -277,10 +283,10 @@ static unsigned release_rx(struct fault_link *f)
 	return n;
 }
 
-static void keep_rx(struct fault_link *f, const struct adv_rx_packet *pkt,
+static void keep_rx(struct adv_fault_link *f, const struct adv_rx_packet *pkt,
 		    const struct adv_fault_verdict *v, unsigned copy)
 {
-	struct kept *k = copy_of(f, &f->rx, v, pkt->len);
+	struct kept *k = allocate_kept(f, &f->rx, v, pkt->len);
 
 	if (!k)
 		return;
@@ -291,20 +297,20 @@ static void keep_rx(struct fault_link *f, const struct adv_rx_packet *pkt,
 	if (v->corrupt)
 		k->len = adv_fault_alter(v, k->data, k->len,
 					 k->len + (v->length > 0 ? (uint32_t)v->length : 0));
-	k->held.due = f->now + behind_or_time(v) + copy * v->after;
+	k->held.due = f->now + longest_delay(v) + copy * v->after;
 	k->held.behind = copy ? 0 : v->behind;
 	adv_fault_queue_put(&f->rx, &k->held);
 }
 
-static void take_rx(void *user, const struct adv_rx_packet *pkt)
+static void handle_rx(void *user, const struct adv_rx_packet *pkt)
 {
-	struct fault_link *f = user;
+	struct adv_fault_link *f = user;
 	struct adv_fault_verdict v;
 	struct adv_fault_packet p;
 
 	adv_fault_packet_read(&p, false, &pkt->meta->sgid, pkt->meta->tclass & ADV_ECN_MASK,
 			      pkt->data, pkt->len);
-	if (!decide(f, &p, NULL, pkt, &v))
+	if (!decide_packet(f, &p, NULL, pkt, &v))
 		f->fn(f->user, pkt);
 	else if (v.drop)
 		return;
@@ -322,7 +328,7 @@ static void take_rx(void *user, const struct adv_rx_packet *pkt)
 static unsigned fault_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn,
 			      void *user)
 {
-	struct fault_link *f = fault_of(link);
+	struct adv_fault_link *f = fault_of(link);
 	unsigned packets;
 
 	f->now = f->checked = f->clock();
@@ -331,10 +337,10 @@ static unsigned fault_receive(struct adv_link *link, unsigned budget, adv_link_r
 	packets = release_rx(f);
 	f->inner->busy_polled = link->busy_polled;
 	f->inner->enough = link->enough;
-	packets += f->inner->ops->receive(f->inner, budget, take_rx, f);
+	packets += f->inner->ops->receive(f->inner, budget, handle_rx, f);
 	if (f->tx.count || f->full)
 		flush_inner(f);
-	show(f);
+	publish(f);
 	return packets;
 }
 
@@ -345,7 +351,7 @@ static bool fault_sleep(struct adv_link *link, bool sleeping)
 	return !inner->ops->sleep || inner->ops->sleep(inner, sleeping);
 }
 
-/* ---- making and ending ---- */
+/* ---- creation and end ---- */
 
 static void drop_all(struct adv_fault_queue *q)
 {
@@ -357,10 +363,10 @@ static void drop_all(struct adv_fault_queue *q)
 
 static void fault_destroy(struct adv_link *link)
 {
-	struct fault_link *f = fault_of(link);
+	struct adv_fault_link *f = fault_of(link);
 
-	/* What has left the engine is on its way, whether the program still lives or not. */
-	adv_fault_send_kept(link);
+	/* Packets that have left the engine are in flight, even if the program exits. */
+	adv_fault_link_send_kept(link);
 	drop_all(&f->tx);
 	drop_all(&f->rx);
 	f->inner->ops->destroy(f->inner);
@@ -375,47 +381,72 @@ static const struct adv_link_ops fault_ops = {
 	.destroy = fault_destroy,
 };
 
-static struct adv_link *create(struct adv_link *inner, uint64_t (*clock)(void),
-			       const struct adv_fault_plan *plan, adv_fault_ask_fn *ask, void *user)
+static struct adv_link *create_wrapper(struct adv_link *inner, uint64_t (*clock)(void),
+				       const struct adv_fault_plan *plan,
+				       adv_fault_link_decide_fn *decide, void *user)
 {
-	struct fault_link *f = calloc(1, sizeof(*f));
+	struct adv_fault_link *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
 	f->link.ops = &fault_ops;
 	f->link.busy_polled = inner->busy_polled;
 	f->inner = inner;
-	/* From now on the owner sets and clears that of the wrapper. */
+	/* From now on the owner uses the wrapper's flag. */
 	inner->enough = false;
 	f->clock = clock;
 	f->now = f->checked = clock();
 	f->full = !inner->ops->flush(inner);
-	f->ask = ask;
-	f->ask_user = user;
+	f->decide = decide;
+	f->decide_user = user;
 	adv_fault_queue_init(&f->tx);
 	adv_fault_queue_init(&f->rx);
 	adv_fault_begin(&f->state, plan, f->now);
-	show(f);
+	publish(f);
 	return &f->link;
 }
 
-struct adv_link *adv_fault_create(struct adv_link *inner, uint64_t (*clock)(void),
-				  const struct adv_fault_plan *plan)
+struct adv_link *adv_fault_link_create(struct adv_link *inner, uint64_t (*clock)(void),
+				       const struct adv_fault_plan *plan)
 {
-	return create(inner, clock, plan, NULL, NULL);
+	return create_wrapper(inner, clock, plan, NULL, NULL);
 }
 
-struct adv_link *adv_fault_create_asking(struct adv_link *inner, uint64_t (*clock)(void),
-					 adv_fault_ask_fn *fn, void *user)
+struct adv_link *adv_fault_link_create_with(struct adv_link *inner, uint64_t (*clock)(void),
+					    adv_fault_link_decide_fn *fn, void *user)
 {
 	const struct adv_fault_plan none = {.has_seed = true};
 
-	return create(inner, clock, &none, fn, user);
+	return create_wrapper(inner, clock, &none, fn, user);
 }
 
-struct adv_link *adv_fault_end(struct adv_link *link, adv_link_rx_fn *fn, void *user)
+struct adv_link *adv_fault_link_from_environment(struct adv_link *inner, uint64_t (*clock)(void),
+						 char *why, size_t why_len)
 {
-	struct fault_link *f = fault_of(link);
+	struct adv_fault_plan plan;
+	struct adv_link *link;
+	char shown[512];
+	int err = adv_fault_environment_read(&plan, why, why_len);
+
+	if (err == ENOENT)
+		return inner;
+	errno = err;
+	if (err)
+		return NULL;
+	link = adv_fault_link_create(inner, clock, &plan);
+	if (!link) {
+		snprintf(why, why_len, "no memory for faults");
+		errno = ENOMEM;
+		return NULL;
+	}
+	adv_fault_plan_print(&plan, shown, sizeof(shown));
+	adv_info("faults on purpose: %s", shown);
+	return link;
+}
+
+struct adv_link *adv_fault_link_unwrap(struct adv_link *link, adv_link_rx_fn *fn, void *user)
+{
+	struct adv_fault_link *f = fault_of(link);
 	struct adv_link *inner = f->inner;
 
 	f->now = UINT64_MAX;
@@ -431,47 +462,48 @@ struct adv_link *adv_fault_end(struct adv_link *link, adv_link_rx_fn *fn, void *
 	return inner;
 }
 
-void adv_fault_send_kept(struct adv_link *link)
+void adv_fault_link_send_kept(struct adv_link *link)
 {
-	struct fault_link *f = fault_of(link);
+	struct adv_fault_link *f = fault_of(link);
 
 	f->now = UINT64_MAX;
 	flush_inner(f);
 	f->now = f->clock();
-	show(f);
+	publish(f);
 }
 
-void adv_fault_set_plan(struct adv_link *link, const struct adv_fault_plan *plan)
+void adv_fault_link_set_plan(struct adv_link *link, const struct adv_fault_plan *plan)
 {
-	struct fault_link *f = fault_of(link);
+	struct adv_fault_link *f = fault_of(link);
 
 	f->checked = f->clock();
 	adv_fault_begin(&f->state, plan, f->checked);
-	show(f);
+	publish(f);
 }
 
-bool adv_fault_has_blinked(struct adv_link *link, uint64_t now)
+bool adv_fault_link_port_blinked(struct adv_link *link, uint64_t now)
 {
 	return adv_fault_port_blinked(&fault_of(link)->state, now);
 }
 
-void adv_fault_tell_events(struct adv_link *link, uint64_t now, adv_fault_tell_fn *tell, void *user)
+void adv_fault_link_raise_events(struct adv_link *link, uint64_t now, adv_fault_raise_fn *raise,
+				 void *user)
 {
-	struct fault_link *f = fault_of(link);
+	struct adv_fault_link *f = fault_of(link);
 
 	f->checked = now;
-	adv_fault_events(&f->state, now, tell, user);
-	show(f);
+	adv_fault_raise_events(&f->state, now, raise, user);
+	publish(f);
 }
 
-const struct adv_fault_state *adv_fault_state_of(const struct adv_link *link)
+const struct adv_fault_state *adv_fault_link_state(const struct adv_link *link)
 {
 	return &fault_of((struct adv_link *)(uintptr_t)link)->state;
 }
 
-uint32_t adv_fault_of_work(struct adv_link *link, const struct adv_fault_work *work)
+uint32_t adv_fault_link_decide_work(struct adv_link *link, const struct adv_fault_work *work)
 {
-	struct fault_link *f = fault_of(link);
+	struct adv_fault_link *f = fault_of(link);
 
 	return adv_fault_decide_work(&f->state, f->clock(), work);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The language of fault plans: what it means, what it refuses and where, and back to text. */
+/* The fault language: parsing, errors and their place, and printing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "link/fault_plan.h"
+#include "fault/name.h"
+#include "fault/plan.h"
 #include "wire/opcode.h"
 
 static struct adv_fault_plan parse(const char *text)
@@ -25,7 +26,7 @@ static struct adv_fault_plan parse(const char *text)
 	return plan;
 }
 
-/* Text to plan to text; and what was printed gives the same plan. */
+/* Parses and prints; the printed text parses to the same plan. */
 static void expect_print(const char *text, const char *printed)
 {
 	struct adv_fault_plan plan = parse(text), again;
@@ -151,10 +152,10 @@ static void test_names(void **state)
 	assert_true(names("request", ADV_OP_FLUSH));
 	assert_true(names("cm", ADV_FAULT_KIND_CM));
 	assert_true(names("cnp", ADV_OPCODE_CNP));
-	assert_int_equal(adv_fault_kind(ADV_OP_ACKNOWLEDGE, 0x1f), ADV_FAULT_KIND_RC_ACK);
-	assert_int_equal(adv_fault_kind(ADV_OP_ACKNOWLEDGE, 0x21), ADV_FAULT_KIND_RC_RNR_NAK);
-	assert_int_equal(adv_fault_kind(ADV_OP_ACKNOWLEDGE, 0x60), ADV_FAULT_KIND_RC_NAK);
-	assert_int_equal(adv_fault_kind(ADV_OP_SEND_ONLY, 0x60), ADV_OP_SEND_ONLY);
+	assert_int_equal(adv_fault_kind_of(ADV_OP_ACKNOWLEDGE, 0x1f), ADV_FAULT_KIND_RC_ACK);
+	assert_int_equal(adv_fault_kind_of(ADV_OP_ACKNOWLEDGE, 0x21), ADV_FAULT_KIND_RC_RNR_NAK);
+	assert_int_equal(adv_fault_kind_of(ADV_OP_ACKNOWLEDGE, 0x60), ADV_FAULT_KIND_RC_NAK);
+	assert_int_equal(adv_fault_kind_of(ADV_OP_SEND_ONLY, 0x60), ADV_OP_SEND_ONLY);
 }
 
 /* Every opcode there is can be named, and is printed by its name. */
@@ -295,7 +296,7 @@ static void test_errors(void **state)
 	expect_error("duplicate copies=17", "17", "from 1 to 16");
 	expect_error("corrupt length=8", "8", "bytes to cut off");
 	expect_error("corrupt icrc=maybe", "maybe", "right or wrong");
-	expect_error("seed=1;seed=2", "seed=2", "seed is said twice");
+	expect_error("seed=1;seed=2", "seed=2", "seed is given twice");
 	expect_error("seed=-1", "-1", "64 bits");
 }
 
@@ -307,7 +308,7 @@ static void test_named_values(void **state)
 		uint32_t value;
 
 		assert_non_null(name);
-		assert_true(adv_fault_value(ADV_FAULT_COMPLETE, name, strlen(name), &value));
+		assert_true(adv_fault_value_read(ADV_FAULT_COMPLETE, name, strlen(name), &value));
 		assert_int_equal(value, i);
 	}
 	for (uint32_t i = 0; i <= IBV_EVENT_WQ_FATAL; i++) {
@@ -315,7 +316,7 @@ static void test_named_values(void **state)
 		uint32_t value;
 
 		assert_non_null(name);
-		assert_true(adv_fault_value(ADV_FAULT_EVENT, name, strlen(name), &value));
+		assert_true(adv_fault_value_read(ADV_FAULT_EVENT, name, strlen(name), &value));
 		assert_int_equal(value, i);
 	}
 	assert_null(adv_fault_value_name(ADV_FAULT_COMPLETE, IBV_WC_SUCCESS));

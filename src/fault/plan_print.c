@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Fault plans, and what is wrong with one, as text. */
+/* Prints fault plans and the errors in them. */
+#include "fault/plan.h"
+
 #include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "link/fault_plan.h"
+#include "fault/name.h"
 
-/* Text that grows; len goes on counting where there is no more room. */
+/* Text that grows. len counts on when there is no more room. */
 struct text {
 	char *out;
 	size_t room;
 	size_t len;
 };
 
-__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void append(struct text *t, const char *fmt, ...)
 {
 	va_list args;
 	int n;
@@ -25,27 +27,27 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *t, const char
 	t->len += n > 0 ? (size_t)n : 0;
 }
 
-/* The value with its digits after the point, but for zeros at the end. */
+/* Writes the value with its decimals, without trailing zeros. */
 static void add_decimal(struct text *t, uint64_t value, uint64_t unit, const char *suffix)
 {
 	char fraction[24];
 	uint64_t rest = value % unit;
 	int n = 0;
 
-	add(t, "%llu", (unsigned long long)(value / unit));
+	append(t, "%llu", (unsigned long long)(value / unit));
 	while (rest) {
 		rest *= 10;
 		fraction[n++] = (char)('0' + rest / unit);
 		rest %= unit;
 	}
 	if (n)
-		add(t, ".%.*s", n, fraction);
-	add(t, "%s", suffix);
+		append(t, ".%.*s", n, fraction);
+	append(t, "%s", suffix);
 }
 
 static void add_time(struct text *t, const char *name, uint64_t ns)
 {
-	add(t, "%s=", name);
+	append(t, "%s=", name);
 	if (ns >= 1000000000 || ns == 0)
 		add_decimal(t, ns, 1000000000, "s");
 	else if (ns >= 1000000)
@@ -63,12 +65,12 @@ static void add_range(struct text *t, const char *name, const char *format, uint
 
 	snprintf(number, sizeof(number), format[0] == 'x' ? "0x%llx" : "%llu",
 		 (unsigned long long)first);
-	add(t, "%s=%s", name, number);
+	append(t, "%s=%s", name, number);
 	if (first == last)
 		return;
 	snprintf(number, sizeof(number), format[0] == 'x' ? "0x%llx" : "%llu",
 		 (unsigned long long)last);
-	add(t, "-%s", number);
+	append(t, "-%s", number);
 }
 
 static void add_peer(struct text *t, const struct adv_fault_rule *r)
@@ -80,9 +82,9 @@ static void add_peer(struct text *t, const struct adv_fault_rule *r)
 		inet_ntop(AF_INET, r->peer.raw + 12, address, sizeof(address));
 	else
 		inet_ntop(AF_INET6, r->peer.raw, address, sizeof(address));
-	add(t, " peer=%s", address);
+	append(t, " peer=%s", address);
 	if (r->peer_bits < 128)
-		add(t, "/%u", ipv4 ? r->peer_bits - 96u : r->peer_bits);
+		append(t, "/%u", ipv4 ? r->peer_bits - 96u : r->peer_bits);
 }
 
 static void add_queues(struct text *t, uint8_t queues)
@@ -92,7 +94,7 @@ static void add_queues(struct text *t, uint8_t queues)
 	for (unsigned q = 0; q < ADV_FAULT_QUEUES; q++) {
 		if (!(queues & 1u << q))
 			continue;
-		add(t, "%s%s", before, adv_fault_queue_name(q));
+		append(t, "%s%s", before, adv_fault_queue_name(q));
 		before = ",";
 	}
 }
@@ -100,13 +102,13 @@ static void add_queues(struct text *t, uint8_t queues)
 static void add_conditions(struct text *t, const struct adv_fault_rule *r)
 {
 	if (r->tx && !r->rx)
-		add(t, " tx");
+		append(t, " tx");
 	if (r->rx && !r->tx)
-		add(t, " rx");
+		append(t, " rx");
 	if (r->queues)
 		add_queues(t, r->queues);
 	if (r->has_kinds) {
-		add(t, " op=");
+		append(t, " op=");
 		t->len +=
 			adv_fault_kinds_print(&r->kinds, t->len < t->room ? t->out + t->len : NULL,
 					      t->len < t->room ? t->room - t->len : 0);
@@ -124,9 +126,9 @@ static void add_conditions(struct text *t, const struct adv_fault_rule *r)
 	if (r->nth_first)
 		add_range(t, " nth", "u", r->nth_first, r->nth_last);
 	if (r->every)
-		add(t, " every=%llu", (unsigned long long)r->every);
+		append(t, " every=%llu", (unsigned long long)r->every);
 	if (r->times)
-		add(t, " times=%llu", (unsigned long long)r->times);
+		append(t, " times=%llu", (unsigned long long)r->times);
 }
 
 static void add_parameters(struct text *t, const struct adv_fault_rule *r)
@@ -134,21 +136,21 @@ static void add_parameters(struct text *t, const struct adv_fault_rule *r)
 	switch (r->action) {
 	case ADV_FAULT_DUPLICATE:
 		if (r->count != 1)
-			add(t, " copies=%u", r->count);
+			append(t, " copies=%u", r->count);
 		if (r->time)
 			add_time(t, " after", r->time);
 		break;
 	case ADV_FAULT_REORDER:
-		add(t, " by=%u", r->count);
+		append(t, " by=%u", r->count);
 		add_time(t, " hold", r->time);
 		break;
 	case ADV_FAULT_CORRUPT:
 		if (r->count)
-			add(t, " bits=%u", r->count);
+			append(t, " bits=%u", r->count);
 		if (r->length)
-			add(t, " length=%+d", r->length);
+			append(t, " length=%+d", r->length);
 		if (r->icrc_right)
-			add(t, " icrc=right");
+			append(t, " icrc=right");
 		break;
 	case ADV_FAULT_DELAY:
 		if (r->jitter)
@@ -165,15 +167,15 @@ static void add_rule(struct text *t, const struct adv_fault_rule *r)
 	bool lasts = r->action == ADV_FAULT_DELAY || r->action == ADV_FAULT_DOWN ||
 		     r->action == ADV_FAULT_PORT_DOWN;
 
-	add(t, "%s", t->len ? "; " : "");
+	append(t, "%s", t->len ? "; " : "");
 	if (lasts)
 		add_time(t, action, r->time);
 	else if (adv_fault_has_value(r->action))
-		add(t, "%s=%s", action, adv_fault_value_name(r->action, r->value));
+		append(t, "%s=%s", action, adv_fault_value_name(r->action, r->value));
 	else
-		add(t, "%s", action);
+		append(t, "%s", action);
 	if (r->chance != ADV_FAULT_CERTAIN) {
-		add(t, lasts || adv_fault_has_value(r->action) ? " chance=" : "=");
+		append(t, lasts || adv_fault_has_value(r->action) ? " chance=" : "=");
 		add_decimal(t, r->chance, ADV_FAULT_CERTAIN / 100, "%");
 	}
 	add_parameters(t, r);
@@ -187,7 +189,7 @@ size_t adv_fault_plan_print(const struct adv_fault_plan *plan, char *out, size_t
 	if (room)
 		out[0] = 0;
 	if (plan->has_seed)
-		add(&t, "seed=%llu", (unsigned long long)plan->seed);
+		append(&t, "seed=%llu", (unsigned long long)plan->seed);
 	for (unsigned i = 0; i < plan->count; i++)
 		add_rule(&t, &plan->rule[i]);
 	return t.len;
@@ -206,9 +208,9 @@ size_t adv_fault_error_print(const struct adv_fault_error *error, const char *te
 		end++;
 	if (room)
 		out[0] = 0;
-	add(&t, "%s\n  ", error->text);
+	append(&t, "%s\n  ", error->text);
 	for (size_t i = begin; i < end; i++)
-		add(&t, "%c", text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
-	add(&t, "\n  %*s^", (int)(at - begin), "");
+		append(&t, "%c", text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
+	append(&t, "\n  %*s^", (int)(at - begin), "");
 	return t.len;
 }

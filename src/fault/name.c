@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Names of the errors and events that rules inject, and of queues. */
+#include "fault/name.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include <infiniband/verbs.h>
 
 #include "base/async.h"
-#include "link/fault_plan.h"
 
-struct name {
+struct named_value {
 	const char *name;
 	uint32_t value;
 };
 
-/* What drivers' posts are known to fail with. */
-static const struct name errors[] = {
+/* The errors that real drivers' posts return. */
+static const struct named_value errors[] = {
 	{"ENOMEM", ENOMEM}, {"EINVAL", EINVAL},	  {"EAGAIN", EAGAIN},	      {"EBUSY", EBUSY},
 	{"EFAULT", EFAULT}, {"EIO", EIO},	  {"ENODEV", ENODEV},	      {"ENOSPC", ENOSPC},
 	{"EPERM", EPERM},   {"ENOBUFS", ENOBUFS}, {"EOPNOTSUPP", EOPNOTSUPP},
 };
 
-static const struct name statuses[] = {
+static const struct named_value statuses[] = {
 	{"LOC_LEN_ERR", IBV_WC_LOC_LEN_ERR},
 	{"LOC_QP_OP_ERR", IBV_WC_LOC_QP_OP_ERR},
 	{"LOC_EEC_OP_ERR", IBV_WC_LOC_EEC_OP_ERR},
@@ -46,7 +46,7 @@ static const struct name statuses[] = {
 	{"TM_RNDV_INCOMPLETE", IBV_WC_TM_RNDV_INCOMPLETE},
 };
 
-static const struct name events[] = {
+static const struct named_value events[] = {
 	{"CQ_ERR", IBV_EVENT_CQ_ERR},
 	{"QP_FATAL", IBV_EVENT_QP_FATAL},
 	{"QP_REQ_ERR", IBV_EVENT_QP_REQ_ERR},
@@ -71,9 +71,9 @@ static const struct name events[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* By action; the prefix may stand before each name. */
+/* Indexed by action. The prefix is optional in a plan. */
 static const struct table {
-	const struct name *names;
+	const struct named_value *names;
 	size_t count;
 	const char *prefix;
 } tables[ADV_FAULT_ACTIONS] = {
@@ -82,27 +82,37 @@ static const struct table {
 	[ADV_FAULT_EVENT] = {events, COUNT(events), "IBV_EVENT_"},
 };
 
+static const char *const action_names[ADV_FAULT_ACTIONS] = {
+	"drop", "duplicate", "reorder", "corrupt",   "delay",	     "mark", "down",
+	"post", "complete",  "rnr",	"port-down", "device-fatal", "event"};
+
+const char *adv_fault_action_name(enum adv_fault_action action)
+{
+	return action_names[action];
+}
+
 bool adv_fault_has_value(enum adv_fault_action action)
 {
 	return tables[action].count != 0;
 }
 
-static bool is_same(const char *s, size_t len, const char *name)
+static bool equals_ignoring_case(const char *s, size_t len, const char *name)
 {
 	return strlen(name) == len && strncasecmp(s, name, len) == 0;
 }
 
-bool adv_fault_value(enum adv_fault_action action, const char *name, size_t len, uint32_t *value)
+bool adv_fault_value_read(enum adv_fault_action action, const char *name, size_t len,
+			  uint32_t *value)
 {
 	const struct table *t = &tables[action];
 	const size_t n = strlen(t->prefix);
 
-	if (len > n && is_same(name, n, t->prefix)) {
+	if (len > n && equals_ignoring_case(name, n, t->prefix)) {
 		name += n;
 		len -= n;
 	}
 	for (size_t i = 0; i < t->count; i++) {
-		if (!is_same(name, len, t->names[i].name))
+		if (!equals_ignoring_case(name, len, t->names[i].name))
 			continue;
 		*value = t->names[i].value;
 		return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "link/fault_opcode.h"
+#include "fault/kinds.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,23 +8,23 @@
 
 #define NAME_MAX_LEN 48
 
-/* Names that stand for more than opcodes that begin alike. */
+/* Names of groups whose opcodes do not begin alike. */
 static const struct {
 	const char *name;
-	uint16_t flags; /* all of these adv_opcode_flags */
+	uint16_t flags; /* a member has all of these adv_opcode_flags */
 } groups[] = {
 	{"request", ADV_PKT_REQUEST},
 	{"response", ADV_PKT_RESPONSE},
 	{"atomic", ADV_PKT_REQUEST | ADV_PKT_ATOMIC},
-	{"acknowledge", 0}, /* ACKs and NAKs: no opcode by its flags */
+	{"acknowledge", 0}, /* ACKs and NAKs; flags do not select opcodes */
 };
 
-/* Tried in this order when a set is printed: the more a name covers the earlier. */
+/* Printing a set tries these first, in this order: the names that cover most come first. */
 static const char *const summaries[] = {
 	"request", "response",	    "rc",	   "uc",     "ud", "xrc", "send",
 	"write",   "read-response", "acknowledge", "atomic", "ack"};
 
-/* How others write parts of the names. */
+/* Other spellings of parts of the names. */
 static const struct {
 	const char *other;
 	const char *ours;
@@ -55,7 +55,7 @@ bool adv_fault_kinds_has_request(const struct adv_fault_kinds *set, bool sent, b
 	return false;
 }
 
-unsigned adv_fault_kind(uint8_t opcode, uint8_t syndrome)
+unsigned adv_fault_kind_of(uint8_t opcode, uint8_t syndrome)
 {
 	unsigned base;
 
@@ -82,7 +82,7 @@ static bool is_acknowledge(unsigned kind)
 	return kind >= ADV_FAULT_KIND_RC_ACK && kind <= ADV_FAULT_KIND_XRC_NAK;
 }
 
-/* The kind's name; NULL where no packet is of it. */
+/* The kind's name; NULL if no packet is of this kind. */
 static const char *kind_name(unsigned kind, char buffer[NAME_MAX_LEN])
 {
 	const char *from;
@@ -91,7 +91,7 @@ static const char *kind_name(unsigned kind, char buffer[NAME_MAX_LEN])
 	if (kind >= 256)
 		return kind_names[kind - 256];
 	from = adv_opcode_table[kind].name;
-	if (!from || adv_fault_kind((uint8_t)kind, 0) != kind)
+	if (!from || adv_fault_kind_of((uint8_t)kind, 0) != kind)
 		return NULL;
 	for (i = 0; from[i] && i < NAME_MAX_LEN - 1; i++) {
 		if (from[i] == ' ' || from[i] == '_')
@@ -103,8 +103,8 @@ static const char *kind_name(unsigned kind, char buffer[NAME_MAX_LEN])
 	return buffer;
 }
 
-/* The name is all of full, or its beginning up to a hyphen. */
-static bool begins(const char *full, const char *name)
+/* True if the name is all of full, or its beginning up to a hyphen. */
+static bool is_prefix_of(const char *full, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -149,10 +149,10 @@ static bool name_covers(const char *name, int group, unsigned kind)
 		return false;
 	if (group >= 0)
 		return in_group(kind, group);
-	return begins(full, name) || begins(without_service(full), name);
+	return is_prefix_of(full, name) || is_prefix_of(without_service(full), name);
 }
 
-static bool resolve(const char *name, struct adv_fault_kinds *set)
+static bool find_kinds_named(const char *name, struct adv_fault_kinds *set)
 {
 	int group = find_group(name);
 	bool any = false;
@@ -167,7 +167,7 @@ static bool resolve(const char *name, struct adv_fault_kinds *set)
 	return any;
 }
 
-/* Adds one part of a name to those before it. False: too long. */
+/* Appends one part of a name. False: the name is too long. */
 static bool add_part(char *out, const char *part, size_t len)
 {
 	size_t have = strlen(out);
@@ -190,8 +190,8 @@ static bool add_part(char *out, const char *part, size_t len)
 	return true;
 }
 
-/* Small letters, hyphens, one spelling. False: no name is like this. */
-static bool normalise(const char *name, size_t len, char out[NAME_MAX_LEN])
+/* Changes a name to lower case, hyphens and our spelling. False: no name has this form. */
+static bool normalise_name(const char *name, size_t len, char out[NAME_MAX_LEN])
 {
 	char lower[NAME_MAX_LEN];
 	size_t start = 0;
@@ -221,7 +221,7 @@ bool adv_fault_kinds_add(struct adv_fault_kinds *set, const char *name, size_t l
 	struct adv_fault_kinds more;
 	char normal[NAME_MAX_LEN];
 
-	if (!normalise(name, len, normal) || !resolve(normal, &more))
+	if (!normalise_name(name, len, normal) || !find_kinds_named(normal, &more))
 		return false;
 	for (unsigned i = 0; i < sizeof(set->bit) / sizeof(set->bit[0]); i++)
 		set->bit[i] |= more.bit[i];
@@ -238,13 +238,13 @@ struct printing {
 	struct adv_fault_kinds done;
 };
 
-/* Prints the name where all it covers is wanted, and some of that is not said yet. */
-static void try_name(struct printing *p, const char *name)
+/* Prints the name if all its kinds are wanted, and some of them are not printed yet. */
+static void print_name_if_fit(struct printing *p, const char *name)
 {
 	struct adv_fault_kinds set;
 	bool is_new = false;
 
-	if (!resolve(name, &set))
+	if (!find_kinds_named(name, &set))
 		return;
 	for (unsigned i = 0; i < sizeof(set.bit) / sizeof(set.bit[0]); i++) {
 		if (set.bit[i] & ~p->wanted->bit[i])
@@ -266,14 +266,14 @@ size_t adv_fault_kinds_print(const struct adv_fault_kinds *set, char *out, size_
 	char buffer[NAME_MAX_LEN];
 
 	for (unsigned i = 0; i < sizeof(summaries) / sizeof(summaries[0]); i++)
-		try_name(&p, summaries[i]);
+		print_name_if_fit(&p, summaries[i]);
 	for (unsigned kind = 0; kind < ADV_FAULT_KINDS; kind++) {
 		const char *full = adv_fault_kinds_has(set, kind) ? kind_name(kind, buffer) : NULL;
 
 		if (!full)
 			continue;
-		try_name(&p, without_service(full));
-		try_name(&p, full);
+		print_name_if_fit(&p, without_service(full));
+		print_name_if_fit(&p, full);
 	}
 	return p.len;
 }

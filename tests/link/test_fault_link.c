@@ -8,7 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "link/fault.h"
+#include "fault/environment.h"
+#include "link/fault_link.h"
 #include "netns.h"
 
 #define MS 1000000ull
@@ -109,7 +110,7 @@ static void open_over(const char *text)
 	inner.link.receive_fd = 5;
 	inner.link.send_fd = -1;
 	inner.link.rx_window = 77;
-	link_under_test = adv_fault_create(&inner.link, clock_now, &plan);
+	link_under_test = adv_fault_link_create(&inner.link, clock_now, &plan);
 	assert_non_null(link_under_test);
 	assert_int_equal(link_under_test->receive_fd, 5);
 	assert_int_equal(link_under_test->rx_window, 77);
@@ -187,8 +188,8 @@ static void test_drop_and_duplicate(void **state)
 	receive();
 	EXPECT(5);
 	assert_int_equal(link_under_test->deadline, 0);
-	assert_int_equal(adv_fault_state_of(link_under_test)->counters.hits[ADV_FAULT_DROP], 1);
-	assert_int_equal(adv_fault_state_of(link_under_test)->counters.hits[ADV_FAULT_DUPLICATE],
+	assert_int_equal(adv_fault_link_state(link_under_test)->counters.hits[ADV_FAULT_DROP], 1);
+	assert_int_equal(adv_fault_link_state(link_under_test)->counters.hits[ADV_FAULT_DUPLICATE],
 			 2);
 	close_over();
 }
@@ -260,13 +261,13 @@ static void test_too_many_wait(void **state)
 	assert_int_equal(link_under_test->counters.tx_dropped, 0);
 	assert_true(send_some(0, 3));
 	assert_int_equal(link_under_test->counters.tx_dropped, 3);
-	assert_int_equal(adv_fault_state_of(link_under_test)->counters.lost, 3);
+	assert_int_equal(adv_fault_link_state(link_under_test)->counters.lost, 3);
 	/* The plan's count begins anew, the link's goes on. */
-	adv_fault_set_plan(link_under_test, &plan);
+	adv_fault_link_set_plan(link_under_test, &plan);
 	assert_true(send_some(0, 2));
-	assert_int_equal(adv_fault_state_of(link_under_test)->counters.lost, 2);
+	assert_int_equal(adv_fault_link_state(link_under_test)->counters.lost, 2);
 	assert_int_equal(link_under_test->counters.tx_dropped, 5);
-	assert_ptr_equal(adv_fault_end(link_under_test, NULL, NULL), &inner.link);
+	assert_ptr_equal(adv_fault_link_unwrap(link_under_test, NULL, NULL), &inner.link);
 	assert_int_equal(inner.count, 16384);
 	assert_int_equal(inner.link.counters.tx_dropped, 5);
 }
@@ -329,7 +330,7 @@ static void test_set_plan(void **state)
 
 	open_over("delay=1ms");
 	assert_true(send_some(1, 1));
-	adv_fault_set_plan(link_under_test, &plan);
+	adv_fault_link_set_plan(link_under_test, &plan);
 	assert_true(send_some(2, 2));
 	assert_int_equal(inner.count, 0);
 	now += MS;
@@ -400,7 +401,7 @@ static void test_send_kept(void **state)
 	arrive(1);
 	receive();
 	assert_true(send_some(1, 3));
-	adv_fault_send_kept(link_under_test);
+	adv_fault_link_send_kept(link_under_test);
 	EXPECT(1, 2, 3);
 	assert_int_equal(got_count, 0);
 	assert_int_equal(link_under_test->deadline, now + 1000 * MS);
@@ -418,7 +419,7 @@ static void test_wrap_full(void **state)
 	memset(&inner, 0, sizeof(inner));
 	inner.link.ops = &inner_ops;
 	inner.full = true;
-	link_under_test = adv_fault_create(&inner.link, clock_now, &plan);
+	link_under_test = adv_fault_link_create(&inner.link, clock_now, &plan);
 	assert_false(send_some(1, 3));
 	assert_int_equal(inner.count, 0);
 	assert_false(link_under_test->ops->flush(link_under_test));
@@ -436,11 +437,11 @@ static void test_wrap_enough(void **state)
 	memset(&inner, 0, sizeof(inner));
 	inner.link.ops = &inner_ops;
 	inner.link.enough = true;
-	link_under_test = adv_fault_create(&inner.link, clock_now, &plan);
+	link_under_test = adv_fault_link_create(&inner.link, clock_now, &plan);
 	arrive(3);
 	assert_int_equal(receive(), 3);
 	inner.link.enough = true;
-	assert_ptr_equal(adv_fault_end(link_under_test, take, NULL), &inner.link);
+	assert_ptr_equal(adv_fault_link_unwrap(link_under_test, take, NULL), &inner.link);
 	assert_false(inner.link.enough);
 }
 
@@ -475,7 +476,7 @@ static void test_unwrap(void **state)
 	receive();
 	assert_true(send_some(1, 3));
 	assert_int_equal(inner.count + got_count, 0);
-	assert_ptr_equal(adv_fault_end(link_under_test, take, NULL), &inner.link);
+	assert_ptr_equal(adv_fault_link_unwrap(link_under_test, take, NULL), &inner.link);
 	EXPECT(1, 2, 3);
 	assert_int_equal(got_count, 3);
 	assert_int_equal(inner.link.counters.rx_icrc_errors, 1);
@@ -489,7 +490,7 @@ static void test_unwrap_full(void **state)
 	assert_true(send_some(0, 64));
 	assert_true(send_some(64, 64));
 	inner.link.ops = &filling_ops;
-	assert_ptr_equal(adv_fault_end(link_under_test, take, NULL), &inner.link);
+	assert_ptr_equal(adv_fault_link_unwrap(link_under_test, take, NULL), &inner.link);
 	assert_int_equal(inner.count, 64);
 	assert_int_equal(inner.link.counters.tx_dropped, 64);
 	assert_false(inner.destroyed);
@@ -502,14 +503,14 @@ static void test_port_deadline(void **state)
 	uint64_t start = now;
 
 	open_over("mark");
-	adv_fault_set_plan(link_under_test, &plan);
+	adv_fault_link_set_plan(link_under_test, &plan);
 	assert_int_equal(link_under_test->deadline, start + 3 * MS);
 	now = start + 4 * MS;
 	assert_true(send_some(1, 2));
 	assert_int_equal(inner.count, 0);
 	assert_int_equal(link_under_test->deadline, start + 3 * MS);
 	receive();
-	assert_true(adv_fault_port_is_down(adv_fault_state_of(link_under_test), now));
+	assert_true(adv_fault_port_is_down(adv_fault_link_state(link_under_test), now));
 	assert_int_equal(link_under_test->deadline, start + 5 * MS);
 	now = start + 5 * MS;
 	receive();
@@ -524,11 +525,11 @@ static void test_of_work(void **state)
 	struct adv_fault_work post = {ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, ADV_OP_SEND_ONLY, 7};
 
 	open_over("post=EIO from=1ms times=1");
-	assert_int_equal(adv_fault_of_work(link_under_test, &post), 0);
+	assert_int_equal(adv_fault_link_decide_work(link_under_test, &post), 0);
 	now += MS;
-	assert_int_equal(adv_fault_of_work(link_under_test, &post), EIO);
-	assert_int_equal(adv_fault_of_work(link_under_test, &post), 0);
-	assert_int_equal(adv_fault_state_of(link_under_test)->counters.hits[ADV_FAULT_POST], 1);
+	assert_int_equal(adv_fault_link_decide_work(link_under_test, &post), EIO);
+	assert_int_equal(adv_fault_link_decide_work(link_under_test, &post), 0);
+	assert_int_equal(adv_fault_link_state(link_under_test)->counters.hits[ADV_FAULT_POST], 1);
 	close_over();
 }
 
@@ -549,7 +550,7 @@ static void test_asking(void **state)
 {
 	memset(&inner, 0, sizeof(inner));
 	inner.link.ops = &inner_ops;
-	link_under_test = adv_fault_create_asking(&inner.link, clock_now, drop_long, &inner);
+	link_under_test = adv_fault_link_create_with(&inner.link, clock_now, drop_long, &inner);
 	assert_int_equal(link_under_test->deadline, 0);
 	assert_true(send_some(1, 9));
 	EXPECT(1, 2);
@@ -567,41 +568,22 @@ static void test_environment(void **state)
 	memset(&inner, 0, sizeof(inner));
 	inner.link.ops = &inner_ops;
 	unsetenv(ADV_FAULT_VARIABLE);
-	l = adv_fault_from_environment(&inner.link, clock_now, why, sizeof(why));
+	l = adv_fault_link_from_environment(&inner.link, clock_now, why, sizeof(why));
 	assert_ptr_equal(l, &inner.link);
 	setenv(ADV_FAULT_VARIABLE, "", 1);
-	l = adv_fault_from_environment(&inner.link, clock_now, why, sizeof(why));
+	l = adv_fault_link_from_environment(&inner.link, clock_now, why, sizeof(why));
 	assert_ptr_equal(l, &inner.link);
 	setenv(ADV_FAULT_VARIABLE, "drop=1% foo", 1);
-	assert_null(adv_fault_from_environment(&inner.link, clock_now, why, sizeof(why)));
+	assert_null(adv_fault_link_from_environment(&inner.link, clock_now, why, sizeof(why)));
 	assert_int_equal(errno, EINVAL);
 	assert_non_null(strstr(why, "byte 9: unknown word 'foo'"));
 	assert_false(inner.destroyed);
 	setenv(ADV_FAULT_VARIABLE, "drop", 1);
-	link_under_test = adv_fault_from_environment(&inner.link, clock_now, why, sizeof(why));
+	link_under_test = adv_fault_link_from_environment(&inner.link, clock_now, why, sizeof(why));
 	assert_non_null(link_under_test);
 	assert_true(send_some(1, 3));
 	assert_int_equal(inner.count, 0);
 	close_over();
-	unsetenv(ADV_FAULT_VARIABLE);
-}
-
-/* The seed that is chosen is that of the process, however often it asks. */
-static void test_environment_seed(void **state)
-{
-	struct adv_fault_plan plan, again;
-	char why[256];
-
-	unsetenv(ADV_FAULT_VARIABLE);
-	assert_int_equal(adv_fault_environment(&plan, why, sizeof(why)), ENOENT);
-	setenv(ADV_FAULT_VARIABLE, "drop=1%", 1);
-	assert_int_equal(adv_fault_environment(&plan, why, sizeof(why)), 0);
-	assert_int_equal(adv_fault_environment(&again, why, sizeof(why)), 0);
-	assert_true(plan.has_seed && plan.seed < ADV_FAULT_SEEDS);
-	assert_memory_equal(&plan, &again, sizeof(plan));
-	setenv(ADV_FAULT_VARIABLE, "drop=1%; seed=9", 1);
-	assert_int_equal(adv_fault_environment(&plan, why, sizeof(why)), 0);
-	assert_int_equal(plan.seed, 9);
 	unsetenv(ADV_FAULT_VARIABLE);
 }
 
@@ -614,7 +596,7 @@ static void test_udp(void **state)
 	struct store *store = fresh_store();
 	struct adv_path p;
 
-	f = adv_fault_create(a, clock_now, &plan);
+	f = adv_fault_link_create(a, clock_now, &plan);
 	assert_non_null(f);
 	path_between(&p, "127.0.0.1", "127.0.0.2", 0xc123);
 	batch.count = 0;
@@ -658,7 +640,6 @@ int main(void)
 		cmocka_unit_test(test_of_work),
 		cmocka_unit_test(test_asking),
 		cmocka_unit_test(test_environment),
-		cmocka_unit_test(test_environment_seed),
 		cmocka_unit_test(test_udp),
 	};
 

@@ -61,7 +61,7 @@ static unsigned tell(void *user, const struct adv_fault_rule *r)
 	unsigned n = 1;
 
 	if (!adv_fault_event_has_object(r->value))
-		device_tell_of_port(d, type);
+		device_deliver_port_event(d, type);
 	else
 		n = adv_engine_raise(d->engine, adv_now(), type, r->has_qpn ? r->qpn_first : 0,
 				     r->has_qpn ? r->qpn_last : UINT32_MAX);
@@ -79,15 +79,15 @@ void device_fault_look(struct adv_device *d, uint64_t now)
 
 	/* What nobody looked at in its time is told of late. */
 	if (s && adv_fault_link_port_blinked(d->link, now) && !atomic_load(&d->port_down)) {
-		device_tell_of_port(d, IBV_EVENT_PORT_ERR);
-		device_tell_of_port(d, IBV_EVENT_PORT_ACTIVE);
+		device_deliver_port_event(d, IBV_EVENT_PORT_ERR);
+		device_deliver_port_event(d, IBV_EVENT_PORT_ACTIVE);
 	}
 	if (down != atomic_load(&d->port_down)) {
 		atomic_store(&d->port_down, down);
-		device_tell_of_port(d, down ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);
+		device_deliver_port_event(d, down ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);
 	}
 	if (dead && !d->dead)
-		device_tell_of_port(d, IBV_EVENT_DEVICE_FATAL);
+		device_deliver_port_event(d, IBV_EVENT_DEVICE_FATAL);
 	d->dead = dead;
 	if (s)
 		adv_fault_link_raise_events(d->link, now, tell, d);

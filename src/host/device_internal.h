@@ -80,6 +80,11 @@ struct device_user {
 	uint32_t number; /* rising */
 };
 
+static inline struct device_user *device_user_of(struct adv_list *n)
+{
+	return adv_container_of(n, struct device_user, node);
+}
+
 struct adv_device {
 	struct adv_lock lock;
 	struct adv_engine *engine;
@@ -98,7 +103,7 @@ struct adv_device {
 	void *user;	       /* one of `users` */
 	struct adv_list users; /* struct device_user */
 	uint32_t user_numbers; /* given to these */
-	unsigned opens;	       /* how many there are; under all_lock */
+	unsigned opens;	       /* number of users; under the lock of device_shared.c */
 	unsigned group_count;
 	struct device_group group[ADV_SLOT_GROUPS];
 	bool link_full;
@@ -120,7 +125,7 @@ struct adv_device {
 	uint64_t *counters;	   /* where the daemon reads what was counted; NULL: nowhere */
 	unsigned counters_written; /* the thread's `activity` then */
 	uint64_t counters_at;	   /* when that was */
-	bool count_anew;
+	bool counters_due;
 	unsigned wake_count; /* descriptors to write to when the lock is given up */
 	struct device_wake wake[DEVICE_WAKES];
 	atomic_uint waking; /* threads that have given it up and are writing */
@@ -181,18 +186,20 @@ void device_hold_end(struct adv_device *d, uint64_t now);
 bool device_thread_stands_by(struct adv_device *d);
 /* With the lock held: adds 1 to an eventfd once the lock is free; -1: nothing. */
 void device_wake_later(struct adv_device *d, int fd);
-/* With the lock held: adds 1 less to it than was to be added; false: nothing was. */
-bool device_wake_not(struct adv_device *d, int fd);
+/* With the lock held: cancels one pending signal of an eventfd; false: there is none. */
+bool device_wake_cancel(struct adv_device *d, int fd);
 /* With the lock held: hands events to the callbacks. */
 void device_deliver_events(struct adv_device *d);
+/* With the lock held: copies the counters to the page that adverbd reads. */
+void device_publish_counters(struct adv_device *d);
 /* Hands events to the callbacks, gives up the lock, and wakes those who wait for the events. */
 void device_release(struct adv_device *d);
 /* Makes the link to processes of this machine round d->udp, unless that is not wanted. */
 void device_peers_init(struct adv_device *d);
 /* With the lock held: the daemon says that peers have come to share memory, or have left. */
 void device_pairs_changed(struct adv_device *d);
-/* With the lock held: an event of the port or the device. */
-void device_tell_of_port(struct adv_device *d, enum ibv_event_type type);
+/* With the lock held: delivers an event of the port or the device to all users. */
+void device_deliver_port_event(struct adv_device *d, enum ibv_event_type type);
 /*
  * Faults on purpose (device_fault.c). The plan of the environment, in a device whose engine and
  * link are there: 0 or errno, and then a line in why[]. With the lock held: what a plan says of the
@@ -208,7 +215,24 @@ void device_serve_tool(struct adv_device *d);
 int device_congestion_read(struct adv_cc_config *config, char *why, size_t why_len);
 /* The fastest interface that has a GID, in Mb/s; 0: not known of any. */
 uint32_t device_line_rate(const struct adv_gid_table *t);
-/* With the lock held: one notice or more of the daemon. */
+/* device_notices.c. With the lock held: handles all queued notifications of adverbd. */
 void device_read_notices(struct adv_device *d);
+/* device_gids.c. With the lock held: loads the GID table of adverbd into engine and link; 0 or
+ * errno. The second one also delivers the events of the change. */
+int device_load_gids(struct adv_device *d);
+void device_gids_changed(struct adv_device *d);
+/*
+ * device_shared.c: the list of this process's devices.
+ * join() adds the user to the device that has the fewest users, if there are ADV_DEVICES_APART with
+ * these callbacks; else it returns NULL.
+ * add() adds a new device, which has its first user already.
+ * leave() removes a user; true: it was the last one, and the device is off the list.
+ */
+struct adv_device *device_shared_join(const struct adv_device_callbacks *callbacks,
+				      struct device_user *u);
+void device_shared_add(struct adv_device *d);
+bool device_shared_leave(struct adv_device *d, void *user);
+/* Adds a user to the device's own list. With the lock held, or before the device is shared. */
+void device_user_add(struct adv_device *d, struct device_user *u);
 
 #endif

@@ -291,7 +291,7 @@ static void plan_sleep(struct adv_device *d, uint64_t now)
 	} else if (now >= t->wake_at && t->idle_ns < IDLE_LONGEST) {
 		t->idle_ns *= 2;
 	}
-	d->count_anew = true;
+	d->counters_due = true;
 	if (t->acks_wait)
 		t->idle_ns = ACKS_WAIT;
 	t->acks_wait = false;

@@ -115,11 +115,11 @@ static bool serve(struct wait *w, uint64_t *deadline)
 			again = true;
 		*deadline = device_deadline(d);
 		d->bg.serve_at = *deadline;
-		d->count_anew = true;
+		d->counters_due = true;
 	}
 	list_descriptors(w);
 	device_deliver_events(d);
-	w->mine = w->serves && device_wake_not(d, w->fd[0].fd);
+	w->mine = w->serves && device_wake_cancel(d, w->fd[0].fd);
 	device_release(d);
 	return again;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Bugs of what runs in processes: links, the device's runtime, the daemon. As mutants.py."""
 
-DEVICE = "src/host/device.c"
+EVENTS = "src/host/device_events.c"
 PAIRS = "src/daemon/pairs.c"
 RING = "src/link/ring.c"
 SHM = "src/link/shm.c"
@@ -57,9 +57,9 @@ RUNTIME = [
      "\td->bg.takeover = true;\n\tkick(d);", "\td->bg.takeover = true;"),
     ("wait-hands-on", "a waiting program that ends leaves the sockets to nobody", WAIT,
      "\t\tdevice_thread_stir(d);\n", ""),
-    ("device-wakes", "of several that are to be woken one is forgotten", DEVICE,
-     "\tfor (unsigned i = 0; i < n; i++)\n\t\twake(wakes[i].fd, wakes[i].times);",
-     "\tfor (unsigned i = 1; i < n; i++)\n\t\twake(wakes[i].fd, wakes[i].times);"),
+    ("device-wakes", "of several that are to be woken one is forgotten", EVENTS,
+     "\tfor (unsigned i = 0; i < n; i++)\n\t\tsignal_eventfd(wakes",
+     "\tfor (unsigned i = 1; i < n; i++)\n\t\tsignal_eventfd(wakes"),
     # ---- the daemon ----
     ("pairs-share", "pairs that one end has yet to fetch are not counted down when it has", PAIRS,
      "\t\tcount(p, pair, 0, 0, -1);\n", ""),

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Delivers events of the engine and the port, signals eventfds, and publishes counters. */
+#include "host/device_internal.h"
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "host/counters.h"
+#include "transport/cause.h"
+
+static void signal_eventfd(int fd, uint64_t times)
+{
+	(void)!adv_sys_write(fd, &times, sizeof(times));
+}
+
+/* Returns the pending signals of fd, or NULL. */
+static struct device_wake *find_wake(struct adv_device *d, int fd)
+{
+	for (unsigned i = 0; i < d->wake_count; i++)
+		if (d->wake[i].fd == fd)
+			return &d->wake[i];
+	return NULL;
+}
+
+void device_wake_later(struct adv_device *d, int fd)
+{
+	struct device_wake *w = find_wake(d, fd);
+
+	if (fd < 0)
+		return;
+	if (w)
+		w->times++;
+	else if (d->wake_count < DEVICE_WAKES)
+		d->wake[d->wake_count++] = (struct device_wake){fd, 1};
+	else
+		signal_eventfd(fd, 1);
+}
+
+bool device_wake_cancel(struct adv_device *d, int fd)
+{
+	struct device_wake *w = find_wake(d, fd);
+
+	if (!w)
+		return false;
+	if (--w->times == 0)
+		*w = d->wake[--d->wake_count];
+	return true;
+}
+
+/* The application gets an asynchronous event without its cause; the log has the cause. */
+static void log_error(const struct adv_event *event)
+{
+	if (event->why && event->qp)
+		adv_warn("queue pair 0x%06x: %s (cause %u)", adv_qp_num(event->qp),
+			 adv_cause(event->why)->text, event->why);
+	else if (event->why)
+		adv_warn("%s (cause %u)", adv_cause(event->why)->text, event->why);
+}
+
+void device_deliver_events(struct adv_device *d)
+{
+	struct adv_event event;
+
+	while (adv_engine_event(d->engine, &event)) {
+		if (event.kind == ADV_EVENT_COMPLETION) {
+			device_wake_later(d, d->callbacks.completion(d->user, event.cq));
+			continue;
+		}
+		log_error(&event);
+		device_wake_later(d, d->callbacks.async(d->user, &event));
+	}
+}
+
+void device_deliver_port_event(struct adv_device *d, enum ibv_event_type type)
+{
+	for (struct adv_list *n = d->users.next; n != &d->users; n = n->next)
+		device_wake_later(d, d->callbacks.port(device_user_of(n)->user, type));
+}
+
+void device_publish_counters(struct adv_device *d)
+{
+	struct adv_counters *c = (struct adv_counters *)(void *)d->counters;
+
+	d->counters_due = false;
+	d->counters_at = d->now;
+	d->counters_written = d->bg.activity;
+	if (!c)
+		return;
+	c->engine = *adv_engine_counters(d->engine);
+	c->link = d->link->counters;
+}
+
+void device_release(struct adv_device *d)
+{
+	struct device_wake wakes[DEVICE_WAKES];
+	unsigned n;
+
+	if (d->counters_due)
+		device_publish_counters(d);
+	if (adv_engine_has_event(d->engine))
+		device_deliver_events(d);
+	n = d->wake_count;
+	if (n == 0) {
+		adv_lock_release(&d->lock);
+		return;
+	}
+	memcpy(wakes, d->wake, n * sizeof(wakes[0]));
+	d->wake_count = 0;
+	atomic_fetch_add(&d->waking, 1);
+	adv_lock_release(&d->lock);
+	for (unsigned i = 0; i < n; i++)
+		signal_eventfd(wakes[i].fd, wakes[i].times);
+	atomic_fetch_sub(&d->waking, 1);
+}
+
+void adv_device_settle(struct adv_device *d)
+{
+	while (!adv_device_is_foreign(d) && atomic_load(&d->waking))
+		syscall(SYS_sched_yield);
+}

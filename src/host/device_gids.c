@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The GID table of a device and its multicast groups. */
+#include "host/device_internal.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+
+int device_load_gids(struct adv_device *d)
+{
+	struct adv_engine_gid gids[ADV_GID_TABLE_ENTRIES];
+	struct adv_udp_address addresses[ADV_GID_TABLE_ENTRIES];
+	struct adv_gid_table t;
+	int err;
+
+	if (!adv_gid_table_read(adv_control_gids(d->control), &t))
+		return EAGAIN;
+	for (unsigned i = 0; i < t.count; i++) {
+		gids[i].gid = t.entry[i].gid;
+		gids[i].mtu = t.entry[i].path_mtu;
+		addresses[i].gid = t.entry[i].gid;
+		addresses[i].ifindex = t.entry[i].ifindex;
+	}
+	err = adv_engine_set_gids(d->engine, gids, t.count);
+	if (!err)
+		err = adv_udp_set_addresses(d->udp, addresses, t.count);
+	if (err)
+		return err;
+	adv_engine_set_line_rate(d->engine, device_line_rate(&t));
+	pthread_mutex_lock(&d->gids_lock);
+	d->gids = t;
+	pthread_mutex_unlock(&d->gids_lock);
+	return 0;
+}
+
+void device_gids_changed(struct adv_device *d)
+{
+	bool was_active = d->gids.port_active;
+	int err = device_load_gids(d);
+
+	if (err) {
+		adv_warn("the GID table has changed but cannot be loaded: %s", strerror(err));
+		return;
+	}
+	device_deliver_port_event(d, IBV_EVENT_GID_CHANGE);
+	if (was_active != (bool)d->gids.port_active)
+		device_deliver_port_event(d,
+					  was_active ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);
+}
+
+void adv_device_gids(struct adv_device *d, struct adv_gid_table *copy)
+{
+	pthread_mutex_lock(&d->gids_lock);
+	*copy = d->gids;
+	pthread_mutex_unlock(&d->gids_lock);
+	if (atomic_load(&d->port_down))
+		copy->port_active = 0;
+}
+
+int adv_device_probe(struct adv_gid_table *copy)
+{
+	char why[256] = "";
+	struct adv_control *c = adv_control_connect(true, why, sizeof(why));
+	int err = 0;
+
+	if (!c) {
+		err = errno;
+		adv_error("no device: %s", why);
+		return err;
+	}
+	if (!adv_gid_table_read(adv_control_gids(c), copy))
+		err = EAGAIN;
+	adv_control_close(c);
+	return err;
+}
+
+/* ---- multicast groups ---- */
+
+static uint32_t ifindex_of(const struct adv_device *d, const struct adv_gid *gid)
+{
+	for (unsigned i = 0; i < d->gids.count; i++)
+		if (adv_gid_equal(&d->gids.entry[i].gid, gid))
+			return d->gids.entry[i].ifindex;
+	return 0;
+}
+
+static struct device_group *find_group(struct adv_device *d, const struct adv_gid *gid,
+				       uint32_t ifindex)
+{
+	for (unsigned i = 0; i < d->group_count; i++)
+		if (d->group[i].ifindex == ifindex && adv_gid_equal(&d->group[i].gid, gid))
+			return &d->group[i];
+	return NULL;
+}
+
+int adv_device_join(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid)
+{
+	uint32_t ifindex = ifindex_of(d, sgid);
+	struct device_group *g = find_group(d, group, ifindex);
+	int err;
+
+	if (!ifindex)
+		return ENODEV;
+	if (g) {
+		g->joins++;
+		return 0;
+	}
+	if (d->group_count == ADV_SLOT_GROUPS)
+		return ENOBUFS;
+	err = adv_control_join(d->control, &d->slot, group, ifindex);
+	if (!err)
+		d->group[d->group_count++] = (struct device_group){*group, ifindex, 1};
+	return err;
+}
+
+int adv_device_leave(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid)
+{
+	uint32_t ifindex = ifindex_of(d, sgid);
+	struct device_group *g = find_group(d, group, ifindex);
+
+	if (!ifindex)
+		return ENODEV;
+	if (g && --g->joins > 0)
+		return 0;
+	if (g)
+		*g = d->group[--d->group_count];
+	return adv_control_leave(d->control, &d->slot, group, ifindex);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Handles the notifications of adverbd: addresses, peers, requests of tools, its end. */
+#include "host/device_internal.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+
+#define CATCH_UP_ROUNDS 64 /* calls that receive: together more than a socket holds */
+
+void device_read_notices(struct adv_device *d)
+{
+	while (!d->gone) {
+		switch (adv_control_read(d->control)) {
+		case ADV_NOTICE_NONE:
+			return;
+		case ADV_NOTICE_GIDS_CHANGED:
+		case ADV_NOTICE_PORT_CHANGED:
+			device_gids_changed(d);
+			break;
+		case ADV_NOTICE_PAIRS_CHANGED:
+			device_pairs_changed(d);
+			break;
+		case ADV_NOTICE_FAULT:
+			device_serve_tool(d);
+			break;
+		case ADV_NOTICE_GONE:
+			d->gone = true;
+			(void)adv_sys_epoll_ctl(d->bg.epoll_fd, EPOLL_CTL_DEL,
+						adv_control_fd(d->control), NULL);
+			adv_error("adverbd has ended: addresses and connections are no longer "
+				  "updated");
+			device_deliver_port_event(d, IBV_EVENT_DEVICE_FATAL);
+			break;
+		}
+	}
+}
+
+void adv_device_catch_up(struct adv_device *d)
+{
+	/* A notification may announce the memory of a peer that has written to it already. */
+	device_read_notices(d);
+	for (unsigned i = 0; i < CATCH_UP_ROUNDS && adv_device_progress(d, false) > 0; i++)
+		adv_lock_give_way(&d->lock);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Opens and closes a device. */
+#include "host/device_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/log.h"
+#include "host/pages.h"
+
+/* Packets in flight of a queue pair: four batches, as one is built, one sent, one received and one
+ * acknowledged at a time. */
+#define QP_WINDOW	256
+#define TIMEOUT_TICKS	4
+#define ACK_DELAY	25000 /* ns: a program that answers at once has answered by then */
+#define PACE_BURST	65536 /* bytes that 10 Gb/s carry in 50 us, by which a sleeper wakes late */
+#define UNRELIABLE_MBPS 4000  /* what a receiver on a busy machine still reads from its socket */
+
+static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
+{
+	struct adv_engine_config config = {
+		.qpn_first = d->slot.qpn_first,
+		.qpn_count = d->slot.qpn_count,
+		.timeout_ticks = TIMEOUT_TICKS,
+		.unreliable_mbps = UNRELIABLE_MBPS,
+		.ack_delay = ACK_DELAY,
+		.local_credit = true,
+		.cc = cc,
+		.pace_burst = PACE_BURST,
+		.local_memory = d->shm != NULL,
+		.page_in = adv_pages_in,
+	};
+	unsigned room = d->link->rx_window - d->link->rx_window / 4;
+
+	if (room == 0)
+		room = 1;
+	/* The peer's receive buffer is assumed to have the size of this device's. */
+	config.window = room < QP_WINDOW ? room : QP_WINDOW;
+	config.total_window = room;
+	if (getrandom(config.seed, sizeof(config.seed), 0) != sizeof(config.seed))
+		return EIO;
+	d->engine = adv_engine_create(&config);
+	return d->engine ? 0 : errno;
+}
+
+/* 0 or errno. Sets why if the errno does not explain the failure. */
+static int create_link(struct adv_device *d, char *why, size_t why_len)
+{
+	struct adv_udp_config config = {
+		.receive_fd = d->slot.receive_fd,
+		.qpn_first = d->slot.qpn_first,
+		.qpn_count = d->slot.qpn_count,
+		.sender = true,
+	};
+
+	d->link = d->udp = adv_udp_create(&config);
+	if (!d->udp) {
+		int err = errno;
+
+		snprintf(why, why_len, "an option of the UDP socket is refused: %s", strerror(err));
+		return err;
+	}
+	device_peers_init(d);
+	d->link = d->shm ? d->shm : d->udp;
+	return 0;
+}
+
+/* A failure is not fatal: only the machine's sums then lack this process. */
+static void start_counters(struct adv_device *d)
+{
+	int err;
+
+	adv_lock_take(&d->lock);
+	err = adv_control_count(d->control, &d->slot, &d->counters);
+	d->counters_due = true;
+	adv_lock_release(&d->lock);
+	if (err)
+		adv_warn("adverbd cannot read this process's counters: %s", strerror(err));
+}
+
+/* Fills d. 0, or errno with a line in why; the caller then frees what d holds. */
+static int assemble(struct adv_device *d, char *why, size_t why_len)
+{
+	struct adv_cc_config cc;
+	int err = device_congestion_read(&cc, why, why_len);
+
+	if (err)
+		return err;
+	d->control = adv_control_connect(true, why, why_len);
+	if (!d->control)
+		return errno;
+	err = adv_control_open_slot(d->control, &d->slot, why, why_len);
+	if (err)
+		return err;
+	err = create_link(d, why, why_len);
+	if (err)
+		return err;
+	err = create_engine(d, &cc);
+	if (!err)
+		err = adv_control_sender(d->control, &d->slot, adv_udp_sender(d->udp));
+	if (!err)
+		adv_engine_set_senders(d->engine, adv_control_senders(d->control)->port,
+				       adv_control_senders(d->control)->home);
+	if (!err)
+		err = device_load_gids(d);
+	if (err) {
+		snprintf(why, why_len, "%s", strerror(err));
+		return err;
+	}
+	err = device_fault_start(d, why, why_len);
+	if (err)
+		return err;
+	err = device_thread_start(d);
+	if (err)
+		snprintf(why, why_len, "%s", strerror(err));
+	else
+		start_counters(d);
+	return err;
+}
+
+static void free_device(struct adv_device *d)
+{
+	if (d->engine && d->link)
+		device_publish_counters(d);
+	if (d->engine)
+		adv_engine_destroy(d->engine);
+	if (d->link)
+		d->link->ops->destroy(d->link);
+	adv_control_close(d->control);
+	while (!adv_list_empty(&d->users)) {
+		struct device_user *u = device_user_of(d->users.next);
+
+		adv_list_del(&u->node);
+		free(u);
+	}
+	pthread_mutex_destroy(&d->gids_lock);
+	free(d);
+}
+
+/* Opens a new device. NULL with errno, and a line in why. */
+static struct adv_device *open_new(const struct adv_device_callbacks *callbacks,
+				   struct device_user *u, char *why, size_t why_len)
+{
+	struct adv_device *d = calloc(1, sizeof(*d));
+	int err;
+
+	if (!d) {
+		snprintf(why, why_len, "%s", strerror(ENOMEM));
+		errno = ENOMEM;
+		return NULL;
+	}
+	pthread_mutex_init(&d->gids_lock, NULL);
+	adv_list_init(&d->users);
+	d->callbacks = *callbacks;
+	device_user_add(d, u);
+	err = assemble(d, why, why_len);
+	if (err) {
+		free_device(d);
+		errno = err;
+		return NULL;
+	}
+	device_shared_add(d);
+	return d;
+}
+
+struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user)
+{
+	struct device_user *u = calloc(1, sizeof(*u));
+	struct adv_device *d = NULL;
+	char why[ADV_CC_TEXT] = "";
+	int err = ENOMEM;
+
+	if (u) {
+		u->user = user;
+		d = device_shared_join(callbacks, u);
+	}
+	if (u && !d) {
+		d = open_new(callbacks, u, why, sizeof(why));
+		err = errno;
+	}
+	if (!d) {
+		adv_error("cannot open the device: %s", u ? why : strerror(err));
+		errno = err;
+	}
+	return d;
+}
+
+void adv_device_close(struct adv_device *d, void *user)
+{
+	if (adv_device_is_foreign(d) || !device_shared_leave(d, user))
+		return;
+	adv_lock_take(&d->lock);
+	adv_device_send_acks(d);
+	adv_lock_release(&d->lock);
+	device_thread_stop(d);
+	free_device(d);
+}

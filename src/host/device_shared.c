@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The list of all devices of this process. It serves contexts that share a device, fork() and
+ * exit().
+ */
+#include "host/device_internal.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/sys.h"
+
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct adv_list all_devices = {&all_devices, &all_devices};
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* ---- fork ---- */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&all_lock);
+}
+
+static void after_fork_in_parent(void)
+{
+	pthread_mutex_unlock(&all_lock);
+}
+
+/*
+ * Closes the child's copies of descriptors that only the parent may use: they would keep the
+ * parent's slot, ports and connection alive after the parent's end. The child frees no memory:
+ * threads that do not exist in the child may hold locks of it.
+ */
+static void after_fork_in_child(void)
+{
+	struct adv_list *n;
+
+	for (n = all_devices.next; n != &all_devices; n = n->next) {
+		struct adv_device *d = adv_container_of(n, struct adv_device, node);
+
+		atomic_store(&d->foreign, true);
+		adv_control_abandon(d->control);
+		adv_udp_abandon(d->udp);
+		if (d->bell_fd >= 0)
+			adv_sys_close(d->bell_fd);
+		device_thread_abandon(d);
+	}
+	adv_list_init(&all_devices);
+	pthread_mutex_unlock(&all_lock);
+}
+
+static void register_fork_handlers(void)
+{
+	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+/* ---- exit ---- */
+
+/* Attempts to get a lock at exit(). A lock stays taken if its holder no longer runs, or if this
+ * thread holds it and runs a signal handler. */
+#define EXIT_TRIES 1000
+
+/* Acknowledges received packets of a program that ends without closing its devices, as most do. */
+__attribute__((destructor)) static void before_exit(void)
+{
+	if (pthread_mutex_trylock(&all_lock) != 0)
+		return;
+	for (struct adv_list *n = all_devices.next; n != &all_devices; n = n->next) {
+		struct adv_device *d = adv_container_of(n, struct adv_device, node);
+		unsigned tries = 0;
+
+		while (!adv_lock_try(&d->lock) && ++tries < EXIT_TRIES)
+			syscall(SYS_sched_yield);
+		if (tries == EXIT_TRIES)
+			continue;
+		adv_device_send_acks(d);
+		if (d->faulty)
+			adv_fault_link_send_kept(d->link);
+		device_publish_counters(d);
+		adv_lock_release(&d->lock);
+	}
+	pthread_mutex_unlock(&all_lock);
+}
+
+/* ---- users ---- */
+
+void device_user_add(struct adv_device *d, struct device_user *u)
+{
+	adv_list_add_tail(&d->users, &u->node);
+	u->number = ++d->user_numbers;
+	d->user = u->user;
+}
+
+static bool is_gone(struct adv_device *d)
+{
+	bool gone;
+
+	adv_lock_take(&d->lock);
+	gone = d->gone || d->dead;
+	adv_lock_release(&d->lock);
+	return gone;
+}
+
+/* Returns the device with the fewest users if there are ADV_DEVICES_APART; else NULL. */
+static struct adv_device *find_shared(const struct adv_device_callbacks *callbacks)
+{
+	struct adv_device *best = NULL;
+	unsigned count = 0;
+
+	for (struct adv_list *n = all_devices.next; n != &all_devices; n = n->next) {
+		struct adv_device *d = adv_container_of(n, struct adv_device, node);
+
+		if (memcmp(&d->callbacks, callbacks, sizeof(*callbacks)) != 0 || is_gone(d))
+			continue;
+		count++;
+		if (!best || d->opens < best->opens)
+			best = d;
+	}
+	return count < ADV_DEVICES_APART ? NULL : best;
+}
+
+struct adv_device *device_shared_join(const struct adv_device_callbacks *callbacks,
+				      struct device_user *u)
+{
+	struct adv_device *d;
+
+	pthread_mutex_lock(&all_lock);
+	d = find_shared(callbacks);
+	if (d) {
+		d->opens++;
+		adv_lock_take(&d->lock);
+		device_user_add(d, u);
+		adv_lock_release(&d->lock);
+	}
+	pthread_mutex_unlock(&all_lock);
+	return d;
+}
+
+void device_shared_add(struct adv_device *d)
+{
+	pthread_once(&fork_once, register_fork_handlers);
+	pthread_mutex_lock(&all_lock);
+	d->opens = 1;
+	adv_list_add(&all_devices, &d->node);
+	pthread_mutex_unlock(&all_lock);
+}
+
+/* Removes one of several users. */
+static void remove_user(struct adv_device *d, void *user)
+{
+	struct adv_engine *e = adv_device_lock(d);
+
+	for (struct adv_list *n = d->users.next; n != &d->users; n = n->next) {
+		struct device_user *u = device_user_of(n);
+
+		if (u->user != user)
+			continue;
+		adv_list_del(&u->node);
+		free(u);
+		break;
+	}
+	d->user = device_user_of(d->users.next)->user; /* at least one other is left */
+	adv_device_send_acks(d);
+	adv_engine_release(e, user);
+	adv_device_unlock(d);
+	adv_device_settle(d);
+}
+
+bool device_shared_leave(struct adv_device *d, void *user)
+{
+	bool last;
+
+	pthread_mutex_lock(&all_lock);
+	last = --d->opens == 0;
+	if (last)
+		adv_list_del(&d->node);
+	else
+		remove_user(d, user); /* holds all_lock, as the last user frees the device */
+	pthread_mutex_unlock(&all_lock);
+	return last;
+}

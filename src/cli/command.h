@@ -84,11 +84,4 @@ void adv_format_address(char text[ADV_GID_TEXT + 8], const struct adv_gid *gid);
 /* A GUID in network order as ibv_devinfo writes it: four groups of four digits. */
 void adv_format_guid(char text[20], uint64_t guid);
 
-/*
- * Writes a JSON string in UTF-8, quotes included (RFC 8259). Names of files and interfaces may be
- * any bytes: one that is not UTF-8 becomes \udc80 to \udcff, by which it can be told again, as
- * Python's os.fsencode() does.
- */
-void adv_print_json_string(FILE *f, const char *text);
-
 #endif

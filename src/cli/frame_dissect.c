@@ -8,6 +8,7 @@
 
 #include "cli/frame_pcap.h"
 #include "cli/frame_text.h"
+#include "cli/json.h"
 
 #define WHO "adverb frame dissect"
 
@@ -87,28 +88,50 @@ static const char *error_text(enum adv_frame_error error)
 		       : "malformed: no whole IP, UDP and BTH headers that agree";
 }
 
+/* Writes an element of "frames". The array is written frame by frame, since a capture may have more
+ * frames than memory can hold as objects. */
+static void print_element(const struct output *out, struct json_object *frame)
+{
+	fputs(out->some ? ",\n  " : "\n  ", stdout);
+	adv_json_print_line(stdout, frame);
+}
+
+static struct json_object *frame_object(const struct output *out)
+{
+	struct json_object *o = adv_json_object();
+
+	adv_json_add_number(o, "frame", out->frames);
+	return o;
+}
+
 /* A frame that begins as RoCE, and is none. */
 static void report_damaged(struct output *out, const char *why)
 {
+	struct json_object *o;
+
 	out->damaged++;
-	if (out->style == JSON)
-		printf("%s\n  {\"frame\": %" PRIu64 ", \"error\": \"%s\"}", out->some ? "," : "",
-		       out->frames, why);
-	else if (out->style == TREE)
+	if (out->style == JSON) {
+		o = frame_object(out);
+		adv_json_add_text(o, "error", why);
+		print_element(out, o);
+	} else if (out->style == TREE) {
 		printf("%sframe %" PRIu64 ": %s\n", out->some ? "\n" : "", out->frames, why);
-	else
+	} else {
 		fprintf(stderr, WHO ": frame %" PRIu64 ": %s\n", out->frames, why);
+	}
 	out->some = true;
 }
 
 static void print_frame(struct output *out, size_t len, bool good_icrc)
 {
+	struct json_object *o;
+
 	switch (out->style) {
 	case JSON:
-		printf("%s\n  {\"frame\": %" PRIu64 ", \"bytes\": %zu, ", out->some ? "," : "",
-		       out->frames, len);
-		adv_frame_text_print_json(&out->text, good_icrc, stdout);
-		putchar('}');
+		o = frame_object(out);
+		adv_json_add_number(o, "bytes", len);
+		adv_frame_text_add_json(&out->text, good_icrc, o);
+		print_element(out, o);
 		break;
 	case TREE:
 		printf("%sframe %" PRIu64 ": %zu bytes\n", out->some ? "\n" : "", out->frames, len);
@@ -197,11 +220,17 @@ static bool dissect_all(struct output *out, const struct options *o)
 
 static void print_sums(const struct output *out)
 {
+	struct json_object *o;
+
 	if (out->style == JSON) {
-		printf("%s],\n \"sums\": {\"frames\": %" PRIu64 ", \"roce\": %" PRIu64
-		       ", \"wrong_icrc\": %" PRIu64 ", \"damaged\": %" PRIu64 "}}\n",
-		       out->some ? "\n " : "", out->frames, out->roce, out->wrong_icrc,
-		       out->damaged);
+		o = adv_json_object();
+		adv_json_add_number(o, "frames", out->frames);
+		adv_json_add_number(o, "roce", out->roce);
+		adv_json_add_number(o, "wrong_icrc", out->wrong_icrc);
+		adv_json_add_number(o, "damaged", out->damaged);
+		printf("%s],\n \"sums\": ", out->some ? "\n " : "");
+		adv_json_print_line(stdout, o);
+		printf("}\n");
 	} else if (out->style == TREE) {
 		printf("%s%" PRIu64 " frames, %" PRIu64 " of RoCE: %" PRIu64
 		       " with a wrong ICRC; %" PRIu64 " damaged\n",

@@ -6,7 +6,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define TREE_BYTES 32 /* of a payload */
+#include "cli/json.h"
+
+#define TREE_BYTES  32 /* of a payload */
+#define OPCODE_TEXT 64
 
 static void print_hex(FILE *f, const uint8_t *p, size_t len)
 {
@@ -14,10 +17,11 @@ static void print_hex(FILE *f, const uint8_t *p, size_t len)
 		fprintf(f, "%02x", p[i]);
 }
 
-static void print_mac(FILE *f, const uint8_t mac[6])
+static const char *format_mac(const uint8_t mac[6], char text[18])
 {
-	for (unsigned i = 0; i < 6; i++)
-		fprintf(f, "%s%02x", i ? ":" : "", mac[i]);
+	snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+		 mac[5]);
+	return text;
 }
 
 static const char *address(const struct adv_frame_text *t, const uint8_t *addr,
@@ -29,10 +33,13 @@ static const char *address(const struct adv_frame_text *t, const uint8_t *addr,
 }
 
 /* "RC_SEND_ONLY" */
-static void print_opcode(FILE *f, uint8_t opcode)
+static const char *format_opcode(uint8_t opcode, char text[OPCODE_TEXT])
 {
-	for (const char *p = adv_opcode_table[opcode].name; *p; p++)
-		fputc(*p == ' ' ? '_' : *p, f);
+	snprintf(text, OPCODE_TEXT, "%s", adv_opcode_table[opcode].name);
+	for (char *p = text; *p; p++)
+		if (*p == ' ')
+			*p = '_';
+	return text;
 }
 
 static void print_value(FILE *f, const struct adv_frame_field *field, uint64_t value)
@@ -59,19 +66,17 @@ static void print_fields(const struct adv_frame_text *t, FILE *f, enum adv_frame
 
 static void print_addresses(const struct adv_frame_text *t, FILE *f, enum adv_frame_layer layer)
 {
-	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN];
+	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN], dmac[18], smac[18];
+	char opcode[OPCODE_TEXT];
 
 	if (layer == ADV_LAYER_ETHERNET) {
-		fprintf(f, " dmac=");
-		print_mac(f, t->frame.dmac);
-		fprintf(f, " smac=");
-		print_mac(f, t->frame.smac);
+		fprintf(f, " dmac=%s smac=%s", format_mac(t->frame.dmac, dmac),
+			format_mac(t->frame.smac, smac));
 	} else if (layer == ADV_LAYER_NETWORK) {
 		fprintf(f, " src=%s dst=%s", address(t, t->frame.saddr, src),
 			address(t, t->frame.daddr, dst));
 	} else if (layer == ADV_LAYER_BTH && !t->has_transport) {
-		fprintf(f, " op=");
-		print_opcode(f, t->headers.bth.opcode);
+		fprintf(f, " op=%s", format_opcode(t->headers.bth.opcode, opcode));
 	}
 }
 
@@ -187,44 +192,38 @@ void adv_frame_text_print_tree(const struct adv_frame_text *t, bool good_icrc, F
 		fprintf(f, "  %-9s %zu bytes\n", "trailer", t->trailer_len);
 }
 
-/* ---- as JSON; nothing in it needs an escape ---- */
+/* ---- as JSON ---- */
 
-static void print_json_addresses(const struct adv_frame_text *t, FILE *f)
+static void add_addresses(const struct adv_frame_text *t, struct json_object *to)
 {
-	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN];
+	char mac[18], ip[INET6_ADDRSTRLEN];
 
-	fprintf(f, "\"dmac\": \"");
-	print_mac(f, t->frame.dmac);
-	fprintf(f, "\", \"smac\": \"");
-	print_mac(f, t->frame.smac);
-	fprintf(f, "\", \"src\": \"%s\", \"dst\": \"%s\"", address(t, t->frame.saddr, src),
-		address(t, t->frame.daddr, dst));
+	adv_json_add_text(to, "dmac", format_mac(t->frame.dmac, mac));
+	adv_json_add_text(to, "smac", format_mac(t->frame.smac, mac));
+	adv_json_add_text(to, "src", address(t, t->frame.saddr, ip));
+	adv_json_add_text(to, "dst", address(t, t->frame.daddr, ip));
 }
 
-void adv_frame_text_print_json(const struct adv_frame_text *t, bool good_icrc, FILE *f)
+void adv_frame_text_add_json(const struct adv_frame_text *t, bool good_icrc, struct json_object *to)
 {
-	fprintf(f, "\"roce\": %d, ", t->frame.kind == ADV_FRAME_V1 ? 1 : 2);
-	print_json_addresses(t, f);
+	char opcode[OPCODE_TEXT];
+
+	adv_json_add_number(to, "roce", t->frame.kind == ADV_FRAME_V1 ? 1 : 2);
+	add_addresses(t, to);
 	if (!t->has_transport) {
-		fprintf(f, ", \"op\": \"");
-		print_opcode(f, t->headers.bth.opcode);
-		fprintf(f, "\", \"opcode\": %u", t->headers.bth.opcode);
+		adv_json_add_text(to, "op", format_opcode(t->headers.bth.opcode, opcode));
+		adv_json_add_number(to, "opcode", t->headers.bth.opcode);
 	}
 	for (unsigned i = 0; i < adv_frame_field_count; i++) {
 		const struct adv_frame_field *field = &adv_frame_fields[i];
 
 		if (adv_frame_field_is_in(t, field) &&
 		    (field->layer != ADV_LAYER_ETHERNET || t->frame.has_vlan))
-			fprintf(f, ", \"%s\": %" PRIu64, field->name,
-				adv_frame_field_get(t, field));
+			adv_json_add_number(to, field->name, adv_frame_field_get(t, field));
 	}
-	fprintf(f, ", \"%s\": \"", t->has_transport ? "transport" : "payload");
-	print_hex(f, t->bytes, t->len);
-	fprintf(f, "\", \"icrc\": %" PRIu32 ", \"icrc_good\": %s", t->frame.icrc,
-		good_icrc ? "true" : "false");
-	if (t->trailer_len) {
-		fprintf(f, ", \"trailer\": \"");
-		print_hex(f, t->trailer, t->trailer_len);
-		fputc('"', f);
-	}
+	adv_json_add_hex(to, t->has_transport ? "transport" : "payload", t->bytes, t->len);
+	adv_json_add_number(to, "icrc", t->frame.icrc);
+	adv_json_add_flag(to, "icrc_good", good_icrc);
+	if (t->trailer_len)
+		adv_json_add_hex(to, "trailer", t->trailer, t->trailer_len);
 }

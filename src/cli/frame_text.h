@@ -65,7 +65,9 @@ void adv_frame_text_print(const struct adv_frame_text *t, FILE *f);
 /* As a tree, a line a layer; payload only as its length and first bytes. */
 void adv_frame_text_print_tree(const struct adv_frame_text *t, bool good_icrc, FILE *f);
 
-/* As members of a JSON object, without its braces: numbers as numbers, the rest as strings. */
-void adv_frame_text_print_json(const struct adv_frame_text *t, bool good_icrc, FILE *f);
+/* As members of a JSON object: numbers as numbers, the rest as strings. */
+struct json_object;
+void adv_frame_text_add_json(const struct adv_frame_text *t, bool good_icrc,
+			     struct json_object *to);
 
 #endif

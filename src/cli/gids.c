@@ -5,6 +5,8 @@
 #include <argp.h>
 #include <stdlib.h>
 
+#include "cli/json.h"
+
 #define NONE UINT32_MAX
 
 /* The indices to recommend; NONE where there is none. */
@@ -111,38 +113,43 @@ static void print_advice(const struct adv_gid_table *t)
 		       "machine: ip link set lo up\n");
 }
 
-static void print_index(const char *name, uint32_t index)
+static void add_index(struct json_object *to, const char *key, uint32_t index)
 {
-	if (index == NONE)
-		printf("  \"%s\": null", name);
-	else
-		printf("  \"%s\": %u", name, index);
+	adv_json_add(to, key, index == NONE ? NULL : adv_json_number(index));
+}
+
+static struct json_object *entry_to_json(const struct adv_gid_entry *e, uint32_t index)
+{
+	struct json_object *o = adv_json_object();
+	char gid[ADV_GID_TEXT], address[ADV_GID_TEXT + 8], name[17];
+
+	adv_format_gid(gid, &e->gid);
+	adv_format_address(address, &e->gid);
+	snprintf(name, sizeof(name), "%.16s", e->ifname);
+	adv_json_add_number(o, "index", index);
+	adv_json_add_text(o, "gid", gid);
+	adv_json_add_text(o, "address", address);
+	adv_json_add_text(o, "type", "RoCE v2");
+	adv_json_add_text(o, "interface", name);
+	adv_json_add_number(o, "interface_mtu", e->if_mtu);
+	adv_json_add_number(o, "mtu", e->path_mtu);
+	adv_json_add_flag(o, "loopback", e->loopback);
+	return o;
 }
 
 static void print_json(const struct adv_gid_table *t)
 {
+	struct json_object *o = adv_json_object(), *gids;
 	struct advice a = advise(t);
 
-	printf("{\n  \"device\": \"adverb0\",\n  \"port\": 1,\n  \"gids\": [");
-	for (uint32_t i = 0; i < t->count; i++) {
-		const struct adv_gid_entry *e = &t->entry[i];
-		char gid[ADV_GID_TEXT], address[ADV_GID_TEXT + 8], name[17];
-
-		adv_format_gid(gid, &e->gid);
-		adv_format_address(address, &e->gid);
-		snprintf(name, sizeof(name), "%.16s", e->ifname);
-		printf("%s\n    {\"index\": %u, \"gid\": \"%s\", \"address\": \"%s\", ",
-		       i ? "," : "", i, gid, address);
-		printf("\"type\": \"RoCE v2\", \"interface\": ");
-		adv_print_json_string(stdout, name);
-		printf(", \"interface_mtu\": %u, \"mtu\": %u, \"loopback\": %s}", e->if_mtu,
-		       e->path_mtu, e->loopback ? "true" : "false");
-	}
-	printf("\n  ],\n");
-	print_index("index_for_other_machines", a.remote);
-	printf(",\n");
-	print_index("index_for_this_machine", a.local);
-	printf("\n}\n");
+	adv_json_add_text(o, "device", "adverb0");
+	adv_json_add_number(o, "port", 1);
+	gids = adv_json_add_array(o, "gids");
+	for (uint32_t i = 0; i < t->count; i++)
+		adv_json_append(gids, entry_to_json(&t->entry[i], i));
+	add_index(o, "index_for_other_machines", a.remote);
+	add_index(o, "index_for_this_machine", a.local);
+	adv_json_print(stdout, o);
 }
 
 int adv_gids_main(int argc, char **argv)

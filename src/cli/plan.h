@@ -1,29 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the planners of `adverb plan` share: reading quantities, writing results. */
+/* The planners of `adverb plan`, and how they write results. */
 #ifndef ADV_CLI_PLAN_H
 #define ADV_CLI_PLAN_H
 
-#include <argp.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/json.h"
 
 int adv_plan_buffer_main(int argc, char **argv);
 int adv_plan_deadlock_main(int argc, char **argv);
 int adv_plan_ecn_main(int argc, char **argv);
 int adv_plan_ets_main(int argc, char **argv);
 int adv_plan_headroom_main(int argc, char **argv);
-
-/* Reads an option's argument; where it cannot be, says so with the option's name and exits as argp
- * does. */
-uint64_t adv_plan_quantity(struct argp_state *state, const char *option, enum adv_unit unit,
-			   const char *arg);
-
-/* As adv_plan_quantity(), of a whole number from least to most. */
-uint64_t adv_plan_count(struct argp_state *state, const char *option, const char *arg,
-			uint64_t least, uint64_t most);
 
 #define ADV_PLAN_LENGTH_MAX 1000000000ull /* mm of a cable: 1000 km */
 
@@ -34,10 +25,11 @@ uint64_t adv_plan_count(struct argp_state *state, const char *option, const char
 
 #define ADV_PLAN_NOTES 16
 
-/* A result in the making, on standard output: lines for a person, or one JSON object. */
+/* A result on standard output: lines for a person, written at once, or one JSON object, written at
+ * the end. */
 struct adv_plan_out {
-	bool json;
-	bool some; /* a member was written */
+	struct json_object *json; /* NULL: for a person */
+	bool some;		  /* a line was written */
 	unsigned notes;
 	char *note[ADV_PLAN_NOTES];
 };
@@ -56,9 +48,6 @@ __attribute__((format(printf, 7, 8))) void adv_plan_value(struct adv_plan_out *o
 							  const char *label, enum adv_unit unit,
 							  uint64_t value, const char *source,
 							  const char *formula, ...);
-
-/* Begins the member `key` of the JSON object; what it is the caller writes. Only in JSON. */
-void adv_plan_json_key(struct adv_plan_out *out, const char *key);
 
 /* A sentence for the end, "notes" in JSON. More than ADV_PLAN_NOTES are left out. */
 __attribute__((format(printf, 2, 3))) void adv_plan_note(struct adv_plan_out *out,

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "cli/plan_options.h"
 #include "fabric/plan_buffer.h"
 
 #define FIBRE_PS_PER_MM 5
@@ -13,31 +14,12 @@ struct options {
 	struct adv_plan_switch sw;
 	uint64_t mtu;
 	uint64_t length[ADV_PLAN_GROUPS_MAX];
-	bool json;
-};
-
-enum { KEY_LOSSY = 256, KEY_RESERVE, KEY_ALPHA, KEY_MTU, KEY_HEADROOM };
-
-static const struct argp_option argp_options[] = {
-	{"buffer", 'b', "BYTES", 0, "Buffer of the switch, such as 32MB (needed)", 0},
-	{"ports", 'n', "NxRATE@LENGTH", 0,
-	 "Ports, their speed and cable, such as 32x100Gb/s@100m; several times (needed)", 0},
-	{"lossless", 'p', "N", 0, "Priorities with PFC (default 1)", 0},
-	{"lossy", KEY_LOSSY, "N", 0, "Other queues of a port (default 1)", 0},
-	{"reserve", KEY_RESERVE, "BYTES", 0, "Buffer of its own that each queue has (default 0B)",
-	 0},
-	{"alpha", KEY_ALPHA, "RATIO", 0,
-	 "Share of the free buffer that a queue may have (default 1/8)", 0},
-	{"mtu", KEY_MTU, "BYTES", 0, "Largest MTU (default 9216B)", 0},
-	{"headroom", KEY_HEADROOM, "BYTES", 0,
-	 "Headroom of a port and lossless priority (default: as adverb plan headroom)", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{0},
 };
 
 /* "32x100Gb/s@100m" */
-static void add_ports(struct options *o, const char *arg, struct argp_state *state)
+static void add_ports(struct argp_state *state, const char *option, const char *arg, void *options)
 {
+	struct options *o = options;
 	unsigned i = o->sw.groups;
 	const char *x = strchr(arg, 'x'), *at = strchr(arg, '@');
 	char why[ADV_UNITS_WHY];
@@ -64,10 +46,10 @@ static void add_ports(struct options *o, const char *arg, struct argp_state *sta
 	o->sw.groups++;
 }
 
-static void finish(struct options *o, struct argp_state *state)
+static void complete_links(struct argp_state *state, void *options)
 {
-	if (!o->sw.buffer || !o->sw.groups)
-		argp_error(state, "--buffer and --ports are needed");
+	struct options *o = options;
+
 	for (unsigned i = 0; i < o->sw.groups; i++) {
 		struct adv_plan_link *l = &o->sw.group[i].link;
 
@@ -79,60 +61,32 @@ static void finish(struct options *o, struct argp_state *state)
 	}
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct options *o = state->input;
+static const struct adv_plan_option option_table[] = {
+	{"buffer", 'b', "BYTES", "Buffer of the switch, such as 32MB (needed)", .needed = true,
+	 .unit = ADV_UNIT_BYTES, .least = 1, ADV_PLAN_INTO(sw.buffer)},
+	{"ports", 'n', "NxRATE@LENGTH",
+	 "Ports, their speed and cable, such as 32x100Gb/s@100m; several times (needed)",
+	 .needed = true, .read = add_ports},
+	{"lossless", 'p', "N", "Priorities with PFC (default 1)", .unit = ADV_UNIT_COUNT, .most = 8,
+	 ADV_PLAN_INTO(sw.lossless)},
+	{"lossy", 0, "N", "Other queues of a port (default 1)", .unit = ADV_UNIT_COUNT, .most = 8,
+	 ADV_PLAN_INTO(sw.lossy)},
+	{"reserve", 0, "BYTES", "Buffer of its own that each queue has (default 0B)",
+	 .unit = ADV_UNIT_BYTES, ADV_PLAN_INTO(sw.reserve)},
+	{"alpha", 0, "RATIO", "Share of the free buffer that a queue may have (default 1/8)",
+	 .unit = ADV_UNIT_RATIO, ADV_PLAN_INTO(sw.alpha)},
+	{"mtu", 0, "BYTES", "Largest MTU (default 9216B)", .unit = ADV_UNIT_BYTES,
+	 ADV_PLAN_INTO(mtu)},
+	{"headroom", 0, "BYTES",
+	 "Headroom of a port and lossless priority (default: as adverb plan headroom)",
+	 .unit = ADV_UNIT_BYTES, .least = 1, ADV_PLAN_INTO(sw.headroom)},
+};
 
-	switch (key) {
-	case 'b':
-		o->sw.buffer = adv_plan_quantity(state, "--buffer", ADV_UNIT_BYTES, arg);
-		return 0;
-	case 'n':
-		add_ports(o, arg, state);
-		return 0;
-	case 'p':
-		o->sw.lossless = (uint32_t)adv_plan_count(state, "--lossless", arg, 0, 8);
-		return 0;
-	case KEY_LOSSY:
-		o->sw.lossy = (uint32_t)adv_plan_count(state, "--lossy", arg, 0, 8);
-		return 0;
-	case KEY_RESERVE:
-		o->sw.reserve = adv_plan_quantity(state, "--reserve", ADV_UNIT_BYTES, arg);
-		return 0;
-	case KEY_ALPHA:
-		o->sw.alpha = adv_plan_quantity(state, "--alpha", ADV_UNIT_RATIO, arg);
-		return 0;
-	case KEY_MTU:
-		o->mtu = adv_plan_quantity(state, "--mtu", ADV_UNIT_BYTES, arg);
-		return 0;
-	case KEY_HEADROOM:
-		o->sw.headroom = adv_plan_quantity(state, "--headroom", ADV_UNIT_BYTES, arg);
-		if (!o->sw.headroom)
-			argp_error(state, "--headroom: is to be above 0");
-		return 0;
-	case 'j':
-		o->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		return 0;
-	case ARGP_KEY_END:
-		finish(o, state);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {
-	argp_options,
-	parse_option,
-	NULL,
+static const struct adv_plan_syntax syntax = {
+	option_table, sizeof(option_table) / sizeof(option_table[0]),
 	"Says whether the headroom of all lossless priorities fits into a switch's buffer, what is "
 	"left to share, and what each queue may take of that.",
-	NULL,
-	NULL,
-	NULL};
+	complete_links};
 
 /* All of a group's, or the most that can be counted. */
 static uint64_t of_group(const struct adv_plan_switch *sw, const struct adv_plan_buffer *b,
@@ -168,16 +122,19 @@ static void print_groups(struct adv_plan_out *out, const struct options *o,
 		       sw->lossless, sw->lossy, sw->reserve);
 }
 
-static void print_threshold(struct adv_plan_out *out, const struct options *o, uint64_t shared,
-			    uint64_t queues, bool first)
+static void print_threshold(const struct adv_plan_out *out, struct json_object *thresholds,
+			    const struct options *o, uint64_t shared, uint64_t queues)
 {
 	uint64_t t = adv_plan_dynamic_threshold(shared, o->sw.alpha, queues);
 	char text[ADV_UNITS_TEXT], alpha[ADV_UNITS_TEXT];
+	struct json_object *row;
 
 	if (out->json) {
-		printf("%s\n    {\"queues\": %" PRIu64 ", \"threshold\": %" PRIu64
-		       ", \"free\": %" PRIu64 "}",
-		       first ? "" : ",", queues, t, shared - queues * t);
+		row = adv_json_object();
+		adv_json_add_number(row, "queues", queues);
+		adv_json_add_number(row, "threshold", t);
+		adv_json_add_number(row, "free", shared - queues * t);
+		adv_json_append(thresholds, row);
 		return;
 	}
 	adv_units_print(ADV_UNIT_RATIO, o->sw.alpha, alpha);
@@ -189,18 +146,14 @@ static void print_thresholds(struct adv_plan_out *out, const struct options *o,
 			     const struct adv_plan_buffer *b)
 {
 	uint64_t all = (uint64_t)b->ports * (o->sw.lossless + o->sw.lossy);
+	struct json_object *thresholds =
+		out->json ? adv_json_add_array(out->json, "thresholds") : NULL;
 
 	adv_plan_head(out, "What a queue may hold (xoff, or the tail), by how many are congested:");
-	if (out->json) {
-		adv_plan_json_key(out, "thresholds");
-		putchar('[');
-	}
 	for (uint64_t n = 1; n < all; n *= 2)
-		print_threshold(out, o, b->shared, n, n == 1);
-	print_threshold(out, o, b->shared, all, all == 1);
-	if (out->json)
-		printf("\n  ]");
-	else
+		print_threshold(out, thresholds, o, b->shared, n);
+	print_threshold(out, thresholds, o, b->shared, all);
+	if (!out->json)
 		printf("      source: %s\n", DYNAMIC);
 }
 
@@ -243,15 +196,15 @@ int adv_plan_buffer_main(int argc, char **argv)
 	struct adv_plan_buffer b;
 	struct adv_plan_out out;
 	const char *wrong;
+	bool json;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
-		return ADV_EXIT_USAGE;
+	adv_plan_parse(&syntax, argc, argv, &o, &json);
 	wrong = adv_plan_buffer(&o.sw, &b);
 	if (wrong) {
 		fprintf(stderr, "adverb plan buffer: %s\n", wrong);
 		return ADV_EXIT_USAGE;
 	}
-	adv_plan_begin(&out, "buffer", o.json);
+	adv_plan_begin(&out, "buffer", json);
 	print_groups(&out, &o, &b);
 	if (b.fits) {
 		adv_plan_value(&out, "shared", "left to share", ADV_UNIT_BYTES, b.shared, NULL,

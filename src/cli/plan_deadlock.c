@@ -2,6 +2,7 @@
 /* adverb plan deadlock */
 #include "cli/plan.h"
 
+#include <argp.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -98,37 +99,46 @@ static void print_flows(const struct plan *p, const struct adv_plan_dependency *
 		printf(", and more");
 }
 
-static void print_json_buffer(const struct plan *p, const char *key, uint32_t buffer)
+static void add_json_buffer(const struct plan *p, struct json_object *to, const char *key,
+			    uint32_t buffer)
 {
+	struct json_object *o = adv_json_add_object(to, key);
 	uint32_t link = buffer / 8;
 
-	printf("\"%s\": {\"switch\": \"%s\", \"port\": \"%s\", \"from\": \"%s\", \"priority\": "
-	       "%" PRIu32 "}",
-	       key, name_of(p, adv_plan_to(p->t, link)), p->t->link[link / 2].port[1 - link % 2],
-	       name_of(p, adv_plan_from(p->t, link)), buffer % 8);
+	adv_json_add_text(o, "switch", name_of(p, adv_plan_to(p->t, link)));
+	adv_json_add_text(o, "port", p->t->link[link / 2].port[1 - link % 2]);
+	adv_json_add_text(o, "from", name_of(p, adv_plan_from(p->t, link)));
+	adv_json_add_number(o, "priority", buffer % 8);
 }
 
-/* Names are of letters that need no escape. */
-static void print_json_dependencies(const struct plan *p, const char *key, const uint32_t *list,
-				    uint32_t count, struct adv_plan_out *out)
+static void add_json_flow(const struct plan *p, struct json_object *to,
+			  const struct adv_plan_dependency *d, unsigned i)
 {
-	adv_plan_json_key(out, key);
-	putchar('[');
+	struct json_object *o = adv_json_object();
+
+	adv_json_add_text(o, "from", name_of(p, d->example[i].src));
+	adv_json_add_text(o, "to", name_of(p, d->example[i].dst));
+	adv_json_add_number(o, "line", d->example[i].line);
+	adv_json_append(to, o);
+}
+
+static void add_json_dependencies(const struct plan *p, struct json_object *to, const char *key,
+				  const uint32_t *list, uint32_t count)
+{
+	struct json_object *all = adv_json_add_array(to, key);
+
 	for (uint32_t i = 0; i < count; i++) {
 		const struct adv_plan_dependency *d = &p->d->dependency[list[i]];
+		struct json_object *o = adv_json_object(), *flows;
 
-		printf("%s\n    {", i ? "," : "");
-		print_json_buffer(p, "buffer", d->from);
-		printf(", ");
-		print_json_buffer(p, "waits_for", d->to);
-		printf(", \"flows\": [");
+		adv_json_append(all, o);
+		add_json_buffer(p, o, "buffer", d->from);
+		add_json_buffer(p, o, "waits_for", d->to);
+		flows = adv_json_add_array(o, "flows");
 		for (unsigned k = 0; k < examples(d); k++)
-			printf("%s{\"from\": \"%s\", \"to\": \"%s\", \"line\": %" PRIu32 "}",
-			       k ? ", " : "", name_of(p, d->example[k].src),
-			       name_of(p, d->example[k].dst), d->example[k].line);
-		printf("], \"more_flows\": %s}", d->flows > ADV_PLAN_EXAMPLES ? "true" : "false");
+			add_json_flow(p, flows, d, k);
+		adv_json_add_flag(o, "more_flows", d->flows > ADV_PLAN_EXAMPLES);
 	}
-	printf(count ? "\n  ]" : "]");
 }
 
 static void print_cycle(const struct plan *p, struct adv_plan_out *out)
@@ -136,7 +146,7 @@ static void print_cycle(const struct plan *p, struct adv_plan_out *out)
 	char from[160], to[160];
 
 	if (out->json) {
-		print_json_dependencies(p, "cycle", p->d->cycle, p->d->cycle_length, out);
+		add_json_dependencies(p, out->json, "cycle", p->d->cycle, p->d->cycle_length);
 		return;
 	}
 	if (p->d->cycle_length == 0)
@@ -157,7 +167,7 @@ static void print_cycle(const struct plan *p, struct adv_plan_out *out)
 static void print_turns(const struct plan *p, struct adv_plan_out *out)
 {
 	if (out->json) {
-		print_json_dependencies(p, "turns", p->d->turn, p->d->turns, out);
+		add_json_dependencies(p, out->json, "turns", p->d->turn, p->d->turns);
 		return;
 	}
 	if (p->d->turns == 0)

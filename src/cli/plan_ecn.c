@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "cli/plan_options.h"
 #include "fabric/plan_ecn.h"
 #include "fabric/plan_headroom.h"
 
@@ -17,119 +18,48 @@ struct options {
 	uint64_t k_min; /* 0: not given */
 	uint64_t k_max;
 	uint64_t p_max;
-	bool json;
-	bool has_headroom;
 };
 
-enum { KEY_K_MIN = 256, KEY_K_MAX, KEY_P_MAX, KEY_BETA, KEY_MTU, KEY_HEADROOM };
-
-static const struct argp_option argp_options[] = {
-	{"buffer", 'b', "BYTES", 0, "Buffer that all ports share, such as 12MB (needed)", 0},
-	{"ports", 'n', "N", 0, "Ports (needed)", 0},
-	{"speed", 's', "RATE", 0, "Their speed, such as 100Gb/s (needed)", 0},
-	{"headroom", KEY_HEADROOM, "BYTES", 0,
-	 "Headroom of a port and priority (needed; adverb plan headroom)", 0},
-	{"priorities", 'p', "N", 0, "Priorities with PFC (default 1)", 0},
-	{"beta", KEY_BETA, "RATIO", 0,
-	 "Share of the free buffer that a queue may have, alpha elsewhere (default 1)", 0},
-	{"k-min", KEY_K_MIN, "BYTES", 0, "Check this K_min (default: one is chosen)", 0},
-	{"k-max", KEY_K_MAX, "BYTES", 0, "... and this K_max", 0},
-	{"p-max", KEY_P_MAX, "RATIO", 0, "... and this P_max (default 1%)", 0},
-	{"mtu", KEY_MTU, "BYTES", 0, "MTU of the lossless priority (default 4200B)", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{0},
-};
-
-static bool parse_marking(int key, char *arg, struct argp_state *state)
+static void check_marking(struct argp_state *state, void *options)
 {
-	struct options *o = state->input;
+	const struct options *o = options;
 
-	switch (key) {
-	case KEY_K_MIN:
-		o->k_min = adv_plan_quantity(state, "--k-min", ADV_UNIT_BYTES, arg);
-		if (!o->k_min)
-			argp_error(state, "--k-min: is to be above 0");
-		return true;
-	case KEY_K_MAX:
-		o->k_max = adv_plan_quantity(state, "--k-max", ADV_UNIT_BYTES, arg);
-		if (!o->k_max)
-			argp_error(state, "--k-max: is to be above 0");
-		return true;
-	case KEY_P_MAX:
-		o->p_max = adv_plan_quantity(state, "--p-max", ADV_UNIT_RATIO, arg);
-		if (!o->p_max || o->p_max > ADV_RATIO_ONE)
-			argp_error(state, "--p-max: '%s' is not above 0%% and 100%% at most", arg);
-		return true;
-	case KEY_MTU:
-		o->mtu = adv_plan_quantity(state, "--mtu", ADV_UNIT_BYTES, arg);
-		if (o->mtu < 64 || o->mtu > 65535)
-			argp_error(state, "--mtu: %s is not from 64B to 65535B", arg);
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void finish(const struct options *o, struct argp_state *state)
-{
-	if (!o->sw.buffer || !o->sw.ports || !o->speed || !o->has_headroom)
-		argp_error(state, "--buffer, --ports, --speed and --headroom are needed");
-	if (o->speed < ADV_PLAN_SPEED_MIN || o->speed > ADV_PLAN_SPEED_MAX)
-		argp_error(state, "--speed: is to be from 1 Gb/s to 100 Tb/s");
 	if (o->k_min > o->sw.buffer || o->k_max > o->sw.buffer)
 		argp_error(state, "--k-min, --k-max: more than the buffer");
 	if (o->k_min && o->k_max && o->k_min > o->k_max)
 		argp_error(state, "--k-min: is above --k-max");
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct options *o = state->input;
+static const struct adv_plan_option option_table[] = {
+	{"buffer", 'b', "BYTES", "Buffer that all ports share, such as 12MB (needed)",
+	 .needed = true, .unit = ADV_UNIT_BYTES, .least = 1, ADV_PLAN_INTO(sw.buffer)},
+	{"ports", 'n', "N", "Ports (needed)", .needed = true, .unit = ADV_UNIT_COUNT, .least = 1,
+	 .most = ADV_PLAN_PORTS_MAX, ADV_PLAN_INTO(sw.ports)},
+	{"speed", 's', "RATE", "Their speed, such as 100Gb/s (needed)", .needed = true,
+	 .unit = ADV_UNIT_RATE, .least = ADV_PLAN_SPEED_MIN, .most = ADV_PLAN_SPEED_MAX,
+	 ADV_PLAN_INTO(speed)},
+	{"headroom", 0, "BYTES", "Headroom of a port and priority (needed; adverb plan headroom)",
+	 .needed = true, .unit = ADV_UNIT_BYTES, ADV_PLAN_INTO(sw.headroom)},
+	{"priorities", 'p', "N", "Priorities with PFC (default 1)", .unit = ADV_UNIT_COUNT,
+	 .least = 1, .most = 8, ADV_PLAN_INTO(sw.lossless)},
+	{"beta", 0, "RATIO",
+	 "Share of the free buffer that a queue may have, alpha elsewhere (default 1)",
+	 .unit = ADV_UNIT_RATIO, ADV_PLAN_INTO(sw.beta)},
+	{"k-min", 0, "BYTES", "Check this K_min (default: one is chosen)", .unit = ADV_UNIT_BYTES,
+	 .least = 1, ADV_PLAN_INTO(k_min)},
+	{"k-max", 0, "BYTES", "... and this K_max", .unit = ADV_UNIT_BYTES, .least = 1,
+	 ADV_PLAN_INTO(k_max)},
+	{"p-max", 0, "RATIO", "... and this P_max (default 1%)", .unit = ADV_UNIT_RATIO, .least = 1,
+	 .most = ADV_RATIO_ONE, ADV_PLAN_INTO(p_max)},
+	{"mtu", 0, "BYTES", "MTU of the lossless priority (default 4200B)", .unit = ADV_UNIT_BYTES,
+	 .least = 64, .most = 65535, ADV_PLAN_INTO(mtu)},
+};
 
-	switch (key) {
-	case 'b':
-		o->sw.buffer = adv_plan_quantity(state, "--buffer", ADV_UNIT_BYTES, arg);
-		return 0;
-	case 'n':
-		o->sw.ports =
-			(uint32_t)adv_plan_count(state, "--ports", arg, 1, ADV_PLAN_PORTS_MAX);
-		return 0;
-	case 's':
-		o->speed = adv_plan_quantity(state, "--speed", ADV_UNIT_RATE, arg);
-		return 0;
-	case 'p':
-		o->sw.lossless = (uint32_t)adv_plan_count(state, "--priorities", arg, 1, 8);
-		return 0;
-	case KEY_HEADROOM:
-		o->sw.headroom = adv_plan_quantity(state, "--headroom", ADV_UNIT_BYTES, arg);
-		o->has_headroom = true;
-		return 0;
-	case KEY_BETA:
-		o->sw.beta = adv_plan_quantity(state, "--beta", ADV_UNIT_RATIO, arg);
-		return 0;
-	case 'j':
-		o->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		return 0;
-	case ARGP_KEY_END:
-		finish(o, state);
-		return 0;
-	default:
-		return parse_marking(key, arg, state) ? 0 : ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {
-	argp_options,
-	parse_option,
-	NULL,
+static const struct adv_plan_syntax syntax = {
+	option_table, sizeof(option_table) / sizeof(option_table[0]),
 	"Says which ECN thresholds of a shared-buffer switch mark packets before PFC pauses their "
 	"sender, whatever the traffic.",
-	NULL,
-	NULL,
-	NULL};
+	check_marking};
 
 static void print_bounds(struct adv_plan_out *out, const struct options *o,
 			 const struct adv_plan_ecn *e)
@@ -238,9 +168,9 @@ int adv_plan_ecn_main(int argc, char **argv)
 	struct adv_plan_out out;
 	const char *wrong;
 	uint64_t frame;
+	bool json;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
-		return ADV_EXIT_USAGE;
+	adv_plan_parse(&syntax, argc, argv, &o, &json);
 	wrong = adv_plan_ecn(&o.sw, &e);
 	if (wrong) {
 		fprintf(stderr, "adverb plan ecn: %s\n", wrong);
@@ -250,7 +180,7 @@ int adv_plan_ecn_main(int argc, char **argv)
 	chosen_max = !o.k_max;
 	frame = o.mtu + ADV_PLAN_FRAME_OVERHEAD;
 	choose(&o, &e, frame);
-	adv_plan_begin(&out, "ecn", o.json);
+	adv_plan_begin(&out, "ecn", json);
 	print_bounds(&out, &o, &e);
 	print_marking(&out, &o, chosen_min, chosen_max);
 	good = judge(&out, &o, &e, frame);

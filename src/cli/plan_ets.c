@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "cli/plan_options.h"
 #include "fabric/plan_ets.h"
 #include "fabric/plan_headroom.h"
 
@@ -16,25 +17,6 @@ struct options {
 	const char *device;
 	uint64_t speed;
 	uint64_t mtu;
-	bool json;
-};
-
-enum { KEY_STRICT = 256, KEY_MTU, KEY_LOSSLESS, KEY_DSCP, KEY_DEVICE };
-
-static const struct argp_option argp_options[] = {
-	{"speed", 's', "RATE", 0, "Speed of the link, such as 100Gb/s (needed)", 0},
-	{"share", 'w', "CLASS=PERCENT", 0, "An ETS class and its share, such as 3=50%", 0},
-	{"strict", KEY_STRICT, "CLASS", 0, "A class of strict priority, such as 6", 0},
-	{"demand", 'd', "CLASS=RATE", 0, "What a class wants to send (default: as much as it can)",
-	 0},
-	{"lossless", KEY_LOSSLESS, "CLASS", 0, "A class with PFC, for the commands", 0},
-	{"dscp", KEY_DSCP, "DSCP=CLASS", 0, "Packets of a class, such as 26=3, for the commands",
-	 0},
-	{"device", KEY_DEVICE, "NAME", 0, "Show the commands that set this on a Linux interface",
-	 0},
-	{"mtu", KEY_MTU, "BYTES", 0, "Largest MTU, for the quanta (default 9216B)", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{0},
 };
 
 /* The class of "3=..." or "3"; *value what is behind the '=', NULL where there is none. */
@@ -61,9 +43,45 @@ static void use_class(struct argp_state *state, const char *option, struct optio
 	o->c[i].strict = is_strict;
 }
 
-/* "26=3" */
-static void map_dscp(struct argp_state *state, struct options *o, const char *arg)
+static void read_share(struct argp_state *state, const char *option, const char *arg, void *options)
 {
+	struct options *o = options;
+	const char *value;
+	unsigned i = read_class(state, option, arg, &value);
+
+	use_class(state, option, o, i, false);
+	o->c[i].share = adv_plan_quantity(state, option, ADV_UNIT_RATIO, value);
+}
+
+static void read_strict(struct argp_state *state, const char *option, const char *arg,
+			void *options)
+{
+	use_class(state, option, options, read_class(state, option, arg, NULL), true);
+}
+
+static void read_demand(struct argp_state *state, const char *option, const char *arg,
+			void *options)
+{
+	struct options *o = options;
+	const char *value;
+	unsigned i = read_class(state, option, arg, &value);
+
+	o->c[i].demand = adv_plan_quantity(state, option, ADV_UNIT_RATE, value);
+	o->has_demand[i] = true;
+}
+
+static void read_lossless(struct argp_state *state, const char *option, const char *arg,
+			  void *options)
+{
+	struct options *o = options;
+
+	o->lossless[read_class(state, option, arg, NULL)] = true;
+}
+
+/* "26=3" */
+static void read_dscp(struct argp_state *state, const char *option, const char *arg, void *options)
+{
+	struct options *o = options;
 	const char *equals = strchr(arg, '=');
 	char why[ADV_UNITS_WHY];
 	uint64_t dscp = 0;
@@ -71,10 +89,11 @@ static void map_dscp(struct argp_state *state, struct options *o, const char *ar
 
 	if (!equals || !adv_units_parse(ADV_UNIT_COUNT, arg, (size_t)(equals - arg), &dscp, why) ||
 	    dscp > 63)
-		argp_error(state, "--dscp: '%s' is not a DSCP from 0 to 63, '=' and a class", arg);
-	i = read_class(state, "--dscp", equals + 1, NULL);
+		argp_error(state, "%s: '%s' is not a DSCP from 0 to 63, '=' and a class", option,
+			   arg);
+	i = read_class(state, option, equals + 1, NULL);
 	if (o->class_of_dscp[dscp] >= 0)
-		argp_error(state, "--dscp: %d has a class already", (int)dscp);
+		argp_error(state, "%s: %d has a class already", option, (int)dscp);
 	o->class_of_dscp[dscp] = (int8_t)i;
 }
 
@@ -85,32 +104,20 @@ static bool is_device_name(const char *s)
 		       strlen(s);
 }
 
-/* Options that are about the commands. */
-static bool parse_commands(int key, char *arg, struct argp_state *state)
+static void read_device(struct argp_state *state, const char *option, const char *arg,
+			void *options)
 {
-	struct options *o = state->input;
+	struct options *o = options;
 
-	switch (key) {
-	case KEY_LOSSLESS:
-		o->lossless[read_class(state, "--lossless", arg, NULL)] = true;
-		return true;
-	case KEY_DSCP:
-		map_dscp(state, o, arg);
-		return true;
-	case KEY_DEVICE:
-		if (!is_device_name(arg))
-			argp_error(state, "--device: '%s' is no name of an interface", arg);
-		o->device = arg;
-		return true;
-	default:
-		return false;
-	}
+	if (!is_device_name(arg))
+		argp_error(state, "%s: '%s' is no name of an interface", option, arg);
+	o->device = arg;
 }
 
-static void finish(struct options *o, struct argp_state *state)
+static void check_classes(struct argp_state *state, void *options)
 {
-	if (!o->speed)
-		argp_error(state, "--speed is needed");
+	struct options *o = options;
+
 	for (unsigned i = 0; i < 64; i++)
 		if (o->class_of_dscp[i] >= 0 && !o->c[o->class_of_dscp[i]].used)
 			argp_error(state, "--dscp: class %d has neither --share nor --strict",
@@ -126,66 +133,43 @@ static void finish(struct options *o, struct argp_state *state)
 	}
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct options *o = state->input;
-	const char *value;
-	unsigned i;
+static const struct adv_plan_option option_table[] = {
+	{"speed", 's', "RATE", "Speed of the link, such as 100Gb/s (needed)", .needed = true,
+	 .unit = ADV_UNIT_RATE, .least = 1, ADV_PLAN_INTO(speed)},
+	{"share", 'w', "CLASS=PERCENT", "An ETS class and its share, such as 3=50%",
+	 .read = read_share},
+	{"strict", 0, "CLASS", "A class of strict priority, such as 6", .read = read_strict},
+	{"demand", 'd', "CLASS=RATE", "What a class wants to send (default: as much as it can)",
+	 .read = read_demand},
+	{"lossless", 0, "CLASS", "A class with PFC, for the commands", .read = read_lossless},
+	{"dscp", 0, "DSCP=CLASS", "Packets of a class, such as 26=3, for the commands",
+	 .read = read_dscp},
+	{"device", 0, "NAME", "Show the commands that set this on a Linux interface",
+	 .read = read_device},
+	{"mtu", 0, "BYTES", "Largest MTU, for the quanta (default 9216B)", .unit = ADV_UNIT_BYTES,
+	 ADV_PLAN_INTO(mtu)},
+};
 
-	switch (key) {
-	case 's':
-		o->speed = adv_plan_quantity(state, "--speed", ADV_UNIT_RATE, arg);
-		return 0;
-	case 'w':
-		i = read_class(state, "--share", arg, &value);
-		use_class(state, "--share", o, i, false);
-		o->c[i].share = adv_plan_quantity(state, "--share", ADV_UNIT_RATIO, value);
-		return 0;
-	case KEY_STRICT:
-		i = read_class(state, "--strict", arg, NULL);
-		use_class(state, "--strict", o, i, true);
-		return 0;
-	case 'd':
-		i = read_class(state, "--demand", arg, &value);
-		o->c[i].demand = adv_plan_quantity(state, "--demand", ADV_UNIT_RATE, value);
-		o->has_demand[i] = true;
-		return 0;
-	case KEY_MTU:
-		o->mtu = adv_plan_quantity(state, "--mtu", ADV_UNIT_BYTES, arg);
-		return 0;
-	case 'j':
-		o->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		return 0;
-	case ARGP_KEY_END:
-		finish(o, state);
-		return 0;
-	default:
-		return parse_commands(key, arg, state) ? 0 : ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {
-	argp_options,
-	parse_option,
-	NULL,
+static const struct adv_plan_syntax syntax = {
+	option_table, sizeof(option_table) / sizeof(option_table[0]),
 	"Says what each traffic class gets of a link: strict ones first, the highest number before "
 	"the others; the rest by shares (ETS), where what one class leaves goes to the others.",
-	NULL,
-	NULL,
-	NULL};
+	check_classes};
 
-static void print_json_class(const struct options *o, const struct adv_plan_ets *e, unsigned i)
+static struct json_object *class_to_json(const struct options *o, const struct adv_plan_ets *e,
+					 unsigned i)
 {
 	const struct adv_plan_class *c = &o->c[i];
+	struct json_object *to = adv_json_object();
 
-	printf("{\"class\": %u, \"strict\": %s, \"share\": %" PRIu64 ".%09" PRIu64, i,
-	       c->strict ? "true" : "false", c->share / ADV_RATIO_ONE, c->share % ADV_RATIO_ONE);
-	printf(", \"demand\": %" PRIu64 ", \"gets\": %" PRIu64 ", \"guaranteed\": %" PRIu64
-	       ", \"quantum\": %" PRIu64 "}",
-	       c->demand, e->got[i], e->guaranteed[i], e->quantum[i]);
+	adv_json_add_number(to, "class", i);
+	adv_json_add_flag(to, "strict", c->strict);
+	adv_json_add(to, "share", adv_json_ratio(c->share));
+	adv_json_add_number(to, "demand", c->demand);
+	adv_json_add_number(to, "gets", e->got[i]);
+	adv_json_add_number(to, "guaranteed", e->guaranteed[i]);
+	adv_json_add_number(to, "quantum", e->quantum[i]);
+	return to;
 }
 
 static void print_text_class(const struct options *o, const struct adv_plan_ets *e, unsigned i)
@@ -209,29 +193,18 @@ static void print_text_class(const struct options *o, const struct adv_plan_ets 
 static void print_classes(struct adv_plan_out *out, const struct options *o,
 			  const struct adv_plan_ets *e)
 {
-	bool first = true;
+	struct json_object *classes = out->json ? adv_json_add_array(out->json, "classes") : NULL;
 
-	if (out->json) {
-		adv_plan_json_key(out, "classes");
-		putchar('[');
-	} else {
-		adv_plan_head(
-			out,
-			"  CLASS      SHARE         WANTS          GETS      AT LEAST     QUANTUM");
-	}
+	adv_plan_head(out,
+		      "  CLASS      SHARE         WANTS          GETS      AT LEAST     QUANTUM");
 	for (unsigned i = ADV_PLAN_CLASSES; i-- > 0;) {
 		if (!o->c[i].used)
 			continue;
-		if (out->json) {
-			printf("%s\n    ", first ? "" : ",");
-			print_json_class(o, e, i);
-		} else {
+		if (classes)
+			adv_json_append(classes, class_to_json(o, e, i));
+		else
 			print_text_class(o, e, i);
-		}
-		first = false;
 	}
-	if (out->json)
-		printf("\n  ]");
 }
 
 static void print_rest(struct adv_plan_out *out, const struct options *o,
@@ -313,6 +286,7 @@ static void write_app(const struct options *o, FILE *f)
 static void print_commands(struct adv_plan_out *out, const struct options *o)
 {
 	void (*const write[])(const struct options *o, FILE *f) = {write_ets, write_pfc, write_app};
+	struct json_object *commands;
 
 	for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++)
 		if (o->c[i].share % (ADV_RATIO_ONE / 100)) {
@@ -320,10 +294,7 @@ static void print_commands(struct adv_plan_out *out, const struct options *o)
 			return;
 		}
 	adv_plan_head(out, "To set it (iproute2):");
-	if (out->json) {
-		adv_plan_json_key(out, "commands");
-		putchar('[');
-	}
+	commands = out->json ? adv_json_add_array(out->json, "commands") : NULL;
 	for (unsigned i = 0; i < 3; i++) {
 		char *text = NULL;
 		size_t len = 0;
@@ -333,14 +304,12 @@ static void print_commands(struct adv_plan_out *out, const struct options *o)
 			write[i](o, f);
 			fclose(f);
 		}
-		if (len && out->json)
-			printf("%s\n    \"%s\"", i ? "," : "", text);
+		if (len && commands)
+			adv_json_append(commands, adv_json_text(text));
 		else if (len)
 			printf("  %s\n", text);
 		free(text);
 	}
-	if (out->json)
-		printf("\n  ]");
 }
 
 int adv_plan_ets_main(int argc, char **argv)
@@ -349,16 +318,16 @@ int adv_plan_ets_main(int argc, char **argv)
 	struct adv_plan_ets e;
 	struct adv_plan_out out;
 	const char *wrong;
+	bool json;
 
 	memset(o.class_of_dscp, -1, sizeof(o.class_of_dscp));
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
-		return ADV_EXIT_USAGE;
+	adv_plan_parse(&syntax, argc, argv, &o, &json);
 	wrong = adv_plan_ets(o.c, o.speed, o.mtu + ADV_PLAN_FRAME_OVERHEAD, &e);
 	if (wrong) {
 		fprintf(stderr, "adverb plan ets: %s\n", wrong);
 		return ADV_EXIT_USAGE;
 	}
-	adv_plan_begin(&out, "ets", o.json);
+	adv_plan_begin(&out, "ets", json);
 	print_classes(&out, &o, &e);
 	print_rest(&out, &o, &e);
 	if (o.device)

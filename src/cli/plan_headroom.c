@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "cli/plan_options.h"
 #include "fabric/plan_headroom.h"
 
 #define FIBRE_FS_PER_MM	 5000 /* 5 ns/m */
@@ -15,176 +16,79 @@
 #define SOURCE_XOFF	 "two frames between XON and XOFF: DCQCN, SIGCOMM 2015, section 4"
 #define SOURCE_MLX5	 "Linux mlx5/core/en/port_buffer.c, calculate_xoff()"
 
+#define NOT_GIVEN	 UINT64_MAX
+
 struct options {
 	struct adv_plan_link link;
-	bool json;
-	bool has_length;
-	bool has_delay;
-	bool has_response;
-	bool has_interface;
 	bool copper;
-	uint64_t length;
+	uint64_t length; /* NOT_GIVEN, as the next three */
+	uint64_t delay;
+	uint64_t response;  /* ps */
+	uint64_t interface; /* ps */
 	uint64_t mtu;
 	uint64_t lossless_mtu; /* 0: as mtu */
-	uint64_t response;     /* ps */
-	uint64_t interface;    /* ps */
 	uint64_t size;	       /* 0: not given */
-	unsigned priorities;
+	uint32_t priorities;
 };
 
-enum {
-	KEY_MTU = 256,
-	KEY_LOSSLESS_MTU,
-	KEY_RESPONSE,
-	KEY_INTERFACE,
-	KEY_CELL,
-	KEY_SMALL,
-	KEY_WHOLE,
-	KEY_SIZE
-};
-
-static const struct argp_option argp_options[] = {
-	{"speed", 's', "RATE", 0, "Speed of the link, such as 100Gb/s (needed)", 0},
-	{"cable", 'c', "LENGTH", 0, "Length of the cable, such as 100m (or --delay)", 0},
-	{"copper", 'C', NULL, 0, "A copper cable: 5.556 ns/m, not 5 ns/m as fibre", 0},
-	{"delay", 'd', "TIME", 0, "One-way delay of the cable, instead of its length", 0},
-	{"mtu", KEY_MTU, "BYTES", 0, "Largest MTU of any priority of the port (default 9216B)", 0},
-	{"lossless-mtu", KEY_LOSSLESS_MTU, "BYTES", 0,
-	 "MTU of the lossless priority (default: as --mtu)", 0},
-	{"priorities", 'p', "N", 0, "Lossless priorities of the port (default 1)", 0},
-	{"response", KEY_RESPONSE, "TIME", 0,
-	 "What the other end takes from PFC frame to silence (default: IEEE 802.3's limit)", 0},
-	{"interface", KEY_INTERFACE, "TIME", 0,
-	 "What MAC and PHY of this end take, both ways (default: from the same limit)", 0},
-	{"cell", KEY_CELL, "BYTES", 0, "Packets are stored in cells of this size", 0},
-	{"small-packets", KEY_SMALL, "RATIO", 0,
-	 "Share of 64-byte packets, where --cell is given (default 100%)", 0},
-	{"size", KEY_SIZE, "BYTES", 0,
-	 "Buffer that a priority has: thresholds from that, not the least size", 0},
-	{"whole-frames", KEY_WHOLE, NULL, 0,
-	 "The switch counts frames when they have come in whole: one more", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{0},
-};
-
-static uint64_t at_most(struct argp_state *state, const char *option, enum adv_unit unit,
-			const char *arg, uint64_t most)
+static void complete_link(struct argp_state *state, void *options)
 {
-	uint64_t value = adv_plan_quantity(state, option, unit, arg);
-	char text[ADV_UNITS_TEXT];
-
-	if (value > most)
-		argp_error(state, "%s: %s is more than %s", option, arg,
-			   adv_units_print(unit, most, text));
-	return value;
-}
-
-static bool parse_sizes(int key, char *arg, struct argp_state *state)
-{
-	struct options *o = state->input;
-
-	switch (key) {
-	case KEY_MTU:
-		o->mtu = adv_plan_quantity(state, "--mtu", ADV_UNIT_BYTES, arg);
-		return true;
-	case KEY_LOSSLESS_MTU:
-		o->lossless_mtu = adv_plan_quantity(state, "--lossless-mtu", ADV_UNIT_BYTES, arg);
-		return true;
-	case KEY_CELL:
-		o->link.cell =
-			(uint32_t)at_most(state, "--cell", ADV_UNIT_BYTES, arg, ADV_PLAN_CELL_MAX);
-		return true;
-	case KEY_SMALL:
-		o->link.small_packets = (uint32_t)at_most(state, "--small-packets", ADV_UNIT_RATIO,
-							  arg, ADV_RATIO_ONE);
-		return true;
-	case KEY_WHOLE:
-		o->link.whole_frames = true;
-		return true;
-	case KEY_SIZE:
-		o->size = adv_plan_quantity(state, "--size", ADV_UNIT_BYTES, arg);
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void finish(struct options *o, struct argp_state *state)
-{
+	struct options *o = options;
 	struct adv_plan_link *l = &o->link;
 	uint64_t fs = o->copper ? COPPER_FS_PER_MM : FIBRE_FS_PER_MM;
+	bool has_length = o->length != NOT_GIVEN, has_response = o->response != NOT_GIVEN;
+	bool has_interface = o->interface != NOT_GIVEN;
 
-	if (l->speed == 0)
-		argp_error(state, "--speed is needed");
-	if (o->has_length == o->has_delay)
+	if (has_length == (o->delay != NOT_GIVEN))
 		argp_error(state, "one of --cable and --delay is needed");
-	if (o->has_length)
-		l->delay = (o->length * fs + 999) / 1000;
-	if (!adv_plan_response_bits(l->speed) && (!o->has_response || !o->has_interface))
+	l->delay = has_length ? (o->length * fs + 999) / 1000 : o->delay;
+	if (!adv_plan_response_bits(l->speed) && (!has_response || !has_interface))
 		argp_error(state, ADV_PLAN_NO_LIMITS "--response and --interface");
 	l->max_frame = o->mtu + ADV_PLAN_FRAME_OVERHEAD;
 	l->lossless_frame = (o->lossless_mtu ? o->lossless_mtu : o->mtu) + ADV_PLAN_FRAME_OVERHEAD;
-	l->response_bits = o->has_response ? adv_plan_bits(l->speed, o->response)
-					   : adv_plan_response_bits(l->speed);
-	l->interface_bits = o->has_interface ? adv_plan_bits(l->speed, o->interface)
-					     : adv_plan_interface_bits(l->speed);
+	l->response_bits = has_response ? adv_plan_bits(l->speed, o->response)
+					: adv_plan_response_bits(l->speed);
+	l->interface_bits = has_interface ? adv_plan_bits(l->speed, o->interface)
+					  : adv_plan_interface_bits(l->speed);
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct options *o = state->input;
+static const struct adv_plan_option option_table[] = {
+	{"speed", 's', "RATE", "Speed of the link, such as 100Gb/s (needed)", .needed = true,
+	 .unit = ADV_UNIT_RATE, .least = 1, ADV_PLAN_INTO(link.speed)},
+	{"cable", 'c', "LENGTH", "Length of the cable, such as 100m (or --delay)",
+	 .unit = ADV_UNIT_LENGTH, .most = ADV_PLAN_LENGTH_MAX, ADV_PLAN_INTO(length)},
+	{"copper", 'C', NULL, "A copper cable: 5.556 ns/m, not 5 ns/m as fibre",
+	 ADV_PLAN_INTO(copper)},
+	{"delay", 'd', "TIME", "One-way delay of the cable, instead of its length",
+	 .unit = ADV_UNIT_TIME, ADV_PLAN_INTO(delay)},
+	{"mtu", 0, "BYTES", "Largest MTU of any priority of the port (default 9216B)",
+	 .unit = ADV_UNIT_BYTES, ADV_PLAN_INTO(mtu)},
+	{"lossless-mtu", 0, "BYTES", "MTU of the lossless priority (default: as --mtu)",
+	 .unit = ADV_UNIT_BYTES, ADV_PLAN_INTO(lossless_mtu)},
+	{"priorities", 'p', "N", "Lossless priorities of the port (default 1)",
+	 .unit = ADV_UNIT_COUNT, .least = 1, .most = 8, ADV_PLAN_INTO(priorities)},
+	{"response", 0, "TIME",
+	 "What the other end takes from PFC frame to silence (default: IEEE 802.3's limit)",
+	 .unit = ADV_UNIT_TIME, ADV_PLAN_INTO(response)},
+	{"interface", 0, "TIME",
+	 "What MAC and PHY of this end take, both ways (default: from the same limit)",
+	 .unit = ADV_UNIT_TIME, ADV_PLAN_INTO(interface)},
+	{"cell", 0, "BYTES", "Packets are stored in cells of this size", .unit = ADV_UNIT_BYTES,
+	 .most = ADV_PLAN_CELL_MAX, ADV_PLAN_INTO(link.cell)},
+	{"small-packets", 0, "RATIO",
+	 "Share of 64-byte packets, where --cell is given (default 100%)", .unit = ADV_UNIT_RATIO,
+	 .most = ADV_RATIO_ONE, ADV_PLAN_INTO(link.small_packets)},
+	{"size", 0, "BYTES", "Buffer that a priority has: thresholds from that, not the least size",
+	 .unit = ADV_UNIT_BYTES, ADV_PLAN_INTO(size)},
+	{"whole-frames", 0, NULL, "The switch counts a frame once it has all of it: one more frame",
+	 ADV_PLAN_INTO(link.whole_frames)},
+};
 
-	switch (key) {
-	case 's':
-		o->link.speed = adv_plan_quantity(state, "--speed", ADV_UNIT_RATE, arg);
-		return 0;
-	case 'c':
-		o->length = adv_plan_quantity(state, "--cable", ADV_UNIT_LENGTH, arg);
-		if (o->length > ADV_PLAN_LENGTH_MAX)
-			argp_error(state, "--cable: %s is more than 1000 km", arg);
-		o->has_length = true;
-		return 0;
-	case 'C':
-		o->copper = true;
-		return 0;
-	case 'd':
-		o->link.delay = adv_plan_quantity(state, "--delay", ADV_UNIT_TIME, arg);
-		o->has_delay = true;
-		return 0;
-	case 'p':
-		o->priorities = (unsigned)adv_plan_count(state, "--priorities", arg, 1, 8);
-		return 0;
-	case KEY_RESPONSE:
-		o->response = adv_plan_quantity(state, "--response", ADV_UNIT_TIME, arg);
-		o->has_response = true;
-		return 0;
-	case KEY_INTERFACE:
-		o->interface = adv_plan_quantity(state, "--interface", ADV_UNIT_TIME, arg);
-		o->has_interface = true;
-		return 0;
-	case 'j':
-		o->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		return 0;
-	case ARGP_KEY_END:
-		finish(o, state);
-		return 0;
-	default:
-		return parse_sizes(key, arg, state) ? 0 : ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {
-	argp_options,
-	parse_option,
-	NULL,
+static const struct adv_plan_syntax syntax = {
+	option_table, sizeof(option_table) / sizeof(option_table[0]),
 	"Says how much buffer a lossless priority needs behind its xoff threshold, so that nothing "
 	"is lost after a PFC frame was sent, and where xoff and xon are to be.",
-	NULL,
-	NULL,
-	NULL};
+	complete_link};
 
 static void print_delays(struct adv_plan_out *out, const struct options *o,
 			 const struct adv_plan_headroom *h)
@@ -201,15 +105,16 @@ static void print_delays(struct adv_plan_out *out, const struct options *o,
 	adv_plan_value(out, "pfc_frame_bits", "PFC frame", ADV_UNIT_COUNT, h->pfc_frame, NULL,
 		       "(64 B + 20 B) x 8");
 	adv_plan_value(out, "cable_bits", "cable, one way", ADV_UNIT_COUNT, h->cable, NULL,
-		       o->has_length ? "%s x %s (%s)" : "%s x %s", delay, speed,
+		       o->length != NOT_GIVEN ? "%s x %s (%s)" : "%s x %s", delay, speed,
 		       o->copper ? "copper, 5.556 ns/m" : "fibre, 5 ns/m");
 	adv_plan_value(out, "response_bits", "response of the other end", ADV_UNIT_COUNT,
-		       l->response_bits, o->has_response ? NULL : SOURCE_RESPONSE,
-		       o->has_response ? "--response x speed" : "%" PRIu64 " quanta x 512",
+		       l->response_bits, o->response != NOT_GIVEN ? NULL : SOURCE_RESPONSE,
+		       o->response != NOT_GIVEN ? "--response x speed" : "%" PRIu64 " quanta x 512",
 		       l->response_bits / 512);
 	adv_plan_value(out, "interface_bits", "own MAC and PHY, out and in", ADV_UNIT_COUNT,
-		       l->interface_bits, o->has_interface ? NULL : SOURCE_INTERFACE,
-		       o->has_interface ? "--interface x speed" : "%" PRIu64 " - 614.4 ns x speed",
+		       l->interface_bits, o->interface != NOT_GIVEN ? NULL : SOURCE_INTERFACE,
+		       o->interface != NOT_GIVEN ? "--interface x speed"
+						 : "%" PRIu64 " - 614.4 ns x speed",
 		       l->response_bits);
 	adv_plan_value(out, "frame_begun_bits", "other end's last frame", ADV_UNIT_COUNT,
 		       h->frame_begun, NULL, "(%" PRIu64 " B frame + 20 B) x 8", l->lossless_frame);
@@ -290,7 +195,7 @@ static void print_mlx5(struct adv_plan_out *out, const struct options *o)
 {
 	struct adv_plan_mlx5 m;
 
-	if (!o->has_length)
+	if (o->length == NOT_GIVEN)
 		return;
 	adv_plan_headroom_mlx5(o->link.speed, o->length, o->mtu, o->link.cell, &m);
 	adv_plan_head(out, "By NVIDIA's formula, for the receive buffers of its NICs:");
@@ -307,20 +212,25 @@ static void print_mlx5(struct adv_plan_out *out, const struct options *o)
 
 int adv_plan_headroom_main(int argc, char **argv)
 {
-	struct options o = {.mtu = 9216, .priorities = 1, .link.small_packets = ADV_RATIO_ONE};
+	struct options o = {.length = NOT_GIVEN,
+			    .delay = NOT_GIVEN,
+			    .response = NOT_GIVEN,
+			    .interface = NOT_GIVEN,
+			    .mtu = 9216,
+			    .priorities = 1,
+			    .link.small_packets = ADV_RATIO_ONE};
 	struct adv_plan_headroom h;
 	struct adv_plan_out out;
 	const char *wrong;
-	bool fits = true;
+	bool fits = true, json;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
-		return ADV_EXIT_USAGE;
+	adv_plan_parse(&syntax, argc, argv, &o, &json);
 	wrong = adv_plan_headroom(&o.link, &h);
 	if (wrong) {
 		fprintf(stderr, "adverb plan headroom: %s\n", wrong);
 		return ADV_EXIT_USAGE;
 	}
-	adv_plan_begin(&out, "headroom", o.json);
+	adv_plan_begin(&out, "headroom", json);
 	print_delays(&out, &o, &h);
 	print_headroom(&out, &o, &h);
 	if (o.size)

@@ -7,42 +7,13 @@
 
 #define WIDTH 100
 
-uint64_t adv_plan_quantity(struct argp_state *state, const char *option, enum adv_unit unit,
-			   const char *arg)
-{
-	char why[ADV_UNITS_WHY];
-	uint64_t value = 0;
-
-	if (!adv_units_parse(unit, arg, strlen(arg), &value, why))
-		argp_error(state, "%s: %s", option, why);
-	return value;
-}
-
-uint64_t adv_plan_count(struct argp_state *state, const char *option, const char *arg,
-			uint64_t least, uint64_t most)
-{
-	uint64_t value = adv_plan_quantity(state, option, ADV_UNIT_COUNT, arg);
-
-	if (value < least || value > most)
-		argp_error(state, "%s: %s is not from %" PRIu64 " to %" PRIu64, option, arg, least,
-			   most);
-	return value;
-}
-
 void adv_plan_begin(struct adv_plan_out *out, const char *planner, bool json)
 {
 	memset(out, 0, sizeof(*out));
-	out->json = json;
 	if (!json)
 		return;
-	adv_plan_json_key(out, "planner");
-	adv_print_json_string(stdout, planner);
-}
-
-void adv_plan_json_key(struct adv_plan_out *out, const char *key)
-{
-	printf("%s\"%s\": ", out->some ? ",\n  " : "{\n  ", key);
-	out->some = true;
+	out->json = adv_json_object();
+	adv_json_add_text(out->json, "planner", planner);
 }
 
 void adv_plan_head(struct adv_plan_out *out, const char *text)
@@ -78,25 +49,19 @@ static void print_wrapped(const char *text, unsigned indent)
 
 static const char *const unit_names[] = {"B", "b/s", "ps", "mm", "", ""};
 
-static void print_json_value(enum adv_unit unit, uint64_t value, const char *source,
-			     const char *formula)
+static void add_json_value(struct json_object *to, const char *key, enum adv_unit unit,
+			   uint64_t value, const char *source, const char *formula)
 {
-	if (unit == ADV_UNIT_RATIO)
-		printf("{\"value\": %" PRIu64 ".%09" PRIu64, value / ADV_RATIO_ONE,
-		       value % ADV_RATIO_ONE);
-	else
-		printf("{\"value\": %" PRIu64, value);
+	struct json_object *o = adv_json_add_object(to, key);
+
+	adv_json_add(o, "value",
+		     unit == ADV_UNIT_RATIO ? adv_json_ratio(value) : adv_json_number(value));
 	if (*unit_names[unit])
-		printf(", \"unit\": \"%s\"", unit_names[unit]);
-	if (formula) {
-		printf(", \"formula\": ");
-		adv_print_json_string(stdout, formula);
-	}
-	if (source) {
-		printf(", \"source\": ");
-		adv_print_json_string(stdout, source);
-	}
-	putchar('}');
+		adv_json_add_text(o, "unit", unit_names[unit]);
+	if (formula)
+		adv_json_add_text(o, "formula", formula);
+	if (source)
+		adv_json_add_text(o, "source", source);
 }
 
 static void print_text_value(const char *label, enum adv_unit unit, uint64_t value,
@@ -130,8 +95,7 @@ void adv_plan_value(struct adv_plan_out *out, const char *key, const char *label
 		text = NULL;
 	va_end(args);
 	if (out->json) {
-		adv_plan_json_key(out, key);
-		print_json_value(unit, value, source, text);
+		add_json_value(out->json, key, unit, value, source, text);
 	} else {
 		print_text_value(label, unit, value, source, text);
 		out->some = true;
@@ -149,26 +113,29 @@ void adv_plan_note(struct adv_plan_out *out, const char *format, ...)
 	va_end(args);
 }
 
-int adv_plan_end(struct adv_plan_out *out, bool good)
+static void print_notes(const struct adv_plan_out *out)
 {
-	if (out->json) {
-		adv_plan_json_key(out, "notes");
-		putchar('[');
-	} else if (out->notes) {
+	struct json_object *notes = out->json ? adv_json_add_array(out->json, "notes") : NULL;
+
+	if (!notes && out->notes)
 		putchar('\n');
-	}
 	for (unsigned i = 0; i < out->notes; i++) {
-		if (out->json) {
-			printf("%s", i ? ", " : "");
-			adv_print_json_string(stdout, out->note[i]);
+		if (notes) {
+			adv_json_append(notes, adv_json_text(out->note[i]));
 		} else {
 			printf("* ");
 			print_wrapped(out->note[i], 2);
 		}
-		free(out->note[i]);
 	}
+}
+
+int adv_plan_end(struct adv_plan_out *out, bool good)
+{
+	print_notes(out);
+	for (unsigned i = 0; i < out->notes; i++)
+		free(out->note[i]);
 	if (out->json)
-		printf("]\n}\n");
+		adv_json_print(stdout, out->json);
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return good ? 0 : ADV_EXIT_FAILED;
 	fprintf(stderr, "adverb plan: the result cannot be written: %m\n");

@@ -52,6 +52,10 @@ const char *adv_sim_stop_name(const struct adv_sim *sim);
 bool adv_sim_print_text(const struct adv_sim *sim);
 bool adv_sim_print_json(const struct adv_sim *sim);
 
+/* The object that adv_sim_print_json() writes; NULL: no memory. */
+struct json_object;
+struct json_object *adv_sim_to_json(const struct adv_sim *sim);
+
 /* CSV files into a folder, which is made: opens those that are written during the run, and writes
  * the others at its end. False: said on standard error. */
 bool adv_sim_csv_open(struct adv_sim *sim, const char *folder);

@@ -1,16 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""adverb sim: the same scenario and seed give the same bytes, whatever compiler and options.
+"""adverb sim: the same scenario and seed give the same result, whatever compiler and options.
 
 Usage: test_digests.py [--record] ADVERB SCENARIOS
 
-sim_digests.txt, beside this file, has the SHA-256 of what each scenario of the tree writes, with
-a shorter duration. What changes the course of a scenario, or how it is written, changes these:
-where that is meant, --record writes the file anew, with any build, and its diff tells which
-scenarios are different now. What is only to be faster leaves them all as they are.
+sim_digests.txt, beside this file, has the SHA-256 of the result of each scenario of the tree, with
+a shorter duration. JSON is hashed by its values, not by its white space. A change to the course of a
+scenario changes these digests. Where that is meant, --record writes the file again, with any build,
+and its diff shows which scenarios differ. A change that is only faster leaves all digests as they are.
 """
 
 import hashlib
+import json
 import pathlib
 import subprocess
 import sys
@@ -33,15 +34,19 @@ def sim(adverb, scenarios, *args):
     return r.stdout
 
 
+def values(text):
+    """JSON without its white space."""
+    return json.dumps(json.loads(text), separators=(",", ":")).encode()
+
+
 def outputs(adverb, scenarios, folder):
-    """{what: bytes}: JSON with two seeds, the page with the report, and of one scenario all."""
+    """{what: bytes}: JSON with two seeds, the data of the report, and of one scenario all."""
     found = {}
     for path in sorted(scenarios.glob("*.ini")):
         short = [path.name, "--set", f"run.duration={DURATIONS.get(path.name, DURATION)}"]
         for seed in ("1", "2"):
             args = [*short, "--seed", seed, "--json"]
-            found[" ".join(args)] = sim(adverb, scenarios, *args, "--report", folder / "page")
-            found[" ".join([*args[:-1], "--report"])] = (folder / "page").read_bytes()
+            found[" ".join(args)] = values(sim(adverb, scenarios, *args, "--report", folder / "page"))
     found["incast.ini"] = sim(adverb, scenarios, "incast.ini", "--csv", folder)
     for name in CSV:
         found[f"incast.ini --csv: {name}"] = (folder / name).read_bytes()

@@ -187,7 +187,7 @@ class Ecn(Case):
                      "--headroom", "40kB")
         self.refused("--k-min: is above --k-max", *PAPER, "--k-min", "9kB", "--k-max", "8kB")
         self.refused("more than the buffer", *PAPER, "--k-max", "1GB")
-        self.refused("--p-max: '200%'", *PAPER, "--p-max", "200%")
+        self.refused("--p-max: 200% is more than 1", *PAPER, "--p-max", "200%")
         self.refused("--beta: '1/3'", *PAPER, "--beta", "1/3")
 
 

@@ -7,6 +7,7 @@
 
 #include "cli/frame_pcap.h"
 #include "cli/frame_text.h"
+#include "cli/json.h"
 #include "fuzz.h"
 
 static struct adv_frame_text text, again;
@@ -37,10 +38,12 @@ static size_t print(const struct adv_frame_text *t)
 static void print_others(const struct adv_frame_text *t)
 {
 	FILE *f = fmemopen(line, sizeof(line), "w");
+	struct json_object *o = adv_json_object();
 
 	FUZZ_CHECK(f != NULL);
 	adv_frame_text_print_tree(t, true, f);
-	adv_frame_text_print_json(t, false, f);
+	adv_frame_text_add_json(t, false, o);
+	adv_json_print_line(f, o);
 	FUZZ_CHECK(fclose(f) == 0);
 }
 

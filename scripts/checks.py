@@ -361,6 +361,12 @@ def step_lengths(tally):
     print(run(["scripts/check-lengths"], "lengths", SMALL).splitlines()[-1])
 
 
+def step_docs(tally):
+    run(["scripts/check-docs", "--self-test"], "docs-self-test", SMALL)
+    tally.good()
+    print(run(["scripts/check-docs"], "docs", SMALL).splitlines()[-1])
+
+
 def step_spdx(_):
     print(run(["scripts/check-spdx"], "spdx", SMALL).splitlines()[-1])
 
@@ -423,6 +429,7 @@ def step_kernel(tally, release):
 STEPS = {
     "includes": step_includes,
     "lengths": step_lengths,
+    "docs": step_docs,
     "spdx": step_spdx,
     "format": step_format,
     "shellcheck": step_shellcheck,

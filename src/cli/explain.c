@@ -20,7 +20,7 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-	{"markdown", 'm', NULL, 0, "List them as the tables of docs/errors.md", 0},
+	{"markdown", 'm', NULL, 0, "List them as the tables of " ADV_DOC_DIR "/errors.md", 0},
 	{0},
 };
 
@@ -244,7 +244,8 @@ static void list_texts(const char *title, text_fn *text)
 
 	printf("%s\n", title);
 	for (uint32_t i = 0; (t = text(i)) != NULL; i++)
-		printf("%5u  %-30s %s%s\n", i, t->name, t->text, t->advice ? "" : "; only by a fault plan");
+		printf("%5u  %-30s %s%s\n", i, t->name, t->text,
+		       t->advice ? "" : "; only by a fault plan");
 }
 
 static void list(void)

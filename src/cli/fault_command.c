@@ -133,8 +133,8 @@ static const struct argp argp = {
 	"  adverb fault set --all 'port-down=5s'\n"
 	"  adverb fault show\n"
 	"  adverb fault clear --all\n\n"
-	"docs/faults.md has the words of a plan. For a program that is yet to start: adverb run "
-	"--fault.",
+	"All words of a plan: " ADV_DOC_DIR "/faults.md\n"
+	"For a program that you start: adverb run --fault",
 	NULL,
 	NULL,
 	NULL};

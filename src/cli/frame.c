@@ -23,7 +23,7 @@ int adv_frame_main(int argc, char **argv)
 		.usage = "build|dissect [OPTION...]",
 		.about = "Builds RoCE frames, v1 and v2, from their fields, and dissects them: "
 			 "from hexadecimal or a capture, and to it.\vCommands:",
-		.more = "docs/frame.md has the fields.",
+		.more = "All fields: " ADV_DOC_DIR "/frame.md",
 	};
 
 	return adv_command_dispatch(&group, argc, argv);

@@ -27,7 +27,8 @@ static const char examples[] =
 	"  adverb run ib_write_bw -x 0         a server ...\n"
 	"  adverb run ib_write_bw -x 0 SERVER  ... and its client\n"
 	"\n"
-	"'adverb COMMAND --help' says more on a command; so does adverb(1).";
+	"'adverb COMMAND --help' describes a command; so does adverb(1).\n"
+	"All documentation: " ADV_DOC_DIR "/README.md";
 
 int main(int argc, char **argv)
 {

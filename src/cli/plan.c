@@ -21,7 +21,9 @@ int adv_plan_main(int argc, char **argv)
 		.usage = "PLANNER [OPTION...]",
 		.about = "Plans a lossless Ethernet. Each result comes with its formula, the "
 			 "numbers put in, and where the formula is from.\vPlanners:",
-		.more = "'adverb plan PLANNER --help' says more on each; so does docs/planners.md.",
+		.more = "'adverb plan PLANNER --help' lists the options of each. Formulas, sources "
+			"and "
+			"examples: " ADV_DOC_DIR "/planners.md",
 	};
 
 	return adv_command_dispatch(&group, argc, argv);

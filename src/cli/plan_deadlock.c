@@ -61,9 +61,9 @@ static const struct argp argp = {
 	"'switch NAME... [level=N]', 'link NAME[:PORT] NAME[:PORT] [down]', 'routing = shortest' "
 	"or "
 	"'updown', 'root = SWITCH', 'flow HOST HOST [priority=N]', 'route HOST SWITCH... HOST "
-	"[priority=N]' (docs/planners.md). Of a scenario of 'adverb sim' (*.ini) the routes are "
-	"looked "
-	"at, of every host to every other.\vExit status 1: there is a cycle.",
+	"[priority=N]'. Of a scenario of 'adverb sim' (*.ini), the routes of every host to every "
+	"other are checked.\vExit status 1: there is a cycle. The file and an example: " ADV_DOC_DIR
+	"/planners.md",
 	NULL,
 	NULL,
 	NULL};

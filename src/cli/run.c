@@ -34,10 +34,12 @@ static const struct argp_option argp_options[] = {
 	{"log", 'l', "LEVEL", 0,
 	 "What Adverb writes to standard error: error, warn, info, debug (ADVERB_LOG)", 0},
 	{"fault", 'f', "PLAN", 0,
-	 "Lose, delay, damage packets: 'drop=1%; delay=2ms', see docs/faults.md (ADVERB_FAULT)", 0},
+	 "Lose, delay, damage packets: 'drop=1%; delay=2ms' (ADVERB_FAULT); "
+	 "see " ADV_DOC_DIR "/faults.md",
+	 0},
 	{"cc", KEY_CC, "CONTROL", 0,
-	 "Congestion control: none, dcqcn, or 'dcqcn rpg_ai_rate=20 ...', see "
-	 "docs/congestion-control.md (ADVERB_CC)",
+	 "Congestion control: none, dcqcn, or 'dcqcn rpg_ai_rate=20 ...' (ADVERB_CC); "
+	 "see " ADV_DOC_DIR "/congestion-control.md",
 	 0},
 	{"no-sysfs", KEY_NO_SYSFS, NULL, 0,
 	 "Leave /sys/class/infiniband and /dev/infiniband as they are: no preloaded library", 0},

@@ -234,7 +234,9 @@ static const struct argp argp = {
 	parse_option,
 	"FILE",
 	"Runs a scenario of the simulated lossless Ethernet, with the real transport in each host. "
-	"The same file and seed give the same output, byte for byte.",
+	"The same file and seed give the same output, byte for byte.\v"
+	"All sections and keys of a scenario: " ADV_DOC_DIR "/simulator.md\n"
+	"Examples: " ADV_DOC_DIR "/scenarios",
 	NULL,
 	NULL,
 	NULL};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A way for packets. Implementations: udp; later shm, raw, fabric, and wrappers (fault,
- * tap) that hold another link. All calls on one link are made under one lock, its owner's.
+ * The interface of a link: a way for packets. udp.h sends them by UDP sockets. Two wrappers hold
+ * another link: shm.h (processes of this machine exchange packets in shared memory) and
+ * fault_link.h (a fault plan applies). All calls on one link are made under its owner's lock.
  */
 #ifndef ADV_LINK_LINK_H
 #define ADV_LINK_LINK_H

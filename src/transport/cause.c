@@ -172,7 +172,7 @@ static const struct adv_cause causes[] = {
 	[ADV_ERR_INJECTED] =
 		{"INJECTED", ADV_CAUSE_ANY_ERROR, 0,
 		 "a fault plan made the request fail; the request itself was carried out",
-		 "see adverb fault show and docs/faults.md"},
+		 "see adverb fault show and adverb fault --help"},
 	[ADV_ERR_LOCAL_UNMAPPED] =
 		{"LOCAL_UNMAPPED", STATUS(LOC_PROT_ERR), 0,
 		 "a region of on-demand paging has no memory at the address, or memory without the "

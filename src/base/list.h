@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Intrusive doubly linked circular list. A node that is not on a list points
- * at itself, so removal needs no branch and "is it queued" is one compare.
- * Not thread safe: the caller's lock covers the list.
+ * Intrusive doubly linked circular list. A node that is on no list points to itself, so removal
+ * needs no branch, and one comparison tells whether a node is on a list. Not thread safe: the
+ * caller's lock covers the list.
  */
 #ifndef ADV_BASE_LIST_H
 #define ADV_BASE_LIST_H
@@ -24,6 +24,7 @@ static inline void adv_list_init(struct adv_list *n)
 	n->prev = n;
 }
 
+/* True if the list is empty; for a node: if it is on no list. */
 static inline bool adv_list_empty(const struct adv_list *n)
 {
 	return n->next == n;
@@ -45,7 +46,7 @@ static inline void adv_list_add(struct adv_list *head, struct adv_list *n)
 	head->next = n;
 }
 
-/* Moves all of `from`, in order, behind the last of `head`; `from` is empty then. */
+/* Moves all nodes of `from`, in order, to the end of `head`, and leaves `from` empty. */
 static inline void adv_list_move_tail(struct adv_list *head, struct adv_list *from)
 {
 	if (from->next == from)
@@ -57,12 +58,35 @@ static inline void adv_list_move_tail(struct adv_list *head, struct adv_list *fr
 	adv_list_init(from);
 }
 
-/* Unlinks n and leaves it "not on a list"; harmless if it was on none. */
+/* Removes n from its list, if it is on one. */
 static inline void adv_list_del(struct adv_list *n)
 {
 	n->prev->next = n->next;
 	n->next->prev = n->prev;
 	adv_list_init(n);
 }
+
+/* For the loops below: the entry that contains n at this offset; NULL: n is the end of the list. */
+static inline void *adv_list_entry(struct adv_list *n, const struct adv_list *head, size_t offset)
+{
+	return n == head ? NULL : (char *)n - offset;
+}
+
+/*
+ * A loop over the entries of a list, in order. It declares `entry`, a pointer to `type`, which may
+ * be const. The body must not remove the entry.
+ */
+#define adv_list_for_each(type, entry, head, member)                                               \
+	for (type *entry = adv_list_entry((head)->next, head, offsetof(type, member)); entry;      \
+	     entry = adv_list_entry(entry->member.next, head, offsetof(type, member)))
+
+/* The same loop, but the body may remove and free the entry, and no other. */
+#define adv_list_for_each_safe(type, entry, head, member)                                          \
+	for (type *entry = adv_list_entry((head)->next, head, offsetof(type, member)),             \
+		  *entry##_next = NULL;                                                            \
+	     entry &&                                                                              \
+	     ((entry##_next = adv_list_entry(entry->member.next, head, offsetof(type, member))),   \
+	      true);                                                                               \
+	     entry = entry##_next)
 
 #endif

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * SipHash-2-4 (Aumasson, Bernstein 2012) of one 64-bit word. What a generator like xoshiro256**
- * gives away is enough to compute the rest of it; numbers that others see and must not foresee
- * pass through this under a key that nobody sees.
+ * SipHash-2-4 (Aumasson, Bernstein 2012) of 64-bit words. It has two uses:
+ * - Hash tables whose keys a peer chooses: without the key, a peer cannot aim at one bucket.
+ * - Random numbers that peers see: the output of xoshiro256** is enough to compute its state, so
+ *   numbers that peers must not predict pass through SipHash.
  */
 #ifndef ADV_BASE_SIPHASH_H
 #define ADV_BASE_SIPHASH_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/rng.h"
@@ -30,26 +32,36 @@ static inline void adv_siphash_round(uint64_t v[4])
 	v[2] = adv_rotate_left(v[2], 32);
 }
 
-/* The hash of the eight little-endian bytes of `word`. */
-static inline uint64_t adv_siphash(const uint64_t key[2], uint64_t word)
+static inline void adv_siphash_absorb(uint64_t v[4], uint64_t block)
 {
-	const uint64_t blocks[2] = {word, 8ull << 56}; /* the last one bears the length */
+	v[3] ^= block;
+	adv_siphash_round(v);
+	adv_siphash_round(v);
+	v[0] ^= block;
+}
+
+/* The hash of the little-endian bytes of `count` words. */
+static inline uint64_t adv_siphash_words(const uint64_t key[2], const uint64_t *word, size_t count)
+{
 	uint64_t v[4] = {key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du,
 			 key[0] ^ 0x6c7967656e657261u, key[1] ^ 0x7465646279746573u};
 
-	for (int i = 0; i < 2; i++) {
-		v[3] ^= blocks[i];
-		adv_siphash_round(v);
-		adv_siphash_round(v);
-		v[0] ^= blocks[i];
-	}
+	for (size_t i = 0; i < count; i++)
+		adv_siphash_absorb(v, word[i]);
+	adv_siphash_absorb(v, (uint64_t)(8 * count) << 56); /* the length, in bytes */
 	v[2] ^= 0xff;
 	for (int i = 0; i < 4; i++)
 		adv_siphash_round(v);
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-/* The generator's next number, fit to be shown. */
+/* The hash of the eight little-endian bytes of `word`. */
+static inline uint64_t adv_siphash(const uint64_t key[2], uint64_t word)
+{
+	return adv_siphash_words(key, &word, 1);
+}
+
+/* The generator's next number, safe to show to peers. */
 static inline uint64_t adv_rng_secret(struct adv_rng *r, const uint64_t key[2])
 {
 	return adv_siphash(key, adv_rng_next(r));

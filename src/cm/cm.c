@@ -47,9 +47,9 @@ struct adv_cm *adv_cm_create(const struct adv_cm_config *config)
 	adv_list_init(&cm->events);
 	adv_list_init(&cm->outgoing);
 	adv_list_init(&cm->early);
-	if (adv_cm_table_init(&cm->by_comm_id) || adv_cm_table_init(&cm->by_remote) ||
-	    adv_cm_table_init(&cm->by_qpn) || adv_cm_table_init(&cm->ports) ||
-	    adv_cm_table_init(&cm->hosts)) {
+	if (adv_table_init(&cm->by_comm_id) || adv_table_init(&cm->by_remote) ||
+	    adv_table_init(&cm->by_qpn) || adv_table_init(&cm->ports) ||
+	    adv_table_init(&cm->hosts)) {
 		adv_cm_destroy(cm);
 		errno = ENOMEM;
 		return NULL;
@@ -69,11 +69,11 @@ void adv_cm_destroy(struct adv_cm *cm)
 		free(o);
 	}
 	adv_cm_early_forget_all(cm);
-	adv_cm_table_free(&cm->by_comm_id);
-	adv_cm_table_free(&cm->by_remote);
-	adv_cm_table_free(&cm->by_qpn);
-	adv_cm_table_free(&cm->ports);
-	adv_cm_table_free(&cm->hosts);
+	adv_table_free(&cm->by_comm_id);
+	adv_table_free(&cm->by_remote);
+	adv_table_free(&cm->by_qpn);
+	adv_table_free(&cm->ports);
+	adv_table_free(&cm->hosts);
 	free(cm);
 }
 

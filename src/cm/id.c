@@ -61,9 +61,9 @@ struct adv_cm_id *adv_cm_id_new(struct adv_cm *cm)
 	adv_list_init(&id->port_link);
 	adv_list_init(&id->requests);
 	adv_list_init(&id->request_link);
-	adv_cm_node_init(&id->by_comm_id);
-	adv_cm_node_init(&id->by_remote);
-	adv_cm_node_init(&id->by_qpn);
+	adv_table_node_init(&id->by_comm_id);
+	adv_table_node_init(&id->by_remote);
+	adv_table_node_init(&id->by_qpn);
 	adv_list_add_tail(&cm->ids, &id->link);
 	cm->owned++;
 	return id;
@@ -83,9 +83,9 @@ static void leave(struct adv_cm_id *id)
 
 	adv_cm_id_answered(id);
 	adv_cm_timer_set(&cm->timers, &id->timer, ADV_CM_NEVER);
-	adv_cm_table_remove(&cm->by_comm_id, &id->by_comm_id);
-	adv_cm_table_remove(&cm->by_remote, &id->by_remote);
-	adv_cm_table_remove(&cm->by_qpn, &id->by_qpn);
+	adv_table_remove(&cm->by_comm_id, &id->by_comm_id);
+	adv_table_remove(&cm->by_remote, &id->by_remote);
+	adv_table_remove(&cm->by_qpn, &id->by_qpn);
 }
 
 /* The events of requests that are delivered name their listener no more; those here do. */
@@ -159,7 +159,7 @@ void adv_cm_id_timewait(struct adv_cm_id *id, uint64_t now)
 
 	adv_cm_id_answered(id);
 	/* Its QP number may be used again, as far as we are asked (as in Linux). */
-	adv_cm_table_remove(&id->cm->by_qpn, &id->by_qpn);
+	adv_table_remove(&id->cm->by_qpn, &id->by_qpn);
 	adv_cm_id_set_state(id, ADV_CM_TIMEWAIT);
 	adv_cm_timer_set(&id->cm->timers, &id->timer, now + (ns ? ns : adv_cm_iba_ns(n)));
 }
@@ -353,8 +353,8 @@ void adv_cm_id_begin(struct adv_cm_id *id)
 	do {
 		id->local_comm_id = (uint32_t)adv_rng_secret(&cm->rng, cm->secret_key);
 		hash = adv_cm_hash(cm->hash_key, id->local_comm_id, 0);
-	} while (!id->local_comm_id || adv_cm_table_next(&cm->by_comm_id, hash, NULL));
-	adv_cm_table_add(&cm->by_comm_id, &id->by_comm_id, hash);
+	} while (!id->local_comm_id || adv_table_next(&cm->by_comm_id, hash, NULL));
+	adv_table_add(&cm->by_comm_id, &id->by_comm_id, hash);
 	id->local_psn = (uint32_t)adv_rng_secret(&cm->rng, cm->secret_key) & 0xffffff;
 	id->tid = adv_rng_secret(&cm->rng, cm->secret_key);
 }
@@ -370,18 +370,18 @@ void adv_cm_id_enter_remote(struct adv_cm_id *id, uint32_t remote_comm_id)
 	struct adv_cm *cm = id->cm;
 
 	id->remote_comm_id = remote_comm_id;
-	adv_cm_table_add(&cm->by_remote, &id->by_remote,
-			 remote_hash(cm, &id->route.path.dgid, id->remote_guid, remote_comm_id,
-				     id->qp_type == IBV_QPT_UD));
+	adv_table_add(&cm->by_remote, &id->by_remote,
+		      remote_hash(cm, &id->route.path.dgid, id->remote_guid, remote_comm_id,
+				  id->qp_type == IBV_QPT_UD));
 }
 
 void adv_cm_id_enter_qpn(struct adv_cm_id *id)
 {
 	struct adv_cm *cm = id->cm;
 
-	adv_cm_table_add(&cm->by_qpn, &id->by_qpn,
-			 adv_cm_hash_gid(cm->hash_key, &id->route.path.dgid, id->remote_guid,
-					 id->remote_qpn));
+	adv_table_add(&cm->by_qpn, &id->by_qpn,
+		      adv_cm_hash_gid(cm->hash_key, &id->route.path.dgid, id->remote_guid,
+				      id->remote_qpn));
 }
 
 static bool addresses_fit(const struct adv_cm_id *id, const struct adv_rx_meta *meta)
@@ -394,9 +394,9 @@ struct adv_cm_id *adv_cm_find(struct adv_cm *cm, const struct adv_rx_meta *meta,
 			      uint32_t local_comm_id)
 {
 	uint64_t hash = adv_cm_hash(cm->hash_key, local_comm_id, 0);
-	struct adv_cm_node *n = NULL;
+	struct adv_table_node *n = NULL;
 
-	while ((n = adv_cm_table_next(&cm->by_comm_id, hash, n))) {
+	while ((n = adv_table_next(&cm->by_comm_id, hash, n))) {
 		struct adv_cm_id *id = adv_container_of(n, struct adv_cm_id, by_comm_id);
 
 		if (id->local_comm_id == local_comm_id)
@@ -410,7 +410,7 @@ struct adv_cm_id *adv_cm_find_both(struct adv_cm *cm, const struct adv_rx_meta *
 {
 	struct adv_cm_id *id = adv_cm_find(cm, meta, local_comm_id);
 
-	return id && adv_cm_node_in_table(&id->by_remote) && id->remote_comm_id == remote_comm_id
+	return id && adv_table_node_is_in(&id->by_remote) && id->remote_comm_id == remote_comm_id
 		       ? id
 		       : NULL;
 }
@@ -419,9 +419,9 @@ struct adv_cm_id *adv_cm_find_remote(struct adv_cm *cm, const struct adv_rx_meta
 				     uint64_t guid, uint32_t remote_comm_id, bool sidr)
 {
 	uint64_t hash = remote_hash(cm, &meta->sgid, guid, remote_comm_id, sidr);
-	struct adv_cm_node *n = NULL;
+	struct adv_table_node *n = NULL;
 
-	while ((n = adv_cm_table_next(&cm->by_remote, hash, n))) {
+	while ((n = adv_table_next(&cm->by_remote, hash, n))) {
 		struct adv_cm_id *id = adv_container_of(n, struct adv_cm_id, by_remote);
 
 		if (id->remote_comm_id == remote_comm_id && id->remote_guid == guid &&
@@ -435,9 +435,9 @@ struct adv_cm_id *adv_cm_find_qpn(struct adv_cm *cm, const struct adv_gid *gid, 
 				  uint32_t qpn)
 {
 	uint64_t hash = adv_cm_hash_gid(cm->hash_key, gid, guid, qpn);
-	struct adv_cm_node *n = NULL;
+	struct adv_table_node *n = NULL;
 
-	while ((n = adv_cm_table_next(&cm->by_qpn, hash, n))) {
+	while ((n = adv_table_next(&cm->by_qpn, hash, n))) {
 		struct adv_cm_id *id = adv_container_of(n, struct adv_cm_id, by_qpn);
 
 		if (id->remote_qpn == qpn && id->remote_guid == guid &&

@@ -5,9 +5,9 @@
 
 #include "base/list.h"
 #include "base/rng.h"
-#include "base/siphash.h"
+#include "base/table.h"
 #include "cm/cm.h"
-#include "cm/table.h"
+#include "cm/hash.h"
 #include "cm/timer.h"
 #include "wire/cm_message.h"
 #include "wire/cm_message_ip.h"
@@ -59,7 +59,7 @@ enum adv_cm_state {
 
 /* A port that is bound to, and by whom. */
 struct adv_cm_port {
-	struct adv_cm_node node;
+	struct adv_table_node node;
 	enum rdma_port_space ps;
 	uint16_t number;
 	unsigned owner_count;
@@ -68,7 +68,7 @@ struct adv_cm_port {
 
 /* A remote address, while requests from it are unanswered. */
 struct adv_cm_host {
-	struct adv_cm_node node;
+	struct adv_table_node node;
 	struct adv_gid gid;
 	uint32_t requests;
 };
@@ -123,9 +123,9 @@ struct adv_cm_id {
 	struct adv_list request_link;
 	struct adv_cm_host *host; /* of a request that is unanswered */
 
-	struct adv_cm_node by_comm_id; /* local_comm_id */
-	struct adv_cm_node by_remote;  /* remote GID, CA GUID, communication or request id */
-	struct adv_cm_node by_qpn;     /* remote GID, CA GUID, QP number */
+	struct adv_table_node by_comm_id; /* local_comm_id */
+	struct adv_table_node by_remote;  /* remote GID, CA GUID, communication or request id */
+	struct adv_table_node by_qpn;	  /* remote GID, CA GUID, QP number */
 	uint32_t local_comm_id;
 	uint32_t remote_comm_id;
 	uint64_t tid; /* of the handshake */
@@ -170,12 +170,12 @@ struct adv_cm {
 	unsigned ending;
 	unsigned busy;	  /* of those owned: adv_cm_id_busy() */
 	unsigned closing; /* of those ending: their DREQ is not answered yet */
-	struct adv_cm_table by_comm_id;
-	struct adv_cm_table by_remote;
-	struct adv_cm_table by_qpn;
-	struct adv_cm_table ports;
+	struct adv_table by_comm_id;
+	struct adv_table by_remote;
+	struct adv_table by_qpn;
+	struct adv_table ports;
 	unsigned ephemeral_used[ADV_CM_PORT_SPACES]; /* by port.c's index of the space */
-	struct adv_cm_table hosts;
+	struct adv_table hosts;
 	struct adv_cm_timers timers;
 	struct adv_list events;
 	struct adv_list outgoing;

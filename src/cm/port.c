@@ -34,9 +34,9 @@ static uint64_t port_hash(const struct adv_cm *cm, enum rdma_port_space ps, uint
 static struct adv_cm_port *find_port(const struct adv_cm *cm, enum rdma_port_space ps,
 				     uint16_t number)
 {
-	struct adv_cm_node *n = NULL;
+	struct adv_table_node *n = NULL;
 
-	while ((n = adv_cm_table_next(&cm->ports, port_hash(cm, ps, number), n))) {
+	while ((n = adv_table_next(&cm->ports, port_hash(cm, ps, number), n))) {
 		struct adv_cm_port *port = adv_container_of(n, struct adv_cm_port, node);
 
 		if (port->ps == ps && port->number == number)
@@ -79,12 +79,12 @@ static int own_new(struct adv_cm_id *id, uint16_t number)
 
 	if (!port)
 		return ENOMEM;
-	adv_cm_node_init(&port->node);
+	adv_table_node_init(&port->node);
 	port->ps = id->ps;
 	port->number = number;
 	port->owner_count = 0;
 	adv_list_init(&port->owners);
-	adv_cm_table_add(&id->cm->ports, &port->node, port_hash(id->cm, id->ps, number));
+	adv_table_add(&id->cm->ports, &port->node, port_hash(id->cm, id->ps, number));
 	*ephemeral_used(id->cm, id->ps) += is_ephemeral(number);
 	own(id, port);
 	return 0;
@@ -101,7 +101,7 @@ void adv_cm_port_release(struct adv_cm_id *id)
 	port->owner_count--;
 	if (!adv_list_empty(&port->owners))
 		return;
-	adv_cm_table_remove(&id->cm->ports, &port->node);
+	adv_table_remove(&id->cm->ports, &port->node);
 	*ephemeral_used(id->cm, port->ps) -= is_ephemeral(port->number);
 	free(port);
 }

@@ -165,7 +165,7 @@ static bool ask_again(struct adv_cm_id *id, uint64_t now, const struct adv_cm_re
 	    !adv_cm_packet_decode(id->mad, sizeof(id->mad), &packet))
 		return false;
 	id->route.mtu = (enum ibv_mtu)mtu;
-	adv_cm_table_remove(&id->cm->by_comm_id, &id->by_comm_id);
+	adv_table_remove(&id->cm->by_comm_id, &id->by_comm_id);
 	adv_cm_id_begin(id);
 	packet.tid = id->tid;
 	packet.req.local_comm_id = id->local_comm_id;

@@ -13,10 +13,10 @@
 static struct adv_cm_host *host_of(struct adv_cm *cm, const struct adv_gid *gid)
 {
 	uint64_t hash = adv_cm_hash_gid(cm->hash_key, gid, 0, 0);
-	struct adv_cm_node *n = NULL;
+	struct adv_table_node *n = NULL;
 	struct adv_cm_host *host;
 
-	while ((n = adv_cm_table_next(&cm->hosts, hash, n))) {
+	while ((n = adv_table_next(&cm->hosts, hash, n))) {
 		host = adv_container_of(n, struct adv_cm_host, node);
 		if (adv_gid_equal(&host->gid, gid))
 			return host;
@@ -24,10 +24,10 @@ static struct adv_cm_host *host_of(struct adv_cm *cm, const struct adv_gid *gid)
 	host = malloc(sizeof(*host));
 	if (!host)
 		return NULL;
-	adv_cm_node_init(&host->node);
+	adv_table_node_init(&host->node);
 	host->gid = *gid;
 	host->requests = 0;
-	adv_cm_table_add(&cm->hosts, &host->node, hash);
+	adv_table_add(&cm->hosts, &host->node, hash);
 	return host;
 }
 
@@ -35,7 +35,7 @@ static void release_host(struct adv_cm *cm, struct adv_cm_host *host)
 {
 	if (host->requests)
 		return;
-	adv_cm_table_remove(&cm->hosts, &host->node);
+	adv_table_remove(&cm->hosts, &host->node);
 	free(host);
 }
 

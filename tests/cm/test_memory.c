@@ -38,26 +38,6 @@ static void test_ids(void **state)
 	adv_cm_destroy(cm);
 }
 
-/* More in a table than it has buckets, while it cannot grow. */
-static void test_table(void **state)
-{
-	struct adv_cm_node node[200];
-	struct adv_cm_table t;
-	unsigned i;
-
-	assert_int_equal(adv_cm_table_init(&t), 0);
-	for (i = 0; i < 200; i++) {
-		adv_cm_node_init(&node[i]);
-		no_memory_at = 1;
-		adv_cm_table_add(&t, &node[i], i);
-	}
-	no_memory_at = 0;
-	assert_int_equal(t.buckets, 64);
-	for (i = 0; i < 200; i++)
-		assert_ptr_equal(adv_cm_table_next(&t, i, NULL), &node[i]);
-	adv_cm_table_free(&t);
-}
-
 /* What a consumer would do; returns what there was to do. */
 static unsigned serve(struct pair *p, struct node *n)
 {
@@ -201,13 +181,9 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, pair_setup, pair_teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_create),
-		cmocka_unit_test(test_ids),
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_lives),
-		TEST(test_giving_up),
-		TEST(test_established),
-		TEST(test_lost),
+		cmocka_unit_test(test_create), cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_lives),  TEST(test_giving_up),
+		TEST(test_established),	       TEST(test_lost),
 	};
 
 	return cmocka_run_group_tests_name("cm memory", tests, NULL, NULL);

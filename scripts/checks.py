@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The steps of scripts/check, which see.
+"""The steps of scripts/check.
 
 Usage: scripts/check [--list | --kernel | STEP...]
 
---kernel runs, instead of all else, real programs against the Linux kernel's own RoCE in an emulated
-machine (tests/kernel/run): Debian 12's kernel and Debian 13's. Within an hour on two cores.
-Build directories and logs are under build-check/. A step that fails, crashes or takes too long
-counts as one failure, and the next one is run all the same.
+Without arguments it runs all steps. --kernel runs only tests/kernel/run: real programs against
+rdma_rxe of the kernels of Debian 12 and 13, in an emulated machine. That takes up to an hour on two
+cores. Build directories and logs are in build-check/. A step that fails, crashes or takes too long is
+one failure, and the next step runs.
 """
 
 import concurrent.futures
@@ -25,17 +25,16 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOP = ROOT / "build-check"
 COVERAGE_WANTED = 90.0
 CLANG_FORMAT = 14
-# Seconds after which something hangs, however busy the machine is: twenty times what it takes on two
-# idle cores. They are no measure of speed.
+# Limits in seconds against hangs: twenty times what two idle cores need. They do not measure speed.
 SMALL = 600  # a check of texts, a configuration
 LARGE = 3600  # a build, a run of a suite
-PATIENCE = 4  # so many times the limit that meson.build states a test may take; with sanitizers more
-FUZZ_SECONDS = 5  # a target
+PATIENCE = 4  # factor on the time limits in meson.build; sanitizers get a larger one
+FUZZ_SECONDS = 5  # for each target
 GOOD = {"OK", "EXPECTEDFAIL"}
-QUICK_BUILD = ["-Doptimization=1"]  # sanitizers: two thirds of the time to build, nearly as fast
+QUICK_BUILD = ["-Doptimization=1"]  # for sanitizers: builds in two thirds of the time, runs nearly as fast
 
-# Where CI is set, a test of these suites that was skipped counts as failed: such a machine is one
-# that can run them all. But for these, as 'step: name: reason'.
+# If CI is set, a skipped test of these suites counts as failed, because a CI machine can run them all.
+# MAY_SKIP has the exceptions, as 'step: name: reason'.
 MUST_RUN = {"cli", "clients", "daemon", "host", "link", "rdmacm", "verbs"}
 MAY_SKIP = re.compile(r": already without privilege"
                       r"|^asan: explain/test_strings_are_those_of_the_library:"
@@ -44,13 +43,13 @@ MAY_SKIP = re.compile(r": already without privilege"
                       # ThreadSanitizer: no threads in a child
                       r"|^tsan: (fork/child|(device|device-shm|rdmacm-rsocket)/\w*fork)"
                       r"|: this iperf3 waits before its first read,"
-                      r"|: udp_wire/test_full_socket:")  # not every kernel has the queue tbf
-# Suites of real processes, sockets and clocks. What fails there once, without a sanitizer's report,
-# and passes at once when it is run alone, is called unstable, shown with what it said, and counted as
-# passed: a machine that others use too stands still for seconds. All else has one chance.
+                      r"|: udp_wire/test_full_socket:")  # some kernels lack the queueing discipline tbf
+# Suites with real processes, sockets and clocks, which a shared machine may stop for seconds. If a test of
+# these fails without a sanitizer's report and then passes alone, it counts as passed, is called
+# "unstable", and its output is printed. Every other test runs once.
 SECOND_CHANCE = {"cli", "clients", "daemon", "host", "link", "rdmacm", "verbs"}
 FATAL = re.compile(r"Sanitizer|: runtime error: |Assertion .* failed|Segmentation|signal 11")
-# How the runners of clients and daemon, cmocka and unittest say that one case was skipped, and why.
+# The line with which a runner (of clients or daemon, cmocka, unittest) reports a skipped case.
 SKIPPED_CASE = re.compile(r"^skip (?P<client>\S+) \([\d.]+ s\)(?: skip:)? ?(?P<client_why>.*)$"
                           r"|^(?P<daemon>\w+): skipped: (?P<daemon_why>.*) \([\d.]+ s\)$"
                           r"|^\[  SKIPPED \] (?P<unit>\w*[a-z]\w*)$"
@@ -58,14 +57,14 @@ SKIPPED_CASE = re.compile(r"^skip (?P<client>\S+) \([\d.]+ s\)(?: skip:)? ?(?P<c
 
 
 class Broken(Exception):
-    """A step did not succeed."""
+    """A step failed."""
 
 
 class Tally:
     def __init__(self):
         self.passed = 0
         self.failures = []
-        self.skipped = {}  # by step and suite: lines of names and reasons
+        self.skipped = {}  # by step and suite: names with reasons
         self.unstable = []
 
     def good(self):
@@ -89,7 +88,7 @@ class Tally:
 
 
 def run(command, log, seconds, env=None):
-    """Runs a command, its output into a log; the output. Broken where it fails or takes too long."""
+    """Runs a command with its output in a log; returns the output. Raises Broken if it fails or hangs."""
     TOP.mkdir(exist_ok=True)
     path = TOP / f"{log}.log"
     shown = " ".join(map(str, command))
@@ -121,7 +120,7 @@ def configure(name, options, compiler="gcc"):
 
 
 def compile_all(name, options, compiler="gcc"):
-    """Configures and builds, warnings as errors (meson.build says so); the build directory."""
+    """Configures and builds, with warnings as errors; returns the build directory."""
     build = configure(name, options, compiler)
     run(["ninja", "--quiet", "-C", build], f"{name}-build", LARGE)
     return build
@@ -136,7 +135,7 @@ def suites_of(test):
 
 
 def compile_some(name, options, wanted, compiler="gcc"):
-    """As compile_all(), but only the product, and the targets whose id and file are wanted."""
+    """As compile_all(), but builds only the product and the targets that wanted(id, file) selects."""
     build = configure(name, options, compiler)
     chosen = []
     for target in introspect(build, "targets"):
@@ -148,7 +147,7 @@ def compile_some(name, options, wanted, compiler="gcc"):
 
 
 def compile_for_tests(name, options, wanted):
-    """As compile_some(), for the tests whose suites are wanted."""
+    """As compile_some(), for the tests whose suites wanted() selects."""
     build = configure(name, options)
     needed = {target for test in introspect(build, "tests") if wanted(suites_of(test))
               for target in test["depends"]}
@@ -156,13 +155,13 @@ def compile_for_tests(name, options, wanted):
 
 
 def skips_of(test, name):
-    """{name: reason} of what a test has skipped: cases of it, or all of it."""
+    """Returns {name: reason} of the skipped cases of a test, or of the test."""
     output = test.get("stdout", "") + "\n" + test.get("stderr", "")
     skips = {}
     for found in SKIPPED_CASE.finditer(output):
         case = found["client"] or f"{name}/{found['daemon'] or found['unit'] or found['python']}"
         skips[case] = (found["client_why"] or found["daemon_why"] or found["python_why"]
-                       or "the test says no more")
+                       or "no reason given")
     if test["result"] == "SKIP" and not skips:
         said = output.strip().splitlines() or ["no reason given"]
         skips[name] = re.sub(r"^skip(ped)?: ", "", said[-1])
@@ -176,12 +175,12 @@ def results_of(build, log):
 
 def print_output(test):
     output = (test.get("stdout", "") + "\n" + test.get("stderr", "")).strip().splitlines()
-    print(f"--- {test['name']}: {test['result']}; the end of what it said:")
+    print(f"--- {test['name']}: {test['result']}; the end of its output:")
     print("\n".join(f"    {line[:300]}" for line in output[-60:]), flush=True)
 
 
 def passes_alone(name, build, test, command, env):
-    """Runs a failed test once more, with nothing beside it."""
+    """Runs a failed test again, alone."""
     suite, _, short = test["name"].rpartition(" / ")
     said = test.get("stdout", "") + test.get("stderr", "")
     if not SECOND_CHANCE & set(re.split(r"[:+]", suite)) or FATAL.search(said):
@@ -197,7 +196,7 @@ def passes_alone(name, build, test, command, env):
 
 
 def run_tests(tally, name, build, choice, wrapper=(), env=None, slower=1):
-    """meson test with that choice of tests, which may take 'slower' times as long as usual; each counts."""
+    """Runs the chosen tests with `slower` times the usual limits, and counts each."""
     error = None
     (build / "meson-logs" / f"{name}.json").unlink(missing_ok=True)
     command = [*wrapper, "meson", "test", "-C", build, "--no-rebuild", "-t", str(PATIENCE * slower)]
@@ -242,7 +241,7 @@ def step_clients(tally):
 def step_clang(tally):
     build = compile_all("clang", [], compiler="clang")
     tally.good()
-    # What is to be the same whatever the compiler.
+    # Simulations must give the same output with every compiler.
     run_tests(tally, "clang", build, ["digests"])
 
 
@@ -256,7 +255,7 @@ def step_asan(tally):
 
 
 def step_tsan(tally):
-    # -Wno-tsan: gcc warns of each fence that ThreadSanitizer does not know
+    # -Wno-tsan: gcc warns about fences, which ThreadSanitizer does not support
     threaded = {"host", "verbs", "threads"}
     build = compile_for_tests("tsan", ["-Db_sanitize=thread", "-Db_lundef=false",
                                        "-Dc_args=-Wno-tsan", *QUICK_BUILD], threaded.intersection)
@@ -265,7 +264,7 @@ def step_tsan(tally):
     choice = [word for suite in suites for word in ("--suite", suite)]
     if not choice:
         raise Broken("no threaded tests found (suites host, verbs, threads)")
-    # ThreadSanitizer wants its places in the address space: no randomization where that is allowed
+    # ThreadSanitizer needs fixed addresses: switch randomization off if that is permitted
     fixed = ["setarch", "-R"]
     if subprocess.run([*fixed, "true"], check=False, capture_output=True).returncode != 0:
         fixed = []
@@ -284,7 +283,7 @@ def fuzz_found(target):
 
 
 def fuzz(target):
-    """Runs a target for a while, what it finds into fuzz_found(); what went wrong, or None."""
+    """Runs a target for FUZZ_SECONDS, with its findings in fuzz_found(); returns the failure, or None."""
     found = fuzz_found(target)
     shutil.rmtree(found, ignore_errors=True)
     found.mkdir(parents=True)
@@ -315,7 +314,7 @@ def step_fuzz(tally):
 
 
 def step_instructions(_):
-    # Counts depend on the compiler's options: those of a release, as recorded.
+    # The recorded counts are those of a release build.
     build = configure("release", ["--buildtype=release", "-Dtests=false"])
     run(["ninja", "--quiet", "-C", build, "bench-all"], "release-build", LARGE)
     print(run(["bench/count-instructions", "--build", build, "--check", "--idle-qps", "1000"],
@@ -334,7 +333,7 @@ def step_coverage(tally):
                     build], f"coverage-{folder.replace('/', '-')}", SMALL)
         total = re.search(r"^TOTAL\s+\d+\s+\d+\s+(\d+)%", text, re.M)
         if not total:
-            raise Broken(f"gcovr says nothing of {folder}:\n{text}")
+            raise Broken(f"gcovr has no total for {folder}:\n{text}")
         print("\n".join(text.splitlines()[4:]))
         if float(total.group(1)) < COVERAGE_WANTED:
             tally.bad(f"coverage: {folder} has {total.group(1)} % of its lines tested, "
@@ -372,7 +371,7 @@ def step_spdx(_):
 
 
 def clang_format():
-    """The clang-format whose opinion counts, as others format some lines otherwise; or None."""
+    """The program clang-format of version CLANG_FORMAT, or None. Other versions format differently."""
     for name in (f"clang-format-{CLANG_FORMAT}", "clang-format"):
         if shutil.which(name):
             said = subprocess.run([name, "--version"], check=False, capture_output=True).stdout.decode()
@@ -387,7 +386,7 @@ def step_format(tally):
         raise Broken("no C files found")
     program = clang_format()
     if not program:
-        tally.skip("format", "format", "clang-format", f"version {CLANG_FORMAT} (Debian 12) is not here")
+        tally.skip("format", "format", "clang-format", f"version {CLANG_FORMAT} (Debian 12) is not installed")
         return
     run([program, "--dry-run", "-Werror", *files], "format", SMALL)
 
@@ -423,7 +422,7 @@ def step_kernel(tally, release):
         else:
             tally.skip(log, "kernel", name, "see its log")
     if not re.search(r"^\d+ passed, \d+ failed, \d+ skipped$", text, re.M):
-        raise Broken("it did not come to its end:\n" + "\n".join(text.splitlines()[-30:]))
+        raise Broken("it did not finish:\n" + "\n".join(text.splitlines()[-30:]))
 
 
 STEPS = {
@@ -443,12 +442,12 @@ STEPS = {
     "coverage": step_coverage,
     "fuzz": step_fuzz,
 }
-# What takes long, and an emulator that is downloaded; see --kernel.
+# These download an emulator and take long; see --kernel.
 KERNEL_STEPS = {
     "kernel-bookworm": lambda tally: step_kernel(tally, "bookworm"),
     "kernel-trixie": lambda tally: step_kernel(tally, "trixie"),
 }
-# Steps whose tests count one by one: the step itself counts only where it breaks.
+# Steps that count each of their tests; the step itself counts only if it breaks.
 COUNT_THEMSELVES = {*KERNEL_STEPS, "gcc", "clang", "clients", "asan", "tsan", "coverage", "fuzz"}
 
 

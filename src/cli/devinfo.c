@@ -5,7 +5,7 @@
 #include <argp.h>
 
 static const struct argp_option argp_options[] = {
-	{"verbose", 'v', NULL, 0, "Also the GID table, interface by interface", 0},
+	{"verbose", 'v', NULL, 0, "Also show the GID table with its interfaces", 0},
 	{0},
 };
 
@@ -29,8 +29,8 @@ static const struct argp argp = {
 	argp_options,
 	parse_option,
 	NULL,
-	"Shows the RDMA device: its port's state and MTU, its GUID, how many GIDs and slots there "
-	"are. (adverb run ibv_devinfo shows it as programs see it.)",
+	"Show the RDMA device: the state and MTU of its port, its GUID, and the numbers of GIDs "
+	"and slots. 'adverb run ibv_devinfo' shows the device as programs see it.",
 	NULL,
 	NULL,
 	NULL};
@@ -86,7 +86,7 @@ int adv_devinfo_main(int argc, char **argv)
 		return ADV_EXIT_FAILED;
 	good = adv_cli_gids(c, &table);
 	if (good && adv_control_status(c, &status) != 0) {
-		fprintf(stderr, "adverb: adverbd went away\n");
+		fprintf(stderr, "adverb: adverbd closed the connection\n");
 		good = false;
 	}
 	adv_control_close(c);

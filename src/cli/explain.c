@@ -20,7 +20,7 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-	{"markdown", 'm', NULL, 0, "List them as the tables of " ADV_DOC_DIR "/errors.md", 0},
+	{"markdown", 'm', NULL, 0, "List all errors as the tables of " ADV_DOC_DIR "/errors.md", 0},
 	{0},
 };
 
@@ -46,11 +46,10 @@ static const struct argp argp = {
 	options,
 	parse_option,
 	"[STATUS|VENDOR_ERR|EVENT|STATUS/VENDOR_ERR]",
-	"Says what a completion's status and vendor_err mean, or an asynchronous event, and what "
-	"to "
-	"do. Numbers, names and the texts of ibv_wc_status_str() are understood: 12/7, "
-	"IBV_WC_RETRY_EXC_ERR, \"transport retry counter exceeded\". Without an argument: all of "
-	"them.",
+	"Explain a completion's status, its vendor_err, or an asynchronous event, and what to do. "
+	"The argument is a number, a name or a text of ibv_wc_status_str(): 12/7, "
+	"IBV_WC_RETRY_EXC_ERR, \"transport retry counter exceeded\". Without an argument, list all "
+	"errors.",
 	NULL,
 	NULL,
 	NULL};
@@ -195,9 +194,8 @@ static void print_cause(long number)
 static int unknown(const char *what)
 {
 	fprintf(stderr,
-		"adverb explain: no status, vendor_err or event is called '%s' (without an "
-		"argument "
-		"all are listed)\n",
+		"adverb explain: '%s' is no status, vendor_err or event; without an argument the "
+		"command lists them all\n",
 		what);
 	return ADV_EXIT_USAGE;
 }
@@ -219,7 +217,8 @@ static int explain_pair(char *status_text, char *cause_text)
 	print_cause(cause);
 	if (with_status(adv_cause((uint32_t)cause), status))
 		return 0;
-	printf("The two do not go together: the completion is not Adverb's.\n");
+	printf("The status and the vendor_err do not go together: the completion is not "
+	       "Adverb's.\n");
 	return ADV_EXIT_FAILED;
 }
 

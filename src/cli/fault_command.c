@@ -40,10 +40,11 @@ struct round {
 };
 
 static const struct argp_option argp_options[] = {
-	{"pid", 'p', "PID", 0, "The process with this id", 0},
-	{"slot", 's', "N", 0, "The process with this slot (adverb status)", 0},
-	{"cm", 'c', NULL, 0, "adverbd: the connection manager's packets of all programs", 0},
-	{"all", 'a', NULL, 0, "All processes that are yours (root: all), and adverbd", 0},
+	{"pid", 'p', "PID", 0, "Select the process with this id", 0},
+	{"slot", 's', "N", 0, "Select the process with this slot (adverb status)", 0},
+	{"cm", 'c', NULL, 0, "Select adverbd: the connection manager's packets of all programs", 0},
+	{"all", 'a', NULL, 0, "Select all processes of your user (root: all users), and adverbd",
+	 0},
 	{0},
 };
 
@@ -67,20 +68,21 @@ static void check(struct options *o, struct argp_state *state)
 	bool set;
 
 	if (!o->command)
-		argp_error(state, "what is to be done: show, set or clear?");
+		argp_error(state, "a command is needed: show, set or clear");
 	set = strcmp(o->command, "set") == 0;
 	if (!set && strcmp(o->command, "show") != 0 && strcmp(o->command, "clear") != 0)
-		argp_error(state, "'%s' is none of show, set, clear", o->command);
+		argp_error(state, "'%s' is not show, set or clear", o->command);
 	if (set && !o->plan)
-		argp_error(state, "set: which plan? for example: adverb fault set --all drop=1%%");
+		argp_error(state, "set needs a plan, such as: adverb fault set --all drop=1%%");
 	if (!set && o->plan)
 		argp_error(state, "unexpected argument '%s'", o->plan);
 	if (!has_target(o) && strcmp(o->command, "show") == 0)
 		o->all = true;
 	if (!has_target(o))
-		argp_error(state, "whose? --pid PID, --slot N, --cm or --all");
+		argp_error(state, "a target is needed: --pid PID, --slot N, --cm or --all");
 	if (o->has_pid + o->has_slot + o->all > 1 || (o->all && o->cm))
-		argp_error(state, "one of --pid, --slot, --cm and --all");
+		argp_error(state,
+			   "--pid, --slot and --all exclude each other, and --all includes --cm");
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -125,16 +127,15 @@ static const struct argp argp = {
 	argp_options,
 	parse_option,
 	"show\nset PLAN\nclear",
-	"Shows, sets or clears the fault plan of programs that run: packets that are lost, "
-	"delayed, "
-	"damaged, requests that fail, a port that goes down, asynchronous events.\v"
+	"Show, set or clear the fault plan of running programs. A plan drops, delays or damages "
+	"packets, fails requests, takes the port down, or raises asynchronous events.\v"
 	"Examples:\n"
 	"  adverb fault set --pid 4711 'drop=1%; delay=2ms'\n"
 	"  adverb fault set --all 'port-down=5s'\n"
 	"  adverb fault show\n"
 	"  adverb fault clear --all\n\n"
 	"All words of a plan: " ADV_DOC_DIR "/faults.md\n"
-	"For a program that you start: adverb run --fault",
+	"For a new program: adverb run --fault",
 	NULL,
 	NULL,
 	NULL};
@@ -154,7 +155,7 @@ static void print_counters(const struct adv_fault_message *m)
 		before = ", ";
 	}
 	if (m->hits[ADV_FAULT_EXCHANGE_LOST])
-		printf("%slost as too many waited %" PRIu64, before,
+		printf("%slost because too many packets were delayed %" PRIu64, before,
 		       m->hits[ADV_FAULT_EXCHANGE_LOST]);
 	printf("\n");
 }
@@ -290,13 +291,14 @@ static int report(const struct round *r, int error)
 	const struct options *o = r->options;
 
 	if (error)
-		fprintf(stderr, "adverb fault: adverbd went away\n");
+		fprintf(stderr, "adverb fault: adverbd closed the connection\n");
 	else if (!r->asked && o->has_pid)
 		fprintf(stderr,
-			"adverb fault: process %u has no slot: adverb status shows who has\n",
+			"adverb fault: process %u has no slot; adverb status lists the processes "
+			"with slots\n",
 			o->pid);
 	else if (!r->asked && o->has_slot)
-		fprintf(stderr, "adverb fault: nobody has slot %u\n", o->slot);
+		fprintf(stderr, "adverb fault: no process has slot %u\n", o->slot);
 	else
 		return r->failed ? ADV_EXIT_FAILED : 0;
 	return ADV_EXIT_FAILED;

@@ -9,8 +9,8 @@
 #include "base/number.h"
 
 static const struct adv_command halves[] = {
-	{"build", "Bytes from fields", adv_frame_build_main},
-	{"dissect", "Fields from bytes", adv_frame_dissect_main},
+	{"build", "Build the bytes of frames from their fields", adv_frame_build_main},
+	{"dissect", "Show the fields of frames", adv_frame_dissect_main},
 	{NULL, NULL, NULL},
 };
 
@@ -21,8 +21,8 @@ int adv_frame_main(int argc, char **argv)
 		.kind = "frame command",
 		.commands = halves,
 		.usage = "build|dissect [OPTION...]",
-		.about = "Builds RoCE frames, v1 and v2, from their fields, and dissects them: "
-			 "from hexadecimal or a capture, and to it.\vCommands:",
+		.about = "Build RoCE frames, v1 and v2, from their fields, and dissect frames. "
+			 "Frames are hexadecimal text or a capture.\vCommands:",
 		.more = "All fields: " ADV_DOC_DIR "/frame.md",
 	};
 

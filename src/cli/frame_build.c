@@ -25,8 +25,10 @@ struct output {
 };
 
 static const struct argp_option argp_options[] = {
-	{"input", 'i', "FILE", 0, "Frames from a file ('-': standard input), one a line", 0},
-	{"pcap", 'w', "FILE", 0, "Write a capture ('-': standard output), not hexadecimal", 0},
+	{"input", 'i', "FILE", 0, "Read the frames from a file ('-': standard input), one a line",
+	 0},
+	{"pcap", 'w', "FILE", 0,
+	 "Write a capture ('-': standard output) instead of hexadecimal text", 0},
 	{0},
 };
 
@@ -70,11 +72,10 @@ static const struct argp argp = {
 	argp_options,
 	parse_option,
 	"[FIELD=VALUE...]",
-	"Builds RoCE frames from their fields, ICRC and checksums computed where they are not "
-	"given, "
-	"and writes them in hexadecimal, one a line. src, dst and op are needed; roce=1 is RoCE "
-	"v1. "
-	"What 'adverb frame dissect --fields' writes gives the same bytes again.\v"
+	"Build RoCE frames from their fields, and write them in hexadecimal, one a line. The "
+	"command computes ICRC and checksums if they are not given. src, dst and op are needed; "
+	"roce=1 selects RoCE v1. The output of 'adverb frame dissect --fields' builds the same "
+	"bytes again.\vExample:\n  "
 	"adverb frame build src=192.0.2.1 dst=192.0.2.2 op=RC_SEND_ONLY dest-qp=0x12 psn=7 "
 	"payload=68656c6c6f",
 	NULL,

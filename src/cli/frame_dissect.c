@@ -32,8 +32,9 @@ struct output {
 };
 
 static const struct argp_option argp_options[] = {
-	{"hex", 'x', "BYTES", 0, "A frame in hexadecimal, instead of a file", 0},
-	{"fields", 'f', NULL, 0, "A line of words a frame, as 'adverb frame build' takes them", 0},
+	{"hex", 'x', "BYTES", 0, "Dissect this frame in hexadecimal, instead of a file", 0},
+	{"fields", 'f', NULL, 0, "Write each frame as a line of fields for 'adverb frame build'",
+	 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
 };
@@ -70,12 +71,10 @@ static const struct argp argp = {
 	argp_options,
 	parse_option,
 	"[FILE]",
-	"Shows the fields of RoCE frames, v1 and v2, and whether their ICRC is right. The file "
-	"('-': "
-	"standard input) is a capture of Ethernet or of all interfaces at once (tcpdump -i any), "
-	"pcap or pcapng, or text with a frame in "
-	"hexadecimal a "
-	"line. Frames that are not RoCE are passed over.\vExit status 1: an ICRC is wrong, a frame "
+	"Show the fields of RoCE frames, v1 and v2, and whether their ICRC is right. The file "
+	"('-': standard input) is a capture (pcap or pcapng) of Ethernet or of all interfaces "
+	"(tcpdump -i any), or text with one frame in hexadecimal a line. The command skips frames "
+	"that are not RoCE.\vExit status 1: an ICRC is wrong, a frame "
 	"is malformed or cut off, or there is no RoCE frame.",
 	NULL,
 	NULL,
@@ -83,9 +82,9 @@ static const struct argp argp = {
 
 static const char *error_text(enum adv_frame_error error)
 {
-	return error == ADV_FRAME_TRUNCATED
-		       ? "cut off: a header says more than there is"
-		       : "malformed: no whole IP, UDP and BTH headers that agree";
+	return error == ADV_FRAME_TRUNCATED ? "cut off: the frame is shorter than its headers say"
+					    : "malformed: the IP, UDP and BTH headers are "
+					      "incomplete or contradict each other";
 }
 
 /* Writes an element of "frames". The array is written frame by frame, since a capture may have more

@@ -37,15 +37,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp argp = {
-	argp_options,
-	parse_option,
-	NULL,
-	"Shows the GID table: what a program's GID index (ib_write_bw -x, UCX_IB_GID_INDEX, "
-	"NCCL_IB_GID_INDEX) stands for, and which one to use.",
-	NULL,
-	NULL,
-	NULL};
+static const struct argp argp = {argp_options,
+				 parse_option,
+				 NULL,
+				 "Show the GID table and which GID index to use (ib_write_bw -x, "
+				 "UCX_IB_GID_INDEX, NCCL_IB_GID_INDEX).",
+				 NULL,
+				 NULL,
+				 NULL};
 
 static bool is_link_local(const struct adv_gid *g)
 {
@@ -96,14 +95,14 @@ static void print_advice(const struct adv_gid_table *t)
 		adv_format_address(address, &t->entry[a.remote].gid);
 		printf("\nUse index %u (%s on %.16s) to reach other machines%s", a.remote, address,
 		       t->entry[a.remote].ifname,
-		       a.link_local ? " on the same link (no other address is there)" : "");
+		       a.link_local ? " on the same link (no interface has another address)" : "");
 	}
 	if (a.local != NONE) {
 		adv_format_address(address, &t->entry[a.local].gid);
 		printf("%s index %u (%s) for programs on this machine%s",
 		       a.remote != NONE ? ";" : "\nUse", a.local, address,
 		       a.remote != NONE ? ""
-					: "; no other machine can be reached: no other "
+					: "; no other machine can be reached, because no other "
 					  "interface that is up has an IP address");
 	}
 	if (a.remote != NONE || a.local != NONE)

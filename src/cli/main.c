@@ -10,11 +10,11 @@ static const struct adv_command commands[] = {
 	{"run", "Run a program on Adverb's RDMA NIC", adv_run_main},
 	{"devinfo", "Show the device: port, MTU, GUID, slots", adv_devinfo_main},
 	{"gids", "Show the GID table and which index to use", adv_gids_main},
-	{"status", "Show the daemon and who uses it", adv_status_main},
-	{"explain", "Say what an error means, and what to do", adv_explain_main},
-	{"fault", "Lose, delay, damage packets, fail requests of programs that run",
+	{"status", "Show the daemon and the processes that use it", adv_status_main},
+	{"explain", "Explain an error, and what to do", adv_explain_main},
+	{"fault", "Inject faults into running programs: lost packets, failed requests",
 	 adv_fault_main},
-	{"plan", "Plan buffers, thresholds, bandwidth of a lossless Ethernet", adv_plan_main},
+	{"plan", "Plan buffers, thresholds and bandwidth of a lossless Ethernet", adv_plan_main},
 	{"frame", "Build RoCE frames from fields, and dissect them", adv_frame_main},
 	{"sim", "Simulate a lossless Ethernet: PFC, ECN, deadlock", adv_sim_main},
 	{NULL, NULL, NULL},
@@ -37,8 +37,9 @@ int main(int argc, char **argv)
 		.kind = "command",
 		.commands = commands,
 		.usage = "COMMAND [ARGUMENT...]",
-		.about = "Adverb is an RDMA NIC in software: programs written for libibverbs and "
-			 "librdmacm run unchanged on any Linux machine, and talk RoCE v2 to others."
+		.about = "Adverb is an RDMA NIC in software. Programs written for libibverbs and "
+			 "librdmacm run on it unchanged, on any Linux machine. Its protocol on the "
+			 "wire is RoCE v2."
 			 "\vCommands:",
 		.more = examples,
 	};

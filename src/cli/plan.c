@@ -3,12 +3,14 @@
 #include "cli/plan.h"
 
 static const struct adv_command planners[] = {
-	{"headroom", "Buffer that a lossless priority needs behind xoff", adv_plan_headroom_main},
-	{"buffer", "What fits into a switch's buffer, and dynamic thresholds",
+	{"headroom", "Compute the buffer that a lossless priority needs above xoff",
+	 adv_plan_headroom_main},
+	{"buffer", "Check what fits into a switch's buffer; dynamic thresholds",
 	 adv_plan_buffer_main},
-	{"ecn", "K_min, K_max such that ECN acts before PFC", adv_plan_ecn_main},
-	{"deadlock", "Cyclic buffer dependencies of a routed topology", adv_plan_deadlock_main},
-	{"ets", "What each traffic class gets of a link", adv_plan_ets_main},
+	{"ecn", "Compute K_min and K_max with which ECN acts before PFC", adv_plan_ecn_main},
+	{"deadlock", "Find cyclic buffer dependencies of a routed topology",
+	 adv_plan_deadlock_main},
+	{"ets", "Compute the bandwidth of each traffic class", adv_plan_ets_main},
 	{NULL, NULL, NULL},
 };
 
@@ -19,8 +21,8 @@ int adv_plan_main(int argc, char **argv)
 		.kind = "planner",
 		.commands = planners,
 		.usage = "PLANNER [OPTION...]",
-		.about = "Plans a lossless Ethernet. Each result comes with its formula, the "
-			 "numbers put in, and where the formula is from.\vPlanners:",
+		.about = "Plan a lossless Ethernet. Each result is printed with its formula, its "
+			 "inputs and its source.\vPlanners:",
 		.more = "'adverb plan PLANNER --help' lists the options of each. Formulas, sources "
 			"and "
 			"examples: " ADV_DOC_DIR "/planners.md",

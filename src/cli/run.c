@@ -32,20 +32,19 @@ struct options {
 
 static const struct argp_option argp_options[] = {
 	{"log", 'l', "LEVEL", 0,
-	 "What Adverb writes to standard error: error, warn, info, debug (ADVERB_LOG)", 0},
+	 "Set what Adverb writes to standard error: error, warn, info, debug (ADVERB_LOG)", 0},
 	{"fault", 'f', "PLAN", 0,
-	 "Lose, delay, damage packets: 'drop=1%; delay=2ms' (ADVERB_FAULT); "
-	 "see " ADV_DOC_DIR "/faults.md",
-	 0},
+	 "Inject faults: 'drop=1%; delay=2ms' (ADVERB_FAULT); see " ADV_DOC_DIR "/faults.md", 0},
 	{"cc", KEY_CC, "CONTROL", 0,
-	 "Congestion control: none, dcqcn, or 'dcqcn rpg_ai_rate=20 ...' (ADVERB_CC); "
+	 "Set the congestion control: none, dcqcn, or 'dcqcn rpg_ai_rate=20 ...' (ADVERB_CC); "
 	 "see " ADV_DOC_DIR "/congestion-control.md",
 	 0},
 	{"no-sysfs", KEY_NO_SYSFS, NULL, 0,
-	 "Leave /sys/class/infiniband and /dev/infiniband as they are: no preloaded library", 0},
+	 "Do not preload the library that shows adverb0 in /sys/class/infiniband and "
+	 "/dev/infiniband",
+	 0},
 	{"no-shm", KEY_NO_SHM, NULL, 0,
-	 "Send packets to other processes of this machine by UDP, too, where a capture can see "
-	 "them "
+	 "Send packets to other processes of this machine by UDP, so that captures show them "
 	 "(ADVERB_NO_SHM)",
 	 0},
 	{0},
@@ -89,7 +88,7 @@ static const struct argp argp = {
 	argp_options,
 	parse_option,
 	"[--] PROGRAM [ARGUMENT...]",
-	"Runs a program written for libibverbs and librdmacm, unchanged, on Adverb's RDMA NIC.\v"
+	"Run a program written for libibverbs and librdmacm, unchanged, on Adverb's RDMA NIC.\v"
 	"Examples:\n"
 	"  adverb run ibv_devinfo\n"
 	"  adverb run ib_write_bw -x 0 192.0.2.7\n"

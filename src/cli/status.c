@@ -18,15 +18,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp argp = {
-	NULL,
-	parse_option,
-	NULL,
-	"Shows whether adverbd runs, and which processes have slots. Exit status 1: it does not "
-	"run.",
-	NULL,
-	NULL,
-	NULL};
+static const struct argp argp = {NULL,
+				 parse_option,
+				 NULL,
+				 "Show whether adverbd runs, and which processes have slots. Exit "
+				 "status 1: adverbd does not run.",
+				 NULL,
+				 NULL,
+				 NULL};
 
 static void print_status(const struct adv_control_status *s)
 {
@@ -106,7 +105,7 @@ int adv_status_main(int argc, char **argv)
 	c = adv_control_connect(false, why, sizeof(why));
 	if (!c && errno == ECONNREFUSED && adv_port_holder_hinders(ADV_ROCE_UDP_PORT)) {
 		adv_port_holder_describe(ADV_ROCE_UDP_PORT, why, sizeof(why));
-		printf("no adverbd that serves you runs in this network namespace: %s\n", why);
+		printf("no adverbd for your user runs in this network namespace: %s\n", why);
 		return ADV_EXIT_FAILED;
 	}
 	if (!c && errno == ECONNREFUSED) {
@@ -126,6 +125,6 @@ int adv_status_main(int argc, char **argv)
 		error = print_slots(c);
 	adv_control_close(c);
 	if (error)
-		fprintf(stderr, "adverb: adverbd went away\n");
+		fprintf(stderr, "adverb: adverbd closed the connection\n");
 	return error ? ADV_EXIT_FAILED : 0;
 }

@@ -26,7 +26,7 @@ static void add_ports(struct argp_state *state, const char *option, const char *
 	uint64_t count = 0, speed = 0;
 
 	if (i == ADV_PLAN_GROUPS_MAX)
-		argp_error(state, "--ports: more than %d times", ADV_PLAN_GROUPS_MAX);
+		argp_error(state, "--ports: given more than %d times", ADV_PLAN_GROUPS_MAX);
 	if (!x || !at || at < x)
 		argp_error(state,
 			   "--ports: '%s' is not ports, speed and cable, such as 32x100Gb/s@100m",
@@ -36,10 +36,10 @@ static void add_ports(struct argp_state *state, const char *option, const char *
 	    !adv_units_parse(ADV_UNIT_LENGTH, at + 1, strlen(at + 1), &o->length[i], why))
 		argp_error(state, "--ports: %s", why);
 	if (count == 0 || count > ADV_PLAN_PORTS_MAX)
-		argp_error(state, "--ports: %s: ports are to be from 1 to %d", arg,
+		argp_error(state, "--ports: %s: the number of ports is not from 1 to %d", arg,
 			   ADV_PLAN_PORTS_MAX);
 	if (o->length[i] > ADV_PLAN_LENGTH_MAX)
-		argp_error(state, "--ports: %s: a cable of more than 1000 km", arg);
+		argp_error(state, "--ports: %s: the cable is longer than 1000 km", arg);
 	o->sw.group[i].count = (uint32_t)count;
 	o->sw.group[i].link.speed = speed;
 	o->sw.group[i].link.delay = o->length[i] * FIBRE_PS_PER_MM;
@@ -71,9 +71,9 @@ static const struct adv_plan_option option_table[] = {
 	 ADV_PLAN_INTO(sw.lossless)},
 	{"lossy", 0, "N", "Other queues of a port (default 1)", .unit = ADV_UNIT_COUNT, .most = 8,
 	 ADV_PLAN_INTO(sw.lossy)},
-	{"reserve", 0, "BYTES", "Buffer of its own that each queue has (default 0B)",
+	{"reserve", 0, "BYTES", "Buffer reserved for each queue (default 0B)",
 	 .unit = ADV_UNIT_BYTES, ADV_PLAN_INTO(sw.reserve)},
-	{"alpha", 0, "RATIO", "Share of the free buffer that a queue may have (default 1/8)",
+	{"alpha", 0, "RATIO", "Share of the free buffer that a queue may use (default 1/8)",
 	 .unit = ADV_UNIT_RATIO, ADV_PLAN_INTO(sw.alpha)},
 	{"mtu", 0, "BYTES", "Largest MTU (default 9216B)", .unit = ADV_UNIT_BYTES,
 	 ADV_PLAN_INTO(mtu)},
@@ -84,8 +84,8 @@ static const struct adv_plan_option option_table[] = {
 
 static const struct adv_plan_syntax syntax = {
 	option_table, sizeof(option_table) / sizeof(option_table[0]),
-	"Says whether the headroom of all lossless priorities fits into a switch's buffer, what is "
-	"left to share, and what each queue may take of that.",
+	"Check whether the headroom of all lossless priorities fits into a switch's buffer. Print "
+	"the buffer left to share, and how much of it each queue may hold.",
 	complete_links};
 
 /* All of a group's, or the most that can be counted. */
@@ -104,7 +104,7 @@ static void print_groups(struct adv_plan_out *out, const struct options *o,
 	const struct adv_plan_switch *sw = &o->sw;
 	char speed[ADV_UNITS_TEXT], length[ADV_UNITS_TEXT], key[32], label[80];
 
-	adv_plan_head(out, "What is set aside:");
+	adv_plan_head(out, "Reserved buffer:");
 	for (unsigned i = 0; i < sw->groups && sw->lossless; i++) {
 		snprintf(key, sizeof(key), "headroom_%u", i + 1);
 		snprintf(label, sizeof(label), "headroom, %" PRIu32 " x %s, %s", sw->group[i].count,
@@ -149,7 +149,9 @@ static void print_thresholds(struct adv_plan_out *out, const struct options *o,
 	struct json_object *thresholds =
 		out->json ? adv_json_add_array(out->json, "thresholds") : NULL;
 
-	adv_plan_head(out, "What a queue may hold (xoff, or the tail), by how many are congested:");
+	adv_plan_head(
+		out,
+		"What a queue may hold (xoff, or tail drop), by the number of congested queues:");
 	for (uint64_t n = 1; n < all; n *= 2)
 		print_threshold(out, thresholds, o, b->shared, n);
 	print_threshold(out, thresholds, o, b->shared, all);
@@ -167,25 +169,25 @@ static void judge(struct adv_plan_out *out, const struct options *o,
 	if (b->fits)
 		adv_plan_note(out,
 			      "It fits. With these ports, up to %" PRIu32
-			      " lossless priorities would.",
+			      " lossless priorities fit.",
 			      b->lossless_fit);
 	else
 		adv_plan_note(out,
-			      "Does not fit: %" PRIu64 " B lack. With these ports %" PRIu32
-			      " lossless priorities would fit.",
+			      "Does not fit: %" PRIu64 " B are missing. With these ports, %" PRIu32
+			      " lossless priorities fit.",
 			      b->missing, b->lossless_fit);
 	if (b->delay_fit)
-		adv_plan_note(out, "The longest cable that all ports could have is %s of fibre.",
+		adv_plan_note(out, "The longest cable that all ports can have is %s of fibre.",
 			      adv_units_print(ADV_UNIT_LENGTH,
 					      b->delay_fit / FIBRE_PS_PER_MM / 1000 * 1000,
 					      length));
 	else if (!b->fits && !o->sw.headroom && o->sw.lossless)
-		adv_plan_note(out, "Not with the shortest of cables either.");
+		adv_plan_note(out, "It does not fit with the shortest cable either.");
 	if (b->fits && least < 2 * (o->mtu + ADV_PLAN_FRAME_OVERHEAD))
 		adv_plan_note(out,
-			      "With all %" PRIu64 " queues congested each may hold less than two "
-			      "frames: links are paused before they are used well. A larger alpha "
-			      "or reserve helps.",
+			      "With all %" PRIu64
+			      " queues congested, each may hold less than two frames, so links are "
+			      "paused before they are well used. Use a larger alpha or reserve.",
 			      all);
 }
 

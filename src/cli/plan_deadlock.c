@@ -55,15 +55,15 @@ static const struct argp argp = {
 	argp_options,
 	parse_option,
 	"TOPOLOGY",
-	"Looks for cyclic buffer dependencies in a routed topology: without one, PFC cannot "
-	"deadlock. Names the cycle, and what to route otherwise. The file has lines 'host "
+	"Find cyclic buffer dependencies in a routed topology. PFC cannot deadlock without one. "
+	"The command prints the cycle, and the routes to change. The file has lines 'host "
 	"NAME...', "
 	"'switch NAME... [level=N]', 'link NAME[:PORT] NAME[:PORT] [down]', 'routing = shortest' "
 	"or "
 	"'updown', 'root = SWITCH', 'flow HOST HOST [priority=N]', 'route HOST SWITCH... HOST "
-	"[priority=N]'. Of a scenario of 'adverb sim' (*.ini), the routes of every host to every "
-	"other are checked.\vExit status 1: there is a cycle. The file and an example: " ADV_DOC_DIR
-	"/planners.md",
+	"[priority=N]'. If the file is a scenario of 'adverb sim' (*.ini), the command checks the "
+	"routes of every host to every other.\vExit status 1: there is a cycle. The file and an "
+	"example: " ADV_DOC_DIR "/planners.md",
 	NULL,
 	NULL,
 	NULL};
@@ -172,7 +172,7 @@ static void print_turns(const struct plan *p, struct adv_plan_out *out)
 	}
 	if (p->d->turns == 0)
 		return;
-	printf("\nA way out%s: let nothing take %s\n",
+	printf("\nA way out%s: route no flow through %s\n",
 	       p->d->turns_whole ? "" : ", or its beginning",
 	       p->d->turns == 1 ? "this turn" : "these turns");
 	for (uint32_t i = 0; i < p->d->turns && i < TURNS_SHOWN; i++) {
@@ -194,8 +194,8 @@ static void judge(const struct plan *p, struct adv_plan_out *out)
 {
 	if (p->d->cycle_length == 0) {
 		adv_plan_note(out, "No cyclic buffer dependency: PFC alone cannot deadlock this "
-				   "network, as long as hosts drain what they get and packets go "
-				   "these ways only (failures, flooding).");
+				   "network, as long as hosts accept all packets, and packets use "
+				   "these routes only (no failures, no flooding).");
 		return;
 	}
 	adv_plan_note(out,
@@ -209,8 +209,8 @@ static void judge(const struct plan *p, struct adv_plan_out *out)
 			      "Another way out: up-down routing (%s) reaches everything here, and "
 			      "has no cycle.",
 			      p->scenario ? "routes = up-down" : "'routing = updown', no routes");
-	adv_plan_note(out, "Or: let those flows change to another lossless priority at that turn; "
-			   "or a PFC watchdog that breaks deadlocks when they happen.");
+	adv_plan_note(out, "Or: change those flows to another lossless priority at that turn, or "
+			   "use a PFC watchdog, which breaks deadlocks.");
 }
 
 static int print_plan(const struct plan *p, bool json)

@@ -43,13 +43,13 @@ static const struct adv_plan_option option_table[] = {
 	{"priorities", 'p', "N", "Priorities with PFC (default 1)", .unit = ADV_UNIT_COUNT,
 	 .least = 1, .most = 8, ADV_PLAN_INTO(sw.lossless)},
 	{"beta", 0, "RATIO",
-	 "Share of the free buffer that a queue may have, alpha elsewhere (default 1)",
+	 "Share of the free buffer that a queue may use; called alpha elsewhere (default 1)",
 	 .unit = ADV_UNIT_RATIO, ADV_PLAN_INTO(sw.beta)},
-	{"k-min", 0, "BYTES", "Check this K_min (default: one is chosen)", .unit = ADV_UNIT_BYTES,
+	{"k-min", 0, "BYTES", "Check this K_min (default: computed)", .unit = ADV_UNIT_BYTES,
 	 .least = 1, ADV_PLAN_INTO(k_min)},
-	{"k-max", 0, "BYTES", "... and this K_max", .unit = ADV_UNIT_BYTES, .least = 1,
-	 ADV_PLAN_INTO(k_max)},
-	{"p-max", 0, "RATIO", "... and this P_max (default 1%)", .unit = ADV_UNIT_RATIO, .least = 1,
+	{"k-max", 0, "BYTES", "Check this K_max (default: computed)", .unit = ADV_UNIT_BYTES,
+	 .least = 1, ADV_PLAN_INTO(k_max)},
+	{"p-max", 0, "RATIO", "Check this P_max (default 1%)", .unit = ADV_UNIT_RATIO, .least = 1,
 	 .most = ADV_RATIO_ONE, ADV_PLAN_INTO(p_max)},
 	{"mtu", 0, "BYTES", "MTU of the lossless priority (default 4200B)", .unit = ADV_UNIT_BYTES,
 	 .least = 64, .most = 65535, ADV_PLAN_INTO(mtu)},
@@ -57,8 +57,8 @@ static const struct adv_plan_option option_table[] = {
 
 static const struct adv_plan_syntax syntax = {
 	option_table, sizeof(option_table) / sizeof(option_table[0]),
-	"Says which ECN thresholds of a shared-buffer switch mark packets before PFC pauses their "
-	"sender, whatever the traffic.",
+	"Compute ECN thresholds with which a shared-buffer switch marks packets before PFC pauses "
+	"their sender, for any traffic.",
 	check_marking};
 
 static void print_bounds(struct adv_plan_out *out, const struct options *o,
@@ -68,19 +68,19 @@ static void print_bounds(struct adv_plan_out *out, const struct options *o,
 	char beta[ADV_UNITS_TEXT];
 
 	adv_units_print(ADV_UNIT_RATIO, sw->beta, beta);
-	adv_plan_head(out, "What the buffer allows:");
+	adv_plan_head(out, "Bounds from the buffer:");
 	adv_plan_value(out, "shared", "shared buffer", ADV_UNIT_BYTES, e->shared, PAPER,
 		       "%" PRIu64 " - %" PRIu32 " x %" PRIu32 " x %" PRIu64 " (B - P n t_flight)",
 		       sw->buffer, sw->lossless, sw->ports, sw->headroom);
-	adv_plan_value(out, "t_pfc_static", "t_PFC, where it is fixed", ADV_UNIT_BYTES, e->t_pfc,
-		       PAPER, "%" PRIu64 " / (%" PRIu32 " x %" PRIu32 ")", e->shared, sw->lossless,
+	adv_plan_value(out, "t_pfc_static", "t_PFC, static", ADV_UNIT_BYTES, e->t_pfc, PAPER,
+		       "%" PRIu64 " / (%" PRIu32 " x %" PRIu32 ")", e->shared, sw->lossless,
 		       sw->ports);
-	adv_plan_value(out, "t_ecn_static", "... and so K_min below", ADV_UNIT_BYTES,
+	adv_plan_value(out, "t_ecn_static", "K_min below, with static t_PFC", ADV_UNIT_BYTES,
 		       e->t_ecn_static, PAPER, "%" PRIu64 " / %" PRIu32 " (t_PFC / n)", e->t_pfc,
 		       sw->ports);
-	adv_plan_value(out, "t_ecn", "t_PFC dynamic: K_min below", ADV_UNIT_BYTES, e->t_ecn, PAPER,
-		       "%s x %" PRIu64 " / (%" PRIu32 " x %" PRIu32 " x (%s + 1))", beta, e->shared,
-		       sw->lossless, sw->ports, beta);
+	adv_plan_value(out, "t_ecn", "K_min below, with dynamic t_PFC", ADV_UNIT_BYTES, e->t_ecn,
+		       PAPER, "%s x %" PRIu64 " / (%" PRIu32 " x %" PRIu32 " x (%s + 1))", beta,
+		       e->shared, sw->lossless, sw->ports, beta);
 }
 
 /* Chooses what was not given. K_min at most the bound, at least a frame. */
@@ -138,14 +138,15 @@ static bool judge(struct adv_plan_out *out, const struct options *o, const struc
 
 	if (e->t_ecn <= frame)
 		adv_plan_note(out,
-			      "No K_min does it: the bound of %" PRIu64 " B is no more than a "
-			      "frame of %" PRIu64 " B. Fewer lossless priorities, a smaller "
-			      "headroom, a larger beta or buffer is needed.",
+			      "No K_min is possible: the bound of %" PRIu64
+			      " B is not above a frame of %" PRIu64
+			      " B. Use fewer lossless priorities, a smaller headroom, a larger "
+			      "beta or a larger buffer.",
 			      e->t_ecn, frame);
 	else if (!good)
 		adv_plan_note(out,
-			      "PFC may come before ECN: K_min is not below %" PRIu64 " B. Take a "
-			      "smaller K_min, or a larger beta.",
+			      "PFC may act before ECN: K_min is not below %" PRIu64
+			      " B. Use a smaller K_min or a larger beta.",
 			      e->t_ecn);
 	else
 		adv_plan_note(out,

@@ -38,7 +38,7 @@ static void use_class(struct argp_state *state, const char *option, struct optio
 		      bool is_strict)
 {
 	if (o->c[i].used)
-		argp_error(state, "%s: class %u has a share, or is strict, already", option, i);
+		argp_error(state, "%s: class %u already has a share or is strict", option, i);
 	o->c[i].used = true;
 	o->c[i].strict = is_strict;
 }
@@ -93,7 +93,7 @@ static void read_dscp(struct argp_state *state, const char *option, const char *
 			   arg);
 	i = read_class(state, option, equals + 1, NULL);
 	if (o->class_of_dscp[dscp] >= 0)
-		argp_error(state, "%s: %d has a class already", option, (int)dscp);
+		argp_error(state, "%s: %d already has a class", option, (int)dscp);
 	o->class_of_dscp[dscp] = (int8_t)i;
 }
 
@@ -110,7 +110,7 @@ static void read_device(struct argp_state *state, const char *option, const char
 	struct options *o = options;
 
 	if (!is_device_name(arg))
-		argp_error(state, "%s: '%s' is no name of an interface", option, arg);
+		argp_error(state, "%s: '%s' is not a name of an interface", option, arg);
 	o->device = arg;
 }
 
@@ -139,12 +139,12 @@ static const struct adv_plan_option option_table[] = {
 	{"share", 'w', "CLASS=PERCENT", "An ETS class and its share, such as 3=50%",
 	 .read = read_share},
 	{"strict", 0, "CLASS", "A class of strict priority, such as 6", .read = read_strict},
-	{"demand", 'd', "CLASS=RATE", "What a class wants to send (default: as much as it can)",
+	{"demand", 'd', "CLASS=RATE", "Rate that a class wants to send (default: unlimited)",
 	 .read = read_demand},
 	{"lossless", 0, "CLASS", "A class with PFC, for the commands", .read = read_lossless},
-	{"dscp", 0, "DSCP=CLASS", "Packets of a class, such as 26=3, for the commands",
+	{"dscp", 0, "DSCP=CLASS", "Class of a DSCP, such as 26=3, for the commands",
 	 .read = read_dscp},
-	{"device", 0, "NAME", "Show the commands that set this on a Linux interface",
+	{"device", 0, "NAME", "Print the commands that set this on a Linux interface",
 	 .read = read_device},
 	{"mtu", 0, "BYTES", "Largest MTU, for the quanta (default 9216B)", .unit = ADV_UNIT_BYTES,
 	 ADV_PLAN_INTO(mtu)},
@@ -152,8 +152,9 @@ static const struct adv_plan_option option_table[] = {
 
 static const struct adv_plan_syntax syntax = {
 	option_table, sizeof(option_table) / sizeof(option_table[0]),
-	"Says what each traffic class gets of a link: strict ones first, the highest number before "
-	"the others; the rest by shares (ETS), where what one class leaves goes to the others.",
+	"Compute the bandwidth of each traffic class of a link. Strict classes are served first, "
+	"the highest number before the others. The rest is divided by shares (ETS); bandwidth that "
+	"one class leaves goes to the others.",
 	check_classes};
 
 static struct json_object *class_to_json(const struct options *o, const struct adv_plan_ets *e,
@@ -210,24 +211,24 @@ static void print_classes(struct adv_plan_out *out, const struct options *o,
 static void print_rest(struct adv_plan_out *out, const struct options *o,
 		       const struct adv_plan_ets *e)
 {
-	adv_plan_head(out, "Of the link:");
-	adv_plan_value(out, "strict", "strict classes take", ADV_UNIT_RATE, e->strict_rate,
+	adv_plan_head(out, "Use of the link:");
+	adv_plan_value(out, "strict", "strict classes use", ADV_UNIT_RATE, e->strict_rate,
 		       "IEEE 802.1Q 37.3: strict before ETS", NULL);
 	adv_plan_value(out, "ets", "left to ETS classes", ADV_UNIT_RATE, o->speed - e->strict_rate,
-		       "IEEE 802.1Q 37.3: by shares, unused ones given on (water filling)",
+		       "IEEE 802.1Q 37.3: by shares, unused ones redistributed (water filling)",
 		       "%" PRIu64 " - %" PRIu64, o->speed, e->strict_rate);
-	adv_plan_value(out, "unused", "that nobody wants", ADV_UNIT_RATE, e->unused, NULL,
+	adv_plan_value(out, "unused", "unused", ADV_UNIT_RATE, e->unused, NULL,
 		       "%" PRIu64 " - %" PRIu64, o->speed, o->speed - e->unused);
 	for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++)
 		if (o->c[i].used && o->c[i].demand && !e->got[i])
 			adv_plan_note(
 				out,
-				"Class %u starves: strict classes above it take the whole link. "
+				"Class %u starves: strict classes above it use the whole link. "
 				"Limit them, or give them a share.",
 				i);
-	adv_plan_note(out, "AT LEAST is what a class gets however much other ETS classes want. "
-			   "QUANTUM is for deficit round robin: in proportion to the shares, a "
-			   "frame at least (Shreedhar and Varghese, SIGCOMM 1995).");
+	adv_plan_note(out, "AT LEAST is the rate of a class when all other ETS classes send "
+			   "without limit. QUANTUM is for deficit round robin: proportional to the "
+			   "shares, at least one frame (Shreedhar and Varghese, SIGCOMM 1995).");
 }
 
 /* ---- commands of iproute2's dcb(8): dcb-ets(8), dcb-pfc(8), dcb-app(8) ---- */

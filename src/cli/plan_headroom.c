@@ -57,7 +57,7 @@ static const struct adv_plan_option option_table[] = {
 	 .unit = ADV_UNIT_RATE, .least = 1, ADV_PLAN_INTO(link.speed)},
 	{"cable", 'c', "LENGTH", "Length of the cable, such as 100m (or --delay)",
 	 .unit = ADV_UNIT_LENGTH, .most = ADV_PLAN_LENGTH_MAX, ADV_PLAN_INTO(length)},
-	{"copper", 'C', NULL, "A copper cable: 5.556 ns/m, not 5 ns/m as fibre",
+	{"copper", 'C', NULL, "The cable is copper: 5.556 ns/m instead of 5 ns/m (fibre)",
 	 ADV_PLAN_INTO(copper)},
 	{"delay", 'd', "TIME", "One-way delay of the cable, instead of its length",
 	 .unit = ADV_UNIT_TIME, ADV_PLAN_INTO(delay)},
@@ -68,26 +68,27 @@ static const struct adv_plan_option option_table[] = {
 	{"priorities", 'p', "N", "Lossless priorities of the port (default 1)",
 	 .unit = ADV_UNIT_COUNT, .least = 1, .most = 8, ADV_PLAN_INTO(priorities)},
 	{"response", 0, "TIME",
-	 "What the other end takes from PFC frame to silence (default: IEEE 802.3's limit)",
+	 "Time of the other end from PFC frame to silence (default: IEEE 802.3's limit)",
 	 .unit = ADV_UNIT_TIME, ADV_PLAN_INTO(response)},
 	{"interface", 0, "TIME",
-	 "What MAC and PHY of this end take, both ways (default: from the same limit)",
+	 "Time of this end's MAC and PHY, both directions (default: from the same limit)",
 	 .unit = ADV_UNIT_TIME, ADV_PLAN_INTO(interface)},
-	{"cell", 0, "BYTES", "Packets are stored in cells of this size", .unit = ADV_UNIT_BYTES,
-	 .most = ADV_PLAN_CELL_MAX, ADV_PLAN_INTO(link.cell)},
-	{"small-packets", 0, "RATIO",
-	 "Share of 64-byte packets, where --cell is given (default 100%)", .unit = ADV_UNIT_RATIO,
-	 .most = ADV_RATIO_ONE, ADV_PLAN_INTO(link.small_packets)},
-	{"size", 0, "BYTES", "Buffer that a priority has: thresholds from that, not the least size",
+	{"cell", 0, "BYTES", "Size of the cells in which the switch stores packets",
+	 .unit = ADV_UNIT_BYTES, .most = ADV_PLAN_CELL_MAX, ADV_PLAN_INTO(link.cell)},
+	{"small-packets", 0, "RATIO", "With --cell: share of 64-byte packets (default 100%)",
+	 .unit = ADV_UNIT_RATIO, .most = ADV_RATIO_ONE, ADV_PLAN_INTO(link.small_packets)},
+	{"size", 0, "BYTES",
+	 "Compute the thresholds for this buffer of a priority, not for the smallest one",
 	 .unit = ADV_UNIT_BYTES, ADV_PLAN_INTO(size)},
-	{"whole-frames", 0, NULL, "The switch counts a frame once it has all of it: one more frame",
+	{"whole-frames", 0, NULL,
+	 "Add one frame: the switch counts a frame when it has received all of it",
 	 ADV_PLAN_INTO(link.whole_frames)},
 };
 
 static const struct adv_plan_syntax syntax = {
 	option_table, sizeof(option_table) / sizeof(option_table[0]),
-	"Says how much buffer a lossless priority needs behind its xoff threshold, so that nothing "
-	"is lost after a PFC frame was sent, and where xoff and xon are to be.",
+	"Compute the buffer that a lossless priority needs above its xoff threshold to lose no "
+	"packet after a PFC frame, and the values of xoff and xon.",
 	complete_link};
 
 static void print_delays(struct adv_plan_out *out, const struct options *o,
@@ -98,7 +99,7 @@ static void print_delays(struct adv_plan_out *out, const struct options *o,
 
 	adv_units_print(ADV_UNIT_TIME, l->delay, delay);
 	adv_units_print(ADV_UNIT_RATE, l->speed, speed);
-	adv_plan_head(out, "What happens between the decision to pause and silence, in bit times:");
+	adv_plan_head(out, "From the decision to pause until the link is silent, in bit times:");
 	adv_plan_value(out, "frame_ahead_bits", "largest frame, just begun", ADV_UNIT_COUNT,
 		       h->frame_ahead, NULL, "(%" PRIu64 " B frame + 20 B preamble and gap) x 8",
 		       l->max_frame);
@@ -153,9 +154,10 @@ static void print_headroom(struct adv_plan_out *out, const struct options *o,
 static void print_least(struct adv_plan_out *out, const struct options *o,
 			const struct adv_plan_headroom *h)
 {
-	adv_plan_head(out, "Thresholds of the smallest buffer that neither loses nor runs dry:");
+	adv_plan_head(out,
+		      "Thresholds of the smallest buffer that loses no packet and never runs dry:");
 	adv_plan_value(out, "xon", "xon", ADV_UNIT_BYTES, h->xon, NULL,
-		       "%" PRIu64 ": XON takes the same way, and the queue drains meanwhile",
+		       "%" PRIu64 ": the queue drains by this much until XON takes effect",
 		       h->occupied);
 	adv_plan_value(out, "xoff", "xoff", ADV_UNIT_BYTES, h->xoff, SOURCE_XOFF,
 		       "%" PRIu64 " + 2 x %" PRIu64, h->xon, o->link.lossless_frame);
@@ -170,23 +172,24 @@ static bool print_of_size(struct adv_plan_out *out, const struct options *o,
 
 	if (o->size < h->headroom + between) {
 		adv_plan_note(out,
-			      "Does not fit: %" PRIu64 " B hold no headroom (%" PRIu64
-			      " B) and two frames (%" PRIu64 " B). A shorter cable, a smaller "
-			      "MTU or a larger buffer is needed.",
+			      "Does not fit: %" PRIu64 " B are less than the headroom (%" PRIu64
+			      " B) and two frames (%" PRIu64
+			      " B). Use a shorter cable, a smaller MTU or a larger buffer.",
 			      o->size, h->headroom, between);
 		return false;
 	}
 	xoff = o->size - h->headroom;
 	xon = xoff - between;
-	adv_plan_head(out, "Thresholds of the buffer that there is:");
+	adv_plan_head(out, "Thresholds of the given buffer:");
 	adv_plan_value(out, "xoff", "xoff", ADV_UNIT_BYTES, xoff, NULL, "%" PRIu64 " - %" PRIu64,
 		       o->size, h->headroom);
 	adv_plan_value(out, "xon", "xon", ADV_UNIT_BYTES, xon, SOURCE_XOFF,
 		       "%" PRIu64 " - 2 x %" PRIu64, xoff, o->link.lossless_frame);
 	if (xon < h->xon)
 		adv_plan_note(out,
-			      "Nothing is lost, but the queue runs dry after each pause: XON takes "
-			      "%" PRIu64 " B to have an effect, and xon is %" PRIu64 " B.",
+			      "No packet is lost, but the queue runs dry after each pause: it "
+			      "drains by %" PRIu64 " B until XON takes effect, and xon is %" PRIu64
+			      " B.",
 			      h->xon, xon);
 	return true;
 }

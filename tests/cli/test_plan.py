@@ -168,7 +168,7 @@ class Ecn(Case):
     def test_k_min_given(self):
         self.assertIn("ECN marks before", plan_json(*PAPER, "--k-min", "21754B")["notes"][0])
         r = plan_json(*PAPER, "--k-min", "21755B", status=1)
-        self.assertIn("PFC may come before", r["notes"][0])
+        self.assertIn("PFC may act before", r["notes"][0])
         self.assertEqual(r["k_min"]["value"], 21755)
 
     def test_k_min_chosen_is_below_the_bound(self):
@@ -179,7 +179,7 @@ class Ecn(Case):
 
     def test_nothing_does(self):
         r = plan_json(*PAPER[:-4], "--beta", "1/64", status=1)
-        self.assertIn("No K_min does it", r["notes"][0])
+        self.assertIn("No K_min is possible", r["notes"][0])
 
     def test_wrong_arguments(self):
         self.refused("are needed", "ecn", "-b", "12MB")
@@ -208,7 +208,7 @@ class Buffer(Case):
 
     def test_does_not_fit(self):
         r = plan_json("buffer", "-b", "4MB", "-n", "32x100Gb/s@100m", "-p", "2", status=1)
-        self.assertIn("726529 B lack", r["notes"][0])
+        self.assertIn("726529 B are missing", r["notes"][0])
         self.assertIn("1 lossless", r["notes"][0])
 
     def test_wrong_arguments(self):
@@ -247,7 +247,7 @@ class Ets(Case):
         ets = ("ets", "-s", "100Gb/s", "-w", "0=100%")
         self.refused("--dscp: '64=0'", *ets, "--dscp", "64=0")
         self.refused("--dscp: '0'", *ets, "--dscp", "0")
-        self.refused("--dscp: 5 has a class", *ets, "--dscp", "5=0", "--dscp", "5=0")
+        self.refused("--dscp: 5 already has a class", *ets, "--dscp", "5=0", "--dscp", "5=0")
         self.refused("--dscp: class 1 has neither", *ets, "--dscp", "5=1")
         self.refused("--lossless: class 3 has neither", *ets, "--lossless", "3")
         self.refused("--device: 'a b'", *ets, "--device", "a b")
@@ -263,7 +263,7 @@ class Ets(Case):
         self.refused("--share: '8=50%'", "ets", "-s", "10Gb/s", "-w", "8=50%")
         self.refused("--share: '0'", "ets", "-s", "10Gb/s", "-w", "0")
         self.refused("--strict: '6=1'", "ets", "-s", "10Gb/s", "--strict", "6=1")
-        self.refused("class 0 has a share", "ets", "-s", "10Gb/s", "-w", "0=50%", "--strict", "0")
+        self.refused("class 0 already has a share", "ets", "-s", "10Gb/s", "-w", "0=50%", "--strict", "0")
         self.refused("neither --share nor", "ets", "-s", "10Gb/s", "-w", "0=100%", "-d", "1=1Gb/s")
 
 
@@ -302,7 +302,7 @@ class Deadlock(Case):
         self.assertIn("Deadlock is possible.", out)
         self.assertRegex(out, r"s2:p2 \(from s1\) +waits for +s3:p2 \(from s2\)\n"
                               r" +because of h1 -> h3 \(line 11\)")
-        self.assertIn("let nothing take this turn", out)
+        self.assertIn("route no flow through this turn", out)
 
     def test_way_out_is_one(self):
         """Without the flow of the turn that is named, there is no cycle."""

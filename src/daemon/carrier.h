@@ -16,7 +16,7 @@
 #ifndef ADV_DAEMON_CARRIER_H
 #define ADV_DAEMON_CARRIER_H
 
-#include "daemon/daemon.h"
+#include "daemon/estate.h"
 
 /* Fewer than these in flight at a time do no harm; a program may usually have 1024 descriptors. */
 #define ADV_CARRIER_LEAST 512u

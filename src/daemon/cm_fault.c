@@ -3,11 +3,17 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/log.h"
-#include "daemon/ucma_internal.h"
+#include "daemon/ucma_state.h"
+#include "host/fault_exchange.h"
 #include "wire/mad.h"
+
+#define PROCESSES_MAX	   256 /* that have a plan; more: ENOSPC */
+#define USER_PROCESSES_MAX 128 /* of one user, if the daemon serves many */
 
 struct process {
 	struct adv_list link;
@@ -16,12 +22,23 @@ struct process {
 	struct adv_fault_state state;
 };
 
-void adv_cm_faults_init(struct adv_cm_faults *f, struct adv_ucma *u)
+struct adv_cm_faults {
+	struct adv_ucma *ucma;
+	struct adv_list processes; /* connected ones that have a plan */
+	unsigned count;
+	bool daemon_faulty;
+	struct adv_fault_state daemon;
+};
+
+struct adv_cm_faults *adv_cm_faults_create(struct adv_ucma *u)
 {
+	struct adv_cm_faults *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
 	f->ucma = u;
-	f->count = 0;
-	f->daemon_faulty = false;
 	adv_list_init(&f->processes);
+	return f;
 }
 
 static struct process *process_of(struct adv_list *n)
@@ -29,7 +46,7 @@ static struct process *process_of(struct adv_list *n)
 	return adv_container_of(n, struct process, link);
 }
 
-static struct process *find(const struct adv_cm_faults *f, pid_t pid)
+static struct process *find_process(const struct adv_cm_faults *f, pid_t pid)
 {
 	for (struct adv_list *n = f->processes.next; n != &f->processes; n = n->next)
 		if (process_of(n)->pid == pid)
@@ -37,52 +54,56 @@ static struct process *find(const struct adv_cm_faults *f, pid_t pid)
 	return NULL;
 }
 
-static void forget(struct adv_cm_faults *f, struct process *p)
+static void forget_process(struct adv_cm_faults *f, struct process *p)
 {
 	adv_list_del(&p->link);
 	f->count--;
 	free(p);
 }
 
-void adv_cm_faults_free(struct adv_cm_faults *f)
+void adv_cm_faults_destroy(struct adv_cm_faults *f)
 {
+	if (!f)
+		return;
 	while (!adv_list_empty(&f->processes))
-		forget(f, process_of(f->processes.next));
+		forget_process(f, process_of(f->processes.next));
+	free(f);
 }
 
 /* ---- what happens to a packet ---- */
 
 /* Whose MAD it is; NULL: nobody's with a plan. */
-static struct process *owner(struct adv_cm_faults *f, const struct adv_rx_meta *meta,
-			     const uint8_t *mad, bool sent)
+static struct process *find_owner(struct adv_cm_faults *f, const struct adv_rx_meta *meta,
+				  const uint8_t *mad, bool sent)
 {
 	const struct adv_ucma_id *id =
 		adv_cm_mad_user(f->ucma->cm, meta, mad, ADV_CM_MAD_LEN, sent);
 
-	return id ? find(f, id->channel->client->peer.pid) : NULL;
+	return id ? find_process(f, id->channel->client->session.peer.pid) : NULL;
 }
 
-static struct process *owner_of_sent(struct adv_cm_faults *f, const struct adv_tx_packet *out)
+static struct process *find_owner_of_sent(struct adv_cm_faults *f, const struct adv_tx_packet *out)
 {
 	const struct adv_rx_meta meta = {.sgid = out->path->dgid, .dgid = out->path->sgid};
 
 	if (out->iov_count != 1 || out->payload_len != ADV_CM_MAD_LEN)
 		return NULL;
-	return owner(f, &meta, out->iov[0].iov_base, true);
+	return find_owner(f, &meta, out->iov[0].iov_base, true);
 }
 
-static struct process *owner_of_received(struct adv_cm_faults *f, const struct adv_rx_packet *in)
+static struct process *find_owner_of_received(struct adv_cm_faults *f,
+					      const struct adv_rx_packet *in)
 {
 	struct adv_headers h;
 	size_t n = adv_headers_decode(in->data, in->len, &h);
 
 	if (!n || h.bth.dest_qpn != ADV_GSI_QPN || in->len - n != ADV_CM_MAD_LEN)
 		return NULL;
-	return owner(f, in->meta, adv_rx_payload(in, n), false);
+	return find_owner(f, in->meta, adv_rx_payload(in, n), false);
 }
 
 /* Adds what a second plan has to say. */
-static void merge(struct adv_fault_verdict *v, const struct adv_fault_verdict *more)
+static void merge_verdict(struct adv_fault_verdict *v, const struct adv_fault_verdict *more)
 {
 	v->drop |= more->drop;
 	v->mark |= more->mark;
@@ -104,9 +125,9 @@ static void merge(struct adv_fault_verdict *v, const struct adv_fault_verdict *m
 		v->copies = ADV_FAULT_COPIES_MAX;
 }
 
-static bool ask(void *user, uint64_t now, const struct adv_fault_packet *p,
-		const struct adv_tx_packet *out, const struct adv_rx_packet *in,
-		struct adv_fault_verdict *v)
+static bool decide_packet(void *user, uint64_t now, const struct adv_fault_packet *p,
+			  const struct adv_tx_packet *out, const struct adv_rx_packet *in,
+			  struct adv_fault_verdict *v)
 {
 	struct adv_cm_faults *f = user;
 	struct process *process = NULL;
@@ -115,33 +136,33 @@ static bool ask(void *user, uint64_t now, const struct adv_fault_packet *p,
 
 	memset(v, 0, sizeof(*v));
 	if (f->count)
-		process = out ? owner_of_sent(f, out) : owner_of_received(f, in);
+		process = out ? find_owner_of_sent(f, out) : find_owner_of_received(f, in);
 	if (process)
 		hit = adv_fault_decide(&process->state, now, p, v);
 	if (!f->daemon_faulty || v->drop || !adv_fault_decide(&f->daemon, now, p, &more))
 		return hit;
-	merge(v, &more);
+	merge_verdict(v, &more);
 	return true;
 }
 
 /* ---- plans ---- */
 
 /* QP 1 asks as long as there is a plan. 0 or ENOMEM. */
-static int update(struct adv_cm_faults *f)
+static int update_qp1(struct adv_cm_faults *f)
 {
 	bool faulty = f->count || f->daemon_faulty;
 
-	return adv_qp1_set_faults(f->ucma->qp1, faulty ? ask : NULL, f);
+	return adv_qp1_set_faults(f->ucma->qp1, faulty ? decide_packet : NULL, f);
 }
 
 void adv_cm_faults_process_leaves(struct adv_cm_faults *f, pid_t pid)
 {
-	struct process *p = f->count ? find(f, pid) : NULL;
+	struct process *p = f->count ? find_process(f, pid) : NULL;
 
 	if (!p || adv_users_have_process(f->ucma->users, pid))
 		return;
-	forget(f, p);
-	(void)update(f);
+	forget_process(f, p);
+	(void)update_qp1(f);
 }
 
 static uint64_t new_seed(void)
@@ -149,7 +170,7 @@ static uint64_t new_seed(void)
 	uint64_t seed;
 
 	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
-		seed = adv_ucma_now();
+		seed = adv_clock_ns();
 	return seed % ADV_FAULT_SEEDS;
 }
 
@@ -163,7 +184,7 @@ struct subject {
 static const struct adv_fault_state *show_process(void *user)
 {
 	const struct subject *s = user;
-	const struct process *p = find(s->faults, s->pid);
+	const struct process *p = find_process(s->faults, s->pid);
 
 	return p ? &p->state : NULL;
 }
@@ -171,11 +192,11 @@ static const struct adv_fault_state *show_process(void *user)
 static void clear_process(void *user)
 {
 	const struct subject *s = user;
-	struct process *p = find(s->faults, s->pid);
+	struct process *p = find_process(s->faults, s->pid);
 
 	if (p)
-		forget(s->faults, p);
-	(void)update(s->faults);
+		forget_process(s->faults, p);
+	(void)update_qp1(s->faults);
 }
 
 static bool may_have_more(const struct adv_cm_faults *f, uid_t uid)
@@ -184,14 +205,13 @@ static bool may_have_more(const struct adv_cm_faults *f, uid_t uid)
 
 	for (struct adv_list *n = f->processes.next; n != &f->processes; n = n->next)
 		same += process_of(n)->uid == uid;
-	return f->count < ADV_CM_FAULT_PROCESSES &&
-	       (!f->ucma->daemon->system || same < ADV_CM_FAULT_USER_PROCESSES);
+	return f->count < PROCESSES_MAX && (!f->ucma->daemon->system || same < USER_PROCESSES_MAX);
 }
 
 static int set_process(void *user, const struct adv_fault_plan *plan)
 {
 	const struct subject *s = user;
-	struct process *p = find(s->faults, s->pid);
+	struct process *p = find_process(s->faults, s->pid);
 	int error;
 
 	if (!p) {
@@ -205,10 +225,10 @@ static int set_process(void *user, const struct adv_fault_plan *plan)
 		adv_list_add_tail(&s->faults->processes, &p->link);
 		s->faults->count++;
 	}
-	adv_fault_begin(&p->state, plan, adv_ucma_now());
-	error = update(s->faults);
+	adv_fault_begin(&p->state, plan, adv_clock_ns());
+	error = update_qp1(s->faults);
 	if (error)
-		forget(s->faults, p);
+		forget_process(s->faults, p);
 	return error;
 }
 
@@ -233,7 +253,7 @@ static void clear_daemon(void *user)
 	struct adv_cm_faults *f = user;
 
 	f->daemon_faulty = false;
-	(void)update(f);
+	(void)update_qp1(f);
 }
 
 static int set_daemon(void *user, const struct adv_fault_plan *plan)
@@ -241,9 +261,9 @@ static int set_daemon(void *user, const struct adv_fault_plan *plan)
 	struct adv_cm_faults *f = user;
 	int error;
 
-	adv_fault_begin(&f->daemon, plan, adv_ucma_now());
+	adv_fault_begin(&f->daemon, plan, adv_clock_ns());
 	f->daemon_faulty = true;
-	error = update(f);
+	error = update_qp1(f);
 	if (error)
 		f->daemon_faulty = false;
 	return error;

@@ -10,9 +10,9 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/carrier.h"
 #include "daemon/descriptors.h"
@@ -26,14 +26,6 @@
 #define LEAST_SLOTS	  16u
 #define LEAST_DESCRIPTORS 64u
 #define MOST_DESCRIPTORS  (1u << 20)
-
-uint64_t adv_daemon_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 void adv_daemon_signals(sigset_t *set)
 {
@@ -163,7 +155,7 @@ static int make_ledger(struct adv_daemon *d)
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (d->ledger == MAP_FAILED)
 		return errno;
-	d->ledger->started_ms = adv_daemon_now();
+	d->ledger->started_ms = adv_clock_ms();
 	d->ledger->linger_ms = d->linger_ms;
 	if (getrandom(d->ledger->instance, sizeof(d->ledger->instance), 0) < 0)
 		return errno;

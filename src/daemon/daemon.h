@@ -1,175 +1,59 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * adverbd's estate: what has to outlive any one of its processes. The keeper and the worker
- * both hold all of it, so that either can be replaced by a fork of the other.
- */
+/* How adverbd starts, with its estate, and how it ends. */
 #ifndef ADV_DAEMON_DAEMON_H
 #define ADV_DAEMON_DAEMON_H
 
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
 
-#include "host/control_protocol.h"
-#include "host/gid_table.h"
+#include "daemon/estate.h"
 
-#define ADV_CLIENTS_MAX	 4608 /* connections */
-#define ADV_USER_CLIENTS 2304 /* connections of one user, where many are served */
-#define ADV_USER_SLOTS                                                                             \
-	2047		   /* slots that one user can have had, where many are served; not root    \
-			    */
-#define ADV_USER_BLOCKS 63 /* and blocks */
-/* A slot is not used again so soon, where a new one can be made: ... */
-#define ADV_REST_MS    60000
-#define ADV_REST_LEAST ADV_SENDER_MS /* ... where its user has so many free ones: */
-#define ADV_REST_SLOTS 16
-#define ADV_SENDER_MS  5000 /* packets of a process that has ended are read by then */
-#define ADV_GRACE_MS   3000 /* a replaced worker waits so long for clients to resume */
-
-struct adv_membership {
-	struct adv_gid group;
-	uint32_t ifindex;
-	uint32_t joined;
-};
-
-/* A slot's entry is written in an order that lets a new worker take over at any instant. */
-struct adv_slot_record {
-	_Atomic uint32_t owned;
-	uint32_t pid;
-	uint32_t uid;
-	bool used_before; /* uid is then that of the last owner */
-	uint64_t freed;	  /* the ledger's count of releases at its own; 0: never used */
-	uint64_t freed_ms;
-	uint64_t opened_ms;
-	uint8_t token[ADV_CONTROL_TOKEN_LEN];
-	char comm[16];
-	struct adv_membership membership[ADV_SLOT_GROUPS];
-};
-
-/* QP numbers besides a slot's own. */
-struct adv_block_record {
-	_Atomic uint32_t slot; /* that has it; 0: none */
-	uint32_t uid;	       /* of the last owner, where used_before */
-	bool used_before;
-	uint64_t freed;
-};
-
-/* Shared between keeper and worker; the worker alone writes what is below the pids. */
-struct adv_ledger {
-	_Atomic uint32_t leaving; /* the end that follows is meant ... */
-	_Atomic uint32_t handed;  /* ... by us; clients may start another that goes on */
-	_Atomic uint32_t worker_pid;
-	_Atomic uint32_t keeper_pid;
-	_Atomic uint32_t restarts;
-	_Atomic uint32_t served; /* a worker came so far as to serve */
-	uint64_t started_ms;
-	uint64_t linger_ms;
-	uint32_t carried_set; /* the number of the carrier's newest one */
-	uint32_t carried;     /* messages in its queue */
-	uint64_t releases;
-	uint64_t qp1_dropped;
-	uint64_t counted[ADV_COUNTERS]; /* by slots that were given up since */
-	uint8_t instance[ADV_CONTROL_TOKEN_LEN];
-	struct adv_block_record block[ADV_BLOCKS];
-	uint32_t sockets; /* of the group: of the slots below that */
-	struct adv_slot_record slot[ADV_SLOTS];
-};
-
-/* See daemon/carrier.h. */
-struct adv_carrier {
-	int queue; /* -1: there is none */
-	int feed;
-	unsigned most; /* sockets, to be carried */
-};
-
-struct adv_daemon {
-	/* Of port 4791, in the group's order, as many as this process knows of. */
-	int socket[ADV_SLOTS];
-	unsigned sockets;
-	unsigned slots_most; /* so many there may be, those of daemon and nobody included */
-	int keeper;	     /* the worker's: its end of the pair; -1: no keeper at present */
-	int listener;
-	int table_fd;  /* sealed against writing: for clients */
-	int ledger_fd; /* likewise: for a daemon after us; -1: there is none */
-	int marker; /* bound to a name that says: there are sockets of this user's daemon; or -1 */
-	struct adv_carrier carrier;
-	struct adv_ledger *ledger;
-	int counters[ADV_SLOTS]; /* the worker's: what a slot counts in; 0: nothing */
-	struct adv_gid_table *gids;
-	struct adv_senders *senders;
-	bool system;
-	bool foreground;
-	uid_t uid;
-	uint64_t linger_ms;
-	int ready_fd; /* where the starter waits for ADV_START_*; -1: nobody does */
-	/* The worker's: of slots, then blocks, given up: until when their sender still counts. */
-	uint64_t sender_until[ADV_SLOTS + ADV_BLOCKS];
-	uint64_t senders_at; /* the earliest of these; 0: none */
-};
-
-/* Milliseconds of CLOCK_MONOTONIC. */
-uint64_t adv_daemon_now(void);
-
-/* How many descriptors we may have beside our own and the group's sockets: for clients, and for
- * what is theirs. */
+/* Returns how many descriptors this process may have besides its own and the group's sockets: for
+ * clients and their objects. */
 unsigned adv_daemon_descriptors(void);
 
-/* So many sockets of the group our descriptors allow, as each brings others along. */
+/* Returns how many sockets of the group the limit of descriptors allows. Each brings others. */
 unsigned adv_daemon_slots(void);
+
 /*
- * Takes the name and the port and makes the shared tables. 0; EALREADY where another daemon holds
- * the name; EBUSY where a daemon has died, and programs that have outlived it start another; else
- * errno; a line in why[]. What was made is freed by the process's end only.
+ * Binds the name and the port and makes the shared tables. Returns:
+ *  - 0;
+ *  - EALREADY: another daemon holds the name;
+ *  - EBUSY: a daemon has died, and programs that have outlived it start another;
+ *  - another errno.
+ * An error has a line of text in why[]. Only the end of the process frees what was made.
  */
 int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len);
 
-/* The same, but goes on from the estate that a client kept: `queue` is a descriptor of its carrier
- * (daemon/carrier.h). */
+/* As adv_daemon_found(), but continues with the estate that a client kept. `queue` is a descriptor
+ * of its carrier (daemon/carrier.h). */
 int adv_daemon_adopt(struct adv_daemon *d, int queue, char *why, size_t why_len);
 
-/* Parts of these: binds the abstract name, which only one process can. 0; EALREADY, or errno and
- * why[]. */
+/* Parts of these two. Binds the abstract name, which only one process can hold. Returns 0, or
+ * EALREADY or another errno with text in why[]. */
 int adv_daemon_take_name(struct adv_daemon *d, char *why, size_t why_len);
-/* Listens, for as many slots as there may be. 0 or errno and why[]. */
+/* Listens, and sets how many slots are possible. Returns 0, or errno with text in why[]. */
 int adv_daemon_open(struct adv_daemon *d, char *why, size_t why_len);
-/* Makes the shared tables, empty. 0 or errno and why[]. */
+/* Makes the shared tables, empty. Returns 0, or errno with text in why[]. */
 int adv_daemon_make_tables(struct adv_daemon *d, char *why, size_t why_len);
 
-/* Tells the starter, once, what became of us: one of ADV_START_*, and for FAILED why. */
+/* Reports the outcome of the start to the starter, once: one of ADV_START_*, and the reason for
+ * FAILED and WAIT. */
 void adv_daemon_tell(struct adv_daemon *d, char verdict, const char *why);
 
-/* The same for who has founded all and cannot go on, for this errno; logged too. */
+/* Reports FAILED with the text of this errno, and logs it: the tables are made, but the daemon
+ * cannot begin to serve. */
 void adv_daemon_cannot_start(struct adv_daemon *d, int error);
 
-/* Takes the group's sockets back from clients and closes them, then the name: in this order, so
- * that who can take the name can have the port too. Where the estate is `handed` to clients, they
- * keep them. */
+/* Empties the carrier, closes the group's sockets and then the name. In this order, a process that
+ * can bind the name can bind the port too. If the estate is `handed` to clients, the carrier keeps
+ * its contents. */
 void adv_daemon_release(struct adv_daemon *d);
 
-/* Closes every descriptor but standard ones, the estate, `also` and what leads to the starter. */
+/* Closes all descriptors except the standard ones, the estate's, `also` and the one that leads to
+ * the starter. */
 void adv_daemon_close_others(const struct adv_daemon *d, int also);
 
-/*
- * Divides this process in two, joined by a socket pair: the worker serves, the keeper replaces
- * it when it dies, and the other way round. Returns in every process there comes to be, at its
- * end: the exit status.
- */
-int adv_keeper_start(struct adv_daemon *d);
-
-/* In the worker whose keeper died: forks another. The worker's new end of the pair, or -1. */
-int adv_keeper_replace(struct adv_daemon *d);
-
-/* The group has grown by this socket of the worker's: the keeper gets a copy. 0, or errno where it
- * cannot have it; with no keeper there is nothing to do, as the next one is our child. */
-int adv_keeper_give(const struct adv_daemon *d, int fd);
-
-/* The worker's life; `keeper` is its end of the pair and closed with the process. Exit status. */
-int adv_worker_run(struct adv_daemon *d, int keeper);
-
-/* The signals that end the daemon: SIGTERM, SIGINT. */
+/* Fills the set of signals that end the daemon: SIGTERM, SIGINT. */
 void adv_daemon_signals(sigset_t *set);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The keeper does nothing but hold the estate, so that nothing can make it fail: no client, no
- * packet, no memory to run out of. Were the last holder of the sockets to die, the kernel would
- * compact the group and every packet would go to the wrong process.
+ * The keeper only holds the estate, so that it cannot fail: it has no client, receives no packet
+ * and allocates no memory.
  */
-#include "daemon/daemon.h"
+#include "daemon/keeper.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,8 +13,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/rights.h"
+#include "daemon/daemon.h"
 #include "daemon/detach.h"
 #include "daemon/priority.h"
 #include "host/sysfs_root.h"
@@ -47,7 +48,7 @@ static int fork_worker(struct adv_daemon *d, bool *in_worker, int *status)
 	if (pid == 0) {
 		adv_daemon_close_others(d, pair[1]);
 		*in_worker = true;
-		*status = adv_worker_run(d, pair[1]);
+		*status = d->run_worker(d, pair[1]);
 		return -1;
 	}
 	atomic_store(&d->ledger->worker_pid, (uint32_t)pid);
@@ -162,7 +163,7 @@ static void wait_for_end(int worker)
 /* True where workers die faster than it makes sense to replace them. */
 static bool too_often(uint64_t *window, unsigned *count)
 {
-	uint64_t now = adv_daemon_now();
+	uint64_t now = adv_clock_ms();
 
 	if (now - *window > RESTARTS_WINDOW_MS) {
 		*window = now;

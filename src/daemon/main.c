@@ -16,7 +16,9 @@
 #include "daemon/daemon.h"
 #include "daemon/descriptors.h"
 #include "daemon/detach.h"
+#include "daemon/keeper.h"
 #include "daemon/priority.h"
+#include "daemon/worker.h"
 
 #define LINGER_DEFAULT_MS 1000
 #define LINGER_MAX_S	  86400
@@ -203,6 +205,7 @@ static int start(struct options *o)
 			       .foreground = o->foreground,
 			       .ready_fd = o->ready_fd,
 			       .marker = -1,
+			       .run_worker = adv_worker_run,
 			       .carrier = {.queue = -1, .feed = -1, .most = carried_most(o)}};
 	char why[900] = "";
 	int error = o->estate_fd < 0 ? adv_daemon_found(&d, why, sizeof(why))

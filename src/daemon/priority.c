@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "daemon/daemon.h"
+#include "base/clock.h"
 
 #define NICE	       (-10)
 #define AUTOGROUP_NICE "-10"
@@ -32,7 +32,7 @@ static void rest(int signal)
 
 	(void)signal;
 	if (take(SCHED_OTHER))
-		atomic_store(&renew_at, adv_daemon_now() + ADV_PRIORITY_REST_MS);
+		atomic_store(&renew_at, adv_clock_ms() + ADV_PRIORITY_REST_MS);
 	errno = saved;
 }
 

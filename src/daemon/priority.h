@@ -28,7 +28,7 @@
  */
 void adv_priority_ask(bool session);
 
-/* When adv_priority_renew() is due next, in milliseconds of adv_daemon_now(); 0: not at all. */
+/* When adv_priority_renew() is due next, in milliseconds of adv_clock_ms(); 0: not at all. */
 uint64_t adv_priority_deadline(void);
 
 /* To be called when the deadline has come, or at any time: takes up SCHED_RR again after a rest. */

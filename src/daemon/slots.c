@@ -9,9 +9,11 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/carrier.h"
 #include "daemon/group.h"
+#include "daemon/keeper.h"
 
 static bool owned(const struct adv_slot_record *r)
 {
@@ -100,7 +102,7 @@ static void set_sender(struct adv_daemon *d, unsigned target, uint16_t port, uin
 /* What its process has sent last is still to be taken for its own by those who read it late. */
 static void forget_sender_later(struct adv_daemon *d, unsigned target)
 {
-	d->sender_until[target] = adv_daemon_now() + ADV_SENDER_MS;
+	d->sender_until[target] = adv_clock_ms() + ADV_SENDER_MS;
 	if (!d->senders_at)
 		d->senders_at = d->sender_until[target];
 }
@@ -188,7 +190,7 @@ uint32_t adv_slots_take(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t ui
 	r->pid = (uint32_t)pid;
 	r->uid = uid;
 	r->used_before = true;
-	r->opened_ms = adv_daemon_now();
+	r->opened_ms = adv_clock_ms();
 	snprintf(r->comm, sizeof(r->comm), "%s", comm);
 	atomic_store_explicit(&r->owned, 1, memory_order_release);
 	return adv_group_hand_out(d->socket[slot]);
@@ -297,7 +299,7 @@ void adv_slots_release(struct adv_daemon *d, unsigned slot)
 	adv_group_idle(d->socket[slot]);
 	explicit_bzero(r->token, sizeof(r->token));
 	r->freed = ++d->ledger->releases;
-	r->freed_ms = adv_daemon_now();
+	r->freed_ms = adv_clock_ms();
 	atomic_store_explicit(&r->owned, 0, memory_order_release);
 	(void)adv_slots_steer(d);
 }

@@ -6,7 +6,7 @@
 #ifndef ADV_DAEMON_SLOTS_H
 #define ADV_DAEMON_SLOTS_H
 
-#include "daemon/daemon.h"
+#include "daemon/estate.h"
 
 /*
  * Chooses a free slot: of those whose last owner was the same user the one free the longest, where
@@ -14,7 +14,7 @@
  * made, as long as there are fewer than `most` and the user has had fewer than `limit`; else the
  * former after all. So there are few sockets where programs come one after the other, and a user
  * never gets one that another user may still hold. 0: none is to be had. `now`: of
- * adv_daemon_now().
+ * adv_clock_ms().
  */
 unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid, unsigned limit, unsigned most,
 			  uint64_t now);

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "daemon/ucma_internal.h"
+#include "daemon/ucma.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "daemon/cm_fault.h"
 #include "daemon/given.h"
+#include "daemon/ucma_channel.h"
+#include "daemon/ucma_client.h"
+#include "daemon/ucma_id.h"
+#include "daemon/ucma_multicast.h"
+#include "daemon/ucma_resolve.h"
 
 #define EVENTS_A_ROUND	ADV_UCMA_CLIENTS /* so that none waits for others to be looked at */
 #define PACKETS_A_ROUND 256
@@ -23,18 +30,10 @@
 #define EARLY_NS	(100 * 1000000ull)  /* for a listener that is about to be there */
 #define AGAIN_NS	(2000 * 1000000ull) /* for one that is about to come back */
 
-/* Small numbers in epoll's data are sources, others clients; bit 0 of those: the pidfd. */
+/* In epoll's data, small numbers are sources; the others are sessions (daemon/session.h). */
 enum source { FROM_QP1, FROM_QP1_ROOM, FROM_QP1_ERRORS, SOURCES };
 
-uint64_t adv_ucma_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-int adv_ucma_watch(struct adv_ucma *u, int fd, uint64_t data)
+static int watch_descriptor(struct adv_ucma *u, int fd, uint64_t data)
 {
 	struct epoll_event e = {.events = EPOLLIN, .data.u64 = data};
 
@@ -69,9 +68,9 @@ static unsigned channel_limit(void)
 	return r.rlim_cur > 1 << 20 ? 1 << 19 : (unsigned)(r.rlim_cur - 1280) / 2;
 }
 
-static void release(struct adv_ucma *u)
+static void free_ucma(struct adv_ucma *u)
 {
-	adv_cm_faults_free(&u->faults);
+	adv_cm_faults_destroy(u->faults);
 	if (u->cm)
 		adv_cm_destroy(u->cm);
 	if (u->qp1)
@@ -96,22 +95,22 @@ struct adv_ucma *adv_ucma_create(struct adv_daemon *d, struct adv_users *users)
 	adv_list_init(&u->clients);
 	adv_list_init(&u->leaving);
 	adv_list_init(&u->queries);
-	adv_cm_faults_init(&u->faults, u);
 	memcpy(&u->gids, d->gids, sizeof(u->gids));
 	u->epoll = epoll_create1(EPOLL_CLOEXEC);
 	u->qp1 = adv_qp1_create(d->socket[ADV_SLOT_DAEMON], &d->senders->port[ADV_SLOT_DAEMON]);
 	u->resolver = u->qp1 ? adv_resolver_create() : NULL;
 	u->cm = u->resolver ? make_engine(u) : NULL;
-	if (u->epoll >= 0 && u->cm)
-		error = adv_ucma_watch(u, d->socket[ADV_SLOT_DAEMON], FROM_QP1);
+	u->faults = u->cm ? adv_cm_faults_create(u) : NULL;
+	if (u->epoll >= 0 && u->faults)
+		error = watch_descriptor(u, d->socket[ADV_SLOT_DAEMON], FROM_QP1);
 	else
 		error = errno;
 	if (!error)
-		error = adv_ucma_watch(u, adv_qp1_error_fd(u->qp1), FROM_QP1_ERRORS);
+		error = watch_descriptor(u, adv_qp1_error_fd(u->qp1), FROM_QP1_ERRORS);
 	if (!error)
 		error = adv_qp1_set_gids(u->qp1, &u->gids);
 	if (error) {
-		release(u);
+		free_ucma(u);
 		errno = error;
 		return NULL;
 	}
@@ -134,7 +133,7 @@ static bool too_many(const struct adv_ucma *u, const struct adv_user *user,
 		const struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
 
 		/* 0: one that we cannot see; there may be many. */
-		same_process += peer->pid && c->peer.pid == peer->pid;
+		same_process += peer->pid && c->session.peer.pid == peer->pid;
 	}
 	return u->client_count >= ADV_UCMA_CLIENTS || same_process >= ADV_UCMA_PROCESS_CLIENTS ||
 	       (u->daemon->system && (user->cm_clients >= ADV_UCMA_USER_CLIENTS ||
@@ -171,8 +170,8 @@ bool adv_ucma_find_process(const struct adv_ucma *u, pid_t pid, uid_t *uid)
 	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
 		const struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
 
-		if (c->peer.pid == pid) {
-			*uid = c->peer.uid;
+		if (c->session.peer.pid == pid) {
+			*uid = c->session.peer.uid;
 			return true;
 		}
 	}
@@ -181,15 +180,15 @@ bool adv_ucma_find_process(const struct adv_ucma *u, pid_t pid, uid_t *uid)
 
 void adv_ucma_process_leaves(struct adv_ucma *u, pid_t pid)
 {
-	adv_cm_faults_process_leaves(&u->faults, pid);
+	adv_cm_faults_process_leaves(u->faults, pid);
 }
 
 void adv_ucma_fault(struct adv_ucma *u, pid_t pid, uid_t uid, int fd)
 {
 	if (pid)
-		adv_cm_faults_of_process(&u->faults, pid, uid, fd);
+		adv_cm_faults_of_process(u->faults, pid, uid, fd);
 	else
-		adv_cm_faults_of_daemon(&u->faults, fd);
+		adv_cm_faults_of_daemon(u->faults, fd);
 }
 
 static void close_dead(struct adv_ucma *u)
@@ -200,7 +199,7 @@ static void close_dead(struct adv_ucma *u)
 		struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
 
 		n = n->next;
-		if (c->dead)
+		if (c->session.dead)
 			adv_ucma_client_close(c);
 	}
 }
@@ -208,9 +207,9 @@ static void close_dead(struct adv_ucma *u)
 /* A part of each in turn: what one of them leaves free, somebody may wait for. */
 static void wither(struct adv_ucma *u)
 {
-	uint64_t end = adv_ucma_now() + WITHER_NS;
+	uint64_t end = adv_clock_ns() + WITHER_NS;
 
-	while (!adv_list_empty(&u->leaving) && adv_ucma_now() < end) {
+	while (!adv_list_empty(&u->leaving) && adv_clock_ns() < end) {
 		struct adv_ucma_client *c =
 			adv_container_of(u->leaving.next, struct adv_ucma_client, link);
 
@@ -226,10 +225,10 @@ static void receive_mad(void *user, const struct adv_rx_meta *meta, const uint8_
 {
 	struct adv_ucma *u = user;
 
-	adv_cm_rx(u->cm, adv_ucma_now(), meta, mad, ADV_CM_MAD_LEN);
+	adv_cm_rx(u->cm, adv_clock_ns(), meta, mad, ADV_CM_MAD_LEN);
 }
 
-static void receive(struct adv_ucma *u)
+static void receive_mads(struct adv_ucma *u)
 {
 	uint64_t before = adv_qp1_counters(u->qp1)->dropped;
 
@@ -242,7 +241,7 @@ static void port_unreachable(void *user, const struct adv_gid *sgid, const struc
 {
 	struct adv_ucma *u = user;
 
-	adv_cm_port_unreachable(u->cm, adv_ucma_now(), sgid, dgid, mad, len);
+	adv_cm_port_unreachable(u->cm, adv_clock_ns(), sgid, dgid, mad, len);
 }
 
 /* QP1's sockets are full: go on when the one that said so has room. */
@@ -255,7 +254,7 @@ static void wait_for_room(struct adv_ucma *u)
 		epoll_ctl(u->epoll, EPOLL_CTL_ADD, fd, &e);
 }
 
-static void transmit(struct adv_ucma *u)
+static void send_mads(struct adv_ucma *u)
 {
 	struct adv_cm_mad mads[ADV_QP1_BATCH];
 	unsigned total = 0, n = ADV_QP1_BATCH;
@@ -266,7 +265,7 @@ static void transmit(struct adv_ucma *u)
 			u->more_to_send = true;
 			return;
 		}
-		for (n = 0; n < ADV_QP1_BATCH && adv_cm_tx(u->cm, adv_ucma_now(), &mads[n]); n++)
+		for (n = 0; n < ADV_QP1_BATCH && adv_cm_tx(u->cm, adv_clock_ns(), &mads[n]); n++)
 			;
 		adv_qp1_send(u->qp1, mads, n);
 		total += n;
@@ -277,18 +276,14 @@ static void transmit(struct adv_ucma *u)
 
 static void on_event(struct adv_ucma *u, const struct epoll_event *e)
 {
-	struct adv_ucma_client *c = (struct adv_ucma_client *)(uintptr_t)(e->data.u64 & ~1ull);
-
 	if (e->data.u64 == FROM_QP1)
-		receive(u);
+		receive_mads(u);
 	else if (e->data.u64 == FROM_QP1_ROOM)
 		(void)adv_qp1_flush(u->qp1);
 	else if (e->data.u64 == FROM_QP1_ERRORS)
 		adv_qp1_errors(u->qp1, ERRORS_A_ROUND, port_unreachable, u);
-	else if (e->data.u64 & 1)
-		c->dead = true;
-	else if (!c->dead)
-		adv_ucma_client_readable(c);
+	else
+		(void)adv_session_on_event(e);
 }
 
 void adv_ucma_poll(struct adv_ucma *u)
@@ -304,16 +299,16 @@ void adv_ucma_run(struct adv_ucma *u)
 {
 	struct adv_cm_event event;
 
-	if (adv_qp1_deadline(u->qp1) <= adv_ucma_now())
-		receive(u);
-	if (adv_cm_deadline(u->cm) <= adv_ucma_now())
-		adv_cm_expire(u->cm, adv_ucma_now());
-	adv_ucma_queries_run(u, adv_daemon_now());
+	if (adv_qp1_deadline(u->qp1) <= adv_clock_ns())
+		receive_mads(u);
+	if (adv_cm_deadline(u->cm) <= adv_clock_ns())
+		adv_cm_expire(u->cm, adv_clock_ns());
+	adv_ucma_queries_run(u, adv_clock_ms());
 	while (adv_cm_next_event(u->cm, &event))
-		adv_ucma_take_event(u, &event);
+		adv_ucma_id_on_event(u, &event);
 	close_dead(u);
 	wither(u);
-	transmit(u);
+	send_mads(u);
 }
 
 uint64_t adv_ucma_deadline(const struct adv_ucma *u)
@@ -321,7 +316,7 @@ uint64_t adv_ucma_deadline(const struct adv_ucma *u)
 	uint64_t cm = adv_cm_deadline(u->cm), kept = adv_qp1_deadline(u->qp1), next = UINT64_MAX;
 
 	if (u->more_to_send || !adv_list_empty(&u->leaving))
-		return adv_daemon_now();
+		return adv_clock_ms();
 	if (kept < cm)
 		cm = kept;
 	if (cm != UINT64_MAX)
@@ -338,8 +333,8 @@ uint64_t adv_ucma_deadline(const struct adv_ucma *u)
 /* ---- addresses that change ---- */
 
 /* The entries of *a that *b does not have. */
-static unsigned difference(const struct adv_gid_table *a, const struct adv_gid_table *b,
-			   const struct adv_gid_entry **out)
+static unsigned gids_missing(const struct adv_gid_table *a, const struct adv_gid_table *b,
+			     const struct adv_gid_entry **out)
 {
 	unsigned n = 0;
 
@@ -366,14 +361,14 @@ static bool is_among(const struct adv_ucma_id *id, const struct adv_gid_entry *c
 	return false;
 }
 
-static void address_gone(struct adv_ucma_id *id)
+static void lose_address(struct adv_ucma_id *id)
 {
 	if (id->adrift)
 		return;
 	id->adrift = true;
 	adv_ucma_memberships_lost(id);
 	if (!id->unanswered)
-		adv_ucma_tell(id, RDMA_CM_EVENT_ADDR_CHANGE, 0);
+		adv_ucma_event_queue_status(id, RDMA_CM_EVENT_ADDR_CHANGE, 0);
 }
 
 void adv_ucma_gids_changed(struct adv_ucma *u)
@@ -388,8 +383,8 @@ void adv_ucma_gids_changed(struct adv_ucma *u)
 	error = adv_qp1_set_gids(u->qp1, &u->gids);
 	if (error)
 		adv_warn("QP1 keeps to the old addresses: %s", strerror(error));
-	gone_count = difference(&old, &u->gids, gone);
-	come_count = difference(&u->gids, &old, come);
+	gone_count = gids_missing(&old, &u->gids, gone);
+	come_count = gids_missing(&u->gids, &old, come);
 	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
 		struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
 
@@ -397,7 +392,7 @@ void adv_ucma_gids_changed(struct adv_ucma *u)
 			struct adv_ucma_id *id = adv_container_of(i, struct adv_ucma_id, link);
 
 			if (id->ifindex && is_among(id, gone, gone_count))
-				address_gone(id);
+				lose_address(id);
 			else if (id->adrift && is_among(id, come, come_count))
 				id->adrift = false;
 		}
@@ -413,12 +408,12 @@ bool adv_ucma_busy(const struct adv_ucma *u)
 
 void adv_ucma_end(struct adv_ucma *u)
 {
-	uint64_t end = adv_daemon_now() + FAREWELL_MS, now;
+	uint64_t end = adv_clock_ms() + FAREWELL_MS, now;
 
 	while (!adv_list_empty(&u->clients))
 		adv_ucma_client_close(
 			adv_container_of(u->clients.next, struct adv_ucma_client, link));
-	for (now = adv_daemon_now(); adv_ucma_busy(u) && now < end; now = adv_daemon_now()) {
+	for (now = adv_clock_ms(); adv_ucma_busy(u) && now < end; now = adv_clock_ms()) {
 		struct pollfd p = {.fd = u->epoll, .events = POLLIN};
 		uint64_t next = adv_ucma_deadline(u);
 
@@ -431,7 +426,7 @@ void adv_ucma_end(struct adv_ucma *u)
 	while (!adv_list_empty(&u->leaving))
 		adv_ucma_client_wither(
 			adv_container_of(u->leaving.next, struct adv_ucma_client, link));
-	release(u);
+	free_ucma(u);
 }
 
 /* ---- looking at it ---- */

@@ -11,13 +11,10 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "daemon/daemon.h"
+#include "daemon/estate.h"
 #include "daemon/users.h"
 
 struct adv_ucma;
-
-/* Nanoseconds of CLOCK_MONOTONIC. */
-uint64_t adv_ucma_now(void);
 
 /* NULL and errno. */
 struct adv_ucma *adv_ucma_create(struct adv_daemon *d, struct adv_users *users);
@@ -28,7 +25,7 @@ void adv_ucma_end(struct adv_ucma *u);
 /* To be polled for readability: then adv_ucma_poll(). */
 int adv_ucma_fd(const struct adv_ucma *u);
 
-/* When adv_ucma_run() wants to be called at the latest, in milliseconds of adv_daemon_now();
+/* When adv_ucma_run() wants to be called at the latest, in milliseconds of adv_clock_ms();
  * 0: no time is set. */
 uint64_t adv_ucma_deadline(const struct adv_ucma *u);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Addresses of ids: to and from the protocol's form, and binding. */
-#include "daemon/ucma_internal.h"
+#include "daemon/ucma_address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <string.h>
 
 #define PRIVILEGED_PORTS 1024 /* as the kernel's rdma_cm has it, whatever its sysctl says */
 
@@ -93,7 +94,7 @@ int adv_ucma_bind_to(struct adv_ucma_client *c, struct adv_ucma_id *id, const st
 		return EINVAL;
 	if (!adv_ucma_is_any(a))
 		error = check_local(c->ucma, a, &ifindex);
-	if (!error && a->port && a->port < PRIVILEGED_PORTS && c->peer.uid != 0)
+	if (!error && a->port && a->port < PRIVILEGED_PORTS && c->session.peer.uid != 0)
 		error = EACCES;
 	if (!error)
 		error = adv_cm_bind(id->cm, a, id->bind_flags);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Event channels: queues of events, and a byte on a socket for each. */
-#include "daemon/ucma_internal.h"
+#include "daemon/ucma_channel.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,13 +10,9 @@
 
 #include "base/log.h"
 #include "daemon/given.h"
+#include "daemon/ucma_address.h"
 
 #define OWN_EVENTS_FROM 16 /* types that librdmacm makes itself */
-
-struct adv_ucma_channel *adv_ucma_find_channel(struct adv_ucma_client *c, uint32_t handle)
-{
-	return adv_handles_find(&c->channels, handle);
-}
 
 /* The client's end blocks where the client does not say otherwise. */
 static int make_channel(struct adv_ucma_client *c, struct adv_ucma_channel **out, int *theirs)
@@ -44,17 +40,17 @@ static int make_channel(struct adv_ucma_client *c, struct adv_ucma_channel **out
 	adv_list_init(&ch->events);
 	adv_list_add_tail(&c->channel_list, &ch->link);
 	c->ucma->channel_count++;
-	c->turn.user->channels++;
-	c->turn.user->descriptors++;
+	c->session.turn.user->channels++;
+	c->session.turn.user->descriptors++;
 	*out = ch;
 	*theirs = pair[1];
 	return 0;
 }
 
 /* Where many are served no user may have all descriptors. */
-static bool may_have_more(const struct adv_ucma_client *c)
+static bool may_have_more_channels(const struct adv_ucma_client *c)
 {
-	const struct adv_user *user = c->turn.user;
+	const struct adv_user *user = c->session.turn.user;
 	const struct adv_ucma *u = c->ucma;
 
 	if (c->channels.used >= ADV_UCMA_CLIENT_CHANNELS || u->channel_count >= u->channel_limit)
@@ -68,7 +64,7 @@ int adv_ucma_create_channel(struct adv_ucma_client *c, struct adv_ucma_message *
 	struct adv_ucma_channel *ch = NULL;
 	int error;
 
-	if (!may_have_more(c))
+	if (!may_have_more_channels(c))
 		return EMFILE;
 	error = make_channel(c, &ch, fd);
 	if (!error)
@@ -81,15 +77,15 @@ void adv_ucma_channel_free(struct adv_ucma_channel *ch)
 	adv_handles_remove(&ch->client->channels, ch->handle);
 	adv_list_del(&ch->link);
 	ch->client->ucma->channel_count--;
-	ch->client->turn.user->channels--;
-	ch->client->turn.user->descriptors--;
+	ch->client->session.turn.user->channels--;
+	ch->client->session.turn.user->descriptors--;
 	close(ch->fd);
 	free(ch);
 }
 
 int adv_ucma_destroy_channel(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
-	struct adv_ucma_channel *ch = adv_ucma_find_channel(c, m->channel);
+	struct adv_ucma_channel *ch = adv_ucma_channel_find(c, m->channel);
 
 	if (!ch)
 		return ENOENT;
@@ -107,7 +103,7 @@ static void pay_tokens(struct adv_ucma_channel *ch)
 		ch->owed--;
 }
 
-static void append(struct adv_ucma_channel *ch, struct adv_ucma_event *event)
+static void append_event(struct adv_ucma_channel *ch, struct adv_ucma_event *event)
 {
 	adv_list_add_tail(&ch->events, &event->channel_link);
 	ch->owed++;
@@ -129,35 +125,35 @@ static bool has_param(uint32_t type)
 	}
 }
 
-void adv_ucma_queue(const struct adv_ucma_event *event)
+void adv_ucma_event_queue(const struct adv_ucma_event *event)
 {
 	struct adv_ucma_client *c = event->id->channel->client;
 	size_t size =
 		has_param(event->type) ? sizeof(*event) : offsetof(struct adv_ucma_event, param);
 	struct adv_ucma_event *e = NULL;
 
-	if (c->dead)
+	if (c->session.dead)
 		return;
 	if (c->event_count < ADV_UCMA_CLIENT_EVENTS + ADV_UCMA_ID_EVENTS * c->id_count)
 		e = malloc(size);
 	if (!e) {
-		adv_warn("process %d (%s) does not fetch its events: dropped", (int)c->peer.pid,
-			 c->comm);
-		c->dead = true;
+		adv_warn("process %d (%s) does not fetch its events: dropped",
+			 (int)c->session.peer.pid, c->session.comm);
+		c->session.dead = true;
 		return;
 	}
 	memcpy(e, event, size);
 	c->event_count++;
 	adv_list_add_tail(&e->id->events, &e->id_link);
-	append(e->id->channel, e);
+	append_event(e->id->channel, e);
 	pay_tokens(e->id->channel);
 }
 
-void adv_ucma_tell(struct adv_ucma_id *id, enum rdma_cm_event_type type, int status)
+void adv_ucma_event_queue_status(struct adv_ucma_id *id, enum rdma_cm_event_type type, int status)
 {
 	const struct adv_ucma_event event = {.id = id, .type = type, .status = status};
 
-	adv_ucma_queue(&event);
+	adv_ucma_event_queue(&event);
 }
 
 /* A byte that was not sent yet need not be. */
@@ -175,7 +171,7 @@ static void free_event(struct adv_ucma_event *e)
 	free(e);
 }
 
-void adv_ucma_drop_events(struct adv_ucma_id *id, const struct adv_ucma_membership *membership)
+void adv_ucma_events_drop(struct adv_ucma_id *id, const struct adv_ucma_membership *membership)
 {
 	struct adv_list *n = id->events.next;
 
@@ -196,11 +192,11 @@ int adv_ucma_write_event(struct adv_ucma_client *c, struct adv_ucma_message *m, 
 		.type = m->body.event.type, .status = m->body.event.status, .value = m->value};
 	int error = 0;
 
-	event.id = adv_ucma_find(c, m->id, &error);
+	event.id = adv_ucma_id_find(c, m->id, &error);
 	if (event.id && event.type < OWN_EVENTS_FROM)
 		error = EINVAL;
 	if (!error)
-		adv_ucma_queue(&event);
+		adv_ucma_event_queue(&event);
 	return error;
 }
 
@@ -225,7 +221,7 @@ static void fill_conn(const struct adv_cm_conn_param *p, struct adv_ucma_conn *o
 }
 
 /* The request is its consumer's from now on. */
-static void hand_over(struct adv_ucma_id *id, struct adv_ucma_message *m)
+static void deliver_request(struct adv_ucma_id *id, struct adv_ucma_message *m)
 {
 	m->body.event.listen = id->listener->handle;
 	id->listener = NULL;
@@ -242,11 +238,12 @@ static void fill_event(const struct adv_ucma_event *e, struct adv_ucma_message *
 	m->body.event.port_space = adv_cm_id_port_space(e->id->cm);
 	m->body.event.qp_type = adv_cm_id_qp_type(e->id->cm);
 	if (e->type == RDMA_CM_EVENT_CONNECT_REQUEST)
-		hand_over(e->id, m);
+		deliver_request(e->id, m);
 	adv_ucma_fill_route(e->id, &m->body.event.route);
 	if (e->membership) {
 		m->body.event.multicast = e->membership->handle;
-		adv_ucma_fill_group(e->membership, &m->body.event.route);
+		m->body.event.route.dgid = e->membership->group;
+		m->body.event.route.hop_limit = ADV_UCMA_HOP_LIMIT;
 	}
 	if (has_param(e->type))
 		fill_conn(&e->param, &m->body.event.conn);
@@ -254,7 +251,7 @@ static void fill_event(const struct adv_ucma_event *e, struct adv_ucma_message *
 
 int adv_ucma_get_event(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
-	struct adv_ucma_channel *ch = adv_ucma_find_channel(c, m->channel);
+	struct adv_ucma_channel *ch = adv_ucma_channel_find(c, m->channel);
 	struct adv_ucma_event *e;
 	int error = 0;
 
@@ -288,16 +285,16 @@ static void move_id(struct adv_ucma_id *id, struct adv_ucma_channel *to)
 
 		forgive_token(from);
 		adv_list_del(&e->channel_link);
-		append(to, e);
+		append_event(to, e);
 	}
 	pay_tokens(to);
 }
 
 int adv_ucma_migrate(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
-	struct adv_ucma_channel *to = adv_ucma_find_channel(c, m->channel);
+	struct adv_ucma_channel *to = adv_ucma_channel_find(c, m->channel);
 	int error = 0;
-	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
+	struct adv_ucma_id *id = adv_ucma_id_find(c, m->id, &error);
 
 	if (!to || !id)
 		return ENOENT;

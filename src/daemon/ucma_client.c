@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A process's connection: messages in, answers out, and its end. */
-#include "daemon/ucma_internal.h"
+#include "daemon/ucma_client.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
-#include "base/log.h"
-#include "base/rights.h"
+#include "daemon/cm_fault.h"
+#include "daemon/ucma_channel.h"
+#include "daemon/ucma_id.h"
+#include "daemon/ucma_multicast.h"
+#include "daemon/ucma_resolve.h"
 
 #define MESSAGES_A_ROUND 32
 #define WITHER_AT_ONCE	 8 /* ids, each with its requests, or channels */
-#define DESCRIPTORS_READ 8 /* room for those a client should not send; the kernel drops more */
+
+_Static_assert(sizeof(struct adv_ucma_message) <= ADV_SESSION_MESSAGE_MAX, "room for a message");
 
 static adv_ucma_handler *const handlers[] = {
 	[ADV_UCMA_CMD_CREATE_CHANNEL] = adv_ucma_create_channel,
@@ -39,9 +42,39 @@ static adv_ucma_handler *const handlers[] = {
 	[ADV_UCMA_CMD_WRITE_EVENT] = adv_ucma_write_event,
 };
 
-/* ---- life ---- */
+/* ---- messages ---- */
 
-static bool serve(struct adv_turn *t, uint64_t end);
+static bool is_request(const struct adv_ucma_message *m)
+{
+	return m->magic == ADV_UCMA_PROTOCOL_MAGIC && m->version == ADV_UCMA_PROTOCOL_VERSION &&
+	       m->type < sizeof(handlers) / sizeof(handlers[0]) && handlers[m->type];
+}
+
+static bool serve_message(struct adv_session *s, void *message)
+{
+	struct adv_ucma_message *m = message;
+	int fd = -1;
+
+	if (!is_request(m))
+		return false;
+	m->result = handlers[m->type](adv_container_of(s, struct adv_ucma_client, session), m, &fd);
+	if (m->result)
+		memset(&m->body, 0, sizeof(m->body));
+	adv_session_answer(s, m, fd);
+	if (fd >= 0)
+		close(fd);
+	return true;
+}
+
+static const struct adv_session_protocol protocol = {
+	.name = "the protocol of connections",
+	.message_len = sizeof(struct adv_ucma_message),
+	.messages_a_round = MESSAGES_A_ROUND,
+	.descriptors = ADV_UCMA_DESCRIPTORS,
+	.handle = serve_message,
+};
+
+/* ---- start and end ---- */
 
 struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, struct adv_user *user,
 					    const struct ucred *peer, int pidfd, const char *comm)
@@ -52,43 +85,28 @@ struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, struct a
 	if (!c)
 		return NULL;
 	c->ucma = u;
-	c->fd = fd;
-	c->pidfd = pidfd;
-	c->peer = *peer;
-	strncpy(c->comm, comm, sizeof(c->comm) - 1);
 	adv_list_init(&c->channel_list);
 	adv_list_init(&c->id_list);
-	error = adv_ucma_watch(u, fd, (uintptr_t)c);
-	if (!error && pidfd >= 0)
-		error = adv_ucma_watch(u, pidfd, (uintptr_t)c | 1);
+	adv_session_begin(&c->session, &protocol, u->users, user, peer, fd, pidfd);
+	strncpy(c->session.comm, comm, sizeof(c->session.comm) - 1);
+	error = adv_session_watch(&c->session, u->epoll);
 	if (error) {
+		adv_session_abandon(&c->session);
 		free(c);
 		errno = error;
 		return NULL;
 	}
 	adv_list_add_tail(&u->clients, &c->link);
-	adv_turn_init(u->users, &c->turn, user, peer->pid, serve);
 	u->client_count++;
 	user->cm_clients++;
-	user->descriptors += ADV_UCMA_DESCRIPTORS;
 	return c;
-}
-
-/* Closing alone does not do while a child that is to be the keeper still has copies. */
-static void unwatch(struct adv_ucma *u, int fd)
-{
-	epoll_ctl(u->epoll, EPOLL_CTL_DEL, fd, NULL);
-	close(fd);
 }
 
 void adv_ucma_client_close(struct adv_ucma_client *c)
 {
-	c->dead = true;
-	unwatch(c->ucma, c->fd);
-	if (c->pidfd >= 0)
-		unwatch(c->ucma, c->pidfd);
-	adv_turn_end(&c->turn);
-	adv_ucma_process_leaves(c->ucma, c->peer.pid);
+	c->session.dead = true;
+	adv_session_close(&c->session);
+	adv_cm_faults_process_leaves(c->ucma->faults, c->session.peer.pid);
 	adv_list_del(&c->link);
 	adv_list_add_tail(&c->ucma->leaving, &c->link);
 }
@@ -100,9 +118,8 @@ static void client_free(struct adv_ucma_client *c)
 	adv_handles_free(&c->memberships);
 	adv_list_del(&c->link);
 	c->ucma->client_count--;
-	c->turn.user->cm_clients--;
-	c->turn.user->descriptors -= ADV_UCMA_DESCRIPTORS;
-	adv_users_release(c->turn.user);
+	c->session.turn.user->cm_clients--;
+	adv_session_release(&c->session);
 	free(c);
 }
 
@@ -121,80 +138,4 @@ void adv_ucma_client_wither(struct adv_ucma_client *c)
 			return;
 		}
 	}
-}
-
-/* ---- messages ---- */
-
-/* Never blocks: a client that asks and does not read the answers is dropped. */
-static void answer(struct adv_ucma_client *c, const struct adv_ucma_message *m, int fd)
-{
-	union adv_rights_room room = {0};
-	struct iovec iov = {(void *)(uintptr_t)m, sizeof(*m)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (fd >= 0)
-		adv_rights_put(&msg, &room, fd);
-	if (sendmsg(c->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		c->dead = true;
-}
-
-static void handle(struct adv_ucma_client *c, struct adv_ucma_message *m)
-{
-	int fd = -1;
-
-	m->result = handlers[m->type](c, m, &fd);
-	if (m->result)
-		memset(&m->body, 0, sizeof(m->body));
-	answer(c, m, fd);
-	if (fd >= 0)
-		close(fd);
-}
-
-static bool is_request(const struct adv_ucma_message *m)
-{
-	return m->magic == ADV_UCMA_PROTOCOL_MAGIC && m->version == ADV_UCMA_PROTOCOL_VERSION &&
-	       m->type < sizeof(handlers) / sizeof(handlers[0]) && handlers[m->type];
-}
-
-/* One message. False: no more at present, or the end. */
-static bool read_one(void *connection)
-{
-	struct adv_ucma_client *c = connection;
-	char room[CMSG_SPACE(DESCRIPTORS_READ * sizeof(int))] __attribute__((aligned(8)));
-	struct adv_ucma_message m;
-	struct iovec iov = {&m, sizeof(m)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = room,
-			     .msg_controllen = sizeof(room)};
-	ssize_t n = recvmsg(c->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return false;
-	if (n >= 0) /* a message of no bytes may bring descriptors too */
-		adv_rights_close(&msg);
-	if (n <= 0) {
-		c->dead = true;
-		return false;
-	}
-	if (n != (ssize_t)sizeof(m) || (msg.msg_flags & MSG_TRUNC) || !is_request(&m)) {
-		adv_warn("process %d (%s) does not speak the protocol of connections: dropped",
-			 (int)c->peer.pid, c->comm);
-		c->dead = true;
-		return false;
-	}
-	handle(c, &m);
-	return !c->dead;
-}
-
-static bool serve(struct adv_turn *t, uint64_t end)
-{
-	struct adv_ucma_client *c = adv_container_of(t, struct adv_ucma_client, turn);
-
-	return !c->dead && adv_turn_read(c->ucma->users, read_one, c, MESSAGES_A_ROUND, end);
-}
-
-void adv_ucma_client_readable(struct adv_ucma_client *c)
-{
-	adv_turn_want(c->ucma->users, &c->turn);
 }

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Ids: what a process asks of them, and what the engine tells of them. */
-#include "daemon/ucma_internal.h"
+#include "daemon/ucma_id.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "daemon/ucma_address.h"
+#include "daemon/ucma_channel.h"
+#include "daemon/ucma_multicast.h"
+#include "daemon/ucma_resolve.h"
 
 #define BACKLOG_MAX		1024 /* net.rdma_ucm.max_backlog */
 #define REJECT_NO_RESOURCES	3
@@ -11,37 +18,17 @@
 
 /* ---- life ---- */
 
-struct adv_ucma_id *adv_ucma_find(struct adv_ucma_client *c, uint32_t handle, int *error)
-{
-	struct adv_ucma_id *id = adv_handles_find(&c->ids, handle);
-
-	if (!id)
-		*error = ENOENT;
-	return id;
-}
-
-struct adv_ucma_id *adv_ucma_find_bound(struct adv_ucma_client *c, uint32_t handle, int *error)
-{
-	struct adv_ucma_id *id = adv_ucma_find(c, handle, error);
-
-	if (id && !id->ifindex) {
-		*error = EINVAL;
-		return NULL;
-	}
-	return id;
-}
-
-static bool may_have_more(const struct adv_ucma_client *c)
+static bool may_have_more_ids(const struct adv_ucma_client *c)
 {
 	return c->id_count < ADV_UCMA_CLIENT_IDS &&
-	       (!c->ucma->daemon->system || c->turn.user->ids < ADV_UCMA_USER_IDS);
+	       (!c->ucma->daemon->system || c->session.turn.user->ids < ADV_UCMA_USER_IDS);
 }
 
 /* NULL: the client has as many as it may have, or there is no memory. */
 static struct adv_ucma_id *id_new(struct adv_ucma_channel *ch)
 {
 	struct adv_ucma_client *c = ch->client;
-	struct adv_ucma_id *id = may_have_more(c) ? calloc(1, sizeof(*id)) : NULL;
+	struct adv_ucma_id *id = may_have_more_ids(c) ? calloc(1, sizeof(*id)) : NULL;
 
 	if (!id)
 		return NULL;
@@ -80,9 +67,9 @@ void adv_ucma_id_free(struct adv_ucma_id *id)
 		adv_ucma_id_free(
 			adv_container_of(id->requests.next, struct adv_ucma_id, request_link));
 	adv_ucma_query_cancel(id);
-	adv_ucma_drop_events(id, NULL);
+	adv_ucma_events_drop(id, NULL);
 	adv_ucma_leave_all(id);
-	adv_cm_id_destroy(id->cm, adv_ucma_now());
+	adv_cm_id_destroy(id->cm, adv_clock_ns());
 	id_release(id);
 }
 
@@ -110,7 +97,7 @@ static int choose_type(uint32_t port_space, uint32_t wish, enum ibv_qp_type *typ
 
 int adv_ucma_create_id(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
-	struct adv_ucma_channel *ch = adv_ucma_find_channel(c, m->channel);
+	struct adv_ucma_channel *ch = adv_ucma_channel_find(c, m->channel);
 	enum ibv_qp_type type = IBV_QPT_RC;
 	struct adv_ucma_id *id;
 	int error = choose_type(m->body.create.port_space, m->body.create.qp_type, &type);
@@ -126,12 +113,12 @@ int adv_ucma_create_id(struct adv_ucma_client *c, struct adv_ucma_message *m, in
 				  type, id);
 	error = id->cm ? adv_handles_add(&c->ids, id, &id->handle) : errno;
 	if (!error) {
-		adv_cm_id_charge(id->cm, &c->turn.user->ids);
+		adv_cm_id_charge(id->cm, &c->session.turn.user->ids);
 		m->id = id->handle;
 		return 0;
 	}
 	if (id->cm)
-		adv_cm_id_destroy(id->cm, adv_ucma_now());
+		adv_cm_id_destroy(id->cm, adv_clock_ns());
 	id_release(id);
 	return error;
 }
@@ -139,11 +126,11 @@ int adv_ucma_create_id(struct adv_ucma_client *c, struct adv_ucma_message *m, in
 int adv_ucma_destroy_id(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	int error = 0;
-	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
+	struct adv_ucma_id *id = adv_ucma_id_find(c, m->id, &error);
 
 	if (!id)
 		return error;
-	adv_cm_may_come_back(id->cm, adv_ucma_now());
+	adv_cm_may_come_back(id->cm, adv_clock_ns());
 	adv_ucma_id_free(id);
 	return 0;
 }
@@ -154,7 +141,7 @@ int adv_ucma_bind(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd
 {
 	struct adv_cm_addr a;
 	int error = 0;
-	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
+	struct adv_ucma_id *id = adv_ucma_id_find(c, m->id, &error);
 
 	if (!id)
 		return error;
@@ -169,7 +156,7 @@ int adv_ucma_bind(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd
 int adv_ucma_query_route(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	int error = 0;
-	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
+	struct adv_ucma_id *id = adv_ucma_id_find(c, m->id, &error);
 
 	if (id)
 		adv_ucma_fill_route(id, &m->body.route);
@@ -182,7 +169,7 @@ int adv_ucma_listen(struct adv_ucma_client *c, struct adv_ucma_message *m, int *
 					       .ip = {.raw = {[10] = 0xff, [11] = 0xff}}};
 	int64_t wish = (int64_t)m->value;
 	int error = 0;
-	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
+	struct adv_ucma_id *id = adv_ucma_id_find(c, m->id, &error);
 
 	if (!id)
 		return error;
@@ -202,7 +189,7 @@ int adv_ucma_listen(struct adv_ucma_client *c, struct adv_ucma_message *m, int *
 
 /* ---- options ---- */
 
-static int read_int(const struct adv_ucma_message *m, int *value)
+static int read_int_option(const struct adv_ucma_message *m, int *value)
 {
 	if (m->body.option.len != sizeof(*value))
 		return EINVAL;
@@ -210,37 +197,37 @@ static int read_int(const struct adv_ucma_message *m, int *value)
 	return 0;
 }
 
-static void set_flag(struct adv_ucma_id *id, unsigned flag, bool on)
+static void set_bind_flag(struct adv_ucma_id *id, unsigned flag, bool on)
 {
 	id->bind_flags = on ? id->bind_flags | flag : id->bind_flags & ~flag;
 	adv_cm_set_bind_flags(id->cm, id->bind_flags);
 }
 
-static int set_reuse(struct adv_ucma_id *id, const struct adv_ucma_message *m)
+static int set_reuse_option(struct adv_ucma_id *id, const struct adv_ucma_message *m)
 {
-	int value, error = read_int(m, &value);
+	int value, error = read_int_option(m, &value);
 
 	if (error)
 		return error;
 	if (!value && id->state != ADV_UCMA_IDLE)
 		return EINVAL;
-	set_flag(id, ADV_CM_BIND_REUSE, value != 0);
+	set_bind_flag(id, ADV_CM_BIND_REUSE, value != 0);
 	return 0;
 }
 
-static int set_afonly(struct adv_ucma_id *id, const struct adv_ucma_message *m)
+static int set_afonly_option(struct adv_ucma_id *id, const struct adv_ucma_message *m)
 {
-	int value, error = read_int(m, &value);
+	int value, error = read_int_option(m, &value);
 
 	if (error)
 		return error;
 	if (id->state != ADV_UCMA_IDLE && id->state != ADV_UCMA_BOUND)
 		return EINVAL;
-	set_flag(id, ADV_CM_BIND_AFONLY, value != 0);
+	set_bind_flag(id, ADV_CM_BIND_AFONLY, value != 0);
 	return 0;
 }
 
-static int set_ack_timeout(struct adv_ucma_id *id, const struct adv_ucma_message *m)
+static int set_ack_timeout_option(struct adv_ucma_id *id, const struct adv_ucma_message *m)
 {
 	enum ibv_qp_type type = adv_cm_id_qp_type(id->cm);
 
@@ -252,7 +239,7 @@ static int set_ack_timeout(struct adv_ucma_id *id, const struct adv_ucma_message
 int adv_ucma_set_option(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	int error = 0;
-	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
+	struct adv_ucma_id *id = adv_ucma_id_find(c, m->id, &error);
 
 	if (!id)
 		return error;
@@ -264,11 +251,11 @@ int adv_ucma_set_option(struct adv_ucma_client *c, struct adv_ucma_message *m, i
 		return m->body.option.len == 1 ? adv_cm_set_tos(id->cm, m->body.option.data[0])
 					       : EINVAL;
 	case RDMA_OPTION_ID_REUSEADDR:
-		return set_reuse(id, m);
+		return set_reuse_option(id, m);
 	case RDMA_OPTION_ID_AFONLY:
-		return set_afonly(id, m);
+		return set_afonly_option(id, m);
 	case RDMA_OPTION_ID_ACK_TIMEOUT:
-		return set_ack_timeout(id, m);
+		return set_ack_timeout_option(id, m);
 	default:
 		return ENOSYS;
 	}
@@ -276,8 +263,8 @@ int adv_ucma_set_option(struct adv_ucma_client *c, struct adv_ucma_message *m, i
 
 /* ---- connections ---- */
 
-static int read_conn(const struct adv_ucma_id *id, const struct adv_ucma_conn *in,
-		     struct adv_cm_conn_param *out)
+static int read_conn_param(const struct adv_ucma_id *id, const struct adv_ucma_conn *in,
+			   struct adv_cm_conn_param *out)
 {
 	if (in->private_data_len > sizeof(out->private_data))
 		return EINVAL;
@@ -303,14 +290,14 @@ int adv_ucma_connect(struct adv_ucma_client *c, struct adv_ucma_message *m, int 
 {
 	struct adv_cm_conn_param param;
 	int error = 0;
-	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
+	struct adv_ucma_id *id = adv_ucma_id_find_bound(c, m->id, &error);
 
 	if (id && id->state != ADV_UCMA_ROUTE_RESOLVED)
 		error = EINVAL;
 	if (!error)
-		error = read_conn(id, &m->body.conn, &param);
+		error = read_conn_param(id, &m->body.conn, &param);
 	if (!error)
-		error = adv_cm_connect(id->cm, adv_ucma_now(), &param);
+		error = adv_cm_connect(id->cm, adv_clock_ns(), &param);
 	if (!error)
 		id->state = ADV_UCMA_CONNECT;
 	return error;
@@ -320,14 +307,14 @@ int adv_ucma_accept(struct adv_ucma_client *c, struct adv_ucma_message *m, int *
 {
 	struct adv_cm_conn_param param;
 	int error = 0;
-	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
+	struct adv_ucma_id *id = adv_ucma_id_find_bound(c, m->id, &error);
 
 	if (id && id->state != ADV_UCMA_CONNECT)
 		error = EINVAL;
 	if (!error)
-		error = read_conn(id, &m->body.conn, &param);
+		error = read_conn_param(id, &m->body.conn, &param);
 	if (!error)
-		error = adv_cm_accept(id->cm, adv_ucma_now(), &param);
+		error = adv_cm_accept(id->cm, adv_clock_ns(), &param);
 	if (!error)
 		id->unanswered = false;
 	return error;
@@ -337,12 +324,12 @@ int adv_ucma_reject(struct adv_ucma_client *c, struct adv_ucma_message *m, int *
 {
 	const struct adv_ucma_conn *conn = &m->body.conn;
 	int error = 0;
-	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
+	struct adv_ucma_id *id = adv_ucma_id_find_bound(c, m->id, &error);
 
 	if (id && id->state != ADV_UCMA_CONNECT)
 		error = EINVAL;
 	if (!error)
-		error = adv_cm_reject(id->cm, adv_ucma_now(),
+		error = adv_cm_reject(id->cm, adv_clock_ns(),
 				      conn->reason ? conn->reason : REJECT_CONSUMER_DEFINED,
 				      conn->private_data, conn->private_data_len);
 	if (!error)
@@ -353,9 +340,9 @@ int adv_ucma_reject(struct adv_ucma_client *c, struct adv_ucma_message *m, int *
 int adv_ucma_establish(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	int error = 0;
-	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
+	struct adv_ucma_id *id = adv_ucma_id_find_bound(c, m->id, &error);
 
-	return id ? adv_cm_establish(id->cm, adv_ucma_now()) : error;
+	return id ? adv_cm_establish(id->cm, adv_clock_ns()) : error;
 }
 
 /* Who has had a peer may say so at any time: the connection may be over already, or its end may
@@ -363,11 +350,11 @@ int adv_ucma_establish(struct adv_ucma_client *c, struct adv_ucma_message *m, in
 int adv_ucma_disconnect(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	int error = 0;
-	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
+	struct adv_ucma_id *id = adv_ucma_id_find_bound(c, m->id, &error);
 
 	if (!id)
 		return error;
-	error = adv_cm_disconnect(id->cm, adv_ucma_now());
+	error = adv_cm_disconnect(id->cm, adv_clock_ns());
 	return error == EINVAL && id->state == ADV_UCMA_CONNECT ? 0 : error;
 }
 
@@ -377,7 +364,7 @@ int adv_ucma_qp_attr(struct adv_ucma_client *c, struct adv_ucma_message *m, int 
 	struct adv_ucma_route route;
 	struct ibv_qp_attr attr;
 	int mask = 0, error = 0;
-	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
+	struct adv_ucma_id *id = adv_ucma_id_find_bound(c, m->id, &error);
 
 	if (!id)
 		return error;
@@ -398,13 +385,13 @@ int adv_ucma_qp_attr(struct adv_ucma_client *c, struct adv_ucma_message *m, int 
 /* ---- what the engine tells ---- */
 
 /* Nobody can take the request. */
-static void turn_away(struct adv_cm_id *cm)
+static void reject_request(struct adv_cm_id *cm)
 {
-	adv_cm_reject(cm, adv_ucma_now(), REJECT_NO_RESOURCES, NULL, 0);
-	adv_cm_id_destroy(cm, adv_ucma_now());
+	adv_cm_reject(cm, adv_clock_ns(), REJECT_NO_RESOURCES, NULL, 0);
+	adv_cm_id_destroy(cm, adv_clock_ns());
 }
 
-static void take_request(struct adv_ucma *u, const struct adv_cm_event *event)
+static void add_request(struct adv_ucma *u, const struct adv_cm_event *event)
 {
 	struct adv_ucma_id *listener = adv_cm_id_user(event->listen);
 	struct adv_ucma_event note = {.type = event->type, .param = event->param};
@@ -412,14 +399,14 @@ static void take_request(struct adv_ucma *u, const struct adv_cm_event *event)
 	const struct adv_gid_entry *e;
 	struct adv_ucma_id *id;
 
-	id = listener->channel->client->dead ? NULL : id_new(listener->channel);
+	id = listener->channel->client->session.dead ? NULL : id_new(listener->channel);
 	if (!id) {
-		turn_away(event->id);
+		reject_request(event->id);
 		return;
 	}
 	e = adv_ucma_find_gid(u, &local->ip, 0);
 	id->cm = event->id;
-	adv_cm_id_charge(id->cm, &listener->channel->client->turn.user->ids);
+	adv_cm_id_charge(id->cm, &listener->channel->client->session.turn.user->ids);
 	id->state = ADV_UCMA_CONNECT;
 	id->unanswered = true;
 	id->ifindex = e ? e->ifindex : 0;
@@ -432,20 +419,20 @@ static void take_request(struct adv_ucma *u, const struct adv_cm_event *event)
 		return;
 	}
 	note.id = id;
-	adv_ucma_queue(&note);
+	adv_ucma_event_queue(&note);
 }
 
-void adv_ucma_take_event(struct adv_ucma *u, const struct adv_cm_event *event)
+void adv_ucma_id_on_event(struct adv_ucma *u, const struct adv_cm_event *event)
 {
 	struct adv_ucma_event note = {
 		.type = event->type, .status = event->status, .param = event->param};
 
 	if (event->type == RDMA_CM_EVENT_CONNECT_REQUEST) {
-		take_request(u, event);
+		add_request(u, event);
 		return;
 	}
 	note.id = adv_cm_id_user(event->id);
 	/* As in the kernel: what becomes of a request its consumer learns by answering it. */
 	if (!note.id->unanswered)
-		adv_ucma_queue(&note);
+		adv_ucma_event_queue(&note);
 }

@@ -3,15 +3,16 @@
  * rdma_join_multicast(3). The group's GID is the IP address itself; the socket joins when the
  * process attaches its queue pair, so here a membership is a name to be told about.
  */
-#include "daemon/ucma_internal.h"
+#include "daemon/ucma_multicast.h"
 
 #include <errno.h>
 #include <net/if.h>
 #include <stdlib.h>
 
-#define HOP_LIMIT 64 /* as the kernel's */
+#include "daemon/ucma_address.h"
+#include "daemon/ucma_channel.h"
 
-static void tell(struct adv_ucma_membership *m, int error)
+static void queue_membership_event(struct adv_ucma_membership *m, int error)
 {
 	struct adv_ucma_event event = {
 		.id = m->id,
@@ -24,7 +25,7 @@ static void tell(struct adv_ucma_membership *m, int error)
 	};
 
 	m->lost = error != 0;
-	adv_ucma_queue(&event);
+	adv_ucma_event_queue(&event);
 }
 
 /* 0, or why no group can be joined by the id's interface. */
@@ -45,7 +46,7 @@ int adv_ucma_join(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd
 	struct adv_ucma_membership *new;
 	struct adv_cm_addr group;
 	int error = 0;
-	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
+	struct adv_ucma_id *id = adv_ucma_id_find_bound(c, m->id, &error);
 
 	if (!id)
 		return error;
@@ -57,7 +58,7 @@ int adv_ucma_join(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd
 	    adv_gid_is_ipv4(&group.ip) != (group.family == AF_INET))
 		return EINVAL;
 	if (c->memberships.used >= ADV_UCMA_CLIENT_JOINS ||
-	    (c->ucma->daemon->system && c->turn.user->joins >= ADV_UCMA_USER_JOINS))
+	    (c->ucma->daemon->system && c->session.turn.user->joins >= ADV_UCMA_USER_JOINS))
 		return ENOBUFS;
 	new = calloc(1, sizeof(*new));
 	if (!new)
@@ -70,17 +71,17 @@ int adv_ucma_join(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd
 		return error;
 	}
 	adv_list_add_tail(&id->memberships, &new->link);
-	c->turn.user->joins++;
+	c->session.turn.user->joins++;
 	m->value = new->handle;
-	tell(new, check_interface(id));
+	queue_membership_event(new, check_interface(id));
 	return 0;
 }
 
-static void leave(struct adv_ucma_membership *m)
+static void leave_group(struct adv_ucma_membership *m)
 {
-	adv_ucma_drop_events(m->id, m);
+	adv_ucma_events_drop(m->id, m);
 	adv_handles_remove(&m->id->channel->client->memberships, m->handle);
-	m->id->channel->client->turn.user->joins--;
+	m->id->channel->client->session.turn.user->joins--;
 	adv_list_del(&m->link);
 	free(m);
 }
@@ -88,7 +89,7 @@ static void leave(struct adv_ucma_membership *m)
 int adv_ucma_leave(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	int error = 0;
-	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
+	struct adv_ucma_id *id = adv_ucma_id_find(c, m->id, &error);
 	struct adv_ucma_membership *found =
 		m->value <= UINT32_MAX ? adv_handles_find(&c->memberships, (uint32_t)m->value)
 				       : NULL;
@@ -97,14 +98,15 @@ int adv_ucma_leave(struct adv_ucma_client *c, struct adv_ucma_message *m, int *f
 		return error;
 	if (!found || found->id != id)
 		return ENOENT;
-	leave(found);
+	leave_group(found);
 	return 0;
 }
 
 void adv_ucma_leave_all(struct adv_ucma_id *id)
 {
 	while (!adv_list_empty(&id->memberships))
-		leave(adv_container_of(id->memberships.next, struct adv_ucma_membership, link));
+		leave_group(
+			adv_container_of(id->memberships.next, struct adv_ucma_membership, link));
 }
 
 void adv_ucma_memberships_lost(struct adv_ucma_id *id)
@@ -114,12 +116,6 @@ void adv_ucma_memberships_lost(struct adv_ucma_id *id)
 			adv_container_of(n, struct adv_ucma_membership, link);
 
 		if (!m->lost)
-			tell(m, ENODEV);
+			queue_membership_event(m, ENODEV);
 	}
-}
-
-void adv_ucma_fill_group(const struct adv_ucma_membership *m, struct adv_ucma_route *out)
-{
-	out->dgid = m->group;
-	out->hop_limit = HOP_LIMIT;
 }

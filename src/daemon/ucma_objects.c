@@ -2,7 +2,8 @@
 /* What the connection manager has, for tools. */
 #include <string.h>
 
-#include "daemon/ucma_internal.h"
+#include "daemon/ucma.h"
+#include "daemon/ucma_address.h"
 #include "host/resource_exchange.h"
 
 _Static_assert(sizeof(union adv_ucma_sockaddr) == ADV_RESOURCE_SOCKADDR, "room for an address");
@@ -42,12 +43,12 @@ static uint8_t state_of(const struct adv_ucma_id *id)
 	return states[id->state];
 }
 
-static void tell_id(const struct adv_ucma_id *id, struct adv_object *out)
+static void describe_id(const struct adv_ucma_id *id, struct adv_object *out)
 {
 	union adv_ucma_sockaddr address;
 
 	out->number = id->number;
-	out->pid = (uint32_t)id->channel->client->peer.pid;
+	out->pid = (uint32_t)id->channel->client->session.peer.pid;
 	out->state = state_of(id);
 	out->type = (uint8_t)adv_cm_id_qp_type(id->cm);
 	out->port = id->ifindex ? 1 : 0;
@@ -60,8 +61,8 @@ static void tell_id(const struct adv_ucma_id *id, struct adv_object *out)
 }
 
 /* The ids of a client but for the *skip first of them. */
-static unsigned of_client(const struct adv_ucma_client *c, uint64_t *skip, struct adv_object *out,
-			  unsigned room)
+static unsigned list_client_ids(const struct adv_ucma_client *c, uint64_t *skip,
+				struct adv_object *out, unsigned room)
 {
 	unsigned count = 0;
 
@@ -74,14 +75,14 @@ static unsigned of_client(const struct adv_ucma_client *c, uint64_t *skip, struc
 		if (*skip)
 			(*skip)--;
 		else
-			tell_id(adv_container_of(n, struct adv_ucma_id, link), &out[count++]);
+			describe_id(adv_container_of(n, struct adv_ucma_id, link), &out[count++]);
 	}
 	return count;
 }
 
 /* *from: how many were told before. */
-static unsigned tell(void *user, enum adv_resource_kind kind, uint64_t *from,
-		     struct adv_object *out, unsigned room)
+static unsigned list_objects(void *user, enum adv_resource_kind kind, uint64_t *from,
+			     struct adv_object *out, unsigned room)
 {
 	const struct asker *a = user;
 	const struct adv_list *clients = &a->ucma->clients;
@@ -92,11 +93,11 @@ static unsigned tell(void *user, enum adv_resource_kind kind, uint64_t *from,
 	for (const struct adv_list *n = clients->next; n != clients; n = n->next) {
 		const struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
 
-		if (a->uid != 0 && c->peer.uid != a->uid)
+		if (a->uid != 0 && c->session.peer.uid != a->uid)
 			continue;
 		all += c->id_count;
 		if (kind == ADV_RESOURCE_CM_ID && count < room)
-			count += of_client(c, &skip, out + count, room - count);
+			count += list_client_ids(c, &skip, out + count, room - count);
 	}
 	*from = count == room ? *from + count : ADV_RESOURCES_END;
 	if (kind != ADV_RESOURCE_SUMMARY)
@@ -110,6 +111,6 @@ int adv_ucma_objects(struct adv_ucma *u, uid_t uid, int fd)
 {
 	struct asker a = {u, uid};
 
-	adv_resource_answer(fd, ADV_SLOT_DAEMON, tell, &a);
+	adv_resource_answer(fd, ADV_SLOT_DAEMON, list_objects, &a);
 	return 0;
 }

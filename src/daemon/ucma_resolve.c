@@ -3,15 +3,18 @@
  * rdma_resolve_addr(3) and rdma_resolve_route(3). The way comes from the kernel's routing table at
  * once; the neighbour there may take time, so ids wait in a list ordered by when to look again.
  */
-#include "daemon/ucma_internal.h"
+#include "daemon/ucma_resolve.h"
 
 #include <errno.h>
 #include <limits.h>
 
+#include "base/clock.h"
+#include "daemon/ucma_address.h"
+#include "daemon/ucma_channel.h"
+
 #define QUERIES_A_ROUND	  128
 #define INTERVAL_FIRST_MS 1
 #define INTERVAL_LAST_MS  100
-#define HOP_LIMIT	  64
 #define PACKET_LIFE_TIME  18 /* 1.07 s: what Linux says of RoCE (CMA_IBOE_PACKET_LIFETIME) */
 
 /* ---- the way ---- */
@@ -102,7 +105,7 @@ int adv_ucma_set_route(struct adv_ucma_id *id)
 	route = (struct adv_cm_route){
 		.path = {.sgid = e->gid,
 			 .dgid = remote->ip,
-			 .hop_limit = HOP_LIMIT,
+			 .hop_limit = ADV_UCMA_HOP_LIMIT,
 			 .sgid_index = (uint8_t)(e - u->gids.entry)},
 		.mtu = mtu_of(u, e, remote, id->query.way.ifindex),
 		.packet_life_time = PACKET_LIFE_TIME,
@@ -110,13 +113,13 @@ int adv_ucma_set_route(struct adv_ucma_id *id)
 	};
 	error = adv_cm_set_route(id->cm, &route);
 	if (error == EMSGSIZE)
-		adv_cm_reject_mtu(id->cm, adv_ucma_now(), route.mtu);
+		adv_cm_reject_mtu(id->cm, adv_clock_ns(), route.mtu);
 	return error;
 }
 
 /* ---- waiting ---- */
 
-static void finish(struct adv_ucma_id *id, int error)
+static void finish_query(struct adv_ucma_id *id, int error)
 {
 	const bool addr = id->state == ADV_UCMA_ADDR_QUERY;
 
@@ -125,17 +128,18 @@ static void finish(struct adv_ucma_id *id, int error)
 		error = adv_ucma_set_route(id);
 	if (addr) {
 		id->state = error ? ADV_UCMA_BOUND : ADV_UCMA_ADDR_RESOLVED;
-		adv_ucma_tell(id, error ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED,
-			      -error);
+		adv_ucma_event_queue_status(
+			id, error ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED, -error);
 	} else {
 		id->state = error ? ADV_UCMA_ADDR_RESOLVED : ADV_UCMA_ROUTE_RESOLVED;
-		adv_ucma_tell(id, error ? RDMA_CM_EVENT_ROUTE_ERROR : RDMA_CM_EVENT_ROUTE_RESOLVED,
-			      -error);
+		adv_ucma_event_queue_status(
+			id, error ? RDMA_CM_EVENT_ROUTE_ERROR : RDMA_CM_EVENT_ROUTE_RESOLVED,
+			-error);
 	}
 }
 
 /* In the list's order; few are due before many others. */
-static void wait_more(struct adv_ucma *u, struct adv_ucma_query *q, uint64_t now)
+static void schedule_query(struct adv_ucma *u, struct adv_ucma_query *q, uint64_t now)
 {
 	struct adv_list *after = u->queries.prev;
 
@@ -150,7 +154,7 @@ static void wait_more(struct adv_ucma *u, struct adv_ucma_query *q, uint64_t now
 	adv_list_add(after, &q->link);
 }
 
-static enum adv_neighbour look(struct adv_ucma *u, struct adv_ucma_query *q)
+static enum adv_neighbour look_up_neighbour(struct adv_ucma *u, struct adv_ucma_query *q)
 {
 	enum adv_neighbour n = adv_resolve_neighbour(u->resolver, &q->way);
 
@@ -164,28 +168,28 @@ static enum adv_neighbour look(struct adv_ucma *u, struct adv_ucma_query *q)
 }
 
 /* The id's query is in no list. */
-static void go_on(struct adv_ucma_id *id, uint64_t now)
+static void continue_query(struct adv_ucma_id *id, uint64_t now)
 {
 	struct adv_ucma_client *c = id->channel->client;
 	struct adv_ucma_query *q = &id->query;
 
-	switch (look(c->ucma, q)) {
+	switch (look_up_neighbour(c->ucma, q)) {
 	case ADV_NEIGHBOUR_KNOWN:
-		finish(id, 0);
+		finish_query(id, 0);
 		return;
 	case ADV_NEIGHBOUR_FAILED:
-		finish(id, EHOSTUNREACH);
+		finish_query(id, EHOSTUNREACH);
 		return;
 	default:
 		break;
 	}
 	if (now >= q->deadline_ms) {
-		finish(id, ETIMEDOUT);
+		finish_query(id, ETIMEDOUT);
 		return;
 	}
 	c->query_count++;
-	c->turn.user->queries++;
-	wait_more(c->ucma, q, now);
+	c->session.turn.user->queries++;
+	schedule_query(c->ucma, q, now);
 }
 
 void adv_ucma_query_cancel(struct adv_ucma_id *id)
@@ -194,7 +198,7 @@ void adv_ucma_query_cancel(struct adv_ucma_id *id)
 		return;
 	adv_list_del(&id->query.link);
 	id->channel->client->query_count--;
-	id->channel->client->turn.user->queries--;
+	id->channel->client->session.turn.user->queries--;
 }
 
 void adv_ucma_queries_run(struct adv_ucma *u, uint64_t now_ms)
@@ -207,29 +211,29 @@ void adv_ucma_queries_run(struct adv_ucma *u, uint64_t now_ms)
 		if (q->due_ms > now_ms)
 			return;
 		adv_ucma_query_cancel(id);
-		go_on(id, now_ms);
+		continue_query(id, now_ms);
 	}
 }
 
-static void start(struct adv_ucma_id *id, const struct adv_cm_addr *to, const struct adv_way *way,
-		  uint32_t timeout_ms)
+static void start_query(struct adv_ucma_id *id, const struct adv_cm_addr *to,
+			const struct adv_way *way, uint32_t timeout_ms)
 {
-	uint64_t now = adv_daemon_now();
+	uint64_t now = adv_clock_ms();
 
 	id->query.to = to->ip;
 	id->query.way = *way;
 	id->query.provoked = false;
 	id->query.interval_ms = INTERVAL_FIRST_MS;
 	id->query.deadline_ms = now + (timeout_ms < INT_MAX ? timeout_ms : INT_MAX);
-	go_on(id, now);
+	continue_query(id, now);
 }
 
 /* ---- the commands ---- */
 
-static bool may_have_more(const struct adv_ucma_client *c)
+static bool may_have_more_queries(const struct adv_ucma_client *c)
 {
 	return c->query_count < ADV_UCMA_CLIENT_QUERIES &&
-	       (!c->ucma->daemon->system || c->turn.user->queries < ADV_UCMA_USER_QUERIES);
+	       (!c->ucma->daemon->system || c->session.turn.user->queries < ADV_UCMA_USER_QUERIES);
 }
 
 /* An id that is bound to nothing yet is bound, to the source where one is given. */
@@ -249,7 +253,8 @@ static int bind_source(struct adv_ucma_client *c, struct adv_ucma_id *id,
 	return adv_ucma_bind_to(c, id, &a);
 }
 
-static int set_peer(struct adv_ucma_id *id, const struct adv_cm_addr *to, const struct adv_way *way)
+static int set_resolved_peer(struct adv_ucma_id *id, const struct adv_cm_addr *to,
+			     const struct adv_way *way)
 {
 	const struct adv_gid_entry *e;
 	struct adv_cm_addr local = *adv_cm_id_local(id->cm);
@@ -272,13 +277,13 @@ int adv_ucma_resolve_addr(struct adv_ucma_client *c, struct adv_ucma_message *m,
 	struct adv_cm_addr to;
 	struct adv_way way;
 	int error = 0;
-	struct adv_ucma_id *id = adv_ucma_find(c, m->id, &error);
+	struct adv_ucma_id *id = adv_ucma_id_find(c, m->id, &error);
 
 	if (!id)
 		return error;
 	if (!adv_ucma_from_sockaddr(&m->body.addr.remote, &to))
 		return EINVAL;
-	if (!may_have_more(c))
+	if (!may_have_more_queries(c))
 		return ENOMEM;
 	error = bind_source(c, id, &m->body.addr.local, &to);
 	if (!error && adv_cm_id_local(id->cm)->family != to.family)
@@ -287,14 +292,14 @@ int adv_ucma_resolve_addr(struct adv_ucma_client *c, struct adv_ucma_message *m,
 		return error;
 	error = find_way(id, &to, &way);
 	if (!error)
-		error = set_peer(id, &to, &way);
+		error = set_resolved_peer(id, &to, &way);
 	if (error && error != ENODEV)
 		return error;
 	id->state = ADV_UCMA_ADDR_QUERY;
 	if (error)
-		finish(id, error);
+		finish_query(id, error);
 	else
-		start(id, &to, &way, m->body.addr.timeout_ms);
+		start_query(id, &to, &way, m->body.addr.timeout_ms);
 	return 0;
 }
 
@@ -303,20 +308,20 @@ int adv_ucma_resolve_route(struct adv_ucma_client *c, struct adv_ucma_message *m
 	struct adv_cm_addr to;
 	struct adv_way way;
 	int error = 0;
-	struct adv_ucma_id *id = adv_ucma_find_bound(c, m->id, &error);
+	struct adv_ucma_id *id = adv_ucma_id_find_bound(c, m->id, &error);
 
 	if (!id)
 		return error;
 	if (id->state != ADV_UCMA_ADDR_RESOLVED)
 		return EINVAL;
-	if (!may_have_more(c))
+	if (!may_have_more_queries(c))
 		return ENOMEM;
 	to = *adv_cm_id_remote(id->cm);
 	error = find_way(id, &to, &way);
 	id->state = ADV_UCMA_ROUTE_QUERY;
 	if (error)
-		finish(id, error);
+		finish_query(id, error);
 	else
-		start(id, &to, &way, m->body.addr.timeout_ms);
+		start_query(id, &to, &way, m->body.addr.timeout_ms);
 	return 0;
 }

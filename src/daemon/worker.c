@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The worker: one epoll loop, no threads, nothing in it blocks. */
-#include "daemon/daemon.h"
+#include "daemon/worker.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,11 +11,15 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/carrier.h"
 #include "daemon/client.h"
+#include "daemon/client_notice.h"
+#include "daemon/daemon.h"
 #include "daemon/detach.h"
 #include "daemon/gid_publish.h"
+#include "daemon/keeper.h"
 #include "daemon/pairs.h"
 #include "daemon/priority.h"
 #include "daemon/slots.h"
@@ -39,14 +43,14 @@ struct worker {
 	int spare; /* given up for a moment to refuse a client when descriptors run out */
 	bool quit;
 	bool told; /* to quit, by a signal */
-	/* Milliseconds of adv_daemon_now(); 0: not set. */
+	/* Milliseconds of adv_clock_ms(); 0: not set. */
 	uint64_t leave_at;
 	uint64_t grace_ends;
 	uint64_t publish_at;
 	uint64_t keeper_at;
 };
 
-/* Small numbers in epoll's data are sources, others clients; bit 0 of those: the pidfd. */
+/* In epoll's data, small numbers are sources; the others are sessions (daemon/session.h). */
 static int watch(struct worker *w, int fd, uint64_t data)
 {
 	struct epoll_event e = {.events = EPOLLIN, .data.u64 = data};
@@ -57,9 +61,9 @@ static int watch(struct worker *w, int fd, uint64_t data)
 static void watch_room(struct worker *w, struct adv_client *c)
 {
 	struct epoll_event e = {.events = EPOLLIN | (c->wants_room ? EPOLLOUT : 0),
-				.data.u64 = (uintptr_t)c};
+				.data.u64 = (uintptr_t)&c->session};
 
-	epoll_ctl(w->epoll, EPOLL_CTL_MOD, c->fd, &e);
+	epoll_ctl(w->epoll, EPOLL_CTL_MOD, c->session.fd, &e);
 }
 
 static struct adv_client *client_of(struct adv_list *n)
@@ -75,13 +79,8 @@ static void drop_dead(struct worker *w)
 		struct adv_client *c = client_of(n);
 
 		n = n->next;
-		if (!c->dead)
-			continue;
-		/* Closing does not do it while a child that is to be the keeper has copies. */
-		epoll_ctl(w->epoll, EPOLL_CTL_DEL, c->fd, NULL);
-		if (c->pidfd >= 0)
-			epoll_ctl(w->epoll, EPOLL_CTL_DEL, c->pidfd, NULL);
-		adv_client_drop(c);
+		if (c->session.dead)
+			adv_client_drop(c);
 	}
 }
 
@@ -127,12 +126,8 @@ static void accept_clients(struct worker *w)
 		if (fd < 0)
 			return;
 		c = adv_client_new(&w->clients, fd);
-		if (!c)
-			continue;
-		if (watch(w, c->fd, (uintptr_t)c) < 0)
-			c->dead = true;
-		if (c->pidfd >= 0 && watch(w, c->pidfd, (uintptr_t)c | 1) < 0)
-			c->dead = true;
+		if (c && adv_session_watch(&c->session, w->epoll) != 0)
+			c->session.dead = true;
 	}
 }
 
@@ -150,7 +145,7 @@ static void keeper_readable(struct worker *w)
 		return;
 	close(w->d->keeper);
 	w->d->keeper = -1;
-	w->keeper_at = adv_daemon_now();
+	w->keeper_at = adv_clock_ms();
 }
 
 static void replace_keeper(struct worker *w)
@@ -160,7 +155,7 @@ static void replace_keeper(struct worker *w)
 	w->keeper_at = 0;
 	if (w->d->keeper < 0 || watch(w, w->d->keeper, FROM_KEEPER) < 0) {
 		adv_error("cannot start another keeper: %s", strerror(errno));
-		w->keeper_at = adv_daemon_now() + KEEPER_RETRY_MS;
+		w->keeper_at = adv_clock_ms() + KEEPER_RETRY_MS;
 	}
 }
 
@@ -181,7 +176,7 @@ static void on_source(struct worker *w, enum source source)
 		break;
 	case FROM_NETLINK:
 		if (adv_snapshot_changed(w->netlink) && !w->publish_at)
-			w->publish_at = adv_daemon_now() + DEBOUNCE_MS;
+			w->publish_at = adv_clock_ms() + DEBOUNCE_MS;
 		break;
 	case FROM_UCMA:
 		adv_ucma_poll(w->clients.ucma);
@@ -193,17 +188,10 @@ static void on_source(struct worker *w, enum source source)
 
 static void on_client(struct worker *w, const struct epoll_event *e)
 {
-	struct adv_client *c = (struct adv_client *)(uintptr_t)(e->data.u64 & ~1ull);
+	struct adv_session *s = adv_session_on_event(e);
+	struct adv_client *c = adv_container_of(s, struct adv_client, session);
 
-	if (c->dead)
-		return;
-	if (e->data.u64 & 1) {
-		c->dead = true;
-		return;
-	}
-	if (e->events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-		adv_client_readable(c);
-	if (!c->dead && (e->events & EPOLLOUT)) {
+	if (!s->dead && (e->events & EPOLLOUT)) {
 		adv_client_notify(c, 0);
 		watch_room(w, c);
 	}
@@ -241,7 +229,7 @@ static void consider_leaving(struct worker *w, uint64_t now)
 
 static void on_time(struct worker *w)
 {
-	uint64_t now = adv_daemon_now();
+	uint64_t now = adv_clock_ms();
 	uint32_t what;
 
 	adv_priority_renew(now);
@@ -271,7 +259,7 @@ static int until_next(const struct worker *w)
 				  w->keeper_at,		  w->leave_at,
 				  w->d->senders_at,	  adv_ucma_deadline(w->clients.ucma),
 				  adv_priority_deadline()};
-	uint64_t now = adv_daemon_now(), next = UINT64_MAX;
+	uint64_t now = adv_clock_ms(), next = UINT64_MAX;
 
 	if (adv_users_wait(&w->users))
 		return 0;
@@ -292,7 +280,7 @@ static int prepare(struct worker *w)
 	adv_list_init(&w->clients.list);
 	descriptors = adv_daemon_descriptors();
 	kept = descriptors / 4 < ADV_PAIRS_MAX ? descriptors / 4 : ADV_PAIRS_MAX;
-	adv_users_init(&w->users, adv_ucma_now, w->d->system ? (descriptors - kept) / 2 : 0);
+	adv_users_init(&w->users, adv_clock_ns, w->d->system ? (descriptors - kept) / 2 : 0);
 	w->clients.users = &w->users;
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
 	w->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -307,7 +295,7 @@ static int prepare(struct worker *w)
 	    watch(w, adv_ucma_fd(w->clients.ucma), FROM_UCMA) < 0)
 		return -1;
 	/* What changed between the first look and the watch, or since a worker died. */
-	w->publish_at = adv_daemon_now();
+	w->publish_at = adv_clock_ms();
 	if (adv_slots_used(w->d->ledger))
 		w->grace_ends = w->publish_at + ADV_GRACE_MS;
 	return 0;
@@ -317,7 +305,7 @@ static void say_farewell(struct worker *w)
 {
 	notify_all(w, ADV_CONTROL_NOTICE_LEAVING);
 	for (struct adv_list *n = w->clients.list.next; n != &w->clients.list; n = n->next)
-		client_of(n)->dead = true;
+		client_of(n)->session.dead = true;
 	drop_dead(w);
 	adv_ucma_end(w->clients.ucma);
 	adv_pairs_destroy(w->clients.pairs);

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/daemon.h"
+#include "base/clock.h"
 #include "daemon/priority.h"
 
 #define NOT_PERMITTED 77
@@ -65,11 +65,11 @@ static bool goes_first(void)
 /* Keeps the processor until the policy changes; milliseconds of the clock, at least. */
 static uint64_t busy_ms(void)
 {
-	uint64_t start = adv_daemon_now();
+	uint64_t start = adv_clock_ms();
 
 	while (goes_first())
-		EXPECT(adv_daemon_now() - start < PATIENCE_MS);
-	return adv_daemon_now() - start;
+		EXPECT(adv_clock_ms() - start < PATIENCE_MS);
+	return adv_clock_ms() - start;
 }
 
 static void pause_ms(long ms)
@@ -89,10 +89,10 @@ static void check_burst(void)
 
 		pause_ms(20); /* it counts from the last sleep on */
 		EXPECT(goes_first());
-		start = adv_daemon_now();
+		start = adv_clock_ms();
 		EXPECT(busy_ms() >= BURST_MS * 3 / 4);
 		at = adv_priority_deadline();
-		EXPECT(at >= start + REST_MS && at <= adv_daemon_now() + REST_MS);
+		EXPECT(at >= start + REST_MS && at <= adv_clock_ms() + REST_MS);
 		adv_priority_renew(at - 1);
 		EXPECT(!goes_first() && adv_priority_deadline() == at);
 		adv_priority_renew(at);
@@ -107,11 +107,11 @@ static void check_sleeper(void)
 
 	need_real_time();
 	adv_priority_ask(false);
-	end = adv_daemon_now() + 10 * BURST_MS;
-	while (adv_daemon_now() < end) {
-		uint64_t pause = adv_daemon_now() + 10;
+	end = adv_clock_ms() + 10 * BURST_MS;
+	while (adv_clock_ms() < end) {
+		uint64_t pause = adv_clock_ms() + 10;
 
-		while (adv_daemon_now() < pause)
+		while (adv_clock_ms() < pause)
 			;
 		pause_ms(1);
 	}

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "daemon/carrier.h"
-#include "daemon/daemon.h"
 #include "daemon/group.h"
+#include "daemon/keeper.h"
 #include "daemon/resolve.h"
 
 struct border border;
@@ -50,11 +50,6 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 	ts->tv_sec = (time_t)(border.now_ns / 1000000000u);
 	ts->tv_nsec = (long)(border.now_ns % 1000000000u);
 	return 0;
-}
-
-uint64_t adv_daemon_now(void)
-{
-	return border.now_ns / 1000000;
 }
 
 ssize_t __wrap_getrandom(void *to, size_t len, unsigned flags)

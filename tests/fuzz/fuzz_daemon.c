@@ -13,13 +13,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/rights.h"
 #include "daemon.h"
 #include "daemon/client.h"
-#include "daemon/pairs.h"
+#include "daemon/client_notice.h"
 #include "daemon/group.h"
+#include "daemon/pairs.h"
 #include "daemon/slots.h"
-#include "daemon/ucma_internal.h"
+#include "daemon/ucma.h"
+#include "daemon/ucma_state.h"
+#include "host/fault_exchange.h"
 #include "records.h"
 
 #define PEERS	  4  /* connections of each protocol at a time */
@@ -135,7 +139,7 @@ static struct world *world_open(bool system)
 	make_gids(w->daemon.gids);
 	adv_list_init(&w->clients.list);
 	w->clients.daemon = &w->daemon;
-	adv_users_init(&w->users, adv_ucma_now, 0);
+	adv_users_init(&w->users, adv_clock_ns, 0);
 	w->clients.users = &w->users;
 	w->clients.ucma = adv_ucma_create(&w->daemon, &w->users);
 	w->clients.pairs = adv_pairs_create(ADV_PAIRS_MAX, system);
@@ -163,7 +167,7 @@ static void drop_dead(struct world *w)
 	for (unsigned i = 0; i < PEERS; i++) {
 		struct control_peer *p = &w->control[i];
 
-		if (!p->client || !p->client->dead)
+		if (!p->client || !p->client->session.dead)
 			continue;
 		adv_client_drop(p->client);
 		p->client = NULL;
@@ -235,8 +239,8 @@ static void rounds(struct world *w, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		for (unsigned k = 0; k < PEERS; k++)
-			if (w->control[k].client && !w->control[k].client->dead)
-				adv_client_readable(w->control[k].client);
+			if (w->control[k].client && !w->control[k].client->session.dead)
+				adv_session_readable(&w->control[k].client->session);
 		adv_ucma_poll(w->clients.ucma);
 		adv_users_serve(&w->users);
 		drop_dead(w);
@@ -250,7 +254,7 @@ static void world_close(struct world *w)
 	for (unsigned i = 0; i < PEERS; i++) {
 		cm_leave(&w->cm[i]);
 		if (w->control[i].client) {
-			w->control[i].client->dead = true;
+			w->control[i].client->session.dead = true;
 			drop_dead(w);
 		}
 	}
@@ -373,7 +377,7 @@ static void control_answer(struct control_peer *p, const struct adv_control_mess
 		ask_about_plan(fd, s);
 	if (fd >= 0)
 		close(fd);
-	if (p->client->dead)
+	if (p->client->session.dead)
 		return;
 	FUZZ_CHECK(n == (ssize_t)sizeof(m));
 	FUZZ_CHECK(m.magic == ADV_CONTROL_MAGIC && m.version == ADV_CONTROL_VERSION);
@@ -426,7 +430,7 @@ static void control_ask(struct world *w, const struct step *s)
 	if (s->flags & 4)
 		m.version ^= (uint16_t)s->value;
 	if (say(p->fd, &m, s->flags & 8 ? s->raw % (sizeof(m) + 1) : sizeof(m), fd)) {
-		adv_client_readable(p->client);
+		adv_session_readable(&p->client->session);
 		adv_users_serve(&w->users);
 		control_answer(p, &m, s);
 	}
@@ -585,7 +589,7 @@ static void change_gids(struct world *w, const struct step *s)
 		add_gid(t, (struct adv_gid){{[0] = 0xfd, [15] = 4}}, 3);
 	adv_ucma_gids_changed(w->clients.ucma);
 	for (unsigned i = 0; i < PEERS; i++)
-		if (w->control[i].client && !w->control[i].client->dead)
+		if (w->control[i].client && !w->control[i].client->session.dead)
 			adv_client_notify(w->control[i].client, ADV_CONTROL_NOTICE_GIDS);
 	drop_dead(w);
 }
@@ -597,7 +601,7 @@ static void leave(struct world *w, const struct step *s)
 	if (s->type & 1) {
 		cm_leave(&w->cm[s->who % PEERS]);
 	} else if (p->client) {
-		p->client->dead = true;
+		p->client->session.dead = true;
 		drop_dead(w);
 	}
 }

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "daemon/client_fault.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "daemon/client_notice.h"
+#include "daemon/given.h"
+#include "daemon/ucma.h"
+#include "host/fault_exchange.h"
+
+void adv_client_fault_close(struct adv_client *c)
+{
+	if (c->asking >= 0)
+		close(c->asking);
+	c->asking = -1;
+}
+
+int adv_client_fault_open(struct adv_client *c)
+{
+	const int room = 2 * (int)sizeof(struct adv_fault_message);
+	int pair[2];
+
+	adv_client_fault_close(c);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	adv_given_refuse(pair[0]);
+	(void)setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	c->asking = pair[0];
+	return pair[1];
+}
+
+/* True if the client may send requests to processes of this user. */
+static bool may_reach_user(const struct adv_client *c, uid_t uid)
+{
+	return c->session.peer.uid == 0 || c->session.peer.uid == uid;
+}
+
+/* To the process that owns the slot. It answers by the socket. Returns 0 or errno. */
+static int pass_to_slot(struct adv_client *c, uint32_t slot)
+{
+	struct adv_ledger *l = c->all->daemon->ledger;
+
+	if (slot < ADV_SLOT_FIRST || slot >= l->sockets || !atomic_load(&l->slot[slot].owned))
+		return ENOENT;
+	if (!may_reach_user(c, l->slot[slot].uid))
+		return EPERM;
+	if (!c->all->owner[slot])
+		return EAGAIN;
+	return adv_client_notify_with(c->all->owner[slot], ADV_CONTROL_NOTICE_FAULT, c->asking);
+}
+
+/* Finds the user of a process that is connected to either protocol. */
+static bool find_process_user(const struct adv_client *c, pid_t pid, uid_t *uid)
+{
+	for (struct adv_list *n = c->all->list.next; n != &c->all->list; n = n->next) {
+		const struct adv_client *other = adv_container_of(n, struct adv_client, link);
+
+		if (other->session.peer.pid == pid) {
+			*uid = other->session.peer.uid;
+			return true;
+		}
+	}
+	return adv_ucma_find_process(c->all->ucma, pid, uid);
+}
+
+/* To the daemon itself, about a process's packets of QP1; number 0 is the client's own process.
+ * Returns 0 or errno. */
+static int answer_for_process(struct adv_client *c, uint32_t number)
+{
+	pid_t pid = number ? (pid_t)number : c->session.peer.pid;
+	uid_t uid = c->session.peer.uid;
+
+	if (pid <= 0 || (pid != c->session.peer.pid && !find_process_user(c, pid, &uid)))
+		return ENOENT;
+	if (!may_reach_user(c, uid))
+		return EPERM;
+	adv_ucma_fault(c->all->ucma, pid, uid, c->asking);
+	return 0;
+}
+
+/* To the daemon itself, about all packets of QP1. Returns 0 or errno. */
+static int answer_for_daemon(struct adv_client *c)
+{
+	const struct adv_daemon *d = c->all->daemon;
+
+	if (c->session.peer.uid != 0 && (d->system || c->session.peer.uid != d->uid))
+		return EPERM;
+	adv_ucma_fault(c->all->ucma, 0, 0, c->asking);
+	return 0;
+}
+
+int adv_client_fault_pass(struct adv_client *c, uint32_t kind, uint32_t number)
+{
+	if (c->asking < 0)
+		return EINVAL;
+	switch (kind) {
+	case ADV_CONTROL_FAULT_SLOT:
+		return pass_to_slot(c, number);
+	case ADV_CONTROL_FAULT_PROCESS:
+		return answer_for_process(c, number);
+	case ADV_CONTROL_FAULT_DAEMON:
+		return answer_for_daemon(c);
+	case ADV_CONTROL_FAULT_OBJECTS:
+		return adv_ucma_objects(c->all->ucma, c->session.peer.uid, c->asking);
+	default:
+		return EINVAL;
+	}
+}

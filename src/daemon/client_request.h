@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The requests of the control protocol. */
+#ifndef ADV_DAEMON_CLIENT_REQUEST_H
+#define ADV_DAEMON_CLIENT_REQUEST_H
+
+#include "daemon/client_state.h"
+
+/* Carries out a request, changes it into its answer and sends that. */
+void adv_client_serve(struct adv_client *c, struct adv_control_message *m);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How requests name a client's objects. */
+#ifndef ADV_DAEMON_UCMA_FIND_H
+#define ADV_DAEMON_UCMA_FIND_H
+
+#include "daemon/ucma_state.h"
+
+/*
+ * Carries out a request: changes it into the answer and returns the result, 0 or errno. *fd is -1;
+ * a handler that sets it gives the answer a descriptor, which is sent and then closed.
+ */
+typedef int adv_ucma_handler(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd);
+
+/* Returns the client's id with this handle, or NULL and *error: ENOENT. */
+struct adv_ucma_id *adv_ucma_id_find(struct adv_ucma_client *c, uint32_t handle, int *error);
+/* As adv_ucma_id_find(), but fails with EINVAL if the id is bound to no device. */
+struct adv_ucma_id *adv_ucma_id_find_bound(struct adv_ucma_client *c, uint32_t handle, int *error);
+/* Returns the client's channel with this handle, or NULL. */
+struct adv_ucma_channel *adv_ucma_channel_find(struct adv_ucma_client *c, uint32_t handle);
+
+#endif

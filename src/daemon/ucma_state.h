@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The state of the connection manager's service: its clients, channels, ids and events. */
+#ifndef ADV_DAEMON_UCMA_INTERNAL_H
+#define ADV_DAEMON_UCMA_INTERNAL_H
+
+#include "base/list.h"
+#include "cm/cm.h"
+#include "daemon/estate.h"
+#include "daemon/handles.h"
+#include "daemon/qp1.h"
+#include "daemon/resolve.h"
+#include "daemon/session.h"
+#include "host/ucma_protocol.h"
+
+#define ADV_UCMA_CLIENTS	 4096
+#define ADV_UCMA_USER_CLIENTS	 2048 /* of one user, where many are served */
+#define ADV_UCMA_PROCESS_CLIENTS 64   /* of one process */
+#define ADV_UCMA_CLIENT_IDS	 131072
+#define ADV_UCMA_USER_IDS	 262144 /* of one user, where many are served; those being ended too */
+/* Events not fetched; who has more is dropped. Each id may be established, disconnected, and
+ * through with TIMEWAIT before a busy program comes to it. */
+#define ADV_UCMA_CLIENT_EVENTS	 16384
+#define ADV_UCMA_ID_EVENTS	 3 /* and these for each id */
+#define ADV_UCMA_CLIENT_CHANNELS 8192
+#define ADV_UCMA_DESCRIPTORS	 2    /* of a client: the socket, the pidfd */
+#define ADV_UCMA_CLIENT_JOINS	 8192 /* multicast groups of its ids */
+#define ADV_UCMA_USER_JOINS	 16384
+#define ADV_UCMA_CLIENT_QUERIES	 4096 /* addresses that are being resolved */
+#define ADV_UCMA_USER_QUERIES	 8192
+
+#define ADV_UCMA_HOP_LIMIT	 64 /* of routes and groups, as the kernel's */
+
+struct adv_cm_faults;
+
+struct adv_ucma {
+	struct adv_daemon *daemon;
+	struct adv_users *users;
+	struct adv_cm *cm;
+	struct adv_qp1 *qp1;
+	struct adv_resolver *resolver;
+	int epoll;
+	bool more_to_send;
+	struct adv_list clients;
+	struct adv_list leaving; /* clients whose ids are being destroyed, so many a round */
+	struct adv_list queries; /* the next one due first */
+	unsigned client_count;	 /* of both lists */
+	unsigned id_count;
+	uint32_t id_numbers; /* given to ids */
+	unsigned channel_count;
+	unsigned channel_limit;
+	struct adv_gid_table gids; /* a copy */
+	struct adv_cm_faults *faults;
+};
+
+/* One socket of the protocol. */
+struct adv_ucma_client {
+	struct adv_list link;
+	struct adv_ucma *ucma;
+	struct adv_session session;
+	unsigned id_count;
+	unsigned event_count;
+	unsigned query_count;
+	struct adv_handles channels;
+	struct adv_handles ids;
+	struct adv_handles memberships;
+	struct adv_list channel_list;
+	struct adv_list id_list;
+};
+
+struct adv_ucma_channel {
+	struct adv_list link;
+	struct adv_ucma_client *client;
+	uint32_t handle;
+	int fd;	       /* our end; a byte for each event */
+	unsigned owed; /* bytes it had no room for */
+	unsigned ids;  /* that report here */
+	struct adv_list events;
+};
+
+/* As the kernel's enum rdma_cm_state, but for what the engine knows better. */
+enum adv_ucma_state {
+	ADV_UCMA_IDLE,
+	ADV_UCMA_BOUND,
+	ADV_UCMA_ADDR_QUERY,
+	ADV_UCMA_ADDR_RESOLVED,
+	ADV_UCMA_ROUTE_QUERY,
+	ADV_UCMA_ROUTE_RESOLVED,
+	ADV_UCMA_CONNECT, /* there is or was a peer */
+	ADV_UCMA_LISTEN,
+};
+
+/* A question to the kernel that takes time: in the states ADDR_QUERY and ROUTE_QUERY. */
+struct adv_ucma_query {
+	struct adv_list link; /* of ucma->queries */
+	struct adv_gid to;
+	struct adv_way way;
+	bool provoked;
+	uint64_t due_ms;
+	uint64_t deadline_ms;
+	unsigned interval_ms;
+};
+
+/* An id: around the engine's, what the client and the kernel have to do with it. */
+struct adv_ucma_id {
+	struct adv_list link; /* of its client's */
+	struct adv_ucma_channel *channel;
+	struct adv_cm_id *cm;
+	uint32_t handle; /* 0: its CONNECT_REQUEST was not fetched yet */
+	uint32_t number; /* no other of adverbd's has it, shown by tools (ucma_objects.c) */
+	enum adv_ucma_state state;
+	unsigned bind_flags;
+	bool unanswered;	      /* a request neither accepted nor rejected */
+	bool adrift;		      /* ADDR_CHANGE was told */
+	uint32_t ifindex;	      /* of its local address; 0: bound to no device */
+	struct adv_ucma_id *listener; /* until fetched */
+	struct adv_list request_link; /* of the listener's */
+	struct adv_list requests;     /* not fetched */
+	struct adv_list events;	      /* not fetched */
+	struct adv_list memberships;
+	struct adv_ucma_query query;
+};
+
+struct adv_ucma_membership {
+	struct adv_list link;
+	struct adv_ucma_id *id;
+	uint32_t handle;
+	struct adv_gid group;
+	bool lost; /* MULTICAST_ERROR was told */
+};
+
+/* An event that waits to be fetched. */
+struct adv_ucma_event {
+	struct adv_list channel_link;
+	struct adv_list id_link;
+	struct adv_ucma_id *id;
+	struct adv_ucma_membership *membership; /* of MULTICAST_*; else NULL */
+	uint32_t type;				/* enum rdma_cm_event_type, or librdmacm's own */
+	int status;
+	uint64_t value;
+	struct adv_cm_conn_param
+		param; /* last: a queued event has room for it where it says much */
+};
+
+#endif

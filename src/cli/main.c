@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* adverb: its commands. */
+#include "base/version.h"
 #include "cli/command.h"
 
 #include <argp.h>

@@ -6,6 +6,7 @@
 
 #include "cli/report_plot.h"
 #include "base/units.h"
+#include "base/version.h"
 
 #define FLOWS 60 /* rows of the table */
 #define SHOWN 40 /* sections of a kind whose keys are shown */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/version.h"
 #include "daemon/carrier.h"
 #include "daemon/daemon.h"
 #include "daemon/descriptors.h"

@@ -7,8 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/version.h"
+
 #define ADV_DEVICE_NAME "adverb0"
-#define ADV_FW_VER	"0.1.0"
+#define ADV_FW_VER	ADV_VERSION
 
 /* Belongs to no vendor (locally administered OUI), so that no program takes it for a card it knows.
  */

@@ -48,6 +48,10 @@ class Version(unittest.TestCase):
         self.assertEqual(output_of(ADVERB, "--version"), f"adverb {VERSION}\n")
         self.assertEqual(output_of(ADVERBD, "--version"), f"adverbd {VERSION}\n")
 
+    def test_no_source_states_it(self):
+        for path in (ROOT / "src").rglob("*.[ch]"):
+            self.assertNotIn(f'"{VERSION}', path.read_text(), path)
+
     def test_the_changelog_has_it(self):
         headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)
         self.assertEqual(headings[:2], ["Unreleased", VERSION])

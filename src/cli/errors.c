@@ -5,7 +5,7 @@
 
 #include <infiniband/verbs.h>
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#include "base/array.h"
 
 static const char rd_only[] = "belongs to reliable datagrams, which no device offers";
 
@@ -154,10 +154,10 @@ static const struct adv_error_text events[] = {
 
 const struct adv_error_text *adv_status_text(uint32_t status)
 {
-	return status < COUNT(statuses) ? &statuses[status] : NULL;
+	return status < ADV_ARRAY_SIZE(statuses) ? &statuses[status] : NULL;
 }
 
 const struct adv_error_text *adv_event_text(uint32_t event)
 {
-	return event < COUNT(events) ? &events[event] : NULL;
+	return event < ADV_ARRAY_SIZE(events) ? &events[event] : NULL;
 }

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define AT(member)                                                                                 \
 	.size = sizeof(((struct adv_frame_text *)0)->member),                                      \
 	.offset = offsetof(struct adv_frame_text, member)
@@ -67,7 +69,7 @@ const struct adv_frame_field adv_frame_fields[] = {
 	FIELD("imm", "ImmDt", EXTENDED, HEX, ALL, ADV_HAS_IMMDT, BITS32, immdt),
 	FIELD("inv-rkey", "IETH", EXTENDED, HEX, ALL, ADV_HAS_IETH, BITS32, headers.ieth.rkey),
 };
-#define COUNT (sizeof(adv_frame_fields) / sizeof(adv_frame_fields[0]))
+#define COUNT ADV_ARRAY_SIZE(adv_frame_fields)
 static_assert(COUNT <= ADV_FRAME_FIELDS_MAX, "a bit for each in adv_frame_text.given");
 const unsigned adv_frame_field_count = COUNT;
 

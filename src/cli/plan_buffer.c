@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "base/array.h"
 #include "cli/plan_options.h"
 #include "fabric/plan_buffer.h"
 
@@ -83,7 +84,7 @@ static const struct adv_plan_option option_table[] = {
 };
 
 static const struct adv_plan_syntax syntax = {
-	option_table, sizeof(option_table) / sizeof(option_table[0]),
+	option_table, ADV_ARRAY_SIZE(option_table),
 	"Check whether the headroom of all lossless priorities fits into a switch's buffer. Print "
 	"the buffer left to share, and how much of it each queue may hold.",
 	complete_links};

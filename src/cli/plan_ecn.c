@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "base/array.h"
 #include "cli/plan_options.h"
 #include "fabric/plan_ecn.h"
 #include "fabric/plan_headroom.h"
@@ -56,7 +57,7 @@ static const struct adv_plan_option option_table[] = {
 };
 
 static const struct adv_plan_syntax syntax = {
-	option_table, sizeof(option_table) / sizeof(option_table[0]),
+	option_table, ADV_ARRAY_SIZE(option_table),
 	"Compute ECN thresholds with which a shared-buffer switch marks packets before PFC pauses "
 	"their sender, for any traffic.",
 	check_marking};

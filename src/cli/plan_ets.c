@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "cli/plan_options.h"
 #include "fabric/plan_ets.h"
 #include "fabric/plan_headroom.h"
@@ -151,7 +152,7 @@ static const struct adv_plan_option option_table[] = {
 };
 
 static const struct adv_plan_syntax syntax = {
-	option_table, sizeof(option_table) / sizeof(option_table[0]),
+	option_table, ADV_ARRAY_SIZE(option_table),
 	"Compute the bandwidth of each traffic class of a link. Strict classes are served first, "
 	"the highest number before the others. The rest is divided by shares (ETS); bandwidth that "
 	"one class leaves goes to the others.",

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "base/array.h"
 #include "cli/plan_options.h"
 #include "fabric/plan_headroom.h"
 
@@ -86,7 +87,7 @@ static const struct adv_plan_option option_table[] = {
 };
 
 static const struct adv_plan_syntax syntax = {
-	option_table, sizeof(option_table) / sizeof(option_table[0]),
+	option_table, ADV_ARRAY_SIZE(option_table),
 	"Compute the buffer that a lossless priority needs above its xoff threshold to lose no "
 	"packet after a PFC frame, and the values of xoff and xon.",
 	complete_link};

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "cli/report_plot.h"
+#include "base/array.h"
 #include "base/units.h"
 #include "base/version.h"
 
@@ -246,7 +247,7 @@ bool adv_report_page(const struct adv_report_part *p)
 	head(p);
 	cards(p, &t);
 	lost(p, &t);
-	for (unsigned i = 0; good && i < sizeof(parts) / sizeof(parts[0]); i++) {
+	for (unsigned i = 0; good && i < ADV_ARRAY_SIZE(parts); i++) {
 		fprintf(p->out, "<h2>%s</h2>\n", parts[i].name);
 		good = parts[i].write(p);
 	}

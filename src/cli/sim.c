@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "fabric/calendar.h"
@@ -92,10 +93,7 @@ static void on_event(void *user, const struct adv_fabric_event *e)
 
 static double seconds(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+	return (double)adv_clock_ns() * 1e-9;
 }
 
 /* A bar on a terminal, from the second second on. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/carrier.h"
@@ -371,7 +372,7 @@ void adv_client_serve(struct adv_client *c, struct adv_control_message *m)
 {
 	int fd;
 
-	if (m->type >= sizeof(handlers) / sizeof(handlers[0]) || !handlers[m->type] ||
+	if (m->type >= ADV_ARRAY_SIZE(handlers) || !handlers[m->type] ||
 	    (!c->greeted && m->type != ADV_CONTROL_HELLO)) {
 		adv_client_refuse(c->session.fd, EPROTO, "adverbd: not a request that fits here");
 		c->session.dead = true;

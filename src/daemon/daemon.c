@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/carrier.h"
@@ -268,13 +269,13 @@ void adv_daemon_close_others(const struct adv_daemon *d, int also)
 {
 	const int others[] = {d->listener, d->table_fd,	     d->ledger_fd,    d->marker,
 			      d->ready_fd, d->carrier.queue, d->carrier.feed, also};
-	int keep[ADV_SLOTS + sizeof(others) / sizeof(others[0])];
+	int keep[ADV_SLOTS + ADV_ARRAY_SIZE(others)];
 	unsigned from = 3;
 	size_t n = d->sockets;
 
 	memcpy(keep, d->socket, n * sizeof(keep[0]));
 	memcpy(keep + n, others, sizeof(others));
-	n += sizeof(others) / sizeof(others[0]);
+	n += ADV_ARRAY_SIZE(others);
 	qsort(keep, n, sizeof(keep[0]), compare_int);
 	for (size_t i = 0; i < n; i++) {
 		if (keep[i] < (int)from)

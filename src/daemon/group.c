@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/port_holder.h"
 #include "wire/bytes.h"
@@ -206,14 +207,6 @@ static int make_socket(int family, bool join, int *made)
 	return error;
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 /*
  * The first socket is bound without SO_REUSEPORT, so that it never slips into a group that is
  * there already; only then does it open the group to the others.
@@ -221,7 +214,7 @@ static uint64_t now_ms(void)
 static int found_group(int *family, int *made)
 {
 	const struct timespec pause = {0, 10 * 1000 * 1000};
-	uint64_t until = now_ms() + BIND_WAIT_MS;
+	uint64_t until = adv_clock_ms() + BIND_WAIT_MS;
 	int error;
 
 	*family = AF_INET6;
@@ -232,7 +225,7 @@ static int found_group(int *family, int *made)
 			*family = AF_INET; /* a kernel without IPv6 */
 			error = make_socket(*family, false, made);
 		}
-		if (error != EADDRINUSE || now_ms() >= until)
+		if (error != EADDRINUSE || adv_clock_ms() >= until)
 			break;
 		nanosleep(&pause, NULL);
 	}

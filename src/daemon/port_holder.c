@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "host/control_protocol.h"
 
 bool adv_port_holder_parse(const char *line, uint16_t port, struct adv_port_holder *holder)
@@ -32,7 +33,7 @@ static bool find_holder(uint16_t port, struct adv_port_holder *holder)
 	char line[512];
 	bool found = false;
 
-	for (size_t i = 0; !found && i < sizeof(files) / sizeof(files[0]); i++) {
+	for (size_t i = 0; !found && i < ADV_ARRAY_SIZE(files); i++) {
 		FILE *f = fopen(files[i], "re");
 
 		while (f && !found && fgets(line, sizeof(line), f))

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "host/control_protocol.h"
 #include "link/udp.h"
 #include "wire/frame.h"
@@ -100,14 +101,6 @@ void adv_qp1_destroy(struct adv_qp1 *q)
 	release(q);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)
 {
 	struct adv_link *link = make_link(q, gids), *wrapped = link;
@@ -115,7 +108,7 @@ int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)
 	if (!link)
 		return errno;
 	if (q->ask)
-		wrapped = adv_fault_link_create_with(link, now_ns, q->ask, q->ask_user);
+		wrapped = adv_fault_link_create_with(link, adv_clock_ns, q->ask, q->ask_user);
 	if (!wrapped) {
 		link->ops->destroy(link);
 		return ENOMEM;
@@ -188,7 +181,7 @@ int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_link_decide_fn *fn, void *us
 	struct adv_link *link = q->link;
 
 	if (fn && !q->ask)
-		link = adv_fault_link_create_with(q->link, now_ns, fn, user);
+		link = adv_fault_link_create_with(q->link, adv_clock_ns, fn, user);
 	else if (!fn && q->ask)
 		link = adv_fault_link_unwrap(q->link, receive_one, q);
 	if (!link)

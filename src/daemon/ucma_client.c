@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "daemon/cm_fault.h"
 #include "daemon/ucma_channel.h"
 #include "daemon/ucma_id.h"
@@ -47,7 +48,7 @@ static adv_ucma_handler *const handlers[] = {
 static bool is_request(const struct adv_ucma_message *m)
 {
 	return m->magic == ADV_UCMA_PROTOCOL_MAGIC && m->version == ADV_UCMA_PROTOCOL_VERSION &&
-	       m->type < sizeof(handlers) / sizeof(handlers[0]) && handlers[m->type];
+	       m->type < ADV_ARRAY_SIZE(handlers) && handlers[m->type];
 }
 
 static bool serve_message(struct adv_session *s, void *message)

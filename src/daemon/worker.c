@@ -11,6 +11,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/carrier.h"
@@ -263,7 +264,7 @@ static int until_next(const struct worker *w)
 
 	if (adv_users_wait(&w->users))
 		return 0;
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(times); i++)
 		if (times[i] && times[i] < next)
 			next = times[i];
 	if (next == UINT64_MAX)

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "base/array.h"
 #include "base/units.h"
 
 #define QUANTUM_BITS	512
@@ -19,7 +20,7 @@ static const struct {
 
 uint64_t adv_plan_response_bits(uint64_t speed)
 {
-	for (size_t i = 0; i < sizeof(responses) / sizeof(responses[0]); i++)
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(responses); i++)
 		if (responses[i].speed == speed)
 			return (uint64_t)responses[i].quanta * QUANTUM_BITS;
 	return 0;

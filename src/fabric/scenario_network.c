@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "fabric/scenario_build.h"
 
 /* Measured, and rounded up. */
@@ -95,7 +96,7 @@ static bool check_keys(struct adv_scenario_builder *b)
 		 ~(1u << ADV_SCENARIO_PAIR | 1u << ADV_SCENARIO_INCAST | 1u << ADV_SCENARIO_LINKS)},
 	};
 
-	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+	for (unsigned i = 0; i < ADV_ARRAY_SIZE(keys); i++)
 		if (adv_scenario_line(b, keys[i].value) &&
 		    !(keys[i].topologies & 1u << n->topology))
 			return adv_scenario_fail(b, adv_scenario_line(b, keys[i].value),

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "wire/headers.h"
 
 #define NAME_MAX_LEN 48
@@ -115,7 +116,7 @@ static const char *without_service(const char *full)
 {
 	static const char *const services[] = {"rc-", "uc-", "ud-", "xrc-"};
 
-	for (unsigned i = 0; i < sizeof(services) / sizeof(services[0]); i++)
+	for (unsigned i = 0; i < ADV_ARRAY_SIZE(services); i++)
 		if (strncmp(full, services[i], strlen(services[i])) == 0)
 			return full + strlen(services[i]);
 	return full;
@@ -123,7 +124,7 @@ static const char *without_service(const char *full)
 
 static int find_group(const char *name)
 {
-	for (unsigned i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+	for (unsigned i = 0; i < ADV_ARRAY_SIZE(groups); i++)
 		if (strcmp(groups[i].name, name) == 0)
 			return (int)i;
 	return -1;
@@ -172,7 +173,7 @@ static bool add_part(char *out, const char *part, size_t len)
 {
 	size_t have = strlen(out);
 
-	for (unsigned i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++)
+	for (unsigned i = 0; i < ADV_ARRAY_SIZE(spellings); i++)
 		if (strlen(spellings[i].other) == len &&
 		    strncmp(spellings[i].other, part, len) == 0) {
 			part = spellings[i].ours;
@@ -223,7 +224,7 @@ bool adv_fault_kinds_add(struct adv_fault_kinds *set, const char *name, size_t l
 
 	if (!normalise_name(name, len, normal) || !find_kinds_named(normal, &more))
 		return false;
-	for (unsigned i = 0; i < sizeof(set->bit) / sizeof(set->bit[0]); i++)
+	for (unsigned i = 0; i < ADV_ARRAY_SIZE(set->bit); i++)
 		set->bit[i] |= more.bit[i];
 	return true;
 }
@@ -246,14 +247,14 @@ static void print_name_if_fit(struct printing *p, const char *name)
 
 	if (!find_kinds_named(name, &set))
 		return;
-	for (unsigned i = 0; i < sizeof(set.bit) / sizeof(set.bit[0]); i++) {
+	for (unsigned i = 0; i < ADV_ARRAY_SIZE(set.bit); i++) {
 		if (set.bit[i] & ~p->wanted->bit[i])
 			return;
 		is_new = is_new || (set.bit[i] & ~p->done.bit[i]);
 	}
 	if (!is_new)
 		return;
-	for (unsigned i = 0; i < sizeof(set.bit) / sizeof(set.bit[0]); i++)
+	for (unsigned i = 0; i < ADV_ARRAY_SIZE(set.bit); i++)
 		p->done.bit[i] |= set.bit[i];
 	p->len += (size_t)snprintf(p->len < p->room ? p->out + p->len : NULL,
 				   p->len < p->room ? p->room - p->len : 0, "%s%s",
@@ -265,7 +266,7 @@ size_t adv_fault_kinds_print(const struct adv_fault_kinds *set, char *out, size_
 	struct printing p = {.out = out, .room = room, .wanted = set};
 	char buffer[NAME_MAX_LEN];
 
-	for (unsigned i = 0; i < sizeof(summaries) / sizeof(summaries[0]); i++)
+	for (unsigned i = 0; i < ADV_ARRAY_SIZE(summaries); i++)
 		print_name_if_fit(&p, summaries[i]);
 	for (unsigned kind = 0; kind < ADV_FAULT_KINDS; kind++) {
 		const char *full = adv_fault_kinds_has(set, kind) ? kind_name(kind, buffer) : NULL;

@@ -6,6 +6,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "base/array.h"
 #include "base/async.h"
 
 struct named_value {
@@ -69,17 +70,15 @@ static const struct named_value events[] = {
 	{"WQ_FATAL", IBV_EVENT_WQ_FATAL},
 };
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
 /* Indexed by action. The prefix is optional in a plan. */
 static const struct table {
 	const struct named_value *names;
 	size_t count;
 	const char *prefix;
 } tables[ADV_FAULT_ACTIONS] = {
-	[ADV_FAULT_POST] = {errors, COUNT(errors), ""},
-	[ADV_FAULT_COMPLETE] = {statuses, COUNT(statuses), "IBV_WC_"},
-	[ADV_FAULT_EVENT] = {events, COUNT(events), "IBV_EVENT_"},
+	[ADV_FAULT_POST] = {errors, ADV_ARRAY_SIZE(errors), ""},
+	[ADV_FAULT_COMPLETE] = {statuses, ADV_ARRAY_SIZE(statuses), "IBV_WC_"},
+	[ADV_FAULT_EVENT] = {events, ADV_ARRAY_SIZE(events), "IBV_EVENT_"},
 };
 
 static const char *const action_names[ADV_FAULT_ACTIONS] = {

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/array.h"
 #include "base/number.h"
 #include "base/shown.h"
 #include "fault/name.h"
@@ -151,7 +152,7 @@ static const struct {
 
 static bool read_time(struct parser *p, const struct word *w, uint64_t *ns)
 {
-	for (unsigned i = 0; w->value && i < sizeof(units) / sizeof(units[0]); i++) {
+	for (unsigned i = 0; w->value && i < ADV_ARRAY_SIZE(units); i++) {
 		size_t n = strlen(units[i].name);
 
 		if (w->value_len > n &&

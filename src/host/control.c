@@ -12,6 +12,7 @@
 #include <sys/timerfd.h>
 #include <sys/un.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/rights.h"
 #include "base/sys.h"
@@ -61,14 +62,6 @@ struct adv_control {
 	unsigned fault_count;
 	int fault[FAULTS_WAITING]; /* sockets for adv_control_take_fault() */
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 static void sleep_ms(int ms)
 {
@@ -152,7 +145,7 @@ static int wait_readable(int fd, uint64_t until_ms)
 {
 	for (;;) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
-		uint64_t now = now_ms();
+		uint64_t now = adv_clock_ms();
 		int n;
 
 		if (now >= until_ms)
@@ -261,7 +254,7 @@ static int greet(struct adv_control *c, int sock, char *why, size_t why_len)
 	/* EPIPE: closed already, but a refusal may be there to be read. */
 	if (error && error != EPIPE)
 		return error;
-	error = wait_readable(sock, now_ms() + ANSWER_WAIT_MS);
+	error = wait_readable(sock, adv_clock_ms() + ANSWER_WAIT_MS);
 	if (!error)
 		error = message_receive(sock, &m, &fd);
 	if (error == ETIMEDOUT)
@@ -370,7 +363,7 @@ static int try_both(struct adv_control *c, char *why, size_t why_len)
 
 static int connect_loop(struct adv_control *c, bool start, char *why, size_t why_len)
 {
-	uint64_t until = now_ms() + CONNECT_WAIT_MS;
+	uint64_t until = adv_clock_ms() + CONNECT_WAIT_MS;
 	uint64_t start_again = 0;
 	bool waits = false;
 	int pause = 1;
@@ -386,9 +379,9 @@ static int connect_loop(struct adv_control *c, bool start, char *why, size_t why
 			snprintf(why, why_len, "adverbd is not running in this network namespace");
 			return ECONNREFUSED;
 		}
-		if (now_ms() >= until && waits) /* why[] has it from adverbd */
+		if (adv_clock_ms() >= until && waits) /* why[] has it from adverbd */
 			return ETIMEDOUT;
-		if (now_ms() >= until) {
+		if (adv_clock_ms() >= until) {
 			snprintf(why, why_len,
 				 "adverbd did not come to listen: where none runs, another process "
 				 "holds its name (@%s-%u in /proc/net/unix)",
@@ -396,13 +389,13 @@ static int connect_loop(struct adv_control *c, bool start, char *why, size_t why
 			return ETIMEDOUT;
 		}
 		/* Lost a race of starters: the winner listens soon, or fails and is not there. */
-		if (error == ECONNREFUSED && now_ms() >= start_again) {
+		if (error == ECONNREFUSED && adv_clock_ms() >= start_again) {
 			int verdict = adv_control_start_daemon(why, why_len);
 
 			if (verdict == ADV_START_FAILED)
 				return errno;
 			waits = verdict == ADV_START_WAIT;
-			start_again = now_ms() + 300;
+			start_again = adv_clock_ms() + 300;
 			continue;
 		}
 		sleep_ms(pause);
@@ -519,7 +512,7 @@ static void give_up(struct adv_control *c, const char *because)
 static void retry_later(struct adv_control *c)
 {
 	hang_up(c);
-	if (now_ms() >= c->deadline_ms) {
+	if (adv_clock_ms() >= c->deadline_ms) {
 		give_up(c, "it did not come back in time");
 		return;
 	}
@@ -562,8 +555,8 @@ static void redial(struct adv_control *c)
 		give_up(c, why);
 		return;
 	}
-	if (error == ECONNREFUSED && adv_revival_try(&c->revival, now_ms()))
-		c->deadline_ms = later(c->deadline_ms, now_ms() + REVIVAL_MORE_MS);
+	if (error == ECONNREFUSED && adv_revival_try(&c->revival, adv_clock_ms()))
+		c->deadline_ms = later(c->deadline_ms, adv_clock_ms() + REVIVAL_MORE_MS);
 	adv_control_message_init(&m, ADV_CONTROL_HELLO, ++c->serial);
 	if (!error)
 		error = message_send(c->sock, &m);
@@ -577,14 +570,14 @@ static void redial(struct adv_control *c)
 		return;
 	}
 	c->state = RESUMING;
-	set_timer(c, c->deadline_ms > now_ms() ? c->deadline_ms - now_ms() : 1);
+	set_timer(c, c->deadline_ms > adv_clock_ms() ? c->deadline_ms - adv_clock_ms() : 1);
 }
 
 static void lost(struct adv_control *c)
 {
 	hang_up(c);
 	if (c->state == LIVE)
-		c->deadline_ms = now_ms() + RECONNECT_WAIT_MS;
+		c->deadline_ms = adv_clock_ms() + RECONNECT_WAIT_MS;
 	if (c->state == RESUMING)
 		retry_later(c);
 	else
@@ -763,7 +756,7 @@ static int settle(struct adv_control *c)
 		struct pollfd p[2] = {{.fd = c->timer, .events = POLLIN},
 				      {.fd = c->sock, .events = POLLIN}};
 
-		if (now_ms() >= c->deadline_ms + 500)
+		if (adv_clock_ms() >= c->deadline_ms + 500)
 			give_up(c, "it did not come back in time");
 		else if (adv_sys_poll(p, c->sock >= 0 ? 2 : 1, RETRY_MS) >= 0)
 			take_in(c, 0, &m, &fd);
@@ -801,7 +794,7 @@ static int ask_once(struct adv_control *c, struct adv_control_message *m, int *f
 int adv_control_ask(struct adv_control *c, struct adv_control_message *m, int *fd)
 {
 	struct adv_control_message request = *m;
-	uint64_t until = now_ms() + ANSWER_WAIT_MS;
+	uint64_t until = adv_clock_ms() + ANSWER_WAIT_MS;
 	int error = ECONNRESET;
 
 	*fd = -1;
@@ -809,7 +802,7 @@ int adv_control_ask(struct adv_control *c, struct adv_control_message *m, int *f
 		*m = request;
 		m->serial = ++c->serial;
 		error = ask_once(c, m, fd, until);
-		if (now_ms() >= until)
+		if (adv_clock_ms() >= until)
 			break;
 	}
 	if (error)

@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "base/array.h"
 #include "base/sys.h"
 
 #define START_WAIT_MS 15000
@@ -76,7 +77,7 @@ int adv_control_daemon_path(char *path)
 	if (given && *given)
 		return snprintf(path, PATH_MAX, "%s", given) < PATH_MAX ? 0 : ENAMETOOLONG;
 	slash = own_file(own) == 0 ? strrchr(own, '/') : NULL;
-	for (size_t i = 0; slash && i < sizeof(beside) / sizeof(beside[0]); i++) {
+	for (size_t i = 0; slash && i < ADV_ARRAY_SIZE(beside); i++) {
 		slash[1] = 0;
 		if (snprintf(path, PATH_MAX, "%s%s", own, beside[i]) < PATH_MAX && executable(path))
 			return 0;

@@ -4,18 +4,12 @@
 
 #include <time.h>
 
+#include "base/clock.h"
+
 #define RECEIVE_BUDGET 64
 #define PUMP_NS	       50000   /* after the begin of a call: it then begins no further batch */
 #define ACK_ROUNDS     16      /* such calls */
 #define COUNTED_LATE   1000000 /* ns: longest delay until adverbd can read a count */
-
-uint64_t adv_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- progress ------------------------------------------------------------------------ */
 
@@ -23,7 +17,7 @@ uint64_t adv_now(void)
  */
 static bool is_long_enough(struct adv_device *d, uint64_t since)
 {
-	uint64_t now = adv_now();
+	uint64_t now = adv_clock_ns();
 
 	if (now - since < PUMP_NS)
 		return false;
@@ -74,7 +68,7 @@ static inline __attribute__((always_inline)) unsigned progress(struct adv_device
 {
 	unsigned packets;
 
-	d->now = adv_now();
+	d->now = adv_clock_ns();
 	if (polling)
 		atomic_store_explicit(&d->bg.last_poll, d->now, memory_order_relaxed);
 	d->link->busy_polled = polling;
@@ -87,7 +81,7 @@ static inline __attribute__((always_inline)) unsigned progress(struct adv_device
 	packets = d->link->ops->receive(d->link, RECEIVE_BUDGET, take_packet, r);
 	d->bg.activity += packets;
 	if (d->faulty) /* the link had its look at the clock: what it has found due is so now */
-		device_fault_look(d, adv_now());
+		device_fault_look(d, adv_clock_ns());
 	if (adv_engine_deadline(d->engine) <= d->now) {
 		adv_engine_expire(d->engine, d->now);
 		d->counters_due = true;
@@ -128,7 +122,7 @@ struct adv_engine *adv_device_lock(struct adv_device *d)
 uint64_t adv_device_now(struct adv_device *d)
 {
 	if (!d->now)
-		d->now = adv_now();
+		d->now = adv_clock_ns();
 	return d->now;
 }
 
@@ -139,7 +133,7 @@ void adv_device_unlock(struct adv_device *d)
 	if (posted) {
 		d->held = 0;
 		device_pump(d, adv_device_now(d));
-		atomic_store_explicit(&d->bg.last_post, adv_now(), memory_order_relaxed);
+		atomic_store_explicit(&d->bg.last_post, adv_clock_ns(), memory_order_relaxed);
 	}
 	if (d->bg.judging)
 		device_thread_judge(d, posted);
@@ -159,12 +153,12 @@ void adv_device_send_acks(struct adv_device *d)
 {
 	d->pumped = false;
 	if (adv_engine_hasten_acks(d->engine) || d->held)
-		device_hold_end(d, adv_now());
+		device_hold_end(d, adv_clock_ns());
 	/* They have their turn behind what other queue pairs have to send. */
 	for (unsigned i = 0; d->cut && i < ACK_ROUNDS; i++) {
 		adv_lock_give_way(&d->lock);
 		d->pumped = false;
-		device_pump(d, adv_now());
+		device_pump(d, adv_clock_ns());
 	}
 }
 

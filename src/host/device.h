@@ -114,9 +114,7 @@ typedef bool adv_device_come_fn(void *user);
  */
 int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void *user, bool *mine);
 
-/* Nanoseconds of CLOCK_MONOTONIC: the clock of every engine of this process. */
-uint64_t adv_now(void);
-/* With the lock held: the same, read once for as long as it is held. */
+/* The clock of every engine of this process, adv_clock_ns(), read once while the lock is held. */
 uint64_t adv_device_now(struct adv_device *d);
 
 /* A copy of the GID table as the engine knows it now; any thread, with or without the lock. */

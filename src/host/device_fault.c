@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "fault/name.h"
@@ -63,7 +64,7 @@ static unsigned tell(void *user, const struct adv_fault_rule *r)
 	if (!adv_fault_event_has_object(r->value))
 		device_deliver_port_event(d, type);
 	else
-		n = adv_engine_raise(d->engine, adv_now(), type, r->has_qpn ? r->qpn_first : 0,
+		n = adv_engine_raise(d->engine, adv_clock_ns(), type, r->has_qpn ? r->qpn_first : 0,
 				     r->has_qpn ? r->qpn_last : UINT32_MAX);
 	if (n)
 		adv_info("faults on purpose: %u times IBV_EVENT_%s", n,
@@ -95,7 +96,8 @@ void device_fault_look(struct adv_device *d, uint64_t now)
 
 int device_fault_start(struct adv_device *d, char *why, size_t why_len)
 {
-	struct adv_link *link = adv_fault_link_from_environment(d->link, adv_now, why, why_len);
+	struct adv_link *link =
+		adv_fault_link_from_environment(d->link, adv_clock_ns, why, why_len);
 
 	if (!link)
 		return errno;
@@ -106,7 +108,7 @@ int device_fault_start(struct adv_device *d, char *why, size_t why_len)
 	follow(d);
 	/* What holds from the start is so before the program can ask. */
 	adv_lock_take(&d->lock);
-	device_fault_look(d, adv_now());
+	device_fault_look(d, adv_clock_ns());
 	device_release(d);
 	return 0;
 }
@@ -126,7 +128,7 @@ static int set(void *user, const struct adv_fault_plan *plan)
 	if (d->faulty)
 		adv_fault_link_set_plan(d->link, plan);
 	else
-		link = adv_fault_link_create(d->link, adv_now, plan);
+		link = adv_fault_link_create(d->link, adv_clock_ns, plan);
 	if (!link)
 		return ENOMEM;
 	d->link = link;
@@ -139,7 +141,7 @@ static void take_packet(void *user, const struct adv_rx_packet *pkt)
 {
 	struct adv_device *d = user;
 
-	adv_engine_rx(d->engine, adv_now(), pkt);
+	adv_engine_rx(d->engine, adv_clock_ns(), pkt);
 }
 
 static void clear(void *user)
@@ -160,8 +162,8 @@ void device_fault_serve(struct adv_device *d, int fd)
 	uint64_t seed;
 
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
-		seed = adv_now();
+		seed = adv_clock_ns();
 	adv_fault_answer(fd, &follower, d, seed % ADV_FAULT_SEEDS);
-	device_fault_look(d, adv_now());
+	device_fault_look(d, adv_clock_ns());
 	adv_info("faults on purpose: %s", d->faulty ? "a plan is in force" : "none");
 }

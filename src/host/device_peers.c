@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "link/shm.h"
@@ -32,7 +33,7 @@ void device_peers_init(struct adv_device *d)
 	d->bell_fd = -1;
 	if (no && *no)
 		return;
-	d->shm = adv_shm_create(d->udp, adv_now);
+	d->shm = adv_shm_create(d->udp, adv_clock_ns);
 	if (d->shm) {
 		d->bell_fd = d->shm->bell_fd;
 		adv_shm_set_homes(d->shm, adv_control_senders(d->control)->home);
@@ -58,7 +59,7 @@ static void ask(struct adv_device *d, unsigned peer)
 	}
 	if (err == ENOENT) {
 		d->met[peer / 8] &= (uint8_t) ~(1u << peer % 8);
-		adv_engine_peer_left(d->engine, adv_now(), (uint16_t)peer);
+		adv_engine_peer_left(d->engine, adv_clock_ns(), (uint16_t)peer);
 	} else if (err && err != EAGAIN && err != EALREADY) {
 		adv_warn("packets to slot %u go by UDP: %s", peer, strerror(err));
 	}

@@ -39,6 +39,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "link/bell.h"
@@ -100,7 +101,7 @@ static uint64_t since(atomic_uint_fast64_t *time, uint64_t now)
 static bool polls_within(struct adv_device *d, uint64_t ns)
 {
 	struct device_thread *t = &d->bg;
-	uint64_t now = adv_now();
+	uint64_t now = adv_clock_ns();
 	uint64_t since_poll;
 
 	if (atomic_load_explicit(&t->polled, memory_order_relaxed)) {
@@ -190,7 +191,7 @@ static void see_to_rest(struct adv_device *d)
 
 	if (atomic_load_explicit(&t->served, memory_order_relaxed))
 		return;
-	if (turn_of(t) == DEVICE_WATCHING || since(&t->last_poll, adv_now()) > STOPPED_POLLING)
+	if (turn_of(t) == DEVICE_WATCHING || since(&t->last_poll, adv_clock_ns()) > STOPPED_POLLING)
 		kick_for_rest(d);
 }
 
@@ -314,7 +315,7 @@ static void count_useful(struct device_thread *t)
 
 void device_thread_judge(struct adv_device *d, bool posted)
 {
-	if (posted || adv_now() - d->bg.judging > STOPPED_POLLING)
+	if (posted || adv_clock_ns() - d->bg.judging > STOPPED_POLLING)
 		count_useful(&d->bg);
 	else
 		count_useless(&d->bg);
@@ -328,7 +329,7 @@ static void judge_wakeup(struct adv_device *d, unsigned packets)
 	if (t->judging) /* the application was silent all the time */
 		count_useful(t);
 	if (packets)
-		t->judging = adv_now();
+		t->judging = adv_clock_ns();
 	else
 		count_useless(t);
 	if (t->useless >= t->useless_limit)
@@ -358,7 +359,7 @@ static void end_standby(struct adv_device *d)
 static void settle(struct adv_device *d)
 {
 	watch_send_fd(d);
-	plan_sleep(d, adv_now());
+	plan_sleep(d, adv_clock_ns());
 	rest(d);
 	device_release(d);
 }
@@ -482,7 +483,7 @@ static uint64_t sleep_ns(struct device_thread *t)
 		return 0;
 	if (t->wake_at == ADV_NEVER)
 		return ADV_NEVER;
-	now = adv_now();
+	now = adv_clock_ns();
 	return t->wake_at > now ? t->wake_at - now : 0;
 }
 

@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "base/clock.h"
 #include "base/sys.h"
 #include "link/bell.h"
 
@@ -163,7 +164,7 @@ static void sleep_cancellable(struct wait *w, struct timespec *ts)
 /* 0: something is ready, or the time has come; else EINTR. */
 static int sleep_until(struct wait *w, uint64_t deadline)
 {
-	uint64_t now = deadline == ADV_NEVER ? 0 : adv_now();
+	uint64_t now = deadline == ADV_NEVER ? 0 : adv_clock_ns();
 	uint64_t ns = deadline > now ? deadline - now : 0;
 	struct timespec ts = {(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "base/array.h"
 #include "base/sys.h"
 
 #define UVERBS_MAX 1024 /* the kernel has no more */
@@ -36,7 +37,7 @@ void adv_port_speed(uint32_t mbps, uint8_t *width, uint8_t *speed)
 		{1000, 1, 1},	 {10000, 1, 8},	  {25000, 1, 32},  {40000, 2, 8},
 		{50000, 16, 32}, {100000, 2, 32}, {200000, 2, 64}, {400000, 2, 128},
 	};
-	const size_t n = sizeof(table) / sizeof(table[0]);
+	const size_t n = ADV_ARRAY_SIZE(table);
 	size_t i = 0;
 
 	mbps = adv_port_mbps(mbps);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "host/resource_exchange.h"
@@ -25,14 +26,6 @@ struct question {
 	struct adv_resource_message message;
 	struct adv_object sum[ADV_RESOURCE_KINDS];
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 /* ---- one request ---- */
 
@@ -121,7 +114,7 @@ static int ask_all(struct question *q, const struct adv_control_fault *target, u
 		   uint32_t pid)
 {
 	q->message.from = 0;
-	for (int i = 0; i < ROUNDS_MOST && !q->enough && now_ms() < q->deadline_ms; i++) {
+	for (int i = 0; i < ROUNDS_MOST && !q->enough && adv_clock_ms() < q->deadline_ms; i++) {
 		uint64_t from = q->message.from;
 		int error = ask(q, target);
 
@@ -170,7 +163,7 @@ int adv_resources_each(struct adv_control *c, enum adv_resource_kind kind, adv_r
 	if (!q)
 		return error;
 	*q = (struct question){.control = c, .kind = kind, .fn = fn, .user = user};
-	q->deadline_ms = now_ms() + ALL_MS;
+	q->deadline_ms = adv_clock_ms() + ALL_MS;
 	if (kind != ADV_RESOURCE_CM_ID)
 		error = ask_processes(q);
 	if (!error && (kind == ADV_RESOURCE_CM_ID || kind == ADV_RESOURCE_SUMMARY))

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/sys.h"
 #include "host/identity.h"
 #include "preload/hw_counters.h"
@@ -53,7 +54,7 @@ static void write_folders(struct adv_files *f)
 		"dev/infiniband",
 	};
 
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(folders); i++)
 		adv_files_folder(f, folders[i]);
 }
 
@@ -274,7 +275,7 @@ static void write_rate(struct adv_files *f, uint32_t mbps)
 	unsigned lanes, i = 0, tenths;
 
 	adv_port_speed(mbps, &width, &speed);
-	while (i < sizeof(speeds) / sizeof(speeds[0]) - 1 && speeds[i].code != speed)
+	while (i < ADV_ARRAY_SIZE(speeds) - 1 && speeds[i].code != speed)
 		i++;
 	lanes = width == 2 ? 4 : width == 16 ? 2 : 1;
 	tenths = speeds[i].tenths * lanes;
@@ -355,7 +356,7 @@ static void write_port_counters(struct adv_files *f, const struct adv_counters *
 		"VL15_dropped",
 	};
 
-	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(never); i++)
 		write_counter(f, never[i], 0);
 	write_counter(f, "port_rcv_errors", c->link.rx_icrc_errors + c->link.rx_malformed);
 	write_counter(f, "port_xmit_discards", c->link.tx_dropped);

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/array.h"
+
 struct counter {
 	const char *name;
 	size_t offset; /* in struct adv_counters */
@@ -45,7 +47,7 @@ static const struct counter counters[] = {
 
 const char *adv_hw_counter(const struct adv_counters *c, unsigned i, uint64_t *value)
 {
-	if (i >= sizeof(counters) / sizeof(counters[0]))
+	if (i >= ADV_ARRAY_SIZE(counters))
 		return NULL;
 	memcpy(value, (const char *)c + counters[i].offset, sizeof(*value));
 	return counters[i].name;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "base/array.h"
 #include "base/sys.h"
 #include "host/identity.h"
 #include "host/sysfs_root.h"
@@ -430,7 +431,7 @@ static int own_descriptor(const char *link)
 	static const char *const self[] = {"/proc/self/fd/", "/proc/thread-self/fd/"};
 	char own[32];
 
-	for (size_t i = 0; i < sizeof(self) / sizeof(self[0]); i++)
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(self); i++)
 		if (strncmp(link, self[i], strlen(self[i])) == 0)
 			return atoi(link + strlen(self[i]));
 	snprintf(own, sizeof(own), "/proc/%d/fd/", (int)syscall(SYS_getpid));

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "base/array.h"
 #include "host/identity.h"
 #include "preload/hw_counters.h"
 
@@ -317,7 +318,7 @@ static int run(struct adv_nldev_request *r, const uint8_t *payload, size_t len, 
 	const struct command *c;
 
 	if (RDMA_NL_GET_CLIENT(r->head.nlmsg_type) != RDMA_NL_NLDEV ||
-	    op >= sizeof(commands) / sizeof(commands[0]))
+	    op >= ADV_ARRAY_SIZE(commands))
 		return EOPNOTSUPP;
 	c = &commands[op];
 	*listed = (r->head.nlmsg_flags & NLM_F_DUMP) && c->list;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "host/sysfs_root.h"
@@ -25,19 +26,6 @@
 static _Atomic uint64_t written_ms;
 static _Atomic uint64_t failed_ms;
 static _Atomic uint64_t written_for; /* the network namespace and the user */
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-static uint64_t now_ms(void)
-{
-	return now_ns() / 1000000;
-}
 
 /* What keeps the root from being removed, its inode number, and whose root that is; -1: nothing. */
 static _Atomic int held = -1;
@@ -112,7 +100,7 @@ static _Atomic uint64_t done_began; /* by this process */
 
 static bool is_since(uint64_t began, uint64_t came)
 {
-	return began >= came && began <= now_ns();
+	return began >= came && began <= adv_clock_ns();
 }
 
 /* Locks of fcntl(2), as flock(2)'s would be a child's of fork() too. They do not tell threads
@@ -154,7 +142,7 @@ static bool update(int root, int lock)
 {
 	struct adv_files f = {.root = root};
 	struct adv_contents *c = calloc(1, sizeof(*c));
-	uint64_t began = now_ns();
+	uint64_t began = adv_clock_ns();
 	bool good = c && adv_ask(c);
 
 	if (good)
@@ -186,7 +174,7 @@ static bool update_alone(int root, uint64_t came)
 /* Where it is STUCK, what is there has to do. */
 static bool write_tree(int root)
 {
-	uint64_t came = now_ns();
+	uint64_t came = adv_clock_ns();
 	bool good = true;
 
 	if (take_turn(came) == OURS) {
@@ -198,7 +186,7 @@ static bool write_tree(int root)
 
 bool adv_tree_ready(bool now, char root[PATH_MAX])
 {
-	uint64_t key = adv_sysfs_network() << 32 ^ geteuid(), ms = now_ms();
+	uint64_t key = adv_sysfs_network() << 32 ^ geteuid(), ms = adv_clock_ms();
 	bool same = atomic_load(&written_for) == key;
 	bool good;
 	int fd;
@@ -212,8 +200,8 @@ bool adv_tree_ready(bool now, char root[PATH_MAX])
 	if (!good) {
 		good = write_tree(fd);
 		atomic_store(&written_for, key);
-		atomic_store(&written_ms, now_ms());
-		atomic_store(&failed_ms, good ? 0 : now_ms());
+		atomic_store(&written_ms, adv_clock_ms());
+		atomic_store(&failed_ms, good ? 0 : adv_clock_ms());
 	}
 	adv_sys_close(fd);
 	return good;

@@ -5,6 +5,7 @@
 
 #include <rdma/rdma_cma.h>
 
+#include "base/array.h"
 #include "rdmacm/export.h"
 #include "rdmacm/newer.h"
 
@@ -30,7 +31,7 @@ ADV_EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
 		[ADV_EVENT_ADDRINFO_RESOLVED] = "RDMA_CM_EVENT_ADDRINFO_RESOLVED",
 		[ADV_EVENT_ADDRINFO_ERROR] = "RDMA_CM_EVENT_ADDRINFO_ERROR",
 	};
-	const size_t count = sizeof(names) / sizeof(names[0]);
+	const size_t count = ADV_ARRAY_SIZE(names);
 
 	return (size_t)event < count ? names[event] : "UNKNOWN EVENT";
 }

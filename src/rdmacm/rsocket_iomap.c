@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "rdmacm/export.h"
 #include "rdmacm/rsocket.h"
 #include "rdmacm/rsocket_wait.h"
@@ -112,7 +113,7 @@ void adv_rs_mappings_free(struct adv_rsocket *rs)
 {
 	struct adv_list *lists[] = {&rs->s.mapped, &rs->s.mapped_untold};
 
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(lists); i++) {
 		while (!adv_list_empty(lists[i]))
 			unmap(&rs->s, adv_container_of(lists[i]->next, struct adv_rs_mapped, link));
 	}

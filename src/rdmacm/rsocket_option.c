@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "base/array.h"
 #include "base/sys.h"
 #include "rdmacm/export.h"
 #include "rdmacm/rsocket.h"
@@ -220,7 +221,7 @@ static int set_rdma_option(struct adv_rsocket *rs, int name, const void *value, 
 		rs->options.mappings = adv_rs_round_mappings((uint32_t)number);
 		return 0;
 	}
-	if (name < 0 || (size_t)name >= sizeof(sizes) / sizeof(sizes[0]))
+	if (name < 0 || (size_t)name >= ADV_ARRAY_SIZE(sizes))
 		return adv_rs_error(ENOPROTOOPT);
 	*sizes[name] = number > MAX_REQUESTS ? MAX_REQUESTS : (uint32_t)number;
 	return 0;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/sys.h"
 #include "rdmacm/export.h"
 #include "rdmacm/rsocket.h"
@@ -236,7 +237,7 @@ int adv_rs_poll_to_sets(const struct pollfd *fds, int count, fd_set *readfds, fd
 		if (fds[i].revents & POLLNVAL)
 			return -1;
 	}
-	for (size_t s = 0; s < sizeof(sets) / sizeof(sets[0]); s++) {
+	for (size_t s = 0; s < ADV_ARRAY_SIZE(sets); s++) {
 		for (int fd = 0; sets[s] && fd < n; fd++)
 			FD_CLR(fd, sets[s]);
 		for (int i = 0; sets[s] && i < count; i++) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
+#include "base/clock.h"
 #include "base/sys.h"
 #include "rdmacm/rsocket_config.h"
 #include "rdmacm/rsocket_wait.h"
@@ -15,10 +16,7 @@ static struct adv_rs_waker *pool;
 
 int64_t adv_rs_now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * INT64_C(1000000) + ts.tv_nsec / 1000;
+	return (int64_t)(adv_clock_ns() / 1000);
 }
 
 int64_t adv_rs_deadline(const struct adv_rsocket *rs, int flags, int64_t timeout_us)

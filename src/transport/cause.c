@@ -2,6 +2,8 @@
 /* The one table of causes; docs/errors.md and `adverb explain` show it. */
 #include "transport/cause.h"
 
+#include "base/array.h"
+
 #define STATUS(name) (1u << IBV_WC_##name)
 #define EVENT(name)  (1u << IBV_EVENT_##name)
 
@@ -186,5 +188,5 @@ static const struct adv_cause causes[] = {
 
 const struct adv_cause *adv_cause(uint32_t number)
 {
-	return number < sizeof(causes) / sizeof(causes[0]) ? &causes[number] : NULL;
+	return number < ADV_ARRAY_SIZE(causes) ? &causes[number] : NULL;
 }

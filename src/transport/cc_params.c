@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define SEPARATORS   " \t\n,;"
 #define MAX_RATE     1000000u  /* Mb/s: dcqcn.c counts on it */
 #define MAX_TIME     10000000u /* us */
@@ -42,7 +44,7 @@ static const struct adv_cc_parameter table[] = {
 	PARAMETER(cnp_802p_prio, "", 0, 7, 6),
 };
 
-#define PARAMETERS (sizeof(table) / sizeof(table[0]))
+#define PARAMETERS ADV_ARRAY_SIZE(table)
 
 _Static_assert(PARAMETERS * sizeof(uint32_t) == sizeof(struct adv_cc_params), "none is missing");
 _Static_assert(PARAMETERS <= 32, "bits of a mask");
@@ -148,7 +150,7 @@ static bool read_word(struct adv_cc_params *params, const char *word, int len, u
 static bool read_name(enum adv_cc_algorithm *algorithm, const char *word, int len, char *why,
 		      size_t why_len)
 {
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (unsigned i = 0; i < ADV_ARRAY_SIZE(names); i++) {
 		if (strlen(names[i]) == (size_t)len && memcmp(names[i], word, (size_t)len) == 0) {
 			*algorithm = (enum adv_cc_algorithm)i;
 			return true;

@@ -3,6 +3,7 @@
  * 1, 10.3.1, 11.2.5.2). */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "transport/internal.h"
 
 #define ACCESS_ALL   0x3ff /* all that are not optional, those of newer headers too */
@@ -100,7 +101,7 @@ static bool mask_good(const struct adv_qp *qp, enum ibv_qp_state next, int mask)
 	mask &= ~IBV_QP_STATE;
 	if (next == IBV_QPS_RESET || next == IBV_QPS_ERR)
 		return mask == 0;
-	for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(transitions); i++) {
 		const struct transition *t = &transitions[i];
 
 		if (t->from == qp->state && t->to == next)
@@ -133,7 +134,7 @@ static bool values_good(const struct adv_qp *qp, const struct ibv_qp_attr *a, in
 		{IBV_QP_PATH_MIG_STATE, a->path_mig_state == IBV_MIG_MIGRATED},
 	};
 
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(checks); i++)
 		if ((mask & checks[i].bit) && !checks[i].good)
 			return false;
 	return true;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "transport/internal.h"
 
 #define MR_SLOTS_A_CALL 16384 /* of the table of keys that are looked at */
@@ -128,7 +129,7 @@ static unsigned sum_up(const struct adv_engine *e, struct adv_object *out)
 		    {ADV_RESOURCE_MR, e->mrs.count - e->mw_count},
 		    {ADV_RESOURCE_PD, e->pd_count},
 		    {ADV_RESOURCE_SRQ, e->srq_count}};
-	unsigned n = sizeof(sums) / sizeof(sums[0]);
+	unsigned n = ADV_ARRAY_SIZE(sums);
 
 	for (unsigned i = 0; i < n; i++) {
 		out[i].type = (uint8_t)sums[i].kind;

@@ -5,6 +5,7 @@
  */
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/ticks.h"
 #include "verbs/objects.h"
 
@@ -142,7 +143,7 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
 
 	clock_gettime(CLOCK_REALTIME, &wall);
 	return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec -
-	       (adv_now() - of(cq)->current.timestamp);
+	       (adv_clock_ns() - of(cq)->current.timestamp);
 }
 
 /* Those that no program may call, as their flags are refused, stay NULL. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "verbs/objects.h"
 
 #define SMALL 1024 /* bytes of a request that may wait for others */
@@ -219,7 +220,7 @@ ADV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int 
 	if (mask & IBV_QP_STATE)
 		adv_device_catch_up(adv_ibv_context_of(ibqp->context)->device);
 	adv_device_send_acks(adv_ibv_context_of(ibqp->context)->device);
-	err = adv_qp_modify(qp->qp, adv_now(), attr, mask);
+	err = adv_qp_modify(qp->qp, adv_clock_ns(), attr, mask);
 	if (!err)
 		meet_peer(ibqp, attr, mask);
 	if (!err && mask & IBV_QP_STATE)
@@ -278,7 +279,7 @@ static int stop(struct adv_ibv_qp *qp)
 	if (!adv_list_empty(&qp->shared))
 		return 0;
 	return adv_qp_in_use(qp->qp) ? EBUSY
-				     : adv_qp_modify(qp->qp, adv_now(), &attr, IBV_QP_STATE);
+				     : adv_qp_modify(qp->qp, adv_clock_ns(), &attr, IBV_QP_STATE);
 }
 
 /* In the engine, once no thread holds an event of the handle. 0 or errno. */

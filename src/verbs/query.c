@@ -7,6 +7,7 @@
 
 #include <infiniband/verbs_api.h>
 
+#include "base/clock.h"
 #include "host/control_protocol.h"
 #include "host/identity.h"
 #include "verbs/objects.h"
@@ -117,7 +118,7 @@ int adv_ibv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *v
 	if (values->comp_mask) {
 		/* In units of hca_core_clock, all in tv_nsec, as mlx5 does. */
 		values->raw_clock.tv_sec = 0;
-		values->raw_clock.tv_nsec = (long)adv_now();
+		values->raw_clock.tv_nsec = (long)adv_clock_ns();
 	}
 	return adv_ibv_refuse(asked & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK ? EINVAL : 0);
 }

@@ -5,9 +5,8 @@
 
 #include <infiniband/verbs.h>
 
+#include "base/array.h"
 #include "verbs/export.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* table[i], or `otherwise` where it has none. */
 static const char *name_of(const char *const *table, size_t count, unsigned i,
@@ -28,7 +27,7 @@ ADV_EXPORT const char *ibv_node_type_str(enum ibv_node_type node_type)
 		[IBV_NODE_UNSPECIFIED] = "unspecified",
 	};
 
-	return name_of(names, COUNT(names), (unsigned)node_type, "unknown");
+	return name_of(names, ADV_ARRAY_SIZE(names), (unsigned)node_type, "unknown");
 }
 
 ADV_EXPORT const char *ibv_port_state_str(enum ibv_port_state port_state)
@@ -42,7 +41,7 @@ ADV_EXPORT const char *ibv_port_state_str(enum ibv_port_state port_state)
 		[IBV_PORT_ACTIVE_DEFER] = "active defer",
 	};
 
-	return name_of(names, COUNT(names), (unsigned)port_state, "unknown");
+	return name_of(names, ADV_ARRAY_SIZE(names), (unsigned)port_state, "unknown");
 }
 
 ADV_EXPORT const char *ibv_event_type_str(enum ibv_event_type event)
@@ -70,7 +69,7 @@ ADV_EXPORT const char *ibv_event_type_str(enum ibv_event_type event)
 		[IBV_EVENT_WQ_FATAL] = "WQ fatal",
 	};
 
-	return name_of(names, COUNT(names), (unsigned)event, "unknown");
+	return name_of(names, ADV_ARRAY_SIZE(names), (unsigned)event, "unknown");
 }
 
 ADV_EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
@@ -102,7 +101,7 @@ ADV_EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 		[IBV_WC_TM_RNDV_INCOMPLETE] = "TM software rendezvous",
 	};
 
-	return name_of(names, COUNT(names), (unsigned)status, "unknown");
+	return name_of(names, ADV_ARRAY_SIZE(names), (unsigned)status, "unknown");
 }
 
 ADV_EXPORT const char *adv_ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
@@ -127,7 +126,7 @@ const char *adv_ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
 		[IBV_WR_ATOMIC_WRITE] = "IBV_WR_ATOMIC_WRITE",
 	};
 
-	return name_of(names, COUNT(names), (unsigned)opcode, "unknown");
+	return name_of(names, ADV_ARRAY_SIZE(names), (unsigned)opcode, "unknown");
 }
 ADV_EXPORT_DEFAULT(adv_ibv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_34");
 ADV_EXPORT_OLD(adv_ibv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_57");
@@ -157,7 +156,7 @@ static const struct {
 
 ADV_EXPORT int ibv_rate_to_mult(enum ibv_rate rate)
 {
-	for (size_t i = 0; i < COUNT(rates); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(rates); i++) {
 		if (rates[i].rate == rate && rates[i].mult)
 			return rates[i].mult;
 	}
@@ -166,7 +165,7 @@ ADV_EXPORT int ibv_rate_to_mult(enum ibv_rate rate)
 
 ADV_EXPORT enum ibv_rate mult_to_ibv_rate(int mult)
 {
-	for (size_t i = 0; i < COUNT(rates); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(rates); i++) {
 		if (rates[i].mult == mult && mult)
 			return rates[i].rate;
 	}
@@ -175,7 +174,7 @@ ADV_EXPORT enum ibv_rate mult_to_ibv_rate(int mult)
 
 ADV_EXPORT int ibv_rate_to_mbps(enum ibv_rate rate)
 {
-	for (size_t i = 0; i < COUNT(rates); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(rates); i++) {
 		if (rates[i].rate == rate)
 			return rates[i].mbps;
 	}
@@ -184,7 +183,7 @@ ADV_EXPORT int ibv_rate_to_mbps(enum ibv_rate rate)
 
 ADV_EXPORT enum ibv_rate mbps_to_ibv_rate(int mbps)
 {
-	for (size_t i = 0; i < COUNT(rates); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(rates); i++) {
 		if (rates[i].mbps == mbps)
 			return rates[i].rate;
 	}

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "base/number.h"
 
 #define UNTOUCHED 0x5a5a5a5a
@@ -31,7 +32,7 @@ static void test_values(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		uint64_t value = UNTOUCHED;
 
 		assert_true(adv_number_read(cases[i].text, strlen(cases[i].text), cases[i].max,
@@ -70,7 +71,7 @@ static void test_refused(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		uint64_t value = UNTOUCHED;
 
 		assert_false(adv_number_read(cases[i].text, strlen(cases[i].text), cases[i].max,

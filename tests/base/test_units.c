@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "base/units.h"
 
 static void test_values(void **state)
@@ -41,7 +42,7 @@ static void test_values(void **state)
 	};
 	char why[ADV_UNITS_WHY];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		uint64_t v = 1;
 
 		if (!adv_units_parse(cases[i].kind, cases[i].text, strlen(cases[i].text), &v, why))
@@ -85,7 +86,7 @@ static void test_refused(void **state)
 	};
 	char why[ADV_UNITS_WHY];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		uint64_t v = 77;
 
 		if (adv_units_parse(cases[i].kind, cases[i].text, strlen(cases[i].text), &v, why))
@@ -127,7 +128,7 @@ static void test_print(void **state)
 	};
 	char text[ADV_UNITS_TEXT];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++)
 		assert_string_equal(adv_units_print(cases[i].kind, cases[i].value, text),
 				    cases[i].text);
 }

@@ -2,6 +2,8 @@
 /* Port spaces: who may bind where, and who gets a request. */
 #include "harness.h"
 
+#include "base/array.h"
+
 enum where { ANY4, OWN4, OTHER4, ANY6, OWN6 };
 
 static struct adv_cm_addr address(const struct pair *p, enum where where, uint16_t port)
@@ -55,7 +57,7 @@ static void test_conflicts(void **state)
 	struct pair *p = *state;
 	unsigned i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		struct adv_cm_id *first, *second;
 
 		assert_int_equal(try_bind(p, cases[i].first, cases[i].first_flags, &first), 0);

@@ -13,6 +13,7 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/rng.h"
 #include "daemon/gid_policy.h"
@@ -94,7 +95,7 @@ static void mtu_follows_the_kernels_rule(void **state)
 		{0, 0},	       {UINT32_MAX, 4096},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++)
 		assert_int_equal(adv_gid_path_mtu(cases[i][0]), cases[i][1]);
 }
 

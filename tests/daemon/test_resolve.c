@@ -13,6 +13,7 @@
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 
+#include "base/array.h"
 #include "base/rng.h"
 #include "daemon/handles.h"
 #include "daemon/resolve.h"
@@ -152,7 +153,7 @@ static void no_route(void **state)
 	struct nlmsgerr e = {.error = -ENETUNREACH};
 	struct adv_way way;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		begin_route(AF_INET, cases[i].type);
 		add_interface(3);
 		assert_int_equal(parse(&way), cases[i].error);

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "base/units.h"
 #include "fabric/plan_ecn.h"
 #include "fabric/plan_headroom.h"
@@ -60,7 +61,7 @@ static void test_bound_is_tight(void **state)
 		{100000000, 128, 3, 50000, ADV_RATIO_ONE / 64},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		const struct adv_plan_ecn_switch *sw = &cases[i];
 		struct adv_plan_ecn e;
 

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "base/units.h"
 #include "fabric/plan_headroom.h"
 
@@ -69,7 +70,7 @@ static void test_limits_of_the_standard(void **state)
 	} cases[] = {{10, 60, 12},    {25, 80, 30},    {40, 118, 48},  {50, 147, 60},
 		     {100, 394, 120}, {200, 453, 240}, {400, 905, 480}};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		uint64_t response = adv_plan_response_bits(cases[i].speed * GB);
 
 		assert_int_equal(response, cases[i].quanta * 512);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/rng.h"
 #include "base/units.h"
 #include "bench.h"
@@ -233,7 +234,7 @@ static void test_ets(void **state)
 		{[0] = {true, false, 100 * pct, 40 * g}, [7] = {true, true, 0, g}},
 	};
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		struct source s[8] = {{0}};
 		struct adv_plan_ets e;
 

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "fabric/plan_topology.h"
 
 static struct adv_plan_topology *parse(const char *text, struct adv_plan_error *error)
@@ -111,7 +112,7 @@ static void test_errors(void **state)
 		{"switch a level=1\nswitch b\nrouting=updown", 2, "switch b has no level"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		struct adv_plan_error error = {.line = 99};
 
 		if (parse(cases[i].text, &error))

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/sys.h"
 #include "fuzz.h"
 #include "host/sysfs_root.h"
@@ -75,7 +76,7 @@ static bool one_of_ours(const char *name)
 					   "/sys/devices/adverb/infiniband",
 					   "/sys/devices/adverb/infiniband_verbs"};
 
-	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(ours); i++)
 		if (strcmp(name, ours[i]) == 0)
 			return true;
 	return false;

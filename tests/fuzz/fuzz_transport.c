@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/array.h"
 #include "records.h"
 #include "transport.h"
 
@@ -179,7 +180,7 @@ static void post_send(struct world *w, const struct step *s)
 
 	if (!r || !end->qp)
 		return;
-	wr.opcode = (enum ibv_wr_opcode)opcodes[s->a % (sizeof(opcodes) / sizeof(opcodes[0]))];
+	wr.opcode = (enum ibv_wr_opcode)opcodes[s->a % ADV_ARRAY_SIZE(opcodes)];
 	wr.send_flags = s->b & (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED);
 	wr.num_sge = fill_sges(node, s, sge, r);
 	if (s->b & 0x80) {

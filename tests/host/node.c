@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "host/control.h"
 
 #define ACCESS                                                                                     \
@@ -95,7 +96,7 @@ static void to_rts(struct node *n, uint32_t peer_qpn, const struct adv_gid *dgid
 	};
 
 	assert_int_equal(
-		adv_qp_modify(n->qp, adv_now(), &a,
+		adv_qp_modify(n->qp, adv_clock_ns(), &a,
 			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
 		0);
 	a.qp_state = IBV_QPS_RTR;
@@ -108,7 +109,7 @@ static void to_rts(struct node *n, uint32_t peer_qpn, const struct adv_gid *dgid
 	a.ah_attr.port_num = 1;
 	a.ah_attr.grh.hop_limit = 1;
 	memcpy(a.ah_attr.grh.dgid.raw, dgid->raw, 16);
-	assert_int_equal(adv_qp_modify(n->qp, adv_now(), &a,
+	assert_int_equal(adv_qp_modify(n->qp, adv_clock_ns(), &a,
 				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
 					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 					       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
@@ -120,7 +121,7 @@ static void to_rts(struct node *n, uint32_t peer_qpn, const struct adv_gid *dgid
 	a.retry_cnt = 7;
 	a.rnr_retry = 7;
 	a.max_rd_atomic = 16;
-	assert_int_equal(adv_qp_modify(n->qp, adv_now(), &a,
+	assert_int_equal(adv_qp_modify(n->qp, adv_clock_ns(), &a,
 				       IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
 					       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 					       IBV_QP_MAX_QP_RD_ATOMIC),
@@ -177,7 +178,7 @@ static int post(struct node *n, struct ibv_send_wr *wr)
 	int err;
 
 	adv_device_lock(n->d);
-	err = adv_qp_post_send(n->qp, adv_now(), wr, &bad);
+	err = adv_qp_post_send(n->qp, adv_clock_ns(), wr, &bad);
 	adv_device_unlock(n->d);
 	return err;
 }
@@ -218,13 +219,13 @@ void node_recv(struct node *n, uint64_t wr_id, uint32_t offset, uint32_t length)
 	struct ibv_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1}, *bad;
 
 	adv_device_lock(n->d);
-	assert_int_equal(adv_qp_post_recv(n->qp, adv_now(), &wr, &bad), 0);
+	assert_int_equal(adv_qp_post_recv(n->qp, adv_clock_ns(), &wr, &bad), 0);
 	adv_device_unlock(n->d);
 }
 
 void node_poll(struct node *n, struct ibv_wc *wc)
 {
-	uint64_t give_up = adv_now() + PATIENCE;
+	uint64_t give_up = adv_clock_ns() + PATIENCE;
 	int got = 0;
 
 	while (got == 0) {
@@ -235,7 +236,7 @@ void node_poll(struct node *n, struct ibv_wc *wc)
 			got = adv_cq_poll(n->cq, 1, wc);
 		}
 		adv_device_unlock(n->d);
-		assert_true(adv_now() < give_up);
+		assert_true(adv_clock_ns() < give_up);
 	}
 	assert_int_equal(got, 1);
 }
@@ -253,11 +254,11 @@ bool node_look(struct node *n, struct ibv_wc *wc)
 
 void node_wait(struct node *n, struct ibv_wc *wc)
 {
-	uint64_t give_up = adv_now() + PATIENCE;
+	uint64_t give_up = adv_clock_ns() + PATIENCE;
 
 	while (!node_look(n, wc)) {
 		usleep(20);
-		assert_true(adv_now() < give_up);
+		assert_true(adv_clock_ns() < give_up);
 	}
 }
 
@@ -307,7 +308,8 @@ int node_start_daemon(void **state)
 		execl(path, path, "--foreground", "--linger=60", NULL);
 		_exit(127);
 	}
-	for (uint64_t give_up = adv_now() + PATIENCE; adv_now() < give_up; usleep(10000)) {
+	for (uint64_t give_up = adv_clock_ns() + PATIENCE; adv_clock_ns() < give_up;
+	     usleep(10000)) {
 		struct adv_control *c = adv_control_connect(false, why, sizeof(why));
 
 		adv_control_close(c);

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "host/device.h"
 
 #define NODE_BUFFER (1 << 20)
@@ -23,9 +24,9 @@
 
 #define WAIT_UNTIL(condition)                                                                      \
 	do {                                                                                       \
-		uint64_t give_up_ = adv_now() + PATIENCE;                                          \
+		uint64_t give_up_ = adv_clock_ns() + PATIENCE;                                     \
 		while (!(condition)) {                                                             \
-			assert_true(adv_now() < give_up_);                                         \
+			assert_true(adv_clock_ns() < give_up_);                                    \
 			usleep(1000);                                                              \
 		}                                                                                  \
 	} while (0)

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "../link/netns.h"
 #include "host/control.h"
 #include "host/device_internal.h"
@@ -110,7 +111,7 @@ static void test_nobody_polls(void **state)
 
 static uint64_t now_ms(void)
 {
-	return adv_now() / 1000000;
+	return adv_clock_ms();
 }
 
 /* What is delayed goes on in its time, though nobody polls: there and back takes twice as long. */
@@ -231,9 +232,9 @@ static void test_events_after_polling(void **state)
 	node_recv(&b, 0, 0, 64);
 	pthread_create(&thread, NULL, echo, &e);
 	for (unsigned i = 0; i < e.rounds; i++) {
-		uint64_t until = adv_now() + 300000;
+		uint64_t until = adv_clock_ns() + 300000;
 
-		while (adv_now() < until) {
+		while (adv_clock_ns() < until) {
 			adv_device_lock(a.d);
 			adv_device_progress(a.d, true);
 			adv_device_unlock(a.d);
@@ -257,10 +258,10 @@ static void test_events_after_polling(void **state)
 /* Waits for a byte that the peer writes, without calling anything. TSan need not know. */
 __attribute__((no_sanitize("thread"))) static bool spin_for(const uint8_t *byte, uint8_t value)
 {
-	uint64_t give_up = adv_now() + PATIENCE;
+	uint64_t give_up = adv_clock_ns() + PATIENCE;
 
 	while (*(const volatile uint8_t *)byte != value)
-		if (adv_now() > give_up)
+		if (adv_clock_ns() > give_up)
 			return false;
 	return true;
 }
@@ -345,8 +346,8 @@ static void test_catch_up(void **state)
 	wr.wr.rdma.remote_addr = (uintptr_t)b.buffer;
 	wr.wr.rdma.rkey = adv_mr_rkey(b.mr);
 	adv_device_lock(a.d); /* from here on its thread can do nothing */
-	assert_int_equal(adv_qp_post_send(a.qp, adv_now(), &wr, &bad), 0);
-	device_pump(a.d, adv_now());
+	assert_int_equal(adv_qp_post_send(a.qp, adv_clock_ns(), &wr, &bad), 0);
+	device_pump(a.d, adv_clock_ns());
 	WAIT_UNTIL(has_sent(&b));
 	assert_int_equal(adv_cq_poll(a.cq, 1, &wc), 0);
 	adv_device_catch_up(a.d);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "../link/netns.h"
 #include "host/device_internal.h"
 
@@ -44,7 +45,7 @@ static void post(struct pair *p)
 					 .wr.rdma = {(uint64_t)(uintptr_t)(p->b.buffer + p->next),
 						     adv_mr_rkey(p->b.mr)},
 				 };
-	uint64_t now = adv_now();
+	uint64_t now = adv_clock_ns();
 
 	assert_true(p->next < NODE_BUFFER);
 	n->buffer[p->next++] = 1;
@@ -80,9 +81,9 @@ static bool stands_by(struct adv_device *d)
 /* Polls, until the thread has stepped back and all that was posted is done. */
 static void poll_steadily(struct pair *p, unsigned completions)
 {
-	uint64_t give_up = adv_now() + PATIENCE;
+	uint64_t give_up = adv_clock_ns() + PATIENCE;
 
-	for (unsigned i = 0; adv_now() < give_up; i++) {
+	for (unsigned i = 0; adv_clock_ns() < give_up; i++) {
 		completions -= poll_once(p);
 		if (completions == 0 && stands_by(p->a.d))
 			return;

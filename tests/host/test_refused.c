@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "../link/netns.h"
 
 #define FIRST_REFUSED SYS_pidfd_send_signal /* 424, the first of those that all platforms share */
@@ -51,7 +52,7 @@ static void refuse_new_calls(uint16_t error)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
 	};
-	struct sock_fprog program = {sizeof(f) / sizeof(f[0]), f};
+	struct sock_fprog program = {ADV_ARRAY_SIZE(f), f};
 
 	assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
 	assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "fault/environment.h"
 #include "link/fault_link.h"
 #include "netns.h"
@@ -156,7 +157,7 @@ static void expect_psns(unsigned n, const uint32_t *psns)
 #define EXPECT(...)                                                                                \
 	do {                                                                                       \
 		static const uint32_t psns[] = {__VA_ARGS__};                                      \
-		expect_psns(sizeof(psns) / sizeof(psns[0]), psns);                                 \
+		expect_psns(ADV_ARRAY_SIZE(psns), psns);                                           \
 	} while (0)
 
 static uint32_t got[64];

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "preload/redirect.h"
 
 struct expected {
@@ -33,7 +34,7 @@ static void finds_ours(void **state)
 		{"/dev/infiniband/uverbs0", "/dev/infiniband", "uverbs0"},
 	};
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(paths); i++) {
 		struct adv_redirect r;
 
 		if (adv_redirect_path(paths[i].path, &r) != ADV_REDIRECT_OURS)
@@ -66,7 +67,7 @@ static void leaves_others(void **state)
 		"/home/sys/class/infiniband",
 	};
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(paths); i++) {
 		struct adv_redirect r;
 
 		/* A relative path is the caller's business. */
@@ -81,7 +82,7 @@ static void knows_what_is_above(void **state)
 		"/",	  "//",	     "/sys",	     "/sys/class/",
 		"/dev/.", "/dev/..", "/sys/devices", "/sys/class/net/.."};
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(paths); i++) {
 		struct adv_redirect r;
 
 		assert_int_equal(adv_redirect_path(paths[i], &r), ADV_REDIRECT_ABOVE);
@@ -100,7 +101,7 @@ static void passes_through(void **state)
 		{"/dev/infiniband/../../sys/class/net/lo/../../x", "/sys/class/net", "lo/../../x"},
 	};
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(paths); i++) {
 		struct adv_redirect r;
 
 		assert_int_equal(adv_redirect_path(paths[i].path, &r), ADV_REDIRECT_THROUGH);
@@ -136,7 +137,7 @@ static void knows_nodes(void **state)
 		{"/dev/infiniband", false},	      {"/sys/class/infiniband/uverbs0", false},
 	};
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(paths); i++) {
 		struct adv_redirect r;
 
 		assert_int_equal(adv_redirect_path(paths[i].path, &r), ADV_REDIRECT_OURS);
@@ -164,7 +165,7 @@ static void goes_back(void **state)
 			    "/sys/class");
 	assert_int_equal(len, strlen("/tmp/adverb-sysfs-0-12"));
 	assert_string_equal(adv_redirect_back("/a/b/adverb-sysfs-1000-4026531840", &len), "/");
-	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(none); i++)
 		assert_null(adv_redirect_back(none[i], &len));
 }
 

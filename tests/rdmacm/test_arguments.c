@@ -4,6 +4,7 @@
 
 #include <rdma/rdma_verbs.h>
 
+#include "base/array.h"
 #include "fake.h"
 #include "rdmacm/newer.h"
 
@@ -132,7 +133,7 @@ static void the_daemons_errors_are_errno(void **state)
 	struct sockaddr *addr = (struct sockaddr *)&in6;
 	uint8_t tos = 4;
 
-	for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+	for (unsigned i = 0; i < ADV_ARRAY_SIZE(errors); i++) {
 		next_result = errors[i];
 		FAILS(errors[i], rdma_bind_addr(id, addr));
 		FAILS(errors[i], rdma_resolve_addr(id, addr, addr, 1));

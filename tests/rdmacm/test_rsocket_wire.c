@@ -11,6 +11,7 @@
 
 #include <arpa/inet.h>
 
+#include "base/array.h"
 #include "rdmacm/rsocket_config.h"
 #include "rdmacm/rsocket_wire.h"
 
@@ -80,7 +81,7 @@ static void test_mapping_counts(void **state)
 					     {255, 128}, {256, 256},	 {300, 256},	{512, 512},
 					     {767, 512}, {32512, 32512}, {65536, 32512}};
 
-	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(counts); i++)
 		assert_int_equal(adv_rs_round_mappings(counts[i][0]), counts[i][1]);
 }
 

@@ -2,6 +2,7 @@
 /* What is drawn from the seed before anything happens. */
 #include <stdarg.h>
 
+#include "base/array.h"
 #include "sim.h"
 
 #define OPERATIONS 5000
@@ -31,7 +32,7 @@ static void add_targeted(struct sim *s)
 					    "read-response", "read-request", "atomic",
 					    "request",	     "response",     "send-only",
 					    "write-first",   "send-last",    "atomic-acknowledge"};
-	const char *kind = kinds[below(s, PLAN, sizeof(kinds) / sizeof(kinds[0]))];
+	const char *kind = kinds[below(s, PLAN, ADV_ARRAY_SIZE(kinds))];
 	const char *action = below(s, PLAN, 2) ? "drop" : "duplicate after=2us";
 
 	add_rule(s, "%s op=%s every=%u;", action, kind, 3 + (unsigned)below(s, PLAN, 30));

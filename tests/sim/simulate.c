@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "sim.h"
 
 #define JOBS_MAX 64
@@ -120,10 +121,7 @@ static void on_signal(int number)
 
 static double seconds(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+	return (double)adv_clock_ns() * 1e-9;
 }
 
 struct tally {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The table of causes: each status and event that it says a cause comes with is brought about. */
 #include "harness.h"
+#include "base/array.h"
 #include "transport/cause.h"
 
 #define CAUSES 64
@@ -381,7 +382,7 @@ static void test_naks(void **state)
 	};
 	struct bed bed;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		open_unanswered(&bed, IBV_WR_RDMA_WRITE);
 		answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK | cases[i].nak, 0, 0);
 		expect_send_failure(&bed, bed.a, cases[i].status, cases[i].why);
@@ -537,7 +538,7 @@ static void test_remote_memory(void **state)
 	};
 	struct bed bed;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		open_rc(&bed);
 		cases[i].lose(&bed);
 		inject(&bed, ADV_OP_READ_REQUEST, 0, 0);
@@ -603,7 +604,7 @@ static void test_uc_aborted(void **state)
 		{ADV_OP_WRITE_ONLY, 1, 8, 1},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		struct ibv_srq_attr attr = {.max_wr = 4, .max_sge = 1};
 		struct options o = options_default(IBV_QPT_UC);
 		struct bed bed = {.net = net_open(2, 3)};

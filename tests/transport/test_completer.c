@@ -2,6 +2,7 @@
 /* Answers that are late, lost, wrong or not from a sane peer. */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "harness.h"
 
 #define FIRST 0x1000u
@@ -130,7 +131,7 @@ static void test_fatal_naks(void **state)
 		{31, IBV_WC_BAD_RESP_ERR, ADV_ERR_NAK_RESERVED},
 	};
 
-	for (size_t i = 0; i < sizeof(naks) / sizeof(naks[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(naks); i++) {
 		struct bed bed;
 
 		bed_open(&bed);
@@ -427,7 +428,7 @@ static void test_bad_responses(void **state)
 		{IBV_WR_ATOMIC_CMP_AND_SWP, 8, ADV_OP_READ_RESPONSE_ONLY, 0x1f, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		struct bed bed;
 
 		bed_open(&bed);

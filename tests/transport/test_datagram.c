@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "harness.h"
 
 #define QKEY 0x11111111
@@ -188,7 +189,7 @@ static void test_local_errors(void **state)
 		{foreign_ah, IBV_WC_LOC_QP_OP_ERR, ADV_ERR_AH_PD},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		struct bed bed;
 		struct wr wr;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Marks, CNPs and rates of queue pairs, in virtual time. */
 #include "harness.h"
+#include "base/array.h"
 #include "transport/flow.h"
 
 #define SIZE	(1 << 20)
@@ -237,7 +238,7 @@ static void test_marks_without_cnp(void **state)
 		{.opcode = ADV_OP_ACKNOWLEDGE, .psn = 0x8ff000, .answered = true},
 	};
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		unsigned wanted = cases[i].answered;
 
 		o.psn[1] = 0x900000; /* node 1 sends, and expects 0x1000 */

@@ -2,6 +2,8 @@
 /* Faults on purpose: posts that fail, completions with a status, receivers that say "not ready". */
 #include "harness.h"
 
+#include "base/array.h"
+
 /* An injector that does one thing to the requests it counts, from one of them on. */
 struct script {
 	enum adv_injection what;
@@ -138,7 +140,7 @@ static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_SEND, IBV
 /* The third of five, of each kind: those before it complete, those behind it are flushed. */
 static void test_send_completion(void **state)
 {
-	for (unsigned k = 0; k < sizeof(opcodes) / sizeof(opcodes[0]); k++) {
+	for (unsigned k = 0; k < ADV_ARRAY_SIZE(opcodes); k++) {
 		struct options o = options_default(IBV_QPT_RC);
 		struct bed bed;
 

@@ -2,6 +2,7 @@
 /* Memory windows, and the requests that bind and invalidate them. */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "harness.h"
 
 #define LEN    8192
@@ -165,7 +166,7 @@ static void test_access(void **state)
 	};
 
 	for (int type = IBV_MW_TYPE_1; type <= IBV_MW_TYPE_2; type++) {
-		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 			struct world w;
 
 			open_world(&w, (enum ibv_mw_type)type);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "harness.h"
 
 #define NONE 0
@@ -92,7 +93,7 @@ static const struct rule rules[] = {
 static const struct rule *rule_for(enum ibv_qp_type type, enum ibv_qp_state from,
 				   enum ibv_qp_state to)
 {
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(rules); i++)
 		if (rules[i].type == type && rules[i].from == from && rules[i].to == to)
 			return &rules[i];
 	return NULL;
@@ -233,7 +234,7 @@ static void test_masks(void **state)
 {
 	struct net *net = net_open(2, 1);
 
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(rules); i++) {
 		struct end *end = open_end(net, rules[i].type);
 
 		try_rule(end, &rules[i]);

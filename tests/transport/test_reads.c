@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/array.h"
 #include "harness.h"
 
 #define MTU    1024u
@@ -140,7 +141,7 @@ static void test_requests_among_answers(void **state)
 {
 	static const unsigned limits[] = {1, 2, 31, 32, 33, ADV_TX_BATCH_PACKETS};
 
-	for (size_t k = 0; k < sizeof(limits) / sizeof(limits[0]); k++) {
+	for (size_t k = 0; k < ADV_ARRAY_SIZE(limits); k++) {
 		struct end *a2, *b2, *a3, *b3;
 		struct bed bed;
 
@@ -164,7 +165,7 @@ static void test_shares(void **state)
 {
 	static const unsigned limits[] = {1, 7, ADV_TX_BATCH_PACKETS};
 
-	for (size_t k = 0; k < sizeof(limits) / sizeof(limits[0]); k++) {
+	for (size_t k = 0; k < ADV_ARRAY_SIZE(limits); k++) {
 		unsigned share[3] = {0};
 		struct end *a[3], *b[3];
 		struct bed bed;
@@ -398,7 +399,7 @@ static void (*const losses[])(struct bed *bed) = {lose_region, lose_access, lose
 /* In the midst of the answer: not one byte more is read, and the peer is told. */
 static void test_taken_away(void **state)
 {
-	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(losses); i++) {
 		struct bed bed;
 
 		bed_open(&bed);
@@ -418,7 +419,7 @@ static void test_taken_away(void **state)
 /* Before what was answered is asked for again: it is not read any more, and nobody is the worse. */
 static void test_taken_away_after(void **state)
 {
-	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(losses); i++) {
 		struct bed bed;
 
 		bed_open(&bed);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Requests that the network repeats so late that their answers have long arrived. */
 #include "harness.h"
+#include "base/array.h"
 #include "wire/bytes.h"
 
 static struct adv_rx_meta meta;
@@ -241,7 +242,7 @@ static void test_repeated_nak(void **state)
 {
 	static const uint64_t apart[] = {1, 100, 700, 1500, 10000};
 
-	for (unsigned i = 0; i < sizeof(apart) / sizeof(apart[0]); i++) {
+	for (unsigned i = 0; i < ADV_ARRAY_SIZE(apart); i++) {
 		struct options o = options_default(IBV_QPT_RC);
 		struct net *net = net_open(2, 1);
 		struct region *ra = region_open(&net->node[0], 1 << 16, ALL_ACCESS);

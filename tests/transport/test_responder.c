@@ -2,6 +2,7 @@
 /* Each error with its status at both ends, duplicates, gaps, resources, sequences of opcodes. */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "harness.h"
 
 #define NO_EVENT ((enum ibv_event_type) - 1)
@@ -363,7 +364,7 @@ static void one_fault(const struct fault *f)
 
 static void test_faults(void **state)
 {
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(faults); i++)
 		one_fault(&faults[i]);
 }
 
@@ -654,7 +655,7 @@ static void test_bad_sequences(void **state)
 		{ADV_OP_WRITE_FIRST, 1024, ADV_OP_WRITE_LAST, 4},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		struct options o = options_default(IBV_QPT_RC);
 		unsigned ahead = 0;
 		struct bed bed;

@@ -2,6 +2,7 @@
 /* Every opcode in every size class over every path MTU, odd scatter lists, and the PSN's wrap. */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "harness.h"
 
 #define SPACE (6 * 4096)
@@ -132,7 +133,7 @@ static void each_size(struct bed *bed, int opcode, uint32_t mtu)
 	const uint32_t sizes[] = {0,   1,	3,	 4,	      mtu - 1,
 				  mtu, mtu + 1, 2 * mtu, 3 * mtu - 1, 5 * mtu + 7};
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(sizes); i++) {
 		transfer(bed, opcode, sizes[i], sizes[i] ? 1 : 0);
 		transfer(bed, opcode, sizes[i], 3);
 	}

@@ -4,6 +4,7 @@
 
 #include <pcap/pcap.h>
 
+#include "base/array.h"
 #include "test_util.h"
 #include "wire/bytes.h"
 #include "wire/frame.h"
@@ -40,7 +41,7 @@ static const struct {
 	{"ud-multicast", 10, 3, 0, 0},
 	{"ud", 50, 28, 0, 0},
 };
-#define FILES (sizeof(files) / sizeof(files[0]))
+#define FILES ADV_ARRAY_SIZE(files)
 
 /* Called for each frame that is RoCE. */
 typedef void packet_fn(void *arg, const uint8_t *frame, size_t len, const struct adv_frame *f);

@@ -4,6 +4,7 @@
 
 #include <pcap/pcap.h>
 
+#include "base/array.h"
 #include "test_util.h"
 #include "wire/bytes.h"
 #include "wire/cm_message.h"
@@ -35,7 +36,7 @@ static const struct {
 	{"ud-multicast", 0},
 	{"ud", 2},
 };
-#define FILES (sizeof(files) / sizeof(files[0]))
+#define FILES ADV_ARRAY_SIZE(files)
 
 typedef void mad_fn(void *arg, const struct adv_frame *f, const uint8_t *mad);
 
@@ -306,7 +307,7 @@ static const struct layout {
 	  {64, 231, 0xff}}},
 	{ADV_CM_APR, {{0, 9, 0xff}, {12, 231, 0xff}}},
 };
-#define LAYOUTS (sizeof(layouts) / sizeof(layouts[0]))
+#define LAYOUTS ADV_ARRAY_SIZE(layouts)
 
 static void meaningful(const struct layout *l, uint8_t mask[ADV_MAD_LEN])
 {
@@ -439,7 +440,7 @@ static void test_refused(void **state)
 			assert_false(adv_cm_packet_encode(&packet, mad));
 		}
 	}
-	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	for (i = 0; i < ADV_ARRAY_SIZE(wrong); i++) {
 		memset(mad, 0, sizeof(mad));
 		header_of(ADV_CM_REQ, mad);
 		mad[wrong[i].at] = wrong[i].value;

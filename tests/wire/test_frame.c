@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <arpa/inet.h>
 
+#include "base/array.h"
 #include "test_util.h"
 #include "wire/frame.h"
 #include "wire/headers.h"
@@ -257,7 +258,7 @@ static void test_changes(void **state)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+	for (i = 0; i < ADV_ARRAY_SIZE(changes); i++) {
 		const struct change *c = &changes[i];
 		uint8_t out[FRAME_MAX];
 		size_t len = build(c->kind, out);
@@ -443,7 +444,7 @@ static void test_sport_from_qpns(void **state)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(seen) / sizeof(seen[0]); i++) {
+	for (i = 0; i < ADV_ARRAY_SIZE(seen); i++) {
 		assert_int_equal(adv_udp_sport(0, seen[i].a, seen[i].b), seen[i].port);
 		assert_int_equal(adv_udp_sport(0, seen[i].b, seen[i].a), seen[i].port);
 	}

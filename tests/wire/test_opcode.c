@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "test_util.h"
+#include "base/array.h"
 #include "wire/opcode.h"
 
 #define DETH   ADV_HAS_DETH
@@ -46,7 +47,7 @@ static const struct expected rc[] = {
 	{0x1c, "RC FLUSH", FLUSH, 32},
 	{0x1d, "RC ATOMIC_WRITE", RETH, 28},
 };
-#define RC_COUNT (sizeof(rc) / sizeof(rc[0]))
+#define RC_COUNT ADV_ARRAY_SIZE(rc)
 
 static bool is_response(uint8_t op)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Congestion control on the command line: what is wrong with it is said at once. */
+/* Reads the congestion control of the command line, so that an error is reported before the program
+ * starts. */
 #include "cli/command.h"
 
 #include <stdlib.h>

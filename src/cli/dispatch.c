@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds the command in a table and hands over: `adverb` itself, and commands that have commands. */
+/* Finds a command in a table and runs it, for `adverb` and for commands with subcommands. */
 #include <argp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct parsing *p = state->input;
 
 	switch (key) {
-	case ARGP_KEY_ARG: /* the command: what follows is its own */
+	case ARGP_KEY_ARG: /* the command; it parses the arguments after its name */
 		p->at = state->next - 1;
 		state->next = state->argc;
 		return 0;
@@ -81,7 +81,7 @@ int adv_command_dispatch(const struct adv_command_group *g, int argc, char **arg
 		unknown(g, argv[p.at]);
 		return ADV_EXIT_USAGE;
 	}
-	/* argp writes argv[0] in front of its messages. */
+	/* argp begins its messages with argv[0]. */
 	snprintf(name, sizeof(name), "%s %s", g->name, command->name);
 	argv[p.at] = name;
 	return command->main(argc - p.at, argv + p.at);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb explain: what completion statuses, their vendor_err and asynchronous events mean. */
+/* adverb explain: the meaning of completion statuses, their vendor_err, and asynchronous events. */
 #include "cli/command.h"
 
 #include <argp.h>
@@ -54,7 +54,7 @@ static const struct argp argp = {
 	NULL,
 	NULL};
 
-/* ---- what is meant ---- */
+/* ---- parsing the argument ---- */
 
 static bool is_called(const char *what, const char *prefix, const char *name)
 {
@@ -64,7 +64,7 @@ static bool is_called(const char *what, const char *prefix, const char *name)
 	       (strncasecmp(what, prefix, n) == 0 && strcasecmp(what + n, name) == 0);
 }
 
-/* The number that is written there, or -1. */
+/* Returns the number that the text is, or -1. */
 static long number_of(const char *what)
 {
 	char *end;
@@ -75,7 +75,7 @@ static long number_of(const char *what)
 
 typedef const struct adv_error_text *text_fn(uint32_t number);
 
-/* These return -1 where there is none. */
+/* Return the number of the status, event or cause, or -1 if there is none. */
 static long find_text(const char *what, text_fn *text, const char *prefix)
 {
 	long n = number_of(what);
@@ -112,7 +112,7 @@ static long find_cause(const char *what)
 	return -1;
 }
 
-/* ---- one of them ---- */
+/* ---- one error ---- */
 
 static void print_advice(const char *text, const char *advice)
 {
@@ -120,7 +120,7 @@ static void print_advice(const char *text, const char *advice)
 	printf("  to do    %s\n", advice ? advice : NEVER);
 }
 
-/* The causes that come with it, where `with` says which. */
+/* Prints the causes for which `with` returns true. */
 static void print_causes(bool (*with)(const struct adv_cause *c, long number), long number)
 {
 	const char *before = "  causes   ";
@@ -162,7 +162,7 @@ static void print_event(long event)
 	print_causes(with_event, event);
 }
 
-/* Calls print with each status and event that the cause comes with. */
+/* Calls `print` with each status and event of the cause. */
 static void each_name(const struct adv_cause *c, void (*print)(const char *name))
 {
 	if (c->statuses == ADV_CAUSE_ANY_ERROR) {
@@ -200,7 +200,7 @@ static int unknown(const char *what)
 	return ADV_EXIT_USAGE;
 }
 
-/* STATUS/VENDOR_ERR, as programs print them. */
+/* Explains STATUS/VENDOR_ERR, as programs print it. */
 static int explain_pair(char *status_text, char *cause_text)
 {
 	long status = find_status(status_text);
@@ -235,7 +235,7 @@ static int explain(const char *what)
 	return status < 0 && cause < 0 && event < 0 ? unknown(what) : 0;
 }
 
-/* ---- all of them ---- */
+/* ---- all errors ---- */
 
 static void list_texts(const char *title, text_fn *text)
 {

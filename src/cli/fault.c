@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Fault plans on the command line: what is wrong with one is said at once. */
+/* Reads fault plans of the command line, so that an error is reported before the program starts. */
 #include "cli/command.h"
 
 #include <stdlib.h>

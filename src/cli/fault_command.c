@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb fault: fault plans of programs that run, and of adverbd. */
+/* adverb fault: fault plans of running programs and of adverbd. */
 #include "cli/command.h"
 
 #include <argp.h>
@@ -24,7 +24,7 @@ struct options {
 	uint32_t slot;
 };
 
-/* One after the other is asked; what they answer. */
+/* The requests of one run of the command, sent one after another, and their results. */
 struct round {
 	struct adv_control *control;
 	const struct options *options;
@@ -32,9 +32,9 @@ struct round {
 	struct adv_fault_message *message;
 	char text[ADV_FAULT_TEXT_MAX]; /* of the plan to set */
 	size_t text_len;
-	uint32_t uid;		 /* that we are */
-	bool may_ask_daemon;	 /* adverbd as a whole is ours */
-	uint32_t pid[ADV_SLOTS]; /* of processes that were asked */
+	uint32_t uid;		 /* user ID of this process */
+	bool may_ask_daemon;	 /* the plan of the whole daemon may be requested */
+	uint32_t pid[ADV_SLOTS]; /* processes whose connection manager's plan was requested */
 	unsigned asked;
 	unsigned failed;
 };
@@ -140,7 +140,7 @@ static const struct argp argp = {
 	NULL,
 	NULL};
 
-/* ---- one of them ---- */
+/* ---- one request ---- */
 
 static void print_counters(const struct adv_fault_message *m)
 {
@@ -173,7 +173,7 @@ static void print_answer(const struct round *r, const char *who)
 		print_counters(m);
 }
 
-/* terse: not a word where there is no plan. */
+/* Sends the request and prints the answer. `terse`: prints nothing if there is no plan. */
 static void ask(struct round *r, const char *who, const struct adv_control_fault *target,
 		bool terse)
 {
@@ -203,7 +203,7 @@ static void ask_process(struct round *r, const struct adv_control_entry *e)
 	ask(r, who, &target, false);
 }
 
-/* The daemon's part, once for each process; it cannot see all of them. */
+/* Requests the daemon's plan for a process once, even if the process has several slots. */
 static void ask_of_connections(struct round *r, uint32_t pid)
 {
 	struct adv_control_fault target = {ADV_CONTROL_FAULT_PROCESS, pid};
@@ -226,7 +226,7 @@ static void ask_daemon(struct round *r)
 	ask(r, "connection manager, all", &target, !r->options->cm);
 }
 
-/* ---- all that are meant ---- */
+/* ---- all selected processes ---- */
 
 static bool is_meant(const struct round *r, const struct adv_control_entry *e)
 {
@@ -255,7 +255,7 @@ static int ask_all(struct round *r)
 		if (!is_meant(r, &e))
 			continue;
 		ask_process(r, &e);
-		/* Where the whole daemon gets the plan, a process's would be a second one. */
+		/* If the whole daemon gets the plan, the process would have it twice. */
 		if (!(o->all && r->command == ADV_FAULT_SET && r->may_ask_daemon))
 			ask_of_connections(r, e.pid);
 	}
@@ -266,7 +266,8 @@ static int ask_all(struct round *r)
 	return 0;
 }
 
-/* Reads the plan and gives it a seed, so that all follow the same; false, and said: it is wrong. */
+/* Reads the plan and gives it a seed, so that all processes use the same. If the plan is wrong,
+ * prints an error and returns false. */
 static bool read_plan(struct round *r)
 {
 	struct adv_fault_plan plan;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Files that commands are given. */
+/* Reads files for the subcommands. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 #define ROOM_FIRST 65536u
 
-/* All of f, or most + 1 bytes; NULL: errno. */
+/* Returns all of f, at most most + 1 bytes; NULL and errno on failure. */
 static char *read_all(FILE *f, size_t most, size_t *len)
 {
 	size_t room = most < ROOM_FIRST ? most + 1 : ROOM_FIRST;

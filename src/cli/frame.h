@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the two halves of `adverb frame` share. */
+/* Shared functions of `adverb frame build` and `adverb frame dissect`. */
 #ifndef ADV_CLI_FRAME_H
 #define ADV_CLI_FRAME_H
 
@@ -10,23 +10,21 @@ int adv_frame_dissect_main(int argc, char **argv);
 
 #define ADV_FRAME_FILE_MAX 1073741824u
 
-/*
- * A whole file, "-" for standard input, with a 0 byte behind it. NULL, and said on standard error
- * as `who`: it cannot be read, or is not shorter than ADV_FRAME_FILE_MAX. The caller frees it.
- */
+/* Reads a whole file ("-": standard input) and adds a 0 byte. If the file cannot be read, or is not
+ * shorter than ADV_FRAME_FILE_MAX, prints an error that begins with `who` and returns NULL. The
+ * caller frees the text. */
 char *adv_frame_read_file(const char *who, const char *name, size_t *len);
 
-/* What is done with a line, of which `where` is the file's name and its number; false ends it. */
+/* Handles a line; `where` is the name of the file and the number of the line. Returns false to
+ * stop. */
 typedef bool adv_frame_line_fn(void *user, const char *where, const char *line, size_t len);
 
-/* Hands on each line, without its end; false where fn said so. */
+/* Calls fn with each line, without its line feed, until fn returns false. Returns false then. */
 bool adv_frame_each_line(const char *name, const char *text, size_t len, adv_frame_line_fn *fn,
 			 void *user);
 
-/*
- * Bytes from hexadecimal digits, of which any blanks and ':' between bytes are skipped. Returns how
- * many, or -1 where something else is there, or more than room.
- */
+/* Reads bytes from hexadecimal digits; blanks and ':' between bytes are skipped. Returns the number
+ * of bytes, or -1 if the text has other characters or more than `room` bytes. */
 long adv_frame_read_hex(const char *s, size_t len, unsigned char *out, size_t room);
 
 #endif

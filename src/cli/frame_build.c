@@ -12,11 +12,11 @@
 struct options {
 	const char *input;
 	const char *pcap;
-	char *words; /* of the command line, with blanks between them */
+	char *words; /* words of the command line, separated by blanks */
 	size_t words_len;
 };
 
-/* What is written, and where. */
+/* The frame to write, and the file to write it to. */
 struct output {
 	FILE *pcap;
 	uint64_t frames;
@@ -89,7 +89,8 @@ static void write_hex(const uint8_t *p, size_t n)
 	putchar('\n');
 }
 
-/* One frame; false, and said, with `where` unless that is empty: it cannot be. */
+/* Builds and writes one frame. On failure, prints an error, with `where` unless that is empty, and
+ * returns false. */
 static bool build(struct output *out, const char *where, const char *text, size_t len)
 {
 	char why[ADV_FRAME_WHY];
@@ -135,7 +136,7 @@ static bool build_all(struct output *out, const struct options *o)
 	return good;
 }
 
-/* Whether all was written. */
+/* True if all output was written. */
 static bool finish(FILE *f, const char *name)
 {
 	bool good = fflush(f) == 0 && !ferror(f);

@@ -28,7 +28,7 @@ struct output {
 	uint64_t wrong_icrc;
 	uint64_t damaged;
 	struct adv_frame_text text;
-	uint8_t frame[ADV_FRAME_BYTES_MAX]; /* of hexadecimal */
+	uint8_t frame[ADV_FRAME_BYTES_MAX]; /* a frame given in hexadecimal */
 };
 
 static const struct argp_option argp_options[] = {
@@ -103,7 +103,7 @@ static struct json_object *frame_object(const struct output *out)
 	return o;
 }
 
-/* A frame that begins as RoCE, and is none. */
+/* Reports a frame that begins like RoCE but is damaged. */
 static void report_damaged(struct output *out, const char *why)
 {
 	struct json_object *o;
@@ -160,7 +160,8 @@ static void dissect(struct output *out, const uint8_t *frame, size_t len, bool w
 	print_frame(out, len, good_icrc);
 }
 
-/* False, and said: the file is not one, or is damaged. */
+/* Dissects all frames of a capture. If the data is no capture, or is damaged, prints an error and
+ * returns false. */
 static bool dissect_capture(struct output *out, const char *name, uint8_t *data, size_t len)
 {
 	char why[ADV_PCAP_WHY];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The fields of a frame as one table, for those who read them and those who write them. */
+/* The fields of a frame as one table, used for parsing and for printing. */
 #ifndef ADV_CLI_FRAME_FIELD_H
 #define ADV_CLI_FRAME_FIELD_H
 
@@ -25,7 +25,7 @@ enum adv_frame_form { ADV_FORM_DECIMAL, ADV_FORM_HEX, ADV_FORM_FLAG };
 /* A field that is a number in struct adv_frame_text. */
 struct adv_frame_field {
 	const char *name;
-	const char *header; /* that it is in, for messages */
+	const char *header; /* name of the header, for messages */
 	enum adv_frame_layer layer;
 	enum adv_frame_form form;
 	uint8_t kinds; /* ADV_ON_*: frames that have it */

@@ -11,7 +11,7 @@
 #define HEAD_LEN      24
 #define RECORD_LEN    16
 
-/* Link types, and the lengths of their heads. */
+/* Link types and the lengths of their headers. */
 #define LINK_ETHERNET 1
 #define LINK_SLL      113
 #define LINK_SLL2     276
@@ -19,7 +19,7 @@
 #define SLL_LEN	      16
 #define SLL2_LEN      20
 
-/* Blocks of a pcapng: type and length before the body, and the length again behind it. */
+/* A block of a pcapng has type and length before its body, and the length again after it. */
 #define BLOCK_HEAD	8
 #define BLOCK_MIN	12
 #define BLOCK_INTERFACE 1
@@ -75,10 +75,8 @@ static bool is_known(uint32_t link)
 	return link == LINK_ETHERNET || link == LINK_SLL || link == LINK_SLL2;
 }
 
-/*
- * Makes a frame of one that was cooked: a head of Ethernet over the end of the cooked one, which is
- * longer. One that is cut off in there has no bytes.
- */
+/* Turns a cooked frame into an Ethernet frame: writes an Ethernet header over the end of the longer
+ * cooked header. A frame that is cut off within the header becomes empty. */
 static void uncook(uint32_t link, uint8_t **frame, size_t *len)
 {
 	bool first = link == LINK_SLL;
@@ -135,7 +133,8 @@ static bool next_classic(struct adv_pcap *p, uint8_t **frame, size_t *len, bool 
 
 /* ---- pcapng ---- */
 
-/* Length of the block at p->at, its body BLOCK_HEAD bytes behind; 0, and said: it is none. */
+/* Returns the length of the block at p->at, whose body begins BLOCK_HEAD bytes later. If there is
+ * no valid block, fills why[] and returns 0. */
 static uint32_t block_length(struct adv_pcap *p, char why[ADV_PCAP_WHY])
 {
 	size_t left = p->len - p->at;
@@ -145,7 +144,7 @@ static uint32_t block_length(struct adv_pcap *p, char why[ADV_PCAP_WHY])
 		damaged(p, why);
 		return 0;
 	}
-	/* A section begins with its own order of bytes. */
+	/* Each section has its own byte order. */
 	if (get32(p, p->at) == MAGIC_PCAPNG) {
 		p->swapped = false;
 		p->swapped = get32(p, p->at + BLOCK_HEAD) == __builtin_bswap32(MAGIC_SECTION);
@@ -176,7 +175,7 @@ static bool add_interface(struct adv_pcap *p, uint32_t body, char why[ADV_PCAP_W
 	return true;
 }
 
-/* The packet of an enhanced or simple packet block with so much body. */
+/* Reads the packet of an enhanced or simple packet block with `body` bytes of body. */
 static bool read_packet(struct adv_pcap *p, bool simple, uint32_t body, uint8_t **frame,
 			size_t *len, bool *whole, char why[ADV_PCAP_WHY])
 {

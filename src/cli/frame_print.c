@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Frames to text. */
+/* Prints frames as text, as a tree and as JSON. */
 #include "cli/frame_field.h"
 
 #include <arpa/inet.h>
@@ -8,7 +8,7 @@
 
 #include "cli/json.h"
 
-#define TREE_BYTES  32 /* of a payload */
+#define TREE_BYTES  32 /* bytes of a payload to print */
 #define OPCODE_TEXT 64
 
 static void print_hex(FILE *f, const uint8_t *p, size_t len)
@@ -32,7 +32,7 @@ static const char *address(const struct adv_frame_text *t, const uint8_t *addr,
 	return inet_ntop(family, addr, text, INET6_ADDRSTRLEN) ? text : "?";
 }
 
-/* "RC_SEND_ONLY" */
+/* Returns the name of an opcode, such as "RC_SEND_ONLY". */
 static const char *format_opcode(uint8_t opcode, char text[OPCODE_TEXT])
 {
 	snprintf(text, OPCODE_TEXT, "%s", adv_opcode_table[opcode].name);
@@ -50,7 +50,7 @@ static void print_value(FILE *f, const struct adv_frame_field *field, uint64_t v
 		fprintf(f, "%" PRIu64, value);
 }
 
-/* Fields of a layer as words, each with a blank before it. */
+/* Prints the fields of a layer as words, each after a blank. */
 static void print_fields(const struct adv_frame_text *t, FILE *f, enum adv_frame_layer layer)
 {
 	for (unsigned i = 0; i < adv_frame_field_count; i++) {
@@ -113,7 +113,7 @@ static const char *layer_name(const struct adv_frame_text *t, enum adv_frame_lay
 						    : "IPv4";
 }
 
-/* What the AETH's syndrome means (IBTA 9.7.5.1.2). */
+/* Prints the meaning of the AETH's syndrome (IBTA 9.7.5.1.2). */
 static void print_syndrome(FILE *f, uint8_t syndrome)
 {
 	static const char *const naks[] = {"PSN sequence error", "invalid request",
@@ -145,7 +145,7 @@ static bool has_layer(const struct adv_frame_text *t, enum adv_frame_layer layer
 	return true;
 }
 
-/* A line for each header behind the BTH. */
+/* Prints a line for each header after the BTH. */
 static void print_extended(const struct adv_frame_text *t, FILE *f)
 {
 	const char *header = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Frames from text, to bytes, from bytes. */
+/* Converts frames from text to bytes and from bytes to text. */
 #include "cli/frame_field.h"
 
 #include <arpa/inet.h>
@@ -10,7 +10,7 @@
 #include "base/number.h"
 #include "base/shown.h"
 
-#define SHOWN	    36 /* characters of a text in a message */
+#define SHOWN	    36 /* characters of an input that a message shows */
 #define TTL_USUAL   64
 #define SPORT_USUAL 0xc000
 
@@ -21,7 +21,7 @@ struct parser {
 	bool v1;
 	bool has_src, has_dst;
 	bool src_ipv4, dst_ipv4;
-	bool seen[8]; /* of the words that are no numbers */
+	bool seen[8]; /* which words that are not numbers were given */
 };
 
 struct word {
@@ -54,7 +54,7 @@ static bool is(const struct word *w, const char *name)
 
 /* ---- values ---- */
 
-/* Two digits a byte, ':' allowed between bytes. */
+/* Reads two digits a byte; ':' is allowed between bytes. */
 static bool read_hex(struct parser *p, const struct word *w, uint8_t *out, size_t room, size_t *n)
 {
 	*n = 0;
@@ -98,7 +98,7 @@ static bool read_address(struct parser *p, const struct word *w, uint8_t addr[16
 	return bad_value(p, w, "an IPv4 or IPv6 address");
 }
 
-/* "RC_SEND_ONLY" for "RC SEND_ONLY", in letters of either size; or a number. */
+/* Reads an opcode: "RC_SEND_ONLY" for "RC SEND_ONLY", in upper or lower case; or its number. */
 static bool read_opcode(struct parser *p, const struct word *w)
 {
 	uint64_t number;
@@ -162,7 +162,7 @@ static bool set_icrc(struct parser *p, const struct word *w)
 	return true;
 }
 
-/* Words whose values are no plain numbers, in the order of parser.seen. */
+/* Sets a word whose value is not a plain number; `which` is its place in parser.seen. */
 static bool set_other(struct parser *p, const struct word *w, unsigned which)
 {
 	struct adv_frame_text *t = p->t;
@@ -252,7 +252,7 @@ static bool set_words(struct parser *p, const char *s, size_t len)
 	return true;
 }
 
-/* ---- the whole ---- */
+/* ---- a whole frame ---- */
 
 static bool set_kind(struct parser *p)
 {
@@ -360,7 +360,7 @@ size_t adv_frame_text_build(struct adv_frame_text *t, uint8_t *out, size_t room,
 
 /* ---- from bytes ---- */
 
-/* Whether the transport's bytes are what its fields say, and nothing more. */
+/* True if the transport's fields describe all of its bytes. */
 static bool read_transport(struct adv_frame_text *t, const uint8_t *p, size_t len)
 {
 	uint8_t again[ADV_HEADERS_MAX];

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A RoCE frame as words of text, NAME=VALUE with blanks between them (docs/frame.md), and back.
- * Pure: any text and any bytes may be given.
- */
+/* Converts a RoCE frame to and from text: words NAME=VALUE, separated by blanks (docs/frame.md).
+ * The functions are pure and accept any text and any bytes. */
 #ifndef ADV_CLI_FRAME_TEXT_H
 #define ADV_CLI_FRAME_TEXT_H
 
@@ -11,14 +9,14 @@
 #include "wire/frame.h"
 #include "wire/headers.h"
 
-#define ADV_FRAME_BYTES_MAX   66000 /* more than any frame has */
+#define ADV_FRAME_BYTES_MAX   66000 /* more than any frame needs */
 #define ADV_FRAME_TRAILER_MAX 256
 #define ADV_FRAME_WHY	      200
 
 struct adv_frame_text {
 	struct adv_frame frame; /* transport, transport_len are set by adv_frame_text_build() */
 	struct adv_headers headers;
-	/* Parts of what stands in frame and headers as one number. */
+	/* Parts of one number of frame or headers. */
 	uint16_t vlan;
 	uint8_t pcp;
 	uint8_t dei;
@@ -26,46 +24,42 @@ struct adv_frame_text {
 	uint8_t ecn;
 	uint32_t immdt; /* host order */
 	bool has_opcode;
-	bool has_transport; /* bytes[] is BTH to padding, and headers say nothing */
-	bool has_icrc;	    /* frame.icrc is to be written whatever it should be */
+	bool has_transport; /* bytes[] has everything from BTH to padding, and headers is not used
+			     */
+	bool has_icrc;	    /* frame.icrc is written even if it is wrong */
 	bool has_pad;
-	uint64_t given; /* bit by field of the table that a text had */
-	size_t len;	/* of bytes[]: the payload, without padding, or all of it */
+	uint64_t given; /* a bit for each field of the table that the text has */
+	size_t len;	/* length of bytes[]: the payload without padding, or everything */
 	size_t trailer_len;
-	uint8_t trailer[ADV_FRAME_TRAILER_MAX]; /* behind the ICRC, as Ethernet pads short frames */
+	uint8_t trailer[ADV_FRAME_TRAILER_MAX]; /* bytes after the ICRC: Ethernet pads short frames
+						 */
 	uint8_t bytes[ADV_FRAME_BYTES_MAX];
 };
 
-/*
- * Reads the words of one frame. Fields that are not named get a usual value: see docs/frame.md.
- * False: why[] says in one printable line which word is wrong, and what was expected.
- */
+/* Parses the words of one frame. Missing fields get their default (docs/frame.md). If a word is
+ * wrong, returns false and fills why[] with one printable line: the word and the expected value. */
 bool adv_frame_text_parse(struct adv_frame_text *t, const char *text, size_t len,
 			  char why[ADV_FRAME_WHY]);
 
-/*
- * Writes the frame that t says, ICRC and IPv4 checksum computed where they are not given. Returns
- * its length, or 0: why[] says what cannot be (too long; no such room).
- */
+/* Builds the frame that t describes, and computes ICRC and IPv4 checksum if they are not given.
+ * Returns its length. If the frame is too long, returns 0 and fills why[]. */
 size_t adv_frame_text_build(struct adv_frame_text *t, uint8_t *out, size_t room,
 			    char why[ADV_FRAME_WHY]);
 
-/*
- * Dissects a frame, so that adv_frame_text_build() gives the same bytes again. Where its transport
- * is of an unknown opcode, or has reserved bits set, it has no fields: has_transport. *good_icrc:
- * whether the ICRC is right. Errors are those of adv_frame_parse(); a trailer too long is
- * malformed.
- */
+/* Dissects a frame so that adv_frame_text_build() builds the same bytes again. If the opcode is
+ * unknown or reserved bits are set, the transport has no fields and has_transport is set. Sets
+ * *good_icrc if the ICRC is right. Errors are those of adv_frame_parse(); a frame with too long a
+ * trailer is malformed. */
 enum adv_frame_error adv_frame_text_read(struct adv_frame_text *t, const uint8_t *frame, size_t len,
 					 bool *good_icrc);
 
-/* As one line of words that adv_frame_text_parse() takes. */
+/* Prints one line of words for adv_frame_text_parse(). */
 void adv_frame_text_print(const struct adv_frame_text *t, FILE *f);
 
-/* As a tree, a line a layer; payload only as its length and first bytes. */
+/* Prints a tree with one line a layer; of the payload its length and first bytes. */
 void adv_frame_text_print_tree(const struct adv_frame_text *t, bool good_icrc, FILE *f);
 
-/* As members of a JSON object: numbers as numbers, the rest as strings. */
+/* Adds the members to a JSON object: numbers as numbers, everything else as strings. */
 struct json_object;
 void adv_frame_text_add_json(const struct adv_frame_text *t, bool good_icrc,
 			     struct json_object *to);

@@ -9,7 +9,7 @@
 
 #define NONE UINT32_MAX
 
-/* The indices to recommend; NONE where there is none. */
+/* The recommended indices; NONE if there is none. */
 struct advice {
 	uint32_t remote; /* to reach other machines */
 	uint32_t local;	 /* loopback */

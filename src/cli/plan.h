@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The planners of `adverb plan`, and how they write results. */
+/* The planners of `adverb plan` and the output of their results. */
 #ifndef ADV_CLI_PLAN_H
 #define ADV_CLI_PLAN_H
 
@@ -18,17 +18,18 @@ int adv_plan_headroom_main(int argc, char **argv);
 
 #define ADV_PLAN_LENGTH_MAX 1000000000ull /* mm of a cable: 1000 km */
 
-/* What speeds lack that adv_plan_response_bits() does not know; what to give instead follows. */
+/* Message for speeds that adv_plan_response_bits() does not know; the options to give instead
+ * follow it. */
 #define ADV_PLAN_NO_LIMITS                                                                         \
 	"no limits of IEEE 802.3 are known here for this speed "                                   \
 	"(they are for 10, 25, 40, 50, 100, 200 and 400 Gb/s): give "
 
 #define ADV_PLAN_NOTES 16
 
-/* A result on standard output: lines for a person, written at once, or one JSON object, written at
- * the end. */
+/* A result on standard output: lines of text, written at once, or one JSON object, written at the
+ * end. */
 struct adv_plan_out {
-	struct json_object *json; /* NULL: for a person */
+	struct json_object *json; /* NULL: output is text */
 	bool some;		  /* a line was written */
 	unsigned notes;
 	char *note[ADV_PLAN_NOTES];
@@ -36,28 +37,24 @@ struct adv_plan_out {
 
 void adv_plan_begin(struct adv_plan_out *out, const char *planner, bool json);
 
-/* A line above the values that follow; not in JSON. */
+/* Prints a heading above the next values; text only. */
 void adv_plan_head(struct adv_plan_out *out, const char *text);
 
-/*
- * A value: `label` for a person, `key` for JSON, where it is an object of value (in the base unit:
- * bytes, bit/s, ps, mm, ADV_RATIO_ONE as 1.0), unit, formula and source. `source` NULL: none.
- * `formula` has the numbers put in; NULL: none.
- */
+/* Prints a value. Text has `label`; JSON has an object named `key` with value (in the base unit:
+ * bytes, bit/s, ps, mm, ADV_RATIO_ONE as 1.0), unit, formula and source. `formula` contains the
+ * inputs. `source` and `formula` may be NULL. */
 __attribute__((format(printf, 7, 8))) void adv_plan_value(struct adv_plan_out *out, const char *key,
 							  const char *label, enum adv_unit unit,
 							  uint64_t value, const char *source,
 							  const char *formula, ...);
 
-/* A sentence for the end, "notes" in JSON. More than ADV_PLAN_NOTES are left out. */
+/* Keeps a sentence for the end (JSON: "notes"). Sentences above ADV_PLAN_NOTES are dropped. */
 __attribute__((format(printf, 2, 3))) void adv_plan_note(struct adv_plan_out *out,
 							 const char *format, ...);
 
-/*
- * Writes the notes and the end, frees them. Returns the command's exit status: ADV_EXIT_FAILED
- * where the plan is not good (does not fit, may deadlock...) or writing failed, which has been said
- * then.
- */
+/* Writes the notes and the end of the output, and frees the notes. Returns the command's exit
+ * status: ADV_EXIT_FAILED if the plan is not good (does not fit, may deadlock...), or if writing
+ * failed, which it reports. */
 int adv_plan_end(struct adv_plan_out *out, bool good);
 
 #endif

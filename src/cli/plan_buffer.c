@@ -17,7 +17,7 @@ struct options {
 	uint64_t length[ADV_PLAN_GROUPS_MAX];
 };
 
-/* "32x100Gb/s@100m" */
+/* Reads ports such as "32x100Gb/s@100m". */
 static void add_ports(struct argp_state *state, const char *option, const char *arg, void *options)
 {
 	struct options *o = options;
@@ -89,7 +89,7 @@ static const struct adv_plan_syntax syntax = {
 	"the buffer left to share, and how much of it each queue may hold.",
 	complete_links};
 
-/* All of a group's, or the most that can be counted. */
+/* Returns the headroom of all ports of a group, at most UINT64_MAX. */
 static uint64_t of_group(const struct adv_plan_switch *sw, const struct adv_plan_buffer *b,
 			 unsigned i)
 {

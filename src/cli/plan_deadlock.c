@@ -9,7 +9,7 @@
 #include "fabric/plan_network.h"
 #include "fabric/scenario.h"
 
-#define TURNS_SHOWN 16 /* to a person */
+#define TURNS_SHOWN 16 /* in text */
 #define NECESSARY   "Hu et al., Deadlocks in Datacenter Networks, HotNets 2016"
 
 struct options {
@@ -17,7 +17,7 @@ struct options {
 	bool json;
 };
 
-/* The topology and what was found in it. */
+/* The topology and the result. */
 struct plan {
 	const struct adv_plan_topology *t;
 	const struct adv_plan_deadlock *d;
@@ -73,7 +73,7 @@ static const char *name_of(const struct plan *p, uint32_t node)
 	return p->t->node[node].name;
 }
 
-/* "leaf1:p2 (from spine1)": the buffer for what comes in there. */
+/* Writes an ingress buffer, such as "leaf1:p2 (from spine1)". */
 static void format_buffer(const struct plan *p, uint32_t buffer, char *text, size_t room)
 {
 	uint32_t link = buffer / 8;
@@ -269,7 +269,7 @@ static int plan_network(const struct options *o, const struct adv_topology *netw
 	return status;
 }
 
-/* A scenario of `adverb sim`: its network and routes. */
+/* Plans the network and the routes of a scenario of `adverb sim`. */
 static int plan_scenario(const struct options *o, const char *text, size_t len)
 {
 	struct adv_scenario scenario = {.name = ""};

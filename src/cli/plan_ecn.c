@@ -84,7 +84,8 @@ static void print_bounds(struct adv_plan_out *out, const struct options *o,
 		       e->shared, sw->lossless, sw->ports, beta);
 }
 
-/* Chooses what was not given. K_min at most the bound, at least a frame. */
+/* Chooses the thresholds that were not given. K_min is below the bound if possible, and at least a
+ * frame. */
 static void choose(struct options *o, const struct adv_plan_ecn *e, uint64_t frame)
 {
 	if (!o->k_min) {

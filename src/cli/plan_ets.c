@@ -14,13 +14,14 @@ struct options {
 	struct adv_plan_class c[ADV_PLAN_CLASSES];
 	bool has_demand[ADV_PLAN_CLASSES];
 	bool lossless[ADV_PLAN_CLASSES];
-	int8_t class_of_dscp[64]; /* -1: not said */
+	int8_t class_of_dscp[64]; /* -1: not given */
 	const char *device;
 	uint64_t speed;
 	uint64_t mtu;
 };
 
-/* The class of "3=..." or "3"; *value what is behind the '=', NULL where there is none. */
+/* Reads the class of "3=..." or "3". Sets *value to the text after '='; `value` is NULL for a class
+ * without one. */
 static unsigned read_class(struct argp_state *state, const char *option, const char *arg,
 			   const char **value)
 {
@@ -79,7 +80,7 @@ static void read_lossless(struct argp_state *state, const char *option, const ch
 	o->lossless[read_class(state, option, arg, NULL)] = true;
 }
 
-/* "26=3" */
+/* Reads a DSCP and its class, such as "26=3". */
 static void read_dscp(struct argp_state *state, const char *option, const char *arg, void *options)
 {
 	struct options *o = options;
@@ -234,7 +235,7 @@ static void print_rest(struct adv_plan_out *out, const struct options *o,
 
 /* ---- commands of iproute2's dcb(8): dcb-ets(8), dcb-pfc(8), dcb-app(8) ---- */
 
-/* Where priorities without a class go: the lowest that is shared, or else the lowest. */
+/* Returns the class of priorities that have none: the lowest with a share, otherwise the lowest. */
 static unsigned best_effort(const struct options *o)
 {
 	unsigned lowest = ADV_PLAN_CLASSES;
@@ -270,7 +271,7 @@ static void write_pfc(const struct options *o, FILE *f)
 			fprintf(f, " %u:on", i);
 }
 
-/* Nothing where no DSCP has a class. */
+/* Writes nothing if no DSCP has a class. */
 static void write_app(const struct options *o, FILE *f)
 {
 	bool some = false;

@@ -22,7 +22,7 @@
 struct options {
 	struct adv_plan_link link;
 	bool copper;
-	uint64_t length; /* NOT_GIVEN, as the next three */
+	uint64_t length; /* NOT_GIVEN possible, also for the next three */
 	uint64_t delay;
 	uint64_t response;  /* ps */
 	uint64_t interface; /* ps */
@@ -151,7 +151,7 @@ static void print_headroom(struct adv_plan_out *out, const struct options *o,
 		       h->headroom);
 }
 
-/* Thresholds of the least buffer that loses nothing and never runs dry. */
+/* Prints the thresholds of the smallest buffer that loses no packet and never runs dry. */
 static void print_least(struct adv_plan_out *out, const struct options *o,
 			const struct adv_plan_headroom *h)
 {

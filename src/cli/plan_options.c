@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 
-#define FIRST_KEY 256 /* of options without a letter */
+#define FIRST_KEY 256 /* the first option without a letter */
 
 struct parse {
 	const struct adv_plan_syntax *syntax;

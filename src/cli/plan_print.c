@@ -24,7 +24,8 @@ void adv_plan_head(struct adv_plan_out *out, const char *text)
 	out->some = true;
 }
 
-/* Words of text within WIDTH columns; lines but the first begin with `indent` blanks. */
+/* Prints the words of text within WIDTH columns; all lines except the first begin with `indent`
+ * blanks. */
 static void print_wrapped(const char *text, unsigned indent)
 {
 	size_t column = indent;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb run: sets where the dynamic linker looks for libibverbs and librdmacm, and the library
- * that answers for sysfs, then execs. */
+/* adverb run: sets the folder in which the dynamic linker finds libibverbs and librdmacm, preloads
+ * the library that redirects sysfs, and executes the program. */
 #include "cli/command.h"
 
 #include <argp.h>
@@ -13,8 +13,8 @@
 #include "daemon/port_holder.h"
 #include "wire/packet.h"
 
-#define EXIT_OURS      125 /* as env(1): we failed ourselves, */
-#define EXIT_NO_EXEC   126 /* the program is there but cannot be run, */
+#define EXIT_OURS      125 /* like env(1): adverb run itself failed */
+#define EXIT_NO_EXEC   126 /* the program exists but cannot be run */
 #define EXIT_NOT_FOUND 127 /* there is no such program */
 
 #define PRELOAD	       "libadverb-sysfs.so"
@@ -72,7 +72,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_NO_SHM:
 		o->no_shm = true;
 		return 0;
-	case ARGP_KEY_ARG: /* all that follows is the program's */
+	case ARGP_KEY_ARG: /* the remaining arguments belong to the program */
 		o->program = &state->argv[state->next - 1];
 		state->next = state->argc;
 		return 0;
@@ -105,7 +105,8 @@ static bool is_file(const char *folder, const char *name)
 	return access(path, R_OK) == 0;
 }
 
-/* lib/ beside this program where it was built, else where it is installed. */
+/* Finds the libraries: lib/ beside this program in a build folder, otherwise the installed folder.
+ */
 static bool find_libraries(char *folder)
 {
 	ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 8);
@@ -122,7 +123,7 @@ static bool find_libraries(char *folder)
 	return is_file(folder, "libibverbs.so.1");
 }
 
-/* Ours first; what was there stays behind it. */
+/* Puts Adverb's folder first and keeps the other folders. */
 static int set_library_path(const char *folder)
 {
 	const char *before = getenv("LD_LIBRARY_PATH");
@@ -138,7 +139,7 @@ static int set_library_path(const char *folder)
 	return error;
 }
 
-/* True where a list that ends its entries with one of `ends` has this one. */
+/* True if the list, whose entries end with one of `ends`, has this entry. */
 static bool has_entry(const char *list, const char *entry, const char *ends)
 {
 	size_t len = strlen(entry);
@@ -149,7 +150,7 @@ static bool has_entry(const char *list, const char *entry, const char *ends)
 	return false;
 }
 
-/* Adds to a list in the environment, at its end, what is not in it yet. */
+/* Appends an entry to a list in the environment, unless the list has it. */
 static int append(const char *variable, const char *entry, const char *ends)
 {
 	const char *before = getenv(variable);
@@ -167,11 +168,10 @@ static int append(const char *variable, const char *entry, const char *ends)
 	return error;
 }
 
-/*
- * Behind whatever is preloaded already. A path that the dynamic linker would take for two is left
- * for it to find. A program built with the address sanitizer refuses to start where a preloaded
- * library is in front of the sanitizer's: that ours is does no harm, as it hands on each call.
- */
+/* Preloads the library after those that are already in LD_PRELOAD. A path with a separator in it is
+ * reduced to the file name, which the dynamic linker then finds. A program built with the address
+ * sanitizer refuses to start if a preloaded library comes before the sanitizer's. This library does
+ * no harm there, because it passes each call on. */
 static int set_preload(const char *folder)
 {
 	char path[2 * PATH_MAX];
@@ -197,7 +197,7 @@ static int set_environment(const struct options *o, const char *folder)
 	return adv_control_daemon_path(daemon) == 0 ? setenv("ADVERB_DAEMON", daemon, 0) : 0;
 }
 
-/* What the environment says where --log does not. */
+/* Checks ADVERB_LOG, which applies if --log is not given. */
 static bool level_exists(const struct options *o)
 {
 	const char *level = getenv("ADVERB_LOG");
@@ -208,8 +208,8 @@ static bool level_exists(const struct options *o)
 	return false;
 }
 
-/* Says it where programs will find no device, as nobody can start a daemon for them: they
- * themselves print nothing. */
+/* Warns if the program will find no device because no daemon can start. The program itself prints
+ * nothing. */
 static void say_what_hinders(void)
 {
 	char why[1024];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb status: the daemon, and who has slots. */
+/* adverb status: the daemon and the processes with slots. */
 #include "cli/command.h"
 
 #include <argp.h>
@@ -35,7 +35,7 @@ static void print_status(const struct adv_control_status *s)
 		printf("adverbd runs for user %u: ", s->uid);
 	printf("process %u, keeper %u, for %" PRIu64 " s\n", s->worker_pid, s->keeper_pid,
 	       s->uptime_ms / 1000);
-	printf("clients: %u\n", s->clients - 1); /* but for us */
+	printf("clients: %u\n", s->clients - 1); /* without this command */
 	printf("slots in use: %u of %u, blocks: %u of %u\n", s->slots_used, s->slots_total,
 	       s->blocks_used, s->blocks_total);
 	if (s->restarts)
@@ -50,7 +50,7 @@ static void print_status(const struct adv_control_status *s)
 		printf("packets to QP0 and QP1 dropped: %" PRIu64 "\n", s->qp1_dropped);
 }
 
-/* Of all programs since the daemon began; nothing where nothing was marked. */
+/* Prints the sums of all programs since the daemon's start; nothing if no packet was marked. */
 static int print_congestion(struct adv_control *c)
 {
 	struct adv_counters all;
@@ -65,7 +65,7 @@ static int print_congestion(struct adv_control *c)
 	return 0;
 }
 
-/* The slot's own from the first on, and how many more. */
+/* Writes the first QP number of the slot, and how many the blocks add. */
 static void print_qpns(const struct adv_control_entry *e, char *text, size_t len)
 {
 	int n = snprintf(text, len, "0x%06x", adv_slot_qpn(e->slot));

@@ -6,7 +6,7 @@
 #define NAME_MAX_LEN 24
 #define FAR_ENOUGH   3
 
-/* Levenshtein's distance; names longer than NAME_MAX_LEN are far from everything. */
+/* Returns the Levenshtein distance. A name longer than NAME_MAX_LEN is far from every other. */
 static unsigned distance(const char *a, const char *b)
 {
 	unsigned row[NAME_MAX_LEN + 1];

@@ -11,7 +11,7 @@ struct parsing {
 	int at; /* the command's place in argv; 0: none */
 };
 
-static const struct adv_command *find(const struct adv_command_group *g, const char *name)
+static const struct adv_command *find_command(const struct adv_command_group *g, const char *name)
 {
 	for (const struct adv_command *c = g->commands; c->name; c++)
 		if (strcmp(c->name, name) == 0)
@@ -19,7 +19,7 @@ static const struct adv_command *find(const struct adv_command_group *g, const c
 	return NULL;
 }
 
-static void unknown(const struct adv_command_group *g, const char *name)
+static void report_unknown_command(const struct adv_command_group *g, const char *name)
 {
 	const char *meant = adv_command_suggest(g->commands, name);
 
@@ -76,9 +76,9 @@ int adv_command_dispatch(const struct adv_command_group *g, int argc, char **arg
 
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &p) != 0 || p.at == 0)
 		return ADV_EXIT_USAGE;
-	command = find(g, argv[p.at]);
+	command = find_command(g, argv[p.at]);
 	if (!command) {
-		unknown(g, argv[p.at]);
+		report_unknown_command(g, argv[p.at]);
 		return ADV_EXIT_USAGE;
 	}
 	/* argp begins its messages with argv[0]. */

@@ -163,7 +163,7 @@ static void print_event(long event)
 }
 
 /* Calls `print` with each status and event of the cause. */
-static void each_name(const struct adv_cause *c, void (*print)(const char *name))
+static void each_status_and_event(const struct adv_cause *c, void (*print)(const char *name))
 {
 	if (c->statuses == ADV_CAUSE_ANY_ERROR) {
 		print("any error");
@@ -188,10 +188,10 @@ static void print_cause(long number)
 
 	printf("%s%s (vendor_err %ld)\n", CAUSE_PREFIX, c->name, number);
 	print_advice(c->text, c->advice);
-	each_name(c, print_with);
+	each_status_and_event(c, print_with);
 }
 
-static int unknown(const char *what)
+static int report_unknown_error(const char *what)
 {
 	fprintf(stderr,
 		"adverb explain: '%s' is no status, vendor_err or event; without an argument the "
@@ -207,7 +207,7 @@ static int explain_pair(char *status_text, char *cause_text)
 	long cause = find_cause(cause_text);
 
 	if (status < 0)
-		return unknown(status_text);
+		return report_unknown_error(status_text);
 	print_status(status, cause < 0);
 	if (cause < 0) {
 		printf("vendor_err %s: not one of Adverb's; other devices have their own numbers\n",
@@ -222,7 +222,7 @@ static int explain_pair(char *status_text, char *cause_text)
 	return ADV_EXIT_FAILED;
 }
 
-static int explain(const char *what)
+static int explain_single(const char *what)
 {
 	long status = find_status(what), cause = find_cause(what), event = find_event(what);
 
@@ -232,7 +232,7 @@ static int explain(const char *what)
 		print_cause(cause);
 	if (event >= 0)
 		print_event(event);
-	return status < 0 && cause < 0 && event < 0 ? unknown(what) : 0;
+	return status < 0 && cause < 0 && event < 0 ? report_unknown_error(what) : 0;
 }
 
 /* ---- all errors ---- */
@@ -247,7 +247,7 @@ static void list_texts(const char *title, text_fn *text)
 		       t->advice ? "" : "; only by a fault plan");
 }
 
-static void list(void)
+static void list_errors(void)
 {
 	list_texts("STATUS", adv_status_text);
 	printf("\nVENDOR_ERR\n");
@@ -281,7 +281,7 @@ static void print_markdown(void)
 		const struct adv_cause *c = adv_cause(i);
 
 		printf("| %u | `%s` | %s | %s |", i, c->name, c->text, c->advice);
-		each_name(c, print_cell);
+		each_status_and_event(c, print_cell);
 		printf(" |\n");
 	}
 	printf("\n");
@@ -299,12 +299,12 @@ int adv_explain_main(int argc, char **argv)
 		if (a.markdown)
 			print_markdown();
 		else
-			list();
+			list_errors();
 		return 0;
 	}
 	slash = strchr(a.what, '/');
 	if (!slash)
-		return explain(a.what);
+		return explain_single(a.what);
 	*slash = '\0';
 	return explain_pair(a.what, slash + 1);
 }

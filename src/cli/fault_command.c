@@ -25,7 +25,7 @@ struct options {
 };
 
 /* The requests of one run of the command, sent one after another, and their results. */
-struct round {
+struct requests {
 	struct adv_control *control;
 	const struct options *options;
 	enum adv_fault_command command;
@@ -33,9 +33,9 @@ struct round {
 	char text[ADV_FAULT_TEXT_MAX]; /* of the plan to set */
 	size_t text_len;
 	uint32_t uid;		 /* user ID of this process */
-	bool may_ask_daemon;	 /* the plan of the whole daemon may be requested */
+	bool may_use_daemon;	 /* the plan of the whole daemon may be requested */
 	uint32_t pid[ADV_SLOTS]; /* processes whose connection manager's plan was requested */
-	unsigned asked;
+	unsigned sent;
 	unsigned failed;
 };
 
@@ -63,7 +63,7 @@ static bool has_target(const struct options *o)
 	return o->has_pid || o->has_slot || o->cm || o->all;
 }
 
-static void check(struct options *o, struct argp_state *state)
+static void check_options(struct options *o, struct argp_state *state)
 {
 	bool set;
 
@@ -116,7 +116,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 				   arg);
 		return 0;
 	case ARGP_KEY_END:
-		check(o, state);
+		check_options(o, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -160,7 +160,7 @@ static void print_counters(const struct adv_fault_message *m)
 	printf("\n");
 }
 
-static void print_answer(const struct round *r, const char *who)
+static void print_answer(const struct requests *r, const char *who)
 {
 	const struct adv_fault_message *m = r->message;
 
@@ -174,8 +174,8 @@ static void print_answer(const struct round *r, const char *who)
 }
 
 /* Sends the request and prints the answer. `terse`: prints nothing if there is no plan. */
-static void ask(struct round *r, const char *who, const struct adv_control_fault *target,
-		bool terse)
+static void send_request(struct requests *r, const char *who,
+			 const struct adv_control_fault *target, bool terse)
 {
 	struct adv_fault_message *m = r->message;
 	char why[ADV_CONTROL_TEXT_LEN] = "";
@@ -183,7 +183,7 @@ static void ask(struct round *r, const char *who, const struct adv_control_fault
 	m->command = r->command;
 	m->text_len = (uint32_t)r->text_len;
 	memcpy(m->text, r->text, r->text_len);
-	r->asked++;
+	r->sent++;
 	fflush(stdout);
 	if (adv_fault_request(r->control, target, m, ANSWER_WAIT_MS, why, sizeof(why)) == 0) {
 		if (m->in_force || !terse)
@@ -194,17 +194,17 @@ static void ask(struct round *r, const char *who, const struct adv_control_fault
 	r->failed++;
 }
 
-static void ask_process(struct round *r, const struct adv_control_entry *e)
+static void request_from_process(struct requests *r, const struct adv_control_entry *e)
 {
 	struct adv_control_fault target = {ADV_CONTROL_FAULT_SLOT, e->slot};
 	char who[64];
 
 	snprintf(who, sizeof(who), "slot %u, process %u (%s)", e->slot, e->pid, e->comm);
-	ask(r, who, &target, false);
+	send_request(r, who, &target, false);
 }
 
 /* Requests the daemon's plan for a process once, even if the process has several slots. */
-static void ask_of_connections(struct round *r, uint32_t pid)
+static void request_from_connections(struct requests *r, uint32_t pid)
 {
 	struct adv_control_fault target = {ADV_CONTROL_FAULT_PROCESS, pid};
 	char who[80];
@@ -216,19 +216,19 @@ static void ask_of_connections(struct round *r, uint32_t pid)
 		return;
 	r->pid[i] = pid;
 	snprintf(who, sizeof(who), "connection manager, process %u", pid);
-	ask(r, who, &target, true);
+	send_request(r, who, &target, true);
 }
 
-static void ask_daemon(struct round *r)
+static void request_from_daemon(struct requests *r)
 {
 	struct adv_control_fault target = {ADV_CONTROL_FAULT_DAEMON, 0};
 
-	ask(r, "connection manager, all", &target, !r->options->cm);
+	send_request(r, "connection manager, all", &target, !r->options->cm);
 }
 
 /* ---- all selected processes ---- */
 
-static bool is_meant(const struct round *r, const struct adv_control_entry *e)
+static bool is_selected(const struct requests *r, const struct adv_control_entry *e)
 {
 	const struct options *o = r->options;
 
@@ -239,7 +239,7 @@ static bool is_meant(const struct round *r, const struct adv_control_entry *e)
 	return o->all && (r->uid == 0 || e->uid == r->uid);
 }
 
-static int ask_all(struct round *r)
+static int request_from_all(struct requests *r)
 {
 	const struct options *o = r->options;
 	struct adv_control_status s;
@@ -249,26 +249,26 @@ static int ask_all(struct round *r)
 
 	if (error)
 		return error;
-	r->may_ask_daemon = r->uid == 0 || (!s.system && s.uid == r->uid);
+	r->may_use_daemon = r->uid == 0 || (!s.system && s.uid == r->uid);
 	while ((error = adv_control_list(r->control, from, &e)) == 0) {
 		from = e.slot + 1;
-		if (!is_meant(r, &e))
+		if (!is_selected(r, &e))
 			continue;
-		ask_process(r, &e);
+		request_from_process(r, &e);
 		/* If the whole daemon gets the plan, the process would have it twice. */
-		if (!(o->all && r->command == ADV_FAULT_SET && r->may_ask_daemon))
-			ask_of_connections(r, e.pid);
+		if (!(o->all && r->command == ADV_FAULT_SET && r->may_use_daemon))
+			request_from_connections(r, e.pid);
 	}
 	if (error != ENOENT)
 		return error;
-	if (o->cm || (o->all && r->may_ask_daemon))
-		ask_daemon(r);
+	if (o->cm || (o->all && r->may_use_daemon))
+		request_from_daemon(r);
 	return 0;
 }
 
 /* Reads the plan and gives it a seed, so that all processes use the same. If the plan is wrong,
  * prints an error and returns false. */
-static bool read_plan(struct round *r)
+static bool read_plan(struct requests *r)
 {
 	struct adv_fault_plan plan;
 
@@ -287,18 +287,18 @@ static enum adv_fault_command command_of(const char *name)
 	return strcmp(name, "clear") == 0 ? ADV_FAULT_CLEAR : ADV_FAULT_SHOW;
 }
 
-static int report(const struct round *r, int error)
+static int report_result(const struct requests *r, int error)
 {
 	const struct options *o = r->options;
 
 	if (error)
 		fprintf(stderr, "adverb fault: adverbd closed the connection\n");
-	else if (!r->asked && o->has_pid)
+	else if (!r->sent && o->has_pid)
 		fprintf(stderr,
 			"adverb fault: process %u has no slot; adverb status lists the processes "
 			"with slots\n",
 			o->pid);
-	else if (!r->asked && o->has_slot)
+	else if (!r->sent && o->has_slot)
 		fprintf(stderr, "adverb fault: no process has slot %u\n", o->slot);
 	else
 		return r->failed ? ADV_EXIT_FAILED : 0;
@@ -308,7 +308,7 @@ static int report(const struct round *r, int error)
 int adv_fault_main(int argc, char **argv)
 {
 	struct options o = {0};
-	struct round *r = calloc(1, sizeof(*r));
+	struct requests *r = calloc(1, sizeof(*r));
 	int status = ADV_EXIT_FAILED;
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
@@ -324,7 +324,7 @@ int adv_fault_main(int argc, char **argv)
 	else if (r->message)
 		r->control = adv_cli_connect(false);
 	if (r->control)
-		status = report(r, ask_all(r));
+		status = report_result(r, request_from_all(r));
 	adv_control_close(r->control);
 	free(r->message);
 	free(r);

@@ -91,7 +91,7 @@ static void write_hex(const uint8_t *p, size_t n)
 
 /* Builds and writes one frame. On failure, prints an error, with `where` unless that is empty, and
  * returns false. */
-static bool build(struct output *out, const char *where, const char *text, size_t len)
+static bool build_frame(struct output *out, const char *where, const char *text, size_t len)
 {
 	char why[ADV_FRAME_WHY];
 	size_t n = 0;
@@ -119,7 +119,7 @@ static bool is_empty(const char *s, size_t len)
 
 static bool build_line(void *user, const char *where, const char *line, size_t len)
 {
-	return is_empty(line, len) || build(user, where, line, len);
+	return is_empty(line, len) || build_frame(user, where, line, len);
 }
 
 static bool build_all(struct output *out, const struct options *o)
@@ -129,7 +129,7 @@ static bool build_all(struct output *out, const struct options *o)
 	bool good;
 
 	if (o->words)
-		return build(out, "", o->words, o->words_len);
+		return build_frame(out, "", o->words, o->words_len);
 	text = adv_frame_read_file("adverb frame build", o->input, &len);
 	good = text && adv_frame_each_line(o->input, text, len, build_line, out);
 	free(text);
@@ -137,7 +137,7 @@ static bool build_all(struct output *out, const struct options *o)
 }
 
 /* True if all output was written. */
-static bool finish(FILE *f, const char *name)
+static bool close_output(FILE *f, const char *name)
 {
 	bool good = fflush(f) == 0 && !ferror(f);
 
@@ -165,7 +165,7 @@ int adv_frame_build_main(int argc, char **argv)
 		adv_pcap_write_head(out->pcap);
 	}
 	status = build_all(out, &o) ? 0 : ADV_EXIT_USAGE;
-	if (!finish(out->pcap ? out->pcap : stdout, o.pcap ? o.pcap : "standard output"))
+	if (!close_output(out->pcap ? out->pcap : stdout, o.pcap ? o.pcap : "standard output"))
 		status = ADV_EXIT_FAILED;
 end:
 	free(o.words);

@@ -142,7 +142,7 @@ static void print_frame(struct output *out, size_t len, bool good_icrc)
 	out->some = true;
 }
 
-static void dissect(struct output *out, const uint8_t *frame, size_t len, bool whole)
+static void dissect_frame(struct output *out, const uint8_t *frame, size_t len, bool whole)
 {
 	enum adv_frame_error error;
 	bool good_icrc = false;
@@ -175,7 +175,7 @@ static bool dissect_capture(struct output *out, const char *name, uint8_t *data,
 		return false;
 	}
 	while (adv_pcap_next(&p, &frame, &frame_len, &whole, why))
-		dissect(out, frame, frame_len, whole);
+		dissect_frame(out, frame, frame_len, whole);
 	if (why[0])
 		fprintf(stderr, WHO ": %s: %s\n", name, why);
 	return !why[0];
@@ -190,7 +190,7 @@ static bool dissect_hex(struct output *out, const char *where, const char *s, si
 			WHO ": %s: expected two hexadecimal digits a byte, %d bytes at most\n",
 			where, ADV_FRAME_BYTES_MAX);
 	else if (n > 0)
-		dissect(out, out->frame, (size_t)n, true);
+		dissect_frame(out, out->frame, (size_t)n, true);
 	return n >= 0;
 }
 

@@ -77,7 +77,7 @@ static bool is_known(uint32_t link)
 
 /* Turns a cooked frame into an Ethernet frame: writes an Ethernet header over the end of the longer
  * cooked header. A frame that is cut off within the header becomes empty. */
-static void uncook(uint32_t link, uint8_t **frame, size_t *len)
+static void make_ethernet(uint32_t link, uint8_t **frame, size_t *len)
 {
 	bool first = link == LINK_SLL;
 	size_t head = first ? SLL_LEN : SLL2_LEN;
@@ -239,7 +239,7 @@ bool adv_pcap_next(struct adv_pcap *p, const uint8_t **frame, size_t *len, bool 
 	good = p->pcapng ? next_pcapng(p, &found, len, whole, why)
 			 : next_classic(p, &found, len, whole, why);
 	if (good)
-		uncook(p->link_now, &found, len);
+		make_ethernet(p->link_now, &found, len);
 	*frame = found;
 	return good;
 }

@@ -261,7 +261,7 @@ static bool set_kind(struct parser *p)
 	if (!p->has_src || !p->has_dst)
 		return fail(p, "%s is needed: an IPv4 or IPv6 address", p->has_src ? "dst" : "src");
 	if (p->src_ipv4 != p->dst_ipv4)
-		return fail(p, "src and dst: one is an IPv4 address, the other an IPv6 one");
+		return fail(p, "src and dst: one is an IPv4 address, the other an IPv6 address");
 	if (p->v1 && p->src_ipv4)
 		return fail(p,
 			    "src and dst: RoCE v1 has GIDs: IPv6 addresses, or ::ffff:192.0.2.1");
@@ -274,7 +274,7 @@ static bool check_fields(struct parser *p)
 	struct adv_frame_text *t = p->t;
 
 	if (t->has_transport ? t->has_opcode : !t->has_opcode)
-		return fail(p, t->has_transport ? "transport: stands for op and all behind it"
+		return fail(p, t->has_transport ? "transport: replaces op and everything after it"
 						: "op is needed, such as op=RC_SEND_ONLY");
 	if (t->has_transport && t->len < ADV_BTH_LEN)
 		return fail(p, "transport: expected %d bytes at least, a BTH", ADV_BTH_LEN);

@@ -10,7 +10,7 @@
 #define NONE UINT32_MAX
 
 /* The recommended indices; NONE if there is none. */
-struct advice {
+struct gid_choice {
 	uint32_t remote; /* to reach other machines */
 	uint32_t local;	 /* loopback */
 	bool link_local; /* `remote` reaches machines on the same link only */
@@ -51,9 +51,9 @@ static bool is_link_local(const struct adv_gid *g)
 	return g->raw[0] == 0xfe && (g->raw[1] & 0xc0) == 0x80;
 }
 
-static struct advice advise(const struct adv_gid_table *t)
+static struct gid_choice choose_indices(const struct adv_gid_table *t)
 {
-	struct advice a = {.remote = NONE, .local = NONE};
+	struct gid_choice a = {.remote = NONE, .local = NONE};
 
 	for (uint32_t i = 0; i < t->count; i++) {
 		const struct adv_gid_entry *e = &t->entry[i];
@@ -88,7 +88,7 @@ static void print_table(const struct adv_gid_table *t)
 
 static void print_advice(const struct adv_gid_table *t)
 {
-	struct advice a = advise(t);
+	struct gid_choice a = choose_indices(t);
 	char address[ADV_GID_TEXT + 8];
 
 	if (a.remote != NONE) {
@@ -139,7 +139,7 @@ static struct json_object *entry_to_json(const struct adv_gid_entry *e, uint32_t
 static void print_json(const struct adv_gid_table *t)
 {
 	struct json_object *o = adv_json_object(), *gids;
-	struct advice a = advise(t);
+	struct gid_choice a = choose_indices(t);
 
 	adv_json_add_text(o, "device", "adverb0");
 	adv_json_add_number(o, "port", 1);

@@ -160,8 +160,8 @@ static void print_thresholds(struct adv_plan_out *out, const struct options *o,
 		printf("      source: %s\n", DYNAMIC);
 }
 
-static void judge(struct adv_plan_out *out, const struct options *o,
-		  const struct adv_plan_buffer *b)
+static void print_verdict(struct adv_plan_out *out, const struct options *o,
+			  const struct adv_plan_buffer *b)
 {
 	uint64_t all = (uint64_t)b->ports * (o->sw.lossless + o->sw.lossy);
 	uint64_t least = adv_plan_dynamic_threshold(b->shared, o->sw.alpha, all);
@@ -215,6 +215,6 @@ int adv_plan_buffer_main(int argc, char **argv)
 			       b.reserved);
 		print_thresholds(&out, &o, &b);
 	}
-	judge(&out, &o, &b);
+	print_verdict(&out, &o, &b);
 	return adv_plan_end(&out, b.fits);
 }

@@ -82,14 +82,14 @@ static void format_buffer(const struct plan *p, uint32_t buffer, char *text, siz
 		 p->t->link[link / 2].port[1 - link % 2], name_of(p, adv_plan_from(p->t, link)));
 }
 
-static unsigned examples(const struct adv_plan_dependency *d)
+static unsigned example_count(const struct adv_plan_dependency *d)
 {
 	return d->flows < ADV_PLAN_EXAMPLES ? d->flows : ADV_PLAN_EXAMPLES;
 }
 
 static void print_flows(const struct plan *p, const struct adv_plan_dependency *d)
 {
-	for (unsigned i = 0; i < examples(d); i++) {
+	for (unsigned i = 0; i < example_count(d); i++) {
 		printf("%s%s -> %s", i ? ", " : "", name_of(p, d->example[i].src),
 		       name_of(p, d->example[i].dst));
 		if (d->example[i].line)
@@ -135,7 +135,7 @@ static void add_json_dependencies(const struct plan *p, struct json_object *to, 
 		add_json_buffer(p, o, "buffer", d->from);
 		add_json_buffer(p, o, "waits_for", d->to);
 		flows = adv_json_add_array(o, "flows");
-		for (unsigned k = 0; k < examples(d); k++)
+		for (unsigned k = 0; k < example_count(d); k++)
 			add_json_flow(p, flows, d, k);
 		adv_json_add_flag(o, "more_flows", d->flows > ADV_PLAN_EXAMPLES);
 	}
@@ -190,7 +190,7 @@ static void print_turns(const struct plan *p, struct adv_plan_out *out)
 		       p->d->turns - TURNS_SHOWN);
 }
 
-static void judge(const struct plan *p, struct adv_plan_out *out)
+static void print_verdict(const struct plan *p, struct adv_plan_out *out)
 {
 	if (p->d->cycle_length == 0) {
 		adv_plan_note(out, "No cyclic buffer dependency: PFC alone cannot deadlock this "
@@ -228,7 +228,7 @@ static int print_plan(const struct plan *p, bool json)
 		       p->d->cycle_length, NULL, NULL);
 	print_cycle(p, &out);
 	print_turns(p, &out);
-	judge(p, &out);
+	print_verdict(p, &out);
 	return adv_plan_end(&out, p->d->cycle_length == 0);
 }
 

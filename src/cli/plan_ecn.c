@@ -86,7 +86,7 @@ static void print_bounds(struct adv_plan_out *out, const struct options *o,
 
 /* Chooses the thresholds that were not given. K_min is below the bound if possible, and at least a
  * frame. */
-static void choose(struct options *o, const struct adv_plan_ecn *e, uint64_t frame)
+static void choose_thresholds(struct options *o, const struct adv_plan_ecn *e, uint64_t frame)
 {
 	if (!o->k_min) {
 		o->k_min = adv_plan_ecn_k_min(o->speed);
@@ -133,8 +133,8 @@ static void print_marking(struct adv_plan_out *out, const struct options *o, boo
 		       beta, o->sw.lossless, o->sw.ports, o->k_min, o->sw.lossless);
 }
 
-static bool judge(struct adv_plan_out *out, const struct options *o, const struct adv_plan_ecn *e,
-		  uint64_t frame)
+static bool print_verdict(struct adv_plan_out *out, const struct options *o,
+			  const struct adv_plan_ecn *e, uint64_t frame)
 {
 	bool good = o->k_min < e->t_ecn && e->t_ecn > frame;
 
@@ -182,10 +182,10 @@ int adv_plan_ecn_main(int argc, char **argv)
 	chosen_min = !o.k_min;
 	chosen_max = !o.k_max;
 	frame = o.mtu + ADV_PLAN_FRAME_OVERHEAD;
-	choose(&o, &e, frame);
+	choose_thresholds(&o, &e, frame);
 	adv_plan_begin(&out, "ecn", json);
 	print_bounds(&out, &o, &e);
 	print_marking(&out, &o, chosen_min, chosen_max);
-	good = judge(&out, &o, &e, frame);
+	good = print_verdict(&out, &o, &e, frame);
 	return adv_plan_end(&out, good);
 }

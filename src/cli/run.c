@@ -151,7 +151,7 @@ static bool has_entry(const char *list, const char *entry, const char *ends)
 }
 
 /* Appends an entry to a list in the environment, unless the list has it. */
-static int append(const char *variable, const char *entry, const char *ends)
+static int append_to_list(const char *variable, const char *entry, const char *ends)
 {
 	const char *before = getenv(variable);
 	char *all;
@@ -179,9 +179,9 @@ static int set_preload(const char *folder)
 	snprintf(path, sizeof(path), "%s/" PRELOAD, folder);
 	if (access(path, R_OK) < 0)
 		return 0;
-	if (append("LD_PRELOAD", strpbrk(path, " :") ? PRELOAD : path, " :") < 0)
+	if (append_to_list("LD_PRELOAD", strpbrk(path, " :") ? PRELOAD : path, " :") < 0)
 		return -1;
-	return append("ASAN_OPTIONS", "verify_asan_link_order=0", ":");
+	return append_to_list("ASAN_OPTIONS", "verify_asan_link_order=0", ":");
 }
 
 static int set_environment(const struct options *o, const char *folder)
@@ -198,7 +198,7 @@ static int set_environment(const struct options *o, const char *folder)
 }
 
 /* Checks ADVERB_LOG, which applies if --log is not given. */
-static bool level_exists(const struct options *o)
+static bool check_log_level(const struct options *o)
 {
 	const char *level = getenv("ADVERB_LOG");
 
@@ -210,7 +210,7 @@ static bool level_exists(const struct options *o)
 
 /* Warns if the program will find no device because no daemon can start. The program itself prints
  * nothing. */
-static void say_what_hinders(void)
+static void warn_of_port_conflict(void)
 {
 	char why[1024];
 	struct adv_control *c = adv_control_connect(false, why, sizeof(why));
@@ -230,7 +230,7 @@ int adv_run_main(int argc, char **argv)
 
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o) != 0)
 		return EXIT_OURS;
-	if (!level_exists(&o))
+	if (!check_log_level(&o))
 		return EXIT_OURS;
 	if (o.fault && !adv_cli_set_faults(o.fault))
 		return EXIT_OURS;
@@ -248,7 +248,7 @@ int adv_run_main(int argc, char **argv)
 		perror("adverb run: environment");
 		return EXIT_OURS;
 	}
-	say_what_hinders();
+	warn_of_port_conflict();
 	execvp(o.program[0], o.program);
 	error = errno;
 	fprintf(stderr, "adverb run: %s: %s\n", o.program[0],

@@ -7,7 +7,7 @@
 #define FAR_ENOUGH   3
 
 /* Returns the Levenshtein distance. A name longer than NAME_MAX_LEN is far from every other. */
-static unsigned distance(const char *a, const char *b)
+static unsigned edit_distance(const char *a, const char *b)
 {
 	unsigned row[NAME_MAX_LEN + 1];
 	size_t la = strlen(a), lb = strlen(b);
@@ -40,7 +40,7 @@ const char *adv_command_suggest(const struct adv_command *commands, const char *
 	unsigned least = FAR_ENOUGH;
 
 	for (const struct adv_command *c = commands; c->name; c++) {
-		unsigned d = distance(name, c->name);
+		unsigned d = edit_distance(name, c->name);
 
 		/* A command of three letters is not a misspelling of three others. */
 		if (d < least && d < strlen(c->name)) {

@@ -1,27 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A mutual exclusion lock that spins before it sleeps. The device's lock is held for a few
- * microseconds, mostly the length of a send: sleeping meanwhile costs more, and it makes the
- * scheduler move threads about that spin each on a core of its own.
+ * microseconds, mostly the length of a send. Sleeping for that long costs more, and it makes the
+ * scheduler move threads that spin on a core each.
+ *
+ * A waiting thread has no place in a queue: whoever runs takes a free lock. On a busy machine a
+ * woken thread gets a processor some 30 ms later and finds the lock taken again. A thread that has
+ * waited for ADV_LOCK_STARVES therefore reserves the lock: the next release hands it over, and the
+ * other threads wait until the starving thread runs.
  */
 #ifndef ADV_HOST_LOCK_H
 #define ADV_HOST_LOCK_H
 
-#include <linux/futex.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
-struct adv_lock {
-	_Atomic uint32_t state; /* 0: free, 1: taken, 2: taken, and somebody may sleep, 3: handed
-				 * over to one that sleeps, see adv_lock_give_way() */
+enum adv_lock_state {
+	ADV_LOCK_FREE,
+	ADV_LOCK_TAKEN,
+	ADV_LOCK_CONTENDED, /* taken, and a thread may sleep for it */
+	ADV_LOCK_OFFERED,   /* free for a thread that slept; see adv_lock_give_way() */
+	ADV_LOCK_RESERVED,  /* free for a starving thread only */
 };
 
-#define ADV_LOCK_SPINS	     200  /* a few us: a preempted holder is not waited for in vain */
-#define ADV_LOCK_WOKEN_SPINS 2000 /* some 100 us: until a holder that gives way does so again */
+struct adv_lock {
+	_Atomic uint32_t state; /* enum adv_lock_state; a futex */
+	atomic_uint starving;	/* threads that have waited for ADV_LOCK_STARVES */
+};
+
+#define ADV_LOCK_SPINS	     200      /* a few us; a preempted holder takes longer in any case */
+#define ADV_LOCK_WOKEN_SPINS 2000     /* some 100 us: until a holder gives way again */
+#define ADV_LOCK_STARVES     10000000 /* ns */
 
 static inline void adv_lock_pause(void)
 {
@@ -32,46 +42,31 @@ static inline void adv_lock_pause(void)
 #endif
 }
 
+/* Takes the lock if it is free. */
 static inline bool adv_lock_try(struct adv_lock *l)
 {
-	uint32_t free_state = 0;
+	uint32_t free_state = ADV_LOCK_FREE;
 
-	return atomic_compare_exchange_strong_explicit(&l->state, &free_state, 1,
+	return atomic_compare_exchange_strong_explicit(&l->state, &free_state, ADV_LOCK_TAKEN,
 						       memory_order_acquire, memory_order_relaxed);
 }
 
-/* May be had now. */
-static inline bool adv_lock_is_open(struct adv_lock *l)
-{
-	uint32_t state = atomic_load_explicit(&l->state, memory_order_relaxed);
-
-	return state == 0 || state == 3;
-}
-
+/* True where a thread holds the lock or the lock is handed over to one. */
 static inline bool adv_lock_is_taken(struct adv_lock *l)
 {
-	return atomic_load_explicit(&l->state, memory_order_relaxed) != 0;
+	return atomic_load_explicit(&l->state, memory_order_relaxed) != ADV_LOCK_FREE;
 }
 
-/* From here on whoever gives the lock up wakes a sleeper: there may be others. */
-static inline void adv_lock_sleep(struct adv_lock *l)
-{
-	for (;;) {
-		uint32_t was = atomic_exchange_explicit(&l->state, 2, memory_order_acquire);
-
-		if (was == 0 || was == 3)
-			return;
-		syscall(SYS_futex, &l->state, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
-		/* Handed over, perhaps, but taken back before there was a processor to run on. */
-		for (unsigned i = 0; i < ADV_LOCK_WOKEN_SPINS && !adv_lock_is_open(l); i++)
-			adv_lock_pause();
-	}
-}
+/* For the inline functions below: sleeps until the lock is had; hands it over or wakes a thread. */
+void adv_lock_sleep(struct adv_lock *l);
+void adv_lock_release_contended(struct adv_lock *l);
+void adv_lock_give_way_contended(struct adv_lock *l);
 
 static inline void adv_lock_take(struct adv_lock *l)
 {
 	for (unsigned i = 0; i < ADV_LOCK_SPINS; i++) {
-		if (atomic_load_explicit(&l->state, memory_order_relaxed) == 0 && adv_lock_try(l))
+		if (atomic_load_explicit(&l->state, memory_order_relaxed) == ADV_LOCK_FREE &&
+		    adv_lock_try(l))
 			return;
 		adv_lock_pause();
 	}
@@ -80,30 +75,22 @@ static inline void adv_lock_take(struct adv_lock *l)
 
 static inline void adv_lock_release(struct adv_lock *l)
 {
-	if (atomic_exchange_explicit(&l->state, 0, memory_order_release) == 2)
-		syscall(SYS_futex, &l->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	uint32_t taken = ADV_LOCK_TAKEN;
+
+	if (!atomic_compare_exchange_strong_explicit(&l->state, &taken, ADV_LOCK_FREE,
+						     memory_order_release, memory_order_relaxed))
+		adv_lock_release_contended(l);
 }
 
 /*
- * For a holder that has much to do: where somebody sleeps for the lock, that one has it first. Just
- * to release it and to take it again would not do: who has to be woken comes too late, each time.
- * Returns with the lock held.
+ * For a holder that has much to do. If a thread sleeps for the lock, that thread has the lock
+ * first. A release and a take would not do: the woken thread always comes too late. Returns with
+ * the lock held.
  */
 static inline void adv_lock_give_way(struct adv_lock *l)
 {
-	static const struct timespec patience = {0, 1000000}; /* it may not get a processor */
-	uint32_t handed = 3;
-	long woken;
-
-	if (atomic_load_explicit(&l->state, memory_order_relaxed) != 2)
-		return;
-	atomic_store_explicit(&l->state, handed, memory_order_release);
-	woken = syscall(SYS_futex, &l->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-	if (woken > 0)
-		syscall(SYS_futex, &l->state, FUTEX_WAIT_PRIVATE, handed, &patience, NULL, 0);
-	if (!atomic_compare_exchange_strong_explicit(&l->state, &handed, woken > 0 ? 2 : 1,
-						     memory_order_acquire, memory_order_relaxed))
-		adv_lock_sleep(l);
+	if (atomic_load_explicit(&l->state, memory_order_relaxed) == ADV_LOCK_CONTENDED)
+		adv_lock_give_way_contended(l);
 }
 
 #endif

@@ -1,24 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The device's lock: one at a time, nobody sleeps for ever, and who has much to do gives way. */
+/* The device's lock: one holder at a time, no sleep for ever, a busy holder that gives way, and a
+ * waiting thread that rarely gets a processor. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "host/lock.h"
 
-#define THREADS 4
-#define TURNS	20000
-#define LOOKS	100000000 /* that is never */
+#define THREADS	 4
+#define TURNS	 20000
+#define LOOKS	 100000000 /* that is never */
+#define SPINNERS 8
+#define WAYS	 20
 
 struct bed {
 	struct adv_lock lock;
 	unsigned long count; /* under the lock */
 	unsigned long had;   /* the same */
 	unsigned turns;
+	atomic_bool stop;
 };
 
 static void *take_once(void *arg)
@@ -33,7 +40,7 @@ static void *take_once(void *arg)
 
 static void wait_for_sleeper(struct adv_lock *l)
 {
-	for (unsigned n = 0; l->state != 2; n++) {
+	for (unsigned n = 0; l->state != ADV_LOCK_CONTENDED; n++) {
 		assert_true(n < LOOKS);
 		sched_yield();
 	}
@@ -58,7 +65,7 @@ static void test_gives_way(void **state)
 		}
 		adv_lock_release(&b.lock);
 		assert_int_equal(pthread_join(thread, NULL), 0);
-		assert_int_equal(b.lock.state, 0);
+		assert_int_equal(b.lock.state, ADV_LOCK_FREE);
 	}
 }
 
@@ -69,12 +76,12 @@ static void test_alone(void **state)
 
 	adv_lock_take(&lock);
 	adv_lock_give_way(&lock);
-	assert_int_equal(lock.state, 1);
-	lock.state = 2;
+	assert_int_equal(lock.state, ADV_LOCK_TAKEN);
+	lock.state = ADV_LOCK_CONTENDED;
 	adv_lock_give_way(&lock);
-	assert_int_equal(lock.state, 1);
+	assert_int_equal(lock.state, ADV_LOCK_TAKEN);
 	adv_lock_release(&lock);
-	assert_int_equal(lock.state, 0);
+	assert_int_equal(lock.state, ADV_LOCK_FREE);
 }
 
 /* Holds the lock for long, giving way now and then, and for short. */
@@ -110,12 +117,93 @@ static void test_threads(void **state)
 	assert_false(adv_lock_is_taken(&b.lock));
 }
 
+/* Keeps a processor busy until the lock was had. */
+static void *spin(void *arg)
+{
+	struct bed *b = arg;
+
+	while (!atomic_load(&b->stop))
+		;
+	return NULL;
+}
+
+static void *take_once_when_idle(void *arg)
+{
+	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 19);
+	return take_once(arg);
+}
+
+static void start_on(pthread_t *thread, int processor, void *(*run)(void *), struct bed *b)
+{
+	pthread_attr_t attr;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(processor, &set);
+	pthread_attr_init(&attr);
+	pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
+	assert_int_equal(pthread_create(thread, &attr, run, b), 0);
+	pthread_attr_destroy(&attr);
+}
+
+/* One processor for a holder that only gives way, the other for busy threads and a waiting one of
+ * low priority: when that one runs, the holder has taken the lock back each time. */
+static void test_starving(void **state)
+{
+	struct bed b = {0};
+	pthread_t thread[SPINNERS + 1];
+	cpu_set_t before, set;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	if (!CPU_ISSET(0, &before) || !CPU_ISSET(1, &before))
+		skip();
+	CPU_ZERO(&set);
+	CPU_SET(1, &set);
+	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+	adv_lock_take(&b.lock);
+	start_on(&thread[SPINNERS], 0, take_once_when_idle, &b);
+	wait_for_sleeper(&b.lock);
+	for (unsigned i = 0; i < SPINNERS; i++)
+		start_on(&thread[i], 0, spin, &b);
+	for (unsigned ways = 0, looks = 0; b.had == 0; looks++) {
+		assert_true(ways < WAYS && looks < LOOKS);
+		if (b.lock.state == ADV_LOCK_CONTENDED) {
+			adv_lock_give_way(&b.lock);
+			ways++;
+		}
+		sched_yield();
+	}
+	adv_lock_release(&b.lock);
+	atomic_store(&b.stop, true);
+	for (unsigned i = 0; i < SPINNERS + 1; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+	assert_int_equal(b.lock.starving, 0);
+	assert_false(adv_lock_is_taken(&b.lock));
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
+/* A signal handler left adv_lock_take() by longjmp(): the lock is not reserved for ever. */
+static void test_starving_thread_has_left(void **state)
+{
+	struct bed b = {.lock = {.state = ADV_LOCK_CONTENDED, .starving = 1}};
+
+	adv_lock_release(&b.lock);
+	assert_int_equal(b.lock.state, ADV_LOCK_RESERVED);
+	assert_false(adv_lock_try(&b.lock));
+	adv_lock_take(&b.lock);
+	assert_int_equal(b.lock.starving, 0);
+	adv_lock_release(&b.lock);
+	assert_false(adv_lock_is_taken(&b.lock));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gives_way),
 		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_starving),
+		cmocka_unit_test(test_starving_thread_has_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The lock where threads sleep for it. */
+#include "host/lock.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000ull
+
+/* A starving thread that never takes the lock has left by longjmp() from a signal handler. */
+static const struct timespec reserved_longest = {1, 0};
+/* How long a holder that gives way waits for the woken thread to get a processor. */
+static const struct timespec offered_longest = {0, 1000000};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+/* Returns how many threads slept. */
+static long wake(struct adv_lock *l, int threads)
+{
+	return syscall(SYS_futex, &l->state, FUTEX_WAKE_PRIVATE, threads, NULL, NULL, 0);
+}
+
+/* Sleeps while the state is `state`. False: `longest` has passed; NULL is for ever. */
+static bool sleep_while(struct adv_lock *l, uint32_t state, const struct timespec *longest)
+{
+	return syscall(SYS_futex, &l->state, FUTEX_WAIT_PRIVATE, state, longest, NULL, 0) == 0 ||
+	       errno != ETIMEDOUT;
+}
+
+/* The thread that takes the lock here has slept: others may sleep as well, so it is contended. */
+static bool take_from(struct adv_lock *l, uint32_t state)
+{
+	return atomic_compare_exchange_strong_explicit(&l->state, &state, ADV_LOCK_CONTENDED,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+static bool may_take(uint32_t state, bool starving)
+{
+	return state == ADV_LOCK_FREE || state == ADV_LOCK_OFFERED ||
+	       (state == ADV_LOCK_RESERVED && starving);
+}
+
+/* The holder that gives way may take the lock back before this thread has a processor. */
+static void spin_until_open(struct adv_lock *l)
+{
+	for (unsigned i = 0; i < ADV_LOCK_WOKEN_SPINS; i++) {
+		uint32_t state = atomic_load_explicit(&l->state, memory_order_relaxed);
+
+		if (state == ADV_LOCK_FREE || state >= ADV_LOCK_OFFERED)
+			return;
+		adv_lock_pause();
+	}
+}
+
+/* With the lock held by another thread: its release has to wake this one. */
+static bool mark_contended(struct adv_lock *l)
+{
+	uint32_t taken = ADV_LOCK_TAKEN;
+
+	return atomic_compare_exchange_strong_explicit(&l->state, &taken, ADV_LOCK_CONTENDED,
+						       memory_order_relaxed, memory_order_relaxed);
+}
+
+/* With the lock held: this thread no longer starves. The count may have been reset. */
+static void stop_starving(struct adv_lock *l)
+{
+	unsigned count = atomic_load(&l->starving);
+
+	while (count && !atomic_compare_exchange_weak(&l->starving, &count, count - 1))
+		;
+}
+
+/* The lock is reserved for another thread. True: that thread is gone, and the lock is ours. */
+static bool outwait_reservation(struct adv_lock *l)
+{
+	if (sleep_while(l, ADV_LOCK_RESERVED, &reserved_longest) ||
+	    !take_from(l, ADV_LOCK_RESERVED))
+		return false;
+	atomic_store(&l->starving, 0);
+	return true;
+}
+
+void adv_lock_sleep(struct adv_lock *l)
+{
+	uint64_t begin = now_ns();
+	bool starving = false;
+
+	for (;;) {
+		uint32_t state = atomic_load_explicit(&l->state, memory_order_relaxed);
+
+		if (may_take(state, starving)) {
+			if (take_from(l, state))
+				break;
+		} else if (state == ADV_LOCK_RESERVED) {
+			if (outwait_reservation(l))
+				break;
+		} else if (state == ADV_LOCK_CONTENDED || mark_contended(l)) {
+			(void)sleep_while(l, ADV_LOCK_CONTENDED, NULL);
+			if (!starving && now_ns() - begin > ADV_LOCK_STARVES) {
+				starving = true;
+				atomic_fetch_add(&l->starving, 1);
+			}
+			spin_until_open(l);
+		}
+	}
+	if (starving)
+		stop_starving(l);
+}
+
+/* With the lock held: hands it to a starving thread if there is one. All sleepers are woken, as the
+ * kernel would choose one that does not starve. */
+static bool reserve(struct adv_lock *l)
+{
+	if (atomic_load(&l->starving) == 0)
+		return false;
+	atomic_store_explicit(&l->state, ADV_LOCK_RESERVED, memory_order_release);
+	(void)wake(l, INT_MAX);
+	return true;
+}
+
+void adv_lock_release_contended(struct adv_lock *l)
+{
+	if (reserve(l))
+		return;
+	atomic_store_explicit(&l->state, ADV_LOCK_FREE, memory_order_release);
+	(void)wake(l, 1);
+}
+
+void adv_lock_give_way_contended(struct adv_lock *l)
+{
+	uint32_t offered = ADV_LOCK_OFFERED;
+	bool woken;
+
+	if (reserve(l)) {
+		adv_lock_sleep(l);
+		return;
+	}
+	atomic_store_explicit(&l->state, offered, memory_order_release);
+	woken = wake(l, 1) > 0;
+	if (woken)
+		(void)sleep_while(l, offered, &offered_longest);
+	if (!atomic_compare_exchange_strong_explicit(&l->state, &offered,
+						     woken ? ADV_LOCK_CONTENDED : ADV_LOCK_TAKEN,
+						     memory_order_acquire, memory_order_relaxed))
+		adv_lock_sleep(l);
+}

@@ -322,7 +322,7 @@ class Fields(unittest.TestCase):
                 ((*BASIC, "dmac=1:2:3:4:5:6"), "an address such as"),
                 ((*BASIC, "src"), "expected NAME=VALUE"),
                 ((*BASIC, "colour=red"), "'colour': no such field"),
-                ((*BASIC, "transport=00"), "stands for op"),
+                ((*BASIC, "transport=00"), "replaces op"),
                 (("src=::1", "dst=::2", "transport=00"), "12 bytes at least"),
                 (("src=1.2.3", "dst=::2"), "an IPv4 or IPv6 address"),
                 (("src=::1", "dst=::2", "op=SEND"), "expected an opcode"),

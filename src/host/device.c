@@ -2,19 +2,18 @@
 /* The lock of a device, and progress in the thread that holds it. */
 #include "host/device_internal.h"
 
-#include <time.h>
-
 #include "base/clock.h"
 
 #define RECEIVE_BUDGET 64
-#define PUMP_NS	       50000   /* after the begin of a call: it then begins no further batch */
+#define PUMP_NS	       50000 /* after a call began it begins no further batch */
+#define HOLD_MOST      48
 #define ACK_ROUNDS     16      /* such calls */
 #define COUNTED_LATE   1000000 /* ns: longest delay until adverbd can read a count */
 
-/* ---- progress ------------------------------------------------------------------------ */
+/* ---- sending ---- */
 
-/* An application that polls for so long has not ceased to: the thread shall not take it for that.
- */
+/* True if a call that began at `since` begins no further batch. A poll that takes so long still
+ * counts as one of now. */
 static bool is_long_enough(struct adv_device *d, uint64_t since)
 {
 	uint64_t now = adv_clock_ns();
@@ -22,11 +21,16 @@ static bool is_long_enough(struct adv_device *d, uint64_t since)
 	if (now - since < PUMP_NS)
 		return false;
 	if (d->link->busy_polled)
-		atomic_store_explicit(&d->bg.last_poll, now, memory_order_relaxed);
+		adv_progress_polled(&d->progress, now);
 	return true;
 }
 
-void device_pump(struct adv_device *d, uint64_t now)
+/*
+ * Sends packets of the engine: at least one batch, and no further batch once the call, which began
+ * at `now`, has held the lock for its share of time. Then d->cut is set, and the next call sends
+ * the rest, or the thread that receives for this device.
+ */
+static void send_packets(struct adv_device *d, uint64_t now)
 {
 	bool sent = false;
 
@@ -40,11 +44,36 @@ void device_pump(struct adv_device *d, uint64_t now)
 		}
 		if (adv_engine_tx(d->engine, now, &d->batch) == 0)
 			break;
-		d->bg.activity++;
+		d->activity++;
 		d->link_full = !d->link->ops->send(d->link, &d->batch);
 		sent = true;
 	}
 }
+
+/*
+ * Small requests are held. A program that posts many of them one by one pays for a system call
+ * each; sent together, a few dozen cost little more than one. So a small request stays with the
+ * device until there are HOLD_MOST, or until the program's next call that is not such a post,
+ * mostly a poll. Only requests that are posted while packets are in flight are held: a program that
+ * waits for a response has nothing else in flight. Requests to shared memory are not held, as they
+ * cost no system call. adv_progress_may_hold() has the other conditions.
+ */
+static bool may_hold(struct adv_device *d, const struct adv_qp *qp)
+{
+	return adv_progress_may_hold(&d->progress) && d->held + 1 < HOLD_MOST && !d->link_full &&
+	       !d->cut && adv_qp_may_wait(qp);
+}
+
+/* Sends held requests. */
+static void end_hold(struct adv_device *d, uint64_t now)
+{
+	if (d->held)
+		adv_progress_held(&d->progress, now - d->held_since);
+	d->held = 0;
+	send_packets(d, now);
+}
+
+/* ---- progress ---- */
 
 struct receiving {
 	struct adv_device *device;
@@ -62,7 +91,7 @@ static void take_packet(void *user, const struct adv_rx_packet *pkt)
 		d->link->enough = true;
 }
 
-/* Twice there, once for each caller: to find nothing is done all the time. */
+/* Inlined into both callers: polls that find nothing are frequent. */
 static inline __attribute__((always_inline)) unsigned progress(struct adv_device *d,
 							       struct receiving *r, bool polling)
 {
@@ -70,24 +99,24 @@ static inline __attribute__((always_inline)) unsigned progress(struct adv_device
 
 	d->now = adv_clock_ns();
 	if (polling)
-		atomic_store_explicit(&d->bg.last_poll, d->now, memory_order_relaxed);
+		adv_progress_polled(&d->progress, d->now);
 	d->link->busy_polled = polling;
 	d->pumped = false;
 	if (d->held)
-		device_hold_end(d, d->now);
+		end_hold(d, d->now);
 	if (d->link_full)
 		d->link_full = !d->link->ops->flush(d->link);
 	d->link->enough = false;
 	packets = d->link->ops->receive(d->link, RECEIVE_BUDGET, take_packet, r);
-	d->bg.activity += packets;
-	if (d->faulty) /* the link had its look at the clock: what it has found due is so now */
+	d->activity += packets;
+	if (d->faulty) /* the fault link read the clock since `now`, and acted by it */
 		device_fault_look(d, adv_clock_ns());
 	if (adv_engine_deadline(d->engine) <= d->now) {
 		adv_engine_expire(d->engine, d->now);
 		d->counters_due = true;
 	}
-	device_pump(d, d->now);
-	if (d->counters_written != d->bg.activity && d->now - d->counters_at >= COUNTED_LATE)
+	send_packets(d, d->now);
+	if (d->counters_written != d->activity && d->now - d->counters_at >= COUNTED_LATE)
 		d->counters_due = true;
 	return packets;
 }
@@ -108,7 +137,7 @@ void adv_device_poll(struct adv_device *d, const struct adv_cq *cq, unsigned wan
 
 void adv_device_polled(struct adv_device *d)
 {
-	atomic_store_explicit(&d->bg.polled, true, memory_order_relaxed);
+	adv_progress_found(&d->progress);
 }
 
 struct adv_engine *adv_device_lock(struct adv_device *d)
@@ -126,39 +155,71 @@ uint64_t adv_device_now(struct adv_device *d)
 	return d->now;
 }
 
+/* Tells the progress machine what the call leaves behind. */
+static __attribute__((noinline)) void end_call(struct adv_device *d)
+{
+	struct adv_progress_rest rest = {
+		.deadline = device_firm_deadline(d),
+		.cut_at = d->cut ? adv_clock_ns() : 0,
+		.full = d->link_full,
+		.full_unseen = d->link_full && d->bg.send_fd < 0,
+		.acks_wait = adv_engine_acks_wait(d->engine),
+	};
+
+	device_perform(d, adv_progress_call_ends(&d->progress, &rest));
+}
+
 void adv_device_unlock(struct adv_device *d)
 {
 	bool posted = !d->pumped && adv_engine_tx_ready(d->engine);
 
 	if (posted) {
 		d->held = 0;
-		device_pump(d, adv_device_now(d));
-		atomic_store_explicit(&d->bg.last_post, adv_clock_ns(), memory_order_relaxed);
+		send_packets(d, adv_device_now(d));
+		adv_progress_posted(&d->progress, adv_clock_ns());
 	}
-	if (d->bg.judging)
-		device_thread_judge(d, posted);
-	device_thread_see_to(d);
+	if (adv_progress_on_trial(&d->progress))
+		adv_progress_judge(&d->progress, adv_clock_ns(), posted);
+	if (d->cut || adv_progress_heeds_calls(&d->progress))
+		end_call(d);
 	device_release(d);
 }
 
 void adv_device_unlock_unchanged(struct adv_device *d)
 {
-	if (d->bg.judging || d->counters_due || adv_engine_tx_ready(d->engine))
+	if (adv_progress_on_trial(&d->progress) || d->counters_due ||
+	    adv_engine_tx_ready(d->engine))
 		adv_device_unlock(d);
 	else
 		adv_lock_release(&d->lock);
+}
+
+void adv_device_unlock_posted(struct adv_device *d, const struct adv_qp *qp, uint64_t now)
+{
+	if (!may_hold(d, qp)) {
+		adv_device_unlock(d);
+		return;
+	}
+	if (d->held++ == 0)
+		d->held_since = now;
+	device_release(d);
+}
+
+void adv_device_app_sleeps(struct adv_device *d)
+{
+	device_perform(d, adv_progress_arms(&d->progress));
 }
 
 void adv_device_send_acks(struct adv_device *d)
 {
 	d->pumped = false;
 	if (adv_engine_hasten_acks(d->engine) || d->held)
-		device_hold_end(d, adv_clock_ns());
-	/* They have their turn behind what other queue pairs have to send. */
+		end_hold(d, adv_clock_ns());
+	/* Other queue pairs' packets may be sent before them. */
 	for (unsigned i = 0; d->cut && i < ACK_ROUNDS; i++) {
 		adv_lock_give_way(&d->lock);
 		d->pumped = false;
-		device_pump(d, adv_clock_ns());
+		send_packets(d, adv_clock_ns());
 	}
 }
 

@@ -68,7 +68,7 @@ void adv_device_unlock_unchanged(struct adv_device *d);
 /*
  * The same, after a small request was posted to qp at `now`: it may stay until there are some, so
  * that one system call sends them, or until any other call. Only where packets are on their way, so
- * that the program waits for something else, and where it polls all the time (see device_hold.c).
+ * that the program waits for something else, and where it polls all the time (see device.c).
  */
 void adv_device_unlock_posted(struct adv_device *d, const struct adv_qp *qp, uint64_t now);
 

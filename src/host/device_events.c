@@ -82,7 +82,7 @@ void device_publish_counters(struct adv_device *d)
 
 	d->counters_due = false;
 	d->counters_at = d->now;
-	d->counters_written = d->bg.activity;
+	d->counters_written = d->activity;
 	if (!c)
 		return;
 	c->engine = *adv_engine_counters(d->engine);

@@ -10,57 +10,40 @@
 #include "host/control.h"
 #include "host/device.h"
 #include "host/lock.h"
+#include "host/progress.h"
 #include "link/fault_link.h"
 #include "link/udp.h"
 
 #define DEVICE_WAKES 32
 
-/* Whose turn it is to receive; see device_thread.c. */
-enum device_turn { DEVICE_WATCHING, DEVICE_STANDBY };
+/* What the background thread sleeps on. */
+enum device_source {
+	DEVICE_SOURCE_KICK,
+	DEVICE_SOURCE_RECEIVE,
+	DEVICE_SOURCE_BELL,
+	DEVICE_SOURCE_CONTROL,
+	DEVICE_SOURCE_SEND,
+	DEVICE_SOURCES,
+};
 
+/* The background thread, device_thread.c. */
 struct device_thread {
 	pthread_t thread;
 	int epoll_fd;
-	int kick_fd; /* eventfd */
+	int kick_fd; /* eventfd: wakes it */
+	int send_fd; /* the full send socket if it is in the epoll set, else -1 */
 	atomic_bool stop;
-	atomic_uint_fast64_t last_poll; /* when the application polled last; 0: it sleeps */
-	atomic_bool polled;		/* since then, but all it asked for was there */
-	atomic_bool armed;		/* it may sleep: it has asked for an event since */
-	atomic_uint_fast64_t last_post; /* when it had sent what it posted last */
-	_Atomic enum device_turn turn;	/* changes only under the device's lock */
-	atomic_bool served;	 /* a thread of the application receives, or sleeps until it can */
-	atomic_uint serve_count; /* how often it has woken */
-	atomic_bool deep;	 /* this thread sleeps until it is kicked, as it is served */
-	int serve_fd;		 /* eventfd: wakes the one that serves */
-	atomic_bool step_back;	 /* the thread wants to: the application's next call does it */
-
-	/* Under the device's lock. */
-	uint64_t wake_at;	     /* WATCHING: the thread runs timers then at the latest */
-	bool kicked;		     /* a kick is on its way to the thread ... */
-	atomic_bool kicked_for_rest; /* ... and all it is for is what a call has left to send */
-	bool acks_wait;		     /* the engine has let ACKs wait since the thread last slept */
-	bool again;		     /* there is more to receive: no sleep */
-	bool takeover;		     /* the application sleeps: end the standby at once */
-	bool serves;		     /* its last sleep was one in which it received itself */
-	unsigned waiting;	     /* threads of it in adv_device_wait() */
-	pthread_t server;	     /* of these, the one that serves */
-	uint64_t serve_at;	     /* when the one that serves runs timers */
-	int send_fd;		     /* in the epoll set, or -1 */
-	unsigned useless;	     /* wake-ups of late that had nothing to do ... */
-	unsigned useless_limit;	     /* ... and how many of them end the watching */
-	uint64_t judging;  /* when the thread took packets and no call has come since; 0: not */
-	unsigned activity; /* counts packets either way; tells idle from busy */
-
-	/* The thread's own. */
-	bool coarse;	     /* it sleeps by the millisecond, as it may not otherwise */
-	unsigned left;	     /* wake-ups in a row of which all was left to the application */
-	uint64_t standby_ns; /* between looks */
-	uint64_t idle_ns;    /* longest sleep while WATCHING */
-	unsigned activity_seen;
-	unsigned serve_seen;
+	bool coarse; /* it sleeps for whole milliseconds, as the kernel offers nothing finer */
 };
 
-/* An eventfd, and what is to be added to it. */
+/* Threads of the program in adv_device_wait(), device_wait.c. */
+struct device_waiting {
+	unsigned count;
+	pthread_t receiver; /* valid while a waiting thread receives */
+	int fd;		    /* eventfd: wakes the receiver */
+};
+
+/* An eventfd that is signalled when the lock is free. */
 struct device_wake {
 	int fd;
 	uint32_t times;
@@ -109,21 +92,22 @@ struct adv_device {
 	bool link_full;
 	bool cut;	       /* there was more to send than one call may, see device_pump() */
 	bool pumped;	       /* ... and it was this one, since the lock was taken */
-	unsigned held;	       /* small requests posted and not sent yet; see device_hold.c ... */
+	unsigned held;	       /* small requests posted and not sent yet ... */
 	uint64_t held_since;   /* ... the first of them */
-	unsigned hold_off;     /* so many are not held, as those before were held too long */
-	unsigned hold_cost;    /* what hold_off is set to then */
+	unsigned activity;     /* counts packets in both directions */
 	bool faulty;	       /* there is a fault plan: the link is wrapped by it */
 	bool dead;	       /* the plan says so, and it was told */
 	atomic_bool port_down; /* the plan says so */
 	bool gone;	       /* the daemon is */
+	struct adv_progress progress;
 	struct device_thread bg;
+	struct device_waiting waiting;
 	struct adv_list node; /* of all devices of the process */
 	atomic_bool foreign;
 	pthread_mutex_t gids_lock; /* innermost */
 	struct adv_gid_table gids;
 	uint64_t *counters;	   /* where the daemon reads what was counted; NULL: nowhere */
-	unsigned counters_written; /* the thread's `activity` then */
+	unsigned counters_written; /* `activity` then */
 	uint64_t counters_at;	   /* when that was */
 	bool counters_due;
 	unsigned wake_count; /* descriptors to write to when the lock is given up */
@@ -138,22 +122,13 @@ int device_thread_start(struct adv_device *d);
 void device_thread_abandon(struct adv_device *d);
 /* Ends it and waits for that. */
 void device_thread_stop(struct adv_device *d);
-/* With the lock held, before it is given up: the thread must wake early enough for what is due. */
-void device_thread_see_to(struct adv_device *d);
 
-/*
- * With the lock held, for device_wait.c. The thread leaves receiving to the application; it takes
- * it over at once; it is woken where it counts on being told when the application ceases to.
- */
-void device_thread_stand_aside(struct adv_device *d);
-void device_thread_take_over(struct adv_device *d);
-void device_thread_stir(struct adv_device *d);
-
-/*
- * With the lock held, at the application's first call since the thread took packets in its stead
- * (bg.judging): tells whether that was right. `posted`: the call had something to send.
- */
-void device_thread_judge(struct adv_device *d, bool posted);
+/* device_actions.c. With the lock held: carries out actions, enum adv_progress_action. */
+void device_perform(struct adv_device *d, unsigned actions);
+/* Changes the epoll set of the background thread as epoll_ctl() does. The second function is for
+ * the UDP socket, whose packets wake the thread if `armed`. */
+int device_watch(struct adv_device *d, int op, int fd, uint32_t events, enum device_source source);
+int device_watch_receive(struct adv_device *d, int op, bool armed);
 
 static inline uint64_t device_or_link_deadline(const struct adv_device *d, uint64_t engine)
 {
@@ -172,18 +147,6 @@ static inline uint64_t device_firm_deadline(const struct adv_device *d)
 	return device_or_link_deadline(d, adv_engine_firm_deadline(d->engine));
 }
 
-/*
- * With the lock held: sends what there is to send, at least a batch, until so much time has gone by
- * since `now`, when the call began, that others wait for the lock. The rest is sent by the next
- * call, or by who sleeps for the device: who gives up the lock wakes it.
- */
-void device_pump(struct adv_device *d, uint64_t now);
-/* With the lock held: what was held is sent, and whether holding it was right is learnt. */
-void device_hold_end(struct adv_device *d, uint64_t now);
-/* With the lock held: true where the application's polls have the thread stand by, and it has not
- * said it will sleep.
- */
-bool device_thread_stands_by(struct adv_device *d);
 /* With the lock held: adds 1 to an eventfd once the lock is free; -1: nothing. */
 void device_wake_later(struct adv_device *d, int fd);
 /* With the lock held: cancels one pending signal of an eventfd; false: there is none. */

@@ -27,8 +27,8 @@ void device_read_notices(struct adv_device *d)
 			break;
 		case ADV_NOTICE_GONE:
 			d->gone = true;
-			(void)adv_sys_epoll_ctl(d->bg.epoll_fd, EPOLL_CTL_DEL,
-						adv_control_fd(d->control), NULL);
+			(void)device_watch(d, EPOLL_CTL_DEL, adv_control_fd(d->control), 0,
+					   DEVICE_SOURCE_CONTROL);
 			adv_error("adverbd has ended: addresses and connections are no longer "
 				  "updated");
 			device_deliver_port_event(d, IBV_EVENT_DEVICE_FATAL);

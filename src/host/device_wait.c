@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A program that waits for an event takes the thread's place. Else a packet that it waits for wakes
- * two sleepers, one after the other: the thread, which receives it, and then the program.
+ * A thread of the program that waits for an event receives in the background thread's place. Else
+ * each packet that it waits for would wake two threads one after the other: the background thread,
+ * which receives it, and then the waiting thread.
  *
- * One thread of the program at a time serves: it sleeps on the sockets, on the descriptor of its
- * events, and on `serve_fd`, by which others tell it that there is more to do, or sooner. The turn
- * is STANDBY meanwhile. The device's own thread looks as it does where the program polls, and once
- * it has found the same wait going on twice it sleeps for good (`deep`): who ends the wait kicks it
- * then. Where another thread of the program still waits, the device's own thread takes over.
+ * One waiting thread of a device at a time receives. It sleeps on three things:
+ * - the sockets,
+ * - the eventfd of its events,
+ * - `waiting.fd`, by which other threads tell it to make progress or to run timers earlier.
+ * progress.c decides what the background thread does in the meantime.
  */
 #include "host/device_internal.h"
 
@@ -20,21 +21,24 @@
 #include "base/sys.h"
 #include "link/bell.h"
 
-#define NS_PER_S    1000000000ull
-#define MOST	    5  /* descriptors */
-#define BUSY_ROUNDS 16 /* without a look at them */
+#define NS_PER_S	1000000000ull
+#define DESCRIPTORS_MAX 5
+#define BUSY_ROUNDS	16 /* without a look at the descriptors */
+
+/* In the places of this order; those after WAKE are present if the device has them. */
+enum { EVENTS, WAKE, BELL };
 
 struct wait {
 	struct adv_device *device;
-	struct pollfd fd[MOST]; /* the first is the caller's */
+	struct pollfd fd[DESCRIPTORS_MAX]; /* the first one is the caller's */
 	nfds_t fds;
-	bool serves;
-	bool mine;	  /* an event came, and its eventfd was not written to */
+	bool receives;	  /* this thread, not another one, receives */
+	bool taken;	  /* an event arrived, and its eventfd was not signalled */
 	int cancel_state; /* the caller's */
 	int error;	  /* errno of the last sleep, or 0 */
 };
 
-static void add(struct wait *w, int fd, short events)
+static void add_descriptor(struct wait *w, int fd, short events)
 {
 	if (fd >= 0)
 		w->fd[w->fds++] = (struct pollfd){.fd = fd, .events = events};
@@ -44,50 +48,46 @@ static void list_descriptors(struct wait *w)
 {
 	struct adv_device *d = w->device;
 
-	w->fds = 1;
-	if (!w->serves)
+	w->fds = WAKE;
+	if (!w->receives)
 		return;
-	add(w, d->bg.serve_fd, POLLIN);
-	add(w, d->bell_fd, POLLIN);
+	add_descriptor(w, d->waiting.fd, POLLIN);
+	add_descriptor(w, d->bell_fd, POLLIN);
 	if (d->link_full)
-		add(w, d->link->send_fd, POLLOUT);
-	add(w, d->slot.receive_fd, POLLIN);
+		add_descriptor(w, d->link->send_fd, POLLOUT);
+	add_descriptor(w, d->slot.receive_fd, POLLIN);
 }
 
 /* With the lock held. */
-static void begin(struct wait *w)
+static void begin_wait(struct wait *w)
 {
-	struct device_thread *t = &w->device->bg;
+	struct adv_device *d = w->device;
 
-	/* A signal handler has jumped out of this thread's last wait. */
-	if (atomic_load(&t->served) && pthread_equal(t->server, pthread_self())) {
+	/* A signal handler left this thread's last wait by longjmp(). */
+	if (adv_progress_waiter_receives(&d->progress) &&
+	    pthread_equal(d->waiting.receiver, pthread_self())) {
 		pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
-		t->waiting--;
+		d->waiting.count--;
 	}
-	w->serves = ++t->waiting == 1;
-	if (w->serves) {
-		t->server = pthread_self();
-		atomic_store(&t->served, true);
-		t->serves = true;
+	w->receives = ++d->waiting.count == 1;
+	if (w->receives) {
+		d->waiting.receiver = pthread_self();
+		device_perform(d, adv_progress_waits(&d->progress));
 	}
 }
 
-/* The lock is not held. Runs as well where the thread is cancelled while it sleeps. */
-static void end(void *arg)
+/* Without the lock. Also runs if the thread is cancelled while it sleeps. */
+static void end_wait(void *arg)
 {
 	struct wait *w = arg;
 	struct adv_device *d = w->device;
-	struct device_thread *t = &d->bg;
 
 	adv_device_lock(d);
-	t->waiting--;
-	if (w->serves) {
-		atomic_store(&t->served, false);
+	d->waiting.count--;
+	if (w->receives) {
 		if (d->link->ops->sleep)
 			(void)d->link->ops->sleep(d->link, false);
-		device_thread_stir(d);
-		if (t->waiting)
-			device_thread_take_over(d);
+		device_perform(d, adv_progress_wait_ends(&d->progress, d->waiting.count > 0));
 	}
 	device_release(d);
 }
@@ -100,40 +100,42 @@ static void drain_eventfd(const struct pollfd *p)
 		(void)!adv_sys_read(p->fd, &count, sizeof(count));
 }
 
-/* Receives, sends, and says when that is to be done again; true: at once. Takes the lock, and
- * gives it up. */
-static bool serve(struct wait *w, uint64_t *deadline)
+/*
+ * Receives and sends. True: there is more to do at once; else *deadline is when to run timers. Gets
+ * and releases the lock.
+ */
+static bool make_progress(struct wait *w, uint64_t *deadline)
 {
 	struct adv_device *d = w->device;
 	bool again = false;
 
 	adv_device_lock(d);
-	if (w->serves) {
-		device_thread_stand_aside(d);
-		(void)adv_engine_hasten_acks(d->engine); /* no answer comes soon */
+	if (w->receives) {
+		device_perform(d, adv_progress_wait_receives(&d->progress));
+		(void)adv_engine_hasten_acks(
+			d->engine); /* no response soon that could carry them */
 		again = adv_device_progress(d, false) > 0 || d->cut;
 		if (!again && d->link->ops->sleep && !d->link->ops->sleep(d->link, true))
 			again = true;
 		*deadline = device_deadline(d);
-		d->bg.serve_at = *deadline;
+		adv_progress_wait_sleeps(&d->progress, *deadline);
 		d->counters_due = true;
 	}
 	list_descriptors(w);
 	device_deliver_events(d);
-	w->mine = w->serves && device_wake_cancel(d, w->fd[0].fd);
+	w->taken = w->receives && device_wake_cancel(d, w->fd[EVENTS].fd);
 	device_release(d);
 	return again;
 }
 
-/* Signals of a fault: what is handled there was not asleep. */
+/* True for signals of a fault: a thread that handles one did not sleep. */
 static bool is_fault(int number)
 {
 	return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
 	       number == SIGTRAP || number == SIGSYS || number == SIGABRT;
 }
 
-/* Whether a signal may have come after which a call is to fail: then this one does. Which one it
- * was cannot be known. */
+/* True if any handled signal interrupts system calls. Which signal arrived cannot be found out. */
 static bool may_interrupt(void)
 {
 	struct sigaction action;
@@ -146,13 +148,13 @@ static bool may_interrupt(void)
 	return false;
 }
 
-/* A thread that is cancelled ends here, and nowhere else in a wait: as in read(2) of the C library,
- * it may be cancelled at any time while it is in the system call. */
+/* A cancelled thread ends here and nowhere else in a wait. As in the C library's read(), it may be
+ * cancelled at any time of the system call. */
 static void sleep_cancellable(struct wait *w, struct timespec *ts)
 {
 	int type;
 
-	pthread_cleanup_push(end, w);
+	pthread_cleanup_push(end_wait, w);
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
 	pthread_setcancelstate(w->cancel_state, NULL);
 	w->error = adv_sys_ppoll(w->fd, w->fds, ts) < 0 ? errno : 0;
@@ -161,7 +163,7 @@ static void sleep_cancellable(struct wait *w, struct timespec *ts)
 	pthread_cleanup_pop(0);
 }
 
-/* 0: something is ready, or the time has come; else EINTR. */
+/* 0: a descriptor is ready or the deadline has passed; else EINTR. */
 static int sleep_until(struct wait *w, uint64_t deadline)
 {
 	uint64_t now = deadline == ADV_NEVER ? 0 : adv_clock_ns();
@@ -170,14 +172,14 @@ static int sleep_until(struct wait *w, uint64_t deadline)
 
 	sleep_cancellable(w, deadline == ADV_NEVER ? NULL : &ts);
 	if (w->error) {
-		w->fd[0].revents = 0;
+		w->fd[EVENTS].revents = 0;
 		return w->error == EINTR && may_interrupt() ? EINTR : 0;
 	}
-	if (w->serves) {
-		drain_eventfd(&w->fd[1]);
-		if (w->device->bell_fd >= 0 && w->fd[2].revents)
+	if (w->receives) {
+		drain_eventfd(&w->fd[WAKE]);
+		if (w->device->bell_fd >= 0 && w->fd[BELL].revents)
 			adv_bell_still(w->device->bell_fd);
-		atomic_fetch_add_explicit(&w->device->bg.serve_count, 1, memory_order_relaxed);
+		adv_progress_wait_woken(&w->device->progress);
 	}
 	return 0;
 }
@@ -190,23 +192,23 @@ int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &w.cancel_state);
 	adv_device_lock(d);
-	begin(&w);
+	begin_wait(&w);
 	device_release(d);
-	while (!err && !w.mine && !w.fd[0].revents && !come(user)) {
+	while (!err && !w.taken && !w.fd[EVENTS].revents && !come(user)) {
 		uint64_t deadline = ADV_NEVER;
-		bool again = serve(&w, &deadline);
+		bool again = make_progress(&w, &deadline);
 
-		/* Peers that send all the time must not keep us from hearing of anything else. */
+		/* Peers that send all the time must not keep the thread from its descriptors. */
 		busy = again ? busy + 1 : 0;
 		if (busy == BUSY_ROUNDS) {
 			busy = deadline = 0;
 			again = false;
 		}
-		if (!again && !w.mine && !come(user))
+		if (!again && !w.taken && !come(user))
 			err = sleep_until(&w, deadline);
 	}
-	end(&w);
-	*mine = w.mine;
+	end_wait(&w);
+	*mine = w.taken;
 	pthread_setcancelstate(w.cancel_state, NULL);
 	return err;
 }

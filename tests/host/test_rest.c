@@ -88,7 +88,7 @@ static bool thread_sleeps_for_ever(struct node *n)
 	bool yes;
 
 	adv_device_lock(n->d);
-	yes = n->d->bg.wake_at == ADV_NEVER && !n->d->bg.again;
+	yes = n->d->progress.wake_at == ADV_PROGRESS_NEVER;
 	adv_device_unlock(n->d);
 	return yes;
 }

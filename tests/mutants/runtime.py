@@ -3,6 +3,7 @@
 
 EVENTS = "src/host/device_events.c"
 PAIRS = "src/daemon/pairs.c"
+PROGRESS = "src/host/progress.c"
 RING = "src/link/ring.c"
 SHM = "src/link/shm.c"
 SLOTS = "src/daemon/slots.c"
@@ -45,18 +46,18 @@ RUNTIME = [
     ("shm-overtakes", "packets by memory overtake those that went by UDP", SHM,
      "\tif (p->settling && l->clock() - l->udp_last[p->slot] >= SETTLE)", "\tif (p->settling)"),
     ("thread-rest", "the device's thread sleeps though a ring holds a packet", THREAD,
-     "\t    !d->link->ops->sleep(d->link, true))\n\t\td->bg.again = true;",
-     "\t    !d->link->ops->sleep(d->link, true))\n\t\td->bg.again = d->bg.again;"),
+     "\tif (!rest_link(d))\n\t\tplan.more = true;", "\t(void)rest_link(d);"),
     ("wait-rest", "a program that waits sleeps though a ring holds a packet", WAIT,
      "if (!again && d->link->ops->sleep && !d->link->ops->sleep(d->link, true))\n\t\t\tagain = true;",
      "if (!again && d->link->ops->sleep && !d->link->ops->sleep(d->link, true))\n\t\t\tagain = false;"),
     # ---- the runtime of a device ----
-    ("thread-deadline", "nobody wakes the thread for a deadline earlier than its own", THREAD,
+    ("thread-deadline", "no call wakes the thread for a deadline earlier than its own", PROGRESS,
      "return deadline < wake_at && wake_at - deadline > WAKE_SLACK;", "return false;"),
-    ("thread-takeover", "the thread does not take over from a program that sleeps", THREAD,
-     "\td->bg.takeover = true;\n\tkick(d);", "\td->bg.takeover = true;"),
-    ("wait-hands-on", "a waiting program that ends leaves the sockets to nobody", WAIT,
-     "\t\tdevice_thread_stir(d);\n", ""),
+    ("thread-takeover", "the thread is not woken when a polling program says that it will sleep",
+     PROGRESS, "[S(POLLER)][ARMS] = {S(NOBODY), S(KICK)}", "[S(POLLER)][ARMS] = {S(NOBODY)}"),
+    ("wait-hands-on", "the thread is not woken when a long wait of the program ends", PROGRESS,
+     "[S(WAITER_ALONE)][WAIT_OVER] = {S(BETWEEN), S(KICK)}",
+     "[S(WAITER_ALONE)][WAIT_OVER] = {S(BETWEEN)}"),
     ("device-wakes", "of several that are to be woken one is forgotten", EVENTS,
      "\tfor (unsigned i = 0; i < n; i++)\n\t\tsignal_eventfd(wakes",
      "\tfor (unsigned i = 1; i < n; i++)\n\t\tsignal_eventfd(wakes"),

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The policy of who receives. Two prices decide it:
+ *
+ * - A packet that wakes the background thread costs the sender a wake-up and, on the same
+ *   processor, the program 10 to 40 us. That is wrong while the program polls.
+ * - A packet that nobody receives waits until the thread looks again.
+ *
+ * A wake-up by a packet is useless
+ * - if the program polls at that moment: the thread leaves the packet to it without the lock, as it
+ *   would keep the holder of the lock from running;
+ * - if the thread received and the program's next call is a poll and comes soon: the program was
+ *   only kept from running.
+ * It is useful if that next call posts, comes late or does not come. A program that polls for its
+ * own completions but spins on memory for its peer's WRITEs (ib_write_lat) makes at best every
+ * second wake-up useful; for such a program the thread goes on receiving.
+ *
+ * Timers: the thread runs them at wake_at at the latest while it receives. A call that ends with an
+ * earlier deadline kicks the thread. To make that rare, the thread does not sleep for ever after
+ * traffic but 10 ms first, and twice as long each time that nothing has happened: retransmission
+ * timers that each message sets and clears then need no kick.
+ */
+#include "host/progress.h"
+
+#define US		  1000ull
+#define MS		  (1000 * US)
+
+#define USEFUL_WORTH	  4	    /* useless wake-ups that one useful one makes up for */
+#define USELESS_LIMIT	  4	    /* initially and at least */
+#define USELESS_LIMIT_MAX 128	    /* at most */
+#define POLLS_EVERY	  (1 * MS)  /* interval of polls of a program that sends much in between */
+#define STOPPED_POLLING	  (50 * US) /* without a call: the program polls no more */
+#define CALLS_NOW	  (10 * US) /* a wake-up, during which the program was stopped, and a poll */
+#define POLLS_LONG	  (200 * US) /* one call that sends for peers */
+#define LEFT_LONGEST	  (1 * MS)   /* until the thread receives packets that it left */
+#define LOOK_FIRST	  (200 * US)
+#define LOOK_LONGEST	  (3200 * US)
+#define IDLE_FIRST	  (10 * MS)
+#define IDLE_ACKS	  (1 * MS)    /* as IDLE_FIRST, if ACKs are delayed */
+#define IDLE_LONGEST	  (1000 * MS) /* then the thread sleeps for ever */
+#define WAKE_SLACK	  (50 * US)   /* a timer may be that late */
+#define HOLD_LONGEST	  (50 * US)   /* a held request was right until then */
+#define HOLD_COST	  1024
+#define HOLD_COST_MAX	  (1u << 20)
+
+/* ---- the table ---- */
+
+enum event {
+	/* The program's calls. */
+	CALL_ENDS,
+	ARMS,	   /* it requests an event and may sleep */
+	WAITS,	   /* it waits in a call */
+	RECEIVES,  /* the waiting thread receives */
+	WAIT_OVER, /* its wait is over */
+	WAIT_LEFT, /* likewise, and other threads still wait */
+	/* The background thread. */
+	LEAVES,	     /* it woke while the program polls */
+	LEAVES_MUCH, /* likewise, and that happened often */
+	TAKES,	     /* it woke and receives */
+	USELESS,     /* it received, too often for nothing */
+	SAME_WAIT,   /* it finds the wait of its last look still going on */
+	EVENTS,
+};
+
+struct transition {
+	enum adv_progress_state to; /* 0: the state stays */
+	unsigned actions;	    /* besides ARM and DISARM, which follow from the states */
+};
+
+#define S(name) ADV_PROGRESS_##name
+
+/* In a state without a line for an event, the event changes nothing. */
+static const struct transition table[ADV_PROGRESS_STATES][EVENTS] = {
+	[S(THREAD)][RECEIVES] = {S(WAITER_ALONE)}, /* the thread's next sleep is planned already */
+	[S(THREAD)][LEAVES] = {S(LEFT)},
+	[S(THREAD)][LEAVES_MUCH] = {S(LEAVING)},
+	[S(THREAD)][USELESS] = {S(POLLER)},
+
+	[S(LEFT)][RECEIVES] = {S(WAITER_ALONE)},
+	[S(LEFT)][LEAVES_MUCH] = {S(LEAVING)},
+	[S(LEFT)][TAKES] = {S(THREAD)},
+
+	[S(LEAVING)][CALL_ENDS] = {S(POLLER)}, /* the call has the lock anyway */
+	[S(LEAVING)][RECEIVES] = {S(WAITER_ALONE)},
+	[S(LEAVING)][TAKES] = {S(THREAD)},
+
+	[S(WAITER)][WAIT_OVER] = {S(BETWEEN)},
+	[S(WAITER)][WAIT_LEFT] = {S(NOBODY), S(KICK)},
+	[S(WAITER)][SAME_WAIT] = {S(WAITER_ALONE)},
+
+	[S(WAITER_ALONE)][WAIT_OVER] = {S(BETWEEN), S(KICK)},
+	[S(WAITER_ALONE)][WAIT_LEFT] = {S(NOBODY), S(KICK)},
+
+	[S(POLLER)][ARMS] = {S(NOBODY), S(KICK)},
+	[S(POLLER)][WAITS] = {S(BETWEEN)},
+	[S(POLLER)][RECEIVES] = {S(WAITER)},
+	[S(POLLER)][WAIT_LEFT] = {S(NOBODY), S(KICK)},
+	[S(POLLER)][TAKES] = {S(THREAD)},
+
+	[S(BETWEEN)][RECEIVES] = {S(WAITER)}, /* ARMS needs no kick: another wait follows */
+	[S(BETWEEN)][WAIT_LEFT] = {S(NOBODY), S(KICK)},
+	[S(BETWEEN)][TAKES] = {S(THREAD)},
+
+	[S(NOBODY)][RECEIVES] = {S(WAITER)},
+	[S(NOBODY)][TAKES] = {S(THREAD)},
+};
+
+static bool is_armed(enum adv_progress_state s)
+{
+	return s <= ADV_PROGRESS_LEAVING;
+}
+
+static bool is_waiter(enum adv_progress_state s)
+{
+	return s == ADV_PROGRESS_WAITER || s == ADV_PROGRESS_WAITER_ALONE;
+}
+
+/* Follows the table from the state `from`; false: another thread has changed the state. */
+static bool try_transition(struct adv_progress *p, enum adv_progress_state from, enum event event)
+{
+	enum adv_progress_state to = table[from][event].to;
+
+	return !to || atomic_compare_exchange_strong_explicit(
+			      &p->state, &from, to, memory_order_relaxed, memory_order_relaxed);
+}
+
+static void set_kick(struct adv_progress *p, enum adv_progress_kick kick)
+{
+	atomic_store_explicit(&p->kick, kick, memory_order_relaxed);
+}
+
+static enum adv_progress_kick kick_of(struct adv_progress *p)
+{
+	return atomic_load_explicit(&p->kick, memory_order_relaxed);
+}
+
+/* Who receives has changed: wake-ups are counted from 0 again. */
+static unsigned rearm(struct adv_progress *p, bool armed)
+{
+	p->useless = 0;
+	p->trial = 0;
+	if (armed)
+		return ADV_PROGRESS_ARM;
+	atomic_store_explicit(&p->asked, false, memory_order_relaxed);
+	return ADV_PROGRESS_DISARM;
+}
+
+/* Follows the table with the lock held. Returns the actions. */
+static unsigned follow_table(struct adv_progress *p, enum event event)
+{
+	enum adv_progress_state from;
+	struct transition t;
+
+	do {
+		from = adv_progress_state(p);
+		t = table[from][event];
+	} while (!try_transition(p, from, event));
+	if (t.actions & ADV_PROGRESS_KICK)
+		set_kick(p, ADV_PROGRESS_KICK_FULL);
+	if (t.to && is_armed(t.to) != is_armed(from))
+		t.actions |= rearm(p, is_armed(t.to));
+	return t.actions;
+}
+
+void adv_progress_init(struct adv_progress *p, uint64_t deadline)
+{
+	*p = (struct adv_progress){
+		.state = ADV_PROGRESS_THREAD,
+		.useless_limit = USELESS_LIMIT,
+		.wake_at = deadline,
+		.idle = IDLE_FIRST,
+		.look_interval = LOOK_FIRST,
+	};
+}
+
+/* ---- what the program does ---- */
+
+static uint64_t time_since(atomic_uint_fast64_t *time, uint64_t now)
+{
+	uint64_t last = atomic_load_explicit(time, memory_order_relaxed);
+
+	return now > last ? now - last : 0;
+}
+
+/* True if the program polls from time to time, and its last call is less than ns ago. */
+static bool polls_within(struct adv_progress *p, uint64_t now, uint64_t ns)
+{
+	uint64_t since_poll;
+
+	if (atomic_load_explicit(&p->found, memory_order_relaxed)) {
+		atomic_store_explicit(&p->found, false, memory_order_relaxed);
+		adv_progress_polled(p, now);
+	}
+	since_poll = time_since(&p->last_poll, now);
+	return since_poll < ns || (since_poll < POLLS_EVERY && time_since(&p->last_post, now) < ns);
+}
+
+/*
+ * True if the program polls and will receive the packet itself. If it holds the lock it may have
+ * been kept from running in the middle of a poll. A program that has requested an event polls as
+ * well before it sleeps: it does not count as polling.
+ */
+static bool will_receive(struct adv_progress *p, uint64_t now, bool locked)
+{
+	return !atomic_load_explicit(&p->asked, memory_order_relaxed) &&
+	       polls_within(p, now, locked ? POLLS_LONG : CALLS_NOW);
+}
+
+static void count_useless(struct adv_progress *p)
+{
+	p->trial = 0;
+	p->useless++;
+}
+
+static void count_useful(struct adv_progress *p)
+{
+	p->trial = 0;
+	p->useless -= p->useless < USEFUL_WORTH ? p->useless : USEFUL_WORTH;
+}
+
+void adv_progress_judge(struct adv_progress *p, uint64_t now, bool posted)
+{
+	if (posted || now - p->trial > STOPPED_POLLING)
+		count_useful(p);
+	else
+		count_useless(p);
+}
+
+/*
+ * A polling program sends the rest itself with its next call, unless it has turned to something
+ * else. The thread then only checks that the program does so.
+ */
+static unsigned kick_for_rest(struct adv_progress *p, uint64_t now)
+{
+	if (kick_of(p) != ADV_PROGRESS_NO_KICK ||
+	    (!adv_progress_is_armed(p) && time_since(&p->last_poll, now) <= STOPPED_POLLING))
+		return 0;
+	set_kick(p, ADV_PROGRESS_KICK_REST);
+	return ADV_PROGRESS_KICK;
+}
+
+/* True if a thread that wakes at wake_at has to be woken for the deadline. */
+static bool is_too_late(uint64_t wake_at, uint64_t deadline)
+{
+	return deadline < wake_at && wake_at - deadline > WAKE_SLACK;
+}
+
+unsigned adv_progress_call_ends(struct adv_progress *p, const struct adv_progress_rest *rest)
+{
+	unsigned actions = follow_table(p, CALL_ENDS);
+
+	if (adv_progress_waiter_receives(p)) {
+		if (is_too_late(p->waiter_at, rest->deadline) || rest->full || rest->cut_at)
+			actions |= ADV_PROGRESS_WAKE_WAITER;
+		return actions;
+	}
+	if (rest->cut_at)
+		actions |= kick_for_rest(p, rest->cut_at);
+	if (!adv_progress_is_armed(p) || kick_of(p) == ADV_PROGRESS_KICK_FULL)
+		return actions;
+	p->acks_wait = p->acks_wait || rest->acks_wait;
+	if (is_too_late(p->wake_at, rest->deadline) || rest->full_unseen) {
+		set_kick(p, ADV_PROGRESS_KICK_FULL);
+		actions |= ADV_PROGRESS_KICK;
+	}
+	return actions;
+}
+
+unsigned adv_progress_arms(struct adv_progress *p)
+{
+	p->useless = 0;
+	atomic_store_explicit(&p->asked, true, memory_order_relaxed);
+	atomic_store_explicit(&p->last_poll, 0, memory_order_relaxed);
+	return follow_table(p, ARMS);
+}
+
+/*
+ * A held request must not stay longer than it takes to post the next ones: only a program that
+ * polls steadily may hold. If requests were held for too long, the program has turned to something
+ * else; the next HOLD_COST ones are then sent at once, and twice as many each further time.
+ */
+bool adv_progress_may_hold(struct adv_progress *p)
+{
+	if (p->hold_off) {
+		p->hold_off--;
+		return false;
+	}
+	return adv_progress_state(p) == ADV_PROGRESS_POLLER;
+}
+
+void adv_progress_held(struct adv_progress *p, uint64_t ns)
+{
+	if (ns <= HOLD_LONGEST)
+		return;
+	p->hold_cost = p->hold_cost ? p->hold_cost : HOLD_COST;
+	p->hold_off = p->hold_cost;
+	if (p->hold_cost < HOLD_COST_MAX)
+		p->hold_cost *= 2;
+}
+
+/* ---- a waiting thread of the program ---- */
+
+unsigned adv_progress_waits(struct adv_progress *p)
+{
+	return follow_table(p, WAITS);
+}
+
+unsigned adv_progress_wait_receives(struct adv_progress *p)
+{
+	return follow_table(p, RECEIVES);
+}
+
+void adv_progress_wait_sleeps(struct adv_progress *p, uint64_t deadline)
+{
+	p->waiter_at = deadline;
+}
+
+void adv_progress_wait_woken(struct adv_progress *p)
+{
+	atomic_fetch_add_explicit(&p->wakeups, 1, memory_order_relaxed);
+}
+
+unsigned adv_progress_wait_ends(struct adv_progress *p, bool others)
+{
+	p->waiter_at = 0;
+	return follow_table(p, others ? WAIT_LEFT : WAIT_OVER);
+}
+
+bool adv_progress_waiter_receives(const struct adv_progress *p)
+{
+	return is_waiter(adv_progress_state(p));
+}
+
+/* ---- the background thread ---- */
+
+/* True if the thread, whose sockets are armed, leaves the packets to the program. */
+static bool leaves_to_program(struct adv_progress *p, uint64_t now, unsigned sources, bool locked)
+{
+	if (sources & (ADV_PROGRESS_BY_NOTICE | ADV_PROGRESS_BY_ROOM))
+		return false;
+	if (sources & ADV_PROGRESS_BY_KICK && kick_of(p) != ADV_PROGRESS_KICK_REST)
+		return false;
+	return will_receive(p, now, locked);
+}
+
+/* The look finds the program receiving: the next one may be later. */
+static enum adv_progress_choice look_again(struct adv_progress *p)
+{
+	if (p->look_interval < LOOK_LONGEST)
+		p->look_interval *= 2;
+	return ADV_PROGRESS_SLEEP_ON;
+}
+
+void adv_progress_missed(struct adv_progress *p)
+{
+	(void)look_again(p);
+}
+
+/* Looks at the program that receives. */
+static enum adv_progress_choice look_at_program(struct adv_progress *p,
+						enum adv_progress_state state, uint64_t now)
+{
+	unsigned wakeups = atomic_load_explicit(&p->wakeups, memory_order_relaxed);
+
+	if (!is_waiter(state))
+		return polls_within(p, now, STOPPED_POLLING) ? look_again(p) : ADV_PROGRESS_TRY;
+	if (wakeups == p->wakeups_seen)
+		(void)try_transition(p, state, SAME_WAIT); /* else that wait is over */
+	p->wakeups_seen = wakeups;
+	return look_again(p);
+}
+
+enum adv_progress_choice adv_progress_woken(struct adv_progress *p, uint64_t now, unsigned sources,
+					    bool locked)
+{
+	enum adv_progress_state state = adv_progress_state(p);
+
+	if (is_armed(state)) {
+		if (!leaves_to_program(p, now, sources, locked))
+			return ADV_PROGRESS_ENTER;
+		p->left++;
+		/* If it fails the program has changed the state just now, and receives. */
+		(void)try_transition(p, state, p->left >= p->useless_limit ? LEAVES_MUCH : LEAVES);
+		return ADV_PROGRESS_SLEEP_ON;
+	}
+	p->left = 0;
+	if (sources & ADV_PROGRESS_BY_KICK)
+		p->look_interval = LOOK_FIRST;
+	if (sources & (ADV_PROGRESS_BY_KICK | ADV_PROGRESS_BY_NOTICE))
+		return ADV_PROGRESS_ENTER;
+	return look_at_program(p, state, now);
+}
+
+unsigned adv_progress_enters(struct adv_progress *p, uint64_t now, struct adv_progress_wakeup *w)
+{
+	enum adv_progress_state state = adv_progress_state(p);
+	unsigned actions;
+
+	set_kick(p, ADV_PROGRESS_NO_KICK);
+	if (is_waiter(state)) /* a notification may concern it */
+		return ADV_PROGRESS_WAKE_WAITER;
+	if (!is_armed(state) && state != ADV_PROGRESS_NOBODY &&
+	    polls_within(p, now, STOPPED_POLLING))
+		return 0;
+	actions = follow_table(p, TAKES);
+	if (!(actions & ADV_PROGRESS_ARM)) {
+		p->useless += p->left;
+		p->left = 0;
+		return actions;
+	}
+	p->left = 0;
+	w->sources &= ~(unsigned)ADV_PROGRESS_BY_PACKET; /* packets of now do not count */
+	/* A long time without the thread was right: fewer useless wake-ups then end its turn. */
+	w->after_short = p->look_interval < LOOK_LONGEST;
+	if (!w->after_short && p->useless_limit > USELESS_LIMIT)
+		p->useless_limit /= 2;
+	p->look_interval = LOOK_FIRST;
+	p->idle = IDLE_FIRST;
+	p->wake_at = ADV_PROGRESS_NEVER;
+	return actions;
+}
+
+unsigned adv_progress_received(struct adv_progress *p, uint64_t now, unsigned packets,
+			       const struct adv_progress_wakeup *w)
+{
+	/* Packets were left lying: it takes twice as many useless wake-ups the next time. */
+	if (w->after_short && packets && p->useless_limit < USELESS_LIMIT_MAX)
+		p->useless_limit *= 2;
+	if (!(w->sources & ADV_PROGRESS_BY_PACKET) || !adv_progress_is_armed(p))
+		return 0;
+	if (p->trial) /* the program made no call since */
+		count_useful(p);
+	if (packets)
+		p->trial = now;
+	else
+		count_useless(p);
+	return p->useless >= p->useless_limit ? follow_table(p, USELESS) : 0;
+}
+
+void adv_progress_sleeps(struct adv_progress *p, uint64_t now, const struct adv_progress_plan *plan)
+{
+	if (plan->activity != p->activity)
+		p->idle = IDLE_FIRST;
+	else if (p->wake_at && now >= p->wake_at && p->idle < IDLE_LONGEST)
+		p->idle *= 2;
+	p->activity = plan->activity;
+	if (p->acks_wait)
+		p->idle = IDLE_ACKS;
+	p->acks_wait = false;
+	p->wake_at = p->idle < IDLE_LONGEST ? now + p->idle : ADV_PROGRESS_NEVER;
+	if (plan->deadline < p->wake_at)
+		p->wake_at = plan->deadline;
+	if (plan->more)
+		p->wake_at = 0;
+}
+
+uint64_t adv_progress_sleep_until(const struct adv_progress *p, uint64_t now)
+{
+	switch (adv_progress_state(p)) {
+	case ADV_PROGRESS_THREAD:
+		return p->wake_at;
+	case ADV_PROGRESS_LEFT:
+	case ADV_PROGRESS_LEAVING:
+		return now + LEFT_LONGEST;
+	case ADV_PROGRESS_WAITER_ALONE:
+		return ADV_PROGRESS_NEVER;
+	default:
+		return now + p->look_interval;
+	}
+}

@@ -8,8 +8,8 @@ COST = re.compile(r"^[+\-*\d][\d]* (\d+)$")
 
 
 class Dump:
-    """Instructions of one dump: `total`, `by_object` (of the code itself), and by function
-    `inclusive` (with all it calls) and `calls`."""
+    """The instructions of one dump: `total`, `by_object` (own code), and for each function
+    `inclusive` (with its callees) and `calls`."""
 
     def __init__(self, trigger):
         self.trigger = trigger
@@ -19,12 +19,12 @@ class Dump:
         self.calls = {}
 
     def own(self, name):
-        """Instructions in objects whose file name begins with `name`."""
+        """Returns the instructions in objects whose file name begins with `name`."""
         return sum(n for path, n in self.by_object.items() if path.split("/")[-1].startswith(name))
 
 
 class Reader:
-    """Names are written out once in a file and then by number; the kinds count apart."""
+    """Reads dumps. A file has each name once and later its number; each kind has its own numbers."""
 
     def __init__(self):
         self.names = {"ob": {}, "fn": {}, "fl": {}}
@@ -68,5 +68,5 @@ class Reader:
 
 
 def read_dumps(paths):
-    """The dumps of one run, in their order. Each file begins its numbering of names anew."""
+    """Yields the dumps of one run in order. Each file numbers its names from the start."""
     return [Reader().read(path.read_text(errors="replace")) for path in paths]

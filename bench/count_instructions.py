@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Counts the instructions of the fast path, by callgrind, and compares them with what is recorded.
+"""Counts the instructions of the fast path with callgrind, and compares them with the recorded counts.
 
 Usage: bench/count-instructions [--build DIR] [--check | --record] [--idle-qps N] [--json FILE]
 
-Counts do not depend on how busy the machine is; they do on the compiler and its options: those
-in bench/instructions.txt are of Debian 12's gcc, --buildtype=release. System calls count as one
-instruction, the kernel's own work not at all. `own` is the library's code alone; `all` includes
-what it calls in the C library and ISA-L, which choose their code by the processor.
+Counts do not depend on the load of the machine, but on the compiler and its options. Those in
+bench/instructions.txt are of Debian 12's gcc with --buildtype=release. A system call counts as one
+instruction; the kernel's work does not count. `own` is the library's code; `all` includes the C library
+and ISA-L, which select their code by processor.
 
---check fails where a count of own instructions has grown by more than a tenth, or where a goal
-is missed. A change that is worth its instructions is recorded with --record. --idle-qps counts
-a second time, with N connected queue pairs beside that do nothing, and fails where that costs.
+--check fails if an own count has grown by more than a tenth, or if a goal is missed. --record records
+the counts of a change that is worth its instructions. --idle-qps counts again with N connected idle
+queue pairs, and fails if a call takes more instructions because of them.
 """
 
 import argparse
@@ -28,14 +28,14 @@ from lab import harness, in_namespace, is_inside, open_lab  # noqa: E402
 
 RECORDED = HERE / "instructions.txt"
 GROWTH = 1.10
-# Instructions an idle queue pair: to look at each takes more. A call takes 36 more or less by whose
-# turn it is to receive, the program's or the thread's (write-64k: 144), which changes from run to run.
+# Instructions for each idle queue pair; to visit each would take more. A call varies by 36 (write-64k: 144)
+# from run to run, because either the program or the background thread receives.
 IDLE_COST = 0.2
 SAMPLES = 12
 GOALS = {"poll-empty": 400}  # of all instructions
 LIBRARY, PROGRAM = "libibverbs.so", "instructions"
 
-# name: what it is, and functions that must have run in it
+# name: title, functions that must have run
 COUNTS = {
     "poll-empty": ("ibv_poll_cq, nothing there", ("udp_receive",)),
     "poll-full": ("ibv_poll_cq, a completion waits", ()),
@@ -52,7 +52,7 @@ COUNTS = {
     "write-64k": ("a WRITE of 64 KiB: 16 packets out and in, ACKs, completion",
                   ("udp_send", "adv_engine_rx")),
 }
-# Parts of the above: name: what it is, count it is a part of, functions with all they call.
+# Parts of these counts: name: title, the count that it is part of, functions with their callees.
 PARTS = {
     "post": ("the request into the send queue", "post-send", ("adv_qp_post_send",)),
     "packet-out": ("engine and link, a packet out", "post-send", ("adv_engine_tx", "udp_send")),
@@ -75,7 +75,7 @@ def run_callgrind(lab, idle_qps):
 
 
 def count(lab, idle_qps=0):
-    """{name: {own, all}} and {part: all}."""
+    """Returns {name: {own, all}} and {part: all}."""
     samples = {name: [] for name in COUNTS}
     for dump in run_callgrind(lab, idle_qps):
         if dump.trigger in samples and all(dump.inclusive.get(f) for f in COUNTS[dump.trigger][1]):
@@ -115,7 +115,7 @@ def print_counts(counts, parts, recorded):
 
 
 def faults(counts, recorded):
-    """What is wrong with the counts, a line each."""
+    """Yields a line for each count that is too large."""
     for name, c in counts.items():
         if name not in recorded:
             yield f"{name} is not recorded"
@@ -124,14 +124,14 @@ def faults(counts, recorded):
                    f"more than {GROWTH - 1:.0%}; if that is worth it: "
                    "bench/count-instructions --record")
         elif c["own"] < recorded[name]["own"] / GROWTH:
-            print(f"note: {name} has shrunk: record it, so that it stays so")
+            print(f"note: {name} has shrunk; record it")
     for name, goal in GOALS.items():
         if counts[name]["all"] > goal:
             yield f"{name}: {counts[name]['all']} instructions, the goal is at most {goal}"
 
 
 def faults_idle(counts, idle, idle_qps):
-    """What costs more because there are others that do nothing, a line each."""
+    """Yields a line for each count that idle queue pairs increase."""
     for name, c in counts.items():
         if idle[name]["own"] - c["own"] > IDLE_COST * idle_qps:
             yield (f"{name}: {idle[name]['own']} instructions with {idle_qps} idle queue pairs, "
@@ -165,12 +165,12 @@ def inside(args):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Instructions of the fast path.")
+    parser = argparse.ArgumentParser(description="Count the instructions of the fast path.")
     parser.add_argument("--build", default=str(HERE.parent / "build"))
-    parser.add_argument("--check", action="store_true", help="fail where a count has grown")
+    parser.add_argument("--check", action="store_true", help="fail if a count has grown")
     parser.add_argument("--record", action="store_true", help=f"write {RECORDED.name}")
     parser.add_argument("--idle-qps", type=int, default=0, metavar="N",
-                        help="count again with N idle queue pairs beside, and fail where that costs")
+                        help="count again with N idle queue pairs; fail if they cost instructions")
     parser.add_argument("--json", metavar="FILE", help="write the counts to this file")
     args = parser.parse_args()
     return inside(args) if is_inside() else in_namespace(__file__, seconds=120)

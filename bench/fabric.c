@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How fast the simulator is: a fat tree of 100 Gb/s with PFC and DCQCN, each host sending without
- * end to another of a random permutation. Prints events and packets a second of processor time, and
- * memory; packets are those whose payload came in, in order, ACKs and CNPs apart.
+ * Measures the simulator's speed: a fat tree of 100 Gb/s links with PFC and DCQCN, in which each
+ * host sends without end to another host, by a random permutation. Prints memory, and events and
+ * packets per second of processor time. Packets are those whose payload arrived in order, without
+ * ACKs and CNPs.
  *
  *	fabric [K [MICROSECONDS [SEED]]]	K: ports of a switch, K^3 / 4 hosts; 8, 500, 1
  *
- * The last line has the same as key=value, for bench/fabric-speed.
+ * The last line has the same figures as key=value, for bench/fabric-speed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ static long memory_kib(void)
 	return u.ru_maxrss;
 }
 
-/* A permutation without fixed points (Sattolo's). */
+/* Makes a permutation without fixed points (Sattolo's algorithm). */
 static bool send_permuted(struct adv_fabric *f, uint32_t hosts, uint64_t seed)
 {
 	uint32_t *to = calloc(hosts, sizeof(*to));
@@ -72,13 +73,13 @@ static bool send_permuted(struct adv_fabric *f, uint32_t hosts, uint64_t seed)
 struct run {
 	uint32_t hosts;
 	uint32_t mtu;
-	double set_up; /* s of processor time */
+	double set_up; /* processor time, s */
 	double processor;
 	double wall;
 	long kib;
 };
 
-/* Each host has one connection. */
+/* Prints the result. Connection c is that of host c. */
 static void report(const struct adv_fabric *f, const struct run *r)
 {
 	uint64_t events = adv_fabric_events(f), payload = 0;

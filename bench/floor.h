@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the floors share. A floor moves the same bytes as Adverb would, between two processes on
- * two cores, with nothing else: what is left above it is Adverb's own cost. Any failure ends the
- * program with a line on standard error.
+ * Shared by the floors. A floor moves the same bytes as Adverb between two processes on two cores,
+ * and does nothing else. The difference is Adverb's cost. A failure ends the program with a line on
+ * standard error.
  */
 #ifndef BENCH_FLOOR_H
 #define BENCH_FLOOR_H
@@ -26,17 +26,17 @@ void floor_pin(int n);
 /* Forks; the child runs fn(arg) on the second CPU, then exits. The caller is on the first. */
 pid_t floor_child(void (*fn)(void *arg), void *arg);
 
-/* Waits for the child; an exit status other than 0 is a failure. */
+/* Waits for the child. Its exit status must be 0. */
 void floor_join(pid_t child);
 
-/* A UDP socket bound to 127.0.0.1, some port, with a receive buffer of 4 MiB; its port. */
+/* Creates a UDP socket bound to a free port of 127.0.0.1, with a receive buffer of 4 MiB. */
 int floor_udp(uint16_t *port);
 void floor_udp_connect(int fd, uint16_t port);
 
-/* Memory that both processes see. */
+/* Allocates memory that both processes share. */
 void *floor_shared(size_t length);
 
-/* The value at fraction q of n numbers, which it sorts. */
+/* Sorts n numbers and returns the one at fraction q. */
 uint64_t floor_quantile(uint64_t *values, size_t n, double q);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Preloaded into a program by `bench/run --idle-qps N`: when it allocates its first protection
- * domain, N queue pairs are made and connected beside its own, and never used. The number is in
- * ADVERB_BENCH_IDLE_QPS.
+ * A library that `bench/run --idle-qps N` preloads into a program. When the program allocates its
+ * first protection domain, the library connects N queue pairs that are never used.
+ * ADVERB_BENCH_IDLE_QPS has the number.
  */
 #include <dlfcn.h>
 #include <infiniband/verbs.h>

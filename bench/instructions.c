@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What bench/count-instructions runs under callgrind: verbs calls, one at a time, each with a
- * dump of its own that is named after it. Two queue pairs of this process, connected.
+ * The program that bench/count-instructions runs under callgrind. It makes one verbs call at a time
+ * on two connected queue pairs of this process, and dumps the counts of each call under its name.
  */
 #include <dirent.h>
 #include <sched.h>
@@ -22,7 +22,7 @@ static struct loop loop;
 static struct ibv_wc wc[BATCH];
 static int got;
 
-/* The call, and nothing else, is counted. */
+/* Counts the instructions of the call, and no others. */
 #define COUNT(call)                                                                                \
 	do {                                                                                       \
 		CALLGRIND_TOGGLE_COLLECT;                                                          \
@@ -31,8 +31,8 @@ static int got;
 	} while (0)
 
 /*
- * The library's own thread would take a packet now and then, and the call that is counted find
- * nothing. It gets the processor, the same as ours, last.
+ * Gives the library's background thread, on the same processor, a lower priority. It would
+ * otherwise receive a packet before the counted call does.
  */
 static void put_other_threads_back(void)
 {
@@ -59,7 +59,7 @@ static void warm_up(void)
 	}
 }
 
-/* What the counted call has not brought, as the library's thread was quicker. */
+/* Waits for the completions that the counted call missed because the background thread received. */
 static void finish(struct ibv_cq *cq, int wanted)
 {
 	loop_await(cq, (unsigned)(wanted - got));
@@ -117,7 +117,7 @@ static void poll_write(void)
 	loop_await(loop.send_cq, 1);
 }
 
-/* A completion that is there already. */
+/* Polls a completion that is already in the queue. */
 static void poll_full(void)
 {
 	for (int i = 0; i < BATCH; i++)
@@ -128,7 +128,7 @@ static void poll_full(void)
 	finish(loop.send_cq, BATCH);
 }
 
-/* All packets of it, both ways. */
+/* Transfers a message: all its packets, both ways. */
 static void write_large(void)
 {
 	COUNT({

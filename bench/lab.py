@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Where the commands of this folder measure: a network namespace with only the loopback interface.
+"""The network namespace, with only the loopback interface, in which the commands of this folder measure.
 
-A command that is started calls in_namespace(), which starts it again, inside; there it gets its
-harness.Lab from open_lab().
+A command calls in_namespace(), which starts the command again inside a new namespace. There
+open_lab() returns its harness.Lab.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ def is_inside():
 
 
 def in_namespace(script, seconds):
-    """Runs the script with its own arguments in namespaces of its own; its exit status."""
+    """Runs the script with its arguments in new namespaces; returns its exit status."""
     with tempfile.TemporaryDirectory(prefix="adverb-bench-") as directory:
         os.chmod(directory, 0o755)
         command = [*harness.namespace_command(), "/usr/bin/python3", os.path.abspath(script),

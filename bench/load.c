@@ -3,11 +3,11 @@
  * load [-q pairs] [-d outstanding] [-r regions] [-t threads] [-p processes] [-s bytes] [-n
  * messages]
  *
- * WRITEs from one queue pair to another of the same process: each process opens the device, each
- * of its threads has queue pairs, regions and a completion queue of its own, sends `messages`
- * over the pairs and regions in turn, and keeps `outstanding` of them in flight. Prints the
- * processor time that a message takes, both sides and the kernel's part of it included, which
- * hardly depends on what else the machine does; and messages a second of all together.
+ * WRITEs from one queue pair to another of the same process. Each process opens the device. Each of
+ * its threads has its own queue pairs, regions and completion queue, sends `messages` over the
+ * pairs and regions in turn, and keeps `outstanding` of them in flight. Prints the processor time
+ * of a message (both sides and the kernel), which depends little on the load of the machine, and
+ * the messages per second of all threads.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,12 +27,12 @@
 #define PROCESSES_MAX 256
 #define THREADS_MAX   64
 #define POLL_BATCH    32
-#define WARM_UP	      20 /* one part in so many of the messages is not counted */
+#define WARM_UP	      20 /* 1 / WARM_UP of the messages is not counted */
 
 struct shared {
-	_Atomic unsigned ready; /* threads that may begin */
+	_Atomic unsigned ready; /* threads that are ready to begin */
 	_Atomic unsigned done;
-	uint64_t start; /* the latest of all, with the last to be ready */
+	uint64_t start; /* the time at which the last thread is ready */
 	struct {
 		uint64_t cpu_ns;
 		uint64_t end;
@@ -121,7 +121,7 @@ static void *run(void *arg)
 	while (atomic_load(&shared->ready) < threads * processes)
 		usleep(100);
 	send_all(s, messages);
-	/* All must stay until the last is done, as their threads and sockets are part of it. */
+	/* No process exits before the last is done: its threads and sockets are load. */
 	atomic_fetch_add(&shared->done, 1);
 	return NULL;
 }

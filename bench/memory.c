@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * memory [-s bytes] [-t seconds]: memcpy() and CRC-32 of a block that is in the cache: what one
- * touch of the payload costs.
+ * memory [-s bytes] [-t seconds]: memcpy() and CRC-32 of a block in the cache: the cost of touching
+ * the payload once.
  */
 #include <isa-l/crc.h>
 #include <stdio.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The scenario of fabric.c in ns-3, as far as its models go: for bench/fabric-speed, which builds
- * it. The same fat tree, cables, and permutation; each host sends UDP datagrams of 4,096 bytes at
- * an even rate. There is no PFC, no DCQCN, no acknowledgement and no retransmission.
+ * The scenario of fabric.c in ns-3, as far as its models allow. bench/fabric-speed builds it. Fat
+ * tree, cables and permutation are the same. Each host sends UDP datagrams of 4,096 bytes at a
+ * constant rate. There is no PFC, DCQCN, acknowledgement or retransmission.
  *
  *	ns3_fat_tree K MICROSECONDS SEED MBPS
  *
- * MBPS: payload that each host sends. Where ns-3 leaves a choice the faster one was taken: no
- * queueing discipline beside the device's queue, checksums off, sockets without an application
- * round them, and routes by arithmetic in place of tables (below).
+ * MBPS: payload rate of each host. The program uses the faster of ns-3's alternatives: no queueing
+ * discipline beside the device's queue, no checksums, sockets without an application, and computed
+ * routes instead of tables (below).
  */
 #include <cstdio>
 #include <cstdlib>
@@ -31,7 +31,7 @@ static const uint32_t PAYLOAD = 4096;
 static const uint32_t FIRST_ADDRESS = 0x0a000001; /* 10.0.0.1: host 0 */
 static const uint16_t UDP_PORT = 4791;
 
-/* Nodes of a fat tree, numbered as adv_topology_fat_tree() does it. */
+/* The nodes of a fat tree, numbered like those of adv_topology_fat_tree(). */
 struct FatTree {
 	uint32_t half, edges, hosts, switches;
 
@@ -42,10 +42,10 @@ struct FatTree {
 };
 
 /*
- * Routes of a fat tree without a table: down to the only port that leads there, else up to the one
- * that a hash of the flow picks. Stock ns-3 either looks through a list of routes for each packet,
- * with the same first choice for all flows, or picks a path anew for each packet. Ports: those
- * down, in order, then those up; a core switch has one a pod.
+ * Routes of a fat tree without a table: down by the only port that leads to the host, otherwise up by
+ * the port that a hash of the flow selects. ns-3 itself searches a list of routes for each packet,
+ * with the same first choice for all flows, or selects a random path for each packet. Ports: first
+ * those down, in order, then those up; a core switch has one for each pod.
  */
 class FatTreeRouting : public Ipv4RoutingProtocol
 {
@@ -143,7 +143,7 @@ class FatTreeRouting : public Ipv4RoutingProtocol
 
 static uint64_t sent, received, wrong; /* datagrams */
 
-/* Sends evenly without end. */
+/* Sends at a constant rate without end. */
 class Source
 {
       public:
@@ -226,7 +226,7 @@ class Network
 		Cables();
 	}
 
-	/* The permutation of fabric.c, from the same seed. */
+	/* The permutation of fabric.c from the same seed. */
 	void Send(uint64_t seed, uint64_t mbps)
 	{
 		std::vector<uint32_t> to(m_tree.hosts);

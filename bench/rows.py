@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The goals: each row sets a source of Adverb against one that it is compared with."""
+"""The goals: each row compares a source of Adverb with another source."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ class Row:
 
 
 def bulk_rows():
-    """The bulk goals: the same four tests against the floor and each other transport."""
+    """Yields the bulk goals: the same four tests against the floor and against each other transport."""
     for test in ("write-64k", "write-1m", "send-64k", "send-1m"):
         size = test.split("-")[1]
         yield Row(test, test, AT_LEAST, 0.8, "udp-bulk")
@@ -29,7 +29,7 @@ def bulk_rows():
     yield Row("read-1m", "read-1m", AT_LEAST, 0.9, "write-1m")
 
 
-# Measured together, so that the machine is alike for what is compared.
+# The rows of a group are measured together, so that the machine's state is the same.
 GROUPS = {
     "latency": [
         Row("send-latency", "send-latency", AT_MOST, 1.4, "udp-pingpong"),
@@ -55,7 +55,7 @@ GROUPS = {
         Row("poll-empty", "poll-empty", AT_MOST, 400),
     ],
 }
-# Of no goal: what the machine does, for the reader.
+# Sources without a goal: they show what the machine does.
 FOR_REFERENCE = {
     "latency": ["udp-pingpong-ack", "tcp-pingpong", "ucx-tcp-latency"],
     "bulk": ["tcp-bulk", "memcpy", "crc"],

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * shm_ring [-s bytes] [-r ring bytes] [-t seconds]: messages through a ring of 4 KiB cells in
- * memory that two processes share: copied in by one, copied out by the other, both spinning. The
- * floor of traffic between two programs of one machine whose buffers are their own.
+ * shared memory. One process copies them in, the other copies them out, and both spin. This is the
+ * floor of traffic between two programs of one machine with private buffers.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ struct ring {
 static size_t bytes = 65536;
 static uint64_t cells = 1024;
 
-/* Cells that are there to read, once there is one; 0 when the sender has stopped. */
+/* Waits for cells to read; returns their number, or 0 when the sender has stopped. */
 static uint64_t await_cells(struct ring *r, uint64_t tail)
 {
 	uint64_t head;

@@ -19,11 +19,11 @@ IPERF_PORT = 5201
 
 
 class Unavailable(Exception):
-    """The source cannot be measured here; the text says why."""
+    """The source cannot be measured on this machine; the text is the reason."""
 
 
 class Bench:
-    """Where sources run: a lab, and how many idle queue pairs Adverb is to have beside."""
+    """The place where sources run: a lab, and the number of idle queue pairs of Adverb."""
 
     def __init__(self, lab, pin=True):
         self.lab = lab
@@ -33,7 +33,7 @@ class Bench:
         self.server = ["taskset", "-c", str(cpus[1 % len(cpus)])] if pin else []
 
     def floor(self, key, program, *arguments):
-        """A figure that a program of this folder prints as key=figure."""
+        """Returns a figure that a program of this folder prints as key=figure."""
         text = self.lab.run([self.lab.build / "bench" / program, *arguments], adverb=False)
         return float(re.search(rf"\b{key}=([\d.]+)", text).group(1))
 
@@ -47,7 +47,7 @@ class Bench:
                              client_prefix=self.client, **how)
 
     def perftest(self, column, link, *command):
-        """A column of perftest's report: bytes, iterations, then what the program measures."""
+        """Returns a column of perftest's report: bytes, iterations, then the measurements."""
         options = []
         if self.has_shm():
             options = [] if link == "shm" else ["--no-shm"]
@@ -73,7 +73,7 @@ class Bench:
         return b"--no-shm" in text
 
     def ucx(self, column, transport, *arguments):
-        """ucx_perftest's last line: iterations, three latencies, two bandwidths, two rates."""
+        """Returns a column of the last line of ucx_perftest: iterations, 3 latencies, 2 bandwidths, 2 rates."""
         env = {"UCX_TLS": transport}
         if transport == "tcp":
             env["UCX_NET_DEVICES"] = "lo"
@@ -86,7 +86,7 @@ class Bench:
         return float(final.group(1).split()[column])
 
     def fabric(self, size, iterations):
-        """fi_pingpong over TCP: bytes in megabytes a second, both ways together as it counts."""
+        """Returns the bandwidth of fi_pingpong over TCP in MB/s, both directions added as it does."""
         command = ["fi_pingpong", "-p", "tcp", "-e", "msg", "-I", str(iterations), "-S", str(size)]
         _, text = self.pair(command, [*command, "127.0.0.1"], FABRIC_PORT, adverb=False)
         fields = text.split("\n")[1].split() if text.startswith("bytes") else []
@@ -118,7 +118,7 @@ def perftest(name, unit, link, column, scale, *command):
         lambda b: b.perftest(column, link, *command) * scale)
 
 
-# Columns of perftest: of latency the typical one, of bandwidth the average, of rate messages.
+# Columns of perftest: typical latency, average bandwidth, message rate.
 LATENCY, BANDWIDTH, RATE = 4, 3, 4
 WRITE_64K = ("ib_write_bw", "-s", "65536", "-n", "10000", "--report_gbits")
 WRITE_1M = ("ib_write_bw", "-s", "1048576", "-n", "1000", "--report_gbits")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tcp_bulk [-s bytes] [-t seconds]: one TCP connection over loopback, write() and read() of
- * `bytes` at a time. What a program that does without RDMA would get.
+ * `bytes` at a time: the bandwidth of a program without RDMA.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tcp_pingpong [-s bytes] [-n rounds]: half round trip over one TCP connection between two
- * processes that spin in recv(MSG_DONTWAIT): what a program that does without RDMA would get.
+ * processes that spin in recv(MSG_DONTWAIT): the latency of a program without RDMA.
  */
 #include <arpa/inet.h>
 #include <errno.h>

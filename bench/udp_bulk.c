@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * udp_bulk [-p payload] [-t seconds] [-w window]: RoCE-sized datagrams (payload 4096 or less, and
- * 16 bytes) in GSO bursts as large as they may be, received by GRO, a window kept by 28-byte
- * answers, CRC-32 on both sides and the copy to the place where the payload belongs: all the bytes
- * and sums of a WRITE of many packets, and no protocol.
+ * udp_bulk [-p payload] [-t seconds] [-w window]: datagrams of RoCE size (a payload of at most 4096
+ * bytes, and 16 bytes) in GSO bursts of the largest size, received by GRO. 28-byte answers keep a
+ * window. Both sides compute CRC-32, and the receiver copies the payload to its place. These are
+ * all bytes and sums of a WRITE of many packets, without a protocol.
  */
 #include <isa-l/crc.h>
 #include <netinet/in.h>
@@ -19,11 +19,11 @@
 
 #include "floor.h"
 
-#define BURST_MAX   62u /* packets of one GSO send, and bytes */
+#define BURST_MAX   62u /* limits of one GSO send: packets, bytes */
 #define BURST_BYTES 65000u
 #define ACK_EVERY   8u
 #define ACK_BYTES   28
-#define AREA	    (1u << 20) /* of payload, walked round and round */
+#define AREA	    (1u << 20) /* of payload, used cyclically */
 
 static unsigned payload_len = 4096;
 static unsigned packet_len;
@@ -49,8 +49,7 @@ static void take_burst(const uint8_t *data, size_t length, uint8_t *area, uint64
 static void receiver(void *arg)
 {
 	static _Alignas(64) uint8_t buffer[4 + 65536];
-	uint8_t *data =
-		buffer + 4; /* payloads are on multiples of 16: else they are copied slowly */
+	uint8_t *data = buffer + 4; /* payloads at multiples of 16 bytes are copied faster */
 	uint8_t *area = malloc(AREA);
 	uint64_t count = 0;
 	uint64_t acked = 0;
@@ -79,7 +78,7 @@ static void receiver(void *arg)
 	}
 }
 
-/* Two iovecs a packet: the payload, and the CRC together with the next packet's header. */
+/* Two iovecs for each packet: the payload, and the CRC with the next packet's header. */
 static void transmit_burst(uint8_t *area, uint64_t *sent)
 {
 	static uint8_t joint[BURST_MAX + 1][FLOOR_HEADER + 4];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * udp_pingpong [-a] [-b] [-s bytes] [-n rounds]: half round trip between two processes that spin
- * in recv(MSG_DONTWAIT) on connected UDP sockets: the floor of a latency over sockets. -b: that
- * sleep in recv() instead, the floor of a latency with events. -a: behind each message goes a
- * datagram of ACK_LEN bytes in the same segmented send, as the ACK of a reliable connection does
- * for which the other program waits.
+ * in recv(MSG_DONTWAIT) on connected UDP sockets: the floor of latency over sockets. -b: they sleep
+ * in recv() instead: the floor of latency with events. -a: a datagram of ACK_LEN bytes follows each
+ * message in the same GSO send, like the ACK that the program at the other end of a reliable
+ * connection waits for.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -19,7 +19,7 @@
 #include "floor.h"
 
 #define ACK_LEN	 20u	     /* BTH, AETH, ICRC */
-#define LIMIT_NS 5000000000u /* a datagram that does not come within this is lost */
+#define LIMIT_NS 5000000000u /* a datagram that takes longer is lost */
 
 static size_t bytes = 64;
 static unsigned rounds = 20000;
@@ -66,7 +66,7 @@ static void answer(void *arg)
 	}
 }
 
-/* Each send is cut after `bytes`, and what belongs together is received together. */
+/* Sets the segment size of sends to `bytes`, and receives the segments of one send together. */
 static void segment(int sock)
 {
 	static const int on = 1;

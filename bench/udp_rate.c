@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * udp_rate [-s bytes] [-t seconds]: one datagram a system call, a spinning receiver, and a
- * window of 64 kept by 28-byte answers to every eighth: the floor of a rate of small messages.
+ * window of 64, kept by a 28-byte answer to every eighth: the floor of the rate of small messages.
  */
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * xcore: half round trip of one cache line between the two cores that the other benchmarks use,
- * in nanoseconds. About 25: one core's two threads; 50: one L3; 200: two. Virtual machines may
- * change between these within seconds, and everything that crosses cores changes with them.
+ * in nanoseconds. About 25: two threads of one core; 50: one L3 cache; 200: two L3 caches. A
+ * virtual machine may change between these within seconds, and with it the cost of everything
+ * between cores.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -12,7 +13,7 @@
 
 #define TURNS	 20000u
 #define BLOCKS	 9
-#define SPINS	 (1u << 16) /* then the other may need this very core */
+#define SPINS	 (1u << 16) /* then yield: the other process may need this core */
 #define PATIENCE (1u << 16)
 
 struct line {

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connecting side: REQ, REP, RTU (IBTA 12.9.6). */
+#include "cm/connect.h"
+
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
 
-#include "cm/internal.h"
+#include "cm/address.h"
+#include "cm/event.h"
+#include "cm/find.h"
+#include "cm/id.h"
+#include "cm/outgoing.h"
+#include "cm/reject.h"
+#include "cm/release.h"
+#include "cm/sidr.h"
 
 #define MRA_AFTER_NS 100000000u /* the consumer is slow who has not answered by then */
 
@@ -18,18 +26,6 @@ uint8_t adv_cm_ack_timeout(uint8_t ack_delay, uint8_t packet_life_time)
 
 	timeout += other + 1 >= timeout;
 	return timeout < 31 ? (uint8_t)timeout : 31;
-}
-
-void adv_cm_ip_header_of(const struct adv_cm_id *id, uint8_t out[ADV_CM_IP_HEADER_LEN])
-{
-	const struct adv_cm_ip_header header = {
-		.ip_version = id->remote.family == AF_INET ? 4 : 6,
-		.source_port = id->local.port,
-		.source = id->local.ip,
-		.destination = id->remote.ip,
-	};
-
-	adv_cm_ip_header_encode(&header, out);
 }
 
 static void fill_path(const struct adv_cm_id *id, struct adv_cm_path *path)
@@ -82,7 +78,7 @@ static void fill_req(const struct adv_cm_id *id, const struct adv_cm_conn_param 
 	       param->private_data_len);
 }
 
-int adv_cm_connect_rc(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_param *param)
+static int send_req(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_param *param)
 {
 	struct adv_cm_packet packet = {.attribute = ADV_CM_REQ, .modifier = param->ece.options};
 
@@ -112,7 +108,7 @@ int adv_cm_connect(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_
 	if (id->ack_timeout_set && id->ack_timeout)
 		id->route.packet_life_time = id->ack_timeout - 1;
 	return id->qp_type == IBV_QPT_UD ? adv_cm_connect_sidr(id, now, param)
-					 : adv_cm_connect_rc(id, now, param);
+					 : send_req(id, now, param);
 }
 
 /* ---- REP received ---- */
@@ -153,7 +149,7 @@ static void repeated_rep(struct adv_cm_id *id, uint64_t now, const struct adv_cm
 
 static void take_rep(struct adv_cm_id *id, uint64_t now, const struct adv_cm_rep *rep, uint32_t qpn)
 {
-	adv_cm_timer_set(&id->cm->timers, &id->timer, ADV_CM_NEVER);
+	adv_cm_timers_stop(id);
 	adv_cm_id_set_state(id, ADV_CM_REP_RCVD);
 	id->rep_came = now;
 	id->remote_guid = rep->local_ca_guid;
@@ -188,7 +184,7 @@ void adv_cm_rx_rep(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 		   const struct adv_cm_packet *packet)
 {
 	const struct adv_cm_rep *rep = &packet->rep;
-	struct adv_cm_id *id = adv_cm_find(cm, meta, rep->remote_comm_id), *old;
+	struct adv_cm_id *id = adv_cm_id_find(cm, meta, rep->remote_comm_id), *old;
 	struct adv_cm_event_node *event;
 	uint32_t qpn;
 
@@ -207,8 +203,8 @@ void adv_cm_rx_rep(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 		cm->counters.rx_unmatched++;
 		return;
 	}
-	old = adv_cm_find_qpn(cm, &meta->sgid, rep->local_ca_guid, qpn);
-	if (old || adv_cm_find_remote(cm, meta, rep->local_ca_guid, rep->local_comm_id, false)) {
+	old = adv_cm_id_find_qpn(cm, &meta->sgid, rep->local_ca_guid, qpn);
+	if (old || adv_cm_id_find_remote(cm, meta, rep->local_ca_guid, rep->local_comm_id, false)) {
 		adv_cm_reject_stateless(cm, meta, packet, ADV_CM_REJ_STALE_CONN);
 		if (old && old->state == ADV_CM_ESTABLISHED)
 			adv_cm_send_dreq(old, now);

@@ -1,38 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Requests that came before anybody listens. Programs that meet twice, as perftest does, connect
- * again while the other end is on its way to listen again; with hardware that end is the quicker
- * one. So these wait a moment before they are refused, and longer where somebody has listened there
- * just before: perftest's client does not survive a reject of its second connect.
- */
+#include "cm/early.h"
+
 #include <stdlib.h>
 
-#include "cm/internal.h"
+#include "cm/port.h"
 
 #define MOST   256u		     /* who comes then is refused at once */
 #define LATELY UINT64_C(10000000000) /* so long ago a listener may have been closed */
 
-struct early {
-	struct adv_list link; /* of cm->early, the oldest first */
-	uint64_t since;
-	uint64_t until;
-	struct adv_rx_meta meta;
-	struct adv_cm_packet packet;
-};
-
-static struct early *first_of(const struct adv_cm *cm)
+static struct adv_cm_early *first_of(const struct adv_cm *cm)
 {
-	return adv_container_of(cm->early.next, struct early, link);
+	return adv_container_of(cm->early.next, struct adv_cm_early, link);
 }
 
-static void forget(struct adv_cm *cm, struct early *e)
+static void free_early(struct adv_cm *cm, struct adv_cm_early *e)
 {
 	adv_list_del(&e->link);
 	cm->early_count--;
 	free(e);
 }
 
-static bool is_repeated(const struct early *e, const struct adv_rx_meta *meta,
+static bool is_repeated(const struct adv_cm_early *e, const struct adv_rx_meta *meta,
 			const struct adv_cm_packet *packet)
 {
 	return e->packet.attribute == packet->attribute && e->packet.tid == packet->tid &&
@@ -59,7 +47,7 @@ void adv_cm_may_come_back(const struct adv_cm_id *id, uint64_t now)
 }
 
 /* How long this one waits for a listener. */
-static uint64_t patience(const struct adv_cm *cm, uint64_t now, uint64_t service_id)
+static uint64_t hold_ns(const struct adv_cm *cm, uint64_t now, uint64_t service_id)
 {
 	for (unsigned i = 0; i < ADV_CM_LEFT; i++)
 		if (cm->left[i].service_id == service_id && now - cm->left[i].when < LATELY &&
@@ -69,11 +57,12 @@ static uint64_t patience(const struct adv_cm *cm, uint64_t now, uint64_t service
 }
 
 /* In the list's order; nearly all wait equally long. */
-static void insert(struct adv_cm *cm, struct early *e)
+static void insert_early(struct adv_cm *cm, struct adv_cm_early *e)
 {
 	struct adv_list *after = cm->early.prev;
 
-	while (after != &cm->early && adv_container_of(after, struct early, link)->until > e->until)
+	while (after != &cm->early &&
+	       adv_container_of(after, struct adv_cm_early, link)->until > e->until)
 		after = after->prev;
 	adv_list_add(after, &e->link);
 	cm->early_count++;
@@ -82,16 +71,16 @@ static void insert(struct adv_cm *cm, struct early *e)
 bool adv_cm_early_hold(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
 		       const struct adv_cm_packet *packet)
 {
-	struct early *e;
+	struct adv_cm_early *e;
 	uint64_t wait;
 
 	for (struct adv_list *n = cm->early.next; n != &cm->early; n = n->next) {
-		if (is_repeated(adv_container_of(n, struct early, link), meta, packet)) {
+		if (is_repeated(adv_container_of(n, struct adv_cm_early, link), meta, packet)) {
 			cm->counters.rx_duplicates++;
 			return true;
 		}
 	}
-	wait = patience(cm, now, service_of(packet));
+	wait = hold_ns(cm, now, service_of(packet));
 	if (!wait || cm->early_count >= MOST)
 		return false;
 	e = malloc(sizeof(*e));
@@ -101,36 +90,18 @@ bool adv_cm_early_hold(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta
 	e->until = now + wait;
 	e->meta = *meta;
 	e->packet = *packet;
-	insert(cm, e);
+	insert_early(cm, e);
 	return true;
 }
 
-static bool has_listener(struct adv_cm *cm, const struct early *e)
+static bool has_listener(struct adv_cm *cm, const struct adv_cm_early *e)
 {
 	const uint8_t *data = e->packet.attribute == ADV_CM_REQ ? e->packet.req.private_data
 								: e->packet.sidr_req.private_data;
 	struct adv_cm_ip_header header;
 
 	return adv_cm_ip_header_decode(data, ADV_CM_IP_HEADER_LEN, &header) &&
-	       adv_cm_find_listener(cm, service_of(&e->packet), &header);
-}
-
-void adv_cm_early_deliver(struct adv_cm *cm)
-{
-	struct adv_list *n = cm->early.next;
-
-	while (n != &cm->early) {
-		struct early *e = adv_container_of(n, struct early, link);
-
-		n = n->next;
-		if (!has_listener(cm, e))
-			continue;
-		if (e->packet.attribute == ADV_CM_REQ)
-			adv_cm_rx_req(cm, e->since, &e->meta, &e->packet);
-		else
-			adv_cm_rx_sidr_req(cm, e->since, &e->meta, &e->packet);
-		forget(cm, e);
-	}
+	       adv_cm_listener_find(cm, service_of(&e->packet), &header);
 }
 
 uint64_t adv_cm_early_deadline(const struct adv_cm *cm)
@@ -138,22 +109,31 @@ uint64_t adv_cm_early_deadline(const struct adv_cm *cm)
 	return cm->early_count ? first_of(cm)->until : ADV_CM_NEVER;
 }
 
-void adv_cm_early_expire(struct adv_cm *cm, uint64_t now)
-{
-	while (adv_cm_early_deadline(cm) <= now) {
-		struct early *e = first_of(cm);
-
-		if (e->packet.attribute == ADV_CM_REQ)
-			adv_cm_reject_stateless(cm, &e->meta, &e->packet,
-						ADV_CM_REJ_INVALID_SERVICE_ID);
-		else
-			adv_cm_refuse_sidr(cm, &e->meta, &e->packet);
-		forget(cm, e);
-	}
-}
-
 void adv_cm_early_forget_all(struct adv_cm *cm)
 {
 	while (cm->early_count)
-		forget(cm, first_of(cm));
+		free_early(cm, first_of(cm));
+}
+
+static struct adv_cm_early *remove_early(struct adv_cm *cm, struct adv_cm_early *e)
+{
+	adv_list_del(&e->link);
+	cm->early_count--;
+	return e;
+}
+
+struct adv_cm_early *adv_cm_early_take_listened(struct adv_cm *cm)
+{
+	for (struct adv_list *n = cm->early.next; n != &cm->early; n = n->next) {
+		struct adv_cm_early *e = adv_container_of(n, struct adv_cm_early, link);
+
+		if (has_listener(cm, e))
+			return remove_early(cm, e);
+	}
+	return NULL;
+}
+
+struct adv_cm_early *adv_cm_early_take_due(struct adv_cm *cm, uint64_t now)
+{
+	return adv_cm_early_deadline(cm) <= now ? remove_early(cm, first_of(cm)) : NULL;
 }

@@ -1,44 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The life of an id, and the tables it is found by. */
-#include <assert.h>
-#include <endian.h>
+#include "cm/id.h"
+
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "cm/internal.h"
+#include "cm/backlog.h"
+#include "cm/event.h"
+#include "cm/find.h"
+#include "cm/port.h"
 #include "wire/frame.h"
-
-#define SIDR_BIT (UINT64_C(1) << 32)
-
-/* ---- counted ---- */
-
-/* Takes an id out of what is counted by state, or puts it back in. */
-static void count(const struct adv_cm_id *id, int by)
-{
-	struct adv_cm *cm = id->cm;
-
-	if (id->owned && adv_cm_id_busy(id))
-		cm->busy += (unsigned)by;
-	else if (!id->owned && id->state == ADV_CM_DREQ_SENT)
-		cm->closing += (unsigned)by;
-}
-
-void adv_cm_id_charge(struct adv_cm_id *id, unsigned *charged)
-{
-	if (id->charged)
-		--*id->charged;
-	if (charged)
-		++*charged;
-	id->charged = charged;
-}
-
-void adv_cm_id_set_state(struct adv_cm_id *id, enum adv_cm_state state)
-{
-	count(id, -1);
-	id->state = state;
-	count(id, 1);
-}
 
 /* ---- made and freed ---- */
 
@@ -69,53 +39,6 @@ struct adv_cm_id *adv_cm_id_new(struct adv_cm *cm)
 	return id;
 }
 
-static void drop_events(struct adv_cm_id *id)
-{
-	while (!adv_list_empty(&id->events))
-		adv_cm_event_drop(
-			adv_container_of(id->events.next, struct adv_cm_event_node, of_id));
-}
-
-/* Out of all tables, the timer stopped. */
-static void leave(struct adv_cm_id *id)
-{
-	struct adv_cm *cm = id->cm;
-
-	adv_cm_id_answered(id);
-	adv_cm_timer_set(&cm->timers, &id->timer, ADV_CM_NEVER);
-	adv_table_remove(&cm->by_comm_id, &id->by_comm_id);
-	adv_table_remove(&cm->by_remote, &id->by_remote);
-	adv_table_remove(&cm->by_qpn, &id->by_qpn);
-}
-
-/* The events of requests that are delivered name their listener no more; those here do. */
-static void forget_listener(struct adv_cm_id *id)
-{
-	while (!adv_list_empty(&id->requests))
-		adv_cm_request_taken(
-			adv_container_of(id->requests.next, struct adv_cm_id, request_link));
-}
-
-void adv_cm_id_free(struct adv_cm_id *id)
-{
-	struct adv_cm *cm = id->cm;
-
-	leave(id);
-	drop_events(id);
-	adv_cm_port_release(id);
-	adv_cm_request_taken(id);
-	forget_listener(id);
-	adv_list_del(&id->link);
-	count(id, -1);
-	adv_cm_id_charge(id, NULL);
-	if (id->owned)
-		cm->owned--;
-	else
-		cm->ending--;
-	adv_cm_timers_release(&cm->timers);
-	free(id);
-}
-
 struct adv_cm_id *adv_cm_id_create(struct adv_cm *cm, enum rdma_port_space ps,
 				   enum ibv_qp_type qp_type, void *user)
 {
@@ -142,11 +65,42 @@ struct adv_cm_id *adv_cm_id_create(struct adv_cm *cm, enum rdma_port_space ps,
 	return id;
 }
 
+/* Ends retransmission and removes the id from all tables. */
+static void stop_protocol(struct adv_cm_id *id)
+{
+	adv_cm_id_answered(id);
+	adv_cm_timers_stop(id);
+	adv_cm_id_leave_tables(id);
+}
+
+/* The events of requests that are delivered name their listener no more; those here do. */
+static void forget_listener(struct adv_cm_id *id)
+{
+	while (!adv_list_empty(&id->requests))
+		adv_cm_request_taken(
+			adv_container_of(id->requests.next, struct adv_cm_id, request_link));
+}
+
+void adv_cm_id_free(struct adv_cm_id *id)
+{
+	struct adv_cm *cm = id->cm;
+
+	stop_protocol(id);
+	adv_cm_id_drop_events(id);
+	adv_cm_port_release(id);
+	adv_cm_request_taken(id);
+	forget_listener(id);
+	adv_list_del(&id->link);
+	adv_cm_id_uncount(id);
+	adv_cm_timers_release(&cm->timers);
+	free(id);
+}
+
 /* ---- ended ---- */
 
 void adv_cm_id_close(struct adv_cm_id *id)
 {
-	leave(id);
+	stop_protocol(id);
 	adv_cm_id_set_state(id, ADV_CM_CLOSED);
 	if (!id->owned)
 		adv_cm_id_free(id);
@@ -159,82 +113,9 @@ void adv_cm_id_timewait(struct adv_cm_id *id, uint64_t now)
 
 	adv_cm_id_answered(id);
 	/* Its QP number may be used again, as far as we are asked (as in Linux). */
-	adv_table_remove(&id->cm->by_qpn, &id->by_qpn);
+	adv_cm_id_leave_qpn(id);
 	adv_cm_id_set_state(id, ADV_CM_TIMEWAIT);
-	adv_cm_timer_set(&id->cm->timers, &id->timer, now + (ns ? ns : adv_cm_iba_ns(n)));
-}
-
-/* Nobody owns it from now on. */
-static void disown(struct adv_cm_id *id)
-{
-	drop_events(id);
-	adv_cm_port_release(id);
-	adv_cm_request_taken(id);
-	id->user = NULL;
-	count(id, -1);
-	id->owned = false;
-	count(id, 1);
-	id->cm->owned--;
-	id->cm->ending++;
-}
-
-/* Has the request come to its consumer's knowledge? */
-static bool undelivered(const struct adv_cm_id *id)
-{
-	const struct adv_cm_event_node *first;
-
-	if (adv_list_empty(&id->events))
-		return false;
-	first = adv_container_of(id->events.next, struct adv_cm_event_node, of_id);
-	return first->event.type == RDMA_CM_EVENT_CONNECT_REQUEST;
-}
-
-static void destroy_requests(struct adv_cm_id *listener, uint64_t now)
-{
-	struct adv_list *link = listener->requests.next;
-
-	while (link != &listener->requests) {
-		struct adv_cm_id *id = adv_container_of(link, struct adv_cm_id, request_link);
-
-		link = link->next;
-		if (undelivered(id))
-			adv_cm_id_destroy(id, now);
-	}
-}
-
-void adv_cm_id_destroy(struct adv_cm_id *id, uint64_t now)
-{
-	switch (id->state) {
-	case ADV_CM_LISTENING:
-		destroy_requests(id, now);
-		break;
-	case ADV_CM_REQ_SENT:
-		adv_cm_send_rej(id, ADV_CM_REJ_TIMEOUT, NULL, 0);
-		break;
-	case ADV_CM_REQ_RCVD:
-	case ADV_CM_REP_RCVD:
-		adv_cm_send_rej(id, ADV_CM_REJ_CONSUMER_DEFINED, NULL, 0);
-		break;
-	case ADV_CM_REP_SENT:
-		adv_cm_send_rej(id, ADV_CM_REJ_CONSUMER_DEFINED, NULL, 0);
-		disown(id);
-		adv_cm_id_timewait(id, now);
-		return;
-	case ADV_CM_ESTABLISHED:
-		disown(id);
-		adv_cm_send_dreq(id, now);
-		return;
-	case ADV_CM_DREQ_SENT:
-	case ADV_CM_TIMEWAIT:
-		disown(id);
-		return;
-	case ADV_CM_SIDR_REQ_RCVD:
-		adv_cm_send_sidr_rep(id, ADV_CM_SIDR_REJECT, NULL);
-		break;
-	default:
-		break;
-	}
-	adv_cm_id_free(id);
+	adv_cm_timewait_timer_set(id, now + (ns ? ns : adv_cm_iba_ns(n)));
 }
 
 /* ---- what is asked and set ---- */
@@ -277,23 +158,6 @@ const struct adv_cm_addr *adv_cm_id_remote(const struct adv_cm_id *id)
 const struct adv_cm_route *adv_cm_id_route(const struct adv_cm_id *id)
 {
 	return id->has_route ? &id->route : NULL;
-}
-
-bool adv_cm_id_busy(const struct adv_cm_id *id)
-{
-	switch (id->state) {
-	case ADV_CM_REQ_SENT:
-	case ADV_CM_REP_RCVD:
-	case ADV_CM_REQ_RCVD:
-	case ADV_CM_REP_SENT:
-	case ADV_CM_ESTABLISHED:
-	case ADV_CM_DREQ_SENT:
-	case ADV_CM_SIDR_REQ_SENT:
-	case ADV_CM_SIDR_REQ_RCVD:
-		return true;
-	default:
-		return false;
-	}
 }
 
 int adv_cm_set_tos(struct adv_cm_id *id, uint8_t tos)
@@ -341,108 +205,4 @@ int adv_cm_set_route(struct adv_cm_id *id, const struct adv_cm_route *route)
 	id->has_route = true;
 	adv_cm_id_set_state(id, ADV_CM_ROUTED);
 	return 0;
-}
-
-/* ---- found ---- */
-
-void adv_cm_id_begin(struct adv_cm_id *id)
-{
-	struct adv_cm *cm = id->cm;
-	uint64_t hash;
-
-	do {
-		id->local_comm_id = (uint32_t)adv_rng_secret(&cm->rng, cm->secret_key);
-		hash = adv_cm_hash(cm->hash_key, id->local_comm_id, 0);
-	} while (!id->local_comm_id || adv_table_next(&cm->by_comm_id, hash, NULL));
-	adv_table_add(&cm->by_comm_id, &id->by_comm_id, hash);
-	id->local_psn = (uint32_t)adv_rng_secret(&cm->rng, cm->secret_key) & 0xffffff;
-	id->tid = adv_rng_secret(&cm->rng, cm->secret_key);
-}
-
-static uint64_t remote_hash(const struct adv_cm *cm, const struct adv_gid *gid, uint64_t guid,
-			    uint32_t remote_comm_id, bool sidr)
-{
-	return adv_cm_hash_gid(cm->hash_key, gid, guid, remote_comm_id | (sidr ? SIDR_BIT : 0));
-}
-
-void adv_cm_id_enter_remote(struct adv_cm_id *id, uint32_t remote_comm_id)
-{
-	struct adv_cm *cm = id->cm;
-
-	id->remote_comm_id = remote_comm_id;
-	adv_table_add(&cm->by_remote, &id->by_remote,
-		      remote_hash(cm, &id->route.path.dgid, id->remote_guid, remote_comm_id,
-				  id->qp_type == IBV_QPT_UD));
-}
-
-void adv_cm_id_enter_qpn(struct adv_cm_id *id)
-{
-	struct adv_cm *cm = id->cm;
-
-	adv_table_add(&cm->by_qpn, &id->by_qpn,
-		      adv_cm_hash_gid(cm->hash_key, &id->route.path.dgid, id->remote_guid,
-				      id->remote_qpn));
-}
-
-static bool addresses_fit(const struct adv_cm_id *id, const struct adv_rx_meta *meta)
-{
-	return adv_gid_equal(&id->route.path.dgid, &meta->sgid) &&
-	       adv_gid_equal(&id->route.path.sgid, &meta->dgid);
-}
-
-struct adv_cm_id *adv_cm_find(struct adv_cm *cm, const struct adv_rx_meta *meta,
-			      uint32_t local_comm_id)
-{
-	uint64_t hash = adv_cm_hash(cm->hash_key, local_comm_id, 0);
-	struct adv_table_node *n = NULL;
-
-	while ((n = adv_table_next(&cm->by_comm_id, hash, n))) {
-		struct adv_cm_id *id = adv_container_of(n, struct adv_cm_id, by_comm_id);
-
-		if (id->local_comm_id == local_comm_id)
-			return addresses_fit(id, meta) ? id : NULL;
-	}
-	return NULL;
-}
-
-struct adv_cm_id *adv_cm_find_both(struct adv_cm *cm, const struct adv_rx_meta *meta,
-				   uint32_t local_comm_id, uint32_t remote_comm_id)
-{
-	struct adv_cm_id *id = adv_cm_find(cm, meta, local_comm_id);
-
-	return id && adv_table_node_is_in(&id->by_remote) && id->remote_comm_id == remote_comm_id
-		       ? id
-		       : NULL;
-}
-
-struct adv_cm_id *adv_cm_find_remote(struct adv_cm *cm, const struct adv_rx_meta *meta,
-				     uint64_t guid, uint32_t remote_comm_id, bool sidr)
-{
-	uint64_t hash = remote_hash(cm, &meta->sgid, guid, remote_comm_id, sidr);
-	struct adv_table_node *n = NULL;
-
-	while ((n = adv_table_next(&cm->by_remote, hash, n))) {
-		struct adv_cm_id *id = adv_container_of(n, struct adv_cm_id, by_remote);
-
-		if (id->remote_comm_id == remote_comm_id && id->remote_guid == guid &&
-		    (id->qp_type == IBV_QPT_UD) == sidr && addresses_fit(id, meta))
-			return id;
-	}
-	return NULL;
-}
-
-struct adv_cm_id *adv_cm_find_qpn(struct adv_cm *cm, const struct adv_gid *gid, uint64_t guid,
-				  uint32_t qpn)
-{
-	uint64_t hash = adv_cm_hash_gid(cm->hash_key, gid, guid, qpn);
-	struct adv_table_node *n = NULL;
-
-	while ((n = adv_table_next(&cm->by_qpn, hash, n))) {
-		struct adv_cm_id *id = adv_container_of(n, struct adv_cm_id, by_qpn);
-
-		if (id->remote_qpn == qpn && id->remote_guid == guid &&
-		    adv_gid_equal(&id->route.path.dgid, gid))
-			return id;
-	}
-	return NULL;
 }

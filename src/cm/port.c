@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Port spaces: who is bound where, and who listens. The rules are those of Linux's rdma_cm. */
+#include "cm/port.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cm/internal.h"
+#include "cm/address.h"
+#include "cm/hash.h"
 
 /* As Linux's net.ipv4.ip_local_port_range begins. */
 #define EPHEMERAL_FIRST 32768u
 #define EPHEMERAL_LAST	60999u
 #define EPHEMERAL	(EPHEMERAL_LAST - EPHEMERAL_FIRST + 1)
-
-bool adv_cm_addr_any(const struct adv_cm_addr *addr)
-{
-	static const uint8_t zero[16];
-
-	if (addr->family == AF_INET)
-		return memcmp(addr->ip.raw + 12, zero, 4) == 0;
-	return memcmp(addr->ip.raw, zero, 16) == 0;
-}
 
 static bool same_address(const struct adv_cm_addr *a, const struct adv_cm_addr *b)
 {
@@ -65,7 +58,7 @@ static bool is_ephemeral(uint16_t number)
 	return number >= EPHEMERAL_FIRST && number <= EPHEMERAL_LAST;
 }
 
-static void own(struct adv_cm_id *id, struct adv_cm_port *port)
+static void enter_port(struct adv_cm_id *id, struct adv_cm_port *port)
 {
 	id->port = port;
 	id->local.port = port->number;
@@ -73,7 +66,7 @@ static void own(struct adv_cm_id *id, struct adv_cm_port *port)
 	port->owner_count++;
 }
 
-static int own_new(struct adv_cm_id *id, uint16_t number)
+static int add_port(struct adv_cm_id *id, uint16_t number)
 {
 	struct adv_cm_port *port = malloc(sizeof(*port));
 
@@ -86,7 +79,7 @@ static int own_new(struct adv_cm_id *id, uint16_t number)
 	adv_list_init(&port->owners);
 	adv_table_add(&id->cm->ports, &port->node, port_hash(id->cm, id->ps, number));
 	*ephemeral_used(id->cm, id->ps) += is_ephemeral(number);
-	own(id, port);
+	enter_port(id, port);
 	return 0;
 }
 
@@ -117,7 +110,7 @@ static bool has_room(const struct adv_cm_port *port)
 }
 
 /* May both have the port? `reuse`: the one that comes is content with sharing it. */
-static bool conflict(const struct adv_cm_id *id, const struct adv_cm_id *owner, bool reuse)
+static bool is_conflict(const struct adv_cm_id *id, const struct adv_cm_id *owner, bool reuse)
 {
 	if (reuse && owner->state != ADV_CM_LISTENING && (owner->bind_flags & ADV_CM_BIND_REUSE))
 		return false;
@@ -128,14 +121,14 @@ static bool conflict(const struct adv_cm_id *id, const struct adv_cm_id *owner, 
 	       same_address(&id->local, &owner->local);
 }
 
-static bool port_is_taken(const struct adv_cm_id *id, const struct adv_cm_port *port, bool reuse)
+bool adv_cm_port_is_taken(const struct adv_cm_id *id, const struct adv_cm_port *port, bool reuse)
 {
 	const struct adv_list *link;
 
 	for (link = port->owners.next; link != &port->owners; link = link->next) {
 		const struct adv_cm_id *owner = adv_container_of(link, struct adv_cm_id, port_link);
 
-		if (owner != id && conflict(id, owner, reuse))
+		if (owner != id && is_conflict(id, owner, reuse))
 			return true;
 	}
 	return false;
@@ -171,13 +164,13 @@ static int bind_ephemeral(struct adv_cm_id *id)
 		uint16_t number = (uint16_t)(EPHEMERAL_FIRST + (start + i) % EPHEMERAL);
 
 		if (!find_port(id->cm, id->ps, number))
-			return own_new(id, number);
+			return add_port(id, number);
 	}
 	for (i = 0; i < EPHEMERAL; i++) {
 		port = find_port(id->cm, id->ps,
 				 (uint16_t)(EPHEMERAL_FIRST + (start + i) % EPHEMERAL));
 		if (has_room(port) && leads_elsewhere(id, port)) {
-			own(id, port);
+			enter_port(id, port);
 			return 0;
 		}
 	}
@@ -192,10 +185,10 @@ static int bind_port(struct adv_cm_id *id)
 		return bind_ephemeral(id);
 	port = find_port(id->cm, id->ps, id->local.port);
 	if (!port)
-		return own_new(id, id->local.port);
-	if (!has_room(port) || port_is_taken(id, port, id->bind_flags & ADV_CM_BIND_REUSE))
+		return add_port(id, id->local.port);
+	if (!has_room(port) || adv_cm_port_is_taken(id, port, id->bind_flags & ADV_CM_BIND_REUSE))
 		return EADDRINUSE;
-	own(id, port);
+	enter_port(id, port);
 	return 0;
 }
 
@@ -256,43 +249,6 @@ int adv_cm_set_peer(struct adv_cm_id *id, const struct adv_cm_addr *local,
 	return 0;
 }
 
-static void unbind(struct adv_cm_id *id)
-{
-	adv_cm_port_release(id);
-	memset(&id->local, 0, sizeof(id->local));
-	id->bind_flags = 0;
-	adv_cm_id_set_state(id, ADV_CM_IDLE);
-}
-
-int adv_cm_listen(struct adv_cm_id *id, unsigned backlog)
-{
-	bool bound = id->state != ADV_CM_IDLE;
-
-	if (!bound) {
-		const struct adv_cm_addr any = {
-			.family = AF_INET,
-			.ip.raw = {[10] = 0xff, [11] = 0xff},
-		};
-		int err = adv_cm_bind(id, &any, 0);
-
-		if (err)
-			return err;
-	}
-	if (id->state != ADV_CM_BOUND)
-		return EINVAL;
-	if (port_is_taken(id, id->port, false)) {
-		if (!bound)
-			unbind(id);
-		return EADDRINUSE;
-	}
-	id->backlog = backlog && backlog < ADV_CM_BACKLOG_MAX ? backlog : ADV_CM_BACKLOG_MAX;
-	adv_cm_id_set_state(id, ADV_CM_LISTENING);
-	adv_list_del(&id->port_link);
-	adv_list_add(&id->port->owners, &id->port_link);
-	adv_cm_early_deliver(id->cm);
-	return 0;
-}
-
 /* Does a listener listen at this address? 0: no, 1: at the wildcard, 2: at just this one. */
 static int listens_at(const struct adv_cm_id *id, const struct adv_cm_ip_header *header)
 {
@@ -304,7 +260,7 @@ static int listens_at(const struct adv_cm_id *id, const struct adv_cm_ip_header 
 												: 0;
 }
 
-struct adv_cm_id *adv_cm_find_listener(struct adv_cm *cm, uint64_t service_id,
+struct adv_cm_id *adv_cm_listener_find(struct adv_cm *cm, uint64_t service_id,
 				       const struct adv_cm_ip_header *header)
 {
 	const struct adv_cm_port *port =

@@ -6,7 +6,10 @@
  * so they are counted. The proof is a message that names a communication id of ours, which only
  * who gets our messages can know; it counts for the address, for a while.
  */
-#include "cm/internal.h"
+#include "cm/proof.h"
+
+#include "cm/find.h"
+#include "cm/hash.h"
 
 #define CREDIT	   3
 #define CREDIT_MAX 255
@@ -30,8 +33,8 @@ bool adv_cm_proven(struct adv_cm *cm, uint64_t now, const struct adv_gid *gid)
 void adv_cm_proof_take(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
 		       const struct adv_cm_packet *packet)
 {
-	uint32_t number = adv_cm_receiver_of(packet);
-	struct adv_cm_id *id = number ? adv_cm_find(cm, meta, number) : NULL;
+	uint32_t number = adv_cm_numbers_of(packet).receiver;
+	struct adv_cm_id *id = number ? adv_cm_id_find(cm, meta, number) : NULL;
 
 	if (!id)
 		return;

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cm/internal.h"
+#include "cm/state.h"
 
 /* Has a peer whose numbers are known. */
 static bool has_peer(const struct adv_cm_id *id)

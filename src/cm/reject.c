@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* REJ and MRA, sent and received (IBTA 12.6.6, 12.6.7). */
+#include "cm/reject.h"
+
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
 
-#include "cm/internal.h"
+#include "cm/event.h"
+#include "cm/find.h"
+#include "cm/id.h"
+#include "cm/outgoing.h"
+#include "cm/sidr.h"
 #include "wire/bytes.h"
 
 #define GUID_LEN 8
@@ -128,15 +133,15 @@ static struct adv_cm_id *find_rejected(struct adv_cm *cm, const struct adv_rx_me
 	struct adv_cm_id *id;
 
 	if (rej->reason == ADV_CM_REJ_TIMEOUT && rej->info_len >= GUID_LEN) {
-		id = adv_cm_find_remote(cm, meta, adv_get_be64(rej->info), rej->local_comm_id,
-					false);
+		id = adv_cm_id_find_remote(cm, meta, adv_get_be64(rej->info), rej->local_comm_id,
+					   false);
 		return id && (!rej->remote_comm_id || rej->remote_comm_id == id->local_comm_id)
 			       ? id
 			       : NULL;
 	}
 	if (rej->about != ADV_CM_ABOUT_REQ)
-		return adv_cm_find_both(cm, meta, rej->remote_comm_id, rej->local_comm_id);
-	id = adv_cm_find(cm, meta, rej->remote_comm_id);
+		return adv_cm_id_find_both(cm, meta, rej->remote_comm_id, rej->local_comm_id);
+	id = adv_cm_id_find(cm, meta, rej->remote_comm_id);
 	return id && id->state == ADV_CM_REQ_SENT ? id : NULL;
 }
 
@@ -245,9 +250,9 @@ void adv_cm_rx_mra(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 	struct adv_cm_id *id;
 
 	if (mra->about == ADV_CM_ABOUT_REQ) {
-		id = adv_cm_find(cm, meta, mra->remote_comm_id);
+		id = adv_cm_id_find(cm, meta, mra->remote_comm_id);
 	} else {
-		id = adv_cm_find_both(cm, meta, mra->remote_comm_id, mra->local_comm_id);
+		id = adv_cm_id_find_both(cm, meta, mra->remote_comm_id, mra->local_comm_id);
 		awaited = ADV_CM_REP_SENT;
 	}
 	if (!id || id->state != awaited || id->tid != packet->tid) {
@@ -256,5 +261,5 @@ void adv_cm_rx_mra(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 	}
 	/* Each sending from now on waits as long, as in Linux. */
 	id->service_ns = adv_cm_iba_ns(n) + adv_cm_iba_ns(id->timeout < 24 ? id->timeout : 24);
-	adv_cm_timer_set(&cm->timers, &id->timer, now + id->service_ns);
+	adv_cm_retransmit_timer_set(id, now + id->service_ns);
 }

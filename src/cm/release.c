@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* DREQ and DREP (IBTA 12.9.8); and LAP, which is refused as long as a connection lasts. */
+#include "cm/release.h"
+
 #include <errno.h>
 
-#include "cm/internal.h"
+#include "cm/event.h"
+#include "cm/find.h"
+#include "cm/id.h"
+#include "cm/outgoing.h"
 
 void adv_cm_send_dreq(struct adv_cm_id *id, uint64_t now)
 {
@@ -58,8 +62,8 @@ static bool released(struct adv_cm_id *id, uint64_t now)
 void adv_cm_rx_dreq(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
 		    const struct adv_cm_packet *packet)
 {
-	struct adv_cm_id *id =
-		adv_cm_find_both(cm, meta, packet->dreq.remote_comm_id, packet->dreq.local_comm_id);
+	struct adv_cm_id *id = adv_cm_id_find_both(cm, meta, packet->dreq.remote_comm_id,
+						   packet->dreq.local_comm_id);
 
 	if (!id) {
 		/* Forgotten, and so released. */
@@ -92,8 +96,8 @@ void adv_cm_rx_dreq(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *m
 void adv_cm_rx_drep(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
 		    const struct adv_cm_packet *packet)
 {
-	struct adv_cm_id *id =
-		adv_cm_find_both(cm, meta, packet->drep.remote_comm_id, packet->drep.local_comm_id);
+	struct adv_cm_id *id = adv_cm_id_find_both(cm, meta, packet->drep.remote_comm_id,
+						   packet->drep.local_comm_id);
 
 	if (id && id->state == ADV_CM_DREQ_SENT)
 		released(id, now);
@@ -106,8 +110,8 @@ void adv_cm_rx_drep(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *m
 void adv_cm_rx_lap(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
 		   const struct adv_cm_packet *packet)
 {
-	struct adv_cm_id *id =
-		adv_cm_find_both(cm, meta, packet->lap.remote_comm_id, packet->lap.local_comm_id);
+	struct adv_cm_id *id = adv_cm_id_find_both(cm, meta, packet->lap.remote_comm_id,
+						   packet->lap.local_comm_id);
 	struct adv_cm_packet answer = {.attribute = ADV_CM_APR, .tid = packet->tid};
 
 	if (!id || id->state != ADV_CM_ESTABLISHED || id->local_qpn != packet->lap.remote_qpn) {

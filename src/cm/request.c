@@ -1,113 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The accepting side: REQ, REP, RTU (IBTA 12.9.7). */
+#include "cm/request.h"
+
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cm/internal.h"
+#include "cm/backlog.h"
+#include "cm/connect.h"
+#include "cm/early.h"
+#include "cm/event.h"
+#include "cm/find.h"
+#include "cm/id.h"
+#include "cm/incoming.h"
+#include "cm/outgoing.h"
+#include "cm/port.h"
+#include "cm/proof.h"
+#include "cm/reject.h"
+#include "cm/release.h"
+#include "cm/sidr.h"
 #include "wire/frame.h"
-
-/* ---- who may have one more request ---- */
-
-static struct adv_cm_host *host_of(struct adv_cm *cm, const struct adv_gid *gid)
-{
-	uint64_t hash = adv_cm_hash_gid(cm->hash_key, gid, 0, 0);
-	struct adv_table_node *n = NULL;
-	struct adv_cm_host *host;
-
-	while ((n = adv_table_next(&cm->hosts, hash, n))) {
-		host = adv_container_of(n, struct adv_cm_host, node);
-		if (adv_gid_equal(&host->gid, gid))
-			return host;
-	}
-	host = malloc(sizeof(*host));
-	if (!host)
-		return NULL;
-	adv_table_node_init(&host->node);
-	host->gid = *gid;
-	host->requests = 0;
-	adv_table_add(&cm->hosts, &host->node, hash);
-	return host;
-}
-
-static void release_host(struct adv_cm *cm, struct adv_cm_host *host)
-{
-	if (host->requests)
-		return;
-	adv_table_remove(&cm->hosts, &host->node);
-	free(host);
-}
-
-void adv_cm_id_answered(struct adv_cm_id *id)
-{
-	struct adv_cm_host *host = id->host;
-
-	if (!host)
-		return;
-	id->host = NULL;
-	host->requests--;
-	release_host(id->cm, host);
-}
-
-void adv_cm_request_taken(struct adv_cm_id *id)
-{
-	if (!id->listener)
-		return;
-	id->listener->waiting--;
-	adv_list_del(&id->request_link);
-	id->listener = NULL;
-}
-
-/* No remote address may have more than an eighth of all ids for its unanswered requests. */
-static bool host_is_full(const struct adv_cm *cm, const struct adv_cm_host *host)
-{
-	return host->requests >= cm->config.max_ids / 8 + 1;
-}
-
-static void set_addresses(struct adv_cm_id *id, const struct adv_cm_ip_header *header,
-			  uint16_t port)
-{
-	sa_family_t family = header->ip_version == 4 ? AF_INET : AF_INET6;
-
-	id->local = (struct adv_cm_addr){.family = family, .port = port, .ip = header->destination};
-	id->remote = (struct adv_cm_addr){
-		.family = family, .port = header->source_port, .ip = header->source};
-}
-
-struct adv_cm_id *adv_cm_request_new(struct adv_cm_id *listener, uint64_t now,
-				     const struct adv_rx_meta *meta,
-				     const struct adv_cm_ip_header *header, uint16_t port)
-{
-	struct adv_cm *cm = listener->cm;
-	struct adv_cm_host *host;
-	struct adv_cm_id *id;
-
-	if (listener->waiting >= listener->backlog)
-		return NULL;
-	host = host_of(cm, &meta->sgid);
-	if (!host)
-		return NULL;
-	id = host_is_full(cm, host) ? NULL : adv_cm_id_new(cm);
-	if (!id) {
-		release_host(cm, host);
-		return NULL;
-	}
-	host->requests++;
-	id->host = host;
-	id->ps = listener->ps;
-	id->qp_type = listener->qp_type;
-	id->listener = listener;
-	listener->waiting++;
-	adv_list_add_tail(&listener->requests, &id->request_link);
-	set_addresses(id, header, port);
-	id->route.path.sgid = meta->dgid;
-	id->route.path.dgid = meta->sgid;
-	id->has_route = true;
-	id->proven = adv_cm_proven(cm, now, &meta->sgid);
-	adv_cm_id_credit(id);
-	return id;
-}
 
 /* ---- REQ received ---- */
 
@@ -262,7 +174,7 @@ void adv_cm_rx_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 		cm->counters.rx_malformed++;
 		return;
 	}
-	old = adv_cm_find_remote(cm, meta, req->local_ca_guid, req->local_comm_id, false);
+	old = adv_cm_id_find_remote(cm, meta, req->local_ca_guid, req->local_comm_id, false);
 	if (old) {
 		repeated_req(old, packet);
 		return;
@@ -274,14 +186,14 @@ void adv_cm_rx_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 		return;
 	}
 	/* 12.9.8.3.1: that QP was lost without our knowing. */
-	old = adv_cm_find_qpn(cm, &meta->sgid, req->local_ca_guid, req->local_qpn);
+	old = adv_cm_id_find_qpn(cm, &meta->sgid, req->local_ca_guid, req->local_qpn);
 	if (old) {
 		adv_cm_reject_stateless(cm, meta, packet, ADV_CM_REJ_STALE_CONN);
 		if (old->state == ADV_CM_ESTABLISHED)
 			adv_cm_send_dreq(old, now);
 		return;
 	}
-	listener = adv_cm_find_listener(cm, req->service_id, &header);
+	listener = adv_cm_listener_find(cm, req->service_id, &header);
 	if (!listener && adv_cm_early_hold(cm, now, meta, packet))
 		return;
 	if (!listener)
@@ -294,7 +206,7 @@ void adv_cm_rx_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 
 /* ---- answered ---- */
 
-int adv_cm_accept_rc(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_param *param)
+static int send_rep(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_param *param)
 {
 	struct adv_cm_packet packet = {.attribute = ADV_CM_REP, .tid = id->tid};
 	struct adv_cm_rep *rep = &packet.rep;
@@ -336,7 +248,7 @@ int adv_cm_accept(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_p
 	if (id->state == ADV_CM_CLOSED && id->aborted)
 		return ECONNABORTED;
 	if (id->state == ADV_CM_REQ_RCVD)
-		return adv_cm_accept_rc(id, now, param);
+		return send_rep(id, now, param);
 	if (id->state != ADV_CM_SIDR_REQ_RCVD ||
 	    param->private_data_len > ADV_CM_SIDR_REP_PRIVATE || param->qp_num > ADV_QPN_MASK)
 		return EINVAL;
@@ -353,7 +265,7 @@ static bool established(struct adv_cm_id *id)
 
 	if (!adv_cm_event_prepare(id, RDMA_CM_EVENT_ESTABLISHED, &event))
 		return false;
-	adv_cm_timer_set(&id->cm->timers, &id->timer, ADV_CM_NEVER);
+	adv_cm_timers_stop(id);
 	adv_cm_id_set_state(id, ADV_CM_ESTABLISHED);
 	if (event)
 		event->event.param.qp_num = id->remote_qpn;
@@ -364,8 +276,8 @@ static bool established(struct adv_cm_id *id)
 void adv_cm_rx_rtu(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
 		   const struct adv_cm_packet *packet)
 {
-	struct adv_cm_id *id =
-		adv_cm_find_both(cm, meta, packet->rtu.remote_comm_id, packet->rtu.local_comm_id);
+	struct adv_cm_id *id = adv_cm_id_find_both(cm, meta, packet->rtu.remote_comm_id,
+						   packet->rtu.local_comm_id);
 
 	if (!id || id->active)
 		cm->counters.rx_unmatched++;

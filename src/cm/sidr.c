@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Service ID resolution: how UD finds the other's QP (IBTA 12.11). */
+#include "cm/sidr.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "cm/internal.h"
+#include "cm/address.h"
+#include "cm/backlog.h"
+#include "cm/early.h"
+#include "cm/event.h"
+#include "cm/find.h"
+#include "cm/id.h"
+#include "cm/incoming.h"
+#include "cm/outgoing.h"
+#include "cm/port.h"
+#include "cm/proof.h"
 #include "wire/frame.h"
 
 /* ---- asked ---- */
@@ -35,7 +45,7 @@ void adv_cm_rx_sidr_rep(struct adv_cm *cm, uint64_t now, const struct adv_rx_met
 			const struct adv_cm_packet *packet)
 {
 	const struct adv_cm_sidr_rep *rep = &packet->sidr_rep;
-	struct adv_cm_id *id = adv_cm_find(cm, meta, rep->request_id);
+	struct adv_cm_id *id = adv_cm_id_find(cm, meta, rep->request_id);
 	struct adv_cm_event_node *event;
 	bool success = rep->status == ADV_CM_SIDR_SUCCESS;
 
@@ -122,7 +132,7 @@ void adv_cm_rx_sidr_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_met
 			const struct adv_cm_packet *packet)
 {
 	const struct adv_cm_sidr_req *req = &packet->sidr_req;
-	struct adv_cm_id *id = adv_cm_find_remote(cm, meta, 0, req->request_id, true);
+	struct adv_cm_id *id = adv_cm_id_find_remote(cm, meta, 0, req->request_id, true);
 	struct adv_cm_ip_header header;
 
 	if (id && id->tid == packet->tid) {
@@ -135,7 +145,7 @@ void adv_cm_rx_sidr_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_met
 		cm->counters.rx_malformed++;
 		return;
 	}
-	id = adv_cm_find_listener(cm, req->service_id, &header);
+	id = adv_cm_listener_find(cm, req->service_id, &header);
 	if (id && id->qp_type == IBV_QPT_UD)
 		new_request(id, now, meta, packet, &header);
 	else if (id || !adv_cm_early_hold(cm, now, meta, packet))

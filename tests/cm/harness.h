@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "cm/internal.h"
+#include "cm/state.h"
 
 #define MS   UINT64_C(1000000)
 #define SEC  UINT64_C(1000000000)

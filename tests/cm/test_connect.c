@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connecting side, message by message. */
+#include "cm/connect.h"
 #include "harness.h"
 #include "wire/bytes.h"
 #include "wire/frame.h"

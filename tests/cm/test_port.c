@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Port spaces: who may bind where, and who gets a request. */
+#include "cm/address.h"
+#include "cm/port.h"
 #include "harness.h"
 
 #include "base/array.h"
@@ -199,33 +201,33 @@ static void test_who_gets_it(void **state)
 	struct adv_cm_id *six = new_id(&p->a, RDMA_PS_TCP), *four = new_id(&p->a, RDMA_PS_TCP),
 			 *own;
 
-	assert_null(adv_cm_find_listener(p->a.cm, service, &to));
+	assert_null(adv_cm_listener_find(p->a.cm, service, &to));
 	assert_int_equal(adv_cm_bind(six, &any6, 0), 0);
-	assert_null(adv_cm_find_listener(p->a.cm, service, &to));
+	assert_null(adv_cm_listener_find(p->a.cm, service, &to));
 	assert_int_equal(adv_cm_listen(six, 0), 0);
-	assert_ptr_equal(adv_cm_find_listener(p->a.cm, service, &to), six);
+	assert_ptr_equal(adv_cm_listener_find(p->a.cm, service, &to), six);
 	adv_cm_id_destroy(six, p->now);
 	six = new_id(&p->a, RDMA_PS_TCP);
 	assert_int_equal(adv_cm_bind(six, &any6, ADV_CM_BIND_AFONLY), 0);
 	assert_int_equal(adv_cm_listen(six, 0), 0);
-	assert_null(adv_cm_find_listener(p->a.cm, service, &to));
+	assert_null(adv_cm_listener_find(p->a.cm, service, &to));
 	assert_int_equal(adv_cm_bind(four, &any4, 0), 0);
 	assert_int_equal(adv_cm_listen(four, 0), 0);
-	assert_ptr_equal(adv_cm_find_listener(p->a.cm, service, &to), four);
+	assert_ptr_equal(adv_cm_listener_find(p->a.cm, service, &to), four);
 	to.ip_version = 6;
-	assert_ptr_equal(adv_cm_find_listener(p->a.cm, service, &to), six);
+	assert_ptr_equal(adv_cm_listener_find(p->a.cm, service, &to), six);
 	adv_cm_id_destroy(four, p->now);
 	to.ip_version = 4;
 	/* Two at addresses of their own, one of which is meant. */
 	adv_cm_id_destroy(six, p->now);
 	assert_int_equal(try_bind(p, OTHER4, 0, &four), 0);
 	assert_int_equal(adv_cm_listen(four, 0), 0);
-	assert_null(adv_cm_find_listener(p->a.cm, service, &to));
+	assert_null(adv_cm_listener_find(p->a.cm, service, &to));
 	assert_int_equal(try_bind(p, OWN4, 0, &own), 0);
 	assert_int_equal(adv_cm_listen(own, 0), 0);
-	assert_ptr_equal(adv_cm_find_listener(p->a.cm, service, &to), own);
-	assert_null(adv_cm_find_listener(p->a.cm, service + 1, &to));
-	assert_null(adv_cm_find_listener(p->a.cm, service | UINT64_C(1) << 40, &to));
+	assert_ptr_equal(adv_cm_listener_find(p->a.cm, service, &to), own);
+	assert_null(adv_cm_listener_find(p->a.cm, service + 1, &to));
+	assert_null(adv_cm_listener_find(p->a.cm, service | UINT64_C(1) << 40, &to));
 }
 
 /* A port is not shared by any number of ids; who listens is found among them. */
@@ -243,9 +245,9 @@ static void test_owners(void **state)
 	assert_int_equal(adv_cm_bind(listens, &elsewhere, 0), 0);
 	assert_int_equal(try_bind(p, OWN4, ADV_CM_BIND_REUSE, &id), EADDRINUSE);
 	assert_int_equal(adv_cm_listen(listens, 0), 0);
-	assert_null(adv_cm_find_listener(p->a.cm, service, &to));
+	assert_null(adv_cm_listener_find(p->a.cm, service, &to));
 	to.destination = elsewhere.ip;
-	assert_ptr_equal(adv_cm_find_listener(p->a.cm, service, &to), listens);
+	assert_ptr_equal(adv_cm_listener_find(p->a.cm, service, &to), listens);
 	adv_cm_id_destroy(first, p->now);
 	assert_int_equal(try_bind(p, OWN4, ADV_CM_BIND_REUSE, &id), 0);
 	assert_int_equal(try_bind(p, OWN4, ADV_CM_BIND_REUSE, &id), EADDRINUSE);

@@ -3,6 +3,7 @@
  * Whoever writes another's address on a request makes that one get the answer: no more than thrice
  * what came in that name, in MADs, which all have one length, until the address proves itself.
  */
+#include "cm/proof.h"
 #include "harness.h"
 
 #define FACTOR	  3u

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "cm/internal.h"
+#include "cm/state.h"
 #include "fuzz.h"
 
 #define PORT 7471

@@ -5,14 +5,15 @@ The old text must occur exactly once in the file; where it does not any more, `r
 the mutant is to be written anew.
 """
 
-CM = "src/cm/cm.c"
 CM_CONNECT = "src/cm/connect.c"
 CM_EARLY = "src/cm/early.c"
+CM_OUTGOING = "src/cm/outgoing.c"
 CM_PROOF = "src/cm/proof.c"
 CM_QP_ATTR = "src/cm/qp_attr.c"
 CM_REJECT = "src/cm/reject.c"
 CM_RELEASE = "src/cm/release.c"
 CM_REQUEST = "src/cm/request.c"
+CM_TIMEOUT = "src/cm/timeout.c"
 COMPLETER = "src/transport/completer.c"
 CQ = "src/transport/cq.c"
 DATAGRAM = "src/transport/datagram.c"
@@ -297,8 +298,8 @@ MUTANTS = [
      "return 4096ull << qp->attr.timeout;", "return 8192ull << qp->attr.timeout;"),
     ("retry-less", "one retry less than was asked for", REQUESTER,
      "\tif (req->retry_left == 0) {", "\tif (req->retry_left <= 1) {"),
-    ("cm-retry", "messages of the connection manager are not sent again", CM,
-     "\tid->cm->counters.tx_retries++;\n\tqueue(id->cm, &id->route.path, id->mad);\n",
+    ("cm-retry", "messages of the connection manager are not sent again", CM_OUTGOING,
+     "\tid->cm->counters.tx_retries++;\n\tqueue_mad(id->cm, &id->route.path, id->mad);\n",
      "\tid->cm->counters.tx_retries++;\n"),
     ("cm-rtu", "an RTU that was lost is not sent again", CM_CONNECT,
      "\tif (id->state == ADV_CM_ESTABLISHED)\n\t\tadv_cm_send_rtu(id, now);\n\telse if",
@@ -310,7 +311,7 @@ MUTANTS = [
      "\t\tcm->counters.rx_duplicates++;\n\t\tsend_drep(cm, meta, packet, id);",
      "\t\tcm->counters.rx_duplicates++;"),
     ("cm-mra", "an MRA does not make anybody wait", CM_REJECT,
-     "\tadv_cm_timer_set(&cm->timers, &id->timer, now + id->service_ns);\n", ""),
+     "\tadv_cm_retransmit_timer_set(id, now + id->service_ns);\n", ""),
     ("cm-psn", "the first PSN is taken for the other direction's", CM_QP_ATTR,
      "\tattr->rq_psn = id->local_psn;", "\tattr->rq_psn = id->remote_psn;"),
     ("cm-depth", "the two depths of a connection are swapped", CM_CONNECT,
@@ -321,7 +322,7 @@ MUTANTS = [
     ("cm-mtu", "a reject because of the path MTU is believed to name a larger one", CM_REJECT,
      " || mtu >= id->route.mtu ||", " ||"),
     ("cm-mtu-same", "who asks again with another MTU is the same as before", CM_REJECT,
-     "\tadv_cm_table_remove(&id->cm->by_comm_id, &id->by_comm_id);\n\tadv_cm_id_begin(id);\n", ""),
+     "\tadv_table_remove(&id->cm->by_comm_id, &id->by_comm_id);\n\tadv_cm_id_begin(id);\n", ""),
     ("cm-proof-address", "a proof counts for whatever address shares its place", CM_PROOF,
      "now < proof->until && adv_gid_equal(&proof->gid, gid)", "now < proof->until"),
     ("cm-proof-time", "a proof counts for ever", CM_PROOF,
@@ -330,16 +331,16 @@ MUTANTS = [
      "\tif (!id->credit)\n\t\treturn false;\n\tid->credit--;\n", ""),
     ("cm-credit-again", "a request that is repeated gives no credit", CM_REQUEST,
      "\tc->rx_duplicates++;\n\tadv_cm_id_credit(id);\n", "\tc->rx_duplicates++;\n"),
-    ("cm-refused-at-once", "a closed port is not given the time to open", CM,
+    ("cm-refused-at-once", "a closed port is not given the time to open", CM_TIMEOUT,
      "(id->refused && id->tries >= REFUSED_TRIES)", "id->refused"),
-    ("cm-refused-quote", "whatever is quoted is believed", CM,
+    ("cm-refused-quote", "whatever is quoted is believed", CM_TIMEOUT,
      " ||\n\t    memcmp(mad, id->mad, len < ADV_MAD_LEN ? len : ADV_MAD_LEN) != 0)", ")"),
     ("cm-refused-still", "who was not there is taken for away though he answers", CM_PROOF,
      "\tid->refused = false;\n", ""),
     ("cm-again", "a listener that was there just before is not waited for", CM_EARLY,
      "\t\t\treturn cm->config.again_ns;", "\t\t\treturn cm->config.early_ns;"),
     ("cm-again-order", "who waits longer holds up those behind him", CM_EARLY,
-     "\twhile (after != &cm->early && adv_container_of(after, struct early, link)->until > e->until)\n"
+     "\twhile (after != &cm->early &&\n\t       adv_container_of(after, struct adv_cm_early, link)->until > e->until)\n"
      "\t\tafter = after->prev;\n", ""),
     ("acked-after-all", "a request is acknowledged that cannot be sent again, and stays", REQUESTER,
      "\t\tif (!wqe->started ||\n\t\t    adv", "\t\tif (wqe->failed || !wqe->started ||\n\t\t    adv"),

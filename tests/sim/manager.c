@@ -6,7 +6,7 @@
  */
 #include <endian.h>
 
-#include "cm/internal.h"
+#include "cm/state.h"
 #include "sim.h"
 #include "wire/mad.h"
 

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cm/outgoing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cm/proof.h"
+
+static void queue_mad(struct adv_cm *cm, const struct adv_path *path, const uint8_t *mad)
+{
+	struct adv_cm_outgoing *o;
+
+	if (cm->outgoing_count >= ADV_CM_OUTGOING_MAX)
+		return;
+	o = malloc(sizeof(*o));
+	if (!o)
+		return;
+	o->mad.path = *path;
+	o->mad.dest_qpn = ADV_GSI_QPN;
+	memcpy(o->mad.data, mad, ADV_MAD_LEN);
+	adv_list_add_tail(&cm->outgoing, &o->link);
+	cm->outgoing_count++;
+}
+
+void adv_cm_send(struct adv_cm_id *id, const struct adv_cm_packet *packet)
+{
+	uint8_t mad[ADV_MAD_LEN];
+
+	if (adv_cm_id_pay(id) && adv_cm_packet_encode(packet, mad))
+		queue_mad(id->cm, &id->route.path, mad);
+}
+
+void adv_cm_send_stateless(struct adv_cm *cm, const struct adv_rx_meta *meta,
+			   const struct adv_cm_packet *packet)
+{
+	const struct adv_path path = {
+		.sgid = meta->dgid,
+		.dgid = meta->sgid,
+		.sport = meta->sport,
+		.tclass = meta->tclass & 0xfc,
+		.hop_limit = ADV_CM_HOP_LIMIT,
+	};
+	uint8_t mad[ADV_MAD_LEN];
+
+	if (cm->outgoing_count < ADV_CM_STATELESS_MAX && adv_cm_packet_encode(packet, mad))
+		queue_mad(cm, &path, mad);
+}
+
+/*
+ * How long the sending that has just happened waits for its answer. By chance an eighth more or
+ * less, so that those who met at a full backlog do not meet there each time.
+ */
+static uint64_t response_wait_ns(struct adv_cm_id *id)
+{
+	const struct adv_cm_config *c = &id->cm->config;
+	uint64_t ns = c->retry_first_ns;
+	unsigned i;
+
+	for (i = 1; i < id->tries && ns < c->retry_longest_ns; i++)
+		ns *= 2;
+	if (ns > c->retry_longest_ns)
+		ns = c->retry_longest_ns;
+	ns += adv_rng_below(&id->cm->rng, ns / 4 + 1) - ns / 8;
+	return ns > id->service_ns ? ns : id->service_ns;
+}
+
+void adv_cm_send_repeated(struct adv_cm_id *id, uint64_t now, const struct adv_cm_packet *packet)
+{
+	if (!adv_cm_packet_encode(packet, id->mad))
+		return;
+	id->tries = 1;
+	id->service_ns = 0;
+	id->refused = false;
+	if (adv_cm_id_pay(id))
+		queue_mad(id->cm, &id->route.path, id->mad);
+	adv_cm_retransmit_timer_set(id, now + response_wait_ns(id));
+}
+
+static void repeat_mad(struct adv_cm_id *id, uint64_t now)
+{
+	if (!adv_cm_id_pay_again(id, now))
+		return;
+	id->cm->counters.tx_retries++;
+	queue_mad(id->cm, &id->route.path, id->mad);
+}
+
+void adv_cm_retransmit(struct adv_cm_id *id, uint64_t now)
+{
+	id->tries++;
+	repeat_mad(id, now);
+	adv_cm_retransmit_timer_set(id, now + response_wait_ns(id));
+}
+
+void adv_cm_outgoing_free(struct adv_cm *cm)
+{
+	while (!adv_list_empty(&cm->outgoing)) {
+		struct adv_cm_outgoing *o =
+			adv_container_of(cm->outgoing.next, struct adv_cm_outgoing, link);
+
+		adv_list_del(&o->link);
+		free(o);
+	}
+}
+
+bool adv_cm_tx(struct adv_cm *cm, uint64_t now, struct adv_cm_mad *out)
+{
+	struct adv_cm_outgoing *o;
+
+	if (adv_list_empty(&cm->outgoing))
+		return false;
+	o = adv_container_of(cm->outgoing.next, struct adv_cm_outgoing, link);
+	*out = o->mad;
+	adv_list_del(&o->link);
+	cm->outgoing_count--;
+	free(o);
+	cm->counters.tx_mads++;
+	return true;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The structures of the connection manager. Only its files and its tests include this. */
+#ifndef ADV_CM_STATE_H
+#define ADV_CM_STATE_H
+
+#include "base/list.h"
+#include "base/rng.h"
+#include "base/table.h"
+#include "cm/cm.h"
+#include "cm/hash.h"
+#include "cm/timer.h"
+#include "wire/cm_message.h"
+#include "wire/cm_message_ip.h"
+
+/* What Linux's rdma_cm says in a REQ: how soon each end is to answer (4.3 s), how often to try. */
+#define ADV_CM_RESPONSE_TIMEOUT 20
+#define ADV_CM_SAID_RETRIES	15
+/* Service timeout of our MRAs, 69 s, as Linux; and the longest believed to others, 275 s. */
+#define ADV_CM_SERVICE_TIMEOUT	       24
+#define ADV_CM_SERVICE_TIMEOUT_LONGEST 26
+/* Local CA ACK delay: what ibv_query_device tells. */
+#define ADV_CM_ACK_DELAY 15
+/* TIMEWAIT is not longer than 69 s, whatever the peer's path says. */
+#define ADV_CM_TIMEWAIT_LONGEST 24
+#define ADV_CM_HOP_LIMIT	64
+/* Sendings of an RTU to a peer that we are a stranger to: it may not ask for it as often as others
+ * do, see proof.c. */
+#define ADV_CM_RTU_TRIES    3
+#define ADV_CM_BACKLOG_MAX  1024u
+#define ADV_CM_OWNERS_MAX   1024u /* of a port */
+#define ADV_CM_OUTGOING_MAX 4096u
+#define ADV_CM_PROOFS	    1024u /* addresses remembered, by hash */
+#define ADV_CM_LEFT	    32u	  /* ports remembered */
+/* Answers that need no id stop before that, so that they leave room for those that do. */
+#define ADV_CM_STATELESS_MAX 1024u
+
+/* IBTA 12.9.5 and 12.9.6; the first five and the last are ours. MRAs are no states of their own
+ * here: one received makes a wait longer, and a repeated message is answered with one. */
+enum adv_cm_state {
+	ADV_CM_IDLE,
+	ADV_CM_BOUND,
+	ADV_CM_ADDRESSED, /* has a peer */
+	ADV_CM_ROUTED,	  /* and a route */
+	ADV_CM_LISTENING,
+	ADV_CM_REQ_SENT,
+	ADV_CM_REP_RCVD,
+	ADV_CM_REQ_RCVD,
+	ADV_CM_REP_SENT,
+	ADV_CM_ESTABLISHED,
+	ADV_CM_DREQ_SENT,
+	ADV_CM_TIMEWAIT,
+	ADV_CM_SIDR_REQ_SENT,
+	ADV_CM_SIDR_REQ_RCVD,
+	ADV_CM_SIDR_DONE,
+	ADV_CM_CLOSED, /* over; to be destroyed */
+};
+
+#define ADV_CM_PORT_SPACES 4
+
+/* A port that is bound to, and by whom. */
+struct adv_cm_port {
+	struct adv_table_node node;
+	enum rdma_port_space ps;
+	uint16_t number;
+	unsigned owner_count;
+	struct adv_list owners; /* those that listen first */
+};
+
+/* A remote address, while requests from it are unanswered. */
+struct adv_cm_host {
+	struct adv_table_node node;
+	struct adv_gid gid;
+	uint32_t requests;
+};
+
+/* A port that somebody has listened on. */
+struct adv_cm_left {
+	uint64_t service_id; /* 0: none */
+	uint64_t when;
+};
+
+/* An address that has proved itself, until when. */
+struct adv_cm_proof {
+	struct adv_gid gid;
+	uint64_t until;
+};
+
+struct adv_cm_id {
+	struct adv_cm *cm;
+	struct adv_list link; /* of cm->ids */
+	void *user;
+	unsigned *charged;	 /* who has it counts it there; NULL: nowhere */
+	enum adv_cm_state state; /* changed by adv_cm_id_set_state() */
+	bool owned;		 /* no: only finishes */
+	bool active;
+	bool aborted;	   /* closed by the peer before we answered */
+	bool disconnected; /* was connected once */
+	bool proven;	   /* the peer has; see proof.c */
+	bool stranger;	   /* its address had not when the peer was first heard of */
+	bool refused;	   /* what waits for an answer met a port that nobody listens on */
+	uint8_t credit;	   /* MADs that may go to a peer that has not */
+	enum rdma_port_space ps;
+	enum ibv_qp_type qp_type;
+	struct adv_list events; /* not delivered yet */
+
+	struct adv_cm_addr local;
+	struct adv_cm_addr remote;
+	bool has_route;
+	bool tos_set;
+	bool ack_timeout_set;
+	uint8_t tos;
+	uint8_t ack_timeout; /* the consumer's */
+	struct adv_cm_route route;
+
+	struct adv_cm_port *port;
+	struct adv_list port_link;
+	unsigned bind_flags;
+
+	unsigned backlog; /* of a listener */
+	unsigned waiting;
+	struct adv_list requests;
+	struct adv_cm_id *listener; /* of a request that its consumer does not have yet */
+	struct adv_list request_link;
+	struct adv_cm_host *host; /* of a request that is unanswered */
+
+	struct adv_table_node by_comm_id; /* local_comm_id */
+	struct adv_table_node by_remote;  /* remote GID, CA GUID, communication or request id */
+	struct adv_table_node by_qpn;	  /* remote GID, CA GUID, QP number */
+	uint32_t local_comm_id;
+	uint32_t remote_comm_id;
+	uint64_t tid; /* of the handshake */
+	uint64_t remote_guid;
+	uint32_t local_qpn;
+	uint32_t remote_qpn;
+	uint32_t local_psn;
+	uint32_t remote_psn;
+	uint32_t qkey;
+	uint8_t responder_resources;
+	uint8_t initiator_depth;
+	uint8_t retry_count;
+	uint8_t rnr_retry_count;
+	uint8_t timeout; /* for the QP, 5 bits */
+	bool alternate;	 /* the request had an alternate path */
+
+	struct adv_cm_timer timer; /* see adv_cm_retransmit_timer_set() */
+	unsigned tries;
+	uint64_t service_ns;	  /* an MRA has asked for this much */
+	uint64_t rep_came;	  /* when */
+	uint8_t mad[ADV_MAD_LEN]; /* what is repeated */
+};
+
+struct adv_cm_outgoing {
+	struct adv_list link;
+	struct adv_cm_mad mad;
+};
+
+struct adv_cm_event_node {
+	struct adv_list link;  /* of cm->events */
+	struct adv_list of_id; /* of id->events */
+	struct adv_cm_event event;
+};
+
+struct adv_cm {
+	struct adv_cm_config config; /* defaults put in */
+	struct adv_rng rng;
+	uint64_t hash_key[2];
+	uint64_t secret_key[2]; /* of the numbers that peers see */
+	struct adv_list ids;
+	unsigned owned;
+	unsigned ending;
+	unsigned busy;	  /* of those owned: adv_cm_id_busy() */
+	unsigned closing; /* of those ending: their DREQ is not answered yet */
+	struct adv_table by_comm_id;
+	struct adv_table by_remote;
+	struct adv_table by_qpn;
+	struct adv_table ports;
+	unsigned ephemeral_used[ADV_CM_PORT_SPACES]; /* by port.c's index of the space */
+	struct adv_table hosts;
+	struct adv_cm_timers timers;
+	struct adv_list events;
+	struct adv_list outgoing;
+	unsigned outgoing_count;
+	struct adv_cm_proof proof[ADV_CM_PROOFS];
+	struct adv_list early; /* requests that nobody listens for yet, who waits least first */
+	unsigned early_count;
+	struct adv_cm_left left[ADV_CM_LEFT];
+	unsigned left_next; /* the oldest, to be replaced */
+	struct adv_cm_counters counters;
+};
+
+/* Handles one kind of message. */
+typedef void adv_cm_rx_fn(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
+			  const struct adv_cm_packet *packet);
+
+/* 4.096 us * 2^n */
+static inline uint64_t adv_cm_iba_ns(uint8_t n)
+{
+	return UINT64_C(4096) << n;
+}
+
+/* Sets the id's state, and the counts of ids by state. */
+void adv_cm_id_set_state(struct adv_cm_id *id, enum adv_cm_state state);
+/* Ends the ownership of an id, which has to finish the protocol. */
+void adv_cm_id_set_ending(struct adv_cm_id *id);
+/* Removes an id that is freed from all counts. */
+void adv_cm_id_uncount(struct adv_cm_id *id);
+
+/*
+ * An id's one timer is its retransmit timer (for REQ, REP, DREQ, SIDR_REQ, and the RTU to a peer
+ * that is not proven), or in the state TIMEWAIT its TIMEWAIT timer. Setting never fails.
+ */
+static inline void adv_cm_retransmit_timer_set(struct adv_cm_id *id, uint64_t when)
+{
+	adv_cm_timer_set(&id->cm->timers, &id->timer, when);
+}
+
+static inline void adv_cm_timewait_timer_set(struct adv_cm_id *id, uint64_t when)
+{
+	adv_cm_timer_set(&id->cm->timers, &id->timer, when);
+}
+
+static inline void adv_cm_timers_stop(struct adv_cm_id *id)
+{
+	adv_cm_timer_set(&id->cm->timers, &id->timer, ADV_CM_NEVER);
+}
+
+#endif

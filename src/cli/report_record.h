@@ -7,7 +7,7 @@
 #ifndef ADV_CLI_REPORT_RECORD_H
 #define ADV_CLI_REPORT_RECORD_H
 
-#include "cli/sim.h"
+#include "cli/sim_run.h"
 
 #define ADV_RECORD_COLUMNS 512
 /* Connections that have a series each; where there are more, each [flow] section has one. */

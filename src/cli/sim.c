@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* adverb sim: runs a scenario of the simulated lossless Ethernet. */
-#include "cli/sim.h"
+#include "cli/sim_run.h"
 
 #include <argp.h>
 #include <signal.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/sim.h"
+#include "cli/sim_run.h"
 #include "fabric/calendar.h"
 
 static FILE *open_csv(const char *folder, const char *name, const char *head)

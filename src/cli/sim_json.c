@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The result of a run as JSON. */
 #include "cli/json.h"
-#include "cli/sim.h"
+#include "cli/sim_run.h"
 
 #define CYCLE_MAX 4096
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/units.h"
-#include "cli/sim.h"
+#include "cli/sim_run.h"
 #include "fabric/calendar.h"
 
 #define CYCLE_MAX 4096

@@ -39,6 +39,11 @@ def values(text):
     return json.dumps(json.loads(text), separators=(",", ":")).encode()
 
 
+def report_data(page):
+    """What the page's script draws."""
+    return page.read_text(encoding="utf-8").partition('id="data">')[2].partition("</script>")[0]
+
+
 def outputs(adverb, scenarios, folder):
     """{what: bytes}: JSON with two seeds, the data of the report, and of one scenario all."""
     found = {}
@@ -47,6 +52,7 @@ def outputs(adverb, scenarios, folder):
         for seed in ("1", "2"):
             args = [*short, "--seed", seed, "--json"]
             found[" ".join(args)] = values(sim(adverb, scenarios, *args, "--report", folder / "page"))
+            found[" ".join([*args[:-1], "--report"])] = values(report_data(folder / "page"))
     found["incast.ini"] = sim(adverb, scenarios, "incast.ini", "--csv", folder)
     for name in CSV:
         found[f"incast.ini --csv: {name}"] = (folder / name).read_bytes()

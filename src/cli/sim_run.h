@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the files of `adverb sim` share: a run, and what is said of it afterwards. */
-#ifndef ADV_CLI_SIM_H
-#define ADV_CLI_SIM_H
+#ifndef ADV_CLI_SIM_RUN_H
+#define ADV_CLI_SIM_RUN_H
 
 #include <stdio.h>
 

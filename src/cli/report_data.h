@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef ADV_CLI_REPORT_DATA_H
+#define ADV_CLI_REPORT_DATA_H
+
+#include "cli/json.h"
+#include "cli/report_record.h"
+
+/* The input of a report's page. */
+struct adv_report_part {
+	FILE *out;
+	const struct adv_sim *sim;
+	const struct adv_record *record;
+};
+
+/* What the page's script draws. Its numbers are integers, so that the same run has the same data
+ * whatever the compiler. NULL: no memory. */
+struct json_object *adv_report_data(const struct adv_report_part *p);
+
+#endif

@@ -1,0 +1,190 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The page of adverb sim --report in headless Chromium, on a wide screen and a phone's.
+
+Usage: test_report_browser.py ADVERB SCENARIOS
+Exit status 77, skipped: there is no Chromium.
+"""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from browser import Browser
+from limits import PATIENCE
+
+ADVERB = pathlib.Path(sys.argv[1]).resolve()
+SCENARIOS = pathlib.Path(sys.argv[2]).resolve()
+WIDTHS = 1400, 400
+# Plots in which pointing at the middle of the run shows a value; the network's cables are apart.
+PLOTS = {"incast": ["queue", "rates", "rate", "times", "marks", "cnps"],
+         "ring-deadlock": ["queue", "rates", "rate"], "loss": ["rates", "rate", "times", "drops"]}
+DARK = "ring-deadlock"
+
+
+def make_page(folder, scenario):
+    page = folder / f"{scenario}.html"
+    subprocess.run([ADVERB, "sim", SCENARIOS / f"{scenario}.ini", "--report", page, "--set", "run.duration=20ms"],
+                   stdout=subprocess.DEVNULL, check=True, timeout=PATIENCE)
+    return page
+
+
+def box(browser, selector):
+    """x, y, width, height of an element, which is brought into view."""
+    return browser.evaluate(f"""(() => {{
+        const e = document.querySelector({selector!r});
+        e.scrollIntoView({{block: "center", behavior: "instant"}});
+        const r = e.getBoundingClientRect();
+        return [r.x, r.y, r.width, r.height];
+    }})()""")
+
+
+def tip(browser, kind):
+    """The text that a plot shows at the pointer; None: nothing."""
+    return browser.evaluate(f"""(() => {{
+        const t = document.querySelector("[data-plot={kind}] .tip");
+        return t && !t.hidden ? t.innerText : null;
+    }})()""")
+
+
+def check_fits(browser, where):
+    """Nothing is wider than the page, apart from what scrolls by itself."""
+    wide = browser.evaluate("""[...document.querySelectorAll("body *")].filter((e) =>
+        !e.closest(".table, .scroll, svg, .tip") && e.getBoundingClientRect().right > innerWidth + 0.5)
+        .map((e) => e.outerHTML.slice(0, 80))""")
+    assert not wide, (where, wide)
+    size = browser.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert size[0] <= size[1], (where, size)
+
+
+def check_hover(browser, kind, where):
+    x, y, width, height = box(browser, f"[data-plot={kind}] .plot")
+    assert tip(browser, kind) is None, (where, kind)
+    browser.mouse("mouseMoved", x + width * 0.6, y + height / 2)
+    text = tip(browser, kind)
+    assert text and text.count("\n") >= 1 and any(c.isdigit() for c in text), (where, kind, text)
+    check_fits(browser, (where, kind, text))
+    browser.mouse("mouseMoved", 1, 1)
+    assert tip(browser, kind) is None, (where, kind)
+
+
+def check_cable(browser, where):
+    """A cable says how much each way was used."""
+    at = browser.evaluate("""(() => {
+        const path = document.querySelector("[data-plot=network] .hit");
+        path.scrollIntoView({block: "center", behavior: "instant"});
+        const p = path.getPointAtLength(path.getTotalLength() * 0.6).matrixTransform(path.getScreenCTM());
+        return [p.x, p.y];
+    })()""")
+    browser.mouse("mouseMoved", *at)
+    assert (tip(browser, "network") or "").count("%") == 2, (where, tip(browser, "network"))
+
+
+def range_of(browser, kind):
+    return browser.evaluate(f"plots.find((p) => p.options.kind === '{kind}').graph.xAxisRange()")
+
+
+def check_zoom(browser, where):
+    """Dragging enlarges a part of the run in every plot over time; the button shows all again."""
+    whole = range_of(browser, "queue"), range_of(browser, "rate")
+    x, y, width, height = box(browser, "[data-plot=queue] .plot")
+    browser.drag(x + width * 0.4, y + height / 2, x + width * 0.7, y + height / 2)
+    for kind in ("queue", "rate"):
+        least, most = range_of(browser, kind)
+        assert whole[0][0] < least < most < whole[0][1], (where, kind, least, most)
+    x, y, width, height = box(browser, "[data-plot=queue] .reset")
+    browser.click(x + width / 2, y + height / 2)
+    assert (range_of(browser, "queue"), range_of(browser, "rate")) == whole, where
+
+
+def check_legend(browser, where):
+    """A click on the legend hides a series, in the plot and at the pointer."""
+    visible = "plots.find((p) => p.options.kind === 'queue').graph.visibility()"
+    x, y, width, height = box(browser, "[data-plot=queue] .legend button")
+    assert browser.evaluate(visible)[0] is True, where
+    browser.click(x + width / 2, y + height / 2)
+    assert browser.evaluate(visible)[0] is False, where
+    x, y, plot_width, plot_height = box(browser, "[data-plot=queue] .plot")
+    browser.mouse("mouseMoved", x + plot_width * 0.6, y + plot_height / 2)
+    assert "output queue" not in tip(browser, "queue"), where
+    x, y, width, height = box(browser, "[data-plot=queue] .legend button")
+    browser.click(x + width / 2, y + height / 2)
+    assert browser.evaluate(visible)[0] is True, where
+
+
+def is_drawn(browser, kind):
+    """Whether a plot has pixels of more than one colour."""
+    return browser.evaluate(f"""[...document.querySelectorAll("[data-plot={kind}] canvas")].some((c) => {{
+        const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+        return new Set(new Uint32Array(d.buffer)).size > 1;
+    }})""")
+
+
+def check_bottleneck(browser, where):
+    """The bottleneck of an incast is named at the top, marked in the network, and its queue is the
+    first plot, with its thresholds named."""
+    found = browser.evaluate("""({
+        finding: document.querySelector("#bottleneck").innerText,
+        top: document.querySelector("#bottleneck").getBoundingClientRect().top + scrollY,
+        marked: document.querySelectorAll("path.bottleneck").length,
+        name: document.querySelector(".bottleneck-name").textContent,
+        first: document.querySelector("[data-plot=queue] h3").innerText,
+        levels: plots[0].options.levels.map((l) => l.name),
+    })""")
+    assert "s0 → h16" in found["finding"] and found["top"] < 300, (where, found)
+    assert found["marked"] == 1 and "s0 → h16" in found["name"], (where, found)
+    assert found["first"].startswith("Switch 0, priority 3") and "bottleneck" in found["first"], (where, found)
+    assert found["levels"] == ["K_min 100 kB", "K_max 400 kB", "xoff, by alpha"], (where, found)
+
+
+def check_page(browser, page, scenario, width):
+    where = (scenario, width)
+    browser.load(page, width, dark=scenario == DARK)
+    check_fits(browser, where)
+    for kind in PLOTS[scenario]:
+        assert is_drawn(browser, kind), (where, kind)
+        check_hover(browser, kind, where)
+    check_cable(browser, where)
+    if scenario == "incast":
+        check_bottleneck(browser, where)
+        check_zoom(browser, where)
+        check_legend(browser, where)
+        assert is_drawn(browser, "pauses"), where
+    assert not browser.complaints(), (where, browser.complaints())
+
+
+def check_without_scripts(browser, page):
+    """The finding, the figures and the table are HTML."""
+    browser.load(page, 1400, scripts=False)
+    root = browser.call("DOM.getDocument", depth=-1)["root"]["nodeId"]
+    assert browser.call("DOM.querySelectorAll", nodeId=root, selector="canvas, #plots *")["nodeIds"] == []
+    for selector, least in (("#bottleneck", 1), (".cards dd", 9), ("tr[data-flow] td", 9), ("noscript p", 1)):
+        nodes = browser.call("DOM.querySelectorAll", nodeId=root, selector=selector)["nodeIds"]
+        assert len(nodes) >= least, (selector, len(nodes))
+        for node in nodes:
+            model = browser.call("DOM.getBoxModel", nodeId=node)["model"]
+            assert model["width"] > 0 and model["height"] > 0, selector
+
+
+def main():
+    chromium = shutil.which("chromium")
+    if not chromium:
+        print("skipped: no chromium")
+        return 77
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = pathlib.Path(name)
+        pages = {scenario: make_page(folder, scenario) for scenario in PLOTS}
+        with Browser(chromium, folder) as browser:
+            for scenario, page in pages.items():
+                for width in WIDTHS:
+                    check_page(browser, page, scenario, width)
+                    print(scenario, width, "good")
+            check_without_scripts(browser, pages["incast"])
+            print("without scripts good")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct adv_list {
 	struct adv_list *next;
@@ -64,6 +65,16 @@ static inline void adv_list_del(struct adv_list *n)
 	n->prev->next = n->next;
 	n->next->prev = n->prev;
 	adv_list_init(n);
+}
+
+/* The number of nodes; walks the list. */
+static inline uint32_t adv_list_length(const struct adv_list *head)
+{
+	uint32_t count = 0;
+
+	for (const struct adv_list *n = head->next; n != head; n = n->next)
+		count++;
+	return count;
 }
 
 /* For the loops below: the entry that contains n at this offset; NULL: n is the end of the list. */

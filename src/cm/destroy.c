@@ -30,12 +30,7 @@ static bool undelivered(const struct adv_cm_id *id)
 
 static void destroy_requests(struct adv_cm_id *listener, uint64_t now)
 {
-	struct adv_list *link = listener->requests.next;
-
-	while (link != &listener->requests) {
-		struct adv_cm_id *id = adv_container_of(link, struct adv_cm_id, request_link);
-
-		link = link->next;
+	adv_list_for_each_safe(struct adv_cm_id, id, &listener->requests, request_link) {
 		if (undelivered(id))
 			adv_cm_id_destroy(id, now);
 	}

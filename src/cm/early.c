@@ -74,8 +74,8 @@ bool adv_cm_early_hold(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta
 	struct adv_cm_early *e;
 	uint64_t wait;
 
-	for (struct adv_list *n = cm->early.next; n != &cm->early; n = n->next) {
-		if (is_repeated(adv_container_of(n, struct adv_cm_early, link), meta, packet)) {
+	adv_list_for_each(const struct adv_cm_early, kept, &cm->early, link) {
+		if (is_repeated(kept, meta, packet)) {
 			cm->counters.rx_duplicates++;
 			return true;
 		}
@@ -124,9 +124,7 @@ static struct adv_cm_early *remove_early(struct adv_cm *cm, struct adv_cm_early 
 
 struct adv_cm_early *adv_cm_early_take_listened(struct adv_cm *cm)
 {
-	for (struct adv_list *n = cm->early.next; n != &cm->early; n = n->next) {
-		struct adv_cm_early *e = adv_container_of(n, struct adv_cm_early, link);
-
+	adv_list_for_each(struct adv_cm_early, e, &cm->early, link) {
 		if (has_listener(cm, e))
 			return remove_early(cm, e);
 	}

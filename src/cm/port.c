@@ -123,11 +123,7 @@ static bool is_conflict(const struct adv_cm_id *id, const struct adv_cm_id *owne
 
 bool adv_cm_port_is_taken(const struct adv_cm_id *id, const struct adv_cm_port *port, bool reuse)
 {
-	const struct adv_list *link;
-
-	for (link = port->owners.next; link != &port->owners; link = link->next) {
-		const struct adv_cm_id *owner = adv_container_of(link, struct adv_cm_id, port_link);
-
+	adv_list_for_each(const struct adv_cm_id, owner, &port->owners, port_link) {
 		if (owner != id && is_conflict(id, owner, reuse))
 			return true;
 	}
@@ -140,11 +136,7 @@ bool adv_cm_port_is_taken(const struct adv_cm_id *id, const struct adv_cm_port *
  */
 static bool leads_elsewhere(const struct adv_cm_id *id, const struct adv_cm_port *port)
 {
-	const struct adv_list *link;
-
-	for (link = port->owners.next; link != &port->owners; link = link->next) {
-		const struct adv_cm_id *owner = adv_container_of(link, struct adv_cm_id, port_link);
-
+	adv_list_for_each(const struct adv_cm_id, owner, &port->owners, port_link) {
 		if (owner->state == ADV_CM_LISTENING || !owner->remote.family)
 			return false;
 		if (owner->remote.port == id->remote.port &&
@@ -266,14 +258,12 @@ struct adv_cm_id *adv_cm_listener_find(struct adv_cm *cm, uint64_t service_id,
 	const struct adv_cm_port *port =
 		find_port(cm, (enum rdma_port_space)(service_id >> 16), (uint16_t)service_id);
 	struct adv_cm_id *best = NULL;
-	const struct adv_list *link;
 	int best_fit = 0;
 
 	/* A port space has 16 bits. */
 	if (service_id >> 32 || !port)
 		return NULL;
-	for (link = port->owners.next; link != &port->owners; link = link->next) {
-		struct adv_cm_id *id = adv_container_of(link, struct adv_cm_id, port_link);
+	adv_list_for_each(struct adv_cm_id, id, &port->owners, port_link) {
 		int fit = listens_at(id, header);
 
 		if (id->state != ADV_CM_LISTENING)

@@ -53,9 +53,7 @@ static int pass_to_slot(struct adv_client *c, uint32_t slot)
 /* Finds the user of a process that is connected to either protocol. */
 static bool find_process_user(const struct adv_client *c, pid_t pid, uid_t *uid)
 {
-	for (struct adv_list *n = c->all->list.next; n != &c->all->list; n = n->next) {
-		const struct adv_client *other = adv_container_of(n, struct adv_client, link);
-
+	adv_list_for_each(const struct adv_client, other, &c->all->list, link) {
 		if (other->session.peer.pid == pid) {
 			*uid = other->session.peer.uid;
 			return true;

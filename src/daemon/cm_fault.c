@@ -48,9 +48,10 @@ static struct process *process_of(struct adv_list *n)
 
 static struct process *find_process(const struct adv_cm_faults *f, pid_t pid)
 {
-	for (struct adv_list *n = f->processes.next; n != &f->processes; n = n->next)
-		if (process_of(n)->pid == pid)
-			return process_of(n);
+	adv_list_for_each(struct process, p, &f->processes, link) {
+		if (p->pid == pid)
+			return p;
+	}
 	return NULL;
 }
 
@@ -203,8 +204,8 @@ static bool may_have_more(const struct adv_cm_faults *f, uid_t uid)
 {
 	unsigned same = 0;
 
-	for (struct adv_list *n = f->processes.next; n != &f->processes; n = n->next)
-		same += process_of(n)->uid == uid;
+	adv_list_for_each(const struct process, p, &f->processes, link)
+		same += p->uid == uid;
 	return f->count < PROCESSES_MAX && (!f->ucma->daemon->system || same < USER_PROCESSES_MAX);
 }
 

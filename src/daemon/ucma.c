@@ -129,9 +129,7 @@ static bool too_many(const struct adv_ucma *u, const struct adv_user *user,
 {
 	unsigned same_process = 0;
 
-	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
-		const struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
-
+	adv_list_for_each(const struct adv_ucma_client, c, &u->clients, link) {
 		/* 0: one that we cannot see; there may be many. */
 		same_process += peer->pid && c->session.peer.pid == peer->pid;
 	}
@@ -167,9 +165,7 @@ int adv_ucma_open(struct adv_ucma *u, const struct ucred *peer, int pidfd, const
 
 bool adv_ucma_find_process(const struct adv_ucma *u, pid_t pid, uid_t *uid)
 {
-	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
-		const struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
-
+	adv_list_for_each(const struct adv_ucma_client, c, &u->clients, link) {
 		if (c->session.peer.pid == pid) {
 			*uid = c->session.peer.uid;
 			return true;
@@ -193,12 +189,7 @@ void adv_ucma_fault(struct adv_ucma *u, pid_t pid, uid_t uid, int fd)
 
 static void close_dead(struct adv_ucma *u)
 {
-	struct adv_list *n = u->clients.next;
-
-	while (n != &u->clients) {
-		struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
-
-		n = n->next;
+	adv_list_for_each_safe(struct adv_ucma_client, c, &u->clients, link) {
 		if (c->session.dead)
 			adv_ucma_client_close(c);
 	}
@@ -385,12 +376,8 @@ void adv_ucma_gids_changed(struct adv_ucma *u)
 		adv_warn("QP1 keeps to the old addresses: %s", strerror(error));
 	gone_count = gids_missing(&old, &u->gids, gone);
 	come_count = gids_missing(&u->gids, &old, come);
-	for (struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
-		struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
-
-		for (struct adv_list *i = c->id_list.next; i != &c->id_list; i = i->next) {
-			struct adv_ucma_id *id = adv_container_of(i, struct adv_ucma_id, link);
-
+	adv_list_for_each(struct adv_ucma_client, c, &u->clients, link) {
+		adv_list_for_each(struct adv_ucma_id, id, &c->id_list, link) {
 			if (id->ifindex && is_among(id, gone, gone_count))
 				lose_address(id);
 			else if (id->adrift && is_among(id, come, come_count))

@@ -173,12 +173,7 @@ static void free_event(struct adv_ucma_event *e)
 
 void adv_ucma_events_drop(struct adv_ucma_id *id, const struct adv_ucma_membership *membership)
 {
-	struct adv_list *n = id->events.next;
-
-	while (n != &id->events) {
-		struct adv_ucma_event *e = adv_container_of(n, struct adv_ucma_event, id_link);
-
-		n = n->next;
+	adv_list_for_each_safe(struct adv_ucma_event, e, &id->events, id_link) {
 		if (membership && e->membership != membership)
 			continue;
 		forgive_token(id->channel);
@@ -280,9 +275,7 @@ static void move_id(struct adv_ucma_id *id, struct adv_ucma_channel *to)
 	from->ids--;
 	to->ids++;
 	id->channel = to;
-	for (struct adv_list *n = id->events.next; n != &id->events; n = n->next) {
-		struct adv_ucma_event *e = adv_container_of(n, struct adv_ucma_event, id_link);
-
+	adv_list_for_each(struct adv_ucma_event, e, &id->events, id_link) {
 		forgive_token(from);
 		adv_list_del(&e->channel_link);
 		append_event(to, e);
@@ -301,7 +294,7 @@ int adv_ucma_migrate(struct adv_ucma_client *c, struct adv_ucma_message *m, int 
 	if (id->channel == to)
 		return 0;
 	move_id(id, to);
-	for (struct adv_list *n = id->requests.next; n != &id->requests; n = n->next)
-		move_id(adv_container_of(n, struct adv_ucma_id, request_link), to);
+	adv_list_for_each(struct adv_ucma_id, request, &id->requests, request_link)
+		move_id(request, to);
 	return 0;
 }

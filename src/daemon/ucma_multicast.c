@@ -111,10 +111,7 @@ void adv_ucma_leave_all(struct adv_ucma_id *id)
 
 void adv_ucma_memberships_lost(struct adv_ucma_id *id)
 {
-	for (struct adv_list *n = id->memberships.next; n != &id->memberships; n = n->next) {
-		struct adv_ucma_membership *m =
-			adv_container_of(n, struct adv_ucma_membership, link);
-
+	adv_list_for_each(struct adv_ucma_membership, m, &id->memberships, link) {
 		if (!m->lost)
 			queue_membership_event(m, ENODEV);
 	}

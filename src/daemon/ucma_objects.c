@@ -70,12 +70,13 @@ static unsigned list_client_ids(const struct adv_ucma_client *c, uint64_t *skip,
 		*skip -= c->id_count;
 		return 0;
 	}
-	for (const struct adv_list *n = c->id_list.next; n != &c->id_list && count < room;
-	     n = n->next) {
+	adv_list_for_each(const struct adv_ucma_id, id, &c->id_list, link) {
+		if (count == room)
+			break;
 		if (*skip)
 			(*skip)--;
 		else
-			describe_id(adv_container_of(n, struct adv_ucma_id, link), &out[count++]);
+			describe_id(id, &out[count++]);
 	}
 	return count;
 }
@@ -90,9 +91,7 @@ static unsigned list_objects(void *user, enum adv_resource_kind kind, uint64_t *
 	unsigned count = 0, all = 0;
 
 	memset(out, 0, room * sizeof(*out));
-	for (const struct adv_list *n = clients->next; n != clients; n = n->next) {
-		const struct adv_ucma_client *c = adv_container_of(n, struct adv_ucma_client, link);
-
+	adv_list_for_each(const struct adv_ucma_client, c, clients, link) {
 		if (a->uid != 0 && c->session.peer.uid != a->uid)
 			continue;
 		all += c->id_count;

@@ -30,13 +30,9 @@ void adv_users_free(struct adv_users *u)
 /* Also forgets those that have nothing any more. */
 static struct adv_user *find(struct adv_users *u, uid_t uid)
 {
-	struct adv_list *n = u->list.next;
 	struct adv_user *found = NULL;
 
-	while (n != &u->list) {
-		struct adv_user *user = adv_container_of(n, struct adv_user, link);
-
-		n = n->next;
+	adv_list_for_each_safe(struct adv_user, user, &u->list, link) {
 		if (user->uid == uid)
 			found = user;
 		else if (!user->held && !user->ids)
@@ -112,9 +108,10 @@ void adv_turn_end(struct adv_turn *t)
 
 bool adv_users_have_process(const struct adv_users *u, pid_t pid)
 {
-	for (struct adv_list *n = u->connections.next; n != &u->connections; n = n->next)
-		if (adv_container_of(n, struct adv_turn, connection)->pid == pid)
+	adv_list_for_each(const struct adv_turn, turn, &u->connections, connection) {
+		if (turn->pid == pid)
 			return true;
+	}
 	return false;
 }
 

@@ -67,19 +67,9 @@ static void watch_room(struct worker *w, struct adv_client *c)
 	epoll_ctl(w->epoll, EPOLL_CTL_MOD, c->session.fd, &e);
 }
 
-static struct adv_client *client_of(struct adv_list *n)
-{
-	return adv_container_of(n, struct adv_client, link);
-}
-
 static void drop_dead(struct worker *w)
 {
-	struct adv_list *n = w->clients.list.next;
-
-	while (n != &w->clients.list) {
-		struct adv_client *c = client_of(n);
-
-		n = n->next;
+	adv_list_for_each_safe(struct adv_client, c, &w->clients.list, link) {
 		if (c->session.dead)
 			adv_client_drop(c);
 	}
@@ -87,8 +77,10 @@ static void drop_dead(struct worker *w)
 
 static void notify_all(struct worker *w, uint32_t what)
 {
-	for (struct adv_list *n = w->clients.list.next; what && n != &w->clients.list; n = n->next)
-		adv_client_notify(client_of(n), what);
+	if (!what)
+		return;
+	adv_list_for_each(struct adv_client, c, &w->clients.list, link)
+		adv_client_notify(c, what);
 }
 
 static void watch_rooms(struct worker *w)
@@ -96,9 +88,10 @@ static void watch_rooms(struct worker *w)
 	if (!w->clients.room_wanted)
 		return;
 	w->clients.room_wanted = false;
-	for (struct adv_list *n = w->clients.list.next; n != &w->clients.list; n = n->next)
-		if (client_of(n)->wants_room)
-			watch_room(w, client_of(n));
+	adv_list_for_each(struct adv_client, c, &w->clients.list, link) {
+		if (c->wants_room)
+			watch_room(w, c);
+	}
 }
 
 /* Out of descriptors: a client that waits in the queue is told by being closed. */
@@ -305,8 +298,8 @@ static int prepare(struct worker *w)
 static void say_farewell(struct worker *w)
 {
 	notify_all(w, ADV_CONTROL_NOTICE_LEAVING);
-	for (struct adv_list *n = w->clients.list.next; n != &w->clients.list; n = n->next)
-		client_of(n)->session.dead = true;
+	adv_list_for_each(struct adv_client, c, &w->clients.list, link)
+		c->session.dead = true;
 	drop_dead(w);
 	adv_ucma_end(w->clients.ucma);
 	adv_pairs_destroy(w->clients.pairs);

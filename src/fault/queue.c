@@ -34,12 +34,10 @@ static void take_out(struct adv_fault_queue *q, struct adv_fault_held *h)
 void adv_fault_queue_passed(struct adv_fault_queue *q, uint64_t now)
 {
 	unsigned left = q->behind;
-	struct adv_list *next;
 
-	for (struct adv_list *n = q->held.next; left; n = next) {
-		struct adv_fault_held *h = held_of(n);
-
-		next = n->next;
+	adv_list_for_each_safe(struct adv_fault_held, h, &q->held, node) {
+		if (!left)
+			break;
 		if (!h->behind)
 			continue;
 		left--;

@@ -72,8 +72,8 @@ void device_deliver_events(struct adv_device *d)
 
 void device_deliver_port_event(struct adv_device *d, enum ibv_event_type type)
 {
-	for (struct adv_list *n = d->users.next; n != &d->users; n = n->next)
-		device_wake_later(d, d->callbacks.port(device_user_of(n)->user, type));
+	adv_list_for_each(struct device_user, u, &d->users, node)
+		device_wake_later(d, d->callbacks.port(u->user, type));
 }
 
 void device_publish_counters(struct adv_device *d)

@@ -8,18 +8,12 @@
 
 static unsigned count_contexts(const struct adv_device *d)
 {
-	unsigned count = 0;
-
-	for (const struct adv_list *n = d->users.next; n != &d->users; n = n->next)
-		count++;
-	return count;
+	return adv_list_length(&d->users);
 }
 
 static uint32_t number_of(const struct adv_device *d, const void *owner)
 {
-	for (const struct adv_list *n = d->users.next; n != &d->users; n = n->next) {
-		const struct device_user *u = adv_container_of(n, struct device_user, node);
-
+	adv_list_for_each(const struct device_user, u, &d->users, node) {
 		if (u->user == owner)
 			return u->number;
 	}
@@ -33,9 +27,7 @@ static unsigned tell_contexts(const struct adv_device *d, uint64_t *from, struct
 	unsigned count = 0;
 
 	memset(out, 0, room * sizeof(*out));
-	for (const struct adv_list *n = d->users.next; n != &d->users; n = n->next) {
-		const struct device_user *u = adv_container_of(n, struct device_user, node);
-
+	adv_list_for_each(const struct device_user, u, &d->users, node) {
 		if (u->number <= *from)
 			continue;
 		if (count == room)

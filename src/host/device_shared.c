@@ -33,11 +33,7 @@ static void after_fork_in_parent(void)
  */
 static void after_fork_in_child(void)
 {
-	struct adv_list *n;
-
-	for (n = all_devices.next; n != &all_devices; n = n->next) {
-		struct adv_device *d = adv_container_of(n, struct adv_device, node);
-
+	adv_list_for_each(struct adv_device, d, &all_devices, node) {
 		atomic_store(&d->foreign, true);
 		adv_control_abandon(d->control);
 		adv_udp_abandon(d->udp);
@@ -65,8 +61,7 @@ __attribute__((destructor)) static void before_exit(void)
 {
 	if (pthread_mutex_trylock(&all_lock) != 0)
 		return;
-	for (struct adv_list *n = all_devices.next; n != &all_devices; n = n->next) {
-		struct adv_device *d = adv_container_of(n, struct adv_device, node);
+	adv_list_for_each(struct adv_device, d, &all_devices, node) {
 		unsigned tries = 0;
 
 		while (!adv_lock_try(&d->lock) && ++tries < EXIT_TRIES)
@@ -107,9 +102,7 @@ static struct adv_device *find_shared(const struct adv_device_callbacks *callbac
 	struct adv_device *best = NULL;
 	unsigned count = 0;
 
-	for (struct adv_list *n = all_devices.next; n != &all_devices; n = n->next) {
-		struct adv_device *d = adv_container_of(n, struct adv_device, node);
-
+	adv_list_for_each(struct adv_device, d, &all_devices, node) {
 		if (memcmp(&d->callbacks, callbacks, sizeof(*callbacks)) != 0 || is_gone(d))
 			continue;
 		count++;
@@ -150,9 +143,7 @@ static void remove_user(struct adv_device *d, void *user)
 {
 	struct adv_engine *e = adv_device_lock(d);
 
-	for (struct adv_list *n = d->users.next; n != &d->users; n = n->next) {
-		struct device_user *u = device_user_of(n);
-
+	adv_list_for_each_safe(struct device_user, u, &d->users, node) {
 		if (u->user != user)
 			continue;
 		adv_list_del(&u->node);

@@ -9,20 +9,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 #define NS_PER_S 1000000000ull
 
 /* A starving thread that never takes the lock has left by longjmp() from a signal handler. */
 static const struct timespec reserved_longest = {1, 0};
 /* How long a holder that gives way waits for the woken thread to get a processor. */
 static const struct timespec offered_longest = {0, 1000000};
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
 
 /* Returns how many threads slept. */
 static long wake(struct adv_lock *l, int threads)
@@ -92,7 +86,7 @@ static bool outwait_reservation(struct adv_lock *l)
 
 void adv_lock_sleep(struct adv_lock *l)
 {
-	uint64_t begin = now_ns();
+	uint64_t begin = adv_clock_ns();
 	bool starving = false;
 
 	for (;;) {
@@ -106,7 +100,7 @@ void adv_lock_sleep(struct adv_lock *l)
 				break;
 		} else if (state == ADV_LOCK_CONTENDED || mark_contended(l)) {
 			(void)sleep_while(l, ADV_LOCK_CONTENDED, NULL);
-			if (!starving && now_ns() - begin > ADV_LOCK_STARVES) {
+			if (!starving && adv_clock_ns() - begin > ADV_LOCK_STARVES) {
 				starving = true;
 				atomic_fetch_add(&l->starving, 1);
 			}

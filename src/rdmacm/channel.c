@@ -83,8 +83,8 @@ ADV_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	if (!channel)
 		return;
 	adv_rdma_lock(ch->connection);
-	for (struct adv_list *n = ch->ids.next; n != &ch->ids; n = n->next)
-		adv_rdma_id_end(adv_container_of(n, struct adv_rdma_id, of_channel));
+	adv_list_for_each(struct adv_rdma_id, id, &ch->ids, of_channel)
+		adv_rdma_id_end(id);
 	ch->closed = true;
 	adv_list_del(&ch->link);
 	adv_sys_close(channel->fd);

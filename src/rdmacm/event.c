@@ -32,10 +32,7 @@ static void count(struct event *e, struct adv_rdma_id *id)
 
 static struct adv_rdma_membership *membership_of(struct adv_rdma_id *id, uint64_t handle)
 {
-	for (struct adv_list *n = id->memberships.next; n != &id->memberships; n = n->next) {
-		struct adv_rdma_membership *m =
-			adv_container_of(n, struct adv_rdma_membership, link);
-
+	adv_list_for_each(struct adv_rdma_membership, m, &id->memberships, link) {
 		if (m->handle == handle)
 			return m;
 	}

@@ -34,9 +34,7 @@ struct adv_rdma_id *adv_rdma_id_find(struct adv_rdma_connection *c, uint32_t han
 {
 	struct adv_list *head = bucket(c, handle);
 
-	for (struct adv_list *n = head->next; n != head; n = n->next) {
-		struct adv_rdma_id *id = adv_container_of(n, struct adv_rdma_id, by_handle);
-
+	adv_list_for_each(struct adv_rdma_id, id, head, by_handle) {
 		if (id->handle == handle)
 			return id;
 	}

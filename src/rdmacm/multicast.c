@@ -68,13 +68,11 @@ static struct adv_rdma_membership *unlist(struct adv_rdma_id *id, const struct s
 	struct adv_rdma_membership *found = NULL;
 
 	adv_rdma_lock(id->connection);
-	for (struct adv_list *n = id->memberships.next; n != &id->memberships && !found;
-	     n = n->next) {
-		struct adv_rdma_membership *m =
-			adv_container_of(n, struct adv_rdma_membership, link);
-
-		if (memcmp(&m->addr, addr, len) == 0)
+	adv_list_for_each(struct adv_rdma_membership, m, &id->memberships, link) {
+		if (memcmp(&m->addr, addr, len) == 0) {
 			found = m;
+			break;
+		}
 	}
 	if (found)
 		adv_list_del(&found->link);

@@ -23,8 +23,8 @@ void adv_rs_dgram_init(struct adv_rsocket *rs)
 
 void adv_rs_dgram_destroy(struct adv_rsocket *rs)
 {
-	for (struct adv_list *n = rs->d.queued.next; n != &rs->d.queued; n = n->next)
-		free(adv_container_of(n, struct adv_rs_datagram, link)->copy);
+	adv_list_for_each(struct adv_rs_datagram, datagram, &rs->d.queued, link)
+		free(datagram->copy);
 	adv_rs_dests_free(rs);
 	adv_rs_dgram_qps_free(rs);
 	free(rs->d.pool);
@@ -195,8 +195,8 @@ bool adv_rs_dgram_progress(struct adv_rsocket *rs)
 {
 	bool changed = false;
 
-	for (struct adv_list *n = rs->d.qps.next; n != &rs->d.qps; n = n->next) {
-		if (progress_qp(rs, adv_container_of(n, struct adv_rs_dgram_qp, link)))
+	adv_list_for_each(struct adv_rs_dgram_qp, qp, &rs->d.qps, link) {
+		if (progress_qp(rs, qp))
 			changed = true;
 	}
 	return changed;
@@ -204,8 +204,8 @@ bool adv_rs_dgram_progress(struct adv_rsocket *rs)
 
 void adv_rs_dgram_arm(struct adv_rsocket *rs)
 {
-	for (struct adv_list *n = rs->d.qps.next; n != &rs->d.qps; n = n->next)
-		ibv_req_notify_cq(adv_container_of(n, struct adv_rs_dgram_qp, link)->cq, 0);
+	adv_list_for_each(struct adv_rs_dgram_qp, qp, &rs->d.qps, link)
+		ibv_req_notify_cq(qp->cq, 0);
 }
 
 static bool receivable(struct adv_rsocket *rs)
@@ -250,8 +250,8 @@ ssize_t adv_rs_dgram_recv(struct adv_rsocket *rs, const struct iovec *iov, size_
 
 bool adv_rs_dgram_can_send(const struct adv_rsocket *rs)
 {
-	for (struct adv_list *n = rs->d.qps.next; n != &rs->d.qps; n = n->next) {
-		if (adv_container_of(n, struct adv_rs_dgram_qp, link)->free_count == 0)
+	adv_list_for_each(const struct adv_rs_dgram_qp, qp, &rs->d.qps, link) {
+		if (qp->free_count == 0)
 			return false;
 	}
 	return true;
@@ -264,9 +264,8 @@ static bool sendable(struct adv_rsocket *rs)
 
 static bool all_sent(struct adv_rsocket *rs)
 {
-	for (struct adv_list *n = rs->d.qps.next; n != &rs->d.qps; n = n->next) {
-		if (adv_container_of(n, struct adv_rs_dgram_qp, link)->free_count <
-		    rs->options.sq_size)
+	adv_list_for_each(const struct adv_rs_dgram_qp, qp, &rs->d.qps, link) {
+		if (qp->free_count < rs->options.sq_size)
 			return false;
 	}
 	return true;

@@ -157,10 +157,9 @@ struct adv_rs_dgram_qp *adv_rs_dgram_qp_get(struct adv_rsocket *rs, const union 
 {
 	struct adv_rs_dgram_qp *qp;
 
-	for (struct adv_list *n = rs->d.qps.next; n != &rs->d.qps; n = n->next) {
-		qp = adv_container_of(n, struct adv_rs_dgram_qp, link);
-		if (adv_rs_addr_equal(&qp->local, local))
-			return qp;
+	adv_list_for_each(struct adv_rs_dgram_qp, known, &rs->d.qps, link) {
+		if (adv_rs_addr_equal(&known->local, local))
+			return known;
 	}
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)

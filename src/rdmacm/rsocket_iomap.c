@@ -83,9 +83,7 @@ static void unmap(struct adv_rs_stream *s, struct adv_rs_mapped *mapped)
 
 static bool unmap_in(struct adv_rs_stream *s, struct adv_list *list, const void *buf, size_t len)
 {
-	for (struct adv_list *n = list->next; n != list; n = n->next) {
-		struct adv_rs_mapped *mapped = adv_container_of(n, struct adv_rs_mapped, link);
-
+	adv_list_for_each(struct adv_rs_mapped, mapped, list, link) {
 		if (mapped->mr->addr == buf && mapped->mr->length == len) {
 			unmap(s, mapped);
 			return true;

@@ -85,9 +85,7 @@ void adv_rs_wake(struct adv_rsocket *rs)
 {
 	const uint64_t one = 1;
 
-	for (struct adv_list *n = rs->watches.next; n != &rs->watches; n = n->next) {
-		struct adv_rs_watch *watch = adv_container_of(n, struct adv_rs_watch, link);
-
+	adv_list_for_each(struct adv_rs_watch, watch, &rs->watches, link) {
 		if (!atomic_exchange(&watch->waker->signaled, true))
 			(void)!adv_sys_write(watch->waker->fd, &one, sizeof(one));
 	}

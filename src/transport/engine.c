@@ -108,9 +108,7 @@ int adv_engine_set_gids(struct adv_engine *e, const struct adv_engine_gid *gids,
 	free(e->gids);
 	e->gids = copy;
 	e->gid_count = count;
-	for (struct adv_list *n = e->qps.next; n != &e->qps; n = n->next) {
-		struct adv_qp *qp = adv_container_of(n, struct adv_qp, node);
-
+	adv_list_for_each(struct adv_qp, qp, &e->qps, node) {
 		qp->peer_is_here = adv_engine_is_here(e, &qp->path.dgid);
 	}
 	return 0;
@@ -454,10 +452,8 @@ unsigned adv_engine_tx_some(struct adv_engine *e, uint64_t now, struct adv_tx_ba
 
 static bool is_waiting(const struct adv_engine *e, const struct adv_event *ev)
 {
-	for (const struct adv_list *n = e->async_events.next; n != &e->async_events; n = n->next) {
-		const struct adv_event *w = &adv_container_of((struct adv_list *)(uintptr_t)n,
-							      struct adv_async_node, node)
-						     ->event;
+	adv_list_for_each(const struct adv_async_node, n, &e->async_events, node) {
+		const struct adv_event *w = &n->event;
 
 		if (w->async == ev->async && w->qp == ev->qp && w->cq == ev->cq &&
 		    w->srq == ev->srq)
@@ -485,12 +481,7 @@ void adv_async_event(struct adv_engine *e, enum ibv_event_type type, struct adv_
 
 void adv_async_forget(struct adv_engine *e, const void *object)
 {
-	struct adv_list *n = e->async_events.next;
-
-	while (n != &e->async_events) {
-		struct adv_async_node *a = adv_container_of(n, struct adv_async_node, node);
-
-		n = n->next;
+	adv_list_for_each_safe(struct adv_async_node, a, &e->async_events, node) {
 		if (a->event.qp == object || a->event.cq == object || a->event.srq == object) {
 			adv_list_del(&a->node);
 			free(a);

@@ -92,23 +92,21 @@ static bool is_meant(const struct raising *r, const struct adv_qp *qp)
 /* A QP that is meant uses the CQ or SRQ. */
 static bool is_used(const struct raising *r, const void *object)
 {
-	bool used = r->qpn_first == 0 && r->qpn_last == UINT32_MAX;
-
-	for (struct adv_list *n = r->engine->qps.next; n != &r->engine->qps && !used; n = n->next) {
-		const struct adv_qp *qp = adv_container_of(n, struct adv_qp, node);
-
-		used = is_meant(r, qp) &&
-		       (qp->send_cq == object || qp->recv_cq == object || qp->srq == object);
+	if (r->qpn_first == 0 && r->qpn_last == UINT32_MAX)
+		return true;
+	adv_list_for_each(const struct adv_qp, qp, &r->engine->qps, node) {
+		if (is_meant(r, qp) &&
+		    (qp->send_cq == object || qp->recv_cq == object || qp->srq == object))
+			return true;
 	}
-	return used;
+	return false;
 }
 
 static unsigned raise_of_qps(const struct raising *r)
 {
 	unsigned count = 0;
 
-	for (struct adv_list *n = r->engine->qps.next; n != &r->engine->qps; n = n->next) {
-		struct adv_qp *qp = adv_container_of(n, struct adv_qp, node);
+	adv_list_for_each(struct adv_qp, qp, &r->engine->qps, node) {
 		bool fails = r->type == IBV_EVENT_QP_FATAL || r->type == IBV_EVENT_QP_REQ_ERR ||
 			     r->type == IBV_EVENT_QP_ACCESS_ERR;
 
@@ -126,9 +124,7 @@ static unsigned raise_of_cqs(const struct raising *r)
 {
 	unsigned count = 0;
 
-	for (struct adv_list *n = r->engine->cqs.next; n != &r->engine->cqs; n = n->next) {
-		struct adv_cq *cq = adv_container_of(n, struct adv_cq, node);
-
+	adv_list_for_each(struct adv_cq, cq, &r->engine->cqs, node) {
 		if (!is_used(r, cq))
 			continue;
 		adv_async_event(r->engine, r->type, NULL, cq, NULL, ADV_ERR_NONE);
@@ -142,9 +138,7 @@ static unsigned raise_of_srqs(const struct raising *r)
 {
 	unsigned count = 0;
 
-	for (struct adv_list *n = r->engine->srqs.next; n != &r->engine->srqs; n = n->next) {
-		struct adv_srq *srq = adv_container_of(n, struct adv_srq, node);
-
+	adv_list_for_each(struct adv_srq, srq, &r->engine->srqs, node) {
 		if (!is_used(r, srq))
 			continue;
 		adv_async_event(r->engine, r->type, NULL, NULL, srq, ADV_ERR_NONE);

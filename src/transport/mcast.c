@@ -6,9 +6,7 @@
 
 struct adv_mcast_group *adv_mcast_find(struct adv_engine *e, const struct adv_gid *gid)
 {
-	for (struct adv_list *n = e->groups.next; n != &e->groups; n = n->next) {
-		struct adv_mcast_group *group = adv_container_of(n, struct adv_mcast_group, node);
-
+	adv_list_for_each(struct adv_mcast_group, group, &e->groups, node) {
 		if (adv_gid_equal(&group->gid, gid))
 			return group;
 	}
@@ -29,9 +27,7 @@ bool adv_mcast_is_member(const struct adv_qp *qp)
 {
 	const struct adv_list *groups = &qp->engine->groups;
 
-	for (struct adv_list *n = groups->next; n != groups; n = n->next) {
-		struct adv_mcast_group *group = adv_container_of(n, struct adv_mcast_group, node);
-
+	adv_list_for_each(struct adv_mcast_group, group, groups, node) {
 		if (place_of(group, qp) < group->count)
 			return true;
 	}
@@ -42,10 +38,9 @@ void adv_mcast_leave_all(struct adv_qp *qp)
 {
 	struct adv_list *groups = &qp->engine->groups;
 
-	for (struct adv_list *n = groups->next, *next; n != groups; n = next) {
-		const struct adv_gid gid = adv_container_of(n, struct adv_mcast_group, node)->gid;
+	adv_list_for_each_safe(struct adv_mcast_group, group, groups, node) {
+		const struct adv_gid gid = group->gid; /* leaving may free the group */
 
-		next = n->next;
 		(void)adv_qp_detach_mcast(qp, &gid);
 	}
 }

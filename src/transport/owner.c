@@ -15,11 +15,9 @@ static const void *owner_of_qp(const struct adv_qp *qp)
 
 static void release_qps(struct adv_engine *e, const void *owner)
 {
-	for (struct adv_list *n = e->qps.next, *next; n != &e->qps; n = next) {
-		struct adv_qp *qp = adv_container_of(n, struct adv_qp, node);
+	adv_list_for_each_safe(struct adv_qp, qp, &e->qps, node) {
 		int err;
 
-		next = n->next;
 		if (owner_of_qp(qp) != owner)
 			continue;
 		adv_mcast_leave_all(qp);
@@ -31,10 +29,7 @@ static void release_qps(struct adv_engine *e, const void *owner)
 
 static void release_srqs(struct adv_engine *e, const void *owner)
 {
-	for (struct adv_list *n = e->srqs.next, *next; n != &e->srqs; n = next) {
-		struct adv_srq *srq = adv_container_of(n, struct adv_srq, node);
-
-		next = n->next;
+	adv_list_for_each_safe(struct adv_srq, srq, &e->srqs, node) {
 		if (srq->pd->owner == owner)
 			adv_srq_destroy(srq);
 	}
@@ -42,10 +37,7 @@ static void release_srqs(struct adv_engine *e, const void *owner)
 
 static void release_cqs(struct adv_engine *e, const void *owner)
 {
-	for (struct adv_list *n = e->cqs.next, *next; n != &e->cqs; n = next) {
-		struct adv_cq *cq = adv_container_of(n, struct adv_cq, node);
-
-		next = n->next;
+	adv_list_for_each_safe(struct adv_cq, cq, &e->cqs, node) {
 		if (cq->owner == owner)
 			adv_cq_destroy(cq);
 	}
@@ -72,19 +64,13 @@ static void release_keys(struct adv_engine *e, const void *owner, bool windows)
 
 static void release_domains(struct adv_engine *e, const void *owner)
 {
-	for (struct adv_list *n = e->pds.next, *next; n != &e->pds; n = next) {
-		struct adv_pd *pd = adv_container_of(n, struct adv_pd, node);
-
-		next = n->next;
+	adv_list_for_each_safe(struct adv_pd, pd, &e->pds, node) {
 		if (pd->owner != owner)
 			continue;
 		pd->users = 0; /* address handles that nobody will destroy */
 		adv_pd_destroy(pd);
 	}
-	for (struct adv_list *n = e->xrcds.next, *next; n != &e->xrcds; n = next) {
-		struct adv_xrcd *xrcd = adv_container_of(n, struct adv_xrcd, node);
-
-		next = n->next;
+	adv_list_for_each_safe(struct adv_xrcd, xrcd, &e->xrcds, node) {
 		if (xrcd->owner == owner)
 			adv_xrcd_destroy(xrcd);
 	}

@@ -110,21 +110,12 @@ static unsigned of_mrs(const struct adv_mr_table *t, uint64_t *from, struct adv_
 	return count;
 }
 
-static uint32_t length_of(const struct adv_list *list)
-{
-	uint32_t count = 0;
-
-	for (const struct adv_list *n = list->next; n != list; n = n->next)
-		count++;
-	return count;
-}
-
 static unsigned sum_up(const struct adv_engine *e, struct adv_object *out)
 {
 	const struct {
 		enum adv_resource_kind kind;
 		uint32_t count;
-	} sums[] = {{ADV_RESOURCE_QP, length_of(&e->qps)},
+	} sums[] = {{ADV_RESOURCE_QP, adv_list_length(&e->qps)},
 		    {ADV_RESOURCE_CQ, e->cq_count},
 		    {ADV_RESOURCE_MR, e->mrs.count - e->mw_count},
 		    {ADV_RESOURCE_PD, e->pd_count},

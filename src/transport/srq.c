@@ -92,8 +92,7 @@ static void move_taken(const struct adv_srq *srq, uint8_t *to)
 	struct adv_list *qps = &srq->pd->engine->qps;
 	size_t size = (size_t)srq->max_wr * srq->stride;
 
-	for (struct adv_list *n = qps->next; n != qps; n = n->next) {
-		struct adv_qp *qp = adv_container_of(n, struct adv_qp, node);
+	adv_list_for_each(struct adv_qp, qp, qps, node) {
 		size_t offset = (uintptr_t)qp->resp.recv - (uintptr_t)srq->slots;
 
 		if (offset < size)

@@ -123,9 +123,7 @@ void adv_xrc_forget(struct adv_srq *srq)
 	e->xrc_used--;
 	srq->xrcd->users--;
 	srq->cq->users--;
-	for (struct adv_list *n = e->qps.next; n != &e->qps; n = n->next) {
-		struct adv_qp *qp = adv_container_of(n, struct adv_qp, node);
-
+	adv_list_for_each(struct adv_qp, qp, &e->qps, node) {
 		if (qp->srq != srq)
 			continue;
 		qp->pd = NULL;

@@ -46,8 +46,7 @@ static int push_to_qp(struct adv_ibv_qp *qp, enum ibv_event_type type)
 {
 	const uint64_t one = 1;
 
-	for (struct adv_list *n = qp->shared.next; n != &qp->shared; n = n->next) {
-		struct adv_ibv_qp *other = adv_container_of(n, struct adv_ibv_qp, shared);
+	adv_list_for_each(struct adv_ibv_qp, other, &qp->shared, shared) {
 		int fd = push_type(other->ibv.context, other->node, ADV_QP_NODES, type);
 
 		if (fd >= 0)

@@ -54,9 +54,7 @@ static int pick_sgid(struct ibv_context *context, const struct adv_gid *group, u
 static struct membership *find(struct adv_ibv_context *c, const struct adv_ibv_qp *qp,
 			       const struct adv_gid *group)
 {
-	for (struct adv_list *n = c->memberships.next; n != &c->memberships; n = n->next) {
-		struct membership *m = adv_container_of(n, struct membership, link);
-
+	adv_list_for_each(struct membership, m, &c->memberships, link) {
 		if (m->qp == qp && adv_gid_equal(&m->group, group))
 			return m;
 	}
@@ -67,9 +65,7 @@ static struct membership *find(struct adv_ibv_context *c, const struct adv_ibv_q
 static bool is_joined(struct adv_ibv_context *c, const struct adv_gid *group,
 		      const struct adv_gid *sgid)
 {
-	for (struct adv_list *n = c->memberships.next; n != &c->memberships; n = n->next) {
-		struct membership *m = adv_container_of(n, struct membership, link);
-
+	adv_list_for_each(struct membership, m, &c->memberships, link) {
 		if (adv_gid_equal(&m->sgid, sgid) && adv_gid_equal(&m->group, group))
 			return true;
 	}

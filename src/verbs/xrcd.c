@@ -26,9 +26,7 @@ struct adv_ibv_xrc_domain {
 
 static struct adv_ibv_xrc_domain *find(struct adv_ibv_context *c, const struct stat *file)
 {
-	for (struct adv_list *n = c->xrc_domains.next; n != &c->xrc_domains; n = n->next) {
-		struct adv_ibv_xrc_domain *d = adv_container_of(n, struct adv_ibv_xrc_domain, link);
-
+	adv_list_for_each(struct adv_ibv_xrc_domain, d, &c->xrc_domains, link) {
 		if (d->has_inode && d->device == file->st_dev && d->inode == file->st_ino)
 			return d;
 	}

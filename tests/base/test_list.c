@@ -29,15 +29,6 @@ static void make_list(void)
 	}
 }
 
-static unsigned count_entries(const struct adv_list *list)
-{
-	unsigned n = 0;
-
-	adv_list_for_each(const struct entry, e, list, node)
-		n++;
-	return n;
-}
-
 static void test_for_each(void **state)
 {
 	unsigned next = 0;
@@ -56,7 +47,7 @@ static void test_for_each(void **state)
 	}
 	assert_int_equal(next, 10 + 12);
 	adv_list_init(&head);
-	assert_int_equal(count_entries(&head), 0);
+	assert_int_equal(adv_list_length(&head), 0);
 }
 
 static void test_for_each_safe(void **state)
@@ -72,7 +63,7 @@ static void test_for_each_safe(void **state)
 		}
 	}
 	assert_int_equal(next, 4);
-	assert_int_equal(count_entries(&head), 2);
+	assert_int_equal(adv_list_length(&head), 2);
 	adv_list_for_each_safe(struct entry, e, &head, node)
 		adv_list_del(&e->node);
 	assert_true(adv_list_empty(&head));
@@ -98,13 +89,13 @@ static void test_add_and_move(void **state)
 	adv_list_move_tail(&other, &head);
 	assert_true(adv_list_empty(&head));
 	adv_list_move_tail(&other, &head);
-	assert_int_equal(count_entries(&other), 4);
+	assert_int_equal(adv_list_length(&other), 4);
 	adv_list_del(&entries[2].node);
 	assert_true(adv_list_empty(&entries[2].node));
 	adv_list_del(&entries[2].node);
 	adv_list_add(&other, &entries[2].node);
 	assert_ptr_equal(other.next, &entries[2].node);
-	assert_int_equal(count_entries(&other), 4);
+	assert_int_equal(adv_list_length(&other), 4);
 	adv_list_move_tail(&head, &other);
 	assert_ptr_equal(head.next, &entries[2].node);
 	assert_ptr_equal(head.prev, &entries[3].node);

@@ -52,9 +52,7 @@ void check_counts(const struct adv_cm *cm)
 {
 	unsigned owned = 0, ending = 0, busy = 0, closing = 0;
 
-	for (struct adv_list *n = cm->ids.next; n != &cm->ids; n = n->next) {
-		const struct adv_cm_id *id = adv_container_of(n, struct adv_cm_id, link);
-
+	adv_list_for_each(const struct adv_cm_id, id, &cm->ids, link) {
 		owned += id->owned;
 		ending += !id->owned;
 		busy += id->owned && adv_cm_id_busy(id);

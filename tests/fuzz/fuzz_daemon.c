@@ -206,23 +206,16 @@ static void check_counts(const struct world *w)
 	const struct adv_ucma *u = w->clients.ucma;
 	unsigned ids = 0, channels = 0, clients = 0, slots = 0, charged = 0;
 
-	for (const struct adv_list *n = u->clients.next; n != &u->clients; n = n->next) {
-		const struct adv_ucma_client *c =
-			(const void *)((const char *)n - offsetof(struct adv_ucma_client, link));
-
+	adv_list_for_each(const struct adv_ucma_client, c, &u->clients, link) {
 		clients++;
 		ids += c->id_count;
-		for (const struct adv_list *l = c->channel_list.next; l != &c->channel_list;
-		     l = l->next)
-			channels++;
+		channels += adv_list_length(&c->channel_list);
 		FUZZ_CHECK(c->query_count <= c->id_count);
 	}
-	for (const struct adv_list *n = u->leaving.next; n != &u->leaving; n = n->next)
-		clients++;
+	clients += adv_list_length(&u->leaving);
 	FUZZ_CHECK(u->client_count == clients);
-	for (const struct adv_list *n = w->users.list.next; n != &w->users.list; n = n->next)
-		charged += check_user(
-			(const void *)((const char *)n - offsetof(struct adv_user, link)));
+	adv_list_for_each(const struct adv_user, user, &w->users.list, link)
+		charged += check_user(user);
 	FUZZ_CHECK(charged == adv_cm_id_count(u->cm) + adv_cm_ending_count(u->cm));
 	if (adv_list_empty(&u->leaving))
 		FUZZ_CHECK(u->id_count == ids && u->channel_count == channels);

@@ -117,10 +117,7 @@ static bool is_with_engine(const struct pool *p, uint64_t wr_id)
 		if (wqe->wr_id == wr_id)
 			return true;
 	}
-	for (const struct adv_list *n = e->qps.next; n != &e->qps; n = n->next) {
-		const struct adv_qp *qp =
-			(const void *)((const char *)n - offsetof(struct adv_qp, node));
-
+	adv_list_for_each(const struct adv_qp, qp, &e->qps, node) {
 		if (qp->srq == srq && qp->resp.recv && qp->resp.recv->wr_id == wr_id)
 			return true;
 	}

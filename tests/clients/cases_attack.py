@@ -13,15 +13,15 @@ from cases_netns import ADDRESSES, gid_index, two_hosts
 from harness import Failure, case, daemons
 
 PACKETS = int(os.environ.get("ADVERB_ATTACK_PACKETS", "30000"))
-SECONDS = 100 + PACKETS // 500  # a machine may be busy with other things, too
+SECONDS = 100 + PACKETS // 500  # longer on a busy machine
 PORT = 18600
-LONGEST_POLL = 5000000  # us: that is a hang, however busy the machine is
-# 1 s: with attackers on all cores, who has to wait is not to give up for that.
+LONGEST_POLL = 5000000  # us; a longer pause is a hang
+# 1 s, so that victims do not give up while attackers use all cores.
 PATIENT = ("-k", "18", "-l", str(2 * SECONDS))
 
 
 def victims(lab, *options, port=PORT):
-    """A pair that compares every byte it gets, until it is told to end; what others can know."""
+    """Starts a pair that compares every received byte until it is stopped; returns what others can know."""
     program = lab.client("exchange")
     server = lab.start([program, "-p", str(port), "-a", *PATIENT, *options])
     lab.wait_listening(server, port)
@@ -39,7 +39,7 @@ def without_psns(known):
 
 
 def end_well(server, caller):
-    """Still connected, and nothing came that the other one did not send."""
+    """Both are still connected and received only what the other one sent."""
     if not server.running() or not caller.running():
         raise Failure(f"the connection broke:\n{server.describe()}{caller.describe()}")
     caller.popen.terminate()
@@ -56,7 +56,7 @@ def attack(lab, known, number, *options, program=None, **how):
 
 
 def nobody_slowed_down(lab):
-    """Marks were seen, but neither they nor the CNPs that came were believed."""
+    """The victims counted forged marks and CNPs, and ignored them."""
     status = lab.run([lab.adverb, "status"], adverb=False)
     if not re.search(r"^congestion: [1-9]\d* packets marked by the network, 0 CNPs sent, 0 obeyed, "
                      r"0 ignored$", status, re.M):
@@ -71,8 +71,8 @@ def heard(line):
 
 @case("attack", "forged-packets", seconds=SECONDS + 100)
 def forged_packets(lab):
-    """Two attackers, of the same user, against a busy pair, a slow one whose first PSNs they even
-    know, and a connection of the connection manager."""
+    """Two attackers of the same user, against a busy pair, a slow pair whose first PSNs they know, and
+    a connection of the connection manager."""
     server, caller, known = victims(lab, "-q", "4", "-s", "60000")
     *slow, told = victims(lab, "-q", "2", "-w", "200", "-e", port=PORT + 1)
     known = without_psns(known) + told
@@ -95,14 +95,14 @@ def forged_packets(lab):
         raise Failure(f"adverbd was replaced: {before}, {daemons()}")
     ping.kill()
     pong.kill()
-    # all is as it was: others come and go
+    # other pairs still work
     server, caller, _ = victims(lab)
     end_well(server, caller)
 
 
 @case("attack", "another-user", seconds=SECONDS + 100)
 def another_user(lab):
-    """The same by a user whom the daemon does not serve."""
+    """An attacker of a user that the daemon does not serve."""
     env = as_nobody(lab)
     program = lab.dir / "attacker"
     lab.system(f"cp {lab.client('attacker')} {program} && chmod 755 {program}")
@@ -117,7 +117,7 @@ def another_user(lab):
 
 @case("attack", "flood", seconds=120)
 def flood(lab):
-    """So many packets at once that the victims' sockets overflow: once it is over, all goes on."""
+    """So many packets that the victims' sockets overflow. Afterwards the victims continue."""
     server, caller, known = victims(lab, "-q", "4", "-s", "60000", "-e")
     attack(lab, known, 4, "-f", "-n", "20000").expect(0, 100)
     lab.system("sleep 0.5")
@@ -125,9 +125,9 @@ def flood(lab):
 
 
 def greedy_reader(lab, reads, length, repeats, seconds):
-    """A peer on another host asks one process for so many READs, and for the first of them again
-    and again; an honest peer of that process, on this host, exchanges messages with it meanwhile.
-    Returns the bytes that left this host."""
+    """A peer on another host requests many READs of one process, and repeats the first of them. An
+    honest peer on this host exchanges messages with the process meanwhile. Returns the bytes that
+    left this host."""
     there = two_hosts(lab, 9000)
     here, away = ADDRESSES["4"][:2]
     index = gid_index(lab.run(["ibv_devinfo", "-v"]), here)
@@ -137,7 +137,7 @@ def greedy_reader(lab, reads, length, repeats, seconds):
     lab.wait_until(lambda: "greedy may read" in server.output(), 60, "the server is connected")
     qpn, rkey = re.search(r"greedy may read (\w+) (\w+)", server.output()).groups()
     left = pathlib.Path("/sys/class/net/veth0/statistics/tx_bytes")
-    # of this network namespace: the file system may be another one's
+    # a sysfs of this network namespace: /sys may belong to another one
     lab.system(f"mkdir {lab.dir}/sys && mount -t sysfs none {lab.dir}/sys")
     left = lab.dir / left.relative_to("/")
     before = int(left.read_text())
@@ -160,8 +160,8 @@ def greedy_reader(lab, reads, length, repeats, seconds):
 
 @case("attack", "long-reads", seconds=200)
 def long_reads(lab):
-    """16 GiB are asked for by 16 packets."""
-    # A busy machine needs longer until the greedy peer runs.
+    """16 packets request 16 GiB."""
+    # On a busy machine the greedy peer starts later.
     sent = greedy_reader(lab, 16, 1 << 30, 0, 5 + 2 * int(os.getloadavg()[0]))
     if sent < 64 << 20:
         raise Failure(f"nobody was greedy: {sent} bytes")
@@ -169,7 +169,7 @@ def long_reads(lab):
 
 @case("attack", "repeated-reads", seconds=200)
 def repeated_reads(lab):
-    """64 MiB are asked for once, and 40 times again: once more is all right, and 1 MiB each."""
+    """64 MiB are requested once and repeated 40 times: one repetition may be answered, and 1 MiB each."""
     sent = greedy_reader(lab, 1, 64 << 20, 40, 20)
     if not 64 << 20 < sent < 1.1 * (2 * 64 + 40 << 20):
         raise Failure(f"{sent} bytes sent")

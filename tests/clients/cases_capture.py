@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What is on the wire, judged by others: tshark, scapy, and an ICRC check written apart."""
+"""Captured packets, checked by tshark, scapy and an independent ICRC check."""
 
 import pathlib
 import shlex
@@ -9,7 +9,7 @@ import cases_netns
 import roce_pcap
 from harness import HERE, Failure, case, need_tool
 
-# Small runs that between them send every kind of packet there is.
+# Small runs that together send every kind of packet.
 TRAFFIC = [
     "ibv_rc_pingpong -g {gid} -n 5 -s 1",
     "ibv_rc_pingpong -g {gid} -n 5 -s 3",
@@ -35,23 +35,23 @@ TRAFFIC = [
     "ib_atomic_lat -F -x {gid} -n 20 -c XRC",
     "ib_atomic_lat -F -x {gid} -n 20 -A CMP_AND_SWAP -c XRC",
 ]
-# Opcodes that this traffic must have shown: RC, UC, UD and XRC.
+# Opcodes that the traffic must contain: RC, UC, UD and XRC.
 RC_OPCODES = {0x00, 0x01, 0x02, 0x04, 0x06, 0x07, 0x08, 0x0a, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11,
               0x12, 0x13, 0x14}
 OPCODES = (RC_OPCODES | {0x20, 0x21, 0x22, 0x26, 0x28, 0x64}
            | {0xa0 | opcode for opcode in RC_OPCODES})
 
-# Else packets between two processes of one machine are not to be seen.
+# Otherwise packets between processes of one machine use shared memory.
 NO_SHM = {"ADVERB_NO_SHM": "1"}
 
 
 class Capture:
-    """tcpdump on an interface, from construction to stop()."""
+    """A tcpdump of an interface, from construction to stop()."""
 
     def __init__(self, lab, interface):
         self.lab = lab
         self.path = str(lab.dir / "roce.pcap")
-        # immediate mode has one slot of the snapshot's length a packet: room for 13,000
+        # in immediate mode each packet takes a slot of the snapshot's length: room for 13,000
         self.process = lab.start([need_tool("tcpdump"), "-i", interface, "-s", "10000", "-B", "131072",
                                   "--immediate-mode", "-Z", "root", "-U", "-w", self.path, "udp port 4791"],
                                  adverb=False)
@@ -68,14 +68,14 @@ class Capture:
 
 
 def traffic(lab, server_gid, client_gid, host, prefix):
-    """host: for the TCP connection of these programs, always IPv4; the GIDs decide about RDMA."""
+    """Runs the programs. host: for their TCP connection, always IPv4; the GIDs are the RDMA addresses."""
     for line in TRAFFIC:
         lab.pair(shlex.split(line.format(gid=server_gid)),
                  [*shlex.split(line.format(gid=client_gid)), host], server_prefix=prefix, env=NO_SHM)
 
 
 def check_packets(path, largest_ip):
-    """The ICRC of every packet, one datagram a packet, and the kinds of packets there are."""
+    """Checks each packet's ICRC, that each datagram is one packet, and which kinds of packets occur."""
     packets = list(roce_pcap.roce_packets(path))
     opcodes = set()
     for packet in packets:
@@ -95,10 +95,10 @@ def check_packets(path, largest_ip):
 
 
 def check_tshark(lab, path, packets):
-    """tshark takes every packet for RoCE v2 as we do, and finds none malformed.
+    """tshark dissects every packet as RoCE v2, and reports none as malformed.
 
-    What it guesses of a payload does not count: by chance, one in some hundred payloads of two bytes
-    looks like an Ethernet type, and any payload like RPC over RDMA.
+    Its guesses about payloads do not count. By chance, one in some hundred two-byte payloads looks like
+    an Ethernet type, and any payload may look like RPC over RDMA.
     """
     tshark = need_tool("tshark")
     command = [tshark, "-n", "-r", path, "--disable-heuristic", "rpcrdma_infiniband",
@@ -123,7 +123,7 @@ def judge(lab, path, family, largest_ip):
     if any(str(p.version) != family for p in packets):
         raise Failure(f"packets of another family than IPv{family}")
     check_tshark(lab, path, packets)
-    if family == "4":  # all that scapy's layer knows
+    if family == "4":  # scapy supports only IPv4
         text = lab.run(["/usr/bin/python3", HERE / "check_icrc.py", "--scapy", "300", path],
                        adverb=False, seconds=120)
         if " 0 differ" not in text:
@@ -134,7 +134,7 @@ def register(family, mtu):
     @case("capture", f"veth-ipv{family}-mtu-{mtu}", seconds=300)
     def run(lab):
         there = cases_netns.two_hosts(lab, mtu)
-        # Frames as a wire would have them: the kernel cuts bursts before the interface.
+        # Frames as on a wire: the kernel segments bursts before the interface.
         lab.system("ip link set veth0 gso_max_segs 1")
         lab.system(f"{' '.join(there)} ip link set veth1 gso_max_segs 1")
         here_index, there_index = cases_netns.host_facts(lab, mtu, family, there)
@@ -158,7 +158,7 @@ def loopback(lab):
 
 @case("capture", "changed-bit-is-found", seconds=60)
 def self_check(lab):
-    """The checker itself: a capture with one bit changed is refused."""
+    """The ICRC check itself rejects a capture with one changed bit."""
     capture = Capture(lab, "lo")
     lab.pair(["ibv_rc_pingpong", "-g", "0", "-n", "3", "-s", "64"],
              ["ibv_rc_pingpong", "-g", "0", "-n", "3", "-s", "64", "127.0.0.1"], env=NO_SHM)
@@ -171,14 +171,14 @@ def self_check(lab):
     lab.run(check, adverb=False, status=1)
 
 
-# What tshark calls the messages of a connection's life, by attribute.
+# tshark's names of CM messages, by attribute id.
 CM_NAMES = {0x10: "ConnectRequest", 0x12: "ConnectReject", 0x13: "ConnectReply", 0x14: "ReadyToUse",
             0x15: "DisconnectRequest", 0x16: "DisconnectReply"}
 CM_IP_LEN = 20 + 8 + 12 + 8 + 256 + 4  # IPv4, UDP, BTH, DETH, MAD, ICRC
 
 
 def cm_messages(lab, path):
-    """The attribute ids of the CM messages of a capture, in order; each dissected whole."""
+    """Returns the attribute ids of the CM messages of a capture, in order; each must be dissected whole."""
     command = [need_tool("tshark"), "-n", "-r", path, "-Y", "infiniband.bth.destqp == 1",
                "-T", "fields", "-e", "frame.number", "-e", "infiniband.mad.attributeid",
                "-e", "ip.len", "-e", "_ws.malformed", "-e", "_ws.col.Info"]
@@ -198,7 +198,7 @@ def cm_messages(lab, path):
 
 @case("capture", "connection-manager", seconds=120)
 def connection_manager(lab):
-    """The handshake of a connection, its end, a rejected request, and service resolution for UD."""
+    """A connection's handshake and end, a rejected request, and SIDR for UD."""
     capture = Capture(lab, "lo")
     server = lab.start(["rping", "-s", "-a", "127.0.0.1", "-C", "3"])
     lab.system("sleep 1")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Debian's programs of librdmacm, and those that connect by it, within a host and between two."""
+"""Programs of librdmacm, and programs that connect by it, on one host and between two."""
 
 import re
 import time
@@ -8,14 +8,14 @@ import cases_netns
 import reports
 from harness import Failure, case, need_tool
 
-LINES = ["stdbuf", "-oL"]  # what the program prints is in its log at once
+LINES = ["stdbuf", "-oL"]  # line-buffered: output reaches the log at once
 HERE, THERE = 0, 1
-# What perftest says where it connects before its server listens again.
+# perftest's message if it connects before its server listens again.
 TOO_EARLY = re.compile(r"RDMA_CM_EVENT_(REJECTED; error: 8|UNREACHABLE; error: 1)\b")
 
 
 def wait_ids(lab, server, count=1, prefix=()):
-    """Waits until adverbd knows this many ids in a namespace, and a moment for them to listen."""
+    """Waits until adverbd has this many ids in a namespace, and a moment more until they listen."""
     def have():
         status = lab.start([lab.adverb, "status"], adverb=False, prefix=prefix)
         status.wait(30)
@@ -26,8 +26,8 @@ def wait_ids(lab, server, count=1, prefix=()):
 
 
 def cm_pair(lab, server, client, seconds=60, server_ends=True, server_prefix=(), client_prefix=()):
-    """Runs both ends, which must end well; their outputs. server_ends: False: the server never ends, and
-    is stopped; None: it may do either."""
+    """Runs both ends, which must succeed; returns their outputs. server_ends: False: the server does not
+    exit and is stopped; None: either."""
     one = lab.start(server, prefix=[*server_prefix, *LINES])
     wait_ids(lab, one, prefix=server_prefix)
     two = lab.start(client, prefix=[*client_prefix, *LINES])
@@ -65,7 +65,7 @@ def rping(lab):
 
 @case("cm", "rping-persistent")
 def rping_persistent(lab):
-    """One server, eight clients. (It loses a request that comes before it has seen to the last.)"""
+    """One server, eight clients. (The server drops a request that arrives while it handles the last one.)"""
     server = lab.start(["rping", "-s", "-P", "-a", "0.0.0.0", "-v"], prefix=LINES)
     wait_ids(lab, server)
     clients = []
@@ -125,8 +125,8 @@ def endpoints_xrc(lab):
 # ---- perftest ----
 
 def perftest_pair(lab, command, host, server_prefix=()):
-    """perftest's server listens anew after the two have met, and its client, which may come before
-    that, gives up with a crash: then both start again."""
+    """Runs a pair of perftest. Its server listens again after the first connection. A client that
+    connects before crashes; then both are started again."""
     for _ in range(8):
         server = lab.start(command, prefix=[*server_prefix, *LINES])
         wait_ids(lab, server, prefix=server_prefix)
@@ -161,7 +161,7 @@ def register_perftest(name, command):
     @case("cm-perftest", name)
     def run(lab):
         text = perftest_pair(lab, [*command, "-R", "-F", "-n", "200"], "127.0.0.1")
-        # A row may end in '-nan': perftest takes the root of what rounding has made negative.
+        # A row may end in '-nan': perftest computes the root of a value that rounding made negative.
         rows = re.findall(r"^\s*\d+\s+(\d+)\s+[\d.]+\s+[\d.]+", text, re.M)
         if len(rows) != 1 or int(rows[0]) == 0:
             raise Failure(f"not one row of results:\n{text}")
@@ -210,8 +210,8 @@ def register_netns(family):
 
 @case("cm-netns", "cmtime")
 def cmtime(lab):
-    """Newer ones also connect without queue pairs, with the same numbers at both ends, which two ends
-    of one host must not have (stale connections, IBTA 12.9.8.3.1)."""
+    """Newer versions also connect without queue pairs, with equal QP numbers at both ends. On one host
+    these are stale connections (IBTA 12.9.8.3.1), so the ends are on two hosts."""
     there = cases_netns.two_hosts(lab, 1500)
     own, address = cases_netns.ADDRESSES["4"][HERE], cases_netns.ADDRESSES["4"][THERE]
     for connections in ("100", "1000"):
@@ -240,7 +240,7 @@ def register_unequal(mtu, mtu_there):
 
     @case("cm-netns", f"mtu-{mtu}-to-{mtu_there}", seconds=240)
     def run(lab):
-        """Ends with different MTUs use the smaller one, whoever asks."""
+        """Ends with different MTUs use the smaller one, in either direction."""
         there = cases_netns.two_hosts(lab, mtu, mtu_there)
         for size in 100, 5000, 60000:
             base = ["rping", "-a", address, "-S", str(size), "-C", "5", "-v"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Congestion control with real programs: the fault link puts the marks on that a switch would."""
+"""Congestion control with real programs: a fault plan sets the CE marks of a switch."""
 
 import pathlib
 import re
@@ -13,8 +13,8 @@ from harness import Failure, case
 
 PORT = "/sys/class/infiniband/adverb0/ports/1"
 BANDWIDTH = "-F -D 30 -f 1"
-# mlx5's default, 300 us: a receiver that is kept from its processor for a while sends no CNPs
-# meanwhile, and at 55 us a step the sender would be at full speed again.
+# mlx5's default of 300 us. A descheduled receiver sends no CNPs, and with steps of 55 us the sender would
+# be at full rate again.
 STEPS = ["--cc", "dcqcn rpg_time_reset=300"]
 TCP_PORT = 18515
 
@@ -24,14 +24,14 @@ def adverb(lab, *arguments, prefix=(), status=0):
 
 
 def counters(lab, prefix=()):
-    """{counter: value} of all programs on that host."""
+    """Returns {counter: value} of all programs on a host."""
     text = lab.run(["sh", "-c", f"grep . {PORT}/counters/* {PORT}/hw_counters/*"], prefix=prefix)
     return {pathlib.Path(line.split(":")[0]).name: int(line.split(":")[1])
             for line in text.splitlines()}
 
 
 def megabits(lab, prefix=(), seconds=0.5, counter="port_xmit_data"):
-    """Mb/s that the host sends."""
+    """Returns the rate at which a host sends, in Mb/s."""
     def look():
         return time.monotonic(), counters(lab, prefix)[counter]
     began, before = look()
@@ -52,9 +52,9 @@ def start_pair(lab, program, server_prefix=(), client_prefix=(), host="127.0.0.1
 
 
 def expect_slow_while_marked(lab, sender, receiver, rule, both=False):
-    """The sender's host is slow as long as the receiver's finds marks, and only then.
+    """The sender is slow while the receiver receives marks, and only then.
 
-    sender, receiver: commands to run things there. both: that is one host.
+    sender, receiver: command prefixes of the hosts. both: they are the same host.
     """
     lab.wait_until(lambda: megabits(lab, sender) > 800, 20, "traffic")
     free = megabits(lab, sender)
@@ -86,7 +86,7 @@ def expect_slow_while_marked(lab, sender, receiver, rule, both=False):
 
 
 def end(*pair):
-    """perftest has proved what it was here for."""
+    """Stops perftest."""
     for process in pair:
         if not process.running():
             raise Failure(process.describe())
@@ -95,7 +95,7 @@ def end(*pair):
 
 @case("congestion", "two-hosts", seconds=120)
 def two_hosts(lab):
-    """ib_write_bw between two hosts: CNPs come over the wire, from the other host's address."""
+    """ib_write_bw between two hosts: CNPs arrive from the other host's address."""
     there = cases_netns.two_hosts(lab, 9000)
     here_gid, there_gid = cases_netns.host_facts(lab, 9000, "4", there)
     pair = start_pair(lab, "ib_write_bw", server_prefix=there, gids=(here_gid, there_gid),
@@ -122,7 +122,7 @@ register_local("shared-memory", "ib_write_bw", "mark rx op=write", STEPS)
 
 @case("congestion", "on-the-wire", seconds=120)
 def on_the_wire(lab):
-    """A CNP as others see it: right ICRC, DSCP 48, not ECN-capable, BECN set, no PSN, 16 zeros."""
+    """A captured CNP has a right ICRC, DSCP 48, Not-ECT, BECN set, PSN 0 and 16 zero bytes."""
     capture = Capture(lab, "lo")
     argv = ["ib_write_bw", "-F", "-n", "200", "-s", "65536"]
     server = lab.start([lab.adverb, "run", "--no-shm", "--fault", "mark rx op=write", "--", *argv],
@@ -131,7 +131,7 @@ def on_the_wire(lab):
     client = lab.start([lab.adverb, "run", "--no-shm", "--", *argv, "127.0.0.1"], adverb=False)
     client.expect(0, 60)
     server.expect(0, 60)
-    # Bursts that the kernel has yet to cut are no packets.
+    # Bursts that the kernel has not segmented yet are no packets.
     packets = [p for p in roce_pcap.roce_packets(capture.stop())
                if isinstance(p, roce_pcap.Packet) and p.opcode == 0x81]
     if len(packets) < 2:
@@ -153,7 +153,7 @@ def check_cnp(packet):
 
 @case("congestion", "none", seconds=120)
 def none(lab):
-    """A program without it sends what no switch marks, and is silent where it finds marks."""
+    """Without congestion control, a program sends Not-ECT packets and answers no marks."""
     pair = start_pair(lab, "ib_write_bw", client_options=["--cc", "none"])
     lab.wait_until(lambda: megabits(lab) > 800, 20, "traffic")
     adverb(lab, "fault", "set", "--all", "mark rx op=write")
@@ -174,7 +174,7 @@ def none(lab):
 
 @case("congestion", "parameters", seconds=120)
 def parameters(lab):
-    """A lowest rate is a lower limit; one CNP a ms is one a ms at most."""
+    """The minimum rate is a lower bound; with one CNP per ms, no more are sent."""
     pair = start_pair(lab, "ib_write_bw", options=[
         "--no-shm", "--cc", "dcqcn rpg_min_rate=1500, min_time_between_cnps=1000 rpg_time_reset=50000"])
     lab.wait_until(lambda: megabits(lab) > 800, 20, "traffic")
@@ -211,7 +211,7 @@ def command_line(lab):
 
 @case("congestion", "events", seconds=120)
 def events(lab):
-    """Programs that sleep until something completes: their threads see to the rate."""
+    """Programs that sleep until a completion: the background threads keep the rate."""
     argv = ["ib_send_bw", "-e", "-F", "-n", "300", "-s", "65536"]
     server = lab.start([lab.adverb, "run", "--no-shm", "--fault", "mark rx op=send", "--", *argv],
                        adverb=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Many connections, one after the other and at once; lost messages; the death of either end."""
+"""Many connections, in sequence and at once; lost messages; the death of either end."""
 
 import pathlib
 import random
@@ -32,7 +32,7 @@ def start_client(lab, *options, address="127.0.0.1", **how):
 
 
 def stop(server):
-    """Tells a server to end well; its report."""
+    """Stops a server; returns its report."""
     server.popen.terminate()
     return server.expect(0, 30)
 
@@ -45,14 +45,14 @@ def worker():
 
 
 def usage(pid):
-    """(resident KiB, descriptors) of a process."""
+    """Returns (resident KiB, descriptors) of a process."""
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     resident = int(re.search(r"^VmRSS:\s+(\d+)", status, re.M).group(1))
     return resident, len(list(pathlib.Path(f"/proc/{pid}/fd").iterdir()))
 
 
 def own_report(text):
-    """(KiB early, KiB at the end, descriptors early, at the end) as a program saw itself."""
+    """Returns (KiB early, KiB late, descriptors early, late) from a program's report about itself."""
     match = re.search(r"memory (\d+) KiB early, (\d+) KiB at the end; descriptors (\d+), (\d+)", text)
     if not match:
         raise Failure(f"no report of memory:\n{text}")
@@ -73,13 +73,13 @@ def exchanged(text):
 
 
 def await_nothing_ends(lab):
-    """TIMEWAIT takes its seconds; the daemon remembers those connections until then."""
+    """Waits until no connection of the daemon is in TIMEWAIT, which takes seconds."""
     lab.wait_until(lambda: ", 0 connected, 0 ending" in lab.run([lab.adverb, "status"], adverb=False),
                    60, "the end of TIMEWAIT")
 
 
 def round_of(lab, server, count, at_once):
-    """Connections one after the other; what server and daemon use after that, and the client's
+    """Runs connections in sequence; returns the usage of server and daemon afterwards, and the client's
     output."""
     text = start_client(lab, "-n", str(count), "-c", str(at_once)).expect(0, 600)
     await_nothing_ends(lab)
@@ -87,7 +87,7 @@ def round_of(lab, server, count, at_once):
 
 
 def cycles(lab, count, at_once):
-    """Connects, exchanges, disconnects; neither end nor the daemon may grow."""
+    """Connects, exchanges and disconnects; neither the ends nor the daemon grow."""
     server = start_server(lab)
     early_server, early, _ = round_of(lab, server, count, at_once)
     late_server, late, client = round_of(lab, server, count, at_once)
@@ -96,10 +96,10 @@ def cycles(lab, count, at_once):
         raise Failure(f"{done} of {count} connections were of use:\n{client}")
     print(f"measured: {done} connections, {rate} a second")
     mine = own_report(client)
-    # the ring of 4 MiB that they share is touched bit by bit
+    # the processes touch their shared ring of 4 MiB gradually
     expect_no_growth("client", mine[::2], mine[1::2], kib=6144)
     expect_no_growth("server", early_server, late_server, kib=6144)
-    # its heap is as large as the most connections that were in TIMEWAIT at a time
+    # its heap holds the largest number of connections in TIMEWAIT
     expect_no_growth("adverbd", early, late, kib=6144)
     stop(server)
 
@@ -111,7 +111,7 @@ def ten_thousand_cycles(lab):
 
 @case("connections", "at-once", seconds=300)
 def at_once(lab):
-    """A thousand established at the same time, then all of use."""
+    """A thousand connections at the same time, all of which then work."""
     server = start_server(lab)
     client = start_client(lab, "-n", "1000", "-c", "1000", "-H").expect(0, 240)
     if "1000 connections established at once" not in client or exchanged(client)[0] != 1000:
@@ -134,8 +134,8 @@ def between_hosts(lab):
 
 @case("connections", "lost-messages", seconds=400)
 def lost_messages(lab):
-    """One in twenty of the connection manager's packets is lost: each of 1,000 connections comes
-    about, or fails with an event; none hangs."""
+    """Of the connection manager's packets, 5 % are lost: each of 1,000 connections is established or
+    fails with an event; none hangs."""
     nft = need_tool("nft")
     rules = lab.dir / "loss.nft"
     rules.write_text(LOSE_CM)
@@ -152,7 +152,7 @@ def lost_messages(lab):
 
 
 def hold(lab, count, *options):
-    """A client that has `count` connections and does nothing with them."""
+    """Starts a client with `count` idle connections."""
     client = start_client(lab, "-n", str(count), "-c", str(count + 1), "-H", *options)
     lab.wait_until(lambda: f"{count} connections held" in client.output() or not client.running(),
                    60, "connections of a client that holds them")
@@ -166,7 +166,7 @@ def ended_with(text, event):
 
 @case("connections", "clients-killed", seconds=300)
 def clients_killed(lab):
-    """A client that dies is DISCONNECTED at its server, at once; the others go on."""
+    """When a client dies, its server gets DISCONNECTED at once; the other clients continue."""
     dice = random.Random(20262)
     server = start_server(lab, "-L")
     victims = [hold(lab, 20) for _ in range(4)]
@@ -183,7 +183,7 @@ def clients_killed(lab):
 
 @case("connections", "server-killed", seconds=300)
 def server_killed(lab):
-    """Clients of a server that dies are told, and end."""
+    """When a server dies, its clients get an event and exit."""
     server = start_server(lab)
     client = hold(lab, 50, "-L")
     server.popen.kill()
@@ -195,7 +195,7 @@ def server_killed(lab):
 
 
 def cycles_work(lab):
-    """Everything works anew."""
+    """New connections work."""
     server = start_server(lab)
     if exchanged(start_client(lab, "-n", "20", "-c", "4").expect(0, 60))[0] != 20:
         raise Failure("not all of 20 connections were of use")
@@ -205,7 +205,7 @@ def cycles_work(lab):
 def register_daemon_killed(name, victims):
     @case("connections", name, seconds=300)
     def run(lab):
-        """Both ends see the device removed, clean up and end; a new run works."""
+        """Both ends get DEVICE_REMOVAL, clean up and exit; a new run works."""
         server = start_server(lab, "-L")
         client = hold(lab, 50, "-L")
         lab.system("kill -KILL " + " ".join(map(str, victims())))

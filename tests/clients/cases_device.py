@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What the device looks like, who may use it, and one-sided work on a sleeping process."""
+"""The device's attributes, its permissions, and one-sided operations on a sleeping process."""
 
 import os
 import pathlib
@@ -37,7 +37,7 @@ def verbose(lab):
 
 @case("devinfo", "limits")
 def limits(lab):
-    """docs/limits.md says what the device says."""
+    """docs/limits.md has the limits that the device reports."""
     text = lab.run(["ibv_devinfo", "-v"])
     rows = re.findall(r"^\| `(max_\w+)` \| ([0-9,]+) \|", LIMITS.read_text(), re.M)
     told = dict(re.findall(r"^\s*(max_\w+):\s+(\d+)$", text, re.M))
@@ -113,7 +113,7 @@ def unprivileged_write_bw(lab):
 
 @case("unprivileged", "no-memlock")
 def unprivileged_no_memlock(lab):
-    """Memory need not be locked: a container's small RLIMIT_MEMLOCK must not matter."""
+    """Adverb locks no memory, so a container's small RLIMIT_MEMLOCK has no effect."""
     env = as_nobody(lab)
     command = ["ib_write_bw", "-F", "-n", "100", "-s", "1048576"]
     limit = ["prlimit", "--memlock=65536", *NOBODY]
@@ -130,7 +130,7 @@ def one_sided(lab):
 
 @case("sleep", "stopped-then-continued")
 def stopped(lab):
-    """A process that is stopped for a while only makes its peer wait."""
+    """A peer of a stopped process waits until the process continues."""
     program = lab.client("exchange")
     one = lab.start([program])
     lab.wait_listening(one, 18600)
@@ -150,7 +150,7 @@ def _maps(pid):
 
 
 def is_stopped(process):
-    """Whether it, or what it has started, was stopped by a signal."""
+    """Whether a process or one of its children is stopped by a signal."""
     def stopped_one(pid):
         try:
             with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
@@ -161,7 +161,7 @@ def is_stopped(process):
 
 
 def stream(lab, *options, shm=True, receiver=()):
-    """(receiver, sender) of the program of that name."""
+    """Starts the program `stream`; returns (receiver, sender)."""
     run = [lab.adverb, "run", *([] if shm else ["--no-shm"]), "--", lab.client("stream"), *options]
     one = lab.start([*run, *receiver], adverb=False)
     lab.wait_listening(one, 18800)
@@ -171,7 +171,7 @@ def stream(lab, *options, shm=True, receiver=()):
 def register_stopped_receiver(name, options, shm, seconds):
     @case("sleep", name, seconds=240)
     def run(lab):
-        """All receives are posted: a receiver that is stopped loses nothing, as with a NIC."""
+        """With all receives posted, a stopped receiver loses nothing, as with a NIC."""
         one, two = stream(lab, *options, shm=shm, receiver=["-x"])
         lab.wait_until(lambda: is_stopped(one), 60, "the receiver stops")
         lab.system(f"sleep {seconds}")
@@ -191,7 +191,7 @@ register_stopped_receiver("ud-receiver-stopped-3s", ["-u"], True, 3)
 def register_receiver_killed(name, shm):
     @case("sleep", name)
     def run(lab):
-        """Who sends to a process that is stopped goes on when that has ended."""
+        """A sender to a stopped process continues when that process has exited."""
         one, two = stream(lab, shm=shm, receiver=["-x"])
         lab.wait_until(lambda: is_stopped(one), 60, "the receiver stops")
         lab.system("sleep 1")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Real programs under fault plans: they finish, and what they compare is right; they are told of
-errors; plans change while they run.
+"""Real programs under fault plans: they finish with right data, they get the injected errors, and plans
+change while they run.
 
-The programs of a case run at the same time, as most of that is waiting for timeouts. They sleep
-on events, so that none keeps another from its processor.
+The programs of a case run at the same time, because they mostly wait for timeouts. They sleep on events,
+so that none takes the processor from another.
 """
 
 import os
@@ -55,12 +55,12 @@ PINGPONG = {
             ("ibv_srq_pingpong -e -q 4 -n 400", 4096, 400, MIX)],
 }
 
-# It compares without being asked to, and says no more than 'success'.
+# It always compares the data, and prints only 'success'.
 XRC_PINGPONG = [("ibv_xsrq_pingpong -e -n 200", "drop=1%"), ("ibv_xsrq_pingpong -e -n 100", MIX)]
 
 
 def start_pairs(lab, commands):
-    """Starts a pair for each (command, plan), {port} being replaced: lists of (server, client)."""
+    """Starts a pair for each (command, plan), with a port for {port}; returns a list of (server, client)."""
     argvs = [[lab.adverb, "run", "--fault", plan, "--", *shlex.split(command), "-p",
               str(FIRST_PORT + i)] for i, (command, plan) in enumerate(commands)]
     servers = [lab.start(argv, adverb=False) for argv in argvs]
@@ -74,7 +74,7 @@ def describe(pair):
 
 
 def expect_pair(pair, check):
-    """Both ends must end well."""
+    """Both ends must succeed."""
     try:
         for process in pair:
             process.expect(0, 100)
@@ -84,8 +84,8 @@ def expect_pair(pair, check):
 
 
 def expect_one_at_least(pair, check):
-    """Both ends must end well. But where one has all that it wanted, the other's last message has
-    come, and its acknowledgement may be lost: nobody is there to repeat it, as with any NIC."""
+    """Both ends must succeed, with one exception. An end that has received everything exits. If the ACK
+    of the last message is then lost, nobody repeats it, as with any NIC, and the other end fails."""
     statuses = [process.wait(100) for process in pair]
     for status, process in zip(statuses, pair):
         if status == 0:
@@ -128,7 +128,7 @@ for group in PINGPONG.items():
 # ---- requests, the port, programs that run ----
 
 def start_pair(lab, command, plan, port=FIRST_PORT):
-    """A server without a plan, and its client with one."""
+    """Starts a server without a fault plan, and its client with one."""
     argv = [*shlex.split(command), "-p", str(port)]
     server = lab.start(argv)
     lab.wait_listening(server, port)
@@ -142,7 +142,7 @@ def adverb_fault(lab, *arguments, status=0):
 
 
 def expect_failure(lab, command, plan, said):
-    """The client must say what was made to fail."""
+    """The client must report the injected error."""
     server, client = start_pair(lab, command, plan)
     if client.wait(60) == 0 or said not in client.output():
         raise Failure(f"'{said}' was to be said:\n{client.describe()}")
@@ -162,14 +162,14 @@ def injected_errors(lab):
 
 @case("faults", "receiver-not-ready")
 def receiver_not_ready(lab):
-    """Here too the last acknowledgement may be lost with the process that sends it."""
+    """RNR faults. Here too, the last ACK may be lost with the process that sends it."""
     pair = start_pair(lab, "ibv_rc_pingpong -e -g 0 -n 300", "rnr=5%; rnr nth=100-120")
     expect_one_at_least(pair, lambda text: reports.pingpong(text, 4096, 300))
 
 
 @case("faults", "port")
 def port(lab):
-    """ibv_asyncwatch sees the port go down and come up, though it does nothing else."""
+    """ibv_asyncwatch, which is otherwise idle, gets the events of a port that goes down and comes up."""
     watch = lab.start([lab.adverb, "run", "--fault", "port-down=300ms from=100ms; "
                        "device-fatal from=500ms", "--", "stdbuf", "-oL", "ibv_asyncwatch", "-d",
                        "adverb0"], adverb=False)
@@ -182,13 +182,13 @@ def port(lab):
 
 
 def fate(text, action):
-    """How often that has happened, as `adverb fault show` says of each."""
+    """Returns how often each plan injected a fault, from `adverb fault show`."""
     return [int(n) for n in re.findall(rf"\b{action} (\d+)", text)]
 
 
 @case("faults", "while-it-runs")
 def while_it_runs(lab):
-    """ib_write_bw gets a plan, another one, none; then it ends as ever."""
+    """ib_write_bw gets a plan, then another, then none; then it finishes normally."""
     command = ["ib_write_bw", "-F", "-D", "3", "-f", "1"]
     server = lab.start(command)
     lab.wait_listening(server, FIRST_PORT)
@@ -212,14 +212,14 @@ def while_it_runs(lab):
 
 @case("faults", "command-line")
 def command_line(lab):
-    """What is wrong is said, and where; nobody who is stopped holds the command up."""
+    """Errors name their place in the plan; a stopped process does not block the command."""
     said = adverb_fault(lab, "set", "--all", "drop=1%; dorp", status=2)
     if "unknown word 'dorp'" not in said or "\n           ^" not in said:
         raise Failure(said)
     for arguments in (["set", "drop"], ["clear"], ["show", "drop"], ["set", "--all"], [],
                       ["show", "--pid", "x"], ["show", "--pid", "1", "--all"], ["sew", "--all"]):
         adverb_fault(lab, *arguments, status=2)
-    adverb_fault(lab, "show", status=1)  # there is no daemon
+    adverb_fault(lab, "show", status=1)  # no daemon runs
     waiting = lab.start(["ibv_asyncwatch", "-d", "adverb0"])
     lab.wait_until(lambda: "ibv_asyncwatch" in adverb_fault_or_nothing(lab), 20, "a program")
     adverb_fault(lab, "show", "--slot", 200, status=1)
@@ -252,7 +252,7 @@ def rping(lab, *fault):
 
 @case("faults", "seed")
 def seed(lab):
-    """A program that was given a plan without a seed, and adverbd for it, follow the same one."""
+    """A program with a plan without a seed, and adverbd for its CM messages, use the same seed."""
     server = lab.start(["rping", "-s", "-a", "127.0.0.1"], env={"ADVERB_FAULT": "drop=0% op=cm"})
     lab.wait_until(lambda: adverb_fault_or_nothing(lab).count("seed=") == 2, 20, "both plans")
     said = adverb_fault(lab, "show", "--pid", server.pid)
@@ -263,7 +263,7 @@ def seed(lab):
 
 @case("faults", "connection-manager")
 def connection_manager(lab):
-    """The first request and the first answer are lost; then by chance, of one program, and of all."""
+    """The first REQ and the first REP are lost; then random ones, of one program and of all."""
     began = time.monotonic()
     rping(lab, "--fault", "drop op=cm tx nth=1; drop op=cm rx nth=1")
     if time.monotonic() - began < 0.5:

@@ -11,7 +11,7 @@ PEER_LOST = 3
 
 
 def start_pairs(lab, count, seconds, extra=(), first=0):
-    """Starts pairs of `exchange` from number `first` on; a list of (server, caller)."""
+    """Starts pairs of `exchange`, numbered from `first`; returns a list of (server, caller)."""
     program = lab.client("exchange")
     ports = [FIRST_PORT + first + i for i in range(count)]
     servers = [lab.start([program, "-p", str(port), *extra]) for port in ports]
@@ -36,7 +36,7 @@ def daemon_gone(lab):
 
 @case("many", "64-processes", seconds=300)
 def sixty_four(lab):
-    """Half of them poll, half sleep on events; four queue pairs each, every byte compared."""
+    """64 processes: half of them poll, half sleep; each has four queue pairs and compares every byte."""
     pairs = start_pairs(lab, 16, 5) + start_pairs(lab, 16, 5, extra=("-e",), first=16)
     expect_all_well(pairs, 120)
     daemon_gone(lab)
@@ -55,7 +55,7 @@ def tell_to_end(pairs):
 
 @case("many", "killed-at-random", seconds=300)
 def killed(lab):
-    """SIGKILL of one side of eight pairs: its peers notice, the others stay whole."""
+    """SIGKILL of one end of eight pairs: their peers notice, the other pairs are not affected."""
     dice = random.Random(20260)
     pairs = start_pairs(lab, 24, 0, extra=("-e",))
     await_connected(lab, pairs)
@@ -77,7 +77,7 @@ def killed(lab):
 
 @case("many", "slots-are-reused", seconds=300)
 def slots_reused(lab):
-    """Hundreds of programs one after the other, a part of them killed: slots are used again."""
+    """Hundreds of programs in sequence, some of them killed: slots are reused."""
     dice = random.Random(20261)
     keeper = lab.start(["ibv_asyncwatch"])
     for wave in range(40):
@@ -98,8 +98,8 @@ def slots_reused(lab):
 
 @case("many", "crowd", seconds=300)
 def crowd(lab):
-    """A job of hundreds of processes, more than share memory with each other; and a smaller one by
-    UDP alone. ADVERB_CROWD says how many there are."""
+    """A job of hundreds of processes, more than can share memory; and a smaller one with UDP only.
+    ADVERB_CROWD is the number of processes."""
     count = int(os.environ.get("ADVERB_CROWD", "600"))
     print("measured: " + lab.run([lab.client("crowd"), "-n", count], seconds=290).strip())
     lab.run([lab.client("crowd"), "-n", count // 10, "-d", "6"], env={"ADVERB_NO_SHM": "1"})
@@ -108,11 +108,11 @@ def crowd(lab):
 
 @case("many", "few-sockets", seconds=60)
 def few_sockets(lab):
-    """One program: its socket, the daemon's, and nobody's."""
+    """With one program there are three sockets: its own, the daemon's, and the one for no owner."""
     keeper = lab.start(["ibv_asyncwatch"])
     lab.wait_until(lambda: "slots in use: 1 " in lab.system(f"{lab.adverb} status || true"), 30,
                    "the program has its slot")
-    for _ in range(3):  # who asks and leaves takes none
+    for _ in range(3):  # a program that only queries needs none
         lab.run(["ibv_devices"])
     shown = [line for line in lab.system("ss -Hlun").splitlines() if ":4791 " in line]
     if len(shown) != 3:
@@ -128,9 +128,9 @@ def part_of_daemon(name):
 def register_killed_part(part, name):
     @case("many", f"{part}-killed", seconds=120)
     def run(lab):
-        """Traffic goes on, programs started later find their device, and nothing is left over.
-        Where the daemon may not go before all others, traffic has pauses: without, some kernels
-        starve it (src/daemon/priority.h)."""
+        """Traffic continues, later programs find their device, and nothing is left over. If the daemon has
+        no real-time priority, the traffic pauses at times: otherwise some kernels starve the daemon
+        (src/daemon/priority.h)."""
         pauses = () if may_go_first() else ("-w", "1")
         pairs = start_pairs(lab, 4, 0, extra=("-e", *pauses))
         await_connected(lab, pairs)
@@ -152,7 +152,7 @@ register_killed_part("keeper", "adverbd-keeper")
 
 @case("many", "whole-daemon-killed", seconds=180)
 def whole_daemon_killed(lab):
-    """Both parts at once: those who use it start another, and traffic goes on."""
+    """Worker and keeper die at once: the clients start another daemon, and traffic continues."""
     pairs = start_pairs(lab, 4, 3, extra=("-e",))
     await_connected(lab, pairs)
     before = set(daemons())

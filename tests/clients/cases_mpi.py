@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """MPI programs: Open MPI over UCX's verbs transports, and over libfabric's.
 
-At its end Open MPI unloads UCX and libfabric, with devices still open.
+Open MPI unloads UCX and libfabric at exit, with devices still open.
 """
 
 import re
@@ -14,7 +14,7 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 def ring(lab, layers, env, size):
-    """Sends messages round a ring of ranks, each of which adds itself; the last looks at the sum."""
+    """Sends messages round a ring of ranks, each of which adds its number; the last checks the sum."""
     mpirun = [need_tool("mpirun"), "-np", str(RANKS), "--oversubscribe"]
     program = ["/usr/bin/python3", "-m", "mpi4py.bench", "ringtest", "-n", str(size),
                "-l", str(LOOPS)]
@@ -42,6 +42,6 @@ def ucx_ud(lab):
 
 @case("mpi", "libfabric")
 def libfabric(lab):
-    other_interface(lab)  # libfabric leaves out loopback
+    other_interface(lab)  # libfabric ignores loopback
     ring(lab, ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include",
                "verbs;ofi_rxm"], {}, 100000)

@@ -14,13 +14,13 @@ from harness import Failure, case, need_tool
 
 
 def rdma(lab, *words):
-    """What `rdma -j` prints."""
+    """Returns the parsed output of `rdma -j`."""
     return json.loads(lab.run([need_tool("rdma"), "-j", *words]))
 
 
 @case("netlink", "device")
 def device(lab):
-    """`rdma dev` says what sysfs and verbs do."""
+    """`rdma dev` agrees with sysfs and verbs."""
     [shown] = rdma(lab, "-d", "dev", "show")
     text = lab.run(["ibv_devinfo", "-v"])
     same("name", (shown["ifname"], shown["node_type"]), ("adverb0", "ca"))
@@ -48,7 +48,7 @@ def link(lab):
 
 @case("netlink", "system")
 def system(lab):
-    said = lab.run([need_tool("rdma"), "system"]).split()  # newer ones say more
+    said = lab.run([need_tool("rdma"), "system"]).split()  # newer versions print more
     said = dict(zip(said[::2], said[1::2]))
     same("netns", said.get("netns"), "exclusive")
     same("copy-on-fork", said.get("copy-on-fork"), "on")
@@ -73,7 +73,7 @@ def statistic(lab):
 
 @case("netlink", "refusals")
 def refusals(lab):
-    """What would change a device is refused, and names that do not exist are errors."""
+    """Requests that change a device are refused; unknown names are errors."""
     tool = need_tool("rdma")
     for words in (["dev", "set", "adverb0", "name", "other"],
                   ["system", "set", "netns", "shared"],
@@ -87,7 +87,7 @@ def refusals(lab):
 
 
 def resources(lab, kind):
-    """{process id: its objects}, as `rdma resource` shows them."""
+    """Returns {process id: its objects} from `rdma resource`."""
     found = {}
     for one in rdma(lab, "resource", "show", kind):
         found.setdefault(one.pop("pid", None), []).append(one)
@@ -95,7 +95,7 @@ def resources(lab, kind):
 
 
 def rping_pair(lab):
-    """A server and a client that go on until they are killed."""
+    """Starts a server and a client that run until they are killed."""
     server = lab.start(["rping", "-s", "-C", "100000000"])
     lab.wait_until(lambda: rdma(lab, "resource", "show", "cm_id"), 20, "the server listens")
     client = lab.start(["rping", "-c", "-a", "127.0.0.1", "-C", "100000000"])
@@ -107,7 +107,7 @@ def rping_pair(lab):
 
 @case("netlink", "resources")
 def programs(lab):
-    """What programs have: who is connected to whom, and numbers that lead from one to another."""
+    """The objects of programs, with the numbers by which they refer to each other."""
     need_tool("rping")
     server, client = rping_pair(lab)
     qps = resources(lab, "qp")
@@ -146,7 +146,7 @@ def programs(lab):
 
 @case("netlink", "many-resources")
 def many(lab):
-    """More than fit into a message, a datagram or a socket; each comes once."""
+    """More objects than fit into a message, a datagram or a socket; each is listed once."""
     program = lab.start([lab.client("holder"), "5000"])
     lab.wait_until(lambda: "ready" in program.output(), 60, "5000 queue pairs")
     for kind, number, count in (("qp", "lqpn", 5000), ("mr", "mrn", 3000), ("cq", "cqn", 2000),
@@ -160,7 +160,7 @@ def many(lab):
 
 @case("netlink", "contexts")
 def contexts(lab):
-    """A program's contexts are told apart, those as well that share what is below them."""
+    """A program's contexts are distinct, also those that share a device."""
     program = lab.start([lab.client("holder"), "10", "40"])
     lab.wait_until(lambda: "ready" in program.output(), 60, "41 contexts")
     numbers = [one["ctxn"] for one in resources(lab, "ctx")[program.pid]]
@@ -172,7 +172,7 @@ def contexts(lab):
 
 @case("netlink", "stopped")
 def stopped(lab):
-    """A program that is stopped keeps nobody from seeing the others."""
+    """A stopped program does not hide the objects of others."""
     need_tool("rping")
     server, client = rping_pair(lab)
     os.kill(server.pid, signal.SIGSTOP)
@@ -184,12 +184,12 @@ def stopped(lab):
 
 @case("netlink", "other-users")
 def other_users(lab):
-    """Who is not root sees neither memory keys nor, of a system daemon, what is another user's."""
+    """A user other than root sees no memory keys and, of a system daemon, no other user's objects."""
     env = as_nobody(lab)
     lab.start([lab.build / "adverbd", "--foreground", "--system", "--linger", "300"], adverb=False)
     lab.wait_until(lambda: b"adverbd" in pathlib.Path("/proc/net/unix").read_bytes(), 20,
                    "adverbd listens")
-    holder = lab.dir / "holder"  # the build may be where only its owner gets
+    holder = lab.dir / "holder"  # other users may not be able to read the build directory
     shutil.copy(lab.client("holder"), holder)
     mine = lab.start([holder, "10"])
     theirs = lab.start([holder, "10"], prefix=NOBODY, env=env)
@@ -244,5 +244,5 @@ print("good")
 
 @case("netlink", "socket")
 def socket_calls(lab):
-    """A socket behaves as the kernel's: ports, poll, copies, what is malformed."""
+    """A socket behaves like the kernel's: ports, poll, copies, malformed messages."""
     same("output", lab.run(["/usr/bin/python3", "-c", PYTHON]), "good\n")

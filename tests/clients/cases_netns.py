@@ -12,7 +12,7 @@ ACTIVE_MTU = {1500: "1024 (3)", 9000: "4096 (5)"}
 
 
 def two_hosts(lab, mtu, mtu_there=None):
-    """Joins this namespace (veth0) with a second one (veth1); the prefix to run things there."""
+    """Connects this namespace (veth0) to a second one (veth1); returns the command prefix for that."""
     pid, there = lab.namespace()
     lab.system(f"ip link add veth0 type veth peer name veth1 netns {pid}")
     for enter, name, side, mtu in (("", "veth0", 0, mtu),
@@ -37,7 +37,7 @@ def gid_index(devinfo, address):
 
 
 def host_facts(lab, mtu, family, there):
-    """Checks what either host says of itself; the GID indices of the two addresses."""
+    """Checks the device of each host; returns the GID indices of the two addresses."""
     indices = []
     for prefix, side in (((), 0), (there, 1)):
         text = lab.run(["ibv_devinfo", "-v"], prefix=prefix)
@@ -57,7 +57,7 @@ def register(family, mtu):
     def run(lab):
         there = two_hosts(lab, mtu)
         here_index, there_index = host_facts(lab, mtu, family, there)
-        # these programs make their TCP connection over IPv4; the GIDs decide about RDMA
+        # these programs use a TCP connection over IPv4; the GIDs determine the RDMA addresses
         host = ADDRESSES["4"][1]
         for program, size in (("ibv_rc_pingpong", 20000), ("ibv_ud_pingpong", 1000)):
             base = [program, "-c", "-s", str(size), "-n", "500"]
@@ -78,7 +78,7 @@ for one_family in ADDRESSES:
 
 @case("netns", "mtu-within-the-machine")
 def own_address(lab):
-    """To the machine's own addresses 4096 is right, whatever the interface's MTU is."""
+    """A path MTU of 4096 works to the machine's own addresses with any interface MTU."""
     two_hosts(lab, 1500)
     for address, _, _ in ADDRESSES.values():
         index = gid_index(lab.run(["ibv_devinfo", "-v"]), address)
@@ -106,7 +106,7 @@ def address_changes(lab):
 def register_forged_icmp(family):
     @case("netns", f"forged-icmp-ipv{family}")
     def run(lab):
-        """Whoever claims that packets are too long, or do not arrive, changes nothing."""
+        """Forged ICMP (packet too big, unreachable) changes nothing."""
         there = two_hosts(lab, 9000)
         indices = host_facts(lab, 9000, family, there)
         here, peer, _ = ADDRESSES[family]
@@ -135,7 +135,7 @@ for one_family in ADDRESSES:
 
 @case("netns", "peer-dies")
 def peer_dies(lab):
-    """A peer that is killed fails the requests of the other side; it does not hang it."""
+    """If a peer is killed, requests of the other side fail instead of hanging."""
     there = two_hosts(lab, 1500)
     program = lab.client("exchange")
     one = lab.start([program], prefix=there)

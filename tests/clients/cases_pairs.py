@@ -87,7 +87,7 @@ PERFTEST = [
     ("atomic-lat-xrc", "ib_atomic_lat -c XRC", [8], 500),
 ]
 
-# Programs that only say whether all went well: name, program and options
+# Programs that only report success: name, program and options
 XRC_PINGPONG = [
     ("xrc", "ibv_xsrq_pingpong -n 1000"),
     ("xrc-events", "ibv_xsrq_pingpong -e -n 1000"),
@@ -125,7 +125,7 @@ def pingpong_ipv6(lab):
     gids = reports.gid_table(lab.run(["ibv_devinfo", "-v"]))
     index = str(next(i for i, gid in gids.items() if gid == "::1"))
     server = ["ibv_rc_pingpong", "-c", "-g", index]
-    # it listens on IPv4 only; the GID decides about RDMA
+    # it listens on IPv4 only; the GID determines the RDMA address
     for text in lab.pair(server, [*server, "127.0.0.1"]):
         reports.pingpong(text, 4096, 1000)
 

@@ -10,8 +10,8 @@ from harness import Failure, Skip, case, need_tool
 
 SHIPPED = pathlib.Path("/usr/share/doc/rdma-core/tests")
 
-# Modules of tests, and how many of their tests must pass (the others are skipped for want of
-# features of particular cards).
+# Test modules, and the number of tests that must pass; the others are skipped because they need features
+# of certain cards.
 MODULES = {
     "test_addr": 1,
     "test_atomic": 9,

@@ -46,7 +46,7 @@ DATAGRAMS = [
 
 
 def line_of_result(text, what):
-    """The program's line of results: it ran to its end."""
+    """Returns the program's line of results, which shows that it finished."""
     line = re.search(r"^custom +\S+ +.*$", text, re.M)
     if not line:
         raise Failure(f"{what}: no result:\n{text}")
@@ -61,7 +61,7 @@ def stream_pair(lab, command, bound, address, **prefixes):
     lab.wait_until(lambda: "usec/xfer" in server.output() or not server.running(), 30,
                    "the server listens")
     client = lab.start([*base, "-s", address], prefix=prefixes.get("client_prefix", ()))
-    # a child that the server has forked ends it with the parent's status
+    # a forked child of the server ends it with the parent's status
     line_of_result(client.expect(0, 60), "client")
     line_of_result(server.expect(0, 60), "server")
 
@@ -129,7 +129,7 @@ def two_hosts(lab):
         for size in (500, 1500):
             datagram_pair(lab, f"-S {size} -C 200 -T b -T e", there_address, server_prefix=there,
                           client_address=here_address)
-    # both ends bound, to one port
+    # both ends are bound, to the same port
     base = ["stdbuf", "-oL", "rstream", "-S", "1000", "-C", "20", "-I", "2", "-T", "v", "-p", "9002"]
     server = lab.start([*base, "-b", cases_netns.ADDRESSES["4"][1]], prefix=there)
     lab.wait_until(lambda: "usec/xfer" in server.output() or not server.running(), 30,
@@ -147,7 +147,7 @@ def refused(lab):
 
 
 def run_iperf3(lab, options, address, env=None):
-    """An unmodified program by LD_PRELOAD at both ends; what the client says."""
+    """Runs iperf3 with librspreload at both ends; returns the client's result."""
     need_tool("iperf3")
     if not os.access(PRELOAD, os.R_OK):
         raise Skip(f"no {PRELOAD}")
@@ -163,13 +163,13 @@ def run_iperf3(lab, options, address, env=None):
 
 def iperf3(lab, options, address="127.0.0.1", env=None):
     text = run_iperf3(lab, ["-n", "50M", *options], address, env)
-    # what is under way when the client says that it has ended is left unread
+    # the server does not read data that is in flight when the client reports its end
     if not re.search(r"(4[5-9]|50)\.\d MBytes .* receiver", text):
         raise Failure(f"not all has arrived:\n{text}")
 
 
 def tcp_segments():
-    """TCP segments that this network namespace has sent."""
+    """Returns the number of TCP segments that this network namespace has sent."""
     lines = [line.split() for line in pathlib.Path("/proc/net/snmp").read_text().splitlines()
              if line.startswith("Tcp:")]
     return int(lines[1][lines[0].index("OutSegs")])
@@ -187,7 +187,7 @@ def preload(lab):
 
 @case("rsocket", "preload-iperf3-udp")
 def preload_udp(lab):
-    """Datagrams, which may be lost; its server listens for IPv4 and IPv6 in one."""
+    """Datagrams, which may be lost; the server has one socket for IPv4 and IPv6."""
     text = run_iperf3(lab, ["-u", "-b", "10M", "-l", "1400", "-n", "1M"], "127.0.0.1")
     result = re.search(r" (\d+)/(\d+) \(.*receiver", text)
     if not result or int(result.group(2)) < 700 or int(result.group(1)) > 400:
@@ -196,9 +196,9 @@ def preload_udp(lab):
 
 @case("rsocket", "preload-iperf3-fork")
 def preload_fork(lab):
-    """What librspreload does for programs that fork: it begins on TCP and then changes, with the first
-    read or write of each end. A server that waits by select() before its first read waits for ever:
-    the client, which writes, has changed."""
+    """librspreload for programs that fork: it begins with TCP and migrates at the first read or write of
+    each end. A server that waits in select() before its first read waits for ever, because the
+    client, which writes, has migrated."""
     version = re.search(r"^iperf (\d+)\.(\d+)", lab.run(["iperf3", "--version"], adverb=False), re.M)
     if version and (int(version[1]), int(version[2])) > (3, 12):
         raise Skip("this iperf3 waits before its first read, which librspreload cannot serve")

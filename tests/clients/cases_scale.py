@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A hundred thousand of what a data center has: what each costs when idle."""
+"""Memory of 100,000 idle queue pairs and connections."""
 
 import os
 import re
@@ -7,16 +7,15 @@ import re
 from cases_connections import start_client, start_server, usage, worker
 from harness import Failure, case
 
-QP_BYTES = 2048  # of an idle queue pair, connected
+QP_BYTES = 2048  # of an idle connected queue pair
 CONNECTION_BYTES, END_BYTES = 8192, 2048
-DESCRIPTORS = 640  # of adverbd, however many connections there are
+DESCRIPTORS = 640  # of adverbd, with any number of connections
 HELD_SEC = 600
 
 
 @case("scale", "qps", seconds=300)
 def queue_pairs(lab):
-    """100,000 RC queue pairs in one process, all connected and all used once: more than a slot has
-    numbers for."""
+    """100,000 RC queue pairs in one process, all connected and used once. A slot has fewer numbers."""
     program = lab.start([lab.client("many_qps"), "-n", "100000", "-k"])
     lab.wait_until(lambda: " of 2 blocks" in program.output() or not program.running(), 200,
                    "100,000 queue pairs have exchanged")
@@ -36,7 +35,7 @@ def queue_pairs(lab):
 
 
 def hold(lab, count):
-    """A client that has `count` idle connections to the server."""
+    """Starts a client with `count` idle connections to the server."""
     client = start_client(lab, "-m", "8", "-n", str(count), "-c", str(count + 1), "-w", "256", "-H")
     lab.wait_until(lambda: f"{count} connections held" in client.output() or not client.running(),
                    HELD_SEC, f"{count} connections")
@@ -47,8 +46,8 @@ def hold(lab, count):
 
 @case("scale", "connections", seconds=900)
 def connections(lab):
-    """Idle connections by the connection manager: what one costs in the program, with its queue
-    pair and a posted receive, and in adverbd. ADVERB_SCALE says how many."""
+    """Memory of an idle connection of the connection manager: in the program, with its queue pair and a
+    posted receive, and in adverbd. ADVERB_SCALE is the number of connections."""
     count = int(os.environ.get("ADVERB_SCALE", "2000"))
     server = start_server(lab, "-m", "8")
     first = hold(lab, 10)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The device where programs look for it on their own: /sys/class/infiniband, /dev/infiniband."""
+"""The device in /sys/class/infiniband and /dev/infiniband."""
 
 import fcntl
 import os
@@ -35,14 +35,14 @@ def read(lab, *paths):
 
 
 def counters(lab):
-    """{counter: value} of the port."""
+    """Returns {counter: value} of the port."""
     text = lab.run(["sh", "-c", f"grep . {PORT}/counters/* {PORT}/hw_counters/*"])
     return {pathlib.Path(line.split(":")[0]).name: int(line.split(":")[1])
             for line in text.splitlines()}
 
 
 def keep_daemon(lab):
-    """What the daemon has counted would end with it; so that it stays while nobody uses it."""
+    """Keeps the daemon running without clients: its counters end with it."""
     daemon = lab.start([lab.build / "adverbd", "--foreground", "--linger", "300"], adverb=False)
     lab.wait_until(lambda: b"adverbd" in pathlib.Path("/proc/net/unix").read_bytes(), 20,
                    "adverbd listens")
@@ -75,7 +75,7 @@ def tools_agree(lab):
 
 @case("sysfs", "shell")
 def shell(lab):
-    """In the folders of the device, links and '..' lead where they would."""
+    """In the folders of the device, links and '..' resolve as in sysfs."""
     text = lab.run(["bash", "-ec", f"""
         cd {IBDEV}; pwd; pwd -P; /bin/pwd -P
         cat node_type; cat ../adverb0/ports/1/link_layer; cd -P ports/1; cat ../../device/device
@@ -113,7 +113,7 @@ def agrees_with_verbs(lab):
 
 @case("sysfs", "counters")
 def count(lab):
-    """The sums are of all processes, those that have ended too, and survive the daemon's death."""
+    """Counters sum all processes, including exited ones, and survive the daemon's death."""
     keep_daemon(lab)
     same("before", set(counters(lab).values()), {0})
     program = ["ib_write_bw", "-F", "-n", "200", "-s", "65536"]
@@ -135,7 +135,7 @@ def count(lab):
 
 @case("sysfs", "report-counters")
 def report_counters(lab):
-    """perftest keeps the files open and reads them again."""
+    """perftest keeps the counter files open and reads them again."""
     program = ["ib_write_bw", "-F", "-n", "100", "-s", "65536"]
     wanted = ["counters/port_xmit_packets", "hw_counters/rx_write_requests",
               "hw_counters/out_of_buffer"]
@@ -147,7 +147,7 @@ def report_counters(lab):
 
 
 def with_fake_class(lab, fake, commands):
-    """The words that shell commands print where the kernel's /sys/class has what is in `fake`."""
+    """Runs shell commands with `fake` as the kernel's /sys/class; returns the words that they print."""
     script = lab.dir / "script"
     script.write_text("set -e\n"
                       f"mount -t overlay none -o lowerdir={fake}:/sys/class /sys/class || exit 77\n"
@@ -160,7 +160,7 @@ def with_fake_class(lab, fake, commands):
 
 @case("sysfs", "interface")
 def interface(lab):
-    """An interface that belongs to a device has the RDMA device too, unless it has a card's."""
+    """The interface of a device shows the RDMA device too, unless it shows a card's."""
     fake = lab.dir / "fake"
     folder = "/sys/class/net/lo/device/infiniband"
     look = f"{lab.adverb} run sh -c 'ls {folder}; cat {folder}/*/node_type'"
@@ -175,7 +175,7 @@ def interface(lab):
 
 @case("sysfs", "beside-a-card")
 def beside_a_card(lab):
-    """What the kernel shows there stays, and its names are not ours."""
+    """The kernel's entries stay visible, and ours have other names."""
     fake = lab.dir / "fake"
     (fake / "infiniband").mkdir(parents=True)
     (fake / "infiniband_verbs" / "uverbs0").mkdir(parents=True)
@@ -194,7 +194,7 @@ def beside_a_card(lab):
 
 
 def tree(lab, number=None):
-    """The folder with the files that stand in, in this namespace or one of this number."""
+    """Returns the folder of the stand-in files of this namespace, or of the namespace with this number."""
     number = number or os.stat("/proc/self/ns/net").st_ino
     return lab.dir / f"adverb-sysfs-{os.geteuid()}-{number}"
 
@@ -208,7 +208,7 @@ WALKS = [*(["walker", how] for how in ("fts", "ftsnochdir", "nftw", "openat", "d
 
 
 def walked(lab, walk, folder, adverb):
-    """A digest of what a program finds below a folder, and its first lines."""
+    """Returns a digest of a program's listing of a folder, and its first lines."""
     words = [str(folder) if w is None else w for w in walk]
     words += [] if None in walk else [str(folder)]
     if words[0] == "walker":
@@ -220,8 +220,8 @@ def walked(lab, walk, folder, adverb):
 
 @case("sysfs", "walks", seconds=300)
 def walks(lab):
-    """Who walks through the whole file system finds the same with and without Adverb: here and in
-    /usr, and where the files that stand in are, those of another namespace as well."""
+    """A walk through the file system finds the same with and without Adverb: here, in /usr, and where
+    the stand-in files are, also those of another namespace."""
     daemon = keep_daemon(lab)
     same("node_type", read(lab, f"{IBDEV}/node_type"), ["1: CA"])
     whole = lab.dir / "whole"
@@ -257,7 +257,7 @@ def switched_off(lab):
 
 @case("sysfs", "other-preloads")
 def other_preloads(lab):
-    """What is preloaded already stays first; nothing is added twice."""
+    """An existing LD_PRELOAD stays first; nothing is added twice."""
     spread = next(iter(sorted(pathlib.Path("/usr/lib").glob("*/rsocket/librspreload.so"))), None)
     if not spread:
         raise Skip("librspreload.so is not installed")
@@ -269,7 +269,7 @@ def other_preloads(lab):
 
 @case("sysfs", "address-sanitizer")
 def address_sanitizer(lab):
-    """Its runtime demands to be the first library, which a preloaded one would be."""
+    """AddressSanitizer's runtime insists on being the first library, before a preloaded one."""
     if not shutil.which("gcc"):
         raise Skip("gcc is not installed")
     (lab.dir / "a.c").write_text("""#include <stdio.h>
@@ -281,7 +281,7 @@ def address_sanitizer(lab):
 
 @case("sysfs", "hostile-folder")
 def hostile_folder(lab):
-    """A folder that others can write to, or that is a link, is not believed."""
+    """A folder that others can write to, or that is a link, is not used."""
     net = os.stat("/proc/self/ns/net").st_ino
     (lab.dir / "elsewhere").mkdir()
     link = lab.dir / f"adverb-sysfs-{os.geteuid()}-{net}"
@@ -297,7 +297,7 @@ def hostile_folder(lab):
 
 @case("sysfs", "removed")
 def removed(lab):
-    """The files go with the daemon, but not while a program is in there."""
+    """The files are removed with the daemon, but not while a program uses them."""
     daemon = keep_daemon(lab)
     folder = tree(lab)
     same("node_type", read(lab, f"{IBDEV}/node_type"), ["1: CA"])
@@ -344,7 +344,7 @@ def ibstat(lab):
 
 @case("sysfs", "libfabric")
 def libfabric(lab):
-    """libfabric leaves out loopback: another interface is needed."""
+    """libfabric ignores loopback, so the test needs another interface."""
     tool = need_tool("fi_info")
     other_interface(lab)
     text = lab.run([tool, "-p", "verbs"])
@@ -367,7 +367,7 @@ def other_interface(lab):
 @case("sysfs", "ucx-info")
 def ucx_info(lab):
     process = lab.start([need_tool("ucx_info"), "-d"])
-    if process.wait(60):  # it lists kinds of failures that can be handled: no lines of error
+    if process.wait(60):  # it lists the kinds of failures it can handle, which are no errors
         raise Failure(process.describe())
     text = process.output()
     for transport in ("rc_verbs", "ud_verbs"):
@@ -376,7 +376,7 @@ def ucx_info(lab):
 
 
 def ucx_pair(lab, options, env):
-    # At a terminal, as newer ones start MPI where there is none.
+    # At a terminal, because newer versions start MPI without one.
     def program(*words):
         return ["script", "-qefc", shlex.join([need_tool("ucx_perftest"), "-p", "13337", *words]),
                 lab.dir / "typescript"]
@@ -408,6 +408,6 @@ def ucx_put(lab):
 
 @case("sysfs", "ucx-atomics")
 def ucx_atomics(lab):
-    """The transport's own, which UCX has only where a port's atomic_cap is IBV_ATOMIC_HCA."""
+    """UCX uses the transport's atomics only if a port's atomic_cap is IBV_ATOMIC_HCA."""
     for test in ("add_lat", "fadd", "cswap"):
         ucx_pair(lab, ["-x", "rc_verbs", "-d", "adverb0:1", "-t", test, "-s", "8"], None)

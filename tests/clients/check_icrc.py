@@ -5,7 +5,7 @@
 Usage: check_icrc.py [--scapy N] capture...
     --scapy N   also compare the first N IPv4 packets with what scapy's RoCE layer computes
 
-Exits 0 where there is at least one packet in each file and every one is right.
+Exit status: 0 if every file has at least one packet and every packet is right.
 """
 
 import sys

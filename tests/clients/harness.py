@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Runs real programs under `adverb run`, in pairs, in network namespaces of their own.
 
-A case is a function that gets a Lab. The runner calls it in a fresh network and PID namespace:
-UDP port 4791 is its own, and nothing it started outlives it. Every wait has a limit.
+A case is a function with a Lab as its argument. The runner calls it in a new network and PID namespace,
+so UDP port 4791 is free and no process outlives the case. Every wait has a limit.
 """
 
 import functools
@@ -17,27 +17,27 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# What a program says when something went wrong although it may exit 0.
+# Lines that report an error, also of programs that then exit with status 0.
 ERROR_LINE = re.compile(
     r"invalid data|completion with error|completion error|fail(ed|ure)|unable to|couldn.t|"
     r"segmentation|\babort|bad address|lost connection|mismatch", re.I)
 
 
-# Cases and their steps say how many seconds they may take at most on an idle machine; on a busy one
-# they get so many times as long. What takes longer hangs.
+# A factor on the time limits of cases and their steps, which are for an idle machine. Whatever takes
+# longer hangs.
 SLOWER = 10
 
 
 class Failure(Exception):
-    """A case found something wrong."""
+    """A case failed."""
 
 
 class Skip(Exception):
-    """A case cannot run here; the text says why."""
+    """A case cannot run on this machine; the text is the reason."""
 
 
 class Process:
-    """A program started by a Lab; its output goes to a file."""
+    """A program that a Lab started, with its output in a file."""
 
     def __init__(self, argv, log, env, cwd):
         self.argv = argv
@@ -74,13 +74,13 @@ class Process:
             self.popen.wait(timeout=30 * SLOWER)
 
     def ended_in_rpings_race(self):
-        """rping's thread for events may ask once more when main() has just destroyed the channel,
-        says so and ends the program, whose work is done: on any device, until rdma-core 59."""
+        """Whether rping failed only in its race: its event thread uses the channel that main() has just
+        destroyed, and reports an error after all work is done. On any device, until rdma-core 59."""
         return ("rping" in self.argv and self.popen.returncode == 255
                 and self.output().strip().endswith("rdma_get_cm_event: Bad file descriptor"))
 
     def expect(self, status, seconds):
-        """Waits, and demands the exit status and an output without a line of error."""
+        """Waits; fails unless the program exits with this status and reports no error."""
         if self.wait(seconds) != status and not (status == 0 and self.ended_in_rpings_race()):
             raise Failure(f"exit status {self.popen.returncode}, not {status}:\n{self.describe()}")
         if status == 0:
@@ -91,7 +91,7 @@ class Process:
 
 
 class Lab:
-    """The place a case works in: a directory, the built programs, and namespaces."""
+    """The environment of a case: a directory, the built programs, namespaces."""
 
     def __init__(self, build, directory):
         self.build = pathlib.Path(build)
@@ -102,7 +102,7 @@ class Lab:
         self.processes = []
 
     def client(self, name):
-        """Path of a test program of this folder."""
+        """Returns the path of a test program of this folder."""
         return str(self.build / "tests" / "clients" / name)
 
     def environment(self, extra=None):
@@ -115,7 +115,7 @@ class Lab:
         return keep
 
     def start(self, argv, prefix=(), env=None, adverb=True):
-        """Starts a program, under `adverb run` unless told otherwise."""
+        """Starts a program, by default under `adverb run`."""
         argv = [str(a) for a in argv]
         if adverb:
             argv = [str(self.adverb), "run", "--", *argv]
@@ -126,11 +126,11 @@ class Lab:
         return process
 
     def run(self, argv, seconds=60, status=0, **how):
-        """Runs a program to its end; its output."""
+        """Runs a program to its end; returns its output."""
         return self.start(argv, **how).expect(status, seconds)
 
     def system(self, command, seconds=60):
-        """Runs a shell command that prepares the place; its output."""
+        """Runs a shell command that prepares the environment; returns its output."""
         done = subprocess.run(["sh", "-ec", command], stdin=subprocess.DEVNULL, timeout=seconds * SLOWER,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
                               env=self.environment())
@@ -140,9 +140,9 @@ class Lab:
         return text
 
     def pair(self, server, client, seconds=120, port=18515, **how):
-        """Runs a server and, once it listens, its client. Both must end well; their outputs.
+        """Runs a server and, when it listens, its client; both must succeed. Returns their outputs.
 
-        server_prefix, client_prefix: commands to run each one under (another namespace, user).
+        server_prefix, client_prefix: commands that run each one (in another namespace, as another user).
         """
         at_server = how.pop("server_prefix", ())
         at_client = how.pop("client_prefix", ())
@@ -185,7 +185,7 @@ class Lab:
             time.sleep(0.05)
 
     def namespace(self):
-        """A second network namespace, kept by a sleeping process; the prefix to run things in it."""
+        """Makes a second network namespace, held by a sleeping process; returns the command prefix for it."""
         holder = self.start(["unshare", "-n", "sleep", "3600"], adverb=False)
         mine = os.readlink("/proc/self/ns/net")
 
@@ -201,10 +201,10 @@ class Lab:
 
 @functools.cache
 def namespace_command():
-    """The unshare command that gives a case its own network, as root or without.
+    """Returns the unshare command that gives a case its own network, for root or another user.
 
-    Where root may not mount /proc (in a chroot, say), without a PID namespace: the cases look
-    processes up in /proc. What a case started then ends with the case, unless that is killed.
+    If root cannot mount /proc (for example in a chroot), there is no PID namespace, because cases look
+    up processes in /proc. The processes of a case then end with it, unless the case is killed.
     """
     command = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if os.geteuid() != 0:
@@ -216,9 +216,9 @@ def namespace_command():
 
 
 def own_mounts(place):
-    """The command that runs another one with mounts of its own, for what it mounts below a place.
+    """Returns the command that runs another one with its own mounts below a path.
 
-    In a chroot / is no mount point whose propagation could be changed, but the place may be one.
+    In a chroot, / is no mount point whose propagation can be changed, but the path may be one.
     """
     command = ["unshare", "--mount"]
     if subprocess.run([*command, "true"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -229,7 +229,7 @@ def own_mounts(place):
 
 
 def namespaces_work():
-    """(whether a case can have namespaces of its own, what was said)."""
+    """Returns (whether a case can have its own namespaces, the error text)."""
     probe = subprocess.run([*namespace_command(), "ip", "link", "set", "lo", "up"],
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, check=False, timeout=30 * SLOWER)
@@ -237,7 +237,7 @@ def namespaces_work():
 
 
 def process_name(pid):
-    """The name of a live process; empty where there is none, or only a zombie."""
+    """Returns the name of a live process, or "" if there is none or a zombie."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -247,7 +247,7 @@ def process_name(pid):
 
 
 def network_of(pid):
-    """The network namespace of a process; None where it has ended."""
+    """Returns the network namespace of a process, or None if it has exited."""
     try:
         return os.readlink(f"/proc/{pid}/ns/net")
     except OSError:
@@ -255,21 +255,21 @@ def network_of(pid):
 
 
 def daemons():
-    """Process ids of the adverbd processes of this network namespace that are alive."""
+    """Returns the ids of the live adverbd processes of this network namespace."""
     pids = [int(entry.name) for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit()]
     return [pid for pid in pids if process_name(pid).startswith("adverbd")
             and network_of(pid) == network_of("self")]
 
 
 def may_go_first():
-    """Whether a real-time policy is ours to take; asked by a process of its own."""
+    """Whether a process can have a real-time policy; a child process tries it."""
     take = "import os; os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))"
     return subprocess.run([sys.executable, "-c", take], stdin=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL, check=False, timeout=30 * SLOWER).returncode == 0
 
 
 def need_tool(name):
-    """Skips the case where a program is not installed."""
+    """Skips the case if a program is not installed."""
     for folder in ("/usr/sbin", "/usr/bin", "/sbin", "/bin"):
         if os.access(f"{folder}/{name}", os.X_OK):
             return f"{folder}/{name}"
@@ -280,7 +280,7 @@ CASES = {}
 
 
 def case(group, name, seconds=120):
-    """Registers a function as the case `group/name`, to be stopped after `seconds`."""
+    """Registers a function as the case `group/name` with a limit in seconds."""
     def register(function):
         key = f"{group}/{name}"
         assert key not in CASES, key

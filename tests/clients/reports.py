@@ -7,7 +7,7 @@ from harness import Failure
 
 
 def pingpong(text, size, iterations):
-    """Demands that a pingpong program moved what it was told to."""
+    """Fails unless a pingpong program reports the wanted bytes and iterations."""
     moved = re.search(r"^(\d+) bytes in [\d.]+ seconds", text, re.M)
     rounds = re.search(r"^(\d+) iters in [\d.]+ seconds", text, re.M)
     if not moved or not rounds:
@@ -17,9 +17,9 @@ def pingpong(text, size, iterations):
 
 
 def perftest_rows(text):
-    """The rows of perftest's result table: lists of numbers, bytes and iterations first.
+    """Returns the rows of perftest's result table: lists of numbers, bytes and iterations first.
 
-    A deviation may be '-nan': perftest takes the root of what rounding has made negative.
+    A deviation may be '-nan': perftest computes the root of a value that rounding made negative.
     """
     rows = []
     in_table = False
@@ -34,7 +34,7 @@ def perftest_rows(text):
 
 
 def perftest(text, sizes, iterations):
-    """Demands one row a size, each with all iterations and with results above 0."""
+    """Fails unless there is one row for each size, with all iterations and results above 0."""
     rows = perftest_rows(text)
     if [int(r[0]) for r in rows] != list(sizes):
         raise Failure(f"expected rows for {list(sizes)} bytes, found "
@@ -42,19 +42,19 @@ def perftest(text, sizes, iterations):
     for row in rows:
         if int(row[1]) == 0 or int(row[1]) % iterations != 0:
             raise Failure(f"expected {iterations} iterations a QP, found {int(row[1])}:\n{text}")
-        if row[-1] <= 0:  # a rate of messages, or a latency: never rounded to 0
+        if row[-1] <= 0:  # a message rate or latency, never rounded to 0
             raise Failure(f"a result of 0 for {int(row[0])} bytes:\n{text}")
     return rows
 
 
 def gid_table(devinfo):
-    """{index: address text} of the GIDs in the output of ibv_devinfo -v."""
+    """Returns {index: address text} of the GIDs in the output of ibv_devinfo -v."""
     found = re.findall(r"GID\[\s*(\d+)\]:\s*([0-9a-fA-F:.]+)", devinfo)
     return {int(index): gid.lower() for index, gid in found}
 
 
 def port_attribute(devinfo, name):
-    """The value of 'name:' in the output of ibv_devinfo, up to the end of its line."""
+    """Returns the value of 'name:' in the output of ibv_devinfo, up to the end of its line."""
     found = re.search(rf"^\s*{name}:\s+(.+?)\s*$", devinfo, re.M)
     if not found:
         raise Failure(f"no '{name}' in:\n{devinfo}")

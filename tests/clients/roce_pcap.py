@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Reads captures (pcap and pcapng) and picks RoCE v2 packets out of them.
+"""Reads captures (pcap and pcapng) and extracts their RoCE v2 packets.
 
-Written from the specification (IBTA volume 1, annexes A16 and A17) and from nothing of
-Adverb's, so that it can judge what Adverb sends. Standard library only.
+It implements the specification (IBTA volume 1, annexes A16 and A17) without any code of Adverb, so that it
+is an independent check. Standard library only.
 """
 
 import struct
@@ -13,14 +13,14 @@ LINK_NULL, LINK_ETHERNET, LINK_RAW, LINK_SLL, LINK_SLL2 = 0, 1, 101, 113, 276
 
 
 class Packet:
-    """One RoCE v2 packet: where it is in the capture, its fields, its ICRCs."""
+    """One RoCE v2 packet: its place in the capture, its fields, its ICRCs."""
 
     __slots__ = ("frame", "version", "src", "dst", "sport", "ip_id", "opcode", "pad", "dest_qpn",
                  "psn", "payload_len", "icrc_found", "icrc_right", "ip_len", "tos", "transport")
 
 
 class CaptureError(Exception):
-    """The file is no capture, or one that cannot be judged."""
+    """The file is no capture, or one that cannot be checked."""
 
 
 def _read_pcap(data, order):
@@ -52,7 +52,7 @@ def _read_pcapng(data):
 
 
 def frames(path):
-    """Yields (frame number from 1 on, link type, bytes, original length)."""
+    """Yields (frame number, from 1; link type; bytes; original length)."""
     with open(path, "rb") as capture:
         data = capture.read()
     magic = data[:4]
@@ -69,7 +69,7 @@ def frames(path):
 
 
 def network_layer(link, frame):
-    """The bytes from the IP header on, or None where the frame holds no IP."""
+    """Returns the bytes from the IP header on, or None if the frame has no IP packet."""
     if link == LINK_ETHERNET:
         at, kind = 14, frame[12:14]
         while kind == b"\x81\x00" and len(frame) >= at + 4:
@@ -89,7 +89,7 @@ def network_layer(link, frame):
 
 
 def _masked_ipv4(ip):
-    """IPv4 header with ToS, TTL and checksum as ones; and its length, total length, ID."""
+    """Returns the IPv4 header with ToS, TTL and checksum as ones; its length, total length and ID."""
     if ip[0] != 0x45:
         raise CaptureError("IPv4 options in a RoCE packet")
     header = bytearray(ip[:20])
@@ -101,7 +101,7 @@ def _masked_ipv4(ip):
 
 
 def _masked_ipv6(ip):
-    """IPv6 header with traffic class, flow label and hop limit as ones."""
+    """Returns the IPv6 header with traffic class, flow label and hop limit as ones."""
     header = bytearray(ip[:40])
     header[0] |= 0x0f
     header[1] = header[2] = header[3] = header[7] = 0xff
@@ -132,14 +132,14 @@ def _extended_length(opcode):
 
 
 def icrc(masked_ip, udp, transport):
-    """The ICRC over eight bytes of ones, the masked headers and all up to the ICRC itself."""
+    """Computes the ICRC: over eight bytes of ones, the masked headers, and the rest up to the ICRC."""
     crc = zlib.crc32(b"\xff" * 8 + masked_ip + udp[:6] + b"\xff\xff")
     crc = zlib.crc32(transport[:4] + b"\xff" + transport[5:], crc)
     return crc.to_bytes(4, "little")
 
 
 def parse(ip, number):
-    """A Packet of the IP packet `ip`; CaptureError where its layers do not fit together."""
+    """Returns the Packet in the IP packet `ip`; raises CaptureError if its layers are inconsistent."""
     p = Packet()
     p.frame, p.version = number, ip[0] >> 4
     masked, at, total, p.ip_id = (_masked_ipv4 if p.version == 4 else _masked_ipv6)(ip)

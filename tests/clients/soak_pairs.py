@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The pairs of real programs that a soak starts and kills: what they are, and how one goes."""
+"""The pairs of real programs that a soak starts and kills."""
 
 import dataclasses
 import shlex
@@ -8,28 +8,28 @@ import time
 
 from harness import ERROR_LINE, Failure
 
-WELL_SEC = 120  # for a pair that nobody disturbs
-SURVIVOR_SEC = 60  # for one whose peer was killed, where it is a program that notices
+WELL_SEC = 120  # for an undisturbed pair
+SURVIVOR_SEC = 60  # for a program that notices its peer's death
 LAST_ACK_LOST = "transport retry counter exceeded"
-# Until rdma-core 59 it destroyed its channel beside the thread that fetches events from it.
+# Until rdma-core 59 it destroys its channel while another thread fetches events from it.
 RPING_CLOSES_TOO_EARLY = "rdma_get_cm_event: Bad file descriptor"
 CRASHES = {-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL, -signal.SIGFPE}
-GRACE_SEC = 2  # for one that does not: it is killed, too
+GRACE_SEC = 2  # for a program that does not, before it is killed too
 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """A pair of programs; {port} is replaced."""
+    """A kind of pair; {port} is replaced by a port."""
     name: str
     server: str
-    client: str  # without the address
-    ready: str = "tcp"  # how to see that the server waits: "tcp", "cm", or what it prints
-    address: str = "127.0.0.1"  # how the client is told the address; empty: not as its last word
-    met: str = ""  # what it says once connected, where it then notices the death of its peer
+    client: str  # without the server's address
+    ready: str = "tcp"  # how the server shows that it waits: "tcp", "cm", or a text that it prints
+    address: str = "127.0.0.1"  # the client's last argument; empty: `client` has the address
+    met: str = ""  # what it prints once connected, if it then notices its peer's death
     needs_cm: bool = False  # may fail when the worker of adverbd is killed
     server_ends: bool = True
-    may_lose_last_ack: bool = False  # ends without asking whether the peer needs it once more
-    own_mistake: str = ""  # of the program: with these words it may fail
+    may_lose_last_ack: bool = False  # exits even if the peer still needs an answer
+    own_mistake: str = ""  # output of a failure that is allowed
 
 
 def same(name, command, **how):
@@ -37,8 +37,8 @@ def same(name, command, **how):
 
 
 def perftest(command):
-    """With a timeout of 0.27 s instead of 0.07: on a machine with more to do than processors, a
-    program that polls may get none for longer than the 2 s that all retries take otherwise."""
+    """A Kind of perftest with a timeout of 0.27 s instead of 0.07 s: on a busy machine a polling program
+    may get no processor for longer than the 2 s that all retries otherwise take."""
     return same(command.split()[0], f"{command} -F -u 16 -p {{port}}")
 
 
@@ -82,7 +82,7 @@ KINDS = [
 
 
 class Pair:
-    """One run of a Kind. Runs in a thread of its own."""
+    """One run of a Kind, in its own thread."""
 
     def __init__(self, soak, kind, port, plan, dice):
         self.soak = soak
@@ -114,7 +114,7 @@ class Pair:
                            f"'{ready}' of {self.kind.server}")
 
     def run(self):
-        """"well", "killed" (one end was, on purpose) or "daemon" (a part of adverbd was, and the
+        """Returns "well", "killed" (one end was killed) or "daemon" (worker or keeper was killed, and the
         pair depends on it). Raises Failure."""
         before = self.soak.daemon_kills
         server = self.start(self.kind.server, self.seed)
@@ -153,8 +153,8 @@ class Pair:
 
     @staticmethod
     def last_ack_lost(server, client):
-        """Whether one end was done, so that it had all from the other, and that one does not know:
-        the acknowledgement was lost, and when it asked again nobody was there, as with any NIC."""
+        """Whether one end had received everything and exited, and its last ACK was lost: the other end
+        retransmits to nobody, as with any NIC."""
         statuses = [one.wait(WELL_SEC) for one in (server, client)]
         return sorted(map(bool, statuses)) == [False, True] and any(
             LAST_ACK_LOST in one.output() for one in (server, client) if one.popen.returncode)

@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What a soak measures when all is quiet, and the verdict whether it is flat."""
+"""The samples of a soak, and the verdict whether they are flat."""
 
 import dataclasses
 import os
 import pathlib
 import re
 
-# Growth that is no leak: malloc's arenas, and what adverbd keeps by slot, which the pairs use one after
-# the other.
+# Growth that is no leak: malloc's arenas, and adverbd's records of slots, which pairs use in turn.
 RSS_SLACK_KIB = 1024
-FDS_SLACK = {"worker": 16}  # sockets that the connection manager sends from, made when first used
-FEWEST_SAMPLES = 9  # of a process: of fewer nothing can be said
+FDS_SLACK = {"worker": 16}  # the connection manager's sending sockets, created at first use
+FEWEST_SAMPLES = 9  # samples of a process: fewer allow no verdict
 PROCESSES = ("worker", "keeper", "answerer", "caller")
 BYSTANDERS_HOLD = (2, 0, 0, 0)  # as held()
 
 
 @dataclasses.dataclass
 class Usage:
-    """Of one process: resident KiB, descriptors, and memfds among these."""
+    """Resident KiB, descriptors, and memfds among these, of one process."""
     pid: int
     rss: int
     fds: int
@@ -30,14 +29,14 @@ def usage(pid):
     for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
         try:
             names.append(os.readlink(entry))
-        except OSError:  # closed meanwhile
+        except OSError:  # closed in between
             continue
     return Usage(pid, int(re.search(r"^VmRSS:\s+(\d+)", status, re.M).group(1)), len(names),
                  sum(name.startswith("/memfd:") for name in names))
 
 
 def held(status):
-    """(slots in use, ids, connected, ending) of what `adverb status` says."""
+    """Returns (slots in use, ids, connected, ending) from the output of `adverb status`."""
     slots = re.search(r"^slots in use: (\d+)", status, re.M)
     cm = re.search(r"(\d+) ids, (\d+) connected, (\d+) ending", status)
     return tuple(map(int, (slots.group(1) if slots else -1, *(cm.groups() if cm else (0, 0, 0)))))
@@ -48,7 +47,7 @@ class Sample:
     seconds: float
     processes: dict  # of PROCESSES: Usage
     held: tuple  # as held()
-    sockets: int  # UDP and Unix ones of the network namespace
+    sockets: int  # UDP and Unix sockets of the network namespace
     files: int  # in the runtime directory
 
 
@@ -70,13 +69,13 @@ def row(sample, counts):
 
 
 def thirds(values):
-    """The first and the last third, at least one of each."""
+    """Returns the first and the last third, each with at least one sample."""
     n = max(1, len(values) // 3)
     return values[:n], values[-n:]
 
 
 def grown(name, values, slack):
-    """A line where the lowest of the last third is above the highest of the first; else none."""
+    """Returns a line if the minimum of the last third exceeds the maximum of the first, else none."""
     first, last = thirds(values)
     if min(last) > max(first) + slack:
         return [f"{name} has grown: {max(first)} at most at first, {min(last)} at least at last"]
@@ -84,8 +83,8 @@ def grown(name, values, slack):
 
 
 def verdict(samples):
-    """Lines that say what has grown; none where all is flat. Each process from its second sample
-    on, so that what it does once has been done."""
+    """Returns a line for each figure that has grown. The first sample of a process does not count, because it
+    then allocates what it needs only once."""
     lines = []
     for name in PROCESSES:
         by_pid = {}

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "fabric/calendar.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/calendar.h"
+#include "base/heap.h"
 
 #define WIDTH_SHIFT 9 /* a bucket is 512 ps */
 #define BUCKETS	    32768u
@@ -37,10 +39,21 @@ struct adv_calendar {
 	uint32_t nodes;
 	uint32_t free_node;
 
-	struct adv_calendar_event *far; /* a heap, from 1 */
-	uint32_t far_count;
-	uint32_t far_room;
+	struct adv_heap far; /* of later events */
 };
+
+static inline bool before(const struct adv_calendar_event *a, const struct adv_calendar_event *b)
+{
+	return a->at < b->at || (a->at == b->at && (int32_t)(a->order - b->order) < 0);
+}
+
+static bool event_before(const void *a, const void *b)
+{
+	return before(a, b);
+}
+
+static const struct adv_heap_kind far_kind = {sizeof(struct adv_calendar_event), event_before,
+					      NULL};
 
 struct adv_calendar *adv_calendar_create(void)
 {
@@ -59,18 +72,13 @@ void adv_calendar_destroy(struct adv_calendar *c)
 		return;
 	free(c->now);
 	free(c->node);
-	free(c->far);
+	adv_heap_free(&c->far);
 	free(c);
 }
 
 uint64_t adv_calendar_count(const struct adv_calendar *c)
 {
 	return c->count;
-}
-
-static bool before(const struct adv_calendar_event *a, const struct adv_calendar_event *b)
-{
-	return a->at < b->at || (a->at == b->at && (int32_t)(a->order - b->order) < 0);
 }
 
 /* ---- the bucket at the cursor ---- */
@@ -224,39 +232,10 @@ static bool load(struct adv_calendar *c)
 
 static bool far_add(struct adv_calendar *c, const struct adv_calendar_event *event)
 {
-	uint32_t i;
-
-	if (c->far_count + 1 >= c->far_room) {
-		uint32_t room = c->far_room ? 2 * c->far_room : 64;
-		struct adv_calendar_event *far = realloc(c->far, room * sizeof(*far));
-
-		if (!far)
-			return false;
-		c->far = far;
-		c->far_room = room;
-	}
-	for (i = ++c->far_count; i > 1 && before(event, &c->far[i / 2]); i /= 2)
-		c->far[i] = c->far[i / 2];
-	c->far[i] = *event;
+	if (!adv_heap_reserve(&c->far, sizeof(*event), c->far.count + 1))
+		return false;
+	adv_heap_add(&c->far, &far_kind, event);
 	return true;
-}
-
-static void far_drop_first(struct adv_calendar *c)
-{
-	struct adv_calendar_event last = c->far[c->far_count--];
-	uint32_t i = 1;
-
-	while (2 * i <= c->far_count) {
-		uint32_t child = 2 * i;
-
-		if (child < c->far_count && before(&c->far[child + 1], &c->far[child]))
-			child++;
-		if (!before(&c->far[child], &last))
-			break;
-		c->far[i] = c->far[child];
-		i = child;
-	}
-	c->far[i] = last;
 }
 
 static bool place(struct adv_calendar *c, const struct adv_calendar_event *event)
@@ -269,13 +248,16 @@ static bool place(struct adv_calendar *c, const struct adv_calendar_event *event
 	return bucket - c->cursor < BUCKETS ? ring_add(c, event) : far_add(c, event);
 }
 
-/* What has come near goes into the ring, or to `now`. */
+/* Moves events of the next BUCKETS buckets from the heap to the ring or to `now`. */
 static bool bring_near(struct adv_calendar *c)
 {
-	while (c->far_count && (c->far[1].at >> WIDTH_SHIFT) - c->cursor < BUCKETS) {
-		if (!place(c, &c->far[1]))
+	const struct adv_calendar_event *first;
+
+	while ((first = adv_heap_first(&c->far, &far_kind)) &&
+	       (first->at >> WIDTH_SHIFT) - c->cursor < BUCKETS) {
+		if (!place(c, first))
 			return false;
-		far_drop_first(c);
+		adv_heap_remove(&c->far, &far_kind, 1);
 	}
 	return true;
 }
@@ -296,12 +278,13 @@ bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what)
 /* To the next bucket that has events, where it begins at `until` or before. */
 static bool advance(struct adv_calendar *c, uint64_t until)
 {
+	const struct adv_calendar_event *far = adv_heap_first(&c->far, &far_kind);
 	uint64_t next;
 
 	if (c->in_ring)
 		next = c->cursor + distance(c);
-	else if (c->far_count)
-		next = c->far[1].at >> WIDTH_SHIFT;
+	else if (far)
+		next = far->at >> WIDTH_SHIFT;
 	else
 		return false;
 	if (next > until >> WIDTH_SHIFT)

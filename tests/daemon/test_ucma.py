@@ -340,7 +340,7 @@ def privileged_ports(build):
             "cm.bind(cm.new_id(), '127.0.0.1', 1024)\n")
     with Daemon(build), Cm() as cm:
         cm.listener(port=860)
-    with for_a_stranger(build) as (place, start), Daemon(place, user=adverbd.NOBODY):
+    with for_a_stranger(build) as (place, start), Daemon(place, "--linger", "60", user=adverbd.NOBODY):
         assert start(code).wait(PATIENCE) == 0
 
 

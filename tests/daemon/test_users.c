@@ -139,6 +139,26 @@ static void test_held(void **state)
 	assert_true(users.list.next == &user->link && users.list.prev == &user->link);
 }
 
+static unsigned left_to_read;
+
+static bool read_for_a_while(void *unused)
+{
+	now += 1000;
+	return --left_to_read > 0;
+}
+
+/* A turn ends when there is nothing more to read, at its most messages, or at its end. */
+static void test_read(void **state)
+{
+	left_to_read = 3;
+	assert_false(adv_turn_read(&users, read_for_a_while, NULL, 10, now + 10000));
+	left_to_read = 100;
+	assert_true(adv_turn_read(&users, read_for_a_while, NULL, 10, now + 100000));
+	assert_int_equal(left_to_read, 90);
+	assert_true(adv_turn_read(&users, read_for_a_while, NULL, 50, now + 5000));
+	assert_int_equal(left_to_read, 85);
+}
+
 static void test_share(void **state)
 {
 	struct adv_user *user = adv_users_hold(&users, 7);
@@ -155,7 +175,7 @@ static void test_share(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {T(test_other_user), T(test_in_turn), T(test_round),
-					   T(test_held), T(test_share)};
+					   T(test_held),       T(test_read),	T(test_share)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,7 @@ RUNTIME = [
     ("slots-newest", "of free slots that given back last is given next", SLOTS,
      "if (!best || r->freed < l->slot[best].freed)", "if (!best || r->freed > l->slot[best].freed)"),
     ("slots-rest", "a slot that was given back is given at once again", SLOTS,
-     "if (again && now - l->slot[again].freed_ms >= rest)", "if (again)"),
+     "if (again && now - l->slot[again].freed_ms >= rest)", "if (again && rest)"),
     ("slots-sender", "a block's numbers are not known to be its process's", SLOTS,
      "\t*count = ADV_BLOCK_PREFIXES;", "\t*count = 1;"),
     ("users-turn", "a user who has more to read keeps the turn", USERS,

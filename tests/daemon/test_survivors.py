@@ -21,7 +21,7 @@ from test_steering import check_steering
 
 TCP = 18515
 FEW = 1200  # descriptors that the program may have which starts the daemon
-FATAL = "the daemon has ended"  # logged with IBV_EVENT_DEVICE_FATAL
+FATAL = "adverbd has ended"  # logged with IBV_EVENT_DEVICE_FATAL
 
 
 def end(process):

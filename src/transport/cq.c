@@ -6,21 +6,22 @@
 #include <stdlib.h>
 
 #include "base/probe.h"
-#include "transport/internal.h"
+#include "transport/cq.h"
+#include "transport/qp_state.h"
 
 static void raise_event(struct adv_cq *cq)
 {
 	cq->armed = ADV_CQ_DISARMED;
 	cq->moderated = 0;
-	adv_timer_cancel(cq->engine, &cq->timer);
+	adv_timer_cancel(&cq->moderation_timer);
 	if (adv_list_empty(&cq->event_node))
 		adv_list_add_tail(&cq->engine->cq_events, &cq->event_node);
 }
 
 /* The moderation period is over: it began with a completion that the application waits for. */
-static void period_over(struct adv_engine *e, struct adv_timer *t, uint64_t now)
+static void moderation_timer_expired(struct adv_engine *e, struct adv_timer *t, uint64_t now)
 {
-	struct adv_cq *cq = adv_container_of(t, struct adv_cq, timer);
+	struct adv_cq *cq = adv_container_of(t, struct adv_cq, moderation_timer);
 
 	if (cq->armed != ADV_CQ_DISARMED)
 		raise_event(cq);
@@ -48,14 +49,15 @@ struct adv_cq *adv_cq_create(struct adv_engine *e, unsigned cqe, void *user)
 		goto no_memory;
 	cq->room = room_for(cqe);
 	cq->ring = malloc(cq->room * sizeof(struct adv_cqe));
-	if (!cq->ring || adv_timers_reserve(e))
+	if (!cq->ring || adv_timers_reserve(&e->timers))
 		goto no_memory;
 	cq->engine = e;
 	cq->owner = e->owner;
 	cq->number = ++e->numbers;
 	cq->user = user;
-	adv_timer_init(&cq->timer, period_over);
+	adv_timer_init(&cq->moderation_timer, moderation_timer_expired);
 	adv_list_init(&cq->event_node);
+	adv_affiliated_init(&cq->events, cq);
 	adv_list_add_tail(&e->cqs, &cq->node);
 	e->cq_count++;
 	return cq;
@@ -77,9 +79,9 @@ int adv_cq_destroy(struct adv_cq *cq)
 {
 	if (adv_cq_in_use(cq))
 		return EBUSY;
-	adv_timer_remove(cq->engine, &cq->timer);
-	adv_timers_release(cq->engine);
-	adv_async_forget(cq->engine, cq);
+	adv_timer_remove(&cq->engine->timers, &cq->moderation_timer);
+	adv_timers_release(&cq->engine->timers);
+	adv_affiliated_forget(&cq->events);
 	adv_list_del(&cq->event_node);
 	adv_list_del(&cq->node);
 	cq->engine->cq_count--;
@@ -150,7 +152,7 @@ void adv_cq_pop(struct adv_cq *cq)
 }
 
 /* Apart, so that to find a queue empty, which is done all the time, saves no registers. */
-static __attribute__((noinline)) int take(struct adv_cq *cq, int n, struct ibv_wc *wc)
+static __attribute__((noinline)) int take_completions(struct adv_cq *cq, int n, struct ibv_wc *wc)
 {
 	int taken = 0;
 
@@ -167,18 +169,18 @@ int adv_cq_poll(struct adv_cq *cq, int n, struct ibv_wc *wc)
 	 */
 	if (adv_cq_empty(cq))
 		return cq->overrun ? -1 : 0;
-	return take(cq, n, wc);
+	return take_completions(cq, n, wc);
 }
 
 /* A completion came that the application waits for. */
-static void wake(struct adv_cq *cq, uint64_t now)
+static void raise_moderated_event(struct adv_cq *cq, uint64_t now)
 {
 	if (!cq->moderate_count && !cq->moderate_ns)
 		raise_event(cq);
 	else if (cq->moderate_count && cq->moderated >= cq->moderate_count)
 		raise_event(cq);
-	else if (cq->moderate_ns && cq->timer.when == ADV_NEVER)
-		adv_timer_set(cq->engine, &cq->timer, now + cq->moderate_ns);
+	else if (cq->moderate_ns && cq->moderation_timer.when == ADV_NEVER)
+		adv_timer_set(&cq->engine->timers, &cq->moderation_timer, now + cq->moderate_ns);
 }
 
 bool adv_cq_push(struct adv_cq *cq, const struct adv_cqe *cqe, bool solicited, uint64_t now)
@@ -187,14 +189,15 @@ bool adv_cq_push(struct adv_cq *cq, const struct adv_cqe *cqe, bool solicited, u
 		return false;
 	if (cq->head - cq->tail == cq->room) {
 		cq->overrun = true;
-		adv_async_event(cq->engine, IBV_EVENT_CQ_ERR, NULL, cq, NULL, ADV_ERR_CQ_OVERRUN);
+		adv_affiliated_raise(&cq->engine->async_events, &cq->events, IBV_EVENT_CQ_ERR,
+				     ADV_ERR_CQ_OVERRUN);
 		return false;
 	}
 	*cqe_at(cq, cq->head++) = *cqe;
 	cq->moderated++;
 	if (cq->armed == ADV_CQ_ARMED || (cq->armed == ADV_CQ_ARMED_SOLICITED &&
 					  (solicited || cqe->wc.status != IBV_WC_SUCCESS)))
-		wake(cq, now);
+		raise_moderated_event(cq, now);
 	return true;
 }
 

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Unreliable datagrams (IBTA vol. 1, 9.8.3): one packet a message, addressed by the request. */
-#include "transport/internal.h"
+#include "transport/datagram.h"
+#include "transport/inject.h"
+#include "transport/mr.h"
+#include "transport/outgoing.h"
+#include "transport/payload.h"
+#include "transport/qp_complete.h"
+#include "transport/unreliable.h"
 #include "wire/frame.h"
 
 /* A Q_Key with its high bit set stands for the QP's own (IBTA 10.2.5). */
@@ -32,12 +38,13 @@ static enum ibv_wc_status check_request(struct adv_qp *qp, const struct adv_send
 		*why = ADV_ERR_AH_PD;
 		return IBV_WC_LOC_QP_OP_ERR;
 	}
-	if (!adv_sges_good(qp, wqe->sge, wqe->num_sge, ADV_ACCESS_LOCAL_READ, why))
+	if (!adv_payload_sges_good(qp, wqe->sge, wqe->num_sge, ADV_ACCESS_LOCAL_READ, why))
 		return IBV_WC_LOC_PROT_ERR;
 	return IBV_WC_SUCCESS;
 }
 
-static void emit(struct adv_qp *qp, struct adv_tx_batch *batch, const struct adv_send_wqe *wqe)
+static void emit_datagram(struct adv_qp *qp, struct adv_tx_batch *batch,
+			  const struct adv_send_wqe *wqe)
 {
 	enum adv_vendor_err why;
 	struct adv_tx_packet *pkt;
@@ -56,8 +63,8 @@ static void emit(struct adv_qp *qp, struct adv_tx_batch *batch, const struct adv
 	h.deth.qkey = wqe->remote_qkey & QKEY_OF_QP ? qp->attr.qkey : wqe->remote_qkey;
 	h.deth.src_qpn = qp->qpn;
 	h.immdt = wqe->imm;
-	pkt = adv_packet_start(qp->engine, &wqe->ah->path, batch, &h);
-	gathered = adv_gather(qp, wqe, 0, wqe->length, batch, pkt, &why);
+	pkt = adv_outgoing_add(qp->engine, &wqe->ah->path, batch, &h);
+	gathered = adv_payload_gather(qp, wqe, 0, wqe->length, batch, pkt, &why);
 	assert(gathered);
 	(void)gathered;
 	qp->req.next_psn = adv_psn_add(qp->req.next_psn, 1);
@@ -71,16 +78,16 @@ void adv_datagram_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch
 		enum ibv_wc_status status = check_request(qp, wqe, &why);
 
 		if (status != IBV_WC_SUCCESS) {
-			adv_requester_fail(qp, status, why, now);
+			adv_qp_fail_send(qp, status, why, now);
 			return;
 		}
-		if (budget-- == 0 || !adv_batch_has_room(batch)) {
+		if (budget-- == 0 || !adv_outgoing_has_room(batch)) {
 			adv_qp_schedule(qp);
 			return;
 		}
 		if (!adv_unreliable_may_send(qp, &wqe->ah->path, wqe->remote_qpn, batch, now))
 			return;
-		emit(qp, batch, wqe);
+		emit_datagram(qp, batch, wqe);
 		adv_unreliable_sent(qp, &wqe->ah->path, wqe->remote_qpn, batch, now);
 		adv_qp_complete_send(qp, IBV_WC_SUCCESS, ADV_ERR_NONE, now);
 	}
@@ -105,17 +112,17 @@ static uint8_t grh_kind(const struct adv_rx_meta *meta)
 	return adv_gid_is_ipv4(&meta->dgid) ? 2 : 1;
 }
 
-static bool place(struct adv_qp *qp, struct adv_recv_wqe *recv, const struct adv_incoming *in,
-		  enum adv_vendor_err *why)
+static bool place_datagram(struct adv_qp *qp, struct adv_recv_wqe *recv,
+			   const struct adv_incoming *in, enum adv_vendor_err *why)
 {
 	size_t transport_len = in->info->length + in->payload_len + in->h->bth.pad + ADV_ICRC_LEN;
 	uint8_t grh[ADV_GRH_LEN];
 
 	adv_grh_for_ud(grh, in->meta->sgid.raw, in->meta->dgid.raw, in->meta->tclass,
 		       in->meta->hop_limit, 0, transport_len);
-	return adv_scatter(qp, recv->sge, recv->num_sge, 0, grh, sizeof(grh), why) &&
-	       adv_scatter(qp, recv->sge, recv->num_sge, sizeof(grh), in->payload, in->payload_len,
-			   why);
+	return adv_payload_scatter(qp, recv->sge, recv->num_sge, 0, grh, sizeof(grh), why) &&
+	       adv_payload_scatter(qp, recv->sge, recv->num_sge, sizeof(grh), in->payload,
+				   in->payload_len, why);
 }
 
 void adv_datagram_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
@@ -138,12 +145,13 @@ void adv_datagram_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 		fail_recv(qp, recv, IBV_WC_LOC_LEN_ERR, ADV_ERR_RECV_TOO_SMALL, now);
 		return;
 	}
-	if (!place(qp, recv, in, &why)) {
+	if (!place_datagram(qp, recv, in, &why)) {
 		fail_recv(qp, recv, IBV_WC_LOC_PROT_ERR, why, now);
 		return;
 	}
 	if (qp->engine->injector)
-		wc.status = adv_inject_recv(qp, NULL, ADV_INJECT_COMPLETION, in->h->bth.opcode);
+		wc.status =
+			adv_inject_recv(qp->engine, qp, ADV_INJECT_COMPLETION, in->h->bth.opcode);
 	if (wc.status != IBV_WC_SUCCESS) {
 		fail_recv(qp, recv, wc.status, ADV_ERR_INJECTED, now);
 		return;

@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "transport/flow.h"
+#include "transport/outgoing.h"
+#include "transport/requester.h"
+#include "transport/responder_tx.h"
 
 #include <stdlib.h>
 
-#define KBPS	       1000ull /* in a Mb/s */
-#define PSN_DISTANCE   (1 << 15)
-#define ACK_PACKETS    16 /* the requester asks for an ACK that often by itself */
-#define ETHERNET_BYTES 18 /* with the FCS */
-#define IPV4_UDP_BYTES 28
-#define IPV6_UDP_BYTES 48
-#define DSCP_SHIFT     2
+#define KBPS	     1000ull /* in a Mb/s */
+#define PSN_DISTANCE (1 << 15)
+#define ACK_PACKETS  16 /* the requester asks for an ACK that often by itself */
+#define DSCP_SHIFT   2
 
-uint32_t adv_frame_bytes(const struct adv_tx_packet *pkt)
+static void pace_timer_expired(struct adv_engine *e, struct adv_timer *t, uint64_t now)
 {
-	return ETHERNET_BYTES +
-	       (adv_gid_is_ipv4(&pkt->path->sgid) ? IPV4_UDP_BYTES : IPV6_UDP_BYTES) +
-	       pkt->header_len + pkt->payload_len + pkt->pad + ADV_ICRC_LEN;
-}
-
-static void may_send_again(struct adv_engine *e, struct adv_timer *t, uint64_t now)
-{
-	adv_qp_schedule(adv_container_of(t, struct adv_flow, timer)->qp);
+	adv_qp_schedule(adv_container_of(t, struct adv_flow, pace_timer)->qp);
 }
 
 /* The QP's flow; NULL: there is no memory for one. */
@@ -33,11 +26,11 @@ static struct adv_flow *flow_of(struct adv_qp *qp)
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return NULL;
-	if (adv_timers_reserve(qp->engine)) {
+	if (adv_timers_reserve(&qp->engine->timers)) {
 		free(f);
 		return NULL;
 	}
-	adv_timer_init(&f->timer, may_send_again);
+	adv_timer_init(&f->pace_timer, pace_timer_expired);
 	f->qp = qp;
 	qp->flow = f;
 	return f;
@@ -49,8 +42,8 @@ void adv_flow_free(struct adv_qp *qp)
 
 	if (!f)
 		return;
-	adv_timer_remove(qp->engine, &f->timer);
-	adv_timers_release(qp->engine);
+	adv_timer_remove(&qp->engine->timers, &f->pace_timer);
+	adv_timers_release(&qp->engine->timers);
 	qp->flow = NULL;
 	free(f);
 }
@@ -99,7 +92,7 @@ static void emit_cnp(struct adv_qp *qp, struct adv_tx_batch *batch)
 	f->cnp_path = qp->path;
 	f->cnp_path.tclass = (uint8_t)(p->cnp_dscp << DSCP_SHIFT);
 	f->cnp_path.sl = (uint8_t)p->cnp_802p_prio;
-	adv_packet_start(qp->engine, &f->cnp_path, batch, &h)->ecn = ADV_ECN_NOT_ECT;
+	adv_outgoing_add(qp->engine, &f->cnp_path, batch, &h)->ecn = ADV_ECN_NOT_ECT;
 	qp->engine->counters.np_cnp_sent++;
 }
 
@@ -157,14 +150,15 @@ void adv_flow_on_cnp(struct adv_qp *qp, uint64_t now)
 }
 
 /* Packets that were put into the batch since it had `from`. */
-static void charge(struct adv_qp *qp, const struct adv_tx_batch *batch, unsigned from, uint64_t now)
+static void charge_packets(struct adv_qp *qp, const struct adv_tx_batch *batch, unsigned from,
+			   uint64_t now)
 {
 	struct adv_engine *e = qp->engine;
 	struct adv_flow *f = qp->flow;
 	uint64_t rate = f->dcqcn.rate, bytes = 0;
 
 	for (unsigned i = from; i < batch->count; i++)
-		bytes += adv_frame_bytes(&batch->packet[i]);
+		bytes += adv_outgoing_frame_bytes(&batch->packet[i]);
 	adv_pacer_charge(&f->pacer, bytes, rate, e->pace_burst, now);
 	adv_dcqcn_on_sent(&f->dcqcn, &e->cc.params, line_of(e), bytes);
 	if (f->dcqcn.rate && f->dcqcn.rate != rate)
@@ -226,35 +220,34 @@ static void wait_for_rate(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *
 {
 	adv_list_del(&qp->tx_node);
 	if (!qp->resp.res_pending && adv_responder_has_tx(qp))
-		adv_responder_tx(qp, now, batch, adv_batch_has_room(batch) ? 1 : 0);
+		adv_responder_tx(qp, now, batch, adv_outgoing_has_room(batch) ? 1 : 0);
 	if (has_packets(qp))
-		adv_timer_set(qp->engine, &qp->flow->timer, wake_at(qp));
+		adv_timer_set(&qp->engine->timers, &qp->flow->pace_timer, wake_at(qp));
 }
 
-void adv_flow_serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+bool adv_flow_serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 {
 	unsigned end = batch->count + ADV_QUANTUM;
 	struct adv_flow *f = qp->flow;
 
 	adv_flow_send_cnp(qp, batch);
-	while (adv_batch_has_room(batch) && batch->count < end) {
+	while (adv_outgoing_has_room(batch) && batch->count < end) {
 		unsigned from = batch->count;
 		uint64_t rate = adv_flow_rate(qp, now), more;
 
-		if (!rate) {
-			adv_qp_serve(qp, now, batch);
-			return;
-		}
+		if (!rate)
+			return false;
 		if (!adv_pacer_open(&f->pacer, now)) {
 			wait_for_rate(qp, now, batch);
-			return;
+			return true;
 		}
 		more = adv_pacer_credit(&f->pacer, rate, qp->engine->pace_burst, now) / qp->mtu;
 		send_some(qp, now, batch, more < end - from ? 1 + (unsigned)more : end - from);
 		if (batch->count == from)
-			return;
-		charge(qp, batch, from, now);
+			return true;
+		charge_packets(qp, batch, from, now);
 	}
 	if (has_packets(qp) || adv_responder_has_tx(qp))
 		adv_qp_schedule(qp);
+	return true;
 }

@@ -11,8 +11,8 @@
 #define ADV_TRANSPORT_FLOW_H
 
 #include "transport/dcqcn.h"
-#include "transport/internal.h"
 #include "transport/pacer.h"
+#include "transport/qp_state.h"
 
 struct adv_flow {
 	struct adv_path cnp_path; /* the QP's, with the DSCP of CNPs */
@@ -22,7 +22,7 @@ struct adv_flow {
 	struct adv_dcqcn dcqcn;
 	struct adv_pacer pacer;
 	struct adv_qp *qp;
-	struct adv_timer timer; /* it may send again */
+	struct adv_timer pace_timer; /* the rate allows the next packet */
 };
 
 /* A marked packet came from the QP's peer. */
@@ -31,14 +31,12 @@ void adv_flow_marked(struct adv_qp *qp, uint64_t now, const struct adv_bth *bth)
 void adv_flow_on_cnp(struct adv_qp *qp, uint64_t now);
 /* The CNP that it owes, if it does. The batch has room. */
 void adv_flow_send_cnp(struct adv_qp *qp, struct adv_tx_batch *batch);
-/* As adv_qp_serve(), for a QP that has a flow. The batch has room. */
-void adv_flow_serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch);
+/* Adds packets of a QP that has a flow to the batch, which has room. False: no rate limits the QP
+ * now, and the caller adds its packets. */
+bool adv_flow_serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch);
 /* The QP is reset: all is forgotten. Harmless where there is no flow. */
 void adv_flow_free(struct adv_qp *qp);
 /* kb/s that the QP may send now; 0: no limit. */
 uint64_t adv_flow_rate(struct adv_qp *qp, uint64_t now);
-
-/* Bytes of a packet as an Ethernet frame, with header and FCS. */
-uint32_t adv_frame_bytes(const struct adv_tx_packet *pkt);
 
 #endif

@@ -2,7 +2,7 @@
 /* Multicast groups and their members (IBTA vol. 1, 10.5). */
 #include <stdlib.h>
 
-#include "transport/internal.h"
+#include "transport/mcast.h"
 
 struct adv_mcast_group *adv_mcast_find(struct adv_engine *e, const struct adv_gid *gid)
 {

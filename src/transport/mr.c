@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Protection domains, memory regions and the table that finds a region by its key
- * (IBTA vol. 1, 10.6). Keys are random, so that a peer cannot guess one, and a key once
- * given back is unlikely to name anything again soon.
+ * Memory regions (IBTA 10.6). Keys are random: a peer cannot guess one, and a released key is
+ * unlikely to name another region soon.
  */
 #include <stdlib.h>
 
-#include "transport/internal.h"
-
-#define TABLE_MIN 64u
+#include "transport/domain.h"
+#include "transport/mr.h"
+#include "transport/paging.h"
 
 /* IBV_ACCESS_FLUSH_GLOBAL and _PERSISTENT are newer than the headers of some distributions. */
 #define ACCESS_FLUSH (3 << 8)
@@ -17,122 +16,21 @@
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |                   \
 	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | ACCESS_FLUSH)
 
-struct adv_pd *adv_pd_create(struct adv_engine *e)
+/* Adds mr under a new key; the table has room. */
+static void insert_under_new_key(struct adv_engine *e, struct adv_mr *mr)
 {
-	struct adv_pd *pd = e->pd_count < ADV_MAX_PD ? calloc(1, sizeof(*pd)) : NULL;
-
-	if (!pd) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	pd->engine = e;
-	pd->owner = e->owner;
-	pd->number = ++e->numbers;
-	adv_list_add_tail(&e->pds, &pd->node);
-	e->pd_count++;
-	return pd;
-}
-
-int adv_pd_destroy(struct adv_pd *pd)
-{
-	if (pd->users)
-		return EBUSY;
-	adv_list_del(&pd->node);
-	pd->engine->pd_count--;
-	free(pd);
-	return 0;
-}
-
-/* ---- the table ---- */
-
-static uint32_t home(const struct adv_mr_table *table, uint32_t key)
-{
-	return (key >> 8) & (table->room - 1);
-}
-
-/* The slot of the region whose upper 24 key bits are those of `key`, or the empty one for it. */
-static uint32_t probe(const struct adv_mr_table *table, uint32_t key)
-{
-	uint32_t i = home(table, key);
-
-	while (table->slot[i] && table->slot[i]->key >> 8 != key >> 8)
-		i = (i + 1) & (table->room - 1);
-	return i;
-}
-
-struct adv_mr *adv_mr_find(const struct adv_engine *e, uint32_t key)
-{
-	return e->mrs.count ? e->mrs.slot[probe(&e->mrs, key)] : NULL;
-}
-
-static int make_room(struct adv_mr_table *table)
-{
-	struct adv_mr_table bigger = {.room = table->room ? table->room * 2 : TABLE_MIN};
-
-	if (table->count >= ADV_MAX_MR)
-		return ENOMEM;
-	if (2 * (table->count + 1) <= table->room)
-		return 0;
-	bigger.slot = calloc(bigger.room, sizeof(struct adv_mr *));
-	if (!bigger.slot)
-		return ENOMEM;
-	for (uint32_t i = 0; i < table->room; i++)
-		if (table->slot[i])
-			bigger.slot[probe(&bigger, table->slot[i]->key)] = table->slot[i];
-	bigger.count = table->count;
-	free(table->slot);
-	*table = bigger;
-	return 0;
-}
-
-/* Gives mr a new key and puts it in; make_room() was called. */
-static void insert(struct adv_engine *e, struct adv_mr *mr)
-{
-	struct adv_mr_table *table = &e->mrs;
-	uint32_t i;
-
-	/* 0 stays unused: programs take it for "no key". */
-	do {
+	do
 		mr->key = (uint32_t)adv_rng_secret(&e->rng, e->secret_key);
-		i = probe(table, mr->key);
-	} while (mr->key >> 8 == 0 || table->slot[i]);
-	table->slot[i] = mr;
-	table->count++;
-}
-
-/* Moves what follows up into the gap, so that no probe ever ends too early. */
-static void remove_key(struct adv_mr_table *table, uint32_t key)
-{
-	uint32_t mask = table->room - 1;
-	uint32_t gap = probe(table, key);
-
-	assert(table->slot[gap]);
-	for (uint32_t i = (gap + 1) & mask; table->slot[i]; i = (i + 1) & mask) {
-		uint32_t distance = (i - home(table, table->slot[i]->key)) & mask;
-
-		if (distance < ((i - gap) & mask))
-			continue;
-		table->slot[gap] = table->slot[i];
-		gap = i;
-	}
-	table->slot[gap] = NULL;
-	table->count--;
+	while (!adv_mr_table_add(&e->mrs, mr));
 }
 
 int adv_mr_insert(struct adv_engine *e, struct adv_mr *mr)
 {
-	if (make_room(&e->mrs))
+	if (adv_mr_table_reserve(&e->mrs))
 		return ENOMEM;
-	insert(e, mr);
+	insert_under_new_key(e, mr);
 	return 0;
 }
-
-void adv_mr_remove(struct adv_engine *e, const struct adv_mr *mr)
-{
-	remove_key(&e->mrs, mr->key);
-}
-
-/* ---- regions ---- */
 
 static bool good_access(int access)
 {
@@ -172,7 +70,7 @@ struct adv_mr *adv_mr_register(struct adv_pd *pd, void *addr, uint64_t length, u
 		return NULL;
 	}
 	mr = calloc(1, sizeof(*mr));
-	if (!mr || make_room(&e->mrs)) {
+	if (!mr || adv_mr_table_reserve(&e->mrs)) {
 		free(mr);
 		errno = ENOMEM;
 		return NULL;
@@ -182,7 +80,7 @@ struct adv_mr *adv_mr_register(struct adv_pd *pd, void *addr, uint64_t length, u
 	mr->addr = addr;
 	mr->length = length;
 	mr->iova = iova;
-	insert(e, mr);
+	insert_under_new_key(e, mr);
 	pd->users++;
 	return mr;
 }
@@ -221,9 +119,9 @@ int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *add
 	next.pd->users++;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		/* Who holds the old key must not reach the new memory. */
-		remove_key(&e->mrs, mr->key);
+		adv_mr_table_remove(&e->mrs, mr->key);
 		*mr = next;
-		insert(e, mr);
+		insert_under_new_key(e, mr);
 	} else {
 		*mr = next;
 	}
@@ -234,7 +132,7 @@ int adv_mr_deregister(struct adv_mr *mr)
 {
 	if (mr->windows)
 		return EBUSY;
-	remove_key(&mr->pd->engine->mrs, mr->key);
+	adv_mr_table_remove(&mr->pd->engine->mrs, mr->key);
 	mr->pd->users--;
 	free(mr);
 	return 0;
@@ -255,10 +153,10 @@ uint8_t *adv_mr_resolve(const struct adv_engine *e, const struct adv_pd *pd, uin
 {
 	const struct adv_mr *mr;
 
-	/* IBTA 9.7.4.1.4, 10.6.3: the key of zero bytes is not looked at. */
+	/* IBTA 9.7.4.1.4, 10.6.3: the key of zero bytes is not checked. */
 	if (!length)
 		return (uint8_t *)(uintptr_t)e;
-	mr = e->mrs.count ? e->mrs.slot[probe(&e->mrs, key)] : NULL;
+	mr = adv_mr_table_find(&e->mrs, key);
 	if (!mr || mr->key != key) {
 		*why = ADV_ERR_LKEY;
 		return NULL;
@@ -269,10 +167,26 @@ uint8_t *adv_mr_resolve(const struct adv_engine *e, const struct adv_pd *pd, uin
 	}
 	if ((mr->access & need) != need)
 		return adv_mr_resolve_paged(e, pd, key, va, length, need, why);
-	/* va below iova wraps to a distance no region can have: iova + length did not wrap. */
-	if (va - mr->iova > mr->length || length > mr->length - (va - mr->iova)) {
+	if (!adv_mr_contains(mr, va, length)) {
 		*why = ADV_ERR_LOCAL_BOUNDS;
 		return NULL;
 	}
 	return mr->addr + (va - mr->iova);
+}
+
+enum adv_vendor_err adv_mr_remote_cause(enum adv_vendor_err local)
+{
+	switch (local) {
+	case ADV_ERR_LKEY:
+		return ADV_ERR_RKEY;
+	case ADV_ERR_LKEY_PD:
+		return ADV_ERR_RKEY_PD;
+	case ADV_ERR_LOCAL_ACCESS:
+		return ADV_ERR_REMOTE_ACCESS;
+	case ADV_ERR_LOCAL_UNMAPPED:
+		return ADV_ERR_REMOTE_UNMAPPED;
+	default:
+		assert(local == ADV_ERR_LOCAL_BOUNDS);
+		return ADV_ERR_REMOTE_BOUNDS;
+	}
 }

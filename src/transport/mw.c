@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory windows: part of a region under a key of its own (IBTA vol. 1, 10.6.7). */
+/* Memory windows: a part of a region under a key of its own (IBTA 10.6.7). */
 #include <stdlib.h>
 
-#include "transport/internal.h"
+#include "transport/domain.h"
+#include "transport/mw.h"
+#include "transport/paging.h"
 
 #define WINDOW_ACCESS                                                                              \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
@@ -38,7 +40,7 @@ struct adv_mw *adv_mw_create(struct adv_pd *pd, enum ibv_mw_type type)
 	return mw;
 }
 
-static void unbind(struct adv_mw *mw)
+static void unbind_window(struct adv_mw *mw)
 {
 	if (!mw->region)
 		return;
@@ -51,8 +53,8 @@ static void unbind(struct adv_mw *mw)
 
 void adv_mw_destroy(struct adv_mw *mw)
 {
-	unbind(mw);
-	adv_mr_remove(mw->pd->engine, &mw->key);
+	unbind_window(mw);
+	adv_mr_table_remove(&mw->pd->engine->mrs, mw->key.key);
 	mw->pd->engine->mw_count--;
 	mw->pd->users--;
 	free(mw);
@@ -66,12 +68,12 @@ uint32_t adv_mw_rkey(const struct adv_mw *mw)
 void adv_mw_forget(struct adv_qp *qp)
 {
 	while (!adv_list_empty(&qp->windows))
-		unbind(adv_container_of(qp->windows.next, struct adv_mw, node));
+		unbind_window(adv_container_of(qp->windows.next, struct adv_mw, node));
 }
 
-static struct adv_mw *find(const struct adv_qp *qp, uint32_t rkey)
+static struct adv_mw *find_window(const struct adv_qp *qp, uint32_t rkey)
 {
-	const struct adv_mr *key = adv_mr_find(qp->engine, rkey);
+	const struct adv_mr *key = adv_mr_table_find(&qp->engine->mrs, rkey);
 
 	return key && key->window && key->window->pd == qp->pd ? key->window : NULL;
 }
@@ -81,7 +83,7 @@ static struct adv_mw *find(const struct adv_qp *qp, uint32_t rkey)
 static struct adv_mr *region_for(const struct adv_qp *qp, const struct adv_send_wqe *wqe,
 				 enum adv_vendor_err *why)
 {
-	struct adv_mr *mr = adv_mr_find(qp->engine, wqe->remote_qkey);
+	struct adv_mr *mr = adv_mr_table_find(&qp->engine->mrs, wqe->remote_qkey);
 	int access = (int)wqe->swap;
 
 	*why = ADV_ERR_BIND_LKEY;
@@ -95,17 +97,15 @@ static struct adv_mr *region_for(const struct adv_qp *qp, const struct adv_send_
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
 	    !(mr->granted & IBV_ACCESS_LOCAL_WRITE))
 		return NULL;
-	/* As in adv_mr_resolve(). */
 	*why = ADV_ERR_BIND_BOUNDS;
-	if (wqe->remote_addr - mr->iova > mr->length ||
-	    wqe->compare_add > mr->length - (wqe->remote_addr - mr->iova))
+	if (!adv_mr_contains(mr, wqe->remote_addr, wqe->compare_add))
 		return NULL;
 	return mr;
 }
 
 static enum adv_vendor_err bind_window(struct adv_qp *qp, const struct adv_send_wqe *wqe)
 {
-	struct adv_mw *mw = find(qp, wqe->rkey);
+	struct adv_mw *mw = find_window(qp, wqe->rkey);
 	enum adv_vendor_err why = ADV_ERR_NONE;
 	struct adv_mr *mr = NULL;
 
@@ -123,7 +123,7 @@ static enum adv_vendor_err bind_window(struct adv_qp *qp, const struct adv_send_
 		if (!mr)
 			return why;
 	}
-	unbind(mw);
+	unbind_window(mw);
 	mw->key.key = wqe->rkey;
 	if (!mr)
 		return ADV_ERR_NONE;
@@ -150,24 +150,24 @@ enum adv_vendor_err adv_mw_execute(struct adv_qp *qp, const struct adv_send_wqe 
 
 bool adv_mw_invalidate(struct adv_qp *qp, uint32_t rkey)
 {
-	struct adv_mw *mw = find(qp, rkey);
+	struct adv_mw *mw = find_window(qp, rkey);
 
 	if (!mw || !mw->type_2 || mw->key.key != rkey || mw->qp != qp)
 		return false;
-	unbind(mw);
+	unbind_window(mw);
 	return true;
 }
 
 uint8_t *adv_mw_resolve(const struct adv_qp *qp, const struct adv_pd *pd, uint32_t key, uint64_t va,
 			uint64_t length, int need, enum adv_vendor_err *why)
 {
-	const struct adv_mr *mr = adv_mr_find(qp->engine, key);
+	const struct adv_mr *mr = adv_mr_table_find(&qp->engine->mrs, key);
 
 	if (!mr || mr->key != key || !mr->window || mr->window->qp != qp || mr->window->pd != pd)
 		return NULL;
 	if ((mr->access & need) != need)
 		return adv_mr_bring_in(qp->engine, mr, va, length, need, why);
-	if (va - mr->iova > mr->length || length > mr->length - (va - mr->iova)) {
+	if (!adv_mr_contains(mr, va, length)) {
 		*why = ADV_ERR_LOCAL_BOUNDS;
 		return NULL;
 	}

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* One engine, several owners: what each has made goes with it. */
-#include "transport/internal.h"
+#include "transport/cq.h"
+#include "transport/domain.h"
+#include "transport/mcast.h"
+#include "transport/mr.h"
+#include "transport/mw.h"
+#include "transport/qp.h"
+#include "transport/srq.h"
 
 void adv_engine_set_owner(struct adv_engine *e, const void *owner)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * On-demand paging: regions whose memory may come and go. They grant nothing at once, so that the
- * look-up of a region, which is in another file for that, goes on here for these alone.
+ * On-demand paging: regions whose memory may be unmapped and mapped again. They grant nothing at
+ * once. So adv_mr_resolve() continues here for these regions alone.
  */
-#include "transport/internal.h"
+#include "transport/domain.h"
+#include "transport/paging.h"
 
 void adv_mr_grant(const struct adv_engine *e, struct adv_mr *mr, int access)
 {
@@ -22,7 +23,7 @@ uint8_t *adv_mr_bring_in(const struct adv_engine *e, const struct adv_mr *mr, ui
 	if ((mr->granted & need) != need)
 		return NULL;
 	*why = ADV_ERR_LOCAL_BOUNDS;
-	if (va - mr->iova > mr->length || length > mr->length - (va - mr->iova))
+	if (!adv_mr_contains(mr, va, length))
 		return NULL;
 	*why = ADV_ERR_LOCAL_UNMAPPED;
 	if (!p || (length <= ADV_PAGED_AT_ONCE && !e->page_in(p, length, need & writes)))
@@ -35,7 +36,7 @@ uint8_t *adv_mr_bring_in(const struct adv_engine *e, const struct adv_mr *mr, ui
 uint8_t *adv_mr_resolve_paged(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,
 			      uint64_t va, uint64_t length, int need, enum adv_vendor_err *why)
 {
-	const struct adv_mr *mr = adv_mr_find(e, key);
+	const struct adv_mr *mr = adv_mr_table_find(&e->mrs, key);
 
 	assert(mr && mr->key == key && mr->pd == pd);
 	return adv_mr_bring_in(e, mr, va, length, need, why);
@@ -44,7 +45,7 @@ uint8_t *adv_mr_resolve_paged(const struct adv_engine *e, const struct adv_pd *p
 int adv_mr_paged(const struct adv_pd *pd, uint32_t lkey, uint64_t va, uint64_t length,
 		 bool to_write, void **where)
 {
-	const struct adv_mr *mr = adv_mr_find(pd->engine, lkey);
+	const struct adv_mr *mr = adv_mr_table_find(&pd->engine->mrs, lkey);
 
 	if (!mr || mr->key != lkey)
 		return ENOENT;
@@ -52,7 +53,7 @@ int adv_mr_paged(const struct adv_pd *pd, uint32_t lkey, uint64_t va, uint64_t l
 		return EINVAL;
 	if (mr->pd != pd || (to_write && !(mr->granted & IBV_ACCESS_LOCAL_WRITE)))
 		return EPERM;
-	if (va - mr->iova > mr->length || length > mr->length - (va - mr->iova))
+	if (!adv_mr_contains(mr, va, length))
 		return EFAULT;
 	*where = (void *)((uintptr_t)mr->addr + (va - mr->iova));
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "transport/internal.h"
+#include "transport/engine_state.h"
 #include "wire/frame.h"
 
 #define DEFAULT_HOP_LIMIT 64

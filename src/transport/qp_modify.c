@@ -4,7 +4,13 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "transport/internal.h"
+#include "transport/address.h"
+#include "transport/flight.h"
+#include "transport/qp.h"
+#include "transport/qp_complete.h"
+#include "transport/requester.h"
+#include "transport/responder.h"
+#include "transport/sqd.h"
 
 #define ACCESS_ALL   0x3ff /* all that are not optional, those of newer headers too */
 #define TIMER_VALUES 32	   /* five bits */
@@ -146,8 +152,8 @@ static bool values_good(const struct adv_qp *qp, const struct ibv_qp_attr *a, in
  */
 static uint32_t path_limit(const struct adv_engine *e, const struct adv_path *path)
 {
-	return adv_engine_is_here(e, &path->dgid) ? adv_mtu_bytes(IBV_MTU_4096)
-						  : e->gids[path->sgid_index].mtu;
+	return adv_address_is_here(e, &path->dgid) ? adv_mtu_bytes(IBV_MTU_4096)
+						   : e->gids[path->sgid_index].mtu;
 }
 
 /* The path and its MTU, as they would be after the change. */
@@ -226,7 +232,7 @@ static int make_another(const void *made, uint32_t room, size_t size, void **rin
 }
 
 /* SQD to SQD: room for more or fewer READs and atomics, both ways; qp->attr says how many. */
-static int resize(struct adv_qp *qp)
+static int resize_read_rings(struct adv_qp *qp)
 {
 	struct adv_requester *req = &qp->req;
 	struct adv_responder *resp = &qp->resp;
@@ -266,7 +272,7 @@ static uint32_t port_mtu(const struct adv_engine *e)
 }
 
 /* What the transition does beyond storing values; qp->attr is the new one, qp->state the old. */
-static int perform(struct adv_qp *qp, enum ibv_qp_state next, int mask)
+static int perform_transition(struct adv_qp *qp, enum ibv_qp_state next, int mask)
 {
 	switch (next) {
 	case IBV_QPS_RTR:
@@ -278,7 +284,7 @@ static int perform(struct adv_qp *qp, enum ibv_qp_state next, int mask)
 		return 0;
 	case IBV_QPS_SQD:
 		if (mask & (IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC))
-			return resize(qp);
+			return resize_read_rings(qp);
 		return 0;
 	default:
 		return 0;
@@ -286,16 +292,16 @@ static int perform(struct adv_qp *qp, enum ibv_qp_state next, int mask)
 }
 
 /* The new state stands: now the queues may move. */
-static void carry_on(struct adv_qp *qp, enum ibv_qp_state before)
+static void continue_queues(struct adv_qp *qp, enum ibv_qp_state before)
 {
 	if (qp->state == IBV_QPS_RTS && (before == IBV_QPS_SQD || before == IBV_QPS_SQE))
-		adv_requester_resume(qp);
+		adv_sqd_leave(qp);
 	else if (qp->state == IBV_QPS_SQD && before == IBV_QPS_RTS)
-		adv_requester_drain(qp);
+		adv_sqd_enter(qp);
 }
 
-static int change(struct adv_qp *qp, enum ibv_qp_state next, const struct ibv_qp_attr *attr,
-		  int mask)
+static int change_attributes(struct adv_qp *qp, enum ibv_qp_state next,
+			     const struct ibv_qp_attr *attr, int mask)
 {
 	const struct ibv_qp_attr old_attr = qp->attr;
 	const struct adv_path old_path = qp->path;
@@ -309,13 +315,13 @@ static int change(struct adv_qp *qp, enum ibv_qp_state next, const struct ibv_qp
 		return EINVAL;
 	copy_values(&qp->attr, attr, mask);
 	qp->path = path;
-	qp->peer_is_here = adv_engine_is_here(qp->engine, &path.dgid);
+	qp->peer_is_here = adv_address_is_here(qp->engine, &path.dgid);
 	qp->mtu = qp->type == IBV_QPT_UD ? port_mtu(qp->engine) : mtu;
-	err = perform(qp, next, mask);
+	err = perform_transition(qp, next, mask);
 	if (err) {
 		qp->attr = old_attr;
 		qp->path = old_path;
-		qp->peer_is_here = adv_engine_is_here(qp->engine, &old_path.dgid);
+		qp->peer_is_here = adv_address_is_here(qp->engine, &old_path.dgid);
 		qp->mtu = old_mtu;
 		return err;
 	}
@@ -323,7 +329,7 @@ static int change(struct adv_qp *qp, enum ibv_qp_state next, const struct ibv_qp
 		qp->sqd_event_wanted =
 			(mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && attr->en_sqd_async_notify;
 	qp->state = next;
-	carry_on(qp, before);
+	continue_queues(qp, before);
 	return 0;
 }
 
@@ -352,7 +358,7 @@ int adv_qp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *att
 		adv_qp_enter_error(qp, now);
 		return 0;
 	}
-	return change(qp, next, attr, mask);
+	return change_attributes(qp, next, attr, mask);
 }
 
 void adv_qp_query(struct adv_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init)

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "transport/internal.h"
+#include "transport/qpn.h"
 
 int adv_engine_add_qpns(struct adv_engine *e, uint32_t first, uint32_t count)
 {
@@ -68,7 +68,7 @@ bool adv_engine_has_qpn(const struct adv_engine *e, uint32_t qpn)
 	return adv_qpn_range_of(e, qpn) != NULL;
 }
 
-struct adv_qp *adv_engine_find_qp(const struct adv_engine *e, uint32_t qpn)
+struct adv_qp *adv_qpn_find(const struct adv_engine *e, uint32_t qpn)
 {
 	const struct adv_qpn_range *r = adv_qpn_range_of(e, qpn);
 
@@ -76,7 +76,7 @@ struct adv_qp *adv_engine_find_qp(const struct adv_engine *e, uint32_t qpn)
 }
 
 /* Of the range where most rest, so that each rests as long as can be. */
-static struct adv_qpn_range *best_range(struct adv_engine *e)
+static struct adv_qpn_range *range_to_take_from(struct adv_engine *e)
 {
 	struct adv_qpn_range *best = NULL;
 
@@ -93,7 +93,7 @@ static struct adv_qpn_range *best_range(struct adv_engine *e)
 
 int adv_qpn_take(struct adv_engine *e, struct adv_qp *qp)
 {
-	struct adv_qpn_range *r = best_range(e);
+	struct adv_qpn_range *r = range_to_take_from(e);
 	uint32_t index;
 
 	if (!r)
@@ -113,7 +113,7 @@ int adv_qpn_take(struct adv_engine *e, struct adv_qp *qp)
 	return 0;
 }
 
-void adv_qpn_give_back(struct adv_engine *e, uint32_t qpn)
+void adv_qpn_release(struct adv_engine *e, uint32_t qpn)
 {
 	struct adv_qpn_range *r = adv_qpn_range_of(e, qpn);
 

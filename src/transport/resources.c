@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "transport/internal.h"
+#include "transport/cq.h"
+#include "transport/domain.h"
+#include "transport/srq.h"
 
 #define MR_SLOTS_A_CALL 16384 /* of the table of keys that are looked at */
 
@@ -18,7 +20,7 @@ static uint32_t number_of_cq(const struct adv_cq *cq)
 	return cq ? cq->number : 0;
 }
 
-static const void *tell_qp(const struct adv_list *n, struct adv_object *out)
+static const void *describe_qp(const struct adv_list *n, struct adv_object *out)
 {
 	const struct adv_qp *qp = adv_container_of(n, struct adv_qp, node);
 
@@ -37,7 +39,7 @@ static const void *tell_qp(const struct adv_list *n, struct adv_object *out)
 	return qp->xrcd ? qp->xrcd->owner : qp->pd->owner;
 }
 
-static const void *tell_cq(const struct adv_list *n, struct adv_object *out)
+static const void *describe_cq(const struct adv_list *n, struct adv_object *out)
 {
 	const struct adv_cq *cq = adv_container_of(n, struct adv_cq, node);
 
@@ -47,7 +49,7 @@ static const void *tell_cq(const struct adv_list *n, struct adv_object *out)
 	return cq->owner;
 }
 
-static const void *tell_pd(const struct adv_list *n, struct adv_object *out)
+static const void *describe_pd(const struct adv_list *n, struct adv_object *out)
 {
 	const struct adv_pd *pd = adv_container_of(n, struct adv_pd, node);
 
@@ -56,7 +58,7 @@ static const void *tell_pd(const struct adv_list *n, struct adv_object *out)
 	return pd->owner;
 }
 
-static const void *tell_srq(const struct adv_list *n, struct adv_object *out)
+static const void *describe_srq(const struct adv_list *n, struct adv_object *out)
 {
 	const struct adv_srq *srq = adv_container_of(n, struct adv_srq, node);
 
@@ -67,7 +69,7 @@ static const void *tell_srq(const struct adv_list *n, struct adv_object *out)
 	return srq->pd->owner;
 }
 
-static void tell_mr(const struct adv_mr *mr, struct adv_object *out)
+static void describe_mr(const struct adv_mr *mr, struct adv_object *out)
 {
 	out->number = mr->key >> 8; /* what names it */
 	out->pd = number_of_pd(mr->pd);
@@ -79,7 +81,7 @@ static void tell_mr(const struct adv_mr *mr, struct adv_object *out)
 
 /* *from: how many were told before. */
 static unsigned of_list(const struct adv_list *list,
-			const void *(*tell)(const struct adv_list *n, struct adv_object *out),
+			const void *(*describe)(const struct adv_list *n, struct adv_object *out),
 			uint64_t *from, struct adv_object *out, const void **owners, unsigned room)
 {
 	const struct adv_list *n = list->next;
@@ -88,7 +90,7 @@ static unsigned of_list(const struct adv_list *list,
 	for (uint64_t i = 0; i < *from && n != list; i++)
 		n = n->next;
 	for (; n != list && count < room; n = n->next, count++)
-		owners[count] = tell(n, &out[count]);
+		owners[count] = describe(n, &out[count]);
 	*from = n == list ? ADV_RESOURCES_END : *from + count;
 	return count;
 }
@@ -104,7 +106,7 @@ static unsigned of_mrs(const struct adv_mr_table *t, uint64_t *from, struct adv_
 		if (!t->slot[at] || t->slot[at]->window)
 			continue;
 		owners[count] = t->slot[at]->pd->owner;
-		tell_mr(t->slot[at], &out[count++]);
+		describe_mr(t->slot[at], &out[count++]);
 	}
 	*from = at >= t->room ? ADV_RESOURCES_END : at;
 	return count;
@@ -139,13 +141,13 @@ unsigned adv_engine_resources(const struct adv_engine *e, enum adv_resource_kind
 	memset(owners, 0, room * sizeof(*owners));
 	switch (kind) {
 	case ADV_RESOURCE_QP:
-		return of_list(&e->qps, tell_qp, from, out, owners, room);
+		return of_list(&e->qps, describe_qp, from, out, owners, room);
 	case ADV_RESOURCE_CQ:
-		return of_list(&e->cqs, tell_cq, from, out, owners, room);
+		return of_list(&e->cqs, describe_cq, from, out, owners, room);
 	case ADV_RESOURCE_PD:
-		return of_list(&e->pds, tell_pd, from, out, owners, room);
+		return of_list(&e->pds, describe_pd, from, out, owners, room);
 	case ADV_RESOURCE_SRQ:
-		return of_list(&e->srqs, tell_srq, from, out, owners, room);
+		return of_list(&e->srqs, describe_srq, from, out, owners, room);
 	case ADV_RESOURCE_MR:
 		return of_mrs(&e->mrs, from, out, owners, room);
 	default:

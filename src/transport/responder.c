@@ -5,7 +5,14 @@
  */
 #include <stdlib.h>
 
-#include "transport/internal.h"
+#include "transport/inject.h"
+#include "transport/message.h"
+#include "transport/mw.h"
+#include "transport/payload.h"
+#include "transport/qp_complete.h"
+#include "transport/refusal.h"
+#include "transport/responder.h"
+#include "transport/xrc.h"
 
 /* Access flags of annex A19 that Debian's verbs.h does not name yet. */
 #define ACCESS_FLUSH_GLOBAL	(1 << 8)
@@ -37,61 +44,9 @@ static bool make_resources(struct adv_responder *resp)
 
 /* ---- refusing ---- */
 
-/* What each side is told of a refused request. */
-struct refusal {
-	enum adv_nak_code nak;
-	enum ibv_event_type event; /* where no receive completion tells it */
-	enum ibv_wc_status status; /* of the receive request in use, if any */
-};
-
-static struct refusal refusal_of(enum adv_vendor_err why)
-{
-	switch (why) {
-	case ADV_ERR_RKEY:
-	case ADV_ERR_RKEY_PD:
-	case ADV_ERR_REMOTE_ACCESS:
-	case ADV_ERR_REMOTE_BOUNDS:
-	case ADV_ERR_REMOTE_UNMAPPED:
-	case ADV_ERR_INVALIDATE:
-		return (struct refusal){ADV_NAK_REMOTE_ACCESS_ERROR, IBV_EVENT_QP_ACCESS_ERR,
-					IBV_WC_LOC_ACCESS_ERR};
-	case ADV_ERR_RECV_TOO_SMALL:
-		return (struct refusal){ADV_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR,
-					IBV_WC_LOC_LEN_ERR};
-	case ADV_ERR_LKEY:
-	case ADV_ERR_LKEY_PD:
-	case ADV_ERR_LOCAL_ACCESS:
-	case ADV_ERR_LOCAL_BOUNDS:
-	case ADV_ERR_LOCAL_UNMAPPED:
-		/* The receive request's own memory is no good: our side's fault (IBTA 9.7.5.2.7).
-		 */
-		return (struct refusal){ADV_NAK_REMOTE_OPERATIONAL_ERROR, IBV_EVENT_QP_FATAL,
-					IBV_WC_LOC_PROT_ERR};
-	default:
-		return (struct refusal){ADV_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR,
-					IBV_WC_REM_INV_REQ_ERR};
-	}
-}
-
-enum adv_vendor_err adv_remote_cause(enum adv_vendor_err local)
-{
-	switch (local) {
-	case ADV_ERR_LKEY:
-		return ADV_ERR_RKEY;
-	case ADV_ERR_LKEY_PD:
-		return ADV_ERR_RKEY_PD;
-	case ADV_ERR_LOCAL_ACCESS:
-		return ADV_ERR_REMOTE_ACCESS;
-	case ADV_ERR_LOCAL_UNMAPPED:
-		return ADV_ERR_REMOTE_UNMAPPED;
-	default:
-		assert(local == ADV_ERR_LOCAL_BOUNDS);
-		return ADV_ERR_REMOTE_BOUNDS;
-	}
-}
-
 /* Ends the connection: NAK, the receive request in use fails, the rest is flushed. */
-static void refuse_so(struct adv_qp *qp, enum adv_vendor_err why, struct refusal r, uint64_t now)
+static void refuse_with(struct adv_qp *qp, enum adv_vendor_err why, struct adv_refusal r,
+			uint64_t now)
 {
 	struct adv_responder *resp = &qp->resp;
 	struct adv_recv_wqe *recv = resp->recv;
@@ -101,7 +56,7 @@ static void refuse_so(struct adv_qp *qp, enum adv_vendor_err why, struct refusal
 		qp->engine->counters.resp_remote_access_errors++;
 	if (r.status == IBV_WC_LOC_LEN_ERR)
 		qp->engine->counters.resp_local_length_error++;
-	adv_responder_queue_ack(qp, (uint8_t)(ADV_AETH_NAK | r.nak), resp->epsn);
+	adv_responder_ack_queue(qp, (uint8_t)(ADV_AETH_NAK | r.nak), resp->epsn);
 	resp->dead = true;
 	resp->recv = NULL;
 	if (recv)
@@ -112,9 +67,9 @@ static void refuse_so(struct adv_qp *qp, enum adv_vendor_err why, struct refusal
 		adv_qp_fatal(qp, r.event, why, now);
 }
 
-static void refuse(struct adv_qp *qp, enum adv_vendor_err why, uint64_t now)
+static void refuse_request(struct adv_qp *qp, enum adv_vendor_err why, uint64_t now)
 {
-	refuse_so(qp, why, refusal_of(why), now);
+	refuse_with(qp, why, adv_refusal_of(why), now);
 }
 
 /*
@@ -123,143 +78,43 @@ static void refuse(struct adv_qp *qp, enum adv_vendor_err why, uint64_t now)
  */
 static bool refuse_on_purpose(struct adv_qp *qp, const struct adv_incoming *in, uint64_t now)
 {
-	struct refusal r = {ADV_NAK_REMOTE_OPERATIONAL_ERROR, IBV_EVENT_QP_FATAL, IBV_WC_SUCCESS};
+	struct adv_refusal r = {ADV_NAK_REMOTE_OPERATIONAL_ERROR, IBV_EVENT_QP_FATAL,
+				IBV_WC_SUCCESS};
 
 	if (qp->engine->injector)
-		r.status = adv_inject_recv(qp, NULL, ADV_INJECT_COMPLETION, in->h->bth.opcode);
+		r.status =
+			adv_inject_recv(qp->engine, qp, ADV_INJECT_COMPLETION, in->h->bth.opcode);
 	if (r.status == IBV_WC_SUCCESS)
 		return false;
 	if (r.status == IBV_WC_LOC_LEN_ERR || r.status == IBV_WC_REM_INV_REQ_ERR)
 		r.nak = ADV_NAK_INVALID_REQUEST;
 	else if (r.status == IBV_WC_LOC_ACCESS_ERR)
 		r.nak = ADV_NAK_REMOTE_ACCESS_ERROR;
-	refuse_so(qp, ADV_ERR_INJECTED, r, now);
+	refuse_with(qp, ADV_ERR_INJECTED, r, now);
 	return true;
-}
-
-/* ---- go-back-0 ---- */
-
-/* First PSN of the message in progress: all its packets so far filled the MTU. */
-static uint32_t message_start(const struct adv_qp *qp)
-{
-	const struct adv_responder *resp = &qp->resp;
-
-	if (resp->message == ADV_MSG_NONE)
-		return resp->epsn;
-	return (resp->epsn - (uint32_t)(resp->offset / qp->mtu)) & ADV_PSN_MASK;
-}
-
-/* What came of the message in progress counts for nothing. A receive request that it took stays
- * with it. */
-static void restart_message(struct adv_qp *qp)
-{
-	qp->resp.epsn = message_start(qp);
-	qp->resp.message = ADV_MSG_NONE;
 }
 
 /* The newest PSN that may be acknowledged. */
 static uint32_t newest_done(const struct adv_qp *qp)
 {
-	uint32_t next = qp->engine->go_back_0 ? message_start(qp) : qp->resp.epsn;
-
-	return adv_psn_add(next, ADV_PSN_MASK);
+	return adv_psn_add(qp->engine->recovery->unfinished_psn(qp), ADV_PSN_MASK);
 }
 
 /* ---- not yet ---- */
 
 /* No receive request: the requester is to come again (IBTA 9.7.5.2.8). */
-static void not_ready(struct adv_qp *qp)
+static void send_rnr_nak(struct adv_qp *qp)
 {
 	struct adv_engine_counters *c = &qp->engine->counters;
 
 	c->out_of_buffer++;
 	c->rnr_nak_sent++;
-	if (qp->engine->go_back_0)
-		restart_message(qp);
-	adv_responder_queue_ack(qp, ADV_AETH_RNR_NAK | qp->attr.min_rnr_timer, qp->resp.epsn);
+	qp->engine->recovery->drop_unfinished(qp);
+	adv_responder_ack_queue(qp, ADV_AETH_RNR_NAK | qp->attr.min_rnr_timer, qp->resp.epsn);
 	qp->resp.nak_sent = true;
 }
 
 /* ---- messages ---- */
-
-/* Payload of FIRST and MIDDLE fills the MTU, that of LAST is not empty (IBTA 9.7.4.1.6). */
-static bool payload_fits(const struct adv_qp *qp, const struct adv_incoming *in)
-{
-	uint16_t flags = in->info->flags;
-
-	if (!(flags & ADV_PKT_END))
-		return in->payload_len == qp->mtu;
-	return in->payload_len <= qp->mtu && ((flags & ADV_PKT_START) || in->payload_len > 0);
-}
-
-static bool starts_and_continues(const struct adv_qp *qp, const struct adv_incoming *in,
-				 enum adv_message message)
-{
-	if (in->info->flags & ADV_PKT_START)
-		return qp->resp.message == ADV_MSG_NONE;
-	return qp->resp.message == message;
-}
-
-/* A packet within a message asks for an ACK. */
-static void acknowledge_inside(struct adv_qp *qp)
-{
-	uint32_t psn = qp->resp.epsn;
-
-	/* The packet counts in the message's bytes already, and not yet in the PSN: so this is the
-	 * newest before the message. */
-	if (qp->engine->go_back_0)
-		psn = message_start(qp);
-	adv_responder_queue_ack(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS, psn);
-}
-
-/* After a packet was taken: on to the next PSN; at the end of a message, one more of them. */
-static void accept_packet(struct adv_qp *qp, const struct adv_incoming *in, uint32_t psns,
-			  uint64_t now)
-{
-	struct adv_responder *resp = &qp->resp;
-
-	if (in->info->flags & ADV_PKT_END) {
-		resp->message = ADV_MSG_NONE;
-		resp->msn = (resp->msn + 1) & ADV_PSN_MASK;
-	}
-	if (qp->reliable && in->h->bth.ackreq && (in->info->flags & ADV_PKT_END))
-		adv_ack_message(qp, resp->epsn, now);
-	else if (qp->reliable && in->h->bth.ackreq)
-		acknowledge_inside(qp);
-	resp->epsn = adv_psn_add(resp->epsn, psns);
-}
-
-static void complete_message(struct adv_qp *qp, const struct adv_incoming *in,
-			     enum ibv_wc_opcode opcode, uint32_t length, uint64_t now)
-{
-	struct adv_recv_wqe *recv = qp->resp.recv;
-	struct ibv_wc wc = {.status = IBV_WC_SUCCESS, .opcode = opcode, .byte_len = length};
-
-	if (in->info->headers & ADV_HAS_IMMDT) {
-		wc.wc_flags = IBV_WC_WITH_IMM;
-		wc.imm_data = in->h->immdt;
-	} else if (in->info->headers & ADV_HAS_IETH) {
-		wc.wc_flags = IBV_WC_WITH_INV;
-		wc.invalidated_rkey = in->h->ieth.rkey;
-	}
-	wc.src_qp = qp->attr.dest_qp_num;
-	qp->resp.recv = NULL;
-	adv_qp_complete_recv(qp, recv, &wc, in->h->bth.solicited, now);
-}
-
-/* Places one packet of a SEND. ADV_ERR_NONE: done; else why it cannot be. */
-static enum adv_vendor_err place_send(struct adv_qp *qp, const struct adv_incoming *in)
-{
-	enum adv_vendor_err why = ADV_ERR_NONE;
-	struct adv_responder *resp = &qp->resp;
-	struct adv_recv_wqe *recv = resp->recv;
-
-	if (resp->offset + in->payload_len > recv->length)
-		return ADV_ERR_RECV_TOO_SMALL;
-	adv_scatter(qp, recv->sge, recv->num_sge, resp->offset, in->payload, in->payload_len, &why);
-	resp->offset += in->payload_len;
-	return why;
-}
 
 /* The end of a SEND that was placed. */
 static void end_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
@@ -267,11 +122,11 @@ static void end_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 	if (refuse_on_purpose(qp, in, now))
 		return;
 	if ((in->info->headers & ADV_HAS_IETH) && !adv_mw_invalidate(qp, in->h->ieth.rkey)) {
-		refuse(qp, ADV_ERR_INVALIDATE, now);
+		refuse_request(qp, ADV_ERR_INVALIDATE, now);
 		return;
 	}
-	accept_packet(qp, in, 1, now);
-	complete_message(qp, in, IBV_WC_RECV, (uint32_t)qp->resp.offset, now);
+	adv_message_accept(qp, in, 1, now);
+	adv_message_complete(qp, in, IBV_WC_RECV, (uint32_t)qp->resp.offset, now);
 }
 
 static void rx_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
@@ -279,76 +134,32 @@ static void rx_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 	struct adv_responder *resp = &qp->resp;
 	enum adv_vendor_err why;
 
-	if (!starts_and_continues(qp, in, ADV_MSG_SEND)) {
-		refuse(qp, ADV_ERR_REQUEST_SEQUENCE, now);
+	if (!adv_message_continues(qp, in, ADV_MSG_SEND)) {
+		refuse_request(qp, ADV_ERR_REQUEST_SEQUENCE, now);
 		return;
 	}
-	if (!payload_fits(qp, in)) {
-		refuse(qp, ADV_ERR_REQUEST_LENGTH, now);
+	if (!adv_message_fits(qp, in)) {
+		refuse_request(qp, ADV_ERR_REQUEST_LENGTH, now);
 		return;
 	}
 	if (in->info->flags & ADV_PKT_START) {
-		/* There is one where the message begins again, see restart_message(). */
+		/* There is one where the message begins again, see adv_recovery_go_back_0. */
 		if (!resp->recv)
 			resp->recv = adv_qp_take_recv(qp);
 		if (!resp->recv) {
-			not_ready(qp);
+			send_rnr_nak(qp);
 			return;
 		}
 		resp->offset = 0;
 		resp->message = ADV_MSG_SEND;
 	}
-	why = place_send(qp, in);
+	why = adv_message_place_send(qp, in);
 	if (why)
-		refuse(qp, why, now);
+		refuse_request(qp, why, now);
 	else if (in->info->flags & ADV_PKT_END)
 		end_send(qp, now, in);
 	else
-		accept_packet(qp, in, 1, now);
-}
-
-/* The head of a WRITE: may it, and where to. ADV_ERR_NONE: yes. */
-static enum adv_vendor_err begin_write(struct adv_qp *qp, const struct adv_incoming *in)
-{
-	enum adv_vendor_err why = ADV_ERR_NONE;
-	struct adv_responder *resp = &qp->resp;
-
-	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))
-		return ADV_ERR_QP_ACCESS;
-	if (in->h->reth.length > ADV_MAX_MSG)
-		return ADV_ERR_REQUEST_TOO_LONG;
-	if (!adv_mr_remote(qp, qp->pd, in->h->reth.rkey, in->h->reth.va, in->h->reth.length,
-			   IBV_ACCESS_REMOTE_WRITE, &why))
-		return adv_remote_cause(why);
-	resp->message = ADV_MSG_WRITE;
-	resp->write_va = in->h->reth.va;
-	resp->write_rkey = in->h->reth.rkey;
-	resp->write_length = in->h->reth.length;
-	resp->offset = 0;
-	return ADV_ERR_NONE;
-}
-
-/* Places one packet of a WRITE. ADV_ERR_NONE: done. The key is looked at each time: it may be gone.
- */
-static enum adv_vendor_err place_write(struct adv_qp *qp, const struct adv_incoming *in)
-{
-	enum adv_vendor_err why = ADV_ERR_NONE;
-	struct adv_responder *resp = &qp->resp;
-	uint64_t end = resp->offset + in->payload_len;
-	uint8_t *to;
-
-	if (end > resp->write_length ||
-	    ((in->info->flags & ADV_PKT_END) && end != resp->write_length))
-		return ADV_ERR_REQUEST_LENGTH;
-	to = adv_mr_remote(qp, qp->pd, resp->write_rkey, resp->write_va + resp->offset,
-			   in->payload_len, IBV_ACCESS_REMOTE_WRITE, &why);
-	if (!to)
-		return adv_remote_cause(why);
-	adv_place(to, in->payload, in->payload_len);
-	resp->offset = end;
-	if (in->info->flags & ADV_PKT_START)
-		qp->engine->counters.rx_write_requests++;
-	return ADV_ERR_NONE;
+		adv_message_accept(qp, in, 1, now);
 }
 
 static void rx_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
@@ -357,33 +168,33 @@ static void rx_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 	bool imm = in->info->headers & ADV_HAS_IMMDT;
 	enum adv_vendor_err why = ADV_ERR_NONE;
 
-	if (!starts_and_continues(qp, in, ADV_MSG_WRITE))
+	if (!adv_message_continues(qp, in, ADV_MSG_WRITE))
 		why = ADV_ERR_REQUEST_SEQUENCE;
-	else if (!payload_fits(qp, in))
+	else if (!adv_message_fits(qp, in))
 		why = ADV_ERR_REQUEST_LENGTH;
 	else if (in->info->flags & ADV_PKT_START)
-		why = begin_write(qp, in);
+		why = adv_message_begin_write(qp, in);
 	if (!why && imm && !resp->recv) {
 		/* Before a byte is written, so that the repeated packet finds all as it was. */
 		resp->recv = adv_qp_take_recv(qp);
 		if (!resp->recv) {
 			if (in->info->flags & ADV_PKT_START)
 				resp->message = ADV_MSG_NONE;
-			not_ready(qp);
+			send_rnr_nak(qp);
 			return;
 		}
 	}
 	if (!why)
-		why = place_write(qp, in);
+		why = adv_message_place_write(qp, in);
 	if (why) {
-		refuse(qp, why, now);
+		refuse_request(qp, why, now);
 		return;
 	}
 	if (imm && refuse_on_purpose(qp, in, now))
 		return;
-	accept_packet(qp, in, 1, now);
+	adv_message_accept(qp, in, 1, now);
 	if (imm)
-		complete_message(qp, in, IBV_WC_RECV_RDMA_WITH_IMM, resp->write_length, now);
+		adv_message_complete(qp, in, IBV_WC_RECV_RDMA_WITH_IMM, resp->write_length, now);
 }
 
 /* ---- READ, atomics, FLUSH: what is answered by more than an ACK ---- */
@@ -442,10 +253,10 @@ static enum adv_vendor_err do_read(struct adv_qp *qp, const struct adv_incoming 
 		return ADV_ERR_QP_ACCESS;
 	if (in->h->reth.length > ADV_MAX_MSG)
 		return ADV_ERR_REQUEST_TOO_LONG;
-	if (!adv_mr_remote(qp, qp->pd, in->h->reth.rkey, in->h->reth.va, in->h->reth.length,
+	if (!adv_mw_remote(qp, qp->pd, in->h->reth.rkey, in->h->reth.va, in->h->reth.length,
 			   IBV_ACCESS_REMOTE_READ, &why))
-		return adv_remote_cause(why);
-	*psns = adv_packet_count(in->h->reth.length, qp->mtu);
+		return adv_mr_remote_cause(why);
+	*psns = adv_message_packets(in->h->reth.length, qp->mtu);
 	res = new_resource(qp, in, *psns);
 	if (!res)
 		return ADV_ERR_TOO_MANY_RD_ATOMIC;
@@ -480,10 +291,10 @@ static enum adv_vendor_err do_atomic(struct adv_qp *qp, const struct adv_incomin
 		return ADV_ERR_QP_ACCESS;
 	if (va & 7)
 		return ADV_ERR_MISALIGNED;
-	p = adv_mr_remote(qp, qp->pd, in->h->atomiceth.rkey, va, sizeof(uint64_t),
+	p = adv_mw_remote(qp, qp->pd, in->h->atomiceth.rkey, va, sizeof(uint64_t),
 			  IBV_ACCESS_REMOTE_ATOMIC, &why);
 	if (!p)
-		return adv_remote_cause(why);
+		return adv_mr_remote_cause(why);
 	/* A region registered with an odd iova: aligned for the peer, not for this CPU. */
 	if ((uintptr_t)p & 7)
 		return ADV_ERR_MISALIGNED;
@@ -508,10 +319,10 @@ static enum adv_vendor_err do_atomic_write(struct adv_qp *qp, const struct adv_i
 		return ADV_ERR_REQUEST_LENGTH;
 	if (in->h->reth.va & 7)
 		return ADV_ERR_MISALIGNED;
-	p = adv_mr_remote(qp, qp->pd, in->h->reth.rkey, in->h->reth.va, sizeof(value),
+	p = adv_mw_remote(qp, qp->pd, in->h->reth.rkey, in->h->reth.va, sizeof(value),
 			  IBV_ACCESS_REMOTE_WRITE, &why);
 	if (!p)
-		return adv_remote_cause(why);
+		return adv_mr_remote_cause(why);
 	if ((uintptr_t)p & 7)
 		return ADV_ERR_MISALIGNED;
 	if (!new_resource(qp, in, 1))
@@ -539,8 +350,8 @@ static enum adv_vendor_err do_flush(struct adv_qp *qp, const struct adv_incoming
 		return ADV_ERR_FLUSH_TYPE;
 	if (in->h->feth.selectivity == FLUSH_WHOLE_REGION || length == 0)
 		length = 1;
-	if (!adv_mr_remote(qp, qp->pd, in->h->reth.rkey, in->h->reth.va, length, need, &why))
-		return adv_remote_cause(why);
+	if (!adv_mw_remote(qp, qp->pd, in->h->reth.rkey, in->h->reth.va, length, need, &why))
+		return adv_mr_remote_cause(why);
 	if (!new_resource(qp, in, 1))
 		return ADV_ERR_TOO_MANY_RD_ATOMIC;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -553,7 +364,7 @@ static void rx_answered(struct adv_qp *qp, uint64_t now, const struct adv_incomi
 	uint32_t psns = 1;
 
 	if (qp->resp.message != ADV_MSG_NONE) {
-		refuse(qp, ADV_ERR_REQUEST_SEQUENCE, now);
+		refuse_request(qp, ADV_ERR_REQUEST_SEQUENCE, now);
 		return;
 	}
 	/* As if the packet were lost: it comes again. */
@@ -579,7 +390,7 @@ static void rx_answered(struct adv_qp *qp, uint64_t now, const struct adv_incomi
 		why = ADV_ERR_REQUEST_SEQUENCE;
 	}
 	if (why) {
-		refuse(qp, why, now);
+		refuse_request(qp, why, now);
 		return;
 	}
 	qp->resp.msn = (qp->resp.msn + 1) & ADV_PSN_MASK;
@@ -639,20 +450,11 @@ static void rx_duplicate(struct adv_qp *qp, const struct adv_incoming *in)
 	qp->engine->counters.duplicate_request++;
 	if (in->info->flags & (ADV_PKT_SEND | ADV_PKT_WRITE)) {
 		if (in->h->bth.ackreq)
-			adv_responder_queue_ack(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS,
+			adv_responder_ack_queue(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS,
 						newest_done(qp));
 		return;
 	}
 	repeat_answer(qp, in);
-}
-
-/* Go-back-0: the requester began its message again, and so does the responder. */
-static bool begins_again(struct adv_qp *qp, const struct adv_incoming *in)
-{
-	if (!qp->engine->go_back_0 || in->h->bth.psn != message_start(qp))
-		return false;
-	restart_message(qp);
-	return true;
 }
 
 /* There is a gap: one NAK for it, and the requester goes back (IBTA 9.7.5.2.3). */
@@ -661,10 +463,9 @@ static void rx_ahead(struct adv_qp *qp)
 	struct adv_responder *resp = &qp->resp;
 
 	qp->engine->counters.out_of_sequence++;
-	if (qp->engine->go_back_0)
-		restart_message(qp);
+	qp->engine->recovery->drop_unfinished(qp);
 	if (!resp->nak_sent)
-		adv_responder_queue_ack(qp, ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR, resp->epsn);
+		adv_responder_ack_queue(qp, ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR, resp->epsn);
 	resp->nak_sent = true;
 }
 
@@ -675,7 +476,7 @@ void adv_responder_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming
 	uint16_t flags = in->info->flags;
 	enum adv_vendor_err why = ADV_ERR_NONE;
 
-	if (ahead < 0 && !begins_again(qp, in)) {
+	if (ahead < 0 && !qp->engine->recovery->begins_again(qp, in->h->bth.psn)) {
 		rx_duplicate(qp, in);
 		return;
 	}
@@ -687,148 +488,11 @@ void adv_responder_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming
 	if (in->info->headers & ADV_HAS_XRCETH)
 		why = adv_xrc_select(qp, in->h->xrceth.xrcsrq);
 	if (why)
-		refuse(qp, why, now);
+		refuse_request(qp, why, now);
 	else if (flags & ADV_PKT_SEND)
 		rx_send(qp, now, in);
 	else if (flags & ADV_PKT_WRITE)
 		rx_write(qp, now, in);
 	else
 		rx_answered(qp, now, in);
-}
-
-/* ---- UC ---- */
-
-/*
- * Forgets the message in progress. Its receive request serves the next one (IBTA 9.8.2.2); one of
- * an SRQ, which cannot take it back, completes as aborted (9.9.3, class E). The QP goes on either
- * way.
- */
-static void uc_drop(struct adv_qp *qp, uint64_t now)
-{
-	struct ibv_wc wc = {.status = IBV_WC_REM_ABORT_ERR,
-			    .vendor_err = ADV_ERR_MESSAGE_ABORTED,
-			    .opcode = IBV_WC_RECV};
-	struct adv_recv_wqe *recv = qp->resp.recv;
-
-	qp->resp.message = ADV_MSG_SKIP;
-	qp->engine->counters.uc_drops++;
-	if (!recv || !qp->srq)
-		return;
-	qp->resp.recv = NULL;
-	adv_qp_complete_recv(qp, recv, &wc, false, now);
-}
-
-/* The receive request in use fails, and the QP. */
-static void uc_fail(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
-		    uint64_t now)
-{
-	struct ibv_wc wc = {.status = status, .vendor_err = why, .opcode = IBV_WC_RECV};
-	struct adv_recv_wqe *recv = qp->resp.recv;
-
-	qp->resp.recv = NULL;
-	adv_qp_complete_recv(qp, recv, &wc, false, now);
-	adv_qp_enter_error(qp, now);
-}
-
-static bool uc_fail_on_purpose(struct adv_qp *qp, const struct adv_incoming *in, uint64_t now)
-{
-	enum ibv_wc_status status = IBV_WC_SUCCESS;
-
-	if (qp->engine->injector)
-		status = adv_inject_recv(qp, NULL, ADV_INJECT_COMPLETION, in->h->bth.opcode);
-	if (status != IBV_WC_SUCCESS)
-		uc_fail(qp, status, ADV_ERR_INJECTED, now);
-	return status != IBV_WC_SUCCESS;
-}
-
-static void uc_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
-{
-	struct adv_responder *resp = &qp->resp;
-	enum adv_vendor_err why;
-
-	if (in->info->flags & ADV_PKT_START) {
-		if (!resp->recv)
-			resp->recv = adv_qp_take_recv(qp);
-		if (!resp->recv) {
-			qp->engine->counters.out_of_buffer++;
-			uc_drop(qp, now);
-			return;
-		}
-		resp->offset = 0;
-		resp->message = ADV_MSG_SEND;
-	}
-	why = place_send(qp, in);
-	if (why) {
-		uc_fail(qp, refusal_of(why).status, why, now);
-		return;
-	}
-	if ((in->info->flags & ADV_PKT_END) && uc_fail_on_purpose(qp, in, now))
-		return;
-	accept_packet(qp, in, 1, now);
-	if (in->info->flags & ADV_PKT_END)
-		complete_message(qp, in, IBV_WC_RECV, (uint32_t)resp->offset, now);
-}
-
-static void uc_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
-{
-	struct adv_responder *resp = &qp->resp;
-	bool imm = in->info->headers & ADV_HAS_IMMDT;
-	uint32_t length;
-
-	if ((in->info->flags & ADV_PKT_START) && begin_write(qp, in)) {
-		uc_drop(qp, now);
-		return;
-	}
-	if (imm && !resp->recv)
-		resp->recv = adv_qp_take_recv(qp);
-	if (imm && !resp->recv) {
-		qp->engine->counters.out_of_buffer++;
-		uc_drop(qp, now);
-		return;
-	}
-	if (place_write(qp, in)) {
-		uc_drop(qp, now);
-		return;
-	}
-	if (imm && uc_fail_on_purpose(qp, in, now))
-		return;
-	length = resp->write_length;
-	accept_packet(qp, in, 1, now);
-	if (imm)
-		complete_message(qp, in, IBV_WC_RECV_RDMA_WITH_IMM, length, now);
-}
-
-void adv_responder_rx_uc(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
-{
-	struct adv_responder *resp = &qp->resp;
-	bool start = in->info->flags & ADV_PKT_START;
-	bool send = in->info->flags & ADV_PKT_SEND;
-
-	/* Whatever PSN comes is the expected one from here on; a gap breaks the message. */
-	if (in->h->bth.psn != resp->epsn) {
-		qp->engine->counters.out_of_sequence++;
-		if (resp->message != ADV_MSG_NONE)
-			uc_drop(qp, now);
-		resp->epsn = in->h->bth.psn;
-	}
-	if (start && resp->message == ADV_MSG_SEND)
-		uc_drop(qp, now);
-	/* What was dropped may have overrun its CQ. */
-	if (qp->state == IBV_QPS_ERR)
-		return;
-	if (start)
-		resp->message = ADV_MSG_NONE;
-	if (!payload_fits(qp, in) ||
-	    !starts_and_continues(qp, in, send ? ADV_MSG_SEND : ADV_MSG_WRITE)) {
-		if (resp->message != ADV_MSG_SKIP)
-			uc_drop(qp, now);
-		resp->epsn = adv_psn_add(resp->epsn, 1);
-		return;
-	}
-	if (send)
-		uc_send(qp, now, in);
-	else
-		uc_write(qp, now, in);
-	if (resp->message == ADV_MSG_SKIP)
-		resp->epsn = adv_psn_add(in->h->bth.psn, 1);
 }

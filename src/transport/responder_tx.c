@@ -4,34 +4,10 @@
  * PSNs. Responses to READs and atomics acknowledge all before them; ACKs are coalesced: what
  * is pending when the engine is asked for packets is one.
  */
-#include "transport/internal.h"
-
-bool adv_responder_has_tx(const struct adv_qp *qp)
-{
-	return qp->resp.res_pending || (qp->resp.ack_pending && !adv_ack_waits(qp));
-}
-
-void adv_responder_queue_ack(struct adv_qp *qp, uint8_t syndrome, uint32_t psn)
-{
-	struct adv_responder *resp = &qp->resp;
-
-	/* A repeated ACK must not take the place of a NAK for a later PSN. */
-	if (resp->ack_pending && adv_psn_diff(psn, resp->ack_psn) < 0)
-		return;
-	resp->ack_pending = true;
-	resp->ack_syndrome = syndrome;
-	resp->ack_psn = psn;
-	resp->ack_behind = false;
-	adv_list_del(&qp->delay_node);
-	adv_qp_schedule(qp);
-}
-
-void adv_responder_forget_ack(struct adv_qp *qp)
-{
-	qp->resp.ack_pending = false;
-	qp->resp.ack_behind = false;
-	adv_list_del(&qp->delay_node);
-}
+#include "transport/mw.h"
+#include "transport/outgoing.h"
+#include "transport/qp_complete.h"
+#include "transport/responder_tx.h"
 
 static void fill_response(const struct adv_qp *qp, struct adv_headers *h, uint8_t op, uint32_t psn,
 			  uint32_t msn)
@@ -52,8 +28,8 @@ static void emit_ack(struct adv_qp *qp, struct adv_tx_batch *batch)
 
 	fill_response(qp, &h, ADV_OP_ACKNOWLEDGE, resp->ack_psn, resp->msn);
 	h.aeth.syndrome = resp->ack_syndrome;
-	adv_packet_start(qp->engine, &qp->path, batch, &h);
-	adv_responder_forget_ack(qp);
+	adv_outgoing_add(qp->engine, &qp->path, batch, &h);
+	adv_responder_ack_forget(qp);
 }
 
 /* The rest of the answer is not sent unless it is asked for again. */
@@ -75,7 +51,7 @@ static void emit_atomic_ack(struct adv_qp *qp, struct adv_tx_batch *batch, struc
 
 	fill_response(qp, &h, ADV_OP_ATOMIC_ACKNOWLEDGE, res->first_psn, res->msn);
 	h.atomicacketh.original = res->original;
-	adv_packet_start(qp->engine, &qp->path, batch, &h);
+	adv_outgoing_add(qp->engine, &qp->path, batch, &h);
 	resource_done(&qp->resp, res);
 }
 
@@ -114,11 +90,11 @@ static void refuse_rest(struct adv_qp *qp, struct adv_resource *res, uint32_t ps
 
 	resource_done(resp, res);
 	resp->res_pending = 0;
-	adv_responder_forget_ack(qp);
+	adv_responder_ack_forget(qp);
 	qp->engine->counters.resp_remote_access_errors++;
-	adv_responder_queue_ack(qp, ADV_AETH_NAK | ADV_NAK_REMOTE_ACCESS_ERROR, psn);
+	adv_responder_ack_queue(qp, ADV_AETH_NAK | ADV_NAK_REMOTE_ACCESS_ERROR, psn);
 	resp->dead = true;
-	adv_qp_fatal(qp, IBV_EVENT_QP_ACCESS_ERR, adv_remote_cause(why), now);
+	adv_qp_fatal(qp, IBV_EVENT_QP_ACCESS_ERR, adv_mr_remote_cause(why), now);
 }
 
 static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch,
@@ -133,7 +109,7 @@ static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_ba
 	struct adv_headers h;
 	uint8_t *from;
 
-	from = adv_mr_remote(qp, res->pd, res->rkey, res->va + res->offset, n,
+	from = adv_mw_remote(qp, res->pd, res->rkey, res->va + res->offset, n,
 			     IBV_ACCESS_REMOTE_READ, &why);
 	if (!from && res->answered) {
 		/* Given before, and the region went since, as it may when the READ is done. */
@@ -153,7 +129,7 @@ static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_ba
 	}
 	fill_response(qp, &h, read_opcode(res, last), psn, res->msn);
 	h.bth.pad = -n & 3;
-	pkt = adv_packet_start(qp->engine, &qp->path, batch, &h);
+	pkt = adv_outgoing_add(qp->engine, &qp->path, batch, &h);
 	if (n) {
 		batch->iov[batch->iov_used].iov_base = from;
 		batch->iov[batch->iov_used++].iov_len = n;
@@ -185,7 +161,7 @@ static void emit_response(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *
 
 	if (resp->ack_pending && (resp->ack_syndrome & ADV_AETH_TYPE_MASK) == ADV_AETH_ACK &&
 	    adv_psn_diff(resp->ack_psn, res->first_psn) < 0)
-		adv_responder_forget_ack(qp);
+		adv_responder_ack_forget(qp);
 	if (res->atomic)
 		emit_atomic_ack(qp, batch, res);
 	else
@@ -197,7 +173,7 @@ void adv_responder_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batc
 	struct adv_responder *resp = &qp->resp;
 
 	while (adv_responder_has_tx(qp)) {
-		if (budget-- == 0 || !adv_batch_has_room(batch)) {
+		if (budget-- == 0 || !adv_outgoing_has_room(batch)) {
 			adv_qp_schedule(qp);
 			return;
 		}

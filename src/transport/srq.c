@@ -4,7 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/internal.h"
+#include "transport/cq.h"
+#include "transport/domain.h"
+#include "transport/inject.h"
+#include "transport/srq.h"
+#include "transport/xrc_number.h"
 
 static struct adv_recv_wqe *wqe_at(const struct adv_srq *srq, uint32_t slot)
 {
@@ -21,7 +25,7 @@ static void free_srq(struct adv_srq *srq)
 	free(srq);
 }
 
-struct adv_srq *adv_srq_new(struct adv_pd *pd, struct ibv_srq_attr *attr, void *user)
+static struct adv_srq *new_srq(struct adv_pd *pd, struct ibv_srq_attr *attr, void *user)
 {
 	struct adv_srq *srq;
 	uint32_t max_wr = 1;
@@ -49,6 +53,7 @@ struct adv_srq *adv_srq_new(struct adv_pd *pd, struct ibv_srq_attr *attr, void *
 	srq->pd = pd;
 	srq->id = ++pd->engine->numbers;
 	srq->user = user;
+	adv_affiliated_init(&srq->events, srq);
 	pd->users++;
 	adv_list_add_tail(&pd->engine->srqs, &srq->node);
 	pd->engine->srq_count++;
@@ -64,7 +69,24 @@ no_memory:
 
 struct adv_srq *adv_srq_create(struct adv_pd *pd, struct ibv_srq_attr *attr, void *user)
 {
-	return adv_srq_new(pd, attr, user);
+	return new_srq(pd, attr, user);
+}
+
+static void leave_xrc_domain(struct adv_srq *srq)
+{
+	struct adv_engine *e = srq->pd->engine;
+
+	adv_xrc_number_release(e, srq->number);
+	srq->xrcd->users--;
+	srq->cq->users--;
+	adv_list_for_each(struct adv_qp, qp, &e->qps, node) {
+		if (qp->srq != srq)
+			continue;
+		qp->pd = NULL;
+		qp->recv_cq = NULL;
+		qp->srq = NULL;
+		qp->resp.recv = NULL;
+	}
 }
 
 bool adv_srq_in_use(const struct adv_srq *srq)
@@ -77,13 +99,38 @@ int adv_srq_destroy(struct adv_srq *srq)
 	if (adv_srq_in_use(srq))
 		return EBUSY;
 	if (srq->xrcd)
-		adv_xrc_forget(srq);
-	adv_async_forget(srq->pd->engine, srq);
+		leave_xrc_domain(srq);
+	adv_affiliated_forget(&srq->events);
 	adv_list_del(&srq->node);
 	srq->pd->engine->srq_count--;
 	srq->pd->users--;
 	free_srq(srq);
 	return 0;
+}
+
+struct adv_srq *adv_srq_create_xrc(struct adv_pd *pd, struct adv_xrcd *xrcd, struct adv_cq *cq,
+				   struct ibv_srq_attr *attr, void *user)
+{
+	struct adv_srq *srq = new_srq(pd, attr, user);
+
+	if (!srq)
+		return NULL;
+	srq->number = adv_xrc_number_take(pd->engine, srq);
+	if (!srq->number) {
+		adv_srq_destroy(srq);
+		errno = ENOMEM;
+		return NULL;
+	}
+	srq->xrcd = xrcd;
+	srq->cq = cq;
+	xrcd->users++;
+	cq->users++;
+	return srq;
+}
+
+uint32_t adv_srq_number(const struct adv_srq *srq)
+{
+	return srq->number;
 }
 
 /* Requests that messages are being received into: their QPs find them at their new place. */
@@ -101,7 +148,7 @@ static void move_taken(const struct adv_srq *srq, uint8_t *to)
 }
 
 /* To max_wr, a power of two and more than it has. 0, or ENOMEM and nothing has changed. */
-static int grow(struct adv_srq *srq, uint32_t max_wr)
+static int grow_srq(struct adv_srq *srq, uint32_t max_wr)
 {
 	uint8_t *slots = malloc((size_t)max_wr * srq->stride);
 	uint32_t *fifo = malloc(max_wr * sizeof(uint32_t));
@@ -131,7 +178,7 @@ static int grow(struct adv_srq *srq, uint32_t max_wr)
 }
 
 /* Room for fewer is room for what there was, as sizes are rounded up anyhow. */
-static int resize(struct adv_srq *srq, uint32_t wanted, uint32_t limit)
+static int resize_srq(struct adv_srq *srq, uint32_t wanted, uint32_t limit)
 {
 	uint32_t max_wr = srq->max_wr;
 
@@ -140,7 +187,7 @@ static int resize(struct adv_srq *srq, uint32_t wanted, uint32_t limit)
 		return EINVAL;
 	while (max_wr < wanted)
 		max_wr *= 2;
-	return max_wr > srq->max_wr ? grow(srq, max_wr) : 0;
+	return max_wr > srq->max_wr ? grow_srq(srq, max_wr) : 0;
 }
 
 int adv_srq_modify(struct adv_srq *srq, const struct ibv_srq_attr *attr, int mask)
@@ -151,7 +198,7 @@ int adv_srq_modify(struct adv_srq *srq, const struct ibv_srq_attr *attr, int mas
 	if (mask & ~(IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR))
 		return EINVAL;
 	if (mask & IBV_SRQ_MAX_WR)
-		err = resize(srq, attr->max_wr, limit);
+		err = resize_srq(srq, attr->max_wr, limit);
 	else if (limit > srq->max_wr)
 		err = EINVAL;
 	if (!err)
@@ -202,7 +249,8 @@ static int post_one(struct adv_srq *srq, const struct ibv_recv_wr *wr)
 	if (adv_recv_wqe_fill(wqe, srq->max_sge, wr))
 		return EINVAL;
 	if (srq->pd->engine->injector)
-		err = (int)adv_inject_recv(NULL, srq, ADV_INJECT_POST, ADV_WORK_NO_OPCODE);
+		err = (int)adv_inject_recv(srq->pd->engine, NULL, ADV_INJECT_POST,
+					   ADV_WORK_NO_OPCODE);
 	if (err)
 		return err;
 	wqe->index = slot;
@@ -234,8 +282,8 @@ struct adv_recv_wqe *adv_srq_take(struct adv_srq *srq)
 	/* IBTA 10.2.9.2: the event comes once; the limit has to be set again for the next. */
 	if (srq->fifo_head - srq->fifo_tail < srq->limit) {
 		srq->limit = 0;
-		adv_async_event(srq->pd->engine, IBV_EVENT_SRQ_LIMIT_REACHED, NULL, NULL, srq,
-				ADV_ERR_NONE);
+		adv_affiliated_raise(&srq->pd->engine->async_events, &srq->events,
+				     IBV_EVENT_SRQ_LIMIT_REACHED, ADV_ERR_NONE);
 	}
 	return wqe_at(srq, slot);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Deadlines in a binary heap. A timer that is moved later or cancelled stays where it stands
- * and is put right when its old time comes: acknowledgements move retransmission timers all
- * the time, and that costs one store.
+ * A timer that is moved to a later time or cancelled stays at its place in the heap. It is put
+ * right when its old time comes. Acknowledgements move retransmission timers all the time; that
+ * costs one store.
  */
+#include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 
-#include "transport/internal.h"
+#include "transport/timer.h"
 
 #define HEAP_MIN 16u
 
@@ -20,7 +22,7 @@ static uint32_t allocation(uint32_t room)
 	return n;
 }
 
-static void place(struct adv_timer_heap *h, uint32_t i, struct adv_timer *t)
+static void place_in_heap(struct adv_timer_heap *h, uint32_t i, struct adv_timer *t)
 {
 	h->slot[i] = t;
 	t->position = i;
@@ -31,10 +33,10 @@ static void sift_up(struct adv_timer_heap *h, struct adv_timer *t)
 	uint32_t i = t->position;
 
 	while (i > 1 && h->slot[i / 2]->in_heap > t->in_heap) {
-		place(h, i, h->slot[i / 2]);
+		place_in_heap(h, i, h->slot[i / 2]);
 		i /= 2;
 	}
-	place(h, i, t);
+	place_in_heap(h, i, t);
 }
 
 static void sift_down(struct adv_timer_heap *h, struct adv_timer *t)
@@ -48,10 +50,10 @@ static void sift_down(struct adv_timer_heap *h, struct adv_timer *t)
 			child++;
 		if (h->slot[child]->in_heap >= t->in_heap)
 			break;
-		place(h, i, h->slot[child]);
+		place_in_heap(h, i, h->slot[child]);
 		i = child;
 	}
-	place(h, i, t);
+	place_in_heap(h, i, t);
 }
 
 static void take_out(struct adv_timer_heap *h, struct adv_timer *t)
@@ -64,7 +66,7 @@ static void take_out(struct adv_timer_heap *h, struct adv_timer *t)
 	t->position = 0;
 	if (last == t)
 		return;
-	place(h, i, last);
+	place_in_heap(h, i, last);
 	sift_up(h, last);
 	sift_down(h, last);
 }
@@ -77,9 +79,8 @@ void adv_timer_init(struct adv_timer *t, adv_timer_fn *fire)
 	t->position = 0;
 }
 
-int adv_timers_reserve(struct adv_engine *e)
+int adv_timers_reserve(struct adv_timer_heap *h)
 {
-	struct adv_timer_heap *h = &e->timers;
 	uint32_t n = allocation(h->room + 1);
 
 	if (!h->slot || n != allocation(h->room)) {
@@ -93,28 +94,28 @@ int adv_timers_reserve(struct adv_engine *e)
 	return 0;
 }
 
-void adv_timers_release(struct adv_engine *e)
+void adv_timers_release(struct adv_timer_heap *h)
 {
-	struct adv_timer_heap *h = &e->timers;
-
 	assert(h->room > h->count);
-	if (--h->room > 0)
-		return;
+	if (--h->room == 0)
+		adv_timers_free(h);
+}
+
+void adv_timers_free(struct adv_timer_heap *h)
+{
 	free(h->slot);
 	h->slot = NULL;
 }
 
-void adv_timer_set(struct adv_engine *e, struct adv_timer *t, uint64_t when)
+void adv_timer_set(struct adv_timer_heap *h, struct adv_timer *t, uint64_t when)
 {
-	struct adv_timer_heap *h = &e->timers;
-
 	t->when = when;
 	if (when == ADV_NEVER)
 		return;
 	if (!t->position) {
 		assert(h->count < h->room);
 		t->in_heap = when;
-		place(h, ++h->count, t);
+		place_in_heap(h, ++h->count, t);
 		sift_up(h, t);
 	} else if (when < t->in_heap) {
 		t->in_heap = when;
@@ -122,43 +123,15 @@ void adv_timer_set(struct adv_engine *e, struct adv_timer *t, uint64_t when)
 	}
 }
 
-void adv_timer_cancel(struct adv_engine *e, struct adv_timer *t)
-{
-	t->when = ADV_NEVER;
-}
-
-void adv_timer_remove(struct adv_engine *e, struct adv_timer *t)
+void adv_timer_remove(struct adv_timer_heap *h, struct adv_timer *t)
 {
 	t->when = ADV_NEVER;
 	if (t->position)
-		take_out(&e->timers, t);
+		take_out(h, t);
 }
 
-uint64_t adv_engine_firm_deadline(const struct adv_engine *e)
+void adv_timers_expire(struct adv_timer_heap *h, struct adv_engine *e, uint64_t now)
 {
-	return e->timers.count ? e->timers.slot[1]->in_heap : ADV_NEVER;
-}
-
-uint64_t adv_engine_deadline(const struct adv_engine *e)
-{
-	uint64_t firm = adv_engine_firm_deadline(e), ack;
-
-	if (!adv_engine_acks_wait(e))
-		return firm;
-	ack = adv_ack_deadline(e);
-	return ack < firm ? ack : firm;
-}
-
-bool adv_engine_acks_wait(const struct adv_engine *e)
-{
-	return !adv_list_empty(&e->delayed);
-}
-
-void adv_engine_expire(struct adv_engine *e, uint64_t now)
-{
-	struct adv_timer_heap *h = &e->timers;
-
-	adv_ack_expire(e, now);
 	while (h->count && h->slot[1]->in_heap <= now) {
 		struct adv_timer *t = h->slot[1];
 

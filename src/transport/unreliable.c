@@ -18,7 +18,9 @@
  */
 #include <stdatomic.h>
 
-#include "transport/flow.h"
+#include "transport/address.h"
+#include "transport/outgoing.h"
+#include "transport/unreliable.h"
 #include "wire/frame.h"
 
 #define BURST_BYTES   (32ull * 4096)
@@ -39,7 +41,8 @@ static bool rate_allows(struct adv_qp *qp, uint64_t now)
 
 	if (!kbps || adv_pacer_open(&e->unreliable_pacer, now))
 		return true;
-	adv_timer_set(e, &qp->req.timer, adv_pacer_wake(&e->unreliable_pacer, kbps, BURST_BYTES));
+	adv_timer_set(&e->timers, &qp->req.rate_timer,
+		      adv_pacer_wake(&e->unreliable_pacer, kbps, BURST_BYTES));
 	return false;
 }
 
@@ -48,8 +51,13 @@ static void rate_charge(struct adv_engine *e, const struct adv_tx_packet *pkt, u
 	uint64_t kbps = e->unreliable_mbps * 1000ull;
 
 	if (kbps)
-		adv_pacer_charge(&e->unreliable_pacer, adv_frame_bytes(pkt), kbps, BURST_BYTES,
-				 now);
+		adv_pacer_charge(&e->unreliable_pacer, adv_outgoing_frame_bytes(pkt), kbps,
+				 BURST_BYTES, now);
+}
+
+void adv_unreliable_rate_expired(struct adv_engine *e, struct adv_timer *t, uint64_t now)
+{
+	adv_qp_schedule(adv_container_of(t, struct adv_qp, req.rate_timer));
 }
 
 /* ---- credit ---- */
@@ -113,7 +121,7 @@ static struct adv_credit *new_credit(struct adv_engine *e, const struct adv_gid 
 	return NULL;
 }
 
-static void wake(struct adv_credit *c)
+static void wake_waiting_qps(struct adv_credit *c)
 {
 	while (!adv_list_empty(&c->waiting)) {
 		struct adv_qp *qp = adv_container_of(c->waiting.next, struct adv_qp, stall_node);
@@ -138,11 +146,11 @@ static enum presence presence_of(const struct adv_engine *e, const struct adv_cr
 
 static void give_up(struct adv_engine *e, struct adv_credit *c, uint64_t until)
 {
-	adv_timer_cancel(e, &c->timer);
+	adv_timer_cancel(&c->answer_timer);
 	c->confirmed = c->probed = c->sent;
 	c->deaf = false;
 	c->rate_until = until;
-	wake(c);
+	wake_waiting_qps(c);
 }
 
 void adv_engine_peer_left(struct adv_engine *e, uint64_t now, uint16_t slot)
@@ -159,9 +167,9 @@ static void queue_note(struct adv_engine *e, const struct adv_note *note)
 		e->note[e->note_head++ % ADV_NOTES] = *note;
 }
 
-static void no_answer(struct adv_engine *e, struct adv_timer *t, uint64_t now)
+static void answer_timer_expired(struct adv_engine *e, struct adv_timer *t, uint64_t now)
 {
-	struct adv_credit *c = adv_container_of(t, struct adv_credit, timer);
+	struct adv_credit *c = adv_container_of(t, struct adv_credit, answer_timer);
 
 	if (presence_of(e, c) != THERE) {
 		give_up(e, c, now + NO_CREDIT_FOR);
@@ -169,7 +177,7 @@ static void no_answer(struct adv_engine *e, struct adv_timer *t, uint64_t now)
 	}
 	if (!c->deaf && now - c->heard_at >= UD_PATIENCE) {
 		c->deaf = true;
-		wake(c);
+		wake_waiting_qps(c);
 	}
 	if (now - c->asked_at >= c->ask_every) {
 		c->ask_every = c->ask_every * 2 < PROBE_SELDOM ? c->ask_every * 2 : PROBE_SELDOM;
@@ -178,15 +186,15 @@ static void no_answer(struct adv_engine *e, struct adv_timer *t, uint64_t now)
 		c->probe.psn = c->sent & ADV_PSN_MASK;
 		queue_note(e, &c->probe);
 	}
-	adv_timer_set(e, &c->timer, now + ANSWER_WAIT);
+	adv_timer_set(&e->timers, &c->answer_timer, now + ANSWER_WAIT);
 }
 
 int adv_unreliable_init(struct adv_engine *e)
 {
 	for (unsigned i = 0; i < ADV_CREDITS; i++) {
 		adv_list_init(&e->credit[i].waiting);
-		adv_timer_init(&e->credit[i].timer, no_answer);
-		if (adv_timers_reserve(e))
+		adv_timer_init(&e->credit[i].answer_timer, answer_timer_expired);
+		if (adv_timers_reserve(&e->timers))
 			return ENOMEM;
 	}
 	return 0;
@@ -204,7 +212,7 @@ static struct adv_credit *find_credit(struct adv_engine *e, const struct adv_pat
 	target = target_of(e, dest_qpn);
 	c = &e->credit[credit_place(&path->dgid, target)];
 	if (!is_of(c, &path->dgid, target)) {
-		if (!adv_engine_has_gid(e, &path->dgid))
+		if (!adv_address_in_table(e, &path->dgid))
 			return NULL;
 		c = credit_of(e, &path->dgid, target);
 		if (!c)
@@ -238,14 +246,14 @@ static void emit_probe(struct adv_qp *qp, struct adv_credit *c, struct adv_path 
 	struct adv_headers h;
 
 	fill_header(&h, ADV_OPCODE_PROBE, dest_qpn, qp->qpn, c->sent & ADV_PSN_MASK);
-	adv_packet_start(qp->engine, path, batch, &h);
+	adv_outgoing_add(qp->engine, path, batch, &h);
 	c->probe = (struct adv_note){.path = *path,
 				     .opcode = ADV_OPCODE_PROBE,
 				     .dest_qpn = dest_qpn,
 				     .src_qpn = qp->qpn};
 	if (c->probed == c->confirmed) {
 		c->heard_at = now;
-		adv_timer_set(qp->engine, &c->timer, now + ANSWER_WAIT);
+		adv_timer_set(&qp->engine->timers, &c->answer_timer, now + ANSWER_WAIT);
 	}
 	c->asked_at = now;
 	c->ask_every = ANSWER_WAIT;
@@ -292,7 +300,7 @@ void adv_unreliable_sent(struct adv_qp *qp, struct adv_path *path, uint32_t dest
 	if (c->sent - c->confirmed < MOST_UNSEEN)
 		c->sent++;
 	if (!c->deaf && c->sent - c->probed >= (credit_window(qp->engine) + 3) / 4 &&
-	    adv_batch_has_room(batch))
+	    adv_outgoing_has_room(batch))
 		emit_probe(qp, c, path, dest_qpn, batch, now);
 }
 
@@ -331,19 +339,19 @@ static void take_answer(struct adv_engine *e, const struct adv_headers *h,
 	c->ask_every = ANSWER_WAIT;
 	c->deaf = false;
 	if (c->confirmed == c->probed)
-		adv_timer_cancel(e, &c->timer);
+		adv_timer_cancel(&c->answer_timer);
 	else
-		adv_timer_set(e, &c->timer, now + ANSWER_WAIT);
-	wake(c);
+		adv_timer_set(&e->timers, &c->answer_timer, now + ANSWER_WAIT);
+	wake_waiting_qps(c);
 }
 
 void adv_unreliable_rx(struct adv_engine *e, uint64_t now, const struct adv_headers *h,
 		       const struct adv_rx_meta *meta)
 {
-	if (!e->local_credit || !adv_engine_has_gid(e, &meta->sgid) ||
-	    !adv_engine_has_gid(e, &meta->dgid))
+	if (!e->local_credit || !adv_address_in_table(e, &meta->sgid) ||
+	    !adv_address_in_table(e, &meta->dgid))
 		e->counters.rx_malformed++;
-	else if (!adv_engine_sender_good(e, h->deth.src_qpn, meta))
+	else if (!adv_address_sender_good(e, h->deth.src_qpn, meta))
 		e->counters.rx_bad_sender++;
 	else if (h->bth.opcode == ADV_OPCODE_PROBE)
 		queue_answer(e, h, meta);
@@ -353,11 +361,11 @@ void adv_unreliable_rx(struct adv_engine *e, uint64_t now, const struct adv_head
 
 void adv_unreliable_tx(struct adv_engine *e, struct adv_tx_batch *batch)
 {
-	while (e->note_tail != e->note_head && adv_batch_has_room(batch)) {
+	while (e->note_tail != e->note_head && adv_outgoing_has_room(batch)) {
 		struct adv_note *n = &e->note[e->note_tail++ % ADV_NOTES];
 		struct adv_headers h;
 
 		fill_header(&h, n->opcode, n->dest_qpn, n->src_qpn, n->psn);
-		adv_packet_start(e, &n->path, batch, &h);
+		adv_outgoing_add(e, &n->path, batch, &h);
 	}
 }

@@ -9,7 +9,7 @@
  * acknowledged, up to the half. What is acknowledged that was not sent again shows a slow peer: it
  * opens nothing.
  */
-#include "transport/internal.h"
+#include "transport/window.h"
 
 #define MIN_WINDOW 4
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "transport.h"
+#include "transport/mcast.h"
 
 #define REST_STEPS 2000000u
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "sim.h"
+#include "transport/cq.h"
+#include "transport/srq.h"
 
 #define RECV_ID(pool_slot, order) ((uint64_t)(order) << 8 | (pool_slot))
 

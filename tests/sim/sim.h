@@ -26,7 +26,7 @@
 #include "cm/cm.h"
 #include "fault/decide.h"
 #include "fault/queue.h"
-#include "transport/internal.h"
+#include "transport/qp_state.h"
 
 #define SIM_HOSTS	8
 #define SIM_CONNECTIONS 24

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "transport/cause.h"
-#include "transport/internal.h"
+#include "transport/qp_state.h"
 
 #define NET_NODES   3
 #define NET_ENDS    48

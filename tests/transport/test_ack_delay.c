@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* ACKs that wait for the program's own next request. */
 #include "harness.h"
+#include "transport/responder_ack.h"
 
 #define DELAY  (20 * US)
 #define ROUNDS 10u
@@ -287,11 +288,11 @@ static void test_reset_while_waiting(void **state)
 	play(&p, ROUNDS, 1 * US);
 	post(&p, ROUNDS % 2, ROUNDS);
 	arrive(&p, ROUNDS % 2, seen.writes[ROUNDS % 2] + 1);
-	assert_true(adv_ack_deadline(p.net->node[1 - ROUNDS % 2].e) != ADV_NEVER);
+	assert_true(adv_responder_ack_deadline(p.net->node[1 - ROUNDS % 2].e) != ADV_NEVER);
 	assert_true(adv_engine_firm_deadline(p.net->node[1 - ROUNDS % 2].e) >
-		    adv_ack_deadline(p.net->node[1 - ROUNDS % 2].e));
+		    adv_responder_ack_deadline(p.net->node[1 - ROUNDS % 2].e));
 	assert_int_equal(end_to_state(p.end[1 - ROUNDS % 2], IBV_QPS_RESET), 0);
-	assert_int_equal(adv_ack_deadline(p.net->node[1 - ROUNDS % 2].e), ADV_NEVER);
+	assert_int_equal(adv_responder_ack_deadline(p.net->node[1 - ROUNDS % 2].e), ADV_NEVER);
 	net_run(p.net, DELAY * 2);
 	net_abandon(p.net);
 }

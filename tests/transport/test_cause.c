@@ -3,6 +3,7 @@
 #include "harness.h"
 #include "base/array.h"
 #include "transport/cause.h"
+#include "transport/srq.h"
 
 #define CAUSES 64
 #define LEN    8192

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "harness.h"
+#include "transport/cq.h"
 
 static int setup(void **state)
 {

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "harness.h"
+#include "transport/affiliated.h"
+#include "wire/slot.h"
 
 #define MANY 16
 
@@ -545,20 +547,20 @@ static void test_events_of_the_dead(void **state)
 	struct bed bed;
 
 	bed_open(&bed, IBV_QPT_RC);
-	adv_async_event(bed.net->node[1].e, IBV_EVENT_QP_FATAL, bed.b->qp, NULL, NULL,
-			ADV_ERR_CQ_OVERRUN);
-	adv_async_event(bed.net->node[1].e, IBV_EVENT_QP_FATAL, bed.b->qp, NULL, NULL,
-			ADV_ERR_CQ_OVERRUN);
+	adv_affiliated_raise(&bed.net->node[1].e->async_events, &bed.b->qp->events,
+			     IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN);
+	adv_affiliated_raise(&bed.net->node[1].e->async_events, &bed.b->qp->events,
+			     IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN);
 	assert_true(adv_engine_event(bed.net->node[1].e, &ev));
 	assert_ptr_equal(ev.qp, bed.b->qp);
 	assert_false(adv_engine_event(bed.net->node[1].e, &ev));
-	adv_async_event(bed.net->node[1].e, IBV_EVENT_QP_FATAL, bed.b->qp, NULL, NULL,
-			ADV_ERR_CQ_OVERRUN);
+	adv_affiliated_raise(&bed.net->node[1].e->async_events, &bed.b->qp->events,
+			     IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN);
 	end_close(bed.b);
 	assert_false(adv_engine_event(bed.net->node[1].e, &ev));
 	/* What still waits at the end is freed with the engine. */
-	adv_async_event(bed.net->node[0].e, IBV_EVENT_QP_FATAL, bed.a->qp, NULL, NULL,
-			ADV_ERR_CQ_OVERRUN);
+	adv_affiliated_raise(&bed.net->node[0].e->async_events, &bed.a->qp->events,
+			     IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN);
 	net_abandon(bed.net);
 }
 

@@ -3,6 +3,7 @@
 #include "harness.h"
 #include "base/array.h"
 #include "transport/flow.h"
+#include "wire/slot.h"
 
 #define SIZE	(1 << 20)
 #define TIMES	4096

@@ -5,6 +5,7 @@
  * not; all in the order of posting, each once. The same of receives.
  */
 #include "harness.h"
+#include "transport/srq.h"
 
 #define REQUESTS 8
 #define LEN	 8192

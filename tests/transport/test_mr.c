@@ -2,6 +2,8 @@
 #include <stdlib.h>
 
 #include "harness.h"
+#include "transport/domain.h"
+#include "transport/mr.h"
 
 #define MANY 3000
 

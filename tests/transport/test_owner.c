@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Several owners in one engine: what one made goes with it, and nothing else does. */
 #include "harness.h"
+#include "transport/mcast.h"
+#include "transport/mr.h"
+#include "transport/mw.h"
+#include "transport/qpn.h"
 
 #define REGIONS 500
 
@@ -74,9 +78,9 @@ static void check_whole(struct adv_engine *e, const struct owner *o)
 {
 	for (unsigned i = 0; i < REGIONS; i++)
 		assert_true(has_region(e, o, i));
-	assert_non_null(adv_mr_find(e, o->window_key));
+	assert_non_null(adv_mr_table_find(&e->mrs, o->window_key));
 	for (unsigned i = 0; i < 3; i++)
-		assert_ptr_equal(adv_engine_find_qp(e, adv_qp_num(o->qp[i])), o->qp[i]);
+		assert_ptr_equal(adv_qpn_find(e, adv_qp_num(o->qp[i])), o->qp[i]);
 	assert_true(adv_mcast_is_member(o->qp[1]));
 	assert_int_equal(adv_qp_destroy(o->qp[1]), EBUSY);
 }
@@ -103,7 +107,7 @@ static void test_release(void **state)
 	assert_int_equal(adv_mcast_find(e, &group)->count, 2);
 	assert_int_equal(e->mrs.count, 2 * (REGIONS + 1));
 	for (unsigned i = 0; i < REGIONS; i++)
-		assert_null(adv_mr_find(e, owner[1].key[i]));
+		assert_null(adv_mr_table_find(&e->mrs, owner[1].key[i]));
 	assert_true(e->pd_count == 2 && e->cq_count == 2 && e->xrcd_count == 2);
 	assert_int_equal(e->srq_count, 4);
 	assert_int_equal(adv_engine_qpns_left(e), qpns - 6);

@@ -5,6 +5,7 @@
 
 #include "harness.h"
 #include "transport/resources.h"
+#include "transport/srq.h"
 
 #define QPS  700
 #define MRS  5000

@@ -22,7 +22,7 @@ static void fire(struct adv_engine *e, struct adv_timer *t, uint64_t now)
 	w->fired++;
 	last_fired = now;
 	if (w->again) {
-		adv_timer_set(e, t, now + w->again);
+		adv_timer_set(&e->timers, t, now + w->again);
 		w->again = 0;
 	}
 }
@@ -32,13 +32,13 @@ static void watch(struct adv_engine *e, struct watched *w)
 	memset(w, 0, sizeof(*w));
 	w->model = ADV_NEVER;
 	adv_timer_init(&w->t, fire);
-	assert_int_equal(adv_timers_reserve(e), 0);
+	assert_int_equal(adv_timers_reserve(&e->timers), 0);
 }
 
 static void unwatch(struct adv_engine *e, struct watched *w)
 {
-	adv_timer_remove(e, &w->t);
-	adv_timers_release(e);
+	adv_timer_remove(&e->timers, &w->t);
+	adv_timers_release(&e->timers);
 }
 
 static int setup(void **state)
@@ -62,7 +62,7 @@ static void test_fires_at_its_time(void **state)
 
 	assert_true(adv_engine_deadline(e) == ADV_NEVER);
 	watch(e, &w);
-	adv_timer_set(e, &w.t, 100);
+	adv_timer_set(&e->timers, &w.t, 100);
 	assert_int_equal(adv_engine_deadline(e), 100);
 	adv_engine_expire(e, 99);
 	assert_int_equal(w.fired, 0);
@@ -81,8 +81,8 @@ static void test_moving_later_is_lazy(void **state)
 	struct watched w;
 
 	watch(e, &w);
-	adv_timer_set(e, &w.t, 100);
-	adv_timer_set(e, &w.t, 500);
+	adv_timer_set(&e->timers, &w.t, 100);
+	adv_timer_set(&e->timers, &w.t, 500);
 	/* The old time may still be told: it is a time to look at the latest. */
 	assert_true(adv_engine_deadline(e) <= 500);
 	adv_engine_expire(e, 100);
@@ -99,8 +99,8 @@ static void test_moving_earlier_counts_at_once(void **state)
 	struct watched w;
 
 	watch(e, &w);
-	adv_timer_set(e, &w.t, 500);
-	adv_timer_set(e, &w.t, 50);
+	adv_timer_set(&e->timers, &w.t, 500);
+	adv_timer_set(&e->timers, &w.t, 50);
 	assert_int_equal(adv_engine_deadline(e), 50);
 	adv_engine_expire(e, 50);
 	assert_int_equal(w.fired, 1);
@@ -116,20 +116,20 @@ static void test_cancel(void **state)
 
 	watch(e, &a);
 	watch(e, &b);
-	adv_timer_set(e, &a.t, 10);
-	adv_timer_set(e, &b.t, 20);
-	adv_timer_cancel(e, &a.t);
+	adv_timer_set(&e->timers, &a.t, 10);
+	adv_timer_set(&e->timers, &b.t, 20);
+	adv_timer_cancel(&a.t);
 	adv_engine_expire(e, 15);
 	assert_int_equal(a.fired, 0);
 	assert_int_equal(adv_engine_deadline(e), 20);
 	/* Cancelled, then set again while it still stands in the heap. */
-	adv_timer_cancel(e, &b.t);
-	adv_timer_set(e, &b.t, 30);
+	adv_timer_cancel(&b.t);
+	adv_timer_set(&e->timers, &b.t, 30);
 	adv_engine_expire(e, 29);
 	assert_int_equal(b.fired, 0);
 	adv_engine_expire(e, 30);
 	assert_int_equal(b.fired, 1);
-	adv_timer_set(e, &a.t, ADV_NEVER);
+	adv_timer_set(&e->timers, &a.t, ADV_NEVER);
 	assert_true(adv_engine_deadline(e) == ADV_NEVER);
 	unwatch(e, &a);
 	unwatch(e, &b);
@@ -142,7 +142,7 @@ static void test_sets_itself_again(void **state)
 
 	watch(e, &w);
 	w.again = 40;
-	adv_timer_set(e, &w.t, 10);
+	adv_timer_set(&e->timers, &w.t, 10);
 	adv_engine_expire(e, 12);
 	assert_int_equal(w.fired, 1);
 	assert_int_equal(adv_engine_deadline(e), 52);
@@ -156,16 +156,16 @@ static void change_at_random(struct adv_engine *e, struct adv_rng *rng, struct w
 {
 	switch (adv_rng_below(rng, 4)) {
 	case 0:
-		adv_timer_cancel(e, &w->t);
+		adv_timer_cancel(&w->t);
 		w->model = ADV_NEVER;
 		break;
 	case 1:
-		adv_timer_remove(e, &w->t);
+		adv_timer_remove(&e->timers, &w->t);
 		w->model = ADV_NEVER;
 		break;
 	default:
 		w->model = now + 1 + adv_rng_below(rng, 1000);
-		adv_timer_set(e, &w->t, w->model);
+		adv_timer_set(&e->timers, &w->t, w->model);
 	}
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Credit of UC and UD towards the same machine: probes, answers, and what goes wrong with them. */
 #include "harness.h"
+#include "wire/slot.h"
 
 #define WINDOW	    16 /* a quarter of the total window below */
 #define SENDER_PORT 0xc000

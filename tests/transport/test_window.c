@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "harness.h"
+#include "transport/window.h"
 
 #define WINDOW 32
 

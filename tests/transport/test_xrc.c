@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "harness.h"
+#include "transport/domain.h"
+#include "transport/srq.h"
 
 #define LEN 20000
 

@@ -14,7 +14,7 @@
  * Only queue pairs wait whose program has answered at once of late, and one message at a time. A
  * late answer now and then changes nothing: the machine may have had other things to do.
  */
-#include "transport/internal.h"
+#include "transport/responder_ack.h"
 
 #define ANSWERS_WANTED 3  /* more answers within the delay than late ones ... */
 #define ANSWERS_MOST   16 /* ... of which more are not counted */
@@ -23,8 +23,30 @@
 	4 /* bytes of a SEND that is as long as an ACK: only a shorter packet can end a            \
 	   * segmented datagram */
 
+void adv_responder_ack_queue(struct adv_qp *qp, uint8_t syndrome, uint32_t psn)
+{
+	struct adv_responder *resp = &qp->resp;
+
+	/* A repeated ACK must not take the place of a NAK for a later PSN. */
+	if (resp->ack_pending && adv_psn_diff(psn, resp->ack_psn) < 0)
+		return;
+	resp->ack_pending = true;
+	resp->ack_syndrome = syndrome;
+	resp->ack_psn = psn;
+	resp->ack_behind = false;
+	adv_list_del(&qp->delay_node);
+	adv_qp_schedule(qp);
+}
+
+void adv_responder_ack_forget(struct adv_qp *qp)
+{
+	qp->resp.ack_pending = false;
+	qp->resp.ack_behind = false;
+	adv_list_del(&qp->delay_node);
+}
+
 /* True where the ACK of a message that came now may wait. */
-static bool may_wait(struct adv_qp *qp, uint64_t now)
+static bool may_delay(struct adv_qp *qp, uint64_t now)
 {
 	struct adv_responder *resp = &qp->resp;
 
@@ -36,12 +58,12 @@ static bool may_wait(struct adv_qp *qp, uint64_t now)
 	return resp->answers >= ANSWERS_WANTED && !resp->ack_pending && !resp->res_pending;
 }
 
-void adv_ack_message(struct adv_qp *qp, uint32_t psn, uint64_t now)
+void adv_responder_ack_message(struct adv_qp *qp, uint32_t psn, uint64_t now)
 {
 	struct adv_responder *resp = &qp->resp;
-	bool wait = may_wait(qp, now);
+	bool wait = may_delay(qp, now);
 
-	adv_responder_queue_ack(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS, psn);
+	adv_responder_ack_queue(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS, psn);
 	if (!wait)
 		return;
 	resp->ack_due = now + qp->engine->ack_delay;
@@ -74,7 +96,7 @@ static bool may_go_behind(struct adv_qp *qp)
 	}
 }
 
-void adv_ack_posted(struct adv_qp *qp, uint64_t now)
+void adv_responder_ack_posted(struct adv_qp *qp, uint64_t now)
 {
 	struct adv_responder *resp = &qp->resp;
 
@@ -85,14 +107,14 @@ void adv_ack_posted(struct adv_qp *qp, uint64_t now)
 	else if (resp->answers < ANSWERS_MOST)
 		resp->answers++;
 	resp->asked_at = 0;
-	if (!adv_ack_waits(qp))
+	if (!adv_responder_ack_waits(qp))
 		return;
 	resp->ack_behind = may_go_behind(qp);
 	adv_list_del(&qp->delay_node);
 	adv_qp_schedule(qp);
 }
 
-uint64_t adv_ack_deadline(const struct adv_engine *e)
+uint64_t adv_responder_ack_deadline(const struct adv_engine *e)
 {
 	if (adv_list_empty(&e->delayed))
 		return ADV_NEVER;
@@ -118,8 +140,8 @@ bool adv_engine_hasten_acks(struct adv_engine *e)
 	return any;
 }
 
-void adv_ack_expire(struct adv_engine *e, uint64_t now)
+void adv_responder_ack_expire(struct adv_engine *e, uint64_t now)
 {
-	while (adv_ack_deadline(e) <= now)
+	while (adv_responder_ack_deadline(e) <= now)
 		count_late(&release_first(e)->resp);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "base/probe.h"
-#include "transport/internal.h"
+#include "transport/mr.h"
+#include "transport/payload.h"
 
-bool adv_sges_good(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge, int need,
-		   enum adv_vendor_err *why)
+bool adv_payload_sges_good(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge, int need,
+			   enum adv_vendor_err *why)
 {
 	for (uint32_t i = 0; i < num_sge; i++)
 		if (!adv_mr_resolve(qp->engine, qp->pd, sge[i].lkey, sge[i].addr, sge[i].length,
@@ -12,27 +12,7 @@ bool adv_sges_good(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sg
 	return true;
 }
 
-struct adv_tx_packet *adv_packet_start(struct adv_engine *e, struct adv_path *path,
-				       struct adv_tx_batch *batch, const struct adv_headers *h)
-{
-	struct adv_tx_packet *pkt = &batch->packet[batch->count++];
-
-	pkt->path = path;
-	pkt->iov = &batch->iov[batch->iov_used];
-	pkt->iov_count = 0;
-	pkt->payload_len = 0;
-	pkt->pad = h->bth.pad;
-	pkt->dest_qpn = h->bth.dest_qpn;
-	/* RFC 3168, 5: who does not react to marks must not ask for them */
-	pkt->ecn = e->cc.algorithm == ADV_CC_NONE ? ADV_ECN_NOT_ECT : ADV_ECN_ECT0;
-	pkt->icrc_flip = 0;
-	pkt->header_len = (uint8_t)adv_headers_encode(h, pkt->header);
-	e->counters.tx_packets++;
-	ADV_PROBE(packet_tx, h->bth.dest_qpn, h->bth.psn, h->bth.opcode);
-	return pkt;
-}
-
-void adv_place(uint8_t *to, const uint8_t *from, uint32_t length)
+void adv_payload_store(uint8_t *to, const uint8_t *from, uint32_t length)
 {
 	if (length == sizeof(uint64_t) && ((uintptr_t)to & 7) == 0) {
 		uint64_t v;
@@ -56,8 +36,9 @@ static void add_iov(struct adv_tx_batch *batch, struct adv_tx_packet *pkt, void 
 	pkt->payload_len += len;
 }
 
-bool adv_gather(struct adv_qp *qp, const struct adv_send_wqe *wqe, uint32_t offset, uint32_t length,
-		struct adv_tx_batch *batch, struct adv_tx_packet *pkt, enum adv_vendor_err *why)
+bool adv_payload_gather(struct adv_qp *qp, const struct adv_send_wqe *wqe, uint32_t offset,
+			uint32_t length, struct adv_tx_batch *batch, struct adv_tx_packet *pkt,
+			enum adv_vendor_err *why)
 {
 	if (length == 0)
 		return true;
@@ -88,8 +69,9 @@ bool adv_gather(struct adv_qp *qp, const struct adv_send_wqe *wqe, uint32_t offs
 	return true;
 }
 
-bool adv_scatter(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge, uint64_t offset,
-		 const uint8_t *data, uint32_t length, enum adv_vendor_err *why)
+bool adv_payload_scatter(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge,
+			 uint64_t offset, const uint8_t *data, uint32_t length,
+			 enum adv_vendor_err *why)
 {
 	for (uint32_t i = 0; i < num_sge && length; i++) {
 		uint32_t n;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Protection domains (IBTA 10.2.3) and XRC domains (annex A14). */
+#ifndef ADV_TRANSPORT_DOMAIN_H
+#define ADV_TRANSPORT_DOMAIN_H
+
+#include "base/list.h"
+#include "transport/engine.h"
+
+struct adv_pd {
+	struct adv_engine *engine;
+	const void *owner;
+	struct adv_list node; /* engine->pds */
+	uint32_t users;	      /* MRs, windows, SRQs, QPs and AHs in it */
+	uint32_t number;      /* for resources.c, as in CQs and SRQs */
+};
+
+struct adv_xrcd {
+	struct adv_engine *engine;
+	const void *owner;
+	struct adv_list node; /* engine->xrcds */
+	uint32_t users;	      /* SRQs and QPs in it */
+};
+
+#endif

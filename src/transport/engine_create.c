@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* An engine: create, destroy, settings. */
+#include <stdlib.h>
+
+#include "transport/ah.h"
+#include "transport/cq.h"
+#include "transport/domain.h"
+#include "transport/mcast.h"
+#include "transport/qpn.h"
+#include "transport/recovery.h"
+#include "transport/srq.h"
+#include "transport/unreliable.h"
+
+#define DEFAULT_WINDOW	  64
+#define DEFAULT_LINE_MBPS 40000 /* the paper's, see congestion.h */
+
+struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
+{
+	const uint64_t *seed = config->seed;
+	struct adv_engine *e;
+	int err;
+
+	/* The one state that xoshiro never leaves. */
+	if (!(seed[0] | seed[1] | seed[2] | seed[3]) || (config->cc && !adv_cc_valid(config->cc))) {
+		errno = EINVAL;
+		return NULL;
+	}
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	memcpy(e->rng.s, config->seed, sizeof(e->rng.s));
+	memcpy(e->secret_key, config->seed, sizeof(e->secret_key));
+	e->window = config->window ? config->window : DEFAULT_WINDOW;
+	e->total_window = config->total_window ? config->total_window : 4 * e->window;
+	e->unreliable_mbps = config->unreliable_mbps;
+	e->cc = config->cc ? *config->cc : adv_cc_default();
+	e->pace_burst = config->pace_burst;
+	e->line_mbps = DEFAULT_LINE_MBPS;
+	e->timeout_ticks = config->timeout_ticks ? config->timeout_ticks : 1;
+	adv_list_init(&e->tx_ready);
+	adv_list_init(&e->stalled);
+	adv_list_init(&e->held);
+	adv_list_init(&e->delayed);
+	e->ack_delay = config->ack_delay;
+	e->recovery = config->go_back_0 ? &adv_recovery_go_back_0 : &adv_recovery_go_back_n;
+	adv_list_init(&e->cq_events);
+	adv_list_init(&e->async_events);
+	adv_list_init(&e->pds);
+	adv_list_init(&e->cqs);
+	adv_list_init(&e->srqs);
+	adv_list_init(&e->xrcds);
+	adv_list_init(&e->qps);
+	adv_list_init(&e->groups);
+	e->local_credit = config->local_credit;
+	e->local_memory = config->local_memory;
+	e->page_in = config->page_in;
+	err = adv_unreliable_init(e);
+	if (!err)
+		err = adv_engine_add_qpns(e, config->qpn_first, config->qpn_count);
+	if (err) {
+		adv_timers_free(&e->timers);
+		free(e);
+		errno = err;
+		return NULL;
+	}
+	return e;
+}
+
+void adv_engine_destroy(struct adv_engine *e)
+{
+	while (!adv_list_empty(&e->groups)) {
+		struct adv_mcast_group *g =
+			adv_container_of(e->groups.next, struct adv_mcast_group, node);
+
+		adv_list_del(&g->node);
+		free(g);
+	}
+	while (!adv_list_empty(&e->qps))
+		adv_qp_destroy(adv_container_of(e->qps.next, struct adv_qp, node));
+	while (!adv_list_empty(&e->srqs))
+		adv_srq_destroy(adv_container_of(e->srqs.next, struct adv_srq, node));
+	while (!adv_list_empty(&e->cqs))
+		adv_cq_destroy(adv_container_of(e->cqs.next, struct adv_cq, node));
+	for (uint32_t i = 0; i < e->mrs.room; i++)
+		free(e->mrs.slot[i]);
+	while (!adv_list_empty(&e->pds)) {
+		struct adv_pd *pd = adv_container_of(e->pds.next, struct adv_pd, node);
+
+		adv_list_del(&pd->node);
+		free(pd);
+	}
+	while (!adv_list_empty(&e->xrcds))
+		adv_xrcd_destroy(adv_container_of(e->xrcds.next, struct adv_xrcd, node));
+	/* Events went with the objects they were about. */
+	assert(adv_list_empty(&e->async_events));
+	adv_qpns_free(e);
+	adv_ahs_free(e);
+	free(e->mrs.slot);
+	adv_timers_free(&e->timers);
+	free(e->gids);
+	free(e);
+}
+
+void adv_engine_set_line_rate(struct adv_engine *e, uint32_t mbps)
+{
+	e->line_mbps = mbps ? mbps : DEFAULT_LINE_MBPS;
+}
+
+const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e)
+{
+	return &e->counters;
+}
+
+uint64_t adv_engine_random(struct adv_engine *e)
+{
+	return adv_rng_secret(&e->rng, e->secret_key);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What an engine has to do at which time, and what it has to report. */
+#include "transport/cq.h"
+#include "transport/responder_ack.h"
+
+/* ---- time ---- */
+
+bool adv_engine_acks_wait(const struct adv_engine *e)
+{
+	return !adv_list_empty(&e->delayed);
+}
+
+uint64_t adv_engine_firm_deadline(const struct adv_engine *e)
+{
+	return adv_timers_earliest(&e->timers);
+}
+
+uint64_t adv_engine_deadline(const struct adv_engine *e)
+{
+	uint64_t firm = adv_engine_firm_deadline(e), ack;
+
+	if (!adv_engine_acks_wait(e))
+		return firm;
+	ack = adv_responder_ack_deadline(e);
+	return ack < firm ? ack : firm;
+}
+
+void adv_engine_expire(struct adv_engine *e, uint64_t now)
+{
+	adv_responder_ack_expire(e, now);
+	adv_timers_expire(&e->timers, e, now);
+}
+
+/* ---- events ---- */
+
+bool adv_engine_has_event(const struct adv_engine *e)
+{
+	return !adv_list_empty(&e->cq_events) || !adv_list_empty(&e->async_events);
+}
+
+bool adv_engine_event(struct adv_engine *e, struct adv_event *event)
+{
+	if (!adv_list_empty(&e->cq_events)) {
+		struct adv_cq *cq = adv_container_of(e->cq_events.next, struct adv_cq, event_node);
+
+		adv_list_del(&cq->event_node);
+		*event = (struct adv_event){.kind = ADV_EVENT_COMPLETION, .cq = cq};
+		return true;
+	}
+	return adv_affiliated_next(&e->async_events, event);
+}

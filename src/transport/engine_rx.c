@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Incoming packets: which queue pair each is for, and whether it comes from the right sender. */
+#include "base/probe.h"
+#include "transport/address.h"
+#include "transport/completer.h"
+#include "transport/datagram.h"
+#include "transport/flow.h"
+#include "transport/mcast.h"
+#include "transport/qpn.h"
+#include "transport/responder.h"
+#include "transport/responder_uc.h"
+#include "transport/unreliable.h"
+
+/* IBTA 10.9.1.2: the same key, and not both limited members; ours is the full default one. */
+static bool pkey_good(uint16_t pkey)
+{
+	return (pkey & 0x7fff) == (ADV_PKEY_DEFAULT & 0x7fff);
+}
+
+/* Our address, for a UD packet: one of the table, or a group that the QP is in; with a group's
+ * address comes the multicast QPN, and no other one. */
+static bool is_our_address(const struct adv_engine *e, const struct adv_incoming *in)
+{
+	return in->h->bth.dest_qpn == ADV_QPN_MULTICAST || adv_address_in_table(e, &in->meta->dgid);
+}
+
+static void report_established(struct adv_qp *qp)
+{
+	if (qp->state != IBV_QPS_RTR || qp->resp.commed)
+		return;
+	qp->resp.commed = true;
+	adv_affiliated_raise(&qp->engine->async_events, &qp->events, IBV_EVENT_COMM_EST,
+			     ADV_ERR_NONE);
+}
+
+/* One packet for one QP; what does not fit the QP changes nothing (IBTA 9.6.1). */
+static void deliver_packet(struct adv_engine *e, struct adv_qp *qp, uint64_t now,
+			   const struct adv_incoming *in)
+{
+	struct adv_engine_counters *c = &e->counters;
+
+	if ((in->h->bth.opcode & ADV_SERVICE_MASK) != qp->service || !adv_qp_can_receive(qp)) {
+		c->rx_no_qp++;
+		return;
+	}
+	if (!pkey_good(in->h->bth.pkey)) {
+		c->rx_bad_pkey++;
+		return;
+	}
+	if (qp->type == IBV_QPT_UD) {
+		if (!is_our_address(e, in))
+			c->rx_bad_address++;
+		else if (in->h->deth.qkey != qp->attr.qkey)
+			c->rx_bad_qkey++;
+		else if (in->h->bth.dest_qpn != ADV_QPN_MULTICAST &&
+			 !adv_address_sender_good(e, in->h->deth.src_qpn, in->meta))
+			c->rx_bad_sender++;
+		else
+			adv_datagram_rx(qp, now, in);
+		return;
+	}
+	if (!adv_gid_equal(&in->meta->sgid, &qp->path.dgid) ||
+	    !adv_gid_equal(&in->meta->dgid, &qp->path.sgid)) {
+		c->rx_bad_address++;
+		return;
+	}
+	if (qp->peer_is_here && e->sender_port &&
+	    !adv_address_is_of_qpn(e, qp->attr.dest_qp_num, in->meta)) {
+		c->rx_bad_sender++;
+		return;
+	}
+	if (in->info->flags & ADV_PKT_RESPONSE) {
+		adv_completer_rx(qp, now, in);
+		return;
+	}
+	if (qp->type == IBV_QPT_XRC_SEND) {
+		c->rx_no_qp++;
+		return;
+	}
+	report_established(qp);
+	if (qp->type == IBV_QPT_UC)
+		adv_responder_uc_rx(qp, now, in);
+	else
+		adv_responder_rx(qp, now, in);
+}
+
+static void deliver_multicast(struct adv_engine *e, uint64_t now, const struct adv_incoming *in)
+{
+	struct adv_mcast_group *g = adv_mcast_find(e, &in->meta->dgid);
+
+	if (!g) {
+		e->counters.rx_no_qp++;
+		return;
+	}
+	for (uint32_t i = 0; i < g->count; i++) {
+		const struct adv_qp *qp = g->member[i];
+
+		/* Not to its own sender (IBTA 10.5.2). */
+		if (qp->qpn != in->h->deth.src_qpn)
+			deliver_packet(e, g->member[i], now, in);
+	}
+}
+
+/* Splits payload and padding; false where the length does not fit the opcode. */
+static bool split_payload(const struct adv_rx_packet *pkt, size_t header_len,
+			  struct adv_incoming *in)
+{
+	uint32_t rest = pkt->len - (uint32_t)header_len;
+	uint8_t pad = in->h->bth.pad;
+
+	if (pad > rest || (rest & 3))
+		return false;
+	in->payload = adv_rx_payload(pkt, header_len);
+	in->payload_len = rest - pad;
+	return in->payload_len == 0 || (in->info->flags & ADV_PKT_PAYLOAD);
+}
+
+/* ---- congestion: packets that deliver() does not see, or not so ---- */
+
+/* What deliver() would count a packet from there under; NULL: it comes from the QP's peer. */
+static uint64_t *wrong_sender(struct adv_engine *e, const struct adv_qp *qp,
+			      const struct adv_bth *bth, const struct adv_rx_meta *meta)
+{
+	struct adv_engine_counters *c = &e->counters;
+
+	if (!qp || qp->type == IBV_QPT_UD || !adv_qp_can_receive(qp))
+		return &c->rx_no_qp;
+	if (!pkey_good(bth->pkey))
+		return &c->rx_bad_pkey;
+	if (!adv_gid_equal(&meta->sgid, &qp->path.dgid) ||
+	    !adv_gid_equal(&meta->dgid, &qp->path.sgid))
+		return &c->rx_bad_address;
+	if (qp->peer_is_here && e->sender_port &&
+	    !adv_address_is_of_qpn(e, qp->attr.dest_qp_num, meta))
+		return &c->rx_bad_sender;
+	return NULL;
+}
+
+/* A CNP names only the QP that is to slow down (annex A17.9.3), and is believed as far as any other
+ * packet of the QP's peer. */
+static void deliver_cnp(struct adv_engine *e, uint64_t now, const struct adv_headers *h,
+			const struct adv_rx_meta *meta)
+{
+	struct adv_qp *qp = adv_qpn_find(e, h->bth.dest_qpn);
+	uint64_t *wrong = wrong_sender(e, qp, &h->bth, meta);
+
+	if (wrong)
+		++*wrong;
+	else
+		adv_flow_on_cnp(qp, now);
+}
+
+/* A switch has marked the packet. It is looked at once more, so that all others need not be. */
+static void note_mark(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt)
+{
+	struct adv_headers h;
+	struct adv_qp *qp;
+
+	e->counters.np_ecn_marked_roce_packets++;
+	if (!adv_headers_decode(pkt->data, pkt->len, &h))
+		return;
+	qp = adv_qpn_find(e, h.bth.dest_qpn);
+	if (!wrong_sender(e, qp, &h.bth, pkt->meta) &&
+	    (h.bth.opcode & ADV_SERVICE_MASK) == qp->service)
+		adv_flow_marked(qp, now, &h.bth);
+}
+
+void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt)
+{
+	struct adv_headers h;
+	struct adv_incoming in = {.h = &h, .meta = pkt->meta};
+	size_t header_len;
+	struct adv_qp *qp;
+
+	e->counters.rx_packets++;
+	if ((pkt->meta->tclass & ADV_ECN_MASK) == ADV_ECN_CE)
+		note_mark(e, now, pkt);
+	header_len = adv_headers_decode(pkt->data, pkt->len, &h);
+	if (header_len == 0) {
+		e->counters.rx_malformed++;
+		return;
+	}
+	if (h.bth.opcode == ADV_OPCODE_CNP) {
+		if (pkt->len == header_len)
+			deliver_cnp(e, now, &h, pkt->meta);
+		else
+			e->counters.rx_malformed++;
+		return;
+	}
+	if (h.bth.opcode == ADV_OPCODE_PROBE || h.bth.opcode == ADV_OPCODE_ANSWER) {
+		adv_unreliable_rx(e, now, &h, pkt->meta);
+		return;
+	}
+	in.info = &adv_opcode_table[h.bth.opcode];
+	if (!split_payload(pkt, header_len, &in)) {
+		e->counters.rx_malformed++;
+		return;
+	}
+	ADV_PROBE(packet_rx, h.bth.dest_qpn, h.bth.psn, h.bth.opcode, in.payload_len);
+	if (h.bth.dest_qpn == ADV_QPN_MULTICAST) {
+		deliver_multicast(e, now, &in);
+		return;
+	}
+	qp = adv_qpn_find(e, h.bth.dest_qpn);
+	if (qp)
+		deliver_packet(e, qp, now, &in);
+	else
+		e->counters.rx_no_qp++;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Outgoing packets: which queue pair sends next, and what. */
+#include "transport/ah.h"
+#include "transport/datagram.h"
+#include "transport/flow.h"
+#include "transport/outgoing.h"
+#include "transport/requester.h"
+#include "transport/responder_tx.h"
+#include "transport/unreliable.h"
+
+bool adv_qp_may_wait(const struct adv_qp *qp)
+{
+	return qp->engine->in_flight > 0 && !(qp->peer_is_here && qp->engine->local_memory);
+}
+
+bool adv_engine_tx_ready(const struct adv_engine *e)
+{
+	return !adv_list_empty(&e->tx_ready) || e->note_tail != e->note_head;
+}
+
+void adv_engine_hold(struct adv_engine *e, uint64_t dscps)
+{
+	e->held_dscps = dscps;
+	adv_list_move_tail(&e->tx_ready, &e->held);
+}
+
+static bool is_held(const struct adv_engine *e, const struct adv_qp *qp)
+{
+	return e->held_dscps >> (qp->path.tclass >> 2) & 1 && qp->type != IBV_QPT_UD;
+}
+
+/* What waits for a batch of its own: an ACK behind requests that are to go out before it is made.
+ */
+static bool ack_goes_alone(const struct adv_qp *qp, const struct adv_tx_batch *batch)
+{
+	return qp->resp.ack_behind && batch->count && qp->peer_is_here && qp->engine->local_memory;
+}
+
+static void serve_qp(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+{
+	bool requests_first = qp->resp.ack_behind || qp->resp.cut;
+
+	if (requests_first)
+		adv_requester_tx(qp, now, batch, ADV_QUANTUM);
+	if (ack_goes_alone(qp, batch)) {
+		adv_qp_schedule(qp);
+		return;
+	}
+	if (adv_responder_has_tx(qp)) {
+		adv_responder_tx(qp, now, batch, ADV_QUANTUM);
+		qp->resp.cut = !requests_first && adv_responder_has_tx(qp);
+	}
+	if (!requests_first)
+		adv_requester_tx(qp, now, batch, ADV_QUANTUM);
+}
+
+unsigned adv_engine_tx(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch)
+{
+	return adv_engine_tx_some(e, now, batch, ADV_TX_BATCH_PACKETS);
+}
+
+unsigned adv_engine_tx_some(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch,
+			    unsigned limit)
+{
+	batch->count = 0;
+	batch->limit = limit;
+	batch->iov_used = 0;
+	if (e->dead_ahs)
+		adv_ahs_free(e);
+	if (e->note_tail != e->note_head)
+		adv_unreliable_tx(e, batch);
+	while (!adv_list_empty(&e->tx_ready) && adv_outgoing_has_room(batch)) {
+		struct adv_qp *qp = adv_container_of(e->tx_ready.next, struct adv_qp, tx_node);
+
+		adv_list_del(&qp->tx_node);
+		if (is_held(e, qp)) {
+			adv_flow_send_cnp(qp, batch);
+			adv_list_add_tail(&e->held, &qp->tx_node);
+		} else if (qp->type == IBV_QPT_UD) {
+			adv_datagram_tx(qp, now, batch, ADV_QUANTUM);
+		} else if (!qp->flow || !adv_flow_serve(qp, now, batch)) {
+			serve_qp(qp, now, batch);
+		}
+		if (ack_goes_alone(qp, batch))
+			break;
+	}
+	return batch->count;
+}
+
+void adv_engine_fetch(const struct adv_engine *e)
+{
+	__builtin_prefetch(&e->counters);
+	__builtin_prefetch(&e->counters.rx_write_requests);
+	__builtin_prefetch(&e->range);
+	__builtin_prefetch(&e->tx_ready);
+	__builtin_prefetch(&e->in_flight);
+	__builtin_prefetch(&e->note_head);
+	__builtin_prefetch(&e->mrs);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "transport/flight.h"
+
+/* Wakes the QPs that waited for the window that all share. */
+void adv_flight_unstall(struct adv_engine *e)
+{
+	while (!adv_list_empty(&e->stalled)) {
+		struct adv_qp *qp = adv_container_of(e->stalled.next, struct adv_qp, stall_node);
+
+		adv_list_del(&qp->stall_node);
+		adv_qp_schedule(qp);
+	}
+}
+
+void adv_flight_stall(struct adv_qp *qp)
+{
+	if (adv_list_empty(&qp->stall_node))
+		adv_list_add_tail(&qp->engine->stalled, &qp->stall_node);
+}
+
+void adv_flight_abandon(struct adv_qp *qp)
+{
+	adv_flight_set(qp, qp->req.max_psn, qp->req.max_psn);
+	qp->req.rd_tail = qp->req.rd_head;
+	qp->req.rnr_wait = false;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* PSNs in flight, of each QP and of all QPs of an engine together. */
+#ifndef ADV_TRANSPORT_FLIGHT_H
+#define ADV_TRANSPORT_FLIGHT_H
+
+#include "transport/qp_state.h"
+
+static inline uint32_t adv_flight_psns(const struct adv_qp *qp)
+{
+	return (qp->req.next_psn - qp->req.una_psn) & ADV_PSN_MASK;
+}
+
+/* Schedules the QPs that wait for the window that all QPs share. */
+void adv_flight_unstall(struct adv_engine *e);
+
+/* Sets the oldest unacknowledged PSN and the next one to send. */
+static inline void adv_flight_set(struct adv_qp *qp, uint32_t una, uint32_t next)
+{
+	struct adv_engine *e = qp->engine;
+
+	e->in_flight -= adv_flight_psns(qp);
+	qp->req.una_psn = una;
+	qp->req.next_psn = next;
+	e->in_flight += adv_flight_psns(qp);
+	if (e->in_flight < e->total_window && !adv_list_empty(&e->stalled))
+		adv_flight_unstall(e);
+}
+
+/* The QP waits for the window that all QPs share. */
+void adv_flight_stall(struct adv_qp *qp);
+
+/* False if n more packets must wait: for the QP's window, or for that of all QPs together. */
+static inline bool adv_flight_has_room(struct adv_qp *qp, uint32_t n)
+{
+	struct adv_engine *e = qp->engine;
+	uint32_t own = adv_flight_psns(qp);
+
+	if (own && own + n > qp->req.cwnd)
+		return false;
+	if (e->in_flight && e->in_flight + n > e->total_window) {
+		adv_flight_stall(qp);
+		return false;
+	}
+	return true;
+}
+
+/* Forgets what is in flight. */
+void adv_flight_abandon(struct adv_qp *qp);
+
+#endif

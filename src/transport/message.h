@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Messages of RC, XRC and UC: how they go into packets, and their packets at the responder. */
+#ifndef ADV_TRANSPORT_MESSAGE_H
+#define ADV_TRANSPORT_MESSAGE_H
+
+#include "transport/incoming.h"
+#include "transport/qp_state.h"
+#include "transport/recovery.h"
+#include "transport/responder_ack.h"
+
+/* Packets of a message of `length` bytes (IBTA 9.7.1): at least 1. */
+static inline uint32_t adv_message_packets(uint32_t length, uint32_t mtu)
+{
+	return length ? (uint32_t)(((uint64_t)length + mtu - 1) / mtu) : 1;
+}
+
+/* Payload of FIRST and MIDDLE fills the MTU, that of LAST is not empty (IBTA 9.7.4.1.6). */
+static inline bool adv_message_fits(const struct adv_qp *qp, const struct adv_incoming *in)
+{
+	uint16_t flags = in->info->flags;
+
+	if (!(flags & ADV_PKT_END))
+		return in->payload_len == qp->mtu;
+	return in->payload_len <= qp->mtu && ((flags & ADV_PKT_START) || in->payload_len > 0);
+}
+
+static inline bool adv_message_continues(const struct adv_qp *qp, const struct adv_incoming *in,
+					 enum adv_message message)
+{
+	if (in->info->flags & ADV_PKT_START)
+		return qp->resp.message == ADV_MSG_NONE;
+	return qp->resp.message == message;
+}
+
+/* A packet within a message requests an ACK. */
+void adv_message_acknowledge_inside(struct adv_qp *qp);
+
+/* After a packet was taken: on to the next PSN; at the end of a message, one more of them. */
+static inline void adv_message_accept(struct adv_qp *qp, const struct adv_incoming *in,
+				      uint32_t psns, uint64_t now)
+{
+	struct adv_responder *resp = &qp->resp;
+
+	if (in->info->flags & ADV_PKT_END) {
+		resp->message = ADV_MSG_NONE;
+		resp->msn = (resp->msn + 1) & ADV_PSN_MASK;
+	}
+	if (qp->reliable && in->h->bth.ackreq && (in->info->flags & ADV_PKT_END))
+		adv_responder_ack_message(qp, resp->epsn, now);
+	else if (qp->reliable && in->h->bth.ackreq)
+		adv_message_acknowledge_inside(qp);
+	resp->epsn = adv_psn_add(resp->epsn, psns);
+}
+
+/* Copies one packet of a SEND into the receive request. ADV_ERR_NONE, or the cause of the failure.
+ */
+enum adv_vendor_err adv_message_place_send(struct adv_qp *qp, const struct adv_incoming *in);
+/* Checks the first packet of a WRITE. ADV_ERR_NONE: the message is in progress. */
+enum adv_vendor_err adv_message_begin_write(struct adv_qp *qp, const struct adv_incoming *in);
+/* Copies one packet of a WRITE. ADV_ERR_NONE, or the cause of the failure. The key is checked each
+ * time: the region may have been deregistered. */
+enum adv_vendor_err adv_message_place_write(struct adv_qp *qp, const struct adv_incoming *in);
+/* Completes the receive request of a message. */
+void adv_message_complete(struct adv_qp *qp, const struct adv_incoming *in,
+			  enum ibv_wc_opcode opcode, uint32_t length, uint64_t now);
+
+#endif

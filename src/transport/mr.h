@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Memory regions (IBTA 10.6). */
+#ifndef ADV_TRANSPORT_MR_H
+#define ADV_TRANSPORT_MR_H
+
+#include "transport/engine_state.h"
+
+/* Granted by each region and no window: local requests may read the memory. */
+#define ADV_ACCESS_LOCAL_READ (1 << 30)
+
+/*
+ * Returns where [va, va + length) of the region named by `key` lies in this process. NULL: it must
+ * not be touched; *why is then ADV_ERR_LKEY, _LKEY_PD, _LOCAL_ACCESS, _LOCAL_BOUNDS or
+ * _LOCAL_UNMAPPED. `need`: IBV_ACCESS_* bits that the region must grant, or ADV_ACCESS_LOCAL_READ.
+ * If length is 0, the result is a non-NULL pointer and the key is not checked. On-demand paging:
+ * up to ADV_PAGED_AT_ONCE bytes are present when this returns; of a longer range only access and
+ * bounds are checked.
+ */
+uint8_t *adv_mr_resolve(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,
+			uint64_t va, uint64_t length, int need, enum adv_vendor_err *why);
+
+/* Adds mr to the engine's table under a new random key. 0 or ENOMEM. */
+int adv_mr_insert(struct adv_engine *e, struct adv_mr *mr);
+
+/* Translates a cause of adv_mr_resolve() for a request of the peer: ADV_ERR_RKEY, _RKEY_PD,
+ * _REMOTE_ACCESS, _REMOTE_BOUNDS or _REMOTE_UNMAPPED. */
+enum adv_vendor_err adv_mr_remote_cause(enum adv_vendor_err local);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "base/probe.h"
+#include "transport/outgoing.h"
+
+#define ETHERNET_BYTES 18 /* with the FCS */
+#define IPV4_UDP_BYTES 28
+#define IPV6_UDP_BYTES 48
+
+struct adv_tx_packet *adv_outgoing_add(struct adv_engine *e, struct adv_path *path,
+				       struct adv_tx_batch *batch, const struct adv_headers *h)
+{
+	struct adv_tx_packet *pkt = &batch->packet[batch->count++];
+
+	pkt->path = path;
+	pkt->iov = &batch->iov[batch->iov_used];
+	pkt->iov_count = 0;
+	pkt->payload_len = 0;
+	pkt->pad = h->bth.pad;
+	pkt->dest_qpn = h->bth.dest_qpn;
+	/* RFC 3168, 5: who does not react to marks must not ask for them */
+	pkt->ecn = e->cc.algorithm == ADV_CC_NONE ? ADV_ECN_NOT_ECT : ADV_ECN_ECT0;
+	pkt->icrc_flip = 0;
+	pkt->header_len = (uint8_t)adv_headers_encode(h, pkt->header);
+	e->counters.tx_packets++;
+	ADV_PROBE(packet_tx, h->bth.dest_qpn, h->bth.psn, h->bth.opcode);
+	return pkt;
+}
+
+uint32_t adv_outgoing_frame_bytes(const struct adv_tx_packet *pkt)
+{
+	return ETHERNET_BYTES +
+	       (adv_gid_is_ipv4(&pkt->path->sgid) ? IPV4_UDP_BYTES : IPV6_UDP_BYTES) +
+	       pkt->header_len + pkt->payload_len + pkt->pad + ADV_ICRC_LEN;
+}

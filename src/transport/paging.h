@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* On-demand paging: regions whose pages the engine brings in before it uses them. */
+#ifndef ADV_TRANSPORT_PAGING_H
+#define ADV_TRANSPORT_PAGING_H
+
+#include "transport/engine_state.h"
+
+/* Sets what the region or window grants. */
+void adv_mr_grant(const struct adv_engine *e, struct adv_mr *mr, int access);
+/* The rest of adv_mr_resolve() for a region that lacks `need` in its access. */
+uint8_t *adv_mr_resolve_paged(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,
+			      uint64_t va, uint64_t length, int need, enum adv_vendor_err *why);
+/* As adv_mr_resolve_paged(), for a region or window that has been found. */
+uint8_t *adv_mr_bring_in(const struct adv_engine *e, const struct adv_mr *mr, uint64_t va,
+			 uint64_t length, int need, enum adv_vendor_err *why);
+
+#endif

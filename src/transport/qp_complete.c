@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "base/probe.h"
+#include "transport/ah.h"
+#include "transport/cq.h"
+#include "transport/flight.h"
+#include "transport/inject.h"
+#include "transport/qp_complete.h"
+#include "transport/responder_ack.h"
+#include "transport/srq.h"
+
+static enum ibv_wc_opcode wc_opcode(uint8_t wr_opcode)
+{
+	switch ((int)wr_opcode) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return IBV_WC_RDMA_WRITE;
+	case IBV_WR_RDMA_READ:
+		return IBV_WC_RDMA_READ;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		return IBV_WC_COMP_SWAP;
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return IBV_WC_FETCH_ADD;
+	case ADV_WR_FLUSH:
+		return ADV_WC_FLUSH;
+	case ADV_WR_ATOMIC_WRITE:
+		return IBV_WC_ATOMIC_WRITE;
+	case IBV_WR_BIND_MW:
+	case ADV_WR_BIND_TYPE_1:
+		return IBV_WC_BIND_MW;
+	case IBV_WR_LOCAL_INV:
+		return IBV_WC_LOCAL_INV;
+	default:
+		return IBV_WC_SEND;
+	}
+}
+
+void adv_qp_complete_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
+			  uint64_t now)
+{
+	const struct adv_send_wqe *wqe = adv_send_wqe_at(qp, qp->sq.tail);
+	struct adv_cqe cqe = {.timestamp = now, .qp = qp, .release = qp->sq.tail + 1};
+
+	assert(qp->sq.tail != qp->sq.head);
+	if (status == IBV_WC_SUCCESS && qp->engine->injector) {
+		status = adv_inject_send(qp, ADV_INJECT_COMPLETION, wqe->opcode);
+		if (status != IBV_WC_SUCCESS) {
+			adv_qp_fail_send(qp, status, ADV_ERR_INJECTED, now);
+			return;
+		}
+	}
+	if (qp->sq.next == qp->sq.tail)
+		qp->sq.next++;
+	qp->sq.tail++;
+	if (wqe->ah)
+		adv_ah_release(qp->engine, wqe->ah);
+	if (status == IBV_WC_SUCCESS && !qp->sq_sig_all && !(wqe->send_flags & IBV_SEND_SIGNALED))
+		return;
+	cqe.wc.wr_id = wqe->wr_id;
+	cqe.wc.status = status;
+	cqe.wc.vendor_err = why;
+	cqe.wc.opcode = wc_opcode(wqe->opcode);
+	cqe.wc.byte_len = wqe->length;
+	cqe.wc.qp_num = qp->qpn;
+	if (status != IBV_WC_SUCCESS)
+		qp->engine->counters.req_cqe_error++;
+	if (!adv_cq_push(qp->send_cq, &cqe, false, now) && qp->state != IBV_QPS_ERR)
+		adv_qp_fatal(qp, IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN, now);
+}
+
+/* ---- receive requests ---- */
+
+struct adv_recv_wqe *adv_qp_take_recv(struct adv_qp *qp)
+{
+	if (qp->engine->injector &&
+	    adv_inject_recv(qp->engine, qp, ADV_INJECT_NOT_READY, ADV_WORK_NO_OPCODE))
+		return NULL;
+	if (qp->srq)
+		return adv_srq_take(qp->srq);
+	if (qp->rq.next == qp->rq.head)
+		return NULL;
+	return adv_recv_wqe_at(qp, qp->rq.next++);
+}
+
+void adv_qp_complete_recv(struct adv_qp *qp, struct adv_recv_wqe *wqe, struct ibv_wc *wc,
+			  bool solicited, uint64_t now)
+{
+	struct adv_cqe cqe = {.timestamp = now, .release = qp->rq.next, .is_recv = true};
+
+	/* What is in the CQ of an XRC SRQ stays when the QP goes. */
+	cqe.qp = qp->xrcd ? NULL : qp;
+	wc->wr_id = wqe->wr_id;
+	wc->qp_num = qp->qpn;
+	cqe.wc = *wc;
+	if (qp->srq)
+		adv_srq_release(qp->srq, wqe);
+	if (wc->status != IBV_WC_SUCCESS)
+		qp->engine->counters.resp_cqe_error++;
+	if (!adv_cq_push(qp->recv_cq, &cqe, solicited, now) && qp->state != IBV_QPS_ERR)
+		adv_qp_fatal(qp, IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN, now);
+}
+
+/* ---- errors ---- */
+
+void adv_qp_flush_send(struct adv_qp *qp, uint64_t now)
+{
+	while (qp->sq.tail != qp->sq.head)
+		adv_qp_complete_send(qp, IBV_WC_WR_FLUSH_ERR, ADV_ERR_FLUSHED, now);
+}
+
+static void flush_one_recv(struct adv_qp *qp, struct adv_recv_wqe *wqe, uint64_t now)
+{
+	struct ibv_wc wc = {.status = IBV_WC_WR_FLUSH_ERR,
+			    .vendor_err = ADV_ERR_FLUSHED,
+			    .opcode = IBV_WC_RECV};
+
+	adv_qp_complete_recv(qp, wqe, &wc, false, now);
+}
+
+void adv_qp_flush_recv(struct adv_qp *qp, uint64_t now)
+{
+	struct adv_recv_wqe *taken = qp->resp.recv;
+
+	qp->resp.recv = NULL;
+	if (taken)
+		flush_one_recv(qp, taken, now);
+	while (!qp->srq && qp->rq.next != qp->rq.head)
+		flush_one_recv(qp, adv_recv_wqe_at(qp, qp->rq.next++), now);
+	if ((qp->srq || qp->xrcd) && !qp->last_wqe_reported) {
+		qp->last_wqe_reported = true;
+		adv_affiliated_raise(&qp->engine->async_events, &qp->events,
+				     IBV_EVENT_QP_LAST_WQE_REACHED, ADV_ERR_NONE);
+	}
+}
+
+/* Forgets what is in flight: nothing of it will be answered to any more. */
+static void stop_sending(struct adv_qp *qp)
+{
+	if (qp->reliable)
+		adv_flight_abandon(qp);
+	adv_list_del(&qp->stall_node);
+	qp->req.offset = 0;
+	adv_timer_cancel(&qp->req.timer);
+}
+
+void adv_qp_enter_error(struct adv_qp *qp, uint64_t now)
+{
+	qp->state = IBV_QPS_ERR;
+	stop_sending(qp);
+	if (!qp->resp.dead) {
+		adv_list_del(&qp->tx_node);
+		adv_responder_ack_forget(qp);
+		qp->resp.res_pending = 0;
+	}
+	adv_qp_flush_send(qp, now);
+	adv_qp_flush_recv(qp, now);
+}
+
+static void enter_sqe(struct adv_qp *qp, uint64_t now)
+{
+	qp->state = IBV_QPS_SQE;
+	stop_sending(qp);
+	adv_qp_flush_send(qp, now);
+}
+
+void adv_qp_fatal(struct adv_qp *qp, enum ibv_event_type type, enum adv_vendor_err why,
+		  uint64_t now)
+{
+	if (qp->state == IBV_QPS_ERR)
+		return;
+	adv_affiliated_raise(&qp->engine->async_events, &qp->events, type, why);
+	adv_qp_enter_error(qp, now);
+}
+
+void adv_qp_fail_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
+		      uint64_t now)
+{
+	adv_qp_complete_send(qp, status, why, now);
+	if (qp->reliable)
+		adv_qp_enter_error(qp, now);
+	else if (qp->state != IBV_QPS_ERR)
+		enter_sqe(qp, now);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Completions of a queue pair, and how it fails. */
+#ifndef ADV_TRANSPORT_QP_COMPLETE_H
+#define ADV_TRANSPORT_QP_COMPLETE_H
+
+#include "transport/qp_state.h"
+
+/* Completes the oldest send request. */
+void adv_qp_complete_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
+			  uint64_t now);
+/* The oldest send request fails, and the QP enters ERR (RC) or SQE (UC, UD). */
+void adv_qp_fail_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
+		      uint64_t now);
+/* Dequeues the next receive request of the SRQ or the receive queue; NULL: none. */
+struct adv_recv_wqe *adv_qp_take_recv(struct adv_qp *qp);
+/* Completes a receive request. wc: all but wr_id and qp_num. */
+void adv_qp_complete_recv(struct adv_qp *qp, struct adv_recv_wqe *wqe, struct ibv_wc *wc,
+			  bool solicited, uint64_t now);
+/* All posted requests complete with WR_FLUSH_ERR, oldest first (IBTA 10.3.1.7). */
+void adv_qp_flush_send(struct adv_qp *qp, uint64_t now);
+void adv_qp_flush_recv(struct adv_qp *qp, uint64_t now);
+/* The QP enters ERR: all outstanding requests are flushed. */
+void adv_qp_enter_error(struct adv_qp *qp, uint64_t now);
+/* The QP enters ERR and reports the asynchronous event with its cause, unless it is in ERR. */
+void adv_qp_fatal(struct adv_qp *qp, enum ibv_event_type type, enum adv_vendor_err why,
+		  uint64_t now);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* QP numbers. */
+#ifndef ADV_TRANSPORT_QPN_H
+#define ADV_TRANSPORT_QPN_H
+
+#include "transport/qp_state.h"
+
+struct adv_qp *adv_qpn_find(const struct adv_engine *e, uint32_t qpn);
+/* The range that has the number; NULL: none. */
+struct adv_qpn_range *adv_qpn_range_of(const struct adv_engine *e, uint32_t qpn);
+/* Gives the QP the number that has rested longest. 0; ENOMEM: none is left. */
+int adv_qpn_take(struct adv_engine *e, struct adv_qp *qp);
+void adv_qpn_release(struct adv_engine *e, uint32_t qpn);
+void adv_qpns_free(struct adv_engine *e);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How a responder refuses a request. */
+#ifndef ADV_TRANSPORT_REFUSAL_H
+#define ADV_TRANSPORT_REFUSAL_H
+
+#include "transport/engine.h"
+#include "wire/headers.h"
+
+/* How each side learns of a refused request. */
+struct adv_refusal {
+	enum adv_nak_code nak;
+	enum ibv_event_type event; /* if no receive request fails */
+	enum ibv_wc_status status; /* of the receive request in use, if any */
+};
+
+struct adv_refusal adv_refusal_of(enum adv_vendor_err why);
+
+#endif

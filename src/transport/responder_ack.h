@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The one pending ACK or NAK of a responder, which may be delayed. */
+#ifndef ADV_TRANSPORT_RESPONDER_ACK_H
+#define ADV_TRANSPORT_RESPONDER_ACK_H
+
+#include "transport/qp_state.h"
+
+/* Sends an ACK, NAK or RNR NAK in the QP's next turn. */
+void adv_responder_ack_queue(struct adv_qp *qp, uint8_t syndrome, uint32_t psn);
+/* Drops the pending ACK, delayed or not. */
+void adv_responder_ack_forget(struct adv_qp *qp);
+/* Acknowledges a message that was received up to psn: at once, or a little later. */
+void adv_responder_ack_message(struct adv_qp *qp, uint32_t psn, uint64_t now);
+/* A request was posted. */
+void adv_responder_ack_posted(struct adv_qp *qp, uint64_t now);
+/* The earliest deadline of a delayed ACK; ADV_NEVER: there is none. */
+uint64_t adv_responder_ack_deadline(const struct adv_engine *e);
+void adv_responder_ack_expire(struct adv_engine *e, uint64_t now);
+
+/* True if the QP's ACK is delayed. */
+static inline bool adv_responder_ack_waits(const struct adv_qp *qp)
+{
+	return !adv_list_empty(&qp->delay_node);
+}
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The timers of the requester, and how it sends packets again.
+ */
+#include "base/probe.h"
+#include "transport/flight.h"
+#include "transport/qp_complete.h"
+#include "transport/recovery.h"
+#include "transport/retransmit.h"
+#include "transport/window.h"
+
+/* ---- the retransmission timer ---- */
+
+/* IBTA 9.7.6.1.3: 4.096 us x 2^timeout. */
+static uint64_t timeout_ns(const struct adv_qp *qp)
+{
+	return 4096ull << qp->attr.timeout;
+}
+
+/* How many timeouts the timer runs for. Where half of the retries are used up it is one, whatever
+ * was thought of the peer: the network may lose one question after the other. */
+static uint8_t timer_ticks(const struct adv_qp *qp)
+{
+	return qp->req.retry_left > qp->attr.retry_cnt / 2 ? qp->req.backoff : 1;
+}
+
+void adv_retransmit_arm(struct adv_qp *qp, uint64_t now)
+{
+	struct adv_requester *req = &qp->req;
+
+	if (req->rnr_wait)
+		return;
+	/* A timeout of 0 means none at all. */
+	if (adv_flight_psns(qp) && qp->attr.timeout)
+		adv_timer_set(&qp->engine->timers, &req->retransmit_timer,
+			      now + timeout_ns(qp) * timer_ticks(qp));
+	else
+		adv_timer_cancel(&req->retransmit_timer);
+}
+
+/* ---- the cursor ---- */
+
+void adv_retransmit_from(struct adv_qp *qp, uint32_t psn)
+{
+	struct adv_requester *req = &qp->req;
+	uint32_t i;
+
+	while (req->rd_head != req->rd_tail &&
+	       adv_psn_diff(req->rd_end[(req->rd_head - 1) & (req->rd_room - 1)], psn) > 0)
+		req->rd_head--;
+	req->offset = 0;
+	for (i = qp->sq.tail; i != qp->sq.head; i++) {
+		const struct adv_send_wqe *wqe = adv_send_wqe_at(qp, i);
+		uint32_t packets = (psn - wqe->first_psn) & ADV_PSN_MASK;
+
+		if (!wqe->started)
+			break;
+		if (packets < wqe->psn_count) {
+			req->offset = packets * qp->mtu;
+			break;
+		}
+	}
+	qp->sq.next = i;
+	adv_flight_set(qp, req->una_psn, psn);
+	adv_qp_schedule(qp);
+}
+
+/* Nothing follows the newest packet: where it did not ask for an acknowledgement, what is out is
+ * sent again, and then it does. */
+void adv_retransmit_for_ack(struct adv_qp *qp)
+{
+	if (qp->reliable && adv_flight_psns(qp) && qp->req.since_ackreq)
+		adv_retransmit_from(qp, qp->req.una_psn);
+}
+
+/* Where the cursor is before a timeout sets it back; what was noted at the first of several stays.
+ */
+static void note_cursor(struct adv_qp *qp)
+{
+	struct adv_requester *req = &qp->req;
+
+	if (req->unanswered)
+		return;
+	req->far = req->next_psn == req->max_psn && req->rd_head != req->rd_tail;
+	if (!req->far)
+		return;
+	req->far_head = req->rd_head;
+	req->far_end = req->rd_end[req->rd_tail & (req->rd_room - 1)];
+}
+
+void adv_retransmit_resume(struct adv_qp *qp)
+{
+	struct adv_requester *req = &qp->req;
+
+	if (!req->unanswered || !req->far)
+		return;
+	req->far = false;
+	req->rd_end[req->rd_tail & (req->rd_room - 1)] = req->far_end;
+	req->rd_head = req->far_head;
+	adv_retransmit_from(qp, req->max_psn);
+}
+
+/* ---- acknowledgements ---- */
+
+/*
+ * Answers were late, or lost. Until all that was in flight then is done, and in time, the timer
+ * runs as long as it had to in the end. What is answered soon after it was sent again was lost: the
+ * peer is not slow.
+ */
+static void note_time(struct adv_qp *qp, uint32_t psn, bool sent_again, uint64_t now)
+{
+	struct adv_requester *req = &qp->req;
+	uint64_t timeout = timeout_ns(qp);
+	uint64_t in_time = req->retransmit_timer.when - timeout * (timer_ticks(qp) - 1u);
+
+	if (now > in_time)
+		req->late_psn = req->max_psn;
+	else if (adv_psn_diff(psn, req->late_psn) >= 0 ||
+		 (sent_again && now + timeout - timeout / 4 <= in_time))
+		req->backoff = 1;
+}
+
+void adv_retransmit_progress(struct adv_qp *qp, uint32_t psn, bool sent_again, uint64_t now)
+{
+	struct adv_requester *req = &qp->req;
+
+	adv_window_acked(qp, (psn - req->una_psn) & ADV_PSN_MASK, sent_again);
+	if (req->backoff > 1)
+		note_time(qp, psn, sent_again, now);
+	req->retry_left = qp->attr.retry_cnt;
+	req->rnr_left = qp->attr.rnr_retry;
+	req->ticks = 0;
+	req->unanswered = false;
+	req->gap_asked = false;
+	req->nak_heard = false;
+	while (req->rd_tail != req->rd_head &&
+	       adv_psn_diff(req->rd_end[req->rd_tail & (req->rd_room - 1)], psn) <= 0)
+		req->rd_tail++;
+}
+
+void adv_retransmit_duplicate_ack(struct adv_qp *qp, uint32_t psn, uint64_t now)
+{
+	struct adv_requester *req = &qp->req;
+
+	if (!adv_flight_psns(qp) || !qp->engine->recovery->duplicate_ack_counts ||
+	    adv_psn_diff(req->una_psn, psn) > (int32_t)qp->engine->window)
+		return;
+	req->retry_left = qp->attr.retry_cnt;
+	req->ticks = 0;
+	adv_retransmit_arm(qp, now);
+}
+
+/* ---- losses ---- */
+
+/* Everything from psn on is sent again: after a timeout one packet, which asks for an
+ * acknowledgement, and the others when that has come. */
+static void send_again(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why)
+{
+	ADV_PROBE(retransmission, qp->qpn, psn, adv_flight_psns(qp));
+	psn = qp->engine->recovery->go_back(qp, psn, why);
+	adv_retransmit_from(qp, psn);
+	adv_timer_cancel(&qp->req.retransmit_timer);
+}
+
+void adv_retransmit_lost(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why, uint64_t now)
+{
+	struct adv_requester *req = &qp->req;
+
+	/* Where somebody answers, it goes on for ever. */
+	if (!qp->engine->recovery->nak_costs_retry && why != ADV_ERR_TIMEOUT) {
+		req->retry_left = qp->attr.retry_cnt;
+		send_again(qp, psn, why);
+		return;
+	}
+	if (req->retry_left == 0) {
+		qp->engine->counters.req_transport_retries_exceeded++;
+		adv_qp_fail_send(qp, IBV_WC_RETRY_EXC_ERR, why, now);
+		return;
+	}
+	req->retry_left--;
+	send_again(qp, psn, why);
+}
+
+/*
+ * No answer for the timeout. A retry lasts timeout_ticks of them; the first one is asked after 1, 2
+ * and 4 timeouts, those behind it only once: a peer that is slow is not the quicker for it.
+ */
+static void timed_out(struct adv_qp *qp, uint64_t now)
+{
+	struct adv_requester *req = &qp->req;
+	uint8_t ticks = req->ticks + timer_ticks(qp), most = qp->engine->timeout_ticks;
+
+	qp->engine->counters.local_ack_timeout_err++;
+	/* What is missing is asked for now: responses still on their way are no reason to do it
+	 * again. */
+	note_cursor(qp);
+	req->unanswered = qp->engine->recovery->one_packet_at_timeout;
+	req->gap_asked = true;
+	req->nak_heard = false;
+	req->late_psn = req->max_psn;
+	if (ticks < most) {
+		req->ticks = ticks;
+		if (req->backoff < ticks)
+			req->backoff = ticks < most - ticks ? ticks : most - ticks;
+		send_again(qp, req->una_psn, ADV_ERR_TIMEOUT);
+		return;
+	}
+	req->ticks = 0;
+	req->backoff = most;
+	adv_retransmit_lost(qp, req->una_psn, ADV_ERR_TIMEOUT, now);
+}
+
+/* ---- the RNR NAK timer ---- */
+
+void adv_retransmit_after_rnr_nak(struct adv_qp *qp, uint64_t ns, uint64_t now)
+{
+	struct adv_requester *req = &qp->req;
+
+	adv_retransmit_from(qp, req->una_psn);
+	req->rnr_wait = true;
+	adv_timer_set(&qp->engine->timers, &req->rnr_nak_timer, now + ns);
+}
+
+static void rnr_nak_timer_expired(struct adv_qp *qp)
+{
+	qp->req.rnr_wait = false;
+	adv_qp_schedule(qp);
+}
+
+void adv_retransmit_timer_expired(struct adv_engine *e, struct adv_timer *t, uint64_t now)
+{
+	struct adv_qp *qp = adv_container_of(t, struct adv_qp, req.timer);
+
+	if (qp->req.rnr_wait)
+		rnr_nak_timer_expired(qp);
+	else if (adv_flight_psns(qp))
+		timed_out(qp, now);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Timers of one engine in a binary heap. The heap allocates memory only when a timer is reserved:
+ * setting a timer never fails.
+ */
+#ifndef ADV_TRANSPORT_TIMER_H
+#define ADV_TRANSPORT_TIMER_H
+
+#include <stdint.h>
+
+#include "transport/engine.h"
+
+struct adv_timer;
+typedef void adv_timer_fn(struct adv_engine *e, struct adv_timer *t, uint64_t now);
+
+struct adv_timer {
+	adv_timer_fn *fire;
+	uint64_t when;	   /* ADV_NEVER: not set */
+	uint64_t in_heap;  /* its key in the heap: at most `when` */
+	uint32_t position; /* in the heap; 0: not in it */
+};
+
+struct adv_timer_heap {
+	struct adv_timer **slot; /* slot[1] is the earliest */
+	uint32_t count;
+	uint32_t room; /* reserved timers */
+};
+
+void adv_timer_init(struct adv_timer *t, adv_timer_fn *fire);
+
+/* Reserves room for one timer. Each timer that may be set needs one reservation. 0 or ENOMEM. */
+int adv_timers_reserve(struct adv_timer_heap *h);
+/* Returns one reservation. */
+void adv_timers_release(struct adv_timer_heap *h);
+/* Frees the heap. */
+void adv_timers_free(struct adv_timer_heap *h);
+
+/* Sets the timer, or moves it. To move it later costs nothing until the earlier time. */
+void adv_timer_set(struct adv_timer_heap *h, struct adv_timer *t, uint64_t when);
+/* Removes the timer from the heap. Call it before the timer's object is freed. */
+void adv_timer_remove(struct adv_timer_heap *h, struct adv_timer *t);
+
+/* The timer does not fire any more. It stays in the heap until its key is reached. */
+static inline void adv_timer_cancel(struct adv_timer *t)
+{
+	t->when = ADV_NEVER;
+}
+
+/* Returns a time before which no timer fires; ADV_NEVER if the heap is empty. */
+static inline uint64_t adv_timers_earliest(const struct adv_timer_heap *h)
+{
+	return h->count ? h->slot[1]->in_heap : ADV_NEVER;
+}
+
+/* Calls all timers that are due. They may set timers. */
+void adv_timers_expire(struct adv_timer_heap *h, struct adv_engine *e, uint64_t now);
+
+#endif

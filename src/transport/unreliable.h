@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Pacing of UC and UD. */
+#ifndef ADV_TRANSPORT_UNRELIABLE_H
+#define ADV_TRANSPORT_UNRELIABLE_H
+
+#include "transport/qp_state.h"
+
+/* 0 or ENOMEM. */
+int adv_unreliable_init(struct adv_engine *e);
+/* True if a packet of a UC or UD QP may go to this destination now; else the QP is scheduled when
+ * it may. May add a probe to the batch, which has room. */
+bool adv_unreliable_may_send(struct adv_qp *qp, struct adv_path *path, uint32_t dest_qpn,
+			     struct adv_tx_batch *batch, uint64_t now);
+/* Call it after each packet; the packet is the newest of the batch. */
+void adv_unreliable_sent(struct adv_qp *qp, struct adv_path *path, uint32_t dest_qpn,
+			 struct adv_tx_batch *batch, uint64_t now);
+/* A UC or UD QP has waited for the rate. */
+void adv_unreliable_rate_expired(struct adv_engine *e, struct adv_timer *t, uint64_t now);
+/* Handles a probe or an answer to one. */
+void adv_unreliable_rx(struct adv_engine *e, uint64_t now, const struct adv_headers *h,
+		       const struct adv_rx_meta *meta);
+/* Adds probes and answers to the batch. */
+void adv_unreliable_tx(struct adv_engine *e, struct adv_tx_batch *batch);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Congestion control for networks that lose packets. */
+#ifndef ADV_TRANSPORT_WINDOW_H
+#define ADV_TRANSPORT_WINDOW_H
+
+#include "transport/qp_state.h"
+
+void adv_window_start(struct adv_qp *qp);
+/* sent_again: the packets were retransmitted since the cursor was last set back. */
+void adv_window_acked(struct adv_qp *qp, uint32_t packets, bool sent_again);
+void adv_window_lost(struct adv_qp *qp);
+void adv_window_timed_out(struct adv_qp *qp);
+
+#endif

@@ -41,7 +41,7 @@ static int find_level(void)
 	if (!atomic_compare_exchange_strong(&level_now, &before, level))
 		return before;
 	if (unknown)
-		adv_warn("ADVERB_LOG=%.64s is none of: " ADV_LOG_LEVELS "; info is meant",
+		adv_warn("ADVERB_LOG=%.64s is none of: " ADV_LOG_LEVELS "; using info",
 			 getenv("ADVERB_LOG"));
 	return level;
 }

@@ -43,6 +43,6 @@ bool adv_cli_gids(struct adv_control *c, struct adv_gid_table *copy)
 {
 	if (adv_gid_table_read(adv_control_gids(c), copy))
 		return true;
-	fprintf(stderr, "adverb: adverbd's GID table does not hold still: try again\n");
+	fprintf(stderr, "adverb: adverbd's GID table changes too often: try again\n");
 	return false;
 }

@@ -101,7 +101,7 @@ static int take_tables(struct adv_daemon *d, const struct adv_carried *c, char *
 	page = adv_container_of(d->gids, struct adv_gid_page, table);
 	if (!adv_sealed_copy(c->ledger_fd, sizeof(*d->ledger), d->ledger, of_ledger) ||
 	    !adv_sealed_copy(c->table_fd, of_page, page, of_page)) {
-		snprintf(why, why_len, "the tables of the adverbd before cannot be read");
+		snprintf(why, why_len, "the tables of the previous adverbd cannot be read");
 		return EPROTO;
 	}
 	tidy_ledger(d, c->sockets);
@@ -116,7 +116,7 @@ static int take_group(struct adv_daemon *d, const struct adv_carried *c, char *w
 		error = is_of_group(c->socket[i]) ? 0 : EPROTO;
 	if (error || c->sockets < ADV_GROUP_FIRST || !same_namespace(c->socket[0], d->listener)) {
 		snprintf(why, why_len,
-			 "what was kept of the adverbd before is not the sockets of this network "
+			 "the sockets kept from the previous adverbd are not those of this network "
 			 "namespace's port");
 		return EPROTO;
 	}
@@ -157,6 +157,6 @@ int adv_daemon_adopt(struct adv_daemon *d, int queue, char *why, size_t why_len)
 	d->ledger->carried_set = c.set;
 	d->ledger->carried = c.messages;
 	(void)adv_carrier_renew(d);
-	adv_info("goes on with the %u sockets of a daemon before", c.sockets);
+	adv_info("adverbd continues with %u sockets of the previous one", c.sockets);
 	return adv_daemon_open(d, why, why_len);
 }

@@ -95,7 +95,7 @@ int adv_carrier_renew(struct adv_daemon *d)
 	if (d->carrier.queue < 0 || !(old || d->ledger->carried_set == 0))
 		return ENOTSUP;
 	if (d->sockets > d->carrier.most) {
-		adv_info("the group has grown too large to be carried by clients");
+		adv_info("the group has too many sockets for clients to keep");
 		adv_carrier_empty(d);
 		return E2BIG;
 	}

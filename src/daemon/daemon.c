@@ -107,13 +107,11 @@ static int take_marker(struct adv_daemon *d, char *why, size_t why_len)
 	if (error == EADDRINUSE && another_listens(d))
 		return already_runs(why, why_len);
 	if (error == EADDRINUSE) {
-		snprintf(
-			why, why_len,
-			"programs that have outlived the adverbd before hold UDP port %d, and "
-			"start "
-			"another one: wait for it, or have them ended (@%s-%u%s in /proc/net/unix)",
-			ADV_ROCE_UDP_PORT, ADV_CONTROL_NAME, (unsigned)d->uid,
-			ADV_CONTROL_NAME_ESTATE);
+		snprintf(why, why_len,
+			 "programs of an adverbd that has died hold UDP port %d, and start another "
+			 "adverbd: wait for it, or end these programs (@%s-%u%s in /proc/net/unix)",
+			 ADV_ROCE_UDP_PORT, ADV_CONTROL_NAME, (unsigned)d->uid,
+			 ADV_CONTROL_NAME_ESTATE);
 		return EBUSY;
 	}
 	if (error)
@@ -178,8 +176,7 @@ int adv_daemon_make_tables(struct adv_daemon *d, char *why, size_t why_len)
 		snprintf(why, why_len,
 			 "the limit for files (ulimit -f) leaves adverbd no room for its tables, "
 			 "and "
-			 "only root may lift it: start adverbd by hand where there is no such "
-			 "limit");
+			 "only root may raise it: start adverbd by hand without this limit");
 	else if (error)
 		snprintf(why, why_len, "cannot make the shared tables: %s", strerror(error));
 	return error;

@@ -64,7 +64,7 @@ uint32_t adv_gid_publish(struct adv_gid_table *shared)
 		return 0;
 	}
 	if (snapshot.left_out)
-		adv_warn("%u addresses more than fit are left out", snapshot.left_out);
+		adv_warn("the GID table is full: %u addresses are not in it", snapshot.left_out);
 	adv_gid_policy_fill(&snapshot, torn ? NULL : shared, &next);
 	/* A GUID is for life. */
 	next.node_guid = shared->node_guid && !torn ? shared->node_guid

@@ -130,7 +130,7 @@ static bool hear_worker(struct adv_daemon *d, int worker)
 	if (n == sizeof(place) && take_socket(d, &msg, place))
 		return true;
 	/* Without all sockets we are no keeper; the worker has them, and makes another one. */
-	adv_error("the keeper has lost count of the sockets of UDP port 4791");
+	adv_error("the keeper's list of the sockets of UDP port 4791 is wrong");
 	_exit(1);
 }
 
@@ -199,7 +199,7 @@ static int keeper_run(struct adv_daemon *d, int worker)
 			return 1;
 		}
 		if (too_often(&window, &count)) {
-			adv_error("adverbd: the worker dies again and again: giving up");
+			adv_error("adverbd: the worker died repeatedly: exiting");
 			adv_sysfs_root_remove();
 			adv_daemon_release(d);
 			return 1;

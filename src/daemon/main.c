@@ -39,12 +39,13 @@ enum { KEY_READY_FD = 256, KEY_ESTATE_FD };
 
 static const struct argp_option argp_options[] = {
 	{"foreground", 'f', NULL, 0, "Stay in the foreground and log to standard error", 0},
-	{"system", 's', NULL, 0, "Serve all users of this network namespace, and stay (root only)",
+	{"system", 's', NULL, 0,
+	 "Serve all users of this network namespace, and stay without clients (root only)", 0},
+	{"linger", 'l', "SECONDS", 0, "Exit this many seconds after the last client (default 1)",
 	 0},
-	{"linger", 'l', "SECONDS", 0, "Leave so long after the last client has gone (default 1)",
-	 0},
-	{"ready-fd", KEY_READY_FD, "FD", OPTION_HIDDEN, "Tell the starter on this descriptor", 0},
-	{"estate-fd", KEY_ESTATE_FD, "FD", OPTION_HIDDEN, "Go on from what is in this socket", 0},
+	{"ready-fd", KEY_READY_FD, "FD", OPTION_HIDDEN, "Report the start on this descriptor", 0},
+	{"estate-fd", KEY_ESTATE_FD, "FD", OPTION_HIDDEN,
+	 "Continue with the sockets in this socket's queue", 0},
 	{0},
 };
 
@@ -96,10 +97,10 @@ static const struct argp argp = {
 	argp_options,
 	parse_option,
 	NULL,
-	"The control plane of Adverb, an RDMA NIC in software: holds UDP port 4791, hands out QP "
-	"numbers and publishes the GID table. Programs start it by themselves; there is no need "
-	"to run it by hand.\vOne daemon serves one user in one network namespace; with --system, "
-	"all users. See adverbd(8).",
+	"Run the control plane of Adverb, an RDMA NIC in software. The daemon holds UDP port 4791, "
+	"assigns QP numbers and publishes the GID table. Programs start it themselves; you need "
+	"not start it by hand.\vOne daemon serves one user in one network namespace; with "
+	"--system, all users. See adverbd(8).",
 	NULL,
 	NULL,
 	NULL,

@@ -158,7 +158,8 @@ void adv_port_holder_describe(uint16_t port, char *why, size_t why_len)
 	int pid;
 
 	if (!find_holder(port, &h)) {
-		snprintf(why, why_len, "UDP port %u is in use, by what cannot be seen from here",
+		snprintf(why, why_len,
+			 "UDP port %u is in use by a process that is not visible from here",
 			 (unsigned)port);
 		return;
 	}

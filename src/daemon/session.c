@@ -50,7 +50,7 @@ static bool serve_message(void *session)
 		return false;
 	}
 	if (n != (ssize_t)p->message_len || !p->handle(s, message)) {
-		adv_warn("process %d (%s) does not speak %s: dropped", (int)s->peer.pid, s->comm,
+		adv_warn("process %d (%s) violates %s: disconnected", (int)s->peer.pid, s->comm,
 			 p->name);
 		if (p->refuse)
 			p->refuse(s);

@@ -373,7 +373,7 @@ void adv_ucma_gids_changed(struct adv_ucma *u)
 	memcpy(&u->gids, u->daemon->gids, sizeof(u->gids));
 	error = adv_qp1_set_gids(u->qp1, &u->gids);
 	if (error)
-		adv_warn("QP1 keeps to the old addresses: %s", strerror(error));
+		adv_warn("QP1 keeps the old addresses: %s", strerror(error));
 	gone_count = gids_missing(&old, &u->gids, gone);
 	come_count = gids_missing(&u->gids, &old, come);
 	adv_list_for_each(struct adv_ucma_client, c, &u->clients, link) {

@@ -137,7 +137,7 @@ void adv_ucma_event_queue(const struct adv_ucma_event *event)
 	if (c->event_count < ADV_UCMA_CLIENT_EVENTS + ADV_UCMA_ID_EVENTS * c->id_count)
 		e = malloc(size);
 	if (!e) {
-		adv_warn("process %d (%s) does not fetch its events: dropped",
+		adv_warn("process %d (%s) does not fetch its events: disconnected",
 			 (int)c->session.peer.pid, c->session.comm);
 		c->session.dead = true;
 		return;

@@ -104,7 +104,7 @@ static void shed_one(struct worker *w)
 	if (fd >= 0)
 		close(fd);
 	w->spare = adv_detach_null();
-	adv_warn("no descriptor left for one more client");
+	adv_warn("no descriptor left for another client");
 }
 
 static void accept_clients(struct worker *w)

@@ -261,8 +261,8 @@ static int greet(struct adv_control *c, int sock, char *why, size_t why_len)
 		snprintf(why, why_len, "adverbd does not answer");
 	else if (error == EPROTO)
 		snprintf(why, why_len,
-			 "adverbd speaks another version of the control protocol: "
-			 "end it, so that one that fits is started");
+			 "adverbd uses another version of the control protocol: end it, so that a "
+			 "matching one starts");
 	if (error)
 		return error;
 	if (m.type == ADV_CONTROL_REFUSED) {
@@ -270,7 +270,7 @@ static int greet(struct adv_control *c, int sock, char *why, size_t why_len)
 		/* Not one of those that say "come again". */
 		error = m.result == EUSERS || m.result == EPROTO ? m.result : EACCES;
 	} else if (m.type != ADV_CONTROL_HELLO || fd < 0) {
-		snprintf(why, why_len, "adverbd answered something else than was asked");
+		snprintf(why, why_len, "adverbd answered another request");
 		error = EPROTO;
 	} else {
 		memcpy(c->instance, m.body.welcome.instance, sizeof(c->instance));
@@ -383,7 +383,7 @@ static int connect_loop(struct adv_control *c, bool start, char *why, size_t why
 			return ETIMEDOUT;
 		if (adv_clock_ms() >= until) {
 			snprintf(why, why_len,
-				 "adverbd did not come to listen: where none runs, another process "
+				 "adverbd did not start to listen; if none runs, another process "
 				 "holds its name (@%s-%u in /proc/net/unix)",
 				 ADV_CONTROL_NAME, (unsigned)geteuid());
 			return ETIMEDOUT;
@@ -502,7 +502,7 @@ int adv_control_take_fault(struct adv_control *c)
 /* For good: nothing stays readable, so that a caller who polls us does not spin. */
 static void give_up(struct adv_control *c, const char *because)
 {
-	adv_warn("adverbd is gone: %s", because);
+	adv_warn("the connection to adverbd is lost: %s", because);
 	hang_up(c);
 	adv_revival_close(&c->revival);
 	set_timer(c, 0);
@@ -513,7 +513,7 @@ static void retry_later(struct adv_control *c)
 {
 	hang_up(c);
 	if (adv_clock_ms() >= c->deadline_ms) {
-		give_up(c, "it did not come back in time");
+		give_up(c, "adverbd did not accept a new connection in time");
 		return;
 	}
 	c->state = RETRYING;
@@ -757,7 +757,7 @@ static int settle(struct adv_control *c)
 				      {.fd = c->sock, .events = POLLIN}};
 
 		if (adv_clock_ms() >= c->deadline_ms + 500)
-			give_up(c, "it did not come back in time");
+			give_up(c, "adverbd did not accept a new connection in time");
 		else if (adv_sys_poll(p, c->sock >= 0 ? 2 : 1, RETRY_MS) >= 0)
 			take_in(c, 0, &m, &fd);
 	}
@@ -819,7 +819,7 @@ int adv_control_ask(struct adv_control *c, struct adv_control_message *m, int *f
 void adv_control_explain(const struct adv_control_message *m, int error, char *why, size_t why_len)
 {
 	if (error == ECONNRESET)
-		snprintf(why, why_len, "adverbd went away");
+		snprintf(why, why_len, "adverbd closed the connection");
 	else if (error == m->result && m->body.text[0])
 		snprintf(why, why_len, "%s", m->body.text);
 	else

@@ -93,7 +93,7 @@ static void hear(struct adv_revival *r)
 	if (n == 0 || said[0] != ADV_START_FAILED)
 		return;
 	said[n] = 0;
-	adv_warn("another adverbd cannot go on: %s", said + 1);
+	adv_warn("the new adverbd cannot continue: %s", said + 1);
 	r->unable = true;
 	r->again = 0;
 	close_fd(&r->lock);

@@ -67,7 +67,7 @@ static unsigned tell(void *user, const struct adv_fault_rule *r)
 		n = adv_engine_raise(d->engine, adv_clock_ns(), type, r->has_qpn ? r->qpn_first : 0,
 				     r->has_qpn ? r->qpn_last : UINT32_MAX);
 	if (n)
-		adv_info("faults on purpose: %u times IBV_EVENT_%s", n,
+		adv_info("fault plan: %u times IBV_EVENT_%s", n,
 			 adv_fault_value_name(r->action, r->value));
 	return n;
 }
@@ -165,5 +165,5 @@ void device_fault_serve(struct adv_device *d, int fd)
 		seed = adv_clock_ns();
 	adv_fault_answer(fd, &follower, d, seed % ADV_FAULT_SEEDS);
 	device_fault_look(d, adv_clock_ns());
-	adv_info("faults on purpose: %s", d->faulty ? "a plan is in force" : "none");
+	adv_info("fault plan: %s", d->faulty ? "in force" : "none");
 }

@@ -38,7 +38,7 @@ void device_peers_init(struct adv_device *d)
 		d->bell_fd = d->shm->bell_fd;
 		adv_shm_set_homes(d->shm, adv_control_senders(d->control)->home);
 	} else {
-		adv_warn("packets within this machine go by UDP: %s", strerror(errno));
+		adv_warn("packets within this machine use UDP: %s", strerror(errno));
 	}
 }
 
@@ -51,8 +51,8 @@ static void ask(struct adv_device *d, unsigned peer)
 	if (!err) {
 		err = adv_shm_attach(d->shm, (uint16_t)peer, &pair);
 		if (!err) {
-			adv_info("packets to slot %u go through memory, %u bytes each way", peer,
-				 pair.size);
+			adv_info("packets to slot %u use shared memory, %u bytes in each direction",
+				 peer, pair.size);
 			/* The peer may have written already, and rung when nobody listened. */
 			(void)adv_device_progress(d, false);
 		}
@@ -61,7 +61,7 @@ static void ask(struct adv_device *d, unsigned peer)
 		d->met[peer / 8] &= (uint8_t) ~(1u << peer % 8);
 		adv_engine_peer_left(d->engine, adv_clock_ns(), (uint16_t)peer);
 	} else if (err && err != EAGAIN && err != EALREADY) {
-		adv_warn("packets to slot %u go by UDP: %s", peer, strerror(err));
+		adv_warn("packets to slot %u use UDP: %s", peer, strerror(err));
 	}
 	/* With hundreds of processes it would be asked for again each time another one gets it. */
 	if (err == ENFILE)

@@ -28,11 +28,12 @@ static int wait_for_answer(int fd, struct adv_fault_message *m, int wait_ms)
 static void explain(int error, char *why, size_t why_len)
 {
 	if (error == ETIMEDOUT)
-		snprintf(why, why_len, "no answer: it is stopped, or too busy");
+		snprintf(why, why_len, "no answer: the process is stopped or too busy");
 	else if (error == EPIPE)
-		snprintf(why, why_len, "no answer: it ended, or its Adverb is older than this");
+		snprintf(why, why_len,
+			 "no answer: the process ended, or its version of Adverb is older");
 	else if (error == EPROTO)
-		snprintf(why, why_len, "its Adverb is of another version");
+		snprintf(why, why_len, "the process uses another version of Adverb");
 	else if (error == EMSGSIZE)
 		snprintf(why, why_len,
 			 "the plan is too long for a message of this machine "

@@ -119,7 +119,7 @@ static int ask_all(struct question *q, const struct adv_control_fault *target, u
 		int error = ask(q, target);
 
 		if (error)
-			adv_info("process %u does not tell what it has: %s", pid, strerror(error));
+			adv_info("process %u does not list its objects: %s", pid, strerror(error));
 		if (error)
 			return error == ECONNRESET ? error : 0;
 		/* A device with several slots answers for all of them by its first. */

@@ -435,12 +435,12 @@ struct adv_link *adv_fault_link_from_environment(struct adv_link *inner, uint64_
 		return NULL;
 	link = adv_fault_link_create(inner, clock, &plan);
 	if (!link) {
-		snprintf(why, why_len, "no memory for faults");
+		snprintf(why, why_len, "no memory for the fault plan");
 		errno = ENOMEM;
 		return NULL;
 	}
 	adv_fault_plan_print(&plan, shown, sizeof(shown));
-	adv_info("faults on purpose: %s", shown);
+	adv_info("fault plan: %s", shown);
 	return link;
 }
 

@@ -361,7 +361,7 @@ static void drop(struct udp_link *l, const struct udp_message *m, unsigned segme
 			 "path_mtu",
 			 m->segment_len);
 	else if (err == EINVAL || err == EADDRNOTAVAIL)
-		adv_warn("cannot send from port %u: %s; has the source address vanished?", s->port,
+		adv_warn("cannot send from port %u: %s; was the source address removed?", s->port,
 			 strerror(err));
 	else
 		adv_warn("cannot send %u bytes from port %u: %s", m->segment_len, s->port,

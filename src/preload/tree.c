@@ -76,7 +76,7 @@ static int find_root(uint64_t key, char root[PATH_MAX])
 		int fd = adv_sysfs_root_open(root);
 
 		if (fd < 0) {
-			adv_warn("no folder to write to in XDG_RUNTIME_DIR, /run, /dev/shm or "
+			adv_warn("no writable folder in XDG_RUNTIME_DIR, /run, /dev/shm or "
 				 "/tmp: no /sys/class/infiniband");
 			return -1;
 		}

@@ -102,7 +102,7 @@ static void mark_dead(struct adv_rdma_connection *c)
 	if (c->dead)
 		return;
 	c->dead = true;
-	adv_warn("connection manager: adverbd went away");
+	adv_warn("connection manager: adverbd closed the connection");
 	adv_rdma_device_renew();
 	adv_sys_shutdown(c->sock, SHUT_RDWR);
 	/* Whoever waits for an event is to wake up. */

@@ -95,7 +95,7 @@ static bool unknown_parameter(const char *word, int len, char *why, size_t why_l
 	for (unsigned i = 0; i < PARAMETERS; i++)
 		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "",
 					 table[i].name);
-	snprintf(why, why_len, "no parameter '%.*s': there are %s", len, word, all);
+	snprintf(why, why_len, "no parameter '%.*s'; the parameters are %s", len, word, all);
 	return false;
 }
 
@@ -139,7 +139,7 @@ static bool read_word(struct adv_cc_params *params, const char *word, int len, u
 		return false;
 	}
 	if (*seen & 1u << i) {
-		snprintf(why, why_len, "%s is there twice", p->name);
+		snprintf(why, why_len, "%s is given twice", p->name);
 		return false;
 	}
 	*seen |= 1u << i;

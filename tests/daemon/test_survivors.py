@@ -257,7 +257,7 @@ def unable(build):
             kill_at_once(before)
             done = subprocess.run([str(build / "adverb"), "devinfo"], capture_output=True, text=True, timeout=PATIENCE)
             said = done.stderr
-            assert "UDP port 4791 is in use by" in said or "outlived" in said or \
+            assert "UDP port 4791 is in use by" in said or "of an adverbd that has died" in said or \
                 all(process.poll() is not None for process in pair), \
                 (done.returncode, said, [process.poll() for process in pair], [end(process) for process in pair])
             told = [end(process) for process in pair]

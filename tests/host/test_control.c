@@ -368,7 +368,7 @@ static void gone_for_good(void **state)
 	assert_int_equal(adv_control_read(c), ADV_NOTICE_GONE);
 	assert_false(readable(adv_control_fd(c), 0));
 	assert_int_equal(adv_control_open_slot(c, &slot, why, sizeof(why)), ECONNRESET);
-	assert_string_equal(why, "adverbd went away");
+	assert_string_equal(why, "adverbd closed the connection");
 	if (path)
 		setenv("ADVERB_DAEMON", path, 1);
 	else

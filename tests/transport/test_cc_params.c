@@ -105,7 +105,7 @@ static void test_errors(void **state)
 	bad("dcqcnx", "expected dcqcn or none");
 	bad("rpg_gd=11", "expected dcqcn or none");
 	bad("none rpg_gd=11", "none has no parameters");
-	bad("dcqcn rpg", "no parameter 'rpg': there are clamp_tgt_rate, ");
+	bad("dcqcn rpg", "no parameter 'rpg'; the parameters are clamp_tgt_rate, ");
 	bad("dcqcn rpg_gdd=1", "no parameter 'rpg_gdd'");
 	bad("dcqcn =1", "no parameter ''");
 	bad("dcqcn rpg_gd", "rpg_gd: expected rpg_gd=N, N a number from 10 to 15");
@@ -115,7 +115,7 @@ static void test_errors(void **state)
 	bad("dcqcn rpg_gd=0x0b", "rpg_gd: expected");
 	bad("dcqcn rpg_gd=99999999999999999999", "rpg_gd: expected");
 	bad("dcqcn rpg_time_reset=4294967351", "from 1 to 10000000 in us");
-	bad("dcqcn rpg_gd=11 rpg_gd=11", "rpg_gd is there twice");
+	bad("dcqcn rpg_gd=11 rpg_gd=11", "rpg_gd is given twice");
 }
 
 static void test_print(void **state)

@@ -442,7 +442,7 @@ static void fail(struct adv_fabric *f, uint32_t index, enum ibv_wc_status status
 	f->peer[index].posting = ADV_NO_JOB;
 }
 
-void adv_fabric_start(struct adv_fabric *f, uint32_t job)
+struct adv_fabric_host *adv_fabric_start(struct adv_fabric *f, uint32_t job)
 {
 	uint32_t index = f->job[job].state.connection;
 
@@ -450,7 +450,7 @@ void adv_fabric_start(struct adv_fabric *f, uint32_t job)
 	if (f->job[job].cancelled && !f->peer[index].failed)
 		fail(f, index, IBV_WC_WR_FLUSH_ERR);
 	post(f, index);
-	adv_fabric_host_progress(f, &f->host[f->peer[index].config.initiator]);
+	return &f->host[f->peer[index].config.initiator];
 }
 
 static void completed(struct adv_fabric *f, const struct ibv_wc *wc)

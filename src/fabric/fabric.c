@@ -233,19 +233,6 @@ void adv_fabric_destroy(struct adv_fabric *f)
 
 /* ---- events ---- */
 
-void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_t index)
-{
-	assert(index <= ADV_DUE_INDEX && at >= f->now);
-	if (!adv_calendar_add(f->calendar, at, (uint32_t)kind << ADV_DUE_SHIFT | index))
-		f->no_memory = true;
-}
-
-void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event)
-{
-	if (f->watch)
-		f->watch(f->watch_user, event);
-}
-
 static void on_switch(void *user, uint64_t now, enum adv_switch_event what, unsigned port,
 		      unsigned priority, const struct adv_packet *packet, uint64_t value)
 {
@@ -276,15 +263,6 @@ int adv_fabric_sample(struct adv_fabric *f, uint64_t interval)
 }
 
 /* ---- wires ---- */
-
-void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
-{
-	struct adv_wire *w = &f->wire[wire];
-
-	assert(!w->sending);
-	w->sending = p;
-	adv_fabric_at(f, f->now + adv_wire_time(w->ps_per_byte, p->bytes), ADV_DUE_SENT, wire);
-}
 
 /* Ports of the switch that have become able to send do so; its deadline is kept. */
 static void serve_switch(struct adv_fabric *f, uint32_t s)
@@ -419,16 +397,18 @@ static void process(struct adv_fabric *f, uint32_t what)
 		adv_fabric_host_timer(f, &f->host[i], f->now);
 		break;
 	case ADV_DUE_DRAIN:
-		adv_fabric_input_drain(f, &f->host[i]);
+		adv_fabric_host_drain(f, &f->host[i]);
 		break;
 	case ADV_DUE_REPEAT:
-		adv_fabric_input_repeat(f, &f->host[i]);
+		adv_fabric_input_repeat(&f->host[i]);
+		adv_fabric_host_send(f, &f->host[i]);
 		break;
 	case ADV_DUE_STORM:
 		adv_fabric_storm_event(f, &f->storm[i]);
+		adv_fabric_host_send(f, &f->host[f->storm[i].host]);
 		break;
 	case ADV_DUE_START:
-		adv_fabric_start(f, i);
+		adv_fabric_host_progress(f, adv_fabric_start(f, i));
 		break;
 	case ADV_DUE_CHECK:
 		check_deadlock(f);

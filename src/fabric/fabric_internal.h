@@ -3,11 +3,12 @@
  * The simulation's own structures, shared by its files only.
  *
  * fabric.c	create, the loop, wires
- * host.c	a NIC round the engine
+ * host.c	a NIC around the engine
  * connection.c	queue pairs, transfers
- * slow.c	hosts that take in less than comes, and storms
+ * slow.c	the input of slow hosts, and storms
  * deadlock.c	cycles of paused queues
- * ahead.c	what the next events need is fetched into the cache
+ * ahead.c	prefetches the data of the next events
+ * due.c	adds events
  */
 #ifndef ADV_FABRIC_FABRIC_INTERNAL_H
 #define ADV_FABRIC_FABRIC_INTERNAL_H
@@ -165,52 +166,68 @@ struct adv_fabric {
 	struct adv_tx_batch batch;
 };
 
-/* fabric.c: an event; where there is no memory the run will stop. */
-void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_t index);
-/* fabric.c: puts a frame on a wire that is free. */
-void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
-void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event);
+/* ---- due.c ---- */
 
-/* host.c */
+/* Adds an event. Without memory the run stops. */
+void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_t index);
+/* Calls the function that watches the fabric, if there is one. */
+void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event);
+/* Puts a frame on a wire that is free. */
+void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
+/* The address of host x.y.z: ::ffff:10.x.y.z. */
+struct adv_gid adv_fabric_gid(uint32_t host);
+
+/* ---- connection.c ---- */
+
+/* Dequeues completions and posts further work requests. */
+void adv_fabric_completions(struct adv_fabric *f, struct adv_fabric_host *h);
+/* A transfer's time has come. Returns the initiator, which may have packets to send. */
+struct adv_fabric_host *adv_fabric_start(struct adv_fabric *f, uint32_t job);
+/* Counts the payload of a received frame, if it is the next one of its connection. */
+void adv_fabric_count(struct adv_fabric *f, const struct adv_fabric_host *h,
+		      const struct adv_packet *p);
+
+/* ---- slow.c ---- */
+
+/* Queues or drops a frame for a slow host. True: the host owes a pause frame now. */
+bool adv_fabric_input_rx(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p);
+/* Dequeues the frame that the slow host has taken in. */
+struct adv_packet *adv_fabric_input_pop(struct adv_fabric *f, struct adv_fabric_host *h);
+/* True: the queue of this priority is short again, and the host owes a pause frame that says so. */
+bool adv_fabric_input_resume(struct adv_fabric_host *h, uint8_t priority);
+/* Time to repeat the host's pauses: it owes a pause frame. */
+void adv_fabric_input_repeat(struct adv_fabric_host *h);
+/* A storm begins or ends: its host owes a pause frame. */
+void adv_fabric_storm_event(struct adv_fabric *f, const struct adv_fabric_storm_plan *s);
+/* The pause frame that the host owes; NULL: no memory. */
+struct adv_packet *adv_fabric_input_pause(struct adv_fabric *f, struct adv_fabric_host *h);
+
+/* ---- host.c ---- */
+
 int adv_fabric_host_open(struct adv_fabric *f, uint32_t index);
 void adv_fabric_host_close(struct adv_fabric *f, struct adv_fabric_host *h);
-/* A data frame is the host's now. */
+/* Receives a data frame; the host owns it. */
 void adv_fabric_host_rx(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p);
+/* Applies a received pause frame. */
 void adv_fabric_host_pause(struct adv_fabric *f, struct adv_fabric_host *h,
 			   const struct adv_packet *frame);
-/* Its wire is free, or there is something new to send. */
+/* A slow host has taken in a frame. */
+void adv_fabric_host_drain(struct adv_fabric *f, struct adv_fabric_host *h);
+/* Sends a frame, if the wire is free and there is one. */
 void adv_fabric_host_send(struct adv_fabric *f, struct adv_fabric_host *h);
 void adv_fabric_host_sent(struct adv_fabric *f, struct adv_fabric_host *h,
 			  const struct adv_packet *p);
 void adv_fabric_host_timer(struct adv_fabric *f, struct adv_fabric_host *h, uint64_t at);
-/* Gives a frame to the engine, and back to the pool. */
-void adv_fabric_host_take_in(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p);
-/* Completions are taken, timers set, and what can be sent is. */
+/* Dequeues completions, sets timers and sends. */
 void adv_fabric_host_progress(struct adv_fabric *f, struct adv_fabric_host *h);
 
-/* ahead.c: before an event that was taken is processed. */
-void adv_fabric_look_ahead(const struct adv_fabric *f);
+/* ---- deadlock.c: 0 or ENOMEM ---- */
 
-/* slow.c */
-void adv_fabric_input_rx(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p);
-void adv_fabric_input_drain(struct adv_fabric *f, struct adv_fabric_host *h);
-void adv_fabric_input_repeat(struct adv_fabric *f, struct adv_fabric_host *h);
-void adv_fabric_storm_event(struct adv_fabric *f, const struct adv_fabric_storm_plan *s);
-/* The pause frame that the host owes; NULL: none, or no memory. */
-struct adv_packet *adv_fabric_input_pause(struct adv_fabric *f, struct adv_fabric_host *h);
-
-/* deadlock.c: 0 or ENOMEM. */
 int adv_fabric_deadlock_open(struct adv_fabric *f);
 void adv_fabric_deadlock_close(struct adv_fabric *f);
 
-/* host.c: the address of a host. */
-struct adv_gid adv_fabric_gid(uint32_t host);
+/* ---- ahead.c: before an event that was dequeued is processed ---- */
 
-/* connection.c */
-void adv_fabric_completions(struct adv_fabric *f, struct adv_fabric_host *h);
-void adv_fabric_start(struct adv_fabric *f, uint32_t job);
-/* A frame with payload has come in: counts it where it is the next of its connection. */
-void adv_fabric_count(struct adv_fabric *f, const struct adv_fabric_host *h,
-		      const struct adv_packet *p);
+void adv_fabric_look_ahead(const struct adv_fabric *f);
 
 #endif

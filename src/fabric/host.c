@@ -18,16 +18,7 @@
 
 #define PS_MBPS 8000000u /* Mb/s of a wire on which a byte takes 1 ps */
 
-/* ---- addresses: ::ffff:10.x.y.z for host x.y.z ---- */
-
-struct adv_gid adv_fabric_gid(uint32_t host)
-{
-	struct adv_gid g = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, (uint8_t)(host >> 16),
-			     (uint8_t)(host >> 8), (uint8_t)host}};
-
-	return g;
-}
-
+/* The inverse of adv_fabric_gid(). */
 static uint32_t host_of(const struct adv_gid *g)
 {
 	return (uint32_t)g->raw[13] << 16 | (uint32_t)g->raw[14] << 8 | g->raw[15];
@@ -231,7 +222,8 @@ void adv_fabric_host_pause(struct adv_fabric *f, struct adv_fabric_host *h,
 	adv_fabric_host_send(f, h);
 }
 
-void adv_fabric_host_take_in(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p)
+/* Gives a frame to the engine, and back to the pool. */
+static void take_in(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p)
 {
 	struct adv_rx_meta meta = {.sgid = adv_fabric_gid(p->from),
 				   .dgid = adv_fabric_gid(p->to),
@@ -255,10 +247,22 @@ void adv_fabric_host_take_in(struct adv_fabric *f, struct adv_fabric_host *h, st
 void adv_fabric_host_rx(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p)
 {
 	if (h->input) {
-		adv_fabric_input_rx(f, h, p);
+		if (adv_fabric_input_rx(f, h, p))
+			adv_fabric_host_send(f, h);
 		return;
 	}
-	adv_fabric_host_take_in(f, h, p);
+	take_in(f, h, p);
+	adv_fabric_host_progress(f, h);
+}
+
+void adv_fabric_host_drain(struct adv_fabric *f, struct adv_fabric_host *h)
+{
+	struct adv_packet *p = adv_fabric_input_pop(f, h);
+	uint8_t priority = p->priority;
+
+	take_in(f, h, p);
+	if (adv_fabric_input_resume(h, priority))
+		adv_fabric_host_send(f, h);
 	adv_fabric_host_progress(f, h);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/shown.h"
+#include "fabric/scenario.h"
 #include "fabric/scenario_keys.h"
 
 #define LIST_MAX 1000000u

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fabric/scenario.h"
 #include "fabric/scenario_keys.h"
 
 static void print_value(const struct adv_scenario_key *k, uint64_t v, char text[ADV_UNITS_TEXT])

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/scenario_build.h"
+#include "fabric/scenario_builder.h"
 
 #define CONNECTIONS_MAX 1000000u
 #define TRANSFERS_MAX	100000000u

@@ -4,7 +4,7 @@
 #define ADV_FABRIC_SCENARIO_KEYS_H
 
 #include "base/units.h"
-#include "fabric/scenario.h"
+#include "fabric/scenario_values.h"
 
 enum adv_scenario_type {
 	ADV_KEY_QUANTITY, /* `unit` says of what */

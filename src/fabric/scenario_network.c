@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "fabric/scenario_build.h"
+#include "fabric/scenario_builder.h"
 
 /* Measured, and rounded up. */
 #define MEMORY_HOST   24576u

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/scenario_build.h"
+#include "fabric/scenario_builder.h"
 
 #define LOOKS_MIN ADV_PS_PER_US
 #define MILLIONTH (ADV_RATIO_ONE / 1000000)

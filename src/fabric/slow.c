@@ -37,11 +37,10 @@ struct adv_packet *adv_fabric_input_pause(struct adv_fabric *f, struct adv_fabri
 	return p;
 }
 
-void adv_fabric_input_repeat(struct adv_fabric *f, struct adv_fabric_host *h)
+void adv_fabric_input_repeat(struct adv_fabric_host *h)
 {
 	h->repeating = false;
 	h->to_tell |= h->told | h->stormy;
-	adv_fabric_host_send(f, h);
 }
 
 /* ---- slow hosts ---- */
@@ -60,18 +59,6 @@ int adv_fabric_slow_host(struct adv_fabric *f, uint32_t host, const struct adv_f
 	return 0;
 }
 
-static void tell(struct adv_fabric *f, struct adv_fabric_host *h, uint8_t priority, bool pause)
-{
-	uint8_t bit = (uint8_t)(1u << priority);
-
-	if (pause)
-		h->told |= bit;
-	else
-		h->told &= (uint8_t)~bit;
-	h->to_tell |= bit;
-	adv_fabric_host_send(f, h);
-}
-
 /* The frame at the head is taken in after the time that it needs. */
 static void take_next(struct adv_fabric *f, struct adv_fabric_host *h)
 {
@@ -81,40 +68,51 @@ static void take_next(struct adv_fabric *f, struct adv_fabric_host *h)
 		      ADV_DUE_DRAIN, h->index);
 }
 
-void adv_fabric_input_rx(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p)
+bool adv_fabric_input_rx(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p)
 {
 	struct adv_fabric_input *in = h->input;
+	uint8_t bit = (uint8_t)(1u << p->priority);
 	bool idle = !in->waiting.head;
 
 	if (in->bytes + p->bytes > in->slow.room) {
 		h->counters.rx_dropped++;
 		adv_packet_give_back(&f->pool, p);
-		return;
+		return false;
 	}
 	in->bytes += p->bytes;
 	in->of[p->priority] += p->bytes;
 	adv_packet_list_push(&in->waiting, p);
 	if (idle)
 		take_next(f, h);
-	if (in->of[p->priority] > in->slow.xoff && !(h->told & (1u << p->priority)) &&
-	    f->config.class[p->priority].lossless)
-		tell(f, h, p->priority, true);
+	if (in->of[p->priority] <= in->slow.xoff || h->told & bit ||
+	    !f->config.class[p->priority].lossless)
+		return false;
+	h->told |= bit;
+	h->to_tell |= bit;
+	return true;
 }
 
-void adv_fabric_input_drain(struct adv_fabric *f, struct adv_fabric_host *h)
+struct adv_packet *adv_fabric_input_pop(struct adv_fabric *f, struct adv_fabric_host *h)
 {
 	struct adv_fabric_input *in = h->input;
 	struct adv_packet *p = adv_packet_list_pop(&in->waiting);
-	uint8_t priority = p->priority;
 
 	in->bytes -= p->bytes;
-	in->of[priority] -= p->bytes;
+	in->of[p->priority] -= p->bytes;
 	if (in->waiting.head)
 		take_next(f, h);
-	adv_fabric_host_take_in(f, h, p);
-	if (in->of[priority] <= in->slow.xon && h->told & (1u << priority))
-		tell(f, h, priority, false);
-	adv_fabric_host_progress(f, h);
+	return p;
+}
+
+bool adv_fabric_input_resume(struct adv_fabric_host *h, uint8_t priority)
+{
+	uint8_t bit = (uint8_t)(1u << priority);
+
+	if (h->input->of[priority] > h->input->slow.xon || !(h->told & bit))
+		return false;
+	h->told &= (uint8_t)~bit;
+	h->to_tell |= bit;
+	return true;
 }
 
 /* ---- storms ---- */
@@ -145,5 +143,4 @@ void adv_fabric_storm_event(struct adv_fabric *f, const struct adv_fabric_storm_
 		    f->now < f->storm[i].to)
 			h->stormy |= f->storm[i].priorities;
 	h->to_tell |= s->priorities;
-	adv_fabric_host_send(f, h);
 }

@@ -128,34 +128,6 @@ void adv_switch_watch(struct adv_switch *s, adv_switch_watch_fn *fn, void *user)
 	s->watch_user = user;
 }
 
-/* ---- ports that can send ---- */
-
-void adv_switch_wake(struct adv_switch *s, unsigned port)
-{
-	struct adv_port *pt = &s->port[port];
-
-	if (pt->in_ready || pt->sending)
-		return;
-	pt->in_ready = true;
-	pt->next_ready = ADV_NO_PORT;
-	if (s->ready_first == ADV_NO_PORT)
-		s->ready_first = (uint16_t)port;
-	else
-		s->port[s->ready_last].next_ready = (uint16_t)port;
-	s->ready_last = (uint16_t)port;
-}
-
-int adv_switch_next_ready(struct adv_switch *s)
-{
-	uint16_t port = s->ready_first;
-
-	if (port == ADV_NO_PORT)
-		return -1;
-	s->ready_first = s->port[port].next_ready;
-	s->port[port].in_ready = false;
-	return port;
-}
-
 /* ---- frames in ---- */
 
 void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p,

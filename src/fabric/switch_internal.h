@@ -3,6 +3,7 @@
  * The switch's own structures, shared by its files only.
  *
  * switch.c	    create, frames in and out, marks
+ * switch_ready.c   the list of ports that may be able to send
  * switch_buffer.c  who has how much of the buffer, and who is to be paused
  * switch_timer.c   pauses repeated and over, the watchdog
  */
@@ -68,7 +69,7 @@ static inline void adv_switch_tell(struct adv_switch *s, uint64_t now, enum adv_
 		s->watch(s->watch_user, now, what, port, priority, p, value);
 }
 
-/* switch.c: the port is to be asked. */
+/* switch_ready.c: adds a port that does not send to the list of adv_switch_next_ready(). */
 void adv_switch_wake(struct adv_switch *s, unsigned port);
 /* switch.c: counts, and gives the frame back to the pool. */
 void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p,

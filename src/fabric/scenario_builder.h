@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Making what a scenario says; shared by the files that do. */
-#ifndef ADV_FABRIC_SCENARIO_BUILD_H
-#define ADV_FABRIC_SCENARIO_BUILD_H
+/* What the files that build a scenario's network, fabric and flows share. */
+#ifndef ADV_FABRIC_SCENARIO_BUILDER_H
+#define ADV_FABRIC_SCENARIO_BUILDER_H
 
 #include "base/rng.h"
 #include "base/units.h"

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What every file of the simulation adds events with. */
+#include <assert.h>
+
+#include "fabric/fabric_internal.h"
+
+void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_t index)
+{
+	assert(index <= ADV_DUE_INDEX && at >= f->now);
+	if (!adv_calendar_add(f->calendar, at, (uint32_t)kind << ADV_DUE_SHIFT | index))
+		f->no_memory = true;
+}
+
+void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event)
+{
+	if (f->watch)
+		f->watch(f->watch_user, event);
+}
+
+void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p)
+{
+	struct adv_wire *w = &f->wire[wire];
+
+	assert(!w->sending);
+	w->sending = p;
+	adv_fabric_at(f, f->now + adv_wire_time(w->ps_per_byte, p->bytes), ADV_DUE_SENT, wire);
+}
+
+struct adv_gid adv_fabric_gid(uint32_t host)
+{
+	struct adv_gid g = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, (uint8_t)(host >> 16),
+			     (uint8_t)(host >> 8), (uint8_t)host}};
+
+	return g;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The values of a scenario, section by section. */
+#ifndef ADV_FABRIC_SCENARIO_VALUES_H
+#define ADV_FABRIC_SCENARIO_VALUES_H
+
+#include "fabric/fabric.h"
+
+/* All values are 64 bits: bytes, ps, b/s, mm, ADV_RATIO_ONE, counts, or the index of a word. */
+struct adv_scenario_network {
+	uint64_t topology; /* enum adv_scenario_topology */
+	uint64_t senders;
+	uint64_t hosts;
+	uint64_t switches;
+	uint64_t leaves;
+	uint64_t spines;
+	uint64_t ports;
+	uint64_t speed;
+	uint64_t cable;
+	uint64_t trunk_speed;
+	uint64_t trunk_cable;
+	uint64_t routes; /* enum adv_scenario_routes */
+};
+
+enum adv_scenario_topology {
+	ADV_SCENARIO_PAIR,
+	ADV_SCENARIO_INCAST,
+	ADV_SCENARIO_DUMBBELL,
+	ADV_SCENARIO_PARKING_LOT,
+	ADV_SCENARIO_RING,
+	ADV_SCENARIO_LEAF_SPINE,
+	ADV_SCENARIO_FAT_TREE,
+	ADV_SCENARIO_LINKS,
+};
+
+enum adv_scenario_routes { ADV_SCENARIO_SHORTEST, ADV_SCENARIO_UP_DOWN, ADV_SCENARIO_ONE_WAY };
+
+struct adv_scenario_switch {
+	uint64_t buffer;
+	uint64_t pause_quanta;
+	uint64_t pause_response;
+	uint64_t watchdog_poll;
+	uint64_t watchdog_detect;
+	uint64_t watchdog_restore;
+	uint64_t watchdog_forward;
+};
+
+struct adv_scenario_priority {
+	uint64_t lossless;
+	uint64_t weight;
+	uint64_t reserved;
+	uint64_t headroom;
+	uint64_t xoff;
+	uint64_t xon_offset;
+	uint64_t alpha;
+	uint64_t ecn_min;
+	uint64_t ecn_max;
+	uint64_t ecn_probability;
+};
+
+struct adv_scenario_host {
+	uint64_t mtu;
+	uint64_t window; /* packets of a connection */
+	uint64_t ecn;	 /* 1: DCQCN; 0: marks are not answered */
+	uint64_t go_back_0;
+};
+
+struct adv_scenario_run {
+	uint64_t duration;
+	uint64_t seed;
+	uint64_t deadlock_check;
+	uint64_t stop_at_deadlock;
+	uint64_t sample; /* time between samples of queues; 0: none */
+};
+
+enum adv_scenario_sizes {
+	ADV_SCENARIO_FIXED,
+	ADV_SCENARIO_EXPONENTIAL, /* `bytes` is the mean */
+	ADV_SCENARIO_WEBSEARCH,	  /* as measured, whatever `bytes` is; see scenario_flows.c */
+	ADV_SCENARIO_HADOOP,
+};
+
+/* Hosts of a range: first << 32 | last; or one of these. */
+#define ADV_SCENARIO_ALL	 (1ull << 63)		/* every host but itself */
+#define ADV_SCENARIO_PERMUTATION (ADV_SCENARIO_ALL | 1) /* by the seed */
+#define ADV_SCENARIO_NEXT	 (ADV_SCENARIO_ALL | 2) /* the next one, the first after the last */
+
+struct adv_scenario_flow {
+	uint64_t pattern; /* 0: `from` to `to`; 1: all-reduce in a ring of the hosts `from` */
+	uint64_t from;
+	uint64_t to;
+	uint64_t operation;
+	uint64_t bytes;
+	uint64_t endless;
+	uint64_t sizes; /* enum adv_scenario_sizes */
+	uint64_t start;
+	uint64_t count;	   /* transfers of each connection */
+	uint64_t interval; /* between their beginnings; 0: each after the one before */
+	uint64_t arrivals; /* 0: evenly; 1: Poisson */
+	uint64_t dscp;
+	uint64_t message;
+	uint64_t depth;
+	uint64_t timeout;
+	uint64_t retries;
+	/* Where its transfers are, once it was built: */
+	uint32_t first_transfer;
+	uint32_t transfers;
+};
+
+struct adv_scenario_storm {
+	uint64_t host;
+	uint64_t priority;
+	uint64_t from;
+	uint64_t to;
+};
+
+struct adv_scenario_slow {
+	uint64_t host;
+	uint64_t speed;
+	uint64_t xoff;
+	uint64_t xon;
+	uint64_t room;
+};
+
+struct adv_scenario_loss {
+	uint64_t link;
+	uint64_t probability;
+};
+
+/* Nodes: a host's number, or ADV_SCENARIO_SWITCH + that of a switch. */
+#define ADV_SCENARIO_SWITCH (1ull << 32)
+
+struct adv_scenario_link {
+	uint64_t from;
+	uint64_t to;
+	uint64_t speed; /* 0: the network's */
+	uint64_t cable;
+};
+
+struct adv_scenario_route {
+	uint64_t at;
+	uint64_t to;
+	uint64_t by;
+};
+
+struct adv_scenario_map {
+	uint64_t dscp;
+	uint64_t priority;
+};
+
+/* Sections that may be there many times; `item` has `count` structures. */
+struct adv_scenario_list {
+	void *item;
+	uint32_t count;
+	uint64_t *line; /* where each begins */
+};
+
+enum adv_scenario_lists {
+	ADV_SCENARIO_FLOWS,
+	ADV_SCENARIO_STORMS,
+	ADV_SCENARIO_SLOWS,
+	ADV_SCENARIO_LOSSES,
+	ADV_SCENARIO_LINK_LIST,
+	ADV_SCENARIO_ROUTE_LIST,
+	ADV_SCENARIO_MAPS,
+	ADV_SCENARIO_LIST_COUNT
+};
+
+/* 64-bit values of the sections that are there once, from the beginning of struct adv_scenario on.
+ */
+#define ADV_SCENARIO_VALUES                                                                        \
+	((sizeof(struct adv_scenario_network) + sizeof(struct adv_scenario_switch) +               \
+	  ADV_PRIORITIES * sizeof(struct adv_scenario_priority) +                                  \
+	  sizeof(struct adv_scenario_host) + sizeof(struct adv_scenario_run)) /                    \
+	 sizeof(uint64_t))
+
+struct adv_scenario {
+	struct adv_scenario_network network;
+	struct adv_scenario_switch sw;
+	struct adv_scenario_priority priority[ADV_PRIORITIES];
+	struct adv_scenario_host host;
+	struct adv_scenario_run run;
+	uint64_t line[ADV_SCENARIO_VALUES]; /* where each value was said; 0: not in the file */
+	struct adv_scenario_list list[ADV_SCENARIO_LIST_COUNT];
+	char name[128]; /* of the file, for messages */
+};
+
+#endif

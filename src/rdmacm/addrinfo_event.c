@@ -3,8 +3,9 @@
 #include <errno.h>
 #include <netdb.h>
 
+#include "rdmacm/event.h"
 #include "rdmacm/export.h"
-#include "rdmacm/id.h"
+#include "rdmacm/id_state.h"
 #include "rdmacm/newer.h"
 
 static int write_event(struct adv_rdma_id *id, uint32_t type, int status, uint64_t value)

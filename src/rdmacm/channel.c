@@ -3,12 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/sys.h"
 #include "rdmacm/export.h"
-#include "rdmacm/id.h"
+#include "rdmacm/id_state.h"
 
 struct adv_rdma_channel *adv_rdma_channel_of(struct rdma_event_channel *channel)
 {
@@ -38,7 +37,8 @@ ADV_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 		err = ENODEV;
 	if (!err) {
 		ch->handle = m.channel;
-		adv_list_add_tail(&ch->connection->channels, &ch->link);
+		ch->waiter.fd = ch->channel.fd;
+		adv_list_add_tail(&ch->connection->waiters, &ch->waiter.link);
 	}
 	adv_rdma_unlock(ch->connection);
 	if (!err)
@@ -86,7 +86,7 @@ ADV_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	adv_list_for_each(struct adv_rdma_id, id, &ch->ids, of_channel)
 		adv_rdma_id_end(id);
 	ch->closed = true;
-	adv_list_del(&ch->link);
+	adv_list_del(&ch->waiter.link);
 	adv_sys_close(channel->fd);
 	channel->fd = -1;
 	adv_rdma_unlock(ch->connection);
@@ -109,11 +109,4 @@ int adv_rdma_channel_wait(struct adv_rdma_channel *ch)
 	/* Through libc: programs cancel threads that wait here. The libraries that interpose read()
 	 * hand this descriptor on as it is. */
 	return (int)read(ch->channel.fd, &token, sizeof(token));
-}
-
-void adv_rdma_channel_end(struct adv_list *link)
-{
-	struct adv_rdma_channel *ch = adv_container_of(link, struct adv_rdma_channel, link);
-
-	adv_sys_shutdown(ch->channel.fd, SHUT_RDWR);
 }

@@ -19,10 +19,10 @@ struct adv_rdma_channel {
 	struct rdma_event_channel channel; /* first: what the application has */
 	struct adv_rdma_connection *connection;
 	uint32_t handle;
-	unsigned refs;	      /* the application's, one an id, one a thread that waits */
-	bool closed;	      /* the application has destroyed it */
-	struct adv_list link; /* of the connection's channels */
-	struct adv_list ids;  /* those with DEVICE_REMOVAL reported come last */
+	unsigned refs; /* the application's, one an id, one a thread that waits */
+	bool closed;   /* the application has destroyed it */
+	struct adv_rdma_waiter waiter;
+	struct adv_list ids; /* those with DEVICE_REMOVAL reported come last */
 };
 
 struct adv_rdma_channel *adv_rdma_channel_of(struct rdma_event_channel *channel);
@@ -34,9 +34,5 @@ void adv_rdma_channel_release(struct adv_rdma_channel *ch);
 /* Waits for an event as read(2) on the descriptor does: 1 there may be one; 0 the daemon is gone;
  * -1 and errno (EAGAIN, EINTR, EBADF: it is destroyed). A cancellation point. Without the lock. */
 int adv_rdma_channel_wait(struct adv_rdma_channel *ch);
-
-/* The daemon is gone: wakes whoever waits. With the connection's lock held, for each of its
- * channels, by their `link`. */
-void adv_rdma_channel_end(struct adv_list *link);
 
 #endif

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Connecting, accepting, rejecting, disconnecting. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "rdmacm/ack.h"
+#include "rdmacm/establish.h"
+#include "rdmacm/event.h"
 #include "rdmacm/export.h"
-#include "rdmacm/id.h"
+#include "rdmacm/id_state.h"
+#include "rdmacm/qp.h"
 
 #define MOST_RETRIES		     7	/* a field of three bits */
 #define REASON_CONSUMER		     28 /* IBTA 12.6.7.2: the consumer's rejection */
@@ -143,7 +146,8 @@ ADV_EXPORT int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *par
 	return 0;
 }
 
-static int reject(struct rdma_cm_id *cm_id, const void *private_data, uint8_t len, uint8_t reason)
+static int send_reject(struct rdma_cm_id *cm_id, const void *private_data, uint8_t len,
+		       uint8_t reason)
 {
 	struct adv_ucma_message m;
 
@@ -161,34 +165,13 @@ static int reject(struct rdma_cm_id *cm_id, const void *private_data, uint8_t le
 ADV_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *private_data,
 			   uint8_t private_data_len)
 {
-	return reject(id, private_data, private_data_len, REASON_CONSUMER);
+	return send_reject(id, private_data, private_data_len, REASON_CONSUMER);
 }
 
 ADV_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
 			       uint8_t private_data_len)
 {
-	return reject(id, private_data, private_data_len, REASON_VENDOR_OPTION_REFUSED);
-}
-
-static int establish(struct adv_rdma_id *id)
-{
-	struct adv_ucma_message m;
-
-	adv_rdma_request(&m, ADV_UCMA_CMD_ESTABLISH, id->handle);
-	return adv_rdma_id_ask(id, &m);
-}
-
-int adv_rdma_finish_connect(struct adv_rdma_id *id)
-{
-	int err = adv_rdma_qp_to_rtr(id, RDMA_MAX_RESP_RES);
-
-	if (!err)
-		err = adv_rdma_qp_to_rts(id, RDMA_MAX_INIT_DEPTH);
-	if (!err)
-		err = establish(id);
-	if (err)
-		adv_rdma_qp_to_error(id);
-	return err;
+	return send_reject(id, private_data, private_data_len, REASON_VENDOR_OPTION_REFUSED);
 }
 
 ADV_EXPORT int rdma_establish(struct rdma_cm_id *cm_id)
@@ -198,7 +181,7 @@ ADV_EXPORT int rdma_establish(struct rdma_cm_id *cm_id)
 
 	if (!cm_id || cm_id->qp)
 		return adv_rdma_result(EINVAL);
-	err = establish(id);
+	err = adv_rdma_establish(id);
 	adv_rdma_lock(id->connection);
 	id->connected |= err == 0;
 	adv_rdma_unlock(id->connection);
@@ -209,7 +192,7 @@ ADV_EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
 	if (!id || event != IBV_EVENT_COMM_EST)
 		return adv_rdma_result(EINVAL);
-	return adv_rdma_result(establish(adv_rdma_id_of(id)));
+	return adv_rdma_result(adv_rdma_establish(adv_rdma_id_of(id)));
 }
 
 ADV_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "host/control.h"
-#include "rdmacm/channel.h"
 #include "rdmacm/device.h"
 
 #define ANSWER_WAIT_MS                                                                             \
@@ -71,7 +70,7 @@ static struct adv_rdma_connection *connection_new(void)
 	}
 	pthread_mutex_init(&c->lock, NULL);
 	c->refs = 1;
-	adv_list_init(&c->channels);
+	adv_list_init(&c->waiters);
 	for (unsigned i = 0; i < ADV_RDMA_BUCKETS; i++)
 		adv_list_init(&c->ids[i]);
 	return c;
@@ -97,8 +96,6 @@ static bool has_ended(struct adv_rdma_connection *c)
 
 static void mark_dead(struct adv_rdma_connection *c)
 {
-	struct adv_list *n;
-
 	if (c->dead)
 		return;
 	c->dead = true;
@@ -106,8 +103,8 @@ static void mark_dead(struct adv_rdma_connection *c)
 	adv_rdma_device_renew();
 	adv_sys_shutdown(c->sock, SHUT_RDWR);
 	/* Whoever waits for an event is to wake up. */
-	for (n = c->channels.next; n != &c->channels; n = n->next)
-		adv_rdma_channel_end(n);
+	adv_list_for_each(const struct adv_rdma_waiter, waiter, &c->waiters, link)
+		adv_sys_shutdown(waiter->fd, SHUT_RDWR);
 }
 
 struct adv_rdma_connection *adv_rdma_connection_get(void)
@@ -176,7 +173,7 @@ static int take_descriptor(struct msghdr *msg)
 }
 
 /* One message within the time an answer may take: its length, 0 at the end, or -1. */
-static ssize_t receive(int sock, struct adv_ucma_message *m, int *fd)
+static ssize_t receive_answer(int sock, struct adv_ucma_message *m, int *fd)
 {
 	/* Room for one descriptor: the kernel closes what there is no room for. */
 	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
@@ -201,7 +198,7 @@ static ssize_t receive(int sock, struct adv_ucma_message *m, int *fd)
 }
 
 /* True where *m is the answer to the request of this type and number. */
-static bool exchange(struct adv_rdma_connection *c, struct adv_ucma_message *m, int *fd)
+static bool exchange_messages(struct adv_rdma_connection *c, struct adv_ucma_message *m, int *fd)
 {
 	uint16_t type = m->type;
 	uint32_t serial = ++c->serial;
@@ -214,7 +211,7 @@ static bool exchange(struct adv_rdma_connection *c, struct adv_ucma_message *m, 
 	while (n < 0 && errno == EINTR);
 	if (n != sizeof(*m))
 		return false;
-	n = receive(c->sock, m, fd);
+	n = receive_answer(c->sock, m, fd);
 	return n == sizeof(*m) && m->magic == ADV_UCMA_PROTOCOL_MAGIC &&
 	       m->version == ADV_UCMA_PROTOCOL_VERSION && m->type == type && m->serial == serial;
 }
@@ -225,7 +222,7 @@ int adv_rdma_ask(struct adv_rdma_connection *c, struct adv_ucma_message *m, int 
 
 	if (c->dead)
 		return ENODEV;
-	if (!exchange(c, m, &received)) {
+	if (!exchange_messages(c, m, &received)) {
 		if (received >= 0)
 			adv_sys_close(received);
 		mark_dead(c);

@@ -22,6 +22,12 @@
 
 #define ADV_RDMA_BUCKETS 1024
 
+/* A socket on which threads wait for events. It is shut down when the connection ends. */
+struct adv_rdma_waiter {
+	struct adv_list link;
+	int fd;
+};
+
 struct adv_rdma_connection {
 	pthread_mutex_t lock;
 	unsigned refs; /* of channels, and 1 of being the current one; the module's own lock */
@@ -29,7 +35,7 @@ struct adv_rdma_connection {
 	uint32_t serial;
 	bool dead;
 	bool foreign;			       /* the parent's */
-	struct adv_list channels;	       /* struct adv_rdma_channel */
+	struct adv_list waiters;	       /* of its channels */
 	struct adv_list ids[ADV_RDMA_BUCKETS]; /* struct adv_rdma_id, by handle */
 };
 

@@ -6,6 +6,7 @@
 
 #include <rdma/rdma_verbs.h>
 
+#include "rdmacm/ack.h"
 #include "rdmacm/export.h"
 #include "rdmacm/id.h"
 

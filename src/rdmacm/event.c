@@ -5,32 +5,32 @@
  * events any more, or waits until this one is acked. What the event means for the id and its QP
  * is done after that, in the thread that asked for events, without the lock.
  */
+#include "rdmacm/event.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "rdmacm/ack.h"
+#include "rdmacm/channel.h"
+#include "rdmacm/establish.h"
 #include "rdmacm/export.h"
 #include "rdmacm/id.h"
 #include "rdmacm/newer.h"
+#include "rdmacm/qp.h"
+#include "rdmacm/route.h"
 
 #define MLID_FIRST 0xc000 /* of the LIDs for groups */
 
-struct event {
-	struct rdma_cm_event event;  /* first: what the application has */
-	struct adv_rdma_id *counted; /* whose it is: the listener's for a connection request */
-	struct adv_rdma_membership *membership;
-	uint8_t private_data[ADV_UCMA_MESSAGE_PRIVATE];
-};
-
 /* With the lock held. */
-static void count(struct event *e, struct adv_rdma_id *id)
+static void count_event(struct adv_rdma_event *e, struct adv_rdma_id *id)
 {
 	e->counted = id;
 	e->event.id = &id->id;
 	id->reported++;
 }
 
-static struct adv_rdma_membership *membership_of(struct adv_rdma_id *id, uint64_t handle)
+static struct adv_rdma_membership *find_membership(struct adv_rdma_id *id, uint64_t handle)
 {
 	adv_list_for_each(struct adv_rdma_membership, m, &id->memberships, link) {
 		if (m->handle == handle)
@@ -40,7 +40,7 @@ static struct adv_rdma_membership *membership_of(struct adv_rdma_id *id, uint64_
 }
 
 /* A request has made an id of its own. */
-static int fetched_request(struct event *e, const struct adv_ucma_message *m)
+static int fetched_request(struct adv_rdma_event *e, const struct adv_ucma_message *m)
 {
 	struct adv_rdma_id *listen = e->counted;
 	enum ibv_qp_type qp_type = listen->id.qp_type;
@@ -61,7 +61,8 @@ static int fetched_request(struct event *e, const struct adv_ucma_message *m)
  * The daemon's next event of the channel, counted. With the lock held. 0; EAGAIN: there is none, or
  * none that the application is to see; ENODEV: the daemon has gone; ENOMEM.
  */
-static int fetch(struct adv_rdma_channel *ch, struct event *e, struct adv_ucma_message *m)
+static int fetch_event(struct adv_rdma_channel *ch, struct adv_rdma_event *e,
+		       struct adv_ucma_message *m)
 {
 	struct adv_rdma_connection *c = ch->connection;
 	struct adv_rdma_id *id;
@@ -82,20 +83,21 @@ static int fetch(struct adv_rdma_channel *ch, struct event *e, struct adv_ucma_m
 		return EAGAIN;
 	if (e->event.event == RDMA_CM_EVENT_MULTICAST_JOIN ||
 	    e->event.event == RDMA_CM_EVENT_MULTICAST_ERROR) {
-		e->membership = membership_of(id, m->body.event.multicast);
+		e->membership = find_membership(id, m->body.event.multicast);
 		if (!e->membership)
 			return EAGAIN;
 		e->membership->reported++;
 	}
 	if (e->event.event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		id->removed = true;
-	count(e, id);
+	count_event(e, id);
 	return request ? fetched_request(e, m) : 0;
 }
 
 /* The daemon has gone, and with it the device: each id learns it once. With the lock held. 0, or
  * ENODEV: all know it. */
-static int fetch_removal(struct adv_rdma_channel *ch, struct event *e, struct adv_ucma_message *m)
+static int fetch_removal(struct adv_rdma_channel *ch, struct adv_rdma_event *e,
+			 struct adv_ucma_message *m)
 {
 	struct adv_rdma_id *id;
 
@@ -109,11 +111,11 @@ static int fetch_removal(struct adv_rdma_channel *ch, struct event *e, struct ad
 	adv_list_add_tail(&ch->ids, &id->of_channel);
 	adv_rdma_request(m, ADV_UCMA_CMD_GET_EVENT, 0);
 	e->event.event = RDMA_CM_EVENT_DEVICE_REMOVAL;
-	count(e, id);
+	count_event(e, id);
 	return 0;
 }
 
-static void *copy_private(struct event *e, const struct adv_ucma_conn *conn)
+static void *copy_private(struct adv_rdma_event *e, const struct adv_ucma_conn *conn)
 {
 	if (conn->private_data_len == 0)
 		return NULL;
@@ -121,7 +123,7 @@ static void *copy_private(struct event *e, const struct adv_ucma_conn *conn)
 	return e->private_data;
 }
 
-static void set_conn(struct event *e, const struct adv_ucma_conn *conn)
+static void set_conn_param(struct adv_rdma_event *e, const struct adv_ucma_conn *conn)
 {
 	struct rdma_conn_param *p = &e->event.param.conn;
 
@@ -136,7 +138,7 @@ static void set_conn(struct event *e, const struct adv_ucma_conn *conn)
 	p->qp_num = conn->qp_num;
 }
 
-static void set_ud(struct event *e, const struct adv_ucma_message *m)
+static void set_ud_param(struct adv_rdma_event *e, const struct adv_ucma_message *m)
 {
 	const struct adv_ucma_conn *conn = &m->body.event.conn;
 	const struct adv_ucma_route *route = &m->body.event.route;
@@ -157,18 +159,18 @@ static void set_ud(struct event *e, const struct adv_ucma_message *m)
 	p->ah_attr.port_num = route->port_num;
 }
 
-static void set_param(struct event *e, const struct adv_ucma_message *m)
+static void set_event_param(struct adv_rdma_event *e, const struct adv_ucma_message *m)
 {
 	if (e->event.event == ADV_EVENT_USER)
 		memcpy(&e->event.param, &m->value, sizeof(m->value));
 	else if (adv_rdma_is_ud(e->event.id))
-		set_ud(e, m);
+		set_ud_param(e, m);
 	else
-		set_conn(e, &m->body.event.conn);
+		set_conn_param(e, &m->body.event.conn);
 }
 
 /* 0 or errno; the application is not told of a request that cannot be served. */
-static int on_request(struct event *e, const struct adv_ucma_message *m)
+static int on_request(struct adv_rdma_event *e, const struct adv_ucma_message *m)
 {
 	struct adv_rdma_id *id = adv_rdma_id_of(e->event.id);
 	int err;
@@ -185,7 +187,7 @@ static int on_request(struct event *e, const struct adv_ucma_message *m)
 	return err;
 }
 
-static void on_response(struct event *e, const struct adv_ucma_message *m)
+static void on_response(struct adv_rdma_event *e, const struct adv_ucma_message *m)
 {
 	struct adv_rdma_id *id = e->counted;
 	int err;
@@ -206,7 +208,7 @@ static void on_response(struct event *e, const struct adv_ucma_message *m)
 	e->event.status = -err;
 }
 
-static void on_resolved(struct event *e, const struct adv_ucma_message *m,
+static void on_resolved(struct adv_rdma_event *e, const struct adv_ucma_message *m,
 			enum rdma_cm_event_type failed)
 {
 	int err = adv_rdma_id_set_route(e->counted, &m->body.event.route);
@@ -219,7 +221,7 @@ static void on_resolved(struct event *e, const struct adv_ucma_message *m,
 	e->event.status = -err;
 }
 
-static void on_join(struct event *e)
+static void on_join(struct adv_rdma_event *e)
 {
 	struct adv_rdma_membership *m = e->membership;
 	struct rdma_cm_id *id = e->event.id;
@@ -253,7 +255,7 @@ static bool has_failed(struct adv_rdma_id *id)
 }
 
 /* What rdma_disconnect() goes by. */
-static void note_state(struct event *e)
+static void note_state(struct adv_rdma_event *e)
 {
 	adv_rdma_lock(e->counted->connection);
 	if (e->event.event == RDMA_CM_EVENT_ESTABLISHED)
@@ -264,9 +266,9 @@ static void note_state(struct event *e)
 }
 
 /* What the event means for its id. False: the application is not to see it. */
-static bool process(struct event *e, const struct adv_ucma_message *m)
+static bool process_event(struct adv_rdma_event *e, const struct adv_ucma_message *m)
 {
-	set_param(e, m);
+	set_event_param(e, m);
 	if (e->membership)
 		e->event.param.ud.private_data = e->membership->context;
 	switch ((int)e->event.event) {
@@ -300,28 +302,10 @@ static bool process(struct event *e, const struct adv_ucma_message *m)
 	return true;
 }
 
-ADV_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
-{
-	struct event *e = (struct event *)event;
-	struct adv_rdma_connection *c;
-
-	if (!event)
-		return adv_rdma_result(EINVAL);
-	c = e->counted->connection;
-	adv_rdma_lock(c);
-	e->counted->completed++;
-	if (e->membership)
-		e->membership->completed++;
-	pthread_cond_broadcast(&e->counted->acked);
-	adv_rdma_unlock(c);
-	free(e);
-	return 0;
-}
-
 /* One event after `token` of adv_rdma_channel_wait(): 0, or errno (EAGAIN: none after all). */
-static int take(struct adv_rdma_channel *ch, int token, struct rdma_cm_event **event)
+static int take_event(struct adv_rdma_channel *ch, int token, struct rdma_cm_event **event)
 {
-	struct event *e = calloc(1, sizeof(*e));
+	struct adv_rdma_event *e = calloc(1, sizeof(*e));
 	struct adv_ucma_message m;
 	int err = 0;
 
@@ -329,11 +313,11 @@ static int take(struct adv_rdma_channel *ch, int token, struct rdma_cm_event **e
 		return ENOMEM;
 	adv_rdma_lock(ch->connection);
 	if (token > 0)
-		err = fetch(ch, e, &m);
+		err = fetch_event(ch, e, &m);
 	if (token == 0 || err == ENODEV)
 		err = fetch_removal(ch, e, &m);
 	adv_rdma_unlock(ch->connection);
-	if (!err && !process(e, &m))
+	if (!err && !process_event(e, &m))
 		err = EAGAIN;
 	if (!err) {
 		*event = &e->event;
@@ -352,12 +336,12 @@ static int next_event(struct adv_rdma_channel *ch, struct rdma_cm_event **event)
 
 	do {
 		token = adv_rdma_channel_wait(ch);
-		err = token < 0 ? errno : take(ch, token, event);
+		err = token < 0 ? errno : take_event(ch, token, event);
 	} while (token >= 0 && err == EAGAIN);
 	return err;
 }
 
-static void release(void *channel)
+static void release_channel(void *channel)
 {
 	adv_rdma_channel_release(channel);
 }
@@ -374,22 +358,10 @@ ADV_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma
 	adv_rdma_lock(ch->connection);
 	adv_rdma_channel_hold(ch);
 	adv_rdma_unlock(ch->connection);
-	pthread_cleanup_push(release, ch);
+	pthread_cleanup_push(release_channel, ch);
 	err = next_event(ch, event);
 	pthread_cleanup_pop(1);
 	return adv_rdma_result(err);
-}
-
-void adv_rdma_drop_event(struct adv_rdma_id *id)
-{
-	struct rdma_cm_event *event;
-
-	adv_rdma_lock(id->connection);
-	event = id->id.event;
-	id->id.event = NULL;
-	adv_rdma_unlock(id->connection);
-	if (event)
-		rdma_ack_cm_event(event);
 }
 
 int adv_rdma_complete(struct adv_rdma_id *id)

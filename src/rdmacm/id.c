@@ -3,45 +3,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "rdmacm/ack.h"
+#include "rdmacm/channel.h"
 #include "rdmacm/export.h"
 
-struct adv_rdma_id *adv_rdma_id_of(struct rdma_cm_id *id)
-{
-	return (struct adv_rdma_id *)id;
-}
-
-int adv_rdma_result(int err)
-{
-	if (!err)
-		return 0;
-	errno = err;
-	return -1;
-}
-
-bool adv_rdma_is_ud(const struct rdma_cm_id *id)
-{
-	return id->qp_type == IBV_QPT_UD;
-}
-
-static struct adv_list *bucket(struct adv_rdma_connection *c, uint32_t handle)
-{
-	return &c->ids[handle % ADV_RDMA_BUCKETS];
-}
-
-struct adv_rdma_id *adv_rdma_id_find(struct adv_rdma_connection *c, uint32_t handle)
-{
-	struct adv_list *head = bucket(c, handle);
-
-	adv_list_for_each(struct adv_rdma_id, id, head, by_handle) {
-		if (id->handle == handle)
-			return id;
-	}
-	return NULL;
-}
-
-static struct adv_rdma_id *id_alloc(struct adv_rdma_channel *ch, void *context,
+static struct adv_rdma_id *alloc_id(struct adv_rdma_channel *ch, void *context,
 				    enum rdma_port_space ps, enum ibv_qp_type qp_type)
 {
 	struct adv_rdma_id *id = calloc(1, sizeof(*id));
@@ -62,15 +29,14 @@ static struct adv_rdma_id *id_alloc(struct adv_rdma_channel *ch, void *context,
 }
 
 /* From now on events find it. With the lock held. */
-static void id_insert(struct adv_rdma_id *id, uint32_t handle)
+static void insert_id(struct adv_rdma_id *id, uint32_t handle)
 {
-	id->handle = handle;
-	adv_list_add(bucket(id->connection, handle), &id->by_handle);
+	adv_rdma_id_enter(id, handle);
 	adv_list_add(&id->channel->ids, &id->of_channel);
 	adv_rdma_channel_hold(id->channel);
 }
 
-static void id_free(struct adv_rdma_id *id)
+static void free_id(struct adv_rdma_id *id)
 {
 	while (!adv_list_empty(&id->memberships)) {
 		struct adv_rdma_membership *m =
@@ -98,7 +64,7 @@ int adv_rdma_id_create(struct rdma_event_channel *channel, struct rdma_cm_id **o
 
 	if (!ch)
 		return errno;
-	id = id_alloc(ch, context, ps, qp_type);
+	id = alloc_id(ch, context, ps, qp_type);
 	if (!id)
 		goto destroy_channel;
 	id->sync = own != NULL;
@@ -109,13 +75,13 @@ int adv_rdma_id_create(struct rdma_event_channel *channel, struct rdma_cm_id **o
 	adv_rdma_lock(ch->connection);
 	err = adv_rdma_ask(ch->connection, &m, NULL);
 	if (!err)
-		id_insert(id, m.id);
+		insert_id(id, m.id);
 	adv_rdma_unlock(ch->connection);
 	if (!err) {
 		*out = &id->id;
 		return 0;
 	}
-	id_free(id);
+	free_id(id);
 destroy_channel:
 	if (own)
 		rdma_destroy_event_channel(own);
@@ -138,7 +104,7 @@ struct adv_rdma_id *adv_rdma_id_of_request(struct adv_rdma_id *listen, uint32_t 
 					   enum ibv_qp_type qp_type)
 {
 	struct adv_rdma_id *id =
-		id_alloc(listen->channel, listen->id.context, listen->id.ps, qp_type);
+		alloc_id(listen->channel, listen->id.context, listen->id.ps, qp_type);
 	struct adv_ucma_message m;
 
 	if (!id) {
@@ -147,23 +113,11 @@ struct adv_rdma_id *adv_rdma_id_of_request(struct adv_rdma_id *listen, uint32_t 
 		return NULL;
 	}
 	id->unaccepted = true;
-	id_insert(id, handle);
+	insert_id(id, handle);
 	return id;
 }
 
-void adv_rdma_id_end(struct adv_rdma_id *id)
-{
-	struct adv_ucma_message m;
-
-	if (id->ended)
-		return;
-	id->ended = true;
-	adv_list_del(&id->by_handle);
-	adv_rdma_request(&m, ADV_UCMA_CMD_DESTROY_ID, id->handle);
-	adv_rdma_ask(id->connection, &m, NULL);
-}
-
-static void unlock(void *connection)
+static void unlock_connection(void *connection)
 {
 	adv_rdma_unlock(connection);
 }
@@ -171,7 +125,7 @@ static void unlock(void *connection)
 void adv_rdma_id_wait(struct adv_rdma_id *id, const unsigned *completed, const unsigned *reported)
 {
 	/* In a child of fork() nobody acks what the parent's other threads have. */
-	pthread_cleanup_push(unlock, id->connection);
+	pthread_cleanup_push(unlock_connection, id->connection);
 	while (*completed < *reported && !id->connection->foreign)
 		pthread_cond_wait(&id->acked, &id->connection->lock);
 	pthread_cleanup_pop(0);
@@ -196,18 +150,8 @@ ADV_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
 	if (id->sync)
 		rdma_destroy_event_channel(&ch->channel);
 	adv_rdma_channel_release(ch);
-	id_free(id);
+	free_id(id);
 	return 0;
-}
-
-int adv_rdma_id_ask(struct adv_rdma_id *id, struct adv_ucma_message *m)
-{
-	int err;
-
-	adv_rdma_lock(id->connection);
-	err = id->ended ? ENODEV : adv_rdma_ask(id->connection, m, NULL);
-	adv_rdma_unlock(id->connection);
-	return err;
 }
 
 /* The daemon's answer and the lists change together, so that no event gets lost on the way. */

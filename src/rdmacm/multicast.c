@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rdmacm/event.h"
 #include "rdmacm/export.h"
 #include "rdmacm/id.h"
+#include "rdmacm/route.h"
 
 static int join(struct rdma_cm_id *cm_id, const struct sockaddr *addr, uint32_t flags,
 		void *context)

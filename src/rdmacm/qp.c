@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* QPs of ids: made with what their maker left out, and moved through their states. */
+#include "rdmacm/qp.h"
+
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "rdmacm/cqs.h"
 #include "rdmacm/export.h"
-#include "rdmacm/id.h"
 
 int adv_rdma_qp_attr(struct adv_rdma_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr,
 		     int *mask)
@@ -50,7 +50,7 @@ static int not_of_type(enum ibv_qp_type type)
 	}
 }
 
-static int modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	return ibv_modify_qp(qp, attr, mask & ~not_of_type(qp->qp_type));
 }
@@ -61,7 +61,7 @@ static int init_qp(struct adv_rdma_id *id, struct ibv_qp *qp)
 	int mask;
 	int err = adv_rdma_qp_attr(id, IBV_QPS_INIT, &attr, &mask);
 
-	return err ? err : modify(qp, &attr, mask);
+	return err ? err : modify_qp(qp, &attr, mask);
 }
 
 int adv_rdma_qp_to_init(struct adv_rdma_id *id)
@@ -84,7 +84,7 @@ int adv_rdma_qp_to_rtr(struct adv_rdma_id *id, uint8_t responder_resources)
 		return err;
 	if (responder_resources != RDMA_MAX_RESP_RES)
 		attr.max_dest_rd_atomic = responder_resources;
-	return modify(id->id.qp, &attr, mask);
+	return modify_qp(id->id.qp, &attr, mask);
 }
 
 int adv_rdma_qp_to_rts(struct adv_rdma_id *id, uint8_t initiator_depth)
@@ -99,7 +99,7 @@ int adv_rdma_qp_to_rts(struct adv_rdma_id *id, uint8_t initiator_depth)
 		return err;
 	if (initiator_depth != RDMA_MAX_INIT_DEPTH)
 		attr.max_rd_atomic = initiator_depth;
-	return modify(id->id.qp, &attr, mask);
+	return modify_qp(id->id.qp, &attr, mask);
 }
 
 int adv_rdma_qp_to_error(struct adv_rdma_id *id)

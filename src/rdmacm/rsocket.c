@@ -6,9 +6,25 @@
 
 #include "base/sys.h"
 #include "rdmacm/export.h"
-#include "rdmacm/rsocket.h"
 #include "rdmacm/rsocket_service.h"
+#include "rdmacm/rsocket_state.h"
+#include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
+
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* In a child, which has this thread only. */
+static void after_fork_in_child(void)
+{
+	adv_rs_table_forget();
+	adv_rs_wakers_forget();
+	adv_rs_service_forget();
+}
+
+static void register_fork_handler(void)
+{
+	pthread_atfork(NULL, NULL, after_fork_in_child);
+}
 
 ADV_EXPORT int rsocket(int domain, int type, int protocol)
 {
@@ -20,8 +36,8 @@ ADV_EXPORT int rsocket(int domain, int type, int protocol)
 	if ((domain != AF_INET && domain != AF_INET6) ||
 	    (kind != SOCK_STREAM && kind != SOCK_DGRAM) || (protocol && protocol != wanted))
 		return adv_rs_error(EOPNOTSUPP);
-	adv_rs_prepare_fork();
-	rs = adv_rs_new(domain, kind, NULL);
+	pthread_once(&fork_once, register_fork_handler);
+	rs = kind == SOCK_STREAM ? adv_rs_stream_new(domain, NULL) : adv_rs_dgram_new(domain);
 	if (!rs)
 		return adv_rs_error(ENOMEM);
 	rs->file_flags = O_RDWR | (type & SOCK_NONBLOCK ? O_NONBLOCK : 0);
@@ -155,8 +171,8 @@ ADV_EXPORT int rclose(int socket)
 	return 0;
 }
 
-static ssize_t receive(int socket, const struct iovec *iov, size_t count, int flags,
-		       union adv_rs_addr *source, bool *truncated)
+static ssize_t receive_from(int socket, const struct iovec *iov, size_t count, int flags,
+			    union adv_rs_addr *source, bool *truncated)
 {
 	struct adv_rsocket *rs = adv_rs_get(socket);
 	ssize_t ret;
@@ -199,7 +215,7 @@ ADV_EXPORT ssize_t rrecvfrom(int socket, void *buf, size_t len, int flags,
 	struct iovec iov = {buf, len};
 	union adv_rs_addr source = {0};
 	bool truncated;
-	ssize_t ret = receive(socket, &iov, 1, flags, &source, &truncated);
+	ssize_t ret = receive_from(socket, &iov, 1, flags, &source, &truncated);
 
 	if (ret >= 0 && src_addr && addrlen)
 		adv_rs_addr_return(&source, src_addr, addrlen);
@@ -222,14 +238,15 @@ ADV_EXPORT ssize_t rreadv(int socket, const struct iovec *iov, int iovcnt)
 
 	if (iovcnt < 0)
 		return adv_rs_error(EINVAL);
-	return receive(socket, iov, (size_t)iovcnt, 0, NULL, &truncated);
+	return receive_from(socket, iov, (size_t)iovcnt, 0, NULL, &truncated);
 }
 
 ADV_EXPORT ssize_t rrecvmsg(int socket, struct msghdr *msg, int flags)
 {
 	union adv_rs_addr source = {0};
 	bool truncated;
-	ssize_t ret = receive(socket, msg->msg_iov, msg->msg_iovlen, flags, &source, &truncated);
+	ssize_t ret =
+		receive_from(socket, msg->msg_iov, msg->msg_iovlen, flags, &source, &truncated);
 
 	if (ret < 0)
 		return ret;
@@ -313,4 +330,20 @@ ADV_EXPORT int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrle
 	pthread_mutex_unlock(&rs->lock);
 	adv_rs_put(rs);
 	return ret;
+}
+
+ADV_EXPORT size_t riowrite(int socket, const void *buf, size_t count, off_t offset, int flags)
+{
+	struct iovec iov = {(void *)(uintptr_t)buf, count};
+	struct adv_rsocket *rs = adv_rs_get(socket);
+	ssize_t ret;
+
+	if (!rs)
+		return (size_t)-1;
+	if (rs->type == SOCK_STREAM && offset >= 0)
+		ret = adv_rs_stream_write_at(rs, &iov, (uint64_t)offset, flags);
+	else
+		ret = adv_rs_error(EINVAL);
+	adv_rs_put(rs);
+	return (size_t)ret;
 }

@@ -7,18 +7,19 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rdmacm/rsocket.h"
 #include "rdmacm/rsocket_service.h"
+#include "rdmacm/rsocket_state.h"
+#include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
 
 #define CLOSE_US 60000000 /* the longest wait for a peer that does not take what was sent */
 
-static bool ctrl_sendable(struct adv_rsocket *rs)
+static bool is_ctrl_sendable(struct adv_rsocket *rs)
 {
 	return rs->s.send.ctrl_free > 0 || rs->s.state != ADV_RS_CONNECTED;
 }
 
-static bool all_sent(struct adv_rsocket *rs)
+static bool is_all_sent(struct adv_rsocket *rs)
 {
 	const struct adv_rs_sending *send = &rs->s.send;
 
@@ -34,9 +35,9 @@ static void wait_through(struct adv_rsocket *rs, adv_rs_test *test, int64_t dead
 }
 
 /* Sends what; 0, or -1 where the connection ended first. */
-static int say(struct adv_rsocket *rs, enum adv_rs_ctrl what, int64_t deadline)
+static int send_ctrl(struct adv_rsocket *rs, enum adv_rs_ctrl what, int64_t deadline)
 {
-	wait_through(rs, ctrl_sendable, deadline);
+	wait_through(rs, is_ctrl_sendable, deadline);
 	if (rs->s.state != ADV_RS_CONNECTED)
 		return 0;
 	if (rs->s.send.ctrl_free == 0)
@@ -59,9 +60,9 @@ static int stop_sending(struct adv_rsocket *rs, bool both, int64_t deadline)
 		what = ADV_RS_CTRL_SHUTDOWN;
 	rs->s.writable = false;
 	adv_rs_wake(rs);
-	ret = say(rs, what, deadline);
+	ret = send_ctrl(rs, what, deadline);
 	if (what == ADV_RS_CTRL_DISCONNECT || !adv_rs_nonblocking(rs))
-		wait_through(rs, all_sent, deadline);
+		wait_through(rs, is_all_sent, deadline);
 	return ret;
 }
 
@@ -87,7 +88,7 @@ int adv_rs_stream_shutdown(struct adv_rsocket *rs, int how)
 		rs->s.readable = false;
 		adv_rs_wake(rs);
 		if (!rs->s.writable)
-			ret = say(rs, ADV_RS_CTRL_DISCONNECT, deadline);
+			ret = send_ctrl(rs, ADV_RS_CTRL_DISCONNECT, deadline);
 	} else {
 		ret = stop_sending(rs, how == SHUT_RDWR, deadline);
 	}
@@ -111,7 +112,11 @@ static void drop_accepted(struct adv_rsocket *rs)
 		pthread_mutex_unlock(&rs->lock);
 		if (!one)
 			return;
-		rclose(one->fd);
+		one = adv_rs_take(one->fd);
+		if (one) {
+			adv_rs_stream_close(one);
+			adv_rs_put(one);
+		}
 	}
 }
 

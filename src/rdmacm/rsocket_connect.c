@@ -10,15 +10,16 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "rdmacm/rsocket.h"
 #include "rdmacm/rsocket_service.h"
+#include "rdmacm/rsocket_state.h"
+#include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
 
 #define MAX_TRIES   6 /* of resolving, each twice as long as the one before, from 1 s on */
 #define MAX_PRIVATE 64
 
 /* What is needed of an event after it has been acknowledged. */
-struct happening {
+struct cm_event {
 	enum rdma_cm_event_type type;
 	int err; /* above 0: what went wrong */
 	struct rdma_cm_id *id;
@@ -26,29 +27,6 @@ struct happening {
 	size_t len;
 	struct rdma_conn_param param;
 };
-
-void adv_rs_stream_init(struct adv_rsocket *rs)
-{
-	adv_list_init(&rs->s.accepted);
-	adv_list_init(&rs->s.sibling);
-	adv_list_init(&rs->s.mapped);
-	adv_list_init(&rs->s.mapped_untold);
-}
-
-void adv_rs_stream_destroy(struct adv_rsocket *rs)
-{
-	adv_rs_endpoint_free(rs);
-	if (rs->s.id)
-		rdma_destroy_id(rs->s.id);
-	if (rs->s.events) {
-		if (rs->fd >= 0 && rs->fd != rs->s.events->fd)
-			adv_sys_close(rs->fd);
-		rdma_destroy_event_channel(rs->s.events);
-	}
-	if (rs->s.listener)
-		adv_rs_put(rs->s.listener);
-	free(rs->s.route);
-}
 
 /* An event channel, and its descriptor as the number of rs. */
 static int make_channel(struct adv_rsocket *rs)
@@ -136,7 +114,7 @@ static int resolve_route(struct adv_rsocket *rs)
 	return rdma_resolve_route(rs->s.id, 1000 << rs->s.tries++);
 }
 
-static int request(struct adv_rsocket *rs)
+static int send_request(struct adv_rsocket *rs)
 {
 	uint8_t data[ADV_RS_CONN_LEN];
 	struct rdma_conn_param param = {
@@ -157,7 +135,7 @@ static int request(struct adv_rsocket *rs)
 }
 
 /* The reply is here. 0; or -1 and errno. */
-static int connected(struct adv_rsocket *rs, const struct happening *now)
+static int finish_connection(struct adv_rsocket *rs, const struct cm_event *now)
 {
 	struct adv_rs_conn conn;
 
@@ -171,7 +149,7 @@ static int connected(struct adv_rsocket *rs, const struct happening *now)
 	return 0;
 }
 
-static bool settled(struct adv_rsocket *rs)
+static bool is_settled(struct adv_rsocket *rs)
 {
 	return !adv_rs_state_opening(rs->s.state);
 }
@@ -212,7 +190,8 @@ int adv_rs_stream_connect(struct adv_rsocket *rs, const struct sockaddr *addr, s
 		return -1;
 	if (resolve_addr(rs)) {
 		connect_failed(rs, errno);
-	} else if (adv_rs_wait(rs, settled, adv_rs_deadline(rs, 0, rs->options.send_timeout_us))) {
+	} else if (adv_rs_wait(rs, is_settled,
+			       adv_rs_deadline(rs, 0, rs->options.send_timeout_us))) {
 		return adv_rs_error(errno == EAGAIN ? EINPROGRESS : errno);
 	}
 	return connect_again(rs);
@@ -241,7 +220,7 @@ static void give_to_listener(struct adv_rsocket *rs)
 		rs->s.state = ADV_RS_FAILED;
 }
 
-static int accept_id(struct adv_rsocket *rs, const struct happening *now)
+static int accept_id(struct adv_rsocket *rs, const struct cm_event *now)
 {
 	uint8_t data[ADV_RS_CONN_LEN];
 	struct rdma_conn_param param = now->param;
@@ -271,7 +250,7 @@ static int accept_id(struct adv_rsocket *rs, const struct happening *now)
 }
 
 /* Lets go of a connection that nobody has accepted. Without lock. */
-static void abandon(struct adv_rsocket *rs)
+static void abandon_connection(struct adv_rsocket *rs)
 {
 	struct adv_rsocket *known = adv_rs_take(rs->fd);
 
@@ -286,7 +265,7 @@ static void abandon(struct adv_rsocket *rs)
 }
 
 /* A request at a listener: service thread, without lock. */
-static void requested(struct adv_rsocket *listener, const struct happening *now)
+static void handle_request(struct adv_rsocket *listener, const struct cm_event *now)
 {
 	struct adv_rsocket *rs = NULL;
 	bool room;
@@ -295,7 +274,7 @@ static void requested(struct adv_rsocket *listener, const struct happening *now)
 	room = !listener->closed && listener->s.pending < listener->s.backlog;
 	if (room) {
 		listener->s.pending++;
-		rs = adv_rs_new(listener->domain, SOCK_STREAM, &listener->options);
+		rs = adv_rs_stream_new(listener->domain, &listener->options);
 	}
 	pthread_mutex_unlock(&listener->lock);
 	if (rs) {
@@ -315,7 +294,7 @@ static void requested(struct adv_rsocket *listener, const struct happening *now)
 		if (!rs->s.id)
 			rdma_destroy_id(now->id);
 		rs->s.disconnected = true; /* never was connected */
-		abandon(rs);
+		abandon_connection(rs);
 		adv_rs_put(rs);
 	} else {
 		rdma_destroy_id(now->id);
@@ -327,7 +306,7 @@ static void requested(struct adv_rsocket *listener, const struct happening *now)
 	}
 }
 
-static bool acceptable(struct adv_rsocket *rs)
+static bool is_acceptable(struct adv_rsocket *rs)
 {
 	return !adv_list_empty(&rs->s.accepted) || rs->closed || rs->s.state != ADV_RS_LISTENING;
 }
@@ -340,7 +319,7 @@ struct adv_rsocket *adv_rs_stream_accept(struct adv_rsocket *rs)
 		errno = EINVAL;
 		return NULL;
 	}
-	if (adv_rs_wait(rs, acceptable, adv_rs_deadline(rs, 0, rs->options.recv_timeout_us)))
+	if (adv_rs_wait(rs, is_acceptable, adv_rs_deadline(rs, 0, rs->options.recv_timeout_us)))
 		return NULL;
 	if (adv_list_empty(&rs->s.accepted)) {
 		errno = EINVAL;
@@ -371,7 +350,7 @@ void adv_rs_stream_renumber(struct adv_rsocket *rs)
 /* Events */
 
 /* A step of the active end has failed, or has to be taken again. */
-static int try_again(struct adv_rsocket *rs, const struct happening *now)
+static int try_again(struct adv_rsocket *rs, const struct cm_event *now)
 {
 	if (now->err != ETIMEDOUT || rs->s.tries > MAX_TRIES)
 		return adv_rs_error(now->err);
@@ -379,20 +358,20 @@ static int try_again(struct adv_rsocket *rs, const struct happening *now)
 }
 
 /* An event of a connection being made. 0; or -1 and errno: it has failed. */
-static int step(struct adv_rsocket *rs, const struct happening *now)
+static int handle_opening_event(struct adv_rsocket *rs, const struct cm_event *now)
 {
 	switch (now->type) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		rs->s.tries = 0;
 		return resolve_route(rs);
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		return request(rs);
+		return send_request(rs);
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 		return try_again(rs, now);
 	case RDMA_CM_EVENT_ESTABLISHED:
 		if (rs->s.state == ADV_RS_CONNECTING)
-			return connected(rs, now);
+			return finish_connection(rs, now);
 		rs->s.state = ADV_RS_CONNECTED;
 		adv_rs_stream_progress(rs);
 		return 0;
@@ -413,7 +392,7 @@ static int step(struct adv_rsocket *rs, const struct happening *now)
  * An event of a connection that has been made, or of a listener. The connection manager's going
  * (DEVICE_REMOVAL) does not end a connection, whose data goes from peer to peer.
  */
-static void later(struct adv_rsocket *rs, const struct happening *now)
+static void handle_open_event(struct adv_rsocket *rs, const struct cm_event *now)
 {
 	if (now->type == RDMA_CM_EVENT_DEVICE_REMOVAL && rs->s.state == ADV_RS_LISTENING) {
 		connect_failed(rs, ENODEV);
@@ -428,13 +407,13 @@ static void later(struct adv_rsocket *rs, const struct happening *now)
 }
 
 /* The next event, acknowledged. False: none. */
-static bool next_event(struct adv_rsocket *rs, struct happening *now)
+static bool fetch_event(struct adv_rsocket *rs, struct cm_event *now)
 {
 	struct rdma_cm_event *event;
 
 	if (rdma_get_cm_event(rs->s.events, &event))
 		return false;
-	*now = (struct happening){.type = event->event, .id = event->id};
+	*now = (struct cm_event){.type = event->event, .id = event->id};
 	now->err = event->status < 0 ? -event->status : event->status;
 	if (event->param.conn.private_data && (event->event == RDMA_CM_EVENT_CONNECT_REQUEST ||
 					       event->event == RDMA_CM_EVENT_ESTABLISHED)) {
@@ -448,34 +427,76 @@ static bool next_event(struct adv_rsocket *rs, struct happening *now)
 	return true;
 }
 
-void adv_rs_stream_events(struct adv_rsocket *rs)
+static void handle_events(struct adv_rsocket *rs)
 {
-	struct happening now;
+	struct cm_event now;
 	bool failed = false;
 
 	while (!failed) {
-		if (!next_event(rs, &now)) {
+		if (!fetch_event(rs, &now)) {
 			if (errno != EAGAIN && errno != EINTR)
 				adv_rs_service_remove(rs); /* nothing will ever come */
 			return;
 		}
 		if (now.type == RDMA_CM_EVENT_CONNECT_REQUEST) {
-			requested(rs, &now);
+			handle_request(rs, &now);
 			continue;
 		}
 		pthread_mutex_lock(&rs->lock);
 		if (adv_rs_state_opening(rs->s.state)) {
-			if (step(rs, &now))
+			if (handle_opening_event(rs, &now))
 				connect_failed(rs, errno);
-			if (rs->s.listener && settled(rs)) {
+			if (rs->s.listener && is_settled(rs)) {
 				give_to_listener(rs);
 				failed = rs->s.state == ADV_RS_FAILED;
 			}
 			adv_rs_wake(rs);
 		} else { /* also while rclose() waits for what was sent */
-			later(rs, &now);
+			handle_open_event(rs, &now);
 		}
 		pthread_mutex_unlock(&rs->lock);
 	}
-	abandon(rs);
+	abandon_connection(rs);
+}
+
+/* Creation */
+
+static void arm_stream(struct adv_rsocket *rs)
+{
+	ibv_req_notify_cq(rs->s.cq, 0);
+}
+
+static void destroy_stream(struct adv_rsocket *rs)
+{
+	adv_rs_endpoint_free(rs);
+	if (rs->s.id)
+		rdma_destroy_id(rs->s.id);
+	if (rs->s.events) {
+		if (rs->fd >= 0 && rs->fd != rs->s.events->fd)
+			adv_sys_close(rs->fd);
+		rdma_destroy_event_channel(rs->s.events);
+	}
+	if (rs->s.listener)
+		adv_rs_put(rs->s.listener);
+	free(rs->s.route);
+}
+
+static const struct adv_rs_ops ops = {
+	.progress = adv_rs_stream_progress,
+	.arm = arm_stream,
+	.on_readable = handle_events,
+	.destroy = destroy_stream,
+};
+
+struct adv_rsocket *adv_rs_stream_new(int domain, const struct adv_rs_options *from)
+{
+	struct adv_rsocket *rs = adv_rs_new(domain, SOCK_STREAM, &ops, from);
+
+	if (!rs)
+		return NULL;
+	adv_list_init(&rs->s.accepted);
+	adv_list_init(&rs->s.sibling);
+	adv_list_init(&rs->s.mapped);
+	adv_list_init(&rs->s.mapped_untold);
+	return rs;
 }

@@ -4,33 +4,16 @@
 #include <string.h>
 
 #include "base/sys.h"
-#include "rdmacm/rsocket.h"
 #include "rdmacm/rsocket_iov.h"
 #include "rdmacm/rsocket_service.h"
+#include "rdmacm/rsocket_state.h"
+#include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
 
 #define BATCH	  16
 #define GRH_LEN	  40
 #define CLOSE_US  1000000 /* how long closing waits for sends; they depend on nobody */
 #define MIN_QUEUE 16
-
-void adv_rs_dgram_init(struct adv_rsocket *rs)
-{
-	adv_list_init(&rs->d.qps);
-	adv_list_init(&rs->d.free);
-	adv_list_init(&rs->d.queued);
-}
-
-void adv_rs_dgram_destroy(struct adv_rsocket *rs)
-{
-	adv_list_for_each(struct adv_rs_datagram, datagram, &rs->d.queued, link)
-		free(datagram->copy);
-	adv_rs_dests_free(rs);
-	adv_rs_dgram_qps_free(rs);
-	free(rs->d.pool);
-	if (rs->fd >= 0)
-		adv_sys_close(rs->fd);
-}
 
 int adv_rs_dgram_open(struct adv_rsocket *rs)
 {
@@ -51,7 +34,7 @@ static uint32_t clamp(uint32_t value, uint32_t low, uint32_t high)
 }
 
 /* The queue of what is received; the service thread takes over the UDP socket. */
-static int make_ready(struct adv_rsocket *rs)
+static int make_dgram_ready(struct adv_rsocket *rs)
 {
 	struct adv_rs_dgram *d = &rs->d;
 
@@ -77,7 +60,7 @@ static int make_ready(struct adv_rsocket *rs)
 
 int adv_rs_dgram_bind(struct adv_rsocket *rs, const struct sockaddr *addr, socklen_t len)
 {
-	if (make_ready(rs))
+	if (make_dgram_ready(rs))
 		return -1;
 	return adv_sys_bind(rs->fd, addr, len);
 }
@@ -102,7 +85,8 @@ int adv_rs_dgram_connect(struct adv_rsocket *rs, const struct sockaddr *addr, so
 		rs->d.peer = NULL;
 		return adv_sys_connect(rs->fd, addr, len);
 	}
-	if (copy_addr(rs, &to, addr, len) || make_ready(rs) || adv_sys_connect(rs->fd, &to, len))
+	if (copy_addr(rs, &to, addr, len) || make_dgram_ready(rs) ||
+	    adv_sys_connect(rs->fd, &to, len))
 		return -1;
 	rs->d.peer = adv_rs_dest_get(rs, &to);
 	return rs->d.peer ? 0 : -1;
@@ -110,50 +94,8 @@ int adv_rs_dgram_connect(struct adv_rsocket *rs, const struct sockaddr *addr, so
 
 /* Receiving */
 
-static bool from_peer(const struct adv_rsocket *rs, const union adv_rs_addr *source)
-{
-	return !rs->d.peer || adv_rs_addr_equal(&rs->d.peer->addr, source);
-}
-
-bool adv_rs_dgram_deliver(struct adv_rsocket *rs, const union adv_rs_addr *source,
-			  const uint8_t *data, size_t len, struct adv_rs_dgram_qp *qp,
-			  uint32_t slot)
-{
-	struct adv_rs_datagram *datagram;
-	uint8_t *copy = NULL;
-
-	if (adv_list_empty(&rs->d.free) || rs->d.read_shut || !from_peer(rs, source))
-		return false;
-	if (!qp) {
-		copy = malloc(len + 1);
-		if (!copy)
-			return false;
-		memcpy(copy, data, len);
-		data = copy;
-	}
-	datagram = adv_container_of(rs->d.free.next, struct adv_rs_datagram, link);
-	adv_list_del(&datagram->link);
-	datagram->source = *source;
-	datagram->data = data;
-	datagram->len = (uint32_t)len;
-	datagram->qp = qp;
-	datagram->slot = slot;
-	datagram->copy = copy;
-	adv_list_add_tail(&rs->d.queued, &datagram->link);
-	return true;
-}
-
-static void release(struct adv_rsocket *rs, struct adv_rs_datagram *datagram)
-{
-	adv_list_del(&datagram->link);
-	if (datagram->qp)
-		adv_rs_dgram_post_recv(datagram->qp, datagram->slot);
-	free(datagram->copy);
-	datagram->copy = NULL;
-	adv_list_add_tail(&rs->d.free, &datagram->link);
-}
-
-static void received(struct adv_rsocket *rs, struct adv_rs_dgram_qp *qp, const struct ibv_wc *wc)
+static void complete_receive(struct adv_rsocket *rs, struct adv_rs_dgram_qp *qp,
+			     const struct ibv_wc *wc)
 {
 	uint32_t slot = (uint32_t)wc->wr_id;
 	const uint8_t *p = qp->recv_slots + (slot + (size_t)1) * ADV_RS_DGRAM_SLOT;
@@ -182,7 +124,7 @@ static bool progress_qp(struct adv_rsocket *rs, struct adv_rs_dgram_qp *qp)
 		n = ibv_poll_cq(qp->cq, BATCH, wc);
 		for (int i = 0; i < n; i++) {
 			if (wc[i].wr_id & ADV_RS_WR_RECV)
-				received(rs, qp, &wc[i]);
+				complete_receive(rs, qp, &wc[i]);
 			else
 				qp->free_slots[qp->free_count++] = (uint32_t)wc[i].wr_id;
 			changed = true;
@@ -191,7 +133,7 @@ static bool progress_qp(struct adv_rsocket *rs, struct adv_rs_dgram_qp *qp)
 	return changed;
 }
 
-bool adv_rs_dgram_progress(struct adv_rsocket *rs)
+static bool progress_dgram(struct adv_rsocket *rs)
 {
 	bool changed = false;
 
@@ -202,13 +144,13 @@ bool adv_rs_dgram_progress(struct adv_rsocket *rs)
 	return changed;
 }
 
-void adv_rs_dgram_arm(struct adv_rsocket *rs)
+static void arm_dgram(struct adv_rsocket *rs)
 {
 	adv_list_for_each(struct adv_rs_dgram_qp, qp, &rs->d.qps, link)
 		ibv_req_notify_cq(qp->cq, 0);
 }
 
-static bool receivable(struct adv_rsocket *rs)
+static bool is_dgram_receivable(struct adv_rsocket *rs)
 {
 	return !adv_list_empty(&rs->d.queued) || rs->d.read_shut;
 }
@@ -225,8 +167,9 @@ ssize_t adv_rs_dgram_recv(struct adv_rsocket *rs, const struct iovec *iov, size_
 		return -1;
 	pthread_mutex_lock(&rs->recv_lock);
 	pthread_mutex_lock(&rs->lock);
-	if (make_ready(rs) ||
-	    adv_rs_wait(rs, receivable, adv_rs_deadline(rs, flags, rs->options.recv_timeout_us))) {
+	if (make_dgram_ready(rs) ||
+	    adv_rs_wait(rs, is_dgram_receivable,
+			adv_rs_deadline(rs, flags, rs->options.recv_timeout_us))) {
 		ret = -1;
 	} else if (adv_list_empty(&rs->d.queued)) {
 		ret = 0;
@@ -239,7 +182,7 @@ ssize_t adv_rs_dgram_recv(struct adv_rsocket *rs, const struct iovec *iov, size_
 		if (source)
 			*source = datagram->source;
 		if (!(flags & MSG_PEEK))
-			release(rs, datagram);
+			adv_rs_dgram_release(rs, datagram);
 	}
 	pthread_mutex_unlock(&rs->lock);
 	pthread_mutex_unlock(&rs->recv_lock);
@@ -257,12 +200,12 @@ bool adv_rs_dgram_can_send(const struct adv_rsocket *rs)
 	return true;
 }
 
-static bool sendable(struct adv_rsocket *rs)
+static bool is_dgram_sendable(struct adv_rsocket *rs)
 {
 	return adv_rs_dgram_can_send(rs) || rs->d.write_shut;
 }
 
-static bool all_sent(struct adv_rsocket *rs)
+static bool is_all_sent(struct adv_rsocket *rs)
 {
 	adv_list_for_each(const struct adv_rs_dgram_qp, qp, &rs->d.qps, link) {
 		if (qp->free_count < rs->options.sq_size)
@@ -317,7 +260,7 @@ static int send_one(struct adv_rsocket *rs, struct adv_rs_iov *from, const union
 
 	if (rs->d.write_shut)
 		return adv_rs_error(EPIPE);
-	if (make_ready(rs) || adv_rs_wait(rs, sendable, deadline))
+	if (make_dgram_ready(rs) || adv_rs_wait(rs, is_dgram_sendable, deadline))
 		return -1;
 	if (rs->d.write_shut)
 		return adv_rs_error(EPIPE);
@@ -369,6 +312,38 @@ int adv_rs_dgram_shutdown(struct adv_rsocket *rs, int how)
 void adv_rs_dgram_close(struct adv_rsocket *rs)
 {
 	rs->d.read_shut = rs->d.write_shut = true;
-	(void)adv_rs_wait(rs, all_sent, adv_rs_now() + CLOSE_US);
+	(void)adv_rs_wait(rs, is_all_sent, adv_rs_now() + CLOSE_US);
 	adv_rs_wake(rs);
+}
+
+static void destroy_dgram(struct adv_rsocket *rs)
+{
+	adv_list_for_each(struct adv_rs_datagram, datagram, &rs->d.queued, link)
+		free(datagram->copy);
+	adv_rs_dests_free(rs);
+	adv_rs_dgram_qps_free(rs);
+	free(rs->d.pool);
+	if (rs->fd >= 0)
+		adv_sys_close(rs->fd);
+}
+
+/* Creation */
+
+static const struct adv_rs_ops ops = {
+	.progress = progress_dgram,
+	.arm = arm_dgram,
+	.on_readable = adv_rs_dgram_udp,
+	.destroy = destroy_dgram,
+};
+
+struct adv_rsocket *adv_rs_dgram_new(int domain)
+{
+	struct adv_rsocket *rs = adv_rs_new(domain, SOCK_DGRAM, &ops, NULL);
+
+	if (!rs)
+		return NULL;
+	adv_list_init(&rs->d.qps);
+	adv_list_init(&rs->d.free);
+	adv_list_init(&rs->d.queued);
+	return rs;
 }

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "rdmacm/rsocket.h"
+#include "rdmacm/rsocket_state.h"
 #include "rdmacm/rsocket_wait.h"
 
 /* Peers that strangers may make us remember; more make themselves known with each datagram. */
@@ -25,7 +25,7 @@ static unsigned bucket_of(const union adv_rs_addr *addr)
 	return (hash ^ hash >> 8) % ADV_RS_DEST_BUCKETS;
 }
 
-static struct adv_rs_dest *find(struct adv_rsocket *rs, const union adv_rs_addr *addr)
+static struct adv_rs_dest *find_dest(struct adv_rsocket *rs, const union adv_rs_addr *addr)
 {
 	struct adv_rs_dest *dest = rs->d.dests[bucket_of(addr)];
 
@@ -38,8 +38,8 @@ static struct adv_rs_dest *find(struct adv_rsocket *rs, const union adv_rs_addr 
  * The local address from which datagrams to addr go: the one rsocket is bound to, else what
  * the routes say.
  */
-static int local_for(struct adv_rsocket *rs, const union adv_rs_addr *addr,
-		     union adv_rs_addr *local)
+static int find_local(struct adv_rsocket *rs, const union adv_rs_addr *addr,
+		      union adv_rs_addr *local)
 {
 	socklen_t len = sizeof(*local);
 	in_port_t port;
@@ -69,13 +69,13 @@ static int local_for(struct adv_rsocket *rs, const union adv_rs_addr *addr,
 
 struct adv_rs_dest *adv_rs_dest_get(struct adv_rsocket *rs, const union adv_rs_addr *addr)
 {
-	struct adv_rs_dest *dest = find(rs, addr);
+	struct adv_rs_dest *dest = find_dest(rs, addr);
 	struct adv_rs_dgram_qp *qp;
 	union adv_rs_addr local;
 
 	if (dest)
 		return dest;
-	if (local_for(rs, addr, &local))
+	if (find_local(rs, addr, &local))
 		return NULL;
 	qp = adv_rs_dgram_qp_get(rs, &local);
 	dest = qp ? calloc(1, sizeof(*dest)) : NULL;
@@ -123,7 +123,7 @@ ssize_t adv_rs_dgram_send_udp(struct adv_rsocket *rs, const struct adv_rs_dest *
 }
 
 /* The peer's queue pair is known now. */
-static void meet(struct adv_rsocket *rs, struct adv_rs_dest *dest, uint32_t qpn)
+static void set_peer_qpn(struct adv_rsocket *rs, struct adv_rs_dest *dest, uint32_t qpn)
 {
 	if (dest->ah && dest->qpn == qpn)
 		return;
@@ -136,8 +136,8 @@ static void meet(struct adv_rsocket *rs, struct adv_rs_dest *dest, uint32_t qpn)
 }
 
 /* A datagram from the UDP socket. Lock held. */
-static void handle(struct adv_rsocket *rs, const union adv_rs_addr *from, const uint8_t *p,
-		   size_t len)
+static void handle_datagram(struct adv_rsocket *rs, const union adv_rs_addr *from, const uint8_t *p,
+			    size_t len)
 {
 	struct adv_rs_dest *dest;
 	unsigned op;
@@ -146,7 +146,7 @@ static void handle(struct adv_rsocket *rs, const union adv_rs_addr *from, const 
 
 	if (!header || !rs->d.ready)
 		return;
-	dest = find(rs, from);
+	dest = find_dest(rs, from);
 	if (!dest && op == ADV_RS_OP_CTRL)
 		return; /* an answer to nothing that we asked */
 	if (!dest && rs->d.dest_count < MAX_STRANGERS)
@@ -154,7 +154,7 @@ static void handle(struct adv_rsocket *rs, const union adv_rs_addr *from, const 
 	if (dest) {
 		if (op == ADV_RS_OP_DATA)
 			(void)adv_rs_dgram_send_udp(rs, dest, ADV_RS_OP_CTRL, NULL, 0);
-		meet(rs, dest, qpn);
+		set_peer_qpn(rs, dest, qpn);
 	}
 	if (op == ADV_RS_OP_DATA)
 		adv_rs_dgram_deliver(rs, from, p + header, len - header, NULL, 0);
@@ -176,7 +176,7 @@ void adv_rs_dgram_udp(struct adv_rsocket *rs)
 			continue;
 		pthread_mutex_lock(&rs->lock);
 		if (!rs->closed) {
-			handle(rs, &from, buf, (size_t)n);
+			handle_datagram(rs, &from, buf, (size_t)n);
 			adv_rs_wake(rs);
 		}
 		pthread_mutex_unlock(&rs->lock);

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/sys.h"
-#include "rdmacm/rsocket.h"
+#include "rdmacm/rsocket_state.h"
+#include "rdmacm/rsocket_table.h"
 
 #define GRH_LEN 40
 #define HOPS	64

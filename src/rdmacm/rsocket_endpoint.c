@@ -7,7 +7,8 @@
 #include <sys/mman.h>
 
 #include "base/sys.h"
-#include "rdmacm/rsocket.h"
+#include "rdmacm/rsocket_state.h"
+#include "rdmacm/rsocket_table.h"
 
 #define MIN_REQUESTS 16
 #define MAX_REQUESTS 0xfffe

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "rdmacm/rsocket.h"
+#include "rdmacm/rsocket_state.h"
 #include "rdmacm/rsocket_wait.h"
 
 #define BATCH 16
@@ -74,7 +74,7 @@ void adv_rs_stream_break(struct adv_rsocket *rs, int err)
 	adv_rs_stream_disconnect(rs);
 }
 
-static void post(struct adv_rsocket *rs, struct ibv_send_wr *wr)
+static void post_request(struct adv_rsocket *rs, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad;
 	int err = ibv_post_send(rs->s.qp, wr, &bad);
@@ -93,7 +93,7 @@ void adv_rs_stream_post_ctrl(struct adv_rsocket *rs, enum adv_rs_ctrl what)
 	};
 
 	rs->s.send.ctrl_free--;
-	post(rs, &wr);
+	post_request(rs, &wr);
 }
 
 void adv_rs_stream_post_keepalive(struct adv_rsocket *rs)
@@ -106,7 +106,7 @@ void adv_rs_stream_post_keepalive(struct adv_rsocket *rs)
 	if (rs->s.state != ADV_RS_CONNECTED || !rs->s.send.ctrl_free)
 		return;
 	rs->s.send.ctrl_free--;
-	post(rs, &wr);
+	post_request(rs, &wr);
 }
 
 /* Offers the peer the half of the receive memory that has been read. */
@@ -156,7 +156,7 @@ static bool give_credits(struct adv_rsocket *rs)
 	recv->seq_told = (uint16_t)(recv->seq + recv->credits / 2);
 	if (half_free)
 		offer_half(rs, &wr, &sge);
-	post(rs, &wr);
+	post_request(rs, &wr);
 	return true;
 }
 
@@ -187,7 +187,7 @@ static void take_ctrl(struct adv_rsocket *rs, uint32_t what)
 		rs->s.readable = false;
 }
 
-static void received(struct adv_rsocket *rs, const struct ibv_wc *wc)
+static void complete_receive(struct adv_rsocket *rs, const struct ibv_wc *wc)
 {
 	struct adv_rs_stream *s = &rs->s;
 	bool good = wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM && (wc->wc_flags & IBV_WC_WITH_IMM);
@@ -216,7 +216,7 @@ static void received(struct adv_rsocket *rs, const struct ibv_wc *wc)
 		adv_rs_stream_break(rs, ECONNRESET);
 }
 
-static void sent(struct adv_rsocket *rs, uint64_t wr_id)
+static void complete_send(struct adv_rsocket *rs, uint64_t wr_id)
 {
 	struct adv_rs_sending *send = &rs->s.send;
 	uint32_t msg = (uint32_t)wr_id;
@@ -236,14 +236,14 @@ static void sent(struct adv_rsocket *rs, uint64_t wr_id)
 	}
 }
 
-static void completed(struct adv_rsocket *rs, const struct ibv_wc *wc)
+static void handle_completion(struct adv_rsocket *rs, const struct ibv_wc *wc)
 {
 	bool is_recv = wc->wr_id == ADV_RS_WR_RECV;
 
 	if (wc->status == IBV_WC_SUCCESS && is_recv)
-		received(rs, wc);
+		complete_receive(rs, wc);
 	else if (!is_recv)
-		sent(rs, wc->wr_id);
+		complete_send(rs, wc->wr_id);
 	if (wc->status != IBV_WC_SUCCESS && rs->s.state == ADV_RS_CONNECTED)
 		adv_rs_stream_break(rs,
 				    wc->status == IBV_WC_RETRY_EXC_ERR ? ETIMEDOUT : ECONNRESET);
@@ -276,7 +276,7 @@ bool adv_rs_stream_progress(struct adv_rsocket *rs)
 	do {
 		n = ibv_poll_cq(rs->s.cq, BATCH, wc);
 		for (int i = 0; i < n && rs->s.state == ADV_RS_CONNECTED; i++)
-			completed(rs, &wc[i]);
+			handle_completion(rs, &wc[i]);
 		if (n > 0)
 			changed = true;
 		post_receives(rs);

@@ -6,11 +6,12 @@
 
 #include "base/array.h"
 #include "rdmacm/export.h"
-#include "rdmacm/rsocket.h"
+#include "rdmacm/rsocket_state.h"
+#include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
 
 /* Index of a free entry of the peer's table; -1: none. */
-static int free_entry(struct adv_rs_stream *s)
+static int find_free_entry(struct adv_rs_stream *s)
 {
 	if (!s->peer_table_used && s->peer_table.length > 0)
 		s->peer_table_used = calloc(s->peer_table.length, 1);
@@ -21,7 +22,7 @@ static int free_entry(struct adv_rs_stream *s)
 	return -1;
 }
 
-static int map(struct adv_rsocket *rs, void *buf, size_t len, int prot, uint64_t offset)
+static int add_mapping(struct adv_rsocket *rs, void *buf, size_t len, int prot, uint64_t offset)
 {
 	struct adv_rs_stream *s = &rs->s;
 	struct adv_rs_mapped *mapped;
@@ -32,7 +33,7 @@ static int map(struct adv_rsocket *rs, void *buf, size_t len, int prot, uint64_t
 	if (!s->pd || len == 0 || len > UINT32_MAX)
 		return adv_rs_error(EINVAL);
 	if (remote) {
-		index = free_entry(s);
+		index = find_free_entry(s);
 		if (index < 0)
 			return adv_rs_error(ENOMEM);
 	}
@@ -66,13 +67,13 @@ ADV_EXPORT off_t riomap(int socket, void *buf, size_t len, int prot, int flags, 
 	if (offset == -1)
 		offset = (off_t)(uintptr_t)buf;
 	pthread_mutex_lock(&rs->lock);
-	ret = map(rs, buf, len, prot, (uint64_t)offset);
+	ret = add_mapping(rs, buf, len, prot, (uint64_t)offset);
 	pthread_mutex_unlock(&rs->lock);
 	adv_rs_put(rs);
 	return ret ? -1 : offset;
 }
 
-static void unmap(struct adv_rs_stream *s, struct adv_rs_mapped *mapped)
+static void remove_mapping(struct adv_rs_stream *s, struct adv_rs_mapped *mapped)
 {
 	adv_list_del(&mapped->link);
 	if (mapped->index >= 0)
@@ -81,11 +82,12 @@ static void unmap(struct adv_rs_stream *s, struct adv_rs_mapped *mapped)
 	free(mapped);
 }
 
-static bool unmap_in(struct adv_rs_stream *s, struct adv_list *list, const void *buf, size_t len)
+static bool remove_mapping_in(struct adv_rs_stream *s, struct adv_list *list, const void *buf,
+			      size_t len)
 {
 	adv_list_for_each(struct adv_rs_mapped, mapped, list, link) {
 		if (mapped->mr->addr == buf && mapped->mr->length == len) {
-			unmap(s, mapped);
+			remove_mapping(s, mapped);
 			return true;
 		}
 	}
@@ -100,8 +102,9 @@ ADV_EXPORT int riounmap(int socket, void *buf, size_t len)
 	if (!rs)
 		return -1;
 	pthread_mutex_lock(&rs->lock);
-	found = rs->type == SOCK_STREAM && (unmap_in(&rs->s, &rs->s.mapped, buf, len) ||
-					    unmap_in(&rs->s, &rs->s.mapped_untold, buf, len));
+	found = rs->type == SOCK_STREAM &&
+		(remove_mapping_in(&rs->s, &rs->s.mapped, buf, len) ||
+		 remove_mapping_in(&rs->s, &rs->s.mapped_untold, buf, len));
 	pthread_mutex_unlock(&rs->lock);
 	adv_rs_put(rs);
 	return found ? 0 : adv_rs_error(EINVAL);
@@ -113,11 +116,12 @@ void adv_rs_mappings_free(struct adv_rsocket *rs)
 
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(lists); i++) {
 		while (!adv_list_empty(lists[i]))
-			unmap(&rs->s, adv_container_of(lists[i]->next, struct adv_rs_mapped, link));
+			remove_mapping(&rs->s, adv_container_of(lists[i]->next,
+								struct adv_rs_mapped, link));
 	}
 }
 
-static bool tellable(struct adv_rsocket *rs)
+static bool can_send_mapping(struct adv_rsocket *rs)
 {
 	const struct adv_rs_sending *send = &rs->s.send;
 
@@ -125,7 +129,7 @@ static bool tellable(struct adv_rsocket *rs)
 }
 
 /* Writes an entry of the peer's table, out of the send memory. Lock held. */
-static int tell(struct adv_rsocket *rs, const struct adv_rs_mapped *mapped)
+static int send_mapping(struct adv_rsocket *rs, const struct adv_rs_mapped *mapped)
 {
 	struct adv_rs_sending *send = &rs->s.send;
 	uint32_t msg = adv_rs_msg(ADV_RS_OP_IOMAP_SGL, (uint32_t)mapped->index);
@@ -166,14 +170,14 @@ int adv_rs_mappings_tell(struct adv_rsocket *rs, int64_t deadline)
 		struct adv_rs_mapped *mapped;
 		int err;
 
-		if (adv_rs_wait(rs, tellable, deadline))
+		if (adv_rs_wait(rs, can_send_mapping, deadline))
 			return -1;
 		if (!rs->s.writable)
 			return adv_rs_error(ECONNRESET);
 		if (adv_list_empty(list))
 			break; /* taken back while we waited */
 		mapped = adv_container_of(list->next, struct adv_rs_mapped, link);
-		err = tell(rs, mapped);
+		err = send_mapping(rs, mapped);
 		if (err) {
 			adv_rs_stream_break(rs, err);
 			return adv_rs_error(err);
@@ -201,20 +205,4 @@ bool adv_rs_mapping_find(const struct adv_rsocket *rs, uint64_t offset, struct a
 		}
 	}
 	return false;
-}
-
-ADV_EXPORT size_t riowrite(int socket, const void *buf, size_t count, off_t offset, int flags)
-{
-	struct iovec iov = {(void *)(uintptr_t)buf, count};
-	struct adv_rsocket *rs = adv_rs_get(socket);
-	ssize_t ret;
-
-	if (!rs)
-		return (size_t)-1;
-	if (rs->type == SOCK_STREAM && offset >= 0)
-		ret = adv_rs_stream_write_at(rs, &iov, (uint64_t)offset, flags);
-	else
-		ret = adv_rs_error(EINVAL);
-	adv_rs_put(rs);
-	return (size_t)ret;
 }

@@ -12,8 +12,9 @@
 #include "base/array.h"
 #include "base/sys.h"
 #include "rdmacm/export.h"
-#include "rdmacm/rsocket.h"
 #include "rdmacm/rsocket_service.h"
+#include "rdmacm/rsocket_state.h"
+#include "rdmacm/rsocket_table.h"
 
 #define MAX_BUFFER   (1u << 30)
 #define MAX_REQUESTS 0xfffe

@@ -14,9 +14,10 @@
 #include "base/array.h"
 #include "base/sys.h"
 #include "rdmacm/export.h"
-#include "rdmacm/rsocket.h"
 #include "rdmacm/rsocket_config.h"
 #include "rdmacm/rsocket_poll.h"
+#include "rdmacm/rsocket_state.h"
+#include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
 
 #define ALWAYS (POLLERR | POLLHUP | POLLNVAL)

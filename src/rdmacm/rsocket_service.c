@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "rdmacm/rsocket_service.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -7,7 +9,8 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "rdmacm/rsocket_service.h"
+#include "rdmacm/rsocket_table.h"
+#include "rdmacm/rsocket_wait.h"
 
 #define IDLE_MS 3600000
 
@@ -47,7 +50,7 @@ static int keepalive_at(size_t n)
 }
 
 /* Sends those that are due; milliseconds to the next. */
-static int keepalives(void)
+static int send_keepalives(void)
 {
 	int64_t next = IDLE_MS;
 	int fd;
@@ -72,21 +75,18 @@ static int keepalives(void)
 	return (int)next;
 }
 
-static void serve(int fd)
+static void serve_rsocket(int fd)
 {
 	struct adv_rsocket *rs = adv_rs_find(fd);
 
 	if (!rs)
 		return;
-	if (rs->type == SOCK_STREAM)
-		adv_rs_stream_events(rs);
-	else
-		adv_rs_dgram_udp(rs);
+	rs->ops->on_readable(rs);
 	adv_rs_put(rs);
 }
 
 /* Ends the thread's business where nothing is left to serve. */
-static bool finished(void)
+static bool end_if_idle(void)
 {
 	bool end;
 
@@ -102,31 +102,31 @@ static bool finished(void)
 	return end;
 }
 
-static void *run(void *unused)
+static void *run_service(void *unused)
 {
 	struct epoll_event event;
 	uint64_t count;
 
 	do {
 		/* One at a time: what is handled may close others. */
-		if (adv_sys_epoll_wait(service.epoll_fd, &event, 1, keepalives()) != 1)
+		if (adv_sys_epoll_wait(service.epoll_fd, &event, 1, send_keepalives()) != 1)
 			continue;
 		if (event.data.fd == service.kick_fd)
 			(void)!adv_sys_read(service.kick_fd, &count, sizeof(count));
 		else
-			serve(event.data.fd);
-	} while (!finished());
+			serve_rsocket(event.data.fd);
+	} while (!end_if_idle());
 	return NULL;
 }
 
-static void kick(void)
+static void kick_thread(void)
 {
 	const uint64_t one = 1;
 
 	(void)!adv_sys_write(service.kick_fd, &one, sizeof(one));
 }
 
-static int watch(int fd)
+static int watch_descriptor(int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
 
@@ -134,19 +134,19 @@ static int watch(int fd)
 }
 
 /* Service locked. 0 or errno. */
-static int start(void)
+static int start_thread(void)
 {
 	sigset_t all, before;
 	int err = 0;
 
 	service.epoll_fd = adv_sys_epoll_create(EPOLL_CLOEXEC);
 	service.kick_fd = adv_sys_eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (service.epoll_fd < 0 || service.kick_fd < 0 || watch(service.kick_fd))
+	if (service.epoll_fd < 0 || service.kick_fd < 0 || watch_descriptor(service.kick_fd))
 		err = errno;
 	if (!err) {
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &before);
-		err = pthread_create(&service.thread, NULL, run, NULL);
+		err = pthread_create(&service.thread, NULL, run_service, NULL);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
 	if (err) {
@@ -166,8 +166,8 @@ int adv_rs_service_add(struct adv_rsocket *rs)
 	pthread_mutex_lock(&service.lock);
 	service.served++; /* so that the thread does not end from now on */
 	if (!service.running)
-		err = start();
-	if (!err && watch(rs->fd))
+		err = start_thread();
+	if (!err && watch_descriptor(rs->fd))
 		err = errno;
 	if (err)
 		service.served--;
@@ -196,7 +196,7 @@ void adv_rs_service_remove(struct adv_rsocket *rs)
 		adv_sys_epoll_ctl(service.epoll_fd, EPOLL_CTL_DEL, rs->fd, &unused);
 		drop_keepalive(rs->fd);
 		if (--service.served == 0)
-			kick();
+			kick_thread();
 	}
 	pthread_mutex_unlock(&service.lock);
 }
@@ -217,7 +217,7 @@ void adv_rs_service_keepalive(struct adv_rsocket *rs)
 		}
 	}
 	if (service.running)
-		kick();
+		kick_thread();
 	pthread_mutex_unlock(&service.lock);
 }
 

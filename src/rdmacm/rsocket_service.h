@@ -7,7 +7,7 @@
 #ifndef ADV_RDMACM_RSOCKET_SERVICE_H
 #define ADV_RDMACM_RSOCKET_SERVICE_H
 
-#include "rdmacm/rsocket.h"
+#include "rdmacm/rsocket_state.h"
 
 /* From now on the thread serves rs, which is in the table. 0; or -1 and errno. */
 int adv_rs_service_add(struct adv_rsocket *rs);

@@ -28,6 +28,7 @@
 #define ADV_RS_LOW_WATER  2048 /* bytes of send memory without which a stream is not writable */
 
 struct adv_rsocket;
+struct adv_rs_options;
 
 enum adv_rs_state {
 	ADV_RS_INIT,
@@ -136,9 +137,10 @@ struct adv_rs_stream {
 	struct adv_list mapped_untold; /* still to be told to the peer */
 };
 
-void adv_rs_stream_init(struct adv_rsocket *rs);
-/* Without lock, when nobody knows rs any more. */
-void adv_rs_stream_destroy(struct adv_rsocket *rs);
+/* Returns a new stream with the options of `from`, or the defaults if that is NULL. NULL and
+ * ENOMEM.
+ */
+struct adv_rsocket *adv_rs_stream_new(int domain, const struct adv_rs_options *from);
 
 static inline bool adv_rs_state_opening(enum adv_rs_state state)
 {
@@ -159,8 +161,6 @@ struct adv_rsocket *adv_rs_stream_accept(struct adv_rsocket *rs);
  */
 void adv_rs_stream_renumber(struct adv_rsocket *rs);
 int adv_rs_stream_connect(struct adv_rsocket *rs, const struct sockaddr *addr, socklen_t len);
-/* What the connection manager has to say. Service thread, without lock. */
-void adv_rs_stream_events(struct adv_rsocket *rs);
 /* 0 where connected, waiting for that first. -1 and ENOTCONN, EAGAIN, EINTR or why it failed. */
 int adv_rs_stream_need_connection(struct adv_rsocket *rs, int64_t deadline);
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The rsockets of this process by their numbers, and their references. */
+#include "rdmacm/rsocket_table.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/sys.h"
-#include "rdmacm/rsocket.h"
 #include "rdmacm/rsocket_config.h"
-#include "rdmacm/rsocket_service.h"
-#include "rdmacm/rsocket_wait.h"
 
 #define CHUNK	1024
 #define MAX_FD	(1 << 20)
@@ -18,7 +16,6 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct adv_rsocket **chunks[CHUNKS];
 /* Stands in the table for what was the parent's before a fork. */
 static struct adv_rsocket parents_mark;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 int adv_rs_error(int err)
 {
@@ -27,7 +24,7 @@ int adv_rs_error(int err)
 }
 
 /* NULL: no place for it. Table locked. */
-static struct adv_rsocket **place(int fd, bool make)
+static struct adv_rsocket **table_entry(int fd, bool make)
 {
 	if (fd < 0 || fd >= MAX_FD)
 		return NULL;
@@ -36,8 +33,7 @@ static struct adv_rsocket **place(int fd, bool make)
 	return chunks[fd / CHUNK] ? &chunks[fd / CHUNK][fd % CHUNK] : NULL;
 }
 
-/* In a child, whose only thread this is. What the table has is the parent's. */
-static void after_fork_in_child(void)
+void adv_rs_table_forget(void)
 {
 	pthread_mutex_init(&table_lock, NULL);
 	for (unsigned i = 0; i < CHUNKS; i++) {
@@ -46,18 +42,6 @@ static void after_fork_in_child(void)
 				chunks[i][j] = PARENTS;
 		}
 	}
-	adv_rs_wakers_forget();
-	adv_rs_service_forget();
-}
-
-static void register_fork(void)
-{
-	pthread_atfork(NULL, NULL, after_fork_in_child);
-}
-
-void adv_rs_prepare_fork(void)
-{
-	pthread_once(&fork_once, register_fork);
 }
 
 /*
@@ -76,13 +60,15 @@ static void init_locks(struct adv_rsocket *rs)
 	pthread_mutexattr_destroy(&attr);
 }
 
-struct adv_rsocket *adv_rs_new(int domain, int type, const struct adv_rs_options *from)
+struct adv_rsocket *adv_rs_new(int domain, int type, const struct adv_rs_ops *ops,
+			       const struct adv_rs_options *from)
 {
 	const struct adv_rs_config *config = adv_rs_config();
 	struct adv_rsocket *rs = calloc(1, sizeof(*rs));
 
 	if (!rs)
 		return NULL;
+	rs->ops = ops;
 	rs->fd = -1;
 	rs->type = type;
 	rs->domain = domain;
@@ -100,10 +86,6 @@ struct adv_rsocket *adv_rs_new(int domain, int type, const struct adv_rs_options
 				     .keepintvl = 75,
 				     .keepcnt = 9,
 			     };
-	if (type == SOCK_STREAM)
-		adv_rs_stream_init(rs);
-	else
-		adv_rs_dgram_init(rs);
 	return rs;
 }
 
@@ -112,7 +94,7 @@ int adv_rs_enter(struct adv_rsocket *rs, int fd)
 	struct adv_rsocket **entry;
 
 	pthread_mutex_lock(&table_lock);
-	entry = place(fd, true);
+	entry = table_entry(fd, true);
 	if (entry) {
 		adv_rs_hold(rs);
 		rs->fd = fd;
@@ -128,7 +110,7 @@ struct adv_rsocket *adv_rs_find(int fd)
 	struct adv_rsocket *rs;
 
 	pthread_mutex_lock(&table_lock);
-	entry = place(fd, false);
+	entry = table_entry(fd, false);
 	rs = entry && *entry != PARENTS ? *entry : NULL;
 	if (rs)
 		adv_rs_hold(rs);
@@ -151,7 +133,7 @@ struct adv_rsocket *adv_rs_take(int fd)
 	struct adv_rsocket *rs = NULL;
 
 	pthread_mutex_lock(&table_lock);
-	entry = place(fd, false);
+	entry = table_entry(fd, false);
 	if (entry && *entry != PARENTS) {
 		rs = *entry;
 		*entry = NULL;
@@ -166,7 +148,7 @@ bool adv_rs_is_inherited(int fd)
 	bool inherited;
 
 	pthread_mutex_lock(&table_lock);
-	entry = place(fd, false);
+	entry = table_entry(fd, false);
 	inherited = entry && *entry == PARENTS;
 	pthread_mutex_unlock(&table_lock);
 	return inherited;
@@ -177,7 +159,7 @@ void adv_rs_forget_inherited(int fd)
 	struct adv_rsocket **entry;
 
 	pthread_mutex_lock(&table_lock);
-	entry = place(fd, false);
+	entry = table_entry(fd, false);
 	if (entry && *entry == PARENTS) {
 		*entry = NULL;
 		adv_sys_close(fd);
@@ -194,10 +176,7 @@ void adv_rs_put(struct adv_rsocket *rs)
 {
 	if (atomic_fetch_sub(&rs->refs, 1) != 1)
 		return;
-	if (rs->type == SOCK_STREAM)
-		adv_rs_stream_destroy(rs);
-	else
-		adv_rs_dgram_destroy(rs);
+	rs->ops->destroy(rs);
 	pthread_mutex_destroy(&rs->lock);
 	pthread_mutex_destroy(&rs->recv_lock);
 	pthread_mutex_destroy(&rs->send_lock);

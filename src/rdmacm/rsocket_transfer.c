@@ -6,8 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rdmacm/rsocket.h"
 #include "rdmacm/rsocket_iov.h"
+#include "rdmacm/rsocket_state.h"
+#include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
 
 #define FIRST_PIECE 16384 /* small, so that the peer starts to copy while we still do */

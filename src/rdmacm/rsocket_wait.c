@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "rdmacm/rsocket_wait.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -7,7 +9,7 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "rdmacm/rsocket_config.h"
-#include "rdmacm/rsocket_wait.h"
+#include "rdmacm/rsocket_table.h"
 
 #define CALLS_TO_YIELD 16
 
@@ -93,10 +95,7 @@ void adv_rs_wake(struct adv_rsocket *rs)
 
 void adv_rs_progress(struct adv_rsocket *rs)
 {
-	bool changed =
-		rs->type == SOCK_STREAM ? adv_rs_stream_progress(rs) : adv_rs_dgram_progress(rs);
-
-	if (changed)
+	if (rs->ops->progress(rs))
 		adv_rs_wake(rs);
 }
 
@@ -104,10 +103,7 @@ void adv_rs_arm(struct adv_rsocket *rs)
 {
 	if (rs->armed || !rs->channel)
 		return;
-	if (rs->type == SOCK_STREAM)
-		ibv_req_notify_cq(rs->s.cq, 0);
-	else
-		adv_rs_dgram_arm(rs);
+	rs->ops->arm(rs);
 	rs->armed = true;
 }
 

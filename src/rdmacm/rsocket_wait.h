@@ -3,9 +3,16 @@
 #ifndef ADV_RDMACM_RSOCKET_WAIT_H
 #define ADV_RDMACM_RSOCKET_WAIT_H
 
-#include "rdmacm/rsocket.h"
+#include "rdmacm/rsocket_state.h"
 
 struct adv_rs_waker;
+
+/* Microseconds of CLOCK_MONOTONIC. */
+int64_t adv_rs_now(void);
+
+/* Until when a call may wait: now + timeout_us (0: for ever); NOWAIT where flags or O_NONBLOCK say
+ * so. */
+int64_t adv_rs_deadline(const struct adv_rsocket *rs, int flags, int64_t timeout_us);
 
 /*
  * One thread's interest in one rsocket. On its list of watches under its lock. Never on a stack: a

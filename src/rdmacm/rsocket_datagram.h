@@ -11,8 +11,8 @@
  *
  * The lock of the rsocket is held, unless said otherwise.
  */
-#ifndef ADV_RDMACM_RSOCKET_DGRAM_H
-#define ADV_RDMACM_RSOCKET_DGRAM_H
+#ifndef ADV_RDMACM_RSOCKET_DATAGRAM_H
+#define ADV_RDMACM_RSOCKET_DATAGRAM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,11 +78,10 @@ struct adv_rs_dgram {
 	struct adv_list queued; /* those not read, oldest first */
 };
 
-void adv_rs_dgram_init(struct adv_rsocket *rs);
-/* Without lock, when nobody knows rs any more. */
-void adv_rs_dgram_destroy(struct adv_rsocket *rs);
+/* Creation, sending and receiving (rsocket_dgram.c) */
 
-/* Creation, sending and receiving */
+/* Returns a new datagram rsocket with the default options. NULL and ENOMEM. */
+struct adv_rsocket *adv_rs_dgram_new(int domain);
 int adv_rs_dgram_open(struct adv_rsocket *rs);
 int adv_rs_dgram_bind(struct adv_rsocket *rs, const struct sockaddr *addr, socklen_t len);
 int adv_rs_dgram_connect(struct adv_rsocket *rs, const struct sockaddr *addr, socklen_t len);
@@ -95,15 +94,17 @@ ssize_t adv_rs_dgram_send(struct adv_rsocket *rs, const struct iovec *iov, size_
 ssize_t adv_rs_dgram_recv(struct adv_rsocket *rs, const struct iovec *iov, size_t count, int flags,
 			  union adv_rs_addr *source, bool *truncated);
 bool adv_rs_dgram_can_send(const struct adv_rsocket *rs);
-/* Takes completions; true where anything changed. */
-bool adv_rs_dgram_progress(struct adv_rsocket *rs);
-void adv_rs_dgram_arm(struct adv_rsocket *rs);
+
+/* Received datagrams (rsocket_dgram_queue.c) */
+
 /* Queues a datagram for the application; a copy where qp is NULL. False: no room. */
 bool adv_rs_dgram_deliver(struct adv_rsocket *rs, const union adv_rs_addr *source,
 			  const uint8_t *data, size_t len, struct adv_rs_dgram_qp *qp,
 			  uint32_t slot);
+/* Removes a datagram that the application has read, and posts its slot again. */
+void adv_rs_dgram_release(struct adv_rsocket *rs, struct adv_rs_datagram *datagram);
 
-/* Peers */
+/* Peers (rsocket_dgram_peer.c) */
 
 /* The destination of that address, made where it is new. NULL and errno. */
 struct adv_rs_dest *adv_rs_dest_get(struct adv_rsocket *rs, const union adv_rs_addr *addr);
@@ -114,7 +115,7 @@ void adv_rs_dgram_udp(struct adv_rsocket *rs);
 ssize_t adv_rs_dgram_send_udp(struct adv_rsocket *rs, const struct adv_rs_dest *dest, unsigned op,
 			      const void *data, size_t len);
 
-/* Queue pairs */
+/* Queue pairs (rsocket_dgram_qp.c) */
 
 /* The queue pair for a local address. NULL and errno. */
 struct adv_rs_dgram_qp *adv_rs_dgram_qp_get(struct adv_rsocket *rs, const union adv_rs_addr *local);

@@ -15,8 +15,8 @@
  * sockets of datagram rsockets and keepalive. Who sleeps registers a watch, and who changes
  * something wakes all watches (rsocket_wait.c).
  */
-#ifndef ADV_RDMACM_RSOCKET_H
-#define ADV_RDMACM_RSOCKET_H
+#ifndef ADV_RDMACM_RSOCKET_STATE_H
+#define ADV_RDMACM_RSOCKET_STATE_H
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@
 #include <rdma/rsocket.h>
 
 #include "base/list.h"
-#include "rdmacm/rsocket_dgram.h"
+#include "rdmacm/rsocket_datagram.h"
 #include "rdmacm/rsocket_stream.h"
 #include "rdmacm/rsocket_wire.h"
 
@@ -50,7 +50,20 @@ struct adv_rs_options {
 	int64_t send_timeout_us;
 };
 
+/* The operations that differ between streams and datagram rsockets, for files below them. */
+struct adv_rs_ops {
+	/* Handles completions. True if anything changed. Lock held. */
+	bool (*progress)(struct adv_rsocket *rs);
+	/* Arms the completion queues. Lock held. */
+	void (*arm)(struct adv_rsocket *rs);
+	/* The descriptor is readable. Called by the service thread, without the lock. */
+	void (*on_readable)(struct adv_rsocket *rs);
+	/* Frees what the last reference leaves. Without the lock. */
+	void (*destroy)(struct adv_rsocket *rs);
+};
+
 struct adv_rsocket {
+	const struct adv_rs_ops *ops;
 	int fd; /* its number; -1: not in the table */
 	int type;
 	int domain;
@@ -77,56 +90,9 @@ struct adv_rsocket {
 #define ADV_RS_FOREVER INT64_MAX
 #define ADV_RS_NOWAIT  0
 
-/* Microseconds of CLOCK_MONOTONIC. */
-int64_t adv_rs_now(void);
-
-/* Until when a call may wait: now + timeout_us (0: for ever); NOWAIT where flags or O_NONBLOCK say
- * so. */
-int64_t adv_rs_deadline(const struct adv_rsocket *rs, int flags, int64_t timeout_us);
-
 static inline bool adv_rs_nonblocking(const struct adv_rsocket *rs)
 {
 	return rs->file_flags & O_NONBLOCK;
 }
-
-/*
- * A new rsocket with one reference, not in the table: with the options of `from`, or the defaults
- * where that is NULL. NULL and ENOMEM.
- */
-struct adv_rsocket *adv_rs_new(int domain, int type, const struct adv_rs_options *from);
-
-/* Sets errno; -1. */
-int adv_rs_error(int err);
-
-/* The table (rsocket_table.c) */
-
-/* Enters rs under `fd`, and takes a reference for the table. 0; or -1 and ENOMEM or EMFILE. */
-int adv_rs_enter(struct adv_rsocket *rs, int fd);
-
-/* The rsocket of that number with a reference more; NULL and errno EBADF. */
-struct adv_rsocket *adv_rs_get(int fd);
-
-/* The same without errno: also NULL for an ordinary descriptor. */
-struct adv_rsocket *adv_rs_find(int fd);
-
-/* The rsocket taken out of the table, the table's reference being the caller's now; NULL: none. */
-struct adv_rsocket *adv_rs_take(int fd);
-
-void adv_rs_hold(struct adv_rsocket *rs);
-
-/* Gives a reference back. Not with any lock of rs held. */
-void adv_rs_put(struct adv_rsocket *rs);
-
-/*
- * True for an rsocket that this process has inherited from its parent: it is the parent's still,
- * and only closing it makes sense here. adv_rs_find() and adv_rs_get() do not find such.
- */
-bool adv_rs_is_inherited(int fd);
-
-/* Forgets one and closes this process's copy of its descriptor. */
-void adv_rs_forget_inherited(int fd);
-
-/* Registers the calls that a child makes; once. */
-void adv_rs_prepare_fork(void);
 
 #endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Events that the application holds, and their acknowledgement. */
+#ifndef ADV_RDMACM_ACK_H
+#define ADV_RDMACM_ACK_H
+
+#include "rdmacm/id_state.h"
+
+struct adv_rdma_event {
+	struct rdma_cm_event event;  /* first: what the application has */
+	struct adv_rdma_id *counted; /* whose it is: the listener's for a connection request */
+	struct adv_rdma_membership *membership;
+	uint8_t private_data[ADV_UCMA_MESSAGE_PRIVATE];
+};
+
+/* Acknowledges id.event, if there is one. */
+void adv_rdma_drop_event(struct adv_rdma_id *id);
+
+#endif

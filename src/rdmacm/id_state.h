@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Communication identifiers: the library's state of an id, besides struct rdma_cm_id. Functions
+ * return 0 or errno unless their comment says otherwise.
+ *
+ * The connection's lock covers counters, lists and flags. The fields of struct rdma_cm_id are
+ * written by the call or the event that changes them, as the application sees it.
+ */
+#ifndef ADV_RDMACM_ID_STATE_H
+#define ADV_RDMACM_ID_STATE_H
+
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "rdmacm/connection.h"
+#include "rdmacm/device.h"
+
+struct adv_rdma_channel;
+
+struct adv_rdma_id {
+	struct rdma_cm_id id; /* first: what the application has */
+	struct adv_rdma_connection *connection;
+	struct adv_rdma_channel *channel; /* the same as id.channel */
+	uint32_t handle;
+	struct adv_list by_handle;
+	struct adv_list of_channel;
+	pthread_cond_t acked;
+	unsigned reported; /* events handed to the application */
+	unsigned completed;
+	bool sync;	    /* its channel is its own, and every call waits for its event */
+	bool ended;	    /* the daemon knows it no more */
+	bool removed;	    /* DEVICE_REMOVAL was reported */
+	bool unaccepted;    /* made by a request that is not answered yet: it has no events */
+	bool connecting;    /* connect or accept has been called */
+	bool connected;	    /* ESTABLISHED was reported, or rdma_establish() has worked */
+	bool disconnected;  /* DISCONNECTED was reported */
+	bool connect_error; /* CONNECT_ERROR was reported by the library itself */
+	struct adv_rdma_device *device; /* NULL until id.verbs is */
+	uint8_t responder_resources;
+	uint8_t initiator_depth;
+	struct ibv_ece local_ece;
+	struct ibv_ece remote_ece;
+	struct adv_list memberships;
+	struct ibv_qp_init_attr *passive_qp; /* of an endpoint: for those that it will accept */
+	void *connect_data;		     /* of struct rdma_addrinfo: goes before private data */
+	uint8_t connect_len;
+	bool resolving; /* rdma_resolve_addrinfo() until rdma_query_addrinfo() */
+	struct rdma_addrinfo *resolved;
+};
+
+/* A multicast group that an id has joined. */
+struct adv_rdma_membership {
+	struct adv_list link;
+	uint64_t handle;
+	union adv_ucma_sockaddr addr;
+	void *context;
+	union ibv_gid mgid; /* this and the LID of MULTICAST_JOIN */
+	uint16_t mlid;
+	bool attached; /* the id's QP is */
+	bool send_only;
+	unsigned reported;
+	unsigned completed;
+};
+
+struct adv_rdma_id *adv_rdma_id_of(struct rdma_cm_id *id);
+
+/* Sets errno = err and returns -1; returns 0 if err is 0. */
+int adv_rdma_result(int err);
+
+/* True if the id's queue pair can only be UD. */
+bool adv_rdma_is_ud(const struct rdma_cm_id *id);
+
+/* Enters an id, so that its events find it. With the lock held. */
+void adv_rdma_id_enter(struct adv_rdma_id *id, uint32_t handle);
+
+/* Returns the id with this handle, or NULL. With the lock held. */
+struct adv_rdma_id *adv_rdma_id_find(struct adv_rdma_connection *c, uint32_t handle);
+
+/* Sends the daemon a request about this id, without the lock held. ENODEV if the id has ended. */
+int adv_rdma_id_ask(struct adv_rdma_id *id, struct adv_ucma_message *m);
+
+/* Destroys the daemon's id; the library's stays. With the lock held. */
+void adv_rdma_id_end(struct adv_rdma_id *id);
+
+#endif

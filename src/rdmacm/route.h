@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The addresses and the path of an id. */
+#ifndef ADV_RDMACM_ROUTE_H
+#define ADV_RDMACM_ROUTE_H
+
+#include "host/ucma_protocol.h"
+#include "rdmacm/id_state.h"
+
+/* Sets addresses and path as the daemon knows them, and binds id.verbs to the device when it is
+ * known. Without the lock. 0 or errno: ENODEV, ENOMEM. */
+int adv_rdma_id_set_route(struct adv_rdma_id *id, const struct adv_ucma_route *route);
+
+/* Returns the length of an address of a supported family, else 0. */
+socklen_t adv_rdma_addr_len(const struct sockaddr *addr);
+
+#endif

@@ -2,14 +2,14 @@
 /*
  * attacker [-n packets] [-d daemon's name] [-s seed] [-f] qpn:qpn[:psn:psn]...
  *
- * A process without privileges that knows of other processes' connections over 127.0.0.1 what can
- * be known: both QP numbers, all addresses and ports. Not their keys, and their PSNs only where it
- * is told those that a queue pair began with, to send and to receive. It sends packets of
- * every kind with a right ICRC, every PSN in turn, from each source that it can have, and bytes to
- * the daemon's socket. It waits for its victims, so that none of its packets is lost on the way;
- * with -f it floods them. First it tries to take the ports that its victims send from.
+ * An unprivileged process that knows what others can know of connections over 127.0.0.1: both QP
+ * numbers, all addresses and ports. It does not know memory keys. It knows PSNs only if the caller
+ * gives the first ones of a queue pair (sending, receiving). It sends packets of every kind with a
+ * right ICRC, every PSN in turn, from each source that it can use, and bytes to the daemon's
+ * socket. It waits for its victims, so that no packet is lost; with -f it floods them. First it
+ * tries to bind the ports that its victims send from.
  *
- * Exit status: 0 all was sent; 1 it got hold of a victim's port, or could not work at all.
+ * Exit status: 0 if everything was sent; 1 if it got a victim's port, or an error occurred.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -34,17 +34,17 @@
 #define TARGETS	     64
 #define BATCH	     32
 #define PACKET_MAX   1200
-#define PSN_STRIDE   16 /* a window of so many packets is hit by one of the sweep */
-#define PSN_GUESSES  64 /* how far a victim may have come whose first PSN is told */
+#define PSN_STRIDE   16 /* the sweep hits any window of so many packets */
+#define PSN_GUESSES  64 /* PSNs tried after a known first PSN */
 #define CONNECTIONS  40
 #define CONTROL_EACH 64 /* batches */
 #define LOOK_EACH    8
-#define QUEUED_MOST  (1 << 20) /* bytes in a victim's socket, as the kernel counts */
+#define QUEUED_MOST  (1 << 20) /* bytes in a victim's socket, counted by the kernel */
 
 struct target {
-	uint32_t qpn;	/* whom to send to */
-	uint32_t peer;	/* whom it expects packets from */
-	uint32_t sends; /* where the PSNs that are told begin */
+	uint32_t qpn;	/* the victim */
+	uint32_t peer;	/* the victim's peer */
+	uint32_t sends; /* the known first PSN of its requests */
 	uint32_t receives;
 	bool told;
 };
@@ -56,7 +56,7 @@ struct attack {
 	int source[SOURCES];
 	uint16_t port[SOURCES];
 	unsigned sources;
-	uint32_t sweep; /* next PSN to try, of all targets */
+	uint32_t sweep; /* next PSN of the sweep, for all targets */
 	const char *daemon;
 	int connection[CONNECTIONS];
 	unsigned turn;
@@ -107,7 +107,7 @@ static void add_source(struct attack *a, const char *address, uint16_t port)
 		a->source[a->sources++] = fd;
 }
 
-/* The ports of sockets that others have open: tries to have them too. Returns how many it has. */
+/* Tries to bind the ports of other processes' sockets. Returns how many it could bind. */
 static unsigned take_ports(struct attack *a, const char *table, unsigned *tried)
 {
 	FILE *f = fopen(table, "re");
@@ -121,7 +121,7 @@ static unsigned take_ports(struct attack *a, const char *table, unsigned *tried)
 		if (sscanf(line, " %*u: %39[0-9A-F]:%4X", address, &port) != 2 ||
 		    port == ADV_ROCE_UDP_PORT || port == 0)
 			continue;
-		/* Bound to one address: sending from it tells nothing, and so is no use. */
+		/* A port bound to one address is no proof to receivers, so it is useless. */
 		if (strspn(address, "0") != strlen(address))
 			continue;
 		(*tried)++;
@@ -164,7 +164,7 @@ static void fill_headers(struct attack *a, const struct target *t, struct adv_he
 	h->reth.length = below(a, 4097);
 }
 
-/* What ends a connection or stalls it, were it believed: each PSN in its turn. */
+/* A packet that would end or stall a connection if it were accepted, with each PSN in turn. */
 static size_t answer(struct attack *a, const struct target *t, uint8_t *p)
 {
 	static const uint8_t syndromes[] = {0x62, 0x61, 0x63, 0x60, 0x3f, 0x1f};
@@ -179,7 +179,7 @@ static size_t answer(struct attack *a, const struct target *t, uint8_t *p)
 	return adv_headers_encode(&h, p);
 }
 
-/* Any opcode of any transport. */
+/* A packet of any opcode. */
 static size_t request(struct attack *a, const struct target *t, uint8_t *p)
 {
 	struct adv_headers h;
@@ -197,7 +197,7 @@ static size_t request(struct attack *a, const struct target *t, uint8_t *p)
 	return n + payload;
 }
 
-/* Connection manager's messages, to QP 1 of the daemon. */
+/* A CM message to QP 1 of the daemon. */
 static size_t management(struct attack *a, const struct target *t, uint8_t *p)
 {
 	struct adv_headers h;
@@ -218,7 +218,7 @@ static size_t management(struct attack *a, const struct target *t, uint8_t *p)
 	return n + ADV_MAD_LEN;
 }
 
-/* Flow control of UC and UD, congestion, and what is no packet at all. */
+/* Flow control of UC and UD, CNPs, and garbage. */
 static size_t other(struct attack *a, const struct target *t, uint8_t *p)
 {
 	static const uint8_t opcodes[] = {ADV_OPCODE_PROBE, ADV_OPCODE_ANSWER, ADV_OPCODE_CNP};
@@ -241,7 +241,7 @@ static void send_batch(struct attack *a)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(ADV_ROCE_UDP_PORT)};
 	unsigned source = below(a, a->sources), sent = 0;
-	int tos = below(a, 4) ? 0 : ADV_ECN_CE; /* as if a switch had marked them */
+	int tos = below(a, 4) ? 0 : ADV_ECN_CE; /* a quarter with a CE mark */
 	struct in_pktinfo from = {0};
 
 	setsockopt(a->source[source], IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
@@ -259,7 +259,7 @@ static void send_batch(struct attack *a)
 
 		finish(a, source, a->bytes[i], n);
 		if (below(a, 100) == 0)
-			a->bytes[i][below(a, (uint32_t)n)] ^= 1; /* and some are damaged */
+			a->bytes[i][below(a, (uint32_t)n)] ^= 1; /* damage some */
 		a->iov[i] = (struct iovec){a->bytes[i], n + ADV_ICRC_LEN};
 		*c = (struct cmsghdr){CMSG_LEN(sizeof(from)), IPPROTO_IP, IP_PKTINFO};
 		memcpy(CMSG_DATA(c), &from, sizeof(from));
@@ -272,7 +272,7 @@ static void send_batch(struct attack *a)
 	}
 }
 
-/* True where a socket of port 4791 has much to be read yet. */
+/* True if a socket of port 4791 has much unread data. */
 static bool is_behind(const char *table)
 {
 	FILE *f = fopen(table, "re");
@@ -320,7 +320,7 @@ static void bother_daemon(struct attack *a)
 		m.version = ADV_CONTROL_VERSION;
 		m.type = (uint16_t)(i % 2 ? below(a, 12) : ADV_CONTROL_HELLO);
 		m.body.slot.slot = below(a, 5000);
-		if (m.type == ADV_CONTROL_OPEN_SLOT) /* what it may have is not the question here */
+		if (m.type == ADV_CONTROL_OPEN_SLOT) /* a slot is not what this test is about */
 			m.type = ADV_CONTROL_STATUS;
 		(void)!send(*fd, &m, below(a, 8) ? sizeof(m) : below(a, sizeof(m)), MSG_NOSIGNAL);
 	}

@@ -2,13 +2,14 @@
 /*
  * connections [-s] [-p port] [-m ports] [-n cycles] [-c at_once] [-w width] [-H] [-L] address
  *
- * Connects, exchanges a message each way, disconnects: `cycles` times in all, `at_once` of them
- * side by side, through librdmacm's events. -s: the server, until SIGTERM. -H: hold each
- * connection until `at_once` are established (for good, where that is more than `cycles`); at most
- * `width` of them are being made at a time. -m: so many ports from `port` on, in turn: a port takes
- * as many connections from one address as there are ephemeral ports. -L: failures by a documented
- * event are fine (for lossy networks). Prints the rate, and memory and
- * descriptors early and at the end. Exit status: 0 all right; 1 something was wrong or hung.
+ * Connects through librdmacm's events, exchanges a message each way, and disconnects: `cycles`
+ * times, `at_once` of them at the same time. Prints the rate, and memory and descriptors early and
+ * at the end. Exit status: 0 on success; 1 if something was wrong or hung.
+ *
+ * -s: the server, until SIGTERM. -H: hold each connection until `at_once` are established (for ever
+ * if that exceeds `cycles`), while at most `width` are being established. -m: use so many ports
+ * from `port` on, in turn, because a port accepts only as many connections from one address as
+ * there are ephemeral ports. -L: allow failures by a documented event (for lossy networks).
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -27,7 +28,7 @@
 
 #define MESSAGE	     64
 #define MOST_AT_ONCE 131072
-#define STUCK_SEC    120.0 /* without anything happening */
+#define STUCK_SEC    120.0 /* without any event */
 #define PRIVATE_LEN  8
 
 static volatile sig_atomic_t told_to_end;
@@ -38,10 +39,10 @@ static void on_term(int signal)
 	told_to_end = 1;
 }
 
-/* One connection, at either end. Its message buffers: received, then sent. */
+/* One connection, at either end. Its message buffers: the received one, then the sent one. */
 struct connection {
 	struct rdma_cm_id *id;
-	uint32_t number; /* what both ends call it: the client's count, told as private data */
+	uint32_t number; /* the client's count, which both ends know by private data */
 	unsigned place;
 	bool established;
 	bool answered;
@@ -110,7 +111,7 @@ static void fill(uint8_t *p, uint32_t number, bool reply)
 		p[i] = (uint8_t)(number * 2654435761u >> 24) + (uint8_t)(i * (reply ? 7 : 3));
 }
 
-/* What every id shares is made with the first one whose device is known. */
+/* Creates what all ids share, with the first id whose device is known. */
 static int prepare(struct run *r, struct ibv_context *verbs)
 {
 	if (r->pd)
@@ -206,7 +207,7 @@ static void trouble(struct run *r, const char *what)
 	r->wrong++;
 }
 
-/* The address, with the n-th of the ports. */
+/* Returns the address with the n-th port. */
 static struct sockaddr_storage port_of(const struct run *r, unsigned n)
 {
 	struct sockaddr_storage a = r->address;
@@ -275,7 +276,7 @@ static void established(struct run *r, struct connection *c)
 		trouble(r, "ibv_post_send");
 }
 
-/* All are up: now they talk. */
+/* All connections are established: starts the messages. */
 static void release_held(struct run *r)
 {
 	for (unsigned i = 0; i < r->at_once; i++) {
@@ -301,7 +302,7 @@ static void failed(struct run *r, struct connection *c, const struct rdma_cm_eve
 	}
 }
 
-/* True where the connection is over. */
+/* True if the connection has ended. */
 static bool on_event(struct run *r, struct connection *c, const struct rdma_cm_event *e)
 {
 	struct rdma_conn_param param;

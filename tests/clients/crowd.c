@@ -2,10 +2,11 @@
 /*
  * crowd [-n processes] [-d distances]
  *
- * A job of many small processes on one machine. Each opens the device and has two RC queue pairs
- * for each distance 1, 2, 4...: one to the process so far ahead of it, round the ring, one from the
- * one so far behind. Each sends its number along every one, and checks what comes. All are there at
- * once. Prints how long that took. Exit status: 0 all right; 1 something was wrong.
+ * A job of many small processes on one machine. The processes form a ring. Each opens the device
+ * and has two RC queue pairs for each distance 1, 2, 4...: one to the process so far ahead of it,
+ * and one from the process so far behind. Each sends its number on every queue pair and checks the
+ * received numbers. All processes exist at the same time. Prints the elapsed time. Exit status: 0
+ * on success; 1 if something was wrong.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,10 +26,10 @@
 #define DISTANCES   8
 #define GIVE_UP_SEC 280
 
-/* What the processes share: they begin as copies of one. */
+/* Memory that all processes share; they are forked from one. */
 struct board {
 	pthread_barrier_t all;
-	uint32_t qpn[MOST][2 * DISTANCES]; /* of those to send with, then those to receive with */
+	uint32_t qpn[MOST][2 * DISTANCES]; /* sending ones, then receiving ones */
 };
 
 struct rank {
@@ -92,7 +93,7 @@ static void make_qps(struct rank *r)
 	}
 }
 
-/* To the QP with this number on this machine. */
+/* Connects to the QP with this number on this machine. */
 static void connect_qp(struct rank *r, struct ibv_qp *qp, uint32_t peer)
 {
 	struct ibv_qp_attr a = {
@@ -174,7 +175,7 @@ static void finish(struct rank *r)
 		}
 		n += (unsigned)got;
 		if (!got)
-			nanosleep(&pause, NULL); /* hundreds of others have work to do */
+			nanosleep(&pause, NULL); /* yield to hundreds of others */
 	}
 	for (unsigned d = 0; d < distances; d++)
 		if (r->in[d] != 0x1000000 + behind(r, d))
@@ -194,11 +195,11 @@ static void live(unsigned number)
 	pthread_barrier_wait(&board->all);
 	post(r);
 	finish(r);
-	pthread_barrier_wait(&board->all); /* none goes while others still send to it */
+	pthread_barrier_wait(&board->all); /* no process exits while others send to it */
 	_exit(ibv_close_device(r->ctx) ? 1 : 0);
 }
 
-/* How many have failed; as one that fails keeps all others waiting, they are ended then. */
+/* Returns the number of failed processes. Kills the others after a failure: they would wait. */
 static unsigned wait_for_all(pid_t *pid, unsigned count)
 {
 	unsigned failed = 0;

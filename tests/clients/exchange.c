@@ -3,11 +3,11 @@
  * exchange [-p port] [-q qps] [-s bytes] [-t seconds] [-l seconds] [-w ms] [-k timeout] [-e]
  *	    [-a] [host]
  *
- * Two processes write into each other's memory, round after round on every queue pair (WRITE
- * with immediate), and compare every byte that came. The caller (with host) says when the last
- * round is: after -t seconds, or, where these are 0, on SIGTERM. -k is the timeout of the queue
- * pairs. With -a the numbers of the queue pairs, ours and theirs, and their first PSNs are printed.
- * Exit status: 0 all right; 1 something was wrong; 3 the other process went away.
+ * Two processes write into each other's memory (WRITE with immediate), in rounds on every queue
+ *pair, and compare every received byte. The caller (with host) decides on the last round: after -t
+ * seconds, or on SIGTERM if -t is 0. -k: the timeout of the queue pairs. -a: print the queue pair
+ * numbers of both ends and their first PSNs. Exit status: 0 on success; 1 if something was wrong; 3
+ * if the other process died.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define PEER_LOST   3
 #define LAST_ROUND  0x80000000u
 #define GIVE_UP_SEC 60.0
-#define GIVE_UP_ALL 240 /* seconds that this program lives at most, without -l */
+#define GIVE_UP_ALL 240 /* s, the limit without -l */
 
 static volatile sig_atomic_t told_to_end;
 
@@ -40,9 +40,9 @@ struct exchange {
 	int events;   /* sleep on the completion channel */
 	int announce;
 	int caller;			  /* with host: decides on the last round */
-	unsigned longest;		  /* seconds that this program lives at most */
+	unsigned longest;		  /* limit of this program's run time, s */
 	useconds_t pause;		  /* before each round of the caller */
-	double end;			  /* time from which on a round is the last */
+	double end;			  /* a round after this time is the last */
 	uint32_t sent[PEER_MAX_QPS];	  /* rounds posted */
 	uint32_t sent_done[PEER_MAX_QPS]; /* rounds completed at the sender */
 	uint32_t received[PEER_MAX_QPS];  /* rounds received and compared */
@@ -133,13 +133,13 @@ static int take_receive(struct exchange *x, unsigned qp, const struct ibv_wc *wc
 	return post_receive(x, qp);
 }
 
-/* True where the queue pair has both sent and received its last round. */
+/* True if the queue pair has sent and received its last round. */
 static int finished(const struct exchange *x, unsigned qp)
 {
 	return x->last[qp] && x->sent_done[qp] == x->sent[qp] && x->received[qp] == x->sent[qp];
 }
 
-/* The next round goes out once this one is complete on both sides. */
+/* Sends the next round if this one is complete on both sides. */
 static int advance(struct exchange *x, unsigned qp)
 {
 	int due = x->sent_done[qp] == x->sent[qp];
@@ -151,7 +151,7 @@ static int advance(struct exchange *x, unsigned qp)
 	return due ? post_round(x, qp) : 0;
 }
 
-/* Sleeps until there may be a completion. 0, -1, or PEER_LOST. */
+/* Sleeps until a completion is possible. Returns 0, -1 or PEER_LOST. */
 static int wait_event(struct exchange *x)
 {
 	struct pollfd fds[2] = {{.fd = x->peer.channel->fd, .events = POLLIN},
@@ -170,7 +170,7 @@ static int wait_event(struct exchange *x)
 	return (fds[1].revents && peer_gone(&x->peer)) ? PEER_LOST : 0;
 }
 
-/* A completion that no wait saw: the queue was armed, so an event must be there by now. */
+/* Checks that a completion which no wait returned has its event: the queue was armed. */
 static int check_event(struct exchange *x)
 {
 	struct pollfd fd = {.fd = x->peer.channel->fd, .events = POLLIN};
@@ -189,7 +189,7 @@ static int handle(struct exchange *x, const struct ibv_wc *wc)
 	if (qp < 0)
 		return -1;
 	if (wc->status != IBV_WC_SUCCESS) {
-		/* A dead peer shows here first, and a moment later on the TCP connection. */
+		/* A dead peer fails requests a moment before its TCP connection closes. */
 		for (int i = 0; i < 40 && !peer_gone(&x->peer); i++)
 			usleep(50000);
 		if (peer_gone(&x->peer))
@@ -285,7 +285,7 @@ static int start(struct exchange *x, const char *host, int port, double seconds)
 	return 0;
 }
 
-/* Both say that they are done before either closes its QPs. */
+/* Both ends finish before either destroys its QPs. */
 static int part(struct exchange *x)
 {
 	char done = 'd';

@@ -2,10 +2,10 @@
 /*
  * greedy address victim-address qpn rkey reads length repeats
  *
- * A peer without a queue pair: asks the one that is connected to it for so many READs of so many
- * bytes each, from address 0 and PSN 0 on, hears what comes, and asks for the first of them again,
- * so often, each time when nothing has come for a while. It answers nothing, and ends when nothing
- * comes any more, or on a signal.
+ * A peer without a queue pair. It sends so many READ requests of so many bytes each to the queue
+ * pair that is connected to it, from address 0 and PSN 0 on, and receives the responses. It then
+ * repeats the first request so many times, each time after a pause without responses. It
+ * acknowledges nothing. It ends when no more responses arrive, or on a signal.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -62,7 +62,7 @@ static void ask(struct greedy *g, uint32_t psn)
 	}
 }
 
-/* Takes what comes until nothing does. */
+/* Receives until no more packets arrive. */
 static void hear(const struct greedy *g)
 {
 	static uint8_t bytes[65536];

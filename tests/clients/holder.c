@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * holder N [CONTEXTS]: has N queue pairs, 3/5 as many regions, 2/5 as many CQs, 1/5 PDs and 1/50
- * SRQs, and more contexts with a PD each, says "ready", and waits to be killed.
+ * holder N [CONTEXTS]: creates N queue pairs, 3/5 N regions, 2/5 N CQs, 1/5 N PDs and 1/50 N SRQs,
+ * and further contexts with a PD each. Prints "ready" and waits until it is killed.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
 /*
  * many_qps [-n count] [-k]
  *
- * Makes `count` RC queue pairs in one process, connects them with each other in pairs, far apart in
- * number, sends a message over each, compares every byte, and destroys them. Prints the memory that
- * a queue pair takes at each stage, the rates, and how many blocks their numbers are of. -k: stays
- * as it is before destroying until SIGTERM. Exit status 0: all right; 1: something was wrong.
+ * Creates `count` RC queue pairs in one process, connects them in pairs with distant numbers, sends
+ * a message over each, compares every byte, and destroys them. Prints the memory of a queue pair at
+ * each stage, the rates, and the number of blocks of their numbers. -k: keep the queue pairs until
+ * SIGTERM. Exit status: 0 on success; 1 if something was wrong.
  */
 #include <infiniband/verbs.h>
 #include <errno.h>
@@ -19,12 +19,12 @@
 #include <unistd.h>
 
 #define MESSAGE	    16
-#define AT_ONCE	    128 /* pairs that exchange at a time */
-#define REQUESTS    16	/* each queue's room */
+#define AT_ONCE	    128 /* pairs that exchange at the same time */
+#define REQUESTS    16	/* of each queue */
 #define TIMEOUT	    14
 #define STUCK_SEC   60.0
 #define RD_ATOMIC   16
-#define BLOCKS_FROM (1u << 23) /* of these 65,536 numbers each */
+#define BLOCKS_FROM (1u << 23) /* blocks of 65,536 numbers begin here */
 
 static volatile sig_atomic_t told_to_end;
 
@@ -41,7 +41,7 @@ struct run {
 	struct ibv_mr *mr;
 	union ibv_gid gid;
 	struct ibv_qp **qp;
-	uint8_t *buffer; /* of each QP: received, then sent */
+	uint8_t *buffer; /* for each QP: the received message, then the sent one */
 	unsigned count;
 	long before; /* KiB */
 };
@@ -217,7 +217,7 @@ static void fill(uint8_t *p, unsigned i)
 		p[k] = (uint8_t)(i * 2654435761u >> (k % 4 * 8)) + (uint8_t)k;
 }
 
-/* Two completions of each of `qps`, sent and received. */
+/* Polls two completions for each of `qps`: sent and received. */
 static int await(struct run *r, unsigned qps)
 {
 	double until = now() + STUCK_SEC;

@@ -245,7 +245,7 @@ int peer_connect(struct peer *p)
 		if (to_rtr(p, i, port.active_mtu) || to_rts(p, i, mine[i].psn))
 			return -1;
 	}
-	/* Nobody sends before both are ready. */
+	/* Neither end sends before both are ready. */
 	if (peer_tell(p, &ready, 1) || peer_hear(p, &ready, 1))
 		return complain("ready");
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the test programs of this folder share: one device, one registered buffer, some RC
- * queue pairs, and their connection to another process by a few bytes over TCP. Plain verbs,
- * built and linked against the system's rdma-core, as any user's program would be.
+ * Shared by the test programs of this folder: one device, one registered buffer, some RC queue
+ * pairs, and their connection to another process by a few bytes over TCP. They use plain verbs, and
+ * are built and linked with the system's rdma-core like a user's program.
  *
  * Functions return 0, or -1 after a line on standard error.
  */
@@ -16,7 +16,7 @@
 
 #define PEER_MAX_QPS 64
 
-/* What one side tells the other; one a queue pair. */
+/* What each side sends to the other, for each queue pair. */
 struct peer_address {
 	uint32_t qpn;
 	uint32_t psn;
@@ -39,26 +39,26 @@ struct peer {
 	size_t length;
 	int sock;
 	int gid_index;
-	uint8_t timeout; /* the QPs', as ibv_modify_qp() takes it; 0: 14 */
+	uint8_t timeout; /* of the QPs, as in struct ibv_qp_attr; 0: 14 */
 };
 
-/* Opens the first device, registers `length` zeroed bytes and makes `qps` RC queue pairs. */
+/* Opens the first device, registers `length` zeroed bytes, creates `qps` RC queue pairs. */
 int peer_open(struct peer *p, unsigned qps, size_t length, int gid_index);
 
-/* Waits for one TCP connection on port (host NULL), or connects to host, trying for 10 s. */
+/* Accepts one TCP connection on port (host NULL), or tries for 10 s to connect to host. */
 int peer_meet(struct peer *p, const char *host, int port);
 
-/* Exchanges addresses over the connection and takes all queue pairs to RTS. */
+/* Exchanges addresses over the connection and moves all queue pairs to RTS. */
 int peer_connect(struct peer *p);
 
-/* Whole messages over the TCP connection. */
+/* Send and receive whole messages over the TCP connection. */
 int peer_tell(struct peer *p, const void *bytes, size_t length);
 int peer_hear(struct peer *p, void *bytes, size_t length);
 
-/* True where the other process has closed its connection, or died. */
+/* True if the other process has closed its connection or died. */
 int peer_gone(const struct peer *p);
 
-/* One completion by polling, within `seconds`; 0, or -1 on time out or on a failed completion. */
+/* Polls one completion for up to `seconds`. 0; -1: none, or it failed. */
 int peer_complete(struct peer *p, struct ibv_wc *wc, double seconds);
 
 void peer_close(struct peer *p);
@@ -66,7 +66,7 @@ void peer_close(struct peer *p);
 /* Seconds of CLOCK_MONOTONIC. */
 double peer_now(void);
 
-/* Fills and compares a pattern that depends on seed and position; -1 where it differs. */
+/* Fill and compare a pattern that depends on seed and position; -1: it differs. */
 void peer_fill(uint8_t *bytes, size_t length, uint32_t seed);
 int peer_compare(const uint8_t *bytes, size_t length, uint32_t seed);
 

@@ -3,12 +3,12 @@
  * reads serve port gid-index address
  * reads call port gid-index host seconds
  *
- * A program with two connections, and the honest one of its two peers: they send each other
- * messages in turn, and compare every byte. The other peer is tests/clients/greedy, at `address`,
- * which may READ 1 GiB; what it has to know is printed: "greedy may read QPN RKEY".
+ * serve: a program with two connections. call: the honest one of its two peers. They send each
+ * other messages in turn and compare every byte. The other peer is tests/clients/greedy at
+ * `address`, which may READ 1 GiB. The server prints what greedy needs: "greedy may read QPN RKEY".
  *
- * The server polls all the time, and tells at the end how long that took it. Exit status: 0 all
- * right; 1 something was wrong.
+ * The server polls all the time, and prints at the end how long its polls took. Exit status: 0 on
+ * success; 1 if something was wrong.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,14 +23,14 @@
 
 #define GIB	   (1ul << 30)
 #define BYTES	   1000
-#define GREEDY_QPN 0x10ffff /* of a peer that is none */
+#define GREEDY_QPN 0x10ffff /* greedy has no such queue pair */
 #define GIVE_UP	   60.0	    /* seconds */
 #define LONG_POLL  200e-6
 
 struct polls {
 	unsigned long count, long_ones;
 	double longest, all;
-	double longest_run, all_run; /* of these, on a processor */
+	double longest_run, all_run; /* of these polls, processor time */
 };
 
 static double run_time(void)
@@ -46,7 +46,7 @@ static uint32_t seed_of(int caller, uint32_t round)
 	return 2 * round + (caller ? 1u : 0u);
 }
 
-/* Place 0 receives, place 1 is sent from. */
+/* Place 0 is received into, place 1 is sent. */
 static int post_receive(struct peer *p)
 {
 	struct ibv_sge sge = {(uintptr_t)p->buffer, BYTES, p->mr->lkey};
@@ -93,7 +93,7 @@ static int poll_once(struct peer *p, struct ibv_wc *wc, struct polls *polls)
 	return n;
 }
 
-/* A queue pair whose peer is at `address`, and memory that it may read. */
+/* Creates a queue pair whose peer is at `address`, and memory that the peer may read. */
 static int serve_greedy(struct peer *p, const char *address)
 {
 	struct ibv_qp_init_attr init = {

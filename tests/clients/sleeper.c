@@ -2,10 +2,10 @@
 /*
  * sleeper [-p port] [-t seconds] [host]
  *
- * One-sided operations against a process that does nothing. Without host: registers memory,
- * connects, and sleeps in nanosleep(2), once, without calling verbs. With host: while the other
- * one sleeps, writes into its memory, reads from it and adds to a word of it, and tells it how
- * long that took; the sleeper then compares. Exit status 0: all right.
+ * One-sided operations on an idle process. Without host: registers memory, connects, and sleeps in
+ * one nanosleep(2) without calling verbs. With host: writes into the memory of the sleeping
+ * process, reads from it, adds to a word of it, and reports how long that took. The sleeper then
+ * compares. Exit status: 0 on success.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 #include "peer.h"
 
-#define AREA	   (1u << 20) /* bytes written, and as many read */
+#define AREA	   (1u << 20) /* bytes written, and bytes read */
 #define WRITE_AT   0u
 #define READ_AT	   AREA
 #define COUNTER_AT (2 * AREA)
@@ -92,7 +92,7 @@ static int waker(struct peer *p)
 	peer_fill(p->buffer + WRITE_AT, AREA, WRITE_SEED);
 	if (peer_connect(p))
 		return -1;
-	usleep(200000); /* the other one is asleep by now */
+	usleep(200000); /* until the other process sleeps */
 	start = peer_now();
 	if (operate(p, IBV_WR_RDMA_WRITE, WRITE_AT, AREA) ||
 	    operate(p, IBV_WR_RDMA_READ, READ_AT, AREA) ||

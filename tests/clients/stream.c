@@ -2,10 +2,10 @@
 /*
  * stream [-u] [-p port] [-n messages] [-x] [host]
  *
- * Messages one way, over UC, or UD with -u. Without host: posts receives for all of them, and
- * counts what comes; with -x it stops (SIGSTOP) when it has a tenth. With host: sends as fast as it
- * can. No message may be missing, come twice, or come before an earlier one. Exit status 0: all are
- * there; at the sender, all were sent, whatever became of the other.
+ * Messages one way over UC, or UD with -u. Without host: posts receives for all messages and counts
+ * them; with -x it stops itself (SIGSTOP) after a tenth. With host: sends at full speed. No message
+ * may be missing, arrive twice, or arrive before an earlier one. Exit status 0: the receiver has
+ * all messages; the sender has sent all.
  */
 #include <errno.h>
 #include <sched.h>
@@ -19,10 +19,10 @@
 #include "peer.h"
 
 #define SIZE	 1024u /* bytes of a message */
-#define GRH	 40u   /* before each that is received with UD */
-#define DEPTH	 128u  /* messages posted and not completed */
+#define GRH	 40u   /* before each UD message */
+#define DEPTH	 128u  /* outstanding messages */
 #define QKEY	 0x1234u
-#define PATIENCE 20.0 /* seconds without a message, when all are sent */
+#define PATIENCE 20.0 /* s without a message, after all were sent */
 
 struct stream {
 	struct peer peer;
@@ -114,11 +114,11 @@ static int start(struct stream *s, const char *host, int port)
 	if (peer_meet(&s->peer, host, port) || peer_tell(&s->peer, &mine, sizeof(mine)) ||
 	    peer_hear(&s->peer, &s->remote, sizeof(s->remote)) || to_rts(s))
 		return -1;
-	/* Nobody sends before both are ready. */
+	/* Neither end sends before both are ready. */
 	return peer_tell(&s->peer, &ready, 1) || peer_hear(&s->peer, &ready, 1) ? -1 : 0;
 }
 
-/* How many completions there were, or -1. */
+/* Returns the number of completions, or -1. */
 static int poll(struct stream *s, struct ibv_wc *wc, int most)
 {
 	int n = ibv_poll_cq(s->cq, most, wc);
@@ -230,7 +230,7 @@ int main(int argc, char **argv)
 	host = argv[optind];
 	if (!start(&s, host, port) && !(host ? send_all(&s) : receive_all(&s)))
 		result = 0;
-	/* what was sent is received before the sender's device goes */
+	/* until the receiver has everything: then the device may close */
 	if (host && !result)
 		(void)peer_hear(&s.peer, &option, 1);
 	if (s.ah)

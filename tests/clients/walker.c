@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Walks below a folder and prints what each name is. In each of the ways in which programs do that:
+ * Walks through a folder and prints the type of each entry, in one of the ways that programs use:
  *   walker fts|ftsnochdir|nftw|openat|dup|statx|chdir FOLDER
  */
 #include <dirent.h>
@@ -132,7 +132,7 @@ static void walk(int dir, const char *path, enum how how, int depth)
 	closedir(d);
 }
 
-/* From the root on, folder by folder, as who walks through everything comes to it. */
+/* Enters the path folder by folder from the root, like a walk through everything. */
 static int descend(const char *folder)
 {
 	int dir = open("/", O_RDONLY | O_DIRECTORY), next;

@@ -2,10 +2,9 @@
 /*
  * ends [-s] [-r] [-d] [-h] [-p port] address
  *
- * One connection, of which each event is told as a line: how it comes about and how it ends. -s:
- * the server. -r: it rejects. -d: it disconnects (else the client does). -h: a client that does not
- * disconnect. Exit status: 0 after the last event, whichever that is; 1 where something could not
- * be done.
+ * One connection; prints a line for each event. -s: the server. -r: the server rejects. -d: the
+ * server disconnects (otherwise the client does). -h: the client does not disconnect. Exit status:
+ * 0 after the last event, whichever that is; 1 if a call failed.
  */
 #include <netdb.h>
 #include <rdma/rdma_cma.h>
@@ -39,7 +38,7 @@ static void check(int result, const char *what)
 	}
 }
 
-/* Private data are padded with zeros on the wire: as much of them as is text. */
+/* Prints the event. Private data is text, padded with zeros on the wire. */
 static void tell(const struct rdma_cm_event *e)
 {
 	const char *text = e->param.conn.private_data;
@@ -94,7 +93,7 @@ static void call(struct rdma_cm_id *id)
 	check(rdma_connect(id, &param), "rdma_connect");
 }
 
-/* True once the connection has come to its end. */
+/* True if the connection has ended. */
 static bool handle(const struct rdma_cm_event *e, const struct options *o)
 {
 	switch (e->event) {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A Linux kernel with rdma_rxe in an emulated machine, and commands that run there.
 
-As a program: guest.py ADDRESS COMMANDS runs shell commands in the machine at ADDRESS, prints the
-number of their process group and their output, and ends with their exit status.
+As a program: guest.py ADDRESS COMMANDS runs shell commands in the machine at ADDRESS, prints their process
+group and output, and exits with their exit status.
 """
 
 import http.client
@@ -27,7 +27,7 @@ BOOT_SECONDS = 300
 
 
 def stream(address, commands, out, seconds=3600):
-    """Runs shell commands in the guest, writes their output as it comes; their exit status."""
+    """Runs shell commands in the guest and writes their output as it arrives; returns the exit status."""
     connection = http.client.HTTPConnection(address, 80, timeout=seconds)
     try:
         connection.request("POST", "/cgi-bin/run", body=commands.encode())
@@ -52,12 +52,12 @@ class GuestProcess(harness.Process):
                          log, dict(os.environ), "/")
 
     def group(self):
-        """The number of its process group; None before it runs."""
+        """Returns the number of its process group, or None before it runs."""
         first = self.output().partition("\n")
         return int(first[0]) if first[1] and first[0].isdigit() else None
 
     def signal(self, name):
-        """Sends a signal, such as KILL, to all of it; to nobody where it has just ended."""
+        """Sends a signal to all its processes, if any are left."""
         if self.running() and self.group() is not None:
             self.guest.run(f"kill -{name} -{self.group()}", status=None)
 
@@ -70,10 +70,10 @@ class GuestProcess(harness.Process):
 
 
 class Guest:
-    """The machine. Make it in a network namespace of its own; end it with stop()."""
+    """The emulated machine. Create it in a separate network namespace; stop() ends it."""
 
     def __init__(self, emulator, image, archive, directory):
-        """emulator: (command, environment); the console and the emulator's words go to `directory`."""
+        """emulator: (command, environment). directory: for the output of console and emulator."""
         command, environment = emulator
         self.console = pathlib.Path(directory) / "console"
         self.console.write_text("")
@@ -93,7 +93,7 @@ class Guest:
             subprocess.run(shlex.split(command), check=True, timeout=30, stdin=subprocess.DEVNULL)
 
     def hardware(self, image, archive):
-        """One CPU, emulated; one network card; the console into a file."""
+        """Returns the options of the machine: one emulated CPU, one network card, the console in a file."""
         return ["-accel", "tcg", "-cpu", "max", "-m", "768", "-nodefaults", "-no-user-config",
                 "-display", "none", "-no-reboot", "-serial", f"file:{self.console}",
                 "-netdev", f"tap,id=net,ifname={INTERFACE},script=no,downscript=no",
@@ -110,7 +110,7 @@ class Guest:
             time.sleep(0.2)
 
     def run(self, commands, seconds=60, status=0):
-        """Runs shell commands in the guest to their end; their output."""
+        """Runs shell commands in the guest to their end; returns their output."""
         done = subprocess.run(["/usr/bin/python3", str(HERE / "guest.py"), PEER["4"], commands],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=seconds, check=False)
@@ -127,7 +127,7 @@ class Guest:
                  f"usleep 200000; done", seconds=seconds * 3 + 60)
 
     def counters(self):
-        """{name: value} of rdma_rxe's own counters."""
+        """Returns {name: value} of the counters of rdma_rxe."""
         text = self.run("cd /sys/class/infiniband/rxe0/ports/1/hw_counters; grep . *")
         return {name: int(value) for name, value in (line.split(":") for line in text.split())}
 

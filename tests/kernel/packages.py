@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Debian packages, unpacked but not installed: an emulator, and a guest with its kernel.
 
-Everything lies in one scratch folder and is made once. Files of packages are named after the
-package, its version included, so that a newer one is noticed where apt-get offers it.
+Everything is in one scratch folder and is created once. File names include the version of the package,
+so that a newer package is unpacked again.
 """
 
 import os
@@ -20,7 +20,7 @@ LOADER = "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
 
 
 class PackageError(Exception):
-    """Something could not be downloaded or unpacked; the text says what."""
+    """A download or unpacking failed; the text names it."""
 
 
 def _run(argv, **how):
@@ -34,9 +34,9 @@ def _run(argv, **how):
 
 
 class Archive:
-    """Where packages come from: the machine's own release (None), or another one of the same archive.
+    """The source of packages: the machine's own release (None), or another one of the same archive.
 
-    Lists of another release are kept in the scratch folder; the machine's are not touched.
+    The lists of another release are in the scratch folder; the machine's lists do not change.
     """
 
     def __init__(self, release=None, scratch=None):
@@ -66,7 +66,7 @@ class Archive:
 
 
 def _needed(names):
-    """The packages and all that they depend on, without alternatives that only recommend."""
+    """Returns the packages and all their dependencies, without recommended ones."""
     text = Archive().cache("depends", "--recurse", "--no-recommends", "--no-suggests",
                            "--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances", *names)
     return sorted({line for line in text.splitlines() if line[:1].isalnum()})
@@ -81,7 +81,7 @@ def _kernel_package(archive):
 
 
 def _unpack(names, folder, archive=None):
-    """Downloads packages and unpacks them into `folder`, where they are not there yet."""
+    """Downloads packages and unpacks them into `folder`, unless they are there."""
     done = folder.with_name(folder.name + ".done")
     if done.exists():
         return folder
@@ -99,7 +99,7 @@ def _unpack(names, folder, archive=None):
 
 
 def emulator(scratch):
-    """(command, environment) of qemu-system-x86_64: the machine's own, or one of unpacked packages."""
+    """Returns (command, environment) of qemu-system-x86_64: installed, or from unpacked packages."""
     own = shutil.which("qemu-system-x86_64")
     if own:
         return [own], {}
@@ -112,7 +112,7 @@ def emulator(scratch):
 
 
 def _modules_in_order(depfile):
-    """Files of the wanted modules, each behind those that it needs."""
+    """Returns the files of the wanted modules, each after those that it needs."""
     needs = {}
     for line in depfile.read_text().splitlines():
         module, _, others = line.partition(":")
@@ -126,13 +126,13 @@ def _modules_in_order(depfile):
         if module not in order:
             order.append(module)
     for name in MODULES:
-        if name in by_name:  # else it is built in
+        if name in by_name:  # otherwise it is built in
             add(by_name[name])
     return order
 
 
 def _lay_out(root, tools, modules):
-    """The guest's files from the unpacked packages."""
+    """Collects the guest's files from the unpacked packages."""
     for name in ("proc", "sys", "dev", "tmp", "run", "etc", "www", "lib/modules", "usr/sbin"):
         (root / name).mkdir(parents=True, exist_ok=True)
     for name in ("bin", "sbin", "usr/bin", "usr/sbin", "lib64", "lib/x86_64-linux-gnu",
@@ -154,7 +154,7 @@ def _lay_out(root, tools, modules):
 
 
 def _kernel(scratch, release):
-    """The unpacked kernel, its modules not compressed any more."""
+    """Unpacks the kernel and decompresses its modules."""
     folder = scratch / (f"kernel-{release}" if release else "kernel")
     if not folder.with_name(folder.name + ".done").exists():
         archive = Archive(release, scratch)
@@ -166,8 +166,8 @@ def _kernel(scratch, release):
 
 
 def guest(scratch, release=None):
-    """(kernel image, initial file system, kernel version) of the peer: the kernel of a release of
-    Debian (None: this machine's), the programs of this machine's."""
+    """Returns (kernel image, initial file system, kernel version) of the peer: the kernel of a Debian
+    release (None: this machine's), with the programs of this machine's release."""
     kernel = _kernel(scratch, release)
     tools = _unpack(_needed(GUEST), scratch / "tools")
     image = next((kernel / "boot").glob("vmlinuz-*"))
@@ -187,7 +187,7 @@ def guest(scratch, release=None):
 
 
 def with_programs(scratch, archive, programs, directory):
-    """The initial file system with further programs in /usr/bin; a file in `directory`."""
+    """Adds programs in /usr/bin to the initial file system; returns a file in `directory`."""
     folder = pathlib.Path(directory) / "programs"
     (folder / "usr/bin").mkdir(parents=True)
     for program in programs:
@@ -195,6 +195,6 @@ def with_programs(scratch, archive, programs, directory):
     whole = pathlib.Path(directory) / "initramfs.cpio"
     shutil.copy(archive, whole)
     busybox = scratch / "tools/bin/busybox"
-    # the kernel unpacks one archive after the other
+    # the kernel unpacks concatenated archives
     _run(["sh", "-ec", f"find . | '{busybox}' cpio -o -H newc >>'{whole}'"], cwd=folder)
     return whole

@@ -9,7 +9,7 @@ from harness import Failure, case
 from peer_lab import SERVERS
 
 FAMILIES = ("4", "6")
-# What perftest says where it connects before its server listens again.
+# perftest's message if it connects before its server listens again.
 TOO_EARLY = re.compile(r"RDMA_CM_EVENT_(REJECTED; error: 8|UNREACHABLE; error: 1)\b")
 
 # name, server, client; {s} is the server's address, {c} the client's, {f} ip or ipv6
@@ -31,7 +31,7 @@ PROGRAMS = [
      "riostream -s {s} -f {f} -S 5000 -C 20 -I 5 -T v"),
 ]
 
-# What these send each way; they end well whatever became of their messages.
+# Messages that these send each way; they succeed even if messages are lost.
 MESSAGES = {"ucmatose": 50, "ucmatose-migrate": 10, "udaddy": 30}
 
 # name, program and options (-R -F -n added), bytes of a message, iterations
@@ -61,8 +61,8 @@ def register_program(family, serves, name, server_words, client_words):
 
 
 def perftest_pair(lab, serves, server_argv, client_argv):
-    """The client's output. It connects a second time without knowing whether the server listens again
-    yet, and crashes where that does not: then both start again."""
+    """Returns the client's output. The client connects a second time, and crashes if the server does not
+    listen again yet; then both are started again."""
     for attempt in range(8):
         try:
             return lab.cm_pair(serves, server_argv, client_argv)[1]
@@ -75,8 +75,8 @@ def perftest_pair(lab, serves, server_argv, client_argv):
 def register_perftest(serves, name, command, size, iterations):
     @case("perftest-cm", f"{name}/{serves}-serves")
     def run(lab):
-        """IPv4 only, as this perftest knows no other with -R."""
-        lab.slow_down(150)  # so that the server has time to listen again
+        """IPv4 only: with -R, this version of perftest knows no IPv6 addresses."""
+        lab.slow_down(150)  # gives the server time to listen again
         words = [*shlex.split(command), "-R", "-F", "-n", str(iterations)]
         server, client = lab.sides(serves)
         lab.find_gids()
@@ -88,7 +88,7 @@ def register_perftest(serves, name, command, size, iterations):
 def register_cmtime(family, serves):
     @case(f"cm-ipv{family}", f"cmtime/{serves}-serves")
     def run(lab):
-        """Its server does not end by itself."""
+        """The server does not exit by itself."""
         at_server, at_client = lab.sides(serves)
         address = at_server.address[family]
         server = at_server.start(["cmtime", "-b", address])
@@ -101,7 +101,7 @@ def register_cmtime(family, serves):
 def register_mckey(serves):
     @case("cm-ipv4", f"mckey/{serves}-receives")
     def run(lab):
-        """IPv4 only: for IPv6 groups the kernel's rdma_join_multicast says ENOTSUPP with RoCE v2."""
+        """IPv4 only: for IPv6 groups, the kernel's rdma_join_multicast returns ENOTSUPP with RoCE v2."""
         receiver, sender = lab.sides(serves)
         words = ["mckey", "-m", "239.7.7.7", "-C", "10", "-S", "900"]
         lab.cm_pair(serves, [*words, "-b", receiver.address["4"]],
@@ -111,7 +111,7 @@ def register_mckey(serves):
 def register_rcopy(serves):
     @case("cm-ipv4", f"rcopy/{serves}-serves")
     def run(lab):
-        """A file of 3 MB and a bit; the server does not end by itself."""
+        """A file of about 3 MB; the server does not exit by itself."""
         make = "head -c 3000017 /dev/urandom"
         at_server, at_client = lab.sides(serves)
         here, there = lab.dir / "file", "/tmp/file"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""How connections with the kernel begin and end, and both on a network that loses and repeats."""
+"""How connections with the kernel begin and end, also on a network that loses and duplicates packets."""
 
 import shlex
 
@@ -7,7 +7,7 @@ import reports
 from harness import Failure, case
 from peer_lab import SERVERS
 
-# What either end of tests/kernel/ends.c asks for, as the other one is to see it.
+# What each end of tests/kernel/ends.c requests, as the other end must see it.
 REQUEST = "RDMA_CM_EVENT_CONNECT_REQUEST status 0 resources 3 depth 5 data 'from the client'"
 REPLY = "RDMA_CM_EVENT_ESTABLISHED status 0 resources 4 depth 2 data 'from the server'"
 REJECTED = "RDMA_CM_EVENT_REJECTED status 28 resources 0 depth 0 data 'not with me'"
@@ -15,7 +15,7 @@ DISCONNECTED = "RDMA_CM_EVENT_DISCONNECTED status 0"
 
 
 def ends(lab, side, *options, family="4", server=None):
-    """Starts `ends` on a side; `server` is the side it is to connect to, where it is a client."""
+    """Starts `ends` on a side; `server` is the side that a client connects to."""
     program = lab.build / "tests/kernel/ends" if side is lab.adverb_side else "ends"
     address = (server or side).address[family]
     process = side.start([program, *(() if server else ("-s",)), *options, address])
@@ -25,7 +25,7 @@ def ends(lab, side, *options, family="4", server=None):
 
 
 def demand(process, *lines):
-    """Each of the lines begins one of the output, in this order."""
+    """Fails unless lines of the output begin with these texts, in this order."""
     text = process.output()
     at = 0
     for line in lines:
@@ -71,7 +71,7 @@ def register_ends(serves):
 
     @case("ends", f"nobody-listens/{serves}-serves")
     def nobody(lab):
-        """REJ, reason 8: the service ID is not known. adverbd is there for another port."""
+        """REJ, reason 8: unknown service ID, while adverbd runs for another port."""
         at_server, at_client = lab.sides(serves)
         ends(lab, at_server)
         client = ends(lab, at_client, "-p", "7901", server=at_server)
@@ -103,7 +103,7 @@ def register_ends(serves):
 
 @case("ends", "larger-mtu-of-the-kernel/adverb-serves")
 def larger_mtu(lab):
-    """A kernel that asks for more than Adverb's end can do is told: REJ, reason 26."""
+    """REJ, reason 26, if the kernel requests a larger path MTU than Adverb's end supports."""
     lab.set_mtu(1500, kernel=9000)
     server = ends(lab, lab.adverb_side)
     client = ends(lab, lab.kernel_side, server=lab.adverb_side)
@@ -130,7 +130,7 @@ def smaller_mtu(lab):
 # name, netem
 DISTURBANCES = [
     ("repeated", "duplicate 100%"),
-    ("late", "delay 2ms 1ms"),  # and so out of order
+    ("late", "delay 2ms 1ms"),  # and therefore out of order
     ("lost", "loss 5%"),
 ]
 
@@ -139,7 +139,7 @@ def register_disturbed(serves, name, netem):
     @case("disturbed", f"connections-{name}/{serves}-serves")
     def connections(lab):
         lab.disturb(netem)
-        # adverbd leaves with its last program, and a DREQ that comes again then finds nobody
+        # adverbd exits after its last program, and then a repeated DREQ has no answer
         ends(lab, lab.adverb_side, "-p", "7999")
         at_server, at_client = lab.sides(serves)
         words = ["ucmatose", "-c", "20", "-C", "20", "-S", "3000"]
@@ -149,7 +149,7 @@ def register_disturbed(serves, name, netem):
             server = ends(lab, at_server)
             client = ends(lab, at_client, server=at_server)
             lab.both_end(server, client)
-            # a DREQ may overtake the RTU, and then nobody hears of ESTABLISHED
+            # a DREQ may overtake the RTU; then there is no ESTABLISHED event
             demand(server, REQUEST, DISCONNECTED)
             demand(client, REPLY, DISCONNECTED)
 

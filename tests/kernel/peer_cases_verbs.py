@@ -44,7 +44,7 @@ PERFTEST = [
     ("atomic-lat-cas", "ib_atomic_lat -A CMP_AND_SWAP", 8, 100),
 ]
 
-# The same columns; each with a kernel that takes, and sends, 20 Mb/s: it answers after several timeouts.
+# The same columns, with a kernel limited to 20 Mb/s each way: it answers after several timeouts.
 SLOW = [
     ("write-bw-4-qps", "ib_write_bw -q 4 -s 65536", 65536, 20),
     ("send-bw-4-qps", "ib_send_bw -q 4 -s 65536", 65536, 20),
@@ -68,7 +68,7 @@ def register_pingpong(network, serves, name, command, size, iterations):
         if "-n" not in words:
             words += ["-n", str(iterations)]
         server, client = lab.sides(serves)
-        # their TCP connection is over IPv4; the GIDs decide about RDMA
+        # their TCP connection uses IPv4; the GIDs are the RDMA addresses
         for text in lab.tcp_pair(serves, [*words, "-g", server.gid[family]],
                                  [*words, "-g", client.gid[family], server.address["4"]]):
             reports.pingpong(text, size, iterations)
@@ -78,8 +78,8 @@ WRITE_ONLY = 0x0a
 
 
 def kernel_sent_an_empty_write(lab):
-    """Its requester, when it repeats a message that was acknowledged meanwhile, sends a WRITE without a
-    byte in its place, and all PSNs behind it are wrong: see docs/kernel-peer.md."""
+    """Whether the capture shows a bug of rdma_rxe: when it retransmits a message that was acknowledged
+    meanwhile, it sends an empty WRITE instead, and all later PSNs are wrong (docs/kernel-peer.md)."""
     lab.system("sleep 0.3")
     ours = {socket.inet_pton(socket.AF_INET6 if family == "6" else socket.AF_INET, address)
             for family, address in PEER.items()}
@@ -89,7 +89,7 @@ def kernel_sent_an_empty_write(lab):
 
 
 def perftest_pair(lab, serves, server_argv, client_argv):
-    """The client's output; again where the kernel made it fail by an empty WRITE."""
+    """Returns the client's output; repeats the pair if the kernel made it fail by an empty WRITE."""
     for _ in range(4):
         try:
             return lab.tcp_pair(serves, server_argv, client_argv)[1]
@@ -103,14 +103,14 @@ def register_perftest(network, serves, name, command, size, iterations):
     @case(network, f"{name}/{serves}-serves")
     def run(lab):
         family = prepare(lab, network)
-        # the kernel may have no room for what the windows of several queue pairs hold
+        # the kernel's buffer may be too small for the windows of several queue pairs
         if "-q 4 " in command and size == 65536:
             lab.allowed |= {"out_of_seq_request", "rcvd_seq_err"}
         words = [*shlex.split(command), "-F", "-n", str(iterations)]
         server, client = lab.sides(serves)
         text = perftest_pair(lab, serves, [*words, "-x", server.gid[family]],
                              [*words, "-x", client.gid[family], server.address["4"]])
-        # where no time seemed to pass, perftest prints -nan as the deviation
+        # perftest prints -nan as the deviation if it measured no time
         reports.perftest(text.replace("-nan", "0"), [size], iterations)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What a case with the kernel as a peer works with: two sides, a capture, the kernel's counters."""
+"""The environment of a case with the kernel as a peer: two sides, a capture, the kernel's counters."""
 
 import collections
 import dataclasses
@@ -15,21 +15,21 @@ from harness import Failure, Lab
 HOST, PEER, INTERFACE = guest_module.HOST, guest_module.PEER, guest_module.INTERFACE
 SERVERS = ("kernel", "adverb")
 
-# Counters of rdma_rxe that only lost or misunderstood packets move.
+# Counters of rdma_rxe that only lost or rejected packets increase.
 ERROR_COUNTERS = ("link_downed", "out_of_seq_request", "rcvd_seq_err", "retry_exceeded_err",
                   "retry_rnr_exceeded_err", "send_err")
-# Those that a slow machine moves: a side that was not scheduled in time is asked again. rdma_rxe
-# also retries of its own when a timer that an earlier request started runs out.
+# Counters that a slow machine increases: a side that was not scheduled in time gets retransmissions.
+# rdma_rxe also retries when a timer expires that an earlier request started.
 RETRY_COUNTERS = ("completer_retry_err", "duplicate_request", "rcvd_rnr_err", "send_rnr_err")
-# Lines of the kernel's log that fail a case, but for those about the port coming up and about perftest,
-# which crashes where it connects too early (see perftest_pair()).
+# Lines of the kernel's log that fail a case, except those about the port coming up and about perftest,
+# which crashes if it connects too early (see perftest_pair()).
 BAD_IN_LOG = ("rxe", "infiniband", "rdma", "RIP:", "BUG", "WARNING", "Call Trace")
 HARMLESS_IN_LOG = ("set active", "loaded", "added eth0", "traps: ib_")
 
 
 @dataclasses.dataclass
 class Side:
-    """One of the two peers: its addresses, and how programs are started there."""
+    """One of the two peers: its addresses, and how to start programs there."""
 
     name: str
     address: dict
@@ -45,15 +45,15 @@ class PeerLab(Lab):
         self.guest = guest
         self.mtu = 1500
         self.allowed = set()
-        self.most = {}  # counter of trouble: by how much it may move
+        self.most = {}  # counter of trouble: its allowed increase
         self.disturbed = False
         self.expect_packets = True
-        self.messages_each_way = 0  # SENDs that have to be there, for programs that ignore their statuses
+        self.messages_each_way = 0  # wanted number of SENDs, for programs that ignore their statuses
         self.adverb_side = Side("adverb", HOST, self.start)
         self.kernel_side = Side("kernel", PEER, self.start_in_guest)
 
     def sides(self, serves):
-        """(server, client) where `serves` is "kernel" or "adverb"."""
+        """Returns (server, client), with `serves` "kernel" or "adverb" as the server."""
         both = (self.kernel_side, self.adverb_side)
         return both if serves == "kernel" else both[::-1]
 
@@ -66,14 +66,14 @@ class PeerLab(Lab):
         return process
 
     def set_mtu(self, mtu, kernel=None):
-        """The Ethernet MTU of both sides (the kernel's: `kernel`, where that differs); what the
-        kernel's port makes of it follows."""
+        """Sets the Ethernet MTU of both sides (the kernel's to `kernel`, if given), and waits until the
+        kernel's port follows."""
         self.mtu = mtu
         self.system(f"ip link set {INTERFACE} mtu {mtu}")
         self.guest.run(f"ip link set eth0 mtu {kernel or mtu}")
 
     def find_gids(self):
-        """Fills in the GID indices of both sides' addresses."""
+        """Finds the GID indices of both sides' addresses."""
         for side, text in ((self.adverb_side, self.run(["ibv_devinfo", "-v"])),
                            (self.kernel_side, self.guest.run("ibv_devinfo -v"))):
             table = reports.gid_table(text)
@@ -93,7 +93,7 @@ class PeerLab(Lab):
                                   f"a program of the kernel listens on port {port}")
 
     def both_end(self, server, client, seconds=120):
-        """Demands that both programs end well; (server's, client's output)."""
+        """Fails unless both programs succeed; returns (server's output, client's output)."""
         try:
             client_out = client.expect(0, seconds)
             server_out = server.expect(0, 60)
@@ -105,11 +105,11 @@ class PeerLab(Lab):
         return server_out, client_out
 
     def disturb(self, netem):
-        """Loses, repeats or reorders what UDP goes either way, by the kernel's `tc netem`; allows the
-        counters of rdma_rxe that this moves. To the end of the case."""
+        """Loses, duplicates or reorders UDP packets both ways by `tc netem`, until the end of the case, and
+        allows the increase of rdma_rxe's counters that this causes."""
         self.allowed |= {"out_of_seq_request", "rcvd_seq_err"}
         self.disturbed = True
-        # by full path: the shell there prefers its own tc
+        # by its path: the shell there has a tc of its own
         self.guest.run(
             "ip link show ifb0 >/dev/null 2>&1 || /sbin/ip link add ifb0 type ifb; ip link set ifb0 up; "
             "/sbin/tc qdisc add dev eth0 ingress && "
@@ -118,7 +118,7 @@ class PeerLab(Lab):
             f"/sbin/tc qdisc add dev ifb0 root netem {netem} && /sbin/tc qdisc add dev eth0 root netem {netem}")
 
     def slow_down(self, milliseconds):
-        """What the kernel sends comes so much later. To the end of the case."""
+        """Delays packets of the kernel, until the end of the case."""
         self.disturbed = True
         self.guest.run(f"/sbin/tc qdisc add dev eth0 root netem delay {milliseconds}ms")
 
@@ -129,7 +129,7 @@ class PeerLab(Lab):
                            "/sbin/tc qdisc del dev ifb0 root", status=None)
 
     def tcp_pair(self, serves, server_argv, client_argv, port=18515, seconds=120):
-        """A server that listens on a TCP port, and its client; their outputs."""
+        """Runs a server that listens on a TCP port, and its client; returns their outputs."""
         at_server, at_client = self.sides(serves)
         server = at_server.start(server_argv)
         self.wait_port(at_server, server, port)
@@ -139,7 +139,7 @@ class PeerLab(Lab):
     def wait_ids(self, side, process, seconds=60, state="LISTEN"):
         """Waits until a program listens at the connection manager (or has an id in `state`).
 
-        Of Adverb's side only the number of ids is known, so that it has a moment more to listen.
+        Adverb's side reports only the number of ids, so it waits a moment more.
         """
         if side is self.kernel_side:
             self.guest.wait_until(f"rdma resource show cm_id | grep -q '{state}'", seconds,
@@ -153,21 +153,21 @@ class PeerLab(Lab):
             self.system("sleep 2")
 
     def adverb_status(self):
-        """What `adverb status` says of the connection manager; no ids where no daemon runs."""
+        """Returns the connection manager's line of `adverb status`; without a daemon, one with no ids."""
         text = self.system(f"'{self.adverb}' status || true")
         return text if "connection manager:" in text else "connection manager: 0 programs, 0 ids,"
 
     def cm_pair(self, serves, server_argv, client_argv, seconds=120, state="LISTEN"):
-        """A server that listens at the connection manager, and its client; their outputs."""
+        """Runs a server that listens at the connection manager, and its client; returns their outputs."""
         at_server, at_client = self.sides(serves)
-        if at_server is self.kernel_side:  # a server that was killed takes its time to go
+        if at_server is self.kernel_side:  # a killed server needs time to exit
             self.guest.wait_until("! rdma resource show cm_id | grep -q LISTEN", 60, "nobody listens")
         server = at_server.start(server_argv)
         self.wait_ids(at_server, server, state=state)
         return self.both_end(server, at_client.start(client_argv), seconds)
 
 
-# Opcodes of a SEND's last packet: RC and UD, last and only, with immediate data too (IBTA table 38)
+# Opcodes of a SEND's last packet: RC and UD, last and only, with and without immediate data (table 38)
 SEND_ENDS = {0x02, 0x03, 0x04, 0x05, 0x64, 0x65}
 
 
@@ -185,7 +185,7 @@ class Watch:
         lab.wait_until(lambda: "listening on" in self.process.output(), 30, "tcpdump listens")
 
     def judge(self):
-        """Raises Failure where a packet is wrong or the kernel complained; a line of figures."""
+        """Raises Failure if a packet is wrong or the kernel logged an error; returns a line of figures."""
         self.lab.system("sleep 0.3")
         self.process.popen.send_signal(signal.SIGINT)
         self.process.wait(30)
@@ -197,7 +197,7 @@ class Watch:
         return ", ".join(notes)
 
     def packets(self):
-        """All packets, each with a right ICRC and none malformed by tshark."""
+        """Returns all packets; each must have a right ICRC and not be malformed for tshark."""
         packets = list(roce_pcap.roce_packets(self.path))
         for packet in packets:
             if isinstance(packet, roce_pcap.CaptureError):
@@ -209,7 +209,7 @@ class Watch:
         if self.lab.expect_packets and not packets:
             raise Failure("no packet went between the two sides")
         self.count_messages(packets)
-        # what stands behind infiniband is tshark's guess at payloads that are no such thing
+        # layers after infiniband are tshark's guesses about payloads
         text = self.lab.run([self.tools["tshark"], "-n", "-r", self.path, "--disable-heuristic",
                              "rpcrdma_infiniband", "-Y", '_ws.malformed && !(frame.protocols matches "infiniband:")'],
                             adverb=False, seconds=300)
@@ -219,7 +219,7 @@ class Watch:
         return packets
 
     def count_messages(self, packets):
-        """Demands as many SENDs each way as the case says, repeated packets counted once."""
+        """Fails unless each way has the wanted number of SENDs, retransmitted packets counted once."""
         ends = {(p.src, p.dest_qpn, p.psn) for p in packets if p.opcode in SEND_ENDS}
         each = collections.Counter(src for src, _, _ in ends)
         wanted = self.lab.messages_each_way
@@ -227,7 +227,7 @@ class Watch:
             raise Failure(f"messages by sender, of {wanted} each: {dict(each)}")
 
     def counters_moved(self):
-        """{name: by how much} of rdma_rxe's counters of trouble; Failure for those that must not move."""
+        """Returns {name: increase} of rdma_rxe's counters of trouble; fails if one must not increase."""
         after = self.lab.guest.counters()
         moved = {name: after[name] - self.before[name] for name in ERROR_COUNTERS + RETRY_COUNTERS
                  if after[name] != self.before[name]}
@@ -247,7 +247,7 @@ class Watch:
 
 
 def find_tools(names):
-    """{name: path} of programs; Failure where one is missing."""
+    """Returns {name: path} of programs; fails if one is missing."""
     found = {name: shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin") for name in names}
     missing = [name for name, path in found.items() if not path]
     if missing:

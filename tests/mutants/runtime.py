@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Bugs of what runs in processes: links, the device's runtime, the daemon. As mutants.py."""
+"""Bugs in links, devices and the daemon, in the form of mutants.py."""
 
 EVENTS = "src/host/device_events.c"
 PAIRS = "src/daemon/pairs.c"
@@ -14,7 +14,7 @@ WAIT = "src/host/device_wait.c"
 FENCE = "\tatomic_thread_fence(memory_order_seq_cst);\n"
 
 RUNTIME = [
-    # ---- who sleeps on shared memory ----
+    # ---- sleeping readers of shared memory ----
     ("ring-must-wake", "a packet may be written after the look whether its reader sleeps", RING,
      "either its reader sees the packet, or we see it sleep. */\n" + FENCE,
      "either its reader sees the packet, or we see it sleep. */\n"),
@@ -50,7 +50,7 @@ RUNTIME = [
     ("wait-rest", "a program that waits sleeps though a ring holds a packet", WAIT,
      "if (!again && d->link->ops->sleep && !d->link->ops->sleep(d->link, true))\n\t\t\tagain = true;",
      "if (!again && d->link->ops->sleep && !d->link->ops->sleep(d->link, true))\n\t\t\tagain = false;"),
-    # ---- the runtime of a device ----
+    # ---- devices ----
     ("thread-deadline", "no call wakes the thread for a deadline earlier than its own", PROGRESS,
      "return deadline < wake_at && wake_at - deadline > WAKE_SLACK;", "return false;"),
     ("thread-takeover", "the thread is not woken when a polling program says that it will sleep",

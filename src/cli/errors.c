@@ -66,7 +66,7 @@ static const struct adv_error_text statuses[] = {
 	[IBV_WC_REM_ABORT_ERR] =
 		{"IBV_WC_REM_ABORT_ERR", "aborted error",
 		 "UC queue pair with an SRQ: the end of a message that had begun was not received",
-		 "post the buffer again; the queue pair goes on"},
+		 "post the buffer again; the queue pair continues to work"},
 	[IBV_WC_INV_EECN_ERR] = {"IBV_WC_INV_EECN_ERR", "invalid EE context number", rd_only, NULL},
 	[IBV_WC_INV_EEC_STATE_ERR] = {"IBV_WC_INV_EEC_STATE_ERR", "invalid EE context state",
 				      rd_only, NULL},

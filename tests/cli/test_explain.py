@@ -56,12 +56,12 @@ class Tables(unittest.TestCase):
 
     def test_numbers_and_names_are_those_of_the_headers(self):
         wanted = ((STATUSES, VERBS_H, "ibv_wc_status"), (EVENTS, VERBS_H, "ibv_event_type"),
-                  (CAUSES, ROOT / "src/transport/engine.h", "adv_vendor_err"))
+                  (CAUSES, ROOT / "src/transport/cause.h", "adv_vendor_err"))
         for table, header, enum in wanted:
             names = enumerators(header, enum)[:len(table)]
             self.assertEqual([[str(i), n] for i, n in enumerate(names)],
                              [[row[0], bare(row[1])] for row in table])
-        self.assertEqual(len(CAUSES), len(enumerators(ROOT / "src/transport/engine.h",
+        self.assertEqual(len(CAUSES), len(enumerators(ROOT / "src/transport/cause.h",
                                                       "adv_vendor_err")))
 
     def test_what_is_reported_has_a_cause(self):

@@ -150,8 +150,8 @@ bool adv_units_parse(enum adv_unit kind, const char *text, size_t len, uint64_t 
 	const struct unit *u;
 
 	if (n == 0) {
-		snprintf(why, ADV_UNITS_WHY, "'%s' is not what was expected: %s",
-			 adv_show(text, len, SHOWN).text, kinds[kind].expected);
+		snprintf(why, ADV_UNITS_WHY, "'%s': expected %s", adv_show(text, len, SHOWN).text,
+			 kinds[kind].expected);
 		return false;
 	}
 	if (kind == ADV_UNIT_RATIO && n < len && text[n] == '/' && divisor == 1 &&
@@ -163,7 +163,7 @@ bool adv_units_parse(enum adv_unit kind, const char *text, size_t len, uint64_t 
 		return false;
 	}
 	if (!scale_to(integer, divisor, u->scale, value)) {
-		snprintf(why, ADV_UNITS_WHY, "'%s' is too large, or finer than can be counted",
+		snprintf(why, ADV_UNITS_WHY, "'%s' is too large, or too fine for the smallest unit",
 			 adv_show(text, len, SHOWN).text);
 		return false;
 	}

@@ -10,20 +10,20 @@ static const char *out_of_range(const struct adv_plan_switch *sw)
 	uint64_t ports = 0;
 
 	if (sw->buffer == 0 || sw->buffer > ADV_PLAN_BUFFER_MAX)
-		return "the buffer is to be from 1 B to 1000 TB";
+		return "the buffer must be from 1 B to 1000 TB";
 	if (sw->lossless > 8 || sw->lossy > 8 || sw->lossless + sw->lossy == 0)
-		return "queues of a port are to be up to 8 lossless ones and 8 others, and one at "
-		       "least";
+		return "a port must have at least one queue, and at most 8 lossless and 8 other "
+		       "queues";
 	if (sw->reserve > ADV_PLAN_BUFFER_MAX || sw->headroom > ADV_PLAN_BUFFER_MAX)
-		return "the reserve and the headroom are to be 1000 TB at most";
+		return "the reserve and the headroom must be 1000 TB at most";
 	if (sw->alpha == 0 || sw->alpha > ADV_PLAN_ALPHA_MAX)
-		return "alpha is to be above 0, and 1024 at most";
+		return "alpha must be above 0, and 1024 at most";
 	if (sw->groups == 0 || sw->groups > ADV_PLAN_GROUPS_MAX)
-		return "groups of ports are to be from 1 to 16";
+		return "the number of groups of ports must be from 1 to 16";
 	for (unsigned i = 0; i < sw->groups; i++)
 		ports += sw->group[i].count;
 	if (ports == 0 || ports > ADV_PLAN_PORTS_MAX)
-		return "ports are to be from 1 to 4096";
+		return "the number of ports must be from 1 to 4096";
 	return NULL;
 }
 

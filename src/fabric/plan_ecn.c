@@ -12,15 +12,15 @@
 static const char *out_of_range(const struct adv_plan_ecn_switch *sw)
 {
 	if (sw->buffer == 0 || sw->buffer > ADV_PLAN_BUFFER_MAX)
-		return "the buffer is to be from 1 B to 1000 TB";
+		return "the buffer must be from 1 B to 1000 TB";
 	if (sw->ports == 0 || sw->ports > ADV_PLAN_PORTS_MAX)
-		return "ports are to be from 1 to 4096";
+		return "the number of ports must be from 1 to 4096";
 	if (sw->lossless == 0 || sw->lossless > 8)
-		return "lossless priorities are to be from 1 to 8";
+		return "the number of lossless priorities must be from 1 to 8";
 	if (sw->headroom > ADV_PLAN_BUFFER_MAX)
-		return "the headroom is to be 1000 TB at most";
+		return "the headroom must be 1000 TB at most";
 	if (sw->beta == 0 || sw->beta > ADV_PLAN_ALPHA_MAX)
-		return "beta is to be above 0, and 1024 at most";
+		return "beta must be above 0, and 1024 at most";
 	return NULL;
 }
 
@@ -38,7 +38,7 @@ const char *adv_plan_ecn(const struct adv_plan_ecn_switch *sw, struct adv_plan_e
 		return wrong;
 	if (sw->headroom > sw->buffer / queues(sw))
 		return "the headroom of all ports and priorities is more than the buffer (adverb "
-		       "plan buffer says what fits)";
+		       "plan buffer shows what fits)";
 	out->shared = sw->buffer - queues(sw) * sw->headroom;
 	out->t_pfc = out->shared / queues(sw);
 	out->t_ecn_static = out->t_pfc / sw->ports;

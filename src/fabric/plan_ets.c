@@ -17,22 +17,22 @@ static const char *check(const struct adv_plan_class *c, uint64_t speed, uint64_
 	unsigned used = 0, ets = 0;
 
 	if (speed < ADV_PLAN_SPEED_MIN || speed > ADV_PLAN_SPEED_MAX)
-		return "the speed is to be from 1 Gb/s to 100 Tb/s";
+		return "the speed must be from 1 Gb/s to 100 Tb/s";
 	if (max_frame < ADV_PLAN_FRAME_MIN || max_frame > ADV_PLAN_FRAME_MAX)
-		return "frames are to be from 64 to 65600 bytes";
+		return "frames must be from 64 to 65600 bytes";
 	for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++) {
 		used += c[i].used;
 		if (!is_ets(&c[i]))
 			continue;
 		ets++;
 		if (c[i].share == 0 || c[i].share > ADV_RATIO_ONE)
-			return "the share of a class is to be above 0%, and 100% at most";
+			return "the share of a class must be above 0%, and 100% at most";
 		sum += c[i].share;
 	}
 	if (!used)
 		return "a class is needed, with a share or strict";
 	if (ets && sum != ADV_RATIO_ONE)
-		return "the shares of the classes are to be 100% together (IEEE 802.1Qaz)";
+		return "the shares of the classes must be 100% together (IEEE 802.1Qaz)";
 	return NULL;
 }
 

@@ -44,20 +44,20 @@ uint64_t adv_plan_interface_bits(uint64_t speed)
 static const char *out_of_range(const struct adv_plan_link *l)
 {
 	if (l->speed < ADV_PLAN_SPEED_MIN || l->speed > ADV_PLAN_SPEED_MAX)
-		return "the speed is to be from 1 Gb/s to 100 Tb/s";
+		return "the speed must be from 1 Gb/s to 100 Tb/s";
 	if (l->delay > ADV_PLAN_DELAY_MAX)
-		return "the cable's delay is to be 1 s at most";
+		return "the cable's delay must be 1 s at most";
 	if (l->max_frame < ADV_PLAN_FRAME_MIN || l->max_frame > ADV_PLAN_FRAME_MAX)
-		return "frames are to be from 64 to 65600 bytes";
+		return "frames must be from 64 to 65600 bytes";
 	if (l->lossless_frame < ADV_PLAN_FRAME_MIN || l->lossless_frame > l->max_frame)
-		return "frames of the lossless priority are to be from 64 bytes to the largest "
+		return "frames of the lossless priority must be from 64 bytes to the largest "
 		       "frame of the port";
 	if (l->response_bits > ADV_PLAN_BITS_MAX || l->interface_bits > ADV_PLAN_BITS_MAX)
-		return "the response and interface delays are to be 10^12 bit times at most";
+		return "the response and interface delays must be 10^12 bit times at most";
 	if (l->cell > ADV_PLAN_CELL_MAX)
-		return "a cell is to be 4096 bytes at most";
+		return "a cell must be 4096 bytes at most";
 	if (l->small_packets > ADV_RATIO_ONE)
-		return "the share of small packets is to be 100% at most";
+		return "the share of small packets must be 100% at most";
 	return NULL;
 }
 

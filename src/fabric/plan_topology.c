@@ -90,7 +90,7 @@ static bool find_node(struct parser *p, struct word w, uint32_t *node)
 	uint32_t found = *slot_of(p, w);
 
 	if (!found)
-		return fail(p, "'%s' is no host or switch that was named above",
+		return fail(p, "'%s' is not a host or switch of an earlier line",
 			    adv_show(w.p, w.len, SHOWN).text);
 	*node = found - 1;
 	return true;
@@ -152,7 +152,7 @@ static bool add_node(struct parser *p, struct word w, bool is_switch)
 		return false;
 	slot = slot_of(p, w);
 	if (*slot)
-		return fail(p, "'%s' was named in line %u already",
+		return fail(p, "'%s' is already defined in line %u",
 			    adv_show(w.p, w.len, SHOWN).text, t->node[*slot - 1].line);
 	if (!grow(p, &t->node, t->nodes, ADV_PLAN_NODES_MAX, sizeof(*n), "hosts and switches"))
 		return false;
@@ -211,7 +211,7 @@ static bool parse_end(struct parser *p, struct word w, struct adv_plan_cable *l,
 		for (unsigned e = 0; e < 2; e++)
 			if (p->t->link[i].node[e] == l->node[end] &&
 			    strcmp(p->t->link[i].port[e], l->port[end]) == 0)
-				return fail(p, "port %s of %s has a link already", l->port[end],
+				return fail(p, "port %s of %s already has a link", l->port[end],
 					    n->name);
 	return true;
 }
@@ -254,10 +254,10 @@ static bool add_hop(struct parser *p, struct word w, bool end)
 	if (end ? !find_host(p, w, &node) : !find_node(p, w, &node))
 		return false;
 	if (!end && !t->node[node].is_switch)
-		return fail(p, "'%s' is a host, and does not pass packets on",
+		return fail(p, "'%s' is a host, which does not forward packets",
 			    adv_show(w.p, w.len, SHOWN).text);
 	if (before != ADV_PLAN_NONE && !linked(t, before, node))
-		return fail(p, "no link that is up from %s to %s", t->node[before].name,
+		return fail(p, "no active link from %s to %s", t->node[before].name,
 			    t->node[node].name);
 	if (!grow(p, &t->hop, t->hops, ADV_PLAN_HOPS_MAX, sizeof(*t->hop), "hops of routes"))
 		return false;
@@ -330,13 +330,13 @@ static bool parse_routing(struct parser *p)
 	if (!parse_setting(p, "routing", &w))
 		return false;
 	if (p->t->routing != ADV_PLAN_ROUTING_NONE)
-		return fail(p, "routing was set already");
+		return fail(p, "routing is given twice");
 	if (is(w, "shortest"))
 		p->t->routing = ADV_PLAN_SHORTEST;
 	else if (is(w, "updown"))
 		p->t->routing = ADV_PLAN_UPDOWN;
 	else
-		return fail(p, "'%s' is no routing: expected shortest or updown",
+		return fail(p, "'%s' is not a routing: expected shortest or updown",
 			    adv_show(w.p, w.len, SHOWN).text);
 	return true;
 }
@@ -365,9 +365,10 @@ static bool parse_words(struct parser *p)
 		return parse_routing(p);
 	if (is_setting(p, "root"))
 		return parse_root(p);
-	return fail(p,
-		    "'%s' is no keyword: expected host, switch, link, flow, route, routing or root",
-		    adv_show(p->word[0].p, p->word[0].len, SHOWN).text);
+	return fail(
+		p,
+		"'%s' is not a keyword: expected host, switch, link, flow, route, routing or root",
+		adv_show(p->word[0].p, p->word[0].len, SHOWN).text);
 }
 
 static bool split(struct parser *p, const char *s, size_t len)
@@ -411,7 +412,7 @@ static bool check_whole(struct parser *p)
 		return fail(p, "a flow without a route needs 'routing = shortest' or 'updown'");
 	p->line = 0;
 	if (t->routing == ADV_PLAN_ROUTING_NONE && t->flows == 0)
-		return fail(p, "nothing says how packets go: expected 'routing = shortest' or "
+		return fail(p, "the text has no routes: expected 'routing = shortest' or "
 			       "'updown', or routes");
 	t->all_pairs = t->routing != ADV_PLAN_ROUTING_NONE && !p->first_flow;
 	return true;

@@ -211,13 +211,13 @@ static bool read_key(struct reader *r, struct text line)
 	name = trim(line.at, (size_t)(equal - line.at));
 	value = trim(equal + 1, line.len - (size_t)(equal + 1 - line.at));
 	if (!r->place.base)
-		return fail(r, "a section such as [network] has to come first");
+		return fail(r, "a section such as [network] must come first");
 	k = find_key(r, r->place.section, name);
 	if (!k)
 		return false;
 	bit = 1ull << (k - r->place.section->keys);
 	if (r->place.said & bit)
-		return fail(r, "%s is said twice in this [%s]", k->name, r->place.section->name);
+		return fail(r, "%s is given twice in this [%s]", k->name, r->place.section->name);
 	if (!read_value(r, k, value, &v))
 		return false;
 	memcpy(r->place.base + k->offset, &v, sizeof(v));
@@ -277,7 +277,8 @@ static const struct adv_scenario_section *find_section(struct reader *r, struct 
 			return c;
 	}
 	fail(r,
-	     "no section '%s'; there are: network, switch, priority 0 to priority 7, host, run, "
+	     "no section '%s'; the sections are: network, switch, priority 0 to priority 7, host, "
+	     "run, "
 	     "flow, storm, slow, loss, link, route, map",
 	     shown(name).text);
 	return NULL;

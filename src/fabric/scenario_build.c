@@ -17,7 +17,7 @@ static bool add_storms(struct adv_scenario_builder *b)
 	for (uint32_t i = 0; i < l->count; i++) {
 		if (storm[i].host >= b->t->hosts)
 			return adv_scenario_fail(b, l->line[i],
-						 "[storm] needs `host`, one that is there");
+						 "[storm] needs `host`, an existing one");
 		if (storm[i].to <= storm[i].from)
 			return adv_scenario_fail(b, l->line[i], "[storm] ends before it begins");
 		if (adv_fabric_storm(b->f, (uint32_t)storm[i].host,
@@ -32,8 +32,8 @@ static bool add_loss(struct adv_scenario_builder *b, const struct adv_scenario_l
 		     uint64_t line, bool *said)
 {
 	if (loss->link >= b->t->links || loss->probability == UINT64_MAX)
-		return adv_scenario_fail(
-			b, line, "[loss] needs `probability` and `link`, one that is there");
+		return adv_scenario_fail(b, line,
+					 "[loss] needs `probability` and `link`, an existing one");
 	if (loss->probability && loss->probability < MILLIONTH)
 		return adv_scenario_fail(b, line,
 					 "[loss] probability: expected 0, or 0.000001 or more");
@@ -69,7 +69,7 @@ static bool add_slow(struct adv_scenario_builder *b, const struct adv_scenario_s
 
 	if (slow->host >= b->t->hosts || slow->speed == UINT64_MAX)
 		return adv_scenario_fail(b, line,
-					 "[slow] needs `speed` and `host`, one that is there");
+					 "[slow] needs `speed` and `host`, an existing one");
 	if (said[slow->host])
 		return adv_scenario_fail(b, line, "host %" PRIu64 " has a [slow] already",
 					 slow->host);

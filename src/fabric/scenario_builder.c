@@ -47,7 +47,7 @@ bool adv_scenario_afford(struct adv_scenario_builder *b, uint64_t line, unsigned
 	b->memory += bytes;
 	if (b->memory <= have)
 		return true;
-	return adv_scenario_fail(b, line, "needs about %s of memory, and there is %s",
+	return adv_scenario_fail(b, line, "needs about %s of memory; the machine has %s",
 				 adv_units_print(ADV_UNIT_BYTES,
 						 b->memory < ADV_QUANTITY_MAX ? (uint64_t)b->memory
 									      : ADV_QUANTITY_MAX,
@@ -61,9 +61,9 @@ bool adv_scenario_cable(struct adv_scenario_builder *b, uint64_t line, uint64_t 
 	char text[ADV_UNITS_TEXT];
 
 	if (PS_BITS % speed)
-		return adv_scenario_fail(
-			b, line, "speed %s: a byte has to take a whole number of picoseconds",
-			adv_units_print(ADV_UNIT_RATE, speed, text));
+		return adv_scenario_fail(b, line,
+					 "speed %s: a byte must take a whole number of picoseconds",
+					 adv_units_print(ADV_UNIT_RATE, speed, text));
 	cable->ps_per_byte = (uint32_t)(PS_BITS / speed);
 	cable->delay = length * PS_PER_MM;
 	return true;

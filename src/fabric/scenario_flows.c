@@ -184,7 +184,7 @@ static int64_t join(struct adv_scenario_builder *b, const struct adv_scenario_fl
 	int64_t n;
 
 	if (to >= b->t->hosts) {
-		adv_scenario_fail(b, line, "host %u is not there: the last one is %u", to,
+		adv_scenario_fail(b, line, "host %u does not exist: the last one is %u", to,
 				  b->t->hosts - 1);
 		return -1;
 	}
@@ -336,16 +336,18 @@ static bool add_flow(struct adv_scenario_builder *b, struct adv_scenario_flow *f
 		last = b->t->hosts - 1;
 	}
 	if (last >= b->t->hosts)
-		return adv_scenario_fail(b, line, "host %u is not there: the last one is %u", last,
-					 b->t->hosts - 1);
+		return adv_scenario_fail(b, line, "host %u does not exist: the last one is %u",
+					 last, b->t->hosts - 1);
 	if (flow->pattern)
 		return add_allreduce(b, flow, line, first, last);
 	if (flow->endless && flow->count > 1)
-		return adv_scenario_fail(
-			b, line, "[flow] endless = yes has no `count`: nothing comes after it");
+		return adv_scenario_fail(b, line,
+					 "[flow] endless = yes has no `count`: an endless flow has "
+					 "no next transfer");
 	if (flow->arrivals == 1 && flow->interval == 0)
-		return adv_scenario_fail(
-			b, line, "[flow] arrivals = poisson needs `interval`, their mean distance");
+		return adv_scenario_fail(b, line,
+					 "[flow] arrivals = poisson needs `interval`, the mean "
+					 "time between transfers");
 	if (flow->to == ADV_SCENARIO_PERMUTATION && !permute(b))
 		return false;
 	in_pairs = others == last - first && flow->to < ADV_SCENARIO_ALL && others;

@@ -212,8 +212,8 @@ static bool add_links(struct adv_scenario_builder *b)
 				      cable))
 			return adv_scenario_fail(
 				b, l->line[i],
-				"no such cable can be: a node that is not there, both ends at "
-				"one, a host's second, or a switch with too many");
+				"impossible cable: a missing node, both ends at one node, a second "
+				"cable of a host, or too many at a switch");
 	}
 	return true;
 }
@@ -248,8 +248,8 @@ static bool set_routes(struct adv_scenario_builder *b)
 					    node_of(b, r[i].by));
 		if (err == EINVAL)
 			return adv_scenario_fail(b, l->line[i],
-						 "expected at = a switch, to = a host, by = a "
-						 "node that has a cable to the former");
+						 "expected at = a switch, to = a host, by = a node "
+						 "with a cable to that switch");
 		if (err)
 			return adv_scenario_fail(b, l->line[i], "%s", strerror(err));
 	}
@@ -274,6 +274,6 @@ bool adv_scenario_build_network(struct adv_scenario_builder *b)
 	err = make_named(b, cable, trunk);
 	if (err)
 		return adv_scenario_fail(b, adv_scenario_line(b, &n->topology),
-					 "no such topology can be: %s", strerror(err));
+					 "impossible topology: %s", strerror(err));
 	return add_links(b) && set_routes(b);
 }

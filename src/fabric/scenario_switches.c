@@ -60,8 +60,7 @@ static bool check_quanta(struct adv_scenario_builder *b)
 		return true;
 	return adv_scenario_fail(b, adv_scenario_line(b, &b->s->sw.pause_quanta),
 				 "[switch] pause-quanta: expected %" PRIu64
-				 " or more, else a pause ends before it "
-				 "can be told again",
+				 " or more, otherwise a pause ends before it can be repeated",
 				 least);
 }
 
@@ -136,7 +135,7 @@ static bool set_map(struct adv_scenario_builder *b, struct adv_fabric_config *c)
 						 "[map] needs `dscp` and `priority`");
 		if (said & 1ull << map[i].dscp)
 			return adv_scenario_fail(b, l->line[i],
-						 "dscp %" PRIu64 " has a priority already",
+						 "dscp %" PRIu64 " already has a priority",
 						 map[i].dscp);
 		said |= 1ull << map[i].dscp;
 		c->priority_of_dscp[map[i].dscp] = (uint8_t)map[i].priority;

@@ -89,7 +89,7 @@ static bool bad_value(struct parser *p, const struct word *w, const char *expect
 	if (!w->value || !w->value_len)
 		return set_error(p, w->name, "'%s' needs a value: %s",
 				 adv_show(w->name, w->name_len, SHOWN).text, expected);
-	return set_error(p, w->value, "'%s' is not what '%s' takes: expected %s",
+	return set_error(p, w->value, "'%s' is not a value of '%s': expected %s",
 			 adv_show(w->value, w->value_len, SHOWN).text,
 			 adv_show(w->name, w->name_len, SHOWN).text, expected);
 }
@@ -540,18 +540,17 @@ static bool check_requests(struct parser *p)
 	if (r->action == ADV_FAULT_RNR && !received)
 		return set_error(
 			p, p->seen[KEY_QUEUE],
-			"'rnr' is of receive queues: a send request needs no receive request");
+			"'rnr' applies to receive queues: a send request needs no receive request");
 	/* A receive request has no opcode yet when it is posted. */
 	if ((1u << r->action & ADV_FAULT_OF_WORK) && r->has_kinds &&
 	    !adv_fault_kinds_has_request(&r->kinds, sent,
 					 received && r->action == ADV_FAULT_COMPLETE))
-		return set_error(
-			p, p->seen[KEY_OP],
-			"no request is of these packets: expected those of requests that are "
-			"sent, such as write, read or send-only%s",
-			r->action == ADV_FAULT_COMPLETE && received
-				? ", or the last of those that are received"
-				: "");
+		return set_error(p, p->seen[KEY_OP],
+				 "no request has these packets: expected packets of requests that "
+				 "are sent, such as write, read or send-only%s",
+				 r->action == ADV_FAULT_COMPLETE && received
+					 ? ", or the last packets of requests that are received"
+					 : "");
 	return true;
 }
 

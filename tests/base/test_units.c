@@ -63,7 +63,7 @@ static void test_refused(void **state)
 		{ADV_UNIT_BYTES, "0", "has no unit"},
 		{ADV_UNIT_BYTES, "5KB", "kB (1000 bytes) or KiB (1024)"},
 		{ADV_UNIT_BYTES, "5mb", "did you mean 'MB'?"},
-		{ADV_UNIT_BYTES, "1.5B", "finer"},
+		{ADV_UNIT_BYTES, "1.5B", "too fine"},
 		{ADV_UNIT_BYTES, "-1B", "expected"},
 		{ADV_UNIT_BYTES, "+1B", "expected"},
 		{ADV_UNIT_BYTES, "1 B", "no unit ' B'"},
@@ -80,7 +80,7 @@ static void test_refused(void **state)
 		{ADV_UNIT_LENGTH, "5ns", "no unit 'ns'"},
 		{ADV_UNIT_RATIO, "1/0", "no unit"},
 		{ADV_UNIT_RATIO, "1/3", "no unit"},
-		{ADV_UNIT_COUNT, "1.5", "finer"},
+		{ADV_UNIT_COUNT, "1.5", "too fine"},
 		{ADV_UNIT_COUNT, "3x", "no unit 'x'"},
 		{ADV_UNIT_TIME, "\x1b[2Js", "'?[2Js'"},
 	};

@@ -347,10 +347,10 @@ class Deadlock(Case):
     def test_wrong_files(self):
         status, out, err = plan("deadlock", "-", stdin=RING + "link s1 s9\n")
         self.assertEqual((status, out), (2, ""))
-        self.assertEqual(err, "adverb plan deadlock: -:11: 's9' is no host or switch that was "
-                              "named above\n")
+        self.assertEqual(err, "adverb plan deadlock: -:11: 's9' is not a host or switch of an "
+                              "earlier line\n")
         status, _, err = plan("deadlock", "-", stdin=RING)
-        self.assertIn("nothing says how packets go", err)
+        self.assertIn("the text has no routes", err)
         self.refused("No such file", "deadlock", "/nonexistent")
         self.refused("Is a directory", "deadlock", "/")
         self.refused("a topology file is needed", "deadlock")

@@ -99,7 +99,7 @@ def check_deadlock():
 def check_errors():
     """Where, what, what was expected; nothing runs."""
     bad = "[network]\ntopology = incast\nsenders = 4\n[flow]\nfrom = 0\nto = 7\n"
-    assert "-:4: host 7 is not there" in sim("-", text=bad, status=2)
+    assert "-:4: host 7 does not exist" in sim("-", text=bad, status=2)
     assert "-:2: " in sim("-", text="[run]\nduration = 5\n", status=2)
     assert "No such file" in sim("/nonexistent.ini", status=2)
     assert "has no key" in sim(SCENARIOS / "incast.ini", "--set", "run.x=1", status=2)

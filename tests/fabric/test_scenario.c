@@ -34,13 +34,13 @@ static void read_good(struct adv_scenario *s, const char *text)
 /* Each names the line, and what was expected. */
 static void test_errors_of_reading(void **state)
 {
-	refused("[nework]\n", "x.ini:1: no section 'nework'; there are: network");
+	refused("[nework]\n", "x.ini:1: no section 'nework'; the sections are: network");
 	refused("\n# nothing\n[flow\n", "x.ini:3: a section's line ends with ]");
 	refused("[]\n", "x.ini:1: no section ''");
 	refused("[priority 8]\n", "x.ini:1: no section 'priority 8'");
 	refused("[priority]\n", "x.ini:1: no section 'priority'");
 	refused("[flow 2]\n", "x.ini:1: no section 'flow 2'");
-	refused("topology = pair\n", "x.ini:1: a section such as [network] has to come first");
+	refused("topology = pair\n", "x.ini:1: a section such as [network] must come first");
 	refused("[network]\ntopolgy = pair\n", "x.ini:2: [network] has no key 'topolgy'");
 	refused("[network]\ntopology pair\n", "x.ini:2: expected `key = value`");
 	refused("[network]\ntopology = star\n",
@@ -50,9 +50,9 @@ static void test_errors_of_reading(void **state)
 	refused("[network]\nspeed = 1b/s\n", "x.ini:2: speed: not from 1 Mb/s to 8 Tb/s");
 	refused("[network]\nsenders = 0\n", "x.ini:2: senders: not from 1 to 255");
 	refused("[network]\nsenders = 4\n[run]\nseed = 2\n[network]\nsenders = 5\n",
-		"x.ini:6: senders is said twice");
+		"x.ini:6: senders is given twice");
 	refused("[priority 3]\nxoff = 1kB\n[priority 4]\nxoff = 1kB\n[priority 3]\nxoff = 2kB\n",
-		"x.ini:6: xoff is said twice");
+		"x.ini:6: xoff is given twice");
 	refused("[flow]\nfrom = a\n", "x.ini:2: from = a: expected a host's number");
 	refused("[flow]\nfrom = 5-3\n", "x.ini:2: from = 5-3: expected");
 	refused("[link]\nfrom = x1\n", "x.ini:2: from = x1: expected a host such as h3");
@@ -72,7 +72,7 @@ static void test_errors_of_networks(void **state)
 	refused("[network]\ntopology = ring\nswitches = 2\n",
 		"x.ini:3: [network] switches: expected 3 or more");
 	refused(INCAST "speed = 33Gb/s\n",
-		"x.ini:4: speed 33 Gb/s: a byte has to take a whole number of picoseconds");
+		"x.ini:4: speed 33 Gb/s: a byte must take a whole number of picoseconds");
 	refused(INCAST "routes = one-way\n",
 		"x.ini:4: [network] routes = one-way is for topology = ring");
 	refused(INCAST "hosts = 5\n", "x.ini:4: [network] hosts is not a key of this topology");
@@ -95,7 +95,7 @@ static void test_errors_of_networks(void **state)
 		"x.ini:2: host 1 cannot be reached");
 	refused("[network]\ntopology = links\nhosts = 2\nswitches = 1\n[link]\nfrom = h0\nto = "
 		"s1\n",
-		"x.ini:5: no such cable");
+		"x.ini:5: impossible cable");
 	refused(INCAST "[route]\nat = s0\nto = h1\nby = h3\n[route]\nat = h0\nto = h1\nby = s0\n",
 		"x.ini:8: expected at = a switch");
 }
@@ -119,8 +119,8 @@ static void test_errors_of_building(void **state)
 		"x.ini:7: [host] retransmission = go-back-0 needs a window of 256 packets for "
 		"messages of 1048576 bytes");
 	refused(INCAST "[flow]\nfrom = 0\n", "x.ini:4: [flow] needs `from` and `to`");
-	refused(INCAST "[flow]\nfrom = 0\nto = 5\n", "x.ini:4: host 5 is not there: the last");
-	refused(INCAST "[flow]\nfrom = 3-9\nto = 1\n", "x.ini:4: host 9 is not there");
+	refused(INCAST "[flow]\nfrom = 0\nto = 5\n", "x.ini:4: host 5 does not exist: the last");
+	refused(INCAST "[flow]\nfrom = 3-9\nto = 1\n", "x.ini:4: host 9 does not exist");
 	refused(INCAST "[flow]\nfrom = 2\nto = 2\n", "x.ini:4: host 2 to itself");
 	refused(INCAST "[flow]\nfrom = next\nto = 2\n", "x.ini:4: [flow] from: expected");
 	refused("[network]\ntopology = incast\nsenders = 255\n"
@@ -403,7 +403,7 @@ static void test_map(void **state)
 	refused(INCAST "[map]\ndscp = 64\n", "x.ini:5: dscp: not from 0 to 63");
 	refused(INCAST "[map]\ndscp = 6\n", "x.ini:4: [map] needs `dscp` and `priority`");
 	refused(INCAST "[map]\ndscp = 6\npriority = 1\n[map]\npriority = 2\ndscp = 6\n",
-		"x.ini:7: dscp 6 has a priority already");
+		"x.ini:7: dscp 6 already has a priority");
 }
 
 /* Whatever a file holds, it is read or refused. */

@@ -237,7 +237,7 @@ static void test_errors(void **state)
 {
 	expect_error("dorp=1%", "dorp", "unknown word 'dorp': expected an action");
 	expect_error("drop=1%; lose", "lose", "unknown word");
-	expect_error("drop=1", "1", "'1' is not what 'drop' takes: expected a chance");
+	expect_error("drop=1", "1", "'1' is not a value of 'drop': expected a chance");
 	expect_error("drop=101%", "101%", "chance");
 	expect_error("drop=0.00000001%", "0.00", "chance");
 	expect_error("drop=", "drop", "needs a value");
@@ -262,11 +262,11 @@ static void test_errors(void **state)
 	expect_error("psn=1 complete=FATAL_ERR", "psn", "'psn' does not belong to 'complete'");
 	expect_error("rnr=5% op=send", "op", "'op' does not belong to 'rnr'");
 	expect_error("rnr queue=send", "queue", "a send request needs no receive request");
-	expect_error("complete=REM_OP_ERR op=ack", "op", "no request is of these packets");
-	expect_error("post=ENOMEM op=read-response,nak", "op", "no request is of these packets");
-	expect_error("complete=REM_OP_ERR queue=send op=send-last", "op", "no request is of these");
-	expect_error("complete=REM_OP_ERR queue=recv op=read", "op", "no request is of these");
-	expect_error("post=ENOMEM op=send queue=recv,srq", "op", "no request is of these");
+	expect_error("complete=REM_OP_ERR op=ack", "op", "no request has these packets");
+	expect_error("post=ENOMEM op=read-response,nak", "op", "no request has these packets");
+	expect_error("complete=REM_OP_ERR queue=send op=send-last", "op", "no request has these");
+	expect_error("complete=REM_OP_ERR queue=recv op=read", "op", "no request has these");
+	expect_error("post=ENOMEM op=send queue=recv,srq", "op", "no request has these");
 	expect_error("drop queue=send", "queue", "'queue' does not belong to 'drop'");
 	expect_error("port-down", "port-down", "a time");
 	expect_error("port-down=1s times=2", "times", "does not belong to 'port-down'");

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Connections: two QPs that are made, connected, found broken, cleaned up and connected again.
- * Once broken, both ends are left alone until what they have out has failed, as real
- * applications would see it; then accounts are settled, and when no packet is on its way to the
- * old QPs any more new ones may begin.
+ * Connections: two QPs are created, connected, broken, cleaned up and connected again. After a
+ * break both ends wait until their outstanding requests have failed, as real applications see it.
+ * Then the model is updated. New QPs begin when no packet to the old ones is in flight.
  */
 #include <stdlib.h>
 
@@ -36,7 +35,7 @@ struct end *peer_of(struct end *end)
 	return &end->c->end[end->c->self ? 0 : !end->side];
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static void choose_queues(struct end *end)
 {
@@ -149,7 +148,7 @@ static void to_rts(struct end *end, uint32_t psn)
 	REQUIRE(c->sim, err == 0, "to RTS: %d", err);
 }
 
-/* Often near the end of the 24-bit circle. */
+/* Draws a first PSN, often just before the 24-bit wrap. */
 static uint32_t random_psn(struct sim *s)
 {
 	if (chance(s, CONNECTIONS, 500))
@@ -174,7 +173,7 @@ static void start_stream(struct connection *c, unsigned i, uint32_t psn)
 	st->to->in = st;
 }
 
-/* Both ends are in RTS. */
+/* Marks the connection as up: both ends are in RTS. */
 void connection_begin(struct connection *c, const uint32_t psn[2])
 {
 	for (unsigned i = 0; i < c->streams; i++)
@@ -182,7 +181,7 @@ void connection_begin(struct connection *c, const uint32_t psn[2])
 	c->state = CONNECTED;
 }
 
-/* Makes what is not there, and connects, or begins to. */
+/* Creates missing QPs and connects them, or begins to. */
 void connection_open(struct connection *c)
 {
 	uint32_t psn[2] = {random_psn(c->sim), random_psn(c->sim)};
@@ -223,7 +222,7 @@ static void own_pool_close(struct end *end)
 	end->pool = NULL;
 }
 
-/* The host is gone, and the end's memory with it. */
+/* The host has crashed, and the end's memory is gone. */
 void end_forget(struct end *end)
 {
 	struct connection *c = end->c;
@@ -263,7 +262,7 @@ void end_destroy(struct end *end)
 {
 	uint32_t first = end->host->index << 16 | 0x100;
 
-	/* Completions of an XRC SRQ outlive the QP that brought them. */
+	/* Completions of an XRC SRQ outlive the QP that received them. */
 	if (end->c && is_xrc(end->c))
 		host_poll(end->host, true);
 	REQUIRE(end->host->sim, adv_qp_destroy(end->qp) == 0, "a QP cannot be destroyed");
@@ -306,7 +305,8 @@ static bool is_any_down(const struct connection *c)
 	return false;
 }
 
-/* Moves what is still up to ERR, as soon as nothing is out any more. True: both are down. */
+/* Moves ends that are still up to ERR once they have no outstanding request. True: both are down.
+ */
 static bool bring_down(struct connection *c)
 {
 	bool down = true;
@@ -369,7 +369,7 @@ static bool packets_on_their_way(const struct connection *c)
 	return false;
 }
 
-/* What was deregistered. */
+/* Accounts for deregistered memory. */
 static void restore_memory(struct stream *st)
 {
 	struct end *to = st->to;
@@ -396,7 +396,7 @@ static void reconnect(struct connection *c)
 	for (unsigned i = 0; i < c->ends; i++) {
 		struct end *end = &c->end[i];
 
-		/* The connection manager keeps the old number for a while. */
+		/* The connection manager keeps the old number for a time. */
 		if (end->qp && (c->managed || chance(c->sim, CONNECTIONS, 400)))
 			end_destroy(end);
 		else if (end->qp && end_state(end) != IBV_QPS_RESET)
@@ -473,7 +473,7 @@ bool connection_idle(const struct connection *c)
 	return !is_any_down(c);
 }
 
-/* All is done: the connection manager may end it. */
+/* All requests are done: the connection manager may end the connection. */
 void connection_leave(struct connection *c)
 {
 	if (c->managed && c->state == CONNECTED)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* UD: each QP sends to all of them, itself included; what comes must have been sent, just so. */
+/* UD: each QP sends to all QPs, itself included. A received message must equal a sent one. */
 #include <stdlib.h>
 
 #include "sim.h"
@@ -101,7 +101,7 @@ static void leave(struct datagram *d, unsigned group)
 	d->member[group] = false;
 }
 
-/* Joins a group, or leaves it. */
+/* Joins or leaves a group. */
 void datagram_regroup(struct datagram *d)
 {
 	unsigned group = (unsigned)below(d->sim, GROUPS, SIM_GROUPS);
@@ -117,7 +117,7 @@ void datagram_regroup(struct datagram *d)
 	d->member[group] = true;
 }
 
-/* A packet of a group is about to be given to the host ... */
+/* Called before a packet of a group is delivered to the host ... */
 void datagrams_before(struct host *h)
 {
 	for (unsigned i = 0; i < h->sim->datagram_count; i++) {
@@ -128,7 +128,7 @@ void datagrams_before(struct host *h)
 	}
 }
 
-/* ... and was: all members but its sender have it now, who had room, and nobody else. */
+/* ... and after: exactly the members with room, except the sender, have received it. */
 void datagrams_after(struct host *h, const struct flight *f)
 {
 	unsigned group = adv_gid_is_ipv4(&f->meta.dgid);
@@ -140,7 +140,7 @@ void datagrams_after(struct host *h, const struct flight *f)
 		const struct adv_qp *qp = d->end.qp;
 		uint32_t due;
 
-		/* One that has just overrun its CQ has flushed all. */
+		/* A QP that has just overrun its CQ has flushed everything. */
 		if (d->end.host != h || !qp || (h->sim->overruns && qp->state == IBV_QPS_ERR))
 			continue;
 		due = d->member[group] && headers.deth.qkey == QKEY &&
@@ -151,7 +151,7 @@ void datagrams_after(struct host *h, const struct flight *f)
 	}
 }
 
-/* Destroys the QP where there is still an engine. */
+/* Destroys the QP if its engine still exists. */
 void datagram_close(struct datagram *d)
 {
 	for (unsigned i = 0; i < d->sim->datagram_count; i++) {
@@ -179,7 +179,7 @@ void datagram_close(struct datagram *d)
 	d->ring = NULL;
 }
 
-/* The QP that is to have it; or the members of a group; or nobody, as the Q_Key is another one. */
+/* Picks the receiver: a QP, the members of a group, or nobody by a wrong Q_Key. */
 static uint32_t choose_receiver(struct datagram *d, struct ibv_send_wr *wr)
 {
 	struct sim *s = d->sim;
@@ -200,7 +200,7 @@ static uint32_t choose_receiver(struct datagram *d, struct ibv_send_wr *wr)
 	return wr->wr.ud.remote_qpn;
 }
 
-/* The log is of all lives: late packets of an earlier one are good. */
+/* The log covers all lives of a host: late packets of an earlier life are valid. */
 bool datagram_post(struct datagram *d)
 {
 	struct sim *s = d->sim;
@@ -215,7 +215,7 @@ bool datagram_post(struct datagram *d)
 		return false;
 	q = &d->ring[d->posted % d->room];
 	memset(q, 0, sizeof(*q));
-	/* The number says who sent it, and which of its messages it is. */
+	/* The number identifies the sender and its message. */
 	q->id = (uint64_t)d->index << 32 | d->log_room;
 	q->len = (uint32_t)below(s, DATAGRAMS, chance(s, DATAGRAMS, 700) ? 128 : d->mtu + 1);
 	q->signaled = chance(s, DATAGRAMS, 500) || d->posted % 4 == 0;
@@ -256,7 +256,7 @@ static void judge_sent(struct datagram *d, const struct ibv_wc *wc)
 	d->done = number + 1;
 }
 
-/* The first n bytes of what the receive request's memory holds, in order. */
+/* Copies the first n bytes of the receive request's memory, in order. */
 static void gather(const struct pool *p, unsigned slot, uint8_t *out, uint32_t n)
 {
 	const struct pieces *pieces = &p->slot[slot].pieces;
@@ -271,7 +271,7 @@ static void gather(const struct pool *p, unsigned slot, uint8_t *out, uint32_t n
 	}
 }
 
-/* QPNs come again after a crash, so that one may have been of several. */
+/* QPNs are reused after a crash, so several QPs may have had one. */
 static bool was_qpn_of(const struct datagram *d, uint32_t qpn)
 {
 	for (unsigned i = 0; i < SIM_LIVES && i < d->lives; i++)
@@ -321,7 +321,7 @@ void datagram_judge(struct datagram *d, const struct ibv_wc *wc)
 {
 	unsigned slot;
 
-	/* Its CQ overran: it is about to be destroyed. */
+	/* Its CQ has overrun, and it will be destroyed. */
 	if (wc->status == IBV_WC_WR_FLUSH_ERR && d->sim->overruns &&
 	    end_state(&d->end) == IBV_QPS_ERR)
 		return;

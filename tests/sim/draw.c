@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is drawn from the seed before anything happens. */
+/* Draws the system and its network from the seed, before the run. */
 #include <stdarg.h>
 
 #include "base/array.h"
@@ -25,7 +25,7 @@ __attribute__((format(printf, 2, 3))) static void add_rule(struct sim *s, const 
 	va_end(args);
 }
 
-/* A rule that goes for one kind of packet. */
+/* Adds a rule for one kind of packet. */
 static void add_targeted(struct sim *s)
 {
 	static const char *const kinds[] = {"ack",	     "nak",	     "rnr-nak",
@@ -38,7 +38,7 @@ static void add_targeted(struct sim *s)
 	add_rule(s, "%s op=%s every=%u;", action, kind, 3 + (unsigned)below(s, PLAN, 30));
 }
 
-/* Loss up to 10 %, with all else that networks do. */
+/* Draws loss of up to 10 %, duplication, reordering, corruption and delay. */
 static void draw_plan(struct sim *s)
 {
 	unsigned loss = per_mille_up_to(s, 100), copies = per_mille_up_to(s, 50);
@@ -90,8 +90,9 @@ static bool injects_errors(const struct adv_fault_plan *plan)
 }
 
 /*
- * The hosts are the nodes of a tree: each but the first has a cable to one drawn before it, and
- * what is between two of them is the cables on the way. Sharing a cable costs nothing.
+ * The hosts are the nodes of a tree: each host except the first has a cable to one drawn before it.
+ * The latency between two hosts is the sum over the cables between them. Shared cables have no
+ * limit.
  */
 static void draw_topology(struct sim *s, uint64_t longest)
 {
@@ -107,7 +108,7 @@ static void draw_topology(struct sim *s, uint64_t longest)
 			unsigned a = i, b = k;
 			uint64_t way = 500;
 
-			/* Who was drawn later is never nearer to the root than its parent. */
+			/* A node drawn later is never nearer to the root than its parent. */
 			while (a != b) {
 				unsigned *later = a > b ? &a : &b;
 
@@ -152,7 +153,7 @@ static void draw_application(struct sim *s)
 	}
 }
 
-/* Long enough that a round trip through full queues is no timeout. */
+/* Draws a timeout longer than a round trip through full queues. */
 static uint8_t shortest_timeout(const struct sim *s, uint32_t mtu)
 {
 	uint64_t queue = (uint64_t)s->host_count * (s->total_window + 64) * (mtu + 100) *
@@ -196,7 +197,8 @@ static void draw_connection(struct sim *s, struct connection *c)
 	c->patience = 4 * (c->retry_cnt + 2ull) * ticks * (4096ull << c->timeout) + 2 * SEC;
 }
 
-/* Subjects that not every seed has; each has its own stream, and leaves the others as they are. */
+/* Draws subjects that only some seeds have, each from its own stream, without effect on the others.
+ */
 static void draw_subjects(struct sim *s)
 {
 	s->managed = chance(s, MANAGER, 300);
@@ -223,7 +225,7 @@ static void mix(struct sim *s, uint64_t value)
 	s->fingerprint = (s->fingerprint ^ value) * 0x100000001b3u;
 }
 
-/* A number that is another one where something else is drawn: see the corpus. */
+/* A number that changes if anything else is drawn: see the corpus. */
 static void take_fingerprint(struct sim *s)
 {
 	s->fingerprint = 0xcbf29ce484222325u;
@@ -244,7 +246,8 @@ static void take_fingerprint(struct sim *s)
 		mix(s, (uint64_t)c->cap.max_send_wr << 32 | c->cap.max_inline_data);
 		mix(s, c->host[0]->index << 8 | c->host[1]->index);
 	}
-	/* What came later counts where a seed has it, so that the others stay as they were. */
+	/* Later subjects count only if a seed has them, so that other fingerprints do not change.
+	 */
 	if (s->ack_delay)
 		mix(s, s->ack_delay);
 }

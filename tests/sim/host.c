@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Hosts: an engine and what its QPs share; receive requests; completions taken. */
+/* Hosts: an engine, the objects that its QPs share, receive requests, completions. */
 #include <stdlib.h>
 
 #include "sim.h"
@@ -60,7 +60,7 @@ static bool post_one(struct pool *p, unsigned slot)
 	return true;
 }
 
-/* Posts up to n, as long as fewer than are wanted are there. */
+/* Posts up to n receive requests, up to the wanted number. */
 void pool_post(struct pool *p, unsigned n)
 {
 	if (!p->srq &&
@@ -95,7 +95,7 @@ unsigned pool_complete(struct pool *p, const struct ibv_wc *wc)
 	return slot;
 }
 
-/* The receive queue is gone or empty again. */
+/* The receive queue is destroyed or empty. */
 void pool_forget(struct pool *p)
 {
 	if (!p)
@@ -127,8 +127,8 @@ static bool is_with_engine(const struct pool *p, uint64_t wr_id)
 }
 
 /*
- * Of an SRQ: what a QP had taken when it was reset is gone without a completion, and only that.
- * All completions must have been taken.
+ * Of an SRQ: exactly the receive requests that a QP had taken when it was reset disappear without a
+ * completion. All completions must have been polled.
  */
 void pool_recount(struct pool *p)
 {
@@ -158,7 +158,7 @@ static unsigned room_of(const struct end *end, const struct host *h, const struc
 	return room;
 }
 
-/* Just so many places as the queues of its QPs and SRQs hold. */
+/* Sizes the CQ exactly for the queues of its QPs and SRQs. */
 void queue_resize(struct host *h, struct queue *q)
 {
 	struct sim *s = h->sim;
@@ -172,12 +172,12 @@ void queue_resize(struct host *h, struct queue *q)
 		room += room_of(&s->datagram[i].end, h, q);
 	err = adv_cq_resize(q->cq, room);
 	REQUIRE(s, err == 0, "a CQ cannot be made one of %u: %d", room, err);
-	/* What has overrun already says so yet. */
+	/* A CQ that has already overrun still reports it. */
 	if (!q->cq->overrun)
 		q->shrunk = false;
 }
 
-/* Room for what is in it, and no more. */
+/* Shrinks the CQ to its present completions. */
 void queue_shrink(struct host *h, struct queue *q)
 {
 	unsigned count = q->cq->head - q->cq->tail;
@@ -217,7 +217,7 @@ static void open_srqs(struct host *h)
 	adv_srq_modify(h->srq->srq, &attr, IBV_SRQ_LIMIT);
 }
 
-/* The engine asks whether a request is to fail: the plan says. */
+/* The engine's injector: the fault plan decides whether a request fails. */
 static uint32_t inject(void *user, enum adv_injection what, const struct adv_work *work)
 {
 	static const enum adv_fault_action actions[] = {[ADV_INJECT_POST] = ADV_FAULT_POST,
@@ -283,7 +283,7 @@ static void forget_memory(struct host *h)
 	h->srq = h->xrc_srq = NULL;
 }
 
-/* The host dies with all that is on it; what is on its way to it will find nobody. */
+/* The host crashes with all its objects; packets in flight to it are lost. */
 void host_crash(struct host *h)
 {
 	manager_crash(h);
@@ -292,7 +292,7 @@ void host_crash(struct host *h)
 	memset(h->by_qpn, 0, sizeof(h->by_qpn));
 }
 
-/* ... and its memory, when the QPs have forgotten theirs. */
+/* ... and its memory, after the QPs have released theirs. */
 void host_forget(struct host *h)
 {
 	forget_memory(h);
@@ -301,7 +301,7 @@ void host_forget(struct host *h)
 	h->sim->total.crashes++;
 }
 
-/* All QPs are gone: takes the rest down in order, and sees that nothing is left. */
+/* Destroys the remaining objects in order, after all QPs, and checks that none is left. */
 void host_close(struct host *h)
 {
 	struct sim *s = h->sim;
@@ -364,7 +364,7 @@ static void poll_queue(struct host *h, struct queue *q, unsigned most)
 	}
 }
 
-/* Takes some completions, or all. Queues that work by events are looked at after one only. */
+/* Polls some completions, or all. Queues that use events are polled only after one. */
 void host_poll(struct host *h, bool all)
 {
 	for (unsigned i = 0; i < SIM_CQS; i++) {
@@ -388,7 +388,7 @@ static bool uses(const struct end *end, const struct host *h, const struct queue
 	return end->qp && end->host == h && (end->send_queue == q || end->recv_queue == q);
 }
 
-/* One that overran both of its CQs stands for both. What it has out may be flushed. */
+/* A QP that overran both of its CQs counts for both. Its outstanding requests may be flushed. */
 static void note_stopped(const struct host *h, struct end *end)
 {
 	struct queue *queues[2] = {end->send_queue, end->recv_queue};
@@ -404,8 +404,8 @@ static void note_stopped(const struct host *h, struct end *end)
 }
 
 /*
- * Completions are lost. Whose was the first is in the error state, and no application can do better
- * than to destroy what used the CQ.
+ * Completions are lost. The QP of the first lost one is in the error state; the application
+ * destroys everything that used the CQ.
  */
 static void overrun(struct host *h, struct queue *q)
 {

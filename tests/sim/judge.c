@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions, held against what was posted and what the network did. */
+/* Checks completions against the posted requests and the faults of the network. */
 #include <stdlib.h>
 
 #include "sim.h"
@@ -45,7 +45,7 @@ static void judge_shared(struct stream *st, const struct request *q, uint64_t nu
 	h->shared_done++;
 }
 
-/* Posted when memory that it needs was not registered any more. */
+/* True if the request was posted after its memory was deregistered. */
 static bool is_without_memory(const struct stream *st, const struct request *q, uint64_t number)
 {
 	bool send = consumes(q->opcode) && q->opcode != IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -92,7 +92,7 @@ static void not_done(struct stream *st, uint64_t number)
 	st->from->host->sim->total.operations++;
 }
 
-/* The reasons for which requests may be flushed that have not failed themselves. */
+/* Reasons to flush requests that have not failed themselves. */
 bool end_may_flush(const struct end *end)
 {
 	const struct stream *in = end->in;
@@ -125,8 +125,8 @@ static bool peer_is_down(struct end *end)
 }
 
 /*
- * Of what the requester waits for, how many packets the network has harmed; and of what went just
- * before: a packet that comes late makes the responder refuse those behind it.
+ * Returns how many packets that the requester waits for were impaired, and of those sent just
+ * before: a late packet makes the responder refuse the packets after it.
  */
 static unsigned impaired_ahead(const struct stream *st)
 {
@@ -139,7 +139,7 @@ static unsigned impaired_ahead(const struct stream *st)
 	return ahead;
 }
 
-/* Memory was deregistered, and that is how it shows. */
+/* Whether the error is one that deregistered memory causes. */
 static bool lacks_memory(const struct stream *st, const struct request *q,
 			 enum ibv_wc_status status)
 {
@@ -159,7 +159,7 @@ static bool lacks_memory(const struct stream *st, const struct request *q,
 	}
 }
 
-/* The first error of a connection: was there a reason? */
+/* Checks that the first error of a connection has a reason. */
 static void judge_failure(struct stream *st, const struct request *q, const struct ibv_wc *wc)
 {
 	struct end *end = st->from;
@@ -270,7 +270,7 @@ static void remove_expected(struct stream *st, struct expected *x)
 	st->expect_count--;
 }
 
-/* UC: messages may be missing; the network may have doubled this one or brought it late. */
+/* UC: messages may be missing; the network may have duplicated or delayed this one. */
 static struct expected *find_uc(struct stream *st, const struct ibv_wc *wc, const struct pool *p,
 				unsigned slot)
 {
@@ -308,7 +308,7 @@ static void judge_message(struct end *end, const struct ibv_wc *wc, const struct
 		      "received opcode %d of %u bytes, imm %x; opcode %d of %u bytes, imm %x was "
 		      "to come",
 		      (int)wc->opcode, wc->byte_len, wc->imm_data, x->opcode, x->len, x->imm);
-	/* What a broken UC message has left stays behind the next one. */
+	/* The rest of a broken UC message stays behind the next message. */
 	if (!pieces_match(&p->slot[slot].pieces, p->r->buf + (uint64_t)slot * p->size, x->id,
 			  write ? 0 : x->len, end->c->type != IBV_QPT_UC))
 		BLAME(end, "a message of %u bytes was received with other contents", x->len);
@@ -339,7 +339,7 @@ static void received(struct end *end, const struct ibv_wc *wc, unsigned slot)
 	if (uc && s->duplicates)
 		return;
 	if (uc) {
-		/* Those before it are lost. */
+		/* The messages before it are lost. */
 		unsigned skip = (unsigned)(x - (st->expect + st->expect_head));
 
 		st->expect_head += skip;
@@ -405,7 +405,7 @@ static void moved(struct stream *st)
 	st->rnr_then = st->rnr_naks;
 }
 
-/* A packet was given to the end's QP: has it moved the requester on? */
+/* After a packet for the end's QP: checks whether the requester made progress. */
 void judge_progress(struct end *end)
 {
 	struct stream *st = end->c ? end->out : NULL;
@@ -417,8 +417,8 @@ void judge_progress(struct end *end)
 }
 
 /*
- * Requests that completed well without a completion, as they did not ask for one. When the CQ is
- * empty, all that the engine has done with must be such.
+ * Accounts for unsignaled requests that succeeded. When the CQ is empty, all requests that the
+ * engine has finished must be such.
  */
 void judge_silent(struct end *end)
 {
@@ -454,7 +454,7 @@ void judge_stuck(struct connection *c)
 	}
 }
 
-/* What was out will never complete. */
+/* The outstanding requests will never complete. */
 void stream_forget(struct stream *st)
 {
 	for (unsigned i = 0; i < st->room && st->ring; i++) {

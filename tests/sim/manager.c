@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Connections made and ended by the connection manager (src/cm), whose messages travel over the
- * same links as the data. Side 0 asks, side 1 listens; the requests name the connection and the
- * attempt in their private data, so that one heard twice, or by somebody else, is seen.
+ * Connections made and ended by the connection manager (src/cm), whose messages use the same links
+ * as the data. Side 0 connects, side 1 listens. The private data of a request names the connection
+ * and the attempt, so that a request received twice, or by the wrong listener, is detected.
  */
 #include <endian.h>
 
@@ -13,10 +13,10 @@
 #define PORT_RC	 7471
 #define PORT_UC	 7472
 #define TRIES	 8
-#define PATIENCE (TRIES * 72 * SEC) /* after an MRA, each answer is awaited for 69 s */
+#define PATIENCE (TRIES * 72 * SEC) /* after an MRA, the wait for each answer is 69 s */
 #define SAYS_NO	 28
 
-/* What the private data of REQ and REP say. */
+/* The private data of REQ and REP. */
 struct token {
 	uint32_t connection;
 	uint32_t attempt;
@@ -58,7 +58,7 @@ void manager_open(struct host *h)
 	h->listener[1] = listen_on(h, IBV_QPT_UC, PORT_UC);
 }
 
-/* It dies with its host; nobody is told. */
+/* The manager dies with its host, without notice to peers. */
 void manager_crash(struct host *h)
 {
 	struct sim *s = h->sim;
@@ -75,7 +75,7 @@ void manager_crash(struct host *h)
 			}
 }
 
-/* All connections have ended: nothing of them is left. */
+/* Checks after all connections have ended that nothing of them is left. */
 void manager_close(struct host *h)
 {
 	struct adv_cm *cm = h->cm;
@@ -140,7 +140,7 @@ void manager_expire(struct host *h)
 		adv_cm_expire(h->cm, h->sim->now);
 }
 
-/* ---- making ---- */
+/* ---- connecting ---- */
 
 static struct adv_cm_conn_param param_of(const struct connection *c, unsigned side)
 {
@@ -163,7 +163,7 @@ static struct adv_cm_addr address_of(const struct host *h, bool ipv4, uint16_t p
 		.family = ipv4 ? AF_INET : AF_INET6, .port = port, .ip = h->gid[ipv4]};
 }
 
-/* Both QPs are in INIT: side 0 asks for the connection. */
+/* Both QPs are in INIT: side 0 connects. */
 void manager_connect(struct connection *c)
 {
 	struct sim *s = c->sim;
@@ -254,7 +254,7 @@ static void on_request(struct host *h, const struct adv_cm_event *event)
 	agent = &c->agent[1];
 	REQUIRE(s, c->host[1] == h, "host %u: has heard a request for another one", h->index);
 	adv_cm_request_taken(event->id);
-	/* One of an earlier attempt, or the QP for it is gone. */
+	/* A request of an earlier attempt, or its QP is gone. */
 	if (token.attempt != c->attempt || c->state != CONNECTING || !c->end[1].qp ||
 	    c->end[1].purged) {
 		c->refused = c->refused || token.attempt == c->attempt;
@@ -262,7 +262,7 @@ static void on_request(struct host *h, const struct adv_cm_event *event)
 		return;
 	}
 	if (agent->heard && agent->over) {
-		/* What was refused is asked again, as the answer was lost. */
+		/* A repeated request after a refusal: the REJ was lost. */
 		adv_cm_id_destroy(event->id, s->now);
 		return;
 	}
@@ -279,7 +279,7 @@ static void on_request(struct host *h, const struct adv_cm_event *event)
 	adv_cm_id_set_user(event->id, agent);
 }
 
-/* The listening side answers, when it has thought about it. */
+/* The listening side answers after its drawn delay. */
 static void decide(struct connection *c)
 {
 	struct sim *s = c->sim;
@@ -318,7 +318,7 @@ static void on_response(struct connection *c, const struct adv_cm_event *event)
 		"connection %u: an answer that was not given", c->index);
 	if (c->state != CONNECTING || !c->end[0].qp || !c->end[1].qp ||
 	    end_state(&c->end[1]) != IBV_QPS_RTS) {
-		/* Its QP has gone with a CQ, or the other side has died, or has given up. */
+		/* Its QP was destroyed with a CQ, or the other side crashed or gave up. */
 		c->given_up = true;
 		return;
 	}
@@ -330,9 +330,9 @@ static void on_response(struct connection *c, const struct adv_cm_event *event)
 	s->total.managed++;
 }
 
-/* ---- what is told ---- */
+/* ---- events ---- */
 
-/* As cm.h promises it. */
+/* Checks the order of events that cm.h promises. */
 static void check_order(const struct agent *agent, const struct adv_cm_event *event)
 {
 	const uint32_t over = bit(RDMA_CM_EVENT_UNREACHABLE) | bit(RDMA_CM_EVENT_REJECTED) |
@@ -364,7 +364,7 @@ static void check_order(const struct agent *agent, const struct adv_cm_event *ev
 		(int)event->type, agent->events);
 }
 
-/* Nobody has answered, or no longer: has the network lost so much, or a host died? */
+/* Checks a missing answer: were enough messages lost, or did a host crash? */
 static void judge_silence(const struct connection *c, const struct adv_cm_event *event)
 {
 	const struct sim *s = c->sim;
@@ -432,7 +432,7 @@ static void on_event(struct host *h, const struct adv_cm_event *event)
 		on_end_of(agent, event);
 }
 
-/* Takes what the manager tells, and sends what it wants sent. */
+/* Handles the manager's events and sends its messages. */
 void manager_turn(struct host *h)
 {
 	struct adv_cm_event event;
@@ -455,7 +455,7 @@ static void leave(struct agent *agent, uint64_t now)
 	agent->left = true;
 }
 
-/* Ends what is left of it at both sides, by and by; true: nothing is. */
+/* Ends the connection at both sides, step by step; true: done. */
 bool manager_part(struct connection *c)
 {
 	struct sim *s = c->sim;
@@ -477,7 +477,7 @@ bool manager_part(struct connection *c)
 	return !c->agent[0].id && !c->agent[1].id;
 }
 
-/* While it connects; false: it has failed. */
+/* Continues to connect; false: it has failed. */
 bool manager_watch(struct connection *c)
 {
 	struct sim *s = c->sim;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory: what is in it, what should be, and the guards round it. */
+/* Memory: its contents, the expected contents, and the guards around it. */
 #include <stdlib.h>
 
 #include "sim.h"
@@ -39,7 +39,7 @@ struct region *region_open(struct host *h, uint64_t len)
 	r->host = h;
 	r->buf = base + GUARD;
 	r->len = len;
-	/* Of our own choice, so that traces of one seed are alike. */
+	/* At a fixed address, so that all traces of a seed are equal. */
 	r->iova = (uint64_t)(h->index + 1) << 48 | ++h->region_number << 28;
 	r->mr = adv_mr_register(h->pd, r->buf, len, r->iova, ACCESS);
 	REQUIRE(h->sim, r->mr, "a region cannot be registered");
@@ -58,7 +58,7 @@ static void check_guards(const struct region *r)
 			(unsigned long long)r->iova);
 }
 
-/* With the host's engine gone, the registration went with it. */
+/* The registration ended with the host's engine. */
 void region_close(struct region *r)
 {
 	struct region **at = &r->host->regions;
@@ -74,7 +74,7 @@ void region_close(struct region *r)
 	free(r);
 }
 
-/* Deregisters it, whatever is under way. */
+/* Deregisters it, with requests outstanding or not. */
 void region_withdraw(struct region *r)
 {
 	REQUIRE(r->host->sim, adv_mr_deregister(r->mr) == 0,
@@ -103,7 +103,7 @@ static uint64_t word(uint64_t id, uint64_t k)
 {
 	uint64_t z = (id + 1) * 0x9e3779b97f4a7c15u + k * 0xbf58476d1ce4e5b9u;
 
-	/* The first one names the message, for transports that lose some. */
+	/* The first word identifies the message, for transports that lose some. */
 	return k == 0 ? id : z ^ (z >> 29);
 }
 
@@ -138,7 +138,7 @@ bool pattern_equal(const uint8_t *p, uint64_t id, uint64_t offset, uint64_t len)
 	return true;
 }
 
-/* Cuts a message into pieces, some of them empty, that lie in another order than they come. */
+/* Splits a message into pieces, some of them empty, which lie in memory in another order. */
 void pieces_cut(struct sim *s, enum subject who, struct pieces *p, uint32_t len, unsigned max_sge)
 {
 	unsigned most = chance(s, who, 200) ? max_sge : (max_sge < 3 ? max_sge : 3);
@@ -185,7 +185,8 @@ void pieces_fill(const struct pieces *p, uint8_t *base, uint64_t id)
 	}
 }
 
-/* The first len bytes are the message's; where `rest`, all behind them is as it was: 0xee. */
+/* Checks the first len bytes against the message and, if `rest`, that all bytes behind are still
+ * 0xee. */
 bool pieces_match(const struct pieces *p, const uint8_t *base, uint64_t id, uint32_t len, bool rest)
 {
 	uint64_t offset = 0;
@@ -262,7 +263,7 @@ static bool is_counting(const struct request *q)
 		q->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || q->opcode == ADV_WR_ATOMIC_WRITE);
 }
 
-/* A good request was posted: what it will do, to `posted`. */
+/* Applies a valid posted request to `posted`. */
 void area_request(struct stream *st, struct request *q, uint64_t number)
 {
 	struct area *a = &st->area;
@@ -279,7 +280,7 @@ void area_request(struct stream *st, struct request *q, uint64_t number)
 	}
 }
 
-/* It has completed well: memory at the other side must show it, and what came back be right. */
+/* Checks a successful request: the peer's memory shows it, and returned data is right. */
 void area_done(struct stream *st, struct request *q, uint64_t number)
 {
 	struct sim *s = st->from->host->sim;
@@ -314,7 +315,7 @@ void area_done(struct stream *st, struct request *q, uint64_t number)
 	}
 }
 
-/* A byte that is neither as it was nor as an unfinished request would leave it. */
+/* Finds a byte that has neither its old value nor one of an unfinished request. */
 static bool byte_explained(const struct stream *st, uint64_t at)
 {
 	uint8_t found = st->area.r->buf[at];
@@ -335,7 +336,7 @@ static bool byte_explained(const struct stream *st, uint64_t at)
 	return false;
 }
 
-/* Unfinished atomics have happened in their order, up to one of them. */
+/* Unfinished atomics may have been executed in order, up to one of them. */
 static bool counter_explained(const struct stream *st, unsigned n)
 {
 	uint64_t found = counter(st->area.r->buf, n);
@@ -366,11 +367,11 @@ static bool uc_word_explained(const struct stream *st, uint64_t at, unsigned n)
 		    pattern_equal(found, w->id, at - w->offset, n))
 			return true;
 	}
-	/* Words in which a WRITE ends have bytes of two. */
+	/* A word in which a WRITE ends has bytes of two requests. */
 	return n > 1 && uc_word_explained(st, at, 1) && uc_word_explained(st, at + 1, n - 1);
 }
 
-/* UC loses messages and parts of them, but writes nothing else. */
+/* UC may lose messages and parts of them, but writes nothing else. */
 static void uc_check(struct stream *st)
 {
 	uint64_t len = st->area.r->len;
@@ -381,7 +382,7 @@ static void uc_check(struct stream *st)
 			"connection %u: UC has written what nobody sent", st->from->c->index);
 }
 
-/* Nothing works on it: it gets another key, and perhaps another address. */
+/* Registers the unused area again, with another key and perhaps another address. */
 void area_renew(struct stream *st)
 {
 	struct sim *s = st->from->host->sim;
@@ -409,7 +410,7 @@ void area_renew(struct stream *st)
 	REQUIRE(s, r->key != st->area.old_key, "a region registered anew has the old key");
 }
 
-/* The connection has broken: what is unfinished is done, partly done, or not. It is taken as is. */
+/* After a break, unfinished requests may be done, partly done or not. Takes memory as it is. */
 void area_settle(struct stream *st)
 {
 	struct sim *s = st->from->host->sim;
@@ -443,7 +444,7 @@ void area_settle(struct stream *st)
 	memset(a->readers, 0, sizeof(a->readers));
 }
 
-/* Whether bytes [at, at + n) of the area are as they were or as unfinished requests leave them. */
+/* Whether bytes [at, at + n) of the area have their old value or one of unfinished requests. */
 static bool piece_explained(const struct stream *st, uint64_t at, uint64_t n)
 {
 	if (memcmp(st->area.r->buf + at, st->area.done + at, n) == 0)
@@ -454,7 +455,7 @@ static bool piece_explained(const struct stream *st, uint64_t at, uint64_t n)
 	return true;
 }
 
-/* A packet has come for it: are its borders whole, and a piece of it as it may be? */
+/* Checks an area after a packet: its guards, and a part of its contents. */
 void area_glance(struct stream *st)
 {
 	struct sim *s = st->from->host->sim;
@@ -472,7 +473,7 @@ void area_glance(struct stream *st)
 		st->from->c->index, (unsigned long long)at);
 }
 
-/* All is done: memory is just so. */
+/* Checks the whole memory after all requests are done. */
 void area_check(struct stream *st)
 {
 	struct sim *s = st->from->host->sim;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Packets between hosts: each host's link sends one after the other at its rate, then they
- * travel for the latency, unless the fault plan has something else in mind. What is corrupted
- * and not to pass the ICRC check is lost at the receiver.
+ * Packets between hosts. Each host's link sends one packet after the other at its rate; a packet
+ * arrives after the latency. The fault plan can change that. A corrupted packet is lost at the
+ * receiver, unless the plan lets it pass the ICRC check.
  */
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 
 #define PACKET_MAX (ADV_HEADERS_MAX + 4096 + ADV_FAULT_LENGTH_MAX)
 
-/* ---- the heap of packets on their way ---- */
+/* ---- the heap of packets in flight ---- */
 
 static bool before(const struct flight *a, const struct flight *b)
 {
@@ -135,7 +135,7 @@ static struct flight *copy_of(const struct flight *from)
 	struct flight *f = xcalloc(1, sizeof(*f));
 
 	*f = *from;
-	/* A block of just the packet's size, so that a sanitizer sees a read past its end. */
+	/* A block of exactly the packet's size, so that a sanitizer detects a read past its end. */
 	f->data = xcalloc(1, f->len);
 	memcpy(f->data, from->data, f->len);
 	return f;
@@ -179,7 +179,7 @@ static void arrange(struct host *h, struct flight *f, const struct adv_fault_ver
 	}
 }
 
-/* Those that have waited for others to go first. */
+/* Releases packets that waited for others to overtake them. */
 void network_release(struct host *h)
 {
 	struct adv_fault_held *held;
@@ -191,7 +191,7 @@ void network_release(struct host *h)
 	}
 }
 
-/* The packet's bytes, as the link would put them together. Returns their number. */
+/* Writes the packet's bytes as a link does. Returns their number. */
 static uint32_t assemble(struct sim *s, const struct adv_tx_packet *pkt, uint8_t *data)
 {
 	uint32_t payload = 0, len = pkt->header_len;
@@ -209,7 +209,7 @@ static uint32_t assemble(struct sim *s, const struct adv_tx_packet *pkt, uint8_t
 	return len + pkt->pad;
 }
 
-/* To one host. */
+/* Sends a packet to one host. */
 static void send_to(struct host *h, unsigned to, struct flight f, const struct adv_headers *headers,
 		    uint64_t leaves)
 {
@@ -257,7 +257,7 @@ static void send_packet(struct host *h, const struct adv_tx_packet *pkt, uint64_
 			send_to(h, i, f, &headers, leaves);
 }
 
-/* Bytes that the engine does not know of: of the host's connection manager. */
+/* Sends a message of the host's connection manager, past the engine. */
 void network_send(struct host *h, const struct adv_path *path, const uint8_t *data, uint32_t len)
 {
 	uint8_t room[PACKET_MAX];
@@ -274,7 +274,7 @@ void network_send(struct host *h, const struct adv_path *path, const uint8_t *da
 	send_to(h, path->dgid.raw[15] - 1u, f, &headers, h->sim->now);
 }
 
-/* The link is free: it takes what the engine has. */
+/* The link is idle: fetches packets of the engine. */
 void network_pull(struct host *h)
 {
 	struct sim *s = h->sim;
@@ -287,7 +287,7 @@ void network_pull(struct host *h)
 		leaves += 1 + (pkt->payload_len + 100) * s->ns_per_kib / 1024;
 		send_packet(h, pkt, leaves);
 	}
-	/* Asking for nothing takes its time as well, else an application could stop the clock. */
+	/* A fetch without a packet takes time too, or an application could stop the clock. */
 	h->link_free_at = n ? leaves : s->now + 50;
 	network_release(h);
 }
@@ -303,7 +303,7 @@ static void note_delivered(const struct end *end, const struct flight *f)
 		end->out->rnr_naks++;
 }
 
-/* The first packet on its way arrives. */
+/* Delivers the first packet in flight. */
 void network_deliver(struct sim *s)
 {
 	struct flight *f = land(s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What applications post. */
+/* The requests that applications post. */
 #include <stdlib.h>
 
 #include "sim.h"
@@ -91,7 +91,7 @@ static void choose_bad(struct stream *st, struct request *q)
 			q->bad = BAD_ALIGNMENT;
 		break;
 	case 3:
-		/* The key of zero bytes is not looked at. */
+		/* The key of zero bytes is not checked. */
 		if (q->pieces.n && q->pieces.piece[q->pieces.n - 1].len && !is_atomic(q->opcode))
 			q->bad = BAD_LKEY;
 		break;
@@ -101,7 +101,7 @@ static void choose_bad(struct stream *st, struct request *q)
 	}
 }
 
-/* What an atomic finds and leaves, if all before it is done. */
+/* Computes an atomic's original and new value after all requests before it. */
 static void choose_atomic(struct stream *st, struct request *q, struct ibv_send_wr *wr)
 {
 	struct sim *s = st->from->host->sim;
@@ -143,7 +143,7 @@ static void choose_remote(struct stream *st, struct request *q, struct ibv_send_
 	q->slot = (unsigned)below(s, REQUESTS, a->slots);
 	spare = a->slot_size - (q->len < a->slot_size ? q->len : a->slot_size);
 	q->offset = COUNTER_BYTES + q->slot * a->slot_size;
-	/* A FLUSH of nothing is still one of a place. */
+	/* A FLUSH of zero bytes still names a place. */
 	if (st->from->c->type != IBV_QPT_UC && q->opcode != ADV_WR_FLUSH &&
 	    chance(s, REQUESTS, 300))
 		q->offset += (uint32_t)below(s, REQUESTS, spare + 1);
@@ -157,7 +157,7 @@ static void choose_remote(struct stream *st, struct request *q, struct ibv_send_
 	} else {
 		wr->wr.rdma.remote_addr = a->r->iova + q->offset;
 		wr->wr.rdma.rkey = window_or_region_key(st, q);
-		/* Behind a READ of the same bytes only a fence keeps the order (IBTA table 79). */
+		/* After a READ of the same bytes, only a fence keeps the order (IBTA table 79). */
 		if (is_write(q->opcode) && a->readers[q->slot])
 			wr->send_flags |= IBV_SEND_FENCE;
 	}
@@ -240,7 +240,7 @@ static uint32_t random_flags(struct stream *st, struct request *q)
 	struct connection *c = st->from->c;
 	uint32_t flags = 0;
 
-	/* A queue of unsignaled requests only would never be free again. */
+	/* A queue with only unsignaled requests would never have room again. */
 	q->signaled = c->sig_all || chance(s, REQUESTS, 500) || st->unsignaled + 1 >= st->room / 2;
 	if (q->signaled && !c->sig_all)
 		flags |= IBV_SEND_SIGNALED;
@@ -254,7 +254,7 @@ static uint32_t random_flags(struct stream *st, struct request *q)
 	return flags;
 }
 
-/* What a request is, all but what depends on its place. */
+/* Draws a request, except what depends on its place in the queue. */
 static void choose(struct stream *st, struct request *q)
 {
 	struct sim *s = st->from->host->sim;
@@ -266,7 +266,7 @@ static void choose(struct stream *st, struct request *q)
 		return;
 	q->opcode = random_opcode(s, c);
 	q->len = random_length(s, adv_mtu_bytes(c->mtu));
-	/* UC messages are told apart by their first word. */
+	/* The first word identifies a UC message. */
 	if (c->type == IBV_QPT_UC && q->len < 8 && q->opcode == IBV_WR_SEND)
 		q->opcode = IBV_WR_SEND_WITH_IMM;
 	if (is_atomic(q->opcode)) {
@@ -309,7 +309,7 @@ static void note_posted(struct stream *st, struct request *q, const struct ibv_s
 	s->bytes_posted += q->len;
 }
 
-/* Posts one request. False: there is no room, or the connection is not up. */
+/* Posts one request. False: the queue is full, or the connection is not up. */
 bool request_post(struct stream *st)
 {
 	struct sim *s = st->from->host->sim;

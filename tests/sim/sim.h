@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whole systems in virtual time, from one seed: hosts, each a transport engine, links with
- * faults between them, and applications that post requests of all kinds, crash, and start
- * again. Beside them a model says what must be seen; what differs is a violation.
+ * Whole systems in virtual time, from one seed: hosts with a transport engine each, links with
+ *faults between them, and applications that post requests of all kinds, crash and restart. A model
+ * predicts what each application sees. A difference is a violation.
  *
  *	draw.c		what is drawn from the seed
  *	network.c	packets between hosts
@@ -31,7 +31,7 @@
 #define SIM_HOSTS	8
 #define SIM_CONNECTIONS 24
 #define SIM_DATAGRAMS	4 /* UD QPs */
-#define SIM_GROUPS	2 /* multicast: the first is IPv6, the second IPv4 */
+#define SIM_GROUPS	2 /* multicast groups: the first is IPv6, the second IPv4 */
 #define SIM_NOBODY	UINT32_MAX
 #define SIM_CQS		4 /* a host */
 #define SIM_SLOTS	16
@@ -51,31 +51,32 @@ struct end;
 struct stream;
 
 /*
- * Who draws. Each has a stream of random numbers of its own, so that a seed keeps its meaning where
- * a subject is added, or draws more than it did. New ones go to the end: the place is the stream.
+ * The subjects that draw random numbers. Each has its own stream, so that a seed keeps its meaning
+ * if a subject is added or draws more. New subjects are added at the end, because the position
+ * selects the stream.
  */
 enum subject {
-	WORLD,	     /* how many of everything */
+	WORLD,	     /* numbers of objects */
 	NETWORK,     /* latencies, rates, windows */
 	PLAN,	     /* faults */
-	APPLICATION, /* how busy, how careless */
+	APPLICATION, /* how busy and how careless it is */
 	SHAPES,	     /* of connections */
 	ENGINES,     /* their seeds; CQs and SRQs */
-	CONNECTIONS, /* made and broken */
+	CONNECTIONS, /* creation and failure */
 	POSTING,     /* when requests are posted */
-	REQUESTS,    /* and what */
+	REQUESTS,    /* which requests are posted */
 	RECEIVES,    /* when they are posted */
-	POLLING,     /* when completions are taken */
+	POLLING,     /* when completions are polled */
 	DATAGRAMS,   /* UD */
 	GROUPS,	     /* multicast */
-	TROUBLE,     /* crashes and the like */
+	TROUBLE,     /* crashes, resets */
 	WITHDRAWING, /* deregistered under outstanding work */
 	OVERRUNS,    /* CQs that are too small */
 	LOOPS,	     /* QPs connected to themselves */
 	WINDOWS,     /* memory windows */
 	MANAGER,     /* the connection manager */
-	GLANCES,     /* where memory is looked at */
-	DELAYS,	     /* how long ACKs may wait for requests */
+	GLANCES,     /* where memory is checked */
+	DELAYS,	     /* how long ACKs may be delayed */
 	SUBJECTS
 };
 
@@ -92,7 +93,7 @@ struct region {
 	struct region *next; /* of the host's */
 };
 
-/* Where a message's bytes lie, in their order. */
+/* The pieces of a message's memory, in order. */
 struct pieces {
 	unsigned n;
 	struct {
@@ -104,8 +105,8 @@ struct pieces {
 enum window_state { WINDOW_NONE, WINDOW_CHANGING, WINDOW_BOUND };
 
 /*
- * What one side's requests work on at the other: counters for atomics, then slots. `posted` is
- * how it will be once all that was posted is done, `done` how it is after what has completed.
+ * The memory at one side that requests of the other side use: counters for atomics, then slots.
+ * `posted` has its contents after all posted requests, `done` those after the completed ones.
  */
 struct area {
 	struct region *r;
@@ -113,14 +114,14 @@ struct area {
 	unsigned slots;
 	uint8_t *posted;
 	uint8_t *done;
-	uint32_t old_key; /* that no longer names it; 0: none */
-	uint8_t *frozen;  /* as it was when it was deregistered */
+	uint32_t old_key; /* an invalid earlier key; 0: none */
+	uint8_t *frozen;  /* its contents when it was deregistered */
 	struct adv_mw *window;
 	enum ibv_mw_type window_type;
 	enum window_state window_state;
 	uint32_t window_key;
 	uint64_t window_len;
-	unsigned window_users; /* requests that are out */
+	unsigned window_users; /* outstanding requests */
 	struct ibv_mw ibv_mw;  /* for the requests that bind it */
 	struct ibv_mr ibv_mr;
 	uint64_t last_writer[SIM_SLOTS]; /* request + 1 */
@@ -132,34 +133,34 @@ struct area {
 enum bad { GOOD, BAD_RKEY, BAD_BOUNDS, BAD_ALIGNMENT, BAD_LKEY, BAD_LENGTH, BADS };
 
 struct request {
-	uint64_t id; /* names its contents */
+	uint64_t id; /* identifies its contents */
 	int opcode;
 	uint32_t len;
 	uint32_t offset; /* in the area */
 	unsigned slot;
 	unsigned counter;
 	bool signaled;
-	bool shared;	/* works on the counter that all of the host share, ... */
+	bool shared;	/* uses the counter that the whole host shares, ... */
 	unsigned life;	/* ... in this life of the host */
-	bool counting;	/* works on a counter */
+	bool counting;	/* uses a counter */
 	bool by_window; /* uses the key of the area's window */
 	bool is_inline;
 	bool success;
 	enum bad bad;
-	uint64_t original; /* atomics: what they will find */
-	uint64_t value;	   /* what the counter is after */
-	uint8_t *expected; /* READ: what it will bring */
+	uint64_t original; /* atomics: the expected original value */
+	uint64_t value;	   /* the counter's value afterwards */
+	uint8_t *expected; /* READ: the expected data */
 	struct pieces pieces;
 };
 
-/* A message that is to be received. */
+/* A message that the receiver must get. */
 struct expected {
 	uint64_t id;
 	int opcode;
 	uint32_t len;
 	uint32_t imm;
 	bool bad;
-	struct pool *pool; /* XRC: whose SRQ it names; NULL: the QP's own */
+	struct pool *pool; /* XRC: the pool of the named SRQ; NULL: the QP's own */
 };
 
 /* One direction of a connection. */
@@ -167,14 +168,14 @@ struct stream {
 	struct end *from;
 	struct end *to;
 	struct area area;     /* at `to` */
-	struct region *local; /* at `from`: a slot a request */
+	struct region *local; /* at `from`: a slot for each request */
 	uint32_t local_size;
 	struct request *ring; /* as many as the send queue holds */
 	unsigned room;
-	uint64_t posted; /* counted from the beginning of the connection */
+	uint64_t posted; /* since the connection began */
 	uint64_t done;
 	unsigned unsignaled; /* in a row */
-	unsigned bad;	     /* posted, that the other side must refuse */
+	unsigned bad;	     /* posted requests that the other side must refuse */
 	/* Memory was deregistered: requests from this one + 1 on cannot use it. 0: it is there. */
 	uint64_t area_gone;
 	uint64_t local_gone;
@@ -187,12 +188,12 @@ struct stream {
 	uint64_t received;
 	uint32_t una;	      /* as last seen ... */
 	uint64_t progress_at; /* ... to move */
-	/* PSNs of the packets last impaired, requests and responses, and how many there were. */
+	/* PSNs of the last impaired requests and responses, and their number. */
 	uint32_t impaired_psn[SIM_IMPAIRED];
 	unsigned impaired;
 	uint64_t rnr_then;
 	uint64_t rnr_naks; /* delivered to the requester */
-	/* UC: all that was ever written, for what may be seen in the area. */
+	/* UC: all data ever written, which may appear in the area. */
 	struct uc_write {
 		uint64_t id;
 		uint32_t offset;
@@ -211,7 +212,7 @@ struct pool {
 	uint32_t size; /* of each */
 	unsigned max_sge;
 	unsigned slots;
-	unsigned wanted; /* how many are to be posted */
+	unsigned wanted; /* number to keep posted */
 	unsigned posted;
 	struct {
 		bool posted;
@@ -220,14 +221,14 @@ struct pool {
 	} slot[SIM_RECV_SLOTS];
 	uint64_t next_order;
 	uint64_t last_order; /* completed, of a receive queue */
-	bool may_lose;	     /* a QP with this SRQ was reset or destroyed in mid message */
+	bool may_lose;	     /* a QP with this SRQ was reset or destroyed during a message */
 };
 
 /* ---- hosts and connections ---------------------------------------------------------- */
 
 struct queue { /* a CQ */
 	struct adv_cq *cq;
-	bool shrunk;  /* has not room for all that may come */
+	bool shrunk;  /* is too small for all possible completions */
 	bool stopped; /* a QP that uses it was found in the error state */
 	bool by_event;
 	bool pending;
@@ -237,7 +238,7 @@ struct host {
 	struct sim *sim;
 	unsigned index;
 	struct adv_engine *e; /* NULL: crashed */
-	struct adv_cm *cm;    /* NULL: nothing is managed */
+	struct adv_cm *cm;    /* NULL: no managed connections */
 	struct adv_cm_id *listener[2];
 	uint64_t back_at;
 	struct adv_pd *pd;
@@ -249,8 +250,8 @@ struct host {
 	struct region *regions;
 	uint64_t region_number;
 	struct region *shared; /* one counter */
-	unsigned life;	       /* counts its starts: each with a counter that begins at 0 */
-	uint8_t *shared_seen;  /* originals that were returned */
+	unsigned life;	       /* number of its starts; each begins with a counter of 0 */
+	uint8_t *shared_seen;  /* returned original values */
 	uint64_t shared_posted;
 	uint64_t shared_done;
 	struct end *by_qpn[SIM_QPNS];
@@ -279,21 +280,21 @@ struct end {
 	struct datagram *ud;
 };
 
-/* Managed ones are CONNECTING first, and LEAVING when all is done. */
+/* Managed connections are CONNECTING first, and LEAVING when all requests are done. */
 enum connection_state { CONNECTED, BREAKING, QUIET, CONNECTING, LEAVING };
 
-/* One side of a managed connection, as its connection manager knows it. */
+/* One side of a managed connection: its id and events. */
 struct agent {
 	struct connection *c;
 	unsigned side;
-	struct adv_cm_id *id; /* NULL: not yet, or left */
-	uint32_t events;      /* a bit each */
-	bool heard;	      /* the request was */
+	struct adv_cm_id *id; /* NULL: not created, or destroyed */
+	uint32_t events;      /* a bit for each event */
+	bool heard;	      /* the request was received */
 	bool established;     /* the listening side may send */
-	bool over;	      /* it was told so */
-	bool asked;	      /* the application wants it to end */
-	bool left;	      /* ... and it has gone, which refuses what it has not answered */
-	uint64_t decide_at;   /* 0: decided */
+	bool over;	      /* the end was reported */
+	bool asked;	      /* the application ends it */
+	bool left;	    /* ... and has destroyed the id, which rejects an unanswered request */
+	uint64_t decide_at; /* 0: decided */
 	uint64_t leave_at;
 };
 
@@ -313,7 +314,7 @@ struct connection {
 	uint8_t retry_cnt;
 	uint8_t rnr_retry;
 	uint8_t min_rnr_timer;
-	uint8_t depth[2]; /* READs and atomics out of end i */
+	uint8_t depth[2]; /* outstanding READs and atomics of end i */
 	struct ibv_qp_cap cap;
 	bool sig_all;
 	bool use_srq[2];
@@ -321,13 +322,13 @@ struct connection {
 	bool self; /* one QP, connected to itself: side 0 */
 	bool managed;
 	bool windows;
-	uint64_t patience; /* without progress for so long: stuck */
-	/* Managed ones. */
+	uint64_t patience; /* time without progress that counts as stuck */
+	/* Of managed connections. */
 	struct agent agent[2];
 	uint32_t psn[2];
 	unsigned attempt;
 	uint64_t attempt_at;
-	uint64_t harmed_then; /* how many messages had been, when it began */
+	uint64_t harmed_then; /* impaired messages when it began */
 	uint64_t crashes_then;
 	bool refused;  /* by the listening application */
 	bool given_up; /* the attempt has failed */
@@ -355,17 +356,17 @@ struct datagram {
 	struct adv_ah *ah[SIM_DATAGRAMS];
 	struct adv_ah *group_ah[SIM_GROUPS];
 	bool member[SIM_GROUPS];
-	uint32_t taken; /* receives, before a packet of a group comes */
+	uint32_t taken; /* posted receives before a packet of a group arrives */
 	struct datagram_log *log;
 	unsigned log_room;
-	uint32_t qpns[SIM_LIVES]; /* of all its lives: packets may come late */
+	uint32_t qpns[SIM_LIVES]; /* of all its lives, because packets may be late */
 	unsigned lives;
 };
 
 /* ---- the world ---------------------------------------------------------------------- */
 
 struct flight {
-	struct adv_fault_held held; /* first: while it waits in a host's queue */
+	struct adv_fault_held held; /* first member: for a host's queue of held packets */
 	uint64_t at;
 	uint64_t order;
 	unsigned to;
@@ -375,7 +376,7 @@ struct flight {
 };
 
 struct totals {
-	uint64_t operations; /* completed, well or not */
+	uint64_t operations; /* completed with any status */
 	uint64_t posted;
 	uint64_t failures; /* requests with an error of their own */
 	uint64_t flushed;
@@ -391,15 +392,15 @@ struct totals {
 	uint64_t bound;	    /* memory windows */
 	uint64_t withdrawn; /* regions, under outstanding work */
 	uint64_t overruns;  /* of CQs */
-	uint64_t grouped;   /* of those, to multicast groups */
+	uint64_t grouped;   /* of these, to multicast groups */
 	uint64_t managed;   /* connections made by the connection manager */
-	uint64_t mads;	    /* its messages */
+	uint64_t mads;	    /* messages of the connection manager */
 };
 
 struct sim {
 	uint64_t seed;
 	struct adv_rng rng[SUBJECTS];
-	uint64_t fingerprint; /* of what was drawn */
+	uint64_t fingerprint; /* hash of all draws */
 	uint64_t now;
 	bool trace;
 	jmp_buf failed;
@@ -418,20 +419,20 @@ struct sim {
 	uint64_t way[SIM_HOSTS][SIM_HOSTS]; /* ns from host to host */
 	uint64_t latency;		    /* the longest of them */
 	uint64_t ns_per_kib;
-	uint64_t extra_delay; /* that the plan may add */
+	uint64_t extra_delay; /* largest delay that the plan adds */
 	uint32_t max_len;     /* of messages */
 	unsigned eager;	      /* per mille: to post requests, receives, to poll */
 	unsigned willing;
 	unsigned attentive;
-	unsigned trouble; /* per million, a step */
-	unsigned bad;	  /* per 10,000, a request */
+	unsigned trouble; /* per million steps */
+	unsigned bad;	  /* per 10,000 requests */
 	bool chaos;	  /* packets are altered and the ICRC does not tell: contents, order and
 			   * statuses may be anything; nothing else may */
 	bool duplicates;  /* the plan has some, or reorders: UC and UD see them */
 	bool injects; /* the plan makes requests fail: errors of both sides need no other reason */
 	/* Subjects that not every seed has. */
 	bool managed;	/* connections are made by the connection manager */
-	bool windows;	/* access by memory windows as well */
+	bool windows;	/* access by memory windows too */
 	bool withdraws; /* memory is deregistered under outstanding work */
 	bool overruns;	/* CQs become too small */
 	bool groups;	/* datagrams to multicast groups */
@@ -454,7 +455,7 @@ struct sim {
 	struct adv_tx_batch batch;
 };
 
-/* Says what is wrong and ends the run. */
+/* Prints the violation and ends the run. */
 void violation(struct sim *s, const char *fmt, ...) __attribute__((noreturn, format(printf, 2, 3)));
 #define REQUIRE(s, condition, ...)                                                                 \
 	do {                                                                                       \
@@ -587,19 +588,19 @@ void datagram_judge(struct datagram *d, const struct ibv_wc *wc);
 /* trouble.c */
 void trouble(struct sim *s);
 
-/* How one seed is to be run. */
+/* How to run a seed. */
 struct run {
 	uint64_t seed;
-	uint64_t fingerprint;		   /* of what it must draw; 0: whatever */
-	uint64_t operations;		   /* to post; 0: the usual number */
-	const struct adv_fault_plan *plan; /* NULL: what is drawn */
+	uint64_t fingerprint;		   /* the required fingerprint; 0: any */
+	uint64_t operations;		   /* to post; 0: the default */
+	const struct adv_fault_plan *plan; /* NULL: the drawn plan */
 	bool trace;
 };
 
 /* draw.c */
 void draw(struct sim *s, const struct run *run);
 
-/* world.c: runs it, and adds what happened to *sum. False: a violation, which was printed. */
+/* world.c: runs the seed and adds its figures to *sum. False: a violation, which is printed. */
 bool simulate(const struct run *run, struct totals *sum);
 void add_totals(struct totals *sum, const struct totals *t);
 

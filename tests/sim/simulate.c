@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One seed with a trace of its packets, or many with figures; the corpus of seeds. */
+/* Runs one seed with a trace of its packets, or many seeds with sums, or the corpus. */
 #include <argp.h>
 #include <errno.h>
 #include <signal.h>
@@ -107,7 +107,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 static volatile uint64_t running;
 
-/* An assertion of the engine, or worse: whose was it? */
+/* Names the seed of a failed assertion or a crash. */
 static void on_signal(int number)
 {
 	char text[64];
@@ -131,7 +131,7 @@ struct tally {
 	double began;
 };
 
-/* False: enough. */
+/* False: stop. */
 static bool run_seed(const struct options *o, struct tally *t, uint64_t seed, uint64_t fingerprint)
 {
 	struct run run = {.seed = seed,
@@ -174,7 +174,7 @@ static bool run_corpus(const struct options *o, struct tally *t)
 	return more;
 }
 
-/* Each so many-th seed, from the n-th on. */
+/* Runs every so many-th seed, from the n-th on. */
 static void run_share(const struct options *o, struct tally *t, unsigned n)
 {
 	bool more = true;
@@ -183,7 +183,7 @@ static void run_share(const struct options *o, struct tally *t, unsigned n)
 		more = run_seed(o, t, seed, 0);
 }
 
-/* In a process of its own, which tells its tally by the pipe. Returns the reading end. */
+/* Runs seeds in a child, which writes its sums to a pipe. Returns the reading end. */
 static int start_job(const struct options *o, unsigned n)
 {
 	struct tally t = {.began = seconds()};
@@ -216,7 +216,7 @@ static void run_jobs(const struct options *o, struct tally *sum)
 	for (unsigned i = 0; i < o->jobs; i++)
 		from[i] = start_job(o, i);
 	for (unsigned i = 0; i < o->jobs; i++) {
-		/* One that has crashed has said at which seed. */
+		/* A crashed child has printed its seed. */
 		if (read(from[i], &t, sizeof(t)) != sizeof(t))
 			t = (struct tally){.violating = 1};
 		close(from[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What goes wrong on purpose: hosts that crash, QPs that are reset, destroyed, stopped. */
+/* Trouble on purpose: hosts crash; QPs are reset, destroyed and stopped. */
 #include "sim.h"
 
 static void crash(struct host *h)
@@ -56,7 +56,7 @@ static void hurt_one(struct connection *c)
 	hurt(&c->end[below(c->sim, TROUBLE, c->ends)]);
 }
 
-/* All that was posted is done, as far as the application can see. */
+/* True if all posted requests are done, as far as the application can see. */
 static void renew(struct connection *c)
 {
 	struct stream *st = &c->stream[below(c->sim, TROUBLE, c->streams)];
@@ -66,7 +66,7 @@ static void renew(struct connection *c)
 		area_renew(st);
 }
 
-/* Memory goes away under what works on it: the peer's, one's own, or that of receives. */
+/* Deregisters memory under outstanding requests: the peer's, the own, or that of receives. */
 static void withdraw(struct connection *c)
 {
 	struct sim *s = c->sim;
@@ -105,7 +105,7 @@ static void shrink(struct host *h)
 		queue_shrink(h, q);
 }
 
-/* Subjects that some seeds have. */
+/* Trouble that only some seeds have. */
 static void rare_trouble(struct sim *s)
 {
 	if (s->withdraws && below(s, WITHDRAWING, 6000) == 0)

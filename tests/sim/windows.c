@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Memory windows: each area may have one, bound and invalidated by requests of its owner's send
- * queue, or by a SEND with invalidate of the peer, who works through the window's key meanwhile.
+ * Memory windows. Each area may have one. Requests of its owner's send queue bind and invalidate
+ * it, or a SEND with invalidate of the peer, which uses the window's key meanwhile.
  */
 #include "sim.h"
 
@@ -14,7 +14,7 @@ bool is_window_request(int opcode)
 	       opcode == IBV_WR_LOCAL_INV;
 }
 
-/* The area that the stream's owner has for its peer. */
+/* Returns the area that the stream's owner provides for its peer. */
 static struct area *own_area(const struct stream *st)
 {
 	return &st->from->in->area;
@@ -30,7 +30,7 @@ static void make_window(struct sim *s, struct area *a, struct host *h)
 	a->window_key = adv_mw_rkey(a->window);
 }
 
-/* A request about the window of one's own memory, now and then. False: none. */
+/* Posts a request for the own memory's window at times. False: none. */
 bool window_choose(struct stream *st, struct request *q)
 {
 	struct sim *s = st->from->host->sim;
@@ -66,7 +66,7 @@ void window_fill(struct stream *st, const struct request *q, struct ibv_send_wr 
 	a->ibv_mw.type = a->window_type;
 	a->ibv_mw.rkey = a->window_key;
 	a->ibv_mr.lkey = a->r->key;
-	/* All of it, or the counters and half of the slots. */
+	/* The whole area, or the counters and half of the slots. */
 	a->window_len = a->r->len;
 	if (chance(st->from->host->sim, WINDOWS, 500))
 		a->window_len = COUNTER_BYTES + (uint64_t)a->slots / 2 * a->slot_size;
@@ -81,7 +81,7 @@ void window_fill(struct stream *st, const struct request *q, struct ibv_send_wr 
 	a->window_key = wr->bind_mw.rkey;
 }
 
-/* A SEND may take the peer's window away. */
+/* A SEND may invalidate the peer's window. */
 bool window_send_invalidates(struct stream *st, struct request *q)
 {
 	struct sim *s = st->from->host->sim;
@@ -95,7 +95,7 @@ bool window_send_invalidates(struct stream *st, struct request *q)
 	return true;
 }
 
-/* Whether the request goes by the window: its key then, else that of the region. */
+/* Chooses the key of a request: the window's or the region's. */
 uint32_t window_or_region_key(struct stream *st, struct request *q)
 {
 	struct area *a = &st->area;
@@ -114,7 +114,7 @@ void window_posted(struct stream *st, const struct request *q)
 	st->area.window_users += q->by_window;
 }
 
-/* A request that used one, or was about one, has completed well. */
+/* A request that used, bound or invalidated a window has succeeded. */
 void window_done(struct stream *st, const struct request *q)
 {
 	struct area *a = &st->area;
@@ -129,13 +129,14 @@ void window_done(struct stream *st, const struct request *q)
 		a->window_state = WINDOW_NONE;
 		return;
 	}
-	/* The key before this one names nothing any more. */
+	/* The previous key is invalid now. */
 	a->old_key = (a->window_key & ~0xffu) | ((a->window_key - 1) & 0xff);
 	a->window_state = WINDOW_BOUND;
 	st->from->host->sim->total.bound++;
 }
 
-/* The QP that has bound it is reset or gone, and a type 2 binding with it (IBTA vol. 1, 10.6.7). */
+/* The QP that bound it was reset or destroyed, which ends a type 2 binding (IBTA vol. 1, 10.6.7).
+ */
 void window_lost(const struct end *end)
 {
 	struct area *a = end->in ? &end->in->area : NULL;
@@ -146,7 +147,7 @@ void window_lost(const struct end *end)
 	a->window_state = WINDOW_NONE;
 }
 
-/* The connection has broken, or the area goes away. */
+/* Ends the window: the connection broke, or the area is deregistered. */
 void window_forget(struct area *a)
 {
 	if (a->window && a->r && a->r->host->e)

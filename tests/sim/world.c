@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The loop over events, and the end. */
+/* The event loop, and the end of a run. */
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 
 #define TICK_FIRST (5 * US)
 #define TICK_LAST  (20 * MS)
-#define CLOSE_TIME (700 * SEC) /* virtual; an answer of the connection manager may be awaited */
+#define CLOSE_TIME (700 * SEC) /* virtual time; the connection manager may wait for an answer */
 
 void violation(struct sim *s, const char *fmt, ...)
 {
@@ -45,12 +45,12 @@ static void open_world(struct sim *s)
 		d->end.host = &s->host[below(s, SHAPES, s->host_count)];
 		d->end.side = 0;
 	}
-	/* Each makes handles for all. */
+	/* Each host creates address handles for all hosts. */
 	for (unsigned i = 0; i < s->datagram_count; i++)
 		datagram_open(&s->datagram[i]);
 }
 
-/* ---- what applications do ---- */
+/* ---- applications ---- */
 
 static bool goal_reached(const struct sim *s)
 {
@@ -84,7 +84,7 @@ static void post_receives(struct sim *s, unsigned per_mille)
 			pool_post(s->datagram[i].pool, 4);
 }
 
-/* Looks that an application takes now and then, whatever the network does. */
+/* Lets applications act at intervals, independent of the network. */
 static void tick(struct sim *s)
 {
 	uint64_t before = s->total.posted + s->total.operations + s->total.received;
@@ -118,7 +118,7 @@ static void tick(struct sim *s)
 	s->next_tick = s->now + s->tick;
 }
 
-/* After each event. */
+/* Runs after each event. */
 static void act(struct sim *s)
 {
 	for (unsigned i = 0; i < s->host_count; i++) {
@@ -205,7 +205,7 @@ static bool at_rest(const struct sim *s)
 	return true;
 }
 
-/* Connections have ended, and their managers have no more to say. */
+/* True if connections have ended and their managers have no more messages. */
 static bool is_quiet(const struct sim *s)
 {
 	for (unsigned i = 0; i < s->connection_count; i++)

@@ -19,7 +19,7 @@ struct ibv_context *open_device(void)
 	return ctx;
 }
 
-/* The loopback address of the family. */
+/* Returns the loopback address of the family. */
 static void find_gid(struct side *s, bool ipv6)
 {
 	static const union ibv_gid v4 = {

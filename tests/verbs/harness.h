@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Two ends of a connection in one process, each with a device of its own, over loopback. Everything
- * goes through the public headers: the tests are programs like any other.
+ * Two ends of a connection in one process, each with its own device, over loopback. The tests use
+ * only the public headers, like ordinary programs.
  */
 #ifndef ADV_TESTS_VERBS_HARNESS_H
 #define ADV_TESTS_VERBS_HARNESS_H
@@ -18,8 +18,8 @@
 #include <infiniband/verbs.h>
 
 #define BUF_SIZE    (1 << 20)
-#define PATIENCE    60.0		     /* seconds: what takes longer hangs */
-#define PATIENCE_MS ((int)(PATIENCE * 1000)) /* the same for poll(2) */
+#define PATIENCE    60.0		     /* s; whatever takes longer hangs */
+#define PATIENCE_MS ((int)(PATIENCE * 1000)) /* for poll(2) */
 #define QKEY	    0x11223344u
 #define GRH_SIZE    40
 #define ALL_ACCESS                                                                                 \
@@ -34,7 +34,7 @@ struct side {
 	struct ibv_cq *recv_cq;
 	struct ibv_srq *srq;
 	struct ibv_qp *qp;
-	struct ibv_qp_init_attr init; /* as it came back */
+	struct ibv_qp_init_attr init; /* as the call returned it */
 	uint8_t *buf;		      /* BUF_SIZE bytes, registered with ALL_ACCESS */
 	struct ibv_mr *mr;
 	int gid_index;
@@ -45,31 +45,31 @@ struct pair {
 	struct side a, b;
 };
 
-/* How the sides of a pair are to be made; all zero is good. */
+/* The attributes of a pair; all zero gives the defaults. */
 struct options {
 	enum ibv_qp_type type; /* 0: RC */
 	struct ibv_qp_cap cap; /* 0: 64 requests of 4 entries, 64 bytes inline */
 	bool sq_sig_all;
-	bool srq;	       /* side b takes its receives from an SRQ */
+	bool srq;	       /* side b uses an SRQ */
 	int qp_access;	       /* 0: ALL_ACCESS */
 	uint8_t timeout;       /* 0: 14 */
 	uint8_t retry_cnt;     /* 0: 3 */
 	uint8_t rnr_retry;     /* as in struct ibv_qp_attr; 0 is 0 */
 	uint8_t min_rnr_timer; /* 0: 1 */
-	uint64_t send_ops;     /* not 0: made with ibv_create_qp_ex() */
+	uint64_t send_ops;     /* not 0: use ibv_create_qp_ex() */
 	bool ipv6;	       /* ::1 instead of 127.0.0.1 */
 	bool unconnected;      /* leave the QPs in RESET */
 };
 
 struct ibv_context *open_device(void);
 
-/* Asserts that all of it works. */
+/* Creates a pair; asserts success. */
 void side_open(struct side *s, const struct options *o);
 void side_close(struct side *s);
 void pair_open(struct pair *p, const struct options *o);
 void pair_close(struct pair *p);
 
-/* Moves s->qp one state on, towards `peer`; 0 or errno. */
+/* Moves s->qp to the next state, with `peer` as its peer; 0 or errno. */
 int to_init(struct side *s, const struct options *o);
 int to_rtr(struct side *s, const struct side *peer, const struct options *o);
 int to_rts(struct side *s, const struct options *o);
@@ -77,24 +77,24 @@ int to_state(struct side *s, enum ibv_qp_state state);
 enum ibv_qp_state state_of(struct side *s);
 
 struct ibv_sge sge_of(const struct side *s, size_t offset, uint32_t length);
-/* An address vector from s to peer. */
+/* Makes an address vector from s to peer. */
 struct ibv_ah_attr av_to(const struct side *s, const struct side *peer);
 
-/* Post one request; return what ibv_post_*() does. */
+/* Post one request; return the result of ibv_post_*(). */
 int post_recv(struct side *s, uint64_t wr_id, size_t offset, uint32_t length);
 int post_send(struct side *s, uint64_t wr_id, size_t offset, uint32_t length, unsigned flags);
-/* RDMA WRITE, READ or atomic (opcode) towards the same kind of offset at the peer. */
+/* Posts a WRITE, READ or atomic (opcode) to an offset of the peer's buffer. */
 int post_rdma(struct side *s, const struct side *peer, enum ibv_wr_opcode opcode, uint64_t wr_id,
 	      size_t offset, uint32_t length, size_t remote_offset, uint32_t rkey);
 
-/* Polls for one completion for up to seconds; false: none came. */
+/* Polls for one completion for up to `seconds`; false: none. */
 bool wait_wc(struct ibv_cq *cq, struct ibv_wc *wc, double seconds);
 /* Asserts that the next completion within 10 s is this one. */
 struct ibv_wc expect_wc(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status);
-/* Asserts that no completion comes for a while. */
+/* Asserts that there is no completion for a while. */
 void expect_none(struct ibv_cq *cq);
 
-/* The next asynchronous event; asserts that it comes within PATIENCE. */
+/* Returns the next asynchronous event; asserts that it comes within PATIENCE. */
 struct ibv_async_event wait_async(struct ibv_context *ctx);
 bool readable(int fd, int milliseconds);
 double now_seconds(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Asynchronous events of errors, of the port and of the device, and what the log says of them. */
+/* Asynchronous events of errors, port and device, and their log lines. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 static char log_file[] = "/tmp/adverb-test-async-XXXXXX";
 
-/* The log has a line with this text since the last call. */
+/* True if the log got a line with this text since the last call. */
 static void expect_logged(const char *text)
 {
 	static char all[1 << 20];
@@ -26,7 +26,7 @@ static void expect_logged(const char *text)
 	assert_int_equal(truncate(log_file, 0), 0);
 }
 
-/* Other events may come before it; those of the same object as well. */
+/* Waits for the event; others may come before it, also of the same object. */
 static struct ibv_async_event expect_async(struct ibv_context *ctx, enum ibv_event_type type)
 {
 	struct ibv_async_event event = wait_async(ctx);
@@ -75,7 +75,7 @@ static void access_violation(void **state)
 	pair_close(&p);
 }
 
-/* A queue pair whose completions find no room is lost, and its peer hears no more. */
+/* A queue pair whose completions overrun the CQ fails, and its peer gets no more answers. */
 static void overrun_is_fatal(void **state)
 {
 	const struct options o = {.timeout = 8};
@@ -155,7 +155,7 @@ static void expect_port(struct ibv_context *ctx, enum ibv_event_type type,
 	assert_int_equal(port_state(ctx), state);
 }
 
-/* A port that goes down takes nobody's queue pair along, but for what is sent meanwhile. */
+/* A port that goes down fails no queue pair, except for requests sent meanwhile. */
 static void port_goes_and_comes(void **state)
 {
 	struct pair patient, sending;
@@ -181,7 +181,7 @@ static void port_goes_and_comes(void **state)
 
 /* ---- the device ---- */
 
-/* Runs `adverb` with arguments; what its first line says. */
+/* Runs `adverb` with arguments; returns its first line. */
 static void run_adverb(const char *arguments, char *line, int size)
 {
 	char command[4096], rest[512];
@@ -197,8 +197,8 @@ static void run_adverb(const char *arguments, char *line, int size)
 	assert_int_equal(pclose(f), 0);
 }
 
-/* One that waits for us; another that nobody uses any more has to leave first, a second after it
- * was looked for. */
+/* Starts a daemon that serves us. One without clients must exit first, a second after the last
+ * query. */
 static void start_daemon(void)
 {
 	char command[4096];
@@ -212,7 +212,7 @@ static void start_daemon(void)
 	}
 }
 
-/* The process ids of the daemon and of its keeper. */
+/* Finds the process ids of the worker and the keeper. */
 static void find_daemon(int *daemon, int *keeper)
 {
 	char line[512];
@@ -230,8 +230,8 @@ static void send_one(struct pair *p)
 	assert_int_equal(post_send(&p->a, 1, 0, 8, IBV_SEND_SIGNALED), 0);
 }
 
-/* Nobody is left who looks after addresses, and no other daemon can be started: what is sent may
- * fail, but nothing hangs, and a device that is opened anew works. */
+/* No daemon follows address changes, and none can be started. Sends may fail, but nothing hangs,
+ * and a newly opened device works. */
 static void device_fatal(void **state)
 {
 	const char *program = getenv("ADVERB_DAEMON");
@@ -241,12 +241,12 @@ static void device_fatal(void **state)
 	char line[512];
 	struct pair p;
 
-	/* A process looks when it opens the device what it would start. */
+	/* A process finds the daemon's program when it opens the device. */
 	start_daemon();
 	setenv("ADVERB_DAEMON", "/nonexistent/adverbd", 1);
 	pair_open(&p, &(struct options){.timeout = 8});
 	find_daemon(&daemon, &keeper);
-	/* Each would replace the other. */
+	/* Stop both first: each would replace the other. */
 	assert_int_equal(kill(keeper, SIGSTOP) | kill(daemon, SIGSTOP), 0);
 	assert_int_equal(kill(keeper, SIGKILL) | kill(daemon, SIGKILL), 0);
 	expect_async(p.a.ctx, IBV_EVENT_DEVICE_FATAL);
@@ -260,7 +260,7 @@ static void device_fatal(void **state)
 	else
 		unsetenv("ADVERB_DAEMON");
 	free(path);
-	/* Another program starts the new daemon, see run-isolated. */
+	/* Another program starts the new daemon: see run-isolated. */
 	run_adverb("gids", line, sizeof(line));
 	pair_open(&p, &(struct options){0});
 	send_one(&p);
@@ -280,7 +280,7 @@ int main(void)
 	if (fd < 0)
 		return 1;
 	close(fd);
-	/* By UDP: processes of one machine need no port otherwise. */
+	/* By UDP: in shared memory, processes of one machine need no port. */
 	setenv("ADVERB_NO_SHM", "1", 1);
 	setenv("ADVERB_LOG", "warn", 1);
 	setenv("ADVERB_LOG_FILE", log_file, 1);

@@ -23,7 +23,7 @@ static void list_names_one_device(void **state)
 	assert_int_equal(list[0]->transport_type, IBV_TRANSPORT_IB);
 	assert_true(ibv_get_device_guid(list[0]) != 0);
 	assert_int_equal(ibv_get_device_index(list[0]), -1);
-	/* What provider libraries read behind the structure. */
+	/* Provider libraries read these members behind the structure. */
 	assert_null(*(void **)(list[0] + 1));
 	ibv_free_device_list(list);
 
@@ -103,7 +103,7 @@ static void port_is_an_active_ethernet(void **state)
 	assert_int_equal(port.port_cap_flags2, 0);
 	assert_int_equal(ibv_query_port(ctx, 2, &port), EINVAL);
 
-	/* The exported function knows the structure's first 48 bytes only. */
+	/* The exported function knows only the first 48 bytes of the structure. */
 	memset(&canary, 0x5a, sizeof(canary));
 #undef ibv_query_port
 	assert_int_equal(ibv_query_port(ctx, 1, (void *)&canary), 0);
@@ -190,7 +190,7 @@ static void helpers(void **state)
 	assert_int_equal(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);
 }
 
-/* The child must neither crash nor disturb the parent's device, and may open its own. */
+/* The child neither crashes nor disturbs the parent's device, and can open its own. */
 static int child_of(struct side *s)
 {
 	struct ibv_context *own;
@@ -216,7 +216,7 @@ static void fork_leaves_the_parent_alone(void **state)
 	pid_t pid;
 
 #ifdef __SANITIZE_THREAD__
-	skip(); /* it does not let a child of fork() start threads */
+	skip(); /* it supports no threads in a child of fork() */
 #endif
 	pair_open(&p, &(struct options){0});
 	pid = fork();

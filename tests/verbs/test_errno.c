@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Every call that can fail leaves in errno what it failed with, as it does where a system call has
- * set it. Each is called with errno at a value that none of them returns. The list is held against
- * the library's symbols.
+ * Every call that can fail stores its error in errno, like a system call. Each is called with errno
+ * at a value that none of them returns. The list of calls is compared with the library's symbols.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -14,7 +13,7 @@
 
 #include "harness.h"
 
-#define SENTINEL EXDEV /* no call of the verbs returns it */
+#define SENTINEL EXDEV /* no verbs call returns it */
 #define NO_FILE	 "no such file"
 
 static struct pair p, ud; /* both sides of p use SRQs; ud is not connected */
@@ -26,7 +25,7 @@ static struct ibv_qp *ex_qp;
 static struct ibv_cq_ex *cq_ex;
 static union ibv_gid group = {.raw = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 1, 1, 1}};
 
-/* ---- the calls that fail: what they return, a pointer as well, as a long ---- */
+/* ---- failing calls: their result, also a pointer, as a long ---- */
 
 static long query_gid_ex(void)
 {
@@ -444,7 +443,7 @@ enum kind { ERROR, NEGATIVE, MINUS_ONE, OBJECT };
 enum where { HERE, IN_A_CHILD, WITHOUT_FILES };
 
 static const struct failing {
-	const char *name; /* of the symbol, or of the operation */
+	const char *name; /* of the symbol or the operation */
 	long (*call)(void);
 	int error;
 	enum kind kind;
@@ -515,7 +514,7 @@ static const struct failing {
 	{"start_poll", start_poll, EINVAL, ERROR, HERE},
 };
 
-/* Those that return nothing, or have no way to fail that a program could bring about. */
+/* Calls that return nothing, or that a program cannot make fail. */
 static const char *const unfailing[] = {
 	"ibv_ack_async_event",
 	"ibv_ack_cq_events",
@@ -553,7 +552,7 @@ static const char *const unfailing[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What is wrong, to stderr; true: nothing. No assertion, as it may be in a child. */
+/* Prints errors to stderr; true: none. No assertion, because it may run in a child. */
 static bool fails_as_it_should(const struct failing *f)
 {
 	const long returned[] = {
@@ -610,7 +609,7 @@ static void what_fails_says_so_in_errno(void **state)
 	assert_int_equal(bad, 0);
 }
 
-/* Lists of no requests, which rdma-core's providers survive. */
+/* Empty lists of requests, which rdma-core's providers accept. */
 static void a_list_may_be_empty(void **state)
 {
 	struct ibv_send_wr *bad_send = NULL;
@@ -638,7 +637,7 @@ static bool is_listed(const char *name)
 	return false;
 }
 
-/* Of the nodes up to 1.14; test_newer.c has those that are newer than the headers. */
+/* The nodes up to 1.14; test_newer.c has those that are newer than the headers. */
 static void every_exported_call_is_listed(void **state)
 {
 	FILE *f = fopen(SYMBOLS, "r");
@@ -657,7 +656,7 @@ static void every_exported_call_is_listed(void **state)
 	assert_true(found > 50);
 }
 
-/* ---- the objects that the calls need ---- */
+/* ---- the objects that the calls use ---- */
 
 static int nonblocking(int fd)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Work that fails: the status at both ends, and its cause (src/transport/engine.h). */
+/* Failing requests: the status at both ends, and its cause (src/transport/cause.h). */
 #include <stdlib.h>
 
 #include "harness.h"
@@ -170,7 +170,7 @@ static void nobody_answers(void **state)
 	pair_close(&p);
 }
 
-/* Seconds until a SEND that cannot succeed completes with this status. */
+/* Returns the seconds until a SEND that must fail completes with this status. */
 static double seconds_until(const struct options *o, bool deaf, enum ibv_wc_status status)
 {
 	struct ibv_wc wc;
@@ -189,8 +189,8 @@ static double seconds_until(const struct options *o, bool deaf, enum ibv_wc_stat
 	return began;
 }
 
-/* IBTA 9.7.6.1.3: a timeout is at least T = 4.096 us x 2^timeout, and there is one more than there
- * are retries. How late the machine is, nobody knows. */
+/* IBTA 9.7.6.1.3: a timeout is at least T = 4.096 us x 2^timeout, and there is one more timeout
+ * than retries. There is no upper bound on a busy machine. */
 static void retries_take_their_time(void **state)
 {
 	for (uint8_t timeout = 10; timeout <= 12; timeout++)
@@ -203,7 +203,7 @@ static void retries_take_their_time(void **state)
 		}
 }
 
-/* Codes 14, 16, 18 of IBTA table 46: 1.28, 2.56, 5.12 ms, waited for before each retry. */
+/* Codes 14, 16, 18 of IBTA table 46: a wait of 1.28, 2.56, 5.12 ms before each retry. */
 static void rnr_retries_take_their_time(void **state)
 {
 	for (uint8_t code = 14; code <= 18; code += 2)
@@ -237,7 +237,7 @@ static void ud_message_longer_than_the_mtu(void **state)
 	wr.wr.ud.remote_qpn = p.b.qp->qp_num;
 	wr.wr.ud.remote_qkey = QKEY;
 	assert_int_equal(post_recv(&p.b, 2, 0, 65536), 0);
-	/* Refused at once, or completed with a length error: hardware does either. */
+	/* Refused at once, or completed with a length error: cards do either. */
 	err = ibv_post_send(p.a.qp, &wr, &bad);
 	if (err) {
 		assert_int_equal(err, EINVAL);
@@ -284,7 +284,7 @@ static void invalidation_of_no_window(void **state)
 	pair_close(&p);
 }
 
-/* A response that is shorter than what was asked for; the network has left its ICRC right. */
+/* A response shorter than requested, with a right ICRC. */
 static void response_cut_short(void **state)
 {
 	struct pair p;
@@ -300,7 +300,8 @@ static void response_cut_short(void **state)
 	pair_close(&p);
 }
 
-/* UC loses the middle of a message: its request, of an SRQ, comes back, and all goes on. */
+/* UC loses the middle of a message: its receive request returns to the SRQ, and traffic continues.
+ */
 static void uc_message_broken_off(void **state)
 {
 	struct pair p;

@@ -49,19 +49,19 @@ static void one_event_an_arming(void **state)
 	pair_open(&p, &(struct options){0});
 	set_nonblocking(p.b.channel->fd);
 
-	/* Not armed: none. */
+	/* Not armed: no event. */
 	send_one(&p, 1, 0);
 	expect_wc(p.b.recv_cq, 1, IBV_WC_SUCCESS);
 	expect_no_event(&p.b);
 
-	/* Armed once: one, for the first of two completions. */
+	/* Armed once: one event, for the first of two completions. */
 	assert_int_equal(ibv_req_notify_cq(p.b.recv_cq, 0), 0);
 	send_one(&p, 2, 0);
 	send_one(&p, 3, 0);
 	expect_event(&p.b, p.b.recv_cq);
 	expect_no_event(&p.b);
 
-	/* A completion that is there already when arming does not count. */
+	/* A completion that is in the queue before arming gives no event. */
 	assert_int_equal(ibv_req_notify_cq(p.b.recv_cq, 0), 0);
 	expect_no_event(&p.b);
 	expect_wc(p.b.recv_cq, 2, IBV_WC_SUCCESS);
@@ -97,7 +97,7 @@ static void solicited_only(void **state)
 
 #define ROUNDS 2000
 
-/* Sleeps for each message as ibv_get_cq_event(3) shows: a lost wake-up hangs it. */
+/* Sleeps for each message as in ibv_get_cq_event(3): a lost wake-up would hang it. */
 static void *sleeper(void *arg)
 {
 	struct side *s = arg;
@@ -135,7 +135,7 @@ static void no_wakeup_is_lost(void **state)
 	assert_int_equal(ibv_req_notify_cq(p.b.recv_cq, 0), 0);
 	assert_int_equal(pthread_create(&thread, NULL, sleeper, &p.b), 0);
 	for (uint64_t i = 0; i < ROUNDS; i++) {
-		/* Full while the sleeper has yet to poll what has come. */
+		/* The queue is full until the sleeper has polled its completions. */
 		while ((err = post_recv(&p.b, i, 0, 64)) == ENOMEM)
 			sched_yield();
 		assert_int_equal(err, 0);
@@ -147,7 +147,7 @@ static void no_wakeup_is_lost(void **state)
 	pair_close(&p);
 }
 
-/* A thread that waits for events that never come can be cancelled. */
+/* A thread that waits for an event can be cancelled. */
 static void *waiter(void *arg)
 {
 	struct ibv_comp_channel *channel = arg;
@@ -212,7 +212,7 @@ static void destroying_a_cq_waits_for_acks(void **state)
 	pair_close(&p);
 }
 
-/* What waits in the channel for a CQ goes with it; another CQ's events stay. */
+/* Destroying a CQ removes its events from the channel; another CQ's events stay. */
 static void events_of_a_destroyed_cq_are_dropped(void **state)
 {
 	struct pair p;
@@ -264,7 +264,7 @@ static void async_of_a_qp(void **state)
 	assert_int_equal(ibv_get_async_event(p.b.ctx, &event), -1);
 	assert_int_equal(errno, EAGAIN);
 
-	/* A QP with an SRQ that goes into error reports that it takes no more from it. */
+	/* A QP with an SRQ that enters the error state reports the last WQE. */
 	assert_int_equal(to_state(&p.b, IBV_QPS_ERR), 0);
 	event = wait_async(p.b.ctx);
 	assert_int_equal(event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
@@ -342,7 +342,7 @@ static void destroying_a_qp_waits_for_acks(void **state)
 	pair_close(&p);
 }
 
-/* Whoever never looks at events can destroy the object all the same. */
+/* An object with unread events can be destroyed. */
 static void unread_async_events_are_dropped(void **state)
 {
 	struct pair p;

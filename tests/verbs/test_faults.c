@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a program sees of a fault plan that it was started with. */
+/* The effects of a fault plan on the program that was started with it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -8,7 +8,7 @@
 
 #include "harness.h"
 
-/* As in test_fork.c: a child that ends by exit() still has the device's memory. */
+/* As in test_fork.c: a child that calls exit() still has the device's memory. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 
 const char *__lsan_default_suppressions(void)
@@ -16,7 +16,7 @@ const char *__lsan_default_suppressions(void)
 	return "leak:adv_udp_set_addresses\n";
 }
 
-/* The plan of the devices that are opened until forget_plan(). */
+/* Sets the plan of devices that are opened until forget_plan(). */
 static void give_plan(const char *plan)
 {
 	assert_int_equal(setenv("ADVERB_FAULT", plan, 1), 0);
@@ -44,7 +44,7 @@ static void expect_port_event(struct ibv_context *ctx, enum ibv_event_type type)
 	ibv_ack_async_event(&event);
 }
 
-/* A program that does nothing else sees the port down from the start, and come up. */
+/* An idle program sees the port down from the start, and then up. */
 static void port_is_down_from_the_start(void **state)
 {
 	struct ibv_context *ctx;
@@ -72,7 +72,7 @@ static void device_fails_at_the_start(void **state)
 
 /* ---- every status and every event ---- */
 
-/* A queue pair whose peer is itself, with an SRQ; connected under the plan. */
+/* Connects a queue pair with an SRQ to itself, under the plan. */
 static void open_alone(struct side *s, const char *plan)
 {
 	const struct options o = {.srq = true};
@@ -82,7 +82,7 @@ static void open_alone(struct side *s, const char *plan)
 	forget_plan();
 	assert_int_equal(to_init(s, &o), 0);
 	assert_int_equal(to_rtr(s, s, &o), 0);
-	/* An event that is fatal may have been first. */
+	/* A fatal event may have happened before. */
 	assert_true(to_rts(s, &o) == 0 || state_of(s) == IBV_QPS_ERR);
 }
 
@@ -113,7 +113,7 @@ static const char *const statuses[] = {
 	"TM_RNDV_INCOMPLETE",
 };
 
-/* Of a send request, and of a receive request. */
+/* For a send request and a receive request. */
 static void every_status(void **state)
 {
 	for (unsigned i = 1; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
@@ -145,7 +145,7 @@ enum element { PORT, QP, BOTH_CQS, SRQ, WQ };
 static const struct {
 	const char *name;
 	enum element element;
-	bool fails; /* the queue pair goes to error */
+	bool fails; /* the queue pair enters the error state */
 } events[] = {
 	{"CQ_ERR", BOTH_CQS, false},
 	{"QP_FATAL", QP, true},
@@ -191,7 +191,7 @@ static void expect_element(const struct side *s, const struct ibv_async_event *e
 	}
 }
 
-/* The library waits for the acknowledgement of each when objects are destroyed. */
+/* Destroying an object blocks until its events are acknowledged. */
 static void every_event(void **state)
 {
 	for (unsigned i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
@@ -211,7 +211,8 @@ static void every_event(void **state)
 				ibv_ack_async_event(&e);
 				continue;
 			}
-			/* The queue pair of an SRQ that goes to error says so. */
+			/* A queue pair with an SRQ reports the last WQE when it enters the error
+			 * state. */
 			assert_true(events[i].fails);
 			assert_int_equal(e.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
 			ibv_ack_async_event(&e);
@@ -222,7 +223,7 @@ static void every_event(void **state)
 	}
 }
 
-/* At its time, and once. */
+/* The event comes at its time, and once. */
 static void event_at_a_time(void **state)
 {
 	double began = now_seconds();
@@ -247,7 +248,7 @@ struct address {
 	union ibv_gid gid;
 };
 
-/* Opens a side, and connects it to the one at the other end of the socket. */
+/* Opens a side and connects it to the one at the other end of the socket. */
 static void meet(struct side *s, int fd)
 {
 	const struct options o = {0};
@@ -270,7 +271,7 @@ static void meet(struct side *s, int fd)
 	assert_int_equal(read(fd, &ready, 1), 1);
 }
 
-/* Who has received a message and ends has answered it, though the plan lets the answer wait. */
+/* A process that received a message and exits has acknowledged it, although ACKs are delayed. */
 static void receive_and_exit(int fd)
 {
 	struct side s;
@@ -305,7 +306,7 @@ static void exit_sends_what_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exit_sends_what_waits), /* before there is a thread */
+		cmocka_unit_test(exit_sends_what_waits), /* before there are threads */
 		cmocka_unit_test(port_is_down_from_the_start),
 		cmocka_unit_test(device_fails_at_the_start),
 		cmocka_unit_test(every_status),

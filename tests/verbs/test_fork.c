@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * fork(), as ibv_fork_init(3) has it: the parent's objects are the parent's, whose traffic goes on
- * unharmed whatever the child does; the child may open a device of its own, run another program, or
- * end by exit().
+ * fork(), as ibv_fork_init(3) describes it. The objects belong to the parent, and the child does
+ * not disturb its traffic. The child can open its own device, run another program, or call exit().
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,8 +15,8 @@
 #define CHILDREN 20
 #define MESSAGE	 4096
 
-/* A child that ends by exit() still has the device's memory. What the UDP link has allocated is
- * found from memory of mmap() only, where the leak sanitizer does not look. */
+/* A child that calls exit() still has the device's memory. Only memory of mmap() refers to the UDP
+ * link's allocations, and the leak sanitizer does not search there. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 
 const char *__lsan_default_suppressions(void)
@@ -29,7 +28,7 @@ static struct pair p;
 static atomic_bool done;
 static atomic_uint exchanged;
 
-/* One message there, compared; cmocka's assertions are for the main thread. */
+/* Sends one message and compares it. cmocka's assertions work only in the main thread. */
 static bool exchange(uint32_t round)
 {
 	struct ibv_wc wc;
@@ -56,7 +55,7 @@ static void *traffic(void *arg)
 	return NULL;
 }
 
-/* True where the child ended with status 0, and in time. */
+/* True if the child exited with status 0 in time. */
 static bool ended_well(pid_t child)
 {
 	int status;
@@ -75,7 +74,7 @@ static int run_a_program(void)
 	_exit(1);
 }
 
-/* With the destructors of all libraries. */
+/* Exits with the destructors of all libraries. */
 static int end_by_exit(void)
 {
 	exit(0);
@@ -95,7 +94,7 @@ static int open_own(void)
 	_exit(0);
 }
 
-/* What is the parent's fails, and freeing it does no harm. */
+/* Calls with the parent's objects fail, and freeing them is harmless. */
 static int use_the_parents(void)
 {
 	struct ibv_port_attr port;
@@ -113,7 +112,7 @@ static int use_the_parents(void)
 	_exit(0);
 }
 
-/* Forks while other threads hold the device's lock, as one or another does most of the time. */
+/* Forks while other threads use the device; one of them mostly holds its lock. */
 static void fork_beside_traffic(int (*child_does)(void))
 {
 	pthread_t thread;
@@ -166,7 +165,7 @@ static void child_uses_the_parents_objects(void **state)
 	fork_beside_traffic(use_the_parents);
 }
 
-/* Registered memory stays the parent's, though a page that either writes to is copied. */
+/* Registered memory stays the parent's, although the kernel copies a page that either writes. */
 static void registered_memory_is_the_parents(void **state)
 {
 	int told[2];
@@ -180,7 +179,7 @@ static void registered_memory_is_the_parents(void **state)
 	if (child == 0) {
 		alarm((unsigned)PATIENCE);
 		memset(p.a.buf, 7, 2 * MESSAGE);
-		if (read(told[0], &byte, 1) != 1) /* the parent has exchanged */
+		if (read(told[0], &byte, 1) != 1) /* the parent has exchanged messages */
 			_exit(1);
 		for (size_t i = 0; i < MESSAGE; i++)
 			if (p.b.buf[MESSAGE + i] != 1 || p.a.buf[i] != 7)

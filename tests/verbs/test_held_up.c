@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A poll that is kept from running after it has looked, as on a busy machine, does not say that
- * there is nothing: programs close a connection upon that, in the belief that what came before its
- * end has been polled. The library's system calls pass through here. The packet is kept back until
- * the poll has found the socket empty, and the poll goes on some milliseconds later.
+ * A poll that is descheduled after it has read the socket, as on a busy machine, does not report an
+ * empty queue. Programs would close the connection, because they believe that all earlier packets
+ * have been polled. This program replaces the library's system calls. It holds a packet back until
+ * the poll has found the socket empty, and lets the poll continue some milliseconds later.
  */
 #include "harness.h"
 
@@ -21,9 +21,9 @@ typedef long syscall_fn(long number, ...);
 
 static syscall_fn *real;
 static pthread_t tester;
-static enum { PASS, KEEP, DELIVER } mode; /* of the tester's own calls */
+static enum { PASS, KEEP, DELIVER } mode; /* for the calls of the thread under test */
 
-/* What was to be sent. */
+/* The packet that was to be sent. */
 static struct {
 	int fd;
 	struct sockaddr_storage to;
@@ -51,7 +51,7 @@ static long keep(int fd, const struct msghdr *m)
 	return (long)kept.len;
 }
 
-/* The packet comes now, and the caller goes on later. */
+/* Delivers the packet now; the caller continues later. */
 static void deliver(void)
 {
 	struct iovec iov = {kept.bytes, kept.len};
@@ -71,7 +71,7 @@ static void deliver(void)
 		;
 }
 
-/* In the place of the C library's; it reads six arguments, however many there are. */
+/* Replaces the C library's function. It always reads six arguments. */
 __attribute__((visibility("default"), no_sanitize_address)) long syscall(long number, ...)
 {
 	long a[6], result;
@@ -82,7 +82,7 @@ __attribute__((visibility("default"), no_sanitize_address)) long syscall(long nu
 	for (unsigned i = 0; i < 6; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
-	if (!real) /* a library's own beginning */
+	if (!real) /* during the start of a library */
 		real = (syscall_fn *)dlsym(RTLD_NEXT, "syscall");
 	mine = pthread_equal(tester, pthread_self());
 	if (mine && mode == KEEP && number == SYS_sendmsg)
@@ -97,7 +97,7 @@ __attribute__((visibility("default"), no_sanitize_address)) long syscall(long nu
 	return result;
 }
 
-/* Before there are threads. */
+/* Runs before there are threads. */
 __attribute__((constructor)) static void begin(void)
 {
 	real = (syscall_fn *)dlsym(RTLD_NEXT, "syscall");

@@ -7,7 +7,7 @@
 #include "harness.h"
 
 #define ODP_ACCESS (ALL_ACCESS | IBV_ACCESS_ON_DEMAND)
-/* Newer than some headers. */
+/* Missing in some headers. */
 #define FLUSH_GLOBAL_ACCESS	(1 << 8)
 #define FLUSH_PERSISTENT_ACCESS (1 << 9)
 #define WITH_FLUSH		(1u << 11)
@@ -26,7 +26,7 @@ static uint8_t *map_pages(size_t pages)
 	return map;
 }
 
-/* One-sided access of side a to va of b's memory. */
+/* Accesses va of b's memory from side a, one-sided. */
 static enum ibv_wc_status access_at(struct pair *p, enum ibv_wr_opcode opcode, uint64_t va,
 				    uint32_t rkey, uint32_t length)
 {
@@ -47,7 +47,8 @@ static enum ibv_wc_status access_at(struct pair *p, enum ibv_wr_opcode opcode, u
 	return wc.status;
 }
 
-/* Memory that comes after the registration, and goes again: the peer learns it, nobody dies. */
+/* Memory that is mapped after the registration, and unmapped: the peer gets an error, no program
+ * dies. */
 static void pages_come_and_go(void **state)
 {
 	uint8_t *map = map_pages(3);
@@ -94,7 +95,8 @@ static void read_only_pages_are_not_written(void **state)
 	pair_close(&p);
 }
 
-/* The whole address space: what is there can be used at both ends, what is not is an error. */
+/* A region of the whole address space: mapped memory works at both ends, unmapped memory is an
+ * error. */
 static void implicit_region(void **state)
 {
 	uint8_t *map = map_pages(1);
@@ -257,7 +259,7 @@ static void device_memory_carries_data(void **state)
 	pair_close(&p);
 }
 
-/* Posts ibv_wr_flush() of newer headers, whose member comes behind those of older ones. */
+/* Posts ibv_wr_flush() of newer headers, whose member follows those of older ones. */
 static enum ibv_wc_status flush(struct side *s, uint64_t va, uint32_t rkey, uint8_t type,
 				uint8_t level)
 {

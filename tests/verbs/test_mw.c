@@ -4,7 +4,7 @@
 
 #define REMOTE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
-/* Side b's buffer under a region that windows may be bound to. */
+/* Registers side b's buffer so that windows can be bound. */
 static struct ibv_mr *bindable(struct side *s)
 {
 	struct ibv_mr *mr = ibv_reg_mr(s->pd, s->buf, BUF_SIZE, ALL_ACCESS | IBV_ACCESS_MW_BIND);
@@ -103,7 +103,7 @@ static void type_2_by_ibv_wr(void **state)
 	assert_int_equal(wc.opcode, IBV_WC_LOCAL_INV);
 	expect_wc(p.b.send_cq, 3, IBV_WC_SUCCESS);
 	memset(p.b.buf + 4096, 9, 1000);
-	/* The peer takes the window away when it has read. */
+	/* The peer invalidates the window after its READ. */
 	assert_int_equal(post_recv(&p.b, 10, 0, 64), 0);
 	qp = ibv_qp_to_qp_ex(p.a.qp);
 	ibv_wr_start(qp);
@@ -121,7 +121,7 @@ static void type_2_by_ibv_wr(void **state)
 	pair_close(&p);
 }
 
-/* By ibv_post_send(), and what is refused there. */
+/* Binding by ibv_post_send(), and its errors. */
 static void type_2_by_post_send(void **state)
 {
 	struct ibv_send_wr wr = {
@@ -147,7 +147,7 @@ static void type_2_by_post_send(void **state)
 	assert_int_equal(post_rdma(&p.a, &p.b, IBV_WR_RDMA_READ, 2, 0, 100, 0, wr.bind_mw.rkey), 0);
 	expect_wc(p.a.send_cq, 2, IBV_WC_SUCCESS);
 	assert_memory_equal(p.a.buf, p.b.buf, 100);
-	/* Bound already. */
+	/* Already bound. */
 	wr.bind_mw.rkey = ibv_inc_rkey(wr.bind_mw.rkey);
 	assert_int_equal(ibv_post_send(p.b.qp, &wr, &bad), 0);
 	expect_wc(p.b.send_cq, 1, IBV_WC_MW_BIND_ERR);

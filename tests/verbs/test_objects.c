@@ -17,7 +17,7 @@ static void busy_objects_refuse_to_go(void **state)
 	assert_int_equal(ibv_destroy_srq(p.b.srq), EBUSY);
 	assert_int_equal(ibv_destroy_comp_channel(p.b.channel), EBUSY);
 
-	/* All of it still works. */
+	/* Everything still works. */
 	assert_int_equal(post_recv(&p.b, 1, 0, 64), 0);
 	assert_int_equal(post_send(&p.a, 2, 0, 64, IBV_SEND_SIGNALED), 0);
 	expect_wc(p.a.send_cq, 2, IBV_WC_SUCCESS);
@@ -127,7 +127,7 @@ static void mr_flags(void **state)
 		assert_null(ibv_reg_mr(s.pd, s.buf, 4096, 1 << bit));
 		assert_int_equal(errno, EINVAL);
 	}
-	/* All there are, those newer than some headers as well: FLUSH, two of them. */
+	/* All access flags, also those missing in some headers: two for FLUSH. */
 	for (int bit = 0; bit < 10; bit++) {
 		mr = ibv_reg_mr(s.pd, s.buf, 4096, 1 << bit | IBV_ACCESS_LOCAL_WRITE);
 		assert_non_null(mr);
@@ -148,7 +148,7 @@ static void mr_flags(void **state)
 	side_close(&s);
 }
 
-/* Writes 8 bytes through key at va of b's memory; returns the status at a. */
+/* Writes 8 bytes with the key at va of b's memory; returns the status at a. */
 static enum ibv_wc_status write_via(struct pair *p, uint64_t va, uint32_t rkey)
 {
 	struct ibv_sge sge = sge_of(&p->a, 0, 8);
@@ -258,7 +258,7 @@ static void unsupported_kinds_of_objects(void **state)
 	init.send_cq = NULL;
 	assert_null(ibv_create_qp(s.pd, &init));
 	assert_int_equal(errno, EINVAL);
-	/* Objects of two contexts do not mix. */
+	/* Objects of two contexts cannot be combined. */
 	init = s.init;
 	init.recv_cq = t.recv_cq;
 	assert_null(ibv_create_qp(s.pd, &init));

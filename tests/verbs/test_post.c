@@ -25,7 +25,7 @@ static void states_before_rts_refuse(void **state)
 	assert_int_equal(to_rts(&p.a, &o), 0);
 	assert_int_equal(to_rts(&p.b, &o), 0);
 
-	/* The receive of INIT is good, nothing of what was refused was done. */
+	/* The receive posted in INIT is valid; refused requests had no effect. */
 	assert_int_equal(post_send(&p.b, 3, 0, 8, IBV_SEND_SIGNALED), 0);
 	expect_wc(p.b.send_cq, 3, IBV_WC_SUCCESS);
 	expect_wc(p.a.recv_cq, 2, IBV_WC_SUCCESS);
@@ -113,7 +113,7 @@ static void reset_and_reuse(void **state)
 	pair_close(&p);
 }
 
-/* Posts good, wrong, good: the first stays posted, the second is named, the third is not posted. */
+/* Posts a valid, a wrong and a valid request: the first stays posted, the second is returned. */
 static void check_wrong_opcode(enum ibv_qp_type type, enum ibv_wr_opcode wrong)
 {
 	struct ibv_send_wr wr[3] = {0}, *bad = NULL;
@@ -179,7 +179,7 @@ static void inline_data_is_copied_and_not_checked(void **state)
 
 	pair_open(&p, &(struct options){.rnr_retry = 7});
 	assert_int_equal(ibv_post_send(p.a.qp, &wr, &bad), 0);
-	/* No receive is posted yet, so nothing can have left for good. */
+	/* No receive is posted yet, so no request can have completed. */
 	memset(text, 'x', sizeof(text));
 	memset(&sge, 0, sizeof(sge));
 	memset(&wr, 0, sizeof(wr));
@@ -210,7 +210,7 @@ static void unsignaled_work_holds_its_slot(void **state)
 	for (uint32_t i = 0; i < room - 1; i++)
 		assert_int_equal(post_rdma(&p.a, &p.b, IBV_WR_RDMA_WRITE, i, 0, 8, 0, p.b.mr->rkey),
 				 0);
-	/* All but one were signaled: poll them away, then fill the queue with unsignaled ones. */
+	/* All but one were signaled: polls these, then fills the queue with unsignaled ones. */
 	for (uint32_t i = 0; i < room - 1; i++)
 		expect_wc(p.a.send_cq, i, IBV_WC_SUCCESS);
 	for (uint32_t i = 0; i < room - 1; i++) {
@@ -222,7 +222,7 @@ static void unsignaled_work_holds_its_slot(void **state)
 	assert_int_equal(post_recv(&p.b, 100, 0, 8), 0);
 	assert_int_equal(post_send(&p.a, 100, 0, 8, IBV_SEND_SIGNALED), 0);
 	expect_wc(p.b.recv_cq, 100, IBV_WC_SUCCESS);
-	/* All are long done, but none has been polled. */
+	/* All are done, but none has been polled. */
 	assert_int_equal(post_send(&p.a, 101, 0, 8, 0), ENOMEM);
 	expect_wc(p.a.send_cq, 100, IBV_WC_SUCCESS);
 	assert_int_equal(post_recv(&p.b, 102, 0, 8), 0);
@@ -299,7 +299,7 @@ static void scatter_and_gather(void **state)
 	assert_int_equal(wc.opcode, IBV_WC_RECV);
 	assert_true(wc.wc_flags & IBV_WC_WITH_IMM);
 	assert_int_equal(wc.imm_data, 0x01020304);
-	/* Byte k of the message, wherever it came from, lies where the receive's list says. */
+	/* Byte k of the message is where the receive's list puts it. */
 	for (uint32_t k = 0, fi = 0, fo = 0, ti = 0, off = 0; k < total; k++, fo++, off++) {
 		while (fo == fi * 37 % 300)
 			fi++, fo = 0;

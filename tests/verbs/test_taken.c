@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Memory that is taken away while requests use it, by another thread: deregistered, registered
- * elsewhere, its window invalidated or freed. The call returns, and at once other pages lie at its
- * addresses: no byte of them changes. The connection ends with an error that says so.
+ * Another thread withdraws memory while requests use it: it deregisters it, re-registers it
+ * elsewhere, or invalidates or frees its window. When the call has returned, other pages are mapped
+ * at the addresses, and no byte of them changes. The connection ends with the matching error.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,15 +13,15 @@
 
 #define SIZE	(256u << 10)
 #define PART	(64u << 10)
-#define IN_TURN 4 /* requests outstanding */
+#define IN_TURN 4 /* outstanding requests */
 #define CANARY	0x5a
 #ifdef __SANITIZE_THREAD__
-#define ROUNDS 3 /* each way once: it is slow */
+#define ROUNDS 3 /* each way once, because it is slow */
 #else
 #define ROUNDS 6
 #endif
 
-/* What the memory is to the requests, which are always side a's. */
+/* The role of the memory for the requests, which side a posts. */
 enum role {
 	SEND_SOURCE,
 	WRITE_SOURCE,
@@ -37,15 +37,15 @@ enum role {
 
 enum way { DEREGISTER, REREGISTER, WAYS };
 
-/* How it may be taken from behind a window: the peer's roles only. */
+/* Ways to withdraw memory behind a window; only for roles of the peer. */
 enum window_way { LOCAL_INVALIDATE, FREE_WINDOW, PEER_INVALIDATES, WINDOW_WAYS };
 
 static const struct {
 	enum ibv_wr_opcode opcode;
 	bool receives; /* side b posts receives */
-	bool at_b;     /* the memory is there */
+	bool at_b;     /* the memory is side b's */
 	uint32_t length;
-	/* The requester's error, and the receive's where one is in use. */
+	/* The requester's error, and that of a receive in use. */
 	enum ibv_wc_status status;
 	enum ibv_wc_status recv_status;
 } roles[ROLES] = {
@@ -70,10 +70,10 @@ struct bed {
 	struct ibv_mw *mw; /* or NULL */
 	uint32_t lkey, rkey;
 	uint64_t posted, done;
-	uint64_t last; /* PEER_INVALIDATES: behind so many requests it does */
+	uint64_t last; /* PEER_INVALIDATES: after so many requests */
 	unsigned delay_us;
 	int way;
-	uint8_t *elsewhere; /* where it is registered then */
+	uint8_t *elsewhere; /* where it is re-registered */
 };
 
 static const struct options options = {.timeout = 14, .rnr_retry = 7};
@@ -146,7 +146,7 @@ static bool peer_invalidates(const struct bed *b)
 	return b->mw && b->way == PEER_INVALIDATES;
 }
 
-/* The peer gives the window back, and then uses it all the same. */
+/* The peer invalidates the window, and then uses it. */
 static void post_invalidation(struct bed *b)
 {
 	struct ibv_send_wr wr = {.wr_id = b->posted++,
@@ -158,7 +158,7 @@ static void post_invalidation(struct bed *b)
 	assert_int_equal(ibv_post_send(b->p.a.qp, &wr, &bad), 0);
 }
 
-/* Receives as they complete; the one in use fails with the status, those behind are flushed. */
+/* Polls receives: the one in use fails with the status, later ones are flushed. */
 static void take_recvs(struct bed *b, bool *failed)
 {
 	struct ibv_wc wc;
@@ -176,7 +176,7 @@ static void take_recvs(struct bed *b, bool *failed)
 	}
 }
 
-/* Keeps side a busy until an error comes, and takes what is flushed behind it. */
+/* Keeps side a busy until an error, and polls the flushed requests. */
 static enum ibv_wc_status work_until_error(struct bed *b)
 {
 	enum ibv_wc_status first = IBV_WC_SUCCESS;
@@ -247,7 +247,7 @@ static void take_away(struct bed *b)
 		assert_int_equal(ibv_rereg_mr(b->mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
 					      b->elsewhere, SIZE, 0),
 				 0);
-	/* A window's region is still registered: those pages must stay. */
+	/* A window's region is still registered, so its pages must stay. */
 	if (!b->mw)
 		map(b->memory);
 	memset(b->memory, CANARY, SIZE);
@@ -267,7 +267,7 @@ static void expect_untouched(const struct bed *b)
 	for (uint32_t i = 0; i < SIZE; i++)
 		if (b->memory[i] != CANARY)
 			fail_msg("byte %u was written after the memory was taken away", i);
-	/* Nor was it read and sent. Sums of atomics may be anything. */
+	/* The new pages were not sent either. Sums of atomics may have any value. */
 	if (roles[b->role].opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
 		return;
 	if (memchr(b->p.a.buf, CANARY, PART) || memchr(b->p.b.buf, CANARY, PART))
@@ -304,7 +304,7 @@ static void one_round(struct bed *b, bool window)
 	b->owner = roles[b->role].at_b ? &b->p.b : &b->p.a;
 	b->posted = b->done = 0;
 	b->mw = NULL;
-	/* What an earlier round left, a sum of atomics for one, may look like the canary. */
+	/* Data of an earlier round, such as a sum of atomics, may look like the canary. */
 	memset(b->p.a.buf, 0, PART);
 	memset(b->p.b.buf, 0, PART);
 	b->memory = map(NULL);
@@ -342,7 +342,7 @@ static void rounds(int ways, bool window, bool udp)
 	memset(b.p.a.buf, CANARY, PART);
 	memset(b.p.b.buf, CANARY, PART);
 	for (b.role = 0; b.role < ROLES; b.role++) {
-		/* A window is for what a peer asks for. */
+		/* Windows are only for requests of a peer. */
 		if (window && (!roles[b.role].at_b || b.role == RECV_TARGET))
 			continue;
 		for (int i = 0; i < ROUNDS; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Many threads in one device: they share its PD, MR, SRQ and CQ, share a QP, and take objects away
- * while others use what belongs to them, as far as the man pages allow that. Each request completes
- * exactly once, and what arrives is what was sent.
+ * Many threads on one device. They share its PD, MR, SRQ and CQ, share a QP, and destroy objects
+ * that others use, as far as the man pages allow that. Each request completes exactly once, and
+ * received data equals sent data.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,11 +17,11 @@
 
 #define THREADS	 4
 #define DEPTH	 32 /* of queues */
-#define MESSAGE	 64 /* bytes, each a copy of one number */
+#define MESSAGE	 64 /* bytes; copies of one number */
 #define SEND_BIT (1ull << 63)
 #define REGION	 8192
 
-/* cmocka's assertions are for its own thread. */
+/* cmocka's assertions work only in its own thread. */
 #define MUST(what)                                                                                 \
 	do {                                                                                       \
 		if (!(what)) {                                                                     \
@@ -50,7 +50,7 @@ static void join(pthread_t thread)
 /* ---- two QPs of the device, connected with each other ---- */
 
 struct link {
-	struct side from, to; /* as `dev`, but for the QP */
+	struct side from, to; /* like `dev`, except for the QP */
 };
 
 static struct ibv_qp *new_qp(struct ibv_cq *cq, struct ibv_srq *srq)
@@ -68,8 +68,8 @@ static struct ibv_qp *new_qp(struct ibv_cq *cq, struct ibv_srq *srq)
 	return qp;
 }
 
-/* Each connection begins with numbers of its own, so that nothing on its way since the last one of
- * the same QPs is taken for a part of it. */
+/* Each connection begins with other PSNs, so that packets of the last connection of the same QPs do
+ * not match. */
 static void rtr(struct side *s, const struct side *peer, uint32_t psn)
 {
 	struct ibv_qp_attr attr = {
@@ -137,7 +137,7 @@ static void link_close(struct link *l)
 	MUST(ibv_destroy_qp(l->to.qp) == 0);
 }
 
-/* A SEND of `number`, inline; while the queue is full, waits. */
+/* Posts a SEND of `number`, inline; waits while the queue is full. */
 static void send_number(struct ibv_qp *qp, uint64_t number)
 {
 	uint64_t words[MESSAGE / 8];
@@ -157,7 +157,7 @@ static void send_number(struct ibv_qp *qp, uint64_t number)
 	MUST(err == 0);
 }
 
-/* A receive into place `slot` of the device's buffer; its wr_id is the slot. */
+/* Posts a receive into place `slot` of the device's buffer; wr_id is the slot. */
 static void post_slot(struct ibv_qp *qp, struct ibv_srq *srq, uint64_t slot)
 {
 	struct ibv_sge sge = sge_of(&dev, slot * MESSAGE, MESSAGE);
@@ -166,7 +166,7 @@ static void post_slot(struct ibv_qp *qp, struct ibv_srq *srq, uint64_t slot)
 	MUST((srq ? ibv_post_srq_recv(srq, &wr, &bad) : ibv_post_recv(qp, &wr, &bad)) == 0);
 }
 
-/* What slot holds: one number all over. */
+/* Returns the number in a slot, which must be repeated throughout. */
 static uint64_t number_in(uint64_t slot)
 {
 	uint64_t words[MESSAGE / 8];
@@ -177,17 +177,17 @@ static uint64_t number_in(uint64_t slot)
 	return words[0];
 }
 
-/* ---- numbers that are sent and received once each ---- */
+/* ---- numbers, each sent and received once ---- */
 
 #define NUMBERS 4000
 
 static struct {
 	atomic_uint sent[NUMBERS]; /* completions of its SEND */
 	atomic_uint received[NUMBERS];
-	atomic_uint left; /* completions to come */
+	atomic_uint left; /* completions still missing */
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
-	struct ibv_qp *qp; /* that all threads share */
+	struct ibv_qp *qp; /* shared by all threads */
 } once;
 
 static void handle_once(const struct ibv_wc *wc)
@@ -261,7 +261,7 @@ static void *send_numbers(void *arg)
 	return NULL;
 }
 
-/* Each thread posts to a QP of its own, or all to one; two poll. */
+/* Each thread posts to its own QP, or all to one; two threads poll. */
 static void send_all(struct ibv_qp *const *qps)
 {
 	pthread_t senders[THREADS], pollers[2];
@@ -306,8 +306,8 @@ static void one_qp_for_all(void **state)
 	once_close();
 }
 
-/* QPs of the same CQ and SRQ come and go all the while; each may have used a receive or two, whose
- * completions go with it, so that these are posted anew. */
+/* QPs of the same CQ and SRQ are created and destroyed meanwhile. Each may have used one or two
+ * receives, whose completions disappear with it; these are posted again. */
 static void *churn(void *cq)
 {
 	while (atomic_load(&once.left)) {
@@ -422,7 +422,7 @@ static void error_while_posting(void **state)
 		assert_int_equal(
 			to_state(round % 2 ? &failing.link.from : &failing.link.to, IBV_QPS_ERR),
 			0);
-		/* the other one fails by itself, or now: it must not wait for its peer */
+		/* the other QP fails by itself or now, so that it does not wait for its peer */
 		assert_int_equal(to_state(&failing.link.from, IBV_QPS_ERR), 0);
 		assert_int_equal(to_state(&failing.link.to, IBV_QPS_ERR), 0);
 		drain(cq, &completed);
@@ -439,7 +439,7 @@ static void error_while_posting(void **state)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
-/* ---- regions that go while a peer writes into them ---- */
+/* ---- regions that are deregistered while a peer writes ---- */
 
 #define REGION_ROUNDS 60
 
@@ -456,7 +456,7 @@ static void write_into(struct link *l, const struct ibv_mr *mr)
 	MUST(ibv_post_send(l->from.qp, &wr, &bad) == 0);
 }
 
-/* Once a region is deregistered nothing touches its memory, which is unmapped at once. */
+/* After a region is deregistered, its memory is unmapped at once, and nothing accesses it. */
 static void *map_and_unmap(void *arg)
 {
 	struct ibv_cq *cq = ibv_create_cq(dev.ctx, 64, NULL, NULL, 0);
@@ -512,7 +512,7 @@ static void no_waiting(int fd)
 	MUST(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0);
 }
 
-/* Now and then an object stays until an event of it was taken. */
+/* At times an object is kept until its event was fetched. */
 static void wait_taken(unsigned round, unsigned before)
 {
 	double end = now_seconds() + PATIENCE;
@@ -523,7 +523,7 @@ static void wait_taken(unsigned round, unsigned before)
 		assert_true(atomic_load(&events_taken) > before);
 }
 
-/* Uses a CQ between its event and the acknowledgement: until then it is there. */
+/* Uses a CQ between its event and the acknowledgement: it must exist until then. */
 static void *take_completions(void *arg)
 {
 	struct ibv_comp_channel *channel = arg;
@@ -582,7 +582,7 @@ static void cqs_go_beside_their_events(void **state)
 	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
 }
 
-/* What a handler does with an object while it has its event. */
+/* Uses an object while a handler holds its event. */
 static void look_at(const struct ibv_async_event *event)
 {
 	struct ibv_qp_init_attr init;
@@ -604,7 +604,7 @@ static void look_at(const struct ibv_async_event *event)
 	}
 }
 
-/* The same with asynchronous events of QPs, whose peers wrote where they may not, and of SRQs. */
+/* The same with asynchronous events of QPs, after a forbidden WRITE of the peer, and of SRQs. */
 static void *take_async(void *arg)
 {
 	struct ibv_async_event event;

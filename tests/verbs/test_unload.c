@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A program may unload what uses the libraries while a device is open, as Open MPI does at its end:
- * the device's thread must find its code where it was. */
+/* A program may unload the user of the libraries while a device is open, as Open MPI does at exit.
+ * The code of the device's thread must stay mapped. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <rdma/rdma_cma.h>
 
-#define WHILE 100000 /* us: the thread does something in this time */
+#define WHILE 100000 /* us; the thread runs in this time */
 
 static void *load(const char *name)
 {
@@ -23,7 +23,7 @@ static void *load(const char *name)
 	return library;
 }
 
-/* A function of the library, to be stored where `function` points. */
+/* Stores the library's function in *function. */
 static void find(void *library, const char *name, void *function)
 {
 	void *found = dlsym(library, name);
@@ -73,5 +73,5 @@ int main(void)
 	int failed = cmocka_run_group_tests_name("unload", tests, NULL, NULL);
 
 	fflush(NULL);
-	_exit(failed); /* devices stay open, which is no leak here */
+	_exit(failed); /* devices stay open, and are no leaks here */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A program that waits in ibv_get_cq_event() receives in the library's thread's stead. */
+/* A program that waits in ibv_get_cq_event() receives instead of the background thread. */
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -30,7 +30,7 @@ static void *wait_main(void *arg)
 	return NULL;
 }
 
-/* Starts it, and lets it fall asleep. */
+/* Starts the thread and waits until it sleeps. */
 static void start(struct waiter *w, struct ibv_comp_channel *channel)
 {
 	*w = (struct waiter){.channel = channel};
@@ -65,7 +65,7 @@ static void send_to_b(struct pair *p, uint64_t id)
 	assert_int_equal(post_send(&p->a, id, 0, 64, IBV_SEND_SIGNALED), 0);
 }
 
-/* Again and again, and then it waits with poll(2), and then for nothing at all. */
+/* Waits repeatedly, then with poll(2), then without an event. */
 static void other_ways_work_after_it(void **state)
 {
 	struct ibv_cq *cq;
@@ -96,7 +96,7 @@ static void other_ways_work_after_it(void **state)
 	pair_close(&p);
 }
 
-/* The second to wait on a device wakes as well, whichever event comes first. */
+/* The second waiting thread of a device wakes too, in either order of events. */
 static void two_can_wait(void **state)
 {
 	struct ibv_qp_init_attr init = {
@@ -109,7 +109,7 @@ static void two_can_wait(void **state)
 
 	for (unsigned order = 0; order < 2; order++) {
 		pair_open(&p, &(struct options){0});
-		other = p.b; /* a queue pair and a channel more on the same device */
+		other = p.b; /* another queue pair and channel on the same device */
 		other.channel = ibv_create_comp_channel(other.ctx);
 		assert_non_null(other.channel);
 		other.recv_cq = ibv_create_cq(other.ctx, 1, NULL, other.channel, 0);
@@ -134,7 +134,7 @@ static void two_can_wait(void **state)
 	}
 }
 
-/* Timers run in a wait: a SEND is sent again and again until the peer is ready for it. */
+/* Timers run during a wait: a SEND is retransmitted until the peer has a receive. */
 static void timers_run(void **state)
 {
 	struct waiter w;
@@ -152,7 +152,7 @@ static void timers_run(void **state)
 	pair_close(&p);
 }
 
-/* What another thread posts meanwhile gets its timers too, and the wait goes on. */
+/* Requests that another thread posts meanwhile get their timers, and the wait continues. */
 static void others_may_post(void **state)
 {
 	struct ibv_wc wc;
@@ -165,7 +165,7 @@ static void others_may_post(void **state)
 	assert_int_equal(post_send(&p.a, 1, 0, 64, IBV_SEND_SIGNALED), 0);
 	usleep(30000);
 	assert_int_equal(post_recv(&p.b, 1, 0, 64), 0);
-	/* Nobody polls at a. */
+	/* No thread polls at a. */
 	assert_true(wait_wc(p.b.recv_cq, &wc, PATIENCE));
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_false(w.done);
@@ -175,7 +175,7 @@ static void others_may_post(void **state)
 	pair_close(&p);
 }
 
-/* Nothing comes from the peer, and so nothing but the clock wakes who waits. */
+/* The peer sends nothing, so only the clock wakes the waiting thread. */
 static void a_timer_of_others_is_seen(void **state)
 {
 	struct waiter w;
@@ -195,7 +195,7 @@ static void handler(int number)
 {
 }
 
-/* A signal ends the wait, or does not, as its handler says. */
+/* A signal ends the wait or not, depending on SA_RESTART. */
 static void signals_end_it_as_they_say(void **state)
 {
 	struct sigaction action = {.sa_handler = handler}, before;
@@ -241,7 +241,7 @@ static void jump(int number)
 	siglongjmp(out, 1);
 }
 
-/* A handler jumps out of a wait; the next one receives all the same. */
+/* A handler leaves a wait by longjmp(); the next wait still receives. */
 static void a_wait_that_is_left_by_a_jump(void **state)
 {
 	struct sigaction action = {.sa_handler = jump}, before;
@@ -266,7 +266,7 @@ static void a_wait_that_is_left_by_a_jump(void **state)
 	pair_close(&p);
 }
 
-/* The device goes on without a thread that was cancelled in its wait. */
+/* The device works after a thread was cancelled in its wait. */
 static void a_cancelled_wait_leaves_the_device_well(void **state)
 {
 	struct waiter w;

@@ -7,14 +7,14 @@
 
 #include "harness.h"
 
-/* A side that receives: its side's QP is XRC_RECV, its SRQ of type XRC with recv_cq. */
+/* Makes a receiving side: an XRC_RECV QP, and an XRC SRQ with recv_cq. */
 struct xrc {
 	struct side a, b;
 	struct ibv_xrcd *xrcd;
 	uint32_t srqn;
 };
 
-static struct ibv_xrcd *volatile left_open; /* for the leak checker to see */
+static struct ibv_xrcd *volatile left_open; /* so that the leak checker finds it */
 
 static int open_file(void)
 {
@@ -74,7 +74,7 @@ static struct ibv_qp *create_send_qp(const struct side *s, uint64_t ops)
 	return ibv_create_qp_ex(s->ctx, &attr);
 }
 
-/* As perftest does: both types with all that RC needs. */
+/* Like perftest: both types with all attributes of RC. */
 static void connect_qp(struct side *s, const struct side *peer, uint8_t rnr_retry)
 {
 	struct ibv_qp_attr attr = {.port_num = 1,
@@ -192,7 +192,7 @@ static void domains_by_descriptor(void **state)
 	b = open_domain(ctx, again, 0);
 	c = open_domain(ctx, fd, O_CREAT);
 	assert_true(b && c);
-	/* Another inode, none, and another device are other domains. */
+	/* Another inode, no file, and another device give other domains. */
 	FAILS_WITH(open_domain(ctx, second, 0), EAGAIN);
 	FAILS_WITH(open_domain(other, fd, 0), EAGAIN);
 	d = open_domain(other, fd, O_CREAT | O_EXCL);
@@ -201,7 +201,7 @@ static void domains_by_descriptor(void **state)
 	d = open_domain(ctx, -1, O_CREAT);
 	assert_non_null(d);
 	assert_int_equal(ibv_close_xrcd(d), 0);
-	/* It is there until the last handle goes. */
+	/* The domain exists until the last handle is closed. */
 	assert_int_equal(ibv_close_xrcd(a), 0);
 	assert_int_equal(ibv_close_xrcd(b), 0);
 	a = open_domain(ctx, fd, 0);
@@ -209,7 +209,7 @@ static void domains_by_descriptor(void **state)
 	assert_int_equal(ibv_close_xrcd(c), 0);
 	assert_int_equal(ibv_close_xrcd(a), 0);
 	FAILS_WITH(open_domain(ctx, fd, 0), EAGAIN);
-	/* What is left open goes with the device. */
+	/* Open domains end with the device. */
 	left_open = open_domain(other, fd, O_CREAT);
 	assert_non_null(left_open);
 	assert_int_equal(ibv_close_device(ctx), 0);
@@ -320,7 +320,7 @@ static void messages(void **state)
 		assert_int_equal(wc.byte_len, 5000);
 		assert_memory_equal(x.b.buf, x.a.buf + 1000 * i, 5000);
 	}
-	/* Nothing posted: it waits. */
+	/* No receive posted: the request waits. */
 	assert_int_equal(send_to(&x, 20, x.srqn, 0, 1), 0);
 	expect_none(x.a.send_cq);
 	assert_int_equal(post_recv(&x.b, 120, 0, 8192), 0);
@@ -373,7 +373,8 @@ static void messages_by_ibv_wr(void **state)
 	xrc_close(&x);
 }
 
-/* Of no SRQ, or of one of another device: the request is refused, the QP's owner is told. */
+/* No such SRQ, or one of another device: the request is refused, and the QP's owner gets an event.
+ */
 static void wrong_numbers(void **state)
 {
 	for (int kind = 0; kind < 2; kind++) {
@@ -464,7 +465,7 @@ static void opening_a_qp_again(void **state)
 	FAILS_WITH(ibv_open_qp(s.ctx, &open_attr), EOPNOTSUPP);
 	FAILS_WITH(open_qp(s.ctx, b, s.qp->qp_num), EINVAL);
 	FAILS_WITH(open_qp(s.ctx, b, first->qp_num ^ 0x400), EINVAL);
-	/* The same file, but the QP is another device's. */
+	/* The same file, but the QP belongs to another device. */
 	FAILS_WITH(open_qp(other, elsewhere, first->qp_num), EOPNOTSUPP);
 	second = open_qp(s.ctx, b, first->qp_num);
 	third = open_qp(s.ctx, b, first->qp_num);
@@ -472,7 +473,7 @@ static void opening_a_qp_again(void **state)
 	assert_int_equal(second->qp_num, first->qp_num);
 	assert_ptr_equal(second->qp_context, b);
 	assert_int_equal(second->qp_type, IBV_QPT_XRC_RECV);
-	/* Each handle hears of what happens to the QP, and each may change it. */
+	/* Each handle gets the QP's events, and each can modify it. */
 	assert_int_equal(ibv_modify_qp(second, &attr, IBV_QP_STATE), 0);
 	for (int i = 0; i < 3; i++) {
 		event = wait_async(s.ctx);
@@ -483,7 +484,7 @@ static void opening_a_qp_again(void **state)
 		seen[2] += event.element.qp == third;
 	}
 	assert_true(seen[0] == 1 && seen[1] == 1 && seen[2] == 1);
-	/* It is there until the last one goes. */
+	/* The QP exists until the last handle is closed. */
 	assert_int_equal(ibv_destroy_qp(first), 0);
 	assert_int_equal(ibv_close_xrcd(a), 0);
 	assert_int_equal(ibv_close_xrcd(b), EBUSY);
@@ -498,7 +499,7 @@ static void opening_a_qp_again(void **state)
 	close(fd);
 }
 
-/* A child may drop what it has inherited, and the parent's goes on. */
+/* A child may destroy inherited objects; the parent's continue. */
 static void fork_and_close(void **state)
 {
 	struct xrc x;

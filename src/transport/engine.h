@@ -119,8 +119,8 @@ struct adv_engine_counters {
 	uint64_t rp_cnp_handled;
 	uint64_t rp_cnp_ignored; /* of a good sender, but there is no congestion control, or no
 				    memory for it */
-	uint64_t out_of_memory;	 /* for want of it a packet counted as lost, a CNP had no effect, an
-				    asynchronous event was not told */
+	uint64_t out_of_memory;	 /* packets that counted as lost, and CNPs without effect, for lack
+				    of memory */
 };
 
 /* Returns NULL with errno ENOMEM or EINVAL. */

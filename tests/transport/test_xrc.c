@@ -101,58 +101,6 @@ static void test_objects(void **state)
 	net_close(net);
 }
 
-/* Makes SRQs until there is no number left; the last of them. */
-static struct adv_srq *use_up_numbers(struct node *n, struct adv_cq *cq)
-{
-	struct ibv_srq_attr attr = {.max_wr = 1, .max_sge = 1};
-	struct adv_srq *srq = NULL;
-
-	for (uint32_t left = adv_engine_srqns_left(n->e); left > 0; left--) {
-		assert_int_equal(adv_engine_srqns_left(n->e), left);
-		srq = adv_srq_create_xrc(n->pd, n->xrcd, cq, &attr, NULL);
-		assert_non_null(srq);
-		/* Only of the engine's own: no other one has an SRQ with that number. */
-		assert_true(adv_engine_has_qpn(n->e, adv_srq_number(srq)));
-	}
-	errno = 0;
-	assert_null(adv_srq_create_xrc(n->pd, n->xrcd, cq, &attr, NULL));
-	assert_int_equal(errno, ENOMEM);
-	return srq;
-}
-
-/* All numbers in use: the next SRQ is refused, and one that goes makes room. So do more numbers. */
-static void test_numbers_run_out(void **state)
-{
-	struct net *net = net_open(1, 1);
-	struct node *n = &net->node[0];
-	struct adv_cq *cq = adv_cq_create(n->e, 1, NULL);
-	struct ibv_srq_attr attr = {.max_wr = 1, .max_sge = 1};
-	struct adv_srq *srq = use_up_numbers(n, cq);
-
-	assert_int_equal(n->xrcd->users, 0x100);
-	assert_int_equal(adv_srq_destroy(srq), 0);
-	assert_non_null(adv_srq_create_xrc(n->pd, n->xrcd, cq, &attr, NULL));
-	assert_int_equal(adv_engine_add_qpns(n->e, 0x800000, 0x10000), 0);
-	srq = use_up_numbers(n, cq);
-	assert_int_equal(n->xrcd->users, ADV_MAX_XRC_SRQ - 1);
-	assert_int_equal(adv_srq_destroy(srq), 0);
-	assert_non_null(adv_srq_create_xrc(n->pd, n->xrcd, cq, &attr, NULL));
-	net_close(net);
-}
-
-/* Number 0 is nobody's. */
-static void test_number_0(void **state)
-{
-	struct adv_engine_config c = {.seed = {1}, .qpn_first = 0, .qpn_count = 2};
-	struct node n = {.e = adv_engine_create(&c)};
-
-	n.pd = adv_pd_create(n.e);
-	n.xrcd = adv_xrcd_create(n.e);
-	assert_int_equal(adv_engine_srqns_left(n.e), 1);
-	assert_int_equal(adv_srq_number(use_up_numbers(&n, adv_cq_create(n.e, 1, NULL))), 1);
-	adv_engine_destroy(n.e);
-}
-
 /* Each request packet is of the XRC class and carries the number, each response is without. */
 static void check_wire(struct net *net, struct wire *p)
 {
@@ -702,8 +650,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_objects),
-		cmocka_unit_test(test_numbers_run_out),
-		cmocka_unit_test(test_number_0),
 		cmocka_unit_test(test_operations),
 		cmocka_unit_test(test_atomics),
 		cmocka_unit_test(test_many_to_many),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The one table of causes; docs/errors.md and `adverb explain` show it. */
+/* The table of causes. docs/errors.md and `adverb explain` show it. */
 #include "transport/cause.h"
 
 #include "base/array.h"
@@ -7,10 +7,10 @@
 #define STATUS(name) (1u << IBV_WC_##name)
 #define EVENT(name)  (1u << IBV_EVENT_##name)
 
-/* A receive request in use fails with the status; where there is none, the event comes. */
+/* A receive request in use fails with the status. If there is none, the event is raised. */
 #define INVALID_REQUEST STATUS(REM_INV_REQ_ERR), EVENT(QP_REQ_ERR)
 #define ACCESS_ERROR	STATUS(LOC_ACCESS_ERR), EVENT(QP_ACCESS_ERR)
-/* Found before a receive request is taken. */
+/* Detected before a receive request is used. */
 #define INVALID_AT_ONCE 0, EVENT(QP_REQ_ERR)
 
 static const struct adv_cause causes[] = {

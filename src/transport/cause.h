@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The causes of errors (enum adv_vendor_err), for people. */
+/* The causes of errors, and their explanations. */
 #ifndef ADV_TRANSPORT_CAUSE_H
 #define ADV_TRANSPORT_CAUSE_H
 
@@ -8,9 +8,9 @@
 #include <infiniband/verbs.h>
 
 /*
- * Causes of failed completions, struct ibv_wc's vendor_err, and of the asynchronous errors of QPs
- * and CQs: one number one cause. Numbers never change meaning; transport/cause.c says for each with
- * which statuses and events it comes, and tells people about it.
+ * Causes of failed completions (struct ibv_wc, vendor_err) and of the asynchronous errors of QPs
+ * and CQs. One number is one cause. Numbers never change their meaning. The table in cause.c has
+ * the statuses and events of each cause, and its explanation.
  */
 enum adv_vendor_err {
 	ADV_ERR_NONE = 0,
@@ -59,24 +59,24 @@ enum adv_vendor_err {
 	ADV_ERR_LOCAL_INVALIDATE = 43,
 	ADV_ERR_BIND_ACCESS = 44,
 	ADV_ERR_BIND_BOUNDS = 45,
-	ADV_ERR_INJECTED = 46, /* by an adv_injector */
+	ADV_ERR_INJECTED = 46, /* from an adv_injector */
 	ADV_ERR_LOCAL_UNMAPPED = 47,
 	ADV_ERR_REMOTE_UNMAPPED = 48,
 };
 
-/* Every status from the first error to GENERAL_ERR; tag matching has those behind. */
+/* Every status from the first error to GENERAL_ERR. Only those of tag matching follow. */
 #define ADV_CAUSE_ANY_ERROR ((2u << IBV_WC_GENERAL_ERR) - 2)
 
 struct adv_cause {
-	const char *name; /* of the enumerator */
-	/* With what an application sees it: a bit for each enum ibv_wc_status, ibv_event_type. */
+	const char *name; /* of the enumerator, without ADV_ERR_ */
+	/* How an application sees it: a bit for each enum ibv_wc_status, ibv_event_type. */
 	uint32_t statuses;
 	uint32_t events;
-	const char *text;   /* what has happened */
-	const char *advice; /* what to do */
+	const char *text;   /* what happened */
+	const char *advice; /* remedy */
 };
 
-/* The cause of this number; NULL: there is none. Numbers are without gaps, from 0. */
+/* Returns the cause with this number; NULL: there is none. Numbers start at 0 and have no gaps. */
 const struct adv_cause *adv_cause(uint32_t number);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Parameters of congestion control: their table, from text and to text. */
+/* Parameters of congestion control: their table, parsing and printing. */
 #include "transport/congestion.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/array.h"
 
 #define SEPARATORS   " \t\n,;"
-#define MAX_RATE     1000000u  /* Mb/s: dcqcn.c counts on it */
+#define MAX_RATE     1000000u  /* Mb/s: dcqcn.c relies on it */
 #define MAX_TIME     10000000u /* us */
 #define NAMES_LEN    512
 #define MAX_WORD_LEN 64
@@ -19,9 +19,9 @@
 #name, unit, offsetof(struct adv_cc_params, name), min, max, value                 \
 	}
 
-/* Where the paper says nothing, the default is that of mlx5 (rate_reduce_monitor_period,
- * rpg_min_dec_fac, cnp_dscp, cnp_802p_prio) or of the paper's authors' simulator (rpg_hai_rate,
- * rpg_min_rate). */
+/* If the paper names no default, it is that of mlx5 (rate_reduce_monitor_period,
+ * rpg_min_dec_fac, cnp_dscp, cnp_802p_prio) or of the simulator of the paper's authors
+ * (rpg_hai_rate, rpg_min_rate). */
 static const struct adv_cc_parameter table[] = {
 	PARAMETER(clamp_tgt_rate, "", 0, 1, 1),
 	PARAMETER(clamp_tgt_rate_after_time_inc, "", 0, 1, 1),
@@ -115,7 +115,7 @@ static bool read_value(const char *text, int len, uint32_t *value)
 	return true;
 }
 
-/* One word, `name=value`. `seen`: a bit for each parameter that there was. */
+/* Parses one word, `name=value`. `seen`: a bit for each parameter that was named. */
 static bool read_word(struct adv_cc_params *params, const char *word, int len, uint32_t *seen,
 		      char *why, size_t why_len)
 {

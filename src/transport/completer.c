@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The requester's receiving half (IBTA vol. 1, 9.7.5.2, 9.7.6): acknowledgements and
- * responses complete requests. Responses also acknowledge all before them; an ACK beyond a
- * READ or atomic without response tells that its response was lost.
+ * The receiving half of the requester (IBTA 9.7.5.2, 9.7.6): acknowledgements and responses
+ * complete requests. A response also acknowledges all requests before it. An ACK for a PSN behind
+ * an unanswered READ or atomic shows that the response was lost.
  */
 #include "base/probe.h"
 #include "transport/completer.h"
@@ -13,7 +13,8 @@
 #include "transport/retransmit.h"
 #include "transport/sqd.h"
 
-/* The PSN from which on no acknowledgement, only a response, moves us; max_psn where none waits. */
+/* Returns the PSN of the oldest READ or atomic without a response: ACKs cannot move una_psn beyond
+ * it. max_psn: there is none. */
 static uint32_t first_unanswered(const struct adv_qp *qp)
 {
 	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++) {
@@ -29,7 +30,7 @@ static uint32_t first_unanswered(const struct adv_qp *qp)
 	return qp->req.max_psn;
 }
 
-/* Responses are missing: they are asked for again, once until they come (IBTA 9.7.6.1.2). */
+/* Responses were lost. Requests them again, once until they arrive (IBTA 9.7.6.1.2). */
 static void request_lost_responses(struct adv_qp *qp, uint64_t now)
 {
 	if (qp->req.gap_asked || qp->req.rnr_wait || qp->state == IBV_QPS_ERR)
@@ -39,9 +40,7 @@ static void request_lost_responses(struct adv_qp *qp, uint64_t now)
 	qp->req.gap_asked = true;
 }
 
-/* una_psn moves to psn: completes the requests up to there, up to a READ or atomic without
- * response.
- */
+/* Moves una_psn to psn and completes the requests before it. */
 static void advance_una(struct adv_qp *qp, uint32_t psn, uint64_t now)
 {
 	struct adv_requester *req = &qp->req;
@@ -51,7 +50,7 @@ static void advance_una(struct adv_qp *qp, uint32_t psn, uint64_t now)
 		return;
 	assert(adv_psn_diff(psn, req->una_psn) > 0 && adv_psn_diff(psn, req->max_psn) <= 0);
 	adv_retransmit_progress(qp, psn, !behind, now);
-	/* An old transmission arrived after all: the cursor need not go over it again. */
+	/* The peer received an earlier transmission: the cursor skips these packets. */
 	if (behind) {
 		adv_flight_set(qp, req->una_psn, psn);
 		adv_retransmit_from(qp, psn);
@@ -60,7 +59,7 @@ static void advance_una(struct adv_qp *qp, uint32_t psn, uint64_t now)
 	while (qp->sq.tail != qp->sq.head && qp->state != IBV_QPS_ERR) {
 		const struct adv_send_wqe *wqe = adv_send_wqe_at(qp, qp->sq.tail);
 
-		/* One that cannot be sent again, but was acknowledged after all, is done. */
+		/* A request that was acknowledged is done, even if it could not be sent again. */
 		if (!wqe->started ||
 		    adv_psn_diff(adv_psn_add(wqe->first_psn, wqe->psn_count), psn) > 0)
 			break;
@@ -73,7 +72,8 @@ static void advance_una(struct adv_qp *qp, uint32_t psn, uint64_t now)
 	adv_qp_schedule(qp);
 }
 
-/* Everything before psn is there: as far as responses allow. True where all of it is. */
+/* The peer has received everything before psn. Acknowledges it, up to the first missing response.
+ * True if no response is missing and the QP is not in ERR. */
 static bool acknowledge_before(struct adv_qp *qp, uint32_t psn, uint64_t now)
 {
 	uint32_t limit = first_unanswered(qp);
@@ -99,7 +99,7 @@ static void handle_rnr_nak(struct adv_qp *qp, uint8_t timer, uint64_t now)
 		adv_qp_fail_send(qp, IBV_WC_RNR_RETRY_EXC_ERR, ADV_ERR_RNR_RETRIES, now);
 		return;
 	}
-	/* 7 is for ever (IBTA 9.7.5.2.8). */
+	/* 7 means without end (IBTA 9.7.5.2.8). */
 	if (qp->attr.rnr_retry != 7)
 		req->rnr_left--;
 	adv_retransmit_after_rnr_nak(qp, adv_rnr_timer_ns(timer), now);
@@ -124,15 +124,15 @@ static void fail_by_nak(struct adv_qp *qp, uint8_t code, uint64_t now)
 	}
 }
 
-/* A NAK of any kind for psn, which is in flight. */
+/* Handles a NAK of any kind for psn, which is in flight. */
 static void handle_nak(struct adv_qp *qp, uint8_t syndrome, uint32_t psn, uint64_t now)
 {
 	uint8_t value = syndrome & ADV_AETH_VALUE_MASK;
 
 	ADV_PROBE(nak, qp->qpn, psn, syndrome);
 	if (syndrome != (ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR)) {
-		/* It names the oldest request that is not done, or responses before it are missing.
-		 */
+		/* It is for the oldest request that is not done, unless responses before it were
+		 * lost. */
 		if (!acknowledge_before(qp, psn, now))
 			return;
 		if ((syndrome & ADV_AETH_TYPE_MASK) == ADV_AETH_RNR_NAK)
@@ -201,8 +201,8 @@ static void read_response(struct adv_qp *qp, const struct adv_send_wqe *wqe,
 		fail_by_response(qp, ADV_ERR_RESPONSE_LENGTH, now);
 		return;
 	}
-	/* After a timeout one packet was asked for: if more are to follow, that is not the answer.
-	 */
+	/* After a timeout the requester asks for one packet. A response that is not the last
+	 * answers the longer request from before the timeout. */
 	if (!(in->info->flags & ADV_PKT_END))
 		adv_retransmit_resume(qp);
 	place_response(qp, wqe, offset, in->payload, expected, now);
@@ -216,7 +216,7 @@ static void atomic_response(struct adv_qp *qp, const struct adv_send_wqe *wqe,
 	place_response(qp, wqe, 0, &original, sizeof(original), now);
 }
 
-/* A READ response or atomic acknowledge for psn, which is in flight. */
+/* Handles a READ response or atomic acknowledge for psn, which is in flight. */
 static void handle_response(struct adv_qp *qp, const struct adv_incoming *in, uint64_t now)
 {
 	const struct adv_send_wqe *wqe;
@@ -228,7 +228,7 @@ static void handle_response(struct adv_qp *qp, const struct adv_incoming *in, ui
 	wqe = adv_send_wqe_at(qp, qp->sq.tail);
 	atomic_request = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 			 wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-	/* A response to a SEND or WRITE, or of the wrong kind: not from a sane peer. */
+	/* A response to a SEND or WRITE, or of the wrong kind: the peer violates the protocol. */
 	if (!adv_send_wqe_wants_response(wqe) || atomic_ack != atomic_request)
 		fail_by_response(qp, ADV_ERR_BAD_RESPONSE, now);
 	else if (atomic_ack)
@@ -245,7 +245,7 @@ void adv_completer_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming
 		qp->engine->counters.rx_no_qp++;
 		return;
 	}
-	/* Of a PSN that is not in flight: old, repeated, or a guess (IBTA 9.7.5.2.1: ghosts). */
+	/* Not in flight: an old or repeated response, or a guess (ghosts, IBTA 9.7.5.2.1). */
 	if (adv_psn_diff(psn, qp->req.una_psn) < 0) {
 		if (!(in->info->headers & ADV_HAS_AETH) ||
 		    (in->h->aeth.syndrome & ADV_AETH_TYPE_MASK) == ADV_AETH_ACK)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Completion queues (IBTA vol. 1, 11.4.2, 10.8.5): a ring, the event that is asked for with
- * adv_cq_arm(), and what holds that event back (moderation).
- */
+/* Completion queues (IBTA 11.4.2, 10.8.5): a ring, the event that adv_cq_arm() requests, and the
+ * moderation that delays this event. */
 #include <stdlib.h>
 
 #include "base/probe.h"
@@ -18,7 +16,7 @@ static void raise_event(struct adv_cq *cq)
 		adv_list_add_tail(&cq->engine->cq_events, &cq->event_node);
 }
 
-/* The moderation period is over: it began with a completion that the application waits for. */
+/* The moderation period began with a completion for which the CQ is armed. */
 static void moderation_timer_expired(struct adv_engine *e, struct adv_timer *t, uint64_t now)
 {
 	struct adv_cq *cq = adv_container_of(t, struct adv_cq, moderation_timer);
@@ -151,7 +149,8 @@ void adv_cq_pop(struct adv_cq *cq)
 		adv_qp_release_slots(cqe->qp, cqe->is_recv, cqe->release);
 }
 
-/* Apart, so that to find a queue empty, which is done all the time, saves no registers. */
+/* A separate function, so that polling an empty queue, the most frequent case, saves no
+ * registers. */
 static __attribute__((noinline)) int take_completions(struct adv_cq *cq, int n, struct ibv_wc *wc)
 {
 	int taken = 0;
@@ -165,14 +164,14 @@ static __attribute__((noinline)) int take_completions(struct adv_cq *cq, int n, 
 
 int adv_cq_poll(struct adv_cq *cq, int n, struct ibv_wc *wc)
 {
-	/* What came before an overrun is still good, and the application may need it to clean up.
-	 */
+	/* Completions from before an overrun are valid, and the application may need them to clean
+	 * up. */
 	if (adv_cq_empty(cq))
 		return cq->overrun ? -1 : 0;
 	return take_completions(cq, n, wc);
 }
 
-/* A completion came that the application waits for. */
+/* The CQ is armed for this completion: raises the event now, or when moderation allows it. */
 static void raise_moderated_event(struct adv_cq *cq, uint64_t now)
 {
 	if (!cq->moderate_count && !cq->moderate_ns)
@@ -211,8 +210,8 @@ void adv_cq_purge(struct adv_cq *cq, const struct adv_qp *qp)
 	cq->head = kept;
 }
 
-/* IBTA 11.4.2.2: "next completion" includes "solicited"; the later, narrower wish does not undo it.
- */
+/* IBTA 11.4.2.2: "next completion" includes "solicited". A later, narrower request does not replace
+ * a wider one. */
 void adv_cq_arm(struct adv_cq *cq, bool solicited_only)
 {
 	enum adv_cq_armed wish = solicited_only ? ADV_CQ_ARMED_SOLICITED : ADV_CQ_ARMED;
@@ -227,8 +226,7 @@ int adv_cq_moderate(struct adv_cq *cq, unsigned count, uint64_t period_ns)
 
 	cq->moderate_count = count;
 	cq->moderate_ns = period_ns;
-	/* What the old setting held back is not to be held back for good: one event too many is
-	 * harmless. */
+	/* The old setting must not delay an event for good. One event too many is harmless. */
 	if (waiting)
 		raise_event(cq);
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Unreliable datagrams (IBTA vol. 1, 9.8.3): one packet a message, addressed by the request. */
+/* Unreliable datagrams (IBTA 9.8.3): one packet a message, addressed by the request. */
 #include "transport/datagram.h"
 #include "transport/inject.h"
 #include "transport/mr.h"
@@ -9,12 +9,12 @@
 #include "transport/unreliable.h"
 #include "wire/frame.h"
 
-/* A Q_Key with its high bit set stands for the QP's own (IBTA 10.2.5). */
+/* A request's Q_Key with the high bit set stands for the QP's own (IBTA 10.2.5). */
 #define QKEY_OF_QP 0x80000000u
 
 /* ---- out ---- */
 
-/* The address handle's interface may take less than the port's best. */
+/* The interface of the address handle may have a smaller MTU than the port's largest. */
 static uint32_t max_message(const struct adv_qp *qp, const struct adv_ah *ah)
 {
 	const struct adv_engine *e = qp->engine;
@@ -106,7 +106,8 @@ static void fail_recv(struct adv_qp *qp, struct adv_recv_wqe *recv, enum ibv_wc_
 	adv_qp_enter_error(qp, now);
 }
 
-/* Low bits of wc.sl: what the 40 bytes hold, as mlx5 tells it: 1 an IPv6 header, 2 an IPv4 one. */
+/* Returns the low bits of wc.sl, which describe the 40 bytes as mlx5 does: 1 for an IPv6 header, 2
+ * for an IPv4 header. */
 static uint8_t grh_kind(const struct adv_rx_meta *meta)
 {
 	return adv_gid_is_ipv4(&meta->dgid) ? 2 : 1;

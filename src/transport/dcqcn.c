@@ -5,11 +5,11 @@
 
 #define US	    1000ull
 #define KBPS	    1000ull /* in a Mb/s */
-#define ALPHA_SHIFT 20	    /* from units of 1/1024 to those of ADV_ALPHA_ONE */
+#define ALPHA_SHIFT 20	    /* from 1/1024 to 1/ADV_ALPHA_ONE */
 #define G_ONE	    1024
 #define PERCENT	    100
 #define HIGHEST_INCREASE                                                                           \
-	0x10000u /* stages stop counting: steps would only reach the line sooner                   \
+	0x10000u /* stages stop counting here: larger steps would only reach the line rate sooner  \
 		  */
 
 /* ---- down ---- */
@@ -19,7 +19,7 @@ static uint64_t lowest(const struct adv_cc_params *p, uint64_t line)
 	return p->rpg_min_rate * KBPS < line ? p->rpg_min_rate * KBPS : line;
 }
 
-/* Everything that counts since the last cut begins anew. */
+/* Restarts all counters and times that begin at a cut. */
 static void restart(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64_t now)
 {
 	d->alpha = (uint32_t)((uint64_t)d->alpha * p->dce_tcp_g / G_ONE) +
@@ -75,10 +75,8 @@ void adv_dcqcn_on_cnp(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64
 
 /* ---- up ---- */
 
-/*
- * Equations 3 and 4, and hyper increase as in QCN (IEEE 802.1Qau), whose steps grow. Where the line
- * is reached the flow is as one that never saw a CNP.
- */
+/* Equations 3 and 4, and hyper increase as in QCN (IEEE 802.1Qau), whose steps grow. At the line
+ * rate the flow is as if it had never received a CNP. */
 static void increase(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64_t line)
 {
 	uint32_t most = d->time_stage > d->byte_stage ? d->time_stage : d->byte_stage;
@@ -90,7 +88,7 @@ static void increase(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64_
 		d->target += p->rpg_ai_rate * KBPS;
 	if (d->target > line)
 		d->target = line;
-	/* Up, so that it gets there. */
+	/* Rounded up, so that the rate reaches the target. */
 	d->rate = (d->rate + d->target + 1) / 2;
 	if (d->rate >= line)
 		memset(d, 0, sizeof(*d));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What an engine has to do at which time, and what it has to report. */
+/* Deadlines and events of an engine. */
 #include "transport/cq.h"
 #include "transport/responder_ack.h"
 

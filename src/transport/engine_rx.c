@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Incoming packets: which queue pair each is for, and whether it comes from the right sender. */
+/* Incoming packets: finds the queue pair of each and checks the sender. */
 #include "base/probe.h"
 #include "transport/address.h"
 #include "transport/completer.h"
@@ -11,14 +11,15 @@
 #include "transport/responder_uc.h"
 #include "transport/unreliable.h"
 
-/* IBTA 10.9.1.2: the same key, and not both limited members; ours is the full default one. */
+/* IBTA 10.9.1.2: the keys are equal, and not both limited members. Our key is the full default
+ * one. */
 static bool pkey_good(uint16_t pkey)
 {
 	return (pkey & 0x7fff) == (ADV_PKEY_DEFAULT & 0x7fff);
 }
 
-/* Our address, for a UD packet: one of the table, or a group that the QP is in; with a group's
- * address comes the multicast QPN, and no other one. */
+/* True if a UD packet is addressed to us: to an address of the table, or to a multicast group. A
+ * packet to a group's address has the multicast QPN, and no other packet has it. */
 static bool is_our_address(const struct adv_engine *e, const struct adv_incoming *in)
 {
 	return in->h->bth.dest_qpn == ADV_QPN_MULTICAST || adv_address_in_table(e, &in->meta->dgid);
@@ -33,7 +34,8 @@ static void report_established(struct adv_qp *qp)
 			     ADV_ERR_NONE);
 }
 
-/* One packet for one QP; what does not fit the QP changes nothing (IBTA 9.6.1). */
+/* Handles one packet for one QP. A packet that does not match the QP changes nothing (IBTA
+ * 9.6.1). */
 static void deliver_packet(struct adv_engine *e, struct adv_qp *qp, uint64_t now,
 			   const struct adv_incoming *in)
 {
@@ -95,13 +97,13 @@ static void deliver_multicast(struct adv_engine *e, uint64_t now, const struct a
 	for (uint32_t i = 0; i < g->count; i++) {
 		const struct adv_qp *qp = g->member[i];
 
-		/* Not to its own sender (IBTA 10.5.2). */
+		/* The sender does not receive its own packet (IBTA 10.5.2). */
 		if (qp->qpn != in->h->deth.src_qpn)
 			deliver_packet(e, g->member[i], now, in);
 	}
 }
 
-/* Splits payload and padding; false where the length does not fit the opcode. */
+/* Separates payload and padding. False if the length does not match the opcode. */
 static bool split_payload(const struct adv_rx_packet *pkt, size_t header_len,
 			  struct adv_incoming *in)
 {
@@ -117,7 +119,8 @@ static bool split_payload(const struct adv_rx_packet *pkt, size_t header_len,
 
 /* ---- congestion: packets that deliver() does not see, or not so ---- */
 
-/* What deliver() would count a packet from there under; NULL: it comes from the QP's peer. */
+/* Returns the counter under which deliver_packet() counts a packet from a wrong sender. NULL: the
+ * packet is from the QP's peer. */
 static uint64_t *wrong_sender(struct adv_engine *e, const struct adv_qp *qp,
 			      const struct adv_bth *bth, const struct adv_rx_meta *meta)
 {
@@ -136,7 +139,7 @@ static uint64_t *wrong_sender(struct adv_engine *e, const struct adv_qp *qp,
 	return NULL;
 }
 
-/* A CNP names only the QP that is to slow down (annex A17.9.3), and is believed as far as any other
+/* A CNP names only the QP that must reduce its rate (annex A17.9.3). It is checked like any other
  * packet of the QP's peer. */
 static void deliver_cnp(struct adv_engine *e, uint64_t now, const struct adv_headers *h,
 			const struct adv_rx_meta *meta)
@@ -150,7 +153,8 @@ static void deliver_cnp(struct adv_engine *e, uint64_t now, const struct adv_hea
 		adv_flow_on_cnp(qp, now);
 }
 
-/* A switch has marked the packet. It is looked at once more, so that all others need not be. */
+/* A switch has marked the packet. Only marked packets are decoded twice, so that others need no
+ * second check. */
 static void note_mark(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt)
 {
 	struct adv_headers h;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "transport/flight.h"
 
-/* Wakes the QPs that waited for the window that all share. */
 void adv_flight_unstall(struct adv_engine *e)
 {
 	while (!adv_list_empty(&e->stalled)) {

@@ -8,7 +8,7 @@
 
 #define KBPS	     1000ull /* in a Mb/s */
 #define PSN_DISTANCE (1 << 15)
-#define ACK_PACKETS  16 /* the requester asks for an ACK that often by itself */
+#define ACK_PACKETS  16 /* the requester's own interval between ACK requests */
 #define DSCP_SHIFT   2
 
 static void pace_timer_expired(struct adv_engine *e, struct adv_timer *t, uint64_t now)
@@ -16,7 +16,7 @@ static void pace_timer_expired(struct adv_engine *e, struct adv_timer *t, uint64
 	adv_qp_schedule(adv_container_of(t, struct adv_flow, pace_timer)->qp);
 }
 
-/* The QP's flow; NULL: there is no memory for one. */
+/* Returns the QP's flow and creates it if needed. NULL: no memory. */
 static struct adv_flow *flow_of(struct adv_qp *qp)
 {
 	struct adv_flow *f = qp->flow;
@@ -50,7 +50,7 @@ void adv_flow_free(struct adv_qp *qp)
 
 /* ---- notification point ---- */
 
-/* Near what is expected: somebody who only guesses makes one in 256 count. */
+/* True if the PSN is near the expected one. Of an attacker's guesses one in 256 passes. */
 static bool is_likely(const struct adv_qp *qp, const struct adv_bth *bth)
 {
 	bool response = adv_opcode_table[bth->opcode].flags & ADV_PKT_RESPONSE;
@@ -71,12 +71,13 @@ void adv_flow_marked(struct adv_qp *qp, uint64_t now, const struct adv_bth *bth)
 		return;
 	f->cnp_after = now + cc->params.min_time_between_cnps * 1000ull;
 	f->cnp_due = true;
-	/* A QP that is held because of its own priority: the CNP has another. */
+	/* The QP may be held because of its own priority. The CNP has another priority. */
 	adv_list_del(&qp->tx_node);
 	adv_qp_schedule(qp);
 }
 
-/* Annex A17.9.3: BECN, no PSN. It is not ECN-capable itself: nobody is to answer it. */
+/* Annex A17.9.3: BECN is set, there is no PSN. A CNP is not ECN-capable, because nothing answers a
+ * mark on it. */
 static void emit_cnp(struct adv_qp *qp, struct adv_tx_batch *batch)
 {
 	const struct adv_cc_params *p = &qp->engine->cc.params;
@@ -149,7 +150,7 @@ void adv_flow_on_cnp(struct adv_qp *qp, uint64_t now)
 		adv_pacer_change(&f->pacer, before, f->dcqcn.rate, now);
 }
 
-/* Packets that were put into the batch since it had `from`. */
+/* Charges the packets that were added since the batch had `from`. */
 static void charge_packets(struct adv_qp *qp, const struct adv_tx_batch *batch, unsigned from,
 			   uint64_t now)
 {
@@ -166,8 +167,8 @@ static void charge_packets(struct adv_qp *qp, const struct adv_tx_batch *batch, 
 }
 
 /*
- * Packets go out in small groups now, with pauses between. Where the usual interval between
- * packets that ask for an ACK would come near the QP's timeout, the last of each group does.
+ * With a rate limit, packets are sent in small groups with pauses between. If the usual interval
+ * between ACK requests is near the QP's timeout, the last packet of each group requests an ACK.
  */
 static void ask_for_acks(struct adv_qp *qp, unsigned group)
 {
@@ -178,7 +179,7 @@ static void ask_for_acks(struct adv_qp *qp, unsigned group)
 		qp->req.since_ackreq = ACK_PACKETS - group;
 }
 
-/* So many packets of requests and responses, each in its turn. */
+/* Adds n packets of requests and responses, which take turns at going first. */
 static void send_some(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch, unsigned n)
 {
 	unsigned from = batch->count;
@@ -201,10 +202,8 @@ static bool has_packets(const struct adv_qp *qp)
 	return qp->resp.res_pending || qp->sq.next != qp->sq.head;
 }
 
-/*
- * When to look at the QP again. Where no burst makes up for lost time, a rate that rises before the
- * packet is due makes it due earlier.
- */
+/* Returns the time to serve the QP again. Without a burst, a rate increase before the packet is due
+ * makes the packet due earlier. */
 static uint64_t wake_at(const struct adv_qp *qp)
 {
 	uint32_t burst = qp->engine->pace_burst;
@@ -215,7 +214,7 @@ static uint64_t wake_at(const struct adv_qp *qp)
 	return !burst && change < wake ? change : wake;
 }
 
-/* ACKs do not wait for the rate, but for responses that come before them. */
+/* ACKs do not wait for the rate, but for the responses before them. */
 static void wait_for_rate(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 {
 	adv_list_del(&qp->tx_node);

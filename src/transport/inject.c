@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Faults on purpose: what is asked of the injector, if there is one. Callers have looked. */
+/* Injected faults: queries the engine's injector. */
 #include "transport/inject.h"
 
 void adv_engine_set_injector(struct adv_engine *e, adv_injector *fn, void *user)
@@ -8,7 +8,7 @@ void adv_engine_set_injector(struct adv_engine *e, adv_injector *fn, void *user)
 	e->injector_user = user;
 }
 
-/* The opcode of a packet that carries out such a request, as if it were of one packet. */
+/* Returns the opcode of a packet that carries such a request whole. */
 static uint8_t packet_opcode_of(const struct adv_qp *qp, uint8_t wr_opcode)
 {
 	uint8_t op;

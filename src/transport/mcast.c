@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Multicast groups and their members (IBTA vol. 1, 10.5). */
+/* Multicast groups and their members (IBTA 10.5). */
 #include <stdlib.h>
 
 #include "transport/mcast.h"
@@ -13,7 +13,7 @@ struct adv_mcast_group *adv_mcast_find(struct adv_engine *e, const struct adv_gi
 	return NULL;
 }
 
-/* Its place among the members, group->count where it is none. */
+/* Returns the QP's index among the members; group->count: it is no member. */
 static uint32_t place_of(const struct adv_mcast_group *group, const struct adv_qp *qp)
 {
 	uint32_t i = 0;
@@ -39,7 +39,7 @@ void adv_mcast_leave_all(struct adv_qp *qp)
 	struct adv_list *groups = &qp->engine->groups;
 
 	adv_list_for_each_safe(struct adv_mcast_group, group, groups, node) {
-		const struct adv_gid gid = group->gid; /* leaving may free the group */
+		const struct adv_gid gid = group->gid; /* detaching may free the group */
 
 		(void)adv_qp_detach_mcast(qp, &gid);
 	}

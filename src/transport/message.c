@@ -6,7 +6,7 @@
 
 void adv_message_acknowledge_inside(struct adv_qp *qp)
 {
-	/* In go-back-0 the packet counts in the message's bytes already, and not yet in epsn. So
+	/* With go-back-0, the message's bytes already include this packet, and epsn does not. So
 	 * this is the newest PSN before the message. */
 	adv_responder_ack_queue(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS,
 				qp->engine->recovery->unfinished_psn(qp));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Messages of RC, XRC and UC: how they go into packets, and their packets at the responder. */
+/* Messages of RC, XRC and UC: their number of packets, and their packets at the responder. */
 #ifndef ADV_TRANSPORT_MESSAGE_H
 #define ADV_TRANSPORT_MESSAGE_H
 
@@ -8,13 +8,13 @@
 #include "transport/recovery.h"
 #include "transport/responder_ack.h"
 
-/* Packets of a message of `length` bytes (IBTA 9.7.1): at least 1. */
+/* Returns the number of packets of a message of `length` bytes (IBTA 9.7.1): at least 1. */
 static inline uint32_t adv_message_packets(uint32_t length, uint32_t mtu)
 {
 	return length ? (uint32_t)(((uint64_t)length + mtu - 1) / mtu) : 1;
 }
 
-/* Payload of FIRST and MIDDLE fills the MTU, that of LAST is not empty (IBTA 9.7.4.1.6). */
+/* IBTA 9.7.4.1.6: the payload of FIRST and MIDDLE fills the MTU, that of LAST is not empty. */
 static inline bool adv_message_fits(const struct adv_qp *qp, const struct adv_incoming *in)
 {
 	uint16_t flags = in->info->flags;
@@ -32,10 +32,10 @@ static inline bool adv_message_continues(const struct adv_qp *qp, const struct a
 	return qp->resp.message == message;
 }
 
-/* A packet within a message requests an ACK. */
+/* Acknowledges a packet that does not end its message. */
 void adv_message_acknowledge_inside(struct adv_qp *qp);
 
-/* After a packet was taken: on to the next PSN; at the end of a message, one more of them. */
+/* The packet was accepted: advances epsn, and the MSN at the end of a message. */
 static inline void adv_message_accept(struct adv_qp *qp, const struct adv_incoming *in,
 				      uint32_t psns, uint64_t now)
 {

@@ -37,7 +37,7 @@ static bool good_access(int access)
 	access &= ~IBV_ACCESS_OPTIONAL_RANGE;
 	if (access & ~ACCESS_ALL)
 		return false;
-	/* IBTA 10.6.3.1: remote write and atomic need local write. */
+	/* IBTA 10.6.3.1: remote write and remote atomic need local write. */
 	return !(access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) ||
 	       (access & IBV_ACCESS_LOCAL_WRITE);
 }
@@ -118,7 +118,7 @@ int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *add
 	mr->pd->users--;
 	next.pd->users++;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
-		/* Who holds the old key must not reach the new memory. */
+		/* A holder of the old key must not reach the new memory. */
 		adv_mr_table_remove(&e->mrs, mr->key);
 		*mr = next;
 		insert_under_new_key(e, mr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One engine, several owners: what each has made goes with it. */
+/* One engine with several owners: releasing an owner destroys its objects. */
 #include "transport/cq.h"
 #include "transport/domain.h"
 #include "transport/mcast.h"
@@ -13,7 +13,7 @@ void adv_engine_set_owner(struct adv_engine *e, const void *owner)
 	e->owner = owner;
 }
 
-/* An XRC_RECV QP has no domain of protection but what its SRQs lend it. */
+/* An XRC_RECV QP has no protection domain except those that its SRQs lend it. */
 static const void *owner_of_qp(const struct adv_qp *qp)
 {
 	return qp->xrcd ? qp->xrcd->owner : qp->pd->owner;
@@ -50,8 +50,9 @@ static void release_cqs(struct adv_engine *e, const void *owner)
 }
 
 /*
- * Windows, or regions. One that is taken out lets those behind it move up, so a place is looked at
- * until what it has stays. What moves from the table's beginning to its end was looked at there.
+ * Destroys the owner's windows, or its regions. Removing an entry moves later entries up, so the
+ * loop reads a slot until its entry stays. Entries that move from the beginning of the table to its
+ * end were read at the beginning.
  */
 static void release_keys(struct adv_engine *e, const void *owner, bool windows)
 {
@@ -73,7 +74,7 @@ static void release_domains(struct adv_engine *e, const void *owner)
 	adv_list_for_each_safe(struct adv_pd, pd, &e->pds, node) {
 		if (pd->owner != owner)
 			continue;
-		pd->users = 0; /* address handles that nobody will destroy */
+		pd->users = 0; /* address handles that are never destroyed */
 		adv_pd_destroy(pd);
 	}
 	adv_list_for_each_safe(struct adv_xrcd, xrcd, &e->xrcds, node) {

@@ -9,7 +9,7 @@ uint64_t adv_pacer_ns(uint64_t bytes, uint64_t kbps)
 	return bytes * BITS_NS / kbps;
 }
 
-/* How far the clock may be ahead of `due`. */
+/* Returns the earliest `due` that a late sender may have: the burst's time before now. */
 static uint64_t earliest(uint64_t kbps, uint64_t burst, uint64_t now)
 {
 	uint64_t lag = adv_pacer_ns(burst, kbps);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sending no faster than a rate, without a timer a packet: packets go as long as the time has come
- * at which all before them would have left at the rate. Who is late makes up for it, by a burst at
- * most; who has to wait is told when it is worth coming again.
+ * Paces packets to a rate without a timer for each packet. A packet may be sent once all packets
+ * before it would have left at the rate. A late sender makes up for lost time, by at most one
+ * burst. adv_pacer_wake() returns when an early sender should try again.
  *
  * Rates are in kb/s (10^3 bits), at least 1; times in ns.
  */
@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* All zero: nothing was sent yet. */
+/* All zero: nothing was sent. */
 struct adv_pacer {
-	uint64_t due;  /* when the next packet may go */
-	uint64_t rest; /* of a division: what is due beyond, less than a ns */
+	uint64_t due;  /* time at which the next packet may be sent */
+	uint64_t rest; /* remainder of a division: less than a ns after `due` */
 };
 
 static inline bool adv_pacer_open(const struct adv_pacer *p, uint64_t now)
@@ -23,21 +23,22 @@ static inline bool adv_pacer_open(const struct adv_pacer *p, uint64_t now)
 	return p->due <= now;
 }
 
-/* ns that so many bytes take. */
+/* Returns the time that so many bytes take, ns. */
 uint64_t adv_pacer_ns(uint64_t bytes, uint64_t kbps);
 
-/* A packet of so many bytes has gone. `burst`: bytes by which lost time is made up for at most. */
+/* A packet of so many bytes was sent. `burst`: bytes by which a late sender makes up for lost time
+ * at most. */
 void adv_pacer_charge(struct adv_pacer *p, uint64_t bytes, uint64_t kbps, uint64_t burst,
 		      uint64_t now);
 
-/* The rate is another from `at` on: what is still to be waited for is as many bytes as before. */
+/* The rate changes at `at`. The bytes that are still to be waited for stay the same. */
 void adv_pacer_change(struct adv_pacer *p, uint64_t old_kbps, uint64_t kbps, uint64_t at);
 
-/* Bytes beyond the next packet that may go now, where it is open. */
+/* If the pacer is open: returns the bytes that may be sent now in addition to the next packet. */
 uint64_t adv_pacer_credit(const struct adv_pacer *p, uint64_t kbps, uint64_t burst, uint64_t now);
 
-/* When to come again, where it is not open: when half a burst can go at once, but no more than
- * 100 us after the next packet could. */
+/* If the pacer is not open: returns the time to try again. Half a burst can be sent then, but it is
+ * at most 100 us after the next packet may be sent. */
 uint64_t adv_pacer_wake(const struct adv_pacer *p, uint64_t kbps, uint64_t burst);
 
 #endif

@@ -32,7 +32,7 @@ uint8_t *adv_mr_bring_in(const struct adv_engine *e, const struct adv_mr *mr, ui
 	return p;
 }
 
-/* The look-up's own arguments: who calls this at its end has none to move. */
+/* Has the arguments of adv_mr_resolve(), whose tail call then moves no register. */
 uint8_t *adv_mr_resolve_paged(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,
 			      uint64_t va, uint64_t length, int need, enum adv_vendor_err *why)
 {

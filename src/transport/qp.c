@@ -41,8 +41,8 @@ static int service_of(enum ibv_qp_type type)
 	}
 }
 
-/* Leaves in the configuration what the type has (A14.3: XRC_SEND receives nothing, XRC_RECV takes
- * everything from the SRQs of its domain). */
+/* Removes from the configuration what the type does not have (A14.3): XRC_SEND receives nothing,
+ * XRC_RECV takes everything from the SRQs of its domain. */
 static void drop_unused(struct adv_qp_config *c)
 {
 	if (c->type != IBV_QPT_XRC_RECV)
@@ -75,7 +75,7 @@ static int check_config(const struct adv_qp_config *c)
 	return 0;
 }
 
-/* What was asked for, rounded up to what it costs; zero stays zero: no such queue. */
+/* Sets the sizes: the requested ones, rounded up. 0 stays 0: there is no such queue. */
 static void size_queues(struct adv_qp *qp, struct ibv_qp_cap *cap)
 {
 	uint32_t data = cap->max_send_sge * (uint32_t)sizeof(struct ibv_sge);
@@ -85,7 +85,7 @@ static void size_queues(struct adv_qp *qp, struct ibv_qp_cap *cap)
 	data = (data + 15) & ~15u;
 	qp->sq.size = cap->max_send_wr ? power_of_two(cap->max_send_wr) : 0;
 	qp->sq.max_sge = cap->max_send_sge;
-	/* the room of scatter/gather entries holds data as well: programs count on some */
+	/* inline data uses the room of the scatter/gather entries: some programs rely on it */
 	qp->sq.max_inline = cap->max_inline_data = data;
 	qp->sq.stride = (uint32_t)sizeof(struct adv_send_wqe) + data;
 	cap->max_send_wr = qp->sq.size;
@@ -100,7 +100,7 @@ static void size_queues(struct adv_qp *qp, struct ibv_qp_cap *cap)
 	cap->max_recv_wr = qp->rq.size;
 }
 
-/* What is in use as long as the QP is there. */
+/* The QP keeps these objects in use. */
 static void hold_objects(struct adv_qp *qp)
 {
 	if (qp->xrcd) {
@@ -197,7 +197,7 @@ int adv_qp_destroy(struct adv_qp *qp)
 	return 0;
 }
 
-/* Lets go of a half-received message's request without a completion. */
+/* Releases the receive request of an incomplete message without a completion. */
 static void drop_recv(struct adv_qp *qp)
 {
 	if (qp->resp.recv && qp->srq)
@@ -223,7 +223,7 @@ void adv_qp_clear(struct adv_qp *qp)
 	timer = qp->req.timer;
 	adv_list_del(&qp->tx_node);
 	adv_list_del(&qp->stall_node);
-	/* Gives its share of the common window back, and others may be waiting for it. */
+	/* Returns the QP's share of the common window, for which other QPs may wait. */
 	if (qp->reliable)
 		adv_flight_abandon(qp);
 	free(qp->sq.ring);

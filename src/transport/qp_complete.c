@@ -86,7 +86,7 @@ void adv_qp_complete_recv(struct adv_qp *qp, struct adv_recv_wqe *wqe, struct ib
 {
 	struct adv_cqe cqe = {.timestamp = now, .release = qp->rq.next, .is_recv = true};
 
-	/* What is in the CQ of an XRC SRQ stays when the QP goes. */
+	/* Completions in the CQ of an XRC SRQ stay when the QP is destroyed. */
 	cqe.qp = qp->xrcd ? NULL : qp;
 	wc->wr_id = wqe->wr_id;
 	wc->qp_num = qp->qpn;
@@ -132,7 +132,7 @@ void adv_qp_flush_recv(struct adv_qp *qp, uint64_t now)
 	}
 }
 
-/* Forgets what is in flight: nothing of it will be answered to any more. */
+/* Nothing in flight is acknowledged any more. */
 static void stop_sending(struct adv_qp *qp)
 {
 	if (qp->reliable)

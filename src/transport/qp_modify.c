@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The QP state machine: which transition needs and takes which attributes (IBTA vol.
- * 1, 10.3.1, 11.2.5.2). */
+/* The state machine of queue pairs: the attributes that each transition requires and accepts (IBTA
+ * 10.3.1, 11.2.5.2). */
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -12,7 +12,7 @@
 #include "transport/responder.h"
 #include "transport/sqd.h"
 
-#define ACCESS_ALL   0x3ff /* all that are not optional, those of newer headers too */
+#define ACCESS_ALL   0x3ff /* all flags that are not optional, including those of newer headers */
 #define TIMER_VALUES 32	   /* five bits */
 #define RETRY_VALUES 8	   /* three bits */
 
@@ -40,7 +40,7 @@ struct transition {
 	(SQD_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |             \
 	 IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define NOTIFY IBV_QP_EN_SQD_ASYNC_NOTIFY
-/* An XRC QP has what RC has of its direction (A14.3); the kernel's tables agree. */
+/* An XRC QP has the attributes of RC for its direction (A14.3), as in the kernel's tables. */
 #define RTS_XRC_RECV (IBV_QP_SQ_PSN | IBV_QP_TIMEOUT)
 #define SQD_XRC_SEND                                                                               \
 	(SQD_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |             \
@@ -49,10 +49,8 @@ struct transition {
 	(SQD_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define RTR_OPTIONAL (IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX)
 
-/*
- * To RESET and to ERR one comes from everywhere (10.3.1), with no attribute. Alternate paths
- * and changing the capacities are not offered, as the device's capabilities say.
- */
+/* RESET and ERR can be entered from every state, without attributes (10.3.1). Alternate paths and
+ * changed capacities are not supported; the device's capabilities say so. */
 static const struct transition transitions[] = {
 	{IBV_QPS_RESET,
 	 IBV_QPS_INIT,
@@ -117,7 +115,7 @@ static bool mask_good(const struct adv_qp *qp, enum ibv_qp_state next, int mask)
 	return false;
 }
 
-/* Each attribute that the mask names has a value that it may have; those of the path are apart. */
+/* True if the value of each attribute in the mask is valid. path_good() checks the path. */
 static bool values_good(const struct adv_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
 	const struct {
@@ -146,17 +144,15 @@ static bool values_good(const struct adv_qp *qp, const struct ibv_qp_attr *a, in
 	return true;
 }
 
-/*
- * What a path carries, in bytes. To the machine's own addresses no interface's wire is on the way;
- * of others only the interface that the source address belongs to is known here.
- */
+/* Returns the MTU of a path, bytes. A path to this machine crosses no wire. Of other paths, only
+ * the interface of the source address is known here. */
 static uint32_t path_limit(const struct adv_engine *e, const struct adv_path *path)
 {
 	return adv_address_is_here(e, &path->dgid) ? adv_mtu_bytes(IBV_MTU_4096)
 						   : e->gids[path->sgid_index].mtu;
 }
 
-/* The path and its MTU, as they would be after the change. */
+/* Computes the path and the MTU after the change. False: they are not valid. */
 static bool path_good(const struct adv_qp *qp, const struct ibv_qp_attr *a, int mask,
 		      struct adv_path *path, uint32_t *mtu)
 {
@@ -194,7 +190,7 @@ static void copy_values(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, 
 	COPY(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
 	COPY(IBV_QP_DEST_QPN, dest_qp_num);
 #undef COPY
-	/* Programs hand 32 random bits over; drivers take 24 of them. */
+	/* Programs pass 32 random bits; drivers use 24 of them. */
 	to->rq_psn &= ADV_PSN_MASK;
 	to->sq_psn &= ADV_PSN_MASK;
 }
@@ -208,7 +204,7 @@ static uint32_t ring_room(uint32_t limit)
 	return room;
 }
 
-/* The responder goes on meanwhile, so the newest of what it remembers moves along. */
+/* The responder keeps running in SQD, so the newest entries move to the new ring. */
 static void move_resources(struct adv_responder *resp, struct adv_resource *ring, uint32_t room)
 {
 	uint32_t kept = room < resp->res_room ? room : resp->res_room;
@@ -224,14 +220,16 @@ static void move_resources(struct adv_responder *resp, struct adv_resource *ring
 		resp->res_next = resp->res_head - room;
 }
 
-/* What was made stays made: a READ may have been posted meanwhile. *ring is NULL where it was. */
+/* Allocates a ring if one is allocated now: a READ may have been posted in SQD. *ring is NULL if
+ * none is allocated. */
 static int make_another(const void *made, uint32_t room, size_t size, void **ring)
 {
 	*ring = made ? calloc(room, size) : NULL;
 	return made && !*ring ? ENOMEM : 0;
 }
 
-/* SQD to SQD: room for more or fewer READs and atomics, both ways; qp->attr says how many. */
+/* SQD to SQD: changes the rings of READs and atomics in both directions to the limits in
+ * qp->attr. */
 static int resize_read_rings(struct adv_qp *qp)
 {
 	struct adv_requester *req = &qp->req;
@@ -246,7 +244,7 @@ static int resize_read_rings(struct adv_qp *qp)
 		free(ends);
 		return ENOMEM;
 	}
-	/* The queue has drained: no READ is outstanding. */
+	/* The send queue has drained: no READ is outstanding. */
 	assert(req->rd_head == req->rd_tail);
 	free(req->rd_end);
 	req->rd_end = ends;
@@ -260,7 +258,7 @@ static int resize_read_rings(struct adv_qp *qp)
 	return 0;
 }
 
-/* UD: what the port can take, as nobody sets a path MTU there. */
+/* UD has no path MTU: uses the largest MTU of the port. */
 static uint32_t port_mtu(const struct adv_engine *e)
 {
 	uint32_t mtu = 0;
@@ -271,7 +269,8 @@ static uint32_t port_mtu(const struct adv_engine *e)
 	return mtu;
 }
 
-/* What the transition does beyond storing values; qp->attr is the new one, qp->state the old. */
+/* Performs the transition, except for storing values. qp->attr is the new one, qp->state the old
+ * one. */
 static int perform_transition(struct adv_qp *qp, enum ibv_qp_state next, int mask)
 {
 	switch (next) {
@@ -291,7 +290,7 @@ static int perform_transition(struct adv_qp *qp, enum ibv_qp_state next, int mas
 	}
 }
 
-/* The new state stands: now the queues may move. */
+/* The QP is in its new state: lets the queues continue. */
 static void continue_queues(struct adv_qp *qp, enum ibv_qp_state before)
 {
 	if (qp->state == IBV_QPS_RTS && (before == IBV_QPS_SQD || before == IBV_QPS_SQE))
@@ -339,7 +338,7 @@ int adv_qp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *att
 
 	if (!mask_good(qp, next, mask) || !values_good(qp, attr, mask))
 		return EINVAL;
-	/* IBTA 10.3.1.5: what packets in flight depend on may change once the queue has drained. */
+	/* IBTA 10.3.1.5: attributes of packets in flight may change once the queue has drained. */
 	if (qp->state == IBV_QPS_SQD && next == IBV_QPS_SQD && qp->req.draining &&
 	    (mask & ~IBV_QP_STATE))
 		return EINVAL;

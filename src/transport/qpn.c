@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * QP numbers. A packet of a connection that is over may still be on its way, or be sent again by
- * a peer that does not know, so a number rests as long as can be before another QP has it: those
- * that no QP ever had go first, then those that were given back longest ago.
+ * QP numbers. Packets of an earlier connection may arrive late, or be retransmitted by a peer that
+ * does not know of its end. So a number rests as long as possible before another QP gets it: unused
+ * numbers are taken first, then the number that was released first.
  */
 #include <stdlib.h>
 
@@ -30,8 +30,8 @@ int adv_engine_add_qpns(struct adv_engine *e, uint32_t first, uint32_t count)
 	r->count = count;
 	r->fresh = count;
 	r->freed_head = r->freed_count = 0;
-	/* A new owner of the range starts elsewhere, so that packets for the last one find nobody.
-	 */
+	/* A new owner of the range starts at a random number, so that packets to the previous owner
+	 * find no QP. */
 	r->next = (uint32_t)adv_rng_below(&e->rng, count);
 	e->ranges++;
 	return 0;
@@ -75,7 +75,7 @@ struct adv_qp *adv_qpn_find(const struct adv_engine *e, uint32_t qpn)
 	return r ? r->qp[qpn - r->first] : NULL;
 }
 
-/* Of the range where most rest, so that each rests as long as can be. */
+/* Takes from the range with the most resting numbers, so that each rests as long as possible. */
 static struct adv_qpn_range *range_to_take_from(struct adv_engine *e)
 {
 	struct adv_qpn_range *best = NULL;

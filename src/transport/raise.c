@@ -18,7 +18,7 @@ static bool is_meant(const struct raising *r, const struct adv_qp *qp)
 	return qp->qpn >= r->qpn_first && qp->qpn <= r->qpn_last;
 }
 
-/* A QP that is meant uses the CQ or SRQ. */
+/* True if a QP of the range uses the CQ or SRQ. */
 static bool is_used(const struct raising *r, const void *object)
 {
 	if (r->qpn_first == 0 && r->qpn_last == UINT32_MAX)

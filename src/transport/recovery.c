@@ -41,8 +41,8 @@ const struct adv_recovery adv_recovery_go_back_n = {
 
 /* ---- go-back-0 ---- */
 
-/* Go-back-0: all responses to the READ that psn belongs to are asked for again. Of other messages
- * nothing was acknowledged. Returns where to go back to. */
+/* Returns the first PSN of the READ that psn belongs to: all its responses are requested again.
+ * Nothing of other messages was acknowledged. */
 static uint32_t go_back_to_message(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why)
 {
 	const struct adv_send_wqe *wqe;
@@ -56,7 +56,7 @@ static uint32_t go_back_to_message(struct adv_qp *qp, uint32_t psn, enum adv_ven
 	return wqe->first_psn;
 }
 
-/* First PSN of the message in progress: all its packets so far filled the MTU. */
+/* Returns the first PSN of the message in progress. All its packets so far filled the MTU. */
 static uint32_t message_start(const struct adv_qp *qp)
 {
 	const struct adv_responder *resp = &qp->resp;
@@ -66,8 +66,8 @@ static uint32_t message_start(const struct adv_qp *qp)
 	return (resp->epsn - (uint32_t)(resp->offset / qp->mtu)) & ADV_PSN_MASK;
 }
 
-/* What came of the message in progress counts for nothing. A receive request that it took stays
- * with it. */
+/* Drops the received part of the message in progress. Its receive request is kept for the
+ * message. */
 static void drop_message(struct adv_qp *qp)
 {
 	qp->resp.epsn = message_start(qp);

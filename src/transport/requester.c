@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The requester of RC, XRC and UC (IBTA vol. 1, 9.7.2-9.7.3, 9.8, A14.4): the send queue
- * becomes request packets. A cursor (sq.next, offset, next_psn) moves over the requests; where
- * it is reliable, una_psn follows it as acknowledgements come, and loss moves the cursor back
- * (go-back-N).
+ * The sending half of the requester of RC, XRC and UC (IBTA 9.7.2, 9.7.3, 9.8, A14.4): the send
+ * queue becomes request packets. A cursor (sq.next, offset, next_psn) moves over the requests. For
+ * RC and XRC, una_psn follows it as acknowledgements arrive, and a loss sets the cursor back
+ * (retransmit.c).
  *
- * A READ is asked for in chunks with borders at fixed offsets, so that responses in
- * flight towards us never exceed the window either, and a repeated request never spans
- * two of those that the responder remembers.
+ * A READ is requested in chunks with borders at fixed offsets. So the responses in flight never
+ * exceed the window, and a retransmitted request never spans two requests that the responder
+ * remembers.
  */
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@
 #include "transport/unreliable.h"
 #include "transport/window.h"
 
-/* An acknowledgement is asked for at least once in so many packets. */
+/* An acknowledgement is requested at least once in so many packets. */
 #define ACKREQ_INTERVAL 16
 
 void adv_requester_start(struct adv_qp *qp)
@@ -38,7 +38,7 @@ void adv_requester_start(struct adv_qp *qp)
 	while (req->rd_room < req->rd_limit)
 		req->rd_room *= 2;
 	req->rd_head = req->rd_tail = 0;
-	/* Two chunks fill the window, so that asking and answering overlap. */
+	/* Two chunks fill the window, so that requests and responses overlap. */
 	req->read_chunk = qp->engine->window;
 	if (req->rd_limit > 1 && req->read_chunk > 1)
 		req->read_chunk /= 2;
@@ -52,7 +52,7 @@ int adv_requester_reserve(struct adv_qp *qp)
 {
 	struct adv_requester *req = &qp->req;
 
-	/* Never in RTS, so in error now: nothing will be in flight. */
+	/* The QP was never in RTS, so it is in ERR: nothing will be in flight. */
 	if (!req->rd_room)
 		return 0;
 	if (!req->rd_end)
@@ -60,7 +60,7 @@ int adv_requester_reserve(struct adv_qp *qp)
 	return req->rd_end ? 0 : ENOMEM;
 }
 
-/* Requests that send nothing, about memory windows. */
+/* True for requests that send nothing: those about memory windows. */
 static bool is_local(const struct adv_send_wqe *wqe)
 {
 	switch ((int)wqe->opcode) {
@@ -73,7 +73,7 @@ static bool is_local(const struct adv_send_wqe *wqe)
 	}
 }
 
-/* The request at the cursor cannot be sent: it fails as soon as all before it are done. */
+/* The request at the cursor cannot be sent: it fails when all requests before it are done. */
 static void fail_at_cursor(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
 			   uint64_t now)
 {
@@ -107,8 +107,8 @@ static void advance_cursor(struct adv_qp *qp, uint32_t psns, bool request_done)
 	}
 }
 
-/* Behind this request nothing is sure to be sent before it is acknowledged: the queue ends or
- * drains, or a request follows that may have to wait for the window, for responses, or fails. */
+/* True if the requester may stop after this request until it is acknowledged: the queue ends or
+ * drains, or the next request may wait for the window or for responses, or fails. */
 static bool may_pause_after(const struct adv_qp *qp, uint32_t request)
 {
 	const struct adv_send_wqe *next;
@@ -120,9 +120,9 @@ static bool may_pause_after(const struct adv_qp *qp, uint32_t request)
 	       (next->send_flags & IBV_SEND_FENCE);
 }
 
-/* Whether this packet, the newest in flight, is to be acknowledged (IBTA 9.7.5.1.3 leaves the
- * choice to us): before a pause, where a window is full, and every so often on the way. Each one
- * after a timeout: of what is sent again perhaps only the beginning comes through, every time. */
+/* True if this packet, the newest in flight, requests an ACK (IBTA 9.7.5.1.3 leaves the choice to
+ * the requester): before a pause, when a window is full, and at regular intervals. After a timeout
+ * each packet does: perhaps only the first ones of each retransmission arrive. */
 static bool wants_ack(const struct adv_qp *qp, bool last)
 {
 	const struct adv_engine *e = qp->engine;
@@ -155,7 +155,7 @@ static uint8_t data_opcode(const struct adv_send_wqe *wqe, bool first, bool last
 	return imm ? op + 1 : op;
 }
 
-/* BTH, and the SRQ's number, which every XRC request carries. */
+/* Fills in the BTH, and the SRQ number that each XRC request carries. */
 static void fill_headers(const struct adv_qp *qp, struct adv_headers *h,
 			 const struct adv_send_wqe *wqe, uint8_t op)
 {
@@ -167,7 +167,7 @@ static void fill_headers(const struct adv_qp *qp, struct adv_headers *h,
 	h->xrceth.xrcsrq = wqe->remote_qpn;
 }
 
-/* One packet of a SEND or WRITE. False where its memory is not there any more. */
+/* Adds one packet of a SEND or WRITE. False: the region was deregistered. */
 static bool emit_data(struct adv_qp *qp, struct adv_tx_batch *batch, const struct adv_send_wqe *wqe,
 		      uint64_t now)
 {
@@ -281,8 +281,8 @@ static void emit_atomic(struct adv_qp *qp, struct adv_tx_batch *batch, struct ad
 /* ---- the loop ---- */
 
 /*
- * Bytes that the next READ request asks for: to the end of the chunk that the cursor is in. After a
- * timeout the first of these packets: a responder that is slow has the others to send already.
+ * Returns the bytes that the next READ request asks for: up to the end of the cursor's chunk. After
+ * a timeout it is one packet: a slow responder still has the others to send.
  */
 static uint32_t read_length(const struct adv_qp *qp, const struct adv_send_wqe *wqe)
 {
@@ -293,8 +293,7 @@ static uint32_t read_length(const struct adv_qp *qp, const struct adv_send_wqe *
 	return qp->req.unanswered && rest > qp->mtu ? qp->mtu : rest;
 }
 
-/* Carries a local request out. It completes like one that sends no packet: when all before it
- * have. */
+/* Executes a local request. It completes when all requests before it have completed. */
 static bool start_local(struct adv_qp *qp, struct adv_send_wqe *wqe, uint64_t now)
 {
 	enum adv_vendor_err why = adv_mw_execute(qp, wqe);
@@ -309,14 +308,14 @@ static bool start_local(struct adv_qp *qp, struct adv_send_wqe *wqe, uint64_t no
 	return true;
 }
 
-/* All of its memory is looked at by adv_payload_gather() before anything of it goes out. */
+/* True if adv_payload_gather() checks all memory of the request before any of it is sent. */
 static bool is_checked_when_sent(const struct adv_qp *qp, const struct adv_send_wqe *wqe,
 				 bool response)
 {
 	return !response && wqe->length <= qp->mtu;
 }
 
-/* Checks that need be made once, before a request's first packet. False: not now, or failed. */
+/* Checks a request once, before its first packet. False: not now, or failed. */
 static bool start_request(struct adv_qp *qp, struct adv_send_wqe *wqe, uint64_t now)
 {
 	bool response = adv_send_wqe_wants_response(wqe);
@@ -328,7 +327,8 @@ static bool start_request(struct adv_qp *qp, struct adv_send_wqe *wqe, uint64_t 
 		fail_at_cursor(qp, wqe->status, wqe->vendor_err, now);
 		return false;
 	}
-	/* Behind READs and atomics: the fence waits for their responses (IBTA 10.8.3.3). */
+	/* IBTA 10.8.3.3: a fenced request waits for the responses to READs and atomics before
+	 * it. */
 	if ((wqe->send_flags & IBV_SEND_FENCE) && qp->req.rd_head != qp->req.rd_tail)
 		return false;
 	if (is_local(wqe))
@@ -365,7 +365,8 @@ static bool emit_responded(struct adv_qp *qp, struct adv_tx_batch *batch, struct
 		return true;
 	}
 	length = read_length(qp, wqe);
-	/* Nothing behind a request for less than the chunk: it is to be one request's again. */
+	/* After a request for less than the chunk, nothing more is requested: the rest of the chunk
+	 * is to be one request. */
 	if ((qp->req.unanswered && adv_flight_psns(qp)) ||
 	    !adv_flight_has_room(qp, adv_message_packets(length, qp->mtu)))
 		return false;
@@ -373,7 +374,7 @@ static bool emit_responded(struct adv_qp *qp, struct adv_tx_batch *batch, struct
 	return true;
 }
 
-/* The cursor goes over a local request, for the first time or after going back. */
+/* The cursor passes a local request, for the first time or after it was set back. */
 static void pass_local(struct adv_qp *qp, uint64_t now)
 {
 	bool oldest = qp->sq.tail == qp->sq.next;
@@ -385,7 +386,7 @@ static void pass_local(struct adv_qp *qp, uint64_t now)
 	}
 }
 
-/* One packet of the request at the cursor; false: nothing (more) can go now. */
+/* Adds one packet of the request at the cursor. False: nothing more can be sent now. */
 static bool emit_next(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 {
 	struct adv_send_wqe *wqe = adv_send_wqe_at(qp, qp->sq.next);

@@ -8,7 +8,7 @@
 #include "transport/domain.h"
 #include "transport/srq.h"
 
-#define MR_SLOTS_A_CALL 16384 /* of the table of keys that are looked at */
+#define MR_SLOTS_A_CALL 16384 /* slots of the table of keys that one call reads */
 
 static uint32_t number_of_pd(const struct adv_pd *pd)
 {
@@ -71,7 +71,7 @@ static const void *describe_srq(const struct adv_list *n, struct adv_object *out
 
 static void describe_mr(const struct adv_mr *mr, struct adv_object *out)
 {
-	out->number = mr->key >> 8; /* what names it */
+	out->number = mr->key >> 8; /* the upper bits name the region */
 	out->pd = number_of_pd(mr->pd);
 	out->mr.lkey = mr->key;
 	out->mr.rkey = mr->key;
@@ -79,7 +79,7 @@ static void describe_mr(const struct adv_mr *mr, struct adv_object *out)
 	out->mr.length = mr->length;
 }
 
-/* *from: how many were told before. */
+/* *from: objects that were reported before. */
 static unsigned of_list(const struct adv_list *list,
 			const void *(*describe)(const struct adv_list *n, struct adv_object *out),
 			uint64_t *from, struct adv_object *out, const void **owners, unsigned room)
@@ -95,7 +95,7 @@ static unsigned of_list(const struct adv_list *list,
 	return count;
 }
 
-/* *from: where in the table. */
+/* *from: position in the table. */
 static unsigned of_mrs(const struct adv_mr_table *t, uint64_t *from, struct adv_object *out,
 		       const void **owners, unsigned room)
 {

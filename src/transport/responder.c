@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The responder of RC, XRC and UC (IBTA vol. 1, 9.7.4, 9.8.2, A14.4): requests in. What is
- * answered is queued here and sent by responder_tx.c.
- */
+/* The receiving half of the responder of RC and XRC (IBTA 9.7.4, A14.4): checks and executes
+ * requests. responder_tx.c sends the acknowledgements and responses. */
 #include <stdlib.h>
 
 #include "transport/inject.h"
@@ -14,7 +12,7 @@
 #include "transport/responder.h"
 #include "transport/xrc.h"
 
-/* Access flags of annex A19 that Debian's verbs.h does not name yet. */
+/* Access flags of annex A19, which Debian's verbs.h does not define. */
 #define ACCESS_FLUSH_GLOBAL	(1 << 8)
 #define ACCESS_FLUSH_PERSISTENT (1 << 9)
 #define FLUSH_GLOBAL		(1 << 0)
@@ -34,7 +32,7 @@ void adv_responder_start(struct adv_qp *qp)
 		resp->res_room *= 2;
 }
 
-/* Idle QPs cost their state only. False: there is no memory. */
+/* Allocated at the first use, so that an idle QP has only its state. False: no memory. */
 static bool make_resources(struct adv_responder *resp)
 {
 	if (!resp->res)
@@ -44,7 +42,7 @@ static bool make_resources(struct adv_responder *resp)
 
 /* ---- refusing ---- */
 
-/* Ends the connection: NAK, the receive request in use fails, the rest is flushed. */
+/* Ends the connection: sends a NAK, fails the receive request in use, flushes the rest. */
 static void refuse_with(struct adv_qp *qp, enum adv_vendor_err why, struct adv_refusal r,
 			uint64_t now)
 {
@@ -72,10 +70,7 @@ static void refuse_request(struct adv_qp *qp, enum adv_vendor_err why, uint64_t 
 	refuse_with(qp, why, adv_refusal_of(why), now);
 }
 
-/*
- * The message's receive request is to fail on purpose: refused as it would be with that status.
- * False: it is not.
- */
+/* If a fault is injected, the message is refused as with that status. False: no fault. */
 static bool refuse_on_purpose(struct adv_qp *qp, const struct adv_incoming *in, uint64_t now)
 {
 	struct adv_refusal r = {ADV_NAK_REMOTE_OPERATIONAL_ERROR, IBV_EVENT_QP_FATAL,
@@ -94,7 +89,7 @@ static bool refuse_on_purpose(struct adv_qp *qp, const struct adv_incoming *in, 
 	return true;
 }
 
-/* The newest PSN that may be acknowledged. */
+/* Returns the newest PSN that may be acknowledged. */
 static uint32_t newest_done(const struct adv_qp *qp)
 {
 	return adv_psn_add(qp->engine->recovery->unfinished_psn(qp), ADV_PSN_MASK);
@@ -102,7 +97,7 @@ static uint32_t newest_done(const struct adv_qp *qp)
 
 /* ---- not yet ---- */
 
-/* No receive request: the requester is to come again (IBTA 9.7.5.2.8). */
+/* There is no receive request: the requester sends the message again later (IBTA 9.7.5.2.8). */
 static void send_rnr_nak(struct adv_qp *qp)
 {
 	struct adv_engine_counters *c = &qp->engine->counters;
@@ -116,7 +111,7 @@ static void send_rnr_nak(struct adv_qp *qp)
 
 /* ---- messages ---- */
 
-/* The end of a SEND that was placed. */
+/* Ends a SEND whose data was placed. */
 static void end_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
 {
 	if (refuse_on_purpose(qp, in, now))
@@ -143,7 +138,7 @@ static void rx_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 		return;
 	}
 	if (in->info->flags & ADV_PKT_START) {
-		/* There is one where the message begins again, see adv_recovery_go_back_0. */
+		/* It has one if the message begins again, see adv_recovery_go_back_0. */
 		if (!resp->recv)
 			resp->recv = adv_qp_take_recv(qp);
 		if (!resp->recv) {
@@ -175,7 +170,8 @@ static void rx_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 	else if (in->info->flags & ADV_PKT_START)
 		why = adv_message_begin_write(qp, in);
 	if (!why && imm && !resp->recv) {
-		/* Before a byte is written, so that the repeated packet finds all as it was. */
+		/* Before any byte is written, so that the retransmitted packet finds everything
+		 * unchanged. */
 		resp->recv = adv_qp_take_recv(qp);
 		if (!resp->recv) {
 			if (in->info->flags & ADV_PKT_START)
@@ -200,9 +196,10 @@ static void rx_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 /* ---- READ, atomics, FLUSH: what is answered by more than an ACK ---- */
 
 /*
- * Answers are taken in their order, and the peer has no more requests out than are remembered. So
- * where all wait for their answers and yet one more comes, the oldest, which was answered before,
- * has arrived: it was asked for again too late. False: the oldest is a first answer.
+ * Requests are answered in order, and the peer has at most as many outstanding as the responder
+ * remembers. If all of them wait for their answers and one more arrives, the oldest was answered
+ * before and its answer has arrived: its retransmission came too late. Drops this repeated answer.
+ * False: the oldest is a first answer.
  */
 static bool drop_repeated_answer(struct adv_responder *resp)
 {
@@ -220,7 +217,8 @@ static bool drop_repeated_answer(struct adv_responder *resp)
 	return false;
 }
 
-/* Room to remember one more request; NULL where the peer has more out than max_dest_rd_atomic. */
+/* Returns room to remember one more request. NULL: the peer has more outstanding than
+ * max_dest_rd_atomic. */
 static struct adv_resource *new_resource(struct adv_qp *qp, const struct adv_incoming *in,
 					 uint32_t psns)
 {
@@ -295,7 +293,7 @@ static enum adv_vendor_err do_atomic(struct adv_qp *qp, const struct adv_incomin
 			  IBV_ACCESS_REMOTE_ATOMIC, &why);
 	if (!p)
 		return adv_mr_remote_cause(why);
-	/* A region registered with an odd iova: aligned for the peer, not for this CPU. */
+	/* A region with an odd iova: the address is aligned for the peer, not for this CPU. */
 	if ((uintptr_t)p & 7)
 		return ADV_ERR_MISALIGNED;
 	res = new_resource(qp, in, 1);
@@ -332,10 +330,8 @@ static enum adv_vendor_err do_atomic_write(struct adv_qp *qp, const struct adv_i
 	return ADV_ERR_NONE;
 }
 
-/*
- * FLUSH: memory is coherent, so that global visibility is a fence. So is persistence: what is in
- * the caches stays as long as the memory does where both outlive a power failure, and nowhere else.
- */
+/* FLUSH: memory is coherent, so a fence gives global visibility. It gives persistence too, but only
+ * where the caches and the memory both survive a power failure. */
 static enum adv_vendor_err do_flush(struct adv_qp *qp, const struct adv_incoming *in)
 {
 	enum adv_vendor_err why = ADV_ERR_NONE;
@@ -367,7 +363,7 @@ static void rx_answered(struct adv_qp *qp, uint64_t now, const struct adv_incomi
 		refuse_request(qp, ADV_ERR_REQUEST_SEQUENCE, now);
 		return;
 	}
-	/* As if the packet were lost: it comes again. */
+	/* The packet counts as lost: the peer retransmits it. */
 	if (!make_resources(&qp->resp)) {
 		qp->engine->counters.out_of_memory++;
 		return;
@@ -400,8 +396,8 @@ static void rx_answered(struct adv_qp *qp, uint64_t now, const struct adv_incomi
 
 /* ---- duplicates ---- */
 
-/* A READ must ask for part of what it asked for before, in whole packets or to the end; else it is
- * a forgery. */
+/* True if a duplicate READ requests a part of the original: whole packets, or up to its end. Any
+ * other is a forgery. */
 static bool asks_for_part(const struct adv_qp *qp, const struct adv_resource *res, uint64_t offset,
 			  const struct adv_headers *h)
 {
@@ -412,7 +408,7 @@ static bool asks_for_part(const struct adv_qp *qp, const struct adv_resource *re
 		(h->reth.length && h->reth.length < rest && h->reth.length % qp->mtu == 0));
 }
 
-/* Asks for the answer once more, from the repeated request's PSN on (IBTA 9.7.5.1.4). */
+/* Repeats the response, from the PSN of the duplicate request on (IBTA 9.7.5.1.4). */
 static void repeat_answer(struct adv_qp *qp, const struct adv_incoming *in)
 {
 	struct adv_responder *resp = &qp->resp;
@@ -428,7 +424,7 @@ static void repeat_answer(struct adv_qp *qp, const struct adv_incoming *in)
 		if ((in->h->bth.opcode & ADV_OP_MASK) == ADV_OP_READ_REQUEST) {
 			if (!asks_for_part(qp, res, offset, in->h))
 				return;
-			/* An answer that is on its way is not cut short. */
+			/* A response that is being sent is not cut short. */
 			if (res->pending && offset + in->h->reth.length < res->end)
 				return;
 			res->end = (uint32_t)offset + in->h->reth.length;
@@ -457,7 +453,7 @@ static void rx_duplicate(struct adv_qp *qp, const struct adv_incoming *in)
 	repeat_answer(qp, in);
 }
 
-/* There is a gap: one NAK for it, and the requester goes back (IBTA 9.7.5.2.3). */
+/* PSNs are missing: sends one NAK, and the requester goes back (IBTA 9.7.5.2.3). */
 static void rx_ahead(struct adv_qp *qp)
 {
 	struct adv_responder *resp = &qp->resp;

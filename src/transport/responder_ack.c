@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ACKs that wait a little for the program's own next request (IBTA 9.7.5.1.2 lets a responder
- * coalesce them). Where two programs answer each other, the ACK of what came is no hurry: it goes
- * out with the answer. A program that polls only until its own request is done, and looks at its
- * memory for the peer's answer, then finds both in one poll, so that nobody need be woken to
- * receive.
+ * Delays ACKs for a short time, until the program's next request (IBTA 9.7.5.1.2 lets a responder
+ * coalesce ACKs). If two programs answer each other, the ACK of a request is not urgent: it is sent
+ * together with the answer. A program that polls until its own request is done, and reads the
+ * peer's answer from memory, finds both in one poll. No thread has to be woken to receive.
  *
- * It goes behind the answer, off the way that both wait for, where no program can tell: behind a
- * request that completes nothing at the peer, or one that shares a datagram with it. A NIC's ACK is
- * at the peer before an answer can be, and there are programs that count on it: they take a message
- * that was received for a sign that theirs was sent.
+ * The ACK follows the answer, off the latency path, if no program can notice: behind a request that
+ * completes nothing at the peer, or one that shares a datagram with the ACK. A NIC's ACK arrives
+ * before an answer can, and some programs rely on it: they take a received message as a sign that
+ * their own was sent.
  *
- * Only queue pairs wait whose program has answered at once of late, and one message at a time. A
- * late answer now and then changes nothing: the machine may have had other things to do.
+ * Only queue pairs whose program recently answered at once delay ACKs, and only one message at a
+ * time. An occasional late answer changes nothing: the machine may have been busy.
  */
 #include "transport/responder_ack.h"
 
-#define ANSWERS_WANTED 3  /* more answers within the delay than late ones ... */
-#define ANSWERS_MOST   16 /* ... of which more are not counted */
-#define LATE_COSTS     2  /* answers: a program is kept from running at times */
+#define ANSWERS_WANTED 3  /* this many more answers within the delay than late ones ... */
+#define ANSWERS_MOST   16 /* ... counted up to this many */
+#define LATE_COSTS     2  /* answers: a program sometimes does not run for a while */
 #define DATAGRAM_MIN                                                                               \
-	4 /* bytes of a SEND that is as long as an ACK: only a shorter packet can end a            \
-	   * segmented datagram */
+	4 /* bytes of a SEND as long as an ACK: only a shorter packet can end a segmented datagram \
+	   */
 
 void adv_responder_ack_queue(struct adv_qp *qp, uint8_t syndrome, uint32_t psn)
 {
 	struct adv_responder *resp = &qp->resp;
 
-	/* A repeated ACK must not take the place of a NAK for a later PSN. */
+	/* A repeated ACK must not replace a NAK for a later PSN. */
 	if (resp->ack_pending && adv_psn_diff(psn, resp->ack_psn) < 0)
 		return;
 	resp->ack_pending = true;
@@ -45,14 +44,14 @@ void adv_responder_ack_forget(struct adv_qp *qp)
 	adv_list_del(&qp->delay_node);
 }
 
-/* True where the ACK of a message that came now may wait. */
+/* True if the ACK of a message that arrives now may be delayed. */
 static bool may_delay(struct adv_qp *qp, uint64_t now)
 {
 	struct adv_responder *resp = &qp->resp;
 
 	if (!qp->engine->ack_delay)
 		return false;
-	if (resp->asked_at) /* the one before had no answer yet: they come in a row */
+	if (resp->asked_at) /* the previous one is still unanswered: messages arrive in a row */
 		resp->answers = 0;
 	resp->asked_at = now ? now : 1;
 	return resp->answers >= ANSWERS_WANTED && !resp->ack_pending && !resp->res_pending;
@@ -75,7 +74,7 @@ static void count_late(struct adv_responder *resp)
 	resp->answers -= resp->answers < LATE_COSTS ? resp->answers : LATE_COSTS;
 }
 
-/* The answer is the first request that is not sent yet. */
+/* True if the ACK may follow the answer, the first request that is not sent yet. */
 static bool may_go_behind(struct adv_qp *qp)
 {
 	const struct adv_send_wqe *wqe;
@@ -121,7 +120,7 @@ uint64_t adv_responder_ack_deadline(const struct adv_engine *e)
 	return adv_container_of(e->delayed.next, struct adv_qp, delay_node)->resp.ack_due;
 }
 
-/* The ACK that has waited longest waits no more. */
+/* Releases the ACK with the earliest deadline. */
 static struct adv_qp *release_first(struct adv_engine *e)
 {
 	struct adv_qp *qp = adv_container_of(e->delayed.next, struct adv_qp, delay_node);

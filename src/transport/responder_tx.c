@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The responder's sending half (IBTA vol. 1, 9.7.5.1): answers go out in the order of their
- * PSNs. Responses to READs and atomics acknowledge all before them; ACKs are coalesced: what
- * is pending when the engine is asked for packets is one.
+ * The sending half of the responder (IBTA 9.7.5.1). Responses are sent in the order of their PSNs.
+ * A response to a READ or atomic acknowledges all requests before it. ACKs are coalesced: there is
+ * one pending ACK when the engine fills a batch.
  */
 #include "transport/mw.h"
 #include "transport/outgoing.h"
@@ -32,7 +32,7 @@ static void emit_ack(struct adv_qp *qp, struct adv_tx_batch *batch)
 	adv_responder_ack_forget(qp);
 }
 
-/* The rest of the answer is not sent unless it is asked for again. */
+/* The rest of the response is sent only for a further duplicate request. */
 static void leave_rest(struct adv_responder *resp, struct adv_resource *res)
 {
 	res->pending = false;
@@ -65,11 +65,10 @@ static uint8_t read_opcode(const struct adv_resource *res, bool last)
 }
 
 /*
- * Whether the next response, of a PSN that was sent before, may be sent again. What peers make us
- * send is to be in proportion to what they send themselves. So each repeated request brings a
- * window of packets, and all those of a queue pair together one packet for each that was sent for
- * the first time. Beyond that the answer stops until it is asked for again: who really lost it asks
- * from where it has got to.
+ * True if the next response may be sent although its PSN was sent before. The packets that a peer
+ * causes must stay in proportion to those it sends. So each duplicate request permits one window of
+ * packets, and each packet sent for the first time permits one more for the whole queue pair. After
+ * that the response stops. A peer that lost it requests the rest.
  */
 static bool may_send_again(struct adv_responder *resp, struct adv_resource *res)
 {
@@ -82,7 +81,7 @@ static bool may_send_again(struct adv_responder *resp, struct adv_resource *res)
 	return true;
 }
 
-/* The region went away under a READ that was being answered. */
+/* The region was deregistered during a response. */
 static void refuse_rest(struct adv_qp *qp, struct adv_resource *res, uint32_t psn,
 			enum adv_vendor_err why, uint64_t now)
 {
@@ -112,7 +111,7 @@ static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_ba
 	from = adv_mw_remote(qp, res->pd, res->rkey, res->va + res->offset, n,
 			     IBV_ACCESS_REMOTE_READ, &why);
 	if (!from && res->answered) {
-		/* Given before, and the region went since, as it may when the READ is done. */
+		/* All was sent before. The region may be deregistered once the READ is done. */
 		resource_done(&qp->resp, res);
 		return;
 	}

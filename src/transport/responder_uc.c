@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The responder of UC (IBTA 9.8.2). It answers nothing: a message that lost a packet is dropped. */
+/* The responder of UC (IBTA 9.8.2). It sends no answers. A message that lost a packet is
+ * dropped. */
 #include "transport/inject.h"
 #include "transport/message.h"
 #include "transport/qp_complete.h"
@@ -7,9 +8,9 @@
 #include "transport/responder_uc.h"
 
 /*
- * Forgets the message in progress. Its receive request serves the next one (IBTA 9.8.2.2); one of
- * an SRQ, which cannot take it back, completes as aborted (9.9.3, class E). The QP goes on either
- * way.
+ * Drops the message in progress. Its receive request is used for the next message (IBTA 9.8.2.2). A
+ * receive request of an SRQ cannot be returned, so it completes as aborted (9.9.3, class E). The QP
+ * continues in both cases.
  */
 static void uc_drop(struct adv_qp *qp, uint64_t now)
 {
@@ -26,7 +27,7 @@ static void uc_drop(struct adv_qp *qp, uint64_t now)
 	adv_qp_complete_recv(qp, recv, &wc, false, now);
 }
 
-/* The receive request in use fails, and the QP. */
+/* Fails the receive request in use, and the QP. */
 static void uc_fail(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
 		    uint64_t now)
 {
@@ -112,7 +113,7 @@ void adv_responder_uc_rx(struct adv_qp *qp, uint64_t now, const struct adv_incom
 	bool start = in->info->flags & ADV_PKT_START;
 	bool send = in->info->flags & ADV_PKT_SEND;
 
-	/* Whatever PSN comes is the expected one from here on; a gap breaks the message. */
+	/* Any PSN is accepted and sets the expected one. A gap damages the message. */
 	if (in->h->bth.psn != resp->epsn) {
 		qp->engine->counters.out_of_sequence++;
 		if (resp->message != ADV_MSG_NONE)
@@ -121,7 +122,7 @@ void adv_responder_uc_rx(struct adv_qp *qp, uint64_t now, const struct adv_incom
 	}
 	if (start && resp->message == ADV_MSG_SEND)
 		uc_drop(qp, now);
-	/* What was dropped may have overrun its CQ. */
+	/* The aborted request's completion may have overrun the CQ. */
 	if (qp->state == IBV_QPS_ERR)
 		return;
 	if (start)

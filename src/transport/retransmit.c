@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The timers of the requester, and how it sends packets again.
- */
+/* The requester's timers and retransmissions. */
 #include "base/probe.h"
 #include "transport/flight.h"
 #include "transport/qp_complete.h"
@@ -17,8 +15,8 @@ static uint64_t timeout_ns(const struct adv_qp *qp)
 	return 4096ull << qp->attr.timeout;
 }
 
-/* How many timeouts the timer runs for. Where half of the retries are used up it is one, whatever
- * was thought of the peer: the network may lose one question after the other. */
+/* Returns the duration of the timer in timeouts. Once half of the retries are used it is 1, even
+ * for a slow peer: the network may lose one retransmission after the other. */
 static uint8_t timer_ticks(const struct adv_qp *qp)
 {
 	return qp->req.retry_left > qp->attr.retry_cnt / 2 ? qp->req.backoff : 1;
@@ -30,7 +28,7 @@ void adv_retransmit_arm(struct adv_qp *qp, uint64_t now)
 
 	if (req->rnr_wait)
 		return;
-	/* A timeout of 0 means none at all. */
+	/* 0 means no timeout. */
 	if (adv_flight_psns(qp) && qp->attr.timeout)
 		adv_timer_set(&qp->engine->timers, &req->retransmit_timer,
 			      now + timeout_ns(qp) * timer_ticks(qp));
@@ -65,16 +63,14 @@ void adv_retransmit_from(struct adv_qp *qp, uint32_t psn)
 	adv_qp_schedule(qp);
 }
 
-/* Nothing follows the newest packet: where it did not ask for an acknowledgement, what is out is
- * sent again, and then it does. */
 void adv_retransmit_for_ack(struct adv_qp *qp)
 {
 	if (qp->reliable && adv_flight_psns(qp) && qp->req.since_ackreq)
 		adv_retransmit_from(qp, qp->req.una_psn);
 }
 
-/* Where the cursor is before a timeout sets it back; what was noted at the first of several stays.
- */
+/* Notes the position of the cursor before a timeout sets it back. Of several timeouts in a row, the
+ * first counts. */
 static void note_cursor(struct adv_qp *qp)
 {
 	struct adv_requester *req = &qp->req;
@@ -103,9 +99,9 @@ void adv_retransmit_resume(struct adv_qp *qp)
 /* ---- acknowledgements ---- */
 
 /*
- * Answers were late, or lost. Until all that was in flight then is done, and in time, the timer
- * runs as long as it had to in the end. What is answered soon after it was sent again was lost: the
- * peer is not slow.
+ * Adjusts the timer after late or lost answers. It keeps its last duration until all packets that
+ * were in flight then are acknowledged in time. An answer soon after a retransmission means that a
+ * packet was lost, not that the peer is slow: the timer becomes short.
  */
 static void note_time(struct adv_qp *qp, uint32_t psn, bool sent_again, uint64_t now)
 {
@@ -152,8 +148,8 @@ void adv_retransmit_duplicate_ack(struct adv_qp *qp, uint32_t psn, uint64_t now)
 
 /* ---- losses ---- */
 
-/* Everything from psn on is sent again: after a timeout one packet, which asks for an
- * acknowledgement, and the others when that has come. */
+/* Sends everything from psn on again. After a timeout one packet goes first and requests an
+ * acknowledgement; the others follow when that arrives. */
 static void send_again(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why)
 {
 	ADV_PROBE(retransmission, qp->qpn, psn, adv_flight_psns(qp));
@@ -166,7 +162,7 @@ void adv_retransmit_lost(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err wh
 {
 	struct adv_requester *req = &qp->req;
 
-	/* Where somebody answers, it goes on for ever. */
+	/* The peer answers: it goes on without end. */
 	if (!qp->engine->recovery->nak_costs_retry && why != ADV_ERR_TIMEOUT) {
 		req->retry_left = qp->attr.retry_cnt;
 		send_again(qp, psn, why);
@@ -182,8 +178,9 @@ void adv_retransmit_lost(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err wh
 }
 
 /*
- * No answer for the timeout. A retry lasts timeout_ticks of them; the first one is asked after 1, 2
- * and 4 timeouts, those behind it only once: a peer that is slow is not the quicker for it.
+ * The peer has not answered for the timeout. A retry lasts timeout_ticks timeouts. The first retry
+ * retransmits after 1, 2 and 4 timeouts, later ones once each: more retransmissions do not make a
+ * slow peer faster.
  */
 static void timed_out(struct adv_qp *qp, uint64_t now)
 {
@@ -191,8 +188,8 @@ static void timed_out(struct adv_qp *qp, uint64_t now)
 	uint8_t ticks = req->ticks + timer_ticks(qp), most = qp->engine->timeout_ticks;
 
 	qp->engine->counters.local_ack_timeout_err++;
-	/* What is missing is asked for now: responses still on their way are no reason to do it
-	 * again. */
+	/* Missing responses are requested now. Responses that arrive late do not cause another
+	 * request. */
 	note_cursor(qp);
 	req->unanswered = qp->engine->recovery->one_packet_at_timeout;
 	req->gap_asked = true;

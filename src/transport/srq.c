@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared receive queues (IBTA vol. 1, 10.2.9), and receive requests as every receive queue keeps
- * them. */
+/* Shared receive queues (IBTA 10.2.9), and the receive requests of all receive queues. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,7 +132,7 @@ uint32_t adv_srq_number(const struct adv_srq *srq)
 	return srq->number;
 }
 
-/* Requests that messages are being received into: their QPs find them at their new place. */
+/* Messages in progress refer to their receive request: updates the pointers of their QPs. */
 static void move_taken(const struct adv_srq *srq, uint8_t *to)
 {
 	struct adv_list *qps = &srq->pd->engine->qps;
@@ -147,7 +146,7 @@ static void move_taken(const struct adv_srq *srq, uint8_t *to)
 	}
 }
 
-/* To max_wr, a power of two and more than it has. 0, or ENOMEM and nothing has changed. */
+/* Grows the SRQ to max_wr, a power of two. 0, or ENOMEM and nothing has changed. */
 static int grow_srq(struct adv_srq *srq, uint32_t max_wr)
 {
 	uint8_t *slots = malloc((size_t)max_wr * srq->stride);
@@ -177,7 +176,7 @@ static int grow_srq(struct adv_srq *srq, uint32_t max_wr)
 	return 0;
 }
 
-/* Room for fewer is room for what there was, as sizes are rounded up anyhow. */
+/* Sizes are rounded up and never shrink: a smaller size is met by the present room. */
 static int resize_srq(struct adv_srq *srq, uint32_t wanted, uint32_t limit)
 {
 	uint32_t max_wr = srq->max_wr;
@@ -279,7 +278,8 @@ struct adv_recv_wqe *adv_srq_take(struct adv_srq *srq)
 	if (srq->fifo_head == srq->fifo_tail)
 		return NULL;
 	slot = srq->fifo[srq->fifo_tail++ & (srq->max_wr - 1)];
-	/* IBTA 10.2.9.2: the event comes once; the limit has to be set again for the next. */
+	/* IBTA 10.2.9.2: the event is raised once; the application sets the limit again for the
+	 * next. */
 	if (srq->fifo_head - srq->fifo_tail < srq->limit) {
 		srq->limit = 0;
 		adv_affiliated_raise(&srq->pd->engine->async_events, &srq->events,

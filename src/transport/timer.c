@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A timer that is moved to a later time or cancelled stays at its place in the heap. It is put
- * right when its old time comes. Acknowledgements move retransmission timers all the time; that
+ * A timer that is moved to a later time, or cancelled, stays at its place in the heap. Its place is
+ * corrected at its old time. Acknowledgements move retransmission timers all the time; each move
  * costs one store.
  */
 #include <assert.h>
@@ -12,7 +12,7 @@
 
 #define HEAP_MIN 16u
 
-/* heap->room is how many timers were reserved; the allocation follows it in powers of two. */
+/* Returns the slots to allocate for so many reserved timers, a power of two. */
 static uint32_t allocation(uint32_t room)
 {
 	uint32_t n = HEAP_MIN;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What keeps UC and UD from overrunning a receiver, as nothing in these transports does.
+ * Paces UC and UD, so that they do not overrun a receiver. The transports themselves have no flow
+ * control.
  *
- * Towards other machines: a rate. Towards this machine, where a lossless fabric is what programs
- * expect and where only a full receive socket loses packets: credit. Every so many packets the
- * sender puts a probe behind them, a packet of a manufacturer's opcode (IBTA vol. 1, table 38) to
- * the same slot; the receiver's engine answers when it comes to it. Never are more than a window
- * of packets out that no answer covers.
+ * Packets to other machines are sent at a limited rate. Packets within this machine need credit:
+ * programs expect a lossless fabric there, and only a full receive socket loses packets. After
+ * every so many packets the sender sends a probe to the same slot, a packet of a manufacturer's
+ * opcode (IBTA table 38). The receiver's engine answers the probe. At most one window of packets is
+ * not covered by an answer.
  *
- * A NIC would go on while its process is stopped. Here nothing is sent to a process that does not
- * answer, for as long as there is one: by the daemon's table, in which its port stands. Probes are
- * repeated, ever more seldom, since one may have found a full socket. Where nobody is there any
- * more, or nobody tells who is, what is sent goes to nobody, at the rate.
+ * A NIC would receive while its process is stopped. Here nothing is sent to a process that does not
+ * answer, as long as the process exists: its port stands in the daemon's table. Probes are repeated
+ * at growing intervals, because a full socket may have dropped one. If the process does not exist,
+ * or that is not known, packets are sent at the rate, and the kernel drops them.
  *
- * The queue of a UD QP has messages to others behind those that wait. So UD waits for a silent
- * process for a few seconds only; then it is sent to at the rate until it answers.
+ * Messages to other destinations queue behind the waiting messages of a UD QP. So UD waits only a
+ * few seconds for a silent process. Then it sends at the rate until the process answers.
  */
 #include <stdatomic.h>
 
@@ -25,11 +26,11 @@
 
 #define BURST_BYTES   (32ull * 4096)
 #define ANSWER_WAIT   (100 * 1000000ull)
-#define PROBE_SELDOM  (6400 * 1000000ull) /* at most between repeated probes */
+#define PROBE_SELDOM  (6400 * 1000000ull) /* the longest interval between repeated probes */
 #define UD_PATIENCE   (5000 * 1000000ull)
 #define NO_CREDIT_FOR (1000 * 1000000ull)
-#define LEFT_FOR      (6000 * 1000000ull) /* the port of one that left stands for less in the table */
-#define MOST_UNSEEN   (1u << 20)	  /* packets without an answer: PSNs are not to wrap */
+#define LEFT_FOR      (6000 * 1000000ull) /* the port of an exited process leaves the table sooner */
+#define MOST_UNSEEN   (1u << 20)	  /* packets without an answer: PSNs must not wrap */
 #define HOP_LIMIT     64
 
 /* ---- the rate ---- */
@@ -62,7 +63,7 @@ void adv_unreliable_rate_expired(struct adv_engine *e, struct adv_timer *t, uint
 
 /* ---- credit ---- */
 
-/* Whose socket it is: the process's slot where that is known. */
+/* Returns the process that has the QP number: its slot, if that is known. */
 static uint16_t target_of(const struct adv_engine *e, uint32_t qpn)
 {
 	uint16_t home = 0;
@@ -73,7 +74,7 @@ static uint16_t target_of(const struct adv_engine *e, uint32_t qpn)
 	return home ? home : adv_qpn_target(qpn);
 }
 
-/* Where to look for it first. */
+/* Returns the place at which a search for the credit begins. */
 static unsigned credit_place(const struct adv_gid *gid, uint16_t target)
 {
 	return (target ^ gid->raw[15] ^ gid->raw[14] * 3u) % ADV_CREDITS;
@@ -84,7 +85,7 @@ static bool is_of(const struct adv_credit *c, const struct adv_gid *gid, uint16_
 	return c->used && c->target == target && adv_gid_equal(&c->gid, gid);
 }
 
-/* NULL: it has none. */
+/* Returns the credit of a process; NULL: it has none. */
 static struct adv_credit *credit_of(struct adv_engine *e, const struct adv_gid *gid,
 				    uint16_t target)
 {
@@ -99,7 +100,7 @@ static struct adv_credit *credit_of(struct adv_engine *e, const struct adv_gid *
 	return NULL;
 }
 
-/* NULL: all are busy. */
+/* Gives the process a credit. NULL: all are busy. */
 static struct adv_credit *new_credit(struct adv_engine *e, const struct adv_gid *gid,
 				     uint16_t target)
 {
@@ -137,7 +138,7 @@ static enum presence presence_of(const struct adv_engine *e, const struct adv_cr
 {
 	if (!e->sender_port)
 		return UNKNOWN;
-	/* The first prefix of a slot is its number. */
+	/* The first prefix of a slot equals the slot's number. */
 	return c->target < ADV_SLOTS && atomic_load_explicit(&e->sender_port[c->target],
 							     memory_order_relaxed)
 		       ? THERE
@@ -160,7 +161,8 @@ void adv_engine_peer_left(struct adv_engine *e, uint64_t now, uint16_t slot)
 			give_up(e, &e->credit[i], now + LEFT_FOR);
 }
 
-/* A probe or an answer, to be sent before all else. Where there are too many it is lost. */
+/* Queues a probe or an answer, which is sent before everything else. It is lost if the queue is
+ * full. */
 static void queue_note(struct adv_engine *e, const struct adv_note *note)
 {
 	if (e->note_head - e->note_tail != ADV_NOTES)
@@ -200,7 +202,7 @@ int adv_unreliable_init(struct adv_engine *e)
 	return 0;
 }
 
-/* The credit that governs a packet; NULL: the rate does. */
+/* Returns the credit for a packet. NULL: the packet is limited by the rate. */
 static struct adv_credit *find_credit(struct adv_engine *e, const struct adv_path *path,
 				      uint32_t dest_qpn, uint64_t now)
 {
@@ -260,7 +262,7 @@ static void emit_probe(struct adv_qp *qp, struct adv_credit *c, struct adv_path 
 	c->probed = c->sent;
 }
 
-/* UD, to a process that has been silent for long. */
+/* True for UD to a process that has been silent for long. */
 static bool is_given_up(const struct adv_qp *qp, const struct adv_credit *c)
 {
 	return c->deaf && qp->type == IBV_QPT_UD;

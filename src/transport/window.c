@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A window for networks that drop: half of it after a loss, once a round trip, and one packet
- * more a round trip without. The upper bound is what the peer's receive buffer is thought to hold.
+ * A congestion window for networks that drop packets. A loss halves it, once a round trip; without
+ * losses it grows by one packet a round trip. Its maximum is what the peer's receive buffer is
+ * assumed to hold.
  *
- * After a timeout nobody knows what has become of the packets in flight. Perhaps they are lost;
- * perhaps the peer is slow and has them all still before it, and to send them again would drown it.
- * So one packet goes, and the window doubles with each round trip in which what was sent again is
- * acknowledged, up to the half. What is acknowledged that was not sent again shows a slow peer: it
- * opens nothing.
+ * After a timeout the fate of the packets in flight is unknown. They may be lost. Or the peer is
+ * slow and still has them all in its buffer, and retransmissions would overload it. So one packet
+ * is sent, and the window doubles with each round trip in which retransmitted packets are
+ * acknowledged, up to half of the old window. An acknowledgement of packets that were not
+ * retransmitted shows a slow peer: it does not open the window.
  */
 #include "transport/window.h"
 

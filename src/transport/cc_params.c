@@ -56,12 +56,12 @@ const struct adv_cc_parameter *adv_cc_parameter(unsigned i)
 	return i < PARAMETERS ? &table[i] : NULL;
 }
 
-static uint32_t *value_at(struct adv_cc_params *params, unsigned i)
+static uint32_t *parameter_slot(struct adv_cc_params *params, unsigned i)
 {
 	return (uint32_t *)(void *)((char *)params + table[i].offset);
 }
 
-static uint32_t value_of(const struct adv_cc_params *params, unsigned i)
+static uint32_t parameter_value(const struct adv_cc_params *params, unsigned i)
 {
 	return *(const uint32_t *)(const void *)((const char *)params + table[i].offset);
 }
@@ -71,7 +71,7 @@ struct adv_cc_config adv_cc_default(void)
 	struct adv_cc_config c = {.algorithm = ADV_CC_DCQCN};
 
 	for (unsigned i = 0; i < PARAMETERS; i++)
-		*value_at(&c.params, i) = table[i].value;
+		*parameter_slot(&c.params, i) = table[i].value;
 	return c;
 }
 
@@ -80,7 +80,7 @@ bool adv_cc_valid(const struct adv_cc_config *config)
 	const struct adv_cc_params *p = &config->params;
 
 	for (unsigned i = 0; i < PARAMETERS; i++)
-		if (value_of(p, i) < table[i].min || value_of(p, i) > table[i].max)
+		if (parameter_value(p, i) < table[i].min || parameter_value(p, i) > table[i].max)
 			return false;
 	return p->rpg_max_rate == 0 || p->rpg_min_rate <= p->rpg_max_rate;
 }
@@ -143,7 +143,7 @@ static bool read_word(struct adv_cc_params *params, const char *word, int len, u
 		return false;
 	}
 	*seen |= 1u << i;
-	*value_at(params, i) = value;
+	*parameter_slot(params, i) = value;
 	return true;
 }
 
@@ -200,7 +200,7 @@ int adv_cc_print(const struct adv_cc_config *config, char *text, size_t len)
 	if (config->algorithm == ADV_CC_NONE)
 		return used;
 	for (unsigned i = 0; i < PARAMETERS; i++) {
-		uint32_t value = value_of(&config->params, i);
+		uint32_t value = parameter_value(&config->params, i);
 		size_t at = (size_t)used < len ? (size_t)used : len;
 
 		if (value != table[i].value)

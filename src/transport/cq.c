@@ -25,7 +25,7 @@ static void moderation_timer_expired(struct adv_engine *e, struct adv_timer *t, 
 		raise_event(cq);
 }
 
-static uint32_t room_for(unsigned cqe)
+static uint32_t room_for_cqes(unsigned cqe)
 {
 	uint32_t room = 1;
 
@@ -45,7 +45,7 @@ struct adv_cq *adv_cq_create(struct adv_engine *e, unsigned cqe, void *user)
 	cq = e->cq_count < ADV_MAX_CQ ? calloc(1, sizeof(*cq)) : NULL;
 	if (!cq)
 		goto no_memory;
-	cq->room = room_for(cqe);
+	cq->room = room_for_cqes(cqe);
 	cq->ring = malloc(cq->room * sizeof(struct adv_cqe));
 	if (!cq->ring || adv_timers_reserve(&e->timers))
 		goto no_memory;
@@ -100,14 +100,14 @@ int adv_cq_resize(struct adv_cq *cq, unsigned cqe)
 
 	if (cqe == 0 || cqe > ADV_MAX_CQE || cqe < count)
 		return EINVAL;
-	ring = malloc(room_for(cqe) * sizeof(*ring));
+	ring = malloc(room_for_cqes(cqe) * sizeof(*ring));
 	if (!ring)
 		return ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
 		ring[i] = *cqe_at(cq, cq->tail + i);
 	free(cq->ring);
 	cq->ring = ring;
-	cq->room = room_for(cqe);
+	cq->room = room_for_cqes(cqe);
 	cq->tail = 0;
 	cq->head = count;
 	return 0;

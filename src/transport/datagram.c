@@ -23,8 +23,8 @@ static uint32_t max_message(const struct adv_qp *qp, const struct adv_ah *ah)
 	return i < e->gid_count && e->gids[i].mtu < qp->mtu ? e->gids[i].mtu : qp->mtu;
 }
 
-static enum ibv_wc_status check_request(struct adv_qp *qp, const struct adv_send_wqe *wqe,
-					enum adv_vendor_err *why)
+static enum ibv_wc_status check_datagram(struct adv_qp *qp, const struct adv_send_wqe *wqe,
+					 enum adv_vendor_err *why)
 {
 	if (wqe->failed) {
 		*why = wqe->vendor_err;
@@ -75,7 +75,7 @@ void adv_datagram_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch
 	while (qp->sq.next != qp->sq.head && qp->state == IBV_QPS_RTS) {
 		const struct adv_send_wqe *wqe = adv_send_wqe_at(qp, qp->sq.next);
 		enum adv_vendor_err why = ADV_ERR_NONE;
-		enum ibv_wc_status status = check_request(qp, wqe, &why);
+		enum ibv_wc_status status = check_datagram(qp, wqe, &why);
 
 		if (status != IBV_WC_SUCCESS) {
 			adv_qp_fail_send(qp, status, why, now);
@@ -95,8 +95,8 @@ void adv_datagram_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch
 
 /* ---- in ---- */
 
-static void fail_recv(struct adv_qp *qp, struct adv_recv_wqe *recv, enum ibv_wc_status status,
-		      enum adv_vendor_err why, uint64_t now)
+static void fail_datagram(struct adv_qp *qp, struct adv_recv_wqe *recv, enum ibv_wc_status status,
+			  enum adv_vendor_err why, uint64_t now)
 {
 	struct ibv_wc wc = {.status = status, .vendor_err = why, .opcode = IBV_WC_RECV};
 
@@ -143,18 +143,18 @@ void adv_datagram_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 		return;
 	}
 	if (recv->length < ADV_GRH_LEN + in->payload_len) {
-		fail_recv(qp, recv, IBV_WC_LOC_LEN_ERR, ADV_ERR_RECV_TOO_SMALL, now);
+		fail_datagram(qp, recv, IBV_WC_LOC_LEN_ERR, ADV_ERR_RECV_TOO_SMALL, now);
 		return;
 	}
 	if (!place_datagram(qp, recv, in, &why)) {
-		fail_recv(qp, recv, IBV_WC_LOC_PROT_ERR, why, now);
+		fail_datagram(qp, recv, IBV_WC_LOC_PROT_ERR, why, now);
 		return;
 	}
 	if (qp->engine->injector)
 		wc.status =
 			adv_inject_recv(qp->engine, qp, ADV_INJECT_COMPLETION, in->h->bth.opcode);
 	if (wc.status != IBV_WC_SUCCESS) {
-		fail_recv(qp, recv, wc.status, ADV_ERR_INJECTED, now);
+		fail_datagram(qp, recv, wc.status, ADV_ERR_INJECTED, now);
 		return;
 	}
 	wc.byte_len = ADV_GRH_LEN + in->payload_len;

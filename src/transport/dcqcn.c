@@ -14,13 +14,13 @@
 
 /* ---- down ---- */
 
-static uint64_t lowest(const struct adv_cc_params *p, uint64_t line)
+static uint64_t least_rate(const struct adv_cc_params *p, uint64_t line)
 {
 	return p->rpg_min_rate * KBPS < line ? p->rpg_min_rate * KBPS : line;
 }
 
 /* Restarts all counters and times that begin at a cut. */
-static void restart(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64_t now)
+static void restart_increase(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64_t now)
 {
 	d->alpha = (uint32_t)((uint64_t)d->alpha * p->dce_tcp_g / G_ONE) +
 		   ((G_ONE - p->dce_tcp_g) << ALPHA_SHIFT);
@@ -34,7 +34,8 @@ static void restart(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64_t
 }
 
 /* Equation 1: R_T = R_C, R_C = R_C (1 - alpha / 2), alpha = (1 - g) alpha + g. */
-static void cut(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64_t line, uint64_t now)
+static void cut_rate(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64_t line,
+		     uint64_t now)
 {
 	uint64_t least = d->rate * p->rpg_min_dec_fac / PERCENT;
 	uint64_t cut = d->rate - (d->rate * d->alpha >> (ALPHA_SHIFT + p->rpg_gd));
@@ -44,10 +45,10 @@ static void cut(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64_t lin
 		d->target = d->rate;
 	if (cut < least)
 		cut = least;
-	if (cut < lowest(p, line))
-		cut = lowest(p, line);
+	if (cut < least_rate(p, line))
+		cut = least_rate(p, line);
 	d->rate = cut;
-	restart(d, p, now);
+	restart_increase(d, p, now);
 }
 
 void adv_dcqcn_on_cnp(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64_t line,
@@ -60,24 +61,24 @@ void adv_dcqcn_on_cnp(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64
 		return;
 	}
 	if (d->rate) {
-		cut(d, p, line, now);
+		cut_rate(d, p, line, now);
 		return;
 	}
 	d->alpha = p->initial_alpha_value << ALPHA_SHIFT;
 	d->rate = d->target = line;
 	if (!first || first >= line) {
-		cut(d, p, line, now);
+		cut_rate(d, p, line, now);
 		return;
 	}
-	d->rate = d->target = first > lowest(p, line) ? first : lowest(p, line);
-	restart(d, p, now);
+	d->rate = d->target = first > least_rate(p, line) ? first : least_rate(p, line);
+	restart_increase(d, p, now);
 }
 
 /* ---- up ---- */
 
 /* Equations 3 and 4, and hyper increase as in QCN (IEEE 802.1Qau), whose steps grow. At the line
  * rate the flow is as if it had never received a CNP. */
-static void increase(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64_t line)
+static void increase_rate(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64_t line)
 {
 	uint32_t most = d->time_stage > d->byte_stage ? d->time_stage : d->byte_stage;
 	uint32_t fewest = d->time_stage < d->byte_stage ? d->time_stage : d->byte_stage;
@@ -109,7 +110,7 @@ void adv_dcqcn_on_sent(struct adv_dcqcn *d, const struct adv_cc_params *p, uint6
 	while (d->rate && d->bytes >= p->rpg_byte_reset) {
 		d->bytes -= p->rpg_byte_reset;
 		count_stage(&d->byte_stage);
-		increase(d, p, line);
+		increase_rate(d, p, line);
 	}
 }
 
@@ -128,7 +129,7 @@ void adv_dcqcn_expire(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64
 		      uint64_t at)
 {
 	if (d->cut_waits && d->cut_after <= at) {
-		cut(d, p, line, at);
+		cut_rate(d, p, line, at);
 		return;
 	}
 	if (d->alpha_at <= at) {
@@ -139,6 +140,6 @@ void adv_dcqcn_expire(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64
 	if (d->time_at <= at) {
 		d->time_at += p->rpg_time_reset * US;
 		count_stage(&d->time_stage);
-		increase(d, p, line);
+		increase_rate(d, p, line);
 	}
 }

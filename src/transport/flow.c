@@ -105,7 +105,7 @@ void adv_flow_send_cnp(struct adv_qp *qp, struct adv_tx_batch *batch)
 
 /* ---- reaction point ---- */
 
-static uint64_t line_of(const struct adv_engine *e)
+static uint64_t line_rate_of(const struct adv_engine *e)
 {
 	uint32_t max = e->cc.params.rpg_max_rate;
 
@@ -115,7 +115,7 @@ static uint64_t line_of(const struct adv_engine *e)
 uint64_t adv_flow_rate(struct adv_qp *qp, uint64_t now)
 {
 	const struct adv_cc_params *p = &qp->engine->cc.params;
-	uint64_t line = line_of(qp->engine);
+	uint64_t line = line_rate_of(qp->engine);
 	struct adv_flow *f = qp->flow;
 	uint64_t at;
 
@@ -145,7 +145,7 @@ void adv_flow_on_cnp(struct adv_qp *qp, uint64_t now)
 	}
 	e->counters.rp_cnp_handled++;
 	before = adv_flow_rate(qp, now);
-	adv_dcqcn_on_cnp(&f->dcqcn, &e->cc.params, line_of(e), now);
+	adv_dcqcn_on_cnp(&f->dcqcn, &e->cc.params, line_rate_of(e), now);
 	if (before)
 		adv_pacer_change(&f->pacer, before, f->dcqcn.rate, now);
 }
@@ -161,7 +161,7 @@ static void charge_packets(struct adv_qp *qp, const struct adv_tx_batch *batch, 
 	for (unsigned i = from; i < batch->count; i++)
 		bytes += adv_outgoing_frame_bytes(&batch->packet[i]);
 	adv_pacer_charge(&f->pacer, bytes, rate, e->pace_burst, now);
-	adv_dcqcn_on_sent(&f->dcqcn, &e->cc.params, line_of(e), bytes);
+	adv_dcqcn_on_sent(&f->dcqcn, &e->cc.params, line_rate_of(e), bytes);
 	if (f->dcqcn.rate && f->dcqcn.rate != rate)
 		adv_pacer_change(&f->pacer, rate, f->dcqcn.rate, now);
 }
@@ -180,7 +180,7 @@ static void ask_for_acks(struct adv_qp *qp, unsigned group)
 }
 
 /* Adds n packets of requests and responses, which take turns at going first. */
-static void send_some(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch, unsigned n)
+static void add_packets(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch, unsigned n)
 {
 	unsigned from = batch->count;
 
@@ -204,7 +204,7 @@ static bool has_packets(const struct adv_qp *qp)
 
 /* Returns the time to serve the QP again. Without a burst, a rate increase before the packet is due
  * makes the packet due earlier. */
-static uint64_t wake_at(const struct adv_qp *qp)
+static uint64_t next_service_time(const struct adv_qp *qp)
 {
 	uint32_t burst = qp->engine->pace_burst;
 	const struct adv_flow *f = qp->flow;
@@ -221,7 +221,7 @@ static void wait_for_rate(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *
 	if (!qp->resp.res_pending && adv_responder_has_tx(qp))
 		adv_responder_tx(qp, now, batch, adv_outgoing_has_room(batch) ? 1 : 0);
 	if (has_packets(qp))
-		adv_timer_set(&qp->engine->timers, &qp->flow->pace_timer, wake_at(qp));
+		adv_timer_set(&qp->engine->timers, &qp->flow->pace_timer, next_service_time(qp));
 }
 
 bool adv_flow_serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
@@ -241,7 +241,7 @@ bool adv_flow_serve(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 			return true;
 		}
 		more = adv_pacer_credit(&f->pacer, rate, qp->engine->pace_burst, now) / qp->mtu;
-		send_some(qp, now, batch, more < end - from ? 1 + (unsigned)more : end - from);
+		add_packets(qp, now, batch, more < end - from ? 1 + (unsigned)more : end - from);
 		if (batch->count == from)
 			return true;
 		charge_packets(qp, batch, from, now);

@@ -14,7 +14,7 @@ struct adv_mcast_group *adv_mcast_find(struct adv_engine *e, const struct adv_gi
 }
 
 /* Returns the QP's index among the members; group->count: it is no member. */
-static uint32_t place_of(const struct adv_mcast_group *group, const struct adv_qp *qp)
+static uint32_t index_of_member(const struct adv_mcast_group *group, const struct adv_qp *qp)
 {
 	uint32_t i = 0;
 
@@ -28,7 +28,7 @@ bool adv_mcast_is_member(const struct adv_qp *qp)
 	const struct adv_list *groups = &qp->engine->groups;
 
 	adv_list_for_each(struct adv_mcast_group, group, groups, node) {
-		if (place_of(group, qp) < group->count)
+		if (index_of_member(group, qp) < group->count)
 			return true;
 	}
 	return false;
@@ -60,7 +60,7 @@ int adv_qp_attach_mcast(struct adv_qp *qp, const struct adv_gid *gid)
 		group->gid = *gid;
 		adv_list_add_tail(&e->groups, &group->node);
 	}
-	if (place_of(group, qp) < group->count)
+	if (index_of_member(group, qp) < group->count)
 		return 0;
 	if (group->count == ADV_MAX_MCAST_QP)
 		return ENOMEM;
@@ -75,7 +75,7 @@ int adv_qp_detach_mcast(struct adv_qp *qp, const struct adv_gid *gid)
 
 	if (!group)
 		return EINVAL;
-	i = place_of(group, qp);
+	i = index_of_member(group, qp);
 	if (i == group->count)
 		return EINVAL;
 	group->member[i] = group->member[--group->count];

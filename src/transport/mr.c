@@ -48,7 +48,7 @@ static bool good_range(const void *addr, uint64_t length, uint64_t iova)
 }
 
 /* Optional bits grant nothing. */
-static int granted(int access)
+static int granted_access(int access)
 {
 	return (access & ~IBV_ACCESS_OPTIONAL_RANGE) | ADV_ACCESS_LOCAL_READ;
 }
@@ -76,7 +76,7 @@ struct adv_mr *adv_mr_register(struct adv_pd *pd, void *addr, uint64_t length, u
 		return NULL;
 	}
 	mr->pd = pd;
-	adv_mr_grant(e, mr, granted(access));
+	adv_mr_grant(e, mr, granted_access(access));
 	mr->addr = addr;
 	mr->length = length;
 	mr->iova = iova;
@@ -98,7 +98,7 @@ int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *add
 	if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
 		if (!good_access(access))
 			return EINVAL;
-		adv_mr_grant(e, &next, granted(access));
+		adv_mr_grant(e, &next, granted_access(access));
 	}
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		if (!length)

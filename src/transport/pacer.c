@@ -10,7 +10,7 @@ uint64_t adv_pacer_ns(uint64_t bytes, uint64_t kbps)
 }
 
 /* Returns the earliest `due` that a late sender may have: the burst's time before now. */
-static uint64_t earliest(uint64_t kbps, uint64_t burst, uint64_t now)
+static uint64_t earliest_due(uint64_t kbps, uint64_t burst, uint64_t now)
 {
 	uint64_t lag = adv_pacer_ns(burst, kbps);
 
@@ -20,7 +20,7 @@ static uint64_t earliest(uint64_t kbps, uint64_t burst, uint64_t now)
 void adv_pacer_charge(struct adv_pacer *p, uint64_t bytes, uint64_t kbps, uint64_t burst,
 		      uint64_t now)
 {
-	uint64_t from = earliest(kbps, burst, now);
+	uint64_t from = earliest_due(kbps, burst, now);
 	uint64_t cost = bytes * BITS_NS;
 
 	if (p->due < from) {
@@ -41,7 +41,7 @@ void adv_pacer_change(struct adv_pacer *p, uint64_t old_kbps, uint64_t kbps, uin
 
 uint64_t adv_pacer_credit(const struct adv_pacer *p, uint64_t kbps, uint64_t burst, uint64_t now)
 {
-	uint64_t from = earliest(kbps, burst, now);
+	uint64_t from = earliest_due(kbps, burst, now);
 	uint64_t due = p->due < from ? from : p->due;
 
 	return due < now ? (now - due) * kbps / BITS_NS : 0;

@@ -222,7 +222,7 @@ static void move_resources(struct adv_responder *resp, struct adv_resource *ring
 
 /* Allocates a ring if one is allocated now: a READ may have been posted in SQD. *ring is NULL if
  * none is allocated. */
-static int make_another(const void *made, uint32_t room, size_t size, void **ring)
+static int allocate_ring(const void *made, uint32_t room, size_t size, void **ring)
 {
 	*ring = made ? calloc(room, size) : NULL;
 	return made && !*ring ? ENOMEM : 0;
@@ -238,9 +238,9 @@ static int resize_read_rings(struct adv_qp *qp)
 	uint32_t res_room = ring_room(qp->attr.max_dest_rd_atomic);
 	void *ends, *ring;
 
-	if (make_another(req->rd_end, ends_room, sizeof(*req->rd_end), &ends))
+	if (allocate_ring(req->rd_end, ends_room, sizeof(*req->rd_end), &ends))
 		return ENOMEM;
-	if (make_another(resp->res, res_room, sizeof(*resp->res), &ring)) {
+	if (allocate_ring(resp->res, res_room, sizeof(*resp->res), &ring)) {
 		free(ends);
 		return ENOMEM;
 	}

@@ -13,18 +13,18 @@ struct raising {
 	uint32_t qpn_last;
 };
 
-static bool is_meant(const struct raising *r, const struct adv_qp *qp)
+static bool is_in_range(const struct raising *r, const struct adv_qp *qp)
 {
 	return qp->qpn >= r->qpn_first && qp->qpn <= r->qpn_last;
 }
 
 /* True if a QP of the range uses the CQ or SRQ. */
-static bool is_used(const struct raising *r, const void *object)
+static bool is_used_in_range(const struct raising *r, const void *object)
 {
 	if (r->qpn_first == 0 && r->qpn_last == UINT32_MAX)
 		return true;
 	adv_list_for_each(const struct adv_qp, qp, &r->engine->qps, node) {
-		if (is_meant(r, qp) &&
+		if (is_in_range(r, qp) &&
 		    (qp->send_cq == object || qp->recv_cq == object || qp->srq == object))
 			return true;
 	}
@@ -39,7 +39,7 @@ static unsigned raise_of_qps(const struct raising *r)
 		bool fails = r->type == IBV_EVENT_QP_FATAL || r->type == IBV_EVENT_QP_REQ_ERR ||
 			     r->type == IBV_EVENT_QP_ACCESS_ERR;
 
-		if (!is_meant(r, qp) || qp->state < IBV_QPS_RTR)
+		if (!is_in_range(r, qp) || qp->state < IBV_QPS_RTR)
 			continue;
 		adv_affiliated_raise(&r->engine->async_events, &qp->events, r->type, ADV_ERR_NONE);
 		if (fails && qp->state != IBV_QPS_ERR)
@@ -54,7 +54,7 @@ static unsigned raise_of_cqs(const struct raising *r)
 	unsigned count = 0;
 
 	adv_list_for_each(struct adv_cq, cq, &r->engine->cqs, node) {
-		if (!is_used(r, cq))
+		if (!is_used_in_range(r, cq))
 			continue;
 		adv_affiliated_raise(&r->engine->async_events, &cq->events, r->type, ADV_ERR_NONE);
 		cq->overrun = true;
@@ -68,7 +68,7 @@ static unsigned raise_of_srqs(const struct raising *r)
 	unsigned count = 0;
 
 	adv_list_for_each(struct adv_srq, srq, &r->engine->srqs, node) {
-		if (!is_used(r, srq))
+		if (!is_used_in_range(r, srq))
 			continue;
 		adv_affiliated_raise(&r->engine->async_events, &srq->events, r->type, ADV_ERR_NONE);
 		count++;

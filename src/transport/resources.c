@@ -80,9 +80,10 @@ static void describe_mr(const struct adv_mr *mr, struct adv_object *out)
 }
 
 /* *from: objects that were reported before. */
-static unsigned of_list(const struct adv_list *list,
-			const void *(*describe)(const struct adv_list *n, struct adv_object *out),
-			uint64_t *from, struct adv_object *out, const void **owners, unsigned room)
+static unsigned
+describe_list(const struct adv_list *list,
+	      const void *(*describe)(const struct adv_list *n, struct adv_object *out),
+	      uint64_t *from, struct adv_object *out, const void **owners, unsigned room)
 {
 	const struct adv_list *n = list->next;
 	unsigned count = 0;
@@ -96,8 +97,8 @@ static unsigned of_list(const struct adv_list *list,
 }
 
 /* *from: position in the table. */
-static unsigned of_mrs(const struct adv_mr_table *t, uint64_t *from, struct adv_object *out,
-		       const void **owners, unsigned room)
+static unsigned describe_mrs(const struct adv_mr_table *t, uint64_t *from, struct adv_object *out,
+			     const void **owners, unsigned room)
 {
 	uint64_t at = *from, end = at < t->room ? at + MR_SLOTS_A_CALL : at;
 	unsigned count = 0;
@@ -112,7 +113,7 @@ static unsigned of_mrs(const struct adv_mr_table *t, uint64_t *from, struct adv_
 	return count;
 }
 
-static unsigned sum_up(const struct adv_engine *e, struct adv_object *out)
+static unsigned count_objects(const struct adv_engine *e, struct adv_object *out)
 {
 	const struct {
 		enum adv_resource_kind kind;
@@ -141,19 +142,19 @@ unsigned adv_engine_resources(const struct adv_engine *e, enum adv_resource_kind
 	memset(owners, 0, room * sizeof(*owners));
 	switch (kind) {
 	case ADV_RESOURCE_QP:
-		return of_list(&e->qps, describe_qp, from, out, owners, room);
+		return describe_list(&e->qps, describe_qp, from, out, owners, room);
 	case ADV_RESOURCE_CQ:
-		return of_list(&e->cqs, describe_cq, from, out, owners, room);
+		return describe_list(&e->cqs, describe_cq, from, out, owners, room);
 	case ADV_RESOURCE_PD:
-		return of_list(&e->pds, describe_pd, from, out, owners, room);
+		return describe_list(&e->pds, describe_pd, from, out, owners, room);
 	case ADV_RESOURCE_SRQ:
-		return of_list(&e->srqs, describe_srq, from, out, owners, room);
+		return describe_list(&e->srqs, describe_srq, from, out, owners, room);
 	case ADV_RESOURCE_MR:
-		return of_mrs(&e->mrs, from, out, owners, room);
+		return describe_mrs(&e->mrs, from, out, owners, room);
 	default:
 		*from = ADV_RESOURCES_END;
 		return first && kind == ADV_RESOURCE_SUMMARY && room >= ADV_RESOURCE_KINDS
-			       ? sum_up(e, out)
+			       ? count_objects(e, out)
 			       : 0;
 	}
 }

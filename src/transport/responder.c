@@ -398,8 +398,8 @@ static void rx_answered(struct adv_qp *qp, uint64_t now, const struct adv_incomi
 
 /* True if a duplicate READ requests a part of the original: whole packets, or up to its end. Any
  * other is a forgery. */
-static bool asks_for_part(const struct adv_qp *qp, const struct adv_resource *res, uint64_t offset,
-			  const struct adv_headers *h)
+static bool is_part_of_read(const struct adv_qp *qp, const struct adv_resource *res,
+			    uint64_t offset, const struct adv_headers *h)
 {
 	uint64_t rest = res->length - offset;
 
@@ -422,7 +422,7 @@ static void repeat_answer(struct adv_qp *qp, const struct adv_incoming *in)
 		if (skip >= res->psn_count)
 			continue;
 		if ((in->h->bth.opcode & ADV_OP_MASK) == ADV_OP_READ_REQUEST) {
-			if (!asks_for_part(qp, res, offset, in->h))
+			if (!is_part_of_read(qp, res, offset, in->h))
 				return;
 			/* A response that is being sent is not cut short. */
 			if (res->pending && offset + in->h->reth.length < res->end)

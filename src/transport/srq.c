@@ -235,7 +235,7 @@ int adv_recv_wqe_fill(struct adv_recv_wqe *wqe, uint32_t max_sge, const struct i
 	return 0;
 }
 
-static int post_one(struct adv_srq *srq, const struct ibv_recv_wr *wr)
+static int post_one_recv(struct adv_srq *srq, const struct ibv_recv_wr *wr)
 {
 	struct adv_recv_wqe *wqe;
 	uint32_t slot;
@@ -261,7 +261,7 @@ static int post_one(struct adv_srq *srq, const struct ibv_recv_wr *wr)
 int adv_srq_post(struct adv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	for (; wr; wr = wr->next) {
-		int err = post_one(srq, wr);
+		int err = post_one_recv(srq, wr);
 
 		if (err) {
 			*bad_wr = wr;

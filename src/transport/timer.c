@@ -13,7 +13,7 @@
 #define HEAP_MIN 16u
 
 /* Returns the slots to allocate for so many reserved timers, a power of two. */
-static uint32_t allocation(uint32_t room)
+static uint32_t slots_for(uint32_t room)
 {
 	uint32_t n = HEAP_MIN;
 
@@ -56,7 +56,7 @@ static void sift_down(struct adv_timer_heap *h, struct adv_timer *t)
 	place_in_heap(h, i, t);
 }
 
-static void take_out(struct adv_timer_heap *h, struct adv_timer *t)
+static void remove_from_heap(struct adv_timer_heap *h, struct adv_timer *t)
 {
 	struct adv_timer *last = h->slot[h->count];
 	uint32_t i = t->position;
@@ -81,9 +81,9 @@ void adv_timer_init(struct adv_timer *t, adv_timer_fn *fire)
 
 int adv_timers_reserve(struct adv_timer_heap *h)
 {
-	uint32_t n = allocation(h->room + 1);
+	uint32_t n = slots_for(h->room + 1);
 
-	if (!h->slot || n != allocation(h->room)) {
+	if (!h->slot || n != slots_for(h->room)) {
 		struct adv_timer **slot = realloc(h->slot, n * sizeof(struct adv_timer *));
 
 		if (!slot)
@@ -127,7 +127,7 @@ void adv_timer_remove(struct adv_timer_heap *h, struct adv_timer *t)
 {
 	t->when = ADV_NEVER;
 	if (t->position)
-		take_out(h, t);
+		remove_from_heap(h, t);
 }
 
 void adv_timers_expire(struct adv_timer_heap *h, struct adv_engine *e, uint64_t now)
@@ -140,7 +140,7 @@ void adv_timers_expire(struct adv_timer_heap *h, struct adv_engine *e, uint64_t 
 			sift_down(h, t);
 			continue;
 		}
-		take_out(h, t);
+		remove_from_heap(h, t);
 		if (t->when == ADV_NEVER)
 			continue;
 		t->when = ADV_NEVER;

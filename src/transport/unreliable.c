@@ -64,7 +64,7 @@ void adv_unreliable_rate_expired(struct adv_engine *e, struct adv_timer *t, uint
 /* ---- credit ---- */
 
 /* Returns the process that has the QP number: its slot, if that is known. */
-static uint16_t target_of(const struct adv_engine *e, uint32_t qpn)
+static uint16_t target_of_qpn(const struct adv_engine *e, uint32_t qpn)
 {
 	uint16_t home = 0;
 
@@ -80,7 +80,7 @@ static unsigned credit_place(const struct adv_gid *gid, uint16_t target)
 	return (target ^ gid->raw[15] ^ gid->raw[14] * 3u) % ADV_CREDITS;
 }
 
-static bool is_of(const struct adv_credit *c, const struct adv_gid *gid, uint16_t target)
+static bool is_credit_of(const struct adv_credit *c, const struct adv_gid *gid, uint16_t target)
 {
 	return c->used && c->target == target && adv_gid_equal(&c->gid, gid);
 }
@@ -94,7 +94,7 @@ static struct adv_credit *credit_of(struct adv_engine *e, const struct adv_gid *
 	for (unsigned i = 0; i < ADV_CREDITS; i++) {
 		struct adv_credit *c = &e->credit[(place + i) % ADV_CREDITS];
 
-		if (is_of(c, gid, target))
+		if (is_credit_of(c, gid, target))
 			return c;
 	}
 	return NULL;
@@ -145,7 +145,7 @@ static enum presence presence_of(const struct adv_engine *e, const struct adv_cr
 		       : GONE;
 }
 
-static void give_up(struct adv_engine *e, struct adv_credit *c, uint64_t until)
+static void give_up_credit(struct adv_engine *e, struct adv_credit *c, uint64_t until)
 {
 	adv_timer_cancel(&c->answer_timer);
 	c->confirmed = c->probed = c->sent;
@@ -158,7 +158,7 @@ void adv_engine_peer_left(struct adv_engine *e, uint64_t now, uint16_t slot)
 {
 	for (unsigned i = 0; i < ADV_CREDITS; i++)
 		if (e->credit[i].used && e->credit[i].target == slot)
-			give_up(e, &e->credit[i], now + LEFT_FOR);
+			give_up_credit(e, &e->credit[i], now + LEFT_FOR);
 }
 
 /* Queues a probe or an answer, which is sent before everything else. It is lost if the queue is
@@ -174,7 +174,7 @@ static void answer_timer_expired(struct adv_engine *e, struct adv_timer *t, uint
 	struct adv_credit *c = adv_container_of(t, struct adv_credit, answer_timer);
 
 	if (presence_of(e, c) != THERE) {
-		give_up(e, c, now + NO_CREDIT_FOR);
+		give_up_credit(e, c, now + NO_CREDIT_FOR);
 		return;
 	}
 	if (!c->deaf && now - c->heard_at >= UD_PATIENCE) {
@@ -211,9 +211,9 @@ static struct adv_credit *find_credit(struct adv_engine *e, const struct adv_pat
 
 	if (!e->local_credit || adv_gid_is_multicast(&path->dgid))
 		return NULL;
-	target = target_of(e, dest_qpn);
+	target = target_of_qpn(e, dest_qpn);
 	c = &e->credit[credit_place(&path->dgid, target)];
-	if (!is_of(c, &path->dgid, target)) {
+	if (!is_credit_of(c, &path->dgid, target)) {
 		if (!adv_address_in_table(e, &path->dgid))
 			return NULL;
 		c = credit_of(e, &path->dgid, target);
@@ -230,8 +230,8 @@ static uint32_t credit_window(const struct adv_engine *e)
 	return e->total_window / 4 > 4 ? e->total_window / 4 : 4;
 }
 
-static void fill_header(struct adv_headers *h, uint8_t opcode, uint32_t dest_qpn, uint32_t src_qpn,
-			uint32_t psn)
+static void fill_probe_header(struct adv_headers *h, uint8_t opcode, uint32_t dest_qpn,
+			      uint32_t src_qpn, uint32_t psn)
 {
 	memset(&h->bth, 0, sizeof(h->bth));
 	h->bth.opcode = opcode;
@@ -247,7 +247,7 @@ static void emit_probe(struct adv_qp *qp, struct adv_credit *c, struct adv_path 
 {
 	struct adv_headers h;
 
-	fill_header(&h, ADV_OPCODE_PROBE, dest_qpn, qp->qpn, c->sent & ADV_PSN_MASK);
+	fill_probe_header(&h, ADV_OPCODE_PROBE, dest_qpn, qp->qpn, c->sent & ADV_PSN_MASK);
 	adv_outgoing_add(qp->engine, path, batch, &h);
 	c->probe = (struct adv_note){.path = *path,
 				     .opcode = ADV_OPCODE_PROBE,
@@ -278,7 +278,7 @@ bool adv_unreliable_may_send(struct adv_qp *qp, struct adv_path *path, uint32_t 
 	if (c->sent - c->confirmed < credit_window(qp->engine))
 		return true;
 	if (presence_of(qp->engine, c) == GONE)
-		give_up(qp->engine, c, now + NO_CREDIT_FOR);
+		give_up_credit(qp->engine, c, now + NO_CREDIT_FOR);
 	if (now < c->rate_until || is_given_up(qp, c))
 		return rate_allows(qp, now);
 	if (c->probed != c->sent)
@@ -325,10 +325,10 @@ static void queue_answer(struct adv_engine *e, const struct adv_headers *h,
 	queue_note(e, &answer);
 }
 
-static void take_answer(struct adv_engine *e, const struct adv_headers *h,
-			const struct adv_rx_meta *meta, uint64_t now)
+static void handle_answer(struct adv_engine *e, const struct adv_headers *h,
+			  const struct adv_rx_meta *meta, uint64_t now)
 {
-	struct adv_credit *c = credit_of(e, &meta->sgid, target_of(e, h->deth.src_qpn));
+	struct adv_credit *c = credit_of(e, &meta->sgid, target_of_qpn(e, h->deth.src_qpn));
 	uint32_t covered;
 
 	if (!c)
@@ -358,7 +358,7 @@ void adv_unreliable_rx(struct adv_engine *e, uint64_t now, const struct adv_head
 	else if (h->bth.opcode == ADV_OPCODE_PROBE)
 		queue_answer(e, h, meta);
 	else
-		take_answer(e, h, meta, now);
+		handle_answer(e, h, meta, now);
 }
 
 void adv_unreliable_tx(struct adv_engine *e, struct adv_tx_batch *batch)
@@ -367,7 +367,7 @@ void adv_unreliable_tx(struct adv_engine *e, struct adv_tx_batch *batch)
 		struct adv_note *n = &e->note[e->note_tail++ % ADV_NOTES];
 		struct adv_headers h;
 
-		fill_header(&h, n->opcode, n->dest_qpn, n->src_qpn, n->psn);
+		fill_probe_header(&h, n->opcode, n->dest_qpn, n->src_qpn, n->psn);
 		adv_outgoing_add(e, &n->path, batch, &h);
 	}
 }

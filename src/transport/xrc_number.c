@@ -16,7 +16,7 @@ uint32_t adv_engine_srqns_left(const struct adv_engine *e)
 
 /* Returns a number of this range for the SRQ. No SRQ has number 0, which programs send if they
  * forgot the number. 0: none is left, or there is no memory. */
-static uint32_t take_from(struct adv_engine *e, struct adv_qpn_range *r, struct adv_srq *srq)
+static uint32_t take_from_range(struct adv_engine *e, struct adv_qpn_range *r, struct adv_srq *srq)
 {
 	uint32_t number;
 
@@ -47,7 +47,7 @@ uint32_t adv_xrc_number_take(struct adv_engine *e, struct adv_srq *srq)
 	if (e->xrc_used == ADV_MAX_XRC_SRQ - 1)
 		return 0;
 	for (unsigned i = 0; i < e->ranges; i++) {
-		number = take_from(e, &e->range[i], srq);
+		number = take_from_range(e, &e->range[i], srq);
 		if (number)
 			return number;
 	}

@@ -14,12 +14,11 @@
 #include "cm/release.h"
 #include "cm/sidr.h"
 
-#define MRA_AFTER_NS 100000000u /* the consumer is slow who has not answered by then */
+#define MRA_AFTER_NS 100000000u /* a consumer that has not answered within this time is slow */
 
 uint8_t adv_cm_ack_timeout(uint8_t ack_delay, uint8_t packet_life_time)
 {
-	/* Of delay + 2 * life time the longer term, doubled where the other is half of it or more.
-	 */
+	/* The longer term of delay + 2 * life time, doubled if the other is at least half of it. */
 	unsigned round_trip = packet_life_time + 1u;
 	unsigned timeout = round_trip > ack_delay ? round_trip : ack_delay;
 	unsigned other = round_trip > ack_delay ? ack_delay : round_trip;
@@ -32,7 +31,7 @@ static void fill_path(const struct adv_cm_id *id, struct adv_cm_path *path)
 {
 	const struct adv_path *p = &id->route.path;
 
-	/* There are no LIDs: the permissive one, and not local to the subnet, as Linux. */
+	/* RoCE has no LIDs: the permissive LID, and not local to the subnet, as in Linux. */
 	path->local_lid = 0xffff;
 	path->remote_lid = 0xffff;
 	path->local_gid = p->sgid;
@@ -132,9 +131,11 @@ void adv_cm_send_rtu(struct adv_cm_id *id, uint64_t now)
 		adv_cm_send(id, &packet);
 }
 
-/* An MRA makes the other end wait for a minute, should our RTU be lost: so not where two REPs come
- * in a row, one repeated by time and one because our REQ was. */
-static void repeated_rep(struct adv_cm_id *id, uint64_t now, const struct adv_cm_packet *packet)
+/* A peer that receives an MRA waits a minute for our RTU if that is lost. So none is sent if two
+ * REPs arrive in a row: one retransmitted by the peer's timer, one as the answer to our
+ * retransmitted REQ. */
+static void answer_repeated_rep(struct adv_cm_id *id, uint64_t now,
+				const struct adv_cm_packet *packet)
 {
 	if (id->remote_comm_id != packet->rep.local_comm_id || !id->active) {
 		id->cm->counters.rx_unmatched++;
@@ -189,13 +190,13 @@ void adv_cm_rx_rep(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 	uint32_t qpn;
 
 	if (!id) {
-		/* The request is forgotten: saves the other end from waiting for an RTU. */
+		/* The request is no longer known. A REJ saves the peer from waiting for an RTU. */
 		cm->counters.rx_unmatched++;
 		adv_cm_reject_stateless(cm, meta, packet, ADV_CM_REJ_INVALID_COMM_ID);
 		return;
 	}
 	if (id->state != ADV_CM_REQ_SENT) {
-		repeated_rep(id, now, packet);
+		answer_repeated_rep(id, now, packet);
 		return;
 	}
 	qpn = id->qp_type == IBV_QPT_XRC_SEND ? rep->local_eecn : rep->local_qpn;

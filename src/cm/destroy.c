@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What an id still sends when its owner destroys it. */
+/* The messages that an id still sends when its owner destroys it. */
 #include "cm/event.h"
 #include "cm/id.h"
 #include "cm/port.h"
@@ -7,8 +7,8 @@
 #include "cm/release.h"
 #include "cm/sidr.h"
 
-/* Leaves the id without an owner. */
-static void disown(struct adv_cm_id *id)
+/* Takes the id from its owner; the CM finishes the protocol. */
+static void disown_id(struct adv_cm_id *id)
 {
 	adv_cm_id_drop_events(id);
 	adv_cm_port_release(id);
@@ -17,8 +17,8 @@ static void disown(struct adv_cm_id *id)
 	adv_cm_id_set_ending(id);
 }
 
-/* Has the request come to its consumer's knowledge? */
-static bool undelivered(const struct adv_cm_id *id)
+/* True if the consumer has not received the event of this request. */
+static bool is_undelivered(const struct adv_cm_id *id)
 {
 	const struct adv_cm_event_node *first;
 
@@ -31,7 +31,7 @@ static bool undelivered(const struct adv_cm_id *id)
 static void destroy_requests(struct adv_cm_id *listener, uint64_t now)
 {
 	adv_list_for_each_safe(struct adv_cm_id, id, &listener->requests, request_link) {
-		if (undelivered(id))
+		if (is_undelivered(id))
 			adv_cm_id_destroy(id, now);
 	}
 }
@@ -51,16 +51,16 @@ void adv_cm_id_destroy(struct adv_cm_id *id, uint64_t now)
 		break;
 	case ADV_CM_REP_SENT:
 		adv_cm_send_rej(id, ADV_CM_REJ_CONSUMER_DEFINED, NULL, 0);
-		disown(id);
+		disown_id(id);
 		adv_cm_id_timewait(id, now);
 		return;
 	case ADV_CM_ESTABLISHED:
-		disown(id);
+		disown_id(id);
 		adv_cm_send_dreq(id, now);
 		return;
 	case ADV_CM_DREQ_SENT:
 	case ADV_CM_TIMEWAIT:
-		disown(id);
+		disown_id(id);
 		return;
 	case ADV_CM_SIDR_REQ_RCVD:
 		adv_cm_send_sidr_rep(id, ADV_CM_SIDR_REJECT, NULL);

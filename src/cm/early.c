@@ -5,8 +5,8 @@
 
 #include "cm/port.h"
 
-#define MOST   256u		     /* who comes then is refused at once */
-#define LATELY UINT64_C(10000000000) /* so long ago a listener may have been closed */
+#define MOST   256u		     /* held requests; further ones are refused at once */
+#define LATELY UINT64_C(10000000000) /* ns; a listener closed longer ago counts no more */
 
 static struct adv_cm_early *first_of(const struct adv_cm *cm)
 {
@@ -34,7 +34,7 @@ static uint64_t service_of(const struct adv_cm_packet *packet)
 					       : packet->sidr_req.service_id;
 }
 
-void adv_cm_may_come_back(const struct adv_cm_id *id, uint64_t now)
+void adv_cm_expect_relisten(const struct adv_cm_id *id, uint64_t now)
 {
 	struct adv_cm *cm = id->cm;
 
@@ -46,7 +46,7 @@ void adv_cm_may_come_back(const struct adv_cm_id *id, uint64_t now)
 	};
 }
 
-/* How long this one waits for a listener. */
+/* Returns how long to hold a request for this service, in ns. */
 static uint64_t hold_ns(const struct adv_cm *cm, uint64_t now, uint64_t service_id)
 {
 	for (unsigned i = 0; i < ADV_CM_LEFT; i++)
@@ -56,7 +56,7 @@ static uint64_t hold_ns(const struct adv_cm *cm, uint64_t now, uint64_t service_
 	return cm->config.early_ns;
 }
 
-/* In the list's order; nearly all wait equally long. */
+/* Inserts in the list's order. Nearly all requests are held for the same time. */
 static void insert_early(struct adv_cm *cm, struct adv_cm_early *e)
 {
 	struct adv_list *after = cm->early.prev;

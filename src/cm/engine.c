@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The whole: what comes in, what goes out, the clock. */
+/* The CM as a whole: received MADs are dispatched to their handlers, expired timers to their
+ * ids. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 #define FIRST_NS   UINT64_C(250000000)
 #define LONGEST_NS UINT64_C(4000000000)
 #define TRIES	   8u
-#define TIMEOUTS   1024u /* at once */
+#define TIMEOUTS   1024u /* in one call */
 
 static void set_defaults(struct adv_cm_config *c)
 {
@@ -139,7 +140,7 @@ void adv_cm_rx(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta, 
 		return;
 	}
 	adv_cm_proof_take(cm, now, meta, &packet);
-	/* No LAP is sent, so no APR is awaited. */
+	/* No handler for APR: this CM sends no LAP. */
 	if (handlers[packet.attribute])
 		handlers[packet.attribute](cm, now, meta, &packet);
 	else

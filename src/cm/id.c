@@ -73,7 +73,7 @@ static void stop_protocol(struct adv_cm_id *id)
 	adv_cm_id_leave_tables(id);
 }
 
-/* The events of requests that are delivered name their listener no more; those here do. */
+/* Delivered requests no longer refer to their listener; the requests here do. */
 static void forget_listener(struct adv_cm_id *id)
 {
 	while (!adv_list_empty(&id->requests))
@@ -112,7 +112,7 @@ void adv_cm_id_timewait(struct adv_cm_id *id, uint64_t now)
 	uint8_t n = id->timeout < ADV_CM_TIMEWAIT_LONGEST ? id->timeout : ADV_CM_TIMEWAIT_LONGEST;
 
 	adv_cm_id_answered(id);
-	/* Its QP number may be used again, as far as we are asked (as in Linux). */
+	/* The peer may reuse its QP number at once, as in Linux. */
 	adv_cm_id_leave_qpn(id);
 	adv_cm_id_set_state(id, ADV_CM_TIMEWAIT);
 	adv_cm_timewait_timer_set(id, now + (ns ? ns : adv_cm_iba_ns(n)));
@@ -176,7 +176,7 @@ int adv_cm_set_ack_timeout(struct adv_cm_id *id, uint8_t ack_timeout)
 	return 0;
 }
 
-/* Both ends of a connection send from the UDP port that follows from this. As Linux. */
+/* Both ends of a connection derive their UDP source port from the label. As Linux. */
 static uint32_t choose_flow_label(struct adv_cm_id *id)
 {
 	uint32_t v = (id->local.port * 31u + id->remote.port) & 0xfffff;

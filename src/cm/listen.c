@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Listening: requests that arrived before are delivered. */
+/* Listening. A new listener also gets the requests that arrived shortly before. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "cm/request.h"
 #include "cm/sidr.h"
 
-/* Delivers held requests for which a listener exists now, as of the time of their arrival. */
+/* Delivers held requests for which a listener exists now, with the time of their arrival. */
 static void deliver_early(struct adv_cm *cm)
 {
 	struct adv_cm_early *e;
@@ -23,7 +23,7 @@ static void deliver_early(struct adv_cm *cm)
 	}
 }
 
-static void unbind(struct adv_cm_id *id)
+static void unbind_id(struct adv_cm_id *id)
 {
 	adv_cm_port_release(id);
 	memset(&id->local, 0, sizeof(id->local));
@@ -49,7 +49,7 @@ int adv_cm_listen(struct adv_cm_id *id, unsigned backlog)
 		return EINVAL;
 	if (adv_cm_port_is_taken(id, id->port, false)) {
 		if (!bound)
-			unbind(id);
+			unbind_id(id);
 		return EADDRINUSE;
 	}
 	id->backlog = backlog && backlog < ADV_CM_BACKLOG_MAX ? backlog : ADV_CM_BACKLOG_MAX;

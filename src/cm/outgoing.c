@@ -47,8 +47,8 @@ void adv_cm_send_stateless(struct adv_cm *cm, const struct adv_rx_meta *meta,
 }
 
 /*
- * How long the sending that has just happened waits for its answer. By chance an eighth more or
- * less, so that those who met at a full backlog do not meet there each time.
+ * Returns how long to wait for the answer to the transmission just made. The time varies at random
+ * by an eighth, so that requests that collided at a full backlog do not collide each time.
  */
 static uint64_t response_wait_ns(struct adv_cm_id *id)
 {

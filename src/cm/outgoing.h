@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* MADs that wait to be sent, and when to retransmit them. */
+/* MADs to be sent, and their retransmission. */
 #ifndef ADV_CM_OUTGOING_H
 #define ADV_CM_OUTGOING_H
 
@@ -11,11 +11,12 @@ void adv_cm_send(struct adv_cm_id *id, const struct adv_cm_packet *packet);
 /* Queues an answer to a message that belongs to no id. */
 void adv_cm_send_stateless(struct adv_cm *cm, const struct adv_rx_meta *meta,
 			   const struct adv_cm_packet *packet);
-/* Queues a message and starts the retransmit timer: it is sent until the id's state changes. */
+/* Queues a message and starts the retransmit timer. The CM retransmits it until the id's state
+ * changes. */
 void adv_cm_send_repeated(struct adv_cm_id *id, uint64_t now, const struct adv_cm_packet *packet);
-/* Retransmits it and starts the timer again. */
+/* Retransmits it and restarts the timer. */
 void adv_cm_retransmit(struct adv_cm_id *id, uint64_t now);
-/* Frees what is queued. */
+/* Frees all queued MADs. */
 void adv_cm_outgoing_free(struct adv_cm *cm);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whose a MAD is: of the id that sends it, or that it is for. */
+/* Which id a MAD belongs to: the one that sends it or the one that receives it. */
 #include "cm/find.h"
 #include "cm/port.h"
 
-/* A request: of the id that an earlier one like it has made, or of who listens. */
+/* For a request: the id that an earlier copy of it has made, or the listener. */
 static struct adv_cm_id *find_requested(struct adv_cm *cm, const struct adv_rx_meta *meta,
 					const struct adv_cm_packet *p)
 {
@@ -41,7 +41,7 @@ void *adv_cm_mad_user(struct adv_cm *cm, const struct adv_rx_meta *meta, const v
 	if (!adv_cm_packet_decode(mad, len, &packet))
 		return NULL;
 	id = find_owner(cm, meta, &packet, sent);
-	/* A request that its consumer does not have yet is its listener's. */
+	/* A request that its consumer has not received yet belongs to its listener. */
 	if (id && !id->user && id->listener)
 		id = id->listener;
 	return id && id->owned ? id->user : NULL;

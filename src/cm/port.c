@@ -8,7 +8,7 @@
 #include "cm/address.h"
 #include "cm/hash.h"
 
-/* As Linux's net.ipv4.ip_local_port_range begins. */
+/* The first port of Linux's default net.ipv4.ip_local_port_range. */
 #define EPHEMERAL_FIRST 32768u
 #define EPHEMERAL_LAST	60999u
 #define EPHEMERAL	(EPHEMERAL_LAST - EPHEMERAL_FIRST + 1)
@@ -38,7 +38,7 @@ static struct adv_cm_port *find_port(const struct adv_cm *cm, enum rdma_port_spa
 	return NULL;
 }
 
-/* How many of this space's ephemeral ports are in use. */
+/* Returns the counter of used ephemeral ports in this port space. */
 static unsigned *ephemeral_used(struct adv_cm *cm, enum rdma_port_space ps)
 {
 	switch (ps) {
@@ -109,7 +109,7 @@ static bool has_room(const struct adv_cm_port *port)
 	return port->owner_count < ADV_CM_OWNERS_MAX;
 }
 
-/* May both have the port? `reuse`: the one that comes is content with sharing it. */
+/* True if the two ids exclude each other at one port. `reuse`: the new one may share it. */
 static bool is_conflict(const struct adv_cm_id *id, const struct adv_cm_id *owner, bool reuse)
 {
 	if (reuse && owner->state != ADV_CM_LISTENING && (owner->bind_flags & ADV_CM_BIND_REUSE))
@@ -131,8 +131,8 @@ bool adv_cm_port_is_taken(const struct adv_cm_id *id, const struct adv_cm_port *
 }
 
 /*
- * A port in use serves for another connection too where it leads elsewhere: all others have their
- * peers already, and not this one's, which may be unknown yet.
+ * True if another connection may use a port in use, because it leads to another peer: all owners
+ * have their peers, and none has this one's. The peer may be unknown yet.
  */
 static bool leads_elsewhere(const struct adv_cm_id *id, const struct adv_cm_port *port)
 {
@@ -241,7 +241,7 @@ int adv_cm_set_peer(struct adv_cm_id *id, const struct adv_cm_addr *local,
 	return 0;
 }
 
-/* Does a listener listen at this address? 0: no, 1: at the wildcard, 2: at just this one. */
+/* Returns how well a listener matches this address: 0: not, 1: by the wildcard, 2: exactly. */
 static int listens_at(const struct adv_cm_id *id, const struct adv_cm_ip_header *header)
 {
 	sa_family_t family = header->ip_version == 4 ? AF_INET : AF_INET6;
@@ -260,7 +260,7 @@ struct adv_cm_id *adv_cm_listener_find(struct adv_cm *cm, uint64_t service_id,
 	struct adv_cm_id *best = NULL;
 	int best_fit = 0;
 
-	/* A port space has 16 bits. */
+	/* A port number has 16 bits. */
 	if (service_id >> 32 || !port)
 		return NULL;
 	adv_list_for_each(struct adv_cm_id, id, &port->owners, port_link) {

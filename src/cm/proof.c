@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who has shown that it gets what is sent to its address. A request may come in anybody's name, and
- * its answer is repeated: towards an address that has not proved itself no more goes out than
- * CREDIT times what came from there (RFC 9000, 8.1, has the same bound). All MADs have one length,
- * so they are counted. The proof is a message that names a communication id of ours, which only
- * who gets our messages can know; it counts for the address, for a while.
+ * Which addresses have proved that they receive our messages. Anybody can send a request with a
+ * forged source address, and the CM retransmits its answer. To an address that is not proven the CM
+ * therefore sends at most CREDIT times what arrived from there (RFC 9000, 8.1, has the same bound).
+ * All MADs have one length, so it counts MADs. The proof is a message that contains a communication
+ * id of ours, because only a receiver of our messages can know it. It holds for the address for
+ * PROOF_NS.
  */
 #include "cm/proof.h"
 
@@ -14,8 +15,8 @@
 #define CREDIT	   3
 #define CREDIT_MAX 255
 #define PROOF_NS   UINT64_C(600000000000)
-/* The last one that is allowed is kept for this sending, some seconds after the first: what lost
- * those before is over by then, most likely. */
+/* The last permitted transmission is saved for this try, some seconds after the first. The cause of
+ * earlier losses is most likely over by then. */
 #define LATE_TRY 5
 
 static struct adv_cm_proof *proof_of(struct adv_cm *cm, const struct adv_gid *gid)
@@ -51,7 +52,7 @@ void adv_cm_id_credit(struct adv_cm_id *id)
 	id->credit = id->credit < CREDIT_MAX - CREDIT ? id->credit + CREDIT : CREDIT_MAX;
 }
 
-/* Who asks has chosen the address himself. */
+/* The connecting side chose the peer's address itself. */
 static bool is_free(const struct adv_cm_id *id)
 {
 	return id->active || id->proven;
@@ -69,7 +70,7 @@ bool adv_cm_id_pay(struct adv_cm_id *id)
 
 bool adv_cm_id_pay_again(struct adv_cm_id *id, uint64_t now)
 {
-	/* Another connection may have shown it. */
+	/* Another connection may have proved the address. */
 	if (!is_free(id) && adv_cm_proven(id->cm, now, &id->route.path.dgid))
 		id->proven = true;
 	if (!is_free(id) && id->credit == 1 && id->tries < LATE_TRY)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a queue pair of a connection must be set to, state by state; as Linux's rdma_cm says it. */
+/* The attributes that a queue pair of a connection needs in each state, as Linux's rdma_cm sets
+ * them. */
 #include <errno.h>
 #include <string.h>
 
 #include "cm/state.h"
 
-/* Has a peer whose numbers are known. */
+/* True if the peer's numbers are known. */
 static bool has_peer(const struct adv_cm_id *id)
 {
 	switch (id->state) {

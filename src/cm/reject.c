@@ -21,7 +21,7 @@ static enum adv_cm_about about_of(const struct adv_cm_id *id)
 {
 	switch (id->state) {
 	case ADV_CM_REQ_RCVD:
-	case ADV_CM_TIMEWAIT: /* a REQ that comes once more */
+	case ADV_CM_TIMEWAIT: /* a duplicate REQ */
 		return ADV_CM_ABOUT_REQ;
 	case ADV_CM_REP_RCVD:
 		return ADV_CM_ABOUT_REP;
@@ -48,7 +48,7 @@ void adv_cm_send_rej(struct adv_cm_id *id, uint16_t reason, const void *private_
 	struct adv_cm_rej *rej = &packet.rej;
 
 	if (reason == ADV_CM_REJ_TIMEOUT) {
-		/* The receiver may not have told us its communication id. */
+		/* The peer may not have sent its communication id yet. */
 		rej->info_len = GUID_LEN;
 		adv_put_be64(rej->info, be64toh(id->cm->config.node_guid));
 	}
@@ -146,8 +146,9 @@ static struct adv_cm_id *find_rejected(struct adv_cm *cm, const struct adv_rx_me
 }
 
 /*
- * The path MTU that a REJ names in place of the one asked for, as a code; 0: none. A REQ has the
- * code in the upper half of its byte: who puts it there in a REJ as well is understood.
+ * Returns the path MTU that a REJ names instead of the requested one, as a code; 0: none. A REQ has
+ * the code in the upper half of its byte. Some peers use that position in a REJ too, so both are
+ * accepted.
  */
 static uint8_t mtu_named(const struct adv_cm_rej *rej)
 {
@@ -158,10 +159,10 @@ static uint8_t mtu_named(const struct adv_cm_rej *rej)
 }
 
 /*
- * The other end has named a smaller MTU: asks once more, as somebody new, with that. Each time it
- * is smaller, so this ends. False: it is a reject like others.
+ * The peer has named a smaller MTU: sends the request again with that MTU, as a new request with
+ * new numbers. The MTU gets smaller each time, so this ends. False: it is an ordinary reject.
  */
-static bool ask_again(struct adv_cm_id *id, uint64_t now, const struct adv_cm_rej *rej)
+static bool request_smaller_mtu(struct adv_cm_id *id, uint64_t now, const struct adv_cm_rej *rej)
 {
 	uint8_t mtu = rej->reason == ADV_CM_REJ_INVALID_MTU ? mtu_named(rej) : 0;
 	struct adv_cm_packet packet;
@@ -180,7 +181,7 @@ static bool ask_again(struct adv_cm_id *id, uint64_t now, const struct adv_cm_re
 	return true;
 }
 
-static void rejected(struct adv_cm_id *id, uint64_t now, const struct adv_cm_rej *rej)
+static void handle_rejection(struct adv_cm_id *id, uint64_t now, const struct adv_cm_rej *rej)
 {
 	struct adv_cm_event_node *event;
 
@@ -197,8 +198,8 @@ static void rejected(struct adv_cm_id *id, uint64_t now, const struct adv_cm_rej
 		adv_cm_id_close(id);
 }
 
-/* The other end knows nothing of the connection any more. */
-static void lost(struct adv_cm_id *id, uint64_t now)
+/* The peer no longer knows the connection. */
+static void handle_lost_connection(struct adv_cm_id *id, uint64_t now)
 {
 	struct adv_cm_event_node *event;
 
@@ -218,18 +219,18 @@ void adv_cm_rx_rej(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 		cm->counters.rx_unmatched++;
 		return;
 	}
-	if (ask_again(id, now, &packet->rej))
+	if (request_smaller_mtu(id, now, &packet->rej))
 		return;
 	switch (id->state) {
 	case ADV_CM_REQ_SENT:
 	case ADV_CM_REQ_RCVD:
 	case ADV_CM_REP_SENT:
 	case ADV_CM_REP_RCVD:
-		rejected(id, now, &packet->rej);
+		handle_rejection(id, now, &packet->rej);
 		break;
 	case ADV_CM_ESTABLISHED:
 	case ADV_CM_DREQ_SENT:
-		lost(id, now);
+		handle_lost_connection(id, now);
 		break;
 	default:
 		cm->counters.rx_duplicates++;
@@ -259,7 +260,7 @@ void adv_cm_rx_mra(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 		cm->counters.rx_unmatched++;
 		return;
 	}
-	/* Each sending from now on waits as long, as in Linux. */
+	/* Each transmission from now on waits as long, as in Linux. */
 	id->service_ns = adv_cm_iba_ns(n) + adv_cm_iba_ns(id->timeout < 24 ? id->timeout : 24);
 	adv_cm_retransmit_timer_set(id, now + id->service_ns);
 }

@@ -46,8 +46,9 @@ static void send_drep(struct adv_cm *cm, const struct adv_rx_meta *meta,
 		adv_cm_send_stateless(cm, meta, &packet);
 }
 
-/* Answered or asked: the connection is over. False: without memory for the event, it is not. */
-static bool released(struct adv_cm_id *id, uint64_t now)
+/* The connection is over, by a DREQ or its answer. False: there is no memory for the event, and the
+ * state does not change. */
+static bool end_connection(struct adv_cm_id *id, uint64_t now)
 {
 	struct adv_cm_event_node *event;
 
@@ -66,7 +67,7 @@ void adv_cm_rx_dreq(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *m
 						   packet->dreq.local_comm_id);
 
 	if (!id) {
-		/* Forgotten, and so released. */
+		/* No longer known, so already released. */
 		cm->counters.rx_unmatched++;
 		send_drep(cm, meta, packet, NULL);
 		return;
@@ -80,7 +81,7 @@ void adv_cm_rx_dreq(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *m
 	case ADV_CM_REP_RCVD:
 	case ADV_CM_ESTABLISHED:
 	case ADV_CM_DREQ_SENT:
-		if (released(id, now))
+		if (end_connection(id, now))
 			send_drep(cm, meta, packet, id);
 		break;
 	case ADV_CM_TIMEWAIT:
@@ -100,7 +101,7 @@ void adv_cm_rx_drep(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *m
 						   packet->drep.local_comm_id);
 
 	if (id && id->state == ADV_CM_DREQ_SENT)
-		released(id, now);
+		end_connection(id, now);
 	else if (id && id->state == ADV_CM_TIMEWAIT)
 		cm->counters.rx_duplicates++;
 	else

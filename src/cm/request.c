@@ -23,7 +23,7 @@
 
 /* ---- REQ received ---- */
 
-/* The type of QP that a listener needs to have for it; -1: none that we know. */
+/* Returns the QP type that a listener needs for this request; -1: none that this CM knows. */
 static int qp_type_of(const struct adv_cm_req *req)
 {
 	switch (req->transport) {
@@ -38,15 +38,15 @@ static int qp_type_of(const struct adv_cm_req *req)
 	}
 }
 
-/* Why it cannot be, whoever may listen; 0: it can. */
-static uint16_t refusal(const struct adv_cm_req *req, const struct adv_rx_meta *meta,
-			struct adv_cm_ip_header *header)
+/* Returns the reason to reject a request, whoever listens; 0: none. */
+static uint16_t reason_to_reject(const struct adv_cm_req *req, const struct adv_rx_meta *meta,
+				 struct adv_cm_ip_header *header)
 {
 	if (qp_type_of(req) < 0)
 		return ADV_CM_REJ_INVALID_TRANSPORT_TYPE;
 	if (!adv_cm_ip_header_decode(req->private_data, sizeof(req->private_data), header))
 		return ADV_CM_REJ_UNSUPPORTED;
-	/* What follows would send to, or claim to come from, somebody else. */
+	/* Otherwise our answers would go to another host, or the peer would pretend to be one. */
 	if (!adv_gid_equal(&req->primary.local_gid, &meta->sgid) ||
 	    !adv_gid_equal(&req->primary.remote_gid, &meta->dgid) ||
 	    !adv_gid_equal(&header->source, &meta->sgid) ||
@@ -59,7 +59,7 @@ static uint16_t refusal(const struct adv_cm_req *req, const struct adv_rx_meta *
 	return 0;
 }
 
-static void repeated_req(struct adv_cm_id *id, const struct adv_cm_packet *packet)
+static void answer_repeated_req(struct adv_cm_id *id, const struct adv_cm_packet *packet)
 {
 	struct adv_cm_counters *c = &id->cm->counters;
 	struct adv_cm_packet again;
@@ -140,8 +140,9 @@ static void fill_request_event(struct adv_cm_event *event, const struct adv_cm_i
 	event->param.ece.options = packet->modifier;
 }
 
-static void new_request(struct adv_cm_id *listener, uint64_t now, const struct adv_rx_meta *meta,
-			const struct adv_cm_packet *packet, const struct adv_cm_ip_header *header)
+static void add_rc_request(struct adv_cm_id *listener, uint64_t now, const struct adv_rx_meta *meta,
+			   const struct adv_cm_packet *packet,
+			   const struct adv_cm_ip_header *header)
 {
 	struct adv_cm_event_node *event;
 	struct adv_cm_id *id;
@@ -176,16 +177,16 @@ void adv_cm_rx_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 	}
 	old = adv_cm_id_find_remote(cm, meta, req->local_ca_guid, req->local_comm_id, false);
 	if (old) {
-		repeated_req(old, packet);
+		answer_repeated_req(old, packet);
 		return;
 	}
-	reason = refusal(req, meta, &header);
+	reason = reason_to_reject(req, meta, &header);
 	if (reason) {
 		cm->counters.rx_malformed++;
 		adv_cm_reject_stateless(cm, meta, packet, reason);
 		return;
 	}
-	/* 12.9.8.3.1: that QP was lost without our knowing. */
+	/* 12.9.8.3.1: the peer's QP was lost without our knowledge. */
 	old = adv_cm_id_find_qpn(cm, &meta->sgid, req->local_ca_guid, req->local_qpn);
 	if (old) {
 		adv_cm_reject_stateless(cm, meta, packet, ADV_CM_REJ_STALE_CONN);
@@ -201,7 +202,7 @@ void adv_cm_rx_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 	else if (listener->qp_type != (enum ibv_qp_type)qp_type_of(req))
 		adv_cm_reject_stateless(cm, meta, packet, ADV_CM_REJ_INVALID_TRANSPORT_TYPE);
 	else
-		new_request(listener, now, meta, packet, &header);
+		add_rc_request(listener, now, meta, packet, &header);
 }
 
 /* ---- answered ---- */
@@ -258,8 +259,8 @@ int adv_cm_accept(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_p
 
 /* ---- RTU received ---- */
 
-/* RTU, or what counts for it: false where there is no memory for the event. */
-static bool established(struct adv_cm_id *id)
+/* Handles an RTU or its equivalent. False: there is no memory for the event. */
+static bool handle_established(struct adv_cm_id *id)
 {
 	struct adv_cm_event_node *event;
 
@@ -282,7 +283,7 @@ void adv_cm_rx_rtu(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 	if (!id || id->active)
 		cm->counters.rx_unmatched++;
 	else if (id->state == ADV_CM_REP_SENT)
-		established(id);
+		handle_established(id);
 	else
 		cm->counters.rx_duplicates++;
 }
@@ -290,7 +291,7 @@ void adv_cm_rx_rtu(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 int adv_cm_establish(struct adv_cm_id *id, uint64_t now)
 {
 	if (id->state == ADV_CM_REP_SENT)
-		return established(id) ? 0 : ENOMEM;
+		return handle_established(id) ? 0 : ENOMEM;
 	if (id->state == ADV_CM_ESTABLISHED && !id->active)
 		return EISCONN;
 	if (id->state != ADV_CM_REP_RCVD)

@@ -87,7 +87,7 @@ void adv_cm_refuse_sidr(struct adv_cm *cm, const struct adv_rx_meta *meta,
 	adv_cm_send_stateless(cm, meta, &answer);
 }
 
-static void repeated(struct adv_cm_id *id)
+static void answer_repeated_req(struct adv_cm_id *id)
 {
 	struct adv_cm_packet answer;
 
@@ -98,8 +98,9 @@ static void repeated(struct adv_cm_id *id)
 		adv_cm_send(id, &answer);
 }
 
-static void new_request(struct adv_cm_id *listener, uint64_t now, const struct adv_rx_meta *meta,
-			const struct adv_cm_packet *packet, const struct adv_cm_ip_header *header)
+static void add_sidr_request(struct adv_cm_id *listener, uint64_t now,
+			     const struct adv_rx_meta *meta, const struct adv_cm_packet *packet,
+			     const struct adv_cm_ip_header *header)
 {
 	const struct adv_cm_sidr_req *req = &packet->sidr_req;
 	struct adv_cm_event_node *event;
@@ -136,7 +137,7 @@ void adv_cm_rx_sidr_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_met
 	struct adv_cm_ip_header header;
 
 	if (id && id->tid == packet->tid) {
-		repeated(id);
+		answer_repeated_req(id);
 		return;
 	}
 	if (id || !adv_cm_ip_header_decode(req->private_data, sizeof(req->private_data), &header) ||
@@ -147,7 +148,7 @@ void adv_cm_rx_sidr_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_met
 	}
 	id = adv_cm_listener_find(cm, req->service_id, &header);
 	if (id && id->qp_type == IBV_QPT_UD)
-		new_request(id, now, meta, packet, &header);
+		add_sidr_request(id, now, meta, packet, &header);
 	else if (id || !adv_cm_early_hold(cm, now, meta, packet))
 		adv_cm_refuse_sidr(cm, meta, packet);
 }
@@ -173,7 +174,7 @@ void adv_cm_send_sidr_rep(struct adv_cm_id *id, uint8_t status,
 		memcpy(rep->private_data, param->private_data, param->private_data_len);
 	adv_cm_id_answered(id);
 	adv_cm_id_set_state(id, ADV_CM_SIDR_DONE);
-	/* Kept for a request that comes again, as long as the id is there. */
+	/* Kept for duplicates of the request, as long as the id exists. */
 	if (adv_cm_packet_encode(&packet, id->mad))
 		adv_cm_send(id, &packet);
 }

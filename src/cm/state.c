@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The states of ids, and how many are in which. */
+/* The states of ids, and the numbers of ids by state. */
 #include "cm/state.h"
 
 bool adv_cm_id_busy(const struct adv_cm_id *id)
@@ -19,7 +19,7 @@ bool adv_cm_id_busy(const struct adv_cm_id *id)
 	}
 }
 
-/* Takes an id out of what is counted by state, or puts it back in. */
+/* Adds `by` (1 or -1) to the counters for the id's state. */
 static void count_by_state(const struct adv_cm_id *id, int by)
 {
 	struct adv_cm *cm = id->cm;

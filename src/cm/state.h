@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The structures of the connection manager. Only its files and its tests include this. */
+/* The structures of the connection manager. Only its files and tests include this header. */
 #ifndef ADV_CM_STATE_H
 #define ADV_CM_STATE_H
 
@@ -12,35 +12,36 @@
 #include "wire/cm_message.h"
 #include "wire/cm_message_ip.h"
 
-/* What Linux's rdma_cm says in a REQ: how soon each end is to answer (4.3 s), how often to try. */
+/* The values of Linux's rdma_cm in a REQ: the response timeout of each end (4.3 s) and the
+ * retries. */
 #define ADV_CM_RESPONSE_TIMEOUT 20
 #define ADV_CM_SAID_RETRIES	15
-/* Service timeout of our MRAs, 69 s, as Linux; and the longest believed to others, 275 s. */
+/* Service timeout of our MRAs, 69 s, as in Linux; and the longest accepted from peers, 275 s. */
 #define ADV_CM_SERVICE_TIMEOUT	       24
 #define ADV_CM_SERVICE_TIMEOUT_LONGEST 26
-/* Local CA ACK delay: what ibv_query_device tells. */
+/* Local CA ACK delay, as ibv_query_device() returns it. */
 #define ADV_CM_ACK_DELAY 15
-/* TIMEWAIT is not longer than 69 s, whatever the peer's path says. */
+/* TIMEWAIT lasts at most 69 s, whatever the peer's path says. */
 #define ADV_CM_TIMEWAIT_LONGEST 24
 #define ADV_CM_HOP_LIMIT	64
-/* Sendings of an RTU to a peer that we are a stranger to: it may not ask for it as often as others
- * do, see proof.c. */
+/* Transmissions of an RTU to a peer that was not proven: such a peer may not request it as often as
+ * others do, see proof.c. */
 #define ADV_CM_RTU_TRIES    3
 #define ADV_CM_BACKLOG_MAX  1024u
-#define ADV_CM_OWNERS_MAX   1024u /* of a port */
+#define ADV_CM_OWNERS_MAX   1024u /* owners of a port */
 #define ADV_CM_OUTGOING_MAX 4096u
-#define ADV_CM_PROOFS	    1024u /* addresses remembered, by hash */
-#define ADV_CM_LEFT	    32u	  /* ports remembered */
-/* Answers that need no id stop before that, so that they leave room for those that do. */
+#define ADV_CM_PROOFS	    1024u /* remembered addresses, by hash */
+#define ADV_CM_LEFT	    32u	  /* remembered ports */
+/* Queue length up to which answers without an id are queued. The rest is for those with an id. */
 #define ADV_CM_STATELESS_MAX 1024u
 
-/* IBTA 12.9.5 and 12.9.6; the first five and the last are ours. MRAs are no states of their own
- * here: one received makes a wait longer, and a repeated message is answered with one. */
+/* IBTA 12.9.5 and 12.9.6; the first five and the last are Adverb's. MRAs cause no states of their
+ * own: a received one makes a wait longer, and a duplicate message is answered with one. */
 enum adv_cm_state {
 	ADV_CM_IDLE,
 	ADV_CM_BOUND,
 	ADV_CM_ADDRESSED, /* has a peer */
-	ADV_CM_ROUTED,	  /* and a route */
+	ADV_CM_ROUTED,	  /* has a peer and a route */
 	ADV_CM_LISTENING,
 	ADV_CM_REQ_SENT,
 	ADV_CM_REP_RCVD,
@@ -52,34 +53,34 @@ enum adv_cm_state {
 	ADV_CM_SIDR_REQ_SENT,
 	ADV_CM_SIDR_REQ_RCVD,
 	ADV_CM_SIDR_DONE,
-	ADV_CM_CLOSED, /* over; to be destroyed */
+	ADV_CM_CLOSED, /* over; its owner has to destroy it */
 };
 
 #define ADV_CM_PORT_SPACES 4
 
-/* A port that is bound to, and by whom. */
+/* A port in use, and its owners. */
 struct adv_cm_port {
 	struct adv_table_node node;
 	enum rdma_port_space ps;
 	uint16_t number;
 	unsigned owner_count;
-	struct adv_list owners; /* those that listen first */
+	struct adv_list owners; /* listeners first */
 };
 
-/* A remote address, while requests from it are unanswered. */
+/* A remote address with unanswered requests. */
 struct adv_cm_host {
 	struct adv_table_node node;
 	struct adv_gid gid;
 	uint32_t requests;
 };
 
-/* A port that somebody has listened on. */
+/* A port whose listener was closed. */
 struct adv_cm_left {
 	uint64_t service_id; /* 0: none */
 	uint64_t when;
 };
 
-/* An address that has proved itself, until when. */
+/* An address that has proved itself, and the end of the proof. */
 struct adv_cm_proof {
 	struct adv_gid gid;
 	uint64_t until;
@@ -89,16 +90,16 @@ struct adv_cm_id {
 	struct adv_cm *cm;
 	struct adv_list link; /* of cm->ids */
 	void *user;
-	unsigned *charged;	 /* who has it counts it there; NULL: nowhere */
-	enum adv_cm_state state; /* changed by adv_cm_id_set_state() */
-	bool owned;		 /* no: only finishes */
+	unsigned *charged;	 /* the owner's counter, which includes this id; NULL: none */
+	enum adv_cm_state state; /* adv_cm_id_set_state() changes it */
+	bool owned;		 /* false: nobody owns it; it only finishes */
 	bool active;
-	bool aborted;	   /* closed by the peer before we answered */
-	bool disconnected; /* was connected once */
-	bool proven;	   /* the peer has; see proof.c */
-	bool stranger;	   /* its address had not when the peer was first heard of */
-	bool refused;	   /* what waits for an answer met a port that nobody listens on */
-	uint8_t credit;	   /* MADs that may go to a peer that has not */
+	bool aborted;	   /* the peer closed it before we answered */
+	bool disconnected; /* a DREQ was sent or received, or the peer has lost the connection */
+	bool proven;	   /* the peer is proven, see proof.c */
+	bool stranger;	   /* the peer's address was not proven when its first answer arrived */
+	bool refused;	   /* the peer's port was closed for the message that waits for an answer */
+	uint8_t credit;	   /* MADs that may still go to a peer that is not proven */
 	enum rdma_port_space ps;
 	enum ibv_qp_type qp_type;
 	struct adv_list events; /* not delivered yet */
@@ -119,9 +120,9 @@ struct adv_cm_id {
 	unsigned backlog; /* of a listener */
 	unsigned waiting;
 	struct adv_list requests;
-	struct adv_cm_id *listener; /* of a request that its consumer does not have yet */
+	struct adv_cm_id *listener; /* of a request that its consumer has not received yet */
 	struct adv_list request_link;
-	struct adv_cm_host *host; /* of a request that is unanswered */
+	struct adv_cm_host *host; /* of an unanswered request */
 
 	struct adv_table_node by_comm_id; /* local_comm_id */
 	struct adv_table_node by_remote;  /* remote GID, CA GUID, communication or request id */
@@ -139,14 +140,14 @@ struct adv_cm_id {
 	uint8_t initiator_depth;
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
-	uint8_t timeout; /* for the QP, 5 bits */
+	uint8_t timeout; /* Local ACK Timeout of the QP, 5 bits */
 	bool alternate;	 /* the request had an alternate path */
 
 	struct adv_cm_timer timer; /* see adv_cm_retransmit_timer_set() */
 	unsigned tries;
-	uint64_t service_ns;	  /* an MRA has asked for this much */
-	uint64_t rep_came;	  /* when */
-	uint8_t mad[ADV_MAD_LEN]; /* what is repeated */
+	uint64_t service_ns;	  /* the wait that an MRA has requested */
+	uint64_t rep_came;	  /* time of the REP's arrival */
+	uint8_t mad[ADV_MAD_LEN]; /* the message to be retransmitted */
 };
 
 struct adv_cm_outgoing {
@@ -161,30 +162,30 @@ struct adv_cm_event_node {
 };
 
 struct adv_cm {
-	struct adv_cm_config config; /* defaults put in */
+	struct adv_cm_config config; /* with defaults filled in */
 	struct adv_rng rng;
 	uint64_t hash_key[2];
-	uint64_t secret_key[2]; /* of the numbers that peers see */
+	uint64_t secret_key[2]; /* for numbers that peers see */
 	struct adv_list ids;
 	unsigned owned;
 	unsigned ending;
-	unsigned busy;	  /* of those owned: adv_cm_id_busy() */
-	unsigned closing; /* of those ending: their DREQ is not answered yet */
+	unsigned busy;	  /* owned ids for which adv_cm_id_busy() is true */
+	unsigned closing; /* ending ids whose DREQ is not answered yet */
 	struct adv_table by_comm_id;
 	struct adv_table by_remote;
 	struct adv_table by_qpn;
 	struct adv_table ports;
-	unsigned ephemeral_used[ADV_CM_PORT_SPACES]; /* by port.c's index of the space */
+	unsigned ephemeral_used[ADV_CM_PORT_SPACES]; /* index: see ephemeral_used() in port.c */
 	struct adv_table hosts;
 	struct adv_cm_timers timers;
 	struct adv_list events;
 	struct adv_list outgoing;
 	unsigned outgoing_count;
 	struct adv_cm_proof proof[ADV_CM_PROOFS];
-	struct adv_list early; /* requests that nobody listens for yet, who waits least first */
+	struct adv_list early; /* held requests (early.h), in order of their end */
 	unsigned early_count;
 	struct adv_cm_left left[ADV_CM_LEFT];
-	unsigned left_next; /* the oldest, to be replaced */
+	unsigned left_next; /* index of the oldest, which is replaced next */
 	struct adv_cm_counters counters;
 };
 
@@ -200,14 +201,14 @@ static inline uint64_t adv_cm_iba_ns(uint8_t n)
 
 /* Sets the id's state, and the counts of ids by state. */
 void adv_cm_id_set_state(struct adv_cm_id *id, enum adv_cm_state state);
-/* Ends the ownership of an id, which has to finish the protocol. */
+/* Ends the ownership of an id that has to finish the protocol. */
 void adv_cm_id_set_ending(struct adv_cm_id *id);
-/* Removes an id that is freed from all counts. */
+/* Removes an id from all counts before it is freed. */
 void adv_cm_id_uncount(struct adv_cm_id *id);
 
 /*
- * An id's one timer is its retransmit timer (for REQ, REP, DREQ, SIDR_REQ, and the RTU to a peer
- * that is not proven), or in the state TIMEWAIT its TIMEWAIT timer. Setting never fails.
+ * An id's one timer is its retransmit timer (for REQ, REP, DREQ, SIDR_REQ, and for the RTU to a
+ * peer that was not proven), or in the state TIMEWAIT its TIMEWAIT timer. Setting it never fails.
  */
 static inline void adv_cm_retransmit_timer_set(struct adv_cm_id *id, uint64_t when)
 {

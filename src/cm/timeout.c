@@ -11,11 +11,11 @@
 #include "cm/reject.h"
 #include "wire/bytes.h"
 
-/* Without memory for an event, its timer tries again after this. */
+/* If there is no memory for an event, the timer expires again after this time, ns. */
 #define AGAIN_NS UINT64_C(100000000)
-/* Sendings after which a closed port is believed in: it may be about to be opened. */
+/* Transmissions after which a closed port is believed: the peer may be about to open it. */
 #define REFUSED_TRIES 3u
-#define COMM_ID_AT    ADV_MAD_HEADER_LEN /* of all messages that are repeated */
+#define COMM_ID_AT    ADV_MAD_HEADER_LEN /* in all messages that are retransmitted */
 
 static void give_up(struct adv_cm_id *id, uint64_t now)
 {
@@ -51,7 +51,7 @@ static void timewait_over(struct adv_cm_id *id, uint64_t now)
 	adv_cm_id_close(id);
 }
 
-/* Is more of the same in vain? */
+/* True if further retransmission is useless. */
 static bool is_tried_enough(const struct adv_cm_id *id)
 {
 	return id->tries >= id->cm->config.max_tries || (id->refused && id->tries >= REFUSED_TRIES);
@@ -88,8 +88,8 @@ void adv_cm_port_unreachable(struct adv_cm *cm, uint64_t now, const struct adv_g
 	const struct adv_rx_meta meta = {.sgid = *dgid, .dgid = *sgid};
 	struct adv_cm_id *id;
 
-	/* Up to the number that tells whose it is; the transaction id, 64 secret bits, is before.
-	 */
+	/* The quote must include the communication id. The 64 secret bits of the transaction id
+	 * precede it. */
 	if (len < COMM_ID_AT + 4)
 		return;
 	id = adv_cm_id_find(cm, &meta, adv_get_be32((const uint8_t *)mad + COMM_ID_AT));

@@ -30,7 +30,7 @@ void adv_cm_timers_release(struct adv_cm_timers *h)
 	h->allocated = 0;
 }
 
-static void place(struct adv_cm_timers *h, uint32_t i, struct adv_cm_timer *t)
+static void put_in_heap(struct adv_cm_timers *h, uint32_t i, struct adv_cm_timer *t)
 {
 	h->slot[i] = t;
 	t->position = i;
@@ -41,8 +41,8 @@ static void sift_up(struct adv_cm_timers *h, struct adv_cm_timer *t)
 	uint32_t i = t->position;
 
 	for (; i > 1 && h->slot[i / 2]->when > t->when; i /= 2)
-		place(h, i, h->slot[i / 2]);
-	place(h, i, t);
+		put_in_heap(h, i, h->slot[i / 2]);
+	put_in_heap(h, i, t);
 }
 
 static void sift_down(struct adv_cm_timers *h, struct adv_cm_timer *t)
@@ -56,13 +56,13 @@ static void sift_down(struct adv_cm_timers *h, struct adv_cm_timer *t)
 			child++;
 		if (h->slot[child]->when >= t->when)
 			break;
-		place(h, i, h->slot[child]);
+		put_in_heap(h, i, h->slot[child]);
 		i = child;
 	}
-	place(h, i, t);
+	put_in_heap(h, i, t);
 }
 
-static void stop(struct adv_cm_timers *h, struct adv_cm_timer *t)
+static void stop_timer(struct adv_cm_timers *h, struct adv_cm_timer *t)
 {
 	struct adv_cm_timer *last = h->slot[h->count--];
 	uint32_t i = t->position;
@@ -70,7 +70,7 @@ static void stop(struct adv_cm_timers *h, struct adv_cm_timer *t)
 	t->position = 0;
 	if (last == t)
 		return;
-	place(h, i, last);
+	put_in_heap(h, i, last);
 	sift_up(h, last);
 	sift_down(h, last);
 }
@@ -80,12 +80,12 @@ void adv_cm_timer_set(struct adv_cm_timers *h, struct adv_cm_timer *t, uint64_t 
 	t->when = when;
 	if (when == ADV_CM_NEVER) {
 		if (t->position)
-			stop(h, t);
+			stop_timer(h, t);
 		return;
 	}
 	if (!t->position) {
 		assert(h->count < h->reserved);
-		place(h, ++h->count, t);
+		put_in_heap(h, ++h->count, t);
 	}
 	sift_up(h, t);
 	sift_down(h, t);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Deadlines in a binary heap; room for each timer is reserved before, so setting never fails. */
+/* Deadlines in a binary heap. Memory for each timer is reserved before, so that setting never
+ * fails. */
 #ifndef ADV_CM_TIMER_H
 #define ADV_CM_TIMER_H
 
@@ -19,14 +20,15 @@ struct adv_cm_timers {
 	uint32_t allocated;
 };
 
-/* Room for one more, or ENOMEM; and for one less. The last release frees the memory. */
+/* Reserve memory for one more timer (0 or ENOMEM), or release that of one. The last release frees
+ * the memory. */
 int adv_cm_timers_reserve(struct adv_cm_timers *h);
 void adv_cm_timers_release(struct adv_cm_timers *h);
 
-/* Starts or moves it; ADV_CM_NEVER stops it. */
+/* Starts or moves the timer; ADV_CM_NEVER stops it. */
 void adv_cm_timer_set(struct adv_cm_timers *h, struct adv_cm_timer *t, uint64_t when);
 
-/* The earliest, still running; NULL: none runs. */
+/* Returns the earliest timer, which keeps running; NULL: none runs. */
 struct adv_cm_timer *adv_cm_timers_first(const struct adv_cm_timers *h);
 
 #endif

@@ -130,7 +130,7 @@ int adv_ucma_destroy_id(struct adv_ucma_client *c, struct adv_ucma_message *m, i
 
 	if (!id)
 		return error;
-	adv_cm_may_come_back(id->cm, adv_clock_ns());
+	adv_cm_expect_relisten(id->cm, adv_clock_ns());
 	adv_ucma_id_free(id);
 	return 0;
 }

@@ -77,7 +77,7 @@ static void test_listener_comes_back(void **state)
 	uint64_t start;
 
 	p->b.cm->config.again_ns = 20 * WAIT;
-	adv_cm_may_come_back(listens, p->now);
+	adv_cm_expect_relisten(listens, p->now);
 	adv_cm_id_destroy(listens, p->now);
 	p->now += SEC;
 	start = p->now;
@@ -94,7 +94,7 @@ static void test_listener_comes_back(void **state)
 	assert_ptr_equal(event_of(&p->b, RDMA_CM_EVENT_CONNECT_REQUEST).listen, listens);
 	no_event(&p->a);
 	/* Not for ever, and not long after. */
-	adv_cm_may_come_back(listens, p->now);
+	adv_cm_expect_relisten(listens, p->now);
 	adv_cm_id_destroy(listens, p->now);
 	start = p->now;
 	p->now += 9 * SEC;

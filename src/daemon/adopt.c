@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Going on from what the clients of a daemon that is no more have kept. */
+/* How a new daemon continues with the estate that the clients of a dead one have kept. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static bool same_namespace(int a, int b)
 	return getsockopt(b, SOL_SOCKET, SO_NETNS_COOKIE, &of_b, &len) == 0 && of_a == of_b;
 }
 
-/* A socket of our port. */
+/* True for a socket of UDP port 4791. */
 static bool is_of_group(int fd)
 {
 	struct sockaddr_in6 a = {0};
@@ -42,13 +42,13 @@ static bool is_of_group(int fd)
 	if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0 || protocol != IPPROTO_UDP)
 		return false;
 	len = sizeof(a);
-	/* The port is at the same place for both families. */
+	/* Both families have the port at the same offset. */
 	return getsockname(fd, (void *)&a, &len) == 0 && ntohs(a.sin6_port) == ADV_ROCE_UDP_PORT;
 }
 
 /* ---- and taken over ---- */
 
-/* A byte that is neither 0 nor 1 would be no bool. */
+/* A byte that is neither 0 nor 1 would be an invalid bool. */
 static void tidy_bool(bool *b)
 {
 	uint8_t byte;
@@ -65,7 +65,8 @@ static void tidy_slot(struct adv_slot_record *r, bool for_clients)
 		atomic_store(&r->owned, 0);
 }
 
-/* Whatever it was: from now on each field has a value that we could have written. */
+/* Whatever the values were, from now on each field has a value that this program could have
+ * written. */
 static void tidy_ledger(struct adv_daemon *d, unsigned sockets)
 {
 	struct adv_ledger *l = d->ledger;
@@ -89,7 +90,7 @@ static void tidy_ledger(struct adv_daemon *d, unsigned sockets)
 
 static int take_tables(struct adv_daemon *d, const struct adv_carried *c, char *why, size_t why_len)
 {
-	/* What lies behind the slots there are is empty. */
+	/* The records beyond the existing slots are empty. */
 	const size_t of_ledger =
 		offsetof(struct adv_ledger, slot) + c->sockets * sizeof(struct adv_slot_record);
 	const size_t of_page = sizeof(struct adv_gid_page);
@@ -141,7 +142,7 @@ int adv_daemon_adopt(struct adv_daemon *d, int queue, char *why, size_t why_len)
 			 error == EMFILE
 				 ? "not enough file descriptors for the sockets of UDP port "
 				   "4791: raise the limit (ulimit -n)"
-				 : "what was kept of the adverbd before is of another version");
+				 : "the estate of the previous adverbd has another version");
 		return error;
 	}
 	error = take_tables(d, &c, why, why_len);

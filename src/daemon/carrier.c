@@ -10,20 +10,20 @@
 
 #define MAGIC	     0x41445645u /* "ADVE" */
 #define FURTHER	     4u	  /* descriptors of the first message that are no sockets of the group */
-#define A_MESSAGE    250u /* descriptors; the kernel takes SCM_MAX_FD, 253 */
+#define A_MESSAGE    250u /* descriptors of one message; the kernel allows SCM_MAX_FD, 253 */
 #define PARTS_MAX    ((ADV_SLOTS + FURTHER + A_MESSAGE - 1) / A_MESSAGE)
 #define MESSAGES_MAX 1024u
 
-/* What a message says of the descriptors that come with it. */
+/* The header of a message: describes the descriptors that come with it. */
 struct part {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t ledger_size; /* who has another one does not understand it */
+	uint32_t ledger_size; /* a program with another version does not understand the message */
 	uint32_t set;
 	uint32_t part;
 	uint32_t parts;
-	uint32_t sockets; /* of the whole set */
-	uint32_t count;	  /* descriptors here */
+	uint32_t sockets; /* sockets of the whole set */
+	uint32_t count;	  /* descriptors in this message */
 };
 
 union room {
@@ -58,7 +58,7 @@ static void take_out(struct adv_daemon *d, uint32_t count)
 
 	while (count-- && d->ledger->carried) {
 		d->ledger->carried--;
-		/* Without room for descriptors they are closed. */
+		/* The kernel closes the descriptors for which there is no room. */
 		if (recv(d->carrier.queue, &p, sizeof(p), MSG_DONTWAIT) < 0)
 			d->ledger->carried = 0;
 	}
@@ -91,7 +91,7 @@ int adv_carrier_renew(struct adv_daemon *d)
 	uint32_t old = d->ledger->carried;
 	int error = 0;
 
-	/* Who came to hold the carrier when it had everything counts on that. */
+	/* Holders of the carrier rely on its whole contents. */
 	if (d->carrier.queue < 0 || !(old || d->ledger->carried_set == 0))
 		return ENOTSUP;
 	if (d->sockets > d->carrier.most) {
@@ -147,7 +147,7 @@ void adv_carrier_empty(struct adv_daemon *d)
 
 /* ---- reading ---- */
 
-/* The next message, which stays. False: no more. */
+/* Reads the next message, which stays in the queue. False: there is no further one. */
 static bool look_at_next(int queue, struct part *p, union room *room, struct msghdr *msg)
 {
 	struct iovec iov = {p, sizeof(*p)};
@@ -184,7 +184,7 @@ static bool makes_sense(const struct part *p)
 	       p->part < p->parts && p->count == count_of(p);
 }
 
-/* The number and size of the last whole set. 0 or EPROTO. */
+/* Finds the number and size of the last whole set. 0 or EPROTO. */
 static int find_set(int queue, struct adv_carried *c)
 {
 	struct part p;
@@ -209,15 +209,15 @@ static int find_set(int queue, struct adv_carried *c)
 	return found ? 0 : EPROTO;
 }
 
-/* Puts the descriptors of a message where they belong. False: not as many as were announced. */
-static bool keep(const struct part *p, struct msghdr *msg, int *fd)
+/* Stores the descriptors of a message. False: there are fewer than announced. */
+static bool keep_descriptors(const struct part *p, struct msghdr *msg, int *fd)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
 	size_t n = c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS
 			   ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int)
 			   : 0;
 
-	if (n > p->count) /* somebody else's message: what comes too much is not ours to place */
+	if (n > p->count) /* somebody else's message: the surplus descriptors have no place */
 		n = 0;
 	if (n)
 		memcpy(fd + p->part * A_MESSAGE, CMSG_DATA(c), n * sizeof(int));
@@ -238,12 +238,12 @@ static int take_set(int queue, struct adv_carried *c)
 	for (uint32_t i = 0; i < c->messages && !error; i++) {
 		off_t at = (off_t)(i * sizeof(p));
 
-		/* First without the descriptors: they may be another set's. */
+		/* First without the descriptors, which may belong to another set. */
 		if (!look_at_next(queue, &p, NULL, &msg) || !makes_sense(&p))
 			error = EPROTO;
 		else if (p.set == c->set && p.sockets == c->sockets &&
 			 (rewind_queue(queue, (int)at) != 0 ||
-			  !look_at_next(queue, &p, &room, &msg) || !keep(&p, &msg, fd)))
+			  !look_at_next(queue, &p, &room, &msg) || !keep_descriptors(&p, &msg, fd)))
 			error = EMFILE;
 	}
 	c->ledger_fd = fd[0];

@@ -24,7 +24,7 @@ _Static_assert(sizeof(struct adv_control_message) <= ADV_SESSION_MESSAGE_MAX, "r
 
 /* ---- messages ---- */
 
-static bool serve_message(struct adv_session *s, void *message)
+static bool serve_control_message(struct adv_session *s, void *message)
 {
 	struct adv_control_message *m = message;
 
@@ -37,8 +37,8 @@ static bool serve_message(struct adv_session *s, void *message)
 static void refuse_version(const struct adv_session *s)
 {
 	adv_client_refuse(s->fd, EPROTO,
-			  "this adverbd speaks another version of the control protocol: end it, "
-			  "so that one that fits is started");
+			  "this adverbd has another version of the control protocol: stop it, and "
+			  "the next program starts one of its own version");
 }
 
 static const struct adv_session_protocol protocol = {
@@ -46,7 +46,7 @@ static const struct adv_session_protocol protocol = {
 	.message_len = sizeof(struct adv_control_message),
 	.messages_a_round = MESSAGES_A_ROUND,
 	.descriptors = DESCRIPTORS,
-	.handle = serve_message,
+	.handle = serve_control_message,
 	.refuse = refuse_version,
 };
 
@@ -80,10 +80,10 @@ static const char *reason_to_refuse(const struct adv_clients *all, const struct 
 		return "this adverbd serves another user";
 	*error = EUSERS;
 	if (all->count >= ADV_CLIENTS_MAX)
-		return "adverbd has as many clients as it serves: try again when some have ended";
+		return "adverbd has its maximum number of clients: try again when some have exited";
 	if (all->daemon->system && (user->clients >= ADV_USER_CLIENTS ||
 				    !adv_users_may_open(all->users, user, DESCRIPTORS)))
-		return "you have as many connections to adverbd as one user may have";
+		return "you have the maximum number of connections to adverbd for one user";
 	return NULL;
 }
 

@@ -16,7 +16,8 @@
 #include "daemon/slots.h"
 #include "daemon/ucma.h"
 
-/* Each takes the request and makes it the answer. The descriptor to send along, or -1. */
+/* Each handler changes the request into its answer. It returns the descriptor to send with it, or
+ * -1. */
 typedef int handler(struct adv_client *c, struct adv_control_message *m);
 
 static void fail_request(struct adv_control_message *m, int error, const char *text)
@@ -38,11 +39,12 @@ static int serve_hello(struct adv_client *c, struct adv_control_message *m)
 static void own_slot(struct adv_client *c, unsigned slot)
 {
 	c->all->owner[slot] = c;
-	c->session.turn.user->descriptors++; /* the page that it counts in */
+	c->session.turn.user->descriptors++; /* the page with the slot's counters */
 	adv_pairs_charge(c->all->pairs, slot, &c->session.turn.user->pairs);
 }
 
-/* What one may have of something: all of it where one user is served, and root. */
+/* Returns how many of something the client may have: all, if the daemon serves one user, or for
+ * root. */
 static unsigned user_limit(const struct adv_client *c, unsigned share, unsigned all)
 {
 	return c->all->daemon->system && c->session.peer.uid != 0 ? share : all;
@@ -52,8 +54,8 @@ static void describe_no_slot(const struct adv_daemon *d, char *text, size_t len)
 {
 	if (d->system)
 		snprintf(text, len,
-			 "all of adverbd's slots that you may have are in use, or were another "
-			 "user's (adverb status lists those in use)");
+			 "all slots of adverbd for you are in use, or belonged to another user "
+			 "(adverb status lists those in use)");
 	else
 		snprintf(text, len,
 			 "all of adverbd's %u slots are in use (adverb status lists them)%s",
@@ -85,7 +87,7 @@ static int serve_open_slot(struct adv_client *c, struct adv_control_message *m)
 	m->body.slot.slot = slot;
 	m->body.slot.receive_buffer = buffer;
 	memcpy(m->body.slot.token, d->ledger->slot[slot].token, sizeof(m->body.slot.token));
-	adv_info("slot %u to process %d (%s), receive buffer of %u bytes", slot,
+	adv_info("slot %u given to process %d (%s), receive buffer of %u bytes", slot,
 		 (int)c->session.peer.pid, c->session.comm, buffer);
 	return d->socket[slot];
 }
@@ -97,7 +99,7 @@ static int serve_resume(struct adv_client *c, struct adv_control_message *m)
 
 	if (!adv_slots_token_fits(l, slot, m->body.slot.token) || c->all->owner[slot] ||
 	    l->slot[slot].uid != c->session.peer.uid) {
-		fail_request(m, EPERM, "the slot to be resumed is not yours any more");
+		fail_request(m, EPERM, "the slot no longer belongs to this process");
 		return -1;
 	}
 	own_slot(c, slot);
@@ -140,7 +142,7 @@ static int serve_sender(struct adv_client *c, struct adv_control_message *m)
 {
 	uint32_t slot = m->body.sender.slot, port = m->body.sender.port;
 
-	/* A port that is another's harms its own connections only: it is believed of this slot. */
+	/* A port of another process harms only the connections of the client itself. */
 	if (!adv_client_owns(c, slot) || port > UINT16_MAX)
 		fail_request(m, EPERM, strerror(EPERM));
 	else
@@ -169,7 +171,8 @@ static int serve_counters(struct adv_client *c, struct adv_control_message *m)
 
 static int serve_open_cm(struct adv_client *c, struct adv_control_message *m)
 {
-	/* Not a copy of ours, which would stay in our epoll set when ours is closed. */
+	/* A new pidfd, not a copy: a copy would stay in this epoll set after its original is
+	 * closed. */
 	int pidfd = c->session.pidfd >= 0
 			    ? adv_session_open_pidfd(c->session.fd, c->session.peer.pid)
 			    : -1;
@@ -177,7 +180,7 @@ static int serve_open_cm(struct adv_client *c, struct adv_control_message *m)
 
 	if (fd < 0 && errno == EUSERS)
 		fail_request(m, EUSERS,
-			     "adverbd's connection manager has as many clients as it serves");
+			     "adverbd's connection manager has its maximum number of clients");
 	else if (fd < 0)
 		fail_request(m, errno, strerror(errno));
 	return fd;
@@ -196,11 +199,11 @@ static int serve_fault(struct adv_client *c, struct adv_control_message *m)
 	}
 	error = adv_client_fault_pass(c, kind, number);
 	if (error == ENOENT)
-		fail_request(m, error, "there is no such slot, or process");
+		fail_request(m, error, "there is no such slot or process");
 	else if (error == EPERM)
-		fail_request(m, error, "another user's: only root may ask");
+		fail_request(m, error, "it belongs to another user: only root may request this");
 	else if (error == EAGAIN)
-		fail_request(m, error, "its process does not listen to adverbd at present");
+		fail_request(m, error, "its process is not connected to adverbd at present");
 	else if (error)
 		fail_request(m, error, strerror(error));
 	adv_client_fault_close(c);
@@ -270,7 +273,7 @@ static int serve_estate(struct adv_client *c, struct adv_control_message *m)
 	int fd = d->system ? -1 : adv_carrier_queue(d);
 
 	if (fd < 0)
-		fail_request(m, ENOTSUP, "adverbd lets nobody keep its sockets");
+		fail_request(m, ENOTSUP, "this adverbd gives its sockets to no client");
 	return fd;
 }
 
@@ -281,7 +284,7 @@ static int serve_pair(struct adv_client *c, struct adv_control_message *m)
 	struct adv_pair_share share;
 	int error = EPERM;
 
-	/* A process hands packets to itself by UDP. */
+	/* A process sends packets to itself by UDP. */
 	if (adv_client_owns(c, slot) && !adv_client_owns(c, peer))
 		error = peer < ADV_SLOTS && atomic_load(&all->daemon->ledger->slot[peer].owned)
 				? adv_pairs_ask(all->pairs, slot, peer, &share)
@@ -337,21 +340,18 @@ static int serve_block(struct adv_client *c, struct adv_control_message *m)
 				   user_limit(c, ADV_USER_BLOCKS, ADV_BLOCKS));
 	error = chosen < 0 ? EAGAIN : adv_blocks_take(d, (unsigned)chosen, slot);
 	if (error) {
-		fail_request(
-			m, error,
-			chosen < 0
-				? "all of adverbd's blocks of queue pair numbers that you may have "
-				  "are in use"
-				: strerror(error));
+		fail_request(m, error,
+			     chosen < 0 ? "all blocks of queue pair numbers for you are in use"
+					: strerror(error));
 		return -1;
 	}
 	memset(&m->body, 0, sizeof(m->body));
 	m->body.block.block = (uint32_t)chosen;
-	adv_info("block %d to slot %u", chosen, slot);
+	adv_info("block %d given to slot %u", chosen, slot);
 	return -1;
 }
 
-/* Descriptors of these answers are made for them, and do not stay here. */
+/* True if the answer's descriptor was made for the client, and is closed after sending. */
 static bool is_descriptor_passed(uint16_t type)
 {
 	return type == ADV_CONTROL_OPEN_CM || type == ADV_CONTROL_PAIR || type == ADV_CONTROL_FAULT;
@@ -374,7 +374,7 @@ void adv_client_serve(struct adv_client *c, struct adv_control_message *m)
 
 	if (m->type >= ADV_ARRAY_SIZE(handlers) || !handlers[m->type] ||
 	    (!c->greeted && m->type != ADV_CONTROL_HELLO)) {
-		adv_client_refuse(c->session.fd, EPROTO, "adverbd: not a request that fits here");
+		adv_client_refuse(c->session.fd, EPROTO, "adverbd: this request is not valid here");
 		c->session.dead = true;
 		return;
 	}

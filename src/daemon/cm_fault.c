@@ -73,9 +73,9 @@ void adv_cm_faults_destroy(struct adv_cm_faults *f)
 
 /* ---- what happens to a packet ---- */
 
-/* Whose MAD it is; NULL: nobody's with a plan. */
-static struct process *find_owner(struct adv_cm_faults *f, const struct adv_rx_meta *meta,
-				  const uint8_t *mad, bool sent)
+/* Finds the process that owns a MAD; NULL: none that has a plan. */
+static struct process *find_mad_owner(struct adv_cm_faults *f, const struct adv_rx_meta *meta,
+				      const uint8_t *mad, bool sent)
 {
 	const struct adv_ucma_id *id =
 		adv_cm_mad_user(f->ucma->cm, meta, mad, ADV_CM_MAD_LEN, sent);
@@ -89,7 +89,7 @@ static struct process *find_owner_of_sent(struct adv_cm_faults *f, const struct 
 
 	if (out->iov_count != 1 || out->payload_len != ADV_CM_MAD_LEN)
 		return NULL;
-	return find_owner(f, &meta, out->iov[0].iov_base, true);
+	return find_mad_owner(f, &meta, out->iov[0].iov_base, true);
 }
 
 static struct process *find_owner_of_received(struct adv_cm_faults *f,
@@ -100,10 +100,10 @@ static struct process *find_owner_of_received(struct adv_cm_faults *f,
 
 	if (!n || h.bth.dest_qpn != ADV_GSI_QPN || in->len - n != ADV_CM_MAD_LEN)
 		return NULL;
-	return find_owner(f, in->meta, adv_rx_payload(in, n), false);
+	return find_mad_owner(f, in->meta, adv_rx_payload(in, n), false);
 }
 
-/* Adds what a second plan has to say. */
+/* Adds the decision of a second plan. */
 static void merge_verdict(struct adv_fault_verdict *v, const struct adv_fault_verdict *more)
 {
 	v->drop |= more->drop;
@@ -148,7 +148,7 @@ static bool decide_packet(void *user, uint64_t now, const struct adv_fault_packe
 
 /* ---- plans ---- */
 
-/* QP 1 asks as long as there is a plan. 0 or ENOMEM. */
+/* Makes QP1 ask decide_packet() while there is a plan. 0 or ENOMEM. */
 static int update_qp1(struct adv_cm_faults *f)
 {
 	bool faulty = f->count || f->daemon_faulty;
@@ -175,7 +175,7 @@ static uint64_t new_seed(void)
 	return seed % ADV_FAULT_SEEDS;
 }
 
-/* What the functions below are about. */
+/* The process that a request is about. */
 struct subject {
 	struct adv_cm_faults *faults;
 	pid_t pid;

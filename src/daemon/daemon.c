@@ -22,8 +22,8 @@
 #include "daemon/group.h"
 #include "daemon/sealed.h"
 
-#define OWN_DESCRIPTORS	  128u /* QP 1's sending sockets, and some */
-#define OF_A_SLOT	  4u   /* its socket, its counters, and what its process connects */
+#define OWN_DESCRIPTORS	  128u /* QP1's sending sockets, and others */
+#define OF_A_SLOT	  4u   /* its socket, its counters, and connections of its process */
 #define LEAST_SLOTS	  16u
 #define LEAST_DESCRIPTORS 64u
 #define MOST_DESCRIPTORS  (1u << 20)
@@ -35,7 +35,7 @@ void adv_daemon_signals(sigset_t *set)
 	sigaddset(set, SIGINT);
 }
 
-static socklen_t name(const struct adv_daemon *d, const char *suffix, struct sockaddr_un *a)
+static socklen_t make_name(const struct adv_daemon *d, const char *suffix, struct sockaddr_un *a)
 {
 	size_t room = sizeof(a->sun_path) - 1;
 	int n;
@@ -50,11 +50,11 @@ static socklen_t name(const struct adv_daemon *d, const char *suffix, struct soc
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-/* A socket with that abstract name. 0 or errno. */
+/* Makes a socket with that abstract name. 0 or errno. */
 static int bind_name(const struct adv_daemon *d, const char *suffix, int *fd)
 {
 	struct sockaddr_un a;
-	socklen_t len = name(d, suffix, &a);
+	socklen_t len = make_name(d, suffix, &a);
 	int error;
 
 	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -69,11 +69,11 @@ static int bind_name(const struct adv_daemon *d, const char *suffix, int *fd)
 	return error;
 }
 
-/* True where a daemon has the name and listens, or leaves its clients in the queue. */
+/* True if another daemon holds the name and listens; its queue of clients may be full. */
 static bool another_listens(const struct adv_daemon *d)
 {
 	struct sockaddr_un a;
-	socklen_t len = name(d, "", &a);
+	socklen_t len = make_name(d, "", &a);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	bool listens = fd >= 0 && (connect(fd, (void *)&a, len) == 0 || errno == EAGAIN);
 
@@ -99,7 +99,7 @@ int adv_daemon_take_name(struct adv_daemon *d, char *why, size_t why_len)
 	return error;
 }
 
-/* Fails where somebody has sockets of a daemon before us. */
+/* Fails if clients still hold sockets of an earlier daemon. */
 static int take_marker(struct adv_daemon *d, char *why, size_t why_len)
 {
 	int error = d->system ? 0 : bind_name(d, ADV_CONTROL_NAME_ESTATE, &d->marker);
@@ -119,8 +119,8 @@ static int take_marker(struct adv_daemon *d, char *why, size_t why_len)
 	return error;
 }
 
-/* Beside our own. */
-static unsigned descriptors(void)
+/* Descriptors besides this process's own. */
+static unsigned other_descriptors(void)
 {
 	struct rlimit r;
 
@@ -132,14 +132,14 @@ static unsigned descriptors(void)
 
 unsigned adv_daemon_slots(void)
 {
-	unsigned n = descriptors() / OF_A_SLOT;
+	unsigned n = other_descriptors() / OF_A_SLOT;
 
 	return n < LEAST_SLOTS ? LEAST_SLOTS : n < ADV_SLOTS ? n : ADV_SLOTS;
 }
 
 unsigned adv_daemon_descriptors(void)
 {
-	unsigned n = descriptors(), slots = adv_daemon_slots();
+	unsigned n = other_descriptors(), slots = adv_daemon_slots();
 
 	return n < slots + LEAST_DESCRIPTORS ? LEAST_DESCRIPTORS : n - slots;
 }
@@ -147,8 +147,8 @@ unsigned adv_daemon_descriptors(void)
 static int make_ledger(struct adv_daemon *d)
 {
 	d->ledger = adv_sealed_make("adverb-ledger", sizeof(*d->ledger), &d->ledger_fd);
-	/* Without a file (it may be too large for `ulimit -f`) nobody can go on from it after us.
-	 */
+	/* Without a file (it may exceed `ulimit -f`) no later daemon can continue with the
+	 * ledger. */
 	if (!d->ledger)
 		d->ledger = mmap(NULL, sizeof(*d->ledger), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);

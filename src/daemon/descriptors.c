@@ -7,9 +7,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define HIGHEST (1u << 20) /* the kernel's fs.nr_open, unless somebody has raised it */
+#define HIGHEST (1u << 20) /* the kernel's default fs.nr_open */
 
-/* The hard limit: the soft one may have been lowered below what is open. */
+/* The hard limit: the soft one may be below descriptors that are open. */
 static unsigned highest_possible(void)
 {
 	struct rlimit limit;
@@ -19,7 +19,7 @@ static unsigned highest_possible(void)
 	return (unsigned)limit.rlim_max;
 }
 
-/* False: /proc is not there. */
+/* False: there is no /proc. */
 static bool close_listed(unsigned first, unsigned last)
 {
 	DIR *dir = opendir("/proc/self/fd");

@@ -3,8 +3,9 @@
 #define ADV_DAEMON_DESCRIPTORS_H
 
 /*
- * Closes all descriptors from first to last; ~0u: to the end. Also where close_range(2) is refused,
- * by kernels before 5.9 or by a container's profile. For a process with one thread.
+ * Closes all descriptors from first to last; ~0u: no upper end. It works without close_range(2)
+ * too, which kernels before 5.9 lack and container profiles may refuse. For a process with one
+ * thread.
  */
 void adv_close_range(unsigned first, unsigned last);
 

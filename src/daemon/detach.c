@@ -18,7 +18,7 @@
 #define NULL_MAJOR 1
 #define NULL_MINOR 3
 
-/* For who may lift a hard limit: enough for all slots (docs/limits.md). */
+/* The new hard limit, if it can be raised: enough for all slots (docs/limits.md). */
 #define DESCRIPTORS_WANTED 16512
 
 /* ---- descriptors and signals ---- */
@@ -34,7 +34,7 @@ static bool is_null(int fd)
 int adv_detach_null(void)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
-	/* It may be a FIFO, which must not make us wait, or a terminal. */
+	/* It may be a FIFO, on which open(2) would block, or a terminal. */
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd >= 0 && is_null(fd))
@@ -108,7 +108,7 @@ void adv_detach_processors(void)
 	const struct sched_param ordinary = {0};
 	cpu_set_t all;
 
-	/* The kernel leaves out what there is not, and what the cpuset does not have. */
+	/* The kernel ignores processors that do not exist or that the cpuset excludes. */
 	memset(&all, 0xff, sizeof(all));
 	(void)sched_setaffinity(0, sizeof(all), &all);
 	if (sched_getscheduler(0) != SCHED_OTHER)
@@ -117,7 +117,7 @@ void adv_detach_processors(void)
 
 /* ---- control groups ---- */
 
-/* Where the hierarchy of version 2 is mounted, from its root on. */
+/* The mount point of the version 2 hierarchy. */
 static bool find_mount(char mount[PATH_MAX])
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
@@ -136,7 +136,7 @@ static bool find_mount(char mount[PATH_MAX])
 	return found;
 }
 
-/* Our group's path in it. */
+/* The path of this process's group in it. */
 static bool find_group(char group[PATH_MAX])
 {
 	FILE *f = fopen("/proc/self/cgroup", "re");
@@ -154,7 +154,7 @@ static bool find_group(char group[PATH_MAX])
 	return found;
 }
 
-static bool move(const char *folder, pid_t pid)
+static bool move_process(const char *folder, pid_t pid)
 {
 	char path[PATH_MAX + 16], number[16];
 	int fd, n = snprintf(number, sizeof(number), "%d", (int)pid);
@@ -178,7 +178,8 @@ void adv_detach_group(pid_t other)
 	if (!find_mount(mount) || !find_group(group))
 		return;
 	slash = strrchr(group, '/');
-	/* The root is nobody's, and what is above our namespace's root is not ours to touch. */
+	/* The root group has no owner, and groups above the namespace's root must not be
+	 * changed. */
 	if (!slash[1] || strstr(group, "/.."))
 		return;
 	*slash = 0;
@@ -186,11 +187,11 @@ void adv_detach_group(pid_t other)
 	if (n >= (int)sizeof(beside))
 		return;
 	(void)mkdir(beside, 0755);
-	if (!move(beside, getpid())) {
+	if (!move_process(beside, getpid())) {
 		(void)rmdir(beside);
 		return;
 	}
 	if (other)
-		(void)move(beside, other);
+		(void)move_process(beside, other);
 	adv_info("moved to the control group %s", beside);
 }

@@ -15,18 +15,19 @@
 #include "host/control_protocol.h"
 #include "host/gid_table.h"
 
-#define ADV_CLIENTS_MAX	 4608 /* connections */
-#define ADV_USER_CLIENTS 2304 /* connections of one user, where many are served */
-#define ADV_USER_SLOTS                                                                             \
-	2047		   /* slots that one user can have had, where many are served; not root    \
-			    */
-#define ADV_USER_BLOCKS 63 /* and blocks */
-/* A slot is not used again so soon, where a new one can be made: ... */
+#define ADV_CLIENTS_MAX 4608 /* connections */
+/* Bounds of one user, if the daemon serves many: connections; slots that the user has now or had
+ * before (not root); blocks. */
+#define ADV_USER_CLIENTS 2304
+#define ADV_USER_SLOTS	 2047
+#define ADV_USER_BLOCKS	 63
+#define ADV_SENDER_MS	 5000 /* then the last packets of an exited process have been read */
+/* A free slot is used again only after ADV_REST_MS, if a new one can be made; if its user has
+ * ADV_REST_SLOTS free ones, after ADV_REST_LEAST. */
 #define ADV_REST_MS    60000
-#define ADV_REST_LEAST ADV_SENDER_MS /* ... where its user has so many free ones: */
+#define ADV_REST_LEAST ADV_SENDER_MS
 #define ADV_REST_SLOTS 16
-#define ADV_SENDER_MS  5000 /* packets of a process that has ended are read by then */
-#define ADV_GRACE_MS   3000 /* a replaced worker waits so long for clients to resume */
+#define ADV_GRACE_MS   3000 /* a new worker waits this long for clients to resume */
 
 struct adv_membership {
 	struct adv_gid group;
@@ -34,13 +35,13 @@ struct adv_membership {
 	uint32_t joined;
 };
 
-/* A slot's entry is written in an order that lets a new worker take over at any instant. */
+/* The order of the writes to a slot's record lets a new worker take over at any instant. */
 struct adv_slot_record {
 	_Atomic uint32_t owned;
 	uint32_t pid;
 	uint32_t uid;
-	bool used_before; /* uid is then that of the last owner */
-	uint64_t freed;	  /* the ledger's count of releases at its own; 0: never used */
+	bool used_before; /* uid is that of the last owner */
+	uint64_t freed;	  /* the ledger's count of releases at this slot's release; 0: none */
 	uint64_t freed_ms;
 	uint64_t opened_ms;
 	uint8_t token[ADV_CONTROL_TOKEN_LEN];
@@ -48,67 +49,70 @@ struct adv_slot_record {
 	struct adv_membership membership[ADV_SLOT_GROUPS];
 };
 
-/* QP numbers besides a slot's own. */
+/* A block of QP numbers besides those of the slots. */
 struct adv_block_record {
-	_Atomic uint32_t slot; /* that has it; 0: none */
-	uint32_t uid;	       /* of the last owner, where used_before */
+	_Atomic uint32_t slot; /* its owner; 0: none */
+	uint32_t uid;	       /* of the last owner, if used_before */
 	bool used_before;
 	uint64_t freed;
 };
 
-/* Shared between keeper and worker; the worker alone writes what is below the pids. */
+/* Keeper and worker share the ledger. Only the worker writes the members after the pids. */
 struct adv_ledger {
-	_Atomic uint32_t leaving; /* the end that follows is meant ... */
-	_Atomic uint32_t handed;  /* ... by us; clients may start another that goes on */
+	_Atomic uint32_t leaving; /* the end that follows is intended, ... */
+	_Atomic uint32_t handed;  /* ... by this daemon; clients may start one that continues */
 	_Atomic uint32_t worker_pid;
 	_Atomic uint32_t keeper_pid;
 	_Atomic uint32_t restarts;
-	_Atomic uint32_t served; /* a worker came so far as to serve */
+	_Atomic uint32_t served; /* a worker has begun to serve */
 	uint64_t started_ms;
 	uint64_t linger_ms;
-	uint32_t carried_set; /* the number of the carrier's newest one */
-	uint32_t carried;     /* messages in its queue */
+	uint32_t carried_set; /* number of the newest set in the carrier */
+	uint32_t carried;     /* messages in the carrier's queue */
 	uint64_t releases;
 	uint64_t qp1_dropped;
-	uint64_t counted[ADV_COUNTERS]; /* by slots that were given up since */
+	uint64_t counted[ADV_COUNTERS]; /* counters of slots that were released */
 	uint8_t instance[ADV_CONTROL_TOKEN_LEN];
 	struct adv_block_record block[ADV_BLOCKS];
-	uint32_t sockets; /* of the group: of the slots below that */
+	uint32_t sockets; /* sockets of the group: slots below this have one */
 	struct adv_slot_record slot[ADV_SLOTS];
 };
 
 /* See daemon/carrier.h. */
 struct adv_carrier {
-	int queue; /* -1: there is none */
+	int queue; /* -1: none */
 	int feed;
-	unsigned most; /* sockets, to be carried */
+	unsigned most; /* the largest number of sockets to carry */
 };
 
 struct adv_daemon {
-	/* Of port 4791, in the group's order, as many as this process knows of. */
+	/* Sockets of port 4791, in the group's order, as far as this process knows them. */
 	int socket[ADV_SLOTS];
 	unsigned sockets;
-	unsigned slots_most; /* so many there may be, those of daemon and nobody included */
+	unsigned slots_most; /* the most slots there may be, those of the daemon and of nobody
+				included */
 	/* The worker's life, for a keeper that starts another: adv_worker_run(). */
 	int (*run_worker)(struct adv_daemon *d, int keeper);
-	int keeper; /* the worker's: its end of the pair; -1: no keeper at present */
+	int keeper; /* the worker's end of the pair; -1: no keeper at present */
 	int listener;
-	int table_fd;  /* sealed against writing: for clients */
-	int ledger_fd; /* likewise: for a daemon after us; -1: there is none */
-	int marker; /* bound to a name that says: there are sockets of this user's daemon; or -1 */
+	int table_fd;  /* for clients: sealed against writing */
+	int ledger_fd; /* likewise, for a later daemon; -1: none */
+	int marker; /* bound to a name which shows that sockets of this user's daemon exist; or -1
+		     */
 	struct adv_carrier carrier;
 	struct adv_ledger *ledger;
-	int counters[ADV_SLOTS]; /* the worker's: what a slot counts in; 0: nothing */
+	int counters[ADV_SLOTS]; /* the worker's: a slot's counters; 0: none */
 	struct adv_gid_table *gids;
 	struct adv_senders *senders;
 	bool system;
 	bool foreground;
 	uid_t uid;
 	uint64_t linger_ms;
-	int ready_fd; /* where the starter waits for ADV_START_*; -1: nobody does */
-	/* The worker's: of slots, then blocks, given up: until when their sender still counts. */
+	int ready_fd; /* pipe to the starter, which waits for ADV_START_*; -1: none */
+	/* The worker's: the time until which the sender of a released slot (then: block) still
+	 * counts. */
 	uint64_t sender_until[ADV_SLOTS + ADV_BLOCKS];
-	uint64_t senders_at; /* the earliest of these; 0: none */
+	uint64_t senders_at; /* the earliest of these times; 0: none */
 };
 
 #endif

@@ -10,7 +10,7 @@
 
 enum kind { KIND_IPV4, KIND_IPV6, KIND_LINK_LOCAL };
 
-/* A candidate for the table, with what it is sorted by. */
+/* A candidate for the table, with its sort keys. */
 struct candidate {
 	const struct adv_interface *interface;
 	const struct adv_address *address;
@@ -43,7 +43,7 @@ static const struct adv_interface *find_interface(const struct adv_snapshot *s, 
 	return NULL;
 }
 
-static bool usable(const struct adv_interface *i, const struct adv_address *a)
+static bool is_usable(const struct adv_interface *i, const struct adv_address *a)
 {
 	const uint32_t running = IFF_UP | IFF_RUNNING;
 
@@ -51,7 +51,7 @@ static bool usable(const struct adv_interface *i, const struct adv_address *a)
 	       !(a->flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED));
 }
 
-static int compare(const void *left, const void *right)
+static int compare_candidates(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
 
@@ -76,7 +76,7 @@ static void mark_isolated(struct candidate *c, unsigned n)
 	}
 }
 
-static unsigned choose(const struct adv_snapshot *s, struct candidate *c)
+static unsigned choose_candidates(const struct adv_snapshot *s, struct candidate *c)
 {
 	unsigned n = 0;
 
@@ -84,7 +84,7 @@ static unsigned choose(const struct adv_snapshot *s, struct candidate *c)
 		const struct adv_address *a = &s->address[i];
 		const struct adv_interface *interface = find_interface(s, a->ifindex);
 
-		if (!usable(interface, a))
+		if (!is_usable(interface, a))
 			continue;
 		c[n++] = (struct candidate){.interface = interface,
 					    .address = a,
@@ -92,11 +92,11 @@ static unsigned choose(const struct adv_snapshot *s, struct candidate *c)
 					    .kind = kind_of(&a->gid)};
 	}
 	mark_isolated(c, n);
-	qsort(c, n, sizeof(*c), compare);
+	qsort(c, n, sizeof(*c), compare_candidates);
 	return n;
 }
 
-static void place(struct adv_gid_table *t, struct candidate *c)
+static void add_entry(struct adv_gid_table *t, struct candidate *c)
 {
 	struct adv_gid_entry *e;
 
@@ -126,7 +126,7 @@ static struct candidate *find_candidate(struct candidate *c, unsigned n,
 	return NULL;
 }
 
-/* Places those of one class: first what *old has, in its order, then the new ones. */
+/* Places the entries of one class: first those of *old, in its order, then the new ones. */
 static void place_class(struct candidate *c, unsigned n, bool loopback,
 			const struct adv_gid_table *old, struct adv_gid_table *out)
 {
@@ -134,15 +134,15 @@ static void place_class(struct candidate *c, unsigned n, bool loopback,
 		struct candidate *known = find_candidate(c, n, &old->entry[i]);
 
 		if (known && known->loopback == loopback)
-			place(out, known);
+			add_entry(out, known);
 	}
 	for (unsigned i = 0; i < n; i++)
 		if (!c[i].placed && c[i].loopback == loopback)
-			place(out, &c[i]);
+			add_entry(out, &c[i]);
 }
 
-static void fill(struct candidate *c, unsigned n, const struct adv_gid_table *old,
-		 struct adv_gid_table *out)
+static void fill_table(struct candidate *c, unsigned n, const struct adv_gid_table *old,
+		       struct adv_gid_table *out)
 {
 	out->count = 0;
 	for (unsigned i = 0; i < n; i++)
@@ -155,13 +155,14 @@ void adv_gid_policy_fill(const struct adv_snapshot *s, const struct adv_gid_tabl
 			 struct adv_gid_table *out)
 {
 	struct candidate *c = calloc(ADV_SNAPSHOT_ADDRESSES, sizeof(*c));
-	unsigned n = c ? choose(s, c) : 0;
+	unsigned n = c ? choose_candidates(s, c) : 0;
 
-	fill(c, n, old, out);
-	/* Most programs use entry 0: link-local must not stay there just for having come first. */
+	fill_table(c, n, old, out);
+	/* Most programs use entry 0. A link-local address must not stay there only because it came
+	 * first. */
 	if (out->count && kind_of(&out->entry[0].gid) == KIND_LINK_LOCAL &&
 	    c[0].kind != KIND_LINK_LOCAL)
-		fill(c, n, NULL, out);
+		fill_table(c, n, NULL, out);
 	memset(&out->entry[out->count], 0,
 	       (ADV_GID_TABLE_ENTRIES - out->count) * sizeof(out->entry[0]));
 	out->port_active = out->count != 0;
@@ -169,7 +170,7 @@ void adv_gid_policy_fill(const struct adv_snapshot *s, const struct adv_gid_tabl
 	free(c);
 }
 
-static uint64_t scramble(uint64_t z)
+static uint64_t mix_bits(uint64_t z)
 {
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -195,7 +196,7 @@ uint64_t adv_gid_policy_guid(const struct adv_snapshot *s, uint64_t seed)
 
 		memcpy(raw, eui, sizeof(raw));
 	} else {
-		guid = scramble(seed + 0x9e3779b97f4a7c15u);
+		guid = mix_bits(seed + 0x9e3779b97f4a7c15u);
 		memcpy(raw, &guid, sizeof(raw));
 		raw[0] = (raw[0] & 0xfc) | 2; /* locally administered, not a group */
 	}

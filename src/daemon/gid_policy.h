@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From the host's interfaces and addresses to a GID table: which addresses count, in what
- * order, with what MTU. Pure functions.
+ * Derives the GID table from the host's interfaces and addresses: which addresses count, their
+ * order and MTU. Pure functions.
  */
 #ifndef ADV_DAEMON_GID_POLICY_H
 #define ADV_DAEMON_GID_POLICY_H
@@ -29,7 +29,7 @@ struct adv_address {
 	struct adv_gid gid;
 };
 
-/* What the kernel says, unsorted. Addresses that did not fit are counted. */
+/* The kernel's interfaces and addresses, unsorted; and the number of addresses that did not fit. */
 struct adv_snapshot {
 	unsigned interface_count;
 	unsigned address_count;
@@ -38,22 +38,22 @@ struct adv_snapshot {
 	struct adv_address address[ADV_SNAPSHOT_ADDRESSES];
 };
 
-/* The largest IBTA MTU in bytes that packets of an interface can carry, by the rule of the Linux
- * kernel's RoCE drivers, so that both ends come to the same; 0: not even 256. */
+/* Returns the largest IBTA MTU, in bytes, that packets of an interface can carry; 0: not even 256.
+ * The rule is that of the Linux kernel's RoCE drivers, so that both ends agree. */
 uint32_t adv_gid_path_mtu(uint32_t if_mtu);
 
 /*
- * Fills *out (but sequence and node_guid). Addresses of up and running interfaces: those that are
- * not loopback first, by interface (those with link-local addresses only behind the others), IPv4,
- * global IPv6, link-local IPv6; then loopback. Entries that *old has already keep their order among
- * each other and new ones come behind them, unless that put a link-local address first where there
- * are better.
+ * Fills *out (except sequence and node_guid) with the addresses of interfaces that are up and
+ * running. The order: not loopback, by interface (those with link-local addresses only come last),
+ * IPv4, global IPv6, link-local IPv6; then loopback. Entries that *old has keep their order, and
+ * new ones follow them, unless a link-local address would come first although there are better
+ * ones.
  */
 void adv_gid_policy_fill(const struct adv_snapshot *s, const struct adv_gid_table *old,
 			 struct adv_gid_table *out);
 
-/* EUI-64 of the first interface with a MAC that is not loopback, in network order; where there
- * is none, a locally administered one made of `seed`. Never 0. */
+/* Returns the EUI-64 of the first interface that has a MAC and is not loopback, in network byte
+ * order; without one, a locally administered number made from `seed`. Never 0. */
 uint64_t adv_gid_policy_guid(const struct adv_snapshot *s, uint64_t seed);
 
 #endif

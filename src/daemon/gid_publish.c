@@ -17,7 +17,7 @@ struct adv_gid_page *adv_gid_publish_create(int *fd)
 	return adv_sealed_make("adverb-gids", sizeof(struct adv_gid_page), fd);
 }
 
-/* What a GUID is made of where there is no MAC: the same for one namespace of one boot. */
+/* The seed of a GUID without a MAC: the same for one namespace during one boot. */
 static uint64_t guid_seed(void)
 {
 	uint64_t hash = 0xcbf29ce484222325u;
@@ -42,7 +42,7 @@ static void write_table(struct adv_gid_table *shared, const struct adv_gid_table
 	const size_t from = offsetof(struct adv_gid_table, count);
 	uint32_t sequence = atomic_load_explicit(&shared->sequence, memory_order_relaxed);
 
-	/* It is odd already where a worker died in the middle of this. */
+	/* It is already odd if a worker died during an update. */
 	sequence |= 1;
 	atomic_store_explicit(&shared->sequence, sequence, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
@@ -66,7 +66,7 @@ uint32_t adv_gid_publish(struct adv_gid_table *shared)
 	if (snapshot.left_out)
 		adv_warn("the GID table is full: %u addresses are not in it", snapshot.left_out);
 	adv_gid_policy_fill(&snapshot, torn ? NULL : shared, &next);
-	/* A GUID is for life. */
+	/* A GUID never changes. */
 	next.node_guid = shared->node_guid && !torn ? shared->node_guid
 						    : adv_gid_policy_guid(&snapshot, guid_seed());
 	if (!torn && memcmp((char *)&next + from, (char *)shared + from, sizeof(next) - from) == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The shared GID table: making it and writing it. */
+/* Makes and updates the shared GID table. */
 #ifndef ADV_DAEMON_GID_PUBLISH_H
 #define ADV_DAEMON_GID_PUBLISH_H
 
@@ -7,11 +7,11 @@
 
 #include "host/gid_table.h"
 
-/* A new page, all 0; *fd can be mapped for reading only. NULL and errno. */
+/* Returns a new page, all 0; *fd can be mapped for reading only. NULL and errno. */
 struct adv_gid_page *adv_gid_publish_create(int *fd);
 
-/* Asks the kernel anew and writes what changed. Returns ADV_CONTROL_NOTICE_* bits, 0 where
- * nothing did or the kernel could not be asked (logged). */
+/* Queries the kernel and writes the changes. Returns ADV_CONTROL_NOTICE_* bits; 0: nothing has
+ * changed, or the query failed (logged). */
 uint32_t adv_gid_publish(struct adv_gid_table *shared);
 
 #endif

@@ -17,12 +17,12 @@
 #include "daemon/port_holder.h"
 #include "wire/bytes.h"
 
-#define BTH_DQPN_OFFSET 5 /* of the destination QPN, from the UDP payload */
+#define BTH_DQPN_OFFSET 5 /* offset of the destination QPN in the UDP payload */
 #define LOOPBACK	1 /* ifindex of `lo` in every network namespace */
 #define IPV6_SOURCE	(SKF_NET_OFF + 8)
-#define BUFFER_IDLE	1 /* the kernel rounds up to its least: a packet or two */
+#define BUFFER_IDLE	1 /* the kernel rounds it up to its minimum: a packet or two */
 #define BUFFER_WANTED	(4 << 20)
-#define BIND_WAIT_MS	500 /* for the daemon before us to be quite gone */
+#define BIND_WAIT_MS	500 /* time for an earlier daemon to exit */
 #define DRAIN_LIMIT	40000
 
 static int set_int(int fd, int level, int name, int value)
@@ -31,12 +31,12 @@ static int set_int(int fd, int level, int name, int value)
 }
 
 struct program {
-	unsigned short len; /* more than BPF_MAXINSNS: it is too long */
+	unsigned short len; /* exceeds BPF_MAXINSNS: the program is too long */
 	struct sock_filter code[BPF_MAXINSNS];
 };
 
-/* Returns where it is. */
-static unsigned add(struct program *p, struct sock_filter instruction)
+/* Returns the instruction's index. */
+static unsigned add_instruction(struct program *p, struct sock_filter instruction)
 {
 	unsigned at = p->len;
 
@@ -49,23 +49,24 @@ static unsigned add(struct program *p, struct sock_filter instruction)
 
 static void add_load(struct program *p, uint16_t size, int offset)
 {
-	add(p, (struct sock_filter)BPF_STMT(BPF_LD | size | BPF_ABS, (uint32_t)offset));
+	add_instruction(p, (struct sock_filter)BPF_STMT(BPF_LD | size | BPF_ABS, (uint32_t)offset));
 }
 
-/* So many are left out where the comparison is true, and where it is not. */
+/* Instructions to skip if the comparison is true, and if it is not. */
 static void add_compare(struct program *p, uint16_t how, uint32_t value, uint8_t if_true,
 			uint8_t if_not)
 {
-	add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | how | BPF_K, value, if_true, if_not));
+	add_instruction(
+		p, (struct sock_filter)BPF_JUMP(BPF_JMP | how | BPF_K, value, if_true, if_not));
 }
 
-/* A jump to what is added next after land(). */
+/* A jump to the instruction that is added after the next set_jump_target(). */
 static unsigned add_jump(struct program *p)
 {
-	return add(p, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
+	return add_instruction(p, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
 }
 
-static void land(struct program *p, unsigned jump)
+static void set_jump_target(struct program *p, unsigned jump)
 {
 	if (jump < BPF_MAXINSNS)
 		p->code[jump].k = p->len - jump - 1;
@@ -73,10 +74,10 @@ static void land(struct program *p, unsigned jump)
 
 static void add_return(struct program *p, uint32_t socket)
 {
-	add(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, socket));
+	add_instruction(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, socket));
 }
 
-/* The prefix is of this run, or below it, or above it and below the next: nobody's. */
+/* The prefix is in this run, or below it, or above it and below the next: then nobody's. */
 static void add_run(struct program *p, const struct adv_group_run *r)
 {
 	add_compare(p, BPF_JGE, r->first, 0, 1);
@@ -86,12 +87,12 @@ static void add_run(struct program *p, const struct adv_group_run *r)
 		add_return(p, r->socket);
 		return;
 	}
-	add(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_ADD | BPF_K,
-					    (uint32_t)r->socket - r->first));
-	add(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_A, 0));
+	add_instruction(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_ADD | BPF_K,
+							(uint32_t)r->socket - r->first));
+	add_instruction(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_A, 0));
 }
 
-/* Halves the runs until one is left. */
+/* A binary search among the runs. */
 static void add_choice(struct program *p, const struct adv_group_run *run, unsigned runs)
 {
 	unsigned half = runs / 2, upper;
@@ -103,7 +104,7 @@ static void add_choice(struct program *p, const struct adv_group_run *run, unsig
 	add_compare(p, BPF_JGE, run[half].first, 0, 1);
 	upper = add_jump(p);
 	add_choice(p, run, half);
-	land(p, upper);
+	set_jump_target(p, upper);
 	add_choice(p, run + half, runs - half);
 }
 
@@ -111,18 +112,19 @@ static void add_choice(struct program *p, const struct adv_group_run *run, unsig
 static void add_steering(struct program *p, const struct adv_group_run *run, unsigned runs)
 {
 	add_load(p, BPF_H, BTH_DQPN_OFFSET);
-	add(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, ADV_PREFIX_SHIFT - 8));
+	add_instruction(
+		p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, ADV_PREFIX_SHIFT - 8));
 	if (runs)
 		add_choice(p, run, runs);
 	else
 		add_return(p, ADV_SLOT_NOBODY);
 }
 
-/* What comes from this IPv6 address goes on: the jump that does so. */
+/* Adds the comparison with this IPv6 address. Returns the jump that accepts it. */
 static unsigned add_source(struct program *p, const struct adv_gid *gid)
 {
 	for (unsigned i = 0; i < 4; i++) {
-		unsigned offset = 12 - 4 * i; /* what differs most comes first */
+		unsigned offset = 12 - 4 * i; /* the word that differs most comes first */
 
 		add_load(p, BPF_W, IPV6_SOURCE + (int)offset);
 		add_compare(p, BPF_JEQ, adv_get_be32(gid->raw + offset), 0, (uint8_t)(7 - 2 * i));
@@ -149,7 +151,7 @@ int adv_group_steer(int unlocked, const struct adv_gid_table *own, const struct 
 			go_on[n++] = add_source(&p, &own->entry[i].gid);
 	add_return(&p, ADV_SLOT_NOBODY);
 	while (n)
-		land(&p, go_on[--n]);
+		set_jump_target(&p, go_on[--n]);
 	add_steering(&p, run, runs);
 	if (p.len > BPF_MAXINSNS)
 		return ENOMEM;
@@ -161,9 +163,9 @@ int adv_group_steer(int unlocked, const struct adv_gid_table *own, const struct 
 }
 
 /*
- * Else whoever knows that port 4791 is open here could forge ICMP that quotes it, and have the
- * kernel believe for ten minutes that the way to any peer takes small packets only: what others
- * send there as well. These sockets send nothing, so nothing is lost.
+ * Otherwise anybody who knows that port 4791 is open here could forge an ICMP message that quotes
+ * it, and the kernel would believe for ten minutes that the path to some peer carries small packets
+ * only, for other sockets too. These sockets send nothing, so nothing is lost.
  */
 static void ignore_icmp(int fd, int family)
 {
@@ -172,7 +174,7 @@ static void ignore_icmp(int fd, int family)
 		(void)set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_INTERFACE);
 }
 
-/* One socket; `join` says that it joins the group rather than found it. */
+/* Opens one socket. `join`: it joins the group, and does not found it. */
 static int make_socket(int family, bool join, int *made)
 {
 	struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_port = htons(ADV_ROCE_UDP_PORT)};
@@ -184,14 +186,15 @@ static int make_socket(int family, bool join, int *made)
 		return errno;
 	ignore_icmp(fd, family);
 	error = set_int(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_IDLE);
-	/* Without these, a group that any socket of the host joins would come to all of ours. */
+	/* Without these, packets of a group that any socket of the host joins would reach all of
+	 * these. */
 	if (!error)
 		error = set_int(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 	if (!error && family == AF_INET6) {
 		error = set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 		if (!error)
 			error = set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
-		/* RoCE has the ICRC: Linux's rdma_rxe, like NICs, sends no UDP checksum. */
+		/* RoCE has the ICRC. Linux's rdma_rxe and NICs send no UDP checksum. */
 		if (!error)
 			error = set_int(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 	}
@@ -208,8 +211,8 @@ static int make_socket(int family, bool join, int *made)
 }
 
 /*
- * The first socket is bound without SO_REUSEPORT, so that it never slips into a group that is
- * there already; only then does it open the group to the others.
+ * The first socket is bound without SO_REUSEPORT, so that it never joins an existing group. Then it
+ * opens the group to the others.
  */
 static int found_group(int *family, int *made)
 {
@@ -248,7 +251,7 @@ static void say_why(int error, char *why, size_t why_len)
 			 ADV_ROCE_UDP_PORT, strerror(error));
 }
 
-static int family_of(int fd)
+static int family_of_socket(int fd)
 {
 	int family = AF_INET6;
 	socklen_t len = sizeof(family);
@@ -259,7 +262,7 @@ static int family_of(int fd)
 
 int adv_group_grow(int founder, int *made)
 {
-	int error = make_socket(family_of(founder), true, made);
+	int error = make_socket(family_of_socket(founder), true, made);
 
 	if (error)
 		return error;
@@ -278,22 +281,22 @@ int adv_group_create(int sockets[ADV_GROUP_FIRST], const struct adv_gid_table *o
 
 	if (!error)
 		n = 1;
-	/* Socket 0 never leaves the daemon and stays open to a repair of the program. */
+	/* Socket 0 stays in the daemon and unlocked, so that the program can be attached again. */
 	while (!error && n < ADV_GROUP_FIRST) {
 		error = adv_group_grow(sockets[0], &sockets[n]);
 		n += !error;
 	}
 	/*
-	 * Where at most ten sockets have the port and just one of them takes a group, newer kernels
-	 * (6.18 does, 6.1 does not) deliver IPv4 packets of it as if they were for one host: the
-	 * steering program has the word, and gives them to nobody. A second socket that takes them
-	 * prevents it: this one takes all groups that any socket of the machine has joined.
+	 * If at most ten sockets have the port and only one of them joins a multicast group, newer
+	 * kernels (6.18, but not 6.1) deliver its IPv4 packets like unicast: by the steering
+	 * program, which gives them to nobody. A second member prevents this: this socket joins all
+	 * groups that any socket of the machine has joined.
 	 */
 	if (!error)
 		error = set_int(sockets[ADV_SLOT_NOBODY], IPPROTO_IP, IP_MULTICAST_ALL, 1);
 	if (!error)
 		error = adv_group_steer(sockets[0], own, &daemon, 1);
-	/* Thousands of processes of one job may ask for connections in the same instant. */
+	/* Thousands of processes of one job may request connections in the same instant. */
 	if (!error && set_int(sockets[ADV_SLOT_DAEMON], SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_WANTED))
 		error = set_int(sockets[ADV_SLOT_DAEMON], SOL_SOCKET, SO_RCVBUF, BUFFER_WANTED);
 	if (!error)

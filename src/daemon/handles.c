@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A handle is its place's index, and above it how often the place has been used. */
+/* A handle consists of the index of its place and the number of times the place has been used. */
 #include "daemon/handles.h"
 
 #include <assert.h>
@@ -31,7 +31,7 @@ static void put_free(struct adv_handles *h, uint32_t index)
 	h->last_free = index + 1;
 }
 
-static int grow(struct adv_handles *h)
+static int grow_table(struct adv_handles *h)
 {
 	uint32_t size = h->size ? h->size * 2 : FIRST_SIZE;
 	struct adv_handle_place *more;
@@ -55,7 +55,7 @@ int adv_handles_add(struct adv_handles *h, void *object, uint32_t *handle)
 	struct adv_handle_place *p;
 	uint32_t index;
 
-	if (!h->first_free && grow(h) != 0)
+	if (!h->first_free && grow_table(h) != 0)
 		return ENOMEM;
 	index = h->first_free - 1;
 	p = &h->place[index];
@@ -66,7 +66,7 @@ int adv_handles_add(struct adv_handles *h, void *object, uint32_t *handle)
 	return 0;
 }
 
-static struct adv_handle_place *find(const struct adv_handles *h, uint32_t handle)
+static struct adv_handle_place *find_place(const struct adv_handles *h, uint32_t handle)
 {
 	uint32_t index = handle & INDEX_MASK;
 
@@ -78,14 +78,14 @@ static struct adv_handle_place *find(const struct adv_handles *h, uint32_t handl
 
 void *adv_handles_find(const struct adv_handles *h, uint32_t handle)
 {
-	struct adv_handle_place *p = find(h, handle);
+	struct adv_handle_place *p = find_place(h, handle);
 
 	return p ? p->object : NULL;
 }
 
 void adv_handles_remove(struct adv_handles *h, uint32_t handle)
 {
-	struct adv_handle_place *p = find(h, handle);
+	struct adv_handle_place *p = find_place(h, handle);
 
 	assert(p);
 	p->generation = p->generation == GENERATIONS ? 1 : p->generation + 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Numbers that stand for objects towards somebody who is not trusted: a number that was given up
- * comes again only after all others of its place have, so a late use of it finds nothing. 0 is
- * never one. One thread at a time.
+ * Numbers for objects, given to a process that is not trusted. A released number is used again only
+ * after all others of its place, so that a late use of it finds nothing. Numbers are never 0. One
+ * thread at a time.
  */
 #ifndef ADV_DAEMON_HANDLES_H
 #define ADV_DAEMON_HANDLES_H
@@ -13,7 +13,7 @@
 
 struct adv_handle_place;
 
-/* All zero: empty. */
+/* All zero: an empty table. */
 struct adv_handles {
 	struct adv_handle_place *place;
 	uint32_t size;
@@ -22,13 +22,14 @@ struct adv_handles {
 	uint32_t last_free;
 };
 
-/* *handle stands for `object`, which is not NULL. 0; ENOMEM (also: ADV_HANDLES_MAX are in use). */
+/* Sets *handle to a new number of `object`, which is not NULL. 0; ENOMEM (also if ADV_HANDLES_MAX
+ * are in use). */
 int adv_handles_add(struct adv_handles *h, void *object, uint32_t *handle);
 
-/* The object, or NULL. */
+/* Returns the object, or NULL. */
 void *adv_handles_find(const struct adv_handles *h, uint32_t handle);
 
-/* Gives up a number that is in use. */
+/* Releases a number that is in use. */
 void adv_handles_remove(struct adv_handles *h, uint32_t handle);
 
 /* Frees the table, not the objects. */

@@ -21,7 +21,7 @@
 #include "daemon/priority.h"
 #include "host/sysfs_root.h"
 
-/* A worker that dies at once, again and again, is given up. */
+/* A worker that dies at once, again and again, is not restarted any more. */
 #define RESTARTS_MAX	   20
 #define RESTARTS_WINDOW_MS 10000
 #define QUIT_WAIT_MS	   3000
@@ -29,8 +29,8 @@
 
 static int keeper_run(struct adv_daemon *d, int worker);
 
-/* A new worker on the other end of a new pair, which is returned; in the worker itself, *status
- * is its exit status. */
+/* Forks a worker on the other end of a new pair, and returns this end; in the worker itself,
+ * *status is the exit status. */
 static int fork_worker(struct adv_daemon *d, bool *in_worker, int *status)
 {
 	int pair[2];
@@ -53,7 +53,7 @@ static int fork_worker(struct adv_daemon *d, bool *in_worker, int *status)
 	}
 	atomic_store(&d->ledger->worker_pid, (uint32_t)pid);
 	close(pair[1]);
-	/* It tells the starter; its end without a word is one too. */
+	/* The worker reports to the starter. Its exit without a report is one too. */
 	if (d->ready_fd >= 0)
 		close(d->ready_fd);
 	d->ready_fd = -1;
@@ -93,14 +93,14 @@ int adv_keeper_give(const struct adv_daemon *d, int fd)
 	adv_rights_put(&msg, &room, fd);
 	if (sendmsg(d->keeper, &msg, MSG_NOSIGNAL) >= 0)
 		return 0;
-	/* Hundreds of them are on their way: it is a moment behind. */
+	/* Hundreds of messages are queued: the keeper is a moment late. */
 	if (errno == EAGAIN && poll(&p, 1, GIVE_WAIT_MS) > 0 &&
 	    sendmsg(d->keeper, &msg, MSG_NOSIGNAL) >= 0)
 		return 0;
 	return errno == EPIPE || errno == ECONNRESET ? 0 : errno;
 }
 
-/* What the worker says: a socket more, and its place. False: that cannot be understood. */
+/* Takes a socket and its place from the worker's message. False: the message is invalid. */
 static bool take_socket(struct adv_daemon *d, struct msghdr *msg, uint32_t place)
 {
 	int fd = adv_rights_take(msg);
@@ -111,7 +111,7 @@ static bool take_socket(struct adv_daemon *d, struct msghdr *msg, uint32_t place
 	return true;
 }
 
-/* One message of the worker. False: it has ended, or we are not what it takes us for. */
+/* Reads one message of the worker. False: the worker has exited, or lost its connection. */
 static bool hear_worker(struct adv_daemon *d, int worker)
 {
 	union adv_rights_room room = {0};
@@ -129,12 +129,12 @@ static bool hear_worker(struct adv_daemon *d, int worker)
 		return false;
 	if (n == sizeof(place) && take_socket(d, &msg, place))
 		return true;
-	/* Without all sockets we are no keeper; the worker has them, and makes another one. */
+	/* A keeper must have all sockets. The worker has them, and makes another keeper. */
 	adv_error("the keeper's list of the sockets of UDP port 4791 is wrong");
 	_exit(1);
 }
 
-/* Waits for the worker's end. False: a signal asks us to end, and the worker was told. */
+/* Waits for the worker's exit. False: a signal requests the end, and the worker is notified. */
 static bool watch_worker(struct adv_daemon *d, int worker, int signals)
 {
 	for (;;) {
@@ -160,7 +160,7 @@ static void wait_for_end(int worker)
 	poll(&p, 1, QUIT_WAIT_MS);
 }
 
-/* True where workers die faster than it makes sense to replace them. */
+/* True if workers die too often to be replaced. */
 static bool too_often(uint64_t *window, unsigned *count)
 {
 	uint64_t now = adv_clock_ms();
@@ -172,7 +172,7 @@ static bool too_often(uint64_t *window, unsigned *count)
 	return ++*count > RESTARTS_MAX;
 }
 
-/* Both processes' life as keeper; returns the exit status, in a worker it forked too. */
+/* The keeper's life; returns the exit status, also in a worker that it forked. */
 static int keeper_run(struct adv_daemon *d, int worker)
 {
 	uint64_t window = 0;
@@ -181,7 +181,8 @@ static int keeper_run(struct adv_daemon *d, int worker)
 	int signals;
 
 	prctl(PR_SET_NAME, "adverbd-keeper");
-	adv_priority_renew(adv_priority_deadline()); /* a worker's rest is not ours */
+	adv_priority_renew(adv_priority_deadline()); /* the worker may have been without this
+							priority for now */
 	atomic_store(&d->ledger->keeper_pid, (uint32_t)getpid());
 	adv_daemon_signals(&set);
 	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -194,7 +195,7 @@ static int keeper_run(struct adv_daemon *d, int worker)
 		close(worker);
 		if (!died || atomic_load(&d->ledger->leaving))
 			break;
-		if (!atomic_load(&d->ledger->served)) { /* it has said why */
+		if (!atomic_load(&d->ledger->served)) { /* the worker has reported the reason */
 			adv_daemon_release(d);
 			return 1;
 		}
@@ -233,7 +234,7 @@ int adv_keeper_start(struct adv_daemon *d)
 	signal(SIGHUP, SIG_IGN);
 	adv_daemon_signals(&set);
 	sigprocmask(SIG_SETMASK, &set, NULL);
-	/* before a client can ask the worker for it */
+	/* set before a client can ask the worker for it */
 	atomic_store(&d->ledger->keeper_pid, (uint32_t)getpid());
 	worker = fork_worker(d, &in_worker, &status);
 	if (in_worker)

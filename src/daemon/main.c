@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverbd: options, going to the background, telling the starter what became of it. */
+/* adverbd: options, going to the background, and the report to the starter. */
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ struct options {
 	bool system;
 	uint64_t linger_ms;
 	int ready_fd;
-	int estate_fd;	      /* where clients of a daemon before us hold its estate; -1 */
+	int estate_fd; /* a descriptor of the carrier that clients of an earlier daemon hold; -1 */
 	unsigned descriptors; /* the starter's limit */
 };
 
@@ -106,7 +106,7 @@ static const struct argp argp = {
 	NULL,
 };
 
-/* Descriptors that the starter left open; and maybe standard ones that it had closed. */
+/* Closes descriptors that the starter left open. Opens standard ones that it had closed. */
 static void reset_descriptors(int ready_fd, int estate_fd)
 {
 	const int low = ready_fd < estate_fd ? ready_fd : estate_fd;
@@ -131,8 +131,8 @@ static void reset_descriptors(int ready_fd, int estate_fd)
 	adv_close_range(from, ~0u);
 }
 
-/* The parent's side of going to the background by hand: passes on what the child says. */
-static int hear(int fd)
+/* The parent's side if the daemon goes to the background by hand: prints the child's report. */
+static int hear_child(int fd)
 {
 	char said[1024];
 	ssize_t n, len = 0;
@@ -171,7 +171,7 @@ static void go_to_background(struct options *o)
 		if (!by_hand)
 			_exit(0);
 		close(pipe[1]);
-		exit(hear(pipe[0]));
+		exit(hear_child(pipe[0]));
 	}
 	if (by_hand) {
 		close(pipe[0]);
@@ -184,7 +184,7 @@ static void go_to_background(struct options *o)
 	adv_detach_standard();
 }
 
-/* The session may be a shell's: its group's share is not ours to change. */
+/* The session may be a shell's: the daemon must not change the share of its group. */
 static void stay_in_foreground(void)
 {
 	adv_detach_limits(false);
@@ -193,13 +193,13 @@ static void stay_in_foreground(void)
 		adv_log_set_level(ADV_LOG_INFO);
 }
 
-/* So that other programs of the user can send descriptors: see daemon/carrier.h. */
+/* A limit, so that other programs of the user can send descriptors: see daemon/carrier.h. */
 static unsigned carried_most(const struct options *o)
 {
 	return o->descriptors / 2 > ADV_CARRIER_LEAST ? o->descriptors / 2 : ADV_CARRIER_LEAST;
 }
 
-static int start(struct options *o)
+static int start_daemon(struct options *o)
 {
 	struct adv_daemon d = {.system = o->system,
 			       .uid = geteuid(),
@@ -248,5 +248,5 @@ int main(int argc, char **argv)
 		go_to_background(&o);
 	else
 		stay_in_foreground();
-	return start(&o);
+	return start_daemon(&o);
 }

@@ -10,21 +10,21 @@
 #include "base/list.h"
 #include "link/shm.h"
 
-#define FEW	16 /* pairs of a slot that are large ... */
-#define SEVERAL 64 /* ... and that are medium */
+#define FEW	16 /* large pairs of a slot; ... */
+#define SEVERAL 64 /* ... medium ones after these */
 
 #define BUCKETS 4096
-#define WANTED	65536 /* by one side at least: further ones are refused */
+#define WANTED	65536 /* pairs requested by one side at least: further ones are refused */
 
-/* Of the slots a < b. Side 0 is a's. */
+/* A pair of the slots a < b. Side 0 is a's. */
 struct pair {
-	struct pair *next;     /* in its bucket */
-	struct adv_list of[2]; /* in the slots' lists */
+	struct pair *next;     /* of its hash bucket */
+	struct adv_list of[2]; /* of the lists of both slots */
 	unsigned slot[2];
 	bool asked[2];
 	bool fetched[2];
 	bool made;
-	int memory_fd; /* until both have fetched it; -1 */
+	int memory_fd; /* open until both have fetched it; -1 */
 	uint32_t size;
 };
 
@@ -32,9 +32,9 @@ struct adv_pairs {
 	unsigned kept_most;
 	bool shared;
 	struct adv_pair_use all;
-	struct adv_pair_use *use[ADV_SLOTS]; /* NULL: nobody's */
-	unsigned of_slot[ADV_SLOTS];	     /* how many are made */
-	struct adv_list slot[ADV_SLOTS][2];  /* of pairs, by side; all 0: none ever */
+	struct adv_pair_use *use[ADV_SLOTS]; /* NULL: no user */
+	unsigned of_slot[ADV_SLOTS];	     /* pairs that are made */
+	struct adv_list slot[ADV_SLOTS][2];  /* counters of pairs, by side; all 0: never used */
 	struct pair *bucket[BUCKETS];
 };
 
@@ -54,8 +54,8 @@ void adv_pairs_charge(struct adv_pairs *p, unsigned slot, struct adv_pair_use *u
 	p->use[slot] = use;
 }
 
-/* Where the pair is hung up, or would be. */
-static struct pair **place(const struct adv_pairs *p, unsigned slot, unsigned peer)
+/* Returns the hash bucket of a pair. */
+static struct pair **pair_place(const struct adv_pairs *p, unsigned slot, unsigned peer)
 {
 	struct adv_pairs *all = (struct adv_pairs *)(uintptr_t)p;
 	unsigned a = slot < peer ? slot : peer, b = slot < peer ? peer : slot;
@@ -66,12 +66,12 @@ static struct pair **place(const struct adv_pairs *p, unsigned slot, unsigned pe
 	return at;
 }
 
-static struct pair *find(const struct adv_pairs *p, unsigned slot, unsigned peer)
+static struct pair *find_pair(const struct adv_pairs *p, unsigned slot, unsigned peer)
 {
-	return *place(p, slot, peer);
+	return *pair_place(p, slot, peer);
 }
 
-/* The slot's pairs in which it is this side. */
+/* The slot's pairs in which it has this side. */
 static struct adv_list *list_of(const struct adv_pairs *p, unsigned slot, unsigned side)
 {
 	struct adv_list *list = (struct adv_list *)(uintptr_t)&p->slot[slot][side];
@@ -94,22 +94,22 @@ static void set_bit(uint8_t *bits, unsigned i)
 
 /* ---- counting ---- */
 
-static void charge(struct adv_pair_use *use, int wanted, int made, int kept)
+static void charge_use(struct adv_pair_use *use, int wanted, int made, int kept)
 {
 	use->wanted += (unsigned)wanted;
 	use->made += (unsigned)made;
 	use->kept += (unsigned)kept;
 }
 
-static void count(struct adv_pairs *p, const struct pair *pair, int wanted, int made, int kept)
+static void count_pair(struct adv_pairs *p, const struct pair *pair, int wanted, int made, int kept)
 {
 	struct adv_pair_use *a = p->use[pair->slot[0]], *b = p->use[pair->slot[1]];
 
-	charge(&p->all, wanted, made, kept);
+	charge_use(&p->all, wanted, made, kept);
 	if (a)
-		charge(a, wanted, made, kept);
+		charge_use(a, wanted, made, kept);
 	if (b && b != a)
-		charge(b, wanted, made, kept);
+		charge_use(b, wanted, made, kept);
 	p->of_slot[pair->slot[0]] += (unsigned)made;
 	p->of_slot[pair->slot[1]] += (unsigned)made;
 }
@@ -122,8 +122,8 @@ static bool has_its_share(const struct adv_pairs *p, const struct adv_pair_use *
 
 /* ---- making ---- */
 
-/* A pair that is not there yet, for one side's wish. 0; ENFILE: there are too many; ENOMEM. */
-static int want(struct adv_pairs *p, unsigned slot, unsigned peer, struct pair **wanted)
+/* Adds a pair that one side requests. 0; ENFILE: there are too many; ENOMEM. */
+static int request_pair(struct adv_pairs *p, unsigned slot, unsigned peer, struct pair **wanted)
 {
 	struct adv_pair_use *use = p->use[slot];
 	struct pair *pair;
@@ -138,18 +138,18 @@ static int want(struct adv_pairs *p, unsigned slot, unsigned peer, struct pair *
 	pair->memory_fd = -1;
 	for (unsigned side = 0; side < 2; side++)
 		adv_list_add_tail(list_of(p, pair->slot[side], side), &pair->of[side]);
-	*place(p, slot, peer) = pair;
-	count(p, pair, 1, 0, 0);
+	*pair_place(p, slot, peer) = pair;
+	count_pair(p, pair, 1, 0, 0);
 	*wanted = pair;
 	return 0;
 }
 
 static void free_pair(struct adv_pairs *p, struct pair *pair)
 {
-	*place(p, pair->slot[0], pair->slot[1]) = pair->next;
+	*pair_place(p, pair->slot[0], pair->slot[1]) = pair->next;
 	for (unsigned side = 0; side < 2; side++)
 		adv_list_del(&pair->of[side]);
-	count(p, pair, -1, -(int)pair->made, -(pair->memory_fd >= 0));
+	count_pair(p, pair, -1, -(int)pair->made, -(pair->memory_fd >= 0));
 	if (pair->memory_fd >= 0)
 		close(pair->memory_fd);
 	free(pair);
@@ -164,7 +164,7 @@ static uint32_t size_for(const struct adv_pairs *p, unsigned slot, unsigned peer
 	return most < SEVERAL ? ADV_PAIR_MEDIUM : ADV_PAIR_SMALL;
 }
 
-static int make(struct adv_pairs *p, struct pair *pair, unsigned slot, unsigned peer)
+static int make_memory(struct adv_pairs *p, struct pair *pair, unsigned slot, unsigned peer)
 {
 	if (p->all.made >= ADV_PAIRS_MAX || p->all.kept >= p->kept_most ||
 	    has_its_share(p, p->use[slot]) || has_its_share(p, p->use[peer]))
@@ -174,12 +174,12 @@ static int make(struct adv_pairs *p, struct pair *pair, unsigned slot, unsigned 
 	if (pair->memory_fd < 0)
 		return errno;
 	pair->made = true;
-	count(p, pair, 0, 1, 1);
+	count_pair(p, pair, 0, 1, 1);
 	return 0;
 }
 
-static int fetch(struct adv_pairs *p, struct pair *pair, unsigned side,
-		 struct adv_pair_share *share)
+static int fetch_part(struct adv_pairs *p, struct pair *pair, unsigned side,
+		      struct adv_pair_share *share)
 {
 	int fd = pair->memory_fd;
 
@@ -191,7 +191,7 @@ static int fetch(struct adv_pairs *p, struct pair *pair, unsigned side,
 			return errno;
 	} else {
 		pair->memory_fd = -1;
-		count(p, pair, 0, 0, -1);
+		count_pair(p, pair, 0, 0, -1);
 	}
 	pair->fetched[side] = true;
 	share->memory_fd = fd;
@@ -203,12 +203,12 @@ static int fetch(struct adv_pairs *p, struct pair *pair, unsigned side,
 int adv_pairs_ask(struct adv_pairs *p, unsigned slot, unsigned peer, struct adv_pair_share *share)
 {
 	unsigned side = slot > peer;
-	struct pair *pair = find(p, slot, peer);
+	struct pair *pair = find_pair(p, slot, peer);
 	int error = 0;
 
 	share->made = false;
 	if (!pair) {
-		error = want(p, slot, peer, &pair);
+		error = request_pair(p, slot, peer, &pair);
 		if (error)
 			return error;
 	}
@@ -216,14 +216,14 @@ int adv_pairs_ask(struct adv_pairs *p, unsigned slot, unsigned peer, struct adv_
 	if (!pair->asked[!side])
 		return EAGAIN;
 	if (!pair->made) {
-		error = make(p, pair, slot, peer);
-		if (error) { /* both know */
+		error = make_memory(p, pair, slot, peer);
+		if (error) { /* both sides have fetched it */
 			free_pair(p, pair);
 			return error;
 		}
 		share->made = true;
 	}
-	return fetch(p, pair, side, share);
+	return fetch_part(p, pair, side, share);
 }
 
 /* ---- looking ---- */

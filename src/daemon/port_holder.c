@@ -67,7 +67,7 @@ static bool process_has(const char *pid, unsigned long inode)
 	return found;
 }
 
-/* The process with a descriptor of that socket, where we may look; 0 else. */
+/* Returns the process with a descriptor of that socket, if this process may read it; else 0. */
 static int find_process(unsigned long inode, char comm[32])
 {
 	DIR *proc = opendir("/proc");
@@ -94,7 +94,7 @@ static int find_process(unsigned long inode, char comm[32])
 	return pid;
 }
 
-/* True where somebody in this network namespace has the abstract name. */
+/* True if a socket in this network namespace has the abstract name. */
 static bool is_named(const char *wanted)
 {
 	FILE *f = fopen("/proc/self/net/unix", "re");
@@ -112,7 +112,7 @@ static bool is_named(const char *wanted)
 	return found;
 }
 
-/* True where a daemon of that user (or the system's) has its name. */
+/* True if a daemon of that user, or the system's, has its name. */
 static bool daemon_runs(uid_t uid)
 {
 	char own[48];
@@ -128,11 +128,11 @@ bool adv_port_holder_hinders(uint16_t port)
 
 	snprintf(estate, sizeof(estate), ADV_CONTROL_NAME "-%u" ADV_CONTROL_NAME_ESTATE,
 		 (unsigned)geteuid());
-	/* Clients of a daemon of ours hold it for the next one. */
+	/* Clients of an earlier daemon of this user hold it for the next one. */
 	return find_holder(port, &h) && !is_named(estate);
 }
 
-/* Who is root by sudo is mostly the user whose daemon it is. */
+/* A root by sudo is mostly the user whose daemon it is. */
 static bool by_sudo_of(uid_t uid)
 {
 	const char *text = getenv("SUDO_UID");
@@ -189,6 +189,6 @@ void adv_port_holder_describe(uint16_t port, char *why, size_t why_len)
 	else
 		snprintf(why, why_len,
 			 "UDP port %u is in use by a process of user %s: RoCE v2 needs that port; "
-			 "have it ended, or use another network namespace",
+			 "end that process, or use another network namespace",
 			 (unsigned)port, user);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who holds a UDP port that we cannot have, told so that a person knows what to do. */
+/* Finds the holder of a UDP port that is taken, and writes an error message with the remedy. */
 #ifndef ADV_DAEMON_PORT_HOLDER_H
 #define ADV_DAEMON_PORT_HOLDER_H
 
@@ -13,13 +13,13 @@ struct adv_port_holder {
 	uid_t uid;
 };
 
-/* Reads one line of /proc/net/udp or udp6. True where its local port is `port`. */
+/* Reads one line of /proc/net/udp or udp6. True if its local port is `port`. */
 bool adv_port_holder_parse(const char *line, uint16_t port, struct adv_port_holder *holder);
 
 /* Writes the message for a port that is taken. */
 void adv_port_holder_describe(uint16_t port, char *why, size_t why_len);
 
-/* True where a daemon of ours that is started now would not get the port. */
+/* True if a daemon of this user that is started now would not get the port. */
 bool adv_port_holder_hinders(uint16_t port);
 
 #endif

@@ -17,29 +17,30 @@
 #include "wire/frame.h"
 #include "wire/mad.h"
 
-/* Each source port is a socket: few are enough for traffic that is rare. */
+/* Each source port is a socket. QP1's traffic is rare, so few are enough. */
 #define PORT_CHOICE 0xfu
 
 struct adv_qp1 {
 	int socket;
 	int error_epoll;
 	struct adv_link *udp;
-	struct adv_link *link; /* the same, or what is wrapped around it */
+	struct adv_link *link; /* the same link, or its wrapper */
 	_Atomic uint16_t *sender;
 	struct adv_gid_table gids;
 	uint32_t psn;
 	bool full;
 	struct adv_qp1_counters counters;
-	adv_qp1_rx_fn *fn; /* of the receive call that is under way, or was the last */
+	adv_qp1_rx_fn *fn; /* of the current or last receive call */
 	void *user;
-	uint64_t refused;	       /* packets that were none for QP 1, of that call */
+	uint64_t refused;	       /* packets of that call that were not for QP1 */
 	adv_fault_link_decide_fn *ask; /* NULL: the link is not wrapped */
 	void *ask_user;
 	struct adv_cm_mad mad[ADV_QP1_BATCH];
 	struct adv_tx_batch batch;
 };
 
-/* A new link for the addresses in *gids: the old one's sending sockets are bound to old ones. */
+/* Makes a new link for the addresses in *gids. The old link's sending sockets are bound to the old
+ * ones. */
 static struct adv_link *make_link(const struct adv_qp1 *q, const struct adv_gid_table *gids)
 {
 	struct adv_udp_address address[ADV_GID_TABLE_ENTRIES];
@@ -66,7 +67,7 @@ static struct adv_link *make_link(const struct adv_qp1 *q, const struct adv_gid_
 	return link;
 }
 
-static void release(struct adv_qp1 *q)
+static void release_qp1(struct adv_qp1 *q)
 {
 	if (q->link)
 		q->link->ops->destroy(q->link);
@@ -88,7 +89,7 @@ struct adv_qp1 *adv_qp1_create(int socket, _Atomic uint16_t *sender)
 	if (!q->link || getrandom(&q->psn, sizeof(q->psn), 0) < 0) {
 		int saved = errno;
 
-		release(q);
+		release_qp1(q);
 		errno = saved;
 		return NULL;
 	}
@@ -98,7 +99,7 @@ struct adv_qp1 *adv_qp1_create(int socket, _Atomic uint16_t *sender)
 
 void adv_qp1_destroy(struct adv_qp1 *q)
 {
-	release(q);
+	release_qp1(q);
 }
 
 int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids)
@@ -130,13 +131,13 @@ static bool is_ours(const struct adv_qp1 *q, const struct adv_gid *gid)
 	return false;
 }
 
-/* The default partition; the top bit says only whether the sender is a full member. */
+/* The default partition; the top bit only marks the sender as a full member. */
 static bool pkey_fits(uint16_t pkey)
 {
 	return (pkey & 0x7fff) == (ADV_PKEY_DEFAULT & 0x7fff);
 }
 
-/* From this machine, then from ourselves: nobody else speaks for its QP 1. */
+/* A packet of this machine must come from this QP1's own port: no other process sends for it. */
 static bool sender_fits(const struct adv_qp1 *q, const struct adv_rx_meta *meta)
 {
 	bool loopback = adv_gid_is_ipv4(&meta->sgid) && meta->sgid.raw[12] == 127;
@@ -171,7 +172,7 @@ unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, 
 	q->user = user;
 	q->refused = 0;
 	taken = q->link->ops->receive(q->link, budget, receive_one, q);
-	/* Those that are kept or lost on purpose are neither. */
+	/* Delayed packets, and those dropped on purpose, are neither. */
 	q->counters.dropped += q->ask ? q->refused : taken - (q->counters.rx - before);
 	return taken;
 }
@@ -237,7 +238,7 @@ bool adv_qp1_has_room(const struct adv_qp1 *q)
 	return !q->full;
 }
 
-static void fill(struct adv_qp1 *q, unsigned i)
+static void fill_packet(struct adv_qp1 *q, unsigned i)
 {
 	struct adv_headers h = {
 		.bth = {.opcode = (ADV_SERVICE_UD | ADV_OP_SEND_ONLY),
@@ -271,7 +272,7 @@ void adv_qp1_send(struct adv_qp1 *q, const struct adv_cm_mad *mads, unsigned cou
 		return;
 	memcpy(q->mad, mads, count * sizeof(*mads));
 	for (unsigned i = 0; i < count; i++)
-		fill(q, i);
+		fill_packet(q, i);
 	q->batch.count = q->batch.iov_used = count;
 	q->counters.tx += count;
 	q->full = !q->link->ops->send(q->link, &q->batch);

@@ -9,10 +9,8 @@
 #include "base/log.h"
 #include "base/rights.h"
 
-#define DESCRIPTORS_READ                                                                           \
-	8 /* received and closed, as no request needs any; the kernel drops more                   \
-	   */
-#define PIDFD_BIT 1u
+#define DESCRIPTORS_READ 8 /* received and closed; the kernel drops more */
+#define PIDFD_BIT	 1u
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77

@@ -15,18 +15,18 @@
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 
-static bool owned(const struct adv_slot_record *r)
+static bool is_owned(const struct adv_slot_record *r)
 {
 	return atomic_load_explicit(&r->owned, memory_order_acquire) != 0;
 }
 
-/* 0: nobody's. */
+/* 0: no owner. */
 static unsigned block_owner(const struct adv_ledger *l, unsigned block)
 {
 	return atomic_load_explicit(&l->block[block].slot, memory_order_acquire);
 }
 
-/* Slots that are or were this user's, and so nobody else's any more. */
+/* Counts the slots that are or were this user's. No other user gets them. */
 static unsigned had_by(const struct adv_ledger *l, uid_t uid)
 {
 	unsigned n = 0;
@@ -36,7 +36,7 @@ static unsigned had_by(const struct adv_ledger *l, uid_t uid)
 	return n;
 }
 
-/* The free one of the user's that was given back first, or 0; *count of them are free. */
+/* Returns the free slot of the user that was released first, or 0; *count of them are free. */
 static unsigned longest_free(const struct adv_ledger *l, uid_t uid, unsigned *count)
 {
 	unsigned best = 0;
@@ -45,7 +45,7 @@ static unsigned longest_free(const struct adv_ledger *l, uid_t uid, unsigned *co
 	for (unsigned i = ADV_SLOT_FIRST; i < l->sockets; i++) {
 		const struct adv_slot_record *r = &l->slot[i];
 
-		if (owned(r) || !r->used_before || r->uid != uid)
+		if (is_owned(r) || !r->used_before || r->uid != uid)
 			continue;
 		++*count;
 		if (!best || r->freed < l->slot[best].freed)
@@ -54,11 +54,11 @@ static unsigned longest_free(const struct adv_ledger *l, uid_t uid, unsigned *co
 	return best;
 }
 
-/* One that nobody ever had; the next that can be made; or 0. */
-static unsigned unused(const struct adv_ledger *l, unsigned most)
+/* Returns a slot that was never used, or the next that can be made, or 0. */
+static unsigned find_unused(const struct adv_ledger *l, unsigned most)
 {
 	for (unsigned i = ADV_SLOT_FIRST; i < l->sockets; i++)
-		if (!l->slot[i].used_before && !owned(&l->slot[i]))
+		if (!l->slot[i].used_before && !is_owned(&l->slot[i]))
 			return i;
 	return l->sockets < most ? l->sockets : 0;
 }
@@ -71,13 +71,13 @@ unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid, unsigned limit,
 
 	if (again && now - l->slot[again].freed_ms >= rest)
 		return again;
-	fresh = had_by(l, uid) < limit ? unused(l, most) : 0;
+	fresh = had_by(l, uid) < limit ? find_unused(l, most) : 0;
 	return fresh ? fresh : again;
 }
 
 /* ---- who sends from where ---- */
 
-/* Targets are slots, then blocks, as those of adv_qpn_target(): their prefixes. */
+/* Targets are slots, then blocks, as in adv_qpn_target(). Each has prefixes. */
 static unsigned first_prefix(unsigned target, unsigned *count)
 {
 	if (target < ADV_SLOTS) {
@@ -99,7 +99,7 @@ static void set_sender(struct adv_daemon *d, unsigned target, uint16_t port, uin
 	d->sender_until[target] = 0;
 }
 
-/* What its process has sent last is still to be taken for its own by those who read it late. */
+/* Keeps the sender for a while: packets that its process sent last may be read late. */
 static void forget_sender_later(struct adv_daemon *d, unsigned target)
 {
 	d->sender_until[target] = adv_clock_ms() + ADV_SENDER_MS;
@@ -138,7 +138,7 @@ void adv_slots_resume_senders(struct adv_daemon *d)
 	memset(d->sender_until, 0, sizeof(d->sender_until));
 	d->senders_at = 0;
 	for (unsigned i = ADV_SLOT_FIRST; i < d->sockets; i++)
-		if (!owned(&d->ledger->slot[i]) && has_sender(d, i))
+		if (!is_owned(&d->ledger->slot[i]) && has_sender(d, i))
 			forget_sender_later(d, i);
 	for (unsigned i = 0; i < ADV_BLOCKS; i++)
 		if (!block_owner(d->ledger, i) && has_sender(d, ADV_SLOTS + i))
@@ -155,15 +155,15 @@ void adv_slots_sender(struct adv_daemon *d, unsigned slot, uint16_t port)
 
 /* ---- slots ---- */
 
-/* A socket more for the group. 0 or errno. */
-static int grow(struct adv_daemon *d)
+/* Adds a socket to the group. 0 or errno. */
+static int grow_group(struct adv_daemon *d)
 {
 	int fd, error = adv_group_grow(d->socket[ADV_SLOT_DAEMON], &fd);
 
 	if (error)
 		return error;
 	error = adv_keeper_give(d, fd);
-	if (error) { /* it is the last of the group: no other changes its place */
+	if (error) { /* it is the group's last socket, so closing it changes no other's place */
 		close(fd);
 		return error;
 	}
@@ -177,10 +177,10 @@ static int grow(struct adv_daemon *d)
 uint32_t adv_slots_take(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t uid, const char *comm)
 {
 	struct adv_slot_record *r = &d->ledger->slot[slot];
-	int error = slot == d->sockets ? grow(d) : 0;
+	int error = slot == d->sockets ? grow_group(d) : 0;
 
 	if (error) {
-		adv_warn("cannot make another socket of UDP port %d: %s", ADV_ROCE_UDP_PORT,
+		adv_warn("cannot make another socket for UDP port %d: %s", ADV_ROCE_UDP_PORT,
 			 strerror(error));
 		return 0;
 	}
@@ -318,7 +318,7 @@ int adv_blocks_choose(const struct adv_ledger *l, uid_t uid, unsigned limit)
 
 		if (block_owner(l, i) || (r->used_before ? r->uid != uid : had >= limit))
 			continue;
-		/* Never used counts as freed at 0: before all others. */
+		/* A block never used counts as released at 0: before all others. */
 		if (best < 0 || r->freed < l->block[best].freed)
 			best = (int)i;
 	}
@@ -358,7 +358,7 @@ bool adv_slots_token_fits(const struct adv_ledger *l, uint32_t slot,
 {
 	uint8_t differ = 0;
 
-	if (slot < ADV_SLOT_FIRST || slot >= l->sockets || !owned(&l->slot[slot]))
+	if (slot < ADV_SLOT_FIRST || slot >= l->sockets || !is_owned(&l->slot[slot]))
 		return false;
 	for (unsigned i = 0; i < ADV_CONTROL_TOKEN_LEN; i++)
 		differ |= token[i] ^ l->slot[slot].token[i];
@@ -390,12 +390,12 @@ int adv_slots_join(struct adv_daemon *d, unsigned slot, const struct adv_gid *gr
 
 		if (m->joined)
 			continue;
-		/* Noted first: leaving what was not joined does no harm. */
+		/* Recorded first: leaving a group that was not joined does no harm. */
 		m->group = *group;
 		m->ifindex = ifindex;
 		m->joined = 1;
 		error = adv_group_member(d->socket[slot], group, ifindex, true);
-		if (error == EADDRINUSE) /* a worker that died after joining, before it answered */
+		if (error == EADDRINUSE) /* a worker died after joining, before it answered */
 			error = 0;
 		if (error)
 			m->joined = 0;
@@ -413,7 +413,7 @@ int adv_slots_leave(struct adv_daemon *d, unsigned slot, const struct adv_gid *g
 	if (!m)
 		return EADDRNOTAVAIL;
 	error = adv_group_member(d->socket[slot], group, ifindex, false);
-	/* An interface that is gone has taken its memberships along. */
+	/* An interface that was removed has taken its memberships with it. */
 	m->joined = 0;
 	return error == EADDRNOTAVAIL || error == ENODEV ? 0 : error;
 }
@@ -423,6 +423,6 @@ unsigned adv_slots_used(const struct adv_ledger *l)
 	unsigned n = 0;
 
 	for (unsigned i = ADV_SLOT_FIRST; i < l->sockets; i++)
-		n += owned(&l->slot[i]);
+		n += is_owned(&l->slot[i]);
 	return n;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who owns which slot. The records are in the ledger that keeper and worker share; every function
- * leaves them so that a new worker can go on from any point.
+ * The owners of slots. Their records are in the ledger that keeper and worker share. Every function
+ * leaves the records so that a new worker can continue at any point.
  */
 #ifndef ADV_DAEMON_SLOTS_H
 #define ADV_DAEMON_SLOTS_H
@@ -9,53 +9,58 @@
 #include "daemon/estate.h"
 
 /*
- * Chooses a free slot: of those whose last owner was the same user the one free the longest, where
- * that is long enough (ADV_REST_MS); else one never used before, or l->sockets, the next to be
- * made, as long as there are fewer than `most` and the user has had fewer than `limit`; else the
- * former after all. So there are few sockets where programs come one after the other, and a user
- * never gets one that another user may still hold. 0: none is to be had. `now`: of
- * adv_clock_ms().
+ * Chooses a free slot, in this order:
+ *  - of the slots whose last owner was the same user, the one free the longest, if that is long
+ *    enough (ADV_REST_MS);
+ *  - a slot never used, or l->sockets, the next to be made, if there are fewer than `most` and the
+ *    user has had fewer than `limit`;
+ *  - the first of these again, whatever its time.
+ *
+ * So there are few sockets if programs run one after the other, and a user never gets a socket that
+ * another user may still hold. 0: no slot is available. `now` is the time of adv_clock_ms().
  */
 unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid, unsigned limit, unsigned most,
 			  uint64_t now);
 
-/* Hands out a slot that adv_slots_choose() has chosen: its socket made where there is none yet,
- * drained, with a new token. Returns its receive buffer in bytes, or 0 where no socket or no random
- * token could be had (logged). */
+/* Gives out a slot that adv_slots_choose() has chosen: makes its socket if there is none, drains
+ * it, and makes a new token. Returns its receive buffer in bytes, or 0 if there is no socket or no
+ * random token (logged). */
 uint32_t adv_slots_take(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t uid,
 			const char *comm);
 
-/* Takes it back, with its blocks: its groups are left, its socket is emptied. */
+/* Takes a slot back, with its blocks: leaves its multicast groups and empties its socket. */
 void adv_slots_release(struct adv_daemon *d, unsigned slot);
 
-/* adv_group_steer() with what is in use and the addresses that are published: 0, or errno, which is
- * logged. */
+/* Calls adv_group_steer() with the slots and blocks in use and the published addresses. 0 or errno,
+ * which is logged. */
 int adv_slots_steer(const struct adv_daemon *d);
 
-/* The slot's process sends to this machine from this UDP port: that is published for all its QP
+/* Publishes the UDP port from which the slot's process sends to this machine, for all its QP
  * numbers. */
 void adv_slots_sender(struct adv_daemon *d, unsigned slot, uint16_t port);
 
-/* Chooses a free block as a slot is, but for the rest. -1: none is to be had. */
+/* Chooses a free block, as adv_slots_choose() does, but without the time of rest. -1: none is
+ * available. */
 int adv_blocks_choose(const struct adv_ledger *l, uid_t uid, unsigned limit);
 
-/* Lets a slot that is in use have the block until it is taken back. 0 or errno. */
+/* Gives the block to a slot in use, until adv_slots_release(). 0 or errno. */
 int adv_blocks_take(struct adv_daemon *d, unsigned block, unsigned slot);
 
-/* How many the slot has; 0: all slots together. */
+/* Counts the slot's blocks; 0: those of all slots. */
 unsigned adv_blocks_used(const struct adv_ledger *l, unsigned slot);
 
 /*
- * For a worker that begins: what there is to forget follows from the tables, which are shared. The
- * times in *d are those of another worker at some moment in the past, as fork(2) copied them.
+ * For a worker that starts: finds in the shared tables which senders have to be forgotten. The
+ * times in *d are those of another worker when fork(2) copied them.
  */
 void adv_slots_resume_senders(struct adv_daemon *d);
 
-/* Ends, where it is time (d->senders_at), what the table says of slots that were given up: from
- * where they sent. */
+/* Removes the senders of released slots and blocks from the table if their time has come
+ * (d->senders_at). */
 void adv_slots_forget_senders(struct adv_daemon *d, uint64_t now);
 
-/* True where `slot` is in use and the token is its own; takes the same time for all wrong ones. */
+/* True if `slot` is in use and the token is its own. The time does not depend on the wrong
+ * token. */
 bool adv_slots_token_fits(const struct adv_ledger *l, uint32_t slot,
 			  const uint8_t token[ADV_CONTROL_TOKEN_LEN]);
 
@@ -65,11 +70,11 @@ int adv_slots_join(struct adv_daemon *d, unsigned slot, const struct adv_gid *gr
 int adv_slots_leave(struct adv_daemon *d, unsigned slot, const struct adv_gid *group,
 		    uint32_t ifindex);
 
-/* Makes the memfd that the slot's process is to count in; it can be mapped, not made longer or
- * shorter. The descriptor, which stays the slot's, or -1 with errno. */
+/* Makes the memfd with the counters of the slot's process. It can be mapped, but not resized.
+ * Returns the descriptor, which stays the slot's, or -1 with errno. */
 int adv_slots_count(struct adv_daemon *d, unsigned slot);
 
-/* Fills value[ADV_COUNTERS]: those of slots in use, and of all that were. */
+/* Fills value[ADV_COUNTERS] with the sums over all slots in use and all former ones. */
 void adv_slots_counters(const struct adv_daemon *d, uint64_t *value);
 
 unsigned adv_slots_used(const struct adv_ledger *l);

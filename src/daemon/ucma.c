@@ -21,14 +21,14 @@
 #include "daemon/ucma_multicast.h"
 #include "daemon/ucma_resolve.h"
 
-#define EVENTS_A_ROUND	ADV_UCMA_CLIENTS /* so that none waits for others to be looked at */
+#define EVENTS_A_ROUND	ADV_UCMA_CLIENTS /* all of them, so that none has to wait a round */
 #define PACKETS_A_ROUND 256
 #define MADS_A_ROUND	256
 #define ERRORS_A_ROUND	64
-#define WITHER_NS	1000000 /* for those that leave, in a round */
+#define WITHER_NS	1000000 /* for clients that leave, in a round */
 #define FAREWELL_MS	1500
-#define EARLY_NS	(100 * 1000000ull)  /* for a listener that is about to be there */
-#define AGAIN_NS	(2000 * 1000000ull) /* for one that is about to come back */
+#define EARLY_NS	(100 * 1000000ull) /* how long a request waits for a new listener */
+#define AGAIN_NS	(2000 * 1000000ull) /* how long it waits for a listener that was just closed */
 
 /* In epoll's data, small numbers are sources; the others are sessions (daemon/session.h). */
 enum source { FROM_QP1, FROM_QP1_ROOM, FROM_QP1_ERRORS, SOURCES };
@@ -56,7 +56,7 @@ static struct adv_cm *make_engine(const struct adv_ucma *u)
 	return cm;
 }
 
-/* Channels leave enough descriptors for clients and sending sockets. */
+/* Leaves enough descriptors for clients and sending sockets. */
 static unsigned channel_limit(void)
 {
 	struct rlimit r;
@@ -130,7 +130,7 @@ static bool too_many(const struct adv_ucma *u, const struct adv_user *user,
 	unsigned same_process = 0;
 
 	adv_list_for_each(const struct adv_ucma_client, c, &u->clients, link) {
-		/* 0: one that we cannot see; there may be many. */
+		/* 0: a process that this one cannot see; there may be many. */
 		same_process += peer->pid && c->session.peer.pid == peer->pid;
 	}
 	return u->client_count >= ADV_UCMA_CLIENTS || same_process >= ADV_UCMA_PROCESS_CLIENTS ||
@@ -195,8 +195,8 @@ static void close_dead(struct adv_ucma *u)
 	}
 }
 
-/* A part of each in turn: what one of them leaves free, somebody may wait for. */
-static void wither(struct adv_ucma *u)
+/* Works on each leaving client in turn, as others may wait for what any of them releases. */
+static void wither_clients(struct adv_ucma *u)
 {
 	uint64_t end = adv_clock_ns() + WITHER_NS;
 
@@ -235,7 +235,7 @@ static void port_unreachable(void *user, const struct adv_gid *sgid, const struc
 	adv_cm_port_unreachable(u->cm, adv_clock_ns(), sgid, dgid, mad, len);
 }
 
-/* QP1's sockets are full: go on when the one that said so has room. */
+/* QP1's sockets are full: waits for the one that has reported it. */
 static void wait_for_room(struct adv_ucma *u)
 {
 	struct epoll_event e = {.events = EPOLLOUT | EPOLLONESHOT, .data.u64 = FROM_QP1_ROOM};
@@ -298,7 +298,7 @@ void adv_ucma_run(struct adv_ucma *u)
 	while (adv_cm_next_event(u->cm, &event))
 		adv_ucma_id_on_event(u, &event);
 	close_dead(u);
-	wither(u);
+	wither_clients(u);
 	send_mads(u);
 }
 
@@ -323,7 +323,7 @@ uint64_t adv_ucma_deadline(const struct adv_ucma *u)
 
 /* ---- addresses that change ---- */
 
-/* The entries of *a that *b does not have. */
+/* Lists the entries of *a that *b does not have. */
 static unsigned gids_missing(const struct adv_gid_table *a, const struct adv_gid_table *b,
 			     const struct adv_gid_entry **out)
 {

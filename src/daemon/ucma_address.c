@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Addresses of ids: to and from the protocol's form, and binding. */
 #include "daemon/ucma_address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
-#define PRIVILEGED_PORTS 1024 /* as the kernel's rdma_cm has it, whatever its sysctl says */
+#define PRIVILEGED_PORTS 1024 /* as in the kernel's rdma_cm, whatever its sysctl is */
 
 static const struct adv_gid any4 = {.raw = {[10] = 0xff, [11] = 0xff}};
 static const struct adv_gid any6;
@@ -66,7 +65,7 @@ const struct adv_gid_entry *adv_ucma_find_gid(const struct adv_ucma *u, const st
 	return NULL;
 }
 
-/* 0 and the interface; or why one cannot bind to it. */
+/* Returns 0 and the interface, or why the id cannot be bound to the address. */
 static int check_local(struct adv_ucma *u, const struct adv_cm_addr *a, uint32_t *ifindex)
 {
 	bool link_local = adv_ucma_is_link_local(&a->ip);
@@ -74,7 +73,7 @@ static int check_local(struct adv_ucma *u, const struct adv_cm_addr *a, uint32_t
 
 	if (link_local && !a->scope_id)
 		return EINVAL;
-	/* A mapped address is none of IPv6 routing's. */
+	/* IPv6 routing does not apply to a mapped address. */
 	if (a->family == AF_INET6 && adv_gid_is_ipv4(&a->ip))
 		return EADDRNOTAVAIL;
 	e = adv_ucma_find_gid(u, &a->ip, link_local ? a->scope_id : 0);
@@ -105,7 +104,7 @@ int adv_ucma_bind_to(struct adv_ucma_client *c, struct adv_ucma_id *id, const st
 	return 0;
 }
 
-static void fill_path(const struct adv_cm_route *r, struct adv_ucma_route *out)
+static void fill_route_path(const struct adv_cm_route *r, struct adv_ucma_route *out)
 {
 	out->has_path = 1;
 	out->sgid = r->path.sgid;
@@ -138,8 +137,8 @@ void adv_ucma_fill_route(const struct adv_ucma_id *id, struct adv_ucma_route *ou
 	if (remote->family)
 		out->dgid = remote->ip;
 	if (route)
-		fill_path(route, out);
-	/* Indices move when addresses go. */
+		fill_route_path(route, out);
+	/* An index changes when addresses are removed. */
 	e = adv_ucma_find_gid(u, &out->sgid, id->ifindex);
 	out->sgid_index = e ? (uint8_t)(e - u->gids.entry) : 0;
 }

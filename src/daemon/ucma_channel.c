@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Event channels: queues of events, and a byte on a socket for each. */
 #include "daemon/ucma_channel.h"
 
 #include <errno.h>
@@ -12,10 +11,10 @@
 #include "daemon/given.h"
 #include "daemon/ucma_address.h"
 
-#define OWN_EVENTS_FROM 16 /* types that librdmacm makes itself */
+#define OWN_EVENTS_FROM 16 /* types of events that librdmacm makes itself */
 
-/* The client's end blocks where the client does not say otherwise. */
-static int make_channel(struct adv_ucma_client *c, struct adv_ucma_channel **out, int *theirs)
+/* The client's end blocks unless the client changes that. */
+static int add_channel(struct adv_ucma_client *c, struct adv_ucma_channel **out, int *theirs)
 {
 	struct adv_ucma_channel *ch = calloc(1, sizeof(*ch));
 	int pair[2], error;
@@ -47,7 +46,7 @@ static int make_channel(struct adv_ucma_client *c, struct adv_ucma_channel **out
 	return 0;
 }
 
-/* Where many are served no user may have all descriptors. */
+/* If the daemon serves many users, none may have all descriptors. */
 static bool may_have_more_channels(const struct adv_ucma_client *c)
 {
 	const struct adv_user *user = c->session.turn.user;
@@ -66,7 +65,7 @@ int adv_ucma_create_channel(struct adv_ucma_client *c, struct adv_ucma_message *
 
 	if (!may_have_more_channels(c))
 		return EMFILE;
-	error = make_channel(c, &ch, fd);
+	error = add_channel(c, &ch, fd);
 	if (!error)
 		m->channel = ch->handle;
 	return error;
@@ -109,7 +108,7 @@ static void append_event(struct adv_ucma_channel *ch, struct adv_ucma_event *eve
 	ch->owed++;
 }
 
-/* Most events have no parameters, and a hundred thousand of them may wait. */
+/* Most events have no parameters, and 100,000 of them may be queued. */
 static bool has_param(uint32_t type)
 {
 	switch (type) {
@@ -156,7 +155,7 @@ void adv_ucma_event_queue_status(struct adv_ucma_id *id, enum rdma_cm_event_type
 	adv_ucma_event_queue(&event);
 }
 
-/* A byte that was not sent yet need not be. */
+/* Cancels a byte that was not sent yet. */
 static void forgive_token(struct adv_ucma_channel *ch)
 {
 	if (ch->owed)
@@ -197,7 +196,7 @@ int adv_ucma_write_event(struct adv_ucma_client *c, struct adv_ucma_message *m, 
 
 /* ---- fetching ---- */
 
-static void fill_conn(const struct adv_cm_conn_param *p, struct adv_ucma_conn *out)
+static void fill_event_conn(const struct adv_cm_conn_param *p, struct adv_ucma_conn *out)
 {
 	out->qp_num = p->qp_num;
 	out->qkey = p->qkey;
@@ -215,7 +214,7 @@ static void fill_conn(const struct adv_cm_conn_param *p, struct adv_ucma_conn *o
 	memcpy(out->private_data, p->private_data, p->private_data_len);
 }
 
-/* The request is its consumer's from now on. */
+/* From now on the request is its consumer's. */
 static void deliver_request(struct adv_ucma_id *id, struct adv_ucma_message *m)
 {
 	m->body.event.listen = id->listener->handle;
@@ -241,7 +240,7 @@ static void fill_event(const struct adv_ucma_event *e, struct adv_ucma_message *
 		m->body.event.route.hop_limit = ADV_UCMA_HOP_LIMIT;
 	}
 	if (has_param(e->type))
-		fill_conn(&e->param, &m->body.event.conn);
+		fill_event_conn(&e->param, &m->body.event.conn);
 }
 
 int adv_ucma_get_event(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)

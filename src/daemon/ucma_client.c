@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A process's connection: messages in, answers out, and its end. */
+/* Handles a process's messages, and its start and end. */
 #include "daemon/ucma_client.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ static bool is_request(const struct adv_ucma_message *m)
 	       m->type < ADV_ARRAY_SIZE(handlers) && handlers[m->type];
 }
 
-static bool serve_message(struct adv_session *s, void *message)
+static bool serve_ucma_message(struct adv_session *s, void *message)
 {
 	struct adv_ucma_message *m = message;
 	int fd = -1;
@@ -72,7 +72,7 @@ static const struct adv_session_protocol protocol = {
 	.message_len = sizeof(struct adv_ucma_message),
 	.messages_a_round = MESSAGES_A_ROUND,
 	.descriptors = ADV_UCMA_DESCRIPTORS,
-	.handle = serve_message,
+	.handle = serve_ucma_message,
 };
 
 /* ---- start and end ---- */
@@ -124,7 +124,7 @@ static void client_free(struct adv_ucma_client *c)
 	free(c);
 }
 
-/* Channels go after all ids. */
+/* Frees channels after all ids. */
 void adv_ucma_client_wither(struct adv_ucma_client *c)
 {
 	for (unsigned i = 0; i < WITHER_AT_ONCE; i++) {

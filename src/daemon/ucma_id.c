@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Ids: what a process asks of them, and what the engine tells of them. */
 #include "daemon/ucma_id.h"
 
 #include <errno.h>
@@ -24,7 +23,7 @@ static bool may_have_more_ids(const struct adv_ucma_client *c)
 	       (!c->ucma->daemon->system || c->session.turn.user->ids < ADV_UCMA_USER_IDS);
 }
 
-/* NULL: the client has as many as it may have, or there is no memory. */
+/* NULL: the client has too many ids, or there is no memory. */
 static struct adv_ucma_id *id_new(struct adv_ucma_channel *ch)
 {
 	struct adv_ucma_client *c = ch->client;
@@ -46,7 +45,7 @@ static struct adv_ucma_id *id_new(struct adv_ucma_channel *ch)
 	return id;
 }
 
-/* All but the engine's part. */
+/* Frees all except the CM's part. */
 static void id_release(struct adv_ucma_id *id)
 {
 	struct adv_ucma_client *c = id->channel->client;
@@ -73,7 +72,7 @@ void adv_ucma_id_free(struct adv_ucma_id *id)
 	id_release(id);
 }
 
-/* As the kernel: the port space decides about the type but for RDMA_PS_IB. 0 or EINVAL. */
+/* As in the kernel: the port space determines the type, except RDMA_PS_IB. 0 or EINVAL. */
 static int choose_type(uint32_t port_space, uint32_t wish, enum ibv_qp_type *type)
 {
 	switch (port_space) {
@@ -243,7 +242,7 @@ int adv_ucma_set_option(struct adv_ucma_client *c, struct adv_ucma_message *m, i
 
 	if (!id)
 		return error;
-	/* RDMA_OPTION_IB's only one gives path records, of which a RoCE port has none. */
+	/* The only option of RDMA_OPTION_IB sets path records. A RoCE port has none. */
 	if (m->body.option.level != RDMA_OPTION_ID)
 		return ENOSYS;
 	switch (m->body.option.name) {
@@ -345,8 +344,8 @@ int adv_ucma_establish(struct adv_ucma_client *c, struct adv_ucma_message *m, in
 	return id ? adv_cm_establish(id->cm, adv_clock_ns()) : error;
 }
 
-/* Who has had a peer may say so at any time: the connection may be over already, or its end may
- * be on its way. So it is with the kernel's. */
+/* An id that has had a peer may call this at any time: the connection may be over or ending
+ * already. The kernel does the same. */
 int adv_ucma_disconnect(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	int error = 0;
@@ -384,7 +383,7 @@ int adv_ucma_qp_attr(struct adv_ucma_client *c, struct adv_ucma_message *m, int 
 
 /* ---- what the engine tells ---- */
 
-/* Nobody can take the request. */
+/* No consumer can get the request. */
 static void reject_request(struct adv_cm_id *cm)
 {
 	adv_cm_reject(cm, adv_clock_ns(), REJECT_NO_RESOURCES, NULL, 0);
@@ -413,7 +412,7 @@ static void add_request(struct adv_ucma *u, const struct adv_cm_event *event)
 	id->listener = listener;
 	adv_list_add_tail(&listener->requests, &id->request_link);
 	adv_cm_id_set_user(id->cm, id);
-	/* Without a route of our own the request's is used. */
+	/* If this end has no route, the request's is used. */
 	if (adv_ucma_set_route(id) == EMSGSIZE) {
 		adv_ucma_id_free(id);
 		return;
@@ -432,7 +431,7 @@ void adv_ucma_id_on_event(struct adv_ucma *u, const struct adv_cm_event *event)
 		return;
 	}
 	note.id = adv_cm_id_user(event->id);
-	/* As in the kernel: what becomes of a request its consumer learns by answering it. */
+	/* As in the kernel: the consumer learns what happened to a request when it answers it. */
 	if (!note.id->unanswered)
 		adv_ucma_event_queue(&note);
 }

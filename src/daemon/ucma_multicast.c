@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdma_join_multicast(3). The group's GID is the IP address itself; the socket joins when the
- * process attaches its queue pair, so here a membership is a name to be told about.
+ * rdma_join_multicast(3). The group's GID is the IP address itself. The socket joins the group when
+ * the process attaches its queue pair, so a membership here only identifies its events.
  */
 #include "daemon/ucma_multicast.h"
 
@@ -28,7 +28,7 @@ static void queue_membership_event(struct adv_ucma_membership *m, int error)
 	adv_ucma_event_queue(&event);
 }
 
-/* 0, or why no group can be joined by the id's interface. */
+/* Returns 0, or why the id's interface can join no group. */
 static int check_interface(const struct adv_ucma_id *id)
 {
 	struct adv_ucma *u = id->channel->client->ucma;
@@ -37,7 +37,7 @@ static int check_interface(const struct adv_ucma_id *id)
 	if (!adv_ucma_find_gid(u, &adv_cm_id_local(id->cm)->ip, id->ifindex))
 		return ENODEV;
 	flags = adv_resolve_interface_flags(u->resolver, id->ifindex);
-	/* lo carries groups too, without saying so. */
+	/* lo carries multicast too, although it does not have the flag. */
 	return flags & (IFF_MULTICAST | IFF_LOOPBACK) ? 0 : EOPNOTSUPP;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the connection manager has, for tools. */
+/* Lists the connection manager's ids for tools. */
 #include <string.h>
 
 #include "daemon/ucma.h"
@@ -13,7 +13,7 @@ struct asker {
 	uid_t uid;
 };
 
-/* As the kernel numbers them, in include/rdma/rdma_cm.h. */
+/* The kernel's numbers of states, in include/rdma/rdma_cm.h. */
 static uint8_t state_of(const struct adv_ucma_id *id)
 {
 	enum {
@@ -60,7 +60,7 @@ static void describe_id(const struct adv_ucma_id *id, struct adv_object *out)
 	memcpy(out->cm_id.remote, &address, sizeof(address));
 }
 
-/* The ids of a client but for the *skip first of them. */
+/* Lists the ids of a client, except the first *skip. */
 static unsigned list_client_ids(const struct adv_ucma_client *c, uint64_t *skip,
 				struct adv_object *out, unsigned room)
 {
@@ -81,7 +81,7 @@ static unsigned list_client_ids(const struct adv_ucma_client *c, uint64_t *skip,
 	return count;
 }
 
-/* *from: how many were told before. */
+/* *from: how many ids earlier messages contained. */
 static unsigned list_objects(void *user, enum adv_resource_kind kind, uint64_t *from,
 			     struct adv_object *out, unsigned room)
 {

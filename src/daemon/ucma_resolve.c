@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdma_resolve_addr(3) and rdma_resolve_route(3). The way comes from the kernel's routing table at
- * once; the neighbour there may take time, so ids wait in a list ordered by when to look again.
+ * rdma_resolve_addr(3) and rdma_resolve_route(3). The kernel's routing table gives the route at
+ * once. The neighbour may take time, so ids wait in a list, ordered by the time of the next check.
  */
 #include "daemon/ucma_resolve.h"
 
@@ -15,14 +15,14 @@
 #define QUERIES_A_ROUND	  128
 #define INTERVAL_FIRST_MS 1
 #define INTERVAL_LAST_MS  100
-#define PACKET_LIFE_TIME  18 /* 1.07 s: what Linux says of RoCE (CMA_IBOE_PACKET_LIFETIME) */
+#define PACKET_LIFE_TIME  18 /* 1.07 s, as in Linux for RoCE (CMA_IBOE_PACKET_LIFETIME) */
 
 /* ---- the way ---- */
 
 static const struct adv_gid loopback4 = {.raw = {[10] = 0xff, [11] = 0xff, 127, 0, 0, 1}};
 static const struct adv_gid loopback6 = {.raw = {[15] = 1}};
 
-/* By which interface a packet has to leave, where the address alone does not say. */
+/* Finds the outgoing interface, if the address alone does not determine it. */
 static int outgoing_interface(const struct adv_ucma_id *id, const struct adv_cm_addr *to,
 			      uint32_t *ifindex)
 {
@@ -36,8 +36,8 @@ static int outgoing_interface(const struct adv_ucma_id *id, const struct adv_cm_
 }
 
 /*
- * The way from the id's address, or from any, to *to, whose wildcard becomes this machine. ENODEV:
- * it starts at an address that is none of the device's.
+ * Finds the route from the id's address, or from any, to *to. A wildcard *to becomes this machine.
+ * ENODEV: the source is not an address of the device.
  */
 static int find_way(const struct adv_ucma_id *id, struct adv_cm_addr *to, struct adv_way *way)
 {
@@ -60,8 +60,8 @@ static int find_way(const struct adv_ucma_id *id, struct adv_cm_addr *to, struct
 }
 
 /*
- * What a path from e to `to` carries. To ourselves no interface's wire is on the way. It may leave
- * by another interface than the one that has the source address, where that is known.
+ * Returns the MTU of the path from e to `to`. Packets to this machine cross no wire. They may leave
+ * by another interface than that of the source address.
  */
 static enum ibv_mtu mtu_of(const struct adv_ucma *u, const struct adv_gid_entry *e,
 			   const struct adv_cm_addr *to, uint32_t leaves_by)
@@ -79,7 +79,7 @@ static enum ibv_mtu mtu_of(const struct adv_ucma *u, const struct adv_gid_entry 
 	return IBV_MTU_256;
 }
 
-/* As iboe_get_rate() of the kernel. */
+/* As iboe_get_rate() in the kernel. */
 static uint8_t rate_of(const struct adv_gid_entry *e)
 {
 	if (e->speed_mbps >= 40000)
@@ -138,7 +138,7 @@ static void finish_query(struct adv_ucma_id *id, int error)
 	}
 }
 
-/* In the list's order; few are due before many others. */
+/* Inserts in the list's order. Few queries are due earlier than many others. */
 static void schedule_query(struct adv_ucma *u, struct adv_ucma_query *q, uint64_t now)
 {
 	struct adv_list *after = u->queries.prev;
@@ -163,7 +163,7 @@ static enum adv_neighbour look_up_neighbour(struct adv_ucma *u, struct adv_ucma_
 	adv_resolve_provoke(u->resolver, &q->to, &q->way);
 	q->provoked = true;
 	n = adv_resolve_neighbour(u->resolver, &q->way);
-	/* Still not asked for: there is nothing to be resolved on such an interface. */
+	/* The kernel still does not resolve it: this interface has no neighbours. */
 	return n == ADV_NEIGHBOUR_NONE ? ADV_NEIGHBOUR_KNOWN : n;
 }
 
@@ -236,7 +236,7 @@ static bool may_have_more_queries(const struct adv_ucma_client *c)
 	       (!c->ucma->daemon->system || c->session.turn.user->queries < ADV_UCMA_USER_QUERIES);
 }
 
-/* An id that is bound to nothing yet is bound, to the source where one is given. */
+/* Binds an unbound id, to the source if one is given. */
 static int bind_source(struct adv_ucma_client *c, struct adv_ucma_id *id,
 		       const union adv_ucma_sockaddr *source, const struct adv_cm_addr *to)
 {

@@ -13,19 +13,21 @@
 #include "host/ucma_protocol.h"
 
 #define ADV_UCMA_CLIENTS	 4096
-#define ADV_UCMA_USER_CLIENTS	 2048 /* of one user, where many are served */
+#define ADV_UCMA_USER_CLIENTS	 2048 /* of one user, if the daemon serves many */
 #define ADV_UCMA_PROCESS_CLIENTS 64   /* of one process */
 #define ADV_UCMA_CLIENT_IDS	 131072
-#define ADV_UCMA_USER_IDS	 262144 /* of one user, where many are served; those being ended too */
-/* Events not fetched; who has more is dropped. Each id may be established, disconnected, and
- * through with TIMEWAIT before a busy program comes to it. */
+#define ADV_UCMA_USER_IDS                                                                          \
+	262144 /* of one user, if the daemon serves many; ending ids count too                     \
+		*/
+/* Unfetched events; a client with more is dropped. Each id may be established, disconnected and
+ * through TIMEWAIT before a busy program fetches the events. */
 #define ADV_UCMA_CLIENT_EVENTS	 16384
 #define ADV_UCMA_ID_EVENTS	 3 /* and these for each id */
 #define ADV_UCMA_CLIENT_CHANNELS 8192
 #define ADV_UCMA_DESCRIPTORS	 2    /* of a client: the socket, the pidfd */
 #define ADV_UCMA_CLIENT_JOINS	 8192 /* multicast groups of its ids */
 #define ADV_UCMA_USER_JOINS	 16384
-#define ADV_UCMA_CLIENT_QUERIES	 4096 /* addresses that are being resolved */
+#define ADV_UCMA_CLIENT_QUERIES	 4096 /* addresses being resolved */
 #define ADV_UCMA_USER_QUERIES	 8192
 
 #define ADV_UCMA_HOP_LIMIT	 64 /* of routes and groups, as the kernel's */
@@ -41,18 +43,18 @@ struct adv_ucma {
 	int epoll;
 	bool more_to_send;
 	struct adv_list clients;
-	struct adv_list leaving; /* clients whose ids are being destroyed, so many a round */
-	struct adv_list queries; /* the next one due first */
+	struct adv_list leaving; /* clients whose ids are being destroyed, some in each round */
+	struct adv_list queries; /* ordered by due_ms */
 	unsigned client_count;	 /* of both lists */
 	unsigned id_count;
-	uint32_t id_numbers; /* given to ids */
+	uint32_t id_numbers; /* numbers given to ids */
 	unsigned channel_count;
 	unsigned channel_limit;
 	struct adv_gid_table gids; /* a copy */
 	struct adv_cm_faults *faults;
 };
 
-/* One socket of the protocol. */
+/* One socket of the protocol, and its objects. */
 struct adv_ucma_client {
 	struct adv_list link;
 	struct adv_ucma *ucma;
@@ -71,13 +73,13 @@ struct adv_ucma_channel {
 	struct adv_list link;
 	struct adv_ucma_client *client;
 	uint32_t handle;
-	int fd;	       /* our end; a byte for each event */
-	unsigned owed; /* bytes it had no room for */
-	unsigned ids;  /* that report here */
+	int fd;	       /* this end; one byte is sent for each event */
+	unsigned owed; /* bytes that are not sent yet */
+	unsigned ids;  /* that report to this channel */
 	struct adv_list events;
 };
 
-/* As the kernel's enum rdma_cm_state, but for what the engine knows better. */
+/* As enum rdma_cm_state of the kernel, except what the CM knows itself. */
 enum adv_ucma_state {
 	ADV_UCMA_IDLE,
 	ADV_UCMA_BOUND,
@@ -85,11 +87,11 @@ enum adv_ucma_state {
 	ADV_UCMA_ADDR_RESOLVED,
 	ADV_UCMA_ROUTE_QUERY,
 	ADV_UCMA_ROUTE_RESOLVED,
-	ADV_UCMA_CONNECT, /* there is or was a peer */
+	ADV_UCMA_CONNECT, /* has or had a peer */
 	ADV_UCMA_LISTEN,
 };
 
-/* A question to the kernel that takes time: in the states ADDR_QUERY and ROUTE_QUERY. */
+/* A query to the kernel that takes time: in the states ADDR_QUERY and ROUTE_QUERY. */
 struct adv_ucma_query {
 	struct adv_list link; /* of ucma->queries */
 	struct adv_gid to;
@@ -100,22 +102,22 @@ struct adv_ucma_query {
 	unsigned interval_ms;
 };
 
-/* An id: around the engine's, what the client and the kernel have to do with it. */
+/* An id: the CM's id, and its relation to the client and the kernel. */
 struct adv_ucma_id {
-	struct adv_list link; /* of its client's */
+	struct adv_list link; /* of its client's ids */
 	struct adv_ucma_channel *channel;
 	struct adv_cm_id *cm;
-	uint32_t handle; /* 0: its CONNECT_REQUEST was not fetched yet */
-	uint32_t number; /* no other of adverbd's has it, shown by tools (ucma_objects.c) */
+	uint32_t handle; /* 0: its CONNECT_REQUEST is not fetched yet */
+	uint32_t number; /* unique in this adverbd, shown by tools (ucma_objects.c) */
 	enum adv_ucma_state state;
 	unsigned bind_flags;
 	bool unanswered;	      /* a request neither accepted nor rejected */
-	bool adrift;		      /* ADDR_CHANGE was told */
+	bool adrift;		      /* ADDR_CHANGE was reported */
 	uint32_t ifindex;	      /* of its local address; 0: bound to no device */
-	struct adv_ucma_id *listener; /* until fetched */
-	struct adv_list request_link; /* of the listener's */
-	struct adv_list requests;     /* not fetched */
-	struct adv_list events;	      /* not fetched */
+	struct adv_ucma_id *listener; /* until the request is fetched */
+	struct adv_list request_link; /* of the listener's requests */
+	struct adv_list requests;     /* not fetched yet */
+	struct adv_list events;	      /* not fetched yet */
 	struct adv_list memberships;
 	struct adv_ucma_query query;
 };
@@ -125,20 +127,20 @@ struct adv_ucma_membership {
 	struct adv_ucma_id *id;
 	uint32_t handle;
 	struct adv_gid group;
-	bool lost; /* MULTICAST_ERROR was told */
+	bool lost; /* MULTICAST_ERROR was reported */
 };
 
-/* An event that waits to be fetched. */
+/* An event to be fetched. */
 struct adv_ucma_event {
 	struct adv_list channel_link;
 	struct adv_list id_link;
 	struct adv_ucma_id *id;
-	struct adv_ucma_membership *membership; /* of MULTICAST_*; else NULL */
-	uint32_t type;				/* enum rdma_cm_event_type, or librdmacm's own */
+	struct adv_ucma_membership *membership; /* for MULTICAST_*; else NULL */
+	uint32_t type; /* enum rdma_cm_event_type, or one of librdmacm's own */
 	int status;
 	uint64_t value;
 	struct adv_cm_conn_param
-		param; /* last: a queued event has room for it where it says much */
+		param; /* last: omitted from queued events that have no parameters */
 };
 
 #endif

@@ -14,7 +14,7 @@ void adv_users_init(struct adv_users *u, uint64_t (*clock_ns)(void), unsigned sh
 	u->share = share;
 }
 
-static void forget(struct adv_user *user)
+static void free_user(struct adv_user *user)
 {
 	adv_list_del(&user->link);
 	adv_list_del(&user->turn);
@@ -24,11 +24,11 @@ static void forget(struct adv_user *user)
 void adv_users_free(struct adv_users *u)
 {
 	while (!adv_list_empty(&u->list))
-		forget(adv_container_of(u->list.next, struct adv_user, link));
+		free_user(adv_container_of(u->list.next, struct adv_user, link));
 }
 
-/* Also forgets those that have nothing any more. */
-static struct adv_user *find(struct adv_users *u, uid_t uid)
+/* Also frees users that have nothing left. */
+static struct adv_user *find_user(struct adv_users *u, uid_t uid)
 {
 	struct adv_user *found = NULL;
 
@@ -36,14 +36,14 @@ static struct adv_user *find(struct adv_users *u, uid_t uid)
 		if (user->uid == uid)
 			found = user;
 		else if (!user->held && !user->ids)
-			forget(user);
+			free_user(user);
 	}
 	return found;
 }
 
 struct adv_user *adv_users_hold(struct adv_users *u, uid_t uid)
 {
-	struct adv_user *user = find(u, uid);
+	struct adv_user *user = find_user(u, uid);
 
 	if (!user) {
 		user = calloc(1, sizeof(*user));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The worker: one epoll loop, no threads, nothing in it blocks. */
+/* The worker: one epoll loop, one thread, and nothing in it blocks. */
 #include "daemon/worker.h"
 
 #include <errno.h>
@@ -27,9 +27,9 @@
 #include "daemon/snapshot.h"
 #include "daemon/ucma.h"
 
-#define EVENTS_A_ROUND	ADV_CLIENTS_MAX /* so that none waits for others to be looked at */
+#define EVENTS_A_ROUND	ADV_CLIENTS_MAX /* all of them, so that none has to wait a round */
 #define ACCEPTS_A_ROUND 64
-#define DEBOUNCE_MS	20 /* addresses come and go in groups */
+#define DEBOUNCE_MS	20 /* addresses change in groups */
 #define KEEPER_RETRY_MS 1000
 
 enum source { FROM_LISTENER, FROM_SIGNALS, FROM_KEEPER, FROM_NETLINK, FROM_UCMA, SOURCES };
@@ -41,9 +41,9 @@ struct worker {
 	int epoll;
 	int signals;
 	int netlink;
-	int spare; /* given up for a moment to refuse a client when descriptors run out */
+	int spare; /* closed for a moment to refuse a client when there are no descriptors */
 	bool quit;
-	bool told; /* to quit, by a signal */
+	bool told; /* a signal has requested the end */
 	/* Milliseconds of adv_clock_ms(); 0: not set. */
 	uint64_t leave_at;
 	uint64_t grace_ends;
@@ -52,7 +52,7 @@ struct worker {
 };
 
 /* In epoll's data, small numbers are sources; the others are sessions (daemon/session.h). */
-static int watch(struct worker *w, int fd, uint64_t data)
+static int watch_source(struct worker *w, int fd, uint64_t data)
 {
 	struct epoll_event e = {.events = EPOLLIN, .data.u64 = data};
 
@@ -94,7 +94,7 @@ static void watch_rooms(struct worker *w)
 	}
 }
 
-/* Out of descriptors: a client that waits in the queue is told by being closed. */
+/* Without descriptors: accepts and closes a waiting client, so that it does not wait. */
 static void shed_one(struct worker *w)
 {
 	int fd;
@@ -125,7 +125,7 @@ static void accept_clients(struct worker *w)
 	}
 }
 
-/* The keeper's end of the pair closed: it died. */
+/* The keeper has closed its end of the pair: it died. */
 static void keeper_readable(struct worker *w)
 {
 	char byte;
@@ -147,7 +147,7 @@ static void replace_keeper(struct worker *w)
 	adv_warn("the keeper died: starting another");
 	w->d->keeper = adv_keeper_replace(w->d);
 	w->keeper_at = 0;
-	if (w->d->keeper < 0 || watch(w, w->d->keeper, FROM_KEEPER) < 0) {
+	if (w->d->keeper < 0 || watch_source(w, w->d->keeper, FROM_KEEPER) < 0) {
 		adv_error("cannot start another keeper: %s", strerror(errno));
 		w->keeper_at = adv_clock_ms() + KEEPER_RETRY_MS;
 	}
@@ -191,7 +191,7 @@ static void on_client(struct worker *w, const struct epoll_event *e)
 	}
 }
 
-/* Slots whose clients did not resume in time. */
+/* Releases slots whose clients did not resume in time. */
 static void end_grace(struct worker *w)
 {
 	w->grace_ends = 0;
@@ -214,7 +214,7 @@ static void consider_leaving(struct worker *w, uint64_t now)
 		w->leave_at = now + w->d->linger_ms;
 	if (now < w->leave_at)
 		return;
-	accept_clients(w); /* somebody who came at the last moment */
+	accept_clients(w); /* a client that came at the last moment */
 	if (w->clients.count || adv_ucma_busy(w->clients.ucma))
 		w->leave_at = 0;
 	else
@@ -265,7 +265,7 @@ static int until_next(const struct worker *w)
 	return next <= now ? 0 : next - now > INT_MAX ? INT_MAX : (int)(next - now);
 }
 
-static int prepare(struct worker *w)
+static int prepare_worker(struct worker *w)
 {
 	unsigned descriptors, kept;
 	sigset_t set;
@@ -283,12 +283,13 @@ static int prepare(struct worker *w)
 	w->clients.ucma = adv_ucma_create(w->d, &w->users);
 	w->clients.pairs = adv_pairs_create(kept, w->d->system);
 	if (!w->clients.ucma || !w->clients.pairs || w->epoll < 0 || w->signals < 0 ||
-	    w->netlink < 0 || w->spare < 0 || watch(w, w->d->listener, FROM_LISTENER) < 0 ||
-	    watch(w, w->signals, FROM_SIGNALS) < 0 || watch(w, w->d->keeper, FROM_KEEPER) < 0 ||
-	    watch(w, w->netlink, FROM_NETLINK) < 0 ||
-	    watch(w, adv_ucma_fd(w->clients.ucma), FROM_UCMA) < 0)
+	    w->netlink < 0 || w->spare < 0 || watch_source(w, w->d->listener, FROM_LISTENER) < 0 ||
+	    watch_source(w, w->signals, FROM_SIGNALS) < 0 ||
+	    watch_source(w, w->d->keeper, FROM_KEEPER) < 0 ||
+	    watch_source(w, w->netlink, FROM_NETLINK) < 0 ||
+	    watch_source(w, adv_ucma_fd(w->clients.ucma), FROM_UCMA) < 0)
 		return -1;
-	/* What changed between the first look and the watch, or since a worker died. */
+	/* Changes between the first query and the watch, or since a worker died. */
 	w->publish_at = adv_clock_ms();
 	if (adv_slots_used(w->d->ledger))
 		w->grace_ends = w->publish_at + ADV_GRACE_MS;
@@ -318,11 +319,11 @@ int adv_worker_run(struct adv_daemon *d, int keeper)
 
 	prctl(PR_SET_NAME, "adverbd");
 	atomic_store(&d->ledger->worker_pid, (uint32_t)getpid());
-	memset(d->counters, 0, sizeof(d->counters)); /* another worker's descriptors, if any */
+	memset(d->counters, 0, sizeof(d->counters)); /* descriptors of another worker, if any */
 	d->keeper = keeper;
 	d->ledger->sockets = d->sockets;
 	adv_slots_resume_senders(d);
-	if (prepare(&w) < 0) {
+	if (prepare_worker(&w) < 0) {
 		adv_daemon_cannot_start(d, errno);
 		return 1;
 	}
@@ -346,8 +347,8 @@ int adv_worker_run(struct adv_daemon *d, int keeper)
 		drop_dead(&w);
 		watch_rooms(&w);
 	}
-	/* A signal may be meant for the starter's group, session or container, and clients may have
-	 * nothing to do with these. Who runs us by hand, or as a service, means us. */
+	/* A signal may be meant for the starter's group, session or container, which does not
+	 * concern the clients. A daemon in the foreground or of the system is meant itself. */
 	if (w.told && w.clients.count && !d->foreground && !d->system && adv_carrier_queue(d) >= 0)
 		atomic_store(&d->ledger->handed, 1);
 	atomic_store(&d->ledger->leaving, 1);

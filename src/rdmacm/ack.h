@@ -6,8 +6,9 @@
 #include "rdmacm/id_state.h"
 
 struct adv_rdma_event {
-	struct rdma_cm_event event;  /* first: what the application has */
-	struct adv_rdma_id *counted; /* whose it is: the listener's for a connection request */
+	struct rdma_cm_event event; /* first: the application's part */
+	struct adv_rdma_id
+		*counted; /* the id that counts it: the listener for a connection request */
 	struct adv_rdma_membership *membership;
 	uint8_t private_data[ADV_UCMA_MESSAGE_PRIVATE];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Where an id is and leads to: binding, resolving, listening. */
+/* Binding, resolving and listening. */
 #include <errno.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ ADV_EXPORT int rdma_resolve_addr(struct rdma_cm_id *cm_id, struct sockaddr *src_
 		memcpy(&m.body.addr.local, src_addr, src_len);
 	memcpy(&m.body.addr.remote, dst_addr, dst_len);
 	m.body.addr.timeout_ms = timeout_ms > 0 ? (uint32_t)timeout_ms : 0;
-	/* Before the event, which may come at once in another thread. */
+	/* Set before the event, which another thread may get at once. */
 	memcpy(&cm_id->route.addr.dst_storage, dst_addr, dst_len);
 	err = adv_rdma_id_ask(id, &m);
 	return adv_rdma_result(err ? err : adv_rdma_complete(id));
@@ -84,7 +84,7 @@ ADV_EXPORT int rdma_set_option(struct rdma_cm_id *cm_id, int level, int optname,
 
 	if (!cm_id || !optval || optlen == 0)
 		return adv_rdma_result(EINVAL);
-	/* Paths are what the routing table says. */
+	/* Paths come from the routing table only. */
 	if (level == RDMA_OPTION_IB && optname == RDMA_OPTION_IB_PATH)
 		return adv_rdma_result(EOPNOTSUPP);
 	if (level < 0 || optname < 0 || optlen > sizeof(m.body.option.data))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rdma_getaddrinfo(): getaddrinfo(3) in RDMA's structures. All fields are allocated one by one with
- * malloc(), as some programs make such structures themselves and let rdma_freeaddrinfo() free them.
- */
+/* rdma_getaddrinfo(): getaddrinfo(3) with RDMA's structures. Each field is allocated with
+ * malloc() on its own: some programs make such structures themselves and pass them to
+ * rdma_freeaddrinfo(). */
 #include <errno.h>
 #include <netdb.h>
 #include <stdbool.h>
@@ -34,7 +34,7 @@ static bool is_datagram(const struct rdma_addrinfo *hints)
 		(hints->ai_port_space == RDMA_PS_UDP || hints->ai_port_space == RDMA_PS_IPOIB));
 }
 
-/* 0, or the EAI_ code for hints that nothing fits. */
+/* Returns 0, or an EAI_ code if the hints contradict each other. */
 static int check_hints(const struct rdma_addrinfo *hints)
 {
 	bool datagram = is_datagram(hints);
@@ -69,7 +69,7 @@ static int check_hints(const struct rdma_addrinfo *hints)
 	}
 }
 
-/* QP type and port space: what the hints say, each from the other where only one is given. */
+/* QP type and port space from the hints; if only one is given, it determines the other. */
 static void set_type(struct rdma_addrinfo *rai, const struct rdma_addrinfo *hints)
 {
 	bool datagram = is_datagram(hints);
@@ -82,7 +82,7 @@ static void set_type(struct rdma_addrinfo *rai, const struct rdma_addrinfo *hint
 						  : RDMA_PS_TCP;
 }
 
-/* One result with what the hints say of the other end; NULL at no memory. */
+/* Returns one result with the hints' values for the other end; NULL: no memory. */
 static struct rdma_addrinfo *result_new(const struct rdma_addrinfo *hints)
 {
 	struct rdma_addrinfo *rai = calloc(1, sizeof(*rai));
@@ -99,7 +99,8 @@ static struct rdma_addrinfo *result_new(const struct rdma_addrinfo *hints)
 	return NULL;
 }
 
-static struct rdma_addrinfo *convert(const struct addrinfo *ai, const struct rdma_addrinfo *hints)
+static struct rdma_addrinfo *convert_result(const struct addrinfo *ai,
+					    const struct rdma_addrinfo *hints)
 {
 	struct rdma_addrinfo *rai = result_new(hints);
 	int err;
@@ -117,7 +118,7 @@ static struct rdma_addrinfo *convert(const struct addrinfo *ai, const struct rdm
 	return NULL;
 }
 
-/* No names: the addresses that are given, of either end or none, are the result. 0 or ENOMEM. */
+/* Without names, the given addresses of either end are the result. 0 or ENOMEM. */
 static int from_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo **res)
 {
 	struct rdma_addrinfo *rai = calloc(1, sizeof(*rai));
@@ -145,8 +146,8 @@ static int from_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo **
 	return 0;
 }
 
-static int resolve(const char *node, const char *service, const struct rdma_addrinfo *hints,
-		   struct rdma_addrinfo **res)
+static int resolve_names(const char *node, const char *service, const struct rdma_addrinfo *hints,
+			 struct rdma_addrinfo **res)
 {
 	struct addrinfo want = {
 		.ai_flags = (hints->ai_flags & RAI_PASSIVE ? AI_PASSIVE : 0) |
@@ -161,7 +162,7 @@ static int resolve(const char *node, const char *service, const struct rdma_addr
 	if (ret)
 		return ret;
 	for (struct addrinfo *ai = found; ai && !ret; ai = ai->ai_next) {
-		*end = convert(ai, hints);
+		*end = convert_result(ai, hints);
 		if (*end)
 			end = &(*end)->ai_next;
 		else
@@ -188,7 +189,7 @@ ADV_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 	*res = NULL;
 	if (!hints)
 		hints = &none;
-	/* There is no InfiniBand subnet administrator to be asked. */
+	/* There is no InfiniBand subnet administrator to query. */
 	if (hints->ai_flags & ADV_RAI_SA) {
 		errno = EOPNOTSUPP;
 		return -1;
@@ -196,7 +197,7 @@ ADV_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 	ret = check_hints(hints);
 	if (ret)
 		return ret;
-	return node || service ? resolve(node, service, hints, res) : from_hints(hints, res);
+	return node || service ? resolve_names(node, service, hints, res) : from_hints(hints, res);
 }
 
 ADV_EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rdma_resolve_addrinfo(3): names resolved into an event; rdma_write_cm_event(3). */
+/* rdma_resolve_addrinfo(3), which reports its result by an event; rdma_write_cm_event(3). */
 #include <errno.h>
 #include <netdb.h>
 
@@ -27,13 +27,13 @@ ADV_EXPORT int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_typ
 	return adv_rdma_result(write_event(adv_rdma_id_of(id), ADV_EVENT_USER, status, arg));
 }
 
-/* An event's status, of what rdma_getaddrinfo() returned. */
+/* Returns an event's status for a return value of rdma_getaddrinfo(). */
 static int status_of(int ret)
 {
 	switch (ret) {
 	case 0:
 		return 0;
-	case -1: /* EAI_BADFLAGS as well: both are the caller's mistake */
+	case -1: /* EAI_BADFLAGS too: both are errors of the caller */
 		return -EINVAL;
 	case EAI_MEMORY:
 		return -ENOMEM;
@@ -46,7 +46,7 @@ static int status_of(int ret)
 	}
 }
 
-/* Resolves in the caller's thread; success and failure alike are told by the event. */
+/* Resolves in the caller's thread. An event reports success or failure. */
 ADV_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *cm_id, const char *node,
 				     const char *service, const struct rdma_addrinfo *hints)
 {

@@ -19,7 +19,7 @@ static uint8_t at_most(uint8_t value, uint8_t limit)
 	return value < limit ? value : limit;
 }
 
-/* EINVAL where the device cannot do what is asked for, or the QP is not known. */
+/* EINVAL if the device does not support the values, or if the QP is not known. */
 static int check_param(const struct adv_rdma_id *id, const struct rdma_conn_param *param)
 {
 	if (!id->device || (!id->id.qp && !param))
@@ -35,7 +35,7 @@ static int check_param(const struct adv_rdma_id *id, const struct rdma_conn_para
 	return 0;
 }
 
-/* What connect and accept send. EINVAL: too much private data. */
+/* Fills in the parameters of connect and accept. EINVAL: too much private data. */
 static int fill_conn(const struct adv_rdma_id *id, struct adv_ucma_conn *conn,
 		     const struct rdma_conn_param *param)
 {
@@ -85,7 +85,7 @@ ADV_EXPORT int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *pa
 	return adv_rdma_result(err ? err : adv_rdma_complete(id));
 }
 
-/* The QP can receive and send before the peer learns of it. */
+/* The QP can receive and send before the peer gets the message. */
 static int make_ready(struct adv_rdma_id *id)
 {
 	int err = adv_rdma_qp_to_rtr(id, id->responder_resources);
@@ -93,7 +93,7 @@ static int make_ready(struct adv_rdma_id *id)
 	return err ? err : adv_rdma_qp_to_rts(id, id->initiator_depth);
 }
 
-/* From when it is accepted on an id has events. */
+/* An id has events from the moment it is accepted. */
 static int send_accept(struct adv_rdma_id *id, struct adv_ucma_message *m)
 {
 	bool before;
@@ -209,7 +209,7 @@ ADV_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
 		return adv_rdma_result(err);
 	adv_rdma_request(&m, ADV_UCMA_CMD_DISCONNECT, id->handle);
 	err = adv_rdma_id_ask(id, &m);
-	/* The peer was first, or there never was a connection: nothing is left to be done. */
+	/* The peer disconnected first, or there was no connection: nothing is left to do. */
 	if (err == EINVAL && id->connecting)
 		err = 0;
 	adv_rdma_lock(id->connection);
@@ -220,7 +220,7 @@ ADV_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
 	return adv_rdma_result(err);
 }
 
-/* For QPs that librdmacm does not know: rdma_set_local_ece(3). */
+/* For QPs that were not made by librdmacm: rdma_set_local_ece(3). */
 ADV_EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
 	if (!id || id->qp || !ece || !ece->vendor_id || ece->comp_mask)

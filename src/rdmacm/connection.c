@@ -12,14 +12,14 @@
 #include "rdmacm/device.h"
 
 #define ANSWER_WAIT_MS                                                                             \
-	20000 /* a daemon that is starved may take its time; one that hangs is dead */
+	20000 /* a busy machine may delay the daemon's answer; after this time the daemon hangs */
 
 static pthread_mutex_t current_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct adv_rdma_connection *current;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* The daemon must see the parent's end although the child lives on: its copy of the socket goes.
- * Those of the channels are the application's. */
+/* The child closes its copy of the socket, so that the daemon sees when the parent closes its own.
+ * The channels' sockets belong to the application. */
 static void after_fork_in_child(void)
 {
 	pthread_mutex_init(&current_lock, NULL);
@@ -38,7 +38,7 @@ static void register_fork_handler(void)
 	pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
-/* A socket to the daemon's connection manager, or -1 and errno. */
+/* Opens a socket to the daemon's connection manager. -1 and errno. */
 static int open_socket(void)
 {
 	char why[ADV_CONTROL_TEXT_LEN];
@@ -86,7 +86,7 @@ static void drop_reference(struct adv_rdma_connection *c)
 	free(c);
 }
 
-/* Whether the daemon has closed the socket since the last request. */
+/* True if the daemon has closed the socket since the last request. */
 static bool has_ended(struct adv_rdma_connection *c)
 {
 	struct pollfd p = {.fd = c->sock, .events = POLLIN};
@@ -102,7 +102,7 @@ static void mark_dead(struct adv_rdma_connection *c)
 	adv_warn("connection manager: adverbd closed the connection");
 	adv_rdma_device_renew();
 	adv_sys_shutdown(c->sock, SHUT_RDWR);
-	/* Whoever waits for an event is to wake up. */
+	/* Wakes threads that wait for an event. */
 	adv_list_for_each(const struct adv_rdma_waiter, waiter, &c->waiters, link)
 		adv_sys_shutdown(waiter->fd, SHUT_RDWR);
 }
@@ -160,7 +160,7 @@ void adv_rdma_request(struct adv_ucma_message *m, enum adv_ucma_command type, ui
 	m->id = id;
 }
 
-/* The descriptor that came along, or -1. */
+/* Returns the descriptor that came with a message, or -1. */
 static int take_descriptor(struct msghdr *msg)
 {
 	struct cmsghdr *h = CMSG_FIRSTHDR(msg);
@@ -172,10 +172,10 @@ static int take_descriptor(struct msghdr *msg)
 	return fd;
 }
 
-/* One message within the time an answer may take: its length, 0 at the end, or -1. */
+/* Receives one message within the time for an answer. Returns its length, 0 at the end, or -1. */
 static ssize_t receive_answer(int sock, struct adv_ucma_message *m, int *fd)
 {
-	/* Room for one descriptor: the kernel closes what there is no room for. */
+	/* Room for one descriptor; the kernel closes further ones. */
 	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
 	struct iovec iov = {m, sizeof(*m)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
@@ -197,7 +197,7 @@ static ssize_t receive_answer(int sock, struct adv_ucma_message *m, int *fd)
 	return n;
 }
 
-/* True where *m is the answer to the request of this type and number. */
+/* True if *m is the answer to the request of this type and number. */
 static bool exchange_messages(struct adv_rdma_connection *c, struct adv_ucma_message *m, int *fd)
 {
 	uint16_t type = m->type;

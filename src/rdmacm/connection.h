@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * This process's connection with adverbd for connection management: host/ucma_protocol.h.
+ * This process's connection to adverbd for connection management: host/ucma_protocol.h.
  *
- * One connection serves all event channels and ids that are made while it lives. When the
- * daemon goes away the connection is dead for ever, and what was made on it with it; the next
- * channel gets a new one. In a child of fork() the parent's connection is dead too.
+ * One connection serves all event channels and ids that are made while it exists. When the daemon
+ * exits, the connection and the objects made on it are dead; the next channel gets a new
+ * connection. In a child of fork() the parent's connection is dead too.
  *
- * Lock: a connection has one, which covers the requests on it, its channels and ids, and the
- * counting of events. Nobody waits for anything with it held but for the daemon's answer, which
- * comes at once; no call into libibverbs is made with it held.
+ * A connection has one lock. It covers the requests on it, its channels and ids, and the counting
+ * of events. A thread that holds it waits for nothing except the daemon's answer, which comes at
+ * once, and does not call libibverbs.
  */
 #ifndef ADV_RDMACM_CONNECTION_H
 #define ADV_RDMACM_CONNECTION_H
@@ -30,17 +30,18 @@ struct adv_rdma_waiter {
 
 struct adv_rdma_connection {
 	pthread_mutex_t lock;
-	unsigned refs; /* of channels, and 1 of being the current one; the module's own lock */
+	unsigned refs; /* of channels, and 1 while it is the current one; covered by the module's
+			  own lock */
 	int sock;
 	uint32_t serial;
 	bool dead;
-	bool foreign;			       /* the parent's */
+	bool foreign;			       /* the parent's, in a child of fork() */
 	struct adv_list waiters;	       /* of its channels */
-	struct adv_list ids[ADV_RDMA_BUCKETS]; /* struct adv_rdma_id, by handle */
+	struct adv_list ids[ADV_RDMA_BUCKETS]; /* of struct adv_rdma_id, by handle */
 };
 
-/* The connection that new channels use, made where there is none or the last is dead: starts the
- * daemon where none runs. A reference; NULL and errno (ENODEV: no daemon to be had). */
+/* Returns a reference to the connection for new channels. Makes it if there is none or the last is
+ * dead, and starts the daemon if none runs. NULL and errno (ENODEV: no daemon). */
 struct adv_rdma_connection *adv_rdma_connection_get(void);
 void adv_rdma_connection_put(struct adv_rdma_connection *c);
 
@@ -51,13 +52,13 @@ void adv_rdma_unlock(struct adv_rdma_connection *c);
 void adv_rdma_request(struct adv_ucma_message *m, enum adv_ucma_command type, uint32_t id);
 
 /*
- * Asks and waits for the answer, which replaces the request in *m. *fd: the descriptor that came
- * with it, the caller's, or -1; fd may be NULL. With the lock held. 0 or errno: the daemon's,
- * or ENODEV where the connection is, or has just become, dead.
+ * Sends a request and waits for the answer, which replaces the request in *m. *fd: the descriptor
+ * that came with it, the caller's, or -1; fd may be NULL. With the lock held. Returns 0 or errno:
+ * the daemon's, or ENODEV if the connection is, or has just become, dead.
  */
 int adv_rdma_ask(struct adv_rdma_connection *c, struct adv_ucma_message *m, int *fd);
 
-/* The same without the lock held. */
+/* As adv_rdma_ask(), without the lock held. */
 int adv_rdma_ask_alone(struct adv_rdma_connection *c, struct adv_ucma_message *m);
 
 #endif

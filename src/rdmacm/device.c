@@ -16,7 +16,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct adv_rdma_device *current;
 static atomic_bool stale;
 
-static uint8_t limit(int value)
+static uint8_t limit_depth(int value)
 {
 	return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
 }
@@ -52,8 +52,8 @@ static struct adv_rdma_device *open_device(void)
 		err = d->pd ? 0 : errno;
 	}
 	if (!err) {
-		d->max_responder_resources = limit(attr.max_qp_rd_atom);
-		d->max_initiator_depth = limit(attr.max_qp_init_rd_atom);
+		d->max_responder_resources = limit_depth(attr.max_qp_rd_atom);
+		d->max_initiator_depth = limit_depth(attr.max_qp_init_rd_atom);
 		return d;
 	}
 	ibv_close_device(d->verbs);
@@ -65,15 +65,14 @@ free_device:
 	return NULL;
 }
 
-/* Opens the next one in place of the current. False: errno, and the current is as stale as before.
- */
-static bool renew(void)
+/* Opens a new device in place of the current one. False: errno, and the current one stays stale. */
+static bool renew_device(void)
 {
 	struct adv_rdma_device *d = open_device();
 
 	if (!d)
 		return false;
-	d->older = current; /* its users go on with it: it is never closed */
+	d->older = current; /* its users continue with it, so it is never closed */
 	current = d;
 	return true;
 }
@@ -84,7 +83,7 @@ struct adv_rdma_device *adv_rdma_device(void)
 
 	pthread_mutex_lock(&lock);
 	if (atomic_exchange(&stale, false) || !current) {
-		if (renew())
+		if (renew_device())
 			d = current;
 		else
 			atomic_store(&stale, true);

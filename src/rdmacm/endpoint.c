@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Endpoints: ids made from what rdma_getaddrinfo() found, for calls that wait. */
+/* Endpoints: ids made from a result of rdma_getaddrinfo(), for synchronous calls. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 
 #define RESOLVE_MS 2000
 
-static int passive(struct adv_rdma_id *id, const struct rdma_addrinfo *res, struct ibv_pd *pd,
-		   const struct ibv_qp_init_attr *attr)
+static int set_up_passive(struct adv_rdma_id *id, const struct rdma_addrinfo *res,
+			  struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	if (rdma_bind_addr(&id->id, res->ai_src_addr))
 		return errno;
@@ -29,10 +29,10 @@ static int passive(struct adv_rdma_id *id, const struct rdma_addrinfo *res, stru
 	return 0;
 }
 
-static int active(struct adv_rdma_id *id, const struct rdma_addrinfo *res, struct ibv_pd *pd,
-		  struct ibv_qp_init_attr *attr)
+static int set_up_active(struct adv_rdma_id *id, const struct rdma_addrinfo *res, struct ibv_pd *pd,
+			 struct ibv_qp_init_attr *attr)
 {
-	/* Private data that the address asks for; no length of it fits in a message but these. */
+	/* Private data from the address. A longer one fits in no message. */
 	if (res->ai_connect_len > UINT8_MAX)
 		return EINVAL;
 	if (rdma_resolve_addr(&id->id, res->ai_src_addr, res->ai_dst_addr, RESOLVE_MS))
@@ -72,9 +72,9 @@ ADV_EXPORT int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *res,
 	if (err)
 		return adv_rdma_result(err);
 	if (res->ai_flags & RAI_PASSIVE)
-		err = passive(adv_rdma_id_of(made), res, pd, attr);
+		err = set_up_passive(adv_rdma_id_of(made), res, pd, attr);
 	else
-		err = active(adv_rdma_id_of(made), res, pd, attr);
+		err = set_up_active(adv_rdma_id_of(made), res, pd, attr);
 	if (err) {
 		rdma_destroy_ep(made);
 		return adv_rdma_result(err);
@@ -92,7 +92,8 @@ ADV_EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
 	rdma_destroy_id(id);
 }
 
-/* What became of waiting for a request; the event is the new id's, or the listener's. */
+/* Checks the event that ended the wait for a request. It belongs to the new id, or to the
+ * listener. */
 static int take_request(struct adv_rdma_id *listen, struct rdma_cm_event *event)
 {
 	struct ibv_qp_init_attr attr;

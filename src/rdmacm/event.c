@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events. The daemon's event is fetched and counted for its id in one step under the
- * connection's lock: who destroys the id either comes before, and the daemon has none of its
- * events any more, or waits until this one is acked. What the event means for the id and its QP
- * is done after that, in the thread that asked for events, without the lock.
+ * Events. The daemon's event is fetched and counted for its id in one step under the connection's
+ * lock. A thread that destroys the id comes either before that, and the daemon has no events of the
+ * id any more, or waits until this event is acknowledged. The thread that fetches the event then
+ * applies it to the id and its QP, without the lock.
  */
 #include "rdmacm/event.h"
 
@@ -20,7 +20,7 @@
 #include "rdmacm/qp.h"
 #include "rdmacm/route.h"
 
-#define MLID_FIRST 0xc000 /* of the LIDs for groups */
+#define MLID_FIRST 0xc000 /* the first multicast LID */
 
 /* With the lock held. */
 static void count_event(struct adv_rdma_event *e, struct adv_rdma_id *id)
@@ -39,14 +39,14 @@ static struct adv_rdma_membership *find_membership(struct adv_rdma_id *id, uint6
 	return NULL;
 }
 
-/* A request has made an id of its own. */
+/* Makes the id of a new request. */
 static int fetched_request(struct adv_rdma_event *e, const struct adv_ucma_message *m)
 {
 	struct adv_rdma_id *listen = e->counted;
 	enum ibv_qp_type qp_type = listen->id.qp_type;
 	struct adv_rdma_id *id;
 
-	/* A listener for connections of either kind is one for RC. */
+	/* A listener for RC accepts UC too. */
 	if (qp_type == IBV_QPT_RC && m->body.event.qp_type == IBV_QPT_UC)
 		qp_type = IBV_QPT_UC;
 	id = adv_rdma_id_of_request(listen, m->id, qp_type);
@@ -58,8 +58,8 @@ static int fetched_request(struct adv_rdma_event *e, const struct adv_ucma_messa
 }
 
 /*
- * The daemon's next event of the channel, counted. With the lock held. 0; EAGAIN: there is none, or
- * none that the application is to see; ENODEV: the daemon has gone; ENOMEM.
+ * Fetches and counts the daemon's next event of the channel. With the lock held. 0; EAGAIN: there
+ * is none, or none for the application; ENODEV: the daemon has exited; ENOMEM.
  */
 static int fetch_event(struct adv_rdma_channel *ch, struct adv_rdma_event *e,
 		       struct adv_ucma_message *m)
@@ -78,7 +78,7 @@ static int fetch_event(struct adv_rdma_channel *ch, struct adv_rdma_event *e,
 	e->event.status = m->body.event.status;
 	request = e->event.event == RDMA_CM_EVENT_CONNECT_REQUEST;
 	id = adv_rdma_id_find(c, request ? m->body.event.listen : m->id);
-	/* Nobody knows of a request yet that has ended before it was accepted. */
+	/* The application does not know of a request that has ended before it was accepted. */
 	if (!id || (id->unaccepted && e->event.event != RDMA_CM_EVENT_DEVICE_REMOVAL))
 		return EAGAIN;
 	if (e->event.event == RDMA_CM_EVENT_MULTICAST_JOIN ||
@@ -94,8 +94,8 @@ static int fetch_event(struct adv_rdma_channel *ch, struct adv_rdma_event *e,
 	return request ? fetched_request(e, m) : 0;
 }
 
-/* The daemon has gone, and with it the device: each id learns it once. With the lock held. 0, or
- * ENODEV: all know it. */
+/* The daemon has exited, so the device is removed: each id gets this event once. With the lock
+ * held. 0, or ENODEV: all ids have had it. */
 static int fetch_removal(struct adv_rdma_channel *ch, struct adv_rdma_event *e,
 			 struct adv_ucma_message *m)
 {
@@ -169,7 +169,7 @@ static void set_event_param(struct adv_rdma_event *e, const struct adv_ucma_mess
 		set_conn_param(e, &m->body.event.conn);
 }
 
-/* 0 or errno; the application is not told of a request that cannot be served. */
+/* 0 or errno. The application does not see a request that cannot be served. */
 static int on_request(struct adv_rdma_event *e, const struct adv_ucma_message *m)
 {
 	struct adv_rdma_id *id = adv_rdma_id_of(e->event.id);
@@ -227,7 +227,7 @@ static void on_join(struct adv_rdma_event *e)
 	struct rdma_cm_id *id = e->event.id;
 	int err = 0;
 
-	/* On RoCE no LID is needed; ours tells ibv_attach_mcast() of the id's interface. */
+	/* RoCE needs no LID; this one tells ibv_attach_mcast() the id's interface. */
 	e->event.param.ud.ah_attr.dlid =
 		(uint16_t)(MLID_FIRST + e->event.param.ud.ah_attr.grh.sgid_index);
 	m->mgid = e->event.param.ud.ah_attr.grh.dgid;
@@ -242,8 +242,8 @@ static void on_join(struct adv_rdma_event *e)
 	e->event.status = -err;
 }
 
-/* What follows the library's own CONNECT_ERROR is no news. Another thread may have reported that.
- */
+/* Events after the library's own CONNECT_ERROR are not reported. Another thread may have reported
+ * that. */
 static bool has_failed(struct adv_rdma_id *id)
 {
 	bool failed;
@@ -254,7 +254,7 @@ static bool has_failed(struct adv_rdma_id *id)
 	return failed;
 }
 
-/* What rdma_disconnect() goes by. */
+/* Records the state for rdma_disconnect(). */
 static void note_state(struct adv_rdma_event *e)
 {
 	adv_rdma_lock(e->counted->connection);
@@ -265,7 +265,7 @@ static void note_state(struct adv_rdma_event *e)
 	adv_rdma_unlock(e->counted->connection);
 }
 
-/* What the event means for its id. False: the application is not to see it. */
+/* Applies the event to its id. False: the application does not get the event. */
 static bool process_event(struct adv_rdma_event *e, const struct adv_ucma_message *m)
 {
 	set_event_param(e, m);
@@ -302,7 +302,8 @@ static bool process_event(struct adv_rdma_event *e, const struct adv_ucma_messag
 	return true;
 }
 
-/* One event after `token` of adv_rdma_channel_wait(): 0, or errno (EAGAIN: none after all). */
+/* Takes one event after adv_rdma_channel_wait() returned `token`. 0 or errno (EAGAIN: none after
+ * all). */
 static int take_event(struct adv_rdma_channel *ch, int token, struct rdma_cm_event **event)
 {
 	struct adv_rdma_event *e = calloc(1, sizeof(*e));
@@ -346,8 +347,8 @@ static void release_channel(void *channel)
 	adv_rdma_channel_release(channel);
 }
 
-/* Programs destroy a channel while a thread of theirs waits on it: that one waits on, and what it
- * waits on stays. */
+/* A program may destroy a channel while one of its threads waits on it: the thread keeps waiting,
+ * and its reference keeps the channel. */
 ADV_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
 	struct adv_rdma_channel *ch = adv_rdma_channel_of(channel);

@@ -5,8 +5,8 @@
 
 #include "rdmacm/id_state.h"
 
-/* A synchronous id waits for its event, which becomes id.event; nothing is done for others.
- * errno: of the event's status; ECONNREFUSED for a rejection. */
+/* Waits for the event of a synchronous id, which becomes id.event. Does nothing for others. Returns
+ * 0 or errno: that of the event's status; ECONNREFUSED for a rejection. */
 int adv_rdma_complete(struct adv_rdma_id *id);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Exporting: librdmacm.map says which names make the ABI. */
+/* Exported symbols: librdmacm.map lists the names of the ABI. */
 #ifndef ADV_RDMACM_EXPORT_H
 #define ADV_RDMACM_EXPORT_H
 

@@ -28,7 +28,7 @@ static struct adv_rdma_id *alloc_id(struct adv_rdma_channel *ch, void *context,
 	return id;
 }
 
-/* From now on events find it. With the lock held. */
+/* Makes events find the id. With the lock held. */
 static void insert_id(struct adv_rdma_id *id, uint32_t handle)
 {
 	adv_rdma_id_enter(id, handle);
@@ -99,7 +99,7 @@ ADV_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm
 		adv_rdma_id_create(channel, id, context, ps, datagram ? IBV_QPT_UD : IBV_QPT_RC));
 }
 
-/* The request's id exists at the daemon already. */
+/* The daemon has made the request's id already. */
 struct adv_rdma_id *adv_rdma_id_of_request(struct adv_rdma_id *listen, uint32_t handle,
 					   enum ibv_qp_type qp_type)
 {
@@ -124,7 +124,7 @@ static void unlock_connection(void *connection)
 
 void adv_rdma_id_wait(struct adv_rdma_id *id, const unsigned *completed, const unsigned *reported)
 {
-	/* In a child of fork() nobody acks what the parent's other threads have. */
+	/* In a child of fork() the parent's other threads, which hold events, do not exist. */
 	pthread_cleanup_push(unlock_connection, id->connection);
 	while (*completed < *reported && !id->connection->foreign)
 		pthread_cond_wait(&id->acked, &id->connection->lock);
@@ -154,7 +154,8 @@ ADV_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
 	return 0;
 }
 
-/* The daemon's answer and the lists change together, so that no event gets lost on the way. */
+/* The daemon's answer and the lists change under one lock, so that no event is lost between
+ * them. */
 static int change_channel(struct adv_rdma_id *id, struct adv_rdma_channel *to, bool sync)
 {
 	struct adv_ucma_message m;

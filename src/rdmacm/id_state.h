@@ -21,7 +21,7 @@
 struct adv_rdma_channel;
 
 struct adv_rdma_id {
-	struct rdma_cm_id id; /* first: what the application has */
+	struct rdma_cm_id id; /* first: the application's part */
 	struct adv_rdma_connection *connection;
 	struct adv_rdma_channel *channel; /* the same as id.channel */
 	uint32_t handle;
@@ -30,24 +30,24 @@ struct adv_rdma_id {
 	pthread_cond_t acked;
 	unsigned reported; /* events handed to the application */
 	unsigned completed;
-	bool sync;	    /* its channel is its own, and every call waits for its event */
-	bool ended;	    /* the daemon knows it no more */
+	bool sync;	    /* its channel is its own, and each call waits for its event */
+	bool ended;	    /* the daemon has destroyed its id */
 	bool removed;	    /* DEVICE_REMOVAL was reported */
-	bool unaccepted;    /* made by a request that is not answered yet: it has no events */
+	bool unaccepted;    /* the id of a request that is not answered yet: it has no events */
 	bool connecting;    /* connect or accept has been called */
-	bool connected;	    /* ESTABLISHED was reported, or rdma_establish() has worked */
+	bool connected;	    /* ESTABLISHED was reported, or rdma_establish() has succeeded */
 	bool disconnected;  /* DISCONNECTED was reported */
-	bool connect_error; /* CONNECT_ERROR was reported by the library itself */
-	struct adv_rdma_device *device; /* NULL until id.verbs is */
+	bool connect_error; /* the library itself reported CONNECT_ERROR */
+	struct adv_rdma_device *device; /* NULL as long as id.verbs is */
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	struct ibv_ece local_ece;
 	struct ibv_ece remote_ece;
 	struct adv_list memberships;
-	struct ibv_qp_init_attr *passive_qp; /* of an endpoint: for those that it will accept */
-	void *connect_data;		     /* of struct rdma_addrinfo: goes before private data */
+	struct ibv_qp_init_attr *passive_qp; /* of an endpoint: for the ids that it accepts */
+	void *connect_data; /* of struct rdma_addrinfo: precedes the private data */
 	uint8_t connect_len;
-	bool resolving; /* rdma_resolve_addrinfo() until rdma_query_addrinfo() */
+	bool resolving; /* from rdma_resolve_addrinfo() to rdma_query_addrinfo() */
 	struct rdma_addrinfo *resolved;
 };
 
@@ -57,9 +57,9 @@ struct adv_rdma_membership {
 	uint64_t handle;
 	union adv_ucma_sockaddr addr;
 	void *context;
-	union ibv_gid mgid; /* this and the LID of MULTICAST_JOIN */
+	union ibv_gid mgid; /* this and mlid come from MULTICAST_JOIN */
 	uint16_t mlid;
-	bool attached; /* the id's QP is */
+	bool attached; /* the id's QP is attached */
 	bool send_only;
 	unsigned reported;
 	unsigned completed;

@@ -9,8 +9,8 @@
 #include "rdmacm/id.h"
 #include "rdmacm/route.h"
 
-static int join(struct rdma_cm_id *cm_id, const struct sockaddr *addr, uint32_t flags,
-		void *context)
+static int join_group(struct rdma_cm_id *cm_id, const struct sockaddr *addr, uint32_t flags,
+		      void *context)
 {
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
 	socklen_t len = adv_rdma_addr_len(addr);
@@ -29,7 +29,7 @@ static int join(struct rdma_cm_id *cm_id, const struct sockaddr *addr, uint32_t 
 	adv_rdma_request(&m, ADV_UCMA_CMD_JOIN, id->handle);
 	m.body.join.addr = membership->addr;
 	m.body.join.join_flags = flags;
-	/* Listed before anybody can fetch the event. */
+	/* Listed before any thread can fetch the event. */
 	adv_rdma_lock(id->connection);
 	err = id->ended ? ENODEV : adv_rdma_ask(id->connection, &m, NULL);
 	if (!err) {
@@ -46,7 +46,7 @@ static int join(struct rdma_cm_id *cm_id, const struct sockaddr *addr, uint32_t 
 
 ADV_EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
 {
-	return adv_rdma_result(join(id, addr, RDMA_MC_JOIN_FLAG_FULLMEMBER, context));
+	return adv_rdma_result(join_group(id, addr, RDMA_MC_JOIN_FLAG_FULLMEMBER, context));
 }
 
 ADV_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr,
@@ -60,12 +60,12 @@ ADV_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join
 		return adv_rdma_result(ENOTSUP);
 	if ((attr->comp_mask & both) != both || attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
 		return adv_rdma_result(EINVAL);
-	return adv_rdma_result(join(id, attr->addr, attr->join_flags, context));
+	return adv_rdma_result(join_group(id, attr->addr, attr->join_flags, context));
 }
 
-/* Takes the membership of this address off the list. */
-static struct adv_rdma_membership *unlist(struct adv_rdma_id *id, const struct sockaddr *addr,
-					  socklen_t len)
+/* Removes the membership of this address from the list. */
+static struct adv_rdma_membership *remove_membership(struct adv_rdma_id *id,
+						     const struct sockaddr *addr, socklen_t len)
 {
 	struct adv_rdma_membership *found = NULL;
 
@@ -92,7 +92,7 @@ ADV_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id, struct sockaddr *a
 
 	if (!cm_id || !len)
 		return adv_rdma_result(EINVAL);
-	membership = unlist(id, addr, len);
+	membership = remove_membership(id, addr, len);
 	if (!membership)
 		return adv_rdma_result(EADDRNOTAVAIL);
 	adv_rdma_request(&m, ADV_UCMA_CMD_LEAVE, id->handle);
@@ -101,7 +101,7 @@ ADV_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id, struct sockaddr *a
 	adv_rdma_lock(id->connection);
 	adv_rdma_id_wait(id, &membership->completed, &membership->reported);
 	adv_rdma_unlock(id->connection);
-	/* Only now is it sure that no thread is about to attach it. */
+	/* From here on no thread can attach it. */
 	if (cm_id->qp && membership->attached)
 		ibv_detach_mcast(cm_id->qp, &membership->mgid, membership->mlid);
 	free(membership);

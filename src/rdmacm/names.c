@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What can be told of an identifier or an event as it is. */
+/* Names of events; ports of ids. */
 #include <netinet/in.h>
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* QPs of ids: made with what their maker left out, and moved through their states. */
+/* QPs of ids: created with defaults for missing attributes, and modified through their states. */
 #include "rdmacm/qp.h"
 
 #include <errno.h>
@@ -32,7 +32,8 @@ ADV_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr
 	return adv_rdma_result(adv_rdma_qp_attr(adv_rdma_id_of(id), attr->qp_state, attr, mask));
 }
 
-/* The attributes that a QP of this type does not have, although one of the id's type may. */
+/* Returns the attributes that a QP of this type does not have, although the id's type may have
+ * them. */
 static int not_of_type(enum ibv_qp_type type)
 {
 	const int requester = IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
@@ -76,7 +77,7 @@ int adv_rdma_qp_to_rtr(struct adv_rdma_id *id, uint8_t responder_resources)
 
 	if (!id->id.qp)
 		return 0;
-	/* The peer's wishes decide about the access flags: INIT once more. */
+	/* The peer's request determines the access flags: INIT again. */
 	err = adv_rdma_qp_to_init(id);
 	if (!err)
 		err = adv_rdma_qp_attr(id, IBV_QPS_RTR, &attr, &mask);
@@ -123,7 +124,7 @@ static int ready_datagrams(struct adv_rdma_id *id, struct ibv_qp *qp)
 	return err;
 }
 
-/* What the QP offers, and what it is told of the peer's offer. */
+/* Sets what the QP offers, and gives it the peer's offer. */
 static int exchange_ece(struct adv_rdma_id *id, struct ibv_qp *qp)
 {
 	struct ibv_ece ece = {0};
@@ -143,7 +144,7 @@ static int exchange_ece(struct adv_rdma_id *id, struct ibv_qp *qp)
 	return 0;
 }
 
-/* Fills in what the maker of the QP left to the id; EINVAL where the two contradict. */
+/* Fills in the attributes that the caller has left to the id; EINVAL if the two contradict. */
 static int complete_attr(struct adv_rdma_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	struct rdma_cm_id *cm_id = &id->id;
@@ -207,7 +208,7 @@ ADV_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 
 	if (!id || !attr)
 		return adv_rdma_result(EINVAL);
-	/* The one structure begins as the other. */
+	/* The larger structure begins with the members of the smaller one. */
 	memcpy(&ex, attr, sizeof(*attr));
 	ex.comp_mask = IBV_QP_INIT_ATTR_PD;
 	ex.pd = pd;

@@ -35,7 +35,7 @@ static void set_addr(struct sockaddr_storage *to, const union adv_ucma_sockaddr 
 	}
 }
 
-/* The one path that there is, as a path record. */
+/* Sets the only path, as a path record. */
 static int set_path(struct rdma_cm_id *id, const struct adv_ucma_route *route)
 {
 	struct ibv_sa_path_rec *path = id->route.path_rec;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The calls of <rdma/rsocket.h>: each finds its rsocket and hands over to its kind. */
+/* The calls of <rdma/rsocket.h>. Each finds its rsocket and calls the functions of its kind. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* In a child, which has this thread only. */
+/* The child has this thread only. */
 static void after_fork_in_child(void)
 {
 	adv_rs_table_forget();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ending a stream. Either end may stop sending (SHUTDOWN); who stops both ways, or second, says
- * DISCONNECT. Closing waits until the peer's hardware has what was sent: nobody sends it again
- * once this process has gone.
+ * The end of a stream. Either end may stop sending (SHUTDOWN). The end that stops both directions,
+ * or stops second, sends DISCONNECT. Closing waits until the peer's hardware has the sent data:
+ * nobody can retransmit it after this process has exited.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
 
-#define CLOSE_US 60000000 /* the longest wait for a peer that does not take what was sent */
+#define CLOSE_US 60000000 /* the longest wait for a peer that does not receive the sent data */
 
 static bool is_ctrl_sendable(struct adv_rsocket *rs)
 {
@@ -27,14 +27,14 @@ static bool is_all_sent(struct adv_rsocket *rs)
 	       (send->requests_out == 0 && send->ctrl_free == ADV_RS_CTRL_SLOTS);
 }
 
-/* Waits although a signal comes: what is half done cannot be given back. */
+/* Waits on after a signal: a call that has done half of its work cannot return EINTR. */
 static void wait_through(struct adv_rsocket *rs, adv_rs_test *test, int64_t deadline)
 {
 	while (adv_rs_wait(rs, test, deadline) && errno == EINTR && adv_rs_now() < deadline)
 		;
 }
 
-/* Sends what; 0, or -1 where the connection ended first. */
+/* Sends a control message. Returns 0, or -1 if the connection ended first. */
 static int send_ctrl(struct adv_rsocket *rs, enum adv_rs_ctrl what, int64_t deadline)
 {
 	wait_through(rs, is_ctrl_sendable, deadline);
@@ -97,7 +97,7 @@ int adv_rs_stream_shutdown(struct adv_rsocket *rs, int how)
 	return ret;
 }
 
-/* Drops what a listener has accepted and nobody has taken. Without lock. */
+/* Drops connections that a listener has accepted and raccept() has not returned. Without lock. */
 static void drop_accepted(struct adv_rsocket *rs)
 {
 	struct adv_rsocket *one;

@@ -13,13 +13,14 @@ struct adv_rs_config {
 	uint32_t inline_size;
 	uint32_t mappings;   /* iomap_size */
 	uint32_t polling_us; /* polling_time: how long to poll before sleeping */
-	uint32_t wake_up_ms; /* wake_up_interval: the longest sleep without looking again */
+	uint32_t wake_up_ms; /* wake_up_interval: the longest sleep between two checks */
 };
 
-/* Reads the folder's files; what is absent or not a number within its limits keeps its default. */
+/* Reads the folder's files. A value that is absent, or not a number within its limits, keeps its
+ * default. */
 void adv_rs_config_read(struct adv_rs_config *config, const char *folder);
 
-/* The configuration of this process, read once. Any thread. */
+/* Returns the configuration of this process, which is read once. Any thread. */
 const struct adv_rs_config *adv_rs_config(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From an address to a connection, at either end. The service thread reads the events of the
- * connection manager and takes each step; the application's calls start it and wait.
+ * How a stream is connected, at either end. The service thread reads the connection manager's
+ * events and takes each step; the application's calls start the steps and wait.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,20 +15,20 @@
 #include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
 
-#define MAX_TRIES   6 /* of resolving, each twice as long as the one before, from 1 s on */
+#define MAX_TRIES   6 /* tries to resolve, from 1 s on, each twice as long as the one before */
 #define MAX_PRIVATE 64
 
-/* What is needed of an event after it has been acknowledged. */
+/* The parts of an event that are needed after its acknowledgement. */
 struct cm_event {
 	enum rdma_cm_event_type type;
-	int err; /* above 0: what went wrong */
+	int err; /* above 0: the error */
 	struct rdma_cm_id *id;
 	uint8_t data[MAX_PRIVATE];
 	size_t len;
 	struct rdma_conn_param param;
 };
 
-/* An event channel, and its descriptor as the number of rs. */
+/* Makes an event channel, whose descriptor becomes the number of rs. */
 static int make_channel(struct adv_rsocket *rs)
 {
 	rs->s.events = rdma_create_event_channel();
@@ -134,7 +134,7 @@ static int send_request(struct adv_rsocket *rs)
 	return rdma_connect(rs->s.id, &param);
 }
 
-/* The reply is here. 0; or -1 and errno. */
+/* The peer has accepted. 0; or -1 and errno. */
 static int finish_connection(struct adv_rsocket *rs, const struct cm_event *now)
 {
 	struct adv_rs_conn conn;
@@ -154,7 +154,7 @@ static bool is_settled(struct adv_rsocket *rs)
 	return !adv_rs_state_opening(rs->s.state);
 }
 
-/* What rconnect() says of a connection that it has not started itself. */
+/* Returns the result of rconnect() for a connection that an earlier call has started. */
 static int connect_again(struct adv_rsocket *rs)
 {
 	struct adv_rs_stream *s = &rs->s;
@@ -199,7 +199,7 @@ int adv_rs_stream_connect(struct adv_rsocket *rs, const struct sockaddr *addr, s
 
 /* Accepting */
 
-/* A connection is established, or never will be: its listener takes it, or it goes. */
+/* A connection is established or has failed: adds it to its listener's list, or drops it. */
 static void give_to_listener(struct adv_rsocket *rs)
 {
 	struct adv_rsocket *listener = rs->s.listener;
@@ -249,7 +249,7 @@ static int accept_id(struct adv_rsocket *rs, const struct cm_event *now)
 	return rdma_accept(rs->s.id, &param);
 }
 
-/* Lets go of a connection that nobody has accepted. Without lock. */
+/* Drops a connection that nobody has accepted. Without lock. */
 static void abandon_connection(struct adv_rsocket *rs)
 {
 	struct adv_rsocket *known = adv_rs_take(rs->fd);
@@ -264,7 +264,7 @@ static void abandon_connection(struct adv_rsocket *rs)
 		adv_rs_put(known);
 }
 
-/* A request at a listener: service thread, without lock. */
+/* Handles a request at a listener. Service thread, without lock. */
 static void handle_request(struct adv_rsocket *listener, const struct cm_event *now)
 {
 	struct adv_rsocket *rs = NULL;
@@ -349,7 +349,7 @@ void adv_rs_stream_renumber(struct adv_rsocket *rs)
 
 /* Events */
 
-/* A step of the active end has failed, or has to be taken again. */
+/* A step of the connecting end has failed: retries it if that can help. */
 static int try_again(struct adv_rsocket *rs, const struct cm_event *now)
 {
 	if (now->err != ETIMEDOUT || rs->s.tries > MAX_TRIES)
@@ -357,7 +357,7 @@ static int try_again(struct adv_rsocket *rs, const struct cm_event *now)
 	return now->type == RDMA_CM_EVENT_ADDR_ERROR ? resolve_addr(rs) : resolve_route(rs);
 }
 
-/* An event of a connection being made. 0; or -1 and errno: it has failed. */
+/* Handles an event of a connection that is being made. 0; or -1 and errno: it has failed. */
 static int handle_opening_event(struct adv_rsocket *rs, const struct cm_event *now)
 {
 	switch (now->type) {
@@ -389,8 +389,8 @@ static int handle_opening_event(struct adv_rsocket *rs, const struct cm_event *n
 }
 
 /*
- * An event of a connection that has been made, or of a listener. The connection manager's going
- * (DEVICE_REMOVAL) does not end a connection, whose data goes from peer to peer.
+ * Handles an event of an established connection, or of a listener. The end of the connection
+ * manager (DEVICE_REMOVAL) does not end a connection, whose data goes from peer to peer.
  */
 static void handle_open_event(struct adv_rsocket *rs, const struct cm_event *now)
 {
@@ -400,13 +400,13 @@ static void handle_open_event(struct adv_rsocket *rs, const struct cm_event *now
 	}
 	if (now->type != RDMA_CM_EVENT_DISCONNECTED)
 		return;
-	adv_rs_progress(rs); /* what the peer sent before */
+	adv_rs_progress(rs); /* data that the peer sent before */
 	if (rs->s.state == ADV_RS_CONNECTED)
 		adv_rs_stream_end(rs);
 	adv_rs_stream_disconnect(rs);
 }
 
-/* The next event, acknowledged. False: none. */
+/* Fetches and acknowledges the next event. False: there is none. */
 static bool fetch_event(struct adv_rsocket *rs, struct cm_event *now)
 {
 	struct rdma_cm_event *event;
@@ -435,7 +435,7 @@ static void handle_events(struct adv_rsocket *rs)
 	while (!failed) {
 		if (!fetch_event(rs, &now)) {
 			if (errno != EAGAIN && errno != EINTR)
-				adv_rs_service_remove(rs); /* nothing will ever come */
+				adv_rs_service_remove(rs); /* no event will follow */
 			return;
 		}
 		if (now.type == RDMA_CM_EVENT_CONNECT_REQUEST) {
@@ -451,7 +451,7 @@ static void handle_events(struct adv_rsocket *rs)
 				failed = rs->s.state == ADV_RS_FAILED;
 			}
 			adv_rs_wake(rs);
-		} else { /* also while rclose() waits for what was sent */
+		} else { /* also while rclose() waits for sent data */
 			handle_open_event(rs, &now);
 		}
 		pthread_mutex_unlock(&rs->lock);

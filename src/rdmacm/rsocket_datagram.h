@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A datagram rsocket: a UDP socket, which has its address and its number, and a UD queue pair for
- * each local address it has sent from. A datagram to a peer whose queue pair is unknown travels by
- * UDP with a header that names ours; the peer answers with its own, and from then on datagrams go
- * from queue pair to queue pair.
+ * A datagram rsocket consists of a UDP socket, which has its address and number, and a UD queue
+ * pair for each local address that it has sent from. A datagram to a peer whose queue pair is
+ * unknown travels by UDP, with a header that contains the sender's queue pair. The peer answers
+ * with its own, and further datagrams go from queue pair to queue pair.
  *
- *   rsocket_dgram.c	   creation, sending and receiving
- *   rsocket_dgram_peer.c  destinations, and what comes in on the UDP socket
- *   rsocket_dgram_qp.c	   queue pairs
+ *  - rsocket_dgram.c: creation, sending and receiving
+ *  - rsocket_dgram_queue.c: received datagrams
+ *  - rsocket_dgram_peer.c: destinations, and packets of the UDP socket
+ *  - rsocket_dgram_qp.c: queue pairs
  *
- * The lock of the rsocket is held, unless said otherwise.
+ * Call the functions with the rsocket's lock held, unless their comment says otherwise.
  */
 #ifndef ADV_RDMACM_RSOCKET_DATAGRAM_H
 #define ADV_RDMACM_RSOCKET_DATAGRAM_H
@@ -36,12 +37,12 @@ struct adv_rs_dgram_qp {
 	struct ibv_cq *cq;
 	union adv_rs_addr local; /* with the port of the UDP socket */
 	uint8_t *send_slots;
-	uint8_t *recv_slots; /* the first takes the GRHs of all */
+	uint8_t *recv_slots; /* the first slot receives the GRHs of all */
 	struct ibv_mr *send_mr;
 	struct ibv_mr *recv_mr;
-	uint32_t *free_slots; /* of send_slots: a stack */
+	uint32_t *free_slots; /* of send_slots; a stack */
 	uint32_t free_count;
-	uint32_t mtu; /* bytes of a datagram with its header */
+	uint32_t mtu; /* largest datagram with its header, bytes */
 	int gid_index;
 };
 
@@ -50,7 +51,7 @@ struct adv_rs_dest {
 	struct adv_rs_dest *next; /* in its bucket */
 	union adv_rs_addr addr;
 	struct adv_rs_dgram_qp *qp; /* to send from */
-	struct ibv_ah *ah;	    /* NULL: its queue pair is not known */
+	struct ibv_ah *ah;	    /* NULL: the peer's queue pair is not known */
 	uint32_t qpn;
 };
 
@@ -60,22 +61,22 @@ struct adv_rs_datagram {
 	union adv_rs_addr source;
 	const uint8_t *data;
 	uint32_t len;
-	struct adv_rs_dgram_qp *qp; /* whose slot it lies in; NULL: in `copy` */
+	struct adv_rs_dgram_qp *qp; /* whose slot has the data; NULL: the data is in `copy` */
 	uint32_t slot;
 	uint8_t *copy;
 };
 
 struct adv_rs_dgram {
-	bool ready; /* bound or sent from: queues are there */
+	bool ready; /* bound, or has sent or received: its queues exist */
 	bool read_shut, write_shut;
-	struct rdma_event_channel *events; /* of the identifiers; nothing comes there */
+	struct rdma_event_channel *events; /* of the ids; no event arrives there */
 	struct adv_list qps;
 	struct adv_rs_dest *dests[ADV_RS_DEST_BUCKETS];
 	unsigned dest_count;
 	struct adv_rs_dest *peer; /* of rconnect() */
 	struct adv_rs_datagram *pool;
 	struct adv_list free;	/* datagrams of the pool */
-	struct adv_list queued; /* those not read, oldest first */
+	struct adv_list queued; /* not read yet, oldest first */
 };
 
 /* Creation, sending and receiving (rsocket_dgram.c) */
@@ -90,14 +91,14 @@ void adv_rs_dgram_close(struct adv_rsocket *rs);
 /* Without lock; results as sendto(2) and recvfrom(2). addr NULL: to the connected peer. */
 ssize_t adv_rs_dgram_send(struct adv_rsocket *rs, const struct iovec *iov, size_t count, int flags,
 			  const struct sockaddr *addr, socklen_t len);
-/* source: NULL or where to store the address. *truncated: whether the datagram was longer. */
+/* source: NULL, or where to store the address. *truncated: the datagram was longer. */
 ssize_t adv_rs_dgram_recv(struct adv_rsocket *rs, const struct iovec *iov, size_t count, int flags,
 			  union adv_rs_addr *source, bool *truncated);
 bool adv_rs_dgram_can_send(const struct adv_rsocket *rs);
 
 /* Received datagrams (rsocket_dgram_queue.c) */
 
-/* Queues a datagram for the application; a copy where qp is NULL. False: no room. */
+/* Queues a datagram for the application; a copy if qp is NULL. False: no room. */
 bool adv_rs_dgram_deliver(struct adv_rsocket *rs, const union adv_rs_addr *source,
 			  const uint8_t *data, size_t len, struct adv_rs_dgram_qp *qp,
 			  uint32_t slot);
@@ -106,23 +107,24 @@ void adv_rs_dgram_release(struct adv_rsocket *rs, struct adv_rs_datagram *datagr
 
 /* Peers (rsocket_dgram_peer.c) */
 
-/* The destination of that address, made where it is new. NULL and errno. */
+/* Returns the destination of that address, and makes a new one if necessary. NULL and errno. */
 struct adv_rs_dest *adv_rs_dest_get(struct adv_rsocket *rs, const union adv_rs_addr *addr);
 void adv_rs_dests_free(struct adv_rsocket *rs);
-/* What has come in on the UDP socket. Service thread, without lock. */
+/* Handles packets of the UDP socket. Service thread, without lock. */
 void adv_rs_dgram_udp(struct adv_rsocket *rs);
-/* Sends by UDP: data, or nothing with ADV_RS_OP_CTRL. Bytes of data; or -1 and errno. */
+/* Sends by UDP: data, or nothing with ADV_RS_OP_CTRL. Returns the bytes of data; or -1 and
+ * errno. */
 ssize_t adv_rs_dgram_send_udp(struct adv_rsocket *rs, const struct adv_rs_dest *dest, unsigned op,
 			      const void *data, size_t len);
 
 /* Queue pairs (rsocket_dgram_qp.c) */
 
-/* The queue pair for a local address. NULL and errno. */
+/* Returns the queue pair for a local address. NULL and errno. */
 struct adv_rs_dgram_qp *adv_rs_dgram_qp_get(struct adv_rsocket *rs, const union adv_rs_addr *local);
 void adv_rs_dgram_qps_free(struct adv_rsocket *rs);
-/* An address handle towards addr. NULL and errno. */
+/* Returns a new address handle for addr. NULL and errno. */
 struct ibv_ah *adv_rs_dgram_ah(struct adv_rs_dgram_qp *qp, const union adv_rs_addr *addr);
-/* Gives a receive slot to the hardware. */
+/* Posts a receive slot. */
 void adv_rs_dgram_post_recv(struct adv_rs_dgram_qp *qp, uint32_t slot);
 
 #endif

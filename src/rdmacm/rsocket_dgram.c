@@ -12,7 +12,7 @@
 
 #define BATCH	  16
 #define GRH_LEN	  40
-#define CLOSE_US  1000000 /* how long closing waits for sends; they depend on nobody */
+#define CLOSE_US  1000000 /* how long closing waits for sends, which depend on no peer */
 #define MIN_QUEUE 16
 
 int adv_rs_dgram_open(struct adv_rsocket *rs)
@@ -33,7 +33,7 @@ static uint32_t clamp(uint32_t value, uint32_t low, uint32_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
-/* The queue of what is received; the service thread takes over the UDP socket. */
+/* Makes the queue of received datagrams. The service thread takes over the UDP socket. */
 static int make_dgram_ready(struct adv_rsocket *rs)
 {
 	struct adv_rs_dgram *d = &rs->d;
@@ -214,7 +214,7 @@ static bool is_all_sent(struct adv_rsocket *rs)
 	return true;
 }
 
-/* From queue pair to queue pair: the datagram with its header, in a slot. */
+/* Sends from queue pair to queue pair: the datagram with its header, in a slot. */
 static int send_qp(const struct adv_rs_dest *dest, struct adv_rs_iov *from, size_t len)
 {
 	struct adv_rs_dgram_qp *qp = dest->qp;
@@ -242,7 +242,7 @@ static int send_qp(const struct adv_rs_dest *dest, struct adv_rs_iov *from, size
 	return 0;
 }
 
-/* By UDP: the peer's queue pair is unknown, or the datagram is too long for the path. */
+/* Sends by UDP: the peer's queue pair is unknown, or the datagram is too long for the path. */
 static int send_udp(struct adv_rsocket *rs, const struct adv_rs_dest *dest, struct adv_rs_iov *from,
 		    size_t len)
 {
@@ -267,7 +267,7 @@ static int send_one(struct adv_rsocket *rs, struct adv_rs_iov *from, const union
 	dest = to ? adv_rs_dest_get(rs, to) : rs->d.peer;
 	if (!dest)
 		return to ? -1 : adv_rs_error(EDESTADDRREQ);
-	/* The receiver's buffers are the limit of either way. */
+	/* The receiver's buffers limit both ways of sending. */
 	header = dest->qp->local.sa.sa_family == AF_INET ? 16 : ADV_RS_UDP_MAX_HEADER;
 	limit = ADV_RS_DGRAM_SLOT - header;
 	if (len > limit)

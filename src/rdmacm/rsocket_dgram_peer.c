@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The peers of a datagram rsocket, and the UDP socket by which it gets to know them. */
+/* The peers of a datagram rsocket, and the UDP socket by which it learns their queue pairs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,16 +9,17 @@
 #include "rdmacm/rsocket_state.h"
 #include "rdmacm/rsocket_wait.h"
 
-/* Peers that strangers may make us remember; more make themselves known with each datagram. */
+/* Peers that are remembered because of their own datagrams; further ones send their number with
+ * each datagram. */
 #define MAX_STRANGERS 4096
-#define MAX_READS     64 /* of one round of the service thread */
+#define MAX_READS     64 /* in one round of the service thread */
 
 static unsigned bucket_of(const union adv_rs_addr *addr)
 {
 	const uint8_t *p = addr->sa.sa_family == AF_INET ? (const uint8_t *)&addr->sin.sin_addr
 							 : addr->sin6.sin6_addr.s6_addr;
 	size_t len = addr->sa.sa_family == AF_INET ? 4 : 16;
-	uint32_t hash = addr->sin.sin_port; /* at the same place in both */
+	uint32_t hash = addr->sin.sin_port; /* both families have it at the same offset */
 
 	for (size_t i = 0; i < len; i++)
 		hash = hash * 31 + p[i];
@@ -35,8 +36,8 @@ static struct adv_rs_dest *find_dest(struct adv_rsocket *rs, const union adv_rs_
 }
 
 /*
- * The local address from which datagrams to addr go: the one rsocket is bound to, else what
- * the routes say.
+ * Finds the source address of datagrams to addr: the address that the rsocket is bound to, else
+ * that of the route.
  */
 static int find_local(struct adv_rsocket *rs, const union adv_rs_addr *addr,
 		      union adv_rs_addr *local)
@@ -48,7 +49,8 @@ static int find_local(struct adv_rsocket *rs, const union adv_rs_addr *addr,
 	memset(local, 0, sizeof(*local));
 	if (adv_sys_getsockname(rs->fd, local, &len))
 		return -1;
-	if (*adv_rs_addr_port(local) == 0) { /* not bound: datagrams say where they come from */
+	if (*adv_rs_addr_port(local) ==
+	    0) { /* not bound: bind now, as datagrams contain their source */
 		if (adv_sys_bind(rs->fd, local, len) || adv_sys_getsockname(rs->fd, local, &len))
 			return -1;
 	}
@@ -122,7 +124,7 @@ ssize_t adv_rs_dgram_send_udp(struct adv_rsocket *rs, const struct adv_rs_dest *
 	return sent < 0 ? -1 : sent - (ssize_t)iov[0].iov_len;
 }
 
-/* The peer's queue pair is known now. */
+/* Stores the peer's queue pair. */
 static void set_peer_qpn(struct adv_rsocket *rs, struct adv_rs_dest *dest, uint32_t qpn)
 {
 	if (dest->ah && dest->qpn == qpn)
@@ -135,7 +137,7 @@ static void set_peer_qpn(struct adv_rsocket *rs, struct adv_rs_dest *dest, uint3
 		adv_debug("rsocket %d: no address handle: %s", rs->fd, strerror(errno));
 }
 
-/* A datagram from the UDP socket. Lock held. */
+/* Handles a datagram of the UDP socket. Lock held. */
 static void handle_datagram(struct adv_rsocket *rs, const union adv_rs_addr *from, const uint8_t *p,
 			    size_t len)
 {
@@ -148,7 +150,7 @@ static void handle_datagram(struct adv_rsocket *rs, const union adv_rs_addr *fro
 		return;
 	dest = find_dest(rs, from);
 	if (!dest && op == ADV_RS_OP_CTRL)
-		return; /* an answer to nothing that we asked */
+		return; /* an answer without a request */
 	if (!dest && rs->d.dest_count < MAX_STRANGERS)
 		dest = adv_rs_dest_get(rs, from);
 	if (dest) {

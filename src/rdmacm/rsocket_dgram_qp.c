@@ -12,7 +12,7 @@
 #define GRH_LEN 40
 #define HOPS	64
 
-/* The GID of an IP address. */
+/* Converts an IP address to its GID. */
 static union ibv_gid gid_of(const union adv_rs_addr *addr)
 {
 	union ibv_gid gid = {0};
@@ -26,7 +26,7 @@ static union ibv_gid gid_of(const union adv_rs_addr *addr)
 	return gid;
 }
 
-/* Index of the RoCE v2 GID of a local address; -1 and EADDRNOTAVAIL. */
+/* Returns the index of the RoCE v2 GID of a local address; -1 and EADDRNOTAVAIL. */
 static int find_gid(struct ibv_context *context, uint8_t port, const union adv_rs_addr *local,
 		    uint32_t *mtu)
 {
@@ -92,7 +92,7 @@ void adv_rs_dgram_post_recv(struct adv_rs_dgram_qp *qp, uint32_t slot)
 	(void)ibv_post_recv(qp->id->qp, &wr, &bad);
 }
 
-/* An identifier at the local address; its port is of no importance, as nobody looks for it. */
+/* Makes an id at the local address. Its port does not matter, because no peer connects to it. */
 static int bind_id(struct adv_rsocket *rs, struct adv_rs_dgram_qp *qp)
 {
 	union adv_rs_addr local = qp->local;

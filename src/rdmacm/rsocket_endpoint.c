@@ -42,7 +42,7 @@ static uint32_t clamp(uint32_t value, uint32_t low, uint32_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
-/* Sizes that the device can do. */
+/* Reduces sizes to what the device supports. */
 static int fit_sizes(struct adv_rsocket *rs)
 {
 	struct ibv_device_attr attr;
@@ -54,7 +54,7 @@ static int fit_sizes(struct adv_rsocket *rs)
 	most = clamp((uint32_t)attr.max_qp_wr, MIN_REQUESTS, MAX_REQUESTS);
 	rs->options.sq_size = clamp(rs->options.sq_size, MIN_REQUESTS, most);
 	rs->options.rq_size = clamp(rs->options.rq_size, MIN_REQUESTS, most);
-	/* Two equal halves of whole cache lines, and room for more than one message. */
+	/* Two equal halves of whole cache lines, with room for more than one message. */
 	rs->options.rcvbuf = (clamp(rs->options.rcvbuf, 256, 1u << 31) + 127) & ~127u;
 	rs->options.sndbuf = clamp(rs->options.sndbuf, 2 * ADV_RS_LOW_WATER, 1u << 31);
 	return 0;
@@ -123,7 +123,7 @@ static int make_memory(struct adv_rsocket *rs)
 	send->ctrl_free = ADV_RS_CTRL_SLOTS;
 	send->inline_size = rs->options.inline_size;
 	recv->size = rs->options.rcvbuf;
-	/* The private data gives away the first half; the second counts as read. */
+	/* The private data grants the peer the first half; the second one counts as read. */
 	recv->granted = recv->freed = recv->size / 2;
 	recv->credits = (uint16_t)rs->options.rq_size;
 	recv->seq_told = recv->credits / 2;
@@ -186,7 +186,7 @@ void adv_rs_endpoint_meet(struct adv_rsocket *rs, const struct adv_rs_conn *conn
 
 	s->swap = conn->big_endian != adv_rs_host_is_big_endian();
 	s->recv.list = conn->targets;
-	s->recv.list_index = 1; /* its first entry is the buffer of the private data */
+	s->recv.list_index = 1; /* the private data already has the buffer for the first entry */
 	s->send.target = conn->buffer;
 	s->send.target_index = 1;
 	s->send.seq_limit = conn->credits;

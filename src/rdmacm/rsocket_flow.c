@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Completions of a stream, and what its ends say to each other beside the data.
+ * Completions of a stream, and its control messages.
  *
- * A message costs the sender a credit, and the receiver gives it back when the application has
- * read the message. Control messages cost none: a few more than there are receive requests
- * may be under way, and the hardware tries these again (RNR).
+ * A message costs the sender a credit. The receiver returns it when the application has read the
+ * message. Control messages cost none: a few more of them than there are receive requests may be in
+ * flight, and the hardware retries these (RNR).
  */
 #include <errno.h>
 #include <string.h>
@@ -15,15 +15,15 @@
 
 #define BATCH 16
 
-/* What the peer has written of the next target, once; false: nothing yet. */
+/* Takes the next target that the peer has written. False: there is none yet. */
 static bool take_target(struct adv_rs_stream *s)
 {
 	struct adv_rs_exposed *exposed = (void *)s->exposed.p;
 	struct adv_rs_sge *entry = &exposed->targets[s->send.target_index];
 
 	/*
-	 * The peer writes an entry while we look. It was zero before, so it is complete
-	 * when both its address and its length are there.
+	 * The peer may be writing the entry now. It was zero before, so it is complete when both
+	 * its address and its length are set.
 	 */
 	if (!__atomic_load_n(&entry->length, __ATOMIC_ACQUIRE) ||
 	    !__atomic_load_n(&entry->addr, __ATOMIC_ACQUIRE))
@@ -116,7 +116,7 @@ static void offer_half(struct adv_rsocket *rs, struct ibv_send_wr *wr, struct ib
 	struct adv_rs_receiving *recv = &s->recv;
 	struct adv_rs_sge *slot = (void *)(s->send.ring.p + s->send.size);
 	uint32_t half = recv->size / 2;
-	/* What is granted but not filled reaches up to the half that is offered. */
+	/* The granted memory that is not filled yet ends where the offered half begins. */
 	uint32_t start = (recv->filled + recv->granted) % recv->size;
 
 	slot += s->send.ctrl_next;
@@ -136,7 +136,7 @@ static void offer_half(struct adv_rsocket *rs, struct ibv_send_wr *wr, struct ib
 	recv->granted += half;
 }
 
-/* True where it gave any. */
+/* True if it returned any. */
 static bool give_credits(struct adv_rsocket *rs)
 {
 	struct adv_rs_stream *s = &rs->s;
@@ -160,7 +160,7 @@ static bool give_credits(struct adv_rsocket *rs)
 	return true;
 }
 
-/* The peer has filled some of the receive memory. False: not as the protocol allows. */
+/* The peer has filled some of the receive memory. False: it violates the protocol. */
 static bool take_data(struct adv_rsocket *rs, uint32_t length, uint32_t written)
 {
 	struct adv_rs_receiving *recv = &rs->s.recv;
@@ -203,7 +203,7 @@ static void complete_receive(struct adv_rsocket *rs, const struct ibv_wc *wc)
 			s->send.seq_limit = (uint16_t)adv_rs_msg_data(msg);
 			break;
 		case ADV_RS_OP_IOMAP_SGL:
-			s->recv.seq++; /* nothing is to be read, but it cost a credit */
+			s->recv.seq++; /* there is nothing to read, but it cost a credit */
 			break;
 		case ADV_RS_OP_CTRL:
 			take_ctrl(rs, adv_rs_msg_data(msg));

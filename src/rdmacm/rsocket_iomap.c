@@ -10,7 +10,7 @@
 #include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
 
-/* Index of a free entry of the peer's table; -1: none. */
+/* Returns the index of a free entry of the peer's table; -1: there is none. */
 static int find_free_entry(struct adv_rs_stream *s)
 {
 	if (!s->peer_table_used && s->peer_table.length > 0)
@@ -128,7 +128,7 @@ static bool can_send_mapping(struct adv_rsocket *rs)
 	return !rs->s.writable || (adv_rs_stream_can_write(rs) && send->seq != send->seq_limit);
 }
 
-/* Writes an entry of the peer's table, out of the send memory. Lock held. */
+/* Writes an entry of the peer's table from the send memory. Lock held. */
 static int send_mapping(struct adv_rsocket *rs, const struct adv_rs_mapped *mapped)
 {
 	struct adv_rs_sending *send = &rs->s.send;
@@ -175,7 +175,7 @@ int adv_rs_mappings_tell(struct adv_rsocket *rs, int64_t deadline)
 		if (!rs->s.writable)
 			return adv_rs_error(ECONNRESET);
 		if (adv_list_empty(list))
-			break; /* taken back while we waited */
+			break; /* removed while this thread waited */
 		mapped = adv_container_of(list->next, struct adv_rs_mapped, link);
 		err = send_mapping(rs, mapped);
 		if (err) {
@@ -193,7 +193,7 @@ bool adv_rs_mapping_find(const struct adv_rsocket *rs, uint64_t offset, struct a
 	const struct adv_rs_exposed *exposed = (const void *)rs->s.exposed.p;
 
 	for (uint32_t i = 0; i < rs->options.mappings; i++) {
-		/* The peer can write it meanwhile: what is looked at is what is used. */
+		/* The peer can write the entry at any time: check and use one copy of it. */
 		struct adv_rs_mapping entry = exposed->mappings[i];
 
 		if (offset >= entry.offset && offset - entry.offset < entry.sge.length) {

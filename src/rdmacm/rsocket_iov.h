@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Walking through an array of struct iovec. */
+/* Iteration over an array of struct iovec. */
 #ifndef ADV_RDMACM_RSOCKET_IOV_H
 #define ADV_RDMACM_RSOCKET_IOV_H
 
@@ -12,8 +12,8 @@
 
 struct adv_rs_iov {
 	const struct iovec *next;
-	size_t skip; /* bytes of *next that are done */
-	size_t left; /* bytes in all */
+	size_t skip; /* bytes of *next that are already done */
+	size_t left; /* bytes left in all */
 };
 
 /* 0; or -1 and errno as readv(2): EINVAL for too many entries or bytes. */
@@ -34,7 +34,7 @@ static inline int adv_rs_iov_start(struct adv_rs_iov *v, const struct iovec *iov
 	return 0;
 }
 
-/* The next run of at most n bytes, n within v->left: its address; *run its length. */
+/* Returns the address of the next run of at most n bytes, n within v->left; *run is its length. */
 static inline void *adv_rs_iov_run(struct adv_rs_iov *v, size_t n, size_t *run)
 {
 	void *p;
@@ -52,7 +52,7 @@ static inline void *adv_rs_iov_run(struct adv_rs_iov *v, size_t n, size_t *run)
 	return p;
 }
 
-/* Copies the next n bytes, n within v->left, out of the array, or into it. */
+/* Copy the next n bytes, n within v->left, from the array, or into it. */
 static inline void adv_rs_iov_take(struct adv_rs_iov *v, void *to, size_t n)
 {
 	for (size_t run; n > 0; n -= run) {

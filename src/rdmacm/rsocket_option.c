@@ -20,7 +20,7 @@
 #define MAX_REQUESTS 0xfffe
 #define DEFAULT_MSS  2048
 
-/* The int of an option; false: too short. */
+/* Reads the int of an option. False: it is too short. */
 static bool int_of(const void *value, socklen_t len, int *number)
 {
 	if (!value || len < sizeof(*number))
@@ -48,7 +48,8 @@ static int set_tos(struct adv_rsocket *rs, int tos)
 	return 0;
 }
 
-/* Buffers are twice what is asked for, as the kernel has it; fixed once they are in use. */
+/* Buffers get twice the requested size, as in the kernel. Their size is fixed when they are in
+ * use. */
 static void set_buffer(struct adv_rsocket *rs, uint32_t *size, int wanted)
 {
 	uint32_t value =
@@ -85,7 +86,7 @@ static int set_linger(struct adv_rsocket *rs, const void *value, socklen_t len)
 
 static int set_reuseaddr(struct adv_rsocket *rs, int on)
 {
-	/* Too late for the identifier once it has its address, and no error with sockets. */
+	/* An id with an address cannot change it; for sockets this is no error. */
 	if (set_id_option(rs, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)) &&
 	    rs->s.state == ADV_RS_INIT)
 		return -1;
@@ -142,7 +143,7 @@ static int set_tcp_option(struct adv_rsocket *rs, int name, const void *value, s
 	if (rs->type != SOCK_STREAM)
 		return adv_rs_error(ENOPROTOOPT);
 	if (name == TCP_CONGESTION)
-		return 0; /* the hardware's business */
+		return 0; /* the hardware does it */
 	if (!int_of(value, len, &number))
 		return adv_rs_error(EINVAL);
 	switch (name) {
@@ -150,7 +151,7 @@ static int set_tcp_option(struct adv_rsocket *rs, int name, const void *value, s
 		rs->options.nodelay = !!number;
 		return 0;
 	case TCP_MAXSEG:
-		return 0; /* the path's business */
+		return 0; /* the path determines it */
 	case TCP_KEEPIDLE:
 	case TCP_KEEPINTVL:
 	case TCP_KEEPCNT:
@@ -230,7 +231,7 @@ static int set_rdma_option(struct adv_rsocket *rs, int name, const void *value, 
 
 static int set_option(struct adv_rsocket *rs, int level, int name, const void *value, socklen_t len)
 {
-	/* A datagram rsocket's UDP socket has the same, and knows more options. */
+	/* The UDP socket of a datagram rsocket has the option too, and further ones. */
 	bool known = rs->type == SOCK_DGRAM && level != SOL_RDMA;
 
 	if (known && adv_sys_setsockopt(rs->fd, level, name, value, len))
@@ -264,8 +265,8 @@ ADV_EXPORT int rsetsockopt(int socket, int level, int optname, const void *optva
 	return ret;
 }
 
-/* Stores what fits of an option's value. */
-static int give(void *value, socklen_t *len, const void *from, size_t size)
+/* Stores as much of an option's value as fits. */
+static int store_option(void *value, socklen_t *len, const void *from, size_t size)
 {
 	if (!value || !len)
 		return adv_rs_error(EFAULT);
@@ -277,14 +278,14 @@ static int give(void *value, socklen_t *len, const void *from, size_t size)
 
 static int give_int(void *value, socklen_t *len, int number)
 {
-	return give(value, len, &number, sizeof(number));
+	return store_option(value, len, &number, sizeof(number));
 }
 
 static int give_timeout(void *value, socklen_t *len, int64_t timeout_us)
 {
 	struct timeval tv = {timeout_us / 1000000, timeout_us % 1000000};
 
-	return give(value, len, &tv, sizeof(tv));
+	return store_option(value, len, &tv, sizeof(tv));
 }
 
 static int take_error(struct adv_rsocket *rs)
@@ -314,7 +315,7 @@ static int get_socket_option(struct adv_rsocket *rs, int name, void *value, sock
 	case SO_SNDBUF:
 		return give_int(value, len, (int)o->sndbuf);
 	case SO_LINGER:
-		return give(value, len, &o->linger, sizeof(o->linger));
+		return store_option(value, len, &o->linger, sizeof(o->linger));
 	case SO_RCVTIMEO:
 		return give_timeout(value, len, o->recv_timeout_us);
 	case SO_SNDTIMEO:
@@ -334,7 +335,7 @@ static int get_socket_option(struct adv_rsocket *rs, int name, void *value, sock
 	}
 }
 
-/* Payload of a packet on the path. */
+/* Returns the payload of a packet on the path, in bytes. */
 static int path_mtu(struct adv_rsocket *rs)
 {
 	struct ibv_port_attr attr;
@@ -376,18 +377,18 @@ static int get_tcp_option(struct adv_rsocket *rs, int name, void *value, socklen
 	case TCP_KEEPCNT:
 		return give_int(value, len, o->keepcnt);
 	case TCP_CONGESTION:
-		return give(value, len, congestion, sizeof(congestion));
+		return store_option(value, len, congestion, sizeof(congestion));
 	case TCP_INFO:
 		info.tcpi_state = (uint8_t)tcp_state(&rs->s);
 		info.tcpi_snd_mss = info.tcpi_rcv_mss = (uint32_t)path_mtu(rs);
 		info.tcpi_snd_cwnd = o->sq_size;
-		return give(value, len, &info, sizeof(info));
+		return store_option(value, len, &info, sizeof(info));
 	default:
 		return adv_rs_error(ENOPROTOOPT);
 	}
 }
 
-/* The paths of a connection, as RDMA_ROUTE takes them. */
+/* Stores the paths of a connection in the form of RDMA_ROUTE. */
 static int get_route(struct adv_rsocket *rs, void *value, socklen_t *len)
 {
 	const struct rdma_route *route;
@@ -397,7 +398,7 @@ static int get_route(struct adv_rsocket *rs, void *value, socklen_t *len)
 	if (rs->type != SOCK_STREAM || !value || *len < sizeof(*out))
 		return adv_rs_error(EINVAL);
 	if (rs->s.route)
-		return give(value, len, rs->s.route, rs->s.route_len);
+		return store_option(value, len, rs->s.route, rs->s.route_len);
 	route = &rs->s.id->route;
 	for (; count < (size_t)route->num_paths && (count + 1) * sizeof(*out) <= *len; count++) {
 		const struct ibv_sa_path_rec *path = &route->path_rec[count];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rpoll() and rselect() over rsockets and ordinary descriptors together.
+ * rpoll() and rselect(), for rsockets and ordinary descriptors together.
  *
- * Before it sleeps, a thread registers a watch with every rsocket and arms its completion
- * queues; it sleeps on their channels, on the ordinary descriptors, and on its own waker, which
- * is signaled when another thread changes any of the rsockets.
+ * Before a thread sleeps, it registers a watch with every rsocket and arms its completion queues.
+ * It sleeps on their channels, on the ordinary descriptors, and on its own waker, which is signaled
+ * when another thread changes one of the rsockets.
  */
 #include <errno.h>
 #include <limits.h>
@@ -26,9 +26,10 @@
 struct polling {
 	struct pollfd *fds;
 	nfds_t count;
-	struct pollfd *others; /* the ordinary descriptors */
+	struct pollfd *others; /* of the ordinary descriptors */
 	nfds_t other_count;
-	struct pollfd *real; /* to sleep on: an entry for each descriptor, and one for the waker */
+	struct pollfd *real; /* descriptors to sleep on: an entry for each rsocket, and one for the
+				waker */
 	struct adv_rsocket **rs; /* NULL: an ordinary descriptor */
 	struct adv_rs_watch *watches;
 	struct adv_rs_waker *waker;
@@ -53,13 +54,14 @@ static short stream_events(struct adv_rsocket *rs)
 		return POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM | POLLRDHUP | POLLHUP | POLLERR;
 	case ADV_RS_DISCONNECTED:
 		return POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM | POLLRDHUP |
-		       (s->recv.bytes > 0 ? 0 : POLLHUP); /* the end comes after the data */
+		       (s->recv.bytes > 0 ? 0
+					  : POLLHUP); /* the end of the stream follows its data */
 	default:
 		return 0;
 	}
 }
 
-/* What there is to say of an rsocket. Lock held. */
+/* Returns the poll events of an rsocket. Lock held. */
 static short events_of(struct adv_rsocket *rs)
 {
 	adv_rs_progress(rs);
@@ -69,8 +71,8 @@ static short events_of(struct adv_rsocket *rs)
 	       (adv_rs_dgram_can_send(rs) || rs->d.write_shut ? POLLOUT | POLLWRNORM : 0);
 }
 
-/* Looks at all once; the number of those with something to say, or -1. */
-static int look(struct polling *p)
+/* Checks all descriptors once. Returns the number of those with events, or -1. */
+static int check_all(struct polling *p)
 {
 	int found = 0, others = 0;
 
@@ -130,7 +132,7 @@ static void stop_watching(struct polling *p)
 	}
 }
 
-/* Sleeps until something may have changed, until the deadline at most. 0 or errno. */
+/* Sleeps until something may have changed, at most until the deadline. 0 or errno. */
 static int sleep_once(struct polling *p, int64_t deadline)
 {
 	int64_t longest = adv_rs_config()->wake_up_ms;
@@ -140,7 +142,7 @@ static int sleep_once(struct polling *p, int64_t deadline)
 	if (!p->waker)
 		return errno;
 	start_watching(p);
-	found = look(p); /* what has completed before the queues were armed */
+	found = check_all(p); /* completions from before the queues were armed */
 	if (found == 0) {
 		if (deadline != ADV_RS_FOREVER) {
 			int64_t left = (deadline - adv_rs_now() + 999) / 1000;
@@ -162,7 +164,7 @@ static int poll_loop(struct polling *p, int timeout_ms)
 	int found, err = 0;
 
 	for (;;) {
-		found = look(p);
+		found = check_all(p);
 		if (found != 0)
 			return found;
 		if (err)
@@ -229,7 +231,7 @@ int adv_rs_poll_to_sets(const struct pollfd *fds, int count, fd_set *readfds, fd
 			fd_set *exceptfds, int n)
 {
 	fd_set *sets[] = {readfds, writefds, exceptfds};
-	/* What each set asks for, and what it counts as that: select(2). */
+	/* The poll events that each set requests, and those that it reports: select(2). */
 	static const short asked[] = {POLLIN, POLLOUT, POLLPRI};
 	static const short counts[] = {POLLIN | POLLHUP | POLLERR, POLLOUT | POLLERR, POLLPRI};
 	int members = 0;
@@ -280,7 +282,7 @@ ADV_EXPORT int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exce
 		if (ret < 0)
 			errno = EBADF;
 	}
-	if (timeout) { /* what is left of it, as on Linux */
+	if (timeout) { /* the time that is left, as on Linux */
 		left = timeout->tv_sec * INT64_C(1000000) + timeout->tv_usec -
 		       (adv_rs_now() - start);
 		left = left < 0 ? 0 : left;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What rselect() and rpoll() share: sets of descriptors as arrays. Plain functions. */
+/* Conversion of descriptor sets for rselect(). Plain functions. */
 #ifndef ADV_RDMACM_RSOCKET_POLL_H
 #define ADV_RDMACM_RSOCKET_POLL_H
 
 #include <poll.h>
 #include <sys/select.h>
 
-/* Fills fds, which has room for n, with the descriptors below n of the sets. Their count. */
+/* Fills fds, which has room for n, with the descriptors below n of the sets. Returns their
+ * number. */
 int adv_rs_sets_to_poll(struct pollfd *fds, int n, const fd_set *readfds, const fd_set *writefds,
 			const fd_set *exceptfds);
 
 /*
- * Makes the sets, any of them NULL, say what was found, of what they asked. The number of members;
- * or -1 where a descriptor was not open.
+ * Reduces the sets, any of which may be NULL, to the members that have the requested events.
+ * Returns their number; or -1 if a descriptor was not open.
  */
 int adv_rs_poll_to_sets(const struct pollfd *fds, int count, fd_set *readfds, fd_set *writefds,
 			fd_set *exceptfds, int n);

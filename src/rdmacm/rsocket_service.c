@@ -21,7 +21,7 @@ struct service {
 	int epoll_fd;
 	int kick_fd;
 	unsigned served;
-	/* Streams with keepalive: their numbers. */
+	/* The numbers of streams with keepalive. */
 	int *keepalive;
 	size_t keepalive_count;
 };
@@ -32,13 +32,13 @@ static struct service service = {
 	.kick_fd = -1,
 };
 
-/* Seconds between keepalives: TCP_KEEPIDLE, or the system's. */
+/* Returns the seconds between keepalives: TCP_KEEPIDLE, or the system's value. */
 static int idle_seconds(const struct adv_rsocket *rs)
 {
 	return rs->options.keepidle > 0 ? rs->options.keepidle : 7200;
 }
 
-/* The n-th number of the list; -1: there is none. */
+/* Returns the n-th number of the list; -1: there is none. */
 static int keepalive_at(size_t n)
 {
 	int fd;
@@ -49,7 +49,7 @@ static int keepalive_at(size_t n)
 	return fd;
 }
 
-/* Sends those that are due; milliseconds to the next. */
+/* Sends the keepalives that are due. Returns the milliseconds to the next. */
 static int send_keepalives(void)
 {
 	int64_t next = IDLE_MS;
@@ -85,7 +85,7 @@ static void serve_rsocket(int fd)
 	adv_rs_put(rs);
 }
 
-/* Ends the thread's business where nothing is left to serve. */
+/* Ends the thread if there is nothing left to serve. */
 static bool end_if_idle(void)
 {
 	bool end;
@@ -108,7 +108,7 @@ static void *run_service(void *unused)
 	uint64_t count;
 
 	do {
-		/* One at a time: what is handled may close others. */
+		/* One event at a time: handling it may close other rsockets. */
 		if (adv_sys_epoll_wait(service.epoll_fd, &event, 1, send_keepalives()) != 1)
 			continue;
 		if (event.data.fd == service.kick_fd)
@@ -133,7 +133,7 @@ static int watch_descriptor(int fd)
 	return adv_sys_epoll_ctl(service.epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* Service locked. 0 or errno. */
+/* Service lock held. 0 or errno. */
 static int start_thread(void)
 {
 	sigset_t all, before;
@@ -164,7 +164,7 @@ int adv_rs_service_add(struct adv_rsocket *rs)
 	int err = 0;
 
 	pthread_mutex_lock(&service.lock);
-	service.served++; /* so that the thread does not end from now on */
+	service.served++; /* from now on the thread does not end */
 	if (!service.running)
 		err = start_thread();
 	if (!err && watch_descriptor(rs->fd))

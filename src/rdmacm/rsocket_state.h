@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An rsocket: what streams and datagrams have in common, and what holds them together.
+ * An rsocket: the common part of streams and datagram rsockets.
  *
  * Its number is that of a descriptor it owns (a stream's event channel, a datagram rsocket's UDP
- * socket), so it collides with no other. The table (rsocket_table.c) maps numbers to rsockets and
- * counts references: who works on one holds one, and the last one destroys it.
+ * socket), so no other descriptor has this number. The table (rsocket_table.c) maps numbers to
+ * rsockets and counts references. A thread that works on an rsocket holds a reference; the last
+ * release destroys the rsocket.
  *
- * Locks, in this order: send_lock or recv_lock (one sender and one receiver at a time, held while
- * they wait), then `lock` (everything else, never held while waiting). No thread holds `lock` of
- * two rsockets, but for a connection being accepted, whose lock comes before its listener's.
+ * Lock order: send_lock or recv_lock (one sender and one receiver at a time; held while they wait),
+ * then `lock` (for everything else; never held while waiting). No thread holds `lock` of two
+ * rsockets, with one exception: the lock of a connection being accepted precedes its listener's.
  *
- * Three kinds of threads change an rsocket: the application's, whichever finds completions; and
- * the service thread (rsocket_service.c), which handles the connection manager's events, the UDP
- * sockets of datagram rsockets and keepalive. Who sleeps registers a watch, and who changes
- * something wakes all watches (rsocket_wait.c).
+ * These threads change an rsocket: the application's threads, and the service thread
+ * (rsocket_service.c), which handles the connection manager's events, the UDP sockets of datagram
+ * rsockets, and keepalives. A sleeping thread registers a watch; a thread that changes something
+ * wakes all watches (rsocket_wait.c).
  */
 #ifndef ADV_RDMACM_RSOCKET_STATE_H
 #define ADV_RDMACM_RSOCKET_STATE_H
@@ -34,7 +35,7 @@
 #include "rdmacm/rsocket_stream.h"
 #include "rdmacm/rsocket_wire.h"
 
-/* What rsetsockopt() sets and a listener hands on to what it accepts. */
+/* The options of rsetsockopt(). An accepted connection inherits its listener's. */
 struct adv_rs_options {
 	uint32_t rcvbuf;
 	uint32_t sndbuf;
@@ -44,9 +45,9 @@ struct adv_rs_options {
 	uint32_t mappings;
 	int reuseaddr, keepalive, oobinline, nodelay, v6only, broadcast;
 	int tos;
-	int keepidle, keepintvl, keepcnt; /* seconds; keepidle 0: the system's */
+	int keepidle, keepintvl, keepcnt; /* seconds; keepidle 0: the system's value */
 	struct linger linger;
-	int64_t recv_timeout_us; /* 0: none */
+	int64_t recv_timeout_us; /* 0: no timeout */
 	int64_t send_timeout_us;
 };
 
@@ -71,12 +72,12 @@ struct adv_rsocket {
 	pthread_mutex_t send_lock;
 	pthread_mutex_t recv_lock;
 	pthread_mutex_t lock;
-	/* Under lock from here. */
-	struct adv_list watches;	  /* struct adv_rs_watch: who sleeps */
-	struct ibv_comp_channel *channel; /* of all its completion queues; NULL: none yet */
-	bool armed;			  /* a completion raises an event at the channel */
+	/* Covered by `lock` from here. */
+	struct adv_list watches;	  /* struct adv_rs_watch: the sleeping threads */
+	struct ibv_comp_channel *channel; /* of all its completion queues; NULL: not made yet */
+	bool armed;			  /* the next completion raises an event at the channel */
 	bool closed;			  /* rclose() was called */
-	bool served;			  /* by the service thread */
+	bool served;			  /* the service thread serves it */
 	int file_flags;			  /* O_NONBLOCK... */
 	int fd_flags;			  /* FD_CLOEXEC */
 	int err;			  /* SO_ERROR */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A stream rsocket: a connected RC queue pair, a ring of receive memory that the peer writes into,
- * and a ring of send memory. Functions take the rsocket's lock as held unless they say otherwise.
+ * and a ring of send memory. Call the functions with the rsocket's lock held, unless their comment
+ * says otherwise.
  *
- *   rsocket_connect.c   from an address to a connection, either end
- *   rsocket_endpoint.c  the queue pair and its memory
- *   rsocket_flow.c      completions, credits, control messages
- *   rsocket_transfer.c  sending and receiving
- *   rsocket_iomap.c     mappings of the application's memory
- *   rsocket_close.c     shutting down
+ *  - rsocket_connect.c: making a connection, at either end
+ *  - rsocket_endpoint.c: the queue pair and its memory
+ *  - rsocket_flow.c: completions, credits, control messages
+ *  - rsocket_transfer.c: sending and receiving
+ *  - rsocket_iomap.c: mappings of the application's memory
+ *  - rsocket_close.c: shutting down
  */
 #ifndef ADV_RDMACM_RSOCKET_STREAM_H
 #define ADV_RDMACM_RSOCKET_STREAM_H
@@ -23,9 +24,9 @@
 #include "base/list.h"
 #include "rdmacm/rsocket_wire.h"
 
-#define ADV_RS_CTRL_SLOTS 4		      /* send requests kept for control messages */
-#define ADV_RS_WR_RECV	  (UINT64_C(1) << 63) /* wr_id of receives; a send's is its message */
-#define ADV_RS_LOW_WATER  2048 /* bytes of send memory without which a stream is not writable */
+#define ADV_RS_CTRL_SLOTS 4		      /* send requests reserved for control messages */
+#define ADV_RS_WR_RECV	  (UINT64_C(1) << 63) /* wr_id of receives; that of a send is its message */
+#define ADV_RS_LOW_WATER  2048 /* bytes of send memory below which a stream is not writable */
 
 struct adv_rsocket;
 struct adv_rs_options;
@@ -39,12 +40,12 @@ enum adv_rs_state {
 	ADV_RS_CONNECTING,
 	ADV_RS_ACCEPTING,
 	ADV_RS_CONNECTED,
-	ADV_RS_FAILED,	     /* never got a connection */
+	ADV_RS_FAILED,	     /* never connected */
 	ADV_RS_DISCONNECTED, /* in order */
 	ADV_RS_BROKEN,	     /* by an error */
 };
 
-/* What the peer may write besides receive memory. */
+/* What the peer may write, besides receive memory. */
 struct adv_rs_exposed {
 	struct adv_rs_sge targets[ADV_RS_TARGETS];
 	struct adv_rs_mapping mappings[];
@@ -53,7 +54,7 @@ struct adv_rs_exposed {
 /* Registered memory of whole pages. */
 struct adv_rs_memory {
 	uint8_t *p;
-	size_t len; /* as mapped */
+	size_t len; /* the mapped length */
 	struct ibv_mr *mr;
 };
 
@@ -61,42 +62,42 @@ struct adv_rs_sending {
 	struct adv_rs_memory
 		ring; /* `size` bytes, then ADV_RS_CTRL_SLOTS entries for control messages */
 	uint32_t size;
-	uint32_t at;	/* where the next bytes go */
-	uint32_t space; /* free bytes from there on, round the end */
+	uint32_t at;	/* offset of the next bytes */
+	uint32_t space; /* free bytes from there on, around the end of the ring */
 	unsigned requests;
 	unsigned requests_out; /* of data, not yet completed */
 	unsigned ctrl_free;    /* of ADV_RS_CTRL_SLOTS */
 	unsigned ctrl_next;
 	uint32_t inline_size;
 	uint16_t seq;		  /* messages sent that cost a credit */
-	uint16_t seq_limit;	  /* seq may not pass it */
-	struct adv_rs_sge target; /* where the peer wants the next bytes; length 0: none known */
-	unsigned target_index;	  /* entry of the exposed list that comes next */
+	uint16_t seq_limit;	  /* the last value that seq may have */
+	struct adv_rs_sge target; /* the peer's memory for the next bytes; length 0: not known */
+	unsigned target_index;	  /* the next entry of the exposed list */
 };
 
 struct adv_rs_receiving {
 	struct adv_rs_memory ring;
-	uint32_t size;	   /* of two halves, each given to the peer whole */
-	uint32_t at;	   /* where the application reads next */
-	uint32_t filled;   /* where the peer's next bytes are expected */
+	uint32_t size;	   /* two halves; each is granted to the peer as a whole */
+	uint32_t at;	   /* offset of the application's next bytes */
+	uint32_t filled;   /* offset of the peer's next bytes */
 	uint32_t granted;  /* bytes from there on that the peer may still write */
-	uint32_t freed;	   /* bytes read and not given to the peer again */
-	uint32_t *lengths; /* of messages not yet read: a ring of credits + 1 */
+	uint32_t freed;	   /* bytes that were read and are not granted to the peer again */
+	uint32_t *lengths; /* lengths of unread messages: a ring of credits + 1 */
 	unsigned head, tail;
-	uint32_t bytes; /* sum of these lengths */
+	uint32_t bytes; /* the sum of these lengths */
 	uint16_t credits;
-	uint16_t seq;		/* messages read */
-	uint16_t seq_told;	/* value of seq at which credits are due again */
+	uint16_t seq;		/* messages that were read */
+	uint16_t seq_told;	/* credits are due when seq has this value */
 	unsigned unposted;	/* receive requests to be posted again */
 	struct adv_rs_sge list; /* the peer's target list */
-	unsigned list_index;	/* its entry that is to be written next */
+	unsigned list_index;	/* the entry that is written next */
 };
 
 struct adv_rs_mapped {
 	struct adv_list link;
 	struct ibv_mr *mr;
 	uint64_t offset;
-	int index; /* entry of the peer's table; -1: local only */
+	int index; /* entry in the peer's table; -1: local only */
 };
 
 struct adv_rs_stream {
@@ -104,7 +105,7 @@ struct adv_rs_stream {
 	bool readable; /* the peer may still send */
 	bool writable;
 	bool swap;	   /* the peer has the other byte order */
-	bool told;	   /* a second rconnect() has heard of the connection */
+	bool told;	   /* a second rconnect() has returned the result */
 	bool reset_told;   /* a send has returned ECONNRESET */
 	bool disconnected; /* rdma_disconnect() was called */
 	struct rdma_event_channel *events;
@@ -115,14 +116,15 @@ struct adv_rs_stream {
 	socklen_t route_len;
 
 	/* Listening */
-	struct adv_list accepted; /* of `sibling`: connections that raccept() has not taken */
-	unsigned pending;	  /* these and those not yet established */
+	struct adv_list accepted; /* connections that raccept() has not returned, by `sibling` */
+	unsigned pending;	  /* these, and those not yet established */
 	unsigned backlog;
-	/* Being accepted: its listener, with a reference, until it is on the listener's list. */
+	/* While it is being accepted: its listener, with a reference, until it is on the listener's
+	 * list. */
 	struct adv_rsocket *listener;
 	struct adv_list sibling;
 
-	struct ibv_pd *pd; /* of its own: no peer can use another connection's keys */
+	struct ibv_pd *pd; /* its own, so that no peer can use another connection's keys */
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct adv_rs_memory exposed;
@@ -131,10 +133,10 @@ struct adv_rs_stream {
 	int64_t keepalive_at;
 
 	/* Mappings */
-	struct adv_rs_sge peer_table;  /* length: entries */
-	uint8_t *peer_table_used;      /* a byte an entry */
-	struct adv_list mapped;	       /* struct adv_rs_mapped: known to the peer, or local */
-	struct adv_list mapped_untold; /* still to be told to the peer */
+	struct adv_rs_sge peer_table; /* length: number of entries */
+	uint8_t *peer_table_used;     /* one byte for each entry */
+	struct adv_list mapped; /* struct adv_rs_mapped: the peer knows them, or they are local */
+	struct adv_list mapped_untold; /* the peer has to be notified */
 };
 
 /* Returns a new stream with the options of `from`, or the defaults if that is NULL. NULL and
@@ -149,47 +151,49 @@ static inline bool adv_rs_state_opening(enum adv_rs_state state)
 
 /* Connection (rsocket_connect.c) */
 
-/* Gives a stream its identifier and descriptor, in a table entry. 0; or -1 and errno. */
+/* Makes the id of a stream, and enters it in the table. 0; or -1 and errno. */
 int adv_rs_stream_open(struct adv_rsocket *rs);
 int adv_rs_stream_bind(struct adv_rsocket *rs, const struct sockaddr *addr, socklen_t len);
 int adv_rs_stream_listen(struct adv_rsocket *rs, int backlog);
-/* Waits for a connection unless non-blocking: with a reference; NULL and errno. */
+/* Waits for a connection unless non-blocking. Returns it with a reference; NULL and errno. */
 struct adv_rsocket *adv_rs_stream_accept(struct adv_rsocket *rs);
 /*
- * Gives an accepted connection the lowest number that is free now, as accept(2) does. Its own is as
- * old as the peer's request, and librspreload's select() relies on numbers in order. Without lock.
+ * Gives an accepted connection the lowest free number, as accept(2) does. It got its first number
+ * at the peer's request, and librspreload's select() relies on ascending numbers. Without lock.
  */
 void adv_rs_stream_renumber(struct adv_rsocket *rs);
 int adv_rs_stream_connect(struct adv_rsocket *rs, const struct sockaddr *addr, socklen_t len);
-/* 0 where connected, waiting for that first. -1 and ENOTCONN, EAGAIN, EINTR or why it failed. */
+/* Waits for the connection. Returns 0 if connected; -1 and ENOTCONN, EAGAIN, EINTR or the reason of
+ * the failure. */
 int adv_rs_stream_need_connection(struct adv_rsocket *rs, int64_t deadline);
 
 /* Endpoint (rsocket_endpoint.c) */
 
-/* Makes the queue pair of rs->s.id and its memory. 0; or -1 and errno: destroying rs frees it all.
- */
+/* Makes the queue pair of rs->s.id and its memory. 0; or -1 and errno: destroying rs then frees
+ * everything. */
 int adv_rs_endpoint_make(struct adv_rsocket *rs);
 void adv_rs_endpoint_free(struct adv_rsocket *rs);
-/* What the peer is to know of it, and what it has said of itself. */
+/* Fill in what the peer has to know of the endpoint, and store what the peer has sent of its
+ * own. */
 void adv_rs_endpoint_describe(struct adv_rsocket *rs, struct adv_rs_conn *conn);
 void adv_rs_endpoint_meet(struct adv_rsocket *rs, const struct adv_rs_conn *conn);
 
 /* Flow (rsocket_flow.c) */
 
-/* Handles completions and gives credits. True where anything changed. */
+/* Handles completions and returns credits. True if anything changed. */
 bool adv_rs_stream_progress(struct adv_rsocket *rs);
-/* Whether data, or only requests, can be sent now. Looks at the target list. */
+/* True if data, or only requests, can be sent now. The first reads the target list. */
 bool adv_rs_stream_can_send(struct adv_rsocket *rs);
 bool adv_rs_stream_can_write(const struct adv_rsocket *rs);
-/* Posts a control message. The caller has seen ctrl_free above 0. */
+/* Posts a control message. The caller has checked that ctrl_free is above 0. */
 void adv_rs_stream_post_ctrl(struct adv_rsocket *rs, enum adv_rs_ctrl what);
-/* Posts a WRITE of nothing, which only the peer's hardware answers. */
+/* Posts a WRITE of 0 bytes, which only the peer's hardware answers. */
 void adv_rs_stream_post_keepalive(struct adv_rsocket *rs);
-/* Ends the connection with an error, as a peer that breaks the protocol deserves, or a lost one. */
+/* Ends the connection with an error: the peer violates the protocol, or the connection is lost. */
 void adv_rs_stream_break(struct adv_rsocket *rs, int err);
-/* Ends the connection in order; data received stays readable. */
+/* Ends the connection in order. Received data stays readable. */
 void adv_rs_stream_end(struct adv_rsocket *rs);
-/* Tells the connection manager, once. */
+/* Notifies the connection manager, once. */
 void adv_rs_stream_disconnect(struct adv_rsocket *rs);
 
 /* Transfer (rsocket_transfer.c), without lock; results as send(2) and recv(2). */
@@ -197,15 +201,15 @@ ssize_t adv_rs_stream_send(struct adv_rsocket *rs, const struct iovec *iov, size
 			   int flags);
 ssize_t adv_rs_stream_recv(struct adv_rsocket *rs, const struct iovec *iov, size_t count,
 			   int flags);
-/* Writes to the peer's mapping at `offset`; EINVAL where there is none. */
+/* Writes to the peer's mapping at `offset`; EINVAL if there is none. */
 ssize_t adv_rs_stream_write_at(struct adv_rsocket *rs, const struct iovec *iov, uint64_t offset,
 			       int flags);
 
 /* Mappings (rsocket_iomap.c) */
 
-/* Tells the peer of new mappings. send_lock held, too. 0; or -1 and errno. */
+/* Notifies the peer of new mappings. send_lock held, too. 0; or -1 and errno. */
 int adv_rs_mappings_tell(struct adv_rsocket *rs, int64_t deadline);
-/* The peer's mapping that has `offset`: where it is, its key, and bytes from there on. */
+/* Finds the peer's mapping of `offset`: its address, key, and the bytes from there on. */
 bool adv_rs_mapping_find(const struct adv_rsocket *rs, uint64_t offset, struct adv_rs_sge *where);
 void adv_rs_mappings_free(struct adv_rsocket *rs);
 

@@ -14,7 +14,7 @@
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct adv_rsocket **chunks[CHUNKS];
-/* Stands in the table for what was the parent's before a fork. */
+/* Marks a number in the table that belongs to the parent of this process. */
 static struct adv_rsocket parents_mark;
 
 int adv_rs_error(int err)
@@ -23,7 +23,7 @@ int adv_rs_error(int err)
 	return -1;
 }
 
-/* NULL: no place for it. Table locked. */
+/* Returns the place of a number; NULL: there is none. Table locked. */
 static struct adv_rsocket **table_entry(int fd, bool make)
 {
 	if (fd < 0 || fd >= MAX_FD)
@@ -45,8 +45,8 @@ void adv_rs_table_forget(void)
 }
 
 /*
- * Recursive, as programs leave calls by longjmp() from a signal handler when they are told to end,
- * and close their sockets then: that must not wait for themselves.
+ * The locks are recursive. A program may leave a call by longjmp() from a signal handler and then
+ * close its rsockets; the close must not deadlock on a lock that the same thread still holds.
  */
 static void init_locks(struct adv_rsocket *rs)
 {

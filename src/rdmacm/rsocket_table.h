@@ -12,33 +12,34 @@
 struct adv_rsocket *adv_rs_new(int domain, int type, const struct adv_rs_ops *ops,
 			       const struct adv_rs_options *from);
 
-/* Sets errno; -1. */
+/* Sets errno; returns -1. */
 int adv_rs_error(int err);
 
-/* Enters rs under `fd`, and takes a reference for the table. 0; or -1 and ENOMEM or EMFILE. */
+/* Enters rs under `fd`, with a reference for the table. 0; or -1 and ENOMEM or EMFILE. */
 int adv_rs_enter(struct adv_rsocket *rs, int fd);
 
-/* The rsocket of that number with a reference more; NULL and errno EBADF. */
+/* Returns the rsocket of that number with a new reference; NULL and errno EBADF. */
 struct adv_rsocket *adv_rs_get(int fd);
 
-/* The same without errno: also NULL for an ordinary descriptor. */
+/* As adv_rs_get(), without errno: NULL also for an ordinary descriptor. */
 struct adv_rsocket *adv_rs_find(int fd);
 
-/* The rsocket taken out of the table, the table's reference being the caller's now; NULL: none. */
+/* Removes the rsocket from the table and returns it; the table's reference is the caller's now.
+ * NULL: none. */
 struct adv_rsocket *adv_rs_take(int fd);
 
 void adv_rs_hold(struct adv_rsocket *rs);
 
-/* Gives a reference back. Not with any lock of rs held. */
+/* Releases a reference. Not with any lock of rs held. */
 void adv_rs_put(struct adv_rsocket *rs);
 
 /*
- * True for an rsocket that this process has inherited from its parent: it is the parent's still,
- * and only closing it makes sense here. adv_rs_find() and adv_rs_get() do not find such.
+ * True for an rsocket that this process has inherited from its parent. It still is the parent's,
+ * and the only valid call is to close it. adv_rs_find() and adv_rs_get() do not find it.
  */
 bool adv_rs_is_inherited(int fd);
 
-/* Forgets one and closes this process's copy of its descriptor. */
+/* Removes an inherited rsocket and closes this process's copy of its descriptor. */
 void adv_rs_forget_inherited(int fd);
 
 /* In a child after fork(): all rsockets are the parent's. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sending and receiving of streams. Room and messages are claimed under the lock, copied without
- * it.
+ * Sending and receiving of streams. A call claims room or messages under the lock, and copies
+ * without it.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,11 +11,11 @@
 #include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
 
-#define FIRST_PIECE 16384 /* small, so that the peer starts to copy while we still do */
+#define FIRST_PIECE 16384 /* small, so that the peer copies at the same time as this end */
 #define MAX_PIECE   65536
-#define MAX_INLINE  1024 /* copied on the stack first, where it comes in several pieces */
+#define MAX_INLINE  1024 /* copied on the stack first, if it has several pieces */
 
-/* A write under way: what to post when its bytes have been gathered. */
+/* A write in progress: the request to post when its bytes are gathered. */
 struct piece {
 	struct ibv_send_wr wr;
 	struct ibv_sge sge[2];
@@ -46,7 +46,7 @@ int adv_rs_stream_need_connection(struct adv_rsocket *rs, int64_t deadline)
 	}
 }
 
-static bool sendable(struct adv_rsocket *rs)
+static bool is_sendable(struct adv_rsocket *rs)
 {
 	return !rs->s.writable || adv_rs_stream_can_send(rs);
 }
@@ -56,7 +56,7 @@ static bool writable_at(struct adv_rsocket *rs)
 	return !rs->s.writable || adv_rs_stream_can_write(rs);
 }
 
-/* Why a stream that is not writable is not. */
+/* Returns the error of a stream that is not writable. */
 static int not_writable(struct adv_rsocket *rs)
 {
 	int err = rs->err;
@@ -68,7 +68,7 @@ static int not_writable(struct adv_rsocket *rs)
 	return adv_rs_error(err ? err : ECONNRESET);
 }
 
-/* Points the piece at the room that it takes of the send memory. Lock held. */
+/* Points the piece at the room that it takes in the send memory. Lock held. */
 static void claim_ring(struct adv_rs_sending *send, struct piece *piece)
 {
 	uint32_t first = min_u32(piece->length, send->size - send->at);
@@ -83,7 +83,7 @@ static void claim_ring(struct adv_rs_sending *send, struct piece *piece)
 }
 
 /* Takes `length` bytes of target, requests and memory. Lock held. */
-static void claim(struct adv_rsocket *rs, struct piece *piece, uint32_t length)
+static void claim_room(struct adv_rsocket *rs, struct piece *piece, uint32_t length)
 {
 	struct adv_rs_sending *send = &rs->s.send;
 	uint32_t msg = adv_rs_msg(ADV_RS_OP_DATA, length);
@@ -117,8 +117,8 @@ static void claim_at(struct adv_rsocket *rs, struct piece *piece, uint32_t lengt
 		claim_ring(send, piece);
 }
 
-/* Copies the bytes and posts. Only send_lock held: the room is ours, and a QP takes posts always.
- */
+/* Copies the bytes and posts. Only send_lock held: this thread owns the room, and a QP accepts
+ * posts at any time. */
 static int fill_and_post(struct adv_rsocket *rs, struct piece *piece, struct adv_rs_iov *from)
 {
 	uint8_t small[MAX_INLINE];
@@ -138,8 +138,8 @@ static int fill_and_post(struct adv_rsocket *rs, struct piece *piece, struct adv
 	return ibv_post_send(rs->s.qp, &piece->wr, &bad);
 }
 
-/* Sends one piece without the lock; takes it again. 0; or -1 and errno, the connection broken. */
-static int transmit(struct adv_rsocket *rs, struct piece *piece, struct adv_rs_iov *from)
+/* Sends one piece; releases the lock meanwhile. 0; or -1 and errno, with the connection broken. */
+static int send_message(struct adv_rsocket *rs, struct piece *piece, struct adv_rs_iov *from)
 {
 	int err;
 
@@ -171,14 +171,14 @@ static int send_loop(struct adv_rsocket *rs, struct adv_rs_iov *from, int64_t de
 	while (from->left > 0) {
 		struct adv_rs_sending *send = &rs->s.send;
 
-		if (adv_rs_wait(rs, sendable, deadline))
+		if (adv_rs_wait(rs, is_sendable, deadline))
 			return -1;
 		if (!rs->s.writable)
 			return not_writable(rs);
-		claim(rs, &piece,
-		      min_u32(next_piece(&limit, from->left),
-			      min_u32(send->space, send->target.length)));
-		if (transmit(rs, &piece, from))
+		claim_room(rs, &piece,
+			   min_u32(next_piece(&limit, from->left),
+				   min_u32(send->space, send->target.length)));
+		if (send_message(rs, &piece, from))
 			return -1;
 	}
 	return 0;
@@ -203,13 +203,13 @@ static int write_loop(struct adv_rsocket *rs, struct adv_rs_iov *from, uint64_t 
 				 min_u32(rs->s.send.space, where.length)),
 			 &where);
 		offset += piece.length;
-		if (transmit(rs, &piece, from))
+		if (send_message(rs, &piece, from))
 			return -1;
 	}
 	return 0;
 }
 
-/* Where offset is NULL into the stream, else into the peer's mapping. */
+/* If offset is NULL, writes into the stream, else into the peer's mapping. */
 static ssize_t send_any(struct adv_rsocket *rs, const struct iovec *iov, size_t count, int flags,
 			const uint64_t *offset)
 {
@@ -248,12 +248,13 @@ ssize_t adv_rs_stream_write_at(struct adv_rsocket *rs, const struct iovec *iov, 
 	return send_any(rs, iov, 1, flags, &offset);
 }
 
-static bool receivable(struct adv_rsocket *rs)
+static bool is_receivable(struct adv_rsocket *rs)
 {
 	return rs->s.recv.bytes > 0 || !rs->s.readable;
 }
 
-/* Copies n bytes of the ring from `at` on. recv_lock held: the peer may not write there now. */
+/* Copies n bytes of the ring, beginning at `at`. recv_lock held: the peer cannot write there
+ * now. */
 static void copy_out(const struct adv_rs_receiving *recv, uint32_t at, uint32_t n,
 		     struct adv_rs_iov *to)
 {
@@ -263,8 +264,8 @@ static void copy_out(const struct adv_rs_receiving *recv, uint32_t at, uint32_t 
 	adv_rs_iov_put(to, recv->ring.p, n - first);
 }
 
-/* n bytes have been read: whole messages are done with. Lock held. */
-static void consume(struct adv_rs_receiving *recv, uint32_t n)
+/* n bytes have been read: removes whole messages. Lock held. */
+static void consume_bytes(struct adv_rs_receiving *recv, uint32_t n)
 {
 	recv->at = (recv->at + n) % recv->size;
 	recv->bytes -= n;
@@ -281,7 +282,7 @@ static void consume(struct adv_rs_receiving *recv, uint32_t n)
 	}
 }
 
-/* Takes what is there. Lock held at entry and exit. */
+/* Receives the available data. Lock held at entry and exit. */
 static void receive_some(struct adv_rsocket *rs, struct adv_rs_iov *to, bool peek)
 {
 	struct adv_rs_receiving *recv = &rs->s.recv;
@@ -293,8 +294,8 @@ static void receive_some(struct adv_rsocket *rs, struct adv_rs_iov *to, bool pee
 	pthread_mutex_lock(&rs->lock);
 	if (peek)
 		return;
-	consume(recv, n);
-	adv_rs_progress(rs); /* gives credits back */
+	consume_bytes(recv, n);
+	adv_rs_progress(rs); /* returns credits */
 }
 
 static int receive_loop(struct adv_rsocket *rs, struct adv_rs_iov *to, int flags, int64_t deadline)
@@ -303,7 +304,7 @@ static int receive_loop(struct adv_rsocket *rs, struct adv_rs_iov *to, int flags
 	int err;
 
 	do {
-		if (rs->s.recv.bytes == 0 && adv_rs_wait(rs, receivable, deadline))
+		if (rs->s.recv.bytes == 0 && adv_rs_wait(rs, is_receivable, deadline))
 			return -1;
 		if (rs->s.recv.bytes == 0)
 			break;
@@ -311,7 +312,8 @@ static int receive_loop(struct adv_rsocket *rs, struct adv_rs_iov *to, int flags
 	} while ((flags & MSG_WAITALL) && !(flags & MSG_PEEK) && to->left > 0);
 	if (to->left < total || rs->s.state != ADV_RS_BROKEN || !rs->err)
 		return 0;
-	/* What the peer sent has been read: then the error, once, then the end of the stream. */
+	/* After the peer's data has been read: returns the error, once, then the end of the
+	 * stream. */
 	err = rs->err;
 	rs->err = 0;
 	return adv_rs_error(err);

@@ -25,20 +25,20 @@ _Static_assert(sizeof(struct conn_wire) == ADV_RS_CONN_LEN, "private data of rso
 _Static_assert(sizeof(struct adv_rs_sge) == 16, "entry of a target list");
 _Static_assert(sizeof(struct adv_rs_mapping) == 24, "entry of a table of mappings");
 
-/* Counts up to 128 are themselves; above, in steps of 256 with bit 7 set. */
-static uint8_t scale(uint32_t count)
+/* Counts up to 128 stand for themselves; larger ones are in steps of 256, with bit 7 set. */
+static uint8_t scale_count(uint32_t count)
 {
 	return count <= 128 ? (uint8_t)count : (uint8_t)(128 | count >> 8);
 }
 
-static uint32_t unscale(uint8_t value)
+static uint32_t unscale_count(uint8_t value)
 {
 	return value <= 128 ? value : (value & 127u) << 8;
 }
 
 uint32_t adv_rs_round_mappings(uint32_t count)
 {
-	return unscale(scale(count > 127 << 8 ? 127 << 8 : count));
+	return unscale_count(scale_count(count > 127 << 8 ? 127 << 8 : count));
 }
 
 bool adv_rs_host_is_big_endian(void)
@@ -66,7 +66,7 @@ void adv_rs_pack_conn(uint8_t *p, const struct adv_rs_conn *conn)
 
 	wire.flags = (conn->mappings ? FLAG_IOMAP : 0) | (conn->big_endian ? FLAG_NET : 0);
 	wire.credits = htobe16(conn->credits);
-	wire.mapping_count = scale(conn->mapping_count);
+	wire.mapping_count = scale_count(conn->mapping_count);
 	wire.targets = sge_to_wire(&conn->targets);
 	wire.buffer = sge_to_wire(&conn->buffer);
 	memcpy(p, &wire, sizeof(wire));
@@ -83,7 +83,7 @@ bool adv_rs_unpack_conn(struct adv_rs_conn *conn, const void *p, size_t len)
 	conn->big_endian = wire.flags & FLAG_NET;
 	conn->mappings = wire.flags & FLAG_IOMAP;
 	conn->credits = be16toh(wire.credits);
-	conn->mapping_count = conn->mappings ? unscale(wire.mapping_count) : 0;
+	conn->mapping_count = conn->mappings ? unscale_count(wire.mapping_count) : 0;
 	conn->targets = sge_from_wire(&wire.targets);
 	conn->buffer = sge_from_wire(&wire.buffer);
 	return conn->version == CONN_VERSION && conn->targets.length >= ADV_RS_TARGETS;
@@ -174,7 +174,7 @@ void adv_rs_addr_return(const union adv_rs_addr *from, struct sockaddr *to, sock
 	*len = whole;
 }
 
-/* The four bytes of an IPv4 address, mapped or not; NULL: another. */
+/* Returns the four bytes of an IPv4 address, mapped or not; NULL: another family. */
 static const void *v4_of(const union adv_rs_addr *a)
 {
 	if (a->sa.sa_family == AF_INET)
@@ -193,7 +193,7 @@ size_t adv_rs_pack_ds(uint8_t *p, const union adv_rs_addr *source)
 
 	p[0] = v4 ? 4 : 6;
 	p[1] = (uint8_t)len;
-	memcpy(p + 2, &source->sin.sin_port, 2); /* at the same place in both families */
+	memcpy(p + 2, &source->sin.sin_port, 2); /* both families have it at the same offset */
 	if (v4) {
 		memcpy(p + 4, v4, 4);
 		return len;

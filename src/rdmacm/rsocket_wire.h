@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What rsockets say to each other: the protocol of rdma-core's rsocket(7), as its docs/rsocket and
- * its peers have it. Plain functions on memory; nothing here allocates, waits or fails silently.
+ * The protocol between rsockets: that of rdma-core's rsocket(7), as its docs/rsocket and its
+ * implementation define it. Plain functions on memory: nothing here allocates or waits.
  *
- * Streams: the connection request and its reply carry a struct adv_rs_conn. After that everything
- * is an RDMA WRITE with immediate data, whose upper three bits say what it is. Each end exposes
- * a target list of two entries, in which the peer says where it wants its next bytes.
- * Datagrams: a header before each message on the UD queue pairs, and another one on the UDP sockets
- * by which the ends find each other's queue pairs.
+ * Streams: the connection request and its reply carry a struct adv_rs_conn. All further messages
+ * are RDMA WRITEs with immediate data, whose upper three bits are the type. Each end exposes a
+ * target list of two entries, in which the peer writes the location for the next bytes. Datagrams:
+ * a header precedes each message on the UD queue pairs. Another header is used on the UDP sockets,
+ * by which the ends learn each other's queue pairs.
  */
 #ifndef ADV_RDMACM_RSOCKET_WIRE_H
 #define ADV_RDMACM_RSOCKET_WIRE_H
@@ -26,7 +26,7 @@
 /* Type of an immediate, its bits 31 to 29. */
 enum adv_rs_op {
 	ADV_RS_OP_DATA = 0,	 /* bytes written into the current target */
-	ADV_RS_OP_WRITE = 2,	 /* never sent: marks our own writes into mappings */
+	ADV_RS_OP_WRITE = 2,	 /* never sent: marks this end's own writes into mappings */
 	ADV_RS_OP_SGL = 4,	 /* receive credits; the target list may be new */
 	ADV_RS_OP_IOMAP_SGL = 6, /* index of a new mapping */
 	ADV_RS_OP_CTRL = 7,
@@ -52,7 +52,7 @@ static inline uint32_t adv_rs_msg_data(uint32_t msg)
 	return msg & ADV_RS_DATA_MASK;
 }
 
-/* An entry of a target list, as it lies in memory: byte order of the host that reads it. */
+/* An entry of a target list, as it is in memory: byte order of the host that reads it. */
 struct adv_rs_sge {
 	uint64_t addr;
 	uint32_t key;
@@ -69,29 +69,29 @@ struct adv_rs_mapping {
 struct adv_rs_conn {
 	uint8_t version; /* 1 */
 	bool big_endian;
-	bool mappings; /* the sender has a table of mappings behind its target list */
+	bool mappings; /* the sender has a table of mappings after its target list */
 	uint16_t credits;
 	uint32_t mapping_count;	   /* entries of that table */
 	struct adv_rs_sge targets; /* length: entries */
 	struct adv_rs_sge buffer;  /* the first receive buffer; length: bytes */
 };
 
-/* Writes ADV_RS_CONN_LEN bytes. mapping_count must be one that adv_rs_round_mappings() gives. */
+/* Writes ADV_RS_CONN_LEN bytes. mapping_count must be a result of adv_rs_round_mappings(). */
 void adv_rs_pack_conn(uint8_t *p, const struct adv_rs_conn *conn);
 
 /*
- * Reads private data of len bytes. False: too short, of another version, or with a list that
- * cannot work; the connection is to be refused.
+ * Reads private data of len bytes. False: it is too short, of another version, or has an invalid
+ * list; the connection has to be refused.
  */
 bool adv_rs_unpack_conn(struct adv_rs_conn *conn, const void *p, size_t len);
 
-/* The largest count not above `count` that the 8 bits of the private data can say (at most 32512).
- */
+/* Returns the largest count up to `count` that the 8 bits of the private data can express (at most
+ * 32512). */
 uint32_t adv_rs_round_mappings(uint32_t count);
 
 bool adv_rs_host_is_big_endian(void);
 
-/* Turns an entry round for a peer of the other byte order. */
+/* Swaps the bytes of an entry for a peer of the other byte order. */
 void adv_rs_swap_sge(struct adv_rs_sge *sge);
 void adv_rs_swap_mapping(struct adv_rs_mapping *mapping);
 
@@ -102,42 +102,44 @@ union adv_rs_addr {
 	struct sockaddr_in6 sin6;
 };
 
-/* Bytes of the address of that family; 0: neither AF_INET nor AF_INET6. */
+/* Returns the bytes of an address of that family; 0: neither AF_INET nor AF_INET6. */
 socklen_t adv_rs_addr_len(sa_family_t family);
 
-/* Same family, address and port. */
+/* True if family, address and port are equal. */
 bool adv_rs_addr_equal(const union adv_rs_addr *a, const union adv_rs_addr *b);
 
-/* All zeros, or the family's loopback address. */
+/* True for the address of all zeros, and for the family's loopback address. */
 bool adv_rs_addr_is_any(const union adv_rs_addr *a);
 
-/* The port of an AF_INET or AF_INET6 address, network byte order. */
+/* Returns a pointer to the port of an AF_INET or AF_INET6 address, in network byte order. */
 in_port_t *adv_rs_addr_port(union adv_rs_addr *a);
 
-/* An IPv4 address as a socket of that family has it: mapped where that is AF_INET6. */
+/* Converts an IPv4 address for a socket of that family: mapped if that is AF_INET6. */
 void adv_rs_addr_map(union adv_rs_addr *a, sa_family_t family);
-/* The other way: a mapped address as the IPv4 address that it is. */
+/* Converts a mapped address to the IPv4 address. */
 void adv_rs_addr_unmap(union adv_rs_addr *a);
 
 /*
- * Copies an address as getsockname(2) returns one: at most *len bytes, and *len becomes the whole
+ * Copies an address as getsockname(2) returns one: at most *len bytes; *len becomes the whole
  * length.
  */
 void adv_rs_addr_return(const union adv_rs_addr *from, struct sockaddr *to, socklen_t *len);
 
 /*
- * Header of a datagram on a UD queue pair, saying where it comes from. Returns its length. Here and
- * below, an IPv4 address mapped into IPv6 counts as IPv4.
+ * Writes the header of a datagram on a UD queue pair, which contains its source. Returns its
+ * length. Here and below, an IPv4 address mapped into IPv6 counts as IPv4.
  */
 size_t adv_rs_pack_ds(uint8_t *p, const union adv_rs_addr *source);
 
-/* Length of the header; 0: none that is valid within len bytes. */
+/* Returns the length of the header; 0: there is no valid one within len bytes. */
 size_t adv_rs_unpack_ds(union adv_rs_addr *source, const uint8_t *p, size_t len);
 
-/* Header of a datagram on a UDP socket: op ADV_RS_OP_DATA or ADV_RS_OP_CTRL. Returns its length. */
+/* Writes the header of a datagram on a UDP socket: op ADV_RS_OP_DATA or ADV_RS_OP_CTRL. Returns its
+ * length. */
 size_t adv_rs_pack_udp(uint8_t *p, unsigned op, uint32_t qpn, const union adv_rs_addr *local);
 
-/* Length of the header; 0: none that is valid within len bytes for a sender at that address. */
+/* Returns the length of the header; 0: there is no valid one within len bytes for a sender at that
+ * address. */
 size_t adv_rs_unpack_udp(unsigned *op, uint32_t *qpn, const union adv_rs_addr *from,
 			 const uint8_t *p, size_t len);
 

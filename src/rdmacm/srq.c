@@ -9,7 +9,7 @@
 #include "rdmacm/export.h"
 #include "rdmacm/id_state.h"
 
-/* What an XRC SRQ has besides. */
+/* Fills in the attributes that only an XRC SRQ has. */
 static int complete_xrc(struct adv_rdma_id *id, struct ibv_srq_init_attr_ex *attr)
 {
 	int err;
@@ -64,7 +64,7 @@ ADV_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 
 	if (!id || !attr)
 		return adv_rdma_result(EINVAL);
-	/* The one structure begins as the other. */
+	/* The larger structure begins with the members of the smaller one. */
 	memcpy(&ex, attr, sizeof(*attr));
 	ex.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
 	ex.srq_type = id->qp_type == IBV_QPT_XRC_RECV ? IBV_SRQT_XRC : IBV_SRQT_BASIC;

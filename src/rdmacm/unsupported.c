@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The calls that are not supported: each fails in the way its manual page gives for failing.
- * Programs that use the connection manager as one choice of several go on with another.
+ * The calls that are not supported. Each fails in the way that its manual page describes. A program
+ * that can use something other than the connection manager then does so.
  */
 #include <errno.h>
 

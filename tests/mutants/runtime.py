@@ -77,9 +77,9 @@ RUNTIME = [
      "\tfor (unsigned i = 1; i < n; i++)\n\t\tsignal_eventfd(wakes"),
     # ---- the daemon ----
     ("pairs-share", "pairs that one end has yet to fetch are not counted down when it has", PAIRS,
-     "\t\tcount(p, pair, 0, 0, -1);\n", ""),
+     "\t\tcount_pair(p, pair, 0, 0, -1);\n", ""),
     ("slots-user", "a slot is given to another user than had it", SLOTS,
-     "if (owned(r) || !r->used_before || r->uid != uid)", "if (owned(r) || !r->used_before)"),
+     "if (is_owned(r) || !r->used_before || r->uid != uid)", "if (is_owned(r) || !r->used_before)"),
     ("slots-newest", "of free slots that given back last is given next", SLOTS,
      "if (!best || r->freed < l->slot[best].freed)", "if (!best || r->freed > l->slot[best].freed)"),
     ("slots-rest", "a slot that was given back is given at once again", SLOTS,

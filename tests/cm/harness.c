@@ -141,7 +141,8 @@ struct adv_cm_packet sent(struct pair *p, struct node *from)
 	struct adv_cm_mad mad;
 
 	assert_true(adv_cm_tx(from->cm, p->now, &mad));
-	memset(&packet, 0, sizeof(packet)); /* padding too: packets are compared */
+	memset(&packet, 0,
+	       sizeof(packet)); /* also clears the padding, because packets are compared */
 	assert_true(adv_cm_packet_decode(mad.data, sizeof(mad.data), &packet));
 	assert_true(adv_gid_equal(&mad.path.sgid, &from->gid));
 	assert_int_equal(mad.dest_qpn, 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Nodes of the connection manager with a clock moved by hand. Includes cmocka as it wants. */
+/* Nodes of the connection manager whose clock the tests set. Includes cmocka in the order that it
+ * needs. */
 #ifndef ADV_TEST_CM_HARNESS_H
 #define ADV_TEST_CM_HARNESS_H
 
@@ -23,12 +24,12 @@
 struct node {
 	struct adv_cm *cm;
 	struct adv_gid gid;
-	uint64_t guid; /* host order */
+	uint64_t guid; /* in host byte order */
 };
 
 struct pair {
-	struct node a; /* 10.0.0.1, who connects mostly */
-	struct node b; /* 10.0.0.2, who listens mostly */
+	struct node a; /* 10.0.0.1, mostly the connecting side */
+	struct node b; /* 10.0.0.2, mostly the listening side */
 	uint64_t now;
 };
 
@@ -37,45 +38,45 @@ struct adv_cm_addr addr_of(const struct adv_gid *ip, uint16_t port);
 void node_open(struct node *n, unsigned number, uint64_t seed);
 void node_close(struct node *n);
 
-/* For cmocka: *state is a struct pair. Taking it down checks that nothing is left of what ended. */
+/* For cmocka: *state is a struct pair. The teardown checks that nothing is left of ended ids. */
 int pair_setup(void **state);
 int pair_teardown(void **state);
 
-/* What a connection manager says that it has is what it has. */
+/* Checks the connection manager's counts against its objects. */
 void check_counts(const struct adv_cm *cm);
 
 struct adv_cm_id *new_id(struct node *n, enum rdma_port_space ps);
-/* At n's own address, or the wildcard where `any`. */
+/* Binds to the address of n, or to the wildcard if `any`. */
 struct adv_cm_id *listener(struct node *n, enum rdma_port_space ps, bool any, unsigned backlog);
-/* With a route from one node to port PORT of the other. */
+/* Makes an id with a route from one node to port PORT of the other. */
 struct adv_cm_id *routed(struct node *from, const struct node *to, enum rdma_port_space ps);
 struct adv_cm_route route_to(const struct node *from, const struct node *to);
 struct adv_cm_conn_param conn_param(uint32_t qpn, const char *private_data);
 
-/* The next MAD of a node, decoded; fails where there is none. */
+/* Returns the next MAD of a node, decoded; fails if there is none. */
 struct adv_cm_packet sent(struct pair *p, struct node *from);
 void nothing_sent(struct pair *p, struct node *from);
-/* Hands a MAD to a node as if the other had sent it. */
+/* Passes a MAD to a node, with the other node as its source. */
 void give(struct pair *p, struct node *to, const struct adv_cm_packet *packet);
-/* ... as if it came from this address. */
+/* Passes a MAD with this source address. */
 void give_from(struct pair *p, struct node *to, const struct adv_gid *from,
 	       const struct adv_cm_packet *packet);
-/* Hands all that both have to send to the other, until they are quiet. */
+/* Passes all MADs between the two until neither has more to send. */
 void pump(struct pair *p);
-/* Moves the clock to the next deadline of either and lets it pass. */
+/* Moves the clock to the next deadline of either node and runs it. */
 void pass(struct pair *p);
 
 struct adv_cm_event event_of(struct node *n, enum rdma_cm_event_type type);
 void no_event(struct node *n);
 
-/* A connection: active end at a, passive at b. */
+/* A connection: active end at a, passive end at b. */
 struct connection {
 	struct adv_cm_id *listen;
 	struct adv_cm_id *active;
 	struct adv_cm_id *passive;
 };
 
-/* Up to REQ received; up to REP received; whole. */
+/* Return a connection after the REQ is received; after the REP is received; established. */
 struct connection requested(struct pair *p);
 struct connection responded(struct pair *p);
 struct connection connected(struct pair *p);

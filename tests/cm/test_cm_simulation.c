@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Nodes on a wire that loses, repeats, reorders and delays, each run from a seed: every connection
- * comes to an end that is documented, events come once and in a legal order, and nothing stays.
- * Their interfaces have different MTUs, so some requests are made twice.
- * ADV_CM_SIM_SEED=n runs the one seed, ADV_CM_SIM_SEEDS=n that many (1,000).
+ * Nodes on a wire that loses, duplicates, reorders and delays MADs. Each run is determined by a
+ * seed. Every connection must end in a documented way, events must come once and in a legal order,
+ * and no id may be left. The interfaces have different MTUs, so some requests are sent again with a
+ * smaller one. ADV_CM_SIM_SEED=n runs one seed, ADV_CM_SIM_SEEDS=n that many (1,000).
  */
 #include <endian.h>
 #include <stdio.h>
@@ -13,14 +13,14 @@
 #define NODES	    3
 #define CONNECTIONS 200
 #define ENDS_MAX    4096
-#define LIMIT	    (4000 * SEC) /* of virtual time; about 8 tries of an MRA's 275 s fit */
+#define LIMIT	    (4000 * SEC) /* of virtual time; enough for about 8 MRAs of 275 s */
 
 enum what { DELIVER, CONNECT, DECIDE, ESTABLISH, DISCONNECT, DESTROY, DIE };
 
-/* Something that happens at its time. */
+/* An event at a time. */
 struct action {
 	uint64_t when;
-	uint64_t order; /* of those at the same time */
+	uint64_t order; /* order of those at the same time */
 	enum what what;
 	unsigned node;
 	unsigned end;
@@ -31,15 +31,15 @@ struct action {
 struct end {
 	struct adv_cm_id *id; /* NULL: destroyed */
 	unsigned node;
-	unsigned life; /* of the node: an id of an earlier one is gone */
-	unsigned peer; /* active: the node; passive: the end that asked */
+	unsigned life; /* of the node: ids from before its restart are gone */
+	unsigned peer; /* active: the node; passive: the end that sent the request */
 	bool active;
 	bool sidr;
 	bool listening_peer;
 	uint32_t qpn;
-	uint32_t events; /* a bit each */
-	int rejected;	 /* its reason */
-	bool connecting; /* something is still to be told */
+	uint32_t events; /* one bit for each event */
+	int rejected;	 /* its REJ's reason */
+	bool connecting; /* an event is still expected */
 	bool established;
 };
 
@@ -50,7 +50,7 @@ struct sim {
 	uint64_t order;
 	struct node node[NODES];
 	unsigned life[NODES];
-	bool mortal;	      /* a node dies */
+	bool mortal;	      /* a node restarts */
 	struct action **heap; /* from 1 */
 	unsigned actions;
 	unsigned room;
@@ -131,7 +131,7 @@ static void send_on(struct sim *s, unsigned node, const struct adv_cm_mad *mad)
 
 		if (chance(s, 5))
 			continue;
-		/* Some are late, a few by seconds: behind their own repetitions. */
+		/* Some packets are delayed by seconds: they arrive after their retransmission. */
 		if (chance(s, 5))
 			delay += within(s, chance(s, 20) ? 3 * SEC : 300 * MS);
 		plan(s, delay, DELIVER, to, 0)->mad = *mad;
@@ -165,7 +165,7 @@ static unsigned new_end(struct sim *s, unsigned node, struct adv_cm_id *id)
 	return s->ends++;
 }
 
-/* Of each node's interface. */
+/* The MTU of each node's interface. */
 static enum ibv_mtu mtu_of(unsigned node)
 {
 	static const enum ibv_mtu mtu[NODES] = {IBV_MTU_1024, IBV_MTU_4096, IBV_MTU_512};
@@ -186,7 +186,7 @@ static void listen_on(struct sim *s, unsigned node)
 
 static void connect_one(struct sim *s, unsigned node)
 {
-	unsigned peer = (unsigned)within(s, NODES), end; /* also with itself */
+	unsigned peer = (unsigned)within(s, NODES), end; /* also to itself */
 	bool sidr = chance(s, 20), nobody = chance(s, 5);
 	struct node *n = &s->node[node];
 	struct adv_cm_addr local = addr_of(&n->gid, 0);
@@ -266,8 +266,8 @@ static void check_order(struct sim *s, const struct end *e, const struct adv_cm_
 
 	CHECK(s, !(e->events & bit(event->type)));
 	CHECK(s, !(e->events & bit(RDMA_CM_EVENT_TIMEWAIT_EXIT)));
-	/* As often as things are said, they are heard, and answered by whoever lives; only SIDR has
-	 * no way to say that an answer takes long. */
+	/* Transmissions are so many that one arrives, and a living peer answers; only SIDR cannot
+	 * report that an answer takes long. */
 	CHECK(s, event->status != -ETIMEDOUT || s->mortal || e->sidr);
 	switch (event->type) {
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
@@ -295,7 +295,7 @@ static void check_order(struct sim *s, const struct end *e, const struct adv_cm_
 	}
 }
 
-/* The private data name the end that sent them, and its QP. */
+/* The private data contains the end that sent it, and its QP. */
 static unsigned sender_of(struct sim *s, const struct adv_cm_event *event)
 {
 	unsigned end;
@@ -305,7 +305,7 @@ static unsigned sender_of(struct sim *s, const struct adv_cm_event *event)
 	return end;
 }
 
-/* As the daemon does before its program hears of a request. */
+/* As the daemon does before its program sees a request. */
 static bool mtu_fits(struct sim *s, unsigned node, const struct adv_cm_event *event)
 {
 	struct adv_cm_route route = {.mtu = mtu_of(node), .path.hop_limit = 64};
@@ -387,7 +387,7 @@ static void on_event(struct sim *s, unsigned node, const struct adv_cm_event *ev
 	}
 }
 
-/* After every call to a node. */
+/* Called after every call to a node. */
 static void drain(struct sim *s, unsigned node)
 {
 	struct adv_cm_event event;
@@ -401,7 +401,7 @@ static void drain(struct sim *s, unsigned node)
 
 /* ---- what happens ---- */
 
-/* A node dies with all it knows, and comes back at once as somebody new. */
+/* A node loses its whole state and restarts at once with a new one. */
 static void die(struct sim *s, unsigned node)
 {
 	unsigned i;
@@ -483,7 +483,7 @@ static uint64_t first_deadline(struct sim *s, unsigned *node)
 	return first;
 }
 
-/* Until nothing is to come any more. */
+/* Until no packet and no timer is left. */
 static void run(struct sim *s)
 {
 	unsigned node = 0;

@@ -14,7 +14,7 @@ static struct adv_cm_packet req_of(struct pair *p, struct adv_cm_id **id)
 	return sent(p, &p->a);
 }
 
-/* As b would answer it. */
+/* The REP that b would send. */
 static struct adv_cm_packet rep_to(const struct adv_cm_packet *req)
 {
 	struct adv_cm_packet rep = {.attribute = ADV_CM_REP, .tid = req->tid};
@@ -144,7 +144,7 @@ static void test_rep(void **state)
 	assert_string_equal((char *)event.param.private_data, "welcome");
 	nothing_sent(p, &p->a);
 
-	/* Once more at once: no word. Later, before RTU: MRA; after it: RTU. */
+	/* A duplicate at once: no answer. Later, before the RTU: MRA; after it: RTU. */
 	give(p, &p->a, &rep);
 	nothing_sent(p, &p->a);
 	p->now += SEC / 10;
@@ -166,7 +166,7 @@ static void test_rep(void **state)
 	assert_int_equal(adv_cm_counters(p->a.cm)->rx_duplicates, 3);
 }
 
-/* Wrong in one thing each, and nothing happens. */
+/* One field wrong each time: nothing happens. */
 static void test_forged_rep(void **state)
 {
 	struct pair *p = *state;
@@ -178,7 +178,7 @@ static void test_forged_rep(void **state)
 	req = req_of(p, &id);
 	rep = rep_to(&req);
 	give_from(p, &p->a, &stranger, &rep);
-	/* For all the stranger can tell, there is no such id. */
+	/* The answer to a stranger does not show that the id exists. */
 	assert_int_equal(sent(p, &p->a).attribute, ADV_CM_REJ);
 	for (i = 0; i < 4; i++) {
 		bad = rep;
@@ -198,7 +198,7 @@ static void test_forged_rep(void **state)
 	assert_int_equal(adv_cm_counters(p->a.cm)->rx_unmatched, 6);
 }
 
-/* A REP that nobody waits for is rejected, so that its sender need not wait for RTU. */
+/* A REP that no id waits for is rejected, so that its sender does not wait for an RTU. */
 static void test_rep_for_nobody(void **state)
 {
 	struct pair *p = *state;
@@ -217,7 +217,7 @@ static void test_rep_for_nobody(void **state)
 	assert_int_equal(rej.rej.remote_comm_id, 5);
 }
 
-/* The QP that answers is part of a connection, as far as is known here. */
+/* The QP of the REP is part of another connection, as far as this end knows. */
 static void test_stale_rep(void **state)
 {
 	struct pair *p = *state;
@@ -240,7 +240,7 @@ static void test_stale_rep(void **state)
 	assert_int_equal(out.attribute, ADV_CM_DREQ);
 	assert_int_equal(out.dreq.local_comm_id, c.active->local_comm_id);
 	no_event(&p->a);
-	/* The connecting one waits on; so does a second one of the same name. */
+	/* The connecting id keeps waiting; so does another one with the same number. */
 	rep.rep.local_qpn = 0x3003;
 	rep.rep.local_comm_id = c.passive->local_comm_id;
 	give(p, &p->a, &rep);
@@ -250,7 +250,7 @@ static void test_stale_rep(void **state)
 	event_of(&p->a, RDMA_CM_EVENT_CONNECT_RESPONSE);
 }
 
-/* The next sending is due in this time, an eighth more or less. */
+/* The next transmission is due after this time, an eighth more or less. */
 static bool waits(const struct pair *p, uint64_t ns)
 {
 	uint64_t left = adv_cm_deadline(p->a.cm) - p->now;
@@ -288,7 +288,8 @@ static void test_retries(void **state)
 	assert_int_equal(adv_cm_counters(p->a.cm)->tx_mads, 9);
 }
 
-/* Those who begin together do not go on together: a full backlog would drop them again. */
+/* Requests that start together must not be retransmitted together: a full backlog would drop them
+ * again. */
 static void test_retries_scatter(void **state)
 {
 	struct pair *p = *state;
@@ -374,7 +375,7 @@ static void test_ack_timeout(void **state)
 	assert_int_equal(adv_cm_ack_timeout(31, 31), 31);
 }
 
-/* Much that is due at the same time is done in parts. */
+/* Many timers that are due at the same time are handled in parts. */
 static void test_many_timeouts(void **state)
 {
 	struct adv_cm_conn_param param = conn_param(0x1001, "");

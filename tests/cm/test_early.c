@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests that come before anybody listens. */
+/* Requests that arrive before there is a listener. */
 #include "harness.h"
 
 #define WAIT (100 * MS)
@@ -69,7 +69,7 @@ static void test_nobody_comes(void **state)
 	assert_true(adv_cm_deadline(p->b.cm) == UINT64_MAX);
 }
 
-/* Somebody has listened there lately: he may come back, and that may take longer. */
+/* A listener was closed recently: it may return, which may take longer. */
 static void test_listener_comes_back(void **state)
 {
 	struct pair *p = *state;
@@ -83,7 +83,7 @@ static void test_listener_comes_back(void **state)
 	start = p->now;
 	ask(p, RDMA_PS_TCP);
 	assert_true(adv_cm_deadline(p->b.cm) == start + 20 * WAIT);
-	ask(p, RDMA_PS_UDP); /* nobody was there */
+	ask(p, RDMA_PS_UDP); /* there was no listener */
 	assert_true(adv_cm_deadline(p->b.cm) == start + WAIT);
 	p->now = start + WAIT;
 	adv_cm_expire(p->b.cm, p->now);
@@ -93,7 +93,7 @@ static void test_listener_comes_back(void **state)
 	listens = listener(&p->b, RDMA_PS_TCP, false, 0);
 	assert_ptr_equal(event_of(&p->b, RDMA_CM_EVENT_CONNECT_REQUEST).listen, listens);
 	no_event(&p->a);
-	/* Not for ever, and not long after. */
+	/* Not for ever, and not long afterwards. */
 	adv_cm_expect_relisten(listens, p->now);
 	adv_cm_id_destroy(listens, p->now);
 	start = p->now;
@@ -112,7 +112,7 @@ static void test_listener_comes_back(void **state)
 	event_of(&p->a, RDMA_CM_EVENT_REJECTED);
 }
 
-/* A listener elsewhere is none; a request that is repeated is refused once. */
+/* A listener at another port does not count; a duplicate request is refused once. */
 static void test_others(void **state)
 {
 	struct pair *p = *state;
@@ -133,7 +133,8 @@ static void test_others(void **state)
 	nothing_sent(p, &p->b);
 }
 
-/* Only so many wait; who comes then is refused at once. What waits at the end is freed. */
+/* The number of held requests is bounded, and further ones are refused at once. Requests still held
+ * at the end are freed. */
 static void test_bound(void **state)
 {
 	struct pair *p = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Ids by themselves, and the whole as a box: bounds, what is malformed, freeing. */
+/* Ids by themselves, and the CM as a whole: bounds, malformed messages, freeing. */
 #include "harness.h"
 #include "wire/bytes.h"
 
@@ -56,7 +56,7 @@ static void test_routes(void **state)
 	route.path.flow_label = 0x12345;
 	assert_int_equal(adv_cm_set_route(id, &route), 0);
 	assert_int_equal(adv_cm_id_route(id)->path.flow_label, 0x12345);
-	/* Ports whose label would be 0 get another. */
+	/* Ports whose flow label would be 0 get another label. */
 	id->local.port = 0x8000;
 	id->remote.port = 0x8000;
 	route.path.flow_label = 0;
@@ -77,7 +77,7 @@ static void test_malformed(void **state)
 	req.req.local_qpn = 5;
 	assert_true(adv_cm_packet_encode(&req, mad));
 	adv_cm_rx(p->b.cm, p->now, &meta, mad, sizeof(mad) - 1);
-	meta.sgid.raw[12] = 224; /* from or to a group */
+	meta.sgid.raw[12] = 224; /* from or to a multicast group */
 	adv_cm_rx(p->b.cm, p->now, &meta, mad, sizeof(mad));
 	meta.sgid = p->a.gid;
 	meta.dgid.raw[12] = 224;
@@ -87,7 +87,7 @@ static void test_malformed(void **state)
 	nothing_sent(p, &p->b);
 }
 
-/* Answers to nobody are bounded, and leave room for those of ids. */
+/* The queue of answers without an id is bounded, and leaves room for those of ids. */
 static void test_flood(void **state)
 {
 	struct pair *p = *state;
@@ -109,7 +109,7 @@ static void test_flood(void **state)
 	assert_int_equal(n, 4096);
 }
 
-/* Freed with requests, events and MADs that wait. */
+/* Frees a CM with waiting requests, events and MADs. */
 static void test_destroy_with_all(void **state)
 {
 	struct pair *p = *state;
@@ -128,7 +128,7 @@ static void test_destroy_with_all(void **state)
 	assert_int_equal(adv_cm_id_count(p->b.cm), 3);
 }
 
-/* Ids are not to be guessed: they differ in every byte, and from seed to seed. */
+/* Communication ids are unguessable: every byte differs, and from seed to seed. */
 static void test_comm_ids(void **state)
 {
 	struct pair *p = *state;
@@ -147,7 +147,7 @@ static void test_comm_ids(void **state)
 	assert_int_equal(any, UINT32_MAX);
 }
 
-/* To its own node, even with one port for both. */
+/* A connection to its own node, even with one port at both ends. */
 static void test_with_itself(void **state)
 {
 	struct pair *p = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Without memory at any one moment: nothing breaks, and later all goes on. */
+/* Each allocation fails once: nothing breaks, and afterwards everything works. */
 #include "harness.h"
 #include "no_memory.h"
 
@@ -38,7 +38,7 @@ static void test_ids(void **state)
 	adv_cm_destroy(cm);
 }
 
-/* What a consumer would do; returns what there was to do. */
+/* Acts as a consumer; returns the number of handled events. */
 static unsigned serve(struct pair *p, struct node *n)
 {
 	struct adv_cm_conn_param param = conn_param(0x2002, "");
@@ -57,7 +57,7 @@ static unsigned serve(struct pair *p, struct node *n)
 	return events;
 }
 
-/* Until nothing more is to come. */
+/* Until nothing is left to do. */
 static unsigned run(struct pair *p)
 {
 	unsigned events = 0, i;
@@ -81,7 +81,7 @@ static unsigned run(struct pair *p)
 	return 0;
 }
 
-/* A whole connection, or a resolution; one allocation of it fails. */
+/* A whole connection, or a resolution; one of its allocations fails. */
 static void one_life(enum rdma_port_space ps, bool answered, unsigned failure)
 {
 	struct adv_cm_conn_param param = conn_param(0x1001, "");
@@ -127,7 +127,7 @@ static void test_lives(void **state)
 	}
 }
 
-/* Nobody answers, and there is no memory to say so at first. */
+/* No answer arrives, and there is no memory for the event at first. */
 static void test_giving_up(void **state)
 {
 	struct pair *p = *state;
@@ -149,7 +149,7 @@ static void test_giving_up(void **state)
 	event_of(&p->a, RDMA_CM_EVENT_UNREACHABLE);
 }
 
-/* RTU that cannot be told is as if lost; by the consumer's word it is an error. */
+/* Without memory for its event an RTU counts as lost; for rdma_establish() this is an error. */
 static void test_established(void **state)
 {
 	struct pair *p = *state;

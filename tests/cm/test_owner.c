@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whose each message of a connection's life is, at both ends. */
+/* Which id each message of a connection belongs to, at both ends. */
 #include "harness.h"
 
 static int user_a, user_b, user_listen;
 
-/* The next MAD of `from`; it is `sender`'s there and `receiver`'s at `to`, which takes it then. */
+/* Takes the next MAD of `from`. It belongs to `sender` there, and to `receiver` at `to`, which then
+ * gets it. */
 static void expect_next(struct pair *p, struct node *from, struct node *to, uint16_t attribute,
 			const void *sender, const void *receiver)
 {
@@ -38,7 +39,7 @@ static void test_connection(void **state)
 	passive = event_of(&p->b, RDMA_CM_EVENT_CONNECT_REQUEST).id;
 	adv_cm_id_set_user(passive, &user_b);
 	adv_cm_request_taken(passive);
-	/* A REQ that comes again is the request's. */
+	/* A duplicate REQ belongs to the request. */
 	pass(p);
 	expect_next(p, &p->a, &p->b, ADV_CM_REQ, &user_a, &user_b);
 	expect_next(p, &p->b, &p->a, ADV_CM_MRA, &user_b, &user_a);
@@ -55,7 +56,7 @@ static void test_connection(void **state)
 	expect_next(p, &p->a, &p->b, ADV_CM_DREP, &user_a, &user_b);
 }
 
-/* What an id that was destroyed still sends is nobody's. */
+/* What a destroyed id still sends belongs to none. */
 static void test_destroyed(void **state)
 {
 	struct pair *p = *state;
@@ -68,7 +69,7 @@ static void test_destroyed(void **state)
 	expect_next(p, &p->b, &p->a, ADV_CM_DREP, &user_b, NULL);
 }
 
-/* A rejection is its id's last word: at its sender it is nobody's any more. */
+/* A rejection ends its id: at its sender it belongs to none any more. */
 static void test_refused(void **state)
 {
 	struct pair *p = *state;
@@ -99,7 +100,7 @@ static void test_datagrams(void **state)
 	expect_next(p, &p->b, &p->a, ADV_CM_SIDR_REP, &user_b, &user_a);
 }
 
-/* Nobody's: no message of ours, for nobody, from a wrong address. */
+/* Belongs to none: not a CM message, for no id, from a wrong address. */
 static void test_nobody(void **state)
 {
 	struct pair *p = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Port spaces: who may bind where, and who gets a request. */
+/* Port spaces: which ids may bind, and which listener gets a request. */
 #include "cm/address.h"
 #include "cm/port.h"
 #include "harness.h"
@@ -69,7 +69,7 @@ static void test_conflicts(void **state)
 			assert_int_equal(adv_cm_id_local(second)->family, 0);
 			adv_cm_id_destroy(first, p->now);
 			assert_int_equal(p->a.cm->ports.count, 0);
-			/* It is free now, for who failed before too. */
+			/* It is free now, also for the id that failed before. */
 			struct adv_cm_addr addr = address(p, cases[i].second, PORT);
 
 			assert_int_equal(adv_cm_bind(second, &addr, 0), 0);
@@ -94,7 +94,7 @@ static void test_spaces_are_separate(void **state)
 	assert_int_equal(p->a.cm->ports.count, 4);
 }
 
-/* Shared for use, but only one of them may listen. */
+/* Several ids share the port, but only one of them may listen. */
 static void test_listening_is_exclusive(void **state)
 {
 	struct pair *p = *state;
@@ -132,7 +132,7 @@ static void test_families(void **state)
 	assert_int_equal(adv_cm_set_peer(id, &four, &six), EAFNOSUPPORT);
 	assert_int_equal(adv_cm_set_peer(id, &bad, &bad), EAFNOSUPPORT);
 	assert_int_equal(adv_cm_set_peer(id, &six, &six), 0);
-	/* Again, and elsewhere, as long as it is not connected. */
+	/* The peer may be set again, and to another address, before the id connects. */
 	six.port = 2;
 	assert_int_equal(adv_cm_set_peer(id, &six, &six), 0);
 	assert_int_equal(adv_cm_id_local(id)->port, 1);
@@ -158,7 +158,7 @@ static void test_peer_of_bound(void **state)
 	assert_int_equal(adv_cm_set_peer(id, &own, &remote), EINVAL);
 }
 
-/* All ephemeral ports, and then those that lead elsewhere once more. */
+/* All ephemeral ports, and then those that lead to another peer again. */
 static void test_ephemeral(void **state)
 {
 	struct pair *p = *state;
@@ -183,7 +183,7 @@ static void test_ephemeral(void **state)
 	assert_int_equal(adv_cm_bind(id, &own, 0), 0);
 	assert_int_equal(adv_cm_listen(id, 0), EADDRINUSE);
 	assert_int_equal(adv_cm_set_peer(id, &own, &remote), 0);
-	/* Not with one that may go anywhere yet. */
+	/* Not with an id whose peer is not known yet. */
 	bound = adv_container_of(p->a.cm->ids.next, struct adv_cm_id, link);
 	adv_cm_id_destroy(bound, p->now);
 	bound = new_id(&p->a, RDMA_PS_TCP);
@@ -191,7 +191,7 @@ static void test_ephemeral(void **state)
 	assert_int_equal(p->a.cm->ports.count, 28232);
 }
 
-/* The exact address before the wildcard, and IPv4 at :: unless it is for IPv6 only. */
+/* The exact address precedes the wildcard; :: includes IPv4 unless it is IPv6 only. */
 static void test_who_gets_it(void **state)
 {
 	struct pair *p = *state;
@@ -218,7 +218,7 @@ static void test_who_gets_it(void **state)
 	assert_ptr_equal(adv_cm_listener_find(p->a.cm, service, &to), six);
 	adv_cm_id_destroy(four, p->now);
 	to.ip_version = 4;
-	/* Two at addresses of their own, one of which is meant. */
+	/* Two listeners at addresses of their own, one of which matches. */
 	adv_cm_id_destroy(six, p->now);
 	assert_int_equal(try_bind(p, OTHER4, 0, &four), 0);
 	assert_int_equal(adv_cm_listen(four, 0), 0);
@@ -230,7 +230,7 @@ static void test_who_gets_it(void **state)
 	assert_null(adv_cm_listener_find(p->a.cm, service | UINT64_C(1) << 40, &to));
 }
 
-/* A port is not shared by any number of ids; who listens is found among them. */
+/* The number of ids that share a port is bounded; the listener is found among them. */
 static void test_owners(void **state)
 {
 	struct pair *p = *state;
@@ -260,7 +260,7 @@ static void test_flags_of_bound(void **state)
 
 	assert_int_equal(try_bind(p, ANY6, 0, &first), 0);
 	assert_int_equal(try_bind(p, ANY4, 0, &second), EADDRINUSE);
-	adv_cm_set_bind_flags(second, ADV_CM_BIND_REUSE); /* to bind sets them anyway */
+	adv_cm_set_bind_flags(second, ADV_CM_BIND_REUSE); /* binding sets them */
 	adv_cm_set_bind_flags(first, ADV_CM_BIND_AFONLY);
 	assert_int_equal(try_bind(p, ANY4, 0, &second), 0);
 	assert_int_equal(try_bind(p, OWN4, ADV_CM_BIND_REUSE, &first), EADDRINUSE);

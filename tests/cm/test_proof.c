@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whoever writes another's address on a request makes that one get the answer: no more than thrice
- * what came in that name, in MADs, which all have one length, until the address proves itself.
+ * A request with a forged source address makes the owner of that address get the answer: at most
+ * three times as many MADs as arrived in its name, until the address proves itself.
  */
 #include "cm/proof.h"
 #include "harness.h"
@@ -9,14 +9,14 @@
 #define FACTOR	  3u
 #define STRANGERS 4
 #define KEPT	  16
-#define TRIES	  8 /* sendings of a message in all */
+#define TRIES	  8 /* transmissions of a message in all */
 
-/* What address i is said to have sent, and what it got. */
+/* How many MADs address i has sent according to their source, and how many it got. */
 struct balance {
 	struct pair *pair;
 	unsigned in[STRANGERS];
 	unsigned out[STRANGERS];
-	struct adv_cm_id *kept[KEPT]; /* of requests, with their consumer */
+	struct adv_cm_id *kept[KEPT]; /* requests that their consumer has */
 };
 
 static struct adv_gid stranger(unsigned i)
@@ -69,7 +69,7 @@ static void send_as(struct balance *x, unsigned i, const struct adv_cm_packet *p
 	give_from(x->pair, &x->pair->b, &from, packet);
 }
 
-/* Takes all that b sends, and looks at the balance. */
+/* Takes all MADs of b and checks the balance. */
 static void settle(struct balance *x)
 {
 	struct adv_cm_mad mad;
@@ -97,7 +97,7 @@ static void keep_requests(struct balance *x)
 	}
 }
 
-/* Lets b's time go on until it has nothing to do any more. */
+/* Advances b's time until it has nothing left to do. */
 static void outwait(struct balance *x)
 {
 	struct pair *p = x->pair;
@@ -134,7 +134,7 @@ static void test_accepted(void **state)
 	id = accepted(&x, &req, 0);
 	accepted(&x, &sidr, 1);
 	outwait(&x);
-	/* It is repeated all the same, for who has lost it. */
+	/* It is retransmitted, in case it was lost. */
 	assert_int_equal(x.out[0], FACTOR);
 	assert_int_equal(x.out[1], 1);
 	event_of(&x.pair->b, RDMA_CM_EVENT_UNREACHABLE);
@@ -142,7 +142,7 @@ static void test_accepted(void **state)
 	nothing_sent(x.pair, &x.pair->b);
 }
 
-/* A request that comes again is answered again, and gives credit. */
+/* A duplicate request is answered again, and adds credit. */
 static void test_repeated(void **state)
 {
 	struct balance x = {.pair = *state};
@@ -160,7 +160,7 @@ static void test_repeated(void **state)
 	assert_true(x.out[0] >= 6 + 5);
 }
 
-/* Whatever becomes of the connection on this side. */
+/* Whatever happens to the connection at this side. */
 static void test_ended(void **state)
 {
 	struct balance x = {.pair = *state};
@@ -244,7 +244,7 @@ static void consume(struct balance *x, struct adv_rng *rng)
 	}
 }
 
-/* Any order of anything, in the names of others. */
+/* Random messages in random order, with forged addresses. */
 static void test_any(void **state)
 {
 	struct balance x = {.pair = *state};
@@ -276,7 +276,7 @@ static void test_any(void **state)
 
 /* ---- who has proved itself ---- */
 
-/* How many MADs b sends until it has nothing to do any more, and a gets none. */
+/* Counts the MADs that b sends until it has nothing left to do; a gets none. */
 static unsigned sendings(struct pair *p)
 {
 	struct adv_cm_mad mad;
@@ -292,7 +292,7 @@ static unsigned sendings(struct pair *p)
 	}
 }
 
-/* One more connection from a to b's listener, up to the REP. */
+/* Makes another connection from a to b's listener, up to the REP. */
 static struct connection another(struct pair *p, uint32_t qpn)
 {
 	struct adv_cm_conn_param param = conn_param(qpn, "");
@@ -308,7 +308,7 @@ static struct connection another(struct pair *p, uint32_t qpn)
 	return c;
 }
 
-/* Its address is good for other connections too, for ten minutes since the last proof. */
+/* Its address is proven for other connections too, until ten minutes after the last proof. */
 static void test_proven(void **state)
 {
 	struct pair *p = *state;
@@ -330,7 +330,7 @@ static void test_proven(void **state)
 	assert_int_equal(sendings(p), FACTOR);
 }
 
-/* What begins as a stranger's goes on as somebody's who is known. */
+/* A connection that begins from an unproven address continues from a proven one. */
 static void test_proven_meanwhile(void **state)
 {
 	struct pair *p = *state;
@@ -348,7 +348,7 @@ static void test_proven_meanwhile(void **state)
 	assert_int_equal(sendings(p), TRIES - 1 + 1);
 }
 
-/* Numbers that b never gave away prove nothing. */
+/* Numbers that b never sent prove nothing. */
 static void test_guessed(void **state)
 {
 	struct pair *p = *state;
@@ -362,7 +362,7 @@ static void test_guessed(void **state)
 	mra.mra.about = ADV_CM_ABOUT_REP;
 	give(p, &p->b, &rtu);
 	give(p, &p->b, &mra);
-	/* The right number, but from elsewhere. */
+	/* The right number, but from another address. */
 	rtu.rtu.remote_comm_id = c.passive->local_comm_id;
 	give_from(p, &p->b, &(struct adv_gid){.raw = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 3}},
 		  &rtu);
@@ -370,7 +370,7 @@ static void test_guessed(void **state)
 	assert_int_equal(sendings(p), FACTOR);
 }
 
-/* It counts for the one address, whatever others have the same place where it is remembered. */
+/* The proof counts for one address, and not for others with the same hash. */
 static void test_address(void **state)
 {
 	struct pair *p = *state;
@@ -387,7 +387,8 @@ static void test_address(void **state)
 	}
 }
 
-/* A stranger says RTU unasked several times: it may not be asked for it often. */
+/* To an unproven address an RTU is sent several times, because that end may not request it
+ * often. */
 static void test_rtu_lost(void **state)
 {
 	struct pair *p = *state;
@@ -410,7 +411,7 @@ static void test_rtu_lost(void **state)
 	assert_true(adv_cm_deadline(p->a.cm) == UINT64_MAX);
 	give(p, &p->b, &rtu);
 	event_of(&p->b, RDMA_CM_EVENT_ESTABLISHED);
-	/* Both know each other: once is enough. */
+	/* Both addresses are proven: one RTU is enough. */
 	c = another(p, 0x1111);
 	pump(p);
 	event_of(&p->a, RDMA_CM_EVENT_CONNECT_RESPONSE);

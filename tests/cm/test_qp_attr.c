@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What QPs are set to; both ends fit together. */
+/* Attributes of QPs; both ends agree. */
 #include "harness.h"
 
 static struct ibv_qp_attr attr_of(const struct adv_cm_id *id, enum ibv_qp_state qp_state, int mask)
@@ -41,7 +41,7 @@ static void test_rc(void **state)
 	assert_int_equal(passive.dest_qp_num, 0x1001);
 	assert_memory_equal(passive.ah_attr.grh.dgid.raw, p->a.gid.raw, 16);
 	assert_int_equal(passive.ah_attr.grh.flow_label, active.ah_attr.grh.flow_label);
-	/* The acceptor has said: 3 to be asked for, 4 to ask. */
+	/* The acceptor's values: 3 responder resources, an initiator depth of 4. */
 	assert_int_equal(passive.max_dest_rd_atomic, 3);
 	assert_int_equal(active.max_dest_rd_atomic, 4);
 	assert_int_equal(active.rq_psn, attr_of(c.passive, IBV_QPS_RTS, RC_RTS_MASK).sq_psn);
@@ -79,7 +79,7 @@ static void test_before_connecting(void **state)
 	assert_int_equal(adv_cm_qp_attr(id, IBV_QPS_ERR, &attr, &mask), EINVAL);
 }
 
-/* What the accepting end's owner adds: the index of the GID. The MTU is the request's. */
+/* The owner of the accepting end adds the index of the GID. The MTU is the request's. */
 static void test_request(void **state)
 {
 	struct pair *p = *state;
@@ -93,8 +93,8 @@ static void test_request(void **state)
 	assert_int_equal(attr.ah_attr.grh.sgid_index, 3);
 	assert_int_equal(attr.ah_attr.grh.hop_limit, 9);
 	assert_int_equal(attr.path_mtu, IBV_MTU_1024);
-	assert_int_equal(attr.max_dest_rd_atomic, 4); /* as the other asks for */
-	/* A REP could not tell the other end of a smaller one. */
+	assert_int_equal(attr.max_dest_rd_atomic, 4); /* as the peer requests */
+	/* A REP could not tell the peer about a smaller one. */
 	route.mtu = IBV_MTU_512;
 	route.path.sgid_index = 4;
 	assert_int_equal(adv_cm_set_route(c.passive, &route), EMSGSIZE);

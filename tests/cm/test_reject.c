@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* REJ, to and from every state. */
+/* REJ, sent and received in every state. */
 #include "harness.h"
 #include "wire/bytes.h"
 
@@ -62,7 +62,7 @@ static void test_of_response(void **state)
 
 /* ---- path MTU ---- */
 
-/* The request's MTU is too large: the other end asks again with the one that is named. */
+/* The request's MTU is too large: the peer sends the request again with the MTU that is named. */
 static void test_mtu(void **state)
 {
 	struct pair *p = *state;
@@ -96,7 +96,7 @@ static void test_mtu(void **state)
 	assert_int_equal(again.req.path_mtu, IBV_MTU_512);
 	assert_int_not_equal(again.tid, first.tid);
 	assert_int_not_equal(again.req.local_comm_id, first.req.local_comm_id);
-	/* Nothing else is different, and what answered the first one counts no more. */
+	/* Nothing else differs, and answers to the first request no longer count. */
 	give(p, &p->a, &rej);
 	nothing_sent(p, &p->a);
 	first.tid = again.tid;
@@ -116,7 +116,7 @@ static void test_mtu(void **state)
 	assert_int_equal(attr.path_mtu, IBV_MTU_512);
 }
 
-/* Rejects of this kind that name nothing to try: what its consumer is told of. */
+/* Rejects of this kind without a usable MTU: the consumer gets them. */
 static void test_mtu_useless(void **state)
 {
 	static const uint8_t info[] = {0, IBV_MTU_1024, IBV_MTU_2048, 6, 0xf, 0x60, 0x11, 0xff};
@@ -136,8 +136,8 @@ static void test_mtu_useless(void **state)
 	}
 }
 
-/* Each time a smaller one, so four times at most; the code in either half of the byte. Other
- * reasons name no MTU. */
+/* A smaller MTU each time, so four times at most; the code in either half of the byte. Other
+ * reasons contain no MTU. */
 static void test_mtu_again_and_again(void **state)
 {
 	struct pair *p = *state;
@@ -213,7 +213,7 @@ static void test_forged(void **state)
 	assert_true(adv_cm_id_busy(id));
 }
 
-/* A connection that is told of REQ or with one id only stays. */
+/* A REJ for a REQ, or with one id only, does not end a connection. */
 static void test_forged_at_connection(void **state)
 {
 	struct pair *p = *state;
@@ -236,7 +236,7 @@ static void test_forged_at_connection(void **state)
 	rej.rej.remote_comm_id = 0;
 	give(p, &p->a, &rej);
 	event_of(&p->a, RDMA_CM_EVENT_DISCONNECTED);
-	/* Once more in TIMEWAIT. */
+	/* Again in TIMEWAIT. */
 	give(p, &p->a, &rej);
 	no_event(&p->a);
 	assert_int_equal(adv_cm_counters(p->a.cm)->rx_duplicates, 1);
@@ -244,7 +244,7 @@ static void test_forged_at_connection(void **state)
 	nothing_sent(p, &p->a);
 }
 
-/* A timeout without a GUID is like any other reason. */
+/* A timeout without a GUID is handled like other reasons. */
 static void test_timeout_without_guid(void **state)
 {
 	struct pair *p = *state;
@@ -255,7 +255,7 @@ static void test_timeout_without_guid(void **state)
 	assert_int_equal(event_of(&p->a, RDMA_CM_EVENT_REJECTED).status, ADV_CM_REJ_TIMEOUT);
 }
 
-/* The asking side gives up while the other thinks. */
+/* The connecting side gives up while the accepting side has not answered. */
 static void test_peer_gave_up(void **state)
 {
 	struct pair *p = *state;

@@ -23,7 +23,7 @@ static void test_from_either_side(void **state)
 	assert_int_equal(drep.attribute, ADV_CM_DREP);
 	assert_true(drep.tid == dreq.tid);
 	assert_int_equal(drep.drep.local_comm_id, c.passive->local_comm_id);
-	give(p, &p->b, &dreq); /* DREP was lost */
+	give(p, &p->b, &dreq); /* the DREP was lost */
 	assert_int_equal(sent(p, &p->b).attribute, ADV_CM_DREP);
 	no_event(&p->b);
 	assert_int_equal(adv_cm_disconnect(c.passive, p->now), 0);
@@ -32,7 +32,7 @@ static void test_from_either_side(void **state)
 	give(p, &p->a, &drep);
 	no_event(&p->a);
 	assert_int_equal(adv_cm_counters(p->a.cm)->rx_duplicates, 1);
-	/* 4.096 us << 19 of the path, and for the other end 2 * 2^18 and 2^15 rounded up. */
+	/* 4.096 us << 19 for the path; for the peer 2 * 2^18 and 2^15, rounded up. */
 	assert_true(adv_cm_deadline(p->a.cm) == p->now + adv_cm_iba_ns(19));
 	pass(p);
 	event_of(&p->a, RDMA_CM_EVENT_TIMEWAIT_EXIT);
@@ -86,7 +86,7 @@ static void test_forged(void **state)
 	dreq.dreq.remote_qpn = 0x2003;
 	give(p, &p->b, &dreq); /* another QP */
 	nothing_sent(p, &p->b);
-	/* To an id that is not known, or not known to this sender, all is released already. */
+	/* For an unknown id, or an unknown sender, the connection is already released. */
 	dreq.dreq.remote_qpn = 0x2002;
 	dreq.dreq.local_comm_id++;
 	give(p, &p->b, &dreq);
@@ -105,7 +105,7 @@ static void test_forged(void **state)
 	assert_true(adv_cm_id_busy(c.passive));
 }
 
-/* Before RTU: from the accepting side, and to either. */
+/* Before the RTU: from the accepting side, and to either side. */
 static void test_before_rtu(void **state)
 {
 	struct pair *p = *state;
@@ -132,7 +132,7 @@ static void test_rtu_was_lost(void **state)
 	event_of(&p->a, RDMA_CM_EVENT_DISCONNECTED);
 }
 
-/* To a request that was not answered yet a DREQ means nothing. */
+/* A DREQ has no effect on an unanswered request. */
 static void test_dreq_to_request(void **state)
 {
 	struct pair *p = *state;
@@ -154,7 +154,7 @@ static void test_lap(void **state)
 
 	lap.lap.local_comm_id = c.active->local_comm_id;
 	lap.lap.remote_comm_id = c.passive->local_comm_id;
-	give(p, &p->b, &lap); /* no QP of ours */
+	give(p, &p->b, &lap); /* not our QP */
 	nothing_sent(p, &p->b);
 	lap.lap.remote_qpn = 0x2002;
 	give(p, &p->b, &lap);
@@ -199,7 +199,7 @@ static void test_destroy_connection(void **state)
 	assert_int_equal(p->a.cm->by_comm_id.count, 0);
 }
 
-/* Until nothing is left of it, and where it was charged last. */
+/* Until nothing is left of it, and at its last counter. */
 static void test_charged(void **state)
 {
 	struct pair *p = *state;
@@ -226,7 +226,7 @@ static void test_charged(void **state)
 	assert_int_equal(second, 0);
 }
 
-/* The DREQ of one that is destroyed is repeated. */
+/* The DREQ of a destroyed id is retransmitted. */
 static void test_destroy_and_lose(void **state)
 {
 	struct pair *p = *state;
@@ -282,7 +282,7 @@ static void test_timewait_length(void **state)
 	struct pair *p = *state;
 	struct connection c = connected(p);
 
-	c.active->timeout = 31; /* as a peer may ask for: 2.4 hours */
+	c.active->timeout = 31; /* a peer may request this: 2.4 hours */
 	assert_int_equal(adv_cm_disconnect(c.active, p->now), 0);
 	pump(p);
 	assert_true(c.active->timer.when == p->now + adv_cm_iba_ns(24));

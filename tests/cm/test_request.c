@@ -2,7 +2,7 @@
 /* The accepting side, message by message. */
 #include "harness.h"
 
-/* A good REQ as a would send it to b. */
+/* A valid REQ from a to b. */
 static struct adv_cm_packet req_from(const struct pair *p)
 {
 	struct adv_cm_packet m = {.attribute = ADV_CM_REQ, .tid = 0x1234};
@@ -115,7 +115,7 @@ static void test_accept(void **state)
 	assert_int_equal(rep.modifier, 9);
 	assert_memory_equal(rep.rep.private_data, "welcome", 8);
 
-	/* RTU from the wrong one, then the right one, then again. */
+	/* An RTU from the wrong address, then the right one, then a duplicate. */
 	rtu.rtu.remote_comm_id = rep.rep.local_comm_id;
 	rtu.rtu.local_comm_id = 0xa0b;
 	give(p, &p->b, &rtu);
@@ -132,7 +132,7 @@ static void test_accept(void **state)
 	assert_int_equal(adv_cm_establish(id, p->now), EISCONN);
 }
 
-/* Data came although RTU did not. */
+/* Data arrived, but the RTU did not. */
 static void test_established_by_data(void **state)
 {
 	struct pair *p = *state;
@@ -145,7 +145,7 @@ static void test_established_by_data(void **state)
 	no_event(&p->b);
 }
 
-/* The same REQ again in every state. */
+/* A duplicate REQ in every state. */
 static void test_repeated_req(void **state)
 {
 	struct pair *p = *state;
@@ -164,7 +164,7 @@ static void test_repeated_req(void **state)
 	assert_true(out.tid == 0x1234);
 	id = event_of(&p->b, RDMA_CM_EVENT_CONNECT_REQUEST).id;
 	no_event(&p->b);
-	other = req; /* of the same name but another request */
+	other = req; /* the same number, but another request */
 	other.tid++;
 	give(p, &p->b, &other);
 	other = req;
@@ -238,7 +238,7 @@ static void test_refused(void **state)
 	req = req_from(p);
 	req.req.service_id |= UINT64_C(1) << 32;
 	expect_refusal(p, &req, ADV_CM_REJ_INVALID_SERVICE_ID);
-	/* Addresses that the packet did not travel with. */
+	/* Addresses that differ from the packet's. */
 	req = req_from(p);
 	req.req.primary.local_gid = stranger;
 	expect_refusal(p, &req, ADV_CM_REJ_INVALID_GID);
@@ -251,7 +251,7 @@ static void test_refused(void **state)
 	req = req_from(p);
 	req.req.private_data[35] = 9;
 	expect_refusal(p, &req, ADV_CM_REJ_INVALID_GID);
-	/* Not even answered: a QP that cannot be. */
+	/* An impossible QP is not even answered. */
 	req = req_from(p);
 	req.req.local_qpn = 1;
 	give(p, &p->b, &req);
@@ -262,7 +262,7 @@ static void test_refused(void **state)
 	assert_int_equal(adv_cm_id_count(p->b.cm), 1);
 }
 
-/* A QP that is connected asks again: its old connection is gone there. */
+/* A connected QP sends a request: the peer has lost its old connection. */
 static void test_stale_req(void **state)
 {
 	struct pair *p = *state;
@@ -281,7 +281,7 @@ static void test_stale_req(void **state)
 	assert_int_equal(out.rej.reason, ADV_CM_REJ_STALE_CONN);
 	nothing_sent(p, &p->b);
 	no_event(&p->b);
-	/* Another CA may have a QP of that number. */
+	/* Another CA may have a QP with that number. */
 	req.req.local_ca_guid++;
 	give(p, &p->b, &req);
 	event_of(&p->b, RDMA_CM_EVENT_CONNECT_REQUEST);
@@ -306,10 +306,10 @@ static void test_backlog(void **state)
 	no_event(&p->b);
 	assert_int_equal(adv_cm_counters(p->b.cm)->backlog_drops, 1);
 	adv_cm_request_taken(id[0]);
-	adv_cm_request_taken(id[0]); /* once is enough, more does not hurt */
+	adv_cm_request_taken(id[0]); /* once is enough, more does no harm */
 	give(p, &p->b, &req);
 	id[2] = event_of(&p->b, RDMA_CM_EVENT_CONNECT_REQUEST).id;
-	/* Whoever is destroyed waits no more. */
+	/* A destroyed request leaves the backlog. */
 	adv_cm_id_destroy(id[1], p->now);
 	assert_int_equal(sent(p, &p->b).rej.reason, ADV_CM_REJ_CONSUMER_DEFINED);
 	req.req.local_comm_id = 7;
@@ -352,7 +352,7 @@ static void test_no_rtu(void **state)
 	struct adv_cm_packet out, mra = {.attribute = ADV_CM_MRA, .tid = c.active->tid};
 	unsigned i;
 
-	/* The other end has told that it thinks about it. */
+	/* The peer has sent an MRA. */
 	mra.mra.about = ADV_CM_ABOUT_REP;
 	mra.mra.local_comm_id = c.active->local_comm_id;
 	mra.mra.remote_comm_id = c.passive->local_comm_id;
@@ -366,7 +366,7 @@ static void test_no_rtu(void **state)
 	out = sent(p, &p->b);
 	assert_int_equal(out.rej.reason, ADV_CM_REJ_TIMEOUT);
 	assert_int_equal(event_of(&p->b, RDMA_CM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
-	/* The connecting side learns it by its CA's GUID. */
+	/* The connecting side finds the id by its CA's GUID. */
 	give(p, &p->a, &out);
 	assert_int_equal(event_of(&p->a, RDMA_CM_EVENT_REJECTED).status, ADV_CM_REJ_TIMEOUT);
 	assert_int_equal(adv_cm_establish(c.active, p->now), EINVAL);
@@ -402,7 +402,7 @@ static void test_xrc(void **state)
 	assert_int_equal(adv_cm_id_route(id)->path.hop_limit, 64);
 }
 
-/* A listener that goes takes along what nobody has seen yet. */
+/* A listener that is destroyed takes undelivered requests with it. */
 static void test_listener_destroyed(void **state)
 {
 	struct pair *p = *state;

@@ -31,7 +31,7 @@ static void test_resolved(void **state)
 	assert_string_equal((char *)event.param.private_data, "hello");
 	assert_int_equal(adv_cm_id_remote(passive)->port, adv_cm_id_local(id)->port);
 	assert_int_equal(adv_cm_id_port_space(passive), RDMA_PS_UDP);
-	give(p, &p->b, &req); /* it thinks: nothing to say */
+	give(p, &p->b, &req); /* the consumer has not answered: no message */
 	nothing_sent(p, &p->b);
 	param.private_data_len = ADV_CM_SIDR_REP_PRIVATE + 1;
 	assert_int_equal(adv_cm_accept(passive, p->now, &param), EINVAL);
@@ -47,7 +47,7 @@ static void test_resolved(void **state)
 	assert_int_equal(rep.sidr_rep.qpn, 0x2002);
 	assert_int_equal(rep.sidr_rep.qkey, ADV_CM_UDP_QKEY);
 	assert_true(rep.sidr_rep.service_id == req.sidr_req.service_id);
-	/* A lost answer is given again, and nobody is asked for it. */
+	/* A lost answer is sent again, without asking the consumer. */
 	give(p, &p->b, &req);
 	assert_int_equal(sent(p, &p->b).sidr_rep.qpn, 0x2002);
 	no_event(&p->b);
@@ -154,7 +154,7 @@ static void test_forged(void **state)
 	no_event(&p->b);
 	assert_int_equal(adv_cm_counters(p->b.cm)->rx_malformed, 3);
 	give(p, &p->b, &req);
-	bad = req; /* another request under its name */
+	bad = req; /* another request with its number */
 	bad.tid++;
 	give(p, &p->b, &bad);
 	event_of(&p->b, RDMA_CM_EVENT_CONNECT_REQUEST);
@@ -172,7 +172,7 @@ static void test_forged(void **state)
 	assert_int_equal(adv_cm_counters(p->a.cm)->rx_unmatched, 3);
 }
 
-/* A listener of the other kind at the same service ID, and a full one. */
+/* A listener of another kind at the same service ID, and a full one. */
 static void test_listeners(void **state)
 {
 	struct pair *p = *state;
@@ -188,7 +188,7 @@ static void test_listeners(void **state)
 	give(p, &p->b, &req);
 	nothing_sent(p, &p->b);
 	assert_int_equal(adv_cm_counters(p->b.cm)->backlog_drops, 1);
-	/* Destroyed while it asks: forgotten. */
+	/* Destroyed while it waits for the answer: nothing is left. */
 	adv_cm_id_destroy(id, p->now);
 	nothing_sent(p, &p->a);
 }

@@ -14,7 +14,7 @@ static const struct adv_cm_timer *earliest(const struct adv_cm_timer *t)
 	return first;
 }
 
-/* Set, moved and stopped at random: the first is always the earliest of all. */
+/* Timers set, moved and stopped at random: the first is always the earliest. */
 static void test_random(void **state)
 {
 	struct adv_cm_timer t[TIMERS] = {{0}};

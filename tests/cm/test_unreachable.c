@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A host says that nobody listens on the port that our messages go to; and who only claims so. */
+/* ICMP port unreachable for the port that messages go to; real and forged ones. */
 #include "harness.h"
 
-#define TRIES 8 /* sendings of a message where nobody says anything */
+#define TRIES 8 /* transmissions of a message without an answer */
 
-/* What travelled last from a to b. */
+/* The last MAD from a to b. */
 struct quote {
 	struct adv_gid from;
 	struct adv_gid to;
@@ -38,7 +38,7 @@ static struct adv_cm_id *asking(struct pair *p, enum rdma_port_space ps)
 	return id;
 }
 
-/* After the third sending, so that who is about to come has about a second. */
+/* After the third transmission, so that a peer that starts just now has about a second. */
 static void test_refused(void **state)
 {
 	static const enum rdma_port_space spaces[] = {RDMA_PS_TCP, RDMA_PS_UDP};
@@ -52,7 +52,7 @@ static void test_refused(void **state)
 
 		for (unsigned n = 1; n < 3; n++) {
 			q = quote_of(p, &p->a);
-			refuse(p, &p->a, &q, ADV_MAD_LEN + 4); /* the ICRC is quoted too */
+			refuse(p, &p->a, &q, ADV_MAD_LEN + 4); /* hosts quote the ICRC too */
 			no_event(&p->a);
 			assert_true(adv_cm_id_busy(id));
 			pass(p);
@@ -74,7 +74,7 @@ static void test_refused(void **state)
 	}
 }
 
-/* Hosts may say it once a second only, and quote no more than they have to. */
+/* Hosts may report it once a second only, and quote no more than the minimum. */
 static void test_refused_once(void **state)
 {
 	struct pair *p = *state;
@@ -124,7 +124,7 @@ static void test_forged(void **state)
 	assert_int_equal(event_of(&p->a, RDMA_CM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
 }
 
-/* Somebody has come meanwhile, and takes his time: he is there. */
+/* The peer is there now, and sends an MRA. */
 static void test_answered(void **state)
 {
 	struct pair *p = *state;
@@ -152,14 +152,14 @@ static void test_answered(void **state)
 	assert_int_equal(adv_cm_accept(passive, p->now, &param), 0);
 	pump(p);
 	event_of(&p->a, RDMA_CM_EVENT_CONNECT_RESPONSE);
-	/* What is answered is over, whatever is said of it. */
+	/* An answered message is over, whatever ICMP reports. */
 	refuse(p, &p->a, &q, ADV_MAD_LEN);
 	assert_int_equal(adv_cm_establish(id, p->now), 0);
 	pump(p);
 	event_of(&p->b, RDMA_CM_EVENT_ESTABLISHED);
 }
 
-/* The other end's machine has nobody any more who would answer a DREQ, or say RTU. */
+/* Nobody at the peer's address can answer a DREQ or send an RTU any more. */
 static void test_other_messages(void **state)
 {
 	struct pair *p = *state;
@@ -177,7 +177,7 @@ static void test_other_messages(void **state)
 			pass(p);
 	}
 	assert_int_equal(event_of(&p->a, RDMA_CM_EVENT_DISCONNECTED).status, -ETIMEDOUT);
-	/* Nobody's any more. */
+	/* No owner any more. */
 	adv_cm_id_destroy(c.passive, p->now);
 	for (n = 0; n < 3; n++) {
 		assert_int_equal(adv_cm_closing_count(p->b.cm), 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory of two slots: made when both want it, handed out once each, ended with either. */
+/* Memory of two slots: made when both have requested it, handed out once to each, ended with
+ * either. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -87,7 +88,7 @@ static void test_list(void **state)
 	assert_false(has_bit(ready, 9));
 }
 
-/* What one has asked for ends with its slot: the next owner of the number must ask itself. */
+/* A request ends with its slot: the next owner of the number must request it again. */
 static void test_release(void **state)
 {
 	uint8_t paired[ADV_SLOTS / 8];
@@ -105,7 +106,7 @@ static void test_release(void **state)
 	assert_int_equal(adv_pairs_ask(*state, 2, 1, &share), EAGAIN);
 }
 
-/* Who has many peers gets less memory with each; and there is an end to it. */
+/* A slot with many peers gets less memory with each, and their number is bounded. */
 static void test_sizes_and_bound(void **state)
 {
 	uint32_t last = ADV_PAIR_LARGE;
@@ -134,7 +135,7 @@ static void test_sizes_and_bound(void **state)
 	assert_int_equal(made, ADV_PAIRS_MAX);
 }
 
-/* Nor may one wish for any number. What was refused is not kept. */
+/* The number of requests is bounded too. A refused request is not kept. */
 static void test_wishes(void **state)
 {
 	struct adv_pairs *p = adv_pairs_create(ADV_PAIRS_MAX, true);
@@ -176,7 +177,7 @@ static int both_ask(struct adv_pairs *p, unsigned a, unsigned b, struct adv_pair
 	return adv_pairs_ask(p, b, a, share);
 }
 
-/* Slots 1 to 100 are one user's, who may have half of all; others have the rest. */
+/* Slots 1 to 100 belong to one user, who may have half of everything; other users have the rest. */
 static void test_users(void **state)
 {
 	struct adv_pairs *p = adv_pairs_create(ADV_PAIRS_MAX, true);
@@ -202,7 +203,7 @@ static void test_users(void **state)
 	assert_int_equal(other.made, 1);
 	adv_pairs_release(p, 1, paired);
 	assert_int_equal(greedy.made, ADV_PAIRS_MAX / 2 - 99);
-	/* Between users it counts for both. What was refused is wished for anew. */
+	/* Between two users a pair counts for both. A refused request is made again. */
 	assert_int_equal(both_ask(p, 100, 101, &share), 0);
 	close(share.memory_fd);
 	assert_int_equal(greedy.made, ADV_PAIRS_MAX / 2 - 98);
@@ -211,7 +212,7 @@ static void test_users(void **state)
 	assert_int_equal(greedy.made + greedy.kept + other.made + other.kept, 0);
 }
 
-/* A descriptor is kept until the second has fetched it. */
+/* A descriptor is kept until the second side has fetched it. */
 static void test_kept(void **state)
 {
 	struct adv_pairs *p = adv_pairs_create(4, true);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The daemon's decisions, on made-up input: GID table, slots, who has a port, netlink's bytes. */
+/* The daemon's decisions, with invented input: GID table, slots, the holder of a port, netlink's
+ * bytes. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -120,9 +121,9 @@ static void sorted_order(void **state)
 	add_address(6, "10.6.6.6", 0);
 	add_address(2, "2001:db8::dad", IFA_F_TENTATIVE);
 	add_address(2, "2001:db8::bad", IFA_F_DADFAILED);
-	add_address(9, "10.9.9.9", 0); /* its interface went between the two dumps */
+	add_address(9, "10.9.9.9", 0); /* its interface disappeared between the two dumps */
 	adv_gid_policy_fill(&snapshot, NULL, &table);
-	/* An interface with nothing but link-local comes behind those that are configured. */
+	/* An interface with link-local addresses only comes after configured ones. */
 	expect("10.0.0.1", "10.0.0.2", "2001:db8::1", "fe80::2", "192.0.2.1", "fe80::3",
 	       "127.0.0.1", "::1", NULL);
 	assert_int_equal(table.port_active, 1);
@@ -145,12 +146,12 @@ static void indices_stay(void **state)
 	add_address(3, "10.1.0.1", 0);
 	adv_gid_policy_fill(&snapshot, NULL, &table);
 	expect("10.0.0.1", "10.1.0.1", "127.0.0.1", NULL);
-	/* A new one of eth0 would sort in front of eth1's, but comes behind. */
+	/* A new address of eth0 would sort before eth1's, but comes after it. */
 	before = table;
 	add_address(2, "10.0.0.9", 0);
 	adv_gid_policy_fill(&snapshot, &before, &table);
 	expect("10.0.0.1", "10.1.0.1", "10.0.0.9", "127.0.0.1", NULL);
-	/* Removal closes the gap. */
+	/* A removed address leaves no gap. */
 	before = table;
 	snapshot.address[1] = snapshot.address[0];
 	snapshot.address[0] = snapshot.address[--snapshot.address_count];
@@ -263,7 +264,7 @@ static void slot_choice(void **state)
 	struct adv_ledger *l = new_ledger(ADV_SLOT_FIRST);
 	uint64_t now = 1000000;
 
-	/* The first is made for the first. */
+	/* The first slot is made for the first client. */
 	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS, ADV_SLOTS, now), ADV_SLOT_FIRST);
 	l->sockets = 300;
 	for (unsigned i = ADV_SLOT_FIRST; i < 300; i++)
@@ -272,23 +273,23 @@ static void slot_choice(void **state)
 	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS, 300, now), 0);
 	for (unsigned i = 10; i < 20; i++)
 		give_back(l, i, i % 2 ? 1000 : 1001, 100 - i, now - ADV_REST_MS);
-	/* The one free the longest, of the user's own. */
+	/* The user's own slot that is free the longest. */
 	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS, ADV_SLOTS, now), 19);
 	assert_int_equal(adv_slots_choose(l, 1001, ADV_SLOTS, ADV_SLOTS, now), 18);
 	assert_int_equal(adv_slots_choose(l, 0, ADV_SLOTS, 300, now), 0);
-	/* One made and never used is better as long as that rests. */
+	/* A slot made and never used is better while that one rests. */
 	l->slot[200].owned = 0;
 	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS, ADV_SLOTS, now), 19);
 	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS, ADV_SLOTS, now - 1), 200);
 	assert_int_equal(adv_slots_choose(l, 0, ADV_SLOTS, ADV_SLOTS, now), 200);
-	/* But not for one who has had as many as he may. */
+	/* But not for a user who has had the maximum. */
 	assert_int_equal(adv_slots_choose(l, 1000, 6, ADV_SLOTS, now - 1), 200);
 	assert_int_equal(adv_slots_choose(l, 1000, 5, ADV_SLOTS, now - 1), 19);
 	assert_int_equal(adv_slots_choose(l, 0, 0, ADV_SLOTS, now), 0);
 	free(l);
 }
 
-/* Who starts one program after the other does not get a socket more for each. */
+/* A user who starts one program after the other does not get a new socket for each. */
 static void slots_rest(void **state)
 {
 	struct adv_ledger *l = new_ledger(ADV_SLOT_FIRST);
@@ -309,7 +310,7 @@ static void slots_rest(void **state)
 	free(l);
 }
 
-/* A worker that begins has its predecessor's memory as it was when the keeper was forked. */
+/* A new worker has its predecessor's memory as it was when the keeper was forked. */
 static void senders_resumed(void **state)
 {
 	struct adv_daemon *d = calloc(1, sizeof(*d));
@@ -415,7 +416,7 @@ static void port_lines(void **state)
 
 /* ---- netlink ---- */
 
-/* Bytes that look like a dump and lie about every length. */
+/* Bytes like those of a dump, but with wrong lengths. */
 static void hostile_netlink(void **state)
 {
 	static const uint16_t types[] = {RTM_NEWLINK, RTM_NEWADDR, NLMSG_DONE, NLMSG_ERROR, 99};
@@ -424,7 +425,8 @@ static void hostile_netlink(void **state)
 	adv_rng_seed(&dice, 4791);
 	for (int round = 0; round < 100000; round++) {
 		size_t len = adv_rng_below(&dice, 200);
-		uint32_t *p = malloc(len + 4); /* of its true size, for the sanitizer */
+		uint32_t *p =
+			malloc(len + 4); /* of its true size, so that the sanitizer sees its end */
 		struct nlmsghdr *h = (void *)p;
 		int error;
 

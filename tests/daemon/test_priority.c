@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Each test in a child: what it asks for stays with the process. */
+/* Each test runs in a child: the policy it requests stays with the process. */
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #include "daemon/priority.h"
 
 #define NOT_PERMITTED 77
-#define PATIENCE_MS   60000 /* what takes longer hangs */
+#define PATIENCE_MS   60000 /* a test that takes longer hangs */
 #define BURST_MS      ADV_PRIORITY_BURST_MS
 #define REST_MS	      ADV_PRIORITY_REST_MS
 
@@ -47,7 +47,7 @@ static void run_in_child(void (*what)(void))
 	assert_int_equal(status, 0);
 }
 
-/* Ends the child where SCHED_RR is not ours to take. */
+/* Ends the child if it may not have SCHED_RR. */
 static void need_real_time(void)
 {
 	const struct sched_param rr = {.sched_priority = 1}, other = {0};
@@ -62,7 +62,7 @@ static bool goes_first(void)
 	return sched_getscheduler(0) == SCHED_RR;
 }
 
-/* Keeps the processor until the policy changes; milliseconds of the clock, at least. */
+/* Keeps the processor until the policy changes; returns the milliseconds of the clock, at least. */
 static uint64_t busy_ms(void)
 {
 	uint64_t start = adv_clock_ms();
@@ -87,7 +87,7 @@ static void check_burst(void)
 	for (int i = 0; i < 3; i++) {
 		uint64_t start, at;
 
-		pause_ms(20); /* it counts from the last sleep on */
+		pause_ms(20); /* it counts from the last sleep */
 		EXPECT(goes_first());
 		start = adv_clock_ms();
 		EXPECT(busy_ms() >= BURST_MS * 3 / 4);
@@ -100,7 +100,7 @@ static void check_burst(void)
 	}
 }
 
-/* Ten times as long as a burst may be, but with sleeps: each begins anew. */
+/* Ten times as long as a burst may be, but with sleeps: each starts a new burst. */
 static void check_sleeper(void)
 {
 	uint64_t end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the kernel answers about routes and neighbours, well formed and not; and handles. */
+/* The kernel's answers about routes and neighbours, well formed and malformed. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 
 #define SERIAL 77
 
-/* One message that is put together piece by piece. */
+/* A message that is put together piece by piece. */
 static struct {
 	struct nlmsghdr header;
 	char room[512];
@@ -119,7 +119,7 @@ static void routes(void **state)
 	assert_gid(&way.source, "fd00::1");
 }
 
-/* An IPv4 route by way of an IPv6 neighbour (RFC 5549). */
+/* An IPv4 route through an IPv6 neighbour (RFC 5549). */
 static void gateway_of_another_family(void **state)
 {
 	const struct adv_gid gateway = gid("fe80::1");
@@ -158,11 +158,11 @@ static void no_route(void **state)
 		add_interface(3);
 		assert_int_equal(parse(&way), cases[i].error);
 	}
-	begin_route(AF_INET, RTN_UNICAST); /* by no interface */
+	begin_route(AF_INET, RTN_UNICAST); /* without an interface */
 	assert_int_equal(parse(&way), ENETUNREACH);
 	begin(NLMSG_ERROR, &e, sizeof(e));
 	assert_int_equal(parse(&way), ENETUNREACH);
-	e.error = 0; /* an acknowledgement says nothing */
+	e.error = 0; /* an acknowledgement without contents */
 	begin(NLMSG_ERROR, &e, sizeof(e));
 	assert_int_equal(parse(&way), EPROTO);
 	e.error = INT32_MIN;
@@ -192,7 +192,7 @@ static void not_the_answer(void **state)
 		EPROTO);
 }
 
-/* Attributes of the wrong length are as good as missing; cut messages are survived. */
+/* An attribute of the wrong length counts as missing; truncated messages do no harm. */
 static void cut_short(void **state)
 {
 	struct adv_way way = {0};
@@ -207,7 +207,7 @@ static void cut_short(void **state)
 	assert_gid(&way.next_hop, "10.0.0.9");
 	whole = message.header.nlmsg_len;
 	for (uint32_t len = 0; len < whole; len++) {
-		char *copy = malloc(len ? len : 1); /* so that a sanitizer sees its end */
+		char *copy = malloc(len ? len : 1); /* so that the sanitizer sees its end */
 
 		memcpy(copy, &message, len);
 		assert_int_equal(adv_resolve_parse_route(copy, len, SERIAL, &way), EPROTO);
@@ -262,7 +262,7 @@ static void neighbours(void **state)
 		ENOENT);
 }
 
-/* The kernel itself: this machine is reached by loopback. */
+/* The real kernel: this machine is reached through the loopback interface. */
 static void the_kernel(void **state)
 {
 	struct adv_resolver *r = adv_resolver_create();
@@ -303,7 +303,7 @@ static void handles_find(void **state)
 	adv_handles_free(&h);
 }
 
-/* A number comes again only after 65,535 others of its place. */
+/* A number is used again only after 65,535 others of its place. */
 static void handles_come_late(void **state)
 {
 	struct adv_handles h = {0};

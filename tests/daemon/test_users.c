@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Turns: how long a user is served for, and who is next. */
+/* Turns: how long a user is served, and who is next. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,10 +14,10 @@
 
 struct connection {
 	struct adv_turn turn;
-	uint64_t costs;	   /* ns, of each time that it is served */
-	unsigned messages; /* that wait */
+	uint64_t costs;	   /* ns, for each time that it is served */
+	unsigned messages; /* messages to be read */
 	unsigned served;
-	uint64_t last; /* when */
+	uint64_t last; /* when it was served */
 };
 
 static uint64_t now;
@@ -60,7 +60,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* One user's 500 connections ask for much: another's waits for one round of that user's. */
+/* 500 connections of one user request much: another user's waits for one round of that user. */
 static void test_other_user(void **state)
 {
 	struct adv_user *greedy = adv_users_hold(&users, 1), *other = adv_users_hold(&users, 2);
@@ -84,7 +84,7 @@ static void test_other_user(void **state)
 		assert_int_equal(connection[i].served, 10);
 }
 
-/* Of one user's connections none is served twice before all others were. */
+/* No connection of a user is served twice before all others were served. */
 static void test_in_turn(void **state)
 {
 	struct adv_user *user = adv_users_hold(&users, 1);
@@ -104,7 +104,8 @@ static void test_in_turn(void **state)
 	assert_int_equal(connection[MANY - 1].served, 3);
 }
 
-/* A round serves each once; who wants twice, or has ended, is there once, or not at all. */
+/* A round serves each connection once; one that is queued twice, or has ended, is served once or
+ * not at all. */
 static void test_round(void **state)
 {
 	struct adv_user *user = adv_users_hold(&users, 1);
@@ -147,7 +148,7 @@ static bool read_for_a_while(void *unused)
 	return --left_to_read > 0;
 }
 
-/* A turn ends when there is nothing more to read, at its most messages, or at its end. */
+/* A turn ends when there is nothing more to read, after the most messages, or at its end time. */
 static void test_read(void **state)
 {
 	left_to_read = 3;

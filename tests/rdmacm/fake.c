@@ -29,8 +29,8 @@ static struct {
 	struct adv_ucma_message last[COMMANDS];
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .sock = -1};
 
-/* A cancelled thread's signal stack, and threads in a child of fork(), are what the sanitizers get
- * wrong. */
+/* The sanitizers do not support a cancelled thread's signal stack, and threads in a child of
+ * fork(). */
 const char *__asan_default_options(void);
 const char *__tsan_default_options(void);
 
@@ -130,7 +130,7 @@ struct adv_ucma_message fake_event(uint32_t id, uint32_t type, int status)
 	return m;
 }
 
-/* With the lock held, which is recursive for no one: answer functions run without it. */
+/* With the lock held, which is not recursive: answer functions run without it. */
 static void push(uint32_t channel, const struct adv_ucma_message *m)
 {
 	if (fake.event_count == EVENTS || channel >= fake.channels)
@@ -169,7 +169,7 @@ static void pop(struct adv_ucma_message *m)
 	m->serial = head.serial;
 }
 
-/* One request answered; false: the end. */
+/* Answers one request. False: the end. */
 static bool serve(int sock)
 {
 	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A daemon that does as the test says, in a thread of this process: the tests link the library's
- * own objects with this in place of host/control.h.
+ * A daemon that the test controls, in a thread of this process. The tests link the library's own
+ * objects, with this in place of host/control.h.
  */
 #ifndef ADV_TESTS_RDMACM_FAKE_H
 #define ADV_TESTS_RDMACM_FAKE_H
@@ -19,27 +19,27 @@
 
 #include "host/ucma_protocol.h"
 
-/* Called for each request but GET_EVENT and CREATE_CHANNEL, in the daemon's thread: may change
- * the answer, which has result 0, and push events. */
+/* Called for each request except GET_EVENT and CREATE_CHANNEL, in the daemon's thread. It may
+ * change the answer, whose result is 0, and push events. */
 typedef void (*fake_answer)(struct adv_ucma_message *m);
 
-/* Starts afresh: the next connection that the library asks for is to this daemon. */
+/* Starts again: the library's next connection is to this daemon. */
 void fake_start(fake_answer answer);
-/* Queues an event on a channel and puts its byte there. In a test or in an answer function. */
+/* Queues an event on a channel and sends its byte. For a test or an answer function. */
 void fake_push(uint32_t channel, const struct adv_ucma_message *m);
-/* An event of this type for an id. */
+/* Queues an event of this type for an id. */
 struct adv_ucma_message fake_event(uint32_t id, uint32_t type, int status);
-/* Closes all that the daemon has, as its death does. */
+/* Closes all sockets of the daemon, as its death does. */
 void fake_die(void);
-/* The next answer has this length, -1: none at all and the sockets close. */
+/* Sets the length of the next answer; -1: no answer, and the sockets close. */
 void fake_break_next(int len);
-/* How many requests of a type have come. */
+/* Returns the number of requests of a type. */
 unsigned fake_count(enum adv_ucma_command type);
-/* Connections made since fake_start(). */
+/* Returns the number of connections since fake_start(). */
 unsigned fake_connections(void);
-/* The number of the id made last. */
+/* Returns the number of the newest id. */
 uint32_t fake_last_id(void);
-/* The last request of a type. */
+/* Returns the last request of a type. */
 struct adv_ucma_message fake_last(enum adv_ucma_command type);
 
 #endif

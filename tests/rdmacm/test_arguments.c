@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What calls say to arguments that cannot be, and what they make of the daemon's errors. */
+/* How calls handle invalid arguments, and the daemon's errors. */
 #include <netdb.h>
 
 #include <rdma/rdma_verbs.h>
@@ -37,7 +37,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The call fails with this errno, without asking the daemon where there is no need. */
+/* The call fails with this errno, without a request to the daemon if none is needed. */
 #define FAILS(err, call)                                                                           \
 	do {                                                                                       \
 		errno = 0;                                                                         \
@@ -103,7 +103,7 @@ static void null_is_refused(void **state)
 	rdma_freeaddrinfo(NULL);
 }
 
-/* Nothing but binding, listening and options goes without a device. */
+/* Only binding, listening and options work without a device. */
 static void unbound_ids_have_no_device(void **state)
 {
 	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Connections over a real adverbd: what each end is told, and what becomes of the QPs. */
+/* Connections at a real adverbd: the events of each end, and the states of the QPs. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -38,7 +38,7 @@ static void a_whole_life(const char *text)
 	assert_int_equal(expect_event(e.passive, RDMA_CM_EVENT_DISCONNECTED), 0);
 	assert_int_equal(rdma_disconnect(e.server), 0);
 	assert_int_equal(expect_event(e.channel, RDMA_CM_EVENT_DISCONNECTED), 0);
-	assert_int_equal(rdma_disconnect(e.client), 0); /* once more does no harm */
+	assert_int_equal(rdma_disconnect(e.client), 0); /* again does no harm */
 	assert_int_equal(expect_event(e.channel, RDMA_CM_EVENT_TIMEWAIT_EXIT), 0);
 	ends_close(&e);
 }
@@ -219,7 +219,7 @@ static void nobody_listens(void **state)
 	ends_close(&e);
 }
 
-/* The ids that are not answered go with their listener only while they are not fetched. */
+/* Unanswered ids are destroyed with their listener only if they are not fetched. */
 static void a_request_that_is_destroyed_is_rejected(void **state)
 {
 	struct ends e;
@@ -234,7 +234,7 @@ static void a_request_that_is_destroyed_is_rejected(void **state)
 	ends_close(&e);
 }
 
-/* QPs that the library does not know: the consumer moves them itself. */
+/* QPs that the library does not know: the consumer modifies them itself. */
 static void qps_of_ones_own(void **state)
 {
 	struct rdma_conn_param param = {.responder_resources = 1, .initiator_depth = 1};
@@ -286,7 +286,7 @@ static void qps_of_ones_own(void **state)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
-/* Data may come before the message that says that it may. */
+/* Data may arrive before the message that permits it. */
 static void data_before_the_last_message(void **state)
 {
 	struct rdma_conn_param param = {.qp_num = 99};
@@ -303,7 +303,7 @@ static void data_before_the_last_message(void **state)
 	ends_close(&e);
 }
 
-/* The response cannot be used: the QP is in no state for it. */
+/* The response cannot be used: the QP is in the wrong state. */
 static void a_qp_that_cannot_be_connected(void **state)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -348,7 +348,7 @@ static void addresses_and_ports(void **state)
 	FAILS(ENETUNREACH, rdma_resolve_addr(b, NULL, address("192.0.2.1", 1), 100));
 	assert_int_equal(rdma_destroy_id(b), 0);
 	assert_int_equal(rdma_create_id(channel, &b, NULL, RDMA_PS_UDP), 0);
-	assert_int_equal(rdma_bind_addr(b, address("127.0.0.1", port)), 0); /* another space */
+	assert_int_equal(rdma_bind_addr(b, address("127.0.0.1", port)), 0); /* another port space */
 	assert_int_equal(rdma_destroy_id(b), 0);
 	assert_int_equal(rdma_destroy_id(a), 0);
 	assert_int_equal(rdma_create_id(channel, &b, NULL, RDMA_PS_TCP), 0);
@@ -373,7 +373,7 @@ static void migrating_while_connected(void **state)
 	rdma_destroy_event_channel(other);
 }
 
-/* A process that ends, or closes, takes its connections with it. */
+/* A process that exits, or closes, ends its connections. */
 static void an_id_that_is_destroyed_disconnects(void **state)
 {
 	struct ends e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The UDP port space: looking a service's QP up, and multicast groups. */
+/* The UDP port space: resolving a service's QP, and multicast groups. */
 #include <unistd.h>
 
 #include "../link/netns.h"
@@ -153,7 +153,7 @@ static void groups(void **state)
 	rdma_destroy_qp(receiver);
 	assert_int_equal(rdma_destroy_id(receiver), 0);
 
-	/* The address goes: the group is lost. */
+	/* The address is removed: the group is lost. */
 	run("ip address del 10.77.1.1/24 dev veth0");
 	assert_int_not_equal(expect_event(channel, RDMA_CM_EVENT_MULTICAST_ERROR), 0);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
@@ -164,7 +164,7 @@ static void groups(void **state)
 	rdma_destroy_event_channel(channel);
 }
 
-/* Who is bound to another interface than the first, here the loopback, is a member there. */
+/* An id bound to another interface than the first, here the loopback, is a member there. */
 static void groups_of_an_interface(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();

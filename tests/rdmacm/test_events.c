@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Event channels and the events of ids, against a daemon that does as it is told. */
+/* Event channels and events of ids, with a daemon that the test controls. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include "rdmacm/newer.h"
 
 #define FIRST_CHANNEL 0
-#define PATIENCE_MS   60000 /* what takes longer hangs */
+#define PATIENCE_MS   60000 /* a test that takes longer hangs */
 
 static struct rdma_event_channel *channel;
 static struct rdma_cm_id *id;
@@ -84,7 +84,7 @@ static void nothing_to_read(void **state)
 	assert_int_equal(errno, EAGAIN);
 }
 
-/* A byte whose event is gone, one for an id that is not known: the next one is taken. */
+/* A byte without an event, or for an unknown id: the next event is taken. */
 static void events_of_nobody(void **state)
 {
 	struct adv_ucma_message stranger = fake_event(4711, RDMA_CM_EVENT_DISCONNECTED, 0);
@@ -105,7 +105,7 @@ static void interrupted(void **state)
 	struct rdma_cm_event *event;
 
 	sigaction(SIGALRM, &action, &old);
-	ualarm(50000, 50000); /* one may come too early */
+	ualarm(50000, 50000); /* one may arrive too early */
 	assert_int_equal(rdma_get_cm_event(channel, &event), -1);
 	assert_int_equal(errno, EINTR);
 	ualarm(0, 0);
@@ -192,7 +192,7 @@ static void a_request_makes_an_id(void **state)
 	assert_int_equal(event->param.conn.responder_resources, 3);
 	assert_int_equal(event->param.conn.qp_num, 0x123456);
 	rdma_ack_cm_event(event);
-	/* The peer gives up before anybody has accepted: rdma_accept() will say so. */
+	/* The peer gives up before the request is accepted: rdma_accept() reports it. */
 	fake_push(FIRST_CHANNEL, &gone);
 	fake_push(FIRST_CHANNEL, &last);
 	rdma_ack_cm_event(expect(RDMA_CM_EVENT_ADDR_CHANGE, 0));
@@ -263,7 +263,7 @@ static bool sleeps(pid_t thread)
 	return name_ends && name_ends[1] == ' ' && name_ends[2] == 'S';
 }
 
-/* Until it waits for an event: before that there is nothing that it could sleep for. */
+/* Until the thread waits for an event: before that there is nothing to wait for. */
 static void wait_until_it_sleeps(const volatile pid_t *thread)
 {
 	for (unsigned ms = 0; ms < PATIENCE_MS && !(*thread && sleeps(*thread)); ms++)
@@ -271,7 +271,7 @@ static void wait_until_it_sleeps(const volatile pid_t *thread)
 	assert_true(sleeps(*thread));
 }
 
-/* rping does so: with the kernel's channels the thread just goes on waiting. */
+/* rping does this: with the kernel's channels the thread keeps waiting. */
 static void the_channel_goes_while_a_thread_waits(void **state)
 {
 	struct rdma_event_channel *early = rdma_create_event_channel();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* When the daemon goes away or talks nonsense, and what a child of fork() sees. */
+/* What happens when the daemon exits or sends invalid answers, and in a child of fork(). */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,7 +91,7 @@ static void *wait_for_event(void *arg)
 	return arg;
 }
 
-/* Answers too short: the connection is of no use any more, and who waits for events wakes up. */
+/* Answers that are too short: the connection is dead, and threads that wait for events wake. */
 static void nonsense_ends_it(void **state)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
@@ -124,7 +124,7 @@ static void no_answer_ends_it(void **state)
 	expect_removal(3);
 }
 
-/* A synchronous call must not take the removal for what it waits for. */
+/* A synchronous call must not take the removal for the event it waits for. */
 static void a_waiting_call_fails(void **state)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -137,7 +137,7 @@ static void a_waiting_call_fails(void **state)
 	assert_int_equal(rdma_destroy_id(sync), 0);
 }
 
-/* The parent's ids are of no use in the child, which can have its own. */
+/* The parent's ids are useless in the child, which can make its own. */
 static int in_child(void)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
@@ -170,7 +170,8 @@ static void a_child_has_its_own(void **state)
 	int status;
 	pid_t child;
 
-	/* What a thread of the parent has not acked yet must not make the child wait. */
+	/* An event that another thread of the parent has not acknowledged must not block the
+	 * child. */
 	fake_push(0, &m);
 	assert_int_equal(rdma_get_cm_event(channel, &event), 0);
 	child = fork();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Networks that fail, addresses that go, a daemon that dies. */
+/* Networks that fail, addresses that are removed, and a daemon that is killed. */
 #include <ctype.h>
 #include <dirent.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include "ends.h"
 
 #define HERE "10.77.2.1"
-#define AWAY "10.77.2.2" /* on the link, but there is nobody */
+#define AWAY "10.77.2.2" /* on the link, but no host has it */
 
 static int make_link(void **state)
 {
@@ -48,7 +48,7 @@ static void an_address_that_does_not_answer(void **state)
 	rdma_destroy_event_channel(channel);
 }
 
-/* The neighbour is known, but nobody there speaks our language. */
+/* The neighbour is known, but it does not run RoCE. */
 static void a_host_without_rdma(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
@@ -99,7 +99,7 @@ static void an_address_that_goes(void **state)
 
 /* ---- the daemon ---- */
 
-/* Kills adverbd, which is in this PID namespace; its keeper will start another. */
+/* Kills adverbd, which is in this PID namespace; its keeper starts another. */
 static void kill_daemon(void)
 {
 	DIR *proc = opendir("/proc");
@@ -140,7 +140,7 @@ static void the_daemon_dies(void **state)
 	FAILS(ENODEV, rdma_disconnect(e.client));
 	assert_int_equal(e.client->qp->state, IBV_QPS_ERR);
 	ends_close(&e);
-	/* And a new one is found, or started, as if nothing had been. */
+	/* A new daemon is found, or started, and works. */
 	ends_open(&e, "127.0.0.1", RDMA_PS_TCP);
 	ends_connect(&e);
 	assert_int_equal(rdma_disconnect(e.client), 0);
@@ -148,7 +148,7 @@ static void the_daemon_dies(void **state)
 	ends_close(&e);
 }
 
-/* The other process, which is killed when it has connected: this program once more. */
+/* The other process, which is killed after it has connected: this program again. */
 static int peer(uint16_t port)
 {
 	struct ibv_qp_init_attr attr = {.cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
@@ -204,7 +204,7 @@ int main(int argc, char **argv)
 
 	if (argc == 2)
 		return peer((uint16_t)atoi(argv[1]));
-	/* The daemon stays, so that nothing in here has to start one: see run-isolated. */
+	/* The daemon stays, so that no test has to start one: see run-isolated. */
 	channel = rdma_create_event_channel();
 	if (!channel)
 		return 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rsockets as a program sees them, against adverbd: both ends in this process, or in a child. */
+/* rsockets as a program uses them, at adverbd: both ends in this process, or one in a child. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include <rdma/rsocket.h>
 
 #define LIMIT_SEC   120	  /* of a test */
-#define PATIENCE_MS 60000 /* what takes longer hangs */
+#define PATIENCE_MS 60000 /* a test that takes longer hangs */
 #define MIB	    (1 << 20)
 
 #define assert_fails(call, error)                                                                  \
@@ -39,7 +39,7 @@ static struct sockaddr_in loopback(uint16_t port)
 	return sin;
 }
 
-/* A listener on a port of its own. */
+/* Makes a listener on a port of its own. */
 static int listener(struct sockaddr_in *addr)
 {
 	socklen_t len = sizeof(*addr);
@@ -54,7 +54,7 @@ static int listener(struct sockaddr_in *addr)
 	return fd;
 }
 
-/* Two connected ends; both with tables of 4 mappings. */
+/* Makes two connected ends; both with tables of 4 mappings. */
 static void connect_pair(int ends[2])
 {
 	int four = 4, lfd, fd = rsocket(AF_INET, SOCK_STREAM, 0);
@@ -305,7 +305,7 @@ static void test_half_closed(void **state)
 	assert_int_equal(rrecv(ends[1], &c, 1, 0), 1);
 	assert_int_equal(rrecv(ends[1], &c, 1, 0), 0);
 	assert_int_equal(poll_one(ends[1], POLLIN | POLLRDHUP, 0), POLLIN | POLLRDHUP);
-	assert_int_equal(rsend(ends[1], "yz", 2, 0), 2); /* the other way is open still */
+	assert_int_equal(rsend(ends[1], "yz", 2, 0), 2); /* the other direction is still open */
 	assert_int_equal(rrecv(ends[0], &c, 1, 0), 1);
 	assert_int_equal(rshutdown(ends[1], SHUT_WR), 0);
 	assert_int_equal(rrecv(ends[0], &c, 1, 0), 1);
@@ -362,7 +362,7 @@ static void kill_peer(bool sending)
 	assert_int_equal(rrecv(fd, buf, 1, 0), 1);
 	killer = fork();
 	assert_true(killer >= 0);
-	if (killer == 0) { /* kills in a second */
+	if (killer == 0) { /* kills within a second */
 		sleep(1);
 		_exit(kill(child, SIGKILL));
 	}
@@ -376,8 +376,8 @@ static void kill_peer(bool sending)
 	assert_true(poll_one(fd, POLLIN, 0) & (POLLIN | POLLHUP | POLLERR));
 	assert_int_equal(rclose(fd), 0);
 	assert_int_equal(rclose(lfd), 0);
-	/* not wait(): this process may be the first of its namespace, and have the daemon as a
-	 * child */
+	/* not wait(): this process may be the first of its namespace, and be the parent of the
+	 * daemon */
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_int_equal(waitpid(killer, NULL, 0), killer);
 }
@@ -493,7 +493,7 @@ static void test_options(void **state)
 	close_pair(ends);
 }
 
-/* Idle for longer than the interval, in which either end's hardware answers. */
+/* Idle for longer than the interval; the hardware of both ends answers. */
 static void test_keepalive(void **state)
 {
 	int ends[2], one = 1;
@@ -524,7 +524,7 @@ static void test_mappings(void **state)
 	for (size_t i = 0; i < sizeof(source); i++)
 		source[i] = pattern(i, 9);
 	assert_int_equal(riomap(ends[1], target, sizeof(target), PROT_WRITE, 0, 5000), 5000);
-	assert_fails(riowrite(ends[0], source, 10, 5000, 0), EINVAL); /* not heard of it */
+	assert_fails(riowrite(ends[0], source, 10, 5000, 0), EINVAL); /* not reported yet */
 	assert_int_equal(rsend(ends[1], "m", 1, 0), 1);
 	assert_int_equal(rrecv(ends[0], &c, 1, 0), 1);
 	assert_int_equal(riowrite(ends[0], source, sizeof(source), 5000, 0), sizeof(source));
@@ -588,7 +588,7 @@ static void test_datagrams(void **state)
 	assert_int_equal(rclose(b), 0);
 }
 
-/* An IPv6 rsocket for any address hears IPv4 peers, as a UDP socket does. */
+/* An IPv6 rsocket at the wildcard receives from IPv4 peers, as a UDP socket does. */
 static void test_mapped_datagrams(void **state)
 {
 	struct sockaddr_in6 any = {.sin6_family = AF_INET6}, from;
@@ -643,7 +643,7 @@ static void test_many(void **state)
 	}
 }
 
-/* A child has the numbers of its parent's rsockets, and nothing else of them. */
+/* A child has the numbers of its parent's rsockets, but cannot use them. */
 static void test_child(void **state)
 {
 	int ends[2], status;

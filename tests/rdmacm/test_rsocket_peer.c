@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rsockets against a peer that speaks their protocol by hand, well or badly: what it breaks is its
- * own connection, and nothing else.
+ * rsockets with a peer that implements their protocol by hand, correctly or not. A violation breaks
+ * only the peer's own connection.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -21,7 +21,7 @@
 #include <rdma/rsocket.h>
 
 #define LIMIT_SEC   120
-#define PATIENCE_MS 60000 /* what takes longer hangs */
+#define PATIENCE_MS 60000 /* a test that takes longer hangs */
 #define CONN_LEN    40
 #define MEMORY	    65536
 #define OP_DATA	    0u
@@ -34,13 +34,13 @@ struct sge {
 	uint32_t length;
 };
 
-/* A peer made of an identifier of the connection manager and a queue pair. */
+/* A peer made of an id of the connection manager and a queue pair. */
 struct peer {
 	struct rdma_cm_id *id;
 	struct ibv_mr *mr;
 	uint8_t *memory;   /* the first bytes are its target list */
-	struct sge list;   /* of the rsocket: its target list */
-	struct sge buffer; /* and its first receive buffer */
+	struct sge list;   /* the rsocket's target list */
+	struct sge buffer; /* the rsocket's first receive buffer */
 	uint16_t credits;
 };
 
@@ -77,7 +77,7 @@ static void put_sge(uint8_t *p, struct sge sge)
 	memcpy(p, words, sizeof(words));
 }
 
-/* Private data that is in order: half of the memory is the receive buffer, seen as little. */
+/* Valid private data: half of the memory is the receive buffer, given as small. */
 static void good_data(const struct peer *peer, uint8_t data[CONN_LEN])
 {
 	memset(data, 0, CONN_LEN);
@@ -114,7 +114,7 @@ static void peer_make(struct peer *peer, struct sockaddr_in *addr)
 		assert_int_equal(ibv_post_recv(peer->id->qp, &wr, &bad), 0);
 }
 
-/* Connects with this private data; what rdma_connect() returns. */
+/* Connects with this private data; returns the result of rdma_connect(). */
 static int peer_connect(struct peer *peer, const uint8_t *data, uint8_t len)
 {
 	struct rdma_conn_param param = {.private_data = data,
@@ -163,7 +163,7 @@ static void peer_data(struct peer *peer, uint32_t offset, uint32_t len)
 	peer_write(peer, OP_DATA << 29 | len, peer->buffer.addr + offset, peer->buffer.key, len);
 }
 
-/* A good connection between a peer and an rsocket, whose number it returns. */
+/* Makes a valid connection between a peer and an rsocket; returns the rsocket's number. */
 static int meet(struct peer *peer)
 {
 	uint8_t data[CONN_LEN];
@@ -179,7 +179,7 @@ static int meet(struct peer *peer)
 	return fd;
 }
 
-/* The rsocket has been reset: nothing can be read or sent any more, and closing works. */
+/* The rsocket has been reset: reading and sending fail, and closing works. */
 static void assert_reset(struct peer *peer, int fd)
 {
 	char buf[64];
@@ -193,7 +193,7 @@ static void assert_reset(struct peer *peer, int fd)
 	peer_free(peer);
 }
 
-/* Within a while, without anything being read. */
+/* Within a while, although nothing is read. */
 static void assert_breaks(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -218,7 +218,7 @@ static void test_by_hand(void **state)
 	peer_data(&peer, 0, 7);
 	assert_int_equal(rrecv(fd, buf, sizeof(buf), 0), 7);
 	assert_memory_equal(buf, "by hand", 7);
-	/* Its second buffer has been written to our list, at the second entry. */
+	/* Its second buffer has been written to the peer's list, at the second entry. */
 	memcpy(half, peer.memory + sizeof(struct sge), sizeof(half));
 	assert_true(half[0] == peer.buffer.addr + peer.buffer.length);
 	assert_int_equal(rsend(fd, "answer", 6, 0), 6);
@@ -254,7 +254,7 @@ static void test_bad_requests(void **state)
 		peer_free(&peer);
 	}
 	assert_int_equal(rpoll(&p, 1, 0), 0);
-	peer_make(&peer, &addr); /* the listener still listens */
+	peer_make(&peer, &addr); /* the listener still works */
 	good_data(&peer, data);
 	assert_int_equal(peer_connect(&peer, data, sizeof(data)), 0);
 	assert_int_equal(rpoll(&p, 1, PATIENCE_MS), 1);
@@ -262,7 +262,7 @@ static void test_bad_requests(void **state)
 	assert_int_equal(rclose(lfd), 0);
 }
 
-/* More than the buffer, nothing, other than written, and what no message is. */
+/* More than the buffer, 0 bytes, another length than written, and an invalid message. */
 static void test_bad_messages(void **state)
 {
 	static const uint32_t bad[] = {
@@ -295,7 +295,7 @@ static void test_send(void **state)
 	assert_reset(&peer, fd);
 }
 
-/* Fills the buffer that it was given, and goes on. */
+/* Fills the granted buffer and continues. */
 static void test_beyond_the_buffer(void **state)
 {
 	struct peer peer;
@@ -313,7 +313,7 @@ static void test_beyond_the_buffer(void **state)
 	peer_free(&peer);
 }
 
-/* More messages than it has credits for, of a byte each; nobody reads. */
+/* More messages than there are credits, of one byte each; nobody reads. */
 static void test_beyond_the_credits(void **state)
 {
 	struct peer peer;
@@ -333,7 +333,7 @@ static void test_beyond_the_credits(void **state)
 	peer_free(&peer);
 }
 
-/* A target list that leads nowhere: the hardware refuses, and the connection breaks. */
+/* A target list with an invalid address: the hardware refuses, and the connection breaks. */
 static void test_bad_target(void **state)
 {
 	static char buf[MEMORY];
@@ -356,8 +356,8 @@ static void test_bad_target(void **state)
 	peer_free(&peer);
 }
 
-/* Any immediate, any length, anywhere in the rsocket's memory: seeded, so that it can be repeated.
- */
+/* Any immediate and length, anywhere in the rsocket's memory. Seeded, so that a run can be
+ * repeated. */
 static void test_noise(void **state)
 {
 	unsigned seed = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What rsockets send, byte for byte, and what they refuse. */
+/* The bytes that rsockets send, and those that they refuse. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,7 +71,7 @@ static void test_bad_conn(void **state)
 	memcpy(bytes, conn_bytes, sizeof(bytes));
 	bytes[1] = 0;
 	assert_true(adv_rs_unpack_conn(&conn, bytes, sizeof(bytes)));
-	assert_int_equal(conn.mapping_count, 0); /* it says that it has no table */
+	assert_int_equal(conn.mapping_count, 0); /* it claims to have no table */
 	assert_false(conn.big_endian);
 }
 
@@ -174,7 +174,7 @@ static void test_addresses(void **state)
 	adv_rs_addr_return(&a, (struct sockaddr *)&out, &len);
 	assert_int_equal(len, sizeof(out));
 	assert_int_equal(out.sin6_family, AF_INET6);
-	assert_int_equal(out.sin6_flowinfo, 0xeeeeeeee); /* 4 bytes were asked for */
+	assert_int_equal(out.sin6_flowinfo, 0xeeeeeeee); /* the caller asked for 4 bytes */
 }
 
 static void write_file(const char *folder, const char *name, const char *text)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Ids without a channel, and endpoints: every call waits for what it has started. */
+/* Ids without a channel, and endpoints: each call waits for its result. */
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ static struct rdma_cm_id *endpoint_to(struct rdma_cm_id *listener, const char *n
 
 struct server {
 	struct rdma_cm_id *listener;
-	int requests; /* to accept; then one is rejected */
+	int requests; /* accepted ones; then one is rejected */
 	char got[16];
 };
 
@@ -105,7 +105,7 @@ static void endpoints(void **state)
 	FAILS(ECONNREFUSED, rdma_connect(id, NULL));
 	assert_int_equal(id->event->event, RDMA_CM_EVENT_REJECTED);
 	assert_string_equal(id->event->param.conn.private_data, "no");
-	assert_int_equal(rdma_disconnect(id), 0); /* of nothing: must not wait */
+	assert_int_equal(rdma_disconnect(id), 0); /* there is no event: must not block */
 	rdma_destroy_ep(id);
 	pthread_join(thread, NULL);
 	assert_string_equal(s.got, "over endpoints");
@@ -147,7 +147,7 @@ static void what_cannot_be_made(void **state)
 	rdma_freeaddrinfo(res);
 }
 
-/* A synchronous id becomes an asynchronous one, and back. */
+/* A synchronous id becomes asynchronous, and synchronous again. */
 static void changing_sides(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
@@ -155,7 +155,7 @@ static void changing_sides(void **state)
 	struct rdma_cm_id *id = endpoint_to(listener, "127.0.0.1");
 	struct rdma_cm_event *event;
 
-	FAILS(EINVAL, rdma_migrate_id(id, NULL)); /* it is already */
+	FAILS(EINVAL, rdma_migrate_id(id, NULL)); /* it already is */
 	assert_int_equal(rdma_migrate_id(id, channel), 0);
 	assert_int_equal(rdma_migrate_id(listener, channel), 0);
 	assert_int_equal(rdma_connect(id, NULL), 0);
@@ -171,7 +171,7 @@ static void changing_sides(void **state)
 	rdma_destroy_event_channel(channel);
 }
 
-/* Private data that the address carries goes before the caller's own. */
+/* Private data in the address precedes the caller's own. */
 static void data_of_the_address(void **state)
 {
 	struct rdma_cm_id *listener = listen_on("127.0.0.1", RDMA_PS_TCP, false);

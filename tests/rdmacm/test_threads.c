@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Many threads at once, with ids of their own and with channels that they share. */
+/* Many threads at once, with their own ids and with shared channels. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event, in
 static uint16_t port;
 static atomic_uint accepted, ended;
 
-/* cmocka's assertions are for its own thread. */
+/* cmocka's assertions work in its own thread only. */
 #define MUST(what)                                                                                 \
 	do {                                                                                       \
 		if (!(what)) {                                                                     \
@@ -34,7 +34,7 @@ static struct ibv_qp_init_attr qp_attr(void)
 	return (struct ibv_qp_init_attr){.cap = {2, 2, 1, 1, 0}, .qp_type = IBV_QPT_RC};
 }
 
-/* Connects and disconnects, each call waiting. */
+/* Connects and disconnects with synchronous calls. */
 static void *connect_in_turn(void *arg)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET,
@@ -56,7 +56,7 @@ static void *connect_in_turn(void *arg)
 	return NULL;
 }
 
-/* One of several that take events of one channel; ends when told by an event. */
+/* One of several threads that take events of one channel; an event ends it. */
 static void *serve(void *arg)
 {
 	struct rdma_event_channel *channel = arg;
@@ -132,7 +132,7 @@ static void *drain(void *arg)
 	return NULL;
 }
 
-/* Ids are destroyed while another thread fetches, holds and acks their events. */
+/* Ids are destroyed while another thread fetches, holds and acknowledges their events. */
 static void destroying_beside_the_event_loop(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();

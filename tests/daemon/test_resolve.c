@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The kernel's answers about routes and neighbours, well formed and malformed. */
+/* The kernel's answers about routes and neighbours, well formed and malformed; and handles. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>

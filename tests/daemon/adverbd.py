@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What the daemon's tests share: a network namespace of their own, daemons, a bare client.
+"""What the daemon's tests share: a network namespace of their own, daemons, and a bare client.
 
-A test script ends with main(build-independent cases). Run as `script --build DIR [case...]`; it
-runs itself again inside a new network namespace, so that port 4791 and the abstract names are its
-own. Exit status 77 (skipped) where namespaces are not permitted.
+A test script ends with main(build-independent cases). Run it as `script --build DIR [case...]`. It
+runs itself again in a new network namespace, so that port 4791 and the abstract names are its own.
+Exit status 77 (skipped) if namespaces are not permitted.
 """
 
 import argparse
@@ -27,10 +27,10 @@ FAULT_OPEN, FAULT_SLOT, FAULT_PROCESS, FAULT_DAEMON = 0, 1, 2, 3
 PORT = 4791
 FIRST_SLOT, SLOTS, SLOT_BITS = 2, 4096, 11  # wire/slot.h
 BLOCKS, BLOCK_BITS, BLOCK_QPNS_FROM = 127, 16, 1 << 23
-INSIDE = "ADVERB_TEST_NAMESPACE"  # its value: the user outside
+INSIDE = "ADVERB_TEST_NAMESPACE"  # its value: the user outside the namespace
 SKIPPED = 77
 NOBODY = 65534
-PATIENCE = 120.0  # seconds: what takes longer hangs
+PATIENCE = 120.0  # seconds; a test that takes longer hangs
 
 
 class Skip(Exception):
@@ -38,7 +38,7 @@ class Skip(Exception):
 
 
 def wait_for(what, seconds=PATIENCE, pause=0.01):
-    """Calls what() until it gives something true, which is returned; fails after `seconds`."""
+    """Calls what() until it returns a true value, and returns that; fails after `seconds`."""
     end = time.monotonic() + seconds
     while True:
         result = what()
@@ -62,7 +62,7 @@ class Lost(Exception):
 
 
 class Client:
-    """The control protocol, with nothing done behind the test's back."""
+    """The control protocol. Nothing is sent that the test does not ask for."""
 
     def __init__(self, name=None, hello=True):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -94,11 +94,11 @@ class Client:
         self.sock.send((head + body).ljust(LENGTH, b"\0"))
 
     def receive(self):
-        """(type, serial, result, body, descriptors)"""
+        """Returns (type, serial, result, body, descriptors)."""
         try:
             data, fds, _, _ = socket.recv_fds(self.sock, LENGTH + 1, 4)
         except ConnectionResetError:
-            # Closed with a request unread; what was said before is still there.
+            # Closed with an unread request; earlier answers can still be read.
             data, fds, _, _ = socket.recv_fds(self.sock, LENGTH + 1, 4)
         if not data:
             raise Lost
@@ -124,7 +124,7 @@ class Client:
         return Slot(number, answer[8:24], socket.socket(fileno=fds[0]))
 
     def open_block(self, slot):
-        """The first of 65,536 more QP numbers for this slot."""
+        """Returns the first of 65,536 further QP numbers for this slot."""
         answer, _ = self.ask(BLOCK, struct.pack("=I", slot.number))
         return BLOCK_QPNS_FROM + (struct.unpack("=I", answer[:4])[0] << BLOCK_BITS)
 
@@ -138,13 +138,13 @@ class Client:
         return status
 
     def cm_status(self):
-        """What the connection manager counts."""
+        """Returns the connection manager's counters."""
         names = "clients ids connections ending rx tx retries dropped".split()
         answer, _ = self.ask(STATUS)
         return dict(zip(names, struct.unpack("=4I4Q", answer[48:96])))
 
     def fault(self, kind, number, request=b""):
-        """Asks about a plan with these bytes as the request; the daemon's result."""
+        """Sends these bytes as a request about a fault plan; returns the daemon's result."""
         _, fds = self.ask(FAULT, struct.pack("=II", FAULT_OPEN, 0))
         with socket.socket(fileno=fds[0]) as mine:
             if request:
@@ -156,7 +156,7 @@ class Client:
                     return result
 
     def slots(self):
-        """Numbers of the slots in use."""
+        """Returns the numbers of the slots in use."""
         found, start = [], 0
         while True:
             self.send(LIST, struct.pack("=I", start))
@@ -172,8 +172,8 @@ class Client:
 
 @contextlib.contextmanager
 def as_nobody(body):
-    """A process of user nobody, which does body(ready) and stays; begins when that has called
-    ready(), and yields a function that waits for the next time."""
+    """Starts a process of user nobody, which runs body(ready). Continues when that has called
+    ready(), and yields a function that waits for the next call."""
     ready, say = os.pipe()
     pid = os.fork()
     if not pid:
@@ -199,7 +199,7 @@ def as_nobody(body):
 
 
 def send_descriptors(sock, message, descriptors):
-    """False where the kernel refuses to pass them (SO_PASSRIGHTS, Linux 6.16)."""
+    """Returns False if the kernel refuses to pass them (SO_PASSRIGHTS, Linux 6.16)."""
     try:
         socket.send_fds(sock, [message], descriptors)
     except PermissionError:
@@ -214,11 +214,11 @@ def text_of(body):
 class Slot:
     def __init__(self, number, token, sock):
         self.number, self.token, self.sock = number, token, sock
-        self.qpn = number << SLOT_BITS  # the first of its own
+        self.qpn = number << SLOT_BITS  # its own first one
         sock.setblocking(False)
 
     def received(self):
-        """Payloads of all datagrams that wait."""
+        """Returns the payloads of all queued datagrams."""
         found = []
         with contextlib.suppress(BlockingIOError):
             while True:
@@ -227,18 +227,18 @@ class Slot:
 
 
 def bth(qpn, payload=b""):
-    """A RoCE v2 datagram: BTH with this destination QPN, and an ICRC of zeros."""
+    """Returns a RoCE v2 datagram: a BTH with this destination QPN, and an ICRC of zeros."""
     return struct.pack(">BBHII", 0x64, 0, 0xffff, qpn, 0) + payload + bytes(4)
 
 
-# What sanitizers and the keeper say of a daemon that did not end as it should.
+# Messages of sanitizers and of the keeper about a daemon that crashed.
 SANITIZER = re.compile(r"Sanitizer:|: runtime error: |Assertion .* failed")
 WORKER_DIED = "the worker died"
 
 
 class Daemon:
-    """adverbd in the foreground, log in a file; `with` ends it by signal where it still runs, and
-    fails where a part of it has crashed."""
+    """adverbd in the foreground, with its log in a file. `with` ends it by a signal if it still
+    runs, and fails if one of its processes has crashed."""
 
     def __init__(self, build, *options, user=None, name=None, descriptors=None):
         self.build, self.options, self.user = build, options, user
@@ -248,7 +248,7 @@ class Daemon:
         self.killed = False
 
     def kill(self, pid):
-        """Kills its worker or keeper, which is not taken for a crash then."""
+        """Kills its worker or keeper. This does not count as a crash."""
         self.killed = True
         os.kill(pid, signal.SIGKILL)
 
@@ -271,7 +271,7 @@ class Daemon:
 
     def listens(self):
         with open("/proc/net/unix") as f:
-            # Flags with __SO_ACCEPTCON: it does not only have the name.
+            # The flags include __SO_ACCEPTCON: it listens, and does not only hold the name.
             return any(line.split()[3] == "00010000" and line.rstrip().endswith("@" + self.name)
                        for line in f if "@" in line)
 
@@ -282,7 +282,8 @@ class Daemon:
         wait_for(lambda: not self.listens())
 
     def check_end(self):
-        """The keeper, which is our child, ended well, and no process of the daemon has crashed."""
+        """Checks that the keeper, a child of this process, exited with 0 and that no process
+        crashed."""
         said, status = self.said(), self.process.returncode
         crash = SANITIZER.search(said) or (not self.killed and (status or WORKER_DIED in said))
         assert not crash, f"adverbd has crashed: exit status {status}; {crash}"
@@ -307,7 +308,7 @@ def as_user(uid):
 
 
 def need_root():
-    """Root that can become another user: not one of a user namespace with one user only."""
+    """Requires root that can become another user: not root of a user namespace with one user."""
     if os.environ[INSIDE] != "0":
         raise Skip("already without privilege")
     if subprocess.run([*as_user(NOBODY), "true"], stderr=subprocess.DEVNULL).returncode:
@@ -326,7 +327,7 @@ def sh(command):
 
 
 def into_namespace(argv):
-    """Runs the script again in its own network namespace; returns inside only."""
+    """Runs the script again in its own network namespace; returns only inside."""
     if INSIDE in os.environ:
         sh("ip link set lo up")
         return
@@ -340,7 +341,7 @@ def into_namespace(argv):
 
 
 def main(cases):
-    """cases: functions of the build folder. Each runs in this one namespace, one after another."""
+    """Runs cases, functions of the build folder, in one namespace, one after the other."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("case", nargs="*")

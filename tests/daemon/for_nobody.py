@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The programs where user nobody can run them: it may not enter every folder of a tree."""
+"""Copies of the programs that user nobody can run: it may not enter every folder of a tree."""
 
 import contextlib
 import os
@@ -13,13 +13,14 @@ PREFIX = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
 
 
 def usable(build):
-    """Whether nobody can execute what was built. test(1) asks: setpriv itself still may more."""
+    """Returns whether nobody can execute the built programs. test(1) checks it: setpriv itself can
+    still do more."""
     return subprocess.run([*PREFIX, "test", "-x", str(build / "adverb")], check=False,
                           stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
 def copy_file(source, target):
-    """A copy that all may read and execute, whatever the umask; a link stays one."""
+    """Makes a copy that all users may read and execute, whatever the umask; a link stays a link."""
     shutil.copyfile(source, target, follow_symlinks=False)
     if not target.is_symlink():
         target.chmod(0o755)
@@ -39,7 +40,7 @@ def copy_build(build, target):
 
 @contextlib.contextmanager
 def folder():
-    """A fresh folder that all may read; it is removed at the end."""
+    """Makes a new folder that all users may read; it is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="adverb-nobody-", dir="/tmp") as name:
         os.chmod(name, 0o755)
         yield pathlib.Path(name)
@@ -47,7 +48,7 @@ def folder():
 
 @contextlib.contextmanager
 def build_folder(build):
-    """The build folder for a case that runs its programs as nobody: a copy where need be."""
+    """Returns the build folder for a case that runs its programs as nobody: a copy if necessary."""
     if usable(build):
         yield build
         return

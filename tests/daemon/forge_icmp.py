@@ -1,10 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Forged ICMP: that a packet from one address to port 4791 of another was too long, or did not arrive.
+"""Sends forged ICMP: that a packet from one address to port 4791 of another was too long, or did
+not arrive.
 
 usage: forge_icmp.py VICTIM PEER SECONDS
 
-tells VICTIM so of PEER, again and again: quoting its port 4791 and all ports that may be sent from."""
+Sends VICTIM such messages about PEER repeatedly: they quote its port 4791 and all ports that it may
+send from.
+"""
 
 import ipaddress
 import socket
@@ -14,7 +17,7 @@ import time
 
 PORT = 4791
 SENDING = range(0xc000, 0x10000)
-# type, code, what is in the last four bytes of the header
+# type, code, the last four bytes of the header
 TOO_LONG = {4: (3, 4, 576), 6: (2, 0, 1280)}
 UNREACHABLE = {4: [(3, 0, 0), (3, 1, 0), (3, 2, 0), (3, 3, 0), (3, 13, 0), (11, 0, 0)],
                6: [(1, 0, 0), (1, 1, 0), (1, 3, 0), (1, 4, 0), (3, 0, 0)]}
@@ -28,7 +31,8 @@ def checksum(data):
 
 
 def forged(victim, peer, sport, claim):
-    """A message to the victim: what it sent from port sport to the peer's 4791 met with `claim`."""
+    """Returns a message to the victim: its packet from port sport to the peer's 4791 met with
+    `claim`."""
     here, there = ipaddress.ip_address(victim), ipaddress.ip_address(peer)
     kind, code, value = claim
     udp = struct.pack("!HHHH", sport, PORT, 4120, 0) + bytes(56)

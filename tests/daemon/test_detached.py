@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A daemon that a program starts has nothing of that program's narrow circumstances: its limits, its
-processors, its group, its /dev."""
+"""A daemon that a program starts does not inherit that program's limits, processors, control group
+or /dev.
+"""
 
 import contextlib
 import errno
@@ -20,7 +21,8 @@ FEW = 64  # descriptors
 
 
 def gids(build, before="", after="", prefix=()):
-    """`adverb gids` in a shell that does `before` first; what it says, and its exit status."""
+    """Runs `adverb gids` in a shell that runs `before` first. Returns its output and exit status.
+    """
     done = subprocess.run([*prefix, "sh", "-c", f"{before}\n{build}/adverb gids {after}"],
                           capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
     return done.stdout + done.stderr, done.returncode
@@ -28,7 +30,8 @@ def gids(build, before="", after="", prefix=()):
 
 @contextlib.contextmanager
 def daemon_of(build, before, prefix=(), name=None):
-    """A client of a daemon that a program with these circumstances started, and its status."""
+    """Returns a client of a daemon that a program with these limits started, and the daemon's
+    status."""
     def attempt():
         said, status = gids(build, before, prefix=prefix)
         assert status == 0 and "127.0.0.1" in said, said
@@ -44,7 +47,7 @@ def daemon_of(build, before, prefix=(), name=None):
 
 
 def limit(pid, name):
-    """(soft, hard), as /proc has them."""
+    """Returns (soft, hard), as in /proc."""
     for line in open(f"/proc/{pid}/limits"):
         if line.startswith(name):
             return tuple(line[len(name):].split()[:2])
@@ -52,7 +55,7 @@ def limit(pid, name):
 
 
 def slots(*some):
-    """As the body of a request."""
+    """Returns it as the body of a request."""
     return struct.pack(f"={len(some)}I", *(s.number for s in some))
 
 
@@ -61,7 +64,7 @@ def both(status):
 
 
 def small_files(build):
-    """No process that is told to write no file may keep the daemon from its tables in memory."""
+    """A limit of 0 bytes for files does not prevent the daemon's tables in memory."""
     with daemon_of(build, "ulimit -S -f 0") as (c, status):
         assert all(limit(pid, "Max file size")[0] == limit(pid, "Max file size")[1]
                    for pid in both(status))
@@ -69,7 +72,7 @@ def small_files(build):
 
 
 def may_lift():
-    """Whether we have CAP_SYS_RESOURCE, as hard limits need."""
+    """Returns whether this process has CAP_SYS_RESOURCE, which hard limits need."""
     for line in open("/proc/self/status"):
         if line.startswith("CapEff"):
             return int(line.split()[1], 16) >> 24 & 1 and os.environ[adverbd.INSIDE] == "0"
@@ -77,7 +80,8 @@ def may_lift():
 
 
 def small_files_for_good(build):
-    """Who may lifts the hard limit too; who may not says what is in the way."""
+    """With the capability the hard limit is raised too; without it the message names the obstacle.
+    """
     if may_lift():
         with daemon_of(build, "ulimit -f 0") as (c, status):
             assert limit(status["worker"], "Max file size") == ("unlimited", "unlimited")
@@ -89,7 +93,7 @@ def small_files_for_good(build):
 
 
 def medium_files(build):
-    """A limit that the tables fit in, and memory between two processes does not: they do without."""
+    """A limit that allows the tables but not memory between two processes: they work without it."""
     if may_lift():
         raise adverbd.Skip("would be lifted")
     with daemon_of(build, "ulimit -f 1024") as (c, status), Client() as d:
@@ -103,8 +107,8 @@ def medium_files(build):
 
 
 def little_time(build):
-    """The processor time that a program may use is not the daemon's, where that may be. Where not,
-    the worker is replaced, and no more."""
+    """The program's limit of processor time does not apply to the daemon, if it can be raised.
+    Otherwise the worker is replaced when it reaches the limit."""
     with daemon_of(build, "ulimit -t 2") as (c, status):
         lifted = may_lift()
         for pid in both(status):
@@ -125,7 +129,7 @@ def little_time(build):
 
 
 def used(pid):
-    """Seconds of processor time; none where it is gone."""
+    """Returns the seconds of processor time; None if the process has exited."""
     try:
         fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
     except OSError:
@@ -134,7 +138,7 @@ def used(pid):
 
 
 def few_descriptors(build):
-    """Neither a soft limit, nor for who may lift it a hard one."""
+    """Neither the soft limit counts, nor the hard one if it can be raised."""
     with daemon_of(build, f"ulimit -S -n {FEW}") as (_, status):
         for pid in both(status):
             soft, hard = limit(pid, "Max open files")
@@ -145,7 +149,7 @@ def few_descriptors(build):
 
 
 def too_few_descriptors(build):
-    """A daemon that cannot begin, wherever that turns out, says why, and is not started again and
+    """A daemon that cannot start reports why, at whatever stage, and is not started again and
     again."""
     if may_lift():
         raise adverbd.Skip("would be lifted")
@@ -174,7 +178,7 @@ def little_memory(build):
 
 
 def one_processor(build):
-    """A program that is bound to a processor, and keeps it busy, is not to share it with the
+    """A program that is bound to one processor, and keeps it busy, does not share it with the
     daemon."""
     def allowed(pid):
         return [line.split()[1] for line in open(f"/proc/{pid}/status")
@@ -211,7 +215,7 @@ DEVS = {
 
 
 def odd_dev(build):
-    """The folder is empty, or what is there is no device that can be opened: the daemon runs, and
+    """The folder is empty, or its files are no devices that can be opened: the daemon runs, and
     holds none of its starter's descriptors."""
     if subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"],
                       stderr=subprocess.DEVNULL).returncode:
@@ -234,7 +238,7 @@ def odd_dev(build):
 # ---- control groups ----
 
 def unified():
-    """Where the hierarchy of version 2 is mounted, and our place in it."""
+    """Returns the mount point of the version 2 hierarchy, and this process's group."""
     for line in open("/proc/self/mountinfo"):
         fields = line.split()
         if fields[fields.index("-") + 1] == "cgroup2" and fields[3] == "/":
@@ -245,7 +249,7 @@ def unified():
 
 
 def control_group(build):
-    """The control group of the program is killed, with all that is in it: the daemon is not."""
+    """The program's control group is killed, with all its processes; the daemon is not."""
     place = unified() / f"adverb-test-{os.getpid()}"
     inner = place / "program"
     try:

@@ -36,7 +36,7 @@ def follows_changes(build):
         first = table(build)["gids"][0]
         assert (first["mtu"], first["interface"]) == (1024, "ga0")
         adverbd.sh("ip addr add fd44::1/64 dev ga0 nodad; ip addr add 10.4.1.1/24 dev ga0")
-        # What was there keeps its index, loopback comes last.
+        # Existing entries keep their index; loopback comes last.
         wait_for(lambda: addresses(build)[0] == "10.4.0.1" and
                  set(addresses(build)[1:3]) == {"fd44::1", "10.4.1.1"} and
                  addresses(build)[3:] == ["127.0.0.1", "::1"])
@@ -77,7 +77,7 @@ def tentative_is_no_address(build):
 
 
 def survives_the_worker(build):
-    """A new worker goes on with the same table; what changed meanwhile is in it."""
+    """A new worker continues with the same table, and adds what changed meanwhile."""
     with Daemon(build) as daemon, Client() as c:
         view = mmap.mmap(c.table, os.fstat(c.table).st_size, prot=mmap.PROT_READ)
         sequence, count = struct.unpack("=II", view[:8])
@@ -92,7 +92,7 @@ def survives_the_worker(build):
 
 
 def read_only(build):
-    """No client can write the table, by no way."""
+    """No client can write the table in any way."""
     with Daemon(build), Client() as c:
         size = os.fstat(c.table).st_size
         for attempt in (lambda: mmap.mmap(c.table, size),

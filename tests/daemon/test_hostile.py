@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Whatever a client sends or leaves unread, others are served."""
+"""Whatever a client sends, and if it reads nothing, other clients are served."""
 
 import errno
 import os
@@ -23,7 +23,7 @@ def descriptors(pid):
 
 
 def dropped(client):
-    """Reads to the end: what REFUSED said, or ''."""
+    """Reads to the end. Returns the text of REFUSED, or ''."""
     said = ""
     try:
         while True:
@@ -81,7 +81,7 @@ def wrong_messages(build):
 
 
 def descriptors_sent(build):
-    """Descriptors that come along are refused by the kernel, or closed."""
+    """Descriptors sent with messages are refused by the kernel, or closed."""
     with Daemon(build), Client() as watcher, Client() as c:
         pid = watcher.status()["worker"]
         before = descriptors(pid)
@@ -104,7 +104,8 @@ def sum_of(client, first):
 
 
 def pages(build):
-    """A page to count in is for a slot of one's own, and of one size; whatever its holder does."""
+    """A page of counters is for the client's own slot, and has one size, whatever its holder does.
+    """
     with Daemon(build), Client() as watcher, Client() as c:
         pid = watcher.status()["worker"]
         mine, other = c.open_slot().number, watcher.open_slot().number
@@ -137,8 +138,8 @@ def pages(build):
 
 
 def senders(build):
-    """Who sends from which port is said of one's own slots only, and forgotten after them: what was
-    sent last may be read a little later."""
+    """A client can set the sending port of its own slots only. It is forgotten after them with a
+    delay, because packets that were sent last may be read late."""
     with Daemon(build) as daemon, Client() as watcher, Client() as c:
         def entry(which, qpn):
             at = os.fstat(watcher.table).st_size - (2 - which) * 16384
@@ -173,7 +174,8 @@ def senders(build):
 
 
 def never_reads(build):
-    """Who asks and does not read the answers is dropped; nobody waits for it."""
+    """A client that sends requests and does not read the answers is dropped; nobody waits for it.
+    """
     with Daemon(build), Client() as watcher:
         with Client() as deaf:
             deaf.open_slot()
@@ -189,7 +191,8 @@ def never_reads(build):
 
 
 def deaf_to_notices(build):
-    """Who reads nothing because it is stopped keeps its slot, whatever changes around it."""
+    """A client that reads nothing because it is stopped keeps its slot, whatever changes around it.
+    """
     adverbd.sh("ip link add nt0 type veth peer name nt1; ip link set nt0 up; ip link set nt1 up")
     with Daemon(build), Client() as watcher, Client() as stopped:
         slot = stopped.open_slot()
@@ -205,7 +208,7 @@ def deaf_to_notices(build):
 
 
 def ask_pair(client, slot, peer):
-    """errno."""
+    """Returns errno."""
     client.send(adverbd.PAIR, struct.pack("=IIII", slot, peer, 0, 0))
     while True:
         kind, _, result, _, fds = client.receive()
@@ -216,7 +219,7 @@ def ask_pair(client, slot, peer):
 
 
 def too_many_pairs(build):
-    """A user has half of the pairs at most, and none with itself."""
+    """A user has at most half of the pairs. A slot has none with itself."""
     adverbd.need_root()
 
     def ask(ready):
@@ -236,14 +239,14 @@ def too_many_pairs(build):
 
 
 def share_memory(one, slot, other, peer):
-    """Both ask, and fetch it. errno."""
+    """Both request it and fetch it. Returns errno."""
     assert ask_pair(one, slot, peer) == errno.EAGAIN
     result = ask_pair(other, peer, slot)
     return result or ask_pair(one, slot, peer)
 
 
 def few_descriptors(build):
-    """Where adverbd may open few, a user has a share of them, and others are served."""
+    """If adverbd may open few descriptors, a user gets a share of them, and others are served."""
     adverbd.need_root()
 
     def connect(ready):
@@ -273,7 +276,7 @@ def client_or_none():
 
 
 def too_many(build):
-    """At most 4608 connections; the next is told, and room that comes free is used."""
+    """At most 4608 connections. The next is refused, and gets in when one has closed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < 10000:
         raise adverbd.Skip("needs 10000 file descriptors")
@@ -283,7 +286,7 @@ def too_many(build):
         with Client(hello=False) as one_more:
             assert "maximum number of clients" in dropped(one_more)
         clients.pop().close()
-        with wait_for(client_or_none) as c:  # it may come before the other one's end is seen
+        with wait_for(client_or_none) as c:  # it may come before the daemon sees the end of the other one
             wait_for(lambda: c.status()["clients"] == 4608)
         for c in clients:
             c.close()
@@ -293,7 +296,7 @@ def too_many(build):
 
 
 def out_of_descriptors(build):
-    """Where adverbd runs out of descriptors, those it has are served and new ones are closed."""
+    """If adverbd has no descriptors left, it serves its clients and closes new connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     code = ("import adverbd, pathlib, resource, sys, time\n"
             "resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400))\n"
@@ -315,7 +318,8 @@ def out_of_descriptors(build):
 
 
 def another_user(build):
-    """A user's daemon serves nobody else; the system's serves all, and keeps their slots apart."""
+    """A user's daemon serves no other user; the system's serves all, and keeps their slots apart.
+    """
     adverbd.need_root()
     with for_nobody.build_folder(build) as place, for_nobody.folder() as modules:
         module = pathlib.Path(adverbd.__file__)
@@ -350,13 +354,13 @@ def other_user(build, modules):
         assert root.status()["system"] == 1
         first = root.open_slot()
         assert first.number == 2
-        # Faults on purpose: of one's own, not of root's.
+        # Faults on purpose: for a user's own processes, not for root's.
         asked = [(adverbd.FAULT_SLOT, 2), (adverbd.FAULT_DAEMON, 0),
                  (adverbd.FAULT_PROCESS, os.getpid()), (adverbd.FAULT_PROCESS, 0)]
         assert as_nobody("adverbd", asked).split() == ["3", "1", "1", "1", "0"]
         assert root.fault(adverbd.FAULT_DAEMON, 0) == 0
         wait_for(lambda: root.slots() == [2])
-        # Slot 3 was another user's: it may still hold the socket.
+        # Slot 3 belonged to another user, who may still hold the socket.
         numbers = {root.open_slot().number for _ in range(root.status()["total"] - 2)}
         assert 3 not in numbers
         root.ask(adverbd.OPEN_SLOT, expect=11)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""That a daemon has port 4791 open lets nobody tell this machine by forged ICMP how long packets may be."""
+"""An open port 4791 does not let anybody change this machine's path MTUs by forged ICMP."""
 
 import re
 import socket
@@ -15,7 +15,7 @@ HERE = {4: "10.78.0.1", 6: "fd78::1"}
 
 
 def believed(peer):
-    """The MTU that the kernel takes for that of the path to this peer, where it has learnt one."""
+    """Returns the path MTU to this peer that the kernel has learnt."""
     route = subprocess.run(["ip", "-o", "route", "get", peer], capture_output=True, text=True, check=True).stdout
     found = re.search(r"\bmtu (\d+)", route)
     return int(found[1]) if found else None
@@ -30,7 +30,7 @@ def too_long(build):
         for version, net in ((4, "10.78.0."), (6, "fd78::")):
             forge(HERE[version], net + "7", PORT, TOO_LONG[version])
             assert believed(net + "7") is None
-            # The forgery is one that the kernel believes where anybody else has such a port.
+            # The kernel believes the forgery if another process has such a port.
             forge(HERE[version], net + "8", ORDINARY, TOO_LONG[version])
             assert believed(net + "8") == TOO_LONG[version][2]
     adverbd.sh("ip link del ic0")

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The daemon runs when it has to, whatever else runs; and does not keep others from running."""
+"""The daemon runs when it has to, whatever else runs, and does not keep other processes from
+running.
+"""
 
 import contextlib
 import os
@@ -15,7 +17,7 @@ from adverbd import Client, Daemon, PATIENCE, alive, wait_for
 PAIRS = 4
 LOOKS = 12
 
-# Two processes wake each other as fast as they can: argv is a descriptor to read from, one to write
+# Two processes wake each other as fast as they can. argv: a descriptor to read from, one to write
 # to, and a nice value.
 PARTNER = """
 import os, sys
@@ -30,7 +32,7 @@ while os.read(read, 1):
 
 
 def need_real_time():
-    """SCHED_RR has to be ours to take, as it is root's where no container forbids it."""
+    """Requires permission for SCHED_RR, which root has if no container forbids it."""
     take = "import os; os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))"
     if subprocess.run([sys.executable, "-c", take], stderr=subprocess.DEVNULL).returncode:
         raise adverbd.Skip("SCHED_RR is not permitted here")
@@ -46,7 +48,7 @@ def first_comes(pid):
 
 @contextlib.contextmanager
 def programs_that_wake_each_other():
-    """Pairs of processes of this session, as many as keep the machine busy."""
+    """Starts pairs of processes in this session, as many as keep the machine busy."""
     partners = []
     try:
         for _ in range(PAIRS):
@@ -68,7 +70,7 @@ def programs_that_wake_each_other():
 
 @contextlib.contextmanager
 def daemon_of_its_own_session(build):
-    """In the background; the process id of its worker."""
+    """Starts it in the background; returns the process id of its worker."""
     subprocess.run([str(build / "adverbd"), "--linger", "5"], timeout=PATIENCE, check=True)
     with Client() as c:
         status = c.status()
@@ -80,9 +82,9 @@ def daemon_of_its_own_session(build):
 
 
 def answers_whatever_else_runs(build):
-    """A worker is killed again and again while programs of another session wake each other: the
-    next one goes first too, and answers. Kernels with a fault in group scheduling starve all other
-    sessions."""
+    """A worker is killed again and again while programs of another session wake each other. The
+    next worker gets the priority too, and answers. Kernels with a fault in group scheduling
+    starve all other sessions."""
     need_real_time()
     with daemon_of_its_own_session(build) as worker, programs_that_wake_each_other():
         for _ in range(LOOKS):
@@ -94,15 +96,15 @@ def answers_whatever_else_runs(build):
 
 
 def seen_to_rest(worker):
-    """On a busy machine its second may be over before this process looks."""
+    """On a busy machine its second may be over before this process checks."""
     os.kill(worker, signal.SIGXCPU)
     time.sleep(0.01)
     return policy(worker) == os.SCHED_OTHER
 
 
 def rests_when_busy(build):
-    """What the kernel says of a worker that takes a processor for itself makes it an ordinary
-    process for a second, no more."""
+    """The kernel's signal to a worker that occupies a processor makes it an ordinary process for
+    one second, and no longer."""
     need_real_time()
     with Daemon(build), Client() as c:
         worker = c.status()["worker"]
@@ -117,7 +119,7 @@ def rests_when_busy(build):
 
 
 def each_part_comes_first(build):
-    """The worker, the keeper, and whoever replaces them."""
+    """The worker, the keeper, and their replacements."""
     need_real_time()
     with Daemon(build) as d:
         for _ in range(2):

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Under an older kernel, or the seccomp profile of an older container runtime, which refuse newer system calls."""
+"""Runs under an older kernel, or the seccomp profile of an older container runtime, which refuse
+newer system calls.
+"""
 
 import ctypes
 import errno
@@ -12,7 +14,7 @@ import subprocess
 import adverbd
 from adverbd import Client, PATIENCE, wait_for
 
-FIRST = 424  # pidfd_send_signal: all platforms share the numbers from there on
+FIRST = 424  # pidfd_send_signal: from here on all platforms share the numbers
 CLONE3 = 435
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 ALLOW, ERRNO = 0x7fff0000, 0x00050000
@@ -20,7 +22,8 @@ LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 
 
 def refuse(error):
-    """For this process and all that it starts; clone3() in the way that the C library understands."""
+    """Applies to this process and all its children. clone3() is refused in the way that the C
+    library expects."""
     program = b"".join(struct.pack("=HBBI", *i) for i in (
         (LOAD, 0, 0, 0), (EQUAL, 3, 0, CLONE3), (AT_LEAST, 1, 0, FIRST), (RETURN, 0, 0, ALLOW),
         (RETURN, 0, 0, ERRNO | error), (RETURN, 0, 0, ERRNO | errno.ENOSYS)))
@@ -37,7 +40,8 @@ def refuse(error):
 
 
 def keeps_no_descriptor(build, error):
-    """The daemon that a program starts holds none of the program's: who reads its pipe sees its end."""
+    """A daemon that a program starts holds none of its descriptors: a reader of its pipe sees the
+    end."""
     ours, its = os.pipe()
     subprocess.run([str(build / "adverb"), "gids"], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                    pass_fds=[its], preexec_fn=lambda: refuse(error), timeout=PATIENCE)

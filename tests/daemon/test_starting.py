@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The daemon comes by itself, once, leaves by itself, and says what is in its way."""
+"""The daemon is started by the first program, once; it exits by itself, and reports what prevents
+its start.
+"""
 
 import os
 import signal
@@ -29,7 +31,7 @@ def nobody_listens():
 
 def gone(name=None):
     wait_for(nobody_listens)
-    # The name goes last: the port is free too.
+    # The name is released last: the port is free too.
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
         s.bind(("::", PORT))
 
@@ -42,7 +44,7 @@ def client_or_none():
 
 
 def started(build):
-    """A client of a daemon that a program started; it may have left before we come."""
+    """Returns a client of a daemon that a program started; the daemon may have exited before."""
     def attempt():
         assert "127.0.0.1" in adverb(build, "gids")
         return client_or_none()
@@ -67,12 +69,12 @@ def starts_and_leaves(build):
 
 
 def many_starters(build):
-    """64 programs at once: one daemon, and all use it."""
+    """64 programs at once: one daemon, which all of them use."""
     for _ in range(3):
         starters = [subprocess.Popen([str(build / "adverb"), "status" if i % 8 == 7 else "devinfo"],
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                     for i in range(64)]
-        c = wait_for(client_or_none)  # keeps it from leaving
+        c = wait_for(client_or_none)  # keeps it from exiting
         for i, p in enumerate(starters):
             out, err = p.communicate(timeout=PATIENCE)
             assert i % 8 == 7 or (p.returncode == 0 and "PORT_ACTIVE" in out), (out, err)
@@ -85,7 +87,7 @@ def many_starters(build):
 
 
 def while_it_leaves(build):
-    """Programs that come at every moment round its leaving all succeed."""
+    """Programs that start at every moment around the daemon's exit all succeed."""
     for runs in range(0, 90, 3):
         three = [subprocess.Popen([str(build / "adverb"), "devinfo"], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True,
@@ -99,7 +101,7 @@ def while_it_leaves(build):
 
 
 def wrapper(build):
-    """An adverbd that leaves at once."""
+    """An adverbd that exits at once."""
     path = build / "tests" / "daemon" / "adverbd-linger-0"
     if not path.exists():
         new = path.with_name(f"{path.name}-{os.getpid()}")
@@ -117,7 +119,7 @@ def port_taken(build):
         done = subprocess.run([str(build / "adverbd")], capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 1 and "UDP port 4791 is in use by" in done.stderr, done.stderr
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # it must not join us either
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # it must not join this group either
         s.bind(("::1", PORT))
         assert "process " in adverb(build, "gids", check=1)
     adverb(build, "gids")
@@ -131,7 +133,7 @@ def by_hand(build):
         done = subprocess.run([str(build / "adverbd")], capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 1 and "already running" in done.stderr
         worker = c.status()["worker"]
-        # No descriptor or folder of the starter's is kept.
+        # It keeps no descriptor or folder of the starter.
         assert os.readlink(f"/proc/{worker}/cwd") == "/"
         assert os.readlink(f"/proc/{worker}/fd/0") == "/dev/null"
         os.kill(worker, signal.SIGTERM)
@@ -143,7 +145,7 @@ def by_hand(build):
 
 
 def environment(build):
-    """What made the program load our libraries does not reach the daemon."""
+    """The variables that make the program load these libraries do not reach the daemon."""
     def attempt():
         adverb(build, "gids", env={"LD_LIBRARY_PATH": "/else", "LD_PRELOAD": "libm.so.6",
                                    "ASAN_OPTIONS": "verify_asan_link_order=0",
@@ -173,7 +175,7 @@ def unprivileged(build):
 
 
 def two_users(build):
-    """A second user is told of the first one's daemon, and of the system service."""
+    """A second user gets a message about the first one's daemon, and about the system service."""
     adverbd.need_root()
     with for_nobody.build_folder(build) as place:
         second_user(place)
@@ -195,7 +197,8 @@ def second_user(build):
 
 
 def other_than_root(build):
-    """A user's daemon does not serve root, who is told so, and by sudo that he can do without."""
+    """A user's daemon does not serve root. Root gets a message; root by sudo, that sudo is not
+    needed."""
     with Daemon(build, user=adverbd.NOBODY), Client(f"adverbd-{adverbd.NOBODY}", hello=False):
         for sudo, hint in (({}, "root included"), ({"SUDO_UID": str(adverbd.NOBODY)}, "leave out sudo")):
             assert "adverbd of user nobody" in adverb(build, "status", env=sudo, check=1)
@@ -206,7 +209,7 @@ def other_than_root(build):
 
 
 def name_taken(build):
-    """Another user squats the names: noticed and said; the system's name alone does no harm."""
+    """Another user holds the names: noticed and reported; the system's name alone does no harm."""
     adverbd.need_root()
     code = ("import os, socket, sys\n"
             "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.bind('\\0' + sys.argv[1])\n"
@@ -231,7 +234,7 @@ def name_taken(build):
 
 
 def commands(build):
-    """What the command says of itself and of what it does not know."""
+    """The command's help, and its errors for unknown arguments."""
     assert "did you mean 'gids'" in adverb(build, "gdis", check=2)
     assert "--help" in adverb(build, "frobnicate", check=2)
     assert "Commands:" in adverb(build, "--help")

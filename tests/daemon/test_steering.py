@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Every packet comes to the slot that its destination QPN names, whatever dies."""
+"""Every packet reaches the slot of its destination QPN, whatever process dies."""
 
 import os
 import resource
@@ -20,15 +20,15 @@ IPV6_FREEBIND = 78  # linux/in6.h
 
 
 def check_steering(slots, marks, more=()):
-    """Sends to every slot over both families; each must get exactly its own. `more`: blocks, by
-    (first QPN, slot)."""
+    """Sends to every slot over both families; each must get exactly its own packets. `more`:
+    blocks, by (first QPN, slot)."""
     ranges = [(s.qpn, 1 << adverbd.SLOT_BITS, s) for s in slots]
     ranges += [(first, 1 << adverbd.BLOCK_BITS, s) for first, s in more]
     for family, address in FAMILIES:
         with socket.socket(family, socket.SOCK_DGRAM) as out:
             wanted = {s.number: [] for s in slots}
             for first, count, slot in ranges:
-                # Next to nothing fits a socket of the test's: so few at a time.
+                # A socket of the test has almost no buffer: so few at a time.
                 for qpn in (first, first + 1, first + count - 1):
                     out.sendto(bth(qpn, marks), (address, PORT))
                     wanted[slot.number].append(bth(qpn, marks))
@@ -38,7 +38,7 @@ def check_steering(slots, marks, more=()):
 
 
 def sockets_of_port():
-    """How many sockets of UDP port 4791 there are, as `ss -lun` shows."""
+    """Returns the number of sockets of UDP port 4791, as `ss -lun` shows them."""
     count = 0
     for name in ("udp", "udp6"):
         with open(f"/proc/net/{name}") as f:
@@ -53,7 +53,7 @@ def raise_limit():
 
 
 def thousands(build):
-    """As many as there can be, over both families."""
+    """As many as possible, over both families."""
     most = min(adverbd.SLOTS - adverbd.FIRST_SLOT, (raise_limit() - 128) // 4 - 2)
     with Daemon(build), Client() as c:
         assert c.status()["total"] == most
@@ -66,7 +66,7 @@ def thousands(build):
 
 
 def for_nobody(build):
-    """What is for no slot comes to nobody, or to adverbd where it is for it."""
+    """Packets for no slot reach nobody, or adverbd if they are for it."""
     with Daemon(build), Client() as c:
         slots = [c.open_slot() for _ in range(5)]
         block = c.open_block(slots[2])
@@ -74,7 +74,7 @@ def for_nobody(build):
         beyond = (slots[4].number + 1) << adverbd.SLOT_BITS
         for family, address in FAMILIES:
             with socket.socket(family, socket.SOCK_DGRAM) as out:
-                # In a slot that is not made, in a block that is nobody's, in the last block.
+                # In a slot that is not made, in a block without an owner, in the last block.
                 for qpn in (1 << adverbd.SLOT_BITS, beyond, 0x7fffff, block + (1 << 16), 0xfeffff,
                             0xff0000, 0xffffff):
                     out.sendto(bth(qpn), (address, PORT))
@@ -87,19 +87,20 @@ def for_nobody(build):
 
 
 def few_sockets(build):
-    """One program: three sockets of port 4791. One after the other: not one more for each."""
+    """One program: three sockets of port 4791. Programs one after the other need no further ones.
+    """
     with Daemon(build), Client() as c:
         assert sockets_of_port() == 2
         with Client() as d:
             d.open_slot()
             assert sockets_of_port() == 3 and c.status()["sockets"] == 3
         wait_for(lambda: c.slots() == [])
-        assert sockets_of_port() == 3  # a place that is given up is kept
+        assert sockets_of_port() == 3  # a released place is kept
     assert sockets_of_port() == 0
 
 
 def blocks(build):
-    """QP numbers besides a slot's own come to its socket, as long as it is in use."""
+    """QP numbers of blocks reach the slot's socket while the slot is in use."""
     with Daemon(build) as daemon, Client() as c:
         slots = [c.open_slot() for _ in range(4)]
         with Client() as d:
@@ -115,13 +116,13 @@ def blocks(build):
         with Client() as d:
             for s in slots:
                 d.ask(adverbd.RESUME, struct.pack("=II", s.number, 0) + s.token)
-            wait_for(lambda: d.status()["used"] == 4)  # the other one's time is over
+            wait_for(lambda: d.status()["used"] == 4)  # the time of the other one is over
             assert d.status()["blocks"] == 3
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
                 out.sendto(bth(theirs[0]), ("127.0.0.1", PORT))
             check_steering(slots, b"three", mine)
             assert not other.received()
-            # All of them; those that were given back come last.
+            # All of them; released ones come last.
             rest = [d.open_block(slots[0]) for _ in range(adverbd.BLOCKS - 3)]
             assert sorted(rest[-2:]) == sorted(theirs) and len({*rest}) == adverbd.BLOCKS - 3
             d.ask(adverbd.BLOCK, struct.pack("=I", slots[0].number), expect=11)  # EAGAIN
@@ -141,8 +142,8 @@ def no_udp_checksum(build):
 
 
 def foreign_sources(build):
-    """Whatever comes over loopback in the name of an address that is not the machine's own: IPv6 lets
-    anybody send it."""
+    """Packets that arrive over loopback with a source address that is not the machine's: IPv6 lets
+    anybody send them."""
     adverbd.sh("ip link add fs0 type veth peer name fs1; ip link set fs0 up; ip link set fs1 up; ip addr add fd05::1/64 dev fs0 nodad")
 
     def arrives(slot, source, to="fd05::1"):
@@ -162,7 +163,7 @@ def foreign_sources(build):
         assert not arrives(slot, "fd05::3")
         c.open_slot()
         with Client() as other:
-            other.open_slot()  # given back, which attaches the program anew
+            other.open_slot()  # released, which attaches the program again
         wait_for(lambda: len(c.slots()) == 2)
         assert arrives(slot, "fd05::1") and not arrives(slot, "fd05::3")
         daemon.kill(c.status()["worker"])
@@ -172,7 +173,7 @@ def foreign_sources(build):
             adverbd.sh("ip addr del fd05::2/64 dev fs0")
             wait_for(lambda: not arrives(slot, "fd05::2"))
             assert arrives(slot, "fd05::1")
-            # As many as there may be, each of them.
+            # As many as possible, each of them.
             many = [f"fd05::1:{i:x}" for i in range(1, 241)]
             batch = "\n".join(f"addr add {a}/64 dev fs0 nodad" for a in many)
             subprocess.run(["ip", "-batch", "-"], input=batch, text=True, check=True)
@@ -205,7 +206,7 @@ def worker_killed(build):
 
 
 def grace_ends(build):
-    """Slots that nobody resumes are kept back for a while, then given out again."""
+    """Slots that nobody resumes are held back for a while, then given out again."""
     with Daemon(build) as daemon, Client() as c:
         slots = [c.open_slot() for _ in range(3)]
         daemon.kill(c.status()["worker"])
@@ -227,7 +228,7 @@ def keeper_killed(build):
         wait_for(lambda: c.status()["keeper"] != old["keeper"])
         new = c.status()
         assert new["worker"] == old["worker"]
-        # The new keeper is as good as the old one.
+        # The new keeper works like the old one.
         daemon.kill(new["worker"])
         with Client() as d:
             for s in slots:
@@ -236,7 +237,7 @@ def keeper_killed(build):
             last = d.status()
             assert last["keeper"] == new["keeper"] and last["worker"] != old["worker"]
         c.close()
-        # Both end with the last client.
+        # Both exit with the last client.
         wait_for(lambda: not adverbd.alive(last["worker"]) and not adverbd.alive(last["keeper"]))
 
 
@@ -252,7 +253,7 @@ def worker_dies_often(build):
 
 
 def client_killed(build):
-    """A client's slot comes back when it is killed, though a child of it lives; empty."""
+    """The slot of a killed client is free again although its child lives, and it is empty."""
     child_code = (
         "import adverbd,os,time,sys\n"
         "c = adverbd.Client(); s = c.open_slot()\n"
@@ -274,7 +275,7 @@ def client_killed(build):
             p.wait()
             try:
                 wait_for(lambda: c.slots() == [2], 5)
-                # While nobody has it, next to nothing piles up.
+                # While it has no owner, almost nothing is queued.
                 for _ in range(100):
                     out.sendto(bth(number << adverbd.SLOT_BITS), ("127.0.0.1", PORT))
                 others = [c.open_slot() for _ in range(most - 2)]
@@ -287,7 +288,7 @@ def client_killed(build):
 
 
 def reuse_order(build):
-    """A slot that was given back is the last to be used again."""
+    """A released slot is the last to be used again."""
     with Daemon(build, descriptors=640), Client() as c:
         most = c.status()["total"]
         with Client() as d:
@@ -300,7 +301,7 @@ def reuse_order(build):
 
 
 def multicast(build):
-    """Groups are the slot's own, and gone with its client."""
+    """Multicast groups belong to the slot, and end with its client."""
     group4 = bytes(10) + b"\xff\xff" + socket.inet_aton("239.7.7.7")
     group6 = socket.inet_pton(socket.AF_INET6, "ff12::77")
     adverbd.sh("ip link add mc0 type veth peer name mc1; ip link set mc1 up; ip link set mc0 up;"

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""All of the daemon dies at once: with the container of the program that started it, or killed. The
-programs that outlive it bring up another one, and notice no more than that."""
+"""All processes of the daemon die at once: with the container of the program that started it, or
+killed. The programs that survive start another one, and are not disturbed otherwise.
+"""
 
 import contextlib
 import errno
@@ -20,7 +21,7 @@ from test_starting import adverb, client_or_none, gone
 from test_steering import check_steering
 
 TCP = 18515
-FEW = 1200  # descriptors that the program may have which starts the daemon
+FEW = 1200  # descriptors of the program that starts the daemon
 FATAL = "adverbd has ended"  # logged with IBV_EVENT_DEVICE_FATAL
 
 
@@ -53,8 +54,7 @@ def exchange(build, port, *options):
 
 
 def served():
-    """How many slots the daemon knows the processes of; those that have not come back yet do not
-    count."""
+    """Returns the number of slots whose processes are connected to the daemon."""
     found = start = 0
     with contextlib.suppress(ConnectionError, adverbd.Lost), Client() as c:
         while True:
@@ -71,7 +71,7 @@ def served():
 
 
 def finish(pair):
-    """Both end well, and have not noticed anything."""
+    """Both exit with 0, and were not disturbed."""
     pair[1].send_signal(signal.SIGTERM)
     for process in pair:
         said = process.communicate(timeout=PATIENCE)[0]
@@ -85,7 +85,7 @@ def daemons():
 
 
 def goes_on(build, slots, before, restarts=1):
-    """Another daemon serves that many slots of before, and programs that are started now."""
+    """Another daemon serves that many earlier slots, and programs that start now."""
     def another():
         c = client_or_none()
         if c is None:
@@ -104,7 +104,7 @@ def goes_on(build, slots, before, restarts=1):
 
 
 def kill_at_once(pids):
-    for pid in pids:  # neither sees the other's end
+    for pid in pids:  # neither sees the end of the other
         os.kill(pid, signal.SIGSTOP)
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
@@ -112,8 +112,8 @@ def kill_at_once(pids):
 
 
 def killed(build):
-    """Worker and keeper, in the same instant, three times. Packets go through memory, and by the
-    sockets."""
+    """Worker and keeper are killed in the same instant, three times. Packets go through memory, and
+    by the sockets."""
     with exchange(build, TCP) as pair, exchange(build, TCP + 1, "--no-shm") as other:
         for i in range(3):
             before = daemons()
@@ -125,14 +125,15 @@ def killed(build):
 
 
 def told_to_end(build):
-    """SIGTERM, which a group of processes or a container is told first, to both and to each."""
+    """SIGTERM, which a group of processes or a container gets first: to both processes, and to
+    each."""
     with exchange(build, TCP) as pair:
         for i, choose in enumerate((lambda all: all, min, max)):
             before = daemons()
             victims = choose(before)
             victims = victims if isinstance(victims, set) else {victims}
             for pid in victims:
-                with contextlib.suppress(ProcessLookupError):  # it ends when it sees the other's end
+                with contextlib.suppress(ProcessLookupError):  # it exits when it sees the end of the other
                     os.kill(pid, signal.SIGTERM)
             wait_for(lambda: not any(map(adverbd.alive, before)))
             goes_on(build, 2, before, i + 1)
@@ -141,7 +142,8 @@ def told_to_end(build):
 
 
 def meant(build):
-    """Who runs it in the foreground and ends it means that: no program starts another one."""
+    """A daemon in the foreground that is ended by its user is meant to end: no program starts
+    another."""
     with Daemon(build) as daemon, exchange(build, TCP) as pair:
         daemon.stop()
         end_of_hope = time.monotonic() + 6  # programs look for another for 2.5 s
@@ -154,7 +156,8 @@ def meant(build):
 
 
 def container_ends(build):
-    """The daemon is a child of a PID namespace, which ends; so does the program in it that started it."""
+    """The daemon is a child of a PID namespace, which ends; so does the program in it that started
+    it."""
     adverbd.need_plain_build(build, "an interpreter without the sanitizer cannot load the libraries")
     bare = ["unshare", "--pid", "--fork", "--kill-child"]
     for container in ([*bare, "--mount-proc"], bare):  # a chroot has no /proc of its own
@@ -173,7 +176,7 @@ def container_ends(build):
             end(inner)
             wait_for(lambda: not any(map(adverbd.alive, before)))
             goes_on(build, 2, before)
-            # The slot of the one that is gone is free in a while.
+            # The slot of the dead program is free after a while.
             wait_for(lambda: status_slots() == 2, 30)
             finish(pair)
     finally:
@@ -213,7 +216,7 @@ def status_slots():
 
 
 def newcomers(build):
-    """Programs that come while there is none wait for the one that survivors bring up."""
+    """Programs that start while there is no daemon wait for the one that survivors start."""
     with exchange(build, TCP) as pair:
         for _ in range(5):
             before = daemons()
@@ -229,7 +232,7 @@ def newcomers(build):
 
 
 def stopped_survivor(build):
-    """Who is stopped does not keep the others from it."""
+    """A stopped program does not keep the others from it."""
     with exchange(build, TCP) as pair, exchange(build, TCP + 1) as other:
         for process in other:
             process.send_signal(signal.SIGSTOP)
@@ -243,8 +246,8 @@ def stopped_survivor(build):
 
 
 def unable(build):
-    """Where another daemon cannot be started, the survivors are told so, newcomers are told what is in
-    the way, and it is over when the survivors have ended."""
+    """If no other daemon can be started, the survivors learn it, new programs get a message about
+    the obstacle, and it is gone when the survivors have exited."""
     program = build / "tests" / "daemon" / f"adverbd-once-{os.getpid()}"
     program.write_text(f'#!/bin/sh\nexec {build}/adverbd "$@"\n')
     program.chmod(0o755)
@@ -270,7 +273,7 @@ def unable(build):
 
 
 def foreign_estate(build):
-    """What a process hands to adverbd as the estate may be anything."""
+    """A process may give adverbd anything as the estate."""
     def start(fill):
         a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         fill(b)
@@ -301,7 +304,7 @@ def foreign_estate(build):
 
 
 def estate_of(client):
-    """The socket that a client keeps; None: there is too much to be kept."""
+    """Returns the socket that a client keeps; None: the group is too large to be carried."""
     client.send(adverbd.ESTATE)
     kind, _, result, _, fds = client.receive()
     assert kind == adverbd.ESTATE and result in (0, errno.ENOTSUP), (kind, result)
@@ -310,7 +313,7 @@ def estate_of(client):
 
 
 def heir(build, estate):
-    """Starts one from what a client keeps. It has to come to listen."""
+    """Starts one from the socket that a client keeps, and waits until it listens."""
     ready, say = os.pipe()
     subprocess.run([str(build / "adverbd"), "--ready-fd", str(say), "--estate-fd", str(estate.fileno())],
                    pass_fds=[say, estate.fileno()], stdin=subprocess.DEVNULL, check=True, timeout=PATIENCE)
@@ -326,8 +329,8 @@ def resume(client, slots):
 
 
 def every_place(build):
-    """Hundreds of sockets, blocks of QP numbers, and those that are made by the daemon that goes on:
-    each packet finds its socket, whatever has died."""
+    """Hundreds of sockets, blocks of QP numbers, and sockets made by the daemon that continues:
+    each packet reaches its socket, whatever process has died."""
     adverb(build, "gids")
     clients = [wait_for(client_or_none)]
     slots = [clients[0].open_slot() for _ in range(300)]
@@ -361,8 +364,8 @@ def every_place(build):
 
 
 def too_many(build):
-    """So that other programs of the user can send descriptors, no more are in flight than half of what
-    one may have."""
+    """At most half as many descriptors are in flight as a user may have open, so that other
+    programs of the user can send descriptors."""
     subprocess.run(["prlimit", f"--nofile={FEW}:", str(build / "adverb"), "gids"], check=True, timeout=PATIENCE,
                    stdout=subprocess.DEVNULL)
     with wait_for(client_or_none) as c:
@@ -373,14 +376,14 @@ def too_many(build):
         for _ in range(3):
             c.open_slot().sock.close()
         assert estate_of(c) is None
-        assert not select.select([estate], [], [], 0)[0]  # nothing is in it
+        assert not select.select([estate], [], [], 0)[0]  # it is empty
     estate.close()
     gone()
 
 
 def few_in_flight(build):
-    """Other programs of the user can send descriptors: the group is in flight once, however many hold
-    it."""
+    """Other programs of the user can send descriptors: the group is in flight once, however many
+    processes hold the carrier."""
     with exchange(build, TCP) as pair, exchange(build, TCP + 1) as other:
         in_flight = 0
         worker = min(daemons())

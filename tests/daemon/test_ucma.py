@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The connection manager on one host: each command, in the right states and the wrong ones."""
+"""The connection manager on one host: each command, in the right and in wrong states."""
 
 import contextlib
 import errno
@@ -35,7 +35,7 @@ time.sleep(100)
 
 
 def connects(build):
-    """RC: all of a connection's life, over IPv4 and IPv6; who asks to end it may be either."""
+    """RC: a connection from start to end, over IPv4 and IPv6; either end may disconnect."""
     with Daemon(build), Cm() as server, Cm() as client, Client() as watcher:
         for text in "127.0.0.1", "::1":
             listener, port = server.listener(text)
@@ -70,7 +70,7 @@ def check_connection(client, server, active, passive, text, port):
 
 
 def events_tell(build):
-    """What request and response carry."""
+    """The contents of request and response."""
     with Daemon(build), Cm() as server, Cm() as client:
         listener, port = server.listener()
         active = client.ready("127.0.0.1", port)
@@ -110,13 +110,14 @@ def datagrams(build):
         nobody = client.ready("127.0.0.1", 9, ps=ucma.PS_UDP)
         client.command(ucma.CONNECT, nobody, qp_type=ucma.UD)
         assert client.event(ucma.UNREACHABLE).id == nobody
-        # The port spaces are apart.
+        # The port spaces are separate.
         server.listener(port=port)
         server.destroy(listener)
 
 
 def refusals(build):
-    """REJECTED: by the consumer, for want of a listener, by a listener or request destroyed."""
+    """REJECTED: by the consumer, because there is no listener, or because a listener or request is
+    destroyed."""
     with Daemon(build), Cm() as server, Cm() as client:
         listener, port = server.listener()
 
@@ -133,7 +134,7 @@ def refusals(build):
         knock()
         server.destroy(server.event(ucma.CONNECT_REQUEST).id)
         assert client.event(ucma.REJECTED).status == 28
-        # Who gives up is not heard of before one answers.
+        # The event of a peer that gives up comes only after an answer.
         client.destroy(knock())
         e = server.event(ucma.CONNECT_REQUEST)
         server.no_event()
@@ -151,10 +152,10 @@ def refusals(build):
 
 
 def listens_again(build):
-    """A listener that has been closed may come back: its port's requests wait for that."""
+    """A closed listener may return: requests for its port wait for that."""
     with Daemon(build), Cm() as server, Cm() as client:
         listener, port = server.listener()
-        for _ in range(10):  # on a machine that is too busy more than one
+        for _ in range(10):  # more than one on a machine that is too busy
             server.destroy(listener)
             number = client.ready("127.0.0.1", port)
             client.command(ucma.CONNECT, number)
@@ -170,7 +171,7 @@ def listens_again(build):
 
 
 def wrong_states(build):
-    """What is not possible now is said, and changes nothing."""
+    """A command in the wrong state fails and changes nothing."""
     with Daemon(build), Cm() as cm:
         idle, bound, resolved, routed = (cm.new_id() for _ in range(4))
         for number in bound, resolved, routed:
@@ -233,7 +234,7 @@ def wrong_arguments(build):
 
 
 def handles(build):
-    """Nobody can name what is another's, or what is gone."""
+    """No command reaches objects of other clients, or destroyed ones."""
     with Daemon(build), Cm() as mine, Cm() as other:
         listener, _ = mine.listener()
         channel = mine.new_channel()
@@ -260,7 +261,7 @@ def handles(build):
 
 
 def ports(build):
-    """Who may have which port."""
+    """Which ids may have which port."""
     with Daemon(build), Cm() as cm, Cm() as other:
         _, port = cm.listener()
         taken = other.new_id()
@@ -283,7 +284,7 @@ def ports(build):
         cm.option(only6, 2, struct.pack("=i", 1))
         cm.bind(only6, "::", 7000)
         cm.listen(only6)
-        # What is set after binding counts too.
+        # Options set after binding count too.
         late = cm.new_id()
         port = cm.bind(late, "::").local[1]
         cm.bind(cm.new_id(), "127.0.0.1", port, expect=errno.EADDRINUSE)
@@ -321,7 +322,7 @@ def options(build):
 
 @contextlib.contextmanager
 def for_a_stranger(build):
-    """(build folder, a function that starts Python code) for user nobody."""
+    """Yields (build folder, a function that starts Python code) for user nobody."""
     adverbd.need_root()
     with for_nobody.build_folder(build) as place, for_nobody.folder() as modules:
         for module in adverbd, ucma:
@@ -333,7 +334,7 @@ def for_a_stranger(build):
 
 
 def privileged_ports(build):
-    """Below 1024 only for root, as with rdma_cm of the kernel."""
+    """Ports below 1024 are for root only, as in the kernel's rdma_cm."""
     code = ("import errno, ucma\n"
             "cm = ucma.Cm('adverbd-65534')\n"
             "cm.bind(cm.new_id(), '127.0.0.1', 860, expect=errno.EACCES)\n"
@@ -345,7 +346,7 @@ def privileged_ports(build):
 
 
 def two_users(build):
-    """A system's daemon: one space of ports for all, and connections between users."""
+    """The system's daemon: one space of ports for all users, and connections between them."""
     code = ("import errno, ucma\n"
             "cm = ucma.Cm('adverbd')\n"
             "cm.bind(cm.new_id(), '127.0.0.1', 7471, expect=errno.EADDRINUSE)\n"
@@ -370,7 +371,7 @@ def two_users(build):
 
 @contextlib.contextmanager
 def with_few_descriptors(build, count):
-    """A build folder for Daemon(), whose adverbd may not open more."""
+    """A build folder for Daemon(), whose adverbd may open no more descriptors."""
     with for_nobody.folder() as place:
         script = place / "adverbd"
         script.write_text(f'#!/bin/sh\nulimit -n {count}\nexec "{build}/adverbd" "$@"\n')
@@ -379,7 +380,7 @@ def with_few_descriptors(build, count):
 
 
 def channels_of_one_user(build):
-    """A system's daemon: who makes channels without end leaves some to others."""
+    """The system's daemon: a user who makes channels without end leaves some to others."""
     code = ("import errno, os, ucma\n"
             "cms, result = [], 0\n"
             "while not result:\n"
@@ -401,7 +402,8 @@ def channels_of_one_user(build):
 
 
 def addresses(build):
-    """Which destination is reached from where; whom a listener on which address hears."""
+    """Which destinations are reachable from which address, and which listeners receive their
+    requests."""
     adverbd.sh("ip link add nt0 type veth peer name nt1; ip addr add 10.5.0.1/24 dev nt0;"
                "ip addr add fd05::1/64 dev nt0 nodad; ip link set nt0 up; ip link set nt1 up")
     with Daemon(build), Cm() as server, Cm() as client:
@@ -432,7 +434,7 @@ def addresses(build):
 
 
 def neighbours(build):
-    """A neighbour that does not answer: ADDR_ERROR, after the time that was given."""
+    """A neighbour that does not answer: ADDR_ERROR, after the given time."""
     adverbd.sh("ip link add nt0 type veth peer name nt1; ip addr add 10.5.0.1/24 dev nt0;"
                "ip addr add fd05::1/64 dev nt0 nodad; ip link set nt0 up; ip link set nt1 up")
     with Daemon(build), Cm() as cm:
@@ -450,7 +452,7 @@ def neighbours(build):
         waiting = cm.new_id()
         cm.resolve(waiting, "10.5.0.78", 1, timeout=20000)
         cm.destroy(waiting)
-        # Somebody who is told to the kernel by hand.
+        # A neighbour that is entered in the kernel by hand.
         adverbd.sh("ip neigh replace 10.5.0.79 lladdr 02:00:00:00:00:01 dev nt0")
         number = cm.ready("10.5.0.79", 1)
         assert cm.route(number).local[0] == "10.5.0.1" and cm.route(number).mtu == 3
@@ -460,7 +462,7 @@ def neighbours(build):
         number = cm.new_id()
         cm.resolve(number, "10.7.0.1", 1, expect=errno.EHOSTUNREACH)
         cm.resolve(number, "10.8.0.1", 1, expect=errno.EACCES)
-        # The route goes between the two steps.
+        # The route is removed between the two steps.
         cm.resolve(number, "10.6.0.2", 1)
         cm.event(ucma.ADDR_RESOLVED)
         adverbd.sh("ip route del 10.6.0.0/16")
@@ -473,7 +475,7 @@ def neighbours(build):
 
 
 def address_changes(build):
-    """ADDR_CHANGE and MULTICAST_ERROR when an id's address goes; indices follow."""
+    """ADDR_CHANGE and MULTICAST_ERROR when an id's address is removed; indices follow."""
     adverbd.sh("ip link add nt0 type veth peer name nt1; ip link set nt0 up; ip link set nt1 up;"
                "ip addr add 10.5.0.1/24 dev nt0; ip addr add 10.5.1.1/24 dev nt0")
     with Daemon(build), Cm() as cm:
@@ -555,7 +557,7 @@ def multicast(build):
 
 
 def channels(build):
-    """Ids move with their events; an event of the library's own comes back as it was given."""
+    """Ids move with their events; an event made by the library is returned unchanged."""
     with Daemon(build), Cm() as cm, Cm() as client:
         listener, port = cm.listener()
         second = cm.new_channel()
@@ -583,7 +585,7 @@ def channels(build):
 
 
 def full_channel(build):
-    """More events than the channel's socket has room for: every byte comes in the end."""
+    """More events than the channel's socket has room for: every byte arrives in the end."""
     with Daemon(build), Cm() as cm:
         number = cm.new_id()
         count = 3000
@@ -592,7 +594,7 @@ def full_channel(build):
         for i in range(count):
             assert cm.event().status == i
         cm.no_event(0.05)
-        # Of events that are gone no byte comes any more, but for those in the socket.
+        # No further bytes arrive for dropped events, except those in the socket.
         for _ in range(count):
             cm.ask(ucma.WRITE_EVENT, struct.pack("=Ii", 16, 0), number=number)
         cm.destroy(number)
@@ -604,7 +606,7 @@ def full_channel(build):
 
 
 def backlog(build):
-    """As many requests wait as the listener said; those that come later are heard later."""
+    """As many requests wait as the listener's backlog; later ones arrive later."""
     with Daemon(build), Cm() as server, Cm() as client:
         _, port = server.listener(backlog=2)
         for _ in range(4):
@@ -630,7 +632,7 @@ def start_listener(port):
 
 
 def many_at_a_small_backlog(build):
-    """A hundred at once, to a program that takes one at a time: all get their turn."""
+    """A hundred at once, to a program that takes one at a time: all are served."""
     with Daemon(build), Cm() as server, Cm() as client:
         _, port = server.listener(backlog=1)
         for number in [client.ready("127.0.0.1", port) for _ in range(100)]:
@@ -649,7 +651,7 @@ def many_at_a_small_backlog(build):
 
 
 def program_killed(build):
-    """Its connections are ended for it, its ports are free."""
+    """Its connections are ended, its ports are free."""
     with Daemon(build), Cm() as client, Client() as watcher:
         process, port = start_listener(0)
         active = client.ready("127.0.0.1", port)
@@ -684,7 +686,7 @@ def worker_killed(build):
 
 
 def lost_packets(build):
-    """One packet in six is lost: connections come and go all the same."""
+    """One packet in six is lost: connections are still made and ended."""
     nft = shutil.which("nft", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
     if not nft:
         raise adverbd.Skip("no nft")
@@ -696,7 +698,7 @@ def lost_packets(build):
         with Daemon(build), Cm() as server, Cm() as client, Client() as watcher:
             _, port = server.listener()
             for _ in range(12):
-                # Where an MRA said that it takes time, as much as 69 s pass before a repetition.
+                # After an MRA, up to 69 s pass before a retransmission.
                 active, passive = connect(client, server, "127.0.0.1", port, seconds=PATIENCE)
                 client.command(ucma.DISCONNECT, active)
                 for cm, number in (client, active), (server, passive):

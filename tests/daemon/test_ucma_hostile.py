@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Whatever a client of the connection manager sends or leaves unread, others are served."""
+"""Whatever a client of the connection manager sends, and if it reads nothing, other clients are
+served.
+"""
 
 import errno
 import os
@@ -18,7 +20,7 @@ from adverbd import Client, Daemon, PATIENCE, wait_for
 from test_ucma_random import MAD_AT, OURS, REQ, Wire, with_icrc
 from ucma import Cm, connect
 
-SENDING = 16  # sockets that QP1 makes to send from one address
+SENDING = 16  # sockets that QP1 opens to send from one address
 BOTH = (ConnectionError, BrokenPipeError, socket.timeout)
 
 
@@ -45,7 +47,7 @@ def works(server, client):
 
 
 def garbage(build):
-    """Random messages, whole ones of every type with random contents, and half ones."""
+    """Random messages: whole ones of every type with random contents, and partial ones."""
     dice = random.Random(4791)
     with Daemon(build) as daemon, Cm() as server, Cm() as client, Client() as watcher:
         pid = watcher.status()["worker"]
@@ -63,7 +65,7 @@ def garbage(build):
 
 
 def feed(dice, cm, numbers, i):
-    """One message of some kind; the connection may be gone then."""
+    """Sends one message of some kind; the connection may be closed afterwards."""
     if i % 3 == 0:
         data = dice.randbytes(dice.choice((0, 1, 31, 32, 511, 512, 512, 513, 4096)))
     else:
@@ -109,7 +111,7 @@ def descriptors_sent(build):
 
 
 def never_reads(build):
-    """Neither answers nor events: dropped, while others are served."""
+    """It reads neither answers nor events: dropped, while others are served."""
     with Daemon(build), Client() as watcher, Cm() as server, Cm() as client:
         with Cm() as deaf:
             deaf.sock.settimeout(0.2)
@@ -134,7 +136,7 @@ def never_reads(build):
 
 
 def flood(build):
-    """Clients that ask as quickly as they can, of all kinds: others get their turn."""
+    """Clients that send requests of all kinds as fast as they can: others are served."""
     code = ("import itertools, sys, ucma\n"
             "cm = ucma.Cm()\n"
             "print('on', flush=True)\n"
@@ -163,7 +165,8 @@ def flood(build):
 
 
 def too_many_ids(build):
-    """A client's ids end at 131,072; when it goes they all go, and others do not wait for it."""
+    """A client has at most 131,072 ids. When it exits all are destroyed, and others do not wait for
+    it."""
     with Daemon(build), Cm() as server, Cm() as client, Client() as watcher:
         with Cm() as greedy:
             for _ in range(131072):
@@ -176,7 +179,7 @@ def too_many_ids(build):
 
 
 def too_many_groups(build):
-    """A client's memberships end at 8,192."""
+    """A client has at most 8,192 memberships."""
     join = ucma.sockaddr("239.1.1.1") + bytes(4)
     with Daemon(build), Cm() as server, Cm() as client:
         with Cm() as greedy:
@@ -190,7 +193,7 @@ def too_many_groups(build):
 
 
 def too_many_channels(build):
-    """Channels are descriptors of the daemon's: they end before the daemon's do."""
+    """Channels are descriptors of the daemon: they run out before the daemon's do."""
     with Daemon(build), Client() as watcher, Cm() as server, Cm() as client:
         pid = watcher.status()["worker"]
         before = descriptors(pid)
@@ -226,7 +229,7 @@ def too_many_clients(build):
 
 
 def new_ids(cm, count):
-    """Ids, quickly."""
+    """Makes ids, quickly."""
     for _ in range(count // 50):
         for _ in range(50):
             cm.send(ucma.CREATE_ID, struct.pack("=II", ucma.PS_TCP, ucma.RC), channel=cm.channel)
@@ -239,7 +242,7 @@ SHOW, SET = 1, 2
 
 
 def plan(client, command, number=0, text=b""):
-    """(errno, whether there is a plan): what the daemon says of a process's; 0: the client's."""
+    """Returns (errno, whether there is a plan) for a process; 0: the client's own."""
     _, fds = client.ask(adverbd.FAULT, struct.pack("=II", adverbd.FAULT_OPEN, 0))
     with socket.socket(fileno=fds[0]) as mine:
         mine.send(PLAN.pack(0x41445646, 1, command, 0, 0, 0, 0, bytes(256), len(text)) + text)
@@ -249,7 +252,7 @@ def plan(client, command, number=0, text=b""):
 
 
 def plans_end(build):
-    """A process's plan lasts as long as it has a connection of either kind."""
+    """A process's plan lasts as long as the process has a connection of either kind."""
     with Daemon(build), Client() as watcher, Cm() as cm:
         assert plan(watcher, SHOW) == (0, False)
         assert plan(watcher, SET, text=b"drop=1%") == (0, True)
@@ -267,7 +270,7 @@ def plans_end(build):
 
 
 def too_many_plans(build):
-    """Of one user at most 128 processes have a plan; others may have theirs."""
+    """At most 128 processes of one user have a plan; other users can have theirs."""
     adverbd.need_root()
 
     def ask(ready):
@@ -300,7 +303,8 @@ def too_many_plans(build):
 
 
 def fill(cms, kind, body, bound):
-    """How many of these requests succeed, a socket after another, and how the first fails."""
+    """Returns how many of these requests succeed, one socket after the other, and how the first
+    fails."""
     made = 0
     for cm in cms:
         for i in range(bound + 1):
@@ -317,7 +321,7 @@ def fill(cms, kind, body, bound):
 
 
 def share_of_user(build):
-    """More sockets of a process do not have more groups, or resolve more, than a user may."""
+    """A process with several sockets has no more groups, or queries, than a user may have."""
     adverbd.need_root()
     adverbd.sh("ip link add nt0 type veth peer name nt1; ip addr add 10.9.0.1/24 dev nt0;"
                "ip link set nt0 up; ip link set nt1 up")
@@ -347,7 +351,7 @@ def share_of_user(build):
 
 
 def busy_user(build):
-    """Many connections of a user who has many ids ask without a pause: others are served."""
+    """Many connections of a user with many ids send requests without a pause: others are served."""
     adverbd.need_root()
 
     def ask(ready):
@@ -370,7 +374,7 @@ def busy_user(build):
 
 
 def packets(build):
-    """Anything that comes to QP1 by the network: counted, never more."""
+    """Random packets to QP1 from the network are counted, and do nothing else."""
     dice = random.Random(18)
     with Daemon(build), Client() as watcher, Cm() as server, Cm() as client:
         s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -384,8 +388,8 @@ def packets(build):
 
 
 def forged_request(build):
-    """A REQ that says that a connected queue pair is to be connected anew ends that connection, as
-    IBTA has it; nobody but a daemon can send one from a machine's own address."""
+    """A REQ for a connected queue pair ends that pair's connection, by IBTA. Only a daemon can send
+    one from a machine's own address."""
     dice = random.Random(19)
     with Daemon(build), Client() as watcher, Cm() as server, Cm() as client:
         wire = Wire(dice)

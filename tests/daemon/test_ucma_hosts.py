@@ -24,7 +24,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Host:
-    """The other namespace; `with host:` makes sockets and starts processes there."""
+    """The other namespace: `with host:` makes sockets and starts processes there."""
 
     def __init__(self):
         self.process = subprocess.Popen(["unshare", "-n", sys.executable, "-c",
@@ -61,7 +61,7 @@ def prepare(name, side, mtu):
 
 @contextlib.contextmanager
 def host_without_daemon(build):
-    """(host, Cm here); we are here."""
+    """Yields (host, Cm here); this process is here."""
     host = Host()
     with contextlib.ExitStack() as stack:
         stack.callback(host.close)
@@ -79,7 +79,7 @@ def host_without_daemon(build):
 
 @contextlib.contextmanager
 def two_hosts(build, mtu=1500):
-    """(host, daemon here, Cm here, daemon there, Cm there); we are here."""
+    """Yields (host, daemon here, Cm here, daemon there, Cm there); this process is here."""
     host = Host()
     with contextlib.ExitStack() as stack:
         stack.callback(host.close)
@@ -115,7 +115,7 @@ def link_local(name):
 
 
 def connects(build):
-    """Over IPv4, IPv6 and link-local addresses, both ways."""
+    """Over IPv4, IPv6 and link-local addresses, in both directions."""
     for mtu, code in (1500, 3), (9000, 5):
         with two_hosts(build, mtu) as (host, _, client, _, server):
             with host:
@@ -135,12 +135,12 @@ def connects(build):
 
 
 def mtu_of(cm, number):
-    """What the QP of a connection is told (path_mtu of struct ibv_qp_attr)."""
+    """Returns path_mtu of struct ibv_qp_attr for the QP of a connection."""
     return struct.unpack_from("=I", cm.ask(ucma.QP_ATTR, number=number, value=ucma.RTR)[3], 8)[0]
 
 
 def mtu_differs(build):
-    """The end that can do less decides, whoever asks; both learn it."""
+    """The end with the smaller MTU decides, whichever end connects; both learn it."""
     with two_hosts(build, 9000) as (host, _, client, _, server):
         with host:
             adverbd.sh("ip link set nt1 mtu 1500")
@@ -158,13 +158,13 @@ def mtu_differs(build):
         active, passive = connect(server, client, LINKS[0][0], other)
         for cm, number in (server, active), (client, passive):
             assert cm.route(number).mtu == mtu_of(cm, number) == 3
-        # To its own address no wire is on the way.
+        # A packet to the host's own address crosses no wire.
         active, passive = connect(server, server, LINKS[0][1], port)
         assert server.route(active).mtu == server.route(passive).mtu == 5
 
 
 def leaves_elsewhere(build):
-    """The interface that packets leave by counts, not only that of the source address."""
+    """The interface by which packets leave counts too, not only that of the source address."""
     with two_hosts(build) as (_, _, client, _, _):
         adverbd.sh("ip link add nt2 mtu 9000 type veth peer name nt3 mtu 9000;"
                    "ip link set nt2 up; ip link set nt3 up; ip address add 10.6.0.1/24 dev nt2;"
@@ -181,7 +181,7 @@ def leaves_elsewhere(build):
 
 
 def host_vanishes(build):
-    """No answer: UNREACHABLE for who asks, DISCONNECTED for who wants to end."""
+    """No answer: UNREACHABLE for a connecting id, DISCONNECTED for a disconnecting one."""
     with two_hosts(build) as (host, _, client, there, server):
         _, port = server.listener("0.0.0.0")
         active, _ = connect(client, server, LINKS[0][1], port)
@@ -200,7 +200,7 @@ def host_vanishes(build):
 
 
 def nobody_there(build):
-    """The other host is up, but nobody has port 4791: its kernel says so."""
+    """The other host is up, but no process has port 4791: its kernel reports this by ICMP."""
     with host_without_daemon(build) as (_, client):
         for ps in ucma.PS_TCP, ucma.PS_UDP:
             for _, remote, _ in LINKS:
@@ -210,11 +210,11 @@ def nobody_there(build):
                 assert status == -errno.ECONNREFUSED, status
 
 
-MAD_AT, TID_AT, COMM_ID_AT = 20, 28, 44  # in a UDP payload: behind BTH and DETH
+MAD_AT, TID_AT, COMM_ID_AT = 20, 28, 44  # in a UDP payload, after BTH and DETH
 
 
 class Refuser:
-    """Port 4791 of a host, where REQs come; claims in ICMP whatever it likes of them."""
+    """Port 4791 of a host, which receives REQs and sends ICMP about them."""
 
     def __init__(self):
         self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -251,20 +251,20 @@ class Refuser:
 
 
 def number_of(payload):
-    """The PSN: QP1 counts what it sends."""
+    """The PSN: QP1 counts the packets that it sends."""
     return int.from_bytes(payload[9:12], "big")
 
 
 def forged_icmp(build):
-    """Who says that the port is closed has to quote the very packet; what others say makes no send
-    fail either."""
+    """ICMP that reports a closed port has to quote the exact packet; other ICMP does not make any
+    send fail either."""
     with host_without_daemon(build) as (host, client):
         with host:
             refuser = Refuser()
         number = client.ready(LINKS[0][1], 7471)
         client.command(ucma.CONNECT, number)
         before = number_of(refuser.receive())
-        for _ in range(4):  # more often than a closed port is asked
+        for _ in range(4):  # more often than to a closed port
             refuser.lies()
             after = number_of(refuser.receive())
             assert after == before + 1 & 0xffffff, (before, after)
@@ -278,7 +278,7 @@ def forged_icmp(build):
 
 
 def signal_ends(build):
-    """A daemon that is told to end tells the peers of its programs."""
+    """A daemon that is ended disconnects the peers of its programs."""
     with two_hosts(build) as (host, _, client, there, server):
         _, port = server.listener("0.0.0.0")
         numbers = {connect(client, server, LINKS[0][1], port)[0] for _ in range(50)}
@@ -288,7 +288,7 @@ def signal_ends(build):
 
 
 def last_words(build):
-    """The last program of a daemon dies: its peers are told before the daemon leaves."""
+    """The last program of a daemon dies: its peers are disconnected before the daemon exits."""
     with two_hosts(build) as (host, _, client, there, server):
         _, port = server.listener("0.0.0.0")
         numbers = {connect(client, server, LINKS[0][1], port)[0] for _ in range(20)}
@@ -298,7 +298,7 @@ def last_words(build):
 
 
 def captured(name, number):
-    """(headers of IP and UDP, BTH to ICRC) of one frame that the Linux kernel sent."""
+    """Returns (headers of IP and UDP, BTH to ICRC) of a frame that the Linux kernel sent."""
     path = pathlib.Path(__file__).parent.parent / "data" / "captures" / name
     data, at = path.read_bytes(), 24
     for _ in range(number):
@@ -308,7 +308,7 @@ def captured(name, number):
 
 
 def kernel_asks(build):
-    """A REQ of the Linux kernel's, bit by bit, is a request here; the REP looks as the kernel's."""
+    """A REQ of the Linux kernel, bit by bit, is a request here; the REP looks like the kernel's."""
     ip, req = captured("rping.pcap", 1)
     _, kernel_rep = captured("rping.pcap", 2)
     port, = struct.unpack(">H", req[20 + 24 + 14:20 + 24 + 16])
@@ -337,12 +337,12 @@ def kernel_asks(build):
         # Opcode and flags, P_Key, QP; Q_Key and source QP; the MAD's class and attribute.
         for part in slice(0, 8), slice(12, 20), slice(20, 24), slice(36, 38):
             assert ours[part] == kernel_rep[part], (part, ours[:48].hex(), kernel_rep[:48].hex())
-        assert ours[28:36] == req[28:36]  # the transaction
+        assert ours[28:36] == req[28:36]  # the transaction id
         assert frame[15] == 0 and frame[22] == 64 and frame[18:20] == b"\0\0"
 
 
 def neighbour_found(build):
-    """The neighbour's address is not known yet: resolving takes as long as that takes."""
+    """The neighbour's address is not known yet: resolving takes as long as that."""
     with two_hosts(build) as (_, _, client, _, server):
         _, port = server.listener("::")
         for remote in LINKS[0][1], LINKS[1][1]:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Many connections, one after another and at once: the daemon does not grow."""
+"""Many connections, one after another and at once: the daemon's memory does not grow."""
 
 import os
 import time
@@ -11,7 +11,7 @@ from adverbd import Client, Daemon, PATIENCE, wait_for
 from ucma import Cm, connect
 
 CYCLES, WARM_UP, AT_ONCE = 10000, 2000, 1000
-GROWTH_KIB = 2048  # what an allocator may keep to itself
+GROWTH_KIB = 2048  # what an allocator may keep for itself
 
 
 def resident(pid):
@@ -32,7 +32,7 @@ def cycle(client, server, port):
 
 
 def settled(watcher):
-    """Until TIMEWAIT is over for all."""
+    """Waits until TIMEWAIT is over for all."""
     wait_for(lambda: watcher.cm_status()["ending"] == 0, seconds=PATIENCE, pause=0.2)
 
 
@@ -51,7 +51,7 @@ def one_after_another(build):
         settled(watcher)
         after = resident(pid)
         print(f"{CYCLES / seconds:.0f} connections a second, {before} KiB before, {after} after")
-        # The peaks of TIMEWAIT differ; freed memory that stays is of that size.
+        # The peaks of TIMEWAIT differ; freed memory that is kept has their size.
         assert after - before < GROWTH_KIB * 4 and descriptors(pid) == open_before
         assert watcher.cm_status()["ids"] == 1
 
@@ -81,7 +81,7 @@ def at_once(build):
 
 
 if __name__ == "__main__":
-    # AddressSanitizer keeps what is freed; not here.
+    # AddressSanitizer keeps freed memory; not here.
     options = os.environ.get("ASAN_OPTIONS", "")
     os.environ["ASAN_OPTIONS"] = ":".join(filter(None, (options, "quarantine_size_mb=1")))
     adverbd.main([one_after_another, at_once])

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Clients that do what they may in any order, while somebody changes and repeats their packets.
+"""Clients that send valid commands in any order, while a peer changes and repeats their packets.
 
-What must hold: the daemon lives and answers everything; an id's events come in the order that
-cm/cm.h promises; no event waits without a byte on its channel; in the end nothing is left.
-ADVERB_TEST_SEED: a number to begin with; ADVERB_TEST_ROUNDS: how many seeds.
+Invariants: the daemon lives and answers everything; an id's events come in the order that cm/cm.h
+promises; no event waits without a byte on its channel; in the end nothing is left.
+ADVERB_TEST_SEED: the first seed; ADVERB_TEST_ROUNDS: the number of seeds.
 """
 
 import os
@@ -23,11 +23,11 @@ CLIENTS, STEPS = 4, 600
 ADDRESSES = ("127.0.0.1", "127.0.0.2", "127.0.0.3", "0.0.0.0", "::1", "::", "10.9.9.9", "224.1.2.3")
 OURS = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
 ETH_P_IP = 0x0800
-MAD_AT, MAD_LEN = 20, 256  # behind BTH and DETH
+MAD_AT, MAD_LEN = 20, 256  # after BTH and DETH
 REQ, MRA, REJ, REP, RTU, DREQ, DREP, SIDR_REQ, SIDR_REP, LAP = (
     0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19)
 
-# What may come after which event of one id; None: first.
+# Which events may follow an event of one id; None: the first one.
 AFTER = {
     None: {ucma.ADDR_RESOLVED, ucma.ADDR_ERROR, ucma.ESTABLISHED, ucma.UNREACHABLE, ucma.REJECTED,
            ucma.DISCONNECTED, ucma.MULTICAST_JOIN, ucma.MULTICAST_ERROR},
@@ -46,7 +46,7 @@ AFTER = {
 
 
 def with_icrc(source, target, port, packet_id, payload):
-    """The payload and the ICRC that it needs; addresses and port as bytes."""
+    """Returns the payload with its ICRC; addresses and port are bytes."""
     length = 28 + len(payload) + 4
     ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0xff, length, packet_id, 0x4000, 0xff, 17, 0xffff,
                      source, target)
@@ -57,7 +57,7 @@ def with_icrc(source, target, port, packet_id, payload):
 
 
 class Wire:
-    """Hears what passes on lo, and sends it again, changed or not, with a right ICRC."""
+    """Captures packets on lo and sends them again, changed or not, with a right ICRC."""
 
     def __init__(self, dice):
         self.dice = dice
@@ -66,7 +66,7 @@ class Wire:
         self.ear.bind(("lo", 0))
         self.ear.setblocking(False)
         self.ear.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
-        # Only who may forge IP headers can send from the daemon's own port; others are not heard.
+        # Only a sender of raw IP packets can use the daemon's own port; others are ignored.
         self.mouth = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
 
     def close(self):
@@ -94,7 +94,8 @@ class Wire:
         self.mouth.sendto(ip + udp + data, (socket.inet_ntoa(target), 0))
 
     def meddle(self):
-        """One of those heard: once more, sent back, with a few bytes changed, or as another."""
+        """Sends a captured packet: again, reversed, with a few bytes changed, or as another
+        message."""
         self.listen()
         if not self.heard:
             return
@@ -111,7 +112,7 @@ class Wire:
         elif what == 4:  # another message with the same ids
             mad[MAD_AT + 17] = self.dice.choice((REQ, MRA, REJ, REP, RTU, DREQ, DREP, SIDR_REQ,
                                                  SIDR_REP, LAP))
-        elif what == 5:  # both ids of one, from the other's side
+        elif what == 5:  # both ids exchanged, as from the other side
             at = MAD_AT + 24
             mad[at:at + 8] = mad[at + 4:at + 8] + mad[at:at + 4]
             mad[MAD_AT + 17] = self.dice.choice((MRA, REJ, RTU, DREQ, DREP, LAP))
@@ -120,7 +121,7 @@ class Wire:
 
 
 class Actor:
-    """One client, what it has, and what it was told of each id."""
+    """One client, its objects, and the events of each id."""
 
     def __init__(self, dice, ports):
         self.dice, self.ports = dice, ports
@@ -163,13 +164,13 @@ class Actor:
         return e
 
     def events(self):
-        """As a program does: a byte, then an event; and in the end none is left."""
+        """As a program does: a byte, then an event; in the end none is left."""
         for channel in self.channels:
             s = self.cm.tokens[channel]
             while select.select([s], [], [], 0)[0]:
                 assert s.recv(1) == b"\0"
                 self.fetch(channel)
-            if self.fetch(channel):  # it may just have come
+            if self.fetch(channel):  # it may have arrived just now
                 assert select.select([s], [], [], 1)[0], "an event without a byte"
 
     # ---- what it does ----
@@ -208,7 +209,7 @@ class Actor:
         self.cm.result(ucma.RESOLVE_ROUTE, bytes(56) + struct.pack("=I", 100), number=self.an_id())
 
     def ready(self):
-        """The usual way, so that connections come about."""
+        """The usual sequence, so that connections are made."""
         number = self.cm.new_id(self.dice.choice((ucma.PS_TCP, ucma.PS_TCP, ucma.PS_UDP)),
                                 channel=self.dice.choice(self.channels))
         self.ids.append(number)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A bare client of the connection manager: the messages of host/ucma_protocol.h, nothing more."""
+"""A bare client of the connection manager: the messages of host/ucma_protocol.h and nothing more.
+"""
 
 import contextlib
 import errno
@@ -38,7 +39,7 @@ class Lost(Exception):
 
 
 def sockaddr(text, port=0, scope=0):
-    """As union adv_ucma_sockaddr; None: of no family."""
+    """Returns it as union adv_ucma_sockaddr; None: without a family."""
     if text is None:
         return bytes(28)
     ip = ipaddress.ip_address(text)
@@ -51,7 +52,7 @@ def sockaddr(text, port=0, scope=0):
 
 
 def address_of(raw):
-    """(address, port) of a sockaddr, or None."""
+    """Returns (address, port) of a sockaddr, or None."""
     family, = struct.unpack("=H", raw[:2])
     port, = struct.unpack(">H", raw[2:4])
     if family == socket.AF_INET:
@@ -96,14 +97,14 @@ NUMBERS = (n & 0xffffff for n in itertools.count(os.getpid() << 8 | 1))
 
 
 def conn(qp_num=None, private=b"", qp_type=RC, reason=0, qkey=0, length=None, depth=1):
-    """As struct adv_ucma_conn; without qp_num one that no other connection has."""
+    """Returns it as struct adv_ucma_conn; without qp_num, one that no other connection has."""
     qp_num = next(NUMBERS) if qp_num is None else qp_num
     return CONN.pack(qp_num, qkey, 0, 0, 0, qp_type, reason, depth, depth, 0, 7, 7, 0,
                      len(private) if length is None else length, private)
 
 
 class Cm:
-    """One socket of the protocol, with one channel made already (number `channel`)."""
+    """One socket of the protocol, with one channel already made (number `channel`)."""
 
     def __init__(self, name=None, channel=True):
         with adverbd.Client(name) as control:
@@ -132,7 +133,7 @@ class Cm:
                         body).ljust(LENGTH, b"\0"))
 
     def receive(self):
-        """(type, serial, result, channel, id, value, body, descriptors)"""
+        """Returns (type, serial, result, channel, id, value, body, descriptors)."""
         try:
             data, fds, _, _ = socket.recv_fds(self.sock, LENGTH + 1, 4)
         except ConnectionResetError:
@@ -145,7 +146,7 @@ class Cm:
         return kind, serial, result, channel, number, value, data[HEAD.size:], fds
 
     def ask(self, kind, body=b"", expect=0, **where):
-        """(channel, id, value, body, descriptors) of the answer; `expect`: its result."""
+        """Returns (channel, id, value, body, descriptors) of the answer; `expect`: its result."""
         self.send(kind, body, **where)
         got, serial, result, *answer = self.receive()
         assert got == kind and serial == self.serial, (got, kind, serial)
@@ -172,7 +173,7 @@ class Cm:
         return Route(self.ask(BIND, sockaddr(text, port, scope), number=number, expect=expect)[3])
 
     def wait_for_address(self, text):
-        """Until the daemon has it among its GIDs."""
+        """Waits until the daemon has it among its GIDs."""
         def has():
             number = self.new_id()
             result = self.result(BIND, sockaddr(text), number=number)
@@ -188,7 +189,7 @@ class Cm:
         return Route(self.ask(LISTEN, number=number, value=backlog, expect=expect)[3])
 
     def listener(self, text="127.0.0.1", port=0, ps=PS_TCP, backlog=0, scope=0):
-        """(id, port)"""
+        """Returns (id, port)."""
         number = self.new_id(ps)
         self.bind(number, text, port, scope)
         return number, self.listen(number, backlog).local[1]
@@ -208,7 +209,7 @@ class Cm:
                  number=number, expect=expect)
 
     def qp_attr(self, number, state, expect=0):
-        """(mask, attributes)"""
+        """Returns (mask, attributes)."""
         body = self.ask(QP_ATTR, number=number, value=state, expect=expect)[3]
         return struct.unpack("=i", body[144:148])[0], body[:144]
 
@@ -217,12 +218,12 @@ class Cm:
         self.ask(kind, body, number=number, expect=expect)
 
     def take_token(self, channel=None, seconds=adverbd.PATIENCE):
-        """False: none came."""
+        """Returns False if none arrived."""
         s = self.tokens[channel or self.channel]
         return bool(select.select([s], [], [], seconds)[0]) and s.recv(1) == b"\0"
 
     def fetch(self, channel=None):
-        """The next event, or None, without waiting for a token."""
+        """Returns the next event, or None, without waiting for a byte."""
         *answer, result = self.ask(GET_EVENT, expect=None, channel=channel or self.channel)
         if result == errno.EAGAIN:
             return None
@@ -245,7 +246,7 @@ class Cm:
         assert self.fetch() is None
 
     def ready(self, remote, port, ps=PS_TCP, source=None, scope=0, channel=None):
-        """An id whose route is resolved."""
+        """Returns an id whose route is resolved."""
         number = self.new_id(ps, channel=channel)
         self.resolve(number, remote, port, source, scope=scope)
         assert self.event(ADDR_RESOLVED, channel).id == number
@@ -254,7 +255,7 @@ class Cm:
         return number
 
     def drain(self):
-        """Whatever was not fetched."""
+        """Fetches all remaining events."""
         found = []
         with contextlib.suppress(BlockingIOError):
             while True:
@@ -266,7 +267,8 @@ class Cm:
 
 
 def connect(client, server, remote, port, seconds=adverbd.PATIENCE, **options):
-    """A connection between two Cm, the server listening there: (client's id, server's id)."""
+    """Makes a connection between two Cm, where the server listens. Returns (client's id, server's
+    id)."""
     active = client.ready(remote, port, **options)
     client.command(CONNECT, active)
     request = server.event(CONNECT_REQUEST, seconds=seconds)

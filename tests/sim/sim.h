@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Whole systems in virtual time, from one seed: hosts with a transport engine each, links with
- *faults between them, and applications that post requests of all kinds, crash and restart. A model
- * predicts what each application sees. A difference is a violation.
+ * faults between them, and applications that post requests of all kinds, crash and restart. A model
+ * (model.h) predicts what each application sees. A difference is a violation.
  *
- *	draw.c		what is drawn from the seed
+ *	draw.c		what the seed decides
  *	network.c	packets between hosts
  *	memory.c	regions, their contents, and the model of them
  *	host.c		engines, CQs, SRQs
- *	connection.c	QPs made, broken, connected again
- *	manager.c	connections made and ended by src/cm
- *	requests.c	what is posted
+ *	connection.c	QPs: created, broken, connected again
+ *	manager.c	connections by src/cm
+ *	requests.c	posts requests
  *	windows.c	memory windows
- *	judge.c		what completes
+ *	judge.c		checks completions
  *	datagram.c	UD
- *	trouble.c	what goes wrong on purpose
+ *	trouble.c	crashes and other trouble on purpose
  *	world.c		the loop over events, the end
  */
 #ifndef ADV_TESTS_SIM_H
@@ -23,32 +23,12 @@
 #include <setjmp.h>
 #include <stdio.h>
 
-#include "cm/cm.h"
-#include "fault/decide.h"
-#include "fault/queue.h"
-#include "transport/qp_state.h"
+#include "model.h"
 
-#define SIM_HOSTS	8
-#define SIM_CONNECTIONS 24
-#define SIM_DATAGRAMS	4 /* UD QPs */
-#define SIM_GROUPS	2 /* multicast groups: the first is IPv6, the second IPv4 */
-#define SIM_NOBODY	UINT32_MAX
-#define SIM_CQS		4 /* a host */
-#define SIM_SLOTS	16
-#define SIM_COUNTERS	4
-#define SIM_RECV_SLOTS	64
-#define SIM_IMPAIRED	256
-#define SIM_LIVES	64
-#define SIM_QPNS	0x400
-#define SIM_PLAN_TEXT	1024
-#define US		1000ull
-#define MS		1000000ull
-#define SEC		1000000000ull
-
-struct sim;
-struct host;
-struct end;
-struct stream;
+#define SIM_PLAN_TEXT 1024
+#define US	      1000ull
+#define MS	      1000000ull
+#define SEC	      1000000000ull
 
 /*
  * The subjects that draw random numbers. Each has its own stream, so that a seed keeps its meaning
@@ -78,289 +58,6 @@ enum subject {
 	GLANCES,     /* where memory is checked */
 	DELAYS,	     /* how long ACKs may be delayed */
 	SUBJECTS
-};
-
-/* ---- memory ------------------------------------------------------------------------- */
-
-/* Registered memory between two guards. */
-struct region {
-	struct host *host;
-	struct adv_mr *mr;
-	uint8_t *buf;
-	uint64_t len;
-	uint64_t iova;
-	uint32_t key;
-	struct region *next; /* of the host's */
-};
-
-/* The pieces of a message's memory, in order. */
-struct pieces {
-	unsigned n;
-	struct {
-		uint32_t at;
-		uint32_t len;
-	} piece[ADV_MAX_SGE];
-};
-
-enum window_state { WINDOW_NONE, WINDOW_CHANGING, WINDOW_BOUND };
-
-/*
- * The memory at one side that requests of the other side use: counters for atomics, then slots.
- * `posted` has its contents after all posted requests, `done` those after the completed ones.
- */
-struct area {
-	struct region *r;
-	uint32_t slot_size;
-	unsigned slots;
-	uint8_t *posted;
-	uint8_t *done;
-	uint32_t old_key; /* an invalid earlier key; 0: none */
-	uint8_t *frozen;  /* its contents when it was deregistered */
-	struct adv_mw *window;
-	enum ibv_mw_type window_type;
-	enum window_state window_state;
-	uint32_t window_key;
-	uint64_t window_len;
-	unsigned window_users; /* outstanding requests */
-	struct ibv_mw ibv_mw;  /* for the requests that bind it */
-	struct ibv_mr ibv_mr;
-	uint64_t last_writer[SIM_SLOTS]; /* request + 1 */
-	unsigned readers[SIM_SLOTS];
-};
-
-/* ---- requests ----------------------------------------------------------------------- */
-
-enum bad { GOOD, BAD_RKEY, BAD_BOUNDS, BAD_ALIGNMENT, BAD_LKEY, BAD_LENGTH, BADS };
-
-struct request {
-	uint64_t id; /* identifies its contents */
-	int opcode;
-	uint32_t len;
-	uint32_t offset; /* in the area */
-	unsigned slot;
-	unsigned counter;
-	bool signaled;
-	bool shared;	/* uses the counter that the whole host shares, ... */
-	unsigned life;	/* ... in this life of the host */
-	bool counting;	/* uses a counter */
-	bool by_window; /* uses the key of the area's window */
-	bool is_inline;
-	bool success;
-	enum bad bad;
-	uint64_t original; /* atomics: the expected original value */
-	uint64_t value;	   /* the counter's value afterwards */
-	uint8_t *expected; /* READ: the expected data */
-	struct pieces pieces;
-};
-
-/* A message that the receiver must get. */
-struct expected {
-	uint64_t id;
-	int opcode;
-	uint32_t len;
-	uint32_t imm;
-	bool bad;
-	struct pool *pool; /* XRC: the pool of the named SRQ; NULL: the QP's own */
-};
-
-/* One direction of a connection. */
-struct stream {
-	struct end *from;
-	struct end *to;
-	struct area area;     /* at `to` */
-	struct region *local; /* at `from`: a slot for each request */
-	uint32_t local_size;
-	struct request *ring; /* as many as the send queue holds */
-	unsigned room;
-	uint64_t posted; /* since the connection began */
-	uint64_t done;
-	unsigned unsignaled; /* in a row */
-	unsigned bad;	     /* posted requests that the other side must refuse */
-	/* Memory was deregistered: requests from this one + 1 on cannot use it. 0: it is there. */
-	uint64_t area_gone;
-	uint64_t local_gone;
-	uint64_t pool_gone; /* of the receiver */
-	struct expected *expect;
-	unsigned expect_head;
-	unsigned expect_count;
-	unsigned expect_room;
-	uint64_t consuming_done; /* requests done that consume a receive */
-	uint64_t received;
-	uint32_t una;	      /* as last seen ... */
-	uint64_t progress_at; /* ... to move */
-	/* PSNs of the last impaired requests and responses, and their number. */
-	uint32_t impaired_psn[SIM_IMPAIRED];
-	unsigned impaired;
-	uint64_t rnr_then;
-	uint64_t rnr_naks; /* delivered to the requester */
-	/* UC: all data ever written, which may appear in the area. */
-	struct uc_write {
-		uint64_t id;
-		uint32_t offset;
-		uint32_t len;
-	} * writes;
-	unsigned write_count;
-	unsigned write_room;
-};
-
-/* Receive requests of a QP or an SRQ, and their memory. */
-struct pool {
-	struct host *host;
-	struct end *end; /* NULL: an SRQ's */
-	struct adv_srq *srq;
-	struct region *r;
-	uint32_t size; /* of each */
-	unsigned max_sge;
-	unsigned slots;
-	unsigned wanted; /* number to keep posted */
-	unsigned posted;
-	struct {
-		bool posted;
-		struct pieces pieces;
-		uint64_t order;
-	} slot[SIM_RECV_SLOTS];
-	uint64_t next_order;
-	uint64_t last_order; /* completed, of a receive queue */
-	bool may_lose;	     /* a QP with this SRQ was reset or destroyed during a message */
-};
-
-/* ---- hosts and connections ---------------------------------------------------------- */
-
-struct queue { /* a CQ */
-	struct adv_cq *cq;
-	bool shrunk;  /* is too small for all possible completions */
-	bool stopped; /* a QP that uses it was found in the error state */
-	bool by_event;
-	bool pending;
-};
-
-struct host {
-	struct sim *sim;
-	unsigned index;
-	struct adv_engine *e; /* NULL: crashed */
-	struct adv_cm *cm;    /* NULL: no managed connections */
-	struct adv_cm_id *listener[2];
-	uint64_t back_at;
-	struct adv_pd *pd;
-	struct adv_xrcd *xrcd;
-	struct adv_gid gid[2];
-	struct queue queue[SIM_CQS];
-	struct pool *srq;     /* for RC and UC QPs, or NULL */
-	struct pool *xrc_srq; /* or NULL */
-	struct region *regions;
-	uint64_t region_number;
-	struct region *shared; /* one counter */
-	unsigned life;	       /* number of its starts; each begins with a counter of 0 */
-	uint8_t *shared_seen;  /* returned original values */
-	uint64_t shared_posted;
-	uint64_t shared_done;
-	struct end *by_qpn[SIM_QPNS];
-	struct adv_fault_state fault;
-	struct adv_fault_queue held;
-	uint64_t link_free_at;
-};
-
-struct end {
-	struct connection *c; /* NULL: UD */
-	unsigned side;
-	struct host *host;
-	struct adv_qp *qp;
-	uint32_t qpn;
-	struct queue *send_queue;
-	struct queue *recv_queue;
-	struct pool *pool;  /* its own, or the host's; NULL: receives nothing */
-	struct stream *out; /* NULL: sends nothing */
-	struct stream *in;
-	bool failed;	/* a request completed with an error that was not a flush */
-	bool app_error; /* the application moved it to ERR */
-	bool purged;	/* reset or destroyed: completions may be gone */
-	bool recv_flushed;
-	bool sqd;
-	uint64_t sqd_at;
-	struct datagram *ud;
-};
-
-/* Managed connections are CONNECTING first, and LEAVING when all requests are done. */
-enum connection_state { CONNECTED, BREAKING, QUIET, CONNECTING, LEAVING };
-
-/* One side of a managed connection: its id and events. */
-struct agent {
-	struct connection *c;
-	unsigned side;
-	struct adv_cm_id *id; /* NULL: not created, or destroyed */
-	uint32_t events;      /* a bit for each event */
-	bool heard;	      /* the request was received */
-	bool established;     /* the listening side may send */
-	bool over;	      /* the end was reported */
-	bool asked;	      /* the application ends it */
-	bool left;	    /* ... and has destroyed the id, which rejects an unanswered request */
-	uint64_t decide_at; /* 0: decided */
-	uint64_t leave_at;
-};
-
-struct connection {
-	struct sim *sim;
-	unsigned index;
-	enum ibv_qp_type type; /* RC, UC or XRC_SEND */
-	enum connection_state state;
-	struct host *host[2];
-	struct end end[2];
-	unsigned ends;
-	struct stream stream[2]; /* [i]: from end i */
-	unsigned streams;
-	/* Drawn once. */
-	enum ibv_mtu mtu;
-	uint8_t timeout;
-	uint8_t retry_cnt;
-	uint8_t rnr_retry;
-	uint8_t min_rnr_timer;
-	uint8_t depth[2]; /* outstanding READs and atomics of end i */
-	struct ibv_qp_cap cap;
-	bool sig_all;
-	bool use_srq[2];
-	bool ipv4;
-	bool self; /* one QP, connected to itself: side 0 */
-	bool managed;
-	bool windows;
-	uint64_t patience; /* time without progress that counts as stuck */
-	/* Of managed connections. */
-	struct agent agent[2];
-	uint32_t psn[2];
-	unsigned attempt;
-	uint64_t attempt_at;
-	uint64_t harmed_then; /* impaired messages when it began */
-	uint64_t crashes_then;
-	bool refused;  /* by the listening application */
-	bool given_up; /* the attempt has failed */
-};
-
-/* ---- datagrams ---- */
-
-struct datagram_log {
-	uint32_t len;
-	uint64_t id;
-	uint32_t to; /* QPN, or SIM_NOBODY */
-};
-
-struct datagram {
-	struct sim *sim;
-	unsigned index;
-	struct end end;
-	struct pool *pool;
-	struct region *local;
-	struct request *ring;
-	unsigned room;
-	uint64_t posted;
-	uint64_t done;
-	uint32_t mtu;
-	struct adv_ah *ah[SIM_DATAGRAMS];
-	struct adv_ah *group_ah[SIM_GROUPS];
-	bool member[SIM_GROUPS];
-	uint32_t taken; /* posted receives before a packet of a group arrives */
-	struct datagram_log *log;
-	unsigned log_room;
-	uint32_t qpns[SIM_LIVES]; /* of all its lives, because packets may be late */
-	unsigned lives;
 };
 
 /* ---- the world ---------------------------------------------------------------------- */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A large network does not fit into the processor's cache, and what an event needs is found through
- * pointers, one after the other: the wire, its frame, the port, the port that the frame leaves by.
- * So they are followed beforehand for the events that come next, a step at a time, each of which
- * finds in the cache what the one before has asked for. Nothing but the speed depends on it.
+ * Prefetching. A large network does not fit into the processor's cache, and the data of an event is
+ * reached through a chain of pointers: wire, frame, port, output port. For the next few events this
+ * file follows the chain one step per event, so that each step finds in the cache what the previous
+ * step prefetched. Only the speed depends on it.
  */
 #include <assert.h>
 
 #include "fabric/fabric_internal.h"
 
-/* How many events lie between now and the one whose ... is fetched. */
+/* How many events ahead the wire, the frame and the port are prefetched. */
 #define TO_WIRE	 4
 #define TO_FRAME 2
 #define TO_PORT	 0
 
-/* The wire that the event is about; NULL: none. */
+/* The wire of the event; NULL: it has none. */
 static const struct adv_wire *wire_of(const struct adv_fabric *f,
 				      const struct adv_calendar_event *event)
 {
@@ -25,7 +25,7 @@ static const struct adv_wire *wire_of(const struct adv_fabric *f,
 	return &f->wire[event->what & ADV_DUE_INDEX];
 }
 
-/* Whether it is about the wire's beginning, or its end. */
+/* True if the event is at the sending end of the wire. */
 static bool is_sent(const struct adv_calendar_event *event)
 {
 	return event->what >> ADV_DUE_SHIFT == ADV_DUE_SENT;
@@ -88,7 +88,7 @@ static void fetch_port(const struct adv_fabric *f, const struct adv_calendar_eve
 	p = frame_of(w, event);
 	assert(p);
 	if (!is_sent(event))
-		__builtin_prefetch(p->next); /* its arrival is entered next */
+		__builtin_prefetch(p->next); /* the frame whose arrival is added next */
 	if (end->node < hosts)
 		fetch_host(&f->host[end->node]);
 	else if (is_sent(event))

@@ -18,12 +18,13 @@ struct node {
 };
 
 struct adv_calendar {
-	uint64_t cursor; /* number of the bucket that is being taken from, from time 0 on */
+	uint64_t cursor; /* number of the bucket that events are dequeued from; bucket 0 begins at
+			    time 0 */
 	uint64_t count;
 	uint32_t order;
 	bool failed;
 
-	/* The bucket at the cursor, in order; those before `taken` have gone. */
+	/* The events of the cursor's bucket, in order; `taken` of them are dequeued. */
 	struct adv_calendar_event *now;
 	uint32_t taken;
 	uint32_t now_count;
@@ -31,15 +32,15 @@ struct adv_calendar {
 
 	/* Buckets cursor + 1 .. cursor + BUCKETS - 1, by their number modulo BUCKETS. */
 	uint64_t in_ring;
-	uint64_t summary[WORDS / 64]; /* a bit a word of `filled` */
-	uint64_t filled[WORDS];	      /* a bit a bucket */
+	uint64_t summary[WORDS / 64]; /* a bit for each word of `filled` */
+	uint64_t filled[WORDS];	      /* a bit for each bucket */
 	uint32_t head[BUCKETS];
 
 	struct node *node;
 	uint32_t nodes;
 	uint32_t free_node;
 
-	struct adv_heap far; /* of later events */
+	struct adv_heap far; /* later events */
 };
 
 static inline bool before(const struct adv_calendar_event *a, const struct adv_calendar_event *b)
@@ -149,7 +150,7 @@ static bool ring_add(struct adv_calendar *c, const struct adv_calendar_event *ev
 	return true;
 }
 
-/* The first bit of `bits` that is set at `from` or after it; `count` where there is none. */
+/* The first set bit of `bits` at `from` or after it; `count`: there is none. */
 static uint32_t first_bit(const uint64_t *bits, uint32_t count, uint32_t from)
 {
 	uint32_t w = from / 64;
@@ -181,7 +182,7 @@ static uint32_t first_bucket(const struct adv_calendar *c, uint32_t from)
 	return w == WORDS ? BUCKETS : w * 64 + (uint32_t)__builtin_ctzll(c->filled[w]);
 }
 
-/* How many buckets after the cursor the next one with events is; the ring is not empty. */
+/* Number of buckets from the cursor to the next one with events. The ring is not empty. */
 static uint32_t distance(const struct adv_calendar *c)
 {
 	uint32_t at = (uint32_t)c->cursor & (BUCKETS - 1);
@@ -205,7 +206,8 @@ static bool load(struct adv_calendar *c)
 	c->taken = 0;
 	c->now_count = n;
 	c->in_ring -= n;
-	/* The list has the newest first: filled from the end, what is of one time is in order. */
+	/* The list has the newest event first. Filling `now` from its end keeps events of one
+	 * time in order. */
 	while (c->head[b] != NO_NODE) {
 		uint32_t i = c->head[b];
 
@@ -228,7 +230,7 @@ static bool load(struct adv_calendar *c)
 	return true;
 }
 
-/* ---- what is far away ---- */
+/* ---- the heap of later events ---- */
 
 static bool far_add(struct adv_calendar *c, const struct adv_calendar_event *event)
 {
@@ -262,7 +264,7 @@ static bool bring_near(struct adv_calendar *c)
 	return true;
 }
 
-/* ---- in and out ---- */
+/* ---- add and dequeue ---- */
 
 bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what)
 {
@@ -275,7 +277,8 @@ bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what)
 	return true;
 }
 
-/* To the next bucket that has events, where it begins at `until` or before. */
+/* Moves the cursor to the next bucket with events. False: it begins after `until`, or there is
+ * none. */
 static bool advance(struct adv_calendar *c, uint64_t until)
 {
 	const struct adv_calendar_event *far = adv_heap_first(&c->far, &far_kind);

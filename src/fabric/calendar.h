@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is to happen when, in virtual time: a calendar queue. Time is in picoseconds, as one byte at
- * 400 Gb/s takes 20 of them exactly; 64 bits of it are 213 days. Events of one time come in the
- * order in which they were added, so that a run depends on nothing but its input.
+ * The events of a simulation: a calendar queue. Time is in picoseconds, since one byte at 400 Gb/s
+ * takes exactly 20; 64 bits hold 213 days. Events of one time are dequeued in the order in which
+ * they were added, so a run depends on its input only.
  *
- * The next 16.8 us are a ring of buckets, each a list; what is later waits in a heap. Adding and
- * taking are O(1) for what a network does, and O(log n) for timers far away. An event cannot be
- * taken back: who sets one looks, when it comes, whether it still means anything.
+ * Events of the next 16.8 us are in a ring of buckets, each a list; later events are in a heap.
+ * Adding and dequeuing are O(1) for the events of a network and O(log n) for late timers. An event
+ * cannot be removed: its owner checks whether the event still applies when it is due.
  */
 #ifndef ADV_FABRIC_CALENDAR_H
 #define ADV_FABRIC_CALENDAR_H
@@ -19,41 +19,39 @@
 #define ADV_PS_PER_MS 1000000000ull
 #define ADV_PS_PER_S  1000000000000ull
 
-/* No time at all; as the transport's ADV_NEVER. */
+/* never, as the transport's ADV_NEVER */
 #define ADV_CALENDAR_NEVER UINT64_MAX
 
 /* 16 bytes: four to a cache line. */
 struct adv_calendar_event {
 	uint64_t at;	/* ps */
-	uint32_t order; /* of those at one time; free running */
-	uint32_t what;	/* the caller's */
+	uint32_t order; /* among events of one time; wraps */
+	uint32_t what;	/* chosen by the caller */
 };
 
 struct adv_calendar;
 
-/* NULL: ENOMEM. Its time is 0. */
+/* Creates a calendar at time 0. NULL: no memory. */
 struct adv_calendar *adv_calendar_create(void);
 void adv_calendar_destroy(struct adv_calendar *c);
 
-/* Adds an event; `at` is not before the event that was taken last, nor before the `until` up to
- * which none was left. False: no memory; the calendar is then as it was, and the run that needed
- * the event cannot go on. */
+/* Adds an event. `at` must not be before the event that was dequeued last, nor before the
+ * `until` of a call that found none left. False: no memory. The calendar is then unchanged, and
+ * the run has to end. */
 bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what);
 
-/* Takes the next event; false: there is none at `until` or before, or adv_calendar_failed(). */
+/* Dequeues the next event. False: none is due at `until` or before, or adv_calendar_failed(). */
 bool adv_calendar_take(struct adv_calendar *c, uint64_t until, struct adv_calendar_event *event);
 
-/* There was no memory to take an event: the run cannot go on, nothing is taken any more. */
+/* True if an event could not be dequeued without memory. No further event is dequeued. */
 bool adv_calendar_failed(const struct adv_calendar *c);
 
-/*
- * Those that come next, in order, for fetching what they are about into the cache: of the next half
- * nanosecond or less, maybe none (NULL); others that are added may come between. Good until the
- * next call.
- */
+/* Returns the next events in order, for prefetching their data. They are those of the next half
+ * nanosecond or less, maybe none (NULL). Events added later may come between them. Valid until
+ * the next call. */
 const struct adv_calendar_event *adv_calendar_soon(const struct adv_calendar *c, uint32_t *count);
 
-/* How many wait. */
+/* Number of events. */
 uint64_t adv_calendar_count(const struct adv_calendar *c);
 
 #endif

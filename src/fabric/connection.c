@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queue pairs between hosts, and the transfers that go over them as work requests. */
+/* Queue pairs between hosts, and transfers, which are sequences of work requests. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static bool is_good(const struct adv_fabric *f, const struct adv_fabric_connecti
 	       c->timeout < 32 && c->retry_count < 8;
 }
 
-/* Room for the completions that the new queue pair may have at once. */
+/* Makes room in the CQ for all completions that the new queue pair can have at once. */
 static int reserve(struct adv_fabric_host *h, uint32_t completions)
 {
 	int err = 0;
@@ -80,7 +80,7 @@ static enum ibv_mtu mtu_of(uint32_t bytes)
 	return m;
 }
 
-/* INIT, RTR, RTS. Number spaces begin at 0: nothing here is to be guessed. */
+/* Modifies the QP to INIT, RTR and RTS. PSNs begin at 0: there is no attacker to guess them. */
 static int bring_up(struct adv_fabric *f, struct adv_qp *qp, const struct adv_qp *peer,
 		    uint32_t peer_host, const struct adv_fabric_connection *c)
 {
@@ -132,7 +132,7 @@ static int post_receive(struct adv_fabric *f, uint32_t index)
 	return adv_qp_post_recv(p->qp[1], f->now / ADV_PS_PER_NS, &wr, &bad);
 }
 
-/* Notes whose the queue pair is. */
+/* Records the connection that the queue pair belongs to. */
 static int enter(struct adv_fabric_host *h, const struct adv_qp *qp, uint32_t index)
 {
 	uint32_t n = adv_qp_num(qp) - ADV_FABRIC_QPNS;
@@ -273,7 +273,7 @@ static bool grow_jobs(struct adv_fabric *f)
 	return true;
 }
 
-/* A job at the end of its connection's, that nothing starts yet. */
+/* Appends a job to those of its connection. The caller starts it. */
 static int64_t add_job(struct adv_fabric *f, uint32_t connection, uint64_t bytes)
 {
 	struct adv_fabric_peer *p;
@@ -314,7 +314,7 @@ static int64_t add_job(struct adv_fabric *f, uint32_t connection, uint64_t bytes
 	return f->jobs++;
 }
 
-/* A job that waited for one that has ended so, or had. */
+/* Starts a job that had to follow another one, which ended with this status. */
 static void release(struct adv_fabric *f, uint32_t job, enum ibv_wc_status status)
 {
 	f->job[job].cancelled = status != IBV_WC_SUCCESS;
@@ -390,7 +390,7 @@ static uint32_t next_message(const struct adv_fabric_peer *p, uint64_t bytes, ui
 	return bytes - done < p->config.message ? (uint32_t)(bytes - done) : p->config.message;
 }
 
-/* As many work requests as may be outstanding, of transfers whose time has come. */
+/* Posts work requests of started transfers, up to the connection's depth. */
 static void post(struct adv_fabric *f, uint32_t index)
 {
 	struct adv_fabric_peer *p = &f->peer[index];
@@ -433,7 +433,7 @@ static void end_job(struct adv_fabric *f, struct adv_fabric_peer *p, enum ibv_wc
 				   .at = f->now, .kind = ADV_FABRIC_TRANSFER, .value = number});
 }
 
-/* Nothing more goes over it: what waits has failed as well. */
+/* Ends all transfers of a failed connection. It posts nothing more. */
 static void fail(struct adv_fabric *f, uint32_t index, enum ibv_wc_status status)
 {
 	f->peer[index].failed = true;

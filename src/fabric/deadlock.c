@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Deadlocks that are there, not those that might come (`adverb plan deadlock` looks for those).
+ * Finds deadlocks that exist. (`adverb plan deadlock` finds those that routes make possible.)
  *
- * A paused output queue waits for the next switch, which goes on when frames that came in by that
- * cable have left it by its own output queues. Of all queues that wait so for another switch, those
- * are taken out, again and again, whose pause would end if all but the others drained. What is left
- * can never move: each of them waits for one of the others, and so there is a cycle.
+ * A paused output queue waits for the next switch. That switch resumes when frames that it received
+ * by this cable have left by its own output queues. The search starts with all queues that wait for
+ * another switch. It removes, again and again, each queue whose pause would end if everything but
+ * the remaining queues drained. The queues that are left can never send: each waits for another one
+ * of them, so they contain a cycle.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ void adv_fabric_deadlock_close(struct adv_fabric *f)
 	free(f->waits.seen);
 }
 
-/* The next switch after a port, and the port there; UINT32_MAX: a host is there. */
+/* The switch at the other end of a port's cable, and its port; UINT32_MAX: a host. */
 static uint32_t next_switch(const struct adv_fabric *f, uint32_t port, uint16_t *in_port)
 {
 	const struct adv_wire *w = &f->wire[f->port_wire[port]];
@@ -44,7 +45,7 @@ static uint32_t next_switch(const struct adv_fabric *f, uint32_t port, uint16_t 
 	return w->to.node - f->config.topology->hosts;
 }
 
-/* Those of the port's queues that the next switch holds up, a bit a priority. */
+/* The port's queues that the next switch has paused: a bit for each priority. */
 static uint8_t held_up(const struct adv_fabric *f, uint32_t s, uint16_t port)
 {
 	const struct adv_egress *e = adv_switch_egress(f->node[s].sw, port);
@@ -62,7 +63,7 @@ static uint8_t held_up(const struct adv_fabric *f, uint32_t s, uint16_t port)
 	return result;
 }
 
-/* Fills f->waits.queues; false: there is none. */
+/* Fills f->waits.queues. False: no queue waits. */
 static bool gather(const struct adv_fabric *f)
 {
 	bool any = false;
@@ -75,7 +76,7 @@ static bool gather(const struct adv_fabric *f)
 	return any;
 }
 
-/* Priorities of which a switch has queues that wait. */
+/* The priorities of a switch's waiting queues. */
 static uint8_t waiting_at(const struct adv_fabric *f, uint32_t s)
 {
 	uint8_t all = 0;
@@ -85,8 +86,8 @@ static uint8_t waiting_at(const struct adv_fabric *f, uint32_t s)
 	return all;
 }
 
-/* Takes out those whose next switch has nothing that waits: what has no cycle is soon empty, and
- * no queue was walked for it. */
+/* Removes queues whose next switch has no waiting queue. Queues without a cycle are soon removed
+ * this way, without reading their frames. */
 static bool prune(const struct adv_fabric *f)
 {
 	bool changed = true, any = true;
@@ -107,8 +108,8 @@ static bool prune(const struct adv_fabric *f)
 	return any;
 }
 
-/* Bytes that could not leave, by the port that they came in by; and what they take of what the
- * switch shares. */
+/* Adds up the bytes that cannot leave, by the port that received them, and their part of the
+ * shared buffer. */
 static void weigh(const struct adv_fabric *f, uint32_t s)
 {
 	uint32_t first = f->first_port[s], end = f->first_port[s + 1];
@@ -132,7 +133,7 @@ static void weigh(const struct adv_fabric *f, uint32_t s)
 					f->waits.stuck[i][p] - f->config.class[p].reserved;
 }
 
-/* Whether the pause of what came in there ends once all but what is stuck has left. */
+/* True if the pause of this input port ends once all frames but the stuck ones have left. */
 static bool would_end(const struct adv_fabric *f, uint32_t s, uint16_t port, unsigned priority)
 {
 	const struct adv_ingress *in = adv_switch_ingress(f->node[s].sw, port, priority);
@@ -144,7 +145,7 @@ static bool would_end(const struct adv_fabric *f, uint32_t s, uint16_t port, uns
 	       adv_switch_would_resume(f->node[s].sw, priority, stuck, f->waits.shared[s]);
 }
 
-/* Takes out those whose pause would end; false: none is left. */
+/* Removes queues whose pause would end. False: none is left. */
 static bool reduce(const struct adv_fabric *f)
 {
 	const struct adv_topology *t = f->config.topology;
@@ -182,7 +183,7 @@ static uint32_t switch_of(const struct adv_fabric *f, uint32_t port)
 	return s;
 }
 
-/* The first stuck queue of the next switch with frames that came from port i. */
+/* The first stuck queue of the next switch that has frames from port i. */
 static uint32_t follow(const struct adv_fabric *f, uint32_t i, unsigned p)
 {
 	uint16_t in_port;
@@ -201,7 +202,7 @@ static uint32_t follow(const struct adv_fabric *f, uint32_t i, unsigned p)
 	return UINT32_MAX;
 }
 
-/* Names the cycle that the queue leads to. */
+/* Finds the cycle that the queue leads to. */
 static unsigned name(const struct adv_fabric *f, uint32_t i, unsigned p,
 		     struct adv_fabric_wait *cycle, unsigned room)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What every file of the simulation adds events with. */
+/* Adds events, and reports them to the watcher. */
 #include <assert.h>
 
 #include "fabric/fabric_internal.h"

@@ -4,8 +4,8 @@
 #include "fabric/calendar.h"
 #include "fabric/egress.h"
 
-/* Bytes of quantum that weight 1 is worth: small, that turns are short; a queue whose quantum is
- * less than a frame saves up for it. */
+/* Quantum of weight 1, bytes. It is small, so that turns are short. A queue whose quantum is
+ * less than a frame collects several. */
 #define QUANTUM_BYTES 128
 
 void adv_egress_init(struct adv_egress *e, uint32_t ps_per_byte,
@@ -43,7 +43,8 @@ uint64_t adv_egress_take_peak(struct adv_egress *e, unsigned priority)
 	return peak;
 }
 
-/* Shreedhar and Varghese, SIGCOMM 1995; what is paused is passed over and keeps its deficit. */
+/* Deficit round robin (Shreedhar and Varghese, SIGCOMM 1995). A paused queue is passed over and
+ * keeps its deficit. */
 static unsigned next_by_weight(struct adv_egress *e, unsigned may)
 {
 	for (;;) {

@@ -69,7 +69,7 @@ static void keep_deadline(struct adv_fabric *f, uint32_t s)
 	adv_fabric_at(f, deadline, ADV_DUE_SWITCH, s);
 }
 
-/* ---- made and gone ---- */
+/* ---- create and destroy ---- */
 
 static int make_wires(struct adv_fabric *f)
 {
@@ -106,7 +106,7 @@ static int make_wires(struct adv_fabric *f)
 	return 0;
 }
 
-/* Each port has the headroom that its cable needs, where the configuration has none. */
+/* Gives each port the headroom that its cable needs, if the configuration has none. */
 static int set_headroom(struct adv_fabric *f, uint32_t s)
 {
 	const struct adv_topology *t = f->config.topology;
@@ -264,7 +264,7 @@ int adv_fabric_sample(struct adv_fabric *f, uint64_t interval)
 
 /* ---- wires ---- */
 
-/* Ports of the switch that have become able to send do so; its deadline is kept. */
+/* Sends from all ready ports of the switch, and schedules its next deadline. */
 static void serve_switch(struct adv_fabric *f, uint32_t s)
 {
 	struct adv_switch *sw = f->node[s].sw;
@@ -454,7 +454,7 @@ enum adv_fabric_stop adv_fabric_run_some(struct adv_fabric *f, uint64_t until, u
 	return ADV_FABRIC_UNTIL;
 }
 
-/* ---- looking at it ---- */
+/* ---- queries ---- */
 
 uint64_t adv_fabric_now(const struct adv_fabric *f)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A simulated Ethernet with hosts whose NIC is the transport engine: the same code that talks to
- * real networks, in virtual time. A run depends on its configuration and seed only: the same input
- * gives the same output, bit for bit, on any machine.
+ * A simulated Ethernet whose hosts have the transport engine as their NIC: the code that real
+ * networks use, in virtual time. A run depends on its configuration and seed only. The same input
+ * gives the same output, bit for bit, on every machine.
  *
  *	f = adv_fabric_create(&config);
  *	c = adv_fabric_connect(f, &connection);
@@ -10,8 +10,8 @@
  *	adv_fabric_run(f, until);
  *	adv_fabric_get_transfer(f, ...), adv_fabric_switch(f, ...), ...
  *
- * Times are picoseconds of virtual time. Data is not carried for its own sake: all hosts send from,
- * and receive into, one shared buffer.
+ * Times are picoseconds of virtual time. Payload has no contents of its own: all hosts send from
+ * one shared buffer and receive into it.
  */
 #ifndef ADV_FABRIC_FABRIC_H
 #define ADV_FABRIC_FABRIC_H
@@ -20,207 +20,209 @@
 #include "fabric/topology.h"
 #include "transport/engine.h"
 
-/* Bytes of a work request at most, which is the size of the buffer that all of them use; and
- * usually. */
+/* Largest work request, and size of the buffer that all work requests use; and the default size
+ * of a work request. Bytes. */
 #define ADV_FABRIC_MESSAGE_MAX (1u << 24)
 #define ADV_FABRIC_MESSAGE     (1u << 20)
 
 struct adv_fabric_config {
-	const struct adv_topology *topology;	/* with routes; stays the caller's, and must stay */
-	struct adv_class class[ADV_PRIORITIES]; /* headroom 0 of a lossless one: as the cable needs,
-						 * adv_fabric_headroom() */
-	uint64_t buffer;			/* bytes, of each switch */
-	uint16_t pause_quanta;			/* 0: the most */
-	uint64_t
-		pause_response; /* ps from when a pause frame has come in to when it takes effect */
+	const struct adv_topology
+		*topology; /* with routes; the caller keeps it as long as the fabric exists */
+	struct adv_class class[ADV_PRIORITIES]; /* lossless, headroom 0: adv_fabric_headroom() of
+						   the port's cable */
+	uint64_t buffer;			/* of each switch, bytes */
+	uint16_t pause_quanta;			/* 0: the maximum */
+	uint64_t pause_response;		/* from receiving a pause frame to its effect, ps */
 	struct adv_watchdog watchdog;
 	uint8_t priority_of_dscp[64];
 	uint32_t mtu;		 /* RoCE payload bytes: 256, 512, 1024, 2048 or 4096 */
-	uint64_t check_deadlock; /* ps between looks for a deadlock; 0: none */
+	uint64_t check_deadlock; /* between searches for a deadlock, ps; 0: never */
 	uint64_t seed;
-	struct adv_engine_config engine; /* of each host; seeds and QP numbers are chosen */
+	struct adv_engine_config engine; /* of each host; the fabric chooses seeds and QP numbers */
 };
 
 /*
- * RoCE as it is usually deployed: DSCP / 8 is the priority; 3 is lossless with a limit by alpha
- * 1/8, 6 (where CNPs go) strict, the others share; buffer 32 MB, MTU 4096, ECN off, no watchdog,
- * deadlock looked for every 100 us. `topology` and `seed` are left to the caller.
+ * Sets the usual deployment of RoCE. The priority is DSCP / 8. Priority 3 is lossless with a limit
+ * by alpha 1/8, priority 6 (CNPs) is strict, the others share. The buffer is 32 MB, the MTU 4096.
+ * ECN and the watchdog are off. Deadlocks are searched for every 100 us. The caller sets `topology`
+ * and `seed`.
  */
 void adv_fabric_defaults(struct adv_fabric_config *config);
 
 /*
- * Bytes of headroom that a port needs to lose nothing: the frame that crosses the limit, one being
- * sent while the pause frame waits, that frame, the way there, the response, one that the peer has
- * just begun, the way back. `mtu` as in the configuration.
+ * Returns the bytes of headroom with which a port loses nothing: the frame that exceeds the limit,
+ * a frame that is being sent while the pause frame waits, the pause frame itself, its propagation,
+ * the peer's response, a frame that the peer has just begun, and the propagation back. `mtu` as in
+ * the configuration.
  */
 uint64_t adv_fabric_headroom(struct adv_cable cable, uint32_t mtu, uint64_t pause_response);
 
-/* Bytes of a switch's buffer that a port with this cable has to itself: of all priorities what is
- * reserved, and the headroom. */
+/* Returns the bytes of a switch's buffer that belong to a port with this cable: reserved bytes
+ * and headroom of all priorities. */
 uint64_t adv_fabric_dedicated(const struct adv_fabric_config *config, struct adv_cable cable);
 
 struct adv_fabric;
 
-/* NULL with errno EINVAL: a host has no cable, the MTU or a priority is none, or the buffer cannot
- * be; ENOMEM. */
+/* Creates a fabric. NULL with errno EINVAL: a host has no cable, the MTU, a priority or the
+ * buffer is out of range; or ENOMEM. */
 struct adv_fabric *adv_fabric_create(const struct adv_fabric_config *config);
 void adv_fabric_destroy(struct adv_fabric *f);
 
-/* ---- what goes over it ---- */
+/* ---- connections and transfers ---- */
 
 enum adv_fabric_operation { ADV_FABRIC_WRITE, ADV_FABRIC_SEND, ADV_FABRIC_READ };
 
-/* An RC connection. READ: the target's data comes to the initiator. */
+/* An RC connection. With READ the data flows from the target to the initiator. */
 struct adv_fabric_connection {
 	uint32_t initiator; /* host */
 	uint32_t target;
 	enum adv_fabric_operation operation;
 	uint8_t dscp;
-	uint32_t message;    /* bytes of a work request, to ADV_FABRIC_MESSAGE_MAX; 0:
-			      * ADV_FABRIC_MESSAGE */
-	uint32_t depth;	     /* work requests posted at once; 0: 8 */
-	uint8_t timeout;     /* of ibv_qp_attr, 4.096 us x 2^n; 0: 14, which is 67 ms */
+	uint32_t message;    /* of a work request, bytes; 0: ADV_FABRIC_MESSAGE */
+	uint32_t depth;	     /* outstanding work requests; 0: 8 */
+	uint8_t timeout;     /* as in ibv_qp_attr: 4.096 us x 2^n; 0: 14, which is 67 ms */
 	uint8_t retry_count; /* 0: 7 */
 };
 
-/* The connection's number, from 0 on, or -1 with errno EINVAL, ENOMEM. */
+/* Returns the connection's number, from 0 on, or -1 with errno EINVAL, ENOMEM. */
 int64_t adv_fabric_connect(struct adv_fabric *f, const struct adv_fabric_connection *c);
 
-/* Bytes to be moved over a connection, from `at` on (not before now) and after those that were
- * asked for earlier. UINT64_MAX bytes never end. The transfer's number, or -1 with errno EINVAL,
- * ENOMEM, ENOTCONN: the connection has failed. */
+/* Adds a transfer of `bytes` to a connection. It begins at `at`, which is not in the past, and
+ * after the connection's earlier transfers. UINT64_MAX bytes never end. Returns the transfer's
+ * number, or -1 with errno EINVAL, ENOMEM, ENOTCONN (the connection has failed). */
 int64_t adv_fabric_transfer(struct adv_fabric *f, uint32_t connection, uint64_t bytes, uint64_t at);
 
-/*
- * The same, but it begins when another transfer has ended: for collectives, whose steps wait for
- * each other. Where that one fails, the connection of this one does, with IBV_WC_WR_FLUSH_ERR. -1
- * with errno as above; EINVAL also: there is no such transfer.
- */
+/* As adv_fabric_transfer(), but the transfer begins when another one has ended: for collectives.
+ * If that one fails, this transfer's connection fails with IBV_WC_WR_FLUSH_ERR. EINVAL also:
+ * there is no such transfer. */
 int64_t adv_fabric_transfer_after(struct adv_fabric *f, uint32_t connection, uint64_t bytes,
 				  uint32_t transfer);
 
 struct adv_fabric_transfer_state {
 	uint32_t connection;
 	uint64_t bytes;
-	uint64_t done;	/* bytes completed */
-	uint64_t start; /* when it was to begin; ADV_CALENDAR_NEVER: another has not ended */
-	uint64_t end;	/* when its last work request completed, or failed; ADV_CALENDAR_NEVER */
+	uint64_t done;	/* completed bytes */
+	uint64_t start; /* scheduled begin, ps; ADV_CALENDAR_NEVER: it waits for another */
+	uint64_t
+		end; /* completion or failure of its last work request, ps; or ADV_CALENDAR_NEVER */
 	enum ibv_wc_status status;
 };
 const struct adv_fabric_transfer_state *adv_fabric_get_transfer(const struct adv_fabric *f,
 								uint32_t transfer);
 
-/* What the connection was made with, its defaults put in. NULL: there is none of this number. */
+/* Returns the connection's parameters with the defaults filled in. NULL: no such connection. */
 const struct adv_fabric_connection *adv_fabric_get_connection(const struct adv_fabric *f,
 							      uint32_t connection);
 
-/* adv_fabric_received() is to count, which costs a little for each packet. Before the first run. */
+/* Enables adv_fabric_received(), at a small cost per packet. Call it before the first run. */
 void adv_fabric_count_received(struct adv_fabric *f);
-/* Payload bytes of the connection that came in, each once and in its order: what was lost and what
- * came twice do not count. */
+/* Returns the payload bytes that the connection received in order. Lost and duplicate packets do
+ * not count. */
 uint64_t adv_fabric_received(const struct adv_fabric *f, uint32_t connection);
 
 /* ---- trouble ---- */
 
-/* From then on frames that come over the cable, both ways, get lost with this probability. */
+/* Drops frames of a cable, in both directions, with this probability from now on. */
 void adv_fabric_lose(struct adv_fabric *f, uint32_t link, uint32_t per_million);
 
-/* The host takes frames in only at this speed: it has `room` bytes for those that wait, and pauses
- * their priorities from `xoff` on, down to `xon`. What finds no room is lost. */
+/* A slow host processes received frames at this speed. Its buffer of `room` bytes holds the
+ * waiting frames. It pauses a priority above `xoff` and resumes it at `xon`. Frames that do not
+ * fit are dropped. */
 struct adv_fabric_slow {
 	uint32_t ps_per_byte;
 	uint32_t xoff;
 	uint32_t xon;
 	uint32_t room;
 };
-/* 0; EINVAL: xon > xoff or xoff > room; ENOMEM. Before the first run. */
+/* Returns 0; EINVAL: xon > xoff or xoff > room; ENOMEM. Call it before the first run. */
 int adv_fabric_slow_host(struct adv_fabric *f, uint32_t host, const struct adv_fabric_slow *slow);
 
-/* A NIC gone wrong: it pauses these priorities without end from `from` to `to`. 0 or ENOMEM. */
+/* A failing NIC: from `from` to `to` the host pauses these priorities all the time. Returns 0 or
+ * ENOMEM. */
 int adv_fabric_storm(struct adv_fabric *f, uint32_t host, uint8_t priorities, uint64_t from,
 		     uint64_t to);
 
-/* ---- running ---- */
+/* ---- run ---- */
 
 enum adv_fabric_stop {
-	ADV_FABRIC_UNTIL,    /* the time has come */
-	ADV_FABRIC_EVENTS,   /* so many events were processed */
-	ADV_FABRIC_DONE,     /* all transfers are done, or failed */
+	ADV_FABRIC_UNTIL,    /* the time `until` was reached */
+	ADV_FABRIC_EVENTS,   /* the number of events was reached */
+	ADV_FABRIC_DONE,     /* all transfers have completed or failed */
 	ADV_FABRIC_DEADLOCK, /* see adv_fabric_deadlock() */
 	ADV_FABRIC_NO_MEMORY,
 };
 
-/* Runs until then, or sooner. Looking for a deadlock stops it once; it can be run on. */
+/* Runs until `until` or an earlier stop. A deadlock stops the run once; the caller may continue
+ * it. */
 enum adv_fabric_stop adv_fabric_run(struct adv_fabric *f, uint64_t until);
-/* The same, for so many events at most: to look in between whether somebody wants it to end. */
+/* As adv_fabric_run(), for at most `events` events, so that the caller can check for a signal. */
 enum adv_fabric_stop adv_fabric_run_some(struct adv_fabric *f, uint64_t until, uint64_t events);
 uint64_t adv_fabric_now(const struct adv_fabric *f);
-uint64_t adv_fabric_events(const struct adv_fabric *f); /* processed so far */
+uint64_t adv_fabric_events(const struct adv_fabric *f); /* processed events */
 
 /* ---- deadlock ---- */
 
-/* A switch's output queue that waits for the next switch to go on. */
+/* A switch's output queue that the next switch has paused. */
 struct adv_fabric_wait {
-	uint32_t sw; /* number of the switch, from 0 */
+	uint32_t sw; /* switch number, from 0 */
 	uint16_t port;
 	uint8_t priority;
 };
 
-/*
- * The cycle of paused queues, each waiting for the next and the last for the first, that was found:
- * how many, and at most `room` of them. 0: none was. It is one that cannot dissolve by itself: even
- * if all else drained, none of the pauses would end.
- */
+/* Returns the length of the cycle of paused queues that was found, each of which waits for the
+ * next and the last for the first; 0: none. Writes at most `room` of them. The cycle cannot
+ * dissolve: none of its pauses would end if everything else drained. */
 unsigned adv_fabric_deadlock(const struct adv_fabric *f, struct adv_fabric_wait *cycle,
 			     unsigned room);
-/* Looks now. */
+/* As adv_fabric_deadlock(), but searches now. */
 unsigned adv_fabric_find_deadlock(const struct adv_fabric *f, struct adv_fabric_wait *cycle,
 				  unsigned room);
 
-/* ---- looking at it ---- */
+/* ---- queries ---- */
 
 struct adv_fabric_host_counters {
-	uint64_t tx_frames; /* data, sent whole */
+	uint64_t tx_frames; /* data frames sent completely */
 	uint64_t tx_bytes;
-	uint64_t rx_frames; /* taken in by the engine */
+	uint64_t rx_frames; /* passed to the engine */
 	uint64_t rx_bytes;
-	uint64_t rx_dropped; /* a slow host's, without room */
+	uint64_t rx_dropped; /* dropped by a slow host */
 	uint64_t rx_pause;
 	uint64_t tx_pause;
 };
 
 struct adv_switch *adv_fabric_switch(const struct adv_fabric *f, uint32_t sw);
 struct adv_engine *adv_fabric_engine(const struct adv_fabric *f, uint32_t host);
-/* What the host is about to send. */
+/* Returns the host's output queues. */
 const struct adv_egress *adv_fabric_egress(const struct adv_fabric *f, uint32_t host);
 const struct adv_fabric_host_counters *adv_fabric_host_counters(const struct adv_fabric *f,
 								uint32_t host);
-uint64_t adv_fabric_lost(const struct adv_fabric *f); /* frames, by adv_fabric_lose() */
-/* Data frames on wires and in hosts (those in switches: adv_switch_used()), and their bytes. */
+uint64_t adv_fabric_lost(const struct adv_fabric *f); /* frames dropped by adv_fabric_lose() */
+/* Counts data frames on wires and in hosts, and their bytes. adv_switch_used() has those in
+ * switches. */
 void adv_fabric_outside(const struct adv_fabric *f, uint64_t *frames, uint64_t *bytes);
-uint64_t adv_fabric_memory(const struct adv_fabric *f); /* bytes, of packets and events */
+uint64_t adv_fabric_memory(const struct adv_fabric *f); /* memory of packets and events, bytes */
 
 enum adv_fabric_event_kind {
-	ADV_FABRIC_SWITCH,	/* `what` says; node: the switch's number */
-	ADV_FABRIC_HOST_PAUSED, /* a pause frame took effect; value: quanta */
-	ADV_FABRIC_TRANSFER,	/* value: its number; it ended */
-	ADV_FABRIC_SAMPLE,	/* the time that adv_fabric_sample() asked for */
+	ADV_FABRIC_SWITCH,	/* as `what`; node: switch number */
+	ADV_FABRIC_HOST_PAUSED, /* a received pause frame took effect; value: quanta */
+	ADV_FABRIC_TRANSFER,	/* a transfer ended; value: its number */
+	ADV_FABRIC_SAMPLE,	/* at the interval of adv_fabric_sample() */
 };
 
 struct adv_fabric_event {
 	uint64_t at;
 	enum adv_fabric_event_kind kind;
 	enum adv_switch_event what;
-	uint32_t node; /* number of the switch, or of the host */
+	uint32_t node; /* number of the switch or host */
 	uint16_t port;
 	uint8_t priority;
 	uint64_t value;
 };
-/* Called as it happens. May add connections and transfers; nothing else of the fabric is changed.
- */
+/* Called for each event. It may add connections and transfers, and must not change the fabric in
+ * another way. */
 typedef void adv_fabric_watch_fn(void *user, const struct adv_fabric_event *event);
 void adv_fabric_watch(struct adv_fabric *f, adv_fabric_watch_fn *fn, void *user);
-/* ADV_FABRIC_SAMPLE each `interval` from now on. 0 or ENOMEM. Once. */
+/* Reports ADV_FABRIC_SAMPLE every `interval` from now on. Returns 0 or ENOMEM. Call it once. */
 int adv_fabric_sample(struct adv_fabric *f, uint64_t interval);
 
 #endif

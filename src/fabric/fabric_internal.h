@@ -18,18 +18,18 @@
 #include "fabric/egress.h"
 #include "fabric/fabric.h"
 
-/* What an event is about: the kind in the upper 4 bits, an index in the others. */
+/* Kinds of events: the kind is in the upper 4 bits, an index in the others. */
 enum adv_due {
-	ADV_DUE_SENT,	/* of a wire: the frame has left */
-	ADV_DUE_ARRIVE, /* ... the first frame on it has come in whole */
-	ADV_DUE_PAUSE,	/* ... a pause frame that came over it takes effect */
-	ADV_DUE_SWITCH, /* of a switch: its deadline */
-	ADV_DUE_HOST,	/* of a host: the engine's, or a pause's */
-	ADV_DUE_DRAIN,	/* ... a slow one has taken a frame in */
-	ADV_DUE_REPEAT, /* ... it tells its pauses again */
-	ADV_DUE_STORM,	/* of a storm: it begins or ends */
-	ADV_DUE_START,	/* of a transfer */
-	ADV_DUE_CHECK,	/* look for a deadlock */
+	ADV_DUE_SENT,	/* wire: the frame was sent */
+	ADV_DUE_ARRIVE, /* wire: its first frame was received completely */
+	ADV_DUE_PAUSE,	/* wire: a received pause frame takes effect */
+	ADV_DUE_SWITCH, /* switch: its deadline */
+	ADV_DUE_HOST,	/* host: the deadline of the engine or of a pause */
+	ADV_DUE_DRAIN,	/* host: a slow one has processed a frame */
+	ADV_DUE_REPEAT, /* host: it repeats its pauses */
+	ADV_DUE_STORM,	/* storm: it begins or ends */
+	ADV_DUE_START,	/* transfer: it begins */
+	ADV_DUE_CHECK,	/* search for a deadlock */
 	ADV_DUE_SAMPLE,
 };
 
@@ -47,8 +47,8 @@ struct adv_wire {
 	uint32_t lose_per_million;
 	uint64_t delay;
 	struct adv_packet *sending;
-	struct adv_packet_list flying; /* sent and not come in, by packet->at */
-	struct adv_packet_list pauses; /* come in and not in effect */
+	struct adv_packet_list flying; /* sent and not received, by packet->at */
+	struct adv_packet_list pauses; /* received and not in effect */
 };
 
 /* A slow host's input. */
@@ -65,19 +65,19 @@ struct adv_fabric_host {
 	struct adv_cq *cq;
 	struct adv_pd *pd;
 	struct adv_mr *mr;
-	uint32_t wire;	   /* it sends on */
-	uint32_t index;	   /* of the host */
-	uint64_t timer_at; /* ps: when an ADV_DUE_HOST is due, the earliest */
-	uint8_t to_tell;   /* priorities whose pause or end the next pause frame tells */
-	uint8_t told;	   /* ... that it has paused */
-	uint8_t stormy;	   /* ... without end */
-	uint8_t held;	   /* ... that the engine keeps, as they are paused or wait here */
-	uint8_t used;	   /* ... that its queue pairs have */
-	bool repeating;	   /* an ADV_DUE_REPEAT is due */
+	uint32_t wire;	   /* on which it sends */
+	uint32_t index;	   /* its number */
+	uint64_t timer_at; /* earliest ADV_DUE_HOST, ps */
+	uint8_t to_tell;   /* priorities whose state the next pause frame carries */
+	uint8_t told;	   /* priorities that it has paused */
+	uint8_t stormy;	   /* priorities that it pauses in a storm */
+	uint8_t held; /* priorities that the engine keeps: paused, or enough packets queued here */
+	uint8_t used; /* priorities of its queue pairs */
+	bool repeating; /* an ADV_DUE_REPEAT is due */
 	uint32_t cq_room;
 	uint32_t cq_used;
 	uint32_t qps;
-	uint32_t *peer_of; /* connections, by QP number - ADV_FABRIC_QPNS */
+	uint32_t *peer_of; /* connection by QP number - ADV_FABRIC_QPNS */
 	uint32_t peer_of_room;
 	struct adv_fabric_input *input; /* NULL: as fast as the wire */
 	struct adv_fabric_host_counters counters;
@@ -86,30 +86,30 @@ struct adv_fabric_host {
 struct adv_fabric_node {
 	struct adv_fabric *fabric;
 	struct adv_switch *sw;
-	uint64_t timer_at; /* ps: when an ADV_DUE_SWITCH is due, the earliest */
-	uint32_t index;	   /* of the switch */
+	uint64_t timer_at; /* earliest ADV_DUE_SWITCH, ps */
+	uint32_t index;	   /* its number */
 };
 
 struct adv_fabric_peer {
 	struct adv_fabric_connection config;
 	struct adv_qp *qp[2]; /* initiator, target */
-	uint32_t first;	      /* transfer that completes next; those follow by next_of_peer */
+	uint32_t first;	      /* transfer that completes next; the following ones by `next` */
 	uint32_t last;
-	uint32_t posting;     /* transfer that is posted from; UINT32_MAX: none left */
-	uint64_t posted;      /* bytes of it */
+	uint32_t posting;     /* transfer whose work requests are posted; ADV_NO_JOB: none left */
+	uint64_t posted;      /* bytes of that transfer */
 	uint32_t outstanding; /* work requests */
-	uint32_t next_psn;    /* of the data that comes next in order */
-	uint64_t received;    /* bytes of it */
+	uint32_t next_psn;    /* of the next packet in order */
+	uint64_t received;    /* payload bytes in order */
 	bool failed;
 };
 
 struct adv_fabric_job {
 	struct adv_fabric_transfer_state state;
-	uint32_t next;	      /* of its connection; ADV_NO_JOB: none */
-	uint32_t waiters;     /* those that begin when it ends, by next_waiter; or ADV_NO_JOB */
-	uint32_t next_waiter; /* of those that wait for the same */
+	uint32_t next;	      /* next of its connection; ADV_NO_JOB: none */
+	uint32_t waiters;     /* jobs that begin when it ends, by next_waiter; or ADV_NO_JOB */
+	uint32_t next_waiter; /* next that waits for the same job */
 	bool started;
-	bool cancelled; /* what it waited for has failed */
+	bool cancelled; /* the job that it waited for failed */
 };
 
 struct adv_fabric_storm_plan {
@@ -129,39 +129,39 @@ struct adv_fabric {
 	uint64_t now;
 	uint64_t events;
 	uint64_t lost;
-	uint32_t wires; /* 2 a cable: end 0 to 1, end 1 to 0 */
+	uint32_t wires; /* two per cable: end 0 to 1, end 1 to 0 */
 	struct adv_wire *wire;
 	struct adv_fabric_host *host;
 	struct adv_fabric_node *node; /* the switches */
-	uint32_t *port_wire;	      /* by switch and port: the wire it sends on */
-	uint32_t *first_port;	      /* of a switch in port_wire */
+	uint32_t *port_wire;	      /* by switch and port: the wire on which it sends */
+	uint32_t *first_port;	      /* by switch: its first index in port_wire */
 	struct adv_fabric_peer *peer;
 	uint32_t peers;
 	uint32_t peer_room;
 	struct adv_fabric_job *job;
 	uint32_t jobs;
 	uint32_t job_room;
-	uint32_t jobs_left; /* finite ones */
+	uint32_t jobs_left; /* with a number of bytes */
 	uint32_t endless;
 	struct adv_fabric_storm_plan *storm;
 	uint32_t storms;
-	uint8_t *memory; /* what all hosts send and receive */
+	uint8_t *memory; /* source and destination of all transfers */
 	uint64_t sample;
 	adv_fabric_watch_fn *watch;
 	void *watch_user;
-	struct adv_fabric_wait *cycle; /* of the deadlock that was found */
+	struct adv_fabric_wait *cycle; /* the deadlock found */
 	unsigned cycle_length;
 	unsigned cycle_room;
 	struct {
-		uint8_t *queues;		   /* by port: priorities whose queues wait */
-		uint32_t (*stuck)[ADV_PRIORITIES]; /* bytes, by the port they came in by */
+		uint8_t *queues;		   /* by port: priorities of waiting queues */
+		uint32_t (*stuck)[ADV_PRIORITIES]; /* bytes by input port and priority */
 		uint64_t *shared;		   /* by switch */
 		bool *seen;			   /* by port */
-	} waits;				   /* what deadlock.c works with */
+	} waits;				   /* working memory of deadlock.c */
 	uint64_t dscps_of[ADV_PRIORITIES];
 	bool no_memory;
 	bool deadlock_told;
-	bool done; /* the last transfer has just ended */
+	bool done; /* the last transfer has ended */
 	bool count_received;
 	struct adv_tx_batch batch;
 };

@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A host: the engine, and a NIC that pulls packets from it one by one as the wire takes them. What
- * is paused stays in the engine: it hands out the packets of other priorities.
- */
+/* A host: the engine, and a NIC that takes packets from it one by one, when the wire is free.
+ * Packets of a paused priority stay in the engine, which hands out those of other priorities. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabric/fabric_internal.h"
 
-/*
- * Packets of each priority that wait in the NIC of a host that uses several: no fewer than LOW,
- * that a turn of ETS is not cut short; the engine is asked for more in one go, up to HIGH.
- */
+/* If a host uses several priorities, its NIC queues packets of each: at least LOW, so that a
+ * turn of ETS is not cut short, and at most HIGH. */
 #define LOW	2
 #define HIGH	6
 
-#define PS_MBPS 8000000u /* Mb/s of a wire on which a byte takes 1 ps */
+#define PS_MBPS 8000000u /* speed of a wire on which a byte takes 1 ps, Mb/s */
 
 /* The inverse of adv_fabric_gid(). */
 static uint32_t host_of(const struct adv_gid *g)
@@ -67,7 +63,7 @@ void adv_fabric_host_close(struct adv_fabric *f, struct adv_fabric_host *h)
 
 /* ---- pauses and timers ---- */
 
-/* The engine keeps packets of these priorities, a bit each. */
+/* Lets the engine keep the packets of these priorities (a bit each). */
 static void hold(struct adv_fabric *f, struct adv_fabric_host *h, uint8_t priorities)
 {
 	uint64_t dscps = 0;
@@ -108,7 +104,7 @@ void adv_fabric_host_timer(struct adv_fabric *f, struct adv_fabric_host *h, uint
 	adv_fabric_host_progress(f, h);
 }
 
-/* ---- out ---- */
+/* ---- send ---- */
 
 static uint32_t flow_hash(uint32_t from, uint32_t to, uint16_t sport)
 {
@@ -136,13 +132,13 @@ static void queue(struct adv_fabric *f, struct adv_fabric_host *h, const struct 
 	p->header_len = pkt->header_len;
 	p->sport = path->sport;
 	p->payload_len = pkt->payload_len;
-	/* All requests have one piece of memory, and it stays. */
+	/* All requests use the same memory, which lasts as long as the fabric. */
 	p->payload = pkt->iov_count ? pkt->iov[0].iov_base : f->memory;
 	memcpy(p->header, pkt->header, pkt->header_len);
 	adv_egress_push(&h->egress, p);
 }
 
-/* Priorities that need no more packets from the engine. */
+/* The priorities that need no further packets from the engine. */
 static uint8_t enough(const struct adv_fabric_host *h)
 {
 	uint8_t result = h->egress.paused;
@@ -156,10 +152,8 @@ static uint8_t enough(const struct adv_fabric_host *h)
 	return result;
 }
 
-/*
- * From the engine: the next packet, where the queue pairs of the host have one priority; else some
- * of each, that the egress can choose by priority and weight.
- */
+/* Takes packets from the engine: the next one, if the host's queue pairs use one priority;
+ * otherwise some of each priority, among which the egress chooses by priority and weight. */
 static void pull(struct adv_fabric *f, struct adv_fabric_host *h)
 {
 	bool choice = h->used & (h->used - 1);
@@ -203,7 +197,7 @@ void adv_fabric_host_sent(struct adv_fabric *f, struct adv_fabric_host *h,
 	h->counters.tx_bytes += p->bytes;
 }
 
-/* ---- in ---- */
+/* ---- receive ---- */
 
 void adv_fabric_host_pause(struct adv_fabric *f, struct adv_fabric_host *h,
 			   const struct adv_packet *frame)
@@ -222,7 +216,7 @@ void adv_fabric_host_pause(struct adv_fabric *f, struct adv_fabric_host *h,
 	adv_fabric_host_send(f, h);
 }
 
-/* Gives a frame to the engine, and back to the pool. */
+/* Passes a frame to the engine and returns it to the pool. */
 static void take_in(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p)
 {
 	struct adv_rx_meta meta = {.sgid = adv_fabric_gid(p->from),

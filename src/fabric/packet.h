@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Frames inside the fabric, and the pool that they come from. A frame is two cache lines: what
- * switches look at, and the transport's headers. The payload stays where the sender has it.
- */
+/* Frames of the fabric, and their pool. A frame is two cache lines: the fields that switches
+ * read, and the transport's headers. The payload stays in the sender's memory. */
 #ifndef ADV_FABRIC_PACKET_H
 #define ADV_FABRIC_PACKET_H
 
@@ -13,12 +11,12 @@
 
 #define ADV_PRIORITIES 8
 
-/* On the wire besides the frame: preamble and start of frame 8, gap 12 (IEEE 802.3). */
+/* On the wire besides the frame: preamble and start delimiter 8, gap 12 (IEEE 802.3). */
 #define ADV_WIRE_OVERHEAD 20
 /* Ethernet 14, IPv4 20, UDP 8, ICRC 4, FCS 4: the frame besides BTH, headers, payload, padding. */
 #define ADV_FRAME_OVERHEAD 50
 #define ADV_FRAME_MIN	   64
-/* The frame that pauses (IEEE 802.1Q, 36.2) is padded to the smallest that there is. */
+/* The pause frame (IEEE 802.1Q 36.2) is padded to the minimum size. */
 #define ADV_PAUSE_FRAME 64
 /* A quantum of pause is 512 bits. */
 #define ADV_QUANTUM_BYTES 64
@@ -27,13 +25,13 @@
 enum adv_packet_kind { ADV_PACKET_DATA, ADV_PACKET_PAUSE };
 
 struct adv_packet {
-	struct adv_packet *next; /* of the list that has it */
-	uint64_t at;		 /* ps: when it arrives, while it is on a wire */
-	uint32_t bytes;		 /* of the frame, FCS included; ADV_WIRE_OVERHEAD is not */
+	struct adv_packet *next; /* in its list */
+	uint64_t at;		 /* arrival, while it is on a wire, ps */
+	uint32_t bytes;		 /* frame with FCS, without ADV_WIRE_OVERHEAD */
 	uint32_t flow;		 /* hash of addresses and UDP source port, for ECMP */
 	uint32_t to;		 /* host */
 	uint32_t from;		 /* host */
-	uint16_t in_port;	 /* of the switch that has it */
+	uint16_t in_port;	 /* of the switch that stores it */
 	uint8_t kind;		 /* enum adv_packet_kind */
 	uint8_t priority;
 	uint8_t tclass; /* DSCP << 2 | ECN */
@@ -41,9 +39,9 @@ struct adv_packet {
 	uint8_t pad;
 	uint8_t header_len;
 	uint16_t sport;
-	uint8_t pause_mask; /* PAUSE: whose times count */
+	uint8_t pause_mask; /* PAUSE: priorities whose quanta are valid */
 	uint32_t payload_len;
-	const uint8_t *payload; /* good until the sender's engine has its answer */
+	const uint8_t *payload; /* valid until the sender's engine receives the acknowledgement */
 	union {
 		uint8_t header[ADV_HEADERS_MAX]; /* DATA */
 		uint16_t quanta[ADV_PRIORITIES]; /* PAUSE: 0 ends the pause */
@@ -55,15 +53,15 @@ _Static_assert(sizeof(struct adv_packet) == 128, "two cache lines");
 struct adv_packet_pool {
 	struct adv_packet *unused;
 	struct adv_packet_chunk *chunks;
-	uint64_t out; /* taken and not given back */
+	uint64_t out; /* in use */
 	uint64_t room;
-	bool failed; /* there was no memory for one */
+	bool failed; /* an allocation failed */
 };
 
-/* A packet, its fields undefined; NULL: no memory. An empty pool is all zero. */
+/* Returns a packet with undefined fields; NULL: no memory. A pool that is all zero is empty. */
 struct adv_packet *adv_packet_take(struct adv_packet_pool *pool);
 void adv_packet_give_back(struct adv_packet_pool *pool, struct adv_packet *packet);
-/* Frees all memory, that of packets still out as well. */
+/* Frees all memory, also of packets in use. */
 void adv_packet_pool_free(struct adv_packet_pool *pool);
 
 /* First in, first out, linked by `next`. */

@@ -7,21 +7,21 @@
 
 #define NONE UINT32_MAX
 
-/* The graph in the making, and what searching it needs. */
+/* The graph, and the state of the search. */
 struct graph {
 	struct adv_plan_deadlock *out;
 	struct adv_plan_error *error;
-	uint32_t room;	     /* dependencies there is memory for */
+	uint32_t room;	     /* allocated dependencies */
 	uint32_t table_size; /* a power of two */
 	uint32_t *table;     /* hash of from and to: dependency + 1, 0: empty */
 	uint32_t vertices;
-	uint32_t *first; /* by vertex: its dependencies in `leaving`, up to first[vertex + 1] */
+	uint32_t *first; /* by vertex: index of its dependencies in `leaving` */
 	uint32_t *leaving;
 	bool *removed;	 /* by dependency */
 	uint8_t *colour; /* by vertex: not seen, on the path, done */
-	uint32_t *next;	 /* by vertex: where in `leaving` the search goes on */
+	uint32_t *next;	 /* by vertex: index in `leaving` of the next dependency to follow */
 	uint32_t *path;	 /* vertices */
-	uint32_t *via;	 /* by vertex: dependency by which it was reached */
+	uint32_t *via;	 /* by vertex: the dependency that reached it */
 };
 
 static bool out_of_memory(struct graph *g)
@@ -30,7 +30,7 @@ static bool out_of_memory(struct graph *g)
 	return false;
 }
 
-/* ---- building ---- */
+/* ---- build ---- */
 
 static uint32_t *slot_of(const struct graph *g, uint32_t from, uint32_t to)
 {
@@ -48,7 +48,7 @@ static uint32_t *slot_of(const struct graph *g, uint32_t from, uint32_t to)
 	}
 }
 
-/* Twice the room; the table is kept half empty at least. */
+/* Doubles the room. The table stays at least half empty. */
 static bool grow(struct graph *g)
 {
 	uint32_t room = g->room ? 2 * g->room : 64;
@@ -130,11 +130,12 @@ static bool list_dependencies(struct graph *g)
 	return true;
 }
 
-/* ---- searching ---- */
+/* ---- search ---- */
 
 enum { NOT_SEEN, ON_PATH, DONE };
 
-/* Depth first from `start`: a vertex of a cycle among what is not removed, or NONE. */
+/* Searches depth first from `start` for a cycle without removed dependencies. Returns one of its
+ * vertices, or NONE. */
 static uint32_t search_from(struct graph *g, uint32_t start)
 {
 	uint32_t depth = 1;
@@ -163,7 +164,8 @@ static uint32_t search_from(struct graph *g, uint32_t start)
 	return NONE;
 }
 
-/* The shortest cycle through a vertex that is on one, into cycle[]; its length. */
+/* Writes the shortest cycle through a vertex to cycle[] and returns its length. The vertex is on
+ * a cycle. */
 static uint32_t shortest_through(struct graph *g, uint32_t vertex, uint32_t *cycle)
 {
 	uint32_t head = 0, tail = 0, length = 0, back = NONE;
@@ -187,7 +189,7 @@ static uint32_t shortest_through(struct graph *g, uint32_t vertex, uint32_t *cyc
 			}
 		}
 	}
-	/* From the last dependency to the first; then turned round. */
+	/* from the last dependency to the first; reversed below */
 	for (uint32_t i = back; i != NONE;) {
 		cycle[length++] = i;
 		i = g->out->dependency[i].from == vertex ? NONE
@@ -202,7 +204,7 @@ static uint32_t shortest_through(struct graph *g, uint32_t vertex, uint32_t *cyc
 	return length;
 }
 
-/* A cycle among what is not removed, into cycle[]; its length, 0: none. */
+/* Writes a cycle without removed dependencies to cycle[] and returns its length; 0: none. */
 static uint32_t find_cycle(struct graph *g, uint32_t *cycle)
 {
 	memset(g->colour, NOT_SEEN, g->vertices);
@@ -215,7 +217,7 @@ static uint32_t find_cycle(struct graph *g, uint32_t *cycle)
 	return 0;
 }
 
-/* Of the cycle that which the fewest flows cause: the least to change. */
+/* Returns the dependency of the cycle that the fewest flows cause. */
 static uint32_t cheapest(const struct graph *g, const uint32_t *cycle, uint32_t length)
 {
 	uint32_t best = cycle[0];

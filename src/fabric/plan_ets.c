@@ -54,7 +54,8 @@ static uint64_t serve_strict(const struct adv_plan_class *c, uint64_t speed, uin
 	return left;
 }
 
-/* What c has of `left` by its share, where the shares of all that divide it are `sum`. */
+/* Returns the part of `left` that c receives by its share. `sum` is the sum of all shares that
+ * divide it. */
 static uint64_t portion(const struct adv_plan_class *c, uint64_t left, uint64_t sum)
 {
 	return (uint64_t)((unsigned __int128)left * c->share / sum);
@@ -70,7 +71,7 @@ static uint64_t open_shares(const struct adv_plan_class *c, unsigned open)
 	return sum;
 }
 
-/* Each round satisfies a class at least, or is the last. */
+/* Each round satisfies at least one class, or is the last. */
 static void fill(const struct adv_plan_class *c, uint64_t left, uint64_t *got)
 {
 	unsigned open = 0;

@@ -6,7 +6,7 @@
 
 #define NONE UINT32_MAX
 
-/* Following packets through the tables. */
+/* Follows packets through the tables. */
 struct walker {
 	const struct adv_topology *t;
 	uint32_t *first;  /* by node: its ports in `out` */
@@ -43,7 +43,7 @@ static void list_ports(struct walker *w)
 		}
 }
 
-/* From link `in`, which ends at a switch, on. */
+/* Follows packets from link `in`, which ends at a switch. */
 static bool pass(struct walker *w, uint32_t in, uint32_t dst, uint32_t *tail)
 {
 	uint32_t at = end_of(w, in);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A network of the simulator as the planners see it: its routes are looked at, nothing is sent. */
+/* The planners' view of a network of the simulator: its routes. Nothing is sent. */
 #ifndef ADV_FABRIC_PLAN_NETWORK_H
 #define ADV_FABRIC_PLAN_NETWORK_H
 
@@ -7,11 +7,10 @@
 #include "fabric/topology.h"
 
 /*
- * Whether PFC can deadlock a simulated network: as adv_plan_deadlock(), for packets of every host
- * to every other, which take all ports that the switches' tables have for them; where a table has
- * none, they end. *plan is the network by names, hosts "h0" and on, switches "s0" and on, their
- * ports by number; it is the caller's to free, as the result is. NULL, and *plan too: *error says
- * why.
+ * As adv_plan_deadlock(), for a simulated network in which every host sends to every other host.
+ * Packets take all ports that the switches' tables have for them; without a port they end. *plan is
+ * the network with names: hosts "h0"..., switches "s0"..., ports by number. The caller frees it and
+ * the result. NULL, and *plan too: *error has the reason.
  */
 struct adv_plan_deadlock *adv_plan_network(const struct adv_topology *t,
 					   struct adv_plan_topology **plan,

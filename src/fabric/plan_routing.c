@@ -8,10 +8,8 @@
 #define FAR	 UINT32_MAX
 #define FARTHEST (1u << 20) /* more than any distance */
 
-/*
- * A packet that stands at a node is in phase 0 as long as it may go up, then in phase 1; without
- * up-down routing it is in phase 0 for ever.
- */
+/* A packet at a node is in phase 0 while it may still go up, then in phase 1. Without up-down
+ * routing it is always in phase 0. */
 struct router {
 	const struct adv_plan_topology *t;
 	enum adv_plan_routing routing;
@@ -19,14 +17,14 @@ struct router {
 	adv_plan_turn_fn *fn;
 	void *arg;
 	struct adv_plan_error *error;
-	uint32_t *first;    /* by node: its links in `leaving`, up to first[node + 1] */
-	uint32_t *leaving;  /* directed links, but those that are down */
-	uint64_t *height;   /* by node: up is to a greater one */
+	uint32_t *first;    /* by node: index of its links in `leaving` */
+	uint32_t *leaving;  /* directed links that are up */
+	uint64_t *height;   /* by node: "up" is to a greater value */
 	uint32_t *distance; /* by 2 node + phase: links to the destination, or FAR */
-	uint32_t *queue;    /* of such */
-	uint32_t *source;   /* by directed link: a host whose packets come here, or FAR */
-	uint32_t *flow;	    /* by node: the last flow to it, or FAR */
-	uint32_t *earlier;  /* by flow: the one before to the same node, or FAR */
+	uint32_t *queue;    /* of 2 node + phase */
+	uint32_t *source;   /* by directed link: a host whose packets use it, or FAR */
+	uint32_t *flow;	    /* by node: its last flow as a destination, or FAR */
+	uint32_t *earlier;  /* by flow: the previous one to the same node, or FAR */
 	bool *is_source;    /* by node */
 };
 
@@ -41,7 +39,7 @@ static bool fail(struct router *r, uint32_t line, uint32_t src, uint32_t dst)
 	return false;
 }
 
-/* The phase after link d, or FAR where it may not be taken in this phase. */
+/* Returns the phase after link d, or FAR: the link may not be taken in this phase. */
 static uint32_t phase_after(const struct router *r, uint32_t d, uint32_t phase)
 {
 	if (r->routing != ADV_PLAN_UPDOWN)
@@ -51,7 +49,7 @@ static uint32_t phase_after(const struct router *r, uint32_t d, uint32_t phase)
 	return 1;
 }
 
-/* ---- what is the same for all destinations ---- */
+/* ---- independent of the destination ---- */
 
 static void list_links(struct router *r)
 {
@@ -62,7 +60,7 @@ static void list_links(struct router *r)
 		r->first[adv_plan_from(t, d) + 1] += !t->link[d / 2].down;
 	for (uint32_t i = 0; i <= t->nodes; i++)
 		sum = r->first[i] += sum;
-	/* Filled from each end: afterwards first[node] is where it begins again. */
+	/* Filled from each end, so that first[node] is the beginning afterwards. */
 	for (uint32_t d = 2 * t->links; d-- > 0;)
 		if (!t->link[d / 2].down)
 			r->leaving[--r->first[adv_plan_from(t, d) + 1]] = d;
@@ -71,7 +69,8 @@ static void list_links(struct router *r)
 	r->first[t->nodes] = sum;
 }
 
-/* Distance of each node from the nearest where it is 0 (the rest FAR), over all that is up. */
+/* Sets each node's distance over links that are up from the nearest node whose distance is 0.
+ * The others are FAR before. */
 static void spread(struct router *r, uint32_t *distance)
 {
 	uint32_t head = 0, tail = 0;
@@ -110,7 +109,7 @@ static void set_heights(struct router *r)
 			level = FARTHEST - level;
 		else if (t->node[i].has_level)
 			level = t->node[i].level;
-		/* Hosts are below all switches. */
+		/* hosts are below all switches */
 		level = t->node[i].is_switch ? level + 1 : 0;
 		r->height[i] = level << 32 | (FAR - i);
 	}
@@ -128,7 +127,7 @@ static void list_flows(struct router *r)
 
 /* ---- routes ---- */
 
-/* The turns from link a-b to link b-c, of all links that there are between these. */
+/* Reports the turns from links a-b to links b-c. */
 static bool turn_at(struct router *r, const struct adv_plan_flow *f, uint32_t a, uint32_t b,
 		    uint32_t c)
 {
@@ -156,7 +155,7 @@ static bool follow_routes(struct router *r)
 		if (f->hops == 0)
 			continue;
 		hop = r->t->hop + f->first_hop;
-		/* The last hop is into a host: it waits for nobody. */
+		/* The last hop is into a host, which drains. */
 		for (uint32_t k = 0; k + 3 < f->hops; k++)
 			if (!turn_at(r, f, hop[k], hop[k + 1], hop[k + 2]))
 				return false;
@@ -164,7 +163,7 @@ static bool follow_routes(struct router *r)
 	return true;
 }
 
-/* ---- flows that are routed ---- */
+/* ---- routed flows ---- */
 
 static void set_distances(struct router *r, uint32_t dst)
 {
@@ -194,7 +193,7 @@ static void set_distances(struct router *r, uint32_t dst)
 	}
 }
 
-/* Whether packets in this phase at the link's beginning take it, being on a shortest way. */
+/* True if packets in this phase at the link's beginning take it: it is on a shortest path. */
 static bool is_next(const struct router *r, uint32_t d, uint32_t phase)
 {
 	uint32_t after = phase_after(r, d, phase), here = 2 * adv_plan_from(r->t, d) + phase;
@@ -203,7 +202,7 @@ static bool is_next(const struct router *r, uint32_t d, uint32_t phase)
 	       r->distance[2 * adv_plan_to(r->t, d) + after] + 1 == r->distance[here];
 }
 
-/* Packets of src come by link d for the first time: it is put into the queue. */
+/* Enqueues link d, unless packets have used it already. */
 static void arrive(struct router *r, uint32_t d, uint32_t src, uint32_t *tail)
 {
 	if (r->source[d] != FAR)
@@ -243,7 +242,7 @@ static bool walk(struct router *r, uint32_t dst, uint8_t priority)
 	return true;
 }
 
-/* Which hosts send to dst in this priority by the routing; whether any does. */
+/* Marks the hosts that send to dst in this priority without a route of their own. False: none. */
 static bool set_sources(struct router *r, uint32_t dst, uint8_t priority)
 {
 	bool all = r->t->all_pairs && priority == ADV_PLAN_PRIORITY, any = false;
@@ -258,7 +257,7 @@ static bool set_sources(struct router *r, uint32_t dst, uint8_t priority)
 	return any;
 }
 
-/* The line where src sends to dst, 0 where none says so. */
+/* Returns the line of the flow from src to dst; 0: none. */
 static uint32_t line_of(const struct router *r, uint32_t src, uint32_t dst)
 {
 	for (uint32_t i = r->flow[dst]; i != FAR; i = r->earlier[i])

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The text is lines of words with blanks between them; '#' begins a comment. The first word says
- * what the line is; names are to be declared before they are used.
- */
+/* The text consists of lines of words with blanks between them; '#' begins a comment. The first
+ * word is the kind of the line. Names have to be declared before they are used. */
 #include "fabric/plan_topology.h"
 
 #include <stdarg.h>
@@ -28,7 +26,7 @@ struct parser {
 	uint32_t first_flow; /* line; 0: none */
 	unsigned words;
 	struct word word[WORDS_MAX];
-	uint32_t table[TABLE_SIZE]; /* of names: node + 1, 0: empty */
+	uint32_t table[TABLE_SIZE]; /* hash of names: node + 1; 0: empty */
 };
 
 __attribute__((format(printf, 2, 3))) static bool fail(struct parser *p, const char *format, ...)
@@ -70,7 +68,7 @@ static bool check_name(struct parser *p, struct word w)
 			    adv_show(w.p, w.len, SHOWN).text, ADV_PLAN_NAME_MAX);
 }
 
-/* Where the name is in the table, or where it would be. */
+/* Returns the slot of the name in the table, or the free slot for it. */
 static uint32_t *slot_of(struct parser *p, struct word w)
 {
 	uint32_t hash = 2166136261u;
@@ -105,7 +103,7 @@ static bool find_host(struct parser *p, struct word w, uint32_t *node)
 		    adv_show(w.p, w.len, SHOWN).text);
 }
 
-/* Room for one more in an array of a size that doubles. */
+/* Makes room for one more element in an array whose size doubles. */
 static bool grow(struct parser *p, void *array, uint32_t used, uint32_t max, size_t size,
 		 const char *what)
 {
@@ -124,7 +122,7 @@ static bool grow(struct parser *p, void *array, uint32_t used, uint32_t max, siz
 
 /* ---- lines ---- */
 
-/* NAME=NUMBER, of which starts() has found the name. */
+/* Reads the number of NAME=NUMBER. starts() has matched the name. */
 static bool read_number(struct parser *p, struct word w, const char *name, uint32_t max,
 			uint32_t *value)
 {
@@ -392,7 +390,7 @@ static bool split(struct parser *p, const char *s, size_t len)
 	return true;
 }
 
-/* What only the whole text can tell. */
+/* Checks that need the whole text. */
 static bool check_whole(struct parser *p)
 {
 	struct adv_plan_topology *t = p->t;

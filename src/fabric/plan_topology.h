@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A network as a text says it (docs/planners.md): hosts, switches, links, and how packets go. Pure:
- * no I/O; any text may be parsed. The objects are the caller's, for one thread at a time.
- */
+/* A network described by a text (docs/planners.md): hosts, switches, links, and flows or routes.
+ * Pure: no I/O; any text may be parsed. The objects belong to the caller, for one thread at a
+ * time. */
 #ifndef ADV_FABRIC_PLAN_TOPOLOGY_H
 #define ADV_FABRIC_PLAN_TOPOLOGY_H
 
@@ -17,7 +16,7 @@
 #define ADV_PLAN_HOPS_MAX  262144  /* of all routes together */
 #define ADV_PLAN_TEXT_MAX  4194304 /* bytes */
 #define ADV_PLAN_LEVEL_MAX 255
-#define ADV_PLAN_PRIORITY  3 /* of flows that name none */
+#define ADV_PLAN_PRIORITY  3 /* of flows without a priority */
 #define ADV_PLAN_NONE	   UINT32_MAX
 
 struct adv_plan_node {
@@ -26,17 +25,17 @@ struct adv_plan_node {
 	bool has_level;
 	uint32_t level; /* as given */
 	uint32_t line;
-	uint32_t ports; /* links that end here, those that are down too */
+	uint32_t ports; /* number of links, also of those that are down */
 };
 
-/* Full duplex. As two directed links: 2 i from end 0 to end 1, and 2 i + 1 back. */
+/* Full duplex, as two directed links: 2 i from end 0 to end 1, and 2 i + 1 back. */
 struct adv_plan_cable {
 	uint32_t node[2];
 	char port[2][ADV_PLAN_NAME_MAX + 1];
 	bool down;
 };
 
-/* From host to host. Where `hops` is not 0, through these nodes, ends included. */
+/* From host to host. If `hops` is not 0, by these nodes, ends included. */
 struct adv_plan_flow {
 	uint32_t src;
 	uint32_t dst;
@@ -54,12 +53,12 @@ struct adv_plan_topology {
 	struct adv_plan_cable *link;
 	struct adv_plan_flow *flow;
 	uint32_t *hop;
-	bool all_pairs; /* no flow but routes was named: every host sends to every other */
+	bool all_pairs; /* no flow without a route is named: every host sends to every other */
 	enum adv_plan_routing routing;
 	uint32_t root; /* of up-down routing, or ADV_PLAN_NONE */
 };
 
-/* The end of directed link `d` where packets come from, and go to. */
+/* The nodes at which directed link `d` begins and ends. */
 static inline uint32_t adv_plan_from(const struct adv_plan_topology *t, uint32_t d)
 {
 	return t->link[d / 2].node[d % 2];
@@ -77,10 +76,8 @@ struct adv_plan_error {
 	char text[ADV_PLAN_WHY];
 };
 
-/*
- * Reads a topology. NULL: *error says which line is wrong, and what was expected, in one printable
- * line. The caller frees the result.
- */
+/* Reads a topology. NULL: *error has the wrong line and the expected form, in one printable
+ * line. The caller frees the result. */
 struct adv_plan_topology *adv_plan_topology_parse(const char *text, size_t len,
 						  struct adv_plan_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Where a switch sends what is for a host: a set of ports, one of which a flow's hash picks. */
+/* The routes of a switch: for each host a set of ports, one of which the flow's hash selects. */
 #ifndef ADV_FABRIC_ROUTE_H
 #define ADV_FABRIC_ROUTE_H
 
@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 struct adv_route_set {
-	uint32_t first; /* of the table's ports */
+	uint32_t first; /* index of its first port in the table's ports */
 	uint32_t count; /* 0: no route */
 };
 
-/* Sets that many hosts have in common are there once: the table of a large network stays small. */
+/* Hosts with the same ports share one set, which keeps the table of a large network small. */
 struct adv_route_table {
 	uint32_t hosts;
 	uint16_t *set_of; /* by host */
@@ -21,15 +21,15 @@ struct adv_route_table {
 	uint16_t *port;
 };
 
-/* For hosts 0 .. hosts - 1, without routes. 0 or ENOMEM. */
+/* Makes a table for hosts 0 .. hosts - 1 without routes. Returns 0 or ENOMEM. */
 int adv_route_table_init(struct adv_route_table *t, uint32_t hosts);
 void adv_route_table_free(struct adv_route_table *t);
 
-/* Sets the ports that lead to a host; they replace those it had. 0; ENOMEM; EINVAL: no such host,
- * or more sets than can be told apart (65,536). */
+/* Replaces the ports that lead to a host. Returns 0; ENOMEM; EINVAL: no such host, or more than
+ * 65,536 different sets. */
 int adv_route_set(struct adv_route_table *t, uint32_t host, const uint16_t *port, uint32_t count);
 
-/* The same ports as to another host; both are there. */
+/* Gives a host the ports of another one. Both must exist. */
 static inline void adv_route_set_as(struct adv_route_table *t, uint32_t host, uint32_t other)
 {
 	t->set_of[host] = t->set_of[other];
@@ -41,7 +41,7 @@ static inline const struct adv_route_set *adv_route_find(const struct adv_route_
 	return &t->set[t->set_of[host]];
 }
 
-/* The port of a set that a flow takes here; the set is not empty. */
+/* Returns the port of a set for a flow. The set is not empty. */
 static inline uint16_t adv_route_pick(const struct adv_route_table *t,
 				      const struct adv_route_set *set, uint32_t flow, uint32_t seed)
 {

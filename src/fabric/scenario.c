@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Scenario files: sections, keys and values out of text. */
+/* Parses scenario files: sections, keys and values. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,18 +13,18 @@
 #define LIST_MAX 1000000u
 #define SECTIONS 16
 
-/* A piece of the file, without blanks round it. */
+/* A part of the file without surrounding blanks. */
 struct text {
 	const char *at;
 	size_t len;
 };
 
-/* The section that lines belong to. */
+/* The section that the current lines belong to. */
 struct place {
 	const struct adv_scenario_section *section;
-	uint8_t *base;	/* its structure; NULL: no section has begun */
-	uint64_t said;	/* keys that were said in it, a bit each */
-	uint64_t *once; /* where that is kept for sections that are there once, or NULL */
+	uint8_t *base;	/* its structure; NULL: before the first section */
+	uint64_t said;	/* keys that it has, a bit each */
+	uint64_t *once; /* copy of `said` for a section that occurs once, or NULL */
 };
 
 struct reader {
@@ -66,7 +66,7 @@ static bool equals(struct text t, const char *word)
 	return t.len == strlen(word) && memcmp(t.at, word, t.len) == 0;
 }
 
-/* For messages: what a person can read of it. */
+/* The printable form of a text, for messages. */
 static struct adv_shown shown(struct text t)
 {
 	return adv_show(t.at, t.len, ADV_SHOWN_MOST);
@@ -193,7 +193,7 @@ find_key(struct reader *r, const struct adv_scenario_section *section, struct te
 	return NULL;
 }
 
-/* The number of a value of a section that is there once, as adv_scenario.line has it. */
+/* The index in adv_scenario.line of a value of a section that occurs once. */
 static size_t value_at(const struct adv_scenario *s, const uint8_t *value)
 {
 	return (size_t)(value - (const uint8_t *)s) / sizeof(uint64_t);
@@ -236,7 +236,7 @@ static bool add_item(struct reader *r, const struct adv_scenario_section *sectio
 
 	if (n == LIST_MAX)
 		return fail(r, "more than %u sections [%s]", LIST_MAX, section->name);
-	/* Room doubles whenever the count is a power of two. */
+	/* The allocation doubles when the count is a power of two. */
 	if ((n & (n - 1)) == 0) {
 		size_t room = n ? 2 * (size_t)n : 1;
 		void *item = realloc(l->item, room * section->size);
@@ -254,7 +254,7 @@ static bool add_item(struct reader *r, const struct adv_scenario_section *sectio
 	return true;
 }
 
-/* The number of [priority N]; false: none, or there may be none. */
+/* Reads N of [priority N]. False: it is missing, or the section has no number. */
 static bool read_index(const struct adv_scenario_section *section, struct text rest,
 		       uint64_t *index)
 {
@@ -349,7 +349,7 @@ void adv_scenario_free(struct adv_scenario *s)
 	}
 }
 
-/* ---- from the command line ---- */
+/* ---- the command line ---- */
 
 bool adv_scenario_set(struct adv_scenario *s, const char *text, char why[ADV_SCENARIO_WHY])
 {

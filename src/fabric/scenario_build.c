@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* From a scenario to a topology and a fabric with all that is to happen. */
+/* Builds the topology and the fabric of a scenario. */
 #include "fabric/scenario_builder.h"
 
 #include <errno.h>

@@ -14,29 +14,30 @@ struct adv_scenario_builder {
 	struct adv_fabric *f;
 	struct adv_rng rng;
 	uint32_t *permutation;
-	unsigned __int128 memory; /* bytes that the run will need, about */
+	unsigned __int128 memory; /* estimated memory of the run, bytes */
 	char *why;
 };
 
-/* Says what is wrong, and in which line; 0: in none. False. */
+/* Writes the reason, with the line (0: none), to b->why. Returns false. */
 bool adv_scenario_fail(struct adv_scenario_builder *b, uint64_t line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Where the file says this value, one of a section that is there once; 0: it does not. */
+/* Returns the line of a value of a section that occurs once; 0: the file does not have it. */
 uint64_t adv_scenario_line(const struct adv_scenario_builder *b, const uint64_t *value);
 
-/* Adds to what the run will need. False, and said: that is more memory than there is. */
+/* Adds to the estimated memory. False, with a reason: it exceeds the available memory. */
 bool adv_scenario_afford(struct adv_scenario_builder *b, uint64_t line, unsigned __int128 bytes);
 
-/* A cable by speed and length (b/s, mm). False, and said: no such speed can be. */
+/* Makes a cable of a speed (b/s) and a length (mm). False, with a reason: the speed is not
+ * supported. */
 bool adv_scenario_cable(struct adv_scenario_builder *b, uint64_t line, uint64_t speed,
 			uint64_t length, struct adv_cable *cable);
 
-/* scenario_network.c: b->t. False, here and below: said. */
+/* scenario_network.c: builds b->t. These functions return false with a reason. */
 bool adv_scenario_build_network(struct adv_scenario_builder *b);
-/* scenario_switches.c: b->f, with nothing that happens. */
+/* scenario_switches.c: builds b->f, without events. */
 bool adv_scenario_build_fabric(struct adv_scenario_builder *b);
-/* scenario_flows.c: connections and transfers. */
+/* scenario_flows.c: adds connections and transfers. */
 bool adv_scenario_build_flows(struct adv_scenario_builder *b);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a scenario says that is not so by default. */
+/* The values of a scenario that differ from the defaults. */
 #include <stdio.h>
 #include <string.h>
 

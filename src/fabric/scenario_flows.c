@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who sends what to whom, and when, as a scenario says it. */
+/* Adds the connections and transfers of [flow] sections. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 
 #define CONNECTIONS_MAX 1000000u
 #define TRANSFERS_MAX	100000000u
-/* Measured, and rounded up: of a connection what does not depend on its depth, a work request, a
+/* Measured memory, rounded up: of a connection without its depth, of a work request, of a
  * transfer. */
 #define MEMORY_CONNECTION 3072u
 #define MEMORY_REQUEST	  512u
 #define MEMORY_TRANSFER	  160u
 #define DEPTH		  8
 
-/* How many transfers of a connection begin in time, about, and rather more. */
+/* Estimates, rather too high, how many transfers of a connection begin within the run. */
 static uint64_t in_time(const struct adv_scenario_builder *b, const struct adv_scenario_flow *flow)
 {
 	uint64_t duration = b->s->run.duration, most;
@@ -43,12 +43,13 @@ static bool afford_flow(struct adv_scenario_builder *b, const struct adv_scenari
 	return adv_scenario_afford(b, line, bytes * connections);
 }
 
-/* -ln(u) of a random u in (0, 1], in 2^-16: a sum of integers, the same on any machine. */
+/* Returns -ln(u) of a random u in (0, 1], in units of 2^-16. It uses integers, so that the
+ * result is the same on every machine. */
 static uint64_t exponential(struct adv_rng *rng)
 {
-	uint64_t u = (adv_rng_next(rng) >> 32) + 1; /* of 2^32 */
+	uint64_t u = (adv_rng_next(rng) >> 32) + 1; /* in units of 2^-32 */
 	unsigned top = 63u - (unsigned)__builtin_clzll(u);
-	uint64_t x = u << (62 - top), log2 = (uint64_t)top << 16; /* x: 1 to 2, in 2^-62 */
+	uint64_t x = u << (62 - top), log2 = (uint64_t)top << 16; /* x: 1 to 2, in units of 2^-62 */
 
 	for (int bit = 15; bit >= 0; bit--) {
 		x = (uint64_t)(((unsigned __int128)x * x) >> 62);
@@ -70,7 +71,8 @@ static uint64_t scaled(struct adv_scenario_builder *b, uint64_t mean, bool rando
 	return value < ADV_QUANTITY_MAX ? (uint64_t)value : ADV_QUANTITY_MAX;
 }
 
-/* Of a million transfers, how many are of `bytes` or less; between two points all are as likely. */
+/* A point of a distribution: how many of a million transfers have at most `bytes` bytes. Between
+ * two points the distribution is uniform. */
 struct size_point {
 	uint32_t bytes;
 	uint32_t share;
@@ -138,7 +140,7 @@ static bool add_transfers(struct adv_scenario_builder *b, struct adv_scenario_fl
 		if (i || flow->arrivals == 1)
 			at += scaled(b, flow->interval, flow->arrivals == 1);
 		if (at > b->s->run.duration)
-			return true; /* neither this nor a later one begins in time */
+			return true; /* this and all later ones begin after the end of the run */
 		n = adv_fabric_transfer(b->f, connection,
 					flow->endless ? UINT64_MAX
 					: bytes	      ? bytes
@@ -152,7 +154,8 @@ static bool add_transfers(struct adv_scenario_builder *b, struct adv_scenario_fl
 	return true;
 }
 
-/* A message of go-back-0 is acknowledged at its end only: until then all of it is in flight. */
+/* With go-back-0 a message is acknowledged at its end only, so all of it has to fit into the
+ * window. */
 static bool fits_window(struct adv_scenario_builder *b, const struct adv_scenario_flow *flow,
 			uint64_t line)
 {
@@ -167,7 +170,7 @@ static bool fits_window(struct adv_scenario_builder *b, const struct adv_scenari
 				 (message + b->s->host.mtu - 1) / b->s->host.mtu, message);
 }
 
-/* A connection as the flow says it, from a host that is there; -1: said. */
+/* Adds a connection of the flow. -1, with a reason: error. */
 static int64_t join(struct adv_scenario_builder *b, const struct adv_scenario_flow *flow,
 		    uint64_t line, uint32_t from, uint32_t to)
 {
@@ -208,8 +211,8 @@ static bool connect_two(struct adv_scenario_builder *b, struct adv_scenario_flow
 	return n >= 0 && add_transfers(b, flow, line, (uint32_t)n);
 }
 
-/* One step of all hosts: each sends a piece to the next, once it has what the step before brought
- * it. */
+/* Adds one step of all hosts: each sends a piece to the next host once the piece of the previous
+ * step has arrived. */
 static bool add_step(struct adv_scenario_builder *b, struct adv_scenario_flow *flow, uint64_t line,
 		     uint32_t first_connection, uint32_t hosts)
 {
@@ -232,8 +235,8 @@ static bool add_step(struct adv_scenario_builder *b, struct adv_scenario_flow *f
 	return true;
 }
 
-/* All-reduce in a ring: of N hosts each sends N - 1 pieces to be added up, and N - 1 with the sums
- * (Patarasuk and Yuan, 2009); `count` times. */
+/* Adds an all-reduce in a ring, `count` times. Each of N hosts sends N - 1 pieces to be summed
+ * and N - 1 pieces of the sums (Patarasuk and Yuan, 2009). */
 static bool add_allreduce(struct adv_scenario_builder *b, struct adv_scenario_flow *flow,
 			  uint64_t line, uint32_t first, uint32_t last)
 {
@@ -267,7 +270,7 @@ static bool add_allreduce(struct adv_scenario_builder *b, struct adv_scenario_fl
 	return true;
 }
 
-/* Sattolo's: each host has another, and each is another's. */
+/* Sattolo's algorithm: each host sends to one other host and receives from one other host. */
 static bool permute(struct adv_scenario_builder *b)
 {
 	uint32_t n = b->t->hosts;
@@ -308,7 +311,7 @@ static bool connect_range(struct adv_scenario_builder *b, struct adv_scenario_fl
 	return true;
 }
 
-/* How many each host of a flow talks to, at most. */
+/* The largest number of connections from a host of a flow. */
 static uint64_t partners(const struct adv_scenario_builder *b, const struct adv_scenario_flow *flow,
 			 bool in_pairs)
 {
@@ -319,7 +322,8 @@ static uint64_t partners(const struct adv_scenario_builder *b, const struct adv_
 	return (uint32_t)flow->to - (uint32_t)(flow->to >> 32) + 1ull;
 }
 
-/* Two ranges of one length are pairs; else each of the one talks to each of the other. */
+/* Two ranges of equal length are pairs. Otherwise each host of one connects to each host of the
+ * other. */
 static bool add_flow(struct adv_scenario_builder *b, struct adv_scenario_flow *flow, uint64_t line)
 {
 	uint32_t first = (uint32_t)(flow->from >> 32), last = (uint32_t)flow->from;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Hosts, switches, cables and routes that a scenario says. */
+/* Builds hosts, switches, cables and routes of a scenario. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "fabric/scenario_builder.h"
 
-/* Measured, and rounded up. */
+/* Measured memory, rounded up. */
 #define MEMORY_HOST   24576u
 #define MEMORY_SWITCH 1024u
 #define MEMORY_PORT   2048u
@@ -22,7 +22,7 @@ static bool said(struct adv_scenario_builder *b, const char *topology, const cha
 				 "[network] topology = %s needs `%s`", topology, key);
 }
 
-/* What a topology has, or would have. */
+/* The size of a topology. */
 struct size {
 	uint64_t hosts;
 	uint64_t switches;
@@ -57,7 +57,8 @@ static struct size size_of_network(const struct adv_scenario_builder *b)
 	return (struct size){n->hosts, n->switches, b->s->list[ADV_SCENARIO_LINK_LIST].count};
 }
 
-/* Hosts that each switch which has some may have; UINT64_MAX: `hosts` is not that. */
+/* The largest `hosts`; UINT64_MAX: in this topology `hosts` is not the number of hosts at a
+ * switch. */
 static uint64_t hosts_most(const struct adv_scenario_network *n)
 {
 	if (n->topology == ADV_SCENARIO_LEAF_SPINE)
@@ -71,7 +72,7 @@ static uint64_t hosts_most(const struct adv_scenario_network *n)
 	return UINT64_MAX;
 }
 
-/* Keys that only some topologies have; what says them for another means something else. */
+/* Refuses keys that the topology does not have. */
 static bool check_keys(struct adv_scenario_builder *b)
 {
 	const struct adv_scenario_network *n = &b->s->network;
@@ -105,7 +106,7 @@ static bool check_keys(struct adv_scenario_builder *b)
 	return true;
 }
 
-/* Whether a topology of this size can be; all that it needs is said. */
+/* Checks the size of the topology. All needed keys are there. */
 static bool check_size(struct adv_scenario_builder *b)
 {
 	const struct adv_scenario_network *n = &b->s->network;
@@ -131,7 +132,7 @@ static bool check_size(struct adv_scenario_builder *b)
 					   2 * size.trunks * MEMORY_PORT);
 }
 
-/* Keys that the topology needs. */
+/* Checks for the keys that the topology needs. */
 static bool all_said(struct adv_scenario_builder *b)
 {
 	const struct adv_scenario_network *n = &b->s->network;

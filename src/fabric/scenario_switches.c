@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a scenario says of switches, priorities and hosts. */
+/* Builds switches, priorities and hosts of a scenario. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static bool check_priorities(struct adv_scenario_builder *b)
 		if (c->ecn_max < c->ecn_min)
 			return adv_scenario_fail(b, line ? line : adv_scenario_line(b, &c->ecn_max),
 						 "[priority %u] ecn-min is more than ecn-max", p);
-		/* What would be rounded to nothing. */
+		/* alpha is stored in units of 1/1024 */
 		if (c->alpha && c->alpha * 1024 < ADV_RATIO_ONE)
 			return adv_scenario_fail(
 				b, adv_scenario_line(b, &c->alpha),
@@ -49,7 +49,7 @@ static bool check_priorities(struct adv_scenario_builder *b)
 	return true;
 }
 
-/* A pause lasts until it is told again, at half its time, behind a frame that has just begun. */
+/* A pause must last until it is repeated: at half its time, behind a frame that has just begun. */
 static bool check_quanta(struct adv_scenario_builder *b)
 {
 	uint64_t bytes = b->s->host.mtu + ADV_FRAME_OVERHEAD + ADV_HEADERS_MAX + ADV_PAUSE_FRAME +
@@ -71,7 +71,7 @@ static bool check(struct adv_scenario_builder *b)
 
 	if (!check_priorities(b))
 		return false;
-	/* A look at all switches that often would take longer than what it looks at. */
+	/* More frequent checks of all switches would take longer than the events between them. */
 	if (sw->watchdog_poll && sw->watchdog_poll < LOOKS_MIN)
 		return adv_scenario_fail(b, adv_scenario_line(b, &sw->watchdog_poll),
 					 "[switch] watchdog-poll: expected 0s, or 1us and more");
@@ -90,7 +90,7 @@ static bool check(struct adv_scenario_builder *b)
 	return check_quanta(b);
 }
 
-/* Whether each switch has room for what its ports have to themselves. */
+/* Checks that each switch has room for the reserved bytes and headroom of its ports. */
 static bool check_buffer(struct adv_scenario_builder *b, const struct adv_fabric_config *c)
 {
 	const struct adv_topology *t = b->t;
@@ -122,7 +122,7 @@ static bool check_buffer(struct adv_scenario_builder *b, const struct adv_fabric
 		adv_units_print(ADV_UNIT_BYTES, c->buffer, have_text));
 }
 
-/* Which priority each DSCP has, where it is not its eighth. */
+/* Applies [map]: priorities of DSCPs that differ from DSCP / 8. */
 static bool set_map(struct adv_scenario_builder *b, struct adv_fabric_config *c)
 {
 	const struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_MAPS];

@@ -5,7 +5,8 @@
 
 #include "fabric/fabric.h"
 
-/* All values are 64 bits: bytes, ps, b/s, mm, ADV_RATIO_ONE, counts, or the index of a word. */
+/* All values are uint64_t: bytes, ps, b/s, mm, ratios of ADV_RATIO_ONE, counts, or the index of
+ * a word. */
 struct adv_scenario_network {
 	uint64_t topology; /* enum adv_scenario_topology */
 	uint64_t senders;
@@ -60,7 +61,7 @@ struct adv_scenario_priority {
 struct adv_scenario_host {
 	uint64_t mtu;
 	uint64_t window; /* packets of a connection */
-	uint64_t ecn;	 /* 1: DCQCN; 0: marks are not answered */
+	uint64_t ecn;	 /* 1: DCQCN; 0: marks are ignored */
 	uint64_t go_back_0;
 };
 
@@ -75,17 +76,18 @@ struct adv_scenario_run {
 enum adv_scenario_sizes {
 	ADV_SCENARIO_FIXED,
 	ADV_SCENARIO_EXPONENTIAL, /* `bytes` is the mean */
-	ADV_SCENARIO_WEBSEARCH,	  /* as measured, whatever `bytes` is; see scenario_flows.c */
+	ADV_SCENARIO_WEBSEARCH, /* measured distribution; `bytes` is not used; see scenario_flows.c
+				 */
 	ADV_SCENARIO_HADOOP,
 };
 
-/* Hosts of a range: first << 32 | last; or one of these. */
-#define ADV_SCENARIO_ALL	 (1ull << 63)		/* every host but itself */
-#define ADV_SCENARIO_PERMUTATION (ADV_SCENARIO_ALL | 1) /* by the seed */
-#define ADV_SCENARIO_NEXT	 (ADV_SCENARIO_ALL | 2) /* the next one, the first after the last */
+/* Hosts: a range as first << 32 | last, or one of these. */
+#define ADV_SCENARIO_ALL	 (1ull << 63)		/* every other host */
+#define ADV_SCENARIO_PERMUTATION (ADV_SCENARIO_ALL | 1) /* chosen by the seed */
+#define ADV_SCENARIO_NEXT	 (ADV_SCENARIO_ALL | 2) /* the next host; for the last one the first */
 
 struct adv_scenario_flow {
-	uint64_t pattern; /* 0: `from` to `to`; 1: all-reduce in a ring of the hosts `from` */
+	uint64_t pattern; /* 0: `from` to `to`; 1: all-reduce in a ring of `from` */
 	uint64_t from;
 	uint64_t to;
 	uint64_t operation;
@@ -94,14 +96,14 @@ struct adv_scenario_flow {
 	uint64_t sizes; /* enum adv_scenario_sizes */
 	uint64_t start;
 	uint64_t count;	   /* transfers of each connection */
-	uint64_t interval; /* between their beginnings; 0: each after the one before */
+	uint64_t interval; /* between their starts, ps; 0: each after the previous one */
 	uint64_t arrivals; /* 0: evenly; 1: Poisson */
 	uint64_t dscp;
 	uint64_t message;
 	uint64_t depth;
 	uint64_t timeout;
 	uint64_t retries;
-	/* Where its transfers are, once it was built: */
+	/* Its transfers, set by adv_scenario_build(). */
 	uint32_t first_transfer;
 	uint32_t transfers;
 };
@@ -126,7 +128,7 @@ struct adv_scenario_loss {
 	uint64_t probability;
 };
 
-/* Nodes: a host's number, or ADV_SCENARIO_SWITCH + that of a switch. */
+/* Nodes: the number of a host, or ADV_SCENARIO_SWITCH + the number of a switch. */
 #define ADV_SCENARIO_SWITCH (1ull << 32)
 
 struct adv_scenario_link {
@@ -147,11 +149,11 @@ struct adv_scenario_map {
 	uint64_t priority;
 };
 
-/* Sections that may be there many times; `item` has `count` structures. */
+/* Sections that may occur many times. `item` has `count` structures. */
 struct adv_scenario_list {
 	void *item;
 	uint32_t count;
-	uint64_t *line; /* where each begins */
+	uint64_t *line; /* first line of each */
 };
 
 enum adv_scenario_lists {
@@ -165,8 +167,8 @@ enum adv_scenario_lists {
 	ADV_SCENARIO_LIST_COUNT
 };
 
-/* 64-bit values of the sections that are there once, from the beginning of struct adv_scenario on.
- */
+/* Number of values of sections that occur once; they are at the beginning of struct
+ * adv_scenario. */
 #define ADV_SCENARIO_VALUES                                                                        \
 	((sizeof(struct adv_scenario_network) + sizeof(struct adv_scenario_switch) +               \
 	  ADV_PRIORITIES * sizeof(struct adv_scenario_priority) +                                  \
@@ -179,7 +181,7 @@ struct adv_scenario {
 	struct adv_scenario_priority priority[ADV_PRIORITIES];
 	struct adv_scenario_host host;
 	struct adv_scenario_run run;
-	uint64_t line[ADV_SCENARIO_VALUES]; /* where each value was said; 0: not in the file */
+	uint64_t line[ADV_SCENARIO_VALUES]; /* line of each value; 0: not in the file */
 	struct adv_scenario_list list[ADV_SCENARIO_LIST_COUNT];
 	char name[128]; /* of the file, for messages */
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Hosts that pause who sends to them: because they are slow, or because they have gone wrong. */
+/* Hosts that send PAUSE frames: slow hosts, and hosts whose NIC fails in a storm. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "fabric/fabric_internal.h"
 
-/* A pause lasts so long on the wire of this host, and is told again at half of it. */
+/* Returns the duration of a PFC pause of this host, in quanta. The host repeats the PAUSE frame
+ * at half of that time. */
 static uint16_t quanta(const struct adv_fabric *f)
 {
 	return f->config.pause_quanta ? f->config.pause_quanta : ADV_QUANTA_MAX;
@@ -59,7 +60,7 @@ int adv_fabric_slow_host(struct adv_fabric *f, uint32_t host, const struct adv_f
 	return 0;
 }
 
-/* The frame at the head is taken in after the time that it needs. */
+/* Schedules the end of processing the first frame. */
 static void take_next(struct adv_fabric *f, struct adv_fabric_host *h)
 {
 	struct adv_fabric_input *in = h->input;
@@ -136,7 +137,7 @@ void adv_fabric_storm_event(struct adv_fabric *f, const struct adv_fabric_storm_
 {
 	struct adv_fabric_host *h = &f->host[s->host];
 
-	/* Others may be on that have some of its priorities. */
+	/* Other storms of the host may have some of the same priorities. */
 	h->stormy = 0;
 	for (uint32_t i = 0; i < f->storms; i++)
 		if (f->storm[i].host == s->host && f->storm[i].from <= f->now &&

@@ -18,9 +18,9 @@ const char *adv_drop_name(enum adv_drop reason)
 	return names[reason];
 }
 
-/* ---- made and gone ---- */
+/* ---- create and destroy ---- */
 
-/* What is reserved and headroom, of all ports. */
+/* Returns reserved bytes and headroom of all ports. */
 static uint64_t dedicated(const struct adv_switch *s)
 {
 	uint64_t sum = 0;
@@ -139,7 +139,7 @@ void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct a
 	adv_packet_give_back(s->pool, p);
 }
 
-/* The port that it leaves by; or it is dropped, and -1. */
+/* Returns the output port. Without one it drops the frame and returns -1. */
 static int route(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p)
 {
 	const struct adv_route_set *set;
@@ -198,8 +198,8 @@ void adv_switch_pause(struct adv_switch *s, uint64_t now, unsigned port,
 
 /* ---- frames out ---- */
 
-/* RED without an average, as DCQCN wants it (SIGCOMM 2015, section 3.1): of the queue as it is when
- * the frame leaves it, which tells senders soonest. */
+/* RED on the current queue length instead of an average, measured when the frame leaves the
+ * queue, which informs senders earliest (DCQCN, SIGCOMM 2015, section 3.1). */
 static bool to_be_marked(struct adv_switch *s, const struct adv_class *class, uint64_t bytes)
 {
 	if (bytes <= class->ecn_min)
@@ -256,7 +256,7 @@ void adv_switch_sent(struct adv_switch *s, uint64_t now, unsigned port, const st
 		adv_switch_wake(s, port);
 }
 
-/* ---- into the cache ---- */
+/* ---- prefetch ---- */
 
 void adv_switch_fetch_port(const struct adv_switch *s, unsigned port)
 {
@@ -290,7 +290,7 @@ void adv_switch_fetch_sent(const struct adv_switch *s, unsigned port, const stru
 	__builtin_prefetch(s->port[port].egress.queue[p->priority].packets.head);
 }
 
-/* ---- looking at it ---- */
+/* ---- queries ---- */
 
 const struct adv_switch_counters *adv_switch_counters(const struct adv_switch *s)
 {

@@ -18,13 +18,13 @@ uint64_t adv_switch_limit(const struct adv_switch *s, unsigned priority)
 	return limit_at(class, s->shared, s->shared_used);
 }
 
-/* Of `used` bytes, those that are not reserved. */
+/* The part of `used` bytes that is not reserved. */
 static uint64_t shared_part(const struct adv_class *class, uint64_t used)
 {
 	return used > class->reserved ? used - class->reserved : 0;
 }
 
-/* Takes room that all share, where it fits under the limit. */
+/* Allocates from the shared buffer, up to the limit. */
 static bool take_shared(struct adv_switch *s, const struct adv_class *class, struct adv_ingress *in,
 			uint32_t bytes, uint64_t limit)
 {
@@ -133,7 +133,7 @@ struct adv_packet *adv_buffer_pause_frame(struct adv_switch *s, uint64_t now, un
 		return NULL;
 	p->kind = ADV_PACKET_PAUSE;
 	p->bytes = ADV_PAUSE_FRAME;
-	/* All that is paused is told again with it: a frame has room for eight times. */
+	/* The frame repeats all pauses, since it has room for eight priorities. */
 	p->pause_mask = pt->to_tell | pt->told;
 	for (unsigned i = 0; i < ADV_PRIORITIES; i++)
 		p->quanta[i] = pt->told & (1u << i) ? s->pause_quanta : 0;

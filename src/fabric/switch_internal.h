@@ -4,8 +4,8 @@
  *
  * switch.c	    create, frames in and out, marks
  * switch_ready.c   the list of ports that may be able to send
- * switch_buffer.c  who has how much of the buffer, and who is to be paused
- * switch_timer.c   pauses repeated and over, the watchdog
+ * switch_buffer.c  allocation of the buffer, and pauses of peers
+ * switch_timer.c   repeated and expired pauses, the watchdog
  */
 #ifndef ADV_FABRIC_SWITCH_INTERNAL_H
 #define ADV_FABRIC_SWITCH_INTERNAL_H
@@ -15,25 +15,25 @@
 #include "fabric/egress.h"
 #include "fabric/switch.h"
 
-/* What the watchdog knows of a queue. */
+/* The watchdog's state of a queue. */
 struct adv_guard {
-	uint64_t sent;	 /* frames, at the last look */
-	uint64_t paused; /* ps, likewise */
-	uint64_t stuck;	 /* ps that count */
+	uint64_t sent;	 /* frames sent until the last check */
+	uint64_t paused; /* paused until the last check, ps */
+	uint64_t stuck;	 /* stuck for so long, ps */
 	uint64_t calm;
 };
 
 struct adv_port {
 	struct adv_egress egress;
 	struct adv_ingress ingress[ADV_PRIORITIES];
-	uint8_t told;	 /* priorities that the peer has been told to pause */
-	uint8_t to_tell; /* ... whose state the next pause frame tells */
-	uint8_t storm;	 /* ... that the watchdog acts on */
+	uint8_t told;	 /* paused priorities of the peer */
+	uint8_t to_tell; /* priorities whose state the next pause frame carries */
+	uint8_t storm;	 /* priorities that the watchdog acts on */
 	bool sending;
-	bool in_ready;		 /* it is in the switch's list */
-	uint16_t next_ready;	 /* of the list */
-	uint64_t repeat_at;	 /* ps: the pause is told again */
-	uint64_t repeat;	 /* ps between that */
+	bool in_ready;		 /* in the list of ready ports */
+	uint16_t next_ready;	 /* next of that list */
+	uint64_t repeat_at;	 /* time of the next repeated pause frame, ps */
+	uint64_t repeat;	 /* interval of repeated pause frames, ps */
 	struct adv_guard *guard; /* of each priority; NULL: no watchdog */
 };
 
@@ -44,7 +44,7 @@ struct adv_switch {
 	struct adv_packet_pool *pool;
 	uint64_t shared; /* bytes */
 	uint64_t shared_used;
-	uint64_t used; /* bytes of all frames */
+	uint64_t used; /* all stored frames, bytes */
 	uint32_t route_seed;
 	uint16_t ports;
 	uint16_t pause_quanta;
@@ -71,15 +71,15 @@ static inline void adv_switch_tell(struct adv_switch *s, uint64_t now, enum adv_
 
 /* switch_ready.c: adds a port that does not send to the list of adv_switch_next_ready(). */
 void adv_switch_wake(struct adv_switch *s, unsigned port);
-/* switch.c: counts, and gives the frame back to the pool. */
+/* switch.c: counts a drop and returns the frame to the pool. */
 void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p,
 		     enum adv_drop reason);
 
-/* switch_buffer.c: takes room for a frame that came in and is to leave by `egress`. False: there is
- * none (*why). Tells the peer to pause where that is due. */
+/* switch_buffer.c: allocates room for a received frame that is to leave by `egress`. False:
+ * there is none, for the reason *why. Pauses the peer if that is due. */
 bool adv_buffer_admit(struct adv_switch *s, uint64_t now, const struct adv_packet *p,
 		      const struct adv_egress *egress, enum adv_drop *why);
-/* switch_buffer.c: gives it back; the peer may go on. */
+/* switch_buffer.c: frees that room, and resumes the peer if that is due. */
 void adv_buffer_release(struct adv_switch *s, uint64_t now, const struct adv_packet *p);
 /* switch_buffer.c: the pause frame that the port owes its peer; NULL: no memory. */
 struct adv_packet *adv_buffer_pause_frame(struct adv_switch *s, uint64_t now, unsigned port);

@@ -76,7 +76,7 @@ static void poll_all(struct adv_switch *s, uint64_t now)
 	s->poll_at += s->watchdog.poll;
 }
 
-/* ---- time goes by ---- */
+/* ---- deadlines ---- */
 
 static uint64_t expire_port(struct adv_switch *s, uint64_t now, unsigned i)
 {

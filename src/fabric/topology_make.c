@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The topologies that have names. */
+/* The named topologies. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "fabric/topology.h"
 
-/* The first error counts: what comes after it changes nothing. */
+/* Adds a cable, unless an earlier one failed. */
 static void join(struct adv_topology *t, uint32_t a, uint32_t b, struct adv_cable cable, int *err)
 {
 	if (!*err)
@@ -73,8 +73,8 @@ int adv_topology_ring(struct adv_topology *t, uint32_t switches, uint32_t hosts,
 	return finish(t, err);
 }
 
-/* From switch s, by the next one, to each host that is not its own; edge[] has the hosts' switches,
- * as nodes. */
+/* Routes switch s to all hosts of other switches by the next switch. edge[] has the switch node
+ * of each host. */
 static int go_on(struct adv_topology *t, uint32_t s, const uint32_t *edge)
 {
 	uint32_t next = t->hosts + (s + 1) % t->switches, first = UINT32_MAX;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Routes to every host from every switch, by breadth-first search from the host's switch. */
+/* Computes the routes of all switches to all hosts, by breadth-first search from each host's
+ * switch. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,16 +10,16 @@
 
 #define FAR UINT32_MAX
 
-/* What the search works with; all arrays are by switch. */
+/* The state of the search. Arrays are by switch. */
 struct search {
 	const struct adv_topology *t;
 	struct adv_link_end *end; /* the switches' neighbours, by port */
-	uint32_t *first;	  /* a switch's first in `end` */
-	uint32_t *edge; /* by host: the switch that its cable goes to; FAR: none, or to a host */
-	uint32_t *rank; /* position in the order by level */
+	uint32_t *first;	  /* its first index in `end` */
+	uint32_t *edge;		  /* by host: the switch of its cable; FAR: none */
+	uint32_t *rank;		  /* position in the order by level */
 	uint32_t *by_rank;
-	uint32_t *down; /* cables to the host on ways that only go down, or all shortest */
-	uint32_t *any;	/* ... on ways that go up, then down */
+	uint32_t *down; /* cables to the host on paths that only go down, or on all */
+	uint32_t *any;	/* cables to the host on paths that go up, then down */
 	uint32_t *queue;
 	bool up_down;
 };
@@ -79,7 +80,8 @@ static uint32_t ports_of(const struct search *s, uint32_t sw)
 	return s->first[sw + 1] - s->first[sw];
 }
 
-/* Distances from switch `from` in s->down; where `upwards`, over steps to a higher rank only. */
+/* Sets s->down to the distances from switch `from`; with `upwards`, over steps to a higher rank
+ * only. */
 static void spread(struct search *s, uint32_t from, bool upwards)
 {
 	uint32_t head = 0, tail = 0;
@@ -102,7 +104,7 @@ static void spread(struct search *s, uint32_t from, bool upwards)
 	}
 }
 
-/* Switches in the order of their levels, else by how near they are to switch 0. */
+/* Orders the switches by level, or by distance from switch 0. */
 static void order(struct search *s)
 {
 	const struct adv_topology *t = s->t;
@@ -127,7 +129,8 @@ static void order(struct search *s)
 			}
 }
 
-/* s->any: of those that have no way down only, one more than the best of those above. */
+/* Sets s->any. A switch without a path that only goes down is one step from the best switch
+ * above it. */
 static void climb(struct search *s)
 {
 	for (uint32_t i = s->t->switches; i-- > 0;) {
@@ -144,7 +147,7 @@ static void climb(struct search *s)
 	}
 }
 
-/* Whether the step is one of the ways to take. */
+/* True if the step is on a path of the routing. */
 static bool is_step(const struct search *s, uint32_t sw, uint32_t next)
 {
 	if (s->down[sw] != FAR)
@@ -178,7 +181,7 @@ static int set_routes(const struct search *s, struct adv_topology *t, uint32_t h
 	return 0;
 }
 
-/* The port of its own switch that a host is at. */
+/* Sets the route of a host's own switch. */
 static int set_last_step(const struct search *s, struct adv_topology *t, uint32_t host)
 {
 	uint32_t sw = s->edge[host];
@@ -192,7 +195,7 @@ static int set_last_step(const struct search *s, struct adv_topology *t, uint32_
 	return EHOSTUNREACH;
 }
 
-/* Hosts first + 1 .. last - 1 are at the same switch as the first one, and so go the same ways. */
+/* Hosts first + 1 to last - 1 are at the switch of the first one and share its routes. */
 static int set_alike(const struct search *s, struct adv_topology *t, uint32_t first, uint32_t last)
 {
 	int err = 0;

@@ -43,14 +43,15 @@ struct adv_calendar {
 	struct adv_heap far; /* later events */
 };
 
-static inline bool before(const struct adv_calendar_event *a, const struct adv_calendar_event *b)
+static inline bool comes_before(const struct adv_calendar_event *a,
+				const struct adv_calendar_event *b)
 {
 	return a->at < b->at || (a->at == b->at && (int32_t)(a->order - b->order) < 0);
 }
 
 static bool event_before(const void *a, const void *b)
 {
-	return before(a, b);
+	return comes_before(a, b);
 }
 
 static const struct adv_heap_kind far_kind = {sizeof(struct adv_calendar_event), event_before,
@@ -109,7 +110,7 @@ static bool now_add(struct adv_calendar *c, const struct adv_calendar_event *eve
 		c->taken = c->now_count = 0;
 	if (!now_reserve(c, c->now_count + 1))
 		return false;
-	for (i = c->now_count++; i > c->taken && before(event, &c->now[i - 1]); i--)
+	for (i = c->now_count++; i > c->taken && comes_before(event, &c->now[i - 1]); i--)
 		c->now[i] = c->now[i - 1];
 	c->now[i] = *event;
 	return true;
@@ -183,7 +184,7 @@ static uint32_t first_bucket(const struct adv_calendar *c, uint32_t from)
 }
 
 /* Number of buckets from the cursor to the next one with events. The ring is not empty. */
-static uint32_t distance(const struct adv_calendar *c)
+static uint32_t buckets_to_next(const struct adv_calendar *c)
 {
 	uint32_t at = (uint32_t)c->cursor & (BUCKETS - 1);
 	uint32_t b = first_bucket(c, at + 1);
@@ -194,7 +195,7 @@ static uint32_t distance(const struct adv_calendar *c)
 }
 
 /* Moves the events of the cursor's bucket to `now`, in order. */
-static bool load(struct adv_calendar *c)
+static bool load_bucket(struct adv_calendar *c)
 {
 	uint32_t b = (uint32_t)c->cursor & (BUCKETS - 1);
 	uint32_t n = 0;
@@ -220,7 +221,7 @@ static bool load(struct adv_calendar *c)
 		struct adv_calendar_event e = c->now[i];
 		uint32_t k = i;
 
-		for (; k > 0 && before(&e, &c->now[k - 1]); k--)
+		for (; k > 0 && comes_before(&e, &c->now[k - 1]); k--)
 			c->now[k] = c->now[k - 1];
 		c->now[k] = e;
 	}
@@ -240,7 +241,7 @@ static bool far_add(struct adv_calendar *c, const struct adv_calendar_event *eve
 	return true;
 }
 
-static bool place(struct adv_calendar *c, const struct adv_calendar_event *event)
+static bool place_event(struct adv_calendar *c, const struct adv_calendar_event *event)
 {
 	uint64_t bucket = event->at >> WIDTH_SHIFT;
 
@@ -257,7 +258,7 @@ static bool bring_near(struct adv_calendar *c)
 
 	while ((first = adv_heap_first(&c->far, &far_kind)) &&
 	       (first->at >> WIDTH_SHIFT) - c->cursor < BUCKETS) {
-		if (!place(c, first))
+		if (!place_event(c, first))
 			return false;
 		adv_heap_remove(&c->far, &far_kind, 1);
 	}
@@ -270,7 +271,7 @@ bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what)
 {
 	struct adv_calendar_event event = {.at = at, .order = c->order, .what = what};
 
-	if (!place(c, &event))
+	if (!place_event(c, &event))
 		return false;
 	c->order++;
 	c->count++;
@@ -279,13 +280,13 @@ bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what)
 
 /* Moves the cursor to the next bucket with events. False: it begins after `until`, or there is
  * none. */
-static bool advance(struct adv_calendar *c, uint64_t until)
+static bool advance_cursor(struct adv_calendar *c, uint64_t until)
 {
 	const struct adv_calendar_event *far = adv_heap_first(&c->far, &far_kind);
 	uint64_t next;
 
 	if (c->in_ring)
-		next = c->cursor + distance(c);
+		next = c->cursor + buckets_to_next(c);
 	else if (far)
 		next = far->at >> WIDTH_SHIFT;
 	else
@@ -293,13 +294,13 @@ static bool advance(struct adv_calendar *c, uint64_t until)
 	if (next > until >> WIDTH_SHIFT)
 		return false;
 	c->cursor = next;
-	c->failed = !load(c) || !bring_near(c);
+	c->failed = !load_bucket(c) || !bring_near(c);
 	return !c->failed;
 }
 
 bool adv_calendar_take(struct adv_calendar *c, uint64_t until, struct adv_calendar_event *event)
 {
-	if (c->failed || (c->taken == c->now_count && !advance(c, until)))
+	if (c->failed || (c->taken == c->now_count && !advance_cursor(c, until)))
 		return false;
 	if (c->now[c->taken].at > until)
 		return false;

@@ -27,7 +27,7 @@ static bool is_good(const struct adv_fabric *f, const struct adv_fabric_connecti
 }
 
 /* Makes room in the CQ for all completions that the new queue pair can have at once. */
-static int reserve(struct adv_fabric_host *h, uint32_t completions)
+static int reserve_completions(struct adv_fabric_host *h, uint32_t completions)
 {
 	int err = 0;
 
@@ -58,7 +58,7 @@ static struct adv_qp *make_qp(struct adv_fabric_host *h, uint32_t send, uint32_t
 		.sq_sig_all = true,
 	};
 	struct adv_qp *qp;
-	int err = reserve(h, send + recv);
+	int err = reserve_completions(h, send + recv);
 
 	if (err) {
 		errno = err;
@@ -133,7 +133,7 @@ static int post_receive(struct adv_fabric *f, uint32_t index)
 }
 
 /* Records the connection that the queue pair belongs to. */
-static int enter(struct adv_fabric_host *h, const struct adv_qp *qp, uint32_t index)
+static int record_peer(struct adv_fabric_host *h, const struct adv_qp *qp, uint32_t index)
 {
 	uint32_t n = adv_qp_num(qp) - ADV_FABRIC_QPNS;
 
@@ -165,9 +165,9 @@ static int open_peer(struct adv_fabric *f, struct adv_fabric_peer *p, uint32_t i
 	p->qp[1] = p->qp[0] ? make_qp(&f->host[c->target], 1, receives) : NULL;
 	if (!p->qp[1])
 		return errno;
-	err = enter(&f->host[c->initiator], p->qp[0], index);
+	err = record_peer(&f->host[c->initiator], p->qp[0], index);
 	if (!err)
-		err = enter(&f->host[c->target], p->qp[1], index);
+		err = record_peer(&f->host[c->target], p->qp[1], index);
 	if (!err)
 		err = bring_up(f, p->qp[0], p->qp[1], c->target, c);
 	if (!err)
@@ -315,7 +315,7 @@ static int64_t add_job(struct adv_fabric *f, uint32_t connection, uint64_t bytes
 }
 
 /* Starts a job that had to follow another one, which ended with this status. */
-static void release(struct adv_fabric *f, uint32_t job, enum ibv_wc_status status)
+static void release_job(struct adv_fabric *f, uint32_t job, enum ibv_wc_status status)
 {
 	f->job[job].cancelled = status != IBV_WC_SUCCESS;
 	f->job[job].state.start = f->now;
@@ -353,7 +353,7 @@ int64_t adv_fabric_transfer_after(struct adv_fabric *f, uint32_t connection, uin
 		return -1;
 	before = &f->job[transfer];
 	if (before->state.end != ADV_CALENDAR_NEVER) {
-		release(f, (uint32_t)n, before->state.status);
+		release_job(f, (uint32_t)n, before->state.status);
 	} else {
 		f->job[n].next_waiter = before->waiters;
 		before->waiters = (uint32_t)n;
@@ -391,7 +391,7 @@ static uint32_t next_message(const struct adv_fabric_peer *p, uint64_t bytes, ui
 }
 
 /* Posts work requests of started transfers, up to the connection's depth. */
-static void post(struct adv_fabric *f, uint32_t index)
+static void post_requests(struct adv_fabric *f, uint32_t index)
 {
 	struct adv_fabric_peer *p = &f->peer[index];
 
@@ -426,7 +426,7 @@ static void end_job(struct adv_fabric *f, struct adv_fabric_peer *p, enum ibv_wc
 	else
 		f->jobs_left--;
 	for (uint32_t w = j->waiters; w != ADV_NO_JOB; w = f->job[w].next_waiter)
-		release(f, w, status);
+		release_job(f, w, status);
 	if (f->jobs_left == 0 && f->endless == 0)
 		f->done = true;
 	adv_fabric_tell(f, &(struct adv_fabric_event){
@@ -434,7 +434,7 @@ static void end_job(struct adv_fabric *f, struct adv_fabric_peer *p, enum ibv_wc
 }
 
 /* Ends all transfers of a failed connection. It posts nothing more. */
-static void fail(struct adv_fabric *f, uint32_t index, enum ibv_wc_status status)
+static void fail_connection(struct adv_fabric *f, uint32_t index, enum ibv_wc_status status)
 {
 	f->peer[index].failed = true;
 	while (f->peer[index].first != ADV_NO_JOB)
@@ -448,12 +448,12 @@ struct adv_fabric_host *adv_fabric_start(struct adv_fabric *f, uint32_t job)
 
 	f->job[job].started = true;
 	if (f->job[job].cancelled && !f->peer[index].failed)
-		fail(f, index, IBV_WC_WR_FLUSH_ERR);
-	post(f, index);
+		fail_connection(f, index, IBV_WC_WR_FLUSH_ERR);
+	post_requests(f, index);
 	return &f->host[f->peer[index].config.initiator];
 }
 
-static void completed(struct adv_fabric *f, const struct ibv_wc *wc)
+static void on_completion(struct adv_fabric *f, const struct ibv_wc *wc)
 {
 	uint32_t index = (uint32_t)wc->wr_id;
 	struct adv_fabric_peer *p = &f->peer[index];
@@ -467,7 +467,7 @@ static void completed(struct adv_fabric *f, const struct ibv_wc *wc)
 	if (p->failed)
 		return;
 	if (wc->status != IBV_WC_SUCCESS) {
-		fail(f, index, wc->status);
+		fail_connection(f, index, wc->status);
 		return;
 	}
 	p->outstanding--;
@@ -475,7 +475,7 @@ static void completed(struct adv_fabric *f, const struct ibv_wc *wc)
 	j->state.done += next_message(p, j->state.bytes, j->state.done);
 	if (j->state.done == j->state.bytes)
 		end_job(f, p, IBV_WC_SUCCESS);
-	post(f, index);
+	post_requests(f, index);
 }
 
 void adv_fabric_completions(struct adv_fabric *f, struct adv_fabric_host *h)
@@ -485,6 +485,6 @@ void adv_fabric_completions(struct adv_fabric *f, struct adv_fabric_host *h)
 
 	while ((n = adv_cq_poll(h->cq, 16, wc)) > 0)
 		for (int i = 0; i < n; i++)
-			completed(f, &wc[i]);
+			on_completion(f, &wc[i]);
 	assert(n == 0);
 }

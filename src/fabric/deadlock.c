@@ -64,7 +64,7 @@ static uint8_t held_up(const struct adv_fabric *f, uint32_t s, uint16_t port)
 }
 
 /* Fills f->waits.queues. False: no queue waits. */
-static bool gather(const struct adv_fabric *f)
+static bool gather_waiting(const struct adv_fabric *f)
 {
 	bool any = false;
 
@@ -88,7 +88,7 @@ static uint8_t waiting_at(const struct adv_fabric *f, uint32_t s)
 
 /* Removes queues whose next switch has no waiting queue. Queues without a cycle are soon removed
  * this way, without reading their frames. */
-static bool prune(const struct adv_fabric *f)
+static bool prune_queues(const struct adv_fabric *f)
 {
 	bool changed = true, any = true;
 
@@ -110,7 +110,7 @@ static bool prune(const struct adv_fabric *f)
 
 /* Adds up the bytes that cannot leave, by the port that received them, and their part of the
  * shared buffer. */
-static void weigh(const struct adv_fabric *f, uint32_t s)
+static void weigh_stuck(const struct adv_fabric *f, uint32_t s)
 {
 	uint32_t first = f->first_port[s], end = f->first_port[s + 1];
 
@@ -146,7 +146,7 @@ static bool would_end(const struct adv_fabric *f, uint32_t s, uint16_t port, uns
 }
 
 /* Removes queues whose pause would end. False: none is left. */
-static bool reduce(const struct adv_fabric *f)
+static bool remove_ending(const struct adv_fabric *f)
 {
 	const struct adv_topology *t = f->config.topology;
 	bool changed = true, any = true;
@@ -154,7 +154,7 @@ static bool reduce(const struct adv_fabric *f)
 	while (changed) {
 		changed = any = false;
 		for (uint32_t s = 0; s < t->switches; s++)
-			weigh(f, s);
+			weigh_stuck(f, s);
 		for (uint32_t i = 0; i < f->first_port[t->switches]; i++)
 			for (unsigned p = 0; f->waits.queues[i] && p < ADV_PRIORITIES; p++) {
 				uint16_t in_port;
@@ -184,7 +184,7 @@ static uint32_t switch_of(const struct adv_fabric *f, uint32_t port)
 }
 
 /* The first stuck queue of the next switch that has frames from port i. */
-static uint32_t follow(const struct adv_fabric *f, uint32_t i, unsigned p)
+static uint32_t next_stuck_queue(const struct adv_fabric *f, uint32_t i, unsigned p)
 {
 	uint16_t in_port;
 	uint32_t s = next_switch(f, i, &in_port);
@@ -203,14 +203,14 @@ static uint32_t follow(const struct adv_fabric *f, uint32_t i, unsigned p)
 }
 
 /* Finds the cycle that the queue leads to. */
-static unsigned name(const struct adv_fabric *f, uint32_t i, unsigned p,
-		     struct adv_fabric_wait *cycle, unsigned room)
+static unsigned name_cycle(const struct adv_fabric *f, uint32_t i, unsigned p,
+			   struct adv_fabric_wait *cycle, unsigned room)
 {
 	unsigned length = 0;
 	uint32_t start;
 
 	memset(f->waits.seen, 0, f->first_port[f->config.topology->switches] * sizeof(bool));
-	for (; i != UINT32_MAX && !f->waits.seen[i]; i = follow(f, i, p))
+	for (; i != UINT32_MAX && !f->waits.seen[i]; i = next_stuck_queue(f, i, p))
 		f->waits.seen[i] = true;
 	if (i == UINT32_MAX)
 		return 0;
@@ -222,7 +222,7 @@ static unsigned name(const struct adv_fabric *f, uint32_t i, unsigned p,
 			cycle[length] = (struct adv_fabric_wait){
 				s, (uint16_t)(i - f->first_port[s]), (uint8_t)p};
 		length++;
-		i = follow(f, i, p);
+		i = next_stuck_queue(f, i, p);
 	} while (i != start);
 	return length;
 }
@@ -232,11 +232,12 @@ unsigned adv_fabric_find_deadlock(const struct adv_fabric *f, struct adv_fabric_
 {
 	uint32_t ports = f->first_port[f->config.topology->switches];
 
-	if (!gather(f) || !prune(f) || !reduce(f))
+	if (!gather_waiting(f) || !prune_queues(f) || !remove_ending(f))
 		return 0;
 	for (uint32_t i = 0; i < ports; i++)
 		if (f->waits.queues[i])
-			return name(f, i, (unsigned)__builtin_ctz(f->waits.queues[i]), cycle, room);
+			return name_cycle(f, i, (unsigned)__builtin_ctz(f->waits.queues[i]), cycle,
+					  room);
 	return 0;
 }
 

@@ -66,7 +66,7 @@ static unsigned next_by_weight(struct adv_egress *e, unsigned may)
 	}
 }
 
-static struct adv_packet *take(struct adv_egress *e, unsigned priority)
+static struct adv_packet *dequeue_frame(struct adv_egress *e, unsigned priority)
 {
 	struct adv_egress_queue *q = &e->queue[priority];
 	struct adv_packet *p = adv_packet_list_pop(&q->packets);
@@ -90,7 +90,7 @@ struct adv_packet *adv_egress_pop(struct adv_egress *e)
 	if (!may)
 		return NULL;
 	priority = strict ? 31u - (unsigned)__builtin_clz(strict) : next_by_weight(e, may);
-	p = take(e, priority);
+	p = dequeue_frame(e, priority);
 	e->queue[priority].sent++;
 	e->queue[priority].sent_bytes += p->bytes;
 	return p;
@@ -98,12 +98,12 @@ struct adv_packet *adv_egress_pop(struct adv_egress *e)
 
 struct adv_packet *adv_egress_flush(struct adv_egress *e, unsigned priority)
 {
-	return e->queue[priority].packets.head ? take(e, priority) : NULL;
+	return e->queue[priority].packets.head ? dequeue_frame(e, priority) : NULL;
 }
 
 /* ---- pauses ---- */
 
-static void resume(struct adv_egress *e, unsigned priority, uint64_t at)
+static void resume_priority(struct adv_egress *e, unsigned priority, uint64_t at)
 {
 	struct adv_egress_queue *q = &e->queue[priority];
 
@@ -122,7 +122,7 @@ void adv_egress_pause(struct adv_egress *e, uint64_t now, const struct adv_packe
 			continue;
 		if (length == 0) {
 			if (q->paused_until)
-				resume(e, p, now);
+				resume_priority(e, p, now);
 			continue;
 		}
 		if (!q->paused_until) {
@@ -148,7 +148,7 @@ void adv_egress_expire(struct adv_egress *e, uint64_t now)
 {
 	for (unsigned p = 0; e->paused && p < ADV_PRIORITIES; p++)
 		if (e->queue[p].paused_until && e->queue[p].paused_until <= now)
-			resume(e, p, e->queue[p].paused_until);
+			resume_priority(e, p, e->queue[p].paused_until);
 }
 
 uint64_t adv_egress_paused_for(const struct adv_egress *e, unsigned priority, uint64_t now)

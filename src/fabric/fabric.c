@@ -150,7 +150,7 @@ static int make_switch(struct adv_fabric *f, uint32_t s)
 	return set_headroom(f, s);
 }
 
-static int set_up(struct adv_fabric *f)
+static int set_up_fabric(struct adv_fabric *f)
 {
 	const struct adv_topology *t = f->config.topology;
 	int err;
@@ -198,7 +198,7 @@ struct adv_fabric *adv_fabric_create(const struct adv_fabric_config *config)
 	for (unsigned d = 0; d < 64; d++)
 		f->dscps_of[config->priority_of_dscp[d]] |= 1ull << d;
 	adv_rng_seed(&f->rng, config->seed);
-	err = set_up(f);
+	err = set_up_fabric(f);
 	if (err) {
 		adv_fabric_destroy(f);
 		errno = err;
@@ -279,7 +279,7 @@ static void serve_switch(struct adv_fabric *f, uint32_t s)
 	keep_deadline(f, s);
 }
 
-static void sent(struct adv_fabric *f, uint32_t wire)
+static void finish_sending(struct adv_fabric *f, uint32_t wire)
 {
 	struct adv_wire *w = &f->wire[wire];
 	struct adv_packet *p = w->sending;
@@ -300,7 +300,7 @@ static void sent(struct adv_fabric *f, uint32_t wire)
 		adv_fabric_host_send(f, &f->host[w->from.node]);
 }
 
-static void arrive(struct adv_fabric *f, uint32_t wire)
+static void deliver_frame(struct adv_fabric *f, uint32_t wire)
 {
 	struct adv_wire *w = &f->wire[wire];
 	struct adv_packet *p = adv_packet_list_pop(&w->flying);
@@ -376,16 +376,16 @@ static void check_deadlock(struct adv_fabric *f)
 	adv_fabric_at(f, f->now + f->config.check_deadlock, ADV_DUE_CHECK, 0);
 }
 
-static void process(struct adv_fabric *f, uint32_t what)
+static void process_event(struct adv_fabric *f, uint32_t what)
 {
 	uint32_t i = what & ADV_DUE_INDEX;
 
 	switch ((enum adv_due)(what >> ADV_DUE_SHIFT)) {
 	case ADV_DUE_SENT:
-		sent(f, i);
+		finish_sending(f, i);
 		break;
 	case ADV_DUE_ARRIVE:
-		arrive(f, i);
+		deliver_frame(f, i);
 		break;
 	case ADV_DUE_PAUSE:
 		pause_takes_effect(f, i);
@@ -435,7 +435,7 @@ enum adv_fabric_stop adv_fabric_run_some(struct adv_fabric *f, uint64_t until, u
 		f->now = event.at;
 		f->events++;
 		adv_fabric_look_ahead(f);
-		process(f, event.what);
+		process_event(f, event.what);
 		if (f->no_memory || f->pool.failed)
 			return ADV_FABRIC_NO_MEMORY;
 		if (f->cycle_length && !f->deadlock_told) {
@@ -492,7 +492,7 @@ uint64_t adv_fabric_lost(const struct adv_fabric *f)
 	return f->lost;
 }
 
-static void count(const struct adv_packet *p, uint64_t *frames, uint64_t *bytes)
+static void count_frames(const struct adv_packet *p, uint64_t *frames, uint64_t *bytes)
 {
 	for (; p; p = p->next) {
 		*frames += p->kind == ADV_PACKET_DATA;
@@ -504,10 +504,10 @@ void adv_fabric_outside(const struct adv_fabric *f, uint64_t *frames, uint64_t *
 {
 	*frames = *bytes = 0;
 	for (uint32_t i = 0; i < f->wires; i++)
-		count(f->wire[i].flying.head, frames, bytes);
+		count_frames(f->wire[i].flying.head, frames, bytes);
 	for (uint32_t i = 0; i < f->config.topology->hosts; i++)
 		if (f->host[i].input)
-			count(f->host[i].input->waiting.head, frames, bytes);
+			count_frames(f->host[i].input->waiting.head, frames, bytes);
 }
 
 uint64_t adv_fabric_memory(const struct adv_fabric *f)

@@ -64,7 +64,7 @@ void adv_fabric_host_close(struct adv_fabric *f, struct adv_fabric_host *h)
 /* ---- pauses and timers ---- */
 
 /* Lets the engine keep the packets of these priorities (a bit each). */
-static void hold(struct adv_fabric *f, struct adv_fabric_host *h, uint8_t priorities)
+static void hold_priorities(struct adv_fabric *f, struct adv_fabric_host *h, uint8_t priorities)
 {
 	uint64_t dscps = 0;
 
@@ -111,7 +111,8 @@ static uint32_t flow_hash(uint32_t from, uint32_t to, uint16_t sport)
 	return from * 0x9e3779b1u ^ to * 0x85ebca77u ^ sport * 0xc2b2ae3du;
 }
 
-static void queue(struct adv_fabric *f, struct adv_fabric_host *h, const struct adv_tx_packet *pkt)
+static void queue_packet(struct adv_fabric *f, struct adv_fabric_host *h,
+			 const struct adv_tx_packet *pkt)
 {
 	struct adv_packet *p = adv_packet_take(&f->pool);
 	const struct adv_path *path = pkt->path;
@@ -139,7 +140,7 @@ static void queue(struct adv_fabric *f, struct adv_fabric_host *h, const struct 
 }
 
 /* The priorities that need no further packets from the engine. */
-static uint8_t enough(const struct adv_fabric_host *h)
+static uint8_t satisfied_priorities(const struct adv_fabric_host *h)
 {
 	uint8_t result = h->egress.paused;
 
@@ -154,19 +155,19 @@ static uint8_t enough(const struct adv_fabric_host *h)
 
 /* Takes packets from the engine: the next one, if the host's queue pairs use one priority;
  * otherwise some of each priority, among which the egress chooses by priority and weight. */
-static void pull(struct adv_fabric *f, struct adv_fabric_host *h)
+static void pull_packets(struct adv_fabric *f, struct adv_fabric_host *h)
 {
 	bool choice = h->used & (h->used - 1);
 
 	while (choice || !adv_egress_ready(&h->egress)) {
 		unsigned n;
 
-		hold(f, h, choice ? enough(h) : h->egress.paused);
+		hold_priorities(f, h, choice ? satisfied_priorities(h) : h->egress.paused);
 		if (!adv_engine_tx_ready(h->engine))
 			return;
 		n = adv_engine_tx_some(h->engine, f->now / ADV_PS_PER_NS, &f->batch, 1);
 		for (unsigned i = 0; i < n; i++)
-			queue(f, h, &f->batch.packet[i]);
+			queue_packet(f, h, &f->batch.packet[i]);
 		if (n == 0)
 			return;
 	}
@@ -180,7 +181,7 @@ void adv_fabric_host_send(struct adv_fabric *f, struct adv_fabric_host *h)
 		return;
 	p = h->to_tell ? adv_fabric_input_pause(f, h) : NULL;
 	if (!p) {
-		pull(f, h);
+		pull_packets(f, h);
 		set_timer(f, h);
 		p = adv_egress_pop(&h->egress);
 	}

@@ -50,8 +50,8 @@ static const char *one_priority(const struct adv_plan_switch *sw, const uint64_t
 	return NULL;
 }
 
-static unsigned __int128 reserved(const struct adv_plan_switch *sw, uint32_t ports,
-				  uint32_t lossless)
+static unsigned __int128 reserved_bytes(const struct adv_plan_switch *sw, uint32_t ports,
+					uint32_t lossless)
 {
 	return (unsigned __int128)sw->reserve * ports * (lossless + sw->lossy);
 }
@@ -61,7 +61,7 @@ static uint32_t lossless_fit(const struct adv_plan_switch *sw, uint32_t ports,
 {
 	uint32_t n = 0;
 
-	while (n < 8 && each * (n + 1) + reserved(sw, ports, n + 1) < sw->buffer)
+	while (n < 8 && each * (n + 1) + reserved_bytes(sw, ports, n + 1) < sw->buffer)
 		n++;
 	return n;
 }
@@ -71,7 +71,7 @@ static bool fits_with_delay(const struct adv_plan_switch *sw, uint32_t ports, ui
 	unsigned __int128 each;
 
 	return !one_priority(sw, &delay, NULL, &each) &&
-	       each * sw->lossless + reserved(sw, ports, sw->lossless) < sw->buffer;
+	       each * sw->lossless + reserved_bytes(sw, ports, sw->lossless) < sw->buffer;
 }
 
 /* Returns the longest delay that fits, by bisection: headroom never falls with delay. */
@@ -90,7 +90,7 @@ static uint64_t delay_fit(const struct adv_plan_switch *sw, uint32_t ports)
 	return fit;
 }
 
-static uint64_t clamp(unsigned __int128 v)
+static uint64_t clamp_to_64_bits(unsigned __int128 v)
 {
 	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
 }
@@ -107,14 +107,14 @@ const char *adv_plan_buffer(const struct adv_plan_switch *sw, struct adv_plan_bu
 		return wrong;
 	for (unsigned i = 0; i < sw->groups; i++)
 		out->ports += sw->group[i].count;
-	needed = each * sw->lossless + reserved(sw, out->ports, sw->lossless);
-	out->headroom = clamp(each * sw->lossless);
-	out->reserved = clamp(reserved(sw, out->ports, sw->lossless));
+	needed = each * sw->lossless + reserved_bytes(sw, out->ports, sw->lossless);
+	out->headroom = clamp_to_64_bits(each * sw->lossless);
+	out->reserved = clamp_to_64_bits(reserved_bytes(sw, out->ports, sw->lossless));
 	out->fits = needed < sw->buffer;
 	if (out->fits)
 		out->shared = sw->buffer - (uint64_t)needed;
 	else
-		out->missing = clamp(needed - sw->buffer + 1);
+		out->missing = clamp_to_64_bits(needed - sw->buffer + 1);
 	out->lossless_fit = lossless_fit(sw, out->ports, each);
 	if (!sw->headroom && sw->lossless)
 		out->delay_fit = delay_fit(sw, out->ports);

@@ -49,7 +49,7 @@ static uint32_t *slot_of(const struct graph *g, uint32_t from, uint32_t to)
 }
 
 /* Doubles the room. The table stays at least half empty. */
-static bool grow(struct graph *g)
+static bool grow_dependencies(struct graph *g)
 {
 	uint32_t room = g->room ? 2 * g->room : 64;
 	struct adv_plan_dependency *d = realloc(g->out->dependency, room * sizeof(*d));
@@ -85,7 +85,7 @@ static bool add_turn(void *arg, uint32_t in, uint32_t out, uint8_t priority, uin
 	uint32_t from = 8 * in + priority, to = 8 * out + priority, *slot;
 	struct adv_plan_dependency *d;
 
-	if (g->out->dependencies == g->room && !grow(g))
+	if (g->out->dependencies == g->room && !grow_dependencies(g))
 		return false;
 	slot = slot_of(g, from, to);
 	if (*slot == 0) {
@@ -218,7 +218,7 @@ static uint32_t find_cycle(struct graph *g, uint32_t *cycle)
 }
 
 /* Returns the dependency of the cycle that the fewest flows cause. */
-static uint32_t cheapest(const struct graph *g, const uint32_t *cycle, uint32_t length)
+static uint32_t cheapest_dependency(const struct graph *g, const uint32_t *cycle, uint32_t length)
 {
 	uint32_t best = cycle[0];
 
@@ -239,7 +239,7 @@ static bool break_cycles(struct graph *g)
 		return out_of_memory(g);
 	memcpy(cycle, o->cycle, length * sizeof(*cycle));
 	while (length && o->turns < ADV_PLAN_TURNS_MAX) {
-		uint32_t i = cheapest(g, cycle, length);
+		uint32_t i = cheapest_dependency(g, cycle, length);
 
 		g->removed[i] = true;
 		o->turn[o->turns++] = i;
@@ -267,8 +267,8 @@ static void count_buffers(struct graph *g)
 		g->out->buffers += g->colour[i];
 }
 
-static bool run(struct graph *g, const struct adv_plan_topology *t, adv_plan_turns_fn *turns,
-		const void *network)
+static bool build_and_search(struct graph *g, const struct adv_plan_topology *t,
+			     adv_plan_turns_fn *turns, const void *network)
 {
 	struct adv_plan_deadlock *o = g->out;
 	struct adv_plan_error ignored;
@@ -312,7 +312,7 @@ struct adv_plan_deadlock *adv_plan_deadlock_of(const struct adv_plan_topology *t
 
 	if (!out) {
 		out_of_memory(&g);
-	} else if (!run(&g, t, turns, network)) {
+	} else if (!build_and_search(&g, t, turns, network)) {
 		adv_plan_deadlock_free(out);
 		out = NULL;
 	}

@@ -24,7 +24,7 @@ static const char *out_of_range(const struct adv_plan_ecn_switch *sw)
 	return NULL;
 }
 
-static uint64_t queues(const struct adv_plan_ecn_switch *sw)
+static uint64_t count_queues(const struct adv_plan_ecn_switch *sw)
 {
 	return (uint64_t)sw->lossless * sw->ports;
 }
@@ -36,24 +36,24 @@ const char *adv_plan_ecn(const struct adv_plan_ecn_switch *sw, struct adv_plan_e
 
 	if (wrong)
 		return wrong;
-	if (sw->headroom > sw->buffer / queues(sw))
+	if (sw->headroom > sw->buffer / count_queues(sw))
 		return "the headroom of all ports and priorities is more than the buffer (adverb "
 		       "plan buffer shows what fits)";
-	out->shared = sw->buffer - queues(sw) * sw->headroom;
-	out->t_pfc = out->shared / queues(sw);
+	out->shared = sw->buffer - count_queues(sw) * sw->headroom;
+	out->t_pfc = out->shared / count_queues(sw);
 	out->t_ecn_static = out->t_pfc / sw->ports;
 	out->t_ecn = (uint64_t)(sw->beta * (unsigned __int128)out->shared /
-				(queues(sw) * (sw->beta + one)));
+				(count_queues(sw) * (sw->beta + one)));
 	return NULL;
 }
 
 uint64_t adv_plan_ecn_t_pfc(const struct adv_plan_ecn_switch *sw, uint64_t queue)
 {
-	uint64_t shared = sw->buffer - queues(sw) * sw->headroom;
+	uint64_t shared = sw->buffer - count_queues(sw) * sw->headroom;
 
-	if (queue > shared / queues(sw))
+	if (queue > shared / count_queues(sw))
 		return 0;
-	return (uint64_t)(sw->beta * (unsigned __int128)(shared - queues(sw) * queue) /
+	return (uint64_t)(sw->beta * (unsigned __int128)(shared - count_queues(sw) * queue) /
 			  ((unsigned __int128)ADV_RATIO_ONE * sw->lossless));
 }
 

@@ -11,7 +11,7 @@ static bool is_ets(const struct adv_plan_class *c)
 	return c->used && !c->strict;
 }
 
-static const char *check(const struct adv_plan_class *c, uint64_t speed, uint64_t max_frame)
+static const char *check_classes(const struct adv_plan_class *c, uint64_t speed, uint64_t max_frame)
 {
 	uint64_t sum = 0;
 	unsigned used = 0, ets = 0;
@@ -36,7 +36,7 @@ static const char *check(const struct adv_plan_class *c, uint64_t speed, uint64_
 	return NULL;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t lesser(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -48,7 +48,7 @@ static uint64_t serve_strict(const struct adv_plan_class *c, uint64_t speed, uin
 	for (unsigned i = ADV_PLAN_CLASSES; i-- > 0;) {
 		if (!c[i].used || !c[i].strict)
 			continue;
-		got[i] = least(c[i].demand, left);
+		got[i] = lesser(c[i].demand, left);
 		left -= got[i];
 	}
 	return left;
@@ -56,7 +56,7 @@ static uint64_t serve_strict(const struct adv_plan_class *c, uint64_t speed, uin
 
 /* Returns the part of `left` that c receives by its share. `sum` is the sum of all shares that
  * divide it. */
-static uint64_t portion(const struct adv_plan_class *c, uint64_t left, uint64_t sum)
+static uint64_t portion_of(const struct adv_plan_class *c, uint64_t left, uint64_t sum)
 {
 	return (uint64_t)((unsigned __int128)left * c->share / sum);
 }
@@ -72,7 +72,7 @@ static uint64_t open_shares(const struct adv_plan_class *c, unsigned open)
 }
 
 /* Each round satisfies at least one class, or is the last. */
-static void fill(const struct adv_plan_class *c, uint64_t left, uint64_t *got)
+static void fill_demands(const struct adv_plan_class *c, uint64_t left, uint64_t *got)
 {
 	unsigned open = 0;
 
@@ -84,7 +84,7 @@ static void fill(const struct adv_plan_class *c, uint64_t left, uint64_t *got)
 		unsigned satisfied = 0;
 
 		for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++) {
-			if (!(open & 1u << i) || c[i].demand > portion(&c[i], level, sum))
+			if (!(open & 1u << i) || c[i].demand > portion_of(&c[i], level, sum))
 				continue;
 			got[i] = c[i].demand;
 			left -= got[i];
@@ -92,7 +92,7 @@ static void fill(const struct adv_plan_class *c, uint64_t left, uint64_t *got)
 		}
 		for (unsigned i = 0; i < ADV_PLAN_CLASSES && !satisfied; i++)
 			if (open & 1u << i)
-				got[i] = portion(&c[i], level, sum);
+				got[i] = portion_of(&c[i], level, sum);
 		if (!satisfied)
 			return;
 		open &= ~satisfied;
@@ -105,7 +105,7 @@ static void set_quanta(const struct adv_plan_class *c, uint64_t max_frame, uint6
 
 	for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++)
 		if (is_ets(&c[i]))
-			smallest = least(smallest, c[i].share);
+			smallest = lesser(smallest, c[i].share);
 	for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++)
 		if (is_ets(&c[i]))
 			quantum[i] =
@@ -115,7 +115,7 @@ static void set_quanta(const struct adv_plan_class *c, uint64_t max_frame, uint6
 const char *adv_plan_ets(const struct adv_plan_class classes[ADV_PLAN_CLASSES], uint64_t speed,
 			 uint64_t max_frame, struct adv_plan_ets *out)
 {
-	const char *wrong = check(classes, speed, max_frame);
+	const char *wrong = check_classes(classes, speed, max_frame);
 	uint64_t left;
 
 	*out = (struct adv_plan_ets){.unused = 0};
@@ -123,11 +123,11 @@ const char *adv_plan_ets(const struct adv_plan_class classes[ADV_PLAN_CLASSES], 
 		return wrong;
 	left = serve_strict(classes, speed, out->got);
 	out->strict_rate = speed - left;
-	fill(classes, left, out->got);
+	fill_demands(classes, left, out->got);
 	out->unused = speed;
 	for (unsigned i = 0; i < ADV_PLAN_CLASSES; i++) {
 		if (is_ets(&classes[i]))
-			out->guaranteed[i] = portion(&classes[i], left, ADV_RATIO_ONE);
+			out->guaranteed[i] = portion_of(&classes[i], left, ADV_RATIO_ONE);
 		out->unused -= out->got[i];
 	}
 	set_quanta(classes, max_frame, out->quantum);

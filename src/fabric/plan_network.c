@@ -44,7 +44,7 @@ static void list_ports(struct walker *w)
 }
 
 /* Follows packets from link `in`, which ends at a switch. */
-static bool pass(struct walker *w, uint32_t in, uint32_t dst, uint32_t *tail)
+static bool forward_packets(struct walker *w, uint32_t in, uint32_t dst, uint32_t *tail)
 {
 	uint32_t at = end_of(w, in);
 	const struct adv_route_table *table = &w->t->routes[at - w->t->hosts];
@@ -80,7 +80,7 @@ static bool walk_to(struct walker *w, uint32_t dst)
 	}
 	for (; head < tail; head++)
 		if (end_of(w, w->queue[head]) >= w->t->hosts &&
-		    !pass(w, w->queue[head], dst, &tail))
+		    !forward_packets(w, w->queue[head], dst, &tail))
 			return false;
 	return true;
 }

@@ -28,7 +28,7 @@ struct router {
 	bool *is_source;    /* by node */
 };
 
-static bool fail(struct router *r, uint32_t line, uint32_t src, uint32_t dst)
+static bool report_no_path(struct router *r, uint32_t line, uint32_t src, uint32_t dst)
 {
 	r->error->line = line;
 	snprintf(r->error->text, sizeof(r->error->text), "no %s from %s to %s%s",
@@ -71,7 +71,7 @@ static void list_links(struct router *r)
 
 /* Sets each node's distance over links that are up from the nearest node whose distance is 0.
  * The others are FAR before. */
-static void spread(struct router *r, uint32_t *distance)
+static void spread_distances(struct router *r, uint32_t *distance)
 {
 	uint32_t head = 0, tail = 0;
 
@@ -101,7 +101,7 @@ static void set_heights(struct router *r)
 	for (uint32_t i = 0; i < t->nodes; i++)
 		r->distance[i] =
 			(t->root == ADV_PLAN_NONE ? !t->node[i].is_switch : t->root == i) ? 0 : FAR;
-	spread(r, r->distance);
+	spread_distances(r, r->distance);
 	for (uint32_t i = 0; i < t->nodes; i++) {
 		uint64_t level = r->distance[i] < FARTHEST ? r->distance[i] : FARTHEST;
 
@@ -203,7 +203,7 @@ static bool is_next(const struct router *r, uint32_t d, uint32_t phase)
 }
 
 /* Enqueues link d, unless packets have used it already. */
-static void arrive(struct router *r, uint32_t d, uint32_t src, uint32_t *tail)
+static void enqueue_link(struct router *r, uint32_t d, uint32_t src, uint32_t *tail)
 {
 	if (r->source[d] != FAR)
 		return;
@@ -212,7 +212,7 @@ static void arrive(struct router *r, uint32_t d, uint32_t src, uint32_t *tail)
 }
 
 /* Follows packets of all sources to dst. */
-static bool walk(struct router *r, uint32_t dst, uint8_t priority)
+static bool follow_flows(struct router *r, uint32_t dst, uint8_t priority)
 {
 	uint32_t head = 0, tail = 0;
 
@@ -221,7 +221,7 @@ static bool walk(struct router *r, uint32_t dst, uint8_t priority)
 	for (uint32_t i = 0; i < r->t->nodes; i++)
 		for (uint32_t k = r->first[i]; r->is_source[i] && k < r->first[i + 1]; k++)
 			if (is_next(r, r->leaving[k], 0))
-				arrive(r, r->leaving[k], i, &tail);
+				enqueue_link(r, r->leaving[k], i, &tail);
 	for (; head < tail; head++) {
 		uint32_t in = r->queue[head], at = adv_plan_to(r->t, in);
 		uint32_t phase = phase_after(r, in, 0);
@@ -236,7 +236,7 @@ static bool walk(struct router *r, uint32_t dst, uint8_t priority)
 			if (r->t->node[adv_plan_to(r->t, out)].is_switch &&
 			    !r->fn(r->arg, in, out, priority, r->source[in], dst, 0))
 				return false;
-			arrive(r, out, r->source[in], &tail);
+			enqueue_link(r, out, r->source[in], &tail);
 		}
 	}
 	return true;
@@ -274,14 +274,14 @@ static bool route_to(struct router *r, uint32_t dst)
 			continue;
 		for (uint32_t i = 0; i < r->t->nodes; i++)
 			if (r->is_source[i] && r->distance[2 * i] == FAR)
-				return fail(r, line_of(r, i, dst), i, dst);
-		if (!walk(r, dst, (uint8_t)priority))
+				return report_no_path(r, line_of(r, i, dst), i, dst);
+		if (!follow_flows(r, dst, (uint8_t)priority))
 			return false;
 	}
 	return true;
 }
 
-static bool run(struct router *r)
+static bool visit_all_turns(struct router *r)
 {
 	list_links(r);
 	set_heights(r);
@@ -315,7 +315,7 @@ bool adv_plan_turns(const struct adv_plan_topology *t, enum adv_plan_routing rou
 	*error = (struct adv_plan_error){0, "out of memory"};
 	if (r.first && r.leaving && r.height && r.distance && r.queue && r.source && r.flow &&
 	    r.earlier && r.is_source)
-		good = run(&r);
+		good = visit_all_turns(&r);
 	free(r.first);
 	free(r.leaving);
 	free(r.height);

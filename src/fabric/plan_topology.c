@@ -40,12 +40,12 @@ __attribute__((format(printf, 2, 3))) static bool fail(struct parser *p, const c
 	return false;
 }
 
-static bool is(struct word w, const char *s)
+static bool word_is(struct word w, const char *s)
 {
 	return strlen(s) == w.len && memcmp(w.p, s, w.len) == 0;
 }
 
-static bool starts(struct word w, const char *s)
+static bool word_starts(struct word w, const char *s)
 {
 	return w.len >= strlen(s) && memcmp(w.p, s, strlen(s)) == 0;
 }
@@ -78,7 +78,7 @@ static uint32_t *slot_of(struct parser *p, struct word w)
 	for (;; hash++) {
 		uint32_t *slot = &p->table[hash % TABLE_SIZE];
 
-		if (*slot == 0 || is(w, p->t->node[*slot - 1].name))
+		if (*slot == 0 || word_is(w, p->t->node[*slot - 1].name))
 			return slot;
 	}
 }
@@ -104,8 +104,8 @@ static bool find_host(struct parser *p, struct word w, uint32_t *node)
 }
 
 /* Makes room for one more element in an array whose size doubles. */
-static bool grow(struct parser *p, void *array, uint32_t used, uint32_t max, size_t size,
-		 const char *what)
+static bool grow_array(struct parser *p, void *array, uint32_t used, uint32_t max, size_t size,
+		       const char *what)
 {
 	void **a = array, *larger;
 
@@ -122,7 +122,7 @@ static bool grow(struct parser *p, void *array, uint32_t used, uint32_t max, siz
 
 /* ---- lines ---- */
 
-/* Reads the number of NAME=NUMBER. starts() has matched the name. */
+/* Reads the number of NAME=NUMBER. word_starts() has matched the name. */
 static bool read_number(struct parser *p, struct word w, const char *name, uint32_t max,
 			uint32_t *value)
 {
@@ -152,7 +152,8 @@ static bool add_node(struct parser *p, struct word w, bool is_switch)
 	if (*slot)
 		return fail(p, "'%s' is already defined in line %u",
 			    adv_show(w.p, w.len, SHOWN).text, t->node[*slot - 1].line);
-	if (!grow(p, &t->node, t->nodes, ADV_PLAN_NODES_MAX, sizeof(*n), "hosts and switches"))
+	if (!grow_array(p, &t->node, t->nodes, ADV_PLAN_NODES_MAX, sizeof(*n),
+			"hosts and switches"))
 		return false;
 	n = &t->node[t->nodes++];
 	memset(n, 0, sizeof(*n));
@@ -166,7 +167,7 @@ static bool add_node(struct parser *p, struct word w, bool is_switch)
 static bool parse_nodes(struct parser *p, bool is_switch)
 {
 	uint32_t first = p->t->nodes, level = 0;
-	bool has_level = p->words > 1 && starts(p->word[p->words - 1], "level=");
+	bool has_level = p->words > 1 && word_starts(p->word[p->words - 1], "level=");
 
 	if (has_level && !is_switch)
 		return fail(p, "hosts have no level");
@@ -217,7 +218,7 @@ static bool parse_end(struct parser *p, struct word w, struct adv_plan_cable *l,
 static bool parse_link(struct parser *p)
 {
 	struct adv_plan_topology *t = p->t;
-	struct adv_plan_cable l = {.down = p->words == 4 && is(p->word[3], "down")};
+	struct adv_plan_cable l = {.down = p->words == 4 && word_is(p->word[3], "down")};
 
 	if (p->words != (l.down ? 4u : 3u))
 		return fail(p, "expected: link NAME[:PORT] NAME[:PORT] [down]");
@@ -225,13 +226,13 @@ static bool parse_link(struct parser *p)
 		return false;
 	if (l.node[0] == l.node[1])
 		return fail(p, "a link from %s to itself", t->node[l.node[0]].name);
-	if (!grow(p, &t->link, t->links, ADV_PLAN_LINKS_MAX, sizeof(l), "links"))
+	if (!grow_array(p, &t->link, t->links, ADV_PLAN_LINKS_MAX, sizeof(l), "links"))
 		return false;
 	t->link[t->links++] = l;
 	return true;
 }
 
-static bool linked(const struct adv_plan_topology *t, uint32_t a, uint32_t b)
+static bool are_linked(const struct adv_plan_topology *t, uint32_t a, uint32_t b)
 {
 	for (uint32_t i = 0; i < t->links; i++) {
 		const struct adv_plan_cable *l = &t->link[i];
@@ -254,10 +255,10 @@ static bool add_hop(struct parser *p, struct word w, bool end)
 	if (!end && !t->node[node].is_switch)
 		return fail(p, "'%s' is a host, which does not forward packets",
 			    adv_show(w.p, w.len, SHOWN).text);
-	if (before != ADV_PLAN_NONE && !linked(t, before, node))
+	if (before != ADV_PLAN_NONE && !are_linked(t, before, node))
 		return fail(p, "no active link from %s to %s", t->node[before].name,
 			    t->node[node].name);
-	if (!grow(p, &t->hop, t->hops, ADV_PLAN_HOPS_MAX, sizeof(*t->hop), "hops of routes"))
+	if (!grow_array(p, &t->hop, t->hops, ADV_PLAN_HOPS_MAX, sizeof(*t->hop), "hops of routes"))
 		return false;
 	t->hop[t->hops++] = node;
 	f->hops++;
@@ -271,13 +272,13 @@ static bool parse_flow(struct parser *p, bool is_route)
 	uint32_t priority = ADV_PLAN_PRIORITY;
 	struct adv_plan_flow *f;
 
-	if (p->words > 1 && starts(p->word[p->words - 1], "priority=") &&
+	if (p->words > 1 && word_starts(p->word[p->words - 1], "priority=") &&
 	    !read_number(p, p->word[--p->words], "priority=", 7, &priority))
 		return false;
 	if (is_route ? p->words < 4 : p->words != 3)
 		return fail(p, "expected: %s [priority=N]",
 			    is_route ? "route HOST SWITCH... HOST" : "flow HOST HOST");
-	if (!grow(p, &t->flow, t->flows, ADV_PLAN_FLOWS_MAX, sizeof(*f), "flows and routes"))
+	if (!grow_array(p, &t->flow, t->flows, ADV_PLAN_FLOWS_MAX, sizeof(*f), "flows and routes"))
 		return false;
 	f = &t->flow[t->flows];
 	*f = (struct adv_plan_flow){
@@ -301,7 +302,7 @@ static bool parse_setting(struct parser *p, const char *name, struct word *value
 	const struct word *w = p->word;
 	size_t n = strlen(name);
 
-	if (p->words == 3 && is(w[1], "="))
+	if (p->words == 3 && word_is(w[1], "="))
 		*value = w[2];
 	else if (p->words == 2 && w[1].p[0] == '=' && w[0].len == n)
 		*value = (struct word){w[1].p + 1, w[1].len - 1};
@@ -318,7 +319,7 @@ static bool is_setting(const struct parser *p, const char *name)
 {
 	struct word w = p->word[0];
 
-	return starts(w, name) && (w.len == strlen(name) || w.p[strlen(name)] == '=');
+	return word_starts(w, name) && (w.len == strlen(name) || w.p[strlen(name)] == '=');
 }
 
 static bool parse_routing(struct parser *p)
@@ -329,9 +330,9 @@ static bool parse_routing(struct parser *p)
 		return false;
 	if (p->t->routing != ADV_PLAN_ROUTING_NONE)
 		return fail(p, "routing is given twice");
-	if (is(w, "shortest"))
+	if (word_is(w, "shortest"))
 		p->t->routing = ADV_PLAN_SHORTEST;
-	else if (is(w, "updown"))
+	else if (word_is(w, "updown"))
 		p->t->routing = ADV_PLAN_UPDOWN;
 	else
 		return fail(p, "'%s' is not a routing: expected shortest or updown",
@@ -353,12 +354,12 @@ static bool parse_words(struct parser *p)
 {
 	if (p->words == 0)
 		return true;
-	if (is(p->word[0], "host") || is(p->word[0], "switch"))
-		return parse_nodes(p, is(p->word[0], "switch"));
-	if (is(p->word[0], "link"))
+	if (word_is(p->word[0], "host") || word_is(p->word[0], "switch"))
+		return parse_nodes(p, word_is(p->word[0], "switch"));
+	if (word_is(p->word[0], "link"))
 		return parse_link(p);
-	if (is(p->word[0], "flow") || is(p->word[0], "route"))
-		return parse_flow(p, is(p->word[0], "route"));
+	if (word_is(p->word[0], "flow") || word_is(p->word[0], "route"))
+		return parse_flow(p, word_is(p->word[0], "route"));
 	if (is_setting(p, "routing"))
 		return parse_routing(p);
 	if (is_setting(p, "root"))
@@ -369,7 +370,7 @@ static bool parse_words(struct parser *p)
 		adv_show(p->word[0].p, p->word[0].len, SHOWN).text);
 }
 
-static bool split(struct parser *p, const char *s, size_t len)
+static bool split_line(struct parser *p, const char *s, size_t len)
 {
 	size_t i = 0;
 
@@ -425,7 +426,7 @@ static bool parse_text(struct parser *p, const char *text, size_t len)
 		size_t n = end ? (size_t)(end - text) - i : len - i;
 
 		p->line++;
-		if (!split(p, text + i, n) || !parse_words(p))
+		if (!split_line(p, text + i, n) || !parse_words(p))
 			return false;
 		i += n + 1;
 	}

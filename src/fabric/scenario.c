@@ -35,9 +35,10 @@ struct reader {
 	char *why;
 };
 
-static bool fail(struct reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool fail_reading(struct reader *r, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
-static bool fail(struct reader *r, const char *format, ...)
+static bool fail_reading(struct reader *r, const char *format, ...)
 {
 	int n = r->line ? snprintf(r->why, ADV_SCENARIO_WHY, "%s:%llu: ", r->s->name,
 				   (unsigned long long)r->line)
@@ -50,7 +51,7 @@ static bool fail(struct reader *r, const char *format, ...)
 	return false;
 }
 
-static struct text trim(const char *at, size_t len)
+static struct text trim_text(const char *at, size_t len)
 {
 	while (len && isspace((unsigned char)*at)) {
 		at++;
@@ -61,13 +62,13 @@ static struct text trim(const char *at, size_t len)
 	return (struct text){at, len};
 }
 
-static bool equals(struct text t, const char *word)
+static bool text_equals(struct text t, const char *word)
 {
 	return t.len == strlen(word) && memcmp(t.at, word, t.len) == 0;
 }
 
 /* The printable form of a text, for messages. */
-static struct adv_shown shown(struct text t)
+static struct adv_shown show_text(struct text t)
 {
 	return adv_show(t.at, t.len, ADV_SHOWN_MOST);
 }
@@ -89,17 +90,17 @@ static bool words_expected(struct reader *r, const struct adv_scenario_key *k, s
 	for (unsigned i = 0; k->words && k->words[i]; i++)
 		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "",
 				      k->words[i]);
-	return fail(r, "%s = %s: expected %s%s", k->name, shown(t).text,
-		    k->type == ADV_KEY_HOSTS ? "a host's number, a range such as 0-15, or "
-					     : "one of: ",
-		    list);
+	return fail_reading(r, "%s = %s: expected %s%s", k->name, show_text(t).text,
+			    k->type == ADV_KEY_HOSTS ? "a host's number, a range such as 0-15, or "
+						     : "one of: ",
+			    list);
 }
 
 static bool read_word(struct reader *r, const struct adv_scenario_key *k, struct text t,
 		      uint64_t *value)
 {
 	for (unsigned i = 0; k->words[i]; i++)
-		if (equals(t, k->words[i])) {
+		if (text_equals(t, k->words[i])) {
 			*value = i;
 			return true;
 		}
@@ -113,7 +114,7 @@ static bool read_hosts(struct reader *r, const struct adv_scenario_key *k, struc
 	uint64_t first, last;
 
 	for (unsigned i = 0; k->words[i]; i++)
-		if (equals(t, k->words[i])) {
+		if (text_equals(t, k->words[i])) {
 			*value = ADV_SCENARIO_ALL | i;
 			return true;
 		}
@@ -138,8 +139,9 @@ static bool read_node(struct reader *r, const struct adv_scenario_key *k, struct
 {
 	if (t.len < 2 || (t.at[0] != 'h' && t.at[0] != 's') ||
 	    !read_number((struct text){t.at + 1, t.len - 1}, 1 << 24, value))
-		return fail(r, "%s = %s: expected a host such as h3, or a switch such as s0",
-			    k->name, shown(t).text);
+		return fail_reading(r,
+				    "%s = %s: expected a host such as h3, or a switch such as s0",
+				    k->name, show_text(t).text);
 	if (t.at[0] == 's')
 		*value += ADV_SCENARIO_SWITCH;
 	return true;
@@ -151,11 +153,11 @@ static bool read_quantity(struct reader *r, const struct adv_scenario_key *k, st
 	char why[ADV_UNITS_WHY], least[ADV_UNITS_TEXT], most[ADV_UNITS_TEXT];
 
 	if (!adv_units_parse(k->unit, t.at, t.len, value, why))
-		return fail(r, "%s: %s", k->name, why);
+		return fail_reading(r, "%s: %s", k->name, why);
 	if (*value < k->least || *value > k->most)
-		return fail(r, "%s: not from %s to %s", k->name,
-			    adv_units_print(k->unit, k->least, least),
-			    adv_units_print(k->unit, k->most, most));
+		return fail_reading(r, "%s: not from %s to %s", k->name,
+				    adv_units_print(k->unit, k->least, least),
+				    adv_units_print(k->unit, k->most, most));
 	return true;
 }
 
@@ -184,12 +186,13 @@ find_key(struct reader *r, const struct adv_scenario_section *section, struct te
 	size_t n = 0;
 
 	for (const struct adv_scenario_key *k = section->keys; k->name; k++)
-		if (equals(name, k->name))
+		if (text_equals(name, k->name))
 			return k;
 	for (const struct adv_scenario_key *k = section->keys; k->name && n < sizeof(list); k++)
 		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s",
 				      k == section->keys ? "" : ", ", k->name);
-	fail(r, "[%s] has no key '%s'; it has: %s", section->name, shown(name).text, list);
+	fail_reading(r, "[%s] has no key '%s'; it has: %s", section->name, show_text(name).text,
+		     list);
 	return NULL;
 }
 
@@ -207,17 +210,18 @@ static bool read_key(struct reader *r, struct text line)
 	uint64_t bit, v;
 
 	if (!equal)
-		return fail(r, "expected `key = value`, or a section such as [flow]");
-	name = trim(line.at, (size_t)(equal - line.at));
-	value = trim(equal + 1, line.len - (size_t)(equal + 1 - line.at));
+		return fail_reading(r, "expected `key = value`, or a section such as [flow]");
+	name = trim_text(line.at, (size_t)(equal - line.at));
+	value = trim_text(equal + 1, line.len - (size_t)(equal + 1 - line.at));
 	if (!r->place.base)
-		return fail(r, "a section such as [network] must come first");
+		return fail_reading(r, "a section such as [network] must come first");
 	k = find_key(r, r->place.section, name);
 	if (!k)
 		return false;
 	bit = 1ull << (k - r->place.section->keys);
 	if (r->place.said & bit)
-		return fail(r, "%s is given twice in this [%s]", k->name, r->place.section->name);
+		return fail_reading(r, "%s is given twice in this [%s]", k->name,
+				    r->place.section->name);
 	if (!read_value(r, k, value, &v))
 		return false;
 	memcpy(r->place.base + k->offset, &v, sizeof(v));
@@ -235,7 +239,7 @@ static bool add_item(struct reader *r, const struct adv_scenario_section *sectio
 	uint32_t n = l->count;
 
 	if (n == LIST_MAX)
-		return fail(r, "more than %u sections [%s]", LIST_MAX, section->name);
+		return fail_reading(r, "more than %u sections [%s]", LIST_MAX, section->name);
 	/* The allocation doubles when the count is a power of two. */
 	if ((n & (n - 1)) == 0) {
 		size_t room = n ? 2 * (size_t)n : 1;
@@ -245,7 +249,7 @@ static bool add_item(struct reader *r, const struct adv_scenario_section *sectio
 		l->item = item ? item : l->item;
 		l->line = line ? line : l->line;
 		if (!line)
-			return fail(r, "no memory");
+			return fail_reading(r, "no memory");
 	}
 	r->place.base = (uint8_t *)l->item + n * section->size;
 	memcpy(r->place.base, section->initial, section->size);
@@ -273,14 +277,15 @@ static const struct adv_scenario_section *find_section(struct reader *r, struct 
 		if (name.len < n || memcmp(name.at, c->name, n) != 0 ||
 		    (name.len > n && name.at[n] != ' '))
 			continue;
-		if (read_index(c, trim(name.at + n, name.len - n), index))
+		if (read_index(c, trim_text(name.at + n, name.len - n), index))
 			return c;
 	}
-	fail(r,
-	     "no section '%s'; the sections are: network, switch, priority 0 to priority 7, host, "
-	     "run, "
-	     "flow, storm, slow, loss, link, route, map",
-	     shown(name).text);
+	fail_reading(r,
+		     "no section '%s'; the sections are: network, switch, priority 0 to priority "
+		     "7, host, "
+		     "run, "
+		     "flow, storm, slow, loss, link, route, map",
+		     show_text(name).text);
 	return NULL;
 }
 
@@ -295,9 +300,9 @@ static bool read_section(struct reader *r, struct text line)
 	uint64_t index;
 
 	if (line.at[line.len - 1] != ']')
-		return fail(r, "a section's line ends with ]");
-	r->place =
-		(struct place){.section = find_section(r, trim(line.at + 1, line.len - 2), &index)};
+		return fail_reading(r, "a section's line ends with ]");
+	r->place = (struct place){
+		.section = find_section(r, trim_text(line.at + 1, line.len - 2), &index)};
 	if (!r->place.section)
 		return false;
 	if (r->place.section->list >= 0)
@@ -311,7 +316,7 @@ static bool read_section(struct reader *r, struct text line)
 static bool read_line(struct reader *r, const char *at, size_t len)
 {
 	const char *comment = memchr(at, '#', len);
-	struct text line = trim(at, comment ? (size_t)(comment - at) : len);
+	struct text line = trim_text(at, comment ? (size_t)(comment - at) : len);
 
 	if (line.len == 0)
 		return true;
@@ -327,7 +332,7 @@ bool adv_scenario_read(struct adv_scenario *s, const char *name, const char *tex
 	adv_scenario_defaults(s);
 	snprintf(s->name, sizeof(s->name), "%s", name);
 	if (len > ADV_SCENARIO_FILE_MAX)
-		return fail(&r, "%s: more than %u bytes", s->name, ADV_SCENARIO_FILE_MAX);
+		return fail_reading(&r, "%s: more than %u bytes", s->name, ADV_SCENARIO_FILE_MAX);
 	while (text < end) {
 		const char *eol = memchr(text, '\n', (size_t)(end - text));
 		size_t n = (size_t)((eol ? eol : end) - text);
@@ -361,13 +366,13 @@ bool adv_scenario_set(struct adv_scenario *s, const char *text, char why[ADV_SCE
 	uint64_t index, v;
 
 	if (!dot || !equal || dot > equal)
-		return fail(&r, "%s: expected section.key=value, such as run.seed=3",
-			    shown(trim(text, strlen(text))).text);
-	section = find_section(&r, trim(text, (size_t)(dot - text)), &index);
+		return fail_reading(&r, "%s: expected section.key=value, such as run.seed=3",
+				    show_text(trim_text(text, strlen(text))).text);
+	section = find_section(&r, trim_text(text, (size_t)(dot - text)), &index);
 	if (!section)
 		return false;
-	k = find_key(&r, section, trim(dot + 1, (size_t)(equal - dot - 1)));
-	value = trim(equal + 1, strlen(equal + 1));
+	k = find_key(&r, section, trim_text(dot + 1, (size_t)(equal - dot - 1)));
+	value = trim_text(equal + 1, strlen(equal + 1));
 	if (!k || !read_value(&r, k, value, &v))
 		return false;
 	if (section->list < 0) {
@@ -378,8 +383,8 @@ bool adv_scenario_set(struct adv_scenario *s, const char *text, char why[ADV_SCE
 		return true;
 	}
 	if (s->list[section->list].count == 0)
-		return fail(&r, "%s: the file has no section [%s]",
-			    shown(trim(text, strlen(text))).text, section->name);
+		return fail_reading(&r, "%s: the file has no section [%s]",
+				    show_text(trim_text(text, strlen(text))).text, section->name);
 	for (uint32_t i = 0; i < s->list[section->list].count; i++)
 		memcpy((uint8_t *)s->list[section->list].item + i * section->size + k->offset, &v,
 		       sizeof(v));

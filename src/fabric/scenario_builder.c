@@ -29,7 +29,7 @@ uint64_t adv_scenario_line(const struct adv_scenario_builder *b, const uint64_t 
 }
 
 /* Returns the machine's memory, or the process's limit if that is lower. Bytes. */
-static uint64_t memory(void)
+static uint64_t available_memory(void)
 {
 	uint64_t have = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 	struct rlimit limit;
@@ -41,7 +41,7 @@ static uint64_t memory(void)
 
 bool adv_scenario_afford(struct adv_scenario_builder *b, uint64_t line, unsigned __int128 bytes)
 {
-	uint64_t have = memory();
+	uint64_t have = available_memory();
 	char need_text[ADV_UNITS_TEXT], have_text[ADV_UNITS_TEXT];
 
 	b->memory += bytes;

@@ -25,8 +25,8 @@ static void print_value(const struct adv_scenario_key *k, uint64_t v, char text[
 		snprintf(text, ADV_UNITS_TEXT, "%u-%u", first, last);
 }
 
-static void tell(const char *name, const struct adv_scenario_key *keys, const char *said,
-		 const char *initial, adv_scenario_value_fn *fn, void *user)
+static void report_changes(const char *name, const struct adv_scenario_key *keys, const char *said,
+			   const char *initial, adv_scenario_value_fn *fn, void *user)
 {
 	for (const struct adv_scenario_key *k = keys; k->name; k++) {
 		char text[ADV_UNITS_TEXT];
@@ -55,13 +55,14 @@ void adv_scenario_changes(const struct adv_scenario *s, uint32_t most, adv_scena
 			size_t at = d->offset + p * sizeof(struct adv_scenario_priority);
 
 			snprintf(name, sizeof(name), each ? "%s %u" : "%s", d->name, p);
-			tell(name, d->keys, (const char *)s + at, (const char *)&initial + at, fn,
-			     user);
+			report_changes(name, d->keys, (const char *)s + at,
+				       (const char *)&initial + at, fn, user);
 		}
 		for (uint32_t i = 0; d->list >= 0 && i < s->list[d->list].count && i < most; i++) {
 			snprintf(name, sizeof(name), "%s %u", d->name, i);
-			tell(name, d->keys, (const char *)s->list[d->list].item + i * d->size,
-			     d->initial, fn, user);
+			report_changes(name, d->keys,
+				       (const char *)s->list[d->list].item + i * d->size,
+				       d->initial, fn, user);
 		}
 	}
 }

@@ -45,7 +45,7 @@ static bool afford_flow(struct adv_scenario_builder *b, const struct adv_scenari
 
 /* Returns -ln(u) of a random u in (0, 1], in units of 2^-16. It uses integers, so that the
  * result is the same on every machine. */
-static uint64_t exponential(struct adv_rng *rng)
+static uint64_t draw_exponential(struct adv_rng *rng)
 {
 	uint64_t u = (adv_rng_next(rng) >> 32) + 1; /* in units of 2^-32 */
 	unsigned top = 63u - (unsigned)__builtin_clzll(u);
@@ -62,12 +62,12 @@ static uint64_t exponential(struct adv_rng *rng)
 	return ((32ull << 16) - log2) * 693147 / 1000000;
 }
 
-static uint64_t scaled(struct adv_scenario_builder *b, uint64_t mean, bool random)
+static uint64_t scale_size(struct adv_scenario_builder *b, uint64_t mean, bool random)
 {
 	unsigned __int128 value = mean;
 
 	if (random)
-		value = value * exponential(&b->rng) >> 16;
+		value = value * draw_exponential(&b->rng) >> 16;
 	return value < ADV_QUANTITY_MAX ? (uint64_t)value : ADV_QUANTITY_MAX;
 }
 
@@ -124,7 +124,7 @@ static uint64_t size_of(struct adv_scenario_builder *b, const struct adv_scenari
 	else if (flow->sizes == ADV_SCENARIO_HADOOP)
 		bytes = from_table(&b->rng, hadoop);
 	else
-		bytes = scaled(b, flow->bytes, flow->sizes == ADV_SCENARIO_EXPONENTIAL);
+		bytes = scale_size(b, flow->bytes, flow->sizes == ADV_SCENARIO_EXPONENTIAL);
 	return bytes ? bytes : 1;
 }
 
@@ -138,7 +138,7 @@ static bool add_transfers(struct adv_scenario_builder *b, struct adv_scenario_fl
 		int64_t n;
 
 		if (i || flow->arrivals == 1)
-			at += scaled(b, flow->interval, flow->arrivals == 1);
+			at += scale_size(b, flow->interval, flow->arrivals == 1);
 		if (at > b->s->run.duration)
 			return true; /* this and all later ones begin after the end of the run */
 		n = adv_fabric_transfer(b->f, connection,
@@ -171,8 +171,8 @@ static bool fits_window(struct adv_scenario_builder *b, const struct adv_scenari
 }
 
 /* Adds a connection of the flow. -1, with a reason: error. */
-static int64_t join(struct adv_scenario_builder *b, const struct adv_scenario_flow *flow,
-		    uint64_t line, uint32_t from, uint32_t to)
+static int64_t connect_hosts(struct adv_scenario_builder *b, const struct adv_scenario_flow *flow,
+			     uint64_t line, uint32_t from, uint32_t to)
 {
 	struct adv_fabric_connection c = {
 		.initiator = from,
@@ -206,7 +206,7 @@ static int64_t join(struct adv_scenario_builder *b, const struct adv_scenario_fl
 static bool connect_two(struct adv_scenario_builder *b, struct adv_scenario_flow *flow,
 			uint64_t line, uint32_t from, uint32_t to)
 {
-	int64_t n = join(b, flow, line, from, to);
+	int64_t n = connect_hosts(b, flow, line, from, to);
 
 	return n >= 0 && add_transfers(b, flow, line, (uint32_t)n);
 }
@@ -257,7 +257,7 @@ static bool add_allreduce(struct adv_scenario_builder *b, struct adv_scenario_fl
 	if (!afford_flow(b, flow, line, hosts, steps))
 		return false;
 	for (uint32_t h = 0; h < hosts; h++) {
-		int64_t n = join(b, flow, line, first + h, first + (h + 1) % hosts);
+		int64_t n = connect_hosts(b, flow, line, first + h, first + (h + 1) % hosts);
 
 		if (n < 0)
 			return false;
@@ -271,7 +271,7 @@ static bool add_allreduce(struct adv_scenario_builder *b, struct adv_scenario_fl
 }
 
 /* Sattolo's algorithm: each host sends to one other host and receives from one other host. */
-static bool permute(struct adv_scenario_builder *b)
+static bool permute_hosts(struct adv_scenario_builder *b)
 {
 	uint32_t n = b->t->hosts;
 
@@ -312,8 +312,8 @@ static bool connect_range(struct adv_scenario_builder *b, struct adv_scenario_fl
 }
 
 /* The largest number of connections from a host of a flow. */
-static uint64_t partners(const struct adv_scenario_builder *b, const struct adv_scenario_flow *flow,
-			 bool in_pairs)
+static uint64_t count_partners(const struct adv_scenario_builder *b,
+			       const struct adv_scenario_flow *flow, bool in_pairs)
 {
 	if (flow->to == ADV_SCENARIO_ALL)
 		return b->t->hosts;
@@ -352,10 +352,10 @@ static bool add_flow(struct adv_scenario_builder *b, struct adv_scenario_flow *f
 		return adv_scenario_fail(b, line,
 					 "[flow] arrivals = poisson needs `interval`, the mean "
 					 "time between transfers");
-	if (flow->to == ADV_SCENARIO_PERMUTATION && !permute(b))
+	if (flow->to == ADV_SCENARIO_PERMUTATION && !permute_hosts(b))
 		return false;
 	in_pairs = others == last - first && flow->to < ADV_SCENARIO_ALL && others;
-	if (!afford_flow(b, flow, line, (last - first + 1ull) * partners(b, flow, in_pairs),
+	if (!afford_flow(b, flow, line, (last - first + 1ull) * count_partners(b, flow, in_pairs),
 			 in_time(b, flow)))
 		return false;
 	for (uint32_t h = first; h <= last; h++)

@@ -13,8 +13,8 @@
 #define MEMORY_PORT   2048u
 #define MEMORY_ROUTE  2u /* of a switch to a host */
 
-static bool said(struct adv_scenario_builder *b, const char *topology, const char *key,
-		 uint64_t value)
+static bool key_is_given(struct adv_scenario_builder *b, const char *topology, const char *key,
+			 uint64_t value)
 {
 	if (value != UINT64_MAX)
 		return true;
@@ -142,20 +142,20 @@ static bool all_said(struct adv_scenario_builder *b)
 	case ADV_SCENARIO_DUMBBELL:
 		return true;
 	case ADV_SCENARIO_INCAST:
-		return said(b, "incast", "senders", n->senders);
+		return key_is_given(b, "incast", "senders", n->senders);
 	case ADV_SCENARIO_PARKING_LOT:
-		return said(b, "parking-lot", "switches", n->switches);
+		return key_is_given(b, "parking-lot", "switches", n->switches);
 	case ADV_SCENARIO_RING:
-		return said(b, "ring", "switches", n->switches);
+		return key_is_given(b, "ring", "switches", n->switches);
 	case ADV_SCENARIO_LEAF_SPINE:
-		return said(b, "leaf-spine", "leaves", n->leaves) &&
-		       said(b, "leaf-spine", "spines", n->spines);
+		return key_is_given(b, "leaf-spine", "leaves", n->leaves) &&
+		       key_is_given(b, "leaf-spine", "spines", n->spines);
 	case ADV_SCENARIO_FAT_TREE:
-		return said(b, "fat-tree", "ports", n->ports);
+		return key_is_given(b, "fat-tree", "ports", n->ports);
 	case ADV_SCENARIO_LINKS:
 		break;
 	}
-	return said(b, "links", "switches", n->switches);
+	return key_is_given(b, "links", "switches", n->switches);
 }
 
 static int make_named(struct adv_scenario_builder *b, struct adv_cable cable,

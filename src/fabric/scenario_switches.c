@@ -64,7 +64,7 @@ static bool check_quanta(struct adv_scenario_builder *b)
 				 least);
 }
 
-static bool check(struct adv_scenario_builder *b)
+static bool check_values(struct adv_scenario_builder *b)
 {
 	const struct adv_scenario_switch *sw = &b->s->sw;
 	const struct adv_scenario_run *run = &b->s->run;
@@ -148,7 +148,7 @@ bool adv_scenario_build_fabric(struct adv_scenario_builder *b)
 	struct adv_cc_config cc = adv_cc_default();
 	struct adv_fabric_config c;
 
-	if (!check(b))
+	if (!check_values(b))
 		return false;
 	adv_fabric_defaults(&c);
 	c.topology = b->t;

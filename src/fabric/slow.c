@@ -7,14 +7,14 @@
 
 /* Returns the duration of a PFC pause of this host, in quanta. The host repeats the PAUSE frame
  * at half of that time. */
-static uint16_t quanta(const struct adv_fabric *f)
+static uint16_t pause_quanta_of(const struct adv_fabric *f)
 {
 	return f->config.pause_quanta ? f->config.pause_quanta : ADV_QUANTA_MAX;
 }
 
 static uint64_t repeat_time(const struct adv_fabric *f, const struct adv_fabric_host *h)
 {
-	return (uint64_t)quanta(f) * ADV_QUANTUM_BYTES * h->egress.ps_per_byte / 2;
+	return (uint64_t)pause_quanta_of(f) * ADV_QUANTUM_BYTES * h->egress.ps_per_byte / 2;
 }
 
 struct adv_packet *adv_fabric_input_pause(struct adv_fabric *f, struct adv_fabric_host *h)
@@ -28,7 +28,7 @@ struct adv_packet *adv_fabric_input_pause(struct adv_fabric *f, struct adv_fabri
 	p->bytes = ADV_PAUSE_FRAME;
 	p->pause_mask = h->to_tell | on;
 	for (unsigned i = 0; i < ADV_PRIORITIES; i++)
-		p->quanta[i] = on & (1u << i) ? quanta(f) : 0;
+		p->quanta[i] = on & (1u << i) ? pause_quanta_of(f) : 0;
 	h->to_tell = 0;
 	h->counters.tx_pause++;
 	if (on && !h->repeating) {
@@ -61,7 +61,7 @@ int adv_fabric_slow_host(struct adv_fabric *f, uint32_t host, const struct adv_f
 }
 
 /* Schedules the end of processing the first frame. */
-static void take_next(struct adv_fabric *f, struct adv_fabric_host *h)
+static void schedule_drain(struct adv_fabric *f, struct adv_fabric_host *h)
 {
 	struct adv_fabric_input *in = h->input;
 
@@ -84,7 +84,7 @@ bool adv_fabric_input_rx(struct adv_fabric *f, struct adv_fabric_host *h, struct
 	in->of[p->priority] += p->bytes;
 	adv_packet_list_push(&in->waiting, p);
 	if (idle)
-		take_next(f, h);
+		schedule_drain(f, h);
 	if (in->of[p->priority] <= in->slow.xoff || h->told & bit ||
 	    !f->config.class[p->priority].lossless)
 		return false;
@@ -101,7 +101,7 @@ struct adv_packet *adv_fabric_input_pop(struct adv_fabric *f, struct adv_fabric_
 	in->bytes -= p->bytes;
 	in->of[p->priority] -= p->bytes;
 	if (in->waiting.head)
-		take_next(f, h);
+		schedule_drain(f, h);
 	return p;
 }
 

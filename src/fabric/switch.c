@@ -21,7 +21,7 @@ const char *adv_drop_name(enum adv_drop reason)
 /* ---- create and destroy ---- */
 
 /* Returns reserved bytes and headroom of all ports. */
-static uint64_t dedicated(const struct adv_switch *s)
+static uint64_t dedicated_bytes(const struct adv_switch *s)
 {
 	uint64_t sum = 0;
 
@@ -48,7 +48,7 @@ static bool make_port(struct adv_switch *s, unsigned i, uint32_t ps_per_byte)
 	return pt->guard != NULL;
 }
 
-static int set_up(struct adv_switch *s, const struct adv_switch_config *config)
+static int set_up_switch(struct adv_switch *s, const struct adv_switch_config *config)
 {
 	uint64_t used;
 
@@ -66,7 +66,7 @@ static int set_up(struct adv_switch *s, const struct adv_switch_config *config)
 	for (unsigned i = 0; i < config->ports; i++)
 		if (!make_port(s, i, config->ps_per_byte[i]))
 			return ENOMEM;
-	used = dedicated(s);
+	used = dedicated_bytes(s);
 	if (used > config->buffer)
 		return EINVAL;
 	s->shared = config->buffer - used;
@@ -85,7 +85,7 @@ struct adv_switch *adv_switch_create(const struct adv_switch_config *config)
 	s = calloc(1, sizeof(*s) + config->ports * sizeof(s->port[0]));
 	if (!s)
 		return NULL;
-	err = set_up(s, config);
+	err = set_up_switch(s, config);
 	if (err) {
 		adv_switch_destroy(s);
 		errno = err;
@@ -140,7 +140,7 @@ void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct a
 }
 
 /* Returns the output port. Without one it drops the frame and returns -1. */
-static int route(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p)
+static int route_frame(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p)
 {
 	const struct adv_route_set *set;
 
@@ -164,7 +164,7 @@ void adv_switch_rx(struct adv_switch *s, uint64_t now, unsigned port, struct adv
 
 	s->counters.rx_frames++;
 	s->counters.rx_bytes += p->bytes;
-	out = route(s, now, port, p);
+	out = route_frame(s, now, port, p);
 	if (out < 0)
 		return;
 	p->in_port = (uint16_t)port;
@@ -210,7 +210,7 @@ static bool to_be_marked(struct adv_switch *s, const struct adv_class *class, ui
 	       (bytes - class->ecn_min) * class->ecn_ppm;
 }
 
-static void mark(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p)
+static void mark_frame(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p)
 {
 	const struct adv_class *class = &s->class[p->priority];
 	uint64_t bytes = s->port[port].egress.queue[p->priority].bytes;
@@ -237,7 +237,7 @@ struct adv_packet *adv_switch_tx(struct adv_switch *s, uint64_t now, unsigned po
 	if (!p)
 		return NULL;
 	pt->sending = true;
-	mark(s, now, port, p);
+	mark_frame(s, now, port, p);
 	return p;
 }
 

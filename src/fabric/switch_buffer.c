@@ -38,7 +38,7 @@ static bool take_shared(struct adv_switch *s, const struct adv_class *class, str
 	return true;
 }
 
-static void tell_peer(struct adv_switch *s, unsigned port, unsigned priority)
+static void owe_pause_frame(struct adv_switch *s, unsigned port, unsigned priority)
 {
 	s->port[port].to_tell |= (uint8_t)(1u << priority);
 	adv_switch_wake(s, port);
@@ -54,7 +54,7 @@ static bool take_headroom(struct adv_switch *s, uint64_t now, const struct adv_p
 		port->told |= (uint8_t)(1u << p->priority);
 		adv_switch_tell(s, now, ADV_SWITCH_XOFF, p->in_port, p->priority, NULL,
 				in->used + in->headroom_used);
-		tell_peer(s, p->in_port, p->priority);
+		owe_pause_frame(s, p->in_port, p->priority);
 	}
 	if (in->headroom - in->headroom_used < p->bytes)
 		return false;
@@ -64,8 +64,8 @@ static bool take_headroom(struct adv_switch *s, uint64_t now, const struct adv_p
 	return true;
 }
 
-static bool admit(struct adv_switch *s, uint64_t now, const struct adv_packet *p,
-		  const struct adv_egress *egress, enum adv_drop *why)
+static bool admit_frame(struct adv_switch *s, uint64_t now, const struct adv_packet *p,
+			const struct adv_egress *egress, enum adv_drop *why)
 {
 	const struct adv_class *class = &s->class[p->priority];
 	struct adv_ingress *in = &s->port[p->in_port].ingress[p->priority];
@@ -85,7 +85,7 @@ static bool admit(struct adv_switch *s, uint64_t now, const struct adv_packet *p
 bool adv_buffer_admit(struct adv_switch *s, uint64_t now, const struct adv_packet *p,
 		      const struct adv_egress *egress, enum adv_drop *why)
 {
-	if (!admit(s, now, p, egress, why))
+	if (!admit_frame(s, now, p, egress, why))
 		return false;
 	s->used += p->bytes;
 	if (s->used > s->counters.most_used)
@@ -121,7 +121,7 @@ void adv_buffer_release(struct adv_switch *s, uint64_t now, const struct adv_pac
 	in->paused = false;
 	port->told &= (uint8_t) ~(1u << p->priority);
 	adv_switch_tell(s, now, ADV_SWITCH_XON, p->in_port, p->priority, NULL, in->used);
-	tell_peer(s, p->in_port, p->priority);
+	owe_pause_frame(s, p->in_port, p->priority);
 }
 
 struct adv_packet *adv_buffer_pause_frame(struct adv_switch *s, uint64_t now, unsigned port)

@@ -44,7 +44,7 @@ static void storm_ends(struct adv_switch *s, uint64_t now, unsigned port, unsign
 	adv_switch_tell(s, now, ADV_SWITCH_STORM_END, port, priority, NULL, 0);
 }
 
-static void look(struct adv_switch *s, uint64_t now, unsigned port, unsigned priority)
+static void check_queue(struct adv_switch *s, uint64_t now, unsigned port, unsigned priority)
 {
 	struct adv_port *pt = &s->port[port];
 	const struct adv_egress_queue *q = &pt->egress.queue[priority];
@@ -72,7 +72,7 @@ static void poll_all(struct adv_switch *s, uint64_t now)
 	for (unsigned i = 0; i < s->ports; i++)
 		for (unsigned p = 0; p < ADV_PRIORITIES; p++)
 			if (s->class[p].lossless)
-				look(s, now, i, p);
+				check_queue(s, now, i, p);
 	s->poll_at += s->watchdog.poll;
 }
 

@@ -6,13 +6,14 @@
 #include "fabric/topology.h"
 
 /* Adds a cable, unless an earlier one failed. */
-static void join(struct adv_topology *t, uint32_t a, uint32_t b, struct adv_cable cable, int *err)
+static void add_cable(struct adv_topology *t, uint32_t a, uint32_t b, struct adv_cable cable,
+		      int *err)
 {
 	if (!*err)
 		*err = adv_topology_link(t, a, b, cable);
 }
 
-static int finish(struct adv_topology *t, int err)
+static int route_shortest(struct adv_topology *t, int err)
 {
 	uint32_t host;
 
@@ -23,7 +24,7 @@ int adv_topology_pair(struct adv_topology *t, struct adv_cable cable)
 {
 	int err = adv_topology_init(t, 2, 0);
 
-	join(t, 0, 1, cable, &err);
+	add_cable(t, 0, 1, cable, &err);
 	return err;
 }
 
@@ -32,15 +33,15 @@ int adv_topology_incast(struct adv_topology *t, uint32_t senders, struct adv_cab
 	int err = adv_topology_init(t, senders + 1, 1);
 
 	for (uint32_t h = 0; !err && h <= senders; h++)
-		join(t, h, senders + 1, cable, &err);
-	return finish(t, err);
+		add_cable(t, h, senders + 1, cable, &err);
+	return route_shortest(t, err);
 }
 
 static void add_hosts(struct adv_topology *t, uint32_t switches, uint32_t hosts,
 		      struct adv_cable cable, int *err)
 {
 	for (uint32_t h = 0; !*err && h < switches * hosts; h++)
-		join(t, h, t->hosts + h / hosts, cable, err);
+		add_cable(t, h, t->hosts + h / hosts, cable, err);
 }
 
 int adv_topology_parking_lot(struct adv_topology *t, uint32_t switches, uint32_t hosts,
@@ -50,8 +51,8 @@ int adv_topology_parking_lot(struct adv_topology *t, uint32_t switches, uint32_t
 
 	add_hosts(t, switches, hosts, cable, &err);
 	for (uint32_t s = 0; !err && s + 1 < switches; s++)
-		join(t, t->hosts + s, t->hosts + s + 1, trunk, &err);
-	return finish(t, err);
+		add_cable(t, t->hosts + s, t->hosts + s + 1, trunk, &err);
+	return route_shortest(t, err);
 }
 
 int adv_topology_dumbbell(struct adv_topology *t, uint32_t hosts, struct adv_cable cable,
@@ -69,8 +70,8 @@ int adv_topology_ring(struct adv_topology *t, uint32_t switches, uint32_t hosts,
 		err = EINVAL;
 	add_hosts(t, switches, hosts, cable, &err);
 	for (uint32_t s = 0; !err && s < switches; s++)
-		join(t, t->hosts + s, t->hosts + (s + 1) % switches, trunk, &err);
-	return finish(t, err);
+		add_cable(t, t->hosts + s, t->hosts + (s + 1) % switches, trunk, &err);
+	return route_shortest(t, err);
 }
 
 /* Routes switch s to all hosts of other switches by the next switch. edge[] has the switch node
@@ -116,10 +117,10 @@ int adv_topology_leaf_spine(struct adv_topology *t, uint32_t leaves, uint32_t sp
 	add_hosts(t, leaves, hosts, cable, &err);
 	for (uint32_t l = 0; !err && l < leaves; l++)
 		for (uint32_t s = 0; !err && s < spines; s++) {
-			join(t, t->hosts + l, t->hosts + leaves + s, trunk, &err);
+			add_cable(t, t->hosts + l, t->hosts + leaves + s, trunk, &err);
 			t->level[leaves + s] = 1;
 		}
-	return finish(t, err);
+	return route_shortest(t, err);
 }
 
 int adv_topology_fat_tree(struct adv_topology *t, uint32_t k, struct adv_cable cable,
@@ -133,15 +134,16 @@ int adv_topology_fat_tree(struct adv_topology *t, uint32_t k, struct adv_cable c
 	add_hosts(t, edges, half, cable, &err);
 	for (uint32_t e = 0; !err && e < edges; e++)
 		for (uint32_t a = 0; !err && a < half; a++)
-			join(t, t->hosts + e, t->hosts + edges + e / half * half + a, trunk, &err);
+			add_cable(t, t->hosts + e, t->hosts + edges + e / half * half + a, trunk,
+				  &err);
 	for (uint32_t a = 0; !err && a < edges; a++) {
 		t->level[edges + a] = 1;
 		for (uint32_t c = 0; !err && c < half; c++) {
 			uint32_t core = 2 * edges + a % half * half + c;
 
-			join(t, t->hosts + edges + a, t->hosts + core, trunk, &err);
+			add_cable(t, t->hosts + edges + a, t->hosts + core, trunk, &err);
 			t->level[core] = 2;
 		}
 	}
-	return finish(t, err);
+	return route_shortest(t, err);
 }

@@ -68,7 +68,7 @@ static void search_close(struct search *s)
 }
 
 /* The switch at port p of switch `sw`; FAR: a host is there. */
-static uint32_t neighbour(const struct search *s, uint32_t sw, uint32_t p)
+static uint32_t neighbour_at(const struct search *s, uint32_t sw, uint32_t p)
 {
 	uint32_t node = s->end[s->first[sw] + p].node;
 
@@ -82,7 +82,7 @@ static uint32_t ports_of(const struct search *s, uint32_t sw)
 
 /* Sets s->down to the distances from switch `from`; with `upwards`, over steps to a higher rank
  * only. */
-static void spread(struct search *s, uint32_t from, bool upwards)
+static void spread_distances(struct search *s, uint32_t from, bool upwards)
 {
 	uint32_t head = 0, tail = 0;
 
@@ -93,7 +93,7 @@ static void spread(struct search *s, uint32_t from, bool upwards)
 		uint32_t sw = s->queue[head++];
 
 		for (uint32_t p = 0; p < ports_of(s, sw); p++) {
-			uint32_t next = neighbour(s, sw, p);
+			uint32_t next = neighbour_at(s, sw, p);
 
 			if (next == FAR || s->down[next] != FAR ||
 			    (upwards && s->rank[next] < s->rank[sw]))
@@ -105,7 +105,7 @@ static void spread(struct search *s, uint32_t from, bool upwards)
 }
 
 /* Orders the switches by level, or by distance from switch 0. */
-static void order(struct search *s)
+static void order_switches(struct search *s)
 {
 	const struct adv_topology *t = s->t;
 	uint32_t n = t->switches, count = 0;
@@ -114,7 +114,7 @@ static void order(struct search *s)
 	for (uint32_t i = 1; i < n; i++)
 		levels |= t->level[i] != t->level[0];
 	if (!levels) {
-		spread(s, 0, false);
+		spread_distances(s, 0, false);
 		for (uint32_t i = 0; i < n; i++)
 			s->any[i] = s->down[i] == FAR ? 0 : n - s->down[i];
 	} else {
@@ -131,14 +131,14 @@ static void order(struct search *s)
 
 /* Sets s->any. A switch without a path that only goes down is one step from the best switch
  * above it. */
-static void climb(struct search *s)
+static void climb_ranks(struct search *s)
 {
 	for (uint32_t i = s->t->switches; i-- > 0;) {
 		uint32_t sw = s->by_rank[i];
 
 		s->any[sw] = s->down[sw];
 		for (uint32_t p = 0; s->down[sw] == FAR && p < ports_of(s, sw); p++) {
-			uint32_t next = neighbour(s, sw, p);
+			uint32_t next = neighbour_at(s, sw, p);
 
 			if (next != FAR && s->rank[next] > i && s->any[next] != FAR &&
 			    s->any[next] + 1 < s->any[sw])
@@ -166,7 +166,7 @@ static int set_routes(const struct search *s, struct adv_topology *t, uint32_t h
 		int err;
 
 		for (uint32_t p = 0; p < ports_of(s, sw); p++) {
-			uint32_t next = neighbour(s, sw, p);
+			uint32_t next = neighbour_at(s, sw, p);
 
 			if (next == FAR ? s->end[s->first[sw] + p].node == host
 					: is_step(s, sw, next))
@@ -214,7 +214,7 @@ static int route_all(struct search *s, struct adv_topology *t, uint32_t *host)
 	int err;
 
 	if (s->up_down && t->switches)
-		order(s);
+		order_switches(s);
 	for (*host = 0; t->switches && *host < t->hosts; *host = last) {
 		uint32_t edge = s->edge[*host];
 
@@ -222,8 +222,8 @@ static int route_all(struct search *s, struct adv_topology *t, uint32_t *host)
 			return EHOSTUNREACH;
 		for (last = *host + 1; last < t->hosts && s->edge[last] == edge; last++)
 			;
-		spread(s, edge, s->up_down);
-		climb(s);
+		spread_distances(s, edge, s->up_down);
+		climb_ranks(s);
 		err = set_routes(s, t, *host);
 		if (!err)
 			err = set_alike(s, t, *host, last);

@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The connection manager on one host: each command, in the right and in wrong states."""
 
-import contextlib
 import errno
 import os
-import pathlib
 import shutil
 import struct
 import subprocess
@@ -13,7 +11,6 @@ import sys
 import time
 
 import adverbd
-import for_nobody
 import ucma
 from adverbd import Client, Daemon, PATIENCE, wait_for
 from ucma import Cm, connect
@@ -318,87 +315,6 @@ def options(build):
         cm.command(ucma.CONNECT, number)
         e = cm.event(ucma.CONNECT_REQUEST)
         assert e.route.tclass == 0x68
-
-
-@contextlib.contextmanager
-def for_a_stranger(build):
-    """Yields (build folder, a function that starts Python code) for user nobody."""
-    adverbd.need_root()
-    with for_nobody.build_folder(build) as place, for_nobody.folder() as modules:
-        for module in adverbd, ucma:
-            path = pathlib.Path(module.__file__)
-            for_nobody.copy_file(path, modules / path.name)
-        environment = {**os.environ, "PYTHONPATH": str(modules), "PYTHONDONTWRITEBYTECODE": "1"}
-        yield place, lambda code: subprocess.Popen(
-            [*adverbd.as_user(adverbd.NOBODY), sys.executable, "-c", code], env=environment)
-
-
-def privileged_ports(build):
-    """Ports below 1024 are for root only, as in the kernel's rdma_cm."""
-    code = ("import errno, ucma\n"
-            "cm = ucma.Cm('adverbd-65534')\n"
-            "cm.bind(cm.new_id(), '127.0.0.1', 860, expect=errno.EACCES)\n"
-            "cm.bind(cm.new_id(), '127.0.0.1', 1024)\n")
-    with Daemon(build), Cm() as cm:
-        cm.listener(port=860)
-    with for_a_stranger(build) as (place, start), Daemon(place, "--linger", "60", user=adverbd.NOBODY):
-        assert start(code).wait(PATIENCE) == 0
-
-
-def two_users(build):
-    """The system's daemon: one space of ports for all users, and connections between them."""
-    code = ("import errno, ucma\n"
-            "cm = ucma.Cm('adverbd')\n"
-            "cm.bind(cm.new_id(), '127.0.0.1', 7471, expect=errno.EADDRINUSE)\n"
-            "number = cm.ready('127.0.0.1', 7471)\n"
-            "cm.command(ucma.CONNECT, number)\n"
-            "cm.command(ucma.ESTABLISH, cm.event(ucma.CONNECT_RESPONSE).id)\n"
-            "cm.event(ucma.DISCONNECTED)\n")
-    with (for_a_stranger(build) as (_, start), Daemon(build, "--system", name="adverbd"),
-          Cm("adverbd") as server):
-        server.listener(port=7471)
-        other = start(code)
-        try:
-            number = server.event(ucma.CONNECT_REQUEST).id
-            server.command(ucma.ACCEPT, number)
-            server.event(ucma.ESTABLISHED)
-            server.command(ucma.DISCONNECT, number)
-            assert other.wait(PATIENCE) == 0
-        finally:
-            other.kill()
-            other.wait()
-
-
-@contextlib.contextmanager
-def with_few_descriptors(build, count):
-    """A build folder for Daemon(), whose adverbd may open no more descriptors."""
-    with for_nobody.folder() as place:
-        script = place / "adverbd"
-        script.write_text(f'#!/bin/sh\nulimit -n {count}\nexec "{build}/adverbd" "$@"\n')
-        script.chmod(0o755)
-        yield place
-
-
-def channels_of_one_user(build):
-    """The system's daemon: a user who makes channels without end leaves some to others."""
-    code = ("import errno, os, ucma\n"
-            "cms, result = [], 0\n"
-            "while not result:\n"
-            "    cms.append(ucma.Cm('adverbd', channel=False))\n"
-            "    for _ in range(20):\n"
-            "        *answer, result = cms[-1].ask(ucma.CREATE_CHANNEL, expect=None)\n"
-            "        for fd in answer[4]: os.close(fd)\n"
-            "assert result == errno.EMFILE and len(cms) > 2\n"
-            "os.kill(os.getpid(), 19)\n")
-    with (for_a_stranger(build) as (_, start), with_few_descriptors(build, 1024) as place,
-          Daemon(place, "--system", name="adverbd")):
-        greedy = start(code)
-        try:
-            assert os.WIFSTOPPED(os.waitpid(greedy.pid, os.WUNTRACED)[1])
-            Cm("adverbd").close()
-        finally:
-            greedy.kill()
-            greedy.wait()
 
 
 def addresses(build):
@@ -721,7 +637,7 @@ def status_shown(build):
 
 if __name__ == "__main__":
     adverbd.main([connects, events_tell, datagrams, refusals, listens_again, wrong_states,
-                  wrong_arguments, handles, ports, options, privileged_ports, two_users, channels_of_one_user,
-                  addresses, neighbours, address_changes, multicast, channels, full_channel,
-                  backlog, many_at_a_small_backlog, program_killed,
-                  worker_killed, lost_packets, status_shown])
+                  wrong_arguments, handles, ports, options, addresses, neighbours,
+                  address_changes, multicast, channels, full_channel, backlog,
+                  many_at_a_small_backlog, program_killed, worker_killed, lost_packets,
+                  status_shown])

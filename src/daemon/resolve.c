@@ -2,6 +2,7 @@
 #include "daemon/resolve.h"
 
 #include <errno.h>
+#include <libmnl/libmnl.h>
 #include <linux/neighbour.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -21,13 +22,13 @@
 	(NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_PROBE | NUD_STALE | NUD_DELAY)
 
 struct adv_resolver {
-	int netlink;
+	struct mnl_socket *netlink;
 	int udp4; /* -1: the kernel does not have the family */
 	int udp6;
 	uint32_t serial;
 };
 
-struct request {
+union request {
 	struct nlmsghdr header;
 	char room[REQUEST_ROOM];
 };
@@ -48,10 +49,10 @@ struct adv_resolver *adv_resolver_create(void)
 
 	if (!r)
 		return NULL;
-	r->netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	r->netlink = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	r->udp4 = udp_socket(AF_INET);
 	r->udp6 = udp_socket(AF_INET6);
-	if (r->netlink < 0 || (r->udp4 < 0 && r->udp6 < 0)) {
+	if (!r->netlink || (r->udp4 < 0 && r->udp6 < 0)) {
 		int saved = errno;
 
 		adv_resolver_destroy(r);
@@ -63,8 +64,8 @@ struct adv_resolver *adv_resolver_create(void)
 
 void adv_resolver_destroy(struct adv_resolver *r)
 {
-	if (r->netlink >= 0)
-		close(r->netlink);
+	if (r->netlink)
+		mnl_socket_close(r->netlink);
 	if (r->udp4 >= 0)
 		close(r->udp4);
 	if (r->udp6 >= 0)
@@ -85,49 +86,39 @@ static uint8_t family_of(const struct adv_gid *g)
 	return adv_gid_is_ipv4(g) ? AF_INET : AF_INET6;
 }
 
-static void add(struct request *q, uint16_t type, const void *data, size_t len)
-{
-	struct rtattr *a = (void *)((char *)q + NLMSG_ALIGN(q->header.nlmsg_len));
-
-	a->rta_type = type;
-	a->rta_len = (uint16_t)RTA_LENGTH(len);
-	memcpy(RTA_DATA(a), data, len);
-	q->header.nlmsg_len = NLMSG_ALIGN(q->header.nlmsg_len) + (uint32_t)RTA_ALIGN(a->rta_len);
-}
-
-static void add_address(struct request *q, uint16_t type, const struct adv_gid *g)
+static void put_address(union request *q, uint16_t type, const struct adv_gid *g)
 {
 	size_t len;
 	const uint8_t *p = address_of(g, &len);
 
-	add(q, type, p, len);
+	mnl_attr_put(&q->header, type, len, p);
 }
 
-static void begin(struct adv_resolver *r, struct request *q, uint16_t type, const void *body,
-		  size_t len)
+static void begin_request(struct adv_resolver *r, union request *q, uint16_t type, const void *body,
+			  size_t len)
 {
-	memset(q, 0, sizeof(*q));
+	mnl_nlmsg_put_header(q);
 	q->header.nlmsg_type = type;
 	q->header.nlmsg_flags = NLM_F_REQUEST;
 	q->header.nlmsg_seq = ++r->serial;
-	q->header.nlmsg_len = (uint32_t)NLMSG_LENGTH(len);
-	memcpy(NLMSG_DATA(&q->header), body, len);
+	memcpy(mnl_nlmsg_put_extra_header(&q->header, len), body, len);
 }
 
-/* The kernel has answered when send() returns. Bytes of the answer, or 0 with errno. */
-static size_t ask(struct adv_resolver *r, const struct request *q, char answer[ANSWER_ROOM])
+/* Returns the bytes of the answer, or 0 with errno. The kernel has answered when the request is
+ * sent. */
+static size_t send_request(struct adv_resolver *r, const union request *q, char answer[ANSWER_ROOM])
 {
-	if (send(r->netlink, q, q->header.nlmsg_len, MSG_NOSIGNAL) < 0)
+	if (mnl_socket_sendto(r->netlink, q, q->header.nlmsg_len) < 0)
 		return 0;
 	for (int i = 0; i < ANSWERS_READ; i++) {
 		const struct nlmsghdr *h = (const void *)answer;
-		ssize_t n = recv(r->netlink, answer, ANSWER_ROOM, MSG_DONTWAIT);
+		ssize_t n = mnl_socket_recvfrom(r->netlink, answer, ANSWER_ROOM);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return 0;
-		if ((size_t)n >= sizeof(*h) && h->nlmsg_seq == r->serial)
+		if (mnl_nlmsg_ok(h, (int)n) && h->nlmsg_seq == r->serial)
 			return (size_t)n;
 	}
 	errno = EPROTO;
@@ -136,48 +127,81 @@ static size_t ask(struct adv_resolver *r, const struct request *q, char answer[A
 
 /* ---- reading ---- */
 
-/* The answer, checked as far as its length and serial go; an errno of the kernel's; EPROTO. */
+/*
+ * Returns 0 and the message that answers the request of this serial, an errno of the kernel, or
+ * EPROTO: there is no such answer. Does not use mnl_cb_run(), which takes an acknowledgement for an
+ * answer, and any number for an errno.
+ */
 static int open_answer(const void *data, size_t len, uint32_t serial, uint16_t type, size_t body,
 		       const struct nlmsghdr **out)
 {
 	const struct nlmsghdr *h = data;
 	const struct nlmsgerr *e;
 
-	if (len < sizeof(*h) || h->nlmsg_len < sizeof(*h) || h->nlmsg_len > len ||
-	    h->nlmsg_seq != serial)
+	if (!mnl_nlmsg_ok(h, (int)len) || h->nlmsg_seq != serial)
 		return EPROTO;
 	if (h->nlmsg_type == NLMSG_ERROR) {
-		e = NLMSG_DATA(h);
-		if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*e)) || e->error >= 0 || e->error < -4095)
+		e = mnl_nlmsg_get_payload(h);
+		if (mnl_nlmsg_get_payload_len(h) < sizeof(*e) || e->error >= 0 || e->error < -4095)
 			return EPROTO;
 		return -e->error;
 	}
-	if (h->nlmsg_type != type || h->nlmsg_len < NLMSG_LENGTH(body))
+	if (h->nlmsg_type != type || mnl_nlmsg_get_payload_len(h) < body)
 		return EPROTO;
 	*out = h;
 	return 0;
 }
 
-static bool read_gid(const struct rtattr *a, uint8_t family, struct adv_gid *g)
+static bool read_gid(const struct nlattr *a, uint8_t family, struct adv_gid *g)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	size_t len = family == AF_INET ? 4 : 16;
 
-	if (RTA_PAYLOAD(a) != len)
+	if (mnl_attr_get_payload_len(a) != len)
 		return false;
 	memcpy(g->raw, mapped, sizeof(mapped));
-	memcpy(g->raw + 16 - len, RTA_DATA(a), len);
+	memcpy(g->raw + 16 - len, mnl_attr_get_payload(a), len);
 	return true;
 }
 
 /* An IPv4 route may have an IPv6 gateway. */
-static void read_via(const struct rtattr *a, struct adv_gid *g)
+static void read_via(const struct nlattr *a, struct adv_gid *g)
 {
-	const struct rtvia *via = RTA_DATA(a);
+	const struct rtvia *via = mnl_attr_get_payload(a);
 	const size_t head = offsetof(struct rtvia, rtvia_addr);
 
-	if (RTA_PAYLOAD(a) == head + sizeof(g->raw) && via->rtvia_family == AF_INET6)
+	if (mnl_attr_get_payload_len(a) == head + sizeof(g->raw) && via->rtvia_family == AF_INET6)
 		memcpy(g->raw, via->rtvia_addr, sizeof(g->raw));
+}
+
+struct route {
+	uint8_t family;
+	struct adv_way *way;
+};
+
+static int read_route_attribute(const struct nlattr *a, void *user)
+{
+	const struct route *route = user;
+	struct adv_way *way = route->way;
+
+	switch (mnl_attr_get_type(a)) {
+	case RTA_OIF:
+		if (mnl_attr_get_payload_len(a) == sizeof(way->ifindex))
+			way->ifindex = mnl_attr_get_u32(a);
+		break;
+	case RTA_PREFSRC:
+		way->has_source = read_gid(a, route->family, &way->source);
+		break;
+	case RTA_GATEWAY:
+		read_gid(a, route->family, &way->next_hop);
+		break;
+	case RTA_VIA:
+		read_via(a, &way->next_hop);
+		break;
+	default:
+		break;
+	}
+	return MNL_CB_OK;
 }
 
 static int error_of_type(uint8_t type)
@@ -201,13 +225,13 @@ static int error_of_type(uint8_t type)
 int adv_resolve_parse_route(const void *data, size_t len, uint32_t serial, struct adv_way *way)
 {
 	const struct nlmsghdr *h = NULL;
-	const struct rtattr *a;
 	const struct rtmsg *m;
-	int left, error = open_answer(data, len, serial, RTM_NEWROUTE, sizeof(*m), &h);
+	struct route route;
+	int error = open_answer(data, len, serial, RTM_NEWROUTE, sizeof(*m), &h);
 
 	if (error)
 		return error;
-	m = NLMSG_DATA(h);
+	m = mnl_nlmsg_get_payload(h);
 	error = error_of_type(m->rtm_type);
 	if (error)
 		return error;
@@ -217,17 +241,10 @@ int adv_resolve_parse_route(const void *data, size_t len, uint32_t serial, struc
 	way->multicast = m->rtm_type == RTN_MULTICAST;
 	way->has_source = false;
 	way->ifindex = 0;
-	left = (int)RTM_PAYLOAD(h);
-	for (a = RTM_RTA(m); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
-		if (a->rta_type == RTA_OIF && RTA_PAYLOAD(a) == sizeof(way->ifindex))
-			memcpy(&way->ifindex, RTA_DATA(a), sizeof(way->ifindex));
-		else if (a->rta_type == RTA_PREFSRC)
-			way->has_source = read_gid(a, m->rtm_family, &way->source);
-		else if (a->rta_type == RTA_GATEWAY)
-			read_gid(a, m->rtm_family, &way->next_hop);
-		else if (a->rta_type == RTA_VIA)
-			read_via(a, &way->next_hop);
-	}
+	route = (struct route){m->rtm_family, way};
+	/* Not mnl_attr_parse(), which reads the padding behind the message as well. */
+	mnl_attr_parse_payload(m + 1, mnl_nlmsg_get_payload_len(h) - sizeof(*m),
+			       read_route_attribute, &route);
 	return way->ifindex ? 0 : ENETUNREACH;
 }
 
@@ -239,7 +256,7 @@ int adv_resolve_parse_neighbour(const void *data, size_t len, uint32_t serial, u
 
 	if (error)
 		return error;
-	m = NLMSG_DATA(h);
+	m = mnl_nlmsg_get_payload(h);
 	*state = m->ndm_state;
 	return 0;
 }
@@ -251,20 +268,20 @@ int adv_resolve_way(struct adv_resolver *r, const struct adv_gid *to, const stru
 {
 	char answer[ANSWER_ROOM] __attribute__((aligned(8)));
 	struct rtmsg m = {.rtm_family = family_of(to)};
-	struct request q;
+	union request q;
 	size_t bits, n;
 	int error;
 
 	address_of(to, &bits);
 	m.rtm_dst_len = (uint8_t)(bits * 8);
 	m.rtm_src_len = source ? m.rtm_dst_len : 0;
-	begin(r, &q, RTM_GETROUTE, &m, sizeof(m));
-	add_address(&q, RTA_DST, to);
+	begin_request(r, &q, RTM_GETROUTE, &m, sizeof(m));
+	put_address(&q, RTA_DST, to);
 	if (source)
-		add_address(&q, RTA_SRC, source);
+		put_address(&q, RTA_SRC, source);
 	if (ifindex)
-		add(&q, RTA_OIF, &ifindex, sizeof(ifindex));
-	n = ask(r, &q, answer);
+		mnl_attr_put_u32(&q.header, RTA_OIF, ifindex);
+	n = send_request(r, &q, answer);
 	if (!n)
 		return errno;
 	memset(way, 0, sizeof(*way));
@@ -295,16 +312,16 @@ enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct ad
 	struct ndmsg m = {.ndm_family = family_of(&way->next_hop),
 			  .ndm_ifindex = (int)way->ifindex};
 	char answer[ANSWER_ROOM] __attribute__((aligned(8)));
-	struct request q;
+	union request q;
 	uint16_t state = 0;
 	size_t n;
 
 	if (way->local || way->multicast ||
 	    (adv_resolve_interface_flags(r, way->ifindex) & (IFF_LOOPBACK | IFF_NOARP)))
 		return ADV_NEIGHBOUR_KNOWN;
-	begin(r, &q, RTM_GETNEIGH, &m, sizeof(m));
-	add_address(&q, NDA_DST, &way->next_hop);
-	n = ask(r, &q, answer);
+	begin_request(r, &q, RTM_GETNEIGH, &m, sizeof(m));
+	put_address(&q, NDA_DST, &way->next_hop);
+	n = send_request(r, &q, answer);
 	switch (n ? adv_resolve_parse_neighbour(answer, n, q.header.nlmsg_seq, &state) : errno) {
 	case 0:
 		break;

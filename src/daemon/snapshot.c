@@ -2,6 +2,7 @@
 #include "daemon/snapshot.h"
 
 #include <errno.h>
+#include <libmnl/libmnl.h>
 #include <linux/ethtool.h>
 #include <net/if_arp.h>
 #include <linux/netlink.h>
@@ -14,55 +15,77 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 #define DUMP_TRIES   8
 #define DUMP_BUFFER  32768
 #define EVENT_ROUNDS 1024
 
-/* Attributes by number; an attribute cut short ends the list. */
-static void attributes(const struct rtattr *a, int len, const struct rtattr **by_type, unsigned max)
-{
-	memset(by_type, 0, (max + 1) * sizeof(*by_type));
-	while (RTA_OK(a, len)) {
-		unsigned type = a->rta_type & NLA_TYPE_MASK;
+/* The attributes of one message by number; only those below `count` are kept. */
+struct attributes {
+	const struct nlattr **by_type;
+	uint16_t count;
+};
 
-		if (type <= max)
-			by_type[type] = a;
-		a = RTA_NEXT(a, len);
-	}
+static int keep_attribute(const struct nlattr *a, void *user)
+{
+	struct attributes *kept = user;
+
+	if (mnl_attr_get_type(a) < kept->count)
+		kept->by_type[mnl_attr_get_type(a)] = a;
+	return MNL_CB_OK;
 }
 
-static bool read_u32(const struct rtattr *a, uint32_t *value)
+/*
+ * Reads the attributes behind a body of this size. False if the message is shorter than the body.
+ * Does not use mnl_attr_parse(), which reads the padding behind the message as well.
+ */
+static bool read_attributes(const struct nlmsghdr *h, size_t body, const struct nlattr **by_type,
+			    uint16_t count)
 {
-	if (!a || RTA_PAYLOAD(a) < sizeof(*value))
+	struct attributes kept = {by_type, count};
+	size_t len = mnl_nlmsg_get_payload_len(h);
+
+	memset(by_type, 0, count * sizeof(*by_type));
+	if (len < body)
 		return false;
-	memcpy(value, RTA_DATA(a), sizeof(*value));
+	body = MNL_ALIGN(body) < len ? MNL_ALIGN(body) : len;
+	mnl_attr_parse_payload((const char *)mnl_nlmsg_get_payload(h) + body, len - body,
+			       keep_attribute, &kept);
+	return true;
+}
+
+static bool read_u32(const struct nlattr *a, uint32_t *value)
+{
+	if (!a || mnl_attr_get_payload_len(a) < sizeof(*value))
+		return false;
+	memcpy(value, mnl_attr_get_payload(a), sizeof(*value));
 	return true;
 }
 
 static void read_link(struct adv_snapshot *s, const struct nlmsghdr *h)
 {
-	const struct ifinfomsg *info = NLMSG_DATA(h);
-	const struct rtattr *a[IFLA_MAX + 1];
+	const struct ifinfomsg *info = mnl_nlmsg_get_payload(h);
+	const struct nlattr *a[IFLA_MTU + 1];
 	struct adv_interface *i;
 
-	if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*info)) ||
+	if (!read_attributes(h, sizeof(*info), a, ADV_ARRAY_SIZE(a)) ||
 	    s->interface_count == ADV_SNAPSHOT_INTERFACES)
 		return;
-	attributes(IFLA_RTA(info), (int)IFLA_PAYLOAD(h), a, IFLA_MAX);
 	i = &s->interface[s->interface_count++];
 	memset(i, 0, sizeof(*i));
 	i->ifindex = (uint32_t)info->ifi_index;
 	i->flags = info->ifi_flags;
 	read_u32(a[IFLA_MTU], &i->mtu);
-	if (a[IFLA_IFNAME] && RTA_PAYLOAD(a[IFLA_IFNAME]) > 0) {
-		size_t n = RTA_PAYLOAD(a[IFLA_IFNAME]);
+	if (a[IFLA_IFNAME]) {
+		size_t n = mnl_attr_get_payload_len(a[IFLA_IFNAME]);
 
-		memcpy(i->name, RTA_DATA(a[IFLA_IFNAME]),
+		memcpy(i->name, mnl_attr_get_payload(a[IFLA_IFNAME]),
 		       n < sizeof(i->name) ? n : sizeof(i->name) - 1);
 	}
 	if (info->ifi_type == ARPHRD_ETHER && a[IFLA_ADDRESS] &&
-	    RTA_PAYLOAD(a[IFLA_ADDRESS]) == sizeof(i->mac)) {
-		memcpy(i->mac, RTA_DATA(a[IFLA_ADDRESS]), sizeof(i->mac));
+	    mnl_attr_get_payload_len(a[IFLA_ADDRESS]) == sizeof(i->mac)) {
+		memcpy(i->mac, mnl_attr_get_payload(a[IFLA_ADDRESS]), sizeof(i->mac));
 		i->has_mac = true;
 	}
 }
@@ -70,19 +93,18 @@ static void read_link(struct adv_snapshot *s, const struct nlmsghdr *h)
 static void read_address(struct adv_snapshot *s, const struct nlmsghdr *h)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-	const struct ifaddrmsg *info = NLMSG_DATA(h);
-	const struct rtattr *a[IFA_MAX + 1], *address;
+	const struct ifaddrmsg *info = mnl_nlmsg_get_payload(h);
+	const struct nlattr *a[IFA_FLAGS + 1], *address;
 	struct adv_address *out;
 	size_t size;
 
-	if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*info)))
+	if (!read_attributes(h, sizeof(*info), a, ADV_ARRAY_SIZE(a)))
 		return;
-	attributes(IFA_RTA(info), (int)IFA_PAYLOAD(h), a, IFA_MAX);
-	/* On point-to-point links IFA_ADDRESS is the other end's. */
+	/* On a point-to-point link IFA_ADDRESS is the other end's address. */
 	address = a[IFA_LOCAL] ? a[IFA_LOCAL] : a[IFA_ADDRESS];
 	size = info->ifa_family == AF_INET ? 4 : 16;
 	if ((info->ifa_family != AF_INET && info->ifa_family != AF_INET6) || !address ||
-	    RTA_PAYLOAD(address) != size)
+	    mnl_attr_get_payload_len(address) != size)
 		return;
 	if (s->address_count == ADV_SNAPSHOT_ADDRESSES) {
 		s->left_out++;
@@ -95,72 +117,50 @@ static void read_address(struct adv_snapshot *s, const struct nlmsghdr *h)
 		out->flags = info->ifa_flags;
 	if (size == 4)
 		memcpy(out->gid.raw, mapped, sizeof(mapped));
-	memcpy(out->gid.raw + 16 - size, RTA_DATA(address), size);
+	memcpy(out->gid.raw + 16 - size, mnl_attr_get_payload(address), size);
+}
+
+static int read_message(const struct nlmsghdr *h, void *user)
+{
+	if (h->nlmsg_type == RTM_NEWLINK)
+		read_link(user, h);
+	else if (h->nlmsg_type == RTM_NEWADDR)
+		read_address(user, h);
+	return MNL_CB_OK;
 }
 
 bool adv_snapshot_parse(struct adv_snapshot *s, const void *data, size_t len, int *error)
 {
-	const struct nlmsghdr *h = data;
-	size_t step;
+	int result = mnl_cb_run(data, len, 0, 0, read_message, s);
 
-	*error = 0;
-	for (; NLMSG_OK(h, len); h = (const void *)((const char *)h + step), len -= step) {
-		/* The last one's padding may be missing: not NLMSG_NEXT, which would step beyond.
-		 */
-		step = NLMSG_ALIGN(h->nlmsg_len) < len ? NLMSG_ALIGN(h->nlmsg_len) : len;
-		if (h->nlmsg_flags & NLM_F_DUMP_INTR)
-			*error = EINTR;
-		if (h->nlmsg_type == NLMSG_DONE)
-			return false;
-		if (h->nlmsg_type == NLMSG_ERROR) {
-			const struct nlmsgerr *e = NLMSG_DATA(h);
-
-			*error = EPROTO;
-			if (h->nlmsg_len >= NLMSG_LENGTH(sizeof(*e)) && e->error < 0)
-				*error = -e->error;
-			return false;
-		}
-		if (h->nlmsg_type == RTM_NEWLINK)
-			read_link(s, h);
-		else if (h->nlmsg_type == RTM_NEWADDR)
-			read_address(s, h);
-	}
-	return true;
+	*error = result == MNL_CB_ERROR ? errno : 0;
+	return result == MNL_CB_OK;
 }
 
-static int dump(int fd, uint16_t type, struct adv_snapshot *s)
+/* The socket is new, so all its messages belong to this dump. */
+static int dump_objects(struct mnl_socket *socket, uint16_t type, struct adv_snapshot *s)
 {
 	static char buffer[DUMP_BUFFER] __attribute__((aligned(8)));
-	struct {
-		struct nlmsghdr header;
-		struct rtgenmsg family;
-	} request = {
-		.header = {.nlmsg_len = NLMSG_LENGTH(sizeof(struct rtgenmsg)),
-			   .nlmsg_type = type,
-			   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-		.family = {.rtgen_family = AF_UNSPEC},
-	};
-	int error = 0, interrupted = 0;
+	struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
+	struct rtgenmsg *family = mnl_nlmsg_put_extra_header(request, sizeof(*family));
 	bool more = true;
+	int error = 0;
 
-	if (send(fd, &request, request.header.nlmsg_len, MSG_NOSIGNAL) < 0)
+	request->nlmsg_type = type;
+	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	family->rtgen_family = AF_UNSPEC;
+	if (mnl_socket_sendto(socket, request, request->nlmsg_len) < 0)
 		return errno;
 	while (more) {
-		ssize_t n = recv(fd, buffer, sizeof(buffer), MSG_TRUNC);
+		ssize_t n = mnl_socket_recvfrom(socket, buffer, sizeof(buffer));
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return n < 0 ? errno : EPROTO;
-		if ((size_t)n > sizeof(buffer))
-			return EMSGSIZE;
 		more = adv_snapshot_parse(s, buffer, (size_t)n, &error);
-		if (error == EINTR)
-			interrupted = EINTR;
-		else if (error)
-			return error;
 	}
-	return interrupted;
+	return error;
 }
 
 static void ask_speeds(struct adv_snapshot *s)
@@ -183,23 +183,30 @@ static void ask_speeds(struct adv_snapshot *s)
 		close(fd);
 }
 
-int adv_snapshot_take(struct adv_snapshot *s)
+static int dump_all(struct mnl_socket *socket, struct adv_snapshot *s)
 {
 	const struct timeval patience = {.tv_sec = 1};
-	int error = EINTR;
+	int error;
+
+	s->interface_count = s->address_count = s->left_out = 0;
+	if (setsockopt(mnl_socket_get_fd(socket), SOL_SOCKET, SO_RCVTIMEO, &patience,
+		       sizeof(patience)) < 0)
+		return errno;
+	error = dump_objects(socket, RTM_GETLINK, s);
+	return error ? error : dump_objects(socket, RTM_GETADDR, s);
+}
+
+int adv_snapshot_take(struct adv_snapshot *s)
+{
+	int error = EINTR; /* the interfaces changed during a dump */
 
 	for (int i = 0; i < DUMP_TRIES && error == EINTR; i++) {
-		int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+		struct mnl_socket *socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
 
-		if (fd < 0)
+		if (!socket)
 			return errno;
-		s->interface_count = s->address_count = s->left_out = 0;
-		error = setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0
-				? errno
-				: dump(fd, RTM_GETLINK, s);
-		if (!error)
-			error = dump(fd, RTM_GETADDR, s);
-		close(fd);
+		error = dump_all(socket, s);
+		mnl_socket_close(socket);
 	}
 	if (!error)
 		ask_speeds(s);

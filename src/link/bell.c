@@ -10,11 +10,11 @@
 #include "base/sys.h"
 
 #define NAME_LEN 5
-/* Rings that were not heard yet; the kernel keeps 10, or what net.unix.max_dgram_qlen says. Those
- * beyond leave the descriptor readable. */
+/* Queued rings that one call removes. The kernel queues 10, or net.unix.max_dgram_qlen. Any others
+ * leave the descriptor readable. */
 #define RINGS_MAX 32
 
-/* In the abstract namespace, where a name begins with a zero. */
+/* A name of the abstract namespace begins with a zero byte. */
 static const socklen_t address_len = offsetof(struct sockaddr_un, sun_path) + 1 + NAME_LEN;
 
 int adv_bell_open(adv_bell_name *name)

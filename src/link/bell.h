@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What wakes a process that sleeps until others write into memory that they share: a datagram
- * socket of the Unix domain, with a name that the kernel chooses (unix(7), autobind). Whoever knows
- * the name can ring, in the same network namespace, and no more than that. They share no
- * descriptor: nobody can take another's ring away or make who rings wait, as they could with an
- * eventfd, whose counter and flags belong to all who have it.
+ * A bell wakes a process that sleeps until another process writes into their shared memory. It is a
+ * Unix datagram socket with a name that the kernel chooses (unix(7), autobind). A process of the
+ * same network namespace that knows the name can ring the bell, and do nothing else with it. The
+ * processes share no descriptor: with an eventfd, whose counter and flags they would share, one
+ * could take another's signal away or make it block.
  */
 #ifndef ADV_LINK_BELL_H
 #define ADV_LINK_BELL_H
 
 #include <stdint.h>
 
-/* The name: five characters. What another process says it is may be anything. 0: none. */
+/* Five characters; 0: no bell. A name received from another process may be wrong. */
 typedef uint64_t adv_bell_name;
 
-/* A descriptor, readable when somebody has rung, and its name. -1 with errno. */
+/* Returns a descriptor that is readable when the bell was rung, and its name. -1 with errno. */
 int adv_bell_open(adv_bell_name *name);
 
-/* Rings another's, by way of one's own descriptor. Never waits, and does not say whether there is
- * such a bell. Any thread. */
+/* Rings the bell of this name through the caller's own descriptor. Never blocks, and does not
+ * report whether the bell exists. Any thread. */
 void adv_bell_ring(int own, adv_bell_name name);
 
-/* Forgets that it was rung. Any thread. */
+/* Makes the descriptor unreadable until the next ring. Any thread. */
 void adv_bell_still(int fd);
 
 #endif

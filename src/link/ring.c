@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A record is a word, the addresses where they differ from those of the record before, and the
- * packet. The word is written last, and the word of the place behind it is cleared before: so the
- * reader needs to look at one line only, the one that it is about to read anyway.
+ * A record is a word, the addresses if they differ from those of the previous record, and the
+ * packet. The writer clears the word of the next record first and writes the record's own word
+ * last. The reader therefore polls one cache line only, which it is about to read anyway.
  */
 #include "link/ring.h"
 
@@ -11,14 +11,14 @@
 #define LINE	 64u
 #define WORD_LEN ((uint32_t)sizeof(uint32_t))
 
-/* The word. 0: nothing here yet. */
+/* The word. 0: no record here yet. */
 #define LEN_MASK     0x1fffu	 /* bytes of the packet */
-#define WITH_META    0x00010000u /* struct adv_rx_meta comes first */
+#define WITH_META    0x00010000u /* struct adv_rx_meta precedes the packet */
 #define BAD_ICRC     0x00020000u
 #define BACK_TO_ZERO 0x40000000u /* no record; the next one is at the start */
 #define VALID	     0x80000000u
 
-#define SHOWN_PARTS  16 /* of the memory: what the reader has taken is told by such parts */
+#define SHOWN_PARTS  16 /* the reader updates its tail once per 1/16 of the memory */
 #define PACKET_MAX   (ADV_HEADERS_MAX + 4096u)
 _Static_assert(PACKET_MAX <= LEN_MASK, "the length has room in the word");
 
@@ -39,7 +39,7 @@ void adv_ring_writer_init(struct adv_ring_writer *w, void *memory, uint32_t size
 	*w = (struct adv_ring_writer){.memory = memory, .size = size};
 }
 
-/* There is always room for one more word: the one that ends what is written. */
+/* Reserves room for one more word: the cleared one that ends the records. */
 static bool has_room(struct adv_ring_writer *w, uint32_t need)
 {
 	if (w->size - (w->head - w->tail) >= need + LINE)
@@ -57,8 +57,8 @@ static uint8_t tclass_of(const struct adv_tx_packet *pkt)
 	return (uint8_t)((pkt->path->tclass & 0xfc) | (unsigned)pkt->ecn);
 }
 
-/* What the reader was told of the packet before is true of this one. */
-static bool is_as_before(const struct adv_rx_meta *meta, const struct adv_tx_packet *pkt)
+/* True if the properties of the previous packet hold for this one too. */
+static bool has_same_meta(const struct adv_rx_meta *meta, const struct adv_tx_packet *pkt)
 {
 	const struct adv_path *path = pkt->path;
 
@@ -69,7 +69,7 @@ static bool is_as_before(const struct adv_rx_meta *meta, const struct adv_tx_pac
 
 static void fill_meta(struct adv_rx_meta *meta, const struct adv_tx_packet *pkt)
 {
-	memset(meta, 0, sizeof(*meta)); /* padding is sent, too */
+	memset(meta, 0, sizeof(*meta)); /* the padding is sent too */
 	meta->sgid = pkt->path->sgid;
 	meta->dgid = pkt->path->dgid;
 	meta->sport = pkt->path->sport;
@@ -77,7 +77,7 @@ static void fill_meta(struct adv_rx_meta *meta, const struct adv_tx_packet *pkt)
 	meta->hop_limit = pkt->path->hop_limit;
 }
 
-/* Lengths that the compiler knows need no call. */
+/* memcpy() of a constant length needs no call. */
 static uint8_t *write_header(uint8_t *p, const struct adv_tx_packet *pkt)
 {
 	switch (pkt->header_len) {
@@ -117,7 +117,7 @@ static void clear_word(struct adv_ring_writer *w, uint32_t offset)
 	atomic_store_explicit(word_at(w->memory, offset), 0, memory_order_relaxed);
 }
 
-/* Goes to the start where the rest of the memory is too short for a record of this length. */
+/* Continues at the start if the rest of the memory is too short for a record of this length. */
 static bool make_contiguous(struct adv_ring_writer *w, uint32_t need)
 {
 	uint32_t offset = (uint32_t)(w->head & (w->size - 1));
@@ -144,7 +144,7 @@ bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
 
 	if (len > PACKET_MAX)
 		return false;
-	if (!is_as_before(&w->meta, pkt)) {
+	if (!has_same_meta(&w->meta, pkt)) {
 		word |= WITH_META;
 		need = record_len((uint32_t)sizeof(w->meta) + len);
 	}
@@ -155,7 +155,8 @@ bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
 	offset = (uint32_t)(w->head & (w->size - 1));
 	p = w->memory->bytes + offset + WORD_LEN;
 	w->head += need;
-	/* First: between two stores to the line that the reader looks at it would take it away. */
+	/* Before the record: between two stores to the line that the reader polls, the reader would
+	 * take the line away. */
 	clear_word(w, (uint32_t)(w->head & (w->size - 1)));
 	if (word & WITH_META) {
 		fill_meta(&w->meta, pkt);
@@ -164,20 +165,21 @@ bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
 	}
 	write_packet(p, pkt);
 	atomic_store_explicit(word_at(w->memory, offset), word, memory_order_release);
-	/* The line whose word the next record clears: to fetch it then would keep that one back. */
+	/* The next record clears the word of this line; fetching the line then would delay it. */
 	__builtin_prefetch(word_at(w->memory, (uint32_t)((w->head + LINE) & (w->size - 1))), 1);
 	return true;
 }
 
 bool adv_ring_must_wake(struct adv_ring_writer *w, adv_bell_name *bell)
 {
-	/* Pairs with adv_ring_sleep(): either its reader sees the packet, or we see it sleep. */
+	/* Pairs with adv_ring_sleep(): either the reader sees the packet, or the writer sees that
+	 * the reader sleeps. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&w->memory->sleeping, memory_order_relaxed) == 0 ||
 	    atomic_exchange_explicit(&w->memory->sleeping, 0, memory_order_relaxed) == 0)
 		return false;
-	/* Pairs with adv_ring_reader_init(): either we see its bell, or the reader that comes sees
-	 * that it counts as awake, and the packet. */
+	/* Pairs with adv_ring_reader_init(): either the writer sees the bell, or the attaching
+	 * reader sees that it counts as awake, and the packet. */
 	atomic_thread_fence(memory_order_seq_cst);
 	*bell = atomic_load_explicit(&w->memory->bell, memory_order_relaxed);
 	return true;
@@ -212,19 +214,19 @@ void adv_ring_sleep(struct adv_ring_reader *r, bool sleeping)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* The headers, where the writer cannot change them any more. */
+/* Copies the headers, so that the writer cannot change them any more. */
 static void copy_headers(uint8_t headers[ADV_HEADERS_MAX], const uint8_t *p, uint32_t len,
 			 bool first_in_line)
 {
 	if (len >= ADV_HEADERS_MAX)
 		memcpy(headers, p, ADV_HEADERS_MAX);
-	else if (first_in_line) /* all of the line: no call */
+	else if (first_in_line) /* the whole line: no call */
 		memcpy(headers, p, LINE - WORD_LEN);
 	else
 		memcpy(headers, p, len);
 }
 
-/* The record whose word this is goes to fn. Returns its length, or 0 where it is none. */
+/* Passes the record of this word to fn. Returns its length, or 0 if it is not valid. */
 static uint32_t take_record(struct adv_ring_reader *r, uint32_t word, adv_link_rx_fn *fn,
 			    void *user, struct adv_link_counters *counters)
 {
@@ -250,7 +252,7 @@ static uint32_t take_record(struct adv_ring_reader *r, uint32_t word, adv_link_r
 		counters->rx_icrc_errors++;
 		return need;
 	}
-	/* Behind a short record the next is often there: an ACK, and the answer behind it. */
+	/* Another record often follows a short one: an ACK, then the peer's answer. */
 	if (need == LINE)
 		__builtin_prefetch(
 			word_at(r->memory, (uint32_t)((r->tail + need) & (r->size - 1))));
@@ -261,7 +263,7 @@ static uint32_t take_record(struct adv_ring_reader *r, uint32_t word, adv_link_r
 	return need;
 }
 
-/* What is left out behind the place that says so; there it is never the first. */
+/* The bytes that BACK_TO_ZERO skips. A valid one never stands at the start of the memory. */
 static uint32_t rest_of_memory(const struct adv_ring_reader *r)
 {
 	uint32_t offset = (uint32_t)(r->tail & (r->size - 1));
@@ -269,7 +271,7 @@ static uint32_t rest_of_memory(const struct adv_ring_reader *r)
 	return offset ? r->size - offset : 0;
 }
 
-/* Now and then: the line costs both sides dearly, and the writer has not missed it so far. */
+/* Updates the shared tail rarely: moving the line costs both sides much. */
 static void show_tail(struct adv_ring_reader *r)
 {
 	if (r->tail - r->shown < r->size / SHOWN_PARTS)

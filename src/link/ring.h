@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Packets from one process to another through memory that both map: one writer, one reader, no
- * system call. The memory starts as zeroes but for ADV_RING_START.
+ * A ring carries packets from one process to another through memory that both map: one writer, one
+ * reader, no system call. The memory starts as zeroes, except ADV_RING_START.
  *
- * The reader believes nothing that it finds. Lengths are checked against the memory, headers are
- * copied before they are looked at, and where the writer breaks the rules the ring counts as
- * broken: nothing more is read from it. Payload may change until it has been copied, which only
- * shows its sender's own confusion.
+ * The reader does not trust the memory. It checks lengths against the size of the memory and copies
+ * headers before it reads them. If the writer breaks the rules, the ring is broken, and the reader
+ * reads nothing more from it. Payload may change until it is copied; that only harms the message of
+ * the writer itself.
  */
 #ifndef ADV_LINK_RING_H
 #define ADV_LINK_RING_H
@@ -17,85 +17,91 @@
 #include "link/bell.h"
 #include "link/link.h"
 
-/* In shared memory. Each side of the ring writes to the lines of its own. */
+/* The shared memory. Each side writes to cache lines of its own. */
 struct adv_ring_memory {
-	/* The reader's. */
-	_Alignas(64) _Atomic uint64_t tail; /* bytes taken, of all times, a part of the ring ago */
-	_Atomic uint32_t sleeping;	    /* 1: ring its bell after writing */
-	_Atomic adv_bell_name bell;	    /* 0: it has not come yet */
-	/* The writer's: records, each at a multiple of 64. */
+	/* Written by the reader: */
+	_Alignas(64) _Atomic uint64_t
+		tail; /* bytes read since the start; updated once per part of the ring */
+	_Atomic uint32_t sleeping;  /* 1: the writer rings the bell after writing */
+	_Atomic adv_bell_name bell; /* 0: the reader has not attached yet */
+	/* Written by the writer: records, each at a multiple of 64. */
 	_Alignas(64) uint8_t bytes[];
 };
 
 #define ADV_RING_SIZE_MIN 16384u
 #define ADV_RING_SIZE_MAX (16u << 20)
 
-/* What the memory holds at first: the reader sleeps, as it has not come yet. */
+/* The initial memory: the reader counts as asleep until it attaches. */
 #define ADV_RING_START                                                                             \
 	{                                                                                          \
 		.sleeping = 1                                                                      \
 	}
 
-/* The shared memory that a ring of `size` (bytes of records, a power of 2) takes. */
+/* Bytes of shared memory for a ring of `size` bytes of records, a power of 2. */
 static inline size_t adv_ring_memory_len(uint32_t size)
 {
 	return sizeof(struct adv_ring_memory) + size;
 }
 
-/* The writer's private side. */
+/* The writer's private state. */
 struct adv_ring_writer {
 	struct adv_ring_memory *memory;
 	uint32_t size;
-	uint64_t head;		 /* bytes written, of all times */
-	uint64_t tail;		 /* the reader's, as last seen */
+	uint64_t head;		 /* bytes written since the start */
+	uint64_t tail;		 /* the reader's tail, as last read */
 	struct adv_rx_meta meta; /* of the last packet */
 };
 
-/* Whether the addresses in it are the writer's to use; sets what the writer has no say in. */
+/* True if the writer may use the addresses in *meta. Sets the members that the writer must not
+ * choose. */
 typedef bool adv_ring_check_fn(void *user, struct adv_rx_meta *meta);
 
-/* The reader's private side. */
+/* The reader's private state. */
 struct adv_ring_reader {
 	struct adv_ring_memory *memory;
 	uint32_t size;
 	uint64_t tail;
-	uint64_t shown; /* the tail that the writer knows of */
+	uint64_t shown; /* the tail that the memory shows to the writer */
 	bool broken;
 	struct adv_rx_meta meta; /* of the last packet */
 	adv_ring_check_fn *check;
 	void *user;
 };
 
-/* memory: adv_ring_memory_len(size) bytes, the caller's, mapped as long as the ring is used. */
+/* memory: adv_ring_memory_len(size) bytes of the caller, mapped as long as the ring is used. */
 void adv_ring_writer_init(struct adv_ring_writer *w, void *memory, uint32_t size);
-/* bell: what the writer is to ring when the reader sleeps. */
+/* bell: the writer rings it when the reader sleeps. */
 void adv_ring_reader_init(struct adv_ring_reader *r, void *memory, uint32_t size,
 			  adv_bell_name bell, adv_ring_check_fn *check, void *user);
 
 /*
- * Writes a packet with what the network would tell of it. A packet with a wrong ICRC on purpose
- * (icrc_flip) arrives as one. False where there is no room, or the reader shows nonsense: the
- * packet is lost.
+ * Writes a packet and the properties that the network would report of it. If the packet has a wrong
+ * ICRC on purpose (icrc_flip), it arrives so. Returns false, and the packet is lost, if there is no
+ * room or the reader's tail is invalid.
  */
 bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt);
 
-/* After one or more adv_ring_put(): true where the reader sleeps, and is to be woken by the bell
- * that is its own as it says; 0 where it has not come yet, and will look first. */
+/*
+ * Call it after one or more adv_ring_put(). True if the reader sleeps and must be woken by *bell,
+ * which is the reader's statement. *bell is 0 if the reader has not attached yet; it checks the
+ * ring when it does.
+ */
 bool adv_ring_must_wake(struct adv_ring_writer *w, adv_bell_name *bell);
 
 /*
- * Hands at most `budget` packets to fn, as link.h's receive() does, and counts them. Returns their
- * number; 0 where there are none or the ring is broken.
+ * Passes at most `budget` packets to fn, as receive() in link.h does, and counts them. Returns
+ * their number; 0: there are none, or the ring is broken.
  */
 unsigned adv_ring_get(struct adv_ring_reader *r, unsigned budget, adv_link_rx_fn *fn, void *user,
 		      struct adv_link_counters *counters);
 
-/* True where there is something to get. */
+/* True if a packet is queued. */
 bool adv_ring_has(const struct adv_ring_reader *r);
 
 /*
- * The reader will sleep, and is to be woken; or will not. After adv_ring_sleep(r, true) the reader
- * looks once more (adv_ring_has()) before it sleeps: what was written before that is not told.
+ * Sets whether the reader sleeps and has to be woken. After adv_ring_sleep(r, true) the reader
+ * calls adv_ring_has() again before it sleeps: the writer does not wake it for packets written
+ * earlier.
  */
 void adv_ring_sleep(struct adv_ring_reader *r, bool sleeping);
 

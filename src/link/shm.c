@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Between processes of one machine, packets go through memory; all others by UDP. */
+/* Packets between processes of one machine go through memory, all others by UDP. */
 #include "link/shm.h"
 
 #include <errno.h>
@@ -13,10 +13,10 @@
 #include "link/udp.h"
 #include "wire/slot.h"
 
-#define PEERS	    2048       /* at once; further ones stay with UDP */
-#define SETTLE	    2000000ull /* ns after a packet by UDP: its reader has seen it by then */
-#define UDP_EVERY   32	       /* calls: how often a busy poller that gets packets by memory ... */
-#define QUIET_CALLS 4096       /* ... looks at the socket, until so many calls brought none */
+#define PEERS	    2048       /* attached at once; packets to others go by UDP */
+#define SETTLE	    2000000ull /* ns after which the peer has read a packet that went by UDP */
+#define UDP_EVERY   32	       /* a busy poller checks the socket once per so many calls ... */
+#define QUIET_CALLS 4096       /* ... until so many calls found no packet in memory */
 
 struct shm_link;
 
@@ -27,30 +27,29 @@ struct shm_peer {
 	uint8_t *memory;
 	size_t memory_len;
 	uint16_t slot;
-	bool settling; /* packets have gone by UDP: not yet */
-	bool leaving;  /* the peer is gone */
-	uint64_t last; /* the reader's tail up to which a leaving one is read */
-	bool written;  /* in the batch at hand */
+	bool settling; /* packets have gone by UDP recently: use UDP for now */
+	bool leaving;  /* the peer has exited */
+	uint64_t last; /* a leaving peer is read up to this tail */
+	bool written;  /* the current batch has packets for it */
 };
 
 struct shm_link {
 	struct adv_link link;
 	struct adv_link *udp;
 	uint64_t (*clock)(void);
-	const _Atomic uint16_t *home; /* by prefix; NULL: each slot is its own */
+	const _Atomic uint16_t *home; /* slot by prefix; NULL: each slot owns its prefix */
 	adv_bell_name bell;
 	struct shm_peer *of_slot[ADV_SLOTS];
-	struct shm_peer *peer[PEERS]; /* those that there are */
+	struct shm_peer *peer[PEERS]; /* all peers */
 	unsigned count;
-	unsigned first;			 /* whose turn it is to be received from first */
-	unsigned calls;			 /* since the socket was looked at */
-	unsigned quiet_calls;		 /* since a packet came through memory */
-	bool any_leaves;		 /* a peer of these is `leaving` */
-	bool sleeping;			 /* the owner is */
-	struct adv_link_counters of_udp; /* what of its is in the sums of both */
-	uint64_t udp_last[ADV_SLOTS];	 /* when a packet for a slot of this machine went by UDP; 0:
-					  * never
-					  */
+	unsigned first;			 /* index of the peer that is read first, in turn */
+	unsigned calls;			 /* since the socket was checked */
+	unsigned quiet_calls;		 /* since the last packet through memory */
+	bool any_leaves;		 /* some peer is `leaving` */
+	bool sleeping;			 /* the owner sleeps */
+	struct adv_link_counters of_udp; /* the part of UDP's counters that the sums include */
+	uint64_t udp_last[ADV_SLOTS]; /* time of the last packet by UDP to a slot of this machine;
+				       * 0: none */
 };
 
 static struct shm_link *shm_of(struct adv_link *link)
@@ -58,8 +57,8 @@ static struct shm_link *shm_of(struct adv_link *link)
 	return adv_container_of(link, struct shm_link, link);
 }
 
-/* After each call of `udp`: what others read in struct adv_link. */
-static void add_udp(struct shm_link *l)
+/* Updates the public members of the link after each call of `udp`. */
+static void add_udp_counters(struct shm_link *l)
 {
 	const struct adv_link_counters *now = &l->udp->counters;
 	const struct adv_link_counters *before = &l->of_udp;
@@ -80,7 +79,7 @@ static void add_udp(struct shm_link *l)
 
 /* ---- sending ---- */
 
-/* False as long as packets that went by UDP may not have been read: these would overtake them. */
+/* False while the peer may not have read packets that went by UDP: new ones would overtake them. */
 static bool has_settled(struct shm_link *l, struct shm_peer *p)
 {
 	if (p->settling && l->clock() - l->udp_last[p->slot] >= SETTLE)
@@ -88,7 +87,7 @@ static bool has_settled(struct shm_link *l, struct shm_peer *p)
 	return !p->settling;
 }
 
-/* The slot that has the number; 0 where there is none. */
+/* The slot that owns the QP number; 0: none. */
 static uint16_t home_of(const struct shm_link *l, uint32_t qpn)
 {
 	uint16_t prefix = adv_qpn_prefix(qpn & ADV_QPN_MASK);
@@ -98,8 +97,8 @@ static uint16_t home_of(const struct shm_link *l, uint32_t qpn)
 	return slot < ADV_SLOTS ? slot : 0;
 }
 
-/* The peer whose memory this packet goes through; NULL: it goes by UDP. */
-static struct shm_peer *route(struct shm_link *l, const struct adv_tx_packet *pkt)
+/* The peer through whose memory this packet goes; NULL: it goes by UDP. */
+static struct shm_peer *route_packet(struct shm_link *l, const struct adv_tx_packet *pkt)
 {
 	uint16_t slot = home_of(l, pkt->dest_qpn);
 	struct shm_peer *p = l->of_slot[slot];
@@ -114,7 +113,7 @@ static struct shm_peer *route(struct shm_link *l, const struct adv_tx_packet *pk
 	return NULL;
 }
 
-static void put(struct shm_link *l, struct shm_peer *p, const struct adv_tx_packet *pkt)
+static void put_packet(struct shm_link *l, struct shm_peer *p, const struct adv_tx_packet *pkt)
 {
 	if (!adv_ring_put(&p->writer, pkt)) {
 		l->link.counters.tx_dropped++;
@@ -148,10 +147,10 @@ static bool shm_send(struct adv_link *link, struct adv_tx_batch *batch)
 
 	for (unsigned i = 0; i < batch->count; i++) {
 		struct adv_tx_packet *pkt = &batch->packet[i];
-		struct shm_peer *p = route(l, pkt);
+		struct shm_peer *p = route_packet(l, pkt);
 
 		if (p)
-			put(l, p, pkt);
+			put_packet(l, p, pkt);
 		else if (others++ != i)
 			batch->packet[others - 1] = *pkt;
 	}
@@ -160,7 +159,7 @@ static bool shm_send(struct adv_link *link, struct adv_tx_batch *batch)
 	batch->count = others;
 	if (others) {
 		room = l->udp->ops->send(l->udp, batch);
-		add_udp(l);
+		add_udp_counters(l);
 	}
 	return room;
 }
@@ -170,13 +169,13 @@ static bool shm_flush(struct adv_link *link)
 	struct shm_link *l = shm_of(link);
 	bool room = l->udp->ops->flush(l->udp);
 
-	add_udp(l);
+	add_udp_counters(l);
 	return room;
 }
 
 /* ---- receiving ---- */
 
-static void give_up(struct shm_link *l, struct shm_peer *p)
+static void retire_peer(struct shm_link *l, struct shm_peer *p)
 {
 	if (!p->leaving)
 		p->last = p->reader.tail + p->reader.size;
@@ -190,14 +189,14 @@ static void free_peer(struct shm_link *l, unsigned i)
 {
 	struct shm_peer *p = l->peer[i];
 
-	give_up(l, p);
+	retire_peer(l, p);
 	l->peer[i] = l->peer[--l->count];
 	munmap(p->memory, p->memory_len);
 	free(p);
 }
 
-/* A peer sends from addresses of this machine only, and as who it is, whatever it writes. */
-static bool is_its_own(void *user, struct adv_rx_meta *meta)
+/* Accepts only addresses of this machine, and sets the slot to the peer's, whatever it wrote. */
+static bool check_sender(void *user, struct adv_rx_meta *meta)
 {
 	const struct shm_peer *p = user;
 	const struct shm_link *l = p->link;
@@ -218,8 +217,8 @@ static unsigned receive_ring(struct shm_link *l, struct shm_peer *p, unsigned bu
 	return packets;
 }
 
-/* Those of whom nothing more will come, or more than there was when they left: somebody writes
- * still. */
+/* Frees leaving peers whose memory is empty, or from which more than one memory full was read: some
+ * process still writes to it. */
 static void free_leaving(struct shm_link *l)
 {
 	l->any_leaves = false;
@@ -244,7 +243,7 @@ static unsigned receive_rings(struct shm_link *l, unsigned budget, adv_link_rx_f
 
 		packets += receive_ring(l, p, budget - packets, fn, user);
 		if (p->reader.broken)
-			give_up(l, p);
+			retire_peer(l, p);
 		if (++i >= l->count)
 			i = 0;
 	}
@@ -253,9 +252,9 @@ static unsigned receive_rings(struct shm_link *l, unsigned budget, adv_link_rx_f
 	return packets;
 }
 
-/* A call that finds nothing in the socket costs more than all else of a message through memory:
- * best it is made while there is none. */
-static bool must_look_at_socket(struct shm_link *l, unsigned packets)
+/* A system call that finds the socket empty costs more than all other work for a message through
+ * memory, so it is best made when memory holds no packet. */
+static bool must_check_socket(struct shm_link *l, unsigned packets)
 {
 	unsigned every = packets ? 4 * UDP_EVERY : UDP_EVERY;
 
@@ -273,12 +272,12 @@ static unsigned shm_receive(struct adv_link *link, unsigned budget, adv_link_rx_
 
 	if (l->count) {
 		packets = receive_rings(l, budget, fn, user);
-		if (!must_look_at_socket(l, packets))
+		if (!must_check_socket(l, packets))
 			return packets;
 	}
 	of_udp = l->udp->ops->receive(l->udp, budget, fn, user);
 	if (of_udp)
-		add_udp(l);
+		add_udp_counters(l);
 	return packets + of_udp;
 }
 
@@ -307,7 +306,7 @@ static bool prepare_memory(int fd, uint32_t size)
 	static const struct adv_ring_memory start = ADV_RING_START;
 	const off_t second = (off_t)adv_ring_memory_len(size);
 
-	/* The size is sealed, so that neither side can take memory away from under the other. */
+	/* The size is sealed: otherwise one side could remove memory that the other accesses. */
 	return syscall(SYS_ftruncate, fd, pair_len(size)) == 0 &&
 	       syscall(SYS_pwrite64, fd, &start, sizeof(start), 0) == sizeof(start) &&
 	       syscall(SYS_pwrite64, fd, &start, sizeof(start), second) == sizeof(start) &&
@@ -327,7 +326,7 @@ int adv_shm_pair_make(uint32_t size)
 	return -1;
 }
 
-static bool is_sound(const struct adv_shm_pair *pair)
+static bool is_pair_valid(const struct adv_shm_pair *pair)
 {
 	struct stat st;
 	int seals = adv_sys_fcntl(pair->memory_fd, F_GET_SEALS, 0);
@@ -344,7 +343,7 @@ static struct shm_peer *map_peer(struct shm_link *l, const struct adv_shm_pair *
 	size_t ring_len = adv_ring_memory_len(pair->size);
 	struct shm_peer *p;
 
-	if (!is_sound(pair)) {
+	if (!is_pair_valid(pair)) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -362,13 +361,12 @@ static struct shm_peer *map_peer(struct shm_link *l, const struct adv_shm_pair *
 	}
 	adv_ring_writer_init(&p->writer, p->memory + pair->side * ring_len, pair->size);
 	adv_ring_reader_init(&p->reader, p->memory + !pair->side * ring_len, pair->size, l->bell,
-			     is_its_own, p);
+			     check_sender, p);
 	return p;
 }
 
-/* The slot may be another process's now: nothing comes in its name any more but from its own
- * memory. */
-static void forget_earlier(struct shm_link *l, uint16_t slot)
+/* The slot may belong to another process now. Only its new memory may send in its name. */
+static void drop_earlier_peers(struct shm_link *l, uint16_t slot)
 {
 	for (unsigned i = l->count; i-- > 0;)
 		if (l->peer[i]->slot == slot)
@@ -387,7 +385,7 @@ int adv_shm_attach(struct adv_link *link, uint16_t slot, const struct adv_shm_pa
 	p->slot = slot;
 	p->settling = l->udp_last[slot] != 0;
 	adv_ring_sleep(&p->reader, l->sleeping);
-	forget_earlier(l, slot);
+	drop_earlier_peers(l, slot);
 	l->of_slot[slot] = p;
 	l->peer[l->count++] = p;
 	l->quiet_calls = QUIET_CALLS;
@@ -404,7 +402,7 @@ void adv_shm_detach(struct adv_link *link, uint16_t slot)
 	struct shm_link *l = shm_of(link);
 
 	if (l->of_slot[slot])
-		give_up(l, l->of_slot[slot]);
+		retire_peer(l, l->of_slot[slot]);
 }
 
 bool adv_shm_attached(const struct adv_link *link, uint16_t slot)
@@ -415,7 +413,7 @@ bool adv_shm_attached(const struct adv_link *link, uint16_t slot)
 	return l->of_slot[slot] != NULL;
 }
 
-/* ---- making and ending ---- */
+/* ---- creation and end ---- */
 
 static void shm_destroy(struct adv_link *link)
 {
@@ -449,10 +447,10 @@ struct adv_link *adv_shm_create(struct adv_link *udp, uint64_t (*clock)(void))
 	}
 	l->udp = udp;
 	l->clock = clock;
-	l->sleeping = true; /* until the owner says that it does not */
+	l->sleeping = true; /* until the owner says otherwise */
 	l->link.ops = &shm_ops;
 	l->link.receive_fd = udp->receive_fd;
 	l->link.rx_window = udp->rx_window;
-	add_udp(l);
+	add_udp_counters(l);
 	return &l->link;
 }

@@ -5,48 +5,49 @@
 #include "link/link.h"
 
 /*
- * A link that takes the packets for processes of this machine through shared memory, a pair of
- * rings (link/ring.h) for each process, and hands all others on to `udp`, which was made by
- * adv_udp_create() and belongs to it from now on. Its bell_fd is what peers ring when the owner
- * sleeps, see adv_link_ops.sleep; at first it counts as asleep. clock: nanoseconds that do not go
- * back. NULL with errno, and `udp` is still the caller's.
+ * A link that sends packets to processes of this machine through shared memory, with a pair of
+ * rings (link/ring.h) for each process, and passes all other packets to `udp`. `udp` was made by
+ * adv_udp_create() and belongs to the new link. Peers ring its bell_fd when the owner sleeps, see
+ * adv_link_ops.sleep; at first the owner counts as asleep. clock: monotonic nanoseconds. Returns
+ * NULL with errno; `udp` then still belongs to the caller.
  *
- * Packets through memory bear no ICRC. Where a ring is full, a packet is lost, as in a socket's
- * buffer; the transport's window keeps it from being so.
+ * Packets through memory carry no ICRC. If a ring is full, the packet is lost, like in a socket's
+ * buffer; the transport's window prevents that.
  */
 struct adv_link *adv_shm_create(struct adv_link *udp, uint64_t (*clock)(void));
 
 /*
- * Whose QP numbers are whose: `home` has ADV_PREFIXES entries, by prefix (wire/slot.h): the slot by
- * which the peer is attached that has them. Read with each packet, may change at any time, and must
- * stay as long as the link. Without this call each slot has its own, and no block.
+ * Sets which slot owns which QP numbers. `home` has ADV_PREFIXES entries, indexed by prefix
+ * (wire/slot.h): the slot by which the owning peer is attached. The link reads it with each packet.
+ * It may change at any time, and must exist as long as the link. Without this call each slot owns
+ * its own prefix, and no blocks.
  */
 void adv_shm_set_homes(struct adv_link *link, const _Atomic uint16_t *home);
 
-/* What two processes share; sealed, so that neither can make it smaller. */
+/* The memory that two processes share. It is sealed: neither can shrink it. */
 struct adv_shm_pair {
-	int memory_fd; /* as adv_shm_pair_make() has made it */
+	int memory_fd; /* made by adv_shm_pair_make() */
 	uint32_t size; /* of each ring */
-	unsigned side; /* 0 or 1: which of the two rings is ours to write */
+	unsigned side; /* 0 or 1: which of the two rings this process writes */
 };
 
-/* Makes memory for two rings of `size`; -1 with errno. */
+/* Creates the memory for two rings of `size`. Returns its descriptor, or -1 with errno. */
 int adv_shm_pair_make(uint32_t size);
 
 /*
- * From now on packets to QPs of `slot` at one of the machine's own addresses go through the pair;
- * where some have just gone by UDP, a little later, so that none overtakes them. Takes the
- * descriptor, also where it fails. An earlier pair with that slot is given up, whether it has been
- * read or not. Under the link's lock, not within receive(). 0; EINVAL: the memory is too small, or
- * not sealed; ENOMEM, EMFILE.
+ * Sends packets to QPs of `slot` at one of the machine's own addresses through the pair. If packets
+ * to them have just gone by UDP, it starts a little later, so that no packet overtakes them. Closes
+ * the descriptor, also on failure. Drops an earlier pair of that slot, even if it holds unread
+ * packets. Call it with the link's lock held, not within receive(). Returns 0; EINVAL: the memory
+ * is too small or not sealed; ENOMEM, EMFILE.
  */
 int adv_shm_attach(struct adv_link *link, uint16_t slot, const struct adv_shm_pair *pair);
 
-/* The peer is gone: what it wrote is still received, at most as much as the memory holds, then that
- * is given up. */
+/* The peer has exited. The packets that it wrote are still received, at most one memory full; then
+ * the pair is dropped. */
 void adv_shm_detach(struct adv_link *link, uint16_t slot);
 
-/* True where there is a pair for that slot. */
+/* True if the slot has a pair. */
 bool adv_shm_attached(const struct adv_link *link, uint16_t slot);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* RoCE v2 over UDP sockets: making and ending the link. */
+/* RoCE v2 over UDP sockets: creation and end of the link. */
 #include "link/udp_internal.h"
 
 #include <errno.h>
@@ -9,13 +9,13 @@
 
 #include "base/sys.h"
 
-/* Asked for; the kernel grants what net.core.rmem_max allows, and twice that for its own needs. */
+/* Requested size; the kernel grants up to net.core.rmem_max, and doubles that for its own needs. */
 #define RECEIVE_BUFFER (4 << 20)
 
-/* What the stock net.core.rmem_max lets an unprivileged program have. */
+/* The most that an unprivileged program gets under the default net.core.rmem_max. */
 #define STOCK_LARGEST (2 * 212992)
 
-/* What a datagram of one 4 KiB packet takes of the receive buffer; segmented ones take half. */
+/* Receive buffer that a datagram of one 4 KiB packet occupies; segmented ones occupy half. */
 #define TRUESIZE_4K 8704
 
 static const int on = 1;
@@ -26,8 +26,8 @@ static bool set_on(int fd, int level, int name)
 }
 
 /*
- * The destination address and the ECN bits are needed. A kernel without UDP_GRO delivers single
- * packets, which is slower but right.
+ * The destination address and the ECN bits are required. A kernel without UDP_GRO delivers single
+ * packets, which is slower but correct.
  */
 static bool prepare_receive(struct udp_link *l, int fd)
 {
@@ -52,8 +52,8 @@ static bool prepare_receive(struct udp_link *l, int fd)
 	return false;
 }
 
-/* A buffer that whoever made the socket has enlarged already is left: he may be root, we not.
- * Returns the window that it allows. */
+/* Returns the window that the receive buffer allows. Keeps a buffer that the creator of the socket
+ * has enlarged already: adverbd may run as root and set a larger one than this process can. */
 static unsigned size_receive_buffer(int fd)
 {
 	int wish = RECEIVE_BUFFER;
@@ -113,7 +113,7 @@ void adv_udp_abandon(struct adv_link *link)
 	adv_sys_close(l->receiver.fd);
 }
 
-static void destroy(struct adv_link *link)
+static void udp_destroy(struct adv_link *link)
 {
 	struct udp_link *l = udp_link_of(link);
 
@@ -126,12 +126,12 @@ static const struct adv_link_ops udp_ops = {
 	.send = udp_send,
 	.flush = udp_flush,
 	.receive = udp_receive,
-	.destroy = destroy,
+	.destroy = udp_destroy,
 };
 
 struct adv_link *adv_udp_create(const struct adv_udp_config *config)
 {
-	/* Nearly a megabyte of buffers, of which an idle link touches little. */
+	/* Nearly a megabyte of buffers; an idle link touches few of its pages. */
 	struct udp_link *l =
 		mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int err = 0;
@@ -156,7 +156,7 @@ struct adv_link *adv_udp_create(const struct adv_udp_config *config)
 	if (!err && config->sender && !udp_sender_open(l))
 		err = errno;
 	if (err) {
-		destroy(&l->link);
+		udp_destroy(&l->link);
 		errno = err;
 		return NULL;
 	}

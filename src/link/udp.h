@@ -5,52 +5,52 @@
 #include "link/link.h"
 
 struct adv_udp_config {
-	int receive_fd; /* a slot's socket of the 4791 group; the link owns it from now on,
-			 * also where adv_udp_create() fails */
-	uint32_t
-		qpn_first; /* QP numbers that packets may be for; others are counted and dropped. */
-	uint32_t qpn_count; /* 0: any. Multicast packets always pass. */
-	uint16_t port;	    /* where peers listen; 0: 4791 */
-	bool errors;	    /* adv_udp_read_errors() has something to read */
-	int error_epoll; /* ... when this epoll, the owner's, is readable; used by this link alone
-			  */
-	bool sender;	 /* packets to this machine leave by one port: adv_udp_sender() */
+	int receive_fd;	    /* a slot's socket of the 4791 group; belongs to the link, also if
+			     * adv_udp_create() fails */
+	uint32_t qpn_first; /* destination QP numbers accepted; other packets are counted and
+			       dropped */
+	uint32_t qpn_count; /* 0: any; multicast packets are always accepted */
+	uint16_t port;	    /* port on which peers listen; 0: 4791 */
+	bool errors;	    /* collect errors for adv_udp_read_errors() */
+	int error_epoll;    /* epoll of the owner, readable when there are errors; not used for
+			     * anything else */
+	bool sender;	    /* packets to this machine leave from one port: adv_udp_sender() */
 };
 
 /*
- * A RoCE v2 link over UDP sockets. Receives on config->receive_fd (dual-stack AF_INET6 or
- * AF_INET; it is never connected), sends through sockets of its own, one for each
- * (source address, source port), made when first needed. Returns NULL with errno set where
- * a socket option that the link cannot do without is refused, or the sender's port (EADDRINUSE:
- * none is free).
+ * Creates a RoCE v2 link over UDP sockets. It receives on config->receive_fd (dual-stack AF_INET6
+ * or AF_INET, never connected). It sends through its own sockets, one for each (source address,
+ * source port), opened when first needed. Returns NULL with errno if a required socket option
+ * fails, or if no port is free for the sender (EADDRINUSE).
  *
- * Payload is copied before its ICRC is computed, so that a program that changes memory while
- * it is being sent gets old or new bytes to its peer, never a packet that is dropped.
+ * Payload is copied before its ICRC is computed: if a program changes memory during a send, its
+ * peer receives old or new bytes, but the ICRC is right.
  */
 struct adv_link *adv_udp_create(const struct adv_udp_config *config);
 
 /*
- * The UDP port that everything to the machine's own addresses, multicast apart, comes from, where
- * the configuration asks for one; else 0. As long as the link lives, nobody else on the machine
- * can send from it without CAP_NET_RAW: whoever is told the port knows the sender by it.
+ * The UDP port from which the link sends to the machine's own addresses, except multicast; 0 unless
+ * the configuration requests one. As long as the link exists, no other process of the machine can
+ * send from it without CAP_NET_RAW, so the port identifies the sender.
  */
 uint16_t adv_udp_sender(const struct adv_link *link);
 
 #define ADV_UDP_RANGES 5 /* a link has at most */
 
-/* Further QP numbers that packets on the socket of a link made by adv_udp_create() may be for. 0;
- * ENOSPC: it has ADV_UDP_RANGES of such ranges. */
+/* Accepts packets to further QP numbers, on a link made by adv_udp_create(). Returns 0; ENOSPC: the
+ * link has ADV_UDP_RANGES ranges already. */
 int adv_udp_add_qpns(struct adv_link *link, uint32_t qpn_first, uint32_t qpn_count);
 
 /*
- * A host says by ICMP that nobody listens on the port that a packet from sgid to dgid went to, and
- * quotes the first len bytes of it, BTH first; good during the call. Anybody may have made it up.
+ * Handles an ICMP message which claims that no process listens on the destination port of a packet
+ * from sgid to dgid. It quotes the first len bytes of the packet from the BTH on, valid during the
+ * call. Any host may forge such a message.
  */
 typedef void adv_udp_error_fn(void *user, const struct adv_gid *sgid, const struct adv_gid *dgid,
 			      const uint8_t *quote, size_t len);
 
-/* Of a link whose configuration asks for errors: hands on what has come, `budget` messages at most,
- * those that say something else included. Returns how many it took; 0: there was nothing. */
+/* Passes queued ICMP errors to fn, on a link that collects errors. Reads at most `budget` messages,
+ * including those with other contents. Returns how many it read; 0: none was queued. */
 unsigned adv_udp_read_errors(struct adv_link *link, unsigned budget, adv_udp_error_fn *fn,
 			     void *user);
 
@@ -61,21 +61,22 @@ struct adv_udp_address {
 };
 
 /*
- * Tells a link made by adv_udp_create() the machine's own addresses (copied), at start and
- * whenever they change: packets from them have Identifications that can be known, and
- * link-local and multicast destinations need the interface. 0 or ENOMEM (the old ones stay).
+ * Sets the machine's own addresses (copied) of a link made by adv_udp_create(). Call it at start
+ * and whenever they change: the Identifications of packets from them are predictable, and
+ * link-local and multicast destinations need the interface. Returns 0 or ENOMEM (the old ones
+ * stay).
  */
 int adv_udp_set_addresses(struct adv_link *link, const struct adv_udp_address *addresses,
 			  unsigned count);
 
 /*
  * In a child of fork(): closes the copies of the descriptors of a link made by adv_udp_create(),
- * which go on being the parent's. The link is not to be used or destroyed any more. No lock: the
- * parent's other threads may have been anywhere in it.
+ * which still belongs to the parent. The child must not use or destroy the link afterwards. Takes
+ * no lock: other threads of the parent may have held it.
  */
 void adv_udp_abandon(struct adv_link *link);
 
-/* True where packets from this address can only come from this machine. */
+/* True if packets from this address can only come from this machine. */
 bool adv_udp_is_own_address(const struct adv_link *link, const struct adv_gid *gid);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What ICMP says of packets that were sent: ports that nobody listens on. The kernel tells only
- * sockets that ask for it (IP_RECVERR), with the packet as far as it is quoted; the price is that
- * the next send on that socket fails with what ICMP said, though it has not been tried. So only
- * links whose owner wants it have such sockets, and their sends are tried again.
+ * ICMP errors about sent packets: no process listens on the destination port. The kernel reports
+ * them only to sockets with IP_RECVERR, together with the quoted part of the packet. The cost is
+ * that the next send on such a socket fails with the ICMP error without being tried. Therefore only
+ * links whose owner requests errors have such sockets, and they repeat failed sends.
  *
- * Whoever sends ICMP to this machine can claim anything: the kernel looks only whether a socket has
- * the quoted source address and port.
+ * Any host can forge ICMP errors: the kernel only checks that a socket has the quoted source
+ * address and port.
  */
 #include "link/udp_internal.h"
 
@@ -18,10 +18,10 @@
 #include "base/sys.h"
 
 #define SOCKETS_A_CALL 16
-#define QUOTE_MAX      576 /* of any ICMP message: RFC 1812, 4.3.2.3 */
-/* Of what is quoted. A socket that only sends has less room, in which nothing would fit. */
+#define QUOTE_MAX      576 /* bytes of an ICMP message: RFC 1812, 4.3.2.3 */
+/* Room for quoted packets. The receive buffer of a socket that only sends is too small for one. */
 #define QUEUE_BYTES 65536
-/* Sends that fail by what ICMP said meanwhile before the packet is given up. */
+/* Sends of one packet that may fail with ICMP errors before it is dropped. */
 #define PENDING_MOST 8
 
 void udp_errors_watch(const struct udp_link *l, const struct udp_socket *s)
@@ -51,7 +51,7 @@ bool udp_error_was_pending(const struct udp_link *l, int err, unsigned *tries)
 	return ++*tries < PENDING_MOST;
 }
 
-/* True where it says that the port is closed. */
+/* True if the message reports a closed port. */
 static bool port_is_closed(const struct msghdr *h, const struct udp_socket *s)
 {
 	const int level = s->ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
@@ -72,9 +72,9 @@ static bool port_is_closed(const struct msghdr *h, const struct udp_socket *s)
 	return false;
 }
 
-/* Where the packet went. False: to no port of ours. */
-static bool destination(const struct udp_link *l, const struct udp_socket *s,
-			const union udp_sockaddr *to, struct adv_gid *gid)
+/* Sets the destination of the packet. False if its port is not the link's. */
+static bool read_destination(const struct udp_link *l, const struct udp_socket *s,
+			     const union udp_sockaddr *to, struct adv_gid *gid)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -115,10 +115,10 @@ static unsigned read_socket(struct udp_link *l, const struct udp_socket *s, unsi
 
 		if (got < 0)
 			break;
-		if (port_is_closed(&h, s) && destination(l, s, &to, &dgid))
+		if (port_is_closed(&h, s) && read_destination(l, s, &to, &dgid))
 			fn(user, &s->sgid, &dgid, quote, (size_t)got);
 	}
-	/* What found no room in the queue has left its mark all the same. */
+	/* An error that found no room in the queue is still pending on the socket: clear it. */
 	(void)adv_sys_getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &len);
 	return n;
 }

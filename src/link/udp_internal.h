@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files of the UDP link share. */
+/* Internal structures and functions of the UDP link. */
 #ifndef ADV_LINK_UDP_INTERNAL_H
 #define ADV_LINK_UDP_INTERNAL_H
 
@@ -21,11 +21,12 @@
 /* The longest packet: headers, 4 KiB of payload, ICRC. */
 #define UDP_PACKET_MAX (ADV_HEADERS_MAX + 4096 + ADV_ICRC_LEN)
 
-/* What the kernel takes in one segmented send: segments, and bytes with IP and UDP headers. */
+/* The kernel's limits of one segmented send: segments, and bytes including IP and UDP headers. */
 #define UDP_GSO_SEGMENTS 64
 #define UDP_GSO_BYTES	 (65535 - 40 - 8)
 
-/* Puts payloads behind a BTH on multiples of 16: else copying takes twice as long. */
+/* With this offset, payload behind a BTH is aligned to 16; copying takes twice as long otherwise.
+ */
 #define UDP_FIRST_PACKET 4
 
 #define UDP_RX_BUFFER	 65536
@@ -42,31 +43,31 @@ union udp_sockaddr {
 };
 
 /*
- * A sending socket. It serves the destination QPs of one slot or block only (adv_qpn_target()),
- * whatever their address: a NIC that merges packets by address and port then never merges those of
- * two receivers.
+ * A sending socket. It serves the destination QPs of one slot or block (adv_qpn_target()), at any
+ * address: a NIC that merges packets by address and port then never merges packets of two
+ * receivers.
  */
 struct udp_socket {
 	int fd;
 	bool ipv4;
-	bool any_target; /* too few sockets: serves several targets after all */
-	bool any_source; /* bound to no address: each message says its own */
+	bool any_target; /* serves several targets, because there are too few sockets */
+	bool any_source; /* bound to no address: each message names its source */
 	uint16_t target; /* adv_qpn_target() */
-	uint16_t wish;	 /* the path's source port */
-	uint16_t port;	 /* what it is bound to */
-	uint16_t next;	 /* index + 1 of the next in its hash chain */
-	int tos;	 /* set on the socket just now */
+	uint16_t wish;	 /* source port of the path */
+	uint16_t port;	 /* port to which the socket is bound */
+	uint16_t next;	 /* index + 1 of the next socket in the hash chain */
+	int tos;	 /* the socket's current option; so are the next two */
 	int ttl;
 	int multicast_ttl;
-	int last_error; /* the errno logged last */
+	int last_error; /* last errno that was logged */
 	uint32_t ifindex;
 	struct adv_gid sgid;
 };
 
-/* One send call's worth: segments of one length (the last may be shorter), one destination. */
+/* One send call: segments of one length (the last may be shorter) to one destination. */
 struct udp_message {
 	struct udp_socket *socket;
-	const struct adv_path *path; /* of its first packet, while it is built */
+	const struct adv_path *path; /* of the first packet; valid while the message is built */
 	union udp_sockaddr to;
 	uint8_t *data;
 	uint32_t len;
@@ -76,24 +77,25 @@ struct udp_message {
 	int tos;
 	int ttl;
 	bool multicast;
-	bool alone;  /* one packet only: its ICRC is wrong on purpose, or udp_refusal_holds() */
-	bool singly; /* the kernel would not segment it: packet by packet, Identification 0 each */
+	bool alone;  /* has one packet only: a wrong ICRC on purpose, or udp_refusal_holds() */
+	bool singly; /* the kernel rejected it segmented: sent as single packets, Identification 0
+		      */
 	uint16_t target;
 	uint32_t ifindex;
 	struct adv_gid sgid;
 	struct adv_gid dgid;
 };
 
-/* A destination that segmented sends are not made to for a while; see udp_refusal.c. */
+/* A destination for which segmented sends are suspended; see udp_refusal.c. */
 struct udp_refusal {
 	struct adv_gid dgid;
-	unsigned pause; /* messages until the next try ... */
-	unsigned left;	/* ... so many of them are to come */
+	unsigned pause; /* messages between two tries */
+	unsigned left;	/* messages until the next try */
 };
 
 struct udp_tx {
-	unsigned count; /* messages built ... */
-	unsigned next;	/* ... and those before this one are done with */
+	unsigned count; /* messages built */
+	unsigned next;	/* the first message that is not sent yet */
 	struct udp_message message[ADV_TX_BATCH_PACKETS];
 	struct mmsghdr mmsg[ADV_TX_BATCH_PACKETS];
 	struct iovec iov[ADV_TX_BATCH_PACKETS];
@@ -104,7 +106,7 @@ struct udp_tx {
 	_Alignas(64) uint8_t bytes[UDP_FIRST_PACKET + ADV_TX_BATCH_PACKETS * UDP_PACKET_MAX];
 };
 
-/* QP numbers that packets may be for. */
+/* Accepted destination QP numbers. */
 struct udp_range {
 	uint32_t qpn_first;
 	uint32_t qpn_count;
@@ -113,8 +115,8 @@ struct udp_range {
 /* The socket of the 4791 group. */
 struct udp_receiver {
 	int fd;
-	unsigned vlen;	 /* how many datagrams the next call asks for */
-	unsigned streak; /* calls in a row that got all they asked for */
+	unsigned vlen;	 /* datagrams that the next call requests */
+	unsigned streak; /* consecutive calls that received all that they requested */
 };
 
 struct udp_rx {
@@ -125,31 +127,31 @@ struct udp_rx {
 		char space[UDP_RX_CONTROL];
 		struct cmsghdr align;
 	} control[UDP_RX_BATCH];
-	/* From UDP_FIRST_PACKET on; 64 more, so that each begins on a line. */
+	/* Used from UDP_FIRST_PACKET on; 64 bytes more, so that each begins on a cache line. */
 	_Alignas(64) uint8_t buffer[UDP_RX_BATCH][64 + UDP_RX_BUFFER];
 };
 
 struct udp_link {
 	struct adv_link link;
-	uint16_t port; /* where peers listen */
+	uint16_t port; /* port on which peers listen */
 	uint16_t receive_port;
 	struct udp_receiver receiver;
 	unsigned range_count;
 	struct udp_range range[ADV_UDP_RANGES];
 	unsigned address_count;
 	struct adv_udp_address *address;
-	uint16_t generation; /* of these addresses */
-	int error_epoll;     /* -1: no socket is told of ICMP */
+	uint16_t generation; /* counts changes of the addresses */
+	int error_epoll;     /* -1: sockets do not collect ICMP errors */
 	unsigned socket_count;
 	unsigned socket_limit;
-	int last_error;		      /* of making a sending socket, logged already */
+	int last_error;		      /* last logged errno of opening a sending socket */
 	uint16_t hash[UDP_HASH_SIZE]; /* index + 1 of a chain's first socket */
 	struct udp_socket socket[UDP_MAX_SOCKETS];
-	/* For the machine's own addresses, IPv6 and IPv4: one descriptor, options of each family.
-	 */
+	/* To the machine's own addresses, for IPv6 and IPv4: one descriptor, options of each
+	 * family. */
 	struct udp_socket sender[2];
 	unsigned refusal_count;
-	unsigned refusal_next; /* the one to give up where there are too many */
+	unsigned refusal_next; /* the entry to replace if there are too many */
 	struct udp_refusal refusal[UDP_REFUSALS];
 	struct udp_tx tx;
 	struct udp_rx rx;
@@ -161,37 +163,39 @@ static inline struct udp_link *udp_link_of(struct adv_link *link)
 }
 
 /*
- * The socket for a packet of this path to a QP of this target, made if there is none. NULL with
- * errno: EADDRNOTAVAIL the source address is not the machine's, others from socket(2), bind(2).
+ * Returns the socket for a packet of this path to a QP of this target, and opens it if needed. NULL
+ * with errno: EADDRNOTAVAIL: the source address is not one of the machine's; others of socket(2)
+ * and bind(2).
  */
 struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uint16_t target);
-/* Makes link->sender. False with errno. */
+/* Opens link->sender. False with errno. */
 bool udp_sender_open(struct udp_link *l);
 /* Closes all sending sockets. */
 void udp_sockets_close(struct udp_link *l);
-/* The interface that has the address; 0: none. */
+/* The index of the interface that has the address; 0: none. */
 uint32_t udp_ifindex_of(const struct udp_link *l, const struct adv_gid *gid);
 
-/*
- * udp_refusal.c. True: a message to this destination is to be one packet, and counts as one of
- * those to go by until the next try. The kernel has refused to segment m, with this errno, and
- * taken its first packet singly. It has taken a segmented send to this destination.
- */
+/* ---- udp_refusal.c ---- */
+
+/* True if the next message to this destination must be a single packet; counts that message. */
 bool udp_refusal_holds(struct udp_link *l, const struct adv_gid *dgid);
+/* The kernel rejected the segmented m with this errno, and accepted its first packet singly. */
 void udp_refusal_note(struct udp_link *l, const struct udp_message *m, int err);
+/* The kernel accepted a segmented send to this destination. */
 void udp_refusal_end(struct udp_link *l, const struct adv_gid *dgid);
 
-/*
- * udp_error.c. A sending socket is told of ICMP from now on, where the link's owner wants that; or
- * is to be closed.
- */
+/* ---- udp_error.c ---- */
+
+/* Makes a sending socket collect ICMP errors, if the link's owner requests that. */
 void udp_errors_watch(const struct udp_link *l, const struct udp_socket *s);
+/* Call it before the socket is closed. */
 void udp_errors_forget(const struct udp_link *l, const struct udp_socket *s);
-/* A send has failed: may that have been by what ICMP said before, so that it is to be tried again?
- * *tries: how often it has been, 0 at first. */
+/* True if an earlier ICMP error may have made this send fail, so that the caller tries again.
+ * *tries: number of tries, 0 at first. */
 bool udp_error_was_pending(const struct udp_link *l, int err, unsigned *tries);
 
-/* The operations of link.h. */
+/* ---- the operations of link.h ---- */
+
 bool udp_send(struct adv_link *link, struct adv_tx_batch *batch);
 bool udp_flush(struct adv_link *link);
 unsigned udp_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user);

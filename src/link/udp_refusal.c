@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Segmented sends that the kernel refuses to a destination while it takes the same packets one by
- * one: a tunnel that encrypts, a device without checksums. What goes there is sent singly for some
- * messages, and then a segmented send is tried again; each further refusal doubles their number, so
- * that tries in vain cost next to nothing and none lasts for ever. A send that the kernel does take
- * ends it.
+ * Destinations to which the kernel rejects segmented sends, but accepts the same packets singly: an
+ * encrypting tunnel, a device without checksums. For some messages the link sends single packets to
+ * such a destination, then it tries a segmented send again. Each further rejection doubles the
+ * number of messages, so that failed tries cost little. The first segmented send that succeeds ends
+ * this.
  */
 #include "link/udp_internal.h"
 
@@ -13,7 +13,7 @@
 #define PAUSE_FIRST   64 /* messages */
 #define PAUSE_LONGEST 4096
 
-static struct udp_refusal *find(struct udp_link *l, const struct adv_gid *dgid)
+static struct udp_refusal *find_refusal(struct udp_link *l, const struct adv_gid *dgid)
 {
 	for (unsigned i = 0; i < l->refusal_count; i++)
 		if (adv_gid_equal(&l->refusal[i].dgid, dgid))
@@ -21,8 +21,8 @@ static struct udp_refusal *find(struct udp_link *l, const struct adv_gid *dgid)
 	return NULL;
 }
 
-/* Where there is no room another one's is taken, which is then tried too soon. */
-static struct udp_refusal *add(struct udp_link *l, const struct adv_gid *dgid)
+/* If there is no room, replaces another entry, whose destination is then tried too early. */
+static struct udp_refusal *add_refusal(struct udp_link *l, const struct adv_gid *dgid)
 {
 	struct udp_refusal *r;
 
@@ -36,7 +36,7 @@ static struct udp_refusal *add(struct udp_link *l, const struct adv_gid *dgid)
 
 bool udp_refusal_holds(struct udp_link *l, const struct adv_gid *dgid)
 {
-	struct udp_refusal *r = find(l, dgid);
+	struct udp_refusal *r = find_refusal(l, dgid);
 
 	if (!r || r->left == 0)
 		return false;
@@ -46,14 +46,14 @@ bool udp_refusal_holds(struct udp_link *l, const struct adv_gid *dgid)
 
 void udp_refusal_note(struct udp_link *l, const struct udp_message *m, int err)
 {
-	struct udp_refusal *r = find(l, &m->dgid);
+	struct udp_refusal *r = find_refusal(l, &m->dgid);
 
 	if (!r) {
 		adv_info("port %u: a segmented send was refused: %s", m->socket->port,
 			 strerror(err));
-		r = add(l, &m->dgid);
+		r = add_refusal(l, &m->dgid);
 	} else if (r->left) {
-		return; /* built together with the one that was refused before */
+		return; /* built before the previous rejection */
 	}
 	if (r->pause < PAUSE_LONGEST)
 		r->pause *= 2;
@@ -62,7 +62,7 @@ void udp_refusal_note(struct udp_link *l, const struct udp_message *m, int err)
 
 void udp_refusal_end(struct udp_link *l, const struct adv_gid *dgid)
 {
-	struct udp_refusal *r = find(l, dgid);
+	struct udp_refusal *r = find_refusal(l, dgid);
 
 	if (r)
 		*r = l->refusal[--l->refusal_count];

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Receiving: datagrams, most of them several packets that GRO or the sender's GSO keep
- * together, are cut into packets and each one's ICRC is checked.
+ * Receiving: cuts datagrams into packets and checks the ICRC of each packet. Most datagrams are
+ * several packets that GRO or the sender's GSO keep together.
  *
- * The ICRC covers the IPv4 Identification, which a socket does not show. A sender that uses
- * UDP GSO without a connection counts it up from 0 a segment, so the index of the segment is
- * tried first. Where that does not fit, the Identification is solved for. From another
- * machine any value will do. From this one only those that Adverb's own sender can have used:
- * a datagram of several segments crosses the loopback device as it was sent, so there it must
- * be the index; a single packet may be one that a device without GSO has cut off (0 to 63).
+ * The ICRC covers the IPv4 Identification, which a socket does not report. A sender that uses UDP
+ * GSO without a connection increments it from 0 with each segment, so the index of the segment is
+ * tried first. If that does not fit, the Identification is computed from the ICRC:
+ * - From another machine any value is accepted.
+ * - From this machine only values that Adverb's own sender can have used are accepted. A datagram
+ * of several segments crosses the loopback device unchanged, so it must be the index. A single
+ * packet may have been cut off by a device without GSO (0 to 63).
  */
 #include "link/udp_internal.h"
 
@@ -18,7 +19,7 @@
 
 #define MIN_PACKET (ADV_BTH_LEN + ADV_ICRC_LEN)
 
-/* One datagram as the socket gave it. */
+/* One datagram as the socket delivered it. */
 struct datagram {
 	struct adv_rx_meta meta;
 	struct adv_icrc_run icrc;
@@ -67,7 +68,7 @@ static bool read_source(struct datagram *d, const struct msghdr *m)
 	return false;
 }
 
-/* A dual-stack socket gives IPv4's type of service at IPv4's own level, the rest at IPv6's. */
+/* A dual-stack socket reports IPv4's type of service at the level of IPv4, all else at IPv6's. */
 static bool read_control(struct datagram *d, struct msghdr *m)
 {
 	bool have_destination = false;
@@ -115,9 +116,9 @@ static void fill_flow(struct udp_link *l, struct datagram *d)
 }
 
 /*
- * Finds the Identification that explains the ICRC, where `computed` is the one for *id. The
- * ICRC is affine in it, so the difference of the two gives the bits that differ. Another stack
- * may have left Don't Fragment clear.
+ * Computes the Identification that yields the ICRC `found`; `computed` is the ICRC for *id. The
+ * ICRC is affine in the Identification, so the difference of the ICRCs gives the bits that differ.
+ * Other stacks may leave Don't Fragment clear.
  */
 static bool solve_id(const struct datagram *d, bool own, const uint8_t *p, uint32_t len,
 		     uint32_t found, uint32_t computed, uint16_t *id)
@@ -136,7 +137,7 @@ static bool solve_id(const struct datagram *d, bool own, const uint8_t *p, uint3
 	return !own || *id < UDP_GSO_SEGMENTS;
 }
 
-/* *id: the Identification that is expected; set to the one found. */
+/* *id: the expected Identification; set to the one found. */
 static bool icrc_is_right(const struct udp_link *l, struct datagram *d, const uint8_t *p,
 			  uint32_t len, uint16_t *id)
 {
@@ -156,7 +157,7 @@ static bool icrc_is_right(const struct udp_link *l, struct datagram *d, const ui
 	return solve_id(d, own, p, len, found, computed, id);
 }
 
-static bool is_for_us(const struct udp_link *l, const uint8_t *bth)
+static bool is_accepted_qpn(const struct udp_link *l, const uint8_t *bth)
 {
 	uint32_t qpn = (uint32_t)bth[5] << 16 | (uint32_t)bth[6] << 8 | bth[7];
 
@@ -166,7 +167,8 @@ static bool is_for_us(const struct udp_link *l, const uint8_t *bth)
 	return qpn == ADV_QPN_MULTICAST;
 }
 
-static unsigned deliver(struct udp_link *l, struct datagram *d, adv_link_rx_fn *fn, void *user)
+static unsigned deliver_packets(struct udp_link *l, struct datagram *d, adv_link_rx_fn *fn,
+				void *user)
 {
 	struct adv_link_counters *count = &l->link.counters;
 	struct adv_rx_packet pkt = {.meta = &d->meta};
@@ -187,7 +189,7 @@ static unsigned deliver(struct udp_link *l, struct datagram *d, adv_link_rx_fn *
 			count->rx_icrc_errors++;
 			continue;
 		}
-		if (!is_for_us(l, p)) {
+		if (!is_accepted_qpn(l, p)) {
 			count->rx_misdelivered++;
 			continue;
 		}
@@ -198,8 +200,8 @@ static unsigned deliver(struct udp_link *l, struct datagram *d, adv_link_rx_fn *
 	return packets;
 }
 
-static unsigned take_datagram(struct udp_link *l, struct mmsghdr *mmsg, adv_link_rx_fn *fn,
-			      void *user)
+static unsigned receive_datagram(struct udp_link *l, struct mmsghdr *mmsg, adv_link_rx_fn *fn,
+				 void *user)
 {
 	struct msghdr *m = &mmsg->msg_hdr;
 	struct datagram d = {.data = m->msg_iov->iov_base, .len = mmsg->msg_len};
@@ -212,25 +214,25 @@ static unsigned take_datagram(struct udp_link *l, struct mmsghdr *mmsg, adv_link
 		return 1;
 	}
 	fill_flow(l, &d);
-	return deliver(l, &d, fn, user);
+	return deliver_packets(l, &d, fn, user);
 }
 
-/* The kernel overwrites these three with what it had to say last time. */
-static void rearm(struct msghdr *m)
+/* Restores the members that the kernel changed in the previous call. */
+static void reset_header(struct msghdr *m)
 {
 	m->msg_namelen = sizeof(union udp_sockaddr);
 	m->msg_controllen = UDP_RX_CONTROL;
 	m->msg_flags = 0;
 }
 
-/* One system call. Returns datagrams, 0 where there are none. */
+/* Makes one system call. Returns the number of datagrams. */
 static unsigned receive_some(struct udp_link *l, const struct udp_receiver *from, unsigned n)
 {
 	struct udp_rx *rx = &l->rx;
 	ssize_t r;
 
 	for (unsigned i = 0; i < n; i++)
-		rearm(&rx->mmsg[i].msg_hdr);
+		reset_header(&rx->mmsg[i].msg_hdr);
 	if (n == 1) {
 		r = adv_sys_recvmsg(from->fd, &rx->mmsg[0].msg_hdr, MSG_DONTWAIT);
 		if (r < 0)
@@ -243,10 +245,10 @@ static unsigned receive_some(struct udp_link *l, const struct udp_receiver *from
 }
 
 /*
- * A single packet is quickest taken by recvmsg(); only where datagrams queue up does the batch
- * call pay. So the batch grows while calls come back full and shrinks where they do not.
+ * recvmsg() is fastest for a single packet; recvmmsg() is worth its cost only if datagrams queue
+ * up. So the batch grows while calls return full batches, and shrinks otherwise.
  */
-static void adapt(struct udp_receiver *from, unsigned asked, unsigned got)
+static void adapt_batch(struct udp_receiver *from, unsigned asked, unsigned got)
 {
 	if (got == asked) {
 		if (++from->streak >= 4 && from->vlen < UDP_RX_BATCH)
@@ -273,8 +275,8 @@ unsigned udp_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn,
 			break;
 		}
 		for (unsigned i = 0; i < got; i++)
-			packets += take_datagram(l, &l->rx.mmsg[i], fn, user);
-		adapt(from, asked, got);
+			packets += receive_datagram(l, &l->rx.mmsg[i], fn, user);
+		adapt_batch(from, asked, got);
 		if (got < asked || asked == 1)
 			break;
 	}

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sending sockets: unconnected, so that with IP_PMTUDISC_PROBE the kernel writes Identification 0,
- * and bound to the path's source address and a source port of their own.
+ * Sending sockets. They are bound to the path's source address and a source port of their own. They
+ * are unconnected and use IP_PMTUDISC_PROBE: the kernel then writes Identification 0.
  *
- * IP_PMTUDISC_DO would do so too, but would go by what ICMP claims of the path, and the kernel
- * believes whoever quotes an address and a port of ours: one forged "fragmentation needed" and all
- * that is larger fails for ten minutes. With IP_PMTUDISC_PROBE only the interface's own MTU counts.
- * IPv6 has IPV6_PMTUDISC_INTERFACE, with which such messages are not even taken in; over IPv4 that
- * would clear Don't Fragment and set an Identification. IP_RECVERR stays off, so that no other ICMP
- * makes a send fail, but for links whose owner is to hear of it (udp_error.c).
+ * IP_PMTUDISC_DO would write 0 as well, but it obeys ICMP messages about the path, and the kernel
+ * accepts any that quote an address and a port of ours: after one forged "fragmentation needed" all
+ * larger packets fail for ten minutes. With IP_PMTUDISC_PROBE only the interface's own MTU counts.
+ * IPv6 uses IPV6_PMTUDISC_INTERFACE, which ignores such messages entirely; over IPv4 it would clear
+ * Don't Fragment and set an Identification. IP_RECVERR is off, so that no other ICMP message makes
+ * a send fail, except on links whose owner requests errors (udp_error.c).
  *
- * That keeps nobody else from sending with the same address and port: a socket bound to another
- * local address and the same port may name this source address with IP_PKTINFO. So the socket for
- * the machine itself, whose port is to tell the sender, is bound to no address of either family,
- * which leaves its port to no other socket, and names the source address with each message.
+ * Binding does not prevent another process from sending with the same address and port: a socket
+ * bound to another local address and the same port may name this source address with IP_PKTINFO.
+ * The socket for packets to the machine itself identifies the sender by its port. It is therefore
+ * bound to no address of either family, so that no other socket can have the port, and names the
+ * source address with each message.
  */
 #include "link/udp_internal.h"
 
@@ -28,7 +29,7 @@
 #define PORT_FIRST  0xc000u
 #define PORT_TRIES  512
 #define SEND_BUFFER (4 << 20)
-#define HINT_SENDER 0xffff /* not a socket's index + 1, but link->sender */
+#define HINT_SENDER 0xffff /* means link->sender; other values are a socket's index + 1 */
 
 static const struct adv_udp_address *find_address(const struct udp_link *l,
 						  const struct adv_gid *gid)
@@ -68,8 +69,8 @@ static void set_int(int fd, int level, int name, int value)
 	(void)adv_sys_setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* What a sending socket can do without is not checked. */
-static void tune(int fd)
+/* Sets optional properties; failures are ignored. */
+static void set_buffers(int fd)
 {
 	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
 	struct sock_fprog program = {1, &drop};
@@ -98,7 +99,7 @@ static int open_ipv4(const struct adv_gid *sgid)
 	memcpy(&mreq.imr_address, sgid->raw + 12, 4);
 	(void)adv_sys_setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &mreq, sizeof(mreq));
 	set_int(fd, IPPROTO_IP, IP_MULTICAST_LOOP, 1);
-	tune(fd);
+	set_buffers(fd);
 	return fd;
 }
 
@@ -113,11 +114,11 @@ static int open_ipv6(uint32_t ifindex)
 	if (ifindex)
 		set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)ifindex);
 	set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 1);
-	tune(fd);
+	set_buffers(fd);
 	return fd;
 }
 
-static int bind_to(int fd, const struct udp_socket *s, uint16_t port)
+static int bind_to_port(int fd, const struct udp_socket *s, uint16_t port)
 {
 	union udp_sockaddr a;
 
@@ -135,13 +136,13 @@ static int bind_to(int fd, const struct udp_socket *s, uint16_t port)
 	return adv_sys_bind(fd, &a, sizeof(a.in6));
 }
 
-/* Binds to the wished port or one of those after it, of 0xC000 to 0xFFFF. */
+/* Binds to the wished port or a following one, from 0xC000 to 0xFFFF. */
 static int bind_near(struct udp_socket *s)
 {
 	for (unsigned i = 0; i < PORT_TRIES; i++) {
 		uint16_t port = (uint16_t)(PORT_FIRST | (s->wish + i));
 
-		if (bind_to(s->fd, s, port) == 0) {
+		if (bind_to_port(s->fd, s, port) == 0) {
 			s->port = port;
 			return 0;
 		}
@@ -151,7 +152,7 @@ static int bind_near(struct udp_socket *s)
 	return -1;
 }
 
-/* Binds to a port of its own for all addresses; the kernel chooses among those that are free. */
+/* Binds to a free port, which the kernel chooses, for all addresses. */
 static bool bind_everywhere(int fd, int family, uint16_t *port)
 {
 	union udp_sockaddr a;
@@ -166,7 +167,8 @@ static bool bind_everywhere(int fd, int family, uint16_t *port)
 	return true;
 }
 
-/* A dual-stack socket, or one of IPv4 where the kernel has no IPv6: its family, or -1. */
+/* Opens a dual-stack socket, or an IPv4 one if the kernel has no IPv6. Returns its family, or -1.
+ */
 static int open_everywhere(int *fd)
 {
 	int family = AF_INET6;
@@ -184,7 +186,7 @@ static int open_everywhere(int *fd)
 		set_int(*fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_INTERFACE);
 	}
 	set_int(*fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
-	tune(*fd);
+	set_buffers(*fd);
 	return family;
 }
 
@@ -220,10 +222,11 @@ uint16_t adv_udp_sender(const struct adv_link *link)
 }
 
 /*
- * No more sockets: one that exists serves a further path, of the same target where there is one.
- * The wish picks where to look first, so that paths spread.
+ * Chooses an existing socket for a further path, if no more can be opened: one of the same target
+ * if possible. The search starts at an index that depends on the wished port, so that paths spread.
  */
-static struct udp_socket *share(struct udp_link *l, const struct adv_path *path, uint16_t target)
+static struct udp_socket *share_socket(struct udp_link *l, const struct adv_path *path,
+				       uint16_t target)
 {
 	struct udp_socket *other = NULL;
 
@@ -309,7 +312,7 @@ static struct udp_socket *find_or_open(struct udp_link *l, const struct adv_path
 	if (!s && errno != EADDRNOTAVAIL) {
 		int err = errno;
 
-		s = share(l, path, target);
+		s = share_socket(l, path, target);
 		errno = err;
 	}
 	if (!s)
@@ -317,19 +320,19 @@ static struct udp_socket *find_or_open(struct udp_link *l, const struct adv_path
 	return s;
 }
 
-/* What a path notes holds as long as the addresses do. */
-static uint32_t hint(const struct udp_link *l, uint32_t index)
+/* The hint that a path stores. It is valid until the addresses change. */
+static uint32_t hint_of(const struct udp_link *l, uint32_t index)
 {
 	return (uint32_t)l->generation << 16 | index;
 }
 
-static struct udp_socket *from_hint(struct udp_link *l, const struct adv_path *path,
-				    uint16_t target)
+static struct udp_socket *socket_of_hint(struct udp_link *l, const struct adv_path *path,
+					 uint16_t target)
 {
 	uint32_t index = path->link_hint & 0xffff;
 	struct udp_socket *s;
 
-	if (!index || path->link_hint != hint(l, index))
+	if (!index || path->link_hint != hint_of(l, index))
 		return NULL;
 	if (index == HINT_SENDER)
 		return &l->sender[adv_gid_is_ipv4(&path->sgid)];
@@ -343,16 +346,16 @@ static struct udp_socket *from_hint(struct udp_link *l, const struct adv_path *p
 
 struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uint16_t target)
 {
-	struct udp_socket *s = from_hint(l, path, target);
+	struct udp_socket *s = socket_of_hint(l, path, target);
 
 	if (s)
 		return s;
 	if (l->sender[0].port && adv_udp_is_own_address(&l->link, &path->dgid)) {
-		path->link_hint = hint(l, HINT_SENDER);
+		path->link_hint = hint_of(l, HINT_SENDER);
 		return &l->sender[adv_gid_is_ipv4(&path->sgid)];
 	}
 	s = find_or_open(l, path, target);
-	path->link_hint = s ? hint(l, (uint32_t)(s - l->socket) + 1) : 0;
+	path->link_hint = s ? hint_of(l, (uint32_t)(s - l->socket) + 1) : 0;
 	return s;
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sending: a batch becomes messages, each a run of packets that one segmented send (UDP GSO)
- * can carry, and runs of messages of one socket go out by one sendmmsg().
+ * Sending: a batch becomes messages. A message is a run of packets that one segmented send (UDP
+ * GSO) can carry. One sendmmsg() sends a run of messages of one socket.
  *
- * Packets are laid out flat, payload and all: what a socket has no room for is kept by doing
- * nothing, the ICRC covers bytes that nobody can change any more, and the kernel is quicker
- * with one flat buffer than with two pieces a packet, by more than the copy costs.
+ * Packets are copied into one flat buffer, including the payload, for three reasons:
+ * - Packets for which a socket has no room need no further copy.
+ * - The ICRC covers bytes that the program cannot change any more.
+ * - The kernel handles one flat buffer faster than two pieces for each packet, by more than the
+ * copy costs.
  */
 #include "link/udp_internal.h"
 
@@ -14,8 +16,8 @@
 #include "base/log.h"
 #include "base/sys.h"
 
-/* What a message and the packet to append to it must have in common. */
-struct want {
+/* Properties that a message and a packet appended to it must share. */
+struct traits {
 	struct udp_socket *socket;
 	int tos;
 	int ttl;
@@ -23,7 +25,7 @@ struct want {
 	uint16_t target;
 };
 
-static bool resolve(struct udp_link *l, struct adv_tx_packet *pkt, struct want *w)
+static bool find_traits(struct udp_link *l, struct adv_tx_packet *pkt, struct traits *w)
 {
 	struct adv_path *path = pkt->path;
 
@@ -34,8 +36,8 @@ static bool resolve(struct udp_link *l, struct adv_tx_packet *pkt, struct want *
 	w->tos = (path->tclass & 0xfc) | (int)pkt->ecn;
 	w->multicast = adv_gid_is_multicast(&path->dgid);
 	/*
-	 * Programs leave 0 or 1 here on a fabric of one subnet; for RoCE v2 drivers take the
-	 * route's value instead. A multicast group is left where the program put it.
+	 * Programs set 0 or 1 on a fabric of one subnet; drivers for RoCE v2 use the route's value
+	 * instead. For a multicast group the program's value counts.
 	 */
 	if (path->hop_limit > 1)
 		w->ttl = path->hop_limit;
@@ -49,23 +51,23 @@ static uint32_t packet_len(const struct adv_tx_packet *pkt)
 	return (uint32_t)pkt->header_len + pkt->payload_len + pkt->pad + ADV_ICRC_LEN;
 }
 
-static bool has_room(const struct udp_message *m, const struct adv_tx_packet *pkt, uint32_t len)
+static bool has_room_for(const struct udp_message *m, const struct adv_tx_packet *pkt, uint32_t len)
 {
 	return !m->alone && !pkt->icrc_flip && m->segments < UDP_GSO_SEGMENTS &&
 	       m->len + len <= UDP_GSO_BYTES && len <= m->segment_len &&
 	       m->len == (uint32_t)m->segments * m->segment_len;
 }
 
-static bool goes_with(const struct udp_message *m, const struct want *w,
-		      const struct adv_tx_packet *pkt)
+static bool has_traits(const struct udp_message *m, const struct traits *w,
+		       const struct adv_tx_packet *pkt)
 {
 	return m->socket == w->socket && m->tos == w->tos && m->ttl == w->ttl &&
 	       m->target == w->target && adv_gid_equal(&m->dgid, &pkt->path->dgid) &&
 	       (!m->socket->any_source || adv_gid_equal(&m->sgid, &pkt->path->sgid));
 }
 
-/* The same queue pair's most likely: no need to look where it goes. */
-static bool goes_on(const struct udp_message *m, const struct adv_tx_packet *pkt)
+/* True for a packet like the previous one, mostly of the same queue pair: saves find_traits(). */
+static bool has_same_path(const struct udp_message *m, const struct adv_tx_packet *pkt)
 {
 	return m->path == pkt->path && m->target == adv_qpn_target(pkt->dest_qpn) &&
 	       (m->tos & ADV_ECN_MASK) == (int)pkt->ecn;
@@ -104,7 +106,7 @@ static void fill_flow(const struct udp_link *l, struct udp_message *m)
 	adv_icrc_flow_set_addresses(&m->icrc.flow, m->sgid.raw, m->dgid.raw);
 }
 
-static struct udp_message *start_message(struct udp_link *l, const struct want *w,
+static struct udp_message *start_message(struct udp_link *l, const struct traits *w,
 					 const struct adv_tx_packet *pkt, uint8_t *data,
 					 uint32_t len)
 {
@@ -131,7 +133,7 @@ static struct udp_message *start_message(struct udp_link *l, const struct want *
 	return m;
 }
 
-/* Writes the ICRC, begun as s, of the packet of len bytes at p, its own four included. */
+/* Writes the ICRC of the packet of len bytes at p, including its own four. s: its begin. */
 static void write_icrc(adv_icrc_state s, uint8_t *p, uint32_t len, uint32_t flip)
 {
 	uint8_t *q = p + len - ADV_ICRC_LEN;
@@ -143,14 +145,14 @@ static void write_icrc(adv_icrc_state s, uint8_t *p, uint32_t len, uint32_t flip
 	q[3] = (uint8_t)(icrc >> 24);
 }
 
-static void append(struct udp_link *l, struct udp_message *m, const struct adv_tx_packet *pkt,
-		   uint32_t len)
+static void append_packet(struct udp_link *l, struct udp_message *m,
+			  const struct adv_tx_packet *pkt, uint32_t len)
 {
 	uint8_t *p = m->data + m->len;
 	uint8_t *q = p + pkt->header_len;
 	size_t left = pkt->payload_len;
 
-	/* All of it, as a copy of fixed length is quicker: what follows overwrites the rest. */
+	/* A copy of fixed length is faster. The bytes beyond the header are overwritten below. */
 	memcpy(p, pkt->header, ADV_HEADERS_MAX);
 	for (unsigned i = 0; i < pkt->iov_count; i++) {
 		size_t n = pkt->iov[i].iov_len < left ? pkt->iov[i].iov_len : left;
@@ -165,21 +167,21 @@ static void append(struct udp_link *l, struct udp_message *m, const struct adv_t
 	m->segments++;
 }
 
-/* The message that the packet is to go with, m or a new one; NULL: it cannot be sent. */
+/* The message for this packet, m or a new one; NULL: the packet cannot be sent. */
 static struct udp_message *message_for(struct udp_link *l, struct udp_message *m,
 				       struct adv_tx_packet *pkt, uint8_t *at, uint32_t len)
 {
-	bool room = m && has_room(m, pkt, len);
-	struct want want;
+	bool room = m && has_room_for(m, pkt, len);
+	struct traits want;
 
-	if (room && goes_on(m, pkt))
+	if (room && has_same_path(m, pkt))
 		return m;
-	if (len > UDP_PACKET_MAX || !resolve(l, pkt, &want))
+	if (len > UDP_PACKET_MAX || !find_traits(l, pkt, &want))
 		return NULL;
-	return room && goes_with(m, &want, pkt) ? m : start_message(l, &want, pkt, at, len);
+	return room && has_traits(m, &want, pkt) ? m : start_message(l, &want, pkt, at, len);
 }
 
-static void build(struct udp_link *l, struct adv_tx_batch *batch)
+static void build_messages(struct udp_link *l, struct adv_tx_batch *batch)
 {
 	struct udp_tx *tx = &l->tx;
 	uint8_t *at = tx->bytes + UDP_FIRST_PACKET;
@@ -196,7 +198,7 @@ static void build(struct udp_link *l, struct adv_tx_batch *batch)
 			l->link.counters.tx_dropped++;
 			continue;
 		}
-		append(l, to, pkt, len);
+		append_packet(l, to, pkt, len);
 		at += len;
 		m = to;
 	}
@@ -208,7 +210,8 @@ static void set_option(const struct udp_socket *s, int ipv4_name, int ipv6_name,
 				 s->ipv4 ? ipv4_name : ipv6_name, &value, sizeof(value));
 }
 
-/* A QP's packets are alike, so options of the socket cost less than control data a message. */
+/* Packets of a QP have the same options, so socket options cost less than control data for each
+ * message. */
 static void set_options(const struct udp_message *m)
 {
 	struct udp_socket *s = m->socket;
@@ -227,7 +230,7 @@ static void set_options(const struct udp_message *m)
 	}
 }
 
-/* Messages from tx->next on that one call can carry: one socket with the same options. */
+/* The number of messages from tx->next on that one call can send: one socket, the same options. */
 static unsigned run_length(const struct udp_tx *tx)
 {
 	const struct udp_message *first = &tx->message[tx->next];
@@ -244,8 +247,8 @@ static unsigned run_length(const struct udp_tx *tx)
 	return n;
 }
 
-/* Where the socket has no source address, the message says it. Returns the control bytes used. */
-static size_t name_source(const struct udp_message *m, struct cmsghdr *c)
+/* Names the source address if the socket has none. Returns the control bytes used. */
+static size_t put_source(const struct udp_message *m, struct cmsghdr *c)
 {
 	struct in_pktinfo v4 = {0};
 	struct in6_pktinfo v6 = {0};
@@ -291,14 +294,14 @@ static void fill_mmsg(struct udp_tx *tx, unsigned i)
 		memcpy(CMSG_DATA(c), &m->segment_len, sizeof(m->segment_len));
 		used = CMSG_SPACE(sizeof(m->segment_len));
 	}
-	used += name_source(m, (struct cmsghdr *)(void *)(tx->control[i].space + used));
+	used += put_source(m, (struct cmsghdr *)(void *)(tx->control[i].space + used));
 	if (used) {
 		h->msg_control = c;
 		h->msg_controllen = used;
 	}
 }
 
-/* Sends the first len bytes of the message as one packet. Negative with errno where it failed. */
+/* Sends the first len bytes of the message as one packet. Negative with errno on failure. */
 static ssize_t send_packet(struct udp_message *m, uint32_t len)
 {
 	union {
@@ -316,11 +319,11 @@ static ssize_t send_packet(struct udp_message *m, uint32_t len)
 
 	if (!m->socket->any_source)
 		return adv_sys_sendto(m->socket->fd, m->data, len, 0, &m->to, h.msg_namelen);
-	h.msg_controllen = name_source(m, &control.align);
+	h.msg_controllen = put_source(m, &control.align);
 	return adv_sys_sendmsg(m->socket->fd, &h, 0);
 }
 
-/* Returns how many of the n messages went out, or -1 with errno where the first did not. */
+/* Returns how many of the n messages were sent, or -1 with errno if the first was not. */
 static int send_run(struct udp_tx *tx, unsigned n)
 {
 	struct udp_message *m = &tx->message[tx->next];
@@ -347,8 +350,10 @@ static void count_sent(struct udp_link *l, unsigned messages)
 	}
 }
 
-/* What is gone for good is the network's loss: the transport sends it again or gives up. */
-static void drop(struct udp_link *l, const struct udp_message *m, unsigned segments, int err)
+/* Counts segments that cannot be sent as lost in the network; the transport retransmits or fails.
+ */
+static void drop_segments(struct udp_link *l, const struct udp_message *m, unsigned segments,
+			  int err)
 {
 	struct udp_socket *s = m->socket;
 
@@ -373,7 +378,7 @@ static bool is_full(int err)
 	return err == EAGAIN || err == ENOBUFS;
 }
 
-static bool socket_full(struct udp_link *l, const struct udp_message *m)
+static bool note_full_socket(struct udp_link *l, const struct udp_message *m)
 {
 	l->link.counters.tx_blocked++;
 	l->link.send_fd = m->socket->fd;
@@ -381,10 +386,10 @@ static bool socket_full(struct udp_link *l, const struct udp_message *m)
 }
 
 /*
- * Sends the message at tx->next a packet at a time, with Identification 0 each. err: why it was not
- * segmented, where that was tried just now; else 0. It is the kernel's refusal only if the first
- * packet goes: one that does not fit, or comes from an address that has vanished, fails
- * either way. False: the socket is full; the message is what is left.
+ * Sends the message at tx->next as single packets, each with Identification 0. err: the errno if a
+ * segmented send has just failed; else 0. The failure counts as a rejection of segmentation only if
+ * the first packet is sent: a packet that is too long, or whose source address was removed, fails
+ * in both forms. False: the socket is full; the message holds the rest.
  */
 static bool send_singly(struct udp_link *l, int err)
 {
@@ -405,9 +410,9 @@ static bool send_singly(struct udp_link *l, int err)
 			if (err)
 				udp_refusal_note(l, m, err);
 		} else if (is_full(errno)) {
-			return socket_full(l, m);
+			return note_full_socket(l, m);
 		} else {
-			drop(l, m, 1, errno);
+			drop_segments(l, m, 1, errno);
 		}
 		err = 0;
 		m->data += len;
@@ -417,27 +422,27 @@ static bool send_singly(struct udp_link *l, int err)
 	return true;
 }
 
-static bool is_gso_refusal(int err)
+static bool may_reject_gso(int err)
 {
 	return err == EINVAL || err == EIO || err == EMSGSIZE || err == EOPNOTSUPP;
 }
 
 /* Handles the failure of the message at tx->next. False: the socket is full. */
-static bool after_failure(struct udp_link *l, int err)
+static bool handle_failure(struct udp_link *l, int err)
 {
 	struct udp_message *m = &l->tx.message[l->tx.next];
 
 	if (is_full(err))
-		return socket_full(l, m);
-	if (m->segments > 1 && is_gso_refusal(err))
+		return note_full_socket(l, m);
+	if (m->segments > 1 && may_reject_gso(err))
 		return send_singly(l, err);
-	drop(l, m, m->segments, err);
+	drop_segments(l, m, m->segments, err);
 	l->tx.next++;
 	return true;
 }
 
-/* The messages from tx->next on that one call can carry. False: the socket is full. */
-static bool send_next(struct udp_link *l)
+/* Sends the messages from tx->next on that one call can send. False: the socket is full. */
+static bool send_next_run(struct udp_link *l)
 {
 	struct udp_tx *tx = &l->tx;
 	unsigned tries = 0;
@@ -447,20 +452,20 @@ static bool send_next(struct udp_link *l)
 		sent = send_run(tx, run_length(tx));
 	while (sent < 0 && udp_error_was_pending(l, errno, &tries));
 	if (sent < 0)
-		return errno == EINTR || after_failure(l, errno);
+		return errno == EINTR || handle_failure(l, errno);
 	count_sent(l, (unsigned)sent);
 	tx->next += (unsigned)sent;
 	return true;
 }
 
-/* All from tx->next on. False: the socket is full. */
+/* Sends all messages from tx->next on. False: the socket is full. */
 static bool send_all(struct udp_link *l)
 {
 	struct udp_tx *tx = &l->tx;
 
 	while (tx->next < tx->count) {
 		set_options(&tx->message[tx->next]);
-		if (!send_next(l))
+		if (!send_next_run(l))
 			return false;
 	}
 	l->link.send_fd = -1;
@@ -485,6 +490,6 @@ bool udp_send(struct adv_link *link, struct adv_tx_batch *batch)
 		l->link.counters.tx_dropped += batch->count;
 		return false;
 	}
-	build(l, batch);
+	build_messages(l, batch);
 	return send_all(l);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What asynchronous events are of, see ibv_get_async_event(3). Pure; any thread. */
+/* The kind of object to which an asynchronous event belongs (ibv_get_async_event(3)). Pure; any
+ * thread. */
 #ifndef ADV_BASE_ASYNC_H
 #define ADV_BASE_ASYNC_H
 
 #include <infiniband/verbs.h>
 
-/* PORT: of the port, or the device as a whole. */
+/* PORT: the port, or the whole device. */
 enum adv_async_object { ADV_ASYNC_PORT, ADV_ASYNC_QP, ADV_ASYNC_CQ, ADV_ASYNC_SRQ, ADV_ASYNC_WQ };
 
 static inline enum adv_async_object adv_async_object_of(enum ibv_event_type type)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Logging. Silent unless the environment variable ADVERB_LOG names a level
- * (error, warn, info, debug; one that does not exist is warned of once, and counts as
- * info); lines go to standard error, or to the file named
- * by ADVERB_LOG_FILE. One write(2) a line, through a raw system call, so that
- * libraries that interpose write() are not re-entered.
+ * Logging. The log is silent unless the environment variable ADVERB_LOG names a level: error, warn,
+ * info or debug. An unknown level causes one warning and counts as info. Lines go to standard
+ * error, or to the file named by ADVERB_LOG_FILE. Each line is one raw write(2) system call, so
+ * that libraries that interpose write() are not entered again.
  */
 #ifndef ADV_BASE_LOG_H
 #define ADV_BASE_LOG_H
@@ -15,16 +14,17 @@ enum adv_log_level { ADV_LOG_NONE, ADV_LOG_ERROR, ADV_LOG_WARN, ADV_LOG_INFO, AD
 
 #define ADV_LOG_LEVELS "none, error, warn, info, debug"
 
-/* The level of this name; -1: there is none such. */
+/* The level of this name; -1: unknown. */
 int adv_log_level_named(const char *name);
 
-/* True where a line of this level would be written; any thread, cheap. */
+/* True if lines of this level are written. Any thread, cheap. */
 bool adv_log_enabled(enum adv_log_level level);
 
-/* Sets the level and overrides the environment; the daemon and tools use it at start. */
+/* Sets the level, in place of the environment's. The daemon and tools call it at start. */
 void adv_log_set_level(enum adv_log_level level);
 
-/* Writes one line "adverb[pid] level: ..."; fmt as printf(3), no newline. Keeps errno. */
+/* Writes one line "adverb[pid] level: ...". fmt: as for printf(3), without a newline. Keeps errno.
+ */
 void adv_log(enum adv_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #define adv_error(...) adv_log(ADV_LOG_ERROR, __VA_ARGS__)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Numbers in a text from elsewhere. Pure; any thread. */
+/* Parses numbers of untrusted text. Pure; any thread. */
 #ifndef ADV_BASE_NUMBER_H
 #define ADV_BASE_NUMBER_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a hexadecimal digit of either case stands for; -1: it is none. */
+/* The value of a hexadecimal digit of either case; -1: it is not one. */
 static inline int adv_number_digit(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -16,7 +16,7 @@ static inline int adv_number_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The byte of the two hexadecimal digits at s; -1: they are none. */
+/* The byte written as two hexadecimal digits at s; -1: they are not digits. */
 static inline int adv_number_hex_byte(const char s[2])
 {
 	int high = adv_number_digit(s[0]), low = adv_number_digit(s[1]);
@@ -25,8 +25,8 @@ static inline int adv_number_hex_byte(const char s[2])
 }
 
 /*
- * A whole number up to max, decimal or 0x and hexadecimal, that is all of s[0..len): no sign, no
- * blanks. False: it is none or is greater, *value is as it was.
+ * Parses all of s[0..len) as a whole number up to max: decimal, or hexadecimal with 0x. Signs and
+ * blanks are not allowed. Returns false and leaves *value unchanged if it is not such a number.
  */
 static inline bool adv_number_read(const char *s, size_t len, uint64_t max, uint64_t *value)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Static probes (USDT) of the provider "adverb": each a no-operation and a note in the file,
- * which perf, bpftrace and gdb find. docs/profiling.md lists them. Arguments are integers that
- * are at hand anyway. Without <sys/sdt.h> there are none.
+ * Static probes (USDT) of the provider "adverb". Each is a no-op instruction and a note in the file
+ * that perf, bpftrace and gdb find. docs/profiling.md lists the probes. Arguments are integers that
+ * the code has computed anyway. Without <sys/sdt.h> there are no probes.
  */
 #ifndef ADV_BASE_PROBE_H
 #define ADV_BASE_PROBE_H

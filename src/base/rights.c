@@ -6,7 +6,7 @@
 
 #include "base/sys.h"
 
-#define SCM_MOST 253 /* descriptors that the kernel lets go with a message */
+#define SCM_MOST 253 /* the kernel's limit of descriptors in one message */
 
 void adv_rights_put(struct msghdr *msg, union adv_rights_room *room, int fd)
 {
@@ -21,11 +21,11 @@ void adv_rights_put(struct msghdr *msg, union adv_rights_room *room, int fd)
 	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
 }
 
-static void close_one(int fd)
+static void close_descriptor(int fd)
 {
 	const struct linger at_once = {.l_onoff = 0};
 
-	/* ours may be its last copy, and SO_LINGER its owner's choice */
+	/* this may be the last copy, and its owner may have set SO_LINGER */
 	(void)adv_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 	adv_sys_close(fd);
 }
@@ -46,7 +46,7 @@ int adv_rights_take(struct msghdr *msg)
 			if (kept < 0)
 				kept = fd;
 			else
-				close_one(fd);
+				close_descriptor(fd);
 		}
 	}
 	return kept;
@@ -57,7 +57,7 @@ void adv_rights_close(struct msghdr *msg)
 	int first = adv_rights_take(msg);
 
 	if (first >= 0)
-		close_one(first);
+		close_descriptor(first);
 }
 
 ssize_t adv_rights_receive_none(int fd, void *p, size_t len)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * xoshiro256**: the generator handed to an engine, so that a run can be
- * replayed from its seed. Where unpredictability matters (rkeys, first PSNs
- * of a real device) the seed itself comes from getrandom(2), all 256 bits.
+ * xoshiro256**, the random number generator of an engine. A run can be repeated from its seed. If
+ * numbers must be unpredictable (R_Keys and first PSNs of a real device), all 256 bits of the seed
+ * come from getrandom(2).
  */
 #ifndef ADV_BASE_RNG_H
 #define ADV_BASE_RNG_H
@@ -13,7 +13,7 @@ struct adv_rng {
 	uint64_t s[4];
 };
 
-/* Spreads one 64-bit seed over the state (splitmix64); any seed is good. */
+/* Derives the state from one 64-bit seed (splitmix64). Any seed is good. */
 static inline void adv_rng_seed(struct adv_rng *r, uint64_t seed)
 {
 	for (int i = 0; i < 4; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What of a text from elsewhere can stand in a message. Pure; any thread. */
+/* Quotes of untrusted text in messages. Pure; any thread. */
 #ifndef ADV_BASE_SHOWN_H
 #define ADV_BASE_SHOWN_H
 
@@ -12,8 +12,8 @@ struct adv_shown {
 	char text[ADV_SHOWN_MOST + 4];
 };
 
-/* The first `most` characters (ADV_SHOWN_MOST at most) of s[0..len), what is not printable ASCII as
- * '?', with "..." behind them where there are more. */
+/* The first `most` characters (ADV_SHOWN_MOST at most) of s[0..len). '?' replaces characters that
+ * are not printable ASCII; "..." follows if there are more. */
 static inline struct adv_shown adv_show(const char *s, size_t len, size_t most)
 {
 	struct adv_shown out;

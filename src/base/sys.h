@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Descriptor I/O by raw system calls. librspreload and the like interpose the C library's
- * names; our own descriptors must never pass through them. Results and errno are those of
- * the calls that the names say.
+ * Descriptor I/O by raw system calls. Libraries such as librspreload interpose the C library's
+ * functions; our own descriptors must never pass through them. Results and errno are those of the
+ * system calls of the same names.
  */
 #ifndef ADV_BASE_SYS_H
 #define ADV_BASE_SYS_H
@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* An entry of a folder, as getdents64(2) writes them one behind the other. */
+/* A directory entry of getdents64(2). */
 struct adv_sys_entry {
 	uint64_t ino;
 	int64_t off;
@@ -126,13 +126,13 @@ static inline int adv_sys_shutdown(int fd, int how)
 	return (int)syscall(SYS_shutdown, fd, how);
 }
 
-/* The kernel's: what is left is written to *timeout; NULL: no end. */
+/* Like the system call, writes the remaining time to *timeout; NULL: no time limit. */
 static inline int adv_sys_ppoll(struct pollfd *fds, nfds_t n, struct timespec *timeout)
 {
 	return (int)syscall(SYS_ppoll, fds, n, timeout, NULL, (size_t)(_NSIG / 8));
 }
 
-/* timeout_ms: below 0 waits for ever, as poll(2). */
+/* timeout_ms: below 0: no time limit, like poll(2). */
 static inline int adv_sys_poll(struct pollfd *fds, unsigned n, int timeout_ms)
 {
 	struct timespec ts = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
@@ -155,7 +155,7 @@ static inline int adv_sys_epoll_ctl(int epfd, int op, int fd, struct epoll_event
 	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, event);
 }
 
-/* timeout: NULL waits for ever. Needs Linux 5.11: ENOSYS before; EPERM in older containers. */
+/* timeout: NULL: no time limit. Needs Linux 5.11 (else ENOSYS; EPERM in older containers). */
 static inline int adv_sys_epoll_pwait2(int epfd, struct epoll_event *events, int n,
 				       const struct timespec *timeout)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whether the caller was kept from running for a moment, for an instruction or two: the clock costs
- * several times as much as all else that a poll of an empty queue does.
+ * Detects in one or two instructions whether the caller was interrupted for a moment. Reading the
+ * clock would cost several times as much as polling an empty queue.
  */
 #ifndef ADV_BASE_TICKS_H
 #define ADV_BASE_TICKS_H
@@ -14,8 +14,8 @@
 #endif
 
 /*
- * Some 60 to 250 us on x86, 16 to 650 us on Arm, as fast as the counters run: well above what a
- * poll takes, and below the time for which others get the processor.
+ * 60 to 250 us on x86 and 16 to 650 us on Arm, depending on the rate of the counter: well above the
+ * duration of a poll, and below the time slice of another thread.
  */
 #if defined(__x86_64__) || defined(__i386__)
 #define ADV_TICKS_HELD_UP (1u << 18)
@@ -26,8 +26,8 @@
 #endif
 
 /*
- * A counter that goes up evenly, at a rate that is not known, maybe not the same on all processors.
- * Of it the lower half, which costs less and comes round after a second or more.
+ * The lower half of a counter of constant but unknown rate, which may differ between processors.
+ * The lower half costs less, and wraps around after a second or more.
  */
 static inline uint32_t adv_ticks(void)
 {
@@ -50,7 +50,7 @@ static inline uint32_t adv_ticks(void)
 #endif
 }
 
-/* True where the caller has stood still since then, or may have. */
+/* True if the caller may have been interrupted since then. */
 static inline bool adv_held_up(uint32_t since)
 {
 	return adv_ticks() - since > ADV_TICKS_HELD_UP;

@@ -8,7 +8,7 @@
 
 #include "base/shown.h"
 
-#define SHOWN	   24 /* characters of a text in a message */
+#define SHOWN	   24 /* quoted characters in a message */
 #define DIGITS_MAX 18
 
 struct unit {
@@ -16,7 +16,7 @@ struct unit {
 	uint64_t scale; /* base units */
 };
 
-/* Ascending; those that are printed come first of their scale. */
+/* Ascending. Of units with the same scale, the first one is printed. */
 static const struct unit bytes[] = {{"B", 1},	      {"kB", 1000},	{"KiB", 1 << 10},
 				    {"MB", 1000000},  {"MiB", 1 << 20}, {"GB", 1000000000},
 				    {"GiB", 1 << 30}, {NULL, 0}};
@@ -55,7 +55,8 @@ static const struct {
 	[ADV_UNIT_COUNT] = {counts, "a whole number"},
 };
 
-/* Digits with at most one point among them, as integer / divisor; how many characters, 0: none. */
+/* Parses digits with at most one point, as integer / divisor. Returns the characters read; 0: none.
+ */
 static size_t read_number(const char *s, size_t len, uint64_t *integer, uint64_t *divisor)
 {
 	bool point = false;
@@ -88,7 +89,7 @@ static const struct unit *find_unit(const struct unit *u, const char *name, size
 	return NULL;
 }
 
-/* A unit of the same letters, of either size. */
+/* A unit of the same letters in another case. */
 static const struct unit *similar_unit(const struct unit *u, const char *name, size_t len)
 {
 	for (; u->name; u++)
@@ -120,7 +121,7 @@ static void explain_unit(enum adv_unit kind, const char *text, size_t len, size_
 			 unit.text, kinds[kind].expected);
 }
 
-/* integer / divisor * scale, if that is whole and not too large. */
+/* Computes integer / divisor * scale. False if it is not whole, or too large. */
 static bool scale_to(uint64_t integer, uint64_t divisor, uint64_t scale, uint64_t *value)
 {
 	unsigned __int128 v = (unsigned __int128)integer * scale;
@@ -131,7 +132,7 @@ static bool scale_to(uint64_t integer, uint64_t divisor, uint64_t scale, uint64_
 	return true;
 }
 
-/* "1/8" */
+/* Parses a ratio like "1/8". */
 static bool read_fraction(const char *text, size_t len, size_t number, uint64_t integer,
 			  uint64_t *value)
 {
@@ -170,7 +171,7 @@ bool adv_units_parse(enum adv_unit kind, const char *text, size_t len, uint64_t 
 	return true;
 }
 
-/* In units of `scale`, rounded to a thousandth of it, without zeros at the end. */
+/* Writes the value in units of `scale`, rounded to three decimals, without trailing zeros. */
 static const char *print_scaled(uint64_t value, uint64_t scale, const char *unit,
 				char text[ADV_UNITS_TEXT])
 {

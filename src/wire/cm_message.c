@@ -9,7 +9,7 @@ static uint32_t get24(const uint8_t *p)
 	return adv_get_be32(p) >> 8;
 }
 
-/* Leaves the byte behind alone. */
+/* Writes three bytes only. */
 static void put24(uint8_t *p, uint32_t v)
 {
 	p[0] = (uint8_t)(v >> 16);
@@ -19,7 +19,7 @@ static void put24(uint8_t *p, uint32_t v)
 
 /* ---- paths ---- */
 
-/* Both LIDs and GIDs; the other fields lie differently in REQ and LAP. */
+/* LIDs and GIDs. The layout of the other fields differs between REQ and LAP. */
 static void path_ends_decode(const uint8_t *p, struct adv_cm_path *path)
 {
 	path->local_lid = adv_get_be16(p);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The messages of communication management (IBTA vol. 1, 12.6 to 12.8 and 12.11), bytes to
- * fields and back. Host order, but for GIDs and private data, which are bytes as they travel.
+ * Decodes and encodes the messages of communication management (IBTA vol. 1, 12.6 to 12.8
+ * and 12.11). Fields are in host order, except GIDs and private data, which are bytes as on the
+ * wire.
  *
- * Reserved fields are sent as 0 and ignored on receipt. Where Linux puts the vendor of its
- * enhanced connection establishment (ECE) into reserved places of REQ, REP and SIDR_REP,
- * that is a field here; ECE's options travel in the MAD header's attribute modifier.
+ * Reserved fields are sent as 0 and ignored on receipt. Linux puts the vendor of its enhanced
+ * connection establishment (ECE) into reserved bits of REQ, REP and SIDR_REP; it is a field here.
+ * The MAD header's attribute modifier carries ECE's options.
  */
 #ifndef ADV_WIRE_CM_MESSAGE_H
 #define ADV_WIRE_CM_MESSAGE_H
@@ -41,14 +42,14 @@ enum adv_cm_attribute {
 	ADV_CM_REP = 0x13,	/* reply to request */
 	ADV_CM_RTU = 0x14,	/* ready to use */
 	ADV_CM_DREQ = 0x15,	/* request for release */
-	ADV_CM_DREP = 0x16,	/* reply to that */
+	ADV_CM_DREP = 0x16,	/* reply to request for release */
 	ADV_CM_SIDR_REQ = 0x17, /* service ID resolution request */
 	ADV_CM_SIDR_REP = 0x18,
 	ADV_CM_LAP = 0x19, /* load alternate path */
 	ADV_CM_APR = 0x1a, /* alternate path response */
 };
 
-/* Transport service type; 3 means: see the extended one, of which 1 is XRC (annex A14). */
+/* Transport service type. 3: the extended type counts; its value 1 is XRC (annex A14). */
 enum adv_cm_transport {
 	ADV_CM_TRANSPORT_RC = 0,
 	ADV_CM_TRANSPORT_UC = 1,
@@ -57,10 +58,10 @@ enum adv_cm_transport {
 };
 #define ADV_CM_EXTENDED_XRC 1
 
-/* Which message a REJ rejects or an MRA acknowledges: two bits. */
+/* The message that a REJ rejects or an MRA acknowledges: two bits. */
 enum adv_cm_about { ADV_CM_ABOUT_REQ = 0, ADV_CM_ABOUT_REP = 1, ADV_CM_ABOUT_OTHER = 2 };
 
-/* Why a REJ (table 109). Of the additional information only what is named here is used. */
+/* The reason of a REJ (table 109). Additional information is used only where it is named here. */
 enum adv_cm_rej_reason {
 	ADV_CM_REJ_NO_QP = 1,
 	ADV_CM_REJ_NO_EEC = 2,
@@ -69,9 +70,9 @@ enum adv_cm_rej_reason {
 	ADV_CM_REJ_UNSUPPORTED = 5,
 	ADV_CM_REJ_INVALID_COMM_ID = 6,
 	ADV_CM_REJ_INVALID_COMM_INSTANCE = 7,
-	ADV_CM_REJ_INVALID_SERVICE_ID = 8, /* nobody listens */
+	ADV_CM_REJ_INVALID_SERVICE_ID = 8, /* there is no listener */
 	ADV_CM_REJ_INVALID_TRANSPORT_TYPE = 9,
-	ADV_CM_REJ_STALE_CONN = 10, /* the QP is part of a connection already */
+	ADV_CM_REJ_STALE_CONN = 10, /* the QP already belongs to a connection */
 	ADV_CM_REJ_RDC_NOT_EXIST = 11,
 	ADV_CM_REJ_INVALID_GID = 12,
 	ADV_CM_REJ_INVALID_LID = 13,
@@ -101,19 +102,19 @@ enum adv_cm_rej_reason {
 /* Status of a SIDR_REP (table 121). */
 enum adv_cm_sidr_status {
 	ADV_CM_SIDR_SUCCESS = 0,
-	ADV_CM_SIDR_UNSUPPORTED = 1, /* nobody listens */
+	ADV_CM_SIDR_UNSUPPORTED = 1, /* there is no listener */
 	ADV_CM_SIDR_REJECT = 2,
 	ADV_CM_SIDR_NO_QP = 3,
 	ADV_CM_SIDR_REDIRECT = 4,
 	ADV_CM_SIDR_UNSUPPORTED_VERSION = 5,
 };
 
-/* Status of an APR (table 117); only what a port without alternate paths says. */
+/* Status of an APR (table 117); a port without alternate paths sends this one only. */
 #define ADV_CM_APR_UNSUPPORTED 2
 
-/* A path as REQ and LAP tell it, seen from the sender: its end is the local one. */
+/* A path in REQ and LAP. The sender's end is the local one. */
 struct adv_cm_path {
-	uint16_t local_lid; /* RoCE: 0xffff, as with any hop limit above 1 (Linux) */
+	uint16_t local_lid; /* RoCE: 0xffff, like for any hop limit above 1 (Linux) */
 	uint16_t remote_lid;
 	struct adv_gid local_gid;
 	struct adv_gid remote_gid;
@@ -132,21 +133,21 @@ struct adv_cm_req {
 	uint64_t service_id;
 	uint64_t local_ca_guid;
 	uint32_t local_qkey;
-	uint32_t local_qpn; /* 24 bits, as all QP numbers, EE contexts and PSNs here */
+	uint32_t local_qpn; /* 24 bits, like all QP numbers, EE contexts and PSNs here */
 	uint8_t responder_resources;
 	uint32_t local_eecn;
 	uint8_t initiator_depth;
 	uint32_t remote_eecn;
-	uint8_t remote_response_timeout; /* 5 bits: how soon the receiver is to answer */
+	uint8_t remote_response_timeout; /* 5 bits: time for the receiver to answer */
 	uint8_t transport;		 /* enum adv_cm_transport */
 	bool flow_control;		 /* end to end */
 	uint32_t starting_psn;
-	uint8_t local_response_timeout; /* 5 bits: how soon the sender is going to answer */
+	uint8_t local_response_timeout; /* 5 bits: time that the sender needs to answer */
 	uint8_t retry_count;		/* 3 bits */
 	uint16_t pkey;
 	uint8_t path_mtu; /* 4 bits: 1 is 256 bytes, 5 is 4096 */
 	bool rdc_exists;
-	uint8_t rnr_retry_count; /* 3 bits; 7: for ever */
+	uint8_t rnr_retry_count; /* 3 bits; 7: no limit */
 	uint8_t max_cm_retries;	 /* 4 bits */
 	bool srq;
 	uint8_t extended_transport; /* 3 bits, see ADV_CM_EXTENDED_XRC */
@@ -165,7 +166,7 @@ struct adv_cm_mra {
 };
 
 struct adv_cm_rej {
-	uint32_t local_comm_id; /* 0: the sender has not made up one */
+	uint32_t local_comm_id; /* 0: the sender has none yet */
 	uint32_t remote_comm_id;
 	uint8_t about; /* enum adv_cm_about */
 	uint8_t info_len;
@@ -185,7 +186,7 @@ struct adv_cm_rep {
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	uint8_t target_ack_delay; /* 5 bits */
-	uint8_t failover; /* 2 bits: 0 the alternate path is taken, 1 not supported, 2 refused */
+	uint8_t failover; /* 2 bits: 0 alternate path accepted, 1 not supported, 2 rejected */
 	bool flow_control;
 	uint8_t rnr_retry_count; /* 3 bits */
 	bool srq;
@@ -249,7 +250,7 @@ struct adv_cm_sidr_rep {
 	uint8_t private_data[ADV_CM_SIDR_REP_PRIVATE_LEN];
 };
 
-/* Any of them; `attribute` tells which. */
+/* Any message; `attribute` selects the member. */
 struct adv_cm_packet {
 	uint16_t attribute; /* enum adv_cm_attribute */
 	uint64_t tid;
@@ -270,19 +271,20 @@ struct adv_cm_packet {
 };
 
 /*
- * Reads a MAD. False, and *m of no meaning, where it is not of ADV_MAD_LEN bytes, not of the
- * CM's class, version or method, of an unknown attribute, or where a length of additional
- * information is more than there is room for.
+ * Decodes a MAD. Returns false, and *m is unspecified, if
+ * - it does not have ADV_MAD_LEN bytes,
+ * - it is not of the CM's class, version and method, or its attribute is unknown,
+ * - a length of additional information exceeds the field.
  */
 bool adv_cm_packet_decode(const uint8_t *p, size_t len, struct adv_cm_packet *m);
 
 /*
- * Writes all of a MAD. Fields are cut to their width. False, and nothing written, where the
- * attribute is unknown or a length of information is more than there is room for.
+ * Encodes a whole MAD. Fields are cut to their width. Returns false, and writes nothing, if the
+ * attribute is unknown or a length of additional information exceeds the field.
  */
 bool adv_cm_packet_encode(const struct adv_cm_packet *m, uint8_t out[ADV_MAD_LEN]);
 
-/* "REQ", "SIDR_REP"...; NULL for what is no attribute of the CM's. */
+/* "REQ", "SIDR_REP"...; NULL if it is not an attribute of the CM. */
 const char *adv_cm_attribute_name(uint16_t attribute);
 
 #endif

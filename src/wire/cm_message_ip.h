@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * IP addressing of the CM (IBTA vol. 1 annex A11): service IDs that stand for IP ports, and the
- * header at the front of the private data of REQ and SIDR_REQ that carries the IP addresses.
+ * IP addressing of the CM (IBTA vol. 1, annex A11): service IDs for IP ports, and the header with
+ * the IP addresses at the start of the private data of REQ and SIDR_REQ.
  */
 #ifndef ADV_WIRE_CM_MESSAGE_IP_H
 #define ADV_WIRE_CM_MESSAGE_IP_H
@@ -21,15 +21,15 @@ struct adv_cm_ip_header {
 	uint8_t major; /* version of the header, 4 bits each: 0.0 */
 	uint8_t minor;
 	uint8_t ip_version;    /* 4 or 6 */
-	uint16_t source_port;  /* host order; the destination's is in the service ID */
-	struct adv_gid source; /* IPv4: mapped, as everywhere; 0.0.0.0 then is ::ffff:0:0 */
+	uint16_t source_port;  /* host order; the service ID has the destination port */
+	struct adv_gid source; /* IPv4: mapped; 0.0.0.0 is ::ffff:0:0 */
 	struct adv_gid destination;
 };
 
 /*
- * Reads the front of private data. False where there are fewer than ADV_CM_IP_HEADER_LEN
- * bytes, or the version of the header is not 0.x, or of IP neither 4 nor 6. The twelve bytes
- * before an IPv4 address are not looked at.
+ * Decodes the start of private data. False if there are fewer than ADV_CM_IP_HEADER_LEN bytes, the
+ * version of the header is not 0.x, or the IP version is neither 4 nor 6. Ignores the twelve bytes
+ * before an IPv4 address.
  */
 bool adv_cm_ip_header_decode(const uint8_t *p, size_t len, struct adv_cm_ip_header *h);
 
@@ -38,7 +38,7 @@ void adv_cm_ip_header_encode(const struct adv_cm_ip_header *h, uint8_t out[ADV_C
 
 /*
  * The service ID for a port of an RDMA port space (RDMA_PS_TCP is 0x0106, RDMA_PS_UDP 0x0111,
- * RDMA_PS_IPOIB 0x0002, RDMA_PS_IB 0x013f), as rdma_get_service_id() of Linux. Host order.
+ * RDMA_PS_IPOIB 0x0002, RDMA_PS_IB 0x013f), like Linux's rdma_get_service_id(). Host order.
  */
 static inline uint64_t adv_cm_service_id(uint16_t port_space, uint16_t port)
 {

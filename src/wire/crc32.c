@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "wire/crc32.h"
 
-/* Remainders of the 256 bytes, reflected; polynomial 0x04c11db7 (IEEE 802.3). */
+/* Remainders of the 256 byte values, reflected; polynomial 0x04c11db7 (IEEE 802.3). */
 static const uint32_t remainder_of[256] = {
 	0x00000000, 0x77073096, 0xee0e612c, 0x990951ba, 0x076dc419, 0x706af48f, 0xe963a535,
 	0x9e6495a3, 0x0edb8832, 0x79dcb8a4, 0xe0d5e91e, 0x97d2d988, 0x09b64c2b, 0x7eb17cbd,

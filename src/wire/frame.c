@@ -9,7 +9,7 @@
 #define IPV6_LEN       40
 #define UDP_LEN	       8
 #define TRANSPORT_MIN  (ADV_BTH_LEN + ADV_ICRC_LEN)
-#define IP_LENGTH_MAX  65535 /* IPv4 counts its header, IPv6 and GRH do not */
+#define IP_LENGTH_MAX  65535 /* includes the header for IPv4, not for IPv6 and GRH */
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_IPV6 0x86dd
 #define ETHERTYPE_VLAN 0x8100
@@ -20,7 +20,7 @@
 #define IPV4_MF	       0x2000
 #define IPV4_OFFSET    0x1fff
 
-/* Bytes yet to be parsed. */
+/* Bytes that remain to be parsed. */
 struct rest {
 	const uint8_t *p;
 	size_t len;
@@ -32,7 +32,7 @@ static void advance(struct rest *r, size_t n)
 	r->len -= n;
 }
 
-/* RFC 1071, of a header without options whose checksum field counts as 0. */
+/* The checksum (RFC 1071) of a header without options; its checksum field counts as 0. */
 static uint16_t ipv4_checksum(const uint8_t *ip)
 {
 	uint32_t sum = 0;
@@ -47,7 +47,7 @@ static uint16_t ipv4_checksum(const uint8_t *ip)
 
 /* ---- parsing ---- */
 
-/* The BTH, payload and ICRC are all of r. */
+/* r: the BTH, the payload and the ICRC. */
 static enum adv_frame_error parse_transport(const struct rest *r, struct adv_frame *f)
 {
 	const uint8_t *icrc;
@@ -62,7 +62,7 @@ static enum adv_frame_error parse_transport(const struct rest *r, struct adv_fra
 	return ADV_FRAME_OK;
 }
 
-/* r is what the IP header says is behind it. */
+/* r: the payload of the IP packet. */
 static enum adv_frame_error parse_udp(struct rest *r, struct adv_frame *f)
 {
 	if (r->len < UDP_LEN || adv_get_be16(r->p + 4) != r->len)
@@ -74,13 +74,13 @@ static enum adv_frame_error parse_udp(struct rest *r, struct adv_frame *f)
 	return parse_transport(r, f);
 }
 
-/* Whether a UDP header that begins at p[offset] is there and names RoCE's port. */
+/* True if a UDP header at p[offset] has RoCE's destination port. */
 static bool is_roce_port(const struct rest *r, size_t offset)
 {
 	return r->len >= offset + 4 && adv_get_be16(r->p + offset + 2) == ADV_ROCE_UDP_PORT;
 }
 
-/* The fields of an IPv4 header that stands in r whole. */
+/* Reads the fields of a complete IPv4 header. */
 static void read_ipv4(const uint8_t *ip, struct adv_frame *f)
 {
 	f->kind = ADV_FRAME_V2_IPV4;
@@ -117,7 +117,7 @@ static enum adv_frame_error parse_ipv4(struct rest *r, struct adv_frame *f)
 	return parse_udp(r, f);
 }
 
-/* Version, lengths and fields that an IPv6 header and a GRH share; r moves behind it. */
+/* Reads the fields that an IPv6 header and a GRH share, and advances r past the header. */
 static enum adv_frame_error parse_ipv6_header(struct rest *r, struct adv_frame *f)
 {
 	uint32_t first = adv_get_be32(r->p);
@@ -199,8 +199,8 @@ enum adv_frame_error adv_frame_parse(const uint8_t *frame, size_t len, struct ad
 
 static const struct {
 	uint16_t ethertype;
-	uint16_t headers; /* bytes of IP header or GRH, and UDP header */
-	uint16_t max;	  /* of BTH to ICRC */
+	uint16_t headers; /* bytes of the IP header or GRH, and the UDP header */
+	uint16_t max;	  /* bytes from the BTH to the end of the ICRC */
 } kinds[] = {
 	[ADV_FRAME_V2_IPV4] = {ETHERTYPE_IPV4, IPV4_LEN + UDP_LEN,
 			       IP_LENGTH_MAX - IPV4_LEN - UDP_LEN},
@@ -208,7 +208,7 @@ static const struct {
 	[ADV_FRAME_V1] = {ADV_ROCE_V1_ETHERTYPE, ADV_GRH_LEN, IP_LENGTH_MAX},
 };
 
-/* An IPv6 header, or a GRH: they differ in the next header only. `length` is what follows. */
+/* Writes an IPv6 header or a GRH; only the next header differs. length: of the following bytes. */
 static uint8_t *put_ipv6(uint8_t *p, const struct adv_frame *f, uint8_t next_header, size_t length)
 {
 	adv_put_be32(p, 6u << 28 | (uint32_t)f->tclass << 20 | (f->flow_label & 0xfffff));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Base Transport Header and the extended headers (IBTA vol. 1, chapter 9),
- * bytes to fields and back. All fields are in host order but for immediate
- * data, which verbs hands through in network order untouched.
+ * Decodes and encodes the Base Transport Header and the extended headers (IBTA vol. 1, chapter 9).
+ * All fields are in host order, except immediate data: verbs passes it through in network order.
  */
 #ifndef ADV_WIRE_HEADERS_H
 #define ADV_WIRE_HEADERS_H
@@ -75,7 +74,7 @@ struct adv_headers {
 	} feth; /* IBV_FLUSH_* numbers */
 };
 
-/* Distance from b to a on the 24-bit circle: negative where a is before b. */
+/* The distance from PSN b to PSN a modulo 2^24; negative if a is before b. */
 static inline int32_t adv_psn_diff(uint32_t a, uint32_t b)
 {
 	return (int32_t)((a - b) << 8) >> 8;
@@ -87,18 +86,17 @@ static inline uint32_t adv_psn_add(uint32_t psn, uint32_t n)
 }
 
 /*
- * Reads the BTH and the extended headers that its opcode demands from p[0..len).
- * Returns their length, or 0 where the bytes are too few, the opcode is unknown
- * or the header version is not 0; *h is then unspecified and the packet is to be
- * dropped and counted. Payload, padding and ICRC are not looked at: the caller
- * checks that bth.pad fits what is left.
+ * Decodes the BTH and the extended headers of its opcode from p[0..len). Returns their length, or 0
+ * if there are too few bytes, the opcode is unknown or the header version is not 0. *h is then
+ * unspecified, and the caller drops and counts the packet. Does not read payload, padding and ICRC:
+ * the caller checks that bth.pad fits the rest.
  */
 size_t adv_headers_decode(const uint8_t *p, size_t len, struct adv_headers *h);
 
 /*
- * Writes BTH and extended headers of h->bth.opcode to out, which has room for
- * ADV_HEADERS_MAX bytes. Returns the length; 0 for an unknown opcode. The inverse
- * of adv_headers_decode: reserved bits are written as 0.
+ * Encodes the BTH and the extended headers of h->bth.opcode to out, which has room for
+ * ADV_HEADERS_MAX bytes. Returns the length; 0 for an unknown opcode. It is the inverse of
+ * adv_headers_decode(); reserved bits are 0.
  */
 size_t adv_headers_encode(const struct adv_headers *h, uint8_t *out);
 
@@ -118,11 +116,10 @@ enum adv_nak_code {
 	ADV_NAK_INVALID_RD_REQUEST = 4,
 };
 
-/* Nanoseconds that a 5-bit RNR timer field stands for (table 46: 0 is 655.36 ms, 1 is 10 us, ...).
- */
+/* Nanoseconds of a 5-bit RNR NAK timer field (table 46: 0 is 655.36 ms, 1 is 10 us, ...). */
 uint64_t adv_rnr_timer_ns(uint8_t field);
 
-/* Bytes of payload a path MTU of IBTA code 1..5 (256..4096) allows; 0 for another code. */
+/* Bytes of payload for a path MTU of IBTA code 1..5 (256..4096); 0 for other codes. */
 uint32_t adv_mtu_bytes(int mtu_code);
 
 #endif

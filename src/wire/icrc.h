@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The invariant CRC of RoCE (annexes A16.5, A17.3.3): CRC-32 of Ethernet over
- * eight bytes of ones (the LRH that is not there), the IP header with ToS/TTL/
- * checksum (IPv4) or traffic class/flow label/hop limit (IPv6, GRH) as ones, the
- * UDP header with its checksum as ones, the BTH with its byte 4 as ones, and all
- * that follows up to the ICRC itself, which is sent least significant byte first.
+ * The invariant CRC of RoCE (annexes A16.5, A17.3.3). It is Ethernet's CRC-32 over:
+ * - eight bytes 0xff in place of the LRH, which RoCE does not have,
+ * - the IP header, with ToS, TTL and checksum (IPv4) or traffic class, flow label and hop limit
+ * (IPv6, GRH) set to ones,
+ * - the UDP header, with its checksum set to ones,
+ * - the BTH, with its byte 4 set to ones,
+ * - all bytes that follow, up to the ICRC.
+ * The ICRC is sent least significant byte first.
  */
 #ifndef ADV_WIRE_ICRC_H
 #define ADV_WIRE_ICRC_H
@@ -14,7 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What the ICRC needs to know of the layers below the BTH. Ports in host order. */
+/* The fields below the BTH that the ICRC covers. Ports in host order. */
 struct adv_icrc_flow {
 	bool ipv4;
 	bool ipv4_no_df;   /* Don't Fragment is clear, as other stacks may send it */
@@ -24,7 +27,7 @@ struct adv_icrc_flow {
 	uint16_t dport; /* ADV_ROCE_UDP_PORT */
 };
 
-/* The addresses of the flow, whose `ipv4` is set, from GIDs as on the wire. */
+/* Sets the addresses of the flow, whose `ipv4` is valid, from GIDs. */
 static inline void adv_icrc_flow_set_addresses(struct adv_icrc_flow *flow, const uint8_t sgid[16],
 					       const uint8_t dgid[16])
 {
@@ -37,46 +40,46 @@ static inline void adv_icrc_flow_set_addresses(struct adv_icrc_flow *flow, const
 	}
 }
 
-/* A CRC in progress: feed the bytes in order. */
+/* A CRC in progress. Bytes are added in order. */
 typedef uint32_t adv_icrc_state;
 
 /*
- * State after the masked IP and UDP headers of a packet of udp_payload bytes (BTH
- * to ICRC inclusive). ip_id: IPv4 Identification, host order; ignored for IPv6.
+ * Returns the state after the masked IP and UDP headers of a packet of udp_payload bytes (from the
+ * BTH to the end of the ICRC). ip_id: IPv4 Identification, host order; ignored for IPv6.
  */
 adv_icrc_state adv_icrc_begin(const struct adv_icrc_flow *flow, uint16_t ip_id, size_t udp_payload);
 
-/* Packets of one flow in a row, most of them of one length, as a segmented send has them. */
+/* Consecutive packets of one flow, mostly of one length, as in a segmented send. */
 struct adv_icrc_run {
 	struct adv_icrc_flow flow;
-	size_t udp_payload; /* of those that begun is for; 0: none yet */
+	size_t udp_payload; /* length for which `begun` is valid; 0: none yet */
 	adv_icrc_state begun;
 };
 
-/* As adv_icrc_begin() with the run's flow; what the packets have in common is worked out once. */
+/* As adv_icrc_begin() with the run's flow, but computes the common part of its packets once. */
 adv_icrc_state adv_icrc_run_begin(struct adv_icrc_run *run, uint16_t ip_id, size_t udp_payload);
 
-/* As adv_icrc_begin(), for a RoCE v1 frame: grh is the 40-byte GRH as on the wire. */
+/* As adv_icrc_begin(), but for a RoCE v1 frame. grh: its GRH. */
 adv_icrc_state adv_icrc_begin_v1(const uint8_t grh[40]);
 
-/* Takes the 12 bytes of a BTH, its byte 4 masked. */
+/* Adds the 12 bytes of a BTH, with its byte 4 masked. */
 adv_icrc_state adv_icrc_bth(adv_icrc_state s, const uint8_t bth[12]);
 
-/* Takes any further bytes: extended headers, payload, padding. */
+/* Adds further bytes: extended headers, payload, padding. */
 adv_icrc_state adv_icrc_update(adv_icrc_state s, const void *p, size_t len);
 
-/* The value to store, as uint32_t whose little-endian bytes go on the wire. */
+/* The ICRC, whose little-endian bytes go on the wire. */
 uint32_t adv_icrc_end(adv_icrc_state s);
 
-/* All that adv_icrc_begin() leaves: len bytes from the BTH up to the ICRC, whose value is returned.
- */
+/* Adds len bytes from the BTH up to the ICRC to the state of adv_icrc_begin(), and returns the
+ * ICRC. */
 uint32_t adv_icrc_finish(adv_icrc_state s, const uint8_t *transport, size_t len);
 
 /*
- * Given the ICRC found in a packet and the one computed for Identification 0, finds
- * the Identification that explains the difference, if there is one: CRC-32 is affine
- * over GF(2), so the difference divided by x^(8n) must fit in 16 bits. udp_payload is
- * as in adv_icrc_begin. Returns false where no 16-bit value does: the packet is bad.
+ * Computes the Identification of a packet from its ICRC and the ICRC computed for Identification 0.
+ * CRC-32 is affine over GF(2), so the difference divided by x^(8n) is the Identification if it fits
+ * into 16 bits. udp_payload: as for adv_icrc_begin(). Returns false if it does not fit: the packet
+ * is bad.
  */
 bool adv_icrc_solve_id(uint32_t found, uint32_t computed_for_0, size_t udp_payload,
 		       uint16_t *ip_id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Management datagrams (IBTA vol. 1, 13.4): what every one of them begins with. Host order in
- * the structure. Pure functions on the caller's buffers.
+ * The common header of management datagrams (IBTA vol. 1, 13.4). The structure is in host order.
+ * Pure functions on the caller's buffers.
  */
 #ifndef ADV_WIRE_MAD_H
 #define ADV_WIRE_MAD_H
@@ -15,7 +15,7 @@
 
 #define ADV_MAD_BASE_VERSION 1
 
-/* Q_Key of QP1, and the number of that QP (IBTA 13.5.3). */
+/* Q_Key and number of QP1 (IBTA 13.5.3). */
 #define ADV_GSI_QKEY 0x80010000u
 #define ADV_GSI_QPN  1u
 
@@ -26,15 +26,15 @@ struct adv_mad_header {
 	uint8_t base_version;
 	uint8_t mgmt_class;
 	uint8_t class_version;
-	uint8_t method; /* the response bit, 0x80, included */
+	uint8_t method; /* including the response bit, 0x80 */
 	uint16_t status;
 	uint16_t class_specific;
-	uint64_t tid; /* transaction: a response carries its request's */
+	uint64_t tid; /* transaction ID; a response has that of its request */
 	uint16_t attribute;
-	uint32_t modifier; /* of the attribute */
+	uint32_t modifier; /* attribute modifier */
 };
 
-/* False where there are fewer than ADV_MAD_HEADER_LEN bytes; any bytes have a meaning. */
+/* False if there are fewer than ADV_MAD_HEADER_LEN bytes. Accepts any values. */
 bool adv_mad_header_decode(const uint8_t *p, size_t len, struct adv_mad_header *h);
 
 /* Writes all ADV_MAD_HEADER_LEN bytes; the reserved ones are 0. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * BTH opcodes (IBTA vol. 1, table 38; FLUSH and ATOMIC WRITE: annex A19) and
- * what each one carries, as one table.
+ * BTH opcodes (IBTA vol. 1, table 38; FLUSH and ATOMIC WRITE: annex A19) and a table of their
+ * headers and properties.
  */
 #ifndef ADV_WIRE_OPCODE_H
 #define ADV_WIRE_OPCODE_H
@@ -53,12 +53,12 @@ enum adv_op {
 /* RoCE v2 congestion notification packet (annex A17.9.3): a whole opcode. */
 #define ADV_OPCODE_CNP 0x81
 
-/* Two of the opcodes that IBTA leaves to manufacturers (table 38: 0xc0 and up), between Adverbs of
- * one machine only: BTH and DETH; the PSN counts packets, see transport/unreliable.c. */
+/* Two of the manufacturers' opcodes (table 38: 0xc0 and up). Adverb uses them within one machine
+ * only. They have a BTH and a DETH; the PSN counts packets, see transport/unreliable.c. */
 #define ADV_OPCODE_PROBE  0xc0
 #define ADV_OPCODE_ANSWER 0xc1
 
-/* Which extended headers follow the BTH, in this order on the wire. */
+/* The extended headers that follow the BTH, in this order on the wire. */
 enum adv_header_bits {
 	ADV_HAS_RDETH = 1 << 0,
 	ADV_HAS_DETH = 1 << 1,
@@ -73,7 +73,7 @@ enum adv_header_bits {
 	ADV_HAS_CNP_PAD = 1 << 10, /* the CNP's 16 reserved bytes */
 };
 
-/* How the packet stands in its message, and what it is. */
+/* The packet's position in its message, and its operation. */
 enum adv_opcode_flags {
 	ADV_PKT_START = 1 << 0,	   /* FIRST or ONLY */
 	ADV_PKT_END = 1 << 1,	   /* LAST or ONLY */
@@ -93,7 +93,7 @@ struct adv_opcode_info {
 	uint8_t length;	  /* bytes of BTH and extended headers */
 };
 
-/* One entry for each of the 256 values of the opcode byte; unknown ones have name NULL. */
+/* Indexed by opcode; unknown opcodes have the name NULL. */
 extern const struct adv_opcode_info adv_opcode_table[256];
 
 #endif

@@ -300,7 +300,7 @@ struct adv_cm_event {
 /* Returns true and *out, or false if there is no event. */
 bool adv_cm_next_event(struct adv_cm *cm, struct adv_cm_event *out);
 
-/* --- looking at it --- */
+/* --- counters --- */
 
 struct adv_cm_counters {
 	uint64_t rx_mads;

@@ -75,7 +75,7 @@ void adv_cm_destroy(struct adv_cm *cm)
 	free(cm);
 }
 
-/* ---- the clock ---- */
+/* ---- timers ---- */
 
 uint64_t adv_cm_deadline(const struct adv_cm *cm)
 {
@@ -113,7 +113,7 @@ void adv_cm_expire(struct adv_cm *cm, uint64_t now)
 	refuse_early(cm, now);
 }
 
-/* ---- what comes in ---- */
+/* ---- received MADs ---- */
 
 void adv_cm_rx(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta, const void *mad,
 	       size_t len)

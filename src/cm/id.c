@@ -10,7 +10,7 @@
 #include "cm/port.h"
 #include "wire/frame.h"
 
-/* ---- made and freed ---- */
+/* ---- creating and freeing ---- */
 
 struct adv_cm_id *adv_cm_id_new(struct adv_cm *cm)
 {
@@ -96,7 +96,7 @@ void adv_cm_id_free(struct adv_cm_id *id)
 	free(id);
 }
 
-/* ---- ended ---- */
+/* ---- ending ---- */
 
 void adv_cm_id_close(struct adv_cm_id *id)
 {
@@ -118,7 +118,7 @@ void adv_cm_id_timewait(struct adv_cm_id *id, uint64_t now)
 	adv_cm_timewait_timer_set(id, now + (ns ? ns : adv_cm_iba_ns(n)));
 }
 
-/* ---- what is asked and set ---- */
+/* ---- attributes ---- */
 
 void adv_cm_id_set_user(struct adv_cm_id *id, void *user)
 {

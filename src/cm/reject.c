@@ -15,7 +15,7 @@
 #define GUID_LEN 8
 #define MTU_LEN	 1
 
-/* ---- sent ---- */
+/* ---- sending ---- */
 
 static enum adv_cm_about about_of(const struct adv_cm_id *id)
 {

@@ -38,7 +38,7 @@ static int qp_type_of(const struct adv_cm_req *req)
 	}
 }
 
-/* Returns the reason to reject a request, whoever listens; 0: none. */
+/* Returns the reason to reject a request regardless of the listener; 0: none. */
 static uint16_t reason_to_reject(const struct adv_cm_req *req, const struct adv_rx_meta *meta,
 				 struct adv_cm_ip_header *header)
 {
@@ -205,7 +205,7 @@ void adv_cm_rx_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 		add_rc_request(listener, now, meta, packet, &header);
 }
 
-/* ---- answered ---- */
+/* ---- accepting ---- */
 
 static int send_rep(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_param *param)
 {

@@ -16,7 +16,7 @@
 #include "cm/proof.h"
 #include "wire/frame.h"
 
-/* ---- asked ---- */
+/* ---- requesting ---- */
 
 int adv_cm_connect_sidr(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_param *param)
 {
@@ -74,7 +74,7 @@ void adv_cm_rx_sidr_rep(struct adv_cm *cm, uint64_t now, const struct adv_rx_met
 		adv_cm_id_set_state(id, ADV_CM_SIDR_DONE);
 }
 
-/* ---- answered ---- */
+/* ---- responding ---- */
 
 void adv_cm_refuse_sidr(struct adv_cm *cm, const struct adv_rx_meta *meta,
 			const struct adv_cm_packet *packet)

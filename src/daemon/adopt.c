@@ -19,7 +19,7 @@
 #define SO_NETNS_COOKIE 71
 #endif
 
-/* ---- what was carried is looked at ---- */
+/* ---- checking the estate ---- */
 
 static bool same_namespace(int a, int b)
 {
@@ -46,7 +46,7 @@ static bool is_of_group(int fd)
 	return getsockname(fd, (void *)&a, &len) == 0 && ntohs(a.sin6_port) == ADV_ROCE_UDP_PORT;
 }
 
-/* ---- and taken over ---- */
+/* ---- continuing with it ---- */
 
 /* A byte that is neither 0 nor 1 would be an invalid bool. */
 static void tidy_bool(bool *b)

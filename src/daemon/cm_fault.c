@@ -71,7 +71,7 @@ void adv_cm_faults_destroy(struct adv_cm_faults *f)
 	free(f);
 }
 
-/* ---- what happens to a packet ---- */
+/* ---- decisions about packets ---- */
 
 /* Finds the process that owns a MAD; NULL: none that has a plan. */
 static struct process *find_mad_owner(struct adv_cm_faults *f, const struct adv_rx_meta *meta,

@@ -226,7 +226,7 @@ int adv_pairs_ask(struct adv_pairs *p, unsigned slot, unsigned peer, struct adv_
 	return fetch_part(p, pair, side, share);
 }
 
-/* ---- looking ---- */
+/* ---- listing ---- */
 
 void adv_pairs_list(const struct adv_pairs *p, unsigned slot, uint8_t *paired, uint8_t *ready)
 {

@@ -226,7 +226,7 @@ void adv_qp1_errors(struct adv_qp1 *q, unsigned budget, adv_qp1_error_fn *fn, vo
 	(void)adv_udp_read_errors(q->udp, budget, take_error, &call);
 }
 
-/* ---- sent ---- */
+/* ---- sending ---- */
 
 uint64_t adv_qp1_deadline(const struct adv_qp1 *q)
 {

@@ -75,7 +75,7 @@ unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid, unsigned limit,
 	return fresh ? fresh : again;
 }
 
-/* ---- who sends from where ---- */
+/* ---- senders ---- */
 
 /* Targets are slots, then blocks, as in adv_qpn_target(). Each has prefixes. */
 static unsigned first_prefix(unsigned target, unsigned *count)

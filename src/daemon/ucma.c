@@ -40,7 +40,7 @@ static int watch_descriptor(struct adv_ucma *u, int fd, uint64_t data)
 	return epoll_ctl(u->epoll, EPOLL_CTL_ADD, fd, &e) < 0 ? errno : 0;
 }
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 static struct adv_cm *make_engine(const struct adv_ucma *u)
 {
@@ -210,7 +210,7 @@ static void wither_clients(struct adv_ucma *u)
 	}
 }
 
-/* ---- a round ---- */
+/* ---- rounds ---- */
 
 static void receive_mad(void *user, const struct adv_rx_meta *meta, const uint8_t *mad)
 {
@@ -321,7 +321,7 @@ uint64_t adv_ucma_deadline(const struct adv_ucma *u)
 	return next == UINT64_MAX ? 0 : next;
 }
 
-/* ---- addresses that change ---- */
+/* ---- changes of addresses ---- */
 
 /* Lists the entries of *a that *b does not have. */
 static unsigned gids_missing(const struct adv_gid_table *a, const struct adv_gid_table *b,
@@ -386,7 +386,7 @@ void adv_ucma_gids_changed(struct adv_ucma *u)
 	}
 }
 
-/* ---- the end ---- */
+/* ---- ending ---- */
 
 bool adv_ucma_busy(const struct adv_ucma *u)
 {
@@ -416,7 +416,7 @@ void adv_ucma_end(struct adv_ucma *u)
 	free_ucma(u);
 }
 
-/* ---- looking at it ---- */
+/* ---- status ---- */
 
 void adv_ucma_status(const struct adv_ucma *u, struct adv_ucma_status *out)
 {

@@ -15,7 +15,7 @@
 #define REJECT_NO_RESOURCES	3
 #define REJECT_CONSUMER_DEFINED 28
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 static bool may_have_more_ids(const struct adv_ucma_client *c)
 {
@@ -381,7 +381,7 @@ int adv_ucma_qp_attr(struct adv_ucma_client *c, struct adv_ucma_message *m, int 
 	return 0;
 }
 
-/* ---- what the engine tells ---- */
+/* ---- events of the CM ---- */
 
 /* No consumer can get the request. */
 static void reject_request(struct adv_cm_id *cm)

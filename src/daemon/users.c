@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* ---- life ---- */
+/* ---- users ---- */
 
 void adv_users_init(struct adv_users *u, uint64_t (*clock_ns)(void), unsigned share)
 {

@@ -191,8 +191,8 @@ static ssize_t receive_from(int socket, const struct iovec *iov, size_t count, i
 	return ret;
 }
 
-static ssize_t transmit(int socket, const struct iovec *iov, size_t count, int flags,
-			const struct sockaddr *addr, socklen_t addrlen)
+static ssize_t send_to(int socket, const struct iovec *iov, size_t count, int flags,
+		       const struct sockaddr *addr, socklen_t addrlen)
 {
 	struct adv_rsocket *rs = adv_rs_get(socket);
 	ssize_t ret;
@@ -262,7 +262,7 @@ ADV_EXPORT ssize_t rsendto(int socket, const void *buf, size_t len, int flags,
 {
 	struct iovec iov = {(void *)(uintptr_t)buf, len};
 
-	return transmit(socket, &iov, 1, flags, dest_addr, addrlen);
+	return send_to(socket, &iov, 1, flags, dest_addr, addrlen);
 }
 
 ADV_EXPORT ssize_t rsend(int socket, const void *buf, size_t len, int flags)
@@ -279,15 +279,15 @@ ADV_EXPORT ssize_t rwritev(int socket, const struct iovec *iov, int iovcnt)
 {
 	if (iovcnt < 0)
 		return adv_rs_error(EINVAL);
-	return transmit(socket, iov, (size_t)iovcnt, 0, NULL, 0);
+	return send_to(socket, iov, (size_t)iovcnt, 0, NULL, 0);
 }
 
 ADV_EXPORT ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
 {
 	if (msg->msg_control && msg->msg_controllen)
 		return adv_rs_error(EOPNOTSUPP);
-	return transmit(socket, msg->msg_iov, msg->msg_iovlen, flags, msg->msg_name,
-			msg->msg_name ? msg->msg_namelen : 0);
+	return send_to(socket, msg->msg_iov, msg->msg_iovlen, flags, msg->msg_name,
+		       msg->msg_name ? msg->msg_namelen : 0);
 }
 
 ADV_EXPORT int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)

@@ -67,7 +67,7 @@ struct sim {
 				 #condition);                                                      \
 	} while (0)
 
-/* ---- things to come ---- */
+/* ---- planned events ---- */
 
 static bool before(const struct action *a, const struct action *b)
 {
@@ -399,7 +399,7 @@ static void drain(struct sim *s, unsigned node)
 		send_on(s, node, &mad);
 }
 
-/* ---- what happens ---- */
+/* ---- steps ---- */
 
 /* A node loses its whole state and restarts at once with a new one. */
 static void die(struct sim *s, unsigned node)
@@ -510,7 +510,7 @@ static void run(struct sim *s)
 	}
 }
 
-/* ---- the end ---- */
+/* ---- checks at the end ---- */
 
 static void check_pairs(struct sim *s)
 {

@@ -121,7 +121,7 @@ static struct adv_cm_id *accepted(struct balance *x, const struct adv_cm_packet 
 	return id;
 }
 
-/* ---- what goes out ---- */
+/* ---- sent MADs ---- */
 
 static void test_accepted(void **state)
 {
@@ -274,7 +274,7 @@ static void test_any(void **state)
 		assert_true(x.out[i] > 500);
 }
 
-/* ---- who has proved itself ---- */
+/* ---- proofs ---- */
 
 /* Counts the MADs that b sends until it has nothing left to do; a gets none. */
 static unsigned sendings(struct pair *p)

@@ -168,7 +168,7 @@ static void test_lap(void **state)
 	no_event(&p->a);
 }
 
-/* ---- destroyed ---- */
+/* ---- destroying ---- */
 
 static void finish(struct pair *p)
 {

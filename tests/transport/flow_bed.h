@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A connected pair whose packets are marked by a rule, and watched. */
+/* A connected pair. A rule marks its packets, and the hook records them. */
 #ifndef ADV_TESTS_TRANSPORT_FLOW_BED_H
 #define ADV_TESTS_TRANSPORT_FLOW_BED_H
 
@@ -8,15 +8,15 @@
 
 #define SIZE	(1 << 20)
 #define TIMES	4096
-#define FRAME	66 /* Ethernet, IPv6 and UDP around the BTH and what follows up to the ICRC */
-#define DATA	1  /* what is marked, and looked at */
+#define FRAME	66 /* Ethernet, IPv6 and UDP headers, ICRC and FCS */
+#define DATA	1  /* which packets are marked, and recorded */
 #define REPLIES 2
 
 struct bed {
 	struct net *net;
 	struct end *end[2];
 	struct region *region[2];
-	/* What the hook does and sees. */
+	/* Settings and records of the hook. */
 	unsigned mark; /* DATA of node 0, REPLIES of node 1 */
 	uint8_t ecn;   /* of the newest packet that is no CNP, as it was sent */
 	unsigned cnps;
@@ -80,7 +80,7 @@ static inline const struct adv_engine_counters *counters(const struct bed *bed, 
 	return adv_engine_counters(bed->net->node[node].e);
 }
 
-/* As net_run(), and time passes where nothing happens. */
+/* As net_run(), but the time always advances by ns. */
 static inline void pass(struct net *net, uint64_t ns)
 {
 	uint64_t end = net->now + ns;
@@ -94,7 +94,7 @@ static inline uint32_t limit(const struct bed *bed, unsigned i)
 	return adv_qp_rate_limit(bed->end[i]->qp, bed->net->now);
 }
 
-/* n bytes from node 0 to node 1, or back. */
+/* Posts a WRITE of n bytes from node `from` to the other. */
 static inline void post_write(struct bed *bed, unsigned from, uint32_t n)
 {
 	end_op(bed->end[from], IBV_WR_RDMA_WRITE, 1, bed->region[from], 0, n, bed->region[1 - from],

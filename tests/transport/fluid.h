@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The fluid model of DCQCN (Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015,
+ * The fluid model of DCQCN ("Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015,
  * section 5, equations 5 to 9): N flows and one queue as delay differential equations, integrated
  * in steps of a microsecond (Euler).
  *
- * What it assumes: marks by the queue's length a constant time ago, independent of each other; CNPs
- * at the rate at which N us of packets have a mark among them; no hyper increase, no chance; a rate
- * is never above the line's, nor above its target.
+ * It assumes:
+ * - marks depend on the queue's length a constant time ago, and not on each other;
+ * - CNPs are sent at the rate at which N us of packets contain a mark;
+ * - there is no hyper increase and no chance;
+ * - a rate is never above the line rate, nor above its target.
  */
 #ifndef ADV_TESTS_TRANSPORT_FLUID_H
 #define ADV_TESTS_TRANSPORT_FLUID_H
@@ -21,13 +23,13 @@ struct fluid_flow {
 };
 
 struct fluid {
-	/* Set by whoever uses it: */
+	/* Set by the caller: */
 	struct adv_cc_params params;
-	unsigned count;	 /* of flows that send */
+	unsigned count;	 /* flows that send */
 	double packet;	 /* bytes that count in queues and rates */
-	double overhead; /* bytes of a packet on the wire besides */
+	double overhead; /* further bytes of a packet on the wire */
 	double line;	 /* b/s */
-	unsigned delay;	 /* us, less than FLUID_PAST: from the queue to what a CNP does */
+	unsigned delay;	 /* us, less than FLUID_PAST: from the queue to the effect of a CNP */
 	double k_min, k_max, p_max; /* bytes, bytes, a probability */
 	/* The state: */
 	struct fluid_flow flow[FLUID_FLOWS];
@@ -36,15 +38,15 @@ struct fluid {
 	unsigned long now; /* us */
 };
 
-/* The share of packets that a queue of so many bytes marks. */
+/* Returns the share of packets that a queue of so many bytes marks. */
 double fluid_marking(const struct fluid *f, double bytes);
-/* Packets a second that the line carries. */
+/* Returns the capacity of the line, packets a second. */
 double fluid_capacity(const struct fluid *f);
-/* Flow i begins at the rate of the line, as no CNP came yet. */
+/* Starts flow i at the line rate, before any CNP. */
 void fluid_start(struct fluid *f, unsigned i);
-/* One microsecond. */
+/* Advances by one microsecond. */
 void fluid_step(struct fluid *f);
-/* Runs for so many us, and returns the mean queue of that time in bytes. */
+/* Runs for so many us. Returns the mean queue of that time, bytes. */
 double fluid_run(struct fluid *f, unsigned long us);
 
 #endif

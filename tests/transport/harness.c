@@ -160,7 +160,7 @@ static void launch(struct net *net, const struct wire *w, unsigned to, uint64_t 
 	f->to = to;
 	f->meta = w->meta;
 	f->len = w->len;
-	/* A block of just the packet's size, so that reading past its end is seen. */
+	/* A block of exactly the packet's size, so that a read beyond its end is detected. */
 	f->data = malloc(w->len ? w->len : 1);
 	assert_non_null(f->data);
 	memcpy(f->data, w->data, w->len);
@@ -188,7 +188,7 @@ static void to_wire(struct net *net, struct wire *w)
 				launch(net, w, to, net->now + (i + 1) * w->delay);
 }
 
-/* What every packet sent must be like. */
+/* Checks a sent packet and flattens it to bytes. */
 static void flatten(struct net *net, unsigned from, const struct adv_tx_packet *pkt)
 {
 	struct wire w = {.from = from};
@@ -283,7 +283,7 @@ void net_inject_packet(struct net *net, unsigned from, unsigned to, const struct
 
 /* ---- time ---- */
 
-/* Errors say why, with a cause that the table has for this event. */
+/* An event of an error has a cause that the table lists for it. */
 static void check_event_cause(const struct adv_event *ev)
 {
 	bool error = ev->kind == ADV_EVENT_ASYNC &&

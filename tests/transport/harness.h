@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Engines in virtual time, joined by a network that a test scripts. Each packet that an engine
- * sends is flattened to bytes, shown to the test's hook, which may drop, double, delay or alter
- * it, and delivered after a delay. All is deterministic. After every step the guard zones
- * round registered memory are looked at, completions are taken and checked to come once each
- * and in posting order, and events are taken.
+ * Engines in virtual time, connected by a network that the test controls. The harness flattens each
+ * packet that an engine sends and passes it to the test's hook, which may drop, duplicate, delay or
+ * alter it. Then it delivers the packet after a delay. Every run is deterministic. After each step
+ * the harness checks the guard zones around registered memory, and polls the completions and
+ * events. It checks that each completion arrives once, and in posting order.
  */
 #ifndef ADV_TESTS_TRANSPORT_HARNESS_H
 #define ADV_TESTS_TRANSPORT_HARNESS_H
@@ -22,7 +22,7 @@
 #define NET_ENDS    48
 #define NET_REGIONS 128
 #define NET_EVENTS  64
-#define NET_DELAY   1000 /* ns a packet travels, unless the hook says otherwise */
+#define NET_DELAY   1000 /* ns that a packet travels, unless the hook changes it */
 #define US	    1000ull
 #define MS	    1000000ull
 #define SEC	    1000000000ull
@@ -37,7 +37,7 @@
 struct net;
 struct node;
 
-/* A packet on its way, as the hook sees it. */
+/* A packet in flight, as the hook sees it. */
 struct wire {
 	unsigned from;	 /* node */
 	uint64_t number; /* of all packets sent in this net, from 0 */
@@ -46,7 +46,7 @@ struct wire {
 	struct adv_headers h; /* decoded; changing it changes nothing */
 	uint32_t payload_len;
 	unsigned copies; /* 1; 0 drops */
-	uint64_t delay;	 /* of the first copy; each further one comes as much later */
+	uint64_t delay;	 /* of the first copy; each further copy is later by the same time */
 	uint32_t len;
 	uint8_t data[PACKET_MAX]; /* may be altered, and len with it */
 };
@@ -81,10 +81,10 @@ struct end {
 	struct adv_cq *scq;
 	struct adv_cq *rcq;
 	struct adv_srq *srq;  /* XRC_RECV: its own, in the QP's domain, with rcq */
-	uint32_t remote_srqn; /* XRC_SEND: where requests go that name no other */
+	uint32_t remote_srqn; /* XRC_SEND: the SRQ of requests that name no other */
 	bool sig_all;
-	bool no_poll;		  /* leave completions where they are */
-	struct completion *sends; /* taken, END_LOG of them at most */
+	bool no_poll;		  /* do not poll the completions */
+	struct completion *sends; /* polled; at most END_LOG */
 	struct completion *recvs;
 	unsigned send_count;
 	unsigned recv_count;
@@ -120,49 +120,51 @@ struct net {
 	void *arg;
 	uint64_t sent; /* packets */
 	bool trace;
-	uint64_t order; /* ties between packets of one time go by order of sending */
+	uint64_t order; /* packets with the same time arrive in the order of sending */
 	struct flight *flight;
 	unsigned flight_count;
 	unsigned flight_room;
 	struct adv_tx_batch batch;
 };
 
-/* seed: of the engines. Free with net_close(), which checks that the engines are idle. */
+/* Opens a network; `seed` is the engines'. net_close() frees it and checks that the engines are
+ * idle. */
 struct net *net_open(unsigned nodes, uint64_t seed);
-/* config->qpn_first: where node 0's numbers begin, and how far apart those of the nodes are; 0:
+/* config->qpn_first: the first QP number of node 0, and the distance between the nodes' numbers; 0:
  * 0x100. */
 struct net *net_open_config(unsigned nodes, const struct adv_engine_config *config);
 void net_close(struct net *net);
-/* As net_close(), where the test ends in the middle of things. */
+/* As net_close(), but the engines need not be idle. */
 void net_abandon(struct net *net);
 
-/* Runs until nothing is on its way, nothing to send and no timer is set, or `ns` have passed. */
+/* Runs until no packet is in flight, no engine has packets to send and no timer is set, or until
+ * `ns` have passed. */
 void net_run(struct net *net, uint64_t ns);
-/* Runs until the end has so many completions; fails the test after `ns`. */
+/* Runs until the end has so many completions. Fails the test after `ns`. */
 void net_until(struct net *net, struct end *end, unsigned sends, unsigned recvs, uint64_t ns);
-/* One event: pulls packets, then moves time to what comes next, not past `limit`. False: nothing.
- */
+/* Performs one step: pulls packets, then advances the time to the next event, at most to `limit`.
+ * False: there is no event. */
 bool net_step(struct net *net, uint64_t limit);
-/* Puts bytes on the wire to a node as if they had come from the peer's address. */
+/* Sends bytes to a node with the peer's address as the source. */
 void net_inject(struct net *net, unsigned from, unsigned to, const uint8_t *data, uint32_t len);
-/* The same from fields; payload bytes are counted up from 0. */
+/* As net_inject(), from header fields. The payload bytes count up from 0. */
 void net_inject_packet(struct net *net, unsigned from, unsigned to, const struct adv_headers *h,
 		       uint32_t payload_len);
-/* Checks what must hold at any time. */
+/* Checks the conditions that hold at any time. */
 void net_check(struct net *net);
 unsigned net_count_events(const struct node *node, enum ibv_event_type type);
 unsigned net_count_completion_events(const struct node *node, const struct adv_cq *cq);
 
 struct region *region_open(struct node *node, uint64_t len, int access);
-/* In another PD, with an address of one's own choice. */
+/* As region_open(), in a given PD and with a given iova. */
 struct region *region_open_at(struct node *node, struct adv_pd *pd, uint64_t len, uint64_t iova,
 			      int access);
 void region_deregister(struct region *r);
 void region_fill(struct region *r, uint8_t seed);
-/* Bytes that region_fill() put there. */
+/* Returns the byte that region_fill() wrote at `offset`. */
 uint8_t region_byte(uint64_t offset, uint8_t seed);
 
-/* How QPs are made and connected. */
+/* How QPs are created and connected. */
 struct options {
 	enum ibv_qp_type type;
 	enum ibv_mtu mtu;
@@ -186,18 +188,18 @@ struct options {
 struct options options_default(enum ibv_qp_type type);
 /* A QP in RESET, with CQs of its own. */
 struct end *end_open(struct node *node, const struct options *o, struct adv_srq *srq);
-/* Frees the QP, checks that nothing is left of it. */
+/* Destroys the QP and checks that nothing of it is left. */
 void end_close(struct end *end);
 int end_to_init(struct end *end, const struct options *o);
 int end_to_rtr(struct end *end, const struct options *o, const struct end *peer, uint32_t rq_psn);
 int end_to_rts(struct end *end, const struct options *o, uint32_t sq_psn);
 int end_to_state(struct end *end, enum ibv_qp_state state);
-/* Both to RTS; UD ends need no peer. */
+/* Moves both to RTS. UD ends need no peer. */
 void ends_connect(struct end *a, struct end *b, const struct options *o);
-/* Two ends on nodes 0 and 1, connected. Of type XRC_SEND: the second is XRC_RECV. */
+/* Opens two connected ends on nodes 0 and 1. Type XRC_SEND: the second is XRC_RECV. */
 void pair_open(struct net *net, const struct options *o, struct end **a, struct end **b);
 enum ibv_qp_state end_state(const struct end *end);
-/* Takes completions into the end's log, checking their order. */
+/* Polls completions into the end's log and checks their order. */
 void end_poll(struct end *end);
 
 /* A send request being built. */
@@ -210,14 +212,14 @@ struct wr *wr_make(struct wr *wr, int opcode, uint64_t wr_id, unsigned flags);
 void wr_sge(struct wr *wr, const struct region *r, uint64_t offset, uint32_t len);
 void wr_remote(struct wr *wr, const struct region *r, uint64_t offset);
 int end_send(struct end *end, struct wr *wr);
-/* The usual: one SGE, and a remote address where the opcode has one. Must be taken. */
+/* Posts a request with one SGE, and a remote address if the opcode has one. It must succeed. */
 void end_op(struct end *end, int opcode, uint64_t wr_id, const struct region *local,
 	    uint64_t offset, uint32_t len, const struct region *remote, uint64_t remote_offset);
 int end_recv_sges(struct end *end, uint64_t wr_id, struct ibv_sge *sge, int num);
 void end_recv(struct end *end, uint64_t wr_id, const struct region *r, uint64_t offset,
 	      uint32_t len);
 
-/* The n-th completion taken has this id and status. */
+/* Checks the n-th polled completion. */
 void expect_send(const struct end *end, unsigned n, uint64_t wr_id, enum ibv_wc_status status);
 void expect_recv(const struct end *end, unsigned n, uint64_t wr_id, enum ibv_wc_status status);
 void expect_pattern(const struct region *r, uint64_t offset, uint64_t len, uint8_t seed,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The harness' queue pairs: made, connected, posted to, polled. */
+/* Queue pairs of the harness: creating, connecting, posting, polling. */
 #include <stdlib.h>
 
 #include "harness.h"
@@ -245,7 +245,7 @@ int end_send(struct end *end, struct wr *wr)
 	}
 	end->posted[end->posted_head++ % END_LOG] = (struct posted){
 		wr->w.wr_id, end->sig_all || (wr->w.send_flags & IBV_SEND_SIGNALED)};
-	/* What was handed over is the caller's again. */
+	/* The request belongs to the caller again after the post. */
 	memset(wr, 0xee, sizeof(*wr));
 	return 0;
 }
@@ -294,7 +294,7 @@ void end_recv(struct end *end, uint64_t wr_id, const struct region *r, uint64_t 
 
 /* ---- completions ---- */
 
-/* Requests complete in posting order; only unsignaled ones that succeed may be passed over. */
+/* Requests complete in posting order. Only unsignaled successful ones have no completion. */
 static void check_send(struct end *end, const struct ibv_wc *wc)
 {
 	while (end->posted_tail != end->posted_head) {
@@ -318,7 +318,7 @@ static void check_recv(struct end *end, const struct ibv_wc *wc)
 	assert_int_equal(end->recv_ids[end->recv_tail++ % END_LOG], wc->wr_id);
 }
 
-/* The cause is one that the table has for this status. */
+/* The table lists the cause for this status. */
 static void check_cause(const struct ibv_wc *wc)
 {
 	const struct adv_cause *cause = adv_cause(wc->vendor_err);
@@ -340,7 +340,7 @@ void end_poll(struct end *end)
 		end->sends[end->send_count++] = (struct completion){wc, end->net->now};
 	}
 	while (adv_cq_poll(end->rcq, 1, &wc) == 1) {
-		/* Several QPs may bring requests to an XRC SRQ. */
+		/* Several QPs may deliver requests to one XRC SRQ. */
 		if (!end->qp->xrcd)
 			assert_int_equal(wc.qp_num, adv_qp_num(end->qp));
 		check_cause(&wc);

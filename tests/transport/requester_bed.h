@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A connected pair whose packets are recorded, and lost by a rule. */
+/* A connected pair. Its packets are recorded; a rule drops some of them. */
 #ifndef ADV_TESTS_TRANSPORT_REQUESTER_BED_H
 #define ADV_TESTS_TRANSPORT_REQUESTER_BED_H
 
@@ -9,7 +9,7 @@
 
 #define LOG 4096
 
-/* What went over the wire, and a rule by which packets are lost. */
+/* The sent packets, and a rule that drops packets. */
 struct log {
 	struct wire *w; /* LOG of them, without data */
 	unsigned count;

@@ -11,7 +11,7 @@ struct bed {
 	struct end *b;
 	struct region *ra;
 	struct region *rb;
-	struct wire sent[64]; /* what the responder sent */
+	struct wire sent[64]; /* packets that the responder sent */
 	unsigned count;
 };
 

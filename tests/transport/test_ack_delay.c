@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ACKs that wait for the program's own next request. */
+/* ACKs that are delayed until the program's next request. */
 #include "harness.h"
 #include "transport/responder_ack.h"
 
@@ -12,13 +12,13 @@ struct peers {
 	struct region *region[2];
 };
 
-/* What went over the wire: by node, kinds of packets, and when each went last. */
+/* Sent packets, by node and kind, and the time of the last of each kind. */
 static struct {
 	unsigned writes[2];
 	unsigned acks[2];
 	uint64_t write_at[2];
 	uint64_t ack_at[2];
-	uint8_t last[2][2]; /* opcodes of the last two packets of a node */
+	uint8_t last[2][2]; /* opcodes of the last two packets of each node */
 } seen;
 
 static void watch(struct net *net, struct wire *w)
@@ -72,7 +72,7 @@ static void arrive(struct peers *p, unsigned from, unsigned writes)
 	net_run(p->net, NET_DELAY);
 }
 
-/* Each answers the other's WRITE, `pause` after it came. */
+/* Each node answers the other's WRITE `pause` after its arrival. */
 static void play(struct peers *p, unsigned rounds, uint64_t pause)
 {
 	for (unsigned i = 0; i < rounds; i++) {
@@ -88,7 +88,7 @@ static void play(struct peers *p, unsigned rounds, uint64_t pause)
 	}
 }
 
-/* After some rounds the answer goes first, and the ACK behind it. */
+/* After some rounds the answer is sent before the ACK. */
 static void test_answers_overtake(void **state)
 {
 	struct peers p;
@@ -117,7 +117,7 @@ static void make_neighbours(struct net *net)
 		assert_int_equal(adv_engine_set_gids(net->node[i].e, gids, 4), 0);
 }
 
-/* How many packets the first batch has in which an answer goes out whose ACK has waited for it. */
+/* Returns how many packets the first batch has that contains an answer with a delayed ACK. */
 static unsigned packets_of_answer(bool local_memory, bool neighbours)
 {
 	struct adv_engine_config config = {
@@ -148,7 +148,7 @@ static unsigned packets_of_answer(bool local_memory, bool neighbours)
 	return n;
 }
 
-/* Through memory the answer does not wait until its ACK is made; else they share a call. */
+/* Through shared memory the answer does not wait for the ACK. Otherwise both go in one call. */
 static void test_answer_goes_alone(void **state)
 {
 	assert_int_equal(packets_of_answer(true, true), 1);
@@ -156,10 +156,8 @@ static void test_answer_goes_alone(void **state)
 	assert_int_equal(packets_of_answer(false, true), 2);
 }
 
-/*
- * Where the peer's program is told of the answer, what it waits for first comes first: as from a
- * NIC, unless both are in one datagram.
- */
+/* If the answer completes something at the peer, the ACK is sent first, as by a NIC, unless both
+ * are in one datagram. */
 static void test_sends_after_acks(void **state)
 {
 	struct peers p;
@@ -191,7 +189,7 @@ static uint64_t time_of_ack(struct peers *p, unsigned from)
 	return seen.ack_at[!from] - came;
 }
 
-/* Nobody answers any more: the ACK goes out when its time has come, and the next one at once. */
+/* No answer follows: the ACK is sent at its deadline, and the next one at once. */
 static void test_waits_exactly(void **state)
 {
 	struct peers p;
@@ -203,7 +201,7 @@ static void test_waits_exactly(void **state)
 	end(&p);
 }
 
-/* Answers that come late are none: no ACK waits. */
+/* Late answers do not count: no ACK is delayed. */
 static void test_slow_answers(void **state)
 {
 	struct peers p;
@@ -214,7 +212,7 @@ static void test_slow_answers(void **state)
 	end(&p);
 }
 
-/* A late answer now and then changes nothing; only where most are late does the ACK not wait. */
+/* An occasional late answer changes nothing. If most are late, ACKs are not delayed. */
 static void test_late_answer(void **state)
 {
 	struct peers p;
@@ -228,7 +226,8 @@ static void test_late_answer(void **state)
 	end(&p);
 }
 
-/* One that only receives, or that gets several messages before it answers, acknowledges at once. */
+/* A program that only receives, or gets several messages before it answers, acknowledges at
+ * once. */
 static void test_streams(void **state)
 {
 	struct peers p;
@@ -247,7 +246,7 @@ static void test_streams(void **state)
 	end(&p);
 }
 
-/* Where nothing may wait nothing does. */
+/* With a delay of 0 no ACK is delayed. */
 static void test_off(void **state)
 {
 	struct peers p;
@@ -258,7 +257,7 @@ static void test_off(void **state)
 	end(&p);
 }
 
-/* Whoever is about to end can have them sent. */
+/* The caller can end all delays before it exits. */
 static void test_hastened(void **state)
 {
 	struct peers p;
@@ -279,7 +278,7 @@ static void test_hastened(void **state)
 	end(&p);
 }
 
-/* A QP that is reset, or destroyed, while its ACK waits leaves nothing behind. */
+/* A QP that is reset or destroyed while its ACK is delayed leaves nothing behind. */
 static void test_reset_while_waiting(void **state)
 {
 	struct peers p;

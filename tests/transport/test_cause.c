@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The table of causes: each status and event that it says a cause comes with is brought about. */
+/* The table of causes: each status and event that it lists for a cause is produced. */
 #include "harness.h"
 #include "base/array.h"
 #include "transport/cause.h"
@@ -8,7 +8,7 @@
 #define CAUSES 64
 #define LEN    8192
 
-/* a asks, b answers. */
+/* a is the requester, b the responder. */
 struct bed {
 	struct options o;
 	struct net *net;
@@ -22,7 +22,7 @@ struct bed {
 
 static uint32_t statuses_seen[CAUSES];
 static uint32_t events_seen[CAUSES];
-static bool unmapped; /* what regions of on-demand paging are of */
+static bool unmapped; /* pages of on-demand paging are not present */
 
 static bool page_in(void *addr, uint64_t length, bool to_write)
 {
@@ -76,7 +76,7 @@ static void expect_failure(const struct completion *log, unsigned count, enum ib
 		assert_int_equal(log[i].wc.status, IBV_WC_WR_FLUSH_ERR);
 }
 
-/* These end the case. */
+/* These functions end a case. */
 static void expect_send_failure(struct bed *bed, const struct end *end, enum ibv_wc_status status,
 				enum adv_vendor_err why)
 {
@@ -255,7 +255,8 @@ static void test_cq_overrun(void **state)
 
 /* ---- windows ---- */
 
-/* A request of b to bind the window, one of the region's middle, to be altered before it goes. */
+/* A request of b that binds the window to the middle of the region. The caller may alter it before
+ * posting. */
 static struct ibv_send_wr *bind(struct bed *bed)
 {
 	wr_make(&bed->wr, IBV_WR_BIND_MW, 1, 0);
@@ -335,7 +336,7 @@ static void answer(struct bed *bed, uint8_t opcode, uint8_t syndrome, uint32_t a
 	net_inject_packet(bed->net, 1, 0, &h, len);
 }
 
-/* Requests vanish; answers are made by hand. No retries. */
+/* Requests are dropped, and the test sends the answers. There are no retries. */
 static void open_unanswered(struct bed *bed, int opcode)
 {
 	open_rc(bed);
@@ -428,7 +429,7 @@ static void inject(struct bed *bed, uint8_t opcode, uint32_t ahead, uint32_t len
 	net_inject_packet(bed->net, 0, 1, &h, len);
 }
 
-/* The first packet of a message of two, and receives. */
+/* Sends the first packet of a message of two, with receives posted. */
 static void open_mid_message(struct bed *bed, enum ibv_qp_type type, uint8_t first)
 {
 	open_type(bed, type);
@@ -458,7 +459,7 @@ static void test_sequences(void **state)
 	expect_recv_failure(&bed, IBV_WC_REM_INV_REQ_ERR, ADV_ERR_REQUEST_LENGTH);
 }
 
-/* Without a receive request in use: an event tells it. */
+/* No receive request is in use: an event is raised. */
 static void test_refused_at_once(void **state)
 {
 	struct adv_headers h;
@@ -498,7 +499,7 @@ static void test_refused_at_once(void **state)
 	expect_refusal(&bed, IBV_EVENT_QP_ACCESS_ERR, ADV_ERR_REMOTE_BOUNDS);
 }
 
-/* What may happen to a region before a request, and in the middle of one. */
+/* Changes of a region, before a request and in the middle of one. */
 static void lose_key(struct bed *bed)
 {
 	region_deregister(bed->rb);
@@ -549,7 +550,7 @@ static void test_remote_memory(void **state)
 		cases[i].lose(&bed);
 		inject(&bed, ADV_OP_WRITE_LAST_WITH_IMM, 1, 1024);
 		expect_recv_failure(&bed, IBV_WC_LOC_ACCESS_ERR, cases[i].why);
-		/* A READ that is being answered. */
+		/* A READ is being answered. */
 		open_rc(&bed);
 		inject(&bed, ADV_OP_READ_REQUEST, 0, 0);
 		cases[i].lose(&bed);
@@ -590,10 +591,11 @@ static void test_xrc(void **state)
 	}
 }
 
-/* UC: an SRQ does not take a receive request back; the QP goes on. */
+/* UC: an SRQ does not take a receive request back. The QP continues. */
 static void test_uc_aborted(void **state)
 {
-	/* A gap; a message that begins before the last has ended; a packet of the wrong length. */
+	/* A gap; a message that begins before the previous one ended; a packet of a wrong
+	 * length. */
 	static const struct {
 		uint8_t opcode;
 		uint32_t ahead;
@@ -677,7 +679,7 @@ int main(void)
 		cmocka_unit_test(test_sequences),     cmocka_unit_test(test_refused_at_once),
 		cmocka_unit_test(test_remote_memory), cmocka_unit_test(test_xrc),
 		cmocka_unit_test(test_uc_aborted),    cmocka_unit_test(test_injected),
-		cmocka_unit_test(test_table), /* last: of what the others have seen */
+		cmocka_unit_test(test_table), /* last: it checks what the others produced */
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

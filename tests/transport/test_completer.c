@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Answers that are late, lost, wrong or not from a sane peer. */
+/* Responses that are late, lost or wrong. */
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -15,7 +15,7 @@ struct bed {
 	struct region *rb;
 };
 
-/* Requests vanish: the answers are made by hand. */
+/* Drops the requests; the test sends the answers. */
 static void mute(struct net *net, struct wire *w)
 {
 	w->copies = 0;
@@ -94,7 +94,7 @@ static void test_ack_covers_all_before(void **state)
 	bed_close(&bed);
 }
 
-/* Of what was never sent, or long ago. */
+/* Responses for PSNs that were never sent, or long ago. */
 static void test_ghosts(void **state)
 {
 	static const uint8_t syndromes[] = {0x1f, ADV_AETH_RNR_NAK | 5, ADV_AETH_NAK,
@@ -138,7 +138,7 @@ static void test_fatal_naks(void **state)
 		for (uint64_t k = 0; k < 4; k++)
 			post(&bed, IBV_WR_RDMA_WRITE, k, 10);
 		net_run(bed.net, US);
-		/* It names the second; the first is done. */
+		/* The NAK names the second request; the first is done. */
 		answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK | naks[i].code, 1, 0);
 		expect_state(&bed, 4, IBV_QPS_ERR);
 		expect_send(bed.a, 0, 0, IBV_WC_SUCCESS);
@@ -166,7 +166,7 @@ static void test_reserved_syndromes(void **state)
 	bed_close(&bed);
 }
 
-/* NAKs of sequence error cost a retry each where nothing moves in between. */
+/* NAKs of sequence error cost one retry each if una_psn does not move between them. */
 static void test_sequence_naks_use_retries(void **state)
 {
 	const struct adv_engine_counters *c;
@@ -179,12 +179,13 @@ static void test_sequence_naks_use_retries(void **state)
 	post(&bed, IBV_WR_RDMA_WRITE, 1, 10);
 	net_run(bed.net, US);
 	for (uint64_t i = 1; i <= 7; i++) {
-		/* Repeated ones tell of the same loss, until a timeout has sent all again. */
+		/* Repeated NAKs are for the same loss, until a timeout has retransmitted
+		 * everything. */
 		for (int copy = 0; copy < 3; copy++)
 			answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK, 1, 0);
 		expect_state(&bed, 1, IBV_QPS_RTS);
 		assert_int_equal(bed.a->qp->req.retry_left, 7 - i);
-		/* a timeout, or several: it runs longer where nothing moves */
+		/* one or several timeouts: without progress the timer runs longer */
 		while (c->local_ack_timeout_err < i)
 			assert_true(net_step(bed.net, bed.net->now + SEC));
 		assert_int_equal(c->local_ack_timeout_err, i);
@@ -196,8 +197,8 @@ static void test_sequence_naks_use_retries(void **state)
 	bed_close(&bed);
 }
 
-/* An ACK of what is done says that the peer is there: all retries are given back, and the timer
- * starts anew. One that is far too old says nothing. */
+/* A duplicate ACK shows that the peer is alive: all retries are restored, and the timer restarts. A
+ * much older ACK has no effect. */
 static void test_repeated_ack_is_life(void **state)
 {
 	uint64_t period = 4096ull << 10;
@@ -227,8 +228,9 @@ static void test_repeated_ack_is_life(void **state)
 	bed_close(&bed);
 }
 
-/* A timeout sends one packet, the oldest, and the others when it is acknowledged: twice as many
- * with each round trip. What is acknowledged without having been sent again opens nothing. */
+/* A timeout retransmits one packet, the oldest. The others follow when it is acknowledged, twice as
+ * many each round trip. Acknowledgements of packets that were not retransmitted do not open the
+ * window. */
 static void test_one_packet_after_a_timeout(void **state)
 {
 	uint64_t before;
@@ -242,9 +244,9 @@ static void test_one_packet_after_a_timeout(void **state)
 	assert_int_equal(before, 24);
 	net_run(bed.net, 5 * MS);
 	assert_int_equal(bed.net->sent, before + 1);
-	ack(&bed, 4); /* of packets sent before */
+	ack(&bed, 4); /* of packets from before the timeout */
 	assert_int_equal(bed.net->sent, before + 2);
-	ack(&bed, 5); /* of the one sent again */
+	ack(&bed, 5); /* of the retransmitted packet */
 	assert_int_equal(bed.net->sent, before + 7);
 	ack(&bed, 7);
 	assert_int_equal(bed.net->sent, before + 13);
@@ -253,8 +255,8 @@ static void test_one_packet_after_a_timeout(void **state)
 	bed_close(&bed);
 }
 
-/* The timer of who was answered late is long until all that was in flight then has been answered in
- * time, or what was sent again very soon; then it is short again. */
+/* After late answers the timer stays long until all packets that were in flight then are answered
+ * in time, or retransmitted ones very soon. Then it is short again. */
 static void short_timer_again(bool soon)
 {
 	uint64_t period = 4096ull << 10;
@@ -266,12 +268,12 @@ static void short_timer_again(bool soon)
 	bed.net->node[0].e->timeout_ticks = 4;
 	for (uint64_t i = 0; i < 4; i++)
 		post(&bed, IBV_WR_RDMA_WRITE, i, 10);
-	net_run(bed.net, 6 * period); /* asked after 1, 2 and 4 */
+	net_run(bed.net, 6 * period); /* retransmitted after 1, 2 and 4 */
 	assert_int_equal(c->local_ack_timeout_err, 3);
-	ack(&bed, 1); /* of packets sent before */
+	ack(&bed, 1); /* of packets from before the timeout */
 	assert_int_equal(bed.a->qp->req.backoff, 4);
 	bed.net->now += soon ? period / 8 : period / 2;
-	ack(&bed, 2); /* of one sent again */
+	ack(&bed, 2); /* of a retransmitted packet */
 	assert_int_equal(bed.a->qp->req.backoff, soon ? 1 : 4);
 	bed.net->now += period / 2;
 	ack(&bed, 3);
@@ -288,8 +290,8 @@ static void test_short_timer_again(void **state)
 	short_timer_again(true);
 }
 
-/* A READ is asked for again by its first packet; where the answer to the first request comes after
- * all, nothing more is asked for. */
+/* After a timeout a READ requests its first packet again. If the response to the original request
+ * arrives after all, nothing more is requested. */
 static void test_read_that_is_late(void **state)
 {
 	uint64_t before;
@@ -314,7 +316,7 @@ static void test_read_that_is_late(void **state)
 	bed_close(&bed);
 }
 
-/* Until all of it is there: what waits for that goes on waiting. */
+/* A request that waits for the whole READ keeps waiting. */
 static void test_fence_behind_a_late_read(void **state)
 {
 	uint64_t before;
@@ -339,7 +341,7 @@ static void test_fence_behind_a_late_read(void **state)
 	bed_close(&bed);
 }
 
-/* And where that one packet comes, the rest is asked for. */
+/* When that one packet arrives, the rest is requested. */
 static void test_read_that_is_lost(void **state)
 {
 	uint64_t before;
@@ -360,7 +362,7 @@ static void test_read_that_is_lost(void **state)
 	bed_close(&bed);
 }
 
-/* An ACK beyond a READ that has no response: the response was lost and is asked for again. */
+/* An ACK beyond an unanswered READ: the response was lost and is requested again. */
 static void test_implied_nak(void **state)
 {
 	uint64_t before;
@@ -376,7 +378,7 @@ static void test_implied_nak(void **state)
 	expect_state(&bed, 1, IBV_QPS_RTS);
 	assert_int_equal(adv_engine_counters(bed.net->node[0].e)->implied_nak_seq_err, 1);
 	assert_int_equal(bed.net->sent, before + 2);
-	/* Once, however often it is said. */
+	/* Only once, even if the ACK is repeated. */
 	ack(&bed, 2);
 	ack(&bed, 2);
 	assert_int_equal(bed.net->sent, before + 2);
@@ -387,7 +389,7 @@ static void test_implied_nak(void **state)
 	bed_close(&bed);
 }
 
-/* A response acknowledges what was posted before it. */
+/* A response acknowledges all requests before it. */
 static void test_response_is_an_ack(void **state)
 {
 	uint64_t v;
@@ -404,7 +406,7 @@ static void test_response_is_an_ack(void **state)
 	bed_close(&bed);
 }
 
-/* What answers a request wrongly ends the connection, and writes nothing. */
+/* A wrong response ends the connection and writes nothing. */
 static void test_bad_responses(void **state)
 {
 	static const struct {
@@ -442,7 +444,7 @@ static void test_bad_responses(void **state)
 	}
 }
 
-/* Responses of a READ are placed by their PSN; what is out of order waits for its turn. */
+/* READ responses are placed by their PSN. One that is out of order has no effect. */
 static void test_response_out_of_order(void **state)
 {
 	struct bed bed;
@@ -454,7 +456,7 @@ static void test_response_out_of_order(void **state)
 	answer(&bed, ADV_OP_READ_RESPONSE_LAST, 0x1f, 2, 952);
 	expect_state(&bed, 0, IBV_QPS_RTS);
 	expect_pattern(bed.ra, 2048, 952, 1, 2048);
-	answer(&bed, ADV_OP_READ_RESPONSE_FIRST, 0x1f, 0, 1024); /* again: old */
+	answer(&bed, ADV_OP_READ_RESPONSE_FIRST, 0x1f, 0, 1024); /* a duplicate: old */
 	answer(&bed, ADV_OP_READ_RESPONSE_MIDDLE, 0, 1, 1024);
 	answer(&bed, ADV_OP_READ_RESPONSE_LAST, 0x1f, 2, 952);
 	expect_state(&bed, 1, IBV_QPS_RTS);
@@ -462,7 +464,7 @@ static void test_response_out_of_order(void **state)
 	bed_close(&bed);
 }
 
-/* Responses find no requester in RTR, nor where requests are unreliable. */
+/* Responses are dropped in RTR, and for unreliable transports. */
 static void test_not_a_requester(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);

@@ -39,7 +39,7 @@ static void expect_poll(struct adv_cq *cq, uint64_t id)
 	assert_int_equal(wc.wr_id, id);
 }
 
-/* How many events wait, of which kind. */
+/* Returns the number of pending events, by kind. */
 static unsigned events(struct adv_engine *e, struct adv_cq *cq, int kind)
 {
 	struct adv_event ev;
@@ -149,7 +149,7 @@ static void test_arm(void **state)
 	push(cq, 1);
 	assert_int_equal(events(e, cq, ADV_EVENT_COMPLETION), 0);
 	adv_cq_arm(cq, false);
-	/* What is there already raises nothing (IBTA 11.4.2.2). */
+	/* Completions from before the call raise nothing (IBTA 11.4.2.2). */
 	assert_int_equal(events(e, cq, ADV_EVENT_COMPLETION), 0);
 	push(cq, 2);
 	push(cq, 3);
@@ -171,7 +171,7 @@ static void test_arm_solicited(void **state)
 	adv_cq_arm(cq, true);
 	push_status(cq, 3, IBV_WC_WR_FLUSH_ERR, false, 0);
 	assert_int_equal(events(e, cq, ADV_EVENT_COMPLETION), 1);
-	/* The wider wish wins, in either order. */
+	/* The wider request has precedence, in either order. */
 	adv_cq_arm(cq, true);
 	adv_cq_arm(cq, false);
 	adv_cq_arm(cq, true);
@@ -232,7 +232,7 @@ static void test_purge(void **state)
 	expect_poll(cq, 3);
 	expect_poll(cq, 6);
 	assert_true(adv_cq_empty(cq));
-	/* Polling gives the QP its slots back. */
+	/* Polling frees the QP's slots. */
 	assert_int_equal(two.sq.freed, 1);
 	assert_int_equal(one.sq.freed, 0);
 }
@@ -250,7 +250,7 @@ static void test_moderation_by_count(void **state)
 		n += events(e, cq, ADV_EVENT_COMPLETION);
 	}
 	assert_int_equal(n, 4);
-	/* Switched off while one is held back: it is let go. */
+	/* Moderation is switched off while it delays an event: the event is raised. */
 	adv_cq_arm(cq, false);
 	push(cq, 16);
 	assert_int_equal(events(e, cq, ADV_EVENT_COMPLETION), 0);
@@ -275,11 +275,11 @@ static void test_moderation_by_period(void **state)
 	assert_int_equal(events(e, cq, ADV_EVENT_COMPLETION), 0);
 	adv_engine_expire(e, 1500);
 	assert_int_equal(events(e, cq, ADV_EVENT_COMPLETION), 1);
-	/* Not armed: no event, however long. */
+	/* Not armed: there is no event at any time. */
 	push_status(cq, 3, IBV_WC_SUCCESS, false, 2000);
 	adv_engine_expire(e, 9000);
 	assert_int_equal(events(e, cq, ADV_EVENT_COMPLETION), 0);
-	/* The count is reached before the period is over. */
+	/* The count is reached before the period ends. */
 	adv_cq_arm(cq, false);
 	for (uint64_t i = 0; i < 9; i++)
 		push_status(cq, i, IBV_WC_SUCCESS, false, 10000);

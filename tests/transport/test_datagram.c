@@ -138,7 +138,7 @@ static void test_sizes(void **state)
 	}
 }
 
-/* UD is done when it is sent, whatever becomes of it. */
+/* UD completes when the packet is sent, even if it is lost. */
 static void test_lost_and_unready(void **state)
 {
 	struct bed bed;
@@ -175,7 +175,7 @@ static void far_too_long(struct bed *bed, struct wr *wr)
 	wr->w.num_sge = 3;
 }
 
-/* UD goes to SQE: what was posted is flushed, receiving goes on, RTS again repairs it. */
+/* UD enters SQE: posted requests are flushed, receiving continues, and RTS repairs it. */
 static void test_local_errors(void **state)
 {
 	static const struct {
@@ -265,13 +265,13 @@ static void test_qkeys(void **state)
 	net_run(bed.net, MS);
 	assert_int_equal(c->rx_bad_qkey, 1);
 	assert_int_equal(bed.b->recv_count, 0);
-	/* With the high bit set it is the sender's own that goes out (IBTA 10.2.5). */
+	/* If the high bit is set, the sender's own Q_Key is sent (IBTA 10.2.5). */
 	ud_wr(&bed, &wr, IBV_WR_SEND, 2, 10);
 	wr.w.wr.ud.remote_qkey = 0x80000000;
 	assert_int_equal(end_send(bed.a, &wr), 0);
 	net_run(bed.net, MS);
 	expect_recv(bed.b, 0, 1, IBV_WC_SUCCESS);
-	/* Changed in RTS, and at once. */
+	/* A change in RTS takes effect at once. */
 	assert_int_equal(adv_qp_modify(bed.b->qp, bed.net->now, &a, IBV_QP_QKEY), 0);
 	end_recv(bed.b, 3, bed.rb, 0, 200);
 	send_ud(&bed, IBV_WR_SEND, 3, 10);
@@ -280,7 +280,7 @@ static void test_qkeys(void **state)
 	bed_close(&bed);
 }
 
-/* The AH's interface takes less than the port's best. */
+/* The MTU of the AH's interface is smaller than the port's largest. */
 static void test_mtu_of_the_interface(void **state)
 {
 	struct adv_engine_gid gids[2];
@@ -301,7 +301,7 @@ static void test_mtu_of_the_interface(void **state)
 	bed_close(&bed);
 }
 
-/* Longer than the port takes: it cannot have been sent properly, and uses up no receive. */
+/* Longer than the port's MTU: the sender violated the protocol, and no receive is used. */
 static void test_longer_than_the_port(void **state)
 {
 	struct adv_engine_gid gids[1];
@@ -327,7 +327,7 @@ static void test_longer_than_the_port(void **state)
 	bed_close(&bed);
 }
 
-/* Nothing pushes back: no faster than was said, and in order. */
+/* UD is sent at the configured rate and in order. */
 static void test_paced(void **state)
 {
 	struct adv_engine_config c = {.seed = {1}, .unreliable_mbps = 1000};
@@ -341,7 +341,7 @@ static void test_paced(void **state)
 	pair_open(net, &o, &a, &b);
 	end_op(a, IBV_WR_RDMA_WRITE, 1, ra, 0, 1 << 20, rb, 0);
 	net_until(net, a, 1, 0, SEC);
-	/* 2^20 bytes and 64 for headers a packet: 8.9 ms, less a burst of 1 ms. */
+	/* 2^20 bytes, and 64 bytes of headers for each packet: 8.9 ms, minus a burst of 1 ms. */
 	assert_in_range(a->sends[0].time - SEC, 7500 * US, 9500 * US);
 	net_run(net, MS);
 	expect_pattern(rb, 0, 1 << 20, 1, 0);
@@ -363,8 +363,8 @@ static struct adv_ah *post_on_own_handle(struct bed *bed, unsigned times)
 	return ah;
 }
 
-/* A handle destroyed right after posting still leads its messages there; leaks and late uses are
- * the address sanitizer's to find. */
+/* Messages of a handle that is destroyed right after posting still arrive. The address sanitizer
+ * finds leaks and uses after free. */
 static void test_handle_destroyed_early(void **state)
 {
 	struct bed bed;

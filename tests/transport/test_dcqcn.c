@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The reaction point against the paper's equations, by numbers worked out by hand. */
+/* The reaction point against the paper's equations, with numbers computed by hand. */
 #include "harness.h"
 #include "transport/dcqcn.h"
 
@@ -16,7 +16,7 @@ static struct bed make(void)
 	return (struct bed){.p = adv_cc_default().params};
 }
 
-/* Up to and with `now`; how many times something was due. */
+/* Advances to `now` inclusive. Returns how many times a change was due. */
 static unsigned advance(struct bed *b, uint64_t now)
 {
 	unsigned n = 0;
@@ -72,14 +72,15 @@ static void test_alpha(void **state)
 	/* 30,000,000 x (1 - 0.99609375 / 2), up */
 	expect(&b, 15058594, 30000000);
 	assert_int_equal(b.d.alpha, 1069563904); /* 1069547520 x 255/256 + 2^22 */
-	/* 55 us after the CNP, not after the last time */
+	/* 55 us after the CNP, not after the last change */
 	advance(&b, 115 * US - 1);
 	assert_int_equal(b.d.alpha, 1069563904);
 	advance(&b, 115 * US);
 	assert_int_equal(b.d.alpha, 1065385920);
 }
 
-/* Two cuts in a row, then recovery, additive increase, and hyper increase once bytes count too. */
+/* Two cuts in a row, then fast recovery, additive increase, and hyper increase once bytes count
+ * too. */
 static void test_increases(void **state)
 {
 	static const uint64_t by_time[][2] = {{15000000, 20000000}, {17500000, 20000000},
@@ -103,15 +104,15 @@ static void test_increases(void **state)
 		adv_dcqcn_on_sent(&b.d, &b.p, LINE, i ? 10000000 : 1);
 		expect(&b, by_bytes[i][0], by_bytes[i][1]);
 	}
-	/* The seventh by time; the fewer of both still says 6 - 5 steps. */
+	/* The seventh increase by time. The smaller count still gives 6 - 5 steps. */
 	advance(&b, (50 + 55 * 7) * US);
 	expect(&b, 20518858, 20680000);
-	/* The seventh by bytes: 7 - 5 steps. */
+	/* The seventh increase by bytes: 7 - 5 steps. */
 	adv_dcqcn_on_sent(&b.d, &b.p, LINE, 10000000);
 	expect(&b, 20799429, 21080000);
 }
 
-/* Many of bytes at once are as many one by one; a cut begins to count anew. */
+/* Many increases by bytes at once equal as many single ones. A cut resets the count. */
 static void test_byte_counter(void **state)
 {
 	struct bed one = make(), many = make();
@@ -136,14 +137,14 @@ static void test_byte_counter(void **state)
 	many.p.rpg_byte_reset = 0;
 	adv_dcqcn_on_sent(&many.d, &many.p, LINE, 1ull << 40);
 	expect(&many, 18750000, 20000000);
-	/* Of no flow that is limited. */
+	/* Without a limited flow. */
 	many.d = (struct adv_dcqcn){0};
 	many.p.rpg_byte_reset = 1;
 	adv_dcqcn_on_sent(&many.d, &many.p, LINE, 1000);
 	expect(&many, 0, 0);
 }
 
-/* By which increases the target follows the rate at the next cut. */
+/* Which increases make the next cut set the target to the rate. */
 static void test_clamps(void **state)
 {
 	static const struct {
@@ -197,8 +198,7 @@ static void test_limits_of_a_cut(void **state)
 	for (unsigned i = 8; i < 12; i++)
 		cnp(&b, 50 * US * i);
 	expect(&b, 100000, 100000);
-	/* A line that is slower than the slowest: nothing is left to limit, once time has passed.
-	 */
+	/* The line rate is below the least rate: after some time there is no limit. */
 	b = make();
 	adv_dcqcn_on_cnp(&b.d, &b.p, 10000, 0);
 	expect(&b, 10000, 10000);
@@ -217,16 +217,16 @@ static void test_first_cnp(void **state)
 	cnp(&b, 50 * US);
 	expect(&b, 4000000, 8000000);
 	b = make();
-	b.p.rate_to_set_on_first_cnp = 50; /* less than the least */
+	b.p.rate_to_set_on_first_cnp = 50; /* less than the least rate */
 	cnp(&b, 0);
 	expect(&b, 100000, 100000);
 	b = make();
-	b.p.rate_to_set_on_first_cnp = 40000; /* no limit at all: a cut after all */
+	b.p.rate_to_set_on_first_cnp = 40000; /* no limit, so the first CNP cuts the rate */
 	cnp(&b, 0);
 	expect(&b, 20000000, LINE);
 }
 
-/* CNPs that come within the period are one, at its end. */
+/* Several CNPs within the period cause one cut, at its end. */
 static void test_monitor_period(void **state)
 {
 	struct bed b = make();
@@ -239,7 +239,7 @@ static void test_monitor_period(void **state)
 	assert_int_equal(adv_dcqcn_next(&b.d), 10 * US);
 	assert_int_equal(advance(&b, 12 * US), 1);
 	expect(&b, 10000000, 20000000);
-	assert_int_equal(adv_dcqcn_next(&b.d), 65 * US); /* from the cut on */
+	assert_int_equal(adv_dcqcn_next(&b.d), 65 * US); /* counted from the cut */
 	cnp(&b, 20 * US);
 	expect(&b, 5000000, 10000000);
 	b = make();
@@ -249,8 +249,8 @@ static void test_monitor_period(void **state)
 	expect(&b, 10000000, 20000000);
 }
 
-/* Back at the line nothing is left; the next CNP is a first one. And that takes a bounded number of
- * steps, for who looks at it only after an hour. */
+/* At the line rate the state is cleared, and the next CNP is a first one. That takes a bounded
+ * number of steps, even after an hour. */
 static void test_end(void **state)
 {
 	struct bed b = make();
@@ -263,7 +263,7 @@ static void test_end(void **state)
 	assert_true(b.d.rate > 39300000 && b.d.rate < b.d.target);
 	steps += advance(&b, 3600 * SEC);
 	assert_int_equal(adv_dcqcn_next(&b.d), UINT64_MAX);
-	assert_in_range(steps, 504, 540); /* alpha has its turn in the same */
+	assert_in_range(steps, 504, 540); /* alpha changes in between */
 	b.d.bytes = 0;
 	assert_memory_equal(&b.d, &(struct adv_dcqcn){0}, sizeof(b.d));
 	cnp(&b, 3600 * SEC);
@@ -271,7 +271,8 @@ static void test_end(void **state)
 	assert_int_equal(b.d.alpha, ALPHA);
 }
 
-/* The extremes of all parameters: no wrap, always between the least and the line, and it ends. */
+/* The extreme values of all parameters: nothing wraps, the rate stays between the least and the
+ * line rate, and the limit ends. */
 static void test_extremes(void **state)
 {
 	struct adv_rng rng;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * DCQCN in a network: flows that share a link with a marking queue, packet by packet, against each
- * other and against the fluid model of the paper (section 5, equations 5 to 9).
+ * DCQCN in a network: flows share a link with a marking queue, packet by packet. The test compares
+ * them with each other and with the paper's fluid model (section 5, equations 5 to 9).
  */
 #include <stdlib.h>
 
@@ -10,12 +10,12 @@
 #include "transport/dcqcn.h"
 #include "transport/pacer.h"
 
-#define LINE	 40000000ull /* kb/s: of each sender, and of the bottleneck */
+#define LINE	 40000000ull /* kb/s, of each sender and of the bottleneck */
 #define PACKET	 1024u
 #define K_MIN	 5e3 /* bytes */
 #define K_MAX	 200e3
 #define P_MAX	 0.01
-#define FEEDBACK (4 * US) /* from a packet in the queue to what its CNP does */
+#define FEEDBACK (4 * US) /* from a packet in the queue to the effect of its CNP */
 #define FLOWS	 16
 #define FLIGHTS	 64
 
@@ -24,7 +24,7 @@ struct flow {
 	struct adv_pacer pacer;
 	uint64_t start;
 	uint64_t cnp_after;
-	uint64_t cnp_at[FLIGHTS]; /* on their way */
+	uint64_t cnp_at[FLIGHTS]; /* CNPs in flight */
 	unsigned cnp_head, cnp_tail;
 	uint64_t sent; /* packets since the measurement began */
 };
@@ -47,7 +47,7 @@ static double marking(double queue)
 	return queue > K_MAX ? 1 : (queue - K_MIN) / (K_MAX - K_MIN) * P_MAX;
 }
 
-/* The queue empties at the rate of the line, until it is empty. */
+/* Drains the queue at the line rate, until it is empty. */
 static void drain(struct link *l, uint64_t to)
 {
 	double bytes = (double)(to - l->now) * LINE / 8e6;
@@ -101,7 +101,7 @@ static void send(struct link *l, struct flow *f)
 	f->cnp_at[f->cnp_head++ % FLIGHTS] = l->now + FEEDBACK;
 }
 
-/* Until `end`; what is measured is from `from` on. */
+/* Runs until `end`, and measures from `from` on. */
 static void run(struct link *l, uint64_t from, uint64_t end)
 {
 	l->from = from;
@@ -118,8 +118,7 @@ static void run(struct link *l, uint64_t from, uint64_t end)
 			update(l, f);
 			if (adv_pacer_open(&f->pacer, l->now))
 				send(l, f);
-			/* Looked at again before its rate could make the next packet due earlier.
-			 */
+			/* Served again before its rate could make the next packet due earlier. */
 			if (f->pacer.due < next)
 				next = f->pacer.due;
 			if (adv_dcqcn_next(&f->d) < next)
@@ -144,7 +143,7 @@ static void open_link(struct link *l, unsigned flows, uint64_t apart)
 		l->flow[i].start = apart * i;
 }
 
-/* Whoever was there first, all get their share, and nothing is left unused. */
+/* All flows get their share, whichever started first, and the link is fully used. */
 static void test_fair_shares(void **state)
 {
 	static const unsigned counts[] = {2, 4, 8, 16};
@@ -169,7 +168,7 @@ static void test_fair_shares(void **state)
 
 /* ---- the fluid model ---- */
 
-/* The mean queue in bytes over the second half of the time. */
+/* Returns the mean queue over the second half of the time, bytes. */
 static double fluid_queue(const struct adv_cc_params *p, unsigned n, unsigned long us)
 {
 	struct fluid f = {.params = *p,
@@ -187,7 +186,7 @@ static double fluid_queue(const struct adv_cc_params *p, unsigned n, unsigned lo
 	return fluid_run(&f, us / 2);
 }
 
-/* 30 %: the model knows neither chance nor hyper increase. Its queue is the shorter one. */
+/* 30 %: the model has neither chance nor hyper increase. Its queue is shorter. */
 static void test_fluid_model(void **state)
 {
 	static const unsigned counts[] = {2, 4, 8, 16};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Packets that are malformed or not for us change nothing and are counted; QPs share fairly. */
+/* Packets that are malformed, or for another receiver, change nothing and are counted. QPs share
+ * the link fairly. */
 #include <stdlib.h>
 
 #include "harness.h"
@@ -30,7 +31,7 @@ static void bed_open(struct bed *bed, enum ibv_qp_type type)
 		end_recv(bed->b, i, bed->rb, 4096, 4096);
 }
 
-/* A well-formed request for the second end, the next one expected. */
+/* Returns the headers of a well-formed request for the second end, with its expected PSN. */
 static struct adv_headers good_headers(const struct bed *bed, uint8_t opcode)
 {
 	struct adv_headers h;
@@ -71,7 +72,7 @@ static uint32_t build(const struct bed *bed, uint8_t opcode, uint8_t *data)
 	return (uint32_t)len + payload;
 }
 
-/* The whole of the second end's QP, and of its memory. */
+/* A copy of the second end's QP and of its memory. */
 struct picture {
 	struct adv_qp qp;
 	struct adv_engine_counters counters;
@@ -85,7 +86,7 @@ static void picture_of(const struct bed *bed, struct picture *p)
 	memcpy(p->memory, bed->rb->buf, 8192);
 }
 
-/* Hands the packet over: nothing changes but rx_packets and one counter, at `offset`. */
+/* Passes the packet to the engine. Only rx_packets and the counter at `offset` change. */
 static void expect_counted(struct bed *bed, const uint8_t *data, uint32_t len, size_t offset)
 {
 	static struct picture before, after;
@@ -107,7 +108,7 @@ static void expect_counted(struct bed *bed, const uint8_t *data, uint32_t len, s
 static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD};
 static const uint8_t services[] = {ADV_SERVICE_RC, ADV_SERVICE_UC, ADV_SERVICE_UD};
 
-/* Cut anywhere inside the headers, or so that the length is no multiple of four. */
+/* Cut inside the headers, or with a length that is no multiple of four. */
 static void test_truncated(void **state)
 {
 	for (int t = 0; t < 3; t++) {
@@ -125,7 +126,7 @@ static void test_truncated(void **state)
 			for (uint32_t cut = 0; cut < len; cut++)
 				if (cut < info->length || (cut & 3))
 					COUNTED(&bed, data, cut, rx_malformed);
-			/* Padding that is not there; a version that is not 0. */
+			/* More padding than payload; a version other than 0. */
 			if (len - info->length < 3) {
 				data[1] |= 0x30;
 				COUNTED(&bed, data, len, rx_malformed);
@@ -134,7 +135,7 @@ static void test_truncated(void **state)
 			data[1] |= 1;
 			COUNTED(&bed, data, len, rx_malformed);
 			data[1] &= 0xf0;
-			/* Payload where there is to be none. */
+			/* Payload with an opcode that has none. */
 			if (!(info->flags & ADV_PKT_PAYLOAD)) {
 				memset(data + len, 0, 4);
 				COUNTED(&bed, data, len + 4, rx_malformed);
@@ -180,10 +181,10 @@ static void test_not_for_us(void **state)
 
 		bed_open(&bed, types[t]);
 		h = good_headers(&bed, opcode);
-		h.bth.dest_qpn = 0x2ff; /* free */
+		h.bth.dest_qpn = 0x2ff; /* unused */
 		with(&bed, data, &len, opcode, &h);
 		COUNTED(&bed, data, len, rx_no_qp);
-		h.bth.dest_qpn = 0x999; /* no number of ours */
+		h.bth.dest_qpn = 0x999; /* not a number of this engine */
 		with(&bed, data, &len, opcode, &h);
 		COUNTED(&bed, data, len, rx_no_qp);
 		h = good_headers(&bed, opcode);
@@ -206,7 +207,7 @@ static void test_not_for_us(void **state)
 	}
 }
 
-/* Only a QP that can receive receives. */
+/* Only a QP in a receiving state receives. */
 static void test_states(void **state)
 {
 	static const enum ibv_qp_state deaf[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_ERR};
@@ -231,7 +232,7 @@ static void test_states(void **state)
 	}
 }
 
-/* From another address than the peer's, or to another than the QP's. */
+/* From an address other than the peer's, or to one other than the QP's. */
 static void test_addresses(void **state)
 {
 	for (int t = 0; t < 3; t++) {
@@ -269,8 +270,8 @@ static void test_addresses(void **state)
 	}
 }
 
-/* From this source port, or a slot's memory: true where nothing changes but that it is counted as a
- * bad sender's. */
+/* Sends the packet from this source port, or through a slot's memory. True if it only counts as one
+ * of a bad sender. */
 static bool is_forgery(struct bed *bed, const uint8_t *data, uint32_t len, uint16_t sport,
 		       uint16_t slot)
 {
@@ -292,8 +293,8 @@ static bool is_forgery(struct bed *bed, const uint8_t *data, uint32_t len, uint1
 	return true;
 }
 
-/* Within a machine, what a QP's peer sends counts from its own port only; a new table of addresses
- * says who is within it. */
+/* Within a machine, packets of a QP's peer are accepted from its own port only. A new GID table
+ * changes which addresses are within the machine. */
 static void test_senders(void **state)
 {
 	static _Atomic uint16_t port[ADV_PREFIXES];
@@ -311,12 +312,12 @@ static void test_senders(void **state)
 			gids[i] = (struct adv_engine_gid){bed.net->node[i / 2].gid[i % 2], 4096};
 		assert_int_equal(adv_engine_set_gids(bed.net->node[1].e, gids, 4), 0);
 		len = build(&bed, services[t] | ADV_OP_SEND_ONLY, data);
-		port[0] = 50000; /* all QPNs of this test are slot 0's */
+		port[0] = 50000; /* all QP numbers of this test are slot 0's */
 		port[1] = 50001;
 		assert_true(is_forgery(&bed, data, len, 49999, 0));
 		assert_true(is_forgery(&bed, data, len, 50001, 0));
 		assert_true(is_forgery(&bed, data, len, 0, 0));
-		port[0] = 0; /* nobody */
+		port[0] = 0; /* no process */
 		assert_true(is_forgery(&bed, data, len, 50000, 0));
 		assert_true(is_forgery(&bed, data, len, 0, 0));
 		assert_true(is_forgery(&bed, data, len, 50000, 2)); /* slot 1's memory */
@@ -324,7 +325,7 @@ static void test_senders(void **state)
 		assert_true(is_forgery(&bed, data, len, 50002, 2));
 		assert_false(is_forgery(&bed, data, len, 50002, 0));
 		assert_false(is_forgery(&bed, data, len, 0, 1));
-		home[0] = 1; /* numbers of the process that has slot 1 */
+		home[0] = 1; /* the numbers belong to the process of slot 1 */
 		assert_true(is_forgery(&bed, data, len, 0, 1));
 		assert_false(is_forgery(&bed, data, len, 0, 2));
 		home[0] = 0;
@@ -335,7 +336,7 @@ static void test_senders(void **state)
 	}
 }
 
-/* Bits turned anywhere in good packets: nothing outside of the regions is ever touched. */
+/* Bits flipped anywhere in valid packets: no byte outside the regions is touched. */
 static void test_mutations(void **state)
 {
 	struct adv_rng rng;
@@ -363,7 +364,7 @@ static void test_mutations(void **state)
 
 				data[at] ^= (uint8_t)(1u << adv_rng_below(&rng, 8));
 			}
-			/* Mostly at the PSN that is expected. */
+			/* Mostly with the expected PSN. */
 			data[10] = (uint8_t)(bed.b->qp->resp.epsn >> 8);
 			data[11] = (uint8_t)bed.b->qp->resp.epsn;
 			net_inject(bed.net, 0, 1, data, len);
@@ -377,7 +378,7 @@ static void test_mutations(void **state)
 
 struct share {
 	uint32_t count[0x300];
-	uint32_t ahead; /* the most that one had over another, while all had work */
+	uint32_t ahead; /* largest lead of one QP over another while all had work */
 	uint64_t total;
 };
 
@@ -419,7 +420,7 @@ static void test_fair_sharing(void **state)
 	net_run(net, 10 * SEC);
 	for (int i = 0; i < MANY; i++)
 		expect_send(a[i], 0, 1, IBV_WC_SUCCESS);
-	/* Two turns of 32 packets at most. */
+	/* At most two turns of 32 packets. */
 	assert_in_range(share.ahead, 1, 64);
 	net_close(net);
 }
@@ -429,9 +430,8 @@ static void lose_all(struct net *net, struct wire *w)
 	w->copies = 0;
 }
 
-/* A QP that holds the whole window goes away: those that waited for it go on. */
-/* A QP whose DSCP is held sends nothing, and goes on as if nothing had been; destroyed while held,
- * it is gone. */
+/* A QP whose DSCP is held sends nothing, and continues unchanged afterwards. One that is destroyed
+ * while held leaves nothing behind. */
 static void test_held_by_dscp(void **state)
 {
 	struct bed bed;
@@ -456,7 +456,7 @@ static void test_held_by_dscp(void **state)
 	net_close(bed.net);
 }
 
-/* Few packets at a time, QPs in turn, none forgotten. */
+/* Few packets for each call: the QPs take turns, and none is forgotten. */
 static void test_few_at_a_time(void **state)
 {
 	struct adv_tx_batch *batch = calloc(1, sizeof(*batch));
@@ -477,6 +477,7 @@ static void test_few_at_a_time(void **state)
 	free(batch);
 }
 
+/* A QP that holds the whole window is destroyed: the QPs that waited for the window continue. */
 static void test_window_freed_by_destruction(void **state)
 {
 	for (int how = 0; how < 3; how++) {
@@ -540,7 +541,7 @@ static void test_create_refused(void **state)
 	free(gids);
 }
 
-/* Events of objects that are gone do not come. */
+/* Events of destroyed objects do not arrive. */
 static void test_events_of_the_dead(void **state)
 {
 	struct adv_event ev;
@@ -558,13 +559,13 @@ static void test_events_of_the_dead(void **state)
 			     IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN);
 	end_close(bed.b);
 	assert_false(adv_engine_event(bed.net->node[1].e, &ev));
-	/* What still waits at the end is freed with the engine. */
+	/* Events that are pending at the end are freed with the engine. */
 	adv_affiliated_raise(&bed.net->node[0].e->async_events, &bed.a->qp->events,
 			     IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN);
 	net_abandon(bed.net);
 }
 
-/* As many as the device says, and one that goes makes room for another. */
+/* As many objects as the device's limits, and a destroyed one makes room for another. */
 static void test_most_objects(void **state)
 {
 	struct net *net = net_open(1, 1);

@@ -5,17 +5,17 @@
 /* ---- the rate on the wire ---- */
 
 /*
- * Every packet leaves at the ns that the rate says, through all changes of the rate: computed here
- * bit by bit, as the integral of a rate that another instance of the algorithm tells.
+ * Every packet leaves at the ns that the rate requires, through all changes of the rate. The test
+ * computes the times bit by bit, as the integral of the rate of another instance of the algorithm.
  */
 struct integral {
 	struct adv_cc_params p;
 	struct adv_dcqcn d;
 	uint64_t now;
-	uint64_t cnp_at; /* a second one */
+	uint64_t cnp_at; /* a second CNP */
 };
 
-/* To the next change of the rate, not past `end`. */
+/* Advances to the next change of the rate, at most to `end`. */
 static void move(struct integral *in, uint64_t end)
 {
 	uint64_t next = adv_dcqcn_next(&in->d);
@@ -32,7 +32,7 @@ static void move(struct integral *in, uint64_t end)
 	}
 }
 
-/* Until so many bits have left, or the limit is gone. */
+/* Advances until so many bits have left, or the limit has ended. */
 static void leave(struct integral *in, double bits)
 {
 	while (bits > 0 && in->d.rate) {
@@ -65,7 +65,7 @@ static void check_times(const struct bed *bed, const struct adv_cc_params *param
 
 static void test_exact_times(void **state)
 {
-	/* The byte counter changes the rate in the middle of things, too. */
+	/* The byte counter changes the rate between two packets, too. */
 	static const uint32_t byte_resets[] = {10000000, 50000};
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -79,7 +79,7 @@ static void test_exact_times(void **state)
 		at = bed.net->now;
 		give_cnp(&bed, 0);
 		post_write(&bed, 0, SIZE);
-		/* The second one comes while a packet waits. */
+		/* The second CNP arrives while a packet waits. */
 		pass(bed.net, 75 * US + 111);
 		give_cnp(&bed, 0);
 		net_run(bed.net, 10 * MS);
@@ -92,7 +92,7 @@ static void test_exact_times(void **state)
 	}
 }
 
-/* READ responses: the responder's queue pair has the rate. */
+/* READ responses: the rate is that of the responder's queue pair. */
 static void test_read_responses(void **state)
 {
 	struct bed bed;
@@ -121,7 +121,7 @@ static void test_read_responses(void **state)
 	net_close(bed.net);
 }
 
-/* Marked READ responses make the requester send CNPs, which reach the responder. */
+/* After marked READ responses the requester sends CNPs to the responder. */
 static void test_marked_responses(void **state)
 {
 	struct bed bed;
@@ -137,7 +137,7 @@ static void test_marked_responses(void **state)
 	net_abandon(bed.net);
 }
 
-/* Requests and responses of one queue pair share its rate, and neither starves. */
+/* Requests and responses of one queue pair share its rate, and both make progress. */
 static void test_both_ways(void **state)
 {
 	struct bed bed;
@@ -152,7 +152,7 @@ static void test_both_ways(void **state)
 	       SIZE / 2);
 	post_write(&bed, 1, SIZE / 2);
 	net_run(bed.net, 4 * MS);
-	/* Both are half done, more or less. */
+	/* Both are about half done. */
 	assert_int_equal(bed.end[0]->send_count + bed.end[1]->send_count, 0);
 	assert_int_equal(bed.region[0]->buf[SIZE / 2 + 1024], region_byte(SIZE / 2 + 1024, 2));
 	assert_int_equal(bed.region[0]->buf[1024], region_byte(1024, 2));
@@ -163,7 +163,7 @@ static void test_both_ways(void **state)
 	net_close(bed.net);
 }
 
-/* A queue pair that may send nothing for long still acknowledges at once. */
+/* A queue pair that has to wait long for its rate still acknowledges at once. */
 static void test_acks_do_not_wait(void **state)
 {
 	struct bed bed;
@@ -172,7 +172,7 @@ static void test_acks_do_not_wait(void **state)
 	open_bed(&bed, IBV_QPT_RC);
 	for (unsigned i = 0; i < 12; i++, bed.net->now += 50 * US)
 		give_cnp(&bed, 1);
-	post_write(&bed, 1, 64 << 10); /* 5 ms of it */
+	post_write(&bed, 1, 64 << 10); /* 5 ms of data */
 	net_run(bed.net, 10 * US);
 	bed.acks = 0;
 	start = bed.net->now;
@@ -185,7 +185,8 @@ static void test_acks_do_not_wait(void **state)
 	net_abandon(bed.net);
 }
 
-/* So slow that 16 packets take longer than the timeout: each is acknowledged, none sent twice. */
+/* So slow that 16 packets take longer than the timeout: each is acknowledged, none is
+ * retransmitted. */
 static void test_slower_than_the_timeout(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -193,7 +194,7 @@ static void test_slower_than_the_timeout(void **state)
 	struct bed bed;
 
 	cc.params.rpg_min_rate = 1;
-	cc.params.rpg_time_reset = 10000000; /* nor does it become faster */
+	cc.params.rpg_time_reset = 10000000; /* the rate does not rise */
 	cc.params.rpg_byte_reset = 0;
 	o.timeout = 13; /* 34 ms; a packet takes 9 */
 	open_with(&bed, &o, 0, &cc);
@@ -210,7 +211,7 @@ static void test_slower_than_the_timeout(void **state)
 
 /* ---- what it costs ---- */
 
-/* Runs until the end has completed its request; how often time had to move for an engine. */
+/* Runs until the end has completed its request. Returns how many timers of an engine expired. */
 static unsigned timers_until_done(struct bed *bed)
 {
 	struct adv_engine *e = bed->net->node[0].e;
@@ -225,7 +226,8 @@ static unsigned timers_until_done(struct bed *bed)
 	return timers;
 }
 
-/* Timers by bursts, or by 100 us, not by packets; and no more than a burst at once. */
+/* One timer for each burst, or for 100 us, instead of each packet; and at most one burst at
+ * once. */
 static void test_bursts(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -248,7 +250,7 @@ static void test_bursts(void **state)
 	net_close(bed.net);
 }
 
-/* The long-term rate is the rate with bursts, too. */
+/* With bursts, too, the long-term rate is the configured rate. */
 static void test_rate_with_bursts(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);
@@ -264,13 +266,13 @@ static void test_rate_with_bursts(void **state)
 	post_write(&bed, 0, SIZE);
 	net_run(bed.net, 10 * MS);
 	assert_int_equal(bed.packets, 1024);
-	/* All but what the first burst was ahead. */
+	/* Minus the lead of the first burst. */
 	ns = (1024ull * (1024 + 16 + FRAME) - (64 << 10)) * 8 / 2;
 	assert_in_range(bed.time[1023] - start, ns - 110 * US, ns + 110 * US);
 	net_close(bed.net);
 }
 
-/* A link that takes single packets gets the CNP first, and then all the rest. */
+/* A link that sends single packets gets the CNP first, then all others. */
 static void test_single_packets(void **state)
 {
 	for (unsigned limited = 0; limited < 2; limited++) {
@@ -284,8 +286,8 @@ static void test_single_packets(void **state)
 		if (limited)
 			give_cnp(&bed, 1);
 		post_write(&bed, 0, 8);
-		assert_true(net_step(bed.net, bed.net->now + MS)); /* it leaves, */
-		assert_true(net_step(bed.net, bed.net->now + MS)); /* and arrives */
+		assert_true(net_step(bed.net, bed.net->now + MS)); /* it is sent */
+		assert_true(net_step(bed.net, bed.net->now + MS)); /* and received */
 		post_write(&bed, 1, 10 << 10);
 		assert_int_equal(counters(&bed, 1)->np_ecn_marked_roce_packets, 1);
 		while (adv_engine_tx_some(e, bed.net->now, &bed.net->batch, 1) == 1 && n < 20) {
@@ -300,7 +302,7 @@ static void test_single_packets(void **state)
 	}
 }
 
-/* An idle queue pair that is limited has no timer; and a full window no endless turns. */
+/* An idle queue pair with a limit has no timer. A full window does not cause endless turns. */
 static void test_idle(void **state)
 {
 	struct bed bed;
@@ -310,7 +312,7 @@ static void test_idle(void **state)
 	assert_int_equal(adv_engine_deadline(bed.net->node[0].e), ADV_NEVER);
 	assert_false(adv_engine_tx_ready(bed.net->node[0].e));
 	post_write(&bed, 0, SIZE);
-	assert_int_equal(end_to_state(bed.end[1], IBV_QPS_ERR), 0); /* it answers nothing */
+	assert_int_equal(end_to_state(bed.end[1], IBV_QPS_ERR), 0); /* it sends no answers */
 	net_run(bed.net, 2 * MS);
 	assert_int_equal(bed.packets, 64);
 	for (unsigned i = 0; i < 100; i++) {
@@ -330,7 +332,8 @@ static void check_timers(const struct bed *bed)
 		assert_int_equal(h->slot[i]->position, i);
 }
 
-/* Reset and destroyed in any moment: no timer is left, and the next life begins at full rate. */
+/* Reset and destroyed at any moment: no timer is left, and the next connection starts at the full
+ * rate. */
 static void test_reset(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -366,7 +369,7 @@ static void test_reset(void **state)
 	net_abandon(bed.net);
 }
 
-/* The line's rate: a parameter, or what the port has. */
+/* The line rate is a parameter, or the port's speed. */
 static void test_line(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -379,7 +382,8 @@ static void test_line(void **state)
 	assert_int_equal(limit(&bed, 0), 5000);
 	bed.net->now += 60 * US;
 	give_cnp(&bed, 0);
-	assert_int_equal(limit(&bed, 0), 3765); /* 3,764,649 kb/s: as test_dcqcn.c has, a quarter */
+	assert_int_equal(limit(&bed, 0),
+			 3765); /* 3,764,649 kb/s, a quarter of the number in test_dcqcn.c */
 	net_abandon(bed.net);
 	open_bed(&bed, IBV_QPT_RC);
 	adv_engine_set_line_rate(bed.net->node[0].e, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* CE marks and CNPs: which packets are answered by a CNP, which CNPs are believed. */
+/* CE marks and CNPs: which packets cause a CNP, and which CNPs are accepted. */
 #include "base/array.h"
 #include "flow_bed.h"
 #include "wire/slot.h"
@@ -22,7 +22,7 @@ static void check_cnp(const struct bed *bed)
 	assert_int_equal(w->meta.tclass, 48 << 2);
 }
 
-/* One CNP at once, then one for each 50 us in which marks come; none without. */
+/* One CNP at once, then one for each 50 us with marks; none without marks. */
 static void test_cnps(void **state)
 {
 	static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_XRC_SEND};
@@ -43,7 +43,7 @@ static void test_cnps(void **state)
 		assert_int_equal(counters(&bed, 1)->np_ecn_marked_roce_packets, 1024);
 		assert_int_equal(bed.cnps, counters(&bed, 1)->np_cnp_sent);
 		assert_int_equal(bed.cnps, counters(&bed, 0)->rp_cnp_handled);
-		/* UC has sent everything before the first CNP came. */
+		/* UC sent everything before the first CNP arrived. */
 		assert_true(bed.cnps >= (types[t] == IBV_QPT_UC ? 1 : 20));
 		assert_int_equal(bed.cnp_time[0], start + NET_DELAY);
 		for (unsigned i = 1; i < bed.cnps; i++)
@@ -55,7 +55,8 @@ static void test_cnps(void **state)
 	}
 }
 
-/* The interval and the DSCP are parameters. A mark just before its end says nothing more. */
+/* The interval and the DSCP are parameters. A mark just before the end of the interval causes no
+ * CNP. */
 static void test_interval(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -80,9 +81,8 @@ static void test_interval(void **state)
 	net_abandon(bed.net);
 }
 
-/* Marks on datagrams are counted only; on CNPs, on garbage and on guesses, they call for none. */
-/* A queue pair whose priority is paused sends its CNPs, which have another: the first, and the next
- * one while an acknowledgement waits. */
+/* A queue pair whose priority is paused sends its CNPs, which have another priority: the first CNP,
+ * and the next one while an acknowledgement waits. */
 static void test_cnps_of_the_held(void **state)
 {
 	struct bed bed;
@@ -104,6 +104,9 @@ static void test_cnps_of_the_held(void **state)
 	net_close(bed.net);
 }
 
+/* Marks on datagrams are only counted. Marks on CNPs, malformed packets and guessed PSNs cause no
+ * CNP.
+ */
 static void test_marks_without_cnp(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -114,7 +117,7 @@ static void test_marks_without_cnp(void **state)
 	struct bed bed;
 	static const struct {
 		uint8_t opcode;
-		int psn; /* from the one expected of requests */
+		int psn; /* distance from the expected PSN of requests */
 		bool other_qp, other_address, other_pkey;
 		bool answered;
 	} cases[] = {
@@ -156,7 +159,7 @@ static void test_marks_without_cnp(void **state)
 	}
 }
 
-/* What has left the states in which it receives says no more. */
+/* A QP that has left the receiving states sends no CNP. */
 static void test_cnp_of_the_dead(void **state)
 {
 	struct bed bed;
@@ -164,8 +167,8 @@ static void test_cnp_of_the_dead(void **state)
 	open_bed(&bed, IBV_QPT_RC);
 	bed.mark = DATA;
 	post_write(&bed, 0, 8);
-	assert_true(net_step(bed.net, bed.net->now + MS)); /* it leaves, */
-	assert_true(net_step(bed.net, bed.net->now + MS)); /* and arrives */
+	assert_true(net_step(bed.net, bed.net->now + MS)); /* it is sent */
+	assert_true(net_step(bed.net, bed.net->now + MS)); /* and received */
 	assert_int_equal(counters(&bed, 1)->np_ecn_marked_roce_packets, 1);
 	assert_int_equal(end_to_state(bed.end[1], IBV_QPS_ERR), 0);
 	net_run(bed.net, 10 * US);
@@ -217,7 +220,7 @@ static void test_forged_cnps(void **state)
 	SEND();
 	pkt.len = 28;
 	assert_int_equal(c->rx_malformed, 2);
-	/* The peer is on this machine: not from its port. */
+	/* The peer is on this machine, but the port is not its own. */
 	for (unsigned i = 0; i < 4; i++) {
 		gids[i].gid = bed.net->node[i / 2].gid[i % 2];
 		gids[i].mtu = 4096;
@@ -240,7 +243,8 @@ static void test_forged_cnps(void **state)
 	net_abandon(bed.net);
 }
 
-/* However many come: the least rate, 1 packet of 1 KiB each 92 us, and it is over soon after. */
+/* Any number of CNPs: the rate falls to the least, 1 packet of 1 KiB each 92 us, and recovers soon
+ * afterwards. */
 static void test_flood_of_cnps(void **state)
 {
 	struct bed bed;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is outstanding when an error comes (IBTA 10.3.1.7, 10.7.3): the request that failed
- * completes with the error, those before it as they ended, those behind it flushed, signaled or
- * not; all in the order of posting, each once. The same of receives.
+ * Outstanding requests at an error (IBTA 10.3.1.7, 10.7.3). The failed request completes with the
+ * error, those before it as they ended, those behind it flushed, signaled or not. All complete in
+ * posting order, each once. The same holds for receives.
  */
 #include "harness.h"
 #include "transport/srq.h"
@@ -16,7 +16,7 @@ struct bed {
 	struct end *a, *b;
 	struct region *ra, *rb;
 	struct adv_ah ah;
-	unsigned lost; /* so many more packets of responses are lost */
+	unsigned lost; /* responses still to be dropped */
 };
 
 static void lose_responses(struct net *net, struct wire *w)
@@ -50,7 +50,7 @@ static void bed_open(struct bed *bed, enum ibv_qp_type type)
 	memcpy(attr.grh.dgid.raw, bed->net->node[1].gid[0].raw, 16);
 	assert_int_equal(adv_path_from_attr(bed->net->node[0].e, &attr, 0, 0, &bed->ah.path), 0);
 	bed->ah.pd = bed->net->node[0].pd;
-	/* Each message finds a receive, and some are left over. */
+	/* There is a receive for each message, and some more. */
 	for (uint64_t i = 0; i < REQUESTS + 2; i++)
 		end_recv(bed->b, i, bed->rb, 0, 2048);
 	if (type != IBV_QPT_XRC_SEND)
@@ -58,7 +58,7 @@ static void bed_open(struct bed *bed, enum ibv_qp_type type)
 			end_recv(bed->a, 100 + i, bed->ra, 0, 64);
 }
 
-/* Requests of all kinds that the transport has, by turns; signaled where the bit is set. */
+/* Posts requests of all kinds that the transport has, in turn; signaled if the bit is set. */
 static void post(struct bed *bed, uint64_t id, unsigned signaled, int bad_lkey, int bad_rkey)
 {
 	static const int kinds[] = {
@@ -89,7 +89,8 @@ static void post(struct bed *bed, uint64_t id, unsigned signaled, int bad_lkey, 
 	assert_int_equal(end_send(bed->a, &wr), 0);
 }
 
-/* Signaled ones before `failed` succeed, it has the status, all behind it are flushed. */
+/* Checks the completions: signaled requests before `failed` succeed, `failed` has the status, all
+ * behind it are flushed. */
 static void expect_sends(const struct bed *bed, unsigned signaled, unsigned failed,
 			 enum ibv_wc_status status)
 {
@@ -106,7 +107,7 @@ static void expect_sends(const struct bed *bed, unsigned signaled, unsigned fail
 	assert_int_equal(bed->a->send_count, n);
 }
 
-/* The requester's own receives: flushed with a connection, else still there. */
+/* The requester's own receives: flushed with RC, else still posted. */
 static void expect_own_recvs(const struct bed *bed)
 {
 	if (!is_connected(bed) || bed->o.type == IBV_QPT_XRC_SEND) {
@@ -122,7 +123,7 @@ static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV
 
 #define EACH(i, table) (size_t i = 0; i < sizeof(table) / sizeof((table)[0]); i++)
 
-/* Found by the requester, whatever was outstanding before, with answers lost on the way as well. */
+/* An error that the requester detects, with any requests outstanding, and with lost responses. */
 static void test_local_error(void **state)
 {
 	for
@@ -150,7 +151,7 @@ static void test_local_error(void **state)
 		}
 }
 
-/* Found by the responder. */
+/* An error that the responder detects. */
 static void test_remote_error(void **state)
 {
 	for (int xrc = 0; xrc < 2; xrc++) {
@@ -164,7 +165,8 @@ static void test_remote_error(void **state)
 			net_run(bed.net, SEC);
 			expect_sends(&bed, signaled, (unsigned)failed, IBV_WC_REM_ACCESS_ERR);
 			expect_own_recvs(&bed);
-			/* There: what came before, then the rest flushed; an SRQ's stay. */
+			/* At the responder: earlier messages, then the rest flushed. Receives of an
+			 * SRQ stay. */
 			done = 0;
 			while (done < bed.b->recv_count &&
 			       bed.b->recvs[done].wc.status == IBV_WC_SUCCESS)
@@ -181,7 +183,7 @@ static void test_remote_error(void **state)
 	}
 }
 
-/* The peer is gone: the oldest request fails, whatever it is. */
+/* The peer does not answer: the oldest request fails, of any kind. */
 static void test_no_answer(void **state)
 {
 	for (int xrc = 0; xrc < 2; xrc++) {
@@ -203,7 +205,8 @@ static void test_no_answer(void **state)
 	}
 }
 
-/* The application's own wish, at any moment: no error, all is flushed that is not done. */
+/* The application moves the QP to ERR at any moment: no error; all unfinished requests are
+ * flushed. */
 static void test_to_error(void **state)
 {
 	for
@@ -233,8 +236,8 @@ static void test_to_error(void **state)
 		}
 }
 
-/* The responder's queue pair is brought to error in mid message: the request in use is flushed
- * first, the SRQ's others stay. */
+/* The responder's QP enters ERR in the middle of a message: the receive in use is flushed first,
+ * the others of the SRQ stay. */
 static void test_receiver_to_error(void **state)
 {
 	for (int srq = 0; srq < 2; srq++) {
@@ -264,7 +267,8 @@ static void test_receiver_to_error(void **state)
 			assert_int_equal(o.srq->free_count, o.srq->max_wr - 2);
 		assert_int_equal(net_count_events(&net->node[1], IBV_EVENT_QP_LAST_WQE_REACHED),
 				 srq);
-		/* Its acknowledgement had not been sent: nobody knows here that it was received. */
+		/* Its acknowledgement was not sent: the requester cannot know that it was
+		 * received. */
 		expect_send(a, 0, 1, IBV_WC_RETRY_EXC_ERR);
 		expect_send(a, 1, 2, IBV_WC_WR_FLUSH_ERR);
 		net_abandon(net);

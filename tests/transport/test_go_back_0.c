@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Go-back-0: a loss restarts the whole message, at both ends; beside it go-back-N. */
+/* Go-back-0: a loss restarts the whole message, at both ends. Compared with go-back-N. */
 #include "harness.h"
 
 #define MTU	256
@@ -7,18 +7,18 @@
 #define LOG	4096
 #define NOTHING UINT64_MAX
 
-/* What went over the wire, by direction; and which request packet of node 0 gets lost or late. */
+/* The sent packets, by direction, and which request packet of node 0 is lost or late. */
 struct watch {
-	uint64_t lose;	     /* the n-th data packet */
-	uint64_t lose_every; /* ... and each so many-th; 0: none */
-	uint64_t late_from;  /* data packets from this one to late_to come `late` ns later */
+	uint64_t lose;	     /* drop the n-th data packet */
+	uint64_t lose_every; /* ... and then each so many-th; 0: none */
+	uint64_t late_from;  /* data packets from this one to late_to arrive `late` ns later */
 	uint64_t late_to;
 	uint64_t late;
-	uint64_t data; /* packets so far: of requests, or of READ responses */
+	uint64_t data; /* packets so far, of requests or of READ responses */
 	unsigned requests;
 	uint32_t request[LOG]; /* PSNs of SENDs, WRITEs and READ requests */
 	unsigned acks;
-	uint32_t ack[LOG]; /* PSNs of what node 1 says */
+	uint32_t ack[LOG]; /* PSNs of node 1's acknowledgements */
 	uint8_t syndrome[LOG];
 };
 
@@ -119,7 +119,7 @@ static void test_a_write_begins_again(void **state)
 	}
 }
 
-/* Packets in the middle that ask for an ACK get one for the messages before theirs. */
+/* A packet within a message that requests an ACK gets one for the messages before it. */
 static void test_no_ack_inside_a_message(void **state)
 {
 	for (unsigned zero = 0; zero < 2; zero++) {
@@ -143,7 +143,7 @@ static void test_no_ack_inside_a_message(void **state)
 	}
 }
 
-/* The receive request that the message took is still its own. */
+/* The message keeps the receive request that it used. */
 static void test_a_send_keeps_its_receive_request(void **state)
 {
 	struct setup s;
@@ -182,7 +182,7 @@ static void test_a_read_begins_again(void **state)
 	}
 }
 
-/* No receive request is there when the message ends: it comes again from its beginning. */
+/* There is no receive request when the message ends: it is sent again from its beginning. */
 static void test_not_ready_at_the_end(void **state)
 {
 	struct setup s;
@@ -203,7 +203,7 @@ static void test_not_ready_at_the_end(void **state)
 	net_close(s.net);
 }
 
-/* The sender's timer begins the message again while the receiver waits for its middle. */
+/* The sender's timer restarts the message while the receiver waits for its middle. */
 static void test_the_timer_begins_it_again(void **state)
 {
 	struct setup s;
@@ -221,7 +221,7 @@ static void test_the_timer_begins_it_again(void **state)
 	net_close(s.net);
 }
 
-/* SIGCOMM 2016, 4.1: of every 256 packets one is lost. */
+/* SIGCOMM 2016, 4.1: one of every 256 packets is lost. */
 static void test_livelock(void **state)
 {
 	for (unsigned zero = 0; zero < 2; zero++) {
@@ -234,7 +234,7 @@ static void test_livelock(void **state)
 		net_run(s.net, zero ? 1 * MS : SEC);
 		assert_int_equal(s.a->send_count, zero ? 0 : 3);
 		assert_int_equal(end_state(s.a), IBV_QPS_RTS);
-		if (zero) /* the wire is busy all the while */
+		if (zero) /* the wire is busy all the time */
 			assert_true(s.watch.data > 100 * 600);
 		if (zero)
 			net_abandon(s.net);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Faults on purpose: posts that fail, completions with a status, receivers that say "not ready". */
+/* Injected faults: posts that fail, completions with a status, receivers that send RNR NAKs. */
 #include "harness.h"
 
 #include "base/array.h"
 
-/* An injector that does one thing to the requests it counts, from one of them on. */
+/* An injector that injects one fault into the requests that it counts, from one of them on. */
 struct script {
 	enum adv_injection what;
 	uint32_t value;
 	unsigned first; /* counted from 0 */
-	unsigned count; /* how many from there on */
+	unsigned count; /* how many */
 };
 
 struct bed {
@@ -20,7 +20,7 @@ struct bed {
 	struct region *rb;
 	struct script script;
 	unsigned seen;
-	struct adv_work last; /* the newest asked about */
+	struct adv_work last; /* the newest query */
 };
 
 static uint32_t inject(void *user, enum adv_injection what, const struct adv_work *work)
@@ -36,7 +36,7 @@ static uint32_t inject(void *user, enum adv_injection what, const struct adv_wor
 	return n >= s->first && n - s->first < s->count ? s->value : 0;
 }
 
-/* The script is that of node `at`. */
+/* Opens a pair; the script is the injector of node `at`. */
 static void bed_open(struct bed *bed, const struct options *o, unsigned at, struct script script)
 {
 	bed->net = net_open(2, 1);
@@ -49,7 +49,7 @@ static void bed_open(struct bed *bed, const struct options *o, unsigned at, stru
 	adv_engine_set_injector(bed->net->node[at].e, inject, bed);
 }
 
-/* What is still on its way arrives; then nothing is left. */
+/* Delivers the packets in flight; then nothing is left. */
 static void bed_close(struct bed *bed)
 {
 	net_run(bed->net, SEC);
@@ -71,7 +71,7 @@ static void test_post_send(void **state)
 		wr_remote(&wr[i], bed.rb, 0);
 		wr[i].w.next = i < 2 ? &wr[i + 1].w : NULL;
 	}
-	/* One before it is posted, those from it on are not, and no trace of it is left. */
+	/* The request before the fault is posted. Those from it on are not, and leave no trace. */
 	assert_int_equal(adv_qp_post_send(bed.a->qp, bed.net->now, &wr[0].w, &bad), ENOMEM);
 	assert_ptr_equal(bad, &wr[1].w);
 	assert_int_equal(bed.last.queue, ADV_WORK_SEND);
@@ -87,7 +87,7 @@ static void test_post_send(void **state)
 	bed_close(&bed);
 }
 
-/* What fails of itself is not asked about. */
+/* The injector is not called for a post that fails anyway. */
 static void test_post_that_fails_anyway(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -137,7 +137,8 @@ static void test_post_recv(void **state)
 static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_SEND, IBV_WR_RDMA_READ,
 					     IBV_WR_ATOMIC_FETCH_AND_ADD};
 
-/* The third of five, of each kind: those before it complete, those behind it are flushed. */
+/* The third of five requests, of each kind: those before it complete, those behind it are
+ * flushed. */
 static void test_send_completion(void **state)
 {
 	for (unsigned k = 0; k < ADV_ARRAY_SIZE(opcodes); k++) {
@@ -159,13 +160,13 @@ static void test_send_completion(void **state)
 		assert_int_equal(bed.a->sends[2].wc.vendor_err, ADV_ERR_INJECTED);
 		assert_int_equal(bed.a->sends[3].wc.vendor_err, ADV_ERR_FLUSHED);
 		assert_int_equal(end_state(bed.a), IBV_QPS_ERR);
-		/* The peer has noticed nothing. */
+		/* The peer is not affected. */
 		assert_int_equal(end_state(bed.b), IBV_QPS_RTS);
 		bed_close(&bed);
 	}
 }
 
-/* One that asks for no completion gets one where it fails. */
+/* An unsignaled request has a completion if it fails. */
 static void test_unsignaled(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -183,7 +184,7 @@ static void test_unsignaled(void **state)
 	bed_close(&bed);
 }
 
-/* UC and UD stop sending only. */
+/* UC and UD only stop sending. */
 static void test_unreliable_completion(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);
@@ -210,7 +211,7 @@ static const struct {
 	{IBV_WC_FATAL_ERR, IBV_WC_REM_OP_ERR},
 };
 
-/* A receive that fails is refused, as it would be with that status. */
+/* A receive request that fails is refused as with that status. */
 static void test_recv_completion(void **state)
 {
 	for (unsigned k = 0; k < 8; k++) {
@@ -261,7 +262,7 @@ static void test_unreliable_recv(void **state)
 	}
 }
 
-/* The receive request is there, and yet the sender is told to come again, as often as said. */
+/* A receive request is posted, but the responder sends RNR NAKs as often as injected. */
 static void test_not_ready(void **state)
 {
 	for (unsigned k = 0; k < 2; k++) {
@@ -288,7 +289,7 @@ static void test_not_ready(void **state)
 	}
 }
 
-/* It goes on for longer than the sender has patience. */
+/* It lasts longer than the sender's RNR retries. */
 static void test_not_ready_too_long(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);

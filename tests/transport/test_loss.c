@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One exchange of all opcodes, and each of its packets lost, doubled, late or garbled in turn. */
+/* One exchange of all opcodes, with each of its packets lost, duplicated, delayed or damaged in
+ * turn. */
 #include <stdlib.h>
 
 #include "harness.h"
@@ -13,7 +14,7 @@ enum mishap { LOSE, LOSE_PAIR, DOUBLE, DOUBLE_LATE, LATE, VERY_LATE };
 
 struct plan {
 	enum mishap mishap;
-	uint64_t k; /* the packet it happens to */
+	uint64_t k; /* the affected packet */
 };
 
 struct exchange {
@@ -52,7 +53,8 @@ static void mishap(struct net *net, struct wire *w)
 	}
 }
 
-/* Request i of the exchange works on slot i, both sides; lengths of several packets and of none. */
+/* Request i of the exchange uses slot i at both ends; the lengths are of several packets and of
+ * none. */
 static const struct {
 	int opcode;
 	uint32_t len;
@@ -161,7 +163,7 @@ static void expect_all(const struct exchange *x)
 	assert_int_equal(adv_engine_counters(x->net->node[1].e)->rx_atomic_requests, 2);
 }
 
-/* Runs the exchange with a mishap to packet k; returns how many packets were sent. */
+/* Runs the exchange with a fault of packet k. Returns the number of sent packets. */
 static uint64_t run(enum mishap m, uint64_t k, uint32_t first_psn, bool go_back_0)
 {
 	struct adv_engine_config config = {.seed = {1, 2, 3, 4}, .go_back_0 = go_back_0};
@@ -269,7 +271,7 @@ static void test_uc_message_with_a_lost_packet(void **state)
 	}
 }
 
-/* Of packets that are sent at once, more than a buffer on the way has room for. */
+/* Drops packets of a burst that a buffer on the path has no room for. */
 struct burst {
 	uint64_t began;
 	unsigned packets;
@@ -289,8 +291,8 @@ static void cut_short(struct net *net, struct wire *w)
 		w->copies = 0;
 }
 
-/* A message of which only three packets at a time come through, whatever of it is sent again: each
- * timeout brings some of it over, and so it is never given up. */
+/* Only the first three packets of each transmission arrive. Each timeout transfers some of the
+ * message, so it never fails. */
 static void test_only_the_beginning_comes_through(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -313,7 +315,7 @@ static void test_only_the_beginning_comes_through(void **state)
 	net_close(net);
 }
 
-/* UC WRITEs: a lost FIRST or MIDDLE spoils its message, not the next. */
+/* UC WRITEs: a lost FIRST or MIDDLE damages its message, but not the next. */
 static void test_uc_write_with_a_lost_packet(void **state)
 {
 	for (uint64_t k = 0; k < 6; k++) {

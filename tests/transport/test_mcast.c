@@ -115,7 +115,7 @@ static void test_each_member_gets_a_copy(void **state)
 	net_close(net);
 }
 
-/* Nobody is in the group; the group's address without the group's QP number, and the reverse. */
+/* An empty group; the group's address without the multicast QPN, and the reverse. */
 static void test_not_for_us(void **state)
 {
 	struct net *net = net_open(2, 1);
@@ -169,8 +169,8 @@ static void name_one_qp(struct net *net, struct wire *w)
 	w->data[7] = (uint8_t)named_qpn;
 }
 
-/* What goes to a group names the multicast QPN (IBTA 10.5.2). A group's address with another one
- * would go round what is asked of the senders of all other datagrams. */
+/* Packets to a group have the multicast QPN (IBTA 10.5.2). A group's address with another QPN would
+ * bypass the sender checks of all other datagrams. */
 static void test_group_and_one_qp(void **state)
 {
 	struct net *net = net_open(2, 1);

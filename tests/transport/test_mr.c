@@ -146,7 +146,7 @@ static void test_iova(void **state)
 	expect_refused(f, adv_mr_lkey(high), 0, 1, 0, ADV_ERR_LOCAL_BOUNDS);
 }
 
-/* The last pages that were asked for, and whether there are any. */
+/* The last pages that were requested, and whether they exist. */
 static struct {
 	bool there;
 	unsigned asked;
@@ -173,7 +173,7 @@ static void expect_asked(const void *addr, uint64_t length, bool to_write)
 	pages.asked = 0;
 }
 
-/* Pages of on-demand paging are brought in before they are touched, a packet at a time. */
+/* Pages of on-demand paging are brought in before each packet touches them. */
 static void test_paged(void **state)
 {
 	struct adv_engine_config c = {
@@ -197,7 +197,7 @@ static void test_paged(void **state)
 	expect_asked(f.buf, 4096, true);
 	expect_found(&f, adv_mr_lkey(every), (uintptr_t)f.buf, 100, ADV_ACCESS_LOCAL_READ, f.buf);
 	expect_asked(f.buf, 100, false);
-	/* Of more only the bounds and the access are looked at. */
+	/* For a longer range only the bounds and the access are checked. */
 	expect_found(&f, adv_mr_lkey(every), at_once, at_once + 1, IBV_ACCESS_REMOTE_READ,
 		     (uint8_t *)(uintptr_t)at_once);
 	expect_refused(&f, key, 0x10001, 4096, IBV_ACCESS_REMOTE_READ, ADV_ERR_LOCAL_BOUNDS);
@@ -213,7 +213,7 @@ static void test_paged(void **state)
 	assert_int_equal(adv_mr_paged(f.pd, key, 0x10010, 4096, true, &where), EFAULT);
 	assert_int_equal(adv_mr_paged(f.pd, key ^ 1, 0x10010, 8, true, &where), ENOENT);
 	assert_int_equal(adv_mr_paged(f.other, key, 0x10010, 8, true, &where), EPERM);
-	/* Without on-demand paging nobody is asked. */
+	/* Without on-demand paging page_in() is not called. */
 	assert_int_equal(adv_mr_reregister(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0, 0), 0);
 	expect_found(&f, key, 0x10000, 8, ADV_ACCESS_LOCAL_READ, f.buf);
 	assert_int_equal(adv_mr_paged(f.pd, key, 0x10010, 8, false, &where), EINVAL);
@@ -292,7 +292,7 @@ static void test_pd_counts(void **state)
 	assert_int_equal(adv_pd_destroy(pd), 0);
 }
 
-/* The table grows and shrinks; every key finds its region and no other, all the time. */
+/* The table grows, and keys are removed. Every key finds its region and no other, at any time. */
 static void test_many(void **state)
 {
 	struct fixture *f = *state;
@@ -329,7 +329,7 @@ static void test_many(void **state)
 	free(gone);
 }
 
-/* Keys whose upper bits fall into one bucket: removal must not cut a probe short. */
+/* Keys with the same bucket: a removal must not cut a probe short. */
 static void test_clusters(void **state)
 {
 	struct fixture *f = *state;
@@ -337,7 +337,7 @@ static void test_clusters(void **state)
 
 	for (int i = 0; i < 24; i++)
 		mr[i] = adv_mr_register(f->pd, f->buf + i, 1, 0, 0);
-	/* Moved by hand into a cluster that wraps round the table's end. */
+	/* Moved by the test into a cluster that wraps around the end of the table. */
 	memset(f->e->mrs.slot, 0, f->e->mrs.room * sizeof(struct adv_mr *));
 	for (uint32_t i = 0; i < 24; i++) {
 		uint32_t name = (f->e->mrs.room - 4 + i % 5) | (i + 1) << 12;

@@ -8,13 +8,13 @@
 #define LEN    8192
 #define REMOTE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
-/* a asks, b has the windows; b2 is another QP of b's node with the peer a2. */
+/* a is the requester, b has the windows. b2 is another QP of b's node, with the peer a2. */
 struct world {
 	struct net *net;
 	struct end *a, *b, *a2, *b2;
 	struct region *from, *to;
 	struct adv_mw *mw;
-	uint32_t rkey; /* that the window has, or will have */
+	uint32_t rkey; /* of the window now, or after the next binding */
 	struct ibv_mw ibv;
 	struct ibv_mr ibv_mr;
 	uint64_t binds; /* posted by b */
@@ -89,7 +89,7 @@ static void invalidate(struct world *w, uint32_t rkey, enum ibv_wc_status status
 	expect_done(w, status);
 }
 
-/* What the peer's access comes to; a refused one breaks the connection. */
+/* Returns the status of the peer's access. A refused access ends the connection. */
 static enum ibv_wc_status access_from(struct world *w, struct end *end, int opcode, uint32_t rkey,
 				      uint64_t va, uint32_t length)
 {
@@ -138,12 +138,12 @@ static void test_create(void **state)
 	adv_mw_destroy(one);
 	adv_mw_destroy(two);
 	assert_int_equal(adv_pd_destroy(pd), 0);
-	/* One that is left goes with the engine. */
+	/* A window that is not destroyed is freed with the engine. */
 	assert_non_null(adv_mw_create(net->node[0].pd, IBV_MW_TYPE_1));
 	net_close(net);
 }
 
-/* Both types: the range, the rights, and the key as they were bound. */
+/* Both types: the range, the rights and the key are those of the binding. */
 static void test_access(void **state)
 {
 	static const struct {
@@ -209,7 +209,8 @@ static void test_zero_based(void **state)
 	close_world(&w);
 }
 
-/* Type 1 is bound again and unbound by binding; each time the old key is void. */
+/* A binding of type 1 replaces the previous one, or unbinds. Each time the old key becomes
+ * invalid. */
 static void test_type_1_again(void **state)
 {
 	struct world w;
@@ -222,7 +223,7 @@ static void test_type_1_again(void **state)
 	assert_int_equal(w.to->mr->windows, 1);
 	assert_int_equal(access_from(&w, w.a, IBV_WR_RDMA_WRITE, w.rkey, w.to->iova + 1000, 100),
 			 OK);
-	/* Of another QP too. */
+	/* From another QP, too. */
 	assert_int_equal(access_from(&w, w.a2, IBV_WR_RDMA_WRITE, w.rkey, w.to->iova + 1000, 100),
 			 OK);
 	bind_it(&w, 0, 0, 0);
@@ -233,7 +234,7 @@ static void test_type_1_again(void **state)
 	close_world(&w);
 }
 
-/* Type 2 is of one QP, and has to be invalidated before it is bound again. */
+/* Type 2 belongs to one QP, and must be invalidated before it is bound again. */
 static void test_type_2_again(void **state)
 {
 	struct world w;
@@ -253,7 +254,7 @@ static void test_type_2_again(void **state)
 	close_world(&w);
 }
 
-/* A QP that has a window of its own still has no access by that of another. */
+/* A QP with a window of its own has no access through the window of another QP. */
 static void test_type_2_of_another(void **state)
 {
 	struct world w, other;
@@ -333,7 +334,7 @@ static void test_bad_binds(void **state)
 	}
 }
 
-/* What cannot be posted at all. */
+/* Requests that cannot be posted. */
 static void test_bad_posts(void **state)
 {
 	struct world w;
@@ -374,7 +375,7 @@ static void test_bad_invalidations(void **state)
 	}
 }
 
-/* A window is no lkey, whatever it was bound with. */
+/* A window's key is never an L_Key. */
 static void test_not_for_local_requests(void **state)
 {
 	for (int recv = 0; recv < 2; recv++) {
@@ -402,7 +403,7 @@ static void test_not_for_local_requests(void **state)
 	}
 }
 
-/* A QP that goes, and one that is reset, leave their windows unbound. */
+/* A QP that is destroyed or reset unbinds its windows. */
 static void test_qp_goes(void **state)
 {
 	for (int reset = 0; reset < 2; reset++) {
@@ -458,7 +459,7 @@ static void test_send_with_inv(void **state)
 	}
 }
 
-/* A key that is no window of this QP: both sides hear of it. */
+/* A key that names no window of this QP: both sides report it. */
 static void test_send_with_bad_inv(void **state)
 {
 	for (int i = 0; i < 3; i++) {
@@ -486,7 +487,7 @@ static void lose_one(struct net *net, struct wire *p)
 	p->copies = p->number == *victim ? 0 : p->number % 3 == 0 ? 2 : 1;
 }
 
-/* Among requests that are sent: in order, once each, whatever gets lost. */
+/* Local requests between others: executed in order, once each, with any loss. */
 static void test_order_under_loss(void **state)
 {
 	for (uint64_t victim = 0; victim < 24; victim++) {
@@ -524,7 +525,7 @@ static void test_order_under_loss(void **state)
 	}
 }
 
-/* UC has windows too; a request that is flushed binds nothing. */
+/* UC has windows, too. A flushed request binds nothing. */
 static void test_uc_and_flush(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);

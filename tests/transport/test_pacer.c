@@ -14,7 +14,7 @@ static void test_one_after_the_other(void **state)
 	assert_false(adv_pacer_open(&p, 51 * US - 1));
 	assert_true(adv_pacer_open(&p, 51 * US));
 	assert_int_equal(adv_pacer_wake(&p, 8 * GBPS, 0), 51 * US);
-	/* What was not used is gone. */
+	/* Unused credit is lost. */
 	assert_int_equal(adv_pacer_credit(&p, 8 * GBPS, 0, 90 * US), 0);
 	adv_pacer_charge(&p, 2000, 8 * GBPS, 0, 90 * US);
 	assert_int_equal(p.due, 92 * US);
@@ -34,7 +34,7 @@ static void test_burst(void **state)
 {
 	struct adv_pacer p = {.due = 10 * US};
 
-	/* 40 us late, but 20,000 bytes, 20 us, are as much as is made up for. */
+	/* 40 us late, but at most 20,000 bytes, 20 us, are made up for. */
 	assert_int_equal(adv_pacer_credit(&p, 8 * GBPS, 20000, 50 * US), 20000);
 	adv_pacer_charge(&p, 1000, 8 * GBPS, 20000, 50 * US);
 	assert_int_equal(p.due, 31 * US);
@@ -45,17 +45,17 @@ static void test_burst(void **state)
 	assert_int_equal(adv_pacer_credit(&p, 8 * GBPS, 20000, 50 * US), 0);
 	adv_pacer_charge(&p, 1000, 8 * GBPS, 20000, 50 * US);
 	assert_int_equal(p.due, 51 * US);
-	/* Worth coming for is half a burst; at a low rate, whatever there is after 100 us. */
+	/* The wake-up time is that of half a burst; at a low rate it is 100 us later. */
 	assert_int_equal(adv_pacer_wake(&p, 8 * GBPS, 20000), 61 * US);
 	assert_int_equal(adv_pacer_wake(&p, GBPS, 20000), 131 * US);
 	assert_int_equal(adv_pacer_wake(&p, GBPS / 10, 20000), 151 * US);
-	/* Near the beginning of time. */
+	/* Close to time 0. */
 	memset(&p, 0, sizeof(p));
 	adv_pacer_charge(&p, 1000, 8 * GBPS, 20000, 5 * US);
 	assert_int_equal(p.due, 1 * US);
 }
 
-/* What remains is as many bytes; credit is a time. */
+/* The remaining bytes stay the same; credit is a time. */
 static void test_change(void **state)
 {
 	struct adv_pacer p = {.due = 100 * US, .rest = 5};

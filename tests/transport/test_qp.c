@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queue pairs: creation, posting by state and transport, slots, flags, life and death. */
+/* Queue pairs: creation, posting by state and transport, slots, flags, reset and destruction. */
 #include <stdlib.h>
 
 #include "harness.h"
@@ -99,7 +99,7 @@ static void test_create(void **state)
 	net_close(net);
 }
 
-/* Numbers are those of the ranges, each once, and reused as late as can be. */
+/* The numbers are from the ranges, each is used once, and reused as late as possible. */
 static void test_qp_numbers(void **state)
 {
 	struct adv_engine_config c = {.seed = {1}, .qpn_first = 0x40, .qpn_count = 4};
@@ -185,7 +185,7 @@ static void test_post_by_state(void **state)
 	bed_close(&bed);
 }
 
-/* All over again after RESET: queues empty, old completions gone, new PSNs. */
+/* Used again after RESET: empty queues, no old completions, new PSNs. */
 static void test_reuse_after_reset(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -213,7 +213,7 @@ static void test_reuse_after_reset(void **state)
 	bed_close(&bed);
 }
 
-/* UC has an SQE too. */
+/* UC has the SQE state, too. */
 static void test_uc_sqe(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);
@@ -232,7 +232,7 @@ static void test_uc_sqe(void **state)
 	expect_send(bed.a, 2, 3, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(end_state(bed.a), IBV_QPS_SQE);
 	assert_int_equal(post_write(&bed, 4, 0), 0);
-	/* It still receives. */
+	/* The QP still receives. */
 	end_recv(bed.a, 9, bed.ra, 0, 8);
 	end_op(bed.b, IBV_WR_SEND, 1, bed.rb, 0, 8, NULL, 0);
 	net_run(bed.net, MS);
@@ -245,7 +245,8 @@ static void test_uc_sqe(void **state)
 	bed_close(&bed);
 }
 
-/* UC: what cannot be delivered is dropped; a receive too small breaks the QP. */
+/* UC: a message that cannot be delivered is dropped. A receive request that is too small fails the
+ * QP. */
 static void test_uc_receiver(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);
@@ -323,7 +324,7 @@ static void test_opcodes_by_transport(void **state)
 				first.w.wr.ud.ah = second.w.wr.ud.ah = third.w.wr.ud.ah = &ah.ibv;
 			err = adv_qp_post_send(bed.a->qp, 0, &first.w, &bad);
 			assert_int_equal(err, good ? 0 : EINVAL);
-			/* Those before the bad one stay posted, those behind it are not. */
+			/* Requests before the bad one are posted, those behind it are not. */
 			assert_int_equal(bed.a->qp->sq.head - posted, good ? 3 : 1);
 			assert_ptr_equal(bad, good ? NULL : &second.w);
 			if (bed.a->qp->sq.head > 32) {
@@ -368,7 +369,8 @@ static void test_bad_requests(void **state)
 	bed_close(&bed);
 }
 
-/* The memory is the caller's again, no key is looked at, and a retransmission has the old bytes. */
+/* The caller may reuse the memory at once, no key is checked, and a retransmission has the old
+ * bytes. */
 static void test_inline(void **state)
 {
 	static const int opcodes[] = {IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE,
@@ -400,7 +402,7 @@ static void test_inline(void **state)
 	}
 }
 
-/* Only what is solicited, or has failed, wakes one who waits for that. */
+/* A CQ armed for solicited events reports only solicited or failed completions. */
 static void test_solicited(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -454,7 +456,7 @@ static void test_unsignaled_holds_its_slot(void **state)
 		assert_int_equal(post_write(&bed, 1000 + round, IBV_SEND_SIGNALED), 0);
 		assert_int_equal(post_write(&bed, 9, 0), ENOMEM);
 		net_run(bed.net, SEC);
-		/* Carried out, but not polled. */
+		/* Completed, but not polled. */
 		assert_int_equal(bed.a->qp->sq.tail, bed.a->qp->sq.head);
 		assert_int_equal(post_write(&bed, 9, 0), ENOMEM);
 		assert_int_equal(adv_cq_poll(bed.a->scq, 0, &wc), 0);
@@ -463,7 +465,7 @@ static void test_unsignaled_holds_its_slot(void **state)
 		expect_send(bed.a, round, 1000 + round, IBV_WC_SUCCESS);
 		assert_int_equal(bed.a->send_count, round + 1);
 	}
-	/* Full of unsignaled work: nothing will ever be polled, until an error tells. */
+	/* Full of unsignaled requests: nothing can be polled until an error occurs. */
 	for (uint32_t i = 0; i < size; i++)
 		assert_int_equal(post_write(&bed, i, 0), 0);
 	net_run(bed.net, SEC);
@@ -513,7 +515,7 @@ static void test_no_queue(void **state)
 	bed_close(&bed);
 }
 
-/* The CQ is too small: its error, and the QP's. */
+/* The CQ overflows: an error event of the CQ, and one of the QP. */
 static void test_cq_overrun(void **state)
 {
 	for (int recv = 0; recv < 2; recv++) {

@@ -5,7 +5,7 @@
 #include "harness.h"
 
 #define NONE 0
-/* Bits by name, so that the table reads like that of the man page. */
+/* Short names, so that the table reads like the one in the man page. */
 #define PKEY	IBV_QP_PKEY_INDEX
 #define PORT	IBV_QP_PORT
 #define QKEY	IBV_QP_QKEY
@@ -37,7 +37,7 @@ struct rule {
 	int optional;
 };
 
-/* ibv_modify_qp(3) and IBTA vol. 1, 11.2.5.2, less what the device does not offer. */
+/* The tables of ibv_modify_qp(3) and IBTA 11.2.5.2, without features that the device lacks. */
 static const struct rule rules[] = {
 	{IBV_QPT_RC, IBV_QPS_RESET, IBV_QPS_INIT, PKEY | PORT | ACCESS, NONE},
 	{IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_INIT, NONE, PKEY | PORT | ACCESS},
@@ -99,7 +99,7 @@ static const struct rule *rule_for(enum ibv_qp_type type, enum ibv_qp_state from
 	return NULL;
 }
 
-/* Attributes that are all good, for a peer on node 1. */
+/* Returns valid attributes, for a peer on node 1. */
 static struct ibv_qp_attr good_attr(const struct end *end, enum ibv_qp_state to)
 {
 	struct ibv_qp_attr a = {
@@ -107,7 +107,7 @@ static struct ibv_qp_attr good_attr(const struct end *end, enum ibv_qp_state to)
 		.cur_qp_state = end_state(end),
 		.path_mtu = IBV_MTU_1024,
 		.qkey = 5,
-		.rq_psn = 0xabffffff, /* 24 bits of it count */
+		.rq_psn = 0xabffffff, /* 24 bits of it are used */
 		.sq_psn = 0xcdffffff,
 		.dest_qp_num = 0x200,
 		.qp_access_flags = IBV_ACCESS_REMOTE_READ,
@@ -135,7 +135,8 @@ static void move(struct end *end, enum ibv_qp_state to)
 	assert_int_equal(end_state(end), to);
 }
 
-/* Fails locally: no such key. UC and UD go to SQE, RC to ERR. */
+/* Posts a request that fails locally: the key does not exist. UC and UD enter SQE, RC enters
+ * ERR. */
 static void fail_a_send(struct end *end)
 {
 	struct adv_ah ah = {.pd = end->node->pd};
@@ -150,7 +151,7 @@ static void fail_a_send(struct end *end)
 	net_run(end->net, MS);
 }
 
-/* By the shortest way. */
+/* Moves the QP to a state by the shortest way. */
 static void bring_to(struct end *end, enum ibv_qp_state state)
 {
 	static const enum ibv_qp_state way[] = {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS};
@@ -293,7 +294,7 @@ static void test_without_state_bit(void **state)
 	net_close(net);
 }
 
-/* One attribute wrong at a time, in a transition that takes it. */
+/* One invalid attribute at a time, in a transition that accepts it. */
 static void test_values(void **state)
 {
 	struct net *net = net_open(2, 1);
@@ -337,7 +338,7 @@ static void test_values(void **state)
 	net_close(net);
 }
 
-/* The interface behind a GID bounds the path MTU. */
+/* The interface of a GID limits the path MTU. */
 static void test_mtu_of_the_interface(void **state)
 {
 	struct net *net = net_open(2, 1);
@@ -354,7 +355,7 @@ static void test_mtu_of_the_interface(void **state)
 	a.path_mtu = IBV_MTU_1024;
 	assert_int_equal(adv_qp_modify(end->qp, 0, &a, mask), 0);
 	assert_int_equal(end->qp->mtu, 1024);
-	/* Nor may the path move to an interface that takes less. */
+	/* The path cannot change to an interface with a smaller MTU. */
 	move(end, IBV_QPS_RTS);
 	move(end, IBV_QPS_SQD);
 	gids[0].mtu = 512;
@@ -368,7 +369,8 @@ static void test_mtu_of_the_interface(void **state)
 	net_close(net);
 }
 
-/* To the machine's own addresses no wire is on the way, whatever the source's interface has. */
+/* A path to the machine's own addresses crosses no wire: the MTU of the source's interface does not
+ * matter. */
 static void test_mtu_within_the_machine(void **state)
 {
 	struct net *net = net_open(2, 1);
@@ -411,7 +413,7 @@ static void test_query(void **state)
 	assert_int_equal(p.init.sq_sig_all, 1);
 	assert_int_equal(p.init.cap.max_send_wr, 64);
 	assert_int_equal(p.init.cap.max_inline_data,
-			 32 * sizeof(struct ibv_sge)); /* of as many SGEs */
+			 32 * sizeof(struct ibv_sge)); /* in the room of the SGEs */
 	bring_to(end, IBV_QPS_RTS);
 	p = picture_of(end);
 	assert_int_equal(p.attr.qp_state, IBV_QPS_RTS);
@@ -442,7 +444,8 @@ static void test_query(void **state)
 	net_close(net);
 }
 
-/* SQD: more outstanding READs and more resources for the peer's, once drained. */
+/* SQD: the numbers of outstanding READs and of responder resources can grow once the queue has
+ * drained. */
 static void test_resources_change_in_sqd(void **state)
 {
 	struct net *net = net_open(2, 1);
@@ -478,7 +481,7 @@ static void test_resources_change_in_sqd(void **state)
 	net_close(net);
 }
 
-/* Attributes that matter to packets in flight wait for the drain. */
+/* Attributes of packets in flight cannot change before the queue has drained. */
 static void test_no_change_while_draining(void **state)
 {
 	struct net *net = net_open(2, 1);
@@ -504,7 +507,7 @@ static void test_no_change_while_draining(void **state)
 	net_close(net);
 }
 
-/* Receive-side attributes count at once, in RTS. */
+/* Receive-side attributes take effect at once, in RTS. */
 static void test_access_changes_at_once(void **state)
 {
 	struct net *net = net_open(2, 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Random requests both ways, over RC or XRC, through a network that loses, doubles and reorders,
- * against a model:
- * each request completes once, in order, with success, and memory is as if they had been
- * carried out one after the other. ADV_TEST_SEED=n replays one seed and prints its packets.
+ * Random requests in both directions, over RC or XRC, through a network that loses, duplicates and
+ * reorders packets. A model checks that each request completes once, in order and with success, and
+ * that memory is as after executing the requests one after the other. ADV_TEST_SEED=n replays one
+ * seed and prints its packets.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 #include "harness.h"
 
 #define SEEDS	   350
-#define GO_BACK_N  300 /* seeds; those after them have go-back-0 */
+#define GO_BACK_N  300 /* seeds with go-back-N; those after them use go-back-0 */
 #define PER_SIDE   60
-#define SPAN	   24576 /* bytes each request has for itself, at both ends */
+#define SPAN	   24576 /* bytes that each request has for itself, at both ends */
 #define COUNTERS   4
 #define COUNTER(i) (2ull * PER_SIDE * SPAN + 8 * (uint64_t)(i))
 #define SPACE	   (COUNTER(COUNTERS))
@@ -22,15 +22,15 @@
 struct op {
 	int opcode;
 	uint32_t len;
-	uint64_t original; /* atomics: what they find */
+	uint64_t original; /* atomics: the value before them */
 	unsigned counter;
 };
 
 struct side {
-	struct end *out;    /* where requests are posted */
-	struct end *in;	    /* where those of the peer arrive: the same end but for XRC */
-	struct region *src; /* what requests send, and where READs and atomics put their results */
-	struct region *dst; /* what the peer's requests work on */
+	struct end *out;    /* end that posts requests */
+	struct end *in;	    /* end that receives the peer's; the same one except for XRC */
+	struct region *src; /* source of requests, and destination of READ and atomic results */
+	struct region *dst; /* memory that the peer's requests use */
 	struct op op[PER_SIDE];
 	unsigned posted;
 	unsigned recvs;		  /* posted */
@@ -46,7 +46,7 @@ struct world {
 	unsigned loss; /* per mille */
 	unsigned doubled;
 	unsigned late;
-	unsigned eager; /* to post sends, and receives, before a step */
+	unsigned eager; /* chance of posting sends, and receives, before a step */
 	unsigned willing;
 };
 
@@ -115,7 +115,7 @@ static void choose_ops(struct world *w, struct side *s, struct side *peer)
 	}
 }
 
-/* len bytes of slot i in up to 32 pieces, some of them empty. */
+/* Splits len bytes of slot i into up to 32 pieces, some of them empty. */
 static int random_sges(struct world *w, struct ibv_sge *sge, const struct region *r, unsigned i,
 		       uint32_t len)
 {
@@ -144,7 +144,7 @@ static void fill_atomic(struct side *s, struct wr *wr, struct op *op, const stru
 		wr->w.wr.atomic.compare_add = op->len + 1;
 		*counter += op->len + 1;
 	} else {
-		/* Finds what it compares with every other time. */
+		/* The comparison succeeds every other time. */
 		wr->w.wr.atomic.compare_add = *counter + op->len % 2;
 		wr->w.wr.atomic.swap = op->len * 3ull;
 		if (op->len % 2 == 0)
@@ -202,7 +202,7 @@ static void connect_rc(struct world *w, const struct options *o)
 	w->side[1].in = w->side[1].out;
 }
 
-/* A connection for each direction. */
+/* Opens a connection for each direction. */
 static void connect_xrc(struct world *w, struct options *o)
 {
 	struct options recv = *o;
@@ -225,7 +225,7 @@ static void open_world(struct world *w, uint64_t seed)
 	adv_rng_seed(&w->rng, seed);
 	c.window = 4 + (uint32_t)adv_rng_below(&w->rng, 80);
 	c.go_back_0 = seed > GO_BACK_N;
-	if (c.go_back_0) /* a message has to fit */
+	if (c.go_back_0) /* a message must fit the window */
 		c.window += SPAN / 256;
 	o.mtu = (enum ibv_mtu)(IBV_MTU_256 + adv_rng_below(&w->rng, 5));
 	o.psn[0] = (uint32_t)adv_rng_next(&w->rng) & ADV_PSN_MASK;
@@ -253,7 +253,7 @@ static void open_world(struct world *w, uint64_t seed)
 		struct node *node = &w->net->node[i];
 
 		w->side[i].src = region_open(node, (uint64_t)PER_SIDE * SPAN, ALL_ACCESS);
-		/* The peer's requests, receive requests, counters. */
+		/* For the peer's requests, receive requests and counters. */
 		w->side[i].dst = region_open(node, SPACE, ALL_ACCESS);
 		region_fill(w->side[i].src, (uint8_t)(1 + i));
 		region_fill(w->side[i].dst, (uint8_t)(3 + i));
@@ -282,7 +282,7 @@ static void run(struct world *w)
 		for (int i = 0; i < 2; i++) {
 			if (chance(w, w->eager))
 				moved |= post_next(w, &w->side[i], &w->side[!i]);
-			/* Often too late: the peer is told to wait. */
+			/* Often too late: the peer gets RNR NAKs. */
 			if (chance(w, w->willing))
 				post_recv(w, &w->side[i]);
 		}
@@ -296,7 +296,7 @@ static void run(struct world *w)
 	net_run(w->net, SEC);
 }
 
-/* The bytes of a receive slot: those that message `i` of the peer carried. */
+/* Checks that a receive slot has the bytes of message `i` of the peer. */
 static void expect_received(const struct world *w, int me, unsigned i, unsigned *n)
 {
 	const struct side *s = &w->side[me], *peer = &w->side[!me];

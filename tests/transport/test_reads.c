@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A responder whose peers ask for much by few packets: READs of 1 GiB each, and again and again.
- * What it sends at once is bounded, its queue pairs take turns, what is asked for again is answered
- * to an extent that fits what was asked for, and memory that is taken away is read no further.
+ * A responder whose peers request much with few packets: READs of 1 GiB each, repeatedly. What it
+ * sends at once is bounded, and its queue pairs take turns. Duplicate requests are answered in
+ * proportion to the original ones. Deregistered memory is not read any more.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -24,14 +24,14 @@ struct sent {
 	uint32_t payload_len;
 };
 
-/* Node 1 answers; what it sends is looked at and goes nowhere. */
+/* Node 1 is the responder. Its packets are recorded and dropped. */
 struct bed {
 	struct net *net;
 	struct options o;
 	struct end *a, *b; /* the first pair */
-	uint8_t *memory;   /* GIB bytes that nobody may touch: the engine has no need to */
+	uint8_t *memory; /* GIB bytes that the process cannot access: the engine does not need to */
 	struct adv_mr *mr;
-	uint32_t rkey; /* also when the region is gone */
+	uint32_t rkey; /* also after deregistration */
 	struct adv_tx_batch batch;
 	struct sent sent[ADV_TX_BATCH_PACKETS];
 };
@@ -59,7 +59,7 @@ static void bed_close(struct bed *bed)
 	assert_int_equal(munmap(bed->memory, GIB), 0);
 }
 
-/* The peer of `to` asks for `length` bytes from byte `offset` on, `ahead` PSNs from its first. */
+/* Sends a READ request of `length` bytes from byte `offset` on, `ahead` PSNs after its first. */
 static void ask(struct bed *bed, const struct end *to, uint32_t ahead, uint64_t offset,
 		uint32_t length)
 {
@@ -75,7 +75,7 @@ static void ask(struct bed *bed, const struct end *to, uint32_t ahead, uint64_t 
 	net_inject_packet(bed->net, 0, 1, &h, 0);
 }
 
-/* What the responder's node sends in one call. */
+/* Sends at most `limit` packets of the responder's node in one call. */
 static unsigned send_some(struct bed *bed, unsigned limit)
 {
 	unsigned n = adv_engine_tx_some(bed->net->node[1].e, bed->net->now, &bed->batch, limit);
@@ -92,7 +92,7 @@ static unsigned send_some(struct bed *bed, unsigned limit)
 	return n;
 }
 
-/* All that it has to send; fails the test where that is more than `most` packets. */
+/* Sends everything that the node has to send. Fails the test at more than `most` packets. */
 static unsigned send_all(struct bed *bed, unsigned most)
 {
 	unsigned packets = 0, n;
@@ -121,7 +121,7 @@ static void post_write(const struct end *end, uint64_t wr_id)
 	assert_int_equal(adv_qp_post_send(end->qp, 0, &wr, &bad), 0);
 }
 
-/* Packets until the node sends a WRITE, in calls of `limit` packets each. */
+/* Returns the packets before the node's first WRITE, in calls of `limit` packets each. */
 static unsigned packets_before_write(struct bed *bed, unsigned limit)
 {
 	for (unsigned packets = 0; packets < 1000;) {
@@ -135,8 +135,8 @@ static unsigned packets_before_write(struct bed *bed, unsigned limit)
 	return UINT32_MAX;
 }
 
-/* Two queue pairs answer without an end; the requests of one, and those of a third, go out in their
- * turn. */
+/* Two queue pairs have responses without end. The requests of one of them, and of a third, are sent
+ * in their turn. */
 static void test_requests_among_answers(void **state)
 {
 	static const unsigned limits[] = {1, 2, 31, 32, 33, ADV_TX_BATCH_PACKETS};
@@ -160,7 +160,7 @@ static void test_requests_among_answers(void **state)
 	}
 }
 
-/* Queue pairs that answer have equal shares, whatever the length of a call. */
+/* Responding queue pairs have equal shares, for any length of a call. */
 static void test_shares(void **state)
 {
 	static const unsigned limits[] = {1, 7, ADV_TX_BATCH_PACKETS};
@@ -194,7 +194,7 @@ static void test_shares(void **state)
 
 /* ---- asked for again ---- */
 
-/* What is asked for again is answered from there on, however often that is asked before it is. */
+/* A duplicate request is answered from its PSN on, however often it arrives before that. */
 static void test_restart(void **state)
 {
 	struct bed bed;
@@ -212,10 +212,8 @@ static void test_restart(void **state)
 	bed_close(&bed);
 }
 
-/*
- * Each repeated request brings a window of packets, and all of them together as many packets as
- * were asked for.
- */
+/* Each duplicate request permits one window of packets, and all of them together as many packets as
+ * were requested originally. */
 static void test_repeated_requests(void **state)
 {
 	const unsigned packets = 2048, repeats = 40;
@@ -231,7 +229,7 @@ static void test_repeated_requests(void **state)
 		sent += send_all(&bed, packets);
 	}
 	assert_int_equal(sent, 2 * packets + repeats * WINDOW);
-	/* Nor do they where each stops the answer to the one before. */
+	/* Nor if each duplicate cuts off the previous response. */
 	for (unsigned i = 0; i < repeats; i++) {
 		ask(&bed, bed.b, 0, 0, packets * MTU);
 		assert_true(send_some(&bed, WINDOW / 2) == WINDOW / 2);
@@ -240,7 +238,7 @@ static void test_repeated_requests(void **state)
 	bed_close(&bed);
 }
 
-/* The same of one that is being answered: all that is sent is in proportion to what is new. */
+/* Duplicates of a READ in progress: all sent packets are in proportion to the new ones. */
 static void test_repeated_amidst(void **state)
 {
 	const unsigned repeats = 40, step = 1000;
@@ -265,7 +263,7 @@ static void test_repeated_amidst(void **state)
 	bed_close(&bed);
 }
 
-/* Who has been given what there was goes on from there when it asks for it. */
+/* A peer that has received what it is entitled to continues from there with a further request. */
 static void test_goes_on(void **state)
 {
 	const uint32_t packets = 10 * WINDOW;
@@ -294,14 +292,14 @@ static void test_goes_on(void **state)
 		}
 		assert_int_equal(send_all(&bed, 0), 0);
 	}
-	/* New requests are answered as ever. */
+	/* New requests are answered as before. */
 	ask(&bed, bed.b, packets, 0, 3000);
 	assert_int_equal(send_all(&bed, 3), 3);
 	bed_close(&bed);
 }
 
-/* Part of an answer may be asked for again, in whole packets: it comes alone. An answer that is on
- * its way does not end with it, and more than was asked for first is not given. */
+/* A part of a response may be requested again, in whole packets, and is sent alone. It does not end
+ * a response in progress. No bytes beyond the original request are sent. */
 static void test_part(void **state)
 {
 	const uint32_t packets = 10;
@@ -337,8 +335,8 @@ static void lose_some(struct net *net, struct wire *w)
 	w->copies = adv_rng_below(net->arg, 8) != 0;
 }
 
-/* A requester whose READs are much longer than the responder's window has them all in the end,
- * whatever gets lost. */
+/* A requester whose READs are much longer than the responder's window receives everything, with any
+ * loss. */
 static void test_small_responder(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -396,7 +394,7 @@ static void lose_end(struct bed *bed)
 
 static void (*const losses[])(struct bed *bed) = {lose_region, lose_access, lose_domain, lose_end};
 
-/* In the midst of the answer: not one byte more is read, and the peer is told. */
+/* Deregistered during the response: no byte more is read, and the peer gets a NAK. */
 static void test_taken_away(void **state)
 {
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(losses); i++) {
@@ -416,7 +414,7 @@ static void test_taken_away(void **state)
 	}
 }
 
-/* Before what was answered is asked for again: it is not read any more, and nobody is the worse. */
+/* Deregistered before a duplicate request: the memory is not read, and the connection continues. */
 static void test_taken_away_after(void **state)
 {
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(losses); i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests that the network repeats so late that their answers have long arrived. */
+/* Requests that the network repeats after their responses have arrived. */
 #include "harness.h"
 #include "base/array.h"
 #include "wire/bytes.h"
@@ -8,7 +8,7 @@ static struct adv_rx_meta meta;
 static uint8_t first[ADV_HEADERS_MAX];
 static uint32_t first_len;
 
-/* Keeps the first request as it is sent. */
+/* Records the first request. */
 static void keep_first(struct net *net, struct wire *w)
 {
 	if (w->from != 0 || first_len)
@@ -25,10 +25,8 @@ static void give(struct node *node, const uint8_t *data, uint32_t len)
 	adv_engine_rx(node->e, node->net->now, &pkt);
 }
 
-/*
- * All that the responder remembers is to be answered once more when a new request comes. The
- * requester keeps to its limit: it has the answers.
- */
+/* All requests that the responder remembers are to be answered again when a new request arrives.
+ * The requester does not exceed its limit: it has the answers. */
 static void repeated(int opcode, uint8_t limit, uint8_t remembered)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -48,7 +46,7 @@ static void repeated(int opcode, uint8_t limit, uint8_t remembered)
 	net_until(net, a, remembered, 0, SEC);
 	for (unsigned i = 0; i < remembered; i++) {
 		give(&net->node[1], first, first_len);
-		/* The next one differs in its PSN and address alone. */
+		/* The next request differs only in its PSN and address. */
 		first[11]++;
 		adv_put_be64(first + ADV_BTH_LEN, adv_get_be64(first + ADV_BTH_LEN) + 8);
 	}
@@ -69,7 +67,7 @@ static void test_reads(void **state)
 {
 	for (uint8_t limit = 1; limit <= 5; limit++)
 		repeated(IBV_WR_RDMA_READ, limit, limit);
-	/* More are remembered than may be out: a power of two. */
+	/* More are remembered than may be outstanding: a power of two. */
 	repeated(IBV_WR_RDMA_READ, 3, 4);
 	repeated(IBV_WR_RDMA_READ, 5, 8);
 }
@@ -78,12 +76,12 @@ static void test_atomics(void **state)
 {
 	for (uint8_t limit = 1; limit <= 5; limit++)
 		repeated(IBV_WR_ATOMIC_FETCH_AND_ADD, limit, limit);
-	/* More are remembered than may be out: a power of two. */
+	/* More are remembered than may be outstanding: a power of two. */
 	repeated(IBV_WR_ATOMIC_FETCH_AND_ADD, 3, 4);
 	repeated(IBV_WR_ATOMIC_FETCH_AND_ADD, 5, 8);
 }
 
-/* The region is gone when the READ, which is long done, is asked for once more: no harm. */
+/* The region is deregistered when a READ that is done is repeated: no harm. */
 static void test_region_gone(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -110,7 +108,7 @@ static void test_region_gone(void **state)
 	net_close(net);
 }
 
-/* The first answer is lost, the second comes when the timeout has passed, all others later. */
+/* The first answer is lost, the second arrives after the timeout, and all others later. */
 static void lose_first_answer(struct net *net, struct wire *w)
 {
 	unsigned *answers = net->arg;
@@ -129,15 +127,15 @@ static void lose_first_answer(struct net *net, struct wire *w)
 	}
 }
 
-/* Answers come half a timeout too late. */
+/* Answers arrive half a timeout late. */
 static void answer_late(struct net *net, struct wire *w)
 {
 	if (w->from == 1)
 		w->delay = 1500 * US;
 }
 
-/* A request that was sent is not sent again, as its memory is gone, and then its answer comes after
- * all: it is done, and the answers behind it are those of the requests behind it. */
+/* A request cannot be retransmitted because its memory was deregistered, and then its answer
+ * arrives: it is done, and the next answers are for the next requests. */
 static void test_own_region_gone(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -164,7 +162,7 @@ static void test_own_region_gone(void **state)
 	net_close(net);
 }
 
-/* That a response is missing is no news when the timeout has asked for it: it costs one retry. */
+/* A response that the timeout has requested again is missing: that costs one retry only. */
 static void test_answer_behind_timeout(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -188,7 +186,7 @@ static void test_answer_behind_timeout(void **state)
 	net_close(net);
 }
 
-/* A packet was lost, and one before it comes twice: the NAK is not forgotten over the ACK. */
+/* A packet was lost, and one before it arrives twice: the ACK does not replace the NAK. */
 static void test_nak_before_ack(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -205,7 +203,7 @@ static void test_nak_before_ack(void **state)
 	end_op(a, IBV_WR_SEND, 1, NULL, 0, 0, NULL, 0);
 	net_until(net, a, 1, 0, SEC);
 	net_until(net, b, 0, 1, SEC);
-	assert_true(first[8] & 0x80); /* asks for an acknowledgement */
+	assert_true(first[8] & 0x80); /* requests an acknowledgement */
 	first[11] += 2;
 	give(&net->node[1], first, first_len);
 	first[11] -= 2;
@@ -223,7 +221,7 @@ static struct {
 	unsigned naks;
 } storm;
 
-/* One packet in the middle of the message gets lost; each NAK comes nine times. */
+/* One packet within the message is lost; each NAK arrives nine times. */
 static void repeat_naks(struct net *net, struct wire *w)
 {
 	if (w->from == 0 && !storm.lost && w->h.bth.opcode == ADV_OP_WRITE_MIDDLE) {
@@ -237,7 +235,7 @@ static void repeat_naks(struct net *net, struct wire *w)
 	}
 }
 
-/* One loss is one retry, however often it is told of: before anything is sent again, and then. */
+/* One loss costs one retry, although its NAK is repeated, before and after the retransmission. */
 static void test_repeated_nak(void **state)
 {
 	static const uint64_t apart[] = {1, 100, 700, 1500, 10000};
@@ -262,7 +260,7 @@ static void test_repeated_nak(void **state)
 		expect_pattern(rb, 0, 1 << 16, 3, 0);
 		assert_int_equal(storm.naks, 1);
 		net_run(net, SEC);
-		assert_true(c->packet_seq_err >= 1); /* those that came before the end */
+		assert_true(c->packet_seq_err >= 1); /* those before the end */
 		assert_int_equal(c->local_ack_timeout_err, 0);
 		assert_int_equal(end_state(a), IBV_QPS_RTS);
 		net_close(net);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Retries and their times, RNR, windows, fences, READ throttling, draining. */
+/* Retries and their times, RNR NAKs, windows, fences, limits of READs. */
 #include "requester_bed.h"
 
 static bool lose_all(const struct wire *w)
@@ -17,8 +17,8 @@ static bool lose_answers(const struct wire *w)
 	return w->from == 1;
 }
 
-/* Nobody answers: retry_cnt more tries, each after 4.096 us x 2^timeout, then the end: after 8.2 us
- * with timeout 1 and no retry, 19.5 hours with 31 and 7. */
+/* The peer does not answer: retry_cnt retries, each after 4.096 us x 2^timeout, then the request
+ * fails: after 8.2 us with timeout 1 and no retry, after 19.5 hours with 31 and 7. */
 static void test_retries_exceeded(void **state)
 {
 	for (uint8_t timeout = 1; timeout <= 31; timeout++) {
@@ -51,7 +51,7 @@ static void test_retries_exceeded(void **state)
 	}
 }
 
-/* Progress gives all retries back. */
+/* Progress restores all retries. */
 static void test_progress_restores_retries(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -70,7 +70,8 @@ static void test_progress_restores_retries(void **state)
 	bed_close(&bed);
 }
 
-/* timeout 0: no timer; the packet is lost for good, but an answer to a later one helps. */
+/* timeout 0: there is no timer. The packet is not retransmitted, but an answer to a later packet
+ * reveals the loss. */
 static void test_no_timeout(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -91,7 +92,7 @@ static void test_no_timeout(void **state)
 	bed_close(&bed);
 }
 
-/* Answers are lost: requests are repeated, and carried out once. */
+/* Answers are lost: requests are retransmitted, and executed once. */
 static void test_answers_lost(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -113,8 +114,8 @@ static void test_answers_lost(void **state)
 	bed_close(&bed);
 }
 
-/* After so many timeouts the i-th of those that send something again has come: after 1, 2 and 4 of
- * the first retry, once in each up to the half of them, and after each behind that. */
+/* Returns the number of timeouts until the i-th one that retransmits: 1, 2 and 4 of the first
+ * retry, then one a retry for the first half of the retries, then every timeout. */
 static unsigned expiry(unsigned i, unsigned ticks, unsigned retries)
 {
 	unsigned at = 0, eager = (retries - retries / 2) * ticks;
@@ -130,7 +131,7 @@ static unsigned expiry(unsigned i, unsigned ticks, unsigned retries)
 	return at;
 }
 
-/* A retry may be several timeouts long, up to 4 (IBTA 9.7.6.1.3). */
+/* A retry may last several timeouts, up to 4 (IBTA 9.7.6.1.3). */
 static void retry_of(uint8_t ticks, uint8_t retries)
 {
 	struct adv_engine_config c = {.seed = {1}, .timeout_ticks = ticks};
@@ -190,12 +191,12 @@ static void rnr_retries(uint8_t timer, uint8_t retries)
 	assert_int_equal(counters(&bed, 0)->rnr_nak_retry_err, retries + 1u);
 	assert_int_equal(counters(&bed, 0)->req_rnr_retries_exceeded, 1);
 	assert_int_equal(counters(&bed, 0)->local_ack_timeout_err, 0);
-	/* The responder has done nothing wrong. */
+	/* The responder is not in error. */
 	assert_int_equal(end_state(bed.b), IBV_QPS_RTS);
 	bed_close(&bed);
 }
 
-/* Not ready: rnr_retry more tries, each after the responder's time, then the end. */
+/* RNR NAKs: rnr_retry retries, each after the responder's time, then the request fails. */
 static void test_rnr_retries_exceeded(void **state)
 {
 	for (uint8_t timer = 0; timer < 32; timer++)
@@ -203,7 +204,7 @@ static void test_rnr_retries_exceeded(void **state)
 			rnr_retries(timer, retries);
 }
 
-/* 7 is for ever: a hundred times the code's time, and still it comes again. */
+/* 7 means without end: after a hundred times the code's time it is still sent again. */
 static void test_rnr_for_ever(void **state)
 {
 	for (uint8_t timer = 0; timer < 32; timer++) {
@@ -227,7 +228,7 @@ static void test_rnr_for_ever(void **state)
 	}
 }
 
-/* The receive comes while the requester waits: the count starts anew with each message. */
+/* The receive is posted while the requester waits. The count restarts with each message. */
 static void test_rnr_recovery(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -249,7 +250,8 @@ static void test_rnr_recovery(void **state)
 	bed_close(&bed);
 }
 
-/* A WRITE that needs a receive is one request, however often it comes before there is one. */
+/* A WRITE with immediate counts as one request, however often it is sent before a receive is
+ * posted. */
 static void test_rnr_counts_a_request_once(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -273,7 +275,7 @@ static void test_rnr_counts_a_request_once(void **state)
 	bed_close(&bed);
 }
 
-/* While it waits, nothing is sent, whatever is posted. */
+/* After an RNR NAK nothing is sent until the time is over, even if requests are posted. */
 static void test_silence_while_waiting(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -295,7 +297,7 @@ static void test_silence_while_waiting(void **state)
 
 /* ---- what is outstanding ---- */
 
-/* READs and atomics on the wire never exceed max_rd_atomic, and reach it. */
+/* The outstanding READs and atomics reach max_rd_atomic and never exceed it. */
 static void test_read_throttling(void **state)
 {
 	for (uint8_t limit = 1; limit <= 8; limit++) {
@@ -314,13 +316,14 @@ static void test_read_throttling(void **state)
 			outstanding += bed.log.w[i].from == 0 ? 1 : -1u;
 			most = outstanding > most ? outstanding : most;
 		}
-		/* A response is seen when sent, a request may follow when it has come. */
+		/* The hook sees a response when it is sent; the next request may follow when it
+		 * arrives. */
 		assert_int_equal(most, limit);
 		bed_close(&bed);
 	}
 }
 
-/* No READ was agreed on: it cannot ever be sent. */
+/* max_rd_atomic is 0: a READ can never be sent. */
 static void test_read_without_resources(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -337,7 +340,7 @@ static void test_read_without_resources(void **state)
 	bed_close(&bed);
 }
 
-/* A fenced request goes out when the READs before it are answered, another one at once. */
+/* A fenced request is sent when the READs before it are answered, any other at once. */
 static void test_fence(void **state)
 {
 	for (int fence = 0; fence < 2; fence++) {
@@ -360,14 +363,14 @@ static void test_fence(void **state)
 				write = bed.log.w[i].sent;
 		}
 		assert_true(fence ? write == response + NET_DELAY : write < response);
-		/* With the fence the bytes written are those read. */
+		/* With the fence, the written bytes are those that were read. */
 		if (fence)
 			assert_memory_equal(bed.ra->buf, bed.rb->buf, 8);
 		bed_close(&bed);
 	}
 }
 
-/* Never more unanswered packets than the window; all of it is used. */
+/* The unacknowledged packets reach the window and never exceed it. */
 static void test_window(void **state)
 {
 	struct adv_engine_config c = {.seed = {1}, .window = 8};
@@ -411,7 +414,7 @@ static void test_acks_are_few(void **state)
 	bed_close(&bed);
 }
 
-/* Only what comes after the gap is sent again, and after one NAK. */
+/* Only the packets from the gap on are retransmitted, after one NAK. */
 static bool lose_third(const struct wire *w)
 {
 	return w->number == 2;
@@ -426,7 +429,7 @@ static void test_go_back_n(void **state)
 	bed.log.lose = lose_third;
 	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 20 * 1024, bed.rb, 0);
 	net_until(bed.net, bed.a, 1, 0, SEC);
-	/* 20 packets, and the 18 from the lost one on once more. */
+	/* 20 packets, and again the 18 from the lost one on. */
 	assert_int_equal(count_sent(&bed, 0, ADV_OP_WRITE_FIRST), 1);
 	assert_int_equal(count_sent(&bed, 0, ADV_OP_WRITE_MIDDLE), 18 + 17);
 	assert_int_equal(counters(&bed, 0)->packet_seq_err, 1);
@@ -437,7 +440,8 @@ static void test_go_back_n(void **state)
 	bed_close(&bed);
 }
 
-/* The source goes away in mid message: it fails when all before it is done. */
+/* The source is deregistered within a message: the message fails when all requests before it are
+ * done. */
 static void test_source_deregistered(void **state)
 {
 	for (unsigned steps = 1; steps < 12; steps++) {
@@ -465,8 +469,8 @@ static void test_source_deregistered(void **state)
 	}
 }
 
-/* The packet before it asked for no acknowledgement, as this one was to follow, and is asked for
- * now. */
+/* The packet before it requested no acknowledgement, because this one was to follow. Now it
+ * does. */
 static void test_next_cannot_be_sent(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -486,7 +490,8 @@ static void test_next_cannot_be_sent(void **state)
 	bed_close(&bed);
 }
 
-/* The same where the packets in flight are lost: it fails once the request before was repeated. */
+/* The packets in flight are lost as well: it fails once the requests before it were
+ * retransmitted. */
 static bool lose_first_eight(const struct wire *w)
 {
 	return w->number < 8;

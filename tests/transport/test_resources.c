@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What an engine tells of its objects: all of them, once, and as they are. */
+/* The description of an engine's objects: all of them, once, with their current state. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* All of a kind, so many a call. */
+/* Lists all objects of a kind, so many for each call. */
 static unsigned ask(struct fixture *f, enum adv_resource_kind kind, unsigned room)
 {
 	uint64_t from = 0, before;
@@ -185,7 +185,7 @@ static void tells_owners(void **state)
 	assert_int_equal(adv_cq_destroy(cq), 0);
 }
 
-/* Objects that come or go between two calls take nothing out of order. */
+/* Objects that are created or destroyed between two calls do not disturb the list. */
 static void stands_changes(void **state)
 {
 	struct fixture *f = *state;
@@ -202,7 +202,7 @@ static void stands_changes(void **state)
 	n = adv_engine_resources(f->e, ADV_RESOURCE_PD, &from, f->got, f->owner, 15);
 	assert_int_equal(n, 0);
 	assert_true(from == ADV_RESOURCES_END);
-	/* However far a caller says that it has come. */
+	/* With any position that a caller passes. */
 	for (int kind = 0; kind <= ADV_RESOURCE_SUMMARY; kind++) {
 		from = UINT64_MAX - 1;
 		assert_int_equal(adv_engine_resources(f->e, (enum adv_resource_kind)kind, &from,

@@ -31,7 +31,7 @@ static void inject(struct bed *bed, uint8_t opcode, uint32_t ahead, uint32_t len
 			  adv_opcode_table[opcode].flags & ADV_PKT_PAYLOAD ? length : 0);
 }
 
-/* As the peer's engine would be confused by answers to requests that it did not send. */
+/* Drops the answers: the peer's engine did not send these requests. */
 static void mute_answers(struct net *net, struct wire *w)
 {
 	note(net, w);
@@ -113,7 +113,7 @@ static void test_duplicate_atomic(void **state)
 	memcpy(&v, bed.rb->buf, 8);
 	assert_true(v == 42);
 	assert_int_equal(counters(&bed, 1)->duplicate_request, 2);
-	/* Longer ago than what is remembered: no answer, and nothing is carried out. */
+	/* Older than the remembered requests: no answer, and nothing is executed. */
 	for (uint32_t i = 2; i < 10; i++) {
 		inject(&bed, ADV_OP_FETCH_ADD, i, 0);
 		net_run(bed.net, MS);
@@ -137,7 +137,7 @@ static void test_duplicate_read(void **state)
 	inject(&bed, ADV_OP_READ_REQUEST, 0, 2500);
 	net_run(bed.net, MS);
 	assert_int_equal(bed.count, 3);
-	/* All of it, then the last two packets of it. */
+	/* The whole READ, then its last two packets. */
 	inject(&bed, ADV_OP_READ_REQUEST, 0, 2500);
 	net_run(bed.net, MS);
 	assert_int_equal(bed.count, 6);
@@ -152,7 +152,7 @@ static void test_duplicate_read(void **state)
 	assert_int_equal(bed.sent[7].payload_len, 2500 - 2048);
 	for (unsigned i = 0; i < bed.sent[6].payload_len; i++)
 		assert_int_equal(bed.sent[6].data[16 + i], region_byte(1024 + i, 2));
-	/* Asking for other bytes under an old PSN is a forgery: no answer. */
+	/* A request of other bytes with an old PSN is a forgery: no answer. */
 	h.reth.va += 4;
 	net_inject_packet(bed.net, 0, 1, &h, 0);
 	h.reth.va -= 4;
@@ -184,7 +184,7 @@ static void test_duplicate_send(void **state)
 	bed_close(&bed);
 }
 
-/* One more READ than was agreed on, before any is answered. */
+/* One READ more than max_dest_rd_atomic, before any is answered. */
 static void test_too_many_reads(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -204,7 +204,7 @@ static void test_too_many_reads(void **state)
 	}
 }
 
-/* Opcodes that cannot follow what came before, lengths that cannot be (IBTA 9.7.4.1). */
+/* Opcodes that cannot follow the previous one, and invalid lengths (IBTA 9.7.4.1). */
 static void test_bad_sequences(void **state)
 {
 	static const struct {
@@ -241,7 +241,7 @@ static void test_bad_sequences(void **state)
 		{ADV_OP_WRITE_FIRST, 1024, ADV_OP_SEND_LAST, 4},
 		{ADV_OP_WRITE_FIRST, 1024, ADV_OP_WRITE_FIRST, 1024},
 		{ADV_OP_WRITE_FIRST, 1024, ADV_OP_SEND_ONLY, 4},
-		/* RETH said 1024, so that nothing may follow. */
+		/* The RETH has 1024, so nothing may follow. */
 		{ADV_OP_WRITE_FIRST, 1024, ADV_OP_WRITE_LAST, 4},
 	};
 
@@ -294,7 +294,7 @@ static void test_atomic_at_odd_iova(void **state)
 	}
 }
 
-/* The sum of the packets is not what the RETH said. */
+/* The sum of the packets differs from the RETH's length. */
 static void test_write_of_wrong_length(void **state)
 {
 	for (int i = 0; i < 4; i++) {
@@ -317,7 +317,7 @@ static void test_write_of_wrong_length(void **state)
 	}
 }
 
-/* More than 2^31 bytes asked for. */
+/* Requests of more than 2^31 bytes. */
 static void test_huge_lengths(void **state)
 {
 	static const uint8_t opcodes[] = {ADV_OP_READ_REQUEST, ADV_OP_WRITE_FIRST};
@@ -338,7 +338,7 @@ static void test_huge_lengths(void **state)
 	}
 }
 
-/* Answers keep the order of their requests, also where ACKs and responses mix. */
+/* Answers are sent in the order of their requests, with ACKs and responses mixed. */
 static void test_order_of_answers(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -403,7 +403,7 @@ static void test_deregister_under_read(void **state)
 	}
 }
 
-/* In mid READ, with responses still to be sent. */
+/* During a READ, with responses still to be sent. */
 static void test_deregister_under_response(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -438,14 +438,13 @@ static void test_deregister_under_send(void **state)
 			expect_send(bed.a, 4, 1, IBV_WC_REM_OP_ERR);
 			expect_recv(bed.b, 0, 1, IBV_WC_LOC_PROT_ERR);
 		} else if (bed.a->sends[4].wc.status != IBV_WC_SUCCESS) {
-			/* Unless all of it had left already. */
+			/* Unless all of it had been sent. */
 			expect_send(bed.a, 4, 1, IBV_WC_LOC_PROT_ERR);
 		}
 		bed_close(&bed);
 	}
 }
 
-/* Remote rights are looked at again with each packet's key: other regions are not disturbed. */
 static void test_communication_established(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -462,7 +461,8 @@ static void test_communication_established(void **state)
 	end_op(a, IBV_WR_SEND, 1, ra, 0, 8, NULL, 0);
 	end_op(a, IBV_WR_SEND, 2, ra, 0, 8, NULL, 0);
 	net_run(net, SEC);
-	/* In RTR messages are received and answered; the event tells the application to go on. */
+	/* In RTR messages are received and answered. The event tells the application to move to
+	 * RTS. */
 	expect_recv(b, 1, 2, IBV_WC_SUCCESS);
 	expect_send(a, 1, 2, IBV_WC_SUCCESS);
 	assert_int_equal(net_count_events(&net->node[1], IBV_EVENT_COMM_EST), 1);

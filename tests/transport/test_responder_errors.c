@@ -15,8 +15,9 @@ struct fault {
 	enum ibv_wc_status here; /* at the requester */
 	enum adv_vendor_err why;
 	enum ibv_event_type event; /* at the responder */
-	enum ibv_wc_status there;  /* of the receive request; SUCCESS: still posted, flushed */
-	bool peer_lives;	   /* the responder saw nothing */
+	enum ibv_wc_status
+		there;	 /* of the receive request; SUCCESS: it was still posted, and is flushed */
+	bool peer_lives; /* the responder did not notice the error */
 };
 
 static void short_receive(struct bed *bed, struct wr *wr)
@@ -58,7 +59,7 @@ static void local_read_only(struct bed *bed, struct wr *wr)
 	wr->sge[0].addr = r->iova;
 }
 
-/* Both kinds of remote address are one field, and so are their keys' roles. */
+/* The remote address and key have different places for atomics. */
 static void set_remote(struct wr *wr, uint64_t va, uint32_t rkey)
 {
 	bool atomic = wr->w.opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
@@ -258,7 +259,7 @@ static void expect_requester(const struct bed *bed, const struct fault *f)
 	expect_send(bed->a, 0, 1, IBV_WC_SUCCESS);
 	expect_send(bed->a, 1, 2, f->here);
 	assert_int_equal(bed->a->sends[1].wc.vendor_err, f->why);
-	/* What follows is flushed, in order (IBTA 10.3.1.7), and what is posted later too. */
+	/* Later requests are flushed in order (IBTA 10.3.1.7), also those posted later. */
 	expect_send(bed->a, 2, 3, IBV_WC_WR_FLUSH_ERR);
 	expect_send(bed->a, 3, 4, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(bed->a->send_count, 4);
@@ -313,7 +314,7 @@ static void one_fault(const struct fault *f)
 	net_run(bed.net, SEC);
 	expect_requester(&bed, f);
 	expect_responder(&bed, f);
-	/* A refused WRITE writes nothing; a message too long fills what there is. */
+	/* A refused WRITE writes nothing. A message that is too long fills the receive request. */
 	assert_memory_equal(before, bed.rb->buf, 4000);
 	assert_memory_equal(before + 6000, bed.rb->buf + 6000, 16384 - 6000);
 	free(before);
@@ -326,7 +327,7 @@ static void test_faults(void **state)
 		one_fault(&faults[i]);
 }
 
-/* The address and key of no bytes do not matter (IBTA 9.7.4.1.4). */
+/* The address and key of zero bytes are not checked (IBTA 9.7.4.1.4). */
 static void test_zero_length_with_bad_key(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -345,7 +346,7 @@ static void test_zero_length_with_bad_key(void **state)
 	bed_close(&bed);
 }
 
-/* What a message does not fill of its receive request is not looked at. */
+/* SGEs of the receive request that the message does not reach are not checked. */
 static void test_unused_entries(void **state)
 {
 	static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC};

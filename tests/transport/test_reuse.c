@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is used again: packets and keys of the past change nothing for a new owner. */
+/* Reused numbers and keys: packets and keys of the previous owner have no effect. */
 #include "harness.h"
 
 #define NUMBERS 0x100 /* of each node */
@@ -8,7 +8,7 @@ static struct adv_rx_meta meta;
 static uint8_t kept[PACKET_MAX];
 static uint32_t kept_len;
 
-/* Keeps the newest packet that node 0 sends. */
+/* Records the newest packet of node 0. */
 static void keep_newest(struct net *net, struct wire *w)
 {
 	if (w->from != 0)
@@ -38,8 +38,8 @@ static struct adv_qp *make_qp(struct node *node, const struct end *like)
 	return qp;
 }
 
-/* The QP that has the number of a connection that is over comes as late as can be; until then late
- * packets of that connection are for nobody. */
+/* A released QP number is reused as late as possible. Until then, late packets of the old
+ * connection find no QP. */
 static void test_number_rests(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -73,13 +73,13 @@ static void test_number_rests(void **state)
 		if (again)
 			break;
 	}
-	/* All but `other`, and this number itself. */
+	/* All numbers except that of `other`, and this one. */
 	assert_int_equal(uses, NUMBERS - 2);
 	expect_pattern(rb, 0, 64, 2, 0);
 	net_abandon(net);
 }
 
-/* The same number, another connection: the peer's address and the PSN tell the two apart. */
+/* The same number in another connection: the peer's address and the PSN distinguish the two. */
 static void test_number_again(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -96,14 +96,14 @@ static void test_number_again(void **state)
 	net_until(net, a, 1, 0, SEC);
 	net->hook = NULL;
 	region_fill(rb, 2);
-	/* RESET keeps the number, the harshest case: connected to another node first ... */
+	/* RESET keeps the number, which is the hardest case: connected to another node first ... */
 	c = end_open(&net->node[2], &o, NULL);
 	assert_int_equal(end_to_state(b, IBV_QPS_RESET), 0);
 	ends_connect(c, b, &o);
 	strange = adv_engine_counters(net->node[1].e)->rx_bad_address;
 	give_kept(&net->node[1]);
 	assert_int_equal(adv_engine_counters(net->node[1].e)->rx_bad_address, strange + 1);
-	/* ... then to the same one, from where the old PSN is behind. */
+	/* ... then to the same node, with a PSN behind which the old one lies. */
 	assert_int_equal(end_to_state(b, IBV_QPS_RESET), 0);
 	assert_int_equal(end_to_state(a, IBV_QPS_RESET), 0);
 	o.psn[0] += 1000;
@@ -126,7 +126,7 @@ static void to_rts(struct end *end, const struct options *o)
 	assert_int_equal(end_to_rts(end, o, 0), 0);
 }
 
-/* A UD QP with the number of another one, and another Q_Key. */
+/* A UD QP with the number of an earlier one, and another Q_Key. */
 static void test_datagram_for_the_last(void **state)
 {
 	struct options o = options_default(IBV_QPT_UD);
@@ -154,7 +154,7 @@ static void test_datagram_for_the_last(void **state)
 	net_abandon(net);
 }
 
-/* The key of a region that is gone names none of many that come after, at the same address. */
+/* The key of a deregistered region names none of many later ones at the same address. */
 static void test_keys(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);

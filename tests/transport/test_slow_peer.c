@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A peer that comes to what it was sent later than the timeout: it answers everything, in order,
- * but each packet takes its time, repeated ones as well. What is sent again must not drown it.
- */
+/* A peer that handles packets later than the timeout. It answers everything in order, but each
+ * packet takes its time, duplicates too. Retransmissions must not overload it. */
 #include "harness.h"
 
 #define PAIRS	4
 #define MESSAGE 65536
 #define MTU	1024
-#define EACH	16 /* messages of a pair */
+#define EACH	16 /* messages of each pair */
 
-/* The peer works through one packet after the other. */
+/* The peer handles one packet after the other. */
 struct slow {
-	unsigned node;	  /* whose packets it is slow with: 0, what it receives; 1, what it sends */
+	unsigned node;	  /* 0: the packets that it receives are slow; 1: those that it sends */
 	uint64_t service; /* ns a packet takes */
 	uint64_t free_at;
 	unsigned taken;
@@ -41,8 +39,8 @@ struct bed {
 	struct slow slow;
 };
 
-/* timeout 14, as perftest has it: 67 ms. A retry is four of these, and the windows are the
- * device's. */
+/* timeout 14, as in perftest: 67 ms. A retry is four of these, and the windows are those of the
+ * device. */
 static void bed_open(struct bed *bed, uint64_t service, unsigned node)
 {
 	struct adv_engine_config c = {
@@ -64,7 +62,7 @@ static void bed_open(struct bed *bed, uint64_t service, unsigned node)
 		pair_open(bed->net, &o, &bed->a[i], &bed->b[i]);
 }
 
-/* All of it is done; the peer had hardly more to do than it would have had in time. */
+/* Everything is done, and the peer had hardly more packets than with timely answers. */
 static void expect_done(struct bed *bed, unsigned count, unsigned packets)
 {
 	for (unsigned i = 0; i < PAIRS; i++) {
@@ -105,14 +103,14 @@ static void test_sends(void **state)
 		stream(IBV_WR_SEND, service);
 }
 
-/* Each response takes its time; what is asked for again is answered again. */
+/* Each response takes its time, and retransmitted requests are answered again. */
 static void test_reads(void **state)
 {
 	for (uint64_t service = MS; service <= 5 * MS / 2; service += MS / 2)
 		stream(IBV_WR_RDMA_READ, service);
 }
 
-/* One after the other, 100 to 400 ms each; each is carried out once. */
+/* One after the other, 100 to 400 ms each. Each is executed once. */
 static void test_atomics(void **state)
 {
 	for (uint64_t service = 100 * MS; service <= 400 * MS; service += 100 * MS) {

@@ -18,7 +18,7 @@ static void to_sqd(struct bed *bed, bool notify)
 			 0);
 }
 
-/* What has begun is finished, what has not waits; the event comes once, when it is asked for. */
+/* Requests that have started finish, others wait. The event is raised once, if it is requested. */
 static void drain(enum ibv_qp_type type, bool notify, uint32_t mbps)
 {
 	struct adv_engine_config c = {.seed = {1}, .window = 4, .unreliable_mbps = mbps};
@@ -41,7 +41,7 @@ static void drain(enum ibv_qp_type type, bool notify, uint32_t mbps)
 	net_run(bed.net, SEC);
 	assert_int_equal(bed.a->send_count, 3);
 	assert_int_equal(drained(&bed), notify);
-	/* Nothing to drain: at once. */
+	/* Nothing to drain: the event is raised at once. */
 	to_sqd(&bed, notify);
 	net_run(bed.net, SEC);
 	assert_int_equal(drained(&bed), 2 * notify);
@@ -60,7 +60,7 @@ static void test_drain_uc(void **state)
 	drain(IBV_QPT_UC, false, 1000);
 }
 
-/* The last packet in flight asked for no acknowledgement, as more was to follow. */
+/* The last packet in flight requested no acknowledgement, because more was to follow. */
 static void test_drain_gets_its_acknowledgement(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -80,7 +80,7 @@ static void test_drain_gets_its_acknowledgement(void **state)
 	bed_close(&bed);
 }
 
-/* The last packet of the message that is finished asks for an acknowledgement: nothing follows. */
+/* The last packet of the finished message requests an acknowledgement, because nothing follows. */
 static void test_drain_in_mid_message(void **state)
 {
 	for (uint32_t packets = 10; packets < 30; packets++) {

@@ -70,7 +70,7 @@ static void test_posting(void **state)
 	assert_int_equal(adv_srq_post(srq, &third, &bad), 0);
 	assert_int_equal(post(srq, 4), 0);
 	assert_int_equal(post(srq, 5), ENOMEM);
-	/* In posting order; a slot is free again when it is given back, not when taken. */
+	/* In posting order. A slot is free again when it is returned, not when it is dequeued. */
 	taken = adv_srq_take(srq);
 	assert_int_equal(taken->wr_id, 1);
 	assert_int_equal(post(srq, 5), ENOMEM);
@@ -106,7 +106,7 @@ static void test_limit(void **state)
 	assert_int_equal(attr.srq_limit, 4);
 	adv_srq_release(srq, adv_srq_take(srq));
 	adv_srq_release(srq, adv_srq_take(srq));
-	assert_false(adv_engine_event(net->node[1].e, &ev)); /* four left */
+	assert_false(adv_engine_event(net->node[1].e, &ev)); /* four are left */
 	adv_srq_release(srq, adv_srq_take(srq));
 	assert_true(adv_engine_event(net->node[1].e, &ev));
 	assert_int_equal(ev.async, IBV_EVENT_SRQ_LIMIT_REACHED);
@@ -132,7 +132,7 @@ static void test_resize(void **state)
 	struct ibv_srq_attr attr = {.srq_limit = 3};
 	uint64_t next = 0, expected = 0;
 
-	/* The ring has wrapped, and two are taken. */
+	/* The ring has wrapped, and two are in use. */
 	for (; next < 6; next++) {
 		assert_int_equal(post(srq, next), 0);
 		if (next < 2)
@@ -158,7 +158,7 @@ static void test_resize(void **state)
 		adv_srq_release(srq, taken);
 	}
 	assert_null(adv_srq_take(srq));
-	/* Smaller: what there is stays, but not below the limit. */
+	/* A smaller size keeps the room, but it must not be below the limit. */
 	attr.srq_limit = 5;
 	assert_int_equal(adv_srq_modify(srq, &attr, IBV_SRQ_LIMIT), 0);
 	assert_int_equal(resize(srq, 4), EINVAL);
@@ -171,7 +171,7 @@ static void test_resize(void **state)
 	net_close(net);
 }
 
-/* A connection by RC whose second end takes its receives from an SRQ of one. */
+/* An RC connection whose second end uses an SRQ of one request. */
 struct bed {
 	struct net *net;
 	struct adv_srq *srq;
@@ -199,7 +199,7 @@ static void inject(struct bed *bed, uint8_t opcode, uint32_t ahead, uint32_t len
 	net_inject_packet(bed->net, 0, 1, &h, len);
 }
 
-/* A message goes on into the request that it has begun with. */
+/* A message continues into the receive request that it uses. */
 static void test_resize_in_mid_message(void **state)
 {
 	struct bed bed;
@@ -218,7 +218,7 @@ static void test_resize_in_mid_message(void **state)
 	net_abandon(bed.net);
 }
 
-/* Two QPs draw from one queue, by RC; the limit event comes, and RNR where it is empty. */
+/* Two RC QPs use one SRQ: the limit event is raised, and RNR NAKs are sent while it is empty. */
 static void test_two_qps(void **state)
 {
 	struct net *net = net_open(2, 1);
@@ -262,7 +262,8 @@ static void test_two_qps(void **state)
 	net_close(net);
 }
 
-/* QPs with an SRQ do not flush it: an event says that no more will be taken (IBTA 11.6.3.4). */
+/* A QP with an SRQ does not flush it. An event reports that the QP uses no more receives (IBTA
+ * 11.6.3.4). */
 static void test_last_wqe_reached(void **state)
 {
 	struct net *net = net_open(2, 1);
@@ -292,7 +293,7 @@ static void test_last_wqe_reached(void **state)
 	net_close(net);
 }
 
-/* A QP that dies in mid message completes what it took and gives the slot back. */
+/* A QP that fails within a message completes the receive that it used, and returns the slot. */
 static void test_error_in_mid_message(void **state)
 {
 	struct bed bed;

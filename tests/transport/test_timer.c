@@ -7,9 +7,9 @@
 
 struct watched {
 	struct adv_timer t;
-	uint64_t model; /* when it is to fire, ADV_NEVER: not */
+	uint64_t model; /* expected time; ADV_NEVER: none */
 	unsigned fired;
-	uint64_t again; /* sets itself once more, so much later */
+	uint64_t again; /* sets itself again, so much later */
 };
 
 static uint64_t last_fired;
@@ -83,7 +83,7 @@ static void test_moving_later_is_lazy(void **state)
 	watch(e, &w);
 	adv_timer_set(&e->timers, &w.t, 100);
 	adv_timer_set(&e->timers, &w.t, 500);
-	/* The old time may still be told: it is a time to look at the latest. */
+	/* The deadline may still be the old time, which is a latest time. */
 	assert_true(adv_engine_deadline(e) <= 500);
 	adv_engine_expire(e, 100);
 	assert_int_equal(w.fired, 0);
@@ -122,7 +122,7 @@ static void test_cancel(void **state)
 	adv_engine_expire(e, 15);
 	assert_int_equal(a.fired, 0);
 	assert_int_equal(adv_engine_deadline(e), 20);
-	/* Cancelled, then set again while it still stands in the heap. */
+	/* Cancelled, then set again while it is still in the heap. */
 	adv_timer_cancel(&b.t);
 	adv_timer_set(&e->timers, &b.t, 30);
 	adv_engine_expire(e, 29);
@@ -169,7 +169,7 @@ static void change_at_random(struct adv_engine *e, struct adv_rng *rng, struct w
 	}
 }
 
-/* Against a model: an array that is searched. */
+/* Compared with a model: an array that is searched. */
 static void test_random(void **state)
 {
 	struct adv_engine *e = *state;

@@ -38,7 +38,7 @@ static void bed_close(struct bed *bed)
 	net_close(bed->net);
 }
 
-/* Where the bytes of a request lie: `num` pieces of odd lengths, adding up to len. */
+/* Splits a request into `num` pieces of odd lengths that add up to len. */
 static void odd_sges(struct ibv_sge *sge, int num, const struct region *r, uint32_t len)
 {
 	uint64_t at = r->iova;
@@ -103,7 +103,7 @@ static enum ibv_wc_opcode wc_opcode_of(int opcode)
 	}
 }
 
-/* One request of len bytes in `num` pieces at both ends; all of memory is looked at. */
+/* Performs one request of len bytes in `num` pieces at both ends, and checks all memory. */
 static void transfer(struct bed *bed, int opcode, uint32_t len, int num)
 {
 	bool read = opcode == IBV_WR_RDMA_READ;
@@ -191,7 +191,7 @@ static void atomic(struct bed *bed, int opcode, uint64_t add, uint64_t swap, uin
 	struct wr wr;
 
 	wr_make(&wr, opcode, ++bed->ids, 0);
-	/* The result in pieces: 3 bytes, none, 5 bytes. */
+	/* The result in pieces of 3, 0 and 5 bytes. */
 	wr_sge(&wr, bed->ra, 1, 3);
 	wr_sge(&wr, bed->ra, 4, 0);
 	wr_sge(&wr, bed->ra, 4, 5);
@@ -328,7 +328,7 @@ static void test_both_ways(void **state)
 	net_close(net);
 }
 
-/* READ responses of one request fill more than a turn, and more than a batch. */
+/* The READ responses of one request are more than a turn and more than a batch. */
 static void test_wide_window(void **state)
 {
 	struct adv_engine_config c = {.seed = {1}, .window = 256};

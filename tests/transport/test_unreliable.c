@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Credit of UC and UD towards the same machine: probes, answers, and what goes wrong with them. */
+/* Credit of UC and UD within one machine: probes, answers, and their failures. */
 #include "harness.h"
 #include "wire/slot.h"
 
 #define WINDOW	    16 /* a quarter of the total window below */
 #define SENDER_PORT 0xc000
 
-/* What the hook counts, and what it does with answers. */
+/* The hook's counts and settings. */
 struct watch {
 	unsigned data;
 	unsigned probes;
 	unsigned answers;
-	unsigned highest; /* data packets sent that no delivered answer covers, at most */
+	unsigned highest; /* most data packets sent without a delivered answer */
 	uint32_t covered;
 	uint64_t answer_delay;
 	bool drop_answers;
 	bool drop_probes;
-	uint64_t stopped_until; /* by then node 1 reads what it has got, and not before */
+	uint64_t stopped_until; /* node 1 does not read its socket before this time */
 	unsigned room;		/* packets that it has room for; 0: any number */
-	unsigned waiting;	/* packets that it has not read */
-	unsigned lost;		/* for want of room */
+	unsigned waiting;	/* packets in its socket */
+	unsigned lost;		/* packets that found the socket full */
 };
 
-/* What comes to node 1 while it is stopped waits, as far as there is room. */
+/* Packets to node 1 wait in its socket while it is stopped, if there is room. */
 static void wait_in_socket(struct net *net, struct wire *w, struct watch *watch)
 {
 	if (!w->copies || net->now >= watch->stopped_until ||
@@ -62,7 +62,7 @@ static void hook(struct net *net, struct wire *w)
 	wait_in_socket(net, w, watch);
 }
 
-/* Two engines, of one machine where `local` says so: each knows the addresses of both. */
+/* Opens two engines; if `local`, of one machine: each has the addresses of both. */
 static struct net *open_net(bool local, struct watch *watch)
 {
 	struct adv_engine_config c = {.seed = {1},
@@ -97,7 +97,7 @@ static void write_all(struct net *net, struct end *a, struct region *from, struc
 	expect_pattern(to, 0, len, 1, 0);
 }
 
-/* A receiver that comes to it late is not overrun; the rate (840 ms for this) plays no part. */
+/* A slow receiver is not overrun. The rate (840 ms for this) has no effect. */
 static void test_window(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);
@@ -117,7 +117,7 @@ static void test_window(void **state)
 	net_close(net);
 }
 
-/* UD: the same, by destination. */
+/* UD: the same for each destination. */
 static void test_datagrams(void **state)
 {
 	struct options o = options_default(IBV_QPT_UD);
@@ -152,10 +152,10 @@ static void test_datagrams(void **state)
 
 /* ---- who is there ---- */
 
-/* What the daemon would tell. */
+/* The daemon's tables. */
 static _Atomic uint16_t ports[ADV_PREFIXES], homes[ADV_PREFIXES];
 
-/* Both engines know the table, and each node's process is in it. */
+/* Both engines use the table, and each node's process is in it. */
 static void set_senders(struct net *net, struct end *a, struct end *b)
 {
 	struct end *ends[] = {a, b};
@@ -176,7 +176,7 @@ static void forget_sender(const struct end *end)
 	ports[adv_qpn_prefix(adv_qp_num(end->qp))] = 0;
 }
 
-/* Nothing is read by the second node for so long; what comes waits there. */
+/* The second node does not read for so long; packets wait in its socket. */
 static void stop(struct net *net, struct watch *watch, uint64_t ns)
 {
 	watch->stopped_until = net->now + ns;
@@ -201,7 +201,7 @@ static struct options many_messages(enum ibv_qp_type type)
 	return o;
 }
 
-/* A queue pair to a process that the table knows, and memory for its messages. */
+/* Opens a queue pair to a process in the table, with memory for its messages. */
 static struct net *open_stream(struct watch *watch, const struct options *o, struct end **a,
 			       struct end **b, struct region **ra, struct region **rb)
 {
@@ -214,7 +214,7 @@ static struct net *open_stream(struct watch *watch, const struct options *o, str
 	return net;
 }
 
-/* A process that is stopped for ten seconds: no more than its socket holds is sent, and all of it
+/* A process is stopped for ten seconds: no more than its socket holds is sent, and everything
  * arrives. */
 static void test_stopped(void **state)
 {
@@ -239,8 +239,7 @@ static void test_stopped(void **state)
 	net_close(net);
 }
 
-/* What goes to a process's own numbers and to those of its block comes to one socket: one window.
- */
+/* Packets to a process's slot and to its block arrive at one socket: one window. */
 static void test_one_socket(void **state)
 {
 	struct options o = many_messages(IBV_QPT_UC);
@@ -252,7 +251,7 @@ static void test_one_socket(void **state)
 	uint16_t slot, block;
 
 	pair_open(net, &o, &a[0], &b[0]);
-	net->node[1].e->range[0].fresh = 0; /* as if it had so many queue pairs */
+	net->node[1].e->range[0].fresh = 0; /* as with so many queue pairs */
 	assert_int_equal(adv_engine_add_qpns(net->node[1].e, adv_block_qpn(3), ADV_BLOCK_QPNS), 0);
 	pair_open(net, &o, &a[1], &b[1]);
 	set_senders(net, a[0], b[0]);
@@ -274,8 +273,8 @@ static void test_one_socket(void **state)
 	net_close(net);
 }
 
-/* Two that are looked for in one place have a credit each: the last bytes of the addresses are
- * alike. */
+/* Two processes with the same place in the table have a credit each: the last bytes of the
+ * addresses are alike. */
 static void test_one_place(void **state)
 {
 	struct options o = many_messages(IBV_QPT_UC);
@@ -301,7 +300,7 @@ static void test_one_place(void **state)
 	net_close(net);
 }
 
-/* A probe that finds a full socket is repeated; so is one whose answer is lost. */
+/* A probe that finds a full socket is repeated, and one whose answer is lost. */
 static void test_probe_lost(void **state)
 {
 	for (unsigned answers = 0; answers < 2; answers++) {
@@ -323,7 +322,7 @@ static void test_probe_lost(void **state)
 	}
 }
 
-/* A queue pair that waits for a process that is stopped holds up no other, and can go. */
+/* A queue pair that waits for a stopped process delays no other, and can be destroyed. */
 static void test_stopped_holds_up_nobody(void **state)
 {
 	struct options o = many_messages(IBV_QPT_UC);
@@ -353,7 +352,7 @@ static void test_stopped_holds_up_nobody(void **state)
 	net_close(net);
 }
 
-/* Nobody is waited for who is gone: by the table, or by what the link has heard. */
+/* UC and UD do not wait for an exited process: by the table, or by the link's report. */
 static void test_gone(void **state)
 {
 	for (unsigned heard = 0; heard < 2; heard++) {
@@ -377,7 +376,7 @@ static void test_gone(void **state)
 	}
 }
 
-/* A UD queue pair and where it sends to. */
+/* A UD queue pair and its destination. */
 struct datagrams {
 	struct end *a, *b;
 	struct region *ra, *rb;
@@ -416,8 +415,8 @@ static void post_datagrams(struct datagrams *d)
 	}
 }
 
-/* UD waits as well, but not for ever: others may be behind that. What the socket has no room for is
- * lost then, until the process answers. */
+/* UD waits, too, but for a limited time: messages to others may be queued behind. Then packets that
+ * the socket has no room for are lost, until the process answers. */
 static void test_stopped_datagrams(void **state)
 {
 	struct datagrams d;
@@ -441,9 +440,8 @@ static void test_stopped_datagrams(void **state)
 	net_close(net);
 }
 
-/* Nobody tells who is there. No answer: a wait of 100 ms, then by rate, without probes, for a
- * second.
- */
+/* There is no table. Without an answer: a wait of 100 ms, then the rate, without probes, for a
+ * second. */
 static void test_silence(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);
@@ -464,7 +462,7 @@ static void test_silence(void **state)
 	assert_int_equal(a->send_count, 0);
 	probes = watch.probes;
 	net_until(net, a, 1, 0, 3 * SEC);
-	/* 1008 packets at 10 Mb/s, less the burst. */
+	/* 1008 packets at 10 Mb/s, minus the burst. */
 	assert_in_range(net->now - start, 750 * MS, 1000 * MS);
 	assert_int_equal(watch.probes, probes);
 	net_run(net, 20 * MS);
@@ -472,7 +470,7 @@ static void test_silence(void **state)
 	net_close(net);
 }
 
-/* Other machines never see a probe. */
+/* No probe is sent to another machine. */
 static void test_remote(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);
@@ -489,7 +487,7 @@ static void test_remote(void **state)
 	net_close(net);
 }
 
-/* Answers that were not asked for move nothing; probes from afar are not answered. */
+/* Unrequested answers have no effect. Probes from another machine are not answered. */
 static void test_forged(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);

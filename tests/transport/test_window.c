@@ -23,7 +23,7 @@ static void sent_and_acked(struct adv_qp *qp, uint32_t packets)
 	adv_window_acked(qp, packets, true);
 }
 
-/* Starts open: the bound is what the peer's buffer is thought to hold. */
+/* The window starts at its maximum, the assumed size of the peer's buffer. */
 static void test_start(void **state)
 {
 	struct adv_engine e;
@@ -35,7 +35,7 @@ static void test_start(void **state)
 	assert_int_equal(qp.req.cwnd, WINDOW);
 }
 
-/* Half after a loss, once for all that was in flight then. */
+/* A loss halves it, once for all packets that were in flight. */
 static void test_loss(void **state)
 {
 	struct adv_engine e;
@@ -59,7 +59,7 @@ static void test_loss(void **state)
 	assert_in_range(qp.req.cwnd, 1, WINDOW / 4);
 }
 
-/* One packet more a window's worth of acknowledgements, up to the bound. */
+/* It grows by one packet for a window of acknowledgements, up to the maximum. */
 static void test_growth(void **state)
 {
 	struct adv_engine e;
@@ -78,7 +78,7 @@ static void test_growth(void **state)
 	assert_int_equal(qp.req.cwnd, WINDOW);
 }
 
-/* An engine whose window is smaller than the least that a loss leaves. */
+/* An engine whose window is smaller than the least window after a loss. */
 static void test_small_bound(void **state)
 {
 	struct adv_engine e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* XRC: requests that say which SRQ of a domain they are for. */
+/* XRC: requests that name an SRQ of a domain. */
 #include <stdlib.h>
 
 #include "harness.h"
@@ -27,7 +27,7 @@ static void open_world(struct world *w)
 	region_fill(w->to, 2);
 }
 
-/* Another SRQ on node 1, with the QP that comes with it. */
+/* Opens another SRQ on node 1, and its QP. */
 static struct end *more(struct world *w, struct adv_xrcd *xrcd)
 {
 	struct options o = w->o;
@@ -75,7 +75,7 @@ static void test_objects(void **state)
 	assert_int_equal(adv_cq_destroy(cq), EBUSY);
 	assert_int_equal(adv_xrcd_destroy(xrcd), EBUSY);
 	assert_int_equal(adv_srq_destroy(srq), 0);
-	/* A number is not used again at once. */
+	/* A number is not reused at once. */
 	srq = adv_srq_create_xrc(pd, xrcd, cq, &attr, NULL);
 	assert_int_not_equal(adv_srq_number(srq), number);
 	assert_int_equal(adv_srq_destroy(srq), 0);
@@ -101,7 +101,7 @@ static void test_objects(void **state)
 	net_close(net);
 }
 
-/* Each request packet is of the XRC class and carries the number, each response is without. */
+/* Each request packet is of the XRC service and carries the number; no response does. */
 static void check_wire(struct net *net, struct wire *p)
 {
 	const struct world *w = net->arg;
@@ -192,7 +192,7 @@ static void test_atomics(void **state)
 	net_close(w.net);
 }
 
-/* One QP reaches any SRQ of its domain, and each SRQ is reached by several QPs. */
+/* One QP reaches any SRQ of its domain, and several QPs reach each SRQ. */
 static void test_many_to_many(void **state)
 {
 	struct world w;
@@ -255,7 +255,7 @@ static void expect_refused(struct world *w, uint64_t id)
 	assert_int_equal(w->b->recv_count, 0);
 }
 
-/* A number that names no SRQ of the domain, for each kind of request; no receive is taken. */
+/* A number that names no SRQ of the domain, for each kind of request: no receive is used. */
 static void test_wrong_number(void **state)
 {
 	static const int opcodes[] = {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
@@ -292,14 +292,14 @@ static void test_wrong_number(void **state)
 			expect_refused(&w, 7);
 			assert_int_equal(other->recv_count, 0);
 			expect_pattern(w.to, 0, LEN, 2, 0);
-			/* The SRQ is as it was: a message over another connection is received. */
+			/* The SRQ is unchanged: a message over another connection is received. */
 			assert_int_equal(w.b->srq->fifo_head - w.b->srq->fifo_tail, 1);
 			net_close(w.net);
 		}
 	}
 }
 
-/* An empty SRQ: the peer waits, though others of the domain have requests. */
+/* An empty SRQ: the peer gets RNR NAKs, although other SRQs of the domain have receives. */
 static void test_rnr(void **state)
 {
 	struct world w;
@@ -317,7 +317,7 @@ static void test_rnr(void **state)
 	expect_send(w.a, 0, 1, IBV_WC_SUCCESS);
 	expect_recv(w.b, 0, 1, IBV_WC_SUCCESS);
 	assert_int_equal(other->recv_count, 0);
-	/* And a message to the other SRQ behind one that is refused for now comes in its turn. */
+	/* A message to the other SRQ, behind one with an RNR NAK, arrives in its turn. */
 	send_to(&w, 2, adv_srq_number(w.b->srq), 100);
 	send_to(&w, 3, adv_srq_number(other->srq), 100);
 	net_run(w.net, MS);
@@ -360,7 +360,7 @@ static struct adv_headers packet(const struct world *w, int op, uint32_t psn, ui
 	return h;
 }
 
-/* A message that changes its SRQ on the way: refused, and what it took completes. */
+/* A message changes its SRQ: it is refused, and the receive that it used completes. */
 static void test_change_in_mid_message(void **state)
 {
 	struct world w;
@@ -384,7 +384,8 @@ static void test_change_in_mid_message(void **state)
 	net_close(w.net);
 }
 
-/* SRQs go whatever is on its way: the message is refused, nothing of the SRQ is touched. */
+/* An SRQ is destroyed during a message: the message is refused, and the SRQ's memory is not
+ * used. */
 static void test_srq_goes(void **state)
 {
 	for (int op = ADV_OP_SEND_FIRST; op <= ADV_OP_WRITE_FIRST; op += ADV_OP_WRITE_FIRST) {
@@ -413,7 +414,7 @@ static void test_srq_goes(void **state)
 	}
 }
 
-/* Between messages too; others of the domain go on. */
+/* Between messages, too; other SRQs of the domain continue. */
 static void test_srq_goes_between(void **state)
 {
 	struct world w;
@@ -454,7 +455,7 @@ static void test_limit(void **state)
 	net_close(w.net);
 }
 
-/* What was received stays in the SRQ's CQ when the QP goes, and can be polled. */
+/* Completions stay in the SRQ's CQ when the QP is destroyed, and can be polled. */
 static void test_completions_outlive_the_qp(void **state)
 {
 	struct world w;
@@ -476,7 +477,7 @@ static void test_completions_outlive_the_qp(void **state)
 	net_close(w.net);
 }
 
-/* What each direction has not got; packets of the other kind change nothing. */
+/* What each direction lacks. Packets of the other kind have no effect. */
 static void test_one_way(void **state)
 {
 	struct ibv_send_wr send = {.opcode = IBV_WR_SEND}, *bad_send;
@@ -498,7 +499,7 @@ static void test_one_way(void **state)
 	net_inject_packet(w.net, 1, 0, &h, 12);
 	net_run(w.net, MS);
 	assert_int_equal(c->rx_no_qp, 1);
-	h.bth.psn--; /* nor a duplicate */
+	h.bth.psn--; /* a duplicate, too */
 	net_inject_packet(w.net, 1, 0, &h, 12);
 	h.bth.opcode = ADV_SERVICE_RC | ADV_OP_ACKNOWLEDGE;
 	net_inject_packet(w.net, 1, 0, &h, 0);
@@ -540,8 +541,8 @@ static void lose_first_responses(struct net *net, struct wire *p)
 	}
 }
 
-/* Remote access is to memory of the SRQ's PD; an answer that was lost comes from there again,
- * though requests for another SRQ came since. */
+/* Remote access is to the memory of the SRQ's PD. A lost response is repeated from there, although
+ * requests for another SRQ arrived since. */
 static void test_protection_domain(void **state)
 {
 	struct ibv_srq_attr attr = {.max_wr = 1, .max_sge = 1};
@@ -610,7 +611,7 @@ static void test_bad_receives(void **state)
 	}
 }
 
-/* Every packet of a run is lost once, and then each comes twice. */
+/* Drops every packet of a run once, and then duplicates each. */
 static void lose_one_double_all(struct net *net, struct wire *p)
 {
 	const uint64_t *victim = net->arg;

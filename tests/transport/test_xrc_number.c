@@ -3,7 +3,7 @@
 #include "harness.h"
 #include "transport/domain.h"
 
-/* Makes SRQs until there is no number left; the last of them. */
+/* Creates SRQs until no number is left. Returns the last one. */
 static struct adv_srq *use_up_numbers(struct node *n, struct adv_cq *cq)
 {
 	struct ibv_srq_attr attr = {.max_wr = 1, .max_sge = 1};
@@ -13,7 +13,7 @@ static struct adv_srq *use_up_numbers(struct node *n, struct adv_cq *cq)
 		assert_int_equal(adv_engine_srqns_left(n->e), left);
 		srq = adv_srq_create_xrc(n->pd, n->xrcd, cq, &attr, NULL);
 		assert_non_null(srq);
-		/* Only of the engine's own: no other one has an SRQ with that number. */
+		/* The numbers are the engine's own: no SRQ of another engine has them. */
 		assert_true(adv_engine_has_qpn(n->e, adv_srq_number(srq)));
 	}
 	errno = 0;
@@ -22,7 +22,8 @@ static struct adv_srq *use_up_numbers(struct node *n, struct adv_cq *cq)
 	return srq;
 }
 
-/* All numbers in use: the next SRQ is refused, and one that goes makes room. So do more numbers. */
+/* All numbers are in use: the next SRQ is refused. A destroyed SRQ makes room, and so do more
+ * numbers. */
 static void test_numbers_run_out(void **state)
 {
 	struct net *net = net_open(1, 1);
@@ -42,7 +43,7 @@ static void test_numbers_run_out(void **state)
 	net_close(net);
 }
 
-/* Number 0 is nobody's. */
+/* No SRQ has number 0. */
 static void test_number_0(void **state)
 {
 	struct adv_engine_config c = {.seed = {1}, .qpn_first = 0, .qpn_count = 2};

@@ -14,10 +14,11 @@
 #define NICE	       (-10)
 #define AUTOGROUP_NICE "-10"
 
-/* When SCHED_RR is to be taken up again, 0: it is, or is not ours. Written by the handler too. */
+/* The time to return to SCHED_RR; 0: the process has it, or may not. The signal handler writes it
+ * too. */
 static _Atomic uint64_t renew_at;
 
-static bool take(int policy)
+static bool set_policy(int policy)
 {
 	struct sched_param p = {.sched_priority =
 					policy == SCHED_OTHER ? 0 : sched_get_priority_min(policy)};
@@ -25,19 +26,19 @@ static bool take(int policy)
 	return sched_setscheduler(0, policy, &p) == 0;
 }
 
-/* SIGXCPU: busy for too long. Only functions that are async-signal-safe. */
-static void rest(int signal)
+/* SIGXCPU: busy for too long. Calls only functions that are async-signal-safe. */
+static void rest_on_signal(int signal)
 {
 	int saved = errno;
 
 	(void)signal;
-	if (take(SCHED_OTHER))
+	if (set_policy(SCHED_OTHER))
 		atomic_store(&renew_at, adv_clock_ms() + ADV_PRIORITY_REST_MS);
 	errno = saved;
 }
 
-/* SCHED_RR with its limit, which the kernel moves when it has told us of it; at the hard limit it
- * would kill. */
+/* Sets SCHED_RR and its limit. After its signal the kernel moves the soft limit; at the hard limit
+ * it would kill. */
 static void go_first(void)
 {
 	const rlim_t burst = ADV_PRIORITY_BURST_MS * 1000;
@@ -47,10 +48,10 @@ static void go_first(void)
 		return;
 	r.rlim_cur = burst;
 	if (setrlimit(RLIMIT_RTTIME, &r) == 0)
-		(void)take(SCHED_RR);
+		(void)set_policy(SCHED_RR);
 }
 
-/* Group scheduling weighs sessions. */
+/* Group scheduling gives weights to sessions. */
 static void ask_for_session(void)
 {
 	int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
@@ -63,7 +64,7 @@ static void ask_for_session(void)
 
 void adv_priority_ask(bool session)
 {
-	const struct sigaction action = {.sa_handler = rest, .sa_flags = SA_RESTART};
+	const struct sigaction action = {.sa_handler = rest_on_signal, .sa_flags = SA_RESTART};
 
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
 	if (session)

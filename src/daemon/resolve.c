@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define ANSWER_ROOM  8192
-#define ANSWERS_READ 16 /* late ones of requests given up */
+#define ANSWERS_READ 16 /* late answers to requests that were given up */
 #define PORT_DISCARD 9
 #define REQUEST_ROOM 256
 #define NUD_VALID_ANY                                                                              \
@@ -327,7 +327,7 @@ enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct ad
 		break;
 	case ENOENT:
 		return ADV_NEIGHBOUR_NONE;
-	default: /* a kernel (before 5.0) that does not answer this is not asked */
+	default: /* kernels before 5.0 do not answer this request, so it is not sent */
 		return ADV_NEIGHBOUR_KNOWN;
 	}
 	if (state & NUD_VALID_ANY)

@@ -175,7 +175,7 @@ static void ask_speeds(struct adv_snapshot *s)
 		memcpy(r.ifr_name, s->interface[i].name, sizeof(r.ifr_name));
 		if (ioctl(fd, SIOCETHTOOL, &r) < 0)
 			continue;
-		/* Not ethtool_cmd_speed(), which shifts into the sign. */
+		/* Not ethtool_cmd_speed(), which shifts into the sign bit. */
 		speed = (uint32_t)command.speed_hi << 16 | command.speed;
 		s->interface[i].speed_mbps = speed == (uint32_t)SPEED_UNKNOWN ? 0 : speed;
 	}

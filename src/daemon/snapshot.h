@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Interfaces and addresses of this network namespace, asked of the kernel by rtnetlink. */
+/* Interfaces and addresses of this network namespace, by rtnetlink. */
 #ifndef ADV_DAEMON_SNAPSHOT_H
 #define ADV_DAEMON_SNAPSHOT_H
 
@@ -7,17 +7,17 @@
 
 #include "daemon/gid_policy.h"
 
-/* Fills *s. Blocks for as long as the kernel takes. 0 or errno: keep what you had. */
+/* Fills *s. Blocks until the kernel has answered. 0, or errno: then *s is not usable. */
 int adv_snapshot_take(struct adv_snapshot *s);
 
-/* Reads one netlink message of a dump into *s; hostile lengths are survived. True: more follow. */
+/* Reads one netlink message of a dump into *s; its lengths may be wrong. True: more follow. */
 bool adv_snapshot_parse(struct adv_snapshot *s, const void *data, size_t len, int *error);
 
-/* A non-blocking netlink socket that becomes readable when interfaces or addresses change;
+/* Returns a non-blocking netlink socket that becomes readable when interfaces or addresses change;
  * -1 and errno. */
 int adv_snapshot_watch(void);
 
-/* Empties that socket. True where something may have changed (an overflow is a change too). */
+/* Empties that socket. True if something may have changed (also after an overflow). */
 bool adv_snapshot_changed(int fd);
 
 #endif

@@ -28,11 +28,6 @@ int adv_rs_dgram_open(struct adv_rsocket *rs)
 	return 0;
 }
 
-static uint32_t clamp(uint32_t value, uint32_t low, uint32_t high)
-{
-	return value < low ? low : value > high ? high : value;
-}
-
 /* Makes the queue of received datagrams. The service thread takes over the UDP socket. */
 static int make_dgram_ready(struct adv_rsocket *rs)
 {
@@ -40,10 +35,10 @@ static int make_dgram_ready(struct adv_rsocket *rs)
 
 	if (d->ready)
 		return 0;
-	rs->options.rq_size = clamp(rs->options.rcvbuf / ADV_RS_DGRAM_SLOT, MIN_QUEUE,
-				    clamp(rs->options.rq_size, MIN_QUEUE, 0xfffe));
-	rs->options.sq_size = clamp(rs->options.sndbuf / ADV_RS_DGRAM_SLOT, MIN_QUEUE,
-				    clamp(rs->options.sq_size, MIN_QUEUE, 0xfffe));
+	rs->options.rq_size = adv_rs_clamp(rs->options.rcvbuf / ADV_RS_DGRAM_SLOT, MIN_QUEUE,
+					   adv_rs_clamp(rs->options.rq_size, MIN_QUEUE, 0xfffe));
+	rs->options.sq_size = adv_rs_clamp(rs->options.sndbuf / ADV_RS_DGRAM_SLOT, MIN_QUEUE,
+					   adv_rs_clamp(rs->options.sq_size, MIN_QUEUE, 0xfffe));
 	d->pool = calloc(rs->options.rq_size, sizeof(*d->pool));
 	if (!d->pool)
 		return -1;

@@ -37,11 +37,6 @@ static void memory_free(struct adv_rs_memory *memory)
 	memset(memory, 0, sizeof(*memory));
 }
 
-static uint32_t clamp(uint32_t value, uint32_t low, uint32_t high)
-{
-	return value < low ? low : value > high ? high : value;
-}
-
 /* Reduces sizes to what the device supports. */
 static int fit_sizes(struct adv_rsocket *rs)
 {
@@ -51,12 +46,12 @@ static int fit_sizes(struct adv_rsocket *rs)
 
 	if (err)
 		return adv_rs_error(err);
-	most = clamp((uint32_t)attr.max_qp_wr, MIN_REQUESTS, MAX_REQUESTS);
-	rs->options.sq_size = clamp(rs->options.sq_size, MIN_REQUESTS, most);
-	rs->options.rq_size = clamp(rs->options.rq_size, MIN_REQUESTS, most);
+	most = adv_rs_clamp((uint32_t)attr.max_qp_wr, MIN_REQUESTS, MAX_REQUESTS);
+	rs->options.sq_size = adv_rs_clamp(rs->options.sq_size, MIN_REQUESTS, most);
+	rs->options.rq_size = adv_rs_clamp(rs->options.rq_size, MIN_REQUESTS, most);
 	/* Two equal halves of whole cache lines, with room for more than one message. */
-	rs->options.rcvbuf = (clamp(rs->options.rcvbuf, 256, 1u << 31) + 127) & ~127u;
-	rs->options.sndbuf = clamp(rs->options.sndbuf, 2 * ADV_RS_LOW_WATER, 1u << 31);
+	rs->options.rcvbuf = (adv_rs_clamp(rs->options.rcvbuf, 256, 1u << 31) + 127) & ~127u;
+	rs->options.sndbuf = adv_rs_clamp(rs->options.sndbuf, 2 * ADV_RS_LOW_WATER, 1u << 31);
 	return 0;
 }
 

@@ -91,6 +91,11 @@ struct adv_rsocket {
 #define ADV_RS_FOREVER INT64_MAX
 #define ADV_RS_NOWAIT  0
 
+static inline uint32_t adv_rs_clamp(uint32_t value, uint32_t low, uint32_t high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
 static inline bool adv_rs_nonblocking(const struct adv_rsocket *rs)
 {
 	return rs->file_flags & O_NONBLOCK;

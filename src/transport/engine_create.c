@@ -93,7 +93,7 @@ void adv_engine_destroy(struct adv_engine *e)
 		adv_xrcd_destroy(adv_container_of(e->xrcds.next, struct adv_xrcd, node));
 	/* Each object dropped its events. */
 	assert(adv_list_empty(&e->async_events));
-	adv_qpns_free(e);
+	adv_qp_numbers_free(e);
 	adv_ahs_free(e);
 	free(e->mrs.slot);
 	adv_timers_free(&e->timers);

@@ -144,7 +144,7 @@ static uint64_t *wrong_sender(struct adv_engine *e, const struct adv_qp *qp,
 static void deliver_cnp(struct adv_engine *e, uint64_t now, const struct adv_headers *h,
 			const struct adv_rx_meta *meta)
 {
-	struct adv_qp *qp = adv_qpn_find(e, h->bth.dest_qpn);
+	struct adv_qp *qp = adv_qp_number_find(e, h->bth.dest_qpn);
 	uint64_t *wrong = wrong_sender(e, qp, &h->bth, meta);
 
 	if (wrong)
@@ -163,7 +163,7 @@ static void note_mark(struct adv_engine *e, uint64_t now, const struct adv_rx_pa
 	e->counters.np_ecn_marked_roce_packets++;
 	if (!adv_headers_decode(pkt->data, pkt->len, &h))
 		return;
-	qp = adv_qpn_find(e, h.bth.dest_qpn);
+	qp = adv_qp_number_find(e, h.bth.dest_qpn);
 	if (!wrong_sender(e, qp, &h.bth, pkt->meta) &&
 	    (h.bth.opcode & ADV_SERVICE_MASK) == qp->service)
 		adv_flow_marked(qp, now, &h.bth);
@@ -205,7 +205,7 @@ void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packe
 		deliver_multicast(e, now, &in);
 		return;
 	}
-	qp = adv_qpn_find(e, h.bth.dest_qpn);
+	qp = adv_qp_number_find(e, h.bth.dest_qpn);
 	if (qp)
 		deliver_packet(e, qp, now, &in);
 	else

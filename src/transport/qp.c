@@ -143,7 +143,7 @@ struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config)
 		free(qp);
 		return NULL;
 	}
-	if (adv_qpn_take(e, qp)) {
+	if (adv_qp_number_take(e, qp)) {
 		adv_timers_release(&e->timers);
 		free(qp);
 		errno = ENOMEM;
@@ -190,7 +190,7 @@ int adv_qp_destroy(struct adv_qp *qp)
 	adv_timer_remove(&e->timers, &qp->req.timer);
 	adv_timers_release(&e->timers);
 	adv_affiliated_forget(&qp->events);
-	adv_qpn_release(e, qp->qpn);
+	adv_qp_number_release(e, qp->qpn);
 	adv_list_del(&qp->node);
 	release_objects(qp);
 	free(qp);

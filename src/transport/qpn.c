@@ -37,7 +37,7 @@ int adv_engine_add_qpns(struct adv_engine *e, uint32_t first, uint32_t count)
 	return 0;
 }
 
-void adv_qpns_free(struct adv_engine *e)
+void adv_qp_numbers_free(struct adv_engine *e)
 {
 	for (unsigned i = 0; i < e->ranges; i++) {
 		free(e->range[i].qp);
@@ -55,7 +55,7 @@ uint32_t adv_engine_qpns_left(const struct adv_engine *e)
 	return n;
 }
 
-struct adv_qpn_range *adv_qpn_range_of(const struct adv_engine *e, uint32_t qpn)
+struct adv_qpn_range *adv_qp_number_range_of(const struct adv_engine *e, uint32_t qpn)
 {
 	for (unsigned i = 0; i < e->ranges; i++)
 		if (qpn - e->range[i].first < e->range[i].count)
@@ -65,12 +65,12 @@ struct adv_qpn_range *adv_qpn_range_of(const struct adv_engine *e, uint32_t qpn)
 
 bool adv_engine_has_qpn(const struct adv_engine *e, uint32_t qpn)
 {
-	return adv_qpn_range_of(e, qpn) != NULL;
+	return adv_qp_number_range_of(e, qpn) != NULL;
 }
 
-struct adv_qp *adv_qpn_find(const struct adv_engine *e, uint32_t qpn)
+struct adv_qp *adv_qp_number_find(const struct adv_engine *e, uint32_t qpn)
 {
-	const struct adv_qpn_range *r = adv_qpn_range_of(e, qpn);
+	const struct adv_qpn_range *r = adv_qp_number_range_of(e, qpn);
 
 	return r ? r->qp[qpn - r->first] : NULL;
 }
@@ -91,7 +91,7 @@ static struct adv_qpn_range *range_to_take_from(struct adv_engine *e)
 	return best;
 }
 
-int adv_qpn_take(struct adv_engine *e, struct adv_qp *qp)
+int adv_qp_number_take(struct adv_engine *e, struct adv_qp *qp)
 {
 	struct adv_qpn_range *r = range_to_take_from(e);
 	uint32_t index;
@@ -113,9 +113,9 @@ int adv_qpn_take(struct adv_engine *e, struct adv_qp *qp)
 	return 0;
 }
 
-void adv_qpn_release(struct adv_engine *e, uint32_t qpn)
+void adv_qp_number_release(struct adv_engine *e, uint32_t qpn)
 {
-	struct adv_qpn_range *r = adv_qpn_range_of(e, qpn);
+	struct adv_qpn_range *r = adv_qp_number_range_of(e, qpn);
 
 	r->qp[qpn - r->first] = NULL;
 	r->freed[(r->freed_head + r->freed_count++) % r->count] = qpn - r->first;

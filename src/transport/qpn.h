@@ -5,12 +5,12 @@
 
 #include "transport/qp_state.h"
 
-struct adv_qp *adv_qpn_find(const struct adv_engine *e, uint32_t qpn);
+struct adv_qp *adv_qp_number_find(const struct adv_engine *e, uint32_t qpn);
 /* The range that has the number; NULL: none. */
-struct adv_qpn_range *adv_qpn_range_of(const struct adv_engine *e, uint32_t qpn);
+struct adv_qpn_range *adv_qp_number_range_of(const struct adv_engine *e, uint32_t qpn);
 /* Gives the QP the number that has rested longest. 0; ENOMEM: none is left. */
-int adv_qpn_take(struct adv_engine *e, struct adv_qp *qp);
-void adv_qpn_release(struct adv_engine *e, uint32_t qpn);
-void adv_qpns_free(struct adv_engine *e);
+int adv_qp_number_take(struct adv_engine *e, struct adv_qp *qp);
+void adv_qp_number_release(struct adv_engine *e, uint32_t qpn);
+void adv_qp_numbers_free(struct adv_engine *e);
 
 #endif

@@ -8,7 +8,7 @@
 
 struct adv_qp *adv_xrcd_find_qp(const struct adv_xrcd *xrcd, uint32_t qpn)
 {
-	struct adv_qp *qp = adv_qpn_find(xrcd->engine, qpn);
+	struct adv_qp *qp = adv_qp_number_find(xrcd->engine, qpn);
 
 	return qp && qp->xrcd == xrcd ? qp : NULL;
 }

@@ -56,7 +56,7 @@ uint32_t adv_xrc_number_take(struct adv_engine *e, struct adv_srq *srq)
 
 void adv_xrc_number_release(struct adv_engine *e, uint32_t number)
 {
-	struct adv_qpn_range *r = adv_qpn_range_of(e, number);
+	struct adv_qpn_range *r = adv_qp_number_range_of(e, number);
 
 	r->srq[number - r->first] = NULL;
 	r->srqs--;
@@ -65,7 +65,7 @@ void adv_xrc_number_release(struct adv_engine *e, uint32_t number)
 
 struct adv_srq *adv_xrc_number_find(const struct adv_engine *e, uint32_t number)
 {
-	const struct adv_qpn_range *r = adv_qpn_range_of(e, number);
+	const struct adv_qpn_range *r = adv_qp_number_range_of(e, number);
 
 	return r && r->srq ? r->srq[number - r->first] : NULL;
 }

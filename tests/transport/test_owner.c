@@ -80,7 +80,7 @@ static void check_whole(struct adv_engine *e, const struct owner *o)
 		assert_true(has_region(e, o, i));
 	assert_non_null(adv_mr_table_find(&e->mrs, o->window_key));
 	for (unsigned i = 0; i < 3; i++)
-		assert_ptr_equal(adv_qpn_find(e, adv_qp_num(o->qp[i])), o->qp[i]);
+		assert_ptr_equal(adv_qp_number_find(e, adv_qp_num(o->qp[i])), o->qp[i]);
 	assert_true(adv_mcast_is_member(o->qp[1]));
 	assert_int_equal(adv_qp_destroy(o->qp[1]), EBUSY);
 }

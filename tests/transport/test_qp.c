@@ -125,16 +125,16 @@ static void test_qp_numbers(void **state)
 		assert_true(n < 12);
 		seen[n]++;
 		assert_int_equal(seen[n], 1);
-		assert_ptr_equal(adv_qpn_find(e, adv_qp_num(qp[i])), qp[i]);
+		assert_ptr_equal(adv_qp_number_find(e, adv_qp_num(qp[i])), qp[i]);
 	}
 	errno = 0;
 	assert_null(adv_qp_create(e, &q));
 	assert_int_equal(errno, ENOMEM);
 	gone = adv_qp_num(qp[5]);
 	adv_qp_destroy(qp[5]);
-	assert_null(adv_qpn_find(e, gone));
-	assert_null(adv_qpn_find(e, 0x3f));
-	assert_null(adv_qpn_find(e, 0x88));
+	assert_null(adv_qp_number_find(e, gone));
+	assert_null(adv_qp_number_find(e, 0x3f));
+	assert_null(adv_qp_number_find(e, 0x88));
 	qp[5] = adv_qp_create(e, &q);
 	assert_int_equal(adv_qp_num(qp[5]), gone);
 	for (int i = 1; i < ADV_ENGINE_RANGES - 1; i++)

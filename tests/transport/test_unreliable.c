@@ -17,7 +17,7 @@ struct watch {
 	bool drop_answers;
 	bool drop_probes;
 	uint64_t stopped_until; /* node 1 does not read its socket before this time */
-	unsigned room;		/* packets that it has room for; 0: any number */
+	unsigned room;		/* packets that its socket has room for; 0: any number */
 	unsigned waiting;	/* packets in its socket */
 	unsigned lost;		/* packets that found the socket full */
 };

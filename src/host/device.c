@@ -92,8 +92,8 @@ static void take_packet(void *user, const struct adv_rx_packet *pkt)
 }
 
 /* Inlined into both callers: polls that find nothing are frequent. */
-static inline __attribute__((always_inline)) unsigned progress(struct adv_device *d,
-							       struct receiving *r, bool polling)
+static inline __attribute__((always_inline)) unsigned
+make_progress(struct adv_device *d, struct receiving *r, bool polling)
 {
 	unsigned packets;
 
@@ -125,14 +125,14 @@ unsigned adv_device_progress(struct adv_device *d, bool polling)
 {
 	struct receiving r = {.device = d};
 
-	return progress(d, &r, polling);
+	return make_progress(d, &r, polling);
 }
 
 void adv_device_poll(struct adv_device *d, const struct adv_cq *cq, unsigned wanted)
 {
 	struct receiving r = {d, cq, wanted};
 
-	progress(d, &r, true);
+	make_progress(d, &r, true);
 }
 
 void adv_device_polled(struct adv_device *d)

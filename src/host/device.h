@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The runtime inside a process: one engine, its link, its lock and its progress. A verbs
- * context is one of these.
+ * A device: one engine, its links, its lock and its progress. Each verbs context has one.
  *
- * Progress. Whoever calls progresses: leaving the lock sends what there is to send, but for no
- * longer than some 50 us, what is left being sent by others, and adv_device_progress() receives and
- * runs timers, in the caller's thread. A background thread sleeps in epoll and does the same only
- * where nobody polls; it steps back while the application polls.
+ * Progress is made in the caller's thread: releasing the lock sends packets, for about 50 us at
+ * most, and adv_device_progress() receives and runs timers. A background thread does the same while
+ * the program neither polls nor waits in adv_device_wait(), and sends what a call had no time for.
+ * host/progress.h decides who receives.
  *
  * Lock order: a device's lock is the innermost but for the event channels' own.
  */
@@ -19,9 +18,9 @@
 struct adv_device;
 
 /*
- * What the device tells its user. Called with the device's lock held, from any thread: must not
- * block, nor call back into the device. Each returns an eventfd to which the device adds 1 as soon
- * as the lock is free, so that who is woken does not run into it; -1: none.
+ * Events for the user of a device. Each is called with the device's lock held, from any thread. It
+ * must not block and must not call the device. It returns an eventfd, which the device signals once
+ * after it has released the lock, so that the woken thread finds the lock free; -1: none.
  */
 struct adv_device_callbacks {
 	int (*completion)(void *user, struct adv_cq *cq);
@@ -29,14 +28,14 @@ struct adv_device_callbacks {
 	int (*port)(void *user, enum ibv_event_type type); /* PORT_*, GID_CHANGE, DEVICE_FATAL */
 };
 
-#define ADV_DEVICES_APART 16 /* devices that one process has to itself ... */
+#define ADV_DEVICES_APART 16 /* devices of a process; further contexts share one of them */
 
 /*
- * Opens: connects to (or starts) the daemon, gets a slot, starts progress. Where the process has
- * ADV_DEVICES_APART, it is one of those (of the same callbacks) that the fewest use: engine, slot
- * and thread are theirs together. Then all users hear of the port, and `completion` and `async` are
- * called with any one of them: the object tells whose it is. NULL with errno; the reason, one line
- * for a person, is logged at level error.
+ * Opens a device: connects to adverbd or starts it, gets a slot, and starts the background thread.
+ * If the process has ADV_DEVICES_APART devices with these callbacks, returns the one that has the
+ * fewest users; engine, slot and thread are then shared. Events of the port go to all users.
+ * `completion` and `async` are called with any one of them; the object knows its owner. NULL with
+ * errno; the reason is logged at level error, in one line.
  */
 struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user);
 
@@ -52,76 +51,80 @@ void adv_device_reserve_qpn(struct adv_device *d);
 void adv_device_reserve_srqn(struct adv_device *d);
 
 /*
- * Ends one use: what the engine has of the owner `user` (adv_engine_set_owner()) is destroyed. The
- * last one stops progress, tells the daemon, and frees the engine and everything in it. Blocks
- * until the background thread has ended, or writes no more to what `user` has; do not call with the
- * lock held.
+ * Removes one user: destroys the engine's objects whose owner is `user` (adv_engine_set_owner()).
+ * The last user stops the background thread, returns the slot to adverbd, and frees the device.
+ * Blocks until the background thread has ended or no longer signals eventfds of `user`. Call it
+ * without the lock.
  */
 void adv_device_close(struct adv_device *d, void *user);
 
-/* Every engine call stands between these. unlock sends what became ready and delivers events. */
+/* Acquire and release the lock; each call of the engine stands between the two. The release sends
+ * packets and delivers events. */
 struct adv_engine *adv_device_lock(struct adv_device *d);
 void adv_device_unlock(struct adv_device *d);
-/* The same, after what has made nothing to send, set no timer and has no event. */
+/* As adv_device_unlock(), after calls that made no packet to send, set no timer and caused no
+ * event.
+ */
 void adv_device_unlock_unchanged(struct adv_device *d);
 
 /*
- * The same, after a small request was posted to qp at `now`: it may stay until there are some, so
- * that one system call sends them, or until any other call. Only where packets are on their way, so
- * that the program waits for something else, and where it polls all the time (see device.c).
+ * As adv_device_unlock(), after a small request was posted to qp at `now`. The request may be held
+ * until there are several, so that one system call sends them, or until any other call. That needs
+ * packets in flight and a program that polls steadily (may_hold() in device.c).
  */
 void adv_device_unlock_posted(struct adv_device *d, const struct adv_qp *qp, uint64_t now);
 
-/* With the lock held, before a QP is destroyed or changes its state: sends the ACKs that wait for
- * requests of the program, and what is before them. Others may have the lock in between. Closing,
- * and the process's exit(), do the same. */
+/* Sends delayed ACKs and the packets queued before them. Call it with the lock held, before a QP is
+ * destroyed or changes its state. Other threads may hold the lock in between. Closing a device and
+ * exit() do the same. */
 void adv_device_send_acks(struct adv_device *d);
 
-/* Waits until no thread is about to write to an eventfd that a callback returned before: it may
- * then be closed. Without the lock. */
+/* Blocks until no thread is about to signal an eventfd that a callback returned earlier. The
+ * eventfd may then be closed. Call it without the lock. */
 void adv_device_settle(struct adv_device *d);
 
-/* With the lock held: receives, runs timers, sends. Returns packets received. `polling` tells that
- * the application is in a polling loop (ibv_poll_cq), so that the background thread steps back. */
+/* With the lock held: receives, runs timers and sends. Returns the number of received packets.
+ * polling: the caller is in a polling loop (ibv_poll_cq), and receives in the future too. */
 unsigned adv_device_progress(struct adv_device *d, bool polling);
 
-/* The same for an application that polls cq. As soon as `wanted` completions are there, what else
- * has come may be left for the next call: the application gets them first. */
+/* As adv_device_progress(), for a program that polls cq. When cq has `wanted` completions, further
+ * packets may stay queued until the next call, so that the program gets its completions early. */
 void adv_device_poll(struct adv_device *d, const struct adv_cq *cq, unsigned wanted);
 
 /*
- * With the lock held, before a QP changes its state: what has come until now is for the QP as it
- * is. A NIC takes packets as they come; here they may lie in the socket, and one of an old
- * connection would meet the QP's next one. Others may have the lock in between.
+ * Receives the packets that are queued in the sockets. Call it with the lock held, before a QP
+ * changes its state: a packet of the QP's old connection must not reach its next connection. Other
+ * threads may hold the lock in between.
  */
 void adv_device_catch_up(struct adv_device *d);
 
-/* Instead of that, in a polling loop that finds completions before it has asked for progress. */
+/* With the lock held: a polling loop found completions and makes no progress in this call. */
 void adv_device_polled(struct adv_device *d);
 
-/* With the lock held: the application has asked for events (armed a CQ) and may sleep; the
- * background thread takes over at once. */
+/* With the lock held: the program has armed a CQ and may sleep. */
 void adv_device_app_sleeps(struct adv_device *d);
 
-/* True: what is waited for has come. Without the lock. */
+/* True if the event that the caller waits for is queued. Called without the lock. */
 typedef bool adv_device_come_fn(void *user);
 
 /*
- * Waits until come(user) or fd is readable, where an eventfd that the callbacks returned would be,
- * and receives meanwhile in the background thread's stead. Without the lock. A cancellation point.
- * 0; EINTR: a signal handler has run, and not all handlers of the process have SA_RESTART. *mine:
- * the 1 for one event was not added to fd; the caller takes that event without reading it.
+ * Blocks until come(user) returns true or fd is readable; fd is an eventfd that the callbacks
+ * return. Receives meanwhile in place of the background thread. Call it without the lock. A
+ * cancellation point. Returns 0, or EINTR if a signal handler ran and a handler of the process
+ * lacks SA_RESTART. Sets *mine if fd was not signalled for one event. The caller then dequeues that
+ * event without reading fd.
  */
 int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void *user, bool *mine);
 
-/* The clock of every engine of this process, adv_clock_ns(), read once while the lock is held. */
+/* With the lock held: adv_clock_ns(), the clock of all engines, as read first since the lock was
+ * acquired. */
 uint64_t adv_device_now(struct adv_device *d);
 
-/* A copy of the GID table as the engine knows it now; any thread, with or without the lock. */
+/* Copies the GID table that the engine uses. Any thread, with or without the lock. */
 void adv_device_gids(struct adv_device *d, struct adv_gid_table *copy);
 
-/* A copy of the table without opening the device (ibv_get_device_list): connects, starting the
- * daemon where none runs. 0 or errno. */
+/* Copies the GID table without a device (ibv_get_device_list): connects to adverbd or starts it. 0
+ * or errno. */
 int adv_device_probe(struct adv_gid_table *copy);
 
 /* Joins or leaves an IP multicast group for the slot's socket, on the interface of sgid; asks the
@@ -137,8 +140,8 @@ int adv_device_leave(struct adv_device *d, const struct adv_gid *group, const st
  */
 void adv_device_meet(struct adv_device *d, const struct adv_gid *dgid, uint32_t dest_qpn);
 
-/* True in a child of fork(): the device is the parent's; of these functions only this one and
- * adv_device_close(), which does nothing then, may be called with it. */
+/* True in a child of fork(): the device belongs to the parent. The child may call only this
+ * function and adv_device_close(), which then does nothing. */
 bool adv_device_is_foreign(const struct adv_device *d);
 
 #endif

@@ -18,7 +18,7 @@ int device_watch_receive(struct adv_device *d, int op, bool armed)
 			    DEVICE_SOURCE_RECEIVE);
 }
 
-static void arm(struct adv_device *d, bool armed)
+static void arm_sockets(struct adv_device *d, bool armed)
 {
 	(void)device_watch_receive(d, EPOLL_CTL_MOD, armed);
 	if (d->bell_fd >= 0)
@@ -31,7 +31,7 @@ static void arm(struct adv_device *d, bool armed)
 void device_perform(struct adv_device *d, unsigned actions)
 {
 	if (actions & (ADV_PROGRESS_ARM | ADV_PROGRESS_DISARM))
-		arm(d, actions & ADV_PROGRESS_ARM);
+		arm_sockets(d, actions & ADV_PROGRESS_ARM);
 	if (actions & ADV_PROGRESS_KICK)
 		device_wake_later(d, d->bg.kick_fd);
 	if (actions & ADV_PROGRESS_WAKE_WAITER)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Congestion control of a device, as the environment wants it (docs/congestion-control.md). */
+/* Congestion control of a device: the configuration in the environment
+ * (docs/congestion-control.md).
+ */
 #include "host/device_internal.h"
 
 #include <errno.h>

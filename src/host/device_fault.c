@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Faults on purpose in a device: its link is wrapped, and its engine asks what is to fail, as long
- * as there is a plan. Without one the link is not wrapped and nobody is asked.
+ * Injected faults of a device. While a plan is in force, a fault link wraps the device's link, and
+ * the engine calls inject() to learn what is to fail. Without a plan neither exists.
  */
 #include "host/device_internal.h"
 
@@ -46,16 +46,16 @@ static bool injects_errors(const struct adv_fault_plan *plan)
 	return false;
 }
 
-/* The plan in force has changed, or there is none any more. */
-static void follow(struct adv_device *d)
+/* The plan in force has changed or ended. */
+static void follow_plan(struct adv_device *d)
 {
 	const struct adv_fault_state *s = state_of(d);
 
 	adv_engine_set_injector(d->engine, s && injects_errors(&s->plan) ? inject : NULL, d);
 }
 
-/* How many events that were. */
-static unsigned tell(void *user, const struct adv_fault_rule *r)
+/* Raises the event of a rule. Returns how many objects got it. */
+static unsigned raise_event(void *user, const struct adv_fault_rule *r)
 {
 	struct adv_device *d = user;
 	enum ibv_event_type type = (enum ibv_event_type)r->value;
@@ -78,7 +78,7 @@ void device_fault_look(struct adv_device *d, uint64_t now)
 	bool down = s && adv_fault_port_is_down(s, now);
 	bool dead = s && adv_fault_device_is_dead(s, now);
 
-	/* What nobody looked at in its time is told of late. */
+	/* The port went down and up between two calls: the events are late. */
 	if (s && adv_fault_link_port_blinked(d->link, now) && !atomic_load(&d->port_down)) {
 		device_deliver_port_event(d, IBV_EVENT_PORT_ERR);
 		device_deliver_port_event(d, IBV_EVENT_PORT_ACTIVE);
@@ -91,7 +91,7 @@ void device_fault_look(struct adv_device *d, uint64_t now)
 		device_deliver_port_event(d, IBV_EVENT_DEVICE_FATAL);
 	d->dead = dead;
 	if (s)
-		adv_fault_link_raise_events(d->link, now, tell, d);
+		adv_fault_link_raise_events(d->link, now, raise_event, d);
 }
 
 int device_fault_start(struct adv_device *d, char *why, size_t why_len)
@@ -105,8 +105,8 @@ int device_fault_start(struct adv_device *d, char *why, size_t why_len)
 	d->link = link;
 	if (!d->faulty)
 		return 0;
-	follow(d);
-	/* What holds from the start is so before the program can ask. */
+	follow_plan(d);
+	/* Rules without a time of their own hold before the program can query the port. */
 	adv_lock_take(&d->lock);
 	device_fault_look(d, adv_clock_ns());
 	device_release(d);
@@ -115,12 +115,12 @@ int device_fault_start(struct adv_device *d, char *why, size_t why_len)
 
 /* ---- at run time ---- */
 
-static const struct adv_fault_state *show(void *user)
+static const struct adv_fault_state *show_plan(void *user)
 {
 	return state_of(user);
 }
 
-static int set(void *user, const struct adv_fault_plan *plan)
+static int set_plan(void *user, const struct adv_fault_plan *plan)
 {
 	struct adv_device *d = user;
 	struct adv_link *link = d->link;
@@ -133,7 +133,7 @@ static int set(void *user, const struct adv_fault_plan *plan)
 		return ENOMEM;
 	d->link = link;
 	d->faulty = true;
-	follow(d);
+	follow_plan(d);
 	return 0;
 }
 
@@ -144,7 +144,7 @@ static void take_packet(void *user, const struct adv_rx_packet *pkt)
 	adv_engine_rx(d->engine, adv_clock_ns(), pkt);
 }
 
-static void clear(void *user)
+static void clear_plan(void *user)
 {
 	struct adv_device *d = user;
 
@@ -153,12 +153,13 @@ static void clear(void *user)
 	d->link = adv_fault_link_unwrap(d->link, take_packet, d);
 	d->link_full = !d->link->ops->flush(d->link);
 	d->faulty = false;
-	follow(d);
+	follow_plan(d);
 }
 
 void device_fault_serve(struct adv_device *d, int fd)
 {
-	const struct adv_fault_follower follower = {show, set, clear, d->slot.number};
+	const struct adv_fault_follower follower = {show_plan, set_plan, clear_plan,
+						    d->slot.number};
 	uint64_t seed;
 
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files of the runtime share. */
+/* What the files of a device share. */
 #ifndef ADV_HOST_DEVICE_INTERNAL_H
 #define ADV_HOST_DEVICE_INTERNAL_H
 
@@ -56,11 +56,11 @@ struct device_group {
 	unsigned joins;
 };
 
-/* One of those who have it open. */
+/* A context that has the device open. */
 struct device_user {
 	struct adv_list node;
 	void *user;
-	uint32_t number; /* rising */
+	uint32_t number; /* rises with each user of the device */
 };
 
 static inline struct device_user *device_user_of(struct adv_list *n)
@@ -71,7 +71,7 @@ static inline struct device_user *device_user_of(struct adv_list *n)
 struct adv_device {
 	struct adv_lock lock;
 	struct adv_engine *engine;
-	uint64_t now; /* the clock as read since the lock was taken; 0: not read */
+	uint64_t now; /* clock as first read since the lock was acquired; 0: not read */
 	struct adv_link *link;
 	struct adv_link *udp;		/* the link itself, or the innermost */
 	struct adv_link *shm;		/* the one round it, or NULL */
@@ -90,37 +90,37 @@ struct adv_device {
 	unsigned group_count;
 	struct device_group group[ADV_SLOT_GROUPS];
 	bool link_full;
-	bool cut;	       /* there was more to send than one call may, see device_pump() */
-	bool pumped;	       /* ... and it was this one, since the lock was taken */
-	unsigned held;	       /* small requests posted and not sent yet ... */
-	uint64_t held_since;   /* ... the first of them */
+	bool cut;	       /* a call left packets unsent, see send_packets() ... */
+	bool pumped;	       /* ... and it did so since the lock was acquired */
+	unsigned held;	       /* small requests that are posted and not sent */
+	uint64_t held_since;   /* time of the first of these */
 	unsigned activity;     /* counts packets in both directions */
-	bool faulty;	       /* there is a fault plan: the link is wrapped by it */
-	bool dead;	       /* the plan says so, and it was told */
-	atomic_bool port_down; /* the plan says so */
-	bool gone;	       /* the daemon is */
+	bool faulty;	       /* a fault plan is in force, and wraps the link */
+	bool dead;	       /* by the plan, and DEVICE_FATAL was delivered */
+	atomic_bool port_down; /* by the plan */
+	bool gone;	       /* adverbd ended and does not return */
 	struct adv_progress progress;
 	struct device_thread bg;
 	struct device_waiting waiting;
-	struct adv_list node; /* of all devices of the process */
+	struct adv_list node; /* in the list of device_shared.c */
 	atomic_bool foreign;
 	pthread_mutex_t gids_lock; /* innermost */
 	struct adv_gid_table gids;
-	uint64_t *counters;	   /* where the daemon reads what was counted; NULL: nowhere */
-	unsigned counters_written; /* `activity` then */
-	uint64_t counters_at;	   /* when that was */
-	bool counters_due;
-	unsigned wake_count; /* descriptors to write to when the lock is given up */
+	uint64_t *counters;	   /* page of counters that adverbd reads, or NULL */
+	unsigned counters_written; /* `activity` when the page was written */
+	uint64_t counters_at;	   /* time of that, ns */
+	bool counters_due;	   /* write the page when the lock is released */
+	unsigned wake_count;	   /* eventfds to signal when the lock is released */
 	struct device_wake wake[DEVICE_WAKES];
-	atomic_uint waking; /* threads that have given it up and are writing */
+	atomic_uint waking; /* threads that signal eventfds now, without the lock */
 	struct adv_tx_batch batch;
 };
 
-/* Starts the thread; 0 or errno. Needs the link and the control connection. */
+/* Starts the background thread; 0 or errno. Needs the link and the control connection. */
 int device_thread_start(struct adv_device *d);
-/* In a child of fork(), which has no such thread: closes the copies of its descriptors. */
+/* In a child of fork(), which has no such thread: closes the copies of the descriptors. */
 void device_thread_abandon(struct adv_device *d);
-/* Ends it and waits for that. */
+/* Stops the thread and blocks until it has ended. */
 void device_thread_stop(struct adv_device *d);
 
 /* device_actions.c. With the lock held: carries out actions, enum adv_progress_action. */
@@ -135,27 +135,29 @@ static inline uint64_t device_or_link_deadline(const struct adv_device *d, uint6
 	return d->link->deadline && d->link->deadline < engine ? d->link->deadline : engine;
 }
 
-/* With the lock held: when adv_device_progress() has something to do; ADV_NEVER. */
+/* With the lock held: returns when adv_device_progress() has to run timers; ADV_NEVER. */
 static inline uint64_t device_deadline(const struct adv_device *d)
 {
 	return device_or_link_deadline(d, adv_engine_deadline(d->engine));
 }
 
-/* Of that, what a thread that sleeps is woken for. */
+/* With the lock held: returns the earliest deadline worth waking a sleeping thread for: like
+ * device_deadline(), but without delayed ACKs. */
 static inline uint64_t device_firm_deadline(const struct adv_device *d)
 {
 	return device_or_link_deadline(d, adv_engine_firm_deadline(d->engine));
 }
 
-/* With the lock held: adds 1 to an eventfd once the lock is free; -1: nothing. */
+/* With the lock held: signals an eventfd once the lock is released. -1: does nothing. */
 void device_wake_later(struct adv_device *d, int fd);
 /* With the lock held: cancels one pending signal of an eventfd; false: there is none. */
 bool device_wake_cancel(struct adv_device *d, int fd);
-/* With the lock held: hands events to the callbacks. */
+/* With the lock held: passes queued events to the callbacks. */
 void device_deliver_events(struct adv_device *d);
 /* With the lock held: copies the counters to the page that adverbd reads. */
 void device_publish_counters(struct adv_device *d);
-/* Hands events to the callbacks, gives up the lock, and wakes those who wait for the events. */
+/* With the lock held: passes queued events to the callbacks, releases the lock, and signals
+ * eventfds. */
 void device_release(struct adv_device *d);
 /* Makes the link to processes of this machine round d->udp, unless that is not wanted. */
 void device_peers_init(struct adv_device *d);
@@ -164,19 +166,21 @@ void device_pairs_changed(struct adv_device *d);
 /* With the lock held: delivers an event of the port or the device to all users. */
 void device_deliver_port_event(struct adv_device *d, enum ibv_event_type type);
 /*
- * Faults on purpose (device_fault.c). The plan of the environment, in a device whose engine and
- * link are there: 0 or errno, and then a line in why[]. With the lock held: what a plan says of the
- * port by now is told; a request of `adverb fault` is answered.
+ * device_fault.c: injected faults.
+ * start() puts the fault plan of the environment into force in a device that has its engine and its
+ * link; 0, or errno with a line in why[].
+ * look(), with the lock held, delivers the events that the plan has for the port by `now`.
+ * serve(), with the lock held, answers a request of `adverb fault`.
  */
 int device_fault_start(struct adv_device *d, char *why, size_t why_len);
 void device_fault_look(struct adv_device *d, uint64_t now);
 void device_fault_serve(struct adv_device *d, int fd);
-/* device_resources.c. With the lock held: what a tool asks by adverbd is answered. */
+/* device_resources.c. With the lock held: answers the request of a tool that adverbd passes on. */
 void device_serve_tool(struct adv_device *d);
-/* device_congestion.c: what ADVERB_CC says, else the default. 0 or errno, and then a line in why[].
+/* device_congestion.c: reads ADVERB_CC, or returns the default. 0, or errno with a line in why[].
  */
 int device_congestion_read(struct adv_cc_config *config, char *why, size_t why_len);
-/* The fastest interface that has a GID, in Mb/s; 0: not known of any. */
+/* Returns the speed of the fastest interface that has a GID, in Mb/s; 0: no speed is known. */
 uint32_t device_line_rate(const struct adv_gid_table *t);
 /* device_notices.c. With the lock held: handles all queued notifications of adverbd. */
 void device_read_notices(struct adv_device *d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests of tools that adverbd hands on to a device. */
+/* Answers requests of tools that adverbd passes on to a device. */
 #include <string.h>
 
 #include "base/sys.h"
@@ -20,8 +20,8 @@ static uint32_t number_of(const struct adv_device *d, const void *owner)
 	return 0;
 }
 
-/* *from: the last number that was told; they rise. */
-static unsigned tell_contexts(const struct adv_device *d, uint64_t *from, struct adv_object *out,
+/* Lists the contexts whose numbers are above *from, which becomes the last one listed. */
+static unsigned list_contexts(const struct adv_device *d, uint64_t *from, struct adv_object *out,
 			      unsigned room)
 {
 	unsigned count = 0;
@@ -39,15 +39,15 @@ static unsigned tell_contexts(const struct adv_device *d, uint64_t *from, struct
 	return count;
 }
 
-static unsigned tell(void *user, enum adv_resource_kind kind, uint64_t *from,
-		     struct adv_object *out, unsigned room)
+static unsigned list_objects(void *user, enum adv_resource_kind kind, uint64_t *from,
+			     struct adv_object *out, unsigned room)
 {
 	const void *owners[ADV_RESOURCE_EXCHANGE_MOST];
 	const struct adv_device *d = user;
 	unsigned count;
 
 	if (kind == ADV_RESOURCE_CTX)
-		return tell_contexts(d, from, out, room);
+		return list_contexts(d, from, out, room);
 	count = adv_engine_resources(d->engine, kind, from, out, owners, room);
 	if (kind != ADV_RESOURCE_SUMMARY) {
 		for (unsigned i = 0; i < count; i++)
@@ -64,7 +64,7 @@ void device_serve_tool(struct adv_device *d)
 	int fd = adv_control_take_fault(d->control);
 
 	if (adv_resource_is_asked(fd))
-		adv_resource_answer(fd, d->slot.number, tell, d);
+		adv_resource_answer(fd, d->slot.number, list_objects, d);
 	else
 		device_fault_serve(d, fd);
 	adv_sys_close(fd);

@@ -48,7 +48,7 @@ static void watch_send_fd(struct adv_device *d)
  * Receives and sends until nothing is left, or sets *more. It yields the lock between rounds. If
  * another thread then takes over, or polls, the rest is left to that thread.
  */
-static unsigned drain(struct adv_device *d, bool *more)
+static unsigned drain_sockets(struct adv_device *d, bool *more)
 {
 	unsigned packets = 0;
 
@@ -95,7 +95,7 @@ static void make_progress(struct adv_device *d, struct adv_progress_wakeup *w)
 		device_read_notices(d);
 	device_perform(d, adv_progress_enters(&d->progress, adv_clock_ns(), w));
 	if (adv_progress_is_armed(&d->progress)) {
-		unsigned packets = drain(d, &more);
+		unsigned packets = drain_sockets(d, &more);
 
 		device_perform(d, adv_progress_received(&d->progress, adv_clock_ns(), packets, w));
 	}

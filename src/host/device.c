@@ -155,18 +155,28 @@ uint64_t adv_device_now(struct adv_device *d)
 	return d->now;
 }
 
-/* Tells the progress machine what the call leaves behind. */
-static __attribute__((noinline)) void end_call(struct adv_device *d)
+/* Reports what the call leaves behind. */
+static __attribute__((noinline)) void report_rest(struct adv_device *d, uint64_t deadline,
+						  bool acks_wait)
 {
-	struct adv_progress_rest rest = {
-		.deadline = device_firm_deadline(d),
+	const struct adv_progress_rest rest = {
+		.deadline = deadline,
 		.cut_at = d->cut ? adv_clock_ns() : 0,
 		.full = d->link_full,
 		.full_unseen = d->link_full && d->bg.send_fd < 0,
-		.acks_wait = adv_engine_acks_wait(d->engine),
+		.acks_wait = acks_wait,
 	};
 
 	device_perform(d, adv_progress_call_ends(&d->progress, &rest));
+}
+
+static void end_call(struct adv_device *d)
+{
+	uint64_t deadline = device_firm_deadline(d);
+	bool acks_wait = adv_engine_acks_wait(d->engine);
+
+	if (d->cut || d->link_full || !adv_progress_is_covered(&d->progress, deadline, acks_wait))
+		report_rest(d, deadline, acks_wait);
 }
 
 void adv_device_unlock(struct adv_device *d)

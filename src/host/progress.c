@@ -38,7 +38,6 @@
 #define IDLE_FIRST	  (10 * MS)
 #define IDLE_ACKS	  (1 * MS)    /* as IDLE_FIRST, if ACKs are delayed */
 #define IDLE_LONGEST	  (1000 * MS) /* then the thread sleeps for ever */
-#define WAKE_SLACK	  (50 * US)   /* a timer may be that late */
 #define HOLD_LONGEST	  (50 * US)   /* a held request was right until then */
 #define HOLD_COST	  1024
 #define HOLD_COST_MAX	  (1u << 20)
@@ -239,18 +238,13 @@ static unsigned kick_for_rest(struct adv_progress *p, uint64_t now)
 	return ADV_PROGRESS_KICK;
 }
 
-/* True if a thread that wakes at wake_at has to be woken for the deadline. */
-static bool is_too_late(uint64_t wake_at, uint64_t deadline)
-{
-	return deadline < wake_at && wake_at - deadline > WAKE_SLACK;
-}
-
 unsigned adv_progress_call_ends(struct adv_progress *p, const struct adv_progress_rest *rest)
 {
 	unsigned actions = follow_table(p, CALL_ENDS);
 
 	if (adv_progress_waiter_receives(p)) {
-		if (is_too_late(p->waiter_at, rest->deadline) || rest->full || rest->cut_at)
+		if (adv_progress_is_too_late(p->waiter_at, rest->deadline) || rest->full ||
+		    rest->cut_at)
 			actions |= ADV_PROGRESS_WAKE_WAITER;
 		return actions;
 	}
@@ -259,7 +253,7 @@ unsigned adv_progress_call_ends(struct adv_progress *p, const struct adv_progres
 	if (!adv_progress_is_armed(p) || kick_of(p) == ADV_PROGRESS_KICK_FULL)
 		return actions;
 	p->acks_wait = p->acks_wait || rest->acks_wait;
-	if (is_too_late(p->wake_at, rest->deadline) || rest->full_unseen) {
+	if (adv_progress_is_too_late(p->wake_at, rest->deadline) || rest->full_unseen) {
 		set_kick(p, ADV_PROGRESS_KICK_FULL);
 		actions |= ADV_PROGRESS_KICK;
 	}

@@ -19,7 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ADV_PROGRESS_NEVER UINT64_MAX
+#define ADV_PROGRESS_NEVER	UINT64_MAX
+#define ADV_PROGRESS_WAKE_SLACK 50000 /* ns: a timer may be that late */
 
 /*
  * In the first three states the sockets are armed: a packet wakes the background thread. In the
@@ -157,6 +158,21 @@ struct adv_progress_rest {
 	bool full_unseen; /* ... and its room will not wake the thread */
 	bool acks_wait;	  /* ACKs are delayed */
 };
+
+/* True if a thread that wakes at wake_at has to be woken for the deadline. */
+static inline bool adv_progress_is_too_late(uint64_t wake_at, uint64_t deadline)
+{
+	return deadline < wake_at && wake_at - deadline > ADV_PROGRESS_WAKE_SLACK;
+}
+
+/* True if adv_progress_call_ends() would do nothing: the usual end of a call that leaves no packet
+ * to send, while the background thread receives. */
+static inline bool adv_progress_is_covered(const struct adv_progress *p, uint64_t deadline,
+					   bool acks_wait)
+{
+	return adv_progress_state(p) <= ADV_PROGRESS_LEFT && (p->acks_wait || !acks_wait) &&
+	       !adv_progress_is_too_late(p->wake_at, deadline);
+}
 
 /* A call ends: who receives must run timers and send in time. */
 unsigned adv_progress_call_ends(struct adv_progress *p, const struct adv_progress_rest *rest);

@@ -4,6 +4,7 @@
 EVENTS = "src/host/device_events.c"
 PAIRS = "src/daemon/pairs.c"
 PROGRESS = "src/host/progress.c"
+PROGRESS_H = "src/host/progress.h"
 RING = "src/link/ring.c"
 SHM = "src/link/shm.c"
 SLOTS = "src/daemon/slots.c"
@@ -51,8 +52,9 @@ RUNTIME = [
      "if (!again && d->link->ops->sleep && !d->link->ops->sleep(d->link, true))\n\t\t\tagain = true;",
      "if (!again && d->link->ops->sleep && !d->link->ops->sleep(d->link, true))\n\t\t\tagain = false;"),
     # ---- devices ----
-    ("thread-deadline", "no call wakes the thread for a deadline earlier than its own", PROGRESS,
-     "return deadline < wake_at && wake_at - deadline > WAKE_SLACK;", "return false;"),
+    ("thread-deadline", "no call wakes the thread for a deadline earlier than its own",
+     PROGRESS_H, "return deadline < wake_at && wake_at - deadline > ADV_PROGRESS_WAKE_SLACK;",
+     "return false;"),
     ("thread-takeover", "the thread is not woken when a polling program says that it will sleep",
      PROGRESS, "[S(POLLER)][ARMS] = {S(NOBODY), S(KICK)}", "[S(POLLER)][ARMS] = {S(NOBODY)}"),
     ("wait-hands-on", "the thread is not woken when a long wait of the program ends", PROGRESS,

@@ -7,7 +7,8 @@
 #include "verbs/objects.h"
 
 /* One element. 0 or errno, those of ibv_advise_mr(3). */
-static int advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, const struct ibv_sge *sge)
+static int advise_sge(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
+		      const struct ibv_sge *sge)
 {
 	bool to_write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
 	void *where;
@@ -36,6 +37,6 @@ int adv_ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint3
 	if (flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH)
 		return adv_ibv_refuse(EINVAL);
 	for (uint32_t i = 0; i < num_sge && !err; i++)
-		err = advise(pd, advice, &sg_list[i]);
+		err = advise_sge(pd, advice, &sg_list[i]);
 	return adv_ibv_refuse(err);
 }

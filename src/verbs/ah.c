@@ -11,7 +11,7 @@
 #define IPV4_IN_GRH 20 /* where the IPv4 header stands in the 40 bytes of a GRH */
 
 /* One more for the context: false, at ADV_MAX_AH. */
-static bool count_one(struct adv_ibv_context *c)
+static bool count_ah(struct adv_ibv_context *c)
 {
 	if (atomic_fetch_add(&c->ahs, 1) < ADV_MAX_AH)
 		return true;
@@ -38,7 +38,7 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
 		if (e)
 			adv_ibv_leave(pd->context);
 	}
-	if (!err && !count_one(adv_ibv_context_of(pd->context)))
+	if (!err && !count_ah(adv_ibv_context_of(pd->context)))
 		err = ENOMEM;
 	if (err) {
 		free(ah);
@@ -82,7 +82,7 @@ static bool is_ipv4_header(const uint8_t *h)
 }
 
 /* Index of our own address to which the message came: -1 with errno. */
-static int find_own(struct ibv_context *context, const uint8_t gid[16], uint8_t type)
+static int find_own_gid(struct ibv_context *context, const uint8_t gid[16], uint8_t type)
 {
 	struct adv_gid_table *table = adv_ibv_gids_of(context);
 	int index = -1;
@@ -96,14 +96,14 @@ static int find_own(struct ibv_context *context, const uint8_t gid[16], uint8_t 
 	return index;
 }
 
-static void map_ipv4(uint8_t gid[16], const uint8_t *addr)
+static void map_ipv4_gid(uint8_t gid[16], const uint8_t *addr)
 {
 	memset(gid, 0, 10);
 	memset(gid + 10, 0xff, 2);
 	memcpy(gid + 12, addr, 4);
 }
 
-static int from_ipv4(struct ibv_context *context, const uint8_t *ip, struct ibv_ah_attr *attr)
+static int attr_from_ipv4(struct ibv_context *context, const uint8_t *ip, struct ibv_ah_attr *attr)
 {
 	uint8_t own[16];
 	int index;
@@ -112,19 +112,19 @@ static int from_ipv4(struct ibv_context *context, const uint8_t *ip, struct ibv_
 	if ((ip[16] & 0xf0) == 0xe0) {
 		return adv_ibv_refuse_minus_one(EINVAL);
 	}
-	map_ipv4(own, ip + 16);
-	index = find_own(context, own, ADV_GID_ROCE_V2);
+	map_ipv4_gid(own, ip + 16);
+	index = find_own_gid(context, own, ADV_GID_ROCE_V2);
 	if (index < 0)
 		return -1;
-	map_ipv4(attr->grh.dgid.raw, ip + 12);
+	map_ipv4_gid(attr->grh.dgid.raw, ip + 12);
 	attr->grh.sgid_index = (uint8_t)index;
 	attr->grh.hop_limit = ip[8];
 	attr->grh.traffic_class = ip[1];
 	return 0;
 }
 
-static int from_ipv6(struct ibv_context *context, const struct ibv_grh *grh,
-		     struct ibv_ah_attr *attr)
+static int attr_from_ipv6(struct ibv_context *context, const struct ibv_grh *grh,
+			  struct ibv_ah_attr *attr)
 {
 	const uint8_t ib_next_header = 0x1b;
 	int index;
@@ -135,8 +135,8 @@ static int from_ipv6(struct ibv_context *context, const struct ibv_grh *grh,
 	if (grh->dgid.raw[0] == 0xff) {
 		return adv_ibv_refuse_minus_one(EINVAL);
 	}
-	index = find_own(context, grh->dgid.raw,
-			 grh->next_hdr == IPPROTO_UDP ? ADV_GID_ROCE_V2 : ADV_GID_ROCE_V1);
+	index = find_own_gid(context, grh->dgid.raw,
+			     grh->next_hdr == IPPROTO_UDP ? ADV_GID_ROCE_V2 : ADV_GID_ROCE_V1);
 	if (index < 0)
 		return -1;
 	attr->grh.dgid = grh->sgid;
@@ -160,12 +160,12 @@ ADV_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num
 		return 0;
 	attr->is_global = 1;
 	if (is_ipv4_header(ip))
-		return from_ipv4(context, ip, attr);
+		return attr_from_ipv4(context, ip, attr);
 	if (be32toh(grh->version_tclass_flow) >> 28 != 6) {
 		return adv_ibv_refuse_minus_one(EPROTONOSUPPORT);
 	}
 	attr->grh.flow_label = be32toh(grh->version_tclass_flow) & 0xfffff;
-	return from_ipv6(context, grh, attr);
+	return attr_from_ipv6(context, grh, attr);
 }
 
 ADV_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc,

@@ -6,7 +6,7 @@
 #include "verbs/objects.h"
 
 /* Creates the engine's part. 0 or errno. */
-static int create_in_engine(struct ibv_context *context, struct adv_ibv_cq *cq, unsigned cqe)
+static int create_engine_cq(struct ibv_context *context, struct adv_ibv_cq *cq, unsigned cqe)
 {
 	struct adv_engine *e = adv_ibv_enter_to_make(context);
 	int err = 0;
@@ -45,7 +45,7 @@ struct adv_ibv_cq *adv_ibv_cq_new(struct ibv_context *context,
 	pthread_mutex_init(&cq->poll_lock, NULL);
 	adv_ibv_event_node_init(&cq->comp_node, cq, 0);
 	adv_ibv_event_node_init(&cq->async_node, cq, IBV_EVENT_CQ_ERR);
-	err = create_in_engine(context, cq, attr->cqe);
+	err = create_engine_cq(context, cq, attr->cqe);
 	if (err) {
 		free(cq);
 		return adv_ibv_refuse_object(err);
@@ -126,7 +126,7 @@ static struct adv_ibv_acks completion_acks(struct adv_ibv_cq *cq)
 }
 
 /* In the engine, once no thread holds an event of it. 0 or EBUSY. */
-static int destroy_in_engine(struct adv_ibv_cq *cq)
+static int destroy_engine_cq(struct adv_ibv_cq *cq)
 {
 	const struct adv_ibv_acks async = async_acks(cq), completion = completion_acks(cq);
 	struct ibv_context *context = cq->ibv.context;
@@ -147,7 +147,7 @@ ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 	int err;
 
 	if (adv_ibv_enter(ibcq->context)) {
-		err = destroy_in_engine(cq);
+		err = destroy_engine_cq(cq);
 		adv_ibv_leave(ibcq->context);
 		if (err)
 			return adv_ibv_refuse(err);
@@ -164,8 +164,8 @@ ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 }
 
 /* Receives, takes completions, and gives up the lock, which is held. */
-static inline __attribute__((always_inline)) int look(struct adv_device *device, struct adv_cq *cq,
-						      int n, struct ibv_wc *wc)
+static inline __attribute__((always_inline)) int
+poll_and_unlock(struct adv_device *device, struct adv_cq *cq, int n, struct ibv_wc *wc)
 {
 	int got;
 
@@ -179,18 +179,18 @@ static inline __attribute__((always_inline)) int look(struct adv_device *device,
  * A program may end a connection upon an empty queue and the peer's farewell, and takes for lost
  * what had not completed by then. A NIC has long completed it. Here the acknowledgement may have
  * come before the farewell and yet after this poll looked, where another process then had the
- * processor for milliseconds. So who was kept from running looks again.
+ * processor for milliseconds. So who was kept from running tries again.
  */
-static __attribute__((noinline)) int look_again(struct adv_device *device, struct adv_cq *cq, int n,
+static __attribute__((noinline)) int poll_again(struct adv_device *device, struct adv_cq *cq, int n,
 						struct ibv_wc *wc)
 {
 	int got = 0;
 
-	for (unsigned looks = 1; looks < ADV_LOOKS; looks++) {
+	for (unsigned tries = 1; tries < ADV_POLL_TRIES; tries++) {
 		uint32_t began = adv_ticks();
 
 		(void)adv_device_lock(device);
-		got = look(device, cq, n, wc);
+		got = poll_and_unlock(device, cq, n, wc);
 		if (got || !adv_held_up(began))
 			break;
 	}
@@ -213,8 +213,8 @@ int adv_ibv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 		return got;
 	}
 	began = adv_ticks();
-	got = look(device, cq, n, wc);
-	return got == 0 && adv_held_up(began) ? look_again(device, cq, n, wc) : got;
+	got = poll_and_unlock(device, cq, n, wc);
+	return got == 0 && adv_held_up(began) ? poll_again(device, cq, n, wc) : got;
 }
 
 int adv_ibv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)

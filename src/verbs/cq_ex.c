@@ -13,13 +13,13 @@
 	(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |                             \
 	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 
-static struct adv_ibv_cq *of(struct ibv_cq_ex *cq)
+static struct adv_ibv_cq *cq_of(struct ibv_cq_ex *cq)
 {
 	return (struct adv_ibv_cq *)cq;
 }
 
 /* Steps to the next completion: 0, ENOENT, or an error where the CQ overran. */
-static int step(struct adv_ibv_cq *cq, bool progress)
+static int copy_next_completion(struct adv_ibv_cq *cq, bool progress)
 {
 	struct ibv_context *context = cq->ibv.context;
 	const struct adv_cqe *cqe;
@@ -51,8 +51,8 @@ static int step(struct adv_ibv_cq *cq, bool progress)
 
 static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 {
-	struct adv_ibv_cq *cq = of(ibcq);
-	unsigned looks = 0;
+	struct adv_ibv_cq *cq = cq_of(ibcq);
+	unsigned tries = 0;
 	uint64_t began;
 	int ret;
 
@@ -62,8 +62,8 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 		pthread_mutex_lock(&cq->poll_lock);
 	do { /* as adv_ibv_poll_cq() */
 		began = adv_ticks();
-		ret = step(cq, true);
-	} while (ret == ENOENT && adv_held_up(began) && ++looks < ADV_LOOKS);
+		ret = copy_next_completion(cq, true);
+	} while (ret == ENOENT && adv_held_up(began) && ++tries < ADV_POLL_TRIES);
 	if (ret && !cq->single_threaded)
 		pthread_mutex_unlock(&cq->poll_lock);
 	return ret;
@@ -71,12 +71,12 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 
 static int next_poll(struct ibv_cq_ex *ibcq)
 {
-	return step(of(ibcq), false);
+	return copy_next_completion(cq_of(ibcq), false);
 }
 
 static void end_poll(struct ibv_cq_ex *ibcq)
 {
-	struct adv_ibv_cq *cq = of(ibcq);
+	struct adv_ibv_cq *cq = cq_of(ibcq);
 
 	if (!cq->single_threaded)
 		pthread_mutex_unlock(&cq->poll_lock);
@@ -84,57 +84,57 @@ static void end_poll(struct ibv_cq_ex *ibcq)
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
 {
-	return of(cq)->current.wc.opcode;
+	return cq_of(cq)->current.wc.opcode;
 }
 
 static uint32_t read_vendor_err(struct ibv_cq_ex *cq)
 {
-	return of(cq)->current.wc.vendor_err;
+	return cq_of(cq)->current.wc.vendor_err;
 }
 
 static uint32_t read_byte_len(struct ibv_cq_ex *cq)
 {
-	return of(cq)->current.wc.byte_len;
+	return cq_of(cq)->current.wc.byte_len;
 }
 
 static __be32 read_imm_data(struct ibv_cq_ex *cq)
 {
-	return of(cq)->current.wc.imm_data;
+	return cq_of(cq)->current.wc.imm_data;
 }
 
 static uint32_t read_qp_num(struct ibv_cq_ex *cq)
 {
-	return of(cq)->current.wc.qp_num;
+	return cq_of(cq)->current.wc.qp_num;
 }
 
 static uint32_t read_src_qp(struct ibv_cq_ex *cq)
 {
-	return of(cq)->current.wc.src_qp;
+	return cq_of(cq)->current.wc.src_qp;
 }
 
 static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
 {
-	return of(cq)->current.wc.wc_flags;
+	return cq_of(cq)->current.wc.wc_flags;
 }
 
 static uint32_t read_slid(struct ibv_cq_ex *cq)
 {
-	return of(cq)->current.wc.slid;
+	return cq_of(cq)->current.wc.slid;
 }
 
 static uint8_t read_sl(struct ibv_cq_ex *cq)
 {
-	return of(cq)->current.wc.sl;
+	return cq_of(cq)->current.wc.sl;
 }
 
 static uint8_t read_dlid_path_bits(struct ibv_cq_ex *cq)
 {
-	return of(cq)->current.wc.dlid_path_bits;
+	return cq_of(cq)->current.wc.dlid_path_bits;
 }
 
 static uint64_t read_completion_ts(struct ibv_cq_ex *cq)
 {
-	return of(cq)->current.timestamp;
+	return cq_of(cq)->current.timestamp;
 }
 
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
@@ -143,11 +143,11 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
 
 	clock_gettime(CLOCK_REALTIME, &wall);
 	return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec -
-	       (adv_clock_ns() - of(cq)->current.timestamp);
+	       (adv_clock_ns() - cq_of(cq)->current.timestamp);
 }
 
 /* Those that no program may call, as their flags are refused, stay NULL. */
-static void fill_calls(struct ibv_cq_ex *cq)
+static void fill_cq_calls(struct ibv_cq_ex *cq)
 {
 	cq->start_poll = start_poll;
 	cq->next_poll = next_poll;
@@ -189,6 +189,6 @@ struct ibv_cq_ex *adv_ibv_create_cq_ex(struct ibv_context *context,
 	if (parent)
 		adv_ibv_pd_hold(parent);
 	cq->parent_domain = parent;
-	fill_calls(&cq->ibv);
+	fill_cq_calls(&cq->ibv);
 	return &cq->ibv;
 }

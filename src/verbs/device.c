@@ -9,7 +9,7 @@
 #include "verbs/objects.h"
 
 /* Provider libraries read the pointer behind struct ibv_device and compare it with that of their
- * own operations, to see whether the device is theirs. */
+ * own operations: equal means that the device is theirs. */
 static struct {
 	struct ibv_device ibv;
 	const void *driver;
@@ -24,9 +24,9 @@ static struct {
 		},
 };
 
-_Static_assert(sizeof(struct ibv_device) == 664, "where provider libraries read the pointer");
+_Static_assert(sizeof(struct ibv_device) == 664, "provider libraries read the pointer behind it");
 
-static void name_it(void)
+static void fill_device_names(void)
 {
 	struct ibv_device *d = &the_device.ibv;
 	char name[ADV_UVERBS_NAME_LEN];
@@ -40,12 +40,12 @@ struct ibv_device *adv_ibv_the_device(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, name_it);
+	pthread_once(&once, fill_device_names);
 	return &the_device.ibv;
 }
 
-/* What ibv_get_device_list(3) knows. */
-static int list_errno(int err)
+/* Maps err to the errors that ibv_get_device_list(3) lists. */
+static int errno_of_list(int err)
 {
 	switch (err) {
 	case ENOMEM:
@@ -69,7 +69,7 @@ ADV_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 	if (err) {
 		free(list);
 		free(table);
-		return adv_ibv_refuse_object(list_errno(err));
+		return adv_ibv_refuse_object(errno_of_list(err));
 	}
 	the_device.guid = table->node_guid;
 	free(table);
@@ -92,7 +92,7 @@ ADV_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 	return (__be64)the_device.guid;
 }
 
-/* The kernel's index of an RDMA device, which there is none of. */
+/* The kernel's index of the RDMA device. The kernel has no such device. */
 ADV_EXPORT int ibv_get_device_index(struct ibv_device *device)
 {
 	return -1;
@@ -104,8 +104,8 @@ ADV_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 }
 
 /*
- * fork(): the child gets a copy of the parent's memory and the parent keeps its own, which the
- * transport reaches through the parent's address space; so there is nothing to protect.
+ * fork() needs no protection of registered memory: the parent keeps its pages, and the transport
+ * reaches memory through the parent's address space, not by pinned pages. The child gets a copy.
  */
 ADV_EXPORT int ibv_fork_init(void)
 {

@@ -12,19 +12,19 @@
 		    IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_MW_BIND |        \
 		    IBV_ACCESS_OPTIONAL_RANGE))
 
-static struct adv_ibv_dm *of(struct ibv_dm *dm)
+static struct adv_ibv_dm *dm_of(struct ibv_dm *dm)
 {
 	return (struct adv_ibv_dm *)dm;
 }
 
-static bool is_inside(const struct adv_ibv_dm *dm, uint64_t offset, size_t length)
+static bool is_inside_dm(const struct adv_ibv_dm *dm, uint64_t offset, size_t length)
 {
 	return offset <= dm->length && length <= dm->length - offset;
 }
 
-static int check_copy(struct ibv_dm *dm, uint64_t offset, size_t length)
+static int check_dm_copy(struct ibv_dm *dm, uint64_t offset, size_t length)
 {
-	bool good = is_inside(of(dm), offset, length) && offset % COPY_ALIGNMENT == 0 &&
+	bool good = is_inside_dm(dm_of(dm), offset, length) && offset % COPY_ALIGNMENT == 0 &&
 		    length % COPY_ALIGNMENT == 0;
 
 	return good ? 0 : EFAULT;
@@ -32,24 +32,24 @@ static int check_copy(struct ibv_dm *dm, uint64_t offset, size_t length)
 
 static int copy_to_dm(struct ibv_dm *dm, uint64_t offset, const void *from, size_t length)
 {
-	int err = check_copy(dm, offset, length);
+	int err = check_dm_copy(dm, offset, length);
 
 	if (!err)
-		memcpy(of(dm)->memory + offset, from, length);
+		memcpy(dm_of(dm)->memory + offset, from, length);
 	return adv_ibv_refuse(err);
 }
 
 static int copy_from_dm(void *to, struct ibv_dm *dm, uint64_t offset, size_t length)
 {
-	int err = check_copy(dm, offset, length);
+	int err = check_dm_copy(dm, offset, length);
 
 	if (!err)
-		memcpy(to, of(dm)->memory + offset, length);
+		memcpy(to, dm_of(dm)->memory + offset, length);
 	return adv_ibv_refuse(err);
 }
 
 /* Of what the context may have. */
-static bool take_room(struct adv_ibv_context *c, size_t length)
+static bool reserve_dm_bytes(struct adv_ibv_context *c, size_t length)
 {
 	size_t used = atomic_load(&c->dm_used);
 
@@ -71,7 +71,7 @@ struct ibv_dm *adv_ibv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm
 		return adv_ibv_refuse_object(EOPNOTSUPP);
 	if (attr->length == 0 || attr->log_align_req > MAX_ALIGNMENT_LOG)
 		return adv_ibv_refuse_object(EINVAL);
-	if (!take_room(c, attr->length))
+	if (!reserve_dm_bytes(c, attr->length))
 		return adv_ibv_refuse_object(ENOMEM);
 	dm = calloc(1, sizeof(*dm));
 	if (!dm || posix_memalign(&memory, 1 << MAX_ALIGNMENT_LOG, attr->length)) {
@@ -90,7 +90,7 @@ struct ibv_dm *adv_ibv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm
 
 int adv_ibv_free_dm(struct ibv_dm *ibv)
 {
-	struct adv_ibv_dm *dm = of(ibv);
+	struct adv_ibv_dm *dm = dm_of(ibv);
 
 	if (atomic_load(&dm->regions) > 0)
 		return adv_ibv_refuse(EBUSY);
@@ -103,12 +103,12 @@ int adv_ibv_free_dm(struct ibv_dm *ibv)
 struct ibv_mr *adv_ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset,
 				 size_t length, unsigned int access)
 {
-	struct adv_ibv_dm *dm = of(ibv);
+	struct adv_ibv_dm *dm = dm_of(ibv);
 	struct ibv_mr *mr;
 
 	/* Cards take a region of no bytes. */
 	if (access & ~ALLOWED_ACCESS || !(access & IBV_ACCESS_ZERO_BASED) ||
-	    pd->context != ibv->context || !is_inside(dm, offset, length))
+	    pd->context != ibv->context || !is_inside_dm(dm, offset, length))
 		return adv_ibv_refuse_object(EINVAL);
 	mr = adv_ibv_reg_checked(pd, dm->memory + offset, length, 0,
 				 (int)(access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE));

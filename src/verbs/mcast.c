@@ -51,8 +51,8 @@ static int pick_sgid(struct ibv_context *context, const struct adv_gid *group, u
 }
 
 /* With the device's lock held. */
-static struct membership *find(struct adv_ibv_context *c, const struct adv_ibv_qp *qp,
-			       const struct adv_gid *group)
+static struct membership *find_membership(struct adv_ibv_context *c, const struct adv_ibv_qp *qp,
+					  const struct adv_gid *group)
 {
 	adv_list_for_each(struct membership, m, &c->memberships, link) {
 		if (m->qp == qp && adv_gid_equal(&m->group, group))
@@ -62,8 +62,8 @@ static struct membership *find(struct adv_ibv_context *c, const struct adv_ibv_q
 }
 
 /* Whether anybody is in the group on the interface of sgid. With the device's lock held. */
-static bool is_joined(struct adv_ibv_context *c, const struct adv_gid *group,
-		      const struct adv_gid *sgid)
+static bool is_group_joined(struct adv_ibv_context *c, const struct adv_gid *group,
+			    const struct adv_gid *sgid)
 {
 	adv_list_for_each(struct membership, m, &c->memberships, link) {
 		if (adv_gid_equal(&m->sgid, sgid) && adv_gid_equal(&m->group, group))
@@ -74,16 +74,16 @@ static bool is_joined(struct adv_ibv_context *c, const struct adv_gid *group,
 
 /* With the device's lock held. Attaching again changes nothing; the device joins a group once on
  * each interface, whoever of the QPs is in it. */
-static int attach(struct adv_ibv_context *c, struct membership *m, bool *added)
+static int attach_membership(struct adv_ibv_context *c, struct membership *m, bool *added)
 {
 	int err;
 
-	if (find(c, m->qp, &m->group))
+	if (find_membership(c, m->qp, &m->group))
 		return 0;
 	err = adv_qp_attach_mcast(m->qp->qp, &m->group);
 	if (err)
 		return err;
-	if (!is_joined(c, &m->group, &m->sgid))
+	if (!is_group_joined(c, &m->group, &m->sgid))
 		err = adv_device_join(c->device, &m->group, &m->sgid);
 	if (err) {
 		adv_qp_detach_mcast(m->qp->qp, &m->group);
@@ -111,7 +111,7 @@ ADV_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 	if (!err && !adv_ibv_enter(qp->context)) {
 		err = ADV_EFOREIGN;
 	} else if (!err) {
-		err = attach(adv_ibv_context_of(qp->context), m, &added);
+		err = attach_membership(adv_ibv_context_of(qp->context), m, &added);
 		adv_ibv_leave(qp->context);
 	}
 	if (!added)
@@ -120,11 +120,11 @@ ADV_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 }
 
 /* With the device's lock held. m stays the caller's to free. */
-static void detach(struct adv_ibv_context *c, struct membership *m)
+static void detach_membership(struct adv_ibv_context *c, struct membership *m)
 {
 	adv_list_del(&m->link);
 	adv_qp_detach_mcast(m->qp->qp, &m->group);
-	if (!is_joined(c, &m->group, &m->sgid))
+	if (!is_group_joined(c, &m->group, &m->sgid))
 		adv_device_leave(c->device, &m->group, &m->sgid);
 }
 
@@ -136,9 +136,9 @@ ADV_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 
 	if (!adv_ibv_enter(qp->context))
 		return adv_ibv_refuse(ADV_EFOREIGN);
-	m = find(c, adv_ibv_qp_of(qp), &group);
+	m = find_membership(c, adv_ibv_qp_of(qp), &group);
 	if (m)
-		detach(c, m);
+		detach_membership(c, m);
 	adv_ibv_leave(qp->context);
 	free(m);
 	return adv_ibv_refuse(m ? 0 : EINVAL);
@@ -153,7 +153,7 @@ void adv_ibv_mcast_leave_groups(struct adv_ibv_context *c)
 		struct membership *m = adv_container_of(n, struct membership, link);
 
 		if (ours)
-			detach(c, m);
+			detach_membership(c, m);
 		else
 			adv_list_del(n);
 		free(m);

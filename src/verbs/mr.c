@@ -29,7 +29,7 @@ static bool is_implicit(const void *addr, size_t length, int access)
  * brought in, for writing where the region will be written. With on-demand paging nothing has to
  * be there until it is used. 0 or errno.
  */
-static int check_memory(const void *addr, size_t length, int access)
+static int check_mr_memory(const void *addr, size_t length, int access)
 {
 	uintptr_t end;
 
@@ -40,13 +40,13 @@ static int check_memory(const void *addr, size_t length, int access)
 	return adv_pages_populate(addr, length, access & WRITE_ACCESS);
 }
 
-static void take_keys(struct adv_ibv_mr *mr)
+static void copy_mr_keys(struct adv_ibv_mr *mr)
 {
 	mr->ibv.lkey = adv_mr_lkey(mr->mr);
 	mr->ibv.rkey = adv_mr_rkey(mr->mr);
 }
 
-static struct ibv_mr *fail(struct adv_ibv_mr *mr, int err)
+static struct ibv_mr *refuse_mr(struct adv_ibv_mr *mr, int err)
 {
 	free(mr);
 	return adv_ibv_refuse_object(err);
@@ -64,14 +64,14 @@ struct ibv_mr *adv_ibv_reg_checked(struct ibv_pd *pd, void *addr, size_t length,
 		return NULL;
 	e = adv_ibv_enter(pd->context);
 	if (!e)
-		return fail(mr, ADV_EFOREIGN);
+		return refuse_mr(mr, ADV_EFOREIGN);
 	mr->mr = adv_mr_register(adv_ibv_pd_of(pd)->pd, addr, length, iova, access);
 	err = errno;
 	if (mr->mr)
-		take_keys(mr);
+		copy_mr_keys(mr);
 	adv_ibv_leave(pd->context);
 	if (!mr->mr)
-		return fail(mr, err);
+		return refuse_mr(mr, err);
 	adv_ibv_pd_hold(pd);
 	mr->access = access;
 	mr->ibv.context = pd->context;
@@ -96,7 +96,7 @@ ADV_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t
 	access &= ~IGNORED_ACCESS;
 	if (access & ~(unsigned)KNOWN_ACCESS || length == 0)
 		return adv_ibv_refuse_object(EINVAL);
-	err = check_memory(addr, length, (int)access);
+	err = check_mr_memory(addr, length, (int)access);
 	if (err)
 		return adv_ibv_refuse_object(err);
 	return adv_ibv_reg_checked(pd, addr, length, access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
@@ -121,7 +121,7 @@ ADV_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, 
 }
 
 /* What ibv_rereg_mr(3) calls invalid input: the region stays as it was. */
-static int rereg_input(int flags, const void *addr, size_t length, int access)
+static int check_rereg_input(int flags, const void *addr, size_t length, int access)
 {
 	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
 		return EINVAL;
@@ -143,18 +143,18 @@ ADV_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, v
 	int new_access =
 		flags & IBV_REREG_MR_CHANGE_ACCESS ? access & ~(int)IGNORED_ACCESS : mr->access;
 	uint64_t iova = new_access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
-	int err = mr->uses ? EOPNOTSUPP : rereg_input(flags, addr, length, access);
+	int err = mr->uses ? EOPNOTSUPP : check_rereg_input(flags, addr, length, access);
 
 	if (!err)
-		err = check_memory(moves ? addr : ibmr->addr, moves ? length : ibmr->length,
-				   new_access);
+		err = check_mr_memory(moves ? addr : ibmr->addr, moves ? length : ibmr->length,
+				      new_access);
 	if (!err) {
 		if (!adv_ibv_enter(ibmr->context)) {
 			err = ADV_EFOREIGN;
 		} else {
 			err = adv_mr_reregister(mr->mr, flags, pd ? adv_ibv_pd_of(pd)->pd : NULL,
 						addr, length, iova, new_access);
-			take_keys(mr);
+			copy_mr_keys(mr);
 			adv_ibv_leave(ibmr->context);
 		}
 	}

@@ -14,12 +14,12 @@
 
 /* The structures of the newer headers. */
 
-struct adv_dmah {
+struct adv_ibv_dmah {
 	struct ibv_context *context;
 	atomic_uint regions; /* from here on ours */
 };
 
-struct adv_dmah_init_attr {
+struct adv_ibv_dmah_init_attr {
 	uint32_t comp_mask;
 	uint32_t cpu_id;
 	uint8_t ph;
@@ -29,13 +29,13 @@ struct adv_dmah_init_attr {
 enum { DMAH_CPU_ID = 1 << 0, DMAH_PH = 1 << 1, DMAH_MEM_TYPE = 1 << 2 };
 enum { MAX_PH = 3, MEM_TYPE_VM = 0, MEM_TYPE_PM = 1 };
 
-struct adv_buf {
+struct adv_ibv_buf {
 	struct ibv_pd *pd;
 	uint8_t *addr;
 	size_t size;
 };
 
-struct adv_mr_init_attr {
+struct adv_ibv_mr_init_attr {
 	size_t length;
 	int access;
 	uint64_t comp_mask;
@@ -43,8 +43,8 @@ struct adv_mr_init_attr {
 	void *addr;
 	int fd;
 	uint64_t fd_offset;
-	struct adv_dmah *dmah;
-	struct adv_buf *buf;
+	struct adv_ibv_dmah *dmah;
+	struct adv_ibv_buf *buf;
 };
 
 enum {
@@ -57,15 +57,16 @@ enum {
 	MR_ALL = (1 << 6) - 1
 };
 
-ADV_EXPORT struct adv_dmah *adv_ibv_alloc_dmah(struct ibv_context *context,
-					       const struct adv_dmah_init_attr *attr);
-ADV_EXPORT int adv_ibv_dealloc_dmah(struct adv_dmah *dmah);
-ADV_EXPORT struct ibv_mr *adv_ibv_reg_mr_ex(struct ibv_pd *pd, const struct adv_mr_init_attr *attr);
-ADV_EXPORT void *adv_ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct adv_buf **out);
-ADV_EXPORT void adv_ibv_free_buf(struct adv_buf *buf);
-ADV_EXPORT struct ibv_mr *adv_ibv_reg_buf_mr(struct ibv_pd *pd, struct adv_buf *buf, void *addr,
+ADV_EXPORT struct adv_ibv_dmah *adv_ibv_alloc_dmah(struct ibv_context *context,
+						   const struct adv_ibv_dmah_init_attr *attr);
+ADV_EXPORT int adv_ibv_dealloc_dmah(struct adv_ibv_dmah *dmah);
+ADV_EXPORT struct ibv_mr *adv_ibv_reg_mr_ex(struct ibv_pd *pd,
+					    const struct adv_ibv_mr_init_attr *attr);
+ADV_EXPORT void *adv_ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct adv_ibv_buf **out);
+ADV_EXPORT void adv_ibv_free_buf(struct adv_ibv_buf *buf);
+ADV_EXPORT struct ibv_mr *adv_ibv_reg_buf_mr(struct ibv_pd *pd, struct adv_ibv_buf *buf, void *addr,
 					     size_t length, int access);
-ADV_EXPORT int adv_ibv_export_buf_dmabuf_fd(struct adv_buf *buf);
+ADV_EXPORT int adv_ibv_export_buf_dmabuf_fd(struct adv_ibv_buf *buf);
 ADV_EXPORT int adv_ibv_query_port_speed(struct ibv_context *context, uint32_t port_num,
 					uint64_t *port_speed);
 ADV_EXPORT int adv_ibv_newer_error(void);
@@ -75,7 +76,7 @@ ADV_EXPORT void *adv_ibv_newer_object(void);
 /* ---- DMA handles: hints for a PCI bus (TLP processing), which are checked and change nothing ----
  */
 
-static int check_dmah(const struct adv_dmah_init_attr *attr)
+static int check_dmah(const struct adv_ibv_dmah_init_attr *attr)
 {
 	cpu_set_t mine;
 
@@ -96,11 +97,11 @@ static int check_dmah(const struct adv_dmah_init_attr *attr)
 	return CPU_ISSET(attr->cpu_id, &mine) ? 0 : EPERM;
 }
 
-struct adv_dmah *adv_ibv_alloc_dmah(struct ibv_context *context,
-				    const struct adv_dmah_init_attr *attr)
+struct adv_ibv_dmah *adv_ibv_alloc_dmah(struct ibv_context *context,
+					const struct adv_ibv_dmah_init_attr *attr)
 {
 	int err = check_dmah(attr);
-	struct adv_dmah *dmah;
+	struct adv_ibv_dmah *dmah;
 
 	if (err)
 		return adv_ibv_refuse_object(err);
@@ -110,7 +111,7 @@ struct adv_dmah *adv_ibv_alloc_dmah(struct ibv_context *context,
 	return dmah;
 }
 
-int adv_ibv_dealloc_dmah(struct adv_dmah *dmah)
+int adv_ibv_dealloc_dmah(struct adv_ibv_dmah *dmah)
 {
 	if (atomic_load(&dmah->regions) > 0)
 		return adv_ibv_refuse(EBUSY);
@@ -120,9 +121,9 @@ int adv_ibv_dealloc_dmah(struct adv_dmah *dmah)
 
 /* ---- buffers ---- */
 
-void *adv_ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct adv_buf **out)
+void *adv_ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct adv_ibv_buf **out)
 {
-	struct adv_buf *buf;
+	struct adv_ibv_buf *buf;
 	void *addr;
 
 	if (size == 0)
@@ -143,14 +144,14 @@ void *adv_ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct adv_buf **out)
 	return addr;
 }
 
-void adv_ibv_free_buf(struct adv_buf *buf)
+void adv_ibv_free_buf(struct adv_ibv_buf *buf)
 {
 	munmap(buf->addr, buf->size);
 	adv_ibv_pd_release(buf->pd);
 	free(buf);
 }
 
-int adv_ibv_export_buf_dmabuf_fd(struct adv_buf *buf)
+int adv_ibv_export_buf_dmabuf_fd(struct adv_ibv_buf *buf)
 {
 	return adv_ibv_refuse_minus_one(ENODATA);
 }
@@ -158,9 +159,9 @@ int adv_ibv_export_buf_dmabuf_fd(struct adv_buf *buf)
 /* ---- memory regions ---- */
 
 /* The range lies in the buffer, which is of this domain. 0 or EINVAL. */
-static int check_buf(const struct ibv_pd *pd, const struct adv_mr_init_attr *attr)
+static int check_buf_range(const struct ibv_pd *pd, const struct adv_ibv_mr_init_attr *attr)
 {
-	const struct adv_buf *buf = attr->buf;
+	const struct adv_ibv_buf *buf = attr->buf;
 	uintptr_t offset = (uintptr_t)attr->addr - (uintptr_t)buf->addr;
 
 	if (pd != buf->pd || !(attr->comp_mask & MR_ADDR) || attr->comp_mask & MR_FD_OFFSET)
@@ -169,7 +170,7 @@ static int check_buf(const struct ibv_pd *pd, const struct adv_mr_init_attr *att
 }
 
 /* 0 or errno. */
-static int check_mr(const struct ibv_pd *pd, const struct adv_mr_init_attr *attr)
+static int check_mr_attr(const struct ibv_pd *pd, const struct adv_ibv_mr_init_attr *attr)
 {
 	bool has_addr = attr->comp_mask & MR_ADDR, has_fd = attr->comp_mask & MR_FD;
 
@@ -182,13 +183,13 @@ static int check_mr(const struct ibv_pd *pd, const struct adv_mr_init_attr *attr
 	if (attr->comp_mask & MR_DMAH &&
 	    (attr->dmah->context != pd->context || attr->access & IBV_ACCESS_ON_DEMAND))
 		return EINVAL;
-	return attr->comp_mask & MR_BUF ? check_buf(pd, attr) : 0;
+	return attr->comp_mask & MR_BUF ? check_buf_range(pd, attr) : 0;
 }
 
-struct ibv_mr *adv_ibv_reg_mr_ex(struct ibv_pd *pd, const struct adv_mr_init_attr *attr)
+struct ibv_mr *adv_ibv_reg_mr_ex(struct ibv_pd *pd, const struct adv_ibv_mr_init_attr *attr)
 {
 	uint64_t iova = attr->comp_mask & MR_IOVA ? attr->iova : (uintptr_t)attr->addr;
-	int err = check_mr(pd, attr);
+	int err = check_mr_attr(pd, attr);
 	struct ibv_mr *mr;
 
 	if (err)
@@ -199,14 +200,14 @@ struct ibv_mr *adv_ibv_reg_mr_ex(struct ibv_pd *pd, const struct adv_mr_init_att
 	return mr;
 }
 
-struct ibv_mr *adv_ibv_reg_buf_mr(struct ibv_pd *pd, struct adv_buf *buf, void *addr, size_t length,
-				  int access)
+struct ibv_mr *adv_ibv_reg_buf_mr(struct ibv_pd *pd, struct adv_ibv_buf *buf, void *addr,
+				  size_t length, int access)
 {
-	const struct adv_mr_init_attr attr = {.length = length,
-					      .access = access,
-					      .comp_mask = MR_BUF | MR_ADDR,
-					      .addr = addr,
-					      .buf = buf};
+	const struct adv_ibv_mr_init_attr attr = {.length = length,
+						  .access = access,
+						  .comp_mask = MR_BUF | MR_ADDR,
+						  .addr = addr,
+						  .buf = buf};
 
 	return adv_ibv_reg_mr_ex(pd, &attr);
 }

@@ -176,7 +176,7 @@ int adv_ibv_channel_completion(void *user, struct adv_cq *cq);
 
 /* cq.c */
 int adv_ibv_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
-#define ADV_LOOKS 3 /* of a poll that is held up each time */
+#define ADV_POLL_TRIES 3 /* of a poll that is held up each time */
 int adv_ibv_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 int adv_ibv_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 /* cq.c: creates a CQ whose extended part is still empty. NULL with errno. */
@@ -192,6 +192,7 @@ struct adv_ibv_xrc_domain; /* xrcd.c: what all handles of one inode share */
 
 struct adv_ibv_xrcd {
 	struct ibv_xrcd ibv;
+	struct adv_xrcd *xrcd; /* the domain's in the engine */
 	struct adv_ibv_xrc_domain *domain;
 	unsigned users; /* SRQs and QPs made through this handle; under the device's lock */
 };
@@ -203,8 +204,6 @@ static inline struct adv_ibv_xrcd *adv_ibv_xrcd_of(struct ibv_xrcd *xrcd)
 
 struct ibv_xrcd *adv_ibv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
 int adv_ibv_close_xrcd(struct ibv_xrcd *xrcd);
-/* The transport's domain behind a handle. */
-struct adv_xrcd *adv_ibv_xrcd_engine(const struct adv_ibv_xrcd *xrcd);
 struct ibv_qp *adv_ibv_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 /* Frees what is known of domains, at closing. */
 void adv_ibv_xrcd_forget_all(struct adv_ibv_context *c);
@@ -284,6 +283,7 @@ struct ibv_qp *adv_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_i
 struct adv_ibv_qp *adv_ibv_qp_new(struct ibv_context *context,
 				  const struct ibv_qp_init_attr_ex *attr);
 void adv_ibv_qp_free(struct adv_ibv_qp *qp);
+/* post.c */
 int adv_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int adv_ibv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 

@@ -25,7 +25,7 @@ void adv_ibv_pd_release(struct ibv_pd *pd)
 	atomic_fetch_sub(&adv_ibv_pd_of(pd)->users, 1);
 }
 
-static uint32_t next_handle(void)
+static uint32_t next_pd_handle(void)
 {
 	static atomic_uint handles;
 
@@ -53,7 +53,7 @@ ADV_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 		return adv_ibv_refuse_object(err);
 	}
 	pd->ibv.context = context;
-	pd->ibv.handle = next_handle();
+	pd->ibv.handle = next_pd_handle();
 	return &pd->ibv;
 }
 
@@ -101,8 +101,8 @@ int adv_ibv_dealloc_td(struct ibv_td *ibv)
 }
 
 /* 0 or errno. */
-static int check_parent(const struct ibv_context *context,
-			const struct ibv_parent_domain_init_attr *attr)
+static int check_parent_attr(const struct ibv_context *context,
+			     const struct ibv_parent_domain_init_attr *attr)
 {
 	/* The last one is newer than some headers. */
 	const uint32_t allow_cc_unprotected_alloc = 1 << 2;
@@ -121,7 +121,7 @@ static int check_parent(const struct ibv_context *context,
 struct ibv_pd *adv_ibv_alloc_parent_domain(struct ibv_context *context,
 					   struct ibv_parent_domain_init_attr *attr)
 {
-	int err = check_parent(context, attr);
+	int err = check_parent_attr(context, attr);
 	struct adv_ibv_pd *pd;
 
 	if (err)
@@ -130,7 +130,7 @@ struct ibv_pd *adv_ibv_alloc_parent_domain(struct ibv_context *context,
 	if (!pd)
 		return NULL;
 	pd->ibv.context = context;
-	pd->ibv.handle = next_handle();
+	pd->ibv.handle = next_pd_handle();
 	pd->of = adv_ibv_pd_of(attr->pd);
 	pd->pd = pd->of->pd;
 	pd->td = (struct adv_ibv_td *)attr->td;

@@ -6,10 +6,8 @@
 #include "base/clock.h"
 #include "verbs/objects.h"
 
-#define SMALL 1024 /* bytes of a request that may wait for others */
-
 /* What the type takes is there, and of one device. 0 or errno. */
-static int check_attr(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
+static int check_qp_attr(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	const struct ibv_pd *pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL;
 
@@ -38,7 +36,7 @@ static int check_attr(const struct ibv_context *context, const struct ibv_qp_ini
 		       : EINVAL;
 }
 
-static int create_in_engine(struct ibv_context *context, struct adv_ibv_qp *qp,
+static int create_engine_qp(struct ibv_context *context, struct adv_ibv_qp *qp,
 			    struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp *ibv = &qp->ibv;
@@ -48,7 +46,7 @@ static int create_in_engine(struct ibv_context *context, struct adv_ibv_qp *qp,
 		.send_cq = ibv->send_cq ? adv_ibv_cq_of(ibv->send_cq)->cq : NULL,
 		.recv_cq = ibv->recv_cq ? adv_ibv_cq_of(ibv->recv_cq)->cq : NULL,
 		.srq = ibv->srq ? adv_ibv_srq_of(ibv->srq)->srq : NULL,
-		.xrcd = qp->xrcd ? adv_ibv_xrcd_engine(qp->xrcd) : NULL,
+		.xrcd = qp->xrcd ? qp->xrcd->xrcd : NULL,
 		.cap = attr->cap,
 		.sq_sig_all = attr->sq_sig_all != 0,
 		.user = qp,
@@ -115,7 +113,7 @@ void adv_ibv_qp_free(struct adv_ibv_qp *qp)
 static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	struct adv_ibv_qp *qp;
-	int err = check_attr(context, attr);
+	int err = check_qp_attr(context, attr);
 
 	if (err)
 		return adv_ibv_refuse_object(err);
@@ -125,7 +123,7 @@ static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		err = adv_ibv_qp_ex_init(qp, attr->qp_type, attr->send_ops_flags);
 	if (!err)
-		err = create_in_engine(context, qp, attr);
+		err = create_engine_qp(context, qp, attr);
 	if (err) {
 		adv_ibv_qp_free(qp);
 		return adv_ibv_refuse_object(err);
@@ -173,7 +171,7 @@ ADV_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 }
 
 /* What is wrong whatever the state is; the tables of the transitions are the transport's. */
-static bool valid_attr(const struct ibv_qp_attr *attr, int mask)
+static bool is_valid_qp_attr(const struct ibv_qp_attr *attr, int mask)
 {
 	if (mask & IBV_QP_PORT && attr->port_num != 1)
 		return false;
@@ -184,7 +182,7 @@ static bool valid_attr(const struct ibv_qp_attr *attr, int mask)
 
 /* Programs set up both XRC types with what RC needs; the kernel takes what is not of the QP's
  * direction out before it looks at the tables. */
-static int mask_of_type(enum ibv_qp_type type, int mask)
+static int qp_mask_of_type(enum ibv_qp_type type, int mask)
 {
 	switch (type) {
 	case IBV_QPT_XRC_SEND:
@@ -197,7 +195,8 @@ static int mask_of_type(enum ibv_qp_type type, int mask)
 }
 
 /* Who it is connected to is known now; that may be a process of this machine. */
-static void meet_peer(const struct ibv_qp *ibqp, const struct ibv_qp_attr *attr, int mask)
+static void connect_device_to_peer(const struct ibv_qp *ibqp, const struct ibv_qp_attr *attr,
+				   int mask)
 {
 	struct adv_gid dgid;
 
@@ -212,8 +211,8 @@ ADV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int 
 	struct adv_ibv_qp *qp = adv_ibv_qp_of(ibqp);
 	int err;
 
-	mask = mask_of_type(ibqp->qp_type, mask);
-	if (!valid_attr(attr, mask))
+	mask = qp_mask_of_type(ibqp->qp_type, mask);
+	if (!is_valid_qp_attr(attr, mask))
 		return adv_ibv_refuse(EINVAL);
 	if (!adv_ibv_enter(ibqp->context))
 		return adv_ibv_refuse(ADV_EFOREIGN);
@@ -222,7 +221,7 @@ ADV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int 
 	adv_device_send_acks(adv_ibv_context_of(ibqp->context)->device);
 	err = adv_qp_modify(qp->qp, adv_clock_ns(), attr, mask);
 	if (!err)
-		meet_peer(ibqp, attr, mask);
+		connect_device_to_peer(ibqp, attr, mask);
 	if (!err && mask & IBV_QP_STATE)
 		ibqp->state = attr->qp_state;
 	adv_ibv_leave(ibqp->context);
@@ -254,7 +253,7 @@ ADV_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int m
 }
 
 /* With the lock held: the QP goes with its last handle. 0 or errno. */
-static int drop_handle(struct adv_ibv_qp *qp)
+static int drop_qp_handle(struct adv_ibv_qp *qp)
 {
 	int err = 0;
 
@@ -272,7 +271,7 @@ static int drop_handle(struct adv_ibv_qp *qp)
 }
 
 /* With the lock held: the last handle's QP stops, so that no more events come. 0 or errno. */
-static int stop(struct adv_ibv_qp *qp)
+static int reset_last_handle(struct adv_ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
 
@@ -283,7 +282,7 @@ static int stop(struct adv_ibv_qp *qp)
 }
 
 /* In the engine, once no thread holds an event of the handle. 0 or errno. */
-static int destroy_in_engine(struct adv_ibv_qp *qp)
+static int destroy_engine_qp(struct adv_ibv_qp *qp)
 {
 	struct ibv_context *context = qp->ibv.context;
 	const struct adv_ibv_acks acks = {
@@ -296,7 +295,7 @@ static int destroy_in_engine(struct adv_ibv_qp *qp)
 	};
 
 	while (!adv_ibv_acks_complete(&acks)) {
-		int err = stop(qp);
+		int err = reset_last_handle(qp);
 
 		if (err)
 			return err;
@@ -304,7 +303,7 @@ static int destroy_in_engine(struct adv_ibv_qp *qp)
 		adv_ibv_acks_wait(context, &acks);
 		adv_ibv_enter(context);
 	}
-	return drop_handle(qp);
+	return drop_qp_handle(qp);
 }
 
 ADV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
@@ -314,7 +313,7 @@ ADV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 
 	if (adv_ibv_enter(ibqp->context)) {
 		adv_device_send_acks(adv_ibv_context_of(ibqp->context)->device);
-		err = destroy_in_engine(qp);
+		err = destroy_engine_qp(qp);
 		adv_ibv_leave(ibqp->context);
 		if (err)
 			return adv_ibv_refuse(err);
@@ -323,56 +322,6 @@ ADV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 		adv_ibv_pd_release(ibqp->pd);
 	adv_ibv_qp_free(qp);
 	return 0;
-}
-
-/* Of a request that was posted by itself; NULL is a list of none. */
-static bool is_small(const struct ibv_send_wr *wr)
-{
-	return wr && !wr->next && wr->num_sge == 1 && wr->sg_list->length <= SMALL;
-}
-
-/* A child of fork() has *bad_wr set like any other error. */
-int adv_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
-{
-	struct adv_device *device = adv_ibv_context_of(qp->context)->device;
-	int err;
-
-	if (!adv_ibv_enter(qp->context)) {
-		*bad_wr = wr;
-		return adv_ibv_refuse(ADV_EFOREIGN);
-	}
-	err = adv_qp_post_send(adv_ibv_qp_of(qp)->qp, adv_device_now(device), wr, bad_wr);
-	if (err) {
-		adv_ibv_leave(qp->context);
-		return adv_ibv_refuse(err);
-	}
-	if (is_small(wr))
-		adv_device_unlock_posted(device, adv_ibv_qp_of(qp)->qp, adv_device_now(device));
-	else
-		adv_ibv_leave(qp->context);
-	return 0;
-}
-
-int adv_ibv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
-{
-	struct adv_qp *engine_qp = adv_ibv_qp_of(qp)->qp;
-	struct adv_device *device = adv_ibv_context_of(qp->context)->device;
-	int err;
-
-	if (!adv_ibv_enter(qp->context)) {
-		*bad_wr = wr;
-		return adv_ibv_refuse(ADV_EFOREIGN);
-	}
-	/* Then it is flushed at once; else its time is not asked for, and nothing comes of it now.
-	 */
-	if (adv_qp_state(engine_qp) == IBV_QPS_ERR) {
-		err = adv_qp_post_recv(engine_qp, adv_device_now(device), wr, bad_wr);
-		adv_ibv_leave(qp->context);
-	} else {
-		err = adv_qp_post_recv(engine_qp, 0, wr, bad_wr);
-		adv_device_unlock_unchanged(device);
-	}
-	return err ? adv_ibv_refuse(err) : 0;
 }
 
 /* Bytes of a packet are placed by memcpy(), in any order. */

@@ -29,14 +29,14 @@ struct adv_ibv_wr_list {
 	size_t byte_count, byte_room;
 };
 
-static struct adv_ibv_qp *of(struct ibv_qp_ex *qp)
+static struct adv_ibv_qp *qp_of_ex(struct ibv_qp_ex *qp)
 {
 	return adv_ibv_qp_of(&qp->qp_base);
 }
 
 /* Makes room for `more` elements; false at no memory, with the list's error set. */
-static bool reserve(struct adv_ibv_wr_list *l, void *array, size_t *room, size_t count, size_t more,
-		    size_t size)
+static bool reserve_room(struct adv_ibv_wr_list *l, void *array, size_t *room, size_t count,
+			 size_t more, size_t size)
 {
 	size_t want = *room ? *room : 16;
 	void *grown;
@@ -57,7 +57,7 @@ static bool reserve(struct adv_ibv_wr_list *l, void *array, size_t *room, size_t
 
 static void wr_start(struct ibv_qp_ex *qp)
 {
-	struct adv_ibv_wr_list *l = of(qp)->wr_list;
+	struct adv_ibv_wr_list *l = qp_of_ex(qp)->wr_list;
 
 	pthread_mutex_lock(&l->lock);
 	l->error = 0;
@@ -68,7 +68,7 @@ static void wr_start(struct ibv_qp_ex *qp)
 
 static void wr_abort(struct ibv_qp_ex *qp)
 {
-	pthread_mutex_unlock(&of(qp)->wr_list->lock);
+	pthread_mutex_unlock(&qp_of_ex(qp)->wr_list->lock);
 }
 
 /* Turns offsets into pointers and links the requests. */
@@ -91,7 +91,7 @@ static void link_requests(struct adv_ibv_wr_list *l)
  */
 static int wr_complete(struct ibv_qp_ex *qp)
 {
-	struct adv_ibv_wr_list *l = of(qp)->wr_list;
+	struct adv_ibv_wr_list *l = qp_of_ex(qp)->wr_list;
 	struct ibv_send_wr *bad;
 	int err = adv_ibv_refuse(l->error);
 
@@ -104,12 +104,12 @@ static int wr_complete(struct ibv_qp_ex *qp)
 }
 
 /* Begins a request. NULL once an error is noted. */
-static struct ibv_send_wr *begin(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode)
+static struct ibv_send_wr *begin_request(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode)
 {
-	struct adv_ibv_wr_list *l = of(qp)->wr_list;
+	struct adv_ibv_wr_list *l = qp_of_ex(qp)->wr_list;
 	struct pending *p;
 
-	if (l->error || !reserve(l, &l->wr, &l->wr_room, l->wr_count, 1, sizeof(*l->wr)))
+	if (l->error || !reserve_room(l, &l->wr, &l->wr_room, l->wr_count, 1, sizeof(*l->wr)))
 		return NULL;
 	p = &l->wr[l->wr_count++];
 	memset(p, 0, sizeof(*p));
@@ -123,7 +123,7 @@ static struct ibv_send_wr *begin(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode
 static void begin_rdma(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, uint32_t rkey,
 		       uint64_t remote_addr, __be32 imm)
 {
-	struct ibv_send_wr *wr = begin(qp, opcode);
+	struct ibv_send_wr *wr = begin_request(qp, opcode);
 
 	if (wr) {
 		wr->wr.rdma.rkey = rkey;
@@ -135,7 +135,7 @@ static void begin_rdma(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, uint32_t
 static void begin_atomic(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, uint32_t rkey,
 			 uint64_t remote_addr, uint64_t compare_add, uint64_t swap)
 {
-	struct ibv_send_wr *wr = begin(qp, opcode);
+	struct ibv_send_wr *wr = begin_request(qp, opcode);
 
 	if (wr) {
 		wr->wr.atomic.rkey = rkey;
@@ -162,12 +162,12 @@ static void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remo
 
 static void wr_send(struct ibv_qp_ex *qp)
 {
-	begin(qp, IBV_WR_SEND);
+	begin_request(qp, IBV_WR_SEND);
 }
 
 static void wr_send_imm(struct ibv_qp_ex *qp, __be32 imm)
 {
-	struct ibv_send_wr *wr = begin(qp, IBV_WR_SEND_WITH_IMM);
+	struct ibv_send_wr *wr = begin_request(qp, IBV_WR_SEND_WITH_IMM);
 
 	if (wr)
 		wr->imm_data = imm;
@@ -175,7 +175,7 @@ static void wr_send_imm(struct ibv_qp_ex *qp, __be32 imm)
 
 static void wr_send_inv(struct ibv_qp_ex *qp, uint32_t invalidate_rkey)
 {
-	struct ibv_send_wr *wr = begin(qp, IBV_WR_SEND_WITH_INV);
+	struct ibv_send_wr *wr = begin_request(qp, IBV_WR_SEND_WITH_INV);
 
 	if (wr)
 		wr->invalidate_rkey = invalidate_rkey;
@@ -183,7 +183,7 @@ static void wr_send_inv(struct ibv_qp_ex *qp, uint32_t invalidate_rkey)
 
 static void wr_local_inv(struct ibv_qp_ex *qp, uint32_t invalidate_rkey)
 {
-	struct ibv_send_wr *wr = begin(qp, IBV_WR_LOCAL_INV);
+	struct ibv_send_wr *wr = begin_request(qp, IBV_WR_LOCAL_INV);
 
 	if (wr)
 		wr->invalidate_rkey = invalidate_rkey;
@@ -192,7 +192,7 @@ static void wr_local_inv(struct ibv_qp_ex *qp, uint32_t invalidate_rkey)
 static void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *bind_info)
 {
-	struct ibv_send_wr *wr = begin(qp, IBV_WR_BIND_MW);
+	struct ibv_send_wr *wr = begin_request(qp, IBV_WR_BIND_MW);
 
 	if (wr) {
 		wr->bind_mw.mw = mw;
@@ -229,9 +229,9 @@ static void wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, 
 }
 
 /* The request that setters speak of; NULL where there is none. */
-static struct pending *current(struct ibv_qp_ex *qp)
+static struct pending *current_request(struct ibv_qp_ex *qp)
 {
-	struct adv_ibv_wr_list *l = of(qp)->wr_list;
+	struct adv_ibv_wr_list *l = qp_of_ex(qp)->wr_list;
 
 	if (!l->error && l->wr_count == 0)
 		l->error = EINVAL;
@@ -240,16 +240,16 @@ static struct pending *current(struct ibv_qp_ex *qp)
 
 static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num_sge, const struct ibv_sge *list)
 {
-	struct adv_ibv_wr_list *l = of(qp)->wr_list;
-	struct pending *p = current(qp);
+	struct adv_ibv_wr_list *l = qp_of_ex(qp)->wr_list;
+	struct pending *p = current_request(qp);
 
 	if (!p)
 		return;
-	if (num_sge > of(qp)->cap.max_send_sge) {
+	if (num_sge > qp_of_ex(qp)->cap.max_send_sge) {
 		l->error = EINVAL;
 		return;
 	}
-	if (!reserve(l, &l->sge, &l->sge_room, l->sge_count, num_sge, sizeof(*l->sge)))
+	if (!reserve_room(l, &l->sge, &l->sge_room, l->sge_count, num_sge, sizeof(*l->sge)))
 		return;
 	p->first_sge = l->sge_count;
 	p->is_inline = false;
@@ -270,8 +270,8 @@ static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint3
 static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
 				    const struct ibv_data_buf *list)
 {
-	struct adv_ibv_wr_list *l = of(qp)->wr_list;
-	struct pending *p = current(qp);
+	struct adv_ibv_wr_list *l = qp_of_ex(qp)->wr_list;
+	struct pending *p = current_request(qp);
 	size_t length = 0;
 
 	if (!p)
@@ -280,12 +280,12 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
 		if (__builtin_add_overflow(length, list[i].length, &length))
 			length = SIZE_MAX;
 	}
-	if (length > of(qp)->cap.max_inline_data) {
+	if (length > qp_of_ex(qp)->cap.max_inline_data) {
 		l->error = EINVAL;
 		return;
 	}
-	if (!reserve(l, &l->bytes, &l->byte_room, l->byte_count, length, 1) ||
-	    !reserve(l, &l->sge, &l->sge_room, l->sge_count, 1, sizeof(*l->sge)))
+	if (!reserve_room(l, &l->bytes, &l->byte_room, l->byte_count, length, 1) ||
+	    !reserve_room(l, &l->sge, &l->sge_room, l->sge_count, 1, sizeof(*l->sge)))
 		return;
 	p->first_byte = l->byte_count;
 	p->first_sge = l->sge_count;
@@ -310,7 +310,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
 static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t remote_qpn,
 			   uint32_t remote_qkey)
 {
-	struct pending *p = current(qp);
+	struct pending *p = current_request(qp);
 
 	if (!p)
 		return;
@@ -321,7 +321,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t rem
 
 static void wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t remote_srqn)
 {
-	struct pending *p = current(qp);
+	struct pending *p = current_request(qp);
 
 	if (p)
 		p->wr.qp_type.xrc.remote_srqn = remote_srqn;

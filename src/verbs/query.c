@@ -188,7 +188,8 @@ ADV_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 	return adv_ibv_query_port(context, port_num, (struct ibv_port_attr *)(void *)attr, 48);
 }
 
-static void fill_gid(struct ibv_gid_entry *out, const struct adv_gid_entry *in, uint32_t index)
+static void fill_gid_entry(struct ibv_gid_entry *out, const struct adv_gid_entry *in,
+			   uint32_t index)
 {
 	memset(out, 0, sizeof(*out));
 	memcpy(out->gid.raw, in->gid.raw, 16);
@@ -199,7 +200,7 @@ static void fill_gid(struct ibv_gid_entry *out, const struct adv_gid_entry *in, 
 }
 
 /* Copies an entry into the caller's, which may be of an older or a newer header. */
-static void put_gid(void *out, const struct ibv_gid_entry *entry, size_t entry_size)
+static void copy_gid_entry(void *out, const struct ibv_gid_entry *entry, size_t entry_size)
 {
 	if (entry_size > sizeof(*entry)) {
 		memset((char *)out + sizeof(*entry), 0, entry_size - sizeof(*entry));
@@ -223,8 +224,8 @@ ADV_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num,
 	if (!table)
 		return adv_ibv_refuse(ENOMEM);
 	if (index < table->count) {
-		fill_gid(&entry, &table->entry[index], index);
-		put_gid(out, &entry, entry_size);
+		fill_gid_entry(&entry, &table->entry[index], index);
+		copy_gid_entry(out, &entry, entry_size);
 		err = 0;
 	}
 	free(table);
@@ -248,8 +249,8 @@ ADV_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_
 		return adv_ibv_refuse_negative(EINVAL);
 	}
 	for (n = 0; n < (ssize_t)table->count; n++) {
-		fill_gid(&entry, &table->entry[n], (uint32_t)n);
-		put_gid((char *)entries + (size_t)n * entry_size, &entry, entry_size);
+		fill_gid_entry(&entry, &table->entry[n], (uint32_t)n);
+		copy_gid_entry((char *)entries + (size_t)n * entry_size, &entry, entry_size);
 	}
 	free(table);
 	return n;

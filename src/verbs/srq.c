@@ -5,8 +5,8 @@
 #include "verbs/objects.h"
 
 /* 0 or errno; xrc: NULL for a basic SRQ. */
-static int create_in_engine(struct ibv_pd *pd, struct adv_ibv_srq *srq, struct ibv_srq_attr *attr,
-			    const struct ibv_srq_init_attr_ex *xrc)
+static int create_engine_srq(struct ibv_pd *pd, struct adv_ibv_srq *srq, struct ibv_srq_attr *attr,
+			     const struct ibv_srq_init_attr_ex *xrc)
 {
 	int err = 0;
 
@@ -14,7 +14,7 @@ static int create_in_engine(struct ibv_pd *pd, struct adv_ibv_srq *srq, struct i
 		return ADV_EFOREIGN;
 	if (xrc) {
 		adv_device_reserve_srqn(adv_ibv_context_of(pd->context)->device);
-		srq->srq = adv_srq_create_xrc(adv_ibv_pd_of(pd)->pd, adv_ibv_xrcd_engine(srq->xrcd),
+		srq->srq = adv_srq_create_xrc(adv_ibv_pd_of(pd)->pd, srq->xrcd->xrcd,
 					      adv_ibv_cq_of(xrc->cq)->cq, attr, srq);
 	} else {
 		srq->srq = adv_srq_create(adv_ibv_pd_of(pd)->pd, attr, srq);
@@ -27,8 +27,8 @@ static int create_in_engine(struct ibv_pd *pd, struct adv_ibv_srq *srq, struct i
 	return err;
 }
 
-static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr *attr,
-			      const struct ibv_srq_init_attr_ex *xrc)
+static struct ibv_srq *create_srq(struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr *attr,
+				  const struct ibv_srq_init_attr_ex *xrc)
 {
 	static atomic_uint handles;
 	struct adv_ibv_srq *srq = calloc(1, sizeof(*srq));
@@ -45,7 +45,7 @@ static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context, struct ibv_s
 	pthread_mutex_init(&srq->ibv.mutex, NULL);
 	pthread_cond_init(&srq->ibv.cond, NULL);
 	adv_ibv_async_init_srq(srq);
-	err = create_in_engine(pd, srq, attr, xrc);
+	err = create_engine_srq(pd, srq, attr, xrc);
 	if (err) {
 		free(srq);
 		return adv_ibv_refuse_object(err);
@@ -56,11 +56,12 @@ static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context, struct ibv_s
 
 ADV_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-	return create(pd, attr->srq_context, &attr->attr, NULL);
+	return create_srq(pd, attr->srq_context, &attr->attr, NULL);
 }
 
 /* What the type needs is there, and of this device. 0 or errno. */
-static int check_attr(const struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr)
+static int check_srq_attr(const struct ibv_context *context,
+			  const struct ibv_srq_init_attr_ex *attr)
 {
 	const uint32_t basic = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
 	const uint32_t xrc = basic | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
@@ -84,11 +85,11 @@ struct ibv_srq *adv_ibv_create_srq_ex(struct ibv_context *context,
 				      struct ibv_srq_init_attr_ex *attr)
 {
 	bool is_xrc = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
-	int err = check_attr(context, attr);
+	int err = check_srq_attr(context, attr);
 
 	if (err)
 		return adv_ibv_refuse_object(err);
-	return create(attr->pd, attr->srq_context, &attr->attr, is_xrc ? attr : NULL);
+	return create_srq(attr->pd, attr->srq_context, &attr->attr, is_xrc ? attr : NULL);
 }
 
 int adv_ibv_get_srq_num(struct ibv_srq *srq, uint32_t *number)
@@ -129,7 +130,7 @@ ADV_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 }
 
 /* In the engine, once no thread holds an event of it. 0 or EBUSY. */
-static int destroy_in_engine(struct adv_ibv_srq *srq)
+static int destroy_engine_srq(struct adv_ibv_srq *srq)
 {
 	struct ibv_context *context = srq->ibv.context;
 	const struct adv_ibv_acks acks = {
@@ -159,7 +160,7 @@ ADV_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 	int err;
 
 	if (adv_ibv_enter(ibsrq->context)) {
-		err = destroy_in_engine(srq);
+		err = destroy_engine_srq(srq);
 		adv_ibv_leave(ibsrq->context);
 		if (err)
 			return adv_ibv_refuse(err);

@@ -24,7 +24,7 @@ struct adv_ibv_xrc_domain {
 	ino_t inode;
 };
 
-static struct adv_ibv_xrc_domain *find(struct adv_ibv_context *c, const struct stat *file)
+static struct adv_ibv_xrc_domain *find_domain(struct adv_ibv_context *c, const struct stat *file)
 {
 	adv_list_for_each(struct adv_ibv_xrc_domain, d, &c->xrc_domains, link) {
 		if (d->has_inode && d->device == file->st_dev && d->inode == file->st_ino)
@@ -39,7 +39,7 @@ static struct adv_ibv_xrc_domain *find(struct adv_ibv_context *c, const struct s
 static struct adv_ibv_xrc_domain *open_domain(struct adv_ibv_context *c, struct adv_engine *e,
 					      const struct stat *file, int oflags)
 {
-	struct adv_ibv_xrc_domain *d = file ? find(c, file) : NULL;
+	struct adv_ibv_xrc_domain *d = file ? find_domain(c, file) : NULL;
 
 	if (d ? oflags & O_EXCL : file && !(oflags & O_CREAT)) {
 		errno = d ? EINVAL : EAGAIN;
@@ -88,6 +88,7 @@ struct ibv_xrcd *adv_ibv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_
 	xrcd->domain = open_domain(adv_ibv_context_of(context), e, attr->fd != -1 ? &file : NULL,
 				   attr->oflags);
 	if (xrcd->domain) {
+		xrcd->xrcd = xrcd->domain->xrcd;
 		xrcd->domain->handles++;
 		adv_ibv_leave(context);
 		return &xrcd->ibv;
@@ -122,11 +123,6 @@ int adv_ibv_close_xrcd(struct ibv_xrcd *ibv)
 	return 0;
 }
 
-struct adv_xrcd *adv_ibv_xrcd_engine(const struct adv_ibv_xrcd *xrcd)
-{
-	return xrcd->domain->xrcd;
-}
-
 void adv_ibv_xrcd_forget_all(struct adv_ibv_context *c)
 {
 	while (!adv_list_empty(&c->xrc_domains)) {
@@ -141,7 +137,7 @@ void adv_ibv_xrcd_forget_all(struct adv_ibv_context *c)
 
 /* Makes qp one more handle of the domain's QP with this number. 0; EINVAL: the domain has none;
  * EOPNOTSUPP: the number is not of this context. */
-static int join(struct adv_ibv_qp *qp, uint32_t number)
+static int open_handle(struct adv_ibv_qp *qp, uint32_t number)
 {
 	struct adv_engine *e = adv_ibv_enter(qp->ibv.context);
 	struct adv_ibv_qp *first;
@@ -150,7 +146,7 @@ static int join(struct adv_ibv_qp *qp, uint32_t number)
 
 	if (!e)
 		return ADV_EFOREIGN;
-	found = adv_xrcd_find_qp(adv_ibv_xrcd_engine(qp->xrcd), number);
+	found = adv_xrcd_find_qp(qp->xrcd->xrcd, number);
 	if (found) {
 		first = adv_qp_user(found);
 		adv_list_add_tail(&first->shared, &qp->shared);
@@ -183,7 +179,7 @@ struct ibv_qp *adv_ibv_open_qp(struct ibv_context *context, struct ibv_qp_open_a
 	qp = adv_ibv_qp_new(context, &init);
 	if (!qp)
 		return NULL;
-	err = join(qp, attr->qp_num);
+	err = open_handle(qp, attr->qp_num);
 	if (err) {
 		adv_ibv_qp_free(qp);
 		return adv_ibv_refuse_object(err);

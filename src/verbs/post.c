@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Posting work requests to a queue pair: the context's operations. qp_ex.c posts through these too.
+ */
+#include "verbs/objects.h"
+
+#define MAX_HELD_LENGTH 1024 /* bytes of a send request whose sending may be delayed */
+
+/* Of a request that was posted by itself; NULL is a list of none. */
+static bool is_small(const struct ibv_send_wr *wr)
+{
+	return wr && !wr->next && wr->num_sge == 1 && wr->sg_list->length <= MAX_HELD_LENGTH;
+}
+
+/* A child of fork() has *bad_wr set like any other error. */
+int adv_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	struct adv_device *device = adv_ibv_context_of(qp->context)->device;
+	int err;
+
+	if (!adv_ibv_enter(qp->context)) {
+		*bad_wr = wr;
+		return adv_ibv_refuse(ADV_EFOREIGN);
+	}
+	err = adv_qp_post_send(adv_ibv_qp_of(qp)->qp, adv_device_now(device), wr, bad_wr);
+	if (err) {
+		adv_ibv_leave(qp->context);
+		return adv_ibv_refuse(err);
+	}
+	if (is_small(wr))
+		adv_device_unlock_posted(device, adv_ibv_qp_of(qp)->qp, adv_device_now(device));
+	else
+		adv_ibv_leave(qp->context);
+	return 0;
+}
+
+int adv_ibv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct adv_qp *engine_qp = adv_ibv_qp_of(qp)->qp;
+	struct adv_device *device = adv_ibv_context_of(qp->context)->device;
+	int err;
+
+	if (!adv_ibv_enter(qp->context)) {
+		*bad_wr = wr;
+		return adv_ibv_refuse(ADV_EFOREIGN);
+	}
+	/* Then it is flushed at once; else its time is not asked for, and nothing comes of it now.
+	 */
+	if (adv_qp_state(engine_qp) == IBV_QPS_ERR) {
+		err = adv_qp_post_recv(engine_qp, adv_device_now(device), wr, bad_wr);
+		adv_ibv_leave(qp->context);
+	} else {
+		err = adv_qp_post_recv(engine_qp, 0, wr, bad_wr);
+		adv_device_unlock_unchanged(device);
+	}
+	return err ? adv_ibv_refuse(err) : 0;
+}

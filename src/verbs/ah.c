@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Address handles, also of the sender of a message received. */
+/* Address handles, also for the sender of a received message. */
 #include <endian.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 #include "verbs/objects.h"
 #include "verbs/query.h"
 
-#define IPV4_IN_GRH 20 /* where the IPv4 header stands in the 40 bytes of a GRH */
+#define IPV4_IN_GRH 20 /* offset of the IPv4 header in the 40 bytes of a GRH */
 
-/* One more for the context: false, at ADV_MAX_AH. */
+/* Counts one more address handle of the context. False if it has ADV_MAX_AH already. */
 static bool count_ah(struct adv_ibv_context *c)
 {
 	if (atomic_fetch_add(&c->ahs, 1) < ADV_MAX_AH)
@@ -67,7 +67,7 @@ ADV_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 	return 0;
 }
 
-/* True for 20 bytes that are an IPv4 header without options and with a right checksum. */
+/* True if the 20 bytes at h are an IPv4 header without options and with a valid checksum. */
 static bool is_ipv4_header(const uint8_t *h)
 {
 	uint32_t sum = 0;
@@ -81,7 +81,7 @@ static bool is_ipv4_header(const uint8_t *h)
 	return sum == 0xffff;
 }
 
-/* Index of our own address to which the message came: -1 with errno. */
+/* Returns the index of the GID to which the message was sent, or -1 with errno. */
 static int find_own_gid(struct ibv_context *context, const uint8_t gid[16], uint8_t type)
 {
 	struct adv_gid_table *table = adv_ibv_gids_of(context);
@@ -108,7 +108,7 @@ static int attr_from_ipv4(struct ibv_context *context, const uint8_t *ip, struct
 	uint8_t own[16];
 	int index;
 
-	/* What came to a group has no address of ours to answer from. */
+	/* The destination of a multicast packet is no source address for an answer. */
 	if ((ip[16] & 0xf0) == 0xe0) {
 		return adv_ibv_refuse_minus_one(EINVAL);
 	}
@@ -178,7 +178,7 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc
 	return ibv_create_ah(pd, &attr);
 }
 
-/* For provider libraries whose hardware wants the MAC address; ours goes by IP. */
+/* For provider libraries whose hardware needs the MAC address. This device sends by IP address. */
 ADV_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 					   uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {

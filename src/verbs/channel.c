@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion channels: completion events from CQs to ibv_get_cq_event(). */
+/* Completion channels: deliver completion events of CQs to ibv_get_cq_event(). */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -72,7 +72,8 @@ static bool has_event(void *user)
 	return !adv_ibv_event_queue_empty(user);
 }
 
-/* Sleeps until there is an event, as the call is about to; 0, or -1 with EINTR. */
+/* Blocks until an event is queued, unless fd is non-blocking; the device makes progress meanwhile.
+ * *mine: see adv_device_wait(). 0, or -1 with EINTR. */
 static int wait_for_event(struct ibv_comp_channel *channel, bool *mine)
 {
 	struct adv_device *device = adv_ibv_context_of(channel->context)->device;
@@ -99,7 +100,7 @@ ADV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq 
 		if (wait_for_event(channel, &mine))
 			return -1;
 		n = mine ? adv_ibv_event_take(q) : adv_ibv_event_pop(q);
-	} while (mine && !n); /* it was of a CQ that is gone */
+	} while (mine && !n); /* the event's CQ was destroyed */
 	if (!n)
 		return -1;
 	*cq = n->object;

@@ -10,7 +10,7 @@ static const struct adv_device_callbacks callbacks = {
 	.port = adv_ibv_async_port,
 };
 
-/* Operations left NULL make the headers' inline functions fail with EOPNOTSUPP. */
+/* If an operation is NULL, the headers' inline function fails with EOPNOTSUPP. */
 static void fill_operations(struct verbs_context *v)
 {
 	v->query_port = adv_ibv_query_port;
@@ -59,7 +59,8 @@ ADV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	fill_operations(&c->verbs);
 	c->verbs.sz = sizeof(c->verbs);
 	c->verbs.context.device = device;
-	/* There is no command channel; some programs duplicate it before they ask what it is. */
+	/* There is no command channel. Some programs duplicate the descriptor before they check the
+	 * device, so it must be valid. */
 	c->verbs.context.cmd_fd = c->async.fd;
 	c->verbs.context.async_fd = c->async.fd;
 	c->verbs.context.num_comp_vectors = ADV_COMP_VECTORS;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion queues: creating, polling, asking for events. cq_ex.c has the extended way to poll. */
+/* Completion queues: create, poll, arm. cq_ex.c has the extended interface for polling. */
 #include <stdlib.h>
 
 #include "base/ticks.h"
 #include "verbs/objects.h"
 
-/* Creates the engine's part. 0 or errno. */
+/* Creates the engine's CQ. 0 or errno. */
 static int create_engine_cq(struct ibv_context *context, struct adv_ibv_cq *cq, unsigned cqe)
 {
 	struct adv_engine *e = adv_ibv_enter_to_make(context);
@@ -110,7 +110,7 @@ static struct adv_ibv_acks async_acks(struct adv_ibv_cq *cq)
 	};
 }
 
-/* Of the channel; nothing where there is none. */
+/* Completion events; no nodes if the CQ has no channel. */
 static struct adv_ibv_acks completion_acks(struct adv_ibv_cq *cq)
 {
 	struct adv_ibv_channel *channel = (struct adv_ibv_channel *)cq->ibv.channel;
@@ -125,7 +125,8 @@ static struct adv_ibv_acks completion_acks(struct adv_ibv_cq *cq)
 	};
 }
 
-/* In the engine, once no thread holds an event of it. 0 or EBUSY. */
+/* Destroys the engine's CQ after the application has acknowledged its events. With the device's
+ * lock held, which is released while the call waits. 0 or EBUSY. */
 static int destroy_engine_cq(struct adv_ibv_cq *cq)
 {
 	const struct adv_ibv_acks async = async_acks(cq), completion = completion_acks(cq);
@@ -163,7 +164,7 @@ ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 	return 0;
 }
 
-/* Receives, takes completions, and gives up the lock, which is held. */
+/* Makes progress, dequeues completions, and releases the lock, which the caller holds. */
 static inline __attribute__((always_inline)) int
 poll_and_unlock(struct adv_device *device, struct adv_cq *cq, int n, struct ibv_wc *wc)
 {
@@ -176,10 +177,12 @@ poll_and_unlock(struct adv_device *device, struct adv_cq *cq, int n, struct ibv_
 }
 
 /*
- * A program may end a connection upon an empty queue and the peer's farewell, and takes for lost
- * what had not completed by then. A NIC has long completed it. Here the acknowledgement may have
- * come before the farewell and yet after this poll looked, where another process then had the
- * processor for milliseconds. So who was kept from running tries again.
+ * Polls again if the calling thread was descheduled during an empty poll.
+ *
+ * An application may end a connection when its peer has reported the end (by TCP, say) and its CQ
+ * is empty. It then treats requests without a completion as lost. A NIC has completed them by then.
+ * Here, the acknowledgement may arrive before the peer's report but after this poll has received,
+ * if another process uses the CPU for milliseconds in between.
  */
 static __attribute__((noinline)) int poll_again(struct adv_device *device, struct adv_cq *cq, int n,
 						struct ibv_wc *wc)

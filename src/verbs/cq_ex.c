@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Extended completion queues. Each completion is copied out of the queue when the program steps to
- * it, so that its getters need no lock, and others may poll meanwhile.
+ * Extended completion queues. When the application steps to a completion, it is copied out of the
+ * queue. Its getters then need no lock, and other threads may poll meanwhile.
  */
 #include <time.h>
 
@@ -18,7 +18,8 @@ static struct adv_ibv_cq *cq_of(struct ibv_cq_ex *cq)
 	return (struct adv_ibv_cq *)cq;
 }
 
-/* Steps to the next completion: 0, ENOENT, or an error where the CQ overran. */
+/* Dequeues the next completion into `current`. 0; ENOENT if there is none; EINVAL if the CQ
+ * overran. */
 static int copy_next_completion(struct adv_ibv_cq *cq, bool progress)
 {
 	struct ibv_context *context = cq->ibv.context;
@@ -38,7 +39,7 @@ static int copy_next_completion(struct adv_ibv_cq *cq, bool progress)
 		cq->current = *cqe;
 		adv_cq_pop(cq->cq);
 	} else {
-		/* Polling an empty CQ tells an overrun from emptiness. */
+		/* adv_cq_poll() of an empty CQ reports an overrun. */
 		ret = adv_cq_poll(cq->cq, 1, &cq->current.wc) < 0 ? adv_ibv_refuse(EINVAL) : ENOENT;
 	}
 	adv_ibv_leave(context);
@@ -60,7 +61,7 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 		return adv_ibv_refuse(EINVAL);
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->poll_lock);
-	do { /* as adv_ibv_poll_cq() */
+	do { /* repeats for the reason given at poll_again() in cq.c */
 		began = adv_ticks();
 		ret = copy_next_completion(cq, true);
 	} while (ret == ENOENT && adv_held_up(began) && ++tries < ADV_POLL_TRIES);
@@ -146,7 +147,7 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
 	       (adv_clock_ns() - cq_of(cq)->current.timestamp);
 }
 
-/* Those that no program may call, as their flags are refused, stay NULL. */
+/* Getters of unsupported wc_flags stay NULL: a CQ with such flags cannot be created. */
 static void fill_cq_calls(struct ibv_cq_ex *cq)
 {
 	cq->start_poll = start_poll;
@@ -175,7 +176,7 @@ struct ibv_cq_ex *adv_ibv_create_cq_ex(struct ibv_context *context,
 		attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? attr->parent_domain : NULL;
 	struct adv_ibv_cq *cq;
 
-	/* Overrunning a CQ quietly is among what is not supported. */
+	/* IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN is among the unsupported flags. */
 	if (attr->wc_flags & ~(uint64_t)SUPPORTED_WC_FLAGS || attr->comp_mask & ~known ||
 	    flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
 		return adv_ibv_refuse_object(EOPNOTSUPP);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Device memory, of which this device has none: it is the process's own, and as quick as that. */
+/* Device memory. This device has none: the memory is the process's own, and accesses are as fast as
+ * to any other. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "verbs/objects.h"
 
 #define MAX_ALIGNMENT_LOG 12 /* a page */
-#define COPY_ALIGNMENT	  4  /* of offsets and lengths, as cards have it */
+#define COPY_ALIGNMENT	  4  /* of offsets and lengths, as hardware requires */
 #define ALLOWED_ACCESS                                                                             \
 	((unsigned)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |    \
 		    IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_MW_BIND |        \
@@ -48,7 +49,7 @@ static int copy_from_dm(void *to, struct ibv_dm *dm, uint64_t offset, size_t len
 	return adv_ibv_refuse(err);
 }
 
-/* Of what the context may have. */
+/* Counts length bytes of the context's ADV_MAX_DM. False if they exceed it. */
 static bool reserve_dm_bytes(struct adv_ibv_context *c, size_t length)
 {
 	size_t used = atomic_load(&c->dm_used);
@@ -106,7 +107,7 @@ struct ibv_mr *adv_ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t
 	struct adv_ibv_dm *dm = dm_of(ibv);
 	struct ibv_mr *mr;
 
-	/* Cards take a region of no bytes. */
+	/* A region of 0 bytes is valid, as on hardware. */
 	if (access & ~ALLOWED_ACCESS || !(access & IBV_ACCESS_ZERO_BASED) ||
 	    pd->context != ibv->context || !is_inside_dm(dm, offset, length))
 		return adv_ibv_refuse_object(EINVAL);
@@ -114,8 +115,7 @@ struct ibv_mr *adv_ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t
 				 (int)(access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE));
 	if (!mr)
 		return NULL;
-	/* Programs go by offsets: where it lies in this process is nothing that a card could say.
-	 */
+	/* Applications use offsets. No hardware could give them an address of this process. */
 	mr->addr = NULL;
 	adv_ibv_mr_use(mr, &dm->regions);
 	return mr;
@@ -126,7 +126,7 @@ ADV_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm
 	return adv_ibv_refuse_object(EOPNOTSUPP);
 }
 
-/* There are no imported objects. */
+/* Nothing can be imported, see ibv_import_dm(). */
 ADV_EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
 {
 }

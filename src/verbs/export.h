@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Exporting. libibverbs.map says which names make the ABI; here is what marks a function as one of
- * them, and how one function is exported under another name or an older node.
+ * Symbol export. libibverbs.map lists the names of the ABI. The macros here mark a function as
+ * exported, or export it under another name or an older version node.
  */
 #ifndef ADV_VERBS_EXPORT_H
 #define ADV_VERBS_EXPORT_H
@@ -11,7 +11,7 @@
 /* Exports `target` as the default version `name`@@`node`. */
 #define ADV_EXPORT_DEFAULT(target, name, node) __asm__(".symver " #target ", " #name "@@" node)
 
-/* Exports `target` as `name`@`node`, which only programs bound to that node see. */
+/* Exports `target` as `name`@`node`, for programs that are bound to that node. */
 #define ADV_EXPORT_OLD(target, name, node) __asm__(".symver " #target ", " #name "@" node)
 
 #endif

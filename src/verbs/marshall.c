@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Kernel structures to and from those of programs; rdma-core's own librdmacm uses these. */
+/* Converts kernel structures to and from those of the ABI. rdma-core's librdmacm calls these. */
 #include <string.h>
 
 #include <infiniband/sa.h>

@@ -11,7 +11,7 @@ struct membership {
 	struct adv_list link; /* adv_ibv_context.memberships */
 	struct adv_ibv_qp *qp;
 	struct adv_gid group;
-	struct adv_gid sgid; /* of the interface that it was joined on */
+	struct adv_gid sgid; /* of the interface on which the group was joined */
 };
 
 struct adv_gid adv_ibv_group_of(const union ibv_gid *gid)
@@ -26,9 +26,10 @@ struct adv_gid adv_ibv_group_of(const union ibv_gid *gid)
 }
 
 /*
- * A UD QP has no address of its own: the first of the group's family stands for it. On a RoCE port
- * the LID says nothing, so one of those for groups (IBTA vol. 1, 4.1.3: 0xC000 and up) may name
- * another by its index, as librdmacm's do.
+ * Selects the interface on which to join. A UD QP has no address of its own, so the first GID of
+ * the group's address family is the default. A RoCE port does not use the LID, so a multicast LID
+ * (IBTA vol. 1, 4.1.3: 0xC000 and up) may select another GID: 0xC000 + its index. librdmacm passes
+ * such LIDs. 0 or errno.
  */
 static int pick_sgid(struct ibv_context *context, const struct adv_gid *group, uint16_t lid,
 		     struct adv_gid *sgid)
@@ -61,7 +62,8 @@ static struct membership *find_membership(struct adv_ibv_context *c, const struc
 	return NULL;
 }
 
-/* Whether anybody is in the group on the interface of sgid. With the device's lock held. */
+/* True if a QP of the context is in the group on the interface of sgid. With the device's lock
+ * held. */
 static bool is_group_joined(struct adv_ibv_context *c, const struct adv_gid *group,
 			    const struct adv_gid *sgid)
 {
@@ -72,8 +74,9 @@ static bool is_group_joined(struct adv_ibv_context *c, const struct adv_gid *gro
 	return false;
 }
 
-/* With the device's lock held. Attaching again changes nothing; the device joins a group once on
- * each interface, whoever of the QPs is in it. */
+/* With the device's lock held. Attaching a QP again changes nothing. The device joins a group once
+ * on each interface, however many QPs are in it. *added is set if m was added to the list. 0 or
+ * errno. */
 static int attach_membership(struct adv_ibv_context *c, struct membership *m, bool *added)
 {
 	int err;
@@ -119,7 +122,7 @@ ADV_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 	return adv_ibv_refuse(err);
 }
 
-/* With the device's lock held. m stays the caller's to free. */
+/* With the device's lock held. The caller frees m. */
 static void detach_membership(struct adv_ibv_context *c, struct membership *m)
 {
 	adv_list_del(&m->link);

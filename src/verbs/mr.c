@@ -8,26 +8,26 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-/* IBV_ACCESS_FLUSH_GLOBAL and _PERSISTENT are newer than some headers. */
+/* IBV_ACCESS_FLUSH_GLOBAL and IBV_ACCESS_FLUSH_PERSISTENT, which are newer than some headers. */
 #define ACCESS_FLUSH (3 << 8)
 #define KNOWN_ACCESS                                                                               \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |                 \
 	 IBV_ACCESS_HUGETLB | IBV_ACCESS_MW_BIND | ACCESS_FLUSH)
-/* Optional hints, which grant nothing. */
+/* Optional hints, which grant no access. */
 #define IGNORED_ACCESS ((unsigned)IBV_ACCESS_OPTIONAL_RANGE)
 #define WRITE_ACCESS   (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
-/* All of the address space (ibv_reg_mr(3), implicit on-demand paging). */
+/* True for the whole address space (ibv_reg_mr(3), implicit on-demand paging). */
 static bool is_implicit(const void *addr, size_t length, int access)
 {
 	return !addr && length == SIZE_MAX && access & IBV_ACCESS_ON_DEMAND;
 }
 
 /*
- * Checks that the memory can be used as a NIC's driver does when it pins the pages: they are
- * brought in, for writing where the region will be written. With on-demand paging nothing has to
- * be there until it is used. 0 or errno.
+ * Checks that the memory is usable, as a NIC's driver does when it pins the pages: brings the pages
+ * in, writable if the region will be written. With on-demand paging the pages need not be present.
+ * 0 or errno.
  */
 static int check_mr_memory(const void *addr, size_t length, int access)
 {
@@ -120,7 +120,9 @@ ADV_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, 
 	return adv_ibv_refuse_object(EOPNOTSUPP);
 }
 
-/* What ibv_rereg_mr(3) calls invalid input: the region stays as it was. */
+/*
+ * Checks the input of ibv_rereg_mr(3). If it is invalid, the region stays unchanged. 0 or EINVAL.
+ */
 static int check_rereg_input(int flags, const void *addr, size_t length, int access)
 {
 	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
@@ -198,7 +200,7 @@ ADV_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 	return adv_ibv_refuse_object(EOPNOTSUPP);
 }
 
-/* There are no imported objects. */
+/* Nothing can be imported, see ibv_import_mr(). */
 ADV_EXPORT void ibv_unimport_mr(struct ibv_mr *mr)
 {
 }

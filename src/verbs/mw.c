@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory windows. Type 2 is bound by requests like any others; type 1 by ibv_bind_mw(). */
+/* Memory windows. A work request binds a type 2 window, ibv_bind_mw() a type 1 window. */
 #include <stdlib.h>
 
 #include "verbs/objects.h"
@@ -49,8 +49,7 @@ int adv_ibv_dealloc_mw(struct ibv_mw *ibmw)
 	return 0;
 }
 
-/* The window has its new rkey when this returns (ibv_bind_mw(3)), though it may not be bound yet.
- */
+/* When this returns, the window has its new rkey (ibv_bind_mw(3)); it may not be bound yet. */
 int adv_ibv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	struct ibv_send_wr wr = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Calls of the nodes IBVERBS_1.15 to 1.18 (rdma-core 59 to 65). The headers that this is built with
- * may have them or not: so they have names of our own here, and get theirs by the linker.
+ * Calls of the nodes IBVERBS_1.15 to 1.18 (rdma-core 59 to 65). The headers that the library is
+ * built with may or may not declare them. So the functions have names of our own here, and the
+ * linker gives them their exported names.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -12,11 +13,11 @@
 #include "verbs/objects.h"
 #include "verbs/query.h"
 
-/* The structures of the newer headers. */
+/* Structures of the newer headers. */
 
 struct adv_ibv_dmah {
 	struct ibv_context *context;
-	atomic_uint regions; /* from here on ours */
+	atomic_uint regions; /* ours, from here on */
 };
 
 struct adv_ibv_dmah_init_attr {
@@ -73,8 +74,7 @@ ADV_EXPORT int adv_ibv_newer_error(void);
 ADV_EXPORT int adv_ibv_newer_fd(void);
 ADV_EXPORT void *adv_ibv_newer_object(void);
 
-/* ---- DMA handles: hints for a PCI bus (TLP processing), which are checked and change nothing ----
- */
+/* ---- DMA handles: hints for a PCI bus (TLP processing), checked without effect ---- */
 
 static int check_dmah(const struct adv_ibv_dmah_init_attr *attr)
 {
@@ -91,7 +91,7 @@ static int check_dmah(const struct adv_ibv_dmah_init_attr *attr)
 		return 0;
 	if (attr->cpu_id >= CPU_SETSIZE)
 		return EINVAL;
-	/* The kernel takes one that the thread may run on. */
+	/* The kernel accepts a CPU on which the thread may run. */
 	if (sched_getaffinity(0, sizeof(mine), &mine))
 		return errno;
 	return CPU_ISSET(attr->cpu_id, &mine) ? 0 : EPERM;
@@ -158,7 +158,7 @@ int adv_ibv_export_buf_dmabuf_fd(struct adv_ibv_buf *buf)
 
 /* ---- memory regions ---- */
 
-/* The range lies in the buffer, which is of this domain. 0 or EINVAL. */
+/* Checks that the range lies in the buffer and that the buffer is of this domain. 0 or EINVAL. */
 static int check_buf_range(const struct ibv_pd *pd, const struct adv_ibv_mr_init_attr *attr)
 {
 	const struct adv_ibv_buf *buf = attr->buf;
@@ -214,7 +214,7 @@ struct ibv_mr *adv_ibv_reg_buf_mr(struct ibv_pd *pd, struct adv_ibv_buf *buf, vo
 
 /* ---- the port ---- */
 
-/* In 100 Mb/s. */
+/* *port_speed: in units of 100 Mb/s. */
 int adv_ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed)
 {
 	struct adv_gid_table *table;
@@ -227,7 +227,7 @@ int adv_ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uin
 	return 0;
 }
 
-/* ---- what is not there: completion counters, and memory of other devices ---- */
+/* ---- not supported: completion counters, memory of other devices ---- */
 
 int adv_ibv_newer_error(void)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The objects behind the pointers that programs hold: rdma-core's public structures first, ours
- * behind them. Each has a file of its own; the operations listed here are what context.c enters
- * into the context's tables.
+ * The objects behind the pointers that applications hold. rdma-core's public structure comes first,
+ * our members follow. Each object has a file of its own. context.c enters the operations declared
+ * here into the context's tables.
  *
- * A child of fork() inherits these objects but not the device: there, adv_ibv_enter() fails and
- * calls with it, and destroying frees memory only.
+ * A child of fork() inherits these objects but not the device. In the child, adv_ibv_enter() fails,
+ * and so do the calls that use it; destroying an object only frees its memory.
  */
 #ifndef ADV_VERBS_OBJECTS_H
 #define ADV_VERBS_OBJECTS_H
@@ -31,9 +31,9 @@ struct adv_ibv_context {
 	struct adv_ibv_event_node port_node[ADV_EVENT_TYPES]; /* by type of event */
 	atomic_uint ahs;				      /* address handles */
 	atomic_size_t dm_used;				      /* bytes of device memory */
-	struct adv_list memberships; /* mcast.c; under the device\'s lock */
-	struct adv_list xrc_domains; /* xrcd.c; under the device's lock */
-	struct verbs_context verbs;  /* programs hold &verbs.context */
+	struct adv_list memberships;			      /* mcast.c; under the device's lock */
+	struct adv_list xrc_domains;			      /* xrcd.c; under the device's lock */
+	struct verbs_context verbs;			      /* programs hold &verbs.context */
 };
 
 static inline struct adv_ibv_context *adv_ibv_context_of(struct ibv_context *context)
@@ -41,7 +41,7 @@ static inline struct adv_ibv_context *adv_ibv_context_of(struct ibv_context *con
 	return adv_container_of(context, struct adv_ibv_context, verbs.context);
 }
 
-/* Takes the device's lock; NULL in a child of fork(). Balanced with adv_ibv_leave(). */
+/* Acquires the device's lock. NULL in a child of fork(). adv_ibv_leave() releases the lock. */
 static inline struct adv_engine *adv_ibv_enter(struct ibv_context *context)
 {
 	struct adv_device *d = adv_ibv_context_of(context)->device;
@@ -49,7 +49,8 @@ static inline struct adv_engine *adv_ibv_enter(struct ibv_context *context)
 	return adv_device_is_foreign(d) ? NULL : adv_device_lock(d);
 }
 
-/* The same, to make what is in no other object: it is this context's. */
+/* As adv_ibv_enter(), before an object is created that belongs to no other object: this context
+ * becomes its owner. */
 static inline struct adv_engine *adv_ibv_enter_to_make(struct ibv_context *context)
 {
 	struct adv_engine *e = adv_ibv_enter(context);
@@ -64,16 +65,16 @@ static inline void adv_ibv_leave(struct ibv_context *context)
 	adv_device_unlock(adv_ibv_context_of(context)->device);
 }
 
-/* True where objects must be freed without telling the device. */
+/* True in a child of fork(): objects are freed without calls into the device. */
 static inline bool adv_ibv_is_foreign(struct ibv_context *context)
 {
 	return adv_device_is_foreign(adv_ibv_context_of(context)->device);
 }
 
-/* What a call in a child of fork() fails with. */
+/* Error of a call in a child of fork(). */
 #define ADV_EFOREIGN EIO
 
-/* device.c: the one device there is. */
+/* device.c: the only device. */
 struct ibv_device *adv_ibv_the_device(void);
 
 /* query.c: operations of the context. */
@@ -90,13 +91,13 @@ struct adv_ibv_td; /* pd.c */
 
 struct adv_ibv_pd {
 	struct ibv_pd ibv;
-	struct adv_pd *pd;     /* of a parent domain, that of the one it stands for */
-	struct adv_ibv_pd *of; /* not NULL: it is a parent domain of this one */
-	struct adv_ibv_td *td; /* of a parent domain, or NULL */
-	atomic_uint users;     /* objects that say they are in it */
+	struct adv_pd *pd;     /* a parent domain's: that of its protection domain */
+	struct adv_ibv_pd *of; /* a parent domain's protection domain, or NULL */
+	struct adv_ibv_td *td; /* a parent domain's thread domain, or NULL */
+	atomic_uint users;     /* objects that name this domain */
 };
 
-/* An object that says it is in pd is made; or goes. */
+/* Counts an object that names pd; ends its count. A domain with a count is in use (EBUSY). */
 void adv_ibv_pd_hold(struct ibv_pd *pd);
 void adv_ibv_pd_release(struct ibv_pd *pd);
 struct ibv_td *adv_ibv_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
@@ -115,13 +116,13 @@ struct adv_ibv_mr {
 	struct ibv_mr ibv;
 	struct adv_mr *mr;
 	int access;
-	atomic_uint *uses; /* regions of what it is made of, or NULL */
+	atomic_uint *uses; /* number of regions of its DM or DMA handle, or NULL */
 };
 
-/* Registers memory whose pages have been looked at. NULL with errno. */
+/* Registers memory whose pages were checked before. NULL with errno. */
 struct ibv_mr *adv_ibv_reg_checked(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				   int access);
-/* Counts mr in *regions until it is deregistered. It cannot be registered anew. */
+/* Counts mr in *regions until it is deregistered. Such a region cannot be reregistered. */
 void adv_ibv_mr_use(struct ibv_mr *mr, atomic_uint *regions);
 
 int adv_ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
@@ -155,11 +156,11 @@ struct adv_ibv_channel {
 struct adv_ibv_cq {
 	struct ibv_cq_ex ibv; /* begins like struct ibv_cq */
 	struct adv_cq *cq;
-	struct ibv_pd *parent_domain; /* that it was made with, or NULL */
+	struct ibv_pd *parent_domain; /* of ibv_create_cq_ex(), or NULL */
 	struct adv_ibv_event_node comp_node;
 	struct adv_ibv_event_node async_node;
-	struct adv_cqe current;	   /* the completion that an extended poll stands at */
-	pthread_mutex_t poll_lock; /* held from start_poll to end_poll, as `current` is one */
+	struct adv_cqe current;	   /* current completion of an extended poll */
+	pthread_mutex_t poll_lock; /* held from start_poll to end_poll: protects `current` */
 	bool single_threaded;
 };
 
@@ -168,18 +169,18 @@ static inline struct adv_ibv_cq *adv_ibv_cq_of(struct ibv_cq *cq)
 	return (struct adv_ibv_cq *)cq;
 }
 
-/* channel.c: the CQ begins or ceases to use its channel. */
+/* channel.c: counts a CQ that uses the channel; ends its count. */
 void adv_ibv_channel_hold(struct ibv_comp_channel *channel);
 void adv_ibv_channel_release(struct ibv_comp_channel *channel);
-/* channel.c: a completion event of cq; with the device's lock held. */
+/* channel.c: device callback. Queues a completion event of cq. With the device's lock held. */
 int adv_ibv_channel_completion(void *user, struct adv_cq *cq);
 
 /* cq.c */
 int adv_ibv_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
-#define ADV_POLL_TRIES 3 /* of a poll that is held up each time */
+#define ADV_POLL_TRIES 3 /* tries of a poll that was descheduled each time */
 int adv_ibv_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 int adv_ibv_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
-/* cq.c: creates a CQ whose extended part is still empty. NULL with errno. */
+/* cq.c: creates a CQ without the calls of struct ibv_cq_ex. NULL with errno. */
 struct adv_ibv_cq *adv_ibv_cq_new(struct ibv_context *context,
 				  const struct ibv_cq_init_attr_ex *attr);
 /* cq_ex.c */
@@ -188,13 +189,13 @@ struct ibv_cq_ex *adv_ibv_create_cq_ex(struct ibv_context *context,
 
 /* ---- XRC domains (xrcd.c) ---- */
 
-struct adv_ibv_xrc_domain; /* xrcd.c: what all handles of one inode share */
+struct adv_ibv_xrc_domain; /* xrcd.c: shared by all handles of one inode */
 
 struct adv_ibv_xrcd {
 	struct ibv_xrcd ibv;
-	struct adv_xrcd *xrcd; /* the domain's in the engine */
+	struct adv_xrcd *xrcd; /* the engine's domain */
 	struct adv_ibv_xrc_domain *domain;
-	unsigned users; /* SRQs and QPs made through this handle; under the device's lock */
+	unsigned users; /* SRQs and QPs created with this handle; under the device's lock */
 };
 
 static inline struct adv_ibv_xrcd *adv_ibv_xrcd_of(struct ibv_xrcd *xrcd)
@@ -205,17 +206,17 @@ static inline struct adv_ibv_xrcd *adv_ibv_xrcd_of(struct ibv_xrcd *xrcd)
 struct ibv_xrcd *adv_ibv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
 int adv_ibv_close_xrcd(struct ibv_xrcd *xrcd);
 struct ibv_qp *adv_ibv_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
-/* Frees what is known of domains, at closing. */
+/* Frees all domains of a context that is being closed. */
 void adv_ibv_xrcd_forget_all(struct adv_ibv_context *c);
 
 /* ---- shared receive queues (srq.c) ---- */
 
-#define ADV_SRQ_NODES 2 /* kinds of asynchronous events of an SRQ */
+#define ADV_SRQ_NODES 2 /* number of asynchronous event types of an SRQ, see async.c */
 
 struct adv_ibv_srq {
 	struct ibv_srq ibv;
 	struct adv_srq *srq;
-	struct adv_ibv_xrcd *xrcd; /* NULL: a basic one */
+	struct adv_ibv_xrcd *xrcd; /* NULL: a basic SRQ */
 	struct adv_ibv_event_node node[ADV_SRQ_NODES];
 };
 
@@ -231,11 +232,11 @@ int adv_ibv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ib
 
 /* ---- queue pairs (qp.c, qp_ex.c, mcast.c) ---- */
 
-#define ADV_QP_EX_LENGTH_44 352 /* bytes of struct ibv_qp_ex up to rdma-core 44 */
+#define ADV_QP_EX_LENGTH_44 352 /* bytes of struct ibv_qp_ex until rdma-core 44 */
 
 /*
- * struct ibv_qp_ex as rdma-core has had it since version 45, whichever version the headers are of:
- * programs may use the tail.
+ * struct ibv_qp_ex as in rdma-core 45 and later, whichever version the headers have: programs may
+ * use the tail.
  */
 union adv_ibv_qp_ex {
 	struct ibv_qp_ex base;
@@ -254,7 +255,7 @@ _Static_assert(offsetof(struct ibv_qp_ex, wr_atomic_write) ==
 
 struct adv_ibv_wr_list; /* qp_ex.c: the requests between wr_start and wr_complete */
 
-#define ADV_QP_NODES 8 /* kinds of asynchronous events of a QP, see async.c */
+#define ADV_QP_NODES 8 /* number of asynchronous event types of a QP, see async.c */
 
 struct adv_ibv_qp {
 	union {
@@ -262,10 +263,10 @@ struct adv_ibv_qp {
 		union adv_ibv_qp_ex ex;
 	};
 	struct adv_qp *qp;
-	struct adv_ibv_xrcd *xrcd;	 /* XRC_RECV */
-	struct adv_list shared;		 /* handles of the same QP (ibv_open_qp): a ring of them */
-	struct adv_ibv_wr_list *wr_list; /* NULL: not made for ibv_wr_*() */
-	struct ibv_qp_cap cap;		 /* what the program got */
+	struct adv_ibv_xrcd *xrcd;	 /* its domain, of XRC_RECV; else NULL */
+	struct adv_list shared;		 /* ring of the handles of the same QP (ibv_open_qp) */
+	struct adv_ibv_wr_list *wr_list; /* NULL: QP created without ibv_wr_*() */
+	struct ibv_qp_cap cap;		 /* capabilities returned to the application */
 	bool sq_sig_all;
 	struct adv_ibv_event_node node[ADV_QP_NODES];
 };
@@ -279,7 +280,7 @@ static inline struct adv_ibv_qp *adv_ibv_qp_of(struct ibv_qp *qp)
 }
 
 struct ibv_qp *adv_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
-/* qp.c: a handle with all but the transport's part and the queues' sizes. NULL: ENOMEM. */
+/* qp.c: creates a handle without the engine's QP and the queue sizes. NULL: ENOMEM. */
 struct adv_ibv_qp *adv_ibv_qp_new(struct ibv_context *context,
 				  const struct ibv_qp_init_attr_ex *attr);
 void adv_ibv_qp_free(struct adv_ibv_qp *qp);
@@ -287,12 +288,12 @@ void adv_ibv_qp_free(struct adv_ibv_qp *qp);
 int adv_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int adv_ibv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
-/* qp_ex.c: fills the ibv_wr_*() calls that ops (IBV_QP_EX_WITH_*) asks for. 0, EOPNOTSUPP, ENOMEM.
- */
+/* qp_ex.c: enters the ibv_wr_*() calls that ops (IBV_QP_EX_WITH_*) selects. 0 or EOPNOTSUPP,
+ * ENOMEM. */
 int adv_ibv_qp_ex_init(struct adv_ibv_qp *qp, enum ibv_qp_type type, uint64_t ops);
 void adv_ibv_qp_ex_free(struct adv_ibv_qp *qp);
 
-/* mcast.c: leaves all groups and frees what is known of them, at closing. */
+/* mcast.c: leaves all groups of a context that is being closed, and frees its memberships. */
 void adv_ibv_mcast_leave_groups(struct adv_ibv_context *c);
 
 /* ---- asynchronous events (async.c) ---- */
@@ -301,13 +302,14 @@ void adv_ibv_mcast_leave_groups(struct adv_ibv_context *c);
 int adv_ibv_async_object(void *user, const struct adv_event *event);
 int adv_ibv_async_port(void *user, enum ibv_event_type type);
 
-/* Prepares the nodes of a new object. */
+/* Initializes the event nodes of a new object. */
 void adv_ibv_async_init_qp(struct adv_ibv_qp *qp);
 void adv_ibv_async_init_srq(struct adv_ibv_srq *srq);
 
 /*
- * The events of an object that is to be destroyed. Those that the application has got must be
- * acknowledged first: until then a thread of it may use the object, which therefore stays whole.
+ * The events of an object that is being destroyed. The application must first acknowledge the
+ * events that it dequeued: until then one of its threads may use the object. The object stays
+ * unchanged until then.
  */
 struct adv_ibv_acks {
 	struct adv_ibv_event_queue *queue;
@@ -315,17 +317,18 @@ struct adv_ibv_acks {
 	unsigned nodes;
 	pthread_mutex_t *mutex;
 	pthread_cond_t *cond;
-	const uint32_t *completed; /* acknowledged */
+	const uint32_t *completed; /* events acknowledged */
 };
 
-/* With the device's lock held, so that no event comes: none waits, and all are acknowledged. */
+/* True if no event is queued and all dequeued events are acknowledged. With the device's lock held,
+ * so that none is queued meanwhile. */
 bool adv_ibv_acks_complete(const struct adv_ibv_acks *a);
-/* Without the lock: drops those that wait, and waits until those taken are acknowledged. */
+/* Drops queued events, then blocks until the dequeued ones are acknowledged. Without the lock. */
 void adv_ibv_acks_wait(struct ibv_context *context, const struct adv_ibv_acks *a);
 
 /* ---- addresses (ah.c) ---- */
 
-/* The group of a multicast GID as it is on the wire: IPv4 groups come in two spellings. */
+/* Returns the multicast GID as it is on the wire: IPv4 groups have two forms. */
 struct adv_gid adv_ibv_group_of(const union ibv_gid *gid);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Protection domains; and parent domains, which stand for the protection domain that they are made
- * of. What a parent domain may have besides changes nothing here: a thread domain, as all objects
- * of a device share its lock anyhow; allocators for a provider's own buffers, as the transport's
- * queues are not mapped to any device; and leave to use memory that a confidential guest shares, as
- * none is needed.
+ * Protection domains, thread domains and parent domains. A parent domain behaves like the
+ * protection domain that it is made of. Its other attributes change nothing here:
+ * - a thread domain: all objects of a device share its lock;
+ * - allocators for a provider's buffers: the transport's queues are not mapped to a device;
+ * - the flag that allows unprotected memory in a confidential guest: no such memory is needed.
  */
 #include <stdlib.h>
 
@@ -104,7 +104,7 @@ int adv_ibv_dealloc_td(struct ibv_td *ibv)
 static int check_parent_attr(const struct ibv_context *context,
 			     const struct ibv_parent_domain_init_attr *attr)
 {
-	/* The last one is newer than some headers. */
+	/* Newer than some headers. */
 	const uint32_t allow_cc_unprotected_alloc = 1 << 2;
 	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
 			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | allow_cc_unprotected_alloc;
@@ -145,7 +145,7 @@ ADV_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd
 	return adv_ibv_refuse_object(EOPNOTSUPP);
 }
 
-/* There are no imported objects. */
+/* Nothing can be imported, see ibv_import_pd(). */
 ADV_EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
 {
 }

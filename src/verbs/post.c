@@ -5,13 +5,13 @@
 
 #define MAX_HELD_LENGTH 1024 /* bytes of a send request whose sending may be delayed */
 
-/* Of a request that was posted by itself; NULL is a list of none. */
+/* True for a small request that was posted alone. NULL is an empty list. */
 static bool is_small(const struct ibv_send_wr *wr)
 {
 	return wr && !wr->next && wr->num_sge == 1 && wr->sg_list->length <= MAX_HELD_LENGTH;
 }
 
-/* A child of fork() has *bad_wr set like any other error. */
+/* Sets *bad_wr on every error, also in a child of fork(). */
 int adv_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct adv_device *device = adv_ibv_context_of(qp->context)->device;
@@ -43,8 +43,8 @@ int adv_ibv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv
 		*bad_wr = wr;
 		return adv_ibv_refuse(ADV_EFOREIGN);
 	}
-	/* Then it is flushed at once; else its time is not asked for, and nothing comes of it now.
-	 */
+	/* In the error state the request is flushed at once and its completion needs the time. In
+	 * other states neither the time is used, nor has the device anything to send. */
 	if (adv_qp_state(engine_qp) == IBV_QPS_ERR) {
 		err = adv_qp_post_recv(engine_qp, adv_device_now(device), wr, bad_wr);
 		adv_ibv_leave(qp->context);

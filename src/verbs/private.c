@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The private nodes. Provider libraries of rdma-core (libmlx5, libefa...), which perftest, UCX,
- * libfabric and pyverbs are linked with, bind to these symbols when they are loaded and register
- * a driver. There is no kernel device for them to drive, so none of this is called later; what
- * would send a command to the kernel fails.
+ * The private nodes. perftest, UCX, libfabric and pyverbs are linked with provider libraries of
+ * rdma-core (libmlx5, libefa...). At load time such a library binds to these symbols and registers
+ * a driver. There is no kernel device for it to drive, so nothing else is called later; calls that
+ * would send a command to the kernel fail.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@ ADV_EXPORT int adv_ibv_private_minus_one(void);
 ADV_EXPORT unsigned int adv_ibv_private_zero(void);
 ADV_EXPORT void adv_ibv_private_void(void);
 
-/* As rdma-core initialises it: false. Provider libraries set it. */
+/* Provider libraries set it. Initially false, as in rdma-core. */
 ADV_EXPORT bool adv_ibv_private_disassociate;
 bool adv_ibv_private_disassociate;
 
@@ -53,7 +53,7 @@ void adv_ibv_private_void(void)
 #define NODE_64(target, name) ADV_EXPORT_OLD(target, name, "IBVERBS_PRIVATE_64")
 #define NODE_65(target, name) ADV_EXPORT_OLD(target, name, "IBVERBS_PRIVATE_65")
 
-/* What every private node has. */
+/* Names that every private node has. */
 #define COMMON(NODE)                                                                               \
 	NODE(adv_ibv_private_zero, __ioctl_final_num_attrs);                                       \
 	NODE(adv_ibv_private_void, __verbs_log);                                                   \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Names of the calls that rdma-core's private nodes have for provider libraries and that send a
- * command to the kernel: X(name) for each. Later nodes have all that earlier ones have.
+ * Names of the calls in rdma-core's private nodes that send a command to the kernel for a provider
+ * library: X(name) for each. A later node has all names of earlier nodes.
  */
 #ifndef ADV_VERBS_PRIVATE_NAMES_H
 #define ADV_VERBS_PRIVATE_NAMES_H

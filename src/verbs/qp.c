@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queue pairs: creating, modifying, posting. qp_ex.c has ibv_wr_*(), mcast.c the groups. */
+/* Queue pairs: create, modify, query, destroy. post.c posts, qp_ex.c has ibv_wr_*(), mcast.c the
+ * multicast groups. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "verbs/objects.h"
 
-/* What the type takes is there, and of one device. 0 or errno. */
+/* Checks that the objects that the QP's type needs are present and of this context. 0 or errno. */
 static int check_qp_attr(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	const struct ibv_pd *pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL;
@@ -79,7 +80,7 @@ struct adv_ibv_qp *adv_ibv_qp_new(struct ibv_context *context,
 		return NULL;
 	qp->ibv.context = context;
 	qp->ibv.qp_context = attr->qp_context;
-	/* Of an XRC QP only what its direction uses. */
+	/* An XRC QP has only the objects that its direction uses. */
 	if (attr->qp_type == IBV_QPT_XRC_RECV) {
 		qp->xrcd = adv_ibv_xrcd_of(attr->xrcd);
 	} else {
@@ -109,7 +110,7 @@ void adv_ibv_qp_free(struct adv_ibv_qp *qp)
 	free(qp);
 }
 
-/* attr->cap comes back as what the program got. */
+/* Sets attr->cap to the capabilities of the new QP. NULL with errno. */
 static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	struct adv_ibv_qp *qp;
@@ -170,7 +171,9 @@ ADV_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 	return adv_ibv_qp_of(qp)->wr_list ? &adv_ibv_qp_of(qp)->ex.base : NULL;
 }
 
-/* What is wrong whatever the state is; the tables of the transitions are the transport's. */
+/*
+ * False if an attribute is invalid in any state. The transport has the tables of the transitions.
+ */
 static bool is_valid_qp_attr(const struct ibv_qp_attr *attr, int mask)
 {
 	if (mask & IBV_QP_PORT && attr->port_num != 1)
@@ -180,8 +183,9 @@ static bool is_valid_qp_attr(const struct ibv_qp_attr *attr, int mask)
 	return !(mask & IBV_QP_AV && attr->ah_attr.port_num > 1);
 }
 
-/* Programs set up both XRC types with what RC needs; the kernel takes what is not of the QP's
- * direction out before it looks at the tables. */
+/* Returns mask without the attributes of the other direction. Programs set both XRC types up with
+ * all attributes of RC, and the kernel drops those of the other direction before it checks the
+ * mask. */
 static int qp_mask_of_type(enum ibv_qp_type type, int mask)
 {
 	switch (type) {
@@ -194,7 +198,8 @@ static int qp_mask_of_type(enum ibv_qp_type type, int mask)
 	}
 }
 
-/* Who it is connected to is known now; that may be a process of this machine. */
+/* Passes the peer's address to the device once it is known: packets to a process of this machine
+ * need no UDP. */
 static void connect_device_to_peer(const struct ibv_qp *ibqp, const struct ibv_qp_attr *attr,
 				   int mask)
 {
@@ -252,7 +257,7 @@ ADV_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int m
 	return 0;
 }
 
-/* With the lock held: the QP goes with its last handle. 0 or errno. */
+/* Removes a handle; destroys the engine's QP with the last one. With the lock held. 0 or errno. */
 static int drop_qp_handle(struct adv_ibv_qp *qp)
 {
 	int err = 0;
@@ -270,7 +275,8 @@ static int drop_qp_handle(struct adv_ibv_qp *qp)
 	return err;
 }
 
-/* With the lock held: the last handle's QP stops, so that no more events come. 0 or errno. */
+/* Moves the QP of the last handle to RESET, so that it causes no more events. With the lock held. 0
+ * or errno. */
 static int reset_last_handle(struct adv_ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
@@ -281,7 +287,8 @@ static int reset_last_handle(struct adv_ibv_qp *qp)
 				     : adv_qp_modify(qp->qp, adv_clock_ns(), &attr, IBV_QP_STATE);
 }
 
-/* In the engine, once no thread holds an event of the handle. 0 or errno. */
+/* Destroys the engine's part after the application has acknowledged the handle's events. With the
+ * lock held, which is released while the call waits. 0 or errno. */
 static int destroy_engine_qp(struct adv_ibv_qp *qp)
 {
 	struct ibv_context *context = qp->ibv.context;
@@ -324,13 +331,14 @@ ADV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 	return 0;
 }
 
-/* Bytes of a packet are placed by memcpy(), in any order. */
+/* memcpy() may write a packet's bytes in any order. */
 ADV_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
 	return 0;
 }
 
-/* Enhanced connection establishment is for options that a vendor's devices agree upon. */
+/* Enhanced connection establishment negotiates options among devices of one vendor. This device has
+ * none. */
 ADV_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	memset(ece, 0, sizeof(*ece));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_wr_*(): requests are gathered between wr_start and wr_complete and posted there in one go.
- * A thread that has called wr_start holds the list until wr_complete or wr_abort.
+ * ibv_wr_*(): collects requests from wr_start on; wr_complete posts them together. The thread that
+ * called wr_start holds the list's lock until wr_complete or wr_abort.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define WITH_FLUSH (1u << 11) /* IBV_QP_EX_WITH_FLUSH of newer headers */
 
-/* Where a request's data is, as offsets until the arrays have stopped moving. */
+/* A request. Its data is given as offsets, because the arrays move while they grow. */
 struct pending {
 	struct ibv_send_wr wr;
 	size_t first_sge;
@@ -34,7 +34,7 @@ static struct adv_ibv_qp *qp_of_ex(struct ibv_qp_ex *qp)
 	return adv_ibv_qp_of(&qp->qp_base);
 }
 
-/* Makes room for `more` elements; false at no memory, with the list's error set. */
+/* Makes room for `more` elements. Without memory: false, and the list's error is set. */
 static bool reserve_room(struct adv_ibv_wr_list *l, void *array, size_t *room, size_t count,
 			 size_t more, size_t size)
 {
@@ -85,9 +85,8 @@ static void link_requests(struct adv_ibv_wr_list *l)
 }
 
 /*
- * What a builder or a setter found wrong has kept the whole list from being posted. A queue that
- * fills up midway is found by posting: the requests that fitted stay posted, as with
- * ibv_post_send().
+ * Posts the list. If a builder or a setter found an error, nothing is posted. If the queue fills up
+ * midway, the requests that fitted stay posted, as with ibv_post_send().
  */
 static int wr_complete(struct ibv_qp_ex *qp)
 {
@@ -103,7 +102,7 @@ static int wr_complete(struct ibv_qp_ex *qp)
 	return err;
 }
 
-/* Begins a request. NULL once an error is noted. */
+/* Begins a request. NULL if the list has an error. */
 static struct ibv_send_wr *begin_request(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode)
 {
 	struct adv_ibv_wr_list *l = qp_of_ex(qp)->wr_list;
@@ -228,7 +227,8 @@ static void wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, 
 	begin_atomic(qp, ADV_WR_FLUSH, rkey, remote_addr, len, type | (uint64_t)level << 32);
 }
 
-/* The request that setters speak of; NULL where there is none. */
+/* Returns the request that setters apply to, or NULL if the list has an error. Without a request:
+ * error EINVAL. */
 static struct pending *current_request(struct ibv_qp_ex *qp)
 {
 	struct adv_ibv_wr_list *l = qp_of_ex(qp)->wr_list;
@@ -266,7 +266,7 @@ static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint3
 	wr_set_sge_list(qp, 1, &sge);
 }
 
-/* The bytes are copied now, so the program may reuse its buffers at once. */
+/* Copies the bytes, so that the application may reuse its buffers at once. */
 static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
 				    const struct ibv_data_buf *list)
 {
@@ -327,7 +327,7 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t remote_srqn)
 		p->wr.qp_type.xrc.remote_srqn = remote_srqn;
 }
 
-/* What each transport can do (the table of ibv_wr_post(3)). */
+/* Operations of each transport (the table in ibv_wr_post(3)). */
 static uint64_t possible_ops(enum ibv_qp_type type)
 {
 	const uint64_t ud = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
@@ -349,7 +349,7 @@ static uint64_t possible_ops(enum ibv_qp_type type)
 	}
 }
 
-/* Builders that the program has not asked for stay NULL, as with other providers. */
+/* Builders that the application did not request stay NULL, as with other providers. */
 static void fill_builders(union adv_ibv_qp_ex *ex, uint64_t ops)
 {
 	struct ibv_qp_ex *b = &ex->base;

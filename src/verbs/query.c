@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the device, its port and its tables of GIDs and P_Keys look like. */
+/* Queries of the device, its port, and its tables of GIDs and P_Keys. */
 #include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 #undef ibv_query_port
 
-/* In device_cap_flags_ex, as the kernel has them; the headers have no names. */
+/* Flags of device_cap_flags_ex with the kernel's values; the headers have no names for them. */
 #define CAP_FLUSH_GLOBAL     (1ull << 38)
 #define CAP_FLUSH_PERSISTENT (1ull << 39)
 #define CAP_ATOMIC_WRITE     (1ull << 40)
@@ -66,7 +66,7 @@ int adv_ibv_query_device_ex(struct ibv_context *context,
 			    const struct ibv_query_device_ex_input *input,
 			    struct ibv_device_attr_ex *attr, size_t attr_size)
 {
-	/* The last two are newer than some headers. */
+	/* Newer than some headers. */
 	const uint32_t odp_flush = 1 << 6, odp_atomic_write = 1 << 7;
 	const uint32_t odp = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
 	struct ibv_device_attr_ex full = {.orig_attr = device_attr};
@@ -179,8 +179,8 @@ int adv_ibv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv
 	return 0;
 }
 
-/* Programs that call this one instead of the context's operation know the structure up to `flags`.
- */
+/* For programs that call this function instead of the context's operation: they know the structure
+ * up to `flags`. */
 ADV_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 			      struct _compat_ibv_port_attr *attr)
 {
@@ -199,7 +199,7 @@ static void fill_gid_entry(struct ibv_gid_entry *out, const struct adv_gid_entry
 	out->ndev_ifindex = in->ifindex;
 }
 
-/* Copies an entry into the caller's, which may be of an older or a newer header. */
+/* Copies an entry to the caller's, whose size may be that of an older or a newer header. */
 static void copy_gid_entry(void *out, const struct ibv_gid_entry *entry, size_t entry_size)
 {
 	if (entry_size > sizeof(*entry)) {

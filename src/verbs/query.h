@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Of query.c: what other files of the library ask for. */
+/* Parts of query.c that other files of the library use. */
 #ifndef ADV_VERBS_QUERY_H
 #define ADV_VERBS_QUERY_H
 
@@ -7,10 +7,10 @@
 
 #include "host/gid_table.h"
 
-/* A copy of the GID table, to be freed; NULL: ENOMEM. */
+/* Returns a copy of the GID table, which the caller frees. NULL: ENOMEM. */
 struct adv_gid_table *adv_ibv_gids_of(struct ibv_context *context);
-/* The same for a query of a port: 0, or the error with errno set, EINVAL for another port than 1.
- */
+/* As adv_ibv_gids_of(), for a query of port port_num. 0, or errno, also returned: EINVAL if the
+ * port is not 1, ENOMEM. */
 int adv_ibv_gids_of_port(struct ibv_context *context, uint32_t port_num,
 			 struct adv_gid_table **table);
 

@@ -4,7 +4,7 @@
 
 #include "verbs/objects.h"
 
-/* 0 or errno; xrc: NULL for a basic SRQ. */
+/* Creates the engine's SRQ. xrc: NULL for a basic SRQ. 0 or errno. */
 static int create_engine_srq(struct ibv_pd *pd, struct adv_ibv_srq *srq, struct ibv_srq_attr *attr,
 			     const struct ibv_srq_init_attr_ex *xrc)
 {
@@ -59,7 +59,9 @@ ADV_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init
 	return create_srq(pd, attr->srq_context, &attr->attr, NULL);
 }
 
-/* What the type needs is there, and of this device. 0 or errno. */
+/*
+ * Checks that the attributes that the SRQ's type needs are present and of this context. 0 or errno.
+ */
 static int check_srq_attr(const struct ibv_context *context,
 			  const struct ibv_srq_init_attr_ex *attr)
 {
@@ -100,7 +102,7 @@ int adv_ibv_get_srq_num(struct ibv_srq *srq, uint32_t *number)
 		return adv_ibv_refuse(ADV_EFOREIGN);
 	n = adv_srq_number(adv_ibv_srq_of(srq)->srq);
 	adv_ibv_leave(srq->context);
-	/* Only those of an XRC domain have one. */
+	/* Only an SRQ of an XRC domain has a number. */
 	if (n == 0)
 		return adv_ibv_refuse(EOPNOTSUPP);
 	*number = n;
@@ -129,7 +131,8 @@ ADV_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 	return 0;
 }
 
-/* In the engine, once no thread holds an event of it. 0 or EBUSY. */
+/* Destroys the engine's SRQ after the application has acknowledged its events. With the device's
+ * lock held, which is released while the call waits. 0 or EBUSY. */
 static int destroy_engine_srq(struct adv_ibv_srq *srq)
 {
 	struct ibv_context *context = srq->ibv.context;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Names of enumerated values, and conversions of rates. Programs and scripts compare the strings.
- */
+/* Names of enumerated values, and conversions of rates. Programs and scripts compare the names. */
 #include <stddef.h>
 
 #include <infiniband/verbs.h>
@@ -8,7 +7,7 @@
 #include "base/array.h"
 #include "verbs/export.h"
 
-/* table[i], or `otherwise` where it has none. */
+/* Returns table[i], or `otherwise` if that is NULL or out of range. */
 static const char *name_of(const char *const *table, size_t count, unsigned i,
 			   const char *otherwise)
 {
@@ -134,7 +133,7 @@ ADV_EXPORT_OLD(adv_ibv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_59");
 ADV_EXPORT_OLD(adv_ibv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_64");
 ADV_EXPORT_OLD(adv_ibv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_65");
 
-/* mult: multiples of 2.5 Gbit/s, 0 for the rates that are none. */
+/* mult: the rate in units of 2.5 Gbit/s; 0 for rates that are no multiple. */
 static const struct {
 	enum ibv_rate rate;
 	int mult;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reading sysfs for programs that ask the library to. */
+/* Calls by which programs read sysfs through the library. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -14,8 +14,8 @@ ADV_EXPORT const char *ibv_get_sysfs_path(void)
 	return "/sys";
 }
 
-/* Returns the bytes read, without a newline at the end and with a NUL where there is room; -1 with
- * errno. Through libc, so that a preloaded library that stands in for sysfs is asked. */
+/* Returns the number of bytes read, without a newline at the end; a NUL follows if there is room.
+ * -1 with errno. Calls libc, so that a preloaded library can answer for sysfs. */
 ADV_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
 {
 	char path[512];

@@ -311,6 +311,25 @@ struct ibv_wc expect_wc(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status st
 	return wc;
 }
 
+enum ibv_wc_status access_remote(struct pair *p, enum ibv_wr_opcode opcode, uint64_t va,
+				 uint32_t rkey, uint32_t length)
+{
+	struct ibv_sge sge = sge_of(&p->a, 0, length);
+	struct ibv_send_wr wr = {
+		.wr_id = 5,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = opcode,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = {.remote_addr = va, .rkey = rkey},
+	};
+	struct ibv_wc wc;
+
+	assert_int_equal(post_one(&p->a, &wr), 0);
+	assert_true(wait_wc(p->a.send_cq, &wc, PATIENCE));
+	return wc.status;
+}
+
 void expect_none(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;

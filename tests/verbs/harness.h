@@ -86,6 +86,10 @@ int post_send(struct side *s, uint64_t wr_id, size_t offset, uint32_t length, un
 /* Posts a WRITE, READ or atomic (opcode) to an offset of the peer's buffer. */
 int post_rdma(struct side *s, const struct side *peer, enum ibv_wr_opcode opcode, uint64_t wr_id,
 	      size_t offset, uint32_t length, size_t remote_offset, uint32_t rkey);
+/* RDMA WRITE or READ (opcode) of length bytes by side a, at va of side b's memory. Returns the
+ * status of its completion. */
+enum ibv_wc_status access_remote(struct pair *p, enum ibv_wr_opcode opcode, uint64_t va,
+				 uint32_t rkey, uint32_t length);
 
 /* Polls for one completion for up to `seconds`; false: none. */
 bool wait_wc(struct ibv_cq *cq, struct ibv_wc *wc, double seconds);

@@ -52,7 +52,7 @@ static void invalid_request(void **state)
 	event = expect_async(p.b.ctx, IBV_EVENT_QP_REQ_ERR);
 	assert_ptr_equal(event.element.qp, p.b.qp);
 	assert_int_equal(state_of(&p.b), IBV_QPS_ERR);
-	expect_logged("the queue pair does not allow what the peer asks for (cause 29)");
+	expect_logged("the queue pair does not allow the peer's request (cause 29)");
 	assert_false(readable(p.a.ctx->async_fd, 0));
 	pair_close(&p);
 }
@@ -105,7 +105,7 @@ static void overrun_is_fatal(void **state)
 	event = expect_async(p.a.ctx, IBV_EVENT_QP_FATAL);
 	assert_ptr_equal(event.element.qp, p.a.qp);
 	assert_int_equal(state_of(&p.a), IBV_QPS_ERR);
-	expect_logged("a completion found its completion queue full (cause 15)");
+	expect_logged("the completion queue was full when a completion was added (cause 15)");
 	for (int i = 0; i < n; i++)
 		expect_wc(small, (uint64_t)i, IBV_WC_SUCCESS);
 	assert_int_equal(post_send(&p.b, 1, 0, 8, 0), 0);

@@ -199,7 +199,7 @@ static void resizing_keeps_completions(void **state)
 	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                           \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 
-static struct ibv_qp_ex *start(struct side *s, uint64_t wr_id)
+static struct ibv_qp_ex *start_requests(struct side *s, uint64_t wr_id)
 {
 	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(s->qp);
 
@@ -228,7 +228,7 @@ static void a_batch_of_all_operations(void **state)
 	for (uint64_t i = 0; i < 3; i++)
 		assert_int_equal(post_recv(&p.b, 100 + i, 16384 + 64 * i, 64), 0);
 
-	qp = start(&p.a, 0);
+	qp = start_requests(&p.a, 0);
 	ibv_wr_send(qp);
 	ibv_wr_set_sge(qp, p.a.mr->lkey, (uintptr_t)p.a.buf, 10);
 	qp->wr_id = 1;
@@ -279,29 +279,29 @@ static void abort_and_errors_post_nothing(void **state)
 
 	pair_open(&p, &(struct options){.send_ops = RC_OPS});
 	assert_int_equal(post_recv(&p.b, 1, 0, 64), 0);
-	qp = start(&p.a, 1);
+	qp = start_requests(&p.a, 1);
 	ibv_wr_send(qp);
 	ibv_wr_set_sge(qp, p.a.mr->lkey, (uintptr_t)p.a.buf, 8);
 	ibv_wr_abort(qp);
 
-	qp = start(&p.a, 2);
+	qp = start_requests(&p.a, 2);
 	ibv_wr_send(qp);
 	ibv_wr_set_sge(qp, p.a.mr->lkey, (uintptr_t)p.a.buf, 8);
 	ibv_wr_send(qp);
 	ibv_wr_set_sge_list(qp, 100, sge);
 	assert_int_equal(ibv_wr_complete(qp), EINVAL);
 
-	qp = start(&p.a, 3);
+	qp = start_requests(&p.a, 3);
 	ibv_wr_send(qp);
 	ibv_wr_set_inline_data(qp, big, sizeof(big));
 	assert_int_equal(ibv_wr_complete(qp), EINVAL);
 
-	qp = start(&p.a, 4);
+	qp = start_requests(&p.a, 4);
 	assert_int_equal(ibv_wr_complete(qp), 0);
 	expect_none(p.a.send_cq);
 	expect_none(p.b.recv_cq);
 
-	qp = start(&p.a, 5);
+	qp = start_requests(&p.a, 5);
 	ibv_wr_send(qp);
 	ibv_wr_set_sge(qp, p.a.mr->lkey, (uintptr_t)p.a.buf, 8);
 	assert_int_equal(ibv_wr_complete(qp), 0);
@@ -319,7 +319,7 @@ static void long_batches(void **state)
 	struct pair p;
 
 	pair_open(&p, &(struct options){.send_ops = RC_OPS, .cap = {512, 512, 2, 2, 64}});
-	qp = start(&p.a, 0);
+	qp = start_requests(&p.a, 0);
 	for (uint32_t i = 0; i < n; i++) {
 		struct ibv_sge sge[2] = {sge_of(&p.a, 8 * i, 4), sge_of(&p.a, 8 * i + 4, 4)};
 
@@ -351,7 +351,7 @@ static void both_ways_of_posting(void **state)
 	assert_int_equal(post_recv(&p.b, 1, 0, 8), 0);
 	assert_int_equal(post_recv(&p.b, 2, 0, 8), 0);
 	assert_int_equal(post_send(&p.a, 3, 0, 8, IBV_SEND_SIGNALED), 0);
-	qp = start(&p.a, 4);
+	qp = start_requests(&p.a, 4);
 	ibv_wr_send(qp);
 	ibv_wr_set_sge(qp, p.a.mr->lkey, (uintptr_t)p.a.buf, 8);
 	assert_int_equal(ibv_wr_complete(qp), 0);

@@ -249,7 +249,7 @@ struct address {
 };
 
 /* Opens a side and connects it to the one at the other end of the socket. */
-static void meet(struct side *s, int fd)
+static void open_and_connect(struct side *s, int fd)
 {
 	const struct options o = {0};
 	struct address own, other;
@@ -278,7 +278,7 @@ static void receive_and_exit(int fd)
 
 	alarm((unsigned)(2 * PATIENCE));
 	give_plan("delay=250us");
-	meet(&s, fd);
+	open_and_connect(&s, fd);
 	exit(wait_wc(s.recv_cq, &(struct ibv_wc){0}, PATIENCE) ? 0 : 1);
 }
 
@@ -293,7 +293,7 @@ static void exit_sends_what_waits(void **state)
 	assert_true(child >= 0);
 	if (child == 0)
 		receive_and_exit(fd[0]);
-	meet(&s, fd[1]);
+	open_and_connect(&s, fd[1]);
 	assert_int_equal(post_send(&s, 7, 0, 64, IBV_SEND_SIGNALED), 0);
 	expect_wc(s.send_cq, 7, IBV_WC_SUCCESS);
 	assert_int_equal(waitpid(child, &status, 0), child);

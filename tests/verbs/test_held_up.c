@@ -34,7 +34,7 @@ static struct {
 	size_t len;
 } kept;
 
-static long keep(int fd, const struct msghdr *m)
+static long keep_packet(int fd, const struct msghdr *m)
 {
 	assert_int_equal(m->msg_iovlen, 1);
 	assert_int_equal(kept.len, 0);
@@ -52,7 +52,7 @@ static long keep(int fd, const struct msghdr *m)
 }
 
 /* Delivers the packet now; the caller continues later. */
-static void deliver(void)
+static void deliver_packet(void)
 {
 	struct iovec iov = {kept.bytes, kept.len};
 	struct msghdr m = {
@@ -86,12 +86,12 @@ __attribute__((visibility("default"), no_sanitize_address)) long syscall(long nu
 		real = (syscall_fn *)dlsym(RTLD_NEXT, "syscall");
 	mine = pthread_equal(tester, pthread_self());
 	if (mine && mode == KEEP && number == SYS_sendmsg)
-		return keep((int)a[0], (const struct msghdr *)a[1]);
+		return keep_packet((int)a[0], (const struct msghdr *)a[1]);
 	result = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (mine && mode == DELIVER && result < 0 &&
 	    (number == SYS_recvmsg || number == SYS_recvmmsg)) {
 		mode = PASS;
-		deliver();
+		deliver_packet();
 		errno = EAGAIN;
 	}
 	return result;

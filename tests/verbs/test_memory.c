@@ -26,27 +26,6 @@ static uint8_t *map_pages(size_t pages)
 	return map;
 }
 
-/* Accesses va of b's memory from side a, one-sided. */
-static enum ibv_wc_status access_at(struct pair *p, enum ibv_wr_opcode opcode, uint64_t va,
-				    uint32_t rkey, uint32_t length)
-{
-	struct ibv_sge sge = sge_of(&p->a, 0, length);
-	struct ibv_send_wr wr = {
-		.wr_id = 5,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = opcode,
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = {.remote_addr = va, .rkey = rkey},
-	};
-	struct ibv_send_wr *bad;
-	struct ibv_wc wc;
-
-	assert_int_equal(ibv_post_send(p->a.qp, &wr, &bad), 0);
-	assert_true(wait_wc(p->a.send_cq, &wc, PATIENCE));
-	return wc.status;
-}
-
 /* Memory that is mapped after the registration, and unmapped: the peer gets an error, no program
  * dies. */
 static void pages_come_and_go(void **state)
@@ -63,13 +42,13 @@ static void pages_come_and_go(void **state)
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
 			 map);
 	memset(p.a.buf, 0x3c, 2 * page);
-	assert_int_equal(access_at(&p, IBV_WR_RDMA_WRITE, (uintptr_t)map + 100, mr->rkey,
-				   (uint32_t)(2 * page)),
+	assert_int_equal(access_remote(&p, IBV_WR_RDMA_WRITE, (uintptr_t)map + 100, mr->rkey,
+				       (uint32_t)(2 * page)),
 			 IBV_WC_SUCCESS);
 	assert_memory_equal(map + 100, p.a.buf, 2 * page);
 	assert_int_equal(munmap(map + page, page), 0);
 	assert_int_equal(
-		access_at(&p, IBV_WR_RDMA_READ, (uintptr_t)map, mr->rkey, (uint32_t)(3 * page)),
+		access_remote(&p, IBV_WR_RDMA_READ, (uintptr_t)map, mr->rkey, (uint32_t)(3 * page)),
 		IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	munmap(map, 3 * page);
@@ -86,9 +65,9 @@ static void read_only_pages_are_not_written(void **state)
 	mr = ibv_reg_mr(p.b.pd, map, page, ODP_ACCESS);
 	assert_non_null(mr);
 	assert_int_equal(mprotect(map, page, PROT_READ), 0);
-	assert_int_equal(access_at(&p, IBV_WR_RDMA_READ, (uintptr_t)map, mr->rkey, 64),
+	assert_int_equal(access_remote(&p, IBV_WR_RDMA_READ, (uintptr_t)map, mr->rkey, 64),
 			 IBV_WC_SUCCESS);
-	assert_int_equal(access_at(&p, IBV_WR_RDMA_WRITE, (uintptr_t)map, mr->rkey, 64),
+	assert_int_equal(access_remote(&p, IBV_WR_RDMA_WRITE, (uintptr_t)map, mr->rkey, 64),
 			 IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	munmap(map, page);
@@ -123,7 +102,7 @@ static void implicit_region(void **state)
 	expect_wc(p.b.recv_cq, 9, IBV_WC_SUCCESS);
 	assert_string_equal((char *)p.b.buf, "from anywhere");
 	memcpy(p.a.buf, "to anywhere", 12);
-	assert_int_equal(access_at(&p, IBV_WR_RDMA_WRITE, (uintptr_t)map, theirs->rkey, 12),
+	assert_int_equal(access_remote(&p, IBV_WR_RDMA_WRITE, (uintptr_t)map, theirs->rkey, 12),
 			 IBV_WC_SUCCESS);
 	assert_string_equal((char *)map, "to anywhere");
 	assert_int_equal(munmap(map, page), 0);
@@ -244,11 +223,11 @@ static void device_memory_carries_data(void **state)
 	assert_non_null(mr);
 	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0), -1);
 	memcpy(p.a.buf, "into the device", 16);
-	assert_int_equal(access_at(&p, IBV_WR_RDMA_WRITE, 8, mr->rkey, 16), IBV_WC_SUCCESS);
+	assert_int_equal(access_remote(&p, IBV_WR_RDMA_WRITE, 8, mr->rkey, 16), IBV_WC_SUCCESS);
 	assert_int_equal(ibv_memcpy_from_dm(text, dm, 4096 + 8, 16), 0);
 	assert_string_equal(text, "into the device");
 	assert_int_equal(ibv_memcpy_to_dm(dm, 4096, "and out of it..", 16), 0);
-	assert_int_equal(access_at(&p, IBV_WR_RDMA_READ, 0, mr->rkey, 16), IBV_WC_SUCCESS);
+	assert_int_equal(access_remote(&p, IBV_WR_RDMA_READ, 0, mr->rkey, 16), IBV_WC_SUCCESS);
 	assert_string_equal((char *)p.a.buf, "and out of it..");
 	assert_int_equal(ibv_memcpy_to_dm(dm, 8192 - 4, text, 8), EFAULT);
 	assert_int_equal(ibv_memcpy_to_dm(dm, UINT64_MAX - 3, text, 8), EFAULT);

@@ -148,26 +148,6 @@ static void mr_flags(void **state)
 	side_close(&s);
 }
 
-/* Writes 8 bytes with the key at va of b's memory; returns the status at a. */
-static enum ibv_wc_status write_via(struct pair *p, uint64_t va, uint32_t rkey)
-{
-	struct ibv_sge sge = sge_of(&p->a, 0, 8);
-	struct ibv_send_wr wr = {
-		.wr_id = 77,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = IBV_WR_RDMA_WRITE,
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = {.remote_addr = va, .rkey = rkey},
-	};
-	struct ibv_send_wr *bad;
-	struct ibv_wc wc;
-
-	assert_int_equal(ibv_post_send(p->a.qp, &wr, &bad), 0);
-	assert_true(wait_wc(p->a.send_cq, &wc, PATIENCE));
-	return wc.status;
-}
-
 static void iova_and_zero_based(void **state)
 {
 	struct ibv_mr *mr;
@@ -178,7 +158,8 @@ static void iova_and_zero_based(void **state)
 	mr = ibv_reg_mr_iova(p.b.pd, p.b.buf + 4096, 4096, 0x1234000,
 			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	assert_non_null(mr);
-	assert_int_equal(write_via(&p, 0x1234000 + 100, mr->rkey), IBV_WC_SUCCESS);
+	assert_int_equal(access_remote(&p, IBV_WR_RDMA_WRITE, 0x1234000 + 100, mr->rkey, 8),
+			 IBV_WC_SUCCESS);
 	assert_string_equal((char *)p.b.buf + 4096 + 100, "by iova");
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 
@@ -186,9 +167,10 @@ static void iova_and_zero_based(void **state)
 	mr = ibv_reg_mr(p.b.pd, p.b.buf + 8192, 4096,
 			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED);
 	assert_non_null(mr);
-	assert_int_equal(write_via(&p, 200, mr->rkey), IBV_WC_SUCCESS);
+	assert_int_equal(access_remote(&p, IBV_WR_RDMA_WRITE, 200, mr->rkey, 8), IBV_WC_SUCCESS);
 	assert_string_equal((char *)p.b.buf + 8192 + 200, "by zero");
-	assert_int_equal(write_via(&p, 4090, mr->rkey), IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(access_remote(&p, IBV_WR_RDMA_WRITE, 4090, mr->rkey, 8),
+			 IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	pair_close(&p);
 }
@@ -211,10 +193,13 @@ static void rereg_moves_the_region(void **state)
 			 0);
 	assert_ptr_equal(mr->addr, p.b.buf + 8192);
 	memcpy(p.a.buf, "moved..", 8);
-	assert_int_equal(write_via(&p, (uintptr_t)p.b.buf + 8192, mr->rkey), IBV_WC_SUCCESS);
+	assert_int_equal(
+		access_remote(&p, IBV_WR_RDMA_WRITE, (uintptr_t)p.b.buf + 8192, mr->rkey, 8),
+		IBV_WC_SUCCESS);
 	assert_string_equal((char *)p.b.buf + 8192, "moved..");
 	assert_true(old_rkey != mr->rkey);
-	assert_int_equal(write_via(&p, (uintptr_t)p.b.buf, old_rkey), IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(access_remote(&p, IBV_WR_RDMA_WRITE, (uintptr_t)p.b.buf, old_rkey, 8),
+			 IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	pair_close(&p);
 }

@@ -86,7 +86,7 @@ static void connect_again(struct pair *p)
 	assert_int_equal(to_rts(&p->a, &options) | to_rts(&p->b, &options), 0);
 }
 
-static uint8_t *map(void *at)
+static uint8_t *map_region(void *at)
 {
 	uint8_t *m = mmap(at, SIZE, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
@@ -249,7 +249,7 @@ static void take_away(struct bed *b)
 				 0);
 	/* A window's region is still registered, so its pages must stay. */
 	if (!b->mw)
-		map(b->memory);
+		map_region(b->memory);
 	memset(b->memory, CANARY, SIZE);
 }
 
@@ -307,7 +307,7 @@ static void one_round(struct bed *b, bool window)
 	/* Data of an earlier round, such as a sum of atomics, may look like the canary. */
 	memset(b->p.a.buf, 0, PART);
 	memset(b->p.b.buf, 0, PART);
-	b->memory = map(NULL);
+	b->memory = map_region(NULL);
 	b->mr = ibv_reg_mr(b->owner->pd, b->memory, SIZE, access);
 	assert_non_null(b->mr);
 	b->lkey = b->mr->lkey;
@@ -338,7 +338,7 @@ static void rounds(int ways, bool window, bool udp)
 		assert_int_equal(setenv("ADVERB_NO_SHM", "1", 1), 0);
 	pair_open(&b.p, &options);
 	assert_int_equal(unsetenv("ADVERB_NO_SHM"), 0);
-	b.elsewhere = map(NULL);
+	b.elsewhere = map_region(NULL);
 	memset(b.p.a.buf, CANARY, PART);
 	memset(b.p.b.buf, CANARY, PART);
 	for (b.role = 0; b.role < ROLES; b.role++) {

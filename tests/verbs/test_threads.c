@@ -34,7 +34,7 @@
 /* The device that all threads use. Its own QP stays unused. */
 static struct side dev;
 
-static pthread_t start(void *(*function)(void *), void *arg)
+static pthread_t start_thread(void *(*function)(void *), void *arg)
 {
 	pthread_t thread;
 
@@ -42,7 +42,7 @@ static pthread_t start(void *(*function)(void *), void *arg)
 	return thread;
 }
 
-static void join(pthread_t thread)
+static void join_thread(pthread_t thread)
 {
 	MUST(pthread_join(thread, NULL) == 0);
 }
@@ -268,15 +268,15 @@ static void send_all(struct ibv_qp *const *qps)
 	struct sender s[THREADS];
 
 	for (unsigned i = 0; i < 2; i++)
-		pollers[i] = start(poll_once, NULL);
+		pollers[i] = start_thread(poll_once, NULL);
 	for (unsigned i = 0; i < THREADS; i++) {
 		s[i] = (struct sender){qps[i], i * NUMBERS / THREADS, NUMBERS / THREADS};
-		senders[i] = start(send_numbers, &s[i]);
+		senders[i] = start_thread(send_numbers, &s[i]);
 	}
 	for (unsigned i = 0; i < THREADS; i++)
-		join(senders[i]);
+		join_thread(senders[i]);
 	for (unsigned i = 0; i < 2; i++)
-		join(pollers[i]);
+		join_thread(pollers[i]);
 }
 
 static void own_qps_and_all_else_shared(void **state)
@@ -341,12 +341,12 @@ static void qps_come_and_go_beside_traffic(void **state)
 	assert_non_null(cq);
 	once_open();
 	link_open(&l, once.cq, once.srq);
-	beside[0] = start(churn, cq);
-	beside[1] = start(churn, cq);
-	beside[2] = start(poll_and_forget, cq);
+	beside[0] = start_thread(churn, cq);
+	beside[1] = start_thread(churn, cq);
+	beside[2] = start_thread(poll_and_forget, cq);
 	send_all((struct ibv_qp *const[]){l.from.qp, l.from.qp, l.from.qp, l.from.qp});
 	for (unsigned i = 0; i < 3; i++)
-		join(beside[i]);
+		join_thread(beside[i]);
 	link_close(&l);
 	once_close();
 	assert_int_equal(ibv_destroy_cq(cq), 0);
@@ -416,7 +416,7 @@ static void error_while_posting(void **state)
 		atomic_store(&failing.posted, 0);
 		atomic_store(&failing.stop, false);
 		for (unsigned i = 0; i < THREADS; i++)
-			posting[i] = start(post_until_stopped, i % 2 ? &failing : NULL);
+			posting[i] = start_thread(post_until_stopped, i % 2 ? &failing : NULL);
 		while (atomic_load(&failing.posted) < 10 * round)
 			drain(cq, &completed);
 		assert_int_equal(
@@ -428,7 +428,7 @@ static void error_while_posting(void **state)
 		drain(cq, &completed);
 		atomic_store(&failing.stop, true);
 		for (unsigned i = 0; i < THREADS; i++)
-			join(posting[i]);
+			join_thread(posting[i]);
 		drain(cq, &completed);
 		assert_int_equal(completed, atomic_load(&failing.posted));
 		expect_none(cq);
@@ -495,9 +495,9 @@ static void regions_go_beside_traffic(void **state)
 	pthread_t thread[THREADS];
 
 	for (uintptr_t i = 0; i < THREADS; i++)
-		thread[i] = start(map_and_unmap, (void *)(i + 1)); /* NOLINT: a number */
+		thread[i] = start_thread(map_and_unmap, (void *)(i + 1)); /* NOLINT: a number */
 	for (unsigned i = 0; i < THREADS; i++)
-		join(thread[i]);
+		join_thread(thread[i]);
 }
 
 /* ---- events of objects that are being destroyed ---- */
@@ -573,17 +573,17 @@ static void cqs_go_beside_their_events(void **state)
 	atomic_store(&events_end, false);
 	atomic_store(&events_taken, 0);
 	for (unsigned i = 0; i < 2; i++)
-		thread[i] = start(take_completions, channel);
+		thread[i] = start_thread(take_completions, channel);
 	for (unsigned round = 0; round < EVENT_ROUNDS; round++)
 		cq_round(channel, round);
 	atomic_store(&events_end, true);
 	for (unsigned i = 0; i < 2; i++)
-		join(thread[i]);
+		join_thread(thread[i]);
 	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
 }
 
 /* Uses an object while a handler holds its event. */
-static void look_at(const struct ibv_async_event *event)
+static void use_object(const struct ibv_async_event *event)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_srq_attr srq;
@@ -612,7 +612,7 @@ static void *take_async(void *arg)
 	while (!atomic_load(&events_end)) {
 		if (!readable(dev.ctx->async_fd, 20) || ibv_get_async_event(dev.ctx, &event))
 			continue;
-		look_at(&event);
+		use_object(&event);
 		atomic_fetch_add(&events_taken, 1);
 		ibv_ack_async_event(&event);
 	}
@@ -654,7 +654,7 @@ static void qps_and_srqs_go_beside_their_events(void **state)
 	atomic_store(&events_end, false);
 	atomic_store(&events_taken, 0);
 	for (unsigned i = 0; i < 2; i++)
-		thread[i] = start(take_async, NULL);
+		thread[i] = start_thread(take_async, NULL);
 	for (unsigned round = 0; round < EVENT_ROUNDS; round++) {
 		struct ibv_srq_init_attr attr = {.attr = {.max_wr = DEPTH, .max_sge = 1}};
 		struct ibv_srq *srq = ibv_create_srq(dev.pd, &attr);
@@ -666,7 +666,7 @@ static void qps_and_srqs_go_beside_their_events(void **state)
 	}
 	atomic_store(&events_end, true);
 	for (unsigned i = 0; i < 2; i++)
-		join(thread[i]);
+		join_thread(thread[i]);
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 

@@ -14,7 +14,7 @@
 
 #define WHILE 100000 /* us; the thread runs in this time */
 
-static void *load(const char *name)
+static void *load_library(const char *name)
 {
 	void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 
@@ -24,7 +24,7 @@ static void *load(const char *name)
 }
 
 /* Stores the library's function in *function. */
-static void find(void *library, const char *name, void *function)
+static void find_function(void *library, const char *name, void *function)
 {
 	void *found = dlsym(library, name);
 
@@ -37,11 +37,11 @@ static void test_verbs(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		struct ibv_device **(*get_device_list)(int *);
 		struct ibv_context *(*open_device)(struct ibv_device *);
-		void *library = load("libibverbs.so.1");
+		void *library = load_library("libibverbs.so.1");
 		struct ibv_device **devices;
 
-		find(library, "ibv_get_device_list", &get_device_list);
-		find(library, "ibv_open_device", &open_device);
+		find_function(library, "ibv_get_device_list", &get_device_list);
+		find_function(library, "ibv_open_device", &open_device);
 		devices = get_device_list(NULL);
 		assert_non_null(devices);
 		assert_non_null(devices[0]);
@@ -54,10 +54,10 @@ static void test_verbs(void **state)
 static void test_rdmacm(void **state)
 {
 	struct ibv_context **(*get_devices)(int *);
-	void *library = load("librdmacm.so.1");
+	void *library = load_library("librdmacm.so.1");
 	int count = 0;
 
-	find(library, "rdma_get_devices", &get_devices);
+	find_function(library, "rdma_get_devices", &get_devices);
 	assert_non_null(get_devices(&count));
 	assert_int_equal(count, 1);
 	assert_int_equal(dlclose(library), 0);

@@ -31,7 +31,7 @@ static void *wait_main(void *arg)
 }
 
 /* Starts the thread and waits until it sleeps. */
-static void start(struct waiter *w, struct ibv_comp_channel *channel)
+static void start_waiter(struct waiter *w, struct ibv_comp_channel *channel)
 {
 	*w = (struct waiter){.channel = channel};
 	assert_int_equal(pthread_create(&w->thread, NULL, wait_main, w), 0);
@@ -39,7 +39,7 @@ static void start(struct waiter *w, struct ibv_comp_channel *channel)
 	assert_false(w->done);
 }
 
-static bool ends(struct waiter *w)
+static bool waiter_ends(struct waiter *w)
 {
 	for (int i = 0; i < PATIENCE_MS && !w->done; i++)
 		usleep(1000);
@@ -48,13 +48,13 @@ static bool ends(struct waiter *w)
 
 static void expect_end(struct waiter *w, struct ibv_cq *cq)
 {
-	assert_true(ends(w));
+	assert_true(waiter_ends(w));
 	assert_int_equal(pthread_join(w->thread, NULL), 0);
 	assert_int_equal(w->error, 0);
 	assert_ptr_equal(w->cq, cq);
 }
 
-static void arm(struct ibv_cq *cq)
+static void arm_cq(struct ibv_cq *cq)
 {
 	assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
 }
@@ -76,14 +76,14 @@ static void other_ways_work_after_it(void **state)
 
 	pair_open(&p, &(struct options){0});
 	for (id = 1; id <= 3; id++) {
-		arm(p.b.recv_cq);
-		start(&w, p.b.channel);
+		arm_cq(p.b.recv_cq);
+		start_waiter(&w, p.b.channel);
 		send_to_b(&p, id);
 		expect_wc(p.a.send_cq, id, IBV_WC_SUCCESS);
 		expect_end(&w, p.b.recv_cq);
 		expect_wc(p.b.recv_cq, id, IBV_WC_SUCCESS);
 	}
-	arm(p.b.recv_cq);
+	arm_cq(p.b.recv_cq);
 	send_to_b(&p, id);
 	assert_true(readable(p.b.channel->fd, PATIENCE_MS));
 	assert_int_equal(ibv_get_cq_event(p.b.channel, &cq, &context), 0);
@@ -119,10 +119,10 @@ static void two_can_wait(void **state)
 		assert_non_null(other.qp);
 		assert_int_equal(to_init(&other, &(struct options){0}), 0);
 		assert_int_equal(post_recv(&other, 7, 0, 64), 0);
-		arm(p.b.recv_cq);
-		arm(other.recv_cq);
-		start(&first, order ? other.channel : p.b.channel);
-		start(&second, order ? p.b.channel : other.channel);
+		arm_cq(p.b.recv_cq);
+		arm_cq(other.recv_cq);
+		start_waiter(&first, order ? other.channel : p.b.channel);
+		start_waiter(&second, order ? p.b.channel : other.channel);
 		send_to_b(&p, 1);
 		expect_end(order ? &second : &first, p.b.recv_cq);
 		assert_int_equal(to_state(&other, IBV_QPS_ERR), 0);
@@ -141,9 +141,9 @@ static void timers_run(void **state)
 	struct pair p;
 
 	pair_open(&p, &(struct options){.rnr_retry = 7, .min_rnr_timer = 14});
-	arm(p.a.send_cq);
+	arm_cq(p.a.send_cq);
 	assert_int_equal(post_send(&p.a, 1, 0, 64, IBV_SEND_SIGNALED), 0);
-	start(&w, p.a.channel);
+	start_waiter(&w, p.a.channel);
 	usleep(30000);
 	assert_false(w.done);
 	assert_int_equal(post_recv(&p.b, 1, 0, 64), 0);
@@ -160,8 +160,8 @@ static void others_may_post(void **state)
 	struct pair p;
 
 	pair_open(&p, &(struct options){.rnr_retry = 7, .min_rnr_timer = 14});
-	arm(p.a.recv_cq);
-	start(&w, p.a.channel);
+	arm_cq(p.a.recv_cq);
+	start_waiter(&w, p.a.channel);
 	assert_int_equal(post_send(&p.a, 1, 0, 64, IBV_SEND_SIGNALED), 0);
 	usleep(30000);
 	assert_int_equal(post_recv(&p.b, 1, 0, 64), 0);
@@ -183,8 +183,8 @@ static void a_timer_of_others_is_seen(void **state)
 
 	pair_open(&p, &(struct options){.timeout = 10});
 	assert_int_equal(to_state(&p.b, IBV_QPS_RESET), 0);
-	arm(p.a.send_cq);
-	start(&w, p.a.channel);
+	arm_cq(p.a.send_cq);
+	start_waiter(&w, p.a.channel);
 	assert_int_equal(post_send(&p.a, 1, 0, 64, IBV_SEND_SIGNALED), 0);
 	expect_end(&w, p.a.send_cq);
 	expect_wc(p.a.send_cq, 1, IBV_WC_RETRY_EXC_ERR);
@@ -203,10 +203,10 @@ static void signals_end_it_as_they_say(void **state)
 	struct pair p;
 
 	pair_open(&p, &(struct options){0});
-	arm(p.b.recv_cq);
+	arm_cq(p.b.recv_cq);
 	action.sa_flags = SA_RESTART;
 	assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
-	start(&w, p.b.channel);
+	start_waiter(&w, p.b.channel);
 	for (int i = 0; i < 20; i++) {
 		assert_int_equal(pthread_kill(w.thread, SIGUSR1), 0);
 		usleep(1000);
@@ -216,10 +216,10 @@ static void signals_end_it_as_they_say(void **state)
 	expect_end(&w, p.b.recv_cq);
 	expect_wc(p.a.send_cq, 1, IBV_WC_SUCCESS);
 
-	arm(p.b.recv_cq);
+	arm_cq(p.b.recv_cq);
 	action.sa_flags = 0;
 	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
-	start(&w, p.b.channel);
+	start_waiter(&w, p.b.channel);
 	for (int i = 0; i < PATIENCE_MS && !w.done; i++) {
 		assert_int_equal(pthread_kill(w.thread, SIGUSR1), 0);
 		usleep(1000);
@@ -252,7 +252,7 @@ static void a_wait_that_is_left_by_a_jump(void **state)
 
 	pair_open(&p, &(struct options){0});
 	assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
-	arm(p.b.recv_cq);
+	arm_cq(p.b.recv_cq);
 	if (sigsetjmp(out, 1) == 0) {
 		assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
 		(void)ibv_get_cq_event(p.b.channel, &cq, &context);
@@ -275,15 +275,15 @@ static void a_cancelled_wait_leaves_the_device_well(void **state)
 
 	pair_open(&p, &(struct options){0});
 	for (uint64_t id = 1; id <= 3; id++) {
-		start(&w, p.b.channel);
+		start_waiter(&w, p.b.channel);
 		assert_int_equal(pthread_cancel(w.thread), 0);
 		assert_int_equal(pthread_join(w.thread, &ret), 0);
 		assert_ptr_equal(ret, PTHREAD_CANCELED);
 		send_to_b(&p, id);
 		expect_wc(p.a.send_cq, id, IBV_WC_SUCCESS);
 	}
-	arm(p.b.recv_cq);
-	start(&w, p.b.channel);
+	arm_cq(p.b.recv_cq);
+	start_waiter(&w, p.b.channel);
 	send_to_b(&p, 4);
 	expect_end(&w, p.b.recv_cq);
 	pair_close(&p);

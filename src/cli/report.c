@@ -15,7 +15,7 @@ struct adv_report {
 	struct adv_record *record;
 };
 
-static void say(const char *path, int err)
+static void report_error(const char *path, int err)
 {
 	fprintf(stderr, "adverb sim: %s: %s\n", path, strerror(err));
 }
@@ -36,7 +36,7 @@ struct adv_report *adv_report_open(const struct adv_sim *sim, const char *path)
 	}
 	if (r && r->record)
 		return r;
-	say(path, err);
+	report_error(path, err);
 	adv_report_discard(r);
 	return NULL;
 }
@@ -65,7 +65,7 @@ bool adv_report_close(struct adv_report *r, const struct adv_sim *sim)
 		err = err ? err : errno;
 	r->out = NULL;
 	if (err)
-		say(r->path, err);
+		report_error(r->path, err);
 	return err == 0;
 }
 
@@ -76,7 +76,7 @@ void adv_report_discard(struct adv_report *r)
 	if (!r)
 		return;
 	if (r->out) {
-		/* No device, pipe or what else somebody named. */
+		/* a regular file only: not a device or a pipe */
 		if (fstat(fileno(r->out), &st) == 0 && S_ISREG(st.st_mode))
 			unlink(r->path);
 		fclose(r->out);

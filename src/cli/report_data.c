@@ -9,16 +9,16 @@
 #include "fabric/calendar.h"
 #include "fabric/egress.h"
 
-#define LINKS	 4000 /* where there are more, only the busiest are told */
+#define LINKS	 4000 /* above this number only the busiest are written */
 #define BUSIEST	 10
 #define QUEUES	 6
-#define SMALLEST 50 /* a queue that was never a 50th of the longest is left out */
+#define SMALLEST 50 /* queues below a 50th of the longest are left out */
 #define PAUSES	 24
 #define FLOWS	 40
 #define SECTIONS 8   /* [flow] sections with completion times of their own */
 #define POINTS	 201 /* of a distribution */
-#define FRAMES	 32  /* a rate is an average over at least so many */
-#define SHOWN	 40  /* [sections] of a kind whose keys are told */
+#define FRAMES	 32  /* a rate is an average over at least this number */
+#define SHOWN	 40  /* sections of a kind whose keys are written */
 
 static void add_columns(struct json_object *to, const char *key, const uint64_t *column, uint32_t n)
 {
@@ -291,7 +291,7 @@ static int compare_values(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The times of transfers that ended well, in order, of `flows` sections from `first` on; returns
+/* Collects the sorted times of successful transfers of `flows` sections from `first` on. Returns
  * their number. */
 static size_t collect_times(const struct adv_sim *sim, uint32_t first, uint32_t flows,
 			    uint64_t *took)
@@ -311,7 +311,7 @@ static size_t collect_times(const struct adv_sim *sim, uint32_t first, uint32_t 
 	return n;
 }
 
-/* A distribution of times, at equal distances in rank. The least and the most are in it. */
+/* Returns a distribution of times at equal distances in rank, with the smallest and the largest. */
 static struct json_object *times_to_json(const char *name, const uint64_t *took, size_t n)
 {
 	struct json_object *o = adv_json_object(), *list;

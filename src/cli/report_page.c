@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The report's page: the template, with the main figures as HTML that needs no script, and the data
- * of the plots. */
+/* The report's page: the template, filled with the main figures as HTML, which needs no script,
+ * and the data of the plots. */
 #include "cli/report_page.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #define FLOWS 60 /* rows of the table */
 #define CYCLE 256
 
-/* Text in HTML: markup is escaped; what is no printable UTF-8 becomes U+FFFD. */
+/* Writes text as HTML. Markup is escaped. Bytes that are not printable UTF-8 become U+FFFD. */
 static void write_text(FILE *out, const char *text)
 {
 	while (*text) {

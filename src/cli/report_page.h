@@ -4,7 +4,7 @@
 
 #include "cli/report_data.h"
 
-/* Writes the page: the template, filled in. false: no memory. */
+/* Writes the page: the template with its names replaced. False: no memory. */
 bool adv_report_page(const struct adv_report_part *p);
 
 /* Generated from data/report: HTML with {{names}} where adv_report_page() writes. */

@@ -8,13 +8,13 @@
 #include "fabric/egress.h"
 
 #define COLUMNS ADV_RECORD_COLUMNS
-/* The first columns are this part of the duration: a run may well end long before it. */
+/* The first columns have this part of the duration, since a run may end long before it. */
 #define FINEST	 (1u << 16)
 #define SHORTEST (100 * ADV_PS_PER_NS) /* a frame takes longer */
 
-/* ---- made and gone ---- */
+/* ---- create and free ---- */
 
-/* Those of flows, and 6, where CNPs go. */
+/* The priorities of flows and storms, and 6 for CNPs. */
 static uint8_t priorities_of(const struct adv_sim *sim)
 {
 	const struct adv_scenario_list *flows = &sim->scenario.list[ADV_SCENARIO_FLOWS];
@@ -31,7 +31,7 @@ static uint8_t priorities_of(const struct adv_sim *sim)
 	return result;
 }
 
-/* Which flow each connection belongs to. */
+/* Sets the flow of each connection. */
 static bool sort_connections(struct adv_record *r, const struct adv_sim *sim)
 {
 	const struct adv_scenario_list *l = &sim->scenario.list[ADV_SCENARIO_FLOWS];
@@ -59,7 +59,7 @@ static bool make_flows(struct adv_record *r, const struct adv_sim *sim)
 	each = r->connections <= ADV_RECORD_CONNECTIONS;
 	r->flows = each ? r->connections : sim->scenario.list[ADV_SCENARIO_FLOWS].count;
 	if (r->flows > ADV_RECORD_CONNECTIONS)
-		r->flows = ADV_RECORD_CONNECTIONS; /* the last one has all others */
+		r->flows = ADV_RECORD_CONNECTIONS; /* the last one includes all others */
 	r->flow = calloc(r->flows + 1ul, sizeof(*r->flow));
 	if (!r->flow)
 		return false;
@@ -129,49 +129,49 @@ uint64_t adv_record_next(const struct adv_record *r)
 	return adv_record_ends(r, r->columns);
 }
 
-static void halve_most(uint64_t column[COLUMNS])
+static void merge_most(uint64_t column[COLUMNS])
 {
 	for (unsigned i = 0; i < COLUMNS / 2; i++)
 		column[i] = column[2 * i] > column[2 * i + 1] ? column[2 * i] : column[2 * i + 1];
 	memset(column + COLUMNS / 2, 0, COLUMNS / 2 * sizeof(*column));
 }
 
-static void halve_least(uint64_t column[COLUMNS])
+static void merge_least(uint64_t column[COLUMNS])
 {
 	for (unsigned i = 0; i < COLUMNS / 2; i++)
 		column[i] = column[2 * i] < column[2 * i + 1] ? column[2 * i] : column[2 * i + 1];
 	memset(column + COLUMNS / 2, 0, COLUMNS / 2 * sizeof(*column));
 }
 
-static void halve_sum(uint64_t column[COLUMNS])
+static void merge_sums(uint64_t column[COLUMNS])
 {
 	for (unsigned i = 0; i < COLUMNS / 2; i++)
 		column[i] = column[2 * i] + column[2 * i + 1];
 	memset(column + COLUMNS / 2, 0, COLUMNS / 2 * sizeof(*column));
 }
 
-/* Two columns become one. */
-static void halve(struct adv_record *r)
+/* Merges each two neighbouring columns. */
+static void merge_columns(struct adv_record *r)
 {
 	for (uint32_t i = 0; i < r->queues; i++)
 		if (r->queue[i]) {
-			halve_most(r->queue[i]->most);
-			halve_least(r->queue[i]->least);
-			halve_most(r->queue[i]->input);
-			halve_least(r->queue[i]->limit);
+			merge_most(r->queue[i]->most);
+			merge_least(r->queue[i]->least);
+			merge_most(r->queue[i]->input);
+			merge_least(r->queue[i]->limit);
 		}
 	for (size_t i = 0; i < (size_t)r->ports * ADV_PRIORITIES; i++)
 		if (r->pause[i])
-			halve_sum(r->pause[i]->time);
+			merge_sums(r->pause[i]->time);
 	for (uint32_t i = 0; i < r->flows; i++)
-		halve_sum(r->flow[i].bytes);
+		merge_sums(r->flow[i].bytes);
 	for (unsigned i = 0; i < ADV_RECORD_COUNTERS; i++)
-		halve_sum(r->counter[i]);
+		merge_sums(r->counter[i]);
 	r->columns = COLUMNS / 2;
 	r->interval *= 2;
 }
 
-/* ---- looking ---- */
+/* ---- sample ---- */
 
 static struct adv_record_queue *queue_of(struct adv_record *r, uint32_t s, unsigned priority)
 {
@@ -188,8 +188,7 @@ static struct adv_record_queue *queue_of(struct adv_record *r, uint32_t s, unsig
 	return *q;
 }
 
-static void look_at_queue(struct adv_record *r, struct adv_switch *sw, uint32_t s,
-			  unsigned priority)
+static void sample_queue(struct adv_record *r, struct adv_switch *sw, uint32_t s, unsigned priority)
 {
 	uint64_t most = 0, longest = 0, input = 0;
 	struct adv_record_queue *q;
@@ -221,8 +220,8 @@ static void look_at_queue(struct adv_record *r, struct adv_switch *sw, uint32_t 
 	q->limit[r->columns] = adv_switch_limit(sw, priority);
 }
 
-static void look_at_pause(struct adv_record *r, const struct adv_egress *e, uint64_t now,
-			  size_t index, struct adv_record_pause where)
+static void sample_pause(struct adv_record *r, const struct adv_egress *e, uint64_t now,
+			 size_t index, struct adv_record_pause where)
 {
 	struct adv_record_pause **p = &r->pause[index];
 	uint64_t paused;
@@ -242,7 +241,7 @@ static void look_at_pause(struct adv_record *r, const struct adv_egress *e, uint
 	(*p)->count = e->queue[where.priority].pauses;
 }
 
-static void look_at_pauses(struct adv_record *r, const struct adv_sim *sim, uint64_t now)
+static void sample_pauses(struct adv_record *r, const struct adv_sim *sim, uint64_t now)
 {
 	const struct adv_topology *t = &sim->topology;
 	size_t index = 0;
@@ -257,14 +256,14 @@ static void look_at_pauses(struct adv_record *r, const struct adv_sim *sim, uint
 
 			for (uint8_t p = 0; p < ADV_PRIORITIES; p++, index++)
 				if (r->priorities & (1u << p))
-					look_at_pause(r, e, now, index,
-						      (struct adv_record_pause){.node = n,
-										.port = port,
-										.priority = p});
+					sample_pause(r, e, now, index,
+						     (struct adv_record_pause){.node = n,
+									       .port = port,
+									       .priority = p});
 		}
 }
 
-static void look_at_counters(struct adv_record *r, const struct adv_sim *sim)
+static void sample_counters(struct adv_record *r, const struct adv_sim *sim)
 {
 	const struct adv_topology *t = &sim->topology;
 	uint64_t now[ADV_RECORD_COUNTERS] = {[ADV_RECORD_DROPS] = adv_fabric_lost(sim->fabric)};
@@ -291,7 +290,7 @@ static void look_at_counters(struct adv_record *r, const struct adv_sim *sim)
 	}
 }
 
-/* The series that a connection is part of; NULL: none. */
+/* Returns the series of a connection; NULL: none. */
 static struct adv_record_flow *series_of(struct adv_record *r, uint32_t connection)
 {
 	uint32_t flow = r->flow_of[connection];
@@ -303,7 +302,7 @@ static struct adv_record_flow *series_of(struct adv_record *r, uint32_t connecti
 	return &r->flow[flow < r->flows ? flow : r->flows - 1];
 }
 
-static void look_at_flows(struct adv_record *r, const struct adv_sim *sim)
+static void sample_flows(struct adv_record *r, const struct adv_sim *sim)
 {
 	for (uint32_t c = 0; c < r->connections; c++) {
 		struct adv_record_flow *f = series_of(r, c);
@@ -321,25 +320,25 @@ static void look_at_flows(struct adv_record *r, const struct adv_sim *sim)
 	}
 }
 
-static void look(struct adv_record *r, const struct adv_sim *sim)
+static void sample_column(struct adv_record *r, const struct adv_sim *sim)
 {
 	uint64_t now = adv_fabric_now(sim->fabric);
 
 	for (uint32_t s = 0; s < sim->topology.switches; s++)
 		for (unsigned p = 0; p < ADV_PRIORITIES; p++)
 			if (r->priorities & (1u << p))
-				look_at_queue(r, adv_fabric_switch(sim->fabric, s), s, p);
-	look_at_pauses(r, sim, now);
-	look_at_counters(r, sim);
-	look_at_flows(r, sim);
+				sample_queue(r, adv_fabric_switch(sim->fabric, s), s, p);
+	sample_pauses(r, sim, now);
+	sample_counters(r, sim);
+	sample_flows(r, sim);
 	r->columns++;
 }
 
 void adv_record_sample(struct adv_record *r, const struct adv_sim *sim)
 {
-	look(r, sim);
+	sample_column(r, sim);
 	if (r->columns == COLUMNS)
-		halve(r);
+		merge_columns(r);
 }
 
 void adv_record_finish(struct adv_record *r, const struct adv_sim *sim)
@@ -347,7 +346,7 @@ void adv_record_finish(struct adv_record *r, const struct adv_sim *sim)
 	uint64_t now = adv_fabric_now(sim->fabric);
 
 	if (now > r->columns * r->interval)
-		look(r, sim);
+		sample_column(r, sim);
 	r->end = now;
 	for (uint32_t i = 0; i < r->flows; i++)
 		r->flow[i].total = r->flow[i].before;

@@ -14,7 +14,7 @@
 #include "fabric/calendar.h"
 #include "fabric/egress.h"
 
-#define EVENTS 100000 /* between which signals are looked at: some ms */
+#define EVENTS 100000 /* between checks for signals: some ms */
 #define SETS   64
 
 struct options {
@@ -36,7 +36,7 @@ static void on_signal(int signal)
 
 /* ---- the file ---- */
 
-static bool prepare(struct adv_sim *sim, const struct options *o)
+static bool prepare_run(struct adv_sim *sim, const struct options *o)
 {
 	char why[ADV_SCENARIO_WHY];
 	size_t len = 0;
@@ -91,19 +91,19 @@ static void on_event(void *user, const struct adv_fabric_event *e)
 			e->port, e->priority, names[e->what], (unsigned long long)e->value);
 }
 
-static double seconds(void)
+static double monotonic_seconds(void)
 {
 	return (double)adv_clock_ns() * 1e-9;
 }
 
-/* A bar on a terminal, from the second second on. */
+/* Draws a progress bar on a terminal, after the first second. */
 static void show_progress(const struct adv_sim *sim, double began, bool end)
 {
 	static bool shown;
 	unsigned percent = (unsigned)(adv_fabric_now(sim->fabric) * 100.0 /
 				      (double)sim->scenario.run.duration);
 
-	if (end ? !shown : seconds() - began < 1 || !isatty(STDERR_FILENO))
+	if (end ? !shown : monotonic_seconds() - began < 1 || !isatty(STDERR_FILENO))
 		return;
 	shown = true;
 	fprintf(stderr, "\r[%-50.*s] %3u %%", (int)(percent / 2),
@@ -113,10 +113,10 @@ static void show_progress(const struct adv_sim *sim, double began, bool end)
 	fflush(stderr);
 }
 
-static void run(struct adv_sim *sim)
+static void run_scenario(struct adv_sim *sim)
 {
 	uint64_t duration = sim->scenario.run.duration;
-	double began = seconds();
+	double began = monotonic_seconds();
 	bool on;
 
 	do {
@@ -154,7 +154,7 @@ static int run_and_report(struct adv_sim *sim, const struct options *o)
 	sigaction(SIGINT, &action, &on_int);
 	sigaction(SIGTERM, &action, &on_term);
 	if (good)
-		run(sim);
+		run_scenario(sim);
 	sigaction(SIGINT, &on_int, NULL);
 	sigaction(SIGTERM, &on_term, NULL);
 	if (!good || sim->stop == ADV_FABRIC_NO_MEMORY) {
@@ -248,7 +248,7 @@ int adv_sim_main(int argc, char **argv)
 	argp_err_exit_status = ADV_EXIT_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &o);
 	sim.file = o.file;
-	if (prepare(&sim, &o))
+	if (prepare_run(&sim, &o))
 		status = run_and_report(&sim, &o);
 	adv_report_discard(sim.report);
 	adv_fabric_destroy(sim.fabric);

@@ -60,7 +60,7 @@ static void write_transfers(const struct adv_sim *sim, FILE *f)
 		}
 }
 
-/* Closes it; false where anything could not be written. */
+/* Closes a file. False: not all of it was written. */
 static bool close_csv(FILE *f, const char *folder)
 {
 	bool bad = ferror(f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The result of a run: sums, and as text. */
+/* The sums of a run, and its results as text. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One switch on a bench: frames put in and taken out by hand, at times that the test says. */
+/* One switch without a fabric: the test passes frames in and out, at times that it chooses. */
 #ifndef ADV_TESTS_FABRIC_BENCH_H
 #define ADV_TESTS_FABRIC_BENCH_H
 
@@ -14,9 +14,9 @@
 #include "fabric/switch.h"
 
 #define BENCH_PORTS 4
-#define GBPS_100    80 /* ps a byte */
+#define GBPS_100    80 /* ps per byte */
 
-/* Host n is behind port n. */
+/* Host n is at port n. */
 struct bench {
 	struct adv_packet_pool pool;
 	struct adv_route_table routes;
@@ -27,21 +27,21 @@ struct bench {
 	uint64_t events[8]; /* by enum adv_switch_event */
 };
 
-/* Priority 3 is lossless by a limit of 10,000 bytes, the others are not; all are strict. May be
- * changed before bench_start(). */
+/* Priority 3 is lossless with a limit of 10,000 bytes, the others are lossy; all are strict. The
+ * test may change the configuration before bench_start(). */
 void bench_open(struct bench *b);
 void bench_start(struct bench *b);
 void bench_close(struct bench *b);
 
-/* A frame for the host behind port `to` comes in. */
+/* Receives a frame for the host at port `to`. */
 void bench_in(struct bench *b, uint64_t now, unsigned port, unsigned to, uint8_t priority,
 	      uint32_t bytes);
-/* The port sends, at once and whole. What it was: bytes of data; -1: a pause frame, described in
- * *pause where that is not NULL; 0: nothing. */
+/* Lets the port send one frame without delay. Returns the bytes of a data frame; -1: a pause
+ * frame, copied to *pause unless that is NULL; 0: nothing. */
 int64_t bench_out(struct bench *b, uint64_t now, unsigned port, struct adv_packet *pause);
-/* The peer of the port pauses it. */
+/* Passes in a pause frame from the port's peer. */
 void bench_pause(struct bench *b, uint64_t now, unsigned port, unsigned priority, uint16_t quanta);
-/* No byte was lost or made. */
+/* Checks that the byte counters add up. */
 void bench_conserved(const struct bench *b);
 
 #endif

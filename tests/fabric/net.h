@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A fabric as tests use it: opened with what most want, its frames counted at the end. */
+/* A fabric for tests, with the usual configuration. At the end its frames are counted. */
 #ifndef ADV_TESTS_FABRIC_NET_H
 #define ADV_TESTS_FABRIC_NET_H
 
@@ -16,34 +16,34 @@
 #define NS	 ADV_PS_PER_NS
 #define US	 ADV_PS_PER_US
 #define MS	 ADV_PS_PER_MS
-#define GBPS_100 80 /* ps a byte */
+#define GBPS_100 80 /* ps per byte */
 
 struct net {
 	struct adv_topology t;
 	struct adv_fabric_config config;
 	struct adv_fabric *f;
-	uint64_t digest;    /* of all events that were told */
+	uint64_t digest;    /* of all reported events */
 	uint64_t events[8]; /* of switches, by enum adv_switch_event */
 };
 
-/* 100 Gb/s and as many metres. */
+/* A cable of 100 Gb/s and so many metres. */
 struct adv_cable cable_of(unsigned metres);
 
-/* n->t is made; n->config may be changed before net_start(). */
+/* The caller has made n->t, and may change n->config before net_start(). */
 void net_open(struct net *n);
 void net_start(struct net *n);
-/* Looks whether every frame is accounted for. */
+/* Checks that every frame is accounted for. */
 void net_conserved(const struct net *n);
 void net_close(struct net *n);
 
 uint32_t net_connect(struct net *n, uint32_t from, uint32_t to, enum adv_fabric_operation operation,
 		     uint8_t dscp);
-/* A connection and a transfer over it that starts at once; its number. */
+/* Adds a connection and a transfer that starts at once. Returns the transfer's number. */
 uint32_t net_write(struct net *n, uint32_t from, uint32_t to, uint8_t dscp, uint64_t bytes);
-/* Drops by one reason, at all switches. */
+/* Returns the drops for one reason at all switches. */
 uint64_t net_drops(const struct net *n, enum adv_drop why);
 uint64_t net_all_drops(const struct net *n);
-/* All transfers up to number `count` ended well. */
+/* Checks that the first `count` transfers succeeded. */
 void net_all_done(const struct net *n, uint32_t count);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What users of other simulators of RoCE had to complain of: docs/testing.md says of which. */
+/* Problems that users of other RoCE simulators reported; docs/testing.md names the simulators. */
 #include "net.h"
 
-/* Every frame of these has as long a way as the cables make it; all of them are paused. */
+/* Runs flows from host 0 to all others and back, with pauses and without loss. */
 static void run_paused(struct net *n)
 {
 	net_open(n);
@@ -20,8 +20,7 @@ static void run_paused(struct net *n)
 	net_close(n);
 }
 
-/* Whatever speed and cable, and wherever the pauses come from, the headroom that ports have by
- * themselves is enough. */
+/* The default headroom is sufficient for every speed and cable, and for pauses from any node. */
 static void test_no_loss_after_pfc(void **state)
 {
 	static const struct adv_cable cables[] = {{800, 5000},	 {320, 50000}, {200, 500000},
@@ -42,8 +41,8 @@ static void test_no_loss_after_pfc(void **state)
 	}
 }
 
-/* A host is paused in priorities that none of its queue pairs has, in all at once, and in the one
- * that it uses: only that stops it. */
+/* A host receives pauses of priorities that its queue pairs do not use, of all priorities, and
+ * of the one that it uses. Only the last two stop it. */
 static void test_pause_of_any_priority(void **state)
 {
 	for (unsigned priority = 0; priority < ADV_PRIORITIES; priority++) {
@@ -71,8 +70,8 @@ static void test_pause_of_any_priority(void **state)
 	}
 }
 
-/* A byte, and a packet and a window with a byte less and more: whatever acknowledgements are asked
- * for, each ends, and long before a timeout (67 ms). */
+/* Transfers of one byte, and of a packet and a window with a byte less and more. Each ends long
+ * before a timeout (67 ms), whichever packets request acknowledgements. */
 static void test_flows_of_every_size_end(void **state)
 {
 	static const uint32_t windows[] = {1, 2, 7, 64, 1024};
@@ -112,8 +111,8 @@ static void test_flows_of_every_size_end(void **state)
 		}
 }
 
-/* Of a burst that is sent again and again only the beginning finds room, and no packet of it asks
- * for an acknowledgement: with each timeout the burst is to be shorter. */
+/* Only the beginning of a repeated burst fits, and none of its packets requests an
+ * acknowledgement. The burst has to become shorter with each timeout. */
 static void test_flows_end_that_are_cut_short(void **state)
 {
 	for (uint32_t room = 10000; room <= 60000; room += 10000) {
@@ -143,7 +142,7 @@ static void test_flows_end_that_are_cut_short(void **state)
 	}
 }
 
-/* Numbers of connections round those at which others broke, of two hosts and of many. */
+/* Numbers of connections near those at which other simulators failed, of two hosts and of many. */
 static void test_hundreds_of_flows(void **state)
 {
 	static const uint32_t counts[] = {100, 127, 128, 129, 255, 256, 257, 600};
@@ -165,7 +164,7 @@ static void test_hundreds_of_flows(void **state)
 		}
 }
 
-/* DCQCN with the paper's byte counter of 10 MB: two senders come to the same rate, the queue stays
+/* DCQCN with the paper's byte counter of 10 MB: two senders reach the same rate, the queue stays
  * short, and the cable is full. */
 static void test_dcqcn_with_10_mb(void **state)
 {
@@ -194,14 +193,15 @@ static void test_dcqcn_with_10_mb(void **state)
 		got[h] = adv_fabric_received(n.f, h) - before[h];
 	most = adv_switch_take_peak(adv_fabric_switch(n.f, 0), 2, 3);
 	assert_in_range(got[0] * 100 / (got[0] + got[1]), 40, 60);
-	assert_in_range((got[0] + got[1]) * 200 / MS, 95, 100); /* of 100 ms, 200 ps a byte */
+	/* percent of 100 ms, at 200 ps per byte */
+	assert_in_range((got[0] + got[1]) * 200 / MS, 95, 100);
 	assert_true(most < 300000);
 	assert_int_equal(n.events[ADV_SWITCH_XOFF], 0);
 	net_close(&n);
 }
 
-/* READ responses are marked, and their responders slow down: nothing is paused where, without
- * DCQCN, much is. */
+/* Switches mark READ responses, and the responders slow down. Without DCQCN the run has many
+ * pauses, with DCQCN none. */
 static void test_reads_are_controlled(void **state)
 {
 	for (unsigned dcqcn = 0; dcqcn < 2; dcqcn++) {
@@ -230,7 +230,7 @@ static void test_reads_are_controlled(void **state)
 			bytes += adv_fabric_received(n.f, h);
 		}
 		assert_int_equal(handled > 0, dcqcn);
-		/* CNPs go before all else: their priority is another. */
+		/* CNPs have a strict priority of their own and overtake data. */
 		sent = adv_engine_counters(adv_fabric_engine(n.f, 4))->np_cnp_sent;
 		assert_in_range(adv_fabric_egress(n.f, 4)->queue[6].sent, sent ? sent - 1 : 0,
 				sent);

@@ -3,8 +3,8 @@
 
 enum { SWITCHES = 4 };
 
-/* Each switch's host sends to the host two switches on: every cable of the ring carries the frames
- * of two hosts, more than it can. */
+/* The host of each switch sends to the host two switches further, so each cable of the ring
+ * carries the frames of two hosts, more than it can. */
 static void open_ring(struct net *n, bool one_way)
 {
 	uint32_t host;
@@ -42,7 +42,7 @@ static void test_ring_locks(void **state)
 		assert_int_equal(adv_topology_peer(&n.t, SWITCHES + cycle[i].sw, cycle[i].port),
 				 SWITCHES + next.sw);
 	}
-	/* It is one: nothing arrives any more, however long one waits. */
+	/* It is a deadlock: nothing arrives any more. */
 	adv_fabric_run(n.f, adv_fabric_now(n.f) + MS);
 	for (uint32_t h = 0; h < SWITCHES; h++)
 		received[h] = adv_fabric_host_counters(n.f, h)->rx_frames;
@@ -72,8 +72,8 @@ static void test_up_down_does_not(void **state)
 	net_close(&n);
 }
 
-/* As load(), with timeouts that differ: what was dropped comes again at different times, else it
- * would lock up again each time. */
+/* As load(), with different timeouts, so that dropped frames are retransmitted at different
+ * times. Otherwise the ring would deadlock again each time. */
 static void load_apart(struct net *n, uint64_t bytes)
 {
 	for (uint32_t h = 0; h < SWITCHES; h++) {
@@ -88,7 +88,7 @@ static void load_apart(struct net *n, uint64_t bytes)
 	}
 }
 
-/* The watchdog drops what is stuck, traffic goes on, and everything arrives in the end. */
+/* The watchdog drops the stuck frames, traffic continues, and all transfers end. */
 static void test_watchdog_rescues(void **state)
 {
 	enum adv_fabric_stop stop;
@@ -114,7 +114,7 @@ static void test_watchdog_rescues(void **state)
 	net_close(&n);
 }
 
-/* The watchdog looks from the beginning on, though nothing is sent for long. */
+/* The watchdog polls from the beginning, although nothing is sent for a long time. */
 static void test_watchdog_without_traffic(void **state)
 {
 	struct net n;
@@ -134,7 +134,8 @@ static void test_watchdog_without_traffic(void **state)
 	net_close(&n);
 }
 
-/* A host that pauses for ever stops others, but is no deadlock: it would end with the storm. */
+/* A host that pauses for ever stops other hosts, but this is not a deadlock: it would end with
+ * the storm. */
 static void test_storm_is_none(void **state)
 {
 	struct net n;
@@ -157,9 +158,9 @@ static void test_storm_is_none(void **state)
 	net_close(&n);
 }
 
-/* All queues of the ring are paused at once, again and again, and each of them waits for a switch
- * whose own waits; but most of what they wait for goes to hosts, and so each pause ends: of what
- * goes on round the ring, four packets are under way, which is less than ends a pause. */
+/* All queues of the ring are repeatedly paused at once, and each waits for a switch that waits
+ * itself. Most of the frames go to hosts, so each pause ends: of the frames that continue round
+ * the ring, four packets are in flight, below the level at which a pause ends. */
 static void test_passing_cycle_is_none(void **state)
 {
 	struct net n;
@@ -193,7 +194,7 @@ static void test_passing_cycle_is_none(void **state)
 	net_close(&n);
 }
 
-/* Cyclic routes alone are no deadlock while the ring is not full. */
+/* Cyclic routes do not deadlock while the ring is not full. */
 static void test_light_load(void **state)
 {
 	struct net n;

@@ -9,7 +9,7 @@
 #include "fabric/calendar.h"
 #include "fabric/egress.h"
 
-#define GBPS_100 80 /* ps a byte */
+#define GBPS_100 80 /* ps per byte */
 
 struct fixture {
 	struct adv_packet_pool pool;
@@ -41,7 +41,7 @@ static void push(struct fixture *f, uint8_t priority, uint32_t bytes)
 	adv_egress_push(&f->e, p);
 }
 
-/* Sends one; returns its priority, or -1. */
+/* Sends a frame. Returns its priority, or -1. */
 static int pop(struct fixture *f)
 {
 	struct adv_packet *p = adv_egress_pop(&f->e);
@@ -82,7 +82,7 @@ static void test_in_order(void **state)
 	close_all(f);
 }
 
-/* Bytes on the wire by priority while all queues have frames; sizes differ. */
+/* Returns bytes on the wire by priority while all queues have frames of different sizes. */
 static void test_shares(void **state)
 {
 	static const uint8_t weight[ADV_PRIORITIES] = {10, 20, 0, 70, 0, 0, 0, 0};
@@ -110,13 +110,13 @@ static void test_shares(void **state)
 	close_all(f);
 }
 
-/* What was empty has saved nothing up of its turn: it waits for the next one. */
+/* A queue that was empty has no deficit from before and waits for its next turn. */
 static void test_empty_saves_nothing(void **state)
 {
 	static const uint8_t weight[ADV_PRIORITIES] = {100, 100, 0, 0, 0, 0, 0, 0};
 	struct fixture *f = open_with(weight);
 
-	/* 12,800 bytes a turn: the little frame leaves nearly all of it. */
+	/* 12,800 bytes per turn; the small frame leaves nearly all of them. */
 	push(f, 0, 64);
 	assert_int_equal(pop(f), 0);
 	assert_int_equal(f->e.queue[0].deficit, 0);
@@ -127,7 +127,7 @@ static void test_empty_saves_nothing(void **state)
 	close_all(f);
 }
 
-/* A pause frame says nothing of priorities that its mask does not name. */
+/* A pause frame does not affect priorities that are not in its mask. */
 static void test_pause_mask(void **state)
 {
 	static const uint8_t weight[ADV_PRIORITIES] = {0};
@@ -166,7 +166,7 @@ static void test_strict_first(void **state)
 	close_all(f);
 }
 
-/* A pause holds its priority only, for as long as it says. */
+/* A pause stops its priority only, for the stated time. */
 static void test_pause(void **state)
 {
 	static const uint8_t weight[ADV_PRIORITIES] = {50, 0, 0, 50, 0, 0, 0, 0};
@@ -187,7 +187,7 @@ static void test_pause(void **state)
 	assert_int_equal(adv_egress_paused_for(&f->e, 3, UINT64_MAX), 10 * quantum);
 	assert_int_equal(adv_egress_deadline(&f->e), ADV_CALENDAR_NEVER);
 	assert_int_equal(pop(f), 3);
-	/* Told to go on, and a pause that is told again is one pause. */
+	/* A pause is resumed; a repeated pause counts as one. */
 	push(f, 3, 100);
 	pause_one(f, 100000, 3, 10);
 	pause_one(f, 101000, 3, 10);
@@ -201,7 +201,7 @@ static void test_pause(void **state)
 	close_all(f);
 }
 
-/* What a priority could not send while paused is not made up for: shares hold from then on. */
+/* A priority does not catch up after a pause: from then on it has its share. */
 static void test_no_credit_for_pauses(void **state)
 {
 	static const uint8_t weight[ADV_PRIORITIES] = {50, 0, 0, 50, 0, 0, 0, 0};
@@ -256,7 +256,8 @@ static void test_flush(void **state)
 	close_all(f);
 }
 
-/* The peak is of the time since it was asked for, also what was there then; the most stays. */
+/* The peak covers the time since the last query, including the frames queued at that time. The
+ * maximum remains. */
 static void test_peak(void **state)
 {
 	struct fixture *f = open_with((const uint8_t[ADV_PRIORITIES]){[3] = 1});

@@ -4,13 +4,13 @@
 #include "base/rng.h"
 #include "net.h"
 
-/* Frames of a WRITE of one packet, and of its acknowledgement: Ethernet 14, IPv4 20, UDP 8, BTH 12,
- * RETH 16 or AETH 4, ICRC 4, FCS 4. */
+/* Frame sizes of a WRITE of one packet and of its acknowledgement: Ethernet 14, IPv4 20, UDP 8,
+ * BTH 12, RETH 16 or AETH 4, ICRC 4, FCS 4. */
 #define WRITE_FRAME(bytes) (14 + 20 + 8 + 12 + 16 + (bytes) + 4 + 4)
 #define ACK_FRAME	   (14 + 20 + 8 + 12 + 4 + 4 + 4)
 #define WIRE(frame)	   ((uint64_t)GBPS_100 * ((frame) + 20))
 
-/* One packet there, its acknowledgement back: to the picosecond. */
+/* The time of one packet and its acknowledgement, exact to the picosecond. */
 static void test_one_write(void **state)
 {
 	const uint64_t delay = 100 * 5000;
@@ -36,7 +36,7 @@ static void test_one_write(void **state)
 	net_close(&n);
 }
 
-/* 100 MB go at the speed of the wire, for all three operations. */
+/* 100 MB are moved at line rate, with all three operations. */
 static void test_line_rate(void **state)
 {
 	static const enum adv_fabric_operation operations[] = {ADV_FABRIC_WRITE, ADV_FABRIC_SEND,
@@ -55,15 +55,15 @@ static void test_line_rate(void **state)
 		assert_int_equal(adv_fabric_run(n.f, ADV_CALENDAR_NEVER - 1), ADV_FABRIC_DONE);
 		net_all_done(&n, 1);
 		assert_int_equal(net_all_drops(&n), 0);
-		/* 62 or 78 bytes of headers, 20 of wire a packet: 2 %; and some acknowledgements.
-		 */
+		/* 62 or 78 bytes of headers and 20 on the wire per packet: 2 %; and some
+		 * acknowledgements */
 		assert_in_range(adv_fabric_get_transfer(n.f, 0)->end - 5 * US, least,
 				least * 103 / 100);
 		net_close(&n);
 	}
 }
 
-/* What is of any length ends, however the last packet falls. */
+/* Transfers of any length end, whatever the length of the last packet. */
 static void test_all_lengths(void **state)
 {
 	struct adv_rng r;
@@ -89,7 +89,7 @@ static void test_all_lengths(void **state)
 	net_close(&n);
 }
 
-/* 16 to 1 without loss, and the wire of the receiver is full. */
+/* 16 senders and one receiver: no loss, and the receiver's wire is full. */
 static void test_incast(void **state)
 {
 	struct net n;
@@ -110,7 +110,7 @@ static void test_incast(void **state)
 	net_close(&n);
 }
 
-/* The most headroom that this incast ever used, and frames lost, with so much of it. */
+/* Runs an incast with so much headroom. Returns the largest use of it, and the lost frames. */
 static uint32_t headroom_used(uint32_t headroom, uint64_t *lost)
 {
 	uint32_t most = 0;
@@ -123,7 +123,7 @@ static uint32_t headroom_used(uint32_t headroom, uint64_t *lost)
 	net_start(&n);
 	for (uint32_t h = 0; h < 4; h++)
 		net_write(&n, h, 4, 26, 1000000);
-	/* What goes the other way makes pause frames wait. */
+	/* traffic in the other direction delays pause frames */
 	for (uint32_t h = 0; h < 4; h++)
 		net_write(&n, 4, h, 26, 1000000);
 	adv_fabric_run(n.f, 500 * US);
@@ -139,7 +139,8 @@ static uint32_t headroom_used(uint32_t headroom, uint64_t *lost)
 	return most;
 }
 
-/* Enough headroom loses nothing, a byte less does; the formula is enough, and not much more. */
+/* The used headroom loses nothing, and one byte less does. The formula is sufficient, and not
+ * much larger. */
 static void test_headroom(void **state)
 {
 	uint64_t formula = adv_fabric_headroom(cable_of(300), 4096, 500 * NS);
@@ -158,8 +159,8 @@ static void test_headroom(void **state)
 }
 
 struct moments {
-	uint64_t xoff[3];     /* when each switch of the row first told its peer to pause */
-	uint64_t host_paused; /* and when the sender stopped */
+	uint64_t xoff[3];     /* when each switch first paused its peer */
+	uint64_t host_paused; /* when the sender stopped */
 };
 
 static void note_moment(void *user, const struct adv_fabric_event *e)
@@ -172,15 +173,15 @@ static void note_moment(void *user, const struct adv_fabric_event *e)
 		m->host_paused = e->at;
 }
 
-/* When the frame comes in that crosses the limit: nine fit, the tenth of those that came after the
- * pause took effect does not. Frame k comes in at first + k x period. */
+/* Returns when the frame arrives that exceeds the limit. Nine fit; the tenth that arrives after
+ * the pause took effect does not. Frame k arrives at first + k x period. */
 static uint64_t crossing(uint64_t first, uint64_t period, uint64_t paused_at)
 {
 	return first + ((paused_at - first + period - 1) / period + 9) * period;
 }
 
-/* Three switches in a row, a receiver that pauses for ever: the pause goes back switch by switch,
- * each when its room is full. All times by hand. */
+/* Three switches in a row and a receiver that pauses for ever. The pause moves back switch by
+ * switch, when each buffer is full. All times are computed by hand. */
 static void test_pause_propagates(void **state)
 {
 	const uint64_t near = 2 * 5000, far = 40 * 5000, response = 500 * NS;
@@ -217,7 +218,7 @@ static void test_pause_propagates(void **state)
 	adv_topology_free(&n.t);
 }
 
-/* Two priorities of one wire share it by their weights. */
+/* Two priorities share a wire by their weights. */
 static void test_ets(void **state)
 {
 	const struct adv_egress *e;
@@ -240,7 +241,7 @@ static void test_ets(void **state)
 	assert_in_range(share, 745, 755);
 	assert_int_equal(net_all_drops(&n), 0);
 	net_close(&n);
-	/* The same in a host: two connections of one NIC. */
+	/* The same in a host: two connections of a NIC. */
 	assert_int_equal(adv_topology_pair(&n.t, cable_of(10)), 0);
 	n.f = NULL;
 	net_start(&n);
@@ -251,12 +252,12 @@ static void test_ets(void **state)
 	share = e->queue[3].sent_bytes * 1000 / (e->queue[3].sent_bytes + e->queue[4].sent_bytes);
 	assert_in_range(share, 745, 755);
 	assert_true(adv_fabric_host_counters(n.f, 0)->tx_bytes * 80 > 2 * MS * 98 / 100);
-	/* No more wait in the NIC than ETS needs. */
+	/* the NIC queues no more packets than ETS needs */
 	assert_true(e->queue[3].most <= 7 * WRITE_FRAME(4096));
 	net_close(&n);
 }
 
-/* A receiver that takes in 40 Gb/s pauses the sender, and nothing is lost. */
+/* A receiver that processes 40 Gb/s pauses the sender, and nothing is lost. */
 static void test_slow_receiver(void **state)
 {
 	struct adv_fabric_slow slow = {
@@ -277,14 +278,14 @@ static void test_slow_receiver(void **state)
 	assert_in_range(rate, 990, 1000);
 	assert_int_equal(adv_fabric_host_counters(n.f, 2)->rx_dropped, 0);
 	assert_true(adv_fabric_host_counters(n.f, 2)->tx_pause > 10);
-	/* From xoff down to xon, 40,000 bytes, are taken in between two frames that it sends. */
+	/* between two pause frames it processes 40,000 bytes, from xoff down to xon */
 	assert_true(adv_fabric_host_counters(n.f, 2)->tx_pause <
 		    2 * (adv_fabric_host_counters(n.f, 2)->rx_bytes / 40000 + 1));
 	assert_int_equal(net_all_drops(&n), 0);
 	net_close(&n);
 }
 
-/* What is not lossless is not paused: it is lost where there is no room. */
+/* A lossy priority is not paused. Frames that do not fit are lost. */
 static void test_slow_receiver_loses(void **state)
 {
 	struct adv_fabric_slow slow = {.ps_per_byte = 200, .xoff = 20000, .xon = 0, .room = 50000};
@@ -303,7 +304,7 @@ static void test_slow_receiver_loses(void **state)
 	net_close(&n);
 }
 
-/* Connections of the same two hosts, which differ in the UDP source port only, take all ways. */
+/* Connections of the same two hosts, which differ in the UDP source port only, use all paths. */
 static void test_ecmp(void **state)
 {
 	struct net n;
@@ -319,14 +320,14 @@ static void test_ecmp(void **state)
 		const struct adv_switch_counters *c =
 			adv_switch_counters(adv_fabric_switch(n.f, s));
 
-		/* 16 of the 64 by chance, of 10 packets each; and as many answers of another way.
-		 */
+		/* on average 16 of the 64, of 10 packets each, and as many acknowledgements of
+		 * another path */
 		assert_in_range(c->rx_bytes / 4176, 4 * 10, 32 * 10);
 	}
 	net_close(&n);
 }
 
-/* In pieces of some events a run is the same. */
+/* A run in steps of some events has the same result. */
 static void test_some_events(void **state)
 {
 	uint64_t digest[2], events[2];
@@ -357,7 +358,7 @@ static void test_some_events(void **state)
 	assert_int_equal(events[0], events[1]);
 }
 
-/* A lossy priority loses, and the transport makes up for it. */
+/* A lossy priority loses frames, and the transport retransmits them. */
 static void test_lossy(void **state)
 {
 	struct net n;
@@ -376,7 +377,7 @@ static void test_lossy(void **state)
 	net_close(&n);
 }
 
-/* Frames lost on a wire come again; a wire that loses all ends the connection. */
+/* Frames lost on a wire are retransmitted. A wire that loses all frames ends the connection. */
 static void test_bad_cable(void **state)
 {
 	struct net n;
@@ -401,7 +402,8 @@ static void test_bad_cable(void **state)
 	net_close(&n);
 }
 
-/* What waits for a transfer begins when that has ended, also where it had; and fails with it. */
+/* A transfer that waits for another one begins when that ends, also if it ended before, and
+ * fails with it. */
 static void test_one_after_another(void **state)
 {
 	const struct adv_fabric_transfer_state *x[4];
@@ -472,7 +474,7 @@ static void test_same_seed_same_run(void **state)
 	assert_int_not_equal(digest_of(6, 4), one);
 }
 
-/* More connections than priorities, than 127, and than the queue pairs that a host begins with. */
+/* More connections than priorities, than 127, and than a host's initial number of queue pairs. */
 static void test_many_connections(void **state)
 {
 	struct net n;
@@ -488,7 +490,7 @@ static void test_many_connections(void **state)
 	net_close(&n);
 }
 
-/* Every priority of a host that sends may be paused while others go on. */
+/* Each priority of a sender can be paused while the others continue. */
 static void test_priorities_apart(void **state)
 {
 	const struct adv_fabric_transfer_state *other;
@@ -512,7 +514,7 @@ static void test_priorities_apart(void **state)
 	net_close(&n);
 }
 
-/* A storm that ends does not end another one of the same host. */
+/* The end of a storm does not end another storm of the same host. */
 static void test_storms_overlap(void **state)
 {
 	struct net n;
@@ -567,7 +569,7 @@ static void test_errors(void **state)
 	net_close(&n);
 }
 
-/* What has come in counts once and in order, whichever way it goes and whatever gets lost. */
+/* Received payload counts once and in order, with every operation and with losses. */
 static void test_received(void **state)
 {
 	for (unsigned lost = 0; lost < 2; lost++) {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The simulated network against the fluid model of DCQCN: hosts with the transport engine and a
- * switch that marks, against differential equations that know neither packets nor chance.
+ * switch that marks, against differential equations without packets and randomness.
  *
- * What the model is told of the network: what a packet weighs, with its headers, in queues and on
- * the wire; and that a mark, which is set as a packet leaves the queue, takes effect the way to the
- * receiver and of the CNP back later: a packet and a CNP on two cables each.
+ * The model's inputs from the network are the size of a packet with its headers, in queues and on
+ * the wire, and the delay of a mark. A mark is set when a packet leaves the queue. It takes effect
+ * after the delays of the packet and of the CNP, two cables each.
  */
 #include "fluid.h"
 #include "net.h"
 #include "transport/engine.h"
 
 #define LINE	  40e9
-#define PS_BYTE	  200u /* of 40 Gb/s */
+#define PS_BYTE	  200u /* at 40 Gb/s */
 #define MTU	  1024u
 #define FRAME	  (MTU + 12 + 4 + 8 + 20 + 18) /* BTH, ICRC, UDP, IPv4, Ethernet with FCS */
 #define OVERHEAD  20			       /* preamble and gap */
@@ -23,9 +23,9 @@
 
 struct measured {
 	struct net n;
-	uint32_t port; /* of the switch, towards the receiver */
-	uint64_t from; /* samples before do not count */
-	double sum;    /* of the queue's bytes, at each sample */
+	uint32_t port; /* towards the receiver */
+	uint64_t from; /* earlier samples do not count */
+	double sum;    /* sum of the queue's bytes at all samples */
 	uint64_t samples;
 };
 
@@ -39,7 +39,7 @@ static void sample(void *user, const struct adv_fabric_event *e)
 	m->samples++;
 }
 
-/* So many senders, one receiver; nobody sends yet. */
+/* Makes senders and one receiver, without flows. */
 static void open_network(struct measured *m, unsigned senders)
 {
 	struct adv_cable cable = {PS_BYTE, 10 * 5000};
@@ -60,7 +60,7 @@ static void open_network(struct measured *m, unsigned senders)
 	m->port = senders;
 }
 
-/* Host `from` sends to the receiver without end; the connection's number. */
+/* Lets host `from` send to the receiver without end. Returns the connection's number. */
 static uint32_t start_flow(struct measured *m, uint32_t from, uint64_t at)
 {
 	uint32_t c = net_connect(&m->n, from, m->n.t.hosts - 1, ADV_FABRIC_WRITE, 26);
@@ -87,7 +87,7 @@ static double goodput(uint64_t bytes, uint64_t time)
 	return (double)bytes * 8 * (double)ADV_PS_PER_S / (double)time;
 }
 
-/* All have their share within 15 %, and what they have together is the line within 1 %. */
+/* Checks that all have their share within 15 %, and that the sum is the line rate within 1 %. */
 static void expect_shares(const struct measured *m, unsigned flows, const uint64_t *before,
 			  uint64_t time)
 {
@@ -103,7 +103,7 @@ static void expect_shares(const struct measured *m, unsigned flows, const uint64
 	assert_true(sum > line * 0.99 && sum < line * 1.01);
 }
 
-/* The fixed point: equal rates that fill the line, and the mean queue. */
+/* The fixed point: equal rates that add up to the line rate, and the mean queue. */
 static void test_fixed_point(void **state)
 {
 	static const unsigned counts[] = {2, 4, 8, 16};
@@ -135,7 +135,7 @@ static void test_fixed_point(void **state)
 	}
 }
 
-/* Goodput that the model gives two flows over so many us. */
+/* Returns the model's goodput of two flows over so many us. */
 static void fluid_rates(struct fluid *f, unsigned us, double rate[2])
 {
 	rate[0] = rate[1] = 0;
@@ -146,8 +146,8 @@ static void fluid_rates(struct fluid *f, unsigned us, double rate[2])
 	}
 }
 
-/* A second flow begins where the first had all: what each has from 10 to 20 ms later, when they are
- * on the way to the same. */
+/* A second flow begins while the first has the whole link. Compares the rates of both from 10 to
+ * 20 ms later, while they converge. */
 static void test_convergence(void **state)
 {
 	struct fluid f = model(1);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Without memory at any one moment of a simulation: it is said, and never another result. */
+/* Lets each single allocation of a simulation fail: the run reports it, and never has another
+ * result. */
 #include <errno.h>
 
 #include "fabric/scenario.h"
 #include "net.h"
 #include "no_memory.h"
 
-/* Something of everything that allocates. */
+/* A run that uses everything that allocates. */
 static const char everything[] = "[network]\n"
 				 "topology = leaf-spine\n"
 				 "leaves = 2\n"
@@ -106,7 +107,7 @@ static void test_each_allocation(void **state)
 	assert_true(in_run > 0);
 }
 
-/* A bucket that cannot be sorted is not the end of what there is. */
+/* A bucket that cannot be sorted is not taken for the end of the events. */
 static void test_calendar(void **state)
 {
 	struct adv_calendar *c = adv_calendar_create();

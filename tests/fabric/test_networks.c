@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Networks, switches and loads of any kind: what must hold in all of them. */
+/* Random networks, switches and loads, and the invariants of all of them. */
 #include "base/rng.h"
 #include "net.h"
 
@@ -10,7 +10,7 @@ static uint32_t below(struct adv_rng *r, uint32_t n)
 	return (uint32_t)adv_rng_below(r, n);
 }
 
-/* From 10 to 400 Gb/s, from nothing to 2 km. */
+/* A cable from 10 to 400 Gb/s and up to 2 km. */
 static struct adv_cable any_cable(struct adv_rng *r)
 {
 	static const uint32_t speeds[] = {800, 320, 200, 80, 40, 20};
@@ -18,7 +18,7 @@ static struct adv_cable any_cable(struct adv_rng *r)
 	return (struct adv_cable){speeds[below(r, 6)], adv_rng_below(r, 2000) * 5000};
 }
 
-/* Switches in a tree, with more cables here and there, two hosts at each; routes up and down. */
+/* Makes a tree of switches with additional cables, two hosts at each switch, and up-down routes. */
 static void any_topology(struct adv_rng *r, struct adv_topology *t)
 {
 	uint32_t switches = 1 + below(r, 6), hosts = 2 * switches, host;
@@ -55,7 +55,7 @@ static void any_switches(struct adv_rng *r, struct adv_fabric_config *c)
 		k->reserved = below(r, 3) ? 0 : below(r, 8000);
 		k->xoff = below(r, 2) ? 0 : 5000 + below(r, 100000);
 		k->xon_offset = below(r, 10000);
-		/* A lossy frame must find room in the end; a lossless one has the headroom. */
+		/* a lossy frame must fit eventually; a lossless one has the headroom */
 		k->alpha_1024 = (k->lossless ? 0 : 512) + below(r, 2048);
 		k->ecn_min = below(r, 50000);
 		k->ecn_max = below(r, 2) ? 0 : k->ecn_min + 1 + below(r, 50000);
@@ -63,7 +63,7 @@ static void any_switches(struct adv_rng *r, struct adv_fabric_config *c)
 	}
 }
 
-/* What the ports have to themselves, and not much more. */
+/* little more than reserved bytes and headroom */
 static uint64_t any_buffer(struct adv_rng *r, const struct net *n)
 {
 	uint64_t most = 0;
@@ -115,7 +115,7 @@ static void any_trouble(struct adv_rng *r, struct net *n)
 				 0);
 	}
 	if (below(r, 3) == 0) {
-		/* Room for what comes while it pauses. */
+		/* room for frames that arrive during its pause */
 		struct adv_fabric_slow slow = {.ps_per_byte = 20 + below(r, 2000),
 					       .xoff = 20000,
 					       .xon = below(r, 20000),
@@ -125,7 +125,7 @@ static void any_trouble(struct adv_rng *r, struct net *n)
 	}
 }
 
-/* Each byte is where it must be, at any moment. */
+/* Checks at some moment that all bytes are accounted for. */
 static void run_in_pieces(struct adv_rng *r, struct net *n)
 {
 	enum adv_fabric_stop stop;
@@ -138,7 +138,7 @@ static void run_in_pieces(struct adv_rng *r, struct net *n)
 	assert_int_equal(stop, ADV_FABRIC_DONE);
 }
 
-/* What happened in all of them, for a look at whether they are any test. */
+/* Sums over all networks, to check that the load is a test. */
 struct seen {
 	uint64_t pauses;
 	uint64_t marks;
@@ -146,8 +146,8 @@ struct seen {
 	uint64_t slow;
 };
 
-/* Frames that are lossless are dropped nowhere, nothing locks up, every transfer ends well and has
- * brought each byte once; when all has come to rest, buffers are empty and nobody is paused. */
+/* Lossless frames are never dropped, there is no deadlock, and every transfer succeeds and
+ * delivers each byte once. At the end all buffers are empty and nothing is paused. */
 static void one_network(uint64_t seed, struct seen *seen)
 {
 	uint32_t transfers = 0, connections = 0;

@@ -68,7 +68,7 @@ static void test_groups_add_up(void **state)
 	assert_int_equal(b.reserved, first.reserved + second.reserved);
 }
 
-/* One byte decides. */
+/* One byte makes the difference. */
 static void test_edge(void **state)
 {
 	struct adv_plan_switch sw = switch_of(4726528 + 192000);
@@ -86,7 +86,7 @@ static void test_edge(void **state)
 	assert_int_equal(b.missing, 0);
 }
 
-/* The delay that is said to fit does, and a picosecond that makes a byte more does not. */
+/* The reported delay fits. A delay that needs one more byte does not. */
 static void test_longest_cable(void **state)
 {
 	struct adv_plan_switch sw = switch_of(16000000);
@@ -119,7 +119,7 @@ static void test_headroom_given(void **state)
 	assert_int_equal(b.delay_fit, 0);
 }
 
-/* Each queue at its threshold, that is alpha of what all of them leave free. */
+/* Each queue is at its threshold: alpha times the bytes that all queues leave free. */
 static void test_dynamic_threshold(void **state)
 {
 	const uint64_t shared = 10000000, alpha = ADV_RATIO_ONE / 8;
@@ -133,7 +133,7 @@ static void test_dynamic_threshold(void **state)
 
 		assert_in_range((shared - n * t) / 8 - t, 0, n / 8 + 2);
 	}
-	/* All at their largest. */
+	/* All parameters at their maximum. */
 	assert_true(adv_plan_dynamic_threshold(ADV_PLAN_BUFFER_MAX, ADV_PLAN_ALPHA_MAX, 1) <
 		    ADV_PLAN_BUFFER_MAX);
 }
@@ -160,7 +160,7 @@ static void test_out_of_range(void **state)
 	REFUSED(group[0].count, 0);
 	REFUSED(group[0].count, ADV_PLAN_PORTS_MAX + 1);
 	REFUSED(group[0].link.speed, 1);
-	sw = switch_of(16000000); /* the most that is allowed: no overflow */
+	sw = switch_of(16000000); /* the allowed maximum: no overflow */
 	sw.group[0].count = ADV_PLAN_PORTS_MAX;
 	sw.reserve = sw.headroom = ADV_PLAN_BUFFER_MAX;
 	assert_null(adv_plan_buffer(&sw, &b));

@@ -18,8 +18,8 @@ struct plan {
 	struct adv_plan_deadlock *d;
 };
 
-/* Whether the dependencies but for the turns have one: what nobody waits for is taken away until
- * nothing changes. */
+/* True if the dependencies without the turns have a cycle: removes buffers without waiting ones
+ * until nothing changes. */
 static bool has_cycle(const struct plan *p)
 {
 	const struct adv_plan_deadlock *d = p->d;
@@ -48,7 +48,7 @@ static bool has_cycle(const struct plan *p)
 	return left;
 }
 
-/* The cycle closes, and every dependency is of two links that follow on each other. */
+/* Checks that the cycle closes, and that the two links of each dependency follow each other. */
 static void check(const struct plan *p)
 {
 	const struct adv_plan_deadlock *d = p->d;
@@ -100,7 +100,7 @@ static void test_ring(void **state)
 				  "route h3 s3 s4 s1 h1\nroute h4 s4 s1 s2 h2\n");
 
 	assert_int_equal(p.d->cycle_length, 4);
-	assert_int_equal(p.d->dependencies, 8); /* s1 waits for s2 and that for s3; and so on */
+	assert_int_equal(p.d->dependencies, 8); /* s1 waits for s2, s2 for s3, and so on */
 	assert_int_equal(p.d->buffers, 8);	/* four from hosts, four between switches */
 	assert_int_equal(p.d->turns, 1);
 	assert_true(p.d->turns_whole);
@@ -108,7 +108,7 @@ static void test_ring(void **state)
 	end(&p);
 }
 
-/* A ring of which one host does not send so far: a chain. */
+/* A ring in which one host sends one hop only: a chain. */
 static void test_ring_that_is_open(void **state)
 {
 	struct plan p = plan(RING "route h1 s1 s2 s3 h3\nroute h2 s2 s3 s4 h4\n"
@@ -119,14 +119,14 @@ static void test_ring_that_is_open(void **state)
 	p = plan(RING "routing = updown");
 	assert_int_equal(p.d->cycle_length, 0);
 	end(&p);
-	/* Shortest paths of all pairs take both ways round. */
+	/* Shortest paths of all pairs use both directions. */
 	p = plan(RING "routing = shortest");
 	assert_int_equal(p.d->cycle_length, 4);
 	assert_int_equal(p.d->turns, 2);
 	end(&p);
 }
 
-/* The same cycle over two priorities is none. */
+/* The same path over two priorities is not a cycle. */
 static void test_priorities_are_apart(void **state)
 {
 	struct plan p =
@@ -157,16 +157,15 @@ static void test_leaf_spine(void **state)
 	assert_int_equal(p.d->cycle_length, 0);
 	assert_int_equal(p.d->dependencies, dependencies);
 	end(&p);
-	/* A flow with a route goes nowhere else: leaf1 to leaf2 by spine2 is h1's to h2 alone. */
+	/* A flow with a route uses no other path: only h1 to h2 goes from leaf1 to leaf2 by
+	 * spine2. */
 	p = plan(LEAF_SPINE "routing = shortest\nroute h1 leaf1 spine1 leaf2 h2");
 	assert_int_equal(p.d->dependencies, dependencies - 1);
 	end(&p);
 }
 
-/*
- * Two flows that bounce off a leaf, as where links failed: spine1 down to leaf2 and up to spine2,
- * and spine2 down to leaf1 and up to spine1.
- */
+/* Two flows that go down to a leaf and up again, as after failed links: spine1, leaf2, spine2,
+ * and spine2, leaf1, spine1. */
 static void test_bounce(void **state)
 {
 	struct plan p = plan(LEAF_SPINE "routing = updown\n"
@@ -178,10 +177,10 @@ static void test_bounce(void **state)
 	assert_true(p.d->updown_helps);
 	assert_int_equal(p.d->turns, 1);
 	turn = &p.d->dependency[p.d->turn[0]];
-	assert_int_equal(turn->flows, 1); /* a bounce, not what up-down flows do */
+	assert_int_equal(turn->flows, 1); /* the detour, not an up-down flow */
 	assert_in_range(turn->example[0].line, 13, 14);
 	end(&p);
-	/* One bounce alone does it not. */
+	/* One detour alone is not a cycle. */
 	p = plan(LEAF_SPINE "routing = updown\nroute h1 leaf1 spine1 leaf2 spine2 leaf3 h3\n");
 	assert_int_equal(p.d->cycle_length, 0);
 	end(&p);
@@ -192,7 +191,7 @@ static void test_parallel_links(void **state)
 	struct plan p = plan("host h1 h2\nswitch s1 s2\nlink h1 s1\nlink s1 s2\nlink s1 s2\n"
 			     "link s1 s2 down\nlink s2 h2\nrouting = shortest\n");
 
-	assert_int_equal(p.d->dependencies, 4); /* both ways over both */
+	assert_int_equal(p.d->dependencies, 4); /* both directions over both */
 	end(&p);
 	p = plan("host h1 h2\nswitch s1 s2\nlink h1 s1\nlink s1 s2\nlink s1 s2\nlink s2 h2\n"
 		 "route h1 s1 s2 h2");
@@ -214,7 +213,7 @@ static void refused(const char *text, uint32_t line, const char *part)
 
 static void test_no_path(void **state)
 {
-	/* Up-down: s2 below both of the others, and so no way past it. */
+	/* Up-down: s2 is below both others, so no path leads through it. */
 	static const char line[] = "host h1 h3\nswitch s1 s3 level=2\nswitch s2 level=1\n"
 				   "link h1 s1\nlink s1 s2\nlink s2 s3\nlink s3 h3\n";
 	char text[400];
@@ -228,15 +227,14 @@ static void test_no_path(void **state)
 	p = plan(text);
 	assert_int_equal(p.d->cycle_length, 0);
 	end(&p);
-	/* Hosts pass nothing on. */
+	/* Hosts do not forward. */
 	refused("host a b c\nswitch s1 s2\nlink a s1\nlink s1 b\nlink b s2\nlink s2 c\n"
 		"routing=shortest\nflow a c",
 		8, "no path from a to c");
 }
 
-/* Random graphs: up-down never has a cycle; and where shortest has one, without its turns it has
- * none.
- */
+/* Random graphs: up-down never has a cycle. If shortest paths have one, there is none without
+ * the reported turns. */
 static void test_random(void **state)
 {
 	unsigned cycles = 0, tried = 0;
@@ -252,7 +250,7 @@ static void test_random(void **state)
 		for (unsigned i = 0; i < switches; i++)
 			n += (size_t)snprintf(body + n, sizeof(body) - n,
 					      "host h%u\nswitch s%u\nlink h%u s%u\n", i, i, i, i);
-		for (unsigned i = 1; i < switches; i++) /* a tree, and more */
+		for (unsigned i = 1; i < switches; i++) /* a tree, and further links */
 			n += (size_t)snprintf(body + n, sizeof(body) - n, "link s%u s%u\n", i,
 					      (unsigned)adv_rng_below(&rng, i));
 		for (unsigned i = 0; i < switches; i++) {
@@ -278,7 +276,7 @@ static void test_random(void **state)
 	assert_in_range(cycles, 20, 380);
 }
 
-/* So many rings, each on its own and locked, are named; of more than that not all turns are. */
+/* The turns of so many separate rings are all reported; of more rings, not all. */
 static struct plan rings(unsigned count)
 {
 	char *text = malloc(count * 400 + 1), *at = text;

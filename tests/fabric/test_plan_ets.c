@@ -12,7 +12,7 @@
 
 #define GB   1000000000ull
 #define PCT  (ADV_RATIO_ONE / 100)
-#define MORE (1000 * GB) /* than the link */
+#define MORE (1000 * GB) /* more than the link */
 
 static struct adv_plan_class ets(uint64_t percent, uint64_t demand)
 {
@@ -37,7 +37,8 @@ static void test_shares(void **state)
 	assert_int_equal(e.quantum[3], 1522 * 7 / 3);
 }
 
-/* 0 wants less than its 50; its 30 go to 3 and 4 as 30 to 20, and then 4 is satisfied. */
+/* Class 0 wants less than its 50. Its unused 30 are divided between 3 and 4 as 30 to 20, and
+ * then 4 is satisfied. */
 static void test_water_filling(void **state)
 {
 	struct adv_plan_class c[8] = {
@@ -100,7 +101,7 @@ static void test_refused(void **state)
 	assert_non_null(adv_plan_ets(c, 100 * GB, 1522, &e));
 }
 
-/* Random classes: nobody gets more than it wants, nothing is lost, the level is the same. */
+/* Random classes: no class gets more than it wants, no rate is lost, and the level is common. */
 static void test_random(void **state)
 {
 	struct adv_rng rng;
@@ -122,7 +123,8 @@ static void test_random(void **state)
 		for (unsigned i = 0; i < 8; i++) {
 			sum += e.got[i];
 			assert_true(e.got[i] <= c[i].demand);
-			if (!c[i].strict && e.got[i] < c[i].demand) /* bit/s a billionth of share */
+			if (!c[i].strict &&
+			    e.got[i] < c[i].demand) /* bit/s per billionth of share */
 				level = (uint64_t)((unsigned __int128)e.got[i] * ADV_RATIO_ONE /
 						   c[i].share);
 		}
@@ -133,7 +135,7 @@ static void test_random(void **state)
 
 			if (c[i].strict)
 				continue;
-			assert_in_range(e.unused, 0, 8); /* roundings */
+			assert_in_range(e.unused, 0, 8); /* rounding errors */
 			if (e.got[i] < c[i].demand)
 				assert_in_range(e.got[i], due - 300, due + 300);
 			else

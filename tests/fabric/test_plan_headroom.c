@@ -45,10 +45,8 @@ static void test_by_hand(void **state)
 	assert_int_equal(h.size, h.xoff + h.headroom);
 }
 
-/*
- * Annex O's example for 10GBASE-T, 100 m of copper, as drivers of 10GBASE-T NICs have it, but
- * without its factor of 36/25 and with preambles and gaps.
- */
+/* Annex O's example for 10GBASE-T with 100 m of copper, as in drivers of 10GBASE-T NICs, but
+ * without their factor of 36/25 and with preambles and gaps. */
 static void test_annex_o(void **state)
 {
 	struct adv_plan_link l = link_of(10 * GB, 555600, 1522);
@@ -81,7 +79,7 @@ static void test_limits_of_the_standard(void **state)
 	assert_int_equal(adv_plan_interface_bits(800 * GB), 0);
 }
 
-/* More of anything is never less headroom; a bit more is a byte more at most. */
+/* A larger input never reduces the headroom; one more bit adds at most one byte. */
 static void test_monotonic(void **state)
 {
 	struct adv_plan_headroom before = {0}, h;
@@ -173,7 +171,7 @@ static void test_out_of_range(void **state)
 	REFUSED(cell, ADV_PLAN_CELL_MAX + 1);
 	REFUSED(small_packets, (uint32_t)ADV_RATIO_ONE + 1);
 	assert_int_equal(adv_plan_bits(ADV_PLAN_SPEED_MAX, ADV_QUANTITY_MAX), UINT64_MAX);
-	/* All at their largest: no overflow (UBSan would say). */
+	/* All inputs at their maximum: no overflow (UBSan would report it). */
 	l = link_of(ADV_PLAN_SPEED_MAX, ADV_PLAN_DELAY_MAX, ADV_PLAN_FRAME_MAX);
 	l.response_bits = l.interface_bits = ADV_PLAN_BITS_MAX;
 	l.cell = ADV_PLAN_CELL_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the planners say, against the simulated switch doing it. */
+/* The planners' results against the simulated switch. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,8 @@
 
 /* ---- headroom ---- */
 
-/* The most headroom that any port of an incast with traffic both ways used, and frames lost. */
+/* Returns the largest headroom that a port used in an incast with traffic both ways, and the
+ * lost frames. */
 static uint32_t headroom_used(unsigned metres, uint32_t headroom, uint64_t *lost)
 {
 	uint32_t most = 0;
@@ -46,7 +47,7 @@ static uint32_t headroom_used(unsigned metres, uint32_t headroom, uint64_t *lost
 	return most;
 }
 
-/* As planned nothing is lost, and no more than three frames of it were for nothing. */
+/* With the planned headroom nothing is lost, and at most three frames of it are unused. */
 static void test_headroom(void **state)
 {
 	struct adv_fabric_config defaults;
@@ -76,7 +77,8 @@ static void test_headroom(void **state)
 
 /* ---- buffer ---- */
 
-/* Fills priority 3 of `ports` ports by turns until each is paused; what each holds then. */
+/* Fills priority 3 of `ports` ports in turn until each is paused. Returns the bytes that each
+ * holds then. */
 static void fill(struct bench *b, unsigned ports, uint64_t held[BENCH_PORTS])
 {
 	unsigned paused = 0;
@@ -98,7 +100,7 @@ static void fill(struct bench *b, unsigned ports, uint64_t held[BENCH_PORTS])
 
 static void test_dynamic_threshold(void **state)
 {
-	static const uint32_t alphas[] = {64, 128, 512, 1024, 8192}; /* of 1024 */
+	static const uint32_t alphas[] = {64, 128, 512, 1024, 8192}; /* in units of 1/1024 */
 
 	for (unsigned i = 0; i < 5; i++)
 		for (unsigned ports = 1; ports <= 3; ports++) {
@@ -124,8 +126,8 @@ static void test_dynamic_threshold(void **state)
 
 /* ---- ecn ---- */
 
-/* Random frames of one ingress to outputs that stand still, each queue of which is kept below
- * `limit`; how often the ingress was paused. */
+/* Sends random frames of one ingress to stopped outputs and keeps each output queue below
+ * `limit`. Returns how often the ingress was paused. */
 static uint64_t pauses_below(const struct adv_plan_ecn_switch *plan, uint64_t limit)
 {
 	uint64_t filled[BENCH_PORTS] = {0}, pauses;
@@ -156,10 +158,8 @@ static uint64_t pauses_below(const struct adv_plan_ecn_switch *plan, uint64_t li
 	return pauses;
 }
 
-/*
- * All of what is queued came in by one port: below the bound of K_min it is not paused, above it
- * is. (No sharper than the alphas of the switch, of 1024.)
- */
+/* All queued frames arrived by one port. Below the bound of K_min the port is not paused, above
+ * it the port is. (The resolution is that of the switch's alpha, 1/1024.) */
 static void test_ecn_before_pfc(void **state)
 {
 	static const uint64_t beta_1024[] = {64, 128, 1024, 8192};
@@ -178,11 +178,11 @@ static void test_ecn_before_pfc(void **state)
 /* ---- ets ---- */
 
 struct source {
-	uint64_t bytes_due; /* on the wire, times 10^6, beyond what was pushed */
+	uint64_t bytes_due; /* on the wire, times 10^6, not yet pushed */
 	uint64_t sent;	    /* bytes on the wire */
 };
 
-/* Sends for a millisecond at 100 Gb/s from classes with these demands. */
+/* Sends for 1 ms at 100 Gb/s from classes with these demands. */
 static void run_ets(const struct adv_plan_class c[8], struct source s[8])
 {
 	uint8_t weight[ADV_PRIORITIES] = {0};
@@ -241,7 +241,7 @@ static void test_ets(void **state)
 		assert_null(adv_plan_ets(cases[i], 100 * g, FRAME, &e));
 		run_ets(cases[i], s);
 		for (unsigned k = 0; k < 8; k++) {
-			uint64_t rate = s[k].sent * 8 * 1000; /* bits in a ms, a second */
+			uint64_t rate = s[k].sent * 8 * 1000; /* bits per ms, per second */
 
 			assert_in_range(rate, e.got[k] - e.got[k] / 50,
 					e.got[k] + e.got[k] / 50 + g / 10);
@@ -268,7 +268,7 @@ static struct found found_of(struct adv_plan_topology *t, struct adv_plan_deadlo
 	return found;
 }
 
-/* What is found where the planner is given this topology as text, and more of it. */
+/* Returns the planner's result for this topology as text, with further lines. */
 static struct found planned(const struct adv_topology *t, const char *more)
 {
 	struct adv_plan_topology *plan;
@@ -296,7 +296,7 @@ static uint32_t planned_cycle(const struct adv_topology *t, const char *more)
 	return planned(t, more).cycle_length;
 }
 
-/* What is found by the tables of the switches. */
+/* Returns the planner's result for the tables of the switches. */
 static struct found by_tables(const struct adv_topology *t)
 {
 	struct adv_plan_topology *plan;
@@ -306,8 +306,8 @@ static struct found by_tables(const struct adv_topology *t)
 	return found_of(plan, d, &error);
 }
 
-/* Six switches with one host each, whose packets go two hops round the ring, or by up-down routes:
- * a deadlock comes where the planner says that it can, and not where it cannot. */
+/* Six switches with one host each, whose packets go two hops round the ring or by up-down
+ * routes. A deadlock occurs if the planner finds a cycle, and not otherwise. */
 static void test_ring(void **state)
 {
 	for (unsigned up_down = 0; up_down < 2; up_down++) {
@@ -331,7 +331,7 @@ static void test_ring(void **state)
 		net_open(&n);
 		n.config.buffer = 1000000;
 		net_start(&n);
-		/* Two senders for each output, so that buffers fill. */
+		/* two senders for each output, so that buffers fill */
 		for (uint32_t h = 0; h < 6; h++) {
 			net_write(&n, h, (h + 2) % 6, 26, 4000000);
 			net_write(&n, h, (h + 3) % 6, 26, 4000000);
@@ -359,7 +359,7 @@ static void test_named_topologies(void **state)
 	adv_topology_free(&t);
 }
 
-/* The planner's shortest paths are those of the simulator's tables, and up-down tables have no
+/* The planner's shortest paths are those of the simulator's tables. Up-down tables have no
  * cycle. */
 static void test_tables(void **state)
 {
@@ -376,7 +376,8 @@ static void test_tables(void **state)
 			assert_int_equal(
 				adv_topology_link(&t, h, switches + 2 + h % switches, cable_of(1)),
 				0);
-		for (uint32_t i = 1; i < 2 * switches; i++) { /* a tree, and more; some twice */
+		for (uint32_t i = 1; i < 2 * switches;
+		     i++) { /* a tree, and further links, some twice */
 			uint32_t a = i < switches ? i : (uint32_t)adv_rng_below(&rng, switches);
 			uint32_t b = (uint32_t)adv_rng_below(&rng, i < switches ? i : switches);
 

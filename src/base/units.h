@@ -21,8 +21,7 @@ enum adv_unit {
 
 #define ADV_RATIO_ONE UINT64_C(1000000000)
 #define ADV_UNITS_WHY 192
-#define ADV_QUANTITY_MAX                                                                           \
-	UINT64_C(1000000000000000000) /* in the base unit; larger values are rejected */
+#define ADV_QUANTITY_MAX UINT64_C(1000000000000000000) /* base units; more is rejected */
 
 /*
  * Parses all of text[0..len), without blanks or a sign, as a quantity of this kind, in the base

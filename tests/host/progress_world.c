@@ -88,10 +88,13 @@ void world_send_back(struct world *w, uint64_t later)
 	w->arrival[i] = at;
 }
 
+/* Receives, and runs the timer. */
 static unsigned receive(struct world *w)
 {
 	unsigned n = 0;
 
+	if (w->deadline <= w->now)
+		w->deadline = NEVER;
 	while (n < w->arrivals && w->arrival[n] <= w->now) {
 		uint64_t lay = w->now - w->arrival[n++];
 

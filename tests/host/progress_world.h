@@ -65,7 +65,7 @@ struct world {
 	bool asleep;	     /* it has not been woken yet */
 	unsigned received;   /* packets, ever: what a program sees in its memory */
 	unsigned activity;
-	uint64_t deadline;
+	uint64_t deadline; /* of one timer; the next progress after it runs it */
 	struct world_counts count;
 	struct world_counts settled; /* as `count` was at world_settled() */
 };

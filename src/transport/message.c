@@ -12,20 +12,6 @@ void adv_message_acknowledge_inside(struct adv_qp *qp)
 				qp->engine->recovery->unfinished_psn(qp));
 }
 
-enum adv_vendor_err adv_message_place_send(struct adv_qp *qp, const struct adv_incoming *in)
-{
-	enum adv_vendor_err why = ADV_ERR_NONE;
-	struct adv_responder *resp = &qp->resp;
-	struct adv_recv_wqe *recv = resp->recv;
-
-	if (resp->offset + in->payload_len > recv->length)
-		return ADV_ERR_RECV_TOO_SMALL;
-	adv_payload_scatter(qp, recv->sge, recv->num_sge, resp->offset, in->payload,
-			    in->payload_len, &why);
-	resp->offset += in->payload_len;
-	return why;
-}
-
 enum adv_vendor_err adv_message_begin_write(struct adv_qp *qp, const struct adv_incoming *in)
 {
 	enum adv_vendor_err why = ADV_ERR_NONE;

@@ -4,6 +4,7 @@
 #define ADV_TRANSPORT_MESSAGE_H
 
 #include "transport/incoming.h"
+#include "transport/payload.h"
 #include "transport/qp_state.h"
 #include "transport/recovery.h"
 #include "transport/responder_ack.h"
@@ -54,7 +55,21 @@ static inline void adv_message_accept(struct adv_qp *qp, const struct adv_incomi
 
 /* Copies one packet of a SEND into the receive request. ADV_ERR_NONE, or the cause of the failure.
  */
-enum adv_vendor_err adv_message_place_send(struct adv_qp *qp, const struct adv_incoming *in);
+static inline enum adv_vendor_err adv_message_place_send(struct adv_qp *qp,
+							 const struct adv_incoming *in)
+{
+	enum adv_vendor_err why = ADV_ERR_NONE;
+	struct adv_responder *resp = &qp->resp;
+	struct adv_recv_wqe *recv = resp->recv;
+
+	if (resp->offset + in->payload_len > recv->length)
+		return ADV_ERR_RECV_TOO_SMALL;
+	adv_payload_scatter(qp, recv->sge, recv->num_sge, resp->offset, in->payload,
+			    in->payload_len, &why);
+	resp->offset += in->payload_len;
+	return why;
+}
+
 /* Checks the first packet of a WRITE. ADV_ERR_NONE: the message is in progress. */
 enum adv_vendor_err adv_message_begin_write(struct adv_qp *qp, const struct adv_incoming *in);
 /* Copies one packet of a WRITE. ADV_ERR_NONE, or the cause of the failure. The key is checked each

@@ -125,7 +125,7 @@ void adv_cm_send_rtu(struct adv_cm_id *id, uint64_t now)
 {
 	struct adv_cm_packet packet = rtu_of(id);
 
-	if (id->stranger)
+	if (id->was_unproven)
 		adv_cm_send_repeated(id, now, &packet);
 	else
 		adv_cm_send(id, &packet);

@@ -73,7 +73,7 @@ static void stop_protocol(struct adv_cm_id *id)
 	adv_cm_id_leave_tables(id);
 }
 
-/* Delivered requests no longer refer to their listener; the requests here do. */
+/* Makes undelivered requests forget this listener. Delivered ones no longer refer to it. */
 static void forget_listener(struct adv_cm_id *id)
 {
 	while (!adv_list_empty(&id->requests))

@@ -38,6 +38,6 @@ struct adv_cm_id *adv_cm_request_new(struct adv_cm_id *listener, uint64_t now,
 	id->route.path.dgid = meta->sgid;
 	id->has_route = true;
 	id->proven = adv_cm_proven(cm, now, &meta->sgid);
-	adv_cm_id_credit(id);
+	adv_cm_id_add_credit(id);
 	return id;
 }

@@ -40,14 +40,14 @@ void adv_cm_proof_take(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta
 	if (!id)
 		return;
 	if (!adv_cm_proven(cm, now, &meta->sgid))
-		id->stranger = true;
+		id->was_unproven = true;
 	id->proven = true;
 	id->refused = false;
 	*proof_of(cm, &meta->sgid) =
 		(struct adv_cm_proof){.gid = meta->sgid, .until = now + PROOF_NS};
 }
 
-void adv_cm_id_credit(struct adv_cm_id *id)
+void adv_cm_id_add_credit(struct adv_cm_id *id)
 {
 	id->credit = id->credit < CREDIT_MAX - CREDIT ? id->credit + CREDIT : CREDIT_MAX;
 }

@@ -11,7 +11,7 @@ bool adv_cm_proven(struct adv_cm *cm, uint64_t now, const struct adv_gid *gid);
 void adv_cm_proof_take(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
 		       const struct adv_cm_packet *packet);
 /* Adds the credit of a request of the id's peer, new or repeated. */
-void adv_cm_id_credit(struct adv_cm_id *id);
+void adv_cm_id_add_credit(struct adv_cm_id *id);
 /* True if one more MAD may go to the peer. It is counted then. */
 bool adv_cm_id_pay(struct adv_cm_id *id);
 /* As adv_cm_id_pay(), for retransmission number id->tries. */

@@ -69,7 +69,7 @@ static void answer_repeated_req(struct adv_cm_id *id, const struct adv_cm_packet
 		return;
 	}
 	c->rx_duplicates++;
-	adv_cm_id_credit(id);
+	adv_cm_id_add_credit(id);
 	switch (id->state) {
 	case ADV_CM_REQ_RCVD:
 		adv_cm_send_mra(id, ADV_CM_ABOUT_REQ);

@@ -92,7 +92,7 @@ static void answer_repeated_req(struct adv_cm_id *id)
 	struct adv_cm_packet answer;
 
 	id->cm->counters.rx_duplicates++;
-	adv_cm_id_credit(id);
+	adv_cm_id_add_credit(id);
 	if (id->state == ADV_CM_SIDR_DONE &&
 	    adv_cm_packet_decode(id->mad, sizeof(id->mad), &answer))
 		adv_cm_send(id, &answer);

@@ -97,7 +97,7 @@ struct adv_cm_id {
 	bool aborted;	   /* the peer closed it before we answered */
 	bool disconnected; /* a DREQ was sent or received, or the peer has lost the connection */
 	bool proven;	   /* the peer is proven, see proof.c */
-	bool stranger;	   /* the peer's address was not proven when its first answer arrived */
+	bool was_unproven; /* the peer's address was not proven when its first answer arrived */
 	bool refused;	   /* the peer's port was closed for the message that waits for an answer */
 	uint8_t credit;	   /* MADs that may still go to a peer that is not proven */
 	enum rdma_port_space ps;

@@ -136,7 +136,7 @@ int adv_daemon_adopt(struct adv_daemon *d, int queue, char *why, size_t why_len)
 
 	if (error)
 		return error;
-	error = adv_carrier_look(queue, &c);
+	error = adv_carrier_peek(queue, &c);
 	if (error) {
 		snprintf(why, why_len,
 			 error == EMFILE

@@ -257,7 +257,7 @@ static int take_set(int queue, struct adv_carried *c)
 	return error;
 }
 
-int adv_carrier_look(int queue, struct adv_carried *c)
+int adv_carrier_peek(int queue, struct adv_carried *c)
 {
 	int error;
 

@@ -51,9 +51,9 @@ void adv_carrier_empty(struct adv_daemon *d);
  * Reads the last whole set in `queue`, which may be any descriptor, as it comes from outside.
  * Returns 0; EPROTO: there is no set that this program can use; EMFILE: not enough descriptors.
  */
-int adv_carrier_look(int queue, struct adv_carried *c);
+int adv_carrier_peek(int queue, struct adv_carried *c);
 
-/* Closes the descriptors from adv_carrier_look(). */
+/* Closes the descriptors from adv_carrier_peek(). */
 void adv_carried_close(struct adv_carried *c);
 
 #endif

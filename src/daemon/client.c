@@ -18,7 +18,7 @@
 #include "daemon/ucma.h"
 
 #define MESSAGES_A_ROUND 16
-#define DESCRIPTORS	 3 /* of a client: the socket, the pidfd, `asking` */
+#define DESCRIPTORS	 3 /* of a client: the socket, the pidfd, `fault_socket` */
 
 _Static_assert(sizeof(struct adv_control_message) <= ADV_SESSION_MESSAGE_MAX, "room for a message");
 
@@ -113,7 +113,7 @@ struct adv_client *adv_client_new(struct adv_clients *all, int fd)
 			  adv_session_open_pidfd(fd, peer.pid));
 	user->clients++;
 	c->all = all;
-	c->asking = -1;
+	c->fault_socket = -1;
 	read_comm(c);
 	adv_list_add_tail(&all->list, &c->link);
 	all->count++;

@@ -11,9 +11,9 @@
 
 void adv_client_fault_close(struct adv_client *c)
 {
-	if (c->asking >= 0)
-		close(c->asking);
-	c->asking = -1;
+	if (c->fault_socket >= 0)
+		close(c->fault_socket);
+	c->fault_socket = -1;
 }
 
 int adv_client_fault_open(struct adv_client *c)
@@ -26,7 +26,7 @@ int adv_client_fault_open(struct adv_client *c)
 		return -1;
 	adv_given_refuse(pair[0]);
 	(void)setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-	c->asking = pair[0];
+	c->fault_socket = pair[0];
 	return pair[1];
 }
 
@@ -36,7 +36,7 @@ static bool may_reach_user(const struct adv_client *c, uid_t uid)
 	return c->session.peer.uid == 0 || c->session.peer.uid == uid;
 }
 
-/* To the process that owns the slot. It answers by the socket. Returns 0 or errno. */
+/* Sends the socket to the process that owns the slot, which answers there. Returns 0 or errno. */
 static int pass_to_slot(struct adv_client *c, uint32_t slot)
 {
 	struct adv_ledger *l = c->all->daemon->ledger;
@@ -47,7 +47,8 @@ static int pass_to_slot(struct adv_client *c, uint32_t slot)
 		return EPERM;
 	if (!c->all->owner[slot])
 		return EAGAIN;
-	return adv_client_notify_with(c->all->owner[slot], ADV_CONTROL_NOTICE_FAULT, c->asking);
+	return adv_client_notify_with(c->all->owner[slot], ADV_CONTROL_NOTICE_FAULT,
+				      c->fault_socket);
 }
 
 /* Finds the user of a process that is connected to either protocol. */
@@ -62,8 +63,8 @@ static bool find_process_user(const struct adv_client *c, pid_t pid, uid_t *uid)
 	return adv_ucma_find_process(c->all->ucma, pid, uid);
 }
 
-/* To the daemon itself, about a process's packets of QP1; number 0 is the client's own process.
- * Returns 0 or errno. */
+/* Answers a request about a process's plan for its packets of QP1; number 0 is the client's own
+ * process. Returns 0 or errno. */
 static int answer_for_process(struct adv_client *c, uint32_t number)
 {
 	pid_t pid = number ? (pid_t)number : c->session.peer.pid;
@@ -73,24 +74,24 @@ static int answer_for_process(struct adv_client *c, uint32_t number)
 		return ENOENT;
 	if (!may_reach_user(c, uid))
 		return EPERM;
-	adv_ucma_fault(c->all->ucma, pid, uid, c->asking);
+	adv_ucma_fault(c->all->ucma, pid, uid, c->fault_socket);
 	return 0;
 }
 
-/* To the daemon itself, about all packets of QP1. Returns 0 or errno. */
+/* Answers a request about the daemon's plan for all packets of QP1. Returns 0 or errno. */
 static int answer_for_daemon(struct adv_client *c)
 {
 	const struct adv_daemon *d = c->all->daemon;
 
 	if (c->session.peer.uid != 0 && (d->system || c->session.peer.uid != d->uid))
 		return EPERM;
-	adv_ucma_fault(c->all->ucma, 0, 0, c->asking);
+	adv_ucma_fault(c->all->ucma, 0, 0, c->fault_socket);
 	return 0;
 }
 
 int adv_client_fault_pass(struct adv_client *c, uint32_t kind, uint32_t number)
 {
-	if (c->asking < 0)
+	if (c->fault_socket < 0)
 		return EINVAL;
 	switch (kind) {
 	case ADV_CONTROL_FAULT_SLOT:
@@ -100,7 +101,7 @@ int adv_client_fault_pass(struct adv_client *c, uint32_t kind, uint32_t number)
 	case ADV_CONTROL_FAULT_DAEMON:
 		return answer_for_daemon(c);
 	case ADV_CONTROL_FAULT_OBJECTS:
-		return adv_ucma_objects(c->all->ucma, c->session.peer.uid, c->asking);
+		return adv_ucma_objects(c->all->ucma, c->session.peer.uid, c->fault_socket);
 	default:
 		return EINVAL;
 	}

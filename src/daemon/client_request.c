@@ -77,7 +77,8 @@ static int serve_open_slot(struct adv_client *c, struct adv_control_message *m)
 		fail_request(m, EAGAIN, text);
 		return -1;
 	}
-	buffer = adv_slots_take(d, slot, c->session.peer.pid, c->session.peer.uid, c->session.comm);
+	buffer = adv_slots_assign(d, slot, c->session.peer.pid, c->session.peer.uid,
+				  c->session.comm);
 	if (!buffer) {
 		fail_request(m, ENOMEM, "adverbd cannot make a slot: its log says why");
 		return -1;
@@ -132,7 +133,7 @@ static int serve_count(struct adv_client *c, struct adv_control_message *m)
 
 	errno = EPERM;
 	if (adv_client_owns(c, slot))
-		fd = adv_slots_count(c->all->daemon, slot);
+		fd = adv_slots_make_counters(c->all->daemon, slot);
 	if (fd < 0)
 		fail_request(m, errno, strerror(errno));
 	return fd;
@@ -146,7 +147,7 @@ static int serve_sender(struct adv_client *c, struct adv_control_message *m)
 	if (!adv_client_owns(c, slot) || port > UINT16_MAX)
 		fail_request(m, EPERM, strerror(EPERM));
 	else
-		adv_slots_sender(c->all->daemon, slot, (uint16_t)port);
+		adv_slots_set_sender(c->all->daemon, slot, (uint16_t)port);
 	return -1;
 }
 
@@ -287,7 +288,7 @@ static int serve_pair(struct adv_client *c, struct adv_control_message *m)
 	/* A process sends packets to itself by UDP. */
 	if (adv_client_owns(c, slot) && !adv_client_owns(c, peer))
 		error = peer < ADV_SLOTS && atomic_load(&all->daemon->ledger->slot[peer].owned)
-				? adv_pairs_ask(all->pairs, slot, peer, &share)
+				? adv_pairs_request(all->pairs, slot, peer, &share)
 				: ENOENT;
 	if (error) {
 		fail_request(m, error, strerror(error));
@@ -338,7 +339,7 @@ static int serve_block(struct adv_client *c, struct adv_control_message *m)
 	}
 	chosen = adv_blocks_choose(d->ledger, c->session.peer.uid,
 				   user_limit(c, ADV_USER_BLOCKS, ADV_BLOCKS));
-	error = chosen < 0 ? EAGAIN : adv_blocks_take(d, (unsigned)chosen, slot);
+	error = chosen < 0 ? EAGAIN : adv_blocks_assign(d, (unsigned)chosen, slot);
 	if (error) {
 		fail_request(m, error,
 			     chosen < 0 ? "all blocks of queue pair numbers for you are in use"

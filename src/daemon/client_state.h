@@ -28,7 +28,7 @@ struct adv_client {
 	struct adv_list link;
 	struct adv_clients *all;
 	struct adv_session session;
-	int asking; /* the other end of the socket for a request about faults, or -1 */
+	int fault_socket; /* the other end of the socket for a request about faults, or -1 */
 	bool greeted;
 	bool wants_room; /* a notice is not sent until the socket is writable */
 	uint32_t notices;

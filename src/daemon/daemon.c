@@ -195,7 +195,7 @@ int adv_daemon_open(struct adv_daemon *d, char *why, size_t why_len)
 	return 0;
 }
 
-int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len)
+int adv_daemon_create(struct adv_daemon *d, char *why, size_t why_len)
 {
 	int error = take_marker(d, why, why_len);
 
@@ -214,7 +214,7 @@ int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len)
 	return adv_daemon_open(d, why, why_len);
 }
 
-void adv_daemon_tell(struct adv_daemon *d, char verdict, const char *why)
+void adv_daemon_report(struct adv_daemon *d, char verdict, const char *why)
 {
 	char said[1024];
 	int n = snprintf(said, sizeof(said), "%c%s", verdict,
@@ -236,7 +236,7 @@ void adv_daemon_cannot_start(struct adv_daemon *d, int error)
 	snprintf(why, sizeof(why), "adverbd cannot begin to serve: %s%s", strerror(error),
 		 error == EMFILE ? ": raise the limit (ulimit -n 1024)" : "");
 	adv_error("%s", why);
-	adv_daemon_tell(d, ADV_START_FAILED, why);
+	adv_daemon_report(d, ADV_START_FAILED, why);
 }
 
 void adv_daemon_release(struct adv_daemon *d)

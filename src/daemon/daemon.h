@@ -22,9 +22,9 @@ unsigned adv_daemon_slots(void);
  *  - another errno.
  * An error has a line of text in why[]. Only the end of the process frees what was made.
  */
-int adv_daemon_found(struct adv_daemon *d, char *why, size_t why_len);
+int adv_daemon_create(struct adv_daemon *d, char *why, size_t why_len);
 
-/* As adv_daemon_found(), but continues with the estate that a client kept. `queue` is a descriptor
+/* As adv_daemon_create(), but continues with the estate that a client kept. `queue` is a descriptor
  * of its carrier (daemon/carrier.h). */
 int adv_daemon_adopt(struct adv_daemon *d, int queue, char *why, size_t why_len);
 
@@ -38,7 +38,7 @@ int adv_daemon_make_tables(struct adv_daemon *d, char *why, size_t why_len);
 
 /* Reports the outcome of the start to the starter, once: one of ADV_START_*, and the reason for
  * FAILED and WAIT. */
-void adv_daemon_tell(struct adv_daemon *d, char verdict, const char *why);
+void adv_daemon_report(struct adv_daemon *d, char verdict, const char *why);
 
 /* Reports FAILED with the text of this errno, and logs it: the tables are made, but the daemon
  * cannot begin to serve. */

@@ -322,13 +322,13 @@ unsigned adv_group_drain(int fd, unsigned limit)
 	return n;
 }
 
-void adv_group_idle(int fd)
+void adv_group_deactivate(int fd)
 {
 	set_int(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_IDLE);
 	adv_group_drain(fd, DRAIN_LIMIT);
 }
 
-uint32_t adv_group_hand_out(int fd)
+uint32_t adv_group_activate(int fd)
 {
 	socklen_t len = sizeof(int);
 	int granted = 0;

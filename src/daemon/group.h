@@ -56,11 +56,11 @@ int adv_group_steer(int unlocked, const struct adv_gid_table *own, const struct 
 		    unsigned runs);
 
 /* Gives a free slot's socket the smallest receive buffer, and empties it. */
-void adv_group_idle(int fd);
+void adv_group_deactivate(int fd);
 
 /* Empties a socket and gives it a large receive buffer. Returns the granted size in bytes, as the
  * kernel counts them. */
-uint32_t adv_group_hand_out(int fd);
+uint32_t adv_group_activate(int fd);
 
 /* Reads and drops queued packets, at most `limit`. Returns their number. */
 unsigned adv_group_drain(int fd, unsigned limit);

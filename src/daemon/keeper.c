@@ -80,7 +80,7 @@ int adv_keeper_replace(struct adv_daemon *d)
 	return pair[1];
 }
 
-int adv_keeper_give(const struct adv_daemon *d, int fd)
+int adv_keeper_send_socket(const struct adv_daemon *d, int fd)
 {
 	union adv_rights_room room = {0};
 	uint32_t place = d->sockets;

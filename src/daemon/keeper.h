@@ -22,6 +22,6 @@ int adv_keeper_replace(struct adv_daemon *d);
 /* Sends the keeper a copy of the socket by which the group has grown. Returns 0, or errno if the
  * keeper cannot receive it. Without a keeper it does nothing: the next one is a child of the worker
  * and inherits the socket. */
-int adv_keeper_give(const struct adv_daemon *d, int fd);
+int adv_keeper_send_socket(const struct adv_daemon *d, int fd);
 
 #endif

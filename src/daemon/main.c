@@ -210,18 +210,18 @@ static int start_daemon(struct options *o)
 			       .run_worker = adv_worker_run,
 			       .carrier = {.queue = -1, .feed = -1, .most = carried_most(o)}};
 	char why[900] = "";
-	int error = o->estate_fd < 0 ? adv_daemon_found(&d, why, sizeof(why))
+	int error = o->estate_fd < 0 ? adv_daemon_create(&d, why, sizeof(why))
 				     : adv_daemon_adopt(&d, o->estate_fd, why, sizeof(why));
 
 	if (!error)
 		return adv_keeper_start(&d);
 	if (o->foreground)
 		fprintf(stderr, "adverbd: %s\n", why);
-	adv_daemon_tell(&d,
-			error == EALREADY ? ADV_START_LOST
-			: error == EBUSY  ? ADV_START_WAIT
-					  : ADV_START_FAILED,
-			why);
+	adv_daemon_report(&d,
+			  error == EALREADY ? ADV_START_LOST
+			  : error == EBUSY  ? ADV_START_WAIT
+					    : ADV_START_FAILED,
+			  why);
 	return 1;
 }
 

@@ -200,7 +200,8 @@ static int fetch_part(struct adv_pairs *p, struct pair *pair, unsigned side,
 	return 0;
 }
 
-int adv_pairs_ask(struct adv_pairs *p, unsigned slot, unsigned peer, struct adv_pair_share *share)
+int adv_pairs_request(struct adv_pairs *p, unsigned slot, unsigned peer,
+		      struct adv_pair_share *share)
 {
 	unsigned side = slot > peer;
 	struct pair *pair = find_pair(p, slot, peer);

@@ -51,7 +51,8 @@ struct adv_pair_share {
  * ENFILE: too many pairs in all, or of the user of one of the two; ENOMEM and others: the memory
  * cannot be made.
  */
-int adv_pairs_ask(struct adv_pairs *p, unsigned slot, unsigned peer, struct adv_pair_share *share);
+int adv_pairs_request(struct adv_pairs *p, unsigned slot, unsigned peer,
+		      struct adv_pair_share *share);
 
 /* Fills bit arrays of slots, ADV_SLOTS / 8 bytes each: the slots with which `slot` has a pair, and
  * those whose pair it has yet to fetch. */

@@ -385,8 +385,8 @@ static void send_ipv6(int fd, const struct adv_gid *to, const struct adv_way *wa
 	(void)!sendmsg(fd, &m, MSG_NOSIGNAL);
 }
 
-void adv_resolve_provoke(struct adv_resolver *r, const struct adv_gid *to,
-			 const struct adv_way *way)
+void adv_resolve_probe_neighbour(struct adv_resolver *r, const struct adv_gid *to,
+				 const struct adv_way *way)
 {
 	if (adv_gid_is_ipv4(to))
 		send_ipv4(r->udp4, to, way);

@@ -47,8 +47,8 @@ enum adv_neighbour {
 enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct adv_way *way);
 
 /* Makes the kernel resolve the neighbour: sends an empty datagram to the discard port of `to`. */
-void adv_resolve_provoke(struct adv_resolver *r, const struct adv_gid *to,
-			 const struct adv_way *way);
+void adv_resolve_probe_neighbour(struct adv_resolver *r, const struct adv_gid *to,
+				 const struct adv_way *way);
 
 /* Returns IFF_* of an interface; 0: there is no such interface. */
 uint32_t adv_resolve_interface_flags(struct adv_resolver *r, uint32_t ifindex);

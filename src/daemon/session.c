@@ -124,7 +124,7 @@ struct adv_session *adv_session_on_event(const struct epoll_event *e)
 
 void adv_session_readable(struct adv_session *s)
 {
-	adv_turn_want(s->users, &s->turn);
+	adv_turn_queue(s->users, &s->turn);
 }
 
 int adv_session_send(int sock, const void *message, size_t len, int fd)

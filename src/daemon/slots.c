@@ -145,7 +145,7 @@ void adv_slots_resume_senders(struct adv_daemon *d)
 			forget_sender_later(d, ADV_SLOTS + i);
 }
 
-void adv_slots_sender(struct adv_daemon *d, unsigned slot, uint16_t port)
+void adv_slots_set_sender(struct adv_daemon *d, unsigned slot, uint16_t port)
 {
 	set_sender(d, slot, port, (uint16_t)slot);
 	for (unsigned i = 0; i < ADV_BLOCKS; i++)
@@ -162,7 +162,7 @@ static int grow_group(struct adv_daemon *d)
 
 	if (error)
 		return error;
-	error = adv_keeper_give(d, fd);
+	error = adv_keeper_send_socket(d, fd);
 	if (error) { /* it is the group's last socket, so closing it changes no other's place */
 		close(fd);
 		return error;
@@ -174,7 +174,8 @@ static int grow_group(struct adv_daemon *d)
 	return 0;
 }
 
-uint32_t adv_slots_take(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t uid, const char *comm)
+uint32_t adv_slots_assign(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t uid,
+			  const char *comm)
 {
 	struct adv_slot_record *r = &d->ledger->slot[slot];
 	int error = slot == d->sockets ? grow_group(d) : 0;
@@ -193,7 +194,7 @@ uint32_t adv_slots_take(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t ui
 	r->opened_ms = adv_clock_ms();
 	snprintf(r->comm, sizeof(r->comm), "%s", comm);
 	atomic_store_explicit(&r->owned, 1, memory_order_release);
-	return adv_group_hand_out(d->socket[slot]);
+	return adv_group_activate(d->socket[slot]);
 }
 
 static void leave_all(struct adv_daemon *d, unsigned slot)
@@ -219,7 +220,7 @@ static void add_counters(int fd, uint64_t *sum)
 		sum[i] += value[i];
 }
 
-int adv_slots_count(struct adv_daemon *d, unsigned slot)
+int adv_slots_make_counters(struct adv_daemon *d, unsigned slot)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 	int saved, fd = memfd_create("adverb-counters", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -296,7 +297,7 @@ void adv_slots_release(struct adv_daemon *d, unsigned slot)
 	release_blocks(d, slot);
 	forget_sender_later(d, slot);
 	leave_all(d, slot);
-	adv_group_idle(d->socket[slot]);
+	adv_group_deactivate(d->socket[slot]);
 	explicit_bzero(r->token, sizeof(r->token));
 	r->freed = ++d->ledger->releases;
 	r->freed_ms = adv_clock_ms();
@@ -325,7 +326,7 @@ int adv_blocks_choose(const struct adv_ledger *l, uid_t uid, unsigned limit)
 	return best;
 }
 
-int adv_blocks_take(struct adv_daemon *d, unsigned block, unsigned slot)
+int adv_blocks_assign(struct adv_daemon *d, unsigned block, unsigned slot)
 {
 	struct adv_block_record *r = &d->ledger->block[block];
 	uint16_t port = atomic_load(&d->senders->port[slot]);

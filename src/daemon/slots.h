@@ -25,8 +25,8 @@ unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid, unsigned limit,
 /* Gives out a slot that adv_slots_choose() has chosen: makes its socket if there is none, drains
  * it, and makes a new token. Returns its receive buffer in bytes, or 0 if there is no socket or no
  * random token (logged). */
-uint32_t adv_slots_take(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t uid,
-			const char *comm);
+uint32_t adv_slots_assign(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t uid,
+			  const char *comm);
 
 /* Takes a slot back, with its blocks: leaves its multicast groups and empties its socket. */
 void adv_slots_release(struct adv_daemon *d, unsigned slot);
@@ -37,14 +37,14 @@ int adv_slots_steer(const struct adv_daemon *d);
 
 /* Publishes the UDP port from which the slot's process sends to this machine, for all its QP
  * numbers. */
-void adv_slots_sender(struct adv_daemon *d, unsigned slot, uint16_t port);
+void adv_slots_set_sender(struct adv_daemon *d, unsigned slot, uint16_t port);
 
 /* Chooses a free block, as adv_slots_choose() does, but without the time of rest. -1: none is
  * available. */
 int adv_blocks_choose(const struct adv_ledger *l, uid_t uid, unsigned limit);
 
 /* Gives the block to a slot in use, until adv_slots_release(). 0 or errno. */
-int adv_blocks_take(struct adv_daemon *d, unsigned block, unsigned slot);
+int adv_blocks_assign(struct adv_daemon *d, unsigned block, unsigned slot);
 
 /* Counts the slot's blocks; 0: those of all slots. */
 unsigned adv_blocks_used(const struct adv_ledger *l, unsigned slot);
@@ -72,7 +72,7 @@ int adv_slots_leave(struct adv_daemon *d, unsigned slot, const struct adv_gid *g
 
 /* Makes the memfd with the counters of the slot's process. It can be mapped, but not resized.
  * Returns the descriptor, which stays the slot's, or -1 with errno. */
-int adv_slots_count(struct adv_daemon *d, unsigned slot);
+int adv_slots_make_counters(struct adv_daemon *d, unsigned slot);
 
 /* Fills value[ADV_COUNTERS] with the sums over all slots in use and all former ones. */
 void adv_slots_counters(const struct adv_daemon *d, uint64_t *value);

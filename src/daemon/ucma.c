@@ -206,7 +206,7 @@ static void wither_clients(struct adv_ucma *u)
 
 		adv_list_del(&c->link);
 		adv_list_add_tail(&u->leaving, &c->link);
-		adv_ucma_client_wither(c);
+		adv_ucma_client_drain(c);
 	}
 }
 
@@ -354,9 +354,9 @@ static bool is_among(const struct adv_ucma_id *id, const struct adv_gid_entry *c
 
 static void lose_address(struct adv_ucma_id *id)
 {
-	if (id->adrift)
+	if (id->address_lost)
 		return;
-	id->adrift = true;
+	id->address_lost = true;
 	adv_ucma_memberships_lost(id);
 	if (!id->unanswered)
 		adv_ucma_event_queue_status(id, RDMA_CM_EVENT_ADDR_CHANGE, 0);
@@ -380,8 +380,8 @@ void adv_ucma_gids_changed(struct adv_ucma *u)
 		adv_list_for_each(struct adv_ucma_id, id, &c->id_list, link) {
 			if (id->ifindex && is_among(id, gone, gone_count))
 				lose_address(id);
-			else if (id->adrift && is_among(id, come, come_count))
-				id->adrift = false;
+			else if (id->address_lost && is_among(id, come, come_count))
+				id->address_lost = false;
 		}
 	}
 }
@@ -411,7 +411,7 @@ void adv_ucma_end(struct adv_ucma *u)
 		adv_ucma_run(u);
 	}
 	while (!adv_list_empty(&u->leaving))
-		adv_ucma_client_wither(
+		adv_ucma_client_drain(
 			adv_container_of(u->leaving.next, struct adv_ucma_client, link));
 	free_ucma(u);
 }

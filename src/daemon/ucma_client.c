@@ -125,7 +125,7 @@ static void client_free(struct adv_ucma_client *c)
 }
 
 /* Frees channels after all ids. */
-void adv_ucma_client_wither(struct adv_ucma_client *c)
+void adv_ucma_client_drain(struct adv_ucma_client *c)
 {
 	for (unsigned i = 0; i < WITHER_AT_ONCE; i++) {
 		if (!adv_list_empty(&c->id_list)) {

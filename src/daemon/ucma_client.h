@@ -12,6 +12,6 @@ struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, struct a
 /* Closes the client's session and moves the client to those that leave. */
 void adv_ucma_client_close(struct adv_ucma_client *c);
 /* Destroys some ids and channels of a leaving client, and frees it after the last one. */
-void adv_ucma_client_wither(struct adv_ucma_client *c);
+void adv_ucma_client_drain(struct adv_ucma_client *c);
 
 #endif

@@ -160,7 +160,7 @@ static enum adv_neighbour look_up_neighbour(struct adv_ucma *u, struct adv_ucma_
 
 	if (n == ADV_NEIGHBOUR_KNOWN || q->provoked)
 		return n;
-	adv_resolve_provoke(u->resolver, &q->to, &q->way);
+	adv_resolve_probe_neighbour(u->resolver, &q->to, &q->way);
 	q->provoked = true;
 	n = adv_resolve_neighbour(u->resolver, &q->way);
 	/* The kernel still does not resolve it: this interface has no neighbours. */

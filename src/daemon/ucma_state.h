@@ -112,7 +112,7 @@ struct adv_ucma_id {
 	enum adv_ucma_state state;
 	unsigned bind_flags;
 	bool unanswered;	      /* a request neither accepted nor rejected */
-	bool adrift;		      /* ADDR_CHANGE was reported */
+	bool address_lost;	      /* ADDR_CHANGE was reported */
 	uint32_t ifindex;	      /* of its local address; 0: bound to no device */
 	struct adv_ucma_id *listener; /* until the request is fetched */
 	struct adv_list request_link; /* of the listener's requests */

@@ -80,7 +80,7 @@ void adv_turn_init(struct adv_users *u, struct adv_turn *t, struct adv_user *use
 	t->serve = serve;
 }
 
-void adv_turn_want(struct adv_users *u, struct adv_turn *t)
+void adv_turn_queue(struct adv_users *u, struct adv_turn *t)
 {
 	if (adv_list_empty(&t->link))
 		adv_list_add_tail(&t->user->waiting, &t->link);
@@ -149,7 +149,7 @@ void adv_users_serve(struct adv_users *u)
 	}
 }
 
-bool adv_users_wait(const struct adv_users *u)
+bool adv_users_pending(const struct adv_users *u)
 {
 	return !adv_list_empty(&u->waiting);
 }

@@ -65,7 +65,7 @@ bool adv_users_may_open(const struct adv_users *u, const struct adv_user *user, 
 void adv_turn_init(struct adv_users *u, struct adv_turn *t, struct adv_user *user, pid_t pid,
 		   bool (*serve)(struct adv_turn *t, uint64_t end));
 /* Queues a readable connection for its turn. */
-void adv_turn_want(struct adv_users *u, struct adv_turn *t);
+void adv_turn_queue(struct adv_users *u, struct adv_turn *t);
 /* For serve(): calls read_one(connection), which serves one message, up to `most` times, until it
  * returns false or the time is `end`. Returns true if there may be more messages. */
 bool adv_turn_read(const struct adv_users *u, bool (*read_one)(void *connection), void *connection,
@@ -78,6 +78,6 @@ bool adv_users_have_process(const struct adv_users *u, pid_t pid);
 /* Does one round. */
 void adv_users_serve(struct adv_users *u);
 /* True if a round has work to do. */
-bool adv_users_wait(const struct adv_users *u);
+bool adv_users_pending(const struct adv_users *u);
 
 #endif

@@ -43,7 +43,7 @@ struct worker {
 	int netlink;
 	int spare; /* closed for a moment to refuse a client when there are no descriptors */
 	bool quit;
-	bool told; /* a signal has requested the end */
+	bool signalled; /* a signal has requested the end */
 	/* Milliseconds of adv_clock_ms(); 0: not set. */
 	uint64_t leave_at;
 	uint64_t grace_ends;
@@ -132,7 +132,7 @@ static void keeper_readable(struct worker *w)
 	ssize_t n = recv(w->d->keeper, &byte, 1, MSG_DONTWAIT);
 
 	if (n > 0) {
-		w->quit = w->told = true;
+		w->quit = w->signalled = true;
 		return;
 	}
 	if (n < 0 && errno == EAGAIN)
@@ -163,7 +163,7 @@ static void on_source(struct worker *w, enum source source)
 		break;
 	case FROM_SIGNALS:
 		if (read(w->signals, &info, sizeof(info)) > 0)
-			w->quit = w->told = true;
+			w->quit = w->signalled = true;
 		break;
 	case FROM_KEEPER:
 		keeper_readable(w);
@@ -255,7 +255,7 @@ static int until_next(const struct worker *w)
 				  adv_priority_deadline()};
 	uint64_t now = adv_clock_ms(), next = UINT64_MAX;
 
-	if (adv_users_wait(&w->users))
+	if (adv_users_pending(&w->users))
 		return 0;
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(times); i++)
 		if (times[i] && times[i] < next)
@@ -328,7 +328,7 @@ int adv_worker_run(struct adv_daemon *d, int keeper)
 		return 1;
 	}
 	atomic_store(&d->ledger->served, 1);
-	adv_daemon_tell(d, ADV_START_READY, "");
+	adv_daemon_report(d, ADV_START_READY, "");
 	while (!w.quit) {
 		struct epoll_event events[EVENTS_A_ROUND];
 		int n;
@@ -349,7 +349,8 @@ int adv_worker_run(struct adv_daemon *d, int keeper)
 	}
 	/* A signal may be meant for the starter's group, session or container, which does not
 	 * concern the clients. A daemon in the foreground or of the system is meant itself. */
-	if (w.told && w.clients.count && !d->foreground && !d->system && adv_carrier_queue(d) >= 0)
+	if (w.signalled && w.clients.count && !d->foreground && !d->system &&
+	    adv_carrier_queue(d) >= 0)
 		atomic_store(&d->ledger->handed, 1);
 	atomic_store(&d->ledger->leaving, 1);
 	if (!atomic_load(&d->ledger->handed))

@@ -235,7 +235,7 @@ int adv_rdma_ask(struct adv_rdma_connection *c, struct adv_ucma_message *m, int 
 	return m->result;
 }
 
-int adv_rdma_ask_alone(struct adv_rdma_connection *c, struct adv_ucma_message *m)
+int adv_rdma_ask_unlocked(struct adv_rdma_connection *c, struct adv_ucma_message *m)
 {
 	int err;
 

@@ -143,7 +143,7 @@ static int finish_connection(struct adv_rsocket *rs, const struct cm_event *now)
 		adv_rs_stream_disconnect(rs);
 		return adv_rs_error(EPROTONOSUPPORT);
 	}
-	adv_rs_endpoint_meet(rs, &conn);
+	adv_rs_endpoint_store_peer(rs, &conn);
 	rs->s.state = ADV_RS_CONNECTED;
 	adv_rs_stream_progress(rs); /* offers the other half of the receive memory */
 	return 0;
@@ -169,9 +169,9 @@ static int connect_again(struct adv_rsocket *rs)
 	}
 	if (s->state == ADV_RS_LISTENING)
 		return adv_rs_error(EINVAL);
-	if (s->state != ADV_RS_CONNECTED || s->told)
+	if (s->state != ADV_RS_CONNECTED || s->result_returned)
 		return adv_rs_error(EISCONN);
-	s->told = true;
+	s->result_returned = true;
 	return 0;
 }
 
@@ -236,7 +236,7 @@ static int accept_id(struct adv_rsocket *rs, const struct cm_event *now)
 	rs->s.state = ADV_RS_ACCEPTING;
 	if (adv_rs_endpoint_make(rs))
 		return -1;
-	adv_rs_endpoint_meet(rs, &conn);
+	adv_rs_endpoint_store_peer(rs, &conn);
 	memcpy(&rs->s.peer, rdma_get_peer_addr(now->id), sizeof(rs->s.peer));
 	adv_rs_addr_map(&rs->s.peer, (sa_family_t)rs->domain);
 	adv_rs_endpoint_describe(rs, &conn);
@@ -497,6 +497,6 @@ struct adv_rsocket *adv_rs_stream_new(int domain, const struct adv_rs_options *f
 	adv_list_init(&rs->s.accepted);
 	adv_list_init(&rs->s.sibling);
 	adv_list_init(&rs->s.mapped);
-	adv_list_init(&rs->s.mapped_untold);
+	adv_list_init(&rs->s.mapped_unsent);
 	return rs;
 }

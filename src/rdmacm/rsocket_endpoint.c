@@ -121,7 +121,7 @@ static int make_memory(struct adv_rsocket *rs)
 	/* The private data grants the peer the first half; the second one counts as read. */
 	recv->granted = recv->freed = recv->size / 2;
 	recv->credits = (uint16_t)rs->options.rq_size;
-	recv->seq_told = recv->credits / 2;
+	recv->credits_due = recv->credits / 2;
 	recv->unposted = recv->credits;
 	return 0;
 }
@@ -175,7 +175,7 @@ void adv_rs_endpoint_describe(struct adv_rsocket *rs, struct adv_rs_conn *conn)
 	};
 }
 
-void adv_rs_endpoint_meet(struct adv_rsocket *rs, const struct adv_rs_conn *conn)
+void adv_rs_endpoint_store_peer(struct adv_rsocket *rs, const struct adv_rs_conn *conn)
 {
 	struct adv_rs_stream *s = &rs->s;
 

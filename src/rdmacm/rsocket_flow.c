@@ -142,7 +142,7 @@ static bool give_credits(struct adv_rsocket *rs)
 	struct adv_rs_stream *s = &rs->s;
 	struct adv_rs_receiving *recv = &s->recv;
 	bool half_free = recv->freed >= recv->size / 2;
-	bool due = (int16_t)(uint16_t)(recv->seq - recv->seq_told) >= 0;
+	bool due = (int16_t)(uint16_t)(recv->seq - recv->credits_due) >= 0;
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE_WITH_IMM};
 	struct ibv_sge sge;
 	uint32_t msg;
@@ -153,7 +153,7 @@ static bool give_credits(struct adv_rsocket *rs)
 	wr.wr_id = msg;
 	wr.imm_data = htobe32(msg);
 	s->send.ctrl_free--;
-	recv->seq_told = (uint16_t)(recv->seq + recv->credits / 2);
+	recv->credits_due = (uint16_t)(recv->seq + recv->credits / 2);
 	if (half_free)
 		offer_half(rs, &wr, &sge);
 	post_request(rs, &wr);

@@ -49,7 +49,7 @@ static int add_mapping(struct adv_rsocket *rs, void *buf, size_t len, int prot, 
 	mapped->index = index;
 	if (remote)
 		s->peer_table_used[index] = 1;
-	adv_list_add_tail(remote ? &s->mapped_untold : &s->mapped, &mapped->link);
+	adv_list_add_tail(remote ? &s->mapped_unsent : &s->mapped, &mapped->link);
 	return 0;
 }
 
@@ -104,7 +104,7 @@ ADV_EXPORT int riounmap(int socket, void *buf, size_t len)
 	pthread_mutex_lock(&rs->lock);
 	found = rs->type == SOCK_STREAM &&
 		(remove_mapping_in(&rs->s, &rs->s.mapped, buf, len) ||
-		 remove_mapping_in(&rs->s, &rs->s.mapped_untold, buf, len));
+		 remove_mapping_in(&rs->s, &rs->s.mapped_unsent, buf, len));
 	pthread_mutex_unlock(&rs->lock);
 	adv_rs_put(rs);
 	return found ? 0 : adv_rs_error(EINVAL);
@@ -112,7 +112,7 @@ ADV_EXPORT int riounmap(int socket, void *buf, size_t len)
 
 void adv_rs_mappings_free(struct adv_rsocket *rs)
 {
-	struct adv_list *lists[] = {&rs->s.mapped, &rs->s.mapped_untold};
+	struct adv_list *lists[] = {&rs->s.mapped, &rs->s.mapped_unsent};
 
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(lists); i++) {
 		while (!adv_list_empty(lists[i]))
@@ -162,9 +162,9 @@ static int send_mapping(struct adv_rsocket *rs, const struct adv_rs_mapped *mapp
 	return ibv_post_send(rs->s.qp, &wr, &bad);
 }
 
-int adv_rs_mappings_tell(struct adv_rsocket *rs, int64_t deadline)
+int adv_rs_mappings_send(struct adv_rsocket *rs, int64_t deadline)
 {
-	struct adv_list *list = &rs->s.mapped_untold;
+	struct adv_list *list = &rs->s.mapped_unsent;
 
 	while (!adv_list_empty(list)) {
 		struct adv_rs_mapped *mapped;

@@ -171,7 +171,7 @@ static int poll_loop(struct polling *p, int timeout_ms)
 			return adv_rs_error(err);
 		now = adv_rs_now();
 		if (now >= deadline) {
-			adv_rs_in_vain();
+			adv_rs_yield_if_idle();
 			return 0;
 		}
 		if (now - start >= adv_rs_config()->polling_us)

@@ -87,7 +87,7 @@ struct adv_rs_receiving {
 	uint32_t bytes; /* the sum of these lengths */
 	uint16_t credits;
 	uint16_t seq;		/* messages that were read */
-	uint16_t seq_told;	/* credits are due when seq has this value */
+	uint16_t credits_due;	/* credits are due when seq has this value */
 	unsigned unposted;	/* receive requests to be posted again */
 	struct adv_rs_sge list; /* the peer's target list */
 	unsigned list_index;	/* the entry that is written next */
@@ -104,10 +104,10 @@ struct adv_rs_stream {
 	enum adv_rs_state state;
 	bool readable; /* the peer may still send */
 	bool writable;
-	bool swap;	   /* the peer has the other byte order */
-	bool told;	   /* a second rconnect() has returned the result */
-	bool reset_told;   /* a send has returned ECONNRESET */
-	bool disconnected; /* rdma_disconnect() was called */
+	bool swap;	      /* the peer has the other byte order */
+	bool result_returned; /* a second rconnect() has returned the result */
+	bool reset_returned;  /* a send has returned ECONNRESET */
+	bool disconnected;    /* rdma_disconnect() was called */
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id;
 	union adv_rs_addr peer;
@@ -136,7 +136,7 @@ struct adv_rs_stream {
 	struct adv_rs_sge peer_table; /* length: number of entries */
 	uint8_t *peer_table_used;     /* one byte for each entry */
 	struct adv_list mapped; /* struct adv_rs_mapped: the peer knows them, or they are local */
-	struct adv_list mapped_untold; /* the peer has to be notified */
+	struct adv_list mapped_unsent; /* the peer has to be notified */
 };
 
 /* Returns a new stream with the options of `from`, or the defaults if that is NULL. NULL and
@@ -176,7 +176,7 @@ void adv_rs_endpoint_free(struct adv_rsocket *rs);
 /* Fill in what the peer has to know of the endpoint, and store what the peer has sent of its
  * own. */
 void adv_rs_endpoint_describe(struct adv_rsocket *rs, struct adv_rs_conn *conn);
-void adv_rs_endpoint_meet(struct adv_rsocket *rs, const struct adv_rs_conn *conn);
+void adv_rs_endpoint_store_peer(struct adv_rsocket *rs, const struct adv_rs_conn *conn);
 
 /* Flow (rsocket_flow.c) */
 
@@ -208,7 +208,7 @@ ssize_t adv_rs_stream_write_at(struct adv_rsocket *rs, const struct iovec *iov, 
 /* Mappings (rsocket_iomap.c) */
 
 /* Notifies the peer of new mappings. send_lock held, too. 0; or -1 and errno. */
-int adv_rs_mappings_tell(struct adv_rsocket *rs, int64_t deadline);
+int adv_rs_mappings_send(struct adv_rsocket *rs, int64_t deadline);
 /* Finds the peer's mapping of `offset`: its address, key, and the bytes from there on. */
 bool adv_rs_mapping_find(const struct adv_rsocket *rs, uint64_t offset, struct adv_rs_sge *where);
 void adv_rs_mappings_free(struct adv_rsocket *rs);

@@ -61,9 +61,9 @@ static int not_writable(struct adv_rsocket *rs)
 {
 	int err = rs->err;
 
-	if (rs->s.state == ADV_RS_CONNECTED || rs->s.reset_told)
+	if (rs->s.state == ADV_RS_CONNECTED || rs->s.reset_returned)
 		return adv_rs_error(EPIPE);
-	rs->s.reset_told = true;
+	rs->s.reset_returned = true;
 	rs->err = 0;
 	return adv_rs_error(err ? err : ECONNRESET);
 }
@@ -228,7 +228,7 @@ static ssize_t send_any(struct adv_rsocket *rs, const struct iovec *iov, size_t 
 	if (ret == 0 && !rs->s.writable)
 		ret = not_writable(rs);
 	if (ret == 0)
-		ret = adv_rs_mappings_tell(rs, deadline);
+		ret = adv_rs_mappings_send(rs, deadline);
 	if (ret == 0)
 		ret = offset ? write_loop(rs, &from, *offset, deadline)
 			     : send_loop(rs, &from, deadline);

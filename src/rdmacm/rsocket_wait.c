@@ -28,7 +28,7 @@ int64_t adv_rs_deadline(const struct adv_rsocket *rs, int flags, int64_t timeout
 	return timeout_us > 0 ? adv_rs_now() + timeout_us : ADV_RS_FOREVER;
 }
 
-void adv_rs_in_vain(void)
+void adv_rs_yield_if_idle(void)
 {
 	static __thread unsigned calls;
 
@@ -165,7 +165,7 @@ int adv_rs_wait(struct adv_rsocket *rs, adv_rs_test *test, int64_t deadline)
 		if (err)
 			return adv_rs_error(err);
 		if (deadline == ADV_RS_NOWAIT) {
-			adv_rs_in_vain();
+			adv_rs_yield_if_idle();
 			return adv_rs_error(EAGAIN);
 		}
 		now = adv_rs_now();

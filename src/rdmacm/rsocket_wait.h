@@ -45,7 +45,7 @@ void adv_rs_wake(struct adv_rsocket *rs);
  * Call it when a non-blocking call has found nothing. A program that only makes such calls can keep
  * its peer on the same machine from running, so every few calls this yields the processor.
  */
-void adv_rs_in_vain(void);
+void adv_rs_yield_if_idle(void);
 
 /* Handles completions, and wakes other threads if anything changed. Lock held. */
 void adv_rs_progress(struct adv_rsocket *rs);

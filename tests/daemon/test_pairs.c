@@ -51,16 +51,16 @@ static void test_both_ask(void **state)
 {
 	struct adv_pair_share a, b;
 
-	assert_int_equal(adv_pairs_ask(*state, 7, 3, &a), EAGAIN);
-	assert_int_equal(adv_pairs_ask(*state, 7, 3, &a), EAGAIN);
+	assert_int_equal(adv_pairs_request(*state, 7, 3, &a), EAGAIN);
+	assert_int_equal(adv_pairs_request(*state, 7, 3, &a), EAGAIN);
 	assert_false(is_paired(*state, 3, 7));
-	assert_int_equal(adv_pairs_ask(*state, 3, 7, &b), 0);
+	assert_int_equal(adv_pairs_request(*state, 3, 7, &b), 0);
 	assert_true(b.made);
 	assert_true(is_paired(*state, 3, 7) && is_paired(*state, 7, 3));
-	assert_int_equal(adv_pairs_ask(*state, 3, 7, &b), EALREADY);
-	assert_int_equal(adv_pairs_ask(*state, 7, 3, &a), 0);
+	assert_int_equal(adv_pairs_request(*state, 3, 7, &b), EALREADY);
+	assert_int_equal(adv_pairs_request(*state, 7, 3, &a), 0);
 	assert_false(a.made);
-	assert_int_equal(adv_pairs_ask(*state, 7, 3, &b), EALREADY);
+	assert_int_equal(adv_pairs_request(*state, 7, 3, &b), EALREADY);
 	assert_int_equal(adv_pairs_count(*state), 1);
 	assert_int_equal(inode(a.memory_fd), inode(b.memory_fd));
 	assert_int_equal(a.size, ADV_PAIR_LARGE);
@@ -76,9 +76,9 @@ static void test_list(void **state)
 	uint8_t paired[ADV_SLOTS / 8], ready[ADV_SLOTS / 8];
 	struct adv_pair_share share;
 
-	adv_pairs_ask(*state, 9, 200, &share);
-	adv_pairs_ask(*state, 9, 4, &share);
-	assert_int_equal(adv_pairs_ask(*state, 200, 9, &share), 0);
+	adv_pairs_request(*state, 9, 200, &share);
+	adv_pairs_request(*state, 9, 4, &share);
+	assert_int_equal(adv_pairs_request(*state, 200, 9, &share), 0);
 	close(share.memory_fd);
 	adv_pairs_list(*state, 9, paired, ready);
 	assert_true(has_bit(paired, 200) && has_bit(ready, 200));
@@ -94,16 +94,16 @@ static void test_release(void **state)
 	uint8_t paired[ADV_SLOTS / 8];
 	struct adv_pair_share share;
 
-	adv_pairs_ask(*state, 1, 2, &share);
-	adv_pairs_ask(*state, 1, 3, &share);
-	assert_int_equal(adv_pairs_ask(*state, 2, 1, &share), 0);
+	adv_pairs_request(*state, 1, 2, &share);
+	adv_pairs_request(*state, 1, 3, &share);
+	assert_int_equal(adv_pairs_request(*state, 2, 1, &share), 0);
 	close(share.memory_fd);
 	adv_pairs_release(*state, 1, paired);
 	assert_true(has_bit(paired, 2));
 	assert_false(has_bit(paired, 3));
 	assert_int_equal(adv_pairs_count(*state), 0);
-	assert_int_equal(adv_pairs_ask(*state, 3, 1, &share), EAGAIN);
-	assert_int_equal(adv_pairs_ask(*state, 2, 1, &share), EAGAIN);
+	assert_int_equal(adv_pairs_request(*state, 3, 1, &share), EAGAIN);
+	assert_int_equal(adv_pairs_request(*state, 2, 1, &share), EAGAIN);
 }
 
 /* A slot with many peers gets less memory with each, and their number is bounded. */
@@ -116,13 +116,13 @@ static void test_sizes_and_bound(void **state)
 
 	for (unsigned i = 3900; i < ADV_SLOTS && !err; i++)
 		for (unsigned j = i + 1; j < ADV_SLOTS && !err; j++) {
-			assert_int_equal(adv_pairs_ask(*state, i, j, &share), EAGAIN);
-			err = adv_pairs_ask(*state, j, i, &share);
+			assert_int_equal(adv_pairs_request(*state, i, j, &share), EAGAIN);
+			err = adv_pairs_request(*state, j, i, &share);
 			if (err)
 				break;
 			close(share.memory_fd);
 			/* fetched by both, so that no descriptor is kept */
-			assert_int_equal(adv_pairs_ask(*state, i, j, &share), 0);
+			assert_int_equal(adv_pairs_request(*state, i, j, &share), 0);
 			close(share.memory_fd);
 			if (i == 3900) {
 				assert_true(share.size <= last);
@@ -149,32 +149,32 @@ static void test_wishes(void **state)
 		adv_pairs_charge(p, i, &greedy);
 	for (unsigned i = 1; i < 20; i++)
 		for (unsigned j = 20; j < ADV_SLOTS && err == EAGAIN; j++) {
-			err = adv_pairs_ask(p, i, j, &share);
+			err = adv_pairs_request(p, i, j, &share);
 			wanted += err == EAGAIN;
 		}
 	assert_int_equal(err, ENFILE);
 	assert_int_equal(greedy.wanted, wanted);
 	assert_true(wanted <= 32768);
-	assert_int_equal(adv_pairs_ask(p, 100, 101, &share), EAGAIN);
+	assert_int_equal(adv_pairs_request(p, 100, 101, &share), EAGAIN);
 	for (unsigned i = 1; i < 20; i++)
 		adv_pairs_release(p, i, paired);
 	assert_int_equal(greedy.wanted, 0);
-	assert_int_equal(adv_pairs_ask(p, 5, 6, &share), EAGAIN);
+	assert_int_equal(adv_pairs_request(p, 5, 6, &share), EAGAIN);
 	adv_pairs_destroy(p);
 	assert_int_equal(greedy.wanted, 0);
 
 	p = adv_pairs_create(0, false);
 	adv_pairs_charge(p, 1, &greedy);
-	assert_int_equal(adv_pairs_ask(p, 1, 2, &share), EAGAIN);
-	assert_int_equal(adv_pairs_ask(p, 2, 1, &share), ENFILE);
+	assert_int_equal(adv_pairs_request(p, 1, 2, &share), EAGAIN);
+	assert_int_equal(adv_pairs_request(p, 2, 1, &share), ENFILE);
 	assert_int_equal(greedy.wanted, 0);
 	adv_pairs_destroy(p);
 }
 
 static int both_ask(struct adv_pairs *p, unsigned a, unsigned b, struct adv_pair_share *share)
 {
-	assert_int_equal(adv_pairs_ask(p, a, b, share), EAGAIN);
-	return adv_pairs_ask(p, b, a, share);
+	assert_int_equal(adv_pairs_request(p, a, b, share), EAGAIN);
+	return adv_pairs_request(p, b, a, share);
 }
 
 /* Slots 1 to 100 belong to one user, who may have half of everything; other users have the rest. */
@@ -225,7 +225,7 @@ static void test_kept(void **state)
 		close(share.memory_fd);
 	}
 	assert_int_equal(both_ask(p, 1, 4, &share), ENFILE);
-	assert_int_equal(adv_pairs_ask(p, 1, 2, &share), 0);
+	assert_int_equal(adv_pairs_request(p, 1, 2, &share), 0);
 	close(share.memory_fd);
 	assert_int_equal(user.kept, 1);
 	assert_int_equal(user.made, 2);

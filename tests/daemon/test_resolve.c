@@ -274,7 +274,7 @@ static void the_kernel(void **state)
 	assert_true(way.local && way.has_source);
 	assert_gid(&way.source, "127.0.0.1");
 	assert_int_equal(adv_resolve_neighbour(r, &way), ADV_NEIGHBOUR_KNOWN);
-	adv_resolve_provoke(r, &here, &way);
+	adv_resolve_probe_neighbour(r, &here, &way);
 	assert_true(adv_resolve_is_own(r, &here, 0));
 	assert_false(adv_resolve_is_own(r, &other, 0));
 	assert_int_not_equal(adv_resolve_way(r, &here, &other, 0, &way), 0);

@@ -44,7 +44,7 @@ static void begin(struct connection *c, struct adv_user *user, uint64_t costs, u
 {
 	*c = (struct connection){.costs = costs, .messages = messages};
 	adv_turn_init(&users, &c->turn, user, 1000 + (pid_t)(c - connection), serve);
-	adv_turn_want(&users, &c->turn);
+	adv_turn_queue(&users, &c->turn);
 }
 
 static int setup(void **state)
@@ -73,12 +73,12 @@ static void test_other_user(void **state)
 	for (unsigned i = 1; i <= 3; i++) {
 		uint64_t start = now;
 
-		assert_true(adv_users_wait(&users));
+		assert_true(adv_users_pending(&users));
 		adv_users_serve(&users);
 		assert_int_equal(one->served, i);
 		assert_true(one->last - start <= ADV_USER_NS + 300000);
 	}
-	while (adv_users_wait(&users))
+	while (adv_users_pending(&users))
 		adv_users_serve(&users);
 	for (unsigned i = 0; i < MANY - 1; i++)
 		assert_int_equal(connection[i].served, 10);
@@ -91,7 +91,7 @@ static void test_in_turn(void **state)
 
 	for (unsigned i = 0; i < MANY; i++)
 		begin(&connection[i], user, 300000, 3);
-	while (adv_users_wait(&users)) {
+	while (adv_users_pending(&users)) {
 		unsigned least = UINT32_MAX, most = 0;
 
 		adv_users_serve(&users);
@@ -113,7 +113,7 @@ static void test_round(void **state)
 	begin(&connection[0], user, 1, 5);
 	begin(&connection[1], user, 1, 5);
 	begin(&connection[2], user, 1, 1);
-	adv_turn_want(&users, &connection[0].turn);
+	adv_turn_queue(&users, &connection[0].turn);
 	adv_turn_end(&connection[1].turn);
 	adv_users_serve(&users);
 	assert_int_equal(connection[0].served, 1);
@@ -124,7 +124,7 @@ static void test_round(void **state)
 	assert_false(adv_users_have_process(&users, 1000));
 	adv_users_serve(&users);
 	assert_int_equal(connection[0].served, 1);
-	assert_false(adv_users_wait(&users));
+	assert_false(adv_users_pending(&users));
 }
 
 static void test_held(void **state)

@@ -81,12 +81,12 @@ int adv_group_grow(int founder, int *made)
 	return *made < 0 ? errno : 0;
 }
 
-int adv_keeper_give(const struct adv_daemon *d, int fd)
+int adv_keeper_send_socket(const struct adv_daemon *d, int fd)
 {
 	return 0;
 }
 
-void adv_group_idle(int fd)
+void adv_group_deactivate(int fd)
 {
 }
 
@@ -100,7 +100,7 @@ int adv_carrier_renew(struct adv_daemon *d)
 	return 0;
 }
 
-uint32_t adv_group_hand_out(int fd)
+uint32_t adv_group_activate(int fd)
 {
 	return 1 << 20;
 }
@@ -259,8 +259,8 @@ enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct ad
 	}
 }
 
-void adv_resolve_provoke(struct adv_resolver *r, const struct adv_gid *to,
-			 const struct adv_way *way)
+void adv_resolve_probe_neighbour(struct adv_resolver *r, const struct adv_gid *to,
+				 const struct adv_way *way)
 {
 	r->asked++;
 }

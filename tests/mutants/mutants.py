@@ -341,7 +341,7 @@ MUTANTS = [
     ("cm-credit", "an answer to somebody unproven is repeated like others", CM_PROOF,
      "\tif (!id->credit)\n\t\treturn false;\n\tid->credit--;\n", ""),
     ("cm-credit-again", "a request that is repeated gives no credit", CM_REQUEST,
-     "\tc->rx_duplicates++;\n\tadv_cm_id_credit(id);\n", "\tc->rx_duplicates++;\n"),
+     "\tc->rx_duplicates++;\n\tadv_cm_id_add_credit(id);\n", "\tc->rx_duplicates++;\n"),
     ("cm-refused-at-once", "a closed port is not given the time to open", CM_TIMEOUT,
      "(id->refused && id->tries >= REFUSED_TRIES)", "id->refused"),
     ("cm-refused-quote", "whatever is quoted is believed", CM_TIMEOUT,

@@ -4,11 +4,11 @@
 #include <stdarg.h>
 #include <unistd.h>
 
-#include "preload/look.h"
+#include "preload/lookup.h"
 
-static int copied(int fd, int copy)
+static int note_copy(int fd, int copy)
 {
-	adv_look_copied(fd, copy);
+	adv_lookup_note_copy(fd, copy);
 	return copy;
 }
 
@@ -17,7 +17,7 @@ ADV_INTERPOSE int dup(int fd)
 	static adv_next_t next;
 	int (*call)(int) = adv_next(&next, "dup");
 
-	return copied(fd, call(fd));
+	return note_copy(fd, call(fd));
 }
 
 ADV_INTERPOSE int dup2(int fd, int copy)
@@ -25,7 +25,7 @@ ADV_INTERPOSE int dup2(int fd, int copy)
 	static adv_next_t next;
 	int (*call)(int, int) = adv_next(&next, "dup2");
 
-	return copied(fd, call(fd, copy));
+	return note_copy(fd, call(fd, copy));
 }
 
 ADV_INTERPOSE int dup3(int fd, int copy, int flags)
@@ -33,15 +33,15 @@ ADV_INTERPOSE int dup3(int fd, int copy, int flags)
 	static adv_next_t next;
 	int (*call)(int, int, int) = adv_next(&next, "dup3");
 
-	return copied(fd, call(fd, copy, flags));
+	return note_copy(fd, call(fd, copy, flags));
 }
 
-static int control(adv_next_t *next, const char *name, int fd, int command, void *argument)
+static int call_fcntl(adv_next_t *next, const char *name, int fd, int command, void *argument)
 {
 	int (*call)(int, int, ...) = adv_next(next, name);
 	int result = call(fd, command, argument);
 
-	return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? copied(fd, result) : result;
+	return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? note_copy(fd, result) : result;
 }
 
 /* Whatever the command takes, or nothing. */
@@ -54,7 +54,7 @@ ADV_INTERPOSE int fcntl(int fd, int command, ...)
 	va_start(args, command);
 	argument = va_arg(args, void *);
 	va_end(args);
-	return control(&next, "fcntl", fd, command, argument);
+	return call_fcntl(&next, "fcntl", fd, command, argument);
 }
 
 ADV_INTERPOSE int fcntl64(int fd, int command, ...)
@@ -66,5 +66,5 @@ ADV_INTERPOSE int fcntl64(int fd, int command, ...)
 	va_start(args, command);
 	argument = va_arg(args, void *);
 	va_end(args);
-	return control(&next, "fcntl64", fd, command, argument);
+	return call_fcntl(&next, "fcntl64", fd, command, argument);
 }

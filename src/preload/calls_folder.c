@@ -4,17 +4,17 @@
 #include <fcntl.h>
 #include <glob.h>
 
-#include "preload/look.h"
+#include "preload/lookup.h"
 
 ADV_INTERPOSE DIR *opendir(const char *path)
 {
 	static adv_next_t next;
 	DIR *(*call)(const char *) = adv_next(&next, "opendir");
-	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
+	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 	DIR *folder = call(there);
 
 	if (folder)
-		adv_look_opened(dirfd(folder), AT_FDCWD, path, there, true);
+		adv_lookup_note_open(dirfd(folder), AT_FDCWD, path, there, true);
 	return folder;
 }
 
@@ -26,7 +26,7 @@ ADV_INTERPOSE int scandir(const char *path, struct dirent ***list,
 	int (*call)(const char *, struct dirent ***, int (*)(const struct dirent *),
 		    int (*)(const struct dirent **, const struct dirent **)) =
 		adv_next(&next, "scandir");
-	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
+	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
 	return call(there, list, wanted, compare);
 }
@@ -39,24 +39,25 @@ ADV_INTERPOSE int scandir64(const char *path, struct dirent64 ***list,
 	int (*call)(const char *, struct dirent64 ***, int (*)(const struct dirent64 *),
 		    int (*)(const struct dirent64 **, const struct dirent64 **)) =
 		adv_next(&next, "scandir64");
-	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
+	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
 	return call(there, list, wanted, compare);
 }
 
-static int glob_here(adv_next_t *next, const char *name, const char *pattern, int flags,
+static int call_glob(adv_next_t *next, const char *name, const char *pattern, int flags,
 		     int (*on_error)(const char *, int), glob_t *g)
 {
 	int (*call)(const char *, int, int (*)(const char *, int), glob_t *) = adv_next(next, name);
 	/* Functions of the program's own look in places that are none of ours. */
-	const char *there =
-		flags & GLOB_ALTDIRFUNC ? pattern : ADV_LOOK(AT_FDCWD, pattern, ADV_LOOK_AT_NAME);
+	const char *there = flags & GLOB_ALTDIRFUNC
+				    ? pattern
+				    : ADV_LOOKUP_PATH(AT_FDCWD, pattern, ADV_LOOKUP_NAME);
 	size_t first = flags & GLOB_DOOFFS ? g->gl_offs : 0;
 	int result = call(there, flags, on_error, g);
 
 	if (there != pattern && result == 0)
 		for (size_t i = 0; i < g->gl_pathc; i++)
-			adv_look_back(g->gl_pathv[first + i]);
+			adv_lookup_reverse(g->gl_pathv[first + i]);
 	return result;
 }
 
@@ -65,7 +66,7 @@ ADV_INTERPOSE int glob(const char *pattern, int flags, int (*on_error)(const cha
 {
 	static adv_next_t next;
 
-	return glob_here(&next, "glob", pattern, flags, on_error, g);
+	return call_glob(&next, "glob", pattern, flags, on_error, g);
 }
 
 ADV_INTERPOSE int glob64(const char *pattern, int flags, int (*on_error)(const char *, int),
@@ -73,5 +74,5 @@ ADV_INTERPOSE int glob64(const char *pattern, int flags, int (*on_error)(const c
 {
 	static adv_next_t next;
 
-	return glob_here(&next, "glob64", pattern, flags, on_error, (glob_t *)g);
+	return call_glob(&next, "glob64", pattern, flags, on_error, (glob_t *)g);
 }

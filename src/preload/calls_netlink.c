@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "preload/look.h"
+#include "preload/lookup.h"
 #include "preload/netlink_socket.h"
 
 #define REQUEST_MAX (1u << 20)
@@ -19,7 +19,7 @@ ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, int flags, st
 		       socklen_t *from_len);
 
 /* 0 as the call's result, or -1 with errno. */
-static int result_of(int error)
+static int result_of_call(int error)
 {
 	if (!error)
 		return 0;
@@ -61,7 +61,7 @@ ADV_INTERPOSE int bind(int fd, const struct sockaddr *address, socklen_t len)
 	if (!adv_netlink_is(fd))
 		return call(fd, address, len);
 	error = check_address(address, len, &port);
-	return result_of(error ? error : adv_netlink_bind(fd, port));
+	return result_of_call(error ? error : adv_netlink_bind(fd, port));
 }
 
 ADV_INTERPOSE int connect(int fd, const struct sockaddr *address, socklen_t len)
@@ -74,10 +74,10 @@ ADV_INTERPOSE int connect(int fd, const struct sockaddr *address, socklen_t len)
 	if (!adv_netlink_is(fd))
 		return call(fd, address, len);
 	error = check_address(address, len, &port);
-	return result_of(error || !port ? error : ECONNREFUSED);
+	return result_of_call(error || !port ? error : ECONNREFUSED);
 }
 
-static void put_name(const struct sockaddr_nl *name, void *to, socklen_t *len)
+static void copy_name(const struct sockaddr_nl *name, void *to, socklen_t *len)
 {
 	if (!to || !len)
 		return;
@@ -94,7 +94,7 @@ ADV_INTERPOSE int getsockname(int fd, struct sockaddr *address, socklen_t *len)
 	if (!adv_netlink_is(fd))
 		return call(fd, address, len);
 	adv_netlink_name(fd, &name);
-	put_name(&name, address, len);
+	copy_name(&name, address, len);
 	return 0;
 }
 
@@ -120,7 +120,7 @@ ADV_INTERPOSE int getsockopt(int fd, int level, int name, void *value, socklen_t
 	if ((!known && level != SOL_NETLINK) || !adv_netlink_is(fd))
 		return call(fd, level, name, value, len);
 	if (!known)
-		return result_of(ENOPROTOOPT);
+		return result_of_call(ENOPROTOOPT);
 	if (*len > sizeof(is))
 		*len = sizeof(is);
 	memcpy(value, &is, *len);
@@ -129,7 +129,8 @@ ADV_INTERPOSE int getsockopt(int fd, int level, int name, void *value, socklen_t
 
 /* ---- sending ---- */
 
-static ssize_t request(int fd, const void *data, size_t len, const void *address, socklen_t to_len)
+static ssize_t send_request(int fd, const void *data, size_t len, const void *address,
+			    socklen_t to_len)
 {
 	uint32_t port = 0;
 	int error = address ? check_address(address, to_len, &port) : 0;
@@ -140,10 +141,10 @@ static ssize_t request(int fd, const void *data, size_t len, const void *address
 		error = EMSGSIZE;
 	if (!error)
 		error = adv_netlink_request(fd, data, len);
-	return error ? result_of(error) : (ssize_t)len;
+	return error ? result_of_call(error) : (ssize_t)len;
 }
 
-static ssize_t gathered(int fd, const struct msghdr *msg)
+static ssize_t send_gathered(int fd, const struct msghdr *msg)
 {
 	size_t len = 0, at = 0;
 	uint8_t *data;
@@ -151,18 +152,18 @@ static ssize_t gathered(int fd, const struct msghdr *msg)
 
 	for (size_t i = 0; i < msg->msg_iovlen; i++) {
 		if (msg->msg_iov[i].iov_len > REQUEST_MAX - len)
-			return result_of(EMSGSIZE);
+			return result_of_call(EMSGSIZE);
 		len += msg->msg_iov[i].iov_len;
 	}
 	data = malloc(len + 1);
 	if (!data)
-		return result_of(ENOBUFS);
+		return result_of_call(ENOBUFS);
 	for (size_t i = 0; i < msg->msg_iovlen; i++) {
 		if (msg->msg_iov[i].iov_len)
 			memcpy(data + at, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
 		at += msg->msg_iov[i].iov_len;
 	}
-	n = request(fd, data, len, msg->msg_name, msg->msg_namelen);
+	n = send_request(fd, data, len, msg->msg_name, msg->msg_namelen);
 	free(data);
 	return n;
 }
@@ -172,7 +173,8 @@ ADV_INTERPOSE ssize_t send(int fd, const void *data, size_t len, int flags)
 	static adv_next_t next;
 	ssize_t (*call)(int, const void *, size_t, int) = adv_next(&next, "send");
 
-	return adv_netlink_is(fd) ? request(fd, data, len, NULL, 0) : call(fd, data, len, flags);
+	return adv_netlink_is(fd) ? send_request(fd, data, len, NULL, 0)
+				  : call(fd, data, len, flags);
 }
 
 ADV_INTERPOSE ssize_t sendto(int fd, const void *data, size_t len, int flags,
@@ -182,7 +184,7 @@ ADV_INTERPOSE ssize_t sendto(int fd, const void *data, size_t len, int flags,
 	ssize_t (*call)(int, const void *, size_t, int, const struct sockaddr *, socklen_t) =
 		adv_next(&next, "sendto");
 
-	return adv_netlink_is(fd) ? request(fd, data, len, to, to_len)
+	return adv_netlink_is(fd) ? send_request(fd, data, len, to, to_len)
 				  : call(fd, data, len, flags, to, to_len);
 }
 
@@ -191,7 +193,7 @@ ADV_INTERPOSE ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 	static adv_next_t next;
 	ssize_t (*call)(int, const struct msghdr *, int) = adv_next(&next, "sendmsg");
 
-	return adv_netlink_is(fd) ? gathered(fd, msg) : call(fd, msg, flags);
+	return adv_netlink_is(fd) ? send_gathered(fd, msg) : call(fd, msg, flags);
 }
 
 ADV_INTERPOSE ssize_t write(int fd, const void *data, size_t len)
@@ -199,18 +201,18 @@ ADV_INTERPOSE ssize_t write(int fd, const void *data, size_t len)
 	static adv_next_t next;
 	ssize_t (*call)(int, const void *, size_t) = adv_next(&next, "write");
 
-	return adv_netlink_is(fd) ? request(fd, data, len, NULL, 0) : call(fd, data, len);
+	return adv_netlink_is(fd) ? send_request(fd, data, len, NULL, 0) : call(fd, data, len);
 }
 
 /* ---- receiving ---- */
 
 static const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 
-static ssize_t received(int fd, ssize_t n, int flags, void *from, socklen_t *from_len)
+static ssize_t note_received(int fd, ssize_t n, int flags, void *from, socklen_t *from_len)
 {
-	if (n < 0)
+	if (n < 0 || !adv_netlink_is(fd))
 		return n;
-	put_name(&kernel, from, from_len);
+	copy_name(&kernel, from, from_len);
 	if (!(flags & MSG_PEEK))
 		adv_netlink_received(fd);
 	return n;
@@ -221,9 +223,7 @@ ADV_INTERPOSE ssize_t recv(int fd, void *buf, size_t len, int flags)
 	static adv_next_t next;
 	ssize_t (*call)(int, void *, size_t, int) = adv_next(&next, "recv");
 
-	if (!adv_netlink_is(fd))
-		return call(fd, buf, len, flags);
-	return received(fd, call(fd, buf, len, flags), flags, NULL, NULL);
+	return note_received(fd, call(fd, buf, len, flags), flags, NULL, NULL);
 }
 
 ADV_INTERPOSE ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int flags)
@@ -231,9 +231,7 @@ ADV_INTERPOSE ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int
 	static adv_next_t next;
 	ssize_t (*call)(int, void *, size_t, size_t, int) = adv_next(&next, "__recv_chk");
 
-	if (!adv_netlink_is(fd))
-		return call(fd, buf, len, room, flags);
-	return received(fd, call(fd, buf, len, room, flags), flags, NULL, NULL);
+	return note_received(fd, call(fd, buf, len, room, flags), flags, NULL, NULL);
 }
 
 ADV_INTERPOSE ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *from,
@@ -245,7 +243,7 @@ ADV_INTERPOSE ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct 
 
 	if (!adv_netlink_is(fd))
 		return call(fd, buf, len, flags, from, from_len);
-	return received(fd, call(fd, buf, len, flags, NULL, NULL), flags, from, from_len);
+	return note_received(fd, call(fd, buf, len, flags, NULL, NULL), flags, from, from_len);
 }
 
 ADV_INTERPOSE ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, int flags,
@@ -257,7 +255,8 @@ ADV_INTERPOSE ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room,
 
 	if (!adv_netlink_is(fd))
 		return call(fd, buf, len, room, flags, from, from_len);
-	return received(fd, call(fd, buf, len, room, flags, NULL, NULL), flags, from, from_len);
+	return note_received(fd, call(fd, buf, len, room, flags, NULL, NULL), flags, from,
+			     from_len);
 }
 
 ADV_INTERPOSE ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
@@ -273,5 +272,5 @@ ADV_INTERPOSE ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 	msg->msg_name = NULL;
 	n = call(fd, msg, flags);
 	msg->msg_name = name;
-	return received(fd, n, flags, name, &msg->msg_namelen);
+	return note_received(fd, n, flags, name, &msg->msg_namelen);
 }

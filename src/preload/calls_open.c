@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "preload/look.h"
+#include "preload/lookup.h"
 
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
@@ -21,46 +21,46 @@ static bool takes_mode(int flags)
 	return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-static int noted(int fd, int dirfd, const char *resolved, const char *path, int flags)
+static int note_open(int fd, int dirfd, const char *resolved, const char *path, int flags)
 {
-	adv_look_opened(fd, dirfd, path, resolved, flags & (O_DIRECTORY | O_PATH));
+	adv_lookup_note_open(fd, dirfd, path, resolved, flags & (O_DIRECTORY | O_PATH));
 	return fd;
 }
 
 /* 0, or errno: why not. */
-static int refusal(const char *resolved, const char *path, bool writes, bool only_a_name)
+static int open_refusal(const char *resolved, const char *path, bool writes, bool only_a_name)
 {
-	if (adv_look_is_node(resolved))
+	if (adv_lookup_is_node(resolved))
 		return only_a_name ? 0 : ENXIO;
-	return writes && adv_look_is_ours(resolved, path) ? EACCES : 0;
+	return writes && adv_lookup_is_ours(resolved, path) ? EACCES : 0;
 }
 
-static int open_at(adv_next_t *next, const char *name, int dirfd, const char *path, int flags,
-		   mode_t mode)
+static int call_openat(adv_next_t *next, const char *name, int dirfd, const char *path, int flags,
+		       mode_t mode)
 {
 	int (*call)(int, const char *, int, ...) = adv_next(next, name);
-	const char *there = ADV_LOOK(dirfd, path, ADV_LOOK_INTO);
-	int error = refusal(there, path, flags & FLAGS_WRITE, flags & O_PATH);
+	const char *there = ADV_LOOKUP_PATH(dirfd, path, ADV_LOOKUP_CURRENT);
+	int error = open_refusal(there, path, flags & FLAGS_WRITE, flags & O_PATH);
 
 	if (!error)
-		return noted(call(dirfd, there, flags, mode), dirfd, there, path, flags);
+		return note_open(call(dirfd, there, flags, mode), dirfd, there, path, flags);
 	errno = error;
 	return -1;
 }
 
-static int open_here(adv_next_t *next, const char *name, const char *path, int flags, mode_t mode)
+static int call_open(adv_next_t *next, const char *name, const char *path, int flags, mode_t mode)
 {
 	int (*call)(const char *, int, ...) = adv_next(next, name);
-	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_INTO);
-	int error = refusal(there, path, flags & FLAGS_WRITE, flags & O_PATH);
+	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CURRENT);
+	int error = open_refusal(there, path, flags & FLAGS_WRITE, flags & O_PATH);
 
 	if (!error)
-		return noted(call(there, flags, mode), AT_FDCWD, there, path, flags);
+		return note_open(call(there, flags, mode), AT_FDCWD, there, path, flags);
 	errno = error;
 	return -1;
 }
 
-static mode_t mode_of(int flags, va_list args)
+static mode_t mode_argument(int flags, va_list args)
 {
 	return takes_mode(flags) ? va_arg(args, mode_t) : 0;
 }
@@ -72,9 +72,9 @@ ADV_INTERPOSE int open(const char *path, int flags, ...)
 	mode_t mode;
 
 	va_start(args, flags);
-	mode = mode_of(flags, args);
+	mode = mode_argument(flags, args);
 	va_end(args);
-	return open_here(&next, "open", path, flags, mode);
+	return call_open(&next, "open", path, flags, mode);
 }
 
 ADV_INTERPOSE int open64(const char *path, int flags, ...)
@@ -84,9 +84,9 @@ ADV_INTERPOSE int open64(const char *path, int flags, ...)
 	mode_t mode;
 
 	va_start(args, flags);
-	mode = mode_of(flags, args);
+	mode = mode_argument(flags, args);
 	va_end(args);
-	return open_here(&next, "open64", path, flags, mode);
+	return call_open(&next, "open64", path, flags, mode);
 }
 
 /* What <fcntl.h> makes of open() with _FORTIFY_SOURCE. */
@@ -94,14 +94,14 @@ ADV_INTERPOSE int __open_2(const char *path, int flags)
 {
 	static adv_next_t next;
 
-	return open_here(&next, "__open_2", path, flags, 0);
+	return call_open(&next, "__open_2", path, flags, 0);
 }
 
 ADV_INTERPOSE int __open64_2(const char *path, int flags)
 {
 	static adv_next_t next;
 
-	return open_here(&next, "__open64_2", path, flags, 0);
+	return call_open(&next, "__open64_2", path, flags, 0);
 }
 
 ADV_INTERPOSE int openat(int dirfd, const char *path, int flags, ...)
@@ -111,9 +111,9 @@ ADV_INTERPOSE int openat(int dirfd, const char *path, int flags, ...)
 	mode_t mode;
 
 	va_start(args, flags);
-	mode = mode_of(flags, args);
+	mode = mode_argument(flags, args);
 	va_end(args);
-	return open_at(&next, "openat", dirfd, path, flags, mode);
+	return call_openat(&next, "openat", dirfd, path, flags, mode);
 }
 
 ADV_INTERPOSE int openat64(int dirfd, const char *path, int flags, ...)
@@ -123,30 +123,30 @@ ADV_INTERPOSE int openat64(int dirfd, const char *path, int flags, ...)
 	mode_t mode;
 
 	va_start(args, flags);
-	mode = mode_of(flags, args);
+	mode = mode_argument(flags, args);
 	va_end(args);
-	return open_at(&next, "openat64", dirfd, path, flags, mode);
+	return call_openat(&next, "openat64", dirfd, path, flags, mode);
 }
 
 ADV_INTERPOSE int __openat_2(int dirfd, const char *path, int flags)
 {
 	static adv_next_t next;
 
-	return open_at(&next, "__openat_2", dirfd, path, flags, 0);
+	return call_openat(&next, "__openat_2", dirfd, path, flags, 0);
 }
 
 ADV_INTERPOSE int __openat64_2(int dirfd, const char *path, int flags)
 {
 	static adv_next_t next;
 
-	return open_at(&next, "__openat64_2", dirfd, path, flags, 0);
+	return call_openat(&next, "__openat64_2", dirfd, path, flags, 0);
 }
 
-static FILE *open_stream(adv_next_t *next, const char *name, const char *path, const char *mode)
+static FILE *call_fopen(adv_next_t *next, const char *name, const char *path, const char *mode)
 {
 	FILE *(*call)(const char *, const char *) = adv_next(next, name);
-	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_INTO);
-	int error = refusal(there, path, strpbrk(mode, "wa+"), false);
+	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CURRENT);
+	int error = open_refusal(there, path, strpbrk(mode, "wa+"), false);
 
 	if (!error)
 		return call(there, mode);
@@ -158,12 +158,12 @@ ADV_INTERPOSE FILE *fopen(const char *path, const char *mode)
 {
 	static adv_next_t next;
 
-	return open_stream(&next, "fopen", path, mode);
+	return call_fopen(&next, "fopen", path, mode);
 }
 
 ADV_INTERPOSE FILE *fopen64(const char *path, const char *mode)
 {
 	static adv_next_t next;
 
-	return open_stream(&next, "fopen64", path, mode);
+	return call_fopen(&next, "fopen64", path, mode);
 }

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "preload/look.h"
+#include "preload/lookup.h"
 
 ssize_t __readlink_chk(const char *path, char *buf, size_t len, size_t room);
 ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, size_t len, size_t room);
@@ -19,7 +19,7 @@ char *__getcwd_chk(char *buf, size_t len, size_t room);
 
 /* What readlink(2) found, n bytes of it, as it is to be seen: of folders in /proc that are the
  * tree's, and longer in truth than they seem. */
-static ssize_t seen(int dirfd, const char *path, char *buf, size_t len, ssize_t n)
+static ssize_t show_link(int dirfd, const char *path, char *buf, size_t len, ssize_t n)
 {
 	char text[PATH_MAX];
 	int saved = errno;
@@ -32,7 +32,7 @@ static ssize_t seen(int dirfd, const char *path, char *buf, size_t len, ssize_t 
 	if (all <= 0)
 		return n;
 	text[all] = 0;
-	if (!adv_look_back_link(path, text))
+	if (!adv_lookup_reverse_link(path, text))
 		return n;
 	n = (ssize_t)strlen(text);
 	if ((size_t)n > len)
@@ -45,18 +45,18 @@ ADV_INTERPOSE ssize_t readlink(const char *path, char *buf, size_t len)
 {
 	static adv_next_t next;
 	ssize_t (*call)(const char *, char *, size_t) = adv_next(&next, "readlink");
-	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
+	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
-	return seen(AT_FDCWD, path, buf, len, call(there, buf, len));
+	return show_link(AT_FDCWD, path, buf, len, call(there, buf, len));
 }
 
 ADV_INTERPOSE ssize_t readlinkat(int dirfd, const char *path, char *buf, size_t len)
 {
 	static adv_next_t next;
 	ssize_t (*call)(int, const char *, char *, size_t) = adv_next(&next, "readlinkat");
-	const char *there = ADV_LOOK(dirfd, path, ADV_LOOK_UP);
+	const char *there = ADV_LOOKUP_PATH(dirfd, path, ADV_LOOKUP_CACHED);
 
-	return seen(dirfd, path, buf, len, call(dirfd, there, buf, len));
+	return show_link(dirfd, path, buf, len, call(dirfd, there, buf, len));
 }
 
 /* These two end the program where len is more than the room: theirs to say. */
@@ -64,9 +64,9 @@ ADV_INTERPOSE ssize_t __readlink_chk(const char *path, char *buf, size_t len, si
 {
 	static adv_next_t next;
 	ssize_t (*call)(const char *, char *, size_t, size_t) = adv_next(&next, "__readlink_chk");
-	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
+	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
-	return seen(AT_FDCWD, path, buf, len, call(there, buf, len, room));
+	return show_link(AT_FDCWD, path, buf, len, call(there, buf, len, room));
 }
 
 ADV_INTERPOSE ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, size_t len,
@@ -75,9 +75,9 @@ ADV_INTERPOSE ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, s
 	static adv_next_t next;
 	ssize_t (*call)(int, const char *, char *, size_t, size_t) =
 		adv_next(&next, "__readlinkat_chk");
-	const char *there = ADV_LOOK(dirfd, path, ADV_LOOK_UP);
+	const char *there = ADV_LOOKUP_PATH(dirfd, path, ADV_LOOKUP_CACHED);
 
-	return seen(dirfd, path, buf, len, call(dirfd, there, buf, len, room));
+	return show_link(dirfd, path, buf, len, call(dirfd, there, buf, len, room));
 }
 
 /* ---- canonical paths ---- */
@@ -95,10 +95,10 @@ static char *canonical_node(const char *path, char *resolved)
 	return out;
 }
 
-static char *back(char *resolved, const char *there, const char *path)
+static char *show_path(char *resolved, const char *there, const char *path)
 {
 	if (resolved && there != path)
-		adv_look_back(resolved);
+		adv_lookup_reverse(resolved);
 	return resolved;
 }
 
@@ -106,33 +106,33 @@ ADV_INTERPOSE char *realpath(const char *path, char *resolved)
 {
 	static adv_next_t next;
 	char *(*call)(const char *, char *) = adv_next(&next, "realpath");
-	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
+	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
-	if (adv_look_is_node(there))
+	if (adv_lookup_is_node(there))
 		return canonical_node(path, resolved);
-	return back(call(there, resolved), there, path);
+	return show_path(call(there, resolved), there, path);
 }
 
 ADV_INTERPOSE char *__realpath_chk(const char *path, char *resolved, size_t room)
 {
 	static adv_next_t next;
 	char *(*call)(const char *, char *, size_t) = adv_next(&next, "__realpath_chk");
-	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
+	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
-	if (adv_look_is_node(there) && room >= PATH_MAX)
+	if (adv_lookup_is_node(there) && room >= PATH_MAX)
 		return canonical_node(path, resolved);
-	return back(call(there, resolved, room), there, path);
+	return show_path(call(there, resolved, room), there, path);
 }
 
 ADV_INTERPOSE char *canonicalize_file_name(const char *path)
 {
 	static adv_next_t next;
 	char *(*call)(const char *) = adv_next(&next, "canonicalize_file_name");
-	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
+	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 
-	if (adv_look_is_node(there))
+	if (adv_lookup_is_node(there))
 		return canonical_node(path, NULL);
-	return back(call(there), there, path);
+	return show_path(call(there), there, path);
 }
 
 /* ---- the current folder ---- */
@@ -141,11 +141,11 @@ ADV_INTERPOSE int chdir(const char *path)
 {
 	static adv_next_t next;
 	int (*call)(const char *) = adv_next(&next, "chdir");
-	const char *there = ADV_LOOK(AT_FDCWD, path, ADV_LOOK_UP);
+	const char *there = ADV_LOOKUP_PATH(AT_FDCWD, path, ADV_LOOKUP_CACHED);
 	int result = call(there);
 
 	if (result == 0)
-		adv_look_moved(path, there);
+		adv_lookup_note_chdir(path, there);
 	return result;
 }
 
@@ -156,12 +156,12 @@ ADV_INTERPOSE int fchdir(int fd)
 	int result = call(fd);
 
 	if (result == 0)
-		adv_look_moved_to(fd);
+		adv_lookup_note_fchdir(fd);
 	return result;
 }
 
 /* buf NULL: in new memory of len bytes, or as many as it takes where len is 0. */
-static char *put_current(const char *path, char *buf, size_t len)
+static char *copy_current(const char *path, char *buf, size_t len)
 {
 	size_t needed = strlen(path) + 1;
 
@@ -184,7 +184,7 @@ ADV_INTERPOSE char *getcwd(char *buf, size_t len)
 	char *(*call)(char *, size_t) = adv_next(&next, "getcwd");
 	char path[PATH_MAX];
 
-	return adv_look_current(path) ? put_current(path, buf, len) : call(buf, len);
+	return adv_lookup_getcwd(path) ? copy_current(path, buf, len) : call(buf, len);
 }
 
 ADV_INTERPOSE char *__getcwd_chk(char *buf, size_t len, size_t room)
@@ -193,9 +193,9 @@ ADV_INTERPOSE char *__getcwd_chk(char *buf, size_t len, size_t room)
 	char *(*call)(char *, size_t, size_t) = adv_next(&next, "__getcwd_chk");
 	char path[PATH_MAX];
 
-	if (len > room || !adv_look_current(path))
+	if (len > room || !adv_lookup_getcwd(path))
 		return call(buf, len, room);
-	return put_current(path, buf, len);
+	return copy_current(path, buf, len);
 }
 
 ADV_INTERPOSE char *get_current_dir_name(void)
@@ -204,5 +204,5 @@ ADV_INTERPOSE char *get_current_dir_name(void)
 	char *(*call)(void) = adv_next(&next, "get_current_dir_name");
 	char path[PATH_MAX];
 
-	return adv_look_current(path) ? put_current(path, NULL, 0) : call();
+	return adv_lookup_getcwd(path) ? copy_current(path, NULL, 0) : call();
 }

@@ -16,15 +16,14 @@
 #include "base/sys.h"
 #include "host/identity.h"
 #include "preload/hw_counters.h"
+#include "preload/uverbs_node.h"
 
-#define UVERBS_MAJOR 231
-#define UVERBS_MINOR 192
-#define PATH_ROOM    256
+#define PATH_ROOM 256
 
-#define DEVICE	     "sys/devices/adverb"
-#define IBDEV	     DEVICE "/infiniband/" ADV_DEVICE_NAME
-#define PORT	     IBDEV "/ports/1"
-#define UPWARDS	     "../../.."
+#define DEVICE	  "sys/devices/adverb"
+#define IBDEV	  DEVICE "/infiniband/" ADV_DEVICE_NAME
+#define PORT	  IBDEV "/ports/1"
+#define UPWARDS	  "../../.."
 
 /* ---- folders ---- */
 
@@ -66,7 +65,7 @@ struct beside {
 };
 
 /* A link as the kernel's own where it is one (its target is in the mirror too), else to it. */
-static void mirror_one(void *user, const char *name)
+static void mirror_entry(void *user, const char *name)
 {
 	const struct beside *b = user;
 	char path[PATH_ROOM], mine[PATH_ROOM], target[PATH_ROOM];
@@ -86,13 +85,13 @@ static void mirror_one(void *user, const char *name)
 	adv_files_link(b->f, mine, n > 0 && target[0] != '/' ? target : path);
 }
 
-static void mirror(struct adv_files *f, const char *folder)
+static void mirror_folder(struct adv_files *f, const char *folder)
 {
 	struct beside b = {f, folder};
 	char path[PATH_ROOM];
 
 	snprintf(path, sizeof(path), "/%s", folder);
-	adv_files_list(AT_FDCWD, path, mirror_one, &b);
+	adv_files_list(AT_FDCWD, path, mirror_entry, &b);
 }
 
 struct names {
@@ -122,12 +121,12 @@ static void write_beside(struct adv_files *f, const char *uverbs)
 	adv_files_sweep(f, class.folder, ours_or_kernels, &class);
 	adv_files_sweep(f, verbs.folder, ours_or_kernels, &verbs);
 	adv_files_sweep(f, nodes.folder, ours_or_kernels, &nodes);
-	mirror(f, "sys");
-	mirror(f, "sys/class");
-	mirror(f, "sys/devices");
-	mirror(f, class.folder);
-	mirror(f, verbs.folder);
-	mirror(f, nodes.folder);
+	mirror_folder(f, "sys");
+	mirror_folder(f, "sys/class");
+	mirror_folder(f, "sys/devices");
+	mirror_folder(f, class.folder);
+	mirror_folder(f, verbs.folder);
+	mirror_folder(f, nodes.folder);
 }
 
 /* ---- the device ---- */
@@ -144,7 +143,7 @@ static void read_line(const char *path, char *line, size_t len)
 }
 
 /* "0-3,6" as a mask in words of 32 bits, the highest first: "0000004f". */
-static void mask_of(const char *list, char *mask, size_t len)
+static void write_cpu_mask(const char *list, char *mask, size_t len)
 {
 	uint32_t words[64] = {0};
 	int top = 0;
@@ -196,7 +195,7 @@ static void write_device(struct adv_files *f, const struct adv_gid_table *t)
 	char list[512], mask[64 * 9 + 1];
 
 	read_line("/sys/devices/system/cpu/online", list, sizeof(list));
-	mask_of(list, mask, sizeof(mask));
+	write_cpu_mask(list, mask, sizeof(mask));
 	adv_files_text(f, DEVICE "/vendor", "0x%04x\n", ADV_VENDOR_ID & 0xffff);
 	adv_files_text(f, DEVICE "/device", "0x%04x\n", ADV_VENDOR_PART_ID);
 	adv_files_text(f, DEVICE "/numa_node", "-1\n");
@@ -234,14 +233,14 @@ static void write_ibdev(struct adv_files *f, const struct adv_gid_table *t)
 static void write_uverbs(struct adv_files *f, const char *name)
 {
 	char path[PATH_ROOM], target[PATH_ROOM];
-	unsigned minor = UVERBS_MINOR + (unsigned)strtoul(name + strlen("uverbs"), NULL, 10);
+	unsigned minor = adv_uverbs_node_minor(name);
 
 	snprintf(path, sizeof(path), DEVICE "/infiniband_verbs/%s", name);
 	adv_files_folder(f, path);
 	snprintf(path, sizeof(path), DEVICE "/infiniband_verbs/%s/ibdev", name);
 	adv_files_text(f, path, ADV_DEVICE_NAME "\n");
 	snprintf(path, sizeof(path), DEVICE "/infiniband_verbs/%s/dev", name);
-	adv_files_text(f, path, "%u:%u\n", UVERBS_MAJOR, minor);
+	adv_files_text(f, path, "%u:%u\n", ADV_UVERBS_NODE_MAJOR, minor);
 	snprintf(path, sizeof(path), DEVICE "/infiniband_verbs/%s/abi_version", name);
 	adv_files_text(f, path, "1\n");
 	snprintf(path, sizeof(path), DEVICE "/infiniband_verbs/%s/device", name);

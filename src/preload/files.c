@@ -17,7 +17,7 @@
 #define FILE_MODE    0644
 #define LISTING_ROOM 4096
 
-static void note(struct adv_files *f, long result)
+static void note_error(struct adv_files *f, long result)
 {
 	if (result < 0 && !f->error)
 		f->error = errno;
@@ -28,9 +28,9 @@ void adv_files_folder(struct adv_files *f, const char *path)
 	if (f->error)
 		return;
 	if (syscall(SYS_mkdirat, f->root, path, FOLDER_MODE) == 0)
-		note(f, syscall(SYS_fchmodat, f->root, path, FOLDER_MODE));
+		note_error(f, syscall(SYS_fchmodat, f->root, path, FOLDER_MODE));
 	else if (errno != EEXIST)
-		note(f, -1);
+		note_error(f, -1);
 }
 
 void adv_files_link(struct adv_files *f, const char *path, const char *target)
@@ -44,13 +44,13 @@ void adv_files_link(struct adv_files *f, const char *path, const char *target)
 	if (n == (long)strlen(target) && memcmp(there, target, (size_t)n) == 0)
 		return;
 	(void)syscall(SYS_unlinkat, f->root, NEW_FILE, 0);
-	note(f, syscall(SYS_symlinkat, target, f->root, NEW_FILE));
+	note_error(f, syscall(SYS_symlinkat, target, f->root, NEW_FILE));
 	if (!f->error)
-		note(f, syscall(SYS_renameat, f->root, NEW_FILE, f->root, path));
+		note_error(f, syscall(SYS_renameat, f->root, NEW_FILE, f->root, path));
 }
 
 /* True where the file has this text, or got it. */
-static bool overwrite(int root, const char *path, const char *text, size_t len)
+static bool overwrite_text(int root, const char *path, const char *text, size_t len)
 {
 	char there[TEXT_MAX + 1];
 	int fd = (int)syscall(SYS_openat, root, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -72,15 +72,15 @@ static void write_text(struct adv_files *f, const char *path, const char *text, 
 	int fd = (int)syscall(SYS_openat, f->root, NEW_FILE,
 			      O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
 
-	note(f, fd);
+	note_error(f, fd);
 	if (fd < 0)
 		return;
-	note(f, syscall(SYS_fchmod, fd, FILE_MODE));
+	note_error(f, syscall(SYS_fchmod, fd, FILE_MODE));
 	if (adv_sys_write(fd, text, len) != (ssize_t)len && !f->error)
 		f->error = ENOSPC;
 	adv_sys_close(fd);
 	if (!f->error)
-		note(f, syscall(SYS_renameat, f->root, NEW_FILE, f->root, path));
+		note_error(f, syscall(SYS_renameat, f->root, NEW_FILE, f->root, path));
 }
 
 void adv_files_text(struct adv_files *f, const char *path, const char *format, ...)
@@ -98,7 +98,7 @@ void adv_files_text(struct adv_files *f, const char *path, const char *format, .
 		f->error = E2BIG;
 		return;
 	}
-	if (overwrite(f->root, path, text, (size_t)n))
+	if (overwrite_text(f->root, path, text, (size_t)n))
 		return;
 	(void)syscall(SYS_unlinkat, f->root, NEW_FILE, 0);
 	write_text(f, path, text, (size_t)n);
@@ -130,7 +130,7 @@ struct sweep {
 	const void *user;
 };
 
-static void sweep_one(void *user, const char *name)
+static void sweep_entry(void *user, const char *name)
 {
 	const struct sweep *s = user;
 
@@ -146,6 +146,6 @@ void adv_files_sweep(struct adv_files *f, const char *path,
 	s.folder = (int)syscall(SYS_openat, f->root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s.folder < 0)
 		return;
-	adv_files_list(s.folder, ".", sweep_one, &s);
+	adv_files_list(s.folder, ".", sweep_entry, &s);
 	adv_sys_close(s.folder);
 }

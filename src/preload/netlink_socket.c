@@ -10,7 +10,7 @@
 #include <sys/un.h>
 
 #include "base/sys.h"
-#include "preload/ask.h"
+#include "preload/query.h"
 #include "preload/nldev.h"
 
 #define SOCKETS 64 /* that are known; of more, the oldest are no longer answered */
@@ -36,7 +36,7 @@ static uint32_t ports;
  * a thread that it does not have. */
 static _Atomic uint32_t lock;
 
-static void take(void)
+static void lock_sockets(void)
 {
 	uint32_t me = (uint32_t)syscall(SYS_getpid);
 
@@ -49,7 +49,7 @@ static void take(void)
 	}
 }
 
-static void give(void)
+static void unlock_sockets(void)
 {
 	lock = 0;
 }
@@ -62,7 +62,7 @@ static uint64_t inode_of(int fd)
 }
 
 /* Under the lock; NULL: none of ours. */
-static struct stand_in *find(int fd)
+static struct stand_in *find_socket(int fd)
 {
 	uint64_t inode = inode_of(fd);
 
@@ -90,11 +90,11 @@ bool adv_netlink_is(int fd)
 
 /* ---- making one ---- */
 
-static void note(int fd)
+static void note_socket(int fd)
 {
 	struct stand_in *s = &sockets[0];
 
-	take();
+	lock_sockets();
 	for (unsigned i = 0; i < SOCKETS; i++)
 		if (sockets[i].age < s->age)
 			s = &sockets[i];
@@ -105,7 +105,7 @@ static void note(int fd)
 	s->age = ++ages;
 	s->inode = inode_of(fd);
 	any = true;
-	give();
+	unlock_sockets();
 }
 
 /* To itself, under a name that the kernel chooses. What others sent before it was connected goes.
@@ -144,13 +144,13 @@ int adv_netlink_open(int type)
 		errno = saved;
 		return -1;
 	}
-	note(fd);
+	note_socket(fd);
 	return fd;
 }
 
 /* ---- its name ---- */
 
-static bool is_taken(uint32_t port)
+static bool is_port_taken(uint32_t port)
 {
 	for (unsigned i = 0; i < SOCKETS; i++)
 		if (sockets[i].inode && sockets[i].port == port)
@@ -162,7 +162,7 @@ static uint32_t free_port(void)
 {
 	uint32_t port = (uint32_t)syscall(SYS_getpid);
 
-	while (is_taken(port))
+	while (is_port_taken(port))
 		port = OTHER_PORTS - ++ports % OTHER_PORTS;
 	return port;
 }
@@ -172,17 +172,17 @@ int adv_netlink_bind(int fd, uint32_t port)
 	struct stand_in *s;
 	int error = 0;
 
-	take();
-	s = find(fd);
+	lock_sockets();
+	s = find_socket(fd);
 	if (!s)
 		error = EBADF;
 	else if (s->port && port && port != s->port)
 		error = EINVAL;
-	else if (!s->port && port && is_taken(port))
+	else if (!s->port && port && is_port_taken(port))
 		error = EADDRINUSE;
 	else if (!s->port)
 		s->port = port ? port : free_port();
-	give();
+	unlock_sockets();
 	return error;
 }
 
@@ -191,11 +191,11 @@ void adv_netlink_name(int fd, struct sockaddr_nl *name)
 	const struct stand_in *s;
 
 	*name = (struct sockaddr_nl){.nl_family = AF_NETLINK};
-	take();
-	s = find(fd);
+	lock_sockets();
+	s = find_socket(fd);
 	if (s)
 		name->nl_pid = s->port;
-	give();
+	unlock_sockets();
 }
 
 /* ---- requests and answers ---- */
@@ -221,7 +221,7 @@ static size_t next_datagram(const uint8_t *p, size_t len)
 }
 
 /* Under the lock. Sends what there is room for. 0 or errno. */
-static int feed(struct stand_in *s, int fd)
+static int send_waiting(struct stand_in *s, int fd)
 {
 	while (s->at < s->len) {
 		size_t n = next_datagram(s->rest + s->at, s->len - s->at);
@@ -242,16 +242,16 @@ void adv_netlink_received(int fd)
 	int saved = errno;
 	struct stand_in *s;
 
-	take();
-	s = find(fd);
+	lock_sockets();
+	s = find_socket(fd);
 	if (s)
-		(void)feed(s, fd);
-	give();
+		(void)send_waiting(s, fd);
+	unlock_sockets();
 	errno = saved;
 }
 
 /* Under the lock. The answer goes behind what waits; its memory is taken. 0 or errno. */
-static int append(struct stand_in *s, int fd, struct adv_netlink *answer)
+static int append_answer(struct stand_in *s, int fd, struct adv_netlink *answer)
 {
 	uint8_t *all;
 
@@ -259,7 +259,7 @@ static int append(struct stand_in *s, int fd, struct adv_netlink *answer)
 		s->rest = answer->data;
 		s->len = answer->len;
 		s->at = 0;
-		return feed(s, fd);
+		return send_waiting(s, fd);
 	}
 	all = answer->len > ADV_NETLINK_MOST - s->len ? NULL
 						      : realloc(s->rest, s->len + answer->len);
@@ -269,23 +269,24 @@ static int append(struct stand_in *s, int fd, struct adv_netlink *answer)
 		s->len += answer->len;
 	}
 	free(answer->data);
-	return all ? feed(s, fd) : ENOBUFS;
+	return all ? send_waiting(s, fd) : ENOBUFS;
 }
 
-static bool device(void *user, struct adv_contents *contents)
+static bool query_device(void *user, struct adv_contents *contents)
 {
-	return adv_ask(contents);
+	return adv_query_contents(contents);
 }
 
-static int resources(void *user, enum adv_resource_kind kind, adv_resource_fn *fn, void *fn_user)
+static int query_objects(void *user, enum adv_resource_kind kind, adv_resource_fn *fn,
+			 void *fn_user)
 {
-	return adv_ask_resources(kind, fn, fn_user);
+	return adv_query_resources(kind, fn, fn_user);
 }
 
 int adv_netlink_request(int fd, const void *request, size_t len)
 {
 	const struct adv_nldev_source source = {
-		.device = device, .resources = resources, .keys = geteuid() == 0};
+		.device = query_device, .resources = query_objects, .keys = geteuid() == 0};
 	struct adv_netlink answer = {0};
 	struct sockaddr_nl name;
 	struct stand_in *s;
@@ -299,12 +300,12 @@ int adv_netlink_request(int fd, const void *request, size_t len)
 		free(answer.data);
 		return answer.failed ? ENOBUFS : 0;
 	}
-	take();
-	s = find(fd);
+	lock_sockets();
+	s = find_socket(fd);
 	if (s)
-		error = append(s, fd, &answer);
+		error = append_answer(s, fd, &answer);
 	else
 		free(answer.data);
-	give();
+	unlock_sockets();
 	return error;
 }

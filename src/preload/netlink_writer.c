@@ -6,7 +6,7 @@
 
 #define FIRST_ROOM 4096
 
-static bool has_room(struct adv_netlink *n, size_t len)
+static bool reserve_bytes(struct adv_netlink *n, size_t len)
 {
 	size_t room = n->room ? n->room : FIRST_ROOM;
 	uint8_t *data;
@@ -27,11 +27,11 @@ static bool has_room(struct adv_netlink *n, size_t len)
 	return true;
 }
 
-static void append(struct adv_netlink *n, const void *data, size_t len)
+static void append_bytes(struct adv_netlink *n, const void *data, size_t len)
 {
 	size_t whole = NLA_ALIGN(len);
 
-	if (!has_room(n, whole))
+	if (!reserve_bytes(n, whole))
 		return;
 	if (len)
 		memcpy(n->data + n->len, data, len);
@@ -46,7 +46,7 @@ void adv_netlink_begin(struct adv_netlink *n, uint16_t type, uint16_t flags, uin
 		.nlmsg_type = type, .nlmsg_flags = flags, .nlmsg_seq = serial, .nlmsg_pid = port};
 
 	n->message = n->len;
-	append(n, &head, sizeof(head));
+	append_bytes(n, &head, sizeof(head));
 }
 
 size_t adv_netlink_length(const struct adv_netlink *n)
@@ -65,15 +65,15 @@ void adv_netlink_end(struct adv_netlink *n)
 
 void adv_netlink_raw(struct adv_netlink *n, const void *data, size_t len)
 {
-	append(n, data, len);
+	append_bytes(n, data, len);
 }
 
 void adv_netlink_put(struct adv_netlink *n, uint16_t type, const void *data, size_t len)
 {
 	const struct nlattr head = {.nla_len = (uint16_t)(NLA_HDRLEN + len), .nla_type = type};
 
-	append(n, &head, sizeof(head));
-	append(n, data, len);
+	append_bytes(n, &head, sizeof(head));
+	append_bytes(n, data, len);
 }
 
 void adv_netlink_u8(struct adv_netlink *n, uint16_t type, uint8_t value)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* As drivers/infiniband/core/netlink.c and nldev.c of the Linux kernel answer. */
-#include "preload/nldev_internal.h"
+#include "preload/nldev.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -14,9 +14,10 @@
 #include "base/array.h"
 #include "host/identity.h"
 #include "preload/hw_counters.h"
+#include "preload/nldev_request.h"
+#include "preload/nldev_resources.h"
+#include "preload/uverbs_node.h"
 
-#define UVERBS_MAJOR	231
-#define UVERBS_MINOR	192
 #define UVERBS_ABI	1
 #define NETNS_EXCLUSIVE 0 /* a device is of one network namespace */
 
@@ -47,14 +48,6 @@ static bool read_attributes(struct adv_nldev_request *r, const uint8_t *p, size_
 	return true;
 }
 
-bool adv_nldev_u32(const struct adv_nldev_request *r, unsigned type, uint32_t *value)
-{
-	if (!r->attribute[type] || r->length[type] != sizeof(*value))
-		return false;
-	memcpy(value, r->attribute[type], sizeof(*value));
-	return true;
-}
-
 static bool is_text(const struct adv_nldev_request *r, unsigned type, const char *text)
 {
 	size_t len = strlen(text);
@@ -63,34 +56,7 @@ static bool is_text(const struct adv_nldev_request *r, unsigned type, const char
 	       memcmp(r->attribute[type], text, len) == 0;
 }
 
-bool adv_nldev_names_device(const struct adv_nldev_request *r)
-{
-	uint32_t index;
-
-	return adv_nldev_u32(r, RDMA_NLDEV_ATTR_DEV_INDEX, &index) && index == ADV_NLDEV_INDEX;
-}
-
-bool adv_nldev_names_port(const struct adv_nldev_request *r)
-{
-	uint32_t port;
-
-	return adv_nldev_names_device(r) && adv_nldev_u32(r, RDMA_NLDEV_ATTR_PORT_INDEX, &port) &&
-	       port == ADV_NLDEV_PORT;
-}
-
 /* ---- writing ---- */
-
-void adv_nldev_begin(struct adv_nldev_request *r, bool one_of_many)
-{
-	adv_netlink_begin(r->answer, r->head.nlmsg_type, one_of_many ? NLM_F_MULTI : 0,
-			  r->head.nlmsg_seq, r->port);
-}
-
-void adv_nldev_put_handle(struct adv_nldev_request *r)
-{
-	adv_netlink_u32(r->answer, RDMA_NLDEV_ATTR_DEV_INDEX, ADV_NLDEV_INDEX);
-	adv_netlink_string(r->answer, RDMA_NLDEV_ATTR_DEV_NAME, ADV_DEVICE_NAME);
-}
 
 static bool find_device(struct adv_nldev_request *r)
 {
@@ -188,10 +154,10 @@ static int get_node(struct adv_nldev_request *r)
 	if (!adv_nldev_names_device(r) || !find_device(r))
 		return ENODEV;
 	adv_uverbs_name(name);
-	minor = UVERBS_MINOR + (unsigned)strtoul(name + strlen("uverbs"), NULL, 10);
+	minor = adv_uverbs_node_minor(name);
 	adv_nldev_begin(r, false);
 	adv_nldev_put_handle(r);
-	adv_netlink_u64(n, RDMA_NLDEV_ATTR_CHARDEV, makedev(UVERBS_MAJOR, minor));
+	adv_netlink_u64(n, RDMA_NLDEV_ATTR_CHARDEV, makedev(ADV_UVERBS_NODE_MAJOR, minor));
 	adv_netlink_u64(n, RDMA_NLDEV_ATTR_CHARDEV_ABI, UVERBS_ABI);
 	adv_netlink_string(n, RDMA_NLDEV_ATTR_CHARDEV_NAME, name);
 	adv_netlink_end(n);
@@ -312,7 +278,8 @@ static void write_done(struct adv_nldev_request *r)
 	adv_netlink_end(r->answer);
 }
 
-static int run(struct adv_nldev_request *r, const uint8_t *payload, size_t len, bool *listed)
+static int run_command(struct adv_nldev_request *r, const uint8_t *payload, size_t len,
+		       bool *listed)
 {
 	unsigned op = RDMA_NL_GET_OP(r->head.nlmsg_type);
 	const struct command *c;
@@ -338,7 +305,7 @@ static void answer_one(struct adv_nldev_request *r, const uint8_t *payload, size
 	if (!(r->head.nlmsg_flags & NLM_F_REQUEST) || r->head.nlmsg_type < NLMSG_MIN_TYPE)
 		error = 0; /* as the kernel: nothing to do, but to acknowledge */
 	else
-		error = run(r, payload, len, &listed);
+		error = run_command(r, payload, len, &listed);
 	if (error)
 		r->answer->len = before;
 	if (!error && listed)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Objects of programs, as drivers/infiniband/core/nldev.c of the Linux kernel tells of them. */
+#include "preload/nldev_resources.h"
+
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-
-#include "preload/nldev_internal.h"
 
 #define MESSAGE_FULL (ADV_NLDEV_LONGEST - 512) /* one more object has room */
 
@@ -191,8 +191,8 @@ static enum adv_resource_kind kind_asked_for(const struct adv_nldev_request *r)
 	return (enum adv_resource_kind)i;
 }
 
-static void put(struct adv_nldev_request *r, const struct kind *k, const struct adv_object *o,
-		const struct context *c)
+static void put_object(struct adv_nldev_request *r, const struct kind *k,
+		       const struct adv_object *o, const struct context *c)
 {
 	struct adv_netlink *n = r->answer;
 
@@ -283,7 +283,7 @@ static void close_message(struct listing *l)
 	l->open = false;
 }
 
-static bool list_one(void *user, const struct adv_object *o)
+static bool list_object(void *user, const struct adv_object *o)
 {
 	struct listing *l = user;
 	struct adv_netlink *n = l->request->answer;
@@ -296,7 +296,7 @@ static bool list_one(void *user, const struct adv_object *o)
 	if (!l->open)
 		open_message(l);
 	entry = adv_netlink_nest(n, l->kind->entry);
-	put(l->request, l->kind, o, &l->context);
+	put_object(l->request, l->kind, o, &l->context);
 	adv_netlink_nest_end(n, entry);
 	return !n->failed;
 }
@@ -314,7 +314,7 @@ int adv_nldev_list_resources(struct adv_nldev_request *r)
 		return EINVAL;
 	error = context_make(&l.context, r, kind);
 	if (!error)
-		error = r->source->resources(r->source->user, kind, list_one, &l);
+		error = r->source->resources(r->source->user, kind, list_object, &l);
 	close_message(&l);
 	context_free(&l.context);
 	return error;
@@ -330,7 +330,7 @@ struct search {
 	bool found;
 };
 
-static bool look_at_one(void *user, const struct adv_object *o)
+static bool get_matching(void *user, const struct adv_object *o)
 {
 	struct search *s = user;
 
@@ -339,7 +339,7 @@ static bool look_at_one(void *user, const struct adv_object *o)
 	s->found = true;
 	adv_nldev_begin(s->request, false);
 	adv_nldev_put_handle(s->request);
-	put(s->request, s->kind, o, &s->context);
+	put_object(s->request, s->kind, o, &s->context);
 	adv_netlink_end(s->request->answer);
 	return false;
 }
@@ -354,7 +354,7 @@ int adv_nldev_get_resource(struct adv_nldev_request *r)
 		return EINVAL;
 	error = context_make(&s.context, r, kind);
 	if (!error)
-		error = r->source->resources(r->source->user, kind, look_at_one, &s);
+		error = r->source->resources(r->source->user, kind, get_matching, &s);
 	context_free(&s.context);
 	return error || s.found ? error : ENOENT;
 }

@@ -53,17 +53,17 @@ static bool is_link(enum node n)
 	return n == INTERFACE || n == INTERFACE_DEVICE || n == NET_INFINIBAND || n == NET_VERBS;
 }
 
-static bool same(const char *name, const char *text, size_t len)
+static bool is_same_name(const char *name, const char *text, size_t len)
 {
 	return strncmp(name, text, len) == 0 && name[len] == 0;
 }
 
 /* NODES: none. */
-static enum node child(enum node parent, const char *text, size_t len)
+static enum node find_child(enum node parent, const char *text, size_t len)
 {
 	for (enum node n = DEV; n < NODES; n++)
 		if (places[n].parent == parent &&
-		    (!places[n].name || same(places[n].name, text, len)))
+		    (!places[n].name || is_same_name(places[n].name, text, len)))
 			return n;
 	return NODES;
 }
@@ -90,7 +90,7 @@ static bool names_device(const char *rest)
 	return digits && !rest[digits];
 }
 
-static enum adv_redirect_kind found(enum node at, const char *rest, struct adv_redirect *r)
+static enum adv_redirect_kind fill_found(enum node at, const char *rest, struct adv_redirect *r)
 {
 	r->folder = places[at].folder;
 	r->rest = rest;
@@ -99,12 +99,12 @@ static enum adv_redirect_kind found(enum node at, const char *rest, struct adv_r
 }
 
 /* One step down or up; NODES: where we know nothing of. */
-static enum node step(enum node at, const char *name, size_t len)
+static enum node step_to(enum node at, const char *name, size_t len)
 {
 	if (len == 1 && name[0] == '.')
 		return at;
 	if (len != 2 || name[0] != '.' || name[1] != '.')
-		return child(at, name, len);
+		return find_child(at, name, len);
 	return is_link(at) ? NODES : places[at].parent;
 }
 
@@ -120,7 +120,7 @@ enum adv_redirect_kind adv_redirect_path(const char *path, struct adv_redirect *
 	r->device = false;
 	while (*p) {
 		size_t len = strcspn(p, "/");
-		enum node next = step(at, p, len);
+		enum node next = step_to(at, p, len);
 
 		if (next == NODES)
 			break;
@@ -138,13 +138,13 @@ enum adv_redirect_kind adv_redirect_path(const char *path, struct adv_redirect *
 		through = through || at >= OURS;
 	}
 	if (at >= OURS)
-		return found(at, p, r);
+		return fill_found(at, p, r);
 	if (through)
 		return ADV_REDIRECT_THROUGH;
 	return *p || is_link(at) ? ADV_REDIRECT_NONE : ADV_REDIRECT_ABOVE;
 }
 
-const char *adv_redirect_back(const char *path, size_t *root_len)
+const char *adv_redirect_reverse(const char *path, size_t *root_len)
 {
 	const char *p = strstr(path, ADV_SYSFS_ROOT_PREFIX);
 	size_t digits;

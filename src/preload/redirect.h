@@ -38,6 +38,6 @@ enum adv_redirect_kind adv_redirect_path(const char *path, struct adv_redirect *
  * root, or "/" for the root itself; and how long the root's own path is. NULL: of no root. Whether
  * it is the caller's is not known here.
  */
-const char *adv_redirect_back(const char *path, size_t *root_len);
+const char *adv_redirect_reverse(const char *path, size_t *root_len);
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "host/sysfs_root.h"
-#include "preload/ask.h"
+#include "preload/query.h"
 
 #define FRESH_MS      50
 #define RETRY_MS      2000 /* after adverbd could not be reached */
@@ -31,7 +31,7 @@ static _Atomic uint64_t written_for; /* the network namespace and the user */
 static _Atomic int held = -1;
 static _Atomic uint64_t held_inode, held_for;
 
-static uint64_t inode_of(int fd)
+static uint64_t file_inode(int fd)
 {
 	struct stat st;
 
@@ -39,13 +39,13 @@ static uint64_t inode_of(int fd)
 }
 
 /* The program may have closed it, and have another file there. */
-static void let_go(int fd, uint64_t inode)
+static void close_held(int fd, uint64_t inode)
 {
-	if (fd >= 0 && inode_of(fd) == inode)
+	if (fd >= 0 && file_inode(fd) == inode)
 		adv_sys_close(fd);
 }
 
-static bool hold(int fd, const char *root, uint64_t key)
+static bool hold_root(int fd, const char *root, uint64_t key)
 {
 	int before = held, mine, moved;
 	uint64_t inode = held_inode;
@@ -65,8 +65,8 @@ static bool hold(int fd, const char *root, uint64_t key)
 		return true;
 	}
 	held_for = key;
-	held_inode = inode_of(mine);
-	let_go(before, inode);
+	held_inode = file_inode(mine);
+	close_held(before, inode);
 	return true;
 }
 
@@ -80,7 +80,7 @@ static int find_root(uint64_t key, char root[PATH_MAX])
 				 "/tmp: no /sys/class/infiniband");
 			return -1;
 		}
-		if (hold(fd, root, key))
+		if (hold_root(fd, root, key))
 			return fd;
 		adv_sys_close(fd);
 	}
@@ -98,14 +98,14 @@ enum turn {
 static _Atomic uint32_t busy;
 static _Atomic uint64_t done_began; /* by this process */
 
-static bool is_since(uint64_t began, uint64_t came)
+static bool began_since(uint64_t began, uint64_t came)
 {
 	return began >= came && began <= adv_clock_ns();
 }
 
 /* Locks of fcntl(2), as flock(2)'s would be a child's of fork() too. They do not tell threads
  * apart, and end with any descriptor of the file: only who is `busy` may have one. */
-static enum turn take_lock(int fd, uint64_t came)
+static enum turn take_file_lock(int fd, uint64_t came)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	uint64_t began;
@@ -115,13 +115,13 @@ static enum turn take_lock(int fd, uint64_t came)
 			return OURS;
 		adv_sys_poll(NULL, 0, LOCK_PAUSE_MS);
 		if (syscall(SYS_pread64, fd, &began, sizeof(began), 0L) == sizeof(began) &&
-		    is_since(began, came))
+		    began_since(began, came))
 			return DONE;
 	}
 	return STUCK;
 }
 
-static enum turn take_turn(uint64_t came)
+static enum turn take_process_turn(uint64_t came)
 {
 	uint32_t me = (uint32_t)syscall(SYS_getpid);
 
@@ -131,19 +131,19 @@ static enum turn take_turn(uint64_t came)
 		if (who != me && atomic_compare_exchange_strong(&busy, &who, me))
 			return OURS;
 		adv_sys_poll(NULL, 0, LOCK_PAUSE_MS);
-		if (is_since(done_began, came))
+		if (began_since(done_began, came))
 			return DONE;
 	}
 	return STUCK;
 }
 
 /* Under the lock, so that nothing older replaces what is newer. */
-static bool update(int root, int lock)
+static bool update_locked(int root, int lock)
 {
 	struct adv_files f = {.root = root};
 	struct adv_contents *c = calloc(1, sizeof(*c));
 	uint64_t began = adv_clock_ns();
-	bool good = c && adv_ask(c);
+	bool good = c && adv_query_contents(c);
 
 	if (good)
 		adv_contents_write(&f, c);
@@ -157,7 +157,7 @@ static bool update(int root, int lock)
 	return true;
 }
 
-static bool update_alone(int root, uint64_t came)
+static bool update_under_lock(int root, uint64_t came)
 {
 	int lock = (int)syscall(SYS_openat, root, LOCK_FILE,
 				O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -165,8 +165,8 @@ static bool update_alone(int root, uint64_t came)
 
 	if (lock < 0)
 		return false;
-	if (take_lock(lock, came) == OURS)
-		good = update(root, lock);
+	if (take_file_lock(lock, came) == OURS)
+		good = update_locked(root, lock);
 	adv_sys_close(lock);
 	return good;
 }
@@ -177,8 +177,8 @@ static bool write_tree(int root)
 	uint64_t came = adv_clock_ns();
 	bool good = true;
 
-	if (take_turn(came) == OURS) {
-		good = update_alone(root, came);
+	if (take_process_turn(came) == OURS) {
+		good = update_under_lock(root, came);
 		busy = 0;
 	}
 	return good;

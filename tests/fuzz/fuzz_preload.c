@@ -12,7 +12,7 @@
 #include "base/sys.h"
 #include "fuzz.h"
 #include "host/sysfs_root.h"
-#include "preload/look.h"
+#include "preload/lookup.h"
 #include "preload/redirect.h"
 #include "preload/tree.h"
 
@@ -129,9 +129,9 @@ static void check_back(const char *path)
 	size_t len;
 
 	snprintf(inside, sizeof(inside), "%s%s", ROOT, path);
-	back = adv_redirect_back(inside, &len);
+	back = adv_redirect_reverse(inside, &len);
 	FUZZ_CHECK(back && strcmp(back, *path ? path : "/") == 0 && len == strlen(ROOT));
-	back = adv_redirect_back(path, &len);
+	back = adv_redirect_reverse(path, &len);
 	if (back)
 		FUZZ_CHECK(len <= strlen(path) && strcmp(back, path[len] ? path + len : "/") == 0);
 }
@@ -142,44 +142,44 @@ static void check_natural(int dirfd, const char *path)
 	char room[PATH_MAX];
 	size_t len;
 
-	if (!adv_redirect_back(folder, &len))
+	if (!adv_redirect_reverse(folder, &len))
 		return;
-	adv_look_moved(folder, folder);
-	adv_look_opened(7, AT_FDCWD, folder, folder, true);
+	adv_lookup_note_chdir(folder, folder);
+	adv_lookup_note_open(7, AT_FDCWD, folder, folder, true);
 	if (path[0] && path[0] != '/')
-		FUZZ_CHECK(!adv_look_concerns(dirfd, path));
-	FUZZ_CHECK(!adv_look_current(room));
+		FUZZ_CHECK(!adv_lookup_concerns(dirfd, path));
+	FUZZ_CHECK(!adv_lookup_getcwd(room));
 }
 
-static void check_look(int dirfd, const char *path, enum adv_look look)
+static void check_look(int dirfd, const char *path, enum adv_lookup look)
 {
 	char room[PATH_MAX + 1];
 	const char *resolved;
 	struct stat st = {.st_mode = S_IFREG | 0644};
 
 	check_natural(dirfd, path);
-	adv_look_moved("/sys/class/infiniband", folder);
-	adv_look_opened(7, AT_FDCWD, "/sys/class/infiniband", folder, true);
-	if (adv_look_current(room))
+	adv_lookup_note_chdir("/sys/class/infiniband", folder);
+	adv_lookup_note_open(7, AT_FDCWD, "/sys/class/infiniband", folder, true);
+	if (adv_lookup_getcwd(room))
 		FUZZ_CHECK(room[0] == '/');
-	if (!adv_look_concerns(dirfd, path))
+	if (!adv_lookup_concerns(dirfd, path))
 		return;
 	room[PATH_MAX] = 0x5a;
-	resolved = adv_look_resolve(dirfd, path, look, room);
+	resolved = adv_lookup_resolve(dirfd, path, look, room);
 	FUZZ_CHECK(room[PATH_MAX] == 0x5a);
-	FUZZ_CHECK(resolved == path || resolved == room || adv_look_is_node(resolved));
+	FUZZ_CHECK(resolved == path || resolved == room || adv_lookup_is_node(resolved));
 	FUZZ_CHECK(resolved == path || resolved[0] == '/' || *path != '/');
 	if (resolved == room)
 		FUZZ_CHECK(strlen(room) < PATH_MAX);
-	if (adv_look_is_node(resolved))
-		FUZZ_CHECK(look != ADV_LOOK_AT_NAME);
-	adv_look_fix_stat(resolved, path, &st);
+	if (adv_lookup_is_node(resolved))
+		FUZZ_CHECK(look != ADV_LOOKUP_NAME);
+	adv_lookup_fix_stat(resolved, path, &st);
 	if (resolved == room)
-		adv_look_back(room);
-	adv_look_opened(5, dirfd, path, resolved, false);
-	adv_look_copied(5, 6);
-	adv_look_again(5, false);
-	adv_look_again(5, true);
+		adv_lookup_reverse(room);
+	adv_lookup_note_open(5, dirfd, path, resolved, false);
+	adv_lookup_note_copy(5, 6);
+	adv_lookup_refresh(5, false);
+	adv_lookup_refresh(5, true);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -207,6 +207,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_redirect(path);
 		check_back(path);
 	}
-	check_look(data[0] & 1 ? AT_FDCWD : 7, path, (enum adv_look)((data[0] >> 1) % 3));
+	check_look(data[0] & 1 ? AT_FDCWD : 7, path, (enum adv_lookup)((data[0] >> 1) % 3));
 	return 0;
 }

@@ -161,12 +161,12 @@ static void goes_back(void **state)
 
 	size_t len = 0;
 
-	assert_string_equal(adv_redirect_back("/tmp/adverb-sysfs-0-12/sys/class", &len),
+	assert_string_equal(adv_redirect_reverse("/tmp/adverb-sysfs-0-12/sys/class", &len),
 			    "/sys/class");
 	assert_int_equal(len, strlen("/tmp/adverb-sysfs-0-12"));
-	assert_string_equal(adv_redirect_back("/a/b/adverb-sysfs-1000-4026531840", &len), "/");
+	assert_string_equal(adv_redirect_reverse("/a/b/adverb-sysfs-1000-4026531840", &len), "/");
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(none); i++)
-		assert_null(adv_redirect_back(none[i], &len));
+		assert_null(adv_redirect_reverse(none[i], &len));
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "preload/ask.h"
+#include "preload/query.h"
 
 #include <errno.h>
 
@@ -16,7 +16,7 @@ static struct adv_control *connect_control(void)
 	return control;
 }
 
-bool adv_ask(struct adv_contents *c)
+bool adv_query_contents(struct adv_contents *c)
 {
 	struct adv_control *control = connect_control();
 	bool good;
@@ -29,7 +29,7 @@ bool adv_ask(struct adv_contents *c)
 	return good;
 }
 
-int adv_ask_resources(enum adv_resource_kind kind, adv_resource_fn *fn, void *user)
+int adv_query_resources(enum adv_resource_kind kind, adv_resource_fn *fn, void *user)
 {
 	struct adv_control *control = connect_control();
 	int error = control ? adv_resources_each(control, kind, fn, user) : ENODEV;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "preload/look.h"
+#include "preload/lookup.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,9 +15,7 @@
 #include "host/sysfs_root.h"
 #include "preload/redirect.h"
 #include "preload/tree.h"
-
-#define UVERBS_MAJOR 231
-#define UVERBS_MINOR 192
+#include "preload/uverbs_node.h"
 
 const char adv_node_uverbs[] = "/dev/null";
 const char adv_node_rdma_cm[] = "/dev/null";
@@ -73,14 +71,14 @@ static size_t folder_path(int dirfd, char room[PATH_MAX])
 }
 
 /* What a path of the caller's tree stands for; NULL: it is of none, or of another's. */
-static const char *back(const char *path)
+static const char *reverse_path(const char *path)
 {
 	char root[PATH_MAX];
 	const char *stands_for;
 	size_t len;
 	int saved = errno;
 
-	stands_for = adv_redirect_back(path, &len);
+	stands_for = adv_redirect_reverse(path, &len);
 	if (!stands_for || len >= sizeof(root))
 		return NULL;
 	memcpy(root, path, len);
@@ -91,14 +89,14 @@ static const char *back(const char *path)
 	return stands_for;
 }
 
-static bool is_inside(int dirfd)
+static bool is_folder_inside(int dirfd)
 {
 	char room[PATH_MAX];
 
-	return folder_path(dirfd, room) && back(room);
+	return folder_path(dirfd, room) && reverse_path(room);
 }
 
-static bool is_above(const char *path)
+static bool is_path_above(const char *path)
 {
 	struct adv_redirect r;
 
@@ -110,7 +108,7 @@ static unsigned note_of(int fd)
 	return fd >= 0 && fd < NOTED_MAX ? noted[fd] : NOT_OURS;
 }
 
-static void note(int fd, unsigned what)
+static void note_descriptor(int fd, unsigned what)
 {
 	if (fd >= 0 && fd < NOTED_MAX && noted[fd] != what)
 		noted[fd] = (unsigned char)what;
@@ -118,39 +116,40 @@ static void note(int fd, unsigned what)
 
 /* Whether a program that was started with this current folder was meant to be in what the folder
  * stands for: a shell says, and else it was. */
-static bool was_meant(void)
+static bool is_redirected_at_start(void)
 {
 	const char *shells = getenv("PWD");
 	size_t len;
 
-	return !shells || !adv_redirect_back(shells, &len);
+	return !shells || !adv_redirect_reverse(shells, &len);
 }
 
-static void find_current(void)
+static void update_current(void)
 {
 	char room[PATH_MAX];
 	int how = current;
 
 	if (!folder_path(AT_FDCWD, room))
 		current = ELSEWHERE;
-	else if (is_above(room))
+	else if (is_path_above(room))
 		current = ABOVE;
-	else if (how != GONE_TO && back(room) && (how == REDIRECTED || was_meant()))
+	else if (how != GONE_TO && reverse_path(room) &&
+		 (how == REDIRECTED || is_redirected_at_start()))
 		current = INSIDE;
 	else
 		current = ELSEWHERE;
 }
 
 /* At once: the C library's own functions that walk move without being noticed. */
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void find_current_at_start(void)
 {
-	find_current();
+	update_current();
 }
 
 static bool current_is_inside(void)
 {
 	if (current < ELSEWHERE)
-		find_current();
+		update_current();
 	return current == INSIDE;
 }
 
@@ -162,74 +161,74 @@ static size_t seen_folder(int dirfd, char room[PATH_MAX])
 
 	if (!folder_path(dirfd, room))
 		return 0;
-	seen = ours ? back(room) : NULL;
+	seen = ours ? reverse_path(room) : NULL;
 	if (seen)
 		memmove(room, seen, strlen(seen) + 1);
-	return seen || is_above(room) ? strlen(room) : 0;
+	return seen || is_path_above(room) ? strlen(room) : 0;
 }
 
 /* A folder above ours, which a descriptor was opened of. */
-static bool is_over(int fd, int dirfd, const char *path, bool folder)
+static bool is_folder_above(int fd, int dirfd, const char *path, bool folder)
 {
 	char room[PATH_MAX];
 
 	if (fd < 0 || !path)
 		return false;
 	if (path[0] == '/')
-		return is_above(path);
+		return is_path_above(path);
 	/* Only from one of them, or from one of ours, can one get there. */
 	return folder && (dirfd == AT_FDCWD ? current >= ABOVE : note_of(dirfd) != NOT_OURS) &&
-	       folder_path(fd, room) && is_above(room);
+	       folder_path(fd, room) && is_path_above(room);
 }
 
-void adv_look_opened(int fd, int dirfd, const char *path, const char *resolved, bool folder)
+void adv_lookup_note_open(int fd, int dirfd, const char *path, const char *resolved, bool folder)
 {
 	size_t len;
 
 	if (resolved != path)
-		note(fd, adv_redirect_back(resolved, &len) ? OPENED : OVER);
+		note_descriptor(fd, adv_redirect_reverse(resolved, &len) ? OPENED : OVER);
 	else
-		note(fd, is_over(fd, dirfd, path, folder) ? OVER : NOT_OURS);
+		note_descriptor(fd, is_folder_above(fd, dirfd, path, folder) ? OVER : NOT_OURS);
 }
 
-void adv_look_copied(int fd, int copy)
+void adv_lookup_note_copy(int fd, int copy)
 {
-	note(copy, note_of(fd));
+	note_descriptor(copy, note_of(fd));
 }
 
-static void look_again(int fd, bool at_offset)
+static void refresh_tree(int fd, bool at_offset)
 {
 	char root[PATH_MAX];
 	int saved = errno;
 
-	if (!is_inside(fd))
-		note(fd, NOT_OURS);
+	if (!is_folder_inside(fd))
+		note_descriptor(fd, NOT_OURS);
 	else if (note_of(fd) == OPENED)
-		note(fd, READ);
+		note_descriptor(fd, READ);
 	else if (!at_offset || syscall(SYS_lseek, fd, 0L, SEEK_CUR) == 0)
 		(void)adv_tree_ready(true, root);
 	errno = saved;
 }
 
-void adv_look_again(int fd, bool at_offset)
+void adv_lookup_refresh(int fd, bool at_offset)
 {
 	if (note_of(fd) >= OPENED)
-		look_again(fd, at_offset);
+		refresh_tree(fd, at_offset);
 }
 
-void adv_look_moved(const char *path, const char *resolved)
+void adv_lookup_note_chdir(const char *path, const char *resolved)
 {
 	current = resolved != path ? REDIRECTED : GONE_TO;
 }
 
-void adv_look_moved_to(int fd)
+void adv_lookup_note_fchdir(int fd)
 {
 	current = note_of(fd) >= OPENED ? REDIRECTED : GONE_TO;
 }
 
-bool adv_look_current(char room[PATH_MAX])
+bool adv_lookup_getcwd(char room[PATH_MAX])
 {
-	return current_is_inside() && folder_path(AT_FDCWD, room) && adv_look_back(room);
+	return current_is_inside() && folder_path(AT_FDCWD, room) && adv_lookup_reverse(room);
 }
 
 static bool leads_to_ours(const char *path)
@@ -269,7 +268,7 @@ static bool leads_there_from(int dirfd, const char *path)
 	return make_absolute(dirfd, path, room) && leads_to_ours(room);
 }
 
-bool adv_look_concerns(int dirfd, const char *path)
+bool adv_lookup_concerns(int dirfd, const char *path)
 {
 	if (!path || !*path)
 		return false;
@@ -282,7 +281,7 @@ bool adv_look_concerns(int dirfd, const char *path)
 
 /* ---- resolving ---- */
 
-static bool exists(const char *path)
+static bool path_exists(const char *path)
 {
 	struct stat st;
 
@@ -300,27 +299,27 @@ static bool is_kernels(const struct adv_redirect *r)
 		return false;
 	return snprintf(path, sizeof(path), "%s/%.*s", r->folder, (int)len, r->rest) <
 		       (int)sizeof(path) &&
-	       exists(path);
+	       path_exists(path);
 }
 
 /* Only an interface that is a device's, has a GID, and no card of its own. */
-static bool has_card(const struct adv_redirect *r, const char *root)
+static bool is_mirrored_interface(const struct adv_redirect *r, const char *root)
 {
 	char path[PATH_MAX];
 	int len = (int)r->interface_len;
 
 	snprintf(path, sizeof(path), "/sys/class/net/%.*s/device", len, r->interface);
-	if (!exists(path))
+	if (!path_exists(path))
 		return false;
 	snprintf(path, sizeof(path), "/sys/class/net/%.*s/device/infiniband", len, r->interface);
-	if (exists(path))
+	if (path_exists(path))
 		return false;
 	snprintf(path, sizeof(path), "%.2048s/sys/devices/adverb/net/%.*s", root, len,
 		 r->interface);
-	return exists(path);
+	return path_exists(path);
 }
 
-static const char *node_of(const char *name)
+static const char *node_of_name(const char *name)
 {
 	char uverbs[ADV_UVERBS_NAME_LEN];
 
@@ -331,7 +330,7 @@ static const char *node_of(const char *name)
 }
 
 /* NULL: not ours. */
-static const char *resolve(const char *path, enum adv_look look, char room[PATH_MAX])
+static const char *resolve_absolute(const char *path, enum adv_lookup look, char room[PATH_MAX])
 {
 	struct adv_redirect r;
 	enum adv_redirect_kind kind = adv_redirect_path(path, &r);
@@ -340,15 +339,15 @@ static const char *resolve(const char *path, enum adv_look look, char room[PATH_
 
 	if (kind == ADV_REDIRECT_NONE || kind == ADV_REDIRECT_ABOVE ||
 	    (kind == ADV_REDIRECT_OURS && is_kernels(&r)) ||
-	    !adv_tree_ready(look == ADV_LOOK_INTO, root))
+	    !adv_tree_ready(look == ADV_LOOKUP_CURRENT, root))
 		return NULL;
 	if (kind == ADV_REDIRECT_THROUGH) {
 		snprintf(room, PATH_MAX, "%s/%s", r.folder, r.rest);
 		return room;
 	}
-	if (r.interface && !has_card(&r, root))
+	if (r.interface && !is_mirrored_interface(&r, root))
 		return NULL;
-	node = r.device && look != ADV_LOOK_AT_NAME ? node_of(r.rest) : NULL;
+	node = r.device && look != ADV_LOOKUP_NAME ? node_of_name(r.rest) : NULL;
 	if (node)
 		return node;
 	return snprintf(room, PATH_MAX, "%s%s%s%s", root, r.folder, *r.rest ? "/" : "", r.rest) <
@@ -357,7 +356,8 @@ static const char *resolve(const char *path, enum adv_look look, char room[PATH_
 		       : NULL;
 }
 
-const char *adv_look_resolve(int dirfd, const char *path, enum adv_look look, char room[PATH_MAX])
+const char *adv_lookup_resolve(int dirfd, const char *path, enum adv_lookup look,
+			       char room[PATH_MAX])
 {
 	char absolute[PATH_MAX];
 	const char *resolved;
@@ -365,7 +365,7 @@ const char *adv_look_resolve(int dirfd, const char *path, enum adv_look look, ch
 
 	if (!make_absolute(dirfd, path, absolute))
 		return path;
-	resolved = resolve(absolute, look, room);
+	resolved = resolve_absolute(absolute, look, room);
 	errno = saved;
 	if (resolved)
 		return resolved;
@@ -378,47 +378,47 @@ const char *adv_look_resolve(int dirfd, const char *path, enum adv_look look, ch
 
 /* ---- what functions return ---- */
 
-bool adv_look_node_number(const char *resolved, unsigned *major_number, unsigned *minor_number)
+bool adv_lookup_node_number(const char *resolved, unsigned *major_number, unsigned *minor_number)
 {
 	char uverbs[ADV_UVERBS_NAME_LEN];
 
 	if (resolved != adv_node_uverbs)
 		return false;
 	adv_uverbs_name(uverbs);
-	*major_number = UVERBS_MAJOR;
-	*minor_number = UVERBS_MINOR + (unsigned)strtoul(uverbs + strlen("uverbs"), NULL, 10);
+	*major_number = ADV_UVERBS_NODE_MAJOR;
+	*minor_number = adv_uverbs_node_minor(uverbs);
 	return true;
 }
 
-void adv_look_fix_stat(const char *resolved, const char *path, struct stat *st)
+void adv_lookup_fix_stat(const char *resolved, const char *path, struct stat *st)
 {
 	unsigned major_number, minor_number;
 	int saved = errno;
 
-	if (S_ISREG(st->st_mode) && adv_look_is_ours(resolved, path))
+	if (S_ISREG(st->st_mode) && adv_lookup_is_ours(resolved, path))
 		st->st_mode &= ~(mode_t)0222;
-	if (adv_look_node_number(resolved, &major_number, &minor_number))
+	if (adv_lookup_node_number(resolved, &major_number, &minor_number))
 		st->st_rdev = makedev(major_number, minor_number);
 	errno = saved;
 }
 
-bool adv_look_is_ours(const char *resolved, const char *path)
+bool adv_lookup_is_ours(const char *resolved, const char *path)
 {
-	bool ours = resolved != path && back(resolved);
+	bool ours = resolved != path && reverse_path(resolved);
 	int saved = errno;
 	long fd = ours ? syscall(SYS_openat, AT_FDCWD, resolved, O_PATH | O_CLOEXEC) : -1;
 
 	if (fd >= 0) {
-		ours = is_inside((int)fd);
+		ours = is_folder_inside((int)fd);
 		adv_sys_close((int)fd);
 	}
 	errno = saved;
 	return ours;
 }
 
-bool adv_look_back(char *text)
+bool adv_lookup_reverse(char *text)
 {
-	const char *seen = back(text);
+	const char *seen = reverse_path(text);
 
 	if (seen)
 		memmove(text, seen, strlen(seen) + 1);
@@ -438,7 +438,7 @@ static int own_descriptor(const char *link)
 	return strncmp(link, own, strlen(own)) == 0 ? atoi(link + strlen(own)) : -1;
 }
 
-bool adv_look_back_link(const char *link, char *text)
+bool adv_lookup_reverse_link(const char *link, char *text)
 {
 	int fd = own_descriptor(link);
 
@@ -446,5 +446,5 @@ bool adv_look_back_link(const char *link, char *text)
 		return false;
 	if (strcmp(link, "/proc/self/cwd") == 0 && !current_is_inside())
 		return false;
-	return adv_look_back(text);
+	return adv_lookup_reverse(text);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the files that answer requests of NLDEV share. */
-#ifndef ADV_PRELOAD_NLDEV_INTERNAL_H
-#define ADV_PRELOAD_NLDEV_INTERNAL_H
+#ifndef ADV_PRELOAD_NLDEV_REQUEST_H
+#define ADV_PRELOAD_NLDEV_REQUEST_H
 
 #include <rdma/rdma_netlink.h>
 
-#include "preload/nldev.h"
+#include "preload/netlink_writer.h"
+#include "preload/nldev_source.h"
 
 #define ADV_NLDEV_ATTRIBUTES RDMA_NLDEV_ATTR_MAX
 
@@ -28,10 +29,5 @@ bool adv_nldev_names_port(const struct adv_nldev_request *r);
 /* Begins a message of the answer, and says which device it is about. */
 void adv_nldev_begin(struct adv_nldev_request *r, bool one_of_many);
 void adv_nldev_put_handle(struct adv_nldev_request *r);
-
-/* nldev_resources.c: 0 or errno, and then what was written counts for nothing. */
-int adv_nldev_get_summary(struct adv_nldev_request *r);
-int adv_nldev_get_resource(struct adv_nldev_request *r);
-int adv_nldev_list_resources(struct adv_nldev_request *r);
 
 #endif

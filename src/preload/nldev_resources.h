@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Answers to requests for the objects of processes. */
+#ifndef ADV_PRELOAD_NLDEV_RESOURCES_H
+#define ADV_PRELOAD_NLDEV_RESOURCES_H
+
+#include "preload/nldev_request.h"
+
+/* 0 or errno, and then what was written counts for nothing. */
+int adv_nldev_get_summary(struct adv_nldev_request *r);
+int adv_nldev_get_resource(struct adv_nldev_request *r);
+int adv_nldev_list_resources(struct adv_nldev_request *r);
+
+#endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Copies of descriptors, which were come by as the originals were: dup(2), fcntl(2). */
+/* dup(2), fcntl(2): the record of how a descriptor was opened also holds for its copies. */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <unistd.h>
@@ -44,7 +44,8 @@ static int call_fcntl(adv_next_t *next, const char *name, int fd, int command, v
 	return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? note_copy(fd, result) : result;
 }
 
-/* Whatever the command takes, or nothing. */
+/* The argument's type depends on the command, and some commands have none. A pointer covers all
+ * of them. */
 ADV_INTERPOSE int fcntl(int fd, int command, ...)
 {
 	static adv_next_t next;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Listing: opendir(3), scandir(3), glob(3). */
+/* Listing folders: opendir(3), scandir(3), glob(3). */
 #include <dirent.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -48,7 +48,7 @@ static int call_glob(adv_next_t *next, const char *name, const char *pattern, in
 		     int (*on_error)(const char *, int), glob_t *g)
 {
 	int (*call)(const char *, int, int (*)(const char *, int), glob_t *) = adv_next(next, name);
-	/* Functions of the program's own look in places that are none of ours. */
+	/* The program's own functions (gl_opendir ...) do not see the redirection. */
 	const char *there = flags & GLOB_ALTDIRFUNC
 				    ? pattern
 				    : ADV_LOOKUP_PATH(AT_FDCWD, pattern, ADV_LOOKUP_NAME);

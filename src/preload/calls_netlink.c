@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sockets of NETLINK_RDMA, which the kernel has only with RDMA of its own, and which do not know
- * adverb0 then: socket(2) and what is done with them. */
+/* Sockets of NETLINK_RDMA: socket(2) and the calls that use it. The kernel has this protocol
+ * only with an RDMA driver loaded, and then does not know adverb0. */
 #include <errno.h>
 #include <linux/netlink.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int flags);
 ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, int flags, struct sockaddr *from,
 		       socklen_t *from_len);
 
-/* 0 as the call's result, or -1 with errno. */
+/* Returns the call's result: 0, or -1 with errno. */
 static int result_of_call(int error)
 {
 	if (!error)
@@ -39,7 +39,7 @@ ADV_INTERPOSE int socket(int family, int type, int protocol)
 	return call(family, type, protocol);
 }
 
-/* The kernel's port, 0, is the only one that can be sent to. */
+/* Reads the port of an address. 0 or EINVAL. */
 static int check_address(const struct sockaddr *address, socklen_t len, uint32_t *port)
 {
 	struct sockaddr_nl nl;
@@ -103,7 +103,7 @@ ADV_INTERPOSE int setsockopt(int fd, int level, int name, const void *value, soc
 	static adv_next_t next;
 	int (*call)(int, int, int, const void *, socklen_t) = adv_next(&next, "setsockopt");
 
-	/* How answers look, and groups, in which nothing is ever told. */
+	/* Options for the form of answers, and groups, which never send anything. */
 	if (level == SOL_NETLINK && adv_netlink_is(fd))
 		return 0;
 	return call(fd, level, name, value, len);

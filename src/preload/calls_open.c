@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Opening: open(2), openat(2), fopen(3). Nothing of ours is for writing (EACCES), and behind the
- * device nodes there is no kernel to talk to (ENXIO). */
+/* Opening files: open(2), openat(2), fopen(3). Our files are read-only (EACCES). Our device
+ * nodes have no driver (ENXIO). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static int note_open(int fd, int dirfd, const char *resolved, const char *path, 
 	return fd;
 }
 
-/* 0, or errno: why not. */
+/* Returns 0, or the errno with which the call fails. */
 static int open_refusal(const char *resolved, const char *path, bool writes, bool only_a_name)
 {
 	if (adv_lookup_is_node(resolved))
@@ -89,7 +89,7 @@ ADV_INTERPOSE int open64(const char *path, int flags, ...)
 	return call_open(&next, "open64", path, flags, mode);
 }
 
-/* What <fcntl.h> makes of open() with _FORTIFY_SOURCE. */
+/* <fcntl.h> calls these for open() with _FORTIFY_SOURCE. */
 ADV_INTERPOSE int __open_2(const char *path, int flags)
 {
 	static adv_next_t next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Paths and links: readlink(2), realpath(3), chdir(2), getcwd(3). Where the tree really is shows
- * in none of them. */
+/* Paths and links: readlink(2), realpath(3), chdir(2), getcwd(3). None of them returns a path of
+ * the tree. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,8 +17,9 @@ char *__getcwd_chk(char *buf, size_t len, size_t room);
 
 /* ---- links ---- */
 
-/* What readlink(2) found, n bytes of it, as it is to be seen: of folders in /proc that are the
- * tree's, and longer in truth than they seem. */
+/* Converts the n bytes that readlink(2) returned: a link in /proc to a folder of the tree shows
+ * the path that the folder stands for. The link is read again, because its real target is longer
+ * and may have been cut off. */
 static ssize_t show_link(int dirfd, const char *path, char *buf, size_t len, ssize_t n)
 {
 	char text[PATH_MAX];
@@ -59,7 +60,7 @@ ADV_INTERPOSE ssize_t readlinkat(int dirfd, const char *path, char *buf, size_t 
 	return show_link(dirfd, path, buf, len, call(dirfd, there, buf, len));
 }
 
-/* These two end the program where len is more than the room: theirs to say. */
+/* libc's functions abort the program if len exceeds room. */
 ADV_INTERPOSE ssize_t __readlink_chk(const char *path, char *buf, size_t len, size_t room)
 {
 	static adv_next_t next;
@@ -82,7 +83,7 @@ ADV_INTERPOSE ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, s
 
 /* ---- canonical paths ---- */
 
-/* The node itself is its own canonical name. */
+/* The canonical path of a device node is its own. */
 static char *canonical_node(const char *path, char *resolved)
 {
 	char *out = resolved ? resolved : malloc(PATH_MAX);
@@ -160,7 +161,7 @@ ADV_INTERPOSE int fchdir(int fd)
 	return result;
 }
 
-/* buf NULL: in new memory of len bytes, or as many as it takes where len is 0. */
+/* If buf is NULL, allocates len bytes, or as many as needed if len is 0. */
 static char *copy_current(const char *path, char *buf, size_t len)
 {
 	size_t needed = strlen(path) + 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reading a file of sysfs again from its start gives what it says now: read(2), pread(2). Programs
- * that watch counters keep them open (perftest's --report-counters).
+ * read(2), pread(2): reading a file of sysfs again from its start returns its present contents.
+ * Programs that watch counters keep the files open (perftest's --report-counters).
  */
 #include <unistd.h>
 

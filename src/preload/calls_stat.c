@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Asking what a file is: stat(2) with all its names, access(2), statfs(2), attributes. */
+/* File attributes: stat(2) under all its names, access(2), statfs(2), extended attributes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 
 _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "one structure under two names");
 
-/* Of programs built with glibc before 2.33. */
+/* Called by programs that were built with glibc before 2.33. */
 int __xstat(int version, const char *path, struct stat *st);
 int __xstat64(int version, const char *path, struct stat64 *st);
 int __lxstat(int version, const char *path, struct stat *st);
@@ -164,7 +164,8 @@ ADV_INTERPOSE int statx(int dirfd, const char *path, int flags, unsigned mask, s
 	return result;
 }
 
-/* Of the tree's files; of its folders too, as nobody makes files in sysfs. */
+/* True, with EACCES, for write access to a file or a folder of the tree: sysfs has no files of
+ * users. */
 static bool refuse_write(const char *there, const char *path, int mode)
 {
 	if (!(mode & W_OK) || !adv_lookup_is_ours(there, path))
@@ -211,7 +212,7 @@ ADV_INTERPOSE int faccessat(int dirfd, const char *path, int mode, int flags)
 	return refuse_write(there, path, mode) ? -1 : call(dirfd, there, mode, flags);
 }
 
-/* ---- the file system, and attributes (ls -l looks for access control lists) ---- */
+/* ---- the file system, and extended attributes (ls -l reads access control lists) ---- */
 
 static int call_statfs(adv_next_t *next, const char *name, const char *path, void *out)
 {

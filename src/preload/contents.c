@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Formats are those of the Linux kernel: drivers/infiniband/core/sysfs.c and uverbs_main.c.
- */
+/* Text formats are those of the Linux kernel: drivers/infiniband/core/sysfs.c and uverbs_main.c. */
 #include "preload/contents.h"
 
 #include <fcntl.h>
@@ -57,14 +55,15 @@ static void write_folders(struct adv_files *f)
 		adv_files_folder(f, folders[i]);
 }
 
-/* ---- what the kernel has, beside ours ---- */
+/* ---- the kernel's files in the same folders ---- */
 
 struct beside {
 	struct adv_files *f;
-	const char *folder; /* relative to the root of either file system */
+	const char *folder; /* relative to "/" and to the root of the tree */
 };
 
-/* A link as the kernel's own where it is one (its target is in the mirror too), else to it. */
+/* Writes a link for a file of the kernel: a copy of a relative link, whose target is mirrored
+ * too; else a link to the file. */
 static void mirror_entry(void *user, const char *name)
 {
 	const struct beside *b = user;
@@ -75,7 +74,7 @@ static void mirror_entry(void *user, const char *name)
 	if (snprintf(path, sizeof(path), "/%s/%s", b->folder, name) >= (int)sizeof(path))
 		return;
 	snprintf(mine, sizeof(mine), "%s", path + 1);
-	/* Never in place of what is ours. */
+	/* Our own files are not replaced. */
 	if (syscall(SYS_newfstatat, b->f->root, mine, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    !S_ISLNK(st.st_mode))
 		return;
@@ -142,7 +141,7 @@ static void read_line(const char *path, char *line, size_t len)
 	line[strcspn(line, "\n")] = 0;
 }
 
-/* "0-3,6" as a mask in words of 32 bits, the highest first: "0000004f". */
+/* Converts "0-3,6" to a mask of 32-bit words, the highest first: "0000004f". */
 static void write_cpu_mask(const char *list, char *mask, size_t len)
 {
 	uint32_t words[64] = {0};
@@ -189,7 +188,8 @@ static bool wanted_interface(const void *user, const char *name)
 	return false;
 }
 
-/* What for a card are the files of its PCI device. No NUMA node is nearer than another. */
+/* The files that a card has in the folder of its PCI device. No NUMA node is nearer than
+ * another. */
 static void write_device(struct adv_files *f, const struct adv_gid_table *t)
 {
 	char list[512], mask[64 * 9 + 1];
@@ -251,7 +251,7 @@ static void write_uverbs(struct adv_files *f, const char *name)
 	snprintf(target, sizeof(target), "../../devices/adverb/infiniband_verbs/%s", name);
 	adv_files_link(f, path, target);
 	adv_files_text(f, "sys/class/infiniband_verbs/abi_version", "6\n");
-	/* Who lists the folder sees the names; who looks one up gets no further than that. */
+	/* The names are for listings only: lookup.c handles access to a node by name. */
 	snprintf(path, sizeof(path), "dev/infiniband/%s", name);
 	adv_files_link(f, path, "/dev/null");
 	adv_files_link(f, "dev/infiniband/rdma_cm", "/dev/null");
@@ -263,7 +263,7 @@ static void write_rate(struct adv_files *f, uint32_t mbps)
 {
 	static const struct {
 		uint8_t code;
-		uint16_t tenths; /* of Gbit/s, a lane */
+		uint16_t tenths; /* 0.1 Gbit/s for each lane */
 		const char *name;
 	} speeds[] = {{1, 25, ""},
 		      {8, 100, " FDR10"},
@@ -339,8 +339,8 @@ static void write_counter(struct adv_files *f, const char *name, uint64_t value)
 }
 
 /*
- * IBTA's PortCounters. Octets are counted in units of four. Those that stay 0 count what cannot
- * happen here: there is no physical link, no switch and no virtual lane 15.
+ * IBTA's PortCounters; data in units of four octets. The counters that stay 0 cannot count here:
+ * there is no physical link, no switch and no virtual lane 15.
  */
 static void write_port_counters(struct adv_files *f, const struct adv_counters *c)
 {

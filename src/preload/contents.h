@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is in the tree: each file of sysfs and what it says. */
+/* The contents of the tree: the files of sysfs and their text. */
 #ifndef ADV_PRELOAD_CONTENTS_H
 #define ADV_PRELOAD_CONTENTS_H
 
@@ -9,11 +9,11 @@
 
 struct adv_contents {
 	struct adv_gid_table gids;
-	struct adv_counters counters; /* of the whole machine */
-	bool counted;		      /* false: the daemon does not tell */
+	struct adv_counters counters; /* of all processes */
+	bool counted;		      /* false: the daemon returned no counters */
 };
 
-/* Writes all of it, and takes away what is there no longer. */
+/* Writes all files, and removes those whose object no longer exists. */
 void adv_contents_write(struct adv_files *f, const struct adv_contents *c);
 
 #endif

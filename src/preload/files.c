@@ -12,7 +12,7 @@
 #include "base/sys.h"
 
 #define TEXT_MAX     1024
-#define NEW_FILE     ".new" /* written under the lock, then renamed */
+#define NEW_FILE     ".new" /* written under the tree's lock, then renamed */
 #define FOLDER_MODE  0755
 #define FILE_MODE    0644
 #define LISTING_ROOM 4096
@@ -49,7 +49,7 @@ void adv_files_link(struct adv_files *f, const char *path, const char *target)
 		note_error(f, syscall(SYS_renameat, f->root, NEW_FILE, f->root, path));
 }
 
-/* True where the file has this text, or got it. */
+/* True if the file has this text already, or was overwritten with it in place. */
 static bool overwrite_text(int root, const char *path, const char *text, size_t len)
 {
 	char there[TEXT_MAX + 1];

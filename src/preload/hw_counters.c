@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The names are those of the Linux kernel's drivers/infiniband/hw/mlx5/counters.c, but for
+/* The names are from the Linux kernel's drivers/infiniband/hw/mlx5/counters.c, except
  * out_of_memory. */
 #include "preload/hw_counters.h"
 

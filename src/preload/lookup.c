@@ -20,17 +20,17 @@
 const char adv_node_uverbs[] = "/dev/null";
 const char adv_node_rdma_cm[] = "/dev/null";
 
-/* How the current folder was come by, and then, when it is first asked for, what it is. */
+/* How the current folder was reached; later, from its first use on, what it is. */
 static _Atomic enum {
 	INHERITED,
 	GONE_TO,    /* by its own name */
-	REDIRECTED, /* by the name that it stands for */
-	ELSEWHERE,  /* any other, or one of the tree that was come to by its own name */
+	REDIRECTED, /* by our name */
+	ELSEWHERE,  /* any other, or a folder of the tree that was reached by its own name */
 	ABOVE,
 	INSIDE,
 } current;
 
-/* What we know of each descriptor. */
+/* The record of each descriptor. */
 #define NOTED_MAX 65536
 static _Atomic unsigned char noted[NOTED_MAX];
 enum { NOT_OURS, OVER, OPENED, READ };
@@ -51,7 +51,7 @@ void *adv_next(adv_next_t *known, const char *name)
 
 /* ---- paths that are relative to the tree ---- */
 
-/* The path of a folder, without errno; the length, or 0. */
+/* Returns the length of a folder's path, or 0. errno is kept. */
 static size_t folder_path(int dirfd, char room[PATH_MAX])
 {
 	char name[32];
@@ -59,7 +59,7 @@ static size_t folder_path(int dirfd, char room[PATH_MAX])
 	long n;
 
 	if (dirfd == AT_FDCWD) {
-		n = syscall(SYS_getcwd, room, PATH_MAX) - 1; /* the NUL is counted */
+		n = syscall(SYS_getcwd, room, PATH_MAX) - 1; /* the result counts the NUL */
 	} else {
 		snprintf(name, sizeof(name), "/proc/self/fd/%d", dirfd);
 		n = syscall(SYS_readlinkat, AT_FDCWD, name, room, PATH_MAX - 1);
@@ -70,7 +70,8 @@ static size_t folder_path(int dirfd, char room[PATH_MAX])
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* What a path of the caller's tree stands for; NULL: it is of none, or of another's. */
+/* Returns what a path in the caller's own tree stands for. NULL: in no tree, or in another
+ * user's. */
 static const char *reverse_path(const char *path)
 {
 	char root[PATH_MAX];
@@ -114,8 +115,8 @@ static void note_descriptor(int fd, unsigned what)
 		noted[fd] = (unsigned char)what;
 }
 
-/* Whether a program that was started with this current folder was meant to be in what the folder
- * stands for: a shell says, and else it was. */
+/* True if a program that was started in a folder of the tree reached it by our name: the shell's
+ * PWD is not a path of the tree, or there is no PWD. */
 static bool is_redirected_at_start(void)
 {
 	const char *shells = getenv("PWD");
@@ -140,7 +141,8 @@ static void update_current(void)
 		current = ELSEWHERE;
 }
 
-/* At once: the C library's own functions that walk move without being noticed. */
+/* At start, because functions of the C library that walk a tree change the folder without
+ * interposed calls. */
 __attribute__((constructor)) static void find_current_at_start(void)
 {
 	update_current();
@@ -153,7 +155,8 @@ static bool current_is_inside(void)
 	return current == INSIDE;
 }
 
-/* The path of a folder as the program sees it; 0: it is neither of ours nor above one. */
+/* Returns the length of a folder's path as the program sees it. 0: neither one of ours nor above
+ * one. */
 static size_t seen_folder(int dirfd, char room[PATH_MAX])
 {
 	bool ours = dirfd == AT_FDCWD ? current_is_inside() : note_of(dirfd) >= OPENED;
@@ -167,7 +170,7 @@ static size_t seen_folder(int dirfd, char room[PATH_MAX])
 	return seen || is_path_above(room) ? strlen(room) : 0;
 }
 
-/* A folder above ours, which a descriptor was opened of. */
+/* True if fd was opened for a folder above ours. */
 static bool is_folder_above(int fd, int dirfd, const char *path, bool folder)
 {
 	char room[PATH_MAX];
@@ -176,7 +179,8 @@ static bool is_folder_above(int fd, int dirfd, const char *path, bool folder)
 		return false;
 	if (path[0] == '/')
 		return is_path_above(path);
-	/* Only from one of them, or from one of ours, can one get there. */
+	/* A relative path reaches such a folder only from another one of them, or from one of
+	 * ours. */
 	return folder && (dirfd == AT_FDCWD ? current >= ABOVE : note_of(dirfd) != NOT_OURS) &&
 	       folder_path(fd, room) && is_path_above(room);
 }
@@ -239,8 +243,8 @@ static bool leads_to_ours(const char *path)
 	return kind == ADV_REDIRECT_OURS || kind == ADV_REDIRECT_THROUGH;
 }
 
-/* The absolute path, as the program sees it. False: it is too long, or of no folder that matters.
- */
+/* Makes the path absolute, as the program sees it. False if it is too long, or relative to an
+ * unrelated folder. */
 static bool make_absolute(int dirfd, const char *path, char room[PATH_MAX])
 {
 	size_t len, more = strlen(path);
@@ -288,7 +292,8 @@ static bool path_exists(const char *path)
 	return syscall(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* What the kernel itself has in these folders stays the kernel's. */
+/* True if the path names a file of the kernel's own in one of these folders: it is not
+ * redirected. */
 static bool is_kernels(const struct adv_redirect *r)
 {
 	size_t len = strcspn(r->rest, "/");
@@ -302,7 +307,7 @@ static bool is_kernels(const struct adv_redirect *r)
 	       path_exists(path);
 }
 
-/* Only an interface that is a device's, has a GID, and no card of its own. */
+/* True for an interface that has a device and a GID, but no RDMA card of its own. */
 static bool is_mirrored_interface(const struct adv_redirect *r, const char *root)
 {
 	char path[PATH_MAX];
@@ -329,7 +334,7 @@ static const char *node_of_name(const char *name)
 	return strcmp(name, "rdma_cm") == 0 ? adv_node_rdma_cm : NULL;
 }
 
-/* NULL: not ours. */
+/* Returns NULL if the path is not ours. */
 static const char *resolve_absolute(const char *path, enum adv_lookup look, char room[PATH_MAX])
 {
 	struct adv_redirect r;
@@ -371,7 +376,7 @@ const char *adv_lookup_resolve(int dirfd, const char *path, enum adv_lookup look
 		return resolved;
 	if (*path == '/')
 		return path;
-	/* Out of the tree by "..", which is somewhere else than our files are. */
+	/* Leaves the tree by "..": from our files that would lead elsewhere. */
 	memcpy(room, absolute, strlen(absolute) + 1);
 	return room;
 }
@@ -425,7 +430,7 @@ bool adv_lookup_reverse(char *text)
 	return seen;
 }
 
-/* The descriptor that a path in /proc is about, where it is the caller's own; -1. */
+/* Returns the descriptor that a path in /proc names if it is one of this process, else -1. */
 static int own_descriptor(const char *link)
 {
 	static const char *const self[] = {"/proc/self/fd/", "/proc/thread-self/fd/"};

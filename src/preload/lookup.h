@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What every function that takes a path does first. A path that is not ours costs a comparison:
- * no allocation, no lock, and no system call but one getcwd(2) in a process's first look-up of a
- * relative path, and after it has changed its folder. Only look-ups that start in a folder above
- * ours ("/", /sys, ...) or in one of ours cost one each. errno is left alone.
+ * The first step of every interposed function that takes a path: decides whether the path is one of
+ * ours.
  *
- * Where the files that stand in really are, they are files like any others: only who has come to
- * one of their folders by the name that it stands for sees in it what it stands for. So it is noted
- * how each descriptor, and the current folder, was come by.
+ * For any other path that is a comparison: no allocation, no lock, no system call. There are two
+ * exceptions. A process's first look-up of a relative path, and the first after it has changed its
+ * folder, makes one call of getcwd(2). Each look-up that starts in one of our folders, or in a
+ * folder above them ("/", /sys, ...), makes one system call. errno is kept.
+ *
+ * Real files stand in for ours. In their own place they are ordinary files: a process sees our
+ * names in one of their folders only if it has reached that folder by our name. So the way by which
+ * each descriptor and the current folder were reached is recorded.
  */
 #ifndef ADV_PRELOAD_LOOKUP_H
 #define ADV_PRELOAD_LOOKUP_H
@@ -22,32 +25,33 @@
 #define ADV_INTERPOSE __attribute__((visibility("default")))
 
 enum adv_lookup {
-	ADV_LOOKUP_CACHED,  /* at what there is: may be 50 ms old */
-	ADV_LOOKUP_CURRENT, /* to read: as it is now */
-	ADV_LOOKUP_NAME	    /* as ADV_LOOKUP_CACHED, but a device node is a name like any other */
+	ADV_LOOKUP_CACHED,  /* existence and type: may be 50 ms old */
+	ADV_LOOKUP_CURRENT, /* contents: brought up to date */
+	ADV_LOOKUP_NAME	    /* as ADV_LOOKUP_CACHED; a device node is an ordinary name */
 };
 
-/* The next function of this name behind us, looked up once. */
+/* Returns the next definition of the function `name` after this library's. Searched once, then
+ * kept in *known. */
 typedef _Atomic(void *) adv_next_t;
 void *adv_next(adv_next_t *known, const char *name);
 
-/* True where the path may be ours. */
+/* True if the path may be ours. */
 bool adv_lookup_concerns(int dirfd, const char *path);
 
 /*
- * Where to look instead: in room, or a device node (below), or the path itself where it is not ours
- * after all. errno is kept.
+ * Returns the path to use instead: in room, or a device node (below), or `path` itself if it is not
+ * ours after all. errno is kept.
  */
 const char *adv_lookup_resolve(int dirfd, const char *path, enum adv_lookup look,
 			       char room[PATH_MAX]);
 
-/* The path that a function is to go on with. */
+/* The path that the function continues with. */
 #define ADV_LOOKUP_PATH(dirfd, path, look)                                                         \
 	(adv_lookup_concerns(dirfd, path)                                                          \
 		 ? adv_lookup_resolve(dirfd, path, look, alloca(PATH_MAX))                         \
 		 : (path))
 
-/* What stands in for /dev/infiniband/uverbsN and rdma_cm: /dev/null. Compare the pointers. */
+/* Stand-ins for /dev/infiniband/uverbsN and rdma_cm: /dev/null. Compare the pointers. */
 extern const char adv_node_uverbs[], adv_node_rdma_cm[];
 
 static inline bool adv_lookup_is_node(const char *resolved)
@@ -55,40 +59,43 @@ static inline bool adv_lookup_is_node(const char *resolved)
 	return resolved == adv_node_uverbs || resolved == adv_node_rdma_cm;
 }
 
-/* The major and minor number that a node shows; false for no node. */
+/* Returns the major and minor number of a node. False if `resolved` is not
+ * /dev/infiniband/uverbsN. */
 bool adv_lookup_node_number(const char *resolved, unsigned *major_number, unsigned *minor_number);
 
-/* Makes what stat(2) found of `resolved` what it stands for: a node, or a file nobody may write. */
+/* Changes the result of stat(2) on `resolved` to that of our file: a node, or a file without
+ * write permission. */
 void adv_lookup_fix_stat(const char *resolved, const char *path, struct stat *st);
 
-/* True where `resolved` ends in the tree, where nobody may write, or nowhere; links of the tree
- * lead to files of the kernel too. errno is kept. */
+/* True if `resolved` is in the tree, which is read-only, or does not exist. Links of the tree
+ * may lead to files of the kernel. errno is kept. */
 bool adv_lookup_is_ours(const char *resolved, const char *path);
 
-/* A path of the tree, in a text that a function returns for one that was resolved, becomes that
- * which it stands for: true. */
+/* Replaces a path of the tree, which a function has returned for a resolved path, by the path
+ * that it stands for. True if it did. */
 bool adv_lookup_reverse(char *text);
-/* The same for the target of a link in /proc, which this is the path of. */
+/* As adv_lookup_reverse(), for the target of `link`, a link in /proc. */
 bool adv_lookup_reverse_link(const char *link, char *text);
 
 /*
- * Notes how a descriptor was come by: `resolved` from `path`, below the folder dirfd, or copied;
- * `folder`: it must be one. Below 0: not. errno is kept.
+ * Records how a descriptor was opened: as `resolved`, from `path` relative to the folder dirfd.
+ * `folder`: it is certainly a folder. A negative fd is ignored. errno is kept.
  */
 void adv_lookup_note_open(int fd, int dirfd, const char *path, const char *resolved, bool folder);
 void adv_lookup_note_copy(int fd, int copy);
 
-/* Before reading from the start of a file that may be one of the tree's: unless it was only just
- * opened, it is brought up to date. at_offset: the descriptor's own place decides whether it is the
- * start. errno is kept. */
+/* Called before a read. Brings a file of the tree up to date when it is read from its start,
+ * except by the first read after it was opened. at_offset: the read starts at the file offset,
+ * so that decides. errno is kept. */
 void adv_lookup_refresh(int fd, bool at_offset);
 
-/* The current folder has changed, or may have; to the one that `path` is resolved to, or that of a
+/* Records that the current folder has changed: to `resolved`, from `path`; or to that of a
  * descriptor. */
 void adv_lookup_note_chdir(const char *path, const char *resolved);
 void adv_lookup_note_fchdir(int fd);
 
-/* True, and its path as it is to be seen, where the current folder is one of the tree. */
+/* True if the current folder is one of the tree and was reached by our name. room: the path that
+ * it stands for. */
 bool adv_lookup_getcwd(char room[PATH_MAX]);
 
 #endif

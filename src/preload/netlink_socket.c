@@ -13,16 +13,15 @@
 #include "preload/query.h"
 #include "preload/nldev.h"
 
-#define SOCKETS 64 /* that are known; of more, the oldest are no longer answered */
-#define ROOM	(1 << 20)
-#define OTHER_PORTS                                                                                \
-	0xfffff000u /* up to here, downwards: for who has the process's number already */
+#define SOCKETS	    64 /* with more of them, the oldest get no more answers */
+#define ROOM	    (1 << 20)
+#define OTHER_PORTS 0xfffff000u /* downwards from here, if the process's number is in use */
 
 struct stand_in {
-	_Atomic uint64_t inode; /* 0: free; the one thing that is read without the lock */
+	_Atomic uint64_t inode; /* 0: free; also read without the lock */
 	uint64_t age;
-	uint32_t port; /* 0: not bound yet */
-	uint8_t *rest; /* of answers: what did not fit */
+	uint32_t port; /* 0: not bound */
+	uint8_t *rest; /* the part of answers that does not fit into the socket */
 	size_t len;
 	size_t at;
 };
@@ -32,8 +31,8 @@ static atomic_bool any;
 static uint64_t ages;
 static uint32_t ports;
 
-/* Held for a few sends at most. Holds the process's number, as a child of fork() must not wait for
- * a thread that it does not have. */
+/* Held for a few sends at most. Its value is the holder's process ID, so that a child of fork()
+ * does not wait for a thread that only the parent has. */
 static _Atomic uint32_t lock;
 
 static void lock_sockets(void)
@@ -61,7 +60,7 @@ static uint64_t inode_of(int fd)
 	return syscall(SYS_fstat, fd, &st) == 0 && S_ISSOCK(st.st_mode) ? st.st_ino : 0;
 }
 
-/* Under the lock; NULL: none of ours. */
+/* Under the lock. NULL: not a stand-in. */
 static struct stand_in *find_socket(int fd)
 {
 	uint64_t inode = inode_of(fd);
@@ -72,7 +71,7 @@ static struct stand_in *find_socket(int fd)
 	return NULL;
 }
 
-/* Without the lock: a signal's handler may ask while the thread that it has stopped holds it. */
+/* Without the lock: a signal handler may call this while the interrupted thread holds it. */
 bool adv_netlink_is(int fd)
 {
 	int saved = errno;
@@ -108,8 +107,8 @@ static void note_socket(int fd)
 	unlock_sockets();
 }
 
-/* To itself, under a name that the kernel chooses. What others sent before it was connected goes.
- */
+/* Connects the socket to itself, under a name that the kernel chooses. Drops datagrams that
+ * others sent before. */
 static int connect_to_itself(int fd)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -200,7 +199,7 @@ void adv_netlink_name(int fd, struct sockaddr_nl *name)
 
 /* ---- requests and answers ---- */
 
-/* How much of the messages goes into one datagram. */
+/* Returns the length of the messages that go into one datagram. */
 static size_t next_datagram(const uint8_t *p, size_t len)
 {
 	size_t all = 0;
@@ -220,7 +219,7 @@ static size_t next_datagram(const uint8_t *p, size_t len)
 	return all;
 }
 
-/* Under the lock. Sends what there is room for. 0 or errno. */
+/* Under the lock. Sends waiting answers until the socket is full. 0 or errno. */
 static int send_waiting(struct stand_in *s, int fd)
 {
 	while (s->at < s->len) {
@@ -250,7 +249,7 @@ void adv_netlink_received(int fd)
 	errno = saved;
 }
 
-/* Under the lock. The answer goes behind what waits; its memory is taken. 0 or errno. */
+/* Under the lock. Appends an answer to the waiting ones and takes over its memory. 0 or errno. */
 static int append_answer(struct stand_in *s, int fd, struct adv_netlink *answer)
 {
 	uint8_t *all;

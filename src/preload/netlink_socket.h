@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sockets that stand in for those of NETLINK_RDMA: datagram sockets of the Unix family that are
- * connected to themselves. Who has the descriptor, and nobody else, can put answers into it; so
- * poll(2) and the like work by themselves, copies of the descriptor are the same socket, and
- * closing it leaves nothing behind. They are known by their inode number. Any thread.
+ * Stand-ins for sockets of NETLINK_RDMA: Unix datagram sockets that are connected to themselves.
+ * Only a process with the descriptor can write answers into it. So poll(2) and similar calls need
+ * no interposition, copies of the descriptor are the same socket, and closing it leaves nothing
+ * behind. A stand-in is recognized by its inode number. Any thread.
  */
 #ifndef ADV_PRELOAD_NETLINK_SOCKET_H
 #define ADV_PRELOAD_NETLINK_SOCKET_H
@@ -17,18 +17,19 @@
 /* As socket(2) with SOCK_RAW or SOCK_DGRAM and flags. */
 int adv_netlink_open(int type);
 
-/* Whether the descriptor is one; errno is kept. A comparison, as long as the process has never
- * had any. */
+/* True if the descriptor is a stand-in. Costs one comparison until the process opens its first.
+ * errno is kept. */
 bool adv_netlink_is(int fd);
 
-/* 0 or errno: as bind(2) with this port; 0: one is chosen. */
+/* Binds as bind(2) to this port; port 0: chooses one. 0 or errno. */
 int adv_netlink_bind(int fd, uint32_t port);
-/* What getsockname(2) tells. */
+/* Returns the name for getsockname(2). */
 void adv_netlink_name(int fd, struct sockaddr_nl *name);
 
-/* A request: answers it, before it returns. 0 or errno. */
+/* Queues the answer to a request before it returns. 0 or errno. */
 int adv_netlink_request(int fd, const void *request, size_t len);
-/* After a datagram was received: puts in more of what did not fit. errno is kept. */
+/* Called after a datagram was received: queues more of an answer that did not fit. errno is
+ * kept. */
 void adv_netlink_received(int fd);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* As drivers/infiniband/core/netlink.c and nldev.c of the Linux kernel answer. */
+/* Answers as drivers/infiniband/core/netlink.c and nldev.c of the Linux kernel do. */
 #include "preload/nldev.h"
 
 #include <endian.h>
@@ -19,7 +19,7 @@
 #include "preload/uverbs_node.h"
 
 #define UVERBS_ABI	1
-#define NETNS_EXCLUSIVE 0 /* a device is of one network namespace */
+#define NETNS_EXCLUSIVE 0 /* a device belongs to one network namespace */
 
 /* ---- reading ---- */
 
@@ -95,7 +95,7 @@ static int list_devices(struct adv_nldev_request *r)
 	return 0;
 }
 
-/* The interface of the first GID, by whose MTU the port's is chosen. */
+/* Names the interface of the first GID: its MTU determines the port's. */
 static void write_port(struct adv_nldev_request *r, bool one_of_many)
 {
 	const struct adv_gid_table *t = &r->contents.gids;
@@ -166,7 +166,7 @@ static int get_node(struct adv_nldev_request *r)
 
 /* ---- counters ---- */
 
-/* Their values; or how they are switched on, which each of them always is. */
+/* Writes the counters' values; or their status: all of them are always on. */
 static void write_counters(struct adv_nldev_request *r, bool values)
 {
 	struct adv_netlink *n = r->answer;
@@ -191,7 +191,7 @@ static void write_counters(struct adv_nldev_request *r, bool values)
 	adv_netlink_end(n);
 }
 
-/* Counters of single queue pairs there are none, and so no mode to bind them. */
+/* Single queue pairs have no counters, so the mode of binding them is "none". */
 static int get_statistic(struct adv_nldev_request *r)
 {
 	uint32_t of, mode;
@@ -239,7 +239,7 @@ static int list_statistics(struct adv_nldev_request *r)
 
 /* ---- requests ---- */
 
-/* Each returns 0 or errno; what it has written then counts for nothing. */
+/* Each returns 0 or errno. After an error its output is discarded. */
 static const struct command {
 	int (*get)(struct adv_nldev_request *r);
 	int (*list)(struct adv_nldev_request *r);
@@ -303,7 +303,7 @@ static void answer_one(struct adv_nldev_request *r, const uint8_t *payload, size
 	int error;
 
 	if (!(r->head.nlmsg_flags & NLM_F_REQUEST) || r->head.nlmsg_type < NLMSG_MIN_TYPE)
-		error = 0; /* as the kernel: nothing to do, but to acknowledge */
+		error = 0; /* only acknowledged, as by the kernel */
 	else
 		error = run_command(r, payload, len, &listed);
 	if (error)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the kernel answers to requests for RDMA devices by netlink (NETLINK_RDMA, client NLDEV),
- * said of adverb0: attributes as in <rdma/rdma_netlink.h>. What would change a device is not
- * supported. No system call, no lock.
+ * Answers netlink requests for RDMA devices (NETLINK_RDMA, client NLDEV) as the kernel would for
+ * adverb0. Attributes are those of <rdma/rdma_netlink.h>. Commands that would change a device are
+ * not supported. No system call, no lock.
  */
 #ifndef ADV_PRELOAD_NLDEV_H
 #define ADV_PRELOAD_NLDEV_H
@@ -11,9 +11,9 @@
 #include "preload/nldev_source.h"
 
 /*
- * Answers the requests of one datagram, any bytes, which came from `port`. Messages of the answer
- * with NLM_F_MULTI may go into one datagram, as many as fit; each other is one of its own. None is
- * longer than ADV_NLDEV_LONGEST.
+ * Answers the requests in one datagram from `port`, whose bytes may be arbitrary. Each message of
+ * the answer is a datagram, except that messages with NLM_F_MULTI may share one, as many as fit. No
+ * message is longer than ADV_NLDEV_LONGEST.
  */
 void adv_nldev_answer(const struct adv_nldev_source *source, const void *request, size_t len,
 		      uint32_t port, struct adv_netlink *answer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files that answer requests of NLDEV share. */
+/* A request of NLDEV while it is being answered, and the helpers that all answers use. */
 #ifndef ADV_PRELOAD_NLDEV_REQUEST_H
 #define ADV_PRELOAD_NLDEV_REQUEST_H
 
@@ -14,19 +14,19 @@ struct adv_nldev_request {
 	const struct adv_nldev_source *source;
 	struct adv_netlink *answer;
 	struct nlmsghdr head;
-	uint32_t port;					/* who asks */
-	const uint8_t *attribute[ADV_NLDEV_ATTRIBUTES]; /* what is in it; NULL: not there */
+	uint32_t port;					/* of the sender */
+	const uint8_t *attribute[ADV_NLDEV_ATTRIBUTES]; /* by type; NULL: absent */
 	uint16_t length[ADV_NLDEV_ATTRIBUTES];
 	struct adv_contents contents;
 };
 
-/* The attribute of a request. False: it is not there, or not of this kind. */
+/* Reads an attribute of the request. False if it is absent or not a 32-bit number. */
 bool adv_nldev_u32(const struct adv_nldev_request *r, unsigned type, uint32_t *value);
-/* Whether the request names adverb0, and its port. */
+/* True if the request names adverb0; adverb0 and its port. */
 bool adv_nldev_names_device(const struct adv_nldev_request *r);
 bool adv_nldev_names_port(const struct adv_nldev_request *r);
 
-/* Begins a message of the answer, and says which device it is about. */
+/* Begins a message of the answer; adds the device's index and name to it. */
 void adv_nldev_begin(struct adv_nldev_request *r, bool one_of_many);
 void adv_nldev_put_handle(struct adv_nldev_request *r);
 

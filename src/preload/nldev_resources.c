@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Objects of programs, as drivers/infiniband/core/nldev.c of the Linux kernel tells of them. */
+/* Attributes of processes' objects, as in drivers/infiniband/core/nldev.c of the Linux kernel. */
 #include "preload/nldev_resources.h"
 
 #include <errno.h>
@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define MESSAGE_FULL (ADV_NLDEV_LONGEST - 512) /* one more object has room */
+#define MESSAGE_FULL (ADV_NLDEV_LONGEST - 512) /* room for one more object */
 
-#define RANGES_MOST  16 /* of QP numbers, that are told of one SRQ */
+#define RANGES_MOST  16 /* ranges of QP numbers listed for one SRQ */
 
 /* A queue pair with an SRQ. */
 struct user {
@@ -18,13 +18,13 @@ struct user {
 	uint32_t qpn;
 };
 
-/* What else is needed to tell of an object. */
+/* Further data for an object's attributes. */
 struct context {
-	bool keys;	    /* may be told */
+	bool keys;	    /* the answer may contain memory keys */
 	struct user *users; /* sorted */
 	size_t user_count;
 	size_t user_room;
-	bool failed; /* no memory */
+	bool failed; /* out of memory */
 };
 
 typedef void put_fn(struct adv_netlink *n, const struct adv_object *o, const struct context *c);
@@ -78,7 +78,7 @@ static void put_pd(struct adv_netlink *n, const struct adv_object *o, const stru
 	adv_netlink_u32(n, RDMA_NLDEV_ATTR_RES_PDN, o->number);
 }
 
-/* One number, or some in a row. */
+/* One number, or a range. */
 static void put_range(struct adv_netlink *n, uint32_t first, uint32_t last)
 {
 	size_t entry = adv_netlink_nest(n, RDMA_NLDEV_ATTR_RES_QP_ENTRY);
@@ -127,7 +127,7 @@ static void put_ctx(struct adv_netlink *n, const struct adv_object *o, const str
 {
 }
 
-/* As struct __kernel_sockaddr_storage. */
+/* The attribute's payload is a struct __kernel_sockaddr_storage. */
 static void put_address(struct adv_netlink *n, uint16_t type, const uint8_t *address)
 {
 	uint8_t storage[sizeof(struct sockaddr_storage)] = {0};
@@ -159,11 +159,11 @@ static void put_cm_id(struct adv_netlink *n, const struct adv_object *o, const s
 static const struct kind {
 	const char *name;
 	put_fn *put;
-	uint16_t command; /* who asks for it */
-	uint16_t table;	  /* attribute: all of them ... */
-	uint16_t entry;	  /* ... and each one */
-	uint16_t id;	  /* attribute that names one */
-	bool of_context;  /* belongs to one directly, which is told too */
+	uint16_t command; /* of requests for this kind */
+	uint16_t table;	  /* attribute that contains all ... */
+	uint16_t entry;	  /* ... and one of them */
+	uint16_t id;	  /* attribute that identifies one */
+	bool of_context;  /* belongs to a context directly: the answer has its number */
 } kinds[ADV_RESOURCE_KINDS] = {
 	[ADV_RESOURCE_QP] = {"qp", put_qp, RDMA_NLDEV_CMD_RES_QP_GET, RDMA_NLDEV_ATTR_RES_QP,
 			     RDMA_NLDEV_ATTR_RES_QP_ENTRY, RDMA_NLDEV_ATTR_RES_LQPN, false},
@@ -235,7 +235,7 @@ static int compare_users(const void *a, const void *b)
 	return one->qpn < two->qpn ? -1 : one->qpn > two->qpn;
 }
 
-/* 0 or errno; context_free() in either case. */
+/* 0 or errno. Call context_free() in either case. */
 static int context_make(struct context *c, const struct adv_nldev_request *r,
 			enum adv_resource_kind kind)
 {
@@ -261,9 +261,9 @@ struct listing {
 	struct adv_nldev_request *request;
 	const struct kind *kind;
 	struct context context;
-	uint32_t port; /* only of this one; 0: any */
-	bool open;     /* a message is being written ... */
-	size_t table;  /* ... and the table in it */
+	uint32_t port; /* selected port; 0: any */
+	bool open;     /* a message is open ... */
+	size_t table;  /* ... and this is its table */
 };
 
 static void open_message(struct listing *l)
@@ -320,7 +320,7 @@ int adv_nldev_list_resources(struct adv_nldev_request *r)
 	return error;
 }
 
-/* ---- one ---- */
+/* ---- one object ---- */
 
 struct search {
 	struct adv_nldev_request *request;
@@ -359,7 +359,7 @@ int adv_nldev_get_resource(struct adv_nldev_request *r)
 	return error || s.found ? error : ENOENT;
 }
 
-/* ---- how many there are ---- */
+/* ---- number of objects ---- */
 
 static bool put_sum(void *user, const struct adv_object *o)
 {

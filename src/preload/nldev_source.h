@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Where answers to requests of NLDEV come from, and what names the device in them. */
+/* The source of the answers to NLDEV requests, and the numbers that identify the device in them. */
 #ifndef ADV_PRELOAD_NLDEV_SOURCE_H
 #define ADV_PRELOAD_NLDEV_SOURCE_H
 
 #include "host/resources.h"
 #include "preload/contents.h"
 
-#define ADV_NLDEV_INDEX	  1 /* of adverb0 */
+#define ADV_NLDEV_INDEX	  1 /* index of adverb0 */
 #define ADV_NLDEV_PORT	  1
-#define ADV_NLDEV_LONGEST 4096 /* bytes of a message of an answer */
+#define ADV_NLDEV_LONGEST 4096 /* maximum length of a message, bytes */
 
-/* Where the answers come from. */
+/* Callbacks that read the state of the device and its objects. */
 struct adv_nldev_source {
-	/* The device as it is now. False: there is none. */
+	/* Reads the present state of the device. False: there is no device. */
 	bool (*device)(void *user, struct adv_contents *contents);
 	/* As adv_resources_each(). */
 	int (*resources)(void *user, enum adv_resource_kind kind, adv_resource_fn *fn,
 			 void *fn_user);
-	bool keys; /* memory keys may be told */
+	bool keys; /* answers may contain memory keys */
 	void *user;
 };
 

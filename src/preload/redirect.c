@@ -14,7 +14,7 @@ enum node {
 	NET,
 	INTERFACE,
 	INTERFACE_DEVICE,
-	OURS, /* from here on */
+	OURS, /* ours from here on */
 	DEV_INFINIBAND = OURS,
 	CLASS_INFINIBAND,
 	CLASS_VERBS,
@@ -26,7 +26,7 @@ enum node {
 
 struct place {
 	enum node parent;
-	const char *name;   /* NULL: any */
+	const char *name;   /* NULL: any name */
 	const char *folder; /* its path; NULL: a symbolic link, or below one */
 };
 
@@ -58,7 +58,7 @@ static bool is_same_name(const char *name, const char *text, size_t len)
 	return strncmp(name, text, len) == 0 && name[len] == 0;
 }
 
-/* NODES: none. */
+/* Returns NODES if there is none. */
 static enum node find_child(enum node parent, const char *text, size_t len)
 {
 	for (enum node n = DEV; n < NODES; n++)
@@ -75,7 +75,7 @@ static const char *skip_slashes(const char *p)
 	return p;
 }
 
-/* "uverbsN" and "rdma_cm", and nothing behind. */
+/* True for "uverbsN" and "rdma_cm" without a further component. */
 static bool names_device(const char *rest)
 {
 	const char *uverbs = "uverbs";
@@ -98,7 +98,7 @@ static enum adv_redirect_kind fill_found(enum node at, const char *rest, struct 
 	return ADV_REDIRECT_OURS;
 }
 
-/* One step down or up; NODES: where we know nothing of. */
+/* One step down or up. NODES: to a folder that is not in the table. */
 static enum node step_to(enum node at, const char *name, size_t len)
 {
 	if (len == 1 && name[0] == '.')

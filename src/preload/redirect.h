@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which paths are ours. Real files stand in for them, in a folder (the root) that mirrors the
- * levels above: /sys/class/infiniband/adverb0 is ROOT/sys/class/infiniband/adverb0. Text only;
- * nothing here asks the file system, allocates or takes a lock.
+ * Decides by their text which paths are ours. Real files stand in for them in a folder (the root)
+ * that mirrors the levels above: /sys/class/infiniband/adverb0 is
+ * ROOT/sys/class/infiniband/adverb0. No system call, no allocation, no lock.
  */
 #ifndef ADV_PRELOAD_REDIRECT_H
 #define ADV_PRELOAD_REDIRECT_H
@@ -12,31 +12,32 @@
 
 enum adv_redirect_kind {
 	ADV_REDIRECT_NONE,  /* not ours */
-	ADV_REDIRECT_ABOVE, /* one of the folders that ours are in: "/", /dev, /sys, ... */
+	ADV_REDIRECT_ABOVE, /* a folder above ours: "/", /dev, /sys, ... */
 	ADV_REDIRECT_OURS,
-	ADV_REDIRECT_THROUGH, /* through a folder of ours, which the kernel may not have, and out
-			       * again by ".."; folder and rest are the way without that */
+	ADV_REDIRECT_THROUGH, /* by a folder of ours and out again by ".."; folder and
+			       * rest are the path without that detour, because the
+			       * kernel may not have our folder */
 };
 
 struct adv_redirect {
-	const char *folder;    /* of ours, as in the path without dots and links */
-	const char *rest;      /* what follows in the path given; may be empty */
-	const char *interface; /* where it is of /sys/class/net/: its name, else NULL */
+	const char *folder;    /* our folder, without "." and ".." and links */
+	const char *rest;      /* the remaining part of the path; may be empty */
+	const char *interface; /* name in a path below /sys/class/net/, else NULL */
 	size_t interface_len;
 	bool device; /* a device node below /dev/infiniband */
 };
 
 /*
- * Whether an absolute path names something of ours, or may: that there is such a file, and for
- * an interface that it has a card and a GID, is for the caller to find out. Folders that are
- * symbolic links end the search, as ".." behind them goes elsewhere.
+ * Returns whether an absolute path names a file of ours, or may name one. The caller checks that
+ * the file exists, and that an interface has a virtual card and a GID. The search ends at a folder
+ * that is a symbolic link, because ".." after it leads elsewhere.
  */
 enum adv_redirect_kind adv_redirect_path(const char *path, struct adv_redirect *r);
 
 /*
- * Where a path of a root (as getcwd(2) or a link in /proc tells it) stands for: the text behind the
- * root, or "/" for the root itself; and how long the root's own path is. NULL: of no root. Whether
- * it is the caller's is not known here.
+ * Returns the path that a path below a root stands for: the text behind the root, or "/" for the
+ * root itself. root_len: the length of the root's own path. getcwd(2) and links in /proc return
+ * such paths. NULL if the path is below no root. The root may be that of another user.
  */
 const char *adv_redirect_reverse(const char *path, size_t *root_len);
 

@@ -16,18 +16,19 @@
 #include "preload/query.h"
 
 #define FRESH_MS      50
-#define RETRY_MS      2000 /* after adverbd could not be reached */
+#define RETRY_MS      2000 /* after adverbd was unreachable */
 #define LOCK_TRIES    200
 #define LOCK_PAUSE_MS 1
-#define ROOT_TRIES    4	      /* to open it while adverbd removes it */
-#define HOLD_FD	      300     /* above those that programs count on */
-#define LOCK_FILE     ".lock" /* holds when the last update that is complete began, in ns */
+#define ROOT_TRIES    4	      /* adverbd may remove the root while it is opened */
+#define HOLD_FD	      300     /* above the numbers that programs rely on */
+#define LOCK_FILE     ".lock" /* contains the start time of the last complete update, ns */
 
 static _Atomic uint64_t written_ms;
 static _Atomic uint64_t failed_ms;
-static _Atomic uint64_t written_for; /* the network namespace and the user */
+static _Atomic uint64_t written_for; /* key of the network namespace and the user */
 
-/* What keeps the root from being removed, its inode number, and whose root that is; -1: nothing. */
+/* Descriptor that keeps the root from being removed, its inode number, and the root's key; -1:
+ * none. */
 static _Atomic int held = -1;
 static _Atomic uint64_t held_inode, held_for;
 
@@ -38,7 +39,8 @@ static uint64_t file_inode(int fd)
 	return syscall(SYS_fstat, fd, &st) == 0 ? st.st_ino : 0;
 }
 
-/* The program may have closed it, and have another file there. */
+/* Closes a held descriptor, unless the program has closed it: then the number may be another
+ * file's. */
 static void close_held(int fd, uint64_t inode)
 {
 	if (fd >= 0 && file_inode(fd) == inode)
@@ -76,8 +78,8 @@ static int find_root(uint64_t key, char root[PATH_MAX])
 		int fd = adv_sysfs_root_open(root);
 
 		if (fd < 0) {
-			adv_warn("no writable folder in XDG_RUNTIME_DIR, /run, /dev/shm or "
-				 "/tmp: no /sys/class/infiniband");
+			adv_warn("no /sys/class/infiniband: cannot write to XDG_RUNTIME_DIR, "
+				 "/run, /dev/shm or /tmp; make one of them writable");
 			return -1;
 		}
 		if (hold_root(fd, root, key))
@@ -89,22 +91,23 @@ static int find_root(uint64_t key, char root[PATH_MAX])
 
 enum turn {
 	OURS,
-	DONE,  /* by somebody else, who began after we came */
-	STUCK, /* who is at it is stopped, maybe in a debugger */
+	DONE,  /* another update has begun and ended since the call began */
+	STUCK, /* the updating process or thread is stopped, perhaps in a debugger */
 };
 
-/* The process of which a thread is at it, or 0. A child of fork() must not wait for a thread that
- * it does not have. */
+/* ID of the process of which a thread is updating, or 0. A child of fork() must not wait for a
+ * thread that only the parent has. */
 static _Atomic uint32_t busy;
-static _Atomic uint64_t done_began; /* by this process */
+static _Atomic uint64_t done_began; /* start of this process's last update, ns */
 
 static bool began_since(uint64_t began, uint64_t came)
 {
 	return began >= came && began <= adv_clock_ns();
 }
 
-/* Locks of fcntl(2), as flock(2)'s would be a child's of fork() too. They do not tell threads
- * apart, and end with any descriptor of the file: only who is `busy` may have one. */
+/* Acquires a lock of fcntl(2): a child of fork() would share one of flock(2). Locks of fcntl(2)
+ * do not distinguish threads, and end when any descriptor of the file is closed, so only the
+ * thread that has set `busy` may have one. */
 static enum turn take_file_lock(int fd, uint64_t came)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -137,7 +140,7 @@ static enum turn take_process_turn(uint64_t came)
 	return STUCK;
 }
 
-/* Under the lock, so that nothing older replaces what is newer. */
+/* Under the lock, so that older data does not replace newer. */
 static bool update_locked(int root, int lock)
 {
 	struct adv_files f = {.root = root};
@@ -171,7 +174,7 @@ static bool update_under_lock(int root, uint64_t came)
 	return good;
 }
 
-/* Where it is STUCK, what is there has to do. */
+/* If the result is STUCK, the existing tree is used as it is. */
 static bool write_tree(int root)
 {
 	uint64_t came = adv_clock_ns();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The real files that stand in for those of sysfs, in a folder of the user's for each network
- * namespace. Any process brings them up to date before it looks at them; a lock file keeps
- * them from doing so at once. All by system calls.
+ * The real files that stand in for those of sysfs, in a folder for each user and network namespace.
+ * A process brings them up to date before it reads them; a lock file keeps two processes from doing
+ * so at the same time. Uses system calls only, not libc functions that this library interposes.
  */
 #ifndef ADV_PRELOAD_TREE_H
 #define ADV_PRELOAD_TREE_H
@@ -11,10 +11,10 @@
 #include <stdbool.h>
 
 /*
- * Makes the tree, or brings it up to date where it is older than 50 ms (`now`: in any case), with
- * what adverbd says, which is started if need be. root: where it is. False: there is no device,
- * as adverbd cannot be reached, or no folder to write to. Takes a millisecond, at worst as long as
- * adv_control_connect(); allocates; errno is lost.
+ * Creates the tree, or brings it up to date if it is older than 50 ms (`now`: in any case) with
+ * data from adverbd, which is started if it does not run. root: its path. False if adverbd cannot
+ * be reached or no folder is writable: there is no device then. Takes a millisecond, at most as
+ * long as adv_control_connect(). Allocates memory; changes errno.
  */
 bool adv_tree_ready(bool now, char root[PATH_MAX]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The C library's functions with the preload in front, and an adverbd that it starts. */
+/* Functions of the C library with the preloaded library in front, and an adverbd that it starts. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 60000 /* what takes longer hangs */
+#define PATIENCE_MS 60000 /* what takes longer is a hang */
 
 #define CLASS	    "/sys/class/infiniband"
 #define IBDEV	    CLASS "/adverb0"
@@ -101,7 +101,7 @@ static void all_stats_agree(void **state)
 	assert_int_equal(euidaccess(TYPE, R_OK), 0);
 }
 
-/* What UCX demands of a device. */
+/* UCX requires these nodes of a device. */
 static void has_nodes(void **state)
 {
 	char dev[32] = "", numbers[32], *real;
@@ -122,7 +122,7 @@ static void has_nodes(void **state)
 	assert_int_equal(access(NODE, R_OK | W_OK), 0);
 	assert_int_equal(access("/dev/infiniband/rdma_cm", R_OK | W_OK), 0);
 	assert_int_equal(access("/dev/infiniband/uverbs1", F_OK), -1);
-	/* No kernel is behind it: a program that speaks to that is told so. */
+	/* The node has no driver in the kernel: opening it fails with ENXIO. */
 	assert_int_equal(open(NODE, O_RDWR), -1);
 	assert_int_equal(errno, ENXIO);
 	real = realpath(NODE, NULL);
@@ -143,7 +143,7 @@ static void follows_links(void **state)
 			    "/sys/devices/virtual/net/lo/address");
 	assert_null(realpath(IBDEV "/none", text));
 	assert_int_equal(errno, ENOENT);
-	/* A link out of the tree is the kernel's own file, with its own mode. */
+	/* A link out of the tree leads to a file of the kernel, with its mode. */
 	assert_int_equal(access(IBDEV "/device/net/lo/mtu", R_OK), 0);
 }
 
@@ -205,7 +205,7 @@ static void goes_into_folders(void **state)
 	assert_int_equal(access("adverb0/node_type", F_OK), -1);
 }
 
-/* From the folders above, where the kernel may have none of ours. */
+/* Relative paths from the folders above ours. The kernel may not have our folders. */
 static void starts_above(void **state)
 {
 	static const char *const starts[][2] = {
@@ -226,7 +226,7 @@ static void starts_above(void **state)
 		assert_int_equal(access(starts[i][1], F_OK), -1);
 		assert_text(openat(dir, starts[i][1], O_RDONLY), "1: CA\n");
 		close(dir);
-		dir = dup(open(starts[i][0], O_RDONLY)); /* not said to be a folder; a copy */
+		dir = dup(open(starts[i][0], O_RDONLY)); /* a copy, opened without O_DIRECTORY */
 		assert_text(openat(dir, starts[i][1], O_RDONLY), "1: CA\n");
 		close(dir);
 	}
@@ -263,7 +263,7 @@ static void works_from_descriptors(void **state)
 	assert_int_equal(chdir("/"), 0);
 }
 
-/* As the C library without us. */
+/* The results are those of the C library alone. */
 static void takes_odd_paths(void **state)
 {
 	char longest[PATH_MAX + 100], text[PATH_MAX];
@@ -292,7 +292,7 @@ static void takes_odd_paths(void **state)
 	memcpy(longest + sizeof(longest) - sizeof("adverb0"), "adverb0", sizeof("adverb0"));
 	assert_int_equal(stat(longest, &st), -1);
 	assert_int_equal(errno, ENAMETOOLONG);
-	/* It fits, but not where our files are. */
+	/* The path fits into PATH_MAX, but not with the path of the tree in front. */
 	memset(longest, 'a', PATH_MAX - 1);
 	memcpy(longest, CLASS "/", strlen(CLASS "/"));
 	longest[PATH_MAX - 1] = 0;
@@ -312,7 +312,7 @@ static void keeps_errno(void **state)
 	assert_int_equal(errno, EXDEV);
 }
 
-/* Functions that a program may call in a signal's handler, or between vfork and exec. */
+/* A program may call these functions in a signal handler, or between vfork() and exec(). */
 static void touches_nothing_for_others(void **state)
 {
 	struct mallinfo2 before, after;
@@ -439,7 +439,7 @@ static void follows_addresses(void **state)
 	assert_int_equal(access(IBDEV "/ports/1/gid_attrs/ndevs/2", F_OK), -1);
 }
 
-/* A descriptor that stays open tells of the port what is so now. */
+/* An open descriptor reads the present state of the port. */
 static void open_files_are_up_to_date(void **state)
 {
 	const struct timespec pause = {0, 20000000};
@@ -465,7 +465,7 @@ static void open_files_are_up_to_date(void **state)
 	close(fd);
 }
 
-/* The tree would stay; a network namespace of this number may not come again. */
+/* Removes the tree. No later process may have a network namespace of this number and remove it. */
 static int remove_tree(void **state)
 {
 	char command[PATH_MAX];

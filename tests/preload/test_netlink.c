@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sockets of NETLINK_RDMA with the preload in front: threads, children, signals, and what fits. */
+/* Sockets of NETLINK_RDMA with the preloaded library in front: threads, children, signals, full
+ * sockets. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -43,7 +44,7 @@ static uint32_t port_of(int fd)
 	return name.nl_pid;
 }
 
-/* Whether the device is listed, in an answer that is whole. */
+/* True if the socket receives a complete answer that lists the device. */
 static bool lists(int fd, uint32_t serial)
 {
 	const struct nlmsghdr request = {sizeof(request), LIST, NLM_F_REQUEST | NLM_F_DUMP, serial,
@@ -93,7 +94,7 @@ static void is_named_like_the_kernels(void **state)
 
 static void answers_again_and_again(void **state)
 {
-	for (uint32_t i = 1; i < 300; i++) { /* more than are remembered */
+	for (uint32_t i = 1; i < 300; i++) { /* more than the library remembers */
 		int fd = open_bound();
 
 		assert_true(lists(fd, i));
@@ -101,7 +102,7 @@ static void answers_again_and_again(void **state)
 	}
 }
 
-/* A thousand answers that nobody has read yet: more than the socket holds. */
+/* A thousand unread answers: more than the socket holds. */
 static void keeps_what_does_not_fit(void **state)
 {
 	const struct nlmsghdr bad = {sizeof(bad), LIST + 1, NLM_F_REQUEST, 0, 0};
@@ -130,7 +131,7 @@ static void keeps_what_does_not_fit(void **state)
 static int wake[2];
 static volatile sig_atomic_t alarms;
 
-/* What many programs do in one. */
+/* The work of many programs in one. */
 static void on_alarm(int signal_number)
 {
 	alarms += write(wake[1], "x", 1) == 1;
@@ -167,7 +168,7 @@ static void stands_threads_children_and_signals(void **state)
 		}
 	}
 	for (int i = 0; i < 5; i++)
-		list_often(&failed); /* signals come to this thread */
+		list_often(&failed); /* this thread receives the signals */
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
@@ -180,7 +181,7 @@ static void stands_threads_children_and_signals(void **state)
 	close(wake[1]);
 }
 
-/* Nobody else can put anything into it. */
+/* No other process can send to the socket. */
 static void hears_nobody_else(void **state)
 {
 	int fd = open_bound(), other = socket(AF_UNIX, SOCK_DGRAM, 0);
@@ -188,7 +189,7 @@ static void hears_nobody_else(void **state)
 	socklen_t len = sizeof(name);
 	char byte;
 
-	/* Its true name, which the kernel tells who looks into /proc/net/unix. */
+	/* Its real name, which /proc/net/unix shows. */
 	assert_int_equal(syscall(SYS_getsockname, fd, &name, &len), 0);
 	assert_int_equal(name.ss_family, AF_UNIX);
 	assert_int_equal(sendto(other, "x", 1, 0, (struct sockaddr *)&name, len), -1);

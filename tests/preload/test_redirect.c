@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which paths are ours, as text. */
+/* Which paths are ours, by their text. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -61,7 +61,7 @@ static void leaves_others(void **state)
 		"/sys/class/net/eth0",
 		"/sys/class/net/eth0/device",
 		"/sys/class/net/eth0/infiniband",
-		/* Behind a link ".." is elsewhere. */
+		/* After a link, ".." leads elsewhere. */
 		"/sys/class/net/eth0/../infiniband",
 		"/sys/class/net/eth0/device/../device/infiniband",
 		"/home/sys/class/infiniband",
@@ -70,9 +70,9 @@ static void leaves_others(void **state)
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(paths); i++) {
 		struct adv_redirect r;
 
-		/* A relative path is the caller's business. */
+		/* The caller handles relative paths. */
 		if (paths[i][0] == '/' && adv_redirect_path(paths[i], &r) != ADV_REDIRECT_NONE)
-			fail_msg("%s: taken for ours", paths[i]);
+			fail_msg("%s matches, but is not ours", paths[i]);
 	}
 }
 

@@ -19,8 +19,8 @@ enum adv_unit {
 	ADV_UNIT_COUNT,	 /* a whole number without unit */
 };
 
-#define ADV_RATIO_ONE UINT64_C(1000000000)
-#define ADV_UNITS_WHY 192
+#define ADV_RATIO_ONE	 UINT64_C(1000000000)
+#define ADV_UNITS_WHY	 192
 #define ADV_QUANTITY_MAX UINT64_C(1000000000000000000) /* base units; more is rejected */
 
 /*

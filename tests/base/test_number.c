@@ -80,7 +80,7 @@ static void test_refused(void **state)
 	}
 }
 
-/* What is behind the end is not looked at, a NUL is no digit. */
+/* Bytes behind the end are not read; a NUL is not a digit. */
 static void test_length(void **state)
 {
 	uint64_t value;

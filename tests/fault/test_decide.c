@@ -18,7 +18,7 @@
 
 static struct adv_fault_state state;
 
-static void begin(const char *text)
+static void begin_plan(const char *text)
 {
 	struct adv_fault_error error;
 	struct adv_fault_plan plan;
@@ -60,16 +60,16 @@ static void test_nth(void **unused)
 	struct adv_fault_packet other = packet(true, ADV_OP_READ_RESPONSE_MIDDLE, 0x13, 5);
 	struct adv_fault_packet request = packet(true, ADV_OP_READ_REQUEST, 0x12, 5);
 
-	begin("drop op=read-response qpn=0x12 nth=3");
+	begin_plan("drop op=read-response qpn=0x12 nth=3");
 	for (unsigned i = 1; i <= 6; i++) {
 		assert_false(hit_at(&other, 0));
 		assert_false(hit_at(&request, 0));
 		assert_int_equal(hit_at(&hit, 0), i == 3);
 	}
-	begin("drop nth=2-3");
+	begin_plan("drop nth=2-3");
 	for (unsigned i = 1; i <= 6; i++)
 		assert_int_equal(hit_at(&hit, 0), i == 2 || i == 3);
-	begin("drop every=3 times=2");
+	begin_plan("drop every=3 times=2");
 	for (unsigned i = 1; i <= 12; i++)
 		assert_int_equal(hit_at(&hit, 0), i == 3 || i == 6);
 }
@@ -78,11 +78,11 @@ static void test_conditions(void **unused)
 {
 	struct adv_fault_packet p = packet(true, ADV_OP_SEND_ONLY, 7, 0xfffffe);
 
-	begin("drop rx");
+	begin_plan("drop rx");
 	assert_false(hit_at(&p, 0));
 	p.tx = false;
 	assert_true(hit_at(&p, 0));
-	begin("drop psn=0xfffff0-0xf");
+	begin_plan("drop psn=0xfffff0-0xf");
 	assert_true(hit_at(&p, 0));
 	p.psn = 0xf;
 	assert_true(hit_at(&p, 0));
@@ -90,28 +90,28 @@ static void test_conditions(void **unused)
 	assert_false(hit_at(&p, 0));
 	p.psn = 0xffffef;
 	assert_false(hit_at(&p, 0));
-	begin("drop peer=10.0.0.0/31");
+	begin_plan("drop peer=10.0.0.0/31");
 	assert_true(hit_at(&p, 0));
-	begin("drop peer=10.0.0.2/31");
+	begin_plan("drop peer=10.0.0.2/31");
 	assert_false(hit_at(&p, 0));
 	p.peer = &peer_b;
-	begin("drop peer=2001:db8::/61");
+	begin_plan("drop peer=2001:db8::/61");
 	assert_true(hit_at(&p, 0));
-	begin("drop peer=0.0.0.0/0");
+	begin_plan("drop peer=0.0.0.0/0");
 	assert_false(hit_at(&p, 0));
-	begin("drop from=1s until=2s");
+	begin_plan("drop from=1s until=2s");
 	assert_false(hit_at(&p, SEC - 1));
 	assert_true(hit_at(&p, SEC));
 	assert_true(hit_at(&p, 2 * SEC - 1));
 	assert_false(hit_at(&p, 2 * SEC));
 	p.is_packet = false;
-	begin("drop qpn=0");
+	begin_plan("drop qpn=0");
 	assert_false(hit_at(&p, 0));
-	begin("drop psn=0");
+	begin_plan("drop psn=0");
 	assert_false(hit_at(&p, 0));
-	begin("drop op=rc");
+	begin_plan("drop op=rc");
 	assert_false(hit_at(&p, 0));
-	begin("drop");
+	begin_plan("drop");
 	assert_true(hit_at(&p, 0));
 }
 
@@ -120,11 +120,11 @@ static void test_kinds(void **unused)
 	struct adv_fault_packet p = packet(true, ADV_OP_ACKNOWLEDGE, 7, 0);
 	struct adv_fault_packet ud = packet(true, ADV_SERVICE_UD | ADV_OP_SEND_ONLY, 1, 0);
 
-	begin("drop op=nak");
+	begin_plan("drop op=nak");
 	assert_false(hit_at(&p, 0));
 	p.syndrome = ADV_AETH_NAK;
 	assert_true(hit_at(&p, 0));
-	begin("drop op=cm");
+	begin_plan("drop op=cm");
 	assert_true(hit_at(&ud, 0));
 	ud.dest_qpn = 2;
 	assert_false(hit_at(&ud, 0));
@@ -138,23 +138,23 @@ static void test_chance(void **unused)
 	uint8_t first[1000];
 	unsigned hits = 0, same = 0;
 
-	begin("seed=1 drop=1%");
+	begin_plan("seed=1 drop=1%");
 	for (unsigned i = 0; i < 100000; i++)
 		hits += hit_at(&p, 0);
 	assert_in_range(hits, 850, 1150);
 	assert_int_equal(state.counters.hits[ADV_FAULT_DROP], hits);
 	assert_int_equal(state.counters.packets, 100000);
-	begin("seed=2 drop=50%");
+	begin_plan("seed=2 drop=50%");
 	for (unsigned i = 0; i < 1000; i++)
 		first[i] = hit_at(&p, 0);
-	begin("seed=2 drop=50%");
+	begin_plan("seed=2 drop=50%");
 	for (unsigned i = 0; i < 1000; i++)
 		assert_int_equal(first[i], hit_at(&p, 0));
-	begin("seed=3 drop=50%");
+	begin_plan("seed=3 drop=50%");
 	for (unsigned i = 0; i < 1000; i++)
 		same += first[i] == hit_at(&p, 0);
 	assert_in_range(same, 400, 600);
-	begin("seed=2 drop=0%");
+	begin_plan("seed=2 drop=0%");
 	for (unsigned i = 0; i < 1000; i++)
 		assert_false(hit_at(&p, 0));
 }
@@ -164,8 +164,9 @@ static void test_verdicts(void **unused)
 	struct adv_fault_packet p = packet(false, ADV_OP_SEND_ONLY, 7, 0);
 	struct adv_fault_verdict v;
 
-	begin("duplicate copies=2 after=3us; reorder by=4 hold=5us; delay=1ms jitter=1ms; mark;"
-	      "corrupt bits=6 length=-7 icrc=right");
+	begin_plan(
+		"duplicate copies=2 after=3us; reorder by=4 hold=5us; delay=1ms jitter=1ms; mark;"
+		"corrupt bits=6 length=-7 icrc=right");
 	for (unsigned i = 0; i < 100; i++) {
 		assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
 		assert_int_equal(v.copies, 2);
@@ -177,7 +178,7 @@ static void test_verdicts(void **unused)
 		assert_int_equal(v.bits, 6);
 		assert_int_equal(v.length, -7);
 	}
-	begin("duplicate copies=16; duplicate copies=16");
+	begin_plan("duplicate copies=16; duplicate copies=16");
 	assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
 	assert_int_equal(v.copies, ADV_FAULT_COPIES_MAX);
 }
@@ -188,28 +189,28 @@ static void test_combined(void **unused)
 	struct adv_fault_packet p = packet(false, ADV_OP_SEND_ONLY, 7, 0);
 	struct adv_fault_verdict v;
 
-	begin("corrupt bits=5; corrupt length=-8 icrc=right; corrupt bits=2");
+	begin_plan("corrupt bits=5; corrupt length=-8 icrc=right; corrupt bits=2");
 	assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
 	assert_int_equal(v.bits, 7);
 	assert_int_equal(v.length, -8);
 	assert_false(v.icrc_right);
 	assert_int_equal(state.counters.hits[ADV_FAULT_CORRUPT], 3);
-	begin("corrupt length=-8 icrc=right; corrupt bits=1 icrc=right; corrupt length=+3 "
-	      "icrc=right");
+	begin_plan("corrupt length=-8 icrc=right; corrupt bits=1 icrc=right; corrupt length=+3 "
+		   "icrc=right");
 	assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
 	assert_int_equal(v.bits, 1);
 	assert_int_equal(v.length, -5);
 	assert_true(v.icrc_right);
-	begin("corrupt length=+4096 bits=4000; corrupt length=+4096 bits=4000");
+	begin_plan("corrupt length=+4096 bits=4000; corrupt length=+4096 bits=4000");
 	assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
 	assert_int_equal(v.length, ADV_FAULT_LENGTH_MAX);
 	assert_int_equal(v.bits, ADV_FAULT_BITS_MAX);
-	begin("corrupt length=-4096; corrupt length=-1");
+	begin_plan("corrupt length=-4096; corrupt length=-1");
 	assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
 	assert_int_equal(v.length, -ADV_FAULT_LENGTH_MAX);
 	assert_int_equal(v.bits, 0);
-	begin("reorder by=4 hold=5us; reorder by=2 hold=9us; delay=1ms; delay=2ms;"
-	      "duplicate copies=2 after=7us; duplicate after=3us");
+	begin_plan("reorder by=4 hold=5us; reorder by=2 hold=9us; delay=1ms; delay=2ms;"
+		   "duplicate copies=2 after=7us; duplicate after=3us");
 	assert_true(adv_fault_decide(&state, 10 * SEC, &p, &v));
 	assert_int_equal(v.behind, 4);
 	assert_int_equal(v.hold, 9000);
@@ -224,7 +225,7 @@ static void test_mark(void **unused)
 	struct adv_fault_packet p = packet(true, ADV_OP_SEND_ONLY, 7, 0);
 	const enum adv_ecn order[] = {ADV_ECN_NOT_ECT, ADV_ECN_ECT0, ADV_ECN_CE, ADV_ECN_ECT1};
 
-	begin("mark nth=2");
+	begin_plan("mark nth=2");
 	for (unsigned i = 0; i < 4; i++) {
 		p.ecn = order[i];
 		assert_int_equal(hit_at(&p, 0), i == 3);
@@ -237,7 +238,7 @@ static void test_down(void **unused)
 	struct adv_fault_packet p = packet(false, ADV_OP_SEND_ONLY, 7, 0);
 	struct adv_fault_packet other = packet(false, ADV_OP_SEND_ONLY, 8, 0);
 
-	begin("down=1s from=1s qpn=7");
+	begin_plan("down=1s from=1s qpn=7");
 	assert_false(hit_at(&p, 0));
 	assert_false(hit_at(&other, 1 * SEC));
 	assert_true(hit_at(&p, 1500 * MS));
@@ -245,7 +246,7 @@ static void test_down(void **unused)
 	assert_true(hit_at(&p, 2499 * MS));
 	assert_false(hit_at(&p, 2500 * MS));
 	assert_false(hit_at(&p, 100 * SEC));
-	begin("down=1ms every=2");
+	begin_plan("down=1ms every=2");
 	assert_false(hit_at(&p, 0));
 	assert_true(hit_at(&p, 0));
 	assert_true(hit_at(&p, MS - 1));
@@ -309,9 +310,9 @@ static void test_work(void **unused)
 {
 	const uint8_t write = ADV_OP_WRITE_ONLY, read = ADV_OP_READ_REQUEST;
 
-	begin("post=ENOMEM op=write qpn=5 nth=2; complete=REM_OP_ERR queue=recv,srq every=3 "
-	      "times=1;"
-	      "rnr from=1s until=2s");
+	begin_plan("post=ENOMEM op=write qpn=5 nth=2; complete=REM_OP_ERR queue=recv,srq every=3 "
+		   "times=1;"
+		   "rnr from=1s until=2s");
 	assert_int_equal(decide_work(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, write, 5, 0), 0);
 	assert_int_equal(decide_work(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, write, 6, 0), 0);
 	assert_int_equal(decide_work(ADV_FAULT_POST, ADV_FAULT_SEND_QUEUE, read, 5, 0), 0);
@@ -339,7 +340,7 @@ static void test_work_is_no_packet(void **unused)
 {
 	struct adv_fault_packet p = packet(true, ADV_OP_WRITE_ONLY, 5, 1);
 
-	begin("post=ENOMEM; complete=FATAL_ERR; rnr; event=CQ_ERR");
+	begin_plan("post=ENOMEM; complete=FATAL_ERR; rnr; event=CQ_ERR");
 	assert_false(hit_at(&p, 0));
 	p.tx = false;
 	assert_false(hit_at(&p, 0));
@@ -349,7 +350,7 @@ static void test_device(void **unused)
 {
 	struct adv_fault_packet p = packet(false, ADV_OP_WRITE_ONLY, 5, 1);
 
-	begin("port-down=1s from=2s; port-down=2s from=2.5s; device-fatal from=9s");
+	begin_plan("port-down=1s from=2s; port-down=2s from=2.5s; device-fatal from=9s");
 	assert_int_equal(adv_fault_device_due(&state, 10 * SEC), 12 * SEC);
 	assert_false(adv_fault_port_is_down(&state, 12 * SEC - 1));
 	assert_false(hit_at(&p, 2 * SEC - 1));
@@ -372,7 +373,7 @@ static void test_device(void **unused)
 /* A caller that missed an outage of the port learns of it once. */
 static void test_blink(void **unused)
 {
-	begin("port-down=1s from=2s; port-down=1s from=5s; port-down=2s from=9s");
+	begin_plan("port-down=1s from=2s; port-down=1s from=5s; port-down=2s from=9s");
 	assert_false(adv_fault_port_blinked(&state, 12 * SEC - 1));
 	assert_true(adv_fault_port_blinked(&state, 13 * SEC));
 	assert_false(adv_fault_port_blinked(&state, 14 * SEC));
@@ -382,9 +383,9 @@ static void test_blink(void **unused)
 	assert_false(adv_fault_port_blinked(&state, 20 * SEC));
 	assert_false(adv_fault_port_blinked(&state, 22 * SEC));
 	/* The port is down again; then an outage that begins with the plan. */
-	begin("port-down=1s; port-down=1s from=5s");
+	begin_plan("port-down=1s; port-down=1s from=5s");
 	assert_false(adv_fault_port_blinked(&state, 15 * SEC));
-	begin("port-down=1ns");
+	begin_plan("port-down=1ns");
 	assert_true(adv_fault_port_blinked(&state, 10 * SEC + 1));
 	assert_false(adv_fault_port_blinked(&state, 10 * SEC + 1));
 }
@@ -404,7 +405,7 @@ static void test_events(void **unused)
 {
 	const uint64_t again = SEC / 100;
 
-	begin("event=QP_FATAL from=1s; drop; event=PORT_ERR from=2s");
+	begin_plan("event=QP_FATAL from=1s; drop; event=PORT_ERR from=2s");
 	objects = 3;
 	assert_int_equal(adv_fault_device_due(&state, 10 * SEC), 11 * SEC);
 	adv_fault_raise_events(&state, 11 * SEC - 1, raise_event, &objects);

@@ -16,7 +16,7 @@
 #include "fault/plan.h"
 #include "wire/opcode.h"
 
-static struct adv_fault_plan parse(const char *text)
+static struct adv_fault_plan parse_plan(const char *text)
 {
 	struct adv_fault_error error;
 	struct adv_fault_plan plan;
@@ -29,12 +29,12 @@ static struct adv_fault_plan parse(const char *text)
 /* Parses and prints; the printed text parses to the same plan. */
 static void expect_print(const char *text, const char *printed)
 {
-	struct adv_fault_plan plan = parse(text), again;
+	struct adv_fault_plan plan = parse_plan(text), again;
 	char out[ADV_FAULT_TEXT_MAX];
 
 	assert_int_equal(adv_fault_plan_print(&plan, out, sizeof(out)), strlen(printed));
 	assert_string_equal(out, printed);
-	again = parse(out);
+	again = parse_plan(out);
 	assert_memory_equal(&plan, &again, sizeof(plan));
 }
 
@@ -53,9 +53,10 @@ static void expect_error(const char *text, const char *where, const char *messag
 
 static void test_actions(void **state)
 {
-	struct adv_fault_plan p = parse("drop=1%; duplicate=2% copies=3 after=1ms; reorder by=4;"
-					"corrupt bits=7 length=-8 icrc=right; delay=5ms jitter=1us;"
-					"mark=0.5%\ndown=2s");
+	struct adv_fault_plan p =
+		parse_plan("drop=1%; duplicate=2% copies=3 after=1ms; reorder by=4;"
+			   "corrupt bits=7 length=-8 icrc=right; delay=5ms jitter=1us;"
+			   "mark=0.5%\ndown=2s");
 
 	assert_int_equal(p.count, 7);
 	assert_int_equal(p.rule[0].action, ADV_FAULT_DROP);
@@ -77,7 +78,7 @@ static void test_actions(void **state)
 	assert_int_equal(p.rule[6].time, 2000000000);
 	assert_int_equal(p.rule[6].times, 1);
 
-	p = parse("post=ENOSPC queue=recv; complete=RETRY_EXC_ERR; rnr; port-down=2s from=1s");
+	p = parse_plan("post=ENOSPC queue=recv; complete=RETRY_EXC_ERR; rnr; port-down=2s from=1s");
 	assert_int_equal(p.count, 4);
 	assert_int_equal(p.rule[0].action, ADV_FAULT_POST);
 	assert_int_equal(p.rule[0].value, ENOSPC);
@@ -92,8 +93,8 @@ static void test_actions(void **state)
 static void test_conditions(void **state)
 {
 	struct adv_fault_plan p =
-		parse("seed=0x10 tx drop op=read-response qpn=0x12 psn=0xfffff0-0xf nth=3 "
-		      "peer=10.1.2.3/8 from=1s until=2.5s every=2 times=9 chance=50%");
+		parse_plan("seed=0x10 tx drop op=read-response qpn=0x12 psn=0xfffff0-0xf nth=3 "
+			   "peer=10.1.2.3/8 from=1s until=2.5s every=2 times=9 chance=50%");
 	const struct adv_fault_rule *r = &p.rule[0];
 	uint8_t peer[16] = {[10] = 0xff, [11] = 0xff, [12] = 10};
 
@@ -158,7 +159,7 @@ static void test_names(void **state)
 	assert_int_equal(adv_fault_kind_of(ADV_OP_SEND_ONLY, 0x60), ADV_OP_SEND_ONLY);
 }
 
-/* Every opcode there is can be named, and is printed by its name. */
+/* Every opcode has a name, and is printed by it. */
 static void test_all_opcodes(void **state)
 {
 	struct adv_fault_kinds set, again;
@@ -300,7 +301,7 @@ static void test_errors(void **state)
 	expect_error("seed=-1", "-1", "64 bits");
 }
 
-/* All but success, and as many events as there are, each by its name. */
+/* All statuses except success, and all events, have names. */
 static void test_named_values(void **state)
 {
 	for (uint32_t i = 1; i <= IBV_WC_TM_RNDV_INCOMPLETE; i++) {
@@ -331,13 +332,13 @@ static void test_limits(void **state)
 
 	for (unsigned i = 0; i < ADV_FAULT_RULES; i++)
 		strcat(text, "drop;");
-	assert_int_equal(parse(text).count, ADV_FAULT_RULES);
+	assert_int_equal(parse_plan(text).count, ADV_FAULT_RULES);
 	strcat(text, "mark");
 	expect_error(text, "mark", "too many rules");
 	memset(text, ' ', sizeof(text));
 	assert_true(adv_fault_plan_parse(&plan, text, ADV_FAULT_TEXT_MAX, &error));
 	assert_false(adv_fault_plan_parse(&plan, text, ADV_FAULT_TEXT_MAX + 1, &error));
-	/* A zero byte is a letter like others: of no word. */
+	/* A zero byte is a character that no word contains. */
 	assert_false(adv_fault_plan_parse(&plan, "drop\0", 5, &error));
 }
 

@@ -12,9 +12,9 @@
 #endif
 
 #define STACK_LEN   (256u << 10)
-#define BUFFER	    16	 /* stores of an actor that have not reached memory */
-#define STEPS	    2000 /* of an execution: more is an endless loop */
-#define STATES_LOG2 22	 /* of the table of states */
+#define BUFFER	    16	 /* stores of one actor that have not reached memory */
+#define STEPS	    2000 /* limit of one execution, which detects endless loops */
+#define STATES_LOG2 22	 /* size of the table of states */
 
 struct store {
 	volatile void *at;
@@ -28,19 +28,19 @@ enum pending { STARTING, LOADING, ORDERING, WAITING, ENDED };
 struct actor {
 	ucontext_t context;
 	char *stack;
-	void *fake_stack; /* the address sanitizer's */
+	void *fake_stack; /* for the address sanitizer */
 	enum pending pending;
 	bool (*ready)(void *user);
 	void *ready_user;
 	struct store buffer[BUFFER];
 	unsigned buffered;
-	uint64_t history; /* of what it has been answered */
+	uint64_t history; /* hash of all values that the actor has read */
 };
 
-/* One decision: the actor goes on, or one of its stores reaches memory. */
+/* One decision: an actor continues, or one of its stores reaches memory. */
 struct choice {
 	uint8_t actor;
-	uint8_t store; /* BUFFER: it goes on */
+	uint8_t store; /* BUFFER: the actor continues */
 };
 
 struct decision {
@@ -53,10 +53,10 @@ static struct {
 	struct actor actor[EXPLORE_ACTORS];
 	struct actor *running; /* NULL: the explorer itself */
 	ucontext_t context;
-	const void *stack; /* the explorer's, for the address sanitizer */
+	const void *stack; /* of the explorer, for the address sanitizer */
 	size_t stack_len;
 	void *fake_stack;
-	bool lost; /* nobody can go on: waits end in vain */
+	bool lost; /* no actor can continue, so all waits fail */
 	struct decision path[STEPS];
 	unsigned path_len;
 	uint64_t *seen;
@@ -117,7 +117,7 @@ static uint64_t read_memory(const volatile void *at, size_t len)
 {
 	uint64_t value = 0;
 
-	memcpy(&value, (const void *)at, len); /* little endian, as all that is tested on */
+	memcpy(&value, (const void *)at, len); /* little endian, like all tested machines */
 	return value;
 }
 
@@ -221,7 +221,8 @@ static bool can_go_on(const struct actor *a)
 	}
 }
 
-/* A store reaches memory before earlier ones, but not of the same place, nor before a release. */
+/* A store may reach memory before earlier ones, except one of the same address, or any before a
+ * release store. */
 static bool can_reach_memory(const struct actor *a, unsigned store)
 {
 	const struct store *s = &a->buffer[store];
@@ -266,7 +267,7 @@ static void carry_out(struct choice c)
 
 /* ---- states ---- */
 
-/* The same in each execution, wherever memory was mapped. */
+/* The same in each execution, independent of the address of the mapping. */
 static uint64_t place_of(const volatile void *at)
 {
 	for (unsigned i = 0; i < x.e->regions; i++) {
@@ -298,7 +299,7 @@ static uint64_t state_of_all(void)
 	return hash ? hash : 1;
 }
 
-/* True the first time. */
+/* True if the state is new. */
 static bool is_new(uint64_t state)
 {
 	const uint64_t mask = (1u << STATES_LOG2) - 1;
@@ -338,10 +339,10 @@ static bool all_ended(void)
 }
 
 /*
- * The decision at this depth: that of the path, which ends where the last execution branched; from
- * there on the first one, noted as long as states are new.
+ * The decision at this depth. The path has the decisions up to the branch of the last execution.
+ * From there on it is the first possible one, recorded as long as states are new.
  */
-static unsigned decide(unsigned depth, unsigned choices, bool *exploring)
+static unsigned choose_step(unsigned depth, unsigned choices, bool *exploring)
 {
 	if (depth < x.path_len)
 		return x.path[depth].taken;
@@ -353,7 +354,7 @@ static unsigned decide(unsigned depth, unsigned choices, bool *exploring)
 	return 0;
 }
 
-/* One execution, to its end. NULL, or what went wrong. */
+/* Runs one execution to its end. Returns NULL, or the error. */
 static const char *execute(void)
 {
 	struct choice list[EXPLORE_ACTORS * (BUFFER + 1)];
@@ -377,13 +378,13 @@ static const char *execute(void)
 			exploring = false;
 			continue;
 		}
-		carry_out(list[decide(depth, n, &exploring)]);
+		carry_out(list[choose_step(depth, n, &exploring)]);
 	}
 	of_end = x.e->end(x.e);
 	return wrong ? wrong : of_end;
 }
 
-/* To the next path; false where there is none. */
+/* Moves to the next path. False: there is none. */
 static bool branch(void)
 {
 	while (x.path_len) {

@@ -2,15 +2,16 @@
 /*
  * Explores all interleavings of a few actors that share memory by C11 atomics.
  *
- * The code under test is compiled with `-include explore_atomic.h`, so that each of its atomic
- * operations comes here. An actor runs until its next load, read-modify-write, fence or wait; then
- * the explorer decides who goes on. Stores enter a buffer of the actor's and reach memory at any
- * later point: in any order, but for two of one address, and a release store after all that were
- * before it. That is weaker than x86 (TSO), where stores reach memory in order. What it does not
- * model is loads that overtake each other, and other memory than atomic: that is written at once.
+ * The code under test is compiled with `-include explore_atomic.h`, which passes each of its atomic
+ * operations to the explorer. An actor runs until its next load, read-modify-write, fence or wait;
+ * then the explorer chooses the actor that continues. Stores enter a buffer of the actor and reach
+ * memory at any later point, in any order, with two exceptions: two stores to one address keep
+ * their order, and a release store follows all earlier stores. That is weaker than x86 (TSO), where
+ * stores reach memory in order. Not modelled: loads that overtake each other, and non-atomic
+ * memory, which is written at once.
  *
- * An execution is repeated from its start for each decision that is still open (stateless search);
- * a state that was seen before is not explored again. One thread; not reentrant.
+ * An execution is repeated from its start for each open decision (stateless search). A state that
+ * was seen before is not explored again. One thread; not reentrant.
  */
 #ifndef ADV_TESTS_LINK_EXPLORE_H
 #define ADV_TESTS_LINK_EXPLORE_H
@@ -29,11 +30,12 @@ struct explore_region {
 
 struct explore {
 	void (*begin)(struct explore *e); /* before each execution: sets actors, count, regions */
-	/* After each execution, with all actors at their end: NULL, or what is wrong. */
+	/* After each execution, when all actors have ended: NULL, or the error. */
 	const char *(*end)(struct explore *e);
 	void (*actor[EXPLORE_ACTORS])(void *user);
 	unsigned actors;
-	/* What is shared, together with what actors have read and written the state. */
+	/* The shared memory. It is a part of the state, with the values that actors read and wrote.
+	 */
 	struct explore_region shared[EXPLORE_REGIONS];
 	unsigned regions;
 	void *user;
@@ -42,22 +44,22 @@ struct explore {
 struct explore_result {
 	uint64_t executions;
 	uint64_t states;
-	const char *wrong; /* NULL; or of the first execution that went wrong */
+	const char *wrong; /* error of the first execution that failed; else NULL */
 };
 
-/* Explores everything, or until the first execution that goes wrong. */
+/* Explores all executions, or until the first one that fails. */
 struct explore_result explore_all(struct explore *e);
 
 /*
- * For actors: sleeps until ready(user). False: nobody will make it so, which is an error of the
- * execution; the actor returns. The buffer need not be empty.
+ * For actors: sleeps until ready(user) is true. False: no actor will make it true, which is an
+ * error of the execution; the actor returns. The store buffer need not be empty.
  */
 bool explore_wait(bool (*ready)(void *user), void *user);
 
-/* For actors: a system call, which orders all stores before it. */
+/* For actors: a system call; all stores before it reach memory. */
 void explore_system_call(void);
 
-/* For explore_atomic.h. Outside of actors they act at once. */
+/* For explore_atomic.h. Outside of actors they take effect at once. */
 uint64_t explore_load(const volatile void *at, size_t len);
 void explore_store(volatile void *at, size_t len, uint64_t value, int order);
 uint64_t explore_exchange(volatile void *at, size_t len, uint64_t value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Included before all else into the code that tests/link/explore.h explores. */
+/* Included first into the code that tests/link/explore.h explores. */
 #ifndef ADV_TESTS_LINK_EXPLORE_ATOMIC_H
 #define ADV_TESTS_LINK_EXPLORE_ATOMIC_H
 
@@ -7,7 +7,7 @@
 
 #include "explore.h"
 
-/* The type without its qualifiers, as the comma operator leaves it. */
+/* The type without its qualifiers, which the comma operator removes. */
 #define EXPLORE_VALUE(p) __typeof__((void)0, *(p))
 
 #undef atomic_load_explicit

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Two UDP links, packets to send and a store of those received. */
+/* UDP links, packets to send, and a store of received packets. */
 #ifndef ADV_TESTS_LINK_HARNESS_H
 #define ADV_TESTS_LINK_HARNESS_H
 
@@ -14,7 +14,7 @@
 #include "wire/icrc.h"
 
 #define STORE_PACKETS 4096
-#define PATIENCE_MS   60000 /* what takes longer hangs */
+#define PATIENCE_MS   60000 /* a longer wait is a hang */
 
 struct stored {
 	struct adv_rx_meta meta;
@@ -29,38 +29,40 @@ struct store {
 
 /* "127.0.0.1" becomes an IPv4-mapped GID. */
 struct adv_gid gid_of(const char *address);
-/* A link that listens on [address]:4791; "::" is dual-stack. */
+/* Opens a link that listens on [address]:4791; "::" is dual-stack. */
 struct adv_link *open_link(const char *address);
 struct adv_link *open_link_for(const char *address, uint32_t qpn_first, uint32_t qpn_count);
-/* One with a port for what it sends to this machine: adv_udp_sender(). */
+/* Opens a link with a port for packets to this machine: adv_udp_sender(). */
 struct adv_link *open_known(const char *address);
-/* One that only sends: it listens elsewhere, so that 4791 of all addresses is free. */
+/* Opens a link that only sends: it listens on another port, so that 4791 of all addresses is free.
+ */
 struct adv_link *open_sender(const char *address);
 void close_link(struct adv_link *link);
 
-/* The one store; emptied. */
+/* Empties and returns the only store. */
 struct store *fresh_store(void);
-/* Puts a packet into the store, `user`: for receive(). */
+/* Adds a packet to the store `user`; a callback of receive(). */
 void keep_packet(void *user, const struct adv_rx_packet *pkt);
-/* Receives into the store until it has `want` packets, and whatever is there then; asserts that
- * they come within PATIENCE_MS. */
+/* Receives into the store until it has `want` packets, then all that are still queued. Fails after
+ * PATIENCE_MS. */
 void receive_all(struct adv_link *link, struct store *store, unsigned want);
-/* The same, until the UDP link has counted `want` packets since it was opened, good or bad. */
+/* As receive_all(), but until the UDP link has counted `want` packets, good or bad, since its
+ * start. */
 void receive_counted(struct adv_link *link, struct store *store, uint64_t want);
 
 void path_between(struct adv_path *path, const char *from, const char *to, uint16_t sport);
 
-/* Appends a SEND ONLY to `qpn`, payload_len bytes of a pattern made from psn. */
+/* Appends a SEND ONLY to `qpn` with payload_len bytes of a pattern that depends on psn. */
 struct adv_tx_packet *add_packet(struct adv_tx_batch *batch, struct adv_path *path, uint32_t qpn,
 				 uint32_t psn, uint32_t payload_len);
-/* Fails the test unless the packet is what add_packet() made. */
+/* Fails the test unless the packet is that of add_packet(). */
 void check_packet(const struct stored *p, uint32_t qpn, uint32_t psn, uint32_t payload_len);
 
-/* A plain socket of [address]:port that fragments nothing. */
+/* Opens a plain socket of [address]:port that does not fragment. */
 int plain_socket(const char *address, uint16_t port);
-/* Sends bytes as they are to [to]:4791 in segments of segment_len (0: whole). */
+/* Sends bytes to [to]:4791 in segments of segment_len (0: unsegmented). */
 void send_plain(int fd, const char *to, const void *p, size_t len, uint16_t segment_len);
-/* Writes a packet of SEND ONLY with an ICRC for this IPv4 Identification; returns its length. */
+/* Writes a SEND ONLY packet with an ICRC for this IPv4 Identification. Returns its length. */
 size_t make_packet(uint8_t *out, const char *from, uint16_t sport, const char *to, uint16_t id,
 		   uint32_t qpn, uint32_t psn, uint32_t payload_len);
 

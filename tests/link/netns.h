@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A network namespace of the test's own, so that port 4791 is free and tc may be used. */
+/* The test's own network namespace, where port 4791 is free and tc is permitted. */
 #ifndef ADV_TESTS_LINK_NETNS_H
 #define ADV_TESTS_LINK_NETNS_H
 
@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What meson takes for "skipped". */
+/* meson's exit status for a skipped test. */
 #define NETNS_SKIP 77
 
 static inline void netns_write(const char *path, const char *text)
@@ -42,7 +42,7 @@ static inline bool netns_loopback_up(void)
 	return ok;
 }
 
-/* Moves the process, which must have one thread, into a fresh namespace with lo up. */
+/* Moves the process, which must have one thread, into a new namespace with lo up. */
 static inline bool netns_enter(void)
 {
 	char map[64];
@@ -60,7 +60,7 @@ static inline bool netns_enter(void)
 	return netns_loopback_up();
 }
 
-/* Gives lo one more IPv6 address. */
+/* Adds an IPv6 address to lo. */
 static inline bool netns_add_ipv6(const char *address)
 {
 	struct in6_ifreq r = {.ifr6_prefixlen = 128, .ifr6_ifindex = (int)if_nametoindex("lo")};
@@ -104,7 +104,7 @@ static inline int netns_feature_number(int fd, struct ifreq *r, const char *name
 	return found;
 }
 
-/* Switches off an offload of a device, by ethtool's name for it. */
+/* Disables an offload of a device, by ethtool's name. */
 static inline bool netns_feature_off(const char *device, const char *name)
 {
 	union {
@@ -132,13 +132,14 @@ static inline bool netns_feature_off(const char *device, const char *name)
 	return ok;
 }
 
-/* The process, which must have one thread, goes to a namespace that it has a descriptor of. */
+/* Moves the process, which must have one thread, to the namespace of this descriptor. */
 static inline bool netns_go(int ns)
 {
 	return setns(ns, CLONE_NEWNET) == 0;
 }
 
-/* The kernel takes up to a second to let packets through a link that is up. False: it has not. */
+/* Waits until the kernel passes packets through a link that is up, which takes up to a second.
+ * False: it does not. */
 static inline bool netns_wait_running(const char *device)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -156,9 +157,9 @@ static inline bool netns_wait_running(const char *device)
 }
 
 /*
- * After netns_enter(): a second namespace, joined to the first by a veth pair of MTU 9000, `va`
- * here with 10.9.0.1 and fd09::1, `vb` there with .2 and ::2. Sets a descriptor of each; the
- * process stays in the first. False where the kernel has no such devices.
+ * After netns_enter(): creates a second namespace, connected to the first by a veth pair of MTU
+ * 9000: `va` here with 10.9.0.1 and fd09::1, `vb` there with .2 and ::2. Sets a descriptor of each.
+ * The process stays in the first one. False: the kernel has no veth devices.
  */
 static inline bool netns_join(int *here, int *there)
 {

@@ -35,19 +35,19 @@ static void test_rings(void **state)
 	adv_bell_ring(a, of_b);
 	adv_bell_still(b);
 	assert_false(is_ringing(b));
-	adv_bell_ring(b, of_b); /* its own */
+	adv_bell_ring(b, of_b); /* rings its own bell */
 	assert_true(is_ringing(b));
 	close(a);
 	close(b);
 }
 
-/* Whatever its owner, or any other that knows it, does to it: who rings it goes on at once. */
+/* The ringing process never blocks, whatever the owner or any other process does to the bell. */
 static void test_nobody_waits(void **state)
 {
 	adv_bell_name of_a, of_b;
 	int a = adv_bell_open(&of_a), b = adv_bell_open(&of_b), c = dup(b);
 
-	assert_int_equal(fcntl(c, F_SETFL, 0), 0); /* it may block */
+	assert_int_equal(fcntl(c, F_SETFL, 0), 0); /* blocking mode */
 	for (unsigned i = 0; i < 100000; i++)
 		adv_bell_ring(a, of_b);
 	assert_true(is_ringing(b));
@@ -58,7 +58,7 @@ static void test_nobody_waits(void **state)
 	adv_bell_ring(a, of_b);
 	close(b);
 	close(c);
-	adv_bell_ring(a, of_b); /* it is gone */
+	adv_bell_ring(a, of_b); /* the bell is closed */
 	close(a);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The explorer finds what is known to go wrong, and nothing where nothing can. */
+/* The explorer finds known errors, and reports none in correct programs. */
 #include "explore_atomic.h"
 
 #include <setjmp.h>
@@ -17,14 +17,14 @@ static struct {
 static bool with_fence;
 static int order;
 
-static void begin(struct explore *e)
+static void begin_execution(struct explore *e)
 {
 	memset(&shared, 0, sizeof(shared));
 	e->shared[0] = (struct explore_region){&shared, sizeof(shared)};
 	e->regions = 1;
 }
 
-/* ---- each stores, then loads what the other one stores ---- */
+/* ---- each actor stores, then loads the other's variable ---- */
 
 static void store_x(void *user)
 {
@@ -49,7 +49,8 @@ static const char *one_sees_the_other(struct explore *e)
 
 static void test_store_load(void **state)
 {
-	struct explore e = {begin, one_sees_the_other, {store_x, store_y}, 2, {{0}}, 0, NULL};
+	struct explore e = {
+		begin_execution, one_sees_the_other, {store_x, store_y}, 2, {{0}}, 0, NULL};
 	struct explore_result r;
 
 	with_fence = true;
@@ -61,7 +62,7 @@ static void test_store_load(void **state)
 	assert_string_equal(r.wrong, "neither saw the other");
 }
 
-/* ---- one stores what the other one is to find ---- */
+/* ---- one actor publishes a value for the other ---- */
 
 static void hand_over(void *user)
 {
@@ -82,7 +83,8 @@ static const char *all_or_nothing(struct explore *e)
 
 static void test_release(void **state)
 {
-	struct explore e = {begin, all_or_nothing, {hand_over, take_over}, 2, {{0}}, 0, NULL};
+	struct explore e = {
+		begin_execution, all_or_nothing, {hand_over, take_over}, 2, {{0}}, 0, NULL};
 
 	order = memory_order_release;
 	assert_null(explore_all(&e).wrong);
@@ -90,7 +92,7 @@ static void test_release(void **state)
 	assert_string_equal(explore_all(&e).wrong, "the flag came first");
 }
 
-/* ---- one waits for the other ---- */
+/* ---- one actor waits for the other ---- */
 
 static bool x_is_set(void *user)
 {
@@ -115,7 +117,8 @@ static const char *was_woken(struct explore *e)
 
 static void test_wait(void **state)
 {
-	struct explore e = {begin, was_woken, {wait_for_x, exchange_x}, 2, {{0}}, 0, NULL};
+	struct explore e = {
+		begin_execution, was_woken, {wait_for_x, exchange_x}, 2, {{0}}, 0, NULL};
 
 	assert_null(explore_all(&e).wrong);
 	e.user = &e;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The fault wrapper over a link that keeps what it is given, and over real sockets: what goes
- * on, when, in which order, and what the inner link's being full does to that.
+ * The fault wrapper over a link that records its packets, and over real sockets: which packets
+ * pass, when and in which order, also if the inner link is full.
  */
 #include "harness.h"
 
@@ -124,7 +124,7 @@ static void close_over(void)
 	assert_true(inner.destroyed);
 }
 
-/* Sends packets of these PSNs, from first on, in one batch. */
+/* Sends packets with consecutive PSNs from `first` on, in one batch. */
 static bool send_some(uint32_t first, unsigned n)
 {
 	batch.count = 0;
@@ -164,18 +164,18 @@ static uint32_t got[64];
 static unsigned got_count;
 static uint8_t got_tclass;
 
-static void take(void *user, const struct adv_rx_packet *pkt)
+static void record_packet(void *user, const struct adv_rx_packet *pkt)
 {
 	got_tclass = pkt->meta->tclass;
 	got[got_count++] = pkt->data[11];
 }
 
-static unsigned receive(void)
+static unsigned receive_packets(void)
 {
-	return link_under_test->ops->receive(link_under_test, 64, take, NULL);
+	return link_under_test->ops->receive(link_under_test, 64, record_packet, NULL);
 }
 
-/* ---- out ---- */
+/* ---- outgoing ---- */
 
 static void test_drop_and_duplicate(void **state)
 {
@@ -183,10 +183,10 @@ static void test_drop_and_duplicate(void **state)
 	assert_true(send_some(1, 6));
 	EXPECT(1, 3, 4, 4, 4, 5, 6);
 	assert_int_equal(link_under_test->deadline, now + MS);
-	receive();
+	receive_packets();
 	assert_int_equal(inner.count, 0);
 	now += MS;
-	receive();
+	receive_packets();
 	EXPECT(5);
 	assert_int_equal(link_under_test->deadline, 0);
 	assert_int_equal(adv_fault_link_state(link_under_test)->counters.hits[ADV_FAULT_DROP], 1);
@@ -217,7 +217,7 @@ static void test_delay(void **state)
 	EXPECT(3);
 	memset(payload, 0xff, sizeof(payload));
 	now += 2 * MS;
-	receive();
+	receive_packets();
 	EXPECT(2);
 	close_over();
 }
@@ -239,7 +239,7 @@ static void test_corrupt_and_mark(void **state)
 	close_over();
 }
 
-/* What is due goes before what is new. */
+/* Due packets go before new ones. */
 static void test_due_first(void **state)
 {
 	open_over("delay=1ms psn=2");
@@ -251,7 +251,7 @@ static void test_due_first(void **state)
 	close_over();
 }
 
-/* What finds too many waiting is lost, and counted. */
+/* Packets beyond the limit of kept ones are lost, and counted. */
 static void test_too_many_wait(void **state)
 {
 	struct adv_fault_plan plan = plan_of("delay=1s");
@@ -263,7 +263,7 @@ static void test_too_many_wait(void **state)
 	assert_true(send_some(0, 3));
 	assert_int_equal(link_under_test->counters.tx_dropped, 3);
 	assert_int_equal(adv_fault_link_state(link_under_test)->counters.lost, 3);
-	/* The plan's count begins anew, the link's goes on. */
+	/* The plan's count starts again, the link's continues. */
 	adv_fault_link_set_plan(link_under_test, &plan);
 	assert_true(send_some(0, 2));
 	assert_int_equal(adv_fault_link_state(link_under_test)->counters.lost, 2);
@@ -273,7 +273,7 @@ static void test_too_many_wait(void **state)
 	assert_int_equal(inner.link.counters.tx_dropped, 5);
 }
 
-/* Becomes full with this batch. */
+/* The inner link becomes full with this batch. */
 static bool full_after_one(struct adv_link *l, struct adv_tx_batch *b)
 {
 	inner_send(l, b);
@@ -305,22 +305,22 @@ static void test_becomes_full(void **state)
 	close_over();
 }
 
-/* What waited was taken, but the inner link is full then: it is asked again until it has room. */
+/* The inner link accepts the kept packets but is then full: it is tried again until it has room. */
 static void test_full_on_release(void **state)
 {
 	open_over("delay=1ms");
 	assert_true(send_some(1, 3));
 	now += MS;
 	inner.link.ops = &filling_ops;
-	receive();
+	receive_packets();
 	EXPECT(1, 2, 3);
 	assert_int_equal(link_under_test->deadline, now + MS);
 	now += MS;
-	receive();
+	receive_packets();
 	assert_int_equal(link_under_test->deadline, now + MS);
 	inner.full = false;
 	now += MS;
-	receive();
+	receive_packets();
 	assert_int_equal(link_under_test->deadline, 0);
 	close_over();
 }
@@ -335,12 +335,12 @@ static void test_set_plan(void **state)
 	assert_true(send_some(2, 2));
 	assert_int_equal(inner.count, 0);
 	now += MS;
-	receive();
+	receive_packets();
 	EXPECT(1);
 	close_over();
 }
 
-/* ---- in ---- */
+/* ---- incoming ---- */
 
 static struct adv_rx_meta meta = {.tclass = ADV_ECN_ECT0};
 static uint8_t bytes[8][16];
@@ -364,7 +364,7 @@ static void test_in(void **state)
 	open_over("rx drop psn=0; rx duplicate psn=1; rx reorder psn=2 by=1; rx delay=1ms psn=4;"
 		  "rx corrupt psn=5; rx mark psn=7");
 	arrive(8);
-	assert_int_equal(receive(), 8);
+	assert_int_equal(receive_packets(), 8);
 	assert_int_equal(got_count, 6);
 	assert_int_equal(got[0], 1);
 	assert_int_equal(got[1], 1);
@@ -377,7 +377,7 @@ static void test_in(void **state)
 	assert_int_equal(link_under_test->deadline, now + MS);
 	memset(bytes, 0xff, sizeof(bytes));
 	now += MS;
-	assert_int_equal(receive(), 1);
+	assert_int_equal(receive_packets(), 1);
 	assert_int_equal(got_count, 7);
 	assert_int_equal(got[6], 4);
 	close_over();
@@ -387,7 +387,7 @@ static void test_end(void **state)
 {
 	open_over("delay=1s");
 	arrive(4);
-	receive();
+	receive_packets();
 	assert_true(send_some(1, 9));
 	assert_int_equal(inner.count + got_count, 0);
 	close_over();
@@ -395,12 +395,12 @@ static void test_end(void **state)
 	assert_int_equal(got_count, 0);
 }
 
-/* What waits leaves before its time, and others then as the plan says. */
+/* Kept packets leave before their time; later packets follow the plan. */
 static void test_send_kept(void **state)
 {
 	open_over("delay=1s");
 	arrive(1);
-	receive();
+	receive_packets();
 	assert_true(send_some(1, 3));
 	adv_fault_link_send_kept(link_under_test);
 	EXPECT(1, 2, 3);
@@ -412,7 +412,7 @@ static void test_send_kept(void **state)
 	EXPECT(4);
 }
 
-/* A link that is full is wrapped: nothing goes to it before it has room. */
+/* Wrapping a full link: it gets no packets before it has room. */
 static void test_wrap_full(void **state)
 {
 	struct adv_fault_plan plan = plan_of("mark");
@@ -430,7 +430,7 @@ static void test_wrap_full(void **state)
 	close_over();
 }
 
-/* The owner had enough when the link was wrapped: that was of its last call. */
+/* `enough` of the owner's last call is not valid after wrapping. */
 static void test_wrap_enough(void **state)
 {
 	struct adv_fault_plan plan = plan_of("drop=0%");
@@ -440,19 +440,19 @@ static void test_wrap_enough(void **state)
 	inner.link.enough = true;
 	link_under_test = adv_fault_link_create(&inner.link, clock_now, &plan);
 	arrive(3);
-	assert_int_equal(receive(), 3);
+	assert_int_equal(receive_packets(), 3);
 	inner.link.enough = true;
-	assert_ptr_equal(adv_fault_link_unwrap(link_under_test, take, NULL), &inner.link);
+	assert_ptr_equal(adv_fault_link_unwrap(link_under_test, record_packet, NULL), &inner.link);
 	assert_false(inner.link.enough);
 }
 
 static void take_two(void *user, const struct adv_rx_packet *pkt)
 {
-	take(user, pkt);
+	record_packet(user, pkt);
 	link_under_test->enough = got_count >= 2;
 }
 
-/* ... and has enough under a plan: the inner link stops. */
+/* The owner sets `enough` under a plan: the inner link stops. */
 static void test_enough(void **state)
 {
 	open_over("drop psn=0; delay=1ms psn=1");
@@ -462,42 +462,42 @@ static void test_enough(void **state)
 	assert_int_equal(got[1], 3);
 	link_under_test->enough = false;
 	now += MS;
-	assert_int_equal(receive(), 3);
+	assert_int_equal(receive_packets(), 3);
 	assert_int_equal(got_count, 5);
 	assert_int_equal(got[2], 1);
 	assert_int_equal(got[4], 5);
 	close_over();
 }
 
-/* Taken off again: what was kept goes on, either way. */
+/* Unwrapping: kept packets of both directions continue. */
 static void test_unwrap(void **state)
 {
 	open_over("delay=1s; corrupt rx psn=3");
 	arrive(4);
-	receive();
+	receive_packets();
 	assert_true(send_some(1, 3));
 	assert_int_equal(inner.count + got_count, 0);
-	assert_ptr_equal(adv_fault_link_unwrap(link_under_test, take, NULL), &inner.link);
+	assert_ptr_equal(adv_fault_link_unwrap(link_under_test, record_packet, NULL), &inner.link);
 	EXPECT(1, 2, 3);
 	assert_int_equal(got_count, 3);
 	assert_int_equal(inner.link.counters.rx_icrc_errors, 1);
 	assert_false(inner.destroyed);
 }
 
-/* ... and what finds no room is lost. */
+/* Unwrapping a full link: kept packets without room are lost. */
 static void test_unwrap_full(void **state)
 {
 	open_over("delay=1s tx");
 	assert_true(send_some(0, 64));
 	assert_true(send_some(64, 64));
 	inner.link.ops = &filling_ops;
-	assert_ptr_equal(adv_fault_link_unwrap(link_under_test, take, NULL), &inner.link);
+	assert_ptr_equal(adv_fault_link_unwrap(link_under_test, record_packet, NULL), &inner.link);
 	assert_int_equal(inner.count, 64);
 	assert_int_equal(inner.link.counters.tx_dropped, 64);
 	assert_false(inner.destroyed);
 }
 
-/* The owner is to look when the port goes down and comes up, however much it sends meanwhile. */
+/* The deadline covers changes of the port, also if the owner sends meanwhile. */
 static void test_port_deadline(void **state)
 {
 	struct adv_fault_plan plan = plan_of("port-down=2ms from=3ms");
@@ -510,11 +510,11 @@ static void test_port_deadline(void **state)
 	assert_true(send_some(1, 2));
 	assert_int_equal(inner.count, 0);
 	assert_int_equal(link_under_test->deadline, start + 3 * MS);
-	receive();
+	receive_packets();
 	assert_true(adv_fault_port_is_down(adv_fault_link_state(link_under_test), now));
 	assert_int_equal(link_under_test->deadline, start + 5 * MS);
 	now = start + 5 * MS;
-	receive();
+	receive_packets();
 	assert_int_equal(link_under_test->deadline, 0);
 	assert_true(send_some(1, 2));
 	EXPECT(1, 2);
@@ -534,7 +534,7 @@ static void test_of_work(void **state)
 	close_over();
 }
 
-/* Somebody else decides: of what comes in and goes out, in whole. */
+/* A function decides in place of a plan, and sees whole packets of both directions. */
 static bool drop_long(void *user, uint64_t at, const struct adv_fault_packet *p,
 		      const struct adv_tx_packet *out, const struct adv_rx_packet *in,
 		      struct adv_fault_verdict *v)
@@ -556,7 +556,7 @@ static void test_asking(void **state)
 	assert_true(send_some(1, 9));
 	EXPECT(1, 2);
 	arrive(8);
-	assert_int_equal(receive(), 8);
+	assert_int_equal(receive_packets(), 8);
 	assert_int_equal(got_count, 3);
 	close_over();
 }
@@ -588,7 +588,7 @@ static void test_environment(void **state)
 	unsetenv(ADV_FAULT_VARIABLE);
 }
 
-/* Over sockets: what leaves corrupted is found by the receiver's ICRC check. */
+/* Over sockets: the receiver's ICRC check detects corrupted packets. */
 static void test_udp(void **state)
 {
 	struct adv_fault_plan plan = plan_of("seed=5 corrupt every=2 bits=1 psn=0-9;"

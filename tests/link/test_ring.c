@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A ring: what is put in comes out, in order and unharmed, and nonsense in the memory is found. */
+/* A ring delivers packets in order and unchanged, and detects invalid memory. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -26,7 +26,7 @@ static bool accept_all(void *user, struct adv_rx_meta *meta)
 	return true;
 }
 
-static int begin(void **state)
+static int make_ends(void **state)
 {
 	struct ends *e = calloc(1, sizeof(*e));
 
@@ -48,13 +48,13 @@ static int end(void **state)
 	return 0;
 }
 
-static bool put(struct ends *e, uint32_t psn, uint32_t payload_len)
+static bool put_packet(struct ends *e, uint32_t psn, uint32_t payload_len)
 {
 	batch.count = batch.iov_used = 0;
 	return adv_ring_put(&e->writer, add_packet(&batch, &e->path, 5, psn, payload_len));
 }
 
-static unsigned get(struct ends *e, unsigned budget, struct store *store)
+static unsigned get_packets(struct ends *e, unsigned budget, struct store *store)
 {
 	return adv_ring_get(&e->reader, budget, keep_packet, store, &e->counters);
 }
@@ -67,9 +67,9 @@ static void test_every_size(void **state)
 		struct store *store = fresh_store();
 
 		assert_false(adv_ring_has(&e->reader));
-		assert_true(put(e, size, size));
+		assert_true(put_packet(e, size, size));
 		assert_true(adv_ring_has(&e->reader));
-		assert_int_equal(get(e, 8, store), 1);
+		assert_int_equal(get_packets(e, 8, store), 1);
 		check_packet(&store->packet[0], 5, size, size);
 		assert_memory_equal(&store->packet[0].meta.sgid, &e->path.sgid, 16);
 		assert_memory_equal(&store->packet[0].meta.dgid, &e->path.dgid, 16);
@@ -84,21 +84,21 @@ static void test_full(void **state)
 	struct store *store = fresh_store();
 	unsigned n = 0, taken;
 
-	while (put(e, n, 1000))
+	while (put_packet(e, n, 1000))
 		n++;
 	assert_in_range(n, SIZE / 1088 - 2, SIZE / 1088);
-	assert_int_equal(get(e, 1, store), 1);
-	assert_true(put(e, n++, 1000));
-	assert_false(put(e, n, 1000));
+	assert_int_equal(get_packets(e, 1, store), 1);
+	assert_true(put_packet(e, n++, 1000));
+	assert_false(put_packet(e, n, 1000));
 	for (taken = 1; taken < n; taken++)
-		assert_int_equal(get(e, 1, store), 1);
-	assert_int_equal(get(e, 1, store), 0);
+		assert_int_equal(get_packets(e, 1, store), 1);
+	assert_int_equal(get_packets(e, 1, store), 0);
 	for (unsigned i = 0; i < n; i++)
 		check_packet(&store->packet[i], 5, i, 1000);
 }
 
-/* Sizes that leave every possible rest at the end of the memory, with the ring filled to every
- * degree, against a plain queue. */
+/* Sizes that leave every possible rest at the end of the memory, with all fill levels, compared
+ * with a plain queue. */
 static void test_random(void **state)
 {
 	static uint32_t sizes[64];
@@ -109,11 +109,11 @@ static void test_random(void **state)
 	for (unsigned i = 0; i < 200000; i++) {
 		uint32_t size = (uint32_t)rand() % (rand() % 3 ? 200 : 4097);
 
-		if (put_count - got < 64 && rand() % 2 && put(e, put_count, size)) {
+		if (put_count - got < 64 && rand() % 2 && put_packet(e, put_count, size)) {
 			sizes[put_count++ % 64] = size;
 		} else if (rand() % 3) {
 			struct store *store = fresh_store();
-			unsigned n = get(e, 1 + (unsigned)rand() % 4, store);
+			unsigned n = get_packets(e, 1 + (unsigned)rand() % 4, store);
 
 			for (unsigned j = 0; j < n; j++, got++)
 				check_packet(&store->packet[j], 5, got, sizes[got % 64]);
@@ -139,7 +139,7 @@ static void test_meta(void **state)
 		pkt->ecn = ADV_ECN_ECT0;
 		assert_true(adv_ring_put(&e->writer, pkt));
 	}
-	assert_int_equal(get(e, 8, store), 4);
+	assert_int_equal(get_packets(e, 8, store), 4);
 	for (unsigned i = 0; i < 4; i++) {
 		const struct adv_path *path = i % 2 ? &other : &e->path;
 		const struct adv_rx_meta *meta = &store->packet[i].meta;
@@ -160,8 +160,8 @@ static void test_wrong_icrc(void **state)
 	batch.count = batch.iov_used = 0;
 	add_packet(&batch, &e->path, 5, 1, 10)->icrc_flip = 1;
 	assert_true(adv_ring_put(&e->writer, &batch.packet[0]));
-	assert_true(put(e, 2, 10));
-	assert_int_equal(get(e, 8, store), 2);
+	assert_true(put_packet(e, 2, 10));
+	assert_int_equal(get_packets(e, 8, store), 2);
 	assert_int_equal(store->count, 1);
 	assert_int_equal(e->counters.rx_icrc_errors, 1);
 	check_packet(&store->packet[0], 5, 2, 10);
@@ -175,7 +175,7 @@ static void test_sleep(void **state)
 	assert_false(adv_ring_must_wake(&e->writer, &bell));
 	adv_ring_sleep(&e->reader, true);
 	assert_false(adv_ring_has(&e->reader));
-	assert_true(put(e, 1, 1));
+	assert_true(put_packet(e, 1, 1));
 	assert_true(adv_ring_must_wake(&e->writer, &bell));
 	assert_int_equal(bell, BELL);
 	assert_false(adv_ring_must_wake(&e->writer, &bell));
@@ -184,7 +184,7 @@ static void test_sleep(void **state)
 	assert_false(adv_ring_must_wake(&e->writer, &bell));
 }
 
-/* ---- a writer, or a reader, that breaks the rules ---- */
+/* ---- a writer or a reader that breaks the rules ---- */
 
 static void write_word(struct ends *e, uint32_t at, uint32_t word)
 {
@@ -194,13 +194,13 @@ static void write_word(struct ends *e, uint32_t at, uint32_t word)
 static void expect_broken(struct ends *e)
 {
 	struct store *store = fresh_store();
-	unsigned n = get(e, 8, store);
+	unsigned n = get_packets(e, 8, store);
 
 	assert_true(n <= 1);
 	assert_int_equal(store->count, 0);
 	assert_true(e->reader.broken);
 	assert_false(adv_ring_has(&e->reader));
-	assert_int_equal(get(e, 8, store), 0);
+	assert_int_equal(get_packets(e, 8, store), 0);
 	assert_int_equal(e->counters.rx_malformed, 1);
 }
 
@@ -241,18 +241,18 @@ static void test_foreign_address(void **state)
 	struct ends *e = *state;
 
 	e->reader.check = accept_none;
-	assert_true(put(e, 1, 1));
+	assert_true(put_packet(e, 1, 1));
 	expect_broken(e);
 }
 
-/* Round and round: each call ends, as it takes no more than its budget. */
+/* A full ring that never ends: each call ends, because of its budget. */
 static void test_endless_back_to_zero(void **state)
 {
 	struct ends *e = *state;
 	struct store *store = fresh_store();
 
 	write_word(e, 0, 0xc0000000u);
-	assert_int_equal(get(e, 8, store), 0);
+	assert_int_equal(get_packets(e, 8, store), 0);
 	assert_true(e->reader.broken);
 }
 
@@ -260,12 +260,12 @@ static void test_nonsense_tail(void **state)
 {
 	struct ends *e = *state;
 
-	while (put(e, 0, 4000))
+	while (put_packet(e, 0, 4000))
 		;
 	e->memory->tail = e->writer.head + 64;
-	assert_false(put(e, 0, 4000));
+	assert_false(put_packet(e, 0, 4000));
 	e->memory->tail = UINT64_MAX;
-	assert_false(put(e, 0, 4000));
+	assert_false(put_packet(e, 0, 4000));
 }
 
 /* ---- two threads ---- */
@@ -296,7 +296,7 @@ static void test_threads(void **state)
 	while (next < THREAD_PACKETS) {
 		struct store *store = fresh_store();
 
-		if (get(e, 64, store) == 0)
+		if (get_packets(e, 64, store) == 0)
 			sched_yield();
 		for (unsigned i = 0; i < store->count; i++, next++)
 			check_packet(&store->packet[i], 5, next & ADV_PSN_MASK, next % 300);
@@ -304,7 +304,7 @@ static void test_threads(void **state)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, make_ends, end)
 
 int main(void)
 {

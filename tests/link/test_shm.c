@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Two links of one machine, with and without memory between them. */
+/* Two links of one machine, with and without shared memory. */
 #include "harness.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ static int memory_of(size_t len, int seals)
 	return fd;
 }
 
-/* The memory that they share from now on; the caller's. */
+/* Attaches new memory to both links. Returns it; it belongs to the caller. */
 static int share_memory(struct pair *p)
 {
 	int fd = adv_shm_pair_make(RING_SIZE);
@@ -72,7 +72,7 @@ static void attach_both(struct pair *p)
 	close(share_memory(p));
 }
 
-static int begin(void **state)
+static int make_links(void **state)
 {
 	struct pair *p = calloc(1, sizeof(*p));
 
@@ -140,7 +140,7 @@ static void test_both_ways(void **state)
 	assert_int_equal(p->a->counters.tx_bytes, 20 * (12 + 100 + 4));
 }
 
-/* A batch with packets for several: those through memory leave the others in their order. */
+/* A batch for several receivers: packets by UDP keep their order. */
 static void test_mixed_batch(void **state)
 {
 	struct pair *p = *state;
@@ -156,13 +156,13 @@ static void test_mixed_batch(void **state)
 	for (unsigned i = 0; i < 20; i++)
 		check_packet(&store->packet[i], QPN_B, i / 2 * 3 + i % 2 + 1, 100);
 	store = fresh_store();
-	receive_all(p->a, store, 10); /* its own, by UDP */
+	receive_all(p->a, store, 10); /* its own packets, by UDP */
 	assert_int_equal(store->count, 10);
 	for (unsigned i = 0; i < 10; i++)
 		check_packet(&store->packet[i], QPN_A, i * 3, 100);
 }
 
-/* Packets that went by UDP are not overtaken. */
+/* Packets through memory do not overtake packets by UDP. */
 static void test_settling(void **state)
 {
 	struct pair *p = *state;
@@ -200,11 +200,11 @@ static void test_peer_leaves(void **state)
 	check_all(store, QPN_B, 3);
 	receive_once(p->b, store);
 	assert_true(open_descriptors() < descriptors);
-	send_one(p->b, &p->to_a, QPN_A, 0); /* by UDP to nobody */
+	send_one(p->b, &p->to_a, QPN_A, 0); /* by UDP, without a receiver */
 }
 
-/* Fills all of the ring from A to B with copies of a packet, as its writer can that breaks the
- * rules: it never ends. */
+/* Fills the whole ring from A to B with copies of a packet, like a writer that breaks the rules:
+ * the ring never ends. */
 static void make_endless(struct pair *p, int memory_fd)
 {
 	const size_t before = offsetof(struct adv_ring_memory, bytes);
@@ -236,7 +236,7 @@ static void attach_endless(struct pair *p)
 	close(fd);
 }
 
-/* What somebody has left is read, but not for ever. */
+/* Packets of an exited peer are read, but at most one memory full. */
 static void test_endless_heritage(void **state)
 {
 	struct pair *p = *state;
@@ -253,7 +253,7 @@ static void test_endless_heritage(void **state)
 	assert_int_equal(open_descriptors(), descriptors);
 }
 
-/* Nor as somebody else's, who has the slot now. */
+/* Packets of an earlier peer are not delivered in the name of the slot's new owner. */
 static void test_no_heritage(void **state)
 {
 	struct pair *p = *state;
@@ -269,7 +269,7 @@ static void test_no_heritage(void **state)
 	assert_int_equal(p->b->counters.rx_packets, 1);
 }
 
-/* In a ring that is full packets are lost, and counted, and those that are not come in order. */
+/* A full ring loses packets and counts them; the others arrive in order. */
 static void test_full(void **state)
 {
 	struct pair *p = *state;
@@ -292,7 +292,8 @@ static bool has_rung(struct adv_link *link)
 	return recv(link->bell_fd, NULL, 0, MSG_DONTWAIT) == 0;
 }
 
-/* Who has not said that it is awake is woken: also where the peer came while it slept. */
+/* A link that has not announced that it is awake is woken, also by a peer that attached meanwhile.
+ */
 static void test_asleep_at_first(void **state)
 {
 	struct pair *p = *state;
@@ -310,7 +311,7 @@ static void test_bell(void **state)
 	p->b->ops->sleep(p->b, false);
 	send_one(p->a, &p->to_b, QPN_B, 0);
 	assert_false(has_rung(p->b));
-	assert_false(p->b->ops->sleep(p->b, true)); /* there is one */
+	assert_false(p->b->ops->sleep(p->b, true)); /* a packet is queued */
 	assert_int_equal(receive_once(p->b, fresh_store()), 1);
 	assert_true(p->b->ops->sleep(p->b, true));
 	send_one(p->a, &p->to_b, QPN_B, 1);
@@ -321,7 +322,7 @@ static void test_bell(void **state)
 	assert_false(has_rung(p->b));
 }
 
-/* A busy poller that gets all through memory looks at the socket now and then only. */
+/* A busy poller whose packets all arrive through memory checks the socket rarely. */
 static void test_socket_is_not_forgotten(void **state)
 {
 	struct pair *p = *state;
@@ -352,7 +353,7 @@ static void keep_one(void *user, const struct adv_rx_packet *pkt)
 	m->link->enough = true;
 }
 
-/* An owner that has enough gets the rest in their order when it calls again. */
+/* After `enough` the next call delivers the rest in order. */
 static void test_enough(void **state)
 {
 	struct pair *p = *state;
@@ -388,7 +389,7 @@ static void test_unsound_memory(void **state)
 	assert_false(adv_shm_attached(p->b, SLOT_A));
 }
 
-/* A peer that writes packets from an address that is not this machine's is given up. */
+/* A peer that writes packets with a foreign source address is dropped. */
 static void test_foreign_address(void **state)
 {
 	struct pair *p = *state;
@@ -404,7 +405,7 @@ static void test_foreign_address(void **state)
 	assert_false(adv_shm_attached(p->b, SLOT_A));
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, make_links, end)
 
 int main(void)
 {

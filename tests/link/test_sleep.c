@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Two threads on two processors write to each other at about the same time and sleep until the
- * other one has written, some hundred thousand times: neither may sleep for ever. What
- * interleavings there are is explored by test_wake.c; here are real store buffers, and real bells.
+ * Two threads on two processors write to each other at about the same time, and sleep until the
+ * other one has written, some hundred thousand times. No wake-up may be lost. test_wake.c explores
+ * the interleavings; this test has real store buffers and real bells.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,9 +20,9 @@
 
 #define RING_SIZE ADV_RING_SIZE_MIN
 #define ROUNDS	  300000
-#define LOOKS_MIN 7 /* before one sleeps: 2 to the power of ... */
+#define LOOKS_MIN 7 /* polls before a thread sleeps: 2 to the power of this */
 #define LOOKS_MAX 13
-#define LOST	  60000 /* ms: no wake-up takes so long */
+#define LOST	  60000 /* ms: a longer sleep means a lost wake-up */
 
 struct side {
 	struct adv_ring_writer writer;
@@ -32,10 +32,10 @@ struct side {
 	unsigned sleeps;
 	int processor; /* -1: any */
 	uint32_t random;
-	bool lost; /* a wake-up */
+	bool lost; /* a wake-up was lost */
 };
 
-static _Atomic bool over; /* one has lost a wake-up: the other one need not wait */
+static _Atomic bool over; /* a wake-up was lost: the other thread ends too */
 
 static bool accept_all(void *user, struct adv_rx_meta *meta)
 {
@@ -70,16 +70,17 @@ static void write_one(struct side *s)
 	const struct adv_tx_packet pkt = {.path = &path, .header_len = ADV_BTH_LEN};
 	adv_bell_name bell;
 
-	/* The reader shows what it has taken a part of the ring at a time, so there is room. */
+	/* The reader updates its tail once per part of the ring, and the ring has room for that. */
 	if (adv_ring_put(&s->writer, &pkt) && adv_ring_must_wake(&s->writer, &bell))
 		adv_bell_ring(s->bell_fd, bell);
 }
 
-/* False: nobody rang. */
+/* False: the bell was not rung. */
 static bool read_until(struct side *s, unsigned count)
 {
 	struct adv_link_counters counters = {0};
-	/* Of all magnitudes, so that sleep and packet meet at any point, however fast this is. */
+	/* Delays of all magnitudes, so that sleep and packet coincide at any point on any machine.
+	 */
 	uint32_t looks = draw(s, 1u << (LOOKS_MIN + draw(s, LOOKS_MAX - LOOKS_MIN)));
 
 	while (s->received < count && !atomic_load(&over)) {
@@ -127,7 +128,7 @@ static void *new_ring(void)
 	return memory;
 }
 
-/* Two processors that this process may run on; -1 where there are none. */
+/* Two processors on which this process may run; -1: there are fewer. */
 static void choose_processors(struct side side[2])
 {
 	cpu_set_t set;

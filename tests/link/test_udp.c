@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The UDP link between two addresses of lo: what is sent arrives, what is wrong does not. */
+/* The UDP link between two addresses of lo: sent packets arrive, wrong ones do not. */
 #include "harness.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ static void test_every_size_ipv6(void **state)
 	every_size("::1", "fd00::2");
 }
 
-/* Equal lengths, shorter ends, longer successors, more than one send holds. */
+/* Equal lengths, shorter last segments, longer successors, and more packets than one send holds. */
 static void groups(const char *from, const char *to)
 {
 	static const uint32_t sizes[] = {4096, 4096, 4080, 4096, 0, 0, 5, 1024, 1024, 1024, 1000};
@@ -97,7 +97,7 @@ static void test_groups_ipv6(void **state)
 	groups("::1", "fd00::2");
 }
 
-/* Two slots of one address never share a source port, two paths to one slot do. */
+/* Two slots of one address never share a source port; two paths to one slot do. */
 static void test_slots_have_ports_of_their_own(void **state)
 {
 	struct adv_link *a = open_link("127.0.0.1"), *b = open_link("127.0.0.2");
@@ -126,7 +126,7 @@ static void test_slots_have_ports_of_their_own(void **state)
 	close_link(b);
 }
 
-/* Single packets and runs of them arrive, from the source that was meant and the sender's port. */
+/* Single packets and runs arrive with the right source address, from the sender's port. */
 static void from_known_port(struct adv_link *a, const char *from, const char *to)
 {
 	static const uint32_t sizes[] = {0, 4096, 4096, 4096, 100, 8};
@@ -155,7 +155,7 @@ static void from_known_port(struct adv_link *a, const char *from, const char *to
 	close_link(b);
 }
 
-/* Nobody else gets hold of the port, whatever he binds to and however willing he is to share. */
+/* No other socket can bind to the port, with any address and any option. */
 static void nobody_can_bind(uint16_t port)
 {
 	static const char *const address[] = {"127.0.0.1", "127.0.0.9", "0.0.0.0",	   "::1",
@@ -187,7 +187,7 @@ static void nobody_can_bind(uint16_t port)
 	}
 }
 
-/* What goes to this machine comes from one port, which nobody else can send from. */
+/* Packets to this machine come from one port, from which no other socket can send. */
 static void test_known_sender(void **state)
 {
 	unsigned before = open_descriptors();
@@ -257,7 +257,7 @@ static void test_ecn(void **state)
 	ecn("::", "::1", "fd00::2");
 }
 
-/* Any flipped bit that the ICRC covers is found. */
+/* Every flipped bit that the ICRC covers is detected. */
 static void flipped_bits(const char *from, const char *to)
 {
 	struct adv_link *b = open_link(to);
@@ -289,7 +289,7 @@ static void test_flipped_bits(void **state)
 	flipped_bits("::1", "fd00::2");
 }
 
-/* Over lo the Identification of each segment is known; alone it may be any of one GSO send. */
+/* Over lo the Identification of each segment is known; a single packet's is any of one GSO send. */
 static void test_identification_from_own_address(void **state)
 {
 	struct adv_link *b = open_link("127.0.0.2");
@@ -320,7 +320,7 @@ static void test_identification_from_own_address(void **state)
 	close_link(b);
 }
 
-/* From elsewhere any Identification will do, and those of a train go up from the first. */
+/* From other machines any Identification is accepted; those of one train increase by one. */
 static void test_identification_from_elsewhere(void **state)
 {
 	struct adv_link *b = open_link("127.0.0.2");
@@ -396,7 +396,7 @@ static void test_other_slots_packets_are_dropped(void **state)
 	close_link(b);
 }
 
-/* QP numbers besides the first ones: what comes is for QPs of both ranges. */
+/* Further QP numbers: packets to both ranges are accepted. */
 static void test_more_qpns(void **state)
 {
 	struct adv_link *a = open_link("127.0.0.1");
@@ -423,7 +423,7 @@ static void test_more_qpns(void **state)
 	close_link(b);
 }
 
-/* An address that the machine has not, a family that does not match: dropped, not fatal. */
+/* A foreign source address, or different families: the packet is dropped, the link continues. */
 static void test_impossible_paths(void **state)
 {
 	struct adv_link *a = open_link("127.0.0.1");
@@ -439,7 +439,7 @@ static void test_impossible_paths(void **state)
 	close_link(a);
 }
 
-/* More paths than sockets: they are shared, by slot as long as there is one. */
+/* More paths than sockets: paths share sockets, if possible of the same slot. */
 static void test_few_descriptors(void **state)
 {
 	struct rlimit before, few;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Forged ICMP: whoever can send a packet to this machine can claim that a router on the way to a
- * peer takes small packets only, or that the peer is not there. Nothing that is sent afterwards may
- * fail, be cut smaller, or wait. The forger sits in another namespace and quotes packets that were
- * never sent.
+ * Forged ICMP: any host that can send to this machine can claim that a router accepts small packets
+ * only, or that a peer does not exist. Later sends must not fail, be fragmented or wait. The forger
+ * is in another namespace and quotes packets that were never sent.
  */
 #include "harness.h"
 
@@ -28,7 +27,7 @@
 #define V6_THERE    "fd09::2"
 #define V6_ROUTER   "fd09::77"
 #define FIRST_PORT  0xc000
-#define QUOTED_DATA 64 /* bytes of the packet that is claimed to have been refused */
+#define QUOTED_DATA 64 /* quoted bytes of the packet that was allegedly rejected */
 
 static int home, away;
 static struct adv_tx_batch batch;
@@ -36,7 +35,7 @@ static struct adv_tx_batch batch;
 struct forgery {
 	uint8_t type;
 	uint8_t code;
-	uint32_t mtu; /* where the type has one */
+	uint32_t mtu; /* for types that have one */
 };
 
 static const struct forgery v4_forgeries[] = {
@@ -147,7 +146,7 @@ static void forge_v6(const struct forgery *f, const char *quoted_to, uint16_t sp
 	close(fd);
 }
 
-/* From the other namespace: each forgery for each port that a packet may have come from. */
+/* From the other namespace: each forgery, for each possible source port. */
 static void forge_all(bool ipv6, uint16_t sender)
 {
 	const struct forgery *f = ipv6 ? v6_forgeries : v4_forgeries;
@@ -167,7 +166,7 @@ static void forge_all(bool ipv6, uint16_t sender)
 	assert_true(netns_go(home));
 }
 
-/* Packets that are sent singly and packets that the kernel cuts, all of the largest size. */
+/* Single packets and segmented ones, all of the largest size. */
 static void all_arrive(struct adv_link *a, struct adv_link *b, const char *from, const char *to)
 {
 	struct store *store = fresh_store();
@@ -202,7 +201,7 @@ static struct adv_link *open_away(const char *address)
 	return link;
 }
 
-/* With an epoll: a link that is told of ICMP. */
+/* With an epoll: a link that collects ICMP errors. */
 static struct adv_link *open_here(int *epoll)
 {
 	struct adv_udp_address own[] = {{gid_of(V4_HERE), if_nametoindex("va")},
@@ -256,7 +255,7 @@ static void test_forged_icmp_ipv6(void **state)
 	under_attack(V6_HERE, V6_THERE);
 }
 
-/* ---- a link that is told of ICMP ---- */
+/* ---- a link that collects ICMP errors ---- */
 
 struct told {
 	unsigned count;
@@ -286,8 +285,7 @@ static bool becomes_readable(int epoll)
 	return poll(&p, 1, PATIENCE_MS) == 1;
 }
 
-/* No send fails for what ICMP says, though nobody reads it; what is read says that a port is
- * closed, and not for ever. */
+/* No send fails because of unread ICMP errors. Reading them reports a closed port, and ends. */
 static void told_under_attack(const char *here, const char *there)
 {
 	struct told told = {0};
@@ -304,13 +302,13 @@ static void told_under_attack(const char *here, const char *there)
 	}
 	assert_true(told.count > 0 && told.count < all);
 	for (size_t i = 0; i < told.len; i++)
-		assert_int_equal(told.quote[i], 0); /* as the forger has it */
+		assert_int_equal(told.quote[i], 0); /* the forger's bytes */
 	assert_int_equal(poll(&(struct pollfd){.fd = epoll, .events = POLLIN}, 1, 0), 0);
 	close_link(a);
 	close(epoll);
 }
 
-/* The other host has nobody on the port: its kernel says so, and quotes what was sent. */
+/* The port of the other host is closed: its kernel reports that, and quotes the sent packet. */
 static void told_of_closed_port(const char *here, const char *there)
 {
 	struct adv_gid from = gid_of(here), to = gid_of(there);
@@ -326,7 +324,7 @@ static void told_of_closed_port(const char *here, const char *there)
 	add_packet(&batch, &path, 7, 1, 256);
 	assert_true(a->ops->send(a, &batch));
 	assert_true(becomes_readable(epoll));
-	/* The next one is sent though the socket has something to say. */
+	/* The next packet is sent although the socket has a pending error. */
 	b = open_away(there);
 	batch.count = batch.iov_used = 0;
 	add_packet(&batch, &path, 7, 1, 256);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Segmented sends that fail: what failed for another reason leaves them on, and what the kernel has
- * refused is tried again later. The link's system calls pass through here, so that they can be
- * counted, and be refused as a kernel would.
+ * Segmented sends that fail. After a failure for another reason they stay enabled; after a
+ * rejection by the kernel they are tried again later. The link's system calls pass through this
+ * file, which counts them and rejects them like a kernel.
  */
 #include "harness.h"
 
@@ -25,13 +25,13 @@
 static int home, away;
 static struct adv_tx_batch batch;
 
-/* What the kernel is to do, and what it was asked for. */
+/* The behaviour of the simulated kernel, and its counts. */
 static struct {
-	bool refuse;		/* segmented sends ... */
-	const char *refuse_to;	/* ... to this address; NULL: any */
-	uint32_t singles_taken; /* before the socket is full */
-	unsigned segmented;	/* segmented sends tried ... */
-	unsigned refused;	/* ... and refused */
+	bool refuse;		/* reject segmented sends */
+	const char *refuse_to;	/* to this address only; NULL: any */
+	uint32_t singles_taken; /* single packets until the socket is full */
+	unsigned segmented;	/* segmented sends tried */
+	unsigned refused;	/* segmented sends rejected */
 } kernel;
 
 long __wrap_syscall(long number, ...);
@@ -73,7 +73,7 @@ static int single_refused(void)
 	return 0;
 }
 
-/* A send of several messages goes as far as the first that is refused. */
+/* A send of several messages ends at the first that is rejected. */
 static long send_many(long fd, struct mmsghdr *m, unsigned n, long flags)
 {
 	unsigned good = 0;
@@ -88,7 +88,7 @@ static long send_many(long fd, struct mmsghdr *m, unsigned n, long flags)
 	return __real_syscall(SYS_sendmmsg, fd, m, good, flags);
 }
 
-/* It reads six arguments, however many there are. */
+/* Always reads six arguments. */
 __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
 {
 	long arg[6];
@@ -118,7 +118,7 @@ static void start_batch(void)
 	batch.iov_used = 0;
 }
 
-/* The link of the test's own namespace, and that of the other. */
+/* The links of this namespace and of the other one. */
 static struct adv_link *a, *b;
 
 static int open_links(void **state)
@@ -139,7 +139,7 @@ static int close_links(void **state)
 	return system("ip link set va mtu 9000");
 }
 
-/* Sends 32 packets of the largest size and one short one, of which so many arrive. */
+/* Sends 32 packets of the largest size and a short one, and expects so many to arrive. */
 static void send_some(struct adv_path *path, unsigned expected)
 {
 	struct store *store = fresh_store();
@@ -155,7 +155,7 @@ static void send_some(struct adv_path *path, unsigned expected)
 	assert_int_equal(b->counters.rx_icrc_errors, 0);
 }
 
-/* As above; how many segmented sends that took. */
+/* As above. Returns the number of segmented sends. */
 static unsigned segmented(struct adv_path *path)
 {
 	unsigned before = kernel.segmented;
@@ -164,7 +164,7 @@ static unsigned segmented(struct adv_path *path)
 	return kernel.segmented - before;
 }
 
-/* The interface's MTU is smaller for a while: no reason to send singly what fits again. */
+/* The interface's MTU is smaller for some time: segmented sends continue afterwards. */
 static void test_mtu_dip(void **state)
 {
 	struct adv_path path;
@@ -178,7 +178,7 @@ static void test_mtu_dip(void **state)
 	assert_int_equal(segmented(&path), 3);
 }
 
-/* The source address vanishes and comes back. */
+/* The source address is removed and added again. */
 static void test_address_vanishes(void **state)
 {
 	struct adv_path path;
@@ -193,7 +193,8 @@ static void test_address_vanishes(void **state)
 	assert_int_equal(segmented(&path), 3);
 }
 
-/* Refused for good: all arrive, and ever fewer tries are made in vain. Allowed again: found out. */
+/* Permanent rejection: all packets arrive, with fewer and fewer failed tries. When the kernel
+ * accepts segmented sends again, the link uses them. */
 static void test_refused_and_allowed_again(void **state)
 {
 	struct adv_path path;
@@ -217,7 +218,7 @@ static void test_refused_and_allowed_again(void **state)
 		assert_int_equal(segmented(&path), 3);
 }
 
-/* What is refused for one destination is still done for another, from the same socket. */
+/* A rejection for one destination does not affect another one of the same socket. */
 static void test_one_destination(void **state)
 {
 	struct adv_path refused, other;
@@ -235,7 +236,7 @@ static void test_one_destination(void **state)
 	assert_in_range(kernel.refused, 1, 20);
 }
 
-/* More destinations than the link takes note of. */
+/* More destinations than the link has entries. */
 static void test_many_destinations(void **state)
 {
 	struct adv_path path[100], other;
@@ -258,8 +259,9 @@ static void test_many_destinations(void **state)
 }
 
 /*
- * The socket is full in the midst of a message that the kernel would not segment, and when there is
- * room again it would: what is left has Identification 0 by then, packet by packet.
+ * The socket becomes full within a message that the kernel rejected segmented. When there is room
+ * again, the kernel would accept segments, but the rest is sent as single packets of
+ * Identification 0.
  */
 static void test_full_in_the_midst(void **state)
 {
@@ -267,7 +269,7 @@ static void test_full_in_the_midst(void **state)
 	struct adv_path path;
 
 	close_link(b);
-	b = open_link("127.0.0.2"); /* there the Identification has to be the right one */
+	b = open_link("127.0.0.2"); /* this receiver requires the right Identification */
 	path_between(&path, "127.0.0.1", "127.0.0.2", 0xc000);
 	kernel.refuse = true;
 	kernel.singles_taken = 5;

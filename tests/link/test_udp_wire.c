@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What others see of the UDP link: every packet on the wire, captured below IP, carries the
- * ICRC that its own headers ask for. lo is kept from carrying segmented sends whole, so that
- * the kernel cuts them, and the receiver meets Identifications above 0 on single packets.
+ * Packets of the UDP link on the wire, captured below IP: the ICRC of each fits its own headers. lo
+ * does not carry segmented sends whole here, so the kernel cuts them, and the receiver gets single
+ * packets with Identifications above 0.
  */
 #include "harness.h"
 
@@ -44,7 +44,8 @@ static int open_capture(void)
 	return fd;
 }
 
-/* Returns how many RoCE frames went out, `room` expected; ids[psn] is each one's Identification. */
+/* Returns the number of sent RoCE frames, of `room` expected ones; ids[psn] is each Identification.
+ */
 static unsigned check_capture(int fd, const char *from, uint16_t *ids, unsigned room)
 {
 	static uint8_t frame[65600];
@@ -144,7 +145,7 @@ static void test_small_mtu(void **state)
 	close_link(b);
 }
 
-/* A queue in front of the device fills up: nothing is lost, nothing comes twice or late. */
+/* The device's queue becomes full: no packet is lost, duplicated or reordered. */
 static void test_full_socket(void **state)
 {
 	struct adv_link *a = open_link("127.0.0.1"), *b = open_link("127.0.0.2");

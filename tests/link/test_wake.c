@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * No reader of shared memory sleeps though there is a packet for it: src/link/shm.c and ring.c in
- * all interleavings (explore.h), with sockets and bells that are words.
+ * No reader of shared memory sleeps while a packet is queued: src/link/shm.c and ring.c in all
+ * interleavings (explore.h), with variables in place of sockets and bells.
  */
 #include "explore_atomic.h"
 
@@ -21,10 +21,10 @@
 
 #define LINKS	  3
 #define RING_SIZE ADV_RING_SIZE_MIN
-#define SEEN	  1024 /* bytes of each ring's memory that a few short packets change */
+#define SEEN	  1024 /* bytes of each ring that a few short packets change */
 #define SLOT(i)	  (uint16_t)((i) + 1)
 
-/* What the actors of one execution use. */
+/* The objects of one execution. */
 static struct {
 	struct adv_link udp[LINKS];
 	struct adv_link *link[LINKS];
@@ -32,13 +32,13 @@ static struct {
 	unsigned wanted[LINKS];
 } all;
 
-static _Alignas(8) uint64_t rung[LINKS]; /* by bell: 1 to LINKS */
+static _Alignas(8) uint64_t rung[LINKS]; /* indexed by bell: 1 to LINKS */
 static struct adv_tx_batch batch[LINKS];
 static struct adv_path path;
 static unsigned opened;
-static struct explore *explored; /* whose links are being opened and used; or NULL */
+static struct explore *explored; /* the exploration whose links are in use; or NULL */
 
-/* ---- what stands for sockets and bells ---- */
+/* ---- sockets and bells ---- */
 
 bool adv_udp_is_own_address(const struct adv_link *link, const struct adv_gid *gid)
 {
@@ -81,7 +81,7 @@ static void count_packet(void *user, const struct adv_rx_packet *pkt)
 	++*(unsigned *)user;
 }
 
-/* Nothing but a BTH. */
+/* A BTH only. */
 static struct adv_tx_packet packet_to(unsigned who)
 {
 	return (struct adv_tx_packet){.path = &path,
@@ -103,8 +103,8 @@ static bool is_rung(void *user)
 	return *(uint64_t *)user != 0;
 }
 
-/* False: nobody would ring it. What comes between waking and stilling the bell is not lost, as the
- * reader looks after that. */
+/* False: no actor would ring it. A packet between waking and stilling the bell is not lost, because
+ * the reader polls afterwards. */
 static bool sleep_on_bell(unsigned who)
 {
 	if (!explore_wait(is_rung, &rung[who]))
@@ -114,9 +114,9 @@ static bool sleep_on_bell(unsigned who)
 	return true;
 }
 
-/* Receives `count` packets as link.h says that a link's owner does: it sleeps on the bell after
- * sleep() has said that there is nothing. */
-static void receive(unsigned who, unsigned count)
+/* Receives `count` packets like a link's owner (link.h): it sleeps on the bell if sleep() reports
+ * that no packet is queued. */
+static void receive_packets(unsigned who, unsigned count)
 {
 	struct adv_link *l = all.link[who];
 
@@ -129,9 +129,9 @@ static void receive(unsigned who, unsigned count)
 	(void)l->ops->sleep(l, false);
 }
 
-/* ---- links, and memory between them ---- */
+/* ---- links and their shared memory ---- */
 
-/* Each mapping of a pair's memory: the beginnings of both rings are part of the state. */
+/* For each mapping of a pair's memory: the beginnings of both rings are part of the state. */
 void *__real_mmap64(void *at, size_t len, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap64(void *at, size_t len, int protection, int flags, int fd, off_t offset);
 
@@ -162,7 +162,7 @@ static void open_link(unsigned i)
 	assert_non_null(all.link[i]);
 }
 
-/* So many, each with memory between it and link 1. */
+/* Opens `count` links, each with memory shared with link 1. */
 static void open_links(struct explore *e, unsigned count)
 {
 	memset(&all, 0, sizeof(all));
@@ -210,7 +210,7 @@ static void expect_all_well(void (*begin)(struct explore *e), actor_fn *a, actor
 	assert_true(r.states > 50);
 }
 
-/* ---- two packets, one after the other, to one that sleeps in between ---- */
+/* ---- two packets, and a reader that sleeps in between ---- */
 
 static void begin_one_way(struct explore *e)
 {
@@ -226,7 +226,7 @@ static void send_two(void *user)
 
 static void receive_all_of_1(void *user)
 {
-	receive(1, all.wanted[1]);
+	receive_packets(1, all.wanted[1]);
 }
 
 static void test_one_way(void **state)
@@ -234,7 +234,7 @@ static void test_one_way(void **state)
 	expect_all_well(begin_one_way, send_two, receive_all_of_1, NULL);
 }
 
-/* ---- each answers the other ---- */
+/* ---- each link answers the other ---- */
 
 static void begin_both_ways(struct explore *e)
 {
@@ -246,15 +246,15 @@ static void begin_both_ways(struct explore *e)
 static void ask_twice(void *user)
 {
 	send_to(0, 1);
-	receive(0, 1);
+	receive_packets(0, 1);
 	send_to(0, 1);
 }
 
 static void answer_once(void *user)
 {
-	receive(1, 1);
+	receive_packets(1, 1);
 	send_to(1, 0);
-	receive(1, 2);
+	receive_packets(1, 2);
 }
 
 static void test_both_ways(void **state)
@@ -262,7 +262,7 @@ static void test_both_ways(void **state)
 	expect_all_well(begin_both_ways, ask_twice, answer_once, NULL);
 }
 
-/* ---- two send to one ---- */
+/* ---- two links send to one ---- */
 
 static void begin_two_to_one(struct explore *e)
 {
@@ -285,7 +285,7 @@ static void test_two_to_one(void **state)
 	expect_all_well(begin_two_to_one, send_once, receive_all_of_1, send_from_2);
 }
 
-/* ---- the reader comes when there is a packet already, or while it is written ---- */
+/* ---- the reader attaches after the packet is written, or meanwhile ---- */
 
 static struct adv_shm_pair of_late;
 
@@ -304,7 +304,7 @@ static void begin_late(struct explore *e)
 static void come_and_receive(void *user)
 {
 	(void)adv_shm_attach(all.link[1], SLOT(0), &of_late);
-	receive(1, 1);
+	receive_packets(1, 1);
 }
 
 static void test_late(void **state)
@@ -312,7 +312,7 @@ static void test_late(void **state)
 	expect_all_well(begin_late, send_once, come_and_receive, NULL);
 }
 
-/* ---- a program attaches memory while the thread that receives for it sleeps ---- */
+/* ---- a program attaches memory while its background thread sleeps ---- */
 
 static void begin_sleeper(struct explore *e)
 {
@@ -325,7 +325,7 @@ static void come_for_a_sleeper(void *user)
 	(void)adv_shm_attach(all.link[1], SLOT(0), &of_late);
 	(void)all.link[1]->ops->receive(all.link[1], 8, count_packet, &all.received[1]);
 	if (all.received[1] < 2 && sleep_on_bell(1))
-		receive(1, 2);
+		receive_packets(1, 2);
 }
 
 static void test_sleeper(void **state)
@@ -333,7 +333,7 @@ static void test_sleeper(void **state)
 	expect_all_well(begin_sleeper, send_two, come_for_a_sleeper, NULL);
 }
 
-/* ---- one batch to two ---- */
+/* ---- one batch to two links ---- */
 
 static void begin_one_to_two(struct explore *e)
 {
@@ -351,12 +351,12 @@ static void send_to_both(void *user)
 
 static void receive_at_0(void *user)
 {
-	receive(0, 1);
+	receive_packets(0, 1);
 }
 
 static void receive_at_2(void *user)
 {
-	receive(2, 1);
+	receive_packets(2, 1);
 }
 
 static void test_one_to_two(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The wire layer against what the Linux kernel's rdma_rxe sent. */
+/* The wire layer against captures of the Linux kernel's rdma_rxe. */
 #include <stdio.h>
 
 #include <pcap/pcap.h>
@@ -13,7 +13,7 @@
 #define FRAME_MAX     9100
 #define ENDPOINTS_MAX 256
 
-/* What is in each file, counted by another program. */
+/* The contents of each file, counted by another program. */
 static const struct {
 	const char *name;
 	unsigned frames;
@@ -43,7 +43,7 @@ static const struct {
 };
 #define FILES ADV_ARRAY_SIZE(files)
 
-/* Called for each frame that is RoCE. */
+/* Called for each RoCE frame. */
 typedef void packet_fn(void *arg, const uint8_t *frame, size_t len, const struct adv_frame *f);
 
 struct counts {
@@ -93,7 +93,7 @@ static void for_all_files(packet_fn *fn, void *arg)
 		for_each_packet(files[i].name, fn, arg);
 }
 
-/* ---- both ways ---- */
+/* ---- decoding and encoding ---- */
 
 static void both_ways(void *arg, const uint8_t *frame, size_t len, const struct adv_frame *f)
 {
@@ -135,7 +135,7 @@ static void test_both_ways(void **state)
 	assert_int_equal(total, 4296);
 }
 
-/* ---- the Identification that a socket does not see ---- */
+/* ---- the Identification, which a socket does not report ---- */
 
 static uint32_t icrc_with_id_0(const struct adv_frame *f)
 {
@@ -163,7 +163,7 @@ static void test_solve_id(void **state)
 	unsigned solved = 0;
 
 	for_all_files(solve_id, &solved);
-	/* All but the 27 of IPv6. */
+	/* All except the 27 of IPv6. */
 	assert_int_equal(solved, 4296 - 27);
 }
 
@@ -173,7 +173,7 @@ struct corruption {
 	unsigned accepted;
 };
 
-/* 256 times eight bytes in a row altered, of the packet or its ICRC. */
+/* Changes eight consecutive bytes of the packet or its ICRC, 256 times. */
 static void corrupt(void *arg, const uint8_t *frame, size_t len, const struct adv_frame *f)
 {
 	struct corruption *c = arg;
@@ -199,7 +199,7 @@ static void corrupt(void *arg, const uint8_t *frame, size_t len, const struct ad
 	free(bytes);
 }
 
-/* One in 2^16 corrupted packets looks like another Identification: 16.7 of these. */
+/* One in 2^16 corrupted packets fits another Identification: 16.7 of these. */
 static void test_corruption_is_refused(void **state)
 {
 	struct corruption c = {.tries = 0};
@@ -217,10 +217,10 @@ static void test_corruption_is_refused(void **state)
 struct endpoint {
 	uint8_t addr[16];
 	uint32_t qpn;
-	uint16_t sport; /* both ways */
+	uint16_t sport; /* of both directions */
 };
 
-/* One of the CM's REQs. */
+/* A REQ of the CM. */
 struct request {
 	uint32_t comm_id;
 	struct endpoint from;
@@ -243,7 +243,8 @@ static void add_endpoint(struct connections *c, const uint8_t *addr, uint32_t qp
 	e->sport = sport;
 }
 
-/* Of a REQ the primary path's flow label and the QP; of its REP the other QP (IBTA 12.6). */
+/* Reads the primary path's flow label and the QP from a REQ, and the other QP from its REP (IBTA
+ * 12.6). */
 static void read_cm(struct connections *c, const struct adv_frame *f, const uint8_t *mad)
 {
 	uint16_t attribute = adv_get_be16(mad + 16);
@@ -266,7 +267,7 @@ static void read_cm(struct connections *c, const struct adv_frame *f, const uint
 	}
 }
 
-/* A QP number may come again in a later connection: the last is looked at first. */
+/* A later connection may use the same QP number, so the search begins with the last one. */
 static void check_sport_from_label(void *arg, const uint8_t *frame, size_t len,
 				   const struct adv_frame *f)
 {
@@ -307,7 +308,7 @@ static void test_sport_from_flow_label(void **state)
 	assert_int_equal(total, 3828);
 }
 
-/* The two QPs of a port: what was sent to each address with it. */
+/* The two QPs of a port: the destinations at each address. */
 struct pair {
 	uint16_t sport;
 	struct endpoint to[2];
@@ -350,7 +351,7 @@ static void note_pair(void *arg, const uint8_t *frame, size_t len, const struct 
 	note_end(&pairs->pair[i], f->daddr, h.bth.dest_qpn);
 }
 
-/* Files without rdma_cm carry no flow label; a QP that only received is of an unknown number. */
+/* Files without rdma_cm have no flow label. The number of a QP that only received is unknown. */
 static void test_sport_from_qpns(void **state)
 {
 	unsigned total = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The CM's messages: against the Linux kernel's, and every field by itself. */
+/* The CM's messages: against those of the Linux kernel, and each field alone. */
 #include <stdio.h>
 
 #include <pcap/pcap.h>
@@ -11,7 +11,7 @@
 #include "wire/cm_message_ip.h"
 #include "wire/frame.h"
 
-/* How many CM MADs tshark sees in each capture. */
+/* The number of CM MADs that tshark finds in each capture. */
 static const struct {
 	const char *name;
 	unsigned mads;
@@ -40,7 +40,7 @@ static const struct {
 
 typedef void mad_fn(void *arg, const struct adv_frame *f, const uint8_t *mad);
 
-/* For each MAD of the CM in a capture; returns their number. */
+/* Called for each CM MAD of a capture. Returns their number. */
 static unsigned for_each_mad(const char *name, mad_fn *fn, void *arg)
 {
 	char path[512], error[PCAP_ERRBUF_SIZE];
@@ -103,7 +103,8 @@ static void test_captures_both_ways(void **state)
 	assert_int_equal(total, 117);
 }
 
-/* The addresses are where annex A11 and the primary path have them; the service ID is a port. */
+/* The addresses are in the places of annex A11 and of the primary path; the service ID is a port.
+ */
 static void ip_addresses(void *arg, const struct adv_frame *f, const uint8_t *mad)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -141,7 +142,7 @@ static void ip_addresses(void *arg, const struct adv_frame *f, const uint8_t *ma
 	assert_memory_equal(m.req.primary.local_gid.raw, source.raw, 16);
 	assert_memory_equal(m.req.primary.remote_gid.raw, destination.raw, 16);
 	assert_true(m.req.service_id == adv_cm_service_id(0x0106, (uint16_t)m.req.service_id));
-	/* Linux takes the flow label from the two ports. */
+	/* Linux derives the flow label from the two ports. */
 	label = (ip.source_port * 31u + (uint16_t)m.req.service_id) & 0xfffff;
 	assert_int_equal(m.req.primary.flow_label, label);
 }
@@ -155,7 +156,7 @@ static void test_captures_addresses(void **state)
 	assert_int_equal(seen, 25);
 }
 
-/* ---- what tshark says of some ---- */
+/* ---- tshark's output for some ---- */
 
 struct collected {
 	struct adv_cm_packet packet[32];
@@ -198,7 +199,8 @@ static void test_tshark_req(void **state)
 	assert_int_equal(r->primary.local_lid, 0xffff);
 	assert_int_equal(r->primary.hop_limit, 0x40);
 	assert_int_equal(r->primary.local_ack_timeout, 0x13);
-	assert_int_equal(r->primary.flow_label, 0x65cd4); /* of the bytes: tshark 4.0 is one off */
+	assert_int_equal(r->primary.flow_label,
+			 0x65cd4); /* from the bytes: tshark 4.0 is off by one */
 	assert_int_equal(adv_get_be16(r->private_data + 2), 0xb7bb);
 	assert_string_equal((const char *)r->private_data + ADV_CM_IP_HEADER_LEN, "verbgen hello");
 }
@@ -248,7 +250,7 @@ static void test_tshark_rej_and_sidr(void **state)
 	assert_string_equal((const char *)c.packet[1].rej.private_data, "no thank you");
 	assert_int_equal(c.packet[3].rej.local_comm_id, 0);
 	assert_int_equal(c.packet[3].rej.reason, ADV_CM_REJ_INVALID_SERVICE_ID);
-	/* tshark 4.0 has no dissector of these two: from the bytes it shows. */
+	/* tshark 4.0 has no dissector for these two: the values are from the bytes. */
 	for_each_mad("ud", collect, &ud);
 	assert_int_equal(ud.packet[0].sidr_req.request_id, 0x0dda6f6e);
 	assert_int_equal(ud.packet[0].sidr_req.pkey, 0xffff);
@@ -262,7 +264,7 @@ static void test_tshark_rej_and_sidr(void **state)
 
 /* ---- every bit ---- */
 
-/* Which bits behind the MAD header mean something; private data and the like: all. */
+/* The bits behind the MAD header that have a meaning; in private data all have. */
 struct span {
 	uint8_t from;
 	uint8_t to; /* inclusive */
@@ -348,7 +350,7 @@ static void header_of(uint16_t attribute, uint8_t *mad)
 	adv_put_be16(mad + 18, 0);
 }
 
-/* Random bytes: those that mean something come back, the others as 0. */
+/* Random bytes: bits with a meaning survive decoding and encoding, the others become 0. */
 static void test_every_bit(void **state)
 {
 	uint8_t mad[ADV_MAD_LEN], out[ADV_MAD_LEN], mask[ADV_MAD_LEN];
@@ -375,7 +377,7 @@ static void test_every_bit(void **state)
 	}
 }
 
-/* ECE's vendor lies in three pieces; XRC's numbers where those of EE contexts are. */
+/* ECE's vendor is in three pieces; XRC's numbers are in the places of EE contexts. */
 static void test_extensions(void **state)
 {
 	struct adv_cm_packet m = {.attribute = ADV_CM_REQ, .modifier = 0x01020304}, again;
@@ -482,7 +484,7 @@ static void test_ip_header(void **state)
 	assert_false(adv_cm_ip_header_decode(copy, sizeof(bytes) - 1, &again));
 	free(copy);
 
-	/* IPv4: mapped here, behind zeros there. */
+	/* IPv4: mapped in the structure, behind zeros on the wire. */
 	h.ip_version = 4;
 	adv_cm_ip_header_encode(&h, bytes);
 	assert_int_equal(bytes[1], 0x40);
@@ -493,7 +495,7 @@ static void test_ip_header(void **state)
 	assert_true(adv_gid_is_ipv4(&again.source) && adv_gid_is_ipv4(&again.destination));
 	assert_int_equal(again.destination.raw[15], 0x40 + 15);
 
-	bytes[0] = 0x01; /* a minor version is not looked at */
+	bytes[0] = 0x01; /* the minor version is ignored */
 	assert_true(adv_cm_ip_header_decode(bytes, sizeof(bytes), &again));
 	assert_int_equal(again.minor, 1);
 	bytes[0] = 0x10;

@@ -4,7 +4,7 @@
 
 static void test_check_value(void **state)
 {
-	/* The check value every catalogue of CRCs gives. */
+	/* The check value in catalogues of CRCs. */
 	assert_int_equal(adv_crc32(0, "123456789", 9), 0xcbf43926);
 	assert_int_equal(adv_crc32(0, "", 0), 0);
 }

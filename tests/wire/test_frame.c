@@ -61,7 +61,7 @@ static size_t build(enum adv_frame_kind kind, uint8_t *out)
 	return len;
 }
 
-static enum adv_frame_error parse(const uint8_t *p, size_t len)
+static enum adv_frame_error parse_frame(const uint8_t *p, size_t len)
 {
 	uint8_t *copy = exact_copy(p, len);
 	struct adv_frame f;
@@ -71,7 +71,7 @@ static enum adv_frame_error parse(const uint8_t *p, size_t len)
 	return err;
 }
 
-/* The IPv4 header checksum, made right again after a change. */
+/* Corrects the IPv4 header checksum after a change. */
 static void fix_checksum(uint8_t *ip)
 {
 	uint32_t sum = 0;
@@ -183,7 +183,7 @@ static void test_bytes_of_v1(void **state)
 	assert_memory_equal(out + sizeof(right), transport, TRANSPORT);
 }
 
-/* Cut anywhere, a frame is refused: truncated once it is known to be RoCE. */
+/* A frame cut at any place is an error: truncated, if it is already known to be RoCE. */
 static void test_truncated(void **state)
 {
 	static const size_t port_seen[] = {UDP4 + 4, UDP6 + 4, IP + 40};
@@ -194,13 +194,13 @@ static void test_truncated(void **state)
 		size_t len = build((enum adv_frame_kind)kind, out), cut;
 
 		for (cut = 0; cut < len; cut++) {
-			enum adv_frame_error err = parse(out, cut);
+			enum adv_frame_error err = parse_frame(out, cut);
 
 			assert_int_not_equal(err, ADV_FRAME_OK);
 			if (cut < 34 || cut >= port_seen[kind])
 				assert_int_equal(err, ADV_FRAME_TRUNCATED);
 		}
-		assert_int_equal(parse(out, len), ADV_FRAME_OK);
+		assert_int_equal(parse_frame(out, len), ADV_FRAME_OK);
 	}
 }
 
@@ -214,11 +214,11 @@ static void test_truncated_vlan(void **state)
 	len = adv_frame_build(&f, out, sizeof(out));
 	assert_int_equal(len, V4_BYTES + 4);
 	for (cut = 0; cut < 18; cut++)
-		assert_int_equal(parse(out, cut), ADV_FRAME_TRUNCATED);
-	assert_int_equal(parse(out, len), ADV_FRAME_OK);
+		assert_int_equal(parse_frame(out, cut), ADV_FRAME_TRUNCATED);
+	assert_int_equal(parse_frame(out, len), ADV_FRAME_OK);
 }
 
-/* One byte set to a value: what becomes of the frame. */
+/* The result for a frame with one byte changed. */
 struct change {
 	enum adv_frame_kind kind;
 	size_t at;
@@ -244,7 +244,8 @@ static void test_changes(void **state)
 		{ADV_FRAME_V2_IPV4, UDP4 + 3, 53, ADV_FRAME_NOT_ROCE},	/* port */
 		{ADV_FRAME_V2_IPV4, UDP4 + 5, 31, ADV_FRAME_MALFORMED}, /* UDP length */
 		{ADV_FRAME_V2_IPV4, UDP4 + 5, 33, ADV_FRAME_MALFORMED}, /* UDP length */
-		{ADV_FRAME_V2_IPV4, UDP4 + 8, 0xff, ADV_FRAME_OK},	/* not ours to judge */
+		{ADV_FRAME_V2_IPV4, UDP4 + 8, 0xff,
+		 ADV_FRAME_OK}, /* the parser does not check it */
 		{ADV_FRAME_V2_IPV6, IP, 0x46, ADV_FRAME_MALFORMED},	/* version */
 		{ADV_FRAME_V2_IPV6, IP + 4, 0x01, ADV_FRAME_TRUNCATED}, /* payload length */
 		{ADV_FRAME_V2_IPV6, IP + 5, 7, ADV_FRAME_MALFORMED},	/* no UDP header */
@@ -266,8 +267,9 @@ static void test_changes(void **state)
 		out[c->at] = c->value;
 		if (c->kind == ADV_FRAME_V2_IPV4 && c->at >= IP && c->at < UDP4)
 			fix_checksum(out + IP);
-		if (parse(out, len) != c->expected)
-			fail_msg("change %zu: %d instead of %d", i, parse(out, len), c->expected);
+		if (parse_frame(out, len) != c->expected)
+			fail_msg("change %zu: %d instead of %d", i, parse_frame(out, len),
+				 c->expected);
 	}
 }
 
@@ -280,9 +282,9 @@ static void test_ipv4_options(void **state)
 	memset(out + UDP4, 0x01, 4);
 	out[IP] = 0x46;
 	out[IP + 3] += 4;
-	assert_int_equal(parse(out, len + 4), ADV_FRAME_MALFORMED);
+	assert_int_equal(parse_frame(out, len + 4), ADV_FRAME_MALFORMED);
 	out[UDP4 + 4 + 3] = 53;
-	assert_int_equal(parse(out, len + 4), ADV_FRAME_NOT_ROCE);
+	assert_int_equal(parse_frame(out, len + 4), ADV_FRAME_NOT_ROCE);
 }
 
 static void test_ipv4_checksum(void **state)
@@ -293,13 +295,13 @@ static void test_ipv4_checksum(void **state)
 
 	for (bit = 0; bit < 16; bit++) {
 		out[IP + 10 + bit / 8] ^= (uint8_t)(1 << bit % 8);
-		assert_int_equal(parse(out, len), ADV_FRAME_MALFORMED);
+		assert_int_equal(parse_frame(out, len), ADV_FRAME_MALFORMED);
 		out[IP + 10 + bit / 8] ^= (uint8_t)(1 << bit % 8);
 	}
-	assert_int_equal(parse(out, len), ADV_FRAME_OK);
+	assert_int_equal(parse_frame(out, len), ADV_FRAME_OK);
 }
 
-/* Sums whose first fold carries once more are among these. */
+/* These include sums whose first fold has another carry. */
 static void test_ipv4_checksum_carries(void **state)
 {
 	struct adv_frame f = sample_of(ADV_FRAME_V2_IPV4);
@@ -317,7 +319,7 @@ static void test_ipv4_checksum_carries(void **state)
 	}
 }
 
-/* 16 bytes, BTH and ICRC, are the least. */
+/* The shortest packet is BTH and ICRC, 16 bytes. */
 static void test_shortest(void **state)
 {
 	int kind;
@@ -341,7 +343,7 @@ static void test_too_short_for_transport(void **state)
 	out[IP + 3] = 28 + 15;
 	out[UDP4 + 5] = 8 + 15;
 	fix_checksum(out + IP);
-	assert_int_equal(parse(out, UDP4 + 8 + 15), ADV_FRAME_MALFORMED);
+	assert_int_equal(parse_frame(out, UDP4 + 8 + 15), ADV_FRAME_MALFORMED);
 }
 
 static void test_room(void **state)
@@ -363,7 +365,7 @@ static void test_room(void **state)
 	}
 }
 
-/* The longest that the length fields can tell, and one byte more. */
+/* The longest frame that the length fields allow, and one byte more. */
 static void test_longest(void **state)
 {
 	static const size_t longest[] = {65535 - 28, 65535 - 8, 65535};
@@ -391,7 +393,7 @@ static void test_longest(void **state)
 	free(out);
 }
 
-/* Of what may change on the way the ICRC must not know, of all else it must. */
+/* The ICRC does not cover fields that may change on the way, and covers all others. */
 static void test_what_the_icrc_covers(void **state)
 {
 	struct adv_frame f = sample_of(ADV_FRAME_V2_IPV4), g;
@@ -432,7 +434,7 @@ static void test_what_the_icrc_covers(void **state)
 	assert_int_not_equal(adv_frame_icrc(&g), adv_frame_icrc(&f));
 }
 
-/* Pairs of QP numbers and the port the Linux kernel took for them. */
+/* Pairs of QP numbers, and the port that the Linux kernel chose for them. */
 static void test_sport_from_qpns(void **state)
 {
 	static const struct {
@@ -458,11 +460,11 @@ static void test_sport_from_flow_label(void **state)
 	assert_int_equal(adv_udp_sport(1, 0x28, 0x2a), 0xc001);
 	assert_int_equal(adv_udp_sport(0x4000, 0x28, 0x2a), 0xc001);
 	assert_int_equal(adv_udp_sport(0xfffff, 0x28, 0x2a), 0xc000 | (0x3fff ^ 0x3f));
-	/* 20 bits of it count. */
+	/* Only its 20 low bits count. */
 	assert_int_equal(adv_udp_sport(0x100000, 0x28, 0x2a), 0xc690);
 }
 
-/* How rdma-core's ibv_init_ah_from_wc() tells what is in the 40 bytes: 4, 6, or 0 for neither. */
+/* The IP version of the 40 bytes, as rdma-core's ibv_init_ah_from_wc() detects it; 0: neither. */
 static int version_for_verbs(const uint8_t *grh)
 {
 	uint8_t ip[20];

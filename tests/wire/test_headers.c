@@ -4,7 +4,7 @@
 
 #define LEN(a) (sizeof(a))
 
-static struct adv_headers decode(const uint8_t *p, size_t len)
+static struct adv_headers decode_headers(const uint8_t *p, size_t len)
 {
 	uint8_t *copy = exact_copy(p, len);
 	struct adv_headers h;
@@ -28,11 +28,11 @@ static void assert_encodes_to(const struct adv_headers *h, const uint8_t *p, siz
 
 static void test_bth_fields(void **state)
 {
-	/* Every bit that may be set is, in some field or other. */
+	/* All bits of all fields are set. */
 	static const uint8_t p[] = {0x04, 0xe0, 0x12, 0x34, 0xc0, 0xab,
 				    0xcd, 0xef, 0x80, 0x98, 0x76, 0x54};
 	static const uint8_t q[] = {0x01, 0x10, 0xff, 0xff, 0x40, 0, 0, 1, 0, 0, 0, 2};
-	struct adv_headers h = decode(p, LEN(p));
+	struct adv_headers h = decode_headers(p, LEN(p));
 
 	assert_int_equal(h.bth.opcode, 0x04);
 	assert_true(h.bth.solicited);
@@ -47,7 +47,7 @@ static void test_bth_fields(void **state)
 	assert_int_equal(h.bth.psn, 0x987654);
 	assert_encodes_to(&h, p, LEN(p));
 
-	h = decode(q, LEN(q));
+	h = decode_headers(q, LEN(q));
 	assert_false(h.bth.solicited);
 	assert_false(h.bth.migreq);
 	assert_int_equal(h.bth.pad, 1);
@@ -64,7 +64,7 @@ static void test_write_with_immediate(void **state)
 		1,    2,    3,	  4,	5, 6, 7, 8, 9, 8, 7, 6, 0x80, 0, 0x10, 0x20, /* RETH */
 		0xde, 0xad, 0xbe, 0xef,						     /* ImmDt */
 	};
-	struct adv_headers h = decode(p, LEN(p));
+	struct adv_headers h = decode_headers(p, LEN(p));
 
 	assert_true(h.reth.va == 0x0102030405060708u);
 	assert_int_equal(h.reth.rkey, 0x09080706);
@@ -88,7 +88,7 @@ static void test_atomics(void **state)
 		0x1f, 0xab, 0xcd, 0xef,					    /* AETH */
 		0xc1, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6, 0xc7, 0xc8,		    /* AtomicAckETH */
 	};
-	struct adv_headers h = decode(p, LEN(p));
+	struct adv_headers h = decode_headers(p, LEN(p));
 
 	assert_true(h.atomiceth.va == 0x0102030405060708u);
 	assert_int_equal(h.atomiceth.rkey, 0x09080706);
@@ -96,7 +96,7 @@ static void test_atomics(void **state)
 	assert_true(h.atomiceth.compare == 0xb1b2b3b4b5b6b7b8u);
 	assert_encodes_to(&h, p, LEN(p));
 
-	h = decode(q, LEN(q));
+	h = decode_headers(q, LEN(q));
 	assert_int_equal(h.aeth.syndrome, 0x1f);
 	assert_int_equal(h.aeth.msn, 0xabcdef);
 	assert_true(h.atomicacketh.original == 0xc1c2c3c4c5c6c7c8u);
@@ -114,14 +114,14 @@ static void test_datagram_and_invalidate(void **state)
 		0x17, 0,    0xff, 0xff, 0, 0, 0, 1, 0, 0, 0, 2, /* BTH */
 		0xfe, 0xdc, 0xba, 0x98,				/* IETH */
 	};
-	struct adv_headers h = decode(p, LEN(p));
+	struct adv_headers h = decode_headers(p, LEN(p));
 
 	assert_int_equal(h.deth.qkey, 0x80010000);
 	assert_int_equal(h.deth.src_qpn, 0xabcdef);
 	assert_memory_equal(&h.immdt, "\1\2\3\4", 4);
 	assert_encodes_to(&h, p, LEN(p));
 
-	h = decode(q, LEN(q));
+	h = decode_headers(q, LEN(q));
 	assert_int_equal(h.ieth.rkey, 0xfedcba98);
 	assert_encodes_to(&h, q, LEN(q));
 }
@@ -135,7 +135,7 @@ static void test_xrc_flush(void **state)
 		0,    0,    0,	  0x12,					    /* FETH */
 		1,    2,    3,	  4,	5, 6, 7, 8, 9, 8, 7, 6, 0, 0, 1, 0, /* RETH */
 	};
-	struct adv_headers h = decode(p, LEN(p));
+	struct adv_headers h = decode_headers(p, LEN(p));
 
 	assert_int_equal(h.xrceth.xrcsrq, 0xabcdef);
 	assert_int_equal(h.feth.selectivity, 1);
@@ -150,7 +150,7 @@ static void test_xrc_flush(void **state)
 static void test_cnp(void **state)
 {
 	static const uint8_t p[28] = {0x81, 0, 0xff, 0xff, 0x40, 0, 0x12, 0x34};
-	struct adv_headers h = decode(p, LEN(p));
+	struct adv_headers h = decode_headers(p, LEN(p));
 
 	assert_true(h.bth.becn);
 	assert_int_equal(h.bth.dest_qpn, 0x1234);
@@ -189,7 +189,7 @@ static void random_headers(struct adv_rng *rng, uint8_t opcode, struct adv_heade
 	h->feth.placement = (uint8_t)adv_rng_below(rng, 16);
 }
 
-/* Decoding over the structure that was encoded must change nothing in it. */
+/* Decoding into the encoded structure must not change it. */
 static void test_each_opcode_both_ways(void **state)
 {
 	struct adv_rng rng;
@@ -208,7 +208,7 @@ static void test_each_opcode_both_ways(void **state)
 			random_headers(&rng, (uint8_t)opcode, &h);
 			len = adv_headers_encode(&h, out);
 			assert_int_equal(len, adv_opcode_table[opcode].length);
-			again = decode(out, len);
+			again = decode_headers(out, len);
 			assert_encodes_to(&again, out, len);
 			memcpy(&again, &h, sizeof(h));
 			assert_int_equal(adv_headers_decode(out, len, &again), len);
@@ -285,19 +285,19 @@ static void test_reserved_bits(void **state)
 	static const uint8_t zeros[] = {0x64, 0, 0xff, 0xff, 0, 0, 0, 1, 0, 0,
 					0,    2, 0,    0,    0, 3, 0, 0, 0, 4};
 	static const uint8_t flush[32] = {0x1c, [12] = 0xff, 0xff, 0xff, 0xd1};
-	struct adv_headers h = decode(ones, LEN(ones));
+	struct adv_headers h = decode_headers(ones, LEN(ones));
 
 	assert_int_equal(h.bth.dest_qpn, 1);
 	assert_int_equal(h.bth.psn, 2);
 	assert_int_equal(h.deth.src_qpn, 4);
 	assert_encodes_to(&h, zeros, LEN(zeros));
 
-	h = decode(flush, LEN(flush));
+	h = decode_headers(flush, LEN(flush));
 	assert_int_equal(h.feth.placement, 1);
 	assert_int_equal(h.feth.selectivity, 1);
 }
 
-/* A field wider than its place on the wire does not spill over. */
+/* A value that is too wide for its field does not change other fields. */
 static void test_wide_values(void **state)
 {
 	struct adv_headers h = {.bth.opcode = 0xbc};
@@ -326,7 +326,7 @@ static void test_psn_circle(void **state)
 	assert_int_equal(adv_psn_add(0xfffffe, 5), 3);
 }
 
-/* Table 46 but for its first values is 40 and 60 us, doubled at every second code. */
+/* After its first values, table 46 is 40 and 60 us, doubled at every second code. */
 static void test_rnr_timer(void **state)
 {
 	uint8_t code;

@@ -11,7 +11,7 @@ static void be16(uint8_t *p, size_t v)
 	p[1] = (uint8_t)v;
 }
 
-/* The masked headers byte by byte, from the text of annex A17.3.3; returns their length. */
+/* Writes the masked headers byte by byte, after the text of annex A17.3.3. Returns their length. */
 static size_t pseudo_headers(uint8_t *p, const struct adv_icrc_flow *flow, uint16_t id, size_t len)
 {
 	size_t n;
@@ -142,8 +142,7 @@ static void test_solve_every_id(void **state)
 	}
 }
 
-/* Every length there is, so that every row of the table of powers is used. */
-/* In a run each packet begins as it would alone, whatever its Identification. */
+/* In a run each packet begins with the same state as alone, for any Identification. */
 static void test_run(void **state)
 {
 	struct adv_icrc_run run;
@@ -165,6 +164,7 @@ static void test_run(void **state)
 	}
 }
 
+/* All lengths, which use every row of the table of powers. */
 static void test_solve_every_length(void **state)
 {
 	struct adv_icrc_flow flow = {.ipv4 = true};
@@ -191,8 +191,8 @@ static void test_solve_every_length(void **state)
 }
 
 /*
- * 2^20 ICRCs that have nothing to do with the packet: about 16 of them (one in 2^16) are what
- * some Identification gives, and not one more than chance allows (4 standard deviations).
+ * Of 2^20 ICRCs unrelated to the packet, about 16 (one in 2^16) fit some Identification. The limit
+ * is 4 standard deviations.
  */
 static void test_random_icrc_is_refused(void **state)
 {
@@ -212,9 +212,9 @@ static void test_random_icrc_is_refused(void **state)
 }
 
 /*
- * Errors of a single byte are not that random: whether one looks like another Identification
- * depends on the distance between the two, and only some distances have any such errors. All
- * of them in a packet of path MTU 4096:
+ * Errors of a single byte are less random. Whether such an error fits another Identification
+ * depends on its distance from the Identification, and only some distances have such errors. This
+ * test tries all of them in a packet of path MTU 4096.
  */
 static void test_errors_of_one_byte(void **state)
 {

@@ -28,7 +28,7 @@ static void test_fields(void **state)
 	free(copy);
 }
 
-/* What is reserved is not looked at, and sent as 0. */
+/* Reserved fields are ignored on receipt and sent as 0. */
 static void test_reserved(void **state)
 {
 	uint8_t changed[ADV_MAD_HEADER_LEN], out[ADV_MAD_HEADER_LEN];

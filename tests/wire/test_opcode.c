@@ -19,7 +19,7 @@ struct expected {
 	uint8_t length;
 };
 
-/* Tables 35 and 38 of IBTA vol. 1 and annex A19, written out. */
+/* Tables 35 and 38 of IBTA vol. 1, and annex A19. */
 static const struct expected rc[] = {
 	{0x00, "RC SEND_FIRST", 0, 12},
 	{0x01, "RC SEND_MIDDLE", 0, 12},
@@ -54,7 +54,7 @@ static bool is_response(uint8_t op)
 	return op >= 0x0d && op <= 0x12;
 }
 
-static void check(const struct expected *e)
+static void check_opcode(const struct expected *e)
 {
 	const struct adv_opcode_info *info = &adv_opcode_table[e->opcode];
 
@@ -69,7 +69,7 @@ static void test_rc(void **state)
 	size_t i;
 
 	for (i = 0; i < RC_COUNT; i++)
-		check(&rc[i]);
+		check_opcode(&rc[i]);
 }
 
 /* XRC is RC at 0xa0, with an XRCETH of 4 bytes in each request. */
@@ -88,7 +88,7 @@ static void test_xrc(void **state)
 			e.length += 4;
 		}
 		e.opcode |= 0xa0;
-		check(&e);
+		check_opcode(&e);
 	}
 }
 
@@ -104,7 +104,7 @@ static void test_uc(void **state)
 		strncat(name, e.name + 1, sizeof(name) - 2);
 		e.name = name;
 		e.opcode |= 0x20;
-		check(&e);
+		check_opcode(&e);
 	}
 	assert_int_equal(i, 12);
 }
@@ -119,7 +119,7 @@ static void test_ud_and_others(void **state)
 	size_t i;
 
 	for (i = 0; i < 5; i++)
-		check(&others[i]);
+		check_opcode(&others[i]);
 	for (i = 2; i < 5; i++)
 		assert_int_equal(adv_opcode_table[others[i].opcode].flags,
 				 ADV_PKT_START | ADV_PKT_END);
@@ -148,7 +148,7 @@ static bool has_either(const char *name, const char *a, const char *b)
 	return strstr(name, a) || strstr(name, b);
 }
 
-/* The place in the message, from the name. */
+/* The position in the message, derived from the name. */
 static uint16_t place_of(const char *name)
 {
 	if (strstr(name, "_FIRST"))

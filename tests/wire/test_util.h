@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the tests of the wire layer share. Includes cmocka in the order it wants. */
+/* Helpers of the wire layer's tests. Includes cmocka's headers in the required order. */
 #ifndef ADV_TEST_WIRE_UTIL_H
 #define ADV_TEST_WIRE_UTIL_H
 
@@ -15,7 +15,7 @@
 
 #include "base/rng.h"
 
-/* A copy that ends where its allocation ends, so that a sanitizer sees a read behind it. */
+/* Returns a copy that ends at the end of its allocation: a sanitizer detects a read behind it. */
 static inline uint8_t *exact_copy(const void *p, size_t len)
 {
 	uint8_t *copy = malloc(len ? len : 1);
@@ -34,7 +34,7 @@ static inline void fill_random(struct adv_rng *rng, void *p, size_t len)
 		*b++ = (uint8_t)adv_rng_next(rng);
 }
 
-/* CRC-32 of IEEE 802.3 bit by bit: what the quick ones are compared with. */
+/* CRC-32 of IEEE 802.3 bit by bit, as the reference for the fast implementations. */
 static inline uint32_t crc32_by_bits(const uint8_t *p, size_t len)
 {
 	uint32_t crc = ~0u;

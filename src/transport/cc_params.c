@@ -85,7 +85,7 @@ bool adv_cc_valid(const struct adv_cc_config *config)
 	return p->rpg_max_rate == 0 || p->rpg_min_rate <= p->rpg_max_rate;
 }
 
-/* ---- from text ---- */
+/* ---- parsing ---- */
 
 static bool unknown_parameter(const char *word, int len, char *why, size_t why_len)
 {
@@ -191,7 +191,7 @@ bool adv_cc_parse(struct adv_cc_config *config, const char *text, char *why, siz
 	return true;
 }
 
-/* ---- to text ---- */
+/* ---- printing ---- */
 
 int adv_cc_print(const struct adv_cc_config *config, char *text, size_t len)
 {

@@ -201,7 +201,7 @@ static void read_response(struct adv_qp *qp, const struct adv_send_wqe *wqe,
 		fail_by_response(qp, ADV_ERR_RESPONSE_LENGTH, now);
 		return;
 	}
-	/* After a timeout the requester asks for one packet. A response that is not the last
+	/* After a timeout the requester requests one packet. A response that is not the last
 	 * answers the longer request from before the timeout. */
 	if (!(in->info->flags & ADV_PKT_END))
 		adv_retransmit_resume(qp);

@@ -12,7 +12,7 @@
 /* A request's Q_Key with the high bit set stands for the QP's own (IBTA 10.2.5). */
 #define QKEY_OF_QP 0x80000000u
 
-/* ---- out ---- */
+/* ---- sending ---- */
 
 /* The interface of the address handle may have a smaller MTU than the port's largest. */
 static uint32_t max_message(const struct adv_qp *qp, const struct adv_ah *ah)
@@ -93,7 +93,7 @@ void adv_datagram_tx(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch
 	}
 }
 
-/* ---- in ---- */
+/* ---- receiving ---- */
 
 static void fail_datagram(struct adv_qp *qp, struct adv_recv_wqe *recv, enum ibv_wc_status status,
 			  enum adv_vendor_err why, uint64_t now)

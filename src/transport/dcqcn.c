@@ -12,7 +12,7 @@
 	0x10000u /* stages stop counting here: larger steps would only reach the line rate sooner  \
 		  */
 
-/* ---- down ---- */
+/* ---- cuts ---- */
 
 static uint64_t least_rate(const struct adv_cc_params *p, uint64_t line)
 {
@@ -74,7 +74,7 @@ void adv_dcqcn_on_cnp(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64
 	restart_increase(d, p, now);
 }
 
-/* ---- up ---- */
+/* ---- increases ---- */
 
 /* Equations 3 and 4, and hyper increase as in QCN (IEEE 802.1Qau), whose steps grow. At the line
  * rate the flow is as if it had never received a CNP. */

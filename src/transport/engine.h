@@ -163,8 +163,8 @@ struct adv_engine_gid {
 int adv_engine_set_gids(struct adv_engine *e, const struct adv_engine_gid *gids, unsigned count);
 
 /*
- * Sets who may send from this machine. `port` has ADV_PREFIXES entries, by the prefix of the
- * sender's QP number (wire/slot.h); 0: no process. `home` has as many: the slot of the sender's
+ * Sets which processes of this machine may send. `port` has ADV_PREFIXES entries, by the prefix of
+ * the sender's QP number (wire/slot.h); 0: no process. `home` has as many: the slot of the sender's
  * process, which identifies it in shared memory. Both may change at any time and must exist until
  * the engine is destroyed.
  *
@@ -228,10 +228,10 @@ bool adv_engine_hasten_acks(struct adv_engine *e);
 
 const struct adv_engine_counters *adv_engine_counters(const struct adv_engine *e);
 
-/* Returns random bits that nobody can guess who does not know the seed. For GUIDs, tests, tools. */
+/* Returns random bits that cannot be guessed without the seed. For GUIDs, tests, tools. */
 uint64_t adv_engine_random(struct adv_engine *e);
 
-/* ---- faults on purpose ---------------------------------------------------------------- */
+/* ---- injected faults ---------------------------------------------------------------- */
 
 /* What can be made to fail, and the injector's result for it. */
 enum adv_injection {

@@ -117,7 +117,7 @@ static bool split_payload(const struct adv_rx_packet *pkt, size_t header_len,
 	return in->payload_len == 0 || (in->info->flags & ADV_PKT_PAYLOAD);
 }
 
-/* ---- congestion: packets that deliver() does not see, or not so ---- */
+/* ---- congestion: CE marks and CNPs ---- */
 
 /* Returns the counter under which deliver_packet() counts a packet from a wrong sender. NULL: the
  * packet is from the QP's peer. */

@@ -56,7 +56,7 @@ struct adv_qpn_range {
 	struct adv_qp **qp;
 	struct adv_srq **srq; /* of XRC domains, by number; NULL: there has been none */
 	uint32_t srqs;
-	uint32_t srq_next; /* where the search for a free number begins: numbers rest long */
+	uint32_t srq_next; /* start of the search for a free number: numbers rest long */
 };
 
 struct adv_engine {

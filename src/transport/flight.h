@@ -44,7 +44,7 @@ static inline bool adv_flight_has_room(struct adv_qp *qp, uint32_t n)
 	return true;
 }
 
-/* Forgets what is in flight. */
+/* Clears the PSNs in flight, e.g. after an error. */
 void adv_flight_abandon(struct adv_qp *qp);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "transport/engine_state.h"
 
-/* Sets what the region or window grants. */
+/* Sets the access that the region or window grants. */
 void adv_mr_grant(const struct adv_engine *e, struct adv_mr *mr, int access);
 /* The rest of adv_mr_resolve() for a region that lacks `need` in its access. */
 uint8_t *adv_mr_resolve_paged(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,

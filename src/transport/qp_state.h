@@ -81,7 +81,7 @@ struct adv_requester {
 	uint32_t rd_limit; /* max_rd_atomic */
 	uint32_t rd_head;
 	uint32_t rd_tail;
-	uint32_t read_chunk;  /* packets that one READ request asks for at most */
+	uint32_t read_chunk;  /* most packets of one READ request */
 	uint32_t cwnd;	      /* packets */
 	uint32_t cwnd_acked;  /* since cwnd last grew */
 	uint32_t cwnd_half;   /* cwnd after the newest loss: below this it grows fast */

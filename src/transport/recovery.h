@@ -20,7 +20,7 @@ struct adv_recovery {
 	/* The responder. */
 	/* The oldest PSN that it may not acknowledge yet. */
 	uint32_t (*unfinished_psn)(const struct adv_qp *qp);
-	/* A request cannot be accepted now: drops what the next one must not continue. */
+	/* A request cannot be accepted now: drops the received part of a message that restarts. */
 	void (*drop_unfinished)(struct adv_qp *qp);
 	/* True if a request with this old PSN begins the message in progress again, which is then
 	 * dropped. */

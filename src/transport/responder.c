@@ -40,7 +40,7 @@ static bool make_resources(struct adv_responder *resp)
 	return resp->res != NULL;
 }
 
-/* ---- refusing ---- */
+/* ---- refused requests ---- */
 
 /* Ends the connection: sends a NAK, fails the receive request in use, flushes the rest. */
 static void refuse_with(struct adv_qp *qp, enum adv_vendor_err why, struct adv_refusal r,
@@ -95,7 +95,7 @@ static uint32_t newest_done(const struct adv_qp *qp)
 	return adv_psn_add(qp->engine->recovery->unfinished_psn(qp), ADV_PSN_MASK);
 }
 
-/* ---- not yet ---- */
+/* ---- RNR NAKs ---- */
 
 /* There is no receive request: the requester sends the message again later (IBTA 9.7.5.2.8). */
 static void send_rnr_nak(struct adv_qp *qp)
@@ -193,7 +193,7 @@ static void rx_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 		adv_message_complete(qp, in, IBV_WC_RECV_RDMA_WITH_IMM, resp->write_length, now);
 }
 
-/* ---- READ, atomics, FLUSH: what is answered by more than an ACK ---- */
+/* ---- READ, atomics, FLUSH: requests with a response other than an ACK ---- */
 
 /*
  * Requests are answered in order, and the peer has at most as many outstanding as the responder

@@ -25,7 +25,7 @@ void adv_retransmit_for_ack(struct adv_qp *qp);
 void adv_retransmit_resume(struct adv_qp *qp);
 /* una_psn is about to move to psn. sent_again: as for adv_window_acked(). */
 void adv_retransmit_progress(struct adv_qp *qp, uint32_t psn, bool sent_again, uint64_t now);
-/* The peer has acknowledged again what is done, psn the newest of it: the peer is alive. */
+/* A duplicate ACK of requests that are done, up to psn: the peer is alive. */
 void adv_retransmit_duplicate_ack(struct adv_qp *qp, uint32_t psn, uint64_t now);
 
 #endif

@@ -306,7 +306,7 @@ void adv_unreliable_sent(struct adv_qp *qp, struct adv_path *path, uint32_t dest
 		emit_probe(qp, c, path, dest_qpn, batch, now);
 }
 
-/* ---- answering ---- */
+/* ---- probes and answers ---- */
 
 static void queue_answer(struct adv_engine *e, const struct adv_headers *h,
 			 const struct adv_rx_meta *meta)

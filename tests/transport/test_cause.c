@@ -58,7 +58,7 @@ static void open_rc(struct bed *bed)
 	open_type(bed, IBV_QPT_RC);
 }
 
-/* ---- what comes of it ---- */
+/* ---- results ---- */
 
 static void expect_failure(const struct completion *log, unsigned count, enum ibv_wc_status status,
 			   enum adv_vendor_err why)
@@ -322,7 +322,7 @@ static void test_windows(void **state)
 	expect_bind_failure(&bed, ADV_ERR_LOCAL_INVALIDATE);
 }
 
-/* ---- what the network and the peer say ---- */
+/* ---- errors that the network or the peer reports ---- */
 
 static void answer(struct bed *bed, uint8_t opcode, uint8_t syndrome, uint32_t ahead, uint32_t len)
 {
@@ -628,7 +628,7 @@ static void test_uc_aborted(void **state)
 	}
 }
 
-/* ---- on purpose ---- */
+/* ---- injected errors ---- */
 
 static uint32_t inject_status(void *user, enum adv_injection what, const struct adv_work *work)
 {

@@ -510,7 +510,7 @@ static void test_window_freed_by_destruction(void **state)
 	}
 }
 
-/* ---- odds and ends ---- */
+/* ---- further cases ---- */
 
 static void test_create_refused(void **state)
 {

@@ -209,7 +209,7 @@ static void test_slower_than_the_timeout(void **state)
 	net_abandon(bed.net);
 }
 
-/* ---- what it costs ---- */
+/* ---- cost ---- */
 
 /* Runs until the end has completed its request. Returns how many timers of an engine expired. */
 static unsigned timers_until_done(struct bed *bed)

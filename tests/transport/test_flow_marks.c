@@ -177,7 +177,7 @@ static void test_cnp_of_the_dead(void **state)
 	net_abandon(bed.net);
 }
 
-/* ---- who is believed ---- */
+/* ---- accepted CNPs ---- */
 
 static void test_forged_cnps(void **state)
 {

@@ -192,7 +192,7 @@ static void test_shares(void **state)
 	}
 }
 
-/* ---- asked for again ---- */
+/* ---- duplicate requests ---- */
 
 /* A duplicate request is answered from its PSN on, however often it arrives before that. */
 static void test_restart(void **state)
@@ -364,7 +364,7 @@ static void test_small_responder(void **state)
 	net_close(net);
 }
 
-/* ---- memory that is taken away ---- */
+/* ---- deregistered memory ---- */
 
 static void lose_region(struct bed *bed)
 {

@@ -295,7 +295,7 @@ static void test_silence_while_waiting(void **state)
 	bed_close(&bed);
 }
 
-/* ---- what is outstanding ---- */
+/* ---- limits of outstanding requests ---- */
 
 /* The outstanding READs and atomics reach max_rd_atomic and never exceed it. */
 static void test_read_throttling(void **state)

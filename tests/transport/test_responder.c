@@ -357,7 +357,7 @@ static void test_order_of_answers(void **state)
 	bed_close(&bed);
 }
 
-/* ---- regions that go away ---- */
+/* ---- deregistered regions ---- */
 
 static void test_deregister_under_write(void **state)
 {

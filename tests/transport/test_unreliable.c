@@ -150,7 +150,7 @@ static void test_datagrams(void **state)
 	net_close(net);
 }
 
-/* ---- who is there ---- */
+/* ---- stopped and exited processes ---- */
 
 /* The daemon's tables. */
 static _Atomic uint16_t ports[ADV_PREFIXES], homes[ADV_PREFIXES];

@@ -8,9 +8,8 @@
 #define ALPHA_SHIFT 20	    /* from 1/1024 to 1/ADV_ALPHA_ONE */
 #define G_ONE	    1024
 #define PERCENT	    100
-#define HIGHEST_INCREASE                                                                           \
-	0x10000u /* stages stop counting here: larger steps would only reach the line rate sooner  \
-		  */
+/* Stages stop counting here: larger steps would only reach the line rate sooner. */
+#define HIGHEST_INCREASE 0x10000u
 
 /* ---- cuts ---- */
 

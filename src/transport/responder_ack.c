@@ -18,9 +18,9 @@
 #define ANSWERS_WANTED 3  /* this many more answers within the delay than late ones ... */
 #define ANSWERS_MOST   16 /* ... counted up to this many */
 #define LATE_COSTS     2  /* answers: a program sometimes does not run for a while */
-#define DATAGRAM_MIN                                                                               \
-	4 /* bytes of a SEND as long as an ACK: only a shorter packet can end a segmented datagram \
-	   */
+
+/* Bytes of a SEND as long as an ACK: only a shorter packet can end a segmented datagram. */
+#define DATAGRAM_MIN 4
 
 void adv_responder_ack_queue(struct adv_qp *qp, uint8_t syndrome, uint32_t psn)
 {

@@ -70,38 +70,38 @@ struct transition {
 
 /* In a state without a line for an event, the event changes nothing. */
 static const struct transition table[ADV_PROGRESS_STATES][EVENTS] = {
-	[S(THREAD)][RECEIVES] = {S(WAITER_ALONE)}, /* the thread's next sleep is planned already */
-	[S(THREAD)][LEAVES] = {S(LEFT)},
-	[S(THREAD)][LEAVES_MUCH] = {S(LEAVING)},
-	[S(THREAD)][USELESS] = {S(POLLER)},
+	[S(THREAD)][RECEIVES] = {S(WAITER_ALONE), 0}, /* the thread has planned its next sleep */
+	[S(THREAD)][LEAVES] = {S(LEFT), 0},
+	[S(THREAD)][LEAVES_MUCH] = {S(LEAVING), 0},
+	[S(THREAD)][USELESS] = {S(POLLER), 0},
 
-	[S(LEFT)][RECEIVES] = {S(WAITER_ALONE)},
-	[S(LEFT)][LEAVES_MUCH] = {S(LEAVING)},
-	[S(LEFT)][TAKES] = {S(THREAD)},
+	[S(LEFT)][RECEIVES] = {S(WAITER_ALONE), 0},
+	[S(LEFT)][LEAVES_MUCH] = {S(LEAVING), 0},
+	[S(LEFT)][TAKES] = {S(THREAD), 0},
 
-	[S(LEAVING)][CALL_ENDS] = {S(POLLER)}, /* the call has the lock anyway */
-	[S(LEAVING)][RECEIVES] = {S(WAITER_ALONE)},
-	[S(LEAVING)][TAKES] = {S(THREAD)},
+	[S(LEAVING)][CALL_ENDS] = {S(POLLER), 0}, /* the call has the lock anyway */
+	[S(LEAVING)][RECEIVES] = {S(WAITER_ALONE), 0},
+	[S(LEAVING)][TAKES] = {S(THREAD), 0},
 
-	[S(WAITER)][WAIT_OVER] = {S(BETWEEN)},
+	[S(WAITER)][WAIT_OVER] = {S(BETWEEN), 0},
 	[S(WAITER)][WAIT_LEFT] = {S(NOBODY), S(KICK)},
-	[S(WAITER)][SAME_WAIT] = {S(WAITER_ALONE)},
+	[S(WAITER)][SAME_WAIT] = {S(WAITER_ALONE), 0},
 
 	[S(WAITER_ALONE)][WAIT_OVER] = {S(BETWEEN), S(KICK)},
 	[S(WAITER_ALONE)][WAIT_LEFT] = {S(NOBODY), S(KICK)},
 
 	[S(POLLER)][ARMS] = {S(NOBODY), S(KICK)},
-	[S(POLLER)][WAITS] = {S(BETWEEN)},
-	[S(POLLER)][RECEIVES] = {S(WAITER)},
+	[S(POLLER)][WAITS] = {S(BETWEEN), 0},
+	[S(POLLER)][RECEIVES] = {S(WAITER), 0},
 	[S(POLLER)][WAIT_LEFT] = {S(NOBODY), S(KICK)},
-	[S(POLLER)][TAKES] = {S(THREAD)},
+	[S(POLLER)][TAKES] = {S(THREAD), 0},
 
-	[S(BETWEEN)][RECEIVES] = {S(WAITER)}, /* ARMS needs no kick: another wait follows */
+	[S(BETWEEN)][RECEIVES] = {S(WAITER), 0}, /* ARMS needs no kick: another wait follows */
 	[S(BETWEEN)][WAIT_LEFT] = {S(NOBODY), S(KICK)},
-	[S(BETWEEN)][TAKES] = {S(THREAD)},
+	[S(BETWEEN)][TAKES] = {S(THREAD), 0},
 
-	[S(NOBODY)][RECEIVES] = {S(WAITER)},
-	[S(NOBODY)][TAKES] = {S(THREAD)},
+	[S(NOBODY)][RECEIVES] = {S(WAITER), 0},
+	[S(NOBODY)][TAKES] = {S(THREAD), 0},
 };
 
 static bool is_armed(enum adv_progress_state s)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Asynchronous events: from the device to ibv_get_async_event(). */
+/* Asynchronous events: delivers those of the device to ibv_get_async_event(). */
 #include "base/async.h"
 #include "base/sys.h"
 #include "verbs/objects.h"
@@ -27,9 +27,10 @@ void adv_ibv_async_init_srq(struct adv_ibv_srq *srq)
 		adv_ibv_event_node_init(&srq->node[i], srq, (int)srq_events[i]);
 }
 
-/* To the context of the object. */
-static int push_type(struct ibv_context *context, struct adv_ibv_event_node *nodes, unsigned count,
-		     enum ibv_event_type type)
+/* Queues an event of an object in its context. Returns the eventfd to signal, or -1 for an
+ * unknown type. */
+static int push_object_event(struct ibv_context *context, struct adv_ibv_event_node *nodes,
+			     unsigned count, enum ibv_event_type type)
 {
 	struct adv_ibv_context *c = adv_ibv_context_of(context);
 
@@ -41,32 +42,33 @@ static int push_type(struct ibv_context *context, struct adv_ibv_event_node *nod
 	return -1;
 }
 
-/* Every handle of a QP gets its events; the descriptor counts them. */
-static int push_to_qp(struct adv_ibv_qp *qp, enum ibv_event_type type)
+/* Queues the event for every handle of the QP. Signals the eventfds of the other handles and
+ * returns this handle's. */
+static int push_qp_event(struct adv_ibv_qp *qp, enum ibv_event_type type)
 {
 	const uint64_t one = 1;
 
 	adv_list_for_each(struct adv_ibv_qp, other, &qp->shared, shared) {
-		int fd = push_type(other->ibv.context, other->node, ADV_QP_NODES, type);
+		int fd = push_object_event(other->ibv.context, other->node, ADV_QP_NODES, type);
 
 		if (fd >= 0)
 			(void)!adv_sys_write(fd, &one, sizeof(one));
 	}
-	return push_type(qp->ibv.context, qp->node, ADV_QP_NODES, type);
+	return push_object_event(qp->ibv.context, qp->node, ADV_QP_NODES, type);
 }
 
 int adv_ibv_async_object(void *user, const struct adv_event *event)
 {
 	if (event->qp) {
-		return push_to_qp(adv_qp_user(event->qp), event->async);
+		return push_qp_event(adv_qp_user(event->qp), event->async);
 	} else if (event->srq) {
 		struct adv_ibv_srq *srq = adv_srq_user(event->srq);
 
-		return push_type(srq->ibv.context, srq->node, ADV_SRQ_NODES, event->async);
+		return push_object_event(srq->ibv.context, srq->node, ADV_SRQ_NODES, event->async);
 	} else if (event->cq) {
 		struct adv_ibv_cq *cq = adv_cq_user(event->cq);
 
-		return push_type(cq->ibv.context, &cq->async_node, 1, event->async);
+		return push_object_event(cq->ibv.context, &cq->async_node, 1, event->async);
 	}
 	return -1;
 }
@@ -80,33 +82,33 @@ int adv_ibv_async_port(void *user, enum ibv_event_type type)
 
 bool adv_ibv_acks_complete(const struct adv_ibv_acks *a)
 {
-	unsigned taken = 0;
+	unsigned dequeued = 0;
 	bool complete = true;
 
 	for (unsigned i = 0; i < a->nodes; i++)
-		complete &= adv_ibv_event_none_waits(a->queue, &a->node[i], &taken);
+		complete &= adv_ibv_event_none_queued(a->queue, &a->node[i], &dequeued);
 	pthread_mutex_lock(a->mutex);
-	complete &= *a->completed == taken;
+	complete &= *a->completed == dequeued;
 	pthread_mutex_unlock(a->mutex);
 	return complete;
 }
 
 void adv_ibv_acks_wait(struct ibv_context *context, const struct adv_ibv_acks *a)
 {
-	unsigned taken = 0;
+	unsigned dequeued = 0;
 
 	adv_device_settle(adv_ibv_context_of(context)->device);
 	for (unsigned i = 0; i < a->nodes; i++)
-		taken += adv_ibv_event_forget(a->queue, &a->node[i]);
+		dequeued += adv_ibv_event_drop(a->queue, &a->node[i]);
 	pthread_mutex_lock(a->mutex);
-	while (*a->completed != taken)
+	while (*a->completed != dequeued)
 		pthread_cond_wait(a->cond, a->mutex);
 	pthread_mutex_unlock(a->mutex);
 }
 
 ADV_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-	struct adv_ibv_event_node *n = adv_ibv_event_pop(&adv_ibv_context_of(context)->async);
+	struct adv_ibv_event_node *n = adv_ibv_event_wait(&adv_ibv_context_of(context)->async);
 
 	if (!n)
 		return -1;
@@ -121,7 +123,7 @@ ADV_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async
 	case ADV_ASYNC_QP:
 		event->element.qp = n->object;
 		break;
-	case ADV_ASYNC_WQ: /* there are none that it could be of */
+	case ADV_ASYNC_WQ: /* there are no WQs */
 		event->element.wq = NULL;
 		break;
 	case ADV_ASYNC_PORT:
@@ -131,7 +133,7 @@ ADV_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async
 	return 0;
 }
 
-static void acked(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
+static void count_acked(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
 {
 	pthread_mutex_lock(mutex);
 	(*completed)++;
@@ -145,19 +147,19 @@ ADV_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 	case ADV_ASYNC_CQ: {
 		struct ibv_cq *cq = event->element.cq;
 
-		acked(&cq->mutex, &cq->cond, &cq->async_events_completed);
+		count_acked(&cq->mutex, &cq->cond, &cq->async_events_completed);
 		break;
 	}
 	case ADV_ASYNC_SRQ: {
 		struct ibv_srq *srq = event->element.srq;
 
-		acked(&srq->mutex, &srq->cond, &srq->events_completed);
+		count_acked(&srq->mutex, &srq->cond, &srq->events_completed);
 		break;
 	}
 	case ADV_ASYNC_QP: {
 		struct ibv_qp *qp = event->element.qp;
 
-		acked(&qp->mutex, &qp->cond, &qp->events_completed);
+		count_acked(&qp->mutex, &qp->cond, &qp->events_completed);
 		break;
 	}
 	case ADV_ASYNC_PORT:

@@ -99,7 +99,7 @@ ADV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq 
 	do {
 		if (wait_for_event(channel, &mine))
 			return -1;
-		n = mine ? adv_ibv_event_take(q) : adv_ibv_event_pop(q);
+		n = mine ? adv_ibv_event_dequeue(q) : adv_ibv_event_wait(q);
 	} while (mine && !n); /* the event's CQ was destroyed */
 	if (!n)
 		return -1;

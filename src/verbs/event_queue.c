@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* See event_queue.h. The descriptor counts tokens, one an event. */
+/* See event_queue.h. The descriptor's count is the number of queued events. */
 #include <errno.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
@@ -16,8 +16,8 @@
 void adv_ibv_event_node_init(struct adv_ibv_event_node *n, void *object, int type)
 {
 	adv_list_init(&n->link);
-	n->waiting = 0;
-	n->taken = 0;
+	n->queued = 0;
+	n->dequeued = 0;
 	n->type = type;
 	n->object = object;
 }
@@ -41,7 +41,7 @@ void adv_ibv_event_queue_destroy(struct adv_ibv_event_queue *q)
 int adv_ibv_event_push(struct adv_ibv_event_queue *q, struct adv_ibv_event_node *n)
 {
 	pthread_mutex_lock(&q->lock);
-	if (n->waiting++ == 0)
+	if (n->queued++ == 0)
 		adv_list_add_tail(&q->nodes, &n->link);
 	pthread_mutex_unlock(&q->lock);
 	return q->fd;
@@ -57,7 +57,7 @@ bool adv_ibv_event_queue_empty(struct adv_ibv_event_queue *q)
 	return empty;
 }
 
-struct adv_ibv_event_node *adv_ibv_event_take(struct adv_ibv_event_queue *q)
+struct adv_ibv_event_node *adv_ibv_event_dequeue(struct adv_ibv_event_queue *q)
 {
 	struct adv_ibv_event_node *n = NULL;
 
@@ -65,62 +65,63 @@ struct adv_ibv_event_node *adv_ibv_event_take(struct adv_ibv_event_queue *q)
 	if (!adv_list_empty(&q->nodes)) {
 		n = adv_container_of(q->nodes.next, struct adv_ibv_event_node, link);
 		adv_list_del(&n->link);
-		n->taken++;
-		if (--n->waiting > 0)
+		n->dequeued++;
+		if (--n->queued > 0)
 			adv_list_add_tail(&q->nodes, &n->link);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return n;
 }
 
-struct adv_ibv_event_node *adv_ibv_event_pop(struct adv_ibv_event_queue *q)
+struct adv_ibv_event_node *adv_ibv_event_wait(struct adv_ibv_event_queue *q)
 {
 	struct adv_ibv_event_node *n = NULL;
-	uint64_t token;
+	uint64_t count;
 
 	while (!n) {
-		/* Through libc: programs cancel threads that wait here, and SA_RESTART must
-		 * work. The libraries that interpose read() hand this descriptor on as it is. */
-		if (read(q->fd, &token, sizeof(token)) != sizeof(token))
+		/* Through libc: programs cancel threads that block here, and SA_RESTART must
+		 * work. Libraries that interpose read() pass this descriptor on unchanged. */
+		if (read(q->fd, &count, sizeof(count)) != sizeof(count))
 			return NULL;
-		/* NULL: the token was that of an object destroyed since. */
-		n = adv_ibv_event_take(q);
+		/* NULL: the event's object was destroyed after the descriptor was signalled. */
+		n = adv_ibv_event_dequeue(q);
 	}
 	return n;
 }
 
-/* Takes a token back. Where another thread has it already, that one finds the queue empty and
- * waits on; a kernel without RWF_NOWAIT here costs the application one wake-up for nothing. */
-static void drop_token(int fd)
+/* Subtracts a dropped event from the descriptor's count. If another thread has read it already,
+ * that thread finds the queue empty and blocks again. On a kernel without RWF_NOWAIT for
+ * eventfds, the count stays and costs the application one useless wake-up. */
+static void decrement_eventfd(int fd)
 {
-	uint64_t token;
-	struct iovec iov = {.iov_base = &token, .iov_len = sizeof(token)};
+	uint64_t count;
+	struct iovec iov = {.iov_base = &count, .iov_len = sizeof(count)};
 
 	syscall(SYS_preadv2, (long)fd, &iov, 1L, -1L, -1L, (long)RWF_NOWAIT);
 }
 
-unsigned adv_ibv_event_forget(struct adv_ibv_event_queue *q, struct adv_ibv_event_node *n)
+unsigned adv_ibv_event_drop(struct adv_ibv_event_queue *q, struct adv_ibv_event_node *n)
 {
-	unsigned taken;
+	unsigned dequeued;
 
 	pthread_mutex_lock(&q->lock);
-	if (n->waiting > 0)
+	if (n->queued > 0)
 		adv_list_del(&n->link);
-	for (; n->waiting > 0; n->waiting--)
-		drop_token(q->fd);
-	taken = n->taken;
+	for (; n->queued > 0; n->queued--)
+		decrement_eventfd(q->fd);
+	dequeued = n->dequeued;
 	pthread_mutex_unlock(&q->lock);
-	return taken;
+	return dequeued;
 }
 
-bool adv_ibv_event_none_waits(struct adv_ibv_event_queue *q, const struct adv_ibv_event_node *n,
-			      unsigned *taken)
+bool adv_ibv_event_none_queued(struct adv_ibv_event_queue *q, const struct adv_ibv_event_node *n,
+			       unsigned *dequeued)
 {
 	bool none;
 
 	pthread_mutex_lock(&q->lock);
-	none = n->waiting == 0;
-	*taken += n->taken;
+	none = n->queued == 0;
+	*dequeued += n->dequeued;
 	pthread_mutex_unlock(&q->lock);
 	return none;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events on their way to the application: a queue behind a descriptor that it may poll and set to
- * O_NONBLOCK. An event that waits is a count in a node of the object it is about, so that queueing
- * one needs no memory and never fails.
+ * A queue of events for the application, with a descriptor that it may poll and set to O_NONBLOCK.
+ * A queued event is a count in a node of the object it concerns, so queueing needs no memory and
+ * never fails.
  */
 #ifndef ADV_VERBS_EVENT_QUEUE_H
 #define ADV_VERBS_EVENT_QUEUE_H
@@ -13,17 +13,17 @@
 #include "base/list.h"
 
 struct adv_ibv_event_queue {
-	int fd; /* an eventfd of semaphore kind: readable while events wait */
+	int fd; /* an eventfd with EFD_SEMAPHORE: readable while events are queued */
 	pthread_mutex_t lock;
-	struct adv_list nodes; /* those with events, oldest first */
+	struct adv_list nodes; /* nodes with queued events, oldest first */
 };
 
-/* One kind of event of one object. */
+/* One event type of one object. */
 struct adv_ibv_event_node {
-	struct adv_list link; /* queue->nodes while waiting > 0 */
-	unsigned waiting;
-	unsigned taken; /* how many the application has got */
-	int type;	/* enum ibv_event_type, of asynchronous events */
+	struct adv_list link; /* queue->nodes while queued > 0 */
+	unsigned queued;
+	unsigned dequeued; /* number of events that the application has received */
+	int type;	   /* enum ibv_event_type, for asynchronous events */
 	void *object;
 };
 
@@ -33,26 +33,30 @@ void adv_ibv_event_node_init(struct adv_ibv_event_node *n, void *object, int typ
 int adv_ibv_event_queue_init(struct adv_ibv_event_queue *q);
 void adv_ibv_event_queue_destroy(struct adv_ibv_event_queue *q);
 
-/* Queues one event. Any thread; does not block. Returns the eventfd to which the caller, or the
- * device for it, is to add 1: nobody sees the event before. */
+/* Queues one event. Any thread; does not block. Returns the eventfd, to which the caller or the
+ * device must add 1: the application does not see the event before. */
 int adv_ibv_event_push(struct adv_ibv_event_queue *q, struct adv_ibv_event_node *n);
 
-/* False: an event waits, or is about to. */
+/* True if no event is queued. False also while a queued event is not yet signalled on the
+ * descriptor. */
 bool adv_ibv_event_queue_empty(struct adv_ibv_event_queue *q);
 
-/* Takes the oldest event, and waits for one unless the descriptor says O_NONBLOCK. NULL with errno:
- * EAGAIN, EINTR. A cancellation point, as reading the kernel's descriptor is. */
-struct adv_ibv_event_node *adv_ibv_event_pop(struct adv_ibv_event_queue *q);
+/* Reads the descriptor and dequeues the oldest event. Blocks until there is one, unless the
+ * descriptor is O_NONBLOCK. NULL with errno: EAGAIN, EINTR. A cancellation point, as reading the
+ * kernel's descriptor is. */
+struct adv_ibv_event_node *adv_ibv_event_wait(struct adv_ibv_event_queue *q);
 
-/* The same for who has an event of the descriptor's without having read it. NULL: the object that
- * it was about is gone. */
-struct adv_ibv_event_node *adv_ibv_event_take(struct adv_ibv_event_queue *q);
+/* Dequeues the oldest event without reading the descriptor: for an event that was not signalled
+ * on it. NULL if the object of that event was destroyed. */
+struct adv_ibv_event_node *adv_ibv_event_dequeue(struct adv_ibv_event_queue *q);
 
-/* Drops what waits in n, whose object goes away; returns how many the application has got. */
-unsigned adv_ibv_event_forget(struct adv_ibv_event_queue *q, struct adv_ibv_event_node *n);
+/* Drops the queued events of n, whose object is being destroyed. Returns the number that the
+ * application has received. */
+unsigned adv_ibv_event_drop(struct adv_ibv_event_queue *q, struct adv_ibv_event_node *n);
 
-/* Adds to *taken how many the application has got; false where others wait. */
-bool adv_ibv_event_none_waits(struct adv_ibv_event_queue *q, const struct adv_ibv_event_node *n,
-			      unsigned *taken);
+/* Adds the number of events of n that the application has received to *dequeued. True if no
+ * further event is queued. */
+bool adv_ibv_event_none_queued(struct adv_ibv_event_queue *q, const struct adv_ibv_event_node *n,
+			       unsigned *dequeued);
 
 #endif

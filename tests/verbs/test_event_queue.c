@@ -16,34 +16,34 @@
 #define NODES  8
 #define EVENTS 5 /* of each node */
 
-struct bed {
+struct fixture {
 	struct adv_ibv_event_queue queue;
 	struct adv_ibv_event_node node[NODES];
 };
 
 /* A queue that does not block, and nodes of objects. */
-static void bed_open(struct bed *bed)
+static void fixture_open(struct fixture *fixture)
 {
-	assert_int_equal(adv_ibv_event_queue_init(&bed->queue), 0);
-	assert_int_equal(fcntl(bed->queue.fd, F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(adv_ibv_event_queue_init(&fixture->queue), 0);
+	assert_int_equal(fcntl(fixture->queue.fd, F_SETFL, O_NONBLOCK), 0);
 	for (int i = 0; i < NODES; i++)
-		adv_ibv_event_node_init(&bed->node[i], &bed->node[i], i);
+		adv_ibv_event_node_init(&fixture->node[i], &fixture->node[i], i);
 }
 
-static void push_event(struct bed *bed, struct adv_ibv_event_node *n)
+static void push_event(struct fixture *fixture, struct adv_ibv_event_node *n)
 {
 	const uint64_t one = 1;
-	int fd = adv_ibv_event_push(&bed->queue, n);
+	int fd = adv_ibv_event_push(&fixture->queue, n);
 
-	assert_int_equal(fd, bed->queue.fd);
+	assert_int_equal(fd, fixture->queue.fd);
 	assert_int_equal(write(fd, &one, sizeof(one)), sizeof(one));
 }
 
-static void expect_none(struct bed *bed)
+static void expect_none(struct fixture *fixture)
 {
-	assert_true(adv_ibv_event_queue_empty(&bed->queue));
+	assert_true(adv_ibv_event_queue_empty(&fixture->queue));
 	errno = 0;
-	assert_null(adv_ibv_event_pop(&bed->queue));
+	assert_null(adv_ibv_event_wait(&fixture->queue));
 	assert_int_equal(errno, EAGAIN);
 }
 
@@ -51,44 +51,44 @@ static void expect_none(struct bed *bed)
  * all of them; the objects take turns. */
 static void test_no_memory(void **state)
 {
-	struct bed bed;
+	struct fixture fixture;
 
-	bed_open(&bed);
+	fixture_open(&fixture);
 	no_memory_at = 1;
 	for (int i = 0; i < EVENTS; i++)
 		for (int k = 0; k < NODES; k++)
-			push_event(&bed, &bed.node[k]);
+			push_event(&fixture, &fixture.node[k]);
 	for (int i = 0; i < EVENTS; i++) {
 		for (int k = 0; k < NODES; k++) {
-			assert_false(adv_ibv_event_queue_empty(&bed.queue));
-			assert_ptr_equal(adv_ibv_event_pop(&bed.queue), &bed.node[k]);
+			assert_false(adv_ibv_event_queue_empty(&fixture.queue));
+			assert_ptr_equal(adv_ibv_event_wait(&fixture.queue), &fixture.node[k]);
 		}
 	}
-	expect_none(&bed);
+	expect_none(&fixture);
 	assert_int_equal(no_memory_at, 1); /* none was tried */
 	no_memory_at = 0;
 	for (int k = 0; k < NODES; k++)
-		assert_int_equal(adv_ibv_event_forget(&bed.queue, &bed.node[k]), EVENTS);
-	adv_ibv_event_queue_destroy(&bed.queue);
+		assert_int_equal(adv_ibv_event_drop(&fixture.queue, &fixture.node[k]), EVENTS);
+	adv_ibv_event_queue_destroy(&fixture.queue);
 }
 
 /* Events of a destroyed object do not arrive, and leave the descriptor unreadable. */
 static void test_destroyed(void **state)
 {
-	unsigned taken = 0;
-	struct bed bed;
+	unsigned dequeued = 0;
+	struct fixture fixture;
 
-	bed_open(&bed);
+	fixture_open(&fixture);
 	for (int i = 0; i < EVENTS; i++)
-		push_event(&bed, &bed.node[0]);
-	push_event(&bed, &bed.node[1]);
-	assert_ptr_equal(adv_ibv_event_pop(&bed.queue), &bed.node[0]);
-	assert_false(adv_ibv_event_none_waits(&bed.queue, &bed.node[0], &taken));
-	assert_int_equal(taken, 1);
-	assert_int_equal(adv_ibv_event_forget(&bed.queue, &bed.node[0]), 1);
-	assert_ptr_equal(adv_ibv_event_pop(&bed.queue), &bed.node[1]);
-	expect_none(&bed);
-	adv_ibv_event_queue_destroy(&bed.queue);
+		push_event(&fixture, &fixture.node[0]);
+	push_event(&fixture, &fixture.node[1]);
+	assert_ptr_equal(adv_ibv_event_wait(&fixture.queue), &fixture.node[0]);
+	assert_false(adv_ibv_event_none_queued(&fixture.queue, &fixture.node[0], &dequeued));
+	assert_int_equal(dequeued, 1);
+	assert_int_equal(adv_ibv_event_drop(&fixture.queue, &fixture.node[0]), 1);
+	assert_ptr_equal(adv_ibv_event_wait(&fixture.queue), &fixture.node[1]);
+	expect_none(&fixture);
+	adv_ibv_event_queue_destroy(&fixture.queue);
 }
 
 int main(void)

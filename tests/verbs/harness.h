@@ -18,7 +18,7 @@
 #include <infiniband/verbs.h>
 
 #define BUF_SIZE    (1 << 20)
-#define PATIENCE    60.0		     /* s; whatever takes longer hangs */
+#define PATIENCE    60.0		     /* s; what takes longer is a hang */
 #define PATIENCE_MS ((int)(PATIENCE * 1000)) /* for poll(2) */
 #define QKEY	    0x11223344u
 #define GRH_SIZE    40

@@ -155,7 +155,7 @@ static void expect_port(struct ibv_context *ctx, enum ibv_event_type type,
 	assert_int_equal(port_state(ctx), state);
 }
 
-/* A port that goes down fails no queue pair, except for requests sent meanwhile. */
+/* A port state change to DOWN fails no queue pair, except by requests sent meanwhile. */
 static void port_goes_and_comes(void **state)
 {
 	struct pair patient, sending;

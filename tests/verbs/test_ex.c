@@ -12,7 +12,7 @@
 	(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |                             \
 	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 
-/* Gives side b a receive CQ of the extended kind. */
+/* Replaces the receive CQ of side b by an extended one. */
 static struct ibv_cq_ex *pair_with_cq_ex(struct pair *p, uint32_t flags)
 {
 	const struct options o = {.unconnected = true};

@@ -223,7 +223,7 @@ static void every_event(void **state)
 	}
 }
 
-/* The event comes at its time, and once. */
+/* The event arrives at its time, and only once. */
 static void event_at_a_time(void **state)
 {
 	double began = now_seconds();

@@ -240,7 +240,7 @@ static void groups(void **state)
 #define ROUNDS	12
 #define OPENED	10 /* at once, by each thread */
 
-/* What each context leaves to the close. */
+/* The objects that each context leaves for the close. */
 struct opener {
 	struct ibv_pd *pd[ROUNDS][OPENED];
 	struct ibv_cq *cq[ROUNDS][OPENED];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Posting: in which state, which opcode on which transport, how many, and what is refused. */
+/* Posting: in which states, which opcodes on which transport, how many requests, and which are
+ * refused. */
 #include <stdlib.h>
 
 #include "harness.h"

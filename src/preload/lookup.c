@@ -90,7 +90,7 @@ static const char *reverse_path(const char *path)
 	return stands_for;
 }
 
-static bool is_folder_inside(int dirfd)
+static bool is_descriptor_inside(int dirfd)
 {
 	char room[PATH_MAX];
 
@@ -205,7 +205,7 @@ static void refresh_tree(int fd, bool at_offset)
 	char root[PATH_MAX];
 	int saved = errno;
 
-	if (!is_folder_inside(fd))
+	if (!is_descriptor_inside(fd))
 		note_descriptor(fd, NOT_OURS);
 	else if (note_of(fd) == OPENED)
 		note_descriptor(fd, READ);
@@ -414,7 +414,7 @@ bool adv_lookup_is_ours(const char *resolved, const char *path)
 	long fd = ours ? syscall(SYS_openat, AT_FDCWD, resolved, O_PATH | O_CLOEXEC) : -1;
 
 	if (fd >= 0) {
-		ours = is_folder_inside((int)fd);
+		ours = is_descriptor_inside((int)fd);
 		adv_sys_close((int)fd);
 	}
 	errno = saved;

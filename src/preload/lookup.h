@@ -4,9 +4,9 @@
  * ours.
  *
  * For any other path that is a comparison: no allocation, no lock, no system call. There are two
- * exceptions. A process's first look-up of a relative path, and the first after it has changed its
- * folder, makes one call of getcwd(2). Each look-up that starts in one of our folders, or in a
- * folder above them ("/", /sys, ...), makes one system call. errno is kept.
+ * exceptions. The first look-up of a relative path after the process has changed its folder makes
+ * one call of getcwd(2). Each look-up that starts in one of our folders, or in a folder above them
+ * ("/", /sys, ...), makes one system call. errno is kept.
  *
  * Real files stand in for ours. In their own place they are ordinary files: a process sees our
  * names in one of their folders only if it has reached that folder by our name. So the way by which
@@ -67,8 +67,8 @@ bool adv_lookup_node_number(const char *resolved, unsigned *major_number, unsign
  * write permission. */
 void adv_lookup_fix_stat(const char *resolved, const char *path, struct stat *st);
 
-/* True if `resolved` is in the tree, which is read-only, or does not exist. Links of the tree
- * may lead to files of the kernel. errno is kept. */
+/* True if `resolved` is a file of the read-only tree, or names a missing one. Links of the tree
+ * may lead to files of the kernel: false. errno is kept. */
 bool adv_lookup_is_ours(const char *resolved, const char *path);
 
 /* Replaces a path of the tree, which a function has returned for a resolved path, by the path
@@ -79,7 +79,7 @@ bool adv_lookup_reverse_link(const char *link, char *text);
 
 /*
  * Records how a descriptor was opened: as `resolved`, from `path` relative to the folder dirfd.
- * `folder`: it is certainly a folder. A negative fd is ignored. errno is kept.
+ * `folder`: as a folder (O_DIRECTORY, O_PATH). A negative fd is ignored. errno is kept.
  */
 void adv_lookup_note_open(int fd, int dirfd, const char *path, const char *resolved, bool folder);
 void adv_lookup_note_copy(int fd, int copy);

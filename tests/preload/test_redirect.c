@@ -142,7 +142,8 @@ static void knows_nodes(void **state)
 
 		assert_int_equal(adv_redirect_path(paths[i].path, &r), ADV_REDIRECT_OURS);
 		if (r.device != paths[i].device)
-			fail_msg("%s", paths[i].path);
+			fail_msg("%s: taken for %s", paths[i].path,
+				 r.device ? "a device node" : "no device node");
 	}
 }
 

@@ -563,8 +563,8 @@ static bool fails_as_it_should(const struct failing *f)
 	ret = f->call();
 	if (ret == returned[f->kind] && errno == f->error)
 		return true;
-	fprintf(stderr, "%s returned %ld, errno %d (%s); not %ld, errno %d\n", f->name, ret, errno,
-		strerror(errno), returned[f->kind], f->error);
+	fprintf(stderr, "%s returned %ld, errno %d (%s); expected %ld, errno %d\n", f->name, ret,
+		errno, strerror(errno), returned[f->kind], f->error);
 	return false;
 }
 

@@ -47,7 +47,7 @@ static void *traffic(void *arg)
 {
 	for (uint32_t round = 0; !atomic_load(&done); round++) {
 		if (!exchange(round)) {
-			fprintf(stderr, "round %u went wrong\n", round);
+			fprintf(stderr, "round %u: the exchange of messages failed\n", round);
 			abort();
 		}
 		atomic_fetch_add(&exchanged, 1);

@@ -97,7 +97,8 @@ static int setup(void **state)
 		void *found = dlvsym(RTLD_DEFAULT, symbols[i].name, symbols[i].node);
 
 		if (!found)
-			fail_msg("%s@%s", symbols[i].name, symbols[i].node);
+			fail_msg("%s@%s: the library has no such symbol", symbols[i].name,
+				 symbols[i].node);
 		*(void **)symbols[i].where = found;
 	}
 	return 0;

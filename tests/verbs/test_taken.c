@@ -233,7 +233,7 @@ static void wait_for_invalidation(struct bed *b)
 	assert_int_equal(wc.invalidated_rkey, b->rkey);
 }
 
-static void take_away(struct bed *b)
+static void withdraw_memory(struct bed *b)
 {
 	if (b->mw && b->way == LOCAL_INVALIDATE)
 		invalidate(b);
@@ -258,7 +258,7 @@ static void *owner_thread(void *arg)
 	struct bed *b = arg;
 
 	usleep(b->delay_us);
-	take_away(b);
+	withdraw_memory(b);
 	return NULL;
 }
 
@@ -266,12 +266,12 @@ static void expect_untouched(const struct bed *b)
 {
 	for (uint32_t i = 0; i < SIZE; i++)
 		if (b->memory[i] != CANARY)
-			fail_msg("byte %u was written after the memory was taken away", i);
+			fail_msg("byte %u was written after the memory was withdrawn", i);
 	/* The new pages were not sent either. Sums of atomics may have any value. */
 	if (roles[b->role].opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
 		return;
 	if (memchr(b->p.a.buf, CANARY, PART) || memchr(b->p.b.buf, CANARY, PART))
-		fail_msg("role %d, way %d: memory was read after it was taken away", b->role,
+		fail_msg("role %d, way %d: memory was read after it was withdrawn", b->role,
 			 b->way);
 }
 

@@ -491,6 +491,45 @@ static void test_wait_without_receiving(void **state)
 	assert_state(&p, NOBODY);
 }
 
+/* Before the waiting thread receives, the thread has to send what another call left. */
+static void test_cut_before_receiving(void **state)
+{
+	const struct adv_progress_rest rest = {.deadline = NEVER, .cut_at = START};
+	struct adv_progress p;
+
+	begin(&p);
+	(void)adv_progress_waits(&p);
+	assert_int_equal(adv_progress_call_ends(&p, &rest), KICK);
+	begin_polled(&p);
+	adv_progress_polled(&p, START - MS);
+	(void)adv_progress_waits(&p);
+	assert_int_equal(adv_progress_call_ends(&p, &rest), KICK);
+}
+
+/* What the usual end of a call checks inline agrees with what the event would do. */
+static void test_covered(void **state)
+{
+	static const uint64_t deadlines[] = {0, START, START + 10 * MS - 50 * US, NEVER};
+	struct adv_progress p;
+
+	for (unsigned i = 0; i < sizeof(deadlines) / sizeof(deadlines[0]); i++) {
+		for (unsigned acks_wait = 0; acks_wait < 2; acks_wait++) {
+			const struct adv_progress_rest rest = {.deadline = deadlines[i],
+							       .acks_wait = acks_wait};
+			bool covered;
+
+			begin(&p);
+			sleeps(&p, START, NEVER, 1);
+			covered = adv_progress_is_covered(&p, rest.deadline, rest.acks_wait);
+			assert_int_equal(covered, deadlines[i] > START && !acks_wait);
+			assert_true(!covered || adv_progress_call_ends(&p, &rest) == 0);
+			assert_true(!covered || !p.acks_wait);
+		}
+	}
+	begin_waited(&p);
+	assert_false(adv_progress_is_covered(&p, NEVER, false));
+}
+
 /* A waiting program takes over from the thread, whatever that was about to do. */
 static void test_wait_takes_over(void **state)
 {
@@ -613,6 +652,8 @@ int main(void)
 		cmocka_unit_test(test_wait),
 		cmocka_unit_test(test_wait_without_receiving),
 		cmocka_unit_test(test_wait_takes_over),
+		cmocka_unit_test(test_cut_before_receiving),
+		cmocka_unit_test(test_covered),
 		cmocka_unit_test(test_wait_after_kick),
 		cmocka_unit_test(test_long_wait),
 		cmocka_unit_test(test_others_wait),

@@ -8,7 +8,7 @@
 extern adv_ucma_handler adv_ucma_join, adv_ucma_leave;
 
 void adv_ucma_leave_all(struct adv_ucma_id *id);
-/* Queues MULTICAST_ERROR for each membership: the id's address is gone. */
+/* Queues MULTICAST_ERROR for each membership: the id's address has been removed. */
 void adv_ucma_memberships_lost(struct adv_ucma_id *id);
 
 #endif

@@ -13,7 +13,7 @@ void adv_ucma_query_cancel(struct adv_ucma_id *id);
 /*
  * Sets the engine's route of this end, or for a request what this end adds to its route. Returns:
  *  - 0;
- *  - ENODEV: the address is gone;
+ *  - ENODEV: the GID table no longer has the address;
  *  - EMSGSIZE: the request wants a larger MTU than the path carries, and has been rejected;
  *  - EINVAL.
  */

@@ -103,7 +103,8 @@ ADV_INTERPOSE int setsockopt(int fd, int level, int name, const void *value, soc
 	static adv_next_t next;
 	int (*call)(int, int, int, const void *, socklen_t) = adv_next(&next, "setsockopt");
 
-	/* Options for the form of answers, and groups, which never send anything. */
+	/* Accepted without effect: options for the form of answers, and multicast groups, which
+	 * stay silent. */
 	if (level == SOL_NETLINK && adv_netlink_is(fd))
 		return 0;
 	return call(fd, level, name, value, len);

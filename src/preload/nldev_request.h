@@ -22,7 +22,7 @@ struct adv_nldev_request {
 
 /* Reads an attribute of the request. False if it is absent or not a 32-bit number. */
 bool adv_nldev_u32(const struct adv_nldev_request *r, unsigned type, uint32_t *value);
-/* True if the request names adverb0; adverb0 and its port. */
+/* True if the request names adverb0, or adverb0 and its port. */
 bool adv_nldev_names_device(const struct adv_nldev_request *r);
 bool adv_nldev_names_port(const struct adv_nldev_request *r);
 

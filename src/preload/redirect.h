@@ -29,8 +29,8 @@ struct adv_redirect {
 
 /*
  * Returns whether an absolute path names a file of ours, or may name one. The caller checks that
- * the file exists, and that an interface has a virtual card and a GID. The search ends at a folder
- * that is a symbolic link, because ".." after it leads elsewhere.
+ * the file exists, and that an interface has a device and a GID. The search ends at a folder that
+ * is a symbolic link, because ".." after it leads elsewhere.
  */
 enum adv_redirect_kind adv_redirect_path(const char *path, struct adv_redirect *r);
 

@@ -97,7 +97,7 @@ struct adv_ibv_pd {
 	atomic_uint users;     /* objects that name this domain */
 };
 
-/* Counts an object that names pd; ends its count. A domain with a count is in use (EBUSY). */
+/* Adds or removes a user: an object that names pd. While pd has users, it cannot be deallocated. */
 void adv_ibv_pd_hold(struct ibv_pd *pd);
 void adv_ibv_pd_release(struct ibv_pd *pd);
 struct ibv_td *adv_ibv_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
@@ -169,7 +169,7 @@ static inline struct adv_ibv_cq *adv_ibv_cq_of(struct ibv_cq *cq)
 	return (struct adv_ibv_cq *)cq;
 }
 
-/* channel.c: counts a CQ that uses the channel; ends its count. */
+/* channel.c: adds or removes a CQ that uses the channel. */
 void adv_ibv_channel_hold(struct ibv_comp_channel *channel);
 void adv_ibv_channel_release(struct ibv_comp_channel *channel);
 /* channel.c: device callback. Queues a completion event of cq. With the device's lock held. */
@@ -177,7 +177,7 @@ int adv_ibv_channel_completion(void *user, struct adv_cq *cq);
 
 /* cq.c */
 int adv_ibv_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
-#define ADV_POLL_TRIES 3 /* tries of a poll that was descheduled each time */
+#define ADV_POLL_TRIES 3 /* most tries of a poll whose thread is descheduled each time */
 int adv_ibv_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 int adv_ibv_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 /* cq.c: creates a CQ without the calls of struct ibv_cq_ex. NULL with errno. */

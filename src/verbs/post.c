@@ -43,8 +43,8 @@ int adv_ibv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv
 		*bad_wr = wr;
 		return adv_ibv_refuse(ADV_EFOREIGN);
 	}
-	/* In the error state the request is flushed at once and its completion needs the time. In
-	 * other states neither the time is used, nor has the device anything to send. */
+	/* In the error state the request is flushed at once, and its completion needs the time.
+	 * In other states the time is not used, and the device has nothing to send. */
 	if (adv_qp_state(engine_qp) == IBV_QPS_ERR) {
 		err = adv_qp_post_recv(engine_qp, adv_device_now(device), wr, bad_wr);
 		adv_ibv_leave(qp->context);

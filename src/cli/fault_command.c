@@ -29,7 +29,7 @@ struct requests {
 	struct adv_control *control;
 	const struct options *options;
 	enum adv_fault_command command;
-	struct adv_fault_message *message;
+	struct adv_fault_exchange_message *message;
 	char text[ADV_FAULT_TEXT_MAX]; /* of the plan to set */
 	size_t text_len;
 	uint32_t uid;		 /* user ID of this process */
@@ -142,7 +142,7 @@ static const struct argp argp = {
 
 /* ---- one request ---- */
 
-static void print_counters(const struct adv_fault_message *m)
+static void print_counters(const struct adv_fault_exchange_message *m)
 {
 	const char *before = ": ";
 
@@ -162,7 +162,7 @@ static void print_counters(const struct adv_fault_message *m)
 
 static void print_answer(const struct requests *r, const char *who)
 {
-	const struct adv_fault_message *m = r->message;
+	const struct adv_fault_exchange_message *m = r->message;
 
 	if (!m->in_force) {
 		printf("%s: no faults\n", who);
@@ -177,7 +177,7 @@ static void print_answer(const struct requests *r, const char *who)
 static void send_request(struct requests *r, const char *who,
 			 const struct adv_control_fault *target, bool terse)
 {
-	struct adv_fault_message *m = r->message;
+	struct adv_fault_exchange_message *m = r->message;
 	char why[ADV_CONTROL_TEXT_LEN] = "";
 
 	m->command = r->command;
@@ -185,7 +185,8 @@ static void send_request(struct requests *r, const char *who,
 	memcpy(m->text, r->text, r->text_len);
 	r->sent++;
 	fflush(stdout);
-	if (adv_fault_request(r->control, target, m, ANSWER_WAIT_MS, why, sizeof(why)) == 0) {
+	if (adv_fault_exchange_request(r->control, target, m, ANSWER_WAIT_MS, why, sizeof(why)) ==
+	    0) {
 		if (m->in_force || !terse)
 			print_answer(r, who);
 		return;

@@ -18,7 +18,7 @@ void adv_client_fault_close(struct adv_client *c)
 
 int adv_client_fault_open(struct adv_client *c)
 {
-	const int room = 2 * (int)sizeof(struct adv_fault_message);
+	const int room = 2 * (int)sizeof(struct adv_fault_exchange_message);
 	int pair[2];
 
 	adv_client_fault_close(c);

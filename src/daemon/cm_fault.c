@@ -235,11 +235,11 @@ static int set_process(void *user, const struct adv_fault_plan *plan)
 
 void adv_cm_faults_of_process(struct adv_cm_faults *f, pid_t pid, uid_t uid, int fd)
 {
-	static const struct adv_fault_follower follower = {show_process, set_process, clear_process,
-							   ADV_SLOT_DAEMON};
+	static const struct adv_fault_exchange_follower follower = {show_process, set_process,
+								    clear_process, ADV_SLOT_DAEMON};
 	struct subject s = {f, pid, uid};
 
-	adv_fault_answer(fd, &follower, &s, new_seed());
+	adv_fault_exchange_answer(fd, &follower, &s, new_seed());
 }
 
 static const struct adv_fault_state *show_daemon(void *user)
@@ -272,8 +272,8 @@ static int set_daemon(void *user, const struct adv_fault_plan *plan)
 
 void adv_cm_faults_of_daemon(struct adv_cm_faults *f, int fd)
 {
-	static const struct adv_fault_follower follower = {show_daemon, set_daemon, clear_daemon,
-							   ADV_SLOT_DAEMON};
+	static const struct adv_fault_exchange_follower follower = {show_daemon, set_daemon,
+								    clear_daemon, ADV_SLOT_DAEMON};
 
-	adv_fault_answer(fd, &follower, f, new_seed());
+	adv_fault_exchange_answer(fd, &follower, f, new_seed());
 }

@@ -158,13 +158,13 @@ static void clear_plan(void *user)
 
 void device_fault_serve(struct adv_device *d, int fd)
 {
-	const struct adv_fault_follower follower = {show_plan, set_plan, clear_plan,
-						    d->slot.number};
+	const struct adv_fault_exchange_follower follower = {show_plan, set_plan, clear_plan,
+							     d->slot.number};
 	uint64_t seed;
 
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		seed = adv_clock_ns();
-	adv_fault_answer(fd, &follower, d, seed % ADV_FAULT_SEEDS);
+	adv_fault_exchange_answer(fd, &follower, d, seed % ADV_FAULT_SEEDS);
 	device_fault_look(d, adv_clock_ns());
 	adv_info("fault plan: %s", d->faulty ? "in force" : "none");
 }

@@ -9,9 +9,9 @@
 #include "base/rights.h"
 #include "base/sys.h"
 
-#define HEAD_LEN offsetof(struct adv_fault_message, text)
+#define HEAD_LEN offsetof(struct adv_fault_exchange_message, text)
 
-int adv_fault_send(int fd, const struct adv_fault_message *m)
+int adv_fault_exchange_send(int fd, const struct adv_fault_exchange_message *m)
 {
 	ssize_t n =
 		adv_sys_sendto(fd, m, HEAD_LEN + m->text_len, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
@@ -19,7 +19,7 @@ int adv_fault_send(int fd, const struct adv_fault_message *m)
 	return n < 0 ? errno : 0;
 }
 
-int adv_fault_receive(int fd, struct adv_fault_message *m)
+int adv_fault_exchange_receive(int fd, struct adv_fault_exchange_message *m)
 {
 	ssize_t n = adv_rights_receive_none(fd, m, sizeof(*m));
 
@@ -33,14 +33,14 @@ int adv_fault_receive(int fd, struct adv_fault_message *m)
 	return 0;
 }
 
-static void say(struct adv_fault_message *m, int result, const char *text)
+static void say(struct adv_fault_exchange_message *m, int result, const char *text)
 {
 	m->result = result;
 	m->text_len = (uint32_t)snprintf(m->text, sizeof(m->text), "%s", text);
 }
 
-static void set(struct adv_fault_message *m, const struct adv_fault_follower *f, void *user,
-		uint64_t seed)
+static void set(struct adv_fault_exchange_message *m, const struct adv_fault_exchange_follower *f,
+		void *user, uint64_t seed)
 {
 	struct adv_fault_error error;
 	struct adv_fault_plan plan;
@@ -58,7 +58,7 @@ static void set(struct adv_fault_message *m, const struct adv_fault_follower *f,
 		say(m, m->result, strerror(m->result));
 }
 
-static void describe(struct adv_fault_message *m, const struct adv_fault_state *s)
+static void describe(struct adv_fault_exchange_message *m, const struct adv_fault_state *s)
 {
 	m->text_len = 0;
 	m->in_force = s != NULL;
@@ -70,8 +70,8 @@ static void describe(struct adv_fault_message *m, const struct adv_fault_state *
 	m->text_len = (uint32_t)adv_fault_plan_print(&s->plan, m->text, sizeof(m->text));
 }
 
-static void obey(struct adv_fault_message *m, const struct adv_fault_follower *f, void *user,
-		 uint64_t seed)
+static void obey(struct adv_fault_exchange_message *m, const struct adv_fault_exchange_follower *f,
+		 void *user, uint64_t seed)
 {
 	m->result = 0;
 	m->in_force = 0;
@@ -96,14 +96,15 @@ static bool is_gone(int fd)
 	return adv_sys_poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR));
 }
 
-void adv_fault_answer(int fd, const struct adv_fault_follower *f, void *user, uint64_t seed)
+void adv_fault_exchange_answer(int fd, const struct adv_fault_exchange_follower *f, void *user,
+			       uint64_t seed)
 {
-	struct adv_fault_message *m = malloc(sizeof(*m));
+	struct adv_fault_exchange_message *m = malloc(sizeof(*m));
 
 	/* Where anything fails, the end of the socket tells the command. */
-	if (m && adv_fault_receive(fd, m) == 0 && !is_gone(fd)) {
+	if (m && adv_fault_exchange_receive(fd, m) == 0 && !is_gone(fd)) {
 		obey(m, f, user, seed);
-		(void)adv_fault_send(fd, m);
+		(void)adv_fault_exchange_send(fd, m);
 	}
 	free(m);
 }

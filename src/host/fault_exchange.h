@@ -25,7 +25,7 @@ _Static_assert(ADV_FAULT_ACTIONS <= ADV_FAULT_EXCHANGE_LOST, "room in the messag
 enum adv_fault_command { ADV_FAULT_SHOW = 1, ADV_FAULT_SET, ADV_FAULT_CLEAR };
 
 /* Both ways; what follows text[text_len] is not sent. */
-struct adv_fault_message {
+struct adv_fault_exchange_message {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t command;  /* enum adv_fault_command, repeated in the answer */
@@ -40,12 +40,12 @@ struct adv_fault_message {
 };
 
 /* Sends text_len bytes of text. Never blocks. 0 or errno. */
-int adv_fault_send(int fd, const struct adv_fault_message *m);
+int adv_fault_exchange_send(int fd, const struct adv_fault_exchange_message *m);
 /* Never blocks. 0; EAGAIN: nothing is there; EPIPE: the end; EPROTO: no message of ours. */
-int adv_fault_receive(int fd, struct adv_fault_message *m);
+int adv_fault_exchange_receive(int fd, struct adv_fault_exchange_message *m);
 
 /* Who follows a plan. */
-struct adv_fault_follower {
+struct adv_fault_exchange_follower {
 	/* NULL: no plan is in force. */
 	const struct adv_fault_state *(*state)(void *user);
 	/* plan has its seed. 0 or errno. */
@@ -56,7 +56,8 @@ struct adv_fault_follower {
 
 /* Reads the request that is in the socket, does it, and answers; never blocks, whatever is behind
  * the descriptor, which the caller closes. `seed` is for a plan that has none. */
-void adv_fault_answer(int fd, const struct adv_fault_follower *f, void *user, uint64_t seed);
+void adv_fault_exchange_answer(int fd, const struct adv_fault_exchange_follower *f, void *user,
+			       uint64_t seed);
 
 /*
  * fault_request.c: asks. m: command and, to set a plan, its text and text_len; then the answer. 0,
@@ -64,7 +65,8 @@ void adv_fault_answer(int fd, const struct adv_fault_follower *f, void *user, ui
  * such; EPIPE: it ended, or knows nothing of this; ETIMEDOUT: it does not answer within wait_ms (it
  * is stopped).
  */
-int adv_fault_request(struct adv_control *c, const struct adv_control_fault *target,
-		      struct adv_fault_message *m, int wait_ms, char *why, size_t why_len);
+int adv_fault_exchange_request(struct adv_control *c, const struct adv_control_fault *target,
+			       struct adv_fault_exchange_message *m, int wait_ms, char *why,
+			       size_t why_len);
 
 #endif

@@ -11,10 +11,10 @@
 #include "base/sys.h"
 #include "fault/environment.h"
 
-#define SEND_ROOM   (2 * (int)sizeof(struct adv_fault_message))
+#define SEND_ROOM   (2 * (int)sizeof(struct adv_fault_exchange_message))
 #define OWN_WAIT_MS 3000
 
-static int wait_for_answer(int fd, struct adv_fault_message *m, int wait_ms)
+static int wait_for_answer(int fd, struct adv_fault_exchange_message *m, int wait_ms)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	int n;
@@ -22,7 +22,7 @@ static int wait_for_answer(int fd, struct adv_fault_message *m, int wait_ms)
 	do
 		n = adv_sys_poll(&p, 1, wait_ms);
 	while (n < 0 && errno == EINTR);
-	return n > 0 ? adv_fault_receive(fd, m) : ETIMEDOUT;
+	return n > 0 ? adv_fault_exchange_receive(fd, m) : ETIMEDOUT;
 }
 
 static void explain(int error, char *why, size_t why_len)
@@ -42,8 +42,9 @@ static void explain(int error, char *why, size_t why_len)
 		snprintf(why, why_len, "%s", strerror(error));
 }
 
-int adv_fault_request(struct adv_control *c, const struct adv_control_fault *target,
-		      struct adv_fault_message *m, int wait_ms, char *why, size_t why_len)
+int adv_fault_exchange_request(struct adv_control *c, const struct adv_control_fault *target,
+			       struct adv_fault_exchange_message *m, int wait_ms, char *why,
+			       size_t why_len)
 {
 	const struct adv_control_fault open = {ADV_CONTROL_FAULT_OPEN, 0};
 	const int room = SEND_ROOM;
@@ -55,7 +56,7 @@ int adv_fault_request(struct adv_control *c, const struct adv_control_fault *tar
 	(void)adv_sys_setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	m->magic = ADV_FAULT_EXCHANGE_MAGIC;
 	m->version = ADV_FAULT_EXCHANGE_VERSION;
-	error = adv_fault_send(fd, m);
+	error = adv_fault_exchange_send(fd, m);
 	if (error)
 		explain(error, why, why_len);
 	else
@@ -75,7 +76,7 @@ void adv_control_tell_faults(struct adv_control *c)
 {
 	const struct adv_control_fault own = {ADV_CONTROL_FAULT_PROCESS, 0};
 	char why[ADV_CONTROL_TEXT_LEN] = "there is no memory";
-	struct adv_fault_message *m;
+	struct adv_fault_exchange_message *m;
 	struct adv_fault_plan plan;
 	int error = adv_fault_environment_read(&plan, why, sizeof(why));
 
@@ -85,7 +86,7 @@ void adv_control_tell_faults(struct adv_control *c)
 	if (m) {
 		m->command = ADV_FAULT_SET;
 		m->text_len = (uint32_t)adv_fault_plan_print(&plan, m->text, sizeof(m->text));
-		error = adv_fault_request(c, &own, m, OWN_WAIT_MS, why, sizeof(why));
+		error = adv_fault_exchange_request(c, &own, m, OWN_WAIT_MS, why, sizeof(why));
 	}
 	if (!m || error)
 		adv_warn("adverbd does not follow the plan of %s: %s", ADV_FAULT_VARIABLE, why);

@@ -237,7 +237,7 @@ def new_ids(cm, count):
             assert cm.receive()[2] == 0
 
 
-PLAN = struct.Struct("=IHHiII4xQ256sI")  # struct adv_fault_message, before its text
+PLAN = struct.Struct("=IHHiII4xQ256sI")  # struct adv_fault_exchange_message, before its text
 SHOW, SET = 1, 2
 
 

@@ -342,15 +342,16 @@ static bool may_bring_descriptor(unsigned type)
 /* A request about a fault plan waits in the socket that was handed out. */
 static void ask_about_plan(int fd, const struct step *s)
 {
-	struct adv_fault_message m = {.magic = ADV_FAULT_EXCHANGE_MAGIC,
-				      .version = ADV_FAULT_EXCHANGE_VERSION,
-				      .command = s->raw % 5,
-				      .text_len = BODY};
+	struct adv_fault_exchange_message m = {.magic = ADV_FAULT_EXCHANGE_MAGIC,
+					       .version = ADV_FAULT_EXCHANGE_VERSION,
+					       .command = s->raw % 5,
+					       .text_len = BODY};
 
 	memcpy(m.text, s->body, BODY);
 	if (s->at & 1)
 		m.text_len = s->value;
-	(void)say(fd, &m, s->at & 2 ? s->at : offsetof(struct adv_fault_message, text) + BODY, -1);
+	(void)say(fd, &m,
+		  s->at & 2 ? s->at : offsetof(struct adv_fault_exchange_message, text) + BODY, -1);
 }
 
 static void control_answer(struct control_peer *p, const struct adv_control_message *asked,

@@ -19,7 +19,7 @@
 #define WAIT_MS ((int)(PATIENCE / 1000000))
 
 static struct adv_control *control;
-static struct adv_fault_message *message;
+static struct adv_fault_exchange_message *message;
 static char why[256];
 
 /* What `adverb fault` does. The answer is in `message`. */
@@ -32,7 +32,7 @@ static int ask(uint32_t kind, uint32_t number, enum adv_fault_command command, c
 	message->text_len = (uint32_t)strlen(plan);
 	memcpy(message->text, plan, message->text_len);
 	why[0] = 0;
-	return adv_fault_request(control, &target, message, WAIT_MS, why, sizeof(why));
+	return adv_fault_exchange_request(control, &target, message, WAIT_MS, why, sizeof(why));
 }
 
 static uint32_t slot_of(const struct node *n)
@@ -365,7 +365,7 @@ static int count_set(void *user, const struct adv_fault_plan *plan)
 /* Who asked has been told that there is no answer: nothing is done behind its back. */
 static void test_asker_is_gone(void **state)
 {
-	const struct adv_fault_follower follower = {.state = no_state, .set = count_set};
+	const struct adv_fault_exchange_follower follower = {.state = no_state, .set = count_set};
 	unsigned times = 0;
 	int fd[2];
 
@@ -375,13 +375,13 @@ static void test_asker_is_gone(void **state)
 		message->magic = ADV_FAULT_EXCHANGE_MAGIC;
 		message->version = ADV_FAULT_EXCHANGE_VERSION;
 		message->command = ADV_FAULT_SET;
-		assert_int_equal(adv_fault_send(fd[0], message), 0);
+		assert_int_equal(adv_fault_exchange_send(fd[0], message), 0);
 		if (gone)
 			close(fd[0]);
-		adv_fault_answer(fd[1], &follower, &times, 1);
+		adv_fault_exchange_answer(fd[1], &follower, &times, 1);
 		assert_int_equal(times, 1);
 		if (!gone)
-			assert_int_equal(adv_fault_receive(fd[0], message), 0);
+			assert_int_equal(adv_fault_exchange_receive(fd[0], message), 0);
 		if (!gone)
 			close(fd[0]);
 		close(fd[1]);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whoever is about to sleep and hears from the link that there is something to receive receives it
- * instead. The link is one that says so although there is nothing, when nothing else would wake the
- * sleeper.
+ * A thread that is about to sleep receives instead if the link reports a packet. The link of these
+ * tests reports one that does not exist, when nothing else would wake the thread soon.
  */
 #include "node.h"
 
@@ -16,9 +15,12 @@
 static struct {
 	struct adv_link link;
 	struct adv_link *inner;
+	struct adv_progress *progress;
 	atomic_bool pretends; /* at the next sleep() */
 	atomic_uint pretended;
 	atomic_uint received_since;
+	unsigned wakeups;  /* of waiting threads, then */
+	atomic_bool slept; /* one slept before it received */
 } shim;
 
 static bool shim_send(struct adv_link *link, struct adv_tx_batch *batch)
@@ -33,8 +35,8 @@ static bool shim_flush(struct adv_link *link)
 
 static unsigned shim_receive(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user)
 {
-	if (atomic_load(&shim.pretended))
-		atomic_fetch_add(&shim.received_since, 1);
+	if (atomic_load(&shim.pretended) && atomic_fetch_add(&shim.received_since, 1) == 0)
+		atomic_store(&shim.slept, atomic_load(&shim.progress->wakeups) != shim.wakeups);
 	return shim.inner->ops->receive(shim.inner, budget, fn, user);
 }
 
@@ -43,6 +45,7 @@ static bool shim_sleep(struct adv_link *link, bool sleeping)
 	bool nothing = shim.inner->ops->sleep(shim.inner, sleeping);
 
 	if (sleeping && atomic_exchange(&shim.pretends, false)) {
+		shim.wakeups = atomic_load(&shim.progress->wakeups);
 		atomic_fetch_add(&shim.pretended, 1);
 		return false;
 	}
@@ -61,6 +64,7 @@ static void put_shim(struct node *n, bool pretends)
 	adv_device_lock(n->d);
 	assert_non_null(n->d->link->ops->sleep);
 	shim.inner = n->d->link;
+	shim.progress = &n->d->progress;
 	shim.link = *shim.inner;
 	shim.link.ops = &shim_ops;
 	atomic_store(&shim.pretends, pretends);
@@ -77,10 +81,16 @@ static void take_shim(struct node *n)
 	adv_device_unlock(n->d);
 }
 
-static void wait_until_received(void)
+/* The thread plans its sleep while it holds the lock under which it hears of the packet. */
+static bool thread_receives_at_once(struct node *n)
 {
-	WAIT_UNTIL(atomic_load(&shim.received_since) > 0);
-	assert_int_equal(atomic_load(&shim.pretended), 1);
+	bool yes;
+
+	WAIT_UNTIL(atomic_load(&shim.pretended) == 1);
+	adv_device_lock(n->d);
+	yes = atomic_load(&shim.received_since) > 0 || n->d->progress.wake_at == 0;
+	adv_device_unlock(n->d);
+	return yes;
 }
 
 static bool thread_sleeps_for_ever(struct node *n)
@@ -103,7 +113,8 @@ static void test_thread(void **state)
 	WAIT_UNTIL(thread_sleeps_for_ever(&n));
 	put_shim(&n, true);
 	assert_int_equal(write(n.d->bg.kick_fd, &one, sizeof(one)), sizeof(one));
-	wait_until_received();
+	assert_true(thread_receives_at_once(&n));
+	WAIT_UNTIL(atomic_load(&shim.received_since) > 0);
 	take_shim(&n);
 	node_close(&n);
 }
@@ -135,7 +146,9 @@ static void test_waiter(void **state)
 	node_open(&n);
 	put_shim(&n, true);
 	assert_int_equal(pthread_create(&thread, NULL, wait_for_event, &n), 0);
-	wait_until_received();
+	WAIT_UNTIL(atomic_load(&shim.received_since) > 0);
+	assert_false(atomic_load(&shim.slept));
+	assert_int_equal(atomic_load(&shim.pretended), 1);
 	assert_int_equal(pthread_cancel(thread), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	take_shim(&n);

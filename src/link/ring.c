@@ -52,6 +52,27 @@ static bool has_room(struct adv_ring_writer *w, uint32_t need)
 	return w->size - (w->head - w->tail) >= need + LINE;
 }
 
+bool adv_ring_has_reader(const struct adv_ring_writer *w)
+{
+	return atomic_load_explicit(&w->memory->bell, memory_order_relaxed) != 0;
+}
+
+bool adv_ring_withdraw(struct adv_ring_writer *w)
+{
+	uint32_t first = atomic_load_explicit(word_at(w->memory, 0), memory_order_relaxed);
+
+	atomic_store_explicit(word_at(w->memory, 0), 0, memory_order_relaxed);
+	/* Pairs with adv_ring_reader_init(): either this side sees the reader's bell, or the reader
+	 * sees no packet. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (adv_ring_has_reader(w)) {
+		atomic_store_explicit(word_at(w->memory, 0), first, memory_order_release);
+		return false;
+	}
+	adv_ring_writer_init(w, w->memory, w->size);
+	return true;
+}
+
 static uint8_t tclass_of(const struct adv_tx_packet *pkt)
 {
 	return (uint8_t)((pkt->path->tclass & 0xfc) | (unsigned)pkt->ecn);

@@ -74,6 +74,13 @@ void adv_ring_writer_init(struct adv_ring_writer *w, void *memory, uint32_t size
 void adv_ring_reader_init(struct adv_ring_reader *r, void *memory, uint32_t size,
 			  adv_bell_name bell, adv_ring_check_fn *check, void *user);
 
+/* True if the reader has mapped the memory. */
+bool adv_ring_has_reader(const struct adv_ring_writer *w);
+
+/* Takes all packets back out of a ring that has no reader yet: they are lost. False if it has one
+ * by now: the packets stay, and the writer wakes the reader after its next packet as ever. */
+bool adv_ring_withdraw(struct adv_ring_writer *w);
+
 /*
  * Writes a packet and the properties that the network would report of it. If the packet has a wrong
  * ICRC on purpose (icrc_flip), it arrives so. Returns false, and the packet is lost, if there is no

@@ -13,10 +13,11 @@
 #include "link/udp.h"
 #include "wire/slot.h"
 
-#define PEERS	    2048       /* attached at once; packets to others go by UDP */
-#define SETTLE	    2000000ull /* ns after which the peer has read a packet that went by UDP */
-#define UDP_EVERY   32	       /* a busy poller checks the socket once per so many calls ... */
-#define QUIET_CALLS 4096       /* ... until so many calls found no packet in memory */
+#define PEERS	    2048	 /* attached at once; packets to others go by UDP */
+#define SETTLE	    2000000ull	 /* ns after which the peer has read a packet that went by UDP */
+#define READER_WAIT 100000000ull /* ns for which packets wait for the peer to map the memory */
+#define UDP_EVERY   32		 /* a busy poller checks the socket once per so many calls ... */
+#define QUIET_CALLS 4096	 /* ... until so many calls found no packet in memory */
 
 struct shm_link;
 
@@ -27,10 +28,12 @@ struct shm_peer {
 	uint8_t *memory;
 	size_t memory_len;
 	uint16_t slot;
-	bool settling; /* packets have gone by UDP recently: use UDP for now */
-	bool leaving;  /* the peer has exited */
-	uint64_t last; /* a leaving peer is read up to this tail */
-	bool written;  /* the current batch has packets for it */
+	bool settling;	/* has_settled() has to check */
+	bool withdrawn; /* the peer was late: packets go by UDP until it maps the memory */
+	bool leaving;	/* the peer has exited */
+	uint64_t last;	/* a leaving peer is read up to this tail */
+	bool written;	/* the current batch has packets for it */
+	uint64_t since; /* when this side attached the memory, ns */
 };
 
 struct shm_link {
@@ -79,12 +82,33 @@ static void add_udp_counters(struct shm_link *l)
 
 /* ---- sending ---- */
 
-/* False while the peer may not have read packets that went by UDP: new ones would overtake them. */
+/*
+ * The peer maps the memory when adverbd has answered it. Packets wait there until then, but not for
+ * long: adverbd may be stopped.
+ */
+static bool may_wait_for_reader(struct shm_peer *p, uint64_t now)
+{
+	if (now - p->since < READER_WAIT)
+		return true;
+	p->withdrawn = p->withdrawn || adv_ring_withdraw(&p->writer);
+	return !p->withdrawn;
+}
+
+/* False while packets to the peer have to go by UDP: it may not have read earlier ones, which these
+ * would overtake, or it has not mapped the memory. */
 static bool has_settled(struct shm_link *l, struct shm_peer *p)
 {
-	if (p->settling && l->clock() - l->udp_last[p->slot] >= SETTLE)
-		p->settling = false;
-	return !p->settling;
+	uint64_t last = l->udp_last[p->slot], now;
+
+	if (!p->settling)
+		return true;
+	now = l->clock();
+	if (last && now - last < SETTLE)
+		return false;
+	if (!adv_ring_has_reader(&p->writer))
+		return may_wait_for_reader(p, now);
+	p->settling = false;
+	return true;
 }
 
 /* The slot that owns the QP number; 0: none. */
@@ -103,8 +127,8 @@ static struct shm_peer *route_packet(struct shm_link *l, const struct adv_tx_pac
 	uint16_t slot = home_of(l, pkt->dest_qpn);
 	struct shm_peer *p = l->of_slot[slot];
 
-	if (p && adv_gid_equal(&pkt->path->dgid, &p->writer.meta.dgid))
-		return has_settled(l, p) ? p : NULL;
+	if (p && !p->settling && adv_gid_equal(&pkt->path->dgid, &p->writer.meta.dgid))
+		return p;
 	if (!adv_udp_is_own_address(l->udp, &pkt->path->dgid))
 		return NULL;
 	if (p && has_settled(l, p))
@@ -383,7 +407,8 @@ int adv_shm_attach(struct adv_link *link, uint16_t slot, const struct adv_shm_pa
 	if (!p)
 		return err;
 	p->slot = slot;
-	p->settling = l->udp_last[slot] != 0;
+	p->settling = true;
+	p->since = l->clock();
 	adv_ring_sleep(&p->reader, l->sleeping);
 	drop_earlier_peers(l, slot);
 	l->of_slot[slot] = p;

@@ -183,6 +183,59 @@ static void test_settling(void **state)
 	check_all(store, QPN_B, 8);
 }
 
+static void attach(struct adv_link *link, unsigned slot, int memory_fd, unsigned side)
+{
+	struct adv_shm_pair pair = {dup(memory_fd), RING_SIZE, side};
+
+	assert_int_equal(adv_shm_attach(link, (uint16_t)slot, &pair), 0);
+}
+
+/* Packets wait in memory for a peer that maps it soon. */
+static void test_reader_comes_soon(void **state)
+{
+	int fd = adv_shm_pair_make(RING_SIZE);
+	struct store *store = fresh_store();
+	struct pair *p = *state;
+
+	attach(p->a, SLOT_B, fd, 0);
+	send_one(p->a, &p->to_b, QPN_B, 0);
+	now += 99999999;
+	send_one(p->a, &p->to_b, QPN_B, 1);
+	assert_int_equal(receive_once(p->b, store), 0);
+	attach(p->b, SLOT_A, fd, 1);
+	close(fd);
+	now += 1000000000;
+	send_one(p->a, &p->to_b, QPN_B, 2);
+	assert_int_equal(receive_once(p->b, store), 3);
+	check_all(store, QPN_B, 3);
+}
+
+/* If it comes late, they go by UDP, and it finds none of those that have waited. */
+static void test_reader_comes_late(void **state)
+{
+	int fd = adv_shm_pair_make(RING_SIZE);
+	struct store *store = fresh_store();
+	struct pair *p = *state;
+
+	attach(p->a, SLOT_B, fd, 0);
+	for (unsigned i = 0; i < 3; i++)
+		send_one(p->a, &p->to_b, QPN_B, 1000);
+	now += 100000000;
+	send_one(p->a, &p->to_b, QPN_B, 0);
+	now += 100000000;
+	send_one(p->a, &p->to_b, QPN_B, 1);
+	receive_all(p->b, store, 2);
+	attach(p->b, SLOT_A, fd, 1);
+	close(fd);
+	now += 1999999;
+	send_one(p->a, &p->to_b, QPN_B, 2);
+	receive_all(p->b, store, 3);
+	now += 2000000;
+	send_one(p->a, &p->to_b, QPN_B, 3);
+	assert_int_equal(receive_once(p->b, store), 1);
+	check_all(store, QPN_B, 4);
+}
+
 static void test_peer_leaves(void **state)
 {
 	struct pair *p = *state;
@@ -413,6 +466,8 @@ int main(void)
 		T(test_both_ways),
 		T(test_mixed_batch),
 		T(test_settling),
+		T(test_reader_comes_soon),
+		T(test_reader_comes_late),
 		T(test_peer_leaves),
 		T(test_endless_heritage),
 		T(test_no_heritage),

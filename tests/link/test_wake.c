@@ -30,6 +30,9 @@ static struct {
 	struct adv_link *link[LINKS];
 	unsigned received[LINKS];
 	unsigned wanted[LINKS];
+	unsigned by_udp; /* packets */
+	uint64_t now;	 /* ns */
+	bool asleep;	 /* link 1, until its bell is rung */
 } all;
 
 static _Alignas(8) uint64_t rung[LINKS]; /* indexed by bell: 1 to LINKS */
@@ -63,15 +66,22 @@ static unsigned udp_receive(struct adv_link *link, unsigned budget, adv_link_rx_
 	return 0;
 }
 
+static bool udp_send(struct adv_link *link, struct adv_tx_batch *b)
+{
+	all.by_udp += b->count;
+	return true;
+}
+
 static void udp_destroy(struct adv_link *link)
 {
 }
 
-static const struct adv_link_ops udp_ops = {.receive = udp_receive, .destroy = udp_destroy};
+static const struct adv_link_ops udp_ops = {
+	.send = udp_send, .receive = udp_receive, .destroy = udp_destroy};
 
 static uint64_t clock_of_test(void)
 {
-	return 1;
+	return all.now;
 }
 
 /* ---- the actors' steps ---- */
@@ -166,6 +176,7 @@ static void open_link(unsigned i)
 static void open_links(struct explore *e, unsigned count)
 {
 	memset(&all, 0, sizeof(all));
+	all.now = 1;
 	memset(rung, 0, sizeof(rung));
 	opened = 0;
 	explored = e;
@@ -192,6 +203,17 @@ static const char *close_links(struct explore *e)
 
 typedef void actor_fn(void *user);
 
+static void expect_none_wrong(struct explore *e)
+{
+	struct explore_result r = explore_all(e);
+
+	print_message("%llu states, %llu executions\n", (unsigned long long)r.states,
+		      (unsigned long long)r.executions);
+	if (r.wrong)
+		fail_msg("%s", r.wrong);
+	assert_true(r.states > 50);
+}
+
 /* Two actors, or three. */
 static void expect_all_well(void (*begin)(struct explore *e), actor_fn *a, actor_fn *b, actor_fn *c)
 {
@@ -201,13 +223,8 @@ static void expect_all_well(void (*begin)(struct explore *e), actor_fn *a, actor
 		.actor = {a, b, c},
 		.actors = c ? 3 : 2,
 	};
-	struct explore_result r = explore_all(&e);
 
-	print_message("%llu states, %llu executions\n", (unsigned long long)r.states,
-		      (unsigned long long)r.executions);
-	if (r.wrong)
-		fail_msg("%s", r.wrong);
-	assert_true(r.states > 50);
+	expect_none_wrong(&e);
 }
 
 /* ---- two packets, and a reader that sleeps in between ---- */
@@ -312,6 +329,53 @@ static void test_late(void **state)
 	expect_all_well(begin_late, send_once, come_and_receive, NULL);
 }
 
+/* ---- the reader comes while the writer withdraws a packet that has waited for it ---- */
+
+static void send_and_withdraw(void *user)
+{
+	send_to(0, 1);
+	all.now += 1000000000;
+	send_to(0, 1);
+}
+
+static void come_and_sleep(void *user)
+{
+	struct adv_link *l;
+
+	(void)adv_shm_attach(all.link[1], SLOT(0), &of_late);
+	l = all.link[1];
+	while (l->ops->receive(l, 8, count_packet, &all.received[1]))
+		;
+	all.asleep = l->ops->sleep(l, true);
+}
+
+/* Either both packets are in the memory, or the first was lost and the second went by UDP. */
+static const char *check_withdrawal(struct explore *e)
+{
+	struct adv_link *l = all.link[1];
+	unsigned before = all.received[1];
+	bool asleep = all.asleep && !rung[1], right;
+
+	while (l->ops->receive(l, 8, count_packet, &all.received[1]))
+		;
+	right = all.by_udp ? all.by_udp == 1 && all.received[1] == 0
+			   : all.received[1] == 2 && !(asleep && before < 2);
+	all.wanted[1] = right ? all.received[1] : UINT32_MAX;
+	return close_links(e);
+}
+
+static void test_withdrawal(void **state)
+{
+	struct explore e = {
+		.begin = begin_late,
+		.end = check_withdrawal,
+		.actor = {send_and_withdraw, come_and_sleep},
+		.actors = 2,
+	};
+
+	expect_none_wrong(&e);
+}
+
 /* ---- a program attaches memory while its background thread sleeps ---- */
 
 static void begin_sleeper(struct explore *e)
@@ -369,7 +433,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_way),	   cmocka_unit_test(test_both_ways),
 		cmocka_unit_test(test_two_to_one), cmocka_unit_test(test_late),
-		cmocka_unit_test(test_sleeper),	   cmocka_unit_test(test_one_to_two),
+		cmocka_unit_test(test_withdrawal), cmocka_unit_test(test_sleeper),
+		cmocka_unit_test(test_one_to_two),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

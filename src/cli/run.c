@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "daemon/port_holder.h"
+#include "host/control_start.h"
 #include "wire/packet.h"
 
 #define EXIT_OURS      125 /* like env(1): adverb run itself failed */

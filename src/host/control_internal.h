@@ -1,22 +1,90 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files of the control protocol's client share. */
+/* A connection to adverbd, as the files of the control protocol's client share it. */
 #ifndef ADV_HOST_CONTROL_INTERNAL_H
 #define ADV_HOST_CONTROL_INTERNAL_H
 
-#include "host/control.h"
+#include <pthread.h>
 
-/* An empty message. */
-void adv_control_message_init(struct adv_control_message *m, enum adv_control_type type,
-			      uint32_t serial);
+#include "host/change.h"
+#include "host/control.h"
+#include "host/control_message.h"
+#include "host/control_restart.h"
+
+#define ADV_CONTROL_ANSWER_WAIT_MS 15000
+#define ADV_CONTROL_RETRY_MS	   20
+#define ADV_CONTROL_PAGE_LEN	   (ADV_COUNTERS * sizeof(uint64_t))
+#define ADV_CONTROL_SLOTS	   16 /* of one connection */
+#define ADV_CONTROL_FAULTS	   4 /* unread requests about faults; more are refused by a close */
+
+enum adv_control_state {
+	CONTROL_LIVE,
+	CONTROL_RETRYING, /* no socket; the timer fires for the next attempt */
+	CONTROL_RESUMING, /* connected again, HELLO and RESUME are not answered yet */
+	CONTROL_GONE,	  /* for good */
+};
+
+/* A slot of this connection. */
+struct adv_control_slot {
+	uint32_t number;
+	uint8_t token[ADV_CONTROL_TOKEN_LEN];
+	uint64_t *page; /* of its counters, or NULL */
+};
+
+/* epoll holds the socket, `wake` and `timer`; it is the descriptor that the caller polls. */
+struct adv_control {
+	pthread_mutex_t lock;	   /* for all below; held for microseconds, never during a wait */
+	struct adv_change answers; /* changes when an awaited request is answered */
+	bool attended;		   /* see adv_control_attend() */
+	int epoll;
+	int sock; /* -1: none at present */
+	int wake; /* eventfd, readable while adv_control_read() has something to return */
+	int timer;
+	enum adv_control_state state;
+	uint32_t pending; /* received bits ADV_CONTROL_NOTICE_* that were not returned yet */
+	uint32_t serial;
+	uint32_t awaited; /* RESUMING: answers still to come */
+	uint64_t deadline_ms;
+	bool system;
+	uint8_t instance[ADV_CONTROL_TOKEN_LEN];
+	const struct adv_gid_page *page;
+	struct adv_control_queue queue;
+	unsigned slot_count;
+	struct adv_control_slot slot[ADV_CONTROL_SLOTS];
+	struct adv_control_restart restart;
+	unsigned fault_count;
+	int fault[ADV_CONTROL_FAULTS]; /* sockets for adv_control_take_fault() */
+};
+
+/* A connection without a socket. NULL with errno. */
+struct adv_control *adv_control_new(void);
+
+/* Below: with the connection's lock held, unless they say otherwise. */
+
+/* Adds a descriptor to epoll. 0 or errno. */
+int adv_control_watch(struct adv_control *c, int fd);
+void adv_control_hang_up(struct adv_control *c);
+/* Sets the timer's expiry, from now; 0 stops it. */
+void adv_control_set_timer(struct adv_control *c, uint64_t ms);
+/* Makes adv_control_fd() readable. */
+void adv_control_wake(struct adv_control *c);
+/* Adds bits ADV_CONTROL_NOTICE_* for adv_control_read(). */
+void adv_control_put_notice(struct adv_control *c, uint32_t what);
+/* NULL: it is no slot of this connection. */
+struct adv_control_slot *adv_control_find_slot(struct adv_control *c, uint32_t number);
+
+/* control_reconnect.c: the socket was closed by adverbd; an answer of RESUMING; the timer; the end
+ * of the connection, with a line for the log. */
+void adv_control_lost(struct adv_control *c);
+void adv_control_resumed(struct adv_control *c, const struct adv_control_message *m, int fd);
+void adv_control_timer(struct adv_control *c);
+void adv_control_give_up(struct adv_control *c, const char *because);
 
 /*
- * Asks, and waits for the answer, which takes the request's place in *m; *fd is the descriptor
- * that came along, the caller's, or -1. Returns the answer's result, or errno where there was
- * none: ECONNRESET the daemon went away, ETIMEDOUT it does not answer, EPROTO.
+ * control_exchange.c, without the lock. Sends a request and blocks for the answer, which replaces
+ * the request in *m; *fd is the descriptor that came with it, the caller's, or -1. Returns the
+ * answer's result, or errno if there is none: ECONNRESET adverbd went away, ETIMEDOUT it does not
+ * answer, EPROTO, ENOMEM.
  */
 int adv_control_ask(struct adv_control *c, struct adv_control_message *m, int *fd);
-
-/* One line for a person: why a request was not fulfilled, m being what adv_control_ask() left. */
-void adv_control_explain(const struct adv_control_message *m, int error, char *why, size_t why_len);
 
 #endif

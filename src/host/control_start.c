@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Starting adverbd from inside an application that must notice nothing of it: no atfork
- * handler runs, no SIGCHLD arrives and no child of ours can turn up in the application's
- * wait(). The intermediate process shares our memory (as with vfork), has no exit signal,
- * starts the daemon as its own child and ends; only we can reap it (__WCLONE).
+ * The intermediate process shares this process's memory, as with vfork, and has no exit signal. It
+ * starts adverbd as its own child and ends. Only this file can reap it (__WCLONE).
  */
-#include "host/control.h"
+#include "host/control_start.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,6 +13,7 @@
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +22,14 @@
 
 #include "base/array.h"
 #include "base/sys.h"
+#include "host/control_protocol.h"
 
 #define START_WAIT_MS 15000
 #define READY_FD      3
-#define ESTATE_FD     4
+#define CARRIER_FD    4
 #define STACK_LEN     65536
 
-struct adv_heir {
+struct adv_control_starter {
 	char path[PATH_MAX];
 	char **environment;
 };
@@ -37,10 +37,10 @@ struct adv_heir {
 struct start {
 	char *const *argv;
 	char *const *envp;
-	char *stack; /* of the daemon-to-be, until it execs */
+	char *stack; /* of adverbd's process, until it execs */
 	int ready_fd;
-	int estate_fd;	    /* -1: none */
-	volatile int error; /* written by the children: they share our memory */
+	int carrier_fd;	    /* -1: none */
+	volatile int error; /* written by the children, which share this memory */
 };
 
 static bool executable(const char *path)
@@ -48,7 +48,7 @@ static bool executable(const char *path)
 	return syscall(SYS_faccessat, AT_FDCWD, path, X_OK) == 0;
 }
 
-/* The file that this code was loaded from: a library, or the program itself. */
+/* The path of the file that contains this code: a library, or the program. */
 static int own_file(char *path)
 {
 	struct link_map *map = NULL;
@@ -68,7 +68,7 @@ static int own_file(char *path)
 
 int adv_control_daemon_path(char *path)
 {
-	/* From the folder of that file: build/, build/lib/, build/src/verbs/. */
+	/* Relative to the folder of that file: build/, build/lib/, build/src/verbs/. */
 	static const char *const beside[] = {"adverbd", "../adverbd", "../../adverbd"};
 	const char *given = secure_getenv("ADVERB_DAEMON");
 	char own[PATH_MAX];
@@ -86,7 +86,7 @@ int adv_control_daemon_path(char *path)
 	return executable(path) ? 0 : ENOENT;
 }
 
-/* What names the application's libraries must not reach the daemon. */
+/* False for variables that name libraries of the application. */
 static bool for_daemon(const char *variable)
 {
 	return strncmp(variable, "LD_PRELOAD=", 11) != 0 &&
@@ -94,7 +94,7 @@ static bool for_daemon(const char *variable)
 	       strncmp(variable, "LD_AUDIT=", 9) != 0;
 }
 
-/* One allocation: pointers, then their strings, so that the application may change its own. */
+/* A copy, as the application may change its own. One allocation: pointers, then their strings. */
 static char **daemon_environment(void)
 {
 	size_t n = 0, len = 0, kept = 0;
@@ -116,35 +116,38 @@ static char **daemon_environment(void)
 	return copy;
 }
 
-/* Puts what the daemon is given where it looks for it. */
-static bool place(const struct start *s)
+/* Gives the descriptors for adverbd the numbers that its options name. */
+static bool number_descriptors(const struct start *s)
 {
-	/* Either may be where the other belongs. */
-	long ready = syscall(SYS_fcntl, s->ready_fd, F_DUPFD, ESTATE_FD + 1);
-	long estate =
-		s->estate_fd < 0 ? -1 : syscall(SYS_fcntl, s->estate_fd, F_DUPFD, ESTATE_FD + 1);
+	/* First out of the way: either may have the number of the other. */
+	long ready = syscall(SYS_fcntl, s->ready_fd, F_DUPFD, CARRIER_FD + 1);
+	long carrier =
+		s->carrier_fd < 0 ? -1 : syscall(SYS_fcntl, s->carrier_fd, F_DUPFD, CARRIER_FD + 1);
 
-	return ready >= 0 && syscall(SYS_dup3, ready, READY_FD, 0) >= 0 &&
-	       (s->estate_fd < 0 || (estate >= 0 && syscall(SYS_dup3, estate, ESTATE_FD, 0) >= 0));
+	if (ready < 0 || syscall(SYS_dup3, ready, READY_FD, 0) < 0)
+		return false;
+	return s->carrier_fd < 0 ||
+	       (carrier >= 0 && syscall(SYS_dup3, carrier, CARRIER_FD, 0) >= 0);
 }
 
-/* The daemon-to-be; every signal is blocked, handlers are reset by execve. */
+/* Runs in adverbd's process. All signals are blocked; execve resets their handlers. */
 static int exec_daemon(void *p)
 {
 	struct start *s = p;
 	long null;
 
-	if (!place(s))
+	if (!number_descriptors(s))
 		goto failed;
 	null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
-	/* Without it they are closed, and adverbd finds something: it must not have ours. */
+	/* If /dev/null cannot be opened they are closed: adverbd must not have the application's.
+	 */
 	for (int fd = 0; fd < 3; fd++) {
 		if (null < 0)
 			syscall(SYS_close, fd);
 		else if (null != fd && syscall(SYS_dup3, null, fd, 0) < 0)
 			goto failed;
 	}
-	syscall(SYS_close_range, s->estate_fd < 0 ? ESTATE_FD : ESTATE_FD + 1, ~0u,
+	syscall(SYS_close_range, s->carrier_fd < 0 ? CARRIER_FD : CARRIER_FD + 1, ~0u,
 		CLOSE_RANGE_CLOEXEC);
 	syscall(SYS_execve, s->argv[0], s->argv, s->envp);
 failed:
@@ -153,7 +156,7 @@ failed:
 	return 0;
 }
 
-static int intermediate(void *p)
+static int run_intermediate(void *p)
 {
 	struct start *s = p;
 
@@ -174,7 +177,7 @@ static int spawn(struct start *s)
 		return errno;
 	s->stack = stack;
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
-	pid = clone(intermediate, stack + 2 * STACK_LEN, CLONE_VM | CLONE_VFORK, s);
+	pid = clone(run_intermediate, stack + 2 * STACK_LEN, CLONE_VM | CLONE_VFORK, s);
 	if (pid < 0)
 		s->error = errno;
 	else
@@ -185,8 +188,9 @@ static int spawn(struct start *s)
 	return s->error;
 }
 
-/* Reads what the daemon says until it closes its end. Bounded. */
-static int hear(int fd, char *said, size_t len)
+/* Reads what adverbd writes until it closes its end, for a bounded time. Returns the first letter,
+ * 0: none. */
+static int read_said(int fd, char *said, size_t len)
 {
 	size_t n = 0;
 
@@ -212,7 +216,7 @@ static int hear(int fd, char *said, size_t len)
 	return n ? said[0] : 0;
 }
 
-static int failed(int error, const char *path, char *why, size_t why_len)
+static int start_failed(int error, const char *path, char *why, size_t why_len)
 {
 	char text[64];
 
@@ -222,12 +226,12 @@ static int failed(int error, const char *path, char *why, size_t why_len)
 	return ADV_START_FAILED;
 }
 
-/* Starts the daemon with the end of a new pipe, whose other end is returned, or -1 and errno. */
-static int start_daemon(char *path, char **environment, int estate_fd, int *error)
+/* Starts adverbd with one end of a new pipe. Returns the other end, or -1 with *error. */
+static int start_with_pipe(char *path, char **environment, int carrier_fd, int *error)
 {
 	char *argv[] = {path, (char *)(uintptr_t) "--ready-fd=3",
-			estate_fd < 0 ? NULL : (char *)(uintptr_t) "--estate-fd=4", NULL};
-	struct start s = {.argv = argv, .envp = environment, .estate_fd = estate_fd};
+			carrier_fd < 0 ? NULL : (char *)(uintptr_t) "--estate-fd=4", NULL};
+	struct start s = {.argv = argv, .envp = environment, .carrier_fd = carrier_fd};
 	int pipe[2];
 
 	*error = syscall(SYS_pipe2, pipe, O_CLOEXEC) == 0 ? 0 : errno;
@@ -242,33 +246,34 @@ static int start_daemon(char *path, char **environment, int estate_fd, int *erro
 	return -1;
 }
 
-struct adv_heir *adv_control_heir_new(void)
+struct adv_control_starter *adv_control_starter_new(void)
 {
-	struct adv_heir *h = malloc(sizeof(*h));
+	struct adv_control_starter *s = malloc(sizeof(*s));
 
-	if (!h)
+	if (!s)
 		return NULL;
-	h->environment = daemon_environment();
-	if (h->environment && adv_control_daemon_path(h->path) == 0 && executable(h->path))
-		return h;
-	adv_control_heir_free(h);
+	s->environment = daemon_environment();
+	if (s->environment && adv_control_daemon_path(s->path) == 0 && executable(s->path))
+		return s;
+	adv_control_starter_free(s);
 	return NULL;
 }
 
-void adv_control_heir_free(struct adv_heir *h)
+void adv_control_starter_free(struct adv_control_starter *s)
 {
-	if (h)
-		free(h->environment);
-	free(h);
+	if (s)
+		free(s->environment);
+	free(s);
 }
 
-int adv_control_heir_start(struct adv_heir *h, int estate_fd, int *said, char *why, size_t why_len)
+int adv_control_starter_run(struct adv_control_starter *s, int carrier, int *said, char *why,
+			    size_t why_len)
 {
 	int error;
 
-	*said = start_daemon(h->path, h->environment, estate_fd, &error);
+	*said = start_with_pipe(s->path, s->environment, carrier, &error);
 	if (error) {
-		failed(error, h->path, why, why_len);
+		start_failed(error, s->path, why, why_len);
 		return error;
 	}
 	(void)adv_sys_fcntl(*said, F_SETFL, O_NONBLOCK);
@@ -285,11 +290,11 @@ int adv_control_start_daemon(char *why, size_t why_len)
 	if (!error && !environment)
 		error = ENOMEM;
 	if (!error)
-		fd = start_daemon(path, environment, -1, &error);
+		fd = start_with_pipe(path, environment, -1, &error);
 	free(environment);
 	if (error)
-		return failed(error, path, why, why_len);
-	verdict = hear(fd, said, sizeof(said));
+		return start_failed(error, path, why, why_len);
+	verdict = read_said(fd, said, sizeof(said));
 	adv_sys_close(fd);
 	if (verdict == ADV_START_READY || verdict == ADV_START_LOST)
 		return verdict;

@@ -7,7 +7,9 @@
  * the program neither polls nor waits in adv_device_wait(), and sends what a call had no time for.
  * host/progress.h decides who receives.
  *
- * Lock order: a device's lock is the innermost but for the event channels' own.
+ * Lock order: within a device's lock, only the lock of its GID table, that of its control
+ * connection and those of event channels are acquired. No thread waits for adverbd while it holds
+ * the device's lock.
  */
 #ifndef ADV_HOST_DEVICE_H
 #define ADV_HOST_DEVICE_H
@@ -42,12 +44,14 @@ struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks,
 #define ADV_DEVICE_BLOCKS 4 /* of 65,536 QP numbers, besides its slot's */
 
 /*
- * With the lock held, before a QP is made: where QP numbers get few, asks the daemon for one more
- * block and waits for its answer. Blocks are kept until the device is closed. Nothing is said of a
- * failure but in the log: the engine tells whether there is a number left.
+ * With the lock held, before a QP is created: if few QP numbers are left, requests one more block
+ * of them from adverbd. If none is left, releases the lock, blocks until the answer, and acquires
+ * the lock again. The device keeps its blocks until it is closed. A failure is only logged; the
+ * engine knows whether it has a number left.
  */
 void adv_device_reserve_qpn(struct adv_device *d);
-/* The same before an SRQ of an XRC domain is made, where there is no number left for it. */
+/* As adv_device_reserve_qpn(), before an SRQ of an XRC domain is created: requests a block only if
+ * no number is left for it. */
 void adv_device_reserve_srqn(struct adv_device *d);
 
 /*
@@ -127,16 +131,18 @@ void adv_device_gids(struct adv_device *d, struct adv_gid_table *copy);
  * or errno. */
 int adv_device_probe(struct adv_gid_table *copy);
 
-/* Joins or leaves an IP multicast group for the slot's socket, on the interface of sgid; asks the
- * daemon and waits for it. With the lock held. 0, ENODEV where sgid is not in the table, or as
+/* Joins or leaves an IP multicast group for the slot's socket, on the interface of sgid. Blocks
+ * until adverbd answers: call it without the lock. 0, ENODEV if sgid is not in the table, or as
  * adv_control_join(). */
 int adv_device_join(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid);
 int adv_device_leave(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid);
 
 /*
- * With the lock held: a QP talks to dest_qpn at dgid. Where that is another process of this
- * machine, packets to it go through memory as soon as it has said the same. Asks the daemon, once
- * for each peer, and waits for its answer; where that is no, packets go by UDP as ever.
+ * With the lock held: a QP is connected to dest_qpn at dgid. If that is another process of this
+ * machine, posts a request for memory that both share. Packets to it go through the memory as soon
+ * as the peer has requested it too and adverbd has answered; until then, and if adverbd refuses, by
+ * UDP. If this is the first QP that is connected to the peer, may release the lock, block for a
+ * fraction of a second at most, and acquire the lock again.
  */
 void adv_device_meet(struct adv_device *d, const struct adv_gid *dgid, uint32_t dest_qpn);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The GID table of a device and its multicast groups. */
+/* The GID table of a device. */
 #include "host/device_internal.h"
 
 #include <errno.h>
@@ -72,57 +72,4 @@ int adv_device_probe(struct adv_gid_table *copy)
 		err = EAGAIN;
 	adv_control_close(c);
 	return err;
-}
-
-/* ---- multicast groups ---- */
-
-static uint32_t ifindex_of(const struct adv_device *d, const struct adv_gid *gid)
-{
-	for (unsigned i = 0; i < d->gids.count; i++)
-		if (adv_gid_equal(&d->gids.entry[i].gid, gid))
-			return d->gids.entry[i].ifindex;
-	return 0;
-}
-
-static struct device_group *find_group(struct adv_device *d, const struct adv_gid *gid,
-				       uint32_t ifindex)
-{
-	for (unsigned i = 0; i < d->group_count; i++)
-		if (d->group[i].ifindex == ifindex && adv_gid_equal(&d->group[i].gid, gid))
-			return &d->group[i];
-	return NULL;
-}
-
-int adv_device_join(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid)
-{
-	uint32_t ifindex = ifindex_of(d, sgid);
-	struct device_group *g = find_group(d, group, ifindex);
-	int err;
-
-	if (!ifindex)
-		return ENODEV;
-	if (g) {
-		g->joins++;
-		return 0;
-	}
-	if (d->group_count == ADV_SLOT_GROUPS)
-		return ENOBUFS;
-	err = adv_control_join(d->control, &d->slot, group, ifindex);
-	if (!err)
-		d->group[d->group_count++] = (struct device_group){*group, ifindex, 1};
-	return err;
-}
-
-int adv_device_leave(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid)
-{
-	uint32_t ifindex = ifindex_of(d, sgid);
-	struct device_group *g = find_group(d, group, ifindex);
-
-	if (!ifindex)
-		return ENODEV;
-	if (g && --g->joins > 0)
-		return 0;
-	if (g)
-		*g = d->group[--d->group_count];
-	return adv_control_leave(d->control, &d->slot, group, ifindex);
 }

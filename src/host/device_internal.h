@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "host/change.h"
 #include "host/control.h"
 #include "host/device.h"
 #include "host/lock.h"
@@ -49,6 +50,29 @@ struct device_wake {
 	uint32_t times;
 };
 
+/* Peers of this machine, see device_peers.c. The arrays have a bit for each slot. */
+struct device_peers {
+	struct adv_control_request request;
+	bool posted;			/* the request, and its answer is not handled yet */
+	bool late;			/* a thread has waited for the answer in vain */
+	unsigned peer;			/* whose memory it requests; 0: it queries all pairs */
+	bool query_due;			/* when the request is answered */
+	unsigned from;			/* the slot from which the query continues */
+	uint8_t paired[ADV_SLOTS / 8];	/* its answers so far, ... */
+	uint8_t ready[ADV_SLOTS / 8];	/* ... see adv_control_pairs_answer() */
+	uint8_t met[ADV_SLOTS / 8];	/* peers of connected QPs */
+	uint8_t wanted[ADV_SLOTS / 8];	/* of these: their memory is to be requested */
+	uint8_t refused[ADV_SLOTS / 8]; /* of these: adverbd has too many pairs */
+};
+
+/* Blocks of QP numbers, see device_qpns.c. */
+struct device_blocks {
+	struct adv_control_request request; /* for one more */
+	bool posted;			    /* the request, and its answer is not handled yet */
+	unsigned count;			    /* that the device has */
+	bool refused;			    /* adverbd has none left */
+};
+
 /* A multicast group that the slot's socket is in. */
 struct device_group {
 	struct adv_gid gid;
@@ -73,20 +97,20 @@ struct adv_device {
 	struct adv_engine *engine;
 	uint64_t now; /* clock as first read since the lock was acquired; 0: not read */
 	struct adv_link *link;
-	struct adv_link *udp;		/* the link itself, or the innermost */
-	struct adv_link *shm;		/* the one round it, or NULL */
-	int bell_fd;			/* of that, see link/bell.h, for who sleeps; -1: none */
-	uint8_t met[ADV_SLOTS / 8];	/* bits of slots: peers that we have asked for ... */
-	uint8_t refused[ADV_SLOTS / 8]; /* ... in vain, as there are too many */
+	struct adv_link *udp; /* the link itself, or the innermost */
+	struct adv_link *shm; /* the one round it, or NULL */
+	int bell_fd;	      /* of that, see link/bell.h, for who sleeps; -1: none */
+	struct device_peers peers;
 	struct adv_control *control;
+	struct adv_change answers; /* changes with each handled answer of adverbd */
 	struct adv_slot slot;
-	unsigned block_count; /* that it has got */
-	bool blocks_refused;  /* there was none more to be had */
+	struct device_blocks blocks;
 	struct adv_device_callbacks callbacks;
-	void *user;	       /* one of `users` */
-	struct adv_list users; /* struct device_user */
-	uint32_t user_numbers; /* given to these */
-	unsigned opens;	       /* number of users; under the lock of device_shared.c */
+	void *user;		     /* one of `users` */
+	struct adv_list users;	     /* struct device_user */
+	uint32_t user_numbers;	     /* given to these */
+	unsigned opens;		     /* number of users; under the lock of device_shared.c */
+	pthread_mutex_t groups_lock; /* for the next two; held while adverbd is asked */
 	unsigned group_count;
 	struct device_group group[ADV_SLOT_GROUPS];
 	bool link_full;
@@ -161,8 +185,17 @@ void device_publish_counters(struct adv_device *d);
 void device_release(struct adv_device *d);
 /* Makes the link to processes of this machine round d->udp, unless that is not wanted. */
 void device_peers_init(struct adv_device *d);
-/* With the lock held: the daemon says that peers have come to share memory, or have left. */
+/* With the lock held: adverbd reports peers that share memory now, or have left. */
 void device_pairs_changed(struct adv_device *d);
+/*
+ * With the lock held, which it releases while it blocks: until no request for memory is under way,
+ * but not for long. If adverbd does not answer in time, later calls do not block until it does.
+ */
+void device_peers_wait(struct adv_device *d);
+/* With the lock held: peers.request has its answer. */
+void device_peers_answered(struct adv_device *d);
+/* With the lock held: blocks.request has its answer. */
+void device_block_answered(struct adv_device *d);
 /* With the lock held: delivers an event of the port or the device to all users. */
 void device_deliver_port_event(struct adv_device *d, enum ibv_event_type type);
 /*
@@ -184,6 +217,9 @@ int device_congestion_read(struct adv_cc_config *config, char *why, size_t why_l
 uint32_t device_line_rate(const struct adv_gid_table *t);
 /* device_notices.c. With the lock held: handles all queued notifications of adverbd. */
 void device_read_notices(struct adv_device *d);
+/* With the lock held, which it releases while it blocks: until an answer of adverbd was handled, or
+ * until the time `until`. False: that has passed. */
+bool device_wait_for_answer(struct adv_device *d, uint64_t until);
 /* device_gids.c. With the lock held: loads the GID table of adverbd into engine and link; 0 or
  * errno. The second one also delivers the events of the change. */
 int device_load_gids(struct adv_device *d);

@@ -4,10 +4,35 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
 
 #define CATCH_UP_ROUNDS 64 /* calls that receive: together more than a socket holds */
+
+static void handle_answer(struct adv_device *d)
+{
+	const struct adv_control_request *r = adv_control_take_answered(d->control);
+
+	if (r == &d->peers.request)
+		device_peers_answered(d);
+	else if (r == &d->blocks.request)
+		device_block_answered(d);
+	adv_change_announce(&d->answers);
+}
+
+bool device_wait_for_answer(struct adv_device *d, uint64_t until)
+{
+	uint32_t seen = adv_change_count(&d->answers);
+	uint64_t now = adv_clock_ns();
+
+	if (now >= until)
+		return false;
+	device_release(d);
+	adv_change_wait(&d->answers, seen, until - now);
+	adv_device_lock(d);
+	return true;
+}
 
 void device_read_notices(struct adv_device *d)
 {
@@ -15,6 +40,9 @@ void device_read_notices(struct adv_device *d)
 		switch (adv_control_read(d->control)) {
 		case ADV_NOTICE_NONE:
 			return;
+		case ADV_NOTICE_ANSWERED:
+			handle_answer(d);
+			break;
 		case ADV_NOTICE_GIDS_CHANGED:
 		case ADV_NOTICE_PORT_CHANGED:
 			device_gids_changed(d);
@@ -41,6 +69,7 @@ void adv_device_catch_up(struct adv_device *d)
 {
 	/* A notification may announce the memory of a peer that has written to it already. */
 	device_read_notices(d);
+	device_peers_wait(d);
 	for (unsigned i = 0; i < CATCH_UP_ROUNDS && adv_device_progress(d, false) > 0; i++)
 		adv_lock_give_way(&d->lock);
 }

@@ -70,12 +70,9 @@ static int create_link(struct adv_device *d, char *why, size_t why_len)
 /* A failure is not fatal: only the machine's sums then lack this process. */
 static void start_counters(struct adv_device *d)
 {
-	int err;
+	int err = adv_control_count(d->control, &d->slot, &d->counters);
 
-	adv_lock_take(&d->lock);
-	err = adv_control_count(d->control, &d->slot, &d->counters);
 	d->counters_due = true;
-	adv_lock_release(&d->lock);
 	if (err)
 		adv_warn("adverbd cannot read this process's counters: %s", strerror(err));
 }
@@ -112,11 +109,11 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 	err = device_fault_start(d, why, why_len);
 	if (err)
 		return err;
+	start_counters(d);
+	adv_control_attend(d->control);
 	err = device_thread_start(d);
 	if (err)
 		snprintf(why, why_len, "%s", strerror(err));
-	else
-		start_counters(d);
 	return err;
 }
 
@@ -136,6 +133,7 @@ static void free_device(struct adv_device *d)
 		free(u);
 	}
 	pthread_mutex_destroy(&d->gids_lock);
+	pthread_mutex_destroy(&d->groups_lock);
 	free(d);
 }
 
@@ -152,6 +150,7 @@ static struct adv_device *open_new(const struct adv_device_callbacks *callbacks,
 		return NULL;
 	}
 	pthread_mutex_init(&d->gids_lock, NULL);
+	pthread_mutex_init(&d->groups_lock, NULL);
 	adv_list_init(&d->users);
 	d->callbacks = *callbacks;
 	device_user_add(d, u);

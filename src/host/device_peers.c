@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Meeting other processes of this machine, so that packets between us go through memory. Each side
- * asks the daemon when it has a QP that talks to the other's; the memory is there when both have.
+ * Memory that the device shares with other processes of this machine, for the packets between them.
+ * Each side requests it from adverbd when it has a QP that is connected to the other; it exists
+ * when both have.
+ *
+ * One request at a time is posted: for the memory of one peer, or
+ * the query of all pairs. Its answer starts the next one. So a query's answers, which may be
+ * several, show one state: that of a moment when no other request was under way.
  */
 #include "host/device_internal.h"
 
@@ -14,13 +19,24 @@
 #include "link/shm.h"
 
 #define NO_SHM_VARIABLE "ADVERB_NO_SHM" /* set and not empty: everything goes by UDP */
+#define ANSWER_WAIT	200000000ull	/* ns */
 
 static bool has_bit(const uint8_t *bits, unsigned i)
 {
 	return bits[i / 8] >> i % 8 & 1;
 }
 
-/* The one that stands for this process, however many it has. */
+static void set_bit(uint8_t *bits, unsigned i)
+{
+	bits[i / 8] |= (uint8_t)(1u << i % 8);
+}
+
+static void clear_bit(uint8_t *bits, unsigned i)
+{
+	bits[i / 8] &= (uint8_t) ~(1u << i % 8);
+}
+
+/* The slot by which adverbd knows this device, whatever blocks it has. */
 static unsigned own_slot(const struct adv_device *d)
 {
 	return d->slot.number;
@@ -42,32 +58,127 @@ void device_peers_init(struct adv_device *d)
 	}
 }
 
-/* Asks for the memory; forgets to have asked where asking again makes sense. */
-static void ask(struct adv_device *d, unsigned peer)
+/* The first of the peers whose memory is to be requested; ADV_SLOTS: none. */
+static unsigned first_wanted(const struct device_peers *p)
+{
+	for (unsigned i = 0; i < sizeof(p->wanted); i++)
+		if (p->wanted[i])
+			return i * 8 + (unsigned)__builtin_ctz(p->wanted[i]);
+	return ADV_SLOTS;
+}
+
+static void post_query(struct adv_device *d)
+{
+	struct device_peers *p = &d->peers;
+
+	p->peer = 0;
+	p->posted = adv_control_post_pairs(d->control, &p->request, own_slot(d), p->from) == 0;
+}
+
+/* Posts the next request, if one is due and none is posted. */
+static void post_next(struct adv_device *d)
+{
+	struct device_peers *p = &d->peers;
+
+	if (p->posted)
+		return;
+	if (p->query_due) {
+		p->query_due = false;
+		p->from = 0;
+		memset(p->paired, 0, sizeof(p->paired));
+		memset(p->ready, 0, sizeof(p->ready));
+		post_query(d);
+		return;
+	}
+	p->peer = first_wanted(p);
+	if (p->peer == ADV_SLOTS)
+		return;
+	clear_bit(p->wanted, p->peer);
+	p->posted = adv_control_post_pair(d->control, &p->request, own_slot(d), p->peer) == 0;
+}
+
+/* 0 or errno. */
+static int attach_memory(struct adv_device *d, unsigned peer)
 {
 	struct adv_shm_pair pair;
-	int err = adv_control_pair(d->control, own_slot(d), peer, &pair);
+	int err = adv_control_pair_answer(&d->peers.request, &pair);
 
-	if (!err) {
+	if (!err)
 		err = adv_shm_attach(d->shm, (uint16_t)peer, &pair);
-		if (!err) {
-			adv_info("packets to slot %u use shared memory, %u bytes in each direction",
-				 peer, pair.size);
-			/* The peer may have written already, and rung when nobody listened. */
-			(void)adv_device_progress(d, false);
-		}
-	}
+	if (err)
+		return err;
+	adv_info("packets to slot %u use shared memory, %u bytes in each direction", peer,
+		 pair.size);
+	/* The peer may have written already, and rung the bell while nothing listened to it. */
+	(void)adv_device_progress(d, false);
+	return 0;
+}
+
+static void receive_pair(struct adv_device *d)
+{
+	struct device_peers *p = &d->peers;
+	unsigned peer = p->peer;
+	int err = attach_memory(d, peer);
+
 	if (err == ENOENT) {
-		d->met[peer / 8] &= (uint8_t) ~(1u << peer % 8);
+		clear_bit(p->met, peer);
 		adv_engine_peer_left(d->engine, adv_clock_ns(), (uint16_t)peer);
 	} else if (err && err != EAGAIN && err != EALREADY) {
 		adv_warn("packets to slot %u use UDP: %s", peer, strerror(err));
 	}
-	/* With hundreds of processes it would be asked for again each time another one gets it. */
+	/* Among hundreds of processes, do not request it again each time another one gets some. */
 	if (err == ENFILE)
-		d->refused[peer / 8] |= (uint8_t)(1u << peer % 8);
+		set_bit(p->refused, peer);
 	else
-		d->refused[peer / 8] &= (uint8_t) ~(1u << peer % 8);
+		clear_bit(p->refused, peer);
+}
+
+/* The query is complete: drops the memory of peers that have left, and requests what is ready. */
+static void apply_pairs(struct adv_device *d)
+{
+	struct device_peers *p = &d->peers;
+
+	for (unsigned peer = 0; peer < ADV_SLOTS; peer++) {
+		bool paired = has_bit(p->paired, peer), ready = has_bit(p->ready, peer);
+
+		if (!has_bit(p->met, peer) || (has_bit(p->refused, peer) && !ready))
+			continue;
+		if (!paired)
+			adv_shm_detach(d->shm, (uint16_t)peer);
+		if (!paired || ready)
+			set_bit(p->wanted, peer);
+	}
+}
+
+static void receive_query(struct adv_device *d)
+{
+	struct device_peers *p = &d->peers;
+
+	if (adv_control_pairs_answer(&p->request, &p->from, p->paired, p->ready) != 0)
+		return;
+	if (p->from < ADV_SLOTS)
+		post_query(d);
+	else
+		apply_pairs(d);
+}
+
+void device_peers_answered(struct adv_device *d)
+{
+	d->peers.posted = d->peers.late = false;
+	if (d->peers.peer)
+		receive_pair(d);
+	else
+		receive_query(d);
+	post_next(d);
+}
+
+void device_peers_wait(struct adv_device *d)
+{
+	struct device_peers *p = &d->peers;
+	uint64_t until = adv_clock_ns() + ANSWER_WAIT;
+
+	while (p->posted && !p->late)
+		p->late = !device_wait_for_answer(d, until);
 }
 
 void adv_device_meet(struct adv_device *d, const struct adv_gid *dgid, uint32_t dest_qpn)
@@ -76,26 +187,23 @@ void adv_device_meet(struct adv_device *d, const struct adv_gid *dgid, uint32_t 
 	unsigned peer = atomic_load(&home[adv_qpn_prefix(dest_qpn & ADV_QPN_MASK)]);
 
 	if (!d->shm || d->gone || peer == own_slot(d) || peer < ADV_SLOT_FIRST ||
-	    peer >= ADV_SLOTS || has_bit(d->met, peer) || !adv_udp_is_own_address(d->udp, dgid))
+	    peer >= ADV_SLOTS || has_bit(d->peers.met, peer) ||
+	    !adv_udp_is_own_address(d->udp, dgid))
 		return;
-	d->met[peer / 8] |= (uint8_t)(1u << peer % 8);
-	ask(d, peer);
+	set_bit(d->peers.met, peer);
+	set_bit(d->peers.wanted, peer);
+	post_next(d);
+	/* So that the first packets go through the memory already: packets that go by UDP keep
+	 * later ones from the memory until the device has sent the peer none for a moment. */
+	device_peers_wait(d);
 }
 
 void device_pairs_changed(struct adv_device *d)
 {
-	uint8_t paired[ADV_SLOTS / 8], ready[ADV_SLOTS / 8];
-	static const uint8_t nobody[ADV_SLOTS / 8];
+	static const uint8_t none[ADV_SLOTS / 8];
 
-	if (!d->shm || memcmp(d->met, nobody, sizeof(nobody)) == 0 ||
-	    adv_control_pairs(d->control, own_slot(d), paired, ready) != 0)
+	if (!d->shm || memcmp(d->peers.met, none, sizeof(none)) == 0)
 		return;
-	for (unsigned peer = 0; peer < ADV_SLOTS; peer++) {
-		if (!has_bit(d->met, peer) || (has_bit(d->refused, peer) && !has_bit(ready, peer)))
-			continue;
-		if (!has_bit(paired, peer))
-			adv_shm_detach(d->shm, (uint16_t)peer);
-		if (!has_bit(paired, peer) || has_bit(ready, peer))
-			ask(d, peer);
-	}
+	d->peers.query_due = true;
+	post_next(d);
 }

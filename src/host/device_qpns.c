@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Gets further blocks of QP numbers from adverbd when a device runs out of them. */
+/*
+ * Blocks of QP numbers. A device requests one from adverbd while it still has numbers, and threads
+ * create queue pairs meanwhile. Only if none is left, a thread waits for the answer, without the
+ * device's lock.
+ */
 #include "host/device_internal.h"
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
-/* Adds a block of QP numbers to the engine and the link. 0 or errno, with a line in why. */
+#define ANSWER_WAIT 15000000000ull /* ns */
+
+/* 0 or errno, with a line in why. */
 static int add_block(struct adv_device *d, uint32_t *first, char *why, size_t why_len)
 {
-	int err = adv_control_open_block(d->control, &d->slot, first, why, why_len);
+	int err = adv_control_block_answer(&d->blocks.request, first, why, why_len);
 
 	if (err)
 		return err;
@@ -21,33 +28,55 @@ static int add_block(struct adv_device *d, uint32_t *first, char *why, size_t wh
 	return err;
 }
 
-/* `left`: unused QP numbers of the engine. */
-static void reserve_block(struct adv_device *d, uint32_t left)
+void device_block_answered(struct adv_device *d)
 {
 	uint32_t first = 0;
 	char why[256] = "";
 
-	if (d->block_count == ADV_DEVICE_BLOCKS || (d->blocks_refused && left))
-		return;
-	d->blocks_refused = add_block(d, &first, why, sizeof(why)) != 0;
-	if (d->blocks_refused) {
+	d->blocks.posted = false;
+	d->blocks.refused = add_block(d, &first, why, sizeof(why)) != 0;
+	if (d->blocks.refused) {
 		adv_warn("no more queue pair numbers: %s", why);
-		return;
+	} else {
+		d->blocks.count++;
+		adv_info("one more block of queue pair numbers: from 0x%06x", first);
 	}
-	d->block_count++;
-	adv_info("one more block of queue pair numbers: from 0x%06x", first);
+}
+
+/* `left`: unused QP numbers of the engine. */
+static void request_block(struct adv_device *d, uint32_t left)
+{
+	struct device_blocks *b = &d->blocks;
+
+	if (b->posted || d->gone || b->count == ADV_DEVICE_BLOCKS || (b->refused && left))
+		return;
+	b->posted = adv_control_post_block(d->control, &b->request, &d->slot) == 0;
+}
+
+/* Releases the lock while it blocks. */
+static void wait_for_block(struct adv_device *d)
+{
+	uint64_t until = adv_clock_ns() + ANSWER_WAIT;
+
+	while (d->blocks.posted && device_wait_for_answer(d, until))
+		;
 }
 
 void adv_device_reserve_qpn(struct adv_device *d)
 {
 	uint32_t left = adv_engine_qpns_left(d->engine);
 
-	if (left < ADV_QPNS_RESTING)
-		reserve_block(d, left);
+	if (left >= ADV_QPNS_RESTING)
+		return;
+	request_block(d, left);
+	if (left == 0)
+		wait_for_block(d);
 }
 
 void adv_device_reserve_srqn(struct adv_device *d)
 {
-	if (adv_engine_srqns_left(d->engine) == 0)
-		reserve_block(d, 0);
+	if (adv_engine_srqns_left(d->engine) > 0)
+		return;
+	request_block(d, 0);
+	wait_for_block(d);
 }

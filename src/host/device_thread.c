@@ -86,7 +86,7 @@ static void plan_sleep(struct adv_device *d, bool more)
 	device_release(d);
 }
 
-/* With the lock held, which it releases. */
+/* With the lock held, which it releases. If adverbd has died, may start another one after that. */
 static void make_progress(struct adv_device *d, struct adv_progress_wakeup *w)
 {
 	bool more = false;
@@ -100,6 +100,8 @@ static void make_progress(struct adv_device *d, struct adv_progress_wakeup *w)
 		device_perform(d, adv_progress_received(&d->progress, adv_clock_ns(), packets, w));
 	}
 	plan_sleep(d, more);
+	if (w->sources & ADV_PROGRESS_BY_NOTICE)
+		adv_control_restart_daemon(d->control);
 }
 
 /*

@@ -54,6 +54,7 @@ ADV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	for (unsigned i = 0; i < ADV_EVENT_TYPES; i++)
 		adv_ibv_event_node_init(&c->port_node[i], NULL, (int)i);
 
+	pthread_mutex_init(&c->mcast_lock, NULL);
 	adv_list_init(&c->memberships);
 	adv_list_init(&c->xrc_domains);
 	fill_operations(&c->verbs);
@@ -72,6 +73,7 @@ ADV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 		return &c->verbs.context;
 	err = errno;
 	pthread_mutex_destroy(&c->verbs.context.mutex);
+	pthread_mutex_destroy(&c->mcast_lock);
 	adv_ibv_event_queue_destroy(&c->async);
 free_context:
 	free(c);
@@ -87,6 +89,7 @@ ADV_EXPORT int ibv_close_device(struct ibv_context *context)
 	adv_ibv_xrcd_forget_all(c);
 	adv_ibv_event_queue_destroy(&c->async);
 	pthread_mutex_destroy(&context->mutex);
+	pthread_mutex_destroy(&c->mcast_lock);
 	free(c);
 	return 0;
 }

@@ -51,45 +51,61 @@ static int pick_sgid(struct ibv_context *context, const struct adv_gid *group, u
 	return err;
 }
 
-/* With the device's lock held. */
+/* With mcast_lock held. */
 static struct membership *find_membership(struct adv_ibv_context *c, const struct adv_ibv_qp *qp,
 					  const struct adv_gid *group)
 {
-	adv_list_for_each(struct membership, m, &c->memberships, link) {
+	adv_list_for_each(struct membership, m, &c->memberships, link)
 		if (m->qp == qp && adv_gid_equal(&m->group, group))
 			return m;
-	}
 	return NULL;
 }
 
-/* True if a QP of the context is in the group on the interface of sgid. With the device's lock
- * held. */
+/* With mcast_lock held: true if a QP of the context is in the group on the interface of sgid. */
 static bool is_group_joined(struct adv_ibv_context *c, const struct adv_gid *group,
 			    const struct adv_gid *sgid)
 {
-	adv_list_for_each(struct membership, m, &c->memberships, link) {
+	adv_list_for_each(struct membership, m, &c->memberships, link)
 		if (adv_gid_equal(&m->sgid, sgid) && adv_gid_equal(&m->group, group))
 			return true;
-	}
 	return false;
 }
 
-/* With the device's lock held. Attaching a QP again changes nothing. The device joins a group once
- * on each interface, however many QPs are in it. *added is set if m was added to the list. 0 or
- * errno. */
+static int attach_in_engine(struct membership *m)
+{
+	int err;
+
+	adv_ibv_enter(m->qp->ibv.context);
+	err = adv_qp_attach_mcast(m->qp->qp, &m->group);
+	adv_ibv_leave(m->qp->ibv.context);
+	return err;
+}
+
+static void detach_in_engine(struct membership *m)
+{
+	adv_ibv_enter(m->qp->ibv.context);
+	adv_qp_detach_mcast(m->qp->qp, &m->group);
+	adv_ibv_leave(m->qp->ibv.context);
+}
+
+/*
+ * With mcast_lock held. Attaching a QP again changes nothing. The device joins a group once on each
+ * interface, however many QPs are in it; meanwhile this thread blocks without the device's lock.
+ * *added is set if m was added to the list. 0 or errno.
+ */
 static int attach_membership(struct adv_ibv_context *c, struct membership *m, bool *added)
 {
 	int err;
 
 	if (find_membership(c, m->qp, &m->group))
 		return 0;
-	err = adv_qp_attach_mcast(m->qp->qp, &m->group);
+	err = attach_in_engine(m);
 	if (err)
 		return err;
 	if (!is_group_joined(c, &m->group, &m->sgid))
 		err = adv_device_join(c->device, &m->group, &m->sgid);
 	if (err) {
-		adv_qp_detach_mcast(m->qp->qp, &m->group);
+		detach_in_engine(m);
 		return err;
 	}
 	adv_list_add_tail(&c->memberships, &m->link);
@@ -99,6 +115,7 @@ static int attach_membership(struct adv_ibv_context *c, struct membership *m, bo
 
 ADV_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
+	struct adv_ibv_context *c = adv_ibv_context_of(qp->context);
 	struct membership *m = calloc(1, sizeof(*m));
 	bool added = false;
 	int err;
@@ -111,22 +128,23 @@ ADV_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 		err = EINVAL;
 	else
 		err = pick_sgid(qp->context, &m->group, lid, &m->sgid);
-	if (!err && !adv_ibv_enter(qp->context)) {
+	if (!err && adv_device_is_foreign(c->device)) {
 		err = ADV_EFOREIGN;
 	} else if (!err) {
-		err = attach_membership(adv_ibv_context_of(qp->context), m, &added);
-		adv_ibv_leave(qp->context);
+		pthread_mutex_lock(&c->mcast_lock);
+		err = attach_membership(c, m, &added);
+		pthread_mutex_unlock(&c->mcast_lock);
 	}
 	if (!added)
 		free(m);
 	return adv_ibv_refuse(err);
 }
 
-/* With the device's lock held. The caller frees m. */
+/* With mcast_lock held. The caller frees m. */
 static void detach_membership(struct adv_ibv_context *c, struct membership *m)
 {
 	adv_list_del(&m->link);
-	adv_qp_detach_mcast(m->qp->qp, &m->group);
+	detach_in_engine(m);
 	if (!is_group_joined(c, &m->group, &m->sgid))
 		adv_device_leave(c->device, &m->group, &m->sgid);
 }
@@ -137,30 +155,24 @@ ADV_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 	struct adv_gid group = adv_ibv_group_of(gid);
 	struct membership *m;
 
-	if (!adv_ibv_enter(qp->context))
+	if (adv_device_is_foreign(c->device))
 		return adv_ibv_refuse(ADV_EFOREIGN);
+	pthread_mutex_lock(&c->mcast_lock);
 	m = find_membership(c, adv_ibv_qp_of(qp), &group);
 	if (m)
 		detach_membership(c, m);
-	adv_ibv_leave(qp->context);
+	pthread_mutex_unlock(&c->mcast_lock);
 	free(m);
 	return adv_ibv_refuse(m ? 0 : EINVAL);
 }
 
 void adv_ibv_mcast_leave_groups(struct adv_ibv_context *c)
 {
-	bool ours = adv_ibv_enter(&c->verbs.context) != NULL;
+	bool foreign = adv_device_is_foreign(c->device);
 
-	while (!adv_list_empty(&c->memberships)) {
-		struct adv_list *n = c->memberships.next;
-		struct membership *m = adv_container_of(n, struct membership, link);
-
-		if (ours)
+	adv_list_for_each_safe(struct membership, m, &c->memberships, link) {
+		if (!foreign)
 			detach_membership(c, m);
-		else
-			adv_list_del(n);
 		free(m);
 	}
-	if (ours)
-		adv_ibv_leave(&c->verbs.context);
 }

@@ -31,9 +31,10 @@ struct adv_ibv_context {
 	struct adv_ibv_event_node port_node[ADV_EVENT_TYPES]; /* by type of event */
 	atomic_uint ahs;				      /* address handles */
 	atomic_size_t dm_used;				      /* bytes of device memory */
-	struct adv_list memberships;			      /* mcast.c; under the device's lock */
-	struct adv_list xrc_domains;			      /* xrcd.c; under the device's lock */
-	struct verbs_context verbs;			      /* programs hold &verbs.context */
+	pthread_mutex_t mcast_lock;  /* taken before the device's lock, and held while it joins */
+	struct adv_list memberships; /* mcast.c; under mcast_lock */
+	struct adv_list xrc_domains; /* xrcd.c; under the device's lock */
+	struct verbs_context verbs;  /* programs hold &verbs.context */
 };
 
 static inline struct adv_ibv_context *adv_ibv_context_of(struct ibv_context *context)

@@ -17,7 +17,9 @@
 #include "base/sys.h"
 #include "fuzz.h"
 #include "host/control.h"
+#include "host/control_start.h"
 #include "host/counters.h"
+#include "link/shm.h"
 #include "records.h"
 
 #define STEPS_MAX 128
@@ -47,7 +49,7 @@ static struct {
 	int daemon;	   /* its end of the connection, or -1 */
 	uint64_t timer_ns; /* when it fires; 0: never */
 	int timer;
-	unsigned heirs;	  /* that were asked for */
+	unsigned starts;  /* of another daemon */
 	bool plain_table; /* the last table given could shrink */
 } w;
 
@@ -232,21 +234,23 @@ int adv_control_start_daemon(char *why, size_t why_len)
 	return ADV_START_FAILED;
 }
 
-struct adv_heir *adv_control_heir_new(void)
+struct adv_control_starter *adv_control_starter_new(void)
 {
-	return (struct adv_heir *)&w;
+	return (struct adv_control_starter *)&w;
 }
 
-void adv_control_heir_free(struct adv_heir *h)
+void adv_control_starter_free(struct adv_control_starter *s)
 {
 }
 
-/* Each second one cannot be started. */
-int adv_control_heir_start(struct adv_heir *h, int estate_fd, int *said, char *why, size_t why_len)
+/* Every second start fails. */
+int adv_control_starter_run(struct adv_control_starter *s, int carrier, int *said, char *why,
+			    size_t why_len)
 {
+	FUZZ_CHECK(fcntl(carrier, F_GETFD) == FD_CLOEXEC);
 	*said = -1;
 	snprintf(why, why_len, "there is none to start");
-	return w.heirs++ % 2 ? ENOENT : 0;
+	return w.starts++ % 2 ? ENOENT : 0;
 }
 
 /* ---- system calls ---- */
@@ -367,6 +371,9 @@ struct process {
 	struct adv_control *c;
 	struct adv_slot slot;
 	bool has_slot;
+	enum { NOT_POSTED, BLOCK_POSTED, PAIR_POSTED, PAIRS_POSTED } posted;
+	struct adv_control_request request;
+	unsigned pairs_from;
 };
 
 static void check_text(const char *why, size_t len, int error)
@@ -392,24 +399,75 @@ static void open_slot(struct process *p)
 	p->has_slot = true;
 }
 
-static void more_qpns(struct process *p)
+/* Posts one request at a time; read_notices() takes its answer. */
+static void post(struct process *p, const struct step *s)
+{
+	int error;
+
+	if (p->posted != NOT_POSTED)
+		return;
+	if (s->flags & 1) {
+		p->posted = BLOCK_POSTED;
+		error = adv_control_post_block(p->c, &p->request, &p->slot);
+	} else if (s->flags & 2) {
+		p->posted = PAIR_POSTED;
+		error = adv_control_post_pair(p->c, &p->request, p->slot.number, s->raw);
+	} else {
+		p->posted = PAIRS_POSTED;
+		p->pairs_from = s->raw % ADV_SLOTS;
+		error = adv_control_post_pairs(p->c, &p->request, p->slot.number, p->pairs_from);
+	}
+	if (error) {
+		FUZZ_CHECK(error == ECONNRESET && adv_control_read(p->c) == ADV_NOTICE_GONE);
+		p->posted = NOT_POSTED;
+	}
+}
+
+static void take_block(struct process *p)
 {
 	uint32_t first = 0;
 	char why[200] = "";
-	int error = adv_control_open_block(p->c, &p->slot, &first, why, sizeof(why));
+	int error = adv_control_block_answer(&p->request, &first, why, sizeof(why));
 
 	check_text(why, sizeof(why), error);
 	FUZZ_CHECK(error || (first >= ADV_BLOCK_FIRST_QPN &&
 			     first < ADV_QPN_MULTICAST - ADV_BLOCK_QPNS && !(first & 0xffff)));
 }
 
-static void look_at_pairs(struct process *p)
+static void take_pair(struct process *p)
 {
-	uint8_t paired[ADV_SLOTS / 8], ready[ADV_SLOTS / 8];
+	struct adv_shm_pair pair;
 
-	if (adv_control_pairs(p->c, p->slot.number, paired, ready) == 0)
-		for (unsigned i = 0; i < sizeof(paired); i++)
-			FUZZ_CHECK((ready[i] & ~paired[i]) == 0);
+	if (adv_control_pair_answer(&p->request, &pair))
+		return;
+	FUZZ_CHECK(fcntl(pair.memory_fd, F_GETFD) == FD_CLOEXEC);
+	close(pair.memory_fd);
+}
+
+static void take_pairs(struct process *p)
+{
+	uint8_t paired[ADV_SLOTS / 8] = {0}, ready[ADV_SLOTS / 8] = {0};
+	unsigned from = p->pairs_from;
+
+	if (adv_control_pairs_answer(&p->request, &from, paired, ready))
+		return;
+	FUZZ_CHECK(from > p->pairs_from && from <= ADV_SLOTS);
+	for (unsigned i = 0; i < sizeof(paired); i++)
+		FUZZ_CHECK((ready[i] & ~paired[i]) == 0);
+}
+
+static void take_answer(struct process *p)
+{
+	FUZZ_CHECK(adv_control_take_answered(p->c) == &p->request);
+	if (p->posted == BLOCK_POSTED)
+		take_block(p);
+	else if (p->posted == PAIR_POSTED)
+		take_pair(p);
+	else if (p->posted == PAIRS_POSTED)
+		take_pairs(p);
+	else
+		FUZZ_CHECK(!"an answer without a request");
+	p->posted = NOT_POSTED;
 }
 
 static void open_cm(struct process *p)
@@ -459,7 +517,7 @@ static void look(struct process *p, const struct step *s)
 	check_patience(before);
 }
 
-static void hear(struct process *p)
+static void read_notices(struct process *p)
 {
 	for (unsigned i = 0; i < STEPS_MAX && daemon_turn(); i++)
 		;
@@ -472,10 +530,13 @@ static void hear(struct process *p)
 		FUZZ_CHECK(n != ADV_NOTICE_FAULT || fd >= 0);
 		if (fd >= 0)
 			close(fd);
+		if (n == ADV_NOTICE_ANSWERED)
+			take_answer(p);
 		if (n == ADV_NOTICE_NONE || n == ADV_NOTICE_GONE)
-			return;
+			break;
+		FUZZ_CHECK(i < 999);
 	}
-	FUZZ_CHECK(!"notices come to an end");
+	adv_control_restart_daemon(p->c);
 }
 
 static void act(struct process *p, const struct step *s)
@@ -497,10 +558,8 @@ static void act(struct process *p, const struct step *s)
 			adv_control_leave(p->c, &p->slot, &group, s->raw);
 		break;
 	case 3:
-		if (p->has_slot && s->flags & 1)
-			more_qpns(p);
-		else if (p->has_slot && s->flags & 2)
-			look_at_pairs(p);
+		if (p->has_slot && s->flags & 7)
+			post(p, s);
 		else if (p->has_slot)
 			count(p);
 		break;
@@ -514,7 +573,7 @@ static void act(struct process *p, const struct step *s)
 		w.now_ns += (uint64_t)(s->value % 4000) * 1000000;
 		break;
 	default:
-		hear(p); /* many calls */
+		read_notices(p); /* many calls */
 		return;
 	}
 	check_patience(before);

@@ -322,11 +322,14 @@ static void starts_heir(void **state)
 		struct adv_control *e;
 
 		kill_all(c);
-		/* Nothing but what a progress thread does, for both; then requests. */
+		/* Nothing but what a device's thread does, for both; then requests. */
 		for (int ms = 0; ms < PATIENCE && !(readable(adv_control_fd(c), 10) &&
 						    adv_control_read(c) == ADV_NOTICE_GIDS_CHANGED);
-		     ms += 10)
+		     ms += 10) {
+			adv_control_restart_daemon(c);
 			assert_int_not_equal(adv_control_read(d), ADV_NOTICE_GONE);
+			adv_control_restart_daemon(d);
+		}
 		assert_int_equal(status_of(c).restarts, before.restarts + i + 1);
 		assert_int_not_equal(status_of(c).worker_pid, before.worker_pid);
 		assert_int_equal(adv_control_open_slot(d, &other, why, sizeof(why)), 0);
@@ -362,8 +365,10 @@ static void gone_for_good(void **state)
 	assert_int_equal(adv_control_open_slot(c, &slot, why, sizeof(why)), 0);
 	kill_all(c);
 	for (int ms = 0; ms < PATIENCE && !gone; ms += 10)
-		if (readable(adv_control_fd(c), 10))
+		if (readable(adv_control_fd(c), 10)) {
 			gone = adv_control_read(c) == ADV_NOTICE_GONE;
+			adv_control_restart_daemon(c);
+		}
 	assert_true(gone);
 	assert_int_equal(adv_control_read(c), ADV_NOTICE_GONE);
 	assert_false(readable(adv_control_fd(c), 0));

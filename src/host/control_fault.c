@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The way to those that a tool asks something: programs, by adverbd, and adverbd itself. */
+/* Requests of tools to programs and to adverbd itself. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/sys.h"
 #include "host/control_internal.h"
 
 int adv_control_fault(struct adv_control *c, const struct adv_control_fault *target, int *fd,
@@ -24,8 +23,6 @@ int adv_control_fault(struct adv_control *c, const struct adv_control_fault *tar
 		snprintf(why, why_len, "%s", m.body.text);
 	else
 		snprintf(why, why_len, "adverbd: %s", strerror(error));
-	if (*fd >= 0)
-		adv_sys_close(*fd);
-	*fd = -1;
+	adv_control_close_fd(fd);
 	return error;
 }

@@ -30,7 +30,7 @@ struct adv_heap {
 	uint32_t slots;
 };
 
-/* As adv_heap_reserve(), where there is too little room. */
+/* As adv_heap_reserve(), if there is too little room. */
 bool adv_heap_grow(struct adv_heap *h, size_t size, uint32_t count);
 
 /* Makes room for `count` elements together, at least; false: no memory, and the heap is as it was.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Intrusive doubly linked circular list. A node that is on no list points to itself, so removal
- * needs no branch, and one comparison tells whether a node is on a list. Not thread safe: the
+ * needs no branch, and one comparison shows whether a node is on a list. Not thread safe: the
  * caller's lock covers the list.
  */
 #ifndef ADV_BASE_LIST_H

@@ -40,7 +40,7 @@ unsigned adv_fault_kind_of(uint8_t opcode, uint8_t syndrome);
 
 /*
  * True if the set contains the kind of some work request: for sent requests, the request packet
- * (its ONLY form where there are several); for received ones, the last packet of the message.
+ * (its ONLY form if there are several); for received ones, the last packet of the message.
  */
 bool adv_fault_kinds_has_request(const struct adv_fault_kinds *set, bool sent, bool received);
 

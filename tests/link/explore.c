@@ -373,7 +373,7 @@ static const char *execute(void)
 		assert(depth < 2 * STEPS);
 		if (n == 0 || depth == STEPS) {
 			assert(!x.lost);
-			wrong = n ? "it does not end" : "one sleeps whom nobody will wake";
+			wrong = n ? "an endless loop" : "an actor sleeps that no other wakes";
 			x.lost = true;
 			exploring = false;
 			continue;

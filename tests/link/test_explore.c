@@ -122,7 +122,7 @@ static void test_wait(void **state)
 
 	assert_null(explore_all(&e).wrong);
 	e.user = &e;
-	assert_string_equal(explore_all(&e).wrong, "one sleeps whom nobody will wake");
+	assert_string_equal(explore_all(&e).wrong, "an actor sleeps that no other wakes");
 }
 
 int main(void)

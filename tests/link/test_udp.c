@@ -427,11 +427,11 @@ static void test_more_qpns(void **state)
 static void test_impossible_paths(void **state)
 {
 	struct adv_link *a = open_link("127.0.0.1");
-	struct adv_path gone, mixed;
+	struct adv_path foreign, mixed;
 
-	path_between(&gone, "198.51.100.7", "127.0.0.2", 0xc001);
+	path_between(&foreign, "198.51.100.7", "127.0.0.2", 0xc001);
 	path_between(&mixed, "127.0.0.1", "fd00::2", 0xc001);
-	add_packet(&batch, &gone, 1, 1, 8);
+	add_packet(&batch, &foreign, 1, 1, 8);
 	add_packet(&batch, &mixed, 1, 2, 8);
 	send_batch(a);
 	assert_int_equal(a->counters.tx_dropped, 2);

@@ -257,7 +257,7 @@ static void test_forged_icmp_ipv6(void **state)
 
 /* ---- a link that collects ICMP errors ---- */
 
-struct told {
+struct reported {
 	unsigned count;
 	struct adv_gid from;
 	struct adv_gid to;
@@ -268,7 +268,7 @@ struct told {
 static void keep_error(void *user, const struct adv_gid *sgid, const struct adv_gid *dgid,
 		       const uint8_t *quote, size_t len)
 {
-	struct told *t = user;
+	struct reported *t = user;
 
 	t->count++;
 	t->from = *sgid;
@@ -288,7 +288,7 @@ static bool becomes_readable(int epoll)
 /* No send fails because of unread ICMP errors. Reading them reports a closed port, and ends. */
 static void told_under_attack(const char *here, const char *there)
 {
-	struct told told = {0};
+	struct reported reported = {0};
 	struct adv_link *a;
 	unsigned n, all = 0;
 	int epoll;
@@ -296,13 +296,13 @@ static void told_under_attack(const char *here, const char *there)
 	a = open_here(&epoll);
 	attack(a, here, there);
 	assert_true(becomes_readable(epoll));
-	while ((n = adv_udp_read_errors(a, 4, keep_error, &told)) > 0) {
+	while ((n = adv_udp_read_errors(a, 4, keep_error, &reported)) > 0) {
 		assert_true(n <= 4);
 		all += n;
 	}
-	assert_true(told.count > 0 && told.count < all);
-	for (size_t i = 0; i < told.len; i++)
-		assert_int_equal(told.quote[i], 0); /* the forger's bytes */
+	assert_true(reported.count > 0 && reported.count < all);
+	for (size_t i = 0; i < reported.len; i++)
+		assert_int_equal(reported.quote[i], 0); /* the forger's bytes */
 	assert_int_equal(poll(&(struct pollfd){.fd = epoll, .events = POLLIN}, 1, 0), 0);
 	close_link(a);
 	close(epoll);
@@ -312,7 +312,7 @@ static void told_under_attack(const char *here, const char *there)
 static void told_of_closed_port(const char *here, const char *there)
 {
 	struct adv_gid from = gid_of(here), to = gid_of(there);
-	struct told told = {0};
+	struct reported reported = {0};
 	struct store *store = fresh_store();
 	struct adv_link *a, *b;
 	struct adv_path path;
@@ -332,12 +332,12 @@ static void told_of_closed_port(const char *here, const char *there)
 	receive_all(b, store, 1);
 	assert_int_equal(store->count, 1);
 	assert_int_equal(a->counters.tx_dropped, 0);
-	while (adv_udp_read_errors(a, 4, keep_error, &told) > 0)
+	while (adv_udp_read_errors(a, 4, keep_error, &reported) > 0)
 		;
-	assert_int_equal(told.count, 1);
-	assert_true(adv_gid_equal(&told.from, &from) && adv_gid_equal(&told.to, &to));
-	assert_int_equal(told.len, store->packet[0].len + ADV_ICRC_LEN);
-	assert_memory_equal(told.quote, store->packet[0].data, store->packet[0].len);
+	assert_int_equal(reported.count, 1);
+	assert_true(adv_gid_equal(&reported.from, &from) && adv_gid_equal(&reported.to, &to));
+	assert_int_equal(reported.len, store->packet[0].len + ADV_ICRC_LEN);
+	assert_memory_equal(reported.quote, store->packet[0].data, store->packet[0].len);
 	assert_int_equal(poll(&(struct pollfd){.fd = epoll, .events = POLLIN}, 1, 0), 0);
 	close_link(b);
 	close_link(a);

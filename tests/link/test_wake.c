@@ -92,10 +92,10 @@ static void count_packet(void *user, const struct adv_rx_packet *pkt)
 }
 
 /* A BTH only. */
-static struct adv_tx_packet packet_to(unsigned who)
+static struct adv_tx_packet packet_to(unsigned link)
 {
 	return (struct adv_tx_packet){.path = &path,
-				      .dest_qpn = (uint32_t)SLOT(who) << ADV_SLOT_QPN_BITS | 7,
+				      .dest_qpn = (uint32_t)SLOT(link) << ADV_SLOT_QPN_BITS | 7,
 				      .header_len = ADV_BTH_LEN};
 }
 
@@ -115,25 +115,25 @@ static bool is_rung(void *user)
 
 /* False: no actor would ring it. A packet between waking and stilling the bell is not lost, because
  * the reader polls afterwards. */
-static bool sleep_on_bell(unsigned who)
+static bool sleep_on_bell(unsigned link)
 {
-	if (!explore_wait(is_rung, &rung[who]))
+	if (!explore_wait(is_rung, &rung[link]))
 		return false;
 	explore_system_call();
-	rung[who] = 0;
+	rung[link] = 0;
 	return true;
 }
 
 /* Receives `count` packets like a link's owner (link.h): it sleeps on the bell if sleep() reports
  * that no packet is queued. */
-static void receive_packets(unsigned who, unsigned count)
+static void receive_packets(unsigned link, unsigned count)
 {
-	struct adv_link *l = all.link[who];
+	struct adv_link *l = all.link[link];
 
-	while (all.received[who] < count) {
-		if (l->ops->receive(l, 8, count_packet, &all.received[who]))
+	while (all.received[link] < count) {
+		if (l->ops->receive(l, 8, count_packet, &all.received[link]))
 			continue;
-		if (l->ops->sleep(l, true) && !sleep_on_bell(who))
+		if (l->ops->sleep(l, true) && !sleep_on_bell(link))
 			return;
 	}
 	(void)l->ops->sleep(l, false);

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What papers say of lossless Ethernet, reproduced by the scenarios of the tree, with tolerances.
+"""Claims of papers on lossless Ethernet, reproduced by the scenarios of the repository, with tolerances.
 docs/reproduced.md sets each beside its source.
 
 Usage: test_claims.py ADVERB SCENARIOS
@@ -25,7 +25,7 @@ CURE = {"host__congestion_control": "dcqcn"}
 
 
 def sim(name, csv_folder=None, **settings):
-    """The result of a scenario; section__key=value as keyword."""
+    """Returns the result of a scenario. Keywords section__key=value replace values."""
     sets = [f"--set={k.replace('__', '.').replace('_', '-')}={v}" for k, v in settings.items()]
     if csv_folder:
         sets += ["--csv", csv_folder]
@@ -37,7 +37,7 @@ def sim(name, csv_folder=None, **settings):
 
 
 def by_connection(name, **settings):
-    """The same, with Gb/s of each connection of its only [flow]."""
+    """Returns the result, and Gb/s of each connection of the only [flow]."""
     with tempfile.TemporaryDirectory() as folder:
         result = sim(name, folder, **settings)
         with open(pathlib.Path(folder) / "transfers.csv", encoding="ascii") as f:
@@ -46,7 +46,7 @@ def by_connection(name, **settings):
 
 
 def stages(name, ends, **settings):
-    """What each flow gets in Gb/s from one of the times (ms) to the next, and pause frames."""
+    """Returns the rate of each flow in Gb/s between successive times (ms), and pause frames."""
     before, start, found = None, 0, []
     for end in ends:
         result = sim(name, run__duration=f"{end}ms", **settings)
@@ -60,7 +60,7 @@ def stages(name, ends, **settings):
 
 
 def fairness(rates):
-    """Jain's index: 1 where all are alike."""
+    """Returns Jain's index: 1 if all rates are equal."""
     return sum(rates) ** 2 / len(rates) / sum(r * r for r in rates)
 
 
@@ -69,7 +69,7 @@ class Claims(unittest.TestCase):
         self.assertEqual(sum(result["lost"].values()), 0)
 
     def test_unfairness(self):
-        """DCQCN, SIGCOMM 2015, 2.2: PFC shares by port; DCQCN by flow."""
+        """DCQCN, SIGCOMM 2015, 2.2: PFC shares by port, DCQCN by flow."""
         pfc = sim("unfairness")
         cure = sim("unfairness", **CURE)
         for far in pfc["rates"][:3]:
@@ -81,8 +81,8 @@ class Claims(unittest.TestCase):
         self.assert_lossless(cure)
 
     def test_unfairness_in_the_clos(self):
-        """The same in the paper's topology: H4 gets as much as half of the cable, by ECMP, and
-        never less than another; with DCQCN all get a quarter."""
+        """The same paper's topology: H4 gets up to half of the cable, depending on ECMP, and never less
+        than another host. With DCQCN all get a quarter."""
         near, far = [], []
         for seed in range(1, 11):
             pfc = sim("clos-unfairness", run__seed=seed)
@@ -102,7 +102,7 @@ class Claims(unittest.TestCase):
         self.assertAlmostEqual(statistics.median(far), PAYLOAD / 6, delta=0.03 * PAYLOAD)
 
     def test_victim(self):
-        """The same, 2.2: a flow whose way is free is held up by PFC, and is not with DCQCN."""
+        """The same paper, 2.2: PFC slows a flow whose path is free; DCQCN does not."""
         pfc = sim("victim")
         cure = sim("victim", **CURE)
         self.assertLess(pfc["rates"][0], 0.3 * 40)
@@ -112,8 +112,8 @@ class Claims(unittest.TestCase):
         self.assert_lossless(cure)
 
     def test_victim_in_the_clos(self):
-        """The same in the paper's topology: none, one and two senders more, that the victim's way
-        never meets, take ever more from it; with DCQCN they do not."""
+        """The same in the paper's topology: each further sender, on a path without a common cable,
+        slows the victim more. With DCQCN it does not."""
         ends = (20, 40, 60)
         seeds = range(1, 6)
         pfc = [stages("clos-victim", ends, run__seed=s) for s in seeds]
@@ -131,8 +131,8 @@ class Claims(unittest.TestCase):
         self.assertTrue(all(pauses == 0 for run in cure for _, pauses in run))
 
     def test_pauses_of_mixed_traffic(self):
-        """The same, section 6: many transfers beside an incast; DCQCN leaves less than one PAUSE
-        frame in a hundred, and the transfers get more done."""
+        """The same paper, section 6: many transfers beside an incast. DCQCN leaves less than 1 % of the
+        PAUSE frames, and the transfers move more."""
         for seed in (1, 2):
             pfc = sim("clos-mix", run__seed=seed)
             cure = sim("clos-mix", run__seed=seed, **CURE)
@@ -143,7 +143,7 @@ class Claims(unittest.TestCase):
             self.assert_lossless(cure)
 
     def test_two_to_one(self):
-        """The same, 5 and 6: a second flow comes to half of the cable within milliseconds."""
+        """The same paper, 5 and 6: a second flow reaches half of the cable within milliseconds."""
         found = stages("two-to-one", (20, 22, 30, 100, 200))
         self.assertGreater(found[0][0][0], 0.99 * PAYLOAD)
         for rates, pauses in found[1:]:
@@ -153,7 +153,7 @@ class Claims(unittest.TestCase):
                 self.assertAlmostEqual(rate, PAYLOAD / 2, delta=0.15 * PAYLOAD / 2)
 
     def test_convergence(self):
-        """The same, section 6: N to 1 comes to a fair share, the cable full, nothing paused."""
+        """The same paper, section 6: N to 1 reaches a fair share with a full cable and without pauses."""
         eight = sim("convergence")
         self.assertGreater(fairness(eight["rates"]), 0.98)
         self.assertGreater(sum(eight["rates"]), 0.9 * 40)
@@ -161,7 +161,7 @@ class Claims(unittest.TestCase):
         self.assert_lossless(eight)
 
     def test_many_to_one(self):
-        """The same for 4, 16 and 20 to 1; PFC alone shares as well here, pausing all the time."""
+        """The same for 4, 16 and 20 to 1. PFC alone is fair here as well, but pauses all the time."""
         for n in (4, 16, 20):
             many = by_connection("many-to-one", network__senders=n, flow__from=f"0-{n - 1}",
                                  flow__to=n, run__duration="100ms")
@@ -174,7 +174,7 @@ class Claims(unittest.TestCase):
         self.assert_lossless(pfc)
 
     def test_reads(self):
-        """READ responses are what DCQCN slows down where a host reads from many."""
+        """If a host reads from many, DCQCN slows the READ responses."""
         cure = sim("read-incast")
         pfc = sim("read-incast", host__congestion_control="none")
         self.assertGreater(cure["rates"][0], 0.9 * 40)
@@ -184,7 +184,7 @@ class Claims(unittest.TestCase):
         self.assert_lossless(pfc)
 
     def test_deadlock_and_rescue(self):
-        """A cycle of buffers locks up for good; SONiC's watchdog lets it go, and loses frames."""
+        """A cycle of buffers deadlocks. SONiC's watchdog breaks the deadlock and drops frames."""
         locked = sim("ring-deadlock", run__stop_at_deadlock="no")
         self.assertEqual(len(locked["deadlock"]), 4)
         self.assertEqual(sum(f["done"] for f in locked["flows"]), 0)
@@ -198,8 +198,8 @@ class Claims(unittest.TestCase):
         self.assertEqual(sum(f["done"] for f in rescued["flows"]), 4)
 
     def test_livelock(self):
-        """RDMA over Commodity Ethernet at Scale, SIGCOMM 2016, 4.1: at a loss of 1/256 go-back-0
-        never brings a message of 4 MB over, with the cable full; go-back-N does."""
+        """RDMA over Commodity Ethernet at Scale, SIGCOMM 2016, 4.1: at a loss of 1/256 go-back-0 never
+        completes a message of 4 MB, with a full cable. Go-back-N does."""
         duration = "200ms"
         for operation in ("write", "send", "read"):
             zero = sim("livelock", flow__operation=operation, run__duration=duration)
@@ -212,7 +212,7 @@ class Claims(unittest.TestCase):
             self.assertGreater(back_to_n["rates"][0], 0.8 * PAYLOAD)
 
     def test_go_back_0(self):
-        """Its goodput is that of a geometric series: n packets have to come over in a row."""
+        """The goodput is that of a geometric series: n packets in a row must arrive."""
         n = 4e6 / 1024
         for p, tolerance in ((1 / 10000, 0.1), (1 / 4000, 0.1)):
             expected = PAYLOAD * n * p / ((1 - p) ** -n - 1)
@@ -220,7 +220,7 @@ class Claims(unittest.TestCase):
             self.assertAlmostEqual(zero["rates"][0], expected, delta=tolerance * expected)
 
     def test_go_back_n(self):
-        """The fall of go-back-N with the rate of loss."""
+        """The goodput of go-back-N falls with the loss rate."""
         rates = [sim("loss", loss__probability=p)["rates"][0]
                  for p in ("0", "0.0001", "0.001", "1/256", "0.01", "0.05")]
         self.assertGreater(rates[0], 97)
@@ -230,8 +230,8 @@ class Claims(unittest.TestCase):
         self.assertLess(rates[5], 0.1 * rates[0])
 
     def test_go_back_n_and_its_timer(self):
-        """What the fall is made of: up to a loss of 1 % a short timer keeps most of the cable, a
-        long one next to nothing."""
+        """The reason for the fall: up to a loss of 1 % a short timer keeps most of the rate, a long timer
+        almost nothing."""
         duration = "200ms"
         for timer, p, expected in ((3, "0.001", 36.6), (3, "0.01", 26.9), (3, "0.05", 8.5),
                                    (8, "0.001", 36.5), (8, "0.01", 4.8), (8, "0.05", 0.3)):

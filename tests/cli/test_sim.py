@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""adverb sim: scenarios of the tree run, the same twice; errors name file and line.
+"""adverb sim: the scenarios of the repository run with the same result twice; errors name file and line.
 
 Usage: test_sim.py ADVERB SCENARIOS
 """
@@ -23,7 +23,7 @@ SCENARIOS = pathlib.Path(sys.argv[2])
 
 
 def sim(*args, status=0, text=None):
-    """Runs it; returns standard output, or standard error where it is to fail."""
+    """Runs adverb sim. Returns standard output, or standard error if it has to fail."""
     r = subprocess.run([ADVERB, "sim", *map(str, args)], capture_output=True, text=True,
                        timeout=PATIENCE, input=text)
     assert r.returncode == status, (args, r.returncode, r.stderr)
@@ -31,7 +31,7 @@ def sim(*args, status=0, text=None):
 
 
 def check_same_bytes(folder):
-    """Two runs give the same output, JSON and CSV; another seed another."""
+    """Two runs give the same JSON and CSV; another seed gives another output."""
     outputs = []
     for seed, run in [(5, "a"), (5, "b"), (6, "c")]:
         out = sim(SCENARIOS / "incast.ini", "--seed", seed, "--json", "--csv", folder / run)
@@ -44,7 +44,7 @@ def check_same_bytes(folder):
 
 
 def check_incast(folder):
-    """All arrives without loss; DCQCN needs fewer pauses, and PFC alone has some."""
+    """No loss; PFC alone pauses, and DCQCN pauses less."""
     with_ecn = json.loads(sim(SCENARIOS / "incast.ini", "--json", "--csv", folder / "i"))
     alone = json.loads(sim(SCENARIOS / "incast.ini", "--json",
                            "--set", "host.congestion-control=none"))
@@ -62,7 +62,7 @@ def check_incast(folder):
 
 
 def check_storage():
-    """A mix of reads, writes and messages goes as it comes, and small ones do not wait for long."""
+    """A mix of reads, writes and messages keeps its rate, and small transfers do not wait for long."""
     result = json.loads(sim(SCENARIOS / "storage.ini", "--json"))
     reads, writes, backup, messages = result["flows"]
     assert sum(result["lost"].values()) == 0 and result["local_ack_timeout_err"] == 0
@@ -77,7 +77,7 @@ def check_storage():
 
 
 def check_all_to_all():
-    """Each host gets its 1.5 MB from 15 others, little slower than its cable can."""
+    """Each host receives its 1.5 MB from 15 others at nearly the rate of its cable."""
     result = json.loads(sim(SCENARIOS / "all-to-all.ini", "--json"))
     flow = result["flows"][0]
     assert flow["done"] == 240 and flow["bytes"] == 240 * 100000
@@ -86,7 +86,7 @@ def check_all_to_all():
 
 
 def check_deadlock():
-    """Named switch by switch; gone with up-down routes."""
+    """The deadlock is listed switch by switch; with up-down routes there is none."""
     text = sim(SCENARIOS / "ring-deadlock.ini")
     assert "deadlock" in text and text.count("(to switch") == 4
     locked = json.loads(sim(SCENARIOS / "ring-deadlock.ini", "--json"))
@@ -97,7 +97,7 @@ def check_deadlock():
 
 
 def check_errors():
-    """Where, what, what was expected; nothing runs."""
+    """A message has the place, the error and the expected form; nothing runs."""
     bad = "[network]\ntopology = incast\nsenders = 4\n[flow]\nfrom = 0\nto = 7\n"
     assert "-:4: host 7 does not exist" in sim("-", text=bad, status=2)
     assert "-:2: " in sim("-", text="[run]\nduration = 5\n", status=2)
@@ -113,7 +113,7 @@ ENDLESS = ("[network]\ntopology=pair\n[flow]\nfrom=0\nto=1\nendless=yes\nstart=1
 
 
 def check_interrupted():
-    """A stop that still reports, though much of the virtual time was over in a moment."""
+    """An interrupted run still prints its results."""
     for number in (signal.SIGINT, signal.SIGTERM):
         with subprocess.Popen([ADVERB, "sim", "-", "--json"], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True) as p:
@@ -128,7 +128,7 @@ def check_interrupted():
 
 
 def check_progress():
-    """A bar, on a terminal only."""
+    """The progress bar appears on a terminal only."""
     master, slave = os.openpty()
     with subprocess.Popen([ADVERB, "sim", "-"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                           stderr=slave, text=True) as p:
@@ -145,7 +145,7 @@ def check_progress():
 
 
 def check_unwritable(folder):
-    """What cannot be written is said, with exit status 1; nothing hangs or crashes."""
+    """An output that cannot be written is an error with exit status 1."""
     scenario = SCENARIOS / "incast.ini"
     with open("/dev/full", "w", encoding="ascii") as full:
         for args in ([], ["--json"]):
@@ -164,7 +164,7 @@ def check_unwritable(folder):
 
 
 def check_hostile():
-    """Files that are no scenario, and arguments that are no keys."""
+    """Files that are not scenarios, and arguments that are not keys."""
     assert "more than 16777216 bytes" in sim("/dev/zero", status=2)
     assert "Is a directory" in sim("/tmp", status=2)
     assert "-:3: senders" in sim("-", text="[network]\ntopology=incast\nsenders=1\0\n", status=2)
@@ -178,7 +178,7 @@ def check_hostile():
 
 
 def check_memory():
-    """More than there is, or than is allowed, is said before anything runs."""
+    """A run that needs more memory than the machine has, or than is allowed, is refused before it starts."""
     text = ("[network]\ntopology=incast\nsenders=200\n[flow]\nfrom=0-199\nto=200\ncount=100000\n")
     limited = f'ulimit -v 2000000; exec "{ADVERB}" '
     if subprocess.run(["sh", "-c", limited + "--version"], capture_output=True,
@@ -190,7 +190,7 @@ def check_memory():
 
 
 def check_names(folder):
-    """JSON has the file's name whatever its bytes are."""
+    """JSON has the file's name, with any bytes."""
     for name in (b"plain", "Prüfung-日本-\U0001f4be".encode(), b"\xff\xc3", b"\xed\xa0\x80",
                  b"\xc0\xaf \xe0\x80\xaf \xf4\x90\x80\x80 \xe2\x82", b'"\\\n\t\x01\x7f\xc2\x85',
                  bytes(range(1, 256)).replace(b"/", b"")[:240]):

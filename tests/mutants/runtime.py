@@ -45,7 +45,7 @@ RUNTIME = [
     ("shm-first", "only the first of several readers of a batch is woken", SHM,
      "\t\tif (!p->written)\n", "\t\tif (!p->written || i > 0)\n"),
     ("shm-overtakes", "packets through memory overtake packets sent by UDP", SHM,
-     "\tif (p->settling && l->clock() - l->udp_last[p->slot] >= SETTLE)", "\tif (p->settling)"),
+     "if (last && now - last < SETTLE)", "if (last && now < last)"),
     ("thread-rest", "the device's thread sleeps though a ring holds a packet", THREAD,
      "\tif (!rest_link(d))\n\t\tplan.more = true;", "\t(void)rest_link(d);"),
     ("wait-rest", "a program that waits sleeps though a ring holds a packet", WAIT,

@@ -110,7 +110,7 @@ make_progress(struct adv_device *d, struct receiving *r, bool polling)
 	packets = d->link->ops->receive(d->link, RECEIVE_BUDGET, take_packet, r);
 	d->activity += packets;
 	if (d->faulty) /* the fault link read the clock since `now`, and acted by it */
-		device_fault_look(d, adv_clock_ns());
+		adv_device_fault_look(d, adv_clock_ns());
 	if (adv_engine_deadline(d->engine) <= d->now) {
 		adv_engine_expire(d->engine, d->now);
 		d->counters_due = true;
@@ -167,12 +167,12 @@ static __attribute__((noinline)) void report_rest(struct adv_device *d, uint64_t
 		.acks_wait = acks_wait,
 	};
 
-	device_perform(d, adv_progress_call_ends(&d->progress, &rest));
+	adv_device_perform(d, adv_progress_call_ends(&d->progress, &rest));
 }
 
 static void end_call(struct adv_device *d)
 {
-	uint64_t deadline = device_firm_deadline(d);
+	uint64_t deadline = adv_device_firm_deadline(d);
 	bool acks_wait = adv_engine_acks_wait(d->engine);
 
 	if (d->cut || d->link_full || !adv_progress_is_covered(&d->progress, deadline, acks_wait))
@@ -192,7 +192,7 @@ void adv_device_unlock(struct adv_device *d)
 		adv_progress_judge(&d->progress, adv_clock_ns(), posted);
 	if (d->cut || adv_progress_heeds_calls(&d->progress))
 		end_call(d);
-	device_release(d);
+	adv_device_release(d);
 }
 
 void adv_device_unlock_unchanged(struct adv_device *d)
@@ -212,12 +212,25 @@ void adv_device_unlock_posted(struct adv_device *d, const struct adv_qp *qp, uin
 	}
 	if (d->held++ == 0)
 		d->held_since = now;
-	device_release(d);
+	adv_device_release(d);
+}
+
+bool adv_device_wait_for_answer(struct adv_device *d, uint64_t until)
+{
+	uint32_t seen = adv_change_count(&d->answers);
+	uint64_t now = adv_clock_ns();
+
+	if (now >= until)
+		return false;
+	adv_device_release(d);
+	adv_change_wait(&d->answers, seen, until - now);
+	adv_device_lock(d);
+	return true;
 }
 
 void adv_device_app_sleeps(struct adv_device *d)
 {
-	device_perform(d, adv_progress_arms(&d->progress));
+	adv_device_perform(d, adv_progress_arms(&d->progress));
 }
 
 void adv_device_send_acks(struct adv_device *d)

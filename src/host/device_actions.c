@@ -4,36 +4,37 @@
 
 #include "base/sys.h"
 
-int device_watch(struct adv_device *d, int op, int fd, uint32_t events, enum device_source source)
+int adv_device_watch(struct adv_device *d, int op, int fd, uint32_t events,
+		     enum device_source source)
 {
 	struct epoll_event e = {.events = events, .data.u32 = source};
 
 	return adv_sys_epoll_ctl(d->bg.epoll_fd, op, fd, &e);
 }
 
-int device_watch_receive(struct adv_device *d, int op, bool armed)
+int adv_device_watch_receive(struct adv_device *d, int op, bool armed)
 {
 	/* Edge-triggered: packets that the thread left to the program do not wake it again. */
-	return device_watch(d, op, d->slot.receive_fd, armed ? EPOLLIN | EPOLLET : 0,
-			    DEVICE_SOURCE_RECEIVE);
+	return adv_device_watch(d, op, d->slot.receive_fd, armed ? EPOLLIN | EPOLLET : 0,
+				DEVICE_SOURCE_RECEIVE);
 }
 
 static void arm_sockets(struct adv_device *d, bool armed)
 {
-	(void)device_watch_receive(d, EPOLL_CTL_MOD, armed);
+	(void)adv_device_watch_receive(d, EPOLL_CTL_MOD, armed);
 	if (d->bell_fd >= 0)
-		(void)device_watch(d, EPOLL_CTL_MOD, d->bell_fd, armed ? EPOLLIN : 0,
-				   DEVICE_SOURCE_BELL);
+		(void)adv_device_watch(d, EPOLL_CTL_MOD, d->bell_fd, armed ? EPOLLIN : 0,
+				       DEVICE_SOURCE_BELL);
 	if (!armed && d->link->ops->sleep)
 		(void)d->link->ops->sleep(d->link, false);
 }
 
-void device_perform(struct adv_device *d, unsigned actions)
+void adv_device_perform(struct adv_device *d, unsigned actions)
 {
 	if (actions & (ADV_PROGRESS_ARM | ADV_PROGRESS_DISARM))
 		arm_sockets(d, actions & ADV_PROGRESS_ARM);
 	if (actions & ADV_PROGRESS_KICK)
-		device_wake_later(d, d->bg.kick_fd);
+		adv_device_wake_later(d, d->bg.kick_fd);
 	if (actions & ADV_PROGRESS_WAKE_WAITER)
-		device_wake_later(d, d->waiting.fd);
+		adv_device_wake_later(d, d->waiting.fd);
 }

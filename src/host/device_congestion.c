@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 
-int device_congestion_read(struct adv_cc_config *config, char *why, size_t why_len)
+int adv_device_congestion_read(struct adv_cc_config *config, char *why, size_t why_len)
 {
 	const char *text = secure_getenv(ADV_CC_VARIABLE);
 	char shown[ADV_CC_TEXT], wrong[ADV_CC_TEXT];
@@ -27,7 +27,7 @@ int device_congestion_read(struct adv_cc_config *config, char *why, size_t why_l
 	return 0;
 }
 
-uint32_t device_line_rate(const struct adv_gid_table *t)
+uint32_t adv_device_line_rate(const struct adv_gid_table *t)
 {
 	uint32_t fastest = 0;
 

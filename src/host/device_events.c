@@ -21,7 +21,7 @@ static struct device_wake *find_wake(struct adv_device *d, int fd)
 	return NULL;
 }
 
-void device_wake_later(struct adv_device *d, int fd)
+void adv_device_wake_later(struct adv_device *d, int fd)
 {
 	struct device_wake *w = find_wake(d, fd);
 
@@ -35,7 +35,7 @@ void device_wake_later(struct adv_device *d, int fd)
 		signal_eventfd(fd, 1);
 }
 
-bool device_wake_cancel(struct adv_device *d, int fd)
+bool adv_device_wake_cancel(struct adv_device *d, int fd)
 {
 	struct device_wake *w = find_wake(d, fd);
 
@@ -56,27 +56,27 @@ static void log_error(const struct adv_event *event)
 		adv_warn("%s (cause %u)", adv_cause(event->why)->text, event->why);
 }
 
-void device_deliver_events(struct adv_device *d)
+void adv_device_deliver_events(struct adv_device *d)
 {
 	struct adv_event event;
 
 	while (adv_engine_event(d->engine, &event)) {
 		if (event.kind == ADV_EVENT_COMPLETION) {
-			device_wake_later(d, d->callbacks.completion(d->user, event.cq));
+			adv_device_wake_later(d, d->callbacks.completion(d->user, event.cq));
 			continue;
 		}
 		log_error(&event);
-		device_wake_later(d, d->callbacks.async(d->user, &event));
+		adv_device_wake_later(d, d->callbacks.async(d->user, &event));
 	}
 }
 
-void device_deliver_port_event(struct adv_device *d, enum ibv_event_type type)
+void adv_device_deliver_port_event(struct adv_device *d, enum ibv_event_type type)
 {
 	adv_list_for_each(struct device_user, u, &d->users, node)
-		device_wake_later(d, d->callbacks.port(u->user, type));
+		adv_device_wake_later(d, d->callbacks.port(u->user, type));
 }
 
-void device_publish_counters(struct adv_device *d)
+void adv_device_publish_counters(struct adv_device *d)
 {
 	struct adv_counters *c = (struct adv_counters *)(void *)d->counters;
 
@@ -89,15 +89,15 @@ void device_publish_counters(struct adv_device *d)
 	c->link = d->link->counters;
 }
 
-void device_release(struct adv_device *d)
+void adv_device_release(struct adv_device *d)
 {
 	struct device_wake wakes[DEVICE_WAKES];
 	unsigned n;
 
 	if (d->counters_due)
-		device_publish_counters(d);
+		adv_device_publish_counters(d);
 	if (adv_engine_has_event(d->engine))
-		device_deliver_events(d);
+		adv_device_deliver_events(d);
 	n = d->wake_count;
 	if (n == 0) {
 		adv_lock_release(&d->lock);

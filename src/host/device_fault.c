@@ -62,7 +62,7 @@ static unsigned raise_event(void *user, const struct adv_fault_rule *r)
 	unsigned n = 1;
 
 	if (!adv_fault_event_has_object(r->value))
-		device_deliver_port_event(d, type);
+		adv_device_deliver_port_event(d, type);
 	else
 		n = adv_engine_raise(d->engine, adv_clock_ns(), type, r->has_qpn ? r->qpn_first : 0,
 				     r->has_qpn ? r->qpn_last : UINT32_MAX);
@@ -72,7 +72,7 @@ static unsigned raise_event(void *user, const struct adv_fault_rule *r)
 	return n;
 }
 
-void device_fault_look(struct adv_device *d, uint64_t now)
+void adv_device_fault_look(struct adv_device *d, uint64_t now)
 {
 	const struct adv_fault_state *s = state_of(d);
 	bool down = s && adv_fault_port_is_down(s, now);
@@ -80,21 +80,21 @@ void device_fault_look(struct adv_device *d, uint64_t now)
 
 	/* The port went down and up between two calls: the events are late. */
 	if (s && adv_fault_link_port_blinked(d->link, now) && !atomic_load(&d->port_down)) {
-		device_deliver_port_event(d, IBV_EVENT_PORT_ERR);
-		device_deliver_port_event(d, IBV_EVENT_PORT_ACTIVE);
+		adv_device_deliver_port_event(d, IBV_EVENT_PORT_ERR);
+		adv_device_deliver_port_event(d, IBV_EVENT_PORT_ACTIVE);
 	}
 	if (down != atomic_load(&d->port_down)) {
 		atomic_store(&d->port_down, down);
-		device_deliver_port_event(d, down ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);
+		adv_device_deliver_port_event(d, down ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);
 	}
 	if (dead && !d->dead)
-		device_deliver_port_event(d, IBV_EVENT_DEVICE_FATAL);
+		adv_device_deliver_port_event(d, IBV_EVENT_DEVICE_FATAL);
 	d->dead = dead;
 	if (s)
 		adv_fault_link_raise_events(d->link, now, raise_event, d);
 }
 
-int device_fault_start(struct adv_device *d, char *why, size_t why_len)
+int adv_device_fault_start(struct adv_device *d, char *why, size_t why_len)
 {
 	struct adv_link *link =
 		adv_fault_link_from_environment(d->link, adv_clock_ns, why, why_len);
@@ -108,8 +108,8 @@ int device_fault_start(struct adv_device *d, char *why, size_t why_len)
 	follow_plan(d);
 	/* Rules without a time of their own hold before the program can query the port. */
 	adv_lock_take(&d->lock);
-	device_fault_look(d, adv_clock_ns());
-	device_release(d);
+	adv_device_fault_look(d, adv_clock_ns());
+	adv_device_release(d);
 	return 0;
 }
 
@@ -156,7 +156,7 @@ static void clear_plan(void *user)
 	follow_plan(d);
 }
 
-void device_fault_serve(struct adv_device *d, int fd)
+void adv_device_fault_serve(struct adv_device *d, int fd)
 {
 	const struct adv_fault_exchange_follower follower = {show_plan, set_plan, clear_plan,
 							     d->slot.number};
@@ -165,6 +165,6 @@ void device_fault_serve(struct adv_device *d, int fd)
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		seed = adv_clock_ns();
 	adv_fault_exchange_answer(fd, &follower, d, seed % ADV_FAULT_SEEDS);
-	device_fault_look(d, adv_clock_ns());
+	adv_device_fault_look(d, adv_clock_ns());
 	adv_info("fault plan: %s", d->faulty ? "in force" : "none");
 }

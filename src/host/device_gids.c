@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 
-int device_load_gids(struct adv_device *d)
+int adv_device_load_gids(struct adv_device *d)
 {
 	struct adv_engine_gid gids[ADV_GID_TABLE_ENTRIES];
 	struct adv_udp_address addresses[ADV_GID_TABLE_ENTRIES];
@@ -26,26 +26,26 @@ int device_load_gids(struct adv_device *d)
 		err = adv_udp_set_addresses(d->udp, addresses, t.count);
 	if (err)
 		return err;
-	adv_engine_set_line_rate(d->engine, device_line_rate(&t));
+	adv_engine_set_line_rate(d->engine, adv_device_line_rate(&t));
 	pthread_mutex_lock(&d->gids_lock);
 	d->gids = t;
 	pthread_mutex_unlock(&d->gids_lock);
 	return 0;
 }
 
-void device_gids_changed(struct adv_device *d)
+void adv_device_gids_changed(struct adv_device *d)
 {
 	bool was_active = d->gids.port_active;
-	int err = device_load_gids(d);
+	int err = adv_device_load_gids(d);
 
 	if (err) {
 		adv_warn("the GID table has changed but cannot be loaded: %s", strerror(err));
 		return;
 	}
-	device_deliver_port_event(d, IBV_EVENT_GID_CHANGE);
+	adv_device_deliver_port_event(d, IBV_EVENT_GID_CHANGE);
 	if (was_active != (bool)d->gids.port_active)
-		device_deliver_port_event(d,
-					  was_active ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);
+		adv_device_deliver_port_event(d, was_active ? IBV_EVENT_PORT_ERR
+							    : IBV_EVENT_PORT_ACTIVE);
 }
 
 void adv_device_gids(struct adv_device *d, struct adv_gid_table *copy)

@@ -87,7 +87,7 @@ struct device_user {
 	uint32_t number; /* rises with each user of the device */
 };
 
-static inline struct device_user *device_user_of(struct adv_list *n)
+static inline struct device_user *adv_device_user_of(struct adv_list *n)
 {
 	return adv_container_of(n, struct device_user, node);
 }
@@ -141,63 +141,64 @@ struct adv_device {
 };
 
 /* Starts the background thread; 0 or errno. Needs the link and the control connection. */
-int device_thread_start(struct adv_device *d);
+int adv_device_thread_start(struct adv_device *d);
 /* In a child of fork(), which has no such thread: closes the copies of the descriptors. */
-void device_thread_abandon(struct adv_device *d);
+void adv_device_thread_abandon(struct adv_device *d);
 /* Stops the thread and blocks until it has ended. */
-void device_thread_stop(struct adv_device *d);
+void adv_device_thread_stop(struct adv_device *d);
 
 /* device_actions.c. With the lock held: carries out actions, enum adv_progress_action. */
-void device_perform(struct adv_device *d, unsigned actions);
+void adv_device_perform(struct adv_device *d, unsigned actions);
 /* Changes the epoll set of the background thread as epoll_ctl() does. The second function is for
  * the UDP socket, whose packets wake the thread if `armed`. */
-int device_watch(struct adv_device *d, int op, int fd, uint32_t events, enum device_source source);
-int device_watch_receive(struct adv_device *d, int op, bool armed);
+int adv_device_watch(struct adv_device *d, int op, int fd, uint32_t events,
+		     enum device_source source);
+int adv_device_watch_receive(struct adv_device *d, int op, bool armed);
 
-static inline uint64_t device_or_link_deadline(const struct adv_device *d, uint64_t engine)
+static inline uint64_t adv_device_or_link_deadline(const struct adv_device *d, uint64_t engine)
 {
 	return d->link->deadline && d->link->deadline < engine ? d->link->deadline : engine;
 }
 
 /* With the lock held: returns when adv_device_progress() has to run timers; ADV_NEVER. */
-static inline uint64_t device_deadline(const struct adv_device *d)
+static inline uint64_t adv_device_deadline(const struct adv_device *d)
 {
-	return device_or_link_deadline(d, adv_engine_deadline(d->engine));
+	return adv_device_or_link_deadline(d, adv_engine_deadline(d->engine));
 }
 
 /* With the lock held: returns the earliest deadline worth waking a sleeping thread for: like
- * device_deadline(), but without delayed ACKs. */
-static inline uint64_t device_firm_deadline(const struct adv_device *d)
+ * adv_device_deadline(), but without delayed ACKs. */
+static inline uint64_t adv_device_firm_deadline(const struct adv_device *d)
 {
-	return device_or_link_deadline(d, adv_engine_firm_deadline(d->engine));
+	return adv_device_or_link_deadline(d, adv_engine_firm_deadline(d->engine));
 }
 
 /* With the lock held: signals an eventfd once the lock is released. -1: does nothing. */
-void device_wake_later(struct adv_device *d, int fd);
+void adv_device_wake_later(struct adv_device *d, int fd);
 /* With the lock held: cancels one pending signal of an eventfd; false: there is none. */
-bool device_wake_cancel(struct adv_device *d, int fd);
+bool adv_device_wake_cancel(struct adv_device *d, int fd);
 /* With the lock held: passes queued events to the callbacks. */
-void device_deliver_events(struct adv_device *d);
+void adv_device_deliver_events(struct adv_device *d);
 /* With the lock held: copies the counters to the page that adverbd reads. */
-void device_publish_counters(struct adv_device *d);
+void adv_device_publish_counters(struct adv_device *d);
 /* With the lock held: passes queued events to the callbacks, releases the lock, and signals
  * eventfds. */
-void device_release(struct adv_device *d);
+void adv_device_release(struct adv_device *d);
 /* Makes the link to processes of this machine round d->udp, unless that is not wanted. */
-void device_peers_init(struct adv_device *d);
+void adv_device_peers_init(struct adv_device *d);
 /* With the lock held: adverbd reports peers that share memory now, or have left. */
-void device_pairs_changed(struct adv_device *d);
+void adv_device_pairs_changed(struct adv_device *d);
 /*
  * With the lock held, which it releases while it blocks: until no request for memory is under way,
  * but not for long. If adverbd does not answer in time, later calls do not block until it does.
  */
-void device_peers_wait(struct adv_device *d);
+void adv_device_peers_wait(struct adv_device *d);
 /* With the lock held: peers.request has its answer. */
-void device_peers_answered(struct adv_device *d);
+void adv_device_peers_answered(struct adv_device *d);
 /* With the lock held: blocks.request has its answer. */
-void device_block_answered(struct adv_device *d);
+void adv_device_block_answered(struct adv_device *d);
 /* With the lock held: delivers an event of the port or the device to all users. */
-void device_deliver_port_event(struct adv_device *d, enum ibv_event_type type);
+void adv_device_deliver_port_event(struct adv_device *d, enum ibv_event_type type);
 /*
  * device_fault.c: injected faults.
  * start() puts the fault plan of the environment into force in a device that has its engine and its
@@ -205,25 +206,25 @@ void device_deliver_port_event(struct adv_device *d, enum ibv_event_type type);
  * look(), with the lock held, delivers the events that the plan has for the port by `now`.
  * serve(), with the lock held, answers a request of `adverb fault`.
  */
-int device_fault_start(struct adv_device *d, char *why, size_t why_len);
-void device_fault_look(struct adv_device *d, uint64_t now);
-void device_fault_serve(struct adv_device *d, int fd);
+int adv_device_fault_start(struct adv_device *d, char *why, size_t why_len);
+void adv_device_fault_look(struct adv_device *d, uint64_t now);
+void adv_device_fault_serve(struct adv_device *d, int fd);
 /* device_resources.c. With the lock held: answers the request of a tool that adverbd passes on. */
-void device_serve_tool(struct adv_device *d);
+void adv_device_serve_tool(struct adv_device *d);
 /* device_congestion.c: reads ADVERB_CC, or returns the default. 0, or errno with a line in why[].
  */
-int device_congestion_read(struct adv_cc_config *config, char *why, size_t why_len);
+int adv_device_congestion_read(struct adv_cc_config *config, char *why, size_t why_len);
 /* Returns the speed of the fastest interface that has a GID, in Mb/s; 0: no speed is known. */
-uint32_t device_line_rate(const struct adv_gid_table *t);
+uint32_t adv_device_line_rate(const struct adv_gid_table *t);
 /* device_notices.c. With the lock held: handles all queued notifications of adverbd. */
-void device_read_notices(struct adv_device *d);
-/* With the lock held, which it releases while it blocks: until an answer of adverbd was handled, or
- * until the time `until`. False: that has passed. */
-bool device_wait_for_answer(struct adv_device *d, uint64_t until);
+void adv_device_read_notices(struct adv_device *d);
+/* device.c. With the lock held, which it releases while it blocks: until an answer of adverbd was
+ * handled, or until the time `until`. False: that has passed. */
+bool adv_device_wait_for_answer(struct adv_device *d, uint64_t until);
 /* device_gids.c. With the lock held: loads the GID table of adverbd into engine and link; 0 or
  * errno. The second one also delivers the events of the change. */
-int device_load_gids(struct adv_device *d);
-void device_gids_changed(struct adv_device *d);
+int adv_device_load_gids(struct adv_device *d);
+void adv_device_gids_changed(struct adv_device *d);
 /*
  * device_shared.c: the list of this process's devices.
  * join() adds the user to the device that has the fewest users, if there are ADV_DEVICES_APART with
@@ -231,11 +232,11 @@ void device_gids_changed(struct adv_device *d);
  * add() adds a new device, which has its first user already.
  * leave() removes a user; true: it was the last one, and the device is off the list.
  */
-struct adv_device *device_shared_join(const struct adv_device_callbacks *callbacks,
-				      struct device_user *u);
-void device_shared_add(struct adv_device *d);
-bool device_shared_leave(struct adv_device *d, void *user);
+struct adv_device *adv_device_shared_join(const struct adv_device_callbacks *callbacks,
+					  struct device_user *u);
+void adv_device_shared_add(struct adv_device *d);
+bool adv_device_shared_leave(struct adv_device *d, void *user);
 /* Adds a user to the device's own list. With the lock held, or before the device is shared. */
-void device_user_add(struct adv_device *d, struct device_user *u);
+void adv_device_user_add(struct adv_device *d, struct device_user *u);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
 
@@ -15,26 +14,13 @@ static void handle_answer(struct adv_device *d)
 	const struct adv_control_request *r = adv_control_take_answered(d->control);
 
 	if (r == &d->peers.request)
-		device_peers_answered(d);
+		adv_device_peers_answered(d);
 	else if (r == &d->blocks.request)
-		device_block_answered(d);
+		adv_device_block_answered(d);
 	adv_change_announce(&d->answers);
 }
 
-bool device_wait_for_answer(struct adv_device *d, uint64_t until)
-{
-	uint32_t seen = adv_change_count(&d->answers);
-	uint64_t now = adv_clock_ns();
-
-	if (now >= until)
-		return false;
-	device_release(d);
-	adv_change_wait(&d->answers, seen, until - now);
-	adv_device_lock(d);
-	return true;
-}
-
-void device_read_notices(struct adv_device *d)
+void adv_device_read_notices(struct adv_device *d)
 {
 	while (!d->gone) {
 		switch (adv_control_read(d->control)) {
@@ -45,21 +31,21 @@ void device_read_notices(struct adv_device *d)
 			break;
 		case ADV_NOTICE_GIDS_CHANGED:
 		case ADV_NOTICE_PORT_CHANGED:
-			device_gids_changed(d);
+			adv_device_gids_changed(d);
 			break;
 		case ADV_NOTICE_PAIRS_CHANGED:
-			device_pairs_changed(d);
+			adv_device_pairs_changed(d);
 			break;
 		case ADV_NOTICE_FAULT:
-			device_serve_tool(d);
+			adv_device_serve_tool(d);
 			break;
 		case ADV_NOTICE_GONE:
 			d->gone = true;
-			(void)device_watch(d, EPOLL_CTL_DEL, adv_control_fd(d->control), 0,
-					   DEVICE_SOURCE_CONTROL);
+			(void)adv_device_watch(d, EPOLL_CTL_DEL, adv_control_fd(d->control), 0,
+					       DEVICE_SOURCE_CONTROL);
 			adv_error("adverbd has ended: addresses and connections are no longer "
 				  "updated");
-			device_deliver_port_event(d, IBV_EVENT_DEVICE_FATAL);
+			adv_device_deliver_port_event(d, IBV_EVENT_DEVICE_FATAL);
 			break;
 		}
 	}
@@ -68,8 +54,8 @@ void device_read_notices(struct adv_device *d)
 void adv_device_catch_up(struct adv_device *d)
 {
 	/* A notification may announce the memory of a peer that has written to it already. */
-	device_read_notices(d);
-	device_peers_wait(d);
+	adv_device_read_notices(d);
+	adv_device_peers_wait(d);
 	for (unsigned i = 0; i < CATCH_UP_ROUNDS && adv_device_progress(d, false) > 0; i++)
 		adv_lock_give_way(&d->lock);
 }

@@ -62,7 +62,7 @@ static int create_link(struct adv_device *d, char *why, size_t why_len)
 		snprintf(why, why_len, "an option of the UDP socket is refused: %s", strerror(err));
 		return err;
 	}
-	device_peers_init(d);
+	adv_device_peers_init(d);
 	d->link = d->shm ? d->shm : d->udp;
 	return 0;
 }
@@ -81,7 +81,7 @@ static void start_counters(struct adv_device *d)
 static int assemble(struct adv_device *d, char *why, size_t why_len)
 {
 	struct adv_cc_config cc;
-	int err = device_congestion_read(&cc, why, why_len);
+	int err = adv_device_congestion_read(&cc, why, why_len);
 
 	if (err)
 		return err;
@@ -101,17 +101,17 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 		adv_engine_set_senders(d->engine, adv_control_senders(d->control)->port,
 				       adv_control_senders(d->control)->home);
 	if (!err)
-		err = device_load_gids(d);
+		err = adv_device_load_gids(d);
 	if (err) {
 		snprintf(why, why_len, "%s", strerror(err));
 		return err;
 	}
-	err = device_fault_start(d, why, why_len);
+	err = adv_device_fault_start(d, why, why_len);
 	if (err)
 		return err;
 	start_counters(d);
 	adv_control_attend(d->control);
-	err = device_thread_start(d);
+	err = adv_device_thread_start(d);
 	if (err)
 		snprintf(why, why_len, "%s", strerror(err));
 	return err;
@@ -120,14 +120,14 @@ static int assemble(struct adv_device *d, char *why, size_t why_len)
 static void free_device(struct adv_device *d)
 {
 	if (d->engine && d->link)
-		device_publish_counters(d);
+		adv_device_publish_counters(d);
 	if (d->engine)
 		adv_engine_destroy(d->engine);
 	if (d->link)
 		d->link->ops->destroy(d->link);
 	adv_control_close(d->control);
 	while (!adv_list_empty(&d->users)) {
-		struct device_user *u = device_user_of(d->users.next);
+		struct device_user *u = adv_device_user_of(d->users.next);
 
 		adv_list_del(&u->node);
 		free(u);
@@ -153,14 +153,14 @@ static struct adv_device *open_new(const struct adv_device_callbacks *callbacks,
 	pthread_mutex_init(&d->groups_lock, NULL);
 	adv_list_init(&d->users);
 	d->callbacks = *callbacks;
-	device_user_add(d, u);
+	adv_device_user_add(d, u);
 	err = assemble(d, why, why_len);
 	if (err) {
 		free_device(d);
 		errno = err;
 		return NULL;
 	}
-	device_shared_add(d);
+	adv_device_shared_add(d);
 	return d;
 }
 
@@ -173,7 +173,7 @@ struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks,
 
 	if (u) {
 		u->user = user;
-		d = device_shared_join(callbacks, u);
+		d = adv_device_shared_join(callbacks, u);
 	}
 	if (u && !d) {
 		d = open_new(callbacks, u, why, sizeof(why));
@@ -188,11 +188,11 @@ struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks,
 
 void adv_device_close(struct adv_device *d, void *user)
 {
-	if (adv_device_is_foreign(d) || !device_shared_leave(d, user))
+	if (adv_device_is_foreign(d) || !adv_device_shared_leave(d, user))
 		return;
 	adv_lock_take(&d->lock);
 	adv_device_send_acks(d);
 	adv_lock_release(&d->lock);
-	device_thread_stop(d);
+	adv_device_thread_stop(d);
 	free_device(d);
 }

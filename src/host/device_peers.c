@@ -42,7 +42,7 @@ static unsigned own_slot(const struct adv_device *d)
 	return d->slot.number;
 }
 
-void device_peers_init(struct adv_device *d)
+void adv_device_peers_init(struct adv_device *d)
 {
 	const char *no = getenv(NO_SHM_VARIABLE);
 
@@ -162,7 +162,7 @@ static void receive_query(struct adv_device *d)
 		apply_pairs(d);
 }
 
-void device_peers_answered(struct adv_device *d)
+void adv_device_peers_answered(struct adv_device *d)
 {
 	d->peers.posted = d->peers.late = false;
 	if (d->peers.peer)
@@ -172,13 +172,13 @@ void device_peers_answered(struct adv_device *d)
 	post_next(d);
 }
 
-void device_peers_wait(struct adv_device *d)
+void adv_device_peers_wait(struct adv_device *d)
 {
 	struct device_peers *p = &d->peers;
 	uint64_t until = adv_clock_ns() + ANSWER_WAIT;
 
 	while (p->posted && !p->late)
-		p->late = !device_wait_for_answer(d, until);
+		p->late = !adv_device_wait_for_answer(d, until);
 }
 
 void adv_device_meet(struct adv_device *d, const struct adv_gid *dgid, uint32_t dest_qpn)
@@ -195,10 +195,10 @@ void adv_device_meet(struct adv_device *d, const struct adv_gid *dgid, uint32_t 
 	post_next(d);
 	/* So that the first packets go through the memory already: packets that go by UDP keep
 	 * later ones from the memory until the device has sent the peer none for a moment. */
-	device_peers_wait(d);
+	adv_device_peers_wait(d);
 }
 
-void device_pairs_changed(struct adv_device *d)
+void adv_device_pairs_changed(struct adv_device *d)
 {
 	static const uint8_t none[ADV_SLOTS / 8];
 

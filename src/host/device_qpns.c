@@ -28,7 +28,7 @@ static int add_block(struct adv_device *d, uint32_t *first, char *why, size_t wh
 	return err;
 }
 
-void device_block_answered(struct adv_device *d)
+void adv_device_block_answered(struct adv_device *d)
 {
 	uint32_t first = 0;
 	char why[256] = "";
@@ -58,7 +58,7 @@ static void wait_for_block(struct adv_device *d)
 {
 	uint64_t until = adv_clock_ns() + ANSWER_WAIT;
 
-	while (d->blocks.posted && device_wait_for_answer(d, until))
+	while (d->blocks.posted && adv_device_wait_for_answer(d, until))
 		;
 }
 

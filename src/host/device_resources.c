@@ -59,13 +59,13 @@ static unsigned list_objects(void *user, enum adv_resource_kind kind, uint64_t *
 	return count;
 }
 
-void device_serve_tool(struct adv_device *d)
+void adv_device_serve_tool(struct adv_device *d)
 {
 	int fd = adv_control_take_fault(d->control);
 
 	if (adv_resource_is_asked(fd))
 		adv_resource_answer(fd, d->slot.number, list_objects, d);
 	else
-		device_fault_serve(d, fd);
+		adv_device_fault_serve(d, fd);
 	adv_sys_close(fd);
 }

@@ -39,7 +39,7 @@ static void after_fork_in_child(void)
 		adv_udp_abandon(d->udp);
 		if (d->bell_fd >= 0)
 			adv_sys_close(d->bell_fd);
-		device_thread_abandon(d);
+		adv_device_thread_abandon(d);
 	}
 	adv_list_init(&all_devices);
 	pthread_mutex_unlock(&all_lock);
@@ -71,7 +71,7 @@ __attribute__((destructor)) static void before_exit(void)
 		adv_device_send_acks(d);
 		if (d->faulty)
 			adv_fault_link_send_kept(d->link);
-		device_publish_counters(d);
+		adv_device_publish_counters(d);
 		adv_lock_release(&d->lock);
 	}
 	pthread_mutex_unlock(&all_lock);
@@ -79,7 +79,7 @@ __attribute__((destructor)) static void before_exit(void)
 
 /* ---- users ---- */
 
-void device_user_add(struct adv_device *d, struct device_user *u)
+void adv_device_user_add(struct adv_device *d, struct device_user *u)
 {
 	adv_list_add_tail(&d->users, &u->node);
 	u->number = ++d->user_numbers;
@@ -112,8 +112,8 @@ static struct adv_device *find_shared(const struct adv_device_callbacks *callbac
 	return count < ADV_DEVICES_APART ? NULL : best;
 }
 
-struct adv_device *device_shared_join(const struct adv_device_callbacks *callbacks,
-				      struct device_user *u)
+struct adv_device *adv_device_shared_join(const struct adv_device_callbacks *callbacks,
+					  struct device_user *u)
 {
 	struct adv_device *d;
 
@@ -122,14 +122,14 @@ struct adv_device *device_shared_join(const struct adv_device_callbacks *callbac
 	if (d) {
 		d->opens++;
 		adv_lock_take(&d->lock);
-		device_user_add(d, u);
+		adv_device_user_add(d, u);
 		adv_lock_release(&d->lock);
 	}
 	pthread_mutex_unlock(&all_lock);
 	return d;
 }
 
-void device_shared_add(struct adv_device *d)
+void adv_device_shared_add(struct adv_device *d)
 {
 	pthread_once(&fork_once, register_fork_handlers);
 	pthread_mutex_lock(&all_lock);
@@ -150,14 +150,14 @@ static void remove_user(struct adv_device *d, void *user)
 		free(u);
 		break;
 	}
-	d->user = device_user_of(d->users.next)->user; /* at least one other is left */
+	d->user = adv_device_user_of(d->users.next)->user; /* at least one other is left */
 	adv_device_send_acks(d);
 	adv_engine_release(e, user);
 	adv_device_unlock(d);
 	adv_device_settle(d);
 }
 
-bool device_shared_leave(struct adv_device *d, void *user)
+bool adv_device_shared_leave(struct adv_device *d, void *user)
 {
 	bool last;
 

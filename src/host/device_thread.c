@@ -38,9 +38,9 @@ static void watch_send_fd(struct adv_device *d)
 	if (fd == d->bg.send_fd)
 		return;
 	if (d->bg.send_fd >= 0)
-		(void)device_watch(d, EPOLL_CTL_DEL, d->bg.send_fd, 0, DEVICE_SOURCE_SEND);
+		(void)adv_device_watch(d, EPOLL_CTL_DEL, d->bg.send_fd, 0, DEVICE_SOURCE_SEND);
 	if (fd >= 0)
-		(void)device_watch(d, EPOLL_CTL_ADD, fd, EPOLLOUT, DEVICE_SOURCE_SEND);
+		(void)adv_device_watch(d, EPOLL_CTL_ADD, fd, EPOLLOUT, DEVICE_SOURCE_SEND);
 	d->bg.send_fd = fd;
 }
 
@@ -73,7 +73,7 @@ static unsigned drain_sockets(struct adv_device *d, bool *more)
 static void plan_sleep(struct adv_device *d, bool more)
 {
 	struct adv_progress_plan plan = {
-		.deadline = device_deadline(d),
+		.deadline = adv_device_deadline(d),
 		.activity = d->activity,
 		.more = more,
 	};
@@ -83,7 +83,7 @@ static void plan_sleep(struct adv_device *d, bool more)
 		plan.more = true;
 	adv_progress_sleeps(&d->progress, adv_clock_ns(), &plan);
 	d->counters_due = true;
-	device_release(d);
+	adv_device_release(d);
 }
 
 /* With the lock held, which it releases. If adverbd has died, may start another one after that. */
@@ -92,12 +92,13 @@ static void make_progress(struct adv_device *d, struct adv_progress_wakeup *w)
 	bool more = false;
 
 	if (w->sources & ADV_PROGRESS_BY_NOTICE)
-		device_read_notices(d);
-	device_perform(d, adv_progress_enters(&d->progress, adv_clock_ns(), w));
+		adv_device_read_notices(d);
+	adv_device_perform(d, adv_progress_enters(&d->progress, adv_clock_ns(), w));
 	if (adv_progress_is_armed(&d->progress)) {
 		unsigned packets = drain_sockets(d, &more);
 
-		device_perform(d, adv_progress_received(&d->progress, adv_clock_ns(), packets, w));
+		adv_device_perform(d,
+				   adv_progress_received(&d->progress, adv_clock_ns(), packets, w));
 	}
 	plan_sleep(d, more);
 	if (w->sources & ADV_PROGRESS_BY_NOTICE)
@@ -206,7 +207,7 @@ static int create_thread(struct adv_device *d)
 	return err;
 }
 
-void device_thread_abandon(struct adv_device *d)
+void adv_device_thread_abandon(struct adv_device *d)
 {
 	if (d->bg.epoll_fd >= 0)
 		adv_sys_close(d->bg.epoll_fd);
@@ -216,37 +217,37 @@ void device_thread_abandon(struct adv_device *d)
 		adv_sys_close(d->waiting.fd);
 }
 
-int device_thread_start(struct adv_device *d)
+int adv_device_thread_start(struct adv_device *d)
 {
 	struct device_thread *t = &d->bg;
 	int err;
 
-	adv_progress_init(&d->progress, device_deadline(d));
+	adv_progress_init(&d->progress, adv_device_deadline(d));
 	t->send_fd = -1;
 	t->epoll_fd = adv_sys_epoll_create(EPOLL_CLOEXEC);
 	t->kick_fd = adv_sys_eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	d->waiting.fd = adv_sys_eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (t->epoll_fd < 0 || t->kick_fd < 0 || d->waiting.fd < 0 ||
-	    device_watch(d, EPOLL_CTL_ADD, t->kick_fd, EPOLLIN, DEVICE_SOURCE_KICK) < 0 ||
-	    device_watch_receive(d, EPOLL_CTL_ADD, true) < 0 ||
+	    adv_device_watch(d, EPOLL_CTL_ADD, t->kick_fd, EPOLLIN, DEVICE_SOURCE_KICK) < 0 ||
+	    adv_device_watch_receive(d, EPOLL_CTL_ADD, true) < 0 ||
 	    (d->bell_fd >= 0 &&
-	     device_watch(d, EPOLL_CTL_ADD, d->bell_fd, EPOLLIN, DEVICE_SOURCE_BELL) < 0) ||
-	    device_watch(d, EPOLL_CTL_ADD, adv_control_fd(d->control), EPOLLIN,
-			 DEVICE_SOURCE_CONTROL) < 0)
+	     adv_device_watch(d, EPOLL_CTL_ADD, d->bell_fd, EPOLLIN, DEVICE_SOURCE_BELL) < 0) ||
+	    adv_device_watch(d, EPOLL_CTL_ADD, adv_control_fd(d->control), EPOLLIN,
+			     DEVICE_SOURCE_CONTROL) < 0)
 		err = errno;
 	else
 		err = create_thread(d);
 	if (err)
-		device_thread_abandon(d);
+		adv_device_thread_abandon(d);
 	return err;
 }
 
-void device_thread_stop(struct adv_device *d)
+void adv_device_thread_stop(struct adv_device *d)
 {
 	uint64_t one = 1;
 
 	atomic_store(&d->bg.stop, true);
 	(void)!adv_sys_write(d->bg.kick_fd, &one, sizeof(one));
 	pthread_join(d->bg.thread, NULL);
-	device_thread_abandon(d);
+	adv_device_thread_abandon(d);
 }

@@ -72,7 +72,7 @@ static void begin_wait(struct wait *w)
 	w->receives = ++d->waiting.count == 1;
 	if (w->receives) {
 		d->waiting.receiver = pthread_self();
-		device_perform(d, adv_progress_waits(&d->progress));
+		adv_device_perform(d, adv_progress_waits(&d->progress));
 	}
 }
 
@@ -87,9 +87,9 @@ static void end_wait(void *arg)
 	if (w->receives) {
 		if (d->link->ops->sleep)
 			(void)d->link->ops->sleep(d->link, false);
-		device_perform(d, adv_progress_wait_ends(&d->progress, d->waiting.count > 0));
+		adv_device_perform(d, adv_progress_wait_ends(&d->progress, d->waiting.count > 0));
 	}
-	device_release(d);
+	adv_device_release(d);
 }
 
 static void drain_eventfd(const struct pollfd *p)
@@ -111,20 +111,20 @@ static bool make_progress(struct wait *w, uint64_t *deadline)
 
 	adv_device_lock(d);
 	if (w->receives) {
-		device_perform(d, adv_progress_wait_receives(&d->progress));
+		adv_device_perform(d, adv_progress_wait_receives(&d->progress));
 		(void)adv_engine_hasten_acks(
 			d->engine); /* no response soon that could carry them */
 		again = adv_device_progress(d, false) > 0 || d->cut;
 		if (!again && d->link->ops->sleep && !d->link->ops->sleep(d->link, true))
 			again = true;
-		*deadline = device_deadline(d);
+		*deadline = adv_device_deadline(d);
 		adv_progress_wait_sleeps(&d->progress, *deadline);
 		d->counters_due = true;
 	}
 	list_descriptors(w);
-	device_deliver_events(d);
-	w->taken = w->receives && device_wake_cancel(d, w->fd[EVENTS].fd);
-	device_release(d);
+	adv_device_deliver_events(d);
+	w->taken = w->receives && adv_device_wake_cancel(d, w->fd[EVENTS].fd);
+	adv_device_release(d);
 	return again;
 }
 
@@ -193,7 +193,7 @@ int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &w.cancel_state);
 	adv_device_lock(d);
 	begin_wait(&w);
-	device_release(d);
+	adv_device_release(d);
 	while (!err && !w.taken && !w.fd[EVENTS].revents && !come(user)) {
 		uint64_t deadline = ADV_NEVER;
 		bool again = make_progress(&w, &deadline);

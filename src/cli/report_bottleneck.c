@@ -42,6 +42,15 @@ static uint32_t port_busy(const struct adv_sim *sim, uint32_t node, uint16_t por
 	return 0;
 }
 
+static uint64_t sum_of(const uint64_t *column, uint32_t n)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += column[i];
+	return sum;
+}
+
 struct adv_report_bottleneck adv_report_find_bottleneck(const struct adv_sim *sim,
 							const struct adv_record *record)
 {
@@ -62,7 +71,7 @@ struct adv_report_bottleneck adv_report_find_bottleneck(const struct adv_sim *si
 		paused = adv_egress_paused_for(
 			adv_switch_egress(adv_fabric_switch(sim->fabric, q->sw), q->port),
 			q->priority, now);
-		weight = (unsigned __int128)q->peak * (now - paused);
+		weight = (unsigned __int128)sum_of(q->most, record->columns) * (now - paused);
 		if (weight <= most)
 			continue;
 		most = weight;

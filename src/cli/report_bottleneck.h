@@ -5,8 +5,9 @@
 
 #include "cli/report_record.h"
 
-/* The bottleneck of a run: the switch port with the largest product of its longest output queue
- * and the time that it was not paused. In a deadlock there is none, since no queue moves. */
+/* The bottleneck of a run: the switch and priority with the largest product of the mean of the
+ * longest output queue and the time that the queue's port was not paused. The port is that of the
+ * longest queue. In a deadlock there is none, since no queue moves. */
 struct adv_report_bottleneck {
 	bool found;
 	uint32_t sw;

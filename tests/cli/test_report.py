@@ -155,6 +155,16 @@ def check_incast(folder):
     assert ["priority 3", "ecn-max", "400 kB"] in data["parameters"]
 
 
+def check_bottlenecks(folder):
+    """The bottleneck is the cable to the overloaded host, not a longer queue that PFC has paused."""
+    for scenario, switch, host in (("unfairness", 1, 5), ("victim", 1, 3), ("clos-victim", 3, 8)):
+        page, _ = report(folder, SCENARIOS / f"{scenario}.ini", "--set", "run.duration=20ms")
+        b = page.data["bottleneck"]
+        assert (b["switch"], b["peer"]) == (switch, host), (scenario, b)
+        if scenario == "clos-victim":
+            assert any(q["peak"] > b["peak"] for q in page.data["queues"])
+
+
 def check_pauses(folder):
     """Who was paused, for how long: what the switches' xoff and xon say."""
     page, result = report(folder, SCENARIOS / "incast.ini", "--set",
@@ -308,8 +318,8 @@ def check_interrupted(folder):
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for check in (check_incast, check_pauses, check_deadlock, check_same, check_hostile, check_alone,
-                      check_bounded, check_rates, check_edges, check_interrupted):
+        for check in (check_incast, check_bottlenecks, check_pauses, check_deadlock, check_same, check_hostile,
+                      check_alone, check_bounded, check_rates, check_edges, check_interrupted):
             check(folder)
             print(check.__name__, "good")
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How `adverb fault` speaks with those that follow a plan: the device of a process, and adverbd.
+ * How `adverb fault` reaches those that follow a fault plan: the device of a process, and adverbd.
  *
  * The command gets one of a pair of SOCK_SEQPACKET sockets from adverbd (ADV_CONTROL_FAULT), sends
- * its request into it, and says whom it is for: adverbd answers there itself, or hands the other
- * socket on to the process (ADV_CONTROL_NOTICE_FAULT). Who gets it finds the request in it, answers
- * once, and closes it. A plan of any length is one message. Nobody but the command waits, and it
- * knows a process that ends by the socket's end; and who gets a request whose asker has gone leaves
- * it undone.
+ * its request into it, and names the target to adverbd. adverbd answers there itself, or passes the
+ * other socket to the process (ADV_CONTROL_NOTICE_FAULT). The receiver reads the request, answers
+ * once, and closes the socket. A plan of any length is one message. Only the command waits. If the
+ * process ends, the command sees the socket's end. If the command has ended, the receiver does not
+ * carry out the request.
  */
 #ifndef ADV_HOST_FAULT_EXCHANGE_H
 #define ADV_HOST_FAULT_EXCHANGE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who the device says it is: to programs by verbs, and in sysfs by the preload of `adverb run`. */
+/* Names, ids and capabilities of the device, for verbs and for the sysfs of `adverb run`. */
 #ifndef ADV_HOST_IDENTITY_H
 #define ADV_HOST_IDENTITY_H
 
@@ -12,8 +12,7 @@
 #define ADV_DEVICE_NAME "adverb0"
 #define ADV_FW_VER	ADV_VERSION
 
-/* Belongs to no vendor (locally administered OUI), so that no program takes it for a card it knows.
- */
+/* No vendor's (locally administered OUI): no program mistakes the device for a card it knows. */
 #define ADV_VENDOR_ID	   0x0adbe7
 #define ADV_VENDOR_PART_ID 0xad01
 #define ADV_HW_VER	   1
@@ -33,14 +32,14 @@
 
 #define ADV_UVERBS_NAME_LEN 16
 
-/* "uverbsN" with the lowest N that no device of the kernel has at present. */
+/* "uverbsN" with the lowest N that no device of the kernel uses at present. */
 void adv_uverbs_name(char name[ADV_UVERBS_NAME_LEN]);
 
-/* What a port is taken to have, in Mbit/s, whose Ethernet says `mbps`; 0: it says nothing. */
+/* The speed of a port in Mbit/s, if its Ethernet interface reports `mbps`; 0: it reports none. */
 uint32_t adv_port_mbps(uint32_t mbps);
 
 /*
- * The width and the speed of a lane that the kernel shows for an Ethernet of so many Mbit/s (0: not
+ * The width and the lane speed that the kernel shows for an Ethernet port of `mbps` Mbit/s (0: not
  * known), encoded as in IBTA's PortInfo. width: 1 is 1x, 2 is 4x, 16 is 2x. speed, a lane: 1 is
  * 2.5, 8 is 10, 32 is 25, 64 is 50, 128 is 100 Gbit/s.
  */

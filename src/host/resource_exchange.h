@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How a tool asks a running program, or adverbd, what objects it has. The request goes the way of
- * host/fault_exchange.h's: a socket from adverbd, which hands its other end on to the process; who
- * gets it answers once, and closes it. The process's background thread answers, under the device's
- * lock, so many objects at a time: the program is not stopped.
+ * How a tool lists the objects of a running program, or of adverbd. The request travels as those of
+ * host/fault_exchange.h do: adverbd gives the tool a socket and passes its other end to the
+ * process. The receiver answers once and closes the socket. In a process, the background thread
+ * answers with the device's lock held. An answer has a bounded number of objects, so that it does
+ * not hold up the program.
  */
 #ifndef ADV_HOST_RESOURCE_EXCHANGE_H
 #define ADV_HOST_RESOURCE_EXCHANGE_H
@@ -24,7 +25,7 @@ struct adv_resource_message {
 	uint16_t kind;	/* enum adv_resource_kind, repeated in the answer */
 	int32_t result; /* in answers: 0 or errno */
 	uint32_t slot;	/* in answers: the first of the device, which may have more; 0: adverbd */
-	uint64_t from;	/* 0, or what the answer before said; in answers: where to go on */
+	uint64_t from;	/* 0, or `from` of the last answer; in answers: where to continue */
 	uint32_t count;
 	uint32_t zero;
 	struct adv_object object[ADV_RESOURCE_EXCHANGE_MOST];
@@ -32,19 +33,19 @@ struct adv_resource_message {
 
 /* Sends the head and `count` objects, never blocks. 0 or errno. */
 int adv_resource_send(int fd, const struct adv_resource_message *m);
-/* Never blocks. 0; EAGAIN: nothing is there; EPIPE: the end; EPROTO: no message of ours. What was
- * received has a count that is right, and no more than it says. */
+/* Never blocks. 0; EAGAIN: no message is queued; EPIPE: the other end is closed; EPROTO: the
+ * message is not of this protocol. If 0, m->count is the number of received objects. */
 int adv_resource_receive(int fd, struct adv_resource_message *m);
 
-/* True where such a request is in the socket, which is left there. */
+/* True if such a request is queued in the socket. Leaves it there. */
 bool adv_resource_is_asked(int fd);
 
-/* As adv_engine_resources(), of whatever the answerer has. */
+/* Like adv_engine_resources(), for the objects of the one that answers. */
 typedef unsigned adv_resource_tell(void *user, enum adv_resource_kind kind, uint64_t *from,
 				   struct adv_object *out, unsigned room);
 
-/* Reads the request that is in the socket and answers; never blocks, whatever is behind the
- * descriptor, which the caller closes. */
+/* Reads the queued request and answers it. Never blocks, whatever the descriptor is. The caller
+ * closes it. */
 void adv_resource_answer(int fd, uint32_t slot, adv_resource_tell *tell, void *user);
 
 #endif

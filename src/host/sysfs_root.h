@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The folder with the files that stand in for those of sysfs: one for each user and network
- * namespace, where it is not met by who walks through the file system: in $XDG_RUNTIME_DIR,
- * /run/user/UID, /run, /dev/shm or, where none of these can be written to, /tmp. All by system
- * calls; any thread; errno is lost.
+ * The folder with the files that replace those of sysfs: one for each user and network namespace.
+ * It is where programs that search the file system do not find it: in $XDG_RUNTIME_DIR,
+ * /run/user/UID, /run, /dev/shm or, if none of these is writable, /tmp. Raw system calls; any
+ * thread; errno is lost.
  *
- * Who uses it holds a shared lock of flock(2) on a file in it, and adverbd, which removes it when
- * it ends, takes an exclusive one: it stays as long as a process may have its current folder in
- * there.
+ * A process that uses the folder holds a shared lock, flock(2), on a file in it. adverbd removes
+ * the folder when it ends, under an exclusive lock. So the folder exists as long as a process may
+ * have its current directory in it.
  */
 #ifndef ADV_HOST_SYSFS_ROOT_H
 #define ADV_HOST_SYSFS_ROOT_H
@@ -18,27 +18,28 @@
 
 #define ADV_SYSFS_ROOT_PREFIX "/adverb-sysfs-" /* its last component: this, a uid, a namespace */
 
-/* The inode number of the caller's network namespace; 0 where /proc is not mounted. */
+/* The inode number of the caller's network namespace; 0: /proc is not mounted. */
 uint64_t adv_sysfs_network(void);
 
 /*
- * Opens the folder, which is the user's and nobody else can write to, and makes it where it is not
- * there. Its path, less than half of PATH_MAX, is in root[]; -1: there is no place for it.
+ * Opens the folder, and makes it if it does not exist. Only the user can write to it. root[] is its
+ * path, shorter than half of PATH_MAX. -1: no place is writable.
  */
 int adv_sysfs_root_open(char root[PATH_MAX]);
 
-/* True where the path, with no link in its last component, is that folder. */
+/* True if the path, whose last component is no link, is that folder. */
 bool adv_sysfs_root_is(const char *path);
 
 /*
- * Holds the folder that was opened: it stays as long as the descriptor that is returned, or a copy
- * of it, is open. -1: it has been removed, or is being, and is to be opened again; or there are no
- * descriptors left. Waits for a fifth of a second at worst.
+ * Keeps the opened folder from removal as long as the returned descriptor, or a copy of it, is
+ * open. -1: it was removed, or is being removed, and has to be opened again; or no descriptor is
+ * left. Blocks for 0.2 s at most.
  */
 int adv_sysfs_root_hold(int fd, const char *root);
 
-/* Removes it with all that is in it, wherever it is, unless somebody uses it; and those of the
- * user's in other namespaces that are an hour old and nobody uses: who looks makes them anew. */
+/* Removes the folder with its contents, wherever it is, unless a process uses it. Also removes the
+ * user's unused folders of other namespaces that are an hour old: their next user makes them again.
+ */
 void adv_sysfs_root_remove(void);
 
 #endif

@@ -99,7 +99,7 @@ static bool readable(int fd, int ms)
 	return poll(&p, 1, ms) == 1;
 }
 
-/* Those that are open, and of these those that a program we exec would inherit. */
+/* Returns the open descriptors; *inheritable: of these, those that an executed program inherits. */
 static unsigned count_descriptors(unsigned *inheritable)
 {
 	unsigned n = 0;
@@ -114,7 +114,7 @@ static unsigned count_descriptors(unsigned *inheritable)
 	return n;
 }
 
-/* Starting the daemon shows nowhere in the application. */
+/* The application notices nothing of the daemon's start. */
 static void starts_unnoticed(void **state)
 {
 	struct sigaction act = {.sa_handler = on_sigchld};
@@ -200,7 +200,7 @@ static void memberships(void **state)
 	close(s.receive_fd);
 }
 
-/* A worker that dies is not noticed but for a hint to read the table again. */
+/* The death of a worker shows only as notices of changed GIDs and pairs. */
 static void reconnects(void **state)
 {
 	struct adv_control *c = connected(true);
@@ -212,7 +212,7 @@ static void reconnects(void **state)
 
 	assert_int_equal(adv_control_open_slot(c, &s, why, sizeof(why)), 0);
 	kill((pid_t)old.worker_pid, SIGKILL);
-	/* As a progress thread: polls, and reads until there is nothing more. */
+	/* Like a device's thread: polls, and reads all notices. */
 	for (int ms = 0; ms < PATIENCE && !(gids && pairs); ms += 10) {
 		enum adv_control_notice n;
 
@@ -230,7 +230,7 @@ static void reconnects(void **state)
 	new = status_of(c);
 	assert_int_not_equal(new.worker_pid, old.worker_pid);
 	assert_int_equal(new.slots_used, 1);
-	/* In the middle of requests too. */
+	/* Also in the middle of requests. */
 	for (int i = 0; i < 10; i++) {
 		struct adv_slot t;
 
@@ -252,7 +252,7 @@ static uint64_t out_of_sequence(struct adv_control *c)
 	return sum.engine.out_of_sequence;
 }
 
-/* What slots count is added up: in use, given up, and over a worker's death. */
+/* Counters of slots are summed: in use, freed, and after a worker's death. */
 static void counts(void **state)
 {
 	struct adv_control *c = connected(true), *d = connected(true);
@@ -273,7 +273,7 @@ static void counts(void **state)
 	page_a->engine.out_of_sequence = 7;
 	assert_int_equal(out_of_sequence(d), (1ull << 40) + 7);
 	kill((pid_t)status_of(c).worker_pid, SIGKILL);
-	/* Both are connected to the new one, or one of them will be in a moment. */
+	/* Both are connected to the new worker, or one of them will be soon. */
 	for (int ms = 0; ms < PATIENCE && out_of_sequence(c) != (1ull << 40) + 7; ms += 10) {
 		(void)adv_control_read(d);
 		pause_ms(10);
@@ -304,9 +304,10 @@ static unsigned sender_of(const struct adv_control *c, const struct adv_slot *sl
 	return atomic_load(&adv_control_senders(c)->port[adv_qpn_prefix(slot->qpn_first)]);
 }
 
-/* Keeper and worker both gone: a client brings up another daemon, with its slot and its addresses.
+/* Keeper and worker are killed: a client starts another daemon, which has its slot and its
+ * addresses.
  */
-static void starts_heir(void **state)
+static void starts_another(void **state)
 {
 	struct adv_control *c = connected(true), *d = connected(true);
 	const struct adv_gid_table *gids = adv_control_gids(c);
@@ -349,8 +350,8 @@ static void starts_heir(void **state)
 	close(b.receive_fd);
 }
 
-/* ... and where none can be started, that is said once and for all, in bounded time, without
- * spinning. */
+/* If none can be started, the client reports the end in bounded time, once for all, and does not
+ * spin. */
 static void gone_for_good(void **state)
 {
 	struct adv_control *c = connected(true);
@@ -360,7 +361,7 @@ static void gone_for_good(void **state)
 	char why[256];
 	bool gone = false;
 
-	/* It is asked for with the first slot. */
+	/* A client finds the program when it gets its first slot. */
 	setenv("ADVERB_DAEMON", "/nonexistent/adverbd", 1);
 	assert_int_equal(adv_control_open_slot(c, &slot, why, sizeof(why)), 0);
 	kill_all(c);
@@ -379,7 +380,7 @@ static void gone_for_good(void **state)
 	else
 		unsetenv("ADVERB_DAEMON");
 	free(path);
-	/* The socket is still there: nobody else can have the port, and is told of us. */
+	/* The socket still exists: no other daemon gets the port, and it names this process. */
 	assert_null(adv_control_connect(true, why, sizeof(why)));
 	assert_non_null(strstr(why, "UDP port 4791 is in use by"));
 	adv_control_close(c);
@@ -430,7 +431,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(starts_unnoticed), cmocka_unit_test(slots_and_gids),
 		cmocka_unit_test(memberships),	    cmocka_unit_test(reconnects),
-		cmocka_unit_test(counts),	    cmocka_unit_test(starts_heir),
+		cmocka_unit_test(counts),	    cmocka_unit_test(starts_another),
 		cmocka_unit_test(gone_for_good),    cmocka_unit_test(fork_is_harmless),
 	};
 

@@ -99,7 +99,7 @@ struct adv_device {
 	struct adv_link *link;
 	struct adv_link *udp; /* the link itself, or the innermost */
 	struct adv_link *shm; /* the one round it, or NULL */
-	int bell_fd;	      /* of that, see link/bell.h, for who sleeps; -1: none */
+	int bell_fd;	      /* of shm: wakes a sleeping reader (link/bell.h); -1: none */
 	struct device_peers peers;
 	struct adv_control *control;
 	struct adv_change answers; /* changes with each handled answer of adverbd */

@@ -24,7 +24,7 @@
 
 /*
  * In the first three states the sockets are armed: a packet wakes the background thread. In the
- * first five, who receives may sleep and has to be woken for timers.
+ * first five, the receiving thread may sleep and has to be woken for timers.
  */
 enum adv_progress_state {
 	ADV_PROGRESS_THREAD = 1,   /* the background thread receives */
@@ -174,7 +174,7 @@ static inline bool adv_progress_is_covered(const struct adv_progress *p, uint64_
 	       !adv_progress_is_too_late(p->wake_at, deadline);
 }
 
-/* A call ends: who receives must run timers and send in time. */
+/* A call ends: the receiving thread must run timers and send in time. */
 unsigned adv_progress_call_ends(struct adv_progress *p, const struct adv_progress_rest *rest);
 
 /* The program requests an event and may sleep. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A peer that asks for much. No call sends more than a bounded part of it, what is left goes out
- * without any further call, and whoever wants the lock meanwhile has it. Sending is slow here, so
- * that each batch takes longer than a call may go on: all that is counted is batches.
+ * A peer requests much. No call sends more than a bounded part of it. The rest is sent without a
+ * further call, and other threads get the lock meanwhile. The link of these tests sends slowly, so
+ * that each batch takes longer than a call may take: the tests count batches, not time.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The runtime with a real daemon, in a network namespace of the test's own. */
+/* Devices with a real adverbd, in a network namespace of the test's own. */
 #include "node.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ static void test_probe(void **state)
 	assert_int_equal(open_descriptors(), fds);
 }
 
-/* The writer polls; at the other side nobody calls anything. */
+/* The writer polls; the other side makes no call. */
 static void test_writes_to_a_passive_side(void **state)
 {
 	struct node a, b;
@@ -85,7 +85,7 @@ static void test_writes_to_a_passive_side(void **state)
 	node_close(&b);
 }
 
-/* Nobody receives but the two background threads. */
+/* Only the two background threads receive. */
 static void test_nobody_polls(void **state)
 {
 	struct node a, b;
@@ -114,7 +114,7 @@ static uint64_t now_ms(void)
 	return adv_clock_ms();
 }
 
-/* What is delayed goes on in its time, though nobody polls: there and back takes twice as long. */
+/* A delayed packet is sent in time without a poll: a round trip takes twice the delay. */
 static void test_delays(void **state)
 {
 	struct node a, b;
@@ -161,7 +161,7 @@ static void test_losses(void **state)
 	unsetenv("ADVERB_FAULT");
 }
 
-/* A plan that cannot be read is not passed over. */
+/* An invalid plan is an error. */
 static void test_bad_plan(void **state)
 {
 	static const struct adv_device_callbacks none;
@@ -195,8 +195,8 @@ static void sleep_for_event(struct node *n)
 }
 
 /*
- * Sleeping on events, each time after polling so long that the thread has stepped back: it
- * must be back at once. The peer is another thread that polls.
+ * The program polls until the background thread leaves receiving to it, then sleeps on events: the
+ * background thread must receive at once. The peer is another thread that polls.
  */
 struct echo {
 	struct node *n;
@@ -255,7 +255,7 @@ static void test_events_after_polling(void **state)
 	node_close(&b);
 }
 
-/* Waits for a byte that the peer writes, without calling anything. TSan need not know. */
+/* Spins on a byte that the peer writes, without a call. A race that TSan need not report. */
 __attribute__((no_sanitize("thread"))) static bool spin_for(const uint8_t *byte, uint8_t value)
 {
 	uint64_t give_up = adv_clock_ns() + PATIENCE;
@@ -274,7 +274,7 @@ struct spinner {
 	bool failed;
 };
 
-/* As ib_write_lat: polls for its own completions, spins on memory for its peer's writes. */
+/* Like ib_write_lat: polls for its own completions, spins on memory for its peer's WRITEs. */
 static void *spin_and_write(void *arg)
 {
 	struct spinner *s = arg;
@@ -327,7 +327,8 @@ static bool has_sent(struct node *n)
 	return yes;
 }
 
-/* What has come is taken, whoever was to take it, before a QP becomes another. */
+/* Queued packets are received before a QP changes its state, also if the background thread cannot.
+ */
 static void test_catch_up(void **state)
 {
 	struct node a, b;
@@ -358,7 +359,7 @@ static void test_catch_up(void **state)
 	node_close(&b);
 }
 
-/* Two threads post to one device, a third polls it, the peer's is driven by its own. */
+/* Two threads post to one device, a third one polls it. The peer's background thread receives. */
 struct poster {
 	struct node *n;
 	struct node *peer;
@@ -428,8 +429,8 @@ static void test_to_itself(void **state)
 	node_close(&a);
 }
 
-/* In a child the device is the parent's, as are its descriptors; the child's end takes nothing from
- * the parent. */
+/* In a child of fork() device and descriptors belong to the parent. The child's end leaves them
+ * usable. */
 static void test_fork(void **state)
 {
 	unsigned before = open_descriptors();
@@ -469,7 +470,7 @@ static void test_fork(void **state)
 	node_close(&a);
 }
 
-/* Another QP in the place of the one that the node has. */
+/* Replaces the node's QP by a new one. */
 static void renew_qp(struct node *n)
 {
 	struct adv_qp_config config = {
@@ -495,7 +496,7 @@ static uint64_t for_nobody(struct node *n)
 	return count;
 }
 
-/* Copies that come when their QPs are gone and others are there, with the same PSNs and keys. */
+/* Duplicates arrive after their QPs were destroyed and others exist with the same PSNs and keys. */
 static void test_late_packets(void **state)
 {
 	struct node a, b;
@@ -528,7 +529,7 @@ static void test_late_packets(void **state)
 	node_close(&b);
 }
 
-/* Blocks of this process's slot; UINT32_MAX: it is not connected. */
+/* Returns the number of blocks of this process's slot; UINT32_MAX: it is not connected. */
 static unsigned own_blocks(struct adv_control *c)
 {
 	struct adv_control_entry entry = {0};
@@ -553,8 +554,8 @@ static void exchange_once(struct node *a, struct node *b, unsigned seed)
 	node_compare(a, 0, b, NODE_BUFFER / 2, 30000);
 }
 
-/* A block when the slot's QP numbers run out: it receives, survives the daemon's worker, and goes
- * with the device. */
+/* The device gets a block when the slot's QP numbers run out. The block receives, survives the
+ * worker of adverbd, and is returned with the device. */
 static void test_block(void **state)
 {
 	char why[256];
@@ -631,8 +632,8 @@ static unsigned different(struct adv_device *const *d, unsigned count)
 	return n;
 }
 
-/* So many have a device each, those after them go where there are fewest; all hear of the port, as
- * long as they have it open. */
+/* ADV_DEVICES_APART users have a device each. Further ones share the device with the fewest users.
+ * All get events of the port while they have the device open. */
 static void test_shared(void **state)
 {
 	static const struct adv_device_callbacks callbacks = {no_completion, no_async, count_port};
@@ -652,7 +653,7 @@ static void test_shared(void **state)
 			users += d[k] == d[i];
 		assert_in_range(users, 2, 3);
 	}
-	/* One that opened it goes; those who share it stay. */
+	/* The user that opened the device closes it; the others stay. */
 	adv_device_close(d[0], &heard[0]);
 	assert_true(netns_add_ipv6("fd00::78"));
 	for (unsigned i = 1; i < USERS; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Fault plans set, shown and cleared while a device is at work, through a real daemon. */
+/* Fault plans are set, shown and cleared while a device sends, through a real adverbd. */
 #include "node.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static struct adv_control *control;
 static struct adv_fault_exchange_message *message;
 static char why[256];
 
-/* What `adverb fault` does. The answer is in `message`. */
+/* Sends a request as `adverb fault` does. The answer is in `message`. */
 static int ask(uint32_t kind, uint32_t number, enum adv_fault_command command, const char *plan)
 {
 	struct adv_control_fault target = {kind, number};
@@ -65,7 +65,7 @@ static void close_pair(struct node *a, struct node *b)
 	node_close(b);
 }
 
-/* One that was started without a plan gets one, another one, none. */
+/* A device without a plan gets one, then another one, then none. */
 static void test_set_and_clear(void **state)
 {
 	struct node a, b;
@@ -81,7 +81,7 @@ static void test_set_and_clear(void **state)
 	assert_false(node_look(&a, &wc));
 	WAIT_UNTIL(ask_node(&a, ADV_FAULT_SHOW, "") == 0 && message->packets >= 1);
 	assert_int_equal(message->hits[ADV_FAULT_DROP], message->packets);
-	/* A new plan counts anew. */
+	/* The counts of a new plan begin at 0. */
 	assert_int_equal(ask_node(&a, ADV_FAULT_SET, "seed=8; drop op=write; mark rx"), 0);
 	expect_plan("seed=8; drop op=write; mark rx");
 	assert_int_equal(ask_node(&a, ADV_FAULT_CLEAR, ""), 0);
@@ -92,7 +92,7 @@ static void test_set_and_clear(void **state)
 	close_pair(&a, &b);
 }
 
-/* What is kept when the plan is cleared goes on then. */
+/* Clearing a plan releases the packets that it delays. */
 static void test_clear_lets_go(void **state)
 {
 	struct node a, b;
@@ -159,7 +159,7 @@ static void wait_for(atomic_uint *count, unsigned n)
 	assert_int_equal(atomic_load(count), n);
 }
 
-/* Events come in their time though nobody calls anything, and all packets are lost meanwhile. */
+/* Events are delivered in time without any call, and all packets are lost meanwhile. */
 static void test_port(void **state)
 {
 	static struct adv_gid_table gids;
@@ -192,7 +192,7 @@ static void test_port(void **state)
 	close_pair(&a, &b);
 }
 
-/* Over before the device can look at it: both events come all the same, and once. */
+/* The port is up again before the device can check: both events are delivered, once. */
 static void test_port_blinks(void **state)
 {
 	static struct adv_gid_table gids;
@@ -237,7 +237,7 @@ static struct adv_device *open_idle(const char *plan)
 	return d;
 }
 
-/* From the start, in a program that does nothing at all with its device. */
+/* A plan holds from the start in a program that makes no call. */
 static void test_port_of_an_idle_device(void **state)
 {
 	static struct adv_gid_table gids;
@@ -249,14 +249,14 @@ static void test_port_of_an_idle_device(void **state)
 	wait_for(&events_seen, 2);
 	adv_device_close(d, NULL);
 
-	/* At once: before anybody can ask. */
+	/* A plan applies before the first query. */
 	d = open_idle("port-down=1000s; device-fatal");
 	adv_device_gids(d, &gids);
 	assert_false(gids.port_active);
 	assert_int_equal(atomic_load(&events_seen), 2);
 	adv_device_close(d, NULL);
 
-	/* Who waits is woken. */
+	/* A waiting thread is woken. */
 	event_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 	d = open_idle("port-down=300ms");
 	for (unsigned i = 0; i < 2; i++)
@@ -267,8 +267,7 @@ static void test_port_of_an_idle_device(void **state)
 	close(event_fd);
 }
 
-/* Events of one queue pair and of what it uses, and of none other; a process that sleeps gets them.
- */
+/* Events reach one queue pair and the CQs it uses, and no others, while the process sleeps. */
 static void test_events_of_a_queue_pair(void **state)
 {
 	char plan[200];
@@ -287,7 +286,7 @@ static void test_events_of_a_queue_pair(void **state)
 	assert_int_equal(atomic_load(&a.async[IBV_EVENT_CQ_ERR]), 0);
 	assert_int_equal(ask_node(&b, ADV_FAULT_SHOW, ""), 0);
 	assert_int_equal(message->hits[ADV_FAULT_EVENT], 2);
-	/* One that fails takes its requests along; what it was made to do is all that is done. */
+	/* The event QP_ACCESS_ERR puts the QP into the error state: it flushes its request. */
 	assert_int_equal(ask_node(&a, ADV_FAULT_SET, "drop"), 0);
 	assert_int_equal(node_write(&a, &b, 1, 0, 0, 100), 0);
 	assert_int_equal(ask_node(&a, ADV_FAULT_SET, "event=QP_ACCESS_ERR from=20ms"), 0);
@@ -297,7 +296,7 @@ static void test_events_of_a_queue_pair(void **state)
 	close_pair(&a, &b);
 }
 
-/* As long as a plan may be: the language's own limit. */
+/* A plan of the maximum length of the language. */
 static void test_long_plan(void **state)
 {
 	static char text[ADV_FAULT_TEXT_MAX + 1];
@@ -321,7 +320,7 @@ static void test_refusals(void **state)
 	assert_int_equal(ask_node(&a, ADV_FAULT_SET, "drop=1"), EINVAL);
 	assert_non_null(strstr(why, "expected a chance"));
 	assert_int_equal(ask_node(&a, (enum adv_fault_command)99, ""), EOPNOTSUPP);
-	/* What was there is still there. */
+	/* The old plan is still in force. */
 	assert_int_equal(ask_node(&a, ADV_FAULT_SHOW, ""), 0);
 	expect_plan("seed=1; drop");
 	assert_int_equal(ask(ADV_CONTROL_FAULT_SLOT, 200, ADV_FAULT_SHOW, ""), ENOENT);
@@ -362,7 +361,7 @@ static int count_set(void *user, const struct adv_fault_plan *plan)
 	return 0;
 }
 
-/* Who asked has been told that there is no answer: nothing is done behind its back. */
+/* A request is not carried out if its sender has closed the socket. */
 static void test_asker_is_gone(void **state)
 {
 	const struct adv_fault_exchange_follower follower = {.state = no_state, .set = count_set};
@@ -388,7 +387,7 @@ static void test_asker_is_gone(void **state)
 	}
 }
 
-/* Whatever comes instead of a request, who gets it goes on. */
+/* The device survives anything that arrives in place of a request. */
 static void test_hostile(void **state)
 {
 	static const uint8_t junk[300];
@@ -413,7 +412,7 @@ static void test_hostile(void **state)
 			adv_control_fault(control, &target[i % 3], &none, why, sizeof(why)),
 			EINVAL);
 	}
-	/* One that is never used ends with the next. */
+	/* An unused socket ends with the next one. */
 	fd = open_socket();
 	close(open_socket());
 	expect_end(fd);
@@ -423,7 +422,7 @@ static void test_hostile(void **state)
 	assert_int_equal(open_descriptors(), fds);
 }
 
-/* The daemon's own part: of this process, which asks for itself, and of all. */
+/* The part of adverbd: for this process, which requests it, and for all. */
 static void test_daemon(void **state)
 {
 	assert_int_equal(ask(ADV_CONTROL_FAULT_PROCESS, 0, ADV_FAULT_SET, "seed=3; drop=5% op=cm"),

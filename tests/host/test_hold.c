@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Small requests that wait for one another, with a real daemon. */
+/* Held small requests, with a real daemon. */
 #include "node.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static void post(struct pair *p)
 	adv_device_unlock_posted(n->d, n->qp, now);
 }
 
-/* Looks for what there is: false where nothing is. */
+/* Polls once. False: no completion. */
 static bool poll_once(struct pair *p)
 {
 	struct ibv_wc wc;
@@ -78,7 +78,7 @@ static bool stands_by(struct adv_device *d)
 	return yes;
 }
 
-/* Polls, until the thread has stepped back and all that was posted is done. */
+/* Polls until the background thread leaves receiving to polls and all requests are complete. */
 static void poll_steadily(struct pair *p, unsigned completions)
 {
 	uint64_t give_up = adv_clock_ns() + PATIENCE;
@@ -106,8 +106,8 @@ static uint64_t sent(struct pair *p)
 }
 
 /*
- * Polls steadily, posts n and returns how many went out by that: on a busy machine all of them at
- * times, as the thread takes a program that is kept from running for one that has ceased to poll.
+ * Polls steadily, posts n and returns how many packets that sent. On a busy machine it sometimes
+ * sends all of them: the thread takes a program that does not run for one that polls no more.
  */
 static uint64_t sent_by_posting(struct pair *p, unsigned n)
 {
@@ -123,13 +123,13 @@ static uint64_t sent_by_posting(struct pair *p, unsigned n)
 	return sent(p) - before;
 }
 
-/* Another attempt to post n: as long as each has a byte of the buffer for itself. */
+/* True while there are n unused bytes in the buffer for another attempt. */
 static bool may_try(const struct pair *p, unsigned n)
 {
 	return p->next + n <= NODE_BUFFER;
 }
 
-/* True where in one of many attempts n posts send so many packets by themselves. */
+/* True if n posts send so many packets at once in one of many attempts. */
 static bool sends(struct pair *p, unsigned n, unsigned packets)
 {
 	bool found = false;
@@ -142,7 +142,7 @@ static bool sends(struct pair *p, unsigned n, unsigned packets)
 	return found;
 }
 
-/* The first goes out at once; those behind it wait for a poll, unless there are enough. */
+/* The first request is sent at once. Later ones are held until a poll or until there are enough. */
 static void test_together(void **state)
 {
 	struct pair p;
@@ -155,7 +155,7 @@ static void test_together(void **state)
 	end(&p);
 }
 
-/* Any other call sends them. */
+/* Any other call sends held requests. */
 static void test_other_call(void **state)
 {
 	bool found = false;
@@ -175,7 +175,7 @@ static void test_other_call(void **state)
 	end(&p);
 }
 
-/* A program that turns to something else: the thread sends them, and the next ones do not wait. */
+/* A program polls no more: the thread sends held requests, and the next ones are not held. */
 static void test_no_poll(void **state)
 {
 	struct pair p;
@@ -198,7 +198,7 @@ static void test_no_poll(void **state)
 	end(&p);
 }
 
-/* Where the program has said that it will sleep, or has never polled, nothing waits. */
+/* Nothing is held if the program has armed a CQ or has never polled. */
 static void test_sleeper(void **state)
 {
 	struct pair p;

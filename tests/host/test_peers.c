@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Devices of one machine that come to share memory, lose each other, and lose the daemon. */
+/* Devices of one machine share memory, lose each other, and lose adverbd. */
 #include "node.h"
 
 #include <signal.h>
@@ -27,7 +27,7 @@ static bool has_peer(struct node *n, uint16_t slot)
 	return yes;
 }
 
-/* The thread learns of it by a notice. */
+/* The background thread learns of it by a notification. */
 static void wait_for_peer(struct node *n, uint16_t slot, bool wanted)
 {
 	WAIT_UNTIL(has_peer(n, slot) == wanted);
@@ -75,7 +75,7 @@ static void test_packets_avoid_sockets(void **state)
 	node_close(&b);
 }
 
-/* A process is one peer, whichever of its numbers a QP has. */
+/* A process is one peer for all of its QP numbers. */
 static void test_block(void **state)
 {
 	struct node a, b, further;
@@ -112,7 +112,7 @@ static void test_peer_leaves(void **state)
 	node_close(&a);
 }
 
-/* One that asks alone shares nothing, and its packets go by UDP. */
+/* If only one side requests memory, nothing is shared, and packets go by UDP. */
 static void test_only_one_asks(void **state)
 {
 	struct adv_gid gid = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}};
@@ -134,7 +134,7 @@ static void test_only_one_asks(void **state)
 	node_close(&b);
 }
 
-/* A new worker of the daemon knows nothing of what is shared: all is asked for again. */
+/* A new worker of adverbd does not know which memory is shared: all of it is requested again. */
 static void test_worker_killed(void **state)
 {
 	struct adv_control_status before, after;

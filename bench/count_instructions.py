@@ -84,7 +84,8 @@ def count(lab, idle_qps=0):
     for name, dumps in samples.items():
         if len(dumps) < SAMPLES // 2:
             raise harness.Failure(f"{name}: only {len(dumps)} of {SAMPLES} samples were whole")
-        best = sorted(dumps, key=lambda d: d.total)[len(dumps) // 2]
+        # Other samples also pay for a turn of the background thread, which depends on the machine's load.
+        best = sorted(dumps, key=lambda d: d.total)[len(dumps) // 4]
         counts[name] = {"own": best.own(LIBRARY), "all": best.total - best.own(PROGRAM)}
         for part, (_, whole, functions) in PARTS.items():
             if whole == name:

@@ -20,7 +20,8 @@ _Noreturn void floor_die(const char *what);
 
 uint64_t floor_now(void); /* ns, CLOCK_MONOTONIC */
 
-/* Pins the caller to the n-th CPU it may run on (modulo their number). */
+/* Pins the caller to the n-th CPU it may run on (modulo their number), unless FLOOR_NO_PIN is set.
+ */
 void floor_pin(int n);
 
 /* Forks; the child runs fn(arg) on the second CPU, then exits. The caller is on the first. */

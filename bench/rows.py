@@ -43,6 +43,8 @@ GROUPS = {
                   for test in ("write-64k", "write-1m", "send-64k", "send-1m")],
     "rate": [
         Row("write-rate", "write-rate", AT_LEAST, 3.0, "udp-rate"),
+        Row("write-rate-2", "write-rate-2", AT_LEAST, 3.0, "udp-rate"),
+        Row("write-rate-8", "write-rate-8", AT_LEAST, 3.0, "udp-rate"),
     ],
     "shm": [
         Row("shm-send-latency-ucx", "shm-send-latency", AT_MOST, 1.5, "ucx-posix-latency"),
@@ -50,6 +52,24 @@ GROUPS = {
         Row("shm-send-latency-events", "shm-send-latency-events", AT_MOST, 1.2, "udp-blocking"),
         Row("shm-write-64k", "shm-write-64k", AT_LEAST, 0.7, "shm-ring"),
         Row("shm-write-64k-ucx", "shm-write-64k", AT_LEAST, 1.0, "ucx-posix-64k"),
+        Row("shm-write-1m-ucx", "shm-write-1m", AT_LEAST, 1.0, "ucx-cma-1m"),
+    ],
+    "stream": [
+        Row("riostream", "riostream", AT_MOST, 3.0, "rstream"),
+    ],
+    "one-core": [
+        Row("one-core-send-latency", "one-core/shm-send-latency-short", AT_MOST, 2.0, "one-core/tcp-blocking"),
+        Row("one-core-write-64k", "one-core/shm-write-64k-short", AT_LEAST, 0.8, "one-core/tcp-bulk"),
+    ],
+    "four-loops": [
+        Row("busy-ucx-64k", "four-loops/ucx-rc-65536-short", AT_LEAST, 1.0, "four-loops/ucx-tcp-65536-short"),
+        Row("busy-ucx-1k", "four-loops/ucx-rc-1024-short", AT_LEAST, 1.0, "four-loops/ucx-tcp-1024-short"),
+        Row("busy-ucx-latency", "four-loops/ucx-rc-latency-short", AT_MOST, 1.0,
+            "four-loops/ucx-tcp-latency-short"),
+        Row("busy-send-latency", "four-loops/shm-send-latency-short", AT_MOST, 1.0, "four-loops/tcp-blocking"),
+        Row("busy-send-latency-events", "four-loops/shm-send-latency-events-short", AT_MOST, 1.0,
+            "four-loops/tcp-blocking"),
+        Row("busy-stream", "four-loops/rstream-blocking", AT_MOST, 1.0, "four-loops/rstream-tcp"),
     ],
     "instructions": [
         Row("poll-empty", "poll-empty", AT_MOST, 400),

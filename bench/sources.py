@@ -3,19 +3,26 @@
 
 A source is a function of a Bench that returns a number in the source's unit. Each runs for about
 a second, on the first two CPUs that this process may use: the sender or client on the first one.
+
+A name such as four-loops/ucx-tcp-64k is the source ucx-tcp-64k in the setting four-loops: see SETTINGS.
 """
+
+import contextlib
 
 import json
 import os
 import re
+import shutil
 import subprocess
 
 from lab import harness, reports
 
 SOURCES = {}
+LOOPS = 4
 UCX_PORT = 13337
 FABRIC_PORT = 47592
 IPERF_PORT = 5201
+STREAM_PORT = 7471
 
 
 class Unavailable(Exception):
@@ -31,10 +38,48 @@ class Bench:
         cpus = sorted(os.sched_getaffinity(0))
         self.client = ["taskset", "-c", str(cpus[0])] if pin else []
         self.server = ["taskset", "-c", str(cpus[1 % len(cpus)])] if pin else []
+        self.both = []  # a program of this folder, which places its own processes
+        self.pinned = True
+
+    @contextlib.contextmanager
+    def one_core(self):
+        """Both processes run on one CPU."""
+        before = self.client, self.server
+        self.both = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+        self.client = self.server = self.both
+        try:
+            yield
+        finally:
+            self.client, self.server = before
+            self.both = []
+
+    @contextlib.contextmanager
+    def four_loops(self):
+        """Four processes that never sleep run beside the measured ones, and the scheduler places all."""
+        before = self.client, self.server
+        self.client = self.server = []
+        self.pinned = False
+        loops = [subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "sh", "-c", "while :; do :; done"])
+                 for _ in range(LOOPS)]
+        try:
+            yield
+        finally:
+            for loop in loops:
+                loop.kill()
+                loop.wait()
+            self.client, self.server = before
+            self.pinned = True
+
+    def measure(self, name):
+        """Returns the value of a source, in its setting."""
+        setting, _, plain = name.rpartition("/")
+        with SETTINGS[setting](self) if setting else contextlib.nullcontext():
+            return SOURCES[plain][0](self)
 
     def floor(self, key, program, *arguments):
         """Returns a figure that a program of this folder prints as key=figure."""
-        text = self.lab.run([self.lab.build / "bench" / program, *arguments], adverb=False)
+        text = self.lab.run([self.lab.build / "bench" / program, *arguments], adverb=False, prefix=self.both,
+                            env={} if self.pinned else {"FLOOR_NO_PIN": "1"})
         return float(re.search(rf"\b{key}=([\d.]+)", text).group(1))
 
     def pair(self, server, client, port, **how):
@@ -75,11 +120,11 @@ class Bench:
     def ucx(self, column, transport, *arguments):
         """Returns a column of the last line of ucx_perftest: iterations, 3 latencies, 2 bandwidths, 2 rates."""
         env = {"UCX_TLS": transport}
-        if transport == "tcp":
-            env["UCX_NET_DEVICES"] = "lo"
+        if transport in ("tcp", "rc"):
+            env["UCX_NET_DEVICES"] = {"tcp": "lo", "rc": "adverb0:1"}[transport]
         command = ["ucx_perftest", "-p", str(UCX_PORT)]
-        _, text = self.pair(command, [*command, "127.0.0.1", *arguments], UCX_PORT, adverb=False,
-                            env=env)
+        _, text = self.pair(command, [*command, "127.0.0.1", *arguments], UCX_PORT,
+                            adverb=transport == "rc", env=env)
         final = re.search(r"^Final:\s+(.*)$", text, re.M)
         if not final:
             raise harness.Failure(f"no result in:\n{text}")
@@ -94,11 +139,34 @@ class Bench:
             raise harness.Failure(f"no result in:\n{text}")
         return float(fields[5])
 
+    def stream(self, program, *options, adverb=True):
+        """Returns the time of a transfer of 64 bytes in us; librdmacm's examples print it last."""
+        for tool in (program, "stdbuf"):
+            if not shutil.which(tool):
+                raise Unavailable(f"{tool} is not installed")
+        command = ["stdbuf", "-oL", program, "-S", "64", "-C", "1", *options]
+        server = self.lab.start(command, prefix=self.server, adverb=adverb)
+        self.lab.wait_until(lambda: "usec/xfer" in server.output() or not server.running(), 30,
+                            "the server listens")
+        text = self.lab.run([*command, "-s", "127.0.0.1"], 120, prefix=self.client, adverb=adverb)
+        server.expect(0, 30)
+        return float(text.split()[-1])
+
     def iperf3(self):
         server = ["iperf3", "-s", "-1", "-B", "127.0.0.1"]
         client = ["iperf3", "-c", "127.0.0.1", "-t", "1", "-J"]
         _, text = self.pair(server, client, IPERF_PORT, adverb=False)
         return json.loads(text)["end"]["sum_received"]["bits_per_second"] / 1e9
+
+
+SETTINGS = {"one-core": Bench.one_core, "four-loops": Bench.four_loops}
+
+
+def describe(name):
+    """Returns (unit, command) of a source."""
+    setting, _, plain = name.rpartition("/")
+    _, unit, what = SOURCES[plain]
+    return unit, f"{what}; {setting}" if setting else what
 
 
 def source(name, unit, what):
@@ -136,6 +204,7 @@ floor("tcp-pingpong", "us", 1e-3, "half_rtt_ns", "tcp_pingpong", "-s", "8")
 floor("udp-bulk", "Gb/s", 1, "gbps", "udp_bulk", "-p", "4096")
 floor("udp-bulk-1024", "Gb/s", 1, "gbps", "udp_bulk", "-p", "1024")
 floor("udp-rate", "kmsg/s", 1, "kpps", "udp_rate", "-s", "64")
+floor("tcp-blocking", "us", 1e-3, "half_rtt_ns", "tcp_pingpong", "-b", "-s", "8", "-n", "5000")
 floor("tcp-bulk", "Gb/s", 1, "gbps", "tcp_bulk", "-s", "65536")
 floor("memcpy", "Gb/s", 1, "memcpy_gbps", "memory", "-s", "65536")
 floor("crc", "Gb/s", 1, "crc_gbps", "memory", "-s", "65536")
@@ -148,6 +217,15 @@ source("ucx-tcp-64k", "Gb/s", "ucx_perftest -t tag_bw -s 65536, tcp")(
     lambda b: b.ucx(5, "tcp", "-t", "tag_bw", "-s", "65536", "-n", "10000") * 8.388608e-3)
 source("ucx-tcp-1m", "Gb/s", "ucx_perftest -t tag_bw -s 1048576, tcp")(
     lambda b: b.ucx(5, "tcp", "-t", "tag_bw", "-s", "1048576", "-n", "1000") * 8.388608e-3)
+for size, count in (("1024", "20000"), ("65536", "2000")):
+    for transport in ("tcp", "rc"):
+        source(f"ucx-{transport}-{size}-short", "MB/s", f"ucx_perftest -t tag_bw -s {size}, {transport}")(
+            lambda b, t=transport, s=size, n=count: b.ucx(5, t, "-t", "tag_bw", "-s", s, "-n", n, "-w", "100"))
+for transport in ("tcp", "rc"):
+    source(f"ucx-{transport}-latency-short", "us", f"ucx_perftest -t tag_lat -s 8, {transport}")(
+        lambda b, t=transport: b.ucx(1, t, "-t", "tag_lat", "-s", "8", "-n", "2000", "-w", "100"))
+source("ucx-cma-1m", "Gb/s", "ucx_perftest -t tag_bw -s 1048576, posix and cma")(
+    lambda b: b.ucx(5, "posix,cma", "-t", "tag_bw", "-s", "1048576", "-n", "1000") * 8.388608e-3)
 source("ucx-posix-latency", "us", "ucx_perftest -t tag_lat -s 8, posix")(
     lambda b: b.ucx(1, "posix", "-t", "tag_lat", "-s", "8", "-n", "200000"))
 source("ucx-posix-64k", "Gb/s", "ucx_perftest -t tag_bw -s 65536, posix")(
@@ -173,6 +251,19 @@ perftest("write-rate", "kmsg/s", "udp", RATE, 1e3, "ib_write_bw", "-s", "8", "-n
 perftest("shm-send-latency", "us", "shm", LATENCY, 1, *SEND_LATENCY)
 perftest("shm-send-latency-events", "us", "shm", LATENCY, 1, *SEND_LATENCY, "-e")
 perftest("shm-write-64k", "Gb/s", "shm", BANDWIDTH, 1, *WRITE_64K)
+perftest("shm-write-1m", "Gb/s", "shm", BANDWIDTH, 1, *WRITE_1M)
+perftest("shm-send-latency-short", "us", "shm", LATENCY, 1, "ib_send_lat", "-s", "8", "-n", "1000")
+perftest("shm-send-latency-events-short", "us", "shm", LATENCY, 1, "ib_send_lat", "-s", "8", "-n", "1000", "-e")
+perftest("shm-write-64k-short", "Gb/s", "shm", BANDWIDTH, 1, "ib_write_bw", "-s", "65536", "-n", "1000",
+         "--report_gbits")
+for pairs in ("2", "8"):
+    perftest(f"write-rate-{pairs}", "kmsg/s", "udp", RATE, 1e3, "ib_write_bw", "-s", "8", "-n", "100000", "-q", pairs)
+source("riostream", "us", "riostream -S 64 -C 1")(lambda b: b.stream("riostream", "-I", "1000"))
+source("rstream", "us", "rstream -S 64 -C 1")(lambda b: b.stream("rstream", "-I", "5000"))
+source("rstream-blocking", "us", "rstream -S 64 -C 1 -T b")(
+    lambda b: b.stream("rstream", "-I", "2000", "-T", "b"))
+source("rstream-tcp", "us", "rstream -S 64 -C 1 -T s -T b: TCP")(
+    lambda b: b.stream("rstream", "-I", "2000", "-T", "s", "-T", "b", adverb=False))
 
 
 @source("poll-empty", "instructions", "bench/count-instructions")

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp_pingpong [-s bytes] [-n rounds]: half round trip over one TCP connection between two
- * processes that spin in recv(MSG_DONTWAIT): the latency of a program without RDMA.
+ * tcp_pingpong [-b] [-s bytes] [-n rounds]: half round trip over one TCP connection between two
+ * processes that spin in recv(MSG_DONTWAIT), with -b that block: the latency of a program without
+ * RDMA.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,6 +17,7 @@
 
 static size_t bytes = 8;
 static unsigned rounds = 20000;
+static int receive_flags = MSG_DONTWAIT;
 static struct sockaddr_in address = {.sin_family = AF_INET};
 static int listener;
 
@@ -33,7 +35,7 @@ static void receive(int fd)
 	size_t have = 0;
 
 	while (have < bytes) {
-		ssize_t n = recv(fd, buffer, bytes - have, MSG_DONTWAIT);
+		ssize_t n = recv(fd, buffer, bytes - have, receive_flags);
 
 		if (n == 0 || (n < 0 && errno != EAGAIN))
 			floor_die("recv");
@@ -87,8 +89,10 @@ int main(int argc, char **argv)
 	int option;
 	int fd;
 
-	while ((option = getopt(argc, argv, "s:n:")) != -1) {
-		if (option == 's')
+	while ((option = getopt(argc, argv, "bs:n:")) != -1) {
+		if (option == 'b')
+			receive_flags = 0;
+		else if (option == 's')
 			bytes = (size_t)atoi(optarg);
 		else if (option == 'n')
 			rounds = (unsigned)atoi(optarg);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a device has counted, as it is told to the daemon, which adds up the whole machine's. */
+/* The counters that a device reports to the daemon. The daemon adds them up for the machine. */
 #ifndef ADV_HOST_COUNTERS_H
 #define ADV_HOST_COUNTERS_H
 
@@ -7,7 +7,7 @@
 #include "link/link.h"
 #include "transport/engine.h"
 
-/* 64-bit numbers only: the daemon adds them up by their places. */
+/* 64-bit numbers only: the daemon adds them up by position. */
 struct adv_counters {
 	struct adv_engine_counters engine;
 	struct adv_link_counters link;

@@ -33,20 +33,21 @@ int adv_fault_exchange_receive(int fd, struct adv_fault_exchange_message *m)
 	return 0;
 }
 
-static void say(struct adv_fault_exchange_message *m, int result, const char *text)
+static void set_answer_text(struct adv_fault_exchange_message *m, int result, const char *text)
 {
 	m->result = result;
 	m->text_len = (uint32_t)snprintf(m->text, sizeof(m->text), "%s", text);
 }
 
-static void set(struct adv_fault_exchange_message *m, const struct adv_fault_exchange_follower *f,
-		void *user, uint64_t seed)
+static void set_requested_plan(struct adv_fault_exchange_message *m,
+			       const struct adv_fault_exchange_follower *f, void *user,
+			       uint64_t seed)
 {
 	struct adv_fault_error error;
 	struct adv_fault_plan plan;
 
 	if (!adv_fault_plan_parse(&plan, m->text, m->text_len, &error)) {
-		say(m, EINVAL, error.text);
+		set_answer_text(m, EINVAL, error.text);
 		return;
 	}
 	if (!plan.has_seed) {
@@ -55,10 +56,10 @@ static void set(struct adv_fault_exchange_message *m, const struct adv_fault_exc
 	}
 	m->result = f->set(user, &plan);
 	if (m->result)
-		say(m, m->result, strerror(m->result));
+		set_answer_text(m, m->result, strerror(m->result));
 }
 
-static void describe(struct adv_fault_exchange_message *m, const struct adv_fault_state *s)
+static void put_plan_state(struct adv_fault_exchange_message *m, const struct adv_fault_state *s)
 {
 	m->text_len = 0;
 	m->in_force = s != NULL;
@@ -70,8 +71,9 @@ static void describe(struct adv_fault_exchange_message *m, const struct adv_faul
 	m->text_len = (uint32_t)adv_fault_plan_print(&s->plan, m->text, sizeof(m->text));
 }
 
-static void obey(struct adv_fault_exchange_message *m, const struct adv_fault_exchange_follower *f,
-		 void *user, uint64_t seed)
+static void execute_fault_request(struct adv_fault_exchange_message *m,
+				  const struct adv_fault_exchange_follower *f, void *user,
+				  uint64_t seed)
 {
 	m->result = 0;
 	m->in_force = 0;
@@ -79,17 +81,18 @@ static void obey(struct adv_fault_exchange_message *m, const struct adv_fault_ex
 	m->packets = 0;
 	memset(m->hits, 0, sizeof(m->hits));
 	if (m->command == ADV_FAULT_SET)
-		set(m, f, user, seed);
+		set_requested_plan(m, f, user, seed);
 	else if (m->command == ADV_FAULT_CLEAR)
 		f->clear(user);
 	else if (m->command != ADV_FAULT_SHOW)
-		say(m, EOPNOTSUPP, "not a command that this version knows");
+		set_answer_text(m, EOPNOTSUPP, "not a command that this version knows");
 	if (!m->result)
-		describe(m, f->state(user));
+		put_plan_state(m, f->state(user));
 }
 
-/* Who asked has not waited: it has said that there is no answer, and so nothing is to be done. */
-static bool is_gone(int fd)
+/* True if the requesting command closed its socket. It has then reported that no answer arrived, so
+ * the request must not be executed. */
+static bool requester_has_closed(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
@@ -101,9 +104,9 @@ void adv_fault_exchange_answer(int fd, const struct adv_fault_exchange_follower 
 {
 	struct adv_fault_exchange_message *m = malloc(sizeof(*m));
 
-	/* Where anything fails, the end of the socket tells the command. */
-	if (m && adv_fault_exchange_receive(fd, m) == 0 && !is_gone(fd)) {
-		obey(m, f, user, seed);
+	/* If anything fails, the command sees the end of the socket. */
+	if (m && adv_fault_exchange_receive(fd, m) == 0 && !requester_has_closed(fd)) {
+		execute_fault_request(m, f, user, seed);
 		(void)adv_fault_exchange_send(fd, m);
 	}
 	free(m);

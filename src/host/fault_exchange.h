@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How `adverb fault` reaches those that follow a fault plan: the device of a process, and adverbd.
+ * The exchange of `adverb fault` with the followers of a fault plan: the device of a process, and
+ * adverbd.
  *
  * The command gets one of a pair of SOCK_SEQPACKET sockets from adverbd (ADV_CONTROL_FAULT), sends
  * its request into it, and names the target to adverbd. adverbd answers there itself, or passes the
@@ -24,46 +25,50 @@ _Static_assert(ADV_FAULT_ACTIONS <= ADV_FAULT_EXCHANGE_LOST, "room in the messag
 
 enum adv_fault_command { ADV_FAULT_SHOW = 1, ADV_FAULT_SET, ADV_FAULT_CLEAR };
 
-/* Both ways; what follows text[text_len] is not sent. */
+/* Request and answer. Bytes behind text[text_len] are not sent. */
 struct adv_fault_exchange_message {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t command;  /* enum adv_fault_command, repeated in the answer */
-	int32_t result;	   /* in answers: 0 or errno; then text says why */
-	uint32_t in_force; /* in answers: there is a plan, text */
+	int32_t result;	   /* in answers: 0, or errno with the reason in text */
+	uint32_t in_force; /* in answers: 1 if a plan is in force; it is in text */
 	uint32_t slot;	  /* in answers: the first of the device, which may have more; 0: adverbd */
-	uint64_t packets; /* looked at since it began */
-	uint64_t hits[ADV_FAULT_EXCHANGE_HITS]; /* by action, and packets lost as too many were kept
-						 */
+	uint64_t packets; /* that the plan has decided on since it began */
+	/* By action; the last one: packets lost because the queues had no room to keep them. */
+	uint64_t hits[ADV_FAULT_EXCHANGE_HITS];
 	uint32_t text_len;
 	char text[ADV_FAULT_TEXT_MAX]; /* no NUL */
 };
 
 /* Sends text_len bytes of text. Never blocks. 0 or errno. */
 int adv_fault_exchange_send(int fd, const struct adv_fault_exchange_message *m);
-/* Never blocks. 0; EAGAIN: nothing is there; EPIPE: the end; EPROTO: no message of ours. */
+/* Never blocks. 0; EAGAIN: no message is queued; EPIPE: the other end is closed; EPROTO: the
+ * message is not of this protocol. */
 int adv_fault_exchange_receive(int fd, struct adv_fault_exchange_message *m);
 
-/* Who follows a plan. */
+/* The functions of a follower of a plan. */
 struct adv_fault_exchange_follower {
 	/* NULL: no plan is in force. */
 	const struct adv_fault_state *(*state)(void *user);
-	/* plan has its seed. 0 or errno. */
+	/* The plan has a seed. 0 or errno. */
 	int (*set)(void *user, const struct adv_fault_plan *plan);
 	void (*clear)(void *user);
 	uint32_t slot; /* the first of the device; 0: adverbd */
 };
 
-/* Reads the request that is in the socket, does it, and answers; never blocks, whatever is behind
- * the descriptor, which the caller closes. `seed` is for a plan that has none. */
+/* Reads the queued request, executes it and answers. Never blocks, whatever the descriptor is. The
+ * caller closes it. `seed` is for a plan without a seed. */
 void adv_fault_exchange_answer(int fd, const struct adv_fault_exchange_follower *f, void *user,
 			       uint64_t seed);
 
 /*
- * fault_request.c: asks. m: command and, to set a plan, its text and text_len; then the answer. 0,
- * or errno with a line in why[]: what the answer says; EPERM: not yours; ENOENT: there is none
- * such; EPIPE: it ended, or knows nothing of this; ETIMEDOUT: it does not answer within wait_ms (it
- * is stopped).
+ * Sends a request and receives its answer (fault_request.c). The caller sets m->command and, to set
+ * a plan, text and text_len; on return m is the answer. 0, or errno with a line in why[]:
+ * - EPERM: the target belongs to another user.
+ * - ENOENT: the target does not exist.
+ * - EPIPE: the target ended, or its version of Adverb is older.
+ * - ETIMEDOUT: the target did not answer within wait_ms; it may be stopped.
+ * - Others: the result in the answer.
  */
 int adv_fault_exchange_request(struct adv_control *c, const struct adv_control_fault *target,
 			       struct adv_fault_exchange_message *m, int wait_ms, char *why,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The side of the exchange that asks. */
+/* The requesting side of the exchange. */
 #include "host/fault_exchange.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define SEND_ROOM   (2 * (int)sizeof(struct adv_fault_exchange_message))
 #define OWN_WAIT_MS 3000
 
-static int wait_for_answer(int fd, struct adv_fault_exchange_message *m, int wait_ms)
+static int receive_fault_answer(int fd, struct adv_fault_exchange_message *m, int wait_ms)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	int n;
@@ -25,7 +25,7 @@ static int wait_for_answer(int fd, struct adv_fault_exchange_message *m, int wai
 	return n > 0 ? adv_fault_exchange_receive(fd, m) : ETIMEDOUT;
 }
 
-static void explain(int error, char *why, size_t why_len)
+static void explain_exchange_error(int error, char *why, size_t why_len)
 {
 	if (error == ETIMEDOUT)
 		snprintf(why, why_len, "no answer: the process is stopped or too busy");
@@ -58,13 +58,13 @@ int adv_fault_exchange_request(struct adv_control *c, const struct adv_control_f
 	m->version = ADV_FAULT_EXCHANGE_VERSION;
 	error = adv_fault_exchange_send(fd, m);
 	if (error)
-		explain(error, why, why_len);
+		explain_exchange_error(error, why, why_len);
 	else
 		error = adv_control_fault(c, target, &none, why, why_len);
 	if (!error) {
-		error = wait_for_answer(fd, m, wait_ms);
+		error = receive_fault_answer(fd, m, wait_ms);
 		if (error)
-			explain(error, why, why_len);
+			explain_exchange_error(error, why, why_len);
 		else if (m->result)
 			snprintf(why, why_len, "%.*s", (int)m->text_len, m->text);
 	}

@@ -14,7 +14,7 @@ bool adv_gid_table_read(const struct adv_gid_table *shared, struct adv_gid_table
 		uint32_t before = atomic_load_explicit(&shared->sequence, memory_order_acquire);
 		uint32_t after;
 
-		if (before & 1) { /* the writer may need this core */
+		if (before & 1) { /* the writer may need this processor */
 			sched_yield();
 			continue;
 		}

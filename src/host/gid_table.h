@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The GID table as the daemon publishes it: a shared, read-only page set with a sequence
- * number (odd: being written). The daemon is the only writer. Behind it is who sends from which
- * port within this machine.
+ * The GID table that the daemon publishes: shared, read-only pages with a sequence number (odd: the
+ * daemon is writing). The daemon is the only writer. A table of this machine's senders and their
+ * UDP ports follows it.
  */
 #ifndef ADV_HOST_GID_TABLE_H
 #define ADV_HOST_GID_TABLE_H
@@ -32,29 +32,29 @@ struct adv_gid_entry {
 struct adv_gid_table {
 	_Atomic uint32_t sequence;
 	uint32_t count;
-	uint32_t port_active; /* 0: no usable interface at all */
+	uint32_t port_active; /* 0: no interface is usable */
 	uint32_t active_mtu;  /* bytes; of entry 0's interface */
-	uint64_t node_guid;   /* network order bytes, as ibv_get_device_guid() returns */
+	uint64_t node_guid;   /* in network byte order, like ibv_get_device_guid() */
 	struct adv_gid_entry entry[ADV_GID_TABLE_ENTRIES];
 };
 
-/* By prefix of a QP number (wire/slot.h), each entry for itself. */
+/* Indexed by the prefix of a QP number (wire/slot.h). Each entry is read and written on its own. */
 struct adv_senders {
-	/* The UDP port from which the process sends to this machine, until some seconds after it
-	 * has ended, as what it sent last may be read late; 0: none. */
+	/* The UDP port from which the process sends to this machine; 0: none. The entry remains for
+	 * some seconds after the process ended: its last packets may be read late. */
 	_Atomic uint16_t port[ADV_PREFIXES];
-	/* The slot that has these numbers; 0: none. */
+	/* The slot that has these QP numbers; 0: none. */
 	_Atomic uint16_t home[ADV_PREFIXES];
 };
 
-/* What the daemon's descriptor maps. */
+/* The memory behind the daemon's descriptor. */
 struct adv_gid_page {
 	struct adv_gid_table table;
 	struct adv_senders senders;
 };
 
-/* A consistent copy of the shared table; any thread. Bounded tries: false where it never held
- * still. */
+/* Copies the shared table consistently. Any thread. False if the daemon wrote the table during each
+ * of a bounded number of tries. */
 bool adv_gid_table_read(const struct adv_gid_table *shared, struct adv_gid_table *copy);
 
 #endif

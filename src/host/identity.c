@@ -7,9 +7,9 @@
 #include "base/array.h"
 #include "base/sys.h"
 
-#define UVERBS_MAX 1024 /* the kernel has no more */
+#define UVERBS_MAX 1024 /* the kernel's limit */
 
-/* By system calls: the preload answers the C library's with our own device. */
+/* Uses system calls: the preload replaces the C library's functions, and shows Adverb's device. */
 void adv_uverbs_name(char name[ADV_UVERBS_NAME_LEN])
 {
 	char path[64];

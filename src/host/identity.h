@@ -12,7 +12,8 @@
 #define ADV_DEVICE_NAME "adverb0"
 #define ADV_FW_VER	ADV_VERSION
 
-/* No vendor's (locally administered OUI): no program mistakes the device for a card it knows. */
+/* Belongs to no vendor (locally administered OUI): no program mistakes the device for a known card.
+ */
 #define ADV_VENDOR_ID	   0x0adbe7
 #define ADV_VENDOR_PART_ID 0xad01
 #define ADV_HW_VER	   1
@@ -24,7 +25,7 @@
 /* IBTA's PortInfo capability mask: CM supported, GIDs are IP addresses. */
 #define ADV_PORT_CAP_FLAGS (1u << 16 | 1u << 26)
 
-/* Of enum ibv_device_cap_flags. */
+/* enum ibv_device_cap_flags. */
 #define ADV_DEVICE_CAP_FLAGS                                                                       \
 	(IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_CURR_QP_STATE_MOD | \
 	 IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |                  \

@@ -12,8 +12,8 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* The whole pages that the range is on. False: it wraps. */
-static bool whole_pages(const void *addr, size_t length, uintptr_t *start, size_t *whole)
+/* Rounds the range out to whole pages. False: it wraps. */
+static bool round_to_pages(const void *addr, size_t length, uintptr_t *start, size_t *whole)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uintptr_t end;
@@ -26,7 +26,7 @@ static bool whole_pages(const void *addr, size_t length, uintptr_t *start, size_
 	return true;
 }
 
-/* Of whole pages: true where every one is mapped, whatever may be done with it. */
+/* True if every one of these whole pages is mapped, with any permission. */
 static bool is_mapped(uintptr_t start, size_t length)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -49,13 +49,14 @@ int adv_pages_populate(const void *addr, size_t length, bool to_write)
 	uintptr_t start;
 	size_t whole;
 
-	if (!whole_pages(addr, length, &start, &whole))
+	if (!round_to_pages(addr, length, &start, &whole))
 		return EINVAL;
 	while (syscall(SYS_madvise, start, whole, (long)advice)) {
 		if (errno == EINTR || errno == EAGAIN)
 			continue;
-		/* EINVAL: the pages may not be used so; or the kernel knows no such advice, for
-		 * no memory either, and being mapped must do. */
+		/* EINVAL: the pages lack the permission, or the kernel does not know the advice.
+		 * A kernel that does not know it fails for an empty range too. In that case being
+		 * mapped is enough. */
 		if (errno == EINVAL && syscall(SYS_madvise, start, 0L, (long)advice))
 			return is_mapped(start, whole) ? 0 : EFAULT;
 		return EFAULT;
@@ -73,7 +74,7 @@ int adv_pages_mapped(const void *addr, size_t length)
 	uintptr_t start;
 	size_t whole;
 
-	if (!whole_pages(addr, length, &start, &whole))
+	if (!round_to_pages(addr, length, &start, &whole))
 		return EINVAL;
 	return is_mapped(start, whole) ? 0 : EFAULT;
 }

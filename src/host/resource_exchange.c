@@ -11,14 +11,15 @@
 
 #define HEAD_LEN offsetof(struct adv_resource_message, object)
 
-static size_t length_of(const struct adv_resource_message *m)
+static size_t resource_message_length(const struct adv_resource_message *m)
 {
 	return HEAD_LEN + m->count * sizeof(m->object[0]);
 }
 
 int adv_resource_send(int fd, const struct adv_resource_message *m)
 {
-	ssize_t n = adv_sys_sendto(fd, m, length_of(m), MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
+	ssize_t n = adv_sys_sendto(fd, m, resource_message_length(m), MSG_DONTWAIT | MSG_NOSIGNAL,
+				   NULL, 0);
 
 	return n < 0 ? errno : 0;
 }
@@ -33,7 +34,7 @@ int adv_resource_receive(int fd, struct adv_resource_message *m)
 		return EPIPE;
 	if ((size_t)n < HEAD_LEN || m->magic != ADV_RESOURCE_EXCHANGE_MAGIC ||
 	    m->version != ADV_RESOURCE_EXCHANGE_VERSION || m->count > ADV_RESOURCE_EXCHANGE_MOST ||
-	    (size_t)n != length_of(m))
+	    (size_t)n != resource_message_length(m))
 		return EPROTO;
 	return 0;
 }
@@ -51,7 +52,7 @@ void adv_resource_answer(int fd, uint32_t slot, adv_resource_tell *tell, void *u
 {
 	struct adv_resource_message *m = malloc(sizeof(*m));
 
-	/* Where anything fails, the end of the socket tells who asks. */
+	/* If anything fails, the requester sees the end of the socket. */
 	if (m && adv_resource_receive(fd, m) == 0) {
 		m->slot = slot;
 		m->count = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How a tool lists the objects of a running program, or of adverbd. The request travels as those of
- * host/fault_exchange.h do: adverbd gives the tool a socket and passes its other end to the
- * process. The receiver answers once and closes the socket. In a process, the background thread
- * answers with the device's lock held. An answer has a bounded number of objects, so that it does
- * not hold up the program.
+ * How a tool lists the objects of a running program, or of adverbd. The request takes the way of
+ * host/fault_exchange.h: adverbd gives the tool a socket and passes its other end to the process.
+ * The receiver answers once and closes the socket. In a process, the background thread answers with
+ * the device's lock held. The number of objects in an answer is bounded, so the program does not
+ * wait long for the lock.
  */
 #ifndef ADV_HOST_RESOURCE_EXCHANGE_H
 #define ADV_HOST_RESOURCE_EXCHANGE_H
@@ -18,7 +18,7 @@
 #define ADV_RESOURCE_EXCHANGE_VERSION 1
 #define ADV_RESOURCE_EXCHANGE_MOST    256 /* objects in an answer */
 
-/* Both ways; objects behind `count` are not sent. */
+/* Request and answer. Objects behind `count` are not sent. */
 struct adv_resource_message {
 	uint32_t magic;
 	uint16_t version;
@@ -40,7 +40,7 @@ int adv_resource_receive(int fd, struct adv_resource_message *m);
 /* True if such a request is queued in the socket. Leaves it there. */
 bool adv_resource_is_asked(int fd);
 
-/* Like adv_engine_resources(), for the objects of the one that answers. */
+/* Lists the objects of the receiver of the request, like adv_engine_resources(). */
 typedef unsigned adv_resource_tell(void *user, enum adv_resource_kind kind, uint64_t *from,
 				   struct adv_object *out, unsigned room);
 

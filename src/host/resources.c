@@ -14,9 +14,9 @@
 #define ANSWER_MS   500
 #define ALL_MS	    5000
 #define ROUNDS_MOST 65536 /* answers of one process: more than it can have objects for */
-#define NUMBER_BITS 20	  /* of an object, below its process's slot */
+#define NUMBER_BITS 20	  /* of an object's number; the slot of its process is above them */
 
-struct question {
+struct query {
 	struct adv_control *control;
 	enum adv_resource_kind kind;
 	adv_resource_fn *fn;
@@ -29,7 +29,7 @@ struct question {
 
 /* ---- one request ---- */
 
-static int wait_for_answer(int fd, struct adv_resource_message *m)
+static int receive_resource_answer(int fd, struct adv_resource_message *m)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	int n;
@@ -40,8 +40,8 @@ static int wait_for_answer(int fd, struct adv_resource_message *m)
 	return n > 0 ? adv_resource_receive(fd, m) : ETIMEDOUT;
 }
 
-/* The message's `from` says where to go on. 0 or errno. */
-static int ask(struct question *q, const struct adv_control_fault *target)
+/* One request and its answer, in q->message; `from` is where the listing continues. 0 or errno. */
+static int query_once(struct query *q, const struct adv_control_fault *target)
 {
 	const struct adv_control_fault open = {ADV_CONTROL_FAULT_OPEN, 0};
 	struct adv_resource_message *m = &q->message;
@@ -59,39 +59,39 @@ static int ask(struct question *q, const struct adv_control_fault *target)
 	if (!error)
 		error = adv_control_fault(q->control, target, &none, why, sizeof(why));
 	if (!error)
-		error = wait_for_answer(fd, m);
+		error = receive_resource_answer(fd, m);
 	adv_sys_close(fd);
 	if (!error && m->kind != q->kind)
 		error = EPROTO;
 	return error ? error : m->result;
 }
 
-/* ---- what is done with objects ---- */
+/* ---- the listed objects ---- */
 
-/* Of an object that the process's engine has numbered. */
-static uint32_t whole_number(uint32_t slot, uint32_t number)
+/* Returns a number that is unique on the machine, for a number of one process's engine. */
+static uint32_t machine_wide_number(uint32_t slot, uint32_t number)
 {
 	return number ? slot << NUMBER_BITS | (number & ((1u << NUMBER_BITS) - 1)) : 0;
 }
 
-static void make_unique(struct adv_object *r, enum adv_resource_kind kind)
+static void make_numbers_unique(struct adv_object *r, enum adv_resource_kind kind)
 {
 	if (kind == ADV_RESOURCE_CM_ID)
 		return;
 	if (kind != ADV_RESOURCE_QP && kind != ADV_RESOURCE_MR)
-		r->number = whole_number(r->slot, r->number);
-	r->pd = whole_number(r->slot, r->pd);
-	r->context = whole_number(r->slot, r->context);
+		r->number = machine_wide_number(r->slot, r->number);
+	r->pd = machine_wide_number(r->slot, r->pd);
+	r->context = machine_wide_number(r->slot, r->context);
 	if (kind == ADV_RESOURCE_SRQ)
-		r->srq.cq = whole_number(r->slot, r->srq.cq);
+		r->srq.cq = machine_wide_number(r->slot, r->srq.cq);
 	if (kind != ADV_RESOURCE_QP)
 		return;
-	r->qp.send_cq = whole_number(r->slot, r->qp.send_cq);
-	r->qp.recv_cq = whole_number(r->slot, r->qp.recv_cq);
-	r->qp.srq = whole_number(r->slot, r->qp.srq);
+	r->qp.send_cq = machine_wide_number(r->slot, r->qp.send_cq);
+	r->qp.recv_cq = machine_wide_number(r->slot, r->qp.recv_cq);
+	r->qp.srq = machine_wide_number(r->slot, r->qp.srq);
 }
 
-static void hand_over(struct question *q, uint32_t slot, uint32_t pid)
+static void report_objects(struct query *q, uint32_t slot, uint32_t pid)
 {
 	for (uint32_t i = 0; i < q->message.count && !q->enough; i++) {
 		struct adv_object *r = &q->message.object[i];
@@ -104,35 +104,36 @@ static void hand_over(struct question *q, uint32_t slot, uint32_t pid)
 		r->slot = slot;
 		if (q->kind != ADV_RESOURCE_CM_ID)
 			r->pid = pid;
-		make_unique(r, q->kind);
+		make_numbers_unique(r, q->kind);
 		q->enough = !q->fn(q->user, r);
 	}
 }
 
-/* All of one process, or of adverbd; what cannot be had is passed over. 0, or ECONNRESET. */
-static int ask_all(struct question *q, const struct adv_control_fault *target, uint32_t slot,
-		   uint32_t pid)
+/* Lists all objects of one process, or of adverbd. Skips the rest if a request fails. 0, or
+ * ECONNRESET: the connection to adverbd is lost. */
+static int query_target(struct query *q, const struct adv_control_fault *target, uint32_t slot,
+			uint32_t pid)
 {
 	q->message.from = 0;
 	for (int i = 0; i < ROUNDS_MOST && !q->enough && adv_clock_ms() < q->deadline_ms; i++) {
 		uint64_t from = q->message.from;
-		int error = ask(q, target);
+		int error = query_once(q, target);
 
 		if (error)
 			adv_info("process %u does not list its objects: %s", pid, strerror(error));
 		if (error)
 			return error == ECONNRESET ? error : 0;
-		/* A device with several slots answers for all of them by its first. */
+		/* A device with several slots answers for all of them at its first slot. */
 		if (slot && q->message.slot != slot)
 			return 0;
-		hand_over(q, slot, pid);
+		report_objects(q, slot, pid);
 		if (q->message.from == ADV_RESOURCES_END || q->message.from <= from)
 			return 0;
 	}
 	return 0;
 }
 
-static int ask_processes(struct question *q)
+static int query_processes(struct query *q)
 {
 	struct adv_control_entry e = {.slot = 0};
 	int error = 0;
@@ -141,33 +142,33 @@ static int ask_processes(struct question *q)
 		const struct adv_control_fault target = {ADV_CONTROL_FAULT_SLOT, e.slot};
 
 		if (e.connected)
-			error = ask_all(q, &target, e.slot, e.pid);
+			error = query_target(q, &target, e.slot, e.pid);
 		e.slot++;
 	}
 	return error == ENOENT ? 0 : error;
 }
 
-static int ask_manager(struct question *q)
+static int query_adverbd(struct query *q)
 {
 	const struct adv_control_fault target = {ADV_CONTROL_FAULT_OBJECTS, 0};
 
-	return ask_all(q, &target, 0, 0);
+	return query_target(q, &target, 0, 0);
 }
 
 int adv_resources_each(struct adv_control *c, enum adv_resource_kind kind, adv_resource_fn *fn,
 		       void *user)
 {
-	struct question *q = calloc(1, sizeof(*q));
+	struct query *q = calloc(1, sizeof(*q));
 	int error = q ? 0 : ENOMEM;
 
 	if (!q)
 		return error;
-	*q = (struct question){.control = c, .kind = kind, .fn = fn, .user = user};
+	*q = (struct query){.control = c, .kind = kind, .fn = fn, .user = user};
 	q->deadline_ms = adv_clock_ms() + ALL_MS;
 	if (kind != ADV_RESOURCE_CM_ID)
-		error = ask_processes(q);
+		error = query_processes(q);
 	if (!error && (kind == ADV_RESOURCE_CM_ID || kind == ADV_RESOURCE_SUMMARY))
-		error = ask_manager(q);
+		error = query_adverbd(q);
 	for (uint8_t i = 0; !error && kind == ADV_RESOURCE_SUMMARY && i < ADV_RESOURCE_KINDS; i++) {
 		q->sum[i].type = i;
 		if (!fn(user, &q->sum[i]))

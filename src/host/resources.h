@@ -8,7 +8,7 @@
 #include "host/control.h"
 #include "transport/resources.h"
 
-/* False: no more are wanted. */
+/* Returns false if the caller needs no more objects. */
 typedef bool adv_resource_fn(void *user, const struct adv_object *r);
 
 /*
@@ -16,7 +16,8 @@ typedef bool adv_resource_fn(void *user, const struct adv_object *r);
  * of the processes that the caller may query: those of its user, or all if it is root. Numbers of
  * objects other than QPs and MRs are changed so that they differ between processes. Skips a process
  * that does not answer within half a second, and all further ones after five seconds. 0, or errno:
- * ECONNRESET adverbd went away, ENOMEM. No other thread may use the connection meanwhile.
+ * ECONNRESET: the connection to adverbd is lost; ENOMEM. No other thread may use the connection
+ * during the call.
  */
 int adv_resources_each(struct adv_control *c, enum adv_resource_kind kind, adv_resource_fn *fn,
 		       void *user);

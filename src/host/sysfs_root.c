@@ -18,7 +18,7 @@
 #define PLACES	     5
 #define HOLD_FILE    ".hold"
 #define OLD_SUFFIX   ".old"
-#define OLD_SECONDS  3600 /* those of other namespaces that are swept away */
+#define OLD_SECONDS  3600 /* age at which folders of other namespaces are removed */
 
 uint64_t adv_sysfs_network(void)
 {
@@ -29,8 +29,8 @@ uint64_t adv_sysfs_network(void)
 		       : 0;
 }
 
-/* The folder that it may be in, the best first; NULL: there is none such. */
-static const char *above(unsigned i, char room[64])
+/* Returns the i-th possible parent folder, the best first; NULL: it is not defined. */
+static const char *parent_folder(unsigned i, char room[64])
 {
 	static const char *const fixed[] = {"/run", "/dev/shm", "/tmp"};
 	const char *path = i >= 2 ? fixed[i - 2] : secure_getenv("XDG_RUNTIME_DIR");
@@ -42,17 +42,18 @@ static const char *above(unsigned i, char room[64])
 	return path && path[0] == '/' ? path : NULL;
 }
 
-/* False: not there, or too long a path. */
-static bool place(unsigned i, uint64_t net, char root[PATH_MAX])
+/* The path of the folder in the i-th parent. False: the parent is not defined, or the path is too
+ * long. */
+static bool root_path(unsigned i, uint64_t net, char root[PATH_MAX])
 {
 	char room[64];
-	const char *folder = above(i, room);
+	const char *folder = parent_folder(i, room);
 
 	return folder && snprintf(root, PATH_MAX, "%s" ADV_SYSFS_ROOT_PREFIX "%u-%llu", folder,
 				  (unsigned)geteuid(), (unsigned long long)net) < PATH_MAX / 2;
 }
 
-static bool is_ours(int fd)
+static bool ensure_owner_and_mode(int fd)
 {
 	struct stat st;
 
@@ -60,7 +61,7 @@ static bool is_ours(int fd)
 	       ((st.st_mode & 07777) == ROOT_MODE || syscall(SYS_fchmod, fd, ROOT_MODE) == 0);
 }
 
-static int open_one(const char *root, bool make)
+static int open_root(const char *root, bool make)
 {
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, root, ROOT_FLAGS);
 
@@ -69,7 +70,7 @@ static int open_one(const char *root, bool make)
 		fd = (int)syscall(SYS_openat, AT_FDCWD, root, ROOT_FLAGS);
 	if (fd < 0)
 		return -1;
-	if (is_ours(fd) && syscall(SYS_faccessat, AT_FDCWD, root, W_OK) == 0)
+	if (ensure_owner_and_mode(fd) && syscall(SYS_faccessat, AT_FDCWD, root, W_OK) == 0)
 		return fd;
 	adv_sys_close(fd);
 	return -1;
@@ -80,7 +81,7 @@ int adv_sysfs_root_open(char root[PATH_MAX])
 	uint64_t net = adv_sysfs_network();
 
 	for (unsigned i = 0; i < PLACES; i++) {
-		int fd = place(i, net, root) ? open_one(root, true) : -1;
+		int fd = root_path(i, net, root) ? open_root(root, true) : -1;
 
 		if (fd >= 0)
 			return fd;
@@ -98,21 +99,21 @@ bool adv_sysfs_root_is(const char *path)
 	    other.st_uid != geteuid())
 		return false;
 	for (unsigned i = 0; i < PLACES; i++)
-		if (place(i, net, root) &&
+		if (root_path(i, net, root) &&
 		    syscall(SYS_newfstatat, AT_FDCWD, root, &mine, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    mine.st_dev == other.st_dev && mine.st_ino == other.st_ino)
 			return true;
 	return false;
 }
 
-static int open_hold(int fd)
+static int open_hold_file(int fd)
 {
 	return (int)syscall(SYS_openat, fd, HOLD_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 			    0600);
 }
 
-/* Still, or again: the folder of this name may be another by now. */
-static bool is_there(int fd, const char *root)
+/* True if the path still leads to the opened folder: another process may have replaced it. */
+static bool is_still_root(int fd, const char *root)
 {
 	struct stat mine, there;
 
@@ -123,14 +124,14 @@ static bool is_there(int fd, const char *root)
 
 int adv_sysfs_root_hold(int fd, const char *root)
 {
-	int hold = open_hold(fd);
+	int hold = open_hold_file(fd);
 
 	for (int i = 0; hold >= 0 && i < HOLD_TRIES; i++) {
 		if (syscall(SYS_flock, hold, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
 			break;
 		adv_sys_poll(NULL, 0, 1);
 	}
-	if (hold >= 0 && is_there(fd, root))
+	if (hold >= 0 && is_still_root(fd, root))
 		return hold;
 	if (hold >= 0)
 		adv_sys_close(hold);
@@ -139,9 +140,9 @@ int adv_sysfs_root_hold(int fd, const char *root)
 
 /* ---- removing ---- */
 
-static void remove_below(int folder, unsigned depth);
+static void remove_entries(int folder, unsigned depth);
 
-static void remove_one(int folder, const struct adv_sys_entry *e, unsigned depth)
+static void remove_entry(int folder, const struct adv_sys_entry *e, unsigned depth)
 {
 	int fd;
 
@@ -151,12 +152,12 @@ static void remove_one(int folder, const struct adv_sys_entry *e, unsigned depth
 	fd = (int)syscall(SYS_openat, folder, e->name, ROOT_FLAGS);
 	if (fd < 0)
 		return;
-	remove_below(fd, depth + 1);
+	remove_entries(fd, depth + 1);
 	adv_sys_close(fd);
 	(void)syscall(SYS_unlinkat, folder, e->name, AT_REMOVEDIR);
 }
 
-static void remove_below(int folder, unsigned depth)
+static void remove_entries(int folder, unsigned depth)
 {
 	char room[LISTING_ROOM] __attribute__((aligned(8)));
 	long n;
@@ -167,39 +168,39 @@ static void remove_below(int folder, unsigned depth)
 		for (long i = 0; i < n;) {
 			const struct adv_sys_entry *e = (const void *)(room + i);
 
-			remove_one(folder, e, depth);
+			remove_entry(folder, e, depth);
 			i += e->len;
 		}
 }
 
-/* By another name first, so that who comes now makes a new one. */
-static void remove_held(int fd, const char *root)
+/* Renames the folder first: a process that starts now then makes a new one. */
+static void remove_locked_root(int fd, const char *root)
 {
 	char old[PATH_MAX];
 
 	snprintf(old, sizeof(old), "%.*s" OLD_SUFFIX, PATH_MAX / 2, root);
 	if (syscall(SYS_renameat, AT_FDCWD, root, AT_FDCWD, old) != 0)
 		return;
-	remove_below(fd, 0);
+	remove_entries(fd, 0);
 	(void)syscall(SYS_unlinkat, AT_FDCWD, old, AT_REMOVEDIR);
 }
 
-static void remove_unless_held(const char *root, time_t before)
+static void remove_unused_root(const char *root, time_t before)
 {
-	int fd = open_one(root, false), hold = fd >= 0 ? open_hold(fd) : -1;
+	int fd = open_root(root, false), hold = fd >= 0 ? open_hold_file(fd) : -1;
 	struct stat st;
 
 	if (hold >= 0 && syscall(SYS_fstat, fd, &st) == 0 && st.st_mtime <= before &&
 	    syscall(SYS_flock, hold, LOCK_EX | LOCK_NB) == 0)
-		remove_held(fd, root);
+		remove_locked_root(fd, root);
 	if (hold >= 0)
 		adv_sys_close(hold);
 	if (fd >= 0)
 		adv_sys_close(fd);
 }
 
-/* What daemons have left behind that were killed, in namespaces that nobody is in any more. */
-static void sweep(const char *folder, time_t before)
+/* Removes old unused folders that killed daemons left in namespaces that no longer exist. */
+static void remove_stale_roots(const char *folder, time_t before)
 {
 	int fd = adv_sys_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char room[LISTING_ROOM] __attribute__((aligned(8)));
@@ -213,7 +214,7 @@ static void sweep(const char *folder, time_t before)
 
 			if (strncmp(e->name, wanted, strlen(wanted)) == 0 &&
 			    snprintf(root, sizeof(root), "%s/%s", folder, e->name) < PATH_MAX / 2)
-				remove_unless_held(root, before);
+				remove_unused_root(root, before);
 			i += e->len;
 		}
 	if (fd >= 0)
@@ -228,11 +229,11 @@ void adv_sysfs_root_remove(void)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	for (unsigned i = 0; i < PLACES; i++) {
-		const char *folder = above(i, room);
+		const char *folder = parent_folder(i, room);
 
-		if (place(i, net, root))
-			remove_unless_held(root, INT64_MAX);
+		if (root_path(i, net, root))
+			remove_unused_root(root, INT64_MAX);
 		if (folder)
-			sweep(folder, now.tv_sec - OLD_SECONDS);
+			remove_stale_roots(folder, now.tv_sec - OLD_SECONDS);
 	}
 }

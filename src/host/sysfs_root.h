@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The folder with the files that replace those of sysfs: one for each user and network namespace.
- * It is where programs that search the file system do not find it: in $XDG_RUNTIME_DIR,
- * /run/user/UID, /run, /dev/shm or, if none of these is writable, /tmp. Raw system calls; any
- * thread; errno is lost.
+ * Its place is one that programs do not find when they search the file system: $XDG_RUNTIME_DIR,
+ * /run/user/UID, /run, /dev/shm or, if none of these is writable, /tmp. Uses raw system calls. Any
+ * thread. errno is not preserved.
  *
  * A process that uses the folder holds a shared lock, flock(2), on a file in it. adverbd removes
  * the folder when it ends, under an exclusive lock. So the folder exists as long as a process may
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ADV_SYSFS_ROOT_PREFIX "/adverb-sysfs-" /* its last component: this, a uid, a namespace */
+#define ADV_SYSFS_ROOT_PREFIX "/adverb-sysfs-" /* then the uid, "-" and the namespace's inode */
 
 /* The inode number of the caller's network namespace; 0: /proc is not mounted. */
 uint64_t adv_sysfs_network(void);
@@ -32,8 +32,8 @@ bool adv_sysfs_root_is(const char *path);
 
 /*
  * Keeps the opened folder from removal as long as the returned descriptor, or a copy of it, is
- * open. -1: it was removed, or is being removed, and has to be opened again; or no descriptor is
- * left. Blocks for 0.2 s at most.
+ * open. Returns -1 if the folder was removed or is being removed, and has to be opened again, or if
+ * the process can have no more descriptors. Blocks for 0.2 s at most.
  */
 int adv_sysfs_root_hold(int fd, const char *root);
 

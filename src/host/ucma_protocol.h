@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What librdmacm and adverbd say to each other about connections.
+ * The messages between librdmacm and adverbd about connections.
  *
- * ADV_CONTROL_OPEN_CM (host/control_protocol.h) gives a process a SOCK_SEQPACKET socket of its
- * own for this: it asks, the daemon answers each request once and in order, at once (nothing waits
- * in the daemon). When the socket closes, or the process ends, all ids that were made on it
- * are destroyed, connections closed with DREQ. When the daemon's worker dies it closes too: then
- * the device is removed, as far as librdmacm's consumers are concerned.
+ * ADV_CONTROL_OPEN_CM (host/control_protocol.h) gives a process a SOCK_SEQPACKET socket for them.
+ * The daemon answers each request once, in order and at once: no request waits in the daemon. When
+ * the socket closes or the process ends, the daemon destroys all ids that were created on the
+ * socket, and closes their connections with DREQ. The socket also closes when the daemon's worker
+ * dies. librdmacm then reports that the device was removed.
  *
- * An event channel is a second kind of socket, which ADV_UCMA_CMD_CREATE_CHANNEL answers with: for
- * each event queued the daemon sends one byte on it, so that it can be polled; who reads a byte
- * asks for an event with ADV_UCMA_CMD_GET_EVENT and may find none (EAGAIN: the id was destroyed, or
- * migrated).
+ * An event channel is a second kind of socket. ADV_UCMA_CMD_CREATE_CHANNEL returns it. The daemon
+ * sends one byte on it for each queued event, so the program can poll it. The reader of a byte
+ * requests the event with ADV_UCMA_CMD_GET_EVENT. The answer is EAGAIN if the event no longer
+ * exists, because its id was destroyed or migrated.
  *
- * Messages have one size. Numbers are in host order unless said otherwise, addresses as the kernel
- * has them. A message of another length, magic or version ends the connection.
+ * All messages have the same size. Numbers are in host byte order unless a comment says otherwise.
+ * Addresses have the kernel's format. A message of another length, magic or version ends the
+ * connection.
  */
 #ifndef ADV_HOST_UCMA_PROTOCOL_H
 #define ADV_HOST_UCMA_PROTOCOL_H
@@ -34,7 +35,7 @@ enum adv_ucma_command {
 	ADV_UCMA_CMD_CREATE_CHANNEL = 1, /* answer: channel, and its descriptor */
 	ADV_UCMA_CMD_DESTROY_CHANNEL,	 /* channel; EBUSY while it has ids */
 	ADV_UCMA_CMD_CREATE_ID,		 /* channel, create; answer: id */
-	ADV_UCMA_CMD_DESTROY_ID,	 /* id; its events that were not fetched are gone */
+	ADV_UCMA_CMD_DESTROY_ID,	 /* id; its unfetched events are discarded */
 	ADV_UCMA_CMD_BIND,		 /* id, addr.local, options set before; answer: route */
 	ADV_UCMA_CMD_RESOLVE_ADDR, /* id, addr; answer: 0, then event ADDR_RESOLVED or ADDR_ERROR */
 	ADV_UCMA_CMD_RESOLVE_ROUTE, /* id, addr.timeout_ms; then ROUTE_RESOLVED or ROUTE_ERROR */
@@ -43,28 +44,28 @@ enum adv_ucma_command {
 	ADV_UCMA_CMD_CONNECT,	    /* id, conn */
 	ADV_UCMA_CMD_ACCEPT,	    /* id, conn */
 	ADV_UCMA_CMD_REJECT,	    /* id, conn.reason and private data */
-	ADV_UCMA_CMD_ESTABLISH,	    /* id: RTU, or the consumer's word that data came */
+	ADV_UCMA_CMD_ESTABLISH,	    /* id: send RTU, or the consumer reports received data */
 	ADV_UCMA_CMD_DISCONNECT,    /* id */
 	ADV_UCMA_CMD_QP_ATTR,	    /* id, value: enum ibv_qp_state; answer: qp_attr */
 	ADV_UCMA_CMD_SET_OPTION,    /* id, option */
-	ADV_UCMA_CMD_JOIN,	    /* id, join; answer: value names the membership; then
+	ADV_UCMA_CMD_JOIN,	    /* id, join; answer: value, the membership's number; then
 				       MULTICAST_JOIN/ERROR */
 	ADV_UCMA_CMD_LEAVE,	    /* id, value */
-	ADV_UCMA_CMD_MIGRATE,	    /* id, channel: it and its unfetched events move */
+	ADV_UCMA_CMD_MIGRATE,	    /* id, channel: moves the id and its unfetched events */
 	ADV_UCMA_CMD_GET_EVENT,	    /* channel; answer: id, event; EAGAIN: none */
 	ADV_UCMA_CMD_WRITE_EVENT, /* id, event.type (16 and up: librdmacm's own) and status, value:
-			       queued like any other; ADV_UCMA_CMD_GET_EVENT's answer repeats the
-			       value */
+			       queued like any other event; the answer to
+			       ADV_UCMA_CMD_GET_EVENT repeats the value */
 };
 
-/* As struct sockaddr_in or sockaddr_in6; family 0: none. */
+/* A struct sockaddr_in or sockaddr_in6; family 0: no address. */
 union adv_ucma_sockaddr {
 	sa_family_t family;
 	struct sockaddr_in in;
 	struct sockaddr_in6 in6;
 };
 
-/* Where an id is and leads to, as far as is known. */
+/* The addresses and the path of an id, as far as they are known. */
 struct adv_ucma_route {
 	union adv_ucma_sockaddr local;
 	union adv_ucma_sockaddr remote;
@@ -72,7 +73,7 @@ struct adv_ucma_route {
 	struct adv_gid dgid;
 	uint32_t flow_label;
 	uint16_t pkey;
-	uint8_t has_path; /* the rest is known too */
+	uint8_t has_path; /* 1: dgid, flow_label and tclass to packet_life_time are known */
 	uint8_t port_num;
 	uint8_t sgid_index;
 	uint8_t tclass;
@@ -91,7 +92,7 @@ struct adv_ucma_conn {
 	uint32_t ece_vendor_id;
 	uint32_t ece_options;
 	uint8_t qp_type; /* enum ibv_qp_type */
-	uint8_t reason;	 /* of a reject: 28 (consumer), or as rdma_reject(3) has it */
+	uint8_t reason;	 /* of a reject: 28 (consumer), or a reason of rdma_reject(3) */
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	uint8_t flow_control;
@@ -142,10 +143,10 @@ struct adv_ucma_message {
 			int32_t status;
 			uint32_t listen;     /* CONNECT_REQUEST: its listener; message.id is the new
 						id */
-			uint32_t multicast;  /* MULTICAST_*: which membership */
+			uint32_t multicast;  /* MULTICAST_*: number of the membership */
 			uint32_t port_space; /* CONNECT_REQUEST */
 			uint32_t qp_type;
-			struct adv_ucma_route route; /* of message.id, now */
+			struct adv_ucma_route route; /* present route of message.id */
 			struct adv_ucma_conn conn;   /* MULTICAST_JOIN: qp_num and qkey; dgid in
 							route is the group */
 		} event;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Devices of one machine share memory, lose each other, and lose adverbd. */
+/* Devices of one machine that share memory: the peer closes, only one requests it, adverbd dies. */
 #include "node.h"
 
 #include <signal.h>
@@ -27,7 +27,7 @@ static bool has_peer(struct node *n, uint16_t slot)
 	return yes;
 }
 
-/* The background thread learns of it by a notification. */
+/* A notification of adverbd reports the peer to the background thread. */
 static void wait_for_peer(struct node *n, uint16_t slot, bool wanted)
 {
 	WAIT_UNTIL(has_peer(n, slot) == wanted);
@@ -43,7 +43,7 @@ static uint64_t sent_by_udp(struct node *n)
 	return packets;
 }
 
-static void exchange(struct node *a, struct node *b, unsigned count)
+static void write_and_compare(struct node *a, struct node *b, unsigned count)
 {
 	struct ibv_wc wc;
 
@@ -68,8 +68,8 @@ static void test_packets_avoid_sockets(void **state)
 	wait_for_peer(&a, slot_of(&b), true);
 	wait_for_peer(&b, slot_of(&a), true);
 	before = sent_by_udp(&a) + sent_by_udp(&b);
-	exchange(&a, &b, 50);
-	exchange(&b, &a, 50);
+	write_and_compare(&a, &b, 50);
+	write_and_compare(&b, &a, 50);
 	assert_int_equal(sent_by_udp(&a) + sent_by_udp(&b), before);
 	node_close(&a);
 	node_close(&b);
@@ -90,14 +90,14 @@ static void test_block(void **state)
 	wait_for_peer(&b, slot_of(&a), true);
 	assert_int_equal(slot_of(&further), slot_of(&a));
 	before = sent_by_udp(&a) + sent_by_udp(&b);
-	exchange(&further, &b, 50);
-	exchange(&b, &further, 50);
+	write_and_compare(&further, &b, 50);
+	write_and_compare(&b, &further, 50);
 	assert_int_equal(sent_by_udp(&a) + sent_by_udp(&b), before);
 	node_close(&a);
 	node_close(&b);
 }
 
-static void test_peer_leaves(void **state)
+static void test_peer_closes(void **state)
 {
 	struct node a, b;
 	uint16_t slot;
@@ -113,7 +113,7 @@ static void test_peer_leaves(void **state)
 }
 
 /* If only one side requests memory, nothing is shared, and packets go by UDP. */
-static void test_only_one_asks(void **state)
+static void test_only_one_requests(void **state)
 {
 	struct adv_gid gid = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}};
 	struct node a, b;
@@ -123,7 +123,7 @@ static void test_only_one_asks(void **state)
 	adv_device_lock(a.d);
 	adv_device_meet(a.d, &gid, adv_qp_num(b.qp));
 	adv_device_meet(a.d, &gid, adv_qp_num(a.qp));
-	gid.raw[12] = 192; /* somebody else's */
+	gid.raw[12] = 192; /* not an address of this machine */
 	adv_device_meet(b.d, &gid, adv_qp_num(a.qp));
 	adv_device_unlock(a.d);
 	usleep(100000);
@@ -150,10 +150,10 @@ static void test_worker_killed(void **state)
 	assert_int_equal(adv_control_status(c, &before), 0);
 	kill((pid_t)before.worker_pid, SIGKILL);
 	WAIT_UNTIL(adv_control_status(c, &after) == 0 && after.worker_pid != before.worker_pid);
-	exchange(&a, &b, 20);
+	write_and_compare(&a, &b, 20);
 	wait_for_peer(&a, slot_of(&b), true);
 	wait_for_peer(&b, slot_of(&a), true);
-	exchange(&b, &a, 20);
+	write_and_compare(&b, &a, 20);
 	node_close(&a);
 	node_close(&b);
 	adv_control_close(c);
@@ -162,8 +162,10 @@ static void test_worker_killed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_packets_avoid_sockets), cmocka_unit_test(test_block),
-		cmocka_unit_test(test_peer_leaves),	      cmocka_unit_test(test_only_one_asks),
+		cmocka_unit_test(test_packets_avoid_sockets),
+		cmocka_unit_test(test_block),
+		cmocka_unit_test(test_peer_closes),
+		cmocka_unit_test(test_only_one_requests),
 		cmocka_unit_test(test_worker_killed),
 	};
 	if (!netns_enter())

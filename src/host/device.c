@@ -99,7 +99,7 @@ make_progress(struct adv_device *d, struct receiving *r, bool polling)
 
 	d->now = adv_clock_ns();
 	if (polling)
-		adv_progress_polled(&d->progress, d->now);
+		adv_progress_poll_begins(&d->progress, d->now);
 	d->link->busy_polled = polling;
 	d->pumped = false;
 	if (d->held)
@@ -128,11 +128,12 @@ unsigned adv_device_progress(struct adv_device *d, bool polling)
 	return make_progress(d, &r, polling);
 }
 
-void adv_device_poll(struct adv_device *d, const struct adv_cq *cq, unsigned wanted)
+bool adv_device_poll(struct adv_device *d, const struct adv_cq *cq, unsigned wanted)
 {
 	struct receiving r = {d, cq, wanted};
+	unsigned packets = make_progress(d, &r, true);
 
-	make_progress(d, &r, true);
+	return adv_progress_poll_ends(&d->progress, d->now, packets);
 }
 
 void adv_device_polled(struct adv_device *d)

@@ -92,8 +92,15 @@ void adv_device_settle(struct adv_device *d);
 unsigned adv_device_progress(struct adv_device *d, bool polling);
 
 /* As adv_device_progress(), for a program that polls cq. When cq has `wanted` completions, further
- * packets may stay queued until the next call, so that the program gets its completions early. */
-void adv_device_poll(struct adv_device *d, const struct adv_cq *cq, unsigned wanted);
+ * packets may stay queued until the next call, so that the program gets its completions early.
+ * Returns true if other processes need the processor: if cq is empty, adv_device_back_off()
+ * follows.
+ */
+bool adv_device_poll(struct adv_device *d, const struct adv_cq *cq, unsigned wanted);
+
+/* Sleeps until a packet arrives, or for a fraction of a millisecond, before the program polls cq
+ * again. Call it without the lock. */
+void adv_device_back_off(struct adv_device *d, const struct adv_cq *cq);
 
 /*
  * Receives the packets that are queued in the sockets. Call it with the lock held, before a QP

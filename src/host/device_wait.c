@@ -100,6 +100,15 @@ static void drain_eventfd(const struct pollfd *p)
 		(void)!adv_sys_read(p->fd, &count, sizeof(count));
 }
 
+/* The receiving thread woke: resets what woke it, but for the sockets. */
+static void clear_wakeups(struct wait *w)
+{
+	drain_eventfd(&w->fd[WAKE]);
+	if (w->device->bell_fd >= 0 && w->fd[BELL].revents)
+		adv_bell_still(w->device->bell_fd);
+	adv_progress_wait_woken(&w->device->progress);
+}
+
 /*
  * Receives and sends. True: there is more to do at once; else *deadline is when to run timers. Gets
  * and releases the lock.
@@ -176,10 +185,7 @@ static int sleep_until(struct wait *w, uint64_t deadline)
 		return w->error == EINTR && may_interrupt() ? EINTR : 0;
 	}
 	if (w->receives) {
-		drain_eventfd(&w->fd[WAKE]);
-		if (w->device->bell_fd >= 0 && w->fd[BELL].revents)
-			adv_bell_still(w->device->bell_fd);
-		adv_progress_wait_woken(&w->device->progress);
+		clear_wakeups(w);
 	}
 	return 0;
 }
@@ -211,4 +217,48 @@ int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void
 	*mine = w.taken;
 	pthread_setcancelstate(w.cancel_state, NULL);
 	return err;
+}
+
+/* ---- a polling program that sleeps ---- */
+
+/* With the lock held. False: there is something to do at once, or another thread waits. */
+static bool begin_backoff(struct wait *w, const struct adv_cq *cq, struct timespec *ts)
+{
+	struct adv_device *d = w->device;
+	uint64_t deadline;
+
+	(void)adv_engine_hasten_acks(d->engine);
+	if (d->waiting.count || adv_device_progress(d, false) > 0 || d->cut || !adv_cq_empty(cq))
+		return false;
+	deadline = adv_device_deadline(d);
+	if (deadline <= d->now || !adv_progress_backs_off(&d->progress, d->now, &deadline))
+		return false;
+	d->waiting.count = 1;
+	d->waiting.receiver = pthread_self();
+	ts->tv_nsec = (long)(deadline - d->now);
+	list_descriptors(w);
+	return true;
+}
+
+void adv_device_back_off(struct adv_device *d, const struct adv_cq *cq)
+{
+	struct wait w = {.device = d, .fd = {{.fd = -1}}, .receives = true};
+	struct timespec ts = {0};
+	bool begun, sleeps;
+
+	adv_device_lock(d);
+	begun = begin_backoff(&w, cq, &ts);
+	sleeps = begun && (!d->link->ops->sleep || d->link->ops->sleep(d->link, true));
+	adv_device_release(d);
+	if (!begun)
+		return;
+	if (sleeps && adv_sys_ppoll(w.fd, w.fds, &ts) >= 0)
+		clear_wakeups(&w);
+	adv_device_lock(d);
+	d->waiting.count--;
+	if (d->link->ops->sleep)
+		(void)d->link->ops->sleep(d->link, false);
+	adv_device_perform(
+		d, adv_progress_backoff_ends(&d->progress, adv_clock_ns(), d->waiting.count > 0));
+	adv_device_release(d);
 }

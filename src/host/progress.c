@@ -38,7 +38,12 @@
 #define IDLE_FIRST	  (10 * MS)
 #define IDLE_ACKS	  (1 * MS)    /* as IDLE_FIRST, if ACKs are delayed */
 #define IDLE_LONGEST	  (1000 * MS) /* then the thread sleeps for ever */
-#define HOLD_LONGEST	  (50 * US)   /* a held request was right until then */
+#define PREEMPTED	  (400 * US)  /* between polls of a loop: another process ran */
+#define LONG_SPIN	  (100 * US)  /* of polls in vain */
+#define CROWDED_FIRST	  (100 * MS)
+#define CROWDED_LONGEST	  (1600 * MS)
+#define BACKOFF_LONGEST	  (500 * US)
+#define HOLD_LONGEST	  (50 * US) /* a held request was right until then */
 #define HOLD_COST	  1024
 #define HOLD_COST_MAX	  (1u << 20)
 
@@ -52,6 +57,8 @@ enum event {
 	RECEIVES,  /* the waiting thread receives */
 	WAIT_OVER, /* its wait is over */
 	WAIT_LEFT, /* likewise, and other threads still wait */
+	BACKS_OFF, /* the polling program sleeps for a short time */
+	BACKOFF_OVER,
 	/* The background thread. */
 	LEAVES,	     /* it woke while the program polls */
 	LEAVES_MUCH, /* likewise, and that happened often */
@@ -90,6 +97,11 @@ static const struct transition table[ADV_PROGRESS_STATES][EVENTS] = {
 	[S(WAITER_ALONE)][WAIT_OVER] = {S(BETWEEN), S(KICK)},
 	[S(WAITER_ALONE)][WAIT_LEFT] = {S(NOBODY), S(KICK)},
 
+	[S(BACKOFF)][ARMS] = {S(NOBODY), S(KICK)}, /* another thread's request */
+	[S(BACKOFF)][WAIT_LEFT] = {S(NOBODY), S(KICK)},
+	[S(BACKOFF)][BACKOFF_OVER] = {S(POLLER)},
+
+	[S(POLLER)][BACKS_OFF] = {S(BACKOFF)},
 	[S(POLLER)][ARMS] = {S(NOBODY), S(KICK)},
 	[S(POLLER)][WAITS] = {S(BETWEEN), 0},
 	[S(POLLER)][RECEIVES] = {S(WAITER), 0},
@@ -111,7 +123,8 @@ static bool is_armed(enum adv_progress_state s)
 
 static bool is_waiter(enum adv_progress_state s)
 {
-	return s == ADV_PROGRESS_WAITER || s == ADV_PROGRESS_WAITER_ALONE;
+	return s == ADV_PROGRESS_WAITER || s == ADV_PROGRESS_WAITER_ALONE ||
+	       s == ADV_PROGRESS_BACKOFF;
 }
 
 /* Follows the table from the state `from`; false: another thread has changed the state. */
@@ -290,6 +303,73 @@ void adv_progress_held(struct adv_progress *p, uint64_t ns)
 	p->hold_off = p->hold_cost;
 	if (p->hold_cost < HOLD_COST_MAX)
 		p->hold_cost *= 2;
+}
+
+/* ---- a polling program on a crowded processor ---- */
+
+/*
+ * Spinning is right while a processor is free. On a crowded one it keeps the peer from running,
+ * which may need this very processor to answer, and it uses up the program's share, so that the
+ * program does not run when a packet arrives. A thread that sleeps is scheduled soon after a packet
+ * has woken it.
+ *
+ * There are two signs of a crowded processor, both after a loop has polled in vain for LONG_SPIN:
+ * - The next poll comes PREEMPTED after the last one.
+ * - The next poll comes a little late and finds packets: the sender ran in between.
+ * A program that polls a few times between computations shows neither.
+ *
+ * The loop then sleeps instead of spinning for CROWDED_FIRST, then spins again to find out, and
+ * sleeps twice as long if the signs are still there.
+ */
+static void assume_crowded(struct adv_progress *p, uint64_t now)
+{
+	if (p->crowded_for == 0 || now - p->crowded_till > p->crowded_for)
+		p->crowded_for = CROWDED_FIRST;
+	else if (p->crowded_for < CROWDED_LONGEST)
+		p->crowded_for *= 2;
+	p->crowded_till = now + p->crowded_for;
+}
+
+void adv_progress_paused(struct adv_progress *p, uint64_t last, uint64_t now)
+{
+	/* If `found` is set, the program has polled since `last`. The thread may have noted that.
+	 */
+	if (last == 0 || last > now || atomic_load_explicit(&p->found, memory_order_relaxed)) {
+		p->vain = 0;
+		return;
+	}
+	if (last - p->vain_since >= LONG_SPIN) {
+		p->paused_at = now;
+		if (now - last > PREEMPTED)
+			assume_crowded(p, now);
+	}
+	p->vain = 0; /* another loop begins */
+}
+
+void adv_progress_found_after_pause(struct adv_progress *p, uint64_t now)
+{
+	if (now >= p->crowded_till)
+		assume_crowded(p, now);
+}
+
+bool adv_progress_backs_off(struct adv_progress *p, uint64_t now, uint64_t *deadline)
+{
+	if (adv_progress_state(p) != ADV_PROGRESS_POLLER)
+		return false;
+	(void)follow_table(p, BACKS_OFF);
+	if (now + BACKOFF_LONGEST < *deadline)
+		*deadline = now + BACKOFF_LONGEST;
+	p->waiter_at = *deadline;
+	return true;
+}
+
+unsigned adv_progress_backoff_ends(struct adv_progress *p, uint64_t now, bool others)
+{
+	p->waiter_at = 0;
+	p->vain = 0;
+	if (adv_progress_state(p) == ADV_PROGRESS_BACKOFF)
+		adv_progress_polled(p, now);
+	return follow_table(p, others ? WAIT_LEFT : BACKOFF_OVER);
 }
 
 /* ---- a waiting thread of the program ---- */

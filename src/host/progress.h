@@ -20,11 +20,13 @@
 #include <stdint.h>
 
 #define ADV_PROGRESS_NEVER	UINT64_MAX
+#define ADV_PROGRESS_PAUSE	2000  /* ns between polls of a loop: another process may have run */
+#define ADV_PROGRESS_SPINS	8     /* polls that find nothing before a polling program sleeps */
 #define ADV_PROGRESS_WAKE_SLACK 50000 /* ns: a timer may be that late */
 
 /*
  * In the first three states the sockets are armed: a packet wakes the background thread. In the
- * first five, the receiving thread may sleep and has to be woken for timers.
+ * first six, the receiving thread may sleep and has to be woken for timers.
  */
 enum adv_progress_state {
 	ADV_PROGRESS_THREAD = 1,   /* the background thread receives */
@@ -32,9 +34,10 @@ enum adv_progress_state {
 	ADV_PROGRESS_LEAVING,	   /* likewise, too often: the program's next call disarms */
 	ADV_PROGRESS_WAITER,	   /* a waiting program receives; the thread looks at it */
 	ADV_PROGRESS_WAITER_ALONE, /* a waiting program receives; the thread sleeps */
-	ADV_PROGRESS_POLLER,	   /* the program receives by polling; the thread looks at it */
-	ADV_PROGRESS_BETWEEN,	   /* likewise, between two waits of the program */
-	ADV_PROGRESS_NOBODY,	   /* the program sleeps; the thread is kicked, to receive */
+	ADV_PROGRESS_BACKOFF, /* a polling program receives, and sleeps until a packet arrives */
+	ADV_PROGRESS_POLLER,  /* the program receives by polling; the thread looks at it */
+	ADV_PROGRESS_BETWEEN, /* likewise, between two waits of the program */
+	ADV_PROGRESS_NOBODY,  /* the program sleeps; the thread is kicked, to receive */
 	ADV_PROGRESS_STATES,
 };
 
@@ -85,15 +88,20 @@ struct adv_progress {
 	 * wake_at, reads them without it. */
 	unsigned useless_limit;		     /* useless wake-ups that end the thread's turn */
 	_Atomic enum adv_progress_kick kick; /* sent, and the thread has not had the lock since */
-	uint64_t wake_at;   /* when the thread runs timers at the latest; 0: at once */
-	uint64_t waiter_at; /* when the waiting thread runs them; 0: at once */
-	uint64_t idle;	    /* longest sleep of the thread while it receives */
-	uint64_t trial;	    /* when the thread received, and no call ended since; 0: one has */
-	unsigned useless;   /* recent useless wake-ups, less some for each useful one */
-	unsigned activity;  /* of the device, when the thread planned its last sleep */
-	bool acks_wait;	    /* ACKs were delayed since then */
-	unsigned hold_off;  /* so many small requests are sent at once */
-	unsigned hold_cost; /* what hold_off becomes when a request was held too long */
+	uint64_t wake_at;      /* when the thread runs timers at the latest; 0: at once */
+	uint64_t waiter_at;    /* when the waiting thread runs them; 0: at once */
+	uint64_t idle;	       /* longest sleep of the thread while it receives */
+	uint64_t trial;	       /* when the thread received, and no call ended since; 0: one has */
+	unsigned useless;      /* recent useless wake-ups, less some for each useful one */
+	unsigned activity;     /* of the device, when the thread planned its last sleep */
+	bool acks_wait;	       /* ACKs were delayed since then */
+	unsigned vain;	       /* polls in a row that found no packet */
+	uint64_t vain_since;   /* the first of them */
+	uint64_t paused_at;    /* the last poll that came late */
+	uint64_t crowded_till; /* until then other processes are assumed to want the processor */
+	uint64_t crowded_for;  /* how long that was assumed the last time */
+	unsigned hold_off;     /* so many small requests are sent at once */
+	unsigned hold_cost;    /* what hold_off becomes when a request was held too long */
 
 	/* The background thread's own. */
 	unsigned left;		/* wake-ups in a row that it left to the program */
@@ -122,6 +130,35 @@ static inline void adv_progress_polled(struct adv_progress *p, uint64_t now)
 	atomic_store_explicit(&p->last_poll, now, memory_order_relaxed);
 }
 
+/* `now`, a poll of a loop, came long after the last poll. */
+void adv_progress_paused(struct adv_progress *p, uint64_t last, uint64_t now);
+/* That poll found packets. */
+void adv_progress_found_after_pause(struct adv_progress *p, uint64_t now);
+
+/* As adv_progress_polled(), before a poll that adv_progress_poll_ends() follows. */
+static inline void adv_progress_poll_begins(struct adv_progress *p, uint64_t now)
+{
+	uint64_t last = atomic_load_explicit(&p->last_poll, memory_order_relaxed);
+
+	adv_progress_polled(p, now);
+	if (now - last > ADV_PROGRESS_PAUSE && p->vain > ADV_PROGRESS_SPINS)
+		adv_progress_paused(p, last, now);
+}
+
+/* Returns true if the program should sleep before it polls again: adv_progress_backs_off(). */
+static inline bool adv_progress_poll_ends(struct adv_progress *p, uint64_t now, unsigned packets)
+{
+	if (packets) {
+		if (p->paused_at == now)
+			adv_progress_found_after_pause(p, now);
+		p->vain = 0;
+		return false;
+	}
+	if (p->vain++ == 0)
+		p->vain_since = now;
+	return now < p->crowded_till && p->vain > ADV_PROGRESS_SPINS;
+}
+
 /* A polling loop found completions before it looked for packets. */
 static inline void adv_progress_found(struct adv_progress *p)
 {
@@ -147,7 +184,7 @@ void adv_progress_judge(struct adv_progress *p, uint64_t now, bool posted);
 /* True if adv_progress_call_ends() has to be called also after a call that was not cut. */
 static inline bool adv_progress_heeds_calls(const struct adv_progress *p)
 {
-	return adv_progress_state(p) <= ADV_PROGRESS_WAITER_ALONE;
+	return adv_progress_state(p) <= ADV_PROGRESS_BACKOFF;
 }
 
 /* What a call leaves behind. */
@@ -200,6 +237,13 @@ void adv_progress_wait_woken(struct adv_progress *p);
 unsigned adv_progress_wait_ends(struct adv_progress *p, bool others);
 /* True if a waiting thread receives. UNLOCKED */
 bool adv_progress_waiter_receives(const struct adv_progress *p);
+
+/* ---- a polling program that sleeps ---- */
+
+/* It sleeps next, at most until *deadline, which may become earlier. False: it must not sleep. */
+bool adv_progress_backs_off(struct adv_progress *p, uint64_t now, uint64_t *deadline);
+/* It woke at `now`. others: another thread waits and does not receive. */
+unsigned adv_progress_backoff_ends(struct adv_progress *p, uint64_t now, bool others);
 
 /* ---- the background thread ---- */
 

@@ -165,12 +165,13 @@ ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 }
 
 /* Makes progress, dequeues completions, and releases the lock, which the caller holds. */
-static inline __attribute__((always_inline)) int
-poll_and_unlock(struct adv_device *device, struct adv_cq *cq, int n, struct ibv_wc *wc)
+static inline __attribute__((always_inline)) int poll_and_unlock(struct adv_device *device,
+								 struct adv_cq *cq, int n,
+								 struct ibv_wc *wc, bool *crowded)
 {
 	int got;
 
-	adv_device_poll(device, cq, (unsigned)n);
+	*crowded = adv_device_poll(device, cq, (unsigned)n);
 	got = adv_cq_poll(cq, n, wc);
 	adv_device_unlock(device);
 	return got;
@@ -187,17 +188,29 @@ poll_and_unlock(struct adv_device *device, struct adv_cq *cq, int n, struct ibv_
 static __attribute__((noinline)) int poll_again(struct adv_device *device, struct adv_cq *cq, int n,
 						struct ibv_wc *wc)
 {
+	bool crowded;
 	int got = 0;
 
 	for (unsigned tries = 1; tries < ADV_POLL_TRIES; tries++) {
 		uint32_t began = adv_ticks();
 
 		(void)adv_device_lock(device);
-		got = poll_and_unlock(device, cq, n, wc);
+		got = poll_and_unlock(device, cq, n, wc, &crowded);
 		if (got || !adv_held_up(began))
 			break;
 	}
 	return got;
+}
+
+/* Other processes need the processor: sleeps until a packet arrives, and polls again. */
+static __attribute__((noinline)) int back_off_and_poll(struct adv_device *device, struct adv_cq *cq,
+						       int n, struct ibv_wc *wc)
+{
+	bool crowded;
+
+	adv_device_back_off(device, cq);
+	(void)adv_device_lock(device);
+	return poll_and_unlock(device, cq, n, wc, &crowded);
 }
 
 int adv_ibv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
@@ -205,6 +218,7 @@ int adv_ibv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	struct adv_device *device = adv_ibv_context_of(ibcq->context)->device;
 	struct adv_cq *cq = adv_ibv_cq_of(ibcq)->cq;
 	uint32_t began;
+	bool crowded;
 	int got;
 
 	if (!adv_ibv_enter(ibcq->context))
@@ -216,7 +230,9 @@ int adv_ibv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 		return got;
 	}
 	began = adv_ticks();
-	got = poll_and_unlock(device, cq, n, wc);
+	got = poll_and_unlock(device, cq, n, wc, &crowded);
+	if (got == 0 && crowded)
+		return back_off_and_poll(device, cq, n, wc);
 	return got == 0 && adv_held_up(began) ? poll_again(device, cq, n, wc) : got;
 }
 

@@ -24,13 +24,14 @@ static int copy_next_completion(struct adv_ibv_cq *cq, bool progress)
 {
 	struct ibv_context *context = cq->ibv.context;
 	const struct adv_cqe *cqe;
+	bool crowded = false;
 	int ret = 0;
 
 	if (!adv_ibv_enter(context))
 		return adv_ibv_refuse(ADV_EFOREIGN);
 	cqe = adv_cq_peek(cq->cq);
 	if (!cqe && progress) {
-		adv_device_poll(adv_ibv_context_of(context)->device, cq->cq, 1);
+		crowded = adv_device_poll(adv_ibv_context_of(context)->device, cq->cq, 1);
 		cqe = adv_cq_peek(cq->cq);
 	} else {
 		adv_device_polled(adv_ibv_context_of(context)->device);
@@ -43,6 +44,8 @@ static int copy_next_completion(struct adv_ibv_cq *cq, bool progress)
 		ret = adv_cq_poll(cq->cq, 1, &cq->current.wc) < 0 ? adv_ibv_refuse(EINVAL) : ENOENT;
 	}
 	adv_ibv_leave(context);
+	if (!cqe && crowded)
+		adv_device_back_off(adv_ibv_context_of(context)->device, cq->cq);
 	if (ret == 0) {
 		cq->ibv.wr_id = cq->current.wc.wr_id;
 		cq->ibv.status = cq->current.wc.status;

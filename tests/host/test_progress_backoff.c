@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A polling program on a crowded processor sleeps; on a free one it spins. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "host/progress.h"
+
+#define US   1000ull
+#define MS   (1000 * US)
+#define POLL 300 /* ns */
+#define SPIN (100 * US)
+
+static struct adv_progress p;
+static uint64_t now;
+
+/* The thread has left the receiving to the program's polls. */
+static int setup(void **state)
+{
+	now = 1000 * MS;
+	adv_progress_init(&p, ADV_PROGRESS_NEVER);
+	p.state = ADV_PROGRESS_POLLER;
+	return 0;
+}
+
+static bool poll(uint64_t later, unsigned packets)
+{
+	now += later;
+	adv_progress_poll_begins(&p, now);
+	return adv_progress_poll_ends(&p, now, packets);
+}
+
+/* Polls in vain for so long. Returns how often the program should have slept. */
+static unsigned spin(uint64_t ns)
+{
+	unsigned sleeps = 0;
+
+	for (uint64_t end = now + ns; now < end;)
+		sleeps += poll(POLL, 0);
+	return sleeps;
+}
+
+static void be_preempted(void)
+{
+	(void)spin(SPIN + POLL);
+	(void)poll(3 * MS, 0);
+}
+
+static void test_free_processor(void **state)
+{
+	for (unsigned i = 0; i < 100000; i++) { /* packets come every 3 us, and once a while late */
+		assert_int_equal(spin(i % 1000 ? 3 * US : 10 * MS), 0);
+		assert_false(poll(POLL, 1));
+	}
+}
+
+/* Interrupts take some us, but the peer does not need them to answer. */
+static void test_interrupts(void **state)
+{
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_int_equal(spin(1 * MS), 0);
+		assert_false(poll(20 * US, 0));
+		assert_int_equal(spin(5 * US), 0);
+		assert_false(poll(POLL, 1));
+	}
+}
+
+static void test_preempted(void **state)
+{
+	be_preempted();
+	assert_int_equal(spin((ADV_PROGRESS_SPINS - 1) * POLL), 0);
+	assert_true(poll(POLL, 0));
+	assert_false(poll(POLL, 1)); /* a packet ends the sleeping ... */
+	assert_int_equal(spin(ADV_PROGRESS_SPINS * POLL), 0);
+	assert_true(poll(POLL, 0)); /* ... until the next polls in vain */
+}
+
+/* The peer ran on this processor, only for a moment: its packet is here now. */
+static void test_peer_ran(void **state)
+{
+	assert_int_equal(spin(SPIN + POLL), 0);
+	assert_false(poll(5 * US, 1));
+	assert_true(spin(10 * US) > 0);
+}
+
+/* Computes for 1 ms, polls a few times, and so on. */
+static void test_computes(void **state)
+{
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_false(poll(1 * MS, i % 3 == 0));
+		assert_int_equal(spin(SPIN / 2), 0);
+	}
+}
+
+/* Completions that were there when it looked: it has not polled in vain. */
+static void test_found(void **state)
+{
+	(void)spin(SPIN + POLL);
+	adv_progress_found(&p);
+	assert_false(poll(3 * MS, 0));
+	assert_int_equal(spin(50 * US), 0);
+}
+
+/* A program that requested an event slept. */
+static void test_slept(void **state)
+{
+	(void)spin(SPIN + POLL);
+	(void)adv_progress_arms(&p);
+	assert_false(poll(3 * MS, 0));
+	assert_int_equal(spin(50 * US), 0);
+}
+
+static uint64_t crowded_for(void)
+{
+	uint64_t begin = now;
+
+	while (spin(1 * MS) > 0)
+		;
+	return now - begin;
+}
+
+/* The program spins again from time to time, and ever more rarely while the signs stay. */
+static void test_tries_again(void **state)
+{
+	uint64_t first, second, last = 0;
+
+	be_preempted();
+	first = crowded_for();
+	be_preempted();
+	second = crowded_for();
+	assert_true(second > first + first / 2);
+	for (unsigned i = 0; i < 20; i++) {
+		be_preempted();
+		last = crowded_for();
+	}
+	assert_in_range(last, 1000 * MS, 2000 * MS);
+	assert_int_equal(spin(5000 * MS), 0); /* the processor is free for long */
+	be_preempted();
+	assert_in_range(crowded_for(), first - MS, first + MS);
+}
+
+static void test_sleep(void **state)
+{
+	uint64_t deadline = ADV_PROGRESS_NEVER;
+	struct adv_progress_rest rest = {.deadline = ADV_PROGRESS_NEVER};
+
+	assert_true(adv_progress_backs_off(&p, now, &deadline));
+	assert_in_range(deadline, now + 1, now + 1 * MS);
+	assert_true(adv_progress_waiter_receives(&p));
+	/* The thread looks, and leaves all to the program. */
+	assert_int_equal(adv_progress_woken(&p, now, 0, false), ADV_PROGRESS_SLEEP_ON);
+	/* Another thread of the program leaves a timer or packets that cannot wait. */
+	assert_int_equal(adv_progress_call_ends(&p, &rest), 0);
+	rest.deadline = now + 1;
+	assert_int_equal(adv_progress_call_ends(&p, &rest), ADV_PROGRESS_WAKE_WAITER);
+	assert_int_equal(adv_progress_backoff_ends(&p, deadline, false), 0);
+	assert_int_equal(adv_progress_state(&p), ADV_PROGRESS_POLLER);
+	/* The sleep is no sign. */
+	now = deadline + 10 * MS;
+	p.crowded_till = 0;
+	assert_false(poll(0, 0));
+	assert_int_equal(spin(50 * US), 0);
+}
+
+static void test_deadline(void **state)
+{
+	uint64_t deadline = now + 10 * US;
+
+	assert_true(adv_progress_backs_off(&p, now, &deadline));
+	assert_int_equal(deadline, now + 10 * US);
+}
+
+/* While the program sleeps another thread of it requests an event, or begins to wait. */
+static void test_others(void **state)
+{
+	uint64_t deadline = ADV_PROGRESS_NEVER;
+
+	assert_true(adv_progress_backs_off(&p, now, &deadline));
+	assert_int_equal(adv_progress_arms(&p), ADV_PROGRESS_KICK);
+	assert_int_equal(adv_progress_backoff_ends(&p, now, false), 0);
+	assert_int_equal(adv_progress_state(&p), ADV_PROGRESS_NOBODY);
+	assert_int_equal(atomic_load(&p.last_poll), 0); /* it sleeps, as far as is known */
+	(void)setup(NULL);
+	deadline = ADV_PROGRESS_NEVER;
+	assert_true(adv_progress_backs_off(&p, now, &deadline));
+	assert_int_equal(adv_progress_backoff_ends(&p, now, true), ADV_PROGRESS_KICK);
+	assert_int_equal(adv_progress_state(&p), ADV_PROGRESS_NOBODY);
+}
+
+/* Only where the program receives: else the sockets wake the thread. */
+static void test_other_states(void **state)
+{
+	for (unsigned i = 0; i < ADV_PROGRESS_STATES; i++) {
+		uint64_t deadline = ADV_PROGRESS_NEVER;
+
+		p.state = (enum adv_progress_state)i;
+		assert_int_equal(adv_progress_backs_off(&p, now, &deadline),
+				 i == ADV_PROGRESS_POLLER);
+	}
+}
+
+#define T(name) cmocka_unit_test_setup(name, setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_free_processor), T(test_interrupts), T(test_preempted), T(test_peer_ran),
+		T(test_computes),	T(test_found),	    T(test_slept),     T(test_tries_again),
+		T(test_sleep),		T(test_deadline),   T(test_others),    T(test_other_states),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -43,8 +43,8 @@ static void own_slot(struct adv_client *c, unsigned slot)
 	adv_pairs_charge(c->all->pairs, slot, &c->session.turn.user->pairs);
 }
 
-/* Returns how many of something the client may have: all, if the daemon serves one user, or for
- * root. */
+/* Returns the limit of a resource for this client: `share` if the daemon serves many users and the
+ * client's user is not root; otherwise `all`. */
 static unsigned user_limit(const struct adv_client *c, unsigned share, unsigned all)
 {
 	return c->all->daemon->system && c->session.peer.uid != 0 ? share : all;

@@ -23,7 +23,7 @@
 #include "daemon/sealed.h"
 
 #define OWN_DESCRIPTORS	  128u /* QP1's sending sockets, and others */
-#define OF_A_SLOT	  4u   /* its socket, its counters, and connections of its process */
+#define OF_A_SLOT	  4u /* descriptors: its socket, its counters, its process's connections */
 #define LEAST_SLOTS	  16u
 #define LEAST_DESCRIPTORS 64u
 #define MOST_DESCRIPTORS  (1u << 20)

@@ -40,8 +40,8 @@ unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, 
 typedef void adv_qp1_error_fn(void *user, const struct adv_gid *sgid, const struct adv_gid *dgid,
 			      const uint8_t *mad, size_t len);
 
-/* The descriptor is readable if adv_qp1_errors() has messages to handle. That handles about
- * `budget` at most. */
+/* Returns a descriptor that is readable if adv_qp1_errors() has messages to handle. One call of
+ * adv_qp1_errors() handles about `budget` messages at most. */
 int adv_qp1_error_fd(const struct adv_qp1 *q);
 void adv_qp1_errors(struct adv_qp1 *q, unsigned budget, adv_qp1_error_fn *fn, void *user);
 
@@ -56,8 +56,9 @@ int adv_qp1_send_fd(const struct adv_qp1 *q);
 /* Call it when the descriptor is writable. True if there is room now. */
 bool adv_qp1_flush(struct adv_qp1 *q);
 
-/* Faults on purpose: fn decides what happens to each packet; NULL: no faults. Delayed packets are
- * released at once, received ones to the fn of the last adv_qp1_receive(). 0 or ENOMEM. */
+/* Injects faults: fn decides what happens to each packet. If fn is NULL, the faults end, and the
+ * delayed packets continue at once: outgoing ones are sent, received ones go to the fn of the last
+ * adv_qp1_receive(). 0 or ENOMEM. */
 int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_link_decide_fn *fn, void *user);
 
 /* Returns when adv_qp1_receive() has to be called for a delayed packet, in nanoseconds of

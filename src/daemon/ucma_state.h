@@ -13,16 +13,16 @@
 #include "host/ucma_protocol.h"
 
 #define ADV_UCMA_CLIENTS	 4096
-#define ADV_UCMA_USER_CLIENTS	 2048 /* of one user, if the daemon serves many */
+#define ADV_UCMA_USER_CLIENTS	 2048 /* of one user, if the daemon serves many users */
 #define ADV_UCMA_PROCESS_CLIENTS 64   /* of one process */
 #define ADV_UCMA_CLIENT_IDS	 131072
 #define ADV_UCMA_USER_IDS                                                                          \
-	262144 /* of one user, if the daemon serves many; ending ids count too                     \
+	262144 /* of one user, if the daemon serves many users; ending ids count too               \
 		*/
 /* Unfetched events; a client with more is dropped. Each id may be established, disconnected and
  * through TIMEWAIT before a busy program fetches the events. */
 #define ADV_UCMA_CLIENT_EVENTS	 16384
-#define ADV_UCMA_ID_EVENTS	 3 /* and these for each id */
+#define ADV_UCMA_ID_EVENTS	 3 /* in addition, for each id */
 #define ADV_UCMA_CLIENT_CHANNELS 8192
 #define ADV_UCMA_DESCRIPTORS	 2    /* of a client: the socket, the pidfd */
 #define ADV_UCMA_CLIENT_JOINS	 8192 /* multicast groups of its ids */

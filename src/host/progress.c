@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The policy of who receives. Two prices decide it:
+ * Decides which thread receives packets. Two costs decide it:
  *
  * - A packet that wakes the background thread costs the sender a wake-up and, on the same
- *   processor, the program 10 to 40 us. That is wrong while the program polls.
- * - A packet that nobody receives waits until the thread looks again.
+ *   processor, the program 10 to 40 us. This cost is wasted while the program polls.
+ * - A packet that no thread receives waits until the background thread checks the program again.
  *
  * A wake-up by a packet is useless
- * - if the program polls at that moment: the thread leaves the packet to it without the lock, as it
- *   would keep the holder of the lock from running;
- * - if the thread received and the program's next call is a poll and comes soon: the program was
- *   only kept from running.
- * It is useful if that next call posts, comes late or does not come. A program that polls for its
+ * - if the program polls at that moment. The thread then leaves the packet to the program and does
+ *   not acquire the lock: its attempt would keep the holder of the lock from running;
+ * - if the thread received, and the program's next call is a poll that comes soon. The thread has
+ *   then only kept the program from running.
+ * The wake-up is useful if the program's next call posts a request or comes late, or if the program
+ * makes no further call. A program that polls for its
  * own completions but spins on memory for its peer's WRITEs (ib_write_lat) makes at best every
  * second wake-up useful; for such a program the thread goes on receiving.
  *
  * Timers: the thread runs them at wake_at at the latest while it receives. A call that ends with an
- * earlier deadline kicks the thread. To make that rare, the thread does not sleep for ever after
- * traffic but 10 ms first, and twice as long each time that nothing has happened: retransmission
- * timers that each message sets and clears then need no kick.
+ * earlier deadline kicks the thread. To make kicks rare, the thread sleeps for at most 10 ms after
+ * traffic, and doubles that time after each sleep without traffic. So a retransmission timer that
+ * each message sets and clears needs no kick.
  */
 #include "host/progress.h"
 
@@ -29,7 +30,7 @@
 #define USELESS_LIMIT	  4	    /* initially and at least */
 #define USELESS_LIMIT_MAX 128	    /* at most */
 #define POLLS_EVERY	  (1 * MS)  /* interval of polls of a program that sends much in between */
-#define STOPPED_POLLING	  (50 * US) /* without a call: the program polls no more */
+#define STOPPED_POLLING	  (50 * US) /* without a call: the program has stopped polling */
 #define CALLS_NOW	  (10 * US) /* a wake-up, during which the program was stopped, and a poll */
 #define POLLS_LONG	  (200 * US) /* one call that sends for peers */
 #define LEFT_LONGEST	  (1 * MS)   /* until the thread receives packets that it left */
@@ -43,7 +44,7 @@
 #define CROWDED_FIRST	  (100 * MS)
 #define CROWDED_LONGEST	  (1600 * MS)
 #define BACKOFF_LONGEST	  (500 * US)
-#define HOLD_LONGEST	  (50 * US) /* a held request was right until then */
+#define HOLD_LONGEST	  (50 * US) /* it was right to hold a request that long */
 #define HOLD_COST	  1024
 #define HOLD_COST_MAX	  (1u << 20)
 
@@ -453,7 +454,7 @@ enum adv_progress_choice adv_progress_woken(struct adv_progress *p, uint64_t now
 		if (!leaves_to_program(p, now, sources, locked))
 			return ADV_PROGRESS_ENTER;
 		p->left++;
-		/* If it fails the program has changed the state just now, and receives. */
+		/* If the transition fails, the program has just changed the state, and receives. */
 		(void)try_transition(p, state, p->left >= p->useless_limit ? LEAVES_MUCH : LEAVES);
 		return ADV_PROGRESS_SLEEP_ON;
 	}
@@ -471,7 +472,7 @@ unsigned adv_progress_enters(struct adv_progress *p, uint64_t now, struct adv_pr
 	unsigned actions;
 
 	set_kick(p, ADV_PROGRESS_NO_KICK);
-	if (is_waiter(state)) /* a notification may concern it */
+	if (is_waiter(state)) /* the notification may be for the waiting thread */
 		return ADV_PROGRESS_WAKE_WAITER;
 	if (!is_armed(state) && state != ADV_PROGRESS_NOBODY &&
 	    polls_within(p, now, STOPPED_POLLING))
@@ -483,7 +484,7 @@ unsigned adv_progress_enters(struct adv_progress *p, uint64_t now, struct adv_pr
 		return actions;
 	}
 	p->left = 0;
-	w->sources &= ~(unsigned)ADV_PROGRESS_BY_PACKET; /* packets of now do not count */
+	w->sources &= ~(unsigned)ADV_PROGRESS_BY_PACKET; /* present packets do not count */
 	/* A long time without the thread was right: fewer useless wake-ups then end its turn. */
 	w->after_short = p->look_interval < LOOK_LONGEST;
 	if (!w->after_short && p->useless_limit > USELESS_LIMIT)
@@ -497,7 +498,8 @@ unsigned adv_progress_enters(struct adv_progress *p, uint64_t now, struct adv_pr
 unsigned adv_progress_received(struct adv_progress *p, uint64_t now, unsigned packets,
 			       const struct adv_progress_wakeup *w)
 {
-	/* Packets were left lying: it takes twice as many useless wake-ups the next time. */
+	/* Packets waited while the thread did not receive. The next time, twice as many useless
+	 * wake-ups are needed to end its turn. */
 	if (w->after_short && packets && p->useless_limit < USELESS_LIMIT_MAX)
 		p->useless_limit *= 2;
 	if (!(w->sources & ADV_PROGRESS_BY_PACKET) || !adv_progress_is_armed(p))

@@ -67,7 +67,7 @@ enum adv_progress_choice {
 /* One wake-up of the background thread: its caller keeps it until the thread sleeps again. */
 struct adv_progress_wakeup {
 	unsigned sources; /* enum adv_progress_source */
-	bool after_short; /* it ended a time without the thread that was short */
+	bool after_short; /* the time before it, without the thread, was short */
 };
 
 enum adv_progress_kick { ADV_PROGRESS_NO_KICK, ADV_PROGRESS_KICK_REST, ADV_PROGRESS_KICK_FULL };
@@ -87,26 +87,26 @@ struct adv_progress {
 	/* Changed with the lock. The background thread, which alone writes the first two and
 	 * wake_at, reads them without it. */
 	unsigned useless_limit;		     /* useless wake-ups that end the thread's turn */
-	_Atomic enum adv_progress_kick kick; /* sent, and the thread has not had the lock since */
+	_Atomic enum adv_progress_kick kick; /* the last kick, until the thread has the lock */
 	uint64_t wake_at;      /* when the thread runs timers at the latest; 0: at once */
-	uint64_t waiter_at;    /* when the waiting thread runs them; 0: at once */
+	uint64_t waiter_at;    /* when the waiting thread runs timers; 0: at once */
 	uint64_t idle;	       /* longest sleep of the thread while it receives */
-	uint64_t trial;	       /* when the thread received, and no call ended since; 0: one has */
+	uint64_t trial;	       /* when the thread last received; 0: a call has ended since */
 	unsigned useless;      /* recent useless wake-ups, less some for each useful one */
-	unsigned activity;     /* of the device, when the thread planned its last sleep */
-	bool acks_wait;	       /* ACKs were delayed since then */
+	unsigned activity;     /* counter of packets when the thread planned its last sleep */
+	bool acks_wait;	       /* ACKs were delayed since that plan */
 	unsigned vain;	       /* polls in a row that found no packet */
 	uint64_t vain_since;   /* the first of them */
 	uint64_t paused_at;    /* the last poll that came late */
 	uint64_t crowded_till; /* until then other processes are assumed to want the processor */
 	uint64_t crowded_for;  /* how long that was assumed the last time */
-	unsigned hold_off;     /* so many small requests are sent at once */
+	unsigned hold_off;     /* number of next small requests that are not held */
 	unsigned hold_cost;    /* what hold_off becomes when a request was held too long */
 
 	/* The background thread's own. */
-	unsigned left;		/* wake-ups in a row that it left to the program */
-	unsigned wakeups_seen;	/* `wakeups` at the last look */
-	uint64_t look_interval; /* between looks at the program */
+	unsigned left;		/* wake-ups in a row that the thread left to the program */
+	unsigned wakeups_seen;	/* value of `wakeups` at the last look */
+	uint64_t look_interval; /* ns between looks at the program */
 };
 
 void adv_progress_init(struct adv_progress *p, uint64_t deadline);
@@ -189,11 +189,11 @@ static inline bool adv_progress_heeds_calls(const struct adv_progress *p)
 
 /* What a call leaves behind. */
 struct adv_progress_rest {
-	uint64_t deadline; /* the earliest one that is worth a wake-up */
-	uint64_t cut_at; /* when it stopped sending, as it held the lock for long; 0: it sent all */
-	bool full;	 /* the send socket is full ... */
-	bool full_unseen; /* ... and its room will not wake the thread */
-	bool acks_wait;	  /* ACKs are delayed */
+	uint64_t deadline; /* the earliest deadline that is worth a wake-up */
+	uint64_t cut_at;   /* when the call stopped sending, to release the lock; 0: it sent all */
+	bool full;	   /* the send socket is full ... */
+	bool full_unseen;  /* ... and the thread will not wake when the socket has room */
+	bool acks_wait;	   /* ACKs are delayed */
 };
 
 /* True if a thread that wakes at wake_at has to be woken for the deadline. */
@@ -225,50 +225,52 @@ void adv_progress_held(struct adv_progress *p, uint64_t ns);
 
 /* ---- a thread of the program that waits for an event, the first of several ---- */
 
-/* It begins to wait. */
+/* The thread begins to wait. */
 unsigned adv_progress_waits(struct adv_progress *p);
-/* It receives from now on. */
+/* The waiting thread receives from now on. */
 unsigned adv_progress_wait_receives(struct adv_progress *p);
-/* It sleeps next, and runs timers at `deadline`. */
+/* The waiting thread sleeps next, and runs timers at `deadline`. */
 void adv_progress_wait_sleeps(struct adv_progress *p, uint64_t deadline);
-/* It woke. UNLOCKED */
+/* The waiting thread woke. UNLOCKED */
 void adv_progress_wait_woken(struct adv_progress *p);
-/* Its wait is over. others: another thread still waits and does not receive. */
+/* The wait is over. others: another thread still waits and does not receive. */
 unsigned adv_progress_wait_ends(struct adv_progress *p, bool others);
 /* True if a waiting thread receives. UNLOCKED */
 bool adv_progress_waiter_receives(const struct adv_progress *p);
 
 /* ---- a polling program that sleeps ---- */
 
-/* It sleeps next, at most until *deadline, which may become earlier. False: it must not sleep. */
+/* The program sleeps next, at most until *deadline, which may become earlier. False: it must not
+ * sleep. */
 bool adv_progress_backs_off(struct adv_progress *p, uint64_t now, uint64_t *deadline);
-/* It woke at `now`. others: another thread waits and does not receive. */
+/* The program woke at `now`. others: another thread waits and does not receive. */
 unsigned adv_progress_backoff_ends(struct adv_progress *p, uint64_t now, bool others);
 
 /* ---- the background thread ---- */
 
-/* It woke. locked: a thread holds the device's lock. UNLOCKED */
+/* The background thread woke. locked: a thread holds the device's lock. UNLOCKED */
 enum adv_progress_choice adv_progress_woken(struct adv_progress *p, uint64_t now, unsigned sources,
 					    bool locked);
 /* The lock was not free: the program is in a call. UNLOCKED */
 void adv_progress_missed(struct adv_progress *p);
-/* It got the lock. If the sockets are armed afterwards, it receives. */
+/* The background thread got the lock. If the sockets are armed afterwards, it receives. */
 unsigned adv_progress_enters(struct adv_progress *p, uint64_t now, struct adv_progress_wakeup *w);
-/* It received so many packets. */
+/* The background thread received `packets` packets. */
 unsigned adv_progress_received(struct adv_progress *p, uint64_t now, unsigned packets,
 			       const struct adv_progress_wakeup *w);
 
 /* What the background thread knows before it sleeps. */
 struct adv_progress_plan {
-	uint64_t deadline; /* the earliest one */
+	uint64_t deadline; /* the earliest deadline */
 	unsigned activity; /* a counter of packets */
 	bool more;	   /* there is more to receive */
 };
 
-/* It plans its sleep, and releases the lock next. */
+/* The background thread plans its sleep, and releases the lock next. */
 void adv_progress_sleeps(struct adv_progress *p, uint64_t now,
 			 const struct adv_progress_plan *plan);
-/* Returns when it wakes if nothing wakes it before; ADV_PROGRESS_NEVER. UNLOCKED */
+/* Returns when the background thread wakes if nothing wakes it before; ADV_PROGRESS_NEVER.
+ * UNLOCKED */
 uint64_t adv_progress_sleep_until(const struct adv_progress *p, uint64_t now);
 
 #endif

@@ -53,8 +53,8 @@ void adv_control_abandon(struct adv_control *c);
  */
 void adv_control_attend(struct adv_control *c);
 
-/* The descriptor to poll for readability. It stays the same when the connection is made again. The
- * caller does not read or close it. */
+/* Returns the descriptor to poll for readability. It stays the same when the connection is made
+ * again. The caller neither reads nor closes it. */
 int adv_control_fd(const struct adv_control *c);
 
 enum adv_control_notice {
@@ -86,10 +86,10 @@ void adv_control_restart_daemon(struct adv_control *c);
  */
 int adv_control_post(struct adv_control *c, struct adv_control_request *r);
 
-/* The oldest answered request; NULL: none. */
+/* Removes and returns the oldest answered request; NULL: none. */
 struct adv_control_request *adv_control_take_answered(struct adv_control *c);
 
-/* The shared GID table, mapped read-only; lives as long as the connection. */
+/* Returns the shared GID table, mapped read-only. It exists as long as the connection. */
 const struct adv_gid_table *adv_control_gids(const struct adv_control *c);
 
 /* Likewise: the UDP port from which each process sends within this machine. */
@@ -182,7 +182,7 @@ int adv_control_fault(struct adv_control *c, const struct adv_control_fault *tar
  * process. A failure is logged. Blocks for a moment. */
 void adv_control_tell_faults(struct adv_control *c);
 
-/* A socket that ADV_NOTICE_FAULT announced, the caller's; -1: none. */
+/* Returns a socket that ADV_NOTICE_FAULT announced; the caller closes it. -1: none. */
 int adv_control_take_fault(struct adv_control *c);
 
 /* ---- queries (control_query.c) ---- */
@@ -225,21 +225,22 @@ struct adv_control_entry {
 	char comm[16];
 };
 
-/* The first slot in use whose number is at least `from`. Blocks. 0; ENOENT: no more; ECONNRESET. */
+/* Reads the first slot in use whose number is at least `from` into *entry. Blocks. 0; ENOENT if
+ * there is no such slot; ECONNRESET. */
 int adv_control_list(struct adv_control *c, uint32_t from, struct adv_control_entry *entry);
 
 struct adv_counters;
 
-/* The counters of all slots since adverbd started, including ended processes. Blocks. 0 or errno.
- */
+/* Reads the sums of the counters of all slots since adverbd started, including those of ended
+ * processes. Blocks. 0 or errno. */
 int adv_control_counters(struct adv_control *c, struct adv_counters *sum);
 
 /*
  * Requests a socket of the connection manager (host/ucma_protocol.h): SOCK_SEQPACKET,
- * close-on-exec, blocking. *fd is the caller's. The socket is a client of its own there; it ends
- * when it is closed, and outlives c. Blocks. 0, or errno with *fd -1 and a line in why[]: EUSERS
- * there are too many, EMFILE or ENOMEM in adverbd, ECONNRESET adverbd went away, EPROTO it has no
- * connection manager.
+ * close-on-exec, blocking. The caller owns *fd. adverbd treats the socket as a separate client,
+ * which ends when the socket is closed, not when c is closed. Blocks. 0, or errno with *fd -1 and a
+ * line in why[]: EUSERS there are too many, EMFILE or ENOMEM in adverbd, ECONNRESET adverbd went
+ * away, EPROTO it has no connection manager.
  */
 int adv_control_open_cm(struct adv_control *c, int *fd, char *why, size_t why_len);
 

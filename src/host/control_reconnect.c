@@ -115,7 +115,8 @@ void adv_control_lost(struct adv_control *c)
 		redial(c);
 }
 
-/* Maps the new page of a slot's counters at the old one's address: other threads count there. */
+/* Maps the new page of a slot's counters at the address of the old page, because other threads add
+ * to the counters at that address. */
 static void replace_counters(struct adv_control *c, uint32_t number, int fd)
 {
 	struct adv_control_slot *slot = adv_control_find_slot(c, number);
@@ -131,7 +132,8 @@ static void replace_counters(struct adv_control *c, uint32_t number, int fd)
 		munmap(page, ADV_CONTROL_PAGE_LEN);
 }
 
-/* An adverbd that was started from the carrier has a GID table of its own. */
+/* Maps the GID table of the new adverbd in place of the old one: an adverbd that was started from
+ * the carrier has its own table. */
 static bool replace_table(struct adv_control *c, int fd)
 {
 	return fd >= 0 && adv_control_memory_replace((void *)(uintptr_t)c->page, fd,

@@ -53,15 +53,16 @@ void adv_control_restart_done(struct adv_control_restart *r)
 	r->due = false;
 }
 
-/* A process that has changed its user would start another user's adverbd. One that has entered a
- * seccomp filter since may be killed if it starts a program. */
+/* True if this process can start the right adverbd. A process that has changed its user would start
+ * another user's. A process that has entered a seccomp filter since may be killed if it starts a
+ * program. */
 static bool may_start(const struct adv_control_restart *r)
 {
 	return r->starter && !r->unable && geteuid() == r->uid &&
 	       prctl(PR_GET_SECCOMP) == r->seccomp;
 }
 
-/* True if this process has the name now: no other client starts adverbd. */
+/* True if this process holds the name. Then no other client starts adverbd. */
 static bool acquire_name(struct adv_control_restart *r)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};

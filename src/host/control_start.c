@@ -188,8 +188,9 @@ static int spawn(struct start *s)
 	return s->error;
 }
 
-/* Reads what adverbd writes until it closes its end, for a bounded time. Returns the first letter,
- * 0: none. */
+/* Reads what adverbd writes to the pipe. A text after ADV_START_FAILED or ADV_START_WAIT is read
+ * until adverbd closes its end, or writes nothing for START_WAIT_MS. Returns the first letter; 0:
+ * none. */
 static int read_said(int fd, char *said, size_t len)
 {
 	size_t n = 0;

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Delays ACKs for a short time, until the program's next request (IBTA 9.7.5.1.2 lets a responder
- * coalesce ACKs). If two programs answer each other, the ACK of a request is not urgent: it is sent
- * together with the answer. A program that polls until its own request is done, and reads the
- * peer's answer from memory, finds both in one poll. No thread has to be woken to receive.
+ * Delays an ACK for a short time, until the program's next request (IBTA 9.7.5.1.2 lets a responder
+ * coalesce ACKs). If two programs answer each other's messages, the ACK of a message is not urgent:
+ * it is sent together with the answer. A program may poll until its own request completes, and then
+ * read the peer's answer from memory. One poll then finds both, and no thread has to be woken to
+ * receive the ACK.
  *
- * The ACK follows the answer, off the latency path, if no program can notice: behind a request that
- * completes nothing at the peer, or one that shares a datagram with the ACK. A NIC's ACK arrives
- * before an answer can, and some programs rely on it: they take a received message as a sign that
- * their own was sent.
+ * The ACK is sent before the answer, except where no program can notice the order:
+ * - the answer is a request that completes nothing at the peer; or
+ * - the answer and the ACK share a datagram.
+ * Then the ACK follows the answer, and adds nothing to its latency. The order matters because the
+ * ACK of a NIC arrives before an answer can. Some programs rely on that: they take a received
+ * message as a sign that their own message was sent.
  *
- * Only queue pairs whose program recently answered at once delay ACKs, and only one message at a
- * time. An occasional late answer changes nothing: the machine may have been busy.
+ * A queue pair delays ACKs only if its program recently answered within the delay, and only one ACK
+ * at a time. An occasional late answer changes nothing: the machine may have been busy.
  */
 #include "transport/responder_ack.h"
 

@@ -83,8 +83,8 @@ static void add_udp_counters(struct shm_link *l)
 /* ---- sending ---- */
 
 /*
- * The peer maps the memory when adverbd has answered it. Packets wait there until then, but not for
- * long: adverbd may be stopped.
+ * True if packets may wait in the memory until the peer maps it, which the peer does after adverbd
+ * has answered the peer's request. They wait for READER_WAIT at most: adverbd may be stopped.
  */
 static bool may_wait_for_reader(struct shm_peer *p, uint64_t now)
 {
@@ -94,8 +94,9 @@ static bool may_wait_for_reader(struct shm_peer *p, uint64_t now)
 	return !p->withdrawn;
 }
 
-/* False while packets to the peer have to go by UDP: it may not have read earlier ones, which these
- * would overtake, or it has not mapped the memory. */
+/* False while packets to the peer have to go by UDP, for one of two reasons. The peer may not have
+ * read earlier UDP packets, which packets through memory would overtake. Or the peer has not mapped
+ * the memory in time. */
 static bool has_settled(struct shm_link *l, struct shm_peer *p)
 {
 	uint64_t last = l->udp_last[p->slot], now;
@@ -111,7 +112,7 @@ static bool has_settled(struct shm_link *l, struct shm_peer *p)
 	return true;
 }
 
-/* The slot that owns the QP number; 0: none. */
+/* Returns the slot that owns the QP number; 0: none. */
 static uint16_t home_of(const struct shm_link *l, uint32_t qpn)
 {
 	uint16_t prefix = adv_qpn_prefix(qpn & ADV_QPN_MASK);
@@ -121,7 +122,7 @@ static uint16_t home_of(const struct shm_link *l, uint32_t qpn)
 	return slot < ADV_SLOTS ? slot : 0;
 }
 
-/* The peer through whose memory this packet goes; NULL: it goes by UDP. */
+/* Returns the peer through whose memory this packet goes; NULL: the packet goes by UDP. */
 static struct shm_peer *route_packet(struct shm_link *l, const struct adv_tx_packet *pkt)
 {
 	uint16_t slot = home_of(l, pkt->dest_qpn);

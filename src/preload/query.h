@@ -11,8 +11,9 @@
  * changes errno. */
 bool adv_query_contents(struct adv_contents *c);
 
-/* Calls fn for each object, as adv_resources_each(). ENODEV: adverbd cannot be reached. Else as
- * adv_query_contents(). */
+/* Calls fn for each object, like adv_resources_each(), and connects to adverbd like
+ * adv_query_contents(). 0, the errno of adv_resources_each(), or ENODEV: adverbd cannot be
+ * reached. */
 int adv_query_resources(enum adv_resource_kind kind, adv_resource_fn *fn, void *user);
 
 #endif

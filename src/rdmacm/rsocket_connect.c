@@ -199,7 +199,8 @@ int adv_rs_stream_connect(struct adv_rsocket *rs, const struct sockaddr *addr, s
 
 /* Accepting */
 
-/* A connection is established or has failed: adds it to its listener's list, or drops it. */
+/* Call it when an incoming connection is established or has failed. Adds an established one to its
+ * listener's list. If it has failed, or the listener is closed, marks it as failed. */
 static void give_to_listener(struct adv_rsocket *rs)
 {
 	struct adv_rsocket *listener = rs->s.listener;

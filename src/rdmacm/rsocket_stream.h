@@ -173,17 +173,18 @@ int adv_rs_stream_need_connection(struct adv_rsocket *rs, int64_t deadline);
  * everything. */
 int adv_rs_endpoint_make(struct adv_rsocket *rs);
 void adv_rs_endpoint_free(struct adv_rsocket *rs);
-/* Fill in what the peer has to know of the endpoint, and store what the peer has sent of its
- * own. */
+/* Fills in what the peer has to know of this endpoint. */
 void adv_rs_endpoint_describe(struct adv_rsocket *rs, struct adv_rs_conn *conn);
+/* Stores what the peer sent about its endpoint. */
 void adv_rs_endpoint_store_peer(struct adv_rsocket *rs, const struct adv_rs_conn *conn);
 
 /* Flow (rsocket_flow.c) */
 
 /* Handles completions and returns credits. True if anything changed. */
 bool adv_rs_stream_progress(struct adv_rsocket *rs);
-/* True if data, or only requests, can be sent now. The first reads the target list. */
+/* True if data can be sent now. May remove the next entry of the target list, to send there. */
 bool adv_rs_stream_can_send(struct adv_rsocket *rs);
+/* True if a work request can be posted now, whether or not the peer has room for data. */
 bool adv_rs_stream_can_write(const struct adv_rsocket *rs);
 /* Posts a control message. The caller has checked that ctrl_free is above 0. */
 void adv_rs_stream_post_ctrl(struct adv_rsocket *rs, enum adv_rs_ctrl what);

@@ -18,14 +18,15 @@ int adv_rs_error(int err);
 /* Enters rs under `fd`, with a reference for the table. 0; or -1 and ENOMEM or EMFILE. */
 int adv_rs_enter(struct adv_rsocket *rs, int fd);
 
-/* Returns the rsocket of that number with a new reference; NULL and errno EBADF. */
+/* Returns the rsocket with the number `fd`, with a new reference. If there is none, NULL and errno
+ * EBADF. */
 struct adv_rsocket *adv_rs_get(int fd);
 
 /* As adv_rs_get(), without errno: NULL also for an ordinary descriptor. */
 struct adv_rsocket *adv_rs_find(int fd);
 
-/* Removes the rsocket from the table and returns it; the table's reference is the caller's now.
- * NULL: none. */
+/* Removes the rsocket from the table and returns it with the table's reference, which the caller
+ * has to release. NULL: none. */
 struct adv_rsocket *adv_rs_take(int fd);
 
 void adv_rs_hold(struct adv_rsocket *rs);
@@ -42,7 +43,7 @@ bool adv_rs_is_inherited(int fd);
 /* Removes an inherited rsocket and closes this process's copy of its descriptor. */
 void adv_rs_forget_inherited(int fd);
 
-/* In a child after fork(): all rsockets are the parent's. */
+/* Marks all rsockets as inherited. Call it in a child after fork(). */
 void adv_rs_table_forget(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What fuzz_daemon.c's daemon is made of besides adverbd's own files: the kernel's side of it.
- * daemon_border.c stands in for daemon/group.h, daemon/qp1.h and daemon/resolve.h, so that nothing
- * of it leaves the process, and for the clock.
+ * The border between the daemon of fuzz_daemon.c and the kernel. The daemon consists of adverbd's
+ * own files and daemon_border.c, which replaces daemon/group.h, daemon/qp1.h, daemon/resolve.h and
+ * the clock. No packet leaves the process.
  */
 #ifndef ADV_FUZZ_DAEMON_H
 #define ADV_FUZZ_DAEMON_H
@@ -12,13 +12,12 @@
 
 #define BORDER_MADS 128
 
-/* Management datagrams under way: what QP1 sends comes back to it, as both ends are this machine.
- */
+/* The state of the border. MADs that QP1 sends return to it, because both ends are this machine. */
 struct border {
 	uint64_t now_ns;
-	int bell;  /* eventfd: readable while MADs wait */
+	int bell;  /* eventfd: readable while MADs are queued */
 	int still; /* eventfd: never readable */
-	bool full; /* QP1's sockets take no more */
+	bool full; /* QP1's sockets accept no more MADs */
 	unsigned mads;
 	struct adv_cm_mad mad[BORDER_MADS];
 	unsigned memberships; /* of slots' sockets */
@@ -28,7 +27,7 @@ extern struct border border;
 
 void border_open(void);
 void border_close(void);
-/* Rings or stills the bell. */
+/* Sets or clears the bell, after a change of the queued MADs. */
 void border_ring(void);
 
 #endif

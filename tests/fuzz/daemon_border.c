@@ -58,7 +58,7 @@ ssize_t __wrap_getrandom(void *to, size_t len, unsigned flags)
 	return (ssize_t)len;
 }
 
-/* An older kernel: whoever wants to send descriptors can. */
+/* As on an older kernel: any process can send descriptors. */
 void __wrap_adv_given_refuse(int sock)
 {
 }
@@ -189,7 +189,7 @@ bool adv_qp1_flush(struct adv_qp1 *q)
 	return true;
 }
 
-/* Packets are lost and changed by the program's steps, not by plans. */
+/* The program's steps lose and change packets, not fault plans. */
 int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_link_decide_fn *fn, void *user)
 {
 	return 0;
@@ -205,7 +205,7 @@ const struct adv_qp1_counters *adv_qp1_counters(const struct adv_qp1 *q)
 	return &q->counters;
 }
 
-/* ---- routes: the last byte of an address says how it is with it ---- */
+/* ---- routes: the last byte of an address selects the result ---- */
 
 struct adv_resolver {
 	int asked;

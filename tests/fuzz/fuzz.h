@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a fuzz target offers to libFuzzer, and to replay.c where there is no libFuzzer. */
+/* The interface of a fuzz target for libFuzzer, and for replay.c in a build without libFuzzer. */
 #ifndef ADV_FUZZ_H
 #define ADV_FUZZ_H
 
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 		}                                                                                  \
 	} while (0)
 
-/* How many descriptors are open, of those that a run would use: to be the same after it. */
+/* Returns the number of open descriptors below 128. A run must leave it unchanged. */
 static inline unsigned fuzz_descriptors(void)
 {
 	unsigned n = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whatever bytes come as MADs, one behind the other: what is decoded is what is encoded, and a
- * connection manager with a listener, an open request and a connection stays whole.
+ * The input is a sequence of MADs with any bytes. Checks that encoding a decoded MAD gives the same
+ * MAD, and that a connection manager with a listener, an open request and a connection comes to
+ * rest.
  */
 #include <string.h>
 
@@ -10,7 +11,7 @@
 
 #define PORT 7471
 
-/* What was decoded is encoded, and decoded to the same again. */
+/* Checks that a decoded packet is unchanged after it is encoded and decoded again. */
 static void fuzz_codec(const uint8_t *data, size_t size)
 {
 	uint8_t mad[ADV_MAD_LEN], again[ADV_MAD_LEN];
@@ -31,8 +32,9 @@ static void fuzz_codec(const uint8_t *data, size_t size)
 		FUZZ_CHECK(ip.ip_version == 4 || ip.ip_version == 6);
 }
 
-/* All that is to be sent comes back to it: it talks to itself. Returns false when quiet. */
-static bool turn(struct adv_cm *cm, uint64_t now)
+/* Delivers the connection manager's events and one MAD of it: the MAD returns to the sender.
+ * Returns false if there was neither. */
+static bool deliver_events_and_mad(struct adv_cm *cm, uint64_t now)
 {
 	struct adv_cm_conn_param param = {.qp_num = 0x77};
 	struct adv_cm_event event;
@@ -57,7 +59,8 @@ static bool turn(struct adv_cm *cm, uint64_t now)
 	return something;
 }
 
-static struct adv_cm_id *start(struct adv_cm *cm, const struct adv_gid *gid, uint16_t port)
+static struct adv_cm_id *start_connection(struct adv_cm *cm, const struct adv_gid *gid,
+					  uint16_t port)
 {
 	struct adv_cm_addr local = {.family = AF_INET, .ip = *gid};
 	struct adv_cm_addr remote = {.family = AF_INET, .port = port, .ip = *gid};
@@ -71,9 +74,9 @@ static struct adv_cm_id *start(struct adv_cm *cm, const struct adv_gid *gid, uin
 	return id;
 }
 
-/* Comm ids of the fuzzer's own choice would never match: the first byte behind the header says
- * whose they are to be. */
-static void aim(uint8_t mad[ADV_MAD_LEN], const struct adv_cm_id *id)
+/* Writes the id's communication IDs into the MAD. Those that the fuzzer chooses would never match.
+ */
+static void set_comm_ids(uint8_t mad[ADV_MAD_LEN], const struct adv_cm_id *id)
 {
 	struct adv_cm_packet p;
 
@@ -85,7 +88,7 @@ static void aim(uint8_t mad[ADV_MAD_LEN], const struct adv_cm_id *id)
 	case ADV_CM_SIDR_REP:
 		return;
 	default:
-		/* Both ids are at the same place in all others. */
+		/* All other messages have both communication IDs at the same place. */
 		p.rtu.local_comm_id = id->remote_comm_id;
 		p.rtu.remote_comm_id = id->local_comm_id;
 		p.tid = id->tid;
@@ -107,28 +110,29 @@ static void fuzz_machine(const uint8_t *data, size_t size)
 	FUZZ_CHECK(cm != NULL);
 	listen = adv_cm_id_create(cm, RDMA_PS_TCP, IBV_QPT_RC, NULL);
 	FUZZ_CHECK(listen && adv_cm_bind(listen, &any, 0) == 0 && adv_cm_listen(listen, 8) == 0);
-	id[0] = start(cm, &gid, PORT);
-	for (i = 0; i < 1000 && turn(cm, now); i++)
+	id[0] = start_connection(cm, &gid, PORT);
+	for (i = 0; i < 1000 && deliver_events_and_mad(cm, now); i++)
 		;
 	FUZZ_CHECK(adv_cm_id_busy(id[0]));
-	id[1] = start(cm, &gid, PORT + 1);
+	id[1] = start_connection(cm, &gid, PORT + 1);
 	for (i = 0; size >= ADV_MAD_LEN; i++, data += ADV_MAD_LEN, size -= ADV_MAD_LEN) {
 		uint8_t mad[ADV_MAD_LEN];
 
 		memcpy(mad, data, sizeof(mad));
 		if (mad[4] & 1)
-			aim(mad, id[mad[4] >> 1 & 1]);
+			set_comm_ids(mad, id[mad[4] >> 1 & 1]);
 		adv_cm_rx(cm, now, &meta, mad, sizeof(mad));
-		/* And what ICMP quotes: what came in, or a message of ours, as far as it goes. */
+		/* ICMP errors that quote the input, or a message of the connection manager, cut
+		 * short. */
 		adv_cm_port_unreachable(cm, now, &gid, &gid, data, mad[5]);
 		adv_cm_port_unreachable(cm, now, &gid, &gid, id[mad[4] >> 2 & 1]->mad, mad[6]);
-		turn(cm, now);
+		deliver_events_and_mad(cm, now);
 		now += 100000000;
 		adv_cm_expire(cm, now);
 	}
 	adv_cm_rx(cm, now, &meta, data, size);
 	for (i = 0; i < 10000 && adv_cm_deadline(cm) != UINT64_MAX; i++) {
-		while (turn(cm, now))
+		while (deliver_events_and_mad(cm, now))
 			;
 		if (adv_cm_deadline(cm) != UINT64_MAX)
 			now = adv_cm_deadline(cm);

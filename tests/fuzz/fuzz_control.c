@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A process's side of the control protocol, with a daemon that answers as the program says: well,
- * badly, not at all, or with a descriptor of another kind. Whatever comes: each call returns within
- * its time, what it returns is in order, no descriptor is left open. The system calls of
- * base/sys.h come through here, and time passes only where somebody waits.
+ * A process's side of the control protocol, with a daemon that the input controls: it answers
+ * correctly, wrongly, not at all, or with a descriptor of another kind. Checks that each call
+ * returns within its time, that its results are valid, and that no descriptor stays open. This file
+ * wraps the system calls of base/sys.h. Time passes only while a call waits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 
 #define STEPS_MAX 128
 #define BODY	  48
-#define PATIENCE  100000 /* ms that any call may take */
+#define CALL_MOST 100000 /* ms that any call may take */
 
 /* One step: what the process does, or what the daemon does next while the process waits. */
 struct step {
@@ -49,8 +49,8 @@ static struct {
 	int daemon;	   /* its end of the connection, or -1 */
 	uint64_t timer_ns; /* when it fires; 0: never */
 	int timer;
-	unsigned starts;  /* of another daemon */
-	bool plain_table; /* the last table given could shrink */
+	unsigned starts;  /* attempts to start another daemon */
+	bool plain_table; /* the last sent table could shrink */
 } w;
 
 long __wrap_syscall(long number, ...);
@@ -64,7 +64,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 	return 0;
 }
 
-/* The next step, where it is the daemon's (bit 7 of code) as `daemon` says. */
+/* Takes the next step if it is the daemon's (bit 7 of code) or the process's, as `daemon` requires.
+ */
 static bool take_step(struct step *s, bool daemon)
 {
 	if (w.left < sizeof(*s) || (w.next[0] >> 7) != daemon)
@@ -96,7 +97,7 @@ static int make_file(void)
 	return fd;
 }
 
-static int descriptor_to_give(unsigned kind, bool wanted)
+static int make_answer_descriptor(unsigned kind, bool wanted)
 {
 	w.plain_table = kind == 2 || kind == 3;
 	switch (kind) {
@@ -113,7 +114,7 @@ static int descriptor_to_give(unsigned kind, bool wanted)
 	}
 }
 
-static void say(const void *message, size_t len, int fd, unsigned copies)
+static void send_message(const void *message, size_t len, int fd, unsigned copies)
 {
 	char room[CMSG_SPACE(4 * sizeof(int))] __attribute__((aligned(8))) = {0};
 	struct iovec iov = {(void *)(uintptr_t)message, len};
@@ -136,15 +137,15 @@ static void say(const void *message, size_t len, int fd, unsigned copies)
 		close(fd);
 }
 
-static void hang_up(void)
+static void close_daemon_socket(void)
 {
 	if (w.daemon >= 0)
 		close(w.daemon);
 	w.daemon = -1;
 }
 
-/* An answer as it should be, but for what the step says. */
-static void answer(const struct adv_control_message *asked, const struct step *s)
+/* Sends a correct answer, with the changes of the step. */
+static void send_answer(const struct adv_control_message *asked, const struct step *s)
 {
 	struct adv_control_message m = *asked;
 	bool wants = m.type == ADV_CONTROL_HELLO || m.type == ADV_CONTROL_OPEN_SLOT ||
@@ -176,11 +177,11 @@ static void answer(const struct adv_control_message *asked, const struct step *s
 		m.version ^= (uint16_t)s->raw;
 	if (s->flags & 32)
 		m.magic ^= s->raw;
-	say(&m, s->flags & 64 ? s->raw % (sizeof(m) + 64) % sizeof(m) : sizeof(m),
-	    descriptor_to_give(s->descriptor % 8, wants), 1 + s->descriptor / 64u);
+	send_message(&m, s->flags & 64 ? s->raw % (sizeof(m) + 64) % sizeof(m) : sizeof(m),
+		     make_answer_descriptor(s->descriptor % 8, wants), 1 + s->descriptor / 64u);
 }
 
-static void unasked(const struct step *s)
+static void send_notice(const struct step *s)
 {
 	struct adv_control_message m = {.magic = ADV_CONTROL_MAGIC,
 					.version = ADV_CONTROL_VERSION,
@@ -191,12 +192,12 @@ static void unasked(const struct step *s)
 	if (s->flags & 4)
 		m.type = s->type;
 	memcpy(&m.body, s->body, BODY);
-	say(&m, sizeof(m), s->descriptor & 1 ? make_table(true) : -1, 1);
+	send_message(&m, sizeof(m), s->descriptor & 1 ? make_table(true) : -1, 1);
 }
 
-/* Reads one request and does as its next step says; without one it answers well. False: there is
- * nothing for it to do. */
-static bool daemon_turn(void)
+/* Executes the daemon's next step. Without one, the daemon answers the next request correctly.
+ * False: the daemon has nothing to do. */
+static bool run_daemon_step(void)
 {
 	static const struct step well;
 	struct adv_control_message asked;
@@ -207,12 +208,12 @@ static bool daemon_turn(void)
 	if (take_step(&s, true)) {
 		switch (s.code % 4) {
 		case 0:
-			unasked(&s);
+			send_notice(&s);
 			return true;
 		case 1:
-			hang_up();
+			close_daemon_socket();
 			return true;
-		case 2: /* not in a hurry */
+		case 2: /* the daemon is slow */
 			w.now_ns += (uint64_t)(s.value % 20000) * 1000000;
 			return true;
 		default:
@@ -223,13 +224,13 @@ static bool daemon_turn(void)
 	}
 	if (recv(w.daemon, &asked, sizeof(asked), MSG_DONTWAIT) != (ssize_t)sizeof(asked))
 		return false;
-	answer(&asked, &s);
+	send_answer(&asked, &s);
 	return true;
 }
 
 int adv_control_start_daemon(char *why, size_t why_len)
 {
-	snprintf(why, why_len, "there is none to start");
+	snprintf(why, why_len, "there is no daemon to start");
 	errno = ENOENT;
 	return ADV_START_FAILED;
 }
@@ -249,7 +250,7 @@ int adv_control_starter_run(struct adv_control_starter *s, int carrier, int *sai
 {
 	FUZZ_CHECK(fcntl(carrier, F_GETFD) == FD_CLOEXEC);
 	*said = -1;
-	snprintf(why, why_len, "there is none to start");
+	snprintf(why, why_len, "there is no daemon to start");
 	return w.starts++ % 2 ? ENOENT : 0;
 }
 
@@ -259,27 +260,27 @@ static long make_socket(void)
 {
 	int pair[2];
 
-	hang_up();
+	close_daemon_socket();
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
 		return -1;
 	w.daemon = pair[1];
 	return pair[0];
 }
 
-/* Nobody listens, or too many do, where a step says so. */
-static long do_connect(void)
+/* Fails if the next step requires it: no daemon listens, or its queue is full. */
+static long connect_to_daemon(void)
 {
 	struct step s;
 
 	if (w.left < sizeof(s) || w.next[0] != 0x85)
 		return 0;
 	(void)take_step(&s, true);
-	hang_up();
+	close_daemon_socket();
 	errno = s.type & 1 ? ECONNREFUSED : EAGAIN;
 	return -1;
 }
 
-static long wait_for(struct pollfd *p, nfds_t n, const struct timespec *timeout)
+static long poll_descriptors(struct pollfd *p, nfds_t n, const struct timespec *timeout)
 {
 	static const struct timespec at_once;
 	uint64_t end = UINT64_MAX;
@@ -299,7 +300,7 @@ static long wait_for(struct pollfd *p, nfds_t n, const struct timespec *timeout)
 				return 1;
 			}
 		}
-		if (!n || !daemon_turn())
+		if (!n || !run_daemon_step())
 			break;
 	}
 	FUZZ_CHECK(timeout != NULL);
@@ -328,7 +329,7 @@ static void set_timer(const struct itimerspec *t)
 	w.timer_ns = in ? w.now_ns + in : 0;
 }
 
-/* Like the C library's own it takes all six that there can be, whether they were given or not. */
+/* Reads all six possible arguments, like the C library's syscall(), even if fewer were passed. */
 __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
 {
 	va_list list;
@@ -340,15 +341,16 @@ __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
 	va_end(list);
 	switch (number) {
 	case SYS_socket:
-		/* The other kind is for a name of its own, which nobody else has. */
+		/* A datagram socket only binds an unused name. */
 		return (a[1] & 0xf) == SOCK_DGRAM ? __real_syscall(number, a[0], a[1], a[2])
 						  : make_socket();
 	case SYS_bind:
 		return 0;
 	case SYS_connect:
-		return do_connect();
+		return connect_to_daemon();
 	case SYS_ppoll:
-		return wait_for((struct pollfd *)a[0], (nfds_t)a[1], (const struct timespec *)a[2]);
+		return poll_descriptors((struct pollfd *)a[0], (nfds_t)a[1],
+					(const struct timespec *)a[2]);
 	case SYS_timerfd_create:
 		w.timer = (int)__real_syscall(number, a[0], a[1]);
 		return w.timer;
@@ -400,7 +402,7 @@ static void open_slot(struct process *p)
 }
 
 /* Posts one request at a time; read_notices() takes its answer. */
-static void post(struct process *p, const struct step *s)
+static void post_request(struct process *p, const struct step *s)
 {
 	int error;
 
@@ -466,7 +468,7 @@ static void take_answer(struct process *p)
 	else if (p->posted == PAIRS_POSTED)
 		take_pairs(p);
 	else
-		FUZZ_CHECK(!"an answer without a request");
+		FUZZ_CHECK(!"an send_answer without a request");
 	p->posted = NOT_POSTED;
 }
 
@@ -481,7 +483,7 @@ static void open_cm(struct process *p)
 		close(fd);
 }
 
-static void count(struct process *p)
+static void open_counter_page(struct process *p)
 {
 	uint64_t *page = NULL;
 
@@ -491,13 +493,13 @@ static void count(struct process *p)
 	}
 }
 
-/* What was begun at `before` was one call. */
-static void check_patience(uint64_t before)
+/* Checks the duration of one call that began at `before`. */
+static void check_call_time(uint64_t before)
 {
-	FUZZ_CHECK(w.now_ns - before < PATIENCE * 1000000ull);
+	FUZZ_CHECK(w.now_ns - before < CALL_MOST * 1000000ull);
 }
 
-static void look(struct process *p, const struct step *s)
+static void query_daemon(struct process *p, const struct step *s)
 {
 	uint64_t before = w.now_ns;
 	struct adv_control_status status;
@@ -506,27 +508,27 @@ static void look(struct process *p, const struct step *s)
 
 	if (s->flags & 1)
 		adv_control_status(p->c, &status);
-	check_patience(before);
+	check_call_time(before);
 	before = w.now_ns;
 	if (s->flags & 2 && adv_control_list(p->c, s->raw, &entry) == 0)
 		FUZZ_CHECK(memchr(entry.comm, 0, sizeof(entry.comm)));
-	check_patience(before);
+	check_call_time(before);
 	before = w.now_ns;
 	if (s->flags & 4)
 		adv_control_counters(p->c, &sum);
-	check_patience(before);
+	check_call_time(before);
 }
 
 static void read_notices(struct process *p)
 {
-	for (unsigned i = 0; i < STEPS_MAX && daemon_turn(); i++)
+	for (unsigned i = 0; i < STEPS_MAX && run_daemon_step(); i++)
 		;
 	for (unsigned i = 0; i < 1000; i++) {
 		uint64_t before = w.now_ns;
 		enum adv_control_notice n = adv_control_read(p->c);
 		int fd = n == ADV_NOTICE_FAULT ? adv_control_take_fault(p->c) : -1;
 
-		check_patience(before);
+		check_call_time(before);
 		FUZZ_CHECK(n != ADV_NOTICE_FAULT || fd >= 0);
 		if (fd >= 0)
 			close(fd);
@@ -539,7 +541,7 @@ static void read_notices(struct process *p)
 	adv_control_restart_daemon(p->c);
 }
 
-static void act(struct process *p, const struct step *s)
+static void run_process_step(struct process *p, const struct step *s)
 {
 	struct adv_gid group;
 	uint64_t before = w.now_ns;
@@ -559,12 +561,12 @@ static void act(struct process *p, const struct step *s)
 		break;
 	case 3:
 		if (p->has_slot && s->flags & 7)
-			post(p, s);
+			post_request(p, s);
 		else if (p->has_slot)
-			count(p);
+			open_counter_page(p);
 		break;
 	case 4:
-		look(p, s); /* several calls */
+		query_daemon(p, s); /* several calls */
 		return;
 	case 5:
 		open_cm(p);
@@ -576,7 +578,7 @@ static void act(struct process *p, const struct step *s)
 		read_notices(p); /* many calls */
 		return;
 	}
-	check_patience(before);
+	check_call_time(before);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -598,19 +600,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	p.c = adv_control_connect(data[0] & 1, why, sizeof(why));
 	check_text(why, sizeof(why), p.c ? 0 : errno);
 	if (p.c) {
-		/* Memory that could go away is none to read. */
+		/* The process must not read a table that could shrink. */
 		FUZZ_CHECK(!w.plain_table);
 		FUZZ_CHECK(adv_control_gids(p.c)->count == 0);
 		while (w.left >= sizeof(s)) {
 			if (take_step(&s, false))
-				act(&p, &s);
-			else if (!daemon_turn())
+				run_process_step(&p, &s);
+			else if (!run_daemon_step())
 				break;
 		}
 		FUZZ_CHECK(adv_control_gids(p.c)->count == 0);
 	}
 	adv_control_close(p.c);
-	hang_up();
+	close_daemon_socket();
 	FUZZ_CHECK(fuzz_descriptors() == before);
 	return 0;
 }

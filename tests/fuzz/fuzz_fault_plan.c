@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whatever the text: an error points into it and is one line; a plan that is taken is printed
- * as text that gives the same plan, and can be asked about any packet.
+ * The input is the text of a fault plan. Checks that an error has a position in the text and one
+ * line, that the printed text of an accepted plan gives the same plan, and that the plan decides on
+ * any packet.
  */
 #include <string.h>
 
@@ -19,7 +20,7 @@ static void check_error(const struct adv_fault_error *error, const char *data, s
 	FUZZ_CHECK(adv_fault_error_print(error, data, size, out, sizeof(out)) < sizeof(out));
 }
 
-static void ask(const struct adv_fault_plan *plan, const uint8_t *data, size_t size)
+static void decide_on_packets(const struct adv_fault_plan *plan, const uint8_t *data, size_t size)
 {
 	static struct adv_fault_state state;
 	struct adv_gid peer = {{0}};
@@ -42,8 +43,8 @@ static void ask(const struct adv_fault_plan *plan, const uint8_t *data, size_t s
 	}
 }
 
-/* Work requests of all kinds: what is injected is what a rule says. */
-static void ask_of_work(const struct adv_fault_plan *plan)
+/* Decides on work requests of all kinds. Checks that each injected value is one of a rule. */
+static void decide_on_work(const struct adv_fault_plan *plan)
 {
 	static struct adv_fault_state state;
 
@@ -60,7 +61,7 @@ static void ask_of_work(const struct adv_fault_plan *plan)
 	}
 }
 
-static unsigned tell(void *user, const struct adv_fault_rule *r)
+static unsigned count_event(void *user, const struct adv_fault_rule *r)
 {
 	unsigned *calls = user;
 
@@ -69,15 +70,15 @@ static unsigned tell(void *user, const struct adv_fault_rule *r)
 	return ++*calls % 3;
 }
 
-/* Each event is told until there was something that it is of. */
-static void ask_for_events(const struct adv_fault_plan *plan)
+/* Raises the plan's events. The device raises an event again until an object of it exists. */
+static void raise_plan_events(const struct adv_fault_plan *plan)
 {
 	static struct adv_fault_state state;
 	unsigned calls = 0;
 
 	adv_fault_begin(&state, plan, 0);
 	for (uint64_t now = 0; now < 8000000000ull; now += 300000000) {
-		adv_fault_raise_events(&state, now, tell, &calls);
+		adv_fault_raise_events(&state, now, count_event, &calls);
 		FUZZ_CHECK(adv_fault_device_due(&state, now) > now);
 	}
 }
@@ -97,8 +98,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(adv_fault_plan_parse(&again, text, len, &error));
 	FUZZ_CHECK(memcmp(&plan, &again, sizeof(plan)) == 0);
 	FUZZ_CHECK(adv_fault_plan_print(&plan, NULL, 0) == len);
-	ask(&plan, data, size);
-	ask_of_work(&plan);
-	ask_for_events(&plan);
+	decide_on_packets(&plan, data, size);
+	decide_on_work(&plan);
+	raise_plan_events(&plan);
 	return 0;
 }

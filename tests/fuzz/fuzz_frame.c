@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Input as the words of a frame, as the bytes of one, and as a capture: what is taken gives bytes,
- * and those the same words and bytes again.
+ * The input is read as the words of a frame, as its bytes and as a capture. Checks that accepted
+ * input can be built as bytes, and that these bytes give the same words and bytes again.
  */
 #include <string.h>
 
@@ -22,8 +22,8 @@ static void check_why(void)
 		FUZZ_CHECK(*p >= ' ' && *p <= '~');
 }
 
-/* Into line[]; its length, without the end of line. */
-static size_t print(const struct adv_frame_text *t)
+/* Prints into line[]. Returns the length without the end of line. */
+static size_t print_words(const struct adv_frame_text *t)
 {
 	FILE *f = fmemopen(line, sizeof(line), "w");
 	long n;
@@ -35,7 +35,7 @@ static size_t print(const struct adv_frame_text *t)
 	return (size_t)n - 1;
 }
 
-static void print_others(const struct adv_frame_text *t)
+static void print_tree_and_json(const struct adv_frame_text *t)
 {
 	FILE *f = fmemopen(line, sizeof(line), "w");
 	struct json_object *o = adv_json_object();
@@ -47,7 +47,7 @@ static void print_others(const struct adv_frame_text *t)
 	FUZZ_CHECK(fclose(f) == 0);
 }
 
-/* Bytes to fields, to words, to fields, to the same bytes. */
+/* Converts bytes to fields, to words, to fields and to bytes. The bytes must be the same. */
 static void check_bytes(const uint8_t *data, size_t size)
 {
 	bool good_icrc;
@@ -55,8 +55,8 @@ static void check_bytes(const uint8_t *data, size_t size)
 
 	if (adv_frame_text_read(&text, data, size, &good_icrc))
 		return;
-	print_others(&text);
-	n = print(&text);
+	print_tree_and_json(&text);
+	n = print_words(&text);
 	FUZZ_CHECK(adv_frame_text_parse(&again, line, n, why));
 	FUZZ_CHECK(adv_frame_text_build(&again, second, sizeof(second), why) == size);
 	FUZZ_CHECK(memcmp(second, data, size) == 0);
@@ -75,14 +75,13 @@ static void check_words(const char *data, size_t size)
 		check_why();
 		return;
 	}
-	/* What was put into the bytes by force may make another frame of them, but never no bytes.
-	 */
+	/* Bytes that the words overwrite may make another frame, but the frame always has bytes. */
 	check_bytes(first, n);
 }
 
 static void check_capture(const uint8_t *data, size_t size)
 {
-	uint8_t *copy = malloc(size + 1); /* which is written to */
+	uint8_t *copy = malloc(size + 1); /* adv_pcap_next() writes to it */
 	const uint8_t *frame;
 	struct adv_pcap p;
 	bool whole;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Requests of NLDEV as programs send them, any bytes: the answers are whole netlink messages for
- * who asked, each as long as it says, with whole attributes in them, and end as the request wants.
- * Input: a byte of choices, how many objects there are of each kind, the datagram.
+ * The input is an NLDEV request of a program, with any bytes. Checks that the answers are complete
+ * netlink messages for the requesting port, with correct lengths and complete attributes, and that
+ * each list ends. Input: a byte of choices, the number of objects of each kind, the datagram.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -33,7 +33,7 @@ static int resources(void *user, enum adv_resource_kind kind, adv_resource_fn *f
 
 	FUZZ_CHECK(kind <= ADV_RESOURCE_SUMMARY);
 	for (unsigned i = 0; i < objects * objects; i++) {
-		memset(&o, (int)(i & 0xff), sizeof(o)); /* processes are not believed */
+		memset(&o, (int)(i & 0xff), sizeof(o)); /* a process may report any bytes */
 		o.number = i;
 		o.type = (uint8_t)i;
 		if (i % 3 == 0)
@@ -107,7 +107,7 @@ static void check_answer(const struct adv_netlink *n)
 			listing = h->nlmsg_flags & NLM_F_MULTI;
 		at += h->nlmsg_len;
 	}
-	FUZZ_CHECK(!listing); /* each list is ended */
+	FUZZ_CHECK(!listing); /* each list ends with NLMSG_DONE or an error */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A ring whose other side writes what it likes: into the records, which a reader takes, and into
- * the reader's own line, which a writer looks at. The reader stays inside of the memory, hands on
- * whole packets only, comes to an end, and never trusts the ring again once it is broken; the
- * writer never writes over what may not have been read yet.
+ * A ring whose other side writes any bytes: into the records that the reader reads, and into the
+ * reader's line that the writer reads. Checks that:
+ * - the reader stays inside the memory, delivers only complete packets, and returns;
+ * - the reader never reads the ring again once it has found it broken;
+ * - the writer never overwrites records that may be unread.
  *
- * Input: pairs of a step and what belongs to it: bytes to put somewhere, packets to write or take.
+ * Input: steps with their arguments: bytes to write into the memory, packets to write or read.
  */
 #include <string.h>
 
@@ -25,9 +26,9 @@ static struct adv_ring_reader reader;
 static struct adv_ring_writer writer;
 static struct adv_link_counters counters;
 static uint32_t taken;
-static uint32_t checksum; /* so that what is read is needed */
+static uint32_t checksum; /* uses the bytes, so that the compiler keeps the reads */
 
-static uint32_t take(struct input *in, unsigned bytes)
+static uint32_t take_bytes(struct input *in, unsigned bytes)
 {
 	uint32_t value = 0;
 
@@ -54,30 +55,30 @@ static void take_packet(void *user, const struct adv_rx_packet *pkt)
 	taken++;
 }
 
-/* Bytes anywhere in the memory, mostly where the reader looks next. */
-static void scribble(struct input *in)
+/* Writes bytes anywhere into the memory, mostly where the reader reads next. */
+static void write_any_bytes(struct input *in)
 {
-	uint32_t where = take(in, 1), n = 1 + take(in, 1) % 64;
-	size_t at = where & 1 ? take(in, 2) % sizeof(space)
+	uint32_t where = take_bytes(in, 1), n = 1 + take_bytes(in, 1) % 64;
+	size_t at = where & 1 ? take_bytes(in, 2) % sizeof(space)
 			      : offsetof(struct adv_ring_memory, bytes) +
 					((reader.tail + (where >> 1) % 8 * 64) & (SIZE - 1));
 
 	for (uint32_t i = 0; i < n && at + i < sizeof(space); i++)
-		space[at + i] = (uint8_t)take(in, 1);
+		space[at + i] = (uint8_t)take_bytes(in, 1);
 }
 
-static void put(struct input *in)
+static void write_packet(struct input *in)
 {
 	static uint8_t payload[4096];
-	struct adv_path path = {.sport = (uint16_t)take(in, 1)};
-	struct iovec iov = {payload, take(in, 2) % sizeof(payload)};
+	struct adv_path path = {.sport = (uint16_t)take_bytes(in, 1)};
+	struct iovec iov = {payload, take_bytes(in, 2) % sizeof(payload)};
 	struct adv_tx_packet pkt = {.path = &path, .iov = &iov, .iov_count = 1, .header_len = 12};
 	uint64_t head = writer.head;
 	adv_bell_name bell;
 
 	pkt.payload_len = (uint32_t)iov.iov_len;
 	pkt.pad = (uint8_t)(-pkt.payload_len & 3);
-	pkt.icrc_flip = take(in, 1) % 16 == 0;
+	pkt.icrc_flip = take_bytes(in, 1) % 16 == 0;
 	if (adv_ring_put(&writer, &pkt))
 		FUZZ_CHECK(writer.head > head && writer.head - writer.tail < SIZE);
 	else
@@ -85,9 +86,9 @@ static void put(struct input *in)
 	(void)adv_ring_must_wake(&writer, &bell);
 }
 
-static void get(struct input *in)
+static void read_packets(struct input *in)
 {
-	unsigned budget = 1 + take(in, 1) % 8;
+	unsigned budget = 1 + take_bytes(in, 1) % 8;
 	bool was_broken = reader.broken;
 	uint32_t before = taken;
 	unsigned n = adv_ring_get(&reader, budget, take_packet, NULL, &counters);
@@ -106,15 +107,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	adv_ring_writer_init(&writer, memory, SIZE);
 	adv_ring_reader_init(&reader, memory, SIZE, 0, check_meta, NULL);
 	while (in.left)
-		switch (take(&in, 1) % 4) {
+		switch (take_bytes(&in, 1) % 4) {
 		case 0:
-			scribble(&in);
+			write_any_bytes(&in);
 			break;
 		case 1:
-			put(&in);
+			write_packet(&in);
 			break;
 		default:
-			get(&in);
+			read_packets(&in);
 		}
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whatever the text of a scenario: an error is a printable line; what can be built runs for a
- * while, and no frame is lost or made without being counted.
+ * The input is the text of a scenario. Checks that an error is a printable line, that a scenario
+ * that can be built runs, and that the counters account for every frame.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@ static void check_error(const char *why)
 		FUZZ_CHECK(*p >= ' ' && *p <= '~');
 }
 
-/* Small enough to be built and run thousands of times a minute. */
+/* True if the scenario is small enough to be built and run thousands of times a minute. */
 static bool is_small(const struct adv_scenario *s)
 {
 	const struct adv_scenario_network *n = &s->network;
@@ -38,7 +38,7 @@ static bool is_small(const struct adv_scenario *s)
 	return l->count <= 4;
 }
 
-static void check_conserved(const struct adv_fabric *f, const struct adv_topology *t)
+static void check_frames_counted(const struct adv_fabric *f, const struct adv_topology *t)
 {
 	uint64_t sent = 0, received = 0, inside = 0, outside, bytes;
 
@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		} else {
 			adv_fabric_run(f, RUN);
 			adv_fabric_run(f, 2 * RUN);
-			check_conserved(f, &t);
+			check_frames_counted(f, &t);
 			adv_fabric_destroy(f);
 			adv_topology_free(&t);
 		}

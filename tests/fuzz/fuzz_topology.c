@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whatever the text of a topology: an error is of a line that there is, and printable; a topology
- * that is taken can be searched, its cycle closes, and up-down routing has none.
+ * The input is the text of a topology. Checks that an error is printable and names an existing
+ * line, that an accepted topology can be searched, that the found cycle is closed, and that up-down
+ * routing has no cycle.
  */
 #include <string.h>
 

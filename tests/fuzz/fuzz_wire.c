@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whatever the bytes: decoding stays within them, and encoding gives them back. */
+/* The input is any bytes. Checks that decoding stays within them, and that encoding restores them.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "wire/frame.h"
 #include "wire/headers.h"
 
-/* Headers: what was decoded is what was encoded, and reserved bits are the only difference. */
+/* Headers: decoding and encoding give the same bytes, except reserved bits. */
 static void fuzz_headers(const uint8_t *data, size_t size)
 {
 	uint8_t out[ADV_HEADERS_MAX], again[ADV_HEADERS_MAX];
@@ -31,7 +32,7 @@ static void fuzz_headers(const uint8_t *data, size_t size)
 	FUZZ_CHECK(memcmp(out, again, len) == 0);
 }
 
-/* Frames: building gives the same bytes up to the ICRC, and the ICRC that should be there. */
+/* Frames: parsing and building give the same bytes up to the ICRC, and the correct ICRC. */
 static void fuzz_frame(const uint8_t *data, size_t size)
 {
 	struct adv_frame f, again;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * For targets whose input is a program: some bytes, then steps of one size. records.c mutates such
- * inputs by steps; only libFuzzer's programs have it.
+ * inputs step by step. Only programs with libFuzzer contain records.c.
  */
 #ifndef ADV_FUZZ_RECORDS_H
 #define ADV_FUZZ_RECORDS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Runs a fuzz target over the files of the folders given, each whole and cut short at up to CUTS
- * lengths, so that any compiler can keep the corpus as a test. The number of cuts can be given as
- * the first argument.
+ * Runs a fuzz target with the files of the given folders. Each file is run whole and cut
+ * short at up to CUTS lengths. With this program the corpus is a test for any compiler. The first
+ * argument may be the number of cuts.
  */
 #include <dirent.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 
 static size_t cuts = CUTS;
 
-/* The target gets a copy of just its size: a sanitizer then sees a read behind it. */
-static void run(const uint8_t *data, size_t size)
+/* The target gets a copy of exactly this size, so that a sanitizer detects a read behind it. */
+static void run_target(const uint8_t *data, size_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);
 
@@ -39,8 +39,8 @@ static void replay_file(const char *path)
 	fclose(file);
 	step = size / cuts + 1;
 	for (cut = 0; cut < size; cut += step)
-		run(data, cut);
-	run(data, size);
+		run_target(data, cut);
+	run_target(data, size);
 }
 
 /* Returns the number of files. */

@@ -11,12 +11,12 @@
 #define KEPT	  16
 #define TRIES	  8 /* transmissions of a message in all */
 
-/* How many MADs address i has sent according to their source, and how many it got. */
+/* in[i]: MADs whose source is address i; out[i]: MADs sent to address i. */
 struct balance {
 	struct pair *pair;
 	unsigned in[STRANGERS];
 	unsigned out[STRANGERS];
-	struct adv_cm_id *kept[KEPT]; /* requests that their consumer has */
+	struct adv_cm_id *kept[KEPT]; /* requests that were delivered to their consumer */
 };
 
 static struct adv_gid stranger(unsigned i)
@@ -134,7 +134,7 @@ static void test_accepted(void **state)
 	id = accepted(&x, &req, 0);
 	accepted(&x, &sidr, 1);
 	outwait(&x);
-	/* It is retransmitted, in case it was lost. */
+	/* The REP is retransmitted, in case it was lost. The SIDR REP is not. */
 	assert_int_equal(x.out[0], FACTOR);
 	assert_int_equal(x.out[1], 1);
 	event_of(&x.pair->b, RDMA_CM_EVENT_UNREACHABLE);
@@ -160,7 +160,7 @@ static void test_repeated(void **state)
 	assert_true(x.out[0] >= 6 + 5);
 }
 
-/* Whatever happens to the connection at this side. */
+/* The limit holds however the connection ends at this side. */
 static void test_ended(void **state)
 {
 	struct balance x = {.pair = *state};
@@ -308,7 +308,8 @@ static struct connection another(struct pair *p, uint32_t qpn)
 	return c;
 }
 
-/* Its address is proven for other connections too, until ten minutes after the last proof. */
+/* The address of a connection is proven for other connections too, until ten minutes after the last
+ * proof. */
 static void test_proven(void **state)
 {
 	struct pair *p = *state;

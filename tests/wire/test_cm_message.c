@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The CM's messages: against those of the Linux kernel, and each field alone. */
+/* Tests the CM's messages: compares them with those of the Linux kernel, and checks each field. */
 #include <stdio.h>
 
 #include <pcap/pcap.h>

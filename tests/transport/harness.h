@@ -140,7 +140,8 @@ void net_abandon(struct net *net);
 /* Runs until no packet is in flight, no engine has packets to send and no timer is set, or until
  * `ns` have passed. */
 void net_run(struct net *net, uint64_t ns);
-/* Runs until the end has so many completions. Fails the test after `ns`. */
+/* Runs until the end has `sends` send completions and `recvs` receive completions in all. Fails the
+ * test after `ns`. */
 void net_until(struct net *net, struct end *end, unsigned sends, unsigned recvs, uint64_t ns);
 /* Performs one step: pulls packets, then advances the time to the next event, at most to `limit`.
  * False: there is no event. */

@@ -456,7 +456,8 @@ static void test_held_by_dscp(void **state)
 	net_close(bed.net);
 }
 
-/* Few packets for each call: the QPs take turns, and none is forgotten. */
+/* Each call of adv_engine_tx_some() returns at most the requested number of packets. Repeated calls
+ * return all packets of a message. */
 static void test_few_at_a_time(void **state)
 {
 	struct adv_tx_batch *batch = calloc(1, sizeof(*batch));

@@ -338,7 +338,7 @@ static void test_values(void **state)
 	net_close(net);
 }
 
-/* The interface of a GID limits the path MTU. */
+/* The path MTU is limited by the MTU of the interface that has the source GID. */
 static void test_mtu_of_the_interface(void **state)
 {
 	struct net *net = net_open(2, 1);

@@ -67,7 +67,7 @@ static void test_reads(void **state)
 {
 	for (uint8_t limit = 1; limit <= 5; limit++)
 		repeated(IBV_WR_RDMA_READ, limit, limit);
-	/* More are remembered than may be outstanding: a power of two. */
+	/* The responder remembers more requests than may be outstanding: the next power of two. */
 	repeated(IBV_WR_RDMA_READ, 3, 4);
 	repeated(IBV_WR_RDMA_READ, 5, 8);
 }
@@ -76,12 +76,12 @@ static void test_atomics(void **state)
 {
 	for (uint8_t limit = 1; limit <= 5; limit++)
 		repeated(IBV_WR_ATOMIC_FETCH_AND_ADD, limit, limit);
-	/* More are remembered than may be outstanding: a power of two. */
+	/* The responder remembers more requests than may be outstanding: the next power of two. */
 	repeated(IBV_WR_ATOMIC_FETCH_AND_ADD, 3, 4);
 	repeated(IBV_WR_ATOMIC_FETCH_AND_ADD, 5, 8);
 }
 
-/* The region is deregistered when a READ that is done is repeated: no harm. */
+/* A completed READ is repeated after its region was deregistered. The QP still works. */
 static void test_region_gone(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A peer that handles packets later than the timeout. It answers everything in order, but each
- * packet takes its time, duplicates too. Retransmissions must not overload it. */
+/* A peer that handles packets later than the timeout. It answers all packets in order, and
+ * needs `service` ns for each, also for a duplicate. Retransmissions must not overload it. */
 #include "harness.h"
 
 #define PAIRS	4
@@ -62,7 +62,7 @@ static void bed_open(struct bed *bed, uint64_t service, unsigned node)
 		pair_open(bed->net, &o, &bed->a[i], &bed->b[i]);
 }
 
-/* Everything is done, and the peer had hardly more packets than with timely answers. */
+/* All requests complete, and retransmissions add at most a quarter to the packets of the peer. */
 static void expect_done(struct bed *bed, unsigned count, unsigned packets)
 {
 	for (unsigned i = 0; i < PAIRS; i++) {
@@ -103,14 +103,15 @@ static void test_sends(void **state)
 		stream(IBV_WR_SEND, service);
 }
 
-/* Each response takes its time, and retransmitted requests are answered again. */
+/* Each packet of a READ response takes the peer `service` ns. The peer also answers retransmitted
+ * requests. */
 static void test_reads(void **state)
 {
 	for (uint64_t service = MS; service <= 5 * MS / 2; service += MS / 2)
 		stream(IBV_WR_RDMA_READ, service);
 }
 
-/* One after the other, 100 to 400 ms each. Each is executed once. */
+/* The peer executes each atomic request once. Four of them take it 100 to 400 ms. */
 static void test_atomics(void **state)
 {
 	for (uint64_t service = 100 * MS; service <= 400 * MS; service += 100 * MS) {

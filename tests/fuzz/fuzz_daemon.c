@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A program of what processes can say to adverbd: several clients of the control protocol, and of
- * the connection manager behind it, which connect to each other while their packets are lost and
- * changed. Whatever they do: each request is answered once, nothing is answered unasked, the
- * daemon's counts are right, and when they have gone nothing is left of them.
+ * The input is a program of messages from processes to adverbd. Several clients of the control
+ * protocol and of the connection manager connect to each other while packets are lost and changed.
+ * Checks that:
+ * - each request gets one answer, and no answer arrives without a request;
+ * - the daemon's counts are correct;
+ * - the daemon keeps no object of a client that has closed its connection.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +29,7 @@
 #include "records.h"
 
 #define PEERS	  4  /* connections of each protocol at a time */
-#define SLOTS	  24 /* few, so that there is an end to them */
+#define SLOTS	  24 /* few, so that a program can use them all */
 #define KNOWN	  16
 #define STEPS_MAX 192
 #define BODY	  64
@@ -38,9 +40,9 @@ struct step {
 	uint8_t who;
 	uint8_t type; /* of the message */
 	uint8_t flags;
-	uint8_t id; /* which of those known; 0x80: this very number is in `raw` */
+	uint8_t id; /* index of a known id; 0x80: the id is `raw` */
 	uint8_t channel;
-	uint16_t at; /* where in the body the bytes go */
+	uint16_t at; /* offset in the body where the bytes are written */
 	uint32_t raw;
 	uint32_t value;
 	uint8_t body[BODY];
@@ -49,7 +51,7 @@ struct step {
 const size_t fuzz_records_from = 1;
 const size_t fuzz_record_len = sizeof(struct step);
 
-/* A process's end of a connection manager's socket, with the numbers it has been told. */
+/* A process's end of a connection manager's socket, with the numbers of the answers. */
 struct cm_peer {
 	int fd; /* -1: none */
 	uint32_t serial;
@@ -77,7 +79,7 @@ struct world {
 	struct adv_gid_page *page;
 };
 
-/* ---- made and taken apart ---- */
+/* ---- creation and destruction ---- */
 
 static void add_gid(struct adv_gid_table *t, struct adv_gid gid, uint32_t ifindex)
 {
@@ -104,7 +106,7 @@ static void make_gids(struct adv_gid_table *t)
 	add_gid(t, (struct adv_gid){{[0] = 0xfd, [15] = 3}}, 2);
 }
 
-static void control_join(struct world *w, struct control_peer *p)
+static void control_connect(struct world *w, struct control_peer *p)
 {
 	int pair[2];
 
@@ -151,7 +153,7 @@ static struct world *world_open(bool system)
 	return w;
 }
 
-static void cm_leave(struct cm_peer *p)
+static void cm_close(struct cm_peer *p)
 {
 	if (p->fd >= 0)
 		close(p->fd);
@@ -161,8 +163,8 @@ static void cm_leave(struct cm_peer *p)
 	p->fd = -1;
 }
 
-/* As the worker does it at the end of a round. */
-static void drop_dead(struct world *w)
+/* Destroys closed clients, like the worker at the end of a round. */
+static void drop_dead_clients(struct world *w)
 {
 	for (unsigned i = 0; i < PEERS; i++) {
 		struct control_peer *p = &w->control[i];
@@ -176,8 +178,8 @@ static void drop_dead(struct world *w)
 	}
 }
 
-/* How many ids count for him. */
-static unsigned check_user(const struct adv_user *user)
+/* Checks that an unused user has no objects. Returns the number of the user's ids. */
+static unsigned check_user_ids(const struct adv_user *user)
 {
 	if (!user->held)
 		FUZZ_CHECK(!user->clients && !user->cm_clients && !user->channels && !user->joins &&
@@ -186,7 +188,8 @@ static unsigned check_user(const struct adv_user *user)
 	return user->ids;
 }
 
-/* Each is somebody's who is there, and says so to those who receive from it. */
+/* Checks that each used block belongs to a slot in use, and that the senders' table names this slot
+ * and its port. */
 static void check_blocks(const struct world *w)
 {
 	for (unsigned i = 0; i < ADV_BLOCKS; i++) {
@@ -215,7 +218,7 @@ static void check_counts(const struct world *w)
 	clients += adv_list_length(&u->leaving);
 	FUZZ_CHECK(u->client_count == clients);
 	adv_list_for_each(const struct adv_user, user, &w->users.list, link)
-		charged += check_user(user);
+		charged += check_user_ids(user);
 	FUZZ_CHECK(charged == adv_cm_id_count(u->cm) + adv_cm_ending_count(u->cm));
 	if (adv_list_empty(&u->leaving))
 		FUZZ_CHECK(u->id_count == ids && u->channel_count == channels);
@@ -228,7 +231,7 @@ static void check_counts(const struct world *w)
 	check_blocks(w);
 }
 
-static void rounds(struct world *w, unsigned n)
+static void run_daemon_rounds(struct world *w, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		for (unsigned k = 0; k < PEERS; k++)
@@ -236,7 +239,7 @@ static void rounds(struct world *w, unsigned n)
 				adv_session_readable(&w->control[k].client->session);
 		adv_ucma_poll(w->clients.ucma);
 		adv_users_serve(&w->users);
-		drop_dead(w);
+		drop_dead_clients(w);
 		adv_ucma_run(w->clients.ucma);
 	}
 	check_counts(w);
@@ -245,16 +248,16 @@ static void rounds(struct world *w, unsigned n)
 static void world_close(struct world *w)
 {
 	for (unsigned i = 0; i < PEERS; i++) {
-		cm_leave(&w->cm[i]);
+		cm_close(&w->cm[i]);
 		if (w->control[i].client) {
 			w->control[i].client->session.dead = true;
-			drop_dead(w);
+			drop_dead_clients(w);
 		}
 	}
 	border.full = false;
 	for (unsigned i = 0; i < 4000 && adv_ucma_busy(w->clients.ucma); i++) {
 		border.now_ns += 50000000;
-		rounds(w, 1);
+		run_daemon_rounds(w, 1);
 	}
 	FUZZ_CHECK(!adv_ucma_busy(w->clients.ucma));
 	FUZZ_CHECK(w->clients.count == 0 && adv_slots_used(w->daemon.ledger) == 0);
@@ -275,8 +278,9 @@ static void world_close(struct world *w)
 
 /* ---- messages ---- */
 
-/* fd: goes along, or -1. False: the daemon has hung up, or does not read. */
-static bool say(int sock, const void *message, size_t len, int fd)
+/* Sends a message with the descriptor fd, or -1. False: the daemon closed its end, or the socket's
+ * queue is full. */
+static bool send_with_descriptor(int sock, const void *message, size_t len, int fd)
 {
 	union adv_rights_room room = {0};
 	struct iovec iov = {(void *)(uintptr_t)message, len};
@@ -287,8 +291,8 @@ static bool say(int sock, const void *message, size_t len, int fd)
 	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len;
 }
 
-/* The length; 0: the end; -1: nothing there. */
-static ssize_t hear(int sock, void *message, size_t len, int *fd)
+/* Receives a message. Returns its length; 0: the end of the socket; -1: no message is queued. */
+static ssize_t receive_with_descriptor(int sock, void *message, size_t len, int *fd)
 {
 	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
 	struct iovec iov = {message, len};
@@ -314,7 +318,7 @@ static void put_body(uint8_t *body, size_t room, const struct step *s)
 
 /* ---- the control protocol ---- */
 
-static int file_to_give(const struct step *s)
+static int make_descriptor(const struct step *s)
 {
 	switch (s->flags >> 4 & 3) {
 	case 1:
@@ -328,19 +332,20 @@ static int file_to_give(const struct step *s)
 	}
 }
 
-static bool brings_descriptor(unsigned type)
+static bool answer_has_descriptor(unsigned type)
 {
 	return type == ADV_CONTROL_HELLO || type == ADV_CONTROL_OPEN_SLOT ||
 	       type == ADV_CONTROL_COUNT || type == ADV_CONTROL_PAIR;
 }
 
-static bool may_bring_descriptor(unsigned type)
+static bool answer_may_have_descriptor(unsigned type)
 {
-	return brings_descriptor(type) || type == ADV_CONTROL_FAULT || type == ADV_CONTROL_ESTATE;
+	return answer_has_descriptor(type) || type == ADV_CONTROL_FAULT ||
+	       type == ADV_CONTROL_ESTATE;
 }
 
-/* A request about a fault plan waits in the socket that was handed out. */
-static void ask_about_plan(int fd, const struct step *s)
+/* Queues a request about a fault plan in the socket that the daemon sent. */
+static void queue_fault_request(int fd, const struct step *s)
 {
 	struct adv_fault_exchange_message m = {.magic = ADV_FAULT_EXCHANGE_MAGIC,
 					       .version = ADV_FAULT_EXCHANGE_VERSION,
@@ -350,25 +355,26 @@ static void ask_about_plan(int fd, const struct step *s)
 	memcpy(m.text, s->body, BODY);
 	if (s->at & 1)
 		m.text_len = s->value;
-	(void)say(fd, &m,
-		  s->at & 2 ? s->at : offsetof(struct adv_fault_exchange_message, text) + BODY, -1);
+	(void)send_with_descriptor(
+		fd, &m,
+		s->at & 2 ? s->at : offsetof(struct adv_fault_exchange_message, text) + BODY, -1);
 }
 
-static void control_answer(struct control_peer *p, const struct adv_control_message *asked,
-			   const struct step *s)
+static void check_control_answer(struct control_peer *p, const struct adv_control_message *asked,
+				 const struct step *s)
 {
 	struct adv_control_message m;
 	int fd;
-	ssize_t n = hear(p->fd, &m, sizeof(m), &fd);
+	ssize_t n = receive_with_descriptor(p->fd, &m, sizeof(m), &fd);
 
 	while (n == (ssize_t)sizeof(m) && m.type == ADV_CONTROL_NOTICE) {
 		FUZZ_CHECK(m.serial == 0);
 		if (fd >= 0)
 			close(fd);
-		n = hear(p->fd, &m, sizeof(m), &fd);
+		n = receive_with_descriptor(p->fd, &m, sizeof(m), &fd);
 	}
 	if (fd >= 0 && asked->type == ADV_CONTROL_FAULT)
-		ask_about_plan(fd, s);
+		queue_fault_request(fd, s);
 	if (fd >= 0)
 		close(fd);
 	if (p->client->session.dead)
@@ -376,22 +382,23 @@ static void control_answer(struct control_peer *p, const struct adv_control_mess
 	FUZZ_CHECK(n == (ssize_t)sizeof(m));
 	FUZZ_CHECK(m.magic == ADV_CONTROL_MAGIC && m.version == ADV_CONTROL_VERSION);
 	FUZZ_CHECK(m.type == asked->type && m.serial == asked->serial && m.reserved == 0);
-	FUZZ_CHECK(fd < 0 || (m.result == 0 && may_bring_descriptor(m.type)));
-	FUZZ_CHECK(fd >= 0 || m.result || !brings_descriptor(m.type));
+	FUZZ_CHECK(fd < 0 || (m.result == 0 && answer_may_have_descriptor(m.type)));
+	FUZZ_CHECK(fd >= 0 || m.result || !answer_has_descriptor(m.type));
 	if (m.result)
 		FUZZ_CHECK(memchr(m.body.text, 0, sizeof(m.body.text)));
 	if (m.type == ADV_CONTROL_OPEN_SLOT && m.result == 0) {
 		p->slot = m.body.slot.slot;
 		memcpy(p->token, m.body.slot.token, sizeof(p->token));
 	}
-	while (hear(p->fd, &m, sizeof(m), &fd) > 0) { /* what this has led to */
+	/* Notices that the request caused. */
+	while (receive_with_descriptor(p->fd, &m, sizeof(m), &fd) > 0) {
 		FUZZ_CHECK(m.type == ADV_CONTROL_NOTICE);
 		if (fd >= 0)
 			close(fd);
 	}
 }
 
-static void control_ask(struct world *w, const struct step *s)
+static void control_request(struct world *w, const struct step *s)
 {
 	struct control_peer *p = &w->control[s->who % PEERS];
 	const struct control_peer *other = &w->control[s->who / PEERS % PEERS];
@@ -401,13 +408,13 @@ static void control_ask(struct world *w, const struct step *s)
 					.serial = ++p->serial,
 					.result = (int32_t)s->value,
 					.reserved = s->raw};
-	int fd = file_to_give(s);
+	int fd = make_descriptor(s);
 
 	if (p->fd < 0)
-		control_join(w, p);
+		control_connect(w, p);
 	if (!p->client->greeted && !(s->flags & 1))
 		m.type = ADV_CONTROL_HELLO;
-	if (m.type == ADV_CONTROL_OPEN_CM) /* cm_open() does it, and keeps the descriptor */
+	if (m.type == ADV_CONTROL_OPEN_CM) /* cm_open() opens it and keeps the descriptor */
 		m.type = ADV_CONTROL_STATUS;
 	put_body((uint8_t *)&m.body, sizeof(m.body), s);
 	if (!(s->flags & 2)) {
@@ -423,17 +430,18 @@ static void control_ask(struct world *w, const struct step *s)
 	}
 	if (s->flags & 4)
 		m.version ^= (uint16_t)s->value;
-	if (say(p->fd, &m, s->flags & 8 ? s->raw % (sizeof(m) + 1) : sizeof(m), fd)) {
+	if (send_with_descriptor(p->fd, &m, s->flags & 8 ? s->raw % (sizeof(m) + 1) : sizeof(m),
+				 fd)) {
 		adv_session_readable(&p->client->session);
 		adv_users_serve(&w->users);
-		control_answer(p, &m, s);
+		check_control_answer(p, &m, s);
 	}
 	if (fd >= 0)
 		close(fd);
-	drop_dead(w);
+	drop_dead_clients(w);
 }
 
-/* ---- the connection manager's ---- */
+/* ---- the connection manager's protocol ---- */
 
 static void cm_open(struct world *w, struct cm_peer *p)
 {
@@ -443,7 +451,7 @@ static void cm_open(struct world *w, struct cm_peer *p)
 	FUZZ_CHECK(p->fd >= 0);
 }
 
-static void remember(uint32_t *list, unsigned *count, uint32_t number)
+static void remember_number(uint32_t *list, unsigned *count, uint32_t number)
 {
 	if (*count < KNOWN)
 		list[(*count)++] = number;
@@ -451,7 +459,7 @@ static void remember(uint32_t *list, unsigned *count, uint32_t number)
 		list[number % KNOWN] = number;
 }
 
-static void cm_learn(struct cm_peer *p, const struct adv_ucma_message *m, int fd)
+static void cm_note_answer(struct cm_peer *p, const struct adv_ucma_message *m, int fd)
 {
 	if (m->type == ADV_UCMA_CMD_CREATE_CHANNEL && m->result == 0) {
 		FUZZ_CHECK(fd >= 0);
@@ -464,21 +472,21 @@ static void cm_learn(struct cm_peer *p, const struct adv_ucma_message *m, int fd
 	if (fd >= 0)
 		close(fd);
 	if (m->result == 0 && m->type == ADV_UCMA_CMD_CREATE_ID)
-		remember(p->id, &p->ids, m->id);
+		remember_number(p->id, &p->ids, m->id);
 	if (m->result == 0 && m->type == ADV_UCMA_CMD_GET_EVENT &&
 	    m->body.event.type == RDMA_CM_EVENT_CONNECT_REQUEST)
-		remember(p->id, &p->ids, m->id);
+		remember_number(p->id, &p->ids, m->id);
 }
 
-/* The answer, where the daemon has not hung up. */
-static void cm_answer(struct cm_peer *p, const struct adv_ucma_message *asked)
+/* Checks the answer, unless the daemon closed the connection. */
+static void check_cm_answer(struct cm_peer *p, const struct adv_ucma_message *asked)
 {
 	struct adv_ucma_message m;
 	int fd;
-	ssize_t n = hear(p->fd, &m, sizeof(m), &fd);
+	ssize_t n = receive_with_descriptor(p->fd, &m, sizeof(m), &fd);
 
 	if (n == 0) {
-		cm_leave(p);
+		cm_close(p);
 		return;
 	}
 	FUZZ_CHECK(n == (ssize_t)sizeof(m));
@@ -487,12 +495,12 @@ static void cm_answer(struct cm_peer *p, const struct adv_ucma_message *asked)
 	FUZZ_CHECK((fd >= 0) == (m.type == ADV_UCMA_CMD_CREATE_CHANNEL && m.result == 0));
 	for (size_t i = 0; m.result && i < sizeof(m.body); i++)
 		FUZZ_CHECK(m.body.room[i] == 0);
-	cm_learn(p, &m, fd);
-	if (hear(p->fd, &m, sizeof(m), &fd) >= 0)
-		cm_leave(p); /* it has answered and then hung up */
+	cm_note_answer(p, &m, fd);
+	if (receive_with_descriptor(p->fd, &m, sizeof(m), &fd) >= 0)
+		cm_close(p); /* the daemon answered and then closed the connection */
 }
 
-static void cm_ask(struct world *w, const struct step *s)
+static void cm_request(struct world *w, const struct step *s)
 {
 	struct cm_peer *p = &w->cm[s->who % PEERS];
 	struct adv_ucma_message m = {.magic = ADV_UCMA_PROTOCOL_MAGIC,
@@ -500,7 +508,7 @@ static void cm_ask(struct world *w, const struct step *s)
 				     .type = (uint16_t)(1 + s->type % ADV_UCMA_CMD_WRITE_EVENT),
 				     .serial = ++p->serial,
 				     .value = s->value};
-	int fd = file_to_give(s);
+	int fd = make_descriptor(s);
 	bool heard;
 
 	if (p->fd < 0)
@@ -511,19 +519,19 @@ static void cm_ask(struct world *w, const struct step *s)
 		s->channel & 0x80 || !p->channels ? s->raw : p->channel[s->channel % p->channels];
 	if (s->flags & 1 && s->flags & 2)
 		m.version = 2;
-	heard = say(p->fd, &m, s->flags & 4 && s->flags & 8 ? s->raw % (sizeof(m) + 1) : sizeof(m),
-		    fd);
+	heard = send_with_descriptor(
+		p->fd, &m, s->flags & 4 && s->flags & 8 ? s->raw % (sizeof(m) + 1) : sizeof(m), fd);
 	if (fd >= 0)
 		close(fd);
 	if (!heard)
 		return;
-	rounds(w, 1);
-	cm_answer(p, &m);
+	run_daemon_rounds(w, 1);
+	check_cm_answer(p, &m);
 }
 
 /* ---- peers on the network ---- */
 
-static void network(const struct step *s)
+static void change_network(const struct step *s)
 {
 	struct adv_cm_mad *mad;
 
@@ -541,13 +549,13 @@ static void network(const struct step *s)
 		if (border.mads < BORDER_MADS)
 			border.mad[border.mads++] = *mad;
 		break;
-	case 2: /* any bytes of it */
+	case 2: /* change any bytes */
 		memcpy(mad->data + s->at % (ADV_CM_MAD_LEN - 4), s->body, 1 + s->flags % 4);
 		break;
-	case 3: /* another message with the same numbers */
+	case 3: /* change it to another message with the same numbers */
 		mad->data[17] = (uint8_t)(0x10 + s->flags % 12);
 		break;
-	case 4: { /* from the other side */
+	case 4: { /* swap sender and receiver */
 		struct adv_gid from = mad->path.sgid;
 		uint8_t id[4];
 
@@ -570,7 +578,7 @@ static void network(const struct step *s)
 	border_ring();
 }
 
-/* ---- the rest ---- */
+/* ---- addresses and clients ---- */
 
 static void change_gids(struct world *w, const struct step *s)
 {
@@ -585,48 +593,48 @@ static void change_gids(struct world *w, const struct step *s)
 	for (unsigned i = 0; i < PEERS; i++)
 		if (w->control[i].client && !w->control[i].client->session.dead)
 			adv_client_notify(w->control[i].client, ADV_CONTROL_NOTICE_GIDS);
-	drop_dead(w);
+	drop_dead_clients(w);
 }
 
-static void leave(struct world *w, const struct step *s)
+static void close_client(struct world *w, const struct step *s)
 {
 	struct control_peer *p = &w->control[s->who % PEERS];
 
 	if (s->type & 1) {
-		cm_leave(&w->cm[s->who % PEERS]);
+		cm_close(&w->cm[s->who % PEERS]);
 	} else if (p->client) {
 		p->client->session.dead = true;
-		drop_dead(w);
+		drop_dead_clients(w);
 	}
 }
 
-static void carry_out(struct world *w, const struct step *s)
+static void run_step(struct world *w, const struct step *s)
 {
 	switch (s->code % 16) {
 	case 0:
 	case 1:
 	case 2:
-		control_ask(w, s);
+		control_request(w, s);
 		break;
 	case 3:
 		border.now_ns += (uint64_t)s->value << s->flags % 6;
-		rounds(w, 1);
+		run_daemon_rounds(w, 1);
 		break;
 	case 4:
 	case 5:
-		network(s);
+		change_network(s);
 		break;
 	case 6:
-		rounds(w, s->type % 8);
+		run_daemon_rounds(w, s->type % 8);
 		break;
 	case 7:
 		if (s->flags & 0x80)
-			leave(w, s);
+			close_client(w, s);
 		else if (s->flags & 0x40)
 			change_gids(w, s);
 		break;
 	default:
-		cm_ask(w, s);
+		cm_request(w, s);
 	}
 	check_counts(w);
 }
@@ -642,7 +650,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	w = world_open(data[0] & 1);
 	for (size_t at = 1, n = 0; at + sizeof(s) <= size && n < STEPS_MAX; at += sizeof(s), n++) {
 		memcpy(&s, data + at, sizeof(s));
-		carry_out(w, &s);
+		run_step(w, &s);
 	}
 	world_close(w);
 	FUZZ_CHECK(fuzz_descriptors() == before);

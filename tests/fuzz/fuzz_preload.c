@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Paths as programs hand them to the preload, the current folder and what a descriptor leads to:
- * any text. What is ours stays ours however it is written, and everything fits where it is put.
- * Input: a byte of choices, the folder, a zero byte, the path.
+ * The input is a path that a program passes to the preload, and the current folder, which is also
+ * the folder of each descriptor: any text. Checks that the preload recognises Adverb's paths in
+ * each spelling, and that each result fits its buffer. Input: a byte of choices, the folder, a zero
+ * byte, the path.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@ static char folder[PATH_MAX]; /* the current one, and that of each descriptor */
 long __wrap_syscall(long number, ...);
 long __real_syscall(long number, ...);
 
-/* Nothing is asked of the real file system. */
+/* Replaces all system calls: none reaches the real file system. */
 __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
 {
 	size_t len = strlen(folder);
@@ -38,12 +39,12 @@ __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
 	case SYS_getcwd:
 		memcpy((char *)a[0], folder, len + 1);
 		return (long)len + 1;
-	case SYS_readlinkat: /* as the kernel: no zero byte behind it */
+	case SYS_readlinkat: /* like the kernel: without a zero byte at the end */
 		if (len > (size_t)a[3])
 			len = (size_t)a[3];
 		memcpy((char *)a[2], folder, len);
 		return (long)len;
-	case SYS_newfstatat: /* half of all names there are */
+	case SYS_newfstatat: /* half of all names exist */
 		return strlen((const char *)a[1]) % 2 ? 0 : -1;
 	case SYS_faccessat:
 		return -1;
@@ -67,7 +68,7 @@ bool adv_sysfs_root_is(const char *path)
 	return strcmp(path, ROOT) == 0;
 }
 
-static bool one_of_ours(const char *name)
+static bool is_replaced_folder(const char *name)
 {
 	static const char *const ours[] = {"/dev/infiniband",
 					   "/sys/class/infiniband",
@@ -83,7 +84,7 @@ static bool one_of_ours(const char *name)
 }
 
 /* The same path with "/./" for each "/". */
-static void write_at_length(const char *path, char *out)
+static void write_with_dots(const char *path, char *out)
 {
 	for (; *path; path++) {
 		*out++ = *path;
@@ -106,14 +107,15 @@ static void check_redirect(const char *path)
 	if (r.interface)
 		FUZZ_CHECK(r.interface > path && r.interface + r.interface_len <= path + len &&
 			   !memchr(r.interface, '/', r.interface_len));
-	write_at_length(path, longer);
+	write_with_dots(path, longer);
 	FUZZ_CHECK(adv_redirect_path(longer, &again) == kind);
 	if (kind == ADV_REDIRECT_OURS || kind == ADV_REDIRECT_THROUGH)
 		FUZZ_CHECK(strcmp(r.folder, again.folder) == 0);
 	if (kind != ADV_REDIRECT_OURS)
 		return;
-	FUZZ_CHECK(one_of_ours(r.folder));
-	/* The other way to say it is no longer, unless it is one by way of an interface. */
+	FUZZ_CHECK(is_replaced_folder(r.folder));
+	/* The replaced path is no longer than the original, unless that leads through an interface.
+	 */
 	snprintf(longer, sizeof(longer), "%s/%s", r.folder, r.rest);
 	if (!r.interface) {
 		FUZZ_CHECK(strlen(r.folder) + strlen(r.rest) <= len);
@@ -122,7 +124,7 @@ static void check_redirect(const char *path)
 	}
 }
 
-static void check_back(const char *path)
+static void check_reverse(const char *path)
 {
 	static char inside[2 * PATH_MAX];
 	const char *back;
@@ -136,8 +138,8 @@ static void check_back(const char *path)
 		FUZZ_CHECK(len <= strlen(path) && strcmp(back, path[len] ? path + len : "/") == 0);
 }
 
-/* Files that stand in are files like others for who has come to them as such. */
-static void check_natural(int dirfd, const char *path)
+/* Checks that a replacing file is an ordinary file for a program that opened it by its own path. */
+static void check_own_path(int dirfd, const char *path)
 {
 	char room[PATH_MAX];
 	size_t len;
@@ -151,13 +153,13 @@ static void check_natural(int dirfd, const char *path)
 	FUZZ_CHECK(!adv_lookup_getcwd(room));
 }
 
-static void check_look(int dirfd, const char *path, enum adv_lookup look)
+static void check_lookup(int dirfd, const char *path, enum adv_lookup look)
 {
 	char room[PATH_MAX + 1];
 	const char *resolved;
 	struct stat st = {.st_mode = S_IFREG | 0644};
 
-	check_natural(dirfd, path);
+	check_own_path(dirfd, path);
 	adv_lookup_note_chdir("/sys/class/infiniband", folder);
 	adv_lookup_note_open(7, AT_FDCWD, "/sys/class/infiniband", folder, true);
 	if (adv_lookup_getcwd(room))
@@ -184,7 +186,7 @@ static void check_look(int dirfd, const char *path, enum adv_lookup look)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static char path[PATH_MAX + 16]; /* programs give ones that are too long as well */
+	static char path[PATH_MAX + 16]; /* programs also pass paths that are too long */
 	const uint8_t *zero;
 	size_t len;
 
@@ -205,8 +207,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	path[len] = 0;
 	if (path[0] == '/') {
 		check_redirect(path);
-		check_back(path);
+		check_reverse(path);
 	}
-	check_look(data[0] & 1 ? AT_FDCWD : 7, path, (enum adv_lookup)((data[0] >> 1) % 3));
+	check_lookup(data[0] & 1 ? AT_FDCWD : 7, path, (enum adv_lookup)((data[0] >> 1) % 3));
 	return 0;
 }

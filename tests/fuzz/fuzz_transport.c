@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A program of requests, packets and destruction, run on two engines that talk to each other
- * (transport.h). Its first byte says how the world is to be, then come steps of one size. Whatever
- * it is: memory changes only where someone allowed it, each request completes once and in order,
- * all comes to rest, nothing is left.
+ * The input is a program of requests, packets and destruction for two connected engines
+ * (transport.h). Its first byte has the options of the world; steps of one size follow. Checks
+ * that:
+ * - memory changes only where a request or an access right allows it;
+ * - each request completes once and in order;
+ * - the engines come to rest, and no object or packet remains.
  */
 #include <string.h>
 
@@ -18,7 +20,8 @@ const size_t fuzz_record_len = sizeof(struct step);
 
 /* ---- requests ---- */
 
-/* The request's data: up to PIECES pieces of one region. n: which; even: all pieces alike. */
+/* Fills the scatter/gather list of a request with up to PIECES pieces of one region. Returns their
+ * number. */
 static int fill_sges(struct node *node, const struct step *s, struct ibv_sge *sge,
 		     struct request *r)
 {
@@ -43,7 +46,7 @@ static int fill_sges(struct node *node, const struct step *s, struct ibv_sge *sg
 	return num;
 }
 
-/* Inline data lies in no region. */
+/* Moves the data out of all regions, as inline data may be anywhere. */
 static void make_inline(const struct node *node, struct ibv_send_wr *wr)
 {
 	static uint8_t bytes[5000];
@@ -75,7 +78,7 @@ static void fill_bind(struct node *node, const struct step *s, struct ibv_send_w
 	};
 }
 
-/* What a window will allow of the region once it is bound: noted when the request is posted. */
+/* Records, when a bind is posted, the rights that the window gives to bytes of the region. */
 static void note_bind(struct node *node, const struct step *s, const struct ibv_send_wr *wr)
 {
 	struct region *region = &node->region[(s->e >> 8 & 0xff) % REGIONS];
@@ -125,7 +128,8 @@ static void fill_remote(struct world *w, const struct end *end, const struct ste
 		wr->qp_type.xrc.remote_srqn = adv_srq_number(peer->xrc_srq) + (s->h >> 31);
 }
 
-/* The address handle lives on, or is destroyed right behind the request. */
+/* Creates the node's address handle if it has none. post_send() may destroy it after the request.
+ */
 static void fill_datagram(const struct end *end, const struct step *s, struct ibv_send_wr *wr)
 {
 	struct node *node = end->node;
@@ -235,8 +239,8 @@ static void post_recv(struct world *w, const struct step *s)
 
 /* ---- control ---- */
 
-/* A change of state as programs make it, or any attributes under any mask. */
-static void modify(struct world *w, const struct step *s)
+/* Changes the state as programs do, or any attributes with any mask. */
+static void modify_qp(struct world *w, const struct step *s)
 {
 	struct end *end = step_end(w, s);
 	struct ibv_qp_attr a = {.qp_state = (enum ibv_qp_state)(s->a % 7),
@@ -269,7 +273,7 @@ static void modify(struct world *w, const struct step *s)
 		model_forget(end->node, end->qpn, NULL);
 }
 
-static void memory(struct world *w, const struct step *s)
+static void change_memory(struct world *w, const struct step *s)
 {
 	struct node *node = &w->node[s->who & 1];
 	struct region *r = &node->region[s->a % REGIONS];
@@ -294,7 +298,7 @@ static void memory(struct world *w, const struct step *s)
 	}
 }
 
-static void queues(struct world *w, const struct step *s)
+static void change_queues(struct world *w, const struct step *s)
 {
 	struct node *node = &w->node[s->who & 1];
 	struct ibv_srq_attr attr = {.max_wr = s->c % 64, .srq_limit = s->d % 16};
@@ -325,7 +329,7 @@ static void queues(struct world *w, const struct step *s)
 	}
 }
 
-static void life(struct world *w, const struct step *s, uint8_t options)
+static void create_or_destroy(struct world *w, const struct step *s, uint8_t options)
 {
 	struct end *end = step_end(w, s);
 	struct adv_gid group = {.raw = {[0] = 0xff, [1] = 0x0e, [15] = (uint8_t)(1 + s->b % 2)}};
@@ -354,7 +358,7 @@ static void life(struct world *w, const struct step *s, uint8_t options)
 
 /* ---- the network ---- */
 
-static void network(struct world *w, const struct step *s)
+static void step_network(struct world *w, const struct step *s)
 {
 	unsigned i = w->flights ? s->c % w->flights : 0;
 
@@ -392,7 +396,7 @@ static void pass_time(struct world *w, const struct step *s)
 	world_take(w);
 }
 
-static void carry_out(struct world *w, const struct step *s, uint8_t options)
+static void run_step(struct world *w, const struct step *s, uint8_t options)
 {
 	switch (s->code % 16) {
 	case 0:
@@ -405,7 +409,7 @@ static void carry_out(struct world *w, const struct step *s, uint8_t options)
 		break;
 	case 4:
 	case 5:
-		network(w, s);
+		step_network(w, s);
 		break;
 	case 6:
 		for (unsigned i = 0; i < s->a % 8u && packets_pull(w); i++)
@@ -425,16 +429,16 @@ static void carry_out(struct world *w, const struct step *s, uint8_t options)
 		packets_forge(w, s);
 		break;
 	case 13:
-		modify(w, s);
+		modify_qp(w, s);
 		break;
 	case 14:
-		memory(w, s);
+		change_memory(w, s);
 		break;
 	default:
 		if (s->b & 0x40)
-			queues(w, s);
+			change_queues(w, s);
 		else
-			life(w, s, options);
+			create_or_destroy(w, s, options);
 	}
 	model_check(w, NULL, NULL);
 	world_take(w);
@@ -450,7 +454,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	w = world_open(data[0]);
 	for (size_t at = 1, n = 0; at + sizeof(s) <= size && n < STEPS_MAX; at += sizeof(s), n++) {
 		memcpy(&s, data + at, sizeof(s));
-		carry_out(w, &s, data[0]);
+		run_step(w, &s, data[0]);
 	}
 	if (!(data[0] & WORLD_ABRUPT))
 		world_rest(w);

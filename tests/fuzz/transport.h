@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What fuzz_transport.c's programs work on: two engines with queue pairs of all kinds between them,
- * regions with all kinds of rights, and a model that says which bytes may change and which requests
- * may complete.
+ * The world of fuzz_transport.c's programs: two engines with queue pairs of all kinds between them,
+ * regions with all kinds of access rights, and a model of the bytes that may change and of the
+ * requests that may complete.
  *
- *	transport_world.c	made, connected, taken apart
+ *	transport_world.c	creation, connection, destruction
  *	transport_model.c	memory and completions
- *	transport_packets.c	packets under way, damaged and forged
+ *	transport_packets.c	packets in flight, changed and forged
  */
 #ifndef ADV_FUZZ_TRANSPORT_H
 #define ADV_FUZZ_TRANSPORT_H
@@ -42,9 +42,9 @@ enum {
 struct region {
 	struct adv_mr *mr; /* NULL: not registered at present */
 	struct adv_pd *pd;
-	uint8_t *buf;	  /* len bytes, a guard before and one behind */
-	uint8_t *seen;	  /* what they were when last looked at */
-	uint8_t *granted; /* a byte each: the remote rights that windows gave */
+	uint8_t *buf;	  /* len bytes, between two guards */
+	uint8_t *seen;	  /* their values at the last check */
+	uint8_t *granted; /* for each byte: the remote access rights that windows gave */
 	uint32_t len;
 	uint64_t iova;
 	uint32_t key; /* the last one */
@@ -56,7 +56,7 @@ struct end {
 	unsigned kind;
 	struct adv_qp *qp;  /* NULL: destroyed */
 	uint32_t qpn;	    /* of the last one */
-	uint32_t last_send; /* order of the newest that completed */
+	uint32_t last_send; /* order of the newest completed request */
 	uint32_t last_recv;
 };
 
@@ -66,7 +66,7 @@ struct request {
 	const struct adv_srq *srq;
 	uint32_t order;
 	uint64_t length;
-	bool live; /* its completion is yet to come */
+	bool live; /* not completed */
 	bool recv;
 	bool signaled;
 	bool result; /* a READ or atomic: responses go to its pieces */
@@ -106,7 +106,7 @@ struct flight {
 
 struct world {
 	uint64_t now;
-	bool one_machine; /* both have the same addresses */
+	bool one_machine; /* both nodes have the same addresses */
 	bool access_less; /* QPs allow no remote WRITE and no atomics */
 	struct node node[NODES];
 	struct flight flight[FLIGHTS]; /* oldest first */
@@ -114,7 +114,7 @@ struct world {
 	struct adv_tx_batch batch;
 };
 
-/* The first byte of a program says how the world is to be: its bits. */
+/* The bits of a program's first byte, the options of the world. */
 enum {
 	WORLD_ONE_MACHINE = 1,
 	WORLD_ACCESS_LESS = 2,
@@ -126,45 +126,45 @@ enum {
 };
 
 struct world *world_open(uint8_t options);
-/* Everything is destroyed, whatever is going on; checks that nothing is left of it. */
+/* Destroys everything in any state. Checks that no object remains. */
 void world_close(struct world *w);
-/* What is under way arrives and time passes until nothing happens any more: then all has
+/* Delivers all packets and lets time pass until nothing more happens. Checks that all requests have
  * completed. */
 void world_rest(struct world *w);
-/* The step after any call of an engine: takes events and completions. */
+/* Dequeues events and completions. Follows each call of an engine. */
 void world_take(struct world *w);
-/* Both ends of a kind from RESET to RTS. */
+/* Moves both ends of a kind from RESET to RTS. */
 void world_connect(struct world *w, unsigned kind, uint8_t options);
 void end_create(struct world *w, struct end *end, uint8_t options);
 void end_destroy(struct end *end);
 void region_register(struct region *r);
-/* False where a window is bound to it. */
+/* False if a window is bound to the region. */
 bool region_deregister(struct region *r);
 void xrc_srq_create(struct node *node);
 void xrc_srq_destroy(struct node *node);
 struct end *world_find(struct world *w, uint32_t qpn);
 struct end *end_peer(const struct end *end);
 
-/* The next request of the node to be filled in; NULL: no more in this run. */
+/* Returns the node's next request, which the caller fills in; NULL: the run can have no more. */
 struct request *model_request(struct node *node);
-/* It was posted: now it may touch memory. */
+/* Records that the request was posted: it may change memory from now on. */
 void model_posted(struct node *node, struct request *r);
-/* Those of this QP, or SRQ, never complete. */
+/* Records that the requests of this QP, or SRQ, never complete. */
 void model_forget(struct node *node, uint32_t qpn, const struct adv_srq *srq);
 void model_poll(struct node *node);
-/* Nothing has changed but what the packet may change that the node was given; NULL: nothing. */
+/* Checks that only bytes changed that the packet delivered to the node may change; f NULL: none. */
 void model_check(struct world *w, const struct node *node, const struct flight *f);
-/* What a node sends: from where it may. */
+/* Checks that the node may send the bytes of the packet. */
 void model_check_sent(const struct node *node, const struct adv_tx_packet *pkt);
 
-/* Takes what the engines have to send. False: nothing. */
+/* Puts the engines' packets in flight. False: they have none to send. */
 bool packets_pull(struct world *w);
-/* The i-th arrives, or does not. */
+/* The i-th packet in flight arrives, or is dropped. */
 void packets_deliver(struct world *w, unsigned i);
 void packets_drop(struct world *w, unsigned i);
 void packets_launch(struct world *w, const struct flight *like, const uint8_t *data, uint32_t len);
 
-/* One step of a program. Each operation uses of it what it needs. */
+/* One step of a program. Each operation uses some of the members. */
 struct step {
 	uint8_t code;
 	uint8_t who; /* the end: node, kind */
@@ -179,9 +179,9 @@ struct step {
 };
 
 struct end *step_end(struct world *w, const struct step *s);
-/* A packet under way is changed in one place. */
+/* Changes one field of a packet in flight. */
 void packets_mutate(struct world *w, const struct step *s);
-/* A packet that nobody sent arrives at the end. */
+/* Delivers a packet to the end that its peer never sent. */
 void packets_forge(struct world *w, const struct step *s);
 
 #endif

@@ -29,7 +29,7 @@ void model_forget(struct node *node, uint32_t qpn, const struct adv_srq *srq)
 			node->wr[i].live = false;
 }
 
-/* Those posted before it to the same queue have completed, unless success was to be silent. */
+/* Checks that older requests of the same queue have completed, except unsignaled ones. */
 static void check_order(struct node *node, struct end *end, const struct request *r)
 {
 	uint32_t *last = r->recv ? &end->last_recv : &end->last_send;
@@ -46,7 +46,7 @@ static void check_order(struct node *node, struct end *end, const struct request
 	*last = r->order;
 }
 
-static void completed(struct node *node, const struct ibv_wc *wc)
+static void check_completion(struct node *node, const struct ibv_wc *wc)
 {
 	struct end *end = world_find(node->world, wc->qp_num);
 	struct request *r;
@@ -61,7 +61,7 @@ static void completed(struct node *node, const struct ibv_wc *wc)
 	}
 	if (wc->status == IBV_WC_SUCCESS) {
 		FUZZ_CHECK(r->signaled);
-		/* The immediate data of a WRITE brings the length of what was written. */
+		/* With the immediate data of a WRITE, byte_len is the number of written bytes. */
 		if (r->recv)
 			FUZZ_CHECK(wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM ||
 				   (wc->opcode == IBV_WC_RECV && wc->byte_len <= r->length));
@@ -74,9 +74,9 @@ void model_poll(struct node *node)
 	struct ibv_wc wc;
 
 	while (adv_cq_poll(node->cq, 1, &wc) == 1)
-		completed(node, &wc);
+		check_completion(node, &wc);
 	while (adv_cq_poll(node->small_cq, 1, &wc) == 1)
-		completed(node, &wc);
+		check_completion(node, &wc);
 }
 
 /* ---- memory ---- */
@@ -89,15 +89,15 @@ static bool piece_has(const struct request *r, const struct region *region, uint
 	return false;
 }
 
-static bool wanted(const struct node *node, const struct region *region, uint32_t at, bool recv,
-		   const struct end *to)
+static bool is_request_target(const struct node *node, const struct region *region, uint32_t at,
+			      bool recv, const struct end *to)
 {
 	for (uint32_t i = 0; i < node->posted; i++) {
 		const struct request *r = &node->wr[i];
 
 		if (!r->live || r->recv != recv || !(recv || r->result))
 			continue;
-		/* Multicast goes to whoever is a member. */
+		/* A multicast packet may be received by any member (to is NULL). */
 		if (r->qpn && to && r->qpn != to->qpn)
 			continue;
 		if (piece_has(r, region, at))
@@ -106,7 +106,7 @@ static bool wanted(const struct node *node, const struct region *region, uint32_
 	return false;
 }
 
-/* May a packet with this BTH change this byte of the node that it is for? */
+/* True if a packet with these headers may change this byte of the receiving node. */
 static bool may_change(struct world *w, const struct node *node, const struct region *region,
 		       uint32_t at, const struct adv_headers *h)
 {
@@ -118,9 +118,9 @@ static bool may_change(struct world *w, const struct node *node, const struct re
 	    !(region->access & IBV_ACCESS_LOCAL_WRITE))
 		return false;
 	if (info->flags & ADV_PKT_RESPONSE)
-		return to && to->node == node && wanted(node, region, at, false, to);
+		return to && to->node == node && is_request_target(node, region, at, false, to);
 	if (info->flags & ADV_PKT_SEND)
-		return wanted(node, region, at, true, to);
+		return is_request_target(node, region, at, true, to);
 	if (info->flags & ADV_PKT_ATOMIC)
 		need = IBV_ACCESS_REMOTE_ATOMIC;
 	return to && to->node == node && (to->qp->attr.qp_access_flags & (unsigned)need) &&
@@ -129,7 +129,7 @@ static bool may_change(struct world *w, const struct node *node, const struct re
 
 static void check_guard(const uint8_t *p)
 {
-	/* All its bytes are the same, and the first is as it should be. */
+	/* All bytes are equal, and the first one is correct. */
 	FUZZ_CHECK(p[0] == 0xa5 && memcmp(p, p + 1, GUARD - 1) == 0);
 }
 
@@ -158,7 +158,7 @@ void model_check(struct world *w, const struct node *node, const struct flight *
 				     decoded && node == &w->node[i] ? &h : NULL);
 }
 
-/* The region of the node that this address is in; NULL: none. */
+/* Returns the node's region that contains the address; NULL: none. */
 static const struct region *region_of(const struct node *node, const uint8_t *p)
 {
 	for (unsigned i = 0; i < REGIONS; i++)
@@ -178,7 +178,7 @@ void model_check_sent(const struct node *node, const struct adv_tx_packet *pkt)
 
 		if (len == 0)
 			continue;
-		if (!r) { /* what was posted inline */
+		if (!r) { /* inline data */
 			FUZZ_CHECK(info->flags & ADV_PKT_REQUEST);
 			continue;
 		}

@@ -8,7 +8,7 @@ struct end *step_end(struct world *w, const struct step *s)
 	return &w->node[s->who & 1].end[(s->who >> 1) % ENDS];
 }
 
-/* ---- under way ---- */
+/* ---- packets in flight ---- */
 
 void packets_launch(struct world *w, const struct flight *like, const uint8_t *data, uint32_t len)
 {
@@ -19,13 +19,13 @@ void packets_launch(struct world *w, const struct flight *like, const uint8_t *d
 	f = &w->flight[w->flights++];
 	*f = *like;
 	f->len = len;
-	/* A block of just the packet's size, so that reading past its end is seen. */
+	/* A block of exactly the packet's size, so that a sanitizer detects a read past its end. */
 	f->data = malloc(len ? len : 1);
 	FUZZ_CHECK(f->data != NULL);
 	memcpy(f->data, data, len);
 }
 
-static struct flight take(struct world *w, unsigned i)
+static struct flight remove_flight(struct world *w, unsigned i)
 {
 	struct flight f = w->flight[i];
 
@@ -36,14 +36,14 @@ static struct flight take(struct world *w, unsigned i)
 
 void packets_drop(struct world *w, unsigned i)
 {
-	struct flight f = take(w, i);
+	struct flight f = remove_flight(w, i);
 
 	free(f.data);
 }
 
 void packets_deliver(struct world *w, unsigned i)
 {
-	struct flight f = take(w, i);
+	struct flight f = remove_flight(w, i);
 	struct adv_rx_packet pkt = {.meta = &f.meta, .data = f.data, .len = f.len};
 
 	adv_engine_rx(w->node[f.to].e, w->now, &pkt);
@@ -62,8 +62,8 @@ static bool is_for(const struct world *w, unsigned to, const struct flight *f, u
 	       adv_gid_equal(&f->meta.dgid, &w->node[to].gid[1]);
 }
 
-/* What a link would make of it, with what every packet must be like. */
-static void flatten(struct world *w, unsigned from, const struct adv_tx_packet *pkt)
+/* Copies a packet's pieces into one block, like a link, and checks the rules for every packet. */
+static void launch_sent_packet(struct world *w, unsigned from, const struct adv_tx_packet *pkt)
 {
 	static uint8_t data[PACKET_MAX];
 	struct flight f = {.meta = {.sgid = pkt->path->sgid,
@@ -103,7 +103,7 @@ bool packets_pull(struct world *w)
 		unsigned n = adv_engine_tx(w->node[i].e, w->now, &w->batch);
 
 		for (unsigned k = 0; k < n; k++)
-			flatten(w, i, &w->batch.packet[k]);
+			launch_sent_packet(w, i, &w->batch.packet[k]);
 		any = any || n;
 	}
 	if (any) {
@@ -113,9 +113,9 @@ bool packets_pull(struct world *w)
 	return any;
 }
 
-/* ---- damaged ---- */
+/* ---- changed packets ---- */
 
-static uint32_t change(uint32_t old, const struct step *s)
+static uint32_t changed_value(uint32_t old, const struct step *s)
 {
 	switch (s->b % 4) {
 	case 0:
@@ -129,73 +129,73 @@ static uint32_t change(uint32_t old, const struct step *s)
 	}
 }
 
-/* One field, by number. */
+/* Changes one field, selected by s->a. */
 static void change_field(struct adv_headers *h, const struct step *s)
 {
 	switch (s->a % 20) {
 	case 0:
-		h->bth.opcode = (uint8_t)change(h->bth.opcode, s);
+		h->bth.opcode = (uint8_t)changed_value(h->bth.opcode, s);
 		break;
 	case 1:
 		h->bth.opcode = (uint8_t)((h->bth.opcode & ADV_SERVICE_MASK) |
-					  (change(h->bth.opcode, s) & ADV_OP_MASK));
+					  (changed_value(h->bth.opcode, s) & ADV_OP_MASK));
 		break;
 	case 2:
 	case 3:
-		h->bth.psn = change(h->bth.psn, s) & ADV_PSN_MASK;
+		h->bth.psn = changed_value(h->bth.psn, s) & ADV_PSN_MASK;
 		break;
 	case 4:
-		h->bth.dest_qpn = change(h->bth.dest_qpn, s) & ADV_QPN_MASK;
+		h->bth.dest_qpn = changed_value(h->bth.dest_qpn, s) & ADV_QPN_MASK;
 		break;
 	case 5:
-		h->bth.pad = change(h->bth.pad, s) & 3;
+		h->bth.pad = changed_value(h->bth.pad, s) & 3;
 		break;
 	case 6:
-		h->bth.pkey = (uint16_t)change(h->bth.pkey, s);
+		h->bth.pkey = (uint16_t)changed_value(h->bth.pkey, s);
 		break;
 	case 7:
 		h->bth.ackreq = s->e & 1;
 		h->bth.solicited = s->e & 2;
 		break;
 	case 8:
-		h->deth.qkey = change(h->deth.qkey, s);
+		h->deth.qkey = changed_value(h->deth.qkey, s);
 		break;
 	case 9:
-		h->deth.src_qpn = change(h->deth.src_qpn, s) & ADV_QPN_MASK;
+		h->deth.src_qpn = changed_value(h->deth.src_qpn, s) & ADV_QPN_MASK;
 		break;
 	case 10:
-		h->xrceth.xrcsrq = change(h->xrceth.xrcsrq, s) & ADV_QPN_MASK;
+		h->xrceth.xrcsrq = changed_value(h->xrceth.xrcsrq, s) & ADV_QPN_MASK;
 		break;
 	case 11:
 		h->reth.va += (uint64_t)(int32_t)s->f;
 		h->atomiceth.va += (uint64_t)(int32_t)s->f;
 		break;
 	case 12:
-		h->reth.rkey = change(h->reth.rkey, s);
-		h->atomiceth.rkey = change(h->atomiceth.rkey, s);
+		h->reth.rkey = changed_value(h->reth.rkey, s);
+		h->atomiceth.rkey = changed_value(h->atomiceth.rkey, s);
 		break;
 	case 13:
 	case 14:
-		h->reth.length = change(h->reth.length, s);
+		h->reth.length = changed_value(h->reth.length, s);
 		break;
 	case 15:
 	case 16:
-		h->aeth.syndrome = (uint8_t)change(h->aeth.syndrome, s);
+		h->aeth.syndrome = (uint8_t)changed_value(h->aeth.syndrome, s);
 		break;
 	case 17:
-		h->aeth.msn = change(h->aeth.msn, s) & ADV_PSN_MASK;
+		h->aeth.msn = changed_value(h->aeth.msn, s) & ADV_PSN_MASK;
 		break;
 	case 18:
-		h->ieth.rkey = change(h->ieth.rkey, s);
+		h->ieth.rkey = changed_value(h->ieth.rkey, s);
 		break;
 	default:
-		h->feth.selectivity = (uint8_t)change(h->feth.selectivity, s) & 3;
+		h->feth.selectivity = (uint8_t)changed_value(h->feth.selectivity, s) & 3;
 		h->feth.placement = (uint8_t)(s->f & 15);
 	}
 }
 
-/* Which packet: c. What of it: a, b, e, f. Its length: d, where not 0. The original still comes,
- * later or before, as g says. */
+/* c: the packet; a: the field; b, e, f: the change; d: the length, if not 0; g: bit 0: the
+ * original arrives first; bit 1: a packet in flight is dropped afterwards. */
 void packets_mutate(struct world *w, const struct step *s)
 {
 	static uint8_t data[PACKET_MAX];
@@ -230,7 +230,7 @@ void packets_mutate(struct world *w, const struct step *s)
 		packets_drop(w, s->c % w->flights);
 }
 
-/* ---- forged ---- */
+/* ---- forged packets ---- */
 
 static uint32_t forged_psn(const struct end *to, const struct step *s)
 {
@@ -285,8 +285,9 @@ static void forge_headers(struct world *w, const struct step *s, struct adv_head
 	h->feth.placement = s->h >> 2 & 3;
 }
 
-/* a: opcode, of the end's service without bit 2 of b; b: flags; c: length of the payload; d: PSN
- * from those expected; e: lengths, syndrome; f: key and address; h: multicast group, stranger. */
+/* a: opcode, with the end's service if bit 2 of b is 0; b: flags; c: length of the payload; d: PSN,
+ * relative to an expected one; e: lengths, syndrome; f: key and address; h: multicast group,
+ * another sender's address. */
 void packets_forge(struct world *w, const struct step *s)
 {
 	static uint8_t data[PACKET_MAX];

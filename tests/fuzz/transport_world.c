@@ -24,7 +24,7 @@ static const int rights[REGIONS] = {
 	[REGION_OTHER_PD] = REMOTE | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND,
 };
 
-static bool large(unsigned region)
+static bool is_large_region(unsigned region)
 {
 	return region == REGION_ALL || region == REGION_LOCAL;
 }
@@ -53,7 +53,7 @@ static void make_region(struct node *node, unsigned i)
 	struct region *r = &node->region[i];
 	uint8_t *block;
 
-	r->len = large(i) ? 4096 : 512;
+	r->len = is_large_region(i) ? 4096 : 512;
 	r->access = rights[i];
 	r->pd = i == REGION_OTHER_PD ? node->other_pd : node->pd;
 	r->iova = (uint64_t)(node->index + 1) << 40 | (uint64_t)i << 20;
@@ -123,7 +123,7 @@ void end_destroy(struct end *end)
 	model_forget(end->node, end->qpn, NULL);
 }
 
-static int to_init(struct world *w, struct end *end)
+static int move_to_init(struct world *w, struct end *end)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
 				.port_num = 1,
@@ -135,7 +135,7 @@ static int to_init(struct world *w, struct end *end)
 	return adv_qp_modify(end->qp, w->now, &a, mask);
 }
 
-static int to_rtr(struct world *w, struct end *end, bool ipv4)
+static int move_to_rtr(struct world *w, struct end *end, bool ipv4)
 {
 	const struct end *peer = end_peer(end);
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
@@ -159,7 +159,7 @@ static int to_rtr(struct world *w, struct end *end, bool ipv4)
 	return adv_qp_modify(end->qp, w->now, &a, mask);
 }
 
-static int to_rts(struct world *w, struct end *end)
+static int move_to_rts(struct world *w, struct end *end)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS,
 				.sq_psn = 0xfffff0 + end->node->index,
@@ -190,9 +190,9 @@ void world_connect(struct world *w, unsigned kind, uint8_t options)
 		model_poll(both[i]->node);
 		FUZZ_CHECK(adv_qp_modify(both[i]->qp, w->now, &reset, IBV_QP_STATE) == 0);
 		model_forget(both[i]->node, both[i]->qpn, NULL);
-		FUZZ_CHECK(to_init(w, both[i]) == 0);
-		FUZZ_CHECK(to_rtr(w, both[i], options & WORLD_IPV4) == 0);
-		FUZZ_CHECK(to_rts(w, both[i]) == 0);
+		FUZZ_CHECK(move_to_init(w, both[i]) == 0);
+		FUZZ_CHECK(move_to_rtr(w, both[i], options & WORLD_IPV4) == 0);
+		FUZZ_CHECK(move_to_rts(w, both[i]) == 0);
 	}
 }
 
@@ -310,8 +310,9 @@ static bool expire_next(struct world *w)
 	return true;
 }
 
-/* Requests that may be retried for ever, or wait for one who never resumes them, end here. */
-static void end_patience(struct world *w, struct end *end)
+/* Moves a QP to the error state if its requests could be retried for ever, or if it is in SQD,
+ * which the program may never leave. */
+static void end_endless_requests(struct world *w, struct end *end)
 {
 	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
 	enum ibv_qp_state state;
@@ -331,7 +332,7 @@ void world_rest(struct world *w)
 	for (unsigned i = 0; i < NODES; i++) {
 		w->node[i].no_poll = false;
 		for (unsigned k = 0; k < ENDS; k++)
-			end_patience(w, &w->node[i].end[k]);
+			end_endless_requests(w, &w->node[i].end[k]);
 	}
 	do {
 		while (packets_pull(w) || w->flights) {

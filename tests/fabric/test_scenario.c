@@ -31,7 +31,7 @@ static void read_good(struct adv_scenario *s, const char *text)
 		fail_msg("%s", why);
 }
 
-/* Each names the line, and what was expected. */
+/* Each message names the line, and what was expected. */
 static void test_errors_of_reading(void **state)
 {
 	refused("[nework]\n", "x.ini:1: no section 'nework'; the sections are: network");
@@ -233,7 +233,7 @@ static unsigned transfers_of(const char *text, uint64_t duration)
 	return n;
 }
 
-/* Who talks to whom. */
+/* The number of transfers for each choice of sources and destinations. */
 static void test_flows(void **state)
 {
 	assert_int_equal(transfers_of(INCAST "[flow]\nfrom = 0-3\nto = 4\ncount = 3\n", MS * 100),
@@ -246,7 +246,7 @@ static void test_flows(void **state)
 	assert_int_equal(
 		transfers_of(INCAST "[flow]\nfrom = all\nto = next\noperation = send\n", MS * 100),
 		5);
-	/* Those that would begin after the end are not there. */
+	/* Transfers that would begin after the end of the run do not exist. */
 	assert_int_equal(transfers_of(INCAST "[flow]\nfrom = 0\nto = 4\nbytes = 1kB\ncount = 1000\n"
 					     "interval = 1ms\n[run]\nduration = 9.5ms\n",
 				      MS * 100),
@@ -341,7 +341,8 @@ static uint64_t mean_of(const char *sizes, uint64_t limit, unsigned *below)
 	return bytes / 50000;
 }
 
-/* Means by hand: the middle of each step, by its share. */
+/* The expected means were computed by hand: the sum over all steps of the size in the middle of the
+ * step, times the share of the step. */
 static void test_measured_sizes(void **state)
 {
 	unsigned below;
@@ -353,7 +354,7 @@ static void test_measured_sizes(void **state)
 	assert_in_range(below, 30000 - 500, 30000 + 500);
 }
 
-/* A network by its cables, with routes by hand. */
+/* A network that is given as a list of cables, with a route set by the file. */
 static void test_links(void **state)
 {
 	struct adv_scenario s;
@@ -406,7 +407,7 @@ static void test_map(void **state)
 		"x.ini:7: dscp 6 already has a priority");
 }
 
-/* Whatever a file holds, it is read or refused. */
+/* Any file is either read or refused. */
 static void test_noise(void **state)
 {
 	static const char *const pieces[] = {"[flow]\n",
@@ -466,7 +467,7 @@ static void append(void *user, const char *section, const char *key, const char 
 	snprintf(all + len, 1000 - len, "%s.%s=%s\n", section, key, value);
 }
 
-/* What differs from the defaults, and nothing else. */
+/* adv_scenario_changes() reports only the values that differ from the defaults. */
 static void test_changes(void **state)
 {
 	char all[1000] = "", why[ADV_SCENARIO_WHY] = "";

@@ -72,9 +72,9 @@ struct world {
 
 void world_init(struct world *w);
 void world_add(struct world *w, world_step_fn *step);
-/* Runs until a time. */
+/* Runs until the time is `until`. */
 void world_run(struct world *w, uint64_t until);
-/* From now on is what world_since() counts. */
+/* Starts the period that world_since() counts. */
 void world_settled(struct world *w);
 struct world_counts world_since(const struct world *w);
 /* Prints one line of what world_since() counts, for people who change the policy. */
@@ -82,7 +82,7 @@ void world_print(const struct world *w, const char *name, unsigned rounds);
 
 /* ---- what a program does in a step ---- */
 
-/* The peer's packet arrives so much later. */
+/* Lets a packet of the peer arrive `later` ns from now. */
 void world_send_back(struct world *w, uint64_t later);
 /* ibv_poll_cq() that looks for packets: returns how many it received. */
 unsigned world_poll(struct world *w);

@@ -396,7 +396,8 @@ static void reconnect(struct connection *c)
 	for (unsigned i = 0; i < c->ends; i++) {
 		struct end *end = &c->end[i];
 
-		/* The connection manager keeps the old number for a time. */
+		/* A managed connection needs a new QP: the connection manager keeps the old QP's
+		 * number for a time. */
 		if (end->qp && (c->managed || chance(c->sim, CONNECTIONS, 400)))
 			end_destroy(end);
 		else if (end->qp && end_state(end) != IBV_QPS_RESET)

@@ -271,7 +271,8 @@ static void gather(const struct pool *p, unsigned slot, uint8_t *out, uint32_t n
 	}
 }
 
-/* QPNs are reused after a crash, so several QPs may have had one. */
+/* True if the datagram QP had this QPN in one of its lives. Other QPs may have had the same QPN,
+ * because QPNs are reused after a crash. */
 static bool was_qpn_of(const struct datagram *d, uint32_t qpn)
 {
 	for (unsigned i = 0; i < SIM_LIVES && i < d->lives; i++)

@@ -198,8 +198,8 @@ struct host {
 	struct pool *xrc_srq; /* or NULL */
 	struct region *regions;
 	uint64_t region_number;
-	struct region *shared; /* one counter */
-	unsigned life;	       /* number of its starts; each begins with a counter of 0 */
+	struct region *shared; /* one counter of 8 bytes: 0 at each start */
+	unsigned life;	       /* number of starts of the host */
 	uint8_t *shared_seen;  /* returned original values */
 	uint64_t shared_posted;
 	uint64_t shared_done;
@@ -240,8 +240,8 @@ struct agent {
 	uint32_t events;      /* a bit for each event */
 	bool heard;	      /* the request was received */
 	bool established;     /* the listening side may send */
-	bool over;	      /* the end was reported */
-	bool asked;	      /* the application ends it */
+	bool over;	      /* the end of the connection was reported */
+	bool asked;	      /* the application ends the connection */
 	bool left;	    /* ... and has destroyed the id, which rejects an unanswered request */
 	uint64_t decide_at; /* 0: decided */
 	uint64_t leave_at;
@@ -277,7 +277,7 @@ struct connection {
 	uint32_t psn[2];
 	unsigned attempt;
 	uint64_t attempt_at;
-	uint64_t harmed_then; /* impaired messages when it began */
+	uint64_t harmed_then; /* impaired messages when the connection began */
 	uint64_t crashes_then;
 	bool refused;  /* by the listening application */
 	bool given_up; /* the attempt has failed */

@@ -23,7 +23,7 @@ struct adv_plan_ecn_switch {
 /* Bytes, rounded down. The names are the paper's. */
 struct adv_plan_ecn {
 	uint64_t shared;       /* B - P n t_flight */
-	uint64_t t_pfc;	       /* static: each ingress queue can have so much */
+	uint64_t t_pfc;	       /* static threshold of each ingress queue */
 	uint64_t t_ecn_static; /* bound of an egress queue with that static t_PFC */
 	uint64_t t_ecn;	       /* with the dynamic t_PFC; K_min has to be below */
 };

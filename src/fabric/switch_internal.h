@@ -19,7 +19,7 @@
 struct adv_guard {
 	uint64_t sent;	 /* frames sent until the last check */
 	uint64_t paused; /* paused until the last check, ps */
-	uint64_t stuck;	 /* stuck for so long, ps */
+	uint64_t stuck;	 /* time for which the queue has been stuck, ps */
 	uint64_t calm;
 };
 

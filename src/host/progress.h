@@ -220,7 +220,7 @@ unsigned adv_progress_arms(struct adv_progress *p);
 /* True if a small request may be held, so that one system call sends several. */
 bool adv_progress_may_hold(struct adv_progress *p);
 
-/* Held requests are sent; the first one was held for so long. */
+/* Held requests are sent; the first one was held for `ns`. */
 void adv_progress_held(struct adv_progress *p, uint64_t ns);
 
 /* ---- a thread of the program that waits for an event, the first of several ---- */

@@ -16,8 +16,8 @@
 #define PEERS	    2048	 /* attached at once; packets to others go by UDP */
 #define SETTLE	    2000000ull	 /* ns after which the peer has read a packet that went by UDP */
 #define READER_WAIT 100000000ull /* ns for which packets wait for the peer to map the memory */
-#define UDP_EVERY   32		 /* a busy poller checks the socket once per so many calls ... */
-#define QUIET_CALLS 4096	 /* ... until so many calls found no packet in memory */
+#define UDP_EVERY   32		 /* calls of a busy poller for each check of the socket ... */
+#define QUIET_CALLS 4096	 /* ... until this number of calls found no packet in memory */
 
 struct shm_link;
 

@@ -35,7 +35,7 @@ struct adv_dcqcn {
 /* A CNP arrived: cuts the rate now, or as soon as permitted. The state is up to date. */
 void adv_dcqcn_on_cnp(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64_t line,
 		      uint64_t now);
-/* So many bytes were sent. The state is up to date. */
+/* Accounts for `bytes` that were sent. The state is up to date. */
 void adv_dcqcn_on_sent(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64_t line,
 		       uint64_t bytes);
 /* Returns the next time at which the rate or alpha changes; UINT64_MAX: never. */

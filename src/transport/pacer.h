@@ -23,11 +23,11 @@ static inline bool adv_pacer_open(const struct adv_pacer *p, uint64_t now)
 	return p->due <= now;
 }
 
-/* Returns the time that so many bytes take, ns. */
+/* Returns the time that `bytes` take at `kbps`, ns. */
 uint64_t adv_pacer_ns(uint64_t bytes, uint64_t kbps);
 
-/* A packet of so many bytes was sent. `burst`: bytes by which a late sender makes up for lost time
- * at most. */
+/* Accounts for a sent packet of `bytes`. `burst`: the most bytes by which a late sender makes up
+ * for lost time. */
 void adv_pacer_charge(struct adv_pacer *p, uint64_t bytes, uint64_t kbps, uint64_t burst,
 		      uint64_t now);
 

@@ -23,7 +23,7 @@
 #include "transport/unreliable.h"
 #include "transport/window.h"
 
-/* An acknowledgement is requested at least once in so many packets. */
+/* At least one of this number of packets requests an acknowledgement. */
 #define ACKREQ_INTERVAL 16
 
 void adv_requester_start(struct adv_qp *qp)

@@ -12,7 +12,7 @@
 
 #define HEAP_MIN 16u
 
-/* Returns the slots to allocate for so many reserved timers, a power of two. */
+/* Returns the number of slots to allocate for `room` reserved timers, a power of two. */
 static uint32_t slots_for(uint32_t room)
 {
 	uint32_t n = HEAP_MIN;

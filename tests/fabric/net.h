@@ -26,7 +26,7 @@ struct net {
 	uint64_t events[8]; /* of switches, by enum adv_switch_event */
 };
 
-/* A cable of 100 Gb/s and so many metres. */
+/* Returns a cable of 100 Gb/s and the given length. */
 struct adv_cable cable_of(unsigned metres);
 
 /* The caller has made n->t, and may change n->config before net_start(). */

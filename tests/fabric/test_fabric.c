@@ -110,7 +110,7 @@ static void test_incast(void **state)
 	net_close(&n);
 }
 
-/* Runs an incast with so much headroom. Returns the largest use of it, and the lost frames. */
+/* Runs an incast with `headroom` bytes. Returns the largest use of it, and the lost frames. */
 static uint32_t headroom_used(uint32_t headroom, uint64_t *lost)
 {
 	uint32_t most = 0;

@@ -135,7 +135,7 @@ static void test_fixed_point(void **state)
 	}
 }
 
-/* Returns the model's goodput of two flows over so many us. */
+/* Returns the model's goodput of two flows over `us` microseconds. */
 static void fluid_rates(struct fluid *f, unsigned us, double rate[2])
 {
 	rate[0] = rate[1] = 0;

@@ -276,7 +276,7 @@ static void test_random(void **state)
 	assert_in_range(cycles, 20, 380);
 }
 
-/* The turns of so many separate rings are all reported; of more rings, not all. */
+/* Returns the plan of a network of `count` separate rings. */
 static struct plan rings(unsigned count)
 {
 	char *text = malloc(count * 400 + 1), *at = text;
@@ -299,6 +299,7 @@ static struct plan rings(unsigned count)
 	return p;
 }
 
+/* The turns of up to ADV_PLAN_TURNS_MAX separate rings are all reported. */
 static void test_many_turns(void **state)
 {
 	struct plan p = rings(ADV_PLAN_TURNS_MAX);

@@ -378,8 +378,8 @@ static void test_paused_port(void **state)
 	bench_close(&b);
 }
 
-/* Whatever happens, no byte is lost or made, and what is lossless is dropped by no other reason
- * than the headroom. */
+/* In random traffic no byte is lost or added, and lossless frames are dropped only because the
+ * headroom is full. */
 static void test_conservation(void **state)
 {
 	for (uint64_t seed = 1; seed <= 50; seed++) {

@@ -12,7 +12,7 @@ static void open_with(struct bench *b, bool forward)
 	bench_start(b);
 }
 
-/* Time goes by to `until`; where `storm`, port 2 is told to pause every millisecond. */
+/* Advances the time to `until`. If `storm` is set, port 2 receives a PAUSE every millisecond. */
 static uint64_t pass(struct bench *b, uint64_t now, uint64_t until, bool storm)
 {
 	for (; now < until; now += MS) {

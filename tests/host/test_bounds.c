@@ -95,7 +95,7 @@ static void ask_for_much(struct bed *bed)
 	assert_int_equal(adv_engine_counters(bed->a.d->engine)->rx_read_requests, READS);
 }
 
-/* Until others than this thread have sent so many batches more. */
+/* Waits until other threads have sent `more` batches. */
 static void wait_for_batches(unsigned more)
 {
 	unsigned from = atomic_load(&batches);

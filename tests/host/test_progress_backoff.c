@@ -33,7 +33,7 @@ static bool poll(uint64_t later, unsigned packets)
 	return adv_progress_poll_ends(&p, now, packets);
 }
 
-/* Polls in vain for so long. Returns how often the program should have slept. */
+/* Polls in vain for `ns`. Returns how often the program should have slept. */
 static unsigned spin(uint64_t ns)
 {
 	unsigned sleeps = 0;

@@ -25,7 +25,7 @@ static atomic_uint waits; /* calls of epoll_pwait2() */
 long __wrap_syscall(long number, ...);
 long __real_syscall(long number, ...);
 
-/* It reads six arguments, however many there are. */
+/* The wrapper reads six arguments, however many the caller passes. */
 __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
 {
 	long a[6];

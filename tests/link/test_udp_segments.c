@@ -139,7 +139,8 @@ static int close_links(void **state)
 	return system("ip link set va mtu 9000");
 }
 
-/* Sends 32 packets of the largest size and a short one, and expects so many to arrive. */
+/* Sends 32 packets of the largest size and a short one, and expects `expected` packets to arrive.
+ */
 static void send_some(struct adv_path *path, unsigned expected)
 {
 	struct store *store = fresh_store();
@@ -155,7 +156,7 @@ static void send_some(struct adv_path *path, unsigned expected)
 	assert_int_equal(b->counters.rx_icrc_errors, 0);
 }
 
-/* As above. Returns the number of segmented sends. */
+/* As send_some(), but returns the number of segmented sends. */
 static unsigned segmented(struct adv_path *path)
 {
 	unsigned before = kernel.segmented;

@@ -174,7 +174,7 @@ static bool run_corpus(const struct options *o, struct tally *t)
 	return more;
 }
 
-/* Runs every so many-th seed, from the n-th on. */
+/* Runs the seeds of job n: one of each `jobs` seeds. */
 static void run_share(const struct options *o, struct tally *t, unsigned n)
 {
 	bool more = true;

@@ -38,7 +38,7 @@ struct fluid {
 	unsigned long now; /* us */
 };
 
-/* Returns the share of packets that a queue of so many bytes marks. */
+/* Returns the share of packets that a queue of `bytes` marks. */
 double fluid_marking(const struct fluid *f, double bytes);
 /* Returns the capacity of the line, packets a second. */
 double fluid_capacity(const struct fluid *f);
@@ -46,7 +46,7 @@ double fluid_capacity(const struct fluid *f);
 void fluid_start(struct fluid *f, unsigned i);
 /* Advances by one microsecond. */
 void fluid_step(struct fluid *f);
-/* Runs for so many us. Returns the mean queue of that time, bytes. */
+/* Runs for `us` microseconds. Returns the mean queue of that time, bytes. */
 double fluid_run(struct fluid *f, unsigned long us);
 
 #endif

@@ -64,7 +64,7 @@ static void post(struct peers *p, unsigned from, uint64_t wr_id)
 	end_op(p->end[from], IBV_WR_RDMA_WRITE, wr_id, p->region[from], 0, 8, p->region[!from], 8);
 }
 
-/* Runs until node `from` has sent so many WRITEs and they have arrived. */
+/* Runs until node `from` has sent `writes` WRITEs and they have arrived. */
 static void arrive(struct peers *p, unsigned from, unsigned writes)
 {
 	while (seen.writes[from] < writes)

@@ -32,7 +32,7 @@ static void move(struct integral *in, uint64_t end)
 	}
 }
 
-/* Advances until so many bits have left, or the limit has ended. */
+/* Advances until `bits` have been sent, or the limit has ended. */
 static void leave(struct integral *in, double bits)
 {
 	while (bits > 0 && in->d.rate) {

@@ -289,7 +289,7 @@ static void test_not_ready(void **state)
 	}
 }
 
-/* It lasts longer than the sender's RNR retries. */
+/* The receiver is not ready for longer than the sender's RNR retries. */
 static void test_not_ready_too_long(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);

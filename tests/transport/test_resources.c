@@ -40,7 +40,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Lists all objects of a kind, so many for each call. */
+/* Lists all objects of a kind, `room` for each call. */
 static unsigned ask(struct fixture *f, enum adv_resource_kind kind, unsigned room)
 {
 	uint64_t from = 0, before;

@@ -9,7 +9,7 @@ struct watched {
 	struct adv_timer t;
 	uint64_t model; /* expected time; ADV_NEVER: none */
 	unsigned fired;
-	uint64_t again; /* sets itself again, so much later */
+	uint64_t again; /* ns after which the timer sets itself again */
 };
 
 static uint64_t last_fired;

@@ -176,7 +176,7 @@ static void forget_sender(const struct end *end)
 	ports[adv_qpn_prefix(adv_qp_num(end->qp))] = 0;
 }
 
-/* The second node does not read for so long; packets wait in its socket. */
+/* The second node does not read for `ns`; packets wait in its socket. */
 static void stop(struct net *net, struct watch *watch, uint64_t ns)
 {
 	watch->stopped_until = net->now + ns;

@@ -59,7 +59,7 @@ static void test_loss(void **state)
 	assert_in_range(qp.req.cwnd, 1, WINDOW / 4);
 }
 
-/* It grows by one packet for a window of acknowledgements, up to the maximum. */
+/* The window grows by one packet for each window of acknowledgements, up to the maximum. */
 static void test_growth(void **state)
 {
 	struct adv_engine e;

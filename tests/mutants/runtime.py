@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Bugs in links, devices and the daemon, in the form of mutants.py."""
+"""Bugs in links, devices and the daemon, in the format of mutants.py."""
 
 EVENTS = "src/host/device_events.c"
 PAIRS = "src/daemon/pairs.c"
@@ -48,14 +48,14 @@ RUNTIME = [
      "if (last && now - last < SETTLE)", "if (last && now < last)"),
     ("thread-rest", "the device's thread sleeps though a ring holds a packet", THREAD,
      "\tif (!rest_link(d))\n\t\tplan.more = true;", "\t(void)rest_link(d);"),
-    ("wait-rest", "a program that waits sleeps though a ring holds a packet", WAIT,
+    ("wait-rest", "a waiting thread of the program sleeps though a ring holds a packet", WAIT,
      "if (!again && d->link->ops->sleep && !d->link->ops->sleep(d->link, true))\n\t\t\tagain = true;",
      "if (!again && d->link->ops->sleep && !d->link->ops->sleep(d->link, true))\n\t\t\tagain = false;"),
     # ---- devices ----
     ("thread-deadline", "no call wakes the thread for a deadline earlier than its own",
      PROGRESS_H, "return deadline < wake_at && wake_at - deadline > ADV_PROGRESS_WAKE_SLACK;",
      "return false;"),
-    ("thread-takeover", "the thread is not woken when a polling program says that it will sleep",
+    ("thread-takeover", "the thread is not woken when a polling program arms its CQ before it sleeps",
      PROGRESS, "[S(POLLER)][ARMS] = {S(NOBODY), S(KICK)}", "[S(POLLER)][ARMS] = {S(NOBODY)}"),
     ("wait-hands-on", "the thread is not woken when a long wait of the program ends", PROGRESS,
      "[S(WAITER_ALONE)][WAIT_OVER] = {S(BETWEEN), S(KICK)}",
@@ -67,27 +67,27 @@ RUNTIME = [
     ("progress-asked", "packets are left to a program that polls once before it sleeps", PROGRESS,
      "return !atomic_load_explicit(&p->asked, memory_order_relaxed) &&\n\t       polls_within",
      "return polls_within"),
-    ("progress-new-wait", "the thread sleeps for good at the first look at a wait", PROGRESS,
+    ("progress-new-wait", "the thread sleeps without end at the first check of a new wait", PROGRESS,
      "if (wakeups == p->wakeups_seen)", "if (wakeups || !p->wakeups_seen)"),
     ("progress-others", "of two waiting threads the one that receives ends, and nobody receives",
      PROGRESS, "[S(WAITER)][WAIT_LEFT] = {S(NOBODY), S(KICK)}",
      "[S(WAITER)][WAIT_LEFT] = {S(NOBODY)}"),
-    ("progress-limit", "packets that nobody received do not keep the thread longer", PROGRESS,
+    ("progress-limit", "packets that no thread received do not keep the thread longer", PROGRESS,
      "\t\tp->useless_limit *= 2;", "\t\tp->useless_limit *= 1;"),
-    ("device-wakes", "of several that are to be woken one is forgotten", EVENTS,
+    ("device-wakes", "one of several threads to be woken is forgotten", EVENTS,
      "\tfor (unsigned i = 0; i < n; i++)\n\t\tsignal_eventfd(wakes",
      "\tfor (unsigned i = 1; i < n; i++)\n\t\tsignal_eventfd(wakes"),
     # ---- the daemon ----
-    ("pairs-share", "pairs that one end has yet to fetch are not counted down when it has", PAIRS,
+    ("pairs-share", "a pair counts as unfetched after its second end has fetched it", PAIRS,
      "\t\tcount_pair(p, pair, 0, 0, -1);\n", ""),
-    ("slots-user", "a slot is given to another user than had it", SLOTS,
+    ("slots-user", "a slot is given to another user than its last one", SLOTS,
      "if (is_owned(r) || !r->used_before || r->uid != uid)", "if (is_owned(r) || !r->used_before)"),
-    ("slots-newest", "of free slots that given back last is given next", SLOTS,
+    ("slots-newest", "of free slots the most recently released one is given next", SLOTS,
      "if (!best || r->freed < l->slot[best].freed)", "if (!best || r->freed > l->slot[best].freed)"),
-    ("slots-rest", "a slot that was given back is given at once again", SLOTS,
+    ("slots-rest", "a released slot is given again at once", SLOTS,
      "if (again && now - l->slot[again].freed_ms >= rest)", "if (again && rest)"),
-    ("slots-sender", "a block's numbers are not known to be its process's", SLOTS,
+    ("slots-sender", "only the first prefix of a block is entered in the senders' table", SLOTS,
      "\t*count = ADV_BLOCK_PREFIXES;", "\t*count = 1;"),
-    ("users-turn", "a user who has more to read keeps the turn", USERS,
+    ("users-turn", "a user with more messages to read keeps its turn", USERS,
      "\t\tif (u->clock_ns() >= end)\n\t\t\tbreak;\n", ""),
 ]

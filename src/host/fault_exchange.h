@@ -56,7 +56,7 @@ struct adv_fault_exchange_follower {
 	uint32_t slot; /* the first of the device; 0: adverbd */
 };
 
-/* Reads the queued request, executes it and answers. Never blocks, whatever the descriptor is. The
+/* Reads the queued request, executes it and answers. Never blocks, for any kind of descriptor. The
  * caller closes it. `seed` is for a plan without a seed. */
 void adv_fault_exchange_answer(int fd, const struct adv_fault_exchange_follower *f, void *user,
 			       uint64_t seed);

@@ -44,7 +44,7 @@ bool adv_resource_is_asked(int fd);
 typedef unsigned adv_resource_tell(void *user, enum adv_resource_kind kind, uint64_t *from,
 				   struct adv_object *out, unsigned room);
 
-/* Reads the queued request and answers it. Never blocks, whatever the descriptor is. The caller
+/* Reads the queued request and answers it. Never blocks, for any kind of descriptor. The caller
  * closes it. */
 void adv_resource_answer(int fd, uint32_t slot, adv_resource_tell *tell, void *user);
 

@@ -17,7 +17,7 @@
 
 static unsigned choices, objects;
 
-static bool device(void *user, struct adv_contents *c)
+static bool read_device(void *user, struct adv_contents *c)
 {
 	memset(c, 0, sizeof(*c));
 	c->gids.count = choices & 1;
@@ -27,7 +27,7 @@ static bool device(void *user, struct adv_contents *c)
 	return choices & 4;
 }
 
-static int resources(void *user, enum adv_resource_kind kind, adv_resource_fn *fn, void *fn_user)
+static int list_objects(void *user, enum adv_resource_kind kind, adv_resource_fn *fn, void *fn_user)
 {
 	struct adv_object o;
 
@@ -113,7 +113,7 @@ static void check_answer(const struct adv_netlink *n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct adv_nldev_source source = {
-		.device = device, .resources = resources, .keys = size && (data[0] & 16)};
+		.device = read_device, .resources = list_objects, .keys = size && (data[0] & 16)};
 	struct adv_netlink answer = {0};
 
 	if (size < 2 || size > 4096)

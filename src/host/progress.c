@@ -100,9 +100,9 @@ static const struct transition table[ADV_PROGRESS_STATES][EVENTS] = {
 
 	[S(BACKOFF)][ARMS] = {S(NOBODY), S(KICK)}, /* another thread's request */
 	[S(BACKOFF)][WAIT_LEFT] = {S(NOBODY), S(KICK)},
-	[S(BACKOFF)][BACKOFF_OVER] = {S(POLLER)},
+	[S(BACKOFF)][BACKOFF_OVER] = {S(POLLER), 0},
 
-	[S(POLLER)][BACKS_OFF] = {S(BACKOFF)},
+	[S(POLLER)][BACKS_OFF] = {S(BACKOFF), 0},
 	[S(POLLER)][ARMS] = {S(NOBODY), S(KICK)},
 	[S(POLLER)][WAITS] = {S(BETWEEN), 0},
 	[S(POLLER)][RECEIVES] = {S(WAITER), 0},

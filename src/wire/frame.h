@@ -47,7 +47,7 @@ enum adv_frame_error {
  * ignored. */
 enum adv_frame_error adv_frame_parse(const uint8_t *frame, size_t len, struct adv_frame *f);
 
-/* The right ICRC for f's headers and transport bytes, which are at least a BTH. */
+/* Returns the right ICRC for f's headers and transport bytes, which are at least a BTH. */
 uint32_t adv_frame_icrc(const struct adv_frame *f);
 
 /*

@@ -74,7 +74,7 @@ struct adv_headers {
 	} feth; /* IBV_FLUSH_* numbers */
 };
 
-/* The distance from PSN b to PSN a modulo 2^24; negative if a is before b. */
+/* Returns the distance from PSN b to PSN a modulo 2^24; negative if a is before b. */
 static inline int32_t adv_psn_diff(uint32_t a, uint32_t b)
 {
 	return (int32_t)((a - b) << 8) >> 8;

@@ -68,7 +68,7 @@ adv_icrc_state adv_icrc_bth(adv_icrc_state s, const uint8_t bth[12]);
 /* Adds further bytes: extended headers, payload, padding. */
 adv_icrc_state adv_icrc_update(adv_icrc_state s, const void *p, size_t len);
 
-/* The ICRC, whose little-endian bytes go on the wire. */
+/* Returns the ICRC, whose little-endian bytes go on the wire. */
 uint32_t adv_icrc_end(adv_icrc_state s);
 
 /* Adds len bytes from the BTH up to the ICRC to the state of adv_icrc_begin(), and returns the

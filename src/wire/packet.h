@@ -72,7 +72,7 @@ struct adv_rx_packet {
 	const uint8_t *body;
 };
 
-/* The payload, which begins after header_len bytes. */
+/* Returns the payload, which begins after header_len bytes. */
 static inline const uint8_t *adv_rx_payload(const struct adv_rx_packet *pkt, size_t header_len)
 {
 	return (pkt->body ? pkt->body : pkt->data) + header_len;

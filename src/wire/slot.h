@@ -26,19 +26,19 @@
 #define ADV_BLOCK_FIRST_QPN 0x800000u
 #define ADV_BLOCK_PREFIXES  (ADV_BLOCK_QPNS >> ADV_PREFIX_SHIFT)
 
-/* The prefix of a 24-bit QPN: 0 to ADV_PREFIXES - 1. */
+/* Returns the prefix of a 24-bit QPN: 0 to ADV_PREFIXES - 1. */
 static inline uint16_t adv_qpn_prefix(uint32_t qpn)
 {
 	return (uint16_t)(qpn >> ADV_PREFIX_SHIFT);
 }
 
-/* The first QPN of a slot. */
+/* Returns the first QPN of a slot. */
 static inline uint32_t adv_slot_qpn(uint32_t slot)
 {
 	return slot << ADV_SLOT_QPN_BITS;
 }
 
-/* The first QPN of a block. */
+/* Returns the first QPN of a block. */
 static inline uint32_t adv_block_qpn(uint32_t block)
 {
 	return ADV_BLOCK_FIRST_QPN + (block << ADV_BLOCK_QPN_BITS);

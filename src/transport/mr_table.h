@@ -37,7 +37,8 @@ static inline uint32_t adv_mr_table_home(const struct adv_mr_table *table, uint3
 	return (key >> 8) & (table->room - 1);
 }
 
-/* The slot of the region whose upper 24 key bits are those of `key`, or the empty slot for it. */
+/* Returns the slot of the region whose upper 24 key bits are those of `key`, or the empty slot for
+ * it. */
 static inline uint32_t adv_mr_table_probe(const struct adv_mr_table *table, uint32_t key)
 {
 	uint32_t i = adv_mr_table_home(table, key);
@@ -47,7 +48,7 @@ static inline uint32_t adv_mr_table_probe(const struct adv_mr_table *table, uint
 	return i;
 }
 
-/* The region or window whose upper 24 key bits are those of `key`; NULL: none. */
+/* Returns the region or window whose upper 24 key bits are those of `key`; NULL: none. */
 static inline struct adv_mr *adv_mr_table_find(const struct adv_mr_table *table, uint32_t key)
 {
 	return table->count ? table->slot[adv_mr_table_probe(table, key)] : NULL;

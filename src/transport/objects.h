@@ -136,14 +136,14 @@ void *adv_srq_user(const struct adv_srq *srq);
  */
 struct adv_xrcd *adv_xrcd_create(struct adv_engine *e); /* NULL: ENOMEM; at most ADV_MAX_PD */
 int adv_xrcd_destroy(struct adv_xrcd *xrcd); /* 0, or EBUSY while an SRQ or QP is in it */
-/* The XRC_RECV QP of the domain with this number; NULL: none. */
+/* Returns the XRC_RECV QP of the domain with this number; NULL: none. */
 struct adv_qp *adv_xrcd_find_qp(const struct adv_xrcd *xrcd, uint32_t qpn);
 /* As adv_srq_create(), in an XRC domain. Receives complete in cq, which is in use until the SRQ is
  * destroyed. */
 struct adv_srq *adv_srq_create_xrc(struct adv_pd *pd, struct adv_xrcd *xrcd, struct adv_cq *cq,
 				   struct ibv_srq_attr *attr, void *user);
-/* The number by which requests name the SRQ: 24 bits, from the engine's QP number ranges, so that
- * two engines have no number in common. 0: the SRQ is not in an XRC domain. */
+/* Returns the number by which requests name the SRQ: 24 bits, from the engine's QP number ranges,
+ * so that two engines have no number in common. 0: the SRQ is not in an XRC domain. */
 uint32_t adv_srq_number(const struct adv_srq *srq);
 
 /* ---- address handles ---------------------------------------------------------------- */

@@ -5,8 +5,8 @@
 
 #include "transport/qp_state.h"
 
-/* The QP enters RESET: its queues are empty, its completions are removed from the CQs, nothing is
- * in flight. */
+/* Moves the QP to RESET: empties its queues, removes its completions from the CQs, and
+ * forgets its packets in flight. */
 void adv_qp_clear(struct adv_qp *qp);
 
 #endif

@@ -8,7 +8,7 @@
 /* Completes the oldest send request. */
 void adv_qp_complete_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
 			  uint64_t now);
-/* The oldest send request fails, and the QP enters ERR (RC) or SQE (UC, UD). */
+/* Fails the oldest send request, and moves the QP to ERR (RC) or SQE (UC, UD). */
 void adv_qp_fail_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
 		      uint64_t now);
 /* Dequeues the next receive request of the SRQ or the receive queue; NULL: none. */
@@ -19,9 +19,10 @@ void adv_qp_complete_recv(struct adv_qp *qp, struct adv_recv_wqe *wqe, struct ib
 /* All posted requests complete with WR_FLUSH_ERR, oldest first (IBTA 10.3.1.7). */
 void adv_qp_flush_send(struct adv_qp *qp, uint64_t now);
 void adv_qp_flush_recv(struct adv_qp *qp, uint64_t now);
-/* The QP enters ERR: all outstanding requests are flushed. */
+/* Moves the QP to ERR and flushes all outstanding requests. */
 void adv_qp_enter_error(struct adv_qp *qp, uint64_t now);
-/* The QP enters ERR and reports the asynchronous event with its cause, unless it is in ERR. */
+/* Moves the QP to ERR and reports the asynchronous event with its cause, unless the QP is in ERR.
+ */
 void adv_qp_fatal(struct adv_qp *qp, enum ibv_event_type type, enum adv_vendor_err why,
 		  uint64_t now);
 

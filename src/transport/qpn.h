@@ -6,7 +6,7 @@
 #include "transport/qp_state.h"
 
 struct adv_qp *adv_qp_number_find(const struct adv_engine *e, uint32_t qpn);
-/* The range that has the number; NULL: none. */
+/* Returns the range that has the number; NULL: none. */
 struct adv_qpn_range *adv_qp_number_range_of(const struct adv_engine *e, uint32_t qpn);
 /* Gives the QP the number that has rested longest. 0; ENOMEM: none is left. */
 int adv_qp_number_take(struct adv_engine *e, struct adv_qp *qp);

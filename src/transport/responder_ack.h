@@ -13,7 +13,7 @@ void adv_responder_ack_forget(struct adv_qp *qp);
 void adv_responder_ack_message(struct adv_qp *qp, uint32_t psn, uint64_t now);
 /* A request was posted. */
 void adv_responder_ack_posted(struct adv_qp *qp, uint64_t now);
-/* The earliest deadline of a delayed ACK; ADV_NEVER: there is none. */
+/* Returns the earliest deadline of a delayed ACK; ADV_NEVER: there is none. */
 uint64_t adv_responder_ack_deadline(const struct adv_engine *e);
 void adv_responder_ack_expire(struct adv_engine *e, uint64_t now);
 

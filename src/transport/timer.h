@@ -40,7 +40,7 @@ void adv_timer_set(struct adv_timer_heap *h, struct adv_timer *t, uint64_t when)
 /* Removes the timer from the heap. Call it before the timer's object is freed. */
 void adv_timer_remove(struct adv_timer_heap *h, struct adv_timer *t);
 
-/* The timer does not fire any more. It stays in the heap until its key is reached. */
+/* Cancels the timer: it does not fire. It stays in the heap until its key is reached. */
 static inline void adv_timer_cancel(struct adv_timer *t)
 {
 	t->when = ADV_NEVER;

@@ -8,7 +8,7 @@
 /* Gives the SRQ a number. 0: none is left, or there is no memory. */
 uint32_t adv_xrc_number_take(struct adv_engine *e, struct adv_srq *srq);
 void adv_xrc_number_release(struct adv_engine *e, uint32_t number);
-/* The SRQ with this number; NULL: none. */
+/* Returns the SRQ with this number; NULL: none. */
 struct adv_srq *adv_xrc_number_find(const struct adv_engine *e, uint32_t number);
 
 #endif

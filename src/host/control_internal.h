@@ -55,7 +55,7 @@ struct adv_control {
 	int fault[ADV_CONTROL_FAULTS]; /* sockets for adv_control_take_fault() */
 };
 
-/* A connection without a socket. NULL with errno. */
+/* Returns a new connection without a socket; NULL with errno. */
 struct adv_control *adv_control_new(void);
 
 /* Below: with the connection's lock held, unless they say otherwise. */

@@ -20,7 +20,7 @@ static inline void adv_control_close_fd(int *fd)
 		adv_sys_close(old);
 }
 
-/* An empty message. */
+/* Makes m an empty message of this type. */
 void adv_control_message_init(struct adv_control_message *m, enum adv_control_type type,
 			      uint32_t serial);
 

@@ -50,20 +50,21 @@ void adv_control_queue_init(struct adv_control_queue *q);
 
 void adv_control_queue_add(struct adv_control_queue *q, struct adv_control_request *r);
 
-/* The next request to send; NULL: none, or ADV_CONTROL_WINDOW are sent. */
+/* Returns the next request to send; NULL: none, or ADV_CONTROL_WINDOW are sent. */
 struct adv_control_request *adv_control_queue_next(struct adv_control_queue *q);
 
 /* r, the next one, was sent. */
 void adv_control_queue_sent(struct adv_control_queue *q, struct adv_control_request *r);
 
-/* The sent request with this serial; NULL. */
+/* Returns the sent request with this serial; NULL: none. */
 struct adv_control_request *adv_control_queue_find(struct adv_control_queue *q, uint32_t serial);
 
 /* r, which was sent, has the answer m. Takes *fd, and sets it to -1. */
 void adv_control_queue_answer(struct adv_control_queue *q, struct adv_control_request *r,
 			      const struct adv_control_message *m, int *fd);
 
-/* The connection was lost: all sent requests are to be sent again, first, in their order. */
+/* Call it when the connection was lost. All sent requests are sent again before the others, in
+ * their order. */
 void adv_control_queue_unsend(struct adv_control_queue *q);
 
 /* No answer comes any more: all requests fail with this errno. */

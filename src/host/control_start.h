@@ -10,8 +10,8 @@
 
 struct adv_control_starter;
 
-/* The path of adverbd: ADVERB_DAEMON, else the adverbd of the build tree or installation that this
- * code was loaded from. `path` has at least PATH_MAX bytes. 0, or errno ENOENT. */
+/* Finds the path of adverbd: ADVERB_DAEMON, else the adverbd of the build tree or installation that
+ * this code was loaded from. `path` has at least PATH_MAX bytes. 0, or errno ENOENT. */
 int adv_control_daemon_path(char *path);
 
 /*

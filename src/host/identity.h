@@ -36,7 +36,8 @@
 /* "uverbsN" with the lowest N that no device of the kernel uses at present. */
 void adv_uverbs_name(char name[ADV_UVERBS_NAME_LEN]);
 
-/* The speed of a port in Mbit/s, if its Ethernet interface reports `mbps`; 0: it reports none. */
+/* Returns the speed of a port in Mbit/s, if its Ethernet interface reports `mbps`; 0: the interface
+ * reports none. */
 uint32_t adv_port_mbps(uint32_t mbps);
 
 /*

@@ -178,7 +178,8 @@ static inline bool adv_progress_on_trial(const struct adv_progress *p)
 	return p->trial != 0;
 }
 
-/* The first call since the thread received. posted: it had packets to send. */
+/* Judges the last wake-up at the first call since the thread received. posted: the call had packets
+ * to send. */
 void adv_progress_judge(struct adv_progress *p, uint64_t now, bool posted);
 
 /* True if adv_progress_call_ends() has to be called also after a call that was not cut. */

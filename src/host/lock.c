@@ -13,9 +13,11 @@
 
 #define NS_PER_S 1000000000ull
 
-/* A starving thread that never takes the lock has left by longjmp() from a signal handler. */
+/* The longest time for which the lock is reserved for a starving thread. A thread that does not
+ * acquire the lock by then has left the call by longjmp() from a signal handler. */
 static const struct timespec reserved_longest = {1, 0};
-/* How long a holder that gives way waits for the woken thread to get a processor. */
+/* The longest time for which a holder that yields the lock waits until the woken thread gets a
+ * processor. */
 static const struct timespec offered_longest = {0, 1000000};
 
 /* Returns how many threads slept. */
@@ -24,14 +26,16 @@ static long wake(struct adv_lock *l, int threads)
 	return syscall(SYS_futex, &l->state, FUTEX_WAKE_PRIVATE, threads, NULL, NULL, 0);
 }
 
-/* Sleeps while the state is `state`. False: `longest` has passed; NULL is for ever. */
+/* Sleeps while the state is `state`. False: the time `longest` has passed. longest NULL: sleeps
+ * without a limit. */
 static bool sleep_while(struct adv_lock *l, uint32_t state, const struct timespec *longest)
 {
 	return syscall(SYS_futex, &l->state, FUTEX_WAIT_PRIVATE, state, longest, NULL, 0) == 0 ||
 	       errno != ETIMEDOUT;
 }
 
-/* The thread that takes the lock here has slept: others may sleep as well, so it is contended. */
+/* Acquires the lock for a thread that has slept. Other threads may sleep as well, so the lock
+ * becomes contended. False: the state has changed. */
 static bool take_from(struct adv_lock *l, uint32_t state)
 {
 	return atomic_compare_exchange_strong_explicit(&l->state, &state, ADV_LOCK_CONTENDED,
@@ -74,7 +78,8 @@ static void stop_starving(struct adv_lock *l)
 		;
 }
 
-/* The lock is reserved for another thread. True: that thread is gone, and the lock is ours. */
+/* Waits while the lock is reserved for another thread. True: that thread did not acquire the lock
+ * in time, and the caller holds it now. */
 static bool outwait_reservation(struct adv_lock *l)
 {
 	if (sleep_while(l, ADV_LOCK_RESERVED, &reserved_longest) ||

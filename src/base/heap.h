@@ -49,7 +49,7 @@ static inline void *adv_heap_at(const struct adv_heap *h, const struct adv_heap_
 	return h->slot + kind->size * position;
 }
 
-/* The first element, still in the heap; NULL: there is none. */
+/* Returns the first element, still in the heap; NULL: there is none. */
 static inline void *adv_heap_first(const struct adv_heap *h, const struct adv_heap_kind *kind)
 {
 	return h->count ? adv_heap_at(h, kind, 1) : NULL;

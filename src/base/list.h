@@ -67,7 +67,7 @@ static inline void adv_list_del(struct adv_list *n)
 	adv_list_init(n);
 }
 
-/* The number of nodes; walks the list. */
+/* Returns the number of nodes; walks the list. */
 static inline uint32_t adv_list_length(const struct adv_list *head)
 {
 	uint32_t count = 0;

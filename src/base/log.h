@@ -14,7 +14,7 @@ enum adv_log_level { ADV_LOG_NONE, ADV_LOG_ERROR, ADV_LOG_WARN, ADV_LOG_INFO, AD
 
 #define ADV_LOG_LEVELS "none, error, warn, info, debug"
 
-/* The level of this name; -1: unknown. */
+/* Returns the log level with this name; -1: unknown. */
 int adv_log_level_named(const char *name);
 
 /* True if lines of this level are written. Any thread, cheap. */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The value of a hexadecimal digit of either case; -1: it is not one. */
+/* Returns the value of a hexadecimal digit of either case; -1: it is not one. */
 static inline int adv_number_digit(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -16,7 +16,7 @@ static inline int adv_number_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The byte written as two hexadecimal digits at s; -1: they are not digits. */
+/* Returns the byte written as two hexadecimal digits at s; -1: they are not digits. */
 static inline int adv_number_hex_byte(const char s[2])
 {
 	int high = adv_number_digit(s[0]), low = adv_number_digit(s[1]);

@@ -40,7 +40,7 @@ static inline void adv_siphash_absorb(uint64_t v[4], uint64_t block)
 	v[0] ^= block;
 }
 
-/* The hash of the little-endian bytes of `count` words. */
+/* Returns the hash of the little-endian bytes of `count` words. */
 static inline uint64_t adv_siphash_words(const uint64_t key[2], const uint64_t *word, size_t count)
 {
 	uint64_t v[4] = {key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du,
@@ -55,13 +55,13 @@ static inline uint64_t adv_siphash_words(const uint64_t key[2], const uint64_t *
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-/* The hash of the eight little-endian bytes of `word`. */
+/* Returns the hash of the eight little-endian bytes of `word`. */
 static inline uint64_t adv_siphash(const uint64_t key[2], uint64_t word)
 {
 	return adv_siphash_words(key, &word, 1);
 }
 
-/* The generator's next number, safe to show to peers. */
+/* Returns the generator's next number, safe to show to peers. */
 static inline uint64_t adv_rng_secret(struct adv_rng *r, const uint64_t key[2])
 {
 	return adv_siphash(key, adv_rng_next(r));

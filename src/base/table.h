@@ -39,7 +39,8 @@ void adv_table_add(struct adv_table *t, struct adv_table_node *n, uint64_t hash)
 /* Removes a node, if it is in the table. */
 void adv_table_remove(struct adv_table *t, struct adv_table_node *n);
 
-/* The next node of this hash behind `after`, or the first one if `after` is NULL; NULL: none. */
+/* Returns the next node of this hash behind `after`, or the first one if `after` is NULL; NULL:
+ * none. */
 struct adv_table_node *adv_table_next(const struct adv_table *t, uint64_t hash,
 				      const struct adv_table_node *after);
 

@@ -42,7 +42,7 @@ extern const unsigned adv_frame_field_count;
 uint64_t adv_frame_field_get(const struct adv_frame_text *t, const struct adv_frame_field *f);
 void adv_frame_field_set(struct adv_frame_text *t, const struct adv_frame_field *f, uint64_t value);
 
-/* Whether a frame of this kind and opcode has the field. */
+/* True if a frame of this kind and opcode has the field. */
 bool adv_frame_field_is_in(const struct adv_frame_text *t, const struct adv_frame_field *f);
 
 #endif

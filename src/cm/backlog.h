@@ -16,7 +16,7 @@ void adv_cm_backlog_cancel(struct adv_cm *cm, struct adv_cm_host *host);
 /* Makes `id` the request that was reserved. */
 void adv_cm_backlog_enter(struct adv_cm_id *id, struct adv_cm_id *listener,
 			  struct adv_cm_host *host);
-/* The request is answered or over: it no longer counts for its sender. */
+/* Removes an answered or ended request from the count of its sender. */
 void adv_cm_id_answered(struct adv_cm_id *id);
 
 #endif

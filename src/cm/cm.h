@@ -225,7 +225,7 @@ int adv_cm_listen(struct adv_cm_id *id, unsigned backlog);
  * again: requests of the next 10 seconds are held longer for that. Does nothing if the id does not
  * listen. */
 void adv_cm_expect_relisten(const struct adv_cm_id *id, uint64_t now);
-/* The consumer has received the request: it no longer counts for its listener's backlog. */
+/* Removes a request that the consumer has received from its listener's backlog. */
 void adv_cm_request_taken(struct adv_cm_id *id);
 
 /*

@@ -174,14 +174,14 @@ void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_
 void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event);
 /* Puts a frame on a wire that is free. */
 void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
-/* The address of host x.y.z: ::ffff:10.x.y.z. */
+/* Returns the address of host x.y.z: ::ffff:10.x.y.z. */
 struct adv_gid adv_fabric_gid(uint32_t host);
 
 /* ---- connection.c ---- */
 
 /* Dequeues completions and posts further work requests. */
 void adv_fabric_completions(struct adv_fabric *f, struct adv_fabric_host *h);
-/* A transfer's time has come. Returns the initiator, which may have packets to send. */
+/* Starts a transfer whose time has come. Returns the initiator, which may have packets to send. */
 struct adv_fabric_host *adv_fabric_start(struct adv_fabric *f, uint32_t job);
 /* Counts the payload of a received frame, if it is the next one of its connection. */
 void adv_fabric_count(struct adv_fabric *f, const struct adv_fabric_host *h,
@@ -199,7 +199,7 @@ bool adv_fabric_input_resume(struct adv_fabric_host *h, uint8_t priority);
 void adv_fabric_input_repeat(struct adv_fabric_host *h);
 /* A storm begins or ends: its host owes a pause frame. */
 void adv_fabric_storm_event(struct adv_fabric *f, const struct adv_fabric_storm_plan *s);
-/* The pause frame that the host owes; NULL: no memory. */
+/* Returns the pause frame that the host owes; NULL: no memory. */
 struct adv_packet *adv_fabric_input_pause(struct adv_fabric *f, struct adv_fabric_host *h);
 
 /* ---- host.c ---- */

@@ -58,7 +58,7 @@ struct adv_plan_topology {
 	uint32_t root; /* of up-down routing, or ADV_PLAN_NONE */
 };
 
-/* The nodes at which directed link `d` begins and ends. */
+/* Return the node at which the directed link `d` begins, and the node at which it ends. */
 static inline uint32_t adv_plan_from(const struct adv_plan_topology *t, uint32_t d)
 {
 	return t->link[d / 2].node[d % 2];

@@ -76,7 +76,7 @@ enum adv_drop {
 	ADV_DROP_REASONS
 };
 
-/* The reason in words. */
+/* Returns the reason in words. */
 const char *adv_drop_name(enum adv_drop reason);
 
 struct adv_switch_counters {
@@ -149,7 +149,7 @@ void adv_switch_expire(struct adv_switch *s, uint64_t now);
 const struct adv_switch_counters *adv_switch_counters(const struct adv_switch *s);
 unsigned adv_switch_ports(const struct adv_switch *s);
 uint64_t adv_switch_used(const struct adv_switch *s); /* bytes of stored frames */
-/* The output queues of a port. */
+/* Returns the output queues of a port. */
 const struct adv_egress *adv_switch_egress(const struct adv_switch *s, unsigned port);
 
 /* The stored frames of an input port and priority. */

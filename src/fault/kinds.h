@@ -35,7 +35,8 @@ static inline bool adv_fault_kinds_has(const struct adv_fault_kinds *set, unsign
 	return set->bit[kind / 64] >> (kind % 64) & 1;
 }
 
-/* The kind of a packet with this opcode. syndrome (of the AETH) counts for ACKNOWLEDGE only. */
+/* Returns the kind of a packet with this opcode. syndrome (of the AETH) counts for ACKNOWLEDGE
+ * only. */
 unsigned adv_fault_kind_of(uint8_t opcode, uint8_t syndrome);
 
 /*

@@ -21,7 +21,7 @@ bool adv_fault_has_value(enum adv_fault_action action);
 bool adv_fault_value_read(enum adv_fault_action action, const char *name, size_t len,
 			  uint32_t *value);
 
-/* The name of a value of this action; NULL if it has none. */
+/* Returns the name of a value of this action; NULL if it has none. */
 const char *adv_fault_value_name(enum adv_fault_action action, uint32_t value);
 
 /* True for an asynchronous event (enum ibv_event_type) of a QP, a CQ or an SRQ; false for one of

@@ -61,7 +61,7 @@ bool adv_fault_link_port_blinked(struct adv_link *link, uint64_t now);
 void adv_fault_link_raise_events(struct adv_link *link, uint64_t now, adv_fault_raise_fn *raise,
 				 void *user);
 
-/* The plan in force and its counters. They belong to the link. */
+/* Returns the plan in force with its counters. They belong to the link. */
 const struct adv_fault_state *adv_fault_link_state(const struct adv_link *link);
 
 /* As adv_fault_decide_work(), at the current time. */

@@ -172,16 +172,17 @@ struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uin
 bool udp_sender_open(struct udp_link *l);
 /* Closes all sending sockets. */
 void udp_sockets_close(struct udp_link *l);
-/* The index of the interface that has the address; 0: none. */
+/* Returns the index of the interface that has the address; 0: none. */
 uint32_t udp_ifindex_of(const struct udp_link *l, const struct adv_gid *gid);
 
 /* ---- udp_refusal.c ---- */
 
 /* True if the next message to this destination must be a single packet; counts that message. */
 bool udp_refusal_holds(struct udp_link *l, const struct adv_gid *dgid);
-/* The kernel rejected the segmented m with this errno, and accepted its first packet singly. */
+/* Notes that the kernel rejected the segmented message m with the errno `err`, but accepted the
+ * first packet of m alone. */
 void udp_refusal_note(struct udp_link *l, const struct udp_message *m, int err);
-/* The kernel accepted a segmented send to this destination. */
+/* Notes that the kernel accepted a segmented send to this destination. */
 void udp_refusal_end(struct udp_link *l, const struct adv_gid *dgid);
 
 /* ---- udp_error.c ---- */

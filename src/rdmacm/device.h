@@ -26,7 +26,7 @@ struct adv_rdma_device *adv_rdma_device(void);
 /* Returns the XRC domain that all ids share. NULL and errno. */
 struct ibv_xrcd *adv_rdma_device_xrcd(struct adv_rdma_device *d);
 
-/* The next adv_rdma_device() opens a new one. Any thread, any lock held. */
+/* Makes the next adv_rdma_device() open a new device. Any thread, any lock held. */
 void adv_rdma_device_renew(void);
 
 /* As adv_rdma_device_renew(), in a child of fork(), which cannot wait for other threads' locks. */

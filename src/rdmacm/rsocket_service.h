@@ -15,7 +15,7 @@ int adv_rs_service_add(struct adv_rsocket *rs);
 /* Ends that, if it does. The thread ends with its last rsocket. */
 void adv_rs_service_remove(struct adv_rsocket *rs);
 
-/* The keepalive option of rs, a stream, has changed: restarts its clock. */
+/* Restarts the keepalive time of the stream rs. Call it when its keepalive option has changed. */
 void adv_rs_service_keepalive(struct adv_rsocket *rs);
 
 /* In a child after fork(): there is no service thread. */

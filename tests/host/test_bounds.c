@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A peer requests much. No call sends more than a bounded part of it. The rest is sent without a
- * further call, and other threads get the lock meanwhile. The link of these tests sends slowly, so
- * that each batch takes longer than a call may take: the tests count batches, not time.
+ * A peer requests much data. No call sends more than a bounded part of it. The rest is sent without
+ * a further call, and other threads get the lock meanwhile. The link of these tests sends slowly,
+ * so that each batch takes longer than a call may take: the tests count batches, not time.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -70,7 +70,8 @@ static void bed_close(struct bed *bed)
 	assert_int_equal(munmap(bed->memory, GIB), 0);
 }
 
-/* With a's lock held: READ requests come from b that b's engine knows nothing of. */
+/* Passes READ requests to a's engine that seem to come from b. b's engine has not sent them. Call
+ * it with a's lock held. */
 static void ask_for_much(struct bed *bed)
 {
 	const struct adv_gid_table *gids = adv_control_gids(bed->a.d->control);
@@ -103,7 +104,7 @@ static void wait_for_batches(unsigned more)
 	WAIT_UNTIL(atomic_load(&batches) - from >= more);
 }
 
-/* Whatever the call is, and however often: a batch or two each. */
+/* Each call of any kind sends one or two batches. */
 static void test_calls(void **state)
 {
 	struct bed bed;
@@ -130,7 +131,8 @@ static void test_calls(void **state)
 	bed_close(&bed);
 }
 
-/* Nobody calls any more, whether nobody has polled at all or somebody did so all the time. */
+/* The background thread sends when the program makes no more calls: after no poll, and after many.
+ */
 static void test_goes_on(void **state)
 {
 	struct bed bed;
@@ -152,7 +154,7 @@ static void test_goes_on(void **state)
 	bed_close(&bed);
 }
 
-/* The thread sends all the time; a call has the lock before long. */
+/* The background thread sends all the time. A call still gets the lock soon. */
 static void test_gives_way(void **state)
 {
 	struct bed bed;
@@ -191,7 +193,8 @@ static void *wait_in_call(void *arg)
 	return NULL;
 }
 
-/* The program waits for an event and sends meanwhile, and when it has gone the thread does. */
+/* The program sends while it waits for an event. After it stops waiting, the background thread
+ * sends. */
 static void test_waiting(void **state)
 {
 	struct waiter w;
@@ -202,7 +205,7 @@ static void test_waiting(void **state)
 	w.bed = &bed;
 	assert_int_equal(pipe(w.fd), 0);
 	assert_int_equal(pthread_create(&thread, NULL, wait_in_call, &w), 0);
-	/* It sleeps, and so does the thread. */
+	/* The program sleeps, and so does the background thread. */
 	usleep(50000);
 	adv_device_lock(bed.a.d);
 	ask_for_much(&bed);
@@ -216,7 +219,7 @@ static void test_waiting(void **state)
 	bed_close(&bed);
 }
 
-/* What the program itself posts is sent in parts as well, all of it. */
+/* The program's own requests are sent in parts too, and completely. */
 static void test_posted(void **state)
 {
 	struct bed bed;

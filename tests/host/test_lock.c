@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The device's lock: one holder at a time, no sleep for ever, a busy holder that gives way, and a
+/* Tests the device's lock: one holder at a time, no endless sleep, a busy holder that yields, and a
  * waiting thread that rarely gets a processor. */
 #include <pthread.h>
 #include <sched.h>
@@ -16,7 +16,7 @@
 
 #define THREADS	 4
 #define TURNS	 20000
-#define LOOKS	 100000000 /* that is never */
+#define LOOKS	 100000000 /* never reached */
 #define SPINNERS 8
 #define WAYS	 20
 
@@ -46,7 +46,7 @@ static void wait_for_sleeper(struct adv_lock *l)
 	}
 }
 
-/* Who sleeps for the lock has it before the one that gives way has it again. */
+/* A thread that sleeps for the lock acquires it before the yielding holder acquires it again. */
 static void test_gives_way(void **state)
 {
 	for (unsigned i = 0; i < 50; i++) {
@@ -56,7 +56,8 @@ static void test_gives_way(void **state)
 
 		adv_lock_take(&b.lock);
 		assert_int_equal(pthread_create(&thread, NULL, take_once, &b), 0);
-		/* It may have marked the lock and not sleep yet, or get no processor. */
+		/* The other thread may have marked the lock and not sleep yet, or get no processor.
+		 */
 		for (; b.had == 0; ways++) {
 			assert_true(ways < 10000);
 			wait_for_sleeper(&b.lock);
@@ -69,7 +70,7 @@ static void test_gives_way(void **state)
 	}
 }
 
-/* Where nobody waits, nothing happens, also where somebody has waited before. */
+/* If no thread waits, adv_lock_give_way() keeps the lock, also if a thread has waited before. */
 static void test_alone(void **state)
 {
 	struct adv_lock lock = {0};
@@ -84,7 +85,7 @@ static void test_alone(void **state)
 	assert_int_equal(lock.state, ADV_LOCK_FREE);
 }
 
-/* Holds the lock for long, giving way now and then, and for short. */
+/* Holds the lock in turn for a long time, in which it yields now and then, and for a short time. */
 static void *take_turns(void *arg)
 {
 	struct bed *b = arg;
@@ -117,7 +118,7 @@ static void test_threads(void **state)
 	assert_false(adv_lock_is_taken(&b.lock));
 }
 
-/* Keeps a processor busy until the lock was had. */
+/* Keeps a processor busy until the test sets `stop`. */
 static void *spin(void *arg)
 {
 	struct bed *b = arg;
@@ -146,8 +147,9 @@ static void start_on(pthread_t *thread, int processor, void *(*run)(void *), str
 	pthread_attr_destroy(&attr);
 }
 
-/* One processor for a holder that only gives way, the other for busy threads and a waiting one of
- * low priority: when that one runs, the holder has taken the lock back each time. */
+/* Processor 1 runs a holder that only yields the lock. Processor 0 runs busy threads and a waiting
+ * thread of low priority. Whenever the waiting thread runs, the holder has already acquired the
+ * lock again. */
 static void test_starving(void **state)
 {
 	struct bed b = {0};

@@ -190,7 +190,8 @@ static void test_others(void **state)
 	assert_int_equal(adv_progress_state(&p), ADV_PROGRESS_NOBODY);
 }
 
-/* Only where the program receives: else the sockets wake the thread. */
+/* A poll sleeps only in the state in which the program receives. In the other states the sockets
+ * wake the thread. */
 static void test_other_states(void **state)
 {
 	for (unsigned i = 0; i < ADV_PROGRESS_STATES; i++) {

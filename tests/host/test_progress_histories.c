@@ -382,7 +382,7 @@ static void test_stops_polling(void **state)
 	world_print(&w, "stops polling", 1);
 }
 
-/* It stops, as it waits for one event. */
+/* The program stops polling because it waits for one event. */
 static uint64_t polls_then_waits(struct world *w, unsigned thread)
 {
 	struct world_thread *t = &w->thread[thread];

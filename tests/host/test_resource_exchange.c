@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests for what a program has, and answers, right and wrong. */
+/* Valid and invalid requests for the objects of a program, and the answers. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* As many as were asked for before, and two. */
+/* Lists *from + 2 objects, at most `room`. */
 static unsigned tell(void *user, enum adv_resource_kind kind, uint64_t *from,
 		     struct adv_object *out, unsigned room)
 {
@@ -99,7 +99,7 @@ static void expect_refused(struct fixture *f, size_t len)
 	assert_int_equal(adv_resource_receive(f->answers, &got), EPROTO);
 	assert_int_equal(send(f->asks, &f->m, len, 0), (ssize_t)len);
 	adv_resource_answer(f->answers, 7, tell, NULL);
-	assert_int_equal(adv_resource_receive(f->asks, &got), EAGAIN); /* nothing is said */
+	assert_int_equal(adv_resource_receive(f->asks, &got), EAGAIN); /* no answer was sent */
 }
 
 static void refuses_what_is_wrong(void **state)
@@ -140,12 +140,12 @@ static void closes_what_comes_along(void **state)
 	assert_int_equal(sendmsg(f->asks, &msg, 0), HEAD);
 	close(pipe_ends[1]);
 	adv_resource_answer(f->answers, 7, tell, NULL);
-	assert_int_equal(read(pipe_ends[0], &byte, 1), 0); /* nobody has the other end */
+	assert_int_equal(read(pipe_ends[0], &byte, 1), 0); /* the other end is closed everywhere */
 	close(pipe_ends[0]);
 	assert_int_equal(adv_resource_receive(f->asks, &f->m), 0);
 }
 
-/* Who asks may end, or may not take the answer. */
+/* adv_resource_answer() does not block if the requester has closed its end or does not read. */
 static void waits_for_nobody(void **state)
 {
 	struct fixture *f = *state;

@@ -26,7 +26,8 @@ static uint64_t pass(struct bench *b, uint64_t now, uint64_t until, bool storm)
 	return until;
 }
 
-/* 335 us of pause told each millisecond would be one third of the time: tell it in full. */
+/* At 100 Gb/s a PAUSE frame lasts 335 us, one third of its interval of 1 ms. At 10 Gb/s it lasts
+ * longer than the interval. */
 static void slow_links(struct bench *b)
 {
 	for (unsigned i = 0; i < BENCH_PORTS; i++)

@@ -193,7 +193,7 @@ static void assert_reset(struct peer *peer, int fd)
 	peer_free(peer);
 }
 
-/* Within a while, although nothing is read. */
+/* The connection breaks within PATIENCE_MS, although the program reads nothing. */
 static void assert_breaks(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};

@@ -566,7 +566,7 @@ static void test_events_of_the_dead(void **state)
 	net_abandon(bed.net);
 }
 
-/* As many objects as the device's limits, and a destroyed one makes room for another. */
+/* The device's limits of objects can be reached. A destroyed object makes room for another. */
 static void test_most_objects(void **state)
 {
 	struct net *net = net_open(1, 1);

@@ -217,7 +217,7 @@ static bool keep_descriptors(const struct part *p, struct msghdr *msg, int *fd)
 			   ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int)
 			   : 0;
 
-	if (n > p->count) /* somebody else's message: the surplus descriptors have no place */
+	if (n > p->count) /* a foreign message: no room for the surplus descriptors */
 		n = 0;
 	if (n)
 		memcpy(fd + p->part * A_MESSAGE, CMSG_DATA(c), n * sizeof(int));

@@ -12,7 +12,7 @@
  * reason, and the socket is closed. */
 struct adv_client *adv_client_new(struct adv_clients *all, int fd);
 
-/* Tells the clients that share memory with this slot that its owner has gone. */
+/* Notifies the clients that share memory with this slot that the slot's owner has exited. */
 void adv_clients_end_pairs(struct adv_clients *all, unsigned slot);
 
 /* Releases the client's slots, closes the session and frees the client. */

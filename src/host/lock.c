@@ -48,7 +48,7 @@ static bool may_take(uint32_t state, bool starving)
 	       (state == ADV_LOCK_RESERVED && starving);
 }
 
-/* The holder that gives way may take the lock back before this thread has a processor. */
+/* The holder that yields may acquire the lock again before this thread has a processor. */
 static void spin_until_open(struct adv_lock *l)
 {
 	for (unsigned i = 0; i < ADV_LOCK_WOKEN_SPINS; i++) {

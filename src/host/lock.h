@@ -30,7 +30,7 @@ struct adv_lock {
 };
 
 #define ADV_LOCK_SPINS	     200      /* a few us; a preempted holder takes longer in any case */
-#define ADV_LOCK_WOKEN_SPINS 2000     /* some 100 us: until a holder gives way again */
+#define ADV_LOCK_WOKEN_SPINS 2000     /* some 100 us: until a holder yields again */
 #define ADV_LOCK_STARVES     10000000 /* ns */
 
 static inline void adv_lock_pause(void)
@@ -51,7 +51,7 @@ static inline bool adv_lock_try(struct adv_lock *l)
 						       memory_order_acquire, memory_order_relaxed);
 }
 
-/* True where a thread holds the lock or the lock is handed over to one. */
+/* True if a thread holds the lock, or the lock is being handed over to a thread. */
 static inline bool adv_lock_is_taken(struct adv_lock *l)
 {
 	return atomic_load_explicit(&l->state, memory_order_relaxed) != ADV_LOCK_FREE;

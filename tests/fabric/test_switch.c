@@ -328,7 +328,7 @@ static void test_impossible_buffer(void **state)
 	bench_close(&b);
 }
 
-/* A pause is told again at half its time, as long as it is on. */
+/* While a pause lasts, the PAUSE frame is repeated after half of its time. */
 static void test_pause_repeated(void **state)
 {
 	const uint64_t half = 65535ull * 64 * GBPS_100 / 2;

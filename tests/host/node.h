@@ -70,7 +70,7 @@ int node_send(struct node *n, uint64_t wr_id, uint32_t offset, uint32_t length);
 
 /* Polls, receiving meanwhile. Fails the test after ten seconds. */
 void node_poll(struct node *n, struct ibv_wc *wc);
-/* Looks for a completion and does not receive: somebody else must. */
+/* Looks for a completion and does not receive: another thread must receive. */
 bool node_look(struct node *n, struct ibv_wc *wc);
 void node_wait(struct node *n, struct ibv_wc *wc);
 

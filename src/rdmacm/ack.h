@@ -8,7 +8,7 @@
 struct adv_rdma_event {
 	struct rdma_cm_event event; /* first: the application's part */
 	struct adv_rdma_id
-		*counted; /* the id that counts it: the listener for a connection request */
+		*counted; /* the id that counts the event; for a connection request the listener */
 	struct adv_rdma_membership *membership;
 	uint8_t private_data[ADV_UCMA_MESSAGE_PRIVATE];
 };

@@ -41,7 +41,7 @@ ADV_EXPORT int rdma_resolve_addr(struct rdma_cm_id *cm_id, struct sockaddr *src_
 		memcpy(&m.body.addr.local, src_addr, src_len);
 	memcpy(&m.body.addr.remote, dst_addr, dst_len);
 	m.body.addr.timeout_ms = timeout_ms > 0 ? (uint32_t)timeout_ms : 0;
-	/* Set before the event, which another thread may get at once. */
+	/* The address is set before the request: another thread may get the event at once. */
 	memcpy(&cm_id->route.addr.dst_storage, dst_addr, dst_len);
 	err = adv_rdma_id_ask(id, &m);
 	return adv_rdma_result(err ? err : adv_rdma_complete(id));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rdma_getaddrinfo(): getaddrinfo(3) with RDMA's structures. Each field is allocated with
- * malloc() on its own: some programs make such structures themselves and pass them to
- * rdma_freeaddrinfo(). */
+/* rdma_getaddrinfo(): getaddrinfo(3) with RDMA's structures. Each member has its own malloc(),
+ * because some programs make such structures themselves and pass them to rdma_freeaddrinfo(). */
 #include <errno.h>
 #include <netdb.h>
 #include <stdbool.h>
@@ -69,7 +68,8 @@ static int check_hints(const struct rdma_addrinfo *hints)
 	}
 }
 
-/* QP type and port space from the hints; if only one is given, it determines the other. */
+/* Sets QP type and port space from the hints. If the hints give only one, it determines the other.
+ */
 static void set_type(struct rdma_addrinfo *rai, const struct rdma_addrinfo *hints)
 {
 	bool datagram = is_datagram(hints);
@@ -82,7 +82,7 @@ static void set_type(struct rdma_addrinfo *rai, const struct rdma_addrinfo *hint
 						  : RDMA_PS_TCP;
 }
 
-/* Returns one result with the hints' values for the other end; NULL: no memory. */
+/* Returns a new result with the values that the hints give for the other end. NULL: no memory. */
 static struct rdma_addrinfo *result_new(const struct rdma_addrinfo *hints)
 {
 	struct rdma_addrinfo *rai = calloc(1, sizeof(*rai));
@@ -118,7 +118,7 @@ static struct rdma_addrinfo *convert_result(const struct addrinfo *ai,
 	return NULL;
 }
 
-/* Without names, the given addresses of either end are the result. 0 or ENOMEM. */
+/* Makes the result from the addresses in the hints: the caller gave no names. 0 or ENOMEM. */
 static int from_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo **res)
 {
 	struct rdma_addrinfo *rai = calloc(1, sizeof(*rai));

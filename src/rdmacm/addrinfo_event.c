@@ -33,7 +33,7 @@ static int status_of(int ret)
 	switch (ret) {
 	case 0:
 		return 0;
-	case -1: /* EAI_BADFLAGS too: both are errors of the caller */
+	case -1: /* also EAI_BADFLAGS: both are errors of the caller */
 		return -EINVAL;
 	case EAI_MEMORY:
 		return -ENOMEM;

@@ -75,7 +75,7 @@ void adv_rdma_channel_release(struct adv_rdma_channel *ch)
 	free(ch);
 }
 
-/* As in the kernel, destroying a channel ends the ids that are left on it. */
+/* Destroys a channel. As in the kernel, this ends the ids that are still on the channel. */
 ADV_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
 	struct adv_rdma_channel *ch = adv_rdma_channel_of(channel);
@@ -106,7 +106,7 @@ int adv_rdma_channel_wait(struct adv_rdma_channel *ch)
 		return 0;
 	if (closed)
 		return adv_rdma_result(EBADF);
-	/* By libc's read(): programs cancel threads that wait here. Libraries that interpose read()
-	 * pass this descriptor on unchanged. */
+	/* libc's read() is a cancellation point: programs cancel threads that wait here. Libraries
+	 * that interpose read() pass this descriptor on unchanged. */
 	return (int)read(ch->channel.fd, &token, sizeof(token));
 }

@@ -19,21 +19,22 @@ struct adv_rdma_channel {
 	struct rdma_event_channel channel; /* first: the application's part */
 	struct adv_rdma_connection *connection;
 	uint32_t handle;
-	unsigned refs; /* the application's, one for each id, one for each waiting thread */
-	bool closed;   /* the application has destroyed it */
+	unsigned refs; /* one of the application, one for each id, one for each waiting thread */
+	bool closed;   /* the application has destroyed the channel */
 	struct adv_rdma_waiter waiter;
 	struct adv_list ids; /* ids with DEVICE_REMOVAL reported come last */
 };
 
 struct adv_rdma_channel *adv_rdma_channel_of(struct rdma_event_channel *channel);
 
-/* Add and remove one user of the channel; with the connection's lock held, and without it. */
+/* Adds a reference. Call it with the connection's lock held. */
 void adv_rdma_channel_hold(struct adv_rdma_channel *ch);
+/* Releases a reference. Call it without the connection's lock. */
 void adv_rdma_channel_release(struct adv_rdma_channel *ch);
 
-/* Waits for an event as read(2) does on the descriptor. Returns 1: there may be one; 0: the daemon
- * has exited; -1 and errno (EAGAIN, EINTR, EBADF: the channel is destroyed). A cancellation point.
- * Without the lock. */
+/* Waits for an event as read(2) does on the descriptor. Returns 1: an event may be available; 0:
+ * the daemon has exited; -1 and errno (EAGAIN, EINTR, EBADF: the channel is destroyed). The call is
+ * a cancellation point. Call it without the connection's lock. */
 int adv_rdma_channel_wait(struct adv_rdma_channel *ch);
 
 #endif

@@ -85,7 +85,7 @@ ADV_EXPORT int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *pa
 	return adv_rdma_result(err ? err : adv_rdma_complete(id));
 }
 
-/* The QP can receive and send before the peer gets the message. */
+/* Makes the QP receive and send, before the caller sends the peer its message. */
 static int make_ready(struct adv_rdma_id *id)
 {
 	int err = adv_rdma_qp_to_rtr(id, id->responder_resources);
@@ -93,7 +93,7 @@ static int make_ready(struct adv_rdma_id *id)
 	return err ? err : adv_rdma_qp_to_rts(id, id->initiator_depth);
 }
 
-/* An id has events from the moment it is accepted. */
+/* Sends the daemon the acceptance. From then on the id has events. */
 static int send_accept(struct adv_rdma_id *id, struct adv_ucma_message *m)
 {
 	bool before;

@@ -18,8 +18,8 @@ static pthread_mutex_t current_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct adv_rdma_connection *current;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* The child closes its copy of the socket, so that the daemon sees when the parent closes its own.
- * The channels' sockets belong to the application. */
+/* Closes the child's copy of the socket: the daemon then notices when the parent closes its copy.
+ * The channels' sockets belong to the application and stay open. */
 static void after_fork_in_child(void)
 {
 	pthread_mutex_init(&current_lock, NULL);
@@ -172,7 +172,8 @@ static int take_descriptor(struct msghdr *msg)
 	return fd;
 }
 
-/* Receives one message within the time for an answer. Returns its length, 0 at the end, or -1. */
+/* Receives one message within the time for an answer. Returns the message's length, 0 at the end of
+ * the stream, or -1. */
 static ssize_t receive_answer(int sock, struct adv_ucma_message *m, int *fd)
 {
 	/* Room for one descriptor; the kernel closes further ones. */
@@ -197,7 +198,8 @@ static ssize_t receive_answer(int sock, struct adv_ucma_message *m, int *fd)
 	return n;
 }
 
-/* True if *m is the answer to the request of this type and number. */
+/* Sends the request *m and receives the answer into *m. True if the answer has the type and number
+ * of the request. */
 static bool exchange_messages(struct adv_rdma_connection *c, struct adv_ucma_message *m, int *fd)
 {
 	uint16_t type = m->type;

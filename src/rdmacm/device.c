@@ -65,7 +65,8 @@ free_device:
 	return NULL;
 }
 
-/* Opens a new device in place of the current one. False: errno, and the current one stays stale. */
+/* Opens a new device in place of the current one. False and errno: the current device stays stale.
+ */
 static bool renew_device(void)
 {
 	struct adv_rdma_device *d = open_device();

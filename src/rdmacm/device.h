@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The device as librdmacm has opened it, with a protection domain and an XRC domain for callers
- * that give none. It is opened at first use and stays open, as rdma_get_devices(3) promises. After
- * the daemon has exited, and in a child of fork(), the next use opens a new one; existing objects
- * keep the old one.
+ * The device that librdmacm opens, with a protection domain and an XRC domain for callers that give
+ * none. The device is opened at first use and stays open, as rdma_get_devices(3) promises. After
+ * the daemon has exited, and in a child of fork(), the next use opens a new device. Existing
+ * objects keep the old device.
  */
 #ifndef ADV_RDMACM_DEVICE_H
 #define ADV_RDMACM_DEVICE_H
@@ -17,7 +17,7 @@ struct adv_rdma_device {
 	struct ibv_xrcd *xrcd; /* NULL until needed */
 	uint8_t max_responder_resources;
 	uint8_t max_initiator_depth;
-	struct adv_rdma_device *older; /* the previous one, of a daemon that has exited */
+	struct adv_rdma_device *older; /* previous device, of a daemon that has exited */
 };
 
 /* Returns the device; opens it if necessary. NULL and errno: ENODEV, ENOMEM. Any thread. */

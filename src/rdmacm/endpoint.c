@@ -32,7 +32,7 @@ static int set_up_passive(struct adv_rdma_id *id, const struct rdma_addrinfo *re
 static int set_up_active(struct adv_rdma_id *id, const struct rdma_addrinfo *res, struct ibv_pd *pd,
 			 struct ibv_qp_init_attr *attr)
 {
-	/* Private data from the address. A longer one fits in no message. */
+	/* Private data from the address. Longer data fits into no message. */
 	if (res->ai_connect_len > UINT8_MAX)
 		return EINVAL;
 	if (rdma_resolve_addr(&id->id, res->ai_src_addr, res->ai_dst_addr, RESOLVE_MS))
@@ -92,8 +92,8 @@ ADV_EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
 	rdma_destroy_id(id);
 }
 
-/* Checks the event that ended the wait for a request. It belongs to the new id, or to the
- * listener. */
+/* Checks the event that ended the wait for a request. The event is moved to the new id, or stays
+ * with the listener. */
 static int take_request(struct adv_rdma_id *listen, struct rdma_cm_event *event)
 {
 	struct ibv_qp_init_attr attr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The last step of a connection, at the connecting end. */
+/* The last step of connection establishment, at the connecting end. */
 #ifndef ADV_RDMACM_ESTABLISH_H
 #define ADV_RDMACM_ESTABLISH_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events. The daemon's event is fetched and counted for its id in one step under the connection's
- * lock. A thread that destroys the id comes either before that, and the daemon has no events of the
- * id any more, or waits until this event is acknowledged. The thread that fetches the event then
- * applies it to the id and its QP, without the lock.
+ * Events. A thread fetches the daemon's event and counts it for the id in one step, under the
+ * connection's lock. Another thread may destroy the id at the same time. If it gets the lock first,
+ * the daemon has no events of the id any more. Otherwise it waits until this event is acknowledged.
+ * The fetching thread then applies the event to the id and its QP, without the lock.
  */
 #include "rdmacm/event.h"
 
@@ -58,8 +58,9 @@ static int fetched_request(struct adv_rdma_event *e, const struct adv_ucma_messa
 }
 
 /*
- * Fetches and counts the daemon's next event of the channel. With the lock held. 0; EAGAIN: there
- * is none, or none for the application; ENODEV: the daemon has exited; ENOMEM.
+ * Fetches and counts the daemon's next event of the channel. Call it with the lock held. 0; EAGAIN:
+ * there is no event, or the event is not for the application; ENODEV: the daemon has exited;
+ * ENOMEM.
  */
 static int fetch_event(struct adv_rdma_channel *ch, struct adv_rdma_event *e,
 		       struct adv_ucma_message *m)
@@ -78,7 +79,7 @@ static int fetch_event(struct adv_rdma_channel *ch, struct adv_rdma_event *e,
 	e->event.status = m->body.event.status;
 	request = e->event.event == RDMA_CM_EVENT_CONNECT_REQUEST;
 	id = adv_rdma_id_find(c, request ? m->body.event.listen : m->id);
-	/* The application does not know of a request that has ended before it was accepted. */
+	/* The application does not get events of a request that ended before it was accepted. */
 	if (!id || (id->unaccepted && e->event.event != RDMA_CM_EVENT_DEVICE_REMOVAL))
 		return EAGAIN;
 	if (e->event.event == RDMA_CM_EVENT_MULTICAST_JOIN ||
@@ -94,8 +95,8 @@ static int fetch_event(struct adv_rdma_channel *ch, struct adv_rdma_event *e,
 	return request ? fetched_request(e, m) : 0;
 }
 
-/* The daemon has exited, so the device is removed: each id gets this event once. With the lock
- * held. 0, or ENODEV: all ids have had it. */
+/* Makes a DEVICE_REMOVAL event after the daemon has exited: each id gets it once. Call it with the
+ * lock held. 0, or ENODEV: all ids have got the event. */
 static int fetch_removal(struct adv_rdma_channel *ch, struct adv_rdma_event *e,
 			 struct adv_ucma_message *m)
 {
@@ -169,7 +170,8 @@ static void set_event_param(struct adv_rdma_event *e, const struct adv_ucma_mess
 		set_conn_param(e, &m->body.event.conn);
 }
 
-/* 0 or errno. The application does not see a request that cannot be served. */
+/* Handles a connection request. 0 or errno; after an error the application does not get the event.
+ */
 static int on_request(struct adv_rdma_event *e, const struct adv_ucma_message *m)
 {
 	struct adv_rdma_id *id = adv_rdma_id_of(e->event.id);
@@ -227,7 +229,7 @@ static void on_join(struct adv_rdma_event *e)
 	struct rdma_cm_id *id = e->event.id;
 	int err = 0;
 
-	/* RoCE needs no LID; this one tells ibv_attach_mcast() the id's interface. */
+	/* RoCE needs no LID. This LID names the id's interface for ibv_attach_mcast(). */
 	e->event.param.ud.ah_attr.dlid =
 		(uint16_t)(MLID_FIRST + e->event.param.ud.ah_attr.grh.sgid_index);
 	m->mgid = e->event.param.ud.ah_attr.grh.dgid;
@@ -242,8 +244,8 @@ static void on_join(struct adv_rdma_event *e)
 	e->event.status = -err;
 }
 
-/* Events after the library's own CONNECT_ERROR are not reported. Another thread may have reported
- * that. */
+/* True if the library has reported its own CONNECT_ERROR, possibly in another thread. Later events
+ * of the connection are not reported. */
 static bool has_failed(struct adv_rdma_id *id)
 {
 	bool failed;
@@ -302,8 +304,8 @@ static bool process_event(struct adv_rdma_event *e, const struct adv_ucma_messag
 	return true;
 }
 
-/* Takes one event after adv_rdma_channel_wait() returned `token`. 0 or errno (EAGAIN: none after
- * all). */
+/* Takes one event after adv_rdma_channel_wait() returned `token`. 0 or errno (EAGAIN: there is no
+ * event). */
 static int take_event(struct adv_rdma_channel *ch, int token, struct rdma_cm_event **event)
 {
 	struct adv_rdma_event *e = calloc(1, sizeof(*e));
@@ -347,7 +349,7 @@ static void release_channel(void *channel)
 	adv_rdma_channel_release(channel);
 }
 
-/* A program may destroy a channel while one of its threads waits on it: the thread keeps waiting,
+/* Waits for an event. A program may destroy the channel during the wait: the thread keeps waiting,
  * and its reference keeps the channel. */
 ADV_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {

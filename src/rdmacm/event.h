@@ -5,8 +5,9 @@
 
 #include "rdmacm/id_state.h"
 
-/* Waits for the event of a synchronous id, which becomes id.event. Does nothing for others. Returns
- * 0 or errno: that of the event's status; ECONNREFUSED for a rejection. */
+/* Waits for the next event of a synchronous id and stores the event in id.event. Does nothing if
+ * the id is asynchronous. Returns 0 or the errno of the event's status; for a rejection
+ * ECONNREFUSED. */
 int adv_rdma_complete(struct adv_rdma_id *id);
 
 #endif

@@ -28,7 +28,7 @@ static struct adv_rdma_id *alloc_id(struct adv_rdma_channel *ch, void *context,
 	return id;
 }
 
-/* Makes events find the id. With the lock held. */
+/* Adds the id to the lists in which events find it. Call it with the lock held. */
 static void insert_id(struct adv_rdma_id *id, uint32_t handle)
 {
 	adv_rdma_id_enter(id, handle);
@@ -99,7 +99,7 @@ ADV_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm
 		adv_rdma_id_create(channel, id, context, ps, datagram ? IBV_QPT_UD : IBV_QPT_RC));
 }
 
-/* The daemon has made the request's id already. */
+/* Makes the library's id of a request. The daemon has already made its own. */
 struct adv_rdma_id *adv_rdma_id_of_request(struct adv_rdma_id *listen, uint32_t handle,
 					   enum ibv_qp_type qp_type)
 {
@@ -154,8 +154,8 @@ ADV_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
 	return 0;
 }
 
-/* The daemon's answer and the lists change under one lock, so that no event is lost between
- * them. */
+/* Moves the id to another channel. The daemon's answer and the change of the lists are under one
+ * lock, so that no event is lost between them. */
 static int change_channel(struct adv_rdma_id *id, struct adv_rdma_channel *to, bool sync)
 {
 	struct adv_ucma_message m;

@@ -3,8 +3,8 @@
  * Communication identifiers: the library's state of an id, besides struct rdma_cm_id. Functions
  * return 0 or errno unless their comment says otherwise.
  *
- * The connection's lock covers counters, lists and flags. The fields of struct rdma_cm_id are
- * written by the call or the event that changes them, as the application sees it.
+ * The connection's lock covers counters, lists and flags. It does not cover struct rdma_cm_id: the
+ * call that changes a member, or that returns the event, writes the member.
  */
 #ifndef ADV_RDMACM_ID_STATE_H
 #define ADV_RDMACM_ID_STATE_H
@@ -28,24 +28,24 @@ struct adv_rdma_id {
 	struct adv_list by_handle;
 	struct adv_list of_channel;
 	pthread_cond_t acked;
-	unsigned reported; /* events handed to the application */
+	unsigned reported; /* events returned to the application */
 	unsigned completed;
-	bool sync;	    /* its channel is its own, and each call waits for its event */
-	bool ended;	    /* the daemon has destroyed its id */
+	bool sync;	    /* the id has a private channel; each call waits for its event */
+	bool ended;	    /* the daemon has destroyed the daemon's id */
 	bool removed;	    /* DEVICE_REMOVAL was reported */
-	bool unaccepted;    /* the id of a request that is not answered yet: it has no events */
+	bool unaccepted;    /* the id of an unanswered request: it has no events */
 	bool connecting;    /* connect or accept has been called */
 	bool connected;	    /* ESTABLISHED was reported, or rdma_establish() has succeeded */
 	bool disconnected;  /* DISCONNECTED was reported */
 	bool connect_error; /* the library itself reported CONNECT_ERROR */
-	struct adv_rdma_device *device; /* NULL as long as id.verbs is */
+	struct adv_rdma_device *device; /* NULL as long as id.verbs is NULL */
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	struct ibv_ece local_ece;
 	struct ibv_ece remote_ece;
 	struct adv_list memberships;
-	struct ibv_qp_init_attr *passive_qp; /* of an endpoint: for the ids that it accepts */
-	void *connect_data; /* of struct rdma_addrinfo: precedes the private data */
+	struct ibv_qp_init_attr *passive_qp; /* of a listening endpoint: for the accepted ids */
+	void *connect_data; /* of struct rdma_addrinfo; sent before the private data */
 	uint8_t connect_len;
 	bool resolving; /* from rdma_resolve_addrinfo() to rdma_query_addrinfo() */
 	struct rdma_addrinfo *resolved;
@@ -57,7 +57,7 @@ struct adv_rdma_membership {
 	uint64_t handle;
 	union adv_ucma_sockaddr addr;
 	void *context;
-	union ibv_gid mgid; /* this and mlid come from MULTICAST_JOIN */
+	union ibv_gid mgid; /* mgid and mlid: from MULTICAST_JOIN */
 	uint16_t mlid;
 	bool attached; /* the id's QP is attached */
 	bool send_only;
@@ -73,7 +73,8 @@ int adv_rdma_result(int err);
 /* True if the id's queue pair can only be UD. */
 bool adv_rdma_is_ud(const struct rdma_cm_id *id);
 
-/* Enters an id, so that its events find it. With the lock held. */
+/* Adds the id to the connection's table of handles, in which events find it. Call it with the lock
+ * held. */
 void adv_rdma_id_enter(struct adv_rdma_id *id, uint32_t handle);
 
 /* Returns the id with this handle, or NULL. With the lock held. */
@@ -82,7 +83,7 @@ struct adv_rdma_id *adv_rdma_id_find(struct adv_rdma_connection *c, uint32_t han
 /* Sends the daemon a request about this id, without the lock held. ENODEV if the id has ended. */
 int adv_rdma_id_ask(struct adv_rdma_id *id, struct adv_ucma_message *m);
 
-/* Destroys the daemon's id; the library's stays. With the lock held. */
+/* Destroys the daemon's id; the library's id stays. Call it with the lock held. */
 void adv_rdma_id_end(struct adv_rdma_id *id);
 
 #endif

@@ -29,7 +29,7 @@ static int join_group(struct rdma_cm_id *cm_id, const struct sockaddr *addr, uin
 	adv_rdma_request(&m, ADV_UCMA_CMD_JOIN, id->handle);
 	m.body.join.addr = membership->addr;
 	m.body.join.join_flags = flags;
-	/* Listed before any thread can fetch the event. */
+	/* The membership is in the list before any thread can fetch its event. */
 	adv_rdma_lock(id->connection);
 	err = id->ended ? ENODEV : adv_rdma_ask(id->connection, &m, NULL);
 	if (!err) {
@@ -101,7 +101,7 @@ ADV_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id, struct sockaddr *a
 	adv_rdma_lock(id->connection);
 	adv_rdma_id_wait(id, &membership->completed, &membership->reported);
 	adv_rdma_unlock(id->connection);
-	/* From here on no thread can attach it. */
+	/* From here on no thread can attach the QP. */
 	if (cm_id->qp && membership->attached)
 		ibv_detach_mcast(cm_id->qp, &membership->mgid, membership->mlid);
 	free(membership);

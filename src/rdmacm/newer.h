@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Declarations of RDMACM_1.4's <rdma/rdma_cma.h> that are missing in Debian 12's. */
+/* Declarations that the <rdma/rdma_cma.h> of RDMACM_1.4 has and that of Debian 12 does not have. */
 #ifndef ADV_RDMACM_NEWER_H
 #define ADV_RDMACM_NEWER_H
 

@@ -77,7 +77,7 @@ int adv_rdma_qp_to_rtr(struct adv_rdma_id *id, uint8_t responder_resources)
 
 	if (!id->id.qp)
 		return 0;
-	/* The peer's request determines the access flags: INIT again. */
+	/* The peer's request determines the access flags, so the QP is modified to INIT again. */
 	err = adv_rdma_qp_to_init(id);
 	if (!err)
 		err = adv_rdma_qp_attr(id, IBV_QPS_RTR, &attr, &mask);
@@ -110,7 +110,7 @@ int adv_rdma_qp_to_error(struct adv_rdma_id *id)
 	return id->id.qp ? ibv_modify_qp(id->id.qp, &attr, IBV_QP_STATE) : 0;
 }
 
-/* A datagram QP needs no peer: it can send at once. */
+/* Modifies a datagram QP to RTS: it needs no peer. */
 static int ready_datagrams(struct adv_rdma_id *id, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR};
@@ -124,7 +124,7 @@ static int ready_datagrams(struct adv_rdma_id *id, struct ibv_qp *qp)
 	return err;
 }
 
-/* Sets what the QP offers, and gives it the peer's offer. */
+/* Sets the id's local ECE options from the QP, and the QP's from the peer's. */
 static int exchange_ece(struct adv_rdma_id *id, struct ibv_qp *qp)
 {
 	struct ibv_ece ece = {0};
@@ -144,7 +144,8 @@ static int exchange_ece(struct adv_rdma_id *id, struct ibv_qp *qp)
 	return 0;
 }
 
-/* Fills in the attributes that the caller has left to the id; EINVAL if the two contradict. */
+/* Fills in the attributes that the caller has left to the id. EINVAL if the caller's attributes
+ * contradict the id. */
 static int complete_attr(struct adv_rdma_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	struct rdma_cm_id *cm_id = &id->id;

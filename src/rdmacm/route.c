@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXACTLY 2 /* a selector of a path record */
+#define EXACTLY 2 /* path record selector: exactly the given value */
 
 socklen_t adv_rdma_addr_len(const struct sockaddr *addr)
 {

@@ -6,8 +6,8 @@
 #include "host/ucma_protocol.h"
 #include "rdmacm/id_state.h"
 
-/* Sets addresses and path as the daemon knows them, and binds id.verbs to the device when it is
- * known. Without the lock. 0 or errno: ENODEV, ENOMEM. */
+/* Sets the id's addresses and path from the daemon's answer. If the device is known, binds id.verbs
+ * to it. Call it without the lock. 0 or errno: ENODEV, ENOMEM. */
 int adv_rdma_id_set_route(struct adv_rdma_id *id, const struct adv_ucma_route *route);
 
 /* Returns the length of an address of a supported family, else 0. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The calls of <rdma/rsocket.h>. Each finds its rsocket and calls the functions of its kind. */
+/* The calls of <rdma/rsocket.h>. Each call finds its rsocket and calls the functions of the
+ * rsocket's kind. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* The child has this thread only. */
+/* Forgets the parent's rsockets and threads. Only the calling thread exists in the child. */
 static void after_fork_in_child(void)
 {
 	adv_rs_table_forget();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The end of a stream. Either end may stop sending (SHUTDOWN). The end that stops both directions,
- * or stops second, sends DISCONNECT. Closing waits until the peer's hardware has the sent data:
- * nobody can retransmit it after this process has exited.
+ * Shutting down and closing streams. Either end may stop sending (SHUTDOWN). The end that stops
+ * both directions, or that stops second, sends DISCONNECT. Closing waits until the peer's hardware
+ * has acknowledged the sent data: after this process has exited, nothing can retransmit it.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
 
-#define CLOSE_US 60000000 /* the longest wait for a peer that does not receive the sent data */
+#define CLOSE_US 60000000 /* the longest wait for a peer that does not acknowledge sent data */
 
 static bool is_ctrl_sendable(struct adv_rsocket *rs)
 {
@@ -27,14 +27,16 @@ static bool is_all_sent(struct adv_rsocket *rs)
 	       (send->requests_out == 0 && send->ctrl_free == ADV_RS_CTRL_SLOTS);
 }
 
-/* Waits on after a signal: a call that has done half of its work cannot return EINTR. */
+/* Waits until test() is true, also after a signal: a call that has done half of its work cannot
+ * return EINTR. */
 static void wait_through(struct adv_rsocket *rs, adv_rs_test *test, int64_t deadline)
 {
 	while (adv_rs_wait(rs, test, deadline) && errno == EINTR && adv_rs_now() < deadline)
 		;
 }
 
-/* Sends a control message. Returns 0, or -1 if the connection ended first. */
+/* Sends a control message, unless the connection has ended. 0; or -1 and ETIMEDOUT at the deadline.
+ */
 static int send_ctrl(struct adv_rsocket *rs, enum adv_rs_ctrl what, int64_t deadline)
 {
 	wait_through(rs, is_ctrl_sendable, deadline);
@@ -46,7 +48,7 @@ static int send_ctrl(struct adv_rsocket *rs, enum adv_rs_ctrl what, int64_t dead
 	return 0;
 }
 
-/* SHUT_WR, or with `both` SHUT_RDWR. */
+/* Stops sending (SHUT_WR); with `both`, also receiving (SHUT_RDWR). */
 static int stop_sending(struct adv_rsocket *rs, bool both, int64_t deadline)
 {
 	enum adv_rs_ctrl what = ADV_RS_CTRL_DISCONNECT;

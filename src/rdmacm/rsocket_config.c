@@ -16,7 +16,7 @@
 static struct adv_rs_config current;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Sets *value to the number in the file if that is from low to high. */
+/* Reads the number in a file. Sets *value if the number is from low to high. */
 static void read_number(const char *folder, const char *name, uint32_t low, uint32_t high,
 			uint32_t *value)
 {

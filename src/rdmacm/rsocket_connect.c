@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How a stream is connected, at either end. The service thread reads the connection manager's
- * events and takes each step; the application's calls start the steps and wait.
+ * Connecting and accepting streams. The service thread reads the connection manager's events and
+ * takes each step. The application's calls start the steps and wait.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,13 +15,13 @@
 #include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
 
-#define MAX_TRIES   6 /* tries to resolve, from 1 s on, each twice as long as the one before */
+#define MAX_TRIES   6 /* tries to resolve: the first takes 1 s, each further one twice as long */
 #define MAX_PRIVATE 64
 
 /* The parts of an event that are needed after its acknowledgement. */
 struct cm_event {
 	enum rdma_cm_event_type type;
-	int err; /* above 0: the error */
+	int err; /* the event's status without its sign: an errno, 0: none */
 	struct rdma_cm_id *id;
 	uint8_t data[MAX_PRIVATE];
 	size_t len;
@@ -134,7 +134,7 @@ static int send_request(struct adv_rsocket *rs)
 	return rdma_connect(rs->s.id, &param);
 }
 
-/* The peer has accepted. 0; or -1 and errno. */
+/* Handles the peer's acceptance. 0; or -1 and errno. */
 static int finish_connection(struct adv_rsocket *rs, const struct cm_event *now)
 {
 	struct adv_rs_conn conn;
@@ -145,7 +145,7 @@ static int finish_connection(struct adv_rsocket *rs, const struct cm_event *now)
 	}
 	adv_rs_endpoint_store_peer(rs, &conn);
 	rs->s.state = ADV_RS_CONNECTED;
-	adv_rs_stream_progress(rs); /* offers the other half of the receive memory */
+	adv_rs_stream_progress(rs); /* offers the second half of the receive memory */
 	return 0;
 }
 
@@ -199,8 +199,8 @@ int adv_rs_stream_connect(struct adv_rsocket *rs, const struct sockaddr *addr, s
 
 /* Accepting */
 
-/* Call it when an incoming connection is established or has failed. Adds an established one to its
- * listener's list. If it has failed, or the listener is closed, marks it as failed. */
+/* Call it when an incoming connection is established or has failed. Adds an established connection
+ * to the listener's list. If the listener is closed, marks the connection as failed. */
 static void give_to_listener(struct adv_rsocket *rs)
 {
 	struct adv_rsocket *listener = rs->s.listener;
@@ -250,7 +250,7 @@ static int accept_id(struct adv_rsocket *rs, const struct cm_event *now)
 	return rdma_accept(rs->s.id, &param);
 }
 
-/* Drops a connection that nobody has accepted. Without lock. */
+/* Drops an incoming connection that raccept() has not returned. Without lock. */
 static void abandon_connection(struct adv_rsocket *rs)
 {
 	struct adv_rsocket *known = adv_rs_take(rs->fd);
@@ -294,7 +294,7 @@ static void handle_request(struct adv_rsocket *listener, const struct cm_event *
 	if (rs) {
 		if (!rs->s.id)
 			rdma_destroy_id(now->id);
-		rs->s.disconnected = true; /* never was connected */
+		rs->s.disconnected = true; /* nothing to disconnect: it was never connected */
 		abandon_connection(rs);
 		adv_rs_put(rs);
 	} else {
@@ -350,7 +350,7 @@ void adv_rs_stream_renumber(struct adv_rsocket *rs)
 
 /* Events */
 
-/* A step of the connecting end has failed: retries it if that can help. */
+/* Retries a failed step of the connecting end, if a retry can help. */
 static int try_again(struct adv_rsocket *rs, const struct cm_event *now)
 {
 	if (now->err != ETIMEDOUT || rs->s.tries > MAX_TRIES)
@@ -390,8 +390,8 @@ static int handle_opening_event(struct adv_rsocket *rs, const struct cm_event *n
 }
 
 /*
- * Handles an event of an established connection, or of a listener. The end of the connection
- * manager (DEVICE_REMOVAL) does not end a connection, whose data goes from peer to peer.
+ * Handles an event of an established connection, or of a listener. When the connection manager
+ * exits (DEVICE_REMOVAL), connections continue: their data goes from peer to peer.
  */
 static void handle_open_event(struct adv_rsocket *rs, const struct cm_event *now)
 {
@@ -401,7 +401,7 @@ static void handle_open_event(struct adv_rsocket *rs, const struct cm_event *now
 	}
 	if (now->type != RDMA_CM_EVENT_DISCONNECTED)
 		return;
-	adv_rs_progress(rs); /* data that the peer sent before */
+	adv_rs_progress(rs); /* receives the data that the peer sent before it disconnected */
 	if (rs->s.state == ADV_RS_CONNECTED)
 		adv_rs_stream_end(rs);
 	adv_rs_stream_disconnect(rs);
@@ -452,7 +452,7 @@ static void handle_events(struct adv_rsocket *rs)
 				failed = rs->s.state == ADV_RS_FAILED;
 			}
 			adv_rs_wake(rs);
-		} else { /* also while rclose() waits for sent data */
+		} else { /* also while rclose() waits for the ACKs of sent data */
 			handle_open_event(rs, &now);
 		}
 		pthread_mutex_unlock(&rs->lock);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A datagram rsocket consists of a UDP socket, which has its address and number, and a UD queue
- * pair for each local address that it has sent from. A datagram to a peer whose queue pair is
- * unknown travels by UDP, with a header that contains the sender's queue pair. The peer answers
- * with its own, and further datagrams go from queue pair to queue pair.
+ * A datagram rsocket has a UDP socket, and a UD queue pair for each local address from which it has
+ * sent. The rsocket's address and number are those of the UDP socket. A datagram to a peer whose
+ * queue pair is unknown is sent by UDP, with a header that contains the sender's QP number. The
+ * peer answers with its QP number. Further datagrams go from queue pair to queue pair.
  *
  *  - rsocket_dgram.c: creation, sending and receiving
  *  - rsocket_dgram_queue.c: received datagrams
@@ -35,9 +35,9 @@ struct adv_rs_dgram_qp {
 	struct adv_list link;
 	struct rdma_cm_id *id;
 	struct ibv_cq *cq;
-	union adv_rs_addr local; /* with the port of the UDP socket */
+	union adv_rs_addr local; /* address, with the port of the UDP socket */
 	uint8_t *send_slots;
-	uint8_t *recv_slots; /* the first slot receives the GRHs of all */
+	uint8_t *recv_slots; /* the first slot receives the GRH of each datagram */
 	struct ibv_mr *send_mr;
 	struct ibv_mr *recv_mr;
 	uint32_t *free_slots; /* of send_slots; a stack */
@@ -48,9 +48,9 @@ struct adv_rs_dgram_qp {
 
 /* A peer. */
 struct adv_rs_dest {
-	struct adv_rs_dest *next; /* in its bucket */
+	struct adv_rs_dest *next; /* next peer of the hash bucket */
 	union adv_rs_addr addr;
-	struct adv_rs_dgram_qp *qp; /* to send from */
+	struct adv_rs_dgram_qp *qp; /* QP that sends to this peer */
 	struct ibv_ah *ah;	    /* NULL: the peer's queue pair is not known */
 	uint32_t qpn;
 };
@@ -61,22 +61,22 @@ struct adv_rs_datagram {
 	union adv_rs_addr source;
 	const uint8_t *data;
 	uint32_t len;
-	struct adv_rs_dgram_qp *qp; /* whose slot has the data; NULL: the data is in `copy` */
+	struct adv_rs_dgram_qp *qp; /* QP whose slot has the data; NULL: the data is in `copy` */
 	uint32_t slot;
 	uint8_t *copy;
 };
 
 struct adv_rs_dgram {
-	bool ready; /* bound, or has sent or received: its queues exist */
+	bool ready; /* the rsocket was bound, or has sent or received: its queues exist */
 	bool read_shut, write_shut;
-	struct rdma_event_channel *events; /* of the ids; no event arrives there */
+	struct rdma_event_channel *events; /* channel of the ids; it gets no event */
 	struct adv_list qps;
 	struct adv_rs_dest *dests[ADV_RS_DEST_BUCKETS];
 	unsigned dest_count;
-	struct adv_rs_dest *peer; /* of rconnect() */
+	struct adv_rs_dest *peer; /* peer set by rconnect() */
 	struct adv_rs_datagram *pool;
-	struct adv_list free;	/* datagrams of the pool */
-	struct adv_list queued; /* not read yet, oldest first */
+	struct adv_list free;	/* unused struct adv_rs_datagram */
+	struct adv_list queued; /* datagrams not read yet, oldest first */
 };
 
 /* Creation, sending and receiving (rsocket_dgram.c) */
@@ -88,17 +88,20 @@ int adv_rs_dgram_bind(struct adv_rsocket *rs, const struct sockaddr *addr, sockl
 int adv_rs_dgram_connect(struct adv_rsocket *rs, const struct sockaddr *addr, socklen_t len);
 int adv_rs_dgram_shutdown(struct adv_rsocket *rs, int how);
 void adv_rs_dgram_close(struct adv_rsocket *rs);
-/* Without lock; results as sendto(2) and recvfrom(2). addr NULL: to the connected peer. */
+/* Sends a datagram to addr; if addr is NULL, to the connected peer. Without lock. Result as
+ * sendto(2). */
 ssize_t adv_rs_dgram_send(struct adv_rsocket *rs, const struct iovec *iov, size_t count, int flags,
 			  const struct sockaddr *addr, socklen_t len);
-/* source: NULL, or where to store the address. *truncated: the datagram was longer. */
+/* Receives a datagram. If source is not NULL, stores the sender's address there. *truncated: the
+ * datagram was longer than the buffers. Without lock. Result as recvfrom(2). */
 ssize_t adv_rs_dgram_recv(struct adv_rsocket *rs, const struct iovec *iov, size_t count, int flags,
 			  union adv_rs_addr *source, bool *truncated);
 bool adv_rs_dgram_can_send(const struct adv_rsocket *rs);
 
 /* Received datagrams (rsocket_dgram_queue.c) */
 
-/* Queues a datagram for the application; a copy if qp is NULL. False: no room. */
+/* Queues a datagram for the application. If qp is NULL, queues a copy of the data. False: no room.
+ */
 bool adv_rs_dgram_deliver(struct adv_rsocket *rs, const union adv_rs_addr *source,
 			  const uint8_t *data, size_t len, struct adv_rs_dgram_qp *qp,
 			  uint32_t slot);
@@ -112,8 +115,8 @@ struct adv_rs_dest *adv_rs_dest_get(struct adv_rsocket *rs, const union adv_rs_a
 void adv_rs_dests_free(struct adv_rsocket *rs);
 /* Handles packets of the UDP socket. Service thread, without lock. */
 void adv_rs_dgram_udp(struct adv_rsocket *rs);
-/* Sends by UDP: data, or nothing with ADV_RS_OP_CTRL. Returns the bytes of data; or -1 and
- * errno. */
+/* Sends a message by UDP: a datagram, or with ADV_RS_OP_CTRL a header without data. Returns the
+ * bytes of data; or -1 and errno. */
 ssize_t adv_rs_dgram_send_udp(struct adv_rsocket *rs, const struct adv_rs_dest *dest, unsigned op,
 			      const void *data, size_t len);
 

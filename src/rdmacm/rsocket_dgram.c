@@ -12,7 +12,7 @@
 
 #define BATCH	  16
 #define GRH_LEN	  40
-#define CLOSE_US  1000000 /* how long closing waits for sends, which depend on no peer */
+#define CLOSE_US  1000000 /* the longest wait of a close for sends; they depend on no peer */
 #define MIN_QUEUE 16
 
 int adv_rs_dgram_open(struct adv_rsocket *rs)
@@ -28,7 +28,7 @@ int adv_rs_dgram_open(struct adv_rsocket *rs)
 	return 0;
 }
 
-/* Makes the queue of received datagrams. The service thread takes over the UDP socket. */
+/* Makes the queue of received datagrams. From then on the service thread reads the UDP socket. */
 static int make_dgram_ready(struct adv_rsocket *rs)
 {
 	struct adv_rs_dgram *d = &rs->d;
@@ -209,7 +209,7 @@ static bool is_all_sent(struct adv_rsocket *rs)
 	return true;
 }
 
-/* Sends from queue pair to queue pair: the datagram with its header, in a slot. */
+/* Sends a datagram from queue pair to queue pair: its header and data are copied into a slot. */
 static int send_qp(const struct adv_rs_dest *dest, struct adv_rs_iov *from, size_t len)
 {
 	struct adv_rs_dgram_qp *qp = dest->qp;
@@ -237,7 +237,8 @@ static int send_qp(const struct adv_rs_dest *dest, struct adv_rs_iov *from, size
 	return 0;
 }
 
-/* Sends by UDP: the peer's queue pair is unknown, or the datagram is too long for the path. */
+/* Sends a datagram by UDP, because the peer's queue pair is unknown or the datagram is too long for
+ * the path. */
 static int send_udp(struct adv_rsocket *rs, const struct adv_rs_dest *dest, struct adv_rs_iov *from,
 		    size_t len)
 {
@@ -262,7 +263,7 @@ static int send_one(struct adv_rsocket *rs, struct adv_rs_iov *from, const union
 	dest = to ? adv_rs_dest_get(rs, to) : rs->d.peer;
 	if (!dest)
 		return to ? -1 : adv_rs_error(EDESTADDRREQ);
-	/* The receiver's buffers limit both ways of sending. */
+	/* The receiver's buffers limit datagrams sent by UDP and by queue pair. */
 	header = dest->qp->local.sa.sa_family == AF_INET ? 16 : ADV_RS_UDP_MAX_HEADER;
 	limit = ADV_RS_DGRAM_SLOT - header;
 	if (len > limit)

@@ -9,17 +9,17 @@
 #include "rdmacm/rsocket_state.h"
 #include "rdmacm/rsocket_wait.h"
 
-/* Peers that are remembered because of their own datagrams; further ones send their number with
- * each datagram. */
+/* If this many destinations are known, a datagram of another peer adds no destination and gets no
+ * answer. That peer then sends all its datagrams by UDP. */
 #define MAX_STRANGERS 4096
-#define MAX_READS     64 /* in one round of the service thread */
+#define MAX_READS     64 /* datagrams of one round of the service thread */
 
 static unsigned bucket_of(const union adv_rs_addr *addr)
 {
 	const uint8_t *p = addr->sa.sa_family == AF_INET ? (const uint8_t *)&addr->sin.sin_addr
 							 : addr->sin6.sin6_addr.s6_addr;
 	size_t len = addr->sa.sa_family == AF_INET ? 4 : 16;
-	uint32_t hash = addr->sin.sin_port; /* both families have it at the same offset */
+	uint32_t hash = addr->sin.sin_port; /* both families have the port at the same offset */
 
 	for (size_t i = 0; i < len; i++)
 		hash = hash * 31 + p[i];
@@ -36,8 +36,8 @@ static struct adv_rs_dest *find_dest(struct adv_rsocket *rs, const union adv_rs_
 }
 
 /*
- * Finds the source address of datagrams to addr: the address that the rsocket is bound to, else
- * that of the route.
+ * Finds the source address of datagrams to addr: the address to which the rsocket is bound, else
+ * the source address of the route.
  */
 static int find_local(struct adv_rsocket *rs, const union adv_rs_addr *addr,
 		      union adv_rs_addr *local)
@@ -124,7 +124,7 @@ ssize_t adv_rs_dgram_send_udp(struct adv_rsocket *rs, const struct adv_rs_dest *
 	return sent < 0 ? -1 : sent - (ssize_t)iov[0].iov_len;
 }
 
-/* Stores the peer's queue pair. */
+/* Stores the peer's QP number, and makes the address handle. */
 static void set_peer_qpn(struct adv_rsocket *rs, struct adv_rs_dest *dest, uint32_t qpn)
 {
 	if (dest->ah && dest->qpn == qpn)

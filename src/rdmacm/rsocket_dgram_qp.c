@@ -92,7 +92,7 @@ void adv_rs_dgram_post_recv(struct adv_rs_dgram_qp *qp, uint32_t slot)
 	(void)ibv_post_recv(qp->id->qp, &wr, &bad);
 }
 
-/* Makes an id at the local address. Its port does not matter, because no peer connects to it. */
+/* Makes an id at the local address. No peer connects to the id, so its port does not matter. */
 static int bind_id(struct adv_rsocket *rs, struct adv_rs_dgram_qp *qp)
 {
 	union adv_rs_addr local = qp->local;

@@ -87,7 +87,7 @@ static int make_qp(struct adv_rsocket *rs)
 			break;
 		if (!inline_size || (errno != EINVAL && errno != ENOMEM))
 			return -1;
-		inline_size /= 2; /* more than the device has */
+		inline_size /= 2; /* the device does not support the requested size */
 	}
 	s->qp = s->id->qp;
 	rs->options.inline_size = attr.cap.max_inline_data;
@@ -118,7 +118,7 @@ static int make_memory(struct adv_rsocket *rs)
 	send->ctrl_free = ADV_RS_CTRL_SLOTS;
 	send->inline_size = rs->options.inline_size;
 	recv->size = rs->options.rcvbuf;
-	/* The private data grants the peer the first half; the second one counts as read. */
+	/* The private data grants the peer the first half. The second half counts as read. */
 	recv->granted = recv->freed = recv->size / 2;
 	recv->credits = (uint16_t)rs->options.rq_size;
 	recv->credits_due = recv->credits / 2;
@@ -181,7 +181,7 @@ void adv_rs_endpoint_store_peer(struct adv_rsocket *rs, const struct adv_rs_conn
 
 	s->swap = conn->big_endian != adv_rs_host_is_big_endian();
 	s->recv.list = conn->targets;
-	s->recv.list_index = 1; /* the private data already has the buffer for the first entry */
+	s->recv.list_index = 1; /* entry 0 is the receive buffer in the private data */
 	s->send.target = conn->buffer;
 	s->send.target_index = 1;
 	s->send.seq_limit = conn->credits;

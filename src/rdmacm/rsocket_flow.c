@@ -2,9 +2,9 @@
 /*
  * Completions of a stream, and its control messages.
  *
- * A message costs the sender a credit. The receiver returns it when the application has read the
- * message. Control messages cost none: a few more of them than there are receive requests may be in
- * flight, and the hardware retries these (RNR).
+ * A message costs the sender a credit. The receiver returns the credit when the application has
+ * read the message. Control messages cost no credit. If they exceed the receive requests of the
+ * peer, the hardware retries them (RNR).
  */
 #include <errno.h>
 #include <string.h>
@@ -15,15 +15,15 @@
 
 #define BATCH 16
 
-/* Takes the next target that the peer has written. False: there is none yet. */
+/* Takes the next entry of the target list. False: the peer has not written the entry yet. */
 static bool take_target(struct adv_rs_stream *s)
 {
 	struct adv_rs_exposed *exposed = (void *)s->exposed.p;
 	struct adv_rs_sge *entry = &exposed->targets[s->send.target_index];
 
 	/*
-	 * The peer may be writing the entry now. It was zero before, so it is complete when both
-	 * its address and its length are set.
+	 * The peer may be writing the entry now. The entry was zero before. So it is complete when
+	 * its address and its length are both set.
 	 */
 	if (!__atomic_load_n(&entry->length, __ATOMIC_ACQUIRE) ||
 	    !__atomic_load_n(&entry->addr, __ATOMIC_ACQUIRE))
@@ -109,7 +109,7 @@ void adv_rs_stream_post_keepalive(struct adv_rsocket *rs)
 	post_request(rs, &wr);
 }
 
-/* Offers the peer the half of the receive memory that has been read. */
+/* Fills in *wr, which offers the peer the half of the receive memory that has been read. */
 static void offer_half(struct adv_rsocket *rs, struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
 	struct adv_rs_stream *s = &rs->s;
@@ -136,7 +136,7 @@ static void offer_half(struct adv_rsocket *rs, struct ibv_send_wr *wr, struct ib
 	recv->granted += half;
 }
 
-/* True if it returned any. */
+/* Returns credits and free memory to the peer, if enough are due. True if it sent a message. */
 static bool give_credits(struct adv_rsocket *rs)
 {
 	struct adv_rs_stream *s = &rs->s;
@@ -160,7 +160,8 @@ static bool give_credits(struct adv_rsocket *rs)
 	return true;
 }
 
-/* The peer has filled some of the receive memory. False: it violates the protocol. */
+/* Handles a message of the peer, which has filled `length` bytes of the receive memory. False: the
+ * peer violates the protocol. */
 static bool take_data(struct adv_rsocket *rs, uint32_t length, uint32_t written)
 {
 	struct adv_rs_receiving *recv = &rs->s.recv;
@@ -203,7 +204,7 @@ static void complete_receive(struct adv_rsocket *rs, const struct ibv_wc *wc)
 			s->send.seq_limit = (uint16_t)adv_rs_msg_data(msg);
 			break;
 		case ADV_RS_OP_IOMAP_SGL:
-			s->recv.seq++; /* there is nothing to read, but it cost a credit */
+			s->recv.seq++; /* the message has no data to read, but cost a credit */
 			break;
 		case ADV_RS_OP_CTRL:
 			take_ctrl(rs, adv_rs_msg_data(msg));

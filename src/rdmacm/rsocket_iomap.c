@@ -128,7 +128,7 @@ static bool can_send_mapping(struct adv_rsocket *rs)
 	return !rs->s.writable || (adv_rs_stream_can_write(rs) && send->seq != send->seq_limit);
 }
 
-/* Writes an entry of the peer's table from the send memory. Lock held. */
+/* Writes the mapping to its entry of the peer's table, by way of the send memory. Lock held. */
 static int send_mapping(struct adv_rsocket *rs, const struct adv_rs_mapped *mapped)
 {
 	struct adv_rs_sending *send = &rs->s.send;
@@ -175,7 +175,7 @@ int adv_rs_mappings_send(struct adv_rsocket *rs, int64_t deadline)
 		if (!rs->s.writable)
 			return adv_rs_error(ECONNRESET);
 		if (adv_list_empty(list))
-			break; /* removed while this thread waited */
+			break; /* another thread removed the mapping during the wait */
 		mapped = adv_container_of(list->next, struct adv_rs_mapped, link);
 		err = send_mapping(rs, mapped);
 		if (err) {

@@ -13,7 +13,7 @@
 struct adv_rs_iov {
 	const struct iovec *next;
 	size_t skip; /* bytes of *next that are already done */
-	size_t left; /* bytes left in all */
+	size_t left; /* bytes left in the whole array */
 };
 
 /* 0; or -1 and errno as readv(2): EINVAL for too many entries or bytes. */
@@ -34,7 +34,8 @@ static inline int adv_rs_iov_start(struct adv_rs_iov *v, const struct iovec *iov
 	return 0;
 }
 
-/* Returns the address of the next run of at most n bytes, n within v->left; *run is its length. */
+/* Returns the address of the next contiguous run of at most n bytes; *run is its length. n is at
+ * most v->left. */
 static inline void *adv_rs_iov_run(struct adv_rs_iov *v, size_t n, size_t *run)
 {
 	void *p;
@@ -52,7 +53,7 @@ static inline void *adv_rs_iov_run(struct adv_rs_iov *v, size_t n, size_t *run)
 	return p;
 }
 
-/* Copy the next n bytes, n within v->left, from the array, or into it. */
+/* Copies the next n bytes from the array; n is at most v->left. */
 static inline void adv_rs_iov_take(struct adv_rs_iov *v, void *to, size_t n)
 {
 	for (size_t run; n > 0; n -= run) {
@@ -63,6 +64,7 @@ static inline void adv_rs_iov_take(struct adv_rs_iov *v, void *to, size_t n)
 	}
 }
 
+/* Copies n bytes into the array; n is at most v->left. */
 static inline void adv_rs_iov_put(struct adv_rs_iov *v, const void *from, size_t n)
 {
 	for (size_t run; n > 0; n -= run) {

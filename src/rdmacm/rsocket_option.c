@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Options of rsockets: those of sockets that have a meaning here, and those of rsocket(7). */
+/* Options of rsockets: the socket options that have a meaning here, and the options of rsocket(7).
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -20,7 +21,7 @@
 #define MAX_REQUESTS 0xfffe
 #define DEFAULT_MSS  2048
 
-/* Reads the int of an option. False: it is too short. */
+/* Reads the value of an option as an int. False: the value is too short. */
 static bool int_of(const void *value, socklen_t len, int *number)
 {
 	if (!value || len < sizeof(*number))
@@ -48,8 +49,8 @@ static int set_tos(struct adv_rsocket *rs, int tos)
 	return 0;
 }
 
-/* Buffers get twice the requested size, as in the kernel. Their size is fixed when they are in
- * use. */
+/* Sets the size of a buffer to twice the requested size, as the kernel does. The size of a buffer
+ * in use does not change. */
 static void set_buffer(struct adv_rsocket *rs, uint32_t *size, int wanted)
 {
 	uint32_t value =
@@ -86,7 +87,7 @@ static int set_linger(struct adv_rsocket *rs, const void *value, socklen_t len)
 
 static int set_reuseaddr(struct adv_rsocket *rs, int on)
 {
-	/* An id with an address cannot change it; for sockets this is no error. */
+	/* An id that has an address cannot change this option. For sockets that is no error. */
 	if (set_id_option(rs, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)) &&
 	    rs->s.state == ADV_RS_INIT)
 		return -1;
@@ -143,7 +144,7 @@ static int set_tcp_option(struct adv_rsocket *rs, int name, const void *value, s
 	if (rs->type != SOCK_STREAM)
 		return adv_rs_error(ENOPROTOOPT);
 	if (name == TCP_CONGESTION)
-		return 0; /* the hardware does it */
+		return 0; /* the hardware controls congestion */
 	if (!int_of(value, len, &number))
 		return adv_rs_error(EINVAL);
 	switch (name) {
@@ -151,7 +152,7 @@ static int set_tcp_option(struct adv_rsocket *rs, int name, const void *value, s
 		rs->options.nodelay = !!number;
 		return 0;
 	case TCP_MAXSEG:
-		return 0; /* the path determines it */
+		return 0; /* the MTU determines the segment size */
 	case TCP_KEEPIDLE:
 	case TCP_KEEPINTVL:
 	case TCP_KEEPCNT:
@@ -231,7 +232,7 @@ static int set_rdma_option(struct adv_rsocket *rs, int name, const void *value, 
 
 static int set_option(struct adv_rsocket *rs, int level, int name, const void *value, socklen_t len)
 {
-	/* The UDP socket of a datagram rsocket has the option too, and further ones. */
+	/* A datagram rsocket also sets the option on its UDP socket, which knows more options. */
 	bool known = rs->type == SOCK_DGRAM && level != SOL_RDMA;
 
 	if (known && adv_sys_setsockopt(rs->fd, level, name, value, len))
@@ -335,7 +336,7 @@ static int get_socket_option(struct adv_rsocket *rs, int name, void *value, sock
 	}
 }
 
-/* Returns the payload of a packet on the path, in bytes. */
+/* Returns the active MTU of the id's port, bytes; DEFAULT_MSS if the id has no device. */
 static int path_mtu(struct adv_rsocket *rs)
 {
 	struct ibv_port_attr attr;
@@ -388,7 +389,7 @@ static int get_tcp_option(struct adv_rsocket *rs, int name, void *value, socklen
 	}
 }
 
-/* Stores the paths of a connection in the form of RDMA_ROUTE. */
+/* Stores the paths of a connection as a value of RDMA_ROUTE. */
 static int get_route(struct adv_rsocket *rs, void *value, socklen_t *len)
 {
 	const struct rdma_route *route;

@@ -2,9 +2,9 @@
 /*
  * rpoll() and rselect(), for rsockets and ordinary descriptors together.
  *
- * Before a thread sleeps, it registers a watch with every rsocket and arms its completion queues.
- * It sleeps on their channels, on the ordinary descriptors, and on its own waker, which is signaled
- * when another thread changes one of the rsockets.
+ * Before a thread sleeps, it registers a watch with every rsocket and arms the rsocket's completion
+ * queues. The thread sleeps on the completion channels, on the ordinary descriptors, and on its own
+ * waker. Another thread that changes one of the rsockets signals the waker.
  */
 #include <errno.h>
 #include <limits.h>
@@ -26,7 +26,7 @@
 struct polling {
 	struct pollfd *fds;
 	nfds_t count;
-	struct pollfd *others; /* of the ordinary descriptors */
+	struct pollfd *others; /* entries of the ordinary descriptors */
 	nfds_t other_count;
 	struct pollfd *real; /* descriptors to sleep on: an entry for each rsocket, and one for the
 				waker */
@@ -71,7 +71,7 @@ static short events_of(struct adv_rsocket *rs)
 	       (adv_rs_dgram_can_send(rs) || rs->d.write_shut ? POLLOUT | POLLWRNORM : 0);
 }
 
-/* Checks all descriptors once. Returns the number of those with events, or -1. */
+/* Checks all descriptors once. Returns the number of descriptors with events, or -1. */
 static int check_all(struct polling *p)
 {
 	int found = 0, others = 0;
@@ -97,7 +97,7 @@ static int check_all(struct polling *p)
 	return found + others;
 }
 
-/* Registers watches. */
+/* Registers a watch with each rsocket. */
 static void start_watching(struct polling *p)
 {
 	for (nfds_t i = 0; i < p->count; i++) {
@@ -142,7 +142,7 @@ static int sleep_once(struct polling *p, int64_t deadline)
 	if (!p->waker)
 		return errno;
 	start_watching(p);
-	found = check_all(p); /* completions from before the queues were armed */
+	found = check_all(p); /* finds completions from before the queues were armed */
 	if (found == 0) {
 		if (deadline != ADV_RS_FOREVER) {
 			int64_t left = (deadline - adv_rs_now() + 999) / 1000;
@@ -282,7 +282,7 @@ ADV_EXPORT int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exce
 		if (ret < 0)
 			errno = EBADF;
 	}
-	if (timeout) { /* the time that is left, as on Linux */
+	if (timeout) { /* stores the remaining time, as Linux does */
 		left = timeout->tv_sec * INT64_C(1000000) + timeout->tv_usec -
 		       (adv_rs_now() - start);
 		left = left < 0 ? 0 : left;

@@ -6,14 +6,14 @@
 #include <poll.h>
 #include <sys/select.h>
 
-/* Fills fds, which has room for n, with the descriptors below n of the sets. Returns their
- * number. */
+/* Fills fds with the descriptors below n that the sets contain. fds has room for n entries. Returns
+ * the number of entries. */
 int adv_rs_sets_to_poll(struct pollfd *fds, int n, const fd_set *readfds, const fd_set *writefds,
 			const fd_set *exceptfds);
 
 /*
- * Reduces the sets, any of which may be NULL, to the members that have the requested events.
- * Returns their number; or -1 if a descriptor was not open.
+ * Reduces the sets to the members that have the requested events. Any set may be NULL. Returns the
+ * number of members left; or -1 if a descriptor was not open.
  */
 int adv_rs_poll_to_sets(const struct pollfd *fds, int count, fd_set *readfds, fd_set *writefds,
 			fd_set *exceptfds, int n);

@@ -21,7 +21,7 @@ struct service {
 	int epoll_fd;
 	int kick_fd;
 	unsigned served;
-	/* The numbers of streams with keepalive. */
+	/* The rsocket numbers of the streams with keepalive. */
 	int *keepalive;
 	size_t keepalive_count;
 };
@@ -49,7 +49,7 @@ static int keepalive_at(size_t n)
 	return fd;
 }
 
-/* Sends the keepalives that are due. Returns the milliseconds to the next. */
+/* Sends the keepalives that are due. Returns the time until the next keepalive, ms. */
 static int send_keepalives(void)
 {
 	int64_t next = IDLE_MS;
@@ -85,7 +85,7 @@ static void serve_rsocket(int fd)
 	adv_rs_put(rs);
 }
 
-/* Ends the thread if there is nothing left to serve. */
+/* Ends the thread if it serves no rsocket. */
 static bool end_if_idle(void)
 {
 	bool end;
@@ -133,7 +133,7 @@ static int watch_descriptor(int fd)
 	return adv_sys_epoll_ctl(service.epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* Service lock held. 0 or errno. */
+/* Starts the service thread. Service lock held. 0 or errno. */
 static int start_thread(void)
 {
 	sigset_t all, before;

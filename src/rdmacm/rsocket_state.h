@@ -2,14 +2,15 @@
 /*
  * An rsocket: the common part of streams and datagram rsockets.
  *
- * Its number is that of a descriptor it owns (a stream's event channel, a datagram rsocket's UDP
- * socket), so no other descriptor has this number. The table (rsocket_table.c) maps numbers to
- * rsockets and counts references. A thread that works on an rsocket holds a reference; the last
- * release destroys the rsocket.
+ * The number of an rsocket is the number of a descriptor that the rsocket owns: a stream's event
+ * channel, or a datagram rsocket's UDP socket. So no other descriptor has this number. The table
+ * (rsocket_table.c) maps numbers to rsockets and counts references. A thread that works on an
+ * rsocket holds a reference; the last release destroys the rsocket.
  *
- * Lock order: send_lock or recv_lock (one sender and one receiver at a time; held while they wait),
- * then `lock` (for everything else; never held while waiting). No thread holds `lock` of two
- * rsockets, with one exception: the lock of a connection being accepted precedes its listener's.
+ * Lock order: first send_lock or recv_lock, then `lock`. send_lock and recv_lock admit one sender
+ * and one receiver; a thread may wait while it holds them. `lock` covers everything else; no thread
+ * waits while it holds it. No thread holds `lock` of two rsockets, with one exception: while a
+ * connection is being accepted, its lock precedes the lock of its listener.
  *
  * These threads change an rsocket: the application's threads, and the service thread
  * (rsocket_service.c), which handles the connection manager's events, the UDP sockets of datagram
@@ -35,7 +36,7 @@
 #include "rdmacm/rsocket_stream.h"
 #include "rdmacm/rsocket_wire.h"
 
-/* The options of rsetsockopt(). An accepted connection inherits its listener's. */
+/* The options of rsetsockopt(). An accepted connection inherits the options of its listener. */
 struct adv_rs_options {
 	uint32_t rcvbuf;
 	uint32_t sndbuf;
@@ -57,27 +58,27 @@ struct adv_rs_ops {
 	bool (*progress)(struct adv_rsocket *rs);
 	/* Arms the completion queues. Lock held. */
 	void (*arm)(struct adv_rsocket *rs);
-	/* The descriptor is readable. Called by the service thread, without the lock. */
+	/* Handles a readable descriptor. The service thread calls it, without the lock. */
 	void (*on_readable)(struct adv_rsocket *rs);
-	/* Frees what the last reference leaves. Without the lock. */
+	/* Frees the queues and memory after the last reference is released. Without the lock. */
 	void (*destroy)(struct adv_rsocket *rs);
 };
 
 struct adv_rsocket {
 	const struct adv_rs_ops *ops;
-	int fd; /* its number; -1: not in the table */
+	int fd; /* number of the rsocket; -1: not in the table */
 	int type;
 	int domain;
 	atomic_uint refs;
 	pthread_mutex_t send_lock;
 	pthread_mutex_t recv_lock;
 	pthread_mutex_t lock;
-	/* Covered by `lock` from here. */
+	/* `lock` covers the members from here on. */
 	struct adv_list watches;	  /* struct adv_rs_watch: the sleeping threads */
-	struct ibv_comp_channel *channel; /* of all its completion queues; NULL: not made yet */
+	struct ibv_comp_channel *channel; /* channel of all its CQs; NULL: not made yet */
 	bool armed;			  /* the next completion raises an event at the channel */
 	bool closed;			  /* rclose() was called */
-	bool served;			  /* the service thread serves it */
+	bool served;			  /* the service thread serves the rsocket */
 	int file_flags;			  /* O_NONBLOCK... */
 	int fd_flags;			  /* FD_CLOEXEC */
 	int err;			  /* SO_ERROR */

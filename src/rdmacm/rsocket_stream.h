@@ -25,7 +25,7 @@
 #include "rdmacm/rsocket_wire.h"
 
 #define ADV_RS_CTRL_SLOTS 4		      /* send requests reserved for control messages */
-#define ADV_RS_WR_RECV	  (UINT64_C(1) << 63) /* wr_id of receives; that of a send is its message */
+#define ADV_RS_WR_RECV	  (UINT64_C(1) << 63) /* wr_id of receives; sends: adv_rs_msg() */
 #define ADV_RS_LOW_WATER  2048 /* bytes of send memory below which a stream is not writable */
 
 struct adv_rsocket;
@@ -41,11 +41,11 @@ enum adv_rs_state {
 	ADV_RS_ACCEPTING,
 	ADV_RS_CONNECTED,
 	ADV_RS_FAILED,	     /* never connected */
-	ADV_RS_DISCONNECTED, /* in order */
-	ADV_RS_BROKEN,	     /* by an error */
+	ADV_RS_DISCONNECTED, /* ended in order */
+	ADV_RS_BROKEN,	     /* ended by an error */
 };
 
-/* What the peer may write, besides receive memory. */
+/* The memory that the peer may write, besides receive memory. */
 struct adv_rs_exposed {
 	struct adv_rs_sge targets[ADV_RS_TARGETS];
 	struct adv_rs_mapping mappings[];
@@ -62,11 +62,11 @@ struct adv_rs_sending {
 	struct adv_rs_memory
 		ring; /* `size` bytes, then ADV_RS_CTRL_SLOTS entries for control messages */
 	uint32_t size;
-	uint32_t at;	/* offset of the next bytes */
-	uint32_t space; /* free bytes from there on, around the end of the ring */
+	uint32_t at;	/* offset of the next bytes to send */
+	uint32_t space; /* free bytes from `at` on; they wrap around at the end of the ring */
 	unsigned requests;
-	unsigned requests_out; /* of data, not yet completed */
-	unsigned ctrl_free;    /* of ADV_RS_CTRL_SLOTS */
+	unsigned requests_out; /* send requests with data, not yet completed */
+	unsigned ctrl_free;    /* unused slots of the ADV_RS_CTRL_SLOTS */
 	unsigned ctrl_next;
 	uint32_t inline_size;
 	uint16_t seq;		  /* messages sent that cost a credit */
@@ -80,17 +80,17 @@ struct adv_rs_receiving {
 	uint32_t size;	   /* two halves; each is granted to the peer as a whole */
 	uint32_t at;	   /* offset of the application's next bytes */
 	uint32_t filled;   /* offset of the peer's next bytes */
-	uint32_t granted;  /* bytes from there on that the peer may still write */
+	uint32_t granted;  /* bytes from `filled` on that the peer may still write */
 	uint32_t freed;	   /* bytes that were read and are not granted to the peer again */
 	uint32_t *lengths; /* lengths of unread messages: a ring of credits + 1 */
 	unsigned head, tail;
-	uint32_t bytes; /* the sum of these lengths */
+	uint32_t bytes; /* unread bytes: the sum of `lengths` */
 	uint16_t credits;
-	uint16_t seq;		/* messages that were read */
+	uint16_t seq;		/* messages read by the application */
 	uint16_t credits_due;	/* credits are due when seq has this value */
 	unsigned unposted;	/* receive requests to be posted again */
-	struct adv_rs_sge list; /* the peer's target list */
-	unsigned list_index;	/* the entry that is written next */
+	struct adv_rs_sge list; /* location of the peer's target list */
+	unsigned list_index;	/* the entry of that list to write next */
 };
 
 struct adv_rs_mapped {
@@ -104,7 +104,7 @@ struct adv_rs_stream {
 	enum adv_rs_state state;
 	bool readable; /* the peer may still send */
 	bool writable;
-	bool swap;	      /* the peer has the other byte order */
+	bool swap;	      /* the peer's byte order differs from this host's */
 	bool result_returned; /* a second rconnect() has returned the result */
 	bool reset_returned;  /* a send has returned ECONNRESET */
 	bool disconnected;    /* rdma_disconnect() was called */
@@ -117,14 +117,14 @@ struct adv_rs_stream {
 
 	/* Listening */
 	struct adv_list accepted; /* connections that raccept() has not returned, by `sibling` */
-	unsigned pending;	  /* these, and those not yet established */
+	unsigned pending;	  /* connections in `accepted`, and those not yet established */
 	unsigned backlog;
-	/* While it is being accepted: its listener, with a reference, until it is on the listener's
-	 * list. */
+	/* Listener of a connection that is being accepted, with a reference. NULL once the
+	 * connection is in the listener's list `accepted`. */
 	struct adv_rsocket *listener;
 	struct adv_list sibling;
 
-	struct ibv_pd *pd; /* its own, so that no peer can use another connection's keys */
+	struct ibv_pd *pd; /* one for each stream: no peer can use another connection's keys */
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct adv_rs_memory exposed;
@@ -133,10 +133,10 @@ struct adv_rs_stream {
 	int64_t keepalive_at;
 
 	/* Mappings */
-	struct adv_rs_sge peer_table; /* length: number of entries */
+	struct adv_rs_sge peer_table; /* location of the peer's table; length: entries */
 	uint8_t *peer_table_used;     /* one byte for each entry */
-	struct adv_list mapped; /* struct adv_rs_mapped: the peer knows them, or they are local */
-	struct adv_list mapped_unsent; /* the peer has to be notified */
+	struct adv_list mapped; /* struct adv_rs_mapped that the peer knows, or that are local */
+	struct adv_list mapped_unsent; /* struct adv_rs_mapped to be sent to the peer */
 };
 
 /* Returns a new stream with the options of `from`, or the defaults if that is NULL. NULL and
@@ -151,50 +151,53 @@ static inline bool adv_rs_state_opening(enum adv_rs_state state)
 
 /* Connection (rsocket_connect.c) */
 
-/* Makes the id of a stream, and enters it in the table. 0; or -1 and errno. */
+/* Makes the id of a stream, and enters the stream in the table. 0; or -1 and errno. */
 int adv_rs_stream_open(struct adv_rsocket *rs);
 int adv_rs_stream_bind(struct adv_rsocket *rs, const struct sockaddr *addr, socklen_t len);
 int adv_rs_stream_listen(struct adv_rsocket *rs, int backlog);
-/* Waits for a connection unless non-blocking. Returns it with a reference; NULL and errno. */
+/* Returns an accepted connection, with a reference. If the listener is blocking, waits for a
+ * connection. NULL and errno. */
 struct adv_rsocket *adv_rs_stream_accept(struct adv_rsocket *rs);
 /*
- * Gives an accepted connection the lowest free number, as accept(2) does. It got its first number
- * at the peer's request, and librspreload's select() relies on ascending numbers. Without lock.
+ * Gives an accepted connection the lowest free number, as accept(2) does. The connection got its
+ * first number when the peer's request arrived, but librspreload's select() relies on ascending
+ * numbers. Without lock.
  */
 void adv_rs_stream_renumber(struct adv_rsocket *rs);
 int adv_rs_stream_connect(struct adv_rsocket *rs, const struct sockaddr *addr, socklen_t len);
-/* Waits for the connection. Returns 0 if connected; -1 and ENOTCONN, EAGAIN, EINTR or the reason of
- * the failure. */
+/* Waits until the stream has connected or has failed. Returns 0 if it is connected, or was; -1 and
+ * ENOTCONN, or an errno of adv_rs_wait(). */
 int adv_rs_stream_need_connection(struct adv_rsocket *rs, int64_t deadline);
 
 /* Endpoint (rsocket_endpoint.c) */
 
-/* Makes the queue pair of rs->s.id and its memory. 0; or -1 and errno: destroying rs then frees
- * everything. */
+/* Makes the queue pair of rs->s.id and its memory. 0; or -1 and errno: the destruction of rs then
+ * frees everything. */
 int adv_rs_endpoint_make(struct adv_rsocket *rs);
 void adv_rs_endpoint_free(struct adv_rsocket *rs);
-/* Fills in what the peer has to know of this endpoint. */
+/* Fills *conn with the description of this endpoint, for the peer. */
 void adv_rs_endpoint_describe(struct adv_rsocket *rs, struct adv_rs_conn *conn);
-/* Stores what the peer sent about its endpoint. */
+/* Stores the peer's description of its endpoint. */
 void adv_rs_endpoint_store_peer(struct adv_rsocket *rs, const struct adv_rs_conn *conn);
 
 /* Flow (rsocket_flow.c) */
 
 /* Handles completions and returns credits. True if anything changed. */
 bool adv_rs_stream_progress(struct adv_rsocket *rs);
-/* True if data can be sent now. May remove the next entry of the target list, to send there. */
+/* True if data can be sent now. May take the next entry of the target list as the new target. */
 bool adv_rs_stream_can_send(struct adv_rsocket *rs);
 /* True if a work request can be posted now, whether or not the peer has room for data. */
 bool adv_rs_stream_can_write(const struct adv_rsocket *rs);
 /* Posts a control message. The caller has checked that ctrl_free is above 0. */
 void adv_rs_stream_post_ctrl(struct adv_rsocket *rs, enum adv_rs_ctrl what);
-/* Posts a WRITE of 0 bytes, which only the peer's hardware answers. */
+/* Posts a WRITE of 0 bytes. The peer's hardware acknowledges it; the peer's program does not notice
+ * it. */
 void adv_rs_stream_post_keepalive(struct adv_rsocket *rs);
 /* Ends the connection with an error: the peer violates the protocol, or the connection is lost. */
 void adv_rs_stream_break(struct adv_rsocket *rs, int err);
 /* Ends the connection in order. Received data stays readable. */
 void adv_rs_stream_end(struct adv_rsocket *rs);
-/* Notifies the connection manager, once. */
+/* Calls rdma_disconnect(), once. */
 void adv_rs_stream_disconnect(struct adv_rsocket *rs);
 
 /* Transfer (rsocket_transfer.c), without lock; results as send(2) and recv(2). */
@@ -208,9 +211,10 @@ ssize_t adv_rs_stream_write_at(struct adv_rsocket *rs, const struct iovec *iov, 
 
 /* Mappings (rsocket_iomap.c) */
 
-/* Notifies the peer of new mappings. send_lock held, too. 0; or -1 and errno. */
+/* Notifies the peer of new mappings. send_lock is held, too. 0; or -1 and errno. */
 int adv_rs_mappings_send(struct adv_rsocket *rs, int64_t deadline);
-/* Finds the peer's mapping of `offset`: its address, key, and the bytes from there on. */
+/* Finds the peer's mapping that contains `offset`. *where: the address of that byte, the key, and
+ * the number of bytes from that byte on. False: there is none. */
 bool adv_rs_mapping_find(const struct adv_rsocket *rs, uint64_t offset, struct adv_rs_sge *where);
 void adv_rs_mappings_free(struct adv_rsocket *rs);
 

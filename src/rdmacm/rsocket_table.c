@@ -14,7 +14,7 @@
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct adv_rsocket **chunks[CHUNKS];
-/* Marks a number in the table that belongs to the parent of this process. */
+/* The table's entry for a number whose rsocket belongs to the parent of this process. */
 static struct adv_rsocket parents_mark;
 
 int adv_rs_error(int err)
@@ -23,7 +23,8 @@ int adv_rs_error(int err)
 	return -1;
 }
 
-/* Returns the place of a number; NULL: there is none. Table locked. */
+/* Returns the table's entry for a number; NULL: there is none. If `make`, allocates it. Call it
+ * with the table locked. */
 static struct adv_rsocket **table_entry(int fd, bool make)
 {
 	if (fd < 0 || fd >= MAX_FD)

@@ -6,8 +6,8 @@
 #include "rdmacm/rsocket_state.h"
 
 /*
- * Returns a new rsocket with one reference, not in the table: with the options of `from`, or the
- * defaults if that is NULL. NULL and ENOMEM. For adv_rs_stream_new() and adv_rs_dgram_new().
+ * Returns a new rsocket with one reference, not in the table. Its options are those of `from`; if
+ * `from` is NULL, the defaults. NULL and ENOMEM. For adv_rs_stream_new() and adv_rs_dgram_new().
  */
 struct adv_rsocket *adv_rs_new(int domain, int type, const struct adv_rs_ops *ops,
 			       const struct adv_rs_options *from);
@@ -31,12 +31,12 @@ struct adv_rsocket *adv_rs_take(int fd);
 
 void adv_rs_hold(struct adv_rsocket *rs);
 
-/* Releases a reference. Not with any lock of rs held. */
+/* Releases a reference. Call it with no lock of rs held. */
 void adv_rs_put(struct adv_rsocket *rs);
 
 /*
- * True for an rsocket that this process has inherited from its parent. It still is the parent's,
- * and the only valid call is to close it. adv_rs_find() and adv_rs_get() do not find it.
+ * True for an rsocket that this process has inherited from its parent. The rsocket still belongs to
+ * the parent; this process can only close it. adv_rs_find() and adv_rs_get() do not find it.
  */
 bool adv_rs_is_inherited(int fd);
 

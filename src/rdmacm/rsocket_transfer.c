@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sending and receiving of streams. A call claims room or messages under the lock, and copies
- * without it.
+ * Sending and receiving of streams. A call claims room or messages under the lock, and copies the
+ * data without the lock.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "rdmacm/rsocket_table.h"
 #include "rdmacm/rsocket_wait.h"
 
-#define FIRST_PIECE 16384 /* small, so that the peer copies at the same time as this end */
+#define FIRST_PIECE 16384 /* bytes; small, so that the peer copies while this end copies */
 #define MAX_PIECE   65536
-#define MAX_INLINE  1024 /* copied on the stack first, if it has several pieces */
+#define MAX_INLINE  1024 /* bytes of inline data, which are first copied to the stack */
 
 /* A write in progress: the request to post when its bytes are gathered. */
 struct piece {
@@ -68,7 +68,7 @@ static int not_writable(struct adv_rsocket *rs)
 	return adv_rs_error(err ? err : ECONNRESET);
 }
 
-/* Points the piece at the room that it takes in the send memory. Lock held. */
+/* Claims room in the send memory for the piece. Lock held. */
 static void claim_ring(struct adv_rs_sending *send, struct piece *piece)
 {
 	uint32_t first = min_u32(piece->length, send->size - send->at);
@@ -82,7 +82,8 @@ static void claim_ring(struct adv_rs_sending *send, struct piece *piece)
 	send->space -= piece->length;
 }
 
-/* Takes `length` bytes of target, requests and memory. Lock held. */
+/* Claims `length` bytes of the target, one send request, and room in the send memory unless the
+ * data is sent inline. Lock held. */
 static void claim_room(struct adv_rsocket *rs, struct piece *piece, uint32_t length)
 {
 	struct adv_rs_sending *send = &rs->s.send;
@@ -117,8 +118,8 @@ static void claim_at(struct adv_rsocket *rs, struct piece *piece, uint32_t lengt
 		claim_ring(send, piece);
 }
 
-/* Copies the bytes and posts. Only send_lock held: this thread owns the room, and a QP accepts
- * posts at any time. */
+/* Copies the data of the piece and posts its request. Only send_lock is held: this thread owns the
+ * claimed room, and a QP accepts posts from any thread. */
 static int fill_and_post(struct adv_rsocket *rs, struct piece *piece, struct adv_rs_iov *from)
 {
 	uint8_t small[MAX_INLINE];
@@ -138,7 +139,8 @@ static int fill_and_post(struct adv_rsocket *rs, struct piece *piece, struct adv
 	return ibv_post_send(rs->s.qp, &piece->wr, &bad);
 }
 
-/* Sends one piece; releases the lock meanwhile. 0; or -1 and errno, with the connection broken. */
+/* Sends one piece; releases the lock while it copies. 0; or -1 and errno, and the connection is
+ * broken. */
 static int send_message(struct adv_rsocket *rs, struct piece *piece, struct adv_rs_iov *from)
 {
 	int err;
@@ -153,7 +155,7 @@ static int send_message(struct adv_rsocket *rs, struct piece *piece, struct adv_
 	return 0;
 }
 
-/* Grows with each piece of one call. */
+/* Returns the length of the next piece, and doubles *limit up to MAX_PIECE. */
 static uint32_t next_piece(uint32_t *limit, size_t left)
 {
 	uint32_t now = *limit;
@@ -253,8 +255,8 @@ static bool is_receivable(struct adv_rsocket *rs)
 	return rs->s.recv.bytes > 0 || !rs->s.readable;
 }
 
-/* Copies n bytes of the ring, beginning at `at`. recv_lock held: the peer cannot write there
- * now. */
+/* Copies n bytes of the ring, beginning at `at`. recv_lock is held; the peer cannot write to these
+ * bytes now. */
 static void copy_out(const struct adv_rs_receiving *recv, uint32_t at, uint32_t n,
 		     struct adv_rs_iov *to)
 {
@@ -264,7 +266,7 @@ static void copy_out(const struct adv_rs_receiving *recv, uint32_t at, uint32_t 
 	adv_rs_iov_put(to, recv->ring.p, n - first);
 }
 
-/* n bytes have been read: removes whole messages. Lock held. */
+/* Marks n bytes as read and removes the messages that are read completely. Lock held. */
 static void consume_bytes(struct adv_rs_receiving *recv, uint32_t n)
 {
 	recv->at = (recv->at + n) % recv->size;
@@ -312,7 +314,7 @@ static int receive_loop(struct adv_rsocket *rs, struct adv_rs_iov *to, int flags
 	} while ((flags & MSG_WAITALL) && !(flags & MSG_PEEK) && to->left > 0);
 	if (to->left < total || rs->s.state != ADV_RS_BROKEN || !rs->err)
 		return 0;
-	/* After the peer's data has been read: returns the error, once, then the end of the
+	/* All data of the peer has been read. The call returns the error once, then the end of the
 	 * stream. */
 	err = rs->err;
 	rs->err = 0;

@@ -120,7 +120,7 @@ void adv_rs_take_events(struct adv_rsocket *rs)
 	}
 }
 
-/* Sleeps once. Lock held at entry and exit. 0 or errno. */
+/* Sleeps once. Call it with the lock held; it releases the lock while it sleeps. 0 or errno. */
 static int sleep_once(struct adv_rsocket *rs, adv_rs_test *test, int64_t deadline)
 {
 	struct adv_rs_waker *waker = adv_rs_waker_get();

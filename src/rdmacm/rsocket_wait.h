@@ -7,16 +7,17 @@
 
 struct adv_rs_waker;
 
-/* Microseconds of CLOCK_MONOTONIC. */
+/* Returns the time of CLOCK_MONOTONIC, us. */
 int64_t adv_rs_now(void);
 
-/* Returns until when a call may wait: now + timeout_us (0: for ever); NOWAIT if flags or O_NONBLOCK
- * say so. */
+/* Returns the deadline of a call: now + timeout_us; for timeout_us 0, ADV_RS_FOREVER. Returns
+ * ADV_RS_NOWAIT if flags contain MSG_DONTWAIT or the rsocket is non-blocking. */
 int64_t adv_rs_deadline(const struct adv_rsocket *rs, int flags, int64_t timeout_us);
 
 /*
- * One thread's interest in one rsocket, on its list of watches, which its lock covers. Never on a
- * stack: a signal handler may leave a sleeping call by longjmp().
+ * One thread's wait for changes of one rsocket. It is on the rsocket's list `watches`, which the
+ * rsocket's lock covers. It is never on a stack: a signal handler may leave a sleeping call by
+ * longjmp().
  */
 struct adv_rs_watch {
 	struct adv_list link;
@@ -28,14 +29,14 @@ struct adv_rs_waker {
 	struct adv_rs_waker *next;
 	int fd;
 	atomic_bool signaled;
-	struct adv_rs_watch watch; /* for a wait for one rsocket */
+	struct adv_rs_watch watch; /* used by a wait for a single rsocket */
 };
 
-/* NULL and errno. */
+/* Lends a waker to the calling thread. NULL and errno. */
 struct adv_rs_waker *adv_rs_waker_get(void);
 void adv_rs_waker_put(struct adv_rs_waker *waker);
 
-/* In a child after fork(): the wakers are the parent's. */
+/* Forgets all wakers, in a child after fork(): they belong to the parent. */
 void adv_rs_wakers_forget(void);
 
 /* Wakes all threads that sleep on rs. Called after every change, with its lock held. */
@@ -62,8 +63,8 @@ void adv_rs_take_events(struct adv_rsocket *rs);
 typedef bool adv_rs_test(struct adv_rsocket *rs);
 
 /*
- * Waits until test() is true; lock held at entry and exit, but not between. 0; or -1 and EAGAIN at
- * the deadline, EINTR after a signal, EMFILE or ENOMEM if there is no waker.
+ * Waits until test() is true. Call it with the lock held; the wait releases the lock. 0; or -1 and
+ * EAGAIN at the deadline, EINTR after a signal, EMFILE or ENOMEM if there is no waker.
  */
 int adv_rs_wait(struct adv_rsocket *rs, adv_rs_test *test, int64_t deadline);
 

@@ -25,7 +25,7 @@ _Static_assert(sizeof(struct conn_wire) == ADV_RS_CONN_LEN, "private data of rso
 _Static_assert(sizeof(struct adv_rs_sge) == 16, "entry of a target list");
 _Static_assert(sizeof(struct adv_rs_mapping) == 24, "entry of a table of mappings");
 
-/* Counts up to 128 stand for themselves; larger ones are in steps of 256, with bit 7 set. */
+/* Encodes a count in one byte: up to 128 as it is, larger counts in steps of 256 with bit 7 set. */
 static uint8_t scale_count(uint32_t count)
 {
 	return count <= 128 ? (uint8_t)count : (uint8_t)(128 | count >> 8);
@@ -183,8 +183,8 @@ static const void *v4_of(const union adv_rs_addr *a)
 }
 
 /*
- * Version and length a byte each, the port, then the address: 4 bytes, or the flow information
- * and 16 bytes.
+ * The header consists of the version (1 byte), its length (1), the port (2), and the address: 4
+ * bytes for IPv4; flow information (4) and 16 bytes for IPv6.
  */
 size_t adv_rs_pack_ds(uint8_t *p, const union adv_rs_addr *source)
 {
@@ -193,7 +193,7 @@ size_t adv_rs_pack_ds(uint8_t *p, const union adv_rs_addr *source)
 
 	p[0] = v4 ? 4 : 6;
 	p[1] = (uint8_t)len;
-	memcpy(p + 2, &source->sin.sin_port, 2); /* both families have it at the same offset */
+	memcpy(p + 2, &source->sin.sin_port, 2); /* the port: same offset in both families */
 	if (v4) {
 		memcpy(p + 4, v4, 4);
 		return len;
@@ -222,7 +222,8 @@ size_t adv_rs_unpack_ds(union adv_rs_addr *source, const uint8_t *p, size_t len)
 	return 0;
 }
 
-/* Tag (4 bytes), version, op, length, a reserved byte, queue pair number (4), address (4 or 16). */
+/* The header consists of a tag (4 bytes), version (1), op (1), length (1), a reserved byte, QP
+ * number (4) and address (4 or 16). */
 size_t adv_rs_pack_udp(uint8_t *p, unsigned op, uint32_t qpn, const union adv_rs_addr *local)
 {
 	const void *v4 = v4_of(local);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The protocol between rsockets: that of rdma-core's rsocket(7), as its docs/rsocket and its
- * implementation define it. Plain functions on memory: nothing here allocates or waits.
+ * The protocol between rsockets. It is the protocol of rdma-core's rsocket(7), defined by
+ * rdma-core's docs/rsocket and implementation. Plain functions on memory: they neither allocate nor
+ * wait.
  *
  * Streams: the connection request and its reply carry a struct adv_rs_conn. All further messages
- * are RDMA WRITEs with immediate data, whose upper three bits are the type. Each end exposes a
- * target list of two entries, in which the peer writes the location for the next bytes. Datagrams:
- * a header precedes each message on the UD queue pairs. Another header is used on the UDP sockets,
- * by which the ends learn each other's queue pairs.
+ * are RDMA WRITEs with immediate data. The upper three bits of the immediate data are the type.
+ * Each end exposes a target list of two entries, in which the peer writes the location for the next
+ * bytes.
+ *
+ * Datagrams: a header precedes each message on the UD queue pairs. Another header precedes each
+ * message on the UDP sockets, by which the ends learn each other's QP numbers.
  */
 #ifndef ADV_RDMACM_RSOCKET_WIRE_H
 #define ADV_RDMACM_RSOCKET_WIRE_H
@@ -52,14 +55,14 @@ static inline uint32_t adv_rs_msg_data(uint32_t msg)
 	return msg & ADV_RS_DATA_MASK;
 }
 
-/* An entry of a target list, as it is in memory: byte order of the host that reads it. */
+/* An entry of a target list in memory, in the byte order of the host that reads it. */
 struct adv_rs_sge {
 	uint64_t addr;
 	uint32_t key;
 	uint32_t length;
 };
 
-/* An entry of a table of mappings, likewise. */
+/* An entry of a table of mappings in memory, in the byte order of the host that reads it. */
 struct adv_rs_mapping {
 	uint64_t offset;
 	struct adv_rs_sge sge;
@@ -71,8 +74,8 @@ struct adv_rs_conn {
 	bool big_endian;
 	bool mappings; /* the sender has a table of mappings after its target list */
 	uint16_t credits;
-	uint32_t mapping_count;	   /* entries of that table */
-	struct adv_rs_sge targets; /* length: entries */
+	uint32_t mapping_count;	   /* entries of the table of mappings */
+	struct adv_rs_sge targets; /* the target list; length: entries */
 	struct adv_rs_sge buffer;  /* the first receive buffer; length: bytes */
 };
 
@@ -80,8 +83,8 @@ struct adv_rs_conn {
 void adv_rs_pack_conn(uint8_t *p, const struct adv_rs_conn *conn);
 
 /*
- * Reads private data of len bytes. False: it is too short, of another version, or has an invalid
- * list; the connection has to be refused.
+ * Reads private data of len bytes. False if the data is too short, of another version, or has an
+ * invalid list; the caller then refuses the connection.
  */
 bool adv_rs_unpack_conn(struct adv_rs_conn *conn, const void *p, size_t len);
 
@@ -91,7 +94,7 @@ uint32_t adv_rs_round_mappings(uint32_t count);
 
 bool adv_rs_host_is_big_endian(void);
 
-/* Swaps the bytes of an entry for a peer of the other byte order. */
+/* Swaps the bytes of an entry, for a peer whose byte order differs. */
 void adv_rs_swap_sge(struct adv_rs_sge *sge);
 void adv_rs_swap_mapping(struct adv_rs_mapping *mapping);
 
@@ -114,7 +117,7 @@ bool adv_rs_addr_is_any(const union adv_rs_addr *a);
 /* Returns a pointer to the port of an AF_INET or AF_INET6 address, in network byte order. */
 in_port_t *adv_rs_addr_port(union adv_rs_addr *a);
 
-/* Converts an IPv4 address for a socket of that family: mapped if that is AF_INET6. */
+/* Converts an IPv4 address for a socket of this family: for AF_INET6 to a mapped address. */
 void adv_rs_addr_map(union adv_rs_addr *a, sa_family_t family);
 /* Converts a mapped address to the IPv4 address. */
 void adv_rs_addr_unmap(union adv_rs_addr *a);
@@ -126,20 +129,21 @@ void adv_rs_addr_unmap(union adv_rs_addr *a);
 void adv_rs_addr_return(const union adv_rs_addr *from, struct sockaddr *to, socklen_t *len);
 
 /*
- * Writes the header of a datagram on a UD queue pair, which contains its source. Returns its
- * length. Here and below, an IPv4 address mapped into IPv6 counts as IPv4.
+ * Writes the header of a datagram on a UD queue pair: it contains the source address. Returns the
+ * length of the header. Here and below, an IPv4 address mapped into IPv6 counts as IPv4.
  */
 size_t adv_rs_pack_ds(uint8_t *p, const union adv_rs_addr *source);
 
-/* Returns the length of the header; 0: there is no valid one within len bytes. */
+/* Reads the header of a datagram on a UD queue pair. Returns its length; 0: len bytes contain no
+ * valid header. */
 size_t adv_rs_unpack_ds(union adv_rs_addr *source, const uint8_t *p, size_t len);
 
 /* Writes the header of a datagram on a UDP socket: op ADV_RS_OP_DATA or ADV_RS_OP_CTRL. Returns its
  * length. */
 size_t adv_rs_pack_udp(uint8_t *p, unsigned op, uint32_t qpn, const union adv_rs_addr *local);
 
-/* Returns the length of the header; 0: there is no valid one within len bytes for a sender at that
- * address. */
+/* Reads the header of a datagram on a UDP socket from the sender at `from`. Returns its length; 0:
+ * len bytes contain no valid header for this sender. */
 size_t adv_rs_unpack_udp(unsigned *op, uint32_t *qpn, const union adv_rs_addr *from,
 			 const uint8_t *p, size_t len);
 

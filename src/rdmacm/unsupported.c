@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The calls that are not supported. Each fails in the way that its manual page describes. A program
- * that can use something other than the connection manager then does so.
+ * The calls that are not supported. Each fails in the way that its manual page describes, so that a
+ * program can use another way than the connection manager.
  */
 #include <errno.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The addresses of this machine, and which of its processes may send a packet. */
+/*
+ * Checks of packets from this machine: its addresses, and the process that sends for a QP number.
+ */
 #ifndef ADV_TRANSPORT_ADDRESS_H
 #define ADV_TRANSPORT_ADDRESS_H
 
@@ -12,14 +14,15 @@
 bool adv_address_in_table(const struct adv_engine *e, const struct adv_gid *gid);
 /* True for an address of the GID table, and for 127.0.0.0/8. */
 bool adv_address_is_here(const struct adv_engine *e, const struct adv_gid *gid);
-/* False if the packet is from this machine, but not from the process that has src_qpn. */
+/* Returns false if the packet is from this machine, but another process than that of src_qpn sent
+ * it. */
 bool adv_address_sender_good(const struct adv_engine *e, uint32_t src_qpn,
 			     const struct adv_rx_meta *meta);
 
 /*
- * True if the process that has the QP number sent the packet. A local process may send with any
- * local address as the source, but not from the UDP port of another process (see
- * link/udp_socket.c), nor through the memory of another process.
+ * True if the process that has the QP number sent the packet. Local processes can forge a local
+ * source address. They can use neither the UDP port of another process (see link/udp_socket.c) nor
+ * its shared memory.
  */
 static inline bool adv_address_is_of_qpn(const struct adv_engine *e, uint32_t qpn,
 					 const struct adv_rx_meta *meta)

@@ -11,12 +11,12 @@
 #include "base/list.h"
 #include "transport/engine.h"
 
-/* A QP has the most kinds: adv_async_object_of(). */
+/* Kinds of events of a QP, see adv_async_object_of(). CQs and SRQs have fewer. */
 #define ADV_AFFILIATED_KINDS 8
 
 /* Pending events of one object. */
 struct adv_affiliated {
-	struct adv_list node; /* engine->async_events while events are pending */
+	struct adv_list node; /* in engine->async_events while events are pending */
 	void *object;
 	uint32_t pending; /* one bit for each enum ibv_event_type */
 	uint8_t count;
@@ -25,13 +25,14 @@ struct adv_affiliated {
 };
 
 void adv_affiliated_init(struct adv_affiliated *a, void *object);
-/* Adds an event of `type`. If one is pending already, the object keeps that one and its cause. */
+/* Adds an event of `type` with the cause `why`. If an event of this type is pending, the call
+ * changes nothing. */
 void adv_affiliated_raise(struct adv_list *queue, struct adv_affiliated *a,
 			  enum ibv_event_type type, enum adv_vendor_err why);
 /* Drops the pending events. Call it before the object is freed. */
 void adv_affiliated_forget(struct adv_affiliated *a);
-/* Dequeues one event. Each object's events come in the order in which they were raised; objects
- * with pending events take turns. False: none is pending. */
+/* Dequeues one event. Objects with pending events take turns. The events of one object keep the
+ * order in which they were raised. Returns false if no event is pending. */
 bool adv_affiliated_next(struct adv_list *queue, struct adv_event *event);
 
 #endif

@@ -5,9 +5,10 @@
 
 #include "transport/engine_state.h"
 
-/* A request that refers to the handle was sent or flushed. */
+/* Drops the reference of a send request that completed. If it was the last reference to a destroyed
+ * handle, adv_ahs_free() frees the handle later. */
 void adv_ah_release(struct adv_engine *e, struct adv_ah *ah);
-/* Frees the handles that were destroyed while requests referred to them. */
+/* Frees destroyed handles to which no request refers any more. */
 void adv_ahs_free(struct adv_engine *e);
 
 #endif

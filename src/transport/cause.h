@@ -8,9 +8,9 @@
 #include <infiniband/verbs.h>
 
 /*
- * Causes of failed completions (struct ibv_wc, vendor_err) and of the asynchronous errors of QPs
- * and CQs. One number is one cause. Numbers never change their meaning. The table in cause.c has
- * the statuses and events of each cause, and its explanation.
+ * Causes of failed completions (vendor_err of struct ibv_wc) and of asynchronous errors of QPs and
+ * CQs. Each number has one meaning, which never changes. The table in cause.c has the statuses,
+ * events and explanation of each cause.
  */
 enum adv_vendor_err {
 	ADV_ERR_NONE = 0,
@@ -59,24 +59,27 @@ enum adv_vendor_err {
 	ADV_ERR_LOCAL_INVALIDATE = 43,
 	ADV_ERR_BIND_ACCESS = 44,
 	ADV_ERR_BIND_BOUNDS = 45,
-	ADV_ERR_INJECTED = 46, /* from an adv_injector */
+	ADV_ERR_INJECTED = 46, /* injected by an adv_injector */
 	ADV_ERR_LOCAL_UNMAPPED = 47,
 	ADV_ERR_REMOTE_UNMAPPED = 48,
 };
 
-/* Every status from the first error to GENERAL_ERR. Only those of tag matching follow. */
+/* A bit for each error status up to IBV_WC_GENERAL_ERR. Later statuses belong to tag matching. */
 #define ADV_CAUSE_ANY_ERROR ((2u << IBV_WC_GENERAL_ERR) - 2)
 
 struct adv_cause {
-	const char *name; /* of the enumerator, without ADV_ERR_ */
-	/* How an application sees it: a bit for each enum ibv_wc_status, ibv_event_type. */
+	const char *name; /* name of the enumerator without ADV_ERR_ */
+	/*
+	 * How the cause is reported: one bit for each enum ibv_wc_status and enum ibv_event_type.
+	 */
 	uint32_t statuses;
 	uint32_t events;
-	const char *text;   /* what happened */
+	const char *text;   /* explanation */
 	const char *advice; /* remedy */
 };
 
-/* Returns the cause with this number; NULL: there is none. Numbers start at 0 and have no gaps. */
+/* Returns the cause with this number, or NULL if the number is not used. Numbers start at 0 and
+ * have no gaps. */
 const struct adv_cause *adv_cause(uint32_t number);
 
 #endif

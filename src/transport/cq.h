@@ -12,14 +12,14 @@ struct adv_cq {
 	struct adv_engine *engine;
 	const void *owner;
 	struct adv_list node;	    /* engine->cqs */
-	struct adv_list event_node; /* engine->cq_events while a completion event is pending */
+	struct adv_list event_node; /* in engine->cq_events while a completion event is pending */
 	struct adv_affiliated events;
 	void *user;
 	struct adv_cqe *ring; /* `room` entries, a power of two */
 	uint32_t room;
-	uint32_t head;	/* free running: next to fill */
-	uint32_t tail;	/* next to poll */
-	uint32_t users; /* QPs, counted once for each of send and receive */
+	uint32_t head;	/* next entry to fill; free running */
+	uint32_t tail;	/* next entry to poll; free running */
+	uint32_t users; /* references by QPs: one as send CQ and one as receive CQ */
 	enum adv_cq_armed armed;
 	bool overrun;
 	uint32_t moderate_count;
@@ -30,9 +30,10 @@ struct adv_cq {
 };
 
 /*
- * Adds a completion (copied) and raises the armed event. A CQ that is armed for solicited events
- * raises it if `solicited`, or if the completion failed. False: the CQ was full. It is then in the
- * overrun state, IBV_EVENT_CQ_ERR is queued once, and the caller moves the QP to the error state.
+ * Adds a copy of the completion. If the CQ is armed, raises its completion event. If it is armed
+ * for solicited events only, raises the event only if `solicited` is set or the completion failed.
+ * Returns false if the CQ is full: the CQ enters the overrun state and queues IBV_EVENT_CQ_ERR
+ * once. The caller then moves the QP to ERR.
  */
 bool adv_cq_push(struct adv_cq *cq, const struct adv_cqe *cqe, bool solicited, uint64_t now);
 /* Removes the completions of a QP that is destroyed or reset. */

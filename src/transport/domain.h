@@ -10,15 +10,15 @@ struct adv_pd {
 	struct adv_engine *engine;
 	const void *owner;
 	struct adv_list node; /* engine->pds */
-	uint32_t users;	      /* MRs, windows, SRQs, QPs and AHs in it */
-	uint32_t number;      /* for resources.c, as in CQs and SRQs */
+	uint32_t users;	      /* MRs, windows, SRQs, QPs and AHs of the PD */
+	uint32_t number;      /* object number for resources.c; CQs and SRQs have one, too */
 };
 
 struct adv_xrcd {
 	struct adv_engine *engine;
 	const void *owner;
 	struct adv_list node; /* engine->xrcds */
-	uint32_t users;	      /* SRQs and QPs in it */
+	uint32_t users;	      /* SRQs and QPs of the domain */
 };
 
 #endif

@@ -17,7 +17,7 @@
 #define ADV_CREDITS	  64
 #define ADV_NOTES	  64
 
-/* A probe, or an answer to one (unreliable.c). */
+/* A probe or the answer to a probe (unreliable.c). */
 struct adv_note {
 	struct adv_path path;
 	uint32_t dest_qpn;
@@ -26,21 +26,23 @@ struct adv_note {
 	uint8_t opcode;
 };
 
-/* UC and UD packets to one process of this machine (unreliable.c). Counts are free running. */
+/* Counts of UC and UD packets to one process of this machine (unreliable.c). The counts are free
+ * running. */
 struct adv_credit {
 	bool used;
-	bool deaf; /* it has not answered for long: UD sends at the rate */
+	bool deaf; /* the process has not answered for 5 s: UD sends at the rate */
 	uint16_t target;
 	struct adv_gid gid;
 	uint32_t sent;
-	uint32_t probed;	 /* the newest probe covers the packets before this one */
-	uint32_t confirmed;	 /* the newest answer covers the packets before this one */
-	uint64_t rate_until;	 /* the process does not exist: everything goes at the rate */
-	uint64_t heard_at;	 /* while a probe is unanswered: the start of that time */
+	uint32_t probed;	 /* count up to which the newest probe covers the packets */
+	uint32_t confirmed;	 /* count up to which the newest answer covers the packets */
+	uint64_t rate_until;	 /* until this time UC and UD send at the rate: the process does not
+				    exist or is not known */
+	uint64_t heard_at;	 /* time of the newest answer, or of the first probe after it */
 	uint64_t asked_at;	 /* time of the newest probe */
-	uint64_t ask_every;	 /* interval until the probe is repeated */
-	struct adv_note probe;	 /* the newest */
-	struct adv_list waiting; /* QPs, by stall_node */
+	uint64_t ask_every;	 /* interval between repetitions of the probe */
+	struct adv_note probe;	 /* the newest probe */
+	struct adv_list waiting; /* waiting QPs, by stall_node */
 	struct adv_timer answer_timer;
 };
 
@@ -48,35 +50,37 @@ struct adv_credit {
 struct adv_qpn_range {
 	uint32_t first;
 	uint32_t count;
-	uint32_t next;	 /* the next number that no QP has had yet ... */
-	uint32_t fresh;	 /* ... and how many of these there are */
-	uint32_t *freed; /* ring of `count` released numbers, the first released first */
+	uint32_t next;	 /* next number that was never used */
+	uint32_t fresh;	 /* count of numbers that were never used */
+	uint32_t *freed; /* ring with room for `count` released numbers, in the order of their
+			    release */
 	uint32_t freed_head;
 	uint32_t freed_count;
 	struct adv_qp **qp;
-	struct adv_srq **srq; /* of XRC domains, by number; NULL: there has been none */
+	struct adv_srq **srq; /* XRC SRQs by number; NULL: none was created yet */
 	uint32_t srqs;
-	uint32_t srq_next; /* start of the search for a free number: numbers rest long */
+	uint32_t srq_next; /* start of the search for a free number, so that released numbers rest
+			      long */
 };
 
 struct adv_engine {
 	struct adv_rng rng;
-	uint64_t secret_key[2]; /* of the random numbers that others see */
+	uint64_t secret_key[2]; /* key of the random numbers that other processes and peers see */
 	struct adv_engine_counters counters;
 	struct adv_qpn_range range[ADV_ENGINE_RANGES];
 	unsigned ranges;
-	struct adv_list tx_ready; /* QPs that may have packets to send, in their turn */
+	struct adv_list tx_ready; /* QPs that may have packets to send, in turn */
 	struct adv_list stalled;  /* QPs that wait for total_window */
-	struct adv_list held;	  /* QPs that adv_engine_hold() excludes, by tx_node */
+	struct adv_list held;	  /* QPs with packets that adv_engine_hold() excludes, by tx_node */
 	uint64_t held_dscps;
-	struct adv_list delayed; /* QPs with a delayed ACK, the earliest deadline first */
+	struct adv_list delayed; /* QPs with a delayed ACK, in the order of the deadlines */
 	uint64_t ack_delay;
 	uint32_t in_flight;
 	uint32_t window;
 	uint32_t total_window;
 	uint32_t unreliable_mbps;
 	uint8_t timeout_ticks;
-	struct adv_pacer unreliable_pacer; /* of UC and UD together */
+	struct adv_pacer unreliable_pacer; /* rate of UC and UD together */
 	struct adv_cc_config cc;
 	uint32_t line_mbps;
 	uint32_t pace_burst; /* bytes */
@@ -88,15 +92,15 @@ struct adv_engine {
 	struct adv_note note[ADV_NOTES]; /* ring of probes and answers to send */
 	uint32_t note_head;		 /* free running */
 	uint32_t note_tail;
-	struct adv_list cq_events;    /* CQs, by event_node */
-	struct adv_list async_events; /* objects, by adv_affiliated.node */
+	struct adv_list cq_events;    /* CQs with a pending completion event, by event_node */
+	struct adv_list async_events; /* objects with pending events, by adv_affiliated.node */
 	struct adv_timer_heap timers;
 	struct adv_mr_table mrs;
 	struct adv_engine_gid *gids;
 	unsigned gid_count;
 	const _Atomic uint16_t *sender_port; /* by prefix, see adv_engine_set_senders(); or NULL */
 	const _Atomic uint16_t *sender_home;
-	const void *owner; /* of new objects */
+	const void *owner; /* owner of new objects */
 	struct adv_list pds;
 	struct adv_list cqs;
 	struct adv_list srqs;
@@ -108,11 +112,11 @@ struct adv_engine {
 	uint32_t xrc_used; /* SRQs of XRC domains */
 	struct adv_list qps;
 	struct adv_list groups;
-	struct adv_ah *dead_ahs; /* packets of the last batch may refer to them */
+	struct adv_ah *dead_ahs; /* destroyed AHs; packets of the last batch may refer to them */
 	adv_injector *injector;	 /* NULL: no fault is injected */
 	void *injector_user;
-	uint32_t numbers;  /* the newest number of a PD, CQ or SRQ */
-	uint32_t mw_count; /* of mrs.count */
+	uint32_t numbers;  /* newest object number of a PD, CQ or SRQ */
+	uint32_t mw_count; /* windows among mrs.count */
 };
 
 #endif

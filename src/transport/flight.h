@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* PSNs in flight, of each QP and of all QPs of an engine together. */
+/* Counts PSNs in flight: of each QP, and of all QPs of an engine together. */
 #ifndef ADV_TRANSPORT_FLIGHT_H
 #define ADV_TRANSPORT_FLIGHT_H
 
@@ -10,7 +10,7 @@ static inline uint32_t adv_flight_psns(const struct adv_qp *qp)
 	return (qp->req.next_psn - qp->req.una_psn) & ADV_PSN_MASK;
 }
 
-/* Schedules the QPs that wait for the window that all QPs share. */
+/* Schedules the QPs that wait for total_window, the window that all QPs share. */
 void adv_flight_unstall(struct adv_engine *e);
 
 /* Sets the oldest unacknowledged PSN and the next one to send. */
@@ -26,10 +26,11 @@ static inline void adv_flight_set(struct adv_qp *qp, uint32_t una, uint32_t next
 		adv_flight_unstall(e);
 }
 
-/* The QP waits for the window that all QPs share. */
+/* Adds the QP to the list of QPs that wait for total_window. */
 void adv_flight_stall(struct adv_qp *qp);
 
-/* False if n more packets must wait: for the QP's window, or for that of all QPs together. */
+/* Returns false if n more packets must wait, for the QP's own window or for total_window. If they
+ * wait for total_window, adds the QP to the list of waiting QPs. */
 static inline bool adv_flight_has_room(struct adv_qp *qp, uint32_t n)
 {
 	struct adv_engine *e = qp->engine;

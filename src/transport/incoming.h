@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A packet for a queue pair, decoded and found well-formed. */
+/* A decoded, well-formed packet for a queue pair. */
 #ifndef ADV_TRANSPORT_INCOMING_H
 #define ADV_TRANSPORT_INCOMING_H
 

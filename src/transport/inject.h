@@ -5,9 +5,9 @@
 
 #include "transport/qp_state.h"
 
-/* Returns what happens to the post, or to the completion, of a send request. 0: nothing. */
+/* Returns the fault of a send request's post or completion (`what`); 0: no fault. */
 uint32_t adv_inject_send(const struct adv_qp *qp, enum adv_injection what, uint8_t wr_opcode);
-/* As adv_inject_send(), for a receive request. qp is NULL if it is posted to an SRQ. */
+/* As adv_inject_send(), for a receive request. If it is posted to an SRQ, qp is NULL. */
 uint32_t adv_inject_recv(const struct adv_engine *e, const struct adv_qp *qp,
 			 enum adv_injection what, uint8_t opcode);
 

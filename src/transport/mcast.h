@@ -15,6 +15,6 @@ struct adv_mcast_group {
 struct adv_mcast_group *adv_mcast_find(struct adv_engine *e, const struct adv_gid *gid);
 /* Detaches the QP from all groups. */
 void adv_mcast_leave_all(struct adv_qp *qp);
-bool adv_mcast_is_member(const struct adv_qp *qp); /* of any group */
+bool adv_mcast_is_member(const struct adv_qp *qp); /* member of any group */
 
 #endif

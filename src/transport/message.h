@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Messages of RC, XRC and UC: their number of packets, and their packets at the responder. */
+/* Messages of RC, XRC and UC: the number of packets of a message, and how the responder handles
+ * them. */
 #ifndef ADV_TRANSPORT_MESSAGE_H
 #define ADV_TRANSPORT_MESSAGE_H
 
@@ -33,10 +34,11 @@ static inline bool adv_message_continues(const struct adv_qp *qp, const struct a
 	return qp->resp.message == message;
 }
 
-/* Acknowledges a packet that does not end its message. */
+/* Acknowledges a packet before the end of its message. */
 void adv_message_acknowledge_inside(struct adv_qp *qp);
 
-/* The packet was accepted: advances epsn, and the MSN at the end of a message. */
+/* Accepts a packet: advances epsn by `psns` and acknowledges the packet if requested. At the end of
+ * a message, also advances the MSN. */
 static inline void adv_message_accept(struct adv_qp *qp, const struct adv_incoming *in,
 				      uint32_t psns, uint64_t now)
 {
@@ -53,8 +55,8 @@ static inline void adv_message_accept(struct adv_qp *qp, const struct adv_incomi
 	resp->epsn = adv_psn_add(resp->epsn, psns);
 }
 
-/* Copies one packet of a SEND into the receive request. ADV_ERR_NONE, or the cause of the failure.
- */
+/* Copies one packet of a SEND into the receive request's memory. Returns ADV_ERR_NONE or the cause
+ * of the failure. */
 static inline enum adv_vendor_err adv_message_place_send(struct adv_qp *qp,
 							 const struct adv_incoming *in)
 {
@@ -70,10 +72,11 @@ static inline enum adv_vendor_err adv_message_place_send(struct adv_qp *qp,
 	return why;
 }
 
-/* Checks the first packet of a WRITE. ADV_ERR_NONE: the message is in progress. */
+/* Checks the first packet of a WRITE. Returns ADV_ERR_NONE if the message is in progress now, else
+ * the cause of the failure. */
 enum adv_vendor_err adv_message_begin_write(struct adv_qp *qp, const struct adv_incoming *in);
-/* Copies one packet of a WRITE. ADV_ERR_NONE, or the cause of the failure. The key is checked each
- * time: the region may have been deregistered. */
+/* Copies one packet of a WRITE. Returns ADV_ERR_NONE or the cause of the failure. Each call checks
+ * the key, because the region may have been deregistered. */
 enum adv_vendor_err adv_message_place_write(struct adv_qp *qp, const struct adv_incoming *in);
 /* Completes the receive request of a message. */
 void adv_message_complete(struct adv_qp *qp, const struct adv_incoming *in,

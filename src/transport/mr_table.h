@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The table of memory keys: finds the region or window that an L_Key or R_Key names. Open
- * addressing by the upper 24 bits of the key; the room is a power of two, at most half full.
+ * The table of memory keys: finds the region or window that an L_Key or R_Key names. It is a hash
+ * table with open addressing by the upper 24 bits of the key. The number of slots is a power of
+ * two, and at most half of them are used.
  */
 #ifndef ADV_TRANSPORT_MR_TABLE_H
 #define ADV_TRANSPORT_MR_TABLE_H
@@ -10,14 +11,15 @@
 
 struct adv_mr {
 	struct adv_pd *pd;
-	uint32_t key; /* L_Key and R_Key: 24 random bits that name it, 8 random bits of tag */
-	int access;   /* granted without paging: 0 if pages must be brought in first */
+	uint32_t key; /* L_Key and R_Key: 24 random bits that name the region or window, 8 random
+			 bits of tag */
+	int access;   /* access granted without paging; 0 if pages must be brought in first */
 	int granted;  /* IBV_ACCESS_*, ADV_ACCESS_LOCAL_READ */
 	uint8_t *addr;
 	uint64_t length;
 	uint64_t iova;
-	uint32_t windows;      /* bound to it */
-	struct adv_mw *window; /* NULL: a region; else the window whose key this is */
+	uint32_t windows;      /* windows bound to the region */
+	struct adv_mw *window; /* the window that has this key; NULL: a region has it */
 };
 
 struct adv_mr_table {
@@ -26,9 +28,9 @@ struct adv_mr_table {
 	uint32_t count;
 };
 
-/* Makes room for one more key. 0 or ENOMEM (also beyond ADV_MAX_MR). */
+/* Makes room for one more key. Returns 0 or ENOMEM (also beyond ADV_MAX_MR). */
 int adv_mr_table_reserve(struct adv_mr_table *table);
-/* Adds mr under mr->key. False if the upper 24 bits are 0 or name another region already. */
+/* Adds mr under mr->key. Returns false if the upper 24 bits of the key are 0 or in use. */
 bool adv_mr_table_add(struct adv_mr_table *table, struct adv_mr *mr);
 void adv_mr_table_remove(struct adv_mr_table *table, uint32_t key);
 
@@ -37,8 +39,8 @@ static inline uint32_t adv_mr_table_home(const struct adv_mr_table *table, uint3
 	return (key >> 8) & (table->room - 1);
 }
 
-/* Returns the slot of the region whose upper 24 key bits are those of `key`, or the empty slot for
- * it. */
+/* Returns the slot of the region or window whose key has the same upper 24 bits as `key`. If there
+ * is none, returns the empty slot for it. */
 static inline uint32_t adv_mr_table_probe(const struct adv_mr_table *table, uint32_t key)
 {
 	uint32_t i = adv_mr_table_home(table, key);
@@ -48,7 +50,7 @@ static inline uint32_t adv_mr_table_probe(const struct adv_mr_table *table, uint
 	return i;
 }
 
-/* Returns the region or window whose upper 24 key bits are those of `key`; NULL: none. */
+/* Returns the region or window whose key has the same upper 24 bits as `key`; NULL: none. */
 static inline struct adv_mr *adv_mr_table_find(const struct adv_mr_table *table, uint32_t key)
 {
 	return table->count ? table->slot[adv_mr_table_probe(table, key)] : NULL;
@@ -57,8 +59,8 @@ static inline struct adv_mr *adv_mr_table_find(const struct adv_mr_table *table,
 /* True if [va, va + length) lies in the region. */
 static inline bool adv_mr_contains(const struct adv_mr *mr, uint64_t va, uint64_t length)
 {
-	/* If va is below iova, the difference wraps to more than any length: iova + length does
-	 * not wrap. */
+	/* If va is below iova, the difference wraps and exceeds mr->length, because iova + length
+	 * does not wrap. */
 	return va - mr->iova <= mr->length && length <= mr->length - (va - mr->iova);
 }
 

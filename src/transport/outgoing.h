@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Packets into a batch. */
+/* Adds packets to a batch. */
 #ifndef ADV_TRANSPORT_OUTGOING_H
 #define ADV_TRANSPORT_OUTGOING_H
 
@@ -11,10 +11,10 @@ static inline bool adv_outgoing_has_room(const struct adv_tx_batch *batch)
 	return batch->count < batch->limit && batch->iov_used + ADV_MAX_SGE <= ADV_TX_BATCH_IOV;
 }
 
-/* Adds a packet with these headers and no payload yet to the batch, which has room. */
+/* Adds a packet with these headers to the batch, which has room. The caller adds the payload. */
 struct adv_tx_packet *adv_outgoing_add(struct adv_engine *e, struct adv_path *path,
 				       struct adv_tx_batch *batch, const struct adv_headers *h);
-/* Bytes of the packet's Ethernet frame, for rates. */
+/* Returns the bytes of the packet's Ethernet frame, for rates. */
 uint32_t adv_outgoing_frame_bytes(const struct adv_tx_packet *pkt);
 
 #endif

@@ -7,10 +7,10 @@
 
 /* Sets the access that the region or window grants. */
 void adv_mr_grant(const struct adv_engine *e, struct adv_mr *mr, int access);
-/* The rest of adv_mr_resolve() for a region that lacks `need` in its access. */
+/* Continues adv_mr_resolve() for a region whose `access` lacks bits of `need`. */
 uint8_t *adv_mr_resolve_paged(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,
 			      uint64_t va, uint64_t length, int need, enum adv_vendor_err *why);
-/* As adv_mr_resolve_paged(), for a region or window that has been found. */
+/* As adv_mr_resolve_paged(), but for the region or window `mr` instead of a key. */
 uint8_t *adv_mr_bring_in(const struct adv_engine *e, const struct adv_mr *mr, uint64_t va,
 			 uint64_t length, int need, enum adv_vendor_err *why);
 

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Payload from and to the memory of the application. */
+/* Copies payload from and to the memory of the application. */
 #ifndef ADV_TRANSPORT_PAYLOAD_H
 #define ADV_TRANSPORT_PAYLOAD_H
 
 #include "transport/qp_state.h"
 
-/* Adds bytes [offset, offset + length) of the request's data to the packet. False: a region was
- * deregistered or does not allow it (*why). */
+/* Adds bytes [offset, offset + length) of the request's data to the packet. Returns false with *why
+ * if a region was deregistered or does not permit the access. */
 bool adv_payload_gather(struct adv_qp *qp, const struct adv_send_wqe *wqe, uint32_t offset,
 			uint32_t length, struct adv_tx_batch *batch, struct adv_tx_packet *pkt,
 			enum adv_vendor_err *why);
-/* Copies into the SGEs' memory from byte `offset` on. False: as adv_payload_gather(). */
+/*
+ * Copies data into the SGEs' memory from byte `offset` on. Returns false like adv_payload_gather().
+ */
 bool adv_payload_scatter(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge,
 			 uint64_t offset, const uint8_t *data, uint32_t length,
 			 enum adv_vendor_err *why);
-/* Copies a WRITE's bytes. The last byte becomes visible last: programs poll it. */
+/* Copies the bytes of a WRITE. The last byte becomes visible last, because programs poll it. */
 void adv_payload_store(uint8_t *to, const uint8_t *from, uint32_t length);
-/* True if all SGEs lie in regions of the QP's PD that grant `need`. */
+/* True if all SGEs lie in regions of the QP's PD that grant `need`. Else *why has the cause. */
 bool adv_payload_sges_good(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge, int need,
 			   enum adv_vendor_err *why);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The life of a queue pair. */
+/* Reset of a queue pair. */
 #ifndef ADV_TRANSPORT_QP_H
 #define ADV_TRANSPORT_QP_H
 
 #include "transport/qp_state.h"
 
-/* Moves the QP to RESET: empties its queues, removes its completions from the CQs, and
- * forgets its packets in flight. */
+/* Moves the QP to RESET: empties its queues, removes its completions from the CQs, and drops its
+ * state of packets in flight. */
 void adv_qp_clear(struct adv_qp *qp);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions of a queue pair, and how it fails. */
+/* Completions and errors of a queue pair. */
 #ifndef ADV_TRANSPORT_QP_COMPLETE_H
 #define ADV_TRANSPORT_QP_COMPLETE_H
 
@@ -13,16 +13,16 @@ void adv_qp_fail_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv_ven
 		      uint64_t now);
 /* Dequeues the next receive request of the SRQ or the receive queue; NULL: none. */
 struct adv_recv_wqe *adv_qp_take_recv(struct adv_qp *qp);
-/* Completes a receive request. wc: all but wr_id and qp_num. */
+/* Completes a receive request. The caller fills in wc, except wr_id and qp_num. */
 void adv_qp_complete_recv(struct adv_qp *qp, struct adv_recv_wqe *wqe, struct ibv_wc *wc,
 			  bool solicited, uint64_t now);
-/* All posted requests complete with WR_FLUSH_ERR, oldest first (IBTA 10.3.1.7). */
+/* Completes all posted requests of the queue with WR_FLUSH_ERR, oldest first (IBTA 10.3.1.7). */
 void adv_qp_flush_send(struct adv_qp *qp, uint64_t now);
 void adv_qp_flush_recv(struct adv_qp *qp, uint64_t now);
 /* Moves the QP to ERR and flushes all outstanding requests. */
 void adv_qp_enter_error(struct adv_qp *qp, uint64_t now);
-/* Moves the QP to ERR and reports the asynchronous event with its cause, unless the QP is in ERR.
- */
+/* Moves the QP to ERR and raises the asynchronous event with its cause. If the QP is in ERR
+ * already, does nothing. */
 void adv_qp_fatal(struct adv_qp *qp, enum ibv_event_type type, enum adv_vendor_err why,
 		  uint64_t now);
 

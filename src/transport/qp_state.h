@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The state of a queue pair: its queues, its requester and its responder. The functions here are
- * those that every packet needs.
- */
+/* The state of a queue pair: its queues, its requester and its responder. Functions that every
+ * packet needs are inline here. */
 #ifndef ADV_TRANSPORT_QP_STATE_H
 #define ADV_TRANSPORT_QP_STATE_H
 
@@ -21,17 +19,17 @@ struct adv_send_wqe {
 	uint64_t swap;
 	struct adv_ah *ah; /* UD */
 	uint32_t rkey;
-	uint32_t imm;	      /* network order; the R_Key to invalidate */
-	uint32_t remote_qpn;  /* UD; XRC: number of the SRQ */
-	uint32_t remote_qkey; /* UD; bind requests: the region's L_Key */
+	uint32_t imm;	      /* immediate data in network order, or the R_Key to invalidate */
+	uint32_t remote_qpn;  /* UD: QP number of the destination; XRC: number of the SRQ */
+	uint32_t remote_qkey; /* UD: Q_Key; bind requests: L_Key of the region */
 	uint32_t length;
 	uint32_t first_psn;
-	uint32_t psn_count; /* 0: a local request, executed when started */
+	uint32_t psn_count; /* 0: a local request, executed when it starts */
 	uint8_t opcode;	    /* enum ibv_wr_opcode */
 	uint8_t send_flags;
 	uint8_t num_sge;      /* 0 if the data is inline */
 	bool started;	      /* first_psn is assigned, the SGEs have been checked */
-	bool failed;	      /* completes with `status` as soon as it is the oldest */
+	bool failed;	      /* completes with `status` when it is the oldest request */
 	uint8_t status;	      /* enum ibv_wc_status */
 	uint8_t vendor_err;   /* enum adv_vendor_err */
 	struct ibv_sge sge[]; /* or the inline bytes */
@@ -43,10 +41,11 @@ struct adv_send_queue {
 	uint32_t size; /* power of two */
 	uint32_t max_sge;
 	uint32_t max_inline;
-	uint32_t head;	/* free running: next to post */
-	uint32_t next;	/* next to send (the cursor) */
-	uint32_t tail;	/* oldest not completed */
-	uint32_t freed; /* oldest slot not free for posting: moves when completions are polled */
+	uint32_t head;	/* next slot to post; free running */
+	uint32_t next;	/* next request to send (the cursor) */
+	uint32_t tail;	/* oldest request that has not completed */
+	uint32_t freed; /* oldest slot that is not free for posting; moves when completions are
+			   polled */
 };
 
 struct adv_recv_wqe {
@@ -63,114 +62,117 @@ struct adv_recv_queue {
 	uint32_t size;
 	uint32_t max_sge;
 	uint32_t head;
-	uint32_t next; /* the next one that a message uses */
+	uint32_t next; /* next request that a message uses */
 	uint32_t freed;
 };
 
 /* ---- requester ---- */
 
 struct adv_requester {
-	uint32_t next_psn; /* of the next packet: the cursor */
-	uint32_t una_psn;  /* oldest unacknowledged */
-	uint32_t max_psn;  /* one past the newest that was ever sent */
+	uint32_t next_psn; /* PSN of the next packet: the cursor */
+	uint32_t una_psn;  /* oldest unacknowledged PSN */
+	uint32_t max_psn;  /* PSN after the newest that was ever sent */
 	uint32_t offset;   /* bytes of the cursor's request already sent (READ: requested) */
 	uint32_t since_ackreq;
-	uint32_t *rd_end;  /* ring of ends (exclusive) of READ and atomic requests in flight;
-			    * allocated when the first one is posted */
+	uint32_t *rd_end;  /* ring of the PSNs after each READ and atomic request in flight;
+			      allocated when the first such request is posted */
 	uint32_t rd_room;  /* power of two */
 	uint32_t rd_limit; /* max_rd_atomic */
 	uint32_t rd_head;
 	uint32_t rd_tail;
 	uint32_t read_chunk;  /* most packets of one READ request */
 	uint32_t cwnd;	      /* packets */
-	uint32_t cwnd_acked;  /* since cwnd last grew */
-	uint32_t cwnd_half;   /* cwnd after the newest loss: below this it grows fast */
+	uint32_t cwnd_acked;  /* packets acknowledged since cwnd last grew */
+	uint32_t cwnd_half;   /* cwnd after the newest loss; below it cwnd grows fast */
 	uint32_t recover_psn; /* losses before this PSN have reduced cwnd already */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	uint32_t late_psn; /* end of the packets in flight when answers were late: until all of
-			    * these are acknowledged ... */
-	uint8_t backoff;   /* ... retransmit_timer runs for this many timeouts */
-	uint8_t ticks;	   /* timeouts within the current retry */
-	bool unanswered;   /* a timeout has passed, and nothing was acknowledged since */
-	bool gap_asked;	   /* lost responses were requested again: wait until una_psn moves */
-	bool nak_heard;	   /* of the loss at una_psn; the network may repeat it. Until una_psn moves
-			    * or a timeout passes */
-	bool draining;	   /* SQD: an event is due when nothing is in flight */
-	bool far;	   /* the cursor was at max_psn when the timeout passed ... */
-	uint32_t far_head; /* ... with this rd_head ... */
-	uint32_t far_end;  /* ... and this end of the oldest READ or atomic in flight */
-	bool rnr_wait;	   /* rnr_nak_timer runs: nothing is sent */
-	/* At most one of these runs at a time. They share their memory and place in the heap. */
+	uint32_t late_psn; /* max_psn at the last late answer or timeout. Until all packets before
+			      it are acknowledged, `backoff` applies */
+	uint8_t backoff;   /* duration of retransmit_timer, in timeouts */
+	uint8_t ticks;	   /* timeouts that passed in the current retry */
+	bool unanswered;   /* nothing was acknowledged since the last timeout */
+	bool gap_asked; /* lost responses were requested again; not once more until una_psn moves */
+	bool nak_heard; /* the NAK of the loss at una_psn arrived: copies of it are ignored until
+			   una_psn moves or a timeout passes */
+	bool draining;	/* SQD: the send queue drains */
+	bool far; /* at the timeout, a READ or atomic was in flight and the cursor at max_psn */
+	uint32_t far_head; /* rd_head at that timeout */
+	uint32_t far_end;  /* rd_end of the oldest READ or atomic at that timeout */
+	bool rnr_wait;	   /* rnr_nak_timer runs; no request is sent */
+	/* At most one of these timers runs at a time, so they share memory and the place in the
+	 * heap. */
 	union {
-		struct adv_timer timer;		   /* the one that runs */
+		struct adv_timer timer;		   /* the running timer */
 		struct adv_timer retransmit_timer; /* RC and XRC: the Local ACK Timeout */
 		struct adv_timer rnr_nak_timer;	   /* RC and XRC, after an RNR NAK */
-		struct adv_timer rate_timer;	   /* UC and UD: the rate allows the next packet */
+		struct adv_timer rate_timer;	   /* UC and UD: the rate allows a packet */
 	};
 };
 
 /* ---- responder ---- */
 
-/* An incoming READ or atomic, kept to answer it and its duplicates. */
+/* A received READ, atomic or FLUSH request. It is kept to answer the request and its duplicates. */
 struct adv_resource {
 	uint32_t first_psn;
 	uint32_t psn_count;
 	uint32_t msn;
 	uint32_t rkey;
 	uint64_t va;
-	const struct adv_pd *pd; /* of the region; compared only, it may have been destroyed */
+	const struct adv_pd *pd; /* PD of the region; only compared: it may be freed */
 	uint32_t length;
 	uint32_t start;	   /* offset at which the (duplicate) request begins */
 	uint32_t offset;   /* bytes already answered */
 	uint32_t end;	   /* offset at which the request ends */
-	uint32_t reached;  /* bytes answered by the furthest of all answers */
-	uint32_t again;	   /* packets that the newest duplicate request may still repeat */
+	uint32_t reached;  /* offset that the furthest answer so far has reached */
+	uint32_t again;	   /* packets that may still be repeated for the newest duplicate request */
 	uint64_t original; /* result of the atomic, host order */
 	bool atomic;
-	bool pending;  /* (more) response packets are to be sent */
-	bool answered; /* all were sent at least once */
+	bool pending;  /* response packets are still to be sent */
+	bool answered; /* all response packets were sent at least once */
 };
 
-/* The message in progress. SKIP: UC, the rest of a damaged one. */
+/* Kind of the message in progress. SKIP: UC drops the rest of a damaged message. */
 enum adv_message { ADV_MSG_NONE, ADV_MSG_SEND, ADV_MSG_WRITE, ADV_MSG_SKIP };
 
 struct adv_responder {
-	uint32_t epsn; /* expected */
+	uint32_t epsn; /* expected PSN */
 	uint32_t msn;
 	enum adv_message message;
 	bool commed;   /* COMM_EST was reported */
-	bool nak_sent; /* a NAK or RNR NAK for epsn was sent: send no other until epsn arrives */
+	bool nak_sent; /* a NAK or RNR NAK for epsn was sent; no further one until epsn arrives */
 	bool ack_pending;
-	bool ack_behind; /* a delayed ACK: it goes out after requests */
-	uint8_t answers; /* requests posted promptly after the peer's, see responder_ack.c */
-	bool dead;	 /* after a NAK that ends the connection: answer nothing new */
+	bool ack_behind; /* the pending ACK was delayed and is sent after requests */
+	uint8_t answers; /* score of the program's prompt answers, see responder_ack.c */
+	bool dead;	 /* a NAK has ended the connection: new requests are not answered */
 	uint8_t ack_syndrome;
 	uint32_t ack_psn;
-	uint64_t asked_at; /* arrival of a message that needs an ACK; 0: a request followed since */
+	uint64_t asked_at; /* arrival of the newest message with an ACK; 0: a request was posted
+			      since */
 	uint64_t ack_due;  /* deadline of a delayed ACK */
-	struct adv_recv_wqe *recv; /* used by the message in progress */
+	struct adv_recv_wqe *recv; /* receive request of the message in progress */
 	uint64_t offset;	   /* bytes of the message in progress */
 	uint64_t write_va;
 	uint32_t write_rkey;
 	uint32_t write_length;
-	struct adv_resource *res; /* ring of res_room, a power of two; allocated at the first
-				   * request that needs one */
+	struct adv_resource *res; /* ring with res_room entries, a power of two; allocated at the
+				     first request that needs it */
 	uint32_t res_room;
 	uint32_t res_limit;   /* max_dest_rd_atomic */
-	uint32_t res_head;    /* free running: next to fill */
-	uint32_t res_next;    /* free running: none before it is pending */
-	uint32_t res_pending; /* how many have `pending` set */
-	uint64_t res_spare;   /* packets that may be sent again for any request; responder_tx.c */
-	bool cut; /* its quantum ended with responses left: requests go first next time */
+	uint32_t res_head;    /* next entry to fill; free running */
+	uint32_t res_next;    /* no entry before it is pending; free running */
+	uint32_t res_pending; /* entries with `pending` set */
+	uint64_t res_spare; /* packets that may be sent again for any request, see responder_tx.c */
+	bool cut; /* responses were left at the end of the turn: in the next turn, requests go first
+		   */
 };
 
 /* ---- the queue pair ---- */
 
 struct adv_qp {
 	struct adv_engine *engine;
-	/* XRC_RECV has none of these four. The SRQ of the current request lends it all but send_cq.
-	 */
+	/* XRC_RECV has no pd, send_cq, recv_cq and srq of its own. The SRQ of the current request
+	 * lends it pd, recv_cq and srq. */
 	struct adv_pd *pd;
 	struct adv_cq *send_cq;
 	struct adv_cq *recv_cq;
@@ -178,9 +180,9 @@ struct adv_qp {
 	struct adv_xrcd *xrcd; /* XRC_RECV */
 	void *user;
 	struct adv_list node;	    /* engine->qps */
-	struct adv_list windows;    /* of type 2, bound to it */
+	struct adv_list windows;    /* type 2 windows bound to the QP */
 	struct adv_list tx_node;    /* engine->tx_ready */
-	struct adv_list stall_node; /* engine->stalled (RC), a credit's waiting (UC, UD) */
+	struct adv_list stall_node; /* in engine->stalled (RC) or adv_credit.waiting (UC, UD) */
 	struct adv_list delay_node; /* engine->delayed */
 	struct adv_affiliated events;
 	uint32_t qpn;
@@ -189,10 +191,10 @@ struct adv_qp {
 	uint8_t service; /* enum adv_service */
 	bool reliable;	 /* RC and XRC */
 	bool sq_sig_all;
-	bool last_wqe_reported; /* IBV_EVENT_QP_LAST_WQE_REACHED */
+	bool last_wqe_reported; /* IBV_EVENT_QP_LAST_WQE_REACHED was raised */
 	bool sqd_event_wanted;
-	struct ibv_qp_attr attr; /* as set by modify; what query returns */
-	uint32_t mtu;		 /* bytes, from attr.path_mtu; UD: of the port */
+	struct ibv_qp_attr attr; /* attributes as set by modify and returned by query */
+	uint32_t mtu;		 /* bytes, from attr.path_mtu; UD: MTU of the port */
 	struct adv_path path;	 /* RC, UC: from RTR on */
 	bool peer_is_here;	 /* path.dgid is an address of this machine */
 	struct adv_send_queue sq;
@@ -208,7 +210,7 @@ static inline struct adv_send_wqe *adv_send_wqe_at(const struct adv_qp *qp, uint
 					       (size_t)(index & (qp->sq.size - 1)) * qp->sq.stride);
 }
 
-/* True for requests that a response other than an ACK answers. */
+/* True for requests whose answer is a response, not an ACK. */
 static inline bool adv_send_wqe_wants_response(const struct adv_send_wqe *wqe)
 {
 	switch ((int)wqe->opcode) {
@@ -235,14 +237,14 @@ static inline bool adv_qp_can_receive(const struct adv_qp *qp)
 	       qp->state == IBV_QPS_SQE;
 }
 
-/* Adds the QP to the ready list: adv_engine_tx() then looks for its packets. */
+/* Adds the QP to the ready list, so that adv_engine_tx() gives it a turn. */
 static inline void adv_qp_schedule(struct adv_qp *qp)
 {
 	if (adv_list_empty(&qp->tx_node))
 		adv_list_add_tail(&qp->engine->tx_ready, &qp->tx_node);
 }
 
-/* A completion was polled: the slots before `release` are free for posting. */
+/* Frees the queue slots before `release` for posting. Called when a completion is polled. */
 static inline void adv_qp_release_slots(struct adv_qp *qp, bool is_recv, uint32_t release)
 {
 	uint32_t *freed = is_recv ? &qp->rq.freed : &qp->sq.freed;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How a responder refuses a request. */
+/* Refusal of a request by the responder. */
 #ifndef ADV_TRANSPORT_REFUSAL_H
 #define ADV_TRANSPORT_REFUSAL_H
 
 #include "transport/engine.h"
 #include "wire/headers.h"
 
-/* How each side learns of a refused request. */
+/* NAK, event and status of a refused request. */
 struct adv_refusal {
 	enum adv_nak_code nak;
-	enum ibv_event_type event; /* if no receive request fails */
-	enum ibv_wc_status status; /* of the receive request in use, if any */
+	enum ibv_event_type event; /* event at the responder if no receive request is in use */
+	enum ibv_wc_status status; /* status of the receive request in use, if any */
 };
 
 struct adv_refusal adv_refusal_of(enum adv_vendor_err why);

@@ -6,7 +6,7 @@
 #include "transport/incoming.h"
 #include "transport/qp_state.h"
 
-/* Entering RTR; qp->attr has the attributes. */
+/* Initializes the responder when the QP enters RTR. qp->attr has the attributes. */
 void adv_responder_start(struct adv_qp *qp);
 /* Handles a request of RC or XRC. */
 void adv_responder_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in);

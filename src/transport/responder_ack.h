@@ -5,13 +5,14 @@
 
 #include "transport/qp_state.h"
 
-/* Sends an ACK, NAK or RNR NAK in the QP's next turn. */
+/* Queues an ACK, NAK or RNR NAK for the QP's next turn. */
 void adv_responder_ack_queue(struct adv_qp *qp, uint8_t syndrome, uint32_t psn);
 /* Drops the pending ACK, delayed or not. */
 void adv_responder_ack_forget(struct adv_qp *qp);
-/* Acknowledges a message that was received up to psn: at once, or a little later. */
+/* Acknowledges a message that ends at psn: at once, or after at most ack_delay. */
 void adv_responder_ack_message(struct adv_qp *qp, uint32_t psn, uint64_t now);
-/* A request was posted. */
+/* Handles the post of a send request: ends the delay of the QP's ACK, and updates the score of
+ * prompt answers. */
 void adv_responder_ack_posted(struct adv_qp *qp, uint64_t now);
 /* Returns the earliest deadline of a delayed ACK; ADV_NEVER: there is none. */
 uint64_t adv_responder_ack_deadline(const struct adv_engine *e);

@@ -5,11 +5,11 @@
 
 #include "transport/qp_state.h"
 
-/* RTS to SQD: requests that have not started are kept back. */
+/* Starts to drain the send queue (RTS to SQD). Requests that have not started are not sent. */
 void adv_sqd_enter(struct adv_qp *qp);
-/* SQD or SQE to RTS. */
+/* Resumes the send queue (SQD or SQE to RTS). */
 void adv_sqd_leave(struct adv_qp *qp);
-/* Reports that the queue has drained, if it has. */
+/* If the queue has drained, ends draining and raises IBV_EVENT_SQ_DRAINED if it is wanted. */
 void adv_sqd_check(struct adv_qp *qp);
 
 #endif

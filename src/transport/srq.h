@@ -10,7 +10,7 @@ struct adv_srq {
 	struct adv_list node; /* engine->srqs */
 	struct adv_affiliated events;
 	void *user;
-	uint8_t *slots; /* max_wr receive requests of `stride` bytes */
+	uint8_t *slots; /* room for max_wr receive requests of `stride` bytes */
 	uint32_t stride;
 	uint32_t max_wr;
 	uint32_t max_sge;
@@ -20,19 +20,22 @@ struct adv_srq {
 	uint32_t *free_list; /* stack of free slot numbers */
 	uint32_t free_count;
 	uint32_t limit; /* 0: no limit event armed */
-	uint32_t users; /* QPs created with it; QPs of XRC requests do not count */
-	/* Of an XRC domain only: */
+	uint32_t users; /* QPs created with the SRQ; QPs that use it through XRC do not count */
+	/* xrcd, cq and number: only for an SRQ of an XRC domain. */
 	struct adv_xrcd *xrcd;
 	struct adv_cq *cq;
-	uint32_t number; /* 24 bits */
-	uint32_t id;	 /* of each one, for resources.c */
+	uint32_t number; /* XRC SRQ number, 24 bits */
+	uint32_t id;	 /* object number for resources.c; every SRQ has one */
 };
 
-/* Dequeues the oldest request; NULL: there is none. Raises IBV_EVENT_SRQ_LIMIT_REACHED once if
- * fewer than the limit are left. The caller returns the request with adv_srq_release(). */
+/*
+ * Dequeues the oldest request; NULL: the SRQ is empty. If fewer requests than the limit are left,
+ * raises IBV_EVENT_SRQ_LIMIT_REACHED once. The caller returns the request with adv_srq_release().
+ */
 struct adv_recv_wqe *adv_srq_take(struct adv_srq *srq);
 void adv_srq_release(struct adv_srq *srq, struct adv_recv_wqe *wqe);
-/* Checks and copies one receive request. 0, or EINVAL: too many SGEs, or a sum over 2^32 - 1. */
+/* Checks and copies one receive request. Returns 0, or EINVAL: too many SGEs, or their sum is above
+ * 2^32 - 1 bytes. */
 int adv_recv_wqe_fill(struct adv_recv_wqe *wqe, uint32_t max_sge, const struct ibv_recv_wr *wr);
 
 #endif

@@ -16,8 +16,8 @@ typedef void adv_timer_fn(struct adv_engine *e, struct adv_timer *t, uint64_t no
 struct adv_timer {
 	adv_timer_fn *fire;
 	uint64_t when;	   /* ADV_NEVER: not set */
-	uint64_t in_heap;  /* its key in the heap: at most `when` */
-	uint32_t position; /* in the heap; 0: not in it */
+	uint64_t in_heap;  /* key in the heap: at most `when` */
+	uint32_t position; /* index in the heap; 0: the timer is not in the heap */
 };
 
 struct adv_timer_heap {
@@ -28,19 +28,21 @@ struct adv_timer_heap {
 
 void adv_timer_init(struct adv_timer *t, adv_timer_fn *fire);
 
-/* Reserves room for one timer. Each timer that may be set needs one reservation. 0 or ENOMEM. */
+/* Reserves room for one timer. Each timer that may be set needs one reservation. Returns 0 or
+ * ENOMEM. */
 int adv_timers_reserve(struct adv_timer_heap *h);
-/* Returns one reservation. */
+/* Gives back one reservation. */
 void adv_timers_release(struct adv_timer_heap *h);
 /* Frees the heap. */
 void adv_timers_free(struct adv_timer_heap *h);
 
-/* Sets the timer, or moves it. To move it later costs nothing until the earlier time. */
+/* Sets or moves the timer. A move to a later time only stores the time; the heap is corrected when
+ * the earlier time is reached. */
 void adv_timer_set(struct adv_timer_heap *h, struct adv_timer *t, uint64_t when);
 /* Removes the timer from the heap. Call it before the timer's object is freed. */
 void adv_timer_remove(struct adv_timer_heap *h, struct adv_timer *t);
 
-/* Cancels the timer: it does not fire. It stays in the heap until its key is reached. */
+/* Cancels the timer, so that it does not fire. It stays in the heap until the time of its key. */
 static inline void adv_timer_cancel(struct adv_timer *t)
 {
 	t->when = ADV_NEVER;
@@ -52,7 +54,7 @@ static inline uint64_t adv_timers_earliest(const struct adv_timer_heap *h)
 	return h->count ? h->slot[1]->in_heap : ADV_NEVER;
 }
 
-/* Calls all timers that are due. They may set timers. */
+/* Calls the functions of all due timers. These functions may set timers. */
 void adv_timers_expire(struct adv_timer_heap *h, struct adv_engine *e, uint64_t now);
 
 #endif

@@ -5,21 +5,21 @@
 
 #include "transport/qp_state.h"
 
-/* 0 or ENOMEM. */
+/* Initializes the pacing of an engine. Returns 0 or ENOMEM. */
 int adv_unreliable_init(struct adv_engine *e);
-/* True if a packet of a UC or UD QP may go to this destination now; else the QP is scheduled when
- * it may. May add a probe to the batch, which has room. */
+/* True if a UC or UD QP may send a packet to this destination now. Else the QP is scheduled when it
+ * may send. The function may add a probe to the batch, which has room. */
 bool adv_unreliable_may_send(struct adv_qp *qp, struct adv_path *path, uint32_t dest_qpn,
 			     struct adv_tx_batch *batch, uint64_t now);
-/* Call it after each packet; the packet is the newest of the batch. */
+/* Counts the newest packet of the batch. Call it after each packet. */
 void adv_unreliable_sent(struct adv_qp *qp, struct adv_path *path, uint32_t dest_qpn,
 			 struct adv_tx_batch *batch, uint64_t now);
-/* A UC or UD QP has waited for the rate. */
+/* The callback of rate_timer: schedules a UC or UD QP that waited for the rate. */
 void adv_unreliable_rate_expired(struct adv_engine *e, struct adv_timer *t, uint64_t now);
 /* Handles a probe or an answer to one. */
 void adv_unreliable_rx(struct adv_engine *e, uint64_t now, const struct adv_headers *h,
 		       const struct adv_rx_meta *meta);
-/* Adds probes and answers to the batch. */
+/* Adds queued probes and answers to the batch. */
 void adv_unreliable_tx(struct adv_engine *e, struct adv_tx_batch *batch);
 
 #endif

@@ -6,7 +6,8 @@
 #include "transport/qp_state.h"
 
 void adv_window_start(struct adv_qp *qp);
-/* sent_again: the packets were retransmitted since the cursor was last set back. */
+/* Opens the window after `packets` were acknowledged. sent_again: these packets were retransmitted
+ * since the cursor was last set back. */
 void adv_window_acked(struct adv_qp *qp, uint32_t packets, bool sent_again);
 void adv_window_lost(struct adv_qp *qp);
 void adv_window_timed_out(struct adv_qp *qp);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Numbers of XRC SRQs: they are unique among all engines, as QP numbers are. */
+/* Numbers of XRC SRQs. Like QP numbers, they are unique among all engines. */
 #ifndef ADV_TRANSPORT_XRC_NUMBER_H
 #define ADV_TRANSPORT_XRC_NUMBER_H
 
 #include "transport/engine_state.h"
 
-/* Gives the SRQ a number. 0: none is left, or there is no memory. */
+/* Gives the SRQ a number and returns it. Returns 0 if no number is left or there is no memory. */
 uint32_t adv_xrc_number_take(struct adv_engine *e, struct adv_srq *srq);
 void adv_xrc_number_release(struct adv_engine *e, uint32_t number);
 /* Returns the SRQ with this number; NULL: none. */

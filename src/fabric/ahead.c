@@ -9,12 +9,13 @@
 
 #include "fabric/fabric_internal.h"
 
-/* How many events ahead the wire, the frame and the port are prefetched. */
+/* Number of events ahead for which the wire and the frame are prefetched. The port is prefetched
+ * for the next event. */
 #define TO_WIRE	 4
 #define TO_FRAME 2
 #define TO_PORT	 0
 
-/* The wire of the event; NULL: it has none. */
+/* Returns the wire of the event; NULL: it has none. */
 static const struct adv_wire *wire_of(const struct adv_fabric *f,
 				      const struct adv_calendar_event *event)
 {

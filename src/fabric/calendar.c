@@ -18,13 +18,13 @@ struct node {
 };
 
 struct adv_calendar {
-	uint64_t cursor; /* number of the bucket that events are dequeued from; bucket 0 begins at
+	uint64_t cursor; /* number of the bucket from which events are dequeued; bucket 0 begins at
 			    time 0 */
 	uint64_t count;
 	uint32_t order;
 	bool failed;
 
-	/* The events of the cursor's bucket, in order; `taken` of them are dequeued. */
+	/* The events of the cursor's bucket, in order. The first `taken` of them were dequeued. */
 	struct adv_calendar_event *now;
 	uint32_t taken;
 	uint32_t now_count;
@@ -151,7 +151,7 @@ static bool ring_add(struct adv_calendar *c, const struct adv_calendar_event *ev
 	return true;
 }
 
-/* The first set bit of `bits` at `from` or after it; `count`: there is none. */
+/* Returns the first set bit of `bits` at `from` or after it; `count`: there is none. */
 static uint32_t first_bit(const uint64_t *bits, uint32_t count, uint32_t from)
 {
 	uint32_t w = from / 64;
@@ -168,7 +168,7 @@ static uint32_t first_bit(const uint64_t *bits, uint32_t count, uint32_t from)
 	return w * 64 + (uint32_t)__builtin_ctzll(word);
 }
 
-/* The first bucket of the ring that has events at index `from` or after it; BUCKETS: none. */
+/* Returns the first bucket with events at index `from` of the ring or after it; BUCKETS: none. */
 static uint32_t first_bucket(const struct adv_calendar *c, uint32_t from)
 {
 	uint32_t w;
@@ -183,7 +183,8 @@ static uint32_t first_bucket(const struct adv_calendar *c, uint32_t from)
 	return w == WORDS ? BUCKETS : w * 64 + (uint32_t)__builtin_ctzll(c->filled[w]);
 }
 
-/* Number of buckets from the cursor to the next one with events. The ring is not empty. */
+/* Returns the number of buckets from the cursor to the next bucket with events. The ring must not
+ * be empty. */
 static uint32_t buckets_to_next(const struct adv_calendar *c)
 {
 	uint32_t at = (uint32_t)c->cursor & (BUCKETS - 1);
@@ -207,8 +208,8 @@ static bool load_bucket(struct adv_calendar *c)
 	c->taken = 0;
 	c->now_count = n;
 	c->in_ring -= n;
-	/* The list has the newest event first. Filling `now` from its end keeps events of one
-	 * time in order. */
+	/* The list has the newest event first. `now` is filled from its end, so that events of the
+	 * same time stay in order. */
 	while (c->head[b] != NO_NODE) {
 		uint32_t i = c->head[b];
 
@@ -278,8 +279,8 @@ bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what)
 	return true;
 }
 
-/* Moves the cursor to the next bucket with events. False: it begins after `until`, or there is
- * none. */
+/* Moves the cursor to the next bucket with events. False: there is none, or it begins after
+ * `until`. */
 static bool advance_cursor(struct adv_calendar *c, uint64_t until)
 {
 	const struct adv_calendar_event *far = adv_heap_first(&c->far, &far_kind);

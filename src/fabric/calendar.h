@@ -19,14 +19,14 @@
 #define ADV_PS_PER_MS 1000000000ull
 #define ADV_PS_PER_S  1000000000000ull
 
-/* never, as the transport's ADV_NEVER */
+/* The time "never". The transport's ADV_NEVER has the same meaning. */
 #define ADV_CALENDAR_NEVER UINT64_MAX
 
 /* 16 bytes: four to a cache line. */
 struct adv_calendar_event {
 	uint64_t at;	/* ps */
-	uint32_t order; /* among events of one time; wraps */
-	uint32_t what;	/* chosen by the caller */
+	uint32_t order; /* order of addition among events of the same time; wraps */
+	uint32_t what;	/* kind and index of the event, chosen by the caller */
 };
 
 struct adv_calendar;
@@ -35,23 +35,23 @@ struct adv_calendar;
 struct adv_calendar *adv_calendar_create(void);
 void adv_calendar_destroy(struct adv_calendar *c);
 
-/* Adds an event. `at` must not be before the event that was dequeued last, nor before the
- * `until` of a call that found none left. False: no memory. The calendar is then unchanged, and
- * the run has to end. */
+/* Adds an event. `at` must not be before the time of the last dequeued event. If a call of
+ * adv_calendar_take() found no event, `at` must not be before its `until` either. False: no
+ * memory. The calendar is then unchanged, and the run has to end. */
 bool adv_calendar_add(struct adv_calendar *c, uint64_t at, uint32_t what);
 
 /* Dequeues the next event. False: none is due at `until` or before, or adv_calendar_failed(). */
 bool adv_calendar_take(struct adv_calendar *c, uint64_t until, struct adv_calendar_event *event);
 
-/* True if an event could not be dequeued without memory. No further event is dequeued. */
+/* True if adv_calendar_take() failed for lack of memory. No further event is dequeued. */
 bool adv_calendar_failed(const struct adv_calendar *c);
 
-/* Returns the next events in order, for prefetching their data. They are those of the next half
- * nanosecond or less, maybe none (NULL). Events added later may come between them. Valid until
- * the next call. */
+/* Returns the events of at most the next half nanosecond, in order, for prefetching their data.
+ * NULL: there are none. Later calls of adv_calendar_add() may add events between them. The array
+ * is valid until the next call. */
 const struct adv_calendar_event *adv_calendar_soon(const struct adv_calendar *c, uint32_t *count);
 
-/* Number of events. */
+/* Returns the number of events. */
 uint64_t adv_calendar_count(const struct adv_calendar *c);
 
 #endif

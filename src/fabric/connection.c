@@ -273,7 +273,7 @@ static bool grow_jobs(struct adv_fabric *f)
 	return true;
 }
 
-/* Appends a job to those of its connection. The caller starts it. */
+/* Appends a job to the list of its connection. The caller starts the job. */
 static int64_t add_job(struct adv_fabric *f, uint32_t connection, uint64_t bytes)
 {
 	struct adv_fabric_peer *p;
@@ -314,7 +314,7 @@ static int64_t add_job(struct adv_fabric *f, uint32_t connection, uint64_t bytes
 	return f->jobs++;
 }
 
-/* Starts a job that had to follow another one, which ended with this status. */
+/* Handles the end, with `status`, of a job for which this job has waited: starts this job. */
 static void release_job(struct adv_fabric *f, uint32_t job, enum ibv_wc_status status)
 {
 	f->job[job].cancelled = status != IBV_WC_SUCCESS;
@@ -433,7 +433,7 @@ static void end_job(struct adv_fabric *f, struct adv_fabric_peer *p, enum ibv_wc
 				   .at = f->now, .kind = ADV_FABRIC_TRANSFER, .value = number});
 }
 
-/* Ends all transfers of a failed connection. It posts nothing more. */
+/* Ends all transfers of a failed connection. The connection then posts no further request. */
 static void fail_connection(struct adv_fabric *f, uint32_t index, enum ibv_wc_status status)
 {
 	f->peer[index].failed = true;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Finds deadlocks that exist. (`adverb plan deadlock` finds those that routes make possible.)
+ * Finds a deadlock that exists now. (`adverb plan deadlock` finds those that routes make possible.)
  *
- * A paused output queue waits for the next switch. That switch resumes when frames that it received
- * by this cable have left by its own output queues. The search starts with all queues that wait for
- * another switch. It removes, again and again, each queue whose pause would end if everything but
- * the remaining queues drained. The queues that are left can never send: each waits for another one
- * of them, so they contain a cycle.
+ * A paused output queue waits for the next switch. That switch ends the pause when it has sent
+ * frames that it received by this cable. The search starts with all queues that wait for another
+ * switch. It removes each queue whose pause would end if all queues except the remaining ones
+ * drained, and repeats this until no queue is removed. The remaining queues can never send. Each of
+ * them waits for another one of them, so they contain a cycle.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,7 +34,8 @@ void adv_fabric_deadlock_close(struct adv_fabric *f)
 	free(f->waits.seen);
 }
 
-/* The switch at the other end of a port's cable, and its port; UINT32_MAX: a host. */
+/* Returns the switch at the other end of a port's cable, and sets *in_port to its port.
+ * UINT32_MAX: a host is there. */
 static uint32_t next_switch(const struct adv_fabric *f, uint32_t port, uint16_t *in_port)
 {
 	const struct adv_wire *w = &f->wire[f->port_wire[port]];
@@ -45,7 +46,7 @@ static uint32_t next_switch(const struct adv_fabric *f, uint32_t port, uint16_t 
 	return w->to.node - f->config.topology->hosts;
 }
 
-/* The port's queues that the next switch has paused: a bit for each priority. */
+/* Returns the port's queues that the next switch has paused: a bit for each priority. */
 static uint8_t held_up(const struct adv_fabric *f, uint32_t s, uint16_t port)
 {
 	const struct adv_egress *e = adv_switch_egress(f->node[s].sw, port);
@@ -76,7 +77,7 @@ static bool gather_waiting(const struct adv_fabric *f)
 	return any;
 }
 
-/* The priorities of a switch's waiting queues. */
+/* Returns the priorities of a switch's waiting queues. */
 static uint8_t waiting_at(const struct adv_fabric *f, uint32_t s)
 {
 	uint8_t all = 0;
@@ -86,8 +87,8 @@ static uint8_t waiting_at(const struct adv_fabric *f, uint32_t s)
 	return all;
 }
 
-/* Removes queues whose next switch has no waiting queue. Queues without a cycle are soon removed
- * this way, without reading their frames. */
+/* Removes queues whose next switch has no waiting queue. This quickly removes most queues that are
+ * in no cycle, without reading their frames. */
 static bool prune_queues(const struct adv_fabric *f)
 {
 	bool changed = true, any = true;
@@ -108,8 +109,8 @@ static bool prune_queues(const struct adv_fabric *f)
 	return any;
 }
 
-/* Adds up the bytes that cannot leave, by the port that received them, and their part of the
- * shared buffer. */
+/* Adds up, for each input port of a switch, the bytes of frames in its waiting queues, and their
+ * part of the shared buffer. */
 static void weigh_stuck(const struct adv_fabric *f, uint32_t s)
 {
 	uint32_t first = f->first_port[s], end = f->first_port[s + 1];
@@ -133,7 +134,8 @@ static void weigh_stuck(const struct adv_fabric *f, uint32_t s)
 					f->waits.stuck[i][p] - f->config.class[p].reserved;
 }
 
-/* True if the pause of this input port ends once all frames but the stuck ones have left. */
+/* True if the pause of this input port ends when all frames except the stuck ones have been sent.
+ */
 static bool would_end(const struct adv_fabric *f, uint32_t s, uint16_t port, unsigned priority)
 {
 	const struct adv_ingress *in = adv_switch_ingress(f->node[s].sw, port, priority);
@@ -183,7 +185,7 @@ static uint32_t switch_of(const struct adv_fabric *f, uint32_t port)
 	return s;
 }
 
-/* The first stuck queue of the next switch that has frames from port i. */
+/* Returns the first stuck queue of the switch behind port i that has frames from port i. */
 static uint32_t next_stuck_queue(const struct adv_fabric *f, uint32_t i, unsigned p)
 {
 	uint16_t in_port;
@@ -202,7 +204,7 @@ static uint32_t next_stuck_queue(const struct adv_fabric *f, uint32_t i, unsigne
 	return UINT32_MAX;
 }
 
-/* Finds the cycle that the queue leads to. */
+/* Writes the cycle to which queue p of port i leads. Returns its length; 0: none. */
 static unsigned name_cycle(const struct adv_fabric *f, uint32_t i, unsigned p,
 			   struct adv_fabric_wait *cycle, unsigned room)
 {

@@ -5,7 +5,7 @@
 #include "fabric/egress.h"
 
 /* Quantum of weight 1, bytes. It is small, so that turns are short. A queue whose quantum is
- * less than a frame collects several. */
+ * smaller than a frame collects the quanta of several turns. */
 #define QUANTUM_BYTES 128
 
 void adv_egress_init(struct adv_egress *e, uint32_t ps_per_byte,
@@ -43,8 +43,8 @@ uint64_t adv_egress_take_peak(struct adv_egress *e, unsigned priority)
 	return peak;
 }
 
-/* Deficit round robin (Shreedhar and Varghese, SIGCOMM 1995). A paused queue is passed over and
- * keeps its deficit. */
+/* Returns the next priority by deficit round robin (Shreedhar and Varghese, SIGCOMM 1995). A
+ * paused queue is skipped and keeps its deficit. */
 static unsigned next_by_weight(struct adv_egress *e, unsigned may)
 {
 	for (;;) {

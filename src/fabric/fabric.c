@@ -106,7 +106,7 @@ static int make_wires(struct adv_fabric *f)
 	return 0;
 }
 
-/* Gives each port the headroom that its cable needs, if the configuration has none. */
+/* If the configuration has no headroom, sets the headroom of each port to the need of its cable. */
 static int set_headroom(struct adv_fabric *f, uint32_t s)
 {
 	const struct adv_topology *t = f->config.topology;

@@ -20,51 +20,59 @@
 #include "fabric/topology.h"
 #include "transport/engine.h"
 
-/* Largest work request, and size of the buffer that all work requests use; and the default size
- * of a work request. Bytes. */
+/* Largest work request, bytes. It is also the size of the buffer that all work requests use. */
 #define ADV_FABRIC_MESSAGE_MAX (1u << 24)
-#define ADV_FABRIC_MESSAGE     (1u << 20)
+/* Default size of a work request, bytes. */
+#define ADV_FABRIC_MESSAGE (1u << 20)
 
 struct adv_fabric_config {
 	const struct adv_topology
-		*topology; /* with routes; the caller keeps it as long as the fabric exists */
-	struct adv_class class[ADV_PRIORITIES]; /* lossless, headroom 0: adv_fabric_headroom() of
-						   the port's cable */
-	uint64_t buffer;			/* of each switch, bytes */
-	uint16_t pause_quanta;			/* 0: the maximum */
+		*topology; /* has routes; the caller keeps it as long as the fabric exists */
+	struct adv_class class[ADV_PRIORITIES]; /* if a lossless class has headroom 0:
+						   adv_fabric_headroom() of the port's cable */
+	uint64_t buffer;			/* size of each switch's buffer, bytes */
+	uint16_t pause_quanta;			/* duration of a pause; 0: the maximum */
 	uint64_t pause_response;		/* from receiving a pause frame to its effect, ps */
 	struct adv_watchdog watchdog;
 	uint8_t priority_of_dscp[64];
 	uint32_t mtu;		 /* RoCE payload bytes: 256, 512, 1024, 2048 or 4096 */
-	uint64_t check_deadlock; /* between searches for a deadlock, ps; 0: never */
+	uint64_t check_deadlock; /* interval of searches for a deadlock, ps; 0: never */
 	uint64_t seed;
-	struct adv_engine_config engine; /* of each host; the fabric chooses seeds and QP numbers */
+	struct adv_engine_config engine; /* configuration of each host's engine; the fabric
+						    chooses seeds and QP numbers */
 };
 
 /*
- * Sets the usual deployment of RoCE. The priority is DSCP / 8. Priority 3 is lossless with a limit
- * by alpha 1/8, priority 6 (CNPs) is strict, the others share. The buffer is 32 MB, the MTU 4096.
- * ECN and the watchdog are off. Deadlocks are searched for every 100 us. The caller sets `topology`
- * and `seed`.
+ * Sets a usual configuration of RoCE:
+ * - The priority is DSCP / 8.
+ * - Priority 3 is lossless, with a limit by alpha 1/8. Priority 6 (CNPs) has strict priority. The
+ *   other priorities share the link by weights.
+ * - The buffer has 32 MB. The MTU is 4096.
+ * - ECN and the watchdog are off.
+ * - The fabric searches for a deadlock every 100 us.
+ * The caller sets `topology` and `seed`.
  */
 void adv_fabric_defaults(struct adv_fabric_config *config);
 
 /*
- * Returns the bytes of headroom with which a port loses nothing: the frame that exceeds the limit,
- * a frame that is being sent while the pause frame waits, the pause frame itself, its propagation,
- * the peer's response, a frame that the peer has just begun, and the propagation back. `mtu` as in
- * the configuration.
+ * Returns the bytes of headroom with which a port drops no frame. It is the sum of:
+ * - the frame that exceeds the limit
+ * - a frame that this port sends while the pause frame waits
+ * - the pause frame itself and its propagation
+ * - the peer's response time
+ * - a frame that the peer has just begun, and the propagation back
+ * `mtu` is that of struct adv_fabric_config.
  */
 uint64_t adv_fabric_headroom(struct adv_cable cable, uint32_t mtu, uint64_t pause_response);
 
-/* Returns the bytes of a switch's buffer that belong to a port with this cable: reserved bytes
- * and headroom of all priorities. */
+/* Returns the bytes of a switch's buffer that only a port with this cable can use: the reserved
+ * bytes and the headroom of all priorities. */
 uint64_t adv_fabric_dedicated(const struct adv_fabric_config *config, struct adv_cable cable);
 
 struct adv_fabric;
 
-/* Creates a fabric. NULL with errno EINVAL: a host has no cable, the MTU, a priority or the
- * buffer is out of range; or ENOMEM. */
+/* Creates a fabric. NULL with errno ENOMEM, or EINVAL: a host has no cable, or the MTU, a priority
+ * or the buffer is out of range. */
 struct adv_fabric *adv_fabric_create(const struct adv_fabric_config *config);
 void adv_fabric_destroy(struct adv_fabric *f);
 
@@ -78,23 +86,25 @@ struct adv_fabric_connection {
 	uint32_t target;
 	enum adv_fabric_operation operation;
 	uint8_t dscp;
-	uint32_t message;    /* of a work request, bytes; 0: ADV_FABRIC_MESSAGE */
+	uint32_t message;    /* size of a work request, bytes; 0: ADV_FABRIC_MESSAGE */
 	uint32_t depth;	     /* outstanding work requests; 0: 8 */
 	uint8_t timeout;     /* as in ibv_qp_attr: 4.096 us x 2^n; 0: 14, which is 67 ms */
 	uint8_t retry_count; /* 0: 7 */
 };
 
-/* Returns the connection's number, from 0 on, or -1 with errno EINVAL, ENOMEM. */
+/* Creates a connection. Returns its number (0 for the first one), or -1 with errno EINVAL or
+ * ENOMEM. */
 int64_t adv_fabric_connect(struct adv_fabric *f, const struct adv_fabric_connection *c);
 
-/* Adds a transfer of `bytes` to a connection. It begins at `at`, which is not in the past, and
- * after the connection's earlier transfers. UINT64_MAX bytes never end. Returns the transfer's
- * number, or -1 with errno EINVAL, ENOMEM, ENOTCONN (the connection has failed). */
+/* Adds a transfer of `bytes` to a connection. The transfer begins at `at`, but not before the end
+ * of the connection's earlier transfers. `at` must not be in the past. A transfer of UINT64_MAX
+ * bytes never ends. Returns the transfer's number, or -1 with errno EINVAL, ENOMEM or ENOTCONN
+ * (the connection has failed). */
 int64_t adv_fabric_transfer(struct adv_fabric *f, uint32_t connection, uint64_t bytes, uint64_t at);
 
-/* As adv_fabric_transfer(), but the transfer begins when another one has ended: for collectives.
- * If that one fails, this transfer's connection fails with IBV_WC_WR_FLUSH_ERR. EINVAL also:
- * there is no such transfer. */
+/* As adv_fabric_transfer(), but the new transfer begins when `transfer` has ended: for
+ * collectives. If `transfer` fails, the new transfer's connection fails with IBV_WC_WR_FLUSH_ERR.
+ * EINVAL also if `transfer` does not exist. */
 int64_t adv_fabric_transfer_after(struct adv_fabric *f, uint32_t connection, uint64_t bytes,
 				  uint32_t transfer);
 
@@ -102,7 +112,7 @@ struct adv_fabric_transfer_state {
 	uint32_t connection;
 	uint64_t bytes;
 	uint64_t done;	/* completed bytes */
-	uint64_t start; /* scheduled begin, ps; ADV_CALENDAR_NEVER: it waits for another */
+	uint64_t start; /* scheduled begin, ps; ADV_CALENDAR_NEVER: it waits for another transfer */
 	uint64_t
 		end; /* completion or failure of its last work request, ps; or ADV_CALENDAR_NEVER */
 	enum ibv_wc_status status;
@@ -110,11 +120,13 @@ struct adv_fabric_transfer_state {
 const struct adv_fabric_transfer_state *adv_fabric_get_transfer(const struct adv_fabric *f,
 								uint32_t transfer);
 
-/* Returns the connection's parameters with the defaults filled in. NULL: no such connection. */
+/* Returns the connection's parameters. Members that were 0 have their defaults. NULL: there is no
+ * such connection. */
 const struct adv_fabric_connection *adv_fabric_get_connection(const struct adv_fabric *f,
 							      uint32_t connection);
 
-/* Enables adv_fabric_received(), at a small cost per packet. Call it before the first run. */
+/* Enables adv_fabric_received(), which costs a little time per packet. Call it before the first
+ * run. */
 void adv_fabric_count_received(struct adv_fabric *f);
 /* Returns the payload bytes that the connection received in order. Lost and duplicate packets do
  * not count. */
@@ -122,12 +134,12 @@ uint64_t adv_fabric_received(const struct adv_fabric *f, uint32_t connection);
 
 /* ---- trouble ---- */
 
-/* Drops frames of a cable, in both directions, with this probability from now on. */
+/* Sets the probability, in millionths, with which a cable drops frames in both directions. */
 void adv_fabric_lose(struct adv_fabric *f, uint32_t link, uint32_t per_million);
 
-/* A slow host processes received frames at this speed. Its buffer of `room` bytes holds the
- * waiting frames. It pauses a priority above `xoff` and resumes it at `xon`. Frames that do not
- * fit are dropped. */
+/* A slow host needs `ps_per_byte` to process received frames. Waiting frames are in a buffer of
+ * `room` bytes. The host pauses a lossless priority with more than `xoff` waiting bytes, and
+ * resumes it at `xon` bytes. Frames that do not fit are dropped. */
 struct adv_fabric_slow {
 	uint32_t ps_per_byte;
 	uint32_t xoff;
@@ -137,8 +149,8 @@ struct adv_fabric_slow {
 /* Returns 0; EINVAL: xon > xoff or xoff > room; ENOMEM. Call it before the first run. */
 int adv_fabric_slow_host(struct adv_fabric *f, uint32_t host, const struct adv_fabric_slow *slow);
 
-/* A failing NIC: from `from` to `to` the host pauses these priorities all the time. Returns 0 or
- * ENOMEM. */
+/* Simulates a failing NIC: from `from` to `to` the host pauses these priorities without a break.
+ * Returns 0 or ENOMEM. */
 int adv_fabric_storm(struct adv_fabric *f, uint32_t host, uint8_t priorities, uint64_t from,
 		     uint64_t to);
 
@@ -169,9 +181,10 @@ struct adv_fabric_wait {
 	uint8_t priority;
 };
 
-/* Returns the length of the cycle of paused queues that was found, each of which waits for the
- * next and the last for the first; 0: none. Writes at most `room` of them. The cycle cannot
- * dissolve: none of its pauses would end if everything else drained. */
+/* Returns the length of the deadlock that a run has found; 0: none. A deadlock is a cycle of
+ * paused queues. Each queue waits for the next one, and the last queue waits for the first. None of
+ * their pauses would end even if all other queues drained. Writes at most `room` queues to
+ * `cycle`. */
 unsigned adv_fabric_deadlock(const struct adv_fabric *f, struct adv_fabric_wait *cycle,
 			     unsigned room);
 /* As adv_fabric_deadlock(), but searches now. */
@@ -197,13 +210,13 @@ const struct adv_egress *adv_fabric_egress(const struct adv_fabric *f, uint32_t 
 const struct adv_fabric_host_counters *adv_fabric_host_counters(const struct adv_fabric *f,
 								uint32_t host);
 uint64_t adv_fabric_lost(const struct adv_fabric *f); /* frames dropped by adv_fabric_lose() */
-/* Counts data frames on wires and in hosts, and their bytes. adv_switch_used() has those in
- * switches. */
+/* Counts the data frames on wires and in hosts, and their bytes. Frames in switches are not
+ * counted: adv_switch_used() returns their bytes. */
 void adv_fabric_outside(const struct adv_fabric *f, uint64_t *frames, uint64_t *bytes);
 uint64_t adv_fabric_memory(const struct adv_fabric *f); /* memory of packets and events, bytes */
 
 enum adv_fabric_event_kind {
-	ADV_FABRIC_SWITCH,	/* as `what`; node: switch number */
+	ADV_FABRIC_SWITCH,	/* a switch reported `what`; node: switch number */
 	ADV_FABRIC_HOST_PAUSED, /* a received pause frame took effect; value: quanta */
 	ADV_FABRIC_TRANSFER,	/* a transfer ended; value: its number */
 	ADV_FABRIC_SAMPLE,	/* at the interval of adv_fabric_sample() */
@@ -218,8 +231,8 @@ struct adv_fabric_event {
 	uint8_t priority;
 	uint64_t value;
 };
-/* Called for each event. It may add connections and transfers, and must not change the fabric in
- * another way. */
+/* Handles an event. The function may add connections and transfers. It must not change the fabric
+ * in any other way. */
 typedef void adv_fabric_watch_fn(void *user, const struct adv_fabric_event *event);
 void adv_fabric_watch(struct adv_fabric *f, adv_fabric_watch_fn *fn, void *user);
 /* Reports ADV_FABRIC_SAMPLE every `interval` from now on. Returns 0 or ENOMEM. Call it once. */

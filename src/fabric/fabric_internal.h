@@ -21,11 +21,11 @@
 /* Kinds of events: the kind is in the upper 4 bits, an index in the others. */
 enum adv_due {
 	ADV_DUE_SENT,	/* wire: the frame was sent */
-	ADV_DUE_ARRIVE, /* wire: its first frame was received completely */
+	ADV_DUE_ARRIVE, /* wire: the oldest of its flying frames was received completely */
 	ADV_DUE_PAUSE,	/* wire: a received pause frame takes effect */
 	ADV_DUE_SWITCH, /* switch: its deadline */
 	ADV_DUE_HOST,	/* host: the deadline of the engine or of a pause */
-	ADV_DUE_DRAIN,	/* host: a slow one has processed a frame */
+	ADV_DUE_DRAIN,	/* host: it is slow and has processed a frame */
 	ADV_DUE_REPEAT, /* host: it repeats its pauses */
 	ADV_DUE_STORM,	/* storm: it begins or ends */
 	ADV_DUE_START,	/* transfer: it begins */
@@ -65,21 +65,22 @@ struct adv_fabric_host {
 	struct adv_cq *cq;
 	struct adv_pd *pd;
 	struct adv_mr *mr;
-	uint32_t wire;	   /* on which it sends */
-	uint32_t index;	   /* its number */
+	uint32_t wire;	   /* the wire on which the host sends */
+	uint32_t index;	   /* number of the host */
 	uint64_t timer_at; /* earliest ADV_DUE_HOST, ps */
 	uint8_t to_tell;   /* priorities whose state the next pause frame carries */
-	uint8_t told;	   /* priorities that it has paused */
-	uint8_t stormy;	   /* priorities that it pauses in a storm */
-	uint8_t held; /* priorities that the engine keeps: paused, or enough packets queued here */
-	uint8_t used; /* priorities of its queue pairs */
+	uint8_t told;	   /* priorities that the host has paused */
+	uint8_t stormy;	   /* priorities that the host pauses in a storm */
+	uint8_t held;	/* priorities whose packets stay in the engine: the priority is paused, or
+			   enough   packets are queued in `egress` */
+	uint8_t used;	/* priorities of the host's queue pairs */
 	bool repeating; /* an ADV_DUE_REPEAT is due */
 	uint32_t cq_room;
 	uint32_t cq_used;
 	uint32_t qps;
 	uint32_t *peer_of; /* connection by QP number - ADV_FABRIC_QPNS */
 	uint32_t peer_of_room;
-	struct adv_fabric_input *input; /* NULL: as fast as the wire */
+	struct adv_fabric_input *input; /* NULL: the host is as fast as the wire */
 	struct adv_fabric_host_counters counters;
 };
 
@@ -87,29 +88,30 @@ struct adv_fabric_node {
 	struct adv_fabric *fabric;
 	struct adv_switch *sw;
 	uint64_t timer_at; /* earliest ADV_DUE_SWITCH, ps */
-	uint32_t index;	   /* its number */
+	uint32_t index;	   /* number of the switch */
 };
 
 struct adv_fabric_peer {
 	struct adv_fabric_connection config;
 	struct adv_qp *qp[2]; /* initiator, target */
-	uint32_t first;	      /* transfer that completes next; the following ones by `next` */
+	uint32_t first; /* transfer that completes next; it heads a list by adv_fabric_job.next */
 	uint32_t last;
-	uint32_t posting;     /* transfer whose work requests are posted; ADV_NO_JOB: none left */
-	uint64_t posted;      /* bytes of that transfer */
+	uint32_t posting;     /* transfer whose work requests are posted now; ADV_NO_JOB: none */
+	uint64_t posted;      /* posted bytes of that transfer */
 	uint32_t outstanding; /* work requests */
-	uint32_t next_psn;    /* of the next packet in order */
-	uint64_t received;    /* payload bytes in order */
+	uint32_t next_psn;    /* PSN of the next packet in order */
+	uint64_t received;    /* payload bytes received in order */
 	bool failed;
 };
 
 struct adv_fabric_job {
 	struct adv_fabric_transfer_state state;
-	uint32_t next;	      /* next of its connection; ADV_NO_JOB: none */
-	uint32_t waiters;     /* jobs that begin when it ends, by next_waiter; or ADV_NO_JOB */
-	uint32_t next_waiter; /* next that waits for the same job */
+	uint32_t next;	      /* next job of the same connection; ADV_NO_JOB: none */
+	uint32_t waiters;     /* list, by next_waiter, of the jobs that begin when this job ends; or
+				 ADV_NO_JOB */
+	uint32_t next_waiter; /* next job that waits for the same job */
 	bool started;
-	bool cancelled; /* the job that it waited for failed */
+	bool cancelled; /* this job waited for a job that failed */
 };
 
 struct adv_fabric_storm_plan {
@@ -133,15 +135,15 @@ struct adv_fabric {
 	struct adv_wire *wire;
 	struct adv_fabric_host *host;
 	struct adv_fabric_node *node; /* the switches */
-	uint32_t *port_wire;	      /* by switch and port: the wire on which it sends */
-	uint32_t *first_port;	      /* by switch: its first index in port_wire */
+	uint32_t *port_wire;	      /* by switch and port: the wire on which the port sends */
+	uint32_t *first_port;	      /* by switch: index of its port 0 in port_wire */
 	struct adv_fabric_peer *peer;
 	uint32_t peers;
 	uint32_t peer_room;
 	struct adv_fabric_job *job;
 	uint32_t jobs;
 	uint32_t job_room;
-	uint32_t jobs_left; /* with a number of bytes */
+	uint32_t jobs_left; /* transfers that have not ended, without endless ones */
 	uint32_t endless;
 	struct adv_fabric_storm_plan *storm;
 	uint32_t storms;
@@ -170,7 +172,7 @@ struct adv_fabric {
 
 /* Adds an event. Without memory the run stops. */
 void adv_fabric_at(struct adv_fabric *f, uint64_t at, enum adv_due kind, uint32_t index);
-/* Calls the function that watches the fabric, if there is one. */
+/* Calls the function that adv_fabric_watch() has set, if any. */
 void adv_fabric_tell(struct adv_fabric *f, const struct adv_fabric_event *event);
 /* Puts a frame on a wire that is free. */
 void adv_fabric_put(struct adv_fabric *f, uint32_t wire, struct adv_packet *p);
@@ -181,25 +183,26 @@ struct adv_gid adv_fabric_gid(uint32_t host);
 
 /* Dequeues completions and posts further work requests. */
 void adv_fabric_completions(struct adv_fabric *f, struct adv_fabric_host *h);
-/* Starts a transfer whose time has come. Returns the initiator, which may have packets to send. */
+/* Starts a transfer that is due. Returns the initiator, which may have packets to send. */
 struct adv_fabric_host *adv_fabric_start(struct adv_fabric *f, uint32_t job);
-/* Counts the payload of a received frame, if it is the next one of its connection. */
+/* If a received frame is the next one in the order of its connection, counts its payload. */
 void adv_fabric_count(struct adv_fabric *f, const struct adv_fabric_host *h,
 		      const struct adv_packet *p);
 
 /* ---- slow.c ---- */
 
-/* Queues or drops a frame for a slow host. True: the host owes a pause frame now. */
+/* Queues or drops a received frame of a slow host. True: the host has to send a pause frame now. */
 bool adv_fabric_input_rx(struct adv_fabric *f, struct adv_fabric_host *h, struct adv_packet *p);
-/* Dequeues the frame that the slow host has taken in. */
+/* Dequeues the frame that the slow host has processed. */
 struct adv_packet *adv_fabric_input_pop(struct adv_fabric *f, struct adv_fabric_host *h);
-/* True: the queue of this priority is short again, and the host owes a pause frame that says so. */
+/* Ends the host's pause of a priority if its queue has become short. True: the host has to send a
+ * pause frame that resumes the priority. */
 bool adv_fabric_input_resume(struct adv_fabric_host *h, uint8_t priority);
-/* Time to repeat the host's pauses: it owes a pause frame. */
+/* Makes the host repeat its pauses with the next pause frame. */
 void adv_fabric_input_repeat(struct adv_fabric_host *h);
-/* A storm begins or ends: its host owes a pause frame. */
+/* Begins or ends a storm. The host then has to send a pause frame. */
 void adv_fabric_storm_event(struct adv_fabric *f, const struct adv_fabric_storm_plan *s);
-/* Returns the pause frame that the host owes; NULL: no memory. */
+/* Returns the pause frame that the host has to send; NULL: no memory. */
 struct adv_packet *adv_fabric_input_pause(struct adv_fabric *f, struct adv_fabric_host *h);
 
 /* ---- host.c ---- */
@@ -211,9 +214,9 @@ void adv_fabric_host_rx(struct adv_fabric *f, struct adv_fabric_host *h, struct 
 /* Applies a received pause frame. */
 void adv_fabric_host_pause(struct adv_fabric *f, struct adv_fabric_host *h,
 			   const struct adv_packet *frame);
-/* A slow host has taken in a frame. */
+/* Passes the frame that a slow host has processed to its engine. */
 void adv_fabric_host_drain(struct adv_fabric *f, struct adv_fabric_host *h);
-/* Sends a frame, if the wire is free and there is one. */
+/* If the host's wire is free and a frame may be sent, sends the frame. */
 void adv_fabric_host_send(struct adv_fabric *f, struct adv_fabric_host *h);
 void adv_fabric_host_sent(struct adv_fabric *f, struct adv_fabric_host *h,
 			  const struct adv_packet *p);

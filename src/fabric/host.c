@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A host: the engine, and a NIC that takes packets from it one by one, when the wire is free.
- * Packets of a paused priority stay in the engine, which hands out those of other priorities. */
+/* A host: the engine, and a NIC that dequeues packets from the engine one by one when the wire is
+ * free. Packets of a paused priority stay in the engine. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabric/fabric_internal.h"
 
-/* If a host uses several priorities, its NIC queues packets of each: at least LOW, so that a
- * turn of ETS is not cut short, and at most HIGH. */
+/* If a host uses several priorities, its NIC queues packets of each of them: at most HIGH, and at
+ * least LOW, so that no turn of ETS ends early for lack of packets. */
 #define LOW	2
 #define HIGH	6
 
 #define PS_MBPS 8000000u /* speed of a wire on which a byte takes 1 ps, Mb/s */
 
-/* The inverse of adv_fabric_gid(). */
+/* Returns the host with this address: the inverse of adv_fabric_gid(). */
 static uint32_t host_of(const struct adv_gid *g)
 {
 	return (uint32_t)g->raw[13] << 16 | (uint32_t)g->raw[14] << 8 | g->raw[15];
@@ -133,13 +133,13 @@ static void queue_packet(struct adv_fabric *f, struct adv_fabric_host *h,
 	p->header_len = pkt->header_len;
 	p->sport = path->sport;
 	p->payload_len = pkt->payload_len;
-	/* All requests use the same memory, which lasts as long as the fabric. */
+	/* All requests use the same memory, which exists as long as the fabric. */
 	p->payload = pkt->iov_count ? pkt->iov[0].iov_base : f->memory;
 	memcpy(p->header, pkt->header, pkt->header_len);
 	adv_egress_push(&h->egress, p);
 }
 
-/* The priorities that need no further packets from the engine. */
+/* Returns the priorities for which enough packets are queued in the NIC. */
 static uint8_t satisfied_priorities(const struct adv_fabric_host *h)
 {
 	uint8_t result = h->egress.paused;
@@ -153,8 +153,9 @@ static uint8_t satisfied_priorities(const struct adv_fabric_host *h)
 	return result;
 }
 
-/* Takes packets from the engine: the next one, if the host's queue pairs use one priority;
- * otherwise some of each priority, among which the egress chooses by priority and weight. */
+/* Dequeues packets from the engine. If the host's queue pairs use one priority, dequeues one
+ * packet. Otherwise dequeues some of each priority; the egress selects among them by priority and
+ * weight. */
 static void pull_packets(struct adv_fabric *f, struct adv_fabric_host *h)
 {
 	bool choice = h->used & (h->used - 1);

@@ -11,27 +11,28 @@
 
 #define ADV_PRIORITIES 8
 
-/* On the wire besides the frame: preamble and start delimiter 8, gap 12 (IEEE 802.3). */
+/* Bytes on the wire besides the frame: preamble and start delimiter 8, gap 12 (IEEE 802.3). */
 #define ADV_WIRE_OVERHEAD 20
-/* Ethernet 14, IPv4 20, UDP 8, ICRC 4, FCS 4: the frame besides BTH, headers, payload, padding. */
+/* Bytes of a frame besides BTH, extended headers, payload and padding: Ethernet 14, IPv4 20,
+ * UDP 8, ICRC 4, FCS 4. */
 #define ADV_FRAME_OVERHEAD 50
 #define ADV_FRAME_MIN	   64
-/* The pause frame (IEEE 802.1Q 36.2) is padded to the minimum size. */
+/* Size of a pause frame (IEEE 802.1Q 36.2), which is padded to ADV_FRAME_MIN. */
 #define ADV_PAUSE_FRAME 64
-/* A quantum of pause is 512 bits. */
+/* A pause quantum is 512 bits. */
 #define ADV_QUANTUM_BYTES 64
 #define ADV_QUANTA_MAX	  65535
 
 enum adv_packet_kind { ADV_PACKET_DATA, ADV_PACKET_PAUSE };
 
 struct adv_packet {
-	struct adv_packet *next; /* in its list */
-	uint64_t at;		 /* arrival, while it is on a wire, ps */
-	uint32_t bytes;		 /* frame with FCS, without ADV_WIRE_OVERHEAD */
+	struct adv_packet *next; /* next packet of the same list */
+	uint64_t at;		 /* on a wire: time of arrival, ps */
+	uint32_t bytes;		 /* size of the frame with FCS, without ADV_WIRE_OVERHEAD */
 	uint32_t flow;		 /* hash of addresses and UDP source port, for ECMP */
-	uint32_t to;		 /* host */
-	uint32_t from;		 /* host */
-	uint16_t in_port;	 /* of the switch that stores it */
+	uint32_t to;		 /* destination host */
+	uint32_t from;		 /* source host */
+	uint16_t in_port;	 /* input port of the switch that stores it */
 	uint8_t kind;		 /* enum adv_packet_kind */
 	uint8_t priority;
 	uint8_t tclass; /* DSCP << 2 | ECN */
@@ -53,18 +54,19 @@ _Static_assert(sizeof(struct adv_packet) == 128, "two cache lines");
 struct adv_packet_pool {
 	struct adv_packet *unused;
 	struct adv_packet_chunk *chunks;
-	uint64_t out; /* in use */
-	uint64_t room;
-	bool failed; /* an allocation failed */
+	uint64_t out;  /* packets in use */
+	uint64_t room; /* allocated packets */
+	bool failed;   /* an allocation failed */
 };
 
-/* Returns a packet with undefined fields; NULL: no memory. A pool that is all zero is empty. */
+/* Allocates a packet; its fields are undefined. NULL: no memory. A pool that is all zero is empty
+ * and valid. */
 struct adv_packet *adv_packet_take(struct adv_packet_pool *pool);
 void adv_packet_give_back(struct adv_packet_pool *pool, struct adv_packet *packet);
-/* Frees all memory, also of packets in use. */
+/* Frees all memory of the pool, including packets in use. */
 void adv_packet_pool_free(struct adv_packet_pool *pool);
 
-/* First in, first out, linked by `next`. */
+/* A first-in, first-out list, linked by adv_packet.next. */
 struct adv_packet_list {
 	struct adv_packet *head;
 	struct adv_packet *tail;
@@ -80,7 +82,7 @@ static inline void adv_packet_list_push(struct adv_packet_list *l, struct adv_pa
 	l->tail = p;
 }
 
-/* NULL: it is empty. */
+/* Dequeues the oldest packet. NULL: the list is empty. */
 static inline struct adv_packet *adv_packet_list_pop(struct adv_packet_list *l)
 {
 	struct adv_packet *p = l->head;

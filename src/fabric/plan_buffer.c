@@ -27,8 +27,8 @@ static const char *out_of_range(const struct adv_plan_switch *sw)
 	return NULL;
 }
 
-/* Computes the headroom of one lossless priority on all ports, with cables of `delay` if that is
- * not NULL. The result has 128 bits, since 4096 ports of the largest headroom exceed 64. */
+/* Computes the headroom of one lossless priority on all ports. If `delay` is not NULL, all cables
+ * have that delay. The result has 128 bits, since the sum for 4096 ports can exceed 64 bits. */
 static const char *one_priority(const struct adv_plan_switch *sw, const uint64_t *delay,
 				uint64_t *each, unsigned __int128 *total)
 {
@@ -74,7 +74,8 @@ static bool fits_with_delay(const struct adv_plan_switch *sw, uint32_t ports, ui
 	       each * sw->lossless + reserved_bytes(sw, ports, sw->lossless) < sw->buffer;
 }
 
-/* Returns the longest delay that fits, by bisection: headroom never falls with delay. */
+/* Returns the longest delay that fits. Bisection finds it, since a longer delay never needs less
+ * headroom. */
 static uint64_t delay_fit(const struct adv_plan_switch *sw, uint32_t ports)
 {
 	uint64_t fit = 0, not_fit = ADV_PLAN_DELAY_MAX + 1;

@@ -19,40 +19,41 @@ struct adv_plan_switch {
 	uint64_t buffer;   /* bytes */
 	uint32_t lossless; /* priorities with PFC, 0 to 8 */
 	uint32_t lossy;	   /* queues of other traffic per port, 0 to 8 */
-	uint64_t reserve;  /* reserved for each queue, bytes */
-	uint64_t alpha;	   /* of ADV_RATIO_ONE */
+	uint64_t reserve;  /* reserved bytes of each queue */
+	uint64_t alpha;	   /* in units of 1 / ADV_RATIO_ONE */
 	uint64_t headroom; /* per port and lossless priority, bytes; 0: computed from each group's
 			      link */
 	unsigned groups;
 	struct adv_plan_ports group[ADV_PLAN_GROUPS_MAX];
 };
 
-/* Bytes. */
+/* The result. Sizes are bytes. */
 struct adv_plan_buffer {
 	uint32_t ports;
-	uint64_t group_headroom[ADV_PLAN_GROUPS_MAX]; /* of one port and priority */
-	uint64_t headroom;			      /* of all ports */
-	uint64_t reserved;			      /* of all queues */
+	uint64_t group_headroom[ADV_PLAN_GROUPS_MAX]; /* of one port and priority of the group */
+	uint64_t headroom;			      /* of all ports and priorities */
+	uint64_t reserved;			      /* of all queues of all ports */
 	bool fits;
-	uint64_t shared;       /* the rest, if all fits */
-	uint64_t missing;      /* missing bytes, if it does not */
+	uint64_t shared;       /* if `fits`: the rest of the buffer */
+	uint64_t missing;      /* if not `fits`: the missing bytes */
 	uint32_t lossless_fit; /* number of lossless priorities that would fit, up to 8 */
-	uint64_t delay_fit;    /* longest one-way delay, ps, that all cables could have; 0: none, or
-				  the headroom was given */
+	uint64_t delay_fit; /* longest one-way delay, ps, of all cables with which all fits; 0: no
+			       delay fits, or the headroom was given */
 };
 
 /*
  *   headroom = sum over groups of ports x priorities x headroom of one (plan_headroom.h)
  *   reserved = ports x (lossless + lossy) x reserve
- *   shared   = buffer - headroom - reserved; if that is not above 0, it does not fit
+ *   shared   = buffer - headroom - reserved
+ *   fits     = shared > 0
  *
  * Returns NULL, or one line with the value that is out of range; *out is then unspecified.
  */
 const char *adv_plan_buffer(const struct adv_plan_switch *sw, struct adv_plan_buffer *out);
 
 /*
- * Returns the most that each of `queues` congested queues can hold of a shared buffer with dynamic
- * thresholds, in bytes, rounded down. From T = alpha (shared - occupied) follows
+ * Returns the largest size that each of `queues` congested queues can reach in a shared buffer
+ * with dynamic thresholds, in bytes, rounded down. From T = alpha (shared - occupied) follows
  *
  *   T = alpha shared / (1 + queues alpha)
  *

@@ -15,12 +15,12 @@ struct graph {
 	uint32_t table_size; /* a power of two */
 	uint32_t *table;     /* hash of from and to: dependency + 1, 0: empty */
 	uint32_t vertices;
-	uint32_t *first; /* by vertex: index of its dependencies in `leaving` */
+	uint32_t *first; /* by vertex: index in `leaving` of the dependencies that begin there */
 	uint32_t *leaving;
 	bool *removed;	 /* by dependency */
-	uint8_t *colour; /* by vertex: not seen, on the path, done */
+	uint8_t *colour; /* by vertex: NOT_SEEN, ON_PATH or DONE */
 	uint32_t *next;	 /* by vertex: index in `leaving` of the next dependency to follow */
-	uint32_t *path;	 /* vertices */
+	uint32_t *path;	 /* vertices of the current path */
 	uint32_t *via;	 /* by vertex: the dependency that reached it */
 };
 
@@ -48,7 +48,7 @@ static uint32_t *slot_of(const struct graph *g, uint32_t from, uint32_t to)
 	}
 }
 
-/* Doubles the room. The table stays at least half empty. */
+/* Doubles the room for dependencies. The hash table stays at least half empty. */
 static bool grow_dependencies(struct graph *g)
 {
 	uint32_t room = g->room ? 2 * g->room : 64;
@@ -164,8 +164,8 @@ static uint32_t search_from(struct graph *g, uint32_t start)
 	return NONE;
 }
 
-/* Writes the shortest cycle through a vertex to cycle[] and returns its length. The vertex is on
- * a cycle. */
+/* Writes the shortest cycle through a vertex to cycle[] and returns its length. The vertex must be
+ * on a cycle. */
 static uint32_t shortest_through(struct graph *g, uint32_t vertex, uint32_t *cycle)
 {
 	uint32_t head = 0, tail = 0, length = 0, back = NONE;
@@ -189,7 +189,7 @@ static uint32_t shortest_through(struct graph *g, uint32_t vertex, uint32_t *cyc
 			}
 		}
 	}
-	/* from the last dependency to the first; reversed below */
+	/* This loop writes from the last dependency to the first. The order is reversed below. */
 	for (uint32_t i = back; i != NONE;) {
 		cycle[length++] = i;
 		i = g->out->dependency[i].from == vertex ? NONE
@@ -228,7 +228,7 @@ static uint32_t cheapest_dependency(const struct graph *g, const uint32_t *cycle
 	return best;
 }
 
-/* Removes the cheapest dependency of one cycle after the other until none is left. */
+/* Removes the cheapest dependency of a cycle, and repeats this until there is no cycle. */
 static bool break_cycles(struct graph *g)
 {
 	struct adv_plan_deadlock *o = g->out;
@@ -288,7 +288,7 @@ static bool build_and_search(struct graph *g, const struct adv_plan_topology *t,
 	return break_cycles(g);
 }
 
-/* An adv_plan_turns_fn. */
+/* Calls fn for each turn of a struct adv_plan_topology: an adv_plan_turns_fn. */
 static bool topology_turns(const void *network, adv_plan_turn_fn *fn, void *arg,
 			   struct adv_plan_error *error)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Computes ECN thresholds of a shared-buffer switch with which packets are marked before PFC
- * pauses, by section 4 of "Congestion Control for Large-Scale RDMA Deployments" (DCQCN, SIGCOMM
- * 2015). Pure functions on the caller's structures. */
+/* Computes ECN thresholds of a shared-buffer switch. With them, packets are marked before PFC
+ * pauses. The source is section 4 of "Congestion Control for Large-Scale RDMA Deployments" (DCQCN,
+ * SIGCOMM 2015). Pure functions on the caller's structures. */
 #ifndef ADV_FABRIC_PLAN_ECN_H
 #define ADV_FABRIC_PLAN_ECN_H
 
@@ -10,22 +10,22 @@
 
 #define ADV_PLAN_PORTS_MAX  4096
 #define ADV_PLAN_BUFFER_MAX 1000000000000000ull
-#define ADV_PLAN_ALPHA_MAX  (1024 * UINT64_C(1000000000)) /* of ADV_RATIO_ONE */
+#define ADV_PLAN_ALPHA_MAX  (1024 * UINT64_C(1000000000)) /* in units of 1 / ADV_RATIO_ONE */
 
 struct adv_plan_ecn_switch {
 	uint64_t buffer;   /* B: of all ports together, bytes */
 	uint32_t ports;	   /* n */
 	uint32_t lossless; /* P: priorities with PFC; 8 in the paper */
 	uint64_t headroom; /* t_flight: per port and priority, bytes */
-	uint64_t beta;	   /* share of the free buffer that a queue may use; of ADV_RATIO_ONE */
+	uint64_t beta;	   /* share of the free buffer that a queue may use, 1 / ADV_RATIO_ONE */
 };
 
 /* Bytes, rounded down. The names are the paper's. */
 struct adv_plan_ecn {
 	uint64_t shared;       /* B - P n t_flight */
 	uint64_t t_pfc;	       /* static threshold of each ingress queue */
-	uint64_t t_ecn_static; /* bound of an egress queue with that static t_PFC */
-	uint64_t t_ecn;	       /* with the dynamic t_PFC; K_min has to be below */
+	uint64_t t_ecn_static; /* bound of t_ECN with the static t_PFC */
+	uint64_t t_ecn;	       /* bound of t_ECN with the dynamic t_PFC; K_min has to be below it */
 };
 
 /*
@@ -50,10 +50,10 @@ const char *adv_plan_ecn(const struct adv_plan_ecn_switch *sw, struct adv_plan_e
  * adv_plan_ecn(). */
 uint64_t adv_plan_ecn_t_pfc(const struct adv_plan_ecn_switch *sw, uint64_t queue);
 
-/* Return K_min and K_max: 5 kB and 200 kB at 40 Gb/s (section 5 of the paper, P_max = 1 %),
- * proportional at other speeds, so that the delay of the queue is the same. Speed in bit/s, up
- * to 100 Tb/s. */
+/* Returns K_min in bytes: 5 kB at 40 Gb/s (section 5 of the paper, P_max = 1 %), and proportional
+ * at other speeds, which keeps the delay of the queue. Speed in bit/s, up to 100 Tb/s. */
 uint64_t adv_plan_ecn_k_min(uint64_t speed);
+/* As adv_plan_ecn_k_min(), but returns K_max: 200 kB at 40 Gb/s. */
 uint64_t adv_plan_ecn_k_max(uint64_t speed);
 
 #endif

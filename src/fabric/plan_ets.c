@@ -54,8 +54,8 @@ static uint64_t serve_strict(const struct adv_plan_class *c, uint64_t speed, uin
 	return left;
 }
 
-/* Returns the part of `left` that c receives by its share. `sum` is the sum of all shares that
- * divide it. */
+/* Returns the part of `left` that class c receives by its share. `sum` is the sum of the shares of
+ * all classes that divide `left`. */
 static uint64_t portion_of(const struct adv_plan_class *c, uint64_t left, uint64_t sum)
 {
 	return (uint64_t)((unsigned __int128)left * c->share / sum);
@@ -71,7 +71,8 @@ static uint64_t open_shares(const struct adv_plan_class *c, unsigned open)
 	return sum;
 }
 
-/* Each round satisfies at least one class, or is the last. */
+/* Sets the rates of ETS classes, which divide `left`. Each round satisfies the demand of at least
+ * one class, or is the last round. */
 static void fill_demands(const struct adv_plan_class *c, uint64_t left, uint64_t *got)
 {
 	unsigned open = 0;

@@ -13,27 +13,27 @@
 struct adv_plan_class {
 	bool used;
 	bool strict;
-	uint64_t share;	 /* of ADV_RATIO_ONE, unless strict; their sum is 1 */
+	uint64_t share;	 /* if not strict: 1 / ADV_RATIO_ONE; the sum of all is 1 */
 	uint64_t demand; /* bit/s */
 };
 
 struct adv_plan_ets {
-	uint64_t got[ADV_PLAN_CLASSES];	       /* bit/s, rounded down */
-	uint64_t guaranteed[ADV_PLAN_CLASSES]; /* bit/s: its rate if all other ETS classes want
-						  everything */
+	uint64_t got[ADV_PLAN_CLASSES];	       /* rate of the class, bit/s, rounded down */
+	uint64_t guaranteed[ADV_PLAN_CLASSES]; /* rate if all other ETS classes demand the full
+						  link, bit/s */
 	uint64_t quantum[ADV_PLAN_CLASSES]; /* bytes per round of deficit round robin: proportional
 					       to the shares, at least a frame */
 	uint64_t strict_rate;		    /* rate of the strict classes, bit/s */
-	uint64_t unused;		    /* unused rate, bit/s */
+	uint64_t unused;		    /* rate that no class uses, bit/s */
 };
 
 /*
  * IEEE 802.1Q 37.3 (802.1Qaz). Strict classes are served first, from the highest number down, each
- * up to its demand. ETS classes divide the rest by their shares. What a class does not use is
- * divided among the others, again by their shares (water filling: each gets share x a common level,
- * or its demand if that is lower). Quanta are those of deficit round robin (Shreedhar and Varghese,
- * SIGCOMM 1995): a round with at least one frame of max_frame bytes per class costs O(1) per
- * packet.
+ * up to its demand. ETS classes divide the rest by their shares. The unused rate of a class is
+ * divided among the other classes, again by their shares (water filling: each class gets share x a
+ * common level, or its demand if that is lower). Quanta are those of deficit round robin (Shreedhar
+ * and Varghese, SIGCOMM 1995). Each is at least max_frame bytes, so the choice of the next packet
+ * costs O(1).
  *
  * Speed is at most 100 Tb/s, a frame at most 65,600 bytes. Returns NULL, or one line with the error
  * (no class; shares that are not 100% together; a share of 0); *out is then unspecified.

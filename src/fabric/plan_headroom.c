@@ -66,7 +66,7 @@ static uint64_t divide_up(uint64_t n, uint64_t by)
 	return (n + by - 1) / by;
 }
 
-/* Returns the memory that `bytes` of packets take in cells. */
+/* Returns the memory that `bytes` of packets need in a buffer of cells. */
 static uint64_t in_cells(const struct adv_plan_link *l, uint64_t bytes)
 {
 	unsigned __int128 one = ADV_RATIO_ONE, large = one - l->small_packets;

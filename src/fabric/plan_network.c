@@ -6,13 +6,13 @@
 
 #define NONE UINT32_MAX
 
-/* Follows packets through the tables. */
+/* The state of following packets through the routing tables. */
 struct walker {
 	const struct adv_topology *t;
-	uint32_t *first;  /* by node: its ports in `out` */
+	uint32_t *first;  /* by node: index of its first port in `out` */
 	uint32_t *out;	  /* by port: the directed link that begins there */
-	uint32_t *source; /* by directed link: a host whose packets come by it, or NONE */
-	uint32_t *queue;  /* of directed links */
+	uint32_t *source; /* by directed link: a host whose packets use it, or NONE */
+	uint32_t *queue;  /* directed links whose packets are to be followed */
 	adv_plan_turn_fn *fn;
 	void *arg;
 };
@@ -43,7 +43,7 @@ static void list_ports(struct walker *w)
 		}
 }
 
-/* Follows packets from link `in`, which ends at a switch. */
+/* Follows packets to dst from link `in`, which ends at a switch. */
 static bool forward_packets(struct walker *w, uint32_t in, uint32_t dst, uint32_t *tail)
 {
 	uint32_t at = end_of(w, in);
@@ -85,7 +85,7 @@ static bool walk_to(struct walker *w, uint32_t dst)
 	return true;
 }
 
-/* An adv_plan_turns_fn. */
+/* Calls fn for each turn of a struct adv_topology: an adv_plan_turns_fn. */
 static bool network_turns(const void *network, adv_plan_turn_fn *fn, void *arg,
 			  struct adv_plan_error *error)
 {

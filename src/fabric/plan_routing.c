@@ -6,10 +6,10 @@
 #include <string.h>
 
 #define FAR	 UINT32_MAX
-#define FARTHEST (1u << 20) /* more than any distance */
+#define FARTHEST (1u << 20) /* greater than any distance */
 
-/* A packet at a node is in phase 0 while it may still go up, then in phase 1. Without up-down
- * routing it is always in phase 0. */
+/* The state of routing. A packet at a node is in phase 0 as long as it may go up. After its first
+ * step down it is in phase 1. Without up-down routing it is always in phase 0. */
 struct router {
 	const struct adv_plan_topology *t;
 	enum adv_plan_routing routing;
@@ -21,11 +21,11 @@ struct router {
 	uint32_t *leaving;  /* directed links that are up */
 	uint64_t *height;   /* by node: "up" is to a greater value */
 	uint32_t *distance; /* by 2 node + phase: links to the destination, or FAR */
-	uint32_t *queue;    /* of 2 node + phase */
+	uint32_t *queue;    /* elements are 2 node + phase */
 	uint32_t *source;   /* by directed link: a host whose packets use it, or FAR */
-	uint32_t *flow;	    /* by node: its last flow as a destination, or FAR */
-	uint32_t *earlier;  /* by flow: the previous one to the same node, or FAR */
-	bool *is_source;    /* by node */
+	uint32_t *flow;	    /* by node: the last flow to it, or FAR */
+	uint32_t *earlier;  /* by flow: the previous flow to the same node, or FAR */
+	bool *is_source;    /* by node; set by set_sources() */
 };
 
 static bool report_no_path(struct router *r, uint32_t line, uint32_t src, uint32_t dst)
@@ -60,7 +60,7 @@ static void list_links(struct router *r)
 		r->first[adv_plan_from(t, d) + 1] += !t->link[d / 2].down;
 	for (uint32_t i = 0; i <= t->nodes; i++)
 		sum = r->first[i] += sum;
-	/* Filled from each end, so that first[node] is the beginning afterwards. */
+	/* Each node's part is filled from its end, so that first[node] is its beginning then. */
 	for (uint32_t d = 2 * t->links; d-- > 0;)
 		if (!t->link[d / 2].down)
 			r->leaving[--r->first[adv_plan_from(t, d) + 1]] = d;
@@ -69,8 +69,8 @@ static void list_links(struct router *r)
 	r->first[t->nodes] = sum;
 }
 
-/* Sets each node's distance over links that are up from the nearest node whose distance is 0.
- * The others are FAR before. */
+/* Sets each node's distance from the nearest node whose distance is 0, over links that are up.
+ * Before the call, all other distances are FAR. */
 static void spread_distances(struct router *r, uint32_t *distance)
 {
 	uint32_t head = 0, tail = 0;
@@ -155,7 +155,7 @@ static bool follow_routes(struct router *r)
 		if (f->hops == 0)
 			continue;
 		hop = r->t->hop + f->first_hop;
-		/* The last hop is into a host, which drains. */
+		/* The last turn is not reported: it leads to a host, which drains. */
 		for (uint32_t k = 0; k + 3 < f->hops; k++)
 			if (!turn_at(r, f, hop[k], hop[k + 1], hop[k + 2]))
 				return false;
@@ -193,7 +193,7 @@ static void set_distances(struct router *r, uint32_t dst)
 	}
 }
 
-/* True if packets in this phase at the link's beginning take it: it is on a shortest path. */
+/* True if link d is on a shortest path of packets that are in this phase at its beginning. */
 static bool is_next(const struct router *r, uint32_t d, uint32_t phase)
 {
 	uint32_t after = phase_after(r, d, phase), here = 2 * adv_plan_from(r->t, d) + phase;
@@ -202,7 +202,7 @@ static bool is_next(const struct router *r, uint32_t d, uint32_t phase)
 	       r->distance[2 * adv_plan_to(r->t, d) + after] + 1 == r->distance[here];
 }
 
-/* Enqueues link d, unless packets have used it already. */
+/* Enqueues link d if packets have not used it before. */
 static void enqueue_link(struct router *r, uint32_t d, uint32_t src, uint32_t *tail)
 {
 	if (r->source[d] != FAR)
@@ -242,7 +242,7 @@ static bool follow_flows(struct router *r, uint32_t dst, uint8_t priority)
 	return true;
 }
 
-/* Marks the hosts that send to dst in this priority without a route of their own. False: none. */
+/* Marks the hosts that send to dst in this priority and whose flow has no route. False: none. */
 static bool set_sources(struct router *r, uint32_t dst, uint8_t priority)
 {
 	bool all = r->t->all_pairs && priority == ADV_PLAN_PRIORITY, any = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The text consists of lines of words with blanks between them; '#' begins a comment. The first
- * word is the kind of the line. Names have to be declared before they are used. */
+/* The text consists of lines of words, separated by blanks. '#' begins a comment. The first word
+ * is the kind of the line. A name has to be declared before it is used. */
 #include "fabric/plan_topology.h"
 
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 
 #include "base/shown.h"
 
-#define SHOWN	   32	/* characters of a text in a message */
-#define WORDS_MAX  1024 /* of a line */
+#define SHOWN	   32	/* characters of the text that a message shows */
+#define WORDS_MAX  1024 /* words of a line */
 #define TABLE_SIZE (4 * ADV_PLAN_NODES_MAX)
 
 struct word {
@@ -23,7 +23,7 @@ struct parser {
 	struct adv_plan_topology *t;
 	struct adv_plan_error *error;
 	uint32_t line;
-	uint32_t first_flow; /* line; 0: none */
+	uint32_t first_flow; /* line of the first flow; 0: none */
 	unsigned words;
 	struct word word[WORDS_MAX];
 	uint32_t table[TABLE_SIZE]; /* hash of names: node + 1; 0: empty */
@@ -103,7 +103,7 @@ static bool find_host(struct parser *p, struct word w, uint32_t *node)
 		    adv_show(w.p, w.len, SHOWN).text);
 }
 
-/* Makes room for one more element in an array whose size doubles. */
+/* Makes room for one more element in an array. Doubles its size if it is full. */
 static bool grow_array(struct parser *p, void *array, uint32_t used, uint32_t max, size_t size,
 		       const char *what)
 {
@@ -186,7 +186,7 @@ static bool parse_nodes(struct parser *p, bool is_switch)
 	return true;
 }
 
-/* NAME or NAME:PORT */
+/* Parses an end of a link: NAME or NAME:PORT. */
 static bool parse_end(struct parser *p, struct word w, struct adv_plan_cable *l, unsigned end)
 {
 	const char *colon = memchr(w.p, ':', w.len);
@@ -265,7 +265,7 @@ static bool add_hop(struct parser *p, struct word w, bool end)
 	return true;
 }
 
-/* flow HOST HOST, or route HOST SWITCH... HOST */
+/* Parses "flow HOST HOST" or "route HOST SWITCH... HOST". */
 static bool parse_flow(struct parser *p, bool is_route)
 {
 	struct adv_plan_topology *t = p->t;
@@ -296,7 +296,8 @@ static bool parse_flow(struct parser *p, bool is_route)
 	return true;
 }
 
-/* routing = shortest, with or without blanks around the '='; likewise root = NAME */
+/* Parses a setting such as "routing = shortest" or "root = NAME". Blanks around '=' are optional.
+ */
 static bool parse_setting(struct parser *p, const char *name, struct word *value)
 {
 	const struct word *w = p->word;
@@ -391,7 +392,7 @@ static bool split_line(struct parser *p, const char *s, size_t len)
 	return true;
 }
 
-/* Checks that need the whole text. */
+/* Checks that are possible only after the whole text was read. */
 static bool check_whole(struct parser *p)
 {
 	struct adv_plan_topology *t = p->t;

@@ -66,7 +66,7 @@ int adv_route_set(struct adv_route_table *t, uint32_t host, const uint16_t *port
 
 	if (host >= t->hosts)
 		return EINVAL;
-	/* The newest set is the most likely match. */
+	/* The search begins at the newest set, which is the most likely match. */
 	for (i = t->sets; i-- > 0;)
 		if (is_set(t, i, port, count))
 			break;

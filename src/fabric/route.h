@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct adv_route_set {
-	uint32_t first; /* index of its first port in the table's ports */
+	uint32_t first; /* index of the set's first port in adv_route_table.port */
 	uint32_t count; /* 0: no route */
 };
 
@@ -29,19 +29,20 @@ void adv_route_table_free(struct adv_route_table *t);
  * 65,536 different sets. */
 int adv_route_set(struct adv_route_table *t, uint32_t host, const uint16_t *port, uint32_t count);
 
-/* Gives a host the ports of another one. Both must exist. */
+/* Sets the ports of `host` to those of host `other`. Both hosts must exist. */
 static inline void adv_route_set_as(struct adv_route_table *t, uint32_t host, uint32_t other)
 {
 	t->set_of[host] = t->set_of[other];
 }
 
+/* Returns the set of ports that lead to a host. The set is empty if there is no route. */
 static inline const struct adv_route_set *adv_route_find(const struct adv_route_table *t,
 							 uint32_t host)
 {
 	return &t->set[t->set_of[host]];
 }
 
-/* Returns the port of a set for a flow. The set is not empty. */
+/* Returns the port of a set that the hash `flow` selects. The set must not be empty. */
 static inline uint16_t adv_route_pick(const struct adv_route_table *t,
 				      const struct adv_route_set *set, uint32_t flow, uint32_t seed)
 {

@@ -22,8 +22,8 @@ struct text {
 /* The section that the current lines belong to. */
 struct place {
 	const struct adv_scenario_section *section;
-	uint8_t *base;	/* its structure; NULL: before the first section */
-	uint64_t said;	/* keys that it has, a bit each */
+	uint8_t *base;	/* structure of the section; NULL: before the first section */
+	uint64_t said;	/* keys that were read in the section, a bit each */
 	uint64_t *once; /* copy of `said` for a section that occurs once, or NULL */
 };
 
@@ -67,7 +67,7 @@ static bool text_equals(struct text t, const char *word)
 	return t.len == strlen(word) && memcmp(t.at, word, t.len) == 0;
 }
 
-/* The printable form of a text, for messages. */
+/* Returns the printable form of a text, for messages. */
 static struct adv_shown show_text(struct text t)
 {
 	return adv_show(t.at, t.len, ADV_SHOWN_MOST);
@@ -196,7 +196,7 @@ find_key(struct reader *r, const struct adv_scenario_section *section, struct te
 	return NULL;
 }
 
-/* The index in adv_scenario.line of a value of a section that occurs once. */
+/* Returns the index of a value in adv_scenario.line. Its section must be one that occurs once. */
 static size_t value_at(const struct adv_scenario *s, const uint8_t *value)
 {
 	return (size_t)(value - (const uint8_t *)s) / sizeof(uint64_t);
@@ -240,7 +240,7 @@ static bool add_item(struct reader *r, const struct adv_scenario_section *sectio
 
 	if (n == LIST_MAX)
 		return fail_reading(r, "more than %u sections [%s]", LIST_MAX, section->name);
-	/* The allocation doubles when the count is a power of two. */
+	/* If the count is a power of two, the array is full and its size doubles. */
 	if ((n & (n - 1)) == 0) {
 		size_t room = n ? 2 * (size_t)n : 1;
 		void *item = realloc(l->item, room * section->size);

@@ -13,7 +13,7 @@
  *	bytes = 1MB
  *
  * The reader is strict. An unknown section or key, a value of another kind or out of range, and a
- * repeated key are errors; the message has the file, the line, and the expected form. [flow],
+ * repeated key are errors. The message has the file, the line, and the expected form. [flow],
  * [storm], [slow], [loss], [link], [route] and [map] may occur many times. docs/simulator.md lists
  * all keys.
  */
@@ -26,21 +26,22 @@
 #include "fabric/scenario_values.h"
 
 #define ADV_SCENARIO_WHY      320
-#define ADV_SCENARIO_FILE_MAX (16u << 20) /* of a file, bytes */
+#define ADV_SCENARIO_FILE_MAX (16u << 20) /* largest file, bytes */
 
-/* Reads text[0..len) of file `name`. False: why[] has file, line and reason. adv_scenario_free()
- * is then still to be called. */
+/* Reads text[0..len) of file `name`. False: why[] has file, line and reason. The caller must call
+ * adv_scenario_free() in both cases. */
 bool adv_scenario_read(struct adv_scenario *s, const char *name, const char *text, size_t len,
 		       char why[ADV_SCENARIO_WHY]);
 void adv_scenario_free(struct adv_scenario *s);
 
-/* Sets "section.key=value" instead of the file's value: "run.seed=3", "priority 3.xoff=40kB". It
- * sets all sections of a kind that occurs many times. */
+/* Replaces a value by that of a text "section.key=value", such as "run.seed=3" or
+ * "priority 3.xoff=40kB". If the section may occur many times, sets the key in all of them. False:
+ * why[] has the reason. */
 bool adv_scenario_set(struct adv_scenario *s, const char *text, char why[ADV_SCENARIO_WHY]);
 
-/* Calls fn for each value that differs from its default, in the order of the documentation; for
- * at most `most` sections of a kind that occurs many times ("flow 0", "flow 1"). The texts are
- * valid during the call. */
+/* Calls fn for each value that differs from its default, in the order of the documentation. Of
+ * sections that may occur many times ("flow 0", "flow 1"), only the first `most` of each kind are
+ * reported. The texts are valid during the call of fn. */
 typedef void adv_scenario_value_fn(void *user, const char *section, const char *key,
 				   const char *value);
 void adv_scenario_changes(const struct adv_scenario *s, uint32_t most, adv_scenario_value_fn *fn,

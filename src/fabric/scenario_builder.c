@@ -28,7 +28,7 @@ uint64_t adv_scenario_line(const struct adv_scenario_builder *b, const uint64_t 
 		->line[(size_t)((const uint8_t *)value - (const uint8_t *)b->s) / sizeof(*value)];
 }
 
-/* Returns the machine's memory, or the process's limit if that is lower. Bytes. */
+/* Returns the machine's memory in bytes, or the limit of the process if that is lower. */
 static uint64_t available_memory(void)
 {
 	uint64_t have = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files that build a scenario's network, fabric and flows share. */
+/* Shared functions of the files that build a scenario's network, fabric and flows. */
 #ifndef ADV_FABRIC_SCENARIO_BUILDER_H
 #define ADV_FABRIC_SCENARIO_BUILDER_H
 
@@ -18,14 +18,16 @@ struct adv_scenario_builder {
 	char *why;
 };
 
-/* Writes the reason, with the line (0: none), to b->why. Returns false. */
+/* Writes the reason of an error and the line (0: none) to b->why. Returns false. */
 bool adv_scenario_fail(struct adv_scenario_builder *b, uint64_t line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Returns the line of a value of a section that occurs once; 0: the file does not have it. */
+/* Returns the line of a value. Its section must be one that occurs once. 0: the value is not in
+ * the file. */
 uint64_t adv_scenario_line(const struct adv_scenario_builder *b, const uint64_t *value);
 
-/* Adds to the estimated memory. False, with a reason: it exceeds the available memory. */
+/* Adds `bytes` to the estimated memory. False, with a reason: the sum exceeds the available
+ * memory. */
 bool adv_scenario_afford(struct adv_scenario_builder *b, uint64_t line, unsigned __int128 bytes);
 
 /* Makes a cable of a speed (b/s) and a length (mm). False, with a reason: the speed is not

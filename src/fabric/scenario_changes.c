@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The values of a scenario that differ from the defaults. */
+/* Reports the values of a scenario that differ from the defaults. */
 #include <stdio.h>
 #include <string.h>
 

@@ -9,14 +9,15 @@
 
 #define CONNECTIONS_MAX 1000000u
 #define TRANSFERS_MAX	100000000u
-/* Measured memory, rounded up: of a connection without its depth, of a work request, of a
- * transfer. */
+/* Measured memory, rounded up, bytes: of a connection without its work requests, of a work
+ * request, and of a transfer. */
 #define MEMORY_CONNECTION 3072u
 #define MEMORY_REQUEST	  512u
 #define MEMORY_TRANSFER	  160u
 #define DEPTH		  8
 
-/* Estimates, rather too high, how many transfers of a connection begin within the run. */
+/* Estimates the number of transfers of a connection that begin within the run. The estimate is
+ * rather too high. */
 static uint64_t in_time(const struct adv_scenario_builder *b, const struct adv_scenario_flow *flow)
 {
 	uint64_t duration = b->s->run.duration, most;
@@ -43,8 +44,8 @@ static bool afford_flow(struct adv_scenario_builder *b, const struct adv_scenari
 	return adv_scenario_afford(b, line, bytes * connections);
 }
 
-/* Returns -ln(u) of a random u in (0, 1], in units of 2^-16. It uses integers, so that the
- * result is the same on every machine. */
+/* Returns -ln(u) of a random u in (0, 1], in units of 2^-16. It uses integers only, so the result
+ * is the same on every machine. */
 static uint64_t draw_exponential(struct adv_rng *rng)
 {
 	uint64_t u = (adv_rng_next(rng) >> 32) + 1; /* in units of 2^-32 */
@@ -71,8 +72,8 @@ static uint64_t scale_size(struct adv_scenario_builder *b, uint64_t mean, bool r
 	return value < ADV_QUANTITY_MAX ? (uint64_t)value : ADV_QUANTITY_MAX;
 }
 
-/* A point of a distribution: how many of a million transfers have at most `bytes` bytes. Between
- * two points the distribution is uniform. */
+/* A point of a distribution: the number of transfers, out of a million, of at most `bytes` bytes.
+ * Between two points the distribution is uniform. */
 struct size_point {
 	uint32_t bytes;
 	uint32_t share;
@@ -140,7 +141,8 @@ static bool add_transfers(struct adv_scenario_builder *b, struct adv_scenario_fl
 		if (i || flow->arrivals == 1)
 			at += scale_size(b, flow->interval, flow->arrivals == 1);
 		if (at > b->s->run.duration)
-			return true; /* this and all later ones begin after the end of the run */
+			return true; /* this transfer and all later ones begin after the end of the
+					run */
 		n = adv_fabric_transfer(b->f, connection,
 					flow->endless ? UINT64_MAX
 					: bytes	      ? bytes
@@ -154,8 +156,8 @@ static bool add_transfers(struct adv_scenario_builder *b, struct adv_scenario_fl
 	return true;
 }
 
-/* With go-back-0 a message is acknowledged at its end only, so all of it has to fit into the
- * window. */
+/* Checks that a message fits into the window. With go-back-0 a message is acknowledged only at its
+ * end, so the whole message has to fit. */
 static bool fits_window(struct adv_scenario_builder *b, const struct adv_scenario_flow *flow,
 			uint64_t line)
 {
@@ -170,7 +172,7 @@ static bool fits_window(struct adv_scenario_builder *b, const struct adv_scenari
 				 (message + b->s->host.mtu - 1) / b->s->host.mtu, message);
 }
 
-/* Adds a connection of the flow. -1, with a reason: error. */
+/* Adds a connection of the flow. Returns its number. On error, writes the reason and returns -1. */
 static int64_t connect_hosts(struct adv_scenario_builder *b, const struct adv_scenario_flow *flow,
 			     uint64_t line, uint32_t from, uint32_t to)
 {
@@ -211,8 +213,8 @@ static bool connect_two(struct adv_scenario_builder *b, struct adv_scenario_flow
 	return n >= 0 && add_transfers(b, flow, line, (uint32_t)n);
 }
 
-/* Adds one step of all hosts: each sends a piece to the next host once the piece of the previous
- * step has arrived. */
+/* Adds one step of all hosts. Each host sends a piece to the next host when the piece of the
+ * previous step has arrived. */
 static bool add_step(struct adv_scenario_builder *b, struct adv_scenario_flow *flow, uint64_t line,
 		     uint32_t first_connection, uint32_t hosts)
 {
@@ -270,7 +272,8 @@ static bool add_allreduce(struct adv_scenario_builder *b, struct adv_scenario_fl
 	return true;
 }
 
-/* Sattolo's algorithm: each host sends to one other host and receives from one other host. */
+/* Draws a random permutation by Sattolo's algorithm: each host sends to one other host and
+ * receives from one other host. */
 static bool permute_hosts(struct adv_scenario_builder *b)
 {
 	uint32_t n = b->t->hosts;
@@ -311,7 +314,7 @@ static bool connect_range(struct adv_scenario_builder *b, struct adv_scenario_fl
 	return true;
 }
 
-/* The largest number of connections from a host of a flow. */
+/* Returns the largest number of connections that a host of the flow initiates. */
 static uint64_t count_partners(const struct adv_scenario_builder *b,
 			       const struct adv_scenario_flow *flow, bool in_pairs)
 {
@@ -322,8 +325,8 @@ static uint64_t count_partners(const struct adv_scenario_builder *b,
 	return (uint32_t)flow->to - (uint32_t)(flow->to >> 32) + 1ull;
 }
 
-/* Two ranges of equal length are pairs. Otherwise each host of one connects to each host of the
- * other. */
+/* Adds a flow from one range of hosts to another. If both ranges have the same length, they are
+ * connected in pairs. Otherwise each host of one range connects to each host of the other. */
 static bool add_flow(struct adv_scenario_builder *b, struct adv_scenario_flow *flow, uint64_t line)
 {
 	uint32_t first = (uint32_t)(flow->from >> 32), last = (uint32_t)flow->from;

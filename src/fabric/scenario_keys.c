@@ -209,7 +209,7 @@ static uint64_t ratio_of_1024(uint32_t n)
 	return n * ADV_RATIO_ONE / 1024;
 }
 
-/* The fabric's defaults in the units of a scenario. */
+/* Uses the defaults of the fabric, converted to the units of a scenario. */
 void adv_scenario_defaults(struct adv_scenario *s)
 {
 	struct adv_fabric_config c;

@@ -7,11 +7,11 @@
 #include "base/array.h"
 #include "fabric/scenario_builder.h"
 
-/* Measured memory, rounded up. */
+/* Measured memory, rounded up, bytes. */
 #define MEMORY_HOST   24576u
 #define MEMORY_SWITCH 1024u
 #define MEMORY_PORT   2048u
-#define MEMORY_ROUTE  2u /* of a switch to a host */
+#define MEMORY_ROUTE  2u /* of a switch's route to one host */
 
 static bool key_is_given(struct adv_scenario_builder *b, const char *topology, const char *key,
 			 uint64_t value)
@@ -57,8 +57,8 @@ static struct size size_of_network(const struct adv_scenario_builder *b)
 	return (struct size){n->hosts, n->switches, b->s->list[ADV_SCENARIO_LINK_LIST].count};
 }
 
-/* The largest `hosts`; UINT64_MAX: in this topology `hosts` is not the number of hosts at a
- * switch. */
+/* Returns the largest value of `hosts`. UINT64_MAX: in this topology `hosts` is not the number of
+ * hosts at a switch. */
 static uint64_t hosts_most(const struct adv_scenario_network *n)
 {
 	if (n->topology == ADV_SCENARIO_LEAF_SPINE)
@@ -106,7 +106,7 @@ static bool check_keys(struct adv_scenario_builder *b)
 	return true;
 }
 
-/* Checks the size of the topology. All needed keys are there. */
+/* Checks the size of the topology. All needed keys must have been checked. */
 static bool check_size(struct adv_scenario_builder *b)
 {
 	const struct adv_scenario_network *n = &b->s->network;
@@ -132,7 +132,7 @@ static bool check_size(struct adv_scenario_builder *b)
 					   2 * size.trunks * MEMORY_PORT);
 }
 
-/* Checks for the keys that the topology needs. */
+/* Checks that the scenario has all keys that the topology needs. */
 static bool all_said(struct adv_scenario_builder *b)
 {
 	const struct adv_scenario_network *n = &b->s->network;

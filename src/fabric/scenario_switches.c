@@ -49,7 +49,8 @@ static bool check_priorities(struct adv_scenario_builder *b)
 	return true;
 }
 
-/* A pause must last until it is repeated: at half its time, behind a frame that has just begun. */
+/* Checks that a pause lasts until it is repeated. The repetition is due at half of the pause's
+ * time, and may wait for a frame that has just begun. */
 static bool check_quanta(struct adv_scenario_builder *b)
 {
 	uint64_t bytes = b->s->host.mtu + ADV_FRAME_OVERHEAD + ADV_HEADERS_MAX + ADV_PAUSE_FRAME +
@@ -71,7 +72,7 @@ static bool check_values(struct adv_scenario_builder *b)
 
 	if (!check_priorities(b))
 		return false;
-	/* More frequent checks of all switches would take longer than the events between them. */
+	/* If the switches were checked more often, the checks would cost more than the events. */
 	if (sw->watchdog_poll && sw->watchdog_poll < LOOKS_MIN)
 		return adv_scenario_fail(b, adv_scenario_line(b, &sw->watchdog_poll),
 					 "[switch] watchdog-poll: expected 0s, or 1us and more");

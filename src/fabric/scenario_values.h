@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The values of a scenario, section by section. */
+/* The values of a scenario: one structure for each kind of section. */
 #ifndef ADV_FABRIC_SCENARIO_VALUES_H
 #define ADV_FABRIC_SCENARIO_VALUES_H
 
 #include "fabric/fabric.h"
 
-/* All values are uint64_t: bytes, ps, b/s, mm, ratios of ADV_RATIO_ONE, counts, or the index of
- * a word. */
+/* All values are uint64_t: bytes, ps, b/s, mm, ratios in units of 1 / ADV_RATIO_ONE, counts, or
+ * the index of a word. */
 struct adv_scenario_network {
 	uint64_t topology; /* enum adv_scenario_topology */
 	uint64_t senders;
@@ -76,15 +76,15 @@ struct adv_scenario_run {
 enum adv_scenario_sizes {
 	ADV_SCENARIO_FIXED,
 	ADV_SCENARIO_EXPONENTIAL, /* `bytes` is the mean */
-	ADV_SCENARIO_WEBSEARCH, /* measured distribution; `bytes` is not used; see scenario_flows.c
-				 */
+	ADV_SCENARIO_WEBSEARCH,	  /* measured distributions of scenario_flows.c; `bytes` is not used
+				   */
 	ADV_SCENARIO_HADOOP,
 };
 
-/* Hosts: a range as first << 32 | last, or one of these. */
+/* A value of hosts is a range, first << 32 | last, or one of these constants. */
 #define ADV_SCENARIO_ALL	 (1ull << 63)		/* every other host */
-#define ADV_SCENARIO_PERMUTATION (ADV_SCENARIO_ALL | 1) /* chosen by the seed */
-#define ADV_SCENARIO_NEXT	 (ADV_SCENARIO_ALL | 2) /* the next host; for the last one the first */
+#define ADV_SCENARIO_PERMUTATION (ADV_SCENARIO_ALL | 1) /* another host, chosen by the seed */
+#define ADV_SCENARIO_NEXT	 (ADV_SCENARIO_ALL | 2) /* the next host; of the last: host 0 */
 
 struct adv_scenario_flow {
 	uint64_t pattern; /* 0: `from` to `to`; 1: all-reduce in a ring of `from` */
@@ -96,14 +96,15 @@ struct adv_scenario_flow {
 	uint64_t sizes; /* enum adv_scenario_sizes */
 	uint64_t start;
 	uint64_t count;	   /* transfers of each connection */
-	uint64_t interval; /* between their starts, ps; 0: each after the previous one */
-	uint64_t arrivals; /* 0: evenly; 1: Poisson */
+	uint64_t interval; /* between the starts, ps; 0: each begins when the previous one has ended
+			    */
+	uint64_t arrivals; /* 0: at equal intervals; 1: Poisson */
 	uint64_t dscp;
 	uint64_t message;
 	uint64_t depth;
 	uint64_t timeout;
 	uint64_t retries;
-	/* Its transfers, set by adv_scenario_build(). */
+	/* The flow's transfers, set by adv_scenario_build(). */
 	uint32_t first_transfer;
 	uint32_t transfers;
 };
@@ -128,7 +129,7 @@ struct adv_scenario_loss {
 	uint64_t probability;
 };
 
-/* Nodes: the number of a host, or ADV_SCENARIO_SWITCH + the number of a switch. */
+/* A value of a node is the number of a host, or ADV_SCENARIO_SWITCH + the number of a switch. */
 #define ADV_SCENARIO_SWITCH (1ull << 32)
 
 struct adv_scenario_link {
@@ -153,7 +154,7 @@ struct adv_scenario_map {
 struct adv_scenario_list {
 	void *item;
 	uint32_t count;
-	uint64_t *line; /* first line of each */
+	uint64_t *line; /* first line of each section */
 };
 
 enum adv_scenario_lists {
@@ -183,7 +184,7 @@ struct adv_scenario {
 	struct adv_scenario_run run;
 	uint64_t line[ADV_SCENARIO_VALUES]; /* line of each value; 0: not in the file */
 	struct adv_scenario_list list[ADV_SCENARIO_LIST_COUNT];
-	char name[128]; /* of the file, for messages */
+	char name[128]; /* name of the file, for messages */
 };
 
 #endif

@@ -60,7 +60,7 @@ int adv_fabric_slow_host(struct adv_fabric *f, uint32_t host, const struct adv_f
 	return 0;
 }
 
-/* Schedules the end of processing the first frame. */
+/* Schedules the time at which the host has processed the first waiting frame. */
 static void schedule_drain(struct adv_fabric *f, struct adv_fabric_host *h)
 {
 	struct adv_fabric_input *in = h->input;

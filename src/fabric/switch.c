@@ -139,7 +139,7 @@ void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct a
 	adv_packet_give_back(s->pool, p);
 }
 
-/* Returns the output port. Without one it drops the frame and returns -1. */
+/* Returns the output port of a frame. If there is none, drops the frame and returns -1. */
 static int route_frame(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p)
 {
 	const struct adv_route_set *set;
@@ -198,8 +198,9 @@ void adv_switch_pause(struct adv_switch *s, uint64_t now, unsigned port,
 
 /* ---- frames out ---- */
 
-/* RED on the current queue length instead of an average, measured when the frame leaves the
- * queue, which informs senders earliest (DCQCN, SIGCOMM 2015, section 3.1). */
+/* True if a frame is to be marked, by RED with the current queue length instead of an average. The
+ * length is measured when the frame leaves the queue, which informs senders earliest (DCQCN,
+ * SIGCOMM 2015, section 3.1). */
 static bool to_be_marked(struct adv_switch *s, const struct adv_class *class, uint64_t bytes)
 {
 	if (bytes <= class->ecn_min)

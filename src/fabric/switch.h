@@ -3,17 +3,17 @@
  * An Ethernet switch with a shared buffer: store and forward, output queues by priority, PFC
  * towards its peers (IEEE 802.1Q 36), ETS, ECN marks, ECMP, and SONiC's PFC watchdog.
  *
- * It reads no clock: each call has the time, in picoseconds, which never decreases.
- *	adv_switch_rx()		a frame was received completely
- *	adv_switch_pause()	a received pause frame takes effect
+ * The switch reads no clock. The caller passes the time in picoseconds, which must not decrease.
+ *	adv_switch_rx()		receives a frame that has arrived completely
+ *	adv_switch_pause()	applies a received pause frame
  *	adv_switch_tx()		dequeues the next frame of a port that is free
- *	adv_switch_sent()	the frame that tx() returned was sent
- *	adv_switch_expire()	to be called at adv_switch_deadline() at the latest
- * After each of them adv_switch_next_ready() returns the ports that can send something now.
+ *	adv_switch_sent()	ends the sending of the frame that adv_switch_tx() returned
+ *	adv_switch_expire()	must be called at adv_switch_deadline() at the latest
+ * After each of these calls, adv_switch_next_ready() returns the ports that can send now.
  *
- * The buffer. Each frame counts for its input port and priority, from when it was received until it
- * was sent. Port and priority have `reserved` bytes of their own. Beyond them they share the buffer
- * up to a limit, which is `xoff`, or follows the free part:
+ * The buffer. A frame occupies the buffer from its reception until it was sent. It counts for its
+ * input port and priority, which have `reserved` bytes of their own. Above these bytes they use the
+ * shared buffer up to a limit. The limit is `xoff`, or depends on the free part:
  *	limit = reserved + alpha x (shared - shared in use)
  * The first frame of a lossless priority above the limit goes to the `headroom`, and the port's
  * peer is paused. The peer is resumed when the headroom is empty and at most limit - xon_offset, or
@@ -30,37 +30,38 @@
 /* Parameters of one priority at all ports. Sizes are bytes of frames. */
 struct adv_class {
 	bool lossless;
-	uint8_t weight;	     /* of ETS; 0: strict priority, before all with a weight */
+	uint8_t weight;	     /* of ETS; 0: strict priority, served before all weights */
 	uint32_t reserved;   /* of each port */
 	uint32_t headroom;   /* lossless: of each port; see adv_switch_set_headroom() */
-	uint32_t xoff;	     /* lossless: fixed limit; 0: by alpha */
+	uint32_t xoff;	     /* lossless: fixed limit; 0: the limit depends on alpha */
 	uint32_t xon_offset; /* lossless: the pause ends this far below the limit */
 	uint32_t alpha_1024; /* alpha x 1024; SONiC's dynamic_th n is alpha 2^n */
 	uint32_t ecn_min;    /* K_min: bytes in the output queue */
 	uint32_t ecn_max;    /* K_max; 0: no marks */
-	uint32_t ecn_ppm;    /* P_max at K_max, in millionths; above K_max all are marked */
+	uint32_t ecn_ppm;    /* P_max at K_max, in millionths; above K_max all frames are marked */
 };
 
-/* SONiC's pfc_watchdog (pfc_detect_*.lua). It checks each queue every `poll`. If the queue had
- * frames, sent none and was paused for more than 99 % of the interval, the interval counts.
- * `detect` of such time is a storm. The storm is over after `restore` without a pause. */
+/* SONiC's pfc_watchdog (pfc_detect_*.lua). It checks each queue every `poll`. A queue is stuck in
+ * an interval if it had frames, sent none, and was paused for more than 99 % of the interval. After
+ * a time `detect` of stuck intervals, the watchdog reports a storm. The storm ends after a time
+ * `restore` without a pause. All times are ps. */
 struct adv_watchdog {
 	uint64_t poll; /* ps; 0: there is no watchdog */
 	uint64_t detect;
 	uint64_t restore;
-	bool forward; /* in a storm: send in spite of the pause; false: drop the queue */
+	bool forward; /* in a storm: send although paused; false: drop the queue */
 };
 
 struct adv_switch_config {
 	unsigned ports;		       /* 1 to ADV_SWITCH_PORTS */
 	const uint32_t *ps_per_byte;   /* of each port */
-	uint64_t buffer;	       /* bytes with headroom, up to UINT32_MAX */
+	uint64_t buffer;	       /* bytes, including headroom; up to UINT32_MAX */
 	const struct adv_class *class; /* ADV_PRIORITIES of them */
-	uint16_t pause_quanta; /* in pause frames; they are repeated at half that time; 0: the
+	uint16_t pause_quanta; /* of pause frames, which are repeated at half that time; 0: the
 				  maximum */
 	struct adv_watchdog watchdog;
 	const struct adv_route_table *routes; /* the caller keeps it as long as the switch exists */
-	struct adv_packet_pool *pool;	      /* as routes */
+	struct adv_packet_pool *pool;	      /* the caller keeps it as long as the switch exists */
 	uint64_t seed;			      /* for marks and ECMP */
 };
 
@@ -95,14 +96,15 @@ struct adv_switch_counters {
 
 struct adv_switch;
 
-/* Events, reported at once. The callback must not call the switch. */
+/* Events of a switch. The switch reports each one at once. The callback must not call the
+ * switch. */
 enum adv_switch_event {
 	ADV_SWITCH_DROP,      /* packet; value: enum adv_drop */
 	ADV_SWITCH_MARK,      /* packet; value: bytes in the queue */
 	ADV_SWITCH_XOFF,      /* the port's peer is paused; value: bytes in use */
 	ADV_SWITCH_XON,	      /* the port's peer is resumed; value: bytes in use */
 	ADV_SWITCH_STORM,     /* the watchdog acts on the queue; value: frames in it */
-	ADV_SWITCH_STORM_END, /* the watchdog ends that */
+	ADV_SWITCH_STORM_END, /* the watchdog no longer acts on the queue */
 };
 typedef void adv_switch_watch_fn(void *user, uint64_t now, enum adv_switch_event what,
 				 unsigned port, unsigned priority, const struct adv_packet *packet,
@@ -120,28 +122,33 @@ int adv_switch_set_headroom(struct adv_switch *s, unsigned port, unsigned priori
 
 void adv_switch_watch(struct adv_switch *s, adv_switch_watch_fn *fn, void *user);
 
-/* Receives a data frame from `port`. The switch owns it. */
+/* Receives a data frame from `port`. The switch then owns the frame. */
 void adv_switch_rx(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p);
 /* Applies a pause frame to the port's output queues. The caller keeps the frame. */
 void adv_switch_pause(struct adv_switch *s, uint64_t now, unsigned port,
 		      const struct adv_packet *frame);
 
-/* Dequeues the next frame of a port that is not sending. NULL: none. The caller passes the frame
- * to adv_switch_sent(), and then to the receiver. */
+/* Dequeues the next frame of a port that is not sending. NULL: no frame may be sent. The caller
+ * passes the frame to adv_switch_sent(), and then to the receiver. */
 struct adv_packet *adv_switch_tx(struct adv_switch *s, uint64_t now, unsigned port);
-/* The frame was sent: frees its room in the buffer. */
+/* Ends the sending of a frame: frees its room in the buffer. */
 void adv_switch_sent(struct adv_switch *s, uint64_t now, unsigned port, const struct adv_packet *p);
 
-/* Prefetch the data that the functions above need. First call fetch_port(), for any of them;
- * once that data and the frame are in the cache, the other one. */
+/* Prefetches the part of a port's data that adv_switch_rx(), adv_switch_tx() and adv_switch_sent()
+ * read first. */
 void adv_switch_fetch_port(const struct adv_switch *s, unsigned port);
+/* Prefetches the other data for adv_switch_rx(). Call it when the data of adv_switch_fetch_port()
+ * and the frame are in the cache. */
 void adv_switch_fetch_rx(const struct adv_switch *s, unsigned port, const struct adv_packet *p);
+/* As adv_switch_fetch_rx(), but for adv_switch_sent(). */
 void adv_switch_fetch_sent(const struct adv_switch *s, unsigned port, const struct adv_packet *p);
 
-/* Returns the next port that became able to send, each one once; -1: no more. */
+/* Returns the next port that has become able to send. Returns each port once, then -1. */
 int adv_switch_next_ready(struct adv_switch *s);
 
+/* Returns the time of the next adv_switch_expire(), ps. */
 uint64_t adv_switch_deadline(const struct adv_switch *s);
+/* Ends expired pauses, repeats pause frames and runs the watchdog, each if it is due. */
 void adv_switch_expire(struct adv_switch *s, uint64_t now);
 
 /* ---- queries ---- */
@@ -154,21 +161,22 @@ const struct adv_egress *adv_switch_egress(const struct adv_switch *s, unsigned 
 
 /* The stored frames of an input port and priority. */
 struct adv_ingress {
-	uint32_t used;		/* bytes, without those in the headroom */
+	uint32_t used;		/* bytes of frames, without those in the headroom */
 	uint32_t headroom_used; /* bytes */
 	uint32_t headroom;	/* size, bytes */
 	uint32_t most_headroom; /* largest use, bytes */
-	bool paused;		/* its peer is paused */
+	bool paused;		/* the port's peer is paused in this priority */
 };
 const struct adv_ingress *adv_switch_ingress(const struct adv_switch *s, unsigned port,
 					     unsigned priority);
-/* Returns the current limit in bytes. Above it, the peer of a lossless priority is paused, and
- * frames of another priority are dropped. */
+/* Returns the current limit in bytes. If an input port uses more, its peer is paused in a lossless
+ * priority, and frames of another priority are dropped. */
 uint64_t adv_switch_limit(const struct adv_switch *s, unsigned priority);
-/* adv_egress_take_peak() of an output queue. */
+/* Calls adv_egress_take_peak() for an output queue. */
 uint64_t adv_switch_take_peak(struct adv_switch *s, unsigned port, unsigned priority);
-/* True if a pause of this priority would end with `used` bytes, an empty headroom, and
- * `shared_used` bytes of the shared buffer in use. For finding deadlocks. */
+/* True if a pause of this priority would end if the input port used `used` bytes, its headroom
+ * were empty, and `shared_used` bytes of the shared buffer were in use. Used by the search for
+ * deadlocks. */
 bool adv_switch_would_resume(const struct adv_switch *s, unsigned priority, uint64_t used,
 			     uint64_t shared_used);
 /* True while the watchdog acts on the queue. */

@@ -18,13 +18,14 @@ uint64_t adv_switch_limit(const struct adv_switch *s, unsigned priority)
 	return limit_at(class, s->shared, s->shared_used);
 }
 
-/* The part of `used` bytes that is not reserved. */
+/* Returns the part of `used` bytes that is not reserved. */
 static uint64_t shared_part(const struct adv_class *class, uint64_t used)
 {
 	return used > class->reserved ? used - class->reserved : 0;
 }
 
-/* Allocates from the shared buffer, up to the limit. */
+/* Allocates `bytes` for an input port. False: its use would exceed the limit, or the shared buffer
+ * is full. */
 static bool take_shared(struct adv_switch *s, const struct adv_class *class, struct adv_ingress *in,
 			uint32_t bytes, uint64_t limit)
 {
@@ -133,7 +134,7 @@ struct adv_packet *adv_buffer_pause_frame(struct adv_switch *s, uint64_t now, un
 		return NULL;
 	p->kind = ADV_PACKET_PAUSE;
 	p->bytes = ADV_PAUSE_FRAME;
-	/* The frame repeats all pauses, since it has room for eight priorities. */
+	/* The frame has room for eight priorities, so it also repeats all current pauses. */
 	p->pause_mask = pt->to_tell | pt->told;
 	for (unsigned i = 0; i < ADV_PRIORITIES; i++)
 		p->quanta[i] = pt->told & (1u << i) ? s->pause_quanta : 0;

@@ -18,20 +18,20 @@
 /* The watchdog's state of a queue. */
 struct adv_guard {
 	uint64_t sent;	 /* frames sent until the last check */
-	uint64_t paused; /* paused until the last check, ps */
+	uint64_t paused; /* total time of pauses until the last check, ps */
 	uint64_t stuck;	 /* time for which the queue has been stuck, ps */
-	uint64_t calm;
+	uint64_t calm;	 /* in a storm: time without a pause, ps */
 };
 
 struct adv_port {
 	struct adv_egress egress;
 	struct adv_ingress ingress[ADV_PRIORITIES];
-	uint8_t told;	 /* paused priorities of the peer */
+	uint8_t told;	 /* priorities in which the peer is paused */
 	uint8_t to_tell; /* priorities whose state the next pause frame carries */
 	uint8_t storm;	 /* priorities that the watchdog acts on */
 	bool sending;
 	bool in_ready;		 /* in the list of ready ports */
-	uint16_t next_ready;	 /* next of that list */
+	uint16_t next_ready;	 /* next port of the list of ready ports */
 	uint64_t repeat_at;	 /* time of the next repeated pause frame, ps */
 	uint64_t repeat;	 /* interval of repeated pause frames, ps */
 	struct adv_guard *guard; /* of each priority; NULL: no watchdog */
@@ -42,7 +42,7 @@ struct adv_port {
 struct adv_switch {
 	const struct adv_route_table *routes;
 	struct adv_packet_pool *pool;
-	uint64_t shared; /* bytes */
+	uint64_t shared; /* size of the shared buffer, bytes */
 	uint64_t shared_used;
 	uint64_t used; /* all stored frames, bytes */
 	uint32_t route_seed;
@@ -75,13 +75,14 @@ void adv_switch_wake(struct adv_switch *s, unsigned port);
 void adv_switch_drop(struct adv_switch *s, uint64_t now, unsigned port, struct adv_packet *p,
 		     enum adv_drop reason);
 
-/* switch_buffer.c: allocates room for a received frame that is to leave by `egress`. False:
- * there is none, for the reason *why. Pauses the peer if that is due. */
+/* switch_buffer.c: allocates room for a received frame that is to be sent by `egress`, and pauses
+ * the peer if necessary. False: there is no room; *why has the reason. */
 bool adv_buffer_admit(struct adv_switch *s, uint64_t now, const struct adv_packet *p,
 		      const struct adv_egress *egress, enum adv_drop *why);
-/* switch_buffer.c: frees that room, and resumes the peer if that is due. */
+/* switch_buffer.c: frees the room of a frame, and resumes the peer if possible. */
 void adv_buffer_release(struct adv_switch *s, uint64_t now, const struct adv_packet *p);
-/* switch_buffer.c: the pause frame that the port owes its peer; NULL: no memory. */
+/* switch_buffer.c: returns the pause frame that the port has to send to its peer; NULL: no
+ * memory. */
 struct adv_packet *adv_buffer_pause_frame(struct adv_switch *s, uint64_t now, unsigned port);
 
 #endif

@@ -27,7 +27,7 @@ struct adv_topology {
 	uint32_t hosts;
 	uint32_t switches;
 	uint16_t *ports; /* number of ports by node */
-	uint16_t *level; /* by switch: 0 for those with hosts; for up-down routes */
+	uint16_t *level; /* by switch: its level in up-down routes; 0 if it has hosts */
 	uint32_t links;
 	uint32_t link_room;
 	struct adv_topology_link *link;
@@ -35,7 +35,7 @@ struct adv_topology {
 };
 
 /* Makes nodes without cables and routes. Returns 0; EINVAL: no host, or more than 2^24 hosts or
- * 2^16 switches; ENOMEM. After an error, adv_topology_free() is still to be called. */
+ * 2^16 switches; ENOMEM. The caller must call adv_topology_free(), also after an error. */
 int adv_topology_init(struct adv_topology *t, uint32_t hosts, uint32_t switches);
 void adv_topology_free(struct adv_topology *t);
 
@@ -44,17 +44,19 @@ void adv_topology_free(struct adv_topology *t);
 int adv_topology_link(struct adv_topology *t, uint32_t a, uint32_t b, struct adv_cable cable);
 
 enum adv_routing {
-	ADV_ROUTES_SHORTEST, /* all shortest paths, one for each flow */
-	ADV_ROUTES_UP_DOWN,  /* all shortest ones of the paths that go up, then down; free of cyclic
-				dependencies in every topology (Autonet, Schroeder et al. 1991) */
+	ADV_ROUTES_SHORTEST, /* all shortest paths; each flow takes one of them */
+	ADV_ROUTES_UP_DOWN,  /* the shortest of the paths that first go up, then down; they have no
+				cyclic dependencies in any topology (Autonet, Schroeder et al.
+				1991) */
 };
 
-/* Sets the routes of all switches to all hosts. Up-down uses the levels if they differ, else the
- * distance from switch 0. Returns 0; ENOMEM; EHOSTUNREACH: some switch has no path to *host. */
+/* Sets the routes of all switches to all hosts. If the levels of the switches differ, up-down
+ * routes use them; otherwise they use the distance from switch 0. Returns 0; ENOMEM; EHOSTUNREACH:
+ * a switch has no path to *host. */
 int adv_topology_route(struct adv_topology *t, enum adv_routing routing, uint32_t *host);
 
-/* Sets one route: from node `sw` (a switch) to `host` by node `next`, over all cables between
- * them. Returns 0; EINVAL: no such nodes, or no cable; ENOMEM. */
+/* Sets one route: from node `sw` (a switch) to `host` by node `next`, over all cables between `sw`
+ * and `next`. Returns 0; EINVAL: no such nodes, or no cable; ENOMEM. */
 int adv_topology_route_by(struct adv_topology *t, uint32_t sw, uint32_t host, uint32_t next);
 
 /* Returns the node at the other end of a port's cable; UINT32_MAX: no such port. */
@@ -66,22 +68,25 @@ uint32_t adv_topology_peer(const struct adv_topology *t, uint32_t node, uint16_t
 int adv_topology_pair(struct adv_topology *t, struct adv_cable cable);
 /* `senders` + 1 hosts at one switch; the last one is the receiver. */
 int adv_topology_incast(struct adv_topology *t, uint32_t senders, struct adv_cable cable);
-/* Two switches, `hosts` at each: 0 .. hosts - 1 at the first. */
+/* Two switches with `hosts` hosts each. Hosts 0 .. hosts - 1 are at the first switch. */
 int adv_topology_dumbbell(struct adv_topology *t, uint32_t hosts, struct adv_cable cable,
 			  struct adv_cable trunk);
-/* `switches` in a row, `hosts` at each: hosts s x hosts and following at switch s. */
+/* `switches` switches in a row with `hosts` hosts each. Switch s has the hosts from s x hosts on.
+ */
 int adv_topology_parking_lot(struct adv_topology *t, uint32_t switches, uint32_t hosts,
 			     struct adv_cable cable, struct adv_cable trunk);
-/* As the parking lot, but in a ring of 3 or more. */
+/* As adv_topology_parking_lot(), but the switches form a ring; at least 3 switches. */
 int adv_topology_ring(struct adv_topology *t, uint32_t switches, uint32_t hosts,
 		      struct adv_cable cable, struct adv_cable trunk);
-/* Sets routes of a ring in one direction, s to s + 1. Their buffer dependencies form a cycle. */
+/* Sets routes in one direction of a ring, from switch s to s + 1. Their buffer dependencies form a
+ * cycle. */
 int adv_topology_ring_one_way(struct adv_topology *t);
-/* Each leaf has `hosts` hosts and a cable to each spine. Switches: leaves, then spines. */
+/* A leaf-spine network. Each leaf has `hosts` hosts and a cable to each spine. Switches are
+ * numbered: leaves, then spines. */
 int adv_topology_leaf_spine(struct adv_topology *t, uint32_t leaves, uint32_t spines,
 			    uint32_t hosts, struct adv_cable cable, struct adv_cable trunk);
 /* A fat tree of switches with k ports (even) and k^3 / 4 hosts (Al-Fares et al., SIGCOMM 2008).
- * Switches: edges by pod, aggregations by pod, cores. */
+ * Switches are numbered: edges by pod, aggregations by pod, cores. */
 int adv_topology_fat_tree(struct adv_topology *t, uint32_t k, struct adv_cable cable,
 			  struct adv_cable trunk);
 

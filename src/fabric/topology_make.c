@@ -5,7 +5,7 @@
 
 #include "fabric/topology.h"
 
-/* Adds a cable, unless an earlier one failed. */
+/* Adds a cable if *err is 0. Sets *err on failure. */
 static void add_cable(struct adv_topology *t, uint32_t a, uint32_t b, struct adv_cable cable,
 		      int *err)
 {
@@ -74,8 +74,8 @@ int adv_topology_ring(struct adv_topology *t, uint32_t switches, uint32_t hosts,
 	return route_shortest(t, err);
 }
 
-/* Routes switch s to all hosts of other switches by the next switch. edge[] has the switch node
- * of each host. */
+/* Sets the routes of switch s to all hosts of other switches: by the next switch. edge[] has the
+ * switch node of each host. */
 static int go_on(struct adv_topology *t, uint32_t s, const uint32_t *edge)
 {
 	uint32_t next = t->hosts + (s + 1) % t->switches, first = UINT32_MAX;

@@ -14,11 +14,12 @@
 struct search {
 	const struct adv_topology *t;
 	struct adv_link_end *end; /* the switches' neighbours, by port */
-	uint32_t *first;	  /* its first index in `end` */
+	uint32_t *first;	  /* index in `end` of the switch's first port */
 	uint32_t *edge;		  /* by host: the switch of its cable; FAR: none */
 	uint32_t *rank;		  /* position in the order by level */
 	uint32_t *by_rank;
-	uint32_t *down; /* cables to the host on paths that only go down, or on all */
+	uint32_t *down; /* cables to the host on paths that only go down; shortest routing: on all
+			   paths */
 	uint32_t *any;	/* cables to the host on paths that go up, then down */
 	uint32_t *queue;
 	bool up_down;
@@ -67,7 +68,7 @@ static void search_close(struct search *s)
 	free(s->edge);
 }
 
-/* The switch at port p of switch `sw`; FAR: a host is there. */
+/* Returns the switch at port p of switch `sw`; FAR: a host is there. */
 static uint32_t neighbour_at(const struct search *s, uint32_t sw, uint32_t p)
 {
 	uint32_t node = s->end[s->first[sw] + p].node;
@@ -80,8 +81,8 @@ static uint32_t ports_of(const struct search *s, uint32_t sw)
 	return s->first[sw + 1] - s->first[sw];
 }
 
-/* Sets s->down to the distances from switch `from`; with `upwards`, over steps to a higher rank
- * only. */
+/* Sets s->down to the distances from switch `from`. If `upwards`, uses only steps to a higher
+ * rank. */
 static void spread_distances(struct search *s, uint32_t from, bool upwards)
 {
 	uint32_t head = 0, tail = 0;
@@ -129,8 +130,8 @@ static void order_switches(struct search *s)
 			}
 }
 
-/* Sets s->any. A switch without a path that only goes down is one step from the best switch
- * above it. */
+/* Sets s->any. If a switch has no path that only goes down, its distance is that of the best
+ * switch above it plus one. */
 static void climb_ranks(struct search *s)
 {
 	for (uint32_t i = s->t->switches; i-- > 0;) {
@@ -147,7 +148,7 @@ static void climb_ranks(struct search *s)
 	}
 }
 
-/* True if the step is on a path of the routing. */
+/* True if the step from switch `sw` to switch `next` is on a path of the routing. */
 static bool is_step(const struct search *s, uint32_t sw, uint32_t next)
 {
 	if (s->down[sw] != FAR)
@@ -195,7 +196,8 @@ static int set_last_step(const struct search *s, struct adv_topology *t, uint32_
 	return EHOSTUNREACH;
 }
 
-/* Hosts first + 1 to last - 1 are at the switch of the first one and share its routes. */
+/* Sets the routes of hosts first + 1 to last - 1 to those of host `first`. They are at the same
+ * switch, so only the route of that switch differs. */
 static int set_alike(const struct search *s, struct adv_topology *t, uint32_t first, uint32_t last)
 {
 	int err = 0;

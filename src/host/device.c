@@ -5,15 +5,15 @@
 #include "base/clock.h"
 
 #define RECEIVE_BUDGET 64
-#define PUMP_NS	       50000 /* after a call began it begins no further batch */
+#define PUMP_NS	       50000 /* a call begins no further batch this long after its start */
 #define HOLD_MOST      48
-#define ACK_ROUNDS     16      /* such calls */
-#define COUNTED_LATE   1000000 /* ns: longest delay until adverbd can read a count */
+#define ACK_ROUNDS     16      /* most rounds of adv_device_send_acks() */
+#define COUNTED_LATE   1000000 /* ns; longest delay until adverbd can read a counter's value */
 
 /* ---- sending ---- */
 
-/* True if a call that began at `since` begins no further batch. A poll that takes so long still
- * counts as one of now. */
+/* True if a call that began at `since` must begin no further batch. If the call is a poll, also
+ * sets the time of the last poll to the present. */
 static bool is_long_enough(struct adv_device *d, uint64_t since)
 {
 	uint64_t now = adv_clock_ns();
@@ -26,9 +26,9 @@ static bool is_long_enough(struct adv_device *d, uint64_t since)
 }
 
 /*
- * Sends packets of the engine: at least one batch, and no further batch once the call, which began
- * at `now`, has held the lock for its share of time. Then d->cut is set, and the next call sends
- * the rest, or the thread that receives for this device.
+ * Sends packets of the engine: at least one batch, and no further batch once PUMP_NS have passed
+ * since `now`, when the call began. In that case it sets d->cut; the next call sends the rest, or
+ * the thread that receives for this device.
  */
 static void send_packets(struct adv_device *d, uint64_t now)
 {
@@ -52,11 +52,11 @@ static void send_packets(struct adv_device *d, uint64_t now)
 
 /*
  * Small requests are held. A program that posts many of them one by one pays for a system call
- * each; sent together, a few dozen cost little more than one. So a small request stays with the
- * device until there are HOLD_MOST, or until the program's next call that is not such a post,
- * mostly a poll. Only requests that are posted while packets are in flight are held: a program that
- * waits for a response has nothing else in flight. Requests to shared memory are not held, as they
- * cost no system call. adv_progress_may_hold() has the other conditions.
+ * each; a few dozen sent together cost little more than one. So the device holds small requests
+ * until there are HOLD_MOST, or until the program makes another call, mostly a poll. It holds a
+ * request only while packets are in flight, because a program that waits for a response has nothing
+ * else in flight. Requests to shared memory are not held, as they need no system call.
+ * adv_progress_may_hold() has the other conditions.
  */
 static bool may_hold(struct adv_device *d, const struct adv_qp *qp)
 {
@@ -77,7 +77,7 @@ static void end_hold(struct adv_device *d, uint64_t now)
 
 struct receiving {
 	struct adv_device *device;
-	const struct adv_cq *cq; /* see adv_device_poll(); NULL */
+	const struct adv_cq *cq; /* of adv_device_poll(); else NULL */
 	unsigned wanted;
 };
 
@@ -91,7 +91,7 @@ static void take_packet(void *user, const struct adv_rx_packet *pkt)
 		d->link->enough = true;
 }
 
-/* Inlined into both callers: polls that find nothing are frequent. */
+/* Inlined into both callers, as polls that find nothing are frequent. */
 static inline __attribute__((always_inline)) unsigned
 make_progress(struct adv_device *d, struct receiving *r, bool polling)
 {
@@ -109,7 +109,7 @@ make_progress(struct adv_device *d, struct receiving *r, bool polling)
 	d->link->enough = false;
 	packets = d->link->ops->receive(d->link, RECEIVE_BUDGET, take_packet, r);
 	d->activity += packets;
-	if (d->faulty) /* the fault link read the clock since `now`, and acted by it */
+	if (d->faulty) /* the fault link has read the clock after `now`, and acted by that time */
 		adv_device_fault_look(d, adv_clock_ns());
 	if (adv_engine_deadline(d->engine) <= d->now) {
 		adv_engine_expire(d->engine, d->now);
@@ -156,7 +156,7 @@ uint64_t adv_device_now(struct adv_device *d)
 	return d->now;
 }
 
-/* Reports what the call leaves behind. */
+/* Reports the end of a call to progress.c, with the state that the call leaves. */
 static __attribute__((noinline)) void report_rest(struct adv_device *d, uint64_t deadline,
 						  bool acks_wait)
 {
@@ -239,7 +239,7 @@ void adv_device_send_acks(struct adv_device *d)
 	d->pumped = false;
 	if (adv_engine_hasten_acks(d->engine) || d->held)
 		end_hold(d, adv_clock_ns());
-	/* Other queue pairs' packets may be sent before them. */
+	/* Packets of other QPs may be queued before the ACKs. */
 	for (unsigned i = 0; d->cut && i < ACK_ROUNDS; i++) {
 		adv_lock_give_way(&d->lock);
 		d->pumped = false;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A device: one engine, its links, its lock and its progress. Each verbs context has one.
+ * A device: one engine, its links, its lock and its progress. A verbs context uses one device.
  *
  * Progress is made in the caller's thread: releasing the lock sends packets, for about 50 us at
- * most, and adv_device_progress() receives and runs timers. A background thread does the same while
- * the program neither polls nor waits in adv_device_wait(), and sends what a call had no time for.
- * host/progress.h decides who receives.
+ * most. adv_device_progress() receives and runs timers. A background thread does the same while the
+ * program neither polls nor waits in adv_device_wait(). It also sends the packets that a call did
+ * not send within its 50 us. host/progress.h decides which thread receives.
  *
- * Lock order: within a device's lock, only the lock of its GID table, that of its control
- * connection and those of event channels are acquired. No thread waits for adverbd while it holds
- * the device's lock.
+ * Lock order: a thread that holds a device's lock acquires no lock except those of the device's GID
+ * table, of its control connection and of event channels. No thread waits for adverbd while it
+ * holds the device's lock.
  */
 #ifndef ADV_HOST_DEVICE_H
 #define ADV_HOST_DEVICE_H
@@ -20,9 +20,10 @@
 struct adv_device;
 
 /*
- * Events for the user of a device. Each is called with the device's lock held, from any thread. It
- * must not block and must not call the device. It returns an eventfd, which the device signals once
- * after it has released the lock, so that the woken thread finds the lock free; -1: none.
+ * Functions that the device calls to report events to its user. It calls them from any thread, with
+ * the device's lock held. They must not block and must not call the device. Each returns an
+ * eventfd, or -1 for none. The device signals the eventfd after it has released the lock, so that
+ * the woken thread finds the lock free.
  */
 struct adv_device_callbacks {
 	int (*completion)(void *user, struct adv_cq *cq);
@@ -30,57 +31,56 @@ struct adv_device_callbacks {
 	int (*port)(void *user, enum ibv_event_type type); /* PORT_*, GID_CHANGE, DEVICE_FATAL */
 };
 
-#define ADV_DEVICES_APART 16 /* devices of a process; further contexts share one of them */
+#define ADV_DEVICES_APART 16 /* devices of a process; further contexts share them */
 
 /*
  * Opens a device: connects to adverbd or starts it, gets a slot, and starts the background thread.
- * If the process has ADV_DEVICES_APART devices with these callbacks, returns the one that has the
- * fewest users; engine, slot and thread are then shared. Events of the port go to all users.
- * `completion` and `async` are called with any one of them; the object knows its owner. NULL with
- * errno; the reason is logged at level error, in one line.
+ * If the process already has ADV_DEVICES_APART devices with these callbacks, adds the user to the
+ * device that has the fewest users: these users share engine, slot and thread. Events of the port
+ * go to all users. `completion` and `async` get any one of the users: the CQ, QP or SRQ knows its
+ * owner. NULL with errno; the reason is logged at level error, in one line.
  */
 struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user);
 
-#define ADV_DEVICE_BLOCKS 4 /* of 65,536 QP numbers, besides its slot's */
+#define ADV_DEVICE_BLOCKS 4 /* of 65,536 QP numbers, besides those of the slot */
 
 /*
- * With the lock held, before a QP is created: if few QP numbers are left, requests one more block
- * of them from adverbd. If none is left, releases the lock, blocks until the answer, and acquires
- * the lock again. The device keeps its blocks until it is closed. A failure is only logged; the
- * engine knows whether it has a number left.
+ * Call it with the lock held, before a QP is created. If few QP numbers are left, requests one more
+ * block of them from adverbd. If none is left, releases the lock, blocks until adverbd answers, and
+ * acquires the lock again. The device keeps its blocks until it is closed. A failure is only
+ * logged: the creation of the QP then fails if no number is left.
  */
 void adv_device_reserve_qpn(struct adv_device *d);
-/* As adv_device_reserve_qpn(), before an SRQ of an XRC domain is created: requests a block only if
- * no number is left for it. */
+/* As adv_device_reserve_qpn(), before an SRQ of an XRC domain is created. Requests a block only if
+ * no number is left for the SRQ. */
 void adv_device_reserve_srqn(struct adv_device *d);
 
 /*
  * Removes one user: destroys the engine's objects whose owner is `user` (adv_engine_set_owner()).
- * The last user stops the background thread, returns the slot to adverbd, and frees the device.
- * Blocks until the background thread has ended or no longer signals eventfds of `user`. Call it
- * without the lock.
+ * With its last user, the device itself is destroyed: the background thread ends and the slot
+ * returns to adverbd. Blocks until the background thread has ended or no longer signals eventfds of
+ * `user`. Call it without the lock.
  */
 void adv_device_close(struct adv_device *d, void *user);
 
-/* Acquire and release the lock; each call of the engine stands between the two. The release sends
- * packets and delivers events. */
+/* Acquires the lock and returns the engine. The engine may be called until adv_device_unlock(). */
 struct adv_engine *adv_device_lock(struct adv_device *d);
+/* Releases the lock. Before that, sends packets and delivers events. */
 void adv_device_unlock(struct adv_device *d);
-/* As adv_device_unlock(), after calls that made no packet to send, set no timer and caused no
- * event.
- */
+/* As adv_device_unlock(), after calls that queued no packet, set no timer and caused no event. */
 void adv_device_unlock_unchanged(struct adv_device *d);
 
 /*
- * As adv_device_unlock(), after a small request was posted to qp at `now`. The request may be held
- * until there are several, so that one system call sends them, or until any other call. That needs
- * packets in flight and a program that polls steadily (may_hold() in device.c).
+ * As adv_device_unlock(), after a small request was posted to qp at `now`. The device may hold the
+ * request until there are several, so that one system call sends them; any other call ends the
+ * hold. The device holds a request only if packets are in flight and the program polls steadily
+ * (may_hold() in device.c).
  */
 void adv_device_unlock_posted(struct adv_device *d, const struct adv_qp *qp, uint64_t now);
 
 /* Sends delayed ACKs and the packets queued before them. Call it with the lock held, before a QP is
- * destroyed or changes its state. Other threads may hold the lock in between. Closing a device and
- * exit() do the same. */
+ * destroyed or changes its state. Other threads may hold the lock in between. adv_device_close()
+ * and exit() also send delayed ACKs. */
 void adv_device_send_acks(struct adv_device *d);
 
 /* Blocks until no thread is about to signal an eventfd that a callback returned earlier. The
@@ -88,13 +88,14 @@ void adv_device_send_acks(struct adv_device *d);
 void adv_device_settle(struct adv_device *d);
 
 /* With the lock held: receives, runs timers and sends. Returns the number of received packets.
- * polling: the caller is in a polling loop (ibv_poll_cq), and receives in the future too. */
+ * polling: the caller is in a polling loop (ibv_poll_cq) and will soon receive again. */
 unsigned adv_device_progress(struct adv_device *d, bool polling);
 
-/* As adv_device_progress(), for a program that polls cq. When cq has `wanted` completions, further
- * packets may stay queued until the next call, so that the program gets its completions early.
- * Returns true if other processes need the processor: if cq is empty, adv_device_back_off()
- * follows.
+/*
+ * As adv_device_progress(), for a program that polls cq. May stop receiving when cq has `wanted`
+ * completions, so that the program gets them early; further packets then stay queued until the next
+ * call. Returns true if other processes need the processor: if cq is empty, the caller then calls
+ * adv_device_back_off().
  */
 bool adv_device_poll(struct adv_device *d, const struct adv_cq *cq, unsigned wanted);
 
@@ -109,26 +110,27 @@ void adv_device_back_off(struct adv_device *d, const struct adv_cq *cq);
  */
 void adv_device_catch_up(struct adv_device *d);
 
-/* With the lock held: a polling loop found completions and makes no progress in this call. */
+/* With the lock held: records that a polling loop found completions and does not receive in this
+ * call. */
 void adv_device_polled(struct adv_device *d);
 
-/* With the lock held: the program has armed a CQ and may sleep. */
+/* With the lock held: records that the program has armed a CQ and may sleep. */
 void adv_device_app_sleeps(struct adv_device *d);
 
 /* True if the event that the caller waits for is queued. Called without the lock. */
 typedef bool adv_device_come_fn(void *user);
 
 /*
- * Blocks until come(user) returns true or fd is readable; fd is an eventfd that the callbacks
- * return. Receives meanwhile in place of the background thread. Call it without the lock. A
- * cancellation point. Returns 0, or EINTR if a signal handler ran and a handler of the process
- * lacks SA_RESTART. Sets *mine if fd was not signalled for one event. The caller then dequeues that
- * event without reading fd.
+ * Blocks until come(user) returns true or fd is readable. fd is an eventfd that the callbacks
+ * return. The caller receives meanwhile, in place of the background thread. Call it without the
+ * lock. It is a cancellation point. Returns 0, or EINTR if a signal handler ran and any signal
+ * handler of the process is installed without SA_RESTART. Sets *mine if fd was not signalled for
+ * one event. The caller then dequeues that event without reading fd.
  */
 int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void *user, bool *mine);
 
-/* With the lock held: adv_clock_ns(), the clock of all engines, as read first since the lock was
- * acquired. */
+/* With the lock held: returns the time, adv_clock_ns(), of the first call since the lock was
+ * acquired. All engines use this clock. */
 uint64_t adv_device_now(struct adv_device *d);
 
 /* Copies the GID table that the engine uses. Any thread, with or without the lock. */
@@ -138,18 +140,19 @@ void adv_device_gids(struct adv_device *d, struct adv_gid_table *copy);
  * or errno. */
 int adv_device_probe(struct adv_gid_table *copy);
 
-/* Joins or leaves an IP multicast group for the slot's socket, on the interface of sgid. Blocks
- * until adverbd answers: call it without the lock. 0, ENODEV if sgid is not in the table, or as
+/* Joins an IP multicast group for the slot's socket, on the interface of sgid. Blocks until adverbd
+ * answers: call it without the lock. 0; ENODEV: sgid is not in the table; else as
  * adv_control_join(). */
 int adv_device_join(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid);
+/* Leaves the group; otherwise as adv_device_join(). */
 int adv_device_leave(struct adv_device *d, const struct adv_gid *group, const struct adv_gid *sgid);
 
 /*
- * With the lock held: a QP is connected to dest_qpn at dgid. If that is another process of this
- * machine, posts a request for memory that both share. Packets to it go through the memory as soon
- * as the peer has requested it too and adverbd has answered; until then, and if adverbd refuses, by
- * UDP. If this is the first QP that is connected to the peer, may release the lock, block for a
- * fraction of a second at most, and acquire the lock again.
+ * Call it with the lock held, when a QP is connected to dest_qpn at dgid. If the peer is another
+ * process of this machine, posts a request for memory that both processes share. Packets go through
+ * that memory as soon as the peer has also requested it and adverbd has answered. Until then, and
+ * if adverbd refuses, packets go by UDP. For the first QP that is connected to the peer, may
+ * release the lock, block for a fraction of a second at most, and acquire the lock again.
  */
 void adv_device_meet(struct adv_device *d, const struct adv_gid *dgid, uint32_t dest_qpn);
 

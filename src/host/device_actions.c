@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Carries out what progress.c decides: the epoll set of the background thread, and wake-ups. */
+/* Carries out the actions that progress.c returns: changes of the background thread's epoll set,
+ * and wake-ups. */
 #include "host/device_internal.h"
 
 #include "base/sys.h"
@@ -14,7 +15,8 @@ int adv_device_watch(struct adv_device *d, int op, int fd, uint32_t events,
 
 int adv_device_watch_receive(struct adv_device *d, int op, bool armed)
 {
-	/* Edge-triggered: packets that the thread left to the program do not wake it again. */
+	/* Edge-triggered: a packet that the thread left to the program does not wake the thread
+	 * again. */
 	return adv_device_watch(d, op, d->slot.receive_fd, armed ? EPOLLIN | EPOLLET : 0,
 				DEVICE_SOURCE_RECEIVE);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Congestion control of a device: the configuration in the environment
- * (docs/congestion-control.md).
+/* Reads the configuration of congestion control from the environment (docs/congestion-control.md).
  */
 #include "host/device_internal.h"
 

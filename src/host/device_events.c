@@ -12,7 +12,7 @@ static void signal_eventfd(int fd, uint64_t times)
 	(void)!adv_sys_write(fd, &times, sizeof(times));
 }
 
-/* Returns the pending signals of fd, or NULL. */
+/* Returns the entry of fd's pending signals; NULL: none is pending. */
 static struct device_wake *find_wake(struct adv_device *d, int fd)
 {
 	for (unsigned i = 0; i < d->wake_count; i++)
@@ -46,7 +46,7 @@ bool adv_device_wake_cancel(struct adv_device *d, int fd)
 	return true;
 }
 
-/* The application gets an asynchronous event without its cause; the log has the cause. */
+/* Logs the cause of an asynchronous event: the event that the application gets does not have it. */
 static void log_error(const struct adv_event *event)
 {
 	if (event->why && event->qp)

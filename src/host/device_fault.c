@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Injected faults of a device. While a plan is in force, a fault link wraps the device's link, and
- * the engine calls inject() to learn what is to fail. Without a plan neither exists.
+ * the engine calls inject() to ask whether an operation is to fail. Without a plan, neither
+ * happens.
  */
 #include "host/device_internal.h"
 
@@ -46,7 +47,7 @@ static bool injects_errors(const struct adv_fault_plan *plan)
 	return false;
 }
 
-/* The plan in force has changed or ended. */
+/* Updates the engine's injector after the plan in force has changed or ended. */
 static void follow_plan(struct adv_device *d)
 {
 	const struct adv_fault_state *s = state_of(d);
@@ -54,7 +55,7 @@ static void follow_plan(struct adv_device *d)
 	adv_engine_set_injector(d->engine, s && injects_errors(&s->plan) ? inject : NULL, d);
 }
 
-/* Raises the event of a rule. Returns how many objects got it. */
+/* Raises the event of a rule. Returns the number of objects that got the event. */
 static unsigned raise_event(void *user, const struct adv_fault_rule *r)
 {
 	struct adv_device *d = user;
@@ -78,7 +79,7 @@ void adv_device_fault_look(struct adv_device *d, uint64_t now)
 	bool down = s && adv_fault_port_is_down(s, now);
 	bool dead = s && adv_fault_device_is_dead(s, now);
 
-	/* The port went down and up between two calls: the events are late. */
+	/* If the port went down and up between two calls, delivers both events now, late. */
 	if (s && adv_fault_link_port_blinked(d->link, now) && !atomic_load(&d->port_down)) {
 		adv_device_deliver_port_event(d, IBV_EVENT_PORT_ERR);
 		adv_device_deliver_port_event(d, IBV_EVENT_PORT_ACTIVE);
@@ -106,7 +107,7 @@ int adv_device_fault_start(struct adv_device *d, char *why, size_t why_len)
 	if (!d->faulty)
 		return 0;
 	follow_plan(d);
-	/* Rules without a time of their own hold before the program can query the port. */
+	/* Rules without a time apply before the program can query the port. */
 	adv_lock_take(&d->lock);
 	adv_device_fault_look(d, adv_clock_ns());
 	adv_device_release(d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The GID table of a device. */
+/* The GID table of a device: a copy of adverbd's table. */
 #include "host/device_internal.h"
 
 #include <errno.h>

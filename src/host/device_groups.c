@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Multicast groups of a device. adverbd joins and leaves them, and the calling thread waits for it
- * without the device's lock. One thread at a time does so, so that joins and leaves of one group
- * keep their order.
+ * Multicast groups of a device. adverbd joins and leaves them on request. The calling thread waits
+ * for adverbd without the device's lock. One thread at a time requests, so that joins and leaves of
+ * one group keep their order.
  */
 #include "host/device_internal.h"
 
 #include <errno.h>
 
-/* The index of the interface that has this address; 0: none has. */
+/* Returns the index of the interface that has this address; 0: no interface has it. */
 static uint32_t find_interface(struct adv_device *d, const struct adv_gid *gid)
 {
 	uint32_t ifindex = 0;

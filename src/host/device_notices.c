@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Handles the notifications of adverbd: addresses, peers, requests of tools, its end. */
+/* Handles the notifications of adverbd: changed addresses, changed peers, requests of tools, and
+ * the end of adverbd. */
 #include "host/device_internal.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 
-#define CATCH_UP_ROUNDS 64 /* calls that receive: together more than a socket holds */
+#define CATCH_UP_ROUNDS 64 /* rounds; together they receive more packets than a socket holds */
 
 static void handle_answer(struct adv_device *d)
 {
@@ -53,7 +54,7 @@ void adv_device_read_notices(struct adv_device *d)
 
 void adv_device_catch_up(struct adv_device *d)
 {
-	/* A notification may announce the memory of a peer that has written to it already. */
+	/* A peer may already have written to shared memory that a queued notification announces. */
 	adv_device_read_notices(d);
 	adv_device_peers_wait(d);
 	for (unsigned i = 0; i < CATCH_UP_ROUNDS && adv_device_progress(d, false) > 0; i++)

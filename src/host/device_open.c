@@ -10,13 +10,13 @@
 #include "base/log.h"
 #include "host/pages.h"
 
-/* Packets in flight of a queue pair: four batches, as one is built, one sent, one received and one
- * acknowledged at a time. */
+/* Limit of packets in flight of a QP: four batches. At a time, one batch is built, one is sent, one
+ * is received and one is acknowledged. */
 #define QP_WINDOW	256
 #define TIMEOUT_TICKS	4
-#define ACK_DELAY	25000 /* ns: a program that answers at once has answered by then */
-#define PACE_BURST	65536 /* bytes that 10 Gb/s carry in 50 us, by which a sleeper wakes late */
-#define UNRELIABLE_MBPS 4000  /* what a receiver on a busy machine still reads from its socket */
+#define ACK_DELAY	25000 /* ns; a program that responds at once has responded by then */
+#define PACE_BURST	65536 /* bytes of 50 us at 10 Gb/s: a sleeping thread wakes that late */
+#define UNRELIABLE_MBPS 4000  /* rate at which a receiver on a busy machine still reads */
 
 static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
 {
@@ -36,7 +36,7 @@ static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
 
 	if (room == 0)
 		room = 1;
-	/* The peer's receive buffer is assumed to have the size of this device's. */
+	/* The peer's receive buffer is assumed to be as large as this device's. */
 	config.window = room < QP_WINDOW ? room : QP_WINDOW;
 	config.total_window = room;
 	if (getrandom(config.seed, sizeof(config.seed), 0) != sizeof(config.seed))
@@ -45,7 +45,7 @@ static int create_engine(struct adv_device *d, const struct adv_cc_config *cc)
 	return d->engine ? 0 : errno;
 }
 
-/* 0 or errno. Sets why if the errno does not explain the failure. */
+/* Creates the links. 0 or errno. Sets why if the errno does not explain the failure. */
 static int create_link(struct adv_device *d, char *why, size_t why_len)
 {
 	struct adv_udp_config config = {
@@ -67,7 +67,8 @@ static int create_link(struct adv_device *d, char *why, size_t why_len)
 	return 0;
 }
 
-/* A failure is not fatal: only the machine's sums then lack this process. */
+/* Gets the page of counters. A failure is only logged: the machine's sums then do not include this
+ * process. */
 static void start_counters(struct adv_device *d)
 {
 	int err = adv_control_count(d->control, &d->slot, &d->counters);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Memory that the device shares with other processes of this machine, for the packets between them.
- * Each side requests it from adverbd when it has a QP that is connected to the other; it exists
- * when both have.
+ * A process requests the memory from adverbd when it has a QP that is connected to the other
+ * process. The memory exists when both processes have requested it.
  *
- * One request at a time is posted: for the memory of one peer, or
- * the query of all pairs. Its answer starts the next one. So a query's answers, which may be
- * several, show one state: that of a moment when no other request was under way.
+ * One request at a time is posted: for the memory of one peer, or the query of all pairs. After its
+ * answer, the next one is posted. The answer to a query may consist of several messages; all of
+ * them show one state, as no other request is pending meanwhile.
  */
 #include "host/device_internal.h"
 
@@ -18,7 +18,7 @@
 #include "base/sys.h"
 #include "link/shm.h"
 
-#define NO_SHM_VARIABLE "ADVERB_NO_SHM" /* set and not empty: everything goes by UDP */
+#define NO_SHM_VARIABLE "ADVERB_NO_SHM" /* if set and not empty, all packets go by UDP */
 #define ANSWER_WAIT	200000000ull	/* ns */
 
 static bool has_bit(const uint8_t *bits, unsigned i)
@@ -36,7 +36,7 @@ static void clear_bit(uint8_t *bits, unsigned i)
 	bits[i / 8] &= (uint8_t) ~(1u << i % 8);
 }
 
-/* The slot by which adverbd knows this device, whatever blocks it has. */
+/* Returns the slot by which adverbd identifies this device, regardless of the device's blocks. */
 static unsigned own_slot(const struct adv_device *d)
 {
 	return d->slot.number;
@@ -58,7 +58,7 @@ void adv_device_peers_init(struct adv_device *d)
 	}
 }
 
-/* The first of the peers whose memory is to be requested; ADV_SLOTS: none. */
+/* Returns the first peer whose memory is to be requested; ADV_SLOTS: none. */
 static unsigned first_wanted(const struct device_peers *p)
 {
 	for (unsigned i = 0; i < sizeof(p->wanted); i++)
@@ -97,7 +97,7 @@ static void post_next(struct adv_device *d)
 	p->posted = adv_control_post_pair(d->control, &p->request, own_slot(d), p->peer) == 0;
 }
 
-/* 0 or errno. */
+/* Maps the memory of the answer and uses it for packets to `peer`. 0 or errno. */
 static int attach_memory(struct adv_device *d, unsigned peer)
 {
 	struct adv_shm_pair pair;
@@ -109,7 +109,8 @@ static int attach_memory(struct adv_device *d, unsigned peer)
 		return err;
 	adv_info("packets to slot %u use shared memory, %u bytes in each direction", peer,
 		 pair.size);
-	/* The peer may have written already, and rung the bell while nothing listened to it. */
+	/* The peer may already have written to the memory and rung the bell before this device read
+	 * the bell. */
 	(void)adv_device_progress(d, false);
 	return 0;
 }
@@ -126,14 +127,16 @@ static void receive_pair(struct adv_device *d)
 	} else if (err && err != EAGAIN && err != EALREADY) {
 		adv_warn("packets to slot %u use UDP: %s", peer, strerror(err));
 	}
-	/* Among hundreds of processes, do not request it again each time another one gets some. */
+	/* Records a refusal: with hundreds of processes, the memory must not be requested again
+	 * each time that another process gets some. */
 	if (err == ENFILE)
 		set_bit(p->refused, peer);
 	else
 		clear_bit(p->refused, peer);
 }
 
-/* The query is complete: drops the memory of peers that have left, and requests what is ready. */
+/* Applies a complete query: drops the memory of peers that have exited, and requests memory that is
+ * ready. */
 static void apply_pairs(struct adv_device *d)
 {
 	struct device_peers *p = &d->peers;
@@ -193,8 +196,8 @@ void adv_device_meet(struct adv_device *d, const struct adv_gid *dgid, uint32_t 
 	set_bit(d->peers.met, peer);
 	set_bit(d->peers.wanted, peer);
 	post_next(d);
-	/* So that the first packets go through the memory already: packets that go by UDP keep
-	 * later ones from the memory until the device has sent the peer none for a moment. */
+	/* The first packets should already go through the memory: packets that go by UDP keep later
+	 * packets from the memory until the device has sent the peer no packet for a moment. */
 	adv_device_peers_wait(d);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Blocks of QP numbers. A device requests one from adverbd while it still has numbers, and threads
- * create queue pairs meanwhile. Only if none is left, a thread waits for the answer, without the
- * device's lock.
+ * Blocks of QP numbers. A device requests a block from adverbd while it still has numbers, so that
+ * threads can create QPs meanwhile. If no number is left, the creating thread waits for the answer,
+ * without the device's lock.
  */
 #include "host/device_internal.h"
 
@@ -43,7 +43,8 @@ void adv_device_block_answered(struct adv_device *d)
 	}
 }
 
-/* `left`: unused QP numbers of the engine. */
+/* Requests a block, unless one is pending or cannot be had. left: number of unused QP numbers of
+ * the engine. */
 static void request_block(struct adv_device *d, uint32_t left)
 {
 	struct device_blocks *b = &d->blocks;
@@ -53,7 +54,8 @@ static void request_block(struct adv_device *d, uint32_t left)
 	b->posted = adv_control_post_block(d->control, &b->request, &d->slot) == 0;
 }
 
-/* Releases the lock while it blocks. */
+/* Blocks until the requested block has arrived or ANSWER_WAIT has passed. Call it with the lock
+ * held; it releases the lock while it blocks. */
 static void wait_for_block(struct adv_device *d)
 {
 	uint64_t until = adv_clock_ns() + ANSWER_WAIT;

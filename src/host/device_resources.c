@@ -20,7 +20,8 @@ static uint32_t number_of(const struct adv_device *d, const void *owner)
 	return 0;
 }
 
-/* Lists the contexts whose numbers are above *from, which becomes the last one listed. */
+/* Lists the contexts whose numbers are above *from. Sets *from to the number of the last listed
+ * context. */
 static unsigned list_contexts(const struct adv_device *d, uint64_t *from, struct adv_object *out,
 			      unsigned room)
 {

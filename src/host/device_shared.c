@@ -52,8 +52,8 @@ static void register_fork_handlers(void)
 
 /* ---- exit ---- */
 
-/* Attempts to get a lock at exit(). A lock stays taken if its holder no longer runs, or if this
- * thread holds it and runs a signal handler. */
+/* Attempts to acquire a device's lock at exit(). The attempts fail if the holder of the lock no
+ * longer runs, or if this thread holds the lock and exit() was called by a signal handler. */
 #define EXIT_TRIES 1000
 
 /* Acknowledges received packets of a program that ends without closing its devices, as most do. */
@@ -96,7 +96,8 @@ static bool is_gone(struct adv_device *d)
 	return gone;
 }
 
-/* Returns the device with the fewest users if there are ADV_DEVICES_APART; else NULL. */
+/* If the process has ADV_DEVICES_APART usable devices with these callbacks, returns the one with
+ * the fewest users; else NULL. */
 static struct adv_device *find_shared(const struct adv_device_callbacks *callbacks)
 {
 	struct adv_device *best = NULL;
@@ -150,7 +151,7 @@ static void remove_user(struct adv_device *d, void *user)
 		free(u);
 		break;
 	}
-	d->user = adv_device_user_of(d->users.next)->user; /* at least one other is left */
+	d->user = adv_device_user_of(d->users.next)->user; /* at least one other user is left */
 	adv_device_send_acks(d);
 	adv_engine_release(e, user);
 	adv_device_unlock(d);
@@ -166,7 +167,7 @@ bool adv_device_shared_leave(struct adv_device *d, void *user)
 	if (last)
 		adv_list_del(&d->node);
 	else
-		remove_user(d, user); /* holds all_lock, as the last user frees the device */
+		remove_user(d, user); /* all_lock is held, as the last user frees the device */
 	pthread_mutex_unlock(&all_lock);
 	return last;
 }

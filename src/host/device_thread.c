@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The background thread: it receives, runs timers and sends while the program does not. progress.c
- * decides when. This file reports wake-ups to it, sleeps in epoll, and makes progress.
+ * decides when it does so. This file reports the thread's wake-ups to progress.c, sleeps in epoll,
+ * and makes progress.
  */
 #include "host/device_internal.h"
 
@@ -21,16 +22,16 @@
 #define THREAD_NICE  (-10)
 #define DRAIN_ROUNDS 16
 
-/* With the lock held, before the thread sleeps: peers that write to memory wake it from now on.
- * False: there is a packet already. */
+/* With the lock held, before the thread sleeps: makes peers that write to shared memory wake the
+ * thread. False: a packet is already there. */
 static bool rest_link(struct adv_device *d)
 {
 	return !adv_progress_is_armed(&d->progress) || !d->link->ops->sleep ||
 	       d->link->ops->sleep(d->link, true);
 }
 
-/* Waits for room in a full send socket while the sockets are armed. Else the program tries again.
- */
+/* While the sockets are armed, adds a full send socket to the epoll set. Otherwise the program
+ * tries again to send. */
 static void watch_send_fd(struct adv_device *d)
 {
 	int fd = d->link_full && adv_progress_is_armed(&d->progress) ? d->link->send_fd : -1;
@@ -45,8 +46,8 @@ static void watch_send_fd(struct adv_device *d)
 }
 
 /*
- * Receives and sends until nothing is left, or sets *more. It yields the lock between rounds. If
- * another thread then takes over, or polls, the rest is left to that thread.
+ * Receives and sends until nothing is left, or sets *more. Yields the lock between rounds. If
+ * another thread then receives or polls, the rest is left to that thread.
  */
 static unsigned drain_sockets(struct adv_device *d, bool *more)
 {
@@ -60,7 +61,7 @@ static unsigned drain_sockets(struct adv_device *d, bool *more)
 		if (n == 0 && !d->cut)
 			return packets;
 		if (d->cut && adv_engine_has_event(d->engine))
-			break; /* a thread waits for it */
+			break; /* a thread may wait for that event */
 		adv_lock_give_way(&d->lock);
 		if (d->link->busy_polled)
 			break;
@@ -69,7 +70,7 @@ static unsigned drain_sockets(struct adv_device *d, bool *more)
 	return packets;
 }
 
-/* With the lock held, which it releases: plans the thread's sleep. */
+/* Plans the thread's sleep. Call it with the lock held; it releases the lock. */
 static void plan_sleep(struct adv_device *d, bool more)
 {
 	struct adv_progress_plan plan = {
@@ -86,7 +87,8 @@ static void plan_sleep(struct adv_device *d, bool more)
 	adv_device_release(d);
 }
 
-/* With the lock held, which it releases. If adverbd has died, may start another one after that. */
+/* Makes progress. Call it with the lock held; it releases the lock. Then starts another adverbd if
+ * the old one has died and this process is to start it. */
 static void make_progress(struct adv_device *d, struct adv_progress_wakeup *w)
 {
 	bool more = false;
@@ -106,9 +108,10 @@ static void make_progress(struct adv_device *d, struct adv_progress_wakeup *w)
 }
 
 /*
- * Sleeps until a descriptor is ready or the time `until`. Milliseconds have to do where nothing
- * finer exists: kernels before 5.11 return ENOSYS; seccomp profiles that do not know the call
- * return EPERM or any other error.
+ * Sleeps until a descriptor is ready or until the time `until`. Uses epoll_wait(), whose unit is
+ * milliseconds, if epoll_pwait2() fails:
+ * - Kernels before 5.11 return ENOSYS.
+ * - seccomp profiles that do not know the call return EPERM or any other error.
  */
 static int wait_until(struct adv_device *d, struct epoll_event *events, uint64_t now,
 		      uint64_t until)
@@ -129,7 +132,7 @@ static int wait_until(struct adv_device *d, struct epoll_event *events, uint64_t
 				  until == ADV_NEVER ? -1 : (int)(ms < 60000 ? ms : 60000));
 }
 
-/* Sleeps. Returns what woke the thread, as enum adv_progress_source. */
+/* Sleeps. Returns the reasons for the wake-up, as enum adv_progress_source. */
 static unsigned sleep_in_epoll(struct adv_device *d)
 {
 	static const unsigned source[DEVICE_SOURCES] = {
@@ -155,9 +158,9 @@ static unsigned sleep_in_epoll(struct adv_device *d)
 }
 
 /*
- * A program that spins on each processor leaves the thread half of one. When the thread has used
- * that up, its wake-ups wait for the next tick, up to 4 ms. Where the process may, the thread gets
- * more, as a NIC needs no processor.
+ * Raises the thread's priority if the process may do so. If a program spins on every processor, the
+ * thread gets half of one processor. When the thread has used that up, its wake-ups are delayed
+ * until the next tick, up to 4 ms. A higher priority gives it more, as a NIC needs no processor.
  */
 static void raise_priority(void)
 {

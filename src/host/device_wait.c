@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A thread of the program that waits for an event receives in the background thread's place. Else
- * each packet that it waits for would wake two threads one after the other: the background thread,
- * which receives it, and then the waiting thread.
+ * A thread of the program that waits for an event receives in the background thread's place.
+ * Otherwise each packet that it waits for would wake two threads one after the other: first the
+ * background thread, which receives the packet, and then the waiting thread. progress.c decides
+ * what the background thread does in the meantime.
  *
- * One waiting thread of a device at a time receives. It sleeps on three things:
+ * Of all waiting threads of a device, one receives at a time. It sleeps on three things:
  * - the sockets,
  * - the eventfd of its events,
- * - `waiting.fd`, by which other threads tell it to make progress or to run timers earlier.
- * progress.c decides what the background thread does in the meantime.
+ * - `waiting.fd`: other threads signal it if the receiving thread must make progress or run timers
+ *   earlier.
  */
 #include "host/device_internal.h"
 
@@ -23,18 +24,18 @@
 
 #define NS_PER_S	1000000000ull
 #define DESCRIPTORS_MAX 5
-#define BUSY_ROUNDS	16 /* without a look at the descriptors */
+#define BUSY_ROUNDS	16 /* rounds without a check of the descriptors */
 
-/* In the places of this order; those after WAKE are present if the device has them. */
+/* Indices of wait.fd. Entries after WAKE exist only if the device has them. */
 enum { EVENTS, WAKE, BELL };
 
 struct wait {
 	struct adv_device *device;
-	struct pollfd fd[DESCRIPTORS_MAX]; /* the first one is the caller's */
+	struct pollfd fd[DESCRIPTORS_MAX]; /* fd[EVENTS] is the caller's */
 	nfds_t fds;
 	bool receives;	  /* this thread, not another one, receives */
 	bool taken;	  /* an event arrived, and its eventfd was not signalled */
-	int cancel_state; /* the caller's */
+	int cancel_state; /* of the caller */
 	int error;	  /* errno of the last sleep, or 0 */
 };
 
@@ -63,7 +64,8 @@ static void begin_wait(struct wait *w)
 {
 	struct adv_device *d = w->device;
 
-	/* A signal handler left this thread's last wait by longjmp(). */
+	/* If this thread is still recorded as the receiver, a signal handler has left its last wait
+	 * by longjmp(). */
 	if (adv_progress_waiter_receives(&d->progress) &&
 	    pthread_equal(d->waiting.receiver, pthread_self())) {
 		pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
@@ -100,7 +102,8 @@ static void drain_eventfd(const struct pollfd *p)
 		(void)!adv_sys_read(p->fd, &count, sizeof(count));
 }
 
-/* The receiving thread woke: resets what woke it, but for the sockets. */
+/* Resets the descriptors that woke the receiving thread, except the sockets, and reports the
+ * wake-up. */
 static void clear_wakeups(struct wait *w)
 {
 	drain_eventfd(&w->fd[WAKE]);
@@ -110,8 +113,8 @@ static void clear_wakeups(struct wait *w)
 }
 
 /*
- * Receives and sends. True: there is more to do at once; else *deadline is when to run timers. Gets
- * and releases the lock.
+ * Receives and sends. True: more can be done at once. False: *deadline is the time at which to run
+ * timers. Acquires and releases the lock.
  */
 static bool make_progress(struct wait *w, uint64_t *deadline)
 {
@@ -137,14 +140,15 @@ static bool make_progress(struct wait *w, uint64_t *deadline)
 	return again;
 }
 
-/* True for signals of a fault: a thread that handles one did not sleep. */
+/* True for signals that report a fault of the thread itself: they do not arrive while it sleeps. */
 static bool is_fault(int number)
 {
 	return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
 	       number == SIGTRAP || number == SIGSYS || number == SIGABRT;
 }
 
-/* True if any handled signal interrupts system calls. Which signal arrived cannot be found out. */
+/* True if any handled signal interrupts system calls. The signal that arrived cannot be determined.
+ */
 static bool may_interrupt(void)
 {
 	struct sigaction action;
@@ -157,8 +161,8 @@ static bool may_interrupt(void)
 	return false;
 }
 
-/* A cancelled thread ends here and nowhere else in a wait. As in the C library's read(), it may be
- * cancelled at any time of the system call. */
+/* Sleeps. If the thread is cancelled, its wait ends here and nowhere else. As in the C library's
+ * read(), it may be cancelled at any time of the system call. */
 static void sleep_cancellable(struct wait *w, struct timespec *ts)
 {
 	int type;
@@ -172,7 +176,7 @@ static void sleep_cancellable(struct wait *w, struct timespec *ts)
 	pthread_cleanup_pop(0);
 }
 
-/* 0: a descriptor is ready or the deadline has passed; else EINTR. */
+/* Sleeps until a descriptor is ready or the deadline has passed. 0, or EINTR. */
 static int sleep_until(struct wait *w, uint64_t deadline)
 {
 	uint64_t now = deadline == ADV_NEVER ? 0 : adv_clock_ns();
@@ -204,7 +208,7 @@ int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void
 		uint64_t deadline = ADV_NEVER;
 		bool again = make_progress(&w, &deadline);
 
-		/* Peers that send all the time must not keep the thread from its descriptors. */
+		/* Check the descriptors now and then even if peers send all the time. */
 		busy = again ? busy + 1 : 0;
 		if (busy == BUSY_ROUNDS) {
 			busy = deadline = 0;
@@ -221,7 +225,8 @@ int adv_device_wait(struct adv_device *d, int fd, adv_device_come_fn *come, void
 
 /* ---- a polling program that sleeps ---- */
 
-/* With the lock held. False: there is something to do at once, or another thread waits. */
+/* With the lock held: prepares the sleep of a polling program. False: the program must not sleep,
+ * because there is something to do at once or another thread waits. */
 static bool begin_backoff(struct wait *w, const struct adv_cq *cq, struct timespec *ts)
 {
 	struct adv_device *d = w->device;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The lock where threads sleep for it. */
+/* The part of the lock in which threads sleep. */
 #include "host/lock.h"
 
 #include <errno.h>
@@ -20,14 +20,14 @@ static const struct timespec reserved_longest = {1, 0};
  * processor. */
 static const struct timespec offered_longest = {0, 1000000};
 
-/* Returns how many threads slept. */
+/* Wakes at most `threads` sleeping threads. Returns the number of woken threads. */
 static long wake(struct adv_lock *l, int threads)
 {
 	return syscall(SYS_futex, &l->state, FUTEX_WAKE_PRIVATE, threads, NULL, NULL, 0);
 }
 
-/* Sleeps while the state is `state`. False: the time `longest` has passed. longest NULL: sleeps
- * without a limit. */
+/* Sleeps while the state is `state`. If longest is NULL, sleeps without a limit. False: the time
+ * `longest` has passed. */
 static bool sleep_while(struct adv_lock *l, uint32_t state, const struct timespec *longest)
 {
 	return syscall(SYS_futex, &l->state, FUTEX_WAIT_PRIVATE, state, longest, NULL, 0) == 0 ||
@@ -48,7 +48,8 @@ static bool may_take(uint32_t state, bool starving)
 	       (state == ADV_LOCK_RESERVED && starving);
 }
 
-/* The holder that yields may acquire the lock again before this thread has a processor. */
+/* Spins until this woken thread can acquire the lock. A holder that yields may have acquired the
+ * lock again before this thread got a processor; it soon yields again. */
 static void spin_until_open(struct adv_lock *l)
 {
 	for (unsigned i = 0; i < ADV_LOCK_WOKEN_SPINS; i++) {
@@ -60,7 +61,7 @@ static void spin_until_open(struct adv_lock *l)
 	}
 }
 
-/* With the lock held by another thread: its release has to wake this one. */
+/* Makes the release of the lock wake this thread. False: the state was not ADV_LOCK_TAKEN. */
 static bool mark_contended(struct adv_lock *l)
 {
 	uint32_t taken = ADV_LOCK_TAKEN;
@@ -69,7 +70,8 @@ static bool mark_contended(struct adv_lock *l)
 						       memory_order_relaxed, memory_order_relaxed);
 }
 
-/* With the lock held: this thread no longer starves. The count may have been reset. */
+/* With the lock held: removes this thread from the count of starving threads. Another thread may
+ * have reset the count to 0. */
 static void stop_starving(struct adv_lock *l)
 {
 	unsigned count = atomic_load(&l->starving);
@@ -116,8 +118,8 @@ void adv_lock_sleep(struct adv_lock *l)
 		stop_starving(l);
 }
 
-/* With the lock held: hands it to a starving thread if there is one. All sleepers are woken, as the
- * kernel would choose one that does not starve. */
+/* With the lock held: if a thread starves, reserves the lock for starving threads. Wakes all
+ * sleeping threads, as the kernel might choose one that does not starve. */
 static bool reserve(struct adv_lock *l)
 {
 	if (atomic_load(&l->starving) == 0)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A mutual exclusion lock that spins before it sleeps. The device's lock is held for a few
- * microseconds, mostly the length of a send. Sleeping for that long costs more, and it makes the
- * scheduler move threads that spin on a core each.
+ * microseconds, mostly for the length of a send. Sleeping for that long costs more. It also makes
+ * the scheduler move threads that spin on a core each.
  *
- * A waiting thread has no place in a queue: whoever runs takes a free lock. On a busy machine a
- * woken thread gets a processor some 30 ms later and finds the lock taken again. A thread that has
- * waited for ADV_LOCK_STARVES therefore reserves the lock: the next release hands it over, and the
- * other threads wait until the starving thread runs.
+ * Waiting threads have no order: any running thread can acquire a free lock. On a busy machine a
+ * woken thread gets a processor some 30 ms later and finds the lock held again. A thread that has
+ * waited for ADV_LOCK_STARVES therefore reserves the lock: the next release hands the lock to it,
+ * and the other threads wait until the starving thread runs.
  */
 #ifndef ADV_HOST_LOCK_H
 #define ADV_HOST_LOCK_H
@@ -19,7 +19,7 @@
 enum adv_lock_state {
 	ADV_LOCK_FREE,
 	ADV_LOCK_TAKEN,
-	ADV_LOCK_CONTENDED, /* taken, and a thread may sleep for it */
+	ADV_LOCK_CONTENDED, /* taken, and threads may sleep for it */
 	ADV_LOCK_OFFERED,   /* free for a thread that slept; see adv_lock_give_way() */
 	ADV_LOCK_RESERVED,  /* free for a starving thread only */
 };
@@ -30,7 +30,7 @@ struct adv_lock {
 };
 
 #define ADV_LOCK_SPINS	     200      /* a few us; a preempted holder takes longer in any case */
-#define ADV_LOCK_WOKEN_SPINS 2000     /* some 100 us: until a holder yields again */
+#define ADV_LOCK_WOKEN_SPINS 2000     /* some 100 us: by then a yielding holder yields again */
 #define ADV_LOCK_STARVES     10000000 /* ns */
 
 static inline void adv_lock_pause(void)
@@ -42,7 +42,7 @@ static inline void adv_lock_pause(void)
 #endif
 }
 
-/* Takes the lock if it is free. */
+/* Acquires the lock if it is free. False: it is not free. */
 static inline bool adv_lock_try(struct adv_lock *l)
 {
 	uint32_t free_state = ADV_LOCK_FREE;
@@ -57,9 +57,11 @@ static inline bool adv_lock_is_taken(struct adv_lock *l)
 	return atomic_load_explicit(&l->state, memory_order_relaxed) != ADV_LOCK_FREE;
 }
 
-/* For the inline functions below: sleeps until the lock is had; hands it over or wakes a thread. */
+/* For adv_lock_take(): sleeps until this thread holds the lock. */
 void adv_lock_sleep(struct adv_lock *l);
+/* For adv_lock_release(): hands the lock over or wakes a thread. */
 void adv_lock_release_contended(struct adv_lock *l);
+/* For adv_lock_give_way(): lets a sleeping thread hold the lock, then acquires the lock again. */
 void adv_lock_give_way_contended(struct adv_lock *l);
 
 static inline void adv_lock_take(struct adv_lock *l)
@@ -83,9 +85,9 @@ static inline void adv_lock_release(struct adv_lock *l)
 }
 
 /*
- * For a holder that has much to do. If a thread sleeps for the lock, that thread has the lock
- * first. A release and a take would not do: the woken thread always comes too late. Returns with
- * the lock held.
+ * Yields the lock, for a holder that holds it for long. If a thread sleeps for the lock, that
+ * thread gets the lock first. A release and a new acquisition would not do: the woken thread would
+ * always be too late. Returns with the lock held.
  */
 static inline void adv_lock_give_way(struct adv_lock *l)
 {

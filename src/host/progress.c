@@ -1,50 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Decides which thread receives packets. Two costs decide it:
+ * Decides which thread receives packets. The decision weighs two costs:
  *
- * - A packet that wakes the background thread costs the sender a wake-up and, on the same
- *   processor, the program 10 to 40 us. This cost is wasted while the program polls.
+ * - A packet that wakes the background thread costs the sender a wake-up. On the same processor, it
+ *   also costs the program 10 to 40 us. This cost is wasted while the program polls.
  * - A packet that no thread receives waits until the background thread checks the program again.
  *
- * A wake-up by a packet is useless
- * - if the program polls at that moment. The thread then leaves the packet to the program and does
- *   not acquire the lock: its attempt would keep the holder of the lock from running;
- * - if the thread received, and the program's next call is a poll that comes soon. The thread has
- *   then only kept the program from running.
- * The wake-up is useful if the program's next call posts a request or comes late, or if the program
- * makes no further call. A program that polls for its
- * own completions but spins on memory for its peer's WRITEs (ib_write_lat) makes at best every
- * second wake-up useful; for such a program the thread goes on receiving.
+ * A wake-up by a packet is useless in two cases:
+ * - The program polls at that moment. The thread then leaves the packet to the program. It does not
+ *   try to acquire the lock, as that would keep the holder of the lock from running.
+ * - The thread received, and the program's next call is a poll that comes soon. The thread then has
+ *   only kept the program from running.
  *
- * Timers: the thread runs them at wake_at at the latest while it receives. A call that ends with an
- * earlier deadline kicks the thread. To make kicks rare, the thread sleeps for at most 10 ms after
- * traffic, and doubles that time after each sleep without traffic. So a retransmission timer that
- * each message sets and clears needs no kick.
+ * A wake-up is useful if the program's next call posts a request or comes late, or if the program
+ * makes no further call. ib_write_lat polls for its own completions but spins on memory for its
+ * peer's WRITEs: at best every second wake-up is useful for it. For such a program the thread
+ * continues to receive.
+ *
+ * Timers: while the thread receives, it runs timers at wake_at at the latest. A call that ends with
+ * an earlier deadline kicks the thread. To make kicks rare, the thread sleeps for at most 10 ms
+ * after traffic. It doubles that time after each sleep without traffic. So a retransmission timer
+ * that each message sets and clears needs no kick.
  */
 #include "host/progress.h"
 
 #define US		  1000ull
 #define MS		  (1000 * US)
 
-#define USEFUL_WORTH	  4	    /* useless wake-ups that one useful one makes up for */
-#define USELESS_LIMIT	  4	    /* initially and at least */
-#define USELESS_LIMIT_MAX 128	    /* at most */
-#define POLLS_EVERY	  (1 * MS)  /* interval of polls of a program that sends much in between */
-#define STOPPED_POLLING	  (50 * US) /* without a call: the program has stopped polling */
-#define CALLS_NOW	  (10 * US) /* a wake-up, during which the program was stopped, and a poll */
-#define POLLS_LONG	  (200 * US) /* one call that sends for peers */
-#define LEFT_LONGEST	  (1 * MS)   /* until the thread receives packets that it left */
+#define USEFUL_WORTH	  4	     /* useless wake-ups that one useful wake-up cancels */
+#define USELESS_LIMIT	  4	     /* of useless_limit: initial and lowest value */
+#define USELESS_LIMIT_MAX 128	     /* of useless_limit: highest value */
+#define POLLS_EVERY	  (1 * MS)   /* between polls of a program that sends in between */
+#define STOPPED_POLLING	  (50 * US)  /* without a call: the program no longer polls */
+#define CALLS_NOW	  (10 * US)  /* a wake-up, which stops the program, and a poll */
+#define POLLS_LONG	  (200 * US) /* one call of a polling program: it may send */
+#define LEFT_LONGEST	  (1 * MS)   /* then the thread receives the left packets */
 #define LOOK_FIRST	  (200 * US)
 #define LOOK_LONGEST	  (3200 * US)
 #define IDLE_FIRST	  (10 * MS)
 #define IDLE_ACKS	  (1 * MS)    /* as IDLE_FIRST, if ACKs are delayed */
-#define IDLE_LONGEST	  (1000 * MS) /* then the thread sleeps for ever */
-#define PREEMPTED	  (400 * US)  /* between polls of a loop: another process ran */
-#define LONG_SPIN	  (100 * US)  /* of polls in vain */
+#define IDLE_LONGEST	  (1000 * MS) /* from this value on: without a limit */
+#define PREEMPTED	  (400 * US)  /* longer between polls of a loop: another process ran */
+#define LONG_SPIN	  (100 * US)  /* shortest spin that can show a crowded processor */
 #define CROWDED_FIRST	  (100 * MS)
 #define CROWDED_LONGEST	  (1600 * MS)
 #define BACKOFF_LONGEST	  (500 * US)
-#define HOLD_LONGEST	  (50 * US) /* it was right to hold a request that long */
+#define HOLD_LONGEST	  (50 * US) /* longest hold of a request that is not too long */
 #define HOLD_COST	  1024
 #define HOLD_COST_MAX	  (1u << 20)
 
@@ -53,19 +54,19 @@
 enum event {
 	/* The program's calls. */
 	CALL_ENDS,
-	ARMS,	   /* it requests an event and may sleep */
-	WAITS,	   /* it waits in a call */
+	ARMS,	   /* the program requests an event and may sleep */
+	WAITS,	   /* the program waits in a call */
 	RECEIVES,  /* the waiting thread receives */
-	WAIT_OVER, /* its wait is over */
-	WAIT_LEFT, /* likewise, and other threads still wait */
+	WAIT_OVER, /* the wait of that thread is over */
+	WAIT_LEFT, /* as WAIT_OVER, and other threads still wait */
 	BACKS_OFF, /* the polling program sleeps for a short time */
 	BACKOFF_OVER,
 	/* The background thread. */
-	LEAVES,	     /* it woke while the program polls */
-	LEAVES_MUCH, /* likewise, and that happened often */
-	TAKES,	     /* it woke and receives */
-	USELESS,     /* it received, too often for nothing */
-	SAME_WAIT,   /* it finds the wait of its last look still going on */
+	LEAVES,	     /* the thread woke while the program polls */
+	LEAVES_MUCH, /* as LEAVES, after many such wake-ups */
+	TAKES,	     /* the thread woke and receives */
+	USELESS,     /* the thread received, after too many useless wake-ups */
+	SAME_WAIT,   /* the wait at the thread's last check still continues */
 	EVENTS,
 };
 
@@ -128,7 +129,7 @@ static bool is_waiter(enum adv_progress_state s)
 	       s == ADV_PROGRESS_BACKOFF;
 }
 
-/* Follows the table from the state `from`; false: another thread has changed the state. */
+/* Follows the table from the state `from`. False: another thread has changed the state. */
 static bool try_transition(struct adv_progress *p, enum adv_progress_state from, enum event event)
 {
 	enum adv_progress_state to = table[from][event].to;
@@ -147,7 +148,8 @@ static enum adv_progress_kick kick_of(struct adv_progress *p)
 	return atomic_load_explicit(&p->kick, memory_order_relaxed);
 }
 
-/* Who receives has changed: wake-ups are counted from 0 again. */
+/* Handles a change of the receiving thread: counts useless wake-ups from 0 again. Returns the
+ * action. */
 static unsigned rearm(struct adv_progress *p, bool armed)
 {
 	p->useless = 0;
@@ -158,7 +160,7 @@ static unsigned rearm(struct adv_progress *p, bool armed)
 	return ADV_PROGRESS_DISARM;
 }
 
-/* Follows the table with the lock held. Returns the actions. */
+/* With the lock held: follows the table. Returns the actions. */
 static unsigned follow_table(struct adv_progress *p, enum event event)
 {
 	enum adv_progress_state from;
@@ -186,7 +188,7 @@ void adv_progress_init(struct adv_progress *p, uint64_t deadline)
 	};
 }
 
-/* ---- what the program does ---- */
+/* ---- the program's calls ---- */
 
 static uint64_t time_since(atomic_uint_fast64_t *time, uint64_t now)
 {
@@ -195,7 +197,7 @@ static uint64_t time_since(atomic_uint_fast64_t *time, uint64_t now)
 	return now > last ? now - last : 0;
 }
 
-/* True if the program polls from time to time, and its last call is less than ns ago. */
+/* True if the program polls from time to time and made its last call less than ns ago. */
 static bool polls_within(struct adv_progress *p, uint64_t now, uint64_t ns)
 {
 	uint64_t since_poll;
@@ -209,9 +211,9 @@ static bool polls_within(struct adv_progress *p, uint64_t now, uint64_t ns)
 }
 
 /*
- * True if the program polls and will receive the packet itself. If it holds the lock it may have
- * been kept from running in the middle of a poll. A program that has requested an event polls as
- * well before it sleeps: it does not count as polling.
+ * True if the program polls and will receive the packet itself. If a thread of the program holds
+ * the lock, it may have been preempted during a poll: its last poll may then be older. A program
+ * that has requested an event also polls before it sleeps: it does not count as polling.
  */
 static bool will_receive(struct adv_progress *p, uint64_t now, bool locked)
 {
@@ -240,8 +242,9 @@ void adv_progress_judge(struct adv_progress *p, uint64_t now, bool posted)
 }
 
 /*
- * A polling program sends the rest itself with its next call, unless it has turned to something
- * else. The thread then only checks that the program does so.
+ * Kicks the thread to send the packets that a call left unsent. A polling program sends them itself
+ * with its next call, so it gets no kick while it polls. A thread that is kicked for this reason
+ * first checks whether the program still polls.
  */
 static unsigned kick_for_rest(struct adv_progress *p, uint64_t now)
 {
@@ -283,9 +286,10 @@ unsigned adv_progress_arms(struct adv_progress *p)
 }
 
 /*
- * A held request must not stay longer than it takes to post the next ones: only a program that
- * polls steadily may hold. If requests were held for too long, the program has turned to something
- * else; the next HOLD_COST ones are then sent at once, and twice as many each further time.
+ * A request must not be held for longer than the program needs to post the next ones, so only a
+ * program that polls steadily may hold. If a request was held for too long, the program does
+ * something else: the next HOLD_COST small requests are sent at once. Each further time this number
+ * doubles.
  */
 bool adv_progress_may_hold(struct adv_progress *p)
 {
@@ -309,18 +313,19 @@ void adv_progress_held(struct adv_progress *p, uint64_t ns)
 /* ---- a polling program on a crowded processor ---- */
 
 /*
- * Spinning is right while a processor is free. On a crowded one it keeps the peer from running,
- * which may need this very processor to answer, and it uses up the program's share, so that the
- * program does not run when a packet arrives. A thread that sleeps is scheduled soon after a packet
- * has woken it.
+ * Spinning is right while a processor is free. On a crowded processor it has two disadvantages:
+ * - It keeps the peer from running, which may need the same processor to respond.
+ * - It uses up the program's share of the processor, so that the program does not run when a packet
+ *   arrives. A sleeping thread, in contrast, is scheduled soon after a packet has woken it.
  *
- * There are two signs of a crowded processor, both after a loop has polled in vain for LONG_SPIN:
- * - The next poll comes PREEMPTED after the last one.
+ * After a loop has polled without a packet for LONG_SPIN, two signs show a crowded processor:
+ * - The next poll comes later than PREEMPTED after the last one.
  * - The next poll comes a little late and finds packets: the sender ran in between.
- * A program that polls a few times between computations shows neither.
  *
- * The loop then sleeps instead of spinning for CROWDED_FIRST, then spins again to find out, and
- * sleeps twice as long if the signs are still there.
+ * A program that polls a few times between computations shows neither sign.
+ *
+ * For CROWDED_FIRST the loop then sleeps instead of spinning. After that it spins again as a test.
+ * If the signs are still there, it sleeps for twice as long.
  */
 static void assume_crowded(struct adv_progress *p, uint64_t now)
 {
@@ -333,8 +338,8 @@ static void assume_crowded(struct adv_progress *p, uint64_t now)
 
 void adv_progress_paused(struct adv_progress *p, uint64_t last, uint64_t now)
 {
-	/* If `found` is set, the program has polled since `last`. The thread may have noted that.
-	 */
+	/* If `found` is set, the program has polled after `last`. The background thread may have
+	 * recorded that poll. */
 	if (last == 0 || last > now || atomic_load_explicit(&p->found, memory_order_relaxed)) {
 		p->vain = 0;
 		return;
@@ -344,7 +349,7 @@ void adv_progress_paused(struct adv_progress *p, uint64_t last, uint64_t now)
 		if (now - last > PREEMPTED)
 			assume_crowded(p, now);
 	}
-	p->vain = 0; /* another loop begins */
+	p->vain = 0; /* a new polling loop begins */
 }
 
 void adv_progress_found_after_pause(struct adv_progress *p, uint64_t now)
@@ -408,7 +413,7 @@ bool adv_progress_waiter_receives(const struct adv_progress *p)
 
 /* ---- the background thread ---- */
 
-/* True if the thread, whose sockets are armed, leaves the packets to the program. */
+/* With the sockets armed: true if the thread leaves the packets to the program. */
 static bool leaves_to_program(struct adv_progress *p, uint64_t now, unsigned sources, bool locked)
 {
 	if (sources & (ADV_PROGRESS_BY_NOTICE | ADV_PROGRESS_BY_ROOM))
@@ -418,7 +423,8 @@ static bool leaves_to_program(struct adv_progress *p, uint64_t now, unsigned sou
 	return will_receive(p, now, locked);
 }
 
-/* The look finds the program receiving: the next one may be later. */
+/* Continues the sleep after a check which found that the program receives. The interval of checks
+ * doubles. */
 static enum adv_progress_choice look_again(struct adv_progress *p)
 {
 	if (p->look_interval < LOOK_LONGEST)
@@ -431,7 +437,7 @@ void adv_progress_missed(struct adv_progress *p)
 	(void)look_again(p);
 }
 
-/* Looks at the program that receives. */
+/* Checks whether the program, which received until now, still receives. */
 static enum adv_progress_choice look_at_program(struct adv_progress *p,
 						enum adv_progress_state state, uint64_t now)
 {
@@ -440,7 +446,7 @@ static enum adv_progress_choice look_at_program(struct adv_progress *p,
 	if (!is_waiter(state))
 		return polls_within(p, now, STOPPED_POLLING) ? look_again(p) : ADV_PROGRESS_TRY;
 	if (wakeups == p->wakeups_seen)
-		(void)try_transition(p, state, SAME_WAIT); /* else that wait is over */
+		(void)try_transition(p, state, SAME_WAIT); /* if it fails, that wait is over */
 	p->wakeups_seen = wakeups;
 	return look_again(p);
 }
@@ -454,7 +460,7 @@ enum adv_progress_choice adv_progress_woken(struct adv_progress *p, uint64_t now
 		if (!leaves_to_program(p, now, sources, locked))
 			return ADV_PROGRESS_ENTER;
 		p->left++;
-		/* If the transition fails, the program has just changed the state, and receives. */
+		/* If the transition fails, the program has just changed the state and receives. */
 		(void)try_transition(p, state, p->left >= p->useless_limit ? LEAVES_MUCH : LEAVES);
 		return ADV_PROGRESS_SLEEP_ON;
 	}
@@ -484,8 +490,9 @@ unsigned adv_progress_enters(struct adv_progress *p, uint64_t now, struct adv_pr
 		return actions;
 	}
 	p->left = 0;
-	w->sources &= ~(unsigned)ADV_PROGRESS_BY_PACKET; /* present packets do not count */
-	/* A long time without the thread was right: fewer useless wake-ups then end its turn. */
+	w->sources &= ~(unsigned)ADV_PROGRESS_BY_PACKET; /* ignore older packets */
+	/* If the thread did not receive for a long time, that was right: fewer useless wake-ups
+	 * then end its next period of receiving. */
 	w->after_short = p->look_interval < LOOK_LONGEST;
 	if (!w->after_short && p->useless_limit > USELESS_LIMIT)
 		p->useless_limit /= 2;
@@ -498,13 +505,13 @@ unsigned adv_progress_enters(struct adv_progress *p, uint64_t now, struct adv_pr
 unsigned adv_progress_received(struct adv_progress *p, uint64_t now, unsigned packets,
 			       const struct adv_progress_wakeup *w)
 {
-	/* Packets waited while the thread did not receive. The next time, twice as many useless
-	 * wake-ups are needed to end its turn. */
+	/* Packets waited while the thread did not receive. Twice as many useless wake-ups must then
+	 * end its next period of receiving. */
 	if (w->after_short && packets && p->useless_limit < USELESS_LIMIT_MAX)
 		p->useless_limit *= 2;
 	if (!(w->sources & ADV_PROGRESS_BY_PACKET) || !adv_progress_is_armed(p))
 		return 0;
-	if (p->trial) /* the program made no call since */
+	if (p->trial) /* the program made no call after the last wake-up */
 		count_useful(p);
 	if (packets)
 		p->trial = now;

@@ -10,8 +10,8 @@
 #include "base/sys.h"
 
 #define NAME_LEN 5
-/* Queued rings that one call removes. The kernel queues 10, or net.unix.max_dgram_qlen. Any others
- * leave the descriptor readable. */
+/* Queued rings that one call removes. The kernel queues 10, or net.unix.max_dgram_qlen. If more are
+ * queued, the descriptor stays readable. */
 #define RINGS_MAX 32
 
 /* A name of the abstract namespace begins with a zero byte. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A bell wakes a process that sleeps until another process writes into their shared memory. It is a
- * Unix datagram socket with a name that the kernel chooses (unix(7), autobind). A process of the
- * same network namespace that knows the name can ring the bell, and do nothing else with it. The
- * processes share no descriptor: with an eventfd, whose counter and flags they would share, one
- * could take another's signal away or make it block.
+ * A bell wakes a process that sleeps until another process writes into their shared memory. A bell
+ * is a Unix datagram socket with a name that the kernel chooses (unix(7), autobind). A process of
+ * the same network namespace that knows the name can ring the bell, and can do nothing else with
+ * it. The processes share no descriptor. They would share the counter and flags of an eventfd: one
+ * process could consume the signal of another, or make it block.
  */
 #ifndef ADV_LINK_BELL_H
 #define ADV_LINK_BELL_H

@@ -15,8 +15,8 @@
 /* A copy of a packet that continues later. */
 struct kept {
 	struct adv_fault_held held;
-	struct adv_path path;	 /* outgoing packets */
-	struct adv_rx_meta meta; /* incoming packets */
+	struct adv_path path;	 /* of an outgoing packet */
+	struct adv_rx_meta meta; /* of an incoming packet */
 	struct iovec iov;
 	enum adv_ecn ecn;
 	uint32_t dest_qpn;
@@ -30,7 +30,7 @@ struct adv_fault_link {
 	struct adv_link *inner;
 	uint64_t (*clock)(void);
 	uint64_t now;	  /* time of the current call */
-	uint64_t checked; /* when the owner last examined the device: in the newest receive() */
+	uint64_t checked; /* time of the last receive(): the owner then examined the device */
 	bool full;	  /* the inner link is full */
 	uint64_t icrc_errors;
 	uint64_t tx_dropped;
@@ -39,7 +39,7 @@ struct adv_fault_link {
 	struct adv_fault_state state;
 	struct adv_fault_queue tx;
 	struct adv_fault_queue rx;
-	/* The batch for the inner link, and the copies to which it refers. */
+	/* The batch for the inner link, and the copies to which the batch refers. */
 	struct adv_tx_batch out;
 	struct kept *out_kept[ADV_TX_BATCH_PACKETS];
 	unsigned out_kept_count;
@@ -58,7 +58,7 @@ static struct kept *kept_of(struct adv_fault_held *h)
 	return adv_container_of(h, struct kept, held);
 }
 
-/* Updates the members of struct adv_link that others read. */
+/* Updates the public members of the link. */
 static void publish(struct adv_fault_link *f)
 {
 	uint64_t tx = adv_fault_queue_due(&f->tx), rx = adv_fault_queue_due(&f->rx);
@@ -93,7 +93,8 @@ static uint64_t longest_delay(const struct adv_fault_verdict *v)
 	return v->delay + (v->behind ? v->hold : 0);
 }
 
-/* A copy with room for the bytes that the verdict may append. NULL: no memory, or too many kept. */
+/* Allocates a copy with room for the bytes that the verdict may append. NULL: no memory, or the
+ * queue keeps KEPT_MAX packets. */
 static struct kept *allocate_kept(struct adv_fault_link *f, const struct adv_fault_queue *q,
 				  const struct adv_fault_verdict *v, uint32_t len)
 {
@@ -351,7 +352,7 @@ static bool fault_sleep(struct adv_link *link, bool sleeping)
 	return !inner->ops->sleep || inner->ops->sleep(inner, sleeping);
 }
 
-/* ---- creation and end ---- */
+/* ---- creation and destruction ---- */
 
 static void drop_all(struct adv_fault_queue *q)
 {
@@ -365,7 +366,7 @@ static void fault_destroy(struct adv_link *link)
 {
 	struct adv_fault_link *f = fault_of(link);
 
-	/* Packets that have left the engine are in flight, even if the program exits. */
+	/* Packets that the engine has sent count as in flight, even if the program exits. */
 	adv_fault_link_send_kept(link);
 	drop_all(&f->tx);
 	drop_all(&f->rx);

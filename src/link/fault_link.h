@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A link that wraps another link and disturbs the packets that pass, as a fault plan says. */
+/* A link that wraps another link and applies a fault plan to the packets that pass. */
 #ifndef ADV_LINK_FAULT_LINK_H
 #define ADV_LINK_FAULT_LINK_H
 
@@ -7,21 +7,22 @@
 #include "link/link.h"
 
 /*
- * Wraps `inner`, which the wrapper owns from now on. destroy() sends the packets that are kept on
- * their way out, and destroys both links. clock: monotonic nanoseconds, the same clock as the
- * engine's. plan (copied) must have a seed. Returns NULL for ENOMEM; inner then still belongs to
- * the caller. The owner may wrap a link at any time, also one that is full.
+ * Wraps `inner`, which the wrapper owns from now on. destroy() sends the kept outgoing packets, and
+ * destroys both links. clock: monotonic nanoseconds, the clock of the engine. plan (copied) must
+ * have a seed. Returns NULL for ENOMEM; inner then still belongs to the caller. The owner may wrap
+ * a link at any time, even if the link is full.
  *
  * The wrapper keeps copies of packets. They continue when receive(), send() or flush() is called at
- * link->deadline or later. A packet that is corrupted detectably on its way out leaves with a wrong
- * ICRC; on its way in it is counted as an ICRC error.
+ * link->deadline or later. If the receiver can detect a corruption, an outgoing packet is sent with
+ * a wrong ICRC, and an incoming packet is counted as an ICRC error.
  */
 struct adv_link *adv_fault_link_create(struct adv_link *inner, uint64_t (*clock)(void),
 				       const struct adv_fault_plan *plan);
 
 /*
- * Decides as adv_fault_decide(). The whole packet is available: either `out` or `in`, the other is
- * NULL. user: the value given to adv_fault_link_create_with().
+ * Decides like adv_fault_decide(), with the whole packet available. An outgoing packet is in `out`,
+ * an incoming packet in `in`; the other pointer is NULL. user: the value given to
+ * adv_fault_link_create_with().
  */
 typedef bool adv_fault_link_decide_fn(void *user, uint64_t now, const struct adv_fault_packet *p,
 				      const struct adv_tx_packet *out,
@@ -56,8 +57,8 @@ void adv_fault_link_set_plan(struct adv_link *link, const struct adv_fault_plan 
 /* As adv_fault_port_blinked(). */
 bool adv_fault_link_port_blinked(struct adv_link *link, uint64_t now);
 
-/* As adv_fault_raise_events(). Call it after examining the port and the device: link->deadline then
- * moves past `now`. */
+/* As adv_fault_raise_events(). Call it after you have examined the port and the device: it moves
+ * link->deadline past `now`. */
 void adv_fault_link_raise_events(struct adv_link *link, uint64_t now, adv_fault_raise_fn *raise,
 				 void *user);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The interface of a link: a way for packets. udp.h sends them by UDP sockets. Two wrappers hold
- * another link: shm.h (processes of this machine exchange packets in shared memory) and
- * fault_link.h (a fault plan applies). All calls on one link are made under its owner's lock.
+ * The interface of a link: a way for packets. The link of udp.h sends packets by UDP sockets. Two
+ * links wrap another link:
+ * - shm.h: processes of this machine exchange packets in shared memory;
+ * - fault_link.h: a fault plan applies to the packets.
+ * All calls on one link are made under the lock of its owner.
  */
 #ifndef ADV_LINK_LINK_H
 #define ADV_LINK_LINK_H
@@ -37,18 +39,18 @@ struct adv_link_ops {
 	 * or flush() returned true.
 	 */
 	bool (*send)(struct adv_link *link, struct adv_tx_batch *batch);
-	/* Tries again to send the kept packets. True if none is kept any more. */
+	/* Tries again to send the kept packets. True if the link keeps no packet any more. */
 	bool (*flush)(struct adv_link *link);
 	/*
 	 * Receives at most about `budget` packets, without blocking, and calls fn for each packet
 	 * whose ICRC is right. The packet's bytes are valid only during fn. Returns the number of
-	 * packets read from the socket, including bad ones; 0: none was queued.
+	 * packets read, including bad ones; 0: none was queued.
 	 */
 	unsigned (*receive)(struct adv_link *link, unsigned budget, adv_link_rx_fn *fn, void *user);
 	/*
-	 * Tells peers that send through shared memory whether the owner sleeps on bell_fd, so that
-	 * they ring the bell (true) or need not (false). Returns false if packets are queued: the
-	 * owner must receive again before it sleeps. NULL: the link has no such peers.
+	 * Sets whether the owner sleeps on bell_fd. While it sleeps, peers that send through shared
+	 * memory ring the bell. Returns false if packets are queued: the owner must receive again
+	 * before it sleeps. NULL: the link has no such peers.
 	 */
 	bool (*sleep)(struct adv_link *link, bool sleeping);
 	void (*destroy)(struct adv_link *link);
@@ -56,16 +58,17 @@ struct adv_link_ops {
 
 struct adv_link {
 	const struct adv_link_ops *ops;
-	int receive_fd;	  /* readable when receive() would find packets */
-	int send_fd;	  /* writable when flush() can continue; -1 unless the link is full */
-	int bell_fd;	  /* link/bell.h, see sleep(); -1: none */
-	bool busy_polled; /* set by the owner: it calls receive() continuously, so receive() need
-			   * not check costly sources in each call */
-	bool enough;	  /* set by the owner during receive(): leave the rest for the next call */
+	int receive_fd;	    /* readable when receive() would find packets */
+	int send_fd;	    /* writable when flush() can continue; -1 unless the link is full */
+	int bell_fd;	    /* link/bell.h, see sleep(); -1: none */
+	bool busy_polled;   /* set by the owner: it calls receive() continuously, so receive() need
+			     * not check costly sources in each call */
+	bool enough;	    /* set by the owner during receive(): leave further packets for the next
+			     * call */
 	unsigned rx_window; /* packets of 4 KiB that fit into the receive buffer; the engine derives
 			     * the window of its peers from it */
-	uint64_t deadline;  /* owner's clock: call receive() at this time at the latest, for packets
-			     * that the link keeps; 0: it keeps none */
+	uint64_t deadline;  /* in the owner's clock: call receive() at this time at the latest, for
+			     * packets that the link keeps; 0: it keeps none */
 	struct adv_link_counters counters;
 };
 

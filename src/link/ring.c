@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A record is a word, the addresses if they differ from those of the previous record, and the
- * packet. The writer clears the word of the next record first and writes the record's own word
- * last. The reader therefore polls one cache line only, which it is about to read anyway.
+ * A record consists of a word, the properties of the packet if they differ from those of the
+ * previous packet, and the packet. The writer first clears the word of the next record, and writes
+ * the record's own word last. So the reader polls one cache line only: the one that it will read.
  */
 #include "link/ring.h"
 
@@ -11,11 +11,11 @@
 #define LINE	 64u
 #define WORD_LEN ((uint32_t)sizeof(uint32_t))
 
-/* The word. 0: no record here yet. */
+/* Bits of the word. 0: there is no record here yet. */
 #define LEN_MASK     0x1fffu	 /* bytes of the packet */
 #define WITH_META    0x00010000u /* struct adv_rx_meta precedes the packet */
 #define BAD_ICRC     0x00020000u
-#define BACK_TO_ZERO 0x40000000u /* no record; the next one is at the start */
+#define BACK_TO_ZERO 0x40000000u /* not a record; the next record is at the start */
 #define VALID	     0x80000000u
 
 #define SHOWN_PARTS  16 /* the reader updates its tail once per 1/16 of the memory */
@@ -39,7 +39,7 @@ void adv_ring_writer_init(struct adv_ring_writer *w, void *memory, uint32_t size
 	*w = (struct adv_ring_writer){.memory = memory, .size = size};
 }
 
-/* Reserves room for one more word: the cleared one that ends the records. */
+/* True if the ring has room for `need` bytes and for the cleared word behind the last record. */
 static bool has_room(struct adv_ring_writer *w, uint32_t need)
 {
 	if (w->size - (w->head - w->tail) >= need + LINE)
@@ -78,7 +78,7 @@ static uint8_t tclass_of(const struct adv_tx_packet *pkt)
 	return (uint8_t)((pkt->path->tclass & 0xfc) | (unsigned)pkt->ecn);
 }
 
-/* True if the properties of the previous packet hold for this one too. */
+/* True if *meta, the properties of the previous packet, also holds for pkt. */
 static bool has_same_meta(const struct adv_rx_meta *meta, const struct adv_tx_packet *pkt)
 {
 	const struct adv_path *path = pkt->path;
@@ -90,7 +90,7 @@ static bool has_same_meta(const struct adv_rx_meta *meta, const struct adv_tx_pa
 
 static void fill_meta(struct adv_rx_meta *meta, const struct adv_tx_packet *pkt)
 {
-	memset(meta, 0, sizeof(*meta)); /* the padding is sent too */
+	memset(meta, 0, sizeof(*meta)); /* the reader gets the structure's padding too */
 	meta->sgid = pkt->path->sgid;
 	meta->dgid = pkt->path->dgid;
 	meta->sport = pkt->path->sport;
@@ -98,14 +98,14 @@ static void fill_meta(struct adv_rx_meta *meta, const struct adv_tx_packet *pkt)
 	meta->hop_limit = pkt->path->hop_limit;
 }
 
-/* memcpy() of a constant length needs no call. */
+/* Copies the header. The compiler inlines memcpy() of a constant length. */
 static uint8_t *write_header(uint8_t *p, const struct adv_tx_packet *pkt)
 {
 	switch (pkt->header_len) {
-	case 12: /* SEND; the middle of a message */
+	case 12: /* SEND, and MIDDLE packets */
 		memcpy(p, pkt->header, 12);
 		break;
-	case 16: /* an acknowledgement */
+	case 16: /* ACK and NAK */
 		memcpy(p, pkt->header, 16);
 		break;
 	case 28: /* WRITE, READ */
@@ -138,7 +138,8 @@ static void clear_word(struct adv_ring_writer *w, uint32_t offset)
 	atomic_store_explicit(word_at(w->memory, offset), 0, memory_order_relaxed);
 }
 
-/* Continues at the start if the rest of the memory is too short for a record of this length. */
+/* Moves the writer to the start if the rest of the memory is too short for a record of `need`
+ * bytes. False if the ring has no room for the record. */
 static bool make_contiguous(struct adv_ring_writer *w, uint32_t need)
 {
 	uint32_t offset = (uint32_t)(w->head & (w->size - 1));
@@ -176,8 +177,8 @@ bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
 	offset = (uint32_t)(w->head & (w->size - 1));
 	p = w->memory->bytes + offset + WORD_LEN;
 	w->head += need;
-	/* Before the record: between two stores to the line that the reader polls, the reader would
-	 * take the line away. */
+	/* The next word is cleared before the record is written. Otherwise the reader could fetch
+	 * the cache line that it polls between two stores of the writer to that line. */
 	clear_word(w, (uint32_t)(w->head & (w->size - 1)));
 	if (word & WITH_META) {
 		fill_meta(&w->meta, pkt);
@@ -186,7 +187,8 @@ bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt)
 	}
 	write_packet(p, pkt);
 	atomic_store_explicit(word_at(w->memory, offset), word, memory_order_release);
-	/* The next record clears the word of this line; fetching the line then would delay it. */
+	/* Writing the next record clears the word of this line. The prefetch saves the wait for the
+	 * line then. */
 	__builtin_prefetch(word_at(w->memory, (uint32_t)((w->head + LINE) & (w->size - 1))), 1);
 	return true;
 }
@@ -200,7 +202,7 @@ bool adv_ring_must_wake(struct adv_ring_writer *w, adv_bell_name *bell)
 	    atomic_exchange_explicit(&w->memory->sleeping, 0, memory_order_relaxed) == 0)
 		return false;
 	/* Pairs with adv_ring_reader_init(): either the writer sees the bell, or the attaching
-	 * reader sees that it counts as awake, and the packet. */
+	 * reader sees the packet, and that it counts as awake. */
 	atomic_thread_fence(memory_order_seq_cst);
 	*bell = atomic_load_explicit(&w->memory->bell, memory_order_relaxed);
 	return true;
@@ -241,7 +243,7 @@ static void copy_headers(uint8_t headers[ADV_HEADERS_MAX], const uint8_t *p, uin
 {
 	if (len >= ADV_HEADERS_MAX)
 		memcpy(headers, p, ADV_HEADERS_MAX);
-	else if (first_in_line) /* the whole line: no call */
+	else if (first_in_line) /* the rest of the line: a constant length needs no call */
 		memcpy(headers, p, LINE - WORD_LEN);
 	else
 		memcpy(headers, p, len);
@@ -273,7 +275,7 @@ static uint32_t take_record(struct adv_ring_reader *r, uint32_t word, adv_link_r
 		counters->rx_icrc_errors++;
 		return need;
 	}
-	/* Another record often follows a short one: an ACK, then the peer's answer. */
+	/* A short record is often followed by another: an ACK, then the peer's answer. */
 	if (need == LINE)
 		__builtin_prefetch(
 			word_at(r->memory, (uint32_t)((r->tail + need) & (r->size - 1))));
@@ -284,7 +286,8 @@ static uint32_t take_record(struct adv_ring_reader *r, uint32_t word, adv_link_r
 	return need;
 }
 
-/* The bytes that BACK_TO_ZERO skips. A valid one never stands at the start of the memory. */
+/* Returns the bytes that BACK_TO_ZERO skips. 0: invalid, because it is at the start of the memory.
+ */
 static uint32_t rest_of_memory(const struct adv_ring_reader *r)
 {
 	uint32_t offset = (uint32_t)(r->tail & (r->size - 1));
@@ -292,7 +295,7 @@ static uint32_t rest_of_memory(const struct adv_ring_reader *r)
 	return offset ? r->size - offset : 0;
 }
 
-/* Updates the shared tail rarely: moving the line costs both sides much. */
+/* Updates the shared tail, but rarely: each transfer of its cache line delays both sides. */
 static void show_tail(struct adv_ring_reader *r)
 {
 	if (r->tail - r->shown < r->size / SHOWN_PARTS)

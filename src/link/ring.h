@@ -4,9 +4,9 @@
  * reader, no system call. The memory starts as zeroes, except ADV_RING_START.
  *
  * The reader does not trust the memory. It checks lengths against the size of the memory and copies
- * headers before it reads them. If the writer breaks the rules, the ring is broken, and the reader
- * reads nothing more from it. Payload may change until it is copied; that only harms the message of
- * the writer itself.
+ * headers before it reads them. If the writer violates the format, the ring is broken, and the
+ * reader reads nothing more from it. The writer can change payload until the reader has copied it;
+ * that only harms the writer's own message.
  */
 #ifndef ADV_LINK_RING_H
 #define ADV_LINK_RING_H
@@ -17,27 +17,28 @@
 #include "link/bell.h"
 #include "link/link.h"
 
-/* The shared memory. Each side writes to cache lines of its own. */
+/* The shared memory. The two sides write to different cache lines. */
 struct adv_ring_memory {
 	/* Written by the reader: */
 	_Alignas(64) _Atomic uint64_t
 		tail; /* bytes read since the start; updated once per part of the ring */
 	_Atomic uint32_t sleeping;  /* 1: the writer rings the bell after writing */
 	_Atomic adv_bell_name bell; /* 0: the reader has not attached yet */
-	/* Written by the writer: records, each at a multiple of 64. */
+	/* Written by the writer: records, each at a multiple of 64 bytes. */
 	_Alignas(64) uint8_t bytes[];
 };
 
 #define ADV_RING_SIZE_MIN 16384u
 #define ADV_RING_SIZE_MAX (16u << 20)
 
-/* The initial memory: the reader counts as asleep until it attaches. */
+/* The initial contents of the memory: the reader counts as asleep until it attaches. */
 #define ADV_RING_START                                                                             \
 	{                                                                                          \
 		.sleeping = 1                                                                      \
 	}
 
-/* Bytes of shared memory for a ring of `size` bytes of records, a power of 2. */
+/* Returns the bytes of shared memory for a ring with `size` bytes of records. `size` is a power of
+ * 2. */
 static inline size_t adv_ring_memory_len(uint32_t size)
 {
 	return sizeof(struct adv_ring_memory) + size;
@@ -49,7 +50,7 @@ struct adv_ring_writer {
 	uint32_t size;
 	uint64_t head;		 /* bytes written since the start */
 	uint64_t tail;		 /* the reader's tail, as last read */
-	struct adv_rx_meta meta; /* of the last packet */
+	struct adv_rx_meta meta; /* properties of the last packet */
 };
 
 /* True if the writer may use the addresses in *meta. Sets the members that the writer must not
@@ -63,35 +64,37 @@ struct adv_ring_reader {
 	uint64_t tail;
 	uint64_t shown; /* the tail that the memory shows to the writer */
 	bool broken;
-	struct adv_rx_meta meta; /* of the last packet */
+	struct adv_rx_meta meta; /* properties of the last packet */
 	adv_ring_check_fn *check;
 	void *user;
 };
 
-/* memory: adv_ring_memory_len(size) bytes of the caller, mapped as long as the ring is used. */
+/* Initializes *w. memory: adv_ring_memory_len(size) bytes of the caller, mapped as long as the ring
+ * is used. */
 void adv_ring_writer_init(struct adv_ring_writer *w, void *memory, uint32_t size);
-/* bell: the writer rings it when the reader sleeps. */
+/* Initializes *r and attaches the reader to the memory. bell: if the reader sleeps, the writer
+ * rings it. */
 void adv_ring_reader_init(struct adv_ring_reader *r, void *memory, uint32_t size,
 			  adv_bell_name bell, adv_ring_check_fn *check, void *user);
 
 /* True if the reader has mapped the memory. */
 bool adv_ring_has_reader(const struct adv_ring_writer *w);
 
-/* Takes all packets back out of a ring that has no reader yet: they are lost. False if it has one
- * by now: the packets stay, and the writer wakes the reader after its next packet as ever. */
+/* If the ring has no reader yet, removes all packets: they are lost. Returns false if a reader has
+ * attached: the packets stay, and the writer continues to wake the reader as before. */
 bool adv_ring_withdraw(struct adv_ring_writer *w);
 
 /*
- * Writes a packet and the properties that the network would report of it. If the packet has a wrong
- * ICRC on purpose (icrc_flip), it arrives so. Returns false, and the packet is lost, if there is no
- * room or the reader's tail is invalid.
+ * Writes a packet and the properties that a network would report for it. A wrong ICRC that was
+ * injected on purpose (icrc_flip) also reaches the reader. If there is no room or the reader's tail
+ * is invalid, returns false and the packet is lost.
  */
 bool adv_ring_put(struct adv_ring_writer *w, const struct adv_tx_packet *pkt);
 
 /*
- * Call it after one or more adv_ring_put(). True if the reader sleeps and must be woken by *bell,
- * which is the reader's statement. *bell is 0 if the reader has not attached yet; it checks the
- * ring when it does.
+ * Call it after one or more adv_ring_put(). True if the reader sleeps and the caller must ring
+ * *bell. The reader has written *bell, so it may be wrong. *bell is 0 if the reader has not
+ * attached yet; the reader checks the ring when it attaches.
  */
 bool adv_ring_must_wake(struct adv_ring_writer *w, adv_bell_name *bell);
 

@@ -13,7 +13,7 @@
 #include "link/udp.h"
 #include "wire/slot.h"
 
-#define PEERS	    2048	 /* attached at once; packets to others go by UDP */
+#define PEERS	    2048	 /* peers attached at once; packets to others go by UDP */
 #define SETTLE	    2000000ull	 /* ns after which the peer has read a packet that went by UDP */
 #define READER_WAIT 100000000ull /* ns for which packets wait for the peer to map the memory */
 #define UDP_EVERY   32		 /* calls of a busy poller for each check of the socket ... */
@@ -32,7 +32,7 @@ struct shm_peer {
 	bool withdrawn; /* the peer was late: packets go by UDP until it maps the memory */
 	bool leaving;	/* the peer has exited */
 	uint64_t last;	/* a leaving peer is read up to this tail */
-	bool written;	/* the current batch has packets for it */
+	bool written;	/* the current batch has packets for this peer */
 	uint64_t since; /* when this side attached the memory, ns */
 };
 
@@ -45,12 +45,12 @@ struct shm_link {
 	struct shm_peer *of_slot[ADV_SLOTS];
 	struct shm_peer *peer[PEERS]; /* all peers */
 	unsigned count;
-	unsigned first;			 /* index of the peer that is read first, in turn */
-	unsigned calls;			 /* since the socket was checked */
-	unsigned quiet_calls;		 /* since the last packet through memory */
-	bool any_leaves;		 /* some peer is `leaving` */
-	bool sleeping;			 /* the owner sleeps */
-	struct adv_link_counters of_udp; /* the part of UDP's counters that the sums include */
+	unsigned first;	      /* index of the peer to read first; each call advances it */
+	unsigned calls;	      /* calls since the socket was checked */
+	unsigned quiet_calls; /* calls since the last packet through memory */
+	bool any_leaves;      /* some peer is `leaving` */
+	bool sleeping;	      /* the owner sleeps */
+	struct adv_link_counters of_udp; /* counters of `udp` that link.counters includes */
 	uint64_t udp_last[ADV_SLOTS]; /* time of the last packet by UDP to a slot of this machine;
 				       * 0: none */
 };
@@ -83,8 +83,9 @@ static void add_udp_counters(struct shm_link *l)
 /* ---- sending ---- */
 
 /*
- * True if packets may wait in the memory until the peer maps it, which the peer does after adverbd
- * has answered the peer's request. They wait for READER_WAIT at most: adverbd may be stopped.
+ * True if packets may wait in the memory until the peer maps it. The peer maps it after adverbd has
+ * answered the peer's request. Packets wait for READER_WAIT at most, because adverbd may be
+ * stopped.
  */
 static bool may_wait_for_reader(struct shm_peer *p, uint64_t now)
 {
@@ -220,7 +221,7 @@ static void free_peer(struct shm_link *l, unsigned i)
 	free(p);
 }
 
-/* Accepts only addresses of this machine, and sets the slot to the peer's, whatever it wrote. */
+/* Accepts only addresses of this machine. Overwrites the slot with the peer's real slot. */
 static bool check_sender(void *user, struct adv_rx_meta *meta)
 {
 	const struct shm_peer *p = user;
@@ -242,8 +243,8 @@ static unsigned receive_ring(struct shm_link *l, struct shm_peer *p, unsigned bu
 	return packets;
 }
 
-/* Frees leaving peers whose memory is empty, or from which more than one memory full was read: some
- * process still writes to it. */
+/* Frees leaving peers whose memory is empty. Also frees those from which one memory full was read,
+ * because a process may still write to the memory. */
 static void free_leaving(struct shm_link *l)
 {
 	l->any_leaves = false;
@@ -277,8 +278,9 @@ static unsigned receive_rings(struct shm_link *l, unsigned budget, adv_link_rx_f
 	return packets;
 }
 
-/* A system call that finds the socket empty costs more than all other work for a message through
- * memory, so it is best made when memory holds no packet. */
+/* True if this call must check the socket. A system call that finds the socket empty costs more
+ * than all other work for a message through memory. So a busy poller checks the socket rarely, and
+ * more rarely if this call has found packets in memory. */
 static bool must_check_socket(struct shm_link *l, unsigned packets)
 {
 	unsigned every = packets ? 4 * UDP_EVERY : UDP_EVERY;
@@ -362,7 +364,7 @@ static bool is_pair_valid(const struct adv_shm_pair *pair)
 	       (uint64_t)st.st_size >= pair_len(pair->size);
 }
 
-/* NULL with errno. */
+/* Maps the memory of a pair. NULL with errno. */
 static struct shm_peer *map_peer(struct shm_link *l, const struct adv_shm_pair *pair)
 {
 	size_t ring_len = adv_ring_memory_len(pair->size);
@@ -390,7 +392,8 @@ static struct shm_peer *map_peer(struct shm_link *l, const struct adv_shm_pair *
 	return p;
 }
 
-/* The slot may belong to another process now. Only its new memory may send in its name. */
+/* Drops the earlier pairs of the slot, which may now belong to another process. Only the new memory
+ * may deliver packets from this slot. */
 static void drop_earlier_peers(struct shm_link *l, uint16_t slot)
 {
 	for (unsigned i = l->count; i-- > 0;)
@@ -439,7 +442,7 @@ bool adv_shm_attached(const struct adv_link *link, uint16_t slot)
 	return l->of_slot[slot] != NULL;
 }
 
-/* ---- creation and end ---- */
+/* ---- creation and destruction ---- */
 
 static void shm_destroy(struct adv_link *link)
 {
@@ -473,7 +476,7 @@ struct adv_link *adv_shm_create(struct adv_link *udp, uint64_t (*clock)(void))
 	}
 	l->udp = udp;
 	l->clock = clock;
-	l->sleeping = true; /* until the owner says otherwise */
+	l->sleeping = true; /* until the owner calls sleep() */
 	l->link.ops = &shm_ops;
 	l->link.receive_fd = udp->receive_fd;
 	l->link.rx_window = udp->rx_window;

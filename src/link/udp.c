@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* RoCE v2 over UDP sockets: creation and end of the link. */
+/* RoCE v2 over UDP sockets: creation and destruction of the link. */
 #include "link/udp_internal.h"
 
 #include <errno.h>
@@ -12,10 +12,11 @@
 /* Requested size; the kernel grants up to net.core.rmem_max, and doubles that for its own needs. */
 #define RECEIVE_BUFFER (4 << 20)
 
-/* The most that an unprivileged program gets under the default net.core.rmem_max. */
+/* The largest buffer that an unprivileged program gets under the default net.core.rmem_max. */
 #define STOCK_LARGEST (2 * 212992)
 
-/* Receive buffer that a datagram of one 4 KiB packet occupies; segmented ones occupy half. */
+/* Bytes of the receive buffer that a datagram of one 4 KiB packet occupies. A packet of a segmented
+ * datagram occupies half of that. */
 #define TRUESIZE_4K 8704
 
 static const int on = 1;
@@ -26,8 +27,8 @@ static bool set_on(int fd, int level, int name)
 }
 
 /*
- * The destination address and the ECN bits are required. A kernel without UDP_GRO delivers single
- * packets, which is slower but correct.
+ * Sets the options of the receiving socket. The destination address and the ECN bits are required.
+ * A kernel without UDP_GRO delivers single packets, which is slower but correct.
  */
 static bool prepare_receive(struct udp_link *l, int fd)
 {
@@ -78,7 +79,8 @@ int adv_udp_add_qpns(struct adv_link *link, uint32_t qpn_first, uint32_t qpn_cou
 	return 0;
 }
 
-/* Leaves the program most of the descriptors that it may open. */
+/* Returns the largest number of sending sockets. It leaves the program most of the descriptors that
+ * the program may open. */
 static unsigned socket_limit(void)
 {
 	struct rlimit limit;
@@ -131,7 +133,7 @@ static const struct adv_link_ops udp_ops = {
 
 struct adv_link *adv_udp_create(const struct adv_udp_config *config)
 {
-	/* Nearly a megabyte of buffers; an idle link touches few of its pages. */
+	/* The link contains nearly a megabyte of buffers; an idle link touches few of its pages. */
 	struct udp_link *l =
 		mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int err = 0;

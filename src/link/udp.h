@@ -29,13 +29,14 @@ struct adv_udp_config {
 struct adv_link *adv_udp_create(const struct adv_udp_config *config);
 
 /*
- * The UDP port from which the link sends to the machine's own addresses, except multicast; 0 unless
- * the configuration requests one. As long as the link exists, no other process of the machine can
- * send from it without CAP_NET_RAW, so the port identifies the sender.
+ * Returns the UDP port from which the link sends to the machine's own addresses, except multicast.
+ * Returns 0 if the configuration requests no such port. As long as the link exists, no other
+ * process of the machine can send from this port without CAP_NET_RAW, so the port identifies the
+ * sender.
  */
 uint16_t adv_udp_sender(const struct adv_link *link);
 
-#define ADV_UDP_RANGES 5 /* a link has at most */
+#define ADV_UDP_RANGES 5 /* maximum number of QP number ranges of a link */
 
 /* Accepts packets to further QP numbers, on a link made by adv_udp_create(). Returns 0; ENOSPC: the
  * link has ADV_UDP_RANGES ranges already. */
@@ -43,14 +44,14 @@ int adv_udp_add_qpns(struct adv_link *link, uint32_t qpn_first, uint32_t qpn_cou
 
 /*
  * Handles an ICMP message which claims that no process listens on the destination port of a packet
- * from sgid to dgid. It quotes the first len bytes of the packet from the BTH on, valid during the
- * call. Any host may forge such a message.
+ * from sgid to dgid. The message quotes the first len bytes of the packet from the BTH on; they are
+ * valid during the call. Any host may forge such a message.
  */
 typedef void adv_udp_error_fn(void *user, const struct adv_gid *sgid, const struct adv_gid *dgid,
 			      const uint8_t *quote, size_t len);
 
 /* Passes queued ICMP errors to fn, on a link that collects errors. Reads at most `budget` messages,
- * including those with other contents. Returns how many it read; 0: none was queued. */
+ * including those with other contents. Returns the number of messages read; 0: none was queued. */
 unsigned adv_udp_read_errors(struct adv_link *link, unsigned budget, adv_udp_error_fn *fn,
 			     void *user);
 
@@ -62,16 +63,16 @@ struct adv_udp_address {
 
 /*
  * Sets the machine's own addresses (copied) of a link made by adv_udp_create(). Call it at start
- * and whenever they change: the Identifications of packets from them are predictable, and
- * link-local and multicast destinations need the interface. Returns 0 or ENOMEM (the old ones
- * stay).
+ * and whenever the addresses change. The link can predict the Identifications of packets from these
+ * addresses, and needs the interface for link-local and multicast destinations. Returns 0 or ENOMEM
+ * (the old addresses stay).
  */
 int adv_udp_set_addresses(struct adv_link *link, const struct adv_udp_address *addresses,
 			  unsigned count);
 
 /*
- * In a child of fork(): closes the copies of the descriptors of a link made by adv_udp_create(),
- * which still belongs to the parent. The child must not use or destroy the link afterwards. Takes
+ * In a child of fork(): closes the child's descriptors of a link made by adv_udp_create(). The link
+ * still belongs to the parent; the child must not use or destroy it afterwards. The call acquires
  * no lock: other threads of the parent may have held it.
  */
 void adv_udp_abandon(struct adv_link *link);

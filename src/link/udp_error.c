@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * ICMP errors about sent packets: no process listens on the destination port. The kernel reports
- * them only to sockets with IP_RECVERR, together with the quoted part of the packet. The cost is
- * that the next send on such a socket fails with the ICMP error without being tried. Therefore only
- * links whose owner requests errors have such sockets, and they repeat failed sends.
+ * them only to sockets with IP_RECVERR, together with the quoted part of the packet. The next send
+ * on such a socket then fails with the ICMP error, and the kernel does not send its packet.
+ * Therefore only links whose owner requests errors have such sockets. These links repeat failed
+ * sends.
  *
  * Any host can forge ICMP errors: the kernel only checks that a socket has the quoted source
  * address and port.
@@ -19,9 +20,10 @@
 
 #define SOCKETS_A_CALL 16
 #define QUOTE_MAX      576 /* bytes of an ICMP message: RFC 1812, 4.3.2.3 */
-/* Room for quoted packets. The receive buffer of a socket that only sends is too small for one. */
+/* Receive buffer for quoted packets. The usual receive buffer of a sending socket is too small for
+ * one quoted packet. */
 #define QUEUE_BYTES 65536
-/* Sends of one packet that may fail with ICMP errors before it is dropped. */
+/* Sends of one packet that may fail with ICMP errors before the packet is dropped. */
 #define PENDING_MOST 8
 
 void udp_errors_watch(const struct udp_link *l, const struct udp_socket *s)
@@ -72,7 +74,7 @@ static bool port_is_closed(const struct msghdr *h, const struct udp_socket *s)
 	return false;
 }
 
-/* Sets the destination of the packet. False if its port is not the link's. */
+/* Reads the destination of the quoted packet. False if its port is not the port of the link. */
 static bool read_destination(const struct udp_link *l, const struct udp_socket *s,
 			     const union udp_sockaddr *to, struct adv_gid *gid)
 {
@@ -118,7 +120,7 @@ static unsigned read_socket(struct udp_link *l, const struct udp_socket *s, unsi
 		if (port_is_closed(&h, s) && read_destination(l, s, &to, &dgid))
 			fn(user, &s->sgid, &dgid, quote, (size_t)got);
 	}
-	/* An error that found no room in the queue is still pending on the socket: clear it. */
+	/* If an error found no room in the queue, it is still pending on the socket: clear it. */
 	(void)adv_sys_getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &len);
 	return n;
 }

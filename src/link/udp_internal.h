@@ -53,10 +53,10 @@ struct udp_socket {
 	bool any_target; /* serves several targets, because there are too few sockets */
 	bool any_source; /* bound to no address: each message names its source */
 	uint16_t target; /* adv_qpn_target() */
-	uint16_t wish;	 /* source port of the path */
+	uint16_t wish;	 /* preferred source port: that of the path */
 	uint16_t port;	 /* port to which the socket is bound */
 	uint16_t next;	 /* index + 1 of the next socket in the hash chain */
-	int tos;	 /* the socket's current option; so are the next two */
+	int tos;	 /* current option of the socket, like the next two members */
 	int ttl;
 	int multicast_ttl;
 	int last_error; /* last errno that was logged */
@@ -77,9 +77,9 @@ struct udp_message {
 	int tos;
 	int ttl;
 	bool multicast;
-	bool alone;  /* has one packet only: a wrong ICRC on purpose, or udp_refusal_holds() */
-	bool singly; /* the kernel rejected it segmented: sent as single packets, Identification 0
-		      */
+	bool alone;  /* one packet only: a wrong ICRC on purpose, or udp_refusal_holds() */
+	bool singly; /* the kernel rejected the segmented send: the link sends single packets,
+		      * each with Identification 0 */
 	uint16_t target;
 	uint32_t ifindex;
 	struct adv_gid sgid;
@@ -89,7 +89,7 @@ struct udp_message {
 /* A destination for which segmented sends are suspended; see udp_refusal.c. */
 struct udp_refusal {
 	struct adv_gid dgid;
-	unsigned pause; /* messages between two tries */
+	unsigned pause; /* messages between two tries of a segmented send */
 	unsigned left;	/* messages until the next try */
 };
 
@@ -116,7 +116,7 @@ struct udp_range {
 struct udp_receiver {
 	int fd;
 	unsigned vlen;	 /* datagrams that the next call requests */
-	unsigned streak; /* consecutive calls that received all that they requested */
+	unsigned streak; /* consecutive calls that received as many datagrams as requested */
 };
 
 struct udp_rx {
@@ -127,7 +127,8 @@ struct udp_rx {
 		char space[UDP_RX_CONTROL];
 		struct cmsghdr align;
 	} control[UDP_RX_BATCH];
-	/* Used from UDP_FIRST_PACKET on; 64 bytes more, so that each begins on a cache line. */
+	/* A datagram begins at UDP_FIRST_PACKET. The further 64 bytes make each buffer begin on a
+	 * cache line. */
 	_Alignas(64) uint8_t buffer[UDP_RX_BATCH][64 + UDP_RX_BUFFER];
 };
 
@@ -147,8 +148,8 @@ struct udp_link {
 	int last_error;		      /* last logged errno of opening a sending socket */
 	uint16_t hash[UDP_HASH_SIZE]; /* index + 1 of a chain's first socket */
 	struct udp_socket socket[UDP_MAX_SOCKETS];
-	/* To the machine's own addresses, for IPv6 and IPv4: one descriptor, options of each
-	 * family. */
+	/* Sockets for the machine's own addresses: IPv6 and IPv4 share one descriptor, but have
+	 * separate options. */
 	struct udp_socket sender[2];
 	unsigned refusal_count;
 	unsigned refusal_next; /* the entry to replace if there are too many */
@@ -164,8 +165,8 @@ static inline struct udp_link *udp_link_of(struct adv_link *link)
 
 /*
  * Returns the socket for a packet of this path to a QP of this target, and opens it if needed. NULL
- * with errno: EADDRNOTAVAIL: the source address is not one of the machine's; others of socket(2)
- * and bind(2).
+ * with errno: EADDRNOTAVAIL if the machine does not have the source address; the errors of
+ * socket(2) and bind(2).
  */
 struct udp_socket *udp_socket_get(struct udp_link *l, struct adv_path *path, uint16_t target);
 /* Opens link->sender. False with errno. */
@@ -189,10 +190,10 @@ void udp_refusal_end(struct udp_link *l, const struct adv_gid *dgid);
 
 /* Makes a sending socket collect ICMP errors, if the link's owner requests that. */
 void udp_errors_watch(const struct udp_link *l, const struct udp_socket *s);
-/* Call it before the socket is closed. */
+/* Undoes udp_errors_watch(). Call it before the socket is closed. */
 void udp_errors_forget(const struct udp_link *l, const struct udp_socket *s);
-/* True if an earlier ICMP error may have made this send fail, so that the caller tries again.
- * *tries: number of tries, 0 at first. */
+/* True if an earlier ICMP error may have made this send fail; the caller then tries again. *tries:
+ * number of tries, 0 at first. */
 bool udp_error_was_pending(const struct udp_link *l, int err, unsigned *tries);
 
 /* ---- the operations of link.h ---- */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Destinations to which the kernel rejects segmented sends, but accepts the same packets singly: an
- * encrypting tunnel, a device without checksums. For some messages the link sends single packets to
- * such a destination, then it tries a segmented send again. Each further rejection doubles the
- * number of messages, so that failed tries cost little. The first segmented send that succeeds ends
- * this.
+ * encrypting tunnel, a device without checksums. The link sends a number of messages as single
+ * packets to such a destination, and then tries a segmented send again. Each further rejection
+ * doubles the number of messages, so that failed tries cost little. When a segmented send succeeds,
+ * the link sends all messages segmented again.
  */
 #include "link/udp_internal.h"
 
@@ -21,7 +21,8 @@ static struct udp_refusal *find_refusal(struct udp_link *l, const struct adv_gid
 	return NULL;
 }
 
-/* If there is no room, replaces another entry, whose destination is then tried too early. */
+/* Adds an entry for the destination. If the table is full, replaces another entry; the link then
+ * tries a segmented send to that entry's destination too early. */
 static struct udp_refusal *add_refusal(struct udp_link *l, const struct adv_gid *dgid)
 {
 	struct udp_refusal *r;
@@ -53,7 +54,7 @@ void udp_refusal_note(struct udp_link *l, const struct udp_message *m, int err)
 			 strerror(err));
 		r = add_refusal(l, &m->dgid);
 	} else if (r->left) {
-		return; /* built before the previous rejection */
+		return; /* the message was built before the previous rejection */
 	}
 	if (r->pause < PAUSE_LONGEST)
 		r->pause *= 2;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Receiving: cuts datagrams into packets and checks the ICRC of each packet. Most datagrams are
- * several packets that GRO or the sender's GSO keep together.
+ * Receiving: divides datagrams into packets and checks the ICRC of each packet. Most datagrams
+ * contain several packets, which GRO or the sender's GSO keeps together.
  *
  * The ICRC covers the IPv4 Identification, which a socket does not report. A sender that uses UDP
  * GSO without a connection increments it from 0 with each segment, so the index of the segment is
  * tried first. If that does not fit, the Identification is computed from the ICRC:
  * - From another machine any value is accepted.
  * - From this machine only values that Adverb's own sender can have used are accepted. A datagram
- * of several segments crosses the loopback device unchanged, so it must be the index. A single
- * packet may have been cut off by a device without GSO (0 to 63).
+ * of several segments crosses the loopback device unchanged, so the Identification must be the
+ * index. A device without GSO may have made single packets of the segments; the Identification of
+ * a single packet must therefore be 0 to 63.
  */
 #include "link/udp_internal.h"
 
@@ -68,7 +69,8 @@ static bool read_source(struct datagram *d, const struct msghdr *m)
 	return false;
 }
 
-/* A dual-stack socket reports IPv4's type of service at the level of IPv4, all else at IPv6's. */
+/* Reads the control data. A dual-stack socket reports the type of service of IPv4 at the level of
+ * IPv4, and everything else at the level of IPv6. */
 static bool read_control(struct datagram *d, struct msghdr *m)
 {
 	bool have_destination = false;
@@ -118,7 +120,7 @@ static void fill_flow(struct udp_link *l, struct datagram *d)
 /*
  * Computes the Identification that yields the ICRC `found`; `computed` is the ICRC for *id. The
  * ICRC is affine in the Identification, so the difference of the ICRCs gives the bits that differ.
- * Other stacks may leave Don't Fragment clear.
+ * If there is no solution, tries again with Don't Fragment clear, as other stacks may send it.
  */
 static bool solve_id(const struct datagram *d, bool own, const uint8_t *p, uint32_t len,
 		     uint32_t found, uint32_t computed, uint16_t *id)
@@ -137,7 +139,7 @@ static bool solve_id(const struct datagram *d, bool own, const uint8_t *p, uint3
 	return !own || *id < UDP_GSO_SEGMENTS;
 }
 
-/* *id: the expected Identification; set to the one found. */
+/* True if the ICRC is right. *id: the expected Identification; becomes the actual one. */
 static bool icrc_is_right(const struct udp_link *l, struct datagram *d, const uint8_t *p,
 			  uint32_t len, uint16_t *id)
 {
@@ -225,7 +227,7 @@ static void reset_header(struct msghdr *m)
 	m->msg_flags = 0;
 }
 
-/* Makes one system call. Returns the number of datagrams. */
+/* Receives up to n datagrams by one system call. Returns their number. */
 static unsigned receive_some(struct udp_link *l, const struct udp_receiver *from, unsigned n)
 {
 	struct udp_rx *rx = &l->rx;
@@ -245,8 +247,8 @@ static unsigned receive_some(struct udp_link *l, const struct udp_receiver *from
 }
 
 /*
- * recvmsg() is fastest for a single packet; recvmmsg() is worth its cost only if datagrams queue
- * up. So the batch grows while calls return full batches, and shrinks otherwise.
+ * Adapts the batch size: it grows while calls return full batches, and shrinks otherwise. recvmsg()
+ * is fastest for a single packet. recvmmsg() is faster only if several datagrams are queued.
  */
 static void adapt_batch(struct udp_receiver *from, unsigned asked, unsigned got)
 {

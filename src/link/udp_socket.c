@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sending sockets. They are bound to the path's source address and a source port of their own. They
- * are unconnected and use IP_PMTUDISC_PROBE: the kernel then writes Identification 0.
+ * Sending sockets. Each socket is bound to the path's source address and to its own source port.
+ * The sockets are unconnected and use IP_PMTUDISC_PROBE: the kernel then writes Identification 0.
  *
- * IP_PMTUDISC_DO would write 0 as well, but it obeys ICMP messages about the path, and the kernel
- * accepts any that quote an address and a port of ours: after one forged "fragmentation needed" all
- * larger packets fail for ten minutes. With IP_PMTUDISC_PROBE only the interface's own MTU counts.
- * IPv6 uses IPV6_PMTUDISC_INTERFACE, which ignores such messages entirely; over IPv4 it would clear
- * Don't Fragment and set an Identification. IP_RECVERR is off, so that no other ICMP message makes
- * a send fail, except on links whose owner requests errors (udp_error.c).
+ * IP_PMTUDISC_DO would write 0 as well, but it obeys ICMP messages about the path. The kernel
+ * accepts every such message that quotes an address and a port of ours: after one forged
+ * "fragmentation needed" all larger packets fail for ten minutes. With IP_PMTUDISC_PROBE only the
+ * interface's own MTU counts.
+ *
+ * IPv6 uses IPV6_PMTUDISC_INTERFACE, which ignores such messages entirely. Over IPv4 that option
+ * would clear Don't Fragment and set an Identification. IP_RECVERR is off, so that no other ICMP
+ * message makes a send fail; it is on if the link's owner requests errors (udp_error.c).
  *
  * Binding does not prevent another process from sending with the same address and port: a socket
  * bound to another local address and the same port may name this source address with IP_PKTINFO.
- * The socket for packets to the machine itself identifies the sender by its port. It is therefore
- * bound to no address of either family, so that no other socket can have the port, and names the
- * source address with each message.
+ * The port of the socket for packets to the machine itself identifies the sender. This socket is
+ * therefore bound to no address of either family, so that no other socket can have the port. It
+ * names the source address with each message.
  */
 #include "link/udp_internal.h"
 
@@ -222,8 +224,9 @@ uint16_t adv_udp_sender(const struct adv_link *link)
 }
 
 /*
- * Chooses an existing socket for a further path, if no more can be opened: one of the same target
- * if possible. The search starts at an index that depends on the wished port, so that paths spread.
+ * Chooses an existing socket for a further path, if no further socket can be opened. Prefers a
+ * socket of the same target. The search starts at an index that depends on the wished port, so that
+ * paths use different sockets.
  */
 static struct udp_socket *share_socket(struct udp_link *l, const struct adv_path *path,
 				       uint16_t target)
@@ -320,7 +323,7 @@ static struct udp_socket *find_or_open(struct udp_link *l, const struct adv_path
 	return s;
 }
 
-/* The hint that a path stores. It is valid until the addresses change. */
+/* Returns the hint to store in a path. It is valid until the addresses change. */
 static uint32_t hint_of(const struct udp_link *l, uint32_t index)
 {
 	return (uint32_t)l->generation << 16 | index;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sending: a batch becomes messages. A message is a run of packets that one segmented send (UDP
- * GSO) can carry. One sendmmsg() sends a run of messages of one socket.
+ * Sending: a batch of packets is divided into messages. A message contains consecutive packets that
+ * one segmented send (UDP GSO) can carry. One sendmmsg() sends consecutive messages of one socket.
  *
  * Packets are copied into one flat buffer, including the payload, for three reasons:
  * - Packets for which a socket has no room need no further copy.
- * - The ICRC covers bytes that the program cannot change any more.
+ * - The program cannot change the bytes after their ICRC is computed.
  * - The kernel handles one flat buffer faster than two pieces for each packet, by more than the
  * copy costs.
  */
@@ -36,8 +36,8 @@ static bool find_traits(struct udp_link *l, struct adv_tx_packet *pkt, struct tr
 	w->tos = (path->tclass & 0xfc) | (int)pkt->ecn;
 	w->multicast = adv_gid_is_multicast(&path->dgid);
 	/*
-	 * Programs set 0 or 1 on a fabric of one subnet; drivers for RoCE v2 use the route's value
-	 * instead. For a multicast group the program's value counts.
+	 * On a fabric of one subnet, programs set a hop limit of 0 or 1. Drivers for RoCE v2 then
+	 * use the route's hop limit instead. For a multicast group the program's value counts.
 	 */
 	if (path->hop_limit > 1)
 		w->ttl = path->hop_limit;
@@ -66,7 +66,8 @@ static bool has_traits(const struct udp_message *m, const struct traits *w,
 	       (!m->socket->any_source || adv_gid_equal(&m->sgid, &pkt->path->sgid));
 }
 
-/* True for a packet like the previous one, mostly of the same queue pair: saves find_traits(). */
+/* True if the packet has the path of the message, mostly because it is of the same queue pair. The
+ * caller then does not need find_traits(). */
 static bool has_same_path(const struct udp_message *m, const struct adv_tx_packet *pkt)
 {
 	return m->path == pkt->path && m->target == adv_qpn_target(pkt->dest_qpn) &&
@@ -133,7 +134,8 @@ static struct udp_message *start_message(struct udp_link *l, const struct traits
 	return m;
 }
 
-/* Writes the ICRC of the packet of len bytes at p, including its own four. s: its begin. */
+/* Writes the ICRC of the packet at p. len: bytes of the packet, including the four of the ICRC. s:
+ * the result of adv_icrc_begin(). */
 static void write_icrc(adv_icrc_state s, uint8_t *p, uint32_t len, uint32_t flip)
 {
 	uint8_t *q = p + len - ADV_ICRC_LEN;
@@ -167,7 +169,7 @@ static void append_packet(struct udp_link *l, struct udp_message *m,
 	m->segments++;
 }
 
-/* The message for this packet, m or a new one; NULL: the packet cannot be sent. */
+/* Returns the message for this packet: m or a new message. NULL: the packet cannot be sent. */
 static struct udp_message *message_for(struct udp_link *l, struct udp_message *m,
 				       struct adv_tx_packet *pkt, uint8_t *at, uint32_t len)
 {
@@ -210,8 +212,8 @@ static void set_option(const struct udp_socket *s, int ipv4_name, int ipv6_name,
 				 s->ipv4 ? ipv4_name : ipv6_name, &value, sizeof(value));
 }
 
-/* Packets of a QP have the same options, so socket options cost less than control data for each
- * message. */
+/* Sets the socket options for a message. Packets of a QP have the same options, so socket options
+ * cost less than control data with each message. */
 static void set_options(const struct udp_message *m)
 {
 	struct udp_socket *s = m->socket;
@@ -230,7 +232,8 @@ static void set_options(const struct udp_message *m)
 	}
 }
 
-/* The number of messages from tx->next on that one call can send: one socket, the same options. */
+/* Returns the number of messages from tx->next on that one call can send: those of one socket with
+ * the same options. */
 static unsigned run_length(const struct udp_tx *tx)
 {
 	const struct udp_message *first = &tx->message[tx->next];
@@ -323,7 +326,8 @@ static ssize_t send_packet(struct udp_message *m, uint32_t len)
 	return adv_sys_sendmsg(m->socket->fd, &h, 0);
 }
 
-/* Returns how many of the n messages were sent, or -1 with errno if the first was not. */
+/* Sends n messages by one call. Returns the number of messages sent; -1 with errno if the first one
+ * was not sent. */
 static int send_run(struct udp_tx *tx, unsigned n)
 {
 	struct udp_message *m = &tx->message[tx->next];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A count of changes on which threads sleep. A thread reads the count and the state that it waits
- * for under the lock of that state, releases the lock, and sleeps until the count differs. So it
- * misses no change. No function here is a cancellation point.
+ * A count of changes on which threads sleep. A thread acquires the lock that protects the awaited
+ * state. It reads the count and the state, releases the lock, and sleeps until the count differs.
+ * So it misses no change. No function here is a cancellation point.
  */
 #ifndef ADV_HOST_CHANGE_H
 #define ADV_HOST_CHANGE_H
@@ -19,6 +19,7 @@ struct adv_change {
 	_Atomic uint32_t count;
 };
 
+/* Returns the count. */
 static inline uint32_t adv_change_count(struct adv_change *c)
 {
 	return atomic_load(&c->count);

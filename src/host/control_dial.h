@@ -7,9 +7,11 @@
 #include <stddef.h>
 
 /*
- * system: to the system's adverbd, else to the user's own. Does not block. 0 with *sock, which does
- * not block; ECONNREFUSED: no process listens; EAGAIN: its queue of connections is full, try again;
- * EPERM with a line in why[]: another user, who is not root, has the name.
+ * Connects *sock to the system's adverbd if `system` is set, else to the user's own. Does not
+ * block. 0 with *sock, which is non-blocking. Or errno:
+ * - ECONNREFUSED: no process listens.
+ * - EAGAIN: adverbd's queue of connections is full; try again.
+ * - EPERM with a line in why[]: a process of another user, who is not root, holds the name.
  */
 int adv_control_dial(bool system, int *sock, char *why, size_t why_len);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A connection to adverbd, as the files of the control protocol's client share it. */
+/* The structure of a connection to adverbd, which the files of the control protocol's client share.
+ */
 #ifndef ADV_HOST_CONTROL_INTERNAL_H
 #define ADV_HOST_CONTROL_INTERNAL_H
 
@@ -14,12 +15,12 @@
 #define ADV_CONTROL_RETRY_MS	   20
 #define ADV_CONTROL_PAGE_LEN	   (ADV_COUNTERS * sizeof(uint64_t))
 #define ADV_CONTROL_SLOTS	   16 /* of one connection */
-#define ADV_CONTROL_FAULTS	   4 /* unread requests about faults; more are refused by a close */
+#define ADV_CONTROL_FAULTS	   4  /* unread requests about faults; others are closed */
 
 enum adv_control_state {
 	CONTROL_LIVE,
-	CONTROL_RETRYING, /* no socket; the timer fires for the next attempt */
-	CONTROL_RESUMING, /* connected again, HELLO and RESUME are not answered yet */
+	CONTROL_RETRYING, /* no socket; the next attempt is made when the timer fires */
+	CONTROL_RESUMING, /* connected again; HELLO and RESUME are not answered yet */
 	CONTROL_GONE,	  /* for good */
 };
 
@@ -27,22 +28,22 @@ enum adv_control_state {
 struct adv_control_slot {
 	uint32_t number;
 	uint8_t token[ADV_CONTROL_TOKEN_LEN];
-	uint64_t *page; /* of its counters, or NULL */
+	uint64_t *page; /* page of the slot's counters, or NULL */
 };
 
-/* epoll holds the socket, `wake` and `timer`; it is the descriptor that the caller polls. */
+/* The descriptor `epoll` watches `sock`, `wake` and `timer`. The caller polls `epoll`. */
 struct adv_control {
-	pthread_mutex_t lock;	   /* for all below; held for microseconds, never during a wait */
+	pthread_mutex_t lock;	   /* for all members; held for microseconds, never during a wait */
 	struct adv_change answers; /* changes when an awaited request is answered */
 	bool attended;		   /* see adv_control_attend() */
 	int epoll;
-	int sock; /* -1: none at present */
+	int sock; /* -1: no socket at present */
 	int wake; /* eventfd, readable while adv_control_read() has something to return */
 	int timer;
 	enum adv_control_state state;
 	uint32_t pending; /* received bits ADV_CONTROL_NOTICE_* that were not returned yet */
 	uint32_t serial;
-	uint32_t awaited; /* RESUMING: answers still to come */
+	uint32_t awaited; /* in RESUMING: number of outstanding answers */
 	uint64_t deadline_ms;
 	bool system;
 	uint8_t instance[ADV_CONTROL_TOKEN_LEN];
@@ -58,32 +59,36 @@ struct adv_control {
 /* Returns a new connection without a socket; NULL with errno. */
 struct adv_control *adv_control_new(void);
 
-/* Below: with the connection's lock held, unless they say otherwise. */
+/* The functions below are called with the connection's lock held, unless their comment says
+ * otherwise. */
 
 /* Adds a descriptor to epoll. 0 or errno. */
 int adv_control_watch(struct adv_control *c, int fd);
+/* Closes the socket and removes it from epoll. */
 void adv_control_hang_up(struct adv_control *c);
-/* Sets the timer's expiry, from now; 0 stops it. */
+/* Sets the timer to expire in `ms` ms; 0 stops it. */
 void adv_control_set_timer(struct adv_control *c, uint64_t ms);
 /* Makes adv_control_fd() readable. */
 void adv_control_wake(struct adv_control *c);
 /* Adds bits ADV_CONTROL_NOTICE_* for adv_control_read(). */
 void adv_control_put_notice(struct adv_control *c, uint32_t what);
-/* NULL: it is no slot of this connection. */
+/* Returns the slot with this number; NULL: the connection has no such slot. */
 struct adv_control_slot *adv_control_find_slot(struct adv_control *c, uint32_t number);
 
-/* control_reconnect.c: the socket was closed by adverbd; an answer of RESUMING; the timer; the end
- * of the connection, with a line for the log. */
+/* control_reconnect.c: handles the end of the socket, which adverbd has closed. Connects again. */
 void adv_control_lost(struct adv_control *c);
+/* Handles an answer in state RESUMING. */
 void adv_control_resumed(struct adv_control *c, const struct adv_control_message *m, int fd);
+/* Handles the timer if it has expired. */
 void adv_control_timer(struct adv_control *c);
+/* Ends the connection for good and logs `because`. All requests fail with ECONNRESET. */
 void adv_control_give_up(struct adv_control *c, const char *because);
 
 /*
- * control_exchange.c, without the lock. Sends a request and blocks for the answer, which replaces
- * the request in *m; *fd is the descriptor that came with it, the caller's, or -1. Returns the
- * answer's result, or errno if there is none: ECONNRESET adverbd went away, ETIMEDOUT it does not
- * answer, EPROTO, ENOMEM.
+ * control_exchange.c. Call it without the lock. Sends a request and blocks until its answer, which
+ * replaces the request in *m. *fd is the descriptor that came with the answer, owned by the caller,
+ * or -1. Returns the answer's result, or errno if no answer arrived: ECONNRESET: adverbd ended;
+ * ETIMEDOUT: adverbd does not answer; EPROTO; ENOMEM.
  */
 int adv_control_ask(struct adv_control *c, struct adv_control_message *m, int *fd);
 

@@ -16,48 +16,52 @@
 #define ADV_CONTROL_MAGIC   0x41445643u /* "ADVC" */
 #define ADV_CONTROL_VERSION 4
 #define ADV_CONTROL_NAME    "adverbd" /* abstract; a user's own: "adverbd-<uid>" */
-/* Suffixes of a user's own name. ESTATE: a socket has this name as long as a process holds the
- * sockets of port 4791 for a later adverbd. STARTING: the client that starts one has it. */
+/* Suffixes of the name of a user's own adverbd. ESTATE: a socket has this name as long as a process
+ * holds the sockets of port 4791 for a later adverbd. STARTING: the client that starts such an
+ * adverbd holds this name. */
 #define ADV_CONTROL_NAME_ESTATE	  "-estate"
 #define ADV_CONTROL_NAME_STARTING "-starting"
 #define ADV_CONTROL_MESSAGE_LEN	  256
 #define ADV_CONTROL_TEXT_LEN	  232
 #define ADV_CONTROL_TOKEN_LEN	  16
 
-/* The counters of a slot: 64-bit numbers. adverbd adds those with the same index. */
+/* Number of counters of a slot, 64 bits each. adverbd adds the counters of the same index. */
 #define ADV_COUNTERS	       64
 #define ADV_COUNTERS_A_MESSAGE 28
 
 /* Slots and blocks are those of wire/slot.h. */
-#define ADV_SLOT_GROUPS	       64 /* multicast memberships a slot; the kernel may allow fewer */
+#define ADV_SLOT_GROUPS	       64 /* multicast memberships of a slot; the kernel may allow fewer */
 #define ADV_PAIRS_A_MESSAGE    112
 #define ADV_CONTROL_PAIR_READY 0x8000u /* in pairs.peer */
 
-/* What adverbd writes to the descriptor of --ready-fd when it has started: one of these letters,
- * and for FAILED and WAIT a line of text. If it writes nothing, it has died. */
-#define ADV_START_READY	 'R' /* it listens */
-#define ADV_START_LOST	 'L' /* another daemon holds the name: connect to that */
-#define ADV_START_WAIT	 'W' /* clients of an adverbd that has died will start another one */
+/* adverbd writes one of these letters to the descriptor of --ready-fd at the end of its start. A
+ * line of text follows FAILED and WAIT. If it writes nothing, it has died. */
+#define ADV_START_READY	 'R' /* adverbd listens */
+#define ADV_START_LOST	 'L' /* another adverbd holds the name: connect to that one */
+#define ADV_START_WAIT	 'W' /* clients of a dead adverbd will start another one */
 #define ADV_START_FAILED 'F'
 
 enum adv_control_type {
-	ADV_CONTROL_HELLO = 1, /* first; answer: welcome, with the GID table's descriptor */
+	ADV_CONTROL_HELLO = 1, /* first request; answer: welcome, with the GID table's descriptor */
 	ADV_CONTROL_OPEN_SLOT, /* answer: slot, with the socket's descriptor */
 	ADV_CONTROL_RESUME,    /* slot: number and token; after the daemon's worker was replaced */
 	ADV_CONTROL_JOIN,      /* group */
 	ADV_CONTROL_LEAVE,     /* group */
 	ADV_CONTROL_STATUS,    /* answer: status */
-	ADV_CONTROL_LIST, /* entry.slot: where to begin; answer: the next one in use, or ENOENT */
-	ADV_CONTROL_OPEN_CM,  /* answer: a socket for host/ucma_protocol.h */
-	ADV_CONTROL_COUNT,    /* slot; answer: with a memfd of ADV_COUNTERS counters */
-	ADV_CONTROL_COUNTERS, /* counters.first; answer: the sums of all slots, ended ones too */
-	ADV_CONTROL_SENDER,   /* sender: the UDP port from which the slot sends in this machine */
-	ADV_CONTROL_PAIR, /* pair: memory with another slot (link/shm.h); answer: its descriptor, or
-			   * EAGAIN: a notice follows when the other slot has requested it */
-	ADV_CONTROL_PAIRS, /* pairs; answer: pairs */
-	ADV_CONTROL_FAULT, /* fault: see host/fault_exchange.h and resource_exchange.h */
-	ADV_CONTROL_BLOCK, /* slot.slot: more QP numbers for it; answer: block */
-	/* answer: the carrier, to hold as long as the slot: daemon/carrier.h; ENOTSUP: none */
+	ADV_CONTROL_LIST,      /* entry.slot: first slot; answer: next slot in use, or ENOENT */
+	ADV_CONTROL_OPEN_CM,   /* answer: a socket for host/ucma_protocol.h */
+	ADV_CONTROL_COUNT,     /* slot; the answer has a memfd of ADV_COUNTERS counters */
+	ADV_CONTROL_COUNTERS,  /* counters.first; answer: the sums of all slots, also of ended
+				  processes */
+	ADV_CONTROL_SENDER, /* sender: the UDP port from which the slot sends within this machine */
+	ADV_CONTROL_PAIR,   /* pair: memory shared with another slot (link/shm.h); answer: its
+			       descriptor, or EAGAIN: a notice follows when the other slot has
+			       requested the memory */
+	ADV_CONTROL_PAIRS,  /* pairs; answer: pairs */
+	ADV_CONTROL_FAULT,  /* fault: see host/fault_exchange.h and resource_exchange.h */
+	ADV_CONTROL_BLOCK,  /* slot.slot: requests more QP numbers for the slot; answer: block */
+	/* answer: the carrier (daemon/carrier.h), which the client holds as long as the slot;
+	 * ENOTSUP: adverbd has none */
 	ADV_CONTROL_ESTATE,
 	ADV_CONTROL_NOTICE = 128, /* daemon to client */
 	ADV_CONTROL_REFUSED,	  /* daemon to client: text; the connection ends */
@@ -67,26 +71,27 @@ enum adv_control_type {
 #define ADV_CONTROL_NOTICE_GIDS	   1u
 #define ADV_CONTROL_NOTICE_PORT	   2u
 #define ADV_CONTROL_NOTICE_PAIRS   4u  /* query them with ADV_CONTROL_PAIRS */
-#define ADV_CONTROL_NOTICE_LEAVING 16u /* adverbd ends on request: start no other one */
-/* Comes alone, with a socket. A request for the process's device is queued there: about its fault
- * plan, or for a list of its objects. */
+#define ADV_CONTROL_NOTICE_LEAVING 16u /* adverbd ends on request: do not start another one */
+/* No other bit is set with this one. The notice has a socket in which a request for the process's
+ * device is queued: about its fault plan, or for a list of its objects. */
 #define ADV_CONTROL_NOTICE_FAULT 8u
 
-/* Whose fault plan the request is about. */
+/* The target of a request about a fault plan. */
 enum adv_control_fault_kind {
 	ADV_CONTROL_FAULT_OPEN,	   /* no target yet; answer: a socket for the request */
 	ADV_CONTROL_FAULT_SLOT,	   /* the device of the process with this slot */
 	ADV_CONTROL_FAULT_PROCESS, /* the connection manager's packets of this process, in adverbd;
-				    * 0: of the client's own */
+				      0: of the client's own process */
 	ADV_CONTROL_FAULT_DAEMON,  /* all packets of QP 1, in adverbd */
-	/* Not a plan: a list of the connection manager's objects that the client may see, see
-	 * host/resource_exchange.h. Such requests reach slots like those about plans. */
+	/* Not a request about a plan: lists the connection manager's objects that the client may
+	 * see, see host/resource_exchange.h. With ADV_CONTROL_FAULT_SLOT, such requests reach a
+	 * slot's device. */
 	ADV_CONTROL_FAULT_OBJECTS,
 };
 
 struct adv_control_fault {
 	uint32_t kind;
-	uint32_t number; /* slot, or process id */
+	uint32_t number; /* slot number or process id, by kind */
 };
 
 struct adv_control_message {
@@ -94,15 +99,16 @@ struct adv_control_message {
 	uint16_t version;
 	uint16_t type;	 /* enum adv_control_type */
 	uint32_t serial; /* chosen by the client, repeated in the answer */
-	int32_t result;	 /* in answers: 0, or errno, and then body.text says why */
+	int32_t result;	 /* in answers: 0, or errno with the reason in body.text */
 	uint64_t reserved;
 	union {
 		struct {
-			uint8_t instance[ADV_CONTROL_TOKEN_LEN]; /* same: same sockets and table */
+			uint8_t instance[ADV_CONTROL_TOKEN_LEN]; /* the same value means the same
+								    sockets and the same table */
 		} welcome;
 		struct {
 			uint32_t slot;
-			uint32_t receive_buffer; /* bytes, as the kernel counts */
+			uint32_t receive_buffer; /* bytes, in the kernel's count */
 			uint8_t token[ADV_CONTROL_TOKEN_LEN];
 		} slot;
 		struct {
@@ -127,7 +133,7 @@ struct adv_control_message {
 			uint32_t slots_total;
 			uint32_t restarts; /* workers replaced so far */
 			uint64_t uptime_ms;
-			uint64_t qp1_dropped; /* packets to slot 0 but not to QP1 */
+			uint64_t qp1_dropped; /* packets to slot 0, except those to QP1 */
 			/* Of the connection manager; 0 in a daemon that has none. */
 			uint32_t cm_clients;
 			uint32_t cm_ids;
@@ -146,7 +152,7 @@ struct adv_control_message {
 			uint32_t slot;
 			uint32_t pid;
 			uint32_t uid;
-			uint32_t connected; /* 0: its client has not resumed yet */
+			uint32_t connected; /* 0: the client has not resumed the slot yet */
 			uint64_t age_ms;
 			char comm[16];
 			uint32_t blocks; /* of QP numbers */
@@ -167,10 +173,11 @@ struct adv_control_message {
 		struct {
 			uint16_t slot;
 			uint16_t from;	/* in requests: the first peer to report */
-			uint16_t count; /* in answers; fewer than fit: there are no more */
+			uint16_t count; /* in answers; if less than ADV_PAIRS_A_MESSAGE, the query
+					   is complete */
 			uint16_t zero;
-			/* Rising slot numbers; with ADV_CONTROL_PAIR_READY: request it with PAIR
-			 * now. */
+			/* Slot numbers in rising order. If ADV_CONTROL_PAIR_READY is set, the pair
+			 * can be requested with PAIR now. */
 			uint16_t peer[ADV_PAIRS_A_MESSAGE];
 		} pairs;
 		struct {

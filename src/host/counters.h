@@ -7,7 +7,7 @@
 #include "link/link.h"
 #include "transport/engine.h"
 
-/* 64-bit numbers only: the daemon adds them up by position. */
+/* Has only 64-bit numbers: the daemon adds them up by position. */
 struct adv_counters {
 	struct adv_engine_counters engine;
 	struct adv_link_counters link;

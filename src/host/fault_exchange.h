@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The exchange of `adverb fault` with the followers of a fault plan: the device of a process, and
+ * The exchange between `adverb fault` and a follower of a fault plan: the device of a process, or
  * adverbd.
  *
- * The command gets one of a pair of SOCK_SEQPACKET sockets from adverbd (ADV_CONTROL_FAULT), sends
- * its request into it, and names the target to adverbd. adverbd answers there itself, or passes the
- * other socket to the process (ADV_CONTROL_NOTICE_FAULT). The receiver reads the request, answers
- * once, and closes the socket. A plan of any length is one message. Only the command waits. If the
- * process ends, the command sees the socket's end. If the command has ended, the receiver does not
- * carry out the request.
+ * adverbd gives the command one of a pair of SOCK_SEQPACKET sockets (ADV_CONTROL_FAULT). The
+ * command sends its request into its socket, and then names the target to adverbd. If the target is
+ * adverbd, it answers on the other socket. Otherwise adverbd passes the other socket to the process
+ * (ADV_CONTROL_NOTICE_FAULT). The receiver reads the request, answers once, and closes the socket.
+ * A plan of any length is one message. Only the command waits. If the process ends, the command
+ * sees the end of the socket. If the command has ended, the receiver does not execute the request.
  */
 #ifndef ADV_HOST_FAULT_EXCHANGE_H
 #define ADV_HOST_FAULT_EXCHANGE_H
@@ -19,45 +19,46 @@
 #define ADV_FAULT_EXCHANGE_MAGIC   0x41445646u /* "ADVF" */
 #define ADV_FAULT_EXCHANGE_VERSION 1
 #define ADV_FAULT_EXCHANGE_HITS	   32
-#define ADV_FAULT_EXCHANGE_LOST	   (ADV_FAULT_EXCHANGE_HITS - 1) /* of the hits */
+#define ADV_FAULT_EXCHANGE_LOST	   (ADV_FAULT_EXCHANGE_HITS - 1) /* index in hits[] */
 
 _Static_assert(ADV_FAULT_ACTIONS <= ADV_FAULT_EXCHANGE_LOST, "room in the message");
 
 enum adv_fault_command { ADV_FAULT_SHOW = 1, ADV_FAULT_SET, ADV_FAULT_CLEAR };
 
-/* Request and answer. Bytes behind text[text_len] are not sent. */
+/* Request and answer. Bytes after text[text_len - 1] are not sent. */
 struct adv_fault_exchange_message {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t command;  /* enum adv_fault_command, repeated in the answer */
 	int32_t result;	   /* in answers: 0, or errno with the reason in text */
-	uint32_t in_force; /* in answers: 1 if a plan is in force; it is in text */
-	uint32_t slot;	  /* in answers: the first of the device, which may have more; 0: adverbd */
-	uint64_t packets; /* that the plan has decided on since it began */
-	/* By action; the last one: packets lost because the queues had no room to keep them. */
+	uint32_t in_force; /* in answers: 1 if a plan is in force; text then has the plan */
+	uint32_t slot;	   /* in answers: the device's first slot; 0: adverbd */
+	uint64_t packets;  /* packets on which the plan has decided since it began */
+	/* Hits by action. The last one counts packets that were lost because the queues had no room
+	 * to keep them. */
 	uint64_t hits[ADV_FAULT_EXCHANGE_HITS];
 	uint32_t text_len;
 	char text[ADV_FAULT_TEXT_MAX]; /* no NUL */
 };
 
-/* Sends text_len bytes of text. Never blocks. 0 or errno. */
+/* Sends the head and text_len bytes of text. Never blocks. 0 or errno. */
 int adv_fault_exchange_send(int fd, const struct adv_fault_exchange_message *m);
-/* Never blocks. 0; EAGAIN: no message is queued; EPIPE: the other end is closed; EPROTO: the
- * message is not of this protocol. */
+/* Receives a message. Never blocks. 0; EAGAIN: no message is queued; EPIPE: the other end is
+ * closed; EPROTO: the message is not of this protocol. */
 int adv_fault_exchange_receive(int fd, struct adv_fault_exchange_message *m);
 
 /* The functions of a follower of a plan. */
 struct adv_fault_exchange_follower {
-	/* NULL: no plan is in force. */
+	/* Returns the state of the plan in force; NULL: none is in force. */
 	const struct adv_fault_state *(*state)(void *user);
-	/* The plan has a seed. 0 or errno. */
+	/* Puts a plan into force. The plan has a seed. 0 or errno. */
 	int (*set)(void *user, const struct adv_fault_plan *plan);
 	void (*clear)(void *user);
-	uint32_t slot; /* the first of the device; 0: adverbd */
+	uint32_t slot; /* the device's first slot; 0: adverbd */
 };
 
-/* Reads the queued request, executes it and answers. Never blocks, for any kind of descriptor. The
- * caller closes it. `seed` is for a plan without a seed. */
+/* Reads the queued request, executes it and answers it. Never blocks, for any kind of descriptor.
+ * The caller closes the descriptor. seed: for a plan without a seed. */
 void adv_fault_exchange_answer(int fd, const struct adv_fault_exchange_follower *f, void *user,
 			       uint64_t seed);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The GID table that the daemon publishes: shared, read-only pages with a sequence number (odd: the
- * daemon is writing). The daemon is the only writer. A table of this machine's senders and their
- * UDP ports follows it.
+ * The GID table that the daemon publishes in shared, read-only pages. Its sequence number is odd
+ * while the daemon writes; the daemon is the only writer. After the GID table follows a table of
+ * this machine's senders and their UDP ports.
  */
 #ifndef ADV_HOST_GID_TABLE_H
 #define ADV_HOST_GID_TABLE_H
@@ -20,8 +20,8 @@ enum adv_gid_type { ADV_GID_ROCE_V2 = 1, ADV_GID_ROCE_V1 = 2 };
 struct adv_gid_entry {
 	struct adv_gid gid;
 	uint32_t ifindex;
-	uint32_t if_mtu;     /* bytes, of the interface */
-	uint32_t path_mtu;   /* largest IBTA MTU that fits it, bytes: 256..4096 */
+	uint32_t if_mtu;     /* MTU of the interface, bytes */
+	uint32_t path_mtu;   /* largest IBTA MTU that fits if_mtu, bytes: 256..4096 */
 	uint32_t speed_mbps; /* 0: not known */
 	uint8_t type;	     /* enum adv_gid_type */
 	uint8_t loopback;
@@ -38,10 +38,12 @@ struct adv_gid_table {
 	struct adv_gid_entry entry[ADV_GID_TABLE_ENTRIES];
 };
 
-/* Indexed by the prefix of a QP number (wire/slot.h). Each entry is read and written on its own. */
+/* Both arrays are indexed by the prefix of a QP number (wire/slot.h). Each entry is read and
+ * written on its own. */
 struct adv_senders {
-	/* The UDP port from which the process sends to this machine; 0: none. The entry remains for
-	 * some seconds after the process ended: its last packets may be read late. */
+	/* The UDP port from which the process sends within this machine; 0: none. The entry remains
+	 * for some seconds after the process has ended, as its last packets may be received late.
+	 */
 	_Atomic uint16_t port[ADV_PREFIXES];
 	/* The slot that has these QP numbers; 0: none. */
 	_Atomic uint16_t home[ADV_PREFIXES];
@@ -53,8 +55,8 @@ struct adv_gid_page {
 	struct adv_senders senders;
 };
 
-/* Copies the shared table consistently. Any thread. False if the daemon wrote the table during each
- * of a bounded number of tries. */
+/* Copies the shared table consistently. Any thread may call it. False if the daemon wrote the table
+ * during each of a bounded number of attempts. */
 bool adv_gid_table_read(const struct adv_gid_table *shared, struct adv_gid_table *copy);
 
 #endif

@@ -12,8 +12,8 @@
 #define ADV_DEVICE_NAME "adverb0"
 #define ADV_FW_VER	ADV_VERSION
 
-/* Belongs to no vendor (locally administered OUI): no program mistakes the device for a known card.
- */
+/* An ID that belongs to no vendor (locally administered OUI), so that no program mistakes the
+ * device for a known card. */
 #define ADV_VENDOR_ID	   0x0adbe7
 #define ADV_VENDOR_PART_ID 0xad01
 #define ADV_HW_VER	   1
@@ -33,17 +33,17 @@
 
 #define ADV_UVERBS_NAME_LEN 16
 
-/* "uverbsN" with the lowest N that no device of the kernel uses at present. */
+/* Writes "uverbsN" to name, with the lowest N that no device of the kernel uses at present. */
 void adv_uverbs_name(char name[ADV_UVERBS_NAME_LEN]);
 
-/* Returns the speed of a port in Mbit/s, if its Ethernet interface reports `mbps`; 0: the interface
- * reports none. */
+/* Returns the port's speed in Mbit/s for an Ethernet interface that reports `mbps`. 0: the
+ * interface reports no speed; the result is then 100,000. */
 uint32_t adv_port_mbps(uint32_t mbps);
 
 /*
- * The width and the lane speed that the kernel shows for an Ethernet port of `mbps` Mbit/s (0: not
- * known), encoded as in IBTA's PortInfo. width: 1 is 1x, 2 is 4x, 16 is 2x. speed, a lane: 1 is
- * 2.5, 8 is 10, 32 is 25, 64 is 50, 128 is 100 Gbit/s.
+ * Sets the width and the lane speed that the kernel shows for an Ethernet port of `mbps` Mbit/s (0:
+ * not known), encoded as in IBTA's PortInfo. width: 1 is 1x, 2 is 4x, 16 is 2x. speed of a lane, in
+ * Gbit/s: 1 is 2.5, 8 is 10, 32 is 25, 64 is 50, 128 is 100.
  */
 void adv_port_speed(uint32_t mbps, uint8_t *width, uint8_t *speed);
 

@@ -8,16 +8,16 @@
 #include "host/control.h"
 #include "transport/resources.h"
 
-/* Returns false if the caller needs no more objects. */
+/* Handles one object. Returns false if no more objects are needed. */
 typedef bool adv_resource_fn(void *user, const struct adv_object *r);
 
 /*
- * Calls fn for each object of a kind (for ADV_RESOURCE_SUMMARY: once for each kind, with the sums)
- * of the processes that the caller may query: those of its user, or all if it is root. Numbers of
- * objects other than QPs and MRs are changed so that they differ between processes. Skips a process
- * that does not answer within half a second, and all further ones after five seconds. 0, or errno:
- * ECONNRESET: the connection to adverbd is lost; ENOMEM. No other thread may use the connection
- * during the call.
+ * Calls fn for each object of a kind, in all processes that the caller may query: those of its
+ * user, or all if it is root. For ADV_RESOURCE_SUMMARY, calls fn once for each kind, with the sums.
+ * Changes the numbers of objects other than QPs and MRs so that they differ between processes.
+ * Skips a process that does not answer within half a second, and all further processes after five
+ * seconds. 0, or errno: ECONNRESET: the connection to adverbd is lost; ENOMEM. No other thread may
+ * use the connection during the call.
  */
 int adv_resources_each(struct adv_control *c, enum adv_resource_kind kind, adv_resource_fn *fn,
 		       void *user);

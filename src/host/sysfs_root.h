@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The folder with the files that replace those of sysfs: one for each user and network namespace.
- * Its place is one that programs do not find when they search the file system: $XDG_RUNTIME_DIR,
- * /run/user/UID, /run, /dev/shm or, if none of these is writable, /tmp. Uses raw system calls. Any
- * thread. errno is not preserved.
+ * The folder with the files that replace those of sysfs. Each user has one folder in each network
+ * namespace. It is in a place that programs do not reach when they search the file system:
+ * $XDG_RUNTIME_DIR, /run/user/UID, /run, /dev/shm or, if none of these is writable, /tmp. The
+ * functions use raw system calls and may be called by any thread. errno is not preserved.
  *
- * A process that uses the folder holds a shared lock, flock(2), on a file in it. adverbd removes
- * the folder when it ends, under an exclusive lock. So the folder exists as long as a process may
- * have its current directory in it.
+ * A process that uses the folder holds a shared lock, flock(2), on a file in it. When adverbd ends,
+ * it removes the folder under an exclusive lock. So the folder exists as long as a process may have
+ * its current directory in it.
  */
 #ifndef ADV_HOST_SYSFS_ROOT_H
 #define ADV_HOST_SYSFS_ROOT_H
@@ -16,30 +16,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ADV_SYSFS_ROOT_PREFIX "/adverb-sysfs-" /* then the uid, "-" and the namespace's inode */
+#define ADV_SYSFS_ROOT_PREFIX "/adverb-sysfs-" /* uid, "-" and inode number follow */
 
-/* The inode number of the caller's network namespace; 0: /proc is not mounted. */
+/* Returns the inode number of the caller's network namespace; 0: /proc is not mounted. */
 uint64_t adv_sysfs_network(void);
 
 /*
- * Opens the folder, and makes it if it does not exist. Only the user can write to it. root[] is its
- * path, shorter than half of PATH_MAX. -1: no place is writable.
+ * Opens the folder, and creates it if it does not exist. Only the user can write to it. root[] is
+ * its path, shorter than half of PATH_MAX. -1: none of the places is writable.
  */
 int adv_sysfs_root_open(char root[PATH_MAX]);
 
-/* True if the path, whose last component is no link, is that folder. */
+/* True if the path leads to that folder. False if the last component of the path is a symbolic
+ * link. */
 bool adv_sysfs_root_is(const char *path);
 
 /*
- * Keeps the opened folder from removal as long as the returned descriptor, or a copy of it, is
- * open. Returns -1 if the folder was removed or is being removed, and has to be opened again, or if
- * the process can have no more descriptors. Blocks for 0.2 s at most.
+ * Prevents the removal of the opened folder as long as the returned descriptor, or a copy of it, is
+ * open. Blocks for 0.2 s at most. Returns -1 in two cases: the folder was removed or is being
+ * removed, and has to be opened again; or the process can open no more descriptors.
  */
 int adv_sysfs_root_hold(int fd, const char *root);
 
-/* Removes the folder with its contents, wherever it is, unless a process uses it. Also removes the
- * user's unused folders of other namespaces that are an hour old: their next user makes them again.
- */
+/* Removes the folder with its contents in each of the places, unless a process uses it. Also
+ * removes the user's unused folders of other namespaces that are an hour old: the next process that
+ * needs one creates it again. */
 void adv_sysfs_root_remove(void);
 
 #endif

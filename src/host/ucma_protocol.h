@@ -35,8 +35,8 @@ enum adv_ucma_command {
 	ADV_UCMA_CMD_CREATE_CHANNEL = 1, /* answer: channel, and its descriptor */
 	ADV_UCMA_CMD_DESTROY_CHANNEL,	 /* channel; EBUSY while it has ids */
 	ADV_UCMA_CMD_CREATE_ID,		 /* channel, create; answer: id */
-	ADV_UCMA_CMD_DESTROY_ID,	 /* id; its unfetched events are discarded */
-	ADV_UCMA_CMD_BIND,		 /* id, addr.local, options set before; answer: route */
+	ADV_UCMA_CMD_DESTROY_ID,	 /* id; unfetched events of the id are discarded */
+	ADV_UCMA_CMD_BIND,	   /* id, addr.local; uses the options set before; answer: route */
 	ADV_UCMA_CMD_RESOLVE_ADDR, /* id, addr; answer: 0, then event ADDR_RESOLVED or ADDR_ERROR */
 	ADV_UCMA_CMD_RESOLVE_ROUTE, /* id, addr.timeout_ms; then ROUTE_RESOLVED or ROUTE_ERROR */
 	ADV_UCMA_CMD_QUERY_ROUTE,   /* id; answer: route */
@@ -44,7 +44,7 @@ enum adv_ucma_command {
 	ADV_UCMA_CMD_CONNECT,	    /* id, conn */
 	ADV_UCMA_CMD_ACCEPT,	    /* id, conn */
 	ADV_UCMA_CMD_REJECT,	    /* id, conn.reason and private data */
-	ADV_UCMA_CMD_ESTABLISH,	    /* id: send RTU, or the consumer reports received data */
+	ADV_UCMA_CMD_ESTABLISH,	    /* id: sends RTU, or reports received data of the consumer */
 	ADV_UCMA_CMD_DISCONNECT,    /* id */
 	ADV_UCMA_CMD_QP_ATTR,	    /* id, value: enum ibv_qp_state; answer: qp_attr */
 	ADV_UCMA_CMD_SET_OPTION,    /* id, option */
@@ -52,7 +52,7 @@ enum adv_ucma_command {
 				       MULTICAST_JOIN/ERROR */
 	ADV_UCMA_CMD_LEAVE,	    /* id, value */
 	ADV_UCMA_CMD_MIGRATE,	    /* id, channel: moves the id and its unfetched events */
-	ADV_UCMA_CMD_GET_EVENT,	    /* channel; answer: id, event; EAGAIN: none */
+	ADV_UCMA_CMD_GET_EVENT,	    /* channel; answer: id, event; EAGAIN: no event is queued */
 	ADV_UCMA_CMD_WRITE_EVENT, /* id, event.type (16 and up: librdmacm's own) and status, value:
 			       queued like any other event; the answer to
 			       ADV_UCMA_CMD_GET_EVENT repeats the value */
@@ -73,7 +73,8 @@ struct adv_ucma_route {
 	struct adv_gid dgid;
 	uint32_t flow_label;
 	uint16_t pkey;
-	uint8_t has_path; /* 1: dgid, flow_label and tclass to packet_life_time are known */
+	uint8_t has_path; /* 1: dgid, flow_label and the members tclass to packet_life_time are
+			     known */
 	uint8_t port_num;
 	uint8_t sgid_index;
 	uint8_t tclass;
@@ -141,8 +142,8 @@ struct adv_ucma_message {
 		struct {
 			uint32_t type; /* enum rdma_cm_event_type */
 			int32_t status;
-			uint32_t listen;     /* CONNECT_REQUEST: its listener; message.id is the new
-						id */
+			uint32_t listen; /* CONNECT_REQUEST: id of the listener; message.id is the
+					    new id */
 			uint32_t multicast;  /* MULTICAST_*: number of the membership */
 			uint32_t port_space; /* CONNECT_REQUEST */
 			uint32_t qp_type;

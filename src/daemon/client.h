@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A client: a process connected to adverbd by the control protocol. Whatever it sends, and if it
- * reads nothing, it costs the daemon a bounded amount of work in a round and never blocks it.
+ * A client: a process connected to adverbd by the control protocol. The daemon does a bounded
+ * amount of work for each client in a round, for any messages that the client sends. A client that
+ * does not read never blocks the daemon.
  */
 #ifndef ADV_DAEMON_CLIENT_H
 #define ADV_DAEMON_CLIENT_H
 
 #include "daemon/client_state.h"
 
-/* Takes over an accepted socket. Returns NULL if the process is refused: it has received the
- * reason, and the socket is closed. */
+/* Creates a client, which owns the accepted socket `fd`. Returns NULL if the process is refused:
+ * the function has then sent the reason and closed the socket. */
 struct adv_client *adv_client_new(struct adv_clients *all, int fd);
 
 /* Notifies the clients that share memory with this slot that the slot's owner has exited. */

@@ -6,16 +6,17 @@
 #include "daemon/client_state.h"
 
 /*
- * Makes a socket for a request, and returns the client's end, which is the caller's. The other end
- * stays with the client until adv_client_fault_pass() knows its receiver. -1 and errno.
+ * Makes a socket pair for a request. Returns the end for the process, which the caller owns, or -1
+ * and errno. The struct adv_client keeps the other end until adv_client_fault_pass() passes it to a
+ * receiver.
  */
 int adv_client_fault_open(struct adv_client *c);
 
-/* Passes the other end to the receiver: `kind` is one of ADV_CONTROL_FAULT_*, `number` a slot or a
- * process. Returns 0 or errno. */
+/* Passes the kept end of the socket pair to the receiver. `kind` is one of ADV_CONTROL_FAULT_*,
+ * `number` a slot or a process ID. Returns 0 or errno. */
 int adv_client_fault_pass(struct adv_client *c, uint32_t kind, uint32_t number);
 
-/* Closes the other end. */
+/* Closes the kept end of the socket pair. */
 void adv_client_fault_close(struct adv_client *c);
 
 #endif

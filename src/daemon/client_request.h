@@ -5,7 +5,7 @@
 
 #include "daemon/client_state.h"
 
-/* Carries out a request, changes it into its answer and sends that. */
+/* Carries out a request, changes *m into the answer and sends the answer. */
 void adv_client_serve(struct adv_client *c, struct adv_control_message *m);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What adverbd keeps of its clients: the processes connected to it. */
+/* The state that adverbd keeps for its clients: the processes connected to it. */
 #ifndef ADV_DAEMON_CLIENT_STATE_H
 #define ADV_DAEMON_CLIENT_STATE_H
 
@@ -20,7 +20,7 @@ struct adv_clients {
 	struct adv_list list;
 	unsigned count;
 	bool room_wanted; /* a client's wants_room was set */
-	/* NULL: the slot is free, or its client has not resumed it yet. */
+	/* NULL: the slot is free, or its client has not yet resumed it at this worker. */
 	struct adv_client *owner[ADV_SLOTS];
 };
 
@@ -28,13 +28,14 @@ struct adv_client {
 	struct adv_list link;
 	struct adv_clients *all;
 	struct adv_session session;
-	int fault_socket; /* the other end of the socket for a request about faults, or -1 */
+	int fault_socket; /* the kept end of the socket pair of a fault request (client_fault.h);
+			     -1: none */
 	bool greeted;
 	bool wants_room; /* a notice is not sent until the socket is writable */
 	uint32_t notices;
 };
 
-/* True if the client owns the slot, which may be any number. */
+/* True if the client owns the slot. `slot` may be any number. */
 static inline bool adv_client_owns(const struct adv_client *c, uint32_t slot)
 {
 	return slot < ADV_SLOTS && c->all->owner[slot] == c;

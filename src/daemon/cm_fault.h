@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Faults on purpose in the connection manager: faults of packets of QP1. A process can have a fault
- * plan for the packets of its ids, and adverbd one for all of them. The process's plan decides
- * first.
+ * Injected faults of the connection manager, for packets of QP1. A process can have a fault plan
+ * for the packets of its ids. adverbd can have a fault plan for all packets of QP1. The process's
+ * plan decides first.
  */
 #ifndef ADV_DAEMON_CM_FAULT_H
 #define ADV_DAEMON_CM_FAULT_H
@@ -16,14 +16,14 @@ struct adv_ucma;
 struct adv_cm_faults *adv_cm_faults_create(struct adv_ucma *u);
 void adv_cm_faults_destroy(struct adv_cm_faults *f);
 
-/* Answers the request that waits in the socket `fd`, about the plan of a process (not 0) that is
- * connected. */
+/* Answers the queued request in the socket `fd` about the plan of a connected process. `pid` is not
+ * 0. */
 void adv_cm_faults_of_process(struct adv_cm_faults *f, pid_t pid, uid_t uid, int fd);
-/* Answers such a request about the plan of the daemon. */
+/* Answers the queued request in the socket `fd` about the plan of the daemon. */
 void adv_cm_faults_of_daemon(struct adv_cm_faults *f, int fd);
 
-/* A connection of this process has ended. After the last one its plan is deleted, because another
- * process can get its number. */
+/* Call it when a connection of this process has ended. After the last connection it deletes the
+ * process's plan, because another process can get the same process ID. */
 void adv_cm_faults_process_leaves(struct adv_cm_faults *f, pid_t pid);
 
 #endif

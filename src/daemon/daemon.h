@@ -7,50 +7,52 @@
 
 #include "daemon/estate.h"
 
-/* Returns how many descriptors this process may have besides its own and the group's sockets: for
- * clients and their objects. */
+/* Returns the number of descriptors that this process may have for clients and their objects:
+ * without its own descriptors and the group's sockets. */
 unsigned adv_daemon_descriptors(void);
 
-/* Returns how many sockets of the group the limit of descriptors allows. Each brings others. */
+/* Returns the number of sockets of the group that the limit of descriptors allows. Each such socket
+ * needs further descriptors. */
 unsigned adv_daemon_slots(void);
 
 /*
  * Binds the name and the port and makes the shared tables. Returns:
  *  - 0;
  *  - EALREADY: another daemon holds the name;
- *  - EBUSY: a daemon has died, and programs that have outlived it start another;
+ *  - EBUSY: a daemon has died, and its surviving clients start another daemon;
  *  - another errno.
- * An error has a line of text in why[]. Only the end of the process frees what was made.
+ * If it fails, it writes a line of text to why[]. Sockets and tables made so far exist until the
+ * process exits.
  */
 int adv_daemon_create(struct adv_daemon *d, char *why, size_t why_len);
 
 /* As adv_daemon_create(), but continues with the estate that a client kept. `queue` is a descriptor
- * of its carrier (daemon/carrier.h). */
+ * of the queue end of the estate's carrier (daemon/carrier.h). */
 int adv_daemon_adopt(struct adv_daemon *d, int queue, char *why, size_t why_len);
 
-/* Parts of these two. Binds the abstract name, which only one process can hold. Returns 0, or
- * EALREADY or another errno with text in why[]. */
+/* Binds the abstract name, which only one daemon can hold. Part of adv_daemon_create() and
+ * adv_daemon_adopt(). Returns 0, or EALREADY or another errno with text in why[]. */
 int adv_daemon_take_name(struct adv_daemon *d, char *why, size_t why_len);
-/* Listens, and sets how many slots are possible. Returns 0, or errno with text in why[]. */
+/* Listens, and sets d->slots_most. Returns 0, or errno with text in why[]. */
 int adv_daemon_open(struct adv_daemon *d, char *why, size_t why_len);
 /* Makes the shared tables, empty. Returns 0, or errno with text in why[]. */
 int adv_daemon_make_tables(struct adv_daemon *d, char *why, size_t why_len);
 
-/* Reports the outcome of the start to the starter, once: one of ADV_START_*, and the reason for
- * FAILED and WAIT. */
+/* Reports the result of the start to the starting process, once: one of ADV_START_*, and the reason
+ * for FAILED and WAIT. */
 void adv_daemon_report(struct adv_daemon *d, char verdict, const char *why);
 
 /* Reports FAILED with the text of this errno, and logs it: the tables are made, but the daemon
  * cannot begin to serve. */
 void adv_daemon_cannot_start(struct adv_daemon *d, int error);
 
-/* Empties the carrier, closes the group's sockets and then the name. In this order, a process that
- * can bind the name can bind the port too. If the estate is `handed` to clients, the carrier keeps
- * its contents. */
+/* Empties the carrier, closes the group's sockets, and then releases the name. Because of this
+ * order, a process that can bind the name can bind the port too. If the ledger's `handed` is set,
+ * the carrier keeps its contents. */
 void adv_daemon_release(struct adv_daemon *d);
 
-/* Closes all descriptors except the standard ones, the estate's, `also` and the one that leads to
- * the starter. */
+/* Closes all descriptors except the standard ones, the estate's, `also` and the pipe to the
+ * starting process. */
 void adv_daemon_close_others(const struct adv_daemon *d, int also);
 
 /* Fills the set of signals that end the daemon: SIGTERM, SIGINT. */

@@ -3,9 +3,9 @@
 #define ADV_DAEMON_DESCRIPTORS_H
 
 /*
- * Closes all descriptors from first to last; ~0u: no upper end. It works without close_range(2)
- * too, which kernels before 5.9 lack and container profiles may refuse. For a process with one
- * thread.
+ * Closes all descriptors from first to last; last ~0u: no upper limit. It also works if
+ * close_range(2) fails: kernels before 5.9 do not have it, and container profiles may refuse it.
+ * For a process with one thread.
  */
 void adv_close_range(unsigned first, unsigned last);
 

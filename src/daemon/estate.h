@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * adverbd's estate: the state that outlives each of its processes. The keeper and the worker both
- * hold all of it, so that a fork of either can replace the other.
+ * adverbd's estate: the state that survives the exit of the keeper or the worker. Both processes
+ * hold the whole estate. If one dies, a fork of the other replaces it.
  */
 #ifndef ADV_DAEMON_ESTATE_H
 #define ADV_DAEMON_ESTATE_H
@@ -16,14 +16,14 @@
 #include "host/gid_table.h"
 
 #define ADV_CLIENTS_MAX 4608 /* connections */
-/* Bounds of one user, if the daemon serves many: connections; slots that the user has now or had
- * before (not root); blocks. */
+/* Limits for one user, if the daemon serves many: connections; slots that the user has now or had
+ * before (not for root); blocks. */
 #define ADV_USER_CLIENTS 2304
 #define ADV_USER_SLOTS	 2047
 #define ADV_USER_BLOCKS	 63
-#define ADV_SENDER_MS	 5000 /* then the last packets of an exited process have been read */
-/* A free slot is used again only after ADV_REST_MS, if a new one can be made; if its user has
- * ADV_REST_SLOTS free ones, after ADV_REST_LEAST. */
+#define ADV_SENDER_MS	 5000 /* the last packets of an exited process are read within this time */
+/* A free slot is not used again for ADV_REST_MS if a new slot can be made. If its user has
+ * ADV_REST_SLOTS free slots, this time is ADV_REST_LEAST. */
 #define ADV_REST_MS    60000
 #define ADV_REST_LEAST ADV_SENDER_MS
 #define ADV_REST_SLOTS 16
@@ -40,7 +40,7 @@ struct adv_slot_record {
 	_Atomic uint32_t owned;
 	uint32_t pid;
 	uint32_t uid;
-	bool used_before; /* uid is that of the last owner */
+	bool used_before; /* uid belongs to the last owner */
 	uint64_t freed;	  /* the ledger's count of releases at this slot's release; 0: none */
 	uint64_t freed_ms;
 	uint64_t opened_ms;
@@ -51,16 +51,17 @@ struct adv_slot_record {
 
 /* A block of QP numbers besides those of the slots. */
 struct adv_block_record {
-	_Atomic uint32_t slot; /* its owner; 0: none */
-	uint32_t uid;	       /* of the last owner, if used_before */
+	_Atomic uint32_t slot; /* the slot that owns the block; 0: none */
+	uint32_t uid;	       /* user of the last owner, if used_before */
 	bool used_before;
 	uint64_t freed;
 };
 
-/* Keeper and worker share the ledger. Only the worker writes the members after the pids. */
+/* Keeper and worker share the ledger. Only the worker writes the members after keeper_pid. */
 struct adv_ledger {
-	_Atomic uint32_t leaving; /* the end that follows is intended, ... */
-	_Atomic uint32_t handed;  /* ... by this daemon; clients may start one that continues */
+	_Atomic uint32_t leaving; /* the daemon ends on purpose */
+	_Atomic uint32_t handed;  /* the daemon leaves the estate to its clients, which may start
+				     another daemon with it */
 	_Atomic uint32_t worker_pid;
 	_Atomic uint32_t keeper_pid;
 	_Atomic uint32_t restarts;
@@ -86,22 +87,22 @@ struct adv_carrier {
 };
 
 struct adv_daemon {
-	/* Sockets of port 4791, in the group's order, as far as this process knows them. */
+	/* The group's sockets that this process knows, in the group's order. */
 	int socket[ADV_SLOTS];
 	unsigned sockets;
-	unsigned slots_most; /* the most slots there may be, those of the daemon and of nobody
-				included */
-	/* The worker's life, for a keeper that starts another: adv_worker_run(). */
+	unsigned slots_most; /* largest number of slots, including ADV_SLOT_DAEMON and
+				ADV_SLOT_NOBODY */
+	/* adv_worker_run(): the keeper calls it in a new worker. */
 	int (*run_worker)(struct adv_daemon *d, int keeper);
-	int keeper; /* the worker's end of the pair; -1: no keeper at present */
+	int keeper; /* the worker's end of its socket pair with the keeper; -1: no keeper at present
+		     */
 	int listener;
 	int table_fd;  /* for clients: sealed against writing */
-	int ledger_fd; /* likewise, for a later daemon; -1: none */
-	int marker; /* bound to a name which shows that sockets of this user's daemon exist; or -1
-		     */
+	int ledger_fd; /* for a later daemon, sealed against writing; -1: none */
+	int marker; /* socket whose name shows that sockets of this user's daemon exist; -1: none */
 	struct adv_carrier carrier;
 	struct adv_ledger *ledger;
-	int counters[ADV_SLOTS]; /* the worker's: a slot's counters; 0: none */
+	int counters[ADV_SLOTS]; /* memfd with a slot's counters, only in the worker; 0: none */
 	struct adv_gid_table *gids;
 	struct adv_senders *senders;
 	bool system;
@@ -109,10 +110,10 @@ struct adv_daemon {
 	uid_t uid;
 	uint64_t linger_ms;
 	int ready_fd; /* pipe to the starter, which waits for ADV_START_*; -1: none */
-	/* The worker's: the time until which the sender of a released slot (then: block) still
-	 * counts. */
+	/* Only in the worker: time until which the sender of a released slot or block is valid.
+	 * Index: slots, then blocks. */
 	uint64_t sender_until[ADV_SLOTS + ADV_BLOCKS];
-	uint64_t senders_at; /* the earliest of these times; 0: none */
+	uint64_t senders_at; /* the earliest time in sender_until[]; 0: none */
 };
 
 #endif

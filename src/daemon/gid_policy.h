@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Derives the GID table from the host's interfaces and addresses: which addresses count, their
- * order and MTU. Pure functions.
+ * Derives the GID table from the host's interfaces and addresses: chooses the addresses, their
+ * order and their MTU. Pure functions.
  */
 #ifndef ADV_DAEMON_GID_POLICY_H
 #define ADV_DAEMON_GID_POLICY_H
@@ -29,7 +29,8 @@ struct adv_address {
 	struct adv_gid gid;
 };
 
-/* The kernel's interfaces and addresses, unsorted; and the number of addresses that did not fit. */
+/* The kernel's interfaces and addresses, unsorted. left_out is the number of addresses that did not
+ * fit. */
 struct adv_snapshot {
 	unsigned interface_count;
 	unsigned address_count;
@@ -38,22 +39,25 @@ struct adv_snapshot {
 	struct adv_address address[ADV_SNAPSHOT_ADDRESSES];
 };
 
-/* Returns the largest IBTA MTU, in bytes, that packets of an interface can carry; 0: not even 256.
+/* Returns the largest IBTA MTU, in bytes, that packets of an interface can carry; 0: less than 256.
  * The rule is that of the Linux kernel's RoCE drivers, so that both ends agree. */
 uint32_t adv_gid_path_mtu(uint32_t if_mtu);
 
 /*
  * Fills *out (except sequence and node_guid) with the addresses of interfaces that are up and
- * running. The order: not loopback, by interface (those with link-local addresses only come last),
- * IPv4, global IPv6, link-local IPv6; then loopback. Entries that *old has keep their order, and
- * new ones follow them, unless a link-local address would come first although there are better
- * ones.
+ * running. Addresses of loopback interfaces come last. The others are sorted by these keys:
+ *
+ *  - interfaces that have only link-local addresses come last;
+ *  - the interface index;
+ *  - IPv4, global IPv6, link-local IPv6.
+ * Entries of *old keep their order, and new entries follow them. If entry 0 would then be
+ * link-local and another address is not, the order of *old is ignored.
  */
 void adv_gid_policy_fill(const struct adv_snapshot *s, const struct adv_gid_table *old,
 			 struct adv_gid_table *out);
 
 /* Returns the EUI-64 of the first interface that has a MAC and is not loopback, in network byte
- * order; without one, a locally administered number made from `seed`. Never 0. */
+ * order. If there is none, returns a locally administered number made from `seed`. Never 0. */
 uint64_t adv_gid_policy_guid(const struct adv_snapshot *s, uint64_t seed);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Numbers for objects, given to a process that is not trusted. A released number is used again only
- * after all others of its place, so that a late use of it finds nothing. Numbers are never 0. One
- * thread at a time.
+ * Numbers by which an untrusted process names its objects. Each place of the table has many
+ * numbers. A released number is used again only after all other numbers of its place, so that a
+ * late use of the number finds no object. Numbers are never 0. Only one thread at a time may use a
+ * table.
  */
 #ifndef ADV_DAEMON_HANDLES_H
 #define ADV_DAEMON_HANDLES_H
@@ -26,7 +27,7 @@ struct adv_handles {
  * are in use). */
 int adv_handles_add(struct adv_handles *h, void *object, uint32_t *handle);
 
-/* Returns the object, or NULL. */
+/* Returns the object with this number, or NULL. */
 void *adv_handles_find(const struct adv_handles *h, uint32_t handle);
 
 /* Releases a number that is in use. */

@@ -9,19 +9,19 @@
 #include "daemon/estate.h"
 
 /*
- * Divides this process into keeper and worker, which a socket pair joins. The worker serves
- * (d->run_worker). Each of the two replaces the other if it dies. Returns in every process that
- * comes from this one, at its end: the exit status.
+ * Forks, so that this process is the keeper and its child the worker, connected by a socket pair.
+ * The worker serves clients (d->run_worker). If one of the two dies, the other replaces it. Returns
+ * the exit status, in the keeper and in each worker, when that process has to exit.
  */
 int adv_keeper_start(struct adv_daemon *d);
 
-/* For a worker whose keeper died: forks another keeper. Returns the worker's new end of the pair,
- * or -1. */
+/* Forks another keeper; for a worker whose keeper died. Returns the worker's end of the new socket
+ * pair, or -1. */
 int adv_keeper_replace(struct adv_daemon *d);
 
-/* Sends the keeper a copy of the socket by which the group has grown. Returns 0, or errno if the
- * keeper cannot receive it. Without a keeper it does nothing: the next one is a child of the worker
- * and inherits the socket. */
+/* Sends the keeper a copy of the socket that was added to the group. Returns 0, or errno if the
+ * keeper cannot receive it. Without a keeper the function does nothing: the next keeper is a child
+ * of the worker and inherits the socket. */
 int adv_keeper_send_socket(const struct adv_daemon *d, int fd);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds the holder of a UDP port that is taken, and writes an error message with the remedy. */
+/* Finds the holder of a UDP port that is in use, and writes an error message with the remedy. */
 #ifndef ADV_DAEMON_PORT_HOLDER_H
 #define ADV_DAEMON_PORT_HOLDER_H
 
@@ -16,10 +16,10 @@ struct adv_port_holder {
 /* Reads one line of /proc/net/udp or udp6. True if its local port is `port`. */
 bool adv_port_holder_parse(const char *line, uint16_t port, struct adv_port_holder *holder);
 
-/* Writes the message for a port that is taken. */
+/* Writes the error message for a port that is in use. */
 void adv_port_holder_describe(uint16_t port, char *why, size_t why_len);
 
-/* True if a daemon of this user that is started now would not get the port. */
+/* True if a new daemon of this user could not bind the port now. */
 bool adv_port_holder_hinders(uint16_t port);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Queue pair 1 of the device (IBTA 13.5.1), on the socket of slot 0: it receives and sends
- * management datagrams. One thread at a time; nothing blocks.
+ * management datagrams (MADs). Only one thread at a time may call these functions. No function
+ * blocks.
  */
 #ifndef ADV_DAEMON_QP1_H
 #define ADV_DAEMON_QP1_H
@@ -17,32 +18,33 @@
 
 struct adv_qp1;
 
-/* Handles one received MAD of ADV_CM_MAD_LEN bytes with QP1's Q_Key; valid during the call. */
+/* Handles one received MAD of ADV_CM_MAD_LEN bytes with QP1's Q_Key. `mad` is valid during the
+ * call. */
 typedef void adv_qp1_rx_fn(void *user, const struct adv_rx_meta *meta, const uint8_t *mad);
 
 /*
- * Works on a copy of `socket`, which stays the caller's. *sender is set to the port from which it
- * sends within this machine, now and at each change. Packets of this machine are accepted from that
- * port only. NULL and errno.
+ * Creates QP1 on a copy of `socket`; the caller still owns `socket`. QP1 sets *sender to the UDP
+ * port from which it sends within this machine, now and at each change. It accepts packets of this
+ * machine from that port only. NULL and errno.
  */
 struct adv_qp1 *adv_qp1_create(int socket, _Atomic uint16_t *sender);
 void adv_qp1_destroy(struct adv_qp1 *q);
 
-/* Sets the machine's addresses: packets to other ones are not accepted. MADs that wait to be sent
- * are lost. 0, or errno, with everything unchanged. */
+/* Sets the machine's addresses: QP1 does not accept packets to other addresses. Unsent MADs are
+ * lost. Returns 0, or errno and changes nothing. */
 int adv_qp1_set_gids(struct adv_qp1 *q, const struct adv_gid_table *gids);
 
 /* Receives about `budget` packets at most. Returns their number. */
 unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, void *user);
 
-/* Handles an ICMP port unreachable for a MAD from sgid to dgid, with the first len bytes of the
- * MAD. Anybody may have forged it. */
+/* Handles an ICMP port unreachable for a MAD from sgid to dgid. The ICMP message quotes the first
+ * `len` bytes of the MAD. It may be forged. */
 typedef void adv_qp1_error_fn(void *user, const struct adv_gid *sgid, const struct adv_gid *dgid,
 			      const uint8_t *mad, size_t len);
 
-/* Returns a descriptor that is readable if adv_qp1_errors() has messages to handle. One call of
- * adv_qp1_errors() handles about `budget` messages at most. */
+/* Returns a descriptor that is readable if adv_qp1_errors() has messages to handle. */
 int adv_qp1_error_fd(const struct adv_qp1 *q);
+/* Handles about `budget` ICMP messages at most. */
 void adv_qp1_errors(struct adv_qp1 *q, unsigned budget, adv_qp1_error_fn *fn, void *user);
 
 /* True if adv_qp1_send() accepts MADs. */
@@ -51,18 +53,18 @@ bool adv_qp1_has_room(const struct adv_qp1 *q);
 /* Sends at most ADV_QP1_BATCH MADs. The caller has checked adv_qp1_has_room(). */
 void adv_qp1_send(struct adv_qp1 *q, const struct adv_cm_mad *mads, unsigned count);
 
-/* Returns the descriptor that becomes writable when there is room again. */
+/* Returns the descriptor that becomes writable when adv_qp1_send() can accept MADs again. */
 int adv_qp1_send_fd(const struct adv_qp1 *q);
 /* Call it when the descriptor is writable. True if there is room now. */
 bool adv_qp1_flush(struct adv_qp1 *q);
 
-/* Injects faults: fn decides what happens to each packet. If fn is NULL, the faults end, and the
- * delayed packets continue at once: outgoing ones are sent, received ones go to the fn of the last
+/* Injects faults: fn decides about each packet. If fn is NULL, the faults end, and delayed packets
+ * continue at once: outgoing packets are sent, received packets go to the fn of the last
  * adv_qp1_receive(). 0 or ENOMEM. */
 int adv_qp1_set_faults(struct adv_qp1 *q, adv_fault_link_decide_fn *fn, void *user);
 
-/* Returns when adv_qp1_receive() has to be called for a delayed packet, in nanoseconds of
- * CLOCK_MONOTONIC; UINT64_MAX: never. */
+/* Returns the time at which adv_qp1_receive() has to be called for a delayed packet, in nanoseconds
+ * of CLOCK_MONOTONIC; UINT64_MAX: never. */
 uint64_t adv_qp1_deadline(const struct adv_qp1 *q);
 
 struct adv_qp1_counters {

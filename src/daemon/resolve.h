@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kernel's routes and neighbours: the source, interface and next hop for an address, and
- * whether the next hop's Ethernet address is known. The kernel answers each call at once. A caller
+ * Queries the kernel's routes and neighbours: the source, interface and next hop for an address,
+ * and the state of the next hop's Ethernet address. The kernel answers each call at once. A caller
  * that waits for a neighbour calls again later.
  */
 #ifndef ADV_DAEMON_RESOLVE_H
@@ -21,7 +21,7 @@ void adv_resolver_destroy(struct adv_resolver *r);
 
 /* A route. Addresses are GIDs. */
 struct adv_way {
-	struct adv_gid source;	 /* the requested one, else the kernel's choice */
+	struct adv_gid source;	 /* the requested source, else the kernel's choice */
 	struct adv_gid next_hop; /* the destination itself, or a gateway */
 	uint32_t ifindex;
 	bool has_source;
@@ -30,9 +30,10 @@ struct adv_way {
 };
 
 /*
- * Finds the route to `to`. `source` NULL: any; ifindex 0: any, otherwise the outgoing interface
- * (for link-local addresses and groups). 0; ENETUNREACH, EHOSTUNREACH or EACCES from the routing
- * table; EINVAL or ENETUNREACH if `source` is not an address of this machine; or another errno.
+ * Finds the route to `to`. `source` NULL: any source. ifindex: the outgoing interface, for
+ * link-local addresses and groups; 0: any. Returns 0; ENETUNREACH, EHOSTUNREACH or EACCES from the
+ * routing table; EINVAL or ENETUNREACH if `source` is not an address of this machine; or another
+ * errno.
  */
 int adv_resolve_way(struct adv_resolver *r, const struct adv_gid *to, const struct adv_gid *source,
 		    uint32_t ifindex, struct adv_way *way);
@@ -53,15 +54,18 @@ void adv_resolve_probe_neighbour(struct adv_resolver *r, const struct adv_gid *t
 /* Returns IFF_* of an interface; 0: there is no such interface. */
 uint32_t adv_resolve_interface_flags(struct adv_resolver *r, uint32_t ifindex);
 
-/* True if this is an address of the machine; for a link-local one, of that interface. */
+/* True if `gid` is an address of the machine. A link-local address must be on the interface
+ * `ifindex`. */
 bool adv_resolve_is_own(struct adv_resolver *r, const struct adv_gid *gid, uint32_t ifindex);
 
 /*
- * Parse the kernel's answer to the request with this serial, which may be any bytes. 0; an errno
- * from the kernel; EPROTO: there is no such answer. adv_resolve_parse_route() needs way->next_hop
- * set to the destination.
+ * Parses the kernel's answer to the route request with number `serial`. `data` may be any bytes.
+ * The caller has set way->next_hop to the destination. Returns 0; an errno from the kernel; EPROTO:
+ * `data` contains no such answer.
  */
 int adv_resolve_parse_route(const void *data, size_t len, uint32_t serial, struct adv_way *way);
+
+/* As adv_resolve_parse_route(), for a neighbour request. Sets *state to the neighbour's NUD_*. */
 int adv_resolve_parse_neighbour(const void *data, size_t len, uint32_t serial, uint16_t *state);
 
 #endif

@@ -10,25 +10,27 @@
 
 /*
  * Chooses a free slot, in this order:
- *  - of the slots whose last owner was the same user, the one free the longest, if that is long
- *    enough (ADV_REST_MS);
- *  - a slot never used, or l->sockets, the next to be made, if there are fewer than `most` and the
- *    user has had fewer than `limit`;
- *  - the first of these again, whatever its time.
+ *  - of the free slots whose last owner was the same user, the slot that was released first, if
+ *    that was long enough ago (ADV_REST_MS);
+ *  - if the user has had fewer than `limit` slots: a slot never used; or l->sockets, a new slot, if
+ *    there are fewer than `most`;
+ *  - the slot of the first rule, at any time after its release.
  *
- * So there are few sockets if programs run one after the other, and a user never gets a socket that
- * another user may still hold. 0: no slot is available. `now` is the time of adv_clock_ms().
+ * So programs that run one after the other need few sockets. A user never gets a socket that
+ * another user may still hold. Returns 0 if no slot is available. `now` is the time of
+ * adv_clock_ms().
  */
 unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid, unsigned limit, unsigned most,
 			  uint64_t now);
 
-/* Gives out a slot that adv_slots_choose() has chosen: makes its socket if there is none, drains
- * it, and makes a new token. Returns its receive buffer in bytes, or 0 if there is no socket or no
- * random token (logged). */
+/* Assigns a slot that adv_slots_choose() has chosen: makes its socket if there is none, drops the
+ * socket's queued packets, and makes a new token. Returns the socket's receive buffer in bytes, or
+ * 0 if the socket or the random token cannot be made (logged). */
 uint32_t adv_slots_assign(struct adv_daemon *d, unsigned slot, pid_t pid, uid_t uid,
 			  const char *comm);
 
-/* Takes a slot back, with its blocks: leaves its multicast groups and empties its socket. */
+/* Releases a slot and its blocks: leaves its multicast groups and drops its socket's queued
+ * packets. */
 void adv_slots_release(struct adv_daemon *d, unsigned slot);
 
 /* Calls adv_group_steer() with the slots and blocks in use and the published addresses. 0 or errno,
@@ -46,21 +48,21 @@ int adv_blocks_choose(const struct adv_ledger *l, uid_t uid, unsigned limit);
 /* Gives the block to a slot in use, until adv_slots_release(). 0 or errno. */
 int adv_blocks_assign(struct adv_daemon *d, unsigned block, unsigned slot);
 
-/* Counts the slot's blocks; 0: those of all slots. */
+/* Counts the slot's blocks; slot 0: the blocks of all slots. */
 unsigned adv_blocks_used(const struct adv_ledger *l, unsigned slot);
 
 /*
- * For a worker that starts: finds in the shared tables which senders have to be forgotten. The
- * times in *d are those of another worker when fork(2) copied them.
+ * For a new worker: finds in the shared tables the senders that have to be forgotten. The times in
+ * *d are out of date, because fork(2) copied them from another worker.
  */
 void adv_slots_resume_senders(struct adv_daemon *d);
 
-/* Removes the senders of released slots and blocks from the table if their time has come
- * (d->senders_at). */
+/* Removes the senders of released slots and blocks from the table if their time in d->sender_until
+ * is over. */
 void adv_slots_forget_senders(struct adv_daemon *d, uint64_t now);
 
-/* True if `slot` is in use and the token is its own. The time does not depend on the wrong
- * token. */
+/* True if `slot` is in use and `token` is its token. The duration of the comparison does not depend
+ * on the bytes of a wrong token. */
 bool adv_slots_token_fits(const struct adv_ledger *l, uint32_t slot,
 			  const uint8_t token[ADV_CONTROL_TOKEN_LEN]);
 

@@ -7,17 +7,20 @@
 
 #include "daemon/gid_policy.h"
 
-/* Fills *s. Blocks until the kernel has answered. 0, or errno: then *s is not usable. */
+/* Fills *s. Blocks until the kernel has answered. Returns 0 or errno. After an error *s is not
+ * usable. */
 int adv_snapshot_take(struct adv_snapshot *s);
 
-/* Reads one netlink message of a dump into *s; its lengths may be wrong. True: more follow. */
+/* Reads the netlink messages of one datagram of a dump into *s. The lengths in them may be wrong.
+ * True: more datagrams follow. */
 bool adv_snapshot_parse(struct adv_snapshot *s, const void *data, size_t len, int *error);
 
 /* Returns a non-blocking netlink socket that becomes readable when interfaces or addresses change;
  * -1 and errno. */
 int adv_snapshot_watch(void);
 
-/* Empties that socket. True if something may have changed (also after an overflow). */
+/* Reads all messages of the socket of adv_snapshot_watch(). True if interfaces or addresses may
+ * have changed (also after an overflow). */
 bool adv_snapshot_changed(int fd);
 
 #endif

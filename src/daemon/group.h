@@ -45,10 +45,10 @@ int adv_group_grow(int founder, int *made);
  * Attaches the program. Attach it again in these cases:
  *  - a socket or a block has a new owner;
  *  - the machine's addresses have changed;
- *  - a process that holds a socket of the group could have detached the program. `unlocked` is the
- *    daemon's own socket, of slot 0. The runs are sorted and do not overlap. Prefixes in no run go
- *    to the socket of ADV_SLOT_NOBODY. 0 or errno; ENOMEM also if the program is too long for the
- *    kernel.
+ *  - a process that holds a socket of the group could have detached the program.
+ * `unlocked` is the daemon's own socket, of slot 0. The runs are sorted and do not overlap.
+ * Prefixes in no run go to the socket of ADV_SLOT_NOBODY. 0 or errno; ENOMEM also if the program is
+ * too long for the kernel.
  *
  * Any process can send IPv6 datagrams from any source address (IPV6_FREEBIND, see ipv6(7)). Such
  * datagrams to the machine itself arrive at its loopback interface. Unless their source is in

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The connection manager's service for processes, "ucma" in Linux: QP1, the protocol of
- * host/ucma_protocol.h, and the CM of src/cm between them. Only the worker's thread uses it.
- * Nothing blocks except adv_ucma_end(), and each call does a bounded amount of work.
+ * The connection manager's service for processes, "ucma" in Linux. It connects three parts: QP1,
+ * the CM of src/cm, and the protocol of host/ucma_protocol.h. Only the worker's thread uses it.
+ * Each call does a bounded amount of work. Only adv_ucma_end() blocks.
  */
 #ifndef ADV_DAEMON_UCMA_H
 #define ADV_DAEMON_UCMA_H
@@ -19,7 +19,8 @@ struct adv_ucma;
 /* NULL and errno. */
 struct adv_ucma *adv_ucma_create(struct adv_daemon *d, struct adv_users *users);
 
-/* Ends all connections, waits about a second until the peers know, and frees the service. */
+/* Ends all connections, waits up to about one second for the peers' answers, and frees the
+ * service. */
 void adv_ucma_end(struct adv_ucma *u);
 
 /* Returns a descriptor; when it is readable, call adv_ucma_poll(). */
@@ -39,27 +40,28 @@ void adv_ucma_run(struct adv_ucma *u);
 void adv_ucma_gids_changed(struct adv_ucma *u);
 
 /*
- * Makes a socket of the protocol for a process. Returns the process's end, which the caller sends
- * and closes. `pidfd` (-1: not known) is the service's from now on. -1 and errno: EUSERS (too
- * many), EMFILE, ENOMEM.
+ * Makes a socket pair of the protocol for a process. Returns the process's end, which the caller
+ * sends and closes. The service owns `pidfd` from now on (-1: not known). -1 and errno: EUSERS (too
+ * many clients), EMFILE, ENOMEM.
  */
 int adv_ucma_open(struct adv_ucma *u, const struct ucred *peer, int pidfd, const char *comm);
 
-/* True, and sets *uid, if a process with this id uses the service. */
+/* If a process with this process ID uses the service, sets *uid and returns true. */
 bool adv_ucma_find_process(const struct adv_ucma *u, pid_t pid, uid_t *uid);
 
-/* Answers the request about fault plans in the socket, see daemon/cm_fault.h: for a process of a
- * user, or with pid 0 for the whole daemon. */
+/* Answers the request about fault plans in the socket `fd` (daemon/cm_fault.h). The request is for
+ * a process of the user; pid 0: for the whole daemon. */
 void adv_ucma_fault(struct adv_ucma *u, pid_t pid, uid_t uid, int fd);
 
-/* Answers the request about objects in the socket, see host/resource_exchange.h: lists the ids of a
- * user's programs, with uid 0 those of all. Returns 0. */
+/* Answers the request about objects in the socket `fd` (host/resource_exchange.h): lists the ids of
+ * a user's programs; uid 0: the ids of all users. Returns 0. */
 int adv_ucma_objects(struct adv_ucma *u, uid_t uid, int fd);
 
-/* A connection of a process has ended. It may have been the last one. */
+/* Call it when a connection of a process has ended. After the process's last connection it deletes
+ * the process's fault plan. */
 void adv_ucma_process_leaves(struct adv_ucma *u, pid_t pid);
 
-/* True if a client uses the service, or a peer does not know yet that its connection has ended. */
+/* True if a client uses the service, or a DREQ is not answered yet. */
 bool adv_ucma_busy(const struct adv_ucma *u);
 
 struct adv_ucma_status {

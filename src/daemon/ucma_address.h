@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Addresses of ids: conversion from and to the protocol's form, and binding. */
+/* Addresses of ids: conversion from and to sockaddr, and binding. */
 #ifndef ADV_DAEMON_UCMA_ADDRESS_H
 #define ADV_DAEMON_UCMA_ADDRESS_H
 
 #include "daemon/ucma_state.h"
 
-/* False: neither IPv4 nor IPv6. */
+/* Converts *in to *out. False: *in is neither IPv4 nor IPv6. */
 bool adv_ucma_from_sockaddr(const union adv_ucma_sockaddr *in, struct adv_cm_addr *out);
 void adv_ucma_to_sockaddr(const struct adv_cm_addr *in, union adv_ucma_sockaddr *out);
 bool adv_ucma_is_any(const struct adv_cm_addr *a);

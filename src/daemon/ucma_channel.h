@@ -8,14 +8,15 @@
 extern adv_ucma_handler adv_ucma_create_channel, adv_ucma_destroy_channel, adv_ucma_get_event,
 	adv_ucma_write_event, adv_ucma_migrate;
 
-/* Queues a copy of an event, whose links are not set. A client that fetches too few of its events
- * is marked dead. */
+/* Queues a copy of *event, whose links need not be set. If the client has too many unfetched
+ * events, the client is marked dead. */
 void adv_ucma_event_queue(const struct adv_ucma_event *event);
-/* Queues an event that has a status only. */
+/* Queues an event that has a status but no parameters. */
 void adv_ucma_event_queue_status(struct adv_ucma_id *id, enum rdma_cm_event_type type, int status);
-/* Drops the id's events that were not fetched; `membership` not NULL: only those of this one. */
+/* Drops the id's unfetched events. If `membership` is not NULL, drops only the events of that
+ * membership. */
 void adv_ucma_events_drop(struct adv_ucma_id *id, const struct adv_ucma_membership *membership);
-/* Closes and frees a channel to which no id reports. */
+/* Closes and frees a channel that no id uses. */
 void adv_ucma_channel_free(struct adv_ucma_channel *ch);
 
 #endif

@@ -5,13 +5,14 @@
 
 #include "daemon/ucma_state.h"
 
-/* Makes a client of a socket. It owns `fd`, `pidfd` and the caller's hold of `user`, if it
- * succeeds. NULL and errno. */
+/* Makes a client for the socket `fd`. On success the client owns `fd`, `pidfd` and the caller's
+ * hold of `user`. NULL and errno. */
 struct adv_ucma_client *adv_ucma_client_new(struct adv_ucma *u, int fd, struct adv_user *user,
 					    const struct ucred *peer, int pidfd, const char *comm);
-/* Closes the client's session and moves the client to those that leave. */
+/* Closes the client's session and moves the client to the list of leaving clients. */
 void adv_ucma_client_close(struct adv_ucma_client *c);
-/* Destroys some ids and channels of a leaving client, and frees it after the last one. */
+/* Destroys a bounded number of a leaving client's ids and channels. After the last one it frees the
+ * client. */
 void adv_ucma_client_drain(struct adv_ucma_client *c);
 
 #endif

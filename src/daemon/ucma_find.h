@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How requests name a client's objects. */
+/* Finds a client's objects by the handles in requests. */
 #ifndef ADV_DAEMON_UCMA_FIND_H
 #define ADV_DAEMON_UCMA_FIND_H
 
 #include "daemon/ucma_state.h"
 
 /*
- * Carries out a request: changes it into the answer and returns the result, 0 or errno. *fd is -1;
- * a handler that sets it gives the answer a descriptor, which is sent and then closed.
+ * Carries out a request: changes *m into the answer and returns the result, 0 or errno. *fd is -1
+ * at the call. If the handler sets *fd, this descriptor is sent with the answer and then closed.
  */
 typedef int adv_ucma_handler(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd);
 

@@ -19,8 +19,8 @@
 #define ADV_UCMA_USER_IDS                                                                          \
 	262144 /* of one user, if the daemon serves many users; ending ids count too               \
 		*/
-/* Unfetched events; a client with more is dropped. Each id may be established, disconnected and
- * through TIMEWAIT before a busy program fetches the events. */
+/* Limits of unfetched events: a client that exceeds them is dropped. Each id may cause three events
+ * (ESTABLISHED, DISCONNECTED, TIMEWAIT_EXIT) before a busy program fetches them. */
 #define ADV_UCMA_CLIENT_EVENTS	 16384
 #define ADV_UCMA_ID_EVENTS	 3 /* in addition, for each id */
 #define ADV_UCMA_CLIENT_CHANNELS 8192
@@ -43,11 +43,11 @@ struct adv_ucma {
 	int epoll;
 	bool more_to_send;
 	struct adv_list clients;
-	struct adv_list leaving; /* clients whose ids are being destroyed, some in each round */
+	struct adv_list leaving; /* leaving clients: each round destroys some of their ids */
 	struct adv_list queries; /* ordered by due_ms */
 	unsigned client_count;	 /* of both lists */
 	unsigned id_count;
-	uint32_t id_numbers; /* numbers given to ids */
+	uint32_t id_numbers; /* the last number given to an id */
 	unsigned channel_count;
 	unsigned channel_limit;
 	struct adv_gid_table gids; /* a copy */
@@ -75,11 +75,12 @@ struct adv_ucma_channel {
 	uint32_t handle;
 	int fd;	       /* this end; one byte is sent for each event */
 	unsigned owed; /* bytes that are not sent yet */
-	unsigned ids;  /* that report to this channel */
+	unsigned ids;  /* number of ids that use this channel */
 	struct adv_list events;
 };
 
-/* As enum rdma_cm_state of the kernel, except what the CM knows itself. */
+/* As enum rdma_cm_state of the kernel, without the states that the CM itself holds (enum
+ * adv_cm_state). */
 enum adv_ucma_state {
 	ADV_UCMA_IDLE,
 	ADV_UCMA_BOUND,
@@ -91,7 +92,7 @@ enum adv_ucma_state {
 	ADV_UCMA_LISTEN,
 };
 
-/* A query to the kernel that takes time: in the states ADDR_QUERY and ROUTE_QUERY. */
+/* A neighbour query that is not answered yet: in the states ADDR_QUERY and ROUTE_QUERY. */
 struct adv_ucma_query {
 	struct adv_list link; /* of ucma->queries */
 	struct adv_gid to;
@@ -102,19 +103,19 @@ struct adv_ucma_query {
 	unsigned interval_ms;
 };
 
-/* An id: the CM's id, and its relation to the client and the kernel. */
+/* An id of the service: links the CM's id to the client and to the host's interface. */
 struct adv_ucma_id {
 	struct adv_list link; /* of its client's ids */
 	struct adv_ucma_channel *channel;
 	struct adv_cm_id *cm;
-	uint32_t handle; /* 0: its CONNECT_REQUEST is not fetched yet */
+	uint32_t handle; /* 0: the CONNECT_REQUEST of this id is not fetched yet */
 	uint32_t number; /* unique in this adverbd, shown by tools (ucma_objects.c) */
 	enum adv_ucma_state state;
 	unsigned bind_flags;
-	bool unanswered;	      /* a request neither accepted nor rejected */
-	bool address_lost;	      /* ADDR_CHANGE was reported */
-	uint32_t ifindex;	      /* of its local address; 0: bound to no device */
-	struct adv_ucma_id *listener; /* until the request is fetched */
+	bool unanswered;   /* this id is a request that is neither accepted nor rejected */
+	bool address_lost; /* ADDR_CHANGE was reported */
+	uint32_t ifindex;  /* interface of the local address; 0: bound to no device */
+	struct adv_ucma_id *listener; /* set until this request is fetched; then NULL */
 	struct adv_list request_link; /* of the listener's requests */
 	struct adv_list requests;     /* not fetched yet */
 	struct adv_list events;	      /* not fetched yet */

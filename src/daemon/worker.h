@@ -5,8 +5,8 @@
 
 #include "daemon/estate.h"
 
-/* Runs the worker's loop until it ends; `keeper` is its end of the pair and stays open until the
- * process exits. Returns the exit status. */
+/* Runs the worker's loop. Returns the exit status when the worker has to exit. `keeper` is the
+ * worker's end of the socket pair with the keeper; it stays open until the process exits. */
 int adv_worker_run(struct adv_daemon *d, int keeper);
 
 #endif

@@ -19,7 +19,8 @@ int adv_control_watch(struct adv_control *c, int fd)
 	return adv_sys_epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &e) < 0 ? errno : 0;
 }
 
-/* If a child of fork() has a copy of the socket, a close alone leaves the socket in epoll. */
+/* Removes the socket from epoll before it closes it: if a child of fork() has a copy, a close alone
+ * leaves the socket in epoll. */
 void adv_control_hang_up(struct adv_control *c)
 {
 	if (c->sock >= 0)
@@ -79,7 +80,8 @@ struct adv_control *adv_control_new(void)
 	return c;
 }
 
-/* Without the lock: in a child, a thread that does not exist there may hold it. */
+/* Does not acquire the lock: in a child of fork(), a thread that does not exist there may hold it.
+ */
 void adv_control_abandon(struct adv_control *c)
 {
 	const struct adv_gid_page *page = c->page;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Connects to adverbd, which is started first if none runs. */
+/* Connects to adverbd. Starts it first if none runs. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "host/control_memory.h"
 #include "host/control_start.h"
 
-#define CONNECT_WAIT_MS	  20000 /* for all of it, the start of adverbd included */
+#define CONNECT_WAIT_MS	  20000 /* for the whole connect, with the start of adverbd */
 #define START_INTERVAL_MS 300
 #define PAUSE_MOST_MS	  32
 
@@ -42,7 +42,7 @@ static int exchange_hello(struct adv_control *c, int sock, struct adv_control_me
 	*fd = -1;
 	adv_control_message_init(m, ADV_CONTROL_HELLO, ++c->serial);
 	error = adv_control_message_send(sock, m);
-	/* EPIPE: adverbd has closed its end, but a refusal may be queued. */
+	/* EPIPE: adverbd has closed its end, but its refusal may be queued. */
 	if (error && error != EPIPE)
 		return error;
 	error = wait_readable(sock, adv_clock_ms() + ADV_CONTROL_ANSWER_WAIT_MS);
@@ -56,7 +56,7 @@ static int accept_welcome(struct adv_control *c, const struct adv_control_messag
 
 	if (m->type == ADV_CONTROL_REFUSED) {
 		snprintf(why, why_len, "%s", m->body.text);
-		/* None of the errors after which the caller tries again. */
+		/* The caller does not try again after any of these errors. */
 		return m->result == EUSERS || m->result == EPROTO ? m->result : EACCES;
 	}
 	if (m->type != ADV_CONTROL_HELLO || fd < 0) {
@@ -75,7 +75,8 @@ static int accept_welcome(struct adv_control *c, const struct adv_control_messag
 	return 0;
 }
 
-/* Blocks. 0; ECONNRESET: adverbd is about to end, try again; else errno with a line in why[]. */
+/* Exchanges HELLO and maps the GID table. Blocks. 0; ECONNRESET: adverbd is about to end, try
+ * again; else errno with a line in why[]. */
 static int greet_daemon(struct adv_control *c, int sock, char *why, size_t why_len)
 {
 	struct adv_control_message m;
@@ -93,7 +94,8 @@ static int greet_daemon(struct adv_control *c, int sock, char *why, size_t why_l
 	return error;
 }
 
-/* One attempt. 0, or as adv_control_dial() and greet_daemon(). */
+/* Makes one attempt to connect to the system's adverbd or to the user's own. 0, or errno as
+ * adv_control_dial() and greet_daemon(). */
 static int try_name(struct adv_control *c, bool system, char *why, size_t why_len)
 {
 	int sock = -1;
@@ -114,15 +116,15 @@ static int try_name(struct adv_control *c, bool system, char *why, size_t why_le
 	return 0;
 }
 
-/* True if another attempt may succeed: adverbd ends, starts or is busy. */
+/* True if another attempt may succeed, because adverbd ends, starts or is busy. */
 static bool is_transient(int error)
 {
 	return error == ECONNRESET || error == EAGAIN || error == EINTR;
 }
 
 /*
- * Tries the system's adverbd, then the user's own. If another user has the system's name, the user
- * still gets an adverbd of his own, and the log says why.
+ * Tries the system's adverbd, then the user's own. If a process of another user holds the system's
+ * name, the user still gets an own adverbd, and the log has the reason.
  */
 static int try_both(struct adv_control *c, char *why, size_t why_len)
 {
@@ -153,7 +155,7 @@ static int connect_loop(struct adv_control *c, bool start, char *why, size_t why
 			snprintf(why, why_len, "adverbd is not running in this network namespace");
 			return ECONNREFUSED;
 		}
-		if (adv_clock_ms() >= until && waits) /* why[] is adverbd's line */
+		if (adv_clock_ms() >= until && waits) /* why[] has the line from adverbd */
 			return ETIMEDOUT;
 		if (adv_clock_ms() >= until) {
 			snprintf(why, why_len,
@@ -162,8 +164,8 @@ static int connect_loop(struct adv_control *c, bool start, char *why, size_t why
 				 ADV_CONTROL_NAME, (unsigned)geteuid());
 			return ETIMEDOUT;
 		}
-		/* If another process starts adverbd at the same time, the one of the two that got
-		 * the name listens soon, or fails. */
+		/* Another process may start adverbd at the same time. One of the two adverbd gets
+		 * the name; it soon listens or fails. */
 		if (error == ECONNREFUSED && adv_clock_ms() >= start_again) {
 			int verdict = adv_control_start_daemon(why, why_len);
 
@@ -183,7 +185,7 @@ struct adv_control *adv_control_connect(bool start, char *why, size_t why_len)
 	struct adv_control *c = adv_control_new();
 	int error = c ? 0 : errno;
 
-	(void)adv_log_enabled(ADV_LOG_ERROR); /* warns of a level that does not exist */
+	(void)adv_log_enabled(ADV_LOG_ERROR); /* warns if the configured level does not exist */
 	if (why_len)
 		why[0] = 0;
 	if (c)

@@ -24,7 +24,8 @@ static socklen_t daemon_address(struct sockaddr_un *a, bool system)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-/* Any process can take a name of the abstract namespace: only root and this user are trusted. */
+/* Checks the user of the listening process. Any process can bind a name of the abstract namespace,
+ * so only root and this user are trusted. 0 or errno, EPERM with a line in why[]. */
 static int check_peer(int sock, bool system, char *why, size_t why_len)
 {
 	struct ucred peer;

@@ -8,7 +8,7 @@
 #include "base/sys.h"
 #include "host/control_internal.h"
 
-/* Sends queued requests. If that fails, the timer fires for another attempt. */
+/* Sends queued requests. If a send fails, sets the timer for another attempt. */
 static void send_queued(struct adv_control *c)
 {
 	struct adv_control_request *r;
@@ -18,7 +18,7 @@ static void send_queued(struct adv_control *c)
 
 		r->message.serial = ++c->serial;
 		error = adv_control_message_send(c->sock, &r->message);
-		/* EPIPE: the end of the connection will be read, and r is sent again after it. */
+		/* EPIPE: receiving will report the end, and r is then sent again. */
 		if (error && error != EPIPE) {
 			adv_control_set_timer(c, ADV_CONTROL_RETRY_MS);
 			return;
@@ -27,7 +27,7 @@ static void send_queued(struct adv_control *c)
 	}
 }
 
-/* Keeps the socket of a notice about faults, if there is room; *fd is -1 then. */
+/* If there is room, keeps the socket of a notice about faults and sets *fd to -1. */
 static void keep_fault(struct adv_control *c, int *fd)
 {
 	if (*fd < 0 || c->fault_count == ADV_CONTROL_FAULTS)
@@ -71,7 +71,7 @@ static void receive_message(struct adv_control *c, const struct adv_control_mess
 	}
 }
 
-/* With the lock held: reads all queued messages, runs the timer, sends queued requests. Does not
+/* With the lock held: runs the timer, sends queued requests and reads all queued messages. Does not
  * block. */
 static void progress(struct adv_control *c)
 {
@@ -138,7 +138,7 @@ enum adv_control_notice adv_control_read(struct adv_control *c)
 	return notice;
 }
 
-/* With the lock held. 0 or ECONNRESET. */
+/* With the lock held: queues a request, and sends it if the connection is live. 0 or ECONNRESET. */
 static int post_request(struct adv_control *c, struct adv_control_request *r)
 {
 	if (c->state == CONTROL_GONE)
@@ -160,7 +160,8 @@ int adv_control_post(struct adv_control *c, struct adv_control_request *r)
 	return error;
 }
 
-/* With the lock held, but not while it blocks: until another thread has read an answer. */
+/* Blocks until another thread has read an answer, for at most `ms` ms. Call it with the lock held;
+ * it releases the lock while it blocks. */
 static void wait_for_attendant(struct adv_control *c, uint64_t ms)
 {
 	uint32_t seen = adv_change_count(&c->answers);
@@ -170,7 +171,8 @@ static void wait_for_attendant(struct adv_control *c, uint64_t ms)
 	pthread_mutex_lock(&c->lock);
 }
 
-/* With the lock held, but not while it blocks: until there is something to read, and reads it. */
+/* Blocks until there is something to read, for at most `ms` ms, and reads it. Call it with the lock
+ * held; it releases the lock while it blocks. */
 static void wait_and_read(struct adv_control *c, uint64_t ms)
 {
 	struct pollfd p[2] = {{.fd = c->timer, .events = POLLIN},
@@ -205,7 +207,8 @@ static int wait_for_answer(struct adv_control *c, struct adv_control_request *r)
 
 int adv_control_ask(struct adv_control *c, struct adv_control_message *m, int *fd)
 {
-	/* Not on the stack: a signal handler may leave this call by longjmp(). */
+	/* The request is not on the stack, because a signal handler may leave this call by
+	 * longjmp(). */
 	struct adv_control_request *r = calloc(1, sizeof(*r));
 	int error;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests of tools to programs and to adverbd itself. */
+/* Passes requests of tools to programs and to adverbd itself. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -46,13 +46,13 @@ int adv_control_message_receive(int sock, struct adv_control_message *m, int *fd
 	*fd = -1;
 	do {
 		n = adv_sys_recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-		/* adverbd closed its end before it read a request. A refusal may be queued
-		 * nevertheless. */
+		/* If adverbd closed its end before it read a request, recv() returns ECONNRESET
+		 * once. A refusal may be queued nevertheless. */
 		reset = n < 0 && errno == ECONNRESET && !reset;
 	} while (n < 0 && (errno == EINTR || reset));
 	if (n < 0)
 		return errno == EAGAIN ? EAGAIN : ECONNRESET;
-	*fd = adv_rights_take(&msg); /* a message of no bytes may have one too */
+	*fd = adv_rights_take(&msg); /* an empty message may have a descriptor too */
 	if (n == 0) {
 		adv_control_close_fd(fd);
 		return ECONNRESET;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What adverbd knows of itself, its slots and their counters; a socket of its connection manager.
- */
+/* Queries adverbd about itself, its slots and their counters. Requests a socket of its connection
+ * manager. */
 #include <errno.h>
 #include <string.h>
 

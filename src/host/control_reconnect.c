@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Connects again after adverbd has closed the connection: its worker was replaced, or another
- * adverbd was started. The process then resumes its slots.
+ * Connects again after adverbd has closed the connection: either its worker was replaced, or
+ * another adverbd was started. The process then resumes its slots.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 #include "host/control_memory.h"
 #include "host/control_start.h"
 
-#define RECONNECT_WAIT_MS 2500 /* less than adverbd keeps a slot for its process */
-#define RESTART_WAIT_MS	  1000 /* further, each time that another adverbd is being started */
+#define RECONNECT_WAIT_MS 2500 /* shorter than the time for which adverbd keeps a slot */
+#define RESTART_WAIT_MS	  1000 /* minimum left whenever another adverbd is being started */
 
 /* No descriptor stays readable: the caller who polls this connection sleeps. */
 void adv_control_give_up(struct adv_control *c, const char *because)
@@ -29,7 +29,7 @@ void adv_control_give_up(struct adv_control *c, const char *because)
 	c->state = CONTROL_GONE;
 	adv_control_queue_fail(&c->queue, ECONNRESET);
 	adv_change_announce(&c->answers);
-	adv_control_wake(c); /* for adv_control_read() to return what failed, and the end */
+	adv_control_wake(c); /* so that adv_control_read() returns the failed requests and GONE */
 }
 
 static void retry_later(struct adv_control *c)
@@ -43,7 +43,7 @@ static void retry_later(struct adv_control *c)
 	adv_control_set_timer(c, ADV_CONTROL_RETRY_MS);
 }
 
-/* Requests a slot that this process had, and a new page for its counters. 0 or errno. */
+/* Requests a slot that this process has held, and a new page for its counters. 0 or errno. */
 static int send_resume(struct adv_control *c, const struct adv_control_slot *slot)
 {
 	struct adv_control_message m;
@@ -132,7 +132,7 @@ static void replace_counters(struct adv_control *c, uint32_t number, int fd)
 		munmap(page, ADV_CONTROL_PAGE_LEN);
 }
 
-/* Maps the GID table of the new adverbd in place of the old one: an adverbd that was started from
+/* Maps the GID table of the new adverbd in place of the old table. An adverbd that was started from
  * the carrier has its own table. */
 static bool replace_table(struct adv_control *c, int fd)
 {

@@ -12,8 +12,8 @@
 #include "host/control_message.h"
 #include "host/control_start.h"
 
-#define START_AGAIN_MS 3000 /* then another one is started: the first may have been stopped */
-#define STARTS_MOST    4    /* within ... */
+#define START_AGAIN_MS 3000 /* then starts another one: the first may have been stopped */
+#define STARTS_MOST    4    /* most starts within STARTS_MS */
 #define STARTS_MS      60000
 
 void adv_control_restart_init(struct adv_control_restart *r)
@@ -54,15 +54,16 @@ void adv_control_restart_done(struct adv_control_restart *r)
 }
 
 /* True if this process can start the right adverbd. A process that has changed its user would start
- * another user's. A process that has entered a seccomp filter since may be killed if it starts a
- * program. */
+ * the adverbd of another user. A process that has since entered a seccomp filter may be killed if
+ * it starts a program. */
 static bool may_start(const struct adv_control_restart *r)
 {
 	return r->starter && !r->unable && geteuid() == r->uid &&
 	       prctl(PR_GET_SECCOMP) == r->seccomp;
 }
 
-/* True if this process holds the name. Then no other client starts adverbd. */
+/* Acquires the name that marks the starting client. True if this process holds it; then no other
+ * client starts adverbd. */
 static bool acquire_name(struct adv_control_restart *r)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -86,8 +87,8 @@ static void mark_unable(struct adv_control_restart *r)
 	adv_control_close_fd(&r->lock);
 }
 
-/* Reads what the started adverbd has written. If it cannot use the carrier, no further one is
- * started. */
+/* Reads the message of the started adverbd. If that adverbd could not use the carrier, this process
+ * starts no further one. */
 static void read_said(struct adv_control_restart *r)
 {
 	char said[512];
@@ -154,7 +155,7 @@ void adv_control_restart_end(struct adv_control_restart *r, int said, const char
 	if (why) {
 		adv_warn("%s", why);
 		mark_unable(r);
-	} else if (r->carrier < 0) { /* closed meanwhile */
+	} else if (r->carrier < 0) { /* adv_control_restart_close() was called meanwhile */
 		adv_control_close_fd(&said);
 	} else {
 		r->said = said;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests of a slot's owner. */
+/* Requests of the process that holds a slot. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,8 +8,8 @@
 #include "host/control_internal.h"
 #include "host/control_memory.h"
 
-/* Requests the carrier, so that the sockets of port 4791 outlive adverbd as long as this process
- * has a slot. A failure is not fatal. */
+/* Requests the carrier, so that the sockets of port 4791 exist as long as this process has a slot,
+ * even if adverbd dies. A failure is ignored. */
 static void keep_carrier(struct adv_control *c)
 {
 	struct adv_control_message m;

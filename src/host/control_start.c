@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The intermediate process shares this process's memory, as with vfork, and has no exit signal. It
- * starts adverbd as its own child and ends. Only this file can reap it (__WCLONE).
+ * Starts adverbd through an intermediate process. The intermediate process shares this process's
+ * memory, as with vfork(), and has no exit signal. It starts adverbd as its own child and ends.
+ * Only a wait with __WCLONE reaps it, as in this file.
  */
 #include "host/control_start.h"
 
@@ -37,10 +38,10 @@ struct adv_control_starter {
 struct start {
 	char *const *argv;
 	char *const *envp;
-	char *stack; /* of adverbd's process, until it execs */
+	char *stack; /* stack of adverbd's process until its execve() */
 	int ready_fd;
 	int carrier_fd;	    /* -1: none */
-	volatile int error; /* written by the children, which share this memory */
+	volatile int error; /* errno of the children, which share this memory */
 };
 
 static bool executable(const char *path)
@@ -48,7 +49,7 @@ static bool executable(const char *path)
 	return syscall(SYS_faccessat, AT_FDCWD, path, X_OK) == 0;
 }
 
-/* The path of the file that contains this code: a library, or the program. */
+/* Writes the path of the file that contains this code: a library, or the program. 0 or errno. */
 static int own_file(char *path)
 {
 	struct link_map *map = NULL;
@@ -68,7 +69,7 @@ static int own_file(char *path)
 
 int adv_control_daemon_path(char *path)
 {
-	/* Relative to the folder of that file: build/, build/lib/, build/src/verbs/. */
+	/* Paths relative to the folder of own_file(): build/, build/lib/, build/src/verbs/. */
 	static const char *const beside[] = {"adverbd", "../adverbd", "../../adverbd"};
 	const char *given = secure_getenv("ADVERB_DAEMON");
 	char own[PATH_MAX];
@@ -94,7 +95,8 @@ static bool for_daemon(const char *variable)
 	       strncmp(variable, "LD_AUDIT=", 9) != 0;
 }
 
-/* A copy, as the application may change its own. One allocation: pointers, then their strings. */
+/* Returns a copy of the environment for adverbd, as the application may change its environment. It
+ * is one allocation: the pointers, then their strings. */
 static char **daemon_environment(void)
 {
 	size_t n = 0, len = 0, kept = 0;
@@ -116,10 +118,10 @@ static char **daemon_environment(void)
 	return copy;
 }
 
-/* Gives the descriptors for adverbd the numbers that its options name. */
+/* Gives the descriptors for adverbd the numbers in its options: READY_FD and CARRIER_FD. */
 static bool number_descriptors(const struct start *s)
 {
-	/* First out of the way: either may have the number of the other. */
+	/* First copies both to higher numbers: one of them may have the other's final number. */
 	long ready = syscall(SYS_fcntl, s->ready_fd, F_DUPFD, CARRIER_FD + 1);
 	long carrier =
 		s->carrier_fd < 0 ? -1 : syscall(SYS_fcntl, s->carrier_fd, F_DUPFD, CARRIER_FD + 1);
@@ -130,7 +132,8 @@ static bool number_descriptors(const struct start *s)
 	       (carrier >= 0 && syscall(SYS_dup3, carrier, CARRIER_FD, 0) >= 0);
 }
 
-/* Runs in adverbd's process. All signals are blocked; execve resets their handlers. */
+/* Runs in adverbd's process and executes adverbd. All signals are blocked; execve() resets their
+ * handlers. */
 static int exec_daemon(void *p)
 {
 	struct start *s = p;
@@ -139,8 +142,8 @@ static int exec_daemon(void *p)
 	if (!number_descriptors(s))
 		goto failed;
 	null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
-	/* If /dev/null cannot be opened they are closed: adverbd must not have the application's.
-	 */
+	/* If /dev/null cannot be opened, closes descriptors 0 to 2: adverbd must not inherit the
+	 * application's. */
 	for (int fd = 0; fd < 3; fd++) {
 		if (null < 0)
 			syscall(SYS_close, fd);
@@ -188,9 +191,9 @@ static int spawn(struct start *s)
 	return s->error;
 }
 
-/* Reads what adverbd writes to the pipe. A text after ADV_START_FAILED or ADV_START_WAIT is read
- * until adverbd closes its end, or writes nothing for START_WAIT_MS. Returns the first letter; 0:
- * none. */
+/* Reads the message that adverbd writes to the pipe. After ADV_START_FAILED or ADV_START_WAIT,
+ * reads a text until adverbd closes its end or writes nothing for START_WAIT_MS. Returns the first
+ * letter; 0: none. */
 static int read_said(int fd, char *said, size_t len)
 {
 	size_t n = 0;
@@ -227,7 +230,7 @@ static int start_failed(int error, const char *path, char *why, size_t why_len)
 	return ADV_START_FAILED;
 }
 
-/* Starts adverbd with one end of a new pipe. Returns the other end, or -1 with *error. */
+/* Starts adverbd with the write end of a new pipe. Returns the read end, or -1 with *error. */
 static int start_with_pipe(char *path, char **environment, int carrier_fd, int *error)
 {
 	char *argv[] = {path, (char *)(uintptr_t) "--ready-fd=3",

@@ -90,8 +90,8 @@ static void execute_fault_request(struct adv_fault_exchange_message *m,
 		put_plan_state(m, f->state(user));
 }
 
-/* True if the requesting command closed its socket. It has then reported that no answer arrived, so
- * the request must not be executed. */
+/* True if the requesting command has closed its socket. It has then reported that no answer
+ * arrived, so the request must not be executed. */
 static bool requester_has_closed(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};

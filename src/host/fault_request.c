@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The requesting side of the exchange. */
+/* The requesting side of the exchange about faults. */
 #include "host/fault_exchange.h"
 
 #include <errno.h>

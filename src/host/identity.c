@@ -9,7 +9,8 @@
 
 #define UVERBS_MAX 1024 /* the kernel's limit */
 
-/* Uses system calls: the preload replaces the C library's functions, and shows Adverb's device. */
+/* Uses system calls, because the preload's replacements of the C library's functions show Adverb's
+ * device. */
 void adv_uverbs_name(char name[ADV_UVERBS_NAME_LEN])
 {
 	char path[64];

@@ -6,13 +6,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Since Linux 5.14. */
+/* Advice values of Linux 5.14, for older headers. */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* Rounds the range out to whole pages. False: it wraps. */
+/* Extends the range to whole pages. False: the range wraps. */
 static bool round_to_pages(const void *addr, size_t length, uintptr_t *start, size_t *whole)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -54,9 +54,9 @@ int adv_pages_populate(const void *addr, size_t length, bool to_write)
 	while (syscall(SYS_madvise, start, whole, (long)advice)) {
 		if (errno == EINTR || errno == EAGAIN)
 			continue;
-		/* EINVAL: the pages lack the permission, or the kernel does not know the advice.
-		 * A kernel that does not know it fails for an empty range too. In that case being
-		 * mapped is enough. */
+		/* EINVAL has two causes: the pages lack the permission, or the kernel does not know
+		 * the advice. A kernel that does not know the advice also fails for an empty range.
+		 * In that case it is enough that the pages are mapped. */
 		if (errno == EINVAL && syscall(SYS_madvise, start, 0L, (long)advice))
 			return is_mapped(start, whole) ? 0 : EFAULT;
 		return EFAULT;

@@ -13,8 +13,8 @@
 
 #define ANSWER_MS   500
 #define ALL_MS	    5000
-#define ROUNDS_MOST 65536 /* answers of one process: more than it can have objects for */
-#define NUMBER_BITS 20	  /* of an object's number; the slot of its process is above them */
+#define ROUNDS_MOST 65536 /* most answers of one process; all its objects fit */
+#define NUMBER_BITS 20	  /* bits of an object's number; the slot is above them */
 
 struct query {
 	struct adv_control *control;
@@ -40,7 +40,8 @@ static int receive_resource_answer(int fd, struct adv_resource_message *m)
 	return n > 0 ? adv_resource_receive(fd, m) : ETIMEDOUT;
 }
 
-/* One request and its answer, in q->message; `from` is where the listing continues. 0 or errno. */
+/* Sends one request and receives its answer in q->message. q->message.from is where the listing
+ * continues. 0 or errno. */
 static int query_once(struct query *q, const struct adv_control_fault *target)
 {
 	const struct adv_control_fault open = {ADV_CONTROL_FAULT_OPEN, 0};
@@ -109,8 +110,8 @@ static void report_objects(struct query *q, uint32_t slot, uint32_t pid)
 	}
 }
 
-/* Lists all objects of one process, or of adverbd. Skips the rest if a request fails. 0, or
- * ECONNRESET: the connection to adverbd is lost. */
+/* Lists all objects of one process, or of adverbd. If a request fails, skips the remaining objects.
+ * 0, or ECONNRESET: the connection to adverbd is lost. */
 static int query_target(struct query *q, const struct adv_control_fault *target, uint32_t slot,
 			uint32_t pid)
 {
@@ -123,7 +124,7 @@ static int query_target(struct query *q, const struct adv_control_fault *target,
 			adv_info("process %u does not list its objects: %s", pid, strerror(error));
 		if (error)
 			return error == ECONNRESET ? error : 0;
-		/* A device with several slots answers for all of them at its first slot. */
+		/* A device with several slots lists all its objects at its first slot only. */
 		if (slot && q->message.slot != slot)
 			return 0;
 		report_objects(q, slot, pid);

@@ -12,8 +12,8 @@
 
 #define ROOT_MODE    0755
 #define ROOT_FLAGS   (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-#define HOLD_TRIES   200 /* of a millisecond */
-#define DEPTH_MAX    16	 /* of folders in it */
+#define HOLD_TRIES   200 /* each of 1 ms */
+#define DEPTH_MAX    16	 /* of nested folders */
 #define LISTING_ROOM 4096
 #define PLACES	     5
 #define HOLD_FILE    ".hold"
@@ -29,7 +29,7 @@ uint64_t adv_sysfs_network(void)
 		       : 0;
 }
 
-/* Returns the i-th possible parent folder, the best first; NULL: it is not defined. */
+/* Returns the i-th possible parent folder, in order of preference; NULL: it is not defined. */
 static const char *parent_folder(unsigned i, char room[64])
 {
 	static const char *const fixed[] = {"/run", "/dev/shm", "/tmp"};
@@ -42,8 +42,8 @@ static const char *parent_folder(unsigned i, char room[64])
 	return path && path[0] == '/' ? path : NULL;
 }
 
-/* The path of the folder in the i-th parent. False: the parent is not defined, or the path is too
- * long. */
+/* Writes the path of the folder in the i-th parent to root. False: the parent is not defined, or
+ * the path is too long. */
 static bool root_path(unsigned i, uint64_t net, char root[PATH_MAX])
 {
 	char room[64];
@@ -112,7 +112,8 @@ static int open_hold_file(int fd)
 			    0600);
 }
 
-/* True if the path still leads to the opened folder: another process may have replaced it. */
+/* True if the path still leads to the opened folder. Another process may have replaced the folder.
+ */
 static bool is_still_root(int fd, const char *root)
 {
 	struct stat mine, there;
@@ -173,7 +174,8 @@ static void remove_entries(int folder, unsigned depth)
 		}
 }
 
-/* Renames the folder first: a process that starts now then makes a new one. */
+/* Removes the folder, which is locked. Renames it first, so that a process that starts now creates
+ * a new one. */
 static void remove_locked_root(int fd, const char *root)
 {
 	char old[PATH_MAX];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The monotonic clock. Time since an unspecified start; any thread. */
+/* The monotonic clock: the time since an unspecified start. Any thread. */
 #ifndef ADV_BASE_CLOCK_H
 #define ADV_BASE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
 
-/* Nanoseconds. */
+/* Returns the time, ns. */
 static inline uint64_t adv_clock_ns(void)
 {
 	struct timespec ts;
@@ -15,7 +15,7 @@ static inline uint64_t adv_clock_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Milliseconds. */
+/* Returns the time, ms. */
 static inline uint64_t adv_clock_ms(void)
 {
 	struct timespec ts;

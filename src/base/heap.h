@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A binary heap of elements of one size, which it copies: values, or pointers to the caller's
- * structures. Its first element is one before which no other comes. An element's position counts
- * from 1. Room is reserved beforehand, so adding never fails. Not thread safe.
+ * A binary heap. Its elements have one size and are copied: they are values, or pointers to the
+ * caller's structures. No element precedes the first element. Positions count from 1. Room is
+ * reserved beforehand, so adding never fails. Not thread safe.
  *
- * The kind of the elements is a constant of the caller, so that the compiler inlines its functions.
+ * The struct adv_heap_kind is a constant of the caller, so that the compiler inlines its functions.
  */
 #ifndef ADV_BASE_HEAP_H
 #define ADV_BASE_HEAP_H
@@ -18,9 +18,10 @@
 #define ADV_HEAP_ELEMENT_MAX 32 /* bytes */
 
 struct adv_heap_kind {
-	size_t size; /* of an element */
+	size_t size; /* bytes of an element */
 	bool (*before)(const void *a, const void *b);
-	/* Tells where an element stands; 0: it was removed. NULL: the caller does not need it. */
+	/* Notifies the caller of an element's new position; 0: the element was removed. NULL: the
+	 * caller does not need positions. */
 	void (*moved)(void *element, uint32_t position);
 };
 
@@ -30,11 +31,11 @@ struct adv_heap {
 	uint32_t slots;
 };
 
-/* As adv_heap_reserve(), if there is too little room. */
+/* As adv_heap_reserve(), for a heap that has too little room. */
 bool adv_heap_grow(struct adv_heap *h, size_t size, uint32_t count);
 
-/* Makes room for `count` elements together, at least; false: no memory, and the heap is as it was.
- * It never gives room back. */
+/* Makes room for at least `count` elements in total. Never reduces the room. False: no memory, and
+ * the heap is unchanged. */
 static inline bool adv_heap_reserve(struct adv_heap *h, size_t size, uint32_t count)
 {
 	return count < h->slots || adv_heap_grow(h, size, count);
@@ -65,7 +66,7 @@ static inline void adv_heap_place(struct adv_heap *h, const struct adv_heap_kind
 		kind->moved(slot, position);
 }
 
-/* Puts an element at a free position, or at an ancestor of it. */
+/* Places an element at a free position, or at an ancestor of that position. */
 static inline void adv_heap_sift_up(struct adv_heap *h, const struct adv_heap_kind *kind,
 				    uint32_t position, const void *element)
 {
@@ -76,7 +77,7 @@ static inline void adv_heap_sift_up(struct adv_heap *h, const struct adv_heap_ki
 	adv_heap_place(h, kind, position, element);
 }
 
-/* Puts an element at a free position, or at a descendant of it. */
+/* Places an element at a free position, or at a descendant of that position. */
 static inline void adv_heap_sift_down(struct adv_heap *h, const struct adv_heap_kind *kind,
 				      uint32_t position, const void *element)
 {
@@ -94,7 +95,7 @@ static inline void adv_heap_sift_down(struct adv_heap *h, const struct adv_heap_
 	adv_heap_place(h, kind, position, element);
 }
 
-/* Adds an element, for which there is room. */
+/* Adds an element. The caller has reserved room for it. */
 static inline void adv_heap_add(struct adv_heap *h, const struct adv_heap_kind *kind,
 				const void *element)
 {

@@ -77,7 +77,8 @@ static inline uint32_t adv_list_length(const struct adv_list *head)
 	return count;
 }
 
-/* For the loops below: the entry that contains n at this offset; NULL: n is the end of the list. */
+/* For the loops below: returns the entry that contains n at this offset. NULL: n is the end of the
+ * list. */
 static inline void *adv_list_entry(struct adv_list *n, const struct adv_list *head, size_t offset)
 {
 	return n == head ? NULL : (char *)n - offset;
@@ -91,7 +92,7 @@ static inline void *adv_list_entry(struct adv_list *n, const struct adv_list *he
 	for (type *entry = adv_list_entry((head)->next, head, offsetof(type, member)); entry;      \
 	     entry = adv_list_entry(entry->member.next, head, offsetof(type, member)))
 
-/* The same loop, but the body may remove and free the entry, and no other. */
+/* Like adv_list_for_each(), but the body may remove and free the current entry, and no other. */
 #define adv_list_for_each_safe(type, entry, head, member)                                          \
 	for (type *entry = adv_list_entry((head)->next, head, offsetof(type, member)),             \
 		  *entry##_next = NULL;                                                            \

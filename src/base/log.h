@@ -2,8 +2,8 @@
 /*
  * Logging. The log is silent unless the environment variable ADVERB_LOG names a level: error, warn,
  * info or debug. An unknown level causes one warning and counts as info. Lines go to standard
- * error, or to the file named by ADVERB_LOG_FILE. Each line is one raw write(2) system call, so
- * that libraries that interpose write() are not entered again.
+ * error, or to the file named by ADVERB_LOG_FILE. Each line is written by one raw system call
+ * write(2), so that libraries that interpose write() are not entered again.
  */
 #ifndef ADV_BASE_LOG_H
 #define ADV_BASE_LOG_H
@@ -20,7 +20,8 @@ int adv_log_level_named(const char *name);
 /* True if lines of this level are written. Any thread, cheap. */
 bool adv_log_enabled(enum adv_log_level level);
 
-/* Sets the level, in place of the environment's. The daemon and tools call it at start. */
+/* Sets the level; the level of the environment then has no effect. The daemon and tools call it at
+ * start. */
 void adv_log_set_level(enum adv_log_level level);
 
 /* Writes one line "adverb[pid] level: ...". fmt: as for printf(3), without a newline. Keeps errno.

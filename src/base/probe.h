@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Static probes (USDT) of the provider "adverb". Each is a no-op instruction and a note in the file
- * that perf, bpftrace and gdb find. docs/profiling.md lists the probes. Arguments are integers that
- * the code has computed anyway. Without <sys/sdt.h> there are no probes.
+ * Static probes (USDT) of the provider "adverb", for perf, bpftrace and gdb. Each probe is a no-op
+ * instruction and a note in the file. docs/profiling.md lists the probes. Their arguments are
+ * integers that the code computes in any case. Without <sys/sdt.h> there are no probes.
  */
 #ifndef ADV_BASE_PROBE_H
 #define ADV_BASE_PROBE_H

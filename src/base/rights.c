@@ -25,7 +25,7 @@ static void close_descriptor(int fd)
 {
 	const struct linger at_once = {.l_onoff = 0};
 
-	/* this may be the last copy, and its owner may have set SO_LINGER */
+	/* The close could block: this may be the last copy, with SO_LINGER set by its owner. */
 	(void)adv_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 	adv_sys_close(fd);
 }

@@ -26,8 +26,9 @@ void adv_rights_close(struct msghdr *msg);
 
 /*
  * Receives one message without blocking, and closes its descriptors: the protocol has none in this
- * direction. Returns its length, 0 at the end of the stream, or -1 with errno: EAGAIN: none is
- * queued; EMSGSIZE: it was longer than len and is lost; EPIPE: any other error.
+ * direction. Returns the length of the message, 0 at the end of the stream, or -1 with errno:
+ * EAGAIN: no message is queued; EMSGSIZE: the message was longer than len and is lost; EPIPE: any
+ * other error.
  */
 ssize_t adv_rights_receive_none(int fd, void *p, size_t len);
 

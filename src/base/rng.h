@@ -41,7 +41,7 @@ static inline uint64_t adv_rng_next(struct adv_rng *r)
 	return result;
 }
 
-/* Uniform in [0, n); n must not be 0. */
+/* Returns a uniformly distributed number in [0, n). n must not be 0. */
 static inline uint64_t adv_rng_below(struct adv_rng *r, uint64_t n)
 {
 	return (uint64_t)(((unsigned __int128)adv_rng_next(r) * n) >> 64);

@@ -12,8 +12,8 @@ struct adv_shown {
 	char text[ADV_SHOWN_MOST + 4];
 };
 
-/* The first `most` characters (ADV_SHOWN_MOST at most) of s[0..len). '?' replaces characters that
- * are not printable ASCII; "..." follows if there are more. */
+/* Returns the first `most` characters (ADV_SHOWN_MOST at most) of s[0..len). '?' replaces each
+ * character that is not printable ASCII. If there are more characters, "..." follows. */
 static inline struct adv_shown adv_show(const char *s, size_t len, size_t most)
 {
 	struct adv_shown out;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * SipHash-2-4 (Aumasson, Bernstein 2012) of 64-bit words. It has two uses:
- * - Hash tables whose keys a peer chooses: without the key, a peer cannot aim at one bucket.
+ * - Hash tables whose keys a peer chooses. A peer does not know the key of the hash, so it cannot
+ *   fill one bucket on purpose.
  * - Random numbers that peers see: the output of xoshiro256** is enough to compute its state, so
  *   numbers that peers must not predict pass through SipHash.
  */
@@ -61,7 +62,7 @@ static inline uint64_t adv_siphash(const uint64_t key[2], uint64_t word)
 	return adv_siphash_words(key, &word, 1);
 }
 
-/* Returns the generator's next number, safe to show to peers. */
+/* Returns the generator's next number in a form that may be sent to peers. */
 static inline uint64_t adv_rng_secret(struct adv_rng *r, const uint64_t key[2])
 {
 	return adv_siphash(key, adv_rng_next(r));

@@ -105,7 +105,7 @@ static inline ssize_t adv_sys_write(int fd, const void *p, size_t len)
 	return syscall(SYS_write, fd, p, len);
 }
 
-/* flags without O_CREAT. */
+/* The flags must not contain O_CREAT. */
 static inline int adv_sys_open(const char *path, int flags)
 {
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0);
@@ -126,7 +126,7 @@ static inline int adv_sys_shutdown(int fd, int how)
 	return (int)syscall(SYS_shutdown, fd, how);
 }
 
-/* Like the system call, writes the remaining time to *timeout; NULL: no time limit. */
+/* Like the system call, writes the remaining time to *timeout. timeout NULL: no time limit. */
 static inline int adv_sys_ppoll(struct pollfd *fds, nfds_t n, struct timespec *timeout)
 {
 	return (int)syscall(SYS_ppoll, fds, n, timeout, NULL, (size_t)(_NSIG / 8));

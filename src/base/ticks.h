@@ -14,8 +14,9 @@
 #endif
 
 /*
- * 60 to 250 us on x86 and 16 to 650 us on Arm, depending on the rate of the counter: well above the
- * duration of a poll, and below the time slice of another thread.
+ * If more ticks than this pass, the caller may have been interrupted: 60 to 250 us on x86 and 16 to
+ * 650 us on Arm, depending on the rate of the counter. This is well above the duration of a poll,
+ * and below the time slice of another thread.
  */
 #if defined(__x86_64__) || defined(__i386__)
 #define ADV_TICKS_HELD_UP (1u << 18)
@@ -26,8 +27,8 @@
 #endif
 
 /*
- * The lower half of a counter of constant but unknown rate, which may differ between processors.
- * The lower half costs less, and wraps around after a second or more.
+ * Returns the lower half of a counter of constant but unknown rate. The counters of two processors
+ * may differ. The lower half costs less than the whole, and wraps around after a second or more.
  */
 static inline uint32_t adv_ticks(void)
 {
@@ -50,7 +51,7 @@ static inline uint32_t adv_ticks(void)
 #endif
 }
 
-/* True if the caller may have been interrupted since then. */
+/* True if the caller may have been interrupted since adv_ticks() returned `since`. */
 static inline bool adv_held_up(uint32_t since)
 {
 	return adv_ticks() - since > ADV_TICKS_HELD_UP;

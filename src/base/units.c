@@ -16,7 +16,7 @@ struct unit {
 	uint64_t scale; /* base units */
 };
 
-/* Ascending. Of units with the same scale, the first one is printed. */
+/* Units in ascending order. If units have the same scale, the first one is printed. */
 static const struct unit bytes[] = {{"B", 1},	      {"kB", 1000},	{"KiB", 1 << 10},
 				    {"MB", 1000000},  {"MiB", 1 << 20}, {"GB", 1000000000},
 				    {"GiB", 1 << 30}, {NULL, 0}};
@@ -89,7 +89,7 @@ static const struct unit *find_unit(const struct unit *u, const char *name, size
 	return NULL;
 }
 
-/* A unit of the same letters in another case. */
+/* Returns a unit that has the same letters in another case; NULL: there is none. */
 static const struct unit *similar_unit(const struct unit *u, const char *name, size_t len)
 {
 	for (; u->name; u++)

@@ -25,8 +25,8 @@ enum adv_unit {
 
 /*
  * Parses all of text[0..len), without blanks or a sign, as a quantity of this kind, in the base
- * unit above. On error returns false and leaves *value unchanged; why[] is one line with the error
- * and the expected form, in which the quoted text is printable.
+ * unit above. On error returns false and leaves *value unchanged; why[] is then one line with the
+ * error and the expected form. Quoted text in it is printable.
  */
 bool adv_units_parse(enum adv_unit kind, const char *text, size_t len, uint64_t *value,
 		     char why[ADV_UNITS_WHY]);
@@ -36,7 +36,7 @@ bool adv_units_parse(enum adv_unit kind, const char *text, size_t len, uint64_t 
 /*
  * Writes a quantity in the largest unit (of powers of 1000) in which it is at least 1, rounded to
  * three decimals: "22.4 kB", "100 Gb/s", "614.4 ns". A ratio is written as "0.125", bytes below
- * 10,000 as "9216 B". The result is for people, and not exact. Returns text.
+ * 10,000 as "9216 B". The result is for people, and not exact. Returns the argument `text`.
  */
 const char *adv_units_print(enum adv_unit kind, uint64_t value, char text[ADV_UNITS_TEXT]);
 

@@ -57,7 +57,7 @@ static bool matches_packet(const struct adv_fault_rule *r, const struct adv_faul
 {
 	if (!(p->tx ? r->tx : r->rx) || since < r->from || (r->until && since >= r->until))
 		return false;
-	/* A network marks a packet that announces ECN (ECT), and only once. */
+	/* A network marks only packets that announce ECN (ECT) and are not marked yet. */
 	if (r->action == ADV_FAULT_MARK && p->ecn != ADV_ECN_ECT0 && p->ecn != ADV_ECN_ECT1)
 		return false;
 	if (!matches_kind(r, p) || !matches_peer(r, p->peer))
@@ -99,7 +99,8 @@ static int32_t clamp(int32_t v, int32_t limit)
 	return v > limit ? limit : v < -limit ? -limit : v;
 }
 
-/* Several rules may corrupt one packet. The receiver detects it if one of them is detectable. */
+/* Adds a corruption to the verdict. Several rules may corrupt one packet. The receiver detects the
+ * damage if one of the corruptions is detectable. */
 static void add_corruption(const struct adv_fault_rule *r, uint64_t dice,
 			   struct adv_fault_verdict *v)
 {

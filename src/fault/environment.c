@@ -17,9 +17,10 @@ static void describe_error(char *why, size_t why_len, const struct adv_fault_err
 }
 
 /*
- * libibverbs and librdmacm each contain a copy of this file and share no memory. Both find the
- * random bytes that the kernel gave the process (AT_RANDOM). The seed shows a mixture of these
- * only, because the C library takes its stack canary from them.
+ * Returns a random seed. libibverbs and librdmacm each contain a copy of this file and share no
+ * memory. So both derive the seed from the process ID and from the random bytes that the kernel
+ * gave the process (AT_RANDOM). The C library takes its stack canary from these bytes, so the seed
+ * does not reveal them.
  */
 static uint64_t seed_of_process(void)
 {

@@ -8,9 +8,9 @@
 #define ADV_FAULT_VARIABLE "ADVERB_FAULT"
 
 /*
- * Reads the plan of the environment. A plan without a seed gets a random one, which is the same in
- * all libraries of the process. Returns 0; ENOENT: there is no plan; EINVAL: the plan is not valid,
- * and `why` explains it in one line.
+ * Reads the plan of the environment. If the plan has no seed, gives it a random seed, which is the
+ * same in all libraries of the process. Returns 0; ENOENT: there is no plan; EINVAL: the plan is
+ * not valid, and `why` explains the error in one line.
  */
 int adv_fault_environment_read(struct adv_fault_plan *plan, char *why, size_t why_len);
 

@@ -9,10 +9,10 @@
 
 #define NAME_MAX_LEN 48
 
-/* Names of groups whose opcodes do not begin alike. */
+/* Names of groups whose opcode names have no common beginning. */
 static const struct {
 	const char *name;
-	uint16_t flags; /* a member has all of these adv_opcode_flags */
+	uint16_t flags; /* adv_opcode_flags that each member of the group has */
 } groups[] = {
 	{"request", ADV_PKT_REQUEST},
 	{"response", ADV_PKT_RESPONSE},
@@ -20,7 +20,7 @@ static const struct {
 	{"acknowledge", 0}, /* ACKs and NAKs; flags do not select opcodes */
 };
 
-/* Printing a set tries these first, in this order: the names that cover most come first. */
+/* Names that adv_fault_kinds_print() tries first, in this order: the most general ones first. */
 static const char *const summaries[] = {
 	"request", "response",	    "rc",	   "uc",     "ud", "xrc", "send",
 	"write",   "read-response", "acknowledge", "atomic", "ack"};
@@ -83,7 +83,7 @@ static bool is_acknowledge(unsigned kind)
 	return kind >= ADV_FAULT_KIND_RC_ACK && kind <= ADV_FAULT_KIND_XRC_NAK;
 }
 
-/* The kind's name; NULL if no packet is of this kind. */
+/* Returns the name of the kind; NULL if no packet is of this kind. */
 static const char *kind_name(unsigned kind, char buffer[NAME_MAX_LEN])
 {
 	const char *from;
@@ -104,7 +104,7 @@ static const char *kind_name(unsigned kind, char buffer[NAME_MAX_LEN])
 	return buffer;
 }
 
-/* True if the name is all of full, or its beginning up to a hyphen. */
+/* True if the name is equal to `full`, or is the beginning of `full` up to a hyphen. */
 static bool is_prefix_of(const char *full, const char *name)
 {
 	size_t n = strlen(name);
@@ -191,7 +191,7 @@ static bool add_part(char *out, const char *part, size_t len)
 	return true;
 }
 
-/* Changes a name to lower case, hyphens and our spelling. False: no name has this form. */
+/* Converts a name to lower case, hyphens and our spelling. False: no name has this form. */
 static bool normalise_name(const char *name, size_t len, char out[NAME_MAX_LEN])
 {
 	char lower[NAME_MAX_LEN];
@@ -239,7 +239,7 @@ struct printing {
 	struct adv_fault_kinds done;
 };
 
-/* Prints the name if all its kinds are wanted, and some of them are not printed yet. */
+/* Prints the name if all its kinds are in the set, and some of them are not printed yet. */
 static void print_name_if_fit(struct printing *p, const char *name)
 {
 	struct adv_fault_kinds set;

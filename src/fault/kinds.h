@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Kinds of packets and their names in fault plans. Most kinds are IBTA opcodes. The others need
- * more than the opcode: positive and negative acknowledgements, and CM messages. Pure.
+ * Kinds of packets and their names in fault plans. Most kinds are IBTA opcodes. The other kinds are
+ * ACKs, NAKs and CM messages, which the opcode alone does not distinguish. Pure.
  */
 #ifndef ADV_FAULT_KINDS_H
 #define ADV_FAULT_KINDS_H
@@ -40,8 +40,9 @@ static inline bool adv_fault_kinds_has(const struct adv_fault_kinds *set, unsign
 unsigned adv_fault_kind_of(uint8_t opcode, uint8_t syndrome);
 
 /*
- * True if the set contains the kind of some work request: for sent requests, the request packet
- * (its ONLY form if there are several); for received ones, the last packet of the message.
+ * True if the set contains the kind of some work request. `sent`: the kinds of send requests count;
+ * that is the request packet (its ONLY form if there are several). `received`: the kinds of receive
+ * requests count; that is the last packet of the message.
  */
 bool adv_fault_kinds_has_request(const struct adv_fault_kinds *set, bool sent, bool received);
 

@@ -14,7 +14,7 @@ struct named_value {
 	uint32_t value;
 };
 
-/* The errors that real drivers' posts return. */
+/* The errors that the post calls of real drivers return. */
 static const struct named_value errors[] = {
 	{"ENOMEM", ENOMEM}, {"EINVAL", EINVAL},	  {"EAGAIN", EAGAIN},	      {"EBUSY", EBUSY},
 	{"EFAULT", EFAULT}, {"EIO", EIO},	  {"ENODEV", ENODEV},	      {"ENOSPC", ENOSPC},

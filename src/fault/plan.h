@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The fault language (docs/faults.md): its text is parsed into a structure, and the structure is
- * printed as text. Pure: no allocation, no system call. Any text may be parsed.
+ * The fault language (docs/faults.md): parses its text into a structure, and prints the structure
+ * as text. Pure: no allocation, no system call. The text may be arbitrary.
  */
 #ifndef ADV_FAULT_PLAN_H
 #define ADV_FAULT_PLAN_H
@@ -10,7 +10,7 @@
 
 #define ADV_FAULT_RULES	   32
 #define ADV_FAULT_TEXT_MAX 65536   /* longer texts are refused */
-#define ADV_FAULT_SEEDS	   1000000 /* a seed that Adverb chooses is below: people type it again */
+#define ADV_FAULT_SEEDS	   1000000 /* seeds that Adverb chooses are below: people retype them */
 
 struct adv_fault_plan {
 	bool has_seed;
@@ -25,8 +25,8 @@ struct adv_fault_error {
 };
 
 /*
- * Parses a plan of len bytes. An empty text is a plan without rules. On false, *error describes
- * the first error, and *plan is unspecified.
+ * Parses a plan of len bytes. An empty text is a plan without rules. If it returns false, *error
+ * describes the first error, and *plan is unspecified.
  */
 bool adv_fault_plan_parse(struct adv_fault_plan *plan, const char *text, size_t len,
 			  struct adv_fault_error *error);

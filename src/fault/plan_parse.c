@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Parses fault plans. ';' or a newline separates rules. Blanks separate the words of a rule, which
- * are, in any order: one action, conditions, and parameters of the action.
+ * Parses fault plans. ';' or a newline separates rules. Blanks separate the words of a rule. The
+ * words are, in any order: one action, conditions, and parameters of the action.
  */
 #include "fault/plan.h"
 
@@ -28,7 +28,7 @@
 struct word {
 	const char *name;
 	size_t name_len;
-	const char *value; /* NULL: none */
+	const char *value; /* NULL: no value */
 	size_t value_len;
 };
 
@@ -67,7 +67,7 @@ struct parser {
 	/* The rule that is being parsed: */
 	struct adv_fault_rule rule;
 	bool has_action;
-	const char *seen[KEYS]; /* where each word appeared; NULL: it did not */
+	const char *seen[KEYS]; /* position of each word in the text; NULL: not seen */
 };
 
 __attribute__((format(printf, 3, 4))) static bool set_error(struct parser *p, const char *at,
@@ -327,7 +327,7 @@ static bool read_named(struct parser *p, const struct word *w, enum adv_fault_ac
 #define ALL	   ((1u << ADV_FAULT_ACTIONS) - 1)
 #define ANY_CHANCE (ADV_FAULT_OF_PACKETS | ADV_FAULT_OF_WORK)
 
-/* actions: those that the word belongs to, one bit each. */
+/* The words. actions: the actions to which the word belongs, one bit each. */
 static const struct {
 	const char *name;
 	uint32_t actions;
@@ -427,8 +427,8 @@ static bool read_key(struct parser *p, const struct word *w, enum key key)
 }
 
 /*
- * Reads the action's own word. Its value is a duration, an error, an event or a chance, depending
- * on the action; some actions take none.
+ * Reads the word of the action. Its value is a duration, an error, an event or a chance, depending
+ * on the action. Some actions have no value.
  */
 static bool read_action(struct parser *p, const struct word *w, enum adv_fault_action action)
 {
@@ -495,7 +495,7 @@ static void start_rule(struct parser *p)
 	memset(p->seen, 0, sizeof(p->seen));
 }
 
-/* Fills in what the rule does not state, once the action is known. */
+/* Fills in the defaults of a rule. Call it when the action is known. */
 static void fill_defaults(struct parser *p)
 {
 	struct adv_fault_rule *r = &p->rule;
@@ -516,7 +516,7 @@ static void fill_defaults(struct parser *p)
 		r->times = 1;
 }
 
-/* Checks that each word belongs to the action, which may stand after the word. */
+/* Checks that each word belongs to the action. The action may follow the word in the text. */
 static bool check_words(struct parser *p)
 {
 	for (unsigned i = 0; i < KEYS; i++)
@@ -554,7 +554,8 @@ static bool check_requests(struct parser *p)
 	return true;
 }
 
-/* start: the first word of the rule other than "seed"; NULL: there is none. */
+/* Checks and stores a complete rule. start: the rule's first word other than "seed"; NULL: there is
+ * none. */
 static bool end_rule(struct parser *p, const char *start)
 {
 	const struct adv_fault_rule *r = &p->rule;

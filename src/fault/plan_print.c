@@ -8,7 +8,7 @@
 
 #include "fault/name.h"
 
-/* Text that grows. len counts on when there is no more room. */
+/* Text that grows. If there is no more room, `len` continues to count. */
 struct text {
 	char *out;
 	size_t room;

@@ -64,15 +64,15 @@ struct adv_fault_rule {
 	uint32_t psn_last;
 	uint64_t from;	/* ns after the start of the plan */
 	uint64_t until; /* 0: no end */
-	/* Selection. The rule hits these of the packets and requests that match it. */
+	/* Selection. These members select the matching packets and requests that the rule hits. */
 	uint64_t nth_first; /* counted from 1; 0: any */
 	uint64_t nth_last;
 	uint64_t every;	 /* every n-th; 0: all */
-	uint32_t chance; /* of ADV_FAULT_CERTAIN */
+	uint32_t chance; /* in units of 1 / ADV_FAULT_CERTAIN */
 	uint64_t times;	 /* the rule hits at most this often; 0: no limit */
 	/* Parameters of the action. */
-	uint64_t time;	 /* ns. DELAY, DOWN, PORT_DOWN: duration; DUPLICATE: between the packet and
-			  * its copy; REORDER: the longest time the packet is kept */
+	uint64_t time;	 /* ns. DELAY, DOWN, PORT_DOWN: duration; DUPLICATE: interval between the
+			  * packet and its copy; REORDER: the longest time the packet is kept */
 	uint64_t jitter; /* ns, DELAY */
 	uint32_t count;	 /* DUPLICATE: copies; REORDER: packets that overtake; CORRUPT: bits */
 	int32_t length;	 /* CORRUPT: bytes to append or, if negative, to cut off */

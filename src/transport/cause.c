@@ -7,10 +7,10 @@
 #define STATUS(name) (1u << IBV_WC_##name)
 #define EVENT(name)  (1u << IBV_EVENT_##name)
 
-/* A receive request in use fails with the status. If there is none, the event is raised. */
+/* If a receive request is in use, it fails with the status. Else the event is raised. */
 #define INVALID_REQUEST STATUS(REM_INV_REQ_ERR), EVENT(QP_REQ_ERR)
 #define ACCESS_ERROR	STATUS(LOC_ACCESS_ERR), EVENT(QP_ACCESS_ERR)
-/* Detected before a receive request is used. */
+/* Errors that are found before a receive request is used. */
 #define INVALID_AT_ONCE 0, EVENT(QP_REQ_ERR)
 
 static const struct adv_cause causes[] = {

@@ -9,7 +9,7 @@
 #include "base/array.h"
 
 #define SEPARATORS   " \t\n,;"
-#define MAX_RATE     1000000u  /* Mb/s: dcqcn.c relies on it */
+#define MAX_RATE     1000000u  /* Mb/s; dcqcn.c relies on this bound */
 #define MAX_TIME     10000000u /* us */
 #define NAMES_LEN    512
 #define MAX_WORD_LEN 64
@@ -19,9 +19,11 @@
 #name, unit, offsetof(struct adv_cc_params, name), min, max, value                 \
 	}
 
-/* If the paper names no default, it is that of mlx5 (rate_reduce_monitor_period,
+/*
+ * Defaults that the paper does not name are those of mlx5 (rate_reduce_monitor_period,
  * rpg_min_dec_fac, cnp_dscp, cnp_802p_prio) or of the simulator of the paper's authors
- * (rpg_hai_rate, rpg_min_rate). */
+ * (rpg_hai_rate, rpg_min_rate).
+ */
 static const struct adv_cc_parameter table[] = {
 	PARAMETER(clamp_tgt_rate, "", 0, 1, 1),
 	PARAMETER(clamp_tgt_rate_after_time_inc, "", 0, 1, 1),
@@ -99,7 +101,7 @@ static bool unknown_parameter(const char *word, int len, char *why, size_t why_l
 	return false;
 }
 
-/* Decimal digits only. */
+/* Reads a value of decimal digits only. */
 static bool read_value(const char *text, int len, uint32_t *value)
 {
 	uint64_t n = 0;
@@ -115,7 +117,7 @@ static bool read_value(const char *text, int len, uint32_t *value)
 	return true;
 }
 
-/* Parses one word, `name=value`. `seen`: a bit for each parameter that was named. */
+/* Parses one word, `name=value`. `seen` has a bit for each parameter that was named already. */
 static bool read_word(struct adv_cc_params *params, const char *word, int len, uint32_t *seen,
 		      char *why, size_t why_len)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The receiving half of the requester (IBTA 9.7.5.2, 9.7.6): acknowledgements and responses
- * complete requests. A response also acknowledges all requests before it. An ACK for a PSN behind
- * an unanswered READ or atomic shows that the response was lost.
+ * complete requests. A response also acknowledges all requests before it. An ACK for a PSN after an
+ * unanswered READ or atomic shows that the response was lost.
  */
 #include "base/probe.h"
 #include "transport/completer.h"
@@ -13,8 +13,8 @@
 #include "transport/retransmit.h"
 #include "transport/sqd.h"
 
-/* Returns the PSN of the oldest READ or atomic without a response: ACKs cannot move una_psn beyond
- * it. max_psn: there is none. */
+/* Returns the PSN of the oldest READ or atomic without a response, or max_psn if there is none.
+ * ACKs cannot move una_psn beyond this PSN. */
 static uint32_t first_unanswered(const struct adv_qp *qp)
 {
 	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++) {
@@ -30,7 +30,8 @@ static uint32_t first_unanswered(const struct adv_qp *qp)
 	return qp->req.max_psn;
 }
 
-/* Responses were lost. Requests them again, once until they arrive (IBTA 9.7.6.1.2). */
+/* Requests lost responses again (IBTA 9.7.6.1.2). Does nothing if it has requested them already and
+ * una_psn has not moved since. */
 static void request_lost_responses(struct adv_qp *qp, uint64_t now)
 {
 	if (qp->req.gap_asked || qp->req.rnr_wait || qp->state == IBV_QPS_ERR)
@@ -50,7 +51,7 @@ static void advance_una(struct adv_qp *qp, uint32_t psn, uint64_t now)
 		return;
 	assert(adv_psn_diff(psn, req->una_psn) > 0 && adv_psn_diff(psn, req->max_psn) <= 0);
 	adv_retransmit_progress(qp, psn, !behind, now);
-	/* The peer received an earlier transmission: the cursor skips these packets. */
+	/* The peer received these packets from an earlier transmission: the cursor skips them. */
 	if (behind) {
 		adv_flight_set(qp, req->una_psn, psn);
 		adv_retransmit_from(qp, psn);
@@ -59,7 +60,7 @@ static void advance_una(struct adv_qp *qp, uint32_t psn, uint64_t now)
 	while (qp->sq.tail != qp->sq.head && qp->state != IBV_QPS_ERR) {
 		const struct adv_send_wqe *wqe = adv_send_wqe_at(qp, qp->sq.tail);
 
-		/* A request that was acknowledged is done, even if it could not be sent again. */
+		/* An acknowledged request is done, even if its retransmission failed. */
 		if (!wqe->started ||
 		    adv_psn_diff(adv_psn_add(wqe->first_psn, wqe->psn_count), psn) > 0)
 			break;
@@ -72,8 +73,8 @@ static void advance_una(struct adv_qp *qp, uint32_t psn, uint64_t now)
 	adv_qp_schedule(qp);
 }
 
-/* The peer has received everything before psn. Acknowledges it, up to the first missing response.
- * True if no response is missing and the QP is not in ERR. */
+/* Handles the acknowledgement of all packets before psn, up to the first missing response. Returns
+ * true if no response is missing and the QP is not in ERR. */
 static bool acknowledge_before(struct adv_qp *qp, uint32_t psn, uint64_t now)
 {
 	uint32_t limit = first_unanswered(qp);
@@ -99,7 +100,7 @@ static void handle_rnr_nak(struct adv_qp *qp, uint8_t timer, uint64_t now)
 		adv_qp_fail_send(qp, IBV_WC_RNR_RETRY_EXC_ERR, ADV_ERR_RNR_RETRIES, now);
 		return;
 	}
-	/* 7 means without end (IBTA 9.7.5.2.8). */
+	/* The value 7 stands for unlimited retries (IBTA 9.7.5.2.8). */
 	if (qp->attr.rnr_retry != 7)
 		req->rnr_left--;
 	adv_retransmit_after_rnr_nak(qp, adv_rnr_timer_ns(timer), now);
@@ -131,7 +132,7 @@ static void handle_nak(struct adv_qp *qp, uint8_t syndrome, uint32_t psn, uint64
 
 	ADV_PROBE(nak, qp->qpn, psn, syndrome);
 	if (syndrome != (ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR)) {
-		/* It is for the oldest request that is not done, unless responses before it were
+		/* The NAK is for the oldest outstanding request, unless responses before it were
 		 * lost. */
 		if (!acknowledge_before(qp, psn, now))
 			return;
@@ -201,7 +202,7 @@ static void read_response(struct adv_qp *qp, const struct adv_send_wqe *wqe,
 		fail_by_response(qp, ADV_ERR_RESPONSE_LENGTH, now);
 		return;
 	}
-	/* After a timeout the requester requests one packet. A response that is not the last
+	/* After a timeout the requester requests one packet. So a response that is not the last one
 	 * answers the longer request from before the timeout. */
 	if (!(in->info->flags & ADV_PKT_END))
 		adv_retransmit_resume(qp);
@@ -216,7 +217,7 @@ static void atomic_response(struct adv_qp *qp, const struct adv_send_wqe *wqe,
 	place_response(qp, wqe, 0, &original, sizeof(original), now);
 }
 
-/* Handles a READ response or atomic acknowledge for psn, which is in flight. */
+/* Handles a READ response or atomic acknowledge for a PSN in flight. */
 static void handle_response(struct adv_qp *qp, const struct adv_incoming *in, uint64_t now)
 {
 	const struct adv_send_wqe *wqe;
@@ -228,7 +229,8 @@ static void handle_response(struct adv_qp *qp, const struct adv_incoming *in, ui
 	wqe = adv_send_wqe_at(qp, qp->sq.tail);
 	atomic_request = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 			 wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-	/* A response to a SEND or WRITE, or of the wrong kind: the peer violates the protocol. */
+	/* The response has the wrong kind, or is for a SEND or WRITE: the peer violates the
+	 * protocol. */
 	if (!adv_send_wqe_wants_response(wqe) || atomic_ack != atomic_request)
 		fail_by_response(qp, ADV_ERR_BAD_RESPONSE, now);
 	else if (atomic_ack)
@@ -245,7 +247,8 @@ void adv_completer_rx(struct adv_qp *qp, uint64_t now, const struct adv_incoming
 		qp->engine->counters.rx_no_qp++;
 		return;
 	}
-	/* Not in flight: an old or repeated response, or a guess (ghosts, IBTA 9.7.5.2.1). */
+	/* The PSN is not in flight: the response is old, repeated or forged (ghosts, IBTA
+	 * 9.7.5.2.1). */
 	if (adv_psn_diff(psn, qp->req.una_psn) < 0) {
 		if (!(in->info->headers & ADV_HAS_AETH) ||
 		    (in->h->aeth.syndrome & ADV_AETH_TYPE_MASK) == ADV_AETH_ACK)

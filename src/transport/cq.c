@@ -16,7 +16,8 @@ static void raise_event(struct adv_cq *cq)
 		adv_list_add_tail(&cq->engine->cq_events, &cq->event_node);
 }
 
-/* The moderation period began with a completion for which the CQ is armed. */
+/* Raises the event at the end of the moderation period, which began with a completion for which the
+ * CQ is armed. */
 static void moderation_timer_expired(struct adv_engine *e, struct adv_timer *t, uint64_t now)
 {
 	struct adv_cq *cq = adv_container_of(t, struct adv_cq, moderation_timer);
@@ -149,8 +150,8 @@ void adv_cq_pop(struct adv_cq *cq)
 		adv_qp_release_slots(cqe->qp, cqe->is_recv, cqe->release);
 }
 
-/* A separate function, so that polling an empty queue, the most frequent case, saves no
- * registers. */
+/* Dequeues completions. It is a separate function, so that the most frequent case, polling an empty
+ * queue, saves no registers. */
 static __attribute__((noinline)) int take_completions(struct adv_cq *cq, int n, struct ibv_wc *wc)
 {
 	int taken = 0;
@@ -164,14 +165,14 @@ static __attribute__((noinline)) int take_completions(struct adv_cq *cq, int n, 
 
 int adv_cq_poll(struct adv_cq *cq, int n, struct ibv_wc *wc)
 {
-	/* Completions from before an overrun are valid, and the application may need them to clean
-	 * up. */
+	/* An overrun is reported after the completions from before it: they are valid, and the
+	 * application may need them to clean up. */
 	if (adv_cq_empty(cq))
 		return cq->overrun ? -1 : 0;
 	return take_completions(cq, n, wc);
 }
 
-/* The CQ is armed for this completion: raises the event now, or when moderation allows it. */
+/* Raises the event of an armed CQ, now or when moderation allows it. */
 static void raise_moderated_event(struct adv_cq *cq, uint64_t now)
 {
 	if (!cq->moderate_count && !cq->moderate_ns)
@@ -210,8 +211,8 @@ void adv_cq_purge(struct adv_cq *cq, const struct adv_qp *qp)
 	cq->head = kept;
 }
 
-/* IBTA 11.4.2.2: "next completion" includes "solicited". A later, narrower request does not replace
- * a wider one. */
+/* IBTA 11.4.2.2: "next completion" includes "solicited". So a request for solicited events does not
+ * replace an earlier request for the next completion. */
 void adv_cq_arm(struct adv_cq *cq, bool solicited_only)
 {
 	enum adv_cq_armed wish = solicited_only ? ADV_CQ_ARMED_SOLICITED : ADV_CQ_ARMED;
@@ -226,7 +227,8 @@ int adv_cq_moderate(struct adv_cq *cq, unsigned count, uint64_t period_ns)
 
 	cq->moderate_count = count;
 	cq->moderate_ns = period_ns;
-	/* The old setting must not delay an event for good. One event too many is harmless. */
+	/* An event that the old setting delays must not be lost: raises it now. A superfluous event
+	 * is harmless. */
 	if (waiting)
 		raise_event(cq);
 	return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Unreliable datagrams (IBTA 9.8.3): one packet a message, addressed by the request. */
+/* Unreliable datagrams (IBTA 9.8.3): each message is one packet, and each request has its own
+ * destination. */
 #include "transport/datagram.h"
 #include "transport/inject.h"
 #include "transport/mr.h"
@@ -9,12 +10,13 @@
 #include "transport/unreliable.h"
 #include "wire/frame.h"
 
-/* A request's Q_Key with the high bit set stands for the QP's own (IBTA 10.2.5). */
+/* If this bit of a request's Q_Key is set, the QP's own Q_Key is sent (IBTA 10.2.5). */
 #define QKEY_OF_QP 0x80000000u
 
 /* ---- sending ---- */
 
-/* The interface of the address handle may have a smaller MTU than the port's largest. */
+/* Returns the largest message for this destination, bytes. The MTU of the address handle's
+ * interface may be smaller than the largest MTU of the port. */
 static uint32_t max_message(const struct adv_qp *qp, const struct adv_ah *ah)
 {
 	const struct adv_engine *e = qp->engine;
@@ -106,8 +108,8 @@ static void fail_datagram(struct adv_qp *qp, struct adv_recv_wqe *recv, enum ibv
 	adv_qp_enter_error(qp, now);
 }
 
-/* Returns the low bits of wc.sl, which describe the 40 bytes as mlx5 does: 1 for an IPv6 header, 2
- * for an IPv4 header. */
+/* Returns the low bits of wc.sl, which name the kind of the 40 bytes before the message, as with
+ * mlx5: 1 for an IPv6 header, 2 for an IPv4 header. */
 static uint8_t grh_kind(const struct adv_rx_meta *meta)
 {
 	return adv_gid_is_ipv4(&meta->dgid) ? 2 : 1;

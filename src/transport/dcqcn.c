@@ -4,11 +4,11 @@
 #include <string.h>
 
 #define US	    1000ull
-#define KBPS	    1000ull /* in a Mb/s */
+#define KBPS	    1000ull /* kb/s in one Mb/s */
 #define ALPHA_SHIFT 20	    /* from 1/1024 to 1/ADV_ALPHA_ONE */
 #define G_ONE	    1024
 #define PERCENT	    100
-/* Stages stop counting here: larger steps would only reach the line rate sooner. */
+/* Highest stage. A higher one would only make larger steps, which reach the line rate sooner. */
 #define HIGHEST_INCREASE 0x10000u
 
 /* ---- cuts ---- */
@@ -18,7 +18,7 @@ static uint64_t least_rate(const struct adv_cc_params *p, uint64_t line)
 	return p->rpg_min_rate * KBPS < line ? p->rpg_min_rate * KBPS : line;
 }
 
-/* Restarts all counters and times that begin at a cut. */
+/* Raises alpha (equation 1), and restarts all counters and times that begin at a cut. */
 static void restart_increase(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64_t now)
 {
 	d->alpha = (uint32_t)((uint64_t)d->alpha * p->dce_tcp_g / G_ONE) +
@@ -32,7 +32,7 @@ static void restart_increase(struct adv_dcqcn *d, const struct adv_cc_params *p,
 	d->cut_waits = false;
 }
 
-/* Equation 1: R_T = R_C, R_C = R_C (1 - alpha / 2), alpha = (1 - g) alpha + g. */
+/* Cuts the rate by equation 1: R_T = R_C, R_C = R_C (1 - alpha / 2), alpha = (1 - g) alpha + g. */
 static void cut_rate(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64_t line,
 		     uint64_t now)
 {
@@ -75,8 +75,8 @@ void adv_dcqcn_on_cnp(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64
 
 /* ---- increases ---- */
 
-/* Equations 3 and 4, and hyper increase as in QCN (IEEE 802.1Qau), whose steps grow. At the line
- * rate the flow is as if it had never received a CNP. */
+/* Increases the rate by equations 3 and 4, and by hyper increase with growing steps as in QCN (IEEE
+ * 802.1Qau). At the line rate the state is cleared: the next CNP is a first CNP. */
 static void increase_rate(struct adv_dcqcn *d, const struct adv_cc_params *p, uint64_t line)
 {
 	uint32_t most = d->time_stage > d->byte_stage ? d->time_stage : d->byte_stage;

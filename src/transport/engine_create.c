@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Engines: create, destroy, settings. */
+/* Creates, destroys and configures engines. */
 #include <stdlib.h>
 
 #include "transport/ah.h"
@@ -12,7 +12,7 @@
 #include "transport/unreliable.h"
 
 #define DEFAULT_WINDOW	  64
-#define DEFAULT_LINE_MBPS 40000 /* of the paper, see congestion.h */
+#define DEFAULT_LINE_MBPS 40000 /* line rate in the paper, see congestion.h */
 
 struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 {
@@ -20,7 +20,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	struct adv_engine *e;
 	int err;
 
-	/* xoshiro never leaves this state. */
+	/* The random number generator (xoshiro) never leaves the state 0. */
 	if (!(seed[0] | seed[1] | seed[2] | seed[3]) || (config->cc && !adv_cc_valid(config->cc))) {
 		errno = EINVAL;
 		return NULL;
@@ -91,7 +91,7 @@ void adv_engine_destroy(struct adv_engine *e)
 	}
 	while (!adv_list_empty(&e->xrcds))
 		adv_xrcd_destroy(adv_container_of(e->xrcds.next, struct adv_xrcd, node));
-	/* Each object dropped its events. */
+	/* The destruction of each object dropped its events. */
 	assert(adv_list_empty(&e->async_events));
 	adv_qp_numbers_free(e);
 	adv_ahs_free(e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Incoming packets: finds the queue pair of each and checks the sender. */
+/* Receives packets: finds the queue pair of each packet and checks the sender. */
 #include "base/probe.h"
 #include "transport/address.h"
 #include "transport/completer.h"
@@ -11,15 +11,15 @@
 #include "transport/responder_uc.h"
 #include "transport/unreliable.h"
 
-/* IBTA 10.9.1.2: the keys are equal, and not both limited members. Our key is the full default
- * one. */
+/* True if the P_Key matches the engine's P_Key, which is the default key with full membership (IBTA
+ * 10.9.1.2). Two limited members would not match. */
 static bool pkey_good(uint16_t pkey)
 {
 	return (pkey & 0x7fff) == (ADV_PKEY_DEFAULT & 0x7fff);
 }
 
-/* True if a UD packet is addressed to us: to an address of the table, or to a multicast group. A
- * packet to a group's address has the multicast QPN, and no other packet has it. */
+/* True if the destination of a UD packet is an address of the GID table or a multicast group. A
+ * packet to a group must have the multicast QPN, and no other packet may have it. */
 static bool is_our_address(const struct adv_engine *e, const struct adv_incoming *in)
 {
 	return in->h->bth.dest_qpn == ADV_QPN_MULTICAST || adv_address_in_table(e, &in->meta->dgid);
@@ -34,8 +34,8 @@ static void report_established(struct adv_qp *qp)
 			     ADV_ERR_NONE);
 }
 
-/* Handles one packet for one QP. A packet that does not match the QP changes nothing (IBTA
- * 9.6.1). */
+/* Handles one packet for one QP. A packet that does not match the QP is counted but does not change
+ * the QP (IBTA 9.6.1). */
 static void deliver_packet(struct adv_engine *e, struct adv_qp *qp, uint64_t now,
 			   const struct adv_incoming *in)
 {
@@ -103,7 +103,7 @@ static void deliver_multicast(struct adv_engine *e, uint64_t now, const struct a
 	}
 }
 
-/* Separates payload and padding. False if the length does not match the opcode. */
+/* Separates payload and padding. Returns false if the length does not match the opcode. */
 static bool split_payload(const struct adv_rx_packet *pkt, size_t header_len,
 			  struct adv_incoming *in)
 {
@@ -119,8 +119,8 @@ static bool split_payload(const struct adv_rx_packet *pkt, size_t header_len,
 
 /* ---- congestion: CE marks and CNPs ---- */
 
-/* Returns the counter under which deliver_packet() counts a packet from a wrong sender. NULL: the
- * packet is from the QP's peer. */
+/* Returns NULL if the packet is from the QP's peer. Else returns the counter in which
+ * deliver_packet() would count it. */
 static uint64_t *wrong_sender(struct adv_engine *e, const struct adv_qp *qp,
 			      const struct adv_bth *bth, const struct adv_rx_meta *meta)
 {
@@ -139,8 +139,8 @@ static uint64_t *wrong_sender(struct adv_engine *e, const struct adv_qp *qp,
 	return NULL;
 }
 
-/* A CNP names only the QP that must reduce its rate (annex A17.9.3). It is checked like any other
- * packet of the QP's peer. */
+/* Handles a CNP. It names only the QP that must reduce its rate (annex A17.9.3). Its sender is
+ * checked as for any other packet of the QP's peer. */
 static void deliver_cnp(struct adv_engine *e, uint64_t now, const struct adv_headers *h,
 			const struct adv_rx_meta *meta)
 {
@@ -153,8 +153,8 @@ static void deliver_cnp(struct adv_engine *e, uint64_t now, const struct adv_hea
 		adv_flow_on_cnp(qp, now);
 }
 
-/* A switch has marked the packet. Only marked packets are decoded twice, so that others need no
- * second check. */
+/* Handles the CE mark that a switch has set on a packet. Marked packets are decoded twice; so
+ * packets without a mark need no further check. */
 static void note_mark(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt)
 {
 	struct adv_headers h;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Outgoing packets: the queue pairs send in turn. */
+/* Sends packets: gives the queue pairs their turns. */
 #include "transport/ah.h"
 #include "transport/datagram.h"
 #include "transport/flow.h"
@@ -29,8 +29,8 @@ static bool is_held(const struct adv_engine *e, const struct adv_qp *qp)
 	return e->held_dscps >> (qp->path.tclass >> 2) & 1 && qp->type != IBV_QPT_UD;
 }
 
-/* True if the QP's delayed ACK needs a batch of its own: the requests before it must be sent before
- * the ACK is made. */
+/* True if the QP's delayed ACK needs a batch of its own: its requests must be sent before the ACK
+ * is added. */
 static bool ack_goes_alone(const struct adv_qp *qp, const struct adv_tx_batch *batch)
 {
 	return qp->resp.ack_behind && batch->count && qp->peer_is_here && qp->engine->local_memory;

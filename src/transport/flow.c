@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
-#define KBPS	     1000ull /* in a Mb/s */
+#define KBPS	     1000ull /* kb/s in one Mb/s */
 #define PSN_DISTANCE (1 << 15)
-#define ACK_PACKETS  16 /* the requester's own interval between ACK requests */
+#define ACK_PACKETS  16 /* the requester's usual interval between ACK requests, packets */
 #define DSCP_SHIFT   2
 
 static void pace_timer_expired(struct adv_engine *e, struct adv_timer *t, uint64_t now)
@@ -16,7 +16,7 @@ static void pace_timer_expired(struct adv_engine *e, struct adv_timer *t, uint64
 	adv_qp_schedule(adv_container_of(t, struct adv_flow, pace_timer)->qp);
 }
 
-/* Returns the QP's flow and creates it if needed. NULL: no memory. */
+/* Returns the QP's flow, and creates it if there is none; NULL: no memory. */
 static struct adv_flow *flow_of(struct adv_qp *qp)
 {
 	struct adv_flow *f = qp->flow;
@@ -50,7 +50,8 @@ void adv_flow_free(struct adv_qp *qp)
 
 /* ---- notification point ---- */
 
-/* True if the PSN is near the expected one. Of an attacker's guesses one in 256 passes. */
+/* True if the PSN is near the expected one. One in 256 PSNs that an attacker guesses passes this
+ * check. */
 static bool is_likely(const struct adv_qp *qp, const struct adv_bth *bth)
 {
 	bool response = adv_opcode_table[bth->opcode].flags & ADV_PKT_RESPONSE;
@@ -71,13 +72,14 @@ void adv_flow_marked(struct adv_qp *qp, uint64_t now, const struct adv_bth *bth)
 		return;
 	f->cnp_after = now + cc->params.min_time_between_cnps * 1000ull;
 	f->cnp_due = true;
-	/* The QP may be held because of its own priority. The CNP has another priority. */
+	/* The QP may be in engine->held because its priority is paused. The CNP has another
+	 * priority. */
 	adv_list_del(&qp->tx_node);
 	adv_qp_schedule(qp);
 }
 
-/* Annex A17.9.3: BECN is set, there is no PSN. A CNP is not ECN-capable, because nothing answers a
- * mark on it. */
+/* Adds a CNP (annex A17.9.3): BECN is set, and the PSN is 0. The CNP is not ECN-capable, because no
+ * peer reacts to a mark on a CNP. */
 static void emit_cnp(struct adv_qp *qp, struct adv_tx_batch *batch)
 {
 	const struct adv_cc_params *p = &qp->engine->cc.params;
@@ -150,7 +152,7 @@ void adv_flow_on_cnp(struct adv_qp *qp, uint64_t now)
 		adv_pacer_change(&f->pacer, before, f->dcqcn.rate, now);
 }
 
-/* Charges the packets that were added since the batch had `from`. */
+/* Charges the packets of the batch from index `from` on to the QP's rate. */
 static void charge_packets(struct adv_qp *qp, const struct adv_tx_batch *batch, unsigned from,
 			   uint64_t now)
 {
@@ -167,8 +169,8 @@ static void charge_packets(struct adv_qp *qp, const struct adv_tx_batch *batch, 
 }
 
 /*
- * With a rate limit, packets are sent in small groups with pauses between. If the usual interval
- * between ACK requests is near the QP's timeout, the last packet of each group requests an ACK.
+ * Requests an ACK with the last packet of a group, if the usual interval between ACK requests is
+ * near the QP's timeout. With a rate limit, packets are sent in small groups with pauses between.
  */
 static void ask_for_acks(struct adv_qp *qp, unsigned group)
 {
@@ -179,7 +181,7 @@ static void ask_for_acks(struct adv_qp *qp, unsigned group)
 		qp->req.since_ackreq = ACK_PACKETS - group;
 }
 
-/* Adds n packets of requests and responses, which take turns at going first. */
+/* Adds at most n packets. Requests and responses go first in turn. */
 static void add_packets(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch, unsigned n)
 {
 	unsigned from = batch->count;
@@ -202,8 +204,8 @@ static bool has_packets(const struct adv_qp *qp)
 	return qp->resp.res_pending || qp->sq.next != qp->sq.head;
 }
 
-/* Returns the time to serve the QP again. Without a burst, a rate increase before the packet is due
- * makes the packet due earlier. */
+/* Returns the time to serve the QP again. If pace_burst is 0, this is at most the time of the next
+ * rate change, because an increase makes the next packet due earlier. */
 static uint64_t next_service_time(const struct adv_qp *qp)
 {
 	uint32_t burst = qp->engine->pace_burst;
@@ -214,7 +216,8 @@ static uint64_t next_service_time(const struct adv_qp *qp)
 	return !burst && change < wake ? change : wake;
 }
 
-/* ACKs do not wait for the rate, but for the responses before them. */
+/* Sets the timer for the next packets. ACKs do not wait for the rate: they are sent now, unless
+ * responses before them wait. */
 static void wait_for_rate(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 {
 	adv_list_del(&qp->tx_node);

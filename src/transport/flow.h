@@ -25,7 +25,7 @@ struct adv_flow {
 	struct adv_timer pace_timer; /* expires when the rate allows the next packet */
 };
 
-/* Handles a marked packet from the QP's peer: sends a CNP if one is permitted now. */
+/* Handles a marked packet from the QP's peer: queues a CNP if one is permitted now. */
 void adv_flow_marked(struct adv_qp *qp, uint64_t now, const struct adv_bth *bth);
 /* Handles a CNP from the QP's peer. */
 void adv_flow_on_cnp(struct adv_qp *qp, uint64_t now);

@@ -8,7 +8,7 @@ void adv_engine_set_injector(struct adv_engine *e, adv_injector *fn, void *user)
 	e->injector_user = user;
 }
 
-/* Returns the opcode of a packet that carries such a request whole. */
+/* Returns the BTH opcode of a packet that carries such a request as a whole. */
 static uint8_t packet_opcode_of(const struct adv_qp *qp, uint8_t wr_opcode)
 {
 	uint8_t op;

@@ -13,7 +13,7 @@ struct adv_mcast_group *adv_mcast_find(struct adv_engine *e, const struct adv_gi
 	return NULL;
 }
 
-/* Returns the QP's index among the members; group->count: it is no member. */
+/* Returns the QP's index among the members, or group->count if the QP is not a member. */
 static uint32_t index_of_member(const struct adv_mcast_group *group, const struct adv_qp *qp)
 {
 	uint32_t i = 0;

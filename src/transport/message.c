@@ -6,8 +6,8 @@
 
 void adv_message_acknowledge_inside(struct adv_qp *qp)
 {
-	/* With go-back-0, the message's bytes already include this packet, and epsn does not. So
-	 * this is the newest PSN before the message. */
+	/* With go-back-0, the result is the newest PSN before the message: resp->offset already
+	 * includes this packet, and epsn does not. */
 	adv_responder_ack_queue(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS,
 				qp->engine->recovery->unfinished_psn(qp));
 }

@@ -47,7 +47,7 @@ static bool good_range(const void *addr, uint64_t length, uint64_t iova)
 	return (uintptr_t)addr + length >= length && iova + length >= length;
 }
 
-/* Optional bits grant nothing. */
+/* Returns the access without the optional bits, which grant nothing. */
 static int granted_access(int access)
 {
 	return (access & ~IBV_ACCESS_OPTIONAL_RANGE) | ADV_ACCESS_LOCAL_READ;

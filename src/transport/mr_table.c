@@ -32,7 +32,7 @@ bool adv_mr_table_add(struct adv_mr_table *table, struct adv_mr *mr)
 {
 	uint32_t i = adv_mr_table_probe(table, mr->key);
 
-	/* 0 stays unused: programs take it for "no key". */
+	/* Keys whose upper 24 bits are 0 stay unused, because programs treat 0 as "no key". */
 	if (mr->key >> 8 == 0 || table->slot[i])
 		return false;
 	table->slot[i] = mr;
@@ -40,7 +40,7 @@ bool adv_mr_table_add(struct adv_mr_table *table, struct adv_mr *mr)
 	return true;
 }
 
-/* Moves the following keys up into the gap, so that no probe ends too early. */
+/* Removes a key. Moves the following keys up into the gap, so that no probe ends too early. */
 void adv_mr_table_remove(struct adv_mr_table *table, uint32_t key)
 {
 	uint32_t mask = table->room - 1;

@@ -9,10 +9,10 @@
 #define WINDOW_ACCESS                                                                              \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
 	 IBV_ACCESS_ZERO_BASED)
-/* Programs set these too. They have no effect on a window. */
+/* Access bits that programs set, too. They have no effect on a window. */
 #define IGNORED_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_OPTIONAL_RANGE)
 
-/* The engine frees the entries of its table as regions. */
+/* The engine frees each entry of its table of keys by its struct adv_mr pointer. */
 _Static_assert(offsetof(struct adv_mw, key) == 0, "a window is where its key is");
 
 struct adv_mw *adv_mw_create(struct adv_pd *pd, enum ibv_mw_type type)
@@ -78,8 +78,8 @@ static struct adv_mw *find_window(const struct adv_qp *qp, uint32_t rkey)
 	return key && key->window && key->window->pd == qp->pd ? key->window : NULL;
 }
 
-/* Returns the region that the request names if the window may be bound to it (C10-72 to C10-75).
- * NULL: it may not; *why has the cause. */
+/* Returns the region that the request names, if the window may be bound to it (C10-72 to C10-75).
+ * Else returns NULL, and *why has the cause. */
 static struct adv_mr *region_for(const struct adv_qp *qp, const struct adv_send_wqe *wqe,
 				 enum adv_vendor_err *why)
 {
@@ -111,7 +111,9 @@ static enum adv_vendor_err bind_window(struct adv_qp *qp, const struct adv_send_
 
 	if (!mw || mw->type_2 != (wqe->opcode == IBV_WR_BIND_MW))
 		return ADV_ERR_WINDOW;
-	/* A bound window of type 2 must be invalidated first, and a new binding has a new key. */
+	/*
+	 * A bound window of type 2 must be invalidated before a new binding, which has a new key.
+	 */
 	if (mw->type_2 && mw->region)
 		return ADV_ERR_WINDOW_BOUND;
 	if (mw->type_2 && wqe->compare_add == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One engine with several owners: releasing an owner destroys its objects. */
+/* Owners of an engine's objects: adv_engine_release() destroys the objects of one owner. */
 #include "transport/cq.h"
 #include "transport/domain.h"
 #include "transport/mcast.h"
@@ -13,7 +13,8 @@ void adv_engine_set_owner(struct adv_engine *e, const void *owner)
 	e->owner = owner;
 }
 
-/* An XRC_RECV QP has no protection domain except those that its SRQs lend it. */
+/* Returns the owner of a QP. An XRC_RECV QP belongs to the owner of its XRC domain, because it only
+ * borrows the PDs of SRQs. */
 static const void *owner_of_qp(const struct adv_qp *qp)
 {
 	return qp->xrcd ? qp->xrcd->owner : qp->pd->owner;
@@ -50,9 +51,9 @@ static void release_cqs(struct adv_engine *e, const void *owner)
 }
 
 /*
- * Destroys the owner's windows, or its regions. Removing an entry moves later entries up, so the
- * loop reads a slot until its entry stays. Entries that move from the beginning of the table to its
- * end were read at the beginning.
+ * Destroys the owner's windows (`windows`) or regions. The removal of an entry may move a later
+ * entry into its slot, so the loop reads the slot again. An entry that moves from the beginning of
+ * the table to its end was read at the beginning.
  */
 static void release_keys(struct adv_engine *e, const void *owner, bool windows)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "transport/pacer.h"
 
-#define BITS_NS	    8000000ull /* a byte, at one kb/s */
+#define BITS_NS	    8000000ull /* ns of one byte at 1 kb/s */
 #define WAKE_LATEST 100000ull
 
 uint64_t adv_pacer_ns(uint64_t bytes, uint64_t kbps)
@@ -9,7 +9,7 @@ uint64_t adv_pacer_ns(uint64_t bytes, uint64_t kbps)
 	return bytes * BITS_NS / kbps;
 }
 
-/* Returns the earliest `due` that a late sender may have: the burst's time before now. */
+/* Returns the earliest `due` that a late sender may have: now minus the time of a burst. */
 static uint64_t earliest_due(uint64_t kbps, uint64_t burst, uint64_t now)
 {
 	uint64_t lag = adv_pacer_ns(burst, kbps);

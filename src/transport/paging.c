@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * On-demand paging: regions whose memory may be unmapped and mapped again. They grant nothing at
- * once. So adv_mr_resolve() continues here for these regions alone.
- */
+/* On-demand paging: regions whose memory may be unmapped and mapped again. Their `access` is 0. So
+ * adv_mr_resolve() finds that a right is missing, and calls this code for such regions only. */
 #include "transport/domain.h"
 #include "transport/paging.h"
 
@@ -32,7 +30,7 @@ uint8_t *adv_mr_bring_in(const struct adv_engine *e, const struct adv_mr *mr, ui
 	return p;
 }
 
-/* Has the arguments of adv_mr_resolve(), whose tail call then moves no register. */
+/* It has the same arguments as adv_mr_resolve(), so that the tail call there moves no register. */
 uint8_t *adv_mr_resolve_paged(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,
 			      uint64_t va, uint64_t length, int need, enum adv_vendor_err *why)
 {

@@ -10,7 +10,7 @@ int adv_path_from_attr(struct adv_engine *e, const struct ibv_ah_attr *attr, uin
 	const struct ibv_global_route *grh = &attr->grh;
 	static const struct adv_gid none;
 
-	/* RoCE has no LIDs: the GRH has the only address (annex A16.4.1). */
+	/* RoCE has no LIDs: the GRH is required, because only it has an address (annex A16.4.1). */
 	if (!attr->is_global || attr->port_num != 1 || grh->sgid_index >= e->gid_count)
 		return EINVAL;
 	memset(path, 0, sizeof(*path));

@@ -10,7 +10,7 @@
 #include "transport/responder_ack.h"
 #include "transport/srq.h"
 
-/* Returns one bit for each opcode that the transport has (IBTA table 70). */
+/* Returns a bit mask of the opcodes of the transport (IBTA table 70). */
 static uint32_t opcodes_of(enum ibv_qp_type type)
 {
 	uint32_t send = 1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM;
@@ -37,7 +37,8 @@ static uint32_t opcodes_of(enum ibv_qp_type type)
 	(1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_SEND_WITH_INV |             \
 	 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM)
 
-/* The new key names the window. Type 1 has its own call and may be bound to no region. */
+/* True if a bind request is well-formed. The new key names the window. A type 1 window has its own
+ * call, and may be bound to no region. */
 static bool bind_good(const struct ibv_send_wr *wr)
 {
 	enum ibv_mw_type type = wr->opcode == IBV_WR_BIND_MW ? IBV_MW_TYPE_2 : IBV_MW_TYPE_1;
@@ -67,7 +68,7 @@ static int check_send_wr(const struct adv_qp *qp, const struct ibv_send_wr *wr)
 	return 0;
 }
 
-/* The caller may change inline data after the post: copies it. Keys are not checked. */
+/* Copies inline data, because the caller may change it after the post. Does not check keys. */
 static int copy_inline(const struct adv_qp *qp, struct adv_send_wqe *wqe,
 		       const struct ibv_send_wr *wr)
 {
@@ -88,7 +89,7 @@ static int copy_inline(const struct adv_qp *qp, struct adv_send_wqe *wqe,
 	return 0;
 }
 
-/* The length is invalid: the request completes with an error in its turn. */
+/* Marks a request of invalid length: it completes with an error when it is the oldest. */
 static void mark_bad_length(struct adv_send_wqe *wqe, enum adv_vendor_err why)
 {
 	wqe->failed = true;
@@ -174,7 +175,7 @@ static int fill_send(struct adv_qp *qp, struct adv_send_wqe *wqe, const struct i
 	return 0;
 }
 
-/* Allocates a ring at its first use, so that an idle QP has only its state. */
+/* Allocates a ring at its first use, so that an idle QP needs no memory for queues. */
 static int make_ring(uint8_t **ring, uint32_t size, uint32_t stride)
 {
 	if (*ring)

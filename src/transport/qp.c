@@ -41,8 +41,8 @@ static int service_of(enum ibv_qp_type type)
 	}
 }
 
-/* Removes from the configuration what the type does not have (A14.3): XRC_SEND receives nothing,
- * XRC_RECV takes everything from the SRQs of its domain. */
+/* Removes members that the QP type does not use from the configuration (A14.3). XRC_SEND receives
+ * nothing. XRC_RECV uses the PD, CQ and receive requests of the SRQs in its domain. */
 static void drop_unused(struct adv_qp_config *c)
 {
 	if (c->type != IBV_QPT_XRC_RECV)
@@ -75,7 +75,7 @@ static int check_config(const struct adv_qp_config *c)
 	return 0;
 }
 
-/* Sets the sizes: the requested ones, rounded up. 0 stays 0: there is no such queue. */
+/* Rounds the requested queue sizes up. A size of 0 stays 0: the queue does not exist. */
 static void size_queues(struct adv_qp *qp, struct ibv_qp_cap *cap)
 {
 	uint32_t data = cap->max_send_sge * (uint32_t)sizeof(struct ibv_sge);
@@ -85,7 +85,7 @@ static void size_queues(struct adv_qp *qp, struct ibv_qp_cap *cap)
 	data = (data + 15) & ~15u;
 	qp->sq.size = cap->max_send_wr ? power_of_two(cap->max_send_wr) : 0;
 	qp->sq.max_sge = cap->max_send_sge;
-	/* inline data uses the room of the scatter/gather entries: some programs rely on it */
+	/* inline data may use the room of the SGEs, because some programs rely on it */
 	qp->sq.max_inline = cap->max_inline_data = data;
 	qp->sq.stride = (uint32_t)sizeof(struct adv_send_wqe) + data;
 	cap->max_send_wr = qp->sq.size;
@@ -100,7 +100,7 @@ static void size_queues(struct adv_qp *qp, struct ibv_qp_cap *cap)
 	cap->max_recv_wr = qp->rq.size;
 }
 
-/* The QP keeps these objects in use. */
+/* Counts the QP as a user of its objects. */
 static void hold_objects(struct adv_qp *qp)
 {
 	if (qp->xrcd) {
@@ -210,7 +210,7 @@ void adv_qp_clear(struct adv_qp *qp)
 	struct adv_engine *e = qp->engine;
 	struct adv_timer timer;
 
-	adv_flow_free(qp); /* its timer goes, and others may move */
+	adv_flow_free(qp); /* removes the flow's timer, so other timers may move */
 	drop_recv(qp);
 	adv_mw_forget(qp);
 	for (; qp->type == IBV_QPT_UD && qp->sq.tail != qp->sq.head; qp->sq.tail++)
@@ -223,7 +223,7 @@ void adv_qp_clear(struct adv_qp *qp)
 	timer = qp->req.timer;
 	adv_list_del(&qp->tx_node);
 	adv_list_del(&qp->stall_node);
-	/* Returns the QP's share of the common window, for which other QPs may wait. */
+	/* Gives back the QP's share of total_window: other QPs may wait for it. */
 	if (qp->reliable)
 		adv_flight_abandon(qp);
 	free(qp->sq.ring);

@@ -86,7 +86,8 @@ void adv_qp_complete_recv(struct adv_qp *qp, struct adv_recv_wqe *wqe, struct ib
 {
 	struct adv_cqe cqe = {.timestamp = now, .release = qp->rq.next, .is_recv = true};
 
-	/* Completions in the CQ of an XRC SRQ stay when the QP is destroyed. */
+	/* qp is NULL for XRC, so that a completion in the CQ of an XRC SRQ stays there if the QP is
+	 * destroyed. */
 	cqe.qp = qp->xrcd ? NULL : qp;
 	wc->wr_id = wqe->wr_id;
 	wc->qp_num = qp->qpn;
@@ -132,7 +133,7 @@ void adv_qp_flush_recv(struct adv_qp *qp, uint64_t now)
 	}
 }
 
-/* Nothing in flight is acknowledged any more. */
+/* Stops the requester: drops its packets in flight and its timer. */
 static void stop_sending(struct adv_qp *qp)
 {
 	if (qp->reliable)

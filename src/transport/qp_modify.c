@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The state machine of queue pairs: the attributes that each transition requires and accepts (IBTA
- * 10.3.1, 11.2.5.2). */
+/* The state machine of queue pairs, with the required and accepted attributes of each transition
+ * (IBTA 10.3.1, 11.2.5.2). */
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -12,7 +12,7 @@
 #include "transport/responder.h"
 #include "transport/sqd.h"
 
-#define ACCESS_ALL   0x3ff /* all flags that are not optional, including those of newer headers */
+#define ACCESS_ALL   0x3ff /* all flags that are not optional, also of newer headers */
 #define TIMER_VALUES 32	   /* five bits */
 #define RETRY_VALUES 8	   /* three bits */
 
@@ -40,7 +40,9 @@ struct transition {
 	(SQD_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |             \
 	 IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define NOTIFY IBV_QP_EN_SQD_ASYNC_NOTIFY
-/* An XRC QP has the attributes of RC for its direction (A14.3), as in the kernel's tables. */
+/*
+ * An XRC QP has those attributes of RC that its direction uses (A14.3), as in the kernel's tables.
+ */
 #define RTS_XRC_RECV (IBV_QP_SQ_PSN | IBV_QP_TIMEOUT)
 #define SQD_XRC_SEND                                                                               \
 	(SQD_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |             \
@@ -49,8 +51,11 @@ struct transition {
 	(SQD_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define RTR_OPTIONAL (IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX)
 
-/* RESET and ERR can be entered from every state, without attributes (10.3.1). Alternate paths and
- * changed capacities are not supported; the device's capabilities say so. */
+/*
+ * The transitions to RESET and ERR are possible from every state and need no attributes (10.3.1).
+ * Alternate paths and changes of the capacities are not supported, and the device does not report
+ * them as capabilities.
+ */
 static const struct transition transitions[] = {
 	{IBV_QPS_RESET,
 	 IBV_QPS_INIT,
@@ -144,15 +149,18 @@ static bool values_good(const struct adv_qp *qp, const struct ibv_qp_attr *a, in
 	return true;
 }
 
-/* Returns the MTU of a path, bytes. A path to this machine crosses no wire. Of other paths, only
- * the interface of the source address is known here. */
+/*
+ * Returns the largest MTU of a path, bytes. A path within this machine crosses no wire and has no
+ * limit of an interface. For any other path, only the MTU of the source address's interface is
+ * known here.
+ */
 static uint32_t path_limit(const struct adv_engine *e, const struct adv_path *path)
 {
 	return adv_address_is_here(e, &path->dgid) ? adv_mtu_bytes(IBV_MTU_4096)
 						   : e->gids[path->sgid_index].mtu;
 }
 
-/* Computes the path and the MTU after the change. False: they are not valid. */
+/* Computes the path and the MTU after the change. Returns false if they are not valid. */
 static bool path_good(const struct adv_qp *qp, const struct ibv_qp_attr *a, int mask,
 		      struct adv_path *path, uint32_t *mtu)
 {
@@ -204,7 +212,7 @@ static uint32_t ring_room(uint32_t limit)
 	return room;
 }
 
-/* The responder keeps running in SQD, so the newest entries move to the new ring. */
+/* Moves the newest entries to the new ring, because the responder continues in SQD. */
 static void move_resources(struct adv_responder *resp, struct adv_resource *ring, uint32_t room)
 {
 	uint32_t kept = room < resp->res_room ? room : resp->res_room;
@@ -220,16 +228,17 @@ static void move_resources(struct adv_responder *resp, struct adv_resource *ring
 		resp->res_next = resp->res_head - room;
 }
 
-/* Allocates a ring if one is allocated now: a READ may have been posted in SQD. *ring is NULL if
- * none is allocated. */
+/* Allocates a new ring if the old ring exists (`made`): a READ may have been posted in SQD. Else
+ * sets *ring to NULL. */
 static int allocate_ring(const void *made, uint32_t room, size_t size, void **ring)
 {
 	*ring = made ? calloc(room, size) : NULL;
 	return made && !*ring ? ENOMEM : 0;
 }
 
-/* SQD to SQD: changes the rings of READs and atomics in both directions to the limits in
- * qp->attr. */
+/*
+ * Resizes the rings of READs and atomics of both directions to the limits in qp->attr (SQD to SQD).
+ */
 static int resize_read_rings(struct adv_qp *qp)
 {
 	struct adv_requester *req = &qp->req;
@@ -258,7 +267,7 @@ static int resize_read_rings(struct adv_qp *qp)
 	return 0;
 }
 
-/* UD has no path MTU: uses the largest MTU of the port. */
+/* Returns the largest MTU of the port, for UD, which has no path MTU. */
 static uint32_t port_mtu(const struct adv_engine *e)
 {
 	uint32_t mtu = 0;
@@ -269,8 +278,8 @@ static uint32_t port_mtu(const struct adv_engine *e)
 	return mtu;
 }
 
-/* Performs the transition, except for storing values. qp->attr is the new one, qp->state the old
- * one. */
+/* Performs the actions of a transition. qp->attr has the new attributes already, qp->state is still
+ * the old state. */
 static int perform_transition(struct adv_qp *qp, enum ibv_qp_state next, int mask)
 {
 	switch (next) {
@@ -290,7 +299,7 @@ static int perform_transition(struct adv_qp *qp, enum ibv_qp_state next, int mas
 	}
 }
 
-/* The QP is in its new state: lets the queues continue. */
+/* Lets the queues continue after the QP has entered its new state. */
 static void continue_queues(struct adv_qp *qp, enum ibv_qp_state before)
 {
 	if (qp->state == IBV_QPS_RTS && (before == IBV_QPS_SQD || before == IBV_QPS_SQE))
@@ -338,7 +347,8 @@ int adv_qp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *att
 
 	if (!mask_good(qp, next, mask) || !values_good(qp, attr, mask))
 		return EINVAL;
-	/* IBTA 10.3.1.5: attributes of packets in flight may change once the queue has drained. */
+	/* IBTA 10.3.1.5: attributes of packets in flight may change only after the queue has
+	 * drained. */
 	if (qp->state == IBV_QPS_SQD && next == IBV_QPS_SQD && qp->req.draining &&
 	    (mask & ~IBV_QP_STATE))
 		return EINVAL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * QP numbers. Packets of an earlier connection may arrive late, or be retransmitted by a peer that
- * does not know of its end. So a number rests as long as possible before another QP gets it: unused
- * numbers are taken first, then the number that was released first.
+ * QP numbers. Packets of a closed connection may arrive late, or a peer that does not know of the
+ * end may retransmit them. So a released number rests as long as possible before another QP gets
+ * it. Numbers that were never used are taken first, then the number that was released first.
  */
 #include <stdlib.h>
 
@@ -30,7 +30,7 @@ int adv_engine_add_qpns(struct adv_engine *e, uint32_t first, uint32_t count)
 	r->count = count;
 	r->fresh = count;
 	r->freed_head = r->freed_count = 0;
-	/* A new owner of the range starts at a random number, so that packets to the previous owner
+	/* Starts at a random number of the range, so that packets to the range's previous owner
 	 * find no QP. */
 	r->next = (uint32_t)adv_rng_below(&e->rng, count);
 	e->ranges++;
@@ -75,7 +75,8 @@ struct adv_qp *adv_qp_number_find(const struct adv_engine *e, uint32_t qpn)
 	return r ? r->qp[qpn - r->first] : NULL;
 }
 
-/* Takes from the range with the most resting numbers, so that each rests as long as possible. */
+/* Returns a range with numbers that were never used. If there is none, returns the range with the
+ * most resting numbers, so that each number rests as long as possible. */
 static struct adv_qpn_range *range_to_take_from(struct adv_engine *e)
 {
 	struct adv_qpn_range *best = NULL;

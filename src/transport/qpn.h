@@ -8,8 +8,8 @@
 struct adv_qp *adv_qp_number_find(const struct adv_engine *e, uint32_t qpn);
 /* Returns the range that contains the number; NULL: none. */
 struct adv_qpn_range *adv_qp_number_range_of(const struct adv_engine *e, uint32_t qpn);
-/* Gives the QP a number that was never used, else the number that was released first. Returns 0, or
- * ENOMEM if no number is left. */
+/* Gives the QP a number that was never used or, if there is none, a number that has rested long.
+ * Returns 0, or ENOMEM if no number is left. */
 int adv_qp_number_take(struct adv_engine *e, struct adv_qp *qp);
 void adv_qp_number_release(struct adv_engine *e, uint32_t qpn);
 void adv_qp_numbers_free(struct adv_engine *e);

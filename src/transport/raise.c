@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Asynchronous events that are injected. */
+/* Injection of asynchronous events. */
 #include "base/async.h"
 #include "transport/cq.h"
 #include "transport/qp_complete.h"

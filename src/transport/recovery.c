@@ -41,8 +41,8 @@ const struct adv_recovery adv_recovery_go_back_n = {
 
 /* ---- go-back-0 ---- */
 
-/* Returns the first PSN of the READ that psn belongs to: all its responses are requested again.
- * Nothing of other messages was acknowledged. */
+/* Returns the first PSN of the message that contains psn, so that the whole message is sent again,
+ * or all responses of a READ are requested again. */
 static uint32_t go_back_to_message(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why)
 {
 	const struct adv_send_wqe *wqe;
@@ -56,7 +56,8 @@ static uint32_t go_back_to_message(struct adv_qp *qp, uint32_t psn, enum adv_ven
 	return wqe->first_psn;
 }
 
-/* Returns the first PSN of the message in progress. All its packets so far filled the MTU. */
+/* Returns the first PSN of the message in progress, or epsn if there is none. All packets of the
+ * message so far have filled the MTU. */
 static uint32_t message_start(const struct adv_qp *qp)
 {
 	const struct adv_responder *resp = &qp->resp;
@@ -66,8 +67,8 @@ static uint32_t message_start(const struct adv_qp *qp)
 	return (resp->epsn - (uint32_t)(resp->offset / qp->mtu)) & ADV_PSN_MASK;
 }
 
-/* Drops the received part of the message in progress. Its receive request is kept for the
- * message. */
+/* Drops the received part of the message in progress. Keeps the receive request for when the
+ * message begins again. */
 static void drop_message(struct adv_qp *qp)
 {
 	qp->resp.epsn = message_start(qp);
@@ -86,7 +87,8 @@ const struct adv_recovery adv_recovery_go_back_0 = {
 	.nak_costs_retry = false,
 	.nak_counts_once = false,
 	.duplicate_ack_counts = false,
-	.one_packet_at_timeout = false, /* the responder acknowledges whole messages only */
+	.one_packet_at_timeout = false, /* one packet may get no ACK: the responder acknowledges
+					   whole messages only */
 	.go_back = go_back_to_message,
 	.unfinished_psn = message_start,
 	.drop_unfinished = drop_message,

@@ -20,8 +20,8 @@ struct adv_refusal adv_refusal_of(enum adv_vendor_err why)
 	case ADV_ERR_LOCAL_ACCESS:
 	case ADV_ERR_LOCAL_BOUNDS:
 	case ADV_ERR_LOCAL_UNMAPPED:
-		/* The memory of the receive request is not valid: an error of our side (IBTA
-		 * 9.7.5.2.7). */
+		/* The memory of the receive request is not valid: an error of the responder's own
+		 * side (IBTA 9.7.5.2.7). */
 		return (struct adv_refusal){ADV_NAK_REMOTE_OPERATIONAL_ERROR, IBV_EVENT_QP_FATAL,
 					    IBV_WC_LOC_PROT_ERR};
 	default:

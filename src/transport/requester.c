@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The sending half of the requester of RC, XRC and UC (IBTA 9.7.2, 9.7.3, 9.8, A14.4): the send
- * queue becomes request packets. A cursor (sq.next, offset, next_psn) moves over the requests. For
- * RC and XRC, una_psn follows it as acknowledgements arrive, and a loss sets the cursor back
- * (retransmit.c).
+ * The sending half of the requester of RC, XRC and UC (IBTA 9.7.2, 9.7.3, 9.8, A14.4): makes
+ * request packets from the send queue. A cursor (sq.next, offset, next_psn) moves over the
+ * requests. For RC and XRC, acknowledgements move una_psn after the cursor, and a loss sets the
+ * cursor back (retransmit.c).
  *
- * A READ is requested in chunks with borders at fixed offsets. So the responses in flight never
- * exceed the window, and a retransmitted request never spans two requests that the responder
- * remembers.
+ * The requester requests a READ in chunks. The chunks begin at fixed offsets. So the responses in
+ * flight never exceed the window, and a retransmitted request never contains parts of two requests
+ * that the responder remembers.
  */
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@
 #include "transport/unreliable.h"
 #include "transport/window.h"
 
-/* At least one of this number of packets requests an acknowledgement. */
+/* At least one of so many packets in a row requests an acknowledgement. */
 #define ACKREQ_INTERVAL 16
 
 void adv_requester_start(struct adv_qp *qp)
@@ -52,7 +52,7 @@ int adv_requester_reserve(struct adv_qp *qp)
 {
 	struct adv_requester *req = &qp->req;
 
-	/* The QP was never in RTS, so it is in ERR: nothing will be in flight. */
+	/* The QP has never been in RTS. It is in ERR, so nothing will be in flight. */
 	if (!req->rd_room)
 		return 0;
 	if (!req->rd_end)
@@ -60,7 +60,7 @@ int adv_requester_reserve(struct adv_qp *qp)
 	return req->rd_end ? 0 : ENOMEM;
 }
 
-/* True for requests that send nothing: those about memory windows. */
+/* True for requests that send no packet: bind and invalidate requests of memory windows. */
 static bool is_local(const struct adv_send_wqe *wqe)
 {
 	switch ((int)wqe->opcode) {
@@ -73,7 +73,8 @@ static bool is_local(const struct adv_send_wqe *wqe)
 	}
 }
 
-/* The request at the cursor cannot be sent: it fails when all requests before it are done. */
+/* Fails the request at the cursor, which cannot be sent, as soon as all requests before it are
+ * done. */
 static void fail_at_cursor(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
 			   uint64_t now)
 {
@@ -107,8 +108,11 @@ static void advance_cursor(struct adv_qp *qp, uint32_t psns, bool request_done)
 	}
 }
 
-/* True if the requester may stop after this request until it is acknowledged: the queue ends or
- * drains, or the next request may wait for the window or for responses, or fails. */
+/*
+ * True if the requester may send nothing after this request until it is acknowledged: the queue
+ * ends or drains, or the next request may wait for the window or for responses, or is local, or
+ * fails.
+ */
 static bool may_pause_after(const struct adv_qp *qp, uint32_t request)
 {
 	const struct adv_send_wqe *next;
@@ -120,9 +124,11 @@ static bool may_pause_after(const struct adv_qp *qp, uint32_t request)
 	       (next->send_flags & IBV_SEND_FENCE);
 }
 
-/* True if this packet, the newest in flight, requests an ACK (IBTA 9.7.5.1.3 leaves the choice to
- * the requester): before a pause, when a window is full, and at regular intervals. After a timeout
- * each packet does: perhaps only the first ones of each retransmission arrive. */
+/*
+ * True if the packet at the cursor requests an ACK: before a pause, when a window is full, and at
+ * regular intervals (IBTA 9.7.5.1.3 leaves the choice to the requester). After a timeout each
+ * packet requests an ACK, because perhaps only the first packets of each retransmission arrive.
+ */
 static bool wants_ack(const struct adv_qp *qp, bool last)
 {
 	const struct adv_engine *e = qp->engine;
@@ -155,7 +161,7 @@ static uint8_t data_opcode(const struct adv_send_wqe *wqe, bool first, bool last
 	return imm ? op + 1 : op;
 }
 
-/* Fills in the BTH, and the SRQ number that each XRC request carries. */
+/* Fills in the BTH, and for XRC the SRQ number, which each request carries. */
 static void fill_headers(const struct adv_qp *qp, struct adv_headers *h,
 			 const struct adv_send_wqe *wqe, uint8_t op)
 {
@@ -167,7 +173,7 @@ static void fill_headers(const struct adv_qp *qp, struct adv_headers *h,
 	h->xrceth.xrcsrq = wqe->remote_qpn;
 }
 
-/* Adds one packet of a SEND or WRITE. False: the region was deregistered. */
+/* Adds one packet of a SEND or WRITE. Returns false if the region was deregistered. */
 static bool emit_data(struct adv_qp *qp, struct adv_tx_batch *batch, const struct adv_send_wqe *wqe,
 		      uint64_t now)
 {
@@ -280,10 +286,8 @@ static void emit_atomic(struct adv_qp *qp, struct adv_tx_batch *batch, struct ad
 
 /* ---- the loop ---- */
 
-/*
- * Returns the bytes that the next READ request asks for: up to the end of the cursor's chunk. After
- * a timeout it is one packet: a slow responder still has the others to send.
- */
+/* Returns the length of the next READ request, bytes: up to the end of the cursor's chunk. After a
+ * timeout it is one packet, because a slow responder may still be sending the rest. */
 static uint32_t read_length(const struct adv_qp *qp, const struct adv_send_wqe *wqe)
 {
 	uint64_t chunk = (uint64_t)qp->req.read_chunk * qp->mtu;
@@ -293,7 +297,8 @@ static uint32_t read_length(const struct adv_qp *qp, const struct adv_send_wqe *
 	return qp->req.unanswered && rest > qp->mtu ? qp->mtu : rest;
 }
 
-/* Executes a local request. It completes when all requests before it have completed. */
+/* Executes a local request. The request completes after all requests before it. Returns false if it
+ * failed. */
 static bool start_local(struct adv_qp *qp, struct adv_send_wqe *wqe, uint64_t now)
 {
 	enum adv_vendor_err why = adv_mw_execute(qp, wqe);
@@ -308,14 +313,16 @@ static bool start_local(struct adv_qp *qp, struct adv_send_wqe *wqe, uint64_t no
 	return true;
 }
 
-/* True if adv_payload_gather() checks all memory of the request before any of it is sent. */
+/* True for a request of one packet: adv_payload_gather() then checks all of its memory before it is
+ * sent. */
 static bool is_checked_when_sent(const struct adv_qp *qp, const struct adv_send_wqe *wqe,
 				 bool response)
 {
 	return !response && wqe->length <= qp->mtu;
 }
 
-/* Checks a request once, before its first packet. False: not now, or failed. */
+/* Checks a request once, before its first packet. Returns false if it cannot start now or has
+ * failed. */
 static bool start_request(struct adv_qp *qp, struct adv_send_wqe *wqe, uint64_t now)
 {
 	bool response = adv_send_wqe_wants_response(wqe);
@@ -365,8 +372,8 @@ static bool emit_responded(struct adv_qp *qp, struct adv_tx_batch *batch, struct
 		return true;
 	}
 	length = read_length(qp, wqe);
-	/* After a request for less than the chunk, nothing more is requested: the rest of the chunk
-	 * is to be one request. */
+	/* After a timeout, the response to a request for one packet is awaited first, so that one
+	 * request asks for the rest of the chunk. */
 	if ((qp->req.unanswered && adv_flight_psns(qp)) ||
 	    !adv_flight_has_room(qp, adv_message_packets(length, qp->mtu)))
 		return false;
@@ -374,7 +381,8 @@ static bool emit_responded(struct adv_qp *qp, struct adv_tx_batch *batch, struct
 	return true;
 }
 
-/* The cursor passes a local request, for the first time or after it was set back. */
+/* Moves the cursor past a local request, for the first time or after a loss has set the cursor
+ * back. */
 static void pass_local(struct adv_qp *qp, uint64_t now)
 {
 	bool oldest = qp->sq.tail == qp->sq.next;
@@ -386,7 +394,7 @@ static void pass_local(struct adv_qp *qp, uint64_t now)
 	}
 }
 
-/* Adds one packet of the request at the cursor. False: nothing more can be sent now. */
+/* Adds one packet of the request at the cursor. Returns false if nothing more can be sent now. */
 static bool emit_next(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 {
 	struct adv_send_wqe *wqe = adv_send_wqe_at(qp, qp->sq.next);

@@ -8,7 +8,7 @@
 #include "transport/domain.h"
 #include "transport/srq.h"
 
-#define MR_SLOTS_A_CALL 16384 /* slots of the table of keys that one call reads */
+#define MR_SLOTS_A_CALL 16384 /* most slots of the table of keys that one call reads */
 
 static uint32_t number_of_pd(const struct adv_pd *pd)
 {
@@ -79,7 +79,7 @@ static void describe_mr(const struct adv_mr *mr, struct adv_object *out)
 	out->mr.length = mr->length;
 }
 
-/* *from: objects that were reported before. */
+/* Describes objects of a list. *from: number of objects that earlier calls reported. */
 static unsigned
 describe_list(const struct adv_list *list,
 	      const void *(*describe)(const struct adv_list *n, struct adv_object *out),
@@ -96,7 +96,7 @@ describe_list(const struct adv_list *list,
 	return count;
 }
 
-/* *from: position in the table. */
+/* Describes regions. *from: position in the table of keys. */
 static unsigned describe_mrs(const struct adv_mr_table *t, uint64_t *from, struct adv_object *out,
 			     const void **owners, unsigned room)
 {

@@ -32,7 +32,8 @@ void adv_responder_start(struct adv_qp *qp)
 		resp->res_room *= 2;
 }
 
-/* Allocated at the first use, so that an idle QP has only its state. False: no memory. */
+/* Allocates the ring of requests at its first use, so that an idle QP needs no memory for it.
+ * Returns false if there is no memory. */
 static bool make_resources(struct adv_responder *resp)
 {
 	if (!resp->res)
@@ -70,7 +71,8 @@ static void refuse_request(struct adv_qp *qp, enum adv_vendor_err why, uint64_t 
 	refuse_with(qp, why, adv_refusal_of(why), now);
 }
 
-/* If a fault is injected, the message is refused as with that status. False: no fault. */
+/* If a fault is injected, refuses the message as with the injected status. Returns false if there
+ * is no fault. */
 static bool refuse_on_purpose(struct adv_qp *qp, const struct adv_incoming *in, uint64_t now)
 {
 	struct adv_refusal r = {ADV_NAK_REMOTE_OPERATIONAL_ERROR, IBV_EVENT_QP_FATAL,
@@ -97,7 +99,8 @@ static uint32_t newest_done(const struct adv_qp *qp)
 
 /* ---- RNR NAKs ---- */
 
-/* There is no receive request: the requester sends the message again later (IBTA 9.7.5.2.8). */
+/* Sends an RNR NAK when there is no receive request. The requester sends the message again later
+ * (IBTA 9.7.5.2.8). */
 static void send_rnr_nak(struct adv_qp *qp)
 {
 	struct adv_engine_counters *c = &qp->engine->counters;
@@ -111,7 +114,7 @@ static void send_rnr_nak(struct adv_qp *qp)
 
 /* ---- messages ---- */
 
-/* Ends a SEND whose data was placed. */
+/* Ends a SEND after all of its data was placed. */
 static void end_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *in)
 {
 	if (refuse_on_purpose(qp, in, now))
@@ -138,7 +141,9 @@ static void rx_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 		return;
 	}
 	if (in->info->flags & ADV_PKT_START) {
-		/* It has one if the message begins again, see adv_recovery_go_back_0. */
+		/*
+		 * If the message begins again, resp->recv is still set, see adv_recovery_go_back_0.
+		 */
 		if (!resp->recv)
 			resp->recv = adv_qp_take_recv(qp);
 		if (!resp->recv) {
@@ -170,8 +175,8 @@ static void rx_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 	else if (in->info->flags & ADV_PKT_START)
 		why = adv_message_begin_write(qp, in);
 	if (!why && imm && !resp->recv) {
-		/* Before any byte is written, so that the retransmitted packet finds everything
-		 * unchanged. */
+		/* Takes the receive request before any byte is written, so that a retransmitted
+		 * packet finds everything unchanged. */
 		resp->recv = adv_qp_take_recv(qp);
 		if (!resp->recv) {
 			if (in->info->flags & ADV_PKT_START)
@@ -196,10 +201,10 @@ static void rx_write(struct adv_qp *qp, uint64_t now, const struct adv_incoming 
 /* ---- READ, atomics, FLUSH: requests with a response other than an ACK ---- */
 
 /*
- * Requests are answered in order, and the peer has at most as many outstanding as the responder
- * remembers. If all of them wait for their answers and one more arrives, the oldest was answered
- * before and its answer has arrived: its retransmission came too late. Drops this repeated answer.
- * False: the oldest is a first answer.
+ * Drops the oldest pending answer if it repeats an earlier answer. Returns false if it is a first
+ * answer. Reason: requests are answered in order, and the peer has at most as many requests
+ * outstanding as the responder remembers. If all of these are pending and one more request arrives,
+ * the peer has received the answer to the oldest, and its duplicate request was late.
  */
 static bool drop_repeated_answer(struct adv_responder *resp)
 {
@@ -217,7 +222,7 @@ static bool drop_repeated_answer(struct adv_responder *resp)
 	return false;
 }
 
-/* Returns room to remember one more request. NULL: the peer has more outstanding than
+/* Returns an entry for one more request. NULL: the peer has more requests outstanding than
  * max_dest_rd_atomic. */
 static struct adv_resource *new_resource(struct adv_qp *qp, const struct adv_incoming *in,
 					 uint32_t psns)
@@ -293,7 +298,7 @@ static enum adv_vendor_err do_atomic(struct adv_qp *qp, const struct adv_incomin
 			  IBV_ACCESS_REMOTE_ATOMIC, &why);
 	if (!p)
 		return adv_mr_remote_cause(why);
-	/* A region with an odd iova: the address is aligned for the peer, not for this CPU. */
+	/* If the region has an odd iova, va is aligned but the address in this process is not. */
 	if ((uintptr_t)p & 7)
 		return ADV_ERR_MISALIGNED;
 	res = new_resource(qp, in, 1);
@@ -330,8 +335,8 @@ static enum adv_vendor_err do_atomic_write(struct adv_qp *qp, const struct adv_i
 	return ADV_ERR_NONE;
 }
 
-/* FLUSH: memory is coherent, so a fence gives global visibility. It gives persistence too, but only
- * where the caches and the memory both survive a power failure. */
+/* Executes a FLUSH. Memory is coherent, so a fence makes the data globally visible. It makes the
+ * data persistent only if both the caches and the memory survive a power failure. */
 static enum adv_vendor_err do_flush(struct adv_qp *qp, const struct adv_incoming *in)
 {
 	enum adv_vendor_err why = ADV_ERR_NONE;
@@ -396,8 +401,8 @@ static void rx_answered(struct adv_qp *qp, uint64_t now, const struct adv_incomi
 
 /* ---- duplicates ---- */
 
-/* True if a duplicate READ requests a part of the original: whole packets, or up to its end. Any
- * other is a forgery. */
+/* True if a duplicate READ requests a part of the original READ: whole packets, or up to its end.
+ * Any other duplicate is a forgery. */
 static bool is_part_of_read(const struct adv_qp *qp, const struct adv_resource *res,
 			    uint64_t offset, const struct adv_headers *h)
 {
@@ -408,7 +413,7 @@ static bool is_part_of_read(const struct adv_qp *qp, const struct adv_resource *
 		(h->reth.length && h->reth.length < rest && h->reth.length % qp->mtu == 0));
 }
 
-/* Repeats the response, from the PSN of the duplicate request on (IBTA 9.7.5.1.4). */
+/* Repeats the response to a duplicate request, from the PSN of that request on (IBTA 9.7.5.1.4). */
 static void repeat_answer(struct adv_qp *qp, const struct adv_incoming *in)
 {
 	struct adv_responder *resp = &qp->resp;
@@ -424,7 +429,8 @@ static void repeat_answer(struct adv_qp *qp, const struct adv_incoming *in)
 		if ((in->h->bth.opcode & ADV_OP_MASK) == ADV_OP_READ_REQUEST) {
 			if (!is_part_of_read(qp, res, offset, in->h))
 				return;
-			/* A response that is being sent is not cut short. */
+			/* A shorter duplicate request does not cut short the response that is being
+			 * sent. */
 			if (res->pending && offset + in->h->reth.length < res->end)
 				return;
 			res->end = (uint32_t)offset + in->h->reth.length;
@@ -453,7 +459,8 @@ static void rx_duplicate(struct adv_qp *qp, const struct adv_incoming *in)
 	repeat_answer(qp, in);
 }
 
-/* PSNs are missing: sends one NAK, and the requester goes back (IBTA 9.7.5.2.3). */
+/* Handles a gap before the packet's PSN: sends one NAK, so that the requester goes back (IBTA
+ * 9.7.5.2.3). */
 static void rx_ahead(struct adv_qp *qp)
 {
 	struct adv_responder *resp = &qp->resp;

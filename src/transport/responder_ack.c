@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Delays an ACK for a short time, until the program's next request (IBTA 9.7.5.1.2 lets a responder
- * coalesce ACKs). If two programs answer each other's messages, the ACK of a message is not urgent:
- * it is sent together with the answer. A program may poll until its own request completes, and then
- * read the peer's answer from memory. One poll then finds both, and no thread has to be woken to
- * receive the ACK.
+ * coalesce ACKs). If two programs answer each other's messages, the ACK of a message is not urgent
+ * and is sent together with the answer. A program may poll until its own request completes, and
+ * then read the peer's answer from memory. One poll then finds both, and no thread has to be woken
+ * to receive the ACK.
  *
- * The ACK is sent before the answer, except where no program can notice the order:
+ * The ACK is sent before the answer, unless no program can notice the order:
  * - the answer is a request that completes nothing at the peer; or
  * - the answer and the ACK share a datagram.
- * Then the ACK follows the answer, and adds nothing to its latency. The order matters because the
- * ACK of a NIC arrives before an answer can. Some programs rely on that: they take a received
- * message as a sign that their own message was sent.
+ * In these cases the ACK follows the answer and does not delay it. The order matters because the
+ * ACK of a NIC arrives before any answer. Some programs rely on this order: after they receive a
+ * message, they assume that their own message has completed.
  *
  * A queue pair delays ACKs only if its program recently answered within the delay, and only one ACK
  * at a time. An occasional late answer changes nothing: the machine may have been busy.
  */
 #include "transport/responder_ack.h"
 
-#define ANSWERS_WANTED 3  /* this many more answers within the delay than late ones ... */
-#define ANSWERS_MOST   16 /* ... counted up to this many */
-#define LATE_COSTS     2  /* answers: a program sometimes does not run for a while */
+#define ANSWERS_WANTED 3  /* least score at which ACKs are delayed */
+#define ANSWERS_MOST   16 /* highest score; an answer within the delay adds 1 */
+#define LATE_COSTS     2  /* taken off by a late answer: a program may pause */
 
-/* Bytes of a SEND as long as an ACK: only a shorter packet can end a segmented datagram. */
+/* Bytes of a SEND whose packet is as long as an ACK. Only the last packet of a segmented datagram
+ * may be shorter than the others, so the answer must not be shorter than the ACK. */
 #define DATAGRAM_MIN 4
 
 void adv_responder_ack_queue(struct adv_qp *qp, uint8_t syndrome, uint32_t psn)
@@ -47,14 +48,14 @@ void adv_responder_ack_forget(struct adv_qp *qp)
 	adv_list_del(&qp->delay_node);
 }
 
-/* True if the ACK of a message that arrives now may be delayed. */
+/* True if the ACK of a message that arrives now may be delayed. Notes the arrival. */
 static bool may_delay(struct adv_qp *qp, uint64_t now)
 {
 	struct adv_responder *resp = &qp->resp;
 
 	if (!qp->engine->ack_delay)
 		return false;
-	if (resp->asked_at) /* the previous one is still unanswered: messages arrive in a row */
+	if (resp->asked_at) /* messages arrive in a row: the previous one is unanswered */
 		resp->answers = 0;
 	resp->asked_at = now ? now : 1;
 	return resp->answers >= ANSWERS_WANTED && !resp->ack_pending && !resp->res_pending;
@@ -77,7 +78,7 @@ static void count_late(struct adv_responder *resp)
 	resp->answers -= resp->answers < LATE_COSTS ? resp->answers : LATE_COSTS;
 }
 
-/* True if the ACK may follow the answer, the first request that is not sent yet. */
+/* True if the ACK may be sent after the answer, which is the first unsent request. */
 static bool may_go_behind(struct adv_qp *qp)
 {
 	const struct adv_send_wqe *wqe;
@@ -123,7 +124,7 @@ uint64_t adv_responder_ack_deadline(const struct adv_engine *e)
 	return adv_container_of(e->delayed.next, struct adv_qp, delay_node)->resp.ack_due;
 }
 
-/* Releases the ACK with the earliest deadline. */
+/* Releases the delayed ACK with the earliest deadline, and returns its QP. */
 static struct adv_qp *release_first(struct adv_engine *e)
 {
 	struct adv_qp *qp = adv_container_of(e->delayed.next, struct adv_qp, delay_node);

@@ -32,7 +32,7 @@ static void emit_ack(struct adv_qp *qp, struct adv_tx_batch *batch)
 	adv_responder_ack_forget(qp);
 }
 
-/* The rest of the response is sent only for a further duplicate request. */
+/* Stops a response. Its rest is sent only if a further duplicate request arrives. */
 static void leave_rest(struct adv_responder *resp, struct adv_resource *res)
 {
 	res->pending = false;
@@ -65,10 +65,11 @@ static uint8_t read_opcode(const struct adv_resource *res, bool last)
 }
 
 /*
- * True if the next response may be sent although its PSN was sent before. The packets that a peer
- * causes must stay in proportion to those it sends. So each duplicate request permits one window of
- * packets, and each packet sent for the first time permits one more for the whole queue pair. After
- * that the response stops. A peer that lost it requests the rest.
+ * True if the next response packet may be sent although its PSN was sent before. The number of
+ * packets that a peer causes must stay in proportion to the number that it sends. So each duplicate
+ * request permits one window of repeated packets, and each packet sent for the first time permits
+ * one repeated packet of the queue pair. When none is permitted, the response stops. A peer that
+ * lost packets requests the rest.
  */
 static bool may_send_again(struct adv_responder *resp, struct adv_resource *res)
 {
@@ -81,7 +82,7 @@ static bool may_send_again(struct adv_responder *resp, struct adv_resource *res)
 	return true;
 }
 
-/* The region was deregistered during a response. */
+/* Refuses the rest of a response, because the region was deregistered. */
 static void refuse_rest(struct adv_qp *qp, struct adv_resource *res, uint32_t psn,
 			enum adv_vendor_err why, uint64_t now)
 {
@@ -111,7 +112,8 @@ static void emit_read_response(struct adv_qp *qp, uint64_t now, struct adv_tx_ba
 	from = adv_mw_remote(qp, res->pd, res->rkey, res->va + res->offset, n,
 			     IBV_ACCESS_REMOTE_READ, &why);
 	if (!from && res->answered) {
-		/* All was sent before. The region may be deregistered once the READ is done. */
+		/* The whole response was sent before, so the READ may be done, and the region may
+		 * have been deregistered since. */
 		resource_done(&qp->resp, res);
 		return;
 	}

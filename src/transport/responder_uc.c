@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The responder of UC (IBTA 9.8.2). It sends no answers. A message that lost a packet is
- * dropped. */
+/* The responder of UC (IBTA 9.8.2). It sends no answers. It drops a message if a packet of it was
+ * lost. */
 #include "transport/inject.h"
 #include "transport/message.h"
 #include "transport/qp_complete.h"
@@ -113,7 +113,8 @@ void adv_responder_uc_rx(struct adv_qp *qp, uint64_t now, const struct adv_incom
 	bool start = in->info->flags & ADV_PKT_START;
 	bool send = in->info->flags & ADV_PKT_SEND;
 
-	/* Any PSN is accepted and sets the expected one. A gap damages the message. */
+	/* A packet with any PSN is accepted, and its PSN sets the next expected PSN. A gap damages
+	 * the message in progress. */
 	if (in->h->bth.psn != resp->epsn) {
 		qp->engine->counters.out_of_sequence++;
 		if (resp->message != ADV_MSG_NONE)

@@ -9,14 +9,14 @@
 
 /* ---- the retransmission timer ---- */
 
-/* IBTA 9.7.6.1.3: 4.096 us x 2^timeout. */
+/* Returns the QP's timeout, ns: 4.096 us x 2^timeout (IBTA 9.7.6.1.3). */
 static uint64_t timeout_ns(const struct adv_qp *qp)
 {
 	return 4096ull << qp->attr.timeout;
 }
 
-/* Returns the duration of the timer in timeouts. Once half of the retries are used it is 1, even
- * for a slow peer: the network may lose one retransmission after the other. */
+/* Returns the duration of the timer, in timeouts. If half of the retries are used, it is 1 even for
+ * a slow peer, because the network may lose one retransmission after the other. */
 static uint8_t timer_ticks(const struct adv_qp *qp)
 {
 	return qp->req.retry_left > qp->attr.retry_cnt / 2 ? qp->req.backoff : 1;
@@ -28,7 +28,7 @@ void adv_retransmit_arm(struct adv_qp *qp, uint64_t now)
 
 	if (req->rnr_wait)
 		return;
-	/* 0 means no timeout. */
+	/* attr.timeout 0 stands for no timeout. */
 	if (adv_flight_psns(qp) && qp->attr.timeout)
 		adv_timer_set(&qp->engine->timers, &req->retransmit_timer,
 			      now + timeout_ns(qp) * timer_ticks(qp));
@@ -69,8 +69,8 @@ void adv_retransmit_for_ack(struct adv_qp *qp)
 		adv_retransmit_from(qp, qp->req.una_psn);
 }
 
-/* Notes the position of the cursor before a timeout sets it back. Of several timeouts in a row, the
- * first counts. */
+/* Notes the position of the cursor before a timeout sets it back. If several timeouts follow each
+ * other, only the first notes it. */
 static void note_cursor(struct adv_qp *qp)
 {
 	struct adv_requester *req = &qp->req;
@@ -99,9 +99,9 @@ void adv_retransmit_resume(struct adv_qp *qp)
 /* ---- acknowledgements ---- */
 
 /*
- * Adjusts the timer after late or lost answers. It keeps its last duration until all packets that
- * were in flight then are acknowledged in time. An answer soon after a retransmission means that a
- * packet was lost, not that the peer is slow: the timer becomes short.
+ * Adjusts the duration of the timer. After a late answer the timer stays long, until all packets
+ * that were in flight at that time are acknowledged in time. If an answer arrives soon after a
+ * retransmission, a packet was lost and the peer is not slow: the timer becomes short.
  */
 static void note_time(struct adv_qp *qp, uint32_t psn, bool sent_again, uint64_t now)
 {
@@ -148,8 +148,8 @@ void adv_retransmit_duplicate_ack(struct adv_qp *qp, uint32_t psn, uint64_t now)
 
 /* ---- losses ---- */
 
-/* Sends everything from psn on again. After a timeout one packet goes first and requests an
- * acknowledgement; the others follow when that arrives. */
+/* Sends everything from psn on again. After a timeout one packet is sent first and requests an
+ * acknowledgement. The others follow when the acknowledgement arrives. */
 static void send_again(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err why)
 {
 	ADV_PROBE(retransmission, qp->qpn, psn, adv_flight_psns(qp));
@@ -162,7 +162,8 @@ void adv_retransmit_lost(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err wh
 {
 	struct adv_requester *req = &qp->req;
 
-	/* The peer answers: it goes on without end. */
+	/* Go-back-0: the peer answers, so a NAK restores all retries and the message may be
+	 * repeated without limit. */
 	if (!qp->engine->recovery->nak_costs_retry && why != ADV_ERR_TIMEOUT) {
 		req->retry_left = qp->attr.retry_cnt;
 		send_again(qp, psn, why);
@@ -178,8 +179,8 @@ void adv_retransmit_lost(struct adv_qp *qp, uint32_t psn, enum adv_vendor_err wh
 }
 
 /*
- * The peer has not answered for the timeout. A retry lasts timeout_ticks timeouts. The first retry
- * retransmits after 1, 2 and 4 timeouts, later ones once each: more retransmissions do not make a
+ * Handles a timeout. A retry lasts timeout_ticks timeouts. The first retry retransmits after 1, 2
+ * and 4 timeouts. Each later retry retransmits once, because more retransmissions do not make a
  * slow peer faster.
  */
 static void timed_out(struct adv_qp *qp, uint64_t now)
@@ -188,8 +189,8 @@ static void timed_out(struct adv_qp *qp, uint64_t now)
 	uint8_t ticks = req->ticks + timer_ticks(qp), most = qp->engine->timeout_ticks;
 
 	qp->engine->counters.local_ack_timeout_err++;
-	/* Missing responses are requested now. Responses that arrive late do not cause another
-	 * request. */
+	/* The timeout itself requests missing responses again. Responses that arrive late must not
+	 * cause another request. */
 	note_cursor(qp);
 	req->unanswered = qp->engine->recovery->one_packet_at_timeout;
 	req->gap_asked = true;

@@ -132,7 +132,7 @@ uint32_t adv_srq_number(const struct adv_srq *srq)
 	return srq->number;
 }
 
-/* Messages in progress refer to their receive request: updates the pointers of their QPs. */
+/* Updates the pointers of QPs to receive requests that messages in progress use. */
 static void move_taken(const struct adv_srq *srq, uint8_t *to)
 {
 	struct adv_list *qps = &srq->pd->engine->qps;
@@ -146,7 +146,9 @@ static void move_taken(const struct adv_srq *srq, uint8_t *to)
 	}
 }
 
-/* Grows the SRQ to max_wr, a power of two. 0, or ENOMEM and nothing has changed. */
+/*
+ * Grows the SRQ to max_wr, a power of two. Returns 0 or ENOMEM; after ENOMEM nothing has changed.
+ */
 static int grow_srq(struct adv_srq *srq, uint32_t max_wr)
 {
 	uint8_t *slots = malloc((size_t)max_wr * srq->stride);
@@ -176,7 +178,7 @@ static int grow_srq(struct adv_srq *srq, uint32_t max_wr)
 	return 0;
 }
 
-/* Sizes are rounded up and never shrink: a smaller size is met by the present room. */
+/* Sets the size, rounded up. The SRQ never shrinks: for a smaller size it keeps its room. */
 static int resize_srq(struct adv_srq *srq, uint32_t wanted, uint32_t limit)
 {
 	uint32_t max_wr = srq->max_wr;
@@ -278,8 +280,8 @@ struct adv_recv_wqe *adv_srq_take(struct adv_srq *srq)
 	if (srq->fifo_head == srq->fifo_tail)
 		return NULL;
 	slot = srq->fifo[srq->fifo_tail++ & (srq->max_wr - 1)];
-	/* IBTA 10.2.9.2: the event is raised once; the application sets the limit again for the
-	 * next. */
+	/* IBTA 10.2.9.2: the event is raised once. For a further event the application sets the
+	 * limit again. */
 	if (srq->fifo_head - srq->fifo_tail < srq->limit) {
 		srq->limit = 0;
 		adv_affiliated_raise(&srq->pd->engine->async_events, &srq->events,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A timer that is moved to a later time, or cancelled, stays at its place in the heap. Its place is
- * corrected at its old time. Acknowledgements move retransmission timers all the time; each move
- * costs one store.
+ * A timer that is cancelled or moved to a later time keeps its place in the heap until its old
+ * time. Then its place is corrected. Acknowledgements move retransmission timers very often; so
+ * each move costs only one store.
  */
 #include <assert.h>
 #include <errno.h>

@@ -3,19 +3,20 @@
  * Paces UC and UD, so that they do not overrun a receiver. The transports themselves have no flow
  * control.
  *
- * Packets to other machines are sent at a limited rate. Packets within this machine need credit:
- * programs expect a lossless fabric there, and only a full receive socket loses packets. After
- * every so many packets the sender sends a probe to the same slot, a packet of a manufacturer's
- * opcode (IBTA table 38). The receiver's engine answers the probe. At most one window of packets is
- * not covered by an answer.
+ * Packets to other machines are sent at a limited rate. Packets within this machine need credit,
+ * because programs expect a lossless fabric there: only a full receive socket loses packets. After
+ * each quarter of a window the sender sends a probe to the same slot, a packet of a manufacturer's
+ * opcode (IBTA table 38). The receiver's engine answers the probe. The answer covers all packets
+ * before the probe. At most one window of packets may be without an answer.
  *
- * A NIC would receive while its process is stopped. Here nothing is sent to a process that does not
- * answer, as long as the process exists: its port stands in the daemon's table. Probes are repeated
- * at growing intervals, because a full socket may have dropped one. If the process does not exist,
- * or that is not known, packets are sent at the rate, and the kernel drops them.
+ * A NIC receives even while its process is stopped. Here, no packet is sent to a process that does
+ * not answer but exists. A process exists if its port is in the daemon's table. Probes are repeated
+ * at growing intervals, because a full socket may have dropped a probe. If the process does not
+ * exist, or its existence is not known, packets are sent at the rate. The kernel drops packets to a
+ * process that does not exist.
  *
- * Messages to other destinations queue behind the waiting messages of a UD QP. So UD waits only a
- * few seconds for a silent process. Then it sends at the rate until the process answers.
+ * In a UD QP, messages to other destinations queue behind waiting messages. So UD waits only 5 s
+ * for a silent process. Then it sends at the rate until the process answers.
  */
 #include <stdatomic.h>
 
@@ -26,11 +27,11 @@
 
 #define BURST_BYTES   (32ull * 4096)
 #define ANSWER_WAIT   (100 * 1000000ull)
-#define PROBE_SELDOM  (6400 * 1000000ull) /* the longest interval between repeated probes */
+#define PROBE_SELDOM  (6400 * 1000000ull) /* longest interval between repetitions of a probe */
 #define UD_PATIENCE   (5000 * 1000000ull)
 #define NO_CREDIT_FOR (1000 * 1000000ull)
-#define LEFT_FOR      (6000 * 1000000ull) /* the port of an exited process leaves the table sooner */
-#define MOST_UNSEEN   (1u << 20)	  /* packets without an answer: PSNs must not wrap */
+#define LEFT_FOR      (6000 * 1000000ull) /* the daemon's table drops an exited process sooner */
+#define MOST_UNSEEN   (1u << 20) /* most counted packets without an answer: PSNs must not wrap */
 #define HOP_LIMIT     64
 
 /* ---- the rate ---- */
@@ -63,7 +64,8 @@ void adv_unreliable_rate_expired(struct adv_engine *e, struct adv_timer *t, uint
 
 /* ---- credit ---- */
 
-/* Returns the process that has the QP number: its slot, if that is known. */
+/* Returns the slot of the process that has the QP number. If the slot is not known, returns the
+ * number's own target. */
 static uint16_t target_of_qpn(const struct adv_engine *e, uint32_t qpn)
 {
 	uint16_t home = 0;
@@ -74,7 +76,7 @@ static uint16_t target_of_qpn(const struct adv_engine *e, uint32_t qpn)
 	return home ? home : adv_qpn_target(qpn);
 }
 
-/* Returns the place at which a search for the credit begins. */
+/* Returns the index at which the search for a credit begins. */
 static unsigned credit_place(const struct adv_gid *gid, uint16_t target)
 {
 	return (target ^ gid->raw[15] ^ gid->raw[14] * 3u) % ADV_CREDITS;
@@ -100,7 +102,7 @@ static struct adv_credit *credit_of(struct adv_engine *e, const struct adv_gid *
 	return NULL;
 }
 
-/* Gives the process a credit. NULL: all are busy. */
+/* Gives the process a credit. NULL: all credits are in use. */
 static struct adv_credit *new_credit(struct adv_engine *e, const struct adv_gid *gid,
 				     uint16_t target)
 {
@@ -161,8 +163,8 @@ void adv_engine_peer_left(struct adv_engine *e, uint64_t now, uint16_t slot)
 			give_up_credit(e, &e->credit[i], now + LEFT_FOR);
 }
 
-/* Queues a probe or an answer, which is sent before everything else. It is lost if the queue is
- * full. */
+/* Queues a probe or an answer. It is sent before all other packets. If the queue is full, it is
+ * lost. */
 static void queue_note(struct adv_engine *e, const struct adv_note *note)
 {
 	if (e->note_head - e->note_tail != ADV_NOTES)
@@ -202,7 +204,7 @@ int adv_unreliable_init(struct adv_engine *e)
 	return 0;
 }
 
-/* Returns the credit for a packet. NULL: the packet is limited by the rate. */
+/* Returns the credit for a packet. NULL: the rate limits the packet. */
 static struct adv_credit *find_credit(struct adv_engine *e, const struct adv_path *path,
 				      uint32_t dest_qpn, uint64_t now)
 {
@@ -262,7 +264,7 @@ static void emit_probe(struct adv_qp *qp, struct adv_credit *c, struct adv_path 
 	c->probed = c->sent;
 }
 
-/* True for UD to a process that has been silent for long. */
+/* True for a UD QP if the process has been silent for 5 s. */
 static bool is_given_up(const struct adv_qp *qp, const struct adv_credit *c)
 {
 	return c->deaf && qp->type == IBV_QPT_UD;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A congestion window for networks that drop packets. A loss halves it, once a round trip; without
- * losses it grows by one packet a round trip. Its maximum is what the peer's receive buffer is
- * assumed to hold.
+ * A congestion window for networks that drop packets. A loss halves the window, at most once a
+ * round trip. Without losses the window grows by one packet a round trip. Its maximum is the
+ * assumed size of the peer's receive buffer.
  *
- * After a timeout the fate of the packets in flight is unknown. They may be lost. Or the peer is
- * slow and still has them all in its buffer, and retransmissions would overload it. So one packet
- * is sent, and the window doubles with each round trip in which retransmitted packets are
- * acknowledged, up to half of the old window. An acknowledgement of packets that were not
- * retransmitted shows a slow peer: it does not open the window.
+ * After a timeout there are two possibilities: the packets in flight are lost, or a slow peer still
+ * has them in its buffer. In the second case, retransmissions would overload the peer. So one
+ * packet is sent. Then each acknowledgement of retransmitted packets opens the window, up to half
+ * of the old window; the window about doubles each round trip. An acknowledgement of packets that
+ * were not retransmitted shows a slow peer and does not open the window.
  */
 #include "transport/window.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How XRC requests find their SRQ (IBTA annex A14). */
+/* XRC domains, and the SRQs of XRC requests (IBTA annex A14). */
 #include "transport/domain.h"
 #include "transport/qpn.h"
 #include "transport/srq.h"

@@ -14,8 +14,8 @@ uint32_t adv_engine_srqns_left(const struct adv_engine *e)
 	return n < most ? n : most;
 }
 
-/* Returns a number of this range for the SRQ. No SRQ has number 0, which programs send if they
- * forgot the number. 0: none is left, or there is no memory. */
+/* Returns a number of this range for the SRQ. Returns 0 if no number is left or there is no memory.
+ * No SRQ has number 0, because programs that forget to set the number send 0. */
 static uint32_t take_from_range(struct adv_engine *e, struct adv_qpn_range *r, struct adv_srq *srq)
 {
 	uint32_t number;
@@ -38,8 +38,8 @@ static uint32_t take_from_range(struct adv_engine *e, struct adv_qpn_range *r, s
 	return number;
 }
 
-/* The numbers are from the engine's own ranges, as QP numbers are. So the SRQs of two engines never
- * have the same number. */
+/* The numbers are from the engine's own ranges of QP numbers. So the SRQs of two engines never have
+ * the same number. */
 uint32_t adv_xrc_number_take(struct adv_engine *e, struct adv_srq *srq)
 {
 	uint32_t number;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How a new daemon continues with the estate that the clients of a dead one have kept. */
+/* Starts a new daemon with the estate that the clients of a dead daemon have kept. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -65,8 +65,7 @@ static void tidy_slot(struct adv_slot_record *r, bool for_clients)
 		atomic_store(&r->owned, 0);
 }
 
-/* Whatever the values were, from now on each field has a value that this program could have
- * written. */
+/* Replaces values that this program cannot have written. */
 static void tidy_ledger(struct adv_daemon *d, unsigned sockets)
 {
 	struct adv_ledger *l = d->ledger;

@@ -14,11 +14,11 @@
 #define PARTS_MAX    ((ADV_SLOTS + FURTHER + A_MESSAGE - 1) / A_MESSAGE)
 #define MESSAGES_MAX 1024u
 
-/* The header of a message: describes the descriptors that come with it. */
+/* The header of a message: describes the message's descriptors. */
 struct part {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t ledger_size; /* a program with another version does not understand the message */
+	uint32_t ledger_size; /* detects a message of another version of this program */
 	uint32_t set;
 	uint32_t part;
 	uint32_t parts;
@@ -91,7 +91,7 @@ int adv_carrier_renew(struct adv_daemon *d)
 	uint32_t old = d->ledger->carried;
 	int error = 0;
 
-	/* Holders of the carrier rely on its whole contents. */
+	/* Without a complete old set no set is written: clients rely on the whole contents. */
 	if (d->carrier.queue < 0 || !(old || d->ledger->carried_set == 0))
 		return ENOTSUP;
 	if (d->sockets > d->carrier.most) {
@@ -147,7 +147,7 @@ void adv_carrier_empty(struct adv_daemon *d)
 
 /* ---- reading ---- */
 
-/* Reads the next message, which stays in the queue. False: there is no further one. */
+/* Peeks at the next message, which stays in the queue. False: there is no further message. */
 static bool look_at_next(int queue, struct part *p, union room *room, struct msghdr *msg)
 {
 	struct iovec iov = {p, sizeof(*p)};
@@ -209,7 +209,7 @@ static int find_set(int queue, struct adv_carried *c)
 	return found ? 0 : EPROTO;
 }
 
-/* Stores the descriptors of a message. False: there are fewer than announced. */
+/* Stores the descriptors of a message. False: their number is not the announced number. */
 static bool keep_descriptors(const struct part *p, struct msghdr *msg, int *fd)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
@@ -217,7 +217,7 @@ static bool keep_descriptors(const struct part *p, struct msghdr *msg, int *fd)
 			   ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int)
 			   : 0;
 
-	if (n > p->count) /* a foreign message: no room for the surplus descriptors */
+	if (n > p->count) /* a foreign message: fd[] has no room for the additional descriptors */
 		n = 0;
 	if (n)
 		memcpy(fd + p->part * A_MESSAGE, CMSG_DATA(c), n * sizeof(int));
@@ -238,7 +238,7 @@ static int take_set(int queue, struct adv_carried *c)
 	for (uint32_t i = 0; i < c->messages && !error; i++) {
 		off_t at = (off_t)(i * sizeof(p));
 
-		/* First without the descriptors, which may belong to another set. */
+		/* Peeks first without receiving the descriptors: they may belong to another set. */
 		if (!look_at_next(queue, &p, NULL, &msg) || !makes_sense(&p))
 			error = EPROTO;
 		else if (p.set == c->set && p.sockets == c->sockets &&

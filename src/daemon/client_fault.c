@@ -36,7 +36,8 @@ static bool may_reach_user(const struct adv_client *c, uid_t uid)
 	return c->session.peer.uid == 0 || c->session.peer.uid == uid;
 }
 
-/* Sends the socket to the process that owns the slot, which answers there. Returns 0 or errno. */
+/* Sends the kept end of the socket pair to the process that owns the slot. That process answers by
+ * the socket. Returns 0 or errno. */
 static int pass_to_slot(struct adv_client *c, uint32_t slot)
 {
 	struct adv_ledger *l = c->all->daemon->ledger;
@@ -63,7 +64,7 @@ static bool find_process_user(const struct adv_client *c, pid_t pid, uid_t *uid)
 	return adv_ucma_find_process(c->all->ucma, pid, uid);
 }
 
-/* Answers a request about a process's plan for its packets of QP1; number 0 is the client's own
+/* Answers a request about a process's plan for its packets of QP1. Number 0 means the client's own
  * process. Returns 0 or errno. */
 static int answer_for_process(struct adv_client *c, uint32_t number)
 {

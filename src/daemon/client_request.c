@@ -16,7 +16,7 @@
 #include "daemon/slots.h"
 #include "daemon/ucma.h"
 
-/* Each handler changes the request into its answer. It returns the descriptor to send with it, or
+/* Handles a request: changes *m into the answer. Returns the descriptor to send with the answer, or
  * -1. */
 typedef int handler(struct adv_client *c, struct adv_control_message *m);
 
@@ -43,8 +43,8 @@ static void own_slot(struct adv_client *c, unsigned slot)
 	adv_pairs_charge(c->all->pairs, slot, &c->session.turn.user->pairs);
 }
 
-/* Returns the limit of a resource for this client: `share` if the daemon serves many users and the
- * client's user is not root; otherwise `all`. */
+/* Returns the limit of a resource for this client. The limit is `share` if the daemon serves many
+ * users and the client's user is not root; otherwise `all`. */
 static unsigned user_limit(const struct adv_client *c, unsigned share, unsigned all)
 {
 	return c->all->daemon->system && c->session.peer.uid != 0 ? share : all;
@@ -143,7 +143,8 @@ static int serve_sender(struct adv_client *c, struct adv_control_message *m)
 {
 	uint32_t slot = m->body.sender.slot, port = m->body.sender.port;
 
-	/* A port of another process harms only the connections of the client itself. */
+	/* The daemon need not verify the port: a wrong port harms only the client's own
+	 * connections. */
 	if (!adv_client_owns(c, slot) || port > UINT16_MAX)
 		fail_request(m, EPERM, strerror(EPERM));
 	else
@@ -172,8 +173,8 @@ static int serve_counters(struct adv_client *c, struct adv_control_message *m)
 
 static int serve_open_cm(struct adv_client *c, struct adv_control_message *m)
 {
-	/* A new pidfd, not a copy: a copy would stay in this epoll set after its original is
-	 * closed. */
+	/* Opens a new pidfd. A copy of the session's pidfd would stay in the session's epoll set
+	 * after the session closes its pidfd. */
 	int pidfd = c->session.pidfd >= 0
 			    ? adv_session_open_pidfd(c->session.fd, c->session.peer.pid)
 			    : -1;
@@ -285,7 +286,7 @@ static int serve_pair(struct adv_client *c, struct adv_control_message *m)
 	struct adv_pair_share share;
 	int error = EPERM;
 
-	/* A process sends packets to itself by UDP. */
+	/* Two slots of one process get no pair: a process sends packets to itself by UDP. */
 	if (adv_client_owns(c, slot) && !adv_client_owns(c, peer))
 		error = peer < ADV_SLOTS && atomic_load(&all->daemon->ledger->slot[peer].owned)
 				? adv_pairs_request(all->pairs, slot, peer, &share)
@@ -352,7 +353,8 @@ static int serve_block(struct adv_client *c, struct adv_control_message *m)
 	return -1;
 }
 
-/* True if the answer's descriptor was made for the client, and is closed after sending. */
+/* True if the answer's descriptor was made for the client. The daemon then closes it after
+ * sending. */
 static bool is_descriptor_passed(uint16_t type)
 {
 	return type == ADV_CONTROL_OPEN_CM || type == ADV_CONTROL_PAIR || type == ADV_CONTROL_FAULT;

@@ -24,7 +24,7 @@ struct process {
 
 struct adv_cm_faults {
 	struct adv_ucma *ucma;
-	struct adv_list processes; /* connected ones that have a plan */
+	struct adv_list processes; /* connected processes that have a plan */
 	unsigned count;
 	bool daemon_faulty;
 	struct adv_fault_state daemon;
@@ -73,7 +73,7 @@ void adv_cm_faults_destroy(struct adv_cm_faults *f)
 
 /* ---- decisions about packets ---- */
 
-/* Finds the process that owns a MAD; NULL: none that has a plan. */
+/* Finds the process that owns a MAD. NULL: no process with a plan owns it. */
 static struct process *find_mad_owner(struct adv_cm_faults *f, const struct adv_rx_meta *meta,
 				      const uint8_t *mad, bool sent)
 {
@@ -103,7 +103,7 @@ static struct process *find_owner_of_received(struct adv_cm_faults *f,
 	return find_mad_owner(f, in->meta, adv_rx_payload(in, n), false);
 }
 
-/* Adds the decision of a second plan. */
+/* Merges the decision of a second plan into *v. */
 static void merge_verdict(struct adv_fault_verdict *v, const struct adv_fault_verdict *more)
 {
 	v->drop |= more->drop;
@@ -148,7 +148,8 @@ static bool decide_packet(void *user, uint64_t now, const struct adv_fault_packe
 
 /* ---- plans ---- */
 
-/* Makes QP1 ask decide_packet() while there is a plan. 0 or ENOMEM. */
+/* Makes QP1 call decide_packet() if there is a plan, or stops that if there is none. 0 or
+ * ENOMEM. */
 static int update_qp1(struct adv_cm_faults *f)
 {
 	bool faulty = f->count || f->daemon_faulty;

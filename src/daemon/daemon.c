@@ -50,7 +50,7 @@ static socklen_t make_name(const struct adv_daemon *d, const char *suffix, struc
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-/* Makes a socket with that abstract name. 0 or errno. */
+/* Makes a socket with the abstract name for `suffix`. 0 or errno. */
 static int bind_name(const struct adv_daemon *d, const char *suffix, int *fd)
 {
 	struct sockaddr_un a;
@@ -69,7 +69,7 @@ static int bind_name(const struct adv_daemon *d, const char *suffix, int *fd)
 	return error;
 }
 
-/* True if another daemon holds the name and listens; its queue of clients may be full. */
+/* True if another daemon holds the name and listens, even if its queue of connections is full. */
 static bool another_listens(const struct adv_daemon *d)
 {
 	struct sockaddr_un a;
@@ -119,7 +119,7 @@ static int take_marker(struct adv_daemon *d, char *why, size_t why_len)
 	return error;
 }
 
-/* Descriptors besides this process's own. */
+/* Returns the number of descriptors that this process may have in addition to its own. */
 static unsigned other_descriptors(void)
 {
 	struct rlimit r;
@@ -147,8 +147,8 @@ unsigned adv_daemon_descriptors(void)
 static int make_ledger(struct adv_daemon *d)
 {
 	d->ledger = adv_sealed_make("adverb-ledger", sizeof(*d->ledger), &d->ledger_fd);
-	/* Without a file (it may exceed `ulimit -f`) no later daemon can continue with the
-	 * ledger. */
+	/* The file may exceed `ulimit -f`. The ledger is then anonymous memory, and no later daemon
+	 * can continue with it. */
 	if (!d->ledger)
 		d->ledger = mmap(NULL, sizeof(*d->ledger), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);

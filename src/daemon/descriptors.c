@@ -9,7 +9,7 @@
 
 #define HIGHEST (1u << 20) /* the kernel's default fs.nr_open */
 
-/* The hard limit: the soft one may be below descriptors that are open. */
+/* Returns the hard limit, because open descriptors may be above the soft limit. */
 static unsigned highest_possible(void)
 {
 	struct rlimit limit;
@@ -19,7 +19,7 @@ static unsigned highest_possible(void)
 	return (unsigned)limit.rlim_max;
 }
 
-/* False: there is no /proc. */
+/* Closes the descriptors listed in /proc/self/fd. False: there is no /proc. */
 static bool close_listed(unsigned first, unsigned last)
 {
 	DIR *dir = opendir("/proc/self/fd");

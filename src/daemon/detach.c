@@ -18,7 +18,7 @@
 #define NULL_MAJOR 1
 #define NULL_MINOR 3
 
-/* The new hard limit, if it can be raised: enough for all slots (docs/limits.md). */
+/* The new hard limit of descriptors, if it can be raised: enough for all slots (docs/limits.md). */
 #define DESCRIPTORS_WANTED 16512
 
 /* ---- descriptors and signals ---- */
@@ -34,7 +34,8 @@ static bool is_null(int fd)
 int adv_detach_null(void)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
-	/* It may be a FIFO, on which open(2) would block, or a terminal. */
+	/* O_NONBLOCK and O_NOCTTY, because /dev/null may be a FIFO, on which open(2) would block,
+	 * or a terminal. */
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd >= 0 && is_null(fd))
@@ -117,7 +118,7 @@ void adv_detach_processors(void)
 
 /* ---- control groups ---- */
 
-/* The mount point of the version 2 hierarchy. */
+/* Finds the mount point of the version 2 hierarchy. */
 static bool find_mount(char mount[PATH_MAX])
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
@@ -136,7 +137,7 @@ static bool find_mount(char mount[PATH_MAX])
 	return found;
 }
 
-/* The path of this process's group in it. */
+/* Finds the path of this process's group in the version 2 hierarchy. */
 static bool find_group(char group[PATH_MAX])
 {
 	FILE *f = fopen("/proc/self/cgroup", "re");

@@ -126,7 +126,8 @@ static struct candidate *find_candidate(struct candidate *c, unsigned n,
 	return NULL;
 }
 
-/* Places the entries of one class: first those of *old, in its order, then the new ones. */
+/* Adds the candidates of one class (loopback or not): first those in *old, in the order of *old,
+ * then the new ones. */
 static void place_class(struct candidate *c, unsigned n, bool loopback,
 			const struct adv_gid_table *old, struct adv_gid_table *out)
 {
@@ -158,8 +159,8 @@ void adv_gid_policy_fill(const struct adv_snapshot *s, const struct adv_gid_tabl
 	unsigned n = c ? choose_candidates(s, c) : 0;
 
 	fill_table(c, n, old, out);
-	/* Most programs use entry 0. A link-local address must not stay there only because it came
-	 * first. */
+	/* Most programs use entry 0. A link-local address must not stay in entry 0 only because it
+	 * is older than a better address. */
 	if (out->count && kind_of(&out->entry[0].gid) == KIND_LINK_LOCAL &&
 	    c[0].kind != KIND_LINK_LOCAL)
 		fill_table(c, n, NULL, out);

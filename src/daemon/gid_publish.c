@@ -17,7 +17,8 @@ struct adv_gid_page *adv_gid_publish_create(int *fd)
 	return adv_sealed_make("adverb-gids", sizeof(struct adv_gid_page), fd);
 }
 
-/* The seed of a GUID without a MAC: the same for one namespace during one boot. */
+/* Returns the seed of the GUID for a host without a MAC: the same value for one namespace during
+ * one boot. */
 static uint64_t guid_seed(void)
 {
 	uint64_t hash = 0xcbf29ce484222325u;
@@ -42,7 +43,7 @@ static void write_table(struct adv_gid_table *shared, const struct adv_gid_table
 	const size_t from = offsetof(struct adv_gid_table, count);
 	uint32_t sequence = atomic_load_explicit(&shared->sequence, memory_order_relaxed);
 
-	/* It is already odd if a worker died during an update. */
+	/* The sequence is already odd if a worker died during an update. */
 	sequence |= 1;
 	atomic_store_explicit(&shared->sequence, sequence, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);

@@ -35,7 +35,7 @@ struct program {
 	struct sock_filter code[BPF_MAXINSNS];
 };
 
-/* Returns the instruction's index. */
+/* Adds an instruction. Returns its index. */
 static unsigned add_instruction(struct program *p, struct sock_filter instruction)
 {
 	unsigned at = p->len;
@@ -52,7 +52,7 @@ static void add_load(struct program *p, uint16_t size, int offset)
 	add_instruction(p, (struct sock_filter)BPF_STMT(BPF_LD | size | BPF_ABS, (uint32_t)offset));
 }
 
-/* Instructions to skip if the comparison is true, and if it is not. */
+/* Adds a comparison. `if_true` and `if_not` are the numbers of instructions to skip. */
 static void add_compare(struct program *p, uint16_t how, uint32_t value, uint8_t if_true,
 			uint8_t if_not)
 {
@@ -60,7 +60,8 @@ static void add_compare(struct program *p, uint16_t how, uint32_t value, uint8_t
 		p, (struct sock_filter)BPF_JUMP(BPF_JMP | how | BPF_K, value, if_true, if_not));
 }
 
-/* A jump to the instruction that is added after the next set_jump_target(). */
+/* Adds a jump to the instruction that is added after the next set_jump_target() for this jump.
+ * Returns the jump's index. */
 static unsigned add_jump(struct program *p)
 {
 	return add_instruction(p, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
@@ -77,7 +78,8 @@ static void add_return(struct program *p, uint32_t socket)
 	add_instruction(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, socket));
 }
 
-/* The prefix is in this run, or below it, or above it and below the next: then nobody's. */
+/* Adds the test for one run. A prefix outside the run belongs to no run: it goes to the socket of
+ * ADV_SLOT_NOBODY. */
 static void add_run(struct program *p, const struct adv_group_run *r)
 {
 	add_compare(p, BPF_JGE, r->first, 0, 1);
@@ -92,7 +94,7 @@ static void add_run(struct program *p, const struct adv_group_run *r)
 	add_instruction(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_A, 0));
 }
 
-/* A binary search among the runs. */
+/* Adds a binary search among the runs. */
 static void add_choice(struct program *p, const struct adv_group_run *run, unsigned runs)
 {
 	unsigned half = runs / 2, upper;
@@ -108,7 +110,8 @@ static void add_choice(struct program *p, const struct adv_group_run *run, unsig
 	add_choice(p, run + half, runs - half);
 }
 
-/* By the destination QPN. Packets too short for the load go to socket 0. */
+/* Adds the steering by the destination QPN. Packets too short for the load instruction go to socket
+ * 0. */
 static void add_steering(struct program *p, const struct adv_group_run *run, unsigned runs)
 {
 	add_load(p, BPF_H, BTH_DQPN_OFFSET);
@@ -124,7 +127,7 @@ static void add_steering(struct program *p, const struct adv_group_run *run, uns
 static unsigned add_source(struct program *p, const struct adv_gid *gid)
 {
 	for (unsigned i = 0; i < 4; i++) {
-		unsigned offset = 12 - 4 * i; /* the word that differs most comes first */
+		unsigned offset = 12 - 4 * i; /* the last word first: it differs most */
 
 		add_load(p, BPF_W, IPV6_SOURCE + (int)offset);
 		add_compare(p, BPF_JEQ, adv_get_be32(gid->raw + offset), 0, (uint8_t)(7 - 2 * i));
@@ -163,9 +166,9 @@ int adv_group_steer(int unlocked, const struct adv_gid_table *own, const struct 
 }
 
 /*
- * Otherwise anybody who knows that port 4791 is open here could forge an ICMP message that quotes
- * it, and the kernel would believe for ten minutes that the path to some peer carries small packets
- * only, for other sockets too. These sockets send nothing, so nothing is lost.
+ * Makes the socket ignore the path MTU in ICMP messages. Without this, any host could forge an ICMP
+ * message that quotes port 4791. The kernel would then use a small path MTU to that peer for ten
+ * minutes, for all sockets. The sockets of the group send nothing, so they need no path MTU.
  */
 static void ignore_icmp(int fd, int family)
 {
@@ -174,7 +177,8 @@ static void ignore_icmp(int fd, int family)
 		(void)set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_INTERFACE);
 }
 
-/* Opens one socket. `join`: it joins the group, and does not found it. */
+/* Opens one socket. `join`: the socket joins the existing group; otherwise it is the group's first
+ * socket. */
 static int make_socket(int family, bool join, int *made)
 {
 	struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_port = htons(ADV_ROCE_UDP_PORT)};
@@ -186,15 +190,16 @@ static int make_socket(int family, bool join, int *made)
 		return errno;
 	ignore_icmp(fd, family);
 	error = set_int(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_IDLE);
-	/* Without these, packets of a group that any socket of the host joins would reach all of
-	 * these. */
+	/* If these options were 1, packets of a multicast group that any socket of the host has
+	 * joined would reach all sockets of port 4791. */
 	if (!error)
 		error = set_int(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 	if (!error && family == AF_INET6) {
 		error = set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 		if (!error)
 			error = set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
-		/* RoCE has the ICRC. Linux's rdma_rxe and NICs send no UDP checksum. */
+		/* Accepts packets without a UDP checksum: RoCE has the ICRC, and Linux's rdma_rxe
+		 * and NICs send no UDP checksum. */
 		if (!error)
 			error = set_int(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 	}
@@ -211,8 +216,8 @@ static int make_socket(int family, bool join, int *made)
 }
 
 /*
- * The first socket is bound without SO_REUSEPORT, so that it never joins an existing group. Then it
- * opens the group to the others.
+ * Opens the group's first socket. It is bound without SO_REUSEPORT, so that it never joins an
+ * existing group. SO_REUSEPORT is set afterwards, so that the other sockets can join.
  */
 static int found_group(int *family, int *made)
 {
@@ -281,22 +286,25 @@ int adv_group_create(int sockets[ADV_GROUP_FIRST], const struct adv_gid_table *o
 
 	if (!error)
 		n = 1;
-	/* Socket 0 stays in the daemon and unlocked, so that the program can be attached again. */
+	/* Only the daemon holds socket 0. Its filter is not locked, so that the program can be
+	 * attached again. */
 	while (!error && n < ADV_GROUP_FIRST) {
 		error = adv_group_grow(sockets[0], &sockets[n]);
 		n += !error;
 	}
 	/*
-	 * If at most ten sockets have the port and only one of them joins a multicast group, newer
-	 * kernels (6.18, but not 6.1) deliver its IPv4 packets like unicast: by the steering
-	 * program, which gives them to nobody. A second member prevents this: this socket joins all
-	 * groups that any socket of the machine has joined.
+	 * If at most ten sockets have the port and only one of them has joined a multicast group,
+	 * newer kernels (6.18, but not 6.1) deliver the group's IPv4 packets like unicast packets:
+	 * by the steering program, which sends them to the socket of ADV_SLOT_NOBODY. A second
+	 * member prevents this. With IP_MULTICAST_ALL the socket of ADV_SLOT_NOBODY is a member of
+	 * all groups that any socket of the machine has joined.
 	 */
 	if (!error)
 		error = set_int(sockets[ADV_SLOT_NOBODY], IPPROTO_IP, IP_MULTICAST_ALL, 1);
 	if (!error)
 		error = adv_group_steer(sockets[0], own, &daemon, 1);
-	/* Thousands of processes of one job may request connections in the same instant. */
+	/* A large receive buffer: thousands of processes of one job may request connections at the
+	 * same time. */
 	if (!error && set_int(sockets[ADV_SLOT_DAEMON], SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_WANTED))
 		error = set_int(sockets[ADV_SLOT_DAEMON], SOL_SOCKET, SO_RCVBUF, BUFFER_WANTED);
 	if (!error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The keeper only holds the estate, so that it cannot fail: it has no client, receives no packet
+ * The keeper only holds the estate. So that it cannot fail, it has no client, receives no packet
  * and allocates no memory.
  */
 #include "daemon/keeper.h"
@@ -21,7 +21,8 @@
 #include "daemon/priority.h"
 #include "host/sysfs_root.h"
 
-/* A worker that dies at once, again and again, is not restarted any more. */
+/* If the worker dies more than RESTARTS_MAX times within RESTARTS_WINDOW_MS, the keeper does not
+ * restart it. */
 #define RESTARTS_MAX	   20
 #define RESTARTS_WINDOW_MS 10000
 #define QUIT_WAIT_MS	   3000
@@ -29,8 +30,9 @@
 
 static int keeper_run(struct adv_daemon *d, int worker);
 
-/* Forks a worker on the other end of a new pair, and returns this end; in the worker itself,
- * *status is the exit status. */
+/* Forks a worker and connects it by a new socket pair. In the keeper, returns the keeper's end.
+ * In the worker, returns when the worker has to exit: *in_worker is true and *status the exit
+ * status. */
 static int fork_worker(struct adv_daemon *d, bool *in_worker, int *status)
 {
 	int pair[2];
@@ -53,7 +55,8 @@ static int fork_worker(struct adv_daemon *d, bool *in_worker, int *status)
 	}
 	atomic_store(&d->ledger->worker_pid, (uint32_t)pid);
 	close(pair[1]);
-	/* The worker reports to the starter. Its exit without a report is one too. */
+	/* Only the worker reports to the starting process. If the worker exits without a report,
+	 * the starting process sees the end of the pipe. */
 	if (d->ready_fd >= 0)
 		close(d->ready_fd);
 	d->ready_fd = -1;
@@ -93,14 +96,14 @@ int adv_keeper_send_socket(const struct adv_daemon *d, int fd)
 	adv_rights_put(&msg, &room, fd);
 	if (sendmsg(d->keeper, &msg, MSG_NOSIGNAL) >= 0)
 		return 0;
-	/* Hundreds of messages are queued: the keeper is a moment late. */
+	/* If hundreds of messages are queued, waits until the keeper has read some. */
 	if (errno == EAGAIN && poll(&p, 1, GIVE_WAIT_MS) > 0 &&
 	    sendmsg(d->keeper, &msg, MSG_NOSIGNAL) >= 0)
 		return 0;
 	return errno == EPIPE || errno == ECONNRESET ? 0 : errno;
 }
 
-/* Takes a socket and its place from the worker's message. False: the message is invalid. */
+/* Stores the socket of a worker's message at its place. False: the message is invalid. */
 static bool take_socket(struct adv_daemon *d, struct msghdr *msg, uint32_t place)
 {
 	int fd = adv_rights_take(msg);
@@ -111,7 +114,7 @@ static bool take_socket(struct adv_daemon *d, struct msghdr *msg, uint32_t place
 	return true;
 }
 
-/* Reads one message of the worker. False: the worker has exited, or lost its connection. */
+/* Reads one message of the worker. False: the worker has exited or closed its end. */
 static bool hear_worker(struct adv_daemon *d, int worker)
 {
 	union adv_rights_room room = {0};
@@ -129,12 +132,14 @@ static bool hear_worker(struct adv_daemon *d, int worker)
 		return false;
 	if (n == sizeof(place) && take_socket(d, &msg, place))
 		return true;
-	/* A keeper must have all sockets. The worker has them, and makes another keeper. */
+	/* A keeper must hold all sockets. This keeper exits; the worker holds all sockets and forks
+	 * another keeper. */
 	adv_error("the keeper's list of the sockets of UDP port 4791 is wrong");
 	_exit(1);
 }
 
-/* Waits for the worker's exit. False: a signal requests the end, and the worker is notified. */
+/* Waits for the worker's exit. False: a signal requests the daemon's end, and the function has
+ * notified the worker. */
 static bool watch_worker(struct adv_daemon *d, int worker, int signals)
 {
 	for (;;) {
@@ -172,7 +177,7 @@ static bool too_often(uint64_t *window, unsigned *count)
 	return ++*count > RESTARTS_MAX;
 }
 
-/* The keeper's life; returns the exit status, also in a worker that it forked. */
+/* Runs the keeper. Returns the exit status, also in each worker that this keeper forks. */
 static int keeper_run(struct adv_daemon *d, int worker)
 {
 	uint64_t window = 0;
@@ -181,8 +186,8 @@ static int keeper_run(struct adv_daemon *d, int worker)
 	int signals;
 
 	prctl(PR_SET_NAME, "adverbd-keeper");
-	adv_priority_renew(adv_priority_deadline()); /* the worker may have been without this
-							priority for now */
+	adv_priority_renew(adv_priority_deadline()); /* the worker that forked this keeper may have
+							been without SCHED_RR */
 	atomic_store(&d->ledger->keeper_pid, (uint32_t)getpid());
 	adv_daemon_signals(&set);
 	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -195,7 +200,8 @@ static int keeper_run(struct adv_daemon *d, int worker)
 		close(worker);
 		if (!died || atomic_load(&d->ledger->leaving))
 			break;
-		if (!atomic_load(&d->ledger->served)) { /* the worker has reported the reason */
+		if (!atomic_load(&d->ledger->served)) { /* the start failed: the worker has reported
+							   the reason */
 			adv_daemon_release(d);
 			return 1;
 		}
@@ -228,13 +234,13 @@ int adv_keeper_start(struct adv_daemon *d)
 	sigset_t set;
 	int worker;
 
-	/* Neither process waits for the other: no zombies. */
+	/* The kernel reaps children: neither process calls wait(2) for the other. */
 	signal(SIGCHLD, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	adv_daemon_signals(&set);
 	sigprocmask(SIG_SETMASK, &set, NULL);
-	/* set before a client can ask the worker for it */
+	/* set before a client can request the value from the worker */
 	atomic_store(&d->ledger->keeper_pid, (uint32_t)getpid());
 	worker = fork_worker(d, &in_worker, &status);
 	if (in_worker)

@@ -29,8 +29,8 @@ struct options {
 	bool system;
 	uint64_t linger_ms;
 	int ready_fd;
-	int estate_fd; /* a descriptor of the carrier that clients of an earlier daemon hold; -1 */
-	unsigned descriptors; /* the starter's limit */
+	int estate_fd; /* queue end of the carrier of an earlier daemon (carrier.h); -1: none */
+	unsigned descriptors; /* the starting process's limit of descriptors */
 };
 
 __attribute__((visibility("default"))) const char *argp_program_version = "adverbd " ADV_VERSION;
@@ -106,7 +106,8 @@ static const struct argp argp = {
 	NULL,
 };
 
-/* Closes descriptors that the starter left open. Opens standard ones that it had closed. */
+/* Closes descriptors that the starting process left open. Opens standard descriptors that it had
+ * closed. */
 static void reset_descriptors(int ready_fd, int estate_fd)
 {
 	const int low = ready_fd < estate_fd ? ready_fd : estate_fd;
@@ -131,7 +132,7 @@ static void reset_descriptors(int ready_fd, int estate_fd)
 	adv_close_range(from, ~0u);
 }
 
-/* The parent's side if the daemon goes to the background by hand: prints the child's report. */
+/* Prints the child's report; for the parent of a daemon that a user started in the background. */
 static int hear_child(int fd)
 {
 	char said[1024];
@@ -151,7 +152,7 @@ static int hear_child(int fd)
 	return 1;
 }
 
-/* Returns in the daemon only. */
+/* Forks the daemon into the background. Returns only in the daemon. */
 static void go_to_background(struct options *o)
 {
 	bool by_hand = o->ready_fd < 0;
@@ -184,7 +185,8 @@ static void go_to_background(struct options *o)
 	adv_detach_standard();
 }
 
-/* The session may be a shell's: the daemon must not change the share of its group. */
+/* Prepares a daemon in the foreground. Its session may be a shell's, so the daemon must not change
+ * the weight of the session's autogroup. */
 static void stay_in_foreground(void)
 {
 	adv_detach_limits(false);
@@ -193,7 +195,8 @@ static void stay_in_foreground(void)
 		adv_log_set_level(ADV_LOG_INFO);
 }
 
-/* A limit, so that other programs of the user can send descriptors: see daemon/carrier.h. */
+/* Returns the largest number of sockets to carry. The limit leaves descriptors in flight for other
+ * programs of the user: see daemon/carrier.h. */
 static unsigned carried_most(const struct options *o)
 {
 	return o->descriptors / 2 > ADV_CARRIER_LEAST ? o->descriptors / 2 : ADV_CARRIER_LEAST;

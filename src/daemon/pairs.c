@@ -16,15 +16,15 @@
 #define BUCKETS 4096
 #define WANTED	65536 /* pairs requested by one side at least: further ones are refused */
 
-/* A pair of the slots a < b. Side 0 is a's. */
+/* A pair of two slots. Side 0 is the slot with the smaller number. */
 struct pair {
 	struct pair *next;     /* of its hash bucket */
-	struct adv_list of[2]; /* of the lists of both slots */
+	struct adv_list of[2]; /* in the lists of both slots */
 	unsigned slot[2];
 	bool asked[2];
 	bool fetched[2];
 	bool made;
-	int memory_fd; /* open until both have fetched it; -1 */
+	int memory_fd; /* open until both slots have fetched it; -1: closed */
 	uint32_t size;
 };
 
@@ -71,7 +71,7 @@ static struct pair *find_pair(const struct adv_pairs *p, unsigned slot, unsigned
 	return *pair_place(p, slot, peer);
 }
 
-/* The slot's pairs in which it has this side. */
+/* Returns the list of the slot's pairs in which the slot has this side. */
 static struct adv_list *list_of(const struct adv_pairs *p, unsigned slot, unsigned side)
 {
 	struct adv_list *list = (struct adv_list *)(uintptr_t)&p->slot[slot][side];
@@ -122,7 +122,7 @@ static bool has_its_share(const struct adv_pairs *p, const struct adv_pair_use *
 
 /* ---- making ---- */
 
-/* Adds a pair that one side requests. 0; ENFILE: there are too many; ENOMEM. */
+/* Adds a pair that one side requests. 0; ENFILE: too many pairs; ENOMEM. */
 static int request_pair(struct adv_pairs *p, unsigned slot, unsigned peer, struct pair **wanted)
 {
 	struct adv_pair_use *use = p->use[slot];

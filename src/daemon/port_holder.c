@@ -112,7 +112,7 @@ static bool is_named(const char *wanted)
 	return found;
 }
 
-/* True if a daemon of that user, or the system's, has its name. */
+/* True if a daemon of this user or the system's daemon runs: its abstract name is bound. */
 static bool daemon_runs(uid_t uid)
 {
 	char own[48];
@@ -128,11 +128,12 @@ bool adv_port_holder_hinders(uint16_t port)
 
 	snprintf(estate, sizeof(estate), ADV_CONTROL_NAME "-%u" ADV_CONTROL_NAME_ESTATE,
 		 (unsigned)geteuid());
-	/* Clients of an earlier daemon of this user hold it for the next one. */
+	/* With the name `estate`, clients of an earlier daemon of this user hold the port for the
+	 * next daemon. */
 	return find_holder(port, &h) && !is_named(estate);
 }
 
-/* A root by sudo is mostly the user whose daemon it is. */
+/* True if this user started the program by sudo. */
 static bool by_sudo_of(uid_t uid)
 {
 	const char *text = getenv("SUDO_UID");

@@ -14,8 +14,8 @@
 #define NICE	       (-10)
 #define AUTOGROUP_NICE "-10"
 
-/* The time to return to SCHED_RR; 0: the process has it, or may not. The signal handler writes it
- * too. */
+/* The time to set SCHED_RR again; 0: the process has SCHED_RR, or is not permitted to have it. The
+ * signal handler writes the variable too. */
 static _Atomic uint64_t renew_at;
 
 static bool set_policy(int policy)
@@ -26,7 +26,8 @@ static bool set_policy(int policy)
 	return sched_setscheduler(0, policy, &p) == 0;
 }
 
-/* SIGXCPU: busy for too long. Calls only functions that are async-signal-safe. */
+/* Handles SIGXCPU (the process was busy for too long): sets the default policy for a time. Calls
+ * only async-signal-safe functions. */
 static void rest_on_signal(int signal)
 {
 	int saved = errno;
@@ -37,8 +38,8 @@ static void rest_on_signal(int signal)
 	errno = saved;
 }
 
-/* Sets SCHED_RR and its limit. After its signal the kernel moves the soft limit; at the hard limit
- * it would kill. */
+/* Sets SCHED_RR and RLIMIT_RTTIME. The soft limit has to be set each time, because the kernel
+ * raises it when it sends SIGXCPU. At the hard limit the kernel would kill the process. */
 static void go_first(void)
 {
 	const rlim_t burst = ADV_PRIORITY_BURST_MS * 1000;
@@ -51,7 +52,7 @@ static void go_first(void)
 		(void)set_policy(SCHED_RR);
 }
 
-/* Group scheduling gives weights to sessions. */
+/* Requests a better weight for the session's autogroup. */
 static void ask_for_session(void)
 {
 	int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);

@@ -17,30 +17,31 @@
 #include "wire/frame.h"
 #include "wire/mad.h"
 
-/* Each source port is a socket. QP1's traffic is rare, so few are enough. */
+/* Mask that limits QP1 to 16 source ports. Each source port needs a socket. QP1 has little traffic,
+ * so 16 are enough. */
 #define PORT_CHOICE 0xfu
 
 struct adv_qp1 {
 	int socket;
 	int error_epoll;
 	struct adv_link *udp;
-	struct adv_link *link; /* the same link, or its wrapper */
+	struct adv_link *link; /* `udp`, or a wrapper around it that injects faults */
 	_Atomic uint16_t *sender;
 	struct adv_gid_table gids;
 	uint32_t psn;
 	bool full;
 	struct adv_qp1_counters counters;
-	adv_qp1_rx_fn *fn; /* of the current or last receive call */
+	adv_qp1_rx_fn *fn; /* callback of the current or last adv_qp1_receive() */
 	void *user;
-	uint64_t refused;	       /* packets of that call that were not for QP1 */
+	uint64_t refused;	       /* packets of that adv_qp1_receive() that were not for QP1 */
 	adv_fault_link_decide_fn *ask; /* NULL: the link is not wrapped */
 	void *ask_user;
 	struct adv_cm_mad mad[ADV_QP1_BATCH];
 	struct adv_tx_batch batch;
 };
 
-/* Makes a new link for the addresses in *gids. The old link's sending sockets are bound to the old
- * ones. */
+/* Makes a new link for the addresses in *gids. A change of addresses needs a new link, because the
+ * old link's sending sockets are bound to the old addresses. */
 static struct adv_link *make_link(const struct adv_qp1 *q, const struct adv_gid_table *gids)
 {
 	struct adv_udp_address address[ADV_GID_TABLE_ENTRIES];
@@ -131,13 +132,15 @@ static bool is_ours(const struct adv_qp1 *q, const struct adv_gid *gid)
 	return false;
 }
 
-/* The default partition; the top bit only marks the sender as a full member. */
+/* True for the default partition. The top bit of the P_Key only marks the sender as a full
+ * member. */
 static bool pkey_fits(uint16_t pkey)
 {
 	return (pkey & 0x7fff) == (ADV_PKEY_DEFAULT & 0x7fff);
 }
 
-/* A packet of this machine must come from this QP1's own port: no other process sends for it. */
+/* True if the source port is acceptable. A packet of this machine must come from QP1's own port,
+ * because no other process may send for QP1. */
 static bool sender_fits(const struct adv_qp1 *q, const struct adv_rx_meta *meta)
 {
 	bool loopback = adv_gid_is_ipv4(&meta->sgid) && meta->sgid.raw[12] == 127;
@@ -172,7 +175,8 @@ unsigned adv_qp1_receive(struct adv_qp1 *q, unsigned budget, adv_qp1_rx_fn *fn, 
 	q->user = user;
 	q->refused = 0;
 	taken = q->link->ops->receive(q->link, budget, receive_one, q);
-	/* Delayed packets, and those dropped on purpose, are neither. */
+	/* With faults, `taken` includes delayed packets and packets dropped on purpose, which must
+	 * not count. */
 	q->counters.dropped += q->ask ? q->refused : taken - (q->counters.rx - before);
 	return taken;
 }

@@ -23,7 +23,7 @@
 
 struct adv_resolver {
 	struct mnl_socket *netlink;
-	int udp4; /* -1: the kernel does not have the family */
+	int udp4; /* -1: the kernel does not support the family */
 	int udp6;
 	uint32_t serial;
 };
@@ -104,8 +104,8 @@ static void begin_request(struct adv_resolver *r, union request *q, uint16_t typ
 	memcpy(mnl_nlmsg_put_extra_header(&q->header, len), body, len);
 }
 
-/* Returns the bytes of the answer, or 0 with errno. The kernel has answered when the request is
- * sent. */
+/* Sends a request and reads the answer, which the kernel has queued when sending returns. Returns
+ * the length of the answer, or 0 with errno. */
 static size_t send_request(struct adv_resolver *r, const union request *q, char answer[ANSWER_ROOM])
 {
 	if (mnl_socket_sendto(r->netlink, q, q->header.nlmsg_len) < 0)
@@ -128,9 +128,9 @@ static size_t send_request(struct adv_resolver *r, const union request *q, char 
 /* ---- reading ---- */
 
 /*
- * Returns 0 and the message that answers the request of this serial, an errno of the kernel, or
- * EPROTO: there is no such answer. Does not use mnl_cb_run(), which takes an acknowledgement for an
- * answer, and any number for an errno.
+ * Finds the message that answers the request with number `serial`. Returns 0 and the message; an
+ * errno of the kernel; EPROTO: there is no such message. Does not use mnl_cb_run(), which accepts
+ * an acknowledgement as an answer and any number as an errno.
  */
 static int open_answer(const void *data, size_t len, uint32_t serial, uint16_t type, size_t body,
 		       const struct nlmsghdr **out)
@@ -164,7 +164,7 @@ static bool read_gid(const struct nlattr *a, uint8_t family, struct adv_gid *g)
 	return true;
 }
 
-/* An IPv4 route may have an IPv6 gateway. */
+/* Reads the gateway of another address family: an IPv4 route may have an IPv6 gateway. */
 static void read_via(const struct nlattr *a, struct adv_gid *g)
 {
 	const struct rtvia *via = mnl_attr_get_payload(a);
@@ -242,7 +242,7 @@ int adv_resolve_parse_route(const void *data, size_t len, uint32_t serial, struc
 	way->has_source = false;
 	way->ifindex = 0;
 	route = (struct route){m->rtm_family, way};
-	/* Not mnl_attr_parse(), which reads the padding behind the message as well. */
+	/* mnl_attr_parse() would also read the padding behind the message. */
 	mnl_attr_parse_payload(m + 1, mnl_nlmsg_get_payload_len(h) - sizeof(*m),
 			       read_route_attribute, &route);
 	return way->ifindex ? 0 : ENETUNREACH;
@@ -291,7 +291,7 @@ int adv_resolve_way(struct adv_resolver *r, const struct adv_gid *to, const stru
 		way->source = *source;
 		way->has_source = true;
 	}
-	/* The main table may send a group by a unicast route. */
+	/* The routing table may route a multicast group by a unicast route. */
 	if (adv_gid_is_multicast(to))
 		way->multicast = true;
 	return error;

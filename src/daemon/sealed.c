@@ -23,7 +23,7 @@ void *adv_sealed_make(const char *name, size_t size, int *fd)
 		return NULL;
 	if (ftruncate(*fd, (off_t)size) == 0) {
 		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
-		/* This mapping stays writable; later ones are read-only. */
+		/* This mapping stays writable. Later mappings can only be read-only. */
 		if (p != MAP_FAILED && fcntl(*fd, F_ADD_SEALS, seals) == 0)
 			return p;
 	}

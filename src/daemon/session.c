@@ -16,8 +16,8 @@
 #define SO_PEERPIDFD 77
 #endif
 
-/* Receives one message and closes the descriptors that came with it. Returns as recvmsg(2); a
- * message that is too long counts as one byte longer than `len`. */
+/* Receives one message and closes the descriptors in it. Returns as recvmsg(2), but len + 1 for a
+ * message that is too long. */
 static ssize_t receive_message(int sock, void *message, size_t len)
 {
 	char room[CMSG_SPACE(DESCRIPTORS_READ * sizeof(int))] __attribute__((aligned(8)));
@@ -33,7 +33,7 @@ static ssize_t receive_message(int sock, void *message, size_t len)
 	return n >= 0 && (msg.msg_flags & MSG_TRUNC) ? (ssize_t)len + 1 : n;
 }
 
-/* Serves one message. False: there is no more at present, or the session ends. */
+/* Serves one message. False: no further message is queued, or the session ends. */
 static bool serve_message(void *session)
 {
 	uint8_t message[ADV_SESSION_MESSAGE_MAX] __attribute__((aligned(8)));
@@ -150,7 +150,8 @@ void adv_session_abandon(struct adv_session *s)
 	s->turn.user->descriptors -= s->protocol->descriptors;
 }
 
-/* close(2) alone does not end the watch while a child that becomes the keeper still has a copy. */
+/* Removes a descriptor from the epoll set and closes it. close(2) alone does not remove it while a
+ * child, the next keeper, has a copy. */
 static void close_watched(int epoll, int fd)
 {
 	epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL);

@@ -20,13 +20,13 @@ static bool is_owned(const struct adv_slot_record *r)
 	return atomic_load_explicit(&r->owned, memory_order_acquire) != 0;
 }
 
-/* 0: no owner. */
+/* Returns the slot that owns the block; 0: none. */
 static unsigned block_owner(const struct adv_ledger *l, unsigned block)
 {
 	return atomic_load_explicit(&l->block[block].slot, memory_order_acquire);
 }
 
-/* Counts the slots that are or were this user's. No other user gets them. */
+/* Counts the slots that this user owns or owned before. No other user gets these slots. */
 static unsigned had_by(const struct adv_ledger *l, uid_t uid)
 {
 	unsigned n = 0;
@@ -36,7 +36,8 @@ static unsigned had_by(const struct adv_ledger *l, uid_t uid)
 	return n;
 }
 
-/* Returns the free slot of the user that was released first, or 0; *count of them are free. */
+/* Returns the user's free slot that was released first, or 0. Sets *count to the number of the
+ * user's free slots. */
 static unsigned longest_free(const struct adv_ledger *l, uid_t uid, unsigned *count)
 {
 	unsigned best = 0;
@@ -54,7 +55,7 @@ static unsigned longest_free(const struct adv_ledger *l, uid_t uid, unsigned *co
 	return best;
 }
 
-/* Returns a slot that was never used, or the next that can be made, or 0. */
+/* Returns a slot that was never used, or the number of the next new slot, or 0. */
 static unsigned find_unused(const struct adv_ledger *l, unsigned most)
 {
 	for (unsigned i = ADV_SLOT_FIRST; i < l->sockets; i++)
@@ -77,7 +78,8 @@ unsigned adv_slots_choose(const struct adv_ledger *l, uid_t uid, unsigned limit,
 
 /* ---- senders ---- */
 
-/* Targets are slots, then blocks, as in adv_qpn_target(). Each has prefixes. */
+/* Returns the first QPN prefix of a target and the number of its prefixes. Targets are slots, then
+ * blocks, as in adv_qpn_target(). */
 static unsigned first_prefix(unsigned target, unsigned *count)
 {
 	if (target < ADV_SLOTS) {
@@ -99,7 +101,8 @@ static void set_sender(struct adv_daemon *d, unsigned target, uint16_t port, uin
 	d->sender_until[target] = 0;
 }
 
-/* Keeps the sender for a while: packets that its process sent last may be read late. */
+/* Sets the time at which the target's sender is removed. Receivers may read the last packets of the
+ * sender's process late. */
 static void forget_sender_later(struct adv_daemon *d, unsigned target)
 {
 	d->sender_until[target] = adv_clock_ms() + ADV_SENDER_MS;
@@ -163,7 +166,8 @@ static int grow_group(struct adv_daemon *d)
 	if (error)
 		return error;
 	error = adv_keeper_send_socket(d, fd);
-	if (error) { /* it is the group's last socket, so closing it changes no other's place */
+	if (error) { /* the new socket is the group's last, so closing it changes no place of
+			another socket */
 		close(fd);
 		return error;
 	}
@@ -319,7 +323,7 @@ int adv_blocks_choose(const struct adv_ledger *l, uid_t uid, unsigned limit)
 
 		if (block_owner(l, i) || (r->used_before ? r->uid != uid : had >= limit))
 			continue;
-		/* A block never used counts as released at 0: before all others. */
+		/* A block that was never used has `freed` 0, so it precedes all others. */
 		if (best < 0 || r->freed < l->block[best].freed)
 			best = (int)i;
 	}
@@ -391,7 +395,8 @@ int adv_slots_join(struct adv_daemon *d, unsigned slot, const struct adv_gid *gr
 
 		if (m->joined)
 			continue;
-		/* Recorded first: leaving a group that was not joined does no harm. */
+		/* The membership is recorded before joining, because leaving a group that was not
+		 * joined does no harm. */
 		m->group = *group;
 		m->ifindex = ifindex;
 		m->joined = 1;
@@ -414,7 +419,7 @@ int adv_slots_leave(struct adv_daemon *d, unsigned slot, const struct adv_gid *g
 	if (!m)
 		return EADDRNOTAVAIL;
 	error = adv_group_member(d->socket[slot], group, ifindex, false);
-	/* An interface that was removed has taken its memberships with it. */
+	/* If the interface was removed, the kernel has ended the memberships on it. */
 	m->joined = 0;
 	return error == EADDRNOTAVAIL || error == ENODEV ? 0 : error;
 }

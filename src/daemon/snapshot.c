@@ -21,7 +21,7 @@
 #define DUMP_BUFFER  32768
 #define EVENT_ROUNDS 1024
 
-/* The attributes of one message by number; only those below `count` are kept. */
+/* The attributes of one message, by type. Only types below `count` are kept. */
 struct attributes {
 	const struct nlattr **by_type;
 	uint16_t count;
@@ -37,8 +37,8 @@ static int keep_attribute(const struct nlattr *a, void *user)
 }
 
 /*
- * Reads the attributes behind a body of this size. False if the message is shorter than the body.
- * Does not use mnl_attr_parse(), which reads the padding behind the message as well.
+ * Reads the attributes behind a body of `body` bytes. False: the message is shorter than the body.
+ * Does not use mnl_attr_parse(), which would also read the padding behind the message.
  */
 static bool read_attributes(const struct nlmsghdr *h, size_t body, const struct nlattr **by_type,
 			    uint16_t count)
@@ -100,7 +100,7 @@ static void read_address(struct adv_snapshot *s, const struct nlmsghdr *h)
 
 	if (!read_attributes(h, sizeof(*info), a, ADV_ARRAY_SIZE(a)))
 		return;
-	/* On a point-to-point link IFA_ADDRESS is the other end's address. */
+	/* On a point-to-point link IFA_ADDRESS is the address of the other end. */
 	address = a[IFA_LOCAL] ? a[IFA_LOCAL] : a[IFA_ADDRESS];
 	size = info->ifa_family == AF_INET ? 4 : 16;
 	if ((info->ifa_family != AF_INET && info->ifa_family != AF_INET6) || !address ||
@@ -137,7 +137,8 @@ bool adv_snapshot_parse(struct adv_snapshot *s, const void *data, size_t len, in
 	return result == MNL_CB_OK;
 }
 
-/* The socket is new, so all its messages belong to this dump. */
+/* Dumps all objects of a type into *s. The socket is new, so all its messages belong to this
+ * dump. */
 static int dump_objects(struct mnl_socket *socket, uint16_t type, struct adv_snapshot *s)
 {
 	static char buffer[DUMP_BUFFER] __attribute__((aligned(8)));
@@ -175,7 +176,7 @@ static void ask_speeds(struct adv_snapshot *s)
 		memcpy(r.ifr_name, s->interface[i].name, sizeof(r.ifr_name));
 		if (ioctl(fd, SIOCETHTOOL, &r) < 0)
 			continue;
-		/* Not ethtool_cmd_speed(), which shifts into the sign bit. */
+		/* ethtool_cmd_speed() would shift into the sign bit. */
 		speed = (uint32_t)command.speed_hi << 16 | command.speed;
 		s->interface[i].speed_mbps = speed == (uint32_t)SPEED_UNKNOWN ? 0 : speed;
 	}
@@ -198,7 +199,7 @@ static int dump_all(struct mnl_socket *socket, struct adv_snapshot *s)
 
 int adv_snapshot_take(struct adv_snapshot *s)
 {
-	int error = EINTR; /* the interfaces changed during a dump */
+	int error = EINTR; /* EINTR: the interfaces changed during a dump */
 
 	for (int i = 0; i < DUMP_TRIES && error == EINTR; i++) {
 		struct mnl_socket *socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);

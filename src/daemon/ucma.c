@@ -30,7 +30,8 @@
 #define EARLY_NS	(100 * 1000000ull) /* how long a request waits for a new listener */
 #define AGAIN_NS	(2000 * 1000000ull) /* how long it waits for a listener that was just closed */
 
-/* In epoll's data, small numbers are sources; the others are sessions (daemon/session.h). */
+/* The data of epoll events: a small number is a source; other values are sessions
+ * (daemon/session.h). */
 enum source { FROM_QP1, FROM_QP1_ROOM, FROM_QP1_ERRORS, SOURCES };
 
 static int watch_descriptor(struct adv_ucma *u, int fd, uint64_t data)
@@ -56,7 +57,8 @@ static struct adv_cm *make_engine(const struct adv_ucma *u)
 	return cm;
 }
 
-/* Leaves enough descriptors for clients and sending sockets. */
+/* Returns the largest number of channels that leaves enough descriptors for clients and sending
+ * sockets. */
 static unsigned channel_limit(void)
 {
 	struct rlimit r;
@@ -130,7 +132,8 @@ static bool too_many(const struct adv_ucma *u, const struct adv_user *user,
 	unsigned same_process = 0;
 
 	adv_list_for_each(const struct adv_ucma_client, c, &u->clients, link) {
-		/* 0: a process that this one cannot see; there may be many. */
+		/* pid 0 stands for all processes outside this PID namespace, so it is not
+		 * counted. */
 		same_process += peer->pid && c->session.peer.pid == peer->pid;
 	}
 	return u->client_count >= ADV_UCMA_CLIENTS || same_process >= ADV_UCMA_PROCESS_CLIENTS ||
@@ -195,7 +198,8 @@ static void close_dead(struct adv_ucma *u)
 	}
 }
 
-/* Works on each leaving client in turn, as others may wait for what any of them releases. */
+/* Destroys objects of each leaving client in turn, because other clients may wait for resources
+ * that any of them releases. */
 static void wither_clients(struct adv_ucma *u)
 {
 	uint64_t end = adv_clock_ns() + WITHER_NS;
@@ -235,7 +239,7 @@ static void port_unreachable(void *user, const struct adv_gid *sgid, const struc
 	adv_cm_port_unreachable(u->cm, adv_clock_ns(), sgid, dgid, mad, len);
 }
 
-/* QP1's sockets are full: waits for the one that has reported it. */
+/* Watches QP1's full sending socket until it is writable. */
 static void wait_for_room(struct adv_ucma *u)
 {
 	struct epoll_event e = {.events = EPOLLOUT | EPOLLONESHOT, .data.u64 = FROM_QP1_ROOM};
@@ -323,7 +327,7 @@ uint64_t adv_ucma_deadline(const struct adv_ucma *u)
 
 /* ---- changes of addresses ---- */
 
-/* Lists the entries of *a that *b does not have. */
+/* Lists the entries of *a that are not in *b. Returns their number. */
 static unsigned gids_missing(const struct adv_gid_table *a, const struct adv_gid_table *b,
 			     const struct adv_gid_entry **out)
 {

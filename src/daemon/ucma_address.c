@@ -65,7 +65,7 @@ const struct adv_gid_entry *adv_ucma_find_gid(const struct adv_ucma *u, const st
 	return NULL;
 }
 
-/* Returns 0 and the interface, or why the id cannot be bound to the address. */
+/* Returns 0 and the interface of the address, or an errno if no id can be bound to the address. */
 static int check_local(struct adv_ucma *u, const struct adv_cm_addr *a, uint32_t *ifindex)
 {
 	bool link_local = adv_ucma_is_link_local(&a->ip);
@@ -73,7 +73,8 @@ static int check_local(struct adv_ucma *u, const struct adv_cm_addr *a, uint32_t
 
 	if (link_local && !a->scope_id)
 		return EINVAL;
-	/* IPv6 routing does not apply to a mapped address. */
+	/* An IPv4-mapped address in an IPv6 sockaddr is not supported: IPv6 routing does not apply
+	 * to it. */
 	if (a->family == AF_INET6 && adv_gid_is_ipv4(&a->ip))
 		return EADDRNOTAVAIL;
 	e = adv_ucma_find_gid(u, &a->ip, link_local ? a->scope_id : 0);
@@ -138,7 +139,7 @@ void adv_ucma_fill_route(const struct adv_ucma_id *id, struct adv_ucma_route *ou
 		out->dgid = remote->ip;
 	if (route)
 		fill_route_path(route, out);
-	/* An index changes when addresses are removed. */
+	/* Looks up the index again: it changes when addresses are removed. */
 	e = adv_ucma_find_gid(u, &out->sgid, id->ifindex);
 	out->sgid_index = e ? (uint8_t)(e - u->gids.entry) : 0;
 }

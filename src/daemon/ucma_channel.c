@@ -13,7 +13,7 @@
 
 #define OWN_EVENTS_FROM 16 /* types of events that librdmacm makes itself */
 
-/* The client's end blocks unless the client changes that. */
+/* Adds a channel. *theirs is the client's end, which is in blocking mode. */
 static int add_channel(struct adv_ucma_client *c, struct adv_ucma_channel **out, int *theirs)
 {
 	struct adv_ucma_channel *ch = calloc(1, sizeof(*ch));
@@ -46,7 +46,8 @@ static int add_channel(struct adv_ucma_client *c, struct adv_ucma_channel **out,
 	return 0;
 }
 
-/* If the daemon serves many users, none may have all descriptors. */
+/* True if the client may create another channel. If the daemon serves many users, no user may get
+ * all descriptors. */
 static bool may_have_more_channels(const struct adv_ucma_client *c)
 {
 	const struct adv_user *user = c->session.turn.user;
@@ -108,7 +109,8 @@ static void append_event(struct adv_ucma_channel *ch, struct adv_ucma_event *eve
 	ch->owed++;
 }
 
-/* Most events have no parameters, and 100,000 of them may be queued. */
+/* True if events of this type have parameters. Other events are queued without them: 100,000 events
+ * may be queued. */
 static bool has_param(uint32_t type)
 {
 	switch (type) {
@@ -155,7 +157,7 @@ void adv_ucma_event_queue_status(struct adv_ucma_id *id, enum rdma_cm_event_type
 	adv_ucma_event_queue(&event);
 }
 
-/* Cancels a byte that was not sent yet. */
+/* Cancels one unsent byte, if there is one. */
 static void forgive_token(struct adv_ucma_channel *ch)
 {
 	if (ch->owed)
@@ -214,7 +216,7 @@ static void fill_event_conn(const struct adv_cm_conn_param *p, struct adv_ucma_c
 	memcpy(out->private_data, p->private_data, p->private_data_len);
 }
 
-/* From now on the request is its consumer's. */
+/* Delivers a request to its consumer: removes it from the listener's requests. */
 static void deliver_request(struct adv_ucma_id *id, struct adv_ucma_message *m)
 {
 	m->body.event.listen = id->listener->handle;

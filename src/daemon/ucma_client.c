@@ -124,7 +124,7 @@ static void client_free(struct adv_ucma_client *c)
 	free(c);
 }
 
-/* Frees channels after all ids. */
+/* Destroys ids first and channels last. */
 void adv_ucma_client_drain(struct adv_ucma_client *c)
 {
 	for (unsigned i = 0; i < WITHER_AT_ONCE; i++) {

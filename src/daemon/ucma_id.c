@@ -23,7 +23,7 @@ static bool may_have_more_ids(const struct adv_ucma_client *c)
 	       (!c->ucma->daemon->system || c->session.turn.user->ids < ADV_UCMA_USER_IDS);
 }
 
-/* NULL: the client has too many ids, or there is no memory. */
+/* Makes an id on a channel. NULL: the client has too many ids, or there is no memory. */
 static struct adv_ucma_id *id_new(struct adv_ucma_channel *ch)
 {
 	struct adv_ucma_client *c = ch->client;
@@ -45,7 +45,7 @@ static struct adv_ucma_id *id_new(struct adv_ucma_channel *ch)
 	return id;
 }
 
-/* Frees all except the CM's part. */
+/* Frees the id except its CM id. */
 static void id_release(struct adv_ucma_id *id)
 {
 	struct adv_ucma_client *c = id->channel->client;
@@ -72,7 +72,8 @@ void adv_ucma_id_free(struct adv_ucma_id *id)
 	id_release(id);
 }
 
-/* As in the kernel: the port space determines the type, except RDMA_PS_IB. 0 or EINVAL. */
+/* Chooses the QP type of an id. As in the kernel, the port space determines the type, except for
+ * RDMA_PS_IB. 0 or EINVAL. */
 static int choose_type(uint32_t port_space, uint32_t wish, enum ibv_qp_type *type)
 {
 	switch (port_space) {
@@ -242,7 +243,7 @@ int adv_ucma_set_option(struct adv_ucma_client *c, struct adv_ucma_message *m, i
 
 	if (!id)
 		return error;
-	/* The only option of RDMA_OPTION_IB sets path records. A RoCE port has none. */
+	/* The only option of RDMA_OPTION_IB sets path records, which a RoCE port does not have. */
 	if (m->body.option.level != RDMA_OPTION_ID)
 		return ENOSYS;
 	switch (m->body.option.name) {
@@ -344,8 +345,8 @@ int adv_ucma_establish(struct adv_ucma_client *c, struct adv_ucma_message *m, in
 	return id ? adv_cm_establish(id->cm, adv_clock_ns()) : error;
 }
 
-/* An id that has had a peer may call this at any time: the connection may be over or ending
- * already. The kernel does the same. */
+/* Disconnects. As in the kernel, the call also succeeds if the id's connection has ended or is
+ * ending. */
 int adv_ucma_disconnect(struct adv_ucma_client *c, struct adv_ucma_message *m, int *fd)
 {
 	int error = 0;
@@ -383,7 +384,7 @@ int adv_ucma_qp_attr(struct adv_ucma_client *c, struct adv_ucma_message *m, int 
 
 /* ---- events of the CM ---- */
 
-/* No consumer can get the request. */
+/* Rejects and destroys a request that cannot be delivered to a consumer. */
 static void reject_request(struct adv_cm_id *cm)
 {
 	adv_cm_reject(cm, adv_clock_ns(), REJECT_NO_RESOURCES, NULL, 0);
@@ -412,7 +413,7 @@ static void add_request(struct adv_ucma *u, const struct adv_cm_event *event)
 	id->listener = listener;
 	adv_list_add_tail(&listener->requests, &id->request_link);
 	adv_cm_id_set_user(id->cm, id);
-	/* If this end has no route, the request's is used. */
+	/* If this end has no route to the peer, the CM uses the route of the request. */
 	if (adv_ucma_set_route(id) == EMSGSIZE) {
 		adv_ucma_id_free(id);
 		return;
@@ -431,7 +432,8 @@ void adv_ucma_id_on_event(struct adv_ucma *u, const struct adv_cm_event *event)
 		return;
 	}
 	note.id = adv_cm_id_user(event->id);
-	/* As in the kernel: the consumer learns what happened to a request when it answers it. */
+	/* As in the kernel, an unanswered request reports no events: the consumer gets the error
+	 * when it answers the request. */
 	if (!note.id->unanswered)
 		adv_ucma_event_queue(&note);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdma_join_multicast(3). The group's GID is the IP address itself. The socket joins the group when
- * the process attaches its queue pair, so a membership here only identifies its events.
+ * rdma_join_multicast(3). The group's GID is its IP address. The process's socket joins the group
+ * when the process attaches its queue pair. So a membership in this file only identifies its
+ * events.
  */
 #include "daemon/ucma_multicast.h"
 
@@ -28,7 +29,7 @@ static void queue_membership_event(struct adv_ucma_membership *m, int error)
 	adv_ucma_event_queue(&event);
 }
 
-/* Returns 0, or why the id's interface can join no group. */
+/* Returns 0, or an errno if the id's interface cannot join a multicast group. */
 static int check_interface(const struct adv_ucma_id *id)
 {
 	struct adv_ucma *u = id->channel->client->ucma;
@@ -37,7 +38,7 @@ static int check_interface(const struct adv_ucma_id *id)
 	if (!adv_ucma_find_gid(u, &adv_cm_id_local(id->cm)->ip, id->ifindex))
 		return ENODEV;
 	flags = adv_resolve_interface_flags(u->resolver, id->ifindex);
-	/* lo carries multicast too, although it does not have the flag. */
+	/* lo carries multicast too, although it does not have IFF_MULTICAST. */
 	return flags & (IFF_MULTICAST | IFF_LOOPBACK) ? 0 : EOPNOTSUPP;
 }
 

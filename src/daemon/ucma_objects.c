@@ -13,7 +13,8 @@ struct asker {
 	uid_t uid;
 };
 
-/* The kernel's numbers of states, in include/rdma/rdma_cm.h. */
+/* Returns the id's state as a number of the kernel (enum rdma_cm_state in
+ * include/rdma/rdma_cm.h). */
 static uint8_t state_of(const struct adv_ucma_id *id)
 {
 	enum {
@@ -60,7 +61,7 @@ static void describe_id(const struct adv_ucma_id *id, struct adv_object *out)
 	memcpy(out->cm_id.remote, &address, sizeof(address));
 }
 
-/* Lists the ids of a client, except the first *skip. */
+/* Lists the ids of a client without the first *skip. */
 static unsigned list_client_ids(const struct adv_ucma_client *c, uint64_t *skip,
 				struct adv_object *out, unsigned room)
 {
@@ -81,7 +82,7 @@ static unsigned list_client_ids(const struct adv_ucma_client *c, uint64_t *skip,
 	return count;
 }
 
-/* *from: how many ids earlier messages contained. */
+/* Lists ids for one message. *from is the number of ids in earlier messages. */
 static unsigned list_objects(void *user, enum adv_resource_kind kind, uint64_t *from,
 			     struct adv_object *out, unsigned room)
 {

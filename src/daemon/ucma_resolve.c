@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdma_resolve_addr(3) and rdma_resolve_route(3). The kernel's routing table gives the route at
- * once. The neighbour may take time, so ids wait in a list, ordered by the time of the next check.
+ * rdma_resolve_addr(3) and rdma_resolve_route(3). The kernel returns the route at once. Resolving
+ * the neighbour may take time. Ids that wait for a neighbour are in a list, ordered by the time of
+ * the next check.
  */
 #include "daemon/ucma_resolve.h"
 
@@ -36,8 +37,8 @@ static int outgoing_interface(const struct adv_ucma_id *id, const struct adv_cm_
 }
 
 /*
- * Finds the route from the id's address, or from any, to *to. A wildcard *to becomes this machine.
- * ENODEV: the source is not an address of the device.
+ * Finds the route to *to from the id's address; if the id has none, from any address. A wildcard
+ * *to is replaced by the loopback address. ENODEV: the source is not an address of the device.
  */
 static int find_way(const struct adv_ucma_id *id, struct adv_cm_addr *to, struct adv_way *way)
 {
@@ -60,8 +61,9 @@ static int find_way(const struct adv_ucma_id *id, struct adv_cm_addr *to, struct
 }
 
 /*
- * Returns the MTU of the path from e to `to`. Packets to this machine cross no wire. They may leave
- * by another interface than that of the source address.
+ * Returns the MTU of the path from e to `to`. Packets to this machine cross no wire, so the MTU is
+ * 4096. `leaves_by` is the outgoing interface, which need not be the interface of the source
+ * address.
  */
 static enum ibv_mtu mtu_of(const struct adv_ucma *u, const struct adv_gid_entry *e,
 			   const struct adv_cm_addr *to, uint32_t leaves_by)
@@ -79,7 +81,7 @@ static enum ibv_mtu mtu_of(const struct adv_ucma *u, const struct adv_gid_entry 
 	return IBV_MTU_256;
 }
 
-/* As iboe_get_rate() in the kernel. */
+/* Returns the rate of the port, as iboe_get_rate() in the kernel. */
 static uint8_t rate_of(const struct adv_gid_entry *e)
 {
 	if (e->speed_mbps >= 40000)
@@ -138,7 +140,8 @@ static void finish_query(struct adv_ucma_id *id, int error)
 	}
 }
 
-/* Inserts in the list's order. Few queries are due earlier than many others. */
+/* Inserts a query into the list. Searches from the end, because most new queries are due later than
+ * the queries in the list. */
 static void schedule_query(struct adv_ucma *u, struct adv_ucma_query *q, uint64_t now)
 {
 	struct adv_list *after = u->queries.prev;
@@ -163,11 +166,12 @@ static enum adv_neighbour look_up_neighbour(struct adv_ucma *u, struct adv_ucma_
 	adv_resolve_probe_neighbour(u->resolver, &q->to, &q->way);
 	q->provoked = true;
 	n = adv_resolve_neighbour(u->resolver, &q->way);
-	/* The kernel still does not resolve it: this interface has no neighbours. */
+	/* If the kernel still does not resolve the neighbour, the interface needs no neighbours. */
 	return n == ADV_NEIGHBOUR_NONE ? ADV_NEIGHBOUR_KNOWN : n;
 }
 
-/* The id's query is in no list. */
+/* Checks the neighbour: finishes the id's query, or schedules its next check. The query is in no
+ * list at the call. */
 static void continue_query(struct adv_ucma_id *id, uint64_t now)
 {
 	struct adv_ucma_client *c = id->channel->client;
@@ -236,7 +240,7 @@ static bool may_have_more_queries(const struct adv_ucma_client *c)
 	       (!c->ucma->daemon->system || c->session.turn.user->queries < ADV_UCMA_USER_QUERIES);
 }
 
-/* Binds an unbound id, to the source if one is given. */
+/* Binds an unbound id: to `source`, or to the wildcard address if source->family is 0. */
 static int bind_source(struct adv_ucma_client *c, struct adv_ucma_id *id,
 		       const union adv_ucma_sockaddr *source, const struct adv_cm_addr *to)
 {

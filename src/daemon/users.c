@@ -27,7 +27,7 @@ void adv_users_free(struct adv_users *u)
 		free_user(adv_container_of(u->list.next, struct adv_user, link));
 }
 
-/* Also frees users that have nothing left. */
+/* Finds a user. Also frees other users that nothing refers to. */
 static struct adv_user *find_user(struct adv_users *u, uid_t uid)
 {
 	struct adv_user *found = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The worker: one epoll loop, one thread, and nothing in it blocks. */
+/* The worker: one epoll loop in one thread. No call in the loop blocks. */
 #include "daemon/worker.h"
 
 #include <errno.h>
@@ -27,7 +27,9 @@
 #include "daemon/snapshot.h"
 #include "daemon/ucma.h"
 
-#define EVENTS_A_ROUND	ADV_CLIENTS_MAX /* all of them, so that none has to wait a round */
+#define EVENTS_A_ROUND                                                                             \
+	ADV_CLIENTS_MAX /* all clients, so that no event waits for the next round                  \
+			 */
 #define ACCEPTS_A_ROUND 64
 #define DEBOUNCE_MS	20 /* addresses change in groups */
 #define KEEPER_RETRY_MS 1000
@@ -51,7 +53,8 @@ struct worker {
 	uint64_t keeper_at;
 };
 
-/* In epoll's data, small numbers are sources; the others are sessions (daemon/session.h). */
+/* Adds a descriptor to the epoll set. The data of epoll events: a small number is a source; other
+ * values are sessions (daemon/session.h). */
 static int watch_source(struct worker *w, int fd, uint64_t data)
 {
 	struct epoll_event e = {.events = EPOLLIN, .data.u64 = data};
@@ -94,7 +97,8 @@ static void watch_rooms(struct worker *w)
 	}
 }
 
-/* Without descriptors: accepts and closes a waiting client, so that it does not wait. */
+/* If no descriptor is free: accepts and closes one connecting client, so that it gets an error at
+ * once. */
 static void shed_one(struct worker *w)
 {
 	int fd;
@@ -125,7 +129,8 @@ static void accept_clients(struct worker *w)
 	}
 }
 
-/* The keeper has closed its end of the pair: it died. */
+/* Handles a readable keeper socket. A byte is the keeper's request to end the daemon. End of file
+ * means that the keeper has died. */
 static void keeper_readable(struct worker *w)
 {
 	char byte;
@@ -203,7 +208,7 @@ static void end_grace(struct worker *w)
 		}
 }
 
-/* Sets, keeps or clears the time to leave. */
+/* Decides whether the worker exits: sets, keeps or clears leave_at, the time of the exit. */
 static void consider_leaving(struct worker *w, uint64_t now)
 {
 	if (w->d->system || w->clients.count || w->grace_ends || adv_ucma_busy(w->clients.ucma)) {
@@ -214,7 +219,7 @@ static void consider_leaving(struct worker *w, uint64_t now)
 		w->leave_at = now + w->d->linger_ms;
 	if (now < w->leave_at)
 		return;
-	accept_clients(w); /* a client that came at the last moment */
+	accept_clients(w); /* a client may have connected in the meantime */
 	if (w->clients.count || adv_ucma_busy(w->clients.ucma))
 		w->leave_at = 0;
 	else
@@ -289,7 +294,8 @@ static int prepare_worker(struct worker *w)
 	    watch_source(w, w->netlink, FROM_NETLINK) < 0 ||
 	    watch_source(w, adv_ucma_fd(w->clients.ucma), FROM_UCMA) < 0)
 		return -1;
-	/* Changes between the first query and the watch, or since a worker died. */
+	/* Publishes addresses that changed between the first query and the watch, or since a worker
+	 * died. */
 	w->publish_at = adv_clock_ms();
 	if (adv_slots_used(w->d->ledger))
 		w->grace_ends = w->publish_at + ADV_GRACE_MS;
@@ -319,7 +325,7 @@ int adv_worker_run(struct adv_daemon *d, int keeper)
 
 	prctl(PR_SET_NAME, "adverbd");
 	atomic_store(&d->ledger->worker_pid, (uint32_t)getpid());
-	memset(d->counters, 0, sizeof(d->counters)); /* descriptors of another worker, if any */
+	memset(d->counters, 0, sizeof(d->counters)); /* they may be descriptors of another worker */
 	d->keeper = keeper;
 	d->ledger->sockets = d->sockets;
 	adv_slots_resume_senders(d);
@@ -347,8 +353,9 @@ int adv_worker_run(struct adv_daemon *d, int keeper)
 		drop_dead(&w);
 		watch_rooms(&w);
 	}
-	/* A signal may be meant for the starter's group, session or container, which does not
-	 * concern the clients. A daemon in the foreground or of the system is meant itself. */
+	/* A signal may be meant for the process group, session or container of the starting
+	 * process. Then it does not concern the clients, so the estate is left to them. A signal to
+	 * a daemon in the foreground, or to the system's daemon, is meant for the daemon. */
 	if (w.signalled && w.clients.count && !d->foreground && !d->system &&
 	    adv_carrier_queue(d) >= 0)
 		atomic_store(&d->ledger->handed, 1);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Checks of packets from this machine: its addresses, and the process that sends for a QP number.
- */
+/* Checks of packets from this machine: its addresses, and the process that sends for a QP
+ * number. */
 #ifndef ADV_TRANSPORT_ADDRESS_H
 #define ADV_TRANSPORT_ADDRESS_H
 

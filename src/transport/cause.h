@@ -69,9 +69,8 @@ enum adv_vendor_err {
 
 struct adv_cause {
 	const char *name; /* name of the enumerator without ADV_ERR_ */
-	/*
-	 * How the cause is reported: one bit for each enum ibv_wc_status and enum ibv_event_type.
-	 */
+	/* How the cause is reported: one bit for each enum ibv_wc_status and enum
+	 * ibv_event_type. */
 	uint32_t statuses;
 	uint32_t events;
 	const char *text;   /* explanation */

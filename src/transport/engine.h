@@ -164,9 +164,8 @@ uint32_t adv_engine_srqns_left(const struct adv_engine *e);
 /* True if the number is in the engine's ranges, used or free. */
 bool adv_engine_has_qpn(const struct adv_engine *e, uint32_t qpn);
 
-/*
- * An entry of the GID table. `mtu`: largest path MTU of the GID's interface, bytes (256 to 4096).
- */
+/* An entry of the GID table. `mtu`: largest path MTU of the GID's interface, bytes (256 to
+ * 4096). */
 struct adv_engine_gid {
 	struct adv_gid gid;
 	uint32_t mtu;
@@ -202,9 +201,8 @@ void adv_engine_set_line_rate(struct adv_engine *e, uint32_t mbps);
  * wire. */
 void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt);
 
-/*
- * Resets the batch and adds packets to send. Returns the number of packets; 0: nothing to send now.
- */
+/* Resets the batch and adds packets to send. Returns the number of packets; 0: nothing to send
+ * now. */
 unsigned adv_engine_tx(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch);
 /* As adv_engine_tx(), but adds at most `limit` packets, 1 to ADV_TX_BATCH_PACKETS. For a link that
  * sends packets one by one: an urgent packet then does not wait for a whole batch. */
@@ -301,9 +299,8 @@ struct adv_event {
 	uint8_t why;		   /* enum adv_vendor_err: cause of an error */
 };
 
-/*
- * Dequeues the next event. Returns false if there is none. Events of destroyed objects are dropped.
- */
+/* Dequeues the next event. Returns false if there is none. Events of destroyed objects are
+ * dropped. */
 bool adv_engine_event(struct adv_engine *e, struct adv_event *event);
 bool adv_engine_has_event(const struct adv_engine *e);
 

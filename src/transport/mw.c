@@ -111,9 +111,8 @@ static enum adv_vendor_err bind_window(struct adv_qp *qp, const struct adv_send_
 
 	if (!mw || mw->type_2 != (wqe->opcode == IBV_WR_BIND_MW))
 		return ADV_ERR_WINDOW;
-	/*
-	 * A bound window of type 2 must be invalidated before a new binding, which has a new key.
-	 */
+	/* A bound window of type 2 must be invalidated before a new binding, which has a new
+	 * key. */
 	if (mw->type_2 && mw->region)
 		return ADV_ERR_WINDOW_BOUND;
 	if (mw->type_2 && wqe->compare_add == 0)

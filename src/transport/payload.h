@@ -10,9 +10,8 @@
 bool adv_payload_gather(struct adv_qp *qp, const struct adv_send_wqe *wqe, uint32_t offset,
 			uint32_t length, struct adv_tx_batch *batch, struct adv_tx_packet *pkt,
 			enum adv_vendor_err *why);
-/*
- * Copies data into the SGEs' memory from byte `offset` on. Returns false like adv_payload_gather().
- */
+/* Copies data into the SGEs' memory from byte `offset` on. Returns false like
+ * adv_payload_gather(). */
 bool adv_payload_scatter(struct adv_qp *qp, const struct ibv_sge *sge, uint32_t num_sge,
 			 uint64_t offset, const uint8_t *data, uint32_t length,
 			 enum adv_vendor_err *why);

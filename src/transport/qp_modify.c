@@ -40,9 +40,8 @@ struct transition {
 	(SQD_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |             \
 	 IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define NOTIFY IBV_QP_EN_SQD_ASYNC_NOTIFY
-/*
- * An XRC QP has those attributes of RC that its direction uses (A14.3), as in the kernel's tables.
- */
+/* An XRC QP has those attributes of RC that its direction uses (A14.3), as in the kernel's
+ * tables. */
 #define RTS_XRC_RECV (IBV_QP_SQ_PSN | IBV_QP_TIMEOUT)
 #define SQD_XRC_SEND                                                                               \
 	(SQD_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |             \
@@ -236,9 +235,8 @@ static int allocate_ring(const void *made, uint32_t room, size_t size, void **ri
 	return made && !*ring ? ENOMEM : 0;
 }
 
-/*
- * Resizes the rings of READs and atomics of both directions to the limits in qp->attr (SQD to SQD).
- */
+/* Resizes the rings of READs and atomics of both directions to the limits in qp->attr (SQD to
+ * SQD). */
 static int resize_read_rings(struct adv_qp *qp)
 {
 	struct adv_requester *req = &qp->req;

@@ -141,9 +141,7 @@ static void rx_send(struct adv_qp *qp, uint64_t now, const struct adv_incoming *
 		return;
 	}
 	if (in->info->flags & ADV_PKT_START) {
-		/*
-		 * If the message begins again, resp->recv is still set, see adv_recovery_go_back_0.
-		 */
+		/* If the message begins again, recv is still set, see adv_recovery_go_back_0. */
 		if (!resp->recv)
 			resp->recv = adv_qp_take_recv(qp);
 		if (!resp->recv) {

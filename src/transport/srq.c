@@ -146,9 +146,8 @@ static void move_taken(const struct adv_srq *srq, uint8_t *to)
 	}
 }
 
-/*
- * Grows the SRQ to max_wr, a power of two. Returns 0 or ENOMEM; after ENOMEM nothing has changed.
- */
+/* Grows the SRQ to max_wr, a power of two. Returns 0 or ENOMEM; after ENOMEM nothing has
+ * changed. */
 static int grow_srq(struct adv_srq *srq, uint32_t max_wr)
 {
 	uint8_t *slots = malloc((size_t)max_wr * srq->stride);

@@ -70,8 +70,8 @@ static void expect_none(struct bed *bed)
 	assert_false(adv_engine_event(bed->e, &ev));
 }
 
-/* While each allocation would fail, all kinds of all objects are raised, twice. Each arrives once.
- */
+/* While each allocation would fail, all kinds of all objects are raised, twice. Each arrives
+ * once. */
 static void test_no_memory(void **state)
 {
 	struct bed bed;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_advise_mr(): brings in pages of regions with on-demand paging before requests use them. The
+ * ibv_advise_mr(): populates pages of regions with on-demand paging before requests use them. The
  * pages are present when the call returns, with and without IBV_ADVISE_MR_FLAG_FLUSH.
  */
 #include "host/pages.h"
 #include "verbs/objects.h"
 
-/* Brings in the pages of one scatter/gather element. 0 or errno, see ibv_advise_mr(3). */
+/* Populates the pages of one scatter/gather element. 0 or errno, see ibv_advise_mr(3). */
 static int advise_sge(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
 		      const struct ibv_sge *sge)
 {
@@ -19,8 +19,8 @@ static int advise_sge(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
 	err = adv_mr_paged(adv_ibv_pd_of(pd)->pd, sge->lkey, sge->addr, sge->length, to_write,
 			   &where);
 	adv_ibv_leave(pd->context);
-	/* Without the lock, because bringing pages in may take long. NO_FAULT covers present pages
-	 * only: nothing to do. */
+	/* The lock is not held, because populating pages may take long. NO_FAULT covers present
+	 * pages only, so it needs no action. */
 	if (err || advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT || sge->length == 0)
 		return err;
 	return adv_pages_populate(where, sge->length, to_write) ? EFAULT : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Address handles, also for the sender of a received message. */
+/* Address handles: from attributes, or for the sender of a received message. */
 #include <endian.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #define IPV4_IN_GRH 20 /* offset of the IPv4 header in the 40 bytes of a GRH */
 
-/* Counts one more address handle of the context. False if it has ADV_MAX_AH already. */
+/* Counts one more address handle of the context. False if the context already has ADV_MAX_AH. */
 static bool count_ah(struct adv_ibv_context *c)
 {
 	if (atomic_fetch_add(&c->ahs, 1) < ADV_MAX_AH)
@@ -108,7 +108,8 @@ static int attr_from_ipv4(struct ibv_context *context, const uint8_t *ip, struct
 	uint8_t own[16];
 	int index;
 
-	/* The destination of a multicast packet is no source address for an answer. */
+	/* The destination address of a multicast packet cannot be the source address of a response.
+	 */
 	if ((ip[16] & 0xf0) == 0xe0) {
 		return adv_ibv_refuse_minus_one(EINVAL);
 	}
@@ -178,7 +179,8 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc
 	return ibv_create_ah(pd, &attr);
 }
 
-/* For provider libraries whose hardware needs the MAC address. This device sends by IP address. */
+/* Serves provider libraries whose hardware needs the MAC address. This device sends by IP address.
+ */
 ADV_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 					   uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Asynchronous events: delivers those of the device to ibv_get_async_event(). */
+/* Delivers the device's asynchronous events to ibv_get_async_event(). */
 #include "base/async.h"
 #include "base/sys.h"
 #include "verbs/objects.h"
@@ -42,8 +42,8 @@ static int push_object_event(struct ibv_context *context, struct adv_ibv_event_n
 	return -1;
 }
 
-/* Queues the event for every handle of the QP. Signals the eventfds of the other handles and
- * returns this handle's. */
+/* Queues the event for every handle of the QP. Signals the eventfds of the other handles, and
+ * returns the eventfd of this handle. */
 static int push_qp_event(struct adv_ibv_qp *qp, enum ibv_event_type type)
 {
 	const uint64_t one = 1;
@@ -123,7 +123,7 @@ ADV_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async
 	case ADV_ASYNC_QP:
 		event->element.qp = n->object;
 		break;
-	case ADV_ASYNC_WQ: /* there are no WQs */
+	case ADV_ASYNC_WQ: /* the device has no WQs */
 		event->element.wq = NULL;
 		break;
 	case ADV_ASYNC_PORT:

@@ -72,8 +72,8 @@ static bool has_event(void *user)
 	return !adv_ibv_event_queue_empty(user);
 }
 
-/* Blocks until an event is queued, unless fd is non-blocking; the device makes progress meanwhile.
- * *mine: see adv_device_wait(). 0, or -1 with EINTR. */
+/* Blocks until an event is queued, unless fd is non-blocking. Makes progress of the device
+ * meanwhile. *mine: see adv_device_wait(). 0, or -1 with EINTR. */
 static int wait_for_event(struct ibv_comp_channel *channel, bool *mine)
 {
 	struct adv_device *device = adv_ibv_context_of(channel->context)->device;
@@ -100,7 +100,7 @@ ADV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq 
 		if (wait_for_event(channel, &mine))
 			return -1;
 		n = mine ? adv_ibv_event_dequeue(q) : adv_ibv_event_wait(q);
-	} while (mine && !n); /* the event's CQ was destroyed */
+	} while (mine && !n); /* n is NULL if the event's CQ was destroyed */
 	if (!n)
 		return -1;
 	*cq = n->object;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Opening and closing the device. */
+/* Opens and closes the device for a context. */
 #include <stdlib.h>
 
 #include "verbs/objects.h"
@@ -10,7 +10,8 @@ static const struct adv_device_callbacks callbacks = {
 	.port = adv_ibv_async_port,
 };
 
-/* If an operation is NULL, the headers' inline function fails with EOPNOTSUPP. */
+/* Enters the operations. If an operation stays NULL, the headers' inline function for it fails with
+ * EOPNOTSUPP. */
 static void fill_operations(struct verbs_context *v)
 {
 	v->query_port = adv_ibv_query_port;
@@ -60,8 +61,8 @@ ADV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	fill_operations(&c->verbs);
 	c->verbs.sz = sizeof(c->verbs);
 	c->verbs.context.device = device;
-	/* There is no command channel. Some programs duplicate the descriptor before they check the
-	 * device, so it must be valid. */
+	/* The device has no command channel. But some programs duplicate cmd_fd before they check
+	 * the device, so it must be a valid descriptor. */
 	c->verbs.context.cmd_fd = c->async.fd;
 	c->verbs.context.async_fd = c->async.fd;
 	c->verbs.context.num_comp_vectors = ADV_COMP_VECTORS;

@@ -110,7 +110,7 @@ static struct adv_ibv_acks async_acks(struct adv_ibv_cq *cq)
 	};
 }
 
-/* Completion events; no nodes if the CQ has no channel. */
+/* Returns the completion events of the CQ; without nodes if the CQ has no channel. */
 static struct adv_ibv_acks completion_acks(struct adv_ibv_cq *cq)
 {
 	struct adv_ibv_channel *channel = (struct adv_ibv_channel *)cq->ibv.channel;
@@ -125,8 +125,8 @@ static struct adv_ibv_acks completion_acks(struct adv_ibv_cq *cq)
 	};
 }
 
-/* Destroys the engine's CQ after the application has acknowledged its events. With the device's
- * lock held, which is released while the call waits. 0 or EBUSY. */
+/* Destroys the engine's CQ after the application has acknowledged the CQ's events. Call it with the
+ * device's lock held; it releases the lock while it waits. 0 or EBUSY. */
 static int destroy_engine_cq(struct adv_ibv_cq *cq)
 {
 	const struct adv_ibv_acks async = async_acks(cq), completion = completion_acks(cq);
@@ -164,7 +164,7 @@ ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 	return 0;
 }
 
-/* Makes progress, dequeues completions, and releases the lock, which the caller holds. */
+/* Makes progress, dequeues completions, and releases the lock. Call it with the lock held. */
 static inline __attribute__((always_inline)) int poll_and_unlock(struct adv_device *device,
 								 struct adv_cq *cq, int n,
 								 struct ibv_wc *wc, bool *crowded)
@@ -178,12 +178,11 @@ static inline __attribute__((always_inline)) int poll_and_unlock(struct adv_devi
 }
 
 /*
- * Polls again if the calling thread was descheduled during an empty poll.
- *
- * An application may end a connection when its peer has reported the end (by TCP, say) and its CQ
- * is empty. It then treats requests without a completion as lost. A NIC has completed them by then.
- * Here, the acknowledgement may arrive before the peer's report but after this poll has received,
- * if another process uses the CPU for milliseconds in between.
+ * Polls again if the calling thread was preempted during an empty poll. Reason: an application may
+ * end a connection when its peer has reported the end (by TCP, say) and the application's CQ is
+ * empty. It then treats requests without a completion as lost. A NIC has completed them by then.
+ * Here, another process may use the CPU for milliseconds after this poll has received. In that time
+ * both the acknowledgement and the peer's report may arrive.
  */
 static __attribute__((noinline)) int poll_again(struct adv_device *device, struct adv_cq *cq, int n,
 						struct ibv_wc *wc)
@@ -202,7 +201,7 @@ static __attribute__((noinline)) int poll_again(struct adv_device *device, struc
 	return got;
 }
 
-/* Other processes need the processor: sleeps until a packet arrives, and polls again. */
+/* Sleeps until a packet arrives, as other processes need the processor, and polls again. */
 static __attribute__((noinline)) int back_off_and_poll(struct adv_device *device, struct adv_cq *cq,
 						       int n, struct ibv_wc *wc)
 {

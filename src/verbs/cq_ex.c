@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Extended completion queues. When the application steps to a completion, it is copied out of the
- * queue. Its getters then need no lock, and other threads may poll meanwhile.
+ * Extended completion queues. When the application steps to a completion, the completion is copied
+ * out of the queue. The getters of its fields then need no lock, and other threads may poll
+ * meanwhile.
  */
 #include <time.h>
 
@@ -18,7 +19,7 @@ static struct adv_ibv_cq *cq_of(struct ibv_cq_ex *cq)
 	return (struct adv_ibv_cq *)cq;
 }
 
-/* Dequeues the next completion into `current`. 0; ENOENT if there is none; EINVAL if the CQ
+/* Dequeues the next completion into `current`. 0; ENOENT if the CQ is empty; EINVAL if the CQ
  * overran. */
 static int copy_next_completion(struct adv_ibv_cq *cq, bool progress)
 {
@@ -40,7 +41,7 @@ static int copy_next_completion(struct adv_ibv_cq *cq, bool progress)
 		cq->current = *cqe;
 		adv_cq_pop(cq->cq);
 	} else {
-		/* adv_cq_poll() of an empty CQ reports an overrun. */
+		/* If the CQ is empty, adv_cq_poll() reports an overrun. */
 		ret = adv_cq_poll(cq->cq, 1, &cq->current.wc) < 0 ? adv_ibv_refuse(EINVAL) : ENOENT;
 	}
 	adv_ibv_leave(context);
@@ -64,7 +65,7 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 		return adv_ibv_refuse(EINVAL);
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->poll_lock);
-	do { /* repeats for the reason given at poll_again() in cq.c */
+	do { /* repeats for the reason in poll_again() in cq.c */
 		began = adv_ticks();
 		ret = copy_next_completion(cq, true);
 	} while (ret == ENOENT && adv_held_up(began) && ++tries < ADV_POLL_TRIES);
@@ -150,7 +151,8 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
 	       (adv_clock_ns() - cq_of(cq)->current.timestamp);
 }
 
-/* Getters of unsupported wc_flags stay NULL: a CQ with such flags cannot be created. */
+/* Enters the calls. Getters of unsupported wc_flags stay NULL: a CQ with such flags cannot be
+ * created. */
 static void fill_cq_calls(struct ibv_cq_ex *cq)
 {
 	cq->start_poll = start_poll;

@@ -8,12 +8,12 @@
 #include "host/identity.h"
 #include "verbs/objects.h"
 
-/* Provider libraries read the pointer behind struct ibv_device and compare it with that of their
- * own operations: equal means that the device is theirs. */
+/* Provider libraries read the pointer after struct ibv_device and compare it with the pointer to
+ * their own operations. If both are equal, the device is theirs. */
 static struct {
 	struct ibv_device ibv;
 	const void *driver;
-	_Atomic uint64_t guid; /* network order */
+	_Atomic uint64_t guid; /* in network byte order */
 } the_device = {
 	.ibv =
 		{
@@ -44,7 +44,7 @@ struct ibv_device *adv_ibv_the_device(void)
 	return &the_device.ibv;
 }
 
-/* Maps err to the errors that ibv_get_device_list(3) lists. */
+/* Maps err to an error that ibv_get_device_list(3) documents. */
 static int errno_of_list(int err)
 {
 	switch (err) {
@@ -92,7 +92,7 @@ ADV_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 	return (__be64)the_device.guid;
 }
 
-/* The kernel's index of the RDMA device. The kernel has no such device. */
+/* Returns the kernel's index of the RDMA device; -1, as the kernel has no such device. */
 ADV_EXPORT int ibv_get_device_index(struct ibv_device *device)
 {
 	return -1;
@@ -104,8 +104,9 @@ ADV_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 }
 
 /*
- * fork() needs no protection of registered memory: the parent keeps its pages, and the transport
- * reaches memory through the parent's address space, not by pinned pages. The child gets a copy.
+ * Succeeds without effect. fork() needs no protection of registered memory: the parent keeps its
+ * pages, and the child gets a copy. The transport accesses memory through the parent's address
+ * space, not by pinned pages.
  */
 ADV_EXPORT int ibv_fork_init(void)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Device memory. This device has none: the memory is the process's own, and accesses are as fast as
- * to any other. */
+/* Device memory. This device has none: the memory is the process's own, and accesses to it are as
+ * fast as to any other memory. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "verbs/objects.h"
 
-#define MAX_ALIGNMENT_LOG 12 /* a page */
-#define COPY_ALIGNMENT	  4  /* of offsets and lengths, as hardware requires */
+#define MAX_ALIGNMENT_LOG 12 /* log2 of a page's size */
+#define COPY_ALIGNMENT	  4  /* alignment of offsets and lengths, as hardware requires */
 #define ALLOWED_ACCESS                                                                             \
 	((unsigned)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |    \
 		    IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_MW_BIND |        \
@@ -49,7 +49,8 @@ static int copy_from_dm(void *to, struct ibv_dm *dm, uint64_t offset, size_t len
 	return adv_ibv_refuse(err);
 }
 
-/* Counts length bytes of the context's ADV_MAX_DM. False if they exceed it. */
+/* Counts `length` more bytes of device memory of the context. False if the context would exceed
+ * ADV_MAX_DM. */
 static bool reserve_dm_bytes(struct adv_ibv_context *c, size_t length)
 {
 	size_t used = atomic_load(&c->dm_used);
@@ -115,7 +116,8 @@ struct ibv_mr *adv_ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t
 				 (int)(access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE));
 	if (!mr)
 		return NULL;
-	/* Applications use offsets. No hardware could give them an address of this process. */
+	/* The region has no address: applications use offsets. Hardware could not give them an
+	 * address of this process either. */
 	mr->addr = NULL;
 	adv_ibv_mr_use(mr, &dm->regions);
 	return mr;
@@ -126,7 +128,7 @@ ADV_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm
 	return adv_ibv_refuse_object(EOPNOTSUPP);
 }
 
-/* Nothing can be imported, see ibv_import_dm(). */
+/* Does nothing, as nothing can be imported: see ibv_import_dm(). */
 ADV_EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
 {
 }

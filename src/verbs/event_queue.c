@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* See event_queue.h. The descriptor's count is the number of queued events. */
+/* A queue of events, see event_queue.h. The descriptor's count is the number of queued events. */
 #include <errno.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
@@ -79,19 +79,20 @@ struct adv_ibv_event_node *adv_ibv_event_wait(struct adv_ibv_event_queue *q)
 	uint64_t count;
 
 	while (!n) {
-		/* Through libc: programs cancel threads that block here, and SA_RESTART must
-		 * work. Libraries that interpose read() pass this descriptor on unchanged. */
+		/* Calls read() of libc: programs cancel threads that block here, and SA_RESTART
+		 * must work. Libraries that replace read() pass this descriptor on unchanged. */
 		if (read(q->fd, &count, sizeof(count)) != sizeof(count))
 			return NULL;
-		/* NULL: the event's object was destroyed after the descriptor was signalled. */
+		/* NULL if the event's object was destroyed after the descriptor was signalled. */
 		n = adv_ibv_event_dequeue(q);
 	}
 	return n;
 }
 
-/* Subtracts a dropped event from the descriptor's count. If another thread has read it already,
- * that thread finds the queue empty and blocks again. On a kernel without RWF_NOWAIT for
- * eventfds, the count stays and costs the application one useless wake-up. */
+/* Subtracts a dropped event from the descriptor's count. If another thread has already read the
+ * event from the descriptor, that thread finds the queue empty and blocks again. On a kernel
+ * without RWF_NOWAIT for eventfds, the count stays and costs the application one useless wake-up.
+ */
 static void decrement_eventfd(int fd)
 {
 	uint64_t count;

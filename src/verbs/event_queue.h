@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A queue of events for the application, with a descriptor that it may poll and set to O_NONBLOCK.
- * A queued event is a count in a node of the object it concerns, so queueing needs no memory and
- * never fails.
+ * A queue of events for the application. It has a descriptor that the application may poll and set
+ * to O_NONBLOCK. A queued event is a count in a node of the object that the event concerns, so
+ * queueing needs no memory and never fails.
  */
 #ifndef ADV_VERBS_EVENT_QUEUE_H
 #define ADV_VERBS_EVENT_QUEUE_H
@@ -29,33 +29,33 @@ struct adv_ibv_event_node {
 
 void adv_ibv_event_node_init(struct adv_ibv_event_node *n, void *object, int type);
 
-/* 0 or errno. */
+/* Initializes an empty queue and creates its descriptor. 0 or errno. */
 int adv_ibv_event_queue_init(struct adv_ibv_event_queue *q);
 void adv_ibv_event_queue_destroy(struct adv_ibv_event_queue *q);
 
-/* Queues one event. Any thread; does not block. Returns the eventfd, to which the caller or the
- * device must add 1: the application does not see the event before. */
+/* Queues one event. Any thread may call it; it does not block. Returns the eventfd. The caller or
+ * the device must add 1 to the eventfd; until then the application does not see the event. */
 int adv_ibv_event_push(struct adv_ibv_event_queue *q, struct adv_ibv_event_node *n);
 
-/* True if no event is queued. False also while a queued event is not yet signalled on the
- * descriptor. */
+/* True if no event is queued. If an event is queued but not yet signalled on the descriptor, it is
+ * false too. */
 bool adv_ibv_event_queue_empty(struct adv_ibv_event_queue *q);
 
-/* Reads the descriptor and dequeues the oldest event. Blocks until there is one, unless the
- * descriptor is O_NONBLOCK. NULL with errno: EAGAIN, EINTR. A cancellation point, as reading the
- * kernel's descriptor is. */
+/* Reads the descriptor and dequeues the oldest event. Blocks until an event is queued, unless the
+ * descriptor is O_NONBLOCK. NULL with errno: EAGAIN, EINTR. It is a cancellation point, like
+ * reading the kernel's descriptor. */
 struct adv_ibv_event_node *adv_ibv_event_wait(struct adv_ibv_event_queue *q);
 
-/* Dequeues the oldest event without reading the descriptor: for an event that was not signalled
- * on it. NULL if the object of that event was destroyed. */
+/* Dequeues the oldest event without reading the descriptor, for an event that was not signalled on
+ * it. NULL if the object of that event was destroyed. */
 struct adv_ibv_event_node *adv_ibv_event_dequeue(struct adv_ibv_event_queue *q);
 
-/* Drops the queued events of n, whose object is being destroyed. Returns the number that the
- * application has received. */
+/* Drops the queued events of n, whose object is being destroyed. Returns the number of events of n
+ * that the application has received. */
 unsigned adv_ibv_event_drop(struct adv_ibv_event_queue *q, struct adv_ibv_event_node *n);
 
-/* Adds the number of events of n that the application has received to *dequeued. True if no
- * further event is queued. */
+/* Sets *dequeued to its old value plus the number of events of n that the application has received.
+ * True if no further event of n is queued. */
 bool adv_ibv_event_none_queued(struct adv_ibv_event_queue *q, const struct adv_ibv_event_node *n,
 			       unsigned *dequeued);
 

@@ -11,7 +11,7 @@ struct membership {
 	struct adv_list link; /* adv_ibv_context.memberships */
 	struct adv_ibv_qp *qp;
 	struct adv_gid group;
-	struct adv_gid sgid; /* of the interface on which the group was joined */
+	struct adv_gid sgid; /* GID of the interface on which the group was joined */
 };
 
 struct adv_gid adv_ibv_group_of(const union ibv_gid *gid)
@@ -26,10 +26,10 @@ struct adv_gid adv_ibv_group_of(const union ibv_gid *gid)
 }
 
 /*
- * Selects the interface on which to join. A UD QP has no address of its own, so the first GID of
- * the group's address family is the default. A RoCE port does not use the LID, so a multicast LID
- * (IBTA vol. 1, 4.1.3: 0xC000 and up) may select another GID: 0xC000 + its index. librdmacm passes
- * such LIDs. 0 or errno.
+ * Selects the interface on which to join, by its GID. A UD QP has no address, so the default is the
+ * first GID of the group's address family. A multicast LID (IBTA 4.1.3: 0xC000 and up) may select
+ * another GID: its value is 0xC000 + the index of the GID. A RoCE port does not use the LID
+ * otherwise; librdmacm passes such LIDs. 0 or errno.
  */
 static int pick_sgid(struct ibv_context *context, const struct adv_gid *group, uint16_t lid,
 		     struct adv_gid *sgid)
@@ -51,7 +51,7 @@ static int pick_sgid(struct ibv_context *context, const struct adv_gid *group, u
 	return err;
 }
 
-/* With mcast_lock held. */
+/* With mcast_lock held: returns the QP's membership in the group, or NULL. */
 static struct membership *find_membership(struct adv_ibv_context *c, const struct adv_ibv_qp *qp,
 					  const struct adv_gid *group)
 {
@@ -89,9 +89,10 @@ static void detach_in_engine(struct membership *m)
 }
 
 /*
- * With mcast_lock held. Attaching a QP again changes nothing. The device joins a group once on each
- * interface, however many QPs are in it; meanwhile this thread blocks without the device's lock.
- * *added is set if m was added to the list. 0 or errno.
+ * With mcast_lock held: attaches a QP to a group. If the QP is attached already, changes nothing.
+ * The device joins a group once on each interface, independent of the number of QPs in the group.
+ * The join blocks this thread without the device's lock. Sets *added if m was added to the list. 0
+ * or errno.
  */
 static int attach_membership(struct adv_ibv_context *c, struct membership *m, bool *added)
 {
@@ -140,7 +141,8 @@ ADV_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 	return adv_ibv_refuse(err);
 }
 
-/* With mcast_lock held. The caller frees m. */
+/* With mcast_lock held: removes m, and leaves the group if no other QP is in it. The caller frees
+ * m. */
 static void detach_membership(struct adv_ibv_context *c, struct membership *m)
 {
 	adv_list_del(&m->link);

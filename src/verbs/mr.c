@@ -14,20 +14,20 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |                 \
 	 IBV_ACCESS_HUGETLB | IBV_ACCESS_MW_BIND | ACCESS_FLUSH)
-/* Optional hints, which grant no access. */
+/* Optional flags: they are hints and grant no access. */
 #define IGNORED_ACCESS ((unsigned)IBV_ACCESS_OPTIONAL_RANGE)
 #define WRITE_ACCESS   (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
-/* True for the whole address space (ibv_reg_mr(3), implicit on-demand paging). */
+/* True if the region is the whole address space (ibv_reg_mr(3), implicit on-demand paging). */
 static bool is_implicit(const void *addr, size_t length, int access)
 {
 	return !addr && length == SIZE_MAX && access & IBV_ACCESS_ON_DEMAND;
 }
 
 /*
- * Checks that the memory is usable, as a NIC's driver does when it pins the pages: brings the pages
- * in, writable if the region will be written. With on-demand paging the pages need not be present.
- * 0 or errno.
+ * Checks that the memory is usable, like a NIC's driver that pins the pages: populates the pages,
+ * writable if the region will be written. With on-demand paging the pages need not be present. 0 or
+ * errno.
  */
 static int check_mr_memory(const void *addr, size_t length, int access)
 {
@@ -200,7 +200,7 @@ ADV_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 	return adv_ibv_refuse_object(EOPNOTSUPP);
 }
 
-/* Nothing can be imported, see ibv_import_mr(). */
+/* Does nothing, as nothing can be imported: see ibv_import_mr(). */
 ADV_EXPORT void ibv_unimport_mr(struct ibv_mr *mr)
 {
 }

@@ -49,7 +49,8 @@ int adv_ibv_dealloc_mw(struct ibv_mw *ibmw)
 	return 0;
 }
 
-/* When this returns, the window has its new rkey (ibv_bind_mw(3)); it may not be bound yet. */
+/* Binds a type 1 window. When the call returns, the window has its new rkey (ibv_bind_mw(3)); the
+ * binding may still be outstanding. */
 int adv_ibv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	struct ibv_send_wr wr = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Calls of the nodes IBVERBS_1.15 to 1.18 (rdma-core 59 to 65). The headers that the library is
- * built with may or may not declare them. So the functions have names of our own here, and the
- * linker gives them their exported names.
+ * Calls of the nodes IBVERBS_1.15 to 1.18 (rdma-core 59 to 65). Only newer headers declare them,
+ * and the library may be built with older ones. So the functions have names of this library, and
+ * the linker gives them their exported names.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 struct adv_ibv_dmah {
 	struct ibv_context *context;
-	atomic_uint regions; /* ours, from here on */
+	atomic_uint regions; /* from here on: members of this library */
 };
 
 struct adv_ibv_dmah_init_attr {
@@ -91,7 +91,7 @@ static int check_dmah(const struct adv_ibv_dmah_init_attr *attr)
 		return 0;
 	if (attr->cpu_id >= CPU_SETSIZE)
 		return EINVAL;
-	/* The kernel accepts a CPU on which the thread may run. */
+	/* Like the kernel, accepts only a CPU on which the thread may run. */
 	if (sched_getaffinity(0, sizeof(mine), &mine))
 		return errno;
 	return CPU_ISSET(attr->cpu_id, &mine) ? 0 : EPERM;
@@ -169,7 +169,7 @@ static int check_buf_range(const struct ibv_pd *pd, const struct adv_ibv_mr_init
 	return offset <= buf->size && attr->length <= buf->size - offset ? 0 : EINVAL;
 }
 
-/* 0 or errno. */
+/* Checks the attributes of a new region. 0 or errno. */
 static int check_mr_attr(const struct ibv_pd *pd, const struct adv_ibv_mr_init_attr *attr)
 {
 	bool has_addr = attr->comp_mask & MR_ADDR, has_fd = attr->comp_mask & MR_FD;
@@ -214,7 +214,7 @@ struct ibv_mr *adv_ibv_reg_buf_mr(struct ibv_pd *pd, struct adv_ibv_buf *buf, vo
 
 /* ---- the port ---- */
 
-/* *port_speed: in units of 100 Mb/s. */
+/* Returns the port's speed in *port_speed, in units of 100 Mb/s. */
 int adv_ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed)
 {
 	struct adv_gid_table *table;

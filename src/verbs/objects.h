@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The objects behind the pointers that applications hold. rdma-core's public structure comes first,
- * our members follow. Each object has a file of its own. context.c enters the operations declared
- * here into the context's tables.
+ * The objects behind the pointers that applications hold. Each structure begins with rdma-core's
+ * public structure; the members of this library follow it. Each object has its own file. context.c
+ * enters the operations that are declared here into the context's tables.
  *
- * A child of fork() inherits these objects but not the device. In the child, adv_ibv_enter() fails,
- * and so do the calls that use it; destroying an object only frees its memory.
+ * A child of fork() inherits these objects but not the device. In the child, adv_ibv_enter() and
+ * all calls that use it fail, and the destruction of an object only frees its memory.
  */
 #ifndef ADV_VERBS_OBJECTS_H
 #define ADV_VERBS_OBJECTS_H
@@ -28,10 +28,10 @@
 struct adv_ibv_context {
 	struct adv_device *device;
 	struct adv_ibv_event_queue async;
-	struct adv_ibv_event_node port_node[ADV_EVENT_TYPES]; /* by type of event */
+	struct adv_ibv_event_node port_node[ADV_EVENT_TYPES]; /* by event type */
 	atomic_uint ahs;				      /* address handles */
 	atomic_size_t dm_used;				      /* bytes of device memory */
-	pthread_mutex_t mcast_lock;  /* taken before the device's lock, and held while it joins */
+	pthread_mutex_t mcast_lock;  /* acquired before the device's lock; held during joins */
 	struct adv_list memberships; /* mcast.c; under mcast_lock */
 	struct adv_list xrc_domains; /* xrcd.c; under the device's lock */
 	struct verbs_context verbs;  /* programs hold &verbs.context */
@@ -50,8 +50,8 @@ static inline struct adv_engine *adv_ibv_enter(struct ibv_context *context)
 	return adv_device_is_foreign(d) ? NULL : adv_device_lock(d);
 }
 
-/* As adv_ibv_enter(), before an object is created that belongs to no other object: this context
- * becomes its owner. */
+/* As adv_ibv_enter(), before the creation of an object that belongs to no other object: this
+ * context becomes the owner of the object. */
 static inline struct adv_engine *adv_ibv_enter_to_make(struct ibv_context *context)
 {
 	struct adv_engine *e = adv_ibv_enter(context);
@@ -66,16 +66,16 @@ static inline void adv_ibv_leave(struct ibv_context *context)
 	adv_device_unlock(adv_ibv_context_of(context)->device);
 }
 
-/* True in a child of fork(): objects are freed without calls into the device. */
+/* True in a child of fork(). Objects are then freed without calls into the device. */
 static inline bool adv_ibv_is_foreign(struct ibv_context *context)
 {
 	return adv_device_is_foreign(adv_ibv_context_of(context)->device);
 }
 
-/* Error of a call in a child of fork(). */
+/* errno of a call in a child of fork(). */
 #define ADV_EFOREIGN EIO
 
-/* device.c: the only device. */
+/* device.c: returns the only device. */
 struct ibv_device *adv_ibv_the_device(void);
 
 /* query.c: operations of the context. */
@@ -92,14 +92,15 @@ struct adv_ibv_td; /* pd.c */
 
 struct adv_ibv_pd {
 	struct ibv_pd ibv;
-	struct adv_pd *pd;     /* a parent domain's: that of its protection domain */
-	struct adv_ibv_pd *of; /* a parent domain's protection domain, or NULL */
-	struct adv_ibv_td *td; /* a parent domain's thread domain, or NULL */
-	atomic_uint users;     /* objects that name this domain */
+	struct adv_pd *pd;     /* the engine's domain; a parent domain has that of `of` */
+	struct adv_ibv_pd *of; /* of a parent domain: its protection domain; else NULL */
+	struct adv_ibv_td *td; /* of a parent domain: its thread domain, or NULL */
+	atomic_uint users;     /* number of objects that name this domain */
 };
 
-/* Adds or removes a user: an object that names pd. While pd has users, it cannot be deallocated. */
+/* Counts one more object that names pd. While such objects exist, pd cannot be deallocated. */
 void adv_ibv_pd_hold(struct ibv_pd *pd);
+/* Ends the count of one object that names pd. */
 void adv_ibv_pd_release(struct ibv_pd *pd);
 struct ibv_td *adv_ibv_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
 int adv_ibv_dealloc_td(struct ibv_td *td);
@@ -117,10 +118,10 @@ struct adv_ibv_mr {
 	struct ibv_mr ibv;
 	struct adv_mr *mr;
 	int access;
-	atomic_uint *uses; /* number of regions of its DM or DMA handle, or NULL */
+	atomic_uint *uses; /* counter of the regions of the region's DM or DMA handle, or NULL */
 };
 
-/* Registers memory whose pages were checked before. NULL with errno. */
+/* Registers memory whose pages the caller has checked. NULL with errno. */
 struct ibv_mr *adv_ibv_reg_checked(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				   int access);
 /* Counts mr in *regions until it is deregistered. Such a region cannot be reregistered. */
@@ -157,7 +158,7 @@ struct adv_ibv_channel {
 struct adv_ibv_cq {
 	struct ibv_cq_ex ibv; /* begins like struct ibv_cq */
 	struct adv_cq *cq;
-	struct ibv_pd *parent_domain; /* of ibv_create_cq_ex(), or NULL */
+	struct ibv_pd *parent_domain; /* parent domain given to ibv_create_cq_ex(), or NULL */
 	struct adv_ibv_event_node comp_node;
 	struct adv_ibv_event_node async_node;
 	struct adv_cqe current;	   /* current completion of an extended poll */
@@ -170,15 +171,17 @@ static inline struct adv_ibv_cq *adv_ibv_cq_of(struct ibv_cq *cq)
 	return (struct adv_ibv_cq *)cq;
 }
 
-/* channel.c: adds or removes a CQ that uses the channel. */
+/* channel.c: counts one more CQ that uses the channel. */
 void adv_ibv_channel_hold(struct ibv_comp_channel *channel);
+/* channel.c: ends the count of one CQ that uses the channel. */
 void adv_ibv_channel_release(struct ibv_comp_channel *channel);
-/* channel.c: device callback. Queues a completion event of cq. With the device's lock held. */
+/* channel.c: callback of the device. Queues a completion event of cq. Called with the device's lock
+ * held. */
 int adv_ibv_channel_completion(void *user, struct adv_cq *cq);
 
 /* cq.c */
 int adv_ibv_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
-#define ADV_POLL_TRIES 3 /* most tries of a poll whose thread is descheduled each time */
+#define ADV_POLL_TRIES 3 /* most tries of a poll whose thread is preempted each time */
 int adv_ibv_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 int adv_ibv_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 /* cq.c: creates a CQ without the calls of struct ibv_cq_ex. NULL with errno. */
@@ -236,8 +239,8 @@ int adv_ibv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ib
 #define ADV_QP_EX_LENGTH_44 352 /* bytes of struct ibv_qp_ex until rdma-core 44 */
 
 /*
- * struct ibv_qp_ex as in rdma-core 45 and later, whichever version the headers have: programs may
- * use the tail.
+ * struct ibv_qp_ex as in rdma-core 45 and later, even with older headers: programs may use its last
+ * members.
  */
 union adv_ibv_qp_ex {
 	struct ibv_qp_ex base;
@@ -264,7 +267,7 @@ struct adv_ibv_qp {
 		union adv_ibv_qp_ex ex;
 	};
 	struct adv_qp *qp;
-	struct adv_ibv_xrcd *xrcd;	 /* its domain, of XRC_RECV; else NULL */
+	struct adv_ibv_xrcd *xrcd;	 /* domain of an XRC_RECV QP; else NULL */
 	struct adv_list shared;		 /* ring of the handles of the same QP (ibv_open_qp) */
 	struct adv_ibv_wr_list *wr_list; /* NULL: QP created without ibv_wr_*() */
 	struct ibv_qp_cap cap;		 /* capabilities returned to the application */
@@ -289,7 +292,7 @@ void adv_ibv_qp_free(struct adv_ibv_qp *qp);
 int adv_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int adv_ibv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
-/* qp_ex.c: enters the ibv_wr_*() calls that ops (IBV_QP_EX_WITH_*) selects. 0 or EOPNOTSUPP,
+/* qp_ex.c: enters those ibv_wr_*() calls that ops (IBV_QP_EX_WITH_*) selects. 0, EOPNOTSUPP or
  * ENOMEM. */
 int adv_ibv_qp_ex_init(struct adv_ibv_qp *qp, enum ibv_qp_type type, uint64_t ops);
 void adv_ibv_qp_ex_free(struct adv_ibv_qp *qp);
@@ -309,27 +312,28 @@ void adv_ibv_async_init_srq(struct adv_ibv_srq *srq);
 
 /*
  * The events of an object that is being destroyed. The application must first acknowledge the
- * events that it dequeued: until then one of its threads may use the object. The object stays
- * unchanged until then.
+ * events that it has dequeued: until then one of its threads may use the object, and the object
+ * stays unchanged.
  */
 struct adv_ibv_acks {
 	struct adv_ibv_event_queue *queue;
-	struct adv_ibv_event_node *node; /* `nodes` of them */
+	struct adv_ibv_event_node *node; /* array of `nodes` nodes */
 	unsigned nodes;
 	pthread_mutex_t *mutex;
 	pthread_cond_t *cond;
-	const uint32_t *completed; /* events acknowledged */
+	const uint32_t *completed; /* number of acknowledged events */
 };
 
-/* True if no event is queued and all dequeued events are acknowledged. With the device's lock held,
- * so that none is queued meanwhile. */
+/* True if no event is queued and all dequeued events are acknowledged. Call it with the device's
+ * lock held, so that no event is queued meanwhile. */
 bool adv_ibv_acks_complete(const struct adv_ibv_acks *a);
-/* Drops queued events, then blocks until the dequeued ones are acknowledged. Without the lock. */
+/* Drops queued events, then blocks until the dequeued events are acknowledged. Call it without the
+ * device's lock. */
 void adv_ibv_acks_wait(struct ibv_context *context, const struct adv_ibv_acks *a);
 
 /* ---- addresses (ah.c) ---- */
 
-/* Returns the multicast GID as it is on the wire: IPv4 groups have two forms. */
+/* Returns the multicast GID in the form of the wire: IPv4 groups have two forms. */
 struct adv_gid adv_ibv_group_of(const union ibv_gid *gid);
 
 #endif

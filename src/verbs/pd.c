@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Protection domains, thread domains and parent domains. A parent domain behaves like the
- * protection domain that it is made of. Its other attributes change nothing here:
- * - a thread domain: all objects of a device share its lock;
+ * Protection domains, thread domains and parent domains. A parent domain behaves like its
+ * protection domain. Its other attributes change nothing here:
+ * - a thread domain: all objects of a device share the device's lock;
  * - allocators for a provider's buffers: the transport's queues are not mapped to a device;
- * - the flag that allows unprotected memory in a confidential guest: no such memory is needed.
+ * - the flag that allows unprotected memory in a confidential guest: the transport needs no such
+ *   memory.
  */
 #include <stdlib.h>
 
@@ -12,7 +13,7 @@
 
 struct adv_ibv_td {
 	struct ibv_td ibv;
-	atomic_uint users; /* parent domains */
+	atomic_uint users; /* number of parent domains that use it */
 };
 
 void adv_ibv_pd_hold(struct ibv_pd *pd)
@@ -100,11 +101,11 @@ int adv_ibv_dealloc_td(struct ibv_td *ibv)
 	return 0;
 }
 
-/* 0 or errno. */
+/* Checks the attributes of a parent domain. 0 or errno. */
 static int check_parent_attr(const struct ibv_context *context,
 			     const struct ibv_parent_domain_init_attr *attr)
 {
-	/* Newer than some headers. */
+	/* Flag of headers that are newer than some supported ones. */
 	const uint32_t allow_cc_unprotected_alloc = 1 << 2;
 	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
 			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | allow_cc_unprotected_alloc;
@@ -145,7 +146,7 @@ ADV_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd
 	return adv_ibv_refuse_object(EOPNOTSUPP);
 }
 
-/* Nothing can be imported, see ibv_import_pd(). */
+/* Does nothing, as nothing can be imported: see ibv_import_pd(). */
 ADV_EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
 {
 }

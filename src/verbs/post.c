@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Posting work requests to a queue pair: the context's operations. qp_ex.c posts through these too.
- */
+/* Posts work requests to a queue pair: the context's operations. qp_ex.c also posts through these
+ * functions. */
 #include "verbs/objects.h"
 
-#define MAX_HELD_LENGTH 1024 /* bytes of a send request whose sending may be delayed */
+#define MAX_HELD_LENGTH 1024 /* bytes; a larger send request is not held */
 
-/* True for a small request that was posted alone. NULL is an empty list. */
+/* True if the list is one small request. NULL is an empty list. */
 static bool is_small(const struct ibv_send_wr *wr)
 {
 	return wr && !wr->next && wr->num_sge == 1 && wr->sg_list->length <= MAX_HELD_LENGTH;
 }
 
-/* Sets *bad_wr on every error, also in a child of fork(). */
+/* Posts send requests. Sets *bad_wr on every error, also in a child of fork(). */
 int adv_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct adv_device *device = adv_ibv_context_of(qp->context)->device;
@@ -43,8 +43,8 @@ int adv_ibv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv
 		*bad_wr = wr;
 		return adv_ibv_refuse(ADV_EFOREIGN);
 	}
-	/* In the error state the request is flushed at once, and its completion needs the time.
-	 * In other states the time is not used, and the device has nothing to send. */
+	/* In the error state the request is flushed at once, and its completion needs the time. In
+	 * other states the time is not used, and the device has no packet to send. */
 	if (adv_qp_state(engine_qp) == IBV_QPS_ERR) {
 		err = adv_qp_post_recv(engine_qp, adv_device_now(device), wr, bad_wr);
 		adv_ibv_leave(qp->context);

@@ -2,7 +2,7 @@
 /*
  * The private nodes. perftest, UCX, libfabric and pyverbs are linked with provider libraries of
  * rdma-core (libmlx5, libefa...). At load time such a library binds to these symbols and registers
- * a driver. There is no kernel device for it to drive, so nothing else is called later; calls that
+ * a driver. The driver has no kernel device, so the library makes no other call later. Calls that
  * would send a command to the kernel fail.
  */
 #include <errno.h>
@@ -19,7 +19,7 @@ ADV_EXPORT int adv_ibv_private_minus_one(void);
 ADV_EXPORT unsigned int adv_ibv_private_zero(void);
 ADV_EXPORT void adv_ibv_private_void(void);
 
-/* Provider libraries set it. Initially false, as in rdma-core. */
+/* A flag that provider libraries set. Initially false, as in rdma-core. */
 ADV_EXPORT bool adv_ibv_private_disassociate;
 bool adv_ibv_private_disassociate;
 

@@ -7,7 +7,8 @@
 #include "base/clock.h"
 #include "verbs/objects.h"
 
-/* Checks that the objects that the QP's type needs are present and of this context. 0 or errno. */
+/* Checks the objects that the QP's type needs: they must be present and belong to this context. 0
+ * or errno. */
 static int check_qp_attr(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	const struct ibv_pd *pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL;
@@ -110,7 +111,7 @@ void adv_ibv_qp_free(struct adv_ibv_qp *qp)
 	free(qp);
 }
 
-/* Sets attr->cap to the capabilities of the new QP. NULL with errno. */
+/* Creates a QP, and sets attr->cap to its capabilities. NULL with errno. */
 static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	struct adv_ibv_qp *qp;
@@ -172,7 +173,7 @@ ADV_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 }
 
 /*
- * False if an attribute is invalid in any state. The transport has the tables of the transitions.
+ * False if an attribute is invalid in every state. The transport has the tables of the transitions.
  */
 static bool is_valid_qp_attr(const struct ibv_qp_attr *attr, int mask)
 {
@@ -183,8 +184,8 @@ static bool is_valid_qp_attr(const struct ibv_qp_attr *attr, int mask)
 	return !(mask & IBV_QP_AV && attr->ah_attr.port_num > 1);
 }
 
-/* Returns mask without the attributes of the other direction. Programs set both XRC types up with
- * all attributes of RC, and the kernel drops those of the other direction before it checks the
+/* Returns mask without the attributes that an XRC QP's direction does not use. Programs set up both
+ * XRC types with all attributes of RC, and the kernel drops the unused ones before it checks the
  * mask. */
 static int qp_mask_of_type(enum ibv_qp_type type, int mask)
 {
@@ -198,8 +199,8 @@ static int qp_mask_of_type(enum ibv_qp_type type, int mask)
 	}
 }
 
-/* Passes the peer's address to the device once it is known: packets to a process of this machine
- * need no UDP. */
+/* Passes the peer's address to the device once the address is known: packets to a process of this
+ * machine need no UDP. */
 static void connect_device_to_peer(const struct ibv_qp *ibqp, const struct ibv_qp_attr *attr,
 				   int mask)
 {
@@ -257,7 +258,8 @@ ADV_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int m
 	return 0;
 }
 
-/* Removes a handle; destroys the engine's QP with the last one. With the lock held. 0 or errno. */
+/* With the lock held: removes a handle, and destroys the engine's QP with its last handle. 0 or
+ * errno. */
 static int drop_qp_handle(struct adv_ibv_qp *qp)
 {
 	int err = 0;
@@ -275,8 +277,8 @@ static int drop_qp_handle(struct adv_ibv_qp *qp)
 	return err;
 }
 
-/* Moves the QP of the last handle to RESET, so that it causes no more events. With the lock held. 0
- * or errno. */
+/* With the lock held: if this is the QP's last handle, moves the QP to RESET, so that it causes no
+ * more events. 0 or errno. */
 static int reset_last_handle(struct adv_ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
@@ -287,8 +289,8 @@ static int reset_last_handle(struct adv_ibv_qp *qp)
 				     : adv_qp_modify(qp->qp, adv_clock_ns(), &attr, IBV_QP_STATE);
 }
 
-/* Destroys the engine's part after the application has acknowledged the handle's events. With the
- * lock held, which is released while the call waits. 0 or errno. */
+/* Destroys the engine's QP, or this handle of it, after the application has acknowledged the
+ * handle's events. Call it with the lock held; it releases the lock while it waits. 0 or errno. */
 static int destroy_engine_qp(struct adv_ibv_qp *qp)
 {
 	struct ibv_context *context = qp->ibv.context;
@@ -331,14 +333,14 @@ ADV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 	return 0;
 }
 
-/* memcpy() may write a packet's bytes in any order. */
+/* Returns 0: memcpy() may write a packet's bytes in any order. */
 ADV_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
 	return 0;
 }
 
-/* Enhanced connection establishment negotiates options among devices of one vendor. This device has
- * none. */
+/* Fails: enhanced connection establishment negotiates options among devices of one vendor, and this
+ * device has none. */
 ADV_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	memset(ece, 0, sizeof(*ece));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_wr_*(): collects requests from wr_start on; wr_complete posts them together. The thread that
- * called wr_start holds the list's lock until wr_complete or wr_abort.
+ * ibv_wr_*(): wr_start begins a list of requests, the builders add requests to it, and wr_complete
+ * posts them together. The thread that called wr_start holds the list's lock until wr_complete or
+ * wr_abort.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 
 #define WITH_FLUSH (1u << 11) /* IBV_QP_EX_WITH_FLUSH of newer headers */
 
-/* A request. Its data is given as offsets, because the arrays move while they grow. */
+/* A request. Its elements and inline data are given as offsets, because the arrays move while they
+ * grow. */
 struct pending {
 	struct ibv_send_wr wr;
 	size_t first_sge;
@@ -20,12 +22,12 @@ struct pending {
 
 struct adv_ibv_wr_list {
 	pthread_mutex_t lock;
-	int error; /* the first one since wr_start */
+	int error; /* first error since wr_start */
 	struct pending *wr;
 	size_t wr_count, wr_room;
 	struct ibv_sge *sge;
 	size_t sge_count, sge_room;
-	uint8_t *bytes; /* of inline data */
+	uint8_t *bytes; /* inline data of all requests */
 	size_t byte_count, byte_room;
 };
 
@@ -34,7 +36,7 @@ static struct adv_ibv_qp *qp_of_ex(struct ibv_qp_ex *qp)
 	return adv_ibv_qp_of(&qp->qp_base);
 }
 
-/* Makes room for `more` elements. Without memory: false, and the list's error is set. */
+/* Makes room for `more` elements. If no memory is left, returns false and sets the list's error. */
 static bool reserve_room(struct adv_ibv_wr_list *l, void *array, size_t *room, size_t count,
 			 size_t more, size_t size)
 {
@@ -227,8 +229,8 @@ static void wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, 
 	begin_atomic(qp, ADV_WR_FLUSH, rkey, remote_addr, len, type | (uint64_t)level << 32);
 }
 
-/* Returns the request that setters apply to, or NULL if the list has an error. Without a request:
- * error EINVAL. */
+/* Returns the request to which setters apply. NULL if the list has an error; if it has no request,
+ * its error becomes EINVAL. */
 static struct pending *current_request(struct ibv_qp_ex *qp)
 {
 	struct adv_ibv_wr_list *l = qp_of_ex(qp)->wr_list;
@@ -266,7 +268,7 @@ static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint3
 	wr_set_sge_list(qp, 1, &sge);
 }
 
-/* Copies the bytes, so that the application may reuse its buffers at once. */
+/* Copies the data, so that the application may reuse its buffers at once. */
 static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
 				    const struct ibv_data_buf *list)
 {
@@ -327,7 +329,7 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t remote_srqn)
 		p->wr.qp_type.xrc.remote_srqn = remote_srqn;
 }
 
-/* Operations of each transport (the table in ibv_wr_post(3)). */
+/* Returns the operations of the QP's transport (the table in ibv_wr_post(3)). */
 static uint64_t possible_ops(enum ibv_qp_type type)
 {
 	const uint64_t ud = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
@@ -349,7 +351,8 @@ static uint64_t possible_ops(enum ibv_qp_type type)
 	}
 }
 
-/* Builders that the application did not request stay NULL, as with other providers. */
+/* Enters the builders. Builders that the application did not request stay NULL, as with other
+ * providers. */
 static void fill_builders(union adv_ibv_qp_ex *ex, uint64_t ops)
 {
 	struct ibv_qp_ex *b = &ex->base;

@@ -66,7 +66,7 @@ int adv_ibv_query_device_ex(struct ibv_context *context,
 			    const struct ibv_query_device_ex_input *input,
 			    struct ibv_device_attr_ex *attr, size_t attr_size)
 {
-	/* Newer than some headers. */
+	/* Flags of headers that are newer than some supported ones. */
 	const uint32_t odp_flush = 1 << 6, odp_atomic_write = 1 << 7;
 	const uint32_t odp = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
 	struct ibv_device_attr_ex full = {.orig_attr = device_attr};
@@ -116,7 +116,7 @@ int adv_ibv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *v
 
 	values->comp_mask = asked & IBV_VALUES_MASK_RAW_CLOCK;
 	if (values->comp_mask) {
-		/* In units of hca_core_clock, all in tv_nsec, as mlx5 does. */
+		/* The time in units of hca_core_clock, all of it in tv_nsec, as in mlx5. */
 		values->raw_clock.tv_sec = 0;
 		values->raw_clock.tv_nsec = (long)adv_clock_ns();
 	}
@@ -179,8 +179,8 @@ int adv_ibv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv
 	return 0;
 }
 
-/* For programs that call this function instead of the context's operation: they know the structure
- * up to `flags`. */
+/* Serves programs that call this function instead of the context's operation. They know the
+ * structure up to the member `flags`. */
 ADV_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 			      struct _compat_ibv_port_attr *attr)
 {
@@ -199,7 +199,7 @@ static void fill_gid_entry(struct ibv_gid_entry *out, const struct adv_gid_entry
 	out->ndev_ifindex = in->ifindex;
 }
 
-/* Copies an entry to the caller's, whose size may be that of an older or a newer header. */
+/* Copies an entry to the caller's entry, whose size may be that of an older or a newer header. */
 static void copy_gid_entry(void *out, const struct ibv_gid_entry *entry, size_t entry_size)
 {
 	if (entry_size > sizeof(*entry)) {

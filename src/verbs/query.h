@@ -9,8 +9,8 @@
 
 /* Returns a copy of the GID table, which the caller frees. NULL: ENOMEM. */
 struct adv_gid_table *adv_ibv_gids_of(struct ibv_context *context);
-/* As adv_ibv_gids_of(), for a query of port port_num. Returns 0, or the error number, which
- * errno has too: EINVAL if the port is not 1, ENOMEM. */
+/* As adv_ibv_gids_of(), for a query of port port_num. Returns 0 or the error number, and sets errno
+ * to it: EINVAL if the port is not 1; ENOMEM. */
 int adv_ibv_gids_of_port(struct ibv_context *context, uint32_t port_num,
 			 struct adv_gid_table **table);
 

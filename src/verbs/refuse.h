@@ -6,8 +6,8 @@
 #ifndef ADV_VERBS_REFUSE_H
 #define ADV_VERBS_REFUSE_H
 
-/* Sets errno to err, a positive error number; err 0 leaves errno unchanged. Returns err. Any
- * thread. */
+/* Sets errno to err, a positive error number. If err is 0, leaves errno unchanged. Returns err. Any
+ * thread may call it. */
 int adv_ibv_refuse(int err);
 
 /* As adv_ibv_refuse(), for calls that return a negative error number: returns -err. */

@@ -60,7 +60,8 @@ ADV_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init
 }
 
 /*
- * Checks that the attributes that the SRQ's type needs are present and of this context. 0 or errno.
+ * Checks the attributes that the SRQ's type needs: they must be present and belong to this context.
+ * 0 or errno.
  */
 static int check_srq_attr(const struct ibv_context *context,
 			  const struct ibv_srq_init_attr_ex *attr)
@@ -131,8 +132,8 @@ ADV_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 	return 0;
 }
 
-/* Destroys the engine's SRQ after the application has acknowledged its events. With the device's
- * lock held, which is released while the call waits. 0 or EBUSY. */
+/* Destroys the engine's SRQ after the application has acknowledged the SRQ's events. Call it with
+ * the device's lock held; it releases the lock while it waits. 0 or EBUSY. */
 static int destroy_engine_srq(struct adv_ibv_srq *srq)
 {
 	struct ibv_context *context = srq->ibv.context;

@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "verbs/export.h"
 
-/* Returns table[i], or `otherwise` if that is NULL or out of range. */
+/* Returns table[i]. If i is out of range or table[i] is NULL, returns `otherwise`. */
 static const char *name_of(const char *const *table, size_t count, unsigned i,
 			   const char *otherwise)
 {
@@ -133,7 +133,7 @@ ADV_EXPORT_OLD(adv_ibv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_59");
 ADV_EXPORT_OLD(adv_ibv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_64");
 ADV_EXPORT_OLD(adv_ibv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_65");
 
-/* mult: the rate in units of 2.5 Gbit/s; 0 for rates that are no multiple. */
+/* mult: the rate in units of 2.5 Gbit/s; 0: the rate is not a multiple of it. */
 static const struct {
 	enum ibv_rate rate;
 	int mult;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Calls by which programs read sysfs through the library. */
+/* Functions by which programs read sysfs through the library. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -14,8 +14,9 @@ ADV_EXPORT const char *ibv_get_sysfs_path(void)
 	return "/sys";
 }
 
-/* Returns the number of bytes read, without a newline at the end; a NUL follows if there is room.
- * -1 with errno. Calls libc, so that a preloaded library can answer for sysfs. */
+/* Reads a file of sysfs. Returns the number of bytes read, without a newline at the end. A NUL
+ * follows if there is room. -1 with errno. Calls libc, so that a preloaded library can replace
+ * sysfs. */
 ADV_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
 {
 	char path[512];

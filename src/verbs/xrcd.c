@@ -2,10 +2,11 @@
 /*
  * XRC domains, and further handles of their QPs (ibv_open_qp()).
  *
- * On hardware, processes share a domain through a file: each opens the domain with a descriptor of
- * the same inode, and packets for an XRC_RECV QP reach the SRQs of all of them. Here, packets reach
- * the process and the device context that created the QP, and the memory of other processes is not
- * accessible from there. So each context has its own domain for an inode. Two uses therefore fail:
+ * On hardware, processes share a domain through a file. Each process opens the domain with a
+ * descriptor of the same inode, and packets for an XRC_RECV QP reach the SRQs of all these
+ * processes. Here, packets reach the process and the device context that created the QP, and the
+ * memory of other processes is not accessible from there. So each context has its own domain for an
+ * inode. Two uses therefore fail:
  * - ibv_open_qp() of another context's QP fails with EOPNOTSUPP.
  * - A request that names an SRQ of another context gets a NAK (IBV_WC_REM_INV_REQ_ERR). Two slots
  *   never have the same SRQ number.
@@ -34,9 +35,9 @@ static struct adv_ibv_xrc_domain *find_domain(struct adv_ibv_context *c, const s
 	return NULL;
 }
 
-/* With the lock held. file: NULL for a domain of this handle only. NULL with the kernel's errno:
- * EINVAL if the domain exists and O_EXCL is set; EAGAIN if it does not exist and O_CREAT is not
- * set. */
+/* With the lock held: opens a domain. file: the inode; NULL: a domain of this handle only. NULL
+ * with the kernel's errno: EINVAL if the domain exists and O_EXCL is set; EAGAIN if it does not
+ * exist and O_CREAT is not set. */
 static struct adv_ibv_xrc_domain *open_domain(struct adv_ibv_context *c, struct adv_engine *e,
 					      const struct stat *file, int oflags)
 {
@@ -112,8 +113,8 @@ int adv_ibv_close_xrcd(struct ibv_xrcd *ibv)
 			adv_ibv_leave(ibv->context);
 			return adv_ibv_refuse(EBUSY);
 		}
-		/* Without a handle the domain has no SRQs and QPs: each counts as a user of its
-		 * handle. */
+		/* A domain without handles has no SRQs and QPs, because each of them counts as a
+		 * user of its handle. */
 		if (--d->handles == 0) {
 			adv_xrcd_destroy(d->xrcd);
 			adv_list_del(&d->link);
@@ -137,8 +138,8 @@ void adv_ibv_xrcd_forget_all(struct adv_ibv_context *c)
 
 /* ---- opening QPs ---- */
 
-/* Makes qp one more handle of the domain's QP with this number. 0; EINVAL if the domain has no such
- * QP; EOPNOTSUPP if the number is not of this context. */
+/* Makes qp one more handle of the domain's QP with this number. 0; EINVAL: the domain has no such
+ * QP; EOPNOTSUPP: the number does not belong to this context. */
 static int open_handle(struct adv_ibv_qp *qp, uint32_t number)
 {
 	struct adv_engine *e = adv_ibv_enter(qp->ibv.context);

@@ -2,6 +2,7 @@
 """Bugs in links, devices and the daemon, in the format of mutants.py."""
 
 EVENTS = "src/host/device_events.c"
+LOCK = "src/host/lock.c"
 PAIRS = "src/daemon/pairs.c"
 PROGRESS = "src/host/progress.c"
 PROGRESS_H = "src/host/progress.h"
@@ -74,6 +75,18 @@ RUNTIME = [
      "[S(WAITER)][WAIT_LEFT] = {S(NOBODY)}"),
     ("progress-limit", "packets that no thread received do not keep the thread longer", PROGRESS,
      "\t\tp->useless_limit *= 2;", "\t\tp->useless_limit *= 1;"),
+    ("backoff-computes", "a program that polls a few times between computations counts as preempted", PROGRESS,
+     "if (last - p->vain_since >= LONG_SPIN) {", "if (last >= p->vain_since) {"),
+    ("backoff-peer", "a packet that arrives once another process ran is no sign of a busy processor", PROGRESS,
+     "\tif (now >= p->crowded_till)\n", "\tif (p->crowded_till && now >= p->crowded_till)\n"),
+    ("backoff-long", "a polling program may sleep without end", PROGRESS,
+     "\tif (now + BACKOFF_LONGEST < *deadline)\n\t\t*deadline = now + BACKOFF_LONGEST;\n",
+     "\t(void)BACKOFF_LONGEST;\n"),
+    ("backoff-others", "a thread that waits is forgotten when the polling one stops sleeping", PROGRESS,
+     "[S(BACKOFF)][WAIT_LEFT] = {S(NOBODY), S(KICK)}", "[S(BACKOFF)][WAIT_LEFT] = {S(POLLER), 0}"),
+    ("lock-starves", "a thread that waits long for the lock does not reserve it", LOCK,
+     "if (!starving && adv_clock_ns() - begin > ADV_LOCK_STARVES) {",
+     "if (!starving && begin == 0) {"),
     ("device-wakes", "one of several threads to be woken is forgotten", EVENTS,
      "\tfor (unsigned i = 0; i < n; i++)\n\t\tsignal_eventfd(wakes",
      "\tfor (unsigned i = 1; i < n; i++)\n\t\tsignal_eventfd(wakes"),

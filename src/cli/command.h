@@ -23,7 +23,7 @@ struct adv_command {
 
 /* Commands that the first argument selects. */
 struct adv_command_group {
-	const char *name; /* the words before the command: "adverb", "adverb plan" */
+	const char *name; /* words before the command, such as "adverb" or "adverb plan" */
 	const char *kind; /* a noun for the message "'x' is not a ..." */
 	const struct adv_command *commands; /* the last one has a name of NULL */
 	const char *usage;		    /* for --help, in argp's form */
@@ -45,9 +45,9 @@ int adv_plan_main(int argc, char **argv);
 int adv_frame_main(int argc, char **argv);
 int adv_sim_main(int argc, char **argv);
 
-/* Reads a file ("-": standard input) and adds a 0 byte. Of a file longer than `most` it returns the
- * first most + 1 bytes, for the caller to refuse. If the file cannot be read, prints an error that
- * begins with `who` and returns NULL. The caller frees the text. */
+/* Reads a file ("-": standard input) and adds a 0 byte. If the file is longer than `most`, returns
+ * its first most + 1 bytes; the caller then refuses the file. If the file cannot be read, prints an
+ * error that begins with `who` and returns NULL. The caller frees the text. */
 char *adv_cli_read_file(const char *who, const char *name, size_t most, size_t *len);
 
 /* Reads a fault plan, and gives it a random seed if it has none. If the plan is wrong, prints an
@@ -65,22 +65,23 @@ bool adv_cli_set_congestion(const char *text);
 /* Returns the command whose name resembles `name`, or NULL. */
 const char *adv_command_suggest(const struct adv_command *commands, const char *name);
 
-/* Connects to adverbd, and starts it first if `start`. On failure, prints an error and returns
- * NULL. */
+/* Connects to adverbd. If `start` is true, starts adverbd if it does not run. On failure, prints an
+ * error and returns NULL. */
 struct adv_control *adv_cli_connect(bool start);
 
-/* Copies the GID table consistently. If there is no table, prints an error and returns false. */
+/* Copies a consistent state of the GID table. If there is no table, prints an error and returns
+ * false. */
 bool adv_cli_gids(struct adv_control *c, struct adv_gid_table *copy);
 
 #define ADV_GID_TEXT 40
 
-/* Writes all eight groups of four digits, as ibv_devinfo does. */
+/* Writes a GID as eight groups of four hexadecimal digits, like ibv_devinfo. */
 void adv_format_gid(char text[ADV_GID_TEXT], const struct adv_gid *gid);
 
-/* Writes the IP address in its shortest form. */
+/* Writes the IP address of a GID in its shortest form. */
 void adv_format_address(char text[ADV_GID_TEXT + 8], const struct adv_gid *gid);
 
-/* Writes a GUID in network order as ibv_devinfo does: four groups of four digits. */
+/* Writes a GUID in network order as four groups of four hexadecimal digits, like ibv_devinfo. */
 void adv_format_guid(char text[20], uint64_t guid);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb devinfo: the device as its daemon sees it. */
+/* adverb devinfo: prints the device as adverbd sees it. */
 #include "cli/command.h"
 
 #include <argp.h>

@@ -8,7 +8,7 @@
 
 struct parsing {
 	const struct adv_command_group *group;
-	int at; /* the command's place in argv; 0: none */
+	int at; /* index of the command in argv; 0: none */
 };
 
 static const struct adv_command *find_command(const struct adv_command_group *g, const char *name)

@@ -10,13 +10,13 @@
 struct adv_error_text {
 	const char *name;   /* name of the enumerator */
 	const char *string; /* text of ibv_wc_status_str() or ibv_event_type_str() */
-	const char *text;   /* what it means */
-	const char *advice; /* what to do; NULL: only a fault plan reports it */
+	const char *text;   /* meaning */
+	const char *advice; /* remedy; NULL: only a fault plan reports this error */
 };
 
-/* Return the text of a status (enum ibv_wc_status) or event (enum ibv_event_type), or NULL above
- * the last number. */
+/* Returns the text of an enum ibv_wc_status. NULL: the number is above the last status. */
 const struct adv_error_text *adv_status_text(uint32_t status);
+/* Returns the text of an enum ibv_event_type. NULL: the number is above the last event. */
 const struct adv_error_text *adv_event_text(uint32_t event);
 
 #endif

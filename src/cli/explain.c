@@ -64,7 +64,7 @@ static bool is_called(const char *what, const char *prefix, const char *name)
 	       (strncasecmp(what, prefix, n) == 0 && strcasecmp(what + n, name) == 0);
 }
 
-/* Returns the number that the text is, or -1. */
+/* Returns the number in the text, or -1 if it is no number. */
 static long number_of(const char *what)
 {
 	char *end;
@@ -75,7 +75,7 @@ static long number_of(const char *what)
 
 typedef const struct adv_error_text *text_fn(uint32_t number);
 
-/* Return the number of the status, event or cause, or -1 if there is none. */
+/* Returns the number of the status, event or cause with this name, or -1 if there is none. */
 static long find_text(const char *what, text_fn *text, const char *prefix)
 {
 	long n = number_of(what);

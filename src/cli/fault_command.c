@@ -30,11 +30,11 @@ struct requests {
 	const struct options *options;
 	enum adv_fault_command command;
 	struct adv_fault_exchange_message *message;
-	char text[ADV_FAULT_TEXT_MAX]; /* of the plan to set */
+	char text[ADV_FAULT_TEXT_MAX]; /* text of the plan to set */
 	size_t text_len;
 	uint32_t uid;		 /* user ID of this process */
-	bool may_use_daemon;	 /* the plan of the whole daemon may be requested */
-	uint32_t pid[ADV_SLOTS]; /* processes whose connection manager's plan was requested */
+	bool may_use_daemon;	 /* this process may request the plan of the whole daemon */
+	uint32_t pid[ADV_SLOTS]; /* processes for whose connection manager a request was sent */
 	unsigned sent;
 	unsigned failed;
 };
@@ -173,7 +173,7 @@ static void print_answer(const struct requests *r, const char *who)
 		print_counters(m);
 }
 
-/* Sends the request and prints the answer. `terse`: prints nothing if there is no plan. */
+/* Sends the request and prints the answer. If `terse`, prints nothing if there is no plan. */
 static void send_request(struct requests *r, const char *who,
 			 const struct adv_control_fault *target, bool terse)
 {
@@ -256,7 +256,7 @@ static int request_from_all(struct requests *r)
 		if (!is_selected(r, &e))
 			continue;
 		request_from_process(r, &e);
-		/* If the whole daemon gets the plan, the process would have it twice. */
+		/* Not if the whole daemon gets the plan: it would apply to the process twice. */
 		if (!(o->all && r->command == ADV_FAULT_SET && r->may_use_daemon))
 			request_from_connections(r, e.pid);
 	}
@@ -267,8 +267,8 @@ static int request_from_all(struct requests *r)
 	return 0;
 }
 
-/* Reads the plan and gives it a seed, so that all processes use the same. If the plan is wrong,
- * prints an error and returns false. */
+/* Reads the plan and gives it a seed, so that all processes use the same seed. If the plan is
+ * wrong, prints an error and returns false. */
 static bool read_plan(struct requests *r)
 {
 	struct adv_fault_plan plan;

@@ -7,7 +7,7 @@
 
 #define ROOM_FIRST 65536u
 
-/* Returns all of f, at most most + 1 bytes; NULL and errno on failure. */
+/* Returns the contents of f, at most most + 1 bytes. On failure, sets errno and returns NULL. */
 static char *read_all(FILE *f, size_t most, size_t *len)
 {
 	size_t room = most < ROOM_FIRST ? most + 1 : ROOM_FIRST;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb frame: its two commands, and their shared functions. */
+/* adverb frame: the table of its two commands, and their shared functions. */
 #include "cli/frame.h"
 
 #include <ctype.h>

@@ -15,11 +15,11 @@ int adv_frame_dissect_main(int argc, char **argv);
  * caller frees the text. */
 char *adv_frame_read_file(const char *who, const char *name, size_t *len);
 
-/* Handles a line; `where` is the name of the file and the number of the line. Returns false to
+/* Handles a line. `where` is the name of the file and the number of the line. Returns false to
  * stop. */
 typedef bool adv_frame_line_fn(void *user, const char *where, const char *line, size_t len);
 
-/* Calls fn with each line, without its line feed, until fn returns false. Returns false then. */
+/* Calls fn with each line, without its line feed. If fn returns false, stops and returns false. */
 bool adv_frame_each_line(const char *name, const char *text, size_t len, adv_frame_line_fn *fn,
 			 void *user);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb frame build */
+/* adverb frame build: builds frames from text. */
 #include "cli/frame.h"
 
 #include <argp.h>
@@ -16,7 +16,7 @@ struct options {
 	size_t words_len;
 };
 
-/* The frame to write, and the file to write it to. */
+/* A frame, and the file to which it is written. */
 struct output {
 	FILE *pcap;
 	uint64_t frames;
@@ -89,8 +89,8 @@ static void write_hex(const uint8_t *p, size_t n)
 	putchar('\n');
 }
 
-/* Builds and writes one frame. On failure, prints an error, with `where` unless that is empty, and
- * returns false. */
+/* Builds and writes one frame. On failure, prints an error and returns false. The error has `where`
+ * if that is not empty. */
 static bool build_frame(struct output *out, const char *where, const char *text, size_t len)
 {
 	char why[ADV_FRAME_WHY];

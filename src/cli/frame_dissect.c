@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb frame dissect */
+/* adverb frame dissect: prints frames as text. */
 #include "cli/frame.h"
 
 #include <argp.h>
@@ -22,7 +22,7 @@ struct options {
 
 struct output {
 	enum style style;
-	bool some; /* in JSON: a frame was written */
+	bool some; /* JSON: at least one frame was written */
 	uint64_t frames;
 	uint64_t roce;
 	uint64_t wrong_icrc;
@@ -87,8 +87,8 @@ static const char *error_text(enum adv_frame_error error)
 					      "incomplete or contradict each other";
 }
 
-/* Writes an element of "frames". The array is written frame by frame, since a capture may have more
- * frames than memory can hold as objects. */
+/* Writes an element of the JSON array "frames". Each frame is written at once, since a capture may
+ * have more frames than memory can hold as objects. */
 static void print_element(const struct output *out, struct json_object *frame)
 {
 	fputs(out->some ? ",\n  " : "\n  ", stdout);

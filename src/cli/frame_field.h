@@ -28,10 +28,11 @@ struct adv_frame_field {
 	const char *header; /* name of the header, for messages */
 	enum adv_frame_layer layer;
 	enum adv_frame_form form;
-	uint8_t kinds; /* ADV_ON_*: frames that have it */
-	uint16_t any;  /* adv_header_bits: opcodes that have one of these; 0: all */
-	uint8_t size;  /* bytes in the structure */
-	size_t offset;
+	uint8_t kinds; /* ADV_ON_*: kinds of frames that have the field */
+	uint16_t any;  /* adv_header_bits: opcodes with one of these headers have the field; 0: all
+			  opcodes */
+	uint8_t size;  /* size in struct adv_frame_text, bytes */
+	size_t offset; /* offset in struct adv_frame_text */
 	uint64_t max;
 };
 

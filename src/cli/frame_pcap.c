@@ -19,7 +19,7 @@
 #define SLL_LEN	      16
 #define SLL2_LEN      20
 
-/* A block of a pcapng has type and length before its body, and the length again after it. */
+/* A block of a pcapng has its type and length before the body, and its length again after it. */
 #define BLOCK_HEAD	8
 #define BLOCK_MIN	12
 #define BLOCK_INTERFACE 1
@@ -112,7 +112,7 @@ bool adv_pcap_open(struct adv_pcap *p, uint8_t *data, size_t len, char why[ADV_P
 		snprintf(why, ADV_PCAP_WHY, "no capture file");
 		return false;
 	}
-	p->link_now = get32(p, 20) & 0x0fffffff; /* above: FCS length */
+	p->link_now = get32(p, 20) & 0x0fffffff; /* the upper 4 bits are the FCS length */
 	return is_known(p->link_now) || not_known(p->link_now, why);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Reads captures in the formats of libpcap (pcap-savefile(5), pcapng) from memory, and writes the
- * classic format. Link types are Ethernet and the "cooked" ones of Linux captures of all interfaces
- * (LINKTYPE_LINUX_SLL and SLL2 of tcpdump.org's list). The functions are pure, except for FILE, and
- * accept any bytes. */
+ * classic format. Link types are Ethernet and the two "cooked" types of Linux captures of all
+ * interfaces (LINKTYPE_LINUX_SLL and SLL2 of tcpdump.org's list). The functions accept any bytes.
+ * Those that read do no I/O. */
 #ifndef ADV_CLI_FRAME_PCAP_H
 #define ADV_CLI_FRAME_PCAP_H
 
@@ -28,23 +28,24 @@ struct adv_pcap {
 	uint32_t longest[ADV_PCAP_INTERFACES]; /* 0: no limit */
 };
 
-/* True if the bytes begin like a capture of either format. */
+/* True if the bytes begin like a capture in one of the two formats. */
 bool adv_pcap_is_capture(const uint8_t *data, size_t len);
 
-/* Begins to read a whole file in memory. The memory remains the caller's, but is modified: cooked
- * headers become Ethernet headers. If it is no capture, fills why[] and returns false. */
+/* Begins to read a capture that is completely in memory. The caller still owns the memory, but
+ * adv_pcap_next() modifies it: cooked headers become Ethernet headers. If the data is no capture,
+ * fills why[] and returns false. */
 bool adv_pcap_open(struct adv_pcap *p, uint8_t *data, size_t len, char why[ADV_PCAP_WHY]);
 
-/* Returns the next frame, in the file's memory. A cooked frame has destination address 0, and a
- * source address if the interface has one. Sets *whole if the frame was captured completely.
- * Returns false at the end of the file, with why[0] = 0, or if the next bytes are no packet, with
- * why[] filled. */
+/* Sets *frame to the next frame, in the file's memory. A cooked frame gets destination address 0.
+ * It gets a source address if the interface has one. Sets *whole if the frame was captured
+ * completely. At the end of the file, sets why[0] to 0 and returns false. If the next bytes are no
+ * packet, fills why[] and returns false. */
 bool adv_pcap_next(struct adv_pcap *p, const uint8_t **frame, size_t *len, bool *whole,
 		   char why[ADV_PCAP_WHY]);
 
-/* Write the header of a file, and a packet with its time in microseconds. Errors remain in the
- * stream (ferror(3)). */
+/* Writes the header of a file. An error remains in the stream (ferror(3)). */
 void adv_pcap_write_head(FILE *f);
+/* Writes a packet with its time in microseconds. An error remains in the stream. */
 void adv_pcap_write(FILE *f, uint64_t us, const uint8_t *frame, size_t len);
 
 #endif

@@ -21,7 +21,7 @@ struct parser {
 	bool v1;
 	bool has_src, has_dst;
 	bool src_ipv4, dst_ipv4;
-	bool seen[8]; /* which words that are not numbers were given */
+	bool seen[8]; /* words that the text has and whose value is not a plain number */
 };
 
 struct word {
@@ -54,7 +54,7 @@ static bool is(const struct word *w, const char *name)
 
 /* ---- values ---- */
 
-/* Reads two digits a byte; ':' is allowed between bytes. */
+/* Reads bytes of two hexadecimal digits; ':' is allowed between bytes. */
 static bool read_hex(struct parser *p, const struct word *w, uint8_t *out, size_t room, size_t *n)
 {
 	*n = 0;

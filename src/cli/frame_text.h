@@ -16,7 +16,7 @@
 struct adv_frame_text {
 	struct adv_frame frame; /* transport, transport_len are set by adv_frame_text_build() */
 	struct adv_headers headers;
-	/* Parts of one number of frame or headers. */
+	/* Parts of numbers of `frame` and `headers`: */
 	uint16_t vlan;
 	uint8_t pcp;
 	uint8_t dei;
@@ -28,7 +28,7 @@ struct adv_frame_text {
 			     */
 	bool has_icrc;	    /* frame.icrc is written even if it is wrong */
 	bool has_pad;
-	uint64_t given; /* a bit for each field of the table that the text has */
+	uint64_t given; /* fields that the text has: a bit for each one of adv_frame_fields */
 	size_t len;	/* length of bytes[]: the payload without padding, or everything */
 	size_t trailer_len;
 	uint8_t trailer[ADV_FRAME_TRAILER_MAX]; /* bytes after the ICRC: Ethernet pads short frames
@@ -56,10 +56,10 @@ enum adv_frame_error adv_frame_text_read(struct adv_frame_text *t, const uint8_t
 /* Prints one line of words for adv_frame_text_parse(). */
 void adv_frame_text_print(const struct adv_frame_text *t, FILE *f);
 
-/* Prints a tree with one line a layer; of the payload its length and first bytes. */
+/* Prints a tree with one line for each layer, and the payload's length and first bytes. */
 void adv_frame_text_print_tree(const struct adv_frame_text *t, bool good_icrc, FILE *f);
 
-/* Adds the members to a JSON object: numbers as numbers, everything else as strings. */
+/* Adds a frame's fields to a JSON object: numbers as numbers, other values as strings. */
 struct json_object;
 void adv_frame_text_add_json(const struct adv_frame_text *t, bool good_icrc,
 			     struct json_object *to);

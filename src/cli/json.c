@@ -34,7 +34,7 @@ size_t adv_utf8_length(const char *text)
 	if (*s < 0xc2 || *s > 0xf4)
 		return 0;
 	len = *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : 4;
-	/* The shortest form only, no surrogate, nothing above U+10FFFF. */
+	/* Refuses forms that are not the shortest, surrogates, and characters above U+10FFFF. */
 	if (*s == 0xe0)
 		low = 0xa0;
 	else if (*s == 0xed)
@@ -78,7 +78,7 @@ struct json_object *adv_json_ratio(uint64_t value)
 	return require_object(json_object_new_double_s((double)value / ADV_RATIO_ONE, text));
 }
 
-/* The number of bytes at the beginning of `text` that are UTF-8. */
+/* Returns the number of bytes at the beginning of `text` that are UTF-8. */
 static size_t utf8_prefix(const char *text)
 {
 	size_t len = 0, character;
@@ -100,8 +100,8 @@ static void write_characters(FILE *f, const char *text, size_t len)
 	json_object_put(o);
 }
 
-/* json-c writes the bytes of a string unchecked. A string that is not UTF-8 is therefore written
- * here, and json-c uses that text. */
+/* Sets the text that json-c writes for a string that is not UTF-8. json-c itself would write the
+ * bytes unchecked. */
 static void set_escaped_text(struct json_object *o, const char *text)
 {
 	char *escaped = NULL;
@@ -219,7 +219,7 @@ void adv_json_print_line(FILE *f, struct json_object *o)
 
 void adv_json_print_in_html(FILE *f, struct json_object *o)
 {
-	/* In JSON a '<' stands in strings only. Escaped, it begins neither an end tag nor a comment
+	/* In JSON only strings contain '<'. An escaped '<' begins neither an end tag nor a comment
 	 * of HTML. */
 	for (const char *p = text_of(o, JSON_C_TO_STRING_NOSLASHESCAPE); *p; p++)
 		if (*p == '<')

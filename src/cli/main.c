@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb: its commands. */
+/* The table of the commands of `adverb`. */
 #include "base/version.h"
 #include "cli/command.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb plan: its planners. */
+/* The table of the planners of `adverb plan`. */
 #include "cli/plan.h"
 
 static const struct adv_command planners[] = {

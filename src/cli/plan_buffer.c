@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb plan buffer */
+/* adverb plan buffer: the shares of a switch's buffer. */
 #include "cli/plan.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb plan deadlock */
+/* adverb plan deadlock: cycles of buffer dependencies of a routed network. */
 #include "cli/plan.h"
 
 #include <argp.h>
@@ -9,7 +9,7 @@
 #include "fabric/plan_network.h"
 #include "fabric/scenario.h"
 
-#define TURNS_SHOWN 16 /* in text */
+#define TURNS_SHOWN 16 /* turns that the text output lists */
 #define NECESSARY   "Hu et al., Deadlocks in Datacenter Networks, HotNets 2016"
 
 struct options {

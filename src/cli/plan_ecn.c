@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb plan ecn */
+/* adverb plan ecn: ECN thresholds below the PFC thresholds. */
 #include "cli/plan.h"
 
 #include <inttypes.h>
@@ -84,8 +84,8 @@ static void print_bounds(struct adv_plan_out *out, const struct options *o,
 		       e->shared, sw->lossless, sw->ports, beta);
 }
 
-/* Chooses the thresholds that were not given. K_min is below the bound if possible, and at least a
- * frame. */
+/* Chooses the thresholds that were not given. K_min is at least a frame, and below the bound if
+ * that is possible. */
 static void choose_thresholds(struct options *o, const struct adv_plan_ecn *e, uint64_t frame)
 {
 	if (!o->k_min) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb plan ets */
+/* adverb plan ets: the rates of traffic classes. */
 #include "cli/plan.h"
 
 #include <inttypes.h>
@@ -20,8 +20,8 @@ struct options {
 	uint64_t mtu;
 };
 
-/* Reads the class of "3=..." or "3". Sets *value to the text after '='; `value` is NULL for a class
- * without one. */
+/* Reads the class of "3=..." or "3". Sets *value to the text after '='. If `value` is NULL, the
+ * form is "3". */
 static unsigned read_class(struct argp_state *state, const char *option, const char *arg,
 			   const char **value)
 {
@@ -235,7 +235,8 @@ static void print_rest(struct adv_plan_out *out, const struct options *o,
 
 /* ---- commands of iproute2's dcb(8): dcb-ets(8), dcb-pfc(8), dcb-app(8) ---- */
 
-/* Returns the class of priorities that have none: the lowest with a share, otherwise the lowest. */
+/* Returns the class of priorities without a class: the lowest class with a share. If no class has a
+ * share, returns the lowest class. */
 static unsigned best_effort(const struct options *o)
 {
 	unsigned lowest = ADV_PLAN_CLASSES;
@@ -271,7 +272,7 @@ static void write_pfc(const struct options *o, FILE *f)
 			fprintf(f, " %u:on", i);
 }
 
-/* Writes nothing if no DSCP has a class. */
+/* Writes the dcb-app(8) command. If no DSCP has a class, writes nothing. */
 static void write_app(const struct options *o, FILE *f)
 {
 	bool some = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb plan headroom */
+/* adverb plan headroom: the PFC headroom of a lossless priority. */
 #include "cli/plan.h"
 
 #include <inttypes.h>
@@ -22,12 +22,12 @@
 struct options {
 	struct adv_plan_link link;
 	bool copper;
-	uint64_t length; /* NOT_GIVEN possible, also for the next three */
+	uint64_t length; /* NOT_GIVEN: the option is missing; likewise the next three members */
 	uint64_t delay;
 	uint64_t response;  /* ps */
 	uint64_t interface; /* ps */
 	uint64_t mtu;
-	uint64_t lossless_mtu; /* 0: as mtu */
+	uint64_t lossless_mtu; /* 0: same as mtu */
 	uint64_t size;	       /* 0: not given */
 	uint32_t priorities;
 };
@@ -151,7 +151,8 @@ static void print_headroom(struct adv_plan_out *out, const struct options *o,
 		       h->headroom);
 }
 
-/* Prints the thresholds of the smallest buffer that loses no packet and never runs dry. */
+/* Prints the thresholds of the smallest buffer that drops no packet and does not become empty in a
+ * pause. */
 static void print_least(struct adv_plan_out *out, const struct options *o,
 			const struct adv_plan_headroom *h)
 {

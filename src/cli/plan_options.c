@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 
-#define FIRST_KEY 256 /* the first option without a letter */
+#define FIRST_KEY 256 /* argp key of the first option without a letter */
 
 struct parse {
 	const struct adv_plan_syntax *syntax;
@@ -65,7 +65,8 @@ static void read_option(struct argp_state *state, const struct adv_plan_option *
 	}
 }
 
-/* "--buffer, --ports and --speed are needed" */
+/* If needed options are missing, prints an error such as "--buffer, --ports and --speed are
+ * needed" and exits. */
 static void check_needed(struct argp_state *state)
 {
 	const struct parse *p = state->input;

@@ -11,7 +11,7 @@
 
 struct adv_report {
 	FILE *out;
-	const char *path; /* the caller's */
+	const char *path; /* owned by the caller */
 	struct adv_record *record;
 };
 
@@ -76,7 +76,7 @@ void adv_report_discard(struct adv_report *r)
 	if (!r)
 		return;
 	if (r->out) {
-		/* a regular file only: not a device or a pipe */
+		/* Only a regular file is removed, not a device or a pipe. */
 		if (fstat(fileno(r->out), &st) == 0 && S_ISREG(st.st_mode))
 			unlink(r->path);
 		fclose(r->out);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The use of cables, and the bottleneck. */
+/* Computes the use of cables, and finds the bottleneck of a run. */
 #ifndef ADV_CLI_REPORT_BOTTLENECK_H
 #define ADV_CLI_REPORT_BOTTLENECK_H
 
 #include "cli/report_record.h"
 
-/* The bottleneck of a run: the switch and priority with the largest product of the mean of the
- * longest output queue and the time that the queue's port was not paused. The port is that of the
- * longest queue. In a deadlock there is none, since no queue moves. */
+/* The bottleneck of a run is a switch and a priority. They have the largest product of two values:
+ * the mean length of the longest output queue, and the time for which that queue's port was not
+ * paused. The port is that of the longest queue. In a deadlock there is no bottleneck, since no
+ * queue moves. */
 struct adv_report_bottleneck {
 	bool found;
 	uint32_t sw;
@@ -20,7 +21,8 @@ struct adv_report_bottleneck {
 struct adv_report_bottleneck adv_report_find_bottleneck(const struct adv_sim *sim,
 							const struct adv_record *record);
 
-/* Returns how long a cable was in use from this end, in millionths of the run. */
+/* Returns the part of the run for which a cable was in use in the direction from `end`, in
+ * millionths. */
 uint32_t adv_report_busy(const struct adv_sim *sim, struct adv_link_end end, uint32_t ps_per_byte);
 
 /* Returns "h3" for a host, "s0" for a switch. */

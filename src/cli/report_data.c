@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The data of the report's plots. The amount is bounded, whatever the run. */
+/* Collects the data of the report's plots. Their amount is bounded for every run. */
 #include "cli/report_data.h"
 
 #include <stdlib.h>
@@ -9,15 +9,15 @@
 #include "fabric/calendar.h"
 #include "fabric/egress.h"
 
-#define LINKS	 4000 /* above this number only the busiest are written */
+#define LINKS	 4000 /* if there are more cables, only the busiest are written */
 #define BUSIEST	 10
 #define QUEUES	 6
-#define SMALLEST 50 /* queues below a 50th of the longest are left out */
+#define SMALLEST 50 /* queues shorter than a 50th of the longest one are left out */
 #define PAUSES	 24
 #define FLOWS	 40
-#define SECTIONS 8   /* [flow] sections with completion times of their own */
-#define POINTS	 201 /* of a distribution */
-#define FRAMES	 32  /* a rate is an average over at least this number */
+#define SECTIONS 8   /* [flow] sections whose completion times are written separately */
+#define POINTS	 201 /* points of a distribution */
+#define FRAMES	 32  /* a rate is an average over the time of at least this number of frames */
 #define SHOWN	 40  /* sections of a kind whose keys are written */
 
 static void add_columns(struct json_object *to, const char *key, const uint64_t *column, uint32_t n)
@@ -164,7 +164,7 @@ static bool add_queues(const struct adv_report_part *p, struct json_object *to)
 
 /* ---- pauses ---- */
 
-/* Longest first; equal ones in the order of nodes and ports. */
+/* Compares two series for qsort(3): longest paused time first, then by node and port. */
 static int compare_pauses(const void *a, const void *b)
 {
 	const struct adv_record_pause *x = *(const struct adv_record_pause *const *)a;
@@ -228,7 +228,7 @@ static int compare_flows(const void *a, const void *b)
 
 	if (x->total != y->total)
 		return x->total < y->total ? 1 : -1;
-	return x < y ? -1 : x > y; /* of one array */
+	return x < y ? -1 : x > y; /* both are in the same array */
 }
 
 static struct json_object *flow_to_json(const struct adv_report_part *p,
@@ -291,8 +291,8 @@ static int compare_values(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Collects the sorted times of successful transfers of `flows` sections from `first` on. Returns
- * their number. */
+/* Writes the sorted times of successful transfers of sections first .. first + flows - 1 to took[].
+ * Returns their number. */
 static size_t collect_times(const struct adv_sim *sim, uint32_t first, uint32_t flows,
 			    uint64_t *took)
 {
@@ -311,7 +311,8 @@ static size_t collect_times(const struct adv_sim *sim, uint32_t first, uint32_t 
 	return n;
 }
 
-/* Returns a distribution of times at equal distances in rank, with the smallest and the largest. */
+/* Returns a distribution: times at equal distances in rank, including the smallest and the largest
+ * time. */
 static struct json_object *times_to_json(const char *name, const uint64_t *took, size_t n)
 {
 	struct json_object *o = adv_json_object(), *list;

@@ -12,8 +12,8 @@ struct adv_report_part {
 	const struct adv_record *record;
 };
 
-/* Returns the data that the page's script draws. All numbers are integers, so that the same run
- * has the same data with every compiler. NULL: no memory. */
+/* Returns the data that the page's script draws. All numbers are integers, so the data of a run do
+ * not depend on the compiler. NULL: no memory. */
 struct json_object *adv_report_data(const struct adv_report_part *p);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The report's page: the template, filled with the main figures as HTML, which needs no script,
- * and the data of the plots. */
+/* Writes the report's page: the template with the main figures as HTML, which need no script, and
+ * with the data of the plots. */
 #include "cli/report_page.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "cli/report_bottleneck.h"
 #include "fabric/calendar.h"
 
-#define FLOWS 60 /* rows of the table */
+#define FLOWS 60 /* rows of the table of transfers */
 #define CYCLE 256
 
 /* Writes text as HTML. Markup is escaped. Bytes that are not printable UTF-8 become U+FFFD. */

@@ -4,10 +4,10 @@
 
 #include "cli/report_data.h"
 
-/* Writes the page: the template with its names replaced. False: no memory. */
+/* Writes the page: the template, with each {{name}} replaced. False: no memory. */
 bool adv_report_page(const struct adv_report_part *p);
 
-/* Generated from data/report: HTML with {{names}} where adv_report_page() writes. */
+/* The HTML template, generated from data/report. */
 extern const char adv_report_template[];
 
 #endif

@@ -8,13 +8,14 @@
 #include "fabric/egress.h"
 
 #define COLUMNS ADV_RECORD_COLUMNS
-/* The first columns have this part of the duration, since a run may end long before it. */
+/* The first columns last 1 / FINEST of the duration. They are short, since a run may end long
+ * before its duration. */
 #define FINEST	 (1u << 16)
-#define SHORTEST (100 * ADV_PS_PER_NS) /* a frame takes longer */
+#define SHORTEST (100 * ADV_PS_PER_NS) /* shortest column; a frame takes longer */
 
 /* ---- create and free ---- */
 
-/* The priorities of flows and storms, and 6 for CNPs. */
+/* Returns the priorities of flows and storms, and priority 6 for CNPs. */
 static uint8_t priorities_of(const struct adv_sim *sim)
 {
 	const struct adv_scenario_list *flows = &sim->scenario.list[ADV_SCENARIO_FLOWS];
@@ -58,8 +59,9 @@ static bool make_flows(struct adv_record *r, const struct adv_sim *sim)
 		return false;
 	each = r->connections <= ADV_RECORD_CONNECTIONS;
 	r->flows = each ? r->connections : sim->scenario.list[ADV_SCENARIO_FLOWS].count;
+	/* If there are more [flow] sections, the last series includes all further ones. */
 	if (r->flows > ADV_RECORD_CONNECTIONS)
-		r->flows = ADV_RECORD_CONNECTIONS; /* the last one includes all others */
+		r->flows = ADV_RECORD_CONNECTIONS;
 	r->flow = calloc(r->flows + 1ul, sizeof(*r->flow));
 	if (!r->flow)
 		return false;
@@ -150,7 +152,7 @@ static void merge_sums(uint64_t column[COLUMNS])
 	memset(column + COLUMNS / 2, 0, COLUMNS / 2 * sizeof(*column));
 }
 
-/* Merges each two neighbouring columns. */
+/* Merges every two neighbouring columns. */
 static void merge_columns(struct adv_record *r)
 {
 	for (uint32_t i = 0; i < r->queues; i++)

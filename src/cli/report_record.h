@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The series of a run for the report, in a bounded number of columns. When all columns are used,
- * each two neighbours are merged, and all later columns are twice as long. The maximum of a
- * column is that of the whole interval, so short peaks are kept. */
+/* Records the series of a run for the report. The number of columns is bounded. When all columns
+ * are used, every two neighbouring columns are merged, and all later columns are twice as long. The
+ * maximum of a column is that of its whole interval, so short peaks are kept. */
 #ifndef ADV_CLI_REPORT_RECORD_H
 #define ADV_CLI_REPORT_RECORD_H
 
@@ -11,24 +11,25 @@
 /* If there are more connections, each [flow] section has a series instead of each connection. */
 #define ADV_RECORD_CONNECTIONS 256
 
-/* A switch and a priority. Bytes. */
+/* The series of a switch and a priority. Lengths are bytes. */
 struct adv_record_queue {
 	uint32_t sw;
 	uint8_t priority;
 	uint16_t port;			    /* port of the longest queue */
-	uint64_t peak;			    /* its length */
+	uint64_t peak;			    /* length of the longest queue */
 	uint64_t most[ADV_RECORD_COLUMNS];  /* longest output queue in the column, exact */
 	uint64_t least[ADV_RECORD_COLUMNS]; /* smallest sample of the longest output queue */
 	uint64_t input[ADV_RECORD_COLUMNS]; /* largest sample of the buffer use of one input port */
-	uint64_t limit[ADV_RECORD_COLUMNS]; /* smallest sample of the limit of that use */
+	uint64_t limit[ADV_RECORD_COLUMNS]; /* smallest sample of the limit of an input port's
+					       buffer use */
 };
 
-/* A sender and a priority: how long it was paused in each column, ps. */
+/* The series of a sender and a priority: paused time in each column, ps. */
 struct adv_record_pause {
-	uint32_t node; /* of the topology */
+	uint32_t node; /* node of the topology */
 	uint16_t port;
 	uint8_t priority;
-	uint64_t before; /* until the last sample, ps */
+	uint64_t before; /* paused time until the last sample, ps */
 	uint64_t count;	 /* number of pauses */
 	uint64_t time[ADV_RECORD_COLUMNS];
 };
@@ -41,13 +42,13 @@ enum adv_record_counter {
 	ADV_RECORD_COUNTERS
 };
 
-/* A connection, or a [flow] section. */
+/* The series of a connection or of a [flow] section. */
 struct adv_record_flow {
 	uint32_t flow;
 	uint32_t connection;		    /* UINT32_MAX: all connections of the section */
-	uint64_t before;		    /* until the last sample, bytes */
-	uint64_t total;			    /* received payload, bytes; after the run */
-	uint64_t bytes[ADV_RECORD_COLUMNS]; /* of each column */
+	uint64_t before;		    /* payload received until the last sample, bytes */
+	uint64_t total;			    /* received payload, bytes; set after the run */
+	uint64_t bytes[ADV_RECORD_COLUMNS]; /* payload received in each column */
 };
 
 struct adv_record {
@@ -73,12 +74,13 @@ struct adv_record *adv_record_create(const struct adv_sim *sim);
 void adv_record_free(struct adv_record *r); /* NULL is allowed */
 /* Returns the end of the next column, ps. */
 uint64_t adv_record_next(const struct adv_record *r);
-/* Samples the fabric at that time. */
+/* Samples the fabric. Call it at the time that adv_record_next() has returned. */
 void adv_record_sample(struct adv_record *r, const struct adv_sim *sim);
 /* Ends the record. The time since the last sample becomes the last column. */
 void adv_record_finish(struct adv_record *r, const struct adv_sim *sim);
-/* Return the beginning and the end of a column, ps. */
+/* Returns the beginning of a column, ps. */
 uint64_t adv_record_begins(const struct adv_record *r, uint32_t column);
+/* Returns the end of a column, ps. */
 uint64_t adv_record_ends(const struct adv_record *r, uint32_t column);
 
 #endif

@@ -14,7 +14,7 @@
 #include "host/control_start.h"
 #include "wire/packet.h"
 
-#define EXIT_OURS      125 /* like env(1): adverb run itself failed */
+#define EXIT_OURS      125 /* adverb run itself failed; env(1) uses the same number */
 #define EXIT_NO_EXEC   126 /* the program exists but cannot be run */
 #define EXIT_NOT_FOUND 127 /* there is no such program */
 
@@ -140,7 +140,7 @@ static int set_library_path(const char *folder)
 	return error;
 }
 
-/* True if the list, whose entries end with one of `ends`, has this entry. */
+/* True if the list has this entry. Each entry of the list ends with a character of `ends`. */
 static bool has_entry(const char *list, const char *entry, const char *ends)
 {
 	size_t len = strlen(entry);
@@ -151,7 +151,7 @@ static bool has_entry(const char *list, const char *entry, const char *ends)
 	return false;
 }
 
-/* Appends an entry to a list in the environment, unless the list has it. */
+/* Appends an entry to a list in the environment if the list does not have it. */
 static int append_to_list(const char *variable, const char *entry, const char *ends)
 {
 	const char *before = getenv(variable);
@@ -169,10 +169,11 @@ static int append_to_list(const char *variable, const char *entry, const char *e
 	return error;
 }
 
-/* Preloads the library after those that are already in LD_PRELOAD. A path with a separator in it is
- * reduced to the file name, which the dynamic linker then finds. A program built with the address
- * sanitizer refuses to start if a preloaded library comes before the sanitizer's. This library does
- * no harm there, because it passes each call on. */
+/* Preloads the library after those that are already in LD_PRELOAD. If the path contains a separator
+ * of LD_PRELOAD, only the file name is used; the dynamic linker finds the file. A program built
+ * with the address sanitizer refuses to start if a preloaded library comes before the sanitizer's.
+ * ASAN_OPTIONS disables this check. The order does no harm, because Adverb's library passes each
+ * call on. */
 static int set_preload(const char *folder)
 {
 	char path[2 * PATH_MAX];
@@ -198,7 +199,7 @@ static int set_environment(const struct options *o, const char *folder)
 	return adv_control_daemon_path(daemon) == 0 ? setenv("ADVERB_DAEMON", daemon, 0) : 0;
 }
 
-/* Checks ADVERB_LOG, which applies if --log is not given. */
+/* If --log is not given, checks ADVERB_LOG, which applies then. */
 static bool check_log_level(const struct options *o)
 {
 	const char *level = getenv("ADVERB_LOG");
@@ -209,8 +210,8 @@ static bool check_log_level(const struct options *o)
 	return false;
 }
 
-/* Warns if the program will find no device because no daemon can start. The program itself prints
- * nothing. */
+/* Warns if no daemon can start, since the program then finds no device. The program itself prints
+ * no reason. */
 static void warn_of_port_conflict(void)
 {
 	char why[1024];

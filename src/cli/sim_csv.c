@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The CSV files of a run. */
+/* Writes the CSV files of a run. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static void write_transfers(const struct adv_sim *sim, FILE *f)
 		}
 }
 
-/* Closes a file. False: not all of it was written. */
+/* Closes a file. False: it was not written completely. */
 static bool close_csv(FILE *f, const char *folder)
 {
 	bool bad = ferror(f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The result of a run as JSON. */
+/* Converts the results of a run to JSON. */
 #include "cli/json.h"
 #include "cli/sim_run.h"
 
@@ -24,7 +24,7 @@ static struct json_object *flow_to_json(const struct adv_scenario_flow *flow,
 	return o;
 }
 
-/* false: no memory. */
+/* Adds the results of all flows. False: no memory. */
 static bool add_flows(const struct adv_sim *sim, struct json_object *to)
 {
 	const struct adv_scenario_list *l = &sim->scenario.list[ADV_SCENARIO_FLOWS];

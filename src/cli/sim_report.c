@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The sums of a run, and its results as text. */
+/* Computes the sums of a run, and prints its results as text. */
 #include <inttypes.h>
 #include <stdlib.h>
 

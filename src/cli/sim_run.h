@@ -14,7 +14,7 @@ struct adv_sim {
 	struct adv_fabric *fabric;
 	enum adv_fabric_stop stop;
 	bool interrupted;
-	FILE *pauses; /* CSV, or NULL */
+	FILE *pauses; /* CSV file, or NULL */
 	FILE *queues;
 	struct adv_report *report; /* or NULL */
 };
@@ -28,8 +28,8 @@ struct adv_sim_flow {
 	uint64_t median;
 	uint64_t p99;
 	uint64_t most;
-	uint64_t time; /* from its start to the end of its last transfer or of the run, ps */
-	uint64_t rate; /* in that time, b/s */
+	uint64_t time; /* from the flow's start to the end of its last transfer or of the run, ps */
+	uint64_t rate; /* mean rate in `time`, b/s */
 };
 
 /* Computes the sums of a flow. False: no memory. */
@@ -48,18 +48,21 @@ struct adv_sim_totals adv_sim_add_up(const struct adv_sim *sim);
 /* Returns in words why the run ended. */
 const char *adv_sim_stop_name(const struct adv_sim *sim);
 
-/* Print the results to standard output. False: no memory. The output does not depend on the
- * machine or the time of day. */
+/* Prints the results as text to standard output. The output does not depend on the machine or the
+ * time of day. False: no memory. */
 bool adv_sim_print_text(const struct adv_sim *sim);
+/* As adv_sim_print_text(), but prints JSON. */
 bool adv_sim_print_json(const struct adv_sim *sim);
 
-/* The object that adv_sim_print_json() writes; NULL: no memory. */
+/* Returns the object that adv_sim_print_json() writes; NULL: no memory. */
 struct json_object;
 struct json_object *adv_sim_to_json(const struct adv_sim *sim);
 
-/* Writes CSV files to a folder, which it creates: open() begins those that are written during
- * the run, close() writes the others. False, with a message on standard error: an error. */
+/* Creates a folder for CSV files, and opens the files that are written during the run. On failure,
+ * prints an error and returns false. */
 bool adv_sim_csv_open(struct adv_sim *sim, const char *folder);
+/* Closes the CSV files of the run and writes the others. On failure, prints an error and returns
+ * false. */
 bool adv_sim_csv_close(struct adv_sim *sim, const char *folder);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adverb status: the daemon and the processes with slots. */
+/* adverb status: prints the state of adverbd and the processes with slots. */
 #include "cli/command.h"
 
 #include <argp.h>
@@ -50,7 +50,8 @@ static void print_status(const struct adv_control_status *s)
 		printf("packets to QP0 and QP1 dropped: %" PRIu64 "\n", s->qp1_dropped);
 }
 
-/* Prints the sums of all programs since the daemon's start; nothing if no packet was marked. */
+/* Prints the congestion counters of all programs since the daemon's start. If no packet was marked,
+ * prints nothing. */
 static int print_congestion(struct adv_control *c)
 {
 	struct adv_counters all;
@@ -65,7 +66,7 @@ static int print_congestion(struct adv_control *c)
 	return 0;
 }
 
-/* Writes the first QP number of the slot, and how many the blocks add. */
+/* Writes the first QP number of the slot, and the number of QP numbers that its blocks add. */
 static void print_qpns(const struct adv_control_entry *e, char *text, size_t len)
 {
 	int n = snprintf(text, len, "0x%06x", adv_slot_qpn(e->slot));

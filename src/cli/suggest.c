@@ -6,7 +6,8 @@
 #define NAME_MAX_LEN 24
 #define FAR_ENOUGH   3
 
-/* Returns the Levenshtein distance. A name longer than NAME_MAX_LEN is far from every other. */
+/* Returns the Levenshtein distance. If a name is longer than NAME_MAX_LEN, the distance is larger
+ * than any limit. */
 static unsigned edit_distance(const char *a, const char *b)
 {
 	unsigned row[NAME_MAX_LEN + 1];
@@ -42,7 +43,7 @@ const char *adv_command_suggest(const struct adv_command *commands, const char *
 	for (const struct adv_command *c = commands; c->name; c++) {
 		unsigned d = edit_distance(name, c->name);
 
-		/* A command of three letters is not a misspelling of three others. */
+		/* A distance as large as the name is no misspelling: all letters may differ. */
 		if (d < least && d < strlen(c->name)) {
 			least = d;
 			best = c->name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Numbers in network order at any alignment. */
+/* Reads and writes numbers in network order at any alignment. */
 #ifndef ADV_WIRE_BYTES_H
 #define ADV_WIRE_BYTES_H
 

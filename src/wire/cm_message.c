@@ -19,7 +19,7 @@ static void put24(uint8_t *p, uint32_t v)
 
 /* ---- paths ---- */
 
-/* LIDs and GIDs. The layout of the other fields differs between REQ and LAP. */
+/* Decodes LIDs and GIDs. The layout of the other fields differs between REQ and LAP. */
 static void path_ends_decode(const uint8_t *p, struct adv_cm_path *path)
 {
 	path->local_lid = adv_get_be16(p);
@@ -373,7 +373,7 @@ static void sidr_rep_encode(const struct adv_cm_packet *m, uint8_t *p)
 	memcpy(p + 96, r->private_data, sizeof(r->private_data));
 }
 
-/* ---- all of them ---- */
+/* ---- all messages ---- */
 
 struct codec {
 	const char *name;

@@ -4,9 +4,9 @@
  * and 12.11). Fields are in host order, except GIDs and private data, which are bytes as on the
  * wire.
  *
- * Reserved fields are sent as 0 and ignored on receipt. Linux puts the vendor of its enhanced
- * connection establishment (ECE) into reserved bits of REQ, REP and SIDR_REP; it is a field here.
- * The MAD header's attribute modifier carries ECE's options.
+ * Reserved fields are sent as 0 and ignored on receipt, with one exception: Linux's enhanced
+ * connection establishment (ECE). Its vendor ID is in reserved bits of REQ, REP and SIDR_REP
+ * (ece_vendor here). Its options are in the attribute modifier of the MAD header.
  */
 #ifndef ADV_WIRE_CM_MESSAGE_H
 #define ADV_WIRE_CM_MESSAGE_H
@@ -49,7 +49,8 @@ enum adv_cm_attribute {
 	ADV_CM_APR = 0x1a, /* alternate path response */
 };
 
-/* Transport service type. 3: the extended type counts; its value 1 is XRC (annex A14). */
+/* Transport service type. If it is 3, the extended type counts; the extended type 1 is XRC (annex
+ * A14). */
 enum adv_cm_transport {
 	ADV_CM_TRANSPORT_RC = 0,
 	ADV_CM_TRANSPORT_UC = 1,
@@ -61,7 +62,8 @@ enum adv_cm_transport {
 /* The message that a REJ rejects or an MRA acknowledges: two bits. */
 enum adv_cm_about { ADV_CM_ABOUT_REQ = 0, ADV_CM_ABOUT_REP = 1, ADV_CM_ABOUT_OTHER = 2 };
 
-/* The reason of a REJ (table 109). Additional information is used only where it is named here. */
+/* The reason of a REJ (table 109). Only a reason with a comment "information" uses the additional
+ * information. */
 enum adv_cm_rej_reason {
 	ADV_CM_REJ_NO_QP = 1,
 	ADV_CM_REJ_NO_EEC = 2,
@@ -109,12 +111,12 @@ enum adv_cm_sidr_status {
 	ADV_CM_SIDR_UNSUPPORTED_VERSION = 5,
 };
 
-/* Status of an APR (table 117); a port without alternate paths sends this one only. */
+/* Status of an APR (table 117). A port without alternate paths sends only this status. */
 #define ADV_CM_APR_UNSUPPORTED 2
 
-/* A path in REQ and LAP. The sender's end is the local one. */
+/* A path in REQ and LAP. "Local" is the end of the sender. */
 struct adv_cm_path {
-	uint16_t local_lid; /* RoCE: 0xffff, like for any hop limit above 1 (Linux) */
+	uint16_t local_lid; /* RoCE: 0xffff, as Linux sends for any hop limit above 1 */
 	uint16_t remote_lid;
 	struct adv_gid local_gid;
 	struct adv_gid remote_gid;
@@ -124,7 +126,7 @@ struct adv_cm_path {
 	uint8_t hop_limit;
 	uint8_t sl;		   /* 4 bits */
 	bool subnet_local;	   /* hop limit of at most 1 */
-	uint8_t local_ack_timeout; /* 5 bits: 4.096 us << this */
+	uint8_t local_ack_timeout; /* 5 bits: 4.096 us << local_ack_timeout */
 };
 
 struct adv_cm_req {
@@ -138,7 +140,7 @@ struct adv_cm_req {
 	uint32_t local_eecn;
 	uint8_t initiator_depth;
 	uint32_t remote_eecn;
-	uint8_t remote_response_timeout; /* 5 bits: time for the receiver to answer */
+	uint8_t remote_response_timeout; /* 5 bits: time that the receiver has to answer */
 	uint8_t transport;		 /* enum adv_cm_transport */
 	bool flow_control;		 /* end to end */
 	uint32_t starting_psn;
@@ -152,7 +154,7 @@ struct adv_cm_req {
 	bool srq;
 	uint8_t extended_transport; /* 3 bits, see ADV_CM_EXTENDED_XRC */
 	struct adv_cm_path primary;
-	struct adv_cm_path alternate; /* all zero: none */
+	struct adv_cm_path alternate; /* all zero: no alternate path */
 	bool sap_supported;	      /* suggested alternate path messages */
 	uint8_t private_data[ADV_CM_REQ_PRIVATE_LEN];
 };
@@ -166,7 +168,7 @@ struct adv_cm_mra {
 };
 
 struct adv_cm_rej {
-	uint32_t local_comm_id; /* 0: the sender has none yet */
+	uint32_t local_comm_id; /* 0: the sender has no ID yet */
 	uint32_t remote_comm_id;
 	uint8_t about; /* enum adv_cm_about */
 	uint8_t info_len;
@@ -284,7 +286,7 @@ bool adv_cm_packet_decode(const uint8_t *p, size_t len, struct adv_cm_packet *m)
  */
 bool adv_cm_packet_encode(const struct adv_cm_packet *m, uint8_t out[ADV_MAD_LEN]);
 
-/* "REQ", "SIDR_REP"...; NULL if it is not an attribute of the CM. */
+/* Returns the attribute's name: "REQ", "SIDR_REP"...; NULL: not an attribute of the CM. */
 const char *adv_cm_attribute_name(uint16_t attribute);
 
 #endif

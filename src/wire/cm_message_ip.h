@@ -14,11 +14,11 @@
 
 #define ADV_CM_IP_HEADER_LEN 36
 
-/* A port space, byte 5 of a service ID: an IP protocol number, or RDMA_PS_IB's 0x3f. */
+/* A port space: byte 5 of a service ID. It is an IP protocol number, or 0x3f for RDMA_PS_IB. */
 enum adv_cm_ip_protocol { ADV_CM_IP_TCP = 0x06, ADV_CM_IP_UDP = 0x11 };
 
 struct adv_cm_ip_header {
-	uint8_t major; /* version of the header, 4 bits each: 0.0 */
+	uint8_t major; /* major and minor: version of the header, 4 bits each: 0.0 */
 	uint8_t minor;
 	uint8_t ip_version;    /* 4 or 6 */
 	uint16_t source_port;  /* host order; the service ID has the destination port */
@@ -37,8 +37,8 @@ bool adv_cm_ip_header_decode(const uint8_t *p, size_t len, struct adv_cm_ip_head
 void adv_cm_ip_header_encode(const struct adv_cm_ip_header *h, uint8_t out[ADV_CM_IP_HEADER_LEN]);
 
 /*
- * The service ID for a port of an RDMA port space (RDMA_PS_TCP is 0x0106, RDMA_PS_UDP 0x0111,
- * RDMA_PS_IPOIB 0x0002, RDMA_PS_IB 0x013f), like Linux's rdma_get_service_id(). Host order.
+ * Returns the service ID for a port of an RDMA port space (RDMA_PS_TCP is 0x0106, RDMA_PS_UDP
+ * 0x0111, RDMA_PS_IPOIB 0x0002, RDMA_PS_IB 0x013f), like Linux's rdma_get_service_id(). Host order.
  */
 static inline uint64_t adv_cm_service_id(uint16_t port_space, uint16_t port)
 {

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Ethernet's CRC-32 by one small table, for builds without ISA-L. crc: that of the preceding bytes,
- * or 0. */
+/* Returns Ethernet's CRC-32, computed by one small table, for builds without ISA-L. crc: the CRC of
+ * the preceding bytes, or 0. */
 uint32_t adv_crc32(uint32_t crc, const void *p, size_t len);
 
 #endif

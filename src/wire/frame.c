@@ -32,7 +32,7 @@ static void advance(struct rest *r, size_t n)
 	r->len -= n;
 }
 
-/* The checksum (RFC 1071) of a header without options; its checksum field counts as 0. */
+/* Returns the checksum (RFC 1071) of a header without options. Its checksum field counts as 0. */
 static uint16_t ipv4_checksum(const uint8_t *ip)
 {
 	uint32_t sum = 0;
@@ -47,7 +47,7 @@ static uint16_t ipv4_checksum(const uint8_t *ip)
 
 /* ---- parsing ---- */
 
-/* r: the BTH, the payload and the ICRC. */
+/* Parses the BTH, the payload and the ICRC, which are in *r. */
 static enum adv_frame_error parse_transport(const struct rest *r, struct adv_frame *f)
 {
 	const uint8_t *icrc;
@@ -62,7 +62,7 @@ static enum adv_frame_error parse_transport(const struct rest *r, struct adv_fra
 	return ADV_FRAME_OK;
 }
 
-/* r: the payload of the IP packet. */
+/* Parses the payload of the IP packet, which is in *r. */
 static enum adv_frame_error parse_udp(struct rest *r, struct adv_frame *f)
 {
 	if (r->len < UDP_LEN || adv_get_be16(r->p + 4) != r->len)
@@ -199,8 +199,8 @@ enum adv_frame_error adv_frame_parse(const uint8_t *frame, size_t len, struct ad
 
 static const struct {
 	uint16_t ethertype;
-	uint16_t headers; /* bytes of the IP header or GRH, and the UDP header */
-	uint16_t max;	  /* bytes from the BTH to the end of the ICRC */
+	uint16_t headers; /* length of the IP header or GRH and of the UDP header, bytes */
+	uint16_t max;	  /* maximum length from the BTH to the end of the ICRC, bytes */
 } kinds[] = {
 	[ADV_FRAME_V2_IPV4] = {ETHERTYPE_IPV4, IPV4_LEN + UDP_LEN,
 			       IP_LENGTH_MAX - IPV4_LEN - UDP_LEN},
@@ -208,7 +208,8 @@ static const struct {
 	[ADV_FRAME_V1] = {ADV_ROCE_V1_ETHERTYPE, ADV_GRH_LEN, IP_LENGTH_MAX},
 };
 
-/* Writes an IPv6 header or a GRH; only the next header differs. length: of the following bytes. */
+/* Writes an IPv6 header or a GRH; only the next header differs. length: number of bytes that
+ * follow. */
 static uint8_t *put_ipv6(uint8_t *p, const struct adv_frame *f, uint8_t next_header, size_t length)
 {
 	adv_put_be32(p, 6u << 28 | (uint32_t)f->tclass << 20 | (f->flow_label & 0xfffff));

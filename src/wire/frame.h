@@ -20,7 +20,7 @@ struct adv_frame {
 	uint8_t smac[6];
 	bool has_vlan;
 	uint16_t vlan_tci;
-	uint8_t saddr[16]; /* IPv4 in bytes 0..3; GIDs for v1 */
+	uint8_t saddr[16]; /* IPv4: in bytes 0..3; RoCE v1: GID */
 	uint8_t daddr[16];
 	uint8_t tclass;	     /* ToS or traffic class: DSCP << 2 | ECN */
 	uint8_t hop_limit;   /* TTL or hop limit */
@@ -29,15 +29,15 @@ struct adv_frame {
 	bool ip_df;	     /* IPv4: don't fragment */
 	uint16_t sport;	     /* UDP */
 	uint16_t dport;
-	uint16_t udp_checksum;	  /* as found, host order; 0: none */
+	uint16_t udp_checksum;	  /* as in the frame, host order; 0: none */
 	const uint8_t *transport; /* first byte of the BTH */
 	size_t transport_len;	  /* BTH up to the ICRC, without it */
-	uint32_t icrc;		  /* as found, see adv_icrc_end() */
+	uint32_t icrc;		  /* as in the frame, see adv_icrc_end() */
 };
 
 enum adv_frame_error {
 	ADV_FRAME_OK = 0,
-	ADV_FRAME_NOT_ROCE,  /* another protocol or port; a later fragment, which has no port */
+	ADV_FRAME_NOT_ROCE,  /* another protocol or port; a fragment other than the first */
 	ADV_FRAME_TRUNCATED, /* a header, or the length it states, exceeds the frame */
 	ADV_FRAME_MALFORMED, /* IP options, first fragment, bad version, bad IPv4 checksum,
 			      * contradictory lengths, too short for BTH and ICRC */
@@ -58,8 +58,9 @@ uint32_t adv_frame_icrc(const struct adv_frame *f);
 size_t adv_frame_build(const struct adv_frame *f, uint8_t *out, size_t room);
 
 /*
- * The UDP source port, like the Linux kernel's rdma_get_udp_sport(): from the flow label, or from
- * the two QP numbers if the label is 0. It is 0xC000 or higher, and the same for both directions.
+ * Returns the UDP source port, like the Linux kernel's rdma_get_udp_sport(): computed from the flow
+ * label, or if that is 0, from the two QP numbers. The port is 0xC000 or higher, and the same for
+ * both directions.
  */
 uint16_t adv_udp_sport(uint32_t flow_label, uint32_t lqpn, uint32_t rqpn);
 

@@ -48,7 +48,8 @@ static void bth_encode(const struct adv_bth *bth, uint8_t *out)
 	adv_put_be32(out + 8, (bth->ackreq ? BTH_ACKREQ : 0) | (bth->psn & ADV_PSN_MASK));
 }
 
-/* The rare headers of datagrams, XRC and FLUSH, apart from the path of the common ones. */
+/* Decodes the rare headers: those of datagrams, XRC and FLUSH. A separate function keeps them out
+ * of the path of the common headers. */
 static const uint8_t *rare_decode(const uint8_t *p, uint16_t has, struct adv_headers *h)
 {
 	if (has & ADV_HAS_DETH) {

@@ -15,7 +15,7 @@
 #define ADV_BTH_LEN	      12
 #define ADV_ICRC_LEN	      4
 #define ADV_GRH_LEN	      40
-#define ADV_HEADERS_MAX	      64 /* no opcode's headers are longer */
+#define ADV_HEADERS_MAX	      64 /* bytes; the headers of every opcode fit */
 #define ADV_PSN_MASK	      0xffffffu
 #define ADV_QPN_MASK	      0xffffffu
 #define ADV_QPN_MULTICAST     0xffffffu
@@ -74,7 +74,7 @@ struct adv_headers {
 	} feth; /* IBV_FLUSH_* numbers */
 };
 
-/* Returns the distance from PSN b to PSN a modulo 2^24; negative if a is before b. */
+/* Returns the distance from PSN b to PSN a modulo 2^24. It is negative if a is before b. */
 static inline int32_t adv_psn_diff(uint32_t a, uint32_t b)
 {
 	return (int32_t)((a - b) << 8) >> 8;
@@ -86,10 +86,10 @@ static inline uint32_t adv_psn_add(uint32_t psn, uint32_t n)
 }
 
 /*
- * Decodes the BTH and the extended headers of its opcode from p[0..len). Returns their length, or 0
- * if there are too few bytes, the opcode is unknown or the header version is not 0. *h is then
- * unspecified, and the caller drops and counts the packet. Does not read payload, padding and ICRC:
- * the caller checks that bth.pad fits the rest.
+ * Decodes the BTH and the extended headers of its opcode from p[0..len). Returns the length of
+ * these headers. Returns 0 if there are too few bytes, the opcode is unknown or the header version
+ * is not 0. *h is then unspecified, and the caller drops and counts the packet. Does not read
+ * payload, padding and ICRC: the caller checks that bth.pad fits the rest.
  */
 size_t adv_headers_decode(const uint8_t *p, size_t len, struct adv_headers *h);
 
@@ -116,10 +116,11 @@ enum adv_nak_code {
 	ADV_NAK_INVALID_RD_REQUEST = 4,
 };
 
-/* Nanoseconds of a 5-bit RNR NAK timer field (table 46: 0 is 655.36 ms, 1 is 10 us, ...). */
+/* Returns the time of a 5-bit RNR NAK timer field, ns (table 46: 0 is 655.36 ms, 1 is 10 us, ...).
+ */
 uint64_t adv_rnr_timer_ns(uint8_t field);
 
-/* Bytes of payload for a path MTU of IBTA code 1..5 (256..4096); 0 for other codes. */
+/* Returns the bytes of payload for a path MTU of IBTA code 1..5 (256..4096); 0 for other codes. */
 uint32_t adv_mtu_bytes(int mtu_code);
 
 #endif

@@ -63,8 +63,8 @@ adv_icrc_state adv_icrc_begin(const struct adv_icrc_flow *flow, uint16_t ip_id, 
 	return crc32(LRH_CRC, masked, (size_t)(udp + UDP_LEN - masked));
 }
 
-/* The change of the state after the UDP header by each bit of the Identification; a CRC is affine.
- */
+/* The change that each bit of the Identification causes in the state after the UDP header. A CRC is
+ * affine, so the changes add up by XOR. */
 static const uint32_t effect_of_id_bit[16] = {
 	0x9b73ead4, 0xed96d3e9, 0x005ca193, 0x00b94326, 0x0172864c, 0x02e50c98,
 	0x05ca1930, 0x0b943260, 0x81256527, 0xd93bcc0f, 0x69069e5f, 0xd20d3cbe,
@@ -98,8 +98,8 @@ adv_icrc_state adv_icrc_begin_v1(const uint8_t grh[40])
 
 adv_icrc_state adv_icrc_bth(adv_icrc_state s, const uint8_t bth[12])
 {
-	/* Masks a whole word, not one byte: the CRC reads words, and the processor forwards stores
-	 * of the same size. */
+	/* The mask is applied to a whole word, not to one byte: the CRC reads words, and the
+	 * processor forwards only stores of the same size. */
 	uint64_t head;
 	uint8_t masked[ADV_BTH_LEN];
 
@@ -111,9 +111,9 @@ adv_icrc_state adv_icrc_bth(adv_icrc_state s, const uint8_t bth[12])
 }
 
 /*
- * ISA-L leaves values in the upper halves of the vector registers. As long as they are in use, code
- * compiled without AVX, like ours, waits for the instructions that computed them: more than 100 ns
- * for each packet of 4 KiB on AMD's Zen 4.
+ * Clears the upper halves of the vector registers, in which ISA-L leaves values. Otherwise code
+ * compiled without AVX, like ours, waits for the instructions that computed these values: more than
+ * 100 ns for each packet of 4 KiB on AMD's Zen 4.
  */
 static inline void clear_upper_halves(void)
 {
@@ -141,7 +141,7 @@ uint32_t adv_icrc_finish(adv_icrc_state s, const uint8_t *transport, size_t len)
 	return adv_icrc_end(adv_icrc_update(s, transport + ADV_BTH_LEN, len - ADV_BTH_LEN));
 }
 
-/* a * b modulo the polynomial. */
+/* Returns a * b modulo the polynomial. */
 static uint32_t gf2_multiply(uint32_t a, uint32_t b)
 {
 	uint32_t product = 0;
@@ -153,7 +153,7 @@ static uint32_t gf2_multiply(uint32_t a, uint32_t b)
 	return product;
 }
 
-/* x^(-8 * i * 16^digit): removes i * 16^digit zero bytes. */
+/* [digit][i]: x^(-8 * i * 16^digit), the factor that removes i * 16^digit zero bytes. */
 static const uint32_t undo_bytes[4][16] = {
 	{0x80000000, 0x6567cb95, 0xd7125358, 0x1f81b6e1, 0x5b358fd3, 0xeb21cebf, 0x2ff880c5,
 	 0x97fc423c, 0x2e9bb40b, 0x2fb98a7d, 0xd6f6fa3c, 0x2059d4a0, 0x36511375, 0x525983aa,
@@ -172,9 +172,9 @@ static const uint32_t undo_bytes[4][16] = {
 bool adv_icrc_solve_id(uint32_t found, uint32_t computed_for_0, size_t udp_payload, uint16_t *ip_id)
 {
 	/*
-	 * The CRC of a message M is M * x^32 plus constants, which cancel in the difference. After
-	 * the Identification follow 14 bytes of the IPv4 header, the UDP header and its payload
-	 * without the ICRC.
+	 * The CRC of a message M is M * x^32 plus constants. The constants cancel in the
+	 * difference. The Identification is followed by 14 bytes of the IPv4 header, the UDP header
+	 * and its payload without the ICRC.
 	 */
 	size_t n = 14 + UDP_LEN + udp_payload - ADV_ICRC_LEN + 32 / 8;
 	uint32_t difference = found ^ computed_for_0;
@@ -183,7 +183,7 @@ bool adv_icrc_solve_id(uint32_t found, uint32_t computed_for_0, size_t udp_paylo
 	for (digit = 0; difference && digit < 4; digit++, n >>= 4)
 		if (n & 15)
 			difference = gf2_multiply(undo_bytes[digit][n & 15], difference);
-	/* The two bytes of the Identification remain, the first in bits 16 to 23. */
+	/* The two bytes of the Identification remain. Its first byte is in bits 16 to 23. */
 	*ip_id = (uint16_t)(difference >> 24 | (difference >> 8 & 0xff00));
 	return (difference & 0xffff) == 0;
 }

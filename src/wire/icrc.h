@@ -17,11 +17,11 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The fields below the BTH that the ICRC covers. Ports in host order. */
+/* The fields of the layers below the BTH that the ICRC covers. Ports are in host order. */
 struct adv_icrc_flow {
 	bool ipv4;
-	bool ipv4_no_df;   /* Don't Fragment is clear, as other stacks may send it */
-	uint8_t saddr[16]; /* IPv6 address, or the IPv4 one in bytes 0..3 */
+	bool ipv4_no_df;   /* Don't Fragment is clear; other stacks may send that */
+	uint8_t saddr[16]; /* IPv6 address; or IPv4 address in bytes 0..3 */
 	uint8_t daddr[16];
 	uint16_t sport;
 	uint16_t dport; /* ADV_ROCE_UDP_PORT */
@@ -40,7 +40,7 @@ static inline void adv_icrc_flow_set_addresses(struct adv_icrc_flow *flow, const
 	}
 }
 
-/* A CRC in progress. Bytes are added in order. */
+/* The state of a CRC computation. Bytes are added in order. */
 typedef uint32_t adv_icrc_state;
 
 /*
@@ -49,26 +49,27 @@ typedef uint32_t adv_icrc_state;
  */
 adv_icrc_state adv_icrc_begin(const struct adv_icrc_flow *flow, uint16_t ip_id, size_t udp_payload);
 
-/* Consecutive packets of one flow, mostly of one length, as in a segmented send. */
+/* The state for consecutive packets of one flow, mostly of one length, as in a segmented send. */
 struct adv_icrc_run {
 	struct adv_icrc_flow flow;
-	size_t udp_payload; /* length for which `begun` is valid; 0: none yet */
+	size_t udp_payload; /* length for which `begun` is valid; 0: `begun` is not computed */
 	adv_icrc_state begun;
 };
 
-/* As adv_icrc_begin() with the run's flow, but computes the common part of its packets once. */
+/* As adv_icrc_begin() with the run's flow, but computes the common part of the packets only once.
+ */
 adv_icrc_state adv_icrc_run_begin(struct adv_icrc_run *run, uint16_t ip_id, size_t udp_payload);
 
 /* As adv_icrc_begin(), but for a RoCE v1 frame. grh: its GRH. */
 adv_icrc_state adv_icrc_begin_v1(const uint8_t grh[40]);
 
-/* Adds the 12 bytes of a BTH, with its byte 4 masked. */
+/* Adds the 12 bytes of a BTH, with byte 4 masked. */
 adv_icrc_state adv_icrc_bth(adv_icrc_state s, const uint8_t bth[12]);
 
 /* Adds further bytes: extended headers, payload, padding. */
 adv_icrc_state adv_icrc_update(adv_icrc_state s, const void *p, size_t len);
 
-/* Returns the ICRC, whose little-endian bytes go on the wire. */
+/* Returns the ICRC. Its bytes are sent in little-endian order. */
 uint32_t adv_icrc_end(adv_icrc_state s);
 
 /* Adds len bytes from the BTH up to the ICRC to the state of adv_icrc_begin(), and returns the
@@ -77,9 +78,9 @@ uint32_t adv_icrc_finish(adv_icrc_state s, const uint8_t *transport, size_t len)
 
 /*
  * Computes the Identification of a packet from its ICRC and the ICRC computed for Identification 0.
- * CRC-32 is affine over GF(2), so the difference divided by x^(8n) is the Identification if it fits
- * into 16 bits. udp_payload: as for adv_icrc_begin(). Returns false if it does not fit: the packet
- * is bad.
+ * CRC-32 is affine over GF(2): the difference of the ICRCs, divided by x^(8n), is the
+ * Identification. udp_payload: as for adv_icrc_begin(). Returns false if the quotient does not fit
+ * into 16 bits: the packet is bad.
  */
 bool adv_icrc_solve_id(uint32_t found, uint32_t computed_for_0, size_t udp_payload,
 		       uint16_t *ip_id);

@@ -29,15 +29,16 @@ struct adv_mad_header {
 	uint8_t method; /* including the response bit, 0x80 */
 	uint16_t status;
 	uint16_t class_specific;
-	uint64_t tid; /* transaction ID; a response has that of its request */
+	uint64_t tid; /* transaction ID; a response has the ID of its request */
 	uint16_t attribute;
 	uint32_t modifier; /* attribute modifier */
 };
 
-/* False if there are fewer than ADV_MAD_HEADER_LEN bytes. Accepts any values. */
+/* Decodes the header. False if there are fewer than ADV_MAD_HEADER_LEN bytes. Accepts any values.
+ */
 bool adv_mad_header_decode(const uint8_t *p, size_t len, struct adv_mad_header *h);
 
-/* Writes all ADV_MAD_HEADER_LEN bytes; the reserved ones are 0. */
+/* Writes all ADV_MAD_HEADER_LEN bytes. Reserved bytes are 0. */
 void adv_mad_header_encode(const struct adv_mad_header *h, uint8_t out[ADV_MAD_HEADER_LEN]);
 
 #endif

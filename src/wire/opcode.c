@@ -25,7 +25,7 @@
 #define IMMDT	 ADV_HAS_IMMDT
 #define AETH	 ADV_HAS_AETH
 
-/* SEND and WRITE of RC, UC and XRC. x: further headers of each packet. */
+/* Table entries for SEND and WRITE of RC, UC and XRC. x: further headers of each packet. */
 #define SEND_AND_WRITE(service, x)                                                                 \
 	ROW(service, SEND_FIRST, x, START | SEND), ROW(service, SEND_MIDDLE, x, SEND),             \
 		ROW(service, SEND_LAST, x, END | SEND),                                            \
@@ -38,7 +38,8 @@
 		ROW(service, WRITE_ONLY, (x) | RETH, ONLY | WRITE),                                \
 		ROW(service, WRITE_ONLY_WITH_IMM, (x) | RETH | IMMDT, ONLY | WRITE)
 
-/* Requests and responses of the reliable services. x: further headers of each request. */
+/* Table entries for requests and responses of the reliable services. x: further headers of each
+ * request. */
 #define RELIABLE(service, x)                                                                       \
 	ROW(service, SEND_LAST_WITH_INV, (x) | ADV_HAS_IETH, END | SEND),                          \
 		ROW(service, SEND_ONLY_WITH_INV, (x) | ADV_HAS_IETH, ONLY | SEND),                 \

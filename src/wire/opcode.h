@@ -53,8 +53,8 @@ enum adv_op {
 /* RoCE v2 congestion notification packet (annex A17.9.3): a whole opcode. */
 #define ADV_OPCODE_CNP 0x81
 
-/* Two of the manufacturers' opcodes (table 38: 0xc0 and up). Adverb uses them within one machine
- * only. They have a BTH and a DETH; the PSN counts packets, see transport/unreliable.c. */
+/* Two manufacturer's opcodes (table 38: 0xc0 and up). Adverb uses them within one machine only.
+ * Their packets have a BTH and a DETH. The PSN counts packets, see transport/unreliable.c. */
 #define ADV_OPCODE_PROBE  0xc0
 #define ADV_OPCODE_ANSWER 0xc1
 

@@ -12,7 +12,7 @@
 
 #include "wire/headers.h"
 
-/* A GID: an IPv6 address, or an IPv4-mapped one (::ffff:a.b.c.d). Network order. */
+/* A GID: an IPv6 address, or an IPv4-mapped IPv6 address (::ffff:a.b.c.d). Network order. */
 struct adv_gid {
 	uint8_t raw[16];
 };
@@ -34,7 +34,7 @@ static inline bool adv_gid_is_multicast(const struct adv_gid *g)
 	return adv_gid_is_ipv4(g) ? (g->raw[12] & 0xf0) == 0xe0 : g->raw[0] == 0xff;
 }
 
-/* The route of a packet; belongs to a QP or an address handle. */
+/* The route of a packet. It belongs to a QP or an address handle. */
 struct adv_path {
 	struct adv_gid sgid;
 	struct adv_gid dgid;
@@ -44,7 +44,7 @@ struct adv_path {
 	uint8_t hop_limit;
 	uint8_t sgid_index;
 	uint8_t sl;
-	uint32_t link_hint; /* the link's cache of the socket for this path; 0: none yet */
+	uint32_t link_hint; /* cache of the link: the socket for this path; 0: none yet */
 };
 
 /* ECN field of the IP header (RFC 3168). */
@@ -67,8 +67,8 @@ struct adv_rx_packet {
 	const struct adv_rx_meta *meta;
 	const uint8_t *data; /* BTH, extended headers, payload, padding */
 	uint32_t len;
-	/* If not NULL: the same bytes in memory that a peer may still change. `data` is then a copy
-	 * of the headers only, and the payload is read from here, once. */
+	/* If not NULL: the whole packet, in memory that a peer may still change. `data` is then a
+	 * copy of the headers only. The reader reads the payload from `body`, and only once. */
 	const uint8_t *body;
 };
 
@@ -89,10 +89,10 @@ struct adv_tx_packet {
 	uint8_t header_len;
 	uint8_t pad;
 	uint32_t payload_len;
-	uint32_t dest_qpn; /* one system call must not mix destination slots */
+	uint32_t dest_qpn; /* selects the system call: one call serves one destination slot */
 	enum adv_ecn ecn;
 	uint8_t header[ADV_HEADERS_MAX]; /* aligned to 8: accessed in words */
-	uint32_t icrc_flip;		 /* XORed with the ICRC; not 0 only for an injected fault */
+	uint32_t icrc_flip;		 /* XORed with the ICRC; 0 unless a fault is injected */
 };
 
 #define ADV_TX_BATCH_PACKETS 64

@@ -16,7 +16,7 @@
 
 #define ADV_SLOTS	    4096
 #define ADV_SLOT_DAEMON	    0 /* QP0, QP1 */
-#define ADV_SLOT_NOBODY	    1 /* its socket gets packets to unused numbers, and is not read */
+#define ADV_SLOT_NOBODY	    1 /* its socket gets packets to unused QPNs; no process reads it */
 #define ADV_SLOT_FIRST	    2 /* first slot for processes */
 #define ADV_SLOT_QPN_BITS   ADV_PREFIX_SHIFT
 #define ADV_SLOT_QPNS	    (1u << ADV_SLOT_QPN_BITS)
@@ -45,8 +45,8 @@ static inline uint32_t adv_block_qpn(uint32_t block)
 }
 
 /*
- * The slot, or ADV_SLOTS plus the block, of a QPN. QPNs of one target belong to one socket. Two
- * targets may belong to the same process.
+ * Returns the target of a QPN: its slot, or ADV_SLOTS plus its block. QPNs of one target belong to
+ * one socket. Two targets may belong to the same process.
  */
 static inline uint16_t adv_qpn_target(uint32_t qpn)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A connected pair. A rule marks its packets, and the hook records them. */
+/* A connected pair of queue pairs. The network hook marks packets by a rule, and records them. */
 #ifndef ADV_TESTS_TRANSPORT_FLOW_BED_H
 #define ADV_TESTS_TRANSPORT_FLOW_BED_H
 
@@ -9,7 +9,7 @@
 #define SIZE	(1 << 20)
 #define TIMES	4096
 #define FRAME	66 /* Ethernet, IPv6 and UDP headers, ICRC and FCS */
-#define DATA	1  /* which packets are marked, and recorded */
+#define DATA	1  /* kinds of packets to mark and record */
 #define REPLIES 2
 
 struct bed {
@@ -18,9 +18,9 @@ struct bed {
 	struct region *region[2];
 	/* Settings and records of the hook. */
 	unsigned mark; /* DATA of node 0, REPLIES of node 1 */
-	uint8_t ecn;   /* of the newest packet that is no CNP, as it was sent */
+	uint8_t ecn;   /* ECN field, as sent, of the newest packet that is not a CNP */
 	unsigned cnps;
-	struct wire cnp; /* the newest */
+	struct wire cnp; /* the newest CNP */
 	uint64_t cnp_time[TIMES];
 	unsigned watched; /* node whose packets with payload are counted */
 	unsigned packets;

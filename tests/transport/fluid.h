@@ -25,11 +25,11 @@ struct fluid_flow {
 struct fluid {
 	/* Set by the caller: */
 	struct adv_cc_params params;
-	unsigned count;	 /* flows that send */
+	unsigned count;	 /* number of sending flows */
 	double packet;	 /* bytes that count in queues and rates */
 	double overhead; /* further bytes of a packet on the wire */
 	double line;	 /* b/s */
-	unsigned delay;	 /* us, less than FLUID_PAST: from the queue to the effect of a CNP */
+	unsigned delay;	 /* time from the queue to the effect of a CNP, us; less than FLUID_PAST */
 	double k_min, k_max, p_max; /* bytes, bytes, a probability */
 	/* The state: */
 	struct fluid_flow flow[FLUID_FLOWS];

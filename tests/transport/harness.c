@@ -283,7 +283,7 @@ void net_inject_packet(struct net *net, unsigned from, unsigned to, const struct
 
 /* ---- time ---- */
 
-/* An event of an error has a cause that the table lists for it. */
+/* Checks that the table of causes lists this event for the event's cause. */
 static void check_event_cause(const struct adv_event *ev)
 {
 	bool error = ev->kind == ADV_EVENT_ASYNC &&

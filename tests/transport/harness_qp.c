@@ -245,7 +245,7 @@ int end_send(struct end *end, struct wr *wr)
 	}
 	end->posted[end->posted_head++ % END_LOG] = (struct posted){
 		wr->w.wr_id, end->sig_all || (wr->w.send_flags & IBV_SEND_SIGNALED)};
-	/* The request belongs to the caller again after the post. */
+	/* After the post, the request belongs to the caller again: overwrites it. */
 	memset(wr, 0xee, sizeof(*wr));
 	return 0;
 }
@@ -294,7 +294,8 @@ void end_recv(struct end *end, uint64_t wr_id, const struct region *r, uint64_t 
 
 /* ---- completions ---- */
 
-/* Requests complete in posting order. Only unsignaled successful ones have no completion. */
+/* Checks that send requests complete in posting order. Only successful unsignaled requests have no
+ * completion. */
 static void check_send(struct end *end, const struct ibv_wc *wc)
 {
 	while (end->posted_tail != end->posted_head) {
@@ -318,7 +319,7 @@ static void check_recv(struct end *end, const struct ibv_wc *wc)
 	assert_int_equal(end->recv_ids[end->recv_tail++ % END_LOG], wc->wr_id);
 }
 
-/* The table lists the cause for this status. */
+/* Checks that the table of causes lists this status for the cause. */
 static void check_cause(const struct ibv_wc *wc)
 {
 	const struct adv_cause *cause = adv_cause(wc->vendor_err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A connected pair. Its packets are recorded; a rule drops some of them. */
+/* A connected pair of queue pairs. The network hook records the packets, and drops some by a
+ * rule. */
 #ifndef ADV_TESTS_TRANSPORT_REQUESTER_BED_H
 #define ADV_TESTS_TRANSPORT_REQUESTER_BED_H
 
@@ -11,7 +12,7 @@
 
 /* The sent packets, and a rule that drops packets. */
 struct log {
-	struct wire *w; /* LOG of them, without data */
+	struct wire *w; /* recorded packets without data; at most LOG */
 	unsigned count;
 	bool (*lose)(const struct wire *w);
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A connected pair; the packets of the second end are recorded. */
+/* A connected pair of queue pairs. The network hook records the packets of the second end. */
 #ifndef ADV_TESTS_TRANSPORT_RESPONDER_BED_H
 #define ADV_TESTS_TRANSPORT_RESPONDER_BED_H
 

@@ -12,7 +12,7 @@ struct peers {
 	struct region *region[2];
 };
 
-/* Sent packets, by node and kind, and the time of the last of each kind. */
+/* Counts of sent packets by node and kind, and the time of the last packet of each kind. */
 static struct {
 	unsigned writes[2];
 	unsigned acks[2];
@@ -64,7 +64,7 @@ static void post(struct peers *p, unsigned from, uint64_t wr_id)
 	end_op(p->end[from], IBV_WR_RDMA_WRITE, wr_id, p->region[from], 0, 8, p->region[!from], 8);
 }
 
-/* Runs until node `from` has sent `writes` WRITEs and they have arrived. */
+/* Runs until node `from` has sent `writes` WRITEs in total, and all have arrived. */
 static void arrive(struct peers *p, unsigned from, unsigned writes)
 {
 	while (seen.writes[from] < writes)
@@ -72,7 +72,7 @@ static void arrive(struct peers *p, unsigned from, unsigned writes)
 	net_run(p->net, NET_DELAY);
 }
 
-/* Each node answers the other's WRITE `pause` after its arrival. */
+/* Runs rounds in which each node answers a WRITE of the other node `pause` ns after its arrival. */
 static void play(struct peers *p, unsigned rounds, uint64_t pause)
 {
 	for (unsigned i = 0; i < rounds; i++) {
@@ -88,7 +88,7 @@ static void play(struct peers *p, unsigned rounds, uint64_t pause)
 	}
 }
 
-/* After some rounds the answer is sent before the ACK. */
+/* After some rounds the ACK is delayed and sent at the same time as the answer. */
 static void test_answers_overtake(void **state)
 {
 	struct peers p;
@@ -106,7 +106,7 @@ static void test_answers_overtake(void **state)
 	end(&p);
 }
 
-/* Both nodes have the addresses of both: they are one machine. */
+/* Makes both nodes one machine: each has the addresses of both. */
 static void make_neighbours(struct net *net)
 {
 	struct adv_engine_gid gids[4];
@@ -117,7 +117,7 @@ static void make_neighbours(struct net *net)
 		assert_int_equal(adv_engine_set_gids(net->node[i].e, gids, 4), 0);
 }
 
-/* Returns how many packets the first batch has that contains an answer with a delayed ACK. */
+/* Returns the number of packets of the batch with an answer whose ACK is delayed. */
 static unsigned packets_of_answer(bool local_memory, bool neighbours)
 {
 	struct adv_engine_config config = {
@@ -148,7 +148,8 @@ static unsigned packets_of_answer(bool local_memory, bool neighbours)
 	return n;
 }
 
-/* Through shared memory the answer does not wait for the ACK. Otherwise both go in one call. */
+/* Over shared memory the answer is sent without waiting for the ACK. Otherwise both are in one
+ * batch. */
 static void test_answer_goes_alone(void **state)
 {
 	assert_int_equal(packets_of_answer(true, true), 1);
@@ -156,8 +157,8 @@ static void test_answer_goes_alone(void **state)
 	assert_int_equal(packets_of_answer(false, true), 2);
 }
 
-/* If the answer completes something at the peer, the ACK is sent first, as by a NIC, unless both
- * are in one datagram. */
+/* If the answer completes a receive at the peer, the ACK is sent before it, as by a NIC, unless
+ * both share a datagram. */
 static void test_sends_after_acks(void **state)
 {
 	struct peers p;
@@ -189,7 +190,7 @@ static uint64_t time_of_ack(struct peers *p, unsigned from)
 	return seen.ack_at[!from] - came;
 }
 
-/* No answer follows: the ACK is sent at its deadline, and the next one at once. */
+/* If no answer follows, the ACK is sent at its deadline, and the next ACK at once. */
 static void test_waits_exactly(void **state)
 {
 	struct peers p;
@@ -201,7 +202,7 @@ static void test_waits_exactly(void **state)
 	end(&p);
 }
 
-/* Late answers do not count: no ACK is delayed. */
+/* If all answers are late, no ACK is delayed. */
 static void test_slow_answers(void **state)
 {
 	struct peers p;
@@ -212,7 +213,7 @@ static void test_slow_answers(void **state)
 	end(&p);
 }
 
-/* An occasional late answer changes nothing. If most are late, ACKs are not delayed. */
+/* An occasional late answer changes nothing. If most answers are late, ACKs are not delayed. */
 static void test_late_answer(void **state)
 {
 	struct peers p;
@@ -226,8 +227,8 @@ static void test_late_answer(void **state)
 	end(&p);
 }
 
-/* A program that only receives, or gets several messages before it answers, acknowledges at
- * once. */
+/* ACKs are not delayed if the program only receives, or if several messages arrive before it
+ * answers. */
 static void test_streams(void **state)
 {
 	struct peers p;
@@ -246,7 +247,7 @@ static void test_streams(void **state)
 	end(&p);
 }
 
-/* With a delay of 0 no ACK is delayed. */
+/* If ack_delay is 0, no ACK is delayed. */
 static void test_off(void **state)
 {
 	struct peers p;
@@ -257,7 +258,7 @@ static void test_off(void **state)
 	end(&p);
 }
 
-/* The caller can end all delays before it exits. */
+/* adv_engine_hasten_acks() ends all delays, as a caller needs before it exits. */
 static void test_hastened(void **state)
 {
 	struct peers p;
@@ -278,7 +279,7 @@ static void test_hastened(void **state)
 	end(&p);
 }
 
-/* A QP that is reset or destroyed while its ACK is delayed leaves nothing behind. */
+/* A QP that is reset or destroyed while its ACK is delayed leaves no entry in the engine. */
 static void test_reset_while_waiting(void **state)
 {
 	struct peers p;

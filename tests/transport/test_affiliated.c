@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Asynchronous events of QPs, CQs and SRQs: each needs no memory and arrives once. */
+/* Asynchronous events of QPs, CQs and SRQs need no memory, and each arrives once. */
 #include "base/array.h"
 #include "harness.h"
 #include "no_memory.h"
@@ -70,8 +70,8 @@ static void expect_none(struct bed *bed)
 	assert_false(adv_engine_event(bed->e, &ev));
 }
 
-/* While each allocation would fail, all kinds of all objects are raised, twice. Each arrives
- * once. */
+/* All kinds of events of all objects are raised twice while every allocation would fail. Each
+ * arrives once. */
 static void test_no_memory(void **state)
 {
 	struct bed bed;
@@ -85,7 +85,7 @@ static void test_no_memory(void **state)
 		raise_all(&bed, &bed.end[0]->scq->events, cq_types, ADV_ARRAY_SIZE(cq_types));
 		raise_all(&bed, &bed.srq->events, srq_types, ADV_ARRAY_SIZE(srq_types));
 	}
-	/* The objects take turns; each one's events are in order. */
+	/* The objects take turns. The events of one object are in order. */
 	expect_event(&bed, bed.end[0]->qp, qp_types[0], 1);
 	expect_event(&bed, bed.end[0]->scq, cq_types[0], 1);
 	expect_event(&bed, bed.srq, srq_types[0], 1);
@@ -94,13 +94,14 @@ static void test_no_memory(void **state)
 	for (unsigned i = 2; i < ADV_ARRAY_SIZE(qp_types); i++)
 		expect_event(&bed, bed.end[0]->qp, qp_types[i], (enum adv_vendor_err)(i + 1));
 	expect_none(&bed);
-	assert_int_equal(no_memory_at, 1); /* none was tried */
+	assert_int_equal(no_memory_at, 1); /* no allocation was tried */
 	no_memory_at = 0;
 	assert_int_equal(adv_engine_counters(bed.e)->out_of_memory, 0);
 	net_abandon(bed.net);
 }
 
-/* A pending event keeps its cause; once dequeued, its kind may be raised again. */
+/* A pending event keeps its first cause. After it is dequeued, an event of its kind can be raised
+ * again. */
 static void test_once(void **state)
 {
 	struct adv_affiliated *a;
@@ -120,7 +121,7 @@ static void test_once(void **state)
 	net_abandon(bed.net);
 }
 
-/* Events of a destroyed object do not arrive; those of others do. */
+/* Events of a destroyed object do not arrive; events of other objects do. */
 static void test_destroyed(void **state)
 {
 	struct bed bed;
@@ -137,7 +138,7 @@ static void test_destroyed(void **state)
 	net_abandon(bed.net);
 }
 
-/* Delivers the packet to node 1, which has no memory meanwhile. */
+/* Delivers the packet to node 1 while its allocations fail. */
 static void deliver_without_memory(struct net *net, struct wire *w)
 {
 	const struct adv_rx_packet pkt = {.meta = &w->meta, .data = w->data, .len = w->len};
@@ -150,7 +151,7 @@ static void deliver_without_memory(struct net *net, struct wire *w)
 	no_memory_at = 0;
 }
 
-/* An error of a connection is reported although there is no memory. */
+/* An error of a connection is reported even if there is no memory. */
 static void test_error_without_memory(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);

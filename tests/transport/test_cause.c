@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The table of causes: each status and event that it lists for a cause is produced. */
+/* Produces each status and event that the table of causes lists for a cause. */
 #include "harness.h"
 #include "base/array.h"
 #include "transport/cause.h"
@@ -76,7 +76,7 @@ static void expect_failure(const struct completion *log, unsigned count, enum ib
 		assert_int_equal(log[i].wc.status, IBV_WC_WR_FLUSH_ERR);
 }
 
-/* These functions end a case. */
+/* Ends a case: checks the failure of a send request, and closes the bed. */
 static void expect_send_failure(struct bed *bed, const struct end *end, enum ibv_wc_status status,
 				enum adv_vendor_err why)
 {
@@ -255,8 +255,8 @@ static void test_cq_overrun(void **state)
 
 /* ---- windows ---- */
 
-/* A request of b that binds the window to the middle of the region. The caller may alter it before
- * posting. */
+/* Prepares a request of b that binds the window to the middle of the region. The caller may alter
+ * the request before posting. */
 static struct ibv_send_wr *bind(struct bed *bed)
 {
 	wr_make(&bed->wr, IBV_WR_BIND_MW, 1, 0);
@@ -336,7 +336,8 @@ static void answer(struct bed *bed, uint8_t opcode, uint8_t syndrome, uint32_t a
 	net_inject_packet(bed->net, 1, 0, &h, len);
 }
 
-/* Requests are dropped, and the test sends the answers. There are no retries. */
+/* Opens a pair whose requests are dropped, so that the test sends the answers. There are no
+ * retries. */
 static void open_unanswered(struct bed *bed, int opcode)
 {
 	open_rc(bed);
@@ -459,7 +460,7 @@ static void test_sequences(void **state)
 	expect_recv_failure(&bed, IBV_WC_REM_INV_REQ_ERR, ADV_ERR_REQUEST_LENGTH);
 }
 
-/* No receive request is in use: an event is raised. */
+/* A request that is refused while no receive request is in use raises an event. */
 static void test_refused_at_once(void **state)
 {
 	struct adv_headers h;
@@ -499,7 +500,7 @@ static void test_refused_at_once(void **state)
 	expect_refusal(&bed, IBV_EVENT_QP_ACCESS_ERR, ADV_ERR_REMOTE_BOUNDS);
 }
 
-/* Changes of a region, before a request and in the middle of one. */
+/* Changes of a region before a request or in the middle of it. */
 static void lose_key(struct bed *bed)
 {
 	region_deregister(bed->rb);
@@ -550,7 +551,7 @@ static void test_remote_memory(void **state)
 		cases[i].lose(&bed);
 		inject(&bed, ADV_OP_WRITE_LAST_WITH_IMM, 1, 1024);
 		expect_recv_failure(&bed, IBV_WC_LOC_ACCESS_ERR, cases[i].why);
-		/* A READ is being answered. */
+		/* The region changes while a READ is answered. */
 		open_rc(&bed);
 		inject(&bed, ADV_OP_READ_REQUEST, 0, 0);
 		cases[i].lose(&bed);
@@ -591,11 +592,12 @@ static void test_xrc(void **state)
 	}
 }
 
-/* UC: an SRQ does not take a receive request back. The QP continues. */
+/* UC with an SRQ: the receive request of a damaged message completes as aborted, because an SRQ
+ * does not take it back. The QP continues. */
 static void test_uc_aborted(void **state)
 {
-	/* A gap; a message that begins before the previous one ended; a packet of a wrong
-	 * length. */
+	/* Three kinds of damage: a gap; a message that begins before the end of the previous
+	 * message; a packet of wrong length. */
 	static const struct {
 		uint8_t opcode;
 		uint32_t ahead;
@@ -679,7 +681,7 @@ int main(void)
 		cmocka_unit_test(test_sequences),     cmocka_unit_test(test_refused_at_once),
 		cmocka_unit_test(test_remote_memory), cmocka_unit_test(test_xrc),
 		cmocka_unit_test(test_uc_aborted),    cmocka_unit_test(test_injected),
-		cmocka_unit_test(test_table), /* last: it checks what the others produced */
+		cmocka_unit_test(test_table), /* last: it checks the results of all other tests */
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,8 @@ static void bad(const char *text, const char *said)
 		fail_msg("'%s' says '%s', not '%s'", text, why, said);
 }
 
-/* Each default by name, so that none changes unnoticed. The documentation has the sources. */
+/* Each default has its documented value, so that no default changes unnoticed.
+ * docs/congestion-control.md has the sources. */
 static void test_defaults(void **state)
 {
 	const struct adv_cc_config c = adv_cc_default();
@@ -66,7 +67,7 @@ static void test_names(void **state)
 	assert_int_equal(good("dcqcn").algorithm, ADV_CC_DCQCN);
 }
 
-/* Every parameter accepts its least and its greatest value, and none beyond. */
+/* Every parameter accepts its least and its greatest value, and no value beyond. */
 static void test_ranges(void **state)
 {
 	const struct adv_cc_parameter *p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Responses that are late, lost or wrong. */
+/* Tests how the requester handles responses that are late, lost or wrong. */
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -15,7 +15,7 @@ struct bed {
 	struct region *rb;
 };
 
-/* Drops the requests; the test sends the answers. */
+/* Drops the requests, so that the test sends the answers. */
 static void mute(struct net *net, struct wire *w)
 {
 	w->copies = 0;
@@ -82,11 +82,11 @@ static void test_ack_covers_all_before(void **state)
 	for (uint64_t i = 0; i < 5; i++)
 		post(&bed, IBV_WR_RDMA_WRITE, i, 2000); /* two packets each */
 	net_run(bed.net, US);
-	ack(&bed, 2); /* half of the second */
+	ack(&bed, 2); /* first packet of the second request */
 	expect_state(&bed, 1, IBV_QPS_RTS);
 	ack(&bed, 7);
 	expect_state(&bed, 4, IBV_QPS_RTS);
-	ack(&bed, 4); /* older: nothing */
+	ack(&bed, 4); /* an older ACK has no effect */
 	ack(&bed, 7);
 	expect_state(&bed, 4, IBV_QPS_RTS);
 	ack(&bed, 9);
@@ -94,7 +94,7 @@ static void test_ack_covers_all_before(void **state)
 	bed_close(&bed);
 }
 
-/* Responses for PSNs that were never sent, or long ago. */
+/* Responses for PSNs that were never sent, or were sent long ago, have no effect. */
 static void test_ghosts(void **state)
 {
 	static const uint8_t syndromes[] = {0x1f, ADV_AETH_RNR_NAK | 5, ADV_AETH_NAK,
@@ -138,7 +138,7 @@ static void test_fatal_naks(void **state)
 		for (uint64_t k = 0; k < 4; k++)
 			post(&bed, IBV_WR_RDMA_WRITE, k, 10);
 		net_run(bed.net, US);
-		/* The NAK names the second request; the first is done. */
+		/* The NAK names the second request, so the first request is done. */
 		answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK | naks[i].code, 1, 0);
 		expect_state(&bed, 4, IBV_QPS_ERR);
 		expect_send(bed.a, 0, 0, IBV_WC_SUCCESS);
@@ -179,13 +179,14 @@ static void test_sequence_naks_use_retries(void **state)
 	post(&bed, IBV_WR_RDMA_WRITE, 1, 10);
 	net_run(bed.net, US);
 	for (uint64_t i = 1; i <= 7; i++) {
-		/* Repeated NAKs are for the same loss, until a timeout has retransmitted
-		 * everything. */
+		/* Until a timeout has retransmitted everything, repeated NAKs are for the same
+		 * loss. */
 		for (int copy = 0; copy < 3; copy++)
 			answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK, 1, 0);
 		expect_state(&bed, 1, IBV_QPS_RTS);
 		assert_int_equal(bed.a->qp->req.retry_left, 7 - i);
-		/* one or several timeouts: without progress the timer runs longer */
+		/* several steps may be necessary: without progress the timer runs for several
+		 * timeouts */
 		while (c->local_ack_timeout_err < i)
 			assert_true(net_step(bed.net, bed.net->now + SEC));
 		assert_int_equal(c->local_ack_timeout_err, i);
@@ -228,9 +229,11 @@ static void test_repeated_ack_is_life(void **state)
 	bed_close(&bed);
 }
 
-/* A timeout retransmits one packet, the oldest. The others follow when it is acknowledged, twice as
+/*
+ * A timeout retransmits only the oldest packet. When it is acknowledged the others follow, twice as
  * many each round trip. Acknowledgements of packets that were not retransmitted do not open the
- * window. */
+ * window.
+ */
 static void test_one_packet_after_a_timeout(void **state)
 {
 	uint64_t before;
@@ -255,8 +258,8 @@ static void test_one_packet_after_a_timeout(void **state)
 	bed_close(&bed);
 }
 
-/* After late answers the timer stays long until all packets that were in flight then are answered
- * in time, or retransmitted ones very soon. Then it is short again. */
+/* Checks when the timer becomes short after late answers: when all packets that were in flight at
+ * that time are answered in time or (`soon`) when a retransmitted packet is answered very soon. */
 static void short_timer_again(bool soon)
 {
 	uint64_t period = 4096ull << 10;
@@ -268,7 +271,7 @@ static void short_timer_again(bool soon)
 	bed.net->node[0].e->timeout_ticks = 4;
 	for (uint64_t i = 0; i < 4; i++)
 		post(&bed, IBV_WR_RDMA_WRITE, i, 10);
-	net_run(bed.net, 6 * period); /* retransmitted after 1, 2 and 4 */
+	net_run(bed.net, 6 * period); /* retransmissions after 1, 2 and 4 timeouts */
 	assert_int_equal(c->local_ack_timeout_err, 3);
 	ack(&bed, 1); /* of packets from before the timeout */
 	assert_int_equal(bed.a->qp->req.backoff, 4);
@@ -290,8 +293,8 @@ static void test_short_timer_again(void **state)
 	short_timer_again(true);
 }
 
-/* After a timeout a READ requests its first packet again. If the response to the original request
- * arrives after all, nothing more is requested. */
+/* After a timeout, the first packet of a READ is requested again. If the response to the original
+ * request then arrives, nothing more is requested. */
 static void test_read_that_is_late(void **state)
 {
 	uint64_t before;
@@ -316,7 +319,7 @@ static void test_read_that_is_late(void **state)
 	bed_close(&bed);
 }
 
-/* A request that waits for the whole READ keeps waiting. */
+/* A fenced request still waits for the whole READ after a timeout. */
 static void test_fence_behind_a_late_read(void **state)
 {
 	uint64_t before;
@@ -341,7 +344,7 @@ static void test_fence_behind_a_late_read(void **state)
 	bed_close(&bed);
 }
 
-/* When that one packet arrives, the rest is requested. */
+/* After a timeout one packet of a READ is requested. When it arrives, the rest is requested. */
 static void test_read_that_is_lost(void **state)
 {
 	uint64_t before;
@@ -362,7 +365,8 @@ static void test_read_that_is_lost(void **state)
 	bed_close(&bed);
 }
 
-/* An ACK beyond an unanswered READ: the response was lost and is requested again. */
+/* An ACK for a PSN after an unanswered READ shows that the response was lost: it is requested
+ * again. */
 static void test_implied_nak(void **state)
 {
 	uint64_t before;
@@ -378,7 +382,7 @@ static void test_implied_nak(void **state)
 	expect_state(&bed, 1, IBV_QPS_RTS);
 	assert_int_equal(adv_engine_counters(bed.net->node[0].e)->implied_nak_seq_err, 1);
 	assert_int_equal(bed.net->sent, before + 2);
-	/* Only once, even if the ACK is repeated. */
+	/* The response is requested again only once, even if the ACK is repeated. */
 	ack(&bed, 2);
 	ack(&bed, 2);
 	assert_int_equal(bed.net->sent, before + 2);
@@ -444,7 +448,7 @@ static void test_bad_responses(void **state)
 	}
 }
 
-/* READ responses are placed by their PSN. One that is out of order has no effect. */
+/* READ responses are placed by their PSN. A response that is out of order has no effect. */
 static void test_response_out_of_order(void **state)
 {
 	struct bed bed;
@@ -464,7 +468,7 @@ static void test_response_out_of_order(void **state)
 	bed_close(&bed);
 }
 
-/* Responses are dropped in RTR, and for unreliable transports. */
+/* Responses are dropped by a QP in RTR, and by QPs of unreliable transports. */
 static void test_not_a_requester(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);

@@ -149,7 +149,7 @@ static void test_arm(void **state)
 	push(cq, 1);
 	assert_int_equal(events(e, cq, ADV_EVENT_COMPLETION), 0);
 	adv_cq_arm(cq, false);
-	/* Completions from before the call raise nothing (IBTA 11.4.2.2). */
+	/* Completions from before the call raise no event (IBTA 11.4.2.2). */
 	assert_int_equal(events(e, cq, ADV_EVENT_COMPLETION), 0);
 	push(cq, 2);
 	push(cq, 3);
@@ -250,7 +250,7 @@ static void test_moderation_by_count(void **state)
 		n += events(e, cq, ADV_EVENT_COMPLETION);
 	}
 	assert_int_equal(n, 4);
-	/* Moderation is switched off while it delays an event: the event is raised. */
+	/* If moderation is switched off while it delays an event, the event is raised. */
 	adv_cq_arm(cq, false);
 	push(cq, 16);
 	assert_int_equal(events(e, cq, ADV_EVENT_COMPLETION), 0);
@@ -275,7 +275,7 @@ static void test_moderation_by_period(void **state)
 	assert_int_equal(events(e, cq, ADV_EVENT_COMPLETION), 0);
 	adv_engine_expire(e, 1500);
 	assert_int_equal(events(e, cq, ADV_EVENT_COMPLETION), 1);
-	/* Not armed: there is no event at any time. */
+	/* If the CQ is not armed, there is no event at any time. */
 	push_status(cq, 3, IBV_WC_SUCCESS, false, 2000);
 	adv_engine_expire(e, 9000);
 	assert_int_equal(events(e, cq, ADV_EVENT_COMPLETION), 0);

@@ -81,7 +81,7 @@ static void send_ud(struct bed *bed, int opcode, uint64_t id, uint32_t len)
 	assert_int_equal(end_send(bed->a, ud_wr(bed, &wr, opcode, id, len)), 0);
 }
 
-/* The 40 bytes before the message (annex A17.4.5.1), as ibv_init_ah_from_wc() reads them. */
+/* Checks the 40 bytes before the message (annex A17.4.5.1) as ibv_init_ah_from_wc() reads them. */
 static void expect_grh(const struct bed *bed, bool ipv4)
 {
 	const struct node *node = bed->net->node;
@@ -175,7 +175,8 @@ static void far_too_long(struct bed *bed, struct wr *wr)
 	wr->w.num_sge = 3;
 }
 
-/* UD enters SQE: posted requests are flushed, receiving continues, and RTS repairs it. */
+/* After a local error a UD QP enters SQE: posted requests are flushed and receiving continues. The
+ * transition to RTS ends SQE. */
 static void test_local_errors(void **state)
 {
 	static const struct {
@@ -271,7 +272,7 @@ static void test_qkeys(void **state)
 	assert_int_equal(end_send(bed.a, &wr), 0);
 	net_run(bed.net, MS);
 	expect_recv(bed.b, 0, 1, IBV_WC_SUCCESS);
-	/* A change in RTS takes effect at once. */
+	/* A new Q_Key in RTS takes effect at once. */
 	assert_int_equal(adv_qp_modify(bed.b->qp, bed.net->now, &a, IBV_QP_QKEY), 0);
 	end_recv(bed.b, 3, bed.rb, 0, 200);
 	send_ud(&bed, IBV_WR_SEND, 3, 10);
@@ -280,7 +281,8 @@ static void test_qkeys(void **state)
 	bed_close(&bed);
 }
 
-/* The MTU of the AH's interface is smaller than the port's largest. */
+/* A message is limited by the MTU of the AH's interface, even if the port's largest MTU is
+ * greater. */
 static void test_mtu_of_the_interface(void **state)
 {
 	struct adv_engine_gid gids[2];
@@ -301,7 +303,7 @@ static void test_mtu_of_the_interface(void **state)
 	bed_close(&bed);
 }
 
-/* Longer than the port's MTU: the sender violated the protocol, and no receive is used. */
+/* A packet that is longer than the port's MTU violates the protocol and uses no receive request. */
 static void test_longer_than_the_port(void **state)
 {
 	struct adv_engine_gid gids[1];
@@ -363,8 +365,8 @@ static struct adv_ah *post_on_own_handle(struct bed *bed, unsigned times)
 	return ah;
 }
 
-/* Messages of a handle that is destroyed right after posting still arrive. The address sanitizer
- * finds leaks and uses after free. */
+/* Messages still arrive if their address handle is destroyed right after posting. The address
+ * sanitizer finds leaks and uses after free. */
 static void test_handle_destroyed_early(void **state)
 {
 	struct bed bed;

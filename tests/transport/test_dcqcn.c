@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The reaction point against the paper's equations, with numbers computed by hand. */
+/* Compares the reaction point with the paper's equations, by numbers computed by hand. */
 #include "harness.h"
 #include "transport/dcqcn.h"
 
@@ -16,7 +16,7 @@ static struct bed make(void)
 	return (struct bed){.p = adv_cc_default().params};
 }
 
-/* Advances to `now` inclusive. Returns how many times a change was due. */
+/* Performs all changes up to `now`, inclusive. Returns how many times a change was due. */
 static unsigned advance(struct bed *b, uint64_t now)
 {
 	unsigned n = 0;
@@ -38,11 +38,13 @@ static void expect(const struct bed *b, uint64_t rate, uint64_t target)
 	assert_int_equal(b->d.target, target);
 }
 
-/* R_T = R_C, R_C = R_C (1 - alpha / 2) with alpha 1; then half the way back each 55 us. */
+/* A cut sets R_T = R_C and R_C = R_C (1 - alpha / 2), with alpha 1. Then each 55 us the rate goes
+ * half of the way to the target. */
 static void test_cut_and_fast_recovery(void **state)
 {
 	static const uint64_t rates[] = {30000000, 35000000, 37500000, 38750000,
-					 /* the fifth is additive, but the line is the limit */
+					 /* the fifth increase is additive, but the line rate bounds
+					  * it */
 					 39375000, 39687500};
 	struct bed b = make();
 
@@ -58,7 +60,7 @@ static void test_cut_and_fast_recovery(void **state)
 	}
 }
 
-/* alpha falls by a 256th each 55 us without a CNP, and grows by a 256th of what 1 exceeds it. */
+/* Each 55 us without a CNP alpha falls by alpha / 256. A cut raises it by (1 - alpha) / 256. */
 static void test_alpha(void **state)
 {
 	struct bed b = make();
@@ -69,7 +71,7 @@ static void test_alpha(void **state)
 	advance(&b, 55 * US);
 	assert_int_equal(b.d.alpha, 1069547520); /* 2^30 x 255/256 */
 	cnp(&b, 60 * US);
-	/* 30,000,000 x (1 - 0.99609375 / 2), up */
+	/* 30,000,000 x (1 - 0.99609375 / 2), rounded up */
 	expect(&b, 15058594, 30000000);
 	assert_int_equal(b.d.alpha, 1069563904); /* 1069547520 x 255/256 + 2^22 */
 	/* 55 us after the CNP, not after the last change */
@@ -104,7 +106,7 @@ static void test_increases(void **state)
 		adv_dcqcn_on_sent(&b.d, &b.p, LINE, i ? 10000000 : 1);
 		expect(&b, by_bytes[i][0], by_bytes[i][1]);
 	}
-	/* The seventh increase by time. The smaller count still gives 6 - 5 steps. */
+	/* The seventh increase by time. The smaller stage counts: still 6 - 5 steps. */
 	advance(&b, (50 + 55 * 7) * US);
 	expect(&b, 20518858, 20680000);
 	/* The seventh increase by bytes: 7 - 5 steps. */
@@ -133,23 +135,25 @@ static void test_byte_counter(void **state)
 	expect(&one, 9375000, 18750000);
 	adv_dcqcn_on_sent(&one.d, &one.p, LINE, 30000001);
 	expect(&one, 18164063, 18750000);
-	/* Without a byte counter. */
+	/* If rpg_byte_reset is 0, bytes do not change the rate. */
 	many.p.rpg_byte_reset = 0;
 	adv_dcqcn_on_sent(&many.d, &many.p, LINE, 1ull << 40);
 	expect(&many, 18750000, 20000000);
-	/* Without a limited flow. */
+	/* If the flow has no limit, bytes change nothing. */
 	many.d = (struct adv_dcqcn){0};
 	many.p.rpg_byte_reset = 1;
 	adv_dcqcn_on_sent(&many.d, &many.p, LINE, 1000);
 	expect(&many, 0, 0);
 }
 
-/* Which increases make the next cut set the target to the rate. */
+/* Shows the increases after which a cut sets the target to the rate, by the two clamp
+ * parameters. */
 static void test_clamps(void **state)
 {
 	static const struct {
 		uint32_t always, after_time;
-		uint64_t nothing, time, bytes; /* the target of a cut after such an increase */
+		uint64_t nothing, time, bytes; /* target after a cut that follows no increase, one
+						  by time, one by bytes */
 	} cases[] = {{1, 0, 20000000, 30000000, 30000000},
 		     {1, 1, 20000000, 30000000, 30000000},
 		     {0, 1, LINE, 30000000, 30000000},
@@ -198,7 +202,7 @@ static void test_limits_of_a_cut(void **state)
 	for (unsigned i = 8; i < 12; i++)
 		cnp(&b, 50 * US * i);
 	expect(&b, 100000, 100000);
-	/* The line rate is below the least rate: after some time there is no limit. */
+	/* If the line rate is below rpg_min_rate, the limit ends after some time. */
 	b = make();
 	adv_dcqcn_on_cnp(&b.d, &b.p, 10000, 0);
 	expect(&b, 10000, 10000);
@@ -239,7 +243,7 @@ static void test_monitor_period(void **state)
 	assert_int_equal(adv_dcqcn_next(&b.d), 10 * US);
 	assert_int_equal(advance(&b, 12 * US), 1);
 	expect(&b, 10000000, 20000000);
-	assert_int_equal(adv_dcqcn_next(&b.d), 65 * US); /* counted from the cut */
+	assert_int_equal(adv_dcqcn_next(&b.d), 65 * US); /* the period begins at the cut */
 	cnp(&b, 20 * US);
 	expect(&b, 5000000, 10000000);
 	b = make();
@@ -249,8 +253,8 @@ static void test_monitor_period(void **state)
 	expect(&b, 10000000, 20000000);
 }
 
-/* At the line rate the state is cleared, and the next CNP is a first one. That takes a bounded
- * number of steps, even after an hour. */
+/* At the line rate the state is cleared, and the next CNP is a first CNP. Even after an hour, the
+ * number of steps until then is bounded. */
 static void test_end(void **state)
 {
 	struct bed b = make();
@@ -271,8 +275,8 @@ static void test_end(void **state)
 	assert_int_equal(b.d.alpha, ALPHA);
 }
 
-/* The extreme values of all parameters: nothing wraps, the rate stays between the least and the
- * line rate, and the limit ends. */
+/* With the extreme values of all parameters, nothing wraps, the rate stays between the least rate
+ * and the line rate, and the limit ends. */
 static void test_extremes(void **state)
 {
 	struct adv_rng rng;

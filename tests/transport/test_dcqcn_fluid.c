@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * DCQCN in a network: flows share a link with a marking queue, packet by packet. The test compares
- * them with each other and with the paper's fluid model (section 5, equations 5 to 9).
+ * DCQCN in a network: flows share a link with a marking queue, simulated packet by packet. The test
+ * compares the flows with each other and with the paper's fluid model (section 5, equations 5 to
+ * 9).
  */
 #include <stdlib.h>
 
@@ -15,7 +16,7 @@
 #define K_MIN	 5e3 /* bytes */
 #define K_MAX	 200e3
 #define P_MAX	 0.01
-#define FEEDBACK (4 * US) /* from a packet in the queue to the effect of its CNP */
+#define FEEDBACK (4 * US) /* time from a packet in the queue to the effect of its CNP */
 #define FLOWS	 16
 #define FLIGHTS	 64
 
@@ -26,7 +27,7 @@ struct flow {
 	uint64_t cnp_after;
 	uint64_t cnp_at[FLIGHTS]; /* CNPs in flight */
 	unsigned cnp_head, cnp_tail;
-	uint64_t sent; /* packets since the measurement began */
+	uint64_t sent; /* packets sent since the measurement began */
 };
 
 struct link {
@@ -36,7 +37,7 @@ struct link {
 	struct flow flow[FLOWS];
 	uint64_t now;
 	double queue; /* bytes, at `now` */
-	double area;  /* its integral over the measurement, byte ns */
+	double area;  /* integral of the queue over the measurement, byte ns */
 	uint64_t from;
 };
 
@@ -47,7 +48,7 @@ static double marking(double queue)
 	return queue > K_MAX ? 1 : (queue - K_MIN) / (K_MAX - K_MIN) * P_MAX;
 }
 
-/* Drains the queue at the line rate, until it is empty. */
+/* Drains the queue at the line rate up to the time `to`. */
 static void drain(struct link *l, uint64_t to)
 {
 	double bytes = (double)(to - l->now) * LINE / 8e6;
@@ -118,7 +119,8 @@ static void run(struct link *l, uint64_t from, uint64_t end)
 			update(l, f);
 			if (adv_pacer_open(&f->pacer, l->now))
 				send(l, f);
-			/* Served again before its rate could make the next packet due earlier. */
+			/* The flow is served again at its next rate change, which may make the next
+			 * packet due earlier. */
 			if (f->pacer.due < next)
 				next = f->pacer.due;
 			if (adv_dcqcn_next(&f->d) < next)
@@ -143,7 +145,7 @@ static void open_link(struct link *l, unsigned flows, uint64_t apart)
 		l->flow[i].start = apart * i;
 }
 
-/* All flows get their share, whichever started first, and the link is fully used. */
+/* All flows get equal shares, independent of their start, and the link is fully used. */
 static void test_fair_shares(void **state)
 {
 	static const unsigned counts[] = {2, 4, 8, 16};
@@ -186,7 +188,8 @@ static double fluid_queue(const struct adv_cc_params *p, unsigned n, unsigned lo
 	return fluid_run(&f, us / 2);
 }
 
-/* 30 %: the model has neither chance nor hyper increase. Its queue is shorter. */
+/* The model's queue is 0.7 to 1.1 times the simulated queue. The model has neither chance nor hyper
+ * increase, which makes its queue shorter. */
 static void test_fluid_model(void **state)
 {
 	static const unsigned counts[] = {2, 4, 8, 16};

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The connection manager of one port: the protocol of IBTA volume 1 chapter 12 with the IP
- * addressing of annex A11, as one pure state machine. It includes port spaces and listeners.
+ * The connection manager (CM) of one port: a state machine for the protocol of IBTA chapter 12 with
+ * the IP addressing of annex A11. It includes port spaces and listeners.
  *
- * It makes no system call and has no thread, lock, clock or global. The caller passes in the time,
- * as nanoseconds of any clock that does not go back. One thread at a time uses a CM and its ids.
- * Calls that return int return 0 or a positive errno, and change nothing if they fail.
+ * The CM makes no system call and has no thread, lock, clock or global variable. The caller passes
+ * in the time, in nanoseconds of any clock that never goes back. Only one thread at a time may use
+ * a CM and its ids. Functions that return int return 0 or a positive errno. A failed call changes
+ * nothing.
  *
  * The owner passes received MADs to adv_cm_rx(), and after any call
  *  - sends MADs from adv_cm_tx() until it returns false,
@@ -30,7 +31,8 @@
 	224 /* the most private data that any message carries for its consumer                     \
 	     */
 
-/* The private data that a consumer may give, without the header of annex A11 (36 bytes). */
+/* The most private data that a consumer may pass, in bytes, without the header of annex A11 (36
+ * bytes). */
 #define ADV_CM_REQ_PRIVATE	56
 #define ADV_CM_REP_PRIVATE	196
 #define ADV_CM_REJ_PRIVATE	148
@@ -44,16 +46,17 @@ struct adv_cm_config {
 	uint64_t seed;	    /* unguessable if packets come from other machines (getrandom) */
 	uint64_t node_guid; /* in network byte order */
 	uint32_t max_ids;   /* 0: 524,288; ids in TIMEWAIT and ending ids count too */
-	/* Retransmission of REQ, REP, DREQ and SIDR_REQ: the first after retry_first_ns, each
-	 * further one after twice the time, but at most retry_longest_ns. Each time varies at
-	 * random by an eighth. max_tries transmissions in all. 0: 250 ms, 4 s, 8. */
+	/* Retransmission of REQ, REP, DREQ and SIDR_REQ: the first after retry_first_ns. Each
+	 * further one waits twice as long as the previous one, but at most retry_longest_ns. Each
+	 * time varies at random by an eighth. max_tries counts all transmissions of a message.
+	 * Defaults for 0: 250 ms, 4 s, 8 transmissions. */
 	uint64_t retry_first_ns;
 	uint64_t retry_longest_ns;
 	unsigned max_tries;
-	/* How long a request for which no listener exists is held before it is refused; 0: it is
-	 * refused at once. */
+	/* Time to hold a request for which no listener exists, before the CM refuses it. 0: the CM
+	 * refuses it at once. */
 	uint64_t early_ns;
-	/* As early_ns, for a port for which adv_cm_expect_relisten() was called recently; 0:
+	/* The same time for a port for which adv_cm_expect_relisten() was called recently; 0:
 	 * early_ns. */
 	uint64_t again_ns;
 	uint64_t timewait_ns; /* 0: from the packet life time and ACK delay, by IBTA 12.9.8.4 */
@@ -66,15 +69,15 @@ void adv_cm_destroy(struct adv_cm *cm);
 
 /* --- packets --- */
 
-/* A MAD and its path: path.sgid is our address, path.dgid the peer's. */
+/* A MAD and its path: path.sgid is the address of this end, path.dgid the peer's. */
 struct adv_cm_mad {
 	struct adv_path path;
 	uint32_t dest_qpn; /* always 1 */
 	uint8_t data[ADV_CM_MAD_LEN];
 };
 
-/* Handles the payload of a packet for QP1, which may be any bytes. Its Q_Key is already checked.
- * `meta` has its source and the address of ours that it was sent to. */
+/* Handles the payload of a packet for QP1. The payload may be any bytes. The caller has checked the
+ * packet's Q_Key. `meta` contains the packet's source and destination addresses. */
 void adv_cm_rx(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta, const void *mad,
 	       size_t len);
 
@@ -82,26 +85,27 @@ void adv_cm_rx(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta, 
 bool adv_cm_tx(struct adv_cm *cm, uint64_t now, struct adv_cm_mad *out);
 
 /*
- * Handles an ICMP port unreachable for a MAD of ours. The ICMP message quotes the first `len` bytes
- * of the MAD, which may be any bytes. It counts only if they are those of a message that waits for
- * its answer. After three transmissions of that message the CM gives it up. sgid is our address,
- * dgid the peer's, as in the MAD.
+ * Handles an ICMP port unreachable for a MAD that this CM has sent. The ICMP message quotes the
+ * first `len` bytes of the MAD; the quote may be any bytes. The CM ignores it if the quote does not
+ * match an unanswered message. Otherwise the CM gives up after three transmissions of that message.
+ * sgid is the address of this end, dgid the peer's, as in the MAD.
  */
 void adv_cm_port_unreachable(struct adv_cm *cm, uint64_t now, const struct adv_gid *sgid,
 			     const struct adv_gid *dgid, const void *mad, size_t len);
 
 /*
- * Returns the `user` of the id that receives a MAD, or sends it if it was `sent` by adv_cm_tx().
- * For a new request this is the listener's. NULL: no id, an id that is over, or one that its owner
- * has destroyed. Changes nothing. `meta` is that of the MAD's reception: for a sent MAD, sgid is
- * the peer's address.
+ * Returns the `user` of the id to which a MAD belongs: of the id that receives it, or if `sent`, of
+ * the id that has sent it. A new request belongs to its listener. Returns NULL if there is no such
+ * id, or if the id is closed or destroyed by its owner. Changes nothing. `meta` has the addresses
+ * as at a reception: for a sent MAD, meta->sgid is the peer's address.
  */
 void *adv_cm_mad_user(struct adv_cm *cm, const struct adv_rx_meta *meta, const void *mad,
 		      size_t len, bool sent);
 
 /* Returns the time when adv_cm_expire() has work; UINT64_MAX: never. */
 uint64_t adv_cm_deadline(const struct adv_cm *cm);
-/* Does a bounded part of that work. The deadline shows whether more is left. */
+/* Handles expired timers and held requests, a bounded number. If work is left, adv_cm_deadline() is
+ * not later than `now`. */
 void adv_cm_expire(struct adv_cm *cm, uint64_t now);
 
 /* --- ids --- */
@@ -122,8 +126,8 @@ struct adv_cm_route {
 	uint8_t rate;		  /* enum ibv_rate */
 };
 
-/* The parameters of connect and accept: those of struct rdma_conn_param, and those that verbs
- * knows. */
+/* The parameters of connect and accept: those of struct rdma_conn_param and of the consumer's
+ * QP. */
 struct adv_cm_conn_param {
 	uint32_t qp_num;
 	uint32_t qkey;	  /* UD; 0: ADV_CM_UDP_QKEY */
@@ -141,30 +145,31 @@ struct adv_cm_conn_param {
 };
 
 /*
- * Makes an id in port space `ps`. `user` is the owner's own; adv_cm_id_user() returns it. NULL and
- * errno: EPROTONOSUPPORT (no such port space), ENOMEM (also if there are max_ids).
+ * Makes an id in port space `ps`. The CM stores `user` for the owner; adv_cm_id_user() returns it.
+ * NULL and errno: EPROTONOSUPPORT (no such port space), ENOMEM (also if max_ids ids exist).
  */
 struct adv_cm_id *adv_cm_id_create(struct adv_cm *cm, enum rdma_port_space ps,
 				   enum ibv_qp_type qp_type, void *user);
 
 /*
- * Ends the id: its undelivered events are dropped, and its port is free again. The CM still sends
- * what the id's state requires:
+ * Ends the id: drops its undelivered events and releases its port. The CM still sends the messages
+ * that the id's state requires:
  *  - a REJ for an unanswered request: "timeout" for one that waits for an answer;
  *  - a DREQ for a connection, retransmitted until it is answered.
  * A listener's undelivered requests are rejected. Delivered ones are ids of their own and continue.
  */
 void adv_cm_id_destroy(struct adv_cm_id *id, uint64_t now);
 
-/* From now on the id counts in *charged only (NULL: nowhere), until nothing is left of it. This is
- * long after adv_cm_id_destroy() if the id has to finish. *charged must stay valid until then. */
+/* Adds the id to the counter *charged (NULL: none), and subtracts it from its previous counter. The
+ * id counts until the CM frees it, which is long after adv_cm_id_destroy() if the protocol has to
+ * finish. *charged must stay valid until then. */
 void adv_cm_id_charge(struct adv_cm_id *id, unsigned *charged);
 
 void adv_cm_id_set_user(struct adv_cm_id *id, void *user);
 void *adv_cm_id_user(const struct adv_cm_id *id);
 enum rdma_port_space adv_cm_id_port_space(const struct adv_cm_id *id);
 enum ibv_qp_type adv_cm_id_qp_type(const struct adv_cm_id *id);
-/* Returns the number of its consumer's queue pair; 0: not known yet. */
+/* Returns the QP number of the id's consumer; 0: not known yet. */
 uint32_t adv_cm_id_qpn(const struct adv_cm_id *id);
 /* Return the id's addresses, as far as they are known; otherwise with family 0. */
 const struct adv_cm_addr *adv_cm_id_local(const struct adv_cm_id *id);
@@ -181,8 +186,8 @@ enum adv_cm_bind_flags {
 
 /*
  * Binds the id to an address and a port of its port space. The caller has checked that the address
- * is the machine's own or the wildcard. For port 0 the CM chooses one from 32768 to 60999; if none
- * is free, one that only connections to other peers use. Errors:
+ * is the machine's own or the wildcard. For port 0 the CM chooses a free port from 32768 to 60999.
+ * If none is free, it chooses a port that only connections to other peers use. Errors:
  *  - EINVAL: the id is already bound;
  *  - EADDRINUSE: the port is taken by the kernel's rules for rdma_bind_addr, 1024 ids share it, or
  *    no port is left;
@@ -193,9 +198,9 @@ int adv_cm_bind(struct adv_cm_id *id, const struct adv_cm_addr *addr, unsigned f
 void adv_cm_set_bind_flags(struct adv_cm_id *id, unsigned flags);
 
 /* Sets the id's peer. An id bound to the wildcard keeps its port and gets the address of `local`.
- * An unbound id is bound; the CM chooses a port if `local` has 0. The call may be repeated until
- * the id connects. EINVAL: wrong state; EADDRINUSE; EAFNOSUPPORT: the two addresses are not of one
- * family. */
+ * An unbound id is bound to `local`; for port 0 the CM chooses a port. The caller may repeat the
+ * call until the id connects. EINVAL: wrong state; EADDRINUSE; EAFNOSUPPORT: the two addresses are
+ * not of one family. */
 int adv_cm_set_peer(struct adv_cm_id *id, const struct adv_cm_addr *local,
 		    const struct adv_cm_addr *remote);
 /*
@@ -204,26 +209,27 @@ int adv_cm_set_peer(struct adv_cm_id *id, const struct adv_cm_addr *local,
  * the label. For an unanswered request the call sets only what the sender of the request cannot
  * know: path.sgid_index, path.hop_limit and rate. Errors:
  *  - EINVAL: no peer is set, or the id is already connected;
- *  - EMSGSIZE: the request asks for a larger MTU than `mtu` (0: any MTU will do). Only
- *    adv_cm_reject_mtu() can tell the peer.
+ *  - EMSGSIZE: the request requires a larger MTU than route->mtu (0: any MTU is accepted). Only
+ *    adv_cm_reject_mtu() can inform the peer.
  */
 int adv_cm_set_route(struct adv_cm_id *id, const struct adv_cm_route *route);
 
-/* RDMA_OPTION_ID_TOS (without its ECN bits) and RDMA_OPTION_ID_ACK_TIMEOUT (0 to 31, else EINVAL).
- * Messages and QP attributes from now on use them. */
+/* Sets RDMA_OPTION_ID_TOS, without its ECN bits. Later messages and QP attributes use it. */
 int adv_cm_set_tos(struct adv_cm_id *id, uint8_t tos);
+/* Sets RDMA_OPTION_ID_ACK_TIMEOUT, 0 to 31; otherwise EINVAL. Later messages and QP attributes use
+ * it. */
 int adv_cm_set_ack_timeout(struct adv_cm_id *id, uint8_t timeout);
 
 /*
  * Listens. An unbound id is first bound to the wildcard and a port that the CM chooses. Up to
- * `backlog` requests may wait for adv_cm_request_taken(); further ones are not answered, so their
- * senders retransmit. 0, and more than 1024, mean 1024. EINVAL: wrong state; EADDRINUSE: another id
- * listens there.
+ * `backlog` requests may wait for adv_cm_request_taken(). Further requests are not answered, so
+ * their senders retransmit. A backlog of 0 or above 1024 means 1024. EINVAL: wrong state;
+ * EADDRINUSE: another id listens at this address and port.
  */
 int adv_cm_listen(struct adv_cm_id *id, unsigned backlog);
-/* Call it before a listener is destroyed whose consumer lives on and may listen at the same port
- * again: requests of the next 10 seconds are held longer for that. Does nothing if the id does not
- * listen. */
+/* Announces that a listener will be destroyed and that its consumer may listen at the same port
+ * again. Requests for that port in the next 10 seconds are held longer (again_ns). Does nothing if
+ * the id does not listen. */
 void adv_cm_expect_relisten(const struct adv_cm_id *id, uint64_t now);
 /* Removes a request that the consumer has received from its listener's backlog. */
 void adv_cm_request_taken(struct adv_cm_id *id);
@@ -233,28 +239,32 @@ void adv_cm_request_taken(struct adv_cm_id *id);
  * too much private data.
  */
 int adv_cm_connect(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_param *param);
-/* Answers a request with REP or SIDR_REP. ECONNABORTED: the peer has given up; EINVAL. */
+/* Answers a request with a REP or SIDR_REP. ECONNABORTED: the peer has given up; EINVAL: wrong
+ * state or parameters. */
 int adv_cm_accept(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_param *param);
-/* Rejects a request or a response with a REJ. In SIDR `reason` is a status; an unknown one becomes
- * 2, reject. The id is over then. EINVAL. */
+/* Rejects a request or a response with a REJ. In SIDR sends a SIDR_REP: `reason` is a status, and
+ * an unknown status becomes 2, reject. The protocol of the id ends. EINVAL: wrong state or too much
+ * private data. */
 int adv_cm_reject(struct adv_cm_id *id, uint64_t now, uint8_t reason, const void *private_data,
 		  uint8_t private_data_len);
 /*
- * Rejects a request because of its path MTU, and names an MTU that this end accepts (REJ 26, IBTA
- * 12.6.7.2). If the peer runs this software, it repeats the request with that MTU without its
- * consumer. The id is over then. EINVAL.
+ * Rejects a request because of its path MTU, and closes the id. The REJ names an MTU that this end
+ * accepts (REJ 26, IBTA 12.6.7.2). If the peer runs this software, its CM repeats the request with
+ * that MTU, and its consumer gets no event. EINVAL: wrong state.
  */
 int adv_cm_reject_mtu(struct adv_cm_id *id, uint64_t now, enum ibv_mtu mtu);
 /*
- * After CONNECT_RESPONSE: the consumer's QP can send, so the CM sends an RTU. No event follows. At
- * the accepting side: data of the peer has arrived before its RTU (IBV_EVENT_COMM_EST); it counts
- * as the RTU and causes ESTABLISHED. EINVAL; EISCONN at the accepting side after the RTU.
+ * At the connecting side, call it after CONNECT_RESPONSE when the consumer's QP can send: the CM
+ * sends an RTU, and no event follows. At the accepting side, call it when data of the peer arrives
+ * before its RTU (IBV_EVENT_COMM_EST): the data counts as the RTU and causes ESTABLISHED. EINVAL:
+ * wrong state; EISCONN: at the accepting side after the RTU.
  */
 int adv_cm_establish(struct adv_cm_id *id, uint64_t now);
 /*
- * Sends a DREQ. DISCONNECTED follows when it is answered or given up (status -ETIMEDOUT). The CM
- * answers the peer's DREQ itself. Returns 0 without sending if either side has disconnected or is
- * disconnecting, and for UD, which has no connection. EINVAL: not connected.
+ * Sends a DREQ. DISCONNECTED follows when the peer answers, or when the CM gives up (status
+ * -ETIMEDOUT). The CM answers the peer's DREQ itself. Returns 0 without sending in two cases:
+ * either side has disconnected or is disconnecting; or the id is UD, which has no connection.
+ * EINVAL: not connected.
  */
 int adv_cm_disconnect(struct adv_cm_id *id, uint64_t now);
 
@@ -282,8 +292,9 @@ int adv_cm_qp_attr(const struct adv_cm_id *id, enum ibv_qp_state state, struct i
  *    that of the SIDR_REP, IB_SIDR_*, or -ETIMEDOUT). Responding: CONNECT_REQUEST.
  *
  * TIMEWAIT_EXIT follows DISCONNECTED, REJECTED after a response, and REJECTED with reason 10 (the
- * QP is still part of a connection at the peer). librdmacm itself makes CONNECT_ERROR. Private data
- * has the length of its message's field, padded with 0: no message carries the real length.
+ * QP is still part of a connection at the peer). The CM never reports CONNECT_ERROR: librdmacm
+ * makes it. Private data has the length of its message's field, padded with 0, because no message
+ * carries the real length.
  */
 struct adv_cm_event {
 	enum rdma_cm_event_type type;
@@ -292,8 +303,8 @@ struct adv_cm_event {
 	int status;
 	struct adv_cm_id *id;	  /* CONNECT_REQUEST: a new id, owned by the caller; user NULL */
 	struct adv_cm_id *listen; /* CONNECT_REQUEST: the listener */
-	/* As the receiver of the event sees it: responder_resources is what the peer may request of
-	 * this end. qp_num is the peer's. */
+	/* The values for the receiver of the event: responder_resources is the number of RDMA reads
+	 * and atomics that the peer may request of this end. qp_num is the peer's QP number. */
 	struct adv_cm_conn_param param;
 };
 
@@ -304,9 +315,9 @@ bool adv_cm_next_event(struct adv_cm *cm, struct adv_cm_event *out);
 
 struct adv_cm_counters {
 	uint64_t rx_mads;
-	uint64_t rx_malformed; /* not a CM MAD, or its fields contradict each other */
-	uint64_t rx_unmatched; /* belongs to no id, or comes from the wrong peer or in the wrong
-				  state */
+	uint64_t rx_malformed; /* MADs that are no CM MADs, or whose fields contradict each other */
+	uint64_t rx_unmatched; /* MADs that belong to no id, or that come from the wrong peer or in
+				  the wrong state */
 	uint64_t rx_duplicates;
 	uint64_t tx_mads;
 	uint64_t tx_retries;
@@ -314,12 +325,14 @@ struct adv_cm_counters {
 };
 
 const struct adv_cm_counters *adv_cm_counters(const struct adv_cm *cm);
-/* Counts of ids: those with an owner, and those that only finish (DREQ sent, TIMEWAIT). */
+/* Returns the number of ids that have an owner. */
 unsigned adv_cm_id_count(const struct adv_cm *cm);
+/* Returns the number of ids without an owner, which only finish the protocol (DREQ sent, TIMEWAIT).
+ */
 unsigned adv_cm_ending_count(const struct adv_cm *cm);
-/* Of the finishing ids, those whose DREQ is not answered yet. */
+/* Returns the number of ids without an owner whose DREQ is not answered yet. */
 unsigned adv_cm_closing_count(const struct adv_cm *cm);
-/* Of the ids with an owner, those that have a peer: adv_cm_id_busy(). */
+/* Returns the number of ids with an owner that have a peer: adv_cm_id_busy(). */
 unsigned adv_cm_busy_count(const struct adv_cm *cm);
 
 #endif

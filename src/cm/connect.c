@@ -18,7 +18,8 @@
 
 uint8_t adv_cm_ack_timeout(uint8_t ack_delay, uint8_t packet_life_time)
 {
-	/* The longer term of delay + 2 * life time, doubled if the other is at least half of it. */
+	/* delay + 2 * life time as an exponent: the longer term, doubled if the other term is at
+	 * least half of it. */
 	unsigned round_trip = packet_life_time + 1u;
 	unsigned timeout = round_trip > ack_delay ? round_trip : ack_delay;
 	unsigned other = round_trip > ack_delay ? ack_delay : round_trip;
@@ -31,7 +32,8 @@ static void fill_path(const struct adv_cm_id *id, struct adv_cm_path *path)
 {
 	const struct adv_path *p = &id->route.path;
 
-	/* RoCE has no LIDs: the permissive LID, and not local to the subnet, as in Linux. */
+	/* RoCE has no LIDs. As in Linux, the LIDs are permissive, and the path is not local to the
+	 * subnet. */
 	path->local_lid = 0xffff;
 	path->remote_lid = 0xffff;
 	path->local_gid = p->sgid;
@@ -131,9 +133,10 @@ void adv_cm_send_rtu(struct adv_cm_id *id, uint64_t now)
 		adv_cm_send(id, &packet);
 }
 
-/* A peer that receives an MRA waits a minute for our RTU if that is lost. So none is sent if two
- * REPs arrive in a row: one retransmitted by the peer's timer, one as the answer to our
- * retransmitted REQ. */
+/* Answers a repeated REP: with an RTU if the id is established, otherwise with an MRA. After an MRA
+ * the peer waits a minute before it repeats the REP, even if the RTU is lost. So no MRA is sent if
+ * the second REP follows the first immediately: one may be retransmitted by the peer's timer, the
+ * other the answer to a retransmitted REQ. */
 static void answer_repeated_rep(struct adv_cm_id *id, uint64_t now,
 				const struct adv_cm_packet *packet)
 {
@@ -190,7 +193,8 @@ void adv_cm_rx_rep(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 	uint32_t qpn;
 
 	if (!id) {
-		/* The request is no longer known. A REJ saves the peer from waiting for an RTU. */
+		/* This end no longer knows the request. After a REJ the peer does not wait for an
+		 * RTU. */
 		cm->counters.rx_unmatched++;
 		adv_cm_reject_stateless(cm, meta, packet, ADV_CM_REJ_INVALID_COMM_ID);
 		return;

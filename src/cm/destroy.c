@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The messages that an id still sends when its owner destroys it. */
+/* Destroys ids, and sends the messages that an id's state then requires. */
 #include "cm/event.h"
 #include "cm/id.h"
 #include "cm/port.h"
@@ -7,7 +7,7 @@
 #include "cm/release.h"
 #include "cm/sidr.h"
 
-/* Takes the id from its owner; the CM finishes the protocol. */
+/* Ends the ownership of the id; the CM then finishes the protocol. */
 static void disown_id(struct adv_cm_id *id)
 {
 	adv_cm_id_drop_events(id);

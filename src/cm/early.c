@@ -56,7 +56,8 @@ static uint64_t hold_ns(const struct adv_cm *cm, uint64_t now, uint64_t service_
 	return cm->config.early_ns;
 }
 
-/* Inserts in the list's order. Nearly all requests are held for the same time. */
+/* Inserts a request into the list. Searches from the end, because nearly all requests are held for
+ * the same time. */
 static void insert_early(struct adv_cm *cm, struct adv_cm_early *e)
 {
 	struct adv_list *after = cm->early.prev;

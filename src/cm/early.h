@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Requests that arrive before there is a listener. Programs that connect twice, like perftest,
- * connect again while the peer prepares to listen again; with hardware the peer is faster. So such
- * a request is held for a moment before it is refused, and longer if a listener at this port was
- * closed recently: perftest's client does not survive a reject of its second connect.
+ * Holds requests that arrive before a listener exists. A program that connects twice, like
+ * perftest, may send its second request before the peer listens again; with hardware the peer
+ * listens in time. So the CM holds such a request for some time before it refuses it. The time is
+ * longer if a listener at this port was closed recently, because perftest's client fails if its
+ * second request is rejected.
  */
 #ifndef ADV_CM_EARLY_H
 #define ADV_CM_EARLY_H
@@ -19,15 +20,15 @@ struct adv_cm_early {
 };
 
 /*
- * Holds a REQ or SIDR_REQ, which has a header of annex A11. Counts and discards a duplicate of a
- * held request. Returns false if the caller has to refuse it.
+ * Holds a REQ or SIDR_REQ with a header of annex A11. Counts and discards a duplicate of a held
+ * request. Returns false if the caller has to refuse the request.
  */
 bool adv_cm_early_hold(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta,
 		       const struct adv_cm_packet *packet);
 /* Removes and returns a held request for which a listener exists now. The caller frees it. NULL:
  * none. */
 struct adv_cm_early *adv_cm_early_take_listened(struct adv_cm *cm);
-/* Removes and returns a request that was held long enough. The caller frees it. NULL: none. */
+/* Removes and returns a held request whose time is over. The caller frees it. NULL: none. */
 struct adv_cm_early *adv_cm_early_take_due(struct adv_cm *cm, uint64_t now);
 uint64_t adv_cm_early_deadline(const struct adv_cm *cm);
 void adv_cm_early_forget_all(struct adv_cm *cm);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The CM as a whole: received MADs are dispatched to their handlers, expired timers to their
- * ids. */
+/* Dispatches received MADs to their handlers, and expired timers to their ids. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +84,7 @@ uint64_t adv_cm_deadline(const struct adv_cm *cm)
 	return first && first->when < early ? first->when : early;
 }
 
-/* Refuses requests that were held long enough. */
+/* Refuses held requests whose time is over. */
 static void refuse_early(struct adv_cm *cm, uint64_t now)
 {
 	struct adv_cm_early *e;
@@ -140,7 +139,7 @@ void adv_cm_rx(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *meta, 
 		return;
 	}
 	adv_cm_proof_take(cm, now, meta, &packet);
-	/* No handler for APR: this CM sends no LAP. */
+	/* APR has no handler, because this CM sends no LAP. */
 	if (handlers[packet.attribute])
 		handlers[packet.attribute](cm, now, meta, &packet);
 	else

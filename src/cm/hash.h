@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Hashes of the numbers and addresses by which the CM finds its objects. Peers choose many of them,
- * so the hash has a key. */
+/* Hashes of the numbers and addresses by which the CM finds its objects. Peers choose many of these
+ * numbers, so the hash has a secret key. */
 #ifndef ADV_CM_HASH_H
 #define ADV_CM_HASH_H
 

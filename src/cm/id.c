@@ -112,7 +112,7 @@ void adv_cm_id_timewait(struct adv_cm_id *id, uint64_t now)
 	uint8_t n = id->timeout < ADV_CM_TIMEWAIT_LONGEST ? id->timeout : ADV_CM_TIMEWAIT_LONGEST;
 
 	adv_cm_id_answered(id);
-	/* The peer may reuse its QP number at once, as in Linux. */
+	/* As in Linux, the peer may use its QP number again at once. */
 	adv_cm_id_leave_qpn(id);
 	adv_cm_id_set_state(id, ADV_CM_TIMEWAIT);
 	adv_cm_timewait_timer_set(id, now + (ns ? ns : adv_cm_iba_ns(n)));
@@ -176,7 +176,8 @@ int adv_cm_set_ack_timeout(struct adv_cm_id *id, uint8_t ack_timeout)
 	return 0;
 }
 
-/* Both ends of a connection derive their UDP source port from the label. As Linux. */
+/* Chooses a flow label, as in Linux. Both ends of a connection derive their UDP source port from
+ * it. */
 static uint32_t choose_flow_label(struct adv_cm_id *id)
 {
 	uint32_t v = (id->local.port * 31u + id->remote.port) & 0xfffff;

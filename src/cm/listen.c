@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Listening. A new listener also gets the requests that arrived shortly before. */
+/* Listening. A new listener also receives the requests that the CM holds for it (early.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "cm/request.h"
 #include "cm/sidr.h"
 
-/* Delivers held requests for which a listener exists now, with the time of their arrival. */
+/* Delivers the held requests for which a listener exists now, with the times of their arrival. */
 static void deliver_early(struct adv_cm *cm)
 {
 	struct adv_cm_early *e;

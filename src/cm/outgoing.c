@@ -47,8 +47,8 @@ void adv_cm_send_stateless(struct adv_cm *cm, const struct adv_rx_meta *meta,
 }
 
 /*
- * Returns how long to wait for the answer to the transmission just made. The time varies at random
- * by an eighth, so that requests that collided at a full backlog do not collide each time.
+ * Returns the time to wait for the answer to the last transmission. The time varies at random by an
+ * eighth. So requests that collided at a full backlog do not collide again at each retransmission.
  */
 static uint64_t response_wait_ns(struct adv_cm_id *id)
 {

@@ -5,8 +5,8 @@
 
 #include "cm/state.h"
 
-/* Queues a MAD for an id's peer. It is lost, like any packet, if there is no room or no memory, or
- * if the peer is not proven and has no credit left. */
+/* Queues a MAD for an id's peer. The MAD is lost, as packets can be, if the queue is full, if there
+ * is no memory, or if the peer is not proven and has no credit left. */
 void adv_cm_send(struct adv_cm_id *id, const struct adv_cm_packet *packet);
 /* Queues an answer to a message that belongs to no id. */
 void adv_cm_send_stateless(struct adv_cm *cm, const struct adv_rx_meta *meta,
@@ -14,7 +14,7 @@ void adv_cm_send_stateless(struct adv_cm *cm, const struct adv_rx_meta *meta,
 /* Queues a message and starts the retransmit timer. The CM retransmits it until the id's state
  * changes. */
 void adv_cm_send_repeated(struct adv_cm_id *id, uint64_t now, const struct adv_cm_packet *packet);
-/* Retransmits it and restarts the timer. */
+/* Retransmits the id's message and restarts the timer. */
 void adv_cm_retransmit(struct adv_cm_id *id, uint64_t now);
 /* Frees all queued MADs. */
 void adv_cm_outgoing_free(struct adv_cm *cm);

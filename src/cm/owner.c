@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which id a MAD belongs to: the one that sends it or the one that receives it. */
+/* Finds the id to which a MAD belongs: the sending or the receiving id. */
 #include "cm/find.h"
 #include "cm/port.h"
 
-/* For a request: the id that an earlier copy of it has made, or the listener. */
+/* Finds the id of a request: the id made by an earlier copy of the request, or the listener. */
 static struct adv_cm_id *find_requested(struct adv_cm *cm, const struct adv_rx_meta *meta,
 					const struct adv_cm_packet *p)
 {

@@ -109,7 +109,7 @@ static bool has_room(const struct adv_cm_port *port)
 	return port->owner_count < ADV_CM_OWNERS_MAX;
 }
 
-/* True if the two ids exclude each other at one port. `reuse`: the new one may share it. */
+/* True if the two ids exclude each other at one port. `reuse`: `id` may share the port. */
 static bool is_conflict(const struct adv_cm_id *id, const struct adv_cm_id *owner, bool reuse)
 {
 	if (reuse && owner->state != ADV_CM_LISTENING && (owner->bind_flags & ADV_CM_BIND_REUSE))
@@ -131,8 +131,8 @@ bool adv_cm_port_is_taken(const struct adv_cm_id *id, const struct adv_cm_port *
 }
 
 /*
- * True if another connection may use a port in use, because it leads to another peer: all owners
- * have their peers, and none has this one's. The peer may be unknown yet.
+ * True if the connecting id may share this port: all owners have peers, and no owner has the id's
+ * peer. The id's peer may be unknown yet.
  */
 static bool leads_elsewhere(const struct adv_cm_id *id, const struct adv_cm_port *port)
 {
@@ -260,7 +260,7 @@ struct adv_cm_id *adv_cm_listener_find(struct adv_cm *cm, uint64_t service_id,
 	struct adv_cm_id *best = NULL;
 	int best_fit = 0;
 
-	/* A port number has 16 bits. */
+	/* find_port() above used only the low 32 bits of the service ID; the others must be 0. */
 	if (service_id >> 32 || !port)
 		return NULL;
 	adv_list_for_each(struct adv_cm_id, id, &port->owners, port_link) {

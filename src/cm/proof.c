@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which addresses have proved that they receive our messages. Anybody can send a request with a
- * forged source address, and the CM retransmits its answer. To an address that is not proven the CM
- * therefore sends at most CREDIT times what arrived from there (RFC 9000, 8.1, has the same bound).
- * All MADs have one length, so it counts MADs. The proof is a message that contains a communication
- * id of ours, because only a receiver of our messages can know it. It holds for the address for
- * PROOF_NS.
+ * Records the addresses that have proved that they receive messages of this CM. Any host can send a
+ * request with a forged source address, and the CM retransmits its answer. So the CM limits the
+ * MADs to an address that is not proven: at most CREDIT times the MADs from that address (as in RFC
+ * 9000, 8.1). It counts MADs, because all MADs have one length. The proof is a message that
+ * contains a communication id of this CM, because only a receiver of the CM's messages can know it.
+ * The proof is valid for the address for PROOF_NS.
  */
 #include "cm/proof.h"
 
@@ -15,8 +15,8 @@
 #define CREDIT	   3
 #define CREDIT_MAX 255
 #define PROOF_NS   UINT64_C(600000000000)
-/* The last permitted transmission is saved for this try, some seconds after the first. The cause of
- * earlier losses is most likely over by then. */
+/* The last permitted transmission is reserved for this try, some seconds after the first. By then
+ * the cause of earlier losses is most likely over. */
 #define LATE_TRY 5
 
 static struct adv_cm_proof *proof_of(struct adv_cm *cm, const struct adv_gid *gid)
@@ -52,7 +52,8 @@ void adv_cm_id_add_credit(struct adv_cm_id *id)
 	id->credit = id->credit < CREDIT_MAX - CREDIT ? id->credit + CREDIT : CREDIT_MAX;
 }
 
-/* The connecting side chose the peer's address itself. */
+/* True if the limit does not apply: the peer is proven, or this end chose the peer's address itself
+ * by connecting. */
 static bool is_free(const struct adv_cm_id *id)
 {
 	return id->active || id->proven;

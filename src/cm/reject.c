@@ -48,7 +48,7 @@ void adv_cm_send_rej(struct adv_cm_id *id, uint16_t reason, const void *private_
 	struct adv_cm_rej *rej = &packet.rej;
 
 	if (reason == ADV_CM_REJ_TIMEOUT) {
-		/* The peer may not have sent its communication id yet. */
+		/* This end may not know the peer's communication id yet. */
 		rej->info_len = GUID_LEN;
 		adv_put_be64(rej->info, be64toh(id->cm->config.node_guid));
 	}
@@ -159,8 +159,9 @@ static uint8_t mtu_named(const struct adv_cm_rej *rej)
 }
 
 /*
- * The peer has named a smaller MTU: sends the request again with that MTU, as a new request with
- * new numbers. The MTU gets smaller each time, so this ends. False: it is an ordinary reject.
+ * If a REJ names a smaller MTU, repeats the request with that MTU, as a new request with new
+ * numbers. The MTU gets smaller each time, so the number of repetitions is limited. False: it is an
+ * ordinary reject.
  */
 static bool request_smaller_mtu(struct adv_cm_id *id, uint64_t now, const struct adv_cm_rej *rej)
 {
@@ -198,7 +199,7 @@ static void handle_rejection(struct adv_cm_id *id, uint64_t now, const struct ad
 		adv_cm_id_close(id);
 }
 
-/* The peer no longer knows the connection. */
+/* Ends a connection that the peer no longer knows. */
 static void handle_lost_connection(struct adv_cm_id *id, uint64_t now)
 {
 	struct adv_cm_event_node *event;
@@ -260,7 +261,7 @@ void adv_cm_rx_mra(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 		cm->counters.rx_unmatched++;
 		return;
 	}
-	/* Each transmission from now on waits as long, as in Linux. */
+	/* As in Linux, each later transmission waits for this time too. */
 	id->service_ns = adv_cm_iba_ns(n) + adv_cm_iba_ns(id->timeout < 24 ? id->timeout : 24);
 	adv_cm_retransmit_timer_set(id, now + id->service_ns);
 }

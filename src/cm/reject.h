@@ -7,7 +7,7 @@
 
 adv_cm_rx_fn adv_cm_rx_rej, adv_cm_rx_mra;
 
-/* Sends a REJ. Its receiver and the message that it rejects follow from the id's state. */
+/* Sends a REJ to the id's peer. The id's state determines which message the REJ rejects. */
 void adv_cm_send_rej(struct adv_cm_id *id, uint16_t reason, const void *private_data,
 		     uint8_t private_data_len);
 /* Rejects a message that belongs to no id. */

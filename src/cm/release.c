@@ -46,7 +46,7 @@ static void send_drep(struct adv_cm *cm, const struct adv_rx_meta *meta,
 		adv_cm_send_stateless(cm, meta, &packet);
 }
 
-/* The connection is over, by a DREQ or its answer. False: there is no memory for the event, and the
+/* Ends the connection after a DREQ or a DREP. False: there is no memory for the event, and the
  * state does not change. */
 static bool end_connection(struct adv_cm_id *id, uint64_t now)
 {
@@ -67,7 +67,7 @@ void adv_cm_rx_dreq(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *m
 						   packet->dreq.local_comm_id);
 
 	if (!id) {
-		/* No longer known, so already released. */
+		/* This end does not know the connection, so the connection is already released. */
 		cm->counters.rx_unmatched++;
 		send_drep(cm, meta, packet, NULL);
 		return;

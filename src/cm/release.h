@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* DREQ and DREP (IBTA 12.9.8); and LAP, which is refused as long as a connection lasts. */
+/* DREQ and DREP (IBTA 12.9.8). Also LAP, which this CM refuses during a connection. */
 #ifndef ADV_CM_RELEASE_H
 #define ADV_CM_RELEASE_H
 

@@ -46,7 +46,8 @@ static uint16_t reason_to_reject(const struct adv_cm_req *req, const struct adv_
 		return ADV_CM_REJ_INVALID_TRANSPORT_TYPE;
 	if (!adv_cm_ip_header_decode(req->private_data, sizeof(req->private_data), header))
 		return ADV_CM_REJ_UNSUPPORTED;
-	/* Otherwise our answers would go to another host, or the peer would pretend to be one. */
+	/* The addresses in the request must match the packet. Otherwise answers would go to another
+	 * host, or the peer could pretend to be another host. */
 	if (!adv_gid_equal(&req->primary.local_gid, &meta->sgid) ||
 	    !adv_gid_equal(&req->primary.remote_gid, &meta->dgid) ||
 	    !adv_gid_equal(&header->source, &meta->sgid) ||

@@ -174,7 +174,7 @@ void adv_cm_send_sidr_rep(struct adv_cm_id *id, uint8_t status,
 		memcpy(rep->private_data, param->private_data, param->private_data_len);
 	adv_cm_id_answered(id);
 	adv_cm_id_set_state(id, ADV_CM_SIDR_DONE);
-	/* Kept for duplicates of the request, as long as the id exists. */
+	/* The id keeps the answer for duplicates of the request. */
 	if (adv_cm_packet_encode(&packet, id->mad))
 		adv_cm_send(id, &packet);
 }

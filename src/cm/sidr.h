@@ -8,7 +8,7 @@
 adv_cm_rx_fn adv_cm_rx_sidr_req, adv_cm_rx_sidr_rep;
 
 int adv_cm_connect_sidr(struct adv_cm_id *id, uint64_t now, const struct adv_cm_conn_param *param);
-/* Refuses a SIDR_REQ: there is no such service. */
+/* Refuses a SIDR_REQ for a service that does not exist. */
 void adv_cm_refuse_sidr(struct adv_cm *cm, const struct adv_rx_meta *meta,
 			const struct adv_cm_packet *packet);
 void adv_cm_send_sidr_rep(struct adv_cm_id *id, uint8_t status,

@@ -21,22 +21,24 @@
 #define ADV_CM_SERVICE_TIMEOUT_LONGEST 26
 /* Local CA ACK delay, as ibv_query_device() returns it. */
 #define ADV_CM_ACK_DELAY 15
-/* TIMEWAIT lasts at most 69 s, whatever the peer's path says. */
+/* Exponent of the longest TIMEWAIT, 69 s, for any values of the peer's path. */
 #define ADV_CM_TIMEWAIT_LONGEST 24
 #define ADV_CM_HOP_LIMIT	64
-/* Transmissions of an RTU to a peer that was not proven: such a peer may not request it as often as
- * others do, see proof.c. */
+/* Transmissions of an RTU to a peer that was not proven: such a peer may retransmit its REP less
+ * often than others, see proof.c. */
 #define ADV_CM_RTU_TRIES    3
 #define ADV_CM_BACKLOG_MAX  1024u
 #define ADV_CM_OWNERS_MAX   1024u /* owners of a port */
 #define ADV_CM_OUTGOING_MAX 4096u
 #define ADV_CM_PROOFS	    1024u /* remembered addresses, by hash */
 #define ADV_CM_LEFT	    32u	  /* remembered ports */
-/* Queue length up to which answers without an id are queued. The rest is for those with an id. */
+/* Queue length up to which answers without an id are queued. The rest of the queue is for MADs of
+ * ids. */
 #define ADV_CM_STATELESS_MAX 1024u
 
-/* IBTA 12.9.5 and 12.9.6; the first five and the last are Adverb's. MRAs cause no states of their
- * own: a received one makes a wait longer, and a duplicate message is answered with one. */
+/* States of IBTA 12.9.5 and 12.9.6; the first five states and the last are Adverb's. MRAs cause no
+ * further states: a received MRA makes a wait longer, and a duplicate message is answered with an
+ * MRA. */
 enum adv_cm_state {
 	ADV_CM_IDLE,
 	ADV_CM_BOUND,
@@ -53,7 +55,7 @@ enum adv_cm_state {
 	ADV_CM_SIDR_REQ_SENT,
 	ADV_CM_SIDR_REQ_RCVD,
 	ADV_CM_SIDR_DONE,
-	ADV_CM_CLOSED, /* over; its owner has to destroy it */
+	ADV_CM_CLOSED, /* the protocol has ended; the owner has to destroy the id */
 };
 
 #define ADV_CM_PORT_SPACES 4
@@ -80,7 +82,7 @@ struct adv_cm_left {
 	uint64_t when;
 };
 
-/* An address that has proved itself, and the end of the proof. */
+/* An address that has proved that it receives messages, and the time at which the proof expires. */
 struct adv_cm_proof {
 	struct adv_gid gid;
 	uint64_t until;
@@ -90,16 +92,17 @@ struct adv_cm_id {
 	struct adv_cm *cm;
 	struct adv_list link; /* of cm->ids */
 	void *user;
-	unsigned *charged;	 /* the owner's counter, which includes this id; NULL: none */
+	unsigned *charged;	 /* the owner's counter that includes this id; NULL: none */
 	enum adv_cm_state state; /* adv_cm_id_set_state() changes it */
-	bool owned;		 /* false: nobody owns it; it only finishes */
+	bool owned;		 /* false: no owner; the CM only finishes the protocol */
 	bool active;
-	bool aborted;	   /* the peer closed it before we answered */
+	bool aborted;	   /* the peer gave up its request before this end answered */
 	bool disconnected; /* a DREQ was sent or received, or the peer has lost the connection */
 	bool proven;	   /* the peer is proven, see proof.c */
 	bool was_unproven; /* the peer's address was not proven when its first answer arrived */
-	bool refused;	   /* the peer's port was closed for the message that waits for an answer */
-	uint8_t credit;	   /* MADs that may still go to a peer that is not proven */
+	bool refused;	/* an ICMP message reported a closed port for the message that waits for an
+			   answer */
+	uint8_t credit; /* MADs that may still go to a peer that is not proven */
 	enum rdma_port_space ps;
 	enum ibv_qp_type qp_type;
 	struct adv_list events; /* not delivered yet */
@@ -199,7 +202,7 @@ static inline uint64_t adv_cm_iba_ns(uint8_t n)
 	return UINT64_C(4096) << n;
 }
 
-/* Sets the id's state, and the counts of ids by state. */
+/* Sets the id's state, and updates the counts of ids by state. */
 void adv_cm_id_set_state(struct adv_cm_id *id, enum adv_cm_state state);
 /* Ends the ownership of an id that has to finish the protocol. */
 void adv_cm_id_set_ending(struct adv_cm_id *id);
@@ -207,14 +210,15 @@ void adv_cm_id_set_ending(struct adv_cm_id *id);
 void adv_cm_id_uncount(struct adv_cm_id *id);
 
 /*
- * An id's one timer is its retransmit timer (for REQ, REP, DREQ, SIDR_REQ, and for the RTU to a
- * peer that was not proven), or in the state TIMEWAIT its TIMEWAIT timer. Setting it never fails.
+ * Sets the id's retransmit timer: for REQ, REP, DREQ, SIDR_REQ, and for the RTU to a peer that was
+ * not proven. An id has one timer for this and for TIMEWAIT. Setting it never fails.
  */
 static inline void adv_cm_retransmit_timer_set(struct adv_cm_id *id, uint64_t when)
 {
 	adv_cm_timer_set(&id->cm->timers, &id->timer, when);
 }
 
+/* Sets the id's timer in the state TIMEWAIT. */
 static inline void adv_cm_timewait_timer_set(struct adv_cm_id *id, uint64_t when)
 {
 	adv_cm_timer_set(&id->cm->timers, &id->timer, when);

@@ -11,9 +11,10 @@
 #include "cm/reject.h"
 #include "wire/bytes.h"
 
-/* If there is no memory for an event, the timer expires again after this time, ns. */
+/* If there is no memory for an event, the timer expires again after this time, in ns. */
 #define AGAIN_NS UINT64_C(100000000)
-/* Transmissions after which a closed port is believed: the peer may be about to open it. */
+/* Transmissions before the CM gives up at a closed port: the peer may open the port in the
+ * meantime. */
 #define REFUSED_TRIES 3u
 #define COMM_ID_AT    ADV_MAD_HEADER_LEN /* in all messages that are retransmitted */
 
@@ -88,8 +89,8 @@ void adv_cm_port_unreachable(struct adv_cm *cm, uint64_t now, const struct adv_g
 	const struct adv_rx_meta meta = {.sgid = *dgid, .dgid = *sgid};
 	struct adv_cm_id *id;
 
-	/* The quote must include the communication id. The 64 secret bits of the transaction id
-	 * precede it. */
+	/* The quote must reach to the communication id, so that it includes the 64 secret bits of
+	 * the transaction id before it. */
 	if (len < COMM_ID_AT + 4)
 		return;
 	id = adv_cm_id_find(cm, &meta, adv_get_be32((const uint8_t *)mad + COMM_ID_AT));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Deadlines in a binary heap. Memory for each timer is reserved before, so that setting never
- * fails. */
+/* Timers in a binary heap. Memory for each timer is reserved in advance, so that setting a timer
+ * never fails. */
 #ifndef ADV_CM_TIMER_H
 #define ADV_CM_TIMER_H
 
@@ -20,9 +20,9 @@ struct adv_cm_timers {
 	uint32_t allocated;
 };
 
-/* Reserve memory for one more timer (0 or ENOMEM), or release that of one. The last release frees
- * the memory. */
+/* Reserves memory for one more timer. Returns 0 or ENOMEM. */
 int adv_cm_timers_reserve(struct adv_cm_timers *h);
+/* Releases the reservation of one timer. The last release frees the memory. */
 void adv_cm_timers_release(struct adv_cm_timers *h);
 
 /* Starts or moves the timer; ADV_CM_NEVER stops it. */

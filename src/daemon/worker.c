@@ -27,9 +27,7 @@
 #include "daemon/snapshot.h"
 #include "daemon/ucma.h"
 
-#define EVENTS_A_ROUND                                                                             \
-	ADV_CLIENTS_MAX /* all clients, so that no event waits for the next round                  \
-			 */
+#define EVENTS_A_ROUND	ADV_CLIENTS_MAX /* no event waits for the next round */
 #define ACCEPTS_A_ROUND 64
 #define DEBOUNCE_MS	20 /* addresses change in groups */
 #define KEEPER_RETRY_MS 1000

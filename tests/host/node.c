@@ -264,7 +264,7 @@ void node_wait(struct node *n, struct ibv_wc *wc)
 
 void node_compare(struct node *a, uint32_t i, struct node *b, uint32_t j, uint32_t length)
 {
-	/* A thread that has held the lock sees what earlier holders wrote. */
+	/* Acquiring the lock makes the writes of earlier holders visible to this thread. */
 	adv_device_lock(a->d);
 	if (b->d != a->d)
 		adv_device_lock(b->d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A device with one RC queue pair and one region, and what it was told through callbacks. */
+/* A test's device with one RC queue pair and one region, and a record of its callbacks. */
 #ifndef ADV_TESTS_HOST_NODE_H
 #define ADV_TESTS_HOST_NODE_H
 
@@ -19,7 +19,7 @@
 
 #define NODE_BUFFER (1 << 20)
 
-/* ns: what takes longer hangs. */
+/* ns; an operation that takes longer is taken for a hang */
 #define PATIENCE 120000000000ull
 
 #define WAIT_UNTIL(condition)                                                                      \
@@ -38,26 +38,27 @@ struct node {
 	struct adv_qp *qp;
 	struct adv_mr *mr;
 	uint8_t *buffer;
-	sem_t completion; /* posted by the callback */
+	sem_t completion; /* posted by the completion callback */
 	atomic_uint gid_changes;
 	atomic_uint port_downs;
 	atomic_uint port_ups;
 	atomic_uint fatals;
-	atomic_uint async[IBV_EVENT_WQ_FATAL + 1]; /* events of objects, by type */
+	atomic_uint async[IBV_EVENT_WQ_FATAL + 1]; /* number of events of objects, by type */
 };
 
-/* The device would start adverbd; but it does so in a way that TSan takes for races. Exits the test
- * where it does not come to listen. */
+/* Setup of a group: starts adverbd. The device would also start it, but in a way that TSan reports
+ * as races. If adverbd does not begin to listen, ends the test process. */
 int node_start_daemon(void **state);
-/* Ends it: these two are a group's setup and teardown. */
+/* Teardown of a group: ends adverbd. */
 int node_stop_daemon(void **state);
 
 void node_open(struct node *n);
 void node_close(struct node *n);
-/* Each to the other, or one to itself, over the first GID. */
+/* Connects the QPs of a and b to each other over the first GID. If a and b are the same, connects
+ * the QP to itself. */
 void node_connect(struct node *a, struct node *b);
 
-/* Makes QPs until one's number is not its slot's own, but of a block; returns that one. */
+/* Creates QPs until the number of one is in a block and not in the slot. Returns that QP. */
 struct adv_qp *node_outgrow(struct node *n);
 
 /* Posts one signalled WRITE from n's buffer[from..] to the peer's buffer[to..]. */
@@ -68,13 +69,16 @@ void node_recv(struct node *n, uint64_t wr_id, uint32_t offset, uint32_t length)
 /* Posts one signalled SEND. */
 int node_send(struct node *n, uint64_t wr_id, uint32_t offset, uint32_t length);
 
-/* Polls, receiving meanwhile. Fails the test after ten seconds. */
+/* Polls until a completion is available, and receives meanwhile. Fails the test after ten seconds.
+ */
 void node_poll(struct node *n, struct ibv_wc *wc);
-/* Looks for a completion and does not receive: another thread must receive. */
+/* True if a completion is available, which it dequeues. Does not receive: another thread must
+ * receive. */
 bool node_look(struct node *n, struct ibv_wc *wc);
+/* Calls node_look() until it returns true. */
 void node_wait(struct node *n, struct ibv_wc *wc);
 
-/* Fails the test unless a's buffer[i..] and b's buffer[j..] are the same. */
+/* Fails the test if a's buffer[i..] and b's buffer[j..] differ. */
 void node_compare(struct node *a, uint32_t i, struct node *b, uint32_t j, uint32_t length);
 
 unsigned open_descriptors(void);

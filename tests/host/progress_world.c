@@ -88,7 +88,7 @@ void world_send_back(struct world *w, uint64_t later)
 	w->arrival[i] = at;
 }
 
-/* Receives, and runs the timer. */
+/* Receives the packets in the socket, and runs the timer. */
 static unsigned receive(struct world *w)
 {
 	unsigned n = 0;
@@ -110,7 +110,7 @@ static unsigned receive(struct world *w)
 	return n;
 }
 
-/* The next arrival that wakes a sleeping thread. */
+/* Returns the time of the next arrival that wakes a sleeping thread. */
 static uint64_t next_announcement(const struct world *w)
 {
 	for (unsigned i = 0; i < w->arrivals; i++)
@@ -235,7 +235,7 @@ void world_request_event(struct world *w)
 	end_call(w, false);
 }
 
-/* Receives, and sleeps if there is nothing. */
+/* Receives for a waiting thread, which sleeps if no packet is available. */
 static uint64_t receive_or_sleep(struct world *w, struct world_thread *t)
 {
 	perform(w, adv_progress_wait_receives(&w->p));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A world in virtual time for src/host/progress.c: a device whose packets arrive at planned times,
- * its background thread, and threads of a program. The world feeds the machine as device.c,
- * device_thread.c and device_wait.c do, carries out its actions, and counts wake-ups and what they
- * cost. Nothing here sleeps; a second takes a moment.
+ * its background thread, and threads of a program. The world reports events to the machine as
+ * device.c, device_thread.c and device_wait.c do. It carries out the machine's actions, and counts
+ * wake-ups and their cost. No function sleeps, so a second of virtual time takes a moment.
  */
 #ifndef ADV_TESTS_HOST_PROGRESS_WORLD_H
 #define ADV_TESTS_HOST_PROGRESS_WORLD_H
@@ -14,39 +14,40 @@
 #define MS (1000 * US)
 #define S  (1000 * MS)
 
-/* Prices, ns: docs/performance.md and the comments in src/host have their origin. */
+/* Costs, ns. docs/performance.md and the comments in src/host give their origin. */
 #define PRICE_WAKE_UP	(20 * US) /* from a signal until the woken thread runs */
-#define PRICE_SIGNAL	(7 * US)  /* what the thread pays that wakes another one */
-#define PRICE_LOOK	(5 * US)  /* of a processor, for each wake-up */
+#define PRICE_SIGNAL	(7 * US)  /* cost for the thread that wakes another one */
+#define PRICE_LOOK	(5 * US)  /* processor time of each wake-up */
 #define PRICE_EPOLL_CTL (1 * US)
 
 #define WORLD_THREADS	4
-#define WORLD_PACKETS	64 /* on the way or in the socket */
+#define WORLD_PACKETS	64 /* most packets in flight or in the socket */
 
 struct world;
 
-/* A thread of the program runs, and returns when it runs next. Or it ends with world_wait(). */
+/* Runs one step of a thread of the program. Returns the time of the thread's next step, or the
+ * result of world_wait(). */
 typedef uint64_t world_step_fn(struct world *w, unsigned thread);
 
 struct world_counts {
-	unsigned by_packet; /* wake-ups of the background thread ... */
+	unsigned by_packet; /* wake-ups of the background thread by a packet */
 	unsigned by_kick;
 	unsigned by_time;
-	unsigned waiter;   /* of the waiting thread */
-	unsigned takes;	   /* the background thread received */
-	unsigned switches; /* sockets armed or disarmed */
+	unsigned waiter;   /* wake-ups of the waiting thread */
+	unsigned takes;	   /* number of times that the background thread received */
+	unsigned switches; /* number of times that the sockets were armed or disarmed */
 	unsigned packets;  /* received */
-	uint64_t lay;	   /* ns that they lay in the socket */
+	uint64_t lay;	   /* ns; sum of the packets' times in the socket */
 	uint64_t lay_longest;
-	uint64_t price; /* ns of all processors for all of this */
+	uint64_t price; /* ns; processor time of all these events */
 };
 
 struct world_thread {
 	world_step_fn *step;
-	uint64_t at;	/* when it runs next */
-	bool waits;	/* in adv_device_wait(), and sleeps until `at` */
-	bool polls;	/* in a polling loop: mostly with the lock held */
-	unsigned stage; /* for the step function */
+	uint64_t at;	/* time of the thread's next step */
+	bool waits;	/* the thread sleeps in adv_device_wait() until `at` */
+	bool polls;	/* the thread is in a polling loop: mostly with the lock held */
+	unsigned stage; /* used by the step function */
 	uint64_t until;
 };
 
@@ -55,19 +56,21 @@ struct world {
 	uint64_t now;
 	struct world_thread thread[WORLD_THREADS];
 	unsigned threads;
-	uint64_t arrival[WORLD_PACKETS]; /* rising: those not received */
+	uint64_t arrival[WORLD_PACKETS]; /* arrival times of packets that are not received yet,
+					    rising */
 	unsigned arrivals;
 	uint64_t announced; /* arrivals up to this time have woken sleeping threads */
 	bool armed;
-	bool ready;	     /* the socket, for epoll: edge-triggered */
-	uint64_t background; /* when the background thread runs next */
-	unsigned sources;    /* what woke it */
-	bool asleep;	     /* it has not been woken yet */
-	unsigned received;   /* packets, ever: what a program sees in its memory */
+	bool ready;	     /* the socket is ready for epoll, edge-triggered */
+	uint64_t background; /* time of the background thread's next step */
+	unsigned sources;    /* sources of its wake-up */
+	bool asleep;	     /* the background thread sleeps and has not been woken */
+	unsigned received; /* number of packets received since the start: a program sees them in its
+			      memory */
 	unsigned activity;
-	uint64_t deadline; /* of one timer; the next progress after it runs it */
+	uint64_t deadline; /* deadline of one timer; the next progress after it runs the timer */
 	struct world_counts count;
-	struct world_counts settled; /* as `count` was at world_settled() */
+	struct world_counts settled; /* value of `count` at world_settled() */
 };
 
 void world_init(struct world *w);
@@ -80,19 +83,19 @@ struct world_counts world_since(const struct world *w);
 /* Prints one line of what world_since() counts, for people who change the policy. */
 void world_print(const struct world *w, const char *name, unsigned rounds);
 
-/* ---- what a program does in a step ---- */
+/* ---- calls of a program in a step ---- */
 
 /* Lets a packet of the peer arrive `later` ns from now. */
 void world_send_back(struct world *w, uint64_t later);
-/* ibv_poll_cq() that looks for packets: returns how many it received. */
+/* Models ibv_poll_cq() that receives. Returns the number of received packets. */
 unsigned world_poll(struct world *w);
-/* ibv_poll_cq() that finds a completion before it looks. */
+/* Models ibv_poll_cq() that finds a completion before it receives. */
 void world_poll_found(struct world *w);
-/* ibv_post_send() of a packet. */
+/* Models ibv_post_send() of a packet. */
 void world_post(struct world *w);
-/* ibv_req_notify_cq() */
+/* Models ibv_req_notify_cq(). */
 void world_request_event(struct world *w);
-/* ibv_get_cq_event(): the step function is called again when there was a packet. */
+/* Models ibv_get_cq_event(): the step function is called again after a packet was received. */
 uint64_t world_wait(struct world *w, unsigned thread);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A peer requests much data. No call sends more than a bounded part of it. The rest is sent without
- * a further call, and other threads get the lock meanwhile. The link of these tests sends slowly,
- * so that each batch takes longer than a call may take: the tests count batches, not time.
+ * Tests that no call sends more than a bounded part of the data that a peer requests. The rest must
+ * be sent without a further call, and other threads must get the lock meanwhile. The link of these
+ * tests is slow: each batch takes longer than a call may take. So the tests count batches, not
+ * time.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,13 +17,13 @@
 
 #define GIB	(1u << 30)
 #define READS	16
-#define MANY	1000 /* batches: some seconds; those that one may send are 1 or 2 */
+#define MANY	1000 /* batches: some seconds of sending; one call may send 1 or 2 */
 #define SLOW_US 300
 
 static struct adv_link_ops slow;
 static bool (*quick_send)(struct adv_link *link, struct adv_tx_batch *batch);
 static atomic_uint batches;
-static _Thread_local unsigned mine; /* of these, this thread's */
+static _Thread_local unsigned mine; /* batches that this thread has sent */
 
 static bool slow_send(struct adv_link *link, struct adv_tx_batch *batch)
 {
@@ -70,8 +71,8 @@ static void bed_close(struct bed *bed)
 	assert_int_equal(munmap(bed->memory, GIB), 0);
 }
 
-/* Passes READ requests to a's engine that seem to come from b. b's engine has not sent them. Call
- * it with a's lock held. */
+/* Passes READ requests to a's engine. They seem to come from b, but b's engine has not sent them.
+ * Call it with a's lock held. */
 static void ask_for_much(struct bed *bed)
 {
 	const struct adv_gid_table *gids = adv_control_gids(bed->a.d->control);
@@ -104,7 +105,7 @@ static void wait_for_batches(unsigned more)
 	WAIT_UNTIL(atomic_load(&batches) - from >= more);
 }
 
-/* Each call of any kind sends one or two batches. */
+/* Tests that each call of any kind sends one or two batches. */
 static void test_calls(void **state)
 {
 	struct bed bed;
@@ -131,8 +132,8 @@ static void test_calls(void **state)
 	bed_close(&bed);
 }
 
-/* The background thread sends when the program makes no more calls: after no poll, and after many.
- */
+/* Tests that the background thread sends when the program makes no more calls, both without any
+ * poll and after many polls. */
 static void test_goes_on(void **state)
 {
 	struct bed bed;
@@ -154,7 +155,7 @@ static void test_goes_on(void **state)
 	bed_close(&bed);
 }
 
-/* The background thread sends all the time. A call still gets the lock soon. */
+/* Tests that a call soon gets the lock while the background thread sends all the time. */
 static void test_gives_way(void **state)
 {
 	struct bed bed;
@@ -193,8 +194,8 @@ static void *wait_in_call(void *arg)
 	return NULL;
 }
 
-/* The program sends while it waits for an event. After it stops waiting, the background thread
- * sends. */
+/* Tests that the program sends while it waits for an event, and that the background thread sends
+ * after the wait. */
 static void test_waiting(void **state)
 {
 	struct waiter w;
@@ -205,7 +206,7 @@ static void test_waiting(void **state)
 	w.bed = &bed;
 	assert_int_equal(pipe(w.fd), 0);
 	assert_int_equal(pthread_create(&thread, NULL, wait_in_call, &w), 0);
-	/* The program sleeps, and so does the background thread. */
+	/* Meanwhile the program and the background thread sleep. */
 	usleep(50000);
 	adv_device_lock(bed.a.d);
 	ask_for_much(&bed);
@@ -219,7 +220,7 @@ static void test_waiting(void **state)
 	bed_close(&bed);
 }
 
-/* The program's own requests are sent in parts too, and completely. */
+/* Tests that the program's own requests are also sent in parts, and completely. */
 static void test_posted(void **state)
 {
 	struct bed bed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A process's side of the control protocol, with a real adverbd in a network namespace of its own.
- */
+/* Tests the client side of the control protocol with a real adverbd, in a network namespace of the
+ * test's own. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@
 #include "host/counters.h"
 
 #define SKIPPED	 77
-#define PATIENCE 120000 /* ms: what takes longer hangs */
+#define PATIENCE 120000 /* ms; an operation that takes longer is taken for a hang */
 
 static volatile sig_atomic_t children_heard;
 static int atfork_ran;
@@ -83,7 +83,8 @@ static void wait_until_it_left(void)
 	for (int ms = 0; ms < PATIENCE; ms += 1500) {
 		struct adv_control *c = adv_control_connect(false, why, sizeof(why));
 
-		/* Looking keeps it alive: look less often than it lingers. */
+		/* A connection keeps adverbd alive, so this test connects more rarely than adverbd
+		 * lingers. */
 		if (!c)
 			return;
 		adv_control_close(c);
@@ -99,7 +100,8 @@ static bool readable(int fd, int ms)
 	return poll(&p, 1, ms) == 1;
 }
 
-/* Returns the open descriptors; *inheritable: of these, those that an executed program inherits. */
+/* Returns the number of open descriptors. *inheritable: number of descriptors that an executed
+ * program inherits. */
 static unsigned count_descriptors(unsigned *inheritable)
 {
 	unsigned n = 0;
@@ -114,7 +116,7 @@ static unsigned count_descriptors(unsigned *inheritable)
 	return n;
 }
 
-/* The application notices nothing of the daemon's start. */
+/* Tests that the application does not notice the start of the daemon. */
 static void starts_unnoticed(void **state)
 {
 	struct sigaction act = {.sa_handler = on_sigchld};
@@ -200,7 +202,7 @@ static void memberships(void **state)
 	close(s.receive_fd);
 }
 
-/* The death of a worker shows only as notices of changed GIDs and pairs. */
+/* Tests that the death of a worker is reported only as notices of changed GIDs and pairs. */
 static void reconnects(void **state)
 {
 	struct adv_control *c = connected(true);
@@ -230,7 +232,7 @@ static void reconnects(void **state)
 	new = status_of(c);
 	assert_int_not_equal(new.worker_pid, old.worker_pid);
 	assert_int_equal(new.slots_used, 1);
-	/* Also in the middle of requests. */
+	/* The worker also dies in the middle of requests. */
 	for (int i = 0; i < 10; i++) {
 		struct adv_slot t;
 
@@ -252,7 +254,7 @@ static uint64_t out_of_sequence(struct adv_control *c)
 	return sum.engine.out_of_sequence;
 }
 
-/* Counters of slots are summed: in use, freed, and after a worker's death. */
+/* Tests the sums of slots' counters: of used slots, of freed slots, and after a worker's death. */
 static void counts(void **state)
 {
 	struct adv_control *c = connected(true), *d = connected(true);
@@ -273,7 +275,7 @@ static void counts(void **state)
 	page_a->engine.out_of_sequence = 7;
 	assert_int_equal(out_of_sequence(d), (1ull << 40) + 7);
 	kill((pid_t)status_of(c).worker_pid, SIGKILL);
-	/* Both are connected to the new worker, or one of them will be soon. */
+	/* Waits until both connections have reached the new worker. */
 	for (int ms = 0; ms < PATIENCE && out_of_sequence(c) != (1ull << 40) + 7; ms += 10) {
 		(void)adv_control_read(d);
 		pause_ms(10);
@@ -289,7 +291,7 @@ static void counts(void **state)
 	close(b.receive_fd);
 }
 
-/* Kills the whole daemon of c. */
+/* Kills keeper and worker of the daemon to which c is connected. */
 static void kill_all(struct adv_control *c)
 {
 	struct adv_control_status s = status_of(c);
@@ -304,9 +306,8 @@ static unsigned sender_of(const struct adv_control *c, const struct adv_slot *sl
 	return atomic_load(&adv_control_senders(c)->port[adv_qpn_prefix(slot->qpn_first)]);
 }
 
-/* Keeper and worker are killed: a client starts another daemon, which has its slot and its
- * addresses.
- */
+/* Tests that a client starts another daemon after keeper and worker were killed, and that the new
+ * daemon has the client's slot and addresses. */
 static void starts_another(void **state)
 {
 	struct adv_control *c = connected(true), *d = connected(true);
@@ -323,7 +324,8 @@ static void starts_another(void **state)
 		struct adv_control *e;
 
 		kill_all(c);
-		/* Nothing but what a device's thread does, for both; then requests. */
+		/* For both connections, first does only what a device's thread does, then makes
+		 * requests. */
 		for (int ms = 0; ms < PATIENCE && !(readable(adv_control_fd(c), 10) &&
 						    adv_control_read(c) == ADV_NOTICE_GIDS_CHANGED);
 		     ms += 10) {
@@ -350,8 +352,8 @@ static void starts_another(void **state)
 	close(b.receive_fd);
 }
 
-/* If none can be started, the client reports the end in bounded time, once for all, and does not
- * spin. */
+/* Tests that the client reports the end of adverbd in bounded time and once if it cannot start
+ * another one, and does not spin. */
 static void gone_for_good(void **state)
 {
 	struct adv_control *c = connected(true);
@@ -361,7 +363,7 @@ static void gone_for_good(void **state)
 	char why[256];
 	bool gone = false;
 
-	/* A client finds the program when it gets its first slot. */
+	/* A client determines the path of adverbd when it gets its first slot. */
 	setenv("ADVERB_DAEMON", "/nonexistent/adverbd", 1);
 	assert_int_equal(adv_control_open_slot(c, &slot, why, sizeof(why)), 0);
 	kill_all(c);
@@ -380,7 +382,8 @@ static void gone_for_good(void **state)
 	else
 		unsetenv("ADVERB_DAEMON");
 	free(path);
-	/* The socket still exists: no other daemon gets the port, and it names this process. */
+	/* The client's socket still exists, so no other daemon can bind the port. The error names
+	 * this process. */
 	assert_null(adv_control_connect(true, why, sizeof(why)));
 	assert_non_null(strstr(why, "UDP port 4791 is in use by"));
 	adv_control_close(c);
@@ -388,7 +391,7 @@ static void gone_for_good(void **state)
 	adv_control_close(connected(true));
 }
 
-/* A child of fork() leaves the parent's connection alone. */
+/* Tests that a child of fork() does not disturb the parent's connection. */
 static void fork_is_harmless(void **state)
 {
 	struct adv_control *c = connected(true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Devices with a real adverbd, in a network namespace of the test's own. */
+/* Tests devices with a real adverbd, in a network namespace of the test's own. */
 #include "node.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ static void test_probe(void **state)
 	assert_int_equal(open_descriptors(), fds);
 }
 
-/* The writer polls; the other side makes no call. */
+/* Tests WRITEs to a side that makes no call, while the writer polls. */
 static void test_writes_to_a_passive_side(void **state)
 {
 	struct node a, b;
@@ -85,7 +85,7 @@ static void test_writes_to_a_passive_side(void **state)
 	node_close(&b);
 }
 
-/* Only the two background threads receive. */
+/* Tests an exchange in which only the two background threads receive. */
 static void test_nobody_polls(void **state)
 {
 	struct node a, b;
@@ -114,7 +114,8 @@ static uint64_t now_ms(void)
 	return adv_clock_ms();
 }
 
-/* A delayed packet is sent in time without a poll: a round trip takes twice the delay. */
+/* Tests that a delayed packet is sent in time without a poll: a round trip takes twice the delay.
+ */
 static void test_delays(void **state)
 {
 	struct node a, b;
@@ -161,7 +162,7 @@ static void test_losses(void **state)
 	unsetenv("ADVERB_FAULT");
 }
 
-/* An invalid plan is an error. */
+/* Tests that the device does not open with an invalid fault plan. */
 static void test_bad_plan(void **state)
 {
 	static const struct adv_device_callbacks none;
@@ -186,7 +187,7 @@ static void sleep_for_event(struct node *n)
 	if (empty)
 		adv_device_app_sleeps(n->d);
 	adv_device_unlock(n->d);
-	if (!empty) /* came before the CQ was armed: there may be no event */
+	if (!empty) /* the completion came before the CQ was armed: maybe no event */
 		return;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += 10;
@@ -195,8 +196,8 @@ static void sleep_for_event(struct node *n)
 }
 
 /*
- * The program polls until the background thread leaves receiving to it, then sleeps on events: the
- * background thread must receive at once. The peer is another thread that polls.
+ * Tests a program that polls until the background thread no longer receives, and then sleeps on
+ * events: the background thread must receive at once. The peer is another thread that polls.
  */
 struct echo {
 	struct node *n;
@@ -255,7 +256,7 @@ static void test_events_after_polling(void **state)
 	node_close(&b);
 }
 
-/* Spins on a byte that the peer writes, without a call. A race that TSan need not report. */
+/* Spins on a byte that the peer writes, without a call. TSan need not report this intended race. */
 __attribute__((no_sanitize("thread"))) static bool spin_for(const uint8_t *byte, uint8_t value)
 {
 	uint64_t give_up = adv_clock_ns() + PATIENCE;
@@ -274,7 +275,8 @@ struct spinner {
 	bool failed;
 };
 
-/* Like ib_write_lat: polls for its own completions, spins on memory for its peer's WRITEs. */
+/* Behaves like ib_write_lat: polls for its own completions, and spins on memory for its peer's
+ * WRITEs. */
 static void *spin_and_write(void *arg)
 {
 	struct spinner *s = arg;
@@ -321,14 +323,14 @@ static bool has_sent(struct node *n)
 {
 	bool yes;
 
-	adv_lock_take(&n->d->lock); /* giving the device up would send */
+	adv_lock_take(&n->d->lock); /* adv_device_unlock() would send */
 	yes = n->d->link->counters.tx_packets > 0;
 	adv_lock_release(&n->d->lock);
 	return yes;
 }
 
-/* Queued packets are received before a QP changes its state, also if the background thread cannot.
- */
+/* Tests that queued packets are received before a QP changes its state, even if the background
+ * thread cannot receive. */
 static void test_catch_up(void **state)
 {
 	struct node a, b;
@@ -346,7 +348,7 @@ static void test_catch_up(void **state)
 	sge = (struct ibv_sge){(uintptr_t)a.buffer, 8, adv_mr_lkey(a.mr)};
 	wr.wr.rdma.remote_addr = (uintptr_t)b.buffer;
 	wr.wr.rdma.rkey = adv_mr_rkey(b.mr);
-	adv_device_lock(a.d); /* from here on its thread can do nothing */
+	adv_device_lock(a.d); /* now a's background thread cannot receive */
 	assert_int_equal(adv_qp_post_send(a.qp, adv_clock_ns(), &wr, &bad), 0);
 	adv_device_progress(a.d, false);
 	WAIT_UNTIL(has_sent(&b));
@@ -359,7 +361,8 @@ static void test_catch_up(void **state)
 	node_close(&b);
 }
 
-/* Two threads post to one device, a third one polls it. The peer's background thread receives. */
+/* Tests two threads that post to one device while a third thread polls it. The peer's background
+ * thread receives. */
 struct poster {
 	struct node *n;
 	struct node *peer;
@@ -429,8 +432,8 @@ static void test_to_itself(void **state)
 	node_close(&a);
 }
 
-/* In a child of fork() device and descriptors belong to the parent. The child's end leaves them
- * usable. */
+/* Tests that device and descriptors belong to the parent in a child of fork(), and that they stay
+ * usable after the child's end. */
 static void test_fork(void **state)
 {
 	unsigned before = open_descriptors();
@@ -440,7 +443,7 @@ static void test_fork(void **state)
 	pid_t child;
 
 #ifdef __SANITIZE_THREAD__
-	skip(); /* it supports no threads in a child */
+	skip(); /* TSan supports no threads in a child */
 #endif
 	node_open(&a);
 	node_connect(&a, &a);
@@ -496,7 +499,8 @@ static uint64_t for_nobody(struct node *n)
 	return count;
 }
 
-/* Duplicates arrive after their QPs were destroyed and others exist with the same PSNs and keys. */
+/* Tests duplicates that arrive after their QPs were destroyed, when other QPs exist with the same
+ * PSNs and keys. */
 static void test_late_packets(void **state)
 {
 	struct node a, b;
@@ -529,7 +533,8 @@ static void test_late_packets(void **state)
 	node_close(&b);
 }
 
-/* Returns the number of blocks of this process's slot; UINT32_MAX: it is not connected. */
+/* Returns the number of blocks of this process's slot; UINT32_MAX: the slot's process is not
+ * connected. */
 static unsigned own_blocks(struct adv_control *c)
 {
 	struct adv_control_entry entry = {0};
@@ -554,8 +559,9 @@ static void exchange_once(struct node *a, struct node *b, unsigned seed)
 	node_compare(a, 0, b, NODE_BUFFER / 2, 30000);
 }
 
-/* The device gets a block when the slot's QP numbers run out. The block receives, survives the
- * worker of adverbd, and is returned with the device. */
+/* Tests that the device gets a block when the slot's QP numbers run out, that QPs of the block
+ * receive, that the block survives the worker of adverbd, and that it is returned with the device.
+ */
 static void test_block(void **state)
 {
 	char why[256];
@@ -632,8 +638,8 @@ static unsigned different(struct adv_device *const *d, unsigned count)
 	return n;
 }
 
-/* ADV_DEVICES_APART users have a device each. Further ones share the device with the fewest users.
- * All get events of the port while they have the device open. */
+/* Tests that each of ADV_DEVICES_APART users has its own device, and that further users share the
+ * device with the fewest users. All get events of the port while they have the device open. */
 static void test_shared(void **state)
 {
 	static const struct adv_device_callbacks callbacks = {no_completion, no_async, count_port};
@@ -653,7 +659,7 @@ static void test_shared(void **state)
 			users += d[k] == d[i];
 		assert_in_range(users, 2, 3);
 	}
-	/* The user that opened the device closes it; the others stay. */
+	/* The user that opened the device closes it; the other users remain. */
 	adv_device_close(d[0], &heard[0]);
 	assert_true(netns_add_ipv6("fd00::78"));
 	for (unsigned i = 1; i < USERS; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Fault plans are set, shown and cleared while a device sends, through a real adverbd. */
+/* Tests fault plans that are set, shown and cleared while a device sends, through a real adverbd.
+ */
 #include "node.h"
 
 #include <errno.h>
@@ -65,7 +66,7 @@ static void close_pair(struct node *a, struct node *b)
 	node_close(b);
 }
 
-/* A device without a plan gets one, then another one, then none. */
+/* Tests a device without a plan that gets one plan, then another one, then none. */
 static void test_set_and_clear(void **state)
 {
 	struct node a, b;
@@ -92,7 +93,7 @@ static void test_set_and_clear(void **state)
 	close_pair(&a, &b);
 }
 
-/* Clearing a plan releases the packets that it delays. */
+/* Tests that clearing a plan releases the packets that the plan delays. */
 static void test_clear_lets_go(void **state)
 {
 	struct node a, b;
@@ -159,7 +160,8 @@ static void wait_for(atomic_uint *count, unsigned n)
 	assert_int_equal(atomic_load(count), n);
 }
 
-/* Events are delivered in time without any call, and all packets are lost meanwhile. */
+/* Tests that port events are delivered in time without any call, and that all packets are lost
+ * while the port is down. */
 static void test_port(void **state)
 {
 	static struct adv_gid_table gids;
@@ -192,7 +194,7 @@ static void test_port(void **state)
 	close_pair(&a, &b);
 }
 
-/* The port is up again before the device can check: both events are delivered, once. */
+/* Tests a port that is up again before the device can check it: both events are delivered once. */
 static void test_port_blinks(void **state)
 {
 	static struct adv_gid_table gids;
@@ -237,7 +239,7 @@ static struct adv_device *open_idle(const char *plan)
 	return d;
 }
 
-/* A plan holds from the start in a program that makes no call. */
+/* Tests that a plan applies from the start in a program that makes no call. */
 static void test_port_of_an_idle_device(void **state)
 {
 	static struct adv_gid_table gids;
@@ -249,14 +251,14 @@ static void test_port_of_an_idle_device(void **state)
 	wait_for(&events_seen, 2);
 	adv_device_close(d, NULL);
 
-	/* A plan applies before the first query. */
+	/* The plan applies before the first query. */
 	d = open_idle("port-down=1000s; device-fatal");
 	adv_device_gids(d, &gids);
 	assert_false(gids.port_active);
 	assert_int_equal(atomic_load(&events_seen), 2);
 	adv_device_close(d, NULL);
 
-	/* A waiting thread is woken. */
+	/* The event wakes a waiting thread. */
 	event_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 	d = open_idle("port-down=300ms");
 	for (unsigned i = 0; i < 2; i++)
@@ -267,7 +269,8 @@ static void test_port_of_an_idle_device(void **state)
 	close(event_fd);
 }
 
-/* Events reach one queue pair and the CQs it uses, and no others, while the process sleeps. */
+/* Tests that events reach one queue pair and its CQs, and no other objects, while the process
+ * sleeps. */
 static void test_events_of_a_queue_pair(void **state)
 {
 	char plan[200];
@@ -286,7 +289,7 @@ static void test_events_of_a_queue_pair(void **state)
 	assert_int_equal(atomic_load(&a.async[IBV_EVENT_CQ_ERR]), 0);
 	assert_int_equal(ask_node(&b, ADV_FAULT_SHOW, ""), 0);
 	assert_int_equal(message->hits[ADV_FAULT_EVENT], 2);
-	/* The event QP_ACCESS_ERR puts the QP into the error state: it flushes its request. */
+	/* The event QP_ACCESS_ERR moves the QP to the error state, which flushes its request. */
 	assert_int_equal(ask_node(&a, ADV_FAULT_SET, "drop"), 0);
 	assert_int_equal(node_write(&a, &b, 1, 0, 0, 100), 0);
 	assert_int_equal(ask_node(&a, ADV_FAULT_SET, "event=QP_ACCESS_ERR from=20ms"), 0);
@@ -296,7 +299,7 @@ static void test_events_of_a_queue_pair(void **state)
 	close_pair(&a, &b);
 }
 
-/* A plan of the maximum length of the language. */
+/* Tests a plan of the maximum length of the language. */
 static void test_long_plan(void **state)
 {
 	static char text[ADV_FAULT_TEXT_MAX + 1];
@@ -361,7 +364,7 @@ static int count_set(void *user, const struct adv_fault_plan *plan)
 	return 0;
 }
 
-/* A request is not carried out if its sender has closed the socket. */
+/* Tests that a request is not executed if its sender has closed the socket. */
 static void test_asker_is_gone(void **state)
 {
 	const struct adv_fault_exchange_follower follower = {.state = no_state, .set = count_set};
@@ -387,7 +390,7 @@ static void test_asker_is_gone(void **state)
 	}
 }
 
-/* The device survives anything that arrives in place of a request. */
+/* Tests that the device survives invalid messages in place of a request. */
 static void test_hostile(void **state)
 {
 	static const uint8_t junk[300];
@@ -412,7 +415,7 @@ static void test_hostile(void **state)
 			adv_control_fault(control, &target[i % 3], &none, why, sizeof(why)),
 			EINVAL);
 	}
-	/* An unused socket ends with the next one. */
+	/* An unused socket is closed when the next one is opened. */
 	fd = open_socket();
 	close(open_socket());
 	expect_end(fd);
@@ -422,7 +425,7 @@ static void test_hostile(void **state)
 	assert_int_equal(open_descriptors(), fds);
 }
 
-/* The part of adverbd: for this process, which requests it, and for all. */
+/* Tests plans in adverbd: for this process, which requests its plan, and for all processes. */
 static void test_daemon(void **state)
 {
 	assert_int_equal(ask(ADV_CONTROL_FAULT_PROCESS, 0, ADV_FAULT_SET, "seed=3; drop=5% op=cm"),

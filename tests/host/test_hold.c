@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Held small requests, with a real daemon. */
+/* Tests the hold of small requests, with a real daemon. */
 #include "node.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "../link/netns.h"
 #include "host/device_internal.h"
 
-#define MOST 48u /* held together */
+#define MOST 48u /* most requests that are held */
 
 struct pair {
 	struct node a, b;
@@ -54,7 +54,7 @@ static void post(struct pair *p)
 	adv_device_unlock_posted(n->d, n->qp, now);
 }
 
-/* Polls once. False: no completion. */
+/* Polls once. False: no completion is available. */
 static bool poll_once(struct pair *p)
 {
 	struct ibv_wc wc;
@@ -72,13 +72,13 @@ static bool stands_by(struct adv_device *d)
 {
 	bool yes;
 
-	adv_lock_take(&d->lock); /* giving the device up would send */
+	adv_lock_take(&d->lock); /* adv_device_unlock() would send */
 	yes = adv_progress_state(&d->progress) == ADV_PROGRESS_POLLER;
 	adv_lock_release(&d->lock);
 	return yes;
 }
 
-/* Polls until the background thread leaves receiving to polls and all requests are complete. */
+/* Polls until the background thread has stopped receiving and all requests are complete. */
 static void poll_steadily(struct pair *p, unsigned completions)
 {
 	uint64_t give_up = adv_clock_ns() + PATIENCE;
@@ -87,7 +87,7 @@ static void poll_steadily(struct pair *p, unsigned completions)
 		completions -= poll_once(p);
 		if (completions == 0 && stands_by(p->a.d))
 			return;
-		if (i % 1000 == 0 && completions == 0) { /* what it steps back at are packets */
+		if (i % 1000 == 0 && completions == 0) { /* packets make the thread stop */
 			post(p);
 			completions++;
 		}
@@ -99,15 +99,16 @@ static uint64_t sent(struct pair *p)
 {
 	uint64_t n;
 
-	adv_lock_take(&p->a.d->lock); /* giving the device up would send */
+	adv_lock_take(&p->a.d->lock); /* adv_device_unlock() would send */
 	n = p->a.d->link->counters.tx_packets;
 	adv_lock_release(&p->a.d->lock);
 	return n;
 }
 
 /*
- * Polls steadily, posts n and returns how many packets that sent. On a busy machine it sometimes
- * sends all of them: the thread takes a program that does not run for one that polls no more.
+ * Polls steadily, posts n requests, and returns the number of packets that the posts sent. On a
+ * busy machine all of them may be sent: the thread then takes a program that does not run for a
+ * program that has stopped polling.
  */
 static uint64_t sent_by_posting(struct pair *p, unsigned n)
 {
@@ -123,13 +124,13 @@ static uint64_t sent_by_posting(struct pair *p, unsigned n)
 	return sent(p) - before;
 }
 
-/* True while there are n unused bytes in the buffer for another attempt. */
+/* True if the buffer has n unused bytes for another attempt. */
 static bool may_try(const struct pair *p, unsigned n)
 {
 	return p->next + n <= NODE_BUFFER;
 }
 
-/* True if n posts send so many packets at once in one of many attempts. */
+/* True if n posts send exactly `packets` packets at once in one of many attempts. */
 static bool sends(struct pair *p, unsigned n, unsigned packets)
 {
 	bool found = false;
@@ -142,7 +143,8 @@ static bool sends(struct pair *p, unsigned n, unsigned packets)
 	return found;
 }
 
-/* The first request is sent at once. Later ones are held until a poll or until there are enough. */
+/* Tests that the first request is sent at once, and that later requests are held until a poll or
+ * until there are MOST. */
 static void test_together(void **state)
 {
 	struct pair p;
@@ -155,7 +157,7 @@ static void test_together(void **state)
 	end(&p);
 }
 
-/* Any other call sends held requests. */
+/* Tests that any other call sends held requests. */
 static void test_other_call(void **state)
 {
 	bool found = false;
@@ -175,7 +177,8 @@ static void test_other_call(void **state)
 	end(&p);
 }
 
-/* A program polls no more: the thread sends held requests, and the next ones are not held. */
+/* Tests a program that stops polling: the background thread sends held requests, and the next
+ * requests are not held. */
 static void test_no_poll(void **state)
 {
 	struct pair p;
@@ -198,7 +201,7 @@ static void test_no_poll(void **state)
 	end(&p);
 }
 
-/* Nothing is held if the program has armed a CQ or has never polled. */
+/* Tests that no request is held if the program has armed a CQ or has never polled. */
 static void test_sleeper(void **state)
 {
 	struct pair p;

@@ -22,8 +22,8 @@
 
 struct bed {
 	struct adv_lock lock;
-	unsigned long count; /* under the lock */
-	unsigned long had;   /* the same */
+	unsigned long count; /* protected by the lock */
+	unsigned long had;   /* protected by the lock too */
 	unsigned turns;
 	atomic_bool stop;
 };
@@ -46,7 +46,8 @@ static void wait_for_sleeper(struct adv_lock *l)
 	}
 }
 
-/* A thread that sleeps for the lock acquires it before the yielding holder acquires it again. */
+/* Tests that a thread that sleeps for the lock acquires it before the yielding holder acquires it
+ * again. */
 static void test_gives_way(void **state)
 {
 	for (unsigned i = 0; i < 50; i++) {
@@ -56,8 +57,8 @@ static void test_gives_way(void **state)
 
 		adv_lock_take(&b.lock);
 		assert_int_equal(pthread_create(&thread, NULL, take_once, &b), 0);
-		/* The other thread may have marked the lock and not sleep yet, or get no processor.
-		 */
+		/* The other thread may have marked the lock as contended without sleeping yet, or
+		 * may have no processor. */
 		for (; b.had == 0; ways++) {
 			assert_true(ways < 10000);
 			wait_for_sleeper(&b.lock);
@@ -70,7 +71,8 @@ static void test_gives_way(void **state)
 	}
 }
 
-/* If no thread waits, adv_lock_give_way() keeps the lock, also if a thread has waited before. */
+/* Tests that adv_lock_give_way() keeps the lock if no thread waits, even if a thread has waited
+ * before. */
 static void test_alone(void **state)
 {
 	struct adv_lock lock = {0};
@@ -85,7 +87,8 @@ static void test_alone(void **state)
 	assert_int_equal(lock.state, ADV_LOCK_FREE);
 }
 
-/* Holds the lock in turn for a long time, in which it yields now and then, and for a short time. */
+/* Holds the lock alternately for a long time, during which it yields now and then, and for a short
+ * time. */
 static void *take_turns(void *arg)
 {
 	struct bed *b = arg;
@@ -147,9 +150,9 @@ static void start_on(pthread_t *thread, int processor, void *(*run)(void *), str
 	pthread_attr_destroy(&attr);
 }
 
-/* Processor 1 runs a holder that only yields the lock. Processor 0 runs busy threads and a waiting
- * thread of low priority. Whenever the waiting thread runs, the holder has already acquired the
- * lock again. */
+/* Tests a starving thread. Processor 1 runs a holder that only yields the lock. Processor 0 runs
+ * busy threads and a waiting thread of low priority. Whenever the waiting thread runs, the holder
+ * has already acquired the lock again. */
 static void test_starving(void **state)
 {
 	struct bed b = {0};
@@ -184,7 +187,8 @@ static void test_starving(void **state)
 	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
-/* A signal handler left adv_lock_take() by longjmp(): the lock is not reserved for ever. */
+/* Tests a signal handler that leaves adv_lock_take() by longjmp(): the lock must not stay reserved
+ * for ever. */
 static void test_starving_thread_has_left(void **state)
 {
 	struct bed b = {.lock = {.state = ADV_LOCK_CONTENDED, .starving = 1}};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Devices of one machine that share memory: the peer closes, only one requests it, adverbd dies. */
+/* Tests devices of one machine that share memory: the peer closes, only one side requests the
+ * memory, adverbd dies. */
 #include "node.h"
 
 #include <signal.h>
@@ -27,7 +28,7 @@ static bool has_peer(struct node *n, uint16_t slot)
 	return yes;
 }
 
-/* A notification of adverbd reports the peer to the background thread. */
+/* Waits until the background thread has handled adverbd's notification of the peer. */
 static void wait_for_peer(struct node *n, uint16_t slot, bool wanted)
 {
 	WAIT_UNTIL(has_peer(n, slot) == wanted);
@@ -75,7 +76,7 @@ static void test_packets_avoid_sockets(void **state)
 	node_close(&b);
 }
 
-/* A process is one peer for all of its QP numbers. */
+/* Tests that a process is one peer for all of its QP numbers. */
 static void test_block(void **state)
 {
 	struct node a, b, further;
@@ -112,7 +113,7 @@ static void test_peer_closes(void **state)
 	node_close(&a);
 }
 
-/* If only one side requests memory, nothing is shared, and packets go by UDP. */
+/* Tests that no memory is shared and packets go by UDP if only one side requests memory. */
 static void test_only_one_requests(void **state)
 {
 	struct adv_gid gid = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}};
@@ -134,7 +135,8 @@ static void test_only_one_requests(void **state)
 	node_close(&b);
 }
 
-/* A new worker of adverbd does not know which memory is shared: all of it is requested again. */
+/* Tests that all shared memory is requested again from a new worker of adverbd, which does not know
+ * which memory is shared. */
 static void test_worker_killed(void **state)
 {
 	struct adv_control_status before, after;

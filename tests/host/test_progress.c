@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The states of src/host/progress.c, event by event. test_progress_histories.c has whole programs.
- */
+/* Tests the states of src/host/progress.c, event by event. test_progress_histories.c tests whole
+ * programs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #define MS	  (1000 * US)
 #define S	  (1000 * MS)
 #define NEVER	  ADV_PROGRESS_NEVER
-#define START	  S /* when each test begins */
+#define START	  S /* time at the begin of each test */
 
 #define BY_KICK	  ADV_PROGRESS_BY_KICK
 #define BY_PACKET ADV_PROGRESS_BY_PACKET
@@ -34,7 +34,7 @@ static unsigned ends_call(struct adv_progress *p)
 	return adv_progress_call_ends(p, &nothing);
 }
 
-/* The thread sleeps, and nothing else is there to do. */
+/* Plans a sleep of the thread, when no packet is available. */
 static void sleeps(struct adv_progress *p, uint64_t now, uint64_t deadline, unsigned activity)
 {
 	const struct adv_progress_plan plan = {.deadline = deadline, .activity = activity};
@@ -42,7 +42,8 @@ static void sleeps(struct adv_progress *p, uint64_t now, uint64_t deadline, unsi
 	adv_progress_sleeps(p, now, &plan);
 }
 
-/* The thread is woken, gets the lock and receives. Returns the actions of all that. */
+/* Wakes the thread, which acquires the lock and receives. Returns the actions of all these events.
+ */
 static unsigned takes(struct adv_progress *p, uint64_t now, unsigned sources, unsigned packets)
 {
 	struct adv_progress_wakeup w = {.sources = sources};
@@ -59,7 +60,8 @@ static void begin(struct adv_progress *p)
 	assert_true(adv_progress_is_armed(p));
 }
 
-/* Wake-ups find the program polling until the thread is to leave; then its call ends. */
+/* Wakes the thread while the program polls, until the thread stops receiving; then ends the
+ * program's call. */
 static void begin_polled(struct adv_progress *p)
 {
 	unsigned wakeups = 0;
@@ -100,10 +102,10 @@ static void test_left_to_program(void **state)
 	assert_int_equal(adv_progress_woken(&p, START + 9 * US, BY_PACKET, false),
 			 ADV_PROGRESS_SLEEP_ON);
 	assert_state(&p, LEFT);
-	/* It looks again within a millisecond, however long its sleep may be. */
+	/* The thread checks again within a millisecond, however long its sleep may be. */
 	assert_int_equal(adv_progress_sleep_until(&p, START), START + MS);
 	assert_int_equal(ends_call(&p), 0);
-	/* Then the program polls no more. */
+	/* Then the program stops polling. */
 	assert_int_equal(adv_progress_woken(&p, START + MS, 0, false), ADV_PROGRESS_ENTER);
 	assert_int_equal(takes(&p, START + MS, 0, 3), 0);
 	assert_state(&p, THREAD);
@@ -121,11 +123,11 @@ static void test_who_polls(void **state)
 	} cases[] = {
 		{9 * US, 0, false, false, BY_PACKET, true},
 		{11 * US, 0, false, false, BY_PACKET, false},
-		{190 * US, 0, true, false, BY_PACKET, true}, /* stopped in the middle of a call */
+		{190 * US, 0, true, false, BY_PACKET, true}, /* preempted during a call */
 		{210 * US, 0, true, false, BY_PACKET, false},
-		{900 * US, 9 * US, false, false, BY_PACKET, true}, /* sends much between polls */
+		{900 * US, 9 * US, false, false, BY_PACKET, true}, /* a sender between polls */
 		{1100 * US, 9 * US, false, false, BY_PACKET, false},
-		{9 * US, 0, false, true, BY_PACKET, false}, /* it polls before it sleeps */
+		{9 * US, 0, false, true, BY_PACKET, false}, /* the program polls before it sleeps */
 		{9 * US, 0, false, false, BY_PACKET | BY_NOTICE, false},
 		{9 * US, 0, false, false, BY_PACKET | BY_ROOM, false},
 		{9 * US, 0, false, false, BY_PACKET | BY_KICK, false},
@@ -146,7 +148,8 @@ static void test_who_polls(void **state)
 	}
 }
 
-/* A poll that finds completions reads no clock: it counts from when the thread learns of it. */
+/* Tests a poll that finds completions: it reads no clock, so its time is that at which the thread
+ * notices it. */
 static void test_found(void **state)
 {
 	struct adv_progress p;
@@ -183,7 +186,8 @@ static void test_trial(void **state)
 	}
 }
 
-/* A wake-up without a packet is useless; one after which no call came is useful. */
+/* Tests that a wake-up without a packet is useless, and that a wake-up after which no call comes is
+ * useful. */
 static void test_silent_program(void **state)
 {
 	struct adv_progress p;
@@ -192,7 +196,7 @@ static void test_silent_program(void **state)
 	assert_int_equal(takes(&p, START, BY_PACKET, 0), 0);
 	assert_int_equal(p.useless, 1);
 	(void)takes(&p, START + US, 0, 0);
-	assert_int_equal(p.useless, 1); /* it was not woken by a packet */
+	assert_int_equal(p.useless, 1); /* the thread was not woken by a packet */
 	(void)takes(&p, START + US, BY_PACKET, 1);
 	(void)takes(&p, START + 2 * US, BY_PACKET, 1);
 	assert_int_equal(p.useless, 0);
@@ -211,7 +215,7 @@ static void test_useless(void **state)
 	assert_false(adv_progress_on_trial(&p));
 }
 
-/* The thread takes what it was about to leave. */
+/* Tests that the thread receives packets that it was about to leave to the program. */
 static void test_leaving(void **state)
 {
 	struct adv_progress p;
@@ -277,7 +281,8 @@ static void test_delayed_acks(void **state)
 	assert_int_equal(adv_progress_sleep_until(&p, START), START + 10 * MS);
 }
 
-/* A call kicks the thread for a deadline that its sleep would miss by more than 50 us, once. */
+/* Tests that a call kicks the thread, once, for a deadline that the thread's sleep would miss by
+ * more than 50 us. */
 static void test_deadline(void **state)
 {
 	struct adv_progress_rest rest = {.deadline = START + 10 * MS - 50 * US};
@@ -309,7 +314,7 @@ static void test_full_socket(void **state)
 	assert_int_equal(adv_progress_call_ends(&p, &rest), 0); /* the program tries again */
 }
 
-/* A call leaves packets to send: the thread sends them, unless the program polls. */
+/* Tests that the thread sends packets that a call left unsent, unless the program polls. */
 static void test_cut(void **state)
 {
 	const struct adv_progress_rest rest = {.deadline = NEVER, .cut_at = START};
@@ -329,7 +334,7 @@ static void test_cut(void **state)
 	assert_int_equal(adv_progress_call_ends(&p, &rest), KICK);
 }
 
-/* Such a kick does not stand in the way of one for a deadline. */
+/* Tests that a kick for unsent packets does not prevent a kick for a deadline. */
 static void test_cut_and_deadline(void **state)
 {
 	const struct adv_progress_rest rest = {.deadline = START, .cut_at = START};
@@ -358,13 +363,13 @@ static void test_looks(void **state)
 		assert_int_equal(adv_progress_woken(&p, now, 0, true), ADV_PROGRESS_SLEEP_ON);
 	}
 	assert_int_equal(adv_progress_sleep_until(&p, now), now + 3200 * US);
-	/* In the middle of a long call. */
+	/* The thread wakes in the middle of a long call. */
 	now += 3200 * US;
 	assert_int_equal(adv_progress_woken(&p, now, 0, true), ADV_PROGRESS_TRY);
 	adv_progress_missed(&p);
 	assert_state(&p, POLLER);
 	assert_int_equal(adv_progress_sleep_until(&p, now), now + 3200 * US);
-	/* A notification is handled, and changes nothing. */
+	/* A notification is handled without a change of state. */
 	adv_progress_polled(&p, now);
 	assert_int_equal(adv_progress_woken(&p, now, BY_NOTICE, false), ADV_PROGRESS_ENTER);
 	assert_int_equal(
@@ -373,7 +378,8 @@ static void test_looks(void **state)
 	assert_state(&p, POLLER);
 }
 
-/* The program has stopped polling. Packets that lay there make the thread stay longer. */
+/* Tests that the thread takes over when the program has stopped polling, and then stays longer if
+ * packets waited. */
 static void test_takes_over(void **state)
 {
 	uint64_t now = START + 200 * US;
@@ -402,10 +408,10 @@ static void test_limit(void **state)
 		while (adv_progress_is_armed(&p))
 			(void)takes(&p, START + MS, BY_PACKET, 0);
 	}
-	/* Nothing lay there: the limit stays. */
+	/* No packet waited: the limit stays. */
 	assert_int_equal(takes(&p, START + MS, 0, 0), ARM);
 	assert_int_equal(p.useless_limit, 128);
-	/* The thread was away for long. */
+	/* The thread did not receive for a long time. */
 	while (adv_progress_is_armed(&p))
 		(void)takes(&p, START + MS, BY_PACKET, 0);
 	for (unsigned i = 0; i < 4; i++)
@@ -415,7 +421,7 @@ static void test_limit(void **state)
 	assert_int_equal(p.look_interval, 200 * US);
 }
 
-/* The program says that it will sleep. */
+/* Tests a program that announces that it will sleep. */
 static void test_arms(void **state)
 {
 	struct adv_progress p;
@@ -426,7 +432,7 @@ static void test_arms(void **state)
 	assert_state(&p, NOBODY);
 	assert_int_equal(adv_progress_arms(&p), 0);
 	assert_int_equal(adv_progress_woken(&p, START, BY_KICK, true), ADV_PROGRESS_ENTER);
-	adv_progress_polled(&p, START); /* once more before it sleeps */
+	adv_progress_polled(&p, START); /* one more poll before it sleeps */
 	assert_int_equal(takes(&p, START, BY_KICK, 0), ARM);
 	assert_state(&p, THREAD);
 }
@@ -464,18 +470,18 @@ static void test_wait(void **state)
 	assert_int_equal(adv_progress_wait_ends(&p, false), 0);
 	assert_state(&p, BETWEEN);
 	assert_false(adv_progress_may_hold(&p));
-	assert_int_equal(adv_progress_arms(&p), 0); /* the next wait follows */
+	assert_int_equal(adv_progress_arms(&p), 0); /* no kick: the next wait follows */
 	assert_int_equal(adv_progress_waits(&p), 0);
 	assert_int_equal(adv_progress_wait_receives(&p), 0);
 	assert_state(&p, WAITER);
-	/* Or none does. */
+	/* No further wait follows. */
 	assert_int_equal(adv_progress_wait_ends(&p, false), 0);
 	assert_int_equal(adv_progress_woken(&p, START + MS, 0, false), ADV_PROGRESS_TRY);
 	assert_int_equal(takes(&p, START + MS, 0, 0), ARM);
 	assert_state(&p, THREAD);
 }
 
-/* A wait that ends before it receives leaves the sockets to the thread. */
+/* Tests that a wait that ends before it receives leaves the sockets to the thread. */
 static void test_wait_without_receiving(void **state)
 {
 	struct adv_progress p;
@@ -491,7 +497,8 @@ static void test_wait_without_receiving(void **state)
 	assert_state(&p, NOBODY);
 }
 
-/* Before the waiting thread receives, the thread has to send what another call left. */
+/* Tests that the thread sends packets that another call left unsent, before the waiting thread
+ * receives. */
 static void test_cut_before_receiving(void **state)
 {
 	const struct adv_progress_rest rest = {.deadline = NEVER, .cut_at = START};
@@ -506,7 +513,7 @@ static void test_cut_before_receiving(void **state)
 	assert_int_equal(adv_progress_call_ends(&p, &rest), KICK);
 }
 
-/* What the usual end of a call checks inline agrees with what the event would do. */
+/* Tests that adv_progress_is_covered() agrees with adv_progress_call_ends(). */
 static void test_covered(void **state)
 {
 	static const uint64_t deadlines[] = {0, START, START + 10 * MS - 50 * US, NEVER};
@@ -530,7 +537,7 @@ static void test_covered(void **state)
 	assert_false(adv_progress_is_covered(&p, NEVER, false));
 }
 
-/* A waiting program takes over from the thread, whatever that was about to do. */
+/* Tests that a waiting program takes over from the thread in each state of the thread. */
 static void test_wait_takes_over(void **state)
 {
 	static const unsigned left[] = {0, 1, 4};
@@ -545,7 +552,7 @@ static void test_wait_takes_over(void **state)
 		}
 		assert_int_equal(adv_progress_waits(&p), 0);
 		assert_int_equal(adv_progress_wait_receives(&p), DISARM);
-		/* The thread's sleep was planned before: nothing else ends it. */
+		/* The thread's sleep was planned before: no deadline ends it. */
 		assert_state(&p, WAITER_ALONE);
 		assert_int_equal(adv_progress_sleep_until(&p, START), NEVER);
 		assert_int_equal(adv_progress_wait_ends(&p, false), KICK);
@@ -568,7 +575,7 @@ static void test_wait_after_kick(void **state)
 	assert_state(&p, WAITER);
 }
 
-/* The thread finds one wait going on at two looks: it sleeps until that ends. */
+/* Tests that the thread sleeps until a wait ends if it finds the same wait at two checks. */
 static void test_long_wait(void **state)
 {
 	struct adv_progress p;
@@ -585,12 +592,12 @@ static void test_long_wait(void **state)
 	assert_int_equal(adv_progress_sleep_until(&p, START), NEVER);
 	assert_int_equal(adv_progress_wait_ends(&p, false), KICK);
 	assert_state(&p, BETWEEN);
-	/* The kick makes the looks frequent again. */
+	/* The kick makes the thread's checks frequent again. */
 	(void)adv_progress_woken(&p, START, BY_KICK, false);
 	assert_int_equal(adv_progress_sleep_until(&p, START), START + 200 * US);
 }
 
-/* Another thread still waits, and does not receive. */
+/* Tests the end of a wait while another thread still waits and does not receive. */
 static void test_others_wait(void **state)
 {
 	struct adv_progress p;
@@ -620,7 +627,7 @@ static void test_wakes_waiter(void **state)
 	assert_int_equal(adv_progress_call_ends(&p, &rest), ADV_PROGRESS_WAKE_WAITER);
 	rest = (struct adv_progress_rest){.deadline = NEVER, .cut_at = START};
 	assert_int_equal(adv_progress_call_ends(&p, &rest), ADV_PROGRESS_WAKE_WAITER);
-	/* It looks at the next deadline before it sleeps: of the last wait's nothing is left. */
+	/* The next wait uses its own deadline; the deadline of the last wait has no effect. */
 	(void)adv_progress_wait_ends(&p, false);
 	(void)adv_progress_wait_receives(&p);
 	rest = (struct adv_progress_rest){.deadline = START};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A polling program on a crowded processor sleeps; on a free one it spins. */
+/* Tests that a polling program sleeps on a crowded processor and spins on a free one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 static struct adv_progress p;
 static uint64_t now;
 
-/* The thread has left the receiving to the program's polls. */
+/* Setup: the thread has left receiving to the program's polls. */
 static int setup(void **state)
 {
 	now = 1000 * MS;
@@ -33,7 +33,8 @@ static bool poll(uint64_t later, unsigned packets)
 	return adv_progress_poll_ends(&p, now, packets);
 }
 
-/* Polls in vain for `ns`. Returns how often the program should have slept. */
+/* Polls without a packet for `ns`. Returns the number of polls after which the program should have
+ * slept. */
 static unsigned spin(uint64_t ns)
 {
 	unsigned sleeps = 0;
@@ -51,13 +52,14 @@ static void be_preempted(void)
 
 static void test_free_processor(void **state)
 {
-	for (unsigned i = 0; i < 100000; i++) { /* packets come every 3 us, and once a while late */
+	for (unsigned i = 0; i < 100000; i++) { /* packets arrive every 3 us, and sometimes late */
 		assert_int_equal(spin(i % 1000 ? 3 * US : 10 * MS), 0);
 		assert_false(poll(POLL, 1));
 	}
 }
 
-/* Interrupts take some us, but the peer does not need them to answer. */
+/* Tests that interrupts are no sign: they take some us, but the peer does not need them to respond.
+ */
 static void test_interrupts(void **state)
 {
 	for (unsigned i = 0; i < 1000; i++) {
@@ -73,12 +75,13 @@ static void test_preempted(void **state)
 	be_preempted();
 	assert_int_equal(spin((ADV_PROGRESS_SPINS - 1) * POLL), 0);
 	assert_true(poll(POLL, 0));
-	assert_false(poll(POLL, 1)); /* a packet ends the sleeping ... */
+	assert_false(poll(POLL, 1)); /* a packet ends the sleep */
 	assert_int_equal(spin(ADV_PROGRESS_SPINS * POLL), 0);
-	assert_true(poll(POLL, 0)); /* ... until the next polls in vain */
+	assert_true(poll(POLL, 0)); /* the next polls without a packet begin it again */
 }
 
-/* The peer ran on this processor, only for a moment: its packet is here now. */
+/* Tests a peer that ran on this processor for a moment only: its packet has arrived when the
+ * program polls again. */
 static void test_peer_ran(void **state)
 {
 	assert_int_equal(spin(SPIN + POLL), 0);
@@ -86,7 +89,7 @@ static void test_peer_ran(void **state)
 	assert_true(spin(10 * US) > 0);
 }
 
-/* Computes for 1 ms, polls a few times, and so on. */
+/* Tests a program that alternately computes for 1 ms and polls a few times. */
 static void test_computes(void **state)
 {
 	for (unsigned i = 0; i < 1000; i++) {
@@ -95,7 +98,7 @@ static void test_computes(void **state)
 	}
 }
 
-/* Completions that were there when it looked: it has not polled in vain. */
+/* Tests that a poll that finds completions does not count as a poll without a packet. */
 static void test_found(void **state)
 {
 	(void)spin(SPIN + POLL);
@@ -104,7 +107,7 @@ static void test_found(void **state)
 	assert_int_equal(spin(50 * US), 0);
 }
 
-/* A program that requested an event slept. */
+/* Tests that the pause of a program that requested an event is no sign: the program slept. */
 static void test_slept(void **state)
 {
 	(void)spin(SPIN + POLL);
@@ -122,7 +125,8 @@ static uint64_t crowded_for(void)
 	return now - begin;
 }
 
-/* The program spins again from time to time, and ever more rarely while the signs stay. */
+/* Tests that the program spins again from time to time, and more rarely each time while the signs
+ * remain. */
 static void test_tries_again(void **state)
 {
 	uint64_t first, second, last = 0;
@@ -137,7 +141,7 @@ static void test_tries_again(void **state)
 		last = crowded_for();
 	}
 	assert_in_range(last, 1000 * MS, 2000 * MS);
-	assert_int_equal(spin(5000 * MS), 0); /* the processor is free for long */
+	assert_int_equal(spin(5000 * MS), 0); /* the processor stays free for a long time */
 	be_preempted();
 	assert_in_range(crowded_for(), first - MS, first + MS);
 }
@@ -150,15 +154,15 @@ static void test_sleep(void **state)
 	assert_true(adv_progress_backs_off(&p, now, &deadline));
 	assert_in_range(deadline, now + 1, now + 1 * MS);
 	assert_true(adv_progress_waiter_receives(&p));
-	/* The thread looks, and leaves all to the program. */
+	/* The thread checks, and leaves all packets to the program. */
 	assert_int_equal(adv_progress_woken(&p, now, 0, false), ADV_PROGRESS_SLEEP_ON);
-	/* Another thread of the program leaves a timer or packets that cannot wait. */
+	/* Another thread of the program leaves a timer or packets that are urgent. */
 	assert_int_equal(adv_progress_call_ends(&p, &rest), 0);
 	rest.deadline = now + 1;
 	assert_int_equal(adv_progress_call_ends(&p, &rest), ADV_PROGRESS_WAKE_WAITER);
 	assert_int_equal(adv_progress_backoff_ends(&p, deadline, false), 0);
 	assert_int_equal(adv_progress_state(&p), ADV_PROGRESS_POLLER);
-	/* The sleep is no sign. */
+	/* The sleep itself is no sign of a crowded processor. */
 	now = deadline + 10 * MS;
 	p.crowded_till = 0;
 	assert_false(poll(0, 0));
@@ -173,7 +177,8 @@ static void test_deadline(void **state)
 	assert_int_equal(deadline, now + 10 * US);
 }
 
-/* While the program sleeps another thread of it requests an event, or begins to wait. */
+/* Tests another thread of the program that requests an event, or begins to wait, while the program
+ * sleeps. */
 static void test_others(void **state)
 {
 	uint64_t deadline = ADV_PROGRESS_NEVER;
@@ -182,7 +187,7 @@ static void test_others(void **state)
 	assert_int_equal(adv_progress_arms(&p), ADV_PROGRESS_KICK);
 	assert_int_equal(adv_progress_backoff_ends(&p, now, false), 0);
 	assert_int_equal(adv_progress_state(&p), ADV_PROGRESS_NOBODY);
-	assert_int_equal(atomic_load(&p.last_poll), 0); /* it sleeps, as far as is known */
+	assert_int_equal(atomic_load(&p.last_poll), 0); /* as for a sleeping program */
 	(void)setup(NULL);
 	deadline = ADV_PROGRESS_NEVER;
 	assert_true(adv_progress_backs_off(&p, now, &deadline));
@@ -190,8 +195,8 @@ static void test_others(void **state)
 	assert_int_equal(adv_progress_state(&p), ADV_PROGRESS_NOBODY);
 }
 
-/* A poll sleeps only in the state in which the program receives. In the other states the sockets
- * wake the thread. */
+/* Tests that a poll sleeps only in the state in which the program receives by polling. In the other
+ * states the sockets wake the thread. */
 static void test_other_states(void **state)
 {
 	for (unsigned i = 0; i < ADV_PROGRESS_STATES; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who receives over the life of a program: histories of real programs in virtual time. A line of
- * output for each tells what the policy costs, so that a change of src/host/progress.c can be
- * judged without a quiet machine.
+ * Replays histories of real programs in virtual time, and tests which thread receives. Each history
+ * prints a line with the costs of the policy, so that a change of src/host/progress.c can be judged
+ * without a quiet machine.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,12 +13,12 @@
 
 #include "progress_world.h"
 
-#define POLL	     (400)	 /* ns: ibv_poll_cq() that finds nothing */
+#define POLL	     (400)	 /* ns; ibv_poll_cq() without a completion */
 #define PEER_POLLS   (3 * US)	 /* round trip to a peer that polls */
 #define LOOK_LONGEST (3200 * US) /* of progress.c */
 #define LEFT_LONGEST (1 * MS)	 /* of progress.c */
 
-static unsigned rounds; /* exchanges with the peer, or what the program repeats */
+static unsigned rounds; /* exchanges with the peer, or repetitions of the program */
 
 static void begin(struct world *w, world_step_fn *step, unsigned threads)
 {
@@ -28,7 +28,7 @@ static void begin(struct world *w, world_step_fn *step, unsigned threads)
 		world_add(w, step);
 }
 
-/* Runs for a second, and for another one whose counts and rounds are returned. */
+/* Runs for two seconds. Returns the counts and rounds of the last one. */
 static struct world_counts run(struct world *w, const char *name, unsigned *rounds_run)
 {
 	unsigned before;
@@ -66,12 +66,12 @@ static void test_send_lat(void **state)
 
 	begin(&w, send_lat, 1);
 	c = run(&w, "ib_send_lat", &n);
-	/* The thread does not take part: it looks every 3.2 ms whether the program still polls. */
+	/* The thread does not receive: it checks every 3.2 ms whether the program still polls. */
 	assert_int_equal(adv_progress_state(&w.p), ADV_PROGRESS_POLLER);
 	assert_int_equal(c.by_packet + c.by_kick + c.takes + c.switches, 0);
 	assert_in_range(c.by_time, 1, 1 * S / LOOK_LONGEST + 1);
 	assert_in_range(c.lay_longest, 0, POLL);
-	/* It has left before it cost much. */
+	/* The thread stopped receiving before it cost much. */
 	assert_in_range(w.settled.by_packet, 1, 10);
 }
 
@@ -79,7 +79,8 @@ static void test_send_lat(void **state)
 
 enum { SPIN, POST, COMPLETE };
 
-/* The peer's thread receives our WRITE, sends the ACK, and its program answers. */
+/* The peer's background thread receives this program's WRITE and sends the ACK; then the peer's
+ * program responds. */
 #define PEER_WAKES (25 * US)
 #define ANSWERS	   (1500)
 
@@ -90,7 +91,7 @@ static uint64_t write_lat(struct world *w, unsigned thread)
 	t->polls = t->stage == COMPLETE;
 	switch (t->stage) {
 	case SPIN:
-		/* Two packets a round, the ACK and the WRITE: the WRITE is in memory. */
+		/* Each round has two packets, the ACK and the WRITE: now the WRITE is in memory. */
 		if (w->received >= 2 * rounds)
 			t->stage = POST;
 		break;
@@ -118,7 +119,7 @@ static void test_write_lat(void **state)
 
 	begin(&w, write_lat, 1);
 	c = run(&w, "ib_write_lat", &n);
-	/* The thread takes the peer's WRITE in each round, after one wake-up. */
+	/* The thread receives the peer's WRITE in each round, after one wake-up. */
 	assert_true(adv_progress_is_armed(&w.p));
 	assert_int_equal(c.switches, 0);
 	assert_in_range(n, 1 * S / (60 * US), 1 * S / (45 * US));
@@ -156,8 +157,8 @@ static void test_riostream(void **state)
 	begin(&w, riostream, 1);
 	c = run(&w, "riostream", &n);
 	/*
-	 * Each wake-up counts as useless, as a poll follows soon. So the thread leaves again and
-	 * again, and a packet then lies until the thread's next look.
+	 * Each wake-up counts as useless, because a poll follows soon. So the thread stops
+	 * receiving again and again, and a packet then waits until the thread's next check.
 	 */
 	assert_in_range(c.switches, 2, n / 50);
 	assert_in_range(c.lay_longest, PRICE_WAKE_UP, LOOK_LONGEST + PRICE_WAKE_UP);
@@ -185,7 +186,7 @@ static uint64_t compute(struct world *w, unsigned thread)
 	return w->now + POLL;
 }
 
-/* No thread of the program, but its peer: sends all the time. */
+/* Models the program's peer, which sends all the time, as a thread of the world. */
 static uint64_t supply(struct world *w, unsigned thread)
 {
 	world_send_back(w, 0);
@@ -229,8 +230,7 @@ static void test_time_slices(void **state)
 	begin(&w, poll_by_slices, 1);
 	world_add(&w, supply);
 	c = run(&w, "polls every other 3 ms", &n);
-	/* The thread receives while the program does not run, and at once when it has learnt that.
-	 */
+	/* The thread receives while the program does not run, as soon as it has noticed that. */
 	assert_true(adv_progress_is_armed(&w.p));
 	assert_in_range(c.takes, 4 * S / INTERVAL / 10, 6 * S / INTERVAL / 10);
 	assert_in_range(c.lay_longest, PRICE_WAKE_UP, LEFT_LONGEST + PRICE_WAKE_UP);
@@ -259,7 +259,7 @@ static void test_blocking(void **state)
 	static const struct {
 		const char *name;
 		uint64_t later;
-		unsigned kicks; /* of the thread, for 100 rounds */
+		unsigned kicks; /* kicks of the thread in 100 rounds */
 	} intervals[] = {
 		{"blocking, 15 us", 15 * US, 0},
 		{"blocking, 100 us", 100 * US, 0},
@@ -274,7 +274,7 @@ static void test_blocking(void **state)
 		begin(&w, blocking, 1);
 		w.thread[0].until = intervals[i].later;
 		c = run(&w, intervals[i].name, &n);
-		/* The packet wakes the waiting thread, and the background thread receives nothing.
+		/* Each packet wakes the waiting thread; the background thread receives no packet.
 		 */
 		assert_in_range(c.packets, 1 * S / (intervals[i].later + 50 * US), UINT32_MAX);
 		assert_in_range(c.waiter, c.packets, c.packets * 3);
@@ -291,7 +291,7 @@ static uint64_t sleep_outside(struct world *w, unsigned thread)
 {
 	struct world_thread *t = &w->thread[thread];
 
-	/* The thread signals the channel's descriptor: the program wakes after it. */
+	/* The background thread signals the channel's descriptor, and then the program wakes. */
 	if (t->stage < w->received + 1) {
 		t->stage = w->received + 1;
 		world_poll_found(w);
@@ -374,7 +374,7 @@ static void test_stops_polling(void **state)
 	assert_int_equal(adv_progress_state(&w.p), ADV_PROGRESS_THREAD);
 	assert_int_equal(w.arrivals, 0);
 	assert_in_range(w.count.lay_longest, PRICE_WAKE_UP, LOOK_LONGEST);
-	/* From now on the next packet wakes the thread. */
+	/* After this time, the next packet wakes the thread. */
 	world_settled(&w);
 	world_send_back(&w, 10 * US);
 	world_run(&w, 520 * MS);
@@ -382,7 +382,7 @@ static void test_stops_polling(void **state)
 	world_print(&w, "stops polling", 1);
 }
 
-/* The program stops polling because it waits for one event. */
+/* Models a program that stops polling and waits for one event. */
 static uint64_t polls_then_waits(struct world *w, unsigned thread)
 {
 	struct world_thread *t = &w->thread[thread];
@@ -413,7 +413,8 @@ static void test_polls_then_waits(void **state)
 	world_settled(&w);
 	world_send_back(&w, 100 * MS);
 	world_run(&w, 700 * MS);
-	/* The waiting thread has received it, and the background thread took over afterwards. */
+	/* The waiting thread has received the packet, and the background thread took over
+	 * afterwards. */
 	assert_int_equal(w.count.lay_longest, PRICE_WAKE_UP);
 	assert_int_equal(adv_progress_state(&w.p), ADV_PROGRESS_THREAD);
 	world_print(&w, "polls, then waits", 1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * System calls that came late to Linux are refused: by an older kernel with ENOSYS, by the seccomp
- * profile of an older container runtime with EPERM. The device does without, and asks once.
+ * Tests that the device works without recent system calls of Linux and tries each of them once. An
+ * older kernel refuses them with ENOSYS, the seccomp profile of an older container runtime with
+ * EPERM.
  */
 #include "node.h"
 
@@ -18,14 +19,14 @@
 #include "base/array.h"
 #include "../link/netns.h"
 
-#define FIRST_REFUSED SYS_pidfd_send_signal /* 424, the first of those that all platforms share */
+#define FIRST_REFUSED SYS_pidfd_send_signal /* 424, the first number that all platforms share */
 
 static atomic_uint waits; /* calls of epoll_pwait2() */
 
 long __wrap_syscall(long number, ...);
 long __real_syscall(long number, ...);
 
-/* The wrapper reads six arguments, however many the caller passes. */
+/* The wrapper reads six arguments, even if the caller passes fewer. */
 __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
 {
 	long a[6];
@@ -40,8 +41,8 @@ __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
 	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* From now on, for this process and what it starts. clone3() is refused in the way that the C
- * library understands. */
+/* Refuses recent system calls from now on, for this process and its children. clone3() is refused
+ * with the error that the C library understands. */
 static void refuse_new_calls(uint16_t error)
 {
 	struct sock_filter f[] = {
@@ -58,7 +59,8 @@ static void refuse_new_calls(uint16_t error)
 	assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
-/* Messages while nobody polls: the thread sleeps and wakes for each. */
+/* Exchanges messages while no thread polls: the background thread sleeps, and wakes for each of
+ * them. */
 static void exchange(void)
 {
 	struct node n;
@@ -107,7 +109,8 @@ static void test_eacces(void **state)
 	with_refusal(EACCES);
 }
 
-/* Else one that is refused could not be told from one that is never made. */
+/* Tests that the calls are made if they are allowed. Without this, a refused call could not be
+ * distinguished from a call that is never made. */
 static void test_allowed(void **state)
 {
 	exchange();

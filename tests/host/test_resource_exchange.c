@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Valid and invalid requests for the objects of a program, and the answers. */
+/* Tests valid and invalid requests for the objects of a program, and the answers. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -114,7 +114,7 @@ static void refuses_what_is_wrong(void **state)
 	expect_refused(f, sizeof(f->m));
 	f->m.count = ADV_RESOURCE_EXCHANGE_MOST + 1;
 	expect_refused(f, sizeof(f->m));
-	f->m.count = UINT32_MAX; /* more than can be counted in bytes */
+	f->m.count = UINT32_MAX; /* the length in bytes would overflow */
 	expect_refused(f, HEAD);
 	f->m.count = 0;
 	f->m.version++;
@@ -140,12 +140,13 @@ static void closes_what_comes_along(void **state)
 	assert_int_equal(sendmsg(f->asks, &msg, 0), HEAD);
 	close(pipe_ends[1]);
 	adv_resource_answer(f->answers, 7, tell, NULL);
-	assert_int_equal(read(pipe_ends[0], &byte, 1), 0); /* the other end is closed everywhere */
+	assert_int_equal(read(pipe_ends[0], &byte, 1), 0); /* no process has the other end open */
 	close(pipe_ends[0]);
 	assert_int_equal(adv_resource_receive(f->asks, &f->m), 0);
 }
 
-/* adv_resource_answer() does not block if the requester has closed its end or does not read. */
+/* Tests that adv_resource_answer() does not block if the requester has closed its end or does not
+ * read. */
 static void waits_for_nobody(void **state)
 {
 	struct fixture *f = *state;

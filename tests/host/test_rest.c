@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A thread that is about to sleep receives instead if the link reports a packet. The link of these
- * tests reports one that does not exist, when nothing else would wake the thread soon.
+ * Tests that a thread that is about to sleep receives instead if the link reports a packet. The
+ * link of these tests reports a packet that does not exist, at a time when no other event would
+ * soon wake the thread.
  */
 #include "node.h"
 
@@ -16,11 +17,11 @@ static struct {
 	struct adv_link link;
 	struct adv_link *inner;
 	struct adv_progress *progress;
-	atomic_bool pretends; /* at the next sleep() */
+	atomic_bool pretends; /* report a packet at the next sleep() */
 	atomic_uint pretended;
 	atomic_uint received_since;
-	unsigned wakeups;  /* of waiting threads, then */
-	atomic_bool slept; /* one slept before it received */
+	unsigned wakeups;  /* wake-ups of waiting threads at that time */
+	atomic_bool slept; /* a thread slept before it received */
 } shim;
 
 static bool shim_send(struct adv_link *link, struct adv_tx_batch *batch)
@@ -81,7 +82,8 @@ static void take_shim(struct node *n)
 	adv_device_unlock(n->d);
 }
 
-/* The thread plans its sleep while it holds the lock under which it hears of the packet. */
+/* True if the thread receives at once. It plans its sleep under the same lock under which the link
+ * reports the packet. */
 static bool thread_receives_at_once(struct node *n)
 {
 	bool yes;
@@ -103,7 +105,7 @@ static bool thread_sleeps_for_ever(struct node *n)
 	return yes;
 }
 
-/* The device's own thread. */
+/* Tests the background thread. */
 static void test_thread(void **state)
 {
 	uint64_t one = 1;

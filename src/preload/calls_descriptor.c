@@ -44,8 +44,8 @@ static int call_fcntl(adv_next_t *next, const char *name, int fd, int command, v
 	return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? note_copy(fd, result) : result;
 }
 
-/* The argument's type depends on the command, and some commands have none. A pointer covers all
- * of them. */
+/* The type of the argument depends on the command, and some commands have no argument. A pointer
+ * can pass every type. */
 ADV_INTERPOSE int fcntl(int fd, int command, ...)
 {
 	static adv_next_t next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sockets of NETLINK_RDMA: socket(2) and the calls that use it. The kernel has this protocol
- * only with an RDMA driver loaded, and then does not know adverb0. */
+/* Sockets of NETLINK_RDMA: socket(2) and the calls that use such a socket. The kernel has this
+ * protocol only if an RDMA driver is loaded, and even then does not know adverb0. */
 #include <errno.h>
 #include <linux/netlink.h>
 #include <stdlib.h>
@@ -103,8 +103,8 @@ ADV_INTERPOSE int setsockopt(int fd, int level, int name, const void *value, soc
 	static adv_next_t next;
 	int (*call)(int, int, int, const void *, socklen_t) = adv_next(&next, "setsockopt");
 
-	/* Accepted without effect: options for the form of answers, and multicast groups, which
-	 * stay silent. */
+	/* These options are accepted without effect: the form of answers does not change, and
+	 * multicast groups get no messages. */
 	if (level == SOL_NETLINK && adv_netlink_is(fd))
 		return 0;
 	return call(fd, level, name, value, len);

@@ -17,9 +17,9 @@ char *__getcwd_chk(char *buf, size_t len, size_t room);
 
 /* ---- links ---- */
 
-/* Converts the n bytes that readlink(2) returned: a link in /proc to a folder of the tree shows
- * the path that the folder stands for. The link is read again, because its real target is longer
- * and may have been cut off. */
+/* Converts the n bytes that readlink(2) returned. If the link is in /proc and leads to a folder of
+ * the tree, returns the path for which the folder stands. Reads the link again, because its real
+ * target is longer and may have been cut off. */
 static ssize_t show_link(int dirfd, const char *path, char *buf, size_t len, ssize_t n)
 {
 	char text[PATH_MAX];
@@ -83,7 +83,7 @@ ADV_INTERPOSE ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, s
 
 /* ---- canonical paths ---- */
 
-/* The canonical path of a device node is its own. */
+/* Returns the canonical path of a device node: its own path. */
 static char *canonical_node(const char *path, char *resolved)
 {
 	char *out = resolved ? resolved : malloc(PATH_MAX);
@@ -161,7 +161,7 @@ ADV_INTERPOSE int fchdir(int fd)
 	return result;
 }
 
-/* If buf is NULL, allocates len bytes, or as many as needed if len is 0. */
+/* Copies the path to buf. If buf is NULL, allocates len bytes; if len is 0, as many as needed. */
 static char *copy_current(const char *path, char *buf, size_t len)
 {
 	size_t needed = strlen(path) + 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * read(2), pread(2): reading a file of sysfs again from its start returns its present contents.
+ * read(2), pread(2): a read from the start of an open file of sysfs returns the present contents.
  * Programs that watch counters keep the files open (perftest's --report-counters).
  */
 #include <unistd.h>

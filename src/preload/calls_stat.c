@@ -164,8 +164,8 @@ ADV_INTERPOSE int statx(int dirfd, const char *path, int flags, unsigned mask, s
 	return result;
 }
 
-/* True, with EACCES, for write access to a file or a folder of the tree: sysfs has no files of
- * users. */
+/* For write access to a file or a folder of the tree, returns true with errno EACCES: users own no
+ * files of sysfs. */
 static bool refuse_write(const char *there, const char *path, int mode)
 {
 	if (!(mode & W_OK) || !adv_lookup_is_ours(there, path))

@@ -62,8 +62,8 @@ struct beside {
 	const char *folder; /* relative to "/" and to the root of the tree */
 };
 
-/* Writes a link for a file of the kernel: a copy of a relative link, whose target is mirrored
- * too; else a link to the file. */
+/* Writes a link for a file of the kernel. If the file is a relative link, copies it: its target is
+ * mirrored too. Otherwise makes a link to the file. */
 static void mirror_entry(void *user, const char *name)
 {
 	const struct beside *b = user;
@@ -188,8 +188,8 @@ static bool wanted_interface(const void *user, const char *name)
 	return false;
 }
 
-/* The files that a card has in the folder of its PCI device. No NUMA node is nearer than
- * another. */
+/* Writes the files that a card has in the folder of its PCI device. The NUMA node is -1: no node is
+ * nearer than another. */
 static void write_device(struct adv_files *f, const struct adv_gid_table *t)
 {
 	char list[512], mask[64 * 9 + 1];
@@ -251,7 +251,7 @@ static void write_uverbs(struct adv_files *f, const char *name)
 	snprintf(target, sizeof(target), "../../devices/adverb/infiniband_verbs/%s", name);
 	adv_files_link(f, path, target);
 	adv_files_text(f, "sys/class/infiniband_verbs/abi_version", "6\n");
-	/* The names are for listings only: lookup.c handles access to a node by name. */
+	/* The file is for listings only: lookup.c handles access to the node. */
 	snprintf(path, sizeof(path), "dev/infiniband/%s", name);
 	adv_files_link(f, path, "/dev/null");
 	adv_files_link(f, "dev/infiniband/rdma_cm", "/dev/null");
@@ -339,8 +339,8 @@ static void write_counter(struct adv_files *f, const char *name, uint64_t value)
 }
 
 /*
- * IBTA's PortCounters; data in units of four octets. The counters that stay 0 cannot count here:
- * there is no physical link, no switch and no virtual lane 15.
+ * Writes IBTA's PortCounters; data counters are in units of four octets. Some counters are always
+ * 0: there is no physical link, no switch and no virtual lane 15.
  */
 static void write_port_counters(struct adv_files *f, const struct adv_counters *c)
 {

@@ -9,7 +9,7 @@
 
 struct adv_contents {
 	struct adv_gid_table gids;
-	struct adv_counters counters; /* of all processes */
+	struct adv_counters counters; /* sums over all processes */
 	bool counted;		      /* false: the daemon returned no counters */
 };
 

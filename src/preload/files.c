@@ -49,7 +49,7 @@ void adv_files_link(struct adv_files *f, const char *path, const char *target)
 		note_error(f, syscall(SYS_renameat, f->root, NEW_FILE, f->root, path));
 }
 
-/* True if the file has this text already, or was overwritten with it in place. */
+/* True if the file already has this text, or if the text was written to the file in place. */
 static bool overwrite_text(int root, const char *path, const char *text, size_t len)
 {
 	char there[TEXT_MAX + 1];

@@ -12,8 +12,8 @@ struct adv_files {
 
 /*
  * Paths are relative to the root; the parent folders must exist. After an error the functions do
- * nothing. A file appears with all of its text or not at all. An existing file is overwritten in
- * place if the new text is not shorter: processes that have it open see the change, as in sysfs.
+ * nothing. A new file appears with its complete text. If the new text is not shorter, an existing
+ * file is overwritten in place: processes that have the file open see the change, as in sysfs.
  * Otherwise a new file replaces it.
  */
 void adv_files_folder(struct adv_files *f, const char *path);

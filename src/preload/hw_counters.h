@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The counters of a port under the names that mlx5 uses: in sysfs's hw_counters/, and by
- * netlink. */
+/* The counters of a port under the names that mlx5 uses, for hw_counters/ of sysfs and for netlink.
+ */
 #ifndef ADV_PRELOAD_HW_COUNTERS_H
 #define ADV_PRELOAD_HW_COUNTERS_H
 

@@ -20,12 +20,13 @@
 const char adv_node_uverbs[] = "/dev/null";
 const char adv_node_rdma_cm[] = "/dev/null";
 
-/* How the current folder was reached; later, from its first use on, what it is. */
+/* The way by which the current folder was reached. From its first use on, its position: ELSEWHERE,
+ * ABOVE or INSIDE. */
 static _Atomic enum {
 	INHERITED,
-	GONE_TO,    /* by its own name */
-	REDIRECTED, /* by our name */
-	ELSEWHERE,  /* any other, or a folder of the tree that was reached by its own name */
+	GONE_TO,    /* reached by its own name */
+	REDIRECTED, /* reached by our name */
+	ELSEWHERE,  /* an unrelated folder, or a folder of the tree reached by its own name */
 	ABOVE,
 	INSIDE,
 } current;
@@ -70,8 +71,8 @@ static size_t folder_path(int dirfd, char room[PATH_MAX])
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* Returns what a path in the caller's own tree stands for. NULL: in no tree, or in another
- * user's. */
+/* Returns the path for which a path in the caller's own tree stands. NULL: the path is in no tree,
+ * or in the tree of another user. */
 static const char *reverse_path(const char *path)
 {
 	char root[PATH_MAX];
@@ -115,8 +116,8 @@ static void note_descriptor(int fd, unsigned what)
 		noted[fd] = (unsigned char)what;
 }
 
-/* True if a program that was started in a folder of the tree reached it by our name: the shell's
- * PWD is not a path of the tree, or there is no PWD. */
+/* For a program that was started in a folder of the tree: true if the folder was reached by our
+ * name. Then the shell's PWD is not a path of the tree, or there is no PWD. */
 static bool is_redirected_at_start(void)
 {
 	const char *shells = getenv("PWD");
@@ -141,8 +142,8 @@ static void update_current(void)
 		current = ELSEWHERE;
 }
 
-/* At start, because functions of the C library that walk a tree change the folder without
- * interposed calls. */
+/* Finds the position of the current folder at start: functions of the C library that walk a tree
+ * change the folder without interposed calls. */
 __attribute__((constructor)) static void find_current_at_start(void)
 {
 	update_current();
@@ -155,8 +156,8 @@ static bool current_is_inside(void)
 	return current == INSIDE;
 }
 
-/* Returns the length of a folder's path as the program sees it. 0: neither one of ours nor above
- * one. */
+/* Returns the length of a folder's path as the program sees it. 0: the folder is neither one of
+ * ours nor above one of ours. */
 static size_t seen_folder(int dirfd, char room[PATH_MAX])
 {
 	bool ours = dirfd == AT_FDCWD ? current_is_inside() : note_of(dirfd) >= OPENED;
@@ -179,7 +180,7 @@ static bool is_folder_above(int fd, int dirfd, const char *path, bool folder)
 		return false;
 	if (path[0] == '/')
 		return is_path_above(path);
-	/* A relative path reaches such a folder only from another one of them, or from one of
+	/* A relative path reaches a folder above ours only from a folder above ours, or from one of
 	 * ours. */
 	return folder && (dirfd == AT_FDCWD ? current >= ABOVE : note_of(dirfd) != NOT_OURS) &&
 	       folder_path(fd, room) && is_path_above(room);
@@ -292,8 +293,8 @@ static bool path_exists(const char *path)
 	return syscall(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* True if the path names a file of the kernel's own in one of these folders: it is not
- * redirected. */
+/* True if the path names a file that the kernel itself has in one of our folders. Such a path is
+ * not redirected. */
 static bool is_kernels(const struct adv_redirect *r)
 {
 	size_t len = strcspn(r->rest, "/");
@@ -334,7 +335,8 @@ static const char *node_of_name(const char *name)
 	return strcmp(name, "rdma_cm") == 0 ? adv_node_rdma_cm : NULL;
 }
 
-/* Returns NULL if the path is not ours. */
+/* Returns the path of the tree, or the device node, for an absolute path. NULL: the path is not
+ * ours. */
 static const char *resolve_absolute(const char *path, enum adv_lookup look, char room[PATH_MAX])
 {
 	struct adv_redirect r;
@@ -376,12 +378,12 @@ const char *adv_lookup_resolve(int dirfd, const char *path, enum adv_lookup look
 		return resolved;
 	if (*path == '/')
 		return path;
-	/* Leaves the tree by "..": from our files that would lead elsewhere. */
+	/* The path leaves our folders by "..", which would lead elsewhere from the tree. */
 	memcpy(room, absolute, strlen(absolute) + 1);
 	return room;
 }
 
-/* ---- what functions return ---- */
+/* ---- results of functions ---- */
 
 bool adv_lookup_node_number(const char *resolved, unsigned *major_number, unsigned *minor_number)
 {
@@ -430,7 +432,7 @@ bool adv_lookup_reverse(char *text)
 	return seen;
 }
 
-/* Returns the descriptor that a path in /proc names if it is one of this process, else -1. */
+/* Returns the descriptor of this process that a path in /proc names; -1: the path names none. */
 static int own_descriptor(const char *link)
 {
 	static const char *const self[] = {"/proc/self/fd/", "/proc/thread-self/fd/"};

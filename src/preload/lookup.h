@@ -3,14 +3,17 @@
  * The first step of every interposed function that takes a path: decides whether the path is one of
  * ours.
  *
- * For any other path that is a comparison: no allocation, no lock, no system call. There are two
- * exceptions. The first look-up of a relative path after the process has changed its folder makes
- * one call of getcwd(2). Each look-up that starts in one of our folders, or in a folder above them
- * ("/", /sys, ...), makes one system call. errno is kept.
+ * For all other paths the decision is a comparison: no allocation, no lock, no system call. There
+ * are two exceptions:
+ * - The first look-up of a relative path after the process has changed its folder calls getcwd(2)
+ *   once.
+ * - Each look-up that starts in one of our folders, or in a folder above them ("/", /sys, ...),
+ *   makes one system call.
+ * errno is kept.
  *
- * Real files stand in for ours. In their own place they are ordinary files: a process sees our
- * names in one of their folders only if it has reached that folder by our name. So the way by which
- * each descriptor and the current folder were reached is recorded.
+ * Real files, in the tree, stand in for ours. Under their own paths they are ordinary files. A
+ * process sees our names in a folder of the tree only if it has reached the folder by our name. So
+ * the look-up records by which name each descriptor and the current folder were reached.
  */
 #ifndef ADV_PRELOAD_LOOKUP_H
 #define ADV_PRELOAD_LOOKUP_H
@@ -30,8 +33,8 @@ enum adv_lookup {
 	ADV_LOOKUP_NAME	    /* as ADV_LOOKUP_CACHED; a device node is an ordinary name */
 };
 
-/* Returns the next definition of the function `name` after this library's. Searched once, then
- * kept in *known. */
+/* Returns the next definition of the function `name` after this library's. The first call searches
+ * it and stores it in *known. */
 typedef _Atomic(void *) adv_next_t;
 void *adv_next(adv_next_t *known, const char *name);
 
@@ -39,13 +42,13 @@ void *adv_next(adv_next_t *known, const char *name);
 bool adv_lookup_concerns(int dirfd, const char *path);
 
 /*
- * Returns the path to use instead: in room, or a device node (below), or `path` itself if it is not
- * ours after all. errno is kept.
+ * Returns the path to use instead of `path`: a path in room, or a device node (below). If `path` is
+ * not ours, returns `path` itself. errno is kept.
  */
 const char *adv_lookup_resolve(int dirfd, const char *path, enum adv_lookup look,
 			       char room[PATH_MAX]);
 
-/* The path that the function continues with. */
+/* The path with which the interposed function continues. */
 #define ADV_LOOKUP_PATH(dirfd, path, look)                                                         \
 	(adv_lookup_concerns(dirfd, path)                                                          \
 		 ? adv_lookup_resolve(dirfd, path, look, alloca(PATH_MAX))                         \
@@ -63,16 +66,16 @@ static inline bool adv_lookup_is_node(const char *resolved)
  * /dev/infiniband/uverbsN. */
 bool adv_lookup_node_number(const char *resolved, unsigned *major_number, unsigned *minor_number);
 
-/* Changes the result of stat(2) on `resolved` to that of our file: a node, or a file without
- * write permission. */
+/* Changes the result of stat(2) on `resolved` to the result for our file: a device node, or a file
+ * without write permission. */
 void adv_lookup_fix_stat(const char *resolved, const char *path, struct stat *st);
 
-/* True if `resolved` is a file of the read-only tree, or names a missing one. Links of the tree
- * may lead to files of the kernel: false. errno is kept. */
+/* True if `resolved` is a file of the read-only tree, or names a missing file there. False if a
+ * link of the tree leads to a file of the kernel. errno is kept. */
 bool adv_lookup_is_ours(const char *resolved, const char *path);
 
-/* Replaces a path of the tree, which a function has returned for a resolved path, by the path
- * that it stands for. True if it did. */
+/* If `text` is a path of the tree, replaces it by the path for which it stands and returns true.
+ * `text` is the result of a function that got a resolved path. */
 bool adv_lookup_reverse(char *text);
 /* As adv_lookup_reverse(), for the target of `link`, a link in /proc. */
 bool adv_lookup_reverse_link(const char *link, char *text);
@@ -84,18 +87,18 @@ bool adv_lookup_reverse_link(const char *link, char *text);
 void adv_lookup_note_open(int fd, int dirfd, const char *path, const char *resolved, bool folder);
 void adv_lookup_note_copy(int fd, int copy);
 
-/* Called before a read. Brings a file of the tree up to date when it is read from its start,
- * except by the first read after it was opened. at_offset: the read starts at the file offset,
- * so that decides. errno is kept. */
+/* Call it before a read. If the read starts at the beginning of a file of the tree, brings the file
+ * up to date, except for the first read after the open. at_offset: the read starts at the file
+ * offset; else it starts at the beginning. errno is kept. */
 void adv_lookup_refresh(int fd, bool at_offset);
 
-/* Records that the current folder has changed: to `resolved`, from `path`; or to that of a
- * descriptor. */
+/* Records that the current folder has changed to `path`, which was resolved to `resolved`. */
 void adv_lookup_note_chdir(const char *path, const char *resolved);
+/* Records that the current folder has changed to the folder of a descriptor. */
 void adv_lookup_note_fchdir(int fd);
 
-/* True if the current folder is one of the tree and was reached by our name. room: the path that
- * it stands for. */
+/* True if the current folder is in the tree and was reached by our name. room: the path for which
+ * the folder stands. */
 bool adv_lookup_getcwd(char room[PATH_MAX]);
 
 #endif

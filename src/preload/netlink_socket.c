@@ -13,9 +13,10 @@
 #include "preload/query.h"
 #include "preload/nldev.h"
 
-#define SOCKETS	    64 /* with more of them, the oldest get no more answers */
+#define SOCKETS	    64 /* if there are more sockets, the oldest get no more answers */
 #define ROOM	    (1 << 20)
-#define OTHER_PORTS 0xfffff000u /* downwards from here, if the process's number is in use */
+#define OTHER_PORTS 0xfffff000u /* if the port of the process ID is in use: ports from here down   \
+				 */
 
 struct stand_in {
 	_Atomic uint64_t inode; /* 0: free; also read without the lock */
@@ -31,8 +32,8 @@ static atomic_bool any;
 static uint64_t ages;
 static uint32_t ports;
 
-/* Held for a few sends at most. Its value is the holder's process ID, so that a child of fork()
- * does not wait for a thread that only the parent has. */
+/* A lock, held for a few sends at most. Its value is the holder's process ID, so that a child of
+ * fork() does not wait for a thread that only the parent has. */
 static _Atomic uint32_t lock;
 
 static void lock_sockets(void)
@@ -60,7 +61,7 @@ static uint64_t inode_of(int fd)
 	return syscall(SYS_fstat, fd, &st) == 0 && S_ISSOCK(st.st_mode) ? st.st_ino : 0;
 }
 
-/* Under the lock. NULL: not a stand-in. */
+/* Finds the stand-in of a descriptor. Call it with the lock held. NULL: not a stand-in. */
 static struct stand_in *find_socket(int fd)
 {
 	uint64_t inode = inode_of(fd);
@@ -71,7 +72,8 @@ static struct stand_in *find_socket(int fd)
 	return NULL;
 }
 
-/* Without the lock: a signal handler may call this while the interrupted thread holds it. */
+/* Does not acquire the lock: a signal handler may call this function while the interrupted thread
+ * holds the lock. */
 bool adv_netlink_is(int fd)
 {
 	int saved = errno;
@@ -87,7 +89,7 @@ bool adv_netlink_is(int fd)
 	return is;
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 static void note_socket(int fd)
 {
@@ -107,8 +109,8 @@ static void note_socket(int fd)
 	unlock_sockets();
 }
 
-/* Connects the socket to itself, under a name that the kernel chooses. Drops datagrams that
- * others sent before. */
+/* Connects the socket to itself, under a name that the kernel chooses. Drops datagrams that other
+ * processes sent earlier. */
 static int connect_to_itself(int fd)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -147,7 +149,7 @@ int adv_netlink_open(int type)
 	return fd;
 }
 
-/* ---- its name ---- */
+/* ---- the name of a stand-in ---- */
 
 static bool is_port_taken(uint32_t port)
 {
@@ -219,7 +221,7 @@ static size_t next_datagram(const uint8_t *p, size_t len)
 	return all;
 }
 
-/* Under the lock. Sends waiting answers until the socket is full. 0 or errno. */
+/* Sends waiting answers until the socket is full. Call it with the lock held. 0 or errno. */
 static int send_waiting(struct stand_in *s, int fd)
 {
 	while (s->at < s->len) {
@@ -249,7 +251,8 @@ void adv_netlink_received(int fd)
 	errno = saved;
 }
 
-/* Under the lock. Appends an answer to the waiting ones and takes over its memory. 0 or errno. */
+/* Appends an answer to the waiting answers; its memory then belongs to the stand-in. Call it with
+ * the lock held. 0 or errno. */
 static int append_answer(struct stand_in *s, int fd, struct adv_netlink *answer)
 {
 	uint8_t *all;

@@ -16,7 +16,7 @@ struct adv_netlink {
 	size_t len;
 	size_t room;
 	size_t message; /* offset of the message being written */
-	bool failed;	/* out of memory, or too long: nothing is written from then on */
+	bool failed;	/* out of memory, or too long: no further data is written */
 };
 
 /* Begins a message to `port`. End it before the next one begins. */
@@ -36,9 +36,9 @@ void adv_netlink_u32(struct adv_netlink *n, uint16_t type, uint32_t value);
 void adv_netlink_u64(struct adv_netlink *n, uint16_t type, uint64_t value);
 void adv_netlink_string(struct adv_netlink *n, uint16_t type, const char *value);
 
-/* Begins and ends an attribute that contains attributes. `nest`: the value that
- * adv_netlink_nest() returned. */
+/* Begins an attribute that contains attributes. Returns the value for adv_netlink_nest_end(). */
 size_t adv_netlink_nest(struct adv_netlink *n, uint16_t type);
+/* Ends the attribute for which adv_netlink_nest() returned `nest`. */
 void adv_netlink_nest_end(struct adv_netlink *n, size_t nest);
 
 #endif

@@ -95,7 +95,8 @@ static int list_devices(struct adv_nldev_request *r)
 	return 0;
 }
 
-/* Names the interface of the first GID: its MTU determines the port's. */
+/* Writes the attributes of the port. The netdev is the interface of the first GID, whose MTU
+ * determines the MTU of the port. */
 static void write_port(struct adv_nldev_request *r, bool one_of_many)
 {
 	const struct adv_gid_table *t = &r->contents.gids;
@@ -166,7 +167,7 @@ static int get_node(struct adv_nldev_request *r)
 
 /* ---- counters ---- */
 
-/* Writes the counters' values; or their status: all of them are always on. */
+/* Writes the values of the counters if `values`, else their status: all counters are always on. */
 static void write_counters(struct adv_nldev_request *r, bool values)
 {
 	struct adv_netlink *n = r->answer;
@@ -303,7 +304,7 @@ static void answer_one(struct adv_nldev_request *r, const uint8_t *payload, size
 	int error;
 
 	if (!(r->head.nlmsg_flags & NLM_F_REQUEST) || r->head.nlmsg_type < NLMSG_MIN_TYPE)
-		error = 0; /* only acknowledged, as by the kernel */
+		error = 0; /* the request is only acknowledged, as by the kernel */
 	else
 		error = run_command(r, payload, len, &listed);
 	if (error)

@@ -11,9 +11,9 @@
 #include "preload/nldev_source.h"
 
 /*
- * Answers the requests in one datagram from `port`, whose bytes may be arbitrary. Each message of
- * the answer is a datagram, except that messages with NLM_F_MULTI may share one, as many as fit. No
- * message is longer than ADV_NLDEV_LONGEST.
+ * Answers the requests in one datagram from `port`. The datagram's bytes may be arbitrary. Each
+ * message of the answer is a datagram of its own; messages with NLM_F_MULTI may share a datagram,
+ * as many as fit. No message is longer than ADV_NLDEV_LONGEST.
  */
 void adv_nldev_answer(const struct adv_nldev_source *source, const void *request, size_t len,
 		      uint32_t port, struct adv_netlink *answer);

@@ -14,7 +14,7 @@ struct adv_nldev_request {
 	const struct adv_nldev_source *source;
 	struct adv_netlink *answer;
 	struct nlmsghdr head;
-	uint32_t port;					/* of the sender */
+	uint32_t port;					/* netlink port of the sender */
 	const uint8_t *attribute[ADV_NLDEV_ATTRIBUTES]; /* by type; NULL: absent */
 	uint16_t length[ADV_NLDEV_ATTRIBUTES];
 	struct adv_contents contents;
@@ -22,12 +22,14 @@ struct adv_nldev_request {
 
 /* Reads an attribute of the request. False if it is absent or not a 32-bit number. */
 bool adv_nldev_u32(const struct adv_nldev_request *r, unsigned type, uint32_t *value);
-/* True if the request names adverb0, or adverb0 and its port. */
+/* True if the request names adverb0. */
 bool adv_nldev_names_device(const struct adv_nldev_request *r);
+/* True if the request names adverb0 and its port. */
 bool adv_nldev_names_port(const struct adv_nldev_request *r);
 
-/* Begins a message of the answer; adds the device's index and name to it. */
+/* Begins a message of the answer. one_of_many: with NLM_F_MULTI. */
 void adv_nldev_begin(struct adv_nldev_request *r, bool one_of_many);
+/* Adds the device's index and name to the message. */
 void adv_nldev_put_handle(struct adv_nldev_request *r);
 
 #endif

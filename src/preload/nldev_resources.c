@@ -78,7 +78,7 @@ static void put_pd(struct adv_netlink *n, const struct adv_object *o, const stru
 	adv_netlink_u32(n, RDMA_NLDEV_ATTR_RES_PDN, o->number);
 }
 
-/* One number, or a range. */
+/* Writes a range of numbers; if first equals last, a single number. */
 static void put_range(struct adv_netlink *n, uint32_t first, uint32_t last)
 {
 	size_t entry = adv_netlink_nest(n, RDMA_NLDEV_ATTR_RES_QP_ENTRY);
@@ -127,7 +127,7 @@ static void put_ctx(struct adv_netlink *n, const struct adv_object *o, const str
 {
 }
 
-/* The attribute's payload is a struct __kernel_sockaddr_storage. */
+/* Writes an address. The payload of the attribute is a struct __kernel_sockaddr_storage. */
 static void put_address(struct adv_netlink *n, uint16_t type, const uint8_t *address)
 {
 	uint8_t storage[sizeof(struct sockaddr_storage)] = {0};
@@ -160,10 +160,10 @@ static const struct kind {
 	const char *name;
 	put_fn *put;
 	uint16_t command; /* of requests for this kind */
-	uint16_t table;	  /* attribute that contains all ... */
-	uint16_t entry;	  /* ... and one of them */
-	uint16_t id;	  /* attribute that identifies one */
-	bool of_context;  /* belongs to a context directly: the answer has its number */
+	uint16_t table;	  /* attribute that contains all objects of the kind */
+	uint16_t entry;	  /* attribute that contains one object */
+	uint16_t id;	  /* attribute that identifies an object */
+	bool of_context;  /* the object belongs directly to a context: the answer has its number */
 } kinds[ADV_RESOURCE_KINDS] = {
 	[ADV_RESOURCE_QP] = {"qp", put_qp, RDMA_NLDEV_CMD_RES_QP_GET, RDMA_NLDEV_ATTR_RES_QP,
 			     RDMA_NLDEV_ATTR_RES_QP_ENTRY, RDMA_NLDEV_ATTR_RES_LQPN, false},
@@ -235,7 +235,7 @@ static int compare_users(const void *a, const void *b)
 	return one->qpn < two->qpn ? -1 : one->qpn > two->qpn;
 }
 
-/* 0 or errno. Call context_free() in either case. */
+/* Fills *c. 0 or errno. Call context_free() in either case. */
 static int context_make(struct context *c, const struct adv_nldev_request *r,
 			enum adv_resource_kind kind)
 {
@@ -255,15 +255,15 @@ static void context_free(struct context *c)
 	free(c->users);
 }
 
-/* ---- all of a kind ---- */
+/* ---- all objects of a kind ---- */
 
 struct listing {
 	struct adv_nldev_request *request;
 	const struct kind *kind;
 	struct context context;
 	uint32_t port; /* selected port; 0: any */
-	bool open;     /* a message is open ... */
-	size_t table;  /* ... and this is its table */
+	bool open;     /* a message has begun */
+	size_t table;  /* table of that message */
 };
 
 static void open_message(struct listing *l)

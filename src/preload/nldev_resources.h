@@ -5,7 +5,7 @@
 
 #include "preload/nldev_request.h"
 
-/* 0 or errno. After an error the caller discards the message. */
+/* Each function answers one command. 0 or errno. After an error the caller discards the message. */
 int adv_nldev_get_summary(struct adv_nldev_request *r);
 int adv_nldev_get_resource(struct adv_nldev_request *r);
 int adv_nldev_list_resources(struct adv_nldev_request *r);

@@ -17,7 +17,7 @@ struct adv_nldev_source {
 	/* As adv_resources_each(). */
 	int (*resources)(void *user, enum adv_resource_kind kind, adv_resource_fn *fn,
 			 void *fn_user);
-	bool keys; /* answers may contain memory keys */
+	bool keys; /* answers may contain L_Keys and R_Keys */
 	void *user;
 };
 

@@ -6,8 +6,8 @@
 #include "host/resources.h"
 #include "preload/contents.h"
 
-/* Reads the state of the device. Starts adverbd if it does not run. False if adverbd cannot be
- * reached, which is logged. Takes at most as long as adv_control_connect(). Allocates memory;
+/* Reads the state of the device. Starts adverbd if it does not run. If adverbd cannot be reached,
+ * logs that and returns false. Takes at most as long as adv_control_connect(). Allocates memory;
  * changes errno. */
 bool adv_query_contents(struct adv_contents *c);
 

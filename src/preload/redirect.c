@@ -14,7 +14,7 @@ enum node {
 	NET,
 	INTERFACE,
 	INTERFACE_DEVICE,
-	OURS, /* ours from here on */
+	OURS, /* the nodes from here on are ours */
 	DEV_INFINIBAND = OURS,
 	CLASS_INFINIBAND,
 	CLASS_VERBS,
@@ -27,7 +27,7 @@ enum node {
 struct place {
 	enum node parent;
 	const char *name;   /* NULL: any name */
-	const char *folder; /* its path; NULL: a symbolic link, or below one */
+	const char *folder; /* path of the node; NULL: a symbolic link, or below one */
 };
 
 static const struct place places[NODES] = {
@@ -58,7 +58,7 @@ static bool is_same_name(const char *name, const char *text, size_t len)
 	return strncmp(name, text, len) == 0 && name[len] == 0;
 }
 
-/* Returns NODES if there is none. */
+/* Returns the child of this name; NODES: there is none. */
 static enum node find_child(enum node parent, const char *text, size_t len)
 {
 	for (enum node n = DEV; n < NODES; n++)
@@ -98,7 +98,8 @@ static enum adv_redirect_kind fill_found(enum node at, const char *rest, struct 
 	return ADV_REDIRECT_OURS;
 }
 
-/* One step down or up. NODES: to a folder that is not in the table. */
+/* Returns the node that one path component leads to, down or up. NODES: the folder is not in the
+ * table. */
 static enum node step_to(enum node at, const char *name, size_t len)
 {
 	if (len == 1 && name[0] == '.')

@@ -14,17 +14,18 @@ enum adv_redirect_kind {
 	ADV_REDIRECT_NONE,  /* not ours */
 	ADV_REDIRECT_ABOVE, /* a folder above ours: "/", /dev, /sys, ... */
 	ADV_REDIRECT_OURS,
-	ADV_REDIRECT_THROUGH, /* by a folder of ours and out again by ".."; folder and
-			       * rest are the path without that detour, because the
-			       * kernel may not have our folder */
+	ADV_REDIRECT_THROUGH, /* into a folder of ours and out again by ".."; `folder`
+			       * and `rest` are the path without that detour, because
+			       * the kernel may not have our folder */
 };
 
 struct adv_redirect {
-	const char *folder;    /* our folder, without "." and ".." and links */
-	const char *rest;      /* the remaining part of the path; may be empty */
-	const char *interface; /* name in a path below /sys/class/net/, else NULL */
+	const char *folder; /* our folder, without "." and ".." and links */
+	const char *rest;   /* the remaining part of the path; may be empty */
+	const char
+		*interface; /* name of the interface in a path below /sys/class/net/, else NULL */
 	size_t interface_len;
-	bool device; /* a device node below /dev/infiniband */
+	bool device; /* the path is a device node below /dev/infiniband */
 };
 
 /*
@@ -35,9 +36,9 @@ struct adv_redirect {
 enum adv_redirect_kind adv_redirect_path(const char *path, struct adv_redirect *r);
 
 /*
- * Returns the path that a path below a root stands for: the text behind the root, or "/" for the
+ * Returns the path for which a path below a root stands: the text behind the root, or "/" for the
  * root itself. root_len: the length of the root's own path. getcwd(2) and links in /proc return
- * such paths. NULL if the path is below no root. The root may be that of another user.
+ * paths below a root. NULL if the path is below no root. The root may belong to another user.
  */
 const char *adv_redirect_reverse(const char *path, size_t *root_len);
 

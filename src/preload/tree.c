@@ -16,19 +16,19 @@
 #include "preload/query.h"
 
 #define FRESH_MS      50
-#define RETRY_MS      2000 /* after adverbd was unreachable */
+#define RETRY_MS      2000 /* interval between tries while adverbd is unreachable */
 #define LOCK_TRIES    200
 #define LOCK_PAUSE_MS 1
 #define ROOT_TRIES    4	      /* adverbd may remove the root while it is opened */
-#define HOLD_FD	      300     /* above the numbers that programs rely on */
+#define HOLD_FD	      300     /* lowest number of the held descriptor: programs rely on low ones */
 #define LOCK_FILE     ".lock" /* contains the start time of the last complete update, ns */
 
 static _Atomic uint64_t written_ms;
 static _Atomic uint64_t failed_ms;
 static _Atomic uint64_t written_for; /* key of the network namespace and the user */
 
-/* Descriptor that keeps the root from being removed, its inode number, and the root's key; -1:
- * none. */
+/* Descriptor that prevents the removal of the root; -1: none. Then its inode number, and the key of
+ * the root. */
 static _Atomic int held = -1;
 static _Atomic uint64_t held_inode, held_for;
 
@@ -39,8 +39,8 @@ static uint64_t file_inode(int fd)
 	return syscall(SYS_fstat, fd, &st) == 0 ? st.st_ino : 0;
 }
 
-/* Closes a held descriptor, unless the program has closed it: then the number may be another
- * file's. */
+/* Closes a held descriptor, unless the program has closed it: the number may then belong to another
+ * file. */
 static void close_held(int fd, uint64_t inode)
 {
 	if (fd >= 0 && file_inode(fd) == inode)
@@ -95,7 +95,7 @@ enum turn {
 	STUCK, /* the updating process or thread is stopped, perhaps in a debugger */
 };
 
-/* ID of the process of which a thread is updating, or 0. A child of fork() must not wait for a
+/* ID of the process whose thread is updating the tree, or 0. A child of fork() must not wait for a
  * thread that only the parent has. */
 static _Atomic uint32_t busy;
 static _Atomic uint64_t done_began; /* start of this process's last update, ns */
@@ -105,9 +105,9 @@ static bool began_since(uint64_t began, uint64_t came)
 	return began >= came && began <= adv_clock_ns();
 }
 
-/* Acquires a lock of fcntl(2): a child of fork() would share one of flock(2). Locks of fcntl(2)
- * do not distinguish threads, and end when any descriptor of the file is closed, so only the
- * thread that has set `busy` may have one. */
+/* Acquires a lock of fcntl(2), because a child of fork() would share a lock of flock(2). Locks of
+ * fcntl(2) do not distinguish threads, and end when any descriptor of the file is closed. So only
+ * the thread that has set `busy` may hold the lock. */
 static enum turn take_file_lock(int fd, uint64_t came)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -140,7 +140,7 @@ static enum turn take_process_turn(uint64_t came)
 	return STUCK;
 }
 
-/* Under the lock, so that older data does not replace newer. */
+/* Updates the tree. Call it with the lock held, so that older data does not replace newer data. */
 static bool update_locked(int root, int lock)
 {
 	struct adv_files f = {.root = root};
@@ -174,7 +174,8 @@ static bool update_under_lock(int root, uint64_t came)
 	return good;
 }
 
-/* If the result is STUCK, the existing tree is used as it is. */
+/* Updates the tree in turn. If the updating process is stuck, the existing tree is used unchanged.
+ */
 static bool write_tree(int root)
 {
 	uint64_t came = adv_clock_ns();

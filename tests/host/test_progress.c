@@ -14,7 +14,7 @@
 #define MS	  (1000 * US)
 #define S	  (1000 * MS)
 #define NEVER	  ADV_PROGRESS_NEVER
-#define START	  S /* time at the begin of each test */
+#define START	  S /* time at which each test begins */
 
 #define BY_KICK	  ADV_PROGRESS_BY_KICK
 #define BY_PACKET ADV_PROGRESS_BY_PACKET

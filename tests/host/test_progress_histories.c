@@ -274,8 +274,7 @@ static void test_blocking(void **state)
 		begin(&w, blocking, 1);
 		w.thread[0].until = intervals[i].later;
 		c = run(&w, intervals[i].name, &n);
-		/* Each packet wakes the waiting thread; the background thread receives no packet.
-		 */
+		/* Each packet wakes the waiting thread. The background thread receives none. */
 		assert_in_range(c.packets, 1 * S / (intervals[i].later + 50 * US), UINT32_MAX);
 		assert_in_range(c.waiter, c.packets, c.packets * 3);
 		assert_int_equal(c.takes, 0);

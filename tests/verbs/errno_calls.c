@@ -11,7 +11,7 @@
 struct pair p, ud;
 struct ibv_qp_ex *ex;
 static struct ibv_xrcd *xrcd;
-static struct ibv_mr *bound; /* has a window */
+static struct ibv_mr *bound; /* region to which a window is bound */
 static struct ibv_mw *window;
 static struct ibv_qp *ex_qp;
 static struct ibv_cq_ex *cq_ex;
@@ -383,7 +383,7 @@ static long bind_mw(void)
 {
 	struct ibv_mw_bind bind = {.bind_info = {.mr = bound, .length = 1}};
 
-	return ibv_bind_mw(ex_qp, window, &bind); /* RESET */
+	return ibv_bind_mw(ex_qp, window, &bind); /* fails: the QP is in RESET */
 }
 
 static long poll_cq(void)

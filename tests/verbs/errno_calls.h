@@ -7,12 +7,12 @@
 
 #define SENTINEL EXDEV /* no verbs call returns it */
 
-/* How a call returns its error, and in which process it fails. */
+/* `kind`: the way in which a call returns its error. `where`: the process in which it fails. */
 enum kind { ERROR, NEGATIVE, MINUS_ONE, OBJECT };
 enum where { HERE, IN_A_CHILD, WITHOUT_FILES };
 
 struct failing {
-	const char *name; /* of the symbol or the operation */
+	const char *name; /* name of the symbol or the operation */
 	long (*call)(void);
 	int error;
 	enum kind kind;
@@ -29,8 +29,9 @@ extern const unsigned unfailing_count;
 extern struct pair p, ud;    /* both sides of p use SRQs; ud is not connected */
 extern struct ibv_qp_ex *ex; /* for ibv_wr_*(), in RESET */
 
-/* Set-up and tear-down of the objects, for cmocka. */
+/* Setup of the objects, for cmocka. */
 int open_errno_objects(void **state);
+/* Teardown of the objects, for cmocka. */
 int close_errno_objects(void **state);
 
 #endif

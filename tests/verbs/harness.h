@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Two ends of a connection in one process, each with its own device, over loopback. The tests use
- * only the public headers, like ordinary programs.
+ * Harness: two ends of a connection in one process, over loopback, each with its own device. The
+ * tests use only the public headers, like ordinary programs.
  */
 #ifndef ADV_TESTS_VERBS_HARNESS_H
 #define ADV_TESTS_VERBS_HARNESS_H
@@ -18,7 +18,7 @@
 #include <infiniband/verbs.h>
 
 #define BUF_SIZE    (1 << 20)
-#define PATIENCE    60.0		     /* s; what takes longer is a hang */
+#define PATIENCE    60.0 /* s; an operation that takes longer is taken for a hang */
 #define PATIENCE_MS ((int)(PATIENCE * 1000)) /* for poll(2) */
 #define QKEY	    0x11223344u
 #define GRH_SIZE    40
@@ -34,7 +34,7 @@ struct side {
 	struct ibv_cq *recv_cq;
 	struct ibv_srq *srq;
 	struct ibv_qp *qp;
-	struct ibv_qp_init_attr init; /* as the call returned it */
+	struct ibv_qp_init_attr init; /* attributes as returned by ibv_create_qp() */
 	uint8_t *buf;		      /* BUF_SIZE bytes, registered with ALL_ACCESS */
 	struct ibv_mr *mr;
 	int gid_index;
@@ -54,9 +54,9 @@ struct options {
 	int qp_access;	       /* 0: ALL_ACCESS */
 	uint8_t timeout;       /* 0: 14 */
 	uint8_t retry_cnt;     /* 0: 3 */
-	uint8_t rnr_retry;     /* as in struct ibv_qp_attr; 0 is 0 */
+	uint8_t rnr_retry;     /* as in struct ibv_qp_attr; 0 is no default */
 	uint8_t min_rnr_timer; /* 0: 1 */
-	uint64_t send_ops;     /* not 0: use ibv_create_qp_ex() */
+	uint64_t send_ops;     /* if not 0, ibv_create_qp_ex() is used */
 	bool ipv6;	       /* ::1 instead of 127.0.0.1 */
 	bool unconnected;      /* leave the QPs in RESET */
 };
@@ -69,7 +69,7 @@ void side_close(struct side *s);
 void pair_open(struct pair *p, const struct options *o);
 void pair_close(struct pair *p);
 
-/* Moves s->qp to the next state, with `peer` as its peer; 0 or errno. */
+/* Moves s->qp to the named state, with `peer` as its peer. 0 or errno. */
 int to_init(struct side *s, const struct options *o);
 int to_rtr(struct side *s, const struct side *peer, const struct options *o);
 int to_rts(struct side *s, const struct options *o);
@@ -77,28 +77,28 @@ int to_state(struct side *s, enum ibv_qp_state state);
 enum ibv_qp_state state_of(struct side *s);
 
 struct ibv_sge sge_of(const struct side *s, size_t offset, uint32_t length);
-/* Makes an address vector from s to peer. */
+/* Returns an address vector from s to peer. */
 struct ibv_ah_attr av_to(const struct side *s, const struct side *peer);
 
-/* Post one request; return the result of ibv_post_*(). */
+/* Posts one request. Returns the result of ibv_post_*(). */
 int post_recv(struct side *s, uint64_t wr_id, size_t offset, uint32_t length);
 int post_send(struct side *s, uint64_t wr_id, size_t offset, uint32_t length, unsigned flags);
 /* Posts a WRITE, READ or atomic (opcode) to an offset of the peer's buffer. */
 int post_rdma(struct side *s, const struct side *peer, enum ibv_wr_opcode opcode, uint64_t wr_id,
 	      size_t offset, uint32_t length, size_t remote_offset, uint32_t rkey);
-/* RDMA WRITE or READ (opcode) of length bytes by side a, at va of side b's memory. Returns the
- * status of its completion. */
+/* Performs an RDMA WRITE or READ (opcode) of `length` bytes from side a, at va of side b's memory.
+ * Returns the status of its completion. */
 enum ibv_wc_status access_remote(struct pair *p, enum ibv_wr_opcode opcode, uint64_t va,
 				 uint32_t rkey, uint32_t length);
 
-/* Polls for one completion for up to `seconds`; false: none. */
+/* Polls for one completion for up to `seconds`. False: no completion came. */
 bool wait_wc(struct ibv_cq *cq, struct ibv_wc *wc, double seconds);
-/* Asserts that the next completion within 10 s is this one. */
+/* Asserts that a completion comes within 10 s, and that it has this wr_id and status. */
 struct ibv_wc expect_wc(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status);
-/* Asserts that there is no completion for a while. */
+/* Asserts that no completion comes for a while. */
 void expect_none(struct ibv_cq *cq);
 
-/* Returns the next asynchronous event; asserts that it comes within PATIENCE. */
+/* Returns the next asynchronous event. Asserts that it comes within PATIENCE. */
 struct ibv_async_event wait_async(struct ibv_context *ctx);
 bool readable(int fd, int milliseconds);
 double now_seconds(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Asynchronous events of errors, port and device, and their log lines. */
+/* Tests asynchronous events of errors, port and device, and their log lines. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 static char log_file[] = "/tmp/adverb-test-async-XXXXXX";
 
-/* True if the log got a line with this text since the last call. */
+/* Asserts that the log got a line with this text since the last call. */
 static void expect_logged(const char *text)
 {
 	static char all[1 << 20];
@@ -26,7 +26,7 @@ static void expect_logged(const char *text)
 	assert_int_equal(truncate(log_file, 0), 0);
 }
 
-/* Waits for the event; others may come before it, also of the same object. */
+/* Waits for the event. Other events may come before it, also of the same object. */
 static struct ibv_async_event expect_async(struct ibv_context *ctx, enum ibv_event_type type)
 {
 	struct ibv_async_event event = wait_async(ctx);
@@ -75,7 +75,8 @@ static void access_violation(void **state)
 	pair_close(&p);
 }
 
-/* A queue pair whose completions overrun the CQ fails, and its peer gets no more answers. */
+/* Tests that a queue pair fails if its completions overrun the CQ, and that its peer gets no more
+ * responses. */
 static void overrun_is_fatal(void **state)
 {
 	const struct options o = {.timeout = 8};
@@ -155,7 +156,7 @@ static void expect_port(struct ibv_context *ctx, enum ibv_event_type type,
 	assert_int_equal(port_state(ctx), state);
 }
 
-/* A port state change to DOWN fails no queue pair, except by requests sent meanwhile. */
+/* Tests that a change of the port state to DOWN fails a queue pair only if it sends meanwhile. */
 static void port_goes_and_comes(void **state)
 {
 	struct pair patient, sending;
@@ -181,7 +182,7 @@ static void port_goes_and_comes(void **state)
 
 /* ---- the device ---- */
 
-/* Runs `adverb` with arguments; returns its first line. */
+/* Runs `adverb` with arguments and stores the first line of its output. */
 static void run_adverb(const char *arguments, char *line, int size)
 {
 	char command[4096], rest[512];
@@ -197,8 +198,8 @@ static void run_adverb(const char *arguments, char *line, int size)
 	assert_int_equal(pclose(f), 0);
 }
 
-/* Starts a daemon that serves us. One without clients must exit first, a second after the last
- * query. */
+/* Starts a daemon for this test. A daemon without clients must first exit, which it does one second
+ * after the last query. */
 static void start_daemon(void)
 {
 	char command[4096];
@@ -230,8 +231,8 @@ static void send_one(struct pair *p)
 	assert_int_equal(post_send(&p->a, 1, 0, 8, IBV_SEND_SIGNALED), 0);
 }
 
-/* No daemon follows address changes, and none can be started. Sends may fail, but nothing hangs,
- * and a newly opened device works. */
+/* Tests that no call hangs if no daemon follows address changes and none can be started. Sends may
+ * fail. A newly opened device works. */
 static void device_fatal(void **state)
 {
 	const char *program = getenv("ADVERB_DAEMON");
@@ -241,12 +242,12 @@ static void device_fatal(void **state)
 	char line[512];
 	struct pair p;
 
-	/* A process finds the daemon's program when it opens the device. */
+	/* A process determines the path of the daemon when it opens the device. */
 	start_daemon();
 	setenv("ADVERB_DAEMON", "/nonexistent/adverbd", 1);
 	pair_open(&p, &(struct options){.timeout = 8});
 	find_daemon(&daemon, &keeper);
-	/* Stop both first: each would replace the other. */
+	/* Stops both before killing them, as each would replace the other. */
 	assert_int_equal(kill(keeper, SIGSTOP) | kill(daemon, SIGSTOP), 0);
 	assert_int_equal(kill(keeper, SIGKILL) | kill(daemon, SIGKILL), 0);
 	expect_async(p.a.ctx, IBV_EVENT_DEVICE_FATAL);
@@ -280,7 +281,7 @@ int main(void)
 	if (fd < 0)
 		return 1;
 	close(fd);
-	/* By UDP: in shared memory, processes of one machine need no port. */
+	/* Uses UDP, because processes of one machine need no port with shared memory. */
 	setenv("ADVERB_NO_SHM", "1", 1);
 	setenv("ADVERB_LOG", "warn", 1);
 	setenv("ADVERB_LOG_FILE", log_file, 1);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * adverbd's worker is stopped (SIGSTOP). A thread, the tester, creates queue pairs, connects them,
- * attaches them to multicast groups and destroys them, while the traffic of other queue pairs of
- * the same devices continues.
+ * Tests that calls of the library do not stop the traffic of a device while adverbd's worker is
+ * stopped (SIGSTOP). A thread, the tester, creates queue pairs, connects them, attaches them to
+ * multicast groups and destroys them. Meanwhile the traffic of other queue pairs of the same
+ * devices must continue.
  *
- * No test compares times. The tester's system calls pass through syscall() below, which lets the
- * traffic advance before each call that may wait for adverbd. If the tester holds a device's lock
- * then, the traffic never advances.
+ * No test compares times. The tester's system calls pass through syscall() below. Before each call
+ * that may wait for adverbd, it lets the traffic advance. If the tester holds a device's lock at
+ * that time, the traffic never advances.
  */
 #include "harness.h"
 
@@ -23,9 +24,9 @@
 #include <unistd.h>
 
 #define MESSAGE	  256
-#define ADVANCE	  5    /* exchanges */
+#define ADVANCE	  5    /* exchanges by which the traffic must advance */
 #define SLOT_QPNS 2048 /* QP numbers that a device has before it gets a block */
-#define LONG_WAIT 5    /* s: the library waits for no lock so long */
+#define LONG_WAIT 5    /* s; the library waits for no lock for so long a time */
 #define ROUNDS	  20
 #define STOPS	  10
 #define PIDS	  32768
@@ -35,18 +36,18 @@ typedef long syscall_fn(long number, ...);
 static syscall_fn *real;
 static pthread_t tester;
 static pthread_t traffic;
-static struct pair p; /* whose traffic must continue */
+static struct pair p; /* queue pairs whose traffic must continue */
 static atomic_bool done;
 static atomic_uint exchanged;
-static atomic_bool stopped;   /* the worker is: the tester's long waits let the traffic advance */
-static bool continue_at_wait; /* ... and then continue the worker */
+static atomic_bool stopped;   /* the worker is stopped */
+static bool continue_at_wait; /* before_long_wait() continues the worker */
 static unsigned long_waits;
 static pid_t worker;
 static pid_t keeper;
 
 /* ---- traffic ---- */
 
-/* cmocka's assertions are for the tester. */
+/* An assertion for all threads: those of cmocka work only in the tester. */
 #define MUST(what)                                                                                 \
 	do {                                                                                       \
 		if (!(what)) {                                                                     \
@@ -85,21 +86,21 @@ static void *run_traffic(void *arg)
 	return NULL;
 }
 
-/* Also called in the midst of a call of the library. */
+/* Blocks until the traffic has advanced. Also called during a call of the library. */
 static void let_traffic_advance(void)
 {
 	unsigned goal = atomic_load(&exchanged) + ADVANCE;
 	double until = now_seconds() + PATIENCE;
 
 	while ((int)(goal - atomic_load(&exchanged)) > 0) {
-		MUST(now_seconds() < until); /* else the traffic stands still */
+		MUST(now_seconds() < until); /* fails if the traffic stands still */
 		real(SYS_sched_yield);
 	}
 }
 
 /* ---- system calls ---- */
 
-/* A wait for an answer of adverbd is one. */
+/* True for a system call that may wait long, such as a wait for an answer of adverbd. */
 static bool is_long_wait(long number, const long *a)
 {
 	const struct timespec *timeout = NULL;
@@ -119,7 +120,7 @@ static void before_long_wait(void)
 		atomic_store(&stopped, false);
 }
 
-/* Replaces the C library's; it reads six arguments, however many the caller passes. */
+/* Replaces the C library's function. Reads six arguments, even if the caller passes fewer. */
 __attribute__((visibility("default"), no_sanitize_address)) long syscall(long number, ...)
 {
 	va_list list;
@@ -129,7 +130,7 @@ __attribute__((visibility("default"), no_sanitize_address)) long syscall(long nu
 	for (unsigned i = 0; i < 6; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
-	if (!real) /* a library's constructor */
+	if (!real) /* called by a library's constructor */
 		real = (syscall_fn *)dlsym(RTLD_NEXT, "syscall");
 	if (atomic_load(&stopped) && pthread_equal(tester, pthread_self()) &&
 	    is_long_wait(number, a))
@@ -145,8 +146,8 @@ struct process {
 	pid_t parent;
 };
 
-/* False: it does not exist. By raw system calls, as those of the library are: the thread sanitizer
- * takes a descriptor that both have used in turn for a race. */
+/* Reads a process's status. False: the process does not exist. Uses raw system calls, like the
+ * library: if both use a descriptor in turn, the thread sanitizer reports a race. */
 static bool read_process(pid_t pid, struct process *process)
 {
 	char path[64], text[256];
@@ -170,7 +171,7 @@ static bool is_adverbd(const struct process *process)
 	return strncmp(process->name, "adverbd", strlen("adverbd")) == 0;
 }
 
-/* Sets worker and keeper, its parent. The PID namespace has no other adverbd. */
+/* Sets `worker`, and `keeper`, its parent. The PID namespace has no other adverbd. */
 static void find_daemon(void)
 {
 	worker = 0;
@@ -186,7 +187,7 @@ static void find_daemon(void)
 	assert_int_not_equal(worker, 0);
 }
 
-/* Returns when it no longer runs. */
+/* Stops a process, and returns when it no longer runs. */
 static void stop_process(pid_t pid)
 {
 	double until = now_seconds() + PATIENCE;
@@ -228,7 +229,7 @@ static int begin_traffic(void **state)
 
 static int end_traffic(void **state)
 {
-	if (atomic_load(&stopped)) /* the test has failed */
+	if (atomic_load(&stopped)) /* still stopped: the test has failed */
 		continue_daemon();
 	let_traffic_advance();
 	atomic_store(&done, true);
@@ -237,7 +238,7 @@ static int end_traffic(void **state)
 	return 0;
 }
 
-/* As s, with a QP of its own. */
+/* Returns a copy of s with a new QP. */
 static struct side with_new_qp(const struct side *s, enum ibv_qp_type type)
 {
 	struct side copy = *s;
@@ -256,7 +257,7 @@ static void connect_sides(struct side *a, struct side *b)
 	assert_int_equal(to_rts(a, &plain) | to_rts(b, &plain), 0);
 }
 
-/* A WRITE from a to b. No other QP uses a's CQs. */
+/* Asserts that a WRITE from a to b completes. No other QP uses a's CQs. */
 static void check_connection(struct side *a, struct side *b)
 {
 	static uint8_t value;
@@ -268,7 +269,7 @@ static void check_connection(struct side *a, struct side *b)
 	assert_memory_equal(a->buf + 8192, b->buf + 16384, MESSAGE);
 }
 
-/* A third device, connected to one of those with traffic. */
+/* Opens a third device, and connects it to one of the devices with traffic. */
 static void open_third(struct side *c, struct side *of_a)
 {
 	side_open(c, &plain);
@@ -288,7 +289,7 @@ static union ibv_gid group_of(unsigned i)
 	return group;
 }
 
-/* adverbd answers this device. */
+/* Asserts that adverbd answers this device. */
 static void check_answers(void)
 {
 	struct side ud = with_new_qp(&p.a, IBV_QPT_UD);
@@ -299,7 +300,7 @@ static void check_answers(void)
 	assert_int_equal(ibv_destroy_qp(ud.qp), 0);
 }
 
-/* Nothing that connects queue pairs waits for adverbd. */
+/* Tests that no call that connects queue pairs waits for adverbd. */
 static void test_connect(void **state)
 {
 	struct side c, of_a;
@@ -316,7 +317,8 @@ static void test_connect(void **state)
 	close_third(&c, &of_a);
 }
 
-/* The queue pair for which a request was posted is destroyed before the answer. */
+/* Tests the destruction of a queue pair before adverbd answers the request that was posted for it.
+ */
 static void test_destroy(void **state)
 {
 	struct side c, of_a;
@@ -337,7 +339,7 @@ static void test_destroy(void **state)
 	close_third(&c, &of_a);
 }
 
-/* The device is closed before the answer. */
+/* Tests that the device can be closed before adverbd answers. */
 static void test_close(void **state)
 {
 	struct side c, of_a;
@@ -352,7 +354,7 @@ static void test_close(void **state)
 	check_answers();
 }
 
-/* A child of fork() leaves the posted request alone. */
+/* Tests that a child of fork() does not disturb the posted request. */
 static void test_fork(void **state)
 {
 	struct side c, of_a;
@@ -375,7 +377,8 @@ static void test_fork(void **state)
 	close_third(&c, &of_a);
 }
 
-/* The worker dies with a request unread; the next one gets it again. */
+/* Tests that the next worker gets a request again if the worker dies before it reads the request.
+ */
 static void test_worker_killed(void **state)
 {
 	struct side c, of_a;
@@ -391,13 +394,13 @@ static void test_worker_killed(void **state)
 	close_third(&c, &of_a);
 }
 
-/* So does the keeper. A thread of this process starts another adverbd. */
+/* Tests the death of worker and keeper: a thread of this process starts another adverbd. */
 static void test_both_killed(void **state)
 {
 	struct side c, of_a;
 
 #if defined(__SANITIZE_THREAD__)
-	skip(); /* the start of adverbd confuses the thread sanitizer */
+	skip(); /* the thread sanitizer misunderstands the start of adverbd */
 #endif
 	open_third(&c, &of_a);
 	stop_daemon();
@@ -411,7 +414,8 @@ static void test_both_killed(void **state)
 	close_third(&c, &of_a);
 }
 
-/* Creates more queue pairs than the device has numbers. Only when none is left, a thread waits. */
+/* Tests the creation of more queue pairs than the device has numbers. A thread waits only if no
+ * number is left. */
 static void test_numbers(void **state)
 {
 	static struct ibv_qp *qps[SLOT_QPNS];
@@ -424,7 +428,7 @@ static void test_numbers(void **state)
 
 	stop_daemon();
 	continue_at_wait = true;
-	for (unsigned i = 0; i < SLOT_QPNS; i++) { /* p.a has one already */
+	for (unsigned i = 0; i < SLOT_QPNS; i++) { /* p.a has one QP already */
 		qps[i] = ibv_create_qp(p.a.pd, &init);
 		assert_non_null(qps[i]);
 		assert_int_equal(long_waits, i == SLOT_QPNS - 1);
@@ -433,7 +437,8 @@ static void test_numbers(void **state)
 		assert_int_equal(ibv_destroy_qp(qps[i]), 0);
 }
 
-/* The caller needs adverbd's answer, and waits for it. */
+/* Tests a join of a multicast group: the caller needs adverbd's answer and waits for it, while the
+ * traffic continues. */
 static void test_multicast(void **state)
 {
 	struct side ud = with_new_qp(&p.a, IBV_QPT_UD);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The device, its port, its tables, and the pure helpers. */
+/* Tests the device, its port, its tables, and the functions that need no device. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -23,7 +23,7 @@ static void list_names_one_device(void **state)
 	assert_int_equal(list[0]->transport_type, IBV_TRANSPORT_IB);
 	assert_true(ibv_get_device_guid(list[0]) != 0);
 	assert_int_equal(ibv_get_device_index(list[0]), -1);
-	/* Provider libraries read these members behind the structure. */
+	/* The members that provider libraries read after the structure are NULL. */
 	assert_null(*(void **)(list[0] + 1));
 	ibv_free_device_list(list);
 
@@ -190,7 +190,8 @@ static void helpers(void **state)
 	assert_int_equal(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);
 }
 
-/* The child neither crashes nor disturbs the parent's device, and can open its own. */
+/* Runs in a child of fork(). Checks that calls do not crash, do not disturb the parent's device,
+ * and that the child can open its own device. */
 static int child_of(struct side *s)
 {
 	struct ibv_context *own;

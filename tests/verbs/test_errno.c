@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Every call that can fail stores its error in errno, like a system call. Each is called with errno
- * at a value that none of them returns. The list of calls is compared with the library's symbols.
+ * Tests that every call that can fail stores its error in errno, like a system call. Before each
+ * call, errno has a value that no verbs call returns. The list of calls is compared with the
+ * library's symbols.
  */
 #include <stdio.h>
 #include <sys/resource.h>
@@ -10,7 +11,8 @@
 
 #include "errno_calls.h"
 
-/* Prints errors to stderr; true: none. No assertion, because it may run in a child. */
+/* True if the call fails as expected; otherwise prints the difference to stderr. Does not assert,
+ * because it may run in a child. */
 static bool fails_as_it_should(const struct failing *f)
 {
 	const long returned[] = {
@@ -67,14 +69,14 @@ static void what_fails_says_so_in_errno(void **state)
 	assert_int_equal(bad, 0);
 }
 
-/* Empty lists of requests, which rdma-core's providers accept. */
+/* Tests empty lists of requests, which rdma-core's providers accept. */
 static void a_list_may_be_empty(void **state)
 {
 	struct ibv_send_wr *bad_send = NULL;
 	struct ibv_recv_wr *bad_recv = NULL;
 
 	assert_int_equal(ibv_post_send(p.a.qp, NULL, &bad_send), 0);
-	assert_int_equal(ibv_post_recv(ud.a.qp, NULL, &bad_recv), EINVAL); /* RESET */
+	assert_int_equal(ibv_post_recv(ud.a.qp, NULL, &bad_recv), EINVAL); /* in RESET */
 	assert_int_equal(to_init(&ud.a, &(struct options){0}), 0);
 	assert_int_equal(ibv_post_recv(ud.a.qp, NULL, &bad_recv), 0);
 	assert_int_equal(ibv_post_srq_recv(p.b.srq, NULL, &bad_recv), 0);
@@ -95,8 +97,8 @@ static bool is_listed(const char *name)
 	return false;
 }
 
-/* Checks the calls of the nodes up to IBVERBS_1.14. test_newer.c checks the later nodes, which the
- * headers do not have. */
+/* Tests that the list has all calls of the nodes up to IBVERBS_1.14. test_newer.c tests the later
+ * nodes, which the headers do not have. */
 static void every_exported_call_is_listed(void **state)
 {
 	FILE *f = fopen(SYMBOLS, "r");

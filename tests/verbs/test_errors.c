@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Failing requests: the status at both ends, and its cause (src/transport/cause.h). */
+/* Tests failing requests: the status at both ends, and its cause (src/transport/cause.h). */
 #include <stdlib.h>
 
 #include "harness.h"
@@ -62,7 +62,7 @@ static void bad_lkey_of_a_receive(void **state)
 	pair_close(&p);
 }
 
-/* A WRITE, READ or atomic that the responder must refuse. */
+/* Tests a WRITE, READ or atomic that the responder must refuse. */
 static void refused(const struct options *o, enum ibv_wr_opcode opcode, size_t remote_offset,
 		    uint32_t rkey_flip, enum ibv_wc_status status)
 {
@@ -104,8 +104,8 @@ static void no_permission_on_the_qp(void **state)
 {
 	const struct options o = {.qp_access = IBV_ACCESS_LOCAL_WRITE};
 
-	/* IBTA 9.7.4.1.5: an RDMA or atomic request that the QP does not allow is invalid; the
-	 * kernel's rxe and mlx5 answer "remote access error" to READ and WRITE. */
+	/* IBTA 9.7.4.1.5: an RDMA or atomic request that the QP does not allow is invalid. But the
+	 * kernel's rxe and mlx5 answer READ and WRITE with "remote access error". */
 	struct pair p;
 	struct ibv_wc wc;
 
@@ -189,8 +189,8 @@ static double seconds_until(const struct options *o, bool deaf, enum ibv_wc_stat
 	return began;
 }
 
-/* IBTA 9.7.6.1.3: a timeout is at least T = 4.096 us x 2^timeout, and there is one more timeout
- * than retries. There is no upper bound on a busy machine. */
+/* Tests IBTA 9.7.6.1.3: a timeout is at least T = 4.096 us x 2^timeout, and the number of timeouts
+ * is one more than the retry count. On a busy machine there is no upper bound. */
 static void retries_take_their_time(void **state)
 {
 	for (uint8_t timeout = 10; timeout <= 12; timeout++)
@@ -203,7 +203,8 @@ static void retries_take_their_time(void **state)
 		}
 }
 
-/* Codes 14, 16, 18 of IBTA table 46: a wait of 1.28, 2.56, 5.12 ms before each retry. */
+/* Tests codes 14, 16 and 18 of IBTA table 46: a wait of 1.28, 2.56 and 5.12 ms before each retry.
+ */
 static void rnr_retries_take_their_time(void **state)
 {
 	for (uint8_t code = 14; code <= 18; code += 2)
@@ -237,7 +238,7 @@ static void ud_message_longer_than_the_mtu(void **state)
 	wr.wr.ud.remote_qpn = p.b.qp->qp_num;
 	wr.wr.ud.remote_qkey = QKEY;
 	assert_int_equal(post_recv(&p.b, 2, 0, 65536), 0);
-	/* Refused at once, or completed with a length error: cards do either. */
+	/* The request may be refused at once or complete with a length error: cards differ. */
 	err = ibv_post_send(p.a.qp, &wr, &bad);
 	if (err) {
 		assert_int_equal(err, EINVAL);
@@ -284,7 +285,7 @@ static void invalidation_of_no_window(void **state)
 	pair_close(&p);
 }
 
-/* A response shorter than requested, with a right ICRC. */
+/* Tests a response that is shorter than requested and has a correct ICRC. */
 static void response_cut_short(void **state)
 {
 	struct pair p;
@@ -300,8 +301,8 @@ static void response_cut_short(void **state)
 	pair_close(&p);
 }
 
-/* UC loses the middle of a message: its receive request returns to the SRQ, and traffic continues.
- */
+/* Tests the loss of the middle of a UC message: its receive request returns to the SRQ, and traffic
+ * continues. */
 static void uc_message_broken_off(void **state)
 {
 	struct pair p;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The queue behind ibv_get_async_event() and ibv_get_cq_event(): it needs no memory, loses nothing.
- */
+/* Tests the queue behind ibv_get_async_event() and ibv_get_cq_event(): it needs no memory and loses
+ * no event. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@ struct fixture {
 	struct adv_ibv_event_node node[NODES];
 };
 
-/* A queue that does not block, and nodes of objects. */
+/* Creates a queue that does not block, and nodes of objects. */
 static void fixture_open(struct fixture *fixture)
 {
 	assert_int_equal(adv_ibv_event_queue_init(&fixture->queue), 0);
@@ -47,8 +47,8 @@ static void expect_none(struct fixture *fixture)
 	assert_int_equal(errno, EAGAIN);
 }
 
-/* While each allocation would fail, several events of each object are queued. The application gets
- * all of them; the objects take turns. */
+/* Tests that several events of each object are queued while each allocation would fail. The
+ * application gets all of them; the objects alternate. */
 static void test_no_memory(void **state)
 {
 	struct fixture fixture;
@@ -65,14 +65,15 @@ static void test_no_memory(void **state)
 		}
 	}
 	expect_none(&fixture);
-	assert_int_equal(no_memory_at, 1); /* none was tried */
+	assert_int_equal(no_memory_at, 1); /* no allocation was tried */
 	no_memory_at = 0;
 	for (int k = 0; k < NODES; k++)
 		assert_int_equal(adv_ibv_event_drop(&fixture.queue, &fixture.node[k]), EVENTS);
 	adv_ibv_event_queue_destroy(&fixture.queue);
 }
 
-/* Events of a destroyed object do not arrive, and leave the descriptor unreadable. */
+/* Tests that events of a destroyed object do not arrive, and that the descriptor is then not
+ * readable. */
 static void test_destroyed(void **state)
 {
 	unsigned dequeued = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion channels and asynchronous events. */
+/* Tests completion channels and asynchronous events. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -49,19 +49,19 @@ static void one_event_an_arming(void **state)
 	pair_open(&p, &(struct options){0});
 	set_nonblocking(p.b.channel->fd);
 
-	/* Not armed: no event. */
+	/* The CQ is not armed: no event comes. */
 	send_one(&p, 1, 0);
 	expect_wc(p.b.recv_cq, 1, IBV_WC_SUCCESS);
 	expect_no_event(&p.b);
 
-	/* Armed once: one event, for the first of two completions. */
+	/* The CQ is armed once: one event comes, for the first of two completions. */
 	assert_int_equal(ibv_req_notify_cq(p.b.recv_cq, 0), 0);
 	send_one(&p, 2, 0);
 	send_one(&p, 3, 0);
 	expect_event(&p.b, p.b.recv_cq);
 	expect_no_event(&p.b);
 
-	/* A completion that is in the queue before arming gives no event. */
+	/* A completion that was queued before arming causes no event. */
 	assert_int_equal(ibv_req_notify_cq(p.b.recv_cq, 0), 0);
 	expect_no_event(&p.b);
 	expect_wc(p.b.recv_cq, 2, IBV_WC_SUCCESS);
@@ -97,7 +97,7 @@ static void solicited_only(void **state)
 
 #define ROUNDS 2000
 
-/* Sleeps for each message as in ibv_get_cq_event(3): a lost wake-up would hang it. */
+/* Sleeps for each message as in ibv_get_cq_event(3). A lost wake-up would make it hang. */
 static void *sleeper(void *arg)
 {
 	struct side *s = arg;
@@ -147,7 +147,7 @@ static void no_wakeup_is_lost(void **state)
 	pair_close(&p);
 }
 
-/* A thread that waits for an event can be cancelled. */
+/* Waits for an event; the test cancels this thread. */
 static void *waiter(void *arg)
 {
 	struct ibv_comp_channel *channel = arg;
@@ -212,7 +212,8 @@ static void destroying_a_cq_waits_for_acks(void **state)
 	pair_close(&p);
 }
 
-/* Destroying a CQ removes its events from the channel; another CQ's events stay. */
+/* Tests that the destruction of a CQ removes the CQ's events from the channel, and that events of
+ * another CQ remain. */
 static void events_of_a_destroyed_cq_are_dropped(void **state)
 {
 	struct pair p;
@@ -264,7 +265,7 @@ static void async_of_a_qp(void **state)
 	assert_int_equal(ibv_get_async_event(p.b.ctx, &event), -1);
 	assert_int_equal(errno, EAGAIN);
 
-	/* A QP with an SRQ that enters the error state reports the last WQE. */
+	/* A QP with an SRQ reports the last WQE when it enters the error state. */
 	assert_int_equal(to_state(&p.b, IBV_QPS_ERR), 0);
 	event = wait_async(p.b.ctx);
 	assert_int_equal(event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
@@ -342,7 +343,7 @@ static void destroying_a_qp_waits_for_acks(void **state)
 	pair_close(&p);
 }
 
-/* An object with unread events can be destroyed. */
+/* Tests that an object with unread events can be destroyed. */
 static void unread_async_events_are_dropped(void **state)
 {
 	struct pair p;

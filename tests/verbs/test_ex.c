@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Extended completion queues, and ibv_wr_*() on extended queue pairs. */
+/* Tests extended completion queues, and ibv_wr_*() on extended queue pairs. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -108,7 +108,7 @@ static void getters_tell_the_completion(void **state)
 	pair_close(&p);
 }
 
-/* Both ways of polling use the same queue; ending early loses nothing. */
+/* Tests that both ways of polling use the same queue, and that an early end loses no completion. */
 static void both_ways_of_polling(void **state)
 {
 	struct ibv_cq_ex *cq;
@@ -122,7 +122,7 @@ static void both_ways_of_polling(void **state)
 	}
 	assert_int_equal(start_poll(cq), 0);
 	assert_int_equal(cq->wr_id, 0);
-	/* Another poller, while this one is at its completion. */
+	/* Another poller dequeues a completion while this poll stands at its own. */
 	expect_wc(ibv_cq_ex_to_cq(cq), 1, IBV_WC_SUCCESS);
 	assert_int_equal(cq->wr_id, 0);
 	ibv_end_poll(cq);
@@ -250,7 +250,7 @@ static void a_batch_of_all_operations(void **state)
 	ibv_wr_rdma_write_imm(qp, p.b.mr->rkey, remote + 1024, 0x88);
 	ibv_wr_set_sge(qp, p.a.mr->lkey, (uintptr_t)p.a.buf, 4);
 	memset(text, 'x', sizeof(text));
-	expect_none(p.a.send_cq); /* nothing is posted before wr_complete */
+	expect_none(p.a.send_cq); /* no request is posted before wr_complete */
 	assert_int_equal(ibv_wr_complete(qp), 0);
 
 	for (uint64_t i = 0; i < 7; i++)
@@ -310,7 +310,7 @@ static void abort_and_errors_post_nothing(void **state)
 	pair_close(&p);
 }
 
-/* A batch grows its lists; pointers into them must stay valid. */
+/* Tests a batch whose lists grow: pointers into them must stay valid. */
 static void long_batches(void **state)
 {
 	const uint32_t n = 500;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The effects of a fault plan on the program that was started with it. */
+/* Tests the effects of a fault plan on the program that was started with it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -8,7 +8,7 @@
 
 #include "harness.h"
 
-/* As in test_fork.c: a child that calls exit() still has the device's memory. */
+/* As in test_fork.c: when a child calls exit(), it still has the device's memory. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 
 const char *__lsan_default_suppressions(void)
@@ -44,7 +44,7 @@ static void expect_port_event(struct ibv_context *ctx, enum ibv_event_type type)
 	ibv_ack_async_event(&event);
 }
 
-/* An idle program sees the port down from the start, and then up. */
+/* Tests that an idle program sees the port down from the start, and later up. */
 static void port_is_down_from_the_start(void **state)
 {
 	struct ibv_context *ctx;
@@ -113,7 +113,7 @@ static const char *const statuses[] = {
 	"TM_RNDV_INCOMPLETE",
 };
 
-/* For a send request and a receive request. */
+/* Tests every status for a send request and a receive request. */
 static void every_status(void **state)
 {
 	for (unsigned i = 1; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
@@ -145,7 +145,7 @@ enum element { PORT, QP, BOTH_CQS, SRQ, WQ };
 static const struct {
 	const char *name;
 	enum element element;
-	bool fails; /* the queue pair enters the error state */
+	bool fails; /* True if the event moves the queue pair to the error state */
 } events[] = {
 	{"CQ_ERR", BOTH_CQS, false},
 	{"QP_FATAL", QP, true},
@@ -191,7 +191,8 @@ static void expect_element(const struct side *s, const struct ibv_async_event *e
 	}
 }
 
-/* Destroying an object blocks until its events are acknowledged. */
+/* Tests every event, and that the destruction of an object blocks until the object's events are
+ * acknowledged. */
 static void every_event(void **state)
 {
 	for (unsigned i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
@@ -223,7 +224,7 @@ static void every_event(void **state)
 	}
 }
 
-/* The event arrives at its time, and only once. */
+/* Tests that an event arrives at its time, and only once. */
 static void event_at_a_time(void **state)
 {
 	double began = now_seconds();
@@ -248,7 +249,7 @@ struct address {
 	union ibv_gid gid;
 };
 
-/* Opens a side and connects it to the one at the other end of the socket. */
+/* Opens a side and connects it to the side of the process at the other end of the socket. */
 static void open_and_connect(struct side *s, int fd)
 {
 	const struct options o = {0};
@@ -271,7 +272,7 @@ static void open_and_connect(struct side *s, int fd)
 	assert_int_equal(read(fd, &ready, 1), 1);
 }
 
-/* A process that received a message and exits has acknowledged it, although ACKs are delayed. */
+/* Receives a message and exits. The message must be acknowledged although ACKs are delayed. */
 static void receive_and_exit(int fd)
 {
 	struct side s;
@@ -306,7 +307,7 @@ static void exit_sends_what_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exit_sends_what_waits), /* before there are threads */
+		cmocka_unit_test(exit_sends_what_waits), /* runs before the process has threads */
 		cmocka_unit_test(port_is_down_from_the_start),
 		cmocka_unit_test(device_fails_at_the_start),
 		cmocka_unit_test(every_status),

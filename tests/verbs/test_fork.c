@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * fork(), as ibv_fork_init(3) describes it. The objects belong to the parent, and the child does
- * not disturb its traffic. The child can open its own device, run another program, or call exit().
+ * Tests fork() as ibv_fork_init(3) describes it. The objects belong to the parent, and the child
+ * does not disturb the parent's traffic. The child can open its own device, run another program, or
+ * call exit().
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,8 +16,8 @@
 #define CHILDREN 20
 #define MESSAGE	 4096
 
-/* A child that calls exit() still has the device's memory. Only memory of mmap() refers to the UDP
- * link's allocations, and the leak sanitizer does not search there. */
+/* When a child calls exit(), it still has the device's memory. Only memory of mmap() refers to the
+ * UDP link's allocations, and the leak sanitizer does not search such memory. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 
 const char *__lsan_default_suppressions(void)
@@ -28,7 +29,8 @@ static struct pair p;
 static atomic_bool done;
 static atomic_uint exchanged;
 
-/* Sends one message and compares it. cmocka's assertions work only in the main thread. */
+/* Sends one message and compares it. True if it arrived unchanged. Asserts nothing, as cmocka's
+ * assertions work only in the main thread. */
 static bool exchange(uint32_t round)
 {
 	struct ibv_wc wc;
@@ -74,7 +76,7 @@ static int run_a_program(void)
 	_exit(1);
 }
 
-/* Exits with the destructors of all libraries. */
+/* Runs in the child: exits with the destructors of all libraries. */
 static int end_by_exit(void)
 {
 	exit(0);
@@ -94,7 +96,8 @@ static int open_own(void)
 	_exit(0);
 }
 
-/* Calls with the parent's objects fail, and freeing them is harmless. */
+/* Runs in the child: checks that calls with the parent's objects fail and that freeing the objects
+ * is harmless. */
 static int use_the_parents(void)
 {
 	struct ibv_port_attr port;
@@ -112,7 +115,7 @@ static int use_the_parents(void)
 	_exit(0);
 }
 
-/* Forks while other threads use the device; one of them mostly holds its lock. */
+/* Forks while other threads use the device. Mostly one of them holds the device's lock. */
 static void fork_beside_traffic(int (*child_does)(void))
 {
 	pthread_t thread;
@@ -165,7 +168,8 @@ static void child_uses_the_parents_objects(void **state)
 	fork_beside_traffic(use_the_parents);
 }
 
-/* Registered memory stays the parent's, although the kernel copies a page that either writes. */
+/* Tests that registered memory remains the parent's, although the kernel copies a page when parent
+ * or child writes to it. */
 static void registered_memory_is_the_parents(void **state)
 {
 	int told[2];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A poll that is descheduled after it has read the socket, as on a busy machine, does not report an
- * empty queue. Programs would close the connection, because they believe that all earlier packets
- * have been polled. This program replaces the library's system calls. It holds a packet back until
- * the poll has found the socket empty, and lets the poll continue some milliseconds later.
+ * Tests a poll that is preempted after it has read the socket, as on a busy machine: it must not
+ * report an empty queue. Otherwise programs would close the connection, because they believe that
+ * all earlier packets have been polled. This program replaces the library's system calls. It holds
+ * a packet back until the poll has found the socket empty, and lets the poll continue some
+ * milliseconds later.
  */
 #include "harness.h"
 
@@ -21,9 +22,9 @@ typedef long syscall_fn(long number, ...);
 
 static syscall_fn *real;
 static pthread_t tester;
-static enum { PASS, KEEP, DELIVER } mode; /* for the calls of the thread under test */
+static enum { PASS, KEEP, DELIVER } mode; /* treatment of the tested thread's calls */
 
-/* The packet that was to be sent. */
+/* The packet that is held back. */
 static struct {
 	int fd;
 	struct sockaddr_storage to;
@@ -82,7 +83,7 @@ __attribute__((visibility("default"), no_sanitize_address)) long syscall(long nu
 	for (unsigned i = 0; i < 6; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
-	if (!real) /* during the start of a library */
+	if (!real) /* called at the start of a library */
 		real = (syscall_fn *)dlsym(RTLD_NEXT, "syscall");
 	mine = pthread_equal(tester, pthread_self());
 	if (mine && mode == KEEP && number == SYS_sendmsg)
@@ -97,7 +98,7 @@ __attribute__((visibility("default"), no_sanitize_address)) long syscall(long nu
 	return result;
 }
 
-/* Runs before there are threads. */
+/* Runs before the process has threads. */
 __attribute__((constructor)) static void begin(void)
 {
 	real = (syscall_fn *)dlsym(RTLD_NEXT, "syscall");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* More contexts in one process than devices: several contexts share a device and do not affect each
- * other. */
+/* Tests a process with more contexts than devices: several contexts share a device and do not
+ * affect each other. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 #include "harness.h"
 
 #define MANY	  300
-#define APART	  16   /* the first contexts have a device each */
-#define FILES	  1024 /* the usual limit */
+#define APART	  16   /* each of the first contexts has its own device */
+#define FILES	  1024 /* usual limit of descriptors */
 #define QPN_SHIFT 11   /* a slot has 2,048 numbers */
 
 static struct ibv_context *filler[MANY];
 static struct side shared[2 * APART + 2];
 
-/* Objects of a closed context cannot be destroyed. Kept here they are no leak. */
+/* Objects of a closed context, which cannot be destroyed. The leak checker finds them here. */
 struct side left[2]; /* not static: it is not read again */
 void *also_left[2];
 
@@ -51,7 +51,8 @@ static void exchange(struct pair *p, uint64_t seed)
 	assert_memory_equal(p->a.buf, p->b.buf, 5000);
 }
 
-/* A program with the usual limit of descriptors can do so with any card. */
+/* Tests hundreds of contexts: with any card, a program with the usual limit of descriptors can open
+ * them. */
 static void hundreds(void **state)
 {
 	struct pair p;
@@ -80,7 +81,7 @@ static void hundreds(void **state)
 	pair_close(&p);
 }
 
-/* Opens sides until one shares a device with the first side, and returns that one. */
+/* Opens sides until one shares a device with the first side. Returns that side. */
 static struct side *open_shared(const struct options *o)
 {
 	unsigned i = 0;
@@ -95,7 +96,7 @@ static struct side *open_shared(const struct options *o)
 	return &shared[i - 1];
 }
 
-/* Objects of two contexts cannot be combined, although they share an engine. */
+/* Tests that objects of two contexts cannot be combined, although they share an engine. */
 static void strangers(void **state)
 {
 	struct side *a = &shared[0], *b = open_shared(&(struct options){.unconnected = true});
@@ -120,7 +121,8 @@ static void strangers(void **state)
 	assert_null(ibv_create_qp(b->pd, &init));
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(ibv_destroy_srq(init.srq), 0);
-	/* Connected to each other: a key of one context is invalid for the other. */
+	/* When the two contexts are connected to each other, a key of one is invalid for the other.
+	 */
 	assert_int_equal(to_init(a, &o) + to_init(b, &o), 0);
 	assert_int_equal(to_rtr(a, b, &o) + to_rtr(b, a, &o), 0);
 	assert_int_equal(to_rts(a, &o) + to_rts(b, &o), 0);
@@ -134,7 +136,7 @@ static void strangers(void **state)
 	close_fillers(APART);
 }
 
-/* A context gets no events of the other's objects. */
+/* Tests that a context gets no events of the other context's objects. */
 static void events(void **state)
 {
 	const struct options o = {.srq = true, .unconnected = true};
@@ -166,7 +168,7 @@ static void events(void **state)
 	close_fillers(APART);
 }
 
-/* Closing a context with all its objects does not affect the other. */
+/* Tests that closing a context with all its objects does not affect the other context. */
 static void closed_with_objects(void **state)
 {
 	struct side *a = &shared[0], *b = open_shared(&(struct options){.unconnected = true});
@@ -180,7 +182,8 @@ static void closed_with_objects(void **state)
 	assert_int_equal(to_init(&p.a, &o) + to_init(&p.b, &o), 0);
 	assert_int_equal(to_rtr(&p.a, &p.b, &o) + to_rtr(&p.b, &p.a, &o), 0);
 	assert_int_equal(to_rts(&p.a, &o) + to_rts(&p.b, &o), 0);
-	/* With a window, a domain, outstanding requests, packets in flight. */
+	/* The closed context has a window, a domain, outstanding requests, and packets in flight.
+	 */
 	also_left[0] = ibv_alloc_mw(a->pd, IBV_MW_TYPE_1);
 	also_left[1] = ibv_open_xrcd(a->ctx, &xrcd);
 	assert_true(also_left[0] && also_left[1]);
@@ -192,7 +195,7 @@ static void closed_with_objects(void **state)
 	left[0] = *a;
 	assert_int_equal(ibv_close_device(a->ctx), 0);
 	exchange(&p, 2);
-	/* New contexts reuse its place and find it empty. */
+	/* A new context reuses the place of the closed one and finds it empty. */
 	side_open(a, &o);
 	exchange(&p, 3);
 	side_close(a);
@@ -215,7 +218,7 @@ static bool is_joined(const char *group)
 	return found;
 }
 
-/* The socket is a member of a group as long as one context is. */
+/* Tests that the socket is a member of a group as long as one context is. */
 static void groups(void **state)
 {
 	const struct options o = {.type = IBV_QPT_UD};
@@ -238,9 +241,9 @@ static void groups(void **state)
 
 #define OPENERS 6
 #define ROUNDS	12
-#define OPENED	10 /* at once, by each thread */
+#define OPENED	10 /* contexts that each thread has open at once */
 
-/* The objects that each context leaves for the close. */
+/* Objects that each context leaves for its close. */
 struct opener {
 	struct ibv_pd *pd[ROUNDS][OPENED];
 	struct ibv_cq *cq[ROUNDS][OPENED];
@@ -267,7 +270,7 @@ static void *open_and_close(void *arg)
 	return NULL;
 }
 
-/* Threads open and close contexts while a connection transfers data. */
+/* Tests threads that open and close contexts while a connection transfers data. */
 static void at_once(void **state)
 {
 	pthread_t thread[OPENERS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* On-demand paging, advice about it, device memory, and FLUSH. */
+/* Tests on-demand paging, ibv_advise_mr(), device memory, and FLUSH. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,8 +26,8 @@ static uint8_t *map_pages(size_t pages)
 	return map;
 }
 
-/* Memory that is mapped after the registration, and unmapped: the peer gets an error, no program
- * dies. */
+/* Tests memory that is mapped after its registration, and unmapped later: the peer gets an error,
+ * and no program dies. */
 static void pages_come_and_go(void **state)
 {
 	uint8_t *map = map_pages(3);
@@ -74,8 +74,8 @@ static void read_only_pages_are_not_written(void **state)
 	pair_close(&p);
 }
 
-/* A region of the whole address space: mapped memory works at both ends, unmapped memory is an
- * error. */
+/* Tests a region of the whole address space: mapped memory works at both ends, and unmapped memory
+ * causes an error. */
 static void implicit_region(void **state)
 {
 	uint8_t *map = map_pages(1);
@@ -238,7 +238,7 @@ static void device_memory_carries_data(void **state)
 	pair_close(&p);
 }
 
-/* Posts ibv_wr_flush() of newer headers, whose member follows those of older ones. */
+/* Posts ibv_wr_flush() of newer headers. Its member follows the members of older headers. */
 static enum ibv_wc_status flush(struct side *s, uint64_t va, uint32_t rkey, uint8_t type,
 				uint8_t level)
 {

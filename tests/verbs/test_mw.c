@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory windows of both types, and SEND with invalidate. */
+/* Tests memory windows of both types, and SEND with invalidate. */
 #include "harness.h"
 
 #define REMOTE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
@@ -121,7 +121,7 @@ static void type_2_by_ibv_wr(void **state)
 	pair_close(&p);
 }
 
-/* Binding by ibv_post_send(), and its errors. */
+/* Tests binding by ibv_post_send(), and its errors. */
 static void type_2_by_post_send(void **state)
 {
 	struct ibv_send_wr wr = {
@@ -147,7 +147,7 @@ static void type_2_by_post_send(void **state)
 	assert_int_equal(post_rdma(&p.a, &p.b, IBV_WR_RDMA_READ, 2, 0, 100, 0, wr.bind_mw.rkey), 0);
 	expect_wc(p.a.send_cq, 2, IBV_WC_SUCCESS);
 	assert_memory_equal(p.a.buf, p.b.buf, 100);
-	/* Already bound. */
+	/* The window is already bound. */
 	wr.bind_mw.rkey = ibv_inc_rkey(wr.bind_mw.rkey);
 	assert_int_equal(ibv_post_send(p.b.qp, &wr, &bad), 0);
 	expect_wc(p.b.send_cq, 1, IBV_WC_MW_BIND_ERR);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The calls of the nodes IBVERBS_1.15 to 1.18, found by dlvsym() with the versions that programs of
- * a newer rdma-core use; and thread and parent domains.
+ * Tests the calls of the nodes IBVERBS_1.15 to 1.18, which it finds by dlvsym() with the versions
+ * that programs of a newer rdma-core use. Also tests thread domains and parent domains.
  */
 #include <dlfcn.h>
 #include <sched.h>
@@ -11,7 +11,7 @@
 
 #include "harness.h"
 
-/* As in newer headers, which may not be installed. */
+/* Structures of newer headers, which may not be installed. */
 struct dmah_attr {
 	uint32_t comp_mask;
 	uint32_t cpu_id;
@@ -83,7 +83,7 @@ static const struct {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A failing call: its result and errno. */
+/* Asserts the result and the errno of a failing call. */
 #define FAILS(returned, error, what)                                                               \
 	do {                                                                                       \
 		errno = EXDEV;                                                                     \
@@ -104,7 +104,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Like test_errno.c for the earlier nodes. */
+/* Tests that each call of these nodes is listed, as test_errno.c does for the earlier nodes. */
 static void every_newer_call_is_listed(void **state)
 {
 	FILE *f = fopen(SYMBOLS, "r");
@@ -281,7 +281,7 @@ static void port_speed(void **state)
 	assert_int_equal(ibv_close_device(ctx), 0);
 }
 
-/* Unsupported calls fail. */
+/* Tests that unsupported calls fail. */
 static void not_supported(void **state)
 {
 	struct ibv_context *ctx = open_device();
@@ -327,7 +327,8 @@ static void domains_that_cannot_be(void **state)
 	side_close(&s);
 }
 
-/* Objects of a parent domain and its protection domain can be combined, and keep both alive. */
+/* Tests that objects of a parent domain and of its protection domain can be combined, and that they
+ * keep both domains alive. */
 static void parent_domain(void **state)
 {
 	struct ibv_parent_domain_init_attr attr = {0};
@@ -356,7 +357,7 @@ static void parent_domain(void **state)
 	assert_int_equal(post_rdma(&p.a, &p.b, IBV_WR_RDMA_WRITE, 1, 0, 11, 0, mr->rkey), 0);
 	expect_wc(p.a.send_cq, 1, IBV_WC_SUCCESS);
 	assert_string_equal((char *)p.b.buf, "one domain");
-	/* Back to the plain domain, which the region then belongs to. */
+	/* Moves the region back to the plain domain, which it keeps alive from then on. */
 	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, plain, NULL, 0, 0), 0);
 	cq_attr.parent_domain = plain;
 	FAILS(NULL, EINVAL, ibv_create_cq_ex(p.b.ctx, &cq_attr));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Creating and destroying in the right and the wrong order, and memory regions. */
+/* Tests creation and destruction in the right and the wrong order, and memory regions. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ static void busy_objects_refuse_to_go(void **state)
 	assert_int_equal(ibv_destroy_srq(p.b.srq), EBUSY);
 	assert_int_equal(ibv_destroy_comp_channel(p.b.channel), EBUSY);
 
-	/* Everything still works. */
+	/* The connection still works. */
 	assert_int_equal(post_recv(&p.b, 1, 0, 64), 0);
 	assert_int_equal(post_send(&p.a, 2, 0, 64, IBV_SEND_SIGNALED), 0);
 	expect_wc(p.a.send_cq, 2, IBV_WC_SUCCESS);
@@ -85,7 +85,7 @@ static void mr_needs_memory_of_the_right_kind(void **state)
 	map = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(map != MAP_FAILED);
 
-	/* A hole in the middle. */
+	/* The range has an unmapped page in the middle. */
 	assert_int_equal(munmap(map + page, page), 0);
 	errno = 0;
 	assert_null(ibv_reg_mr(s.pd, map, 4 * page, IBV_ACCESS_LOCAL_WRITE));
@@ -94,7 +94,7 @@ static void mr_needs_memory_of_the_right_kind(void **state)
 	assert_non_null(mr);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 
-	/* Read-only memory can be sent from, not received into. */
+	/* Read-only memory can be the source of a SEND, but not the target of a receive. */
 	assert_int_equal(mprotect(map + 2 * page, page, PROT_READ), 0);
 	errno = 0;
 	assert_null(ibv_reg_mr(s.pd, map + 2 * page, page, IBV_ACCESS_LOCAL_WRITE));
@@ -127,7 +127,7 @@ static void mr_flags(void **state)
 		assert_null(ibv_reg_mr(s.pd, s.buf, 4096, 1 << bit));
 		assert_int_equal(errno, EINVAL);
 	}
-	/* All access flags, also those missing in some headers: two for FLUSH. */
+	/* Registers with each access flag, also with the two FLUSH flags that some headers lack. */
 	for (int bit = 0; bit < 10; bit++) {
 		mr = ibv_reg_mr(s.pd, s.buf, 4096, 1 << bit | IBV_ACCESS_LOCAL_WRITE);
 		assert_non_null(mr);

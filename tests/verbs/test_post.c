@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Posting: in which states, which opcodes on which transport, how many requests, and which are
- * refused. */
+/* Tests posting: the states that allow it, the opcodes of each transport, the number of requests,
+ * and refused requests. */
 #include <stdlib.h>
 
 #include "harness.h"
@@ -114,7 +114,8 @@ static void reset_and_reuse(void **state)
 	pair_close(&p);
 }
 
-/* Posts a valid, a wrong and a valid request: the first stays posted, the second is returned. */
+/* Posts a valid, a wrong and a valid request: the first one stays posted, and bad_wr returns the
+ * second one. */
 static void check_wrong_opcode(enum ibv_qp_type type, enum ibv_wr_opcode wrong)
 {
 	struct ibv_send_wr wr[3] = {0}, *bad = NULL;
@@ -211,7 +212,8 @@ static void unsignaled_work_holds_its_slot(void **state)
 	for (uint32_t i = 0; i < room - 1; i++)
 		assert_int_equal(post_rdma(&p.a, &p.b, IBV_WR_RDMA_WRITE, i, 0, 8, 0, p.b.mr->rkey),
 				 0);
-	/* All but one were signaled: polls these, then fills the queue with unsignaled ones. */
+	/* All requests but one were signaled. Polls their completions, then fills the queue with
+	 * unsignaled requests. */
 	for (uint32_t i = 0; i < room - 1; i++)
 		expect_wc(p.a.send_cq, i, IBV_WC_SUCCESS);
 	for (uint32_t i = 0; i < room - 1; i++) {
@@ -223,7 +225,7 @@ static void unsignaled_work_holds_its_slot(void **state)
 	assert_int_equal(post_recv(&p.b, 100, 0, 8), 0);
 	assert_int_equal(post_send(&p.a, 100, 0, 8, IBV_SEND_SIGNALED), 0);
 	expect_wc(p.b.recv_cq, 100, IBV_WC_SUCCESS);
-	/* All are done, but none has been polled. */
+	/* All requests have completed, but no completion has been polled. */
 	assert_int_equal(post_send(&p.a, 101, 0, 8, 0), ENOMEM);
 	expect_wc(p.a.send_cq, 100, IBV_WC_SUCCESS);
 	assert_int_equal(post_recv(&p.b, 102, 0, 8), 0);
@@ -300,7 +302,7 @@ static void scatter_and_gather(void **state)
 	assert_int_equal(wc.opcode, IBV_WC_RECV);
 	assert_true(wc.wc_flags & IBV_WC_WITH_IMM);
 	assert_int_equal(wc.imm_data, 0x01020304);
-	/* Byte k of the message is where the receive's list puts it. */
+	/* Checks that byte k of the message is at the place that the receive's list gives it. */
 	for (uint32_t k = 0, fi = 0, fo = 0, ti = 0, off = 0; k < total; k++, fo++, off++) {
 		while (fo == fi * 37 % 300)
 			fi++, fo = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Another thread withdraws memory while requests use it: it deregisters it, re-registers it
- * elsewhere, or invalidates or frees its window. When the call has returned, other pages are mapped
- * at the addresses, and no byte of them changes. The connection ends with the matching error.
+ * Tests memory that another thread withdraws while requests use it. The thread deregisters the
+ * memory, re-registers it elsewhere, or invalidates or frees its window. When that call has
+ * returned, other pages are mapped at the addresses, and none of their bytes may change. The
+ * connection ends with the matching error.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,12 +17,12 @@
 #define IN_TURN 4 /* outstanding requests */
 #define CANARY	0x5a
 #ifdef __SANITIZE_THREAD__
-#define ROUNDS 3 /* each way once, because it is slow */
+#define ROUNDS 3 /* each way is tested once, because it is slow */
 #else
 #define ROUNDS 6
 #endif
 
-/* The role of the memory for the requests, which side a posts. */
+/* Role of the memory for the requests, which side a posts. */
 enum role {
 	SEND_SOURCE,
 	WRITE_SOURCE,
@@ -37,15 +38,15 @@ enum role {
 
 enum way { DEREGISTER, REREGISTER, WAYS };
 
-/* Ways to withdraw memory behind a window; only for roles of the peer. */
+/* Ways to withdraw memory that has a window; only for roles in which the memory is the peer's. */
 enum window_way { LOCAL_INVALIDATE, FREE_WINDOW, PEER_INVALIDATES, WINDOW_WAYS };
 
 static const struct {
 	enum ibv_wr_opcode opcode;
 	bool receives; /* side b posts receives */
-	bool at_b;     /* the memory is side b's */
+	bool at_b;     /* the memory belongs to side b */
 	uint32_t length;
-	/* The requester's error, and that of a receive in use. */
+	/* Status of the requester's error, and of a receive in use. */
 	enum ibv_wc_status status;
 	enum ibv_wc_status recv_status;
 } roles[ROLES] = {
@@ -65,15 +66,15 @@ struct bed {
 	struct pair p;
 	enum role role;
 	struct side *owner;
-	uint8_t *memory; /* SIZE bytes, the owner's region */
+	uint8_t *memory; /* SIZE bytes: the region of the memory's owner */
 	struct ibv_mr *mr;
-	struct ibv_mw *mw; /* or NULL */
+	struct ibv_mw *mw; /* the memory's window, or NULL */
 	uint32_t lkey, rkey;
 	uint64_t posted, done;
-	uint64_t last; /* PEER_INVALIDATES: after so many requests */
+	uint64_t last; /* for PEER_INVALIDATES: number of requests before it */
 	unsigned delay_us;
 	int way;
-	uint8_t *elsewhere; /* where it is re-registered */
+	uint8_t *elsewhere; /* memory to which the region is re-registered */
 };
 
 static const struct options options = {.timeout = 14, .rnr_retry = 7};
@@ -146,7 +147,7 @@ static bool peer_invalidates(const struct bed *b)
 	return b->mw && b->way == PEER_INVALIDATES;
 }
 
-/* The peer invalidates the window, and then uses it. */
+/* Makes the peer invalidate the window and then use it. */
 static void post_invalidation(struct bed *b)
 {
 	struct ibv_send_wr wr = {.wr_id = b->posted++,
@@ -158,7 +159,7 @@ static void post_invalidation(struct bed *b)
 	assert_int_equal(ibv_post_send(b->p.a.qp, &wr, &bad), 0);
 }
 
-/* Polls receives: the one in use fails with the status, later ones are flushed. */
+/* Polls the receives: the receive in use fails with the status, and later receives are flushed. */
 static void take_recvs(struct bed *b, bool *failed)
 {
 	struct ibv_wc wc;
@@ -247,7 +248,7 @@ static void withdraw_memory(struct bed *b)
 		assert_int_equal(ibv_rereg_mr(b->mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
 					      b->elsewhere, SIZE, 0),
 				 0);
-	/* A window's region is still registered, so its pages must stay. */
+	/* If a window was withdrawn, its region is still registered, so its pages must stay. */
 	if (!b->mw)
 		map_region(b->memory);
 	memset(b->memory, CANARY, SIZE);
@@ -267,7 +268,7 @@ static void expect_untouched(const struct bed *b)
 	for (uint32_t i = 0; i < SIZE; i++)
 		if (b->memory[i] != CANARY)
 			fail_msg("byte %u was written after the memory was withdrawn", i);
-	/* The new pages were not sent either. Sums of atomics may have any value. */
+	/* Checks that the new pages were not sent either. Sums of atomics may have any value. */
 	if (roles[b->role].opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
 		return;
 	if (memchr(b->p.a.buf, CANARY, PART) || memchr(b->p.b.buf, CANARY, PART))
@@ -342,7 +343,7 @@ static void rounds(int ways, bool window, bool udp)
 	memset(b.p.a.buf, CANARY, PART);
 	memset(b.p.b.buf, CANARY, PART);
 	for (b.role = 0; b.role < ROLES; b.role++) {
-		/* Windows are only for requests of a peer. */
+		/* Only requests of a peer use windows. */
 		if (window && (!roles[b.role].at_b || b.role == RECV_TARGET))
 			continue;
 		for (int i = 0; i < ROUNDS; i++) {

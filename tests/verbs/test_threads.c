@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Many threads on one device. They share its PD, MR, SRQ and CQ, share a QP, and destroy objects
- * that others use, as far as the man pages allow that. Each request completes exactly once, and
- * received data equals sent data.
+ * Tests many threads on one device. They share its PD, MR, SRQ and CQ, share a QP, and destroy
+ * objects that other threads use, as far as the man pages allow that. Each request must complete
+ * exactly once, and received data must equal sent data.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,12 +16,12 @@
 #include "harness.h"
 
 #define THREADS	 4
-#define DEPTH	 32 /* of queues */
-#define MESSAGE	 64 /* bytes; copies of one number */
+#define DEPTH	 32 /* requests in each queue */
+#define MESSAGE	 64 /* bytes; filled with copies of one number */
 #define SEND_BIT (1ull << 63)
 #define REGION	 8192
 
-/* cmocka's assertions work only in its own thread. */
+/* An assertion for all threads: those of cmocka work only in its own thread. */
 #define MUST(what)                                                                                 \
 	do {                                                                                       \
 		if (!(what)) {                                                                     \
@@ -31,7 +31,7 @@
 		}                                                                                  \
 	} while (0)
 
-/* The device that all threads use. Its own QP stays unused. */
+/* The device that all threads use. Its QP stays unused. */
 static struct side dev;
 
 static pthread_t start_thread(void *(*function)(void *), void *arg)
@@ -68,8 +68,8 @@ static struct ibv_qp *new_qp(struct ibv_cq *cq, struct ibv_srq *srq)
 	return qp;
 }
 
-/* Each connection begins with other PSNs, so that packets of the last connection of the same QPs do
- * not match. */
+/* Moves s to RTR. Each connection begins with other PSNs, so that packets of the last connection of
+ * the same QPs do not match. */
 static void rtr(struct side *s, const struct side *peer, uint32_t psn)
 {
 	struct ibv_qp_attr attr = {
@@ -137,7 +137,7 @@ static void link_close(struct link *l)
 	MUST(ibv_destroy_qp(l->to.qp) == 0);
 }
 
-/* Posts a SEND of `number`, inline; waits while the queue is full. */
+/* Posts an inline SEND of `number`. Waits while the queue is full. */
 static void send_number(struct ibv_qp *qp, uint64_t number)
 {
 	uint64_t words[MESSAGE / 8];
@@ -166,7 +166,7 @@ static void post_slot(struct ibv_qp *qp, struct ibv_srq *srq, uint64_t slot)
 	MUST((srq ? ibv_post_srq_recv(srq, &wr, &bad) : ibv_post_recv(qp, &wr, &bad)) == 0);
 }
 
-/* Returns the number in a slot, which must be repeated throughout. */
+/* Returns the number in a slot. Asserts that it is repeated throughout the slot. */
 static uint64_t number_in(uint64_t slot)
 {
 	uint64_t words[MESSAGE / 8];
@@ -182,9 +182,9 @@ static uint64_t number_in(uint64_t slot)
 #define NUMBERS 4000
 
 static struct {
-	atomic_uint sent[NUMBERS]; /* completions of its SEND */
+	atomic_uint sent[NUMBERS]; /* completions of each number's SEND */
 	atomic_uint received[NUMBERS];
-	atomic_uint left; /* completions still missing */
+	atomic_uint left; /* number of missing completions */
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
 	struct ibv_qp *qp; /* shared by all threads */
@@ -261,7 +261,8 @@ static void *send_numbers(void *arg)
 	return NULL;
 }
 
-/* Each thread posts to its own QP, or all to one; two threads poll. */
+/* Sends all numbers: each thread posts to its own QP, or all threads post to one. Two threads poll.
+ */
 static void send_all(struct ibv_qp *const *qps)
 {
 	pthread_t senders[THREADS], pollers[2];
@@ -306,8 +307,8 @@ static void one_qp_for_all(void **state)
 	once_close();
 }
 
-/* QPs of the same CQ and SRQ are created and destroyed meanwhile. Each may have used one or two
- * receives, whose completions disappear with it; these are posted again. */
+/* Creates and destroys QPs of the same CQ and SRQ meanwhile. Each QP may have used one or two
+ * receives, whose completions disappear with it; posts these receives again. */
 static void *churn(void *cq)
 {
 	while (atomic_load(&once.left)) {
@@ -386,7 +387,7 @@ static void *post_until_stopped(void *arg)
 	return NULL;
 }
 
-/* Polls until the number of completions is that of the requests posted. */
+/* Polls until all posted requests have completed. */
 static void drain(struct ibv_cq *cq, unsigned *completed)
 {
 	double end = now_seconds() + PATIENCE;
@@ -422,7 +423,7 @@ static void error_while_posting(void **state)
 		assert_int_equal(
 			to_state(round % 2 ? &failing.link.from : &failing.link.to, IBV_QPS_ERR),
 			0);
-		/* the other QP fails by itself or now, so that it does not wait for its peer */
+		/* The other QP fails by itself or here, so that it does not wait for its peer. */
 		assert_int_equal(to_state(&failing.link.from, IBV_QPS_ERR), 0);
 		assert_int_equal(to_state(&failing.link.to, IBV_QPS_ERR), 0);
 		drain(cq, &completed);
@@ -456,7 +457,7 @@ static void write_into(struct link *l, const struct ibv_mr *mr)
 	MUST(ibv_post_send(l->from.qp, &wr, &bad) == 0);
 }
 
-/* After a region is deregistered, its memory is unmapped at once, and nothing accesses it. */
+/* Deregisters regions and unmaps their memory at once. Nothing may access the memory after that. */
 static void *map_and_unmap(void *arg)
 {
 	struct ibv_cq *cq = ibv_create_cq(dev.ctx, 64, NULL, NULL, 0);
@@ -512,7 +513,7 @@ static void no_waiting(int fd)
 	MUST(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0);
 }
 
-/* At times an object is kept until its event was fetched. */
+/* In some rounds, waits until the object's event was fetched. */
 static void wait_taken(unsigned round, unsigned before)
 {
 	double end = now_seconds() + PATIENCE;
@@ -523,7 +524,8 @@ static void wait_taken(unsigned round, unsigned before)
 		assert_true(atomic_load(&events_taken) > before);
 }
 
-/* Uses a CQ between its event and the acknowledgement: it must exist until then. */
+/* Uses a CQ between its event and the acknowledgement of the event: the CQ must exist until then.
+ */
 static void *take_completions(void *arg)
 {
 	struct ibv_comp_channel *channel = arg;
@@ -604,7 +606,8 @@ static void use_object(const struct ibv_async_event *event)
 	}
 }
 
-/* The same with asynchronous events of QPs, after a forbidden WRITE of the peer, and of SRQs. */
+/* As take_completions(), but with asynchronous events of QPs, after a forbidden WRITE of the peer,
+ * and of SRQs. */
 static void *take_async(void *arg)
 {
 	struct ibv_async_event event;

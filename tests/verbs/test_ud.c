@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Unreliable datagrams: the GRH, answering the sender, Q_Keys, multicast; and SRQs. */
+/* Tests unreliable datagrams: the GRH, replies to the sender, Q_Keys, multicast. Also tests SRQs.
+ */
 #include <arpa/inet.h>
 
 #include "harness.h"
@@ -47,7 +48,7 @@ static void check_ipv4_grh(const uint8_t *grh)
 	assert_int_equal(sum, 0xffff);
 }
 
-/* Sends a datagram, and an answer to its sender. */
+/* Tests a datagram, and a reply to its sender. */
 static void there_and_back(const struct options *o)
 {
 	struct ibv_ah_attr attr;
@@ -118,7 +119,7 @@ static void garbage_in_the_grh(void **state)
 	assert_int_equal(ibv_init_ah_from_wc(s.ctx, 1, &wc, &grh, &attr), -1);
 	memset(&grh, 0xff, sizeof(grh));
 	assert_int_equal(ibv_init_ah_from_wc(s.ctx, 1, &wc, &grh, &attr), -1);
-	/* IPv6 and UDP, but to a foreign address. */
+	/* The header is IPv6 and UDP, but has a foreign destination address. */
 	memset(&grh, 0, sizeof(grh));
 	grh.version_tclass_flow = htonl(6u << 28);
 	grh.next_hdr = 17;
@@ -171,7 +172,7 @@ static void ud_by_wr_calls(void **state)
 
 static const union ibv_gid group = {
 	.raw = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 1, 2, 3}};
-/* The same group as IPoIB and the kernel write it. */
+/* The same group in the form of IPoIB and the kernel. */
 static const union ibv_gid group_as_mgid = {
 	.raw = {0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 1, 2, 3}};
 
@@ -189,12 +190,12 @@ static void multicast_reaches_members(void **state)
 	assert_non_null(ah);
 	assert_int_equal(post_recv(&p.b, 1, 0, 1024), 0);
 
-	/* No member: no datagram arrives. */
+	/* The group has no member: no datagram arrives. */
 	assert_int_equal(send_ud(&p.a, ah, 0xffffff, QKEY, 2, 8), 0);
 	expect_wc(p.a.send_cq, 2, IBV_WC_SUCCESS);
 	expect_none(p.b.recv_cq);
 
-	/* Attached twice is attached once; a second QP in the group and out again changes nothing.
+	/* A second attachment has no effect. Neither has a second QP that is attached and detached.
 	 */
 	assert_int_equal(ibv_attach_mcast(p.b.qp, &group, 0), 0);
 	assert_int_equal(ibv_attach_mcast(p.b.qp, &group_as_mgid, 0), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A program may unload the user of the libraries while a device is open, as Open MPI does at exit.
- * The code of the device's thread must stay mapped. */
+/* Tests a program that unloads the user of the libraries while a device is open, as Open MPI does
+ * at exit. The code of the device's thread must stay mapped. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <rdma/rdma_cma.h>
 
-#define WHILE 100000 /* us; the thread runs in this time */
+#define WHILE 100000 /* us; time in which the thread runs */
 
 static void *load_library(const char *name)
 {
@@ -73,5 +73,5 @@ int main(void)
 	int failed = cmocka_run_group_tests_name("unload", tests, NULL, NULL);
 
 	fflush(NULL);
-	_exit(failed); /* devices stay open, and are no leaks here */
+	_exit(failed); /* open devices are no leaks here */
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A program that waits in ibv_get_cq_event() receives instead of the background thread. */
+/* Tests that a program that waits in ibv_get_cq_event() receives in place of the background thread.
+ */
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -13,7 +14,7 @@
 struct waiter {
 	pthread_t thread;
 	struct ibv_comp_channel *channel;
-	struct ibv_cq *cq; /* of the event */
+	struct ibv_cq *cq; /* CQ of the event */
 	int error;
 	_Atomic bool done;
 };
@@ -65,7 +66,7 @@ static void send_to_b(struct pair *p, uint64_t id)
 	assert_int_equal(post_send(&p->a, id, 0, 64, IBV_SEND_SIGNALED), 0);
 }
 
-/* Waits repeatedly, then with poll(2), then without an event. */
+/* Tests repeated waits, then a wait with poll(2), then traffic without an event. */
 static void other_ways_work_after_it(void **state)
 {
 	struct ibv_cq *cq;
@@ -96,7 +97,7 @@ static void other_ways_work_after_it(void **state)
 	pair_close(&p);
 }
 
-/* The second waiting thread of a device wakes too, in either order of events. */
+/* Tests that the second waiting thread of a device wakes too, in either order of events. */
 static void two_can_wait(void **state)
 {
 	struct ibv_qp_init_attr init = {
@@ -134,7 +135,7 @@ static void two_can_wait(void **state)
 	}
 }
 
-/* Timers run during a wait: a SEND is retransmitted until the peer has a receive. */
+/* Tests that timers run during a wait: a SEND is retransmitted until the peer has a receive. */
 static void timers_run(void **state)
 {
 	struct waiter w;
@@ -152,7 +153,8 @@ static void timers_run(void **state)
 	pair_close(&p);
 }
 
-/* Requests that another thread posts meanwhile get their timers, and the wait continues. */
+/* Tests that requests that another thread posts during a wait get their timers, and that the wait
+ * continues. */
 static void others_may_post(void **state)
 {
 	struct ibv_wc wc;
@@ -175,7 +177,8 @@ static void others_may_post(void **state)
 	pair_close(&p);
 }
 
-/* The peer sends nothing, so only the clock wakes the waiting thread. */
+/* Tests a timer that another thread sets. The peer sends no packet, so only the clock wakes the
+ * waiting thread. */
 static void a_timer_of_others_is_seen(void **state)
 {
 	struct waiter w;
@@ -195,7 +198,7 @@ static void handler(int number)
 {
 }
 
-/* A signal ends the wait or not, depending on SA_RESTART. */
+/* Tests that a signal ends the wait if its handler lacks SA_RESTART, and otherwise not. */
 static void signals_end_it_as_they_say(void **state)
 {
 	struct sigaction action = {.sa_handler = handler}, before;
@@ -241,7 +244,7 @@ static void jump(int number)
 	siglongjmp(out, 1);
 }
 
-/* A handler leaves a wait by longjmp(); the next wait still receives. */
+/* Tests that the next wait still receives after a handler left a wait by longjmp(). */
 static void a_wait_that_is_left_by_a_jump(void **state)
 {
 	struct sigaction action = {.sa_handler = jump}, before;
@@ -266,7 +269,7 @@ static void a_wait_that_is_left_by_a_jump(void **state)
 	pair_close(&p);
 }
 
-/* The device works after a thread was cancelled in its wait. */
+/* Tests that the device works after a thread was cancelled in its wait. */
 static void a_cancelled_wait_leaves_the_device_well(void **state)
 {
 	struct waiter w;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* XRC: domains by descriptor, SRQs in them, QPs of one direction, QPs opened twice. */
+/* Tests XRC: domains by descriptor, SRQs in them, QPs of one direction, QPs that are opened twice.
+ */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -74,7 +75,7 @@ static struct ibv_qp *create_send_qp(const struct side *s, uint64_t ops)
 	return ibv_create_qp_ex(s->ctx, &attr);
 }
 
-/* Like perftest: both types with all attributes of RC. */
+/* Connects a QP like perftest: both types with all attributes of RC. */
 static void connect_qp(struct side *s, const struct side *peer, uint8_t rnr_retry)
 {
 	struct ibv_qp_attr attr = {.port_num = 1,
@@ -192,7 +193,7 @@ static void domains_by_descriptor(void **state)
 	b = open_domain(ctx, again, 0);
 	c = open_domain(ctx, fd, O_CREAT);
 	assert_true(b && c);
-	/* Another inode, no file, and another device give other domains. */
+	/* Another inode, no file, and another device each give another domain. */
 	FAILS_WITH(open_domain(ctx, second, 0), EAGAIN);
 	FAILS_WITH(open_domain(other, fd, 0), EAGAIN);
 	d = open_domain(other, fd, O_CREAT | O_EXCL);
@@ -320,7 +321,7 @@ static void messages(void **state)
 		assert_int_equal(wc.byte_len, 5000);
 		assert_memory_equal(x.b.buf, x.a.buf + 1000 * i, 5000);
 	}
-	/* No receive posted: the request waits. */
+	/* No receive is posted: the request waits. */
 	assert_int_equal(send_to(&x, 20, x.srqn, 0, 1), 0);
 	expect_none(x.a.send_cq);
 	assert_int_equal(post_recv(&x.b, 120, 0, 8192), 0);
@@ -373,8 +374,8 @@ static void messages_by_ibv_wr(void **state)
 	xrc_close(&x);
 }
 
-/* No such SRQ, or one of another device: the request is refused, and the QP's owner gets an event.
- */
+/* Tests a number that no SRQ has, and the number of another device's SRQ: the request is refused,
+ * and the QP's owner gets an event. */
 static void wrong_numbers(void **state)
 {
 	for (int kind = 0; kind < 2; kind++) {
@@ -465,7 +466,7 @@ static void opening_a_qp_again(void **state)
 	FAILS_WITH(ibv_open_qp(s.ctx, &open_attr), EOPNOTSUPP);
 	FAILS_WITH(open_qp(s.ctx, b, s.qp->qp_num), EINVAL);
 	FAILS_WITH(open_qp(s.ctx, b, first->qp_num ^ 0x400), EINVAL);
-	/* The same file, but the QP belongs to another device. */
+	/* The file is the same, but the QP belongs to another device. */
 	FAILS_WITH(open_qp(other, elsewhere, first->qp_num), EOPNOTSUPP);
 	second = open_qp(s.ctx, b, first->qp_num);
 	third = open_qp(s.ctx, b, first->qp_num);
@@ -499,7 +500,8 @@ static void opening_a_qp_again(void **state)
 	close(fd);
 }
 
-/* A child may destroy inherited objects; the parent's continue. */
+/* Tests that a child may destroy inherited objects, and that the parent's objects continue to work.
+ */
 static void fork_and_close(void **state)
 {
 	struct xrc x;

@@ -108,7 +108,8 @@ static void expect_counted(struct bed *bed, const uint8_t *data, uint32_t len, s
 static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD};
 static const uint8_t services[] = {ADV_SERVICE_RC, ADV_SERVICE_UC, ADV_SERVICE_UD};
 
-/* Cut inside the headers, or with a length that is no multiple of four. */
+/* Packets that end inside the headers, or whose length is no multiple of four, are counted as
+ * malformed. */
 static void test_truncated(void **state)
 {
 	for (int t = 0; t < 3; t++) {
@@ -207,7 +208,7 @@ static void test_not_for_us(void **state)
 	}
 }
 
-/* Only a QP in a receiving state receives. */
+/* A QP receives only in RTR, RTS, SQD and SQE. */
 static void test_states(void **state)
 {
 	static const enum ibv_qp_state deaf[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_ERR};
@@ -232,7 +233,8 @@ static void test_states(void **state)
 	}
 }
 
-/* From an address other than the peer's, or to one other than the QP's. */
+/* A packet is refused if its source is not the peer's address or its destination is not the QP's
+ * address. */
 static void test_addresses(void **state)
 {
 	for (int t = 0; t < 3; t++) {
@@ -258,7 +260,7 @@ static void test_addresses(void **state)
 			if (k == 3)
 				meta.dgid = bed.net->node[1].gid[1];
 			if (types[t] == IBV_QPT_UD && k != 1)
-				continue; /* any peer, any address of ours */
+				continue; /* UD: any peer and any address of the node */
 			picture_of(&bed, &before);
 			adv_engine_rx(bed.net->node[1].e, bed.net->now, &pkt);
 			picture_of(&bed, &after);
@@ -270,8 +272,8 @@ static void test_addresses(void **state)
 	}
 }
 
-/* Sends the packet from this source port, or through a slot's memory. True if it only counts as one
- * of a bad sender. */
+/* Sends the packet from this source port, or through a slot's memory. Returns true if it is only
+ * counted in rx_bad_sender. */
 static bool is_forgery(struct bed *bed, const uint8_t *data, uint32_t len, uint16_t sport,
 		       uint16_t slot)
 {
@@ -293,8 +295,8 @@ static bool is_forgery(struct bed *bed, const uint8_t *data, uint32_t len, uint1
 	return true;
 }
 
-/* Within a machine, packets of a QP's peer are accepted from its own port only. A new GID table
- * changes which addresses are within the machine. */
+/* Within a machine, packets of a QP's peer are accepted only from the port of the peer's process. A
+ * new GID table changes the set of addresses within the machine. */
 static void test_senders(void **state)
 {
 	static _Atomic uint16_t port[ADV_PREFIXES];
@@ -312,7 +314,7 @@ static void test_senders(void **state)
 			gids[i] = (struct adv_engine_gid){bed.net->node[i / 2].gid[i % 2], 4096};
 		assert_int_equal(adv_engine_set_gids(bed.net->node[1].e, gids, 4), 0);
 		len = build(&bed, services[t] | ADV_OP_SEND_ONLY, data);
-		port[0] = 50000; /* all QP numbers of this test are slot 0's */
+		port[0] = 50000; /* all QP numbers of this test belong to slot 0 */
 		port[1] = 50001;
 		assert_true(is_forgery(&bed, data, len, 49999, 0));
 		assert_true(is_forgery(&bed, data, len, 50001, 0));
@@ -336,7 +338,7 @@ static void test_senders(void **state)
 	}
 }
 
-/* Bits flipped anywhere in valid packets: no byte outside the regions is touched. */
+/* Valid packets with flipped bits touch no byte outside the regions. */
 static void test_mutations(void **state)
 {
 	struct adv_rng rng;
@@ -364,7 +366,7 @@ static void test_mutations(void **state)
 
 				data[at] ^= (uint8_t)(1u << adv_rng_below(&rng, 8));
 			}
-			/* Mostly with the expected PSN. */
+			/* Most of these packets have the expected PSN. */
 			data[10] = (uint8_t)(bed.b->qp->resp.epsn >> 8);
 			data[11] = (uint8_t)bed.b->qp->resp.epsn;
 			net_inject(bed.net, 0, 1, data, len);
@@ -420,7 +422,7 @@ static void test_fair_sharing(void **state)
 	net_run(net, 10 * SEC);
 	for (int i = 0; i < MANY; i++)
 		expect_send(a[i], 0, 1, IBV_WC_SUCCESS);
-	/* At most two turns of 32 packets. */
+	/* The lead is at most two turns of 32 packets. */
 	assert_in_range(share.ahead, 1, 64);
 	net_close(net);
 }
@@ -430,8 +432,8 @@ static void lose_all(struct net *net, struct wire *w)
 	w->copies = 0;
 }
 
-/* A QP whose DSCP is held sends nothing, and continues unchanged afterwards. One that is destroyed
- * while held leaves nothing behind. */
+/* A QP whose DSCP is held sends nothing, and continues unchanged afterwards. A QP that is destroyed
+ * while held leaves no entry in the engine. */
 static void test_held_by_dscp(void **state)
 {
 	struct bed bed;
@@ -478,7 +480,7 @@ static void test_few_at_a_time(void **state)
 	free(batch);
 }
 
-/* A QP that holds the whole window is destroyed: the QPs that waited for the window continue. */
+/* If a QP that uses the whole window is destroyed, the QPs that wait for the window continue. */
 static void test_window_freed_by_destruction(void **state)
 {
 	for (int how = 0; how < 3; how++) {
@@ -560,7 +562,7 @@ static void test_events_of_the_dead(void **state)
 			     IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN);
 	end_close(bed.b);
 	assert_false(adv_engine_event(bed.net->node[1].e, &ev));
-	/* Events that are pending at the end are freed with the engine. */
+	/* Events that are still pending are freed with the engine. */
 	adv_affiliated_raise(&bed.net->node[0].e->async_events, &bed.a->qp->events,
 			     IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN);
 	net_abandon(bed.net);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Rates of queue pairs, in virtual time. */
+/* Tests the rates of queue pairs, in virtual time. */
 #include "flow_bed.h"
 
 /* ---- the rate on the wire ---- */
 
-/*
- * Every packet leaves at the ns that the rate requires, through all changes of the rate. The test
- * computes the times bit by bit, as the integral of the rate of another instance of the algorithm.
- */
+/* Every packet is sent at the exact ns that the rate requires, through all changes of the rate. The
+ * test computes these times as the integral of the rate of another instance of the algorithm. */
 struct integral {
 	struct adv_cc_params p;
 	struct adv_dcqcn d;
@@ -65,7 +63,7 @@ static void check_times(const struct bed *bed, const struct adv_cc_params *param
 
 static void test_exact_times(void **state)
 {
-	/* The byte counter changes the rate between two packets, too. */
+	/* With the second value, the byte counter also changes the rate between two packets. */
 	static const uint32_t byte_resets[] = {10000000, 50000};
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -92,7 +90,7 @@ static void test_exact_times(void **state)
 	}
 }
 
-/* READ responses: the rate is that of the responder's queue pair. */
+/* The rate of READ responses is the rate of the responder's queue pair. */
 static void test_read_responses(void **state)
 {
 	struct bed bed;
@@ -109,7 +107,8 @@ static void test_read_responses(void **state)
 		pass(bed.net, 50 * US);
 		give_cnp(&bed, 1);
 	}
-	/* Cuts by half: 20 + 10 + 5 + 2.5 + 1.25 + .625 Gb/s for 50 us each are 246 kB. */
+	/* Each cut halves the rate: 20 + 10 + 5 + 2.5 + 1.25 + .625 Gb/s for 50 us each are 246
+	 * kB. */
 	assert_true(bed.net->now - at >= 300 * US);
 	assert_in_range(bed.packets, 200, 236);
 	net_until(bed.net, bed.end[0], 1, 0, 40 * MS);
@@ -163,7 +162,7 @@ static void test_both_ways(void **state)
 	net_close(bed.net);
 }
 
-/* A queue pair that has to wait long for its rate still acknowledges at once. */
+/* A queue pair that waits long for its rate still sends ACKs at once. */
 static void test_acks_do_not_wait(void **state)
 {
 	struct bed bed;
@@ -185,8 +184,8 @@ static void test_acks_do_not_wait(void **state)
 	net_abandon(bed.net);
 }
 
-/* So slow that 16 packets take longer than the timeout: each is acknowledged, none is
- * retransmitted. */
+/* If the rate is so low that 16 packets take longer than the timeout, each packet is acknowledged
+ * and none is retransmitted. */
 static void test_slower_than_the_timeout(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -196,7 +195,7 @@ static void test_slower_than_the_timeout(void **state)
 	cc.params.rpg_min_rate = 1;
 	cc.params.rpg_time_reset = 10000000; /* the rate does not rise */
 	cc.params.rpg_byte_reset = 0;
-	o.timeout = 13; /* 34 ms; a packet takes 9 */
+	o.timeout = 13; /* 34 ms; one packet takes 9 ms */
 	open_with(&bed, &o, 0, &cc);
 	for (unsigned i = 0; i < 20; i++, bed.net->now += 50 * US)
 		give_cnp(&bed, 0);
@@ -226,8 +225,8 @@ static unsigned timers_until_done(struct bed *bed)
 	return timers;
 }
 
-/* One timer for each burst, or for 100 us, instead of each packet; and at most one burst at
- * once. */
+/* A timer expires once for each burst or each 100 us, not for each packet. At most one burst is
+ * sent at once. */
 static void test_bursts(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -266,13 +265,13 @@ static void test_rate_with_bursts(void **state)
 	post_write(&bed, 0, SIZE);
 	net_run(bed.net, 10 * MS);
 	assert_int_equal(bed.packets, 1024);
-	/* Minus the lead of the first burst. */
+	/* The first burst is sent early, so the time is shorter by that burst. */
 	ns = (1024ull * (1024 + 16 + FRAME) - (64 << 10)) * 8 / 2;
 	assert_in_range(bed.time[1023] - start, ns - 110 * US, ns + 110 * US);
 	net_close(bed.net);
 }
 
-/* A link that sends single packets gets the CNP first, then all others. */
+/* A link that sends single packets gets the CNP first, then all other packets. */
 static void test_single_packets(void **state)
 {
 	for (unsigned limited = 0; limited < 2; limited++) {
@@ -312,7 +311,7 @@ static void test_idle(void **state)
 	assert_int_equal(adv_engine_deadline(bed.net->node[0].e), ADV_NEVER);
 	assert_false(adv_engine_tx_ready(bed.net->node[0].e));
 	post_write(&bed, 0, SIZE);
-	assert_int_equal(end_to_state(bed.end[1], IBV_QPS_ERR), 0); /* it sends no answers */
+	assert_int_equal(end_to_state(bed.end[1], IBV_QPS_ERR), 0); /* in ERR it sends no answers */
 	net_run(bed.net, 2 * MS);
 	assert_int_equal(bed.packets, 64);
 	for (unsigned i = 0; i < 100; i++) {
@@ -332,8 +331,8 @@ static void check_timers(const struct bed *bed)
 		assert_int_equal(h->slot[i]->position, i);
 }
 
-/* Reset and destroyed at any moment: no timer is left, and the next connection starts at the full
- * rate. */
+/* If a queue pair is reset or destroyed at any moment, no timer is left, and its next connection
+ * starts at the full rate. */
 static void test_reset(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -369,7 +368,7 @@ static void test_reset(void **state)
 	net_abandon(bed.net);
 }
 
-/* The line rate is a parameter, or the port's speed. */
+/* The line rate is rpg_max_rate or, if that is 0, the port's speed. */
 static void test_line(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* CE marks and CNPs: which packets cause a CNP, and which CNPs are accepted. */
+/* CE marks and CNPs: tests the packets that cause a CNP, and the CNPs that are accepted. */
 #include "base/array.h"
 #include "flow_bed.h"
 #include "wire/slot.h"
@@ -22,7 +22,8 @@ static void check_cnp(const struct bed *bed)
 	assert_int_equal(w->meta.tclass, 48 << 2);
 }
 
-/* One CNP at once, then one for each 50 us with marks; none without marks. */
+/* The first mark causes a CNP at once. Then there is one CNP for each 50 us with marks, and none
+ * without marks. */
 static void test_cnps(void **state)
 {
 	static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_XRC_SEND};
@@ -55,8 +56,8 @@ static void test_cnps(void **state)
 	}
 }
 
-/* The interval and the DSCP are parameters. A mark just before the end of the interval causes no
- * CNP. */
+/* The interval and the DSCP of CNPs are parameters. A mark just before the end of the interval
+ * causes no CNP. */
 static void test_interval(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -81,8 +82,8 @@ static void test_interval(void **state)
 	net_abandon(bed.net);
 }
 
-/* A queue pair whose priority is paused sends its CNPs, which have another priority: the first CNP,
- * and the next one while an acknowledgement waits. */
+/* A queue pair whose priority is paused still sends CNPs, which have another priority: the first
+ * CNP, and the next one while an acknowledgement waits. */
 static void test_cnps_of_the_held(void **state)
 {
 	struct bed bed;
@@ -139,7 +140,7 @@ static void test_marks_without_cnp(void **state)
 	for (unsigned i = 0; i < ADV_ARRAY_SIZE(cases); i++) {
 		unsigned wanted = cases[i].answered;
 
-		o.psn[1] = 0x900000; /* node 1 sends, and expects 0x1000 */
+		o.psn[1] = 0x900000; /* PSN of node 1 as a sender; it expects 0x1000 */
 		open_with(&bed, &o, 0, NULL);
 		h.bth.opcode = cases[i].opcode == 0x1f ? 0 : cases[i].opcode;
 		h.bth.dest_qpn = adv_qp_num(bed.end[1]->qp) + cases[i].other_qp;
@@ -220,7 +221,8 @@ static void test_forged_cnps(void **state)
 	SEND();
 	pkt.len = 28;
 	assert_int_equal(c->rx_malformed, 2);
-	/* The peer is on this machine, but the port is not its own. */
+	/* The source address is the peer's and is on this machine, but the port is not the port of
+	 * its process. */
 	for (unsigned i = 0; i < 4; i++) {
 		gids[i].gid = bed.net->node[i / 2].gid[i % 2];
 		gids[i].mtu = 4096;
@@ -243,8 +245,8 @@ static void test_forged_cnps(void **state)
 	net_abandon(bed.net);
 }
 
-/* Any number of CNPs: the rate falls to the least, 1 packet of 1 KiB each 92 us, and recovers soon
- * afterwards. */
+/* Under a flood of CNPs the rate falls to the least rate, 1 packet of 1 KiB each 92 us. It recovers
+ * soon afterwards. */
 static void test_flood_of_cnps(void **state)
 {
 	struct bed bed;

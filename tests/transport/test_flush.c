@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Outstanding requests at an error (IBTA 10.3.1.7, 10.7.3). The failed request completes with the
- * error, those before it as they ended, those behind it flushed, signaled or not. All complete in
- * posting order, each once. The same holds for receives.
+ * error. Requests before it complete with their own result. Requests after it are flushed, signaled
+ * or not. All complete in posting order, each once. The same holds for receive requests.
  */
 #include "harness.h"
 #include "transport/srq.h"
@@ -16,7 +16,7 @@ struct bed {
 	struct end *a, *b;
 	struct region *ra, *rb;
 	struct adv_ah ah;
-	unsigned lost; /* responses still to be dropped */
+	unsigned lost; /* number of responses still to drop */
 };
 
 static void lose_responses(struct net *net, struct wire *w)
@@ -50,7 +50,7 @@ static void bed_open(struct bed *bed, enum ibv_qp_type type)
 	memcpy(attr.grh.dgid.raw, bed->net->node[1].gid[0].raw, 16);
 	assert_int_equal(adv_path_from_attr(bed->net->node[0].e, &attr, 0, 0, &bed->ah.path), 0);
 	bed->ah.pd = bed->net->node[0].pd;
-	/* There is a receive for each message, and some more. */
+	/* There is a receive request for each message, and two more. */
 	for (uint64_t i = 0; i < REQUESTS + 2; i++)
 		end_recv(bed->b, i, bed->rb, 0, 2048);
 	if (type != IBV_QPT_XRC_SEND)
@@ -58,7 +58,8 @@ static void bed_open(struct bed *bed, enum ibv_qp_type type)
 			end_recv(bed->a, 100 + i, bed->ra, 0, 64);
 }
 
-/* Posts requests of all kinds that the transport has, in turn; signaled if the bit is set. */
+/* Posts a request. `id` selects one of the kinds of the transport in turn. The request is signaled
+ * if its bit is set. */
 static void post(struct bed *bed, uint64_t id, unsigned signaled, int bad_lkey, int bad_rkey)
 {
 	static const int kinds[] = {
@@ -89,8 +90,8 @@ static void post(struct bed *bed, uint64_t id, unsigned signaled, int bad_lkey, 
 	assert_int_equal(end_send(bed->a, &wr), 0);
 }
 
-/* Checks the completions: signaled requests before `failed` succeed, `failed` has the status, all
- * behind it are flushed. */
+/* Checks the completions: signaled requests before `failed` succeed, `failed` has the status, and
+ * all requests after it are flushed. */
 static void expect_sends(const struct bed *bed, unsigned signaled, unsigned failed,
 			 enum ibv_wc_status status)
 {
@@ -107,7 +108,7 @@ static void expect_sends(const struct bed *bed, unsigned signaled, unsigned fail
 	assert_int_equal(bed->a->send_count, n);
 }
 
-/* The requester's own receives: flushed with RC, else still posted. */
+/* Checks the requester's own receive requests: flushed with RC, else still posted. */
 static void expect_own_recvs(const struct bed *bed)
 {
 	if (!is_connected(bed) || bed->o.type == IBV_QPT_XRC_SEND) {
@@ -123,7 +124,7 @@ static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV
 
 #define EACH(i, table) (size_t i = 0; i < sizeof(table) / sizeof((table)[0]); i++)
 
-/* An error that the requester detects, with any requests outstanding, and with lost responses. */
+/* The requester detects an error, with any outstanding requests, and with lost responses. */
 static void test_local_error(void **state)
 {
 	for
@@ -151,7 +152,7 @@ static void test_local_error(void **state)
 		}
 }
 
-/* An error that the responder detects. */
+/* The responder detects an error. */
 static void test_remote_error(void **state)
 {
 	for (int xrc = 0; xrc < 2; xrc++) {
@@ -165,8 +166,8 @@ static void test_remote_error(void **state)
 			net_run(bed.net, SEC);
 			expect_sends(&bed, signaled, (unsigned)failed, IBV_WC_REM_ACCESS_ERR);
 			expect_own_recvs(&bed);
-			/* At the responder: earlier messages, then the rest flushed. Receives of an
-			 * SRQ stay. */
+			/* At the responder, earlier messages complete and the other receive
+			 * requests are flushed. Receive requests of an SRQ stay posted. */
 			done = 0;
 			while (done < bed.b->recv_count &&
 			       bed.b->recvs[done].wc.status == IBV_WC_SUCCESS)
@@ -183,7 +184,7 @@ static void test_remote_error(void **state)
 	}
 }
 
-/* The peer does not answer: the oldest request fails, of any kind. */
+/* If the peer does not answer, the oldest request fails, whatever its kind. */
 static void test_no_answer(void **state)
 {
 	for (int xrc = 0; xrc < 2; xrc++) {
@@ -205,8 +206,8 @@ static void test_no_answer(void **state)
 	}
 }
 
-/* The application moves the QP to ERR at any moment: no error; all unfinished requests are
- * flushed. */
+/* If the application moves the QP to ERR at any moment, no request fails: all unfinished requests
+ * are flushed. */
 static void test_to_error(void **state)
 {
 	for
@@ -236,8 +237,8 @@ static void test_to_error(void **state)
 		}
 }
 
-/* The responder's QP enters ERR in the middle of a message: the receive in use is flushed first,
- * the others of the SRQ stay. */
+/* If the responder's QP enters ERR in the middle of a message, the receive request in use is
+ * flushed first. The other requests of the SRQ stay posted. */
 static void test_receiver_to_error(void **state)
 {
 	for (int srq = 0; srq < 2; srq++) {
@@ -267,8 +268,8 @@ static void test_receiver_to_error(void **state)
 			assert_int_equal(o.srq->free_count, o.srq->max_wr - 2);
 		assert_int_equal(net_count_events(&net->node[1], IBV_EVENT_QP_LAST_WQE_REACHED),
 				 srq);
-		/* Its acknowledgement was not sent: the requester cannot know that it was
-		 * received. */
+		/* The acknowledgement of the first message was not sent, so the requester cannot
+		 * know that it was received. */
 		expect_send(a, 0, 1, IBV_WC_RETRY_EXC_ERR);
 		expect_send(a, 1, 2, IBV_WC_WR_FLUSH_ERR);
 		net_abandon(net);

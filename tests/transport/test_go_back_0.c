@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Go-back-0: a loss restarts the whole message, at both ends. Compared with go-back-N. */
+/* Go-back-0: a loss restarts the whole message at both ends. The tests compare it with
+ * go-back-N. */
 #include "harness.h"
 
 #define MTU	256
@@ -7,14 +8,14 @@
 #define LOG	4096
 #define NOTHING UINT64_MAX
 
-/* The sent packets, by direction, and which request packet of node 0 is lost or late. */
+/* Records the sent packets by direction, and selects the data packets that are lost or late. */
 struct watch {
 	uint64_t lose;	     /* drop the n-th data packet */
-	uint64_t lose_every; /* ... and then each so many-th; 0: none */
+	uint64_t lose_every; /* then drop each lose_every-th packet; 0: no further one */
 	uint64_t late_from;  /* data packets from this one to late_to arrive `late` ns later */
 	uint64_t late_to;
 	uint64_t late;
-	uint64_t data; /* packets so far, of requests or of READ responses */
+	uint64_t data; /* data packets so far: of requests or of READ responses */
 	unsigned requests;
 	uint32_t request[LOG]; /* PSNs of SENDs, WRITEs and READ requests */
 	unsigned acks;
@@ -119,7 +120,7 @@ static void test_a_write_begins_again(void **state)
 	}
 }
 
-/* A packet within a message that requests an ACK gets one for the messages before it. */
+/* A packet inside a message that requests an ACK gets an ACK for the messages before it only. */
 static void test_no_ack_inside_a_message(void **state)
 {
 	for (unsigned zero = 0; zero < 2; zero++) {
@@ -143,7 +144,7 @@ static void test_no_ack_inside_a_message(void **state)
 	}
 }
 
-/* The message keeps the receive request that it used. */
+/* A SEND that begins again keeps the receive request that it used. */
 static void test_a_send_keeps_its_receive_request(void **state)
 {
 	struct setup s;
@@ -182,7 +183,8 @@ static void test_a_read_begins_again(void **state)
 	}
 }
 
-/* There is no receive request when the message ends: it is sent again from its beginning. */
+/* If there is no receive request when the message ends, the message is sent again from its
+ * beginning. */
 static void test_not_ready_at_the_end(void **state)
 {
 	struct setup s;
@@ -221,7 +223,7 @@ static void test_the_timer_begins_it_again(void **state)
 	net_close(s.net);
 }
 
-/* SIGCOMM 2016, 4.1: one of every 256 packets is lost. */
+/* One of every 256 packets is lost: go-back-0 makes no progress (SIGCOMM 2016, 4.1). */
 static void test_livelock(void **state)
 {
 	for (unsigned zero = 0; zero < 2; zero++) {
@@ -234,7 +236,7 @@ static void test_livelock(void **state)
 		net_run(s.net, zero ? 1 * MS : SEC);
 		assert_int_equal(s.a->send_count, zero ? 0 : 3);
 		assert_int_equal(end_state(s.a), IBV_QPS_RTS);
-		if (zero) /* the wire is busy all the time */
+		if (zero) /* go-back-0 sends all the time */
 			assert_true(s.watch.data > 100 * 600);
 		if (zero)
 			net_abandon(s.net);

@@ -4,12 +4,13 @@
 
 #include "base/array.h"
 
-/* An injector that injects one fault into the requests that it counts, from one of them on. */
+/* Script of an injector: injects one fault into the matching requests from `first` on, `count`
+ * times. */
 struct script {
 	enum adv_injection what;
 	uint32_t value;
-	unsigned first; /* counted from 0 */
-	unsigned count; /* how many */
+	unsigned first; /* first matching request with the fault, from 0 */
+	unsigned count; /* number of requests with the fault */
 };
 
 struct bed {
@@ -49,7 +50,7 @@ static void bed_open(struct bed *bed, const struct options *o, unsigned at, stru
 	adv_engine_set_injector(bed->net->node[at].e, inject, bed);
 }
 
-/* Delivers the packets in flight; then nothing is left. */
+/* Delivers the packets in flight, then closes the net. */
 static void bed_close(struct bed *bed)
 {
 	net_run(bed->net, SEC);
@@ -71,7 +72,8 @@ static void test_post_send(void **state)
 		wr_remote(&wr[i], bed.rb, 0);
 		wr[i].w.next = i < 2 ? &wr[i + 1].w : NULL;
 	}
-	/* The request before the fault is posted. Those from it on are not, and leave no trace. */
+	/* The request before the fault is posted. Requests from the fault on are not, and change
+	 * nothing. */
 	assert_int_equal(adv_qp_post_send(bed.a->qp, bed.net->now, &wr[0].w, &bad), ENOMEM);
 	assert_ptr_equal(bad, &wr[1].w);
 	assert_int_equal(bed.last.queue, ADV_WORK_SEND);
@@ -137,8 +139,8 @@ static void test_post_recv(void **state)
 static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_SEND, IBV_WR_RDMA_READ,
 					     IBV_WR_ATOMIC_FETCH_AND_ADD};
 
-/* The third of five requests, of each kind: those before it complete, those behind it are
- * flushed. */
+/* A fault in the third of five requests, for each kind: requests before it complete, requests after
+ * it are flushed. */
 static void test_send_completion(void **state)
 {
 	for (unsigned k = 0; k < ADV_ARRAY_SIZE(opcodes); k++) {
@@ -166,7 +168,7 @@ static void test_send_completion(void **state)
 	}
 }
 
-/* An unsignaled request has a completion if it fails. */
+/* A failed request has a completion even if it is unsignaled. */
 static void test_unsignaled(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -184,7 +186,7 @@ static void test_unsignaled(void **state)
 	bed_close(&bed);
 }
 
-/* UC and UD only stop sending. */
+/* With UC and UD, an injected completion error only stops sending. */
 static void test_unreliable_completion(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);
@@ -211,7 +213,7 @@ static const struct {
 	{IBV_WC_FATAL_ERR, IBV_WC_REM_OP_ERR},
 };
 
-/* A receive request that fails is refused as with that status. */
+/* If a fault fails a receive request, the message is refused as with that status. */
 static void test_recv_completion(void **state)
 {
 	for (unsigned k = 0; k < 8; k++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One exchange of all opcodes, with each of its packets lost, duplicated, delayed or damaged in
- * turn. */
+/* Runs an exchange of all opcodes, in turn with each of its packets lost, duplicated, delayed or
+ * damaged. */
 #include <stdlib.h>
 
 #include "harness.h"
@@ -14,7 +14,7 @@ enum mishap { LOSE, LOSE_PAIR, DOUBLE, DOUBLE_LATE, LATE, VERY_LATE };
 
 struct plan {
 	enum mishap mishap;
-	uint64_t k; /* the affected packet */
+	uint64_t k; /* number of the affected packet */
 };
 
 struct exchange {
@@ -237,7 +237,8 @@ static void test_each_packet_very_late(void **state)
 	each_in_turn(VERY_LATE);
 }
 
-/* UC: a message that lost a packet is not delivered; those before and after are. */
+/* UC does not deliver a message that lost a packet, but delivers the messages before and after
+ * it. */
 static void test_uc_message_with_a_lost_packet(void **state)
 {
 	for (uint64_t k = 0; k < 9; k++) {
@@ -291,8 +292,8 @@ static void cut_short(struct net *net, struct wire *w)
 		w->copies = 0;
 }
 
-/* Only the first three packets of each transmission arrive. Each timeout transfers some of the
- * message, so it never fails. */
+/* If only the first three packets of each transmission arrive, each timeout still transfers a part
+ * of the message, so it never fails. */
 static void test_only_the_beginning_comes_through(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -315,7 +316,7 @@ static void test_only_the_beginning_comes_through(void **state)
 	net_close(net);
 }
 
-/* UC WRITEs: a lost FIRST or MIDDLE damages its message, but not the next. */
+/* A lost FIRST or MIDDLE packet of a UC WRITE damages its message, but not the next message. */
 static void test_uc_write_with_a_lost_packet(void **state)
 {
 	for (uint64_t k = 0; k < 6; k++) {

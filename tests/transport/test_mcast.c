@@ -115,7 +115,8 @@ static void test_each_member_gets_a_copy(void **state)
 	net_close(net);
 }
 
-/* An empty group; the group's address without the multicast QPN, and the reverse. */
+/* A packet is dropped if its group has no member, or if it has only one of the group's address and
+ * the multicast QPN. */
 static void test_not_for_us(void **state)
 {
 	struct net *net = net_open(2, 1);
@@ -169,8 +170,8 @@ static void name_one_qp(struct net *net, struct wire *w)
 	w->data[7] = (uint8_t)named_qpn;
 }
 
-/* Packets to a group have the multicast QPN (IBTA 10.5.2). A group's address with another QPN would
- * bypass the sender checks of all other datagrams. */
+/* A packet to a group's address that names one QP is refused. Packets to a group have the multicast
+ * QPN (IBTA 10.5.2); any other QPN would bypass the sender checks of datagrams. */
 static void test_group_and_one_qp(void **state)
 {
 	struct net *net = net_open(2, 1);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* No memory: each allocation fails in turn, the failure is reported, and nothing has changed. */
+/* Each allocation fails in turn: the failure is reported, and nothing has changed. */
 #include <stdlib.h>
 
 #include "harness.h"
 #include "no_memory.h"
 #include "transport/domain.h"
 
-/* Calls make() with the first allocation failing, then the second, and so on, until it succeeds.
- * Returns the number of failures. */
+/* Calls make() repeatedly: the first allocation fails, then the second, and so on, until make()
+ * succeeds. Returns the number of failures. */
 static unsigned failures_of(int (*make)(void *arg), void *arg)
 {
 	for (unsigned n = 1; n < 20; n++) {
@@ -96,7 +96,8 @@ static void test_objects(void **state)
 	struct adv_qp_config c = {.type = IBV_QPT_RC};
 	struct adv_engine *e;
 
-	/* The engine, its QP numbers, and the heap of timers, doubled for those of all credits. */
+	/* Allocations: the engine, its QP numbers, and the heap of timers, which is doubled for the
+	 * timers of all credits. */
 	assert_int_equal(failures_of(make_engine, &e), 3 + 4);
 	assert_int_equal(failures_of(set_gids, e), 1);
 	assert_int_equal(failures_of(make_pd, e), 1);
@@ -108,12 +109,12 @@ static void test_objects(void **state)
 	assert_int_equal(failures_of(make_srq, c.pd), 4);
 	assert_int_equal(failures_of(make_xrcd, e), 1);
 	c.xrcd = adv_xrcd_create(e);
-	/* The first SRQ allocates the room for the numbers of all. */
+	/* The first XRC SRQ also allocates the room for the numbers of all SRQs. */
 	assert_int_equal(failures_of(make_xrc_srq, &c), 5);
 	assert_int_equal(failures_of(make_xrc_srq, &c), 4);
 	assert_int_equal(c.xrcd->users, 2);
 	assert_true(failures_of(make_qp, &c) >= 1);
-	/* The room for timers grows at some of these. */
+	/* Some of these QPs make the room for timers grow. */
 	for (int i = 0; i < 40; i++)
 		failures_of(make_qp, &c);
 	assert_int_equal(c.pd->users, 45);
@@ -182,7 +183,7 @@ static void test_transitions(void **state)
 	s.end = end_open(&net->node[0], &s.o, NULL);
 	s.peer = end_open(&net->node[1], &s.o, NULL);
 	assert_int_equal(end_to_init(s.end, &s.o), 0);
-	/* An idle QP has only its state. */
+	/* An idle QP allocates nothing. */
 	assert_int_equal(failures_of(to_rtr, &s), 0);
 	assert_int_equal(failures_of(to_rts, &s), 0);
 	assert_int_equal(end_to_state(s.end, IBV_QPS_SQD), 0);
@@ -200,7 +201,7 @@ static void test_transitions(void **state)
 	net_abandon(net);
 }
 
-/* Passes the first packet directly to node 1, which has no memory meanwhile. */
+/* Passes the first packet directly to node 1 while its allocations fail. */
 static void starve(struct net *net, struct wire *w)
 {
 	const struct adv_rx_packet pkt = {.meta = &w->meta, .data = w->data, .len = w->len};
@@ -212,7 +213,7 @@ static void starve(struct net *net, struct wire *w)
 	assert_int_equal(no_memory_at, 0);
 }
 
-/* A responder allocates room at the first READ. If that fails, the packet counts as lost. */
+/* A responder allocates room at the first READ. If that fails, the packet is treated as lost. */
 static void test_read_without_memory(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);

@@ -146,7 +146,7 @@ static void test_iova(void **state)
 	expect_refused(f, adv_mr_lkey(high), 0, 1, 0, ADV_ERR_LOCAL_BOUNDS);
 }
 
-/* The last pages that were requested, and whether they exist. */
+/* The arguments of the last page_in() call, and its result. */
 static struct {
 	bool there;
 	unsigned asked;
@@ -292,7 +292,7 @@ static void test_pd_counts(void **state)
 	assert_int_equal(adv_pd_destroy(pd), 0);
 }
 
-/* The table grows, and keys are removed. Every key finds its region and no other, at any time. */
+/* While the table grows and keys are removed, every key finds its own region and no other. */
 static void test_many(void **state)
 {
 	struct fixture *f = *state;
@@ -329,7 +329,7 @@ static void test_many(void **state)
 	free(gone);
 }
 
-/* Keys with the same bucket: a removal must not cut a probe short. */
+/* With keys of the same bucket, a removal must not end a probe too early. */
 static void test_clusters(void **state)
 {
 	struct fixture *f = *state;
@@ -337,7 +337,7 @@ static void test_clusters(void **state)
 
 	for (int i = 0; i < 24; i++)
 		mr[i] = adv_mr_register(f->pd, f->buf + i, 1, 0, 0);
-	/* Moved by the test into a cluster that wraps around the end of the table. */
+	/* The test puts the keys into a cluster that wraps around the end of the table. */
 	memset(f->e->mrs.slot, 0, f->e->mrs.room * sizeof(struct adv_mr *));
 	for (uint32_t i = 0; i < 24; i++) {
 		uint32_t name = (f->e->mrs.room - 4 + i % 5) | (i + 1) << 12;

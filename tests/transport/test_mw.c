@@ -14,10 +14,10 @@ struct world {
 	struct end *a, *b, *a2, *b2;
 	struct region *from, *to;
 	struct adv_mw *mw;
-	uint32_t rkey; /* of the window now, or after the next binding */
+	uint32_t rkey; /* key of the window now, or after the next binding */
 	struct ibv_mw ibv;
 	struct ibv_mr ibv_mr;
-	uint64_t binds; /* posted by b */
+	uint64_t binds; /* bind requests posted by b */
 };
 
 static void open_world(struct world *w, enum ibv_mw_type type)
@@ -89,7 +89,8 @@ static void invalidate(struct world *w, uint32_t rkey, enum ibv_wc_status status
 	expect_done(w, status);
 }
 
-/* Returns the status of the peer's access. A refused access ends the connection. */
+/* Accesses the memory from the end, and returns the status. A refused access ends the
+ * connection. */
 static enum ibv_wc_status access_from(struct world *w, struct end *end, int opcode, uint32_t rkey,
 				      uint64_t va, uint32_t length)
 {
@@ -143,7 +144,7 @@ static void test_create(void **state)
 	net_close(net);
 }
 
-/* Both types: the range, the rights and the key are those of the binding. */
+/* For both types, the binding defines the range, the rights and the key. */
 static void test_access(void **state)
 {
 	static const struct {
@@ -209,8 +210,8 @@ static void test_zero_based(void **state)
 	close_world(&w);
 }
 
-/* A binding of type 1 replaces the previous one, or unbinds. Each time the old key becomes
- * invalid. */
+/* A binding of a type 1 window replaces the previous binding, or unbinds the window. The old key
+ * becomes invalid each time. */
 static void test_type_1_again(void **state)
 {
 	struct world w;
@@ -223,7 +224,7 @@ static void test_type_1_again(void **state)
 	assert_int_equal(w.to->mr->windows, 1);
 	assert_int_equal(access_from(&w, w.a, IBV_WR_RDMA_WRITE, w.rkey, w.to->iova + 1000, 100),
 			 OK);
-	/* From another QP, too. */
+	/* Another QP has access, too. */
 	assert_int_equal(access_from(&w, w.a2, IBV_WR_RDMA_WRITE, w.rkey, w.to->iova + 1000, 100),
 			 OK);
 	bind_it(&w, 0, 0, 0);
@@ -234,7 +235,7 @@ static void test_type_1_again(void **state)
 	close_world(&w);
 }
 
-/* Type 2 belongs to one QP, and must be invalidated before it is bound again. */
+/* A type 2 window belongs to one QP, and must be invalidated before it is bound again. */
 static void test_type_2_again(void **state)
 {
 	struct world w;
@@ -334,7 +335,7 @@ static void test_bad_binds(void **state)
 	}
 }
 
-/* Requests that cannot be posted. */
+/* Invalid bind and invalidate requests cannot be posted. */
 static void test_bad_posts(void **state)
 {
 	struct world w;
@@ -459,7 +460,7 @@ static void test_send_with_inv(void **state)
 	}
 }
 
-/* A key that names no window of this QP: both sides report it. */
+/* If a SEND with invalidate names no window of the receiving QP, both sides report an error. */
 static void test_send_with_bad_inv(void **state)
 {
 	for (int i = 0; i < 3; i++) {
@@ -487,7 +488,7 @@ static void lose_one(struct net *net, struct wire *p)
 	p->copies = p->number == *victim ? 0 : p->number % 3 == 0 ? 2 : 1;
 }
 
-/* Local requests between others: executed in order, once each, with any loss. */
+/* Local requests between other requests are executed in order, once each, with any loss. */
 static void test_order_under_loss(void **state)
 {
 	for (uint64_t victim = 0; victim < 24; victim++) {
@@ -525,7 +526,7 @@ static void test_order_under_loss(void **state)
 	}
 }
 
-/* UC has windows, too. A flushed request binds nothing. */
+/* Windows work with UC, too. A flushed request binds nothing. */
 static void test_uc_and_flush(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);

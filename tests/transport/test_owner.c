@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Several owners of one engine: releasing one destroys its objects, and no others. */
+/* Several owners of one engine: the release of an owner destroys its objects and no others. */
 #include "harness.h"
 #include "transport/mcast.h"
 #include "transport/mr.h"
@@ -57,7 +57,7 @@ static void make(struct adv_engine *e, struct owner *o)
 	o->window_key = adv_mw_rkey(o->window);
 }
 
-/* One region at a time, so that the owners' keys alternate. */
+/* Registers one region of an owner. One at a time, so that the owners' keys alternate. */
 static void make_region(struct owner *o, unsigned i)
 {
 	o->mr[i] = adv_mr_register(o->pd, &o->memory[i], 1, (uintptr_t)&o->memory[i],
@@ -97,7 +97,7 @@ static void test_release(void **state)
 		make(e, &owner[i]);
 	for (unsigned i = 0; i < 3 * REGIONS; i++)
 		make_region(&owner[i % 3], i / 3);
-	/* A bound window keeps its region, except against this call. */
+	/* A bound window does not stop adv_engine_release() from destroying its region. */
 	owner[1].mr[0]->windows++;
 	owner[1].window->region = owner[1].mr[0];
 
@@ -112,7 +112,7 @@ static void test_release(void **state)
 	assert_int_equal(e->srq_count, 4);
 	assert_int_equal(adv_engine_qpns_left(e), qpns - 6);
 
-	adv_engine_release(e, &owner[1]); /* it has no objects any more */
+	adv_engine_release(e, &owner[1]); /* the owner has no objects any more */
 	adv_engine_release(e, &owner[0]);
 	check_whole(e, &owner[2]);
 	adv_engine_release(e, &owner[2]);

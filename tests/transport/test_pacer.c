@@ -3,7 +3,7 @@
 
 #define GBPS 1000000ull /* in kb/s */
 
-/* 1000 bytes at 8 Gb/s are 1 us. */
+/* Packets are due one after the other: 1000 bytes take 1 us at 8 Gb/s. */
 static void test_one_after_the_other(void **state)
 {
 	struct adv_pacer p = {0};
@@ -34,7 +34,7 @@ static void test_burst(void **state)
 {
 	struct adv_pacer p = {.due = 10 * US};
 
-	/* 40 us late, but at most 20,000 bytes, 20 us, are made up for. */
+	/* The sender is 40 us late, but may catch up by at most 20,000 bytes, which take 20 us. */
 	assert_int_equal(adv_pacer_credit(&p, 8 * GBPS, 20000, 50 * US), 20000);
 	adv_pacer_charge(&p, 1000, 8 * GBPS, 20000, 50 * US);
 	assert_int_equal(p.due, 31 * US);
@@ -49,13 +49,14 @@ static void test_burst(void **state)
 	assert_int_equal(adv_pacer_wake(&p, 8 * GBPS, 20000), 61 * US);
 	assert_int_equal(adv_pacer_wake(&p, GBPS, 20000), 131 * US);
 	assert_int_equal(adv_pacer_wake(&p, GBPS / 10, 20000), 151 * US);
-	/* Close to time 0. */
+	/* Times close to 0 do not wrap. */
 	memset(&p, 0, sizeof(p));
 	adv_pacer_charge(&p, 1000, 8 * GBPS, 20000, 5 * US);
 	assert_int_equal(p.due, 1 * US);
 }
 
-/* The remaining bytes stay the same; credit is a time. */
+/* A change of the rate keeps the number of bytes that are still awaited. Credit is kept as a
+ * time. */
 static void test_change(void **state)
 {
 	struct adv_pacer p = {.due = 100 * US, .rest = 5};

@@ -99,7 +99,7 @@ static void test_create(void **state)
 	net_close(net);
 }
 
-/* The numbers are from the ranges, each is used once, and reused as late as possible. */
+/* QP numbers are from the ranges. Each number has one QP, and is reused as late as possible. */
 static void test_qp_numbers(void **state)
 {
 	struct adv_engine_config c = {.seed = {1}, .qpn_first = 0x40, .qpn_count = 4};
@@ -185,7 +185,8 @@ static void test_post_by_state(void **state)
 	bed_close(&bed);
 }
 
-/* Used again after RESET: empty queues, no old completions, new PSNs. */
+/* After RESET a QP can be used again: its queues are empty, it has no old completions, and its PSNs
+ * are new. */
 static void test_reuse_after_reset(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -213,7 +214,7 @@ static void test_reuse_after_reset(void **state)
 	bed_close(&bed);
 }
 
-/* UC has the SQE state, too. */
+/* A UC QP enters SQE after an error, too. */
 static void test_uc_sqe(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);
@@ -245,8 +246,7 @@ static void test_uc_sqe(void **state)
 	bed_close(&bed);
 }
 
-/* UC: a message that cannot be delivered is dropped. A receive request that is too small fails the
- * QP. */
+/* UC drops a message that cannot be delivered. A receive request that is too small fails the QP. */
 static void test_uc_receiver(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);
@@ -324,7 +324,7 @@ static void test_opcodes_by_transport(void **state)
 				first.w.wr.ud.ah = second.w.wr.ud.ah = third.w.wr.ud.ah = &ah.ibv;
 			err = adv_qp_post_send(bed.a->qp, 0, &first.w, &bad);
 			assert_int_equal(err, good ? 0 : EINVAL);
-			/* Requests before the bad one are posted, those behind it are not. */
+			/* Requests before the bad request are posted, requests after it are not. */
 			assert_int_equal(bed.a->qp->sq.head - posted, good ? 3 : 1);
 			assert_ptr_equal(bad, good ? NULL : &second.w);
 			if (bed.a->qp->sq.head > 32) {
@@ -369,8 +369,8 @@ static void test_bad_requests(void **state)
 	bed_close(&bed);
 }
 
-/* The caller may reuse the memory at once, no key is checked, and a retransmission has the old
- * bytes. */
+/* After the post of an inline request the caller may reuse the memory at once. No key is checked,
+ * and a retransmission has the old bytes. */
 static void test_inline(void **state)
 {
 	static const int opcodes[] = {IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE,
@@ -456,7 +456,7 @@ static void test_unsignaled_holds_its_slot(void **state)
 		assert_int_equal(post_write(&bed, 1000 + round, IBV_SEND_SIGNALED), 0);
 		assert_int_equal(post_write(&bed, 9, 0), ENOMEM);
 		net_run(bed.net, SEC);
-		/* Completed, but not polled. */
+		/* The requests have completed but were not polled. */
 		assert_int_equal(bed.a->qp->sq.tail, bed.a->qp->sq.head);
 		assert_int_equal(post_write(&bed, 9, 0), ENOMEM);
 		assert_int_equal(adv_cq_poll(bed.a->scq, 0, &wc), 0);
@@ -465,7 +465,8 @@ static void test_unsignaled_holds_its_slot(void **state)
 		expect_send(bed.a, round, 1000 + round, IBV_WC_SUCCESS);
 		assert_int_equal(bed.a->send_count, round + 1);
 	}
-	/* Full of unsignaled requests: nothing can be polled until an error occurs. */
+	/* If the queue is full of unsignaled requests, nothing can be polled until an error
+	 * occurs. */
 	for (uint32_t i = 0; i < size; i++)
 		assert_int_equal(post_write(&bed, i, 0), 0);
 	net_run(bed.net, SEC);
@@ -515,7 +516,7 @@ static void test_no_queue(void **state)
 	bed_close(&bed);
 }
 
-/* The CQ overflows: an error event of the CQ, and one of the QP. */
+/* An overflow of the CQ raises an error event of the CQ and one of the QP. */
 static void test_cq_overrun(void **state)
 {
 	for (int recv = 0; recv < 2; recv++) {

@@ -107,7 +107,7 @@ static struct ibv_qp_attr good_attr(const struct end *end, enum ibv_qp_state to)
 		.cur_qp_state = end_state(end),
 		.path_mtu = IBV_MTU_1024,
 		.qkey = 5,
-		.rq_psn = 0xabffffff, /* 24 bits of it are used */
+		.rq_psn = 0xabffffff, /* only 24 bits are used */
 		.sq_psn = 0xcdffffff,
 		.dest_qp_num = 0x200,
 		.qp_access_flags = IBV_ACCESS_REMOTE_READ,
@@ -151,7 +151,7 @@ static void fail_a_send(struct end *end)
 	net_run(end->net, MS);
 }
 
-/* Moves the QP to a state by the shortest way. */
+/* Moves the QP to a state by the shortest sequence of transitions. */
 static void bring_to(struct end *end, enum ibv_qp_state state)
 {
 	static const enum ibv_qp_state way[] = {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS};
@@ -294,7 +294,7 @@ static void test_without_state_bit(void **state)
 	net_close(net);
 }
 
-/* One invalid attribute at a time, in a transition that accepts it. */
+/* A transition is refused if it has one invalid attribute. */
 static void test_values(void **state)
 {
 	struct net *net = net_open(2, 1);
@@ -369,8 +369,8 @@ static void test_mtu_of_the_interface(void **state)
 	net_close(net);
 }
 
-/* A path to the machine's own addresses crosses no wire: the MTU of the source's interface does not
- * matter. */
+/* The MTU of the source's interface does not limit a path to the machine's own addresses, because
+ * it crosses no wire. */
 static void test_mtu_within_the_machine(void **state)
 {
 	struct net *net = net_open(2, 1);
@@ -413,7 +413,7 @@ static void test_query(void **state)
 	assert_int_equal(p.init.sq_sig_all, 1);
 	assert_int_equal(p.init.cap.max_send_wr, 64);
 	assert_int_equal(p.init.cap.max_inline_data,
-			 32 * sizeof(struct ibv_sge)); /* in the room of the SGEs */
+			 32 * sizeof(struct ibv_sge)); /* inline data uses the room of the SGEs */
 	bring_to(end, IBV_QPS_RTS);
 	p = picture_of(end);
 	assert_int_equal(p.attr.qp_state, IBV_QPS_RTS);
@@ -507,7 +507,7 @@ static void test_no_change_while_draining(void **state)
 	net_close(net);
 }
 
-/* Receive-side attributes take effect at once, in RTS. */
+/* Changes of receive-side attributes in RTS take effect at once. */
 static void test_access_changes_at_once(void **state)
 {
 	struct net *net = net_open(2, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a plan does to packets, work requests and the device. */
+/* The effects of a plan on packets, work requests and the device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -219,7 +219,7 @@ static void test_combined(void **unused)
 	assert_int_equal(v.after, 7000);
 }
 
-/* Packets without ECN, and packets that are marked already, do not count for nth. */
+/* A rule "mark" does not count packets without ECN or packets that are marked already. */
 static void test_mark(void **unused)
 {
 	struct adv_fault_packet p = packet(true, ADV_OP_SEND_ONLY, 7, 0);
@@ -370,14 +370,15 @@ static void test_device(void **unused)
 	assert_int_equal(state.counters.hits[ADV_FAULT_DEVICE_FATAL], 1);
 }
 
-/* A caller that missed an outage of the port learns of it once. */
+/* adv_fault_port_blinked() reports an outage of the port that the caller has missed, and only once.
+ */
 static void test_blink(void **unused)
 {
 	begin_plan("port-down=1s from=2s; port-down=1s from=5s; port-down=2s from=9s");
 	assert_false(adv_fault_port_blinked(&state, 12 * SEC - 1));
 	assert_true(adv_fault_port_blinked(&state, 13 * SEC));
 	assert_false(adv_fault_port_blinked(&state, 14 * SEC));
-	/* The caller saw the second outage, and the third is not over. */
+	/* The previous call reported the second outage, and the third outage is not over. */
 	assert_false(adv_fault_port_blinked(&state, 15 * SEC));
 	assert_false(adv_fault_port_blinked(&state, 17 * SEC));
 	assert_false(adv_fault_port_blinked(&state, 20 * SEC));
@@ -390,7 +391,7 @@ static void test_blink(void **unused)
 	assert_false(adv_fault_port_blinked(&state, 10 * SEC + 1));
 }
 
-static unsigned objects; /* on which an event can be raised */
+static unsigned objects; /* number of objects on which an event can be raised */
 static unsigned calls;
 
 static unsigned raise_event(void *user, const struct adv_fault_rule *r)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The fault language: parsing, errors and their place, and printing. */
+/* The fault language: parsing, printing, and errors with their position. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static struct adv_fault_plan parse_plan(const char *text)
 	return plan;
 }
 
-/* Parses and prints; the printed text parses to the same plan. */
+/* Parses `text` and compares its printed form. The printed text must parse to the same plan. */
 static void expect_print(const char *text, const char *printed)
 {
 	struct adv_fault_plan plan = parse_plan(text), again;

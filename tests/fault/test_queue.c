@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The queue of kept packets: which one is due, and when. */
+/* The queue of kept packets: the order and the time in which they are due. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static void test_order(void **unused)
 	assert_int_equal(q.count, 0);
 }
 
-/* A packet whose time comes is due even if fewer packets overtook it than the plan says. */
+/* A packet is due at its time even if fewer packets overtook it than the plan demands. */
 static void test_time_before_overtaking(void **unused)
 {
 	struct adv_fault_queue q;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Functions of the C library with the preloaded library in front, and an adverbd that it starts. */
+/* Functions of the C library when the library is preloaded. The library starts adverbd. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 60000 /* what takes longer is a hang */
+#define PATIENCE_MS 60000 /* a call that takes longer hangs */
 
 #define CLASS	    "/sys/class/infiniband"
 #define IBDEV	    CLASS "/adverb0"
@@ -101,7 +101,7 @@ static void all_stats_agree(void **state)
 	assert_int_equal(euidaccess(TYPE, R_OK), 0);
 }
 
-/* UCX requires these nodes of a device. */
+/* The device has the nodes that UCX requires. */
 static void has_nodes(void **state)
 {
 	char dev[32] = "", numbers[32], *real;
@@ -263,7 +263,7 @@ static void works_from_descriptors(void **state)
 	assert_int_equal(chdir("/"), 0);
 }
 
-/* The results are those of the C library alone. */
+/* For unusual paths the results are the same as without the preloaded library. */
 static void takes_odd_paths(void **state)
 {
 	char longest[PATH_MAX + 100], text[PATH_MAX];
@@ -312,7 +312,8 @@ static void keeps_errno(void **state)
 	assert_int_equal(errno, EXDEV);
 }
 
-/* A program may call these functions in a signal handler, or between vfork() and exec(). */
+/* For paths of others the functions change nothing: a program may call them in a signal handler, or
+ * between vfork() and exec(). */
 static void touches_nothing_for_others(void **state)
 {
 	struct mallinfo2 before, after;
@@ -465,7 +466,8 @@ static void open_files_are_up_to_date(void **state)
 	close(fd);
 }
 
-/* Removes the tree. No later process may have a network namespace of this number and remove it. */
+/* Removes the tree. Otherwise nothing may ever remove it: no later process may have a network
+ * namespace of this number. */
 static int remove_tree(void **state)
 {
 	char command[PATH_MAX];

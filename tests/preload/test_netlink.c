@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sockets of NETLINK_RDMA with the preloaded library in front: threads, children, signals, full
- * sockets. */
+/* Sockets of NETLINK_RDMA when the library is preloaded: threads, children, signals, full sockets.
+ */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -94,7 +94,7 @@ static void is_named_like_the_kernels(void **state)
 
 static void answers_again_and_again(void **state)
 {
-	for (uint32_t i = 1; i < 300; i++) { /* more than the library remembers */
+	for (uint32_t i = 1; i < 300; i++) { /* more sockets than the library remembers */
 		int fd = open_bound();
 
 		assert_true(lists(fd, i));
@@ -102,7 +102,7 @@ static void answers_again_and_again(void **state)
 	}
 }
 
-/* A thousand unread answers: more than the socket holds. */
+/* No answer is lost if a thousand answers are unread, more than the socket holds. */
 static void keeps_what_does_not_fit(void **state)
 {
 	const struct nlmsghdr bad = {sizeof(bad), LIST + 1, NLM_F_REQUEST, 0, 0};
@@ -131,7 +131,7 @@ static void keeps_what_does_not_fit(void **state)
 static int wake[2];
 static volatile sig_atomic_t alarms;
 
-/* The work of many programs in one. */
+/* Sends a request in a signal handler, as one of many users of the library in this process. */
 static void on_alarm(int signal_number)
 {
 	alarms += write(wake[1], "x", 1) == 1;
@@ -189,7 +189,7 @@ static void hears_nobody_else(void **state)
 	socklen_t len = sizeof(name);
 	char byte;
 
-	/* Its real name, which /proc/net/unix shows. */
+	/* The real name of the socket, which /proc/net/unix shows. */
 	assert_int_equal(syscall(SYS_getsockname, fd, &name, &len), 0);
 	assert_int_equal(name.ss_family, AF_UNIX);
 	assert_int_equal(sendto(other, "x", 1, 0, (struct sockaddr *)&name, len), -1);

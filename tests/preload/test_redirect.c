@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which paths are ours, by their text. */
+/* adv_redirect_path() decides by their text which paths are ours. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -89,7 +89,7 @@ static void knows_what_is_above(void **state)
 	}
 }
 
-/* The kernel may have no such folder. */
+/* A path through one of our folders is shortened, because the kernel may have no such folder. */
 static void passes_through(void **state)
 {
 	static const struct expected paths[] = {

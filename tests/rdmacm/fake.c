@@ -29,8 +29,8 @@ static struct {
 	struct adv_ucma_message last[COMMANDS];
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .sock = -1};
 
-/* The sanitizers do not support a cancelled thread's signal stack, and threads in a child of
- * fork(). */
+/* Options of the sanitizers, which support neither the signal stack of a cancelled thread nor
+ * threads in a child of fork(). */
 const char *__asan_default_options(void);
 const char *__tsan_default_options(void);
 
@@ -130,7 +130,8 @@ struct adv_ucma_message fake_event(uint32_t id, uint32_t type, int status)
 	return m;
 }
 
-/* With the lock held, which is not recursive: answer functions run without it. */
+/* Queues an event. Call it with the lock held. The lock is not recursive, so answer functions run
+ * without it. */
 static void push(uint32_t channel, const struct adv_ucma_message *m)
 {
 	if (fake.event_count == EVENTS || channel >= fake.channels)
@@ -169,7 +170,7 @@ static void pop(struct adv_ucma_message *m)
 	m->serial = head.serial;
 }
 
-/* Answers one request. False: the end. */
+/* Answers one request. False: the connection ends. */
 static bool serve(int sock)
 {
 	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};

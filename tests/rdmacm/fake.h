@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A daemon that the test controls, in a thread of this process. The tests link the library's own
- * objects, with this in place of host/control.h.
+ * A daemon that the test controls, in a thread of this process. The tests link the objects of the
+ * library; this file replaces host/control.h.
  */
 #ifndef ADV_TESTS_RDMACM_FAKE_H
 #define ADV_TESTS_RDMACM_FAKE_H
@@ -23,11 +23,12 @@
  * change the answer, whose result is 0, and push events. */
 typedef void (*fake_answer)(struct adv_ucma_message *m);
 
-/* Starts again: the library's next connection is to this daemon. */
+/* Starts a new daemon. The library's next connection is to this daemon. */
 void fake_start(fake_answer answer);
-/* Queues an event on a channel and sends its byte. For a test or an answer function. */
+/* Queues an event on a channel and sends the byte that announces it. Tests and answer functions may
+ * call it. */
 void fake_push(uint32_t channel, const struct adv_ucma_message *m);
-/* Queues an event of this type for an id. */
+/* Returns an event of this type for an id. */
 struct adv_ucma_message fake_event(uint32_t id, uint32_t type, int status);
 /* Closes all sockets of the daemon, as its death does. */
 void fake_die(void);

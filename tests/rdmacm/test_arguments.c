@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How calls handle invalid arguments, and the daemon's errors. */
+/* Calls reject invalid arguments and return the daemon's errors. */
 #include <netdb.h>
 
 #include <rdma/rdma_verbs.h>
@@ -37,7 +37,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The call fails with this errno, without a request to the daemon if none is needed. */
+/* Asserts that the call fails with this errno. */
 #define FAILS(err, call)                                                                           \
 	do {                                                                                       \
 		errno = 0;                                                                         \
@@ -78,7 +78,7 @@ static void null_is_refused(void **state)
 	FAILS(EINVAL, rdma_get_cm_event(channel, NULL));
 	FAILS(EINVAL, rdma_ack_cm_event(NULL));
 	FAILS(EINVAL, rdma_get_request(NULL, &made));
-	FAILS(EINVAL, rdma_get_request(id, &made)); /* not synchronous */
+	FAILS(EINVAL, rdma_get_request(id, &made)); /* the id is not synchronous */
 	FAILS(EINVAL, rdma_create_ep(NULL, NULL, NULL, NULL));
 	FAILS(EINVAL, rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, NULL, 1));
 	FAILS(EINVAL, rdma_init_qp_attr(id, NULL, &mask));
@@ -103,7 +103,7 @@ static void null_is_refused(void **state)
 	rdma_freeaddrinfo(NULL);
 }
 
-/* Only binding, listening and options work without a device. */
+/* An id that is not bound has no device: only binding, listening and options work. */
 static void unbound_ids_have_no_device(void **state)
 {
 	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC};

@@ -38,7 +38,7 @@ static void a_whole_life(const char *text)
 	assert_int_equal(expect_event(e.passive, RDMA_CM_EVENT_DISCONNECTED), 0);
 	assert_int_equal(rdma_disconnect(e.server), 0);
 	assert_int_equal(expect_event(e.channel, RDMA_CM_EVENT_DISCONNECTED), 0);
-	assert_int_equal(rdma_disconnect(e.client), 0); /* again does no harm */
+	assert_int_equal(rdma_disconnect(e.client), 0); /* a second call succeeds */
 	assert_int_equal(expect_event(e.channel, RDMA_CM_EVENT_TIMEWAIT_EXIT), 0);
 	ends_close(&e);
 }
@@ -234,7 +234,7 @@ static void a_request_that_is_destroyed_is_rejected(void **state)
 	ends_close(&e);
 }
 
-/* QPs that the library does not know: the consumer modifies them itself. */
+/* A consumer can connect QPs that the library does not know, and modify them itself. */
 static void qps_of_ones_own(void **state)
 {
 	struct rdma_conn_param param = {.responder_resources = 1, .initiator_depth = 1};
@@ -286,7 +286,8 @@ static void qps_of_ones_own(void **state)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
-/* Data may arrive before the message that permits it. */
+/* If data arrives before the RTU, the program reports IBV_EVENT_COMM_EST, which establishes the
+ * connection. */
 static void data_before_the_last_message(void **state)
 {
 	struct rdma_conn_param param = {.qp_num = 99};
@@ -303,7 +304,7 @@ static void data_before_the_last_message(void **state)
 	ends_close(&e);
 }
 
-/* The response cannot be used: the QP is in the wrong state. */
+/* The connection fails if the QP is in the wrong state when the response arrives. */
 static void a_qp_that_cannot_be_connected(void **state)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -352,7 +353,8 @@ static void addresses_and_ports(void **state)
 	assert_int_equal(rdma_destroy_id(b), 0);
 	assert_int_equal(rdma_destroy_id(a), 0);
 	assert_int_equal(rdma_create_id(channel, &b, NULL, RDMA_PS_TCP), 0);
-	assert_int_equal(rdma_bind_addr(b, address("0.0.0.0", port)), 0); /* free again */
+	assert_int_equal(rdma_bind_addr(b, address("0.0.0.0", port)),
+			 0); /* the port is free again */
 	assert_null(b->verbs);
 	assert_int_equal(rdma_destroy_id(b), 0);
 	rdma_destroy_event_channel(channel);
@@ -373,7 +375,7 @@ static void migrating_while_connected(void **state)
 	rdma_destroy_event_channel(other);
 }
 
-/* A process that exits, or closes, ends its connections. */
+/* Destroying an id ends its connection. */
 static void an_id_that_is_destroyed_disconnects(void **state)
 {
 	struct ends e;

@@ -102,7 +102,7 @@ static struct rdma_cm_id *member(struct rdma_event_channel *channel, struct rdma
 	struct rdma_cm_id *id;
 
 	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_UDP), 0);
-	FAILS(EINVAL, rdma_join_multicast(id, group, id)); /* bound to no device */
+	FAILS(EINVAL, rdma_join_multicast(id, group, id)); /* the id is bound to no device */
 	assert_int_equal(rdma_bind_addr(id, address(text, 0)), 0);
 	make_qp(id, IBV_QPT_UD);
 	assert_int_equal(rdma_join_multicast_ex(id, &attr, id), 0);
@@ -153,7 +153,7 @@ static void groups(void **state)
 	rdma_destroy_qp(receiver);
 	assert_int_equal(rdma_destroy_id(receiver), 0);
 
-	/* The address is removed: the group is lost. */
+	/* If the address is removed, the membership is lost. */
 	run("ip address del 10.77.1.1/24 dev veth0");
 	assert_int_not_equal(expect_event(channel, RDMA_CM_EVENT_MULTICAST_ERROR), 0);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
@@ -164,7 +164,8 @@ static void groups(void **state)
 	rdma_destroy_event_channel(channel);
 }
 
-/* An id bound to another interface than the first, here the loopback, is a member there. */
+/* An id joins a group on its own interface, even if that is not the first one: here the loopback.
+ */
 static void groups_of_an_interface(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();

@@ -84,7 +84,7 @@ static void nothing_to_read(void **state)
 	assert_int_equal(errno, EAGAIN);
 }
 
-/* A byte without an event, or for an unknown id: the next event is taken. */
+/* If a byte has no event, or the event's id is unknown, the call returns the next event. */
 static void events_of_nobody(void **state)
 {
 	struct adv_ucma_message stranger = fake_event(4711, RDMA_CM_EVENT_DISCONNECTED, 0);
@@ -105,7 +105,7 @@ static void interrupted(void **state)
 	struct rdma_cm_event *event;
 
 	sigaction(SIGALRM, &action, &old);
-	ualarm(50000, 50000); /* one may arrive too early */
+	ualarm(50000, 50000); /* repeated: the first signal may arrive too early */
 	assert_int_equal(rdma_get_cm_event(channel, &event), -1);
 	assert_int_equal(errno, EINTR);
 	ualarm(0, 0);
@@ -120,7 +120,7 @@ static void *wait_for_event(void *arg)
 	return arg;
 }
 
-/* rping cancels the thread that waits for events. */
+/* A thread that waits for events can be cancelled, as rping does. */
 static void cancelled(void **state)
 {
 	pthread_t thread;
@@ -192,7 +192,7 @@ static void a_request_makes_an_id(void **state)
 	assert_int_equal(event->param.conn.responder_resources, 3);
 	assert_int_equal(event->param.conn.qp_num, 0x123456);
 	rdma_ack_cm_event(event);
-	/* The peer gives up before the request is accepted: rdma_accept() reports it. */
+	/* The peer ends the connection before the request is accepted: rdma_accept() fails. */
 	fake_push(FIRST_CHANNEL, &gone);
 	fake_push(FIRST_CHANNEL, &last);
 	rdma_ack_cm_event(expect(RDMA_CM_EVENT_ADDR_CHANGE, 0));
@@ -263,7 +263,7 @@ static bool sleeps(pid_t thread)
 	return name_ends && name_ends[1] == ' ' && name_ends[2] == 'S';
 }
 
-/* Until the thread waits for an event: before that there is nothing to wait for. */
+/* Waits until the thread sleeps in its wait for an event. */
 static void wait_until_it_sleeps(const volatile pid_t *thread)
 {
 	for (unsigned ms = 0; ms < PATIENCE_MS && !(*thread && sleeps(*thread)); ms++)
@@ -271,7 +271,8 @@ static void wait_until_it_sleeps(const volatile pid_t *thread)
 	assert_true(sleeps(*thread));
 }
 
-/* rping does this: with the kernel's channels the thread keeps waiting. */
+/* A program may destroy a channel while a thread waits on it, as rping does. The thread keeps
+ * waiting, as with the kernel's channels. */
 static void the_channel_goes_while_a_thread_waits(void **state)
 {
 	struct rdma_event_channel *early = rdma_create_event_channel();

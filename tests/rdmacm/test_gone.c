@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What happens when the daemon exits or sends invalid answers, and in a child of fork(). */
+/* The library after the daemon exits or sends invalid answers, and in a child of fork(). */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,7 +91,7 @@ static void *wait_for_event(void *arg)
 	return arg;
 }
 
-/* Answers that are too short: the connection is dead, and threads that wait for events wake. */
+/* An answer that is too short ends the connection, and wakes threads that wait for events. */
 static void nonsense_ends_it(void **state)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
@@ -124,7 +124,8 @@ static void no_answer_ends_it(void **state)
 	expect_removal(3);
 }
 
-/* A synchronous call must not take the removal for the event it waits for. */
+/* A waiting synchronous call fails when the device is removed. It must not accept DEVICE_REMOVAL as
+ * the event for which it waits. */
 static void a_waiting_call_fails(void **state)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -137,7 +138,7 @@ static void a_waiting_call_fails(void **state)
 	assert_int_equal(rdma_destroy_id(sync), 0);
 }
 
-/* The parent's ids are useless in the child, which can make its own. */
+/* In a child of fork() the parent's ids are useless, but the child can make its own ids. */
 static int in_child(void)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
@@ -176,7 +177,7 @@ static void a_child_has_its_own(void **state)
 	assert_int_equal(rdma_get_cm_event(channel, &event), 0);
 	child = fork();
 	if (child == 0) {
-		alarm(60); /* it hangs */
+		alarm(60); /* ends a child that hangs */
 		_exit(in_child());
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);

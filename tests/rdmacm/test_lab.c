@@ -12,7 +12,7 @@
 #include "ends.h"
 
 #define HERE "10.77.2.1"
-#define AWAY "10.77.2.2" /* on the link, but no host has it */
+#define AWAY "10.77.2.2" /* an address of the link that no host has */
 
 static int make_link(void **state)
 {
@@ -48,7 +48,7 @@ static void an_address_that_does_not_answer(void **state)
 	rdma_destroy_event_channel(channel);
 }
 
-/* The neighbour is known, but it does not run RoCE. */
+/* Connecting to a known neighbour that does not run RoCE fails. */
 static void a_host_without_rdma(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
@@ -99,7 +99,7 @@ static void an_address_that_goes(void **state)
 
 /* ---- the daemon ---- */
 
-/* Kills adverbd, which is in this PID namespace; its keeper starts another. */
+/* Kills adverbd, which is in this PID namespace. Its keeper starts a new daemon. */
 static void kill_daemon(void)
 {
 	DIR *proc = opendir("/proc");
@@ -148,7 +148,7 @@ static void the_daemon_dies(void **state)
 	ends_close(&e);
 }
 
-/* The other process, which is killed after it has connected: this program again. */
+/* The other process: this program again. It is killed after it has connected. */
 static int peer(uint16_t port)
 {
 	struct ibv_qp_init_attr attr = {.cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
@@ -204,7 +204,8 @@ int main(int argc, char **argv)
 
 	if (argc == 2)
 		return peer((uint16_t)atoi(argv[1]));
-	/* The daemon stays, so that no test has to start one: see run-isolated. */
+	/* This channel keeps the daemon running, so that no test has to start one: see
+	 * run-isolated. */
 	channel = rdma_create_event_channel();
 	if (!channel)
 		return 1;

@@ -39,7 +39,7 @@ static struct sockaddr_in loopback(uint16_t port)
 	return sin;
 }
 
-/* Makes a listener on a port of its own. */
+/* Makes a listener on a free port, and returns its address. */
 static int listener(struct sockaddr_in *addr)
 {
 	socklen_t len = sizeof(*addr);
@@ -54,7 +54,7 @@ static int listener(struct sockaddr_in *addr)
 	return fd;
 }
 
-/* Makes two connected ends; both with tables of 4 mappings. */
+/* Makes two connected ends. Each has a table of 4 mappings. */
 static void connect_pair(int ends[2])
 {
 	int four = 4, lfd, fd = rsocket(AF_INET, SOCK_STREAM, 0);
@@ -376,8 +376,8 @@ static void kill_peer(bool sending)
 	assert_true(poll_one(fd, POLLIN, 0) & (POLLIN | POLLHUP | POLLERR));
 	assert_int_equal(rclose(fd), 0);
 	assert_int_equal(rclose(lfd), 0);
-	/* not wait(): this process may be the first of its namespace, and be the parent of the
-	 * daemon */
+	/* wait() could return another process: if this process is the first of its namespace, it
+	 * is also the parent of the daemon. */
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_int_equal(waitpid(killer, NULL, 0), killer);
 }
@@ -385,7 +385,7 @@ static void kill_peer(bool sending)
 static void test_peer_dies_after_fork(void **state)
 {
 #ifdef __SANITIZE_THREAD__
-	skip(); /* no threads in a child */
+	skip(); /* the sanitizer supports no threads in a child */
 #endif
 	kill_peer(false);
 	kill_peer(true);
@@ -493,7 +493,8 @@ static void test_options(void **state)
 	close_pair(ends);
 }
 
-/* Idle for longer than the interval; the hardware of both ends answers. */
+/* A connection with keepalive stays up although it is idle for longer than the interval: the
+ * hardware of both ends answers. */
 static void test_keepalive(void **state)
 {
 	int ends[2], one = 1;
@@ -524,19 +525,19 @@ static void test_mappings(void **state)
 	for (size_t i = 0; i < sizeof(source); i++)
 		source[i] = pattern(i, 9);
 	assert_int_equal(riomap(ends[1], target, sizeof(target), PROT_WRITE, 0, 5000), 5000);
-	assert_fails(riowrite(ends[0], source, 10, 5000, 0), EINVAL); /* not reported yet */
+	assert_fails(riowrite(ends[0], source, 10, 5000, 0), EINVAL); /* mapping not received yet */
 	assert_int_equal(rsend(ends[1], "m", 1, 0), 1);
 	assert_int_equal(rrecv(ends[0], &c, 1, 0), 1);
 	assert_int_equal(riowrite(ends[0], source, sizeof(source), 5000, 0), sizeof(source));
 	assert_int_equal(rsend(ends[0], "d", 1, 0), 1);
 	assert_int_equal(rrecv(ends[1], &c, 1, 0), 1);
 	assert_memory_equal(target, source, sizeof(source));
-	assert_int_equal(riowrite(ends[0], source, 100, 24990, 0), 10); /* up to its end */
+	assert_int_equal(riowrite(ends[0], source, 100, 24990, 0), 10); /* the mapping ends there */
 	assert_fails(riowrite(ends[0], source, 1, 4999, 0), EINVAL);
 	assert_fails(riowrite(ends[0], source, 1, 25000, 0), EINVAL);
 	for (int i = 1; i < 4; i++)
 		assert_int_equal(riomap(ends[1], target, 10, PROT_WRITE, 0, i), i);
-	assert_fails(riomap(ends[1], target, 10, PROT_WRITE, 0, 4), ENOMEM); /* 4 entries */
+	assert_fails(riomap(ends[1], target, 10, PROT_WRITE, 0, 4), ENOMEM); /* table is full */
 	assert_int_equal(riounmap(ends[1], target, 10), 0);
 	assert_fails(riounmap(ends[1], target, 11), EINVAL);
 	assert_fails(riomap(ends[1], target, 10, PROT_READ, 0, 4), EINVAL);
@@ -561,7 +562,7 @@ static void test_datagrams(void **state)
 	assert_int_equal(rgetsockname(b, (struct sockaddr *)&addr, &len), 0);
 	assert_int_equal(poll_one(b, POLLIN, 0), 0);
 	to = addr;
-	for (int i = 0; i < 50; i++) { /* the first by UDP, later ones by queue pairs */
+	for (int i = 0; i < 50; i++) { /* the first datagrams go by UDP, later ones by QPs */
 		assert_int_equal(
 			rsendto(a, text, sizeof(text), 0, (struct sockaddr *)&to, sizeof(to)),
 			sizeof(text));
@@ -588,7 +589,8 @@ static void test_datagrams(void **state)
 	assert_int_equal(rclose(b), 0);
 }
 
-/* An IPv6 rsocket at the wildcard receives from IPv4 peers, as a UDP socket does. */
+/* An IPv6 rsocket that is bound to the wildcard address receives from IPv4 peers, as a UDP socket
+ * does. */
 static void test_mapped_datagrams(void **state)
 {
 	struct sockaddr_in6 any = {.sin6_family = AF_INET6}, from;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rsockets with a peer that implements their protocol by hand, correctly or not. A violation breaks
- * only the peer's own connection.
+ * rsockets with a peer that implements their protocol in this file, correctly or not. A violation
+ * breaks only the peer's own connection.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -34,7 +34,7 @@ struct sge {
 	uint32_t length;
 };
 
-/* A peer made of an id of the connection manager and a queue pair. */
+/* A peer: an id of the connection manager and a queue pair. */
 struct peer {
 	struct rdma_cm_id *id;
 	struct ibv_mr *mr;
@@ -77,7 +77,7 @@ static void put_sge(uint8_t *p, struct sge sge)
 	memcpy(p, words, sizeof(words));
 }
 
-/* Valid private data: half of the memory is the receive buffer, given as small. */
+/* Writes valid private data: half of the memory is the receive buffer, announced as small. */
 static void good_data(const struct peer *peer, uint8_t data[CONN_LEN])
 {
 	memset(data, 0, CONN_LEN);
@@ -143,7 +143,7 @@ static void peer_free(struct peer *peer)
 	free(peer->memory);
 }
 
-/* Writes len bytes of its memory to addr, with an immediate. */
+/* Writes len bytes of the peer's memory to addr, with an immediate. */
 static void peer_write(struct peer *peer, uint32_t imm, uint64_t addr, uint32_t key, uint32_t len)
 {
 	struct ibv_sge sge = {(uintptr_t)peer->memory + 1024, len, peer->mr->lkey};
@@ -179,7 +179,7 @@ static int meet(struct peer *peer)
 	return fd;
 }
 
-/* The rsocket has been reset: reading and sending fail, and closing works. */
+/* Asserts that the rsocket is reset: reading and sending fail, and closing works. */
 static void assert_reset(struct peer *peer, int fd)
 {
 	char buf[64];
@@ -193,7 +193,7 @@ static void assert_reset(struct peer *peer, int fd)
 	peer_free(peer);
 }
 
-/* The connection breaks within PATIENCE_MS, although the program reads nothing. */
+/* Asserts that the connection breaks within PATIENCE_MS, although the program reads nothing. */
 static void assert_breaks(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -218,7 +218,7 @@ static void test_by_hand(void **state)
 	peer_data(&peer, 0, 7);
 	assert_int_equal(rrecv(fd, buf, sizeof(buf), 0), 7);
 	assert_memory_equal(buf, "by hand", 7);
-	/* Its second buffer has been written to the peer's list, at the second entry. */
+	/* The rsocket has written its second buffer to the second entry of the peer's list. */
 	memcpy(half, peer.memory + sizeof(struct sge), sizeof(half));
 	assert_true(half[0] == peer.buffer.addr + peer.buffer.length);
 	assert_int_equal(rsend(fd, "answer", 6, 0), 6);
@@ -262,7 +262,8 @@ static void test_bad_requests(void **state)
 	assert_int_equal(rclose(lfd), 0);
 }
 
-/* More than the buffer, 0 bytes, another length than written, and an invalid message. */
+/* Messages that break the connection: longer than the buffer, of 0 bytes, with a length other than
+ * the written one, and of an invalid type. */
 static void test_bad_messages(void **state)
 {
 	static const uint32_t bad[] = {
@@ -295,7 +296,7 @@ static void test_send(void **state)
 	assert_reset(&peer, fd);
 }
 
-/* Fills the granted buffer and continues. */
+/* A peer that writes beyond the granted buffer breaks the connection. */
 static void test_beyond_the_buffer(void **state)
 {
 	struct peer peer;
@@ -313,7 +314,8 @@ static void test_beyond_the_buffer(void **state)
 	peer_free(&peer);
 }
 
-/* More messages than there are credits, of one byte each; nobody reads. */
+/* A peer that sends more messages than it has credits breaks the connection. The messages have one
+ * byte each, and the program does not read. */
 static void test_beyond_the_credits(void **state)
 {
 	struct peer peer;
@@ -333,7 +335,7 @@ static void test_beyond_the_credits(void **state)
 	peer_free(&peer);
 }
 
-/* A target list with an invalid address: the hardware refuses, and the connection breaks. */
+/* A target list with an invalid address breaks the connection: the hardware rejects the write. */
 static void test_bad_target(void **state)
 {
 	static char buf[MEMORY];
@@ -356,8 +358,8 @@ static void test_bad_target(void **state)
 	peer_free(&peer);
 }
 
-/* Any immediate and length, anywhere in the rsocket's memory. Seeded, so that a run can be
- * repeated. */
+/* Random immediates and lengths, written anywhere in the rsocket's memory, harm only the peer's
+ * connection. A seed makes the run repeatable. */
 static void test_noise(void **state)
 {
 	unsigned seed = 1;

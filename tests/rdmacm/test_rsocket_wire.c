@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The bytes that rsockets send, and those that they refuse. */
+/* The bytes that rsockets send, and the bytes that they reject. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -46,7 +46,7 @@ static struct rdma_cm_id *endpoint_to(struct rdma_cm_id *listener, const char *n
 
 struct server {
 	struct rdma_cm_id *listener;
-	int requests; /* accepted ones; then one is rejected */
+	int requests; /* number of accepted requests; one more is rejected */
 	char got[16];
 };
 
@@ -147,7 +147,7 @@ static void what_cannot_be_made(void **state)
 	rdma_freeaddrinfo(res);
 }
 
-/* A synchronous id becomes asynchronous, and synchronous again. */
+/* rdma_migrate_id() makes a synchronous id asynchronous, and synchronous again. */
 static void changing_sides(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
@@ -155,7 +155,7 @@ static void changing_sides(void **state)
 	struct rdma_cm_id *id = endpoint_to(listener, "127.0.0.1");
 	struct rdma_cm_event *event;
 
-	FAILS(EINVAL, rdma_migrate_id(id, NULL)); /* it already is */
+	FAILS(EINVAL, rdma_migrate_id(id, NULL)); /* the id is already synchronous */
 	assert_int_equal(rdma_migrate_id(id, channel), 0);
 	assert_int_equal(rdma_migrate_id(listener, channel), 0);
 	assert_int_equal(rdma_connect(id, NULL), 0);
@@ -171,7 +171,7 @@ static void changing_sides(void **state)
 	rdma_destroy_event_channel(channel);
 }
 
-/* Private data in the address precedes the caller's own. */
+/* The private data of the address is sent before the caller's private data. */
 static void data_of_the_address(void **state)
 {
 	struct rdma_cm_id *listener = listen_on("127.0.0.1", RDMA_PS_TCP, false);

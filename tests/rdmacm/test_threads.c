@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Many threads at once, with their own ids and with shared channels. */
+/* Many threads at once use their own ids and shared channels. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "ends.h"
 
-/* Newer than Debian's header. */
+/* This event is newer than Debian's header. */
 #define EVENT_USER ((enum rdma_cm_event_type)18)
 int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event, int status,
 			uint64_t arg);
@@ -56,7 +56,8 @@ static void *connect_in_turn(void *arg)
 	return NULL;
 }
 
-/* One of several threads that take events of one channel; an event ends it. */
+/* A thread that takes events of a channel which it shares with other threads. EVENT_USER ends it.
+ */
 static void *serve(void *arg)
 {
 	struct rdma_event_channel *channel = arg;

@@ -19,7 +19,7 @@ static const struct {
 	unsigned frames;
 	unsigned roce;
 	unsigned ports_from_qpns;  /* RC and UC packets whose port follows from two QP numbers */
-	unsigned ports_from_label; /* ... from the flow label of the CM's REQ */
+	unsigned ports_from_label; /* packets whose port follows from the flow label of the REQ */
 } files[] = {
 	{"cm-reject", 4, 4, 0, 0},
 	{"ib-perftest", 351, 235, 120, 104},
@@ -163,7 +163,7 @@ static void test_solve_id(void **state)
 	unsigned solved = 0;
 
 	for_all_files(solve_id, &solved);
-	/* All except the 27 of IPv6. */
+	/* All packets except the 27 of IPv6. */
 	assert_int_equal(solved, 4296 - 27);
 }
 
@@ -199,7 +199,7 @@ static void corrupt(void *arg, const uint8_t *frame, size_t len, const struct ad
 	free(bytes);
 }
 
-/* One in 2^16 corrupted packets fits another Identification: 16.7 of these. */
+/* Corrupted packets are refused. One in 2^16 of them fits another Identification: 16.7 packets. */
 static void test_corruption_is_refused(void **state)
 {
 	struct corruption c = {.tries = 0};
@@ -217,7 +217,7 @@ static void test_corruption_is_refused(void **state)
 struct endpoint {
 	uint8_t addr[16];
 	uint32_t qpn;
-	uint16_t sport; /* of both directions */
+	uint16_t sport; /* UDP source port of both directions */
 };
 
 /* A REQ of the CM. */
@@ -267,7 +267,8 @@ static void read_cm(struct connections *c, const struct adv_frame *f, const uint
 	}
 }
 
-/* A later connection may use the same QP number, so the search begins with the last one. */
+/* Checks that the source port follows from the flow label. A later connection may use the same QP
+ * number, so the search begins with the last connection. */
 static void check_sport_from_label(void *arg, const uint8_t *frame, size_t len,
 				   const struct adv_frame *f)
 {

@@ -103,8 +103,8 @@ static void test_captures_both_ways(void **state)
 	assert_int_equal(total, 117);
 }
 
-/* The addresses are in the places of annex A11 and of the primary path; the service ID is a port.
- */
+/* Checks that the addresses are where annex A11 and the primary path require them, and that the
+ * service ID is that of a port. */
 static void ip_addresses(void *arg, const struct adv_frame *f, const uint8_t *mad)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -156,7 +156,7 @@ static void test_captures_addresses(void **state)
 	assert_int_equal(seen, 25);
 }
 
-/* ---- tshark's output for some ---- */
+/* ---- comparison of some messages with tshark's output ---- */
 
 struct collected {
 	struct adv_cm_packet packet[32];
@@ -264,7 +264,7 @@ static void test_tshark_rej_and_sidr(void **state)
 
 /* ---- every bit ---- */
 
-/* The bits behind the MAD header that have a meaning; in private data all have. */
+/* Bits behind the MAD header that have a meaning. All bits of private data have one. */
 struct span {
 	uint8_t from;
 	uint8_t to; /* inclusive */
@@ -377,7 +377,8 @@ static void test_every_bit(void **state)
 	}
 }
 
-/* ECE's vendor is in three pieces; XRC's numbers are in the places of EE contexts. */
+/* The vendor of ECE is in three separate fields. The numbers of XRC replace those of EE contexts.
+ */
 static void test_extensions(void **state)
 {
 	struct adv_cm_packet m = {.attribute = ADV_CM_REQ, .modifier = 0x01020304}, again;

@@ -183,7 +183,8 @@ static void test_bytes_of_v1(void **state)
 	assert_memory_equal(out + sizeof(right), transport, TRANSPORT);
 }
 
-/* A frame cut at any place is an error: truncated, if it is already known to be RoCE. */
+/* A frame that is cut at any place is an error. If the rest shows that it is RoCE, the error is
+ * "truncated". */
 static void test_truncated(void **state)
 {
 	static const size_t port_seen[] = {UDP4 + 4, UDP6 + 4, IP + 40};
@@ -393,7 +394,7 @@ static void test_longest(void **state)
 	free(out);
 }
 
-/* The ICRC does not cover fields that may change on the way, and covers all others. */
+/* The ICRC covers all fields except those that may change on the way. */
 static void test_what_the_icrc_covers(void **state)
 {
 	struct adv_frame f = sample_of(ADV_FRAME_V2_IPV4), g;
@@ -460,11 +461,12 @@ static void test_sport_from_flow_label(void **state)
 	assert_int_equal(adv_udp_sport(1, 0x28, 0x2a), 0xc001);
 	assert_int_equal(adv_udp_sport(0x4000, 0x28, 0x2a), 0xc001);
 	assert_int_equal(adv_udp_sport(0xfffff, 0x28, 0x2a), 0xc000 | (0x3fff ^ 0x3f));
-	/* Only its 20 low bits count. */
+	/* Only the 20 low bits of the flow label count. */
 	assert_int_equal(adv_udp_sport(0x100000, 0x28, 0x2a), 0xc690);
 }
 
-/* The IP version of the 40 bytes, as rdma-core's ibv_init_ah_from_wc() detects it; 0: neither. */
+/* Returns the IP version of the 40 bytes, as rdma-core's ibv_init_ah_from_wc() detects it; 0:
+ * neither 4 nor 6. */
 static int version_for_verbs(const uint8_t *grh)
 {
 	uint8_t ip[20];

@@ -189,7 +189,7 @@ static void random_headers(struct adv_rng *rng, uint8_t opcode, struct adv_heade
 	h->feth.placement = (uint8_t)adv_rng_below(rng, 16);
 }
 
-/* Decoding into the encoded structure must not change it. */
+/* For each opcode, encoding and decoding returns the original structure. */
 static void test_each_opcode_both_ways(void **state)
 {
 	struct adv_rng rng;

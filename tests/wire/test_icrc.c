@@ -3,7 +3,7 @@
 #include "wire/headers.h"
 #include "wire/icrc.h"
 
-#define PAYLOAD_MAX 65507 /* of an IPv4 UDP packet */
+#define PAYLOAD_MAX 65507 /* maximum payload of an IPv4 UDP packet, bytes */
 
 static void be16(uint8_t *p, size_t v)
 {
@@ -142,7 +142,7 @@ static void test_solve_every_id(void **state)
 	}
 }
 
-/* In a run each packet begins with the same state as alone, for any Identification. */
+/* For any Identification, a packet of a run begins with the same state as a single packet. */
 static void test_run(void **state)
 {
 	struct adv_icrc_run run;
@@ -164,7 +164,7 @@ static void test_run(void **state)
 	}
 }
 
-/* All lengths, which use every row of the table of powers. */
+/* The Identification is found for all lengths. They use every row of the table of powers. */
 static void test_solve_every_length(void **state)
 {
 	struct adv_icrc_flow flow = {.ipv4 = true};

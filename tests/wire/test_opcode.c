@@ -148,7 +148,7 @@ static bool has_either(const char *name, const char *a, const char *b)
 	return strstr(name, a) || strstr(name, b);
 }
 
-/* The position in the message, derived from the name. */
+/* Returns the position in the message, derived from the name of the opcode. */
 static uint16_t place_of(const char *name)
 {
 	if (strstr(name, "_FIRST"))

@@ -65,7 +65,7 @@ enum adv_progress_source {
 enum adv_progress_choice {
 	ADV_PROGRESS_SLEEP_ON, /* sleep again, without the lock */
 	ADV_PROGRESS_TRY,      /* acquire the lock if it is free; else call adv_progress_missed() */
-	ADV_PROGRESS_ENTER,    /* get the lock */
+	ADV_PROGRESS_ENTER,    /* acquire the lock */
 };
 
 /* One wake-up of the background thread. The thread keeps it until it sleeps again. */
@@ -91,10 +91,10 @@ struct adv_progress {
 	/* Changed with the lock held. The background thread also reads useless_limit, kick and
 	 * wake_at without the lock; no other thread writes useless_limit and wake_at. */
 	unsigned useless_limit;		     /* useless wake-ups after which the thread stops */
-	_Atomic enum adv_progress_kick kick; /* the last kick; reset when the thread locks */
+	_Atomic enum adv_progress_kick kick; /* the last kick; adv_progress_enters() resets it */
 	uint64_t wake_at;      /* latest time at which the thread runs timers; 0: at once */
 	uint64_t waiter_at;    /* time when the waiting thread runs timers; 0: at once */
-	uint64_t idle;	       /* longest sleep of the receiving thread, ns */
+	uint64_t idle;	       /* longest sleep of the thread while it receives, ns */
 	uint64_t trial;	       /* time when the thread last received; 0: a call has ended since */
 	unsigned useless;      /* recent useless wake-ups, reduced for each useful one */
 	unsigned activity;     /* adv_progress_plan.activity of the thread's last sleep */
@@ -113,6 +113,8 @@ struct adv_progress {
 	uint64_t look_interval; /* ns between the thread's checks of the program */
 };
 
+/* Initializes the machine in state THREAD. The background thread first runs timers at `deadline`.
+ */
 void adv_progress_init(struct adv_progress *p, uint64_t deadline);
 
 static inline enum adv_progress_state adv_progress_state(const struct adv_progress *p)

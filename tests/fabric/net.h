@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A fabric for tests, with the usual configuration. At the end its frames are counted. */
+/* A fabric for tests, with the configuration of adv_fabric_defaults(). */
 #ifndef ADV_TESTS_FABRIC_NET_H
 #define ADV_TESTS_FABRIC_NET_H
 
@@ -22,17 +22,18 @@ struct net {
 	struct adv_topology t;
 	struct adv_fabric_config config;
 	struct adv_fabric *f;
-	uint64_t digest;    /* of all reported events */
+	uint64_t digest;    /* hash of all reported events */
 	uint64_t events[8]; /* of switches, by enum adv_switch_event */
 };
 
 /* Returns a cable of 100 Gb/s and the given length. */
 struct adv_cable cable_of(unsigned metres);
 
-/* The caller has made n->t, and may change n->config before net_start(). */
+/* Sets the configuration. Before the call, the caller makes n->t. The caller may change n->config
+ * before net_start(). */
 void net_open(struct net *n);
 void net_start(struct net *n);
-/* Checks that every frame is accounted for. */
+/* Checks that every frame was delivered, was dropped, or is still in the fabric. */
 void net_conserved(const struct net *n);
 void net_close(struct net *n);
 

@@ -25,7 +25,7 @@ static int by_time(const void *a, const void *b)
 	return x->what < y->what ? -1 : x->what > y->what;
 }
 
-/* Distances of events: now, in the same bucket, within the ring, and far beyond it. */
+/* Draws the distance of an event: 0, in the same bucket, within the ring, or far beyond it. */
 static uint64_t ahead(struct adv_rng *rng)
 {
 	static const uint64_t range[] = {1, 500, 5000, 10000000, 100000000, 5000000000};
@@ -59,8 +59,8 @@ static void test_all_in_order(void **state)
 	adv_calendar_destroy(c);
 }
 
-/* Events are added while others are dequeued, as in a simulation. Time never decreases, events
- * of one time keep their order, and none is lost. */
+/* If events are added while others are dequeued, time never decreases, events of the same time keep
+ * their order, and no event is lost. */
 static void test_while_taking(void **state)
 {
 	struct adv_calendar *c = adv_calendar_create();
@@ -117,11 +117,11 @@ static void test_soon(void **state)
 			assert_memory_equal(&got, &wanted[i], sizeof(got));
 		}
 	}
-	assert_true(seen > 1000); /* all but the first of ten in each bucket */
+	assert_true(seen > 1000); /* all except the first of ten events in each bucket */
 	adv_calendar_destroy(c);
 }
 
-/* No event after `until` is dequeued, and events added meanwhile are in order. */
+/* No event after `until` is dequeued. Events that are added between such calls are in order. */
 static void test_until(void **state)
 {
 	struct adv_calendar *c = adv_calendar_create();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Problems that users of other RoCE simulators reported; docs/testing.md names the simulators. */
+/* Tests for problems that users of other RoCE simulators have reported. docs/testing.md names the
+ * simulators. */
 #include "net.h"
 
 /* Runs flows from host 0 to all others and back, with pauses and without loss. */
@@ -41,8 +42,8 @@ static void test_no_loss_after_pfc(void **state)
 	}
 }
 
-/* A host receives pauses of priorities that its queue pairs do not use, of all priorities, and
- * of the one that it uses. Only the last two stop it. */
+/* A pause stops a host only if it includes the priority of the host's queue pairs. Pauses of other
+ * priorities do not stop it. */
 static void test_pause_of_any_priority(void **state)
 {
 	for (unsigned priority = 0; priority < ADV_PRIORITIES; priority++) {
@@ -70,8 +71,9 @@ static void test_pause_of_any_priority(void **state)
 	}
 }
 
-/* Transfers of one byte, and of a packet and a window with a byte less and more. Each ends long
- * before a timeout (67 ms), whichever packets request acknowledgements. */
+/* Transfers of one byte, and of one byte less and more than a packet and than a window, end long
+ * before a timeout (67 ms). The result does not depend on which packets request acknowledgements.
+ */
 static void test_flows_of_every_size_end(void **state)
 {
 	static const uint32_t windows[] = {1, 2, 7, 64, 1024};
@@ -111,8 +113,8 @@ static void test_flows_of_every_size_end(void **state)
 		}
 }
 
-/* Only the beginning of a repeated burst fits, and none of its packets requests an
- * acknowledgement. The burst has to become shorter with each timeout. */
+/* Transfers end although only the beginning of a retransmitted burst fits into the buffer, and none
+ * of those packets requests an acknowledgement. The burst becomes shorter with each timeout. */
 static void test_flows_end_that_are_cut_short(void **state)
 {
 	for (uint32_t room = 10000; room <= 60000; room += 10000) {
@@ -142,7 +144,8 @@ static void test_flows_end_that_are_cut_short(void **state)
 	}
 }
 
-/* Numbers of connections near those at which other simulators failed, of two hosts and of many. */
+/* All transfers end with as many connections as those at which other simulators failed, between two
+ * hosts and between many hosts. */
 static void test_hundreds_of_flows(void **state)
 {
 	static const uint32_t counts[] = {100, 127, 128, 129, 255, 256, 257, 600};
@@ -164,8 +167,8 @@ static void test_hundreds_of_flows(void **state)
 		}
 }
 
-/* DCQCN with the paper's byte counter of 10 MB: two senders reach the same rate, the queue stays
- * short, and the cable is full. */
+/* With DCQCN and the paper's byte counter of 10 MB, two senders reach the same rate, the queue
+ * stays short, and the cable is full. */
 static void test_dcqcn_with_10_mb(void **state)
 {
 	struct adv_cc_config cc = adv_cc_default();
@@ -200,8 +203,8 @@ static void test_dcqcn_with_10_mb(void **state)
 	net_close(&n);
 }
 
-/* Switches mark READ responses, and the responders slow down. Without DCQCN the run has many
- * pauses, with DCQCN none. */
+/* Switches mark READ responses, and the responders slow down. The run has many pauses without
+ * DCQCN, and none with DCQCN. */
 static void test_reads_are_controlled(void **state)
 {
 	for (unsigned dcqcn = 0; dcqcn < 2; dcqcn++) {

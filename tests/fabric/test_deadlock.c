@@ -3,8 +3,8 @@
 
 enum { SWITCHES = 4 };
 
-/* The host of each switch sends to the host two switches further, so each cable of the ring
- * carries the frames of two hosts, more than it can. */
+/* Makes a ring of switches. The host of each switch sends to the host two switches further, so each
+ * cable of the ring is overloaded by the frames of two hosts. */
 static void open_ring(struct net *n, bool one_way)
 {
 	uint32_t host;
@@ -42,7 +42,7 @@ static void test_ring_locks(void **state)
 		assert_int_equal(adv_topology_peer(&n.t, SWITCHES + cycle[i].sw, cycle[i].port),
 				 SWITCHES + next.sw);
 	}
-	/* It is a deadlock: nothing arrives any more. */
+	/* It is a deadlock: no payload arrives any more. */
 	adv_fabric_run(n.f, adv_fabric_now(n.f) + MS);
 	for (uint32_t h = 0; h < SWITCHES; h++)
 		received[h] = adv_fabric_host_counters(n.f, h)->rx_frames;
@@ -72,8 +72,8 @@ static void test_up_down_does_not(void **state)
 	net_close(&n);
 }
 
-/* As load(), with different timeouts, so that dropped frames are retransmitted at different
- * times. Otherwise the ring would deadlock again each time. */
+/* As load(), but with different timeouts, so that dropped frames are retransmitted at different
+ * times. With equal timeouts the ring would deadlock again each time. */
 static void load_apart(struct net *n, uint64_t bytes)
 {
 	for (uint32_t h = 0; h < SWITCHES; h++) {
@@ -114,7 +114,7 @@ static void test_watchdog_rescues(void **state)
 	net_close(&n);
 }
 
-/* The watchdog polls from the beginning, although nothing is sent for a long time. */
+/* The watchdog polls from the beginning, also if no frame is sent for a long time. */
 static void test_watchdog_without_traffic(void **state)
 {
 	struct net n;
@@ -134,8 +134,8 @@ static void test_watchdog_without_traffic(void **state)
 	net_close(&n);
 }
 
-/* A host that pauses for ever stops other hosts, but this is not a deadlock: it would end with
- * the storm. */
+/* If a host pauses for ever, other hosts stop. This is not a deadlock, since it would end with the
+ * storm. */
 static void test_storm_is_none(void **state)
 {
 	struct net n;
@@ -158,9 +158,10 @@ static void test_storm_is_none(void **state)
 	net_close(&n);
 }
 
-/* All queues of the ring are repeatedly paused at once, and each waits for a switch that waits
- * itself. Most of the frames go to hosts, so each pause ends: of the frames that continue round
- * the ring, four packets are in flight, below the level at which a pause ends. */
+/* A cycle of pauses that ends by itself is not a deadlock. All queues of the ring are repeatedly
+ * paused at once, and each waits for a switch that also waits. Each pause ends, because most frames
+ * go to hosts. Only four packets that continue round the ring are in flight, fewer than the level
+ * at which a pause ends. */
 static void test_passing_cycle_is_none(void **state)
 {
 	struct net n;
@@ -194,7 +195,7 @@ static void test_passing_cycle_is_none(void **state)
 	net_close(&n);
 }
 
-/* Cyclic routes do not deadlock while the ring is not full. */
+/* Cyclic routes do not deadlock if the load does not fill the ring. */
 static void test_light_load(void **state)
 {
 	struct net n;

@@ -41,7 +41,7 @@ static void push(struct fixture *f, uint8_t priority, uint32_t bytes)
 	adv_egress_push(&f->e, p);
 }
 
-/* Sends a frame. Returns its priority, or -1. */
+/* Sends a frame. Returns its priority; -1: no frame may be sent. */
 static int pop(struct fixture *f)
 {
 	struct adv_packet *p = adv_egress_pop(&f->e);
@@ -110,7 +110,8 @@ static void test_shares(void **state)
 	close_all(f);
 }
 
-/* A queue that was empty has no deficit from before and waits for its next turn. */
+/* A queue that becomes empty loses its deficit. If it gets frames again, it waits for its next
+ * turn. */
 static void test_empty_saves_nothing(void **state)
 {
 	static const uint8_t weight[ADV_PRIORITIES] = {100, 100, 0, 0, 0, 0, 0, 0};
@@ -187,7 +188,7 @@ static void test_pause(void **state)
 	assert_int_equal(adv_egress_paused_for(&f->e, 3, UINT64_MAX), 10 * quantum);
 	assert_int_equal(adv_egress_deadline(&f->e), ADV_CALENDAR_NEVER);
 	assert_int_equal(pop(f), 3);
-	/* A pause is resumed; a repeated pause counts as one. */
+	/* A PAUSE frame of time 0 ends a pause. A repeated pause counts as one. */
 	push(f, 3, 100);
 	pause_one(f, 100000, 3, 10);
 	pause_one(f, 101000, 3, 10);
@@ -201,7 +202,7 @@ static void test_pause(void **state)
 	close_all(f);
 }
 
-/* A priority does not catch up after a pause: from then on it has its share. */
+/* After a pause, a priority has only its usual share and does not make up for the pause. */
 static void test_no_credit_for_pauses(void **state)
 {
 	static const uint8_t weight[ADV_PRIORITIES] = {50, 0, 0, 50, 0, 0, 0, 0};
@@ -256,8 +257,8 @@ static void test_flush(void **state)
 	close_all(f);
 }
 
-/* The peak covers the time since the last query, including the frames queued at that time. The
- * maximum remains. */
+/* The peak covers the time since the last query, including the frames that were queued at that
+ * query. The maximum of the whole run is not changed by a query. */
 static void test_peak(void **state)
 {
 	struct fixture *f = open_with((const uint8_t[ADV_PRIORITIES]){[3] = 1});

@@ -10,7 +10,7 @@
 #define ACK_FRAME	   (14 + 20 + 8 + 12 + 4 + 4 + 4)
 #define WIRE(frame)	   ((uint64_t)GBPS_100 * ((frame) + 20))
 
-/* The time of one packet and its acknowledgement, exact to the picosecond. */
+/* The time of one packet and its acknowledgement is exact to the picosecond. */
 static void test_one_write(void **state)
 {
 	const uint64_t delay = 100 * 5000;
@@ -36,7 +36,7 @@ static void test_one_write(void **state)
 	net_close(&n);
 }
 
-/* 100 MB are moved at line rate, with all three operations. */
+/* A transfer of 100 MB runs at line rate, with each of the three operations. */
 static void test_line_rate(void **state)
 {
 	static const enum adv_fabric_operation operations[] = {ADV_FABRIC_WRITE, ADV_FABRIC_SEND,
@@ -63,7 +63,7 @@ static void test_line_rate(void **state)
 	}
 }
 
-/* Transfers of any length end, whatever the length of the last packet. */
+/* Transfers end with every length of the last packet. */
 static void test_all_lengths(void **state)
 {
 	struct adv_rng r;
@@ -89,7 +89,7 @@ static void test_all_lengths(void **state)
 	net_close(&n);
 }
 
-/* 16 senders and one receiver: no loss, and the receiver's wire is full. */
+/* With 16 senders and one receiver, no frame is lost, and the receiver's wire is full. */
 static void test_incast(void **state)
 {
 	struct net n;
@@ -110,7 +110,8 @@ static void test_incast(void **state)
 	net_close(&n);
 }
 
-/* Runs an incast with `headroom` bytes. Returns the largest use of it, and the lost frames. */
+/* Runs an incast with `headroom` bytes. Returns the largest use of the headroom, and sets *lost to
+ * the number of lost frames. */
 static uint32_t headroom_used(uint32_t headroom, uint64_t *lost)
 {
 	uint32_t most = 0;
@@ -139,8 +140,8 @@ static uint32_t headroom_used(uint32_t headroom, uint64_t *lost)
 	return most;
 }
 
-/* The used headroom loses nothing, and one byte less does. The formula is sufficient, and not
- * much larger. */
+/* With exactly the headroom that a run uses, no frame is lost; with one byte less, frames are lost.
+ * adv_fabric_headroom() is sufficient, and not much larger than that. */
 static void test_headroom(void **state)
 {
 	uint64_t formula = adv_fabric_headroom(cable_of(300), 4096, 500 * NS);
@@ -173,15 +174,15 @@ static void note_moment(void *user, const struct adv_fabric_event *e)
 		m->host_paused = e->at;
 }
 
-/* Returns when the frame arrives that exceeds the limit. Nine fit; the tenth that arrives after
- * the pause took effect does not. Frame k arrives at first + k x period. */
+/* Returns the arrival time of the frame that exceeds the limit. Frame k arrives at first + k x
+ * period. After the pause took effect, nine frames fit, and the tenth exceeds the limit. */
 static uint64_t crossing(uint64_t first, uint64_t period, uint64_t paused_at)
 {
 	return first + ((paused_at - first + period - 1) / period + 9) * period;
 }
 
-/* Three switches in a row and a receiver that pauses for ever. The pause moves back switch by
- * switch, when each buffer is full. All times are computed by hand. */
+/* If a receiver behind three switches pauses for ever, the pause moves back switch by switch, each
+ * time a buffer is full. The expected times were computed by hand. */
 static void test_pause_propagates(void **state)
 {
 	const uint64_t near = 2 * 5000, far = 40 * 5000, response = 500 * NS;
@@ -241,7 +242,7 @@ static void test_ets(void **state)
 	assert_in_range(share, 745, 755);
 	assert_int_equal(net_all_drops(&n), 0);
 	net_close(&n);
-	/* The same in a host: two connections of a NIC. */
+	/* Two connections of a host's NIC share its wire in the same way. */
 	assert_int_equal(adv_topology_pair(&n.t, cable_of(10)), 0);
 	n.f = NULL;
 	net_start(&n);
@@ -257,7 +258,7 @@ static void test_ets(void **state)
 	net_close(&n);
 }
 
-/* A receiver that processes 40 Gb/s pauses the sender, and nothing is lost. */
+/* A receiver that processes 40 Gb/s pauses the sender, and no frame is lost. */
 static void test_slow_receiver(void **state)
 {
 	struct adv_fabric_slow slow = {
@@ -285,7 +286,7 @@ static void test_slow_receiver(void **state)
 	net_close(&n);
 }
 
-/* A lossy priority is not paused. Frames that do not fit are lost. */
+/* A slow receiver does not pause a lossy priority. Frames that do not fit are lost. */
 static void test_slow_receiver_loses(void **state)
 {
 	struct adv_fabric_slow slow = {.ps_per_byte = 200, .xoff = 20000, .xon = 0, .room = 50000};
@@ -304,7 +305,8 @@ static void test_slow_receiver_loses(void **state)
 	net_close(&n);
 }
 
-/* Connections of the same two hosts, which differ in the UDP source port only, use all paths. */
+/* Connections between the same two hosts use all paths, although they differ only in the UDP source
+ * port. */
 static void test_ecmp(void **state)
 {
 	struct net n;
@@ -320,14 +322,14 @@ static void test_ecmp(void **state)
 		const struct adv_switch_counters *c =
 			adv_switch_counters(adv_fabric_switch(n.f, s));
 
-		/* on average 16 of the 64, of 10 packets each, and as many acknowledgements of
-		 * another path */
+		/* On average 16 of the 64 connections use a path, with 10 packets each, and as many
+		 * acknowledgements of another path. */
 		assert_in_range(c->rx_bytes / 4176, 4 * 10, 32 * 10);
 	}
 	net_close(&n);
 }
 
-/* A run in steps of some events has the same result. */
+/* A run in steps of some events has the same result as a run in one step. */
 static void test_some_events(void **state)
 {
 	uint64_t digest[2], events[2];
@@ -402,8 +404,8 @@ static void test_bad_cable(void **state)
 	net_close(&n);
 }
 
-/* A transfer that waits for another one begins when that ends, also if it ended before, and
- * fails with it. */
+/* A transfer that waits for another one begins when the other one ends, also if that ended before
+ * the call. If the other one fails, the transfer fails too. */
 static void test_one_after_another(void **state)
 {
 	const struct adv_fabric_transfer_state *x[4];
@@ -474,7 +476,8 @@ static void test_same_seed_same_run(void **state)
 	assert_int_not_equal(digest_of(6, 4), one);
 }
 
-/* More connections than priorities, than 127, and than a host's initial number of queue pairs. */
+/* All transfers end with more connections than priorities, than 127, and than a host's initial
+ * number of queue pairs. */
 static void test_many_connections(void **state)
 {
 	struct net n;
@@ -569,7 +572,7 @@ static void test_errors(void **state)
 	net_close(&n);
 }
 
-/* Received payload counts once and in order, with every operation and with losses. */
+/* Received payload counts once and in order, with every operation, also if frames are lost. */
 static void test_received(void **state)
 {
 	for (unsigned lost = 0; lost < 2; lost++) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The simulated network against the fluid model of DCQCN: hosts with the transport engine and a
- * switch that marks, against differential equations without packets and randomness.
+ * Compares the simulated network with the fluid model of DCQCN. The network has hosts with the
+ * transport engine, and a switch that marks. The model consists of differential equations without
+ * packets and randomness.
  *
- * The model's inputs from the network are the size of a packet with its headers, in queues and on
- * the wire, and the delay of a mark. A mark is set when a packet leaves the queue. It takes effect
- * after the delays of the packet and of the CNP, two cables each.
+ * The network supplies two inputs of the model: the size of a packet with its headers (in queues
+ * and on the wire), and the delay of a mark. A mark is set when a packet leaves the queue. It takes
+ * effect after the delays of the packet and of the CNP, two cables each.
  */
 #include "fluid.h"
 #include "net.h"
@@ -24,7 +25,7 @@
 struct measured {
 	struct net n;
 	uint32_t port; /* towards the receiver */
-	uint64_t from; /* earlier samples do not count */
+	uint64_t from; /* begin of sampling, ps */
 	double sum;    /* sum of the queue's bytes at all samples */
 	uint64_t samples;
 };
@@ -87,7 +88,7 @@ static double goodput(uint64_t bytes, uint64_t time)
 	return (double)bytes * 8 * (double)ADV_PS_PER_S / (double)time;
 }
 
-/* Checks that all have their share within 15 %, and that the sum is the line rate within 1 %. */
+/* Checks that each flow has its share within 15 %, and that the sum is the line rate within 1 %. */
 static void expect_shares(const struct measured *m, unsigned flows, const uint64_t *before,
 			  uint64_t time)
 {
@@ -103,7 +104,8 @@ static void expect_shares(const struct measured *m, unsigned flows, const uint64
 	assert_true(sum > line * 0.99 && sum < line * 1.01);
 }
 
-/* The fixed point: equal rates that add up to the line rate, and the mean queue. */
+/* The network reaches the model's fixed point: equal rates with the line rate as their sum, and the
+ * model's mean queue. */
 static void test_fixed_point(void **state)
 {
 	static const unsigned counts[] = {2, 4, 8, 16};
@@ -146,8 +148,8 @@ static void fluid_rates(struct fluid *f, unsigned us, double rate[2])
 	}
 }
 
-/* A second flow begins while the first has the whole link. Compares the rates of both from 10 to
- * 20 ms later, while they converge. */
+/* A second flow begins while the first flow has the whole link. From 10 to 20 ms later, while the
+ * rates converge, both rates equal those of the model. */
 static void test_convergence(void **state)
 {
 	struct fluid f = model(1);

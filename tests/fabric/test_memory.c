@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Lets each single allocation of a simulation fail: the run reports it, and never has another
- * result. */
+/* Lets each single allocation of a simulation fail. The run must report the failure, or have the
+ * usual result. */
 #include <errno.h>
 
 #include "fabric/scenario.h"
 #include "net.h"
 #include "no_memory.h"
 
-/* A run that uses everything that allocates. */
+/* A scenario that uses all code that allocates. */
 static const char everything[] = "[network]\n"
 				 "topology = leaf-spine\n"
 				 "leaves = 2\n"
@@ -107,7 +107,8 @@ static void test_each_allocation(void **state)
 	assert_true(in_run > 0);
 }
 
-/* A bucket that cannot be sorted is not taken for the end of the events. */
+/* If there is no memory to sort a bucket, the calendar reports it, and not the end of the events.
+ */
 static void test_calendar(void **state)
 {
 	struct adv_calendar *c = adv_calendar_create();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Random networks, switches and loads, and the invariants of all of them. */
+/* Checks the invariants of random networks, switches and loads. */
 #include "base/rng.h"
 #include "net.h"
 
@@ -10,7 +10,7 @@ static uint32_t below(struct adv_rng *r, uint32_t n)
 	return (uint32_t)adv_rng_below(r, n);
 }
 
-/* A cable from 10 to 400 Gb/s and up to 2 km. */
+/* Draws a cable from 10 to 400 Gb/s of up to 2 km. */
 static struct adv_cable any_cable(struct adv_rng *r)
 {
 	static const uint32_t speeds[] = {800, 320, 200, 80, 40, 20};
@@ -55,7 +55,7 @@ static void any_switches(struct adv_rng *r, struct adv_fabric_config *c)
 		k->reserved = below(r, 3) ? 0 : below(r, 8000);
 		k->xoff = below(r, 2) ? 0 : 5000 + below(r, 100000);
 		k->xon_offset = below(r, 10000);
-		/* a lossy frame must fit eventually; a lossless one has the headroom */
+		/* A lossy frame must fit at some time. A lossless frame can use the headroom. */
 		k->alpha_1024 = (k->lossless ? 0 : 512) + below(r, 2048);
 		k->ecn_min = below(r, 50000);
 		k->ecn_max = below(r, 2) ? 0 : k->ecn_min + 1 + below(r, 50000);
@@ -63,7 +63,7 @@ static void any_switches(struct adv_rng *r, struct adv_fabric_config *c)
 	}
 }
 
-/* little more than reserved bytes and headroom */
+/* Draws a buffer that is a little larger than reserved bytes and headroom. */
 static uint64_t any_buffer(struct adv_rng *r, const struct net *n)
 {
 	uint64_t most = 0;
@@ -125,7 +125,7 @@ static void any_trouble(struct adv_rng *r, struct net *n)
 	}
 }
 
-/* Checks at some moment that all bytes are accounted for. */
+/* Runs in pieces, and checks between them that no byte is missing. */
 static void run_in_pieces(struct adv_rng *r, struct net *n)
 {
 	enum adv_fabric_stop stop;
@@ -138,7 +138,7 @@ static void run_in_pieces(struct adv_rng *r, struct net *n)
 	assert_int_equal(stop, ADV_FABRIC_DONE);
 }
 
-/* Sums over all networks, to check that the load is a test. */
+/* Sums over all networks. They show that the loads cause pauses and other events to be tested. */
 struct seen {
 	uint64_t pauses;
 	uint64_t marks;

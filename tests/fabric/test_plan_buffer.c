@@ -33,7 +33,8 @@ static struct adv_plan_switch switch_of(uint64_t buffer)
 					.group = {ports_of(32, 100 * GB, 500000)}};
 }
 
-/* 32 x 2 x 73,852 of headroom (test_plan_headroom.c), 32 x 3 x 2,000 reserved. */
+/* The result equals values computed by hand: headroom 32 x 2 x 73,852 (test_plan_headroom.c),
+ * reserved 32 x 3 x 2,000. */
 static void test_by_hand(void **state)
 {
 	struct adv_plan_switch sw = switch_of(16000000);
@@ -68,7 +69,7 @@ static void test_groups_add_up(void **state)
 	assert_int_equal(b.reserved, first.reserved + second.reserved);
 }
 
-/* One byte makes the difference. */
+/* If one byte is missing, the plan does not fit. With that byte it fits. */
 static void test_edge(void **state)
 {
 	struct adv_plan_switch sw = switch_of(4726528 + 192000);
@@ -119,7 +120,7 @@ static void test_headroom_given(void **state)
 	assert_int_equal(b.delay_fit, 0);
 }
 
-/* Each queue is at its threshold: alpha times the bytes that all queues leave free. */
+/* If all queues are at the threshold, it is alpha times the free bytes. */
 static void test_dynamic_threshold(void **state)
 {
 	const uint64_t shared = 10000000, alpha = ADV_RATIO_ONE / 8;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Planner: cyclic buffer dependencies of routed topologies. */
+/* Tests the deadlock planner: cyclic buffer dependencies of routed topologies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,8 +18,8 @@ struct plan {
 	struct adv_plan_deadlock *d;
 };
 
-/* True if the dependencies without the turns have a cycle: removes buffers without waiting ones
- * until nothing changes. */
+/* True if the dependencies without the reported turns have a cycle. Removes the dependencies of
+ * buffers for which no buffer waits, until none is removed. */
 static bool has_cycle(const struct plan *p)
 {
 	const struct adv_plan_deadlock *d = p->d;
@@ -88,7 +88,7 @@ static void end(struct plan *p)
 	adv_plan_topology_free(p->t);
 }
 
-/* Four switches in a ring; each host sends two hops clockwise. */
+/* Four switches in a ring. Each host sends two hops clockwise. */
 #define RING                                                                                       \
 	"host h1 h2 h3 h4\nswitch s1 s2 s3 s4\n"                                                   \
 	"link h1 s1\nlink h2 s2\nlink h3 s3\nlink h4 s4\n"                                         \
@@ -108,7 +108,7 @@ static void test_ring(void **state)
 	end(&p);
 }
 
-/* A ring in which one host sends one hop only: a chain. */
+/* If one host of the ring sends one hop only, the dependencies are a chain without a cycle. */
 static void test_ring_that_is_open(void **state)
 {
 	struct plan p = plan(RING "route h1 s1 s2 s3 h3\nroute h2 s2 s3 s4 h4\n"
@@ -126,7 +126,7 @@ static void test_ring_that_is_open(void **state)
 	end(&p);
 }
 
-/* The same path over two priorities is not a cycle. */
+/* Dependencies of two priorities do not form a common cycle. */
 static void test_priorities_are_apart(void **state)
 {
 	struct plan p =
@@ -157,15 +157,15 @@ static void test_leaf_spine(void **state)
 	assert_int_equal(p.d->cycle_length, 0);
 	assert_int_equal(p.d->dependencies, dependencies);
 	end(&p);
-	/* A flow with a route uses no other path: only h1 to h2 goes from leaf1 to leaf2 by
-	 * spine2. */
+	/* A flow with a route uses no other path. Without the route, only h1 to h2 goes from leaf1
+	 * to leaf2 by spine2. */
 	p = plan(LEAF_SPINE "routing = shortest\nroute h1 leaf1 spine1 leaf2 h2");
 	assert_int_equal(p.d->dependencies, dependencies - 1);
 	end(&p);
 }
 
-/* Two flows that go down to a leaf and up again, as after failed links: spine1, leaf2, spine2,
- * and spine2, leaf1, spine1. */
+/* Two flows that go down to a leaf and up again form a cycle, as can occur after failed links:
+ * spine1, leaf2, spine2, and spine2, leaf1, spine1. */
 static void test_bounce(void **state)
 {
 	struct plan p = plan(LEAF_SPINE "routing = updown\n"
@@ -191,7 +191,7 @@ static void test_parallel_links(void **state)
 	struct plan p = plan("host h1 h2\nswitch s1 s2\nlink h1 s1\nlink s1 s2\nlink s1 s2\n"
 			     "link s1 s2 down\nlink s2 h2\nrouting = shortest\n");
 
-	assert_int_equal(p.d->dependencies, 4); /* both directions over both */
+	assert_int_equal(p.d->dependencies, 4); /* both directions over both spines */
 	end(&p);
 	p = plan("host h1 h2\nswitch s1 s2\nlink h1 s1\nlink s1 s2\nlink s1 s2\nlink s2 h2\n"
 		 "route h1 s1 s2 h2");
@@ -213,7 +213,7 @@ static void refused(const char *text, uint32_t line, const char *part)
 
 static void test_no_path(void **state)
 {
-	/* Up-down: s2 is below both others, so no path leads through it. */
+	/* s2 is below both other switches, so no up-down path leads through it. */
 	static const char line[] = "host h1 h3\nswitch s1 s3 level=2\nswitch s2 level=1\n"
 				   "link h1 s1\nlink s1 s2\nlink s2 s3\nlink s3 h3\n";
 	char text[400];
@@ -233,8 +233,8 @@ static void test_no_path(void **state)
 		8, "no path from a to c");
 }
 
-/* Random graphs: up-down never has a cycle. If shortest paths have one, there is none without
- * the reported turns. */
+/* In random graphs, up-down paths never have a cycle. If shortest paths have a cycle, they have
+ * none without the reported turns. */
 static void test_random(void **state)
 {
 	unsigned cycles = 0, tried = 0;
@@ -250,7 +250,7 @@ static void test_random(void **state)
 		for (unsigned i = 0; i < switches; i++)
 			n += (size_t)snprintf(body + n, sizeof(body) - n,
 					      "host h%u\nswitch s%u\nlink h%u s%u\n", i, i, i, i);
-		for (unsigned i = 1; i < switches; i++) /* a tree, and further links */
+		for (unsigned i = 1; i < switches; i++) /* a tree and further links */
 			n += (size_t)snprintf(body + n, sizeof(body) - n, "link s%u s%u\n", i,
 					      (unsigned)adv_rng_below(&rng, i));
 		for (unsigned i = 0; i < switches; i++) {
@@ -299,7 +299,7 @@ static struct plan rings(unsigned count)
 	return p;
 }
 
-/* The turns of up to ADV_PLAN_TURNS_MAX separate rings are all reported. */
+/* All turns of up to ADV_PLAN_TURNS_MAX separate rings are reported. */
 static void test_many_turns(void **state)
 {
 	struct plan p = rings(ADV_PLAN_TURNS_MAX);

@@ -11,12 +11,13 @@
 #include "fabric/plan_ecn.h"
 #include "fabric/plan_headroom.h"
 
-/* Arista 7050QX32 as in the paper: 32 ports of 40 Gb/s, 12 MB, 8 priorities, t_flight 22.4 KB. */
+/* The paper's switch, an Arista 7050QX32: 32 ports of 40 Gb/s, 12 MB, 8 priorities, t_flight
+ * 22.4 KB. */
 static const struct adv_plan_ecn_switch paper = {12000000, 32, 8, 22400, 8 * ADV_RATIO_ONE};
 
-/* Section 4 has t_PFC <= 24.47 KB and, with beta = 8, t_ECN < 21.75 KB, in kilobytes of 1000.
- * Its static t_ECN < 0.85 KB does not follow from its own t_PFC: 24.47 KB / 32 is 0.76 KB. Both
- * are less than a packet. */
+/* The results equal those of section 4: t_PFC <= 24.47 KB and, with beta = 8, t_ECN < 21.75 KB, in
+ * kilobytes of 1000. The paper's static t_ECN < 0.85 KB does not follow from the paper's t_PFC:
+ * 24.47 KB / 32 is 0.76 KB. Both are less than a packet. */
 static void test_paper(void **state)
 {
 	struct adv_plan_ecn e;
@@ -28,8 +29,8 @@ static void test_paper(void **state)
 	assert_int_equal(e.t_ecn_static, 764);
 }
 
-/* The paper's t_flight of 22.4 KB is for an MTU of 1500 bytes and a cable of unknown length. By
- * adv_plan_headroom() the cable has 143 m. */
+/* adv_plan_headroom() can explain the paper's t_flight of 22.4 KB. It is for an MTU of 1500 bytes
+ * and a cable of unknown length, which has 143 m by adv_plan_headroom(). */
 static void test_paper_headroom(void **state)
 {
 	struct adv_plan_link l = {.speed = 40000000000,
@@ -47,7 +48,8 @@ static void test_paper_headroom(void **state)
 	assert_in_range(h.headroom, 22401, 22500);
 }
 
-/* Below the bound no ingress queue has reached t_PFC when every egress queue is at t_ECN. */
+/* If t_ECN is below the bound and every egress queue is at t_ECN, no ingress queue has reached
+ * t_PFC. */
 static void test_bound_is_tight(void **state)
 {
 	static const struct adv_plan_ecn_switch cases[] = {
@@ -106,7 +108,7 @@ static void test_out_of_range(void **state)
 	REFUSED(beta, 0);
 	REFUSED(beta, ADV_PLAN_ALPHA_MAX + 1);
 	sw = paper;
-	sw.headroom = 46875; /* exactly the buffer: nothing is left */
+	sw.headroom = 46875; /* exactly the buffer: no shared byte is left */
 	assert_null(adv_plan_ecn(&sw, &e));
 	assert_int_equal(e.t_ecn, 0);
 }

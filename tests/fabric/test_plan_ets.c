@@ -37,8 +37,8 @@ static void test_shares(void **state)
 	assert_int_equal(e.quantum[3], 1522 * 7 / 3);
 }
 
-/* Class 0 wants less than its 50. Its unused 30 are divided between 3 and 4 as 30 to 20, and
- * then 4 is satisfied. */
+/* Class 0 demands less than its share of 50. The unused 30 are divided between classes 3 and 4 as
+ * 30 to 20. This satisfies class 4. */
 static void test_water_filling(void **state)
 {
 	struct adv_plan_class c[8] = {
@@ -69,7 +69,7 @@ static void test_strict(void **state)
 	assert_int_equal(e.got[0], 65 * GB);
 	assert_int_equal(e.guaranteed[0], 37500000000);
 
-	c[7].demand = MORE; /* the highest starves all others */
+	c[7].demand = MORE; /* class 7, the highest, uses the whole link */
 	assert_null(adv_plan_ets(c, 100 * GB, 1522, &e));
 	assert_int_equal(e.got[7], 100 * GB);
 	assert_int_equal(e.got[6] + e.got[3] + e.got[0], 0);
@@ -101,7 +101,8 @@ static void test_refused(void **state)
 	assert_non_null(adv_plan_ets(c, 100 * GB, 1522, &e));
 }
 
-/* Random classes: no class gets more than it wants, no rate is lost, and the level is common. */
+/* With random classes, no class gets more than its demand, no rate is lost, and all classes whose
+ * demand is not satisfied have the same level. */
 static void test_random(void **state)
 {
 	struct adv_rng rng;

@@ -25,7 +25,8 @@ static struct adv_plan_link link_of(uint64_t speed, uint64_t delay, uint64_t fra
 	};
 }
 
-/* By hand: 100 Gb/s, 100 m of fibre, frames of 9,238 bytes. */
+/* The result equals values computed by hand, for 100 Gb/s, 100 m of fibre and frames of 9,238
+ * bytes. */
 static void test_by_hand(void **state)
 {
 	struct adv_plan_link l = link_of(100 * GB, 500000, 9238);
@@ -33,10 +34,10 @@ static void test_by_hand(void **state)
 
 	assert_null(adv_plan_headroom(&l, &h));
 	assert_int_equal(h.frame_ahead, 74064);	    /* (9238 + 20) x 8 */
-	assert_int_equal(h.pfc_frame, 672);	    /* as annex O */
+	assert_int_equal(h.pfc_frame, 672);	    /* like annex O */
 	assert_int_equal(h.cable, 50000);	    /* 500 ns at 100 Gb/s */
 	assert_int_equal(l.response_bits, 201728);  /* 394 x 512 */
-	assert_int_equal(l.interface_bits, 140288); /* less 61,440 */
+	assert_int_equal(l.interface_bits, 140288); /* 201,728 - 61,440 */
 	/* 74064 + 672 + 100000 + 201728 + 140288 = 516752 */
 	assert_int_equal(h.reaction, 64594);
 	assert_int_equal(h.headroom, 64594 + 9258);
@@ -45,8 +46,8 @@ static void test_by_hand(void **state)
 	assert_int_equal(h.size, h.xoff + h.headroom);
 }
 
-/* Annex O's example for 10GBASE-T with 100 m of copper, as in drivers of 10GBASE-T NICs, but
- * without their factor of 36/25 and with preambles and gaps. */
+/* The result for the example of annex O: 10GBASE-T with 100 m of copper. Drivers of 10GBASE-T NICs
+ * have the same figures, but with a factor of 36/25 and without preambles and gaps. */
 static void test_annex_o(void **state)
 {
 	struct adv_plan_link l = link_of(10 * GB, 555600, 1522);
@@ -79,7 +80,7 @@ static void test_limits_of_the_standard(void **state)
 	assert_int_equal(adv_plan_interface_bits(800 * GB), 0);
 }
 
-/* A larger input never reduces the headroom; one more bit adds at most one byte. */
+/* A larger input never reduces the headroom. One more bit adds at most one byte. */
 static void test_monotonic(void **state)
 {
 	struct adv_plan_headroom before = {0}, h;
@@ -124,7 +125,8 @@ static void test_cells(void **state)
 	assert_int_equal(h.occupied, 96094); /* 64594 x (1 + 160/81) / 2 = 96093.5 */
 }
 
-/* As the driver's integers: 301 + 216 = 517; x 100 = 51,700; 272 x 9216 / 100 = 25,067. */
+/* The result equals that of the driver's integer arithmetic: 301 + 216 = 517; 517 x 100 = 51,700;
+ * 272 x 9216 / 100 = 25,067. */
 static void test_mlx5(void **state)
 {
 	struct adv_plan_mlx5 m;

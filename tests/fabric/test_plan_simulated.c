@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The planners' results against the simulated switch. */
+/* Compares the planners' results with the simulated switch. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,8 @@ static uint32_t headroom_used(unsigned metres, uint32_t headroom, uint64_t *lost
 	return most;
 }
 
-/* With the planned headroom nothing is lost, and at most three frames of it are unused. */
+/* With the planned headroom no frame is lost, and at most three frames of the headroom are unused.
+ */
 static void test_headroom(void **state)
 {
 	struct adv_fabric_config defaults;
@@ -77,8 +78,8 @@ static void test_headroom(void **state)
 
 /* ---- buffer ---- */
 
-/* Fills priority 3 of `ports` ports in turn until each is paused. Returns the bytes that each
- * holds then. */
+/* Fills priority 3 of `ports` ports in turn until each port is paused. Sets held[] to the bytes of
+ * each port then. */
 static void fill(struct bench *b, unsigned ports, uint64_t held[BENCH_PORTS])
 {
 	unsigned paused = 0;
@@ -126,8 +127,8 @@ static void test_dynamic_threshold(void **state)
 
 /* ---- ecn ---- */
 
-/* Sends random frames of one ingress to stopped outputs and keeps each output queue below
- * `limit`. Returns how often the ingress was paused. */
+/* Sends random frames from one ingress to stopped outputs and keeps each output queue below
+ * `limit`. Returns the number of pauses of the ingress. */
 static uint64_t pauses_below(const struct adv_plan_ecn_switch *plan, uint64_t limit)
 {
 	uint64_t filled[BENCH_PORTS] = {0}, pauses;
@@ -158,8 +159,9 @@ static uint64_t pauses_below(const struct adv_plan_ecn_switch *plan, uint64_t li
 	return pauses;
 }
 
-/* All queued frames arrived by one port. Below the bound of K_min the port is not paused, above
- * it the port is. (The resolution is that of the switch's alpha, 1/1024.) */
+/* All queued frames have arrived at one port. If the output queues are below the bound of K_min,
+ * the port is not paused; above the bound it is. (The resolution is that of the switch's alpha,
+ * 1/1024.) */
 static void test_ecn_before_pfc(void **state)
 {
 	static const uint64_t beta_1024[] = {64, 128, 1024, 8192};
@@ -178,11 +180,11 @@ static void test_ecn_before_pfc(void **state)
 /* ---- ets ---- */
 
 struct source {
-	uint64_t bytes_due; /* on the wire, times 10^6, not yet pushed */
+	uint64_t bytes_due; /* to be sent, on the wire, times 10^6 */
 	uint64_t sent;	    /* bytes on the wire */
 };
 
-/* Sends for 1 ms at 100 Gb/s from classes with these demands. */
+/* Sends for 1 ms at 100 Gb/s from classes with the demands of c[]. */
 static void run_ets(const struct adv_plan_class c[8], struct source s[8])
 {
 	uint8_t weight[ADV_PRIORITIES] = {0};
@@ -268,7 +270,7 @@ static struct found found_of(struct adv_plan_topology *t, struct adv_plan_deadlo
 	return found;
 }
 
-/* Returns the planner's result for this topology as text, with further lines. */
+/* Writes the topology as text, appends `more`, and returns the planner's result for it. */
 static struct found planned(const struct adv_topology *t, const char *more)
 {
 	struct adv_plan_topology *plan;
@@ -296,7 +298,7 @@ static uint32_t planned_cycle(const struct adv_topology *t, const char *more)
 	return planned(t, more).cycle_length;
 }
 
-/* Returns the planner's result for the tables of the switches. */
+/* Returns the planner's result for the routing tables of the switches. */
 static struct found by_tables(const struct adv_topology *t)
 {
 	struct adv_plan_topology *plan;
@@ -306,8 +308,8 @@ static struct found by_tables(const struct adv_topology *t)
 	return found_of(plan, d, &error);
 }
 
-/* Six switches with one host each, whose packets go two hops round the ring or by up-down
- * routes. A deadlock occurs if the planner finds a cycle, and not otherwise. */
+/* A ring of six switches with one host each. Packets go two hops round the ring, or by up-down
+ * routes. A deadlock occurs if and only if the planner finds a cycle. */
 static void test_ring(void **state)
 {
 	for (unsigned up_down = 0; up_down < 2; up_down++) {
@@ -359,7 +361,7 @@ static void test_named_topologies(void **state)
 	adv_topology_free(&t);
 }
 
-/* The planner's shortest paths are those of the simulator's tables. Up-down tables have no
+/* The planner's shortest paths equal those of the simulator's tables. Up-down tables have no
  * cycle. */
 static void test_tables(void **state)
 {
@@ -377,7 +379,7 @@ static void test_tables(void **state)
 				adv_topology_link(&t, h, switches + 2 + h % switches, cable_of(1)),
 				0);
 		for (uint32_t i = 1; i < 2 * switches;
-		     i++) { /* a tree, and further links, some twice */
+		     i++) { /* a tree and further links, some of them double */
 			uint32_t a = i < switches ? i : (uint32_t)adv_rng_below(&rng, switches);
 			uint32_t b = (uint32_t)adv_rng_below(&rng, i < switches ? i : switches);
 

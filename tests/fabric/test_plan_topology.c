@@ -138,7 +138,7 @@ static void test_ways_to_set(void **state)
 	}
 }
 
-/* A text that exceeds one limit by one is refused. */
+/* A text that exceeds a limit by one is refused. */
 static void test_limits(void **state)
 {
 	struct adv_plan_error error;

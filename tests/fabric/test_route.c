@@ -27,8 +27,8 @@ static void test_sets_are_shared(void **state)
 	adv_route_table_free(&t);
 }
 
-/* Flows are spread evenly; the same flow always takes the same port, and another seed spreads them
- * in another way. */
+/* Flows are spread evenly over the ports. The same flow always takes the same port. Another seed
+ * gives another distribution. */
 static void test_spread(void **state)
 {
 	static const uint16_t up[] = {4, 5, 6, 7, 8};

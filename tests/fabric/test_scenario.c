@@ -31,7 +31,7 @@ static void read_good(struct adv_scenario *s, const char *text)
 		fail_msg("%s", why);
 }
 
-/* Each message names the line, and what was expected. */
+/* Each message has the line and the expected form. */
 static void test_errors_of_reading(void **state)
 {
 	refused("[nework]\n", "x.ini:1: no section 'nework'; the sections are: network");
@@ -233,7 +233,7 @@ static unsigned transfers_of(const char *text, uint64_t duration)
 	return n;
 }
 
-/* The number of transfers for each choice of sources and destinations. */
+/* Each choice of sources and destinations makes the right number of transfers. */
 static void test_flows(void **state)
 {
 	assert_int_equal(transfers_of(INCAST "[flow]\nfrom = 0-3\nto = 4\ncount = 3\n", MS * 100),
@@ -253,8 +253,8 @@ static void test_flows(void **state)
 			 10);
 }
 
-/* A ring of N: 2 (N - 1) steps, each of a piece of 1/N; no step begins before the one that brings
- * its piece has ended. */
+/* An all-reduce in a ring of N hosts has 2 (N - 1) steps. Each step moves pieces of 1/N. A step
+ * begins only when the transfer that delivers its piece has ended. */
 static void test_allreduce(void **state)
 {
 	enum { HOSTS = 4, STEPS = 2 * (HOSTS - 1), PIECE = 250000 };
@@ -302,7 +302,7 @@ static void test_random_sizes_and_times(void **state)
 		const struct adv_fabric_transfer_state *x = adv_fabric_get_transfer(f, i);
 
 		bytes += x->bytes;
-		small += x->bytes < 69315; /* the median: ln 2 of the mean */
+		small += x->bytes < 69315; /* the median is ln 2 times the mean */
 		assert_true(x->start >= last);
 		early += x->start - last < 69315 * NS;
 		last = x->start;
@@ -341,8 +341,8 @@ static uint64_t mean_of(const char *sizes, uint64_t limit, unsigned *below)
 	return bytes / 50000;
 }
 
-/* The expected means were computed by hand: the sum over all steps of the size in the middle of the
- * step, times the share of the step. */
+/* The means of the measured distributions are as expected. The expected mean was computed by hand:
+ * the sum over all steps of the size in the middle of the step, times the share of the step. */
 static void test_measured_sizes(void **state)
 {
 	unsigned below;
@@ -354,7 +354,7 @@ static void test_measured_sizes(void **state)
 	assert_in_range(below, 30000 - 500, 30000 + 500);
 }
 
-/* A network that is given as a list of cables, with a route set by the file. */
+/* A file can describe the network as a list of cables, and can set a route. */
 static void test_links(void **state)
 {
 	struct adv_scenario s;
@@ -377,7 +377,8 @@ static void test_links(void **state)
 	adv_scenario_free(&s);
 }
 
-/* DSCPs have the priorities that the file gives them, CNPs as well; the others their eighth. */
+/* A [map] section sets the priority of a DSCP, also that of CNPs. Other DSCPs have priority
+ * DSCP / 8. */
 static void test_map(void **state)
 {
 	struct adv_scenario s;
@@ -407,7 +408,7 @@ static void test_map(void **state)
 		"x.ini:7: dscp 6 already has a priority");
 }
 
-/* Any file is either read or refused. */
+/* A random file is either read or refused. */
 static void test_noise(void **state)
 {
 	static const char *const pieces[] = {"[flow]\n",

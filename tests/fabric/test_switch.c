@@ -28,8 +28,8 @@ static void test_forwards(void **state)
 	bench_close(&b);
 }
 
-/* Up to the limit nothing is said; the frame that crosses it pauses the peer, and lands in the
- * headroom, which holds just so much. */
+/* Up to the limit the switch sends no PAUSE. The frame that exceeds the limit pauses the peer and
+ * goes to the headroom. A frame that does not fit into the headroom is dropped. */
 static void test_pfc_to_the_byte(void **state)
 {
 	struct adv_packet pause;
@@ -47,7 +47,7 @@ static void test_pfc_to_the_byte(void **state)
 	assert_int_equal(pause.pause_mask, 1 << 3);
 	assert_int_equal(pause.quanta[3], 65535);
 	assert_int_equal(bench_out(&b, 0, 0, &pause), 0);
-	/* Others are not paused, nor is this port for other priorities. */
+	/* Other ports and other priorities of this port are not paused. */
 	assert_false(adv_switch_ingress(b.s, 1, 3)->paused);
 	for (unsigned i = 0; i < 19; i++)
 		bench_in(&b, 0, 0, 2, 3, 1000);
@@ -60,7 +60,7 @@ static void test_pfc_to_the_byte(void **state)
 	bench_close(&b);
 }
 
-/* The headroom empties first; the peer goes on at limit - offset, not before. */
+/* The headroom becomes empty first. The peer is resumed at limit - xon_offset, not before. */
 static void test_resume(void **state)
 {
 	struct adv_packet pause;
@@ -84,8 +84,8 @@ static void test_resume(void **state)
 	bench_close(&b);
 }
 
-/* limit = reserved + alpha x what is free: with alpha 1/2 and one port, a third of what is shared,
- * for x = (S - x) / 2; with two, a quarter each. */
+/* limit = reserved + alpha x free part of the shared buffer S. With alpha 1/2, one port gets a
+ * third of S, since x = (S - x) / 2. Two ports get a quarter each. */
 static void test_dynamic_limit(void **state)
 {
 	struct bench b;
@@ -99,7 +99,7 @@ static void test_dynamic_limit(void **state)
 	bench_start(&b);
 	for (; !adv_switch_ingress(b.s, 0, 3)->paused; n++)
 		bench_in(&b, 0, 0, 2, 3, 1000);
-	assert_int_equal(n, 106); /* 5 reserved, 100 shared, and the one that crosses */
+	assert_int_equal(n, 106); /* 5 reserved, 100 shared, 1 above the limit */
 	bench_close(&b);
 
 	bench_open(&b);
@@ -115,8 +115,7 @@ static void test_dynamic_limit(void **state)
 	bench_close(&b);
 }
 
-/* A pause with a limit that has shrunk below the offset still ends: when nothing is left at last.
- */
+/* If the limit has shrunk below xon_offset, the pause still ends: when no frame is left. */
 static void test_always_resumes(void **state)
 {
 	struct bench b;
@@ -134,7 +133,8 @@ static void test_always_resumes(void **state)
 	bench_close(&b);
 }
 
-/* Lossy: the output queue that is longer than alpha x what is free; then the buffer. */
+/* A lossy frame is dropped if its output queue is longer than alpha x the free part of the buffer,
+ * or if the buffer is full. */
 static void test_lossy_drops(void **state)
 {
 	struct bench b;
@@ -150,7 +150,7 @@ static void test_lossy_drops(void **state)
 	assert_int_equal(adv_switch_egress(b.s, 2)->queue[0].bytes, 50000);
 	bench_close(&b);
 
-	/* Just the limit: 49,000 + 2,000 of 100,000 - 49,000. */
+	/* Exactly the limit: queue 49,000 + frame 2,000 = free 100,000 - 49,000. */
 	bench_open(&b);
 	b.config.buffer = 4 * 20000 + 100000;
 	bench_start(&b);
@@ -177,7 +177,8 @@ static void test_lossy_drops(void **state)
 	bench_close(&b);
 }
 
-/* A short queue, of which alpha allows much, and no room: the buffer is full, and not exceeded. */
+/* If alpha allows a longer queue but the buffer is full, the frame is dropped. The use never
+ * exceeds the buffer. */
 static void test_buffer_full(void **state)
 {
 	const struct adv_switch_counters *c;
@@ -200,8 +201,8 @@ static void test_buffer_full(void **state)
 	bench_close(&b);
 }
 
-/* The limit has risen far above what a port has: the pause goes on while its headroom has frames.
- */
+/* The limit has risen far above the bytes of a port. The pause lasts as long as the port's headroom
+ * has frames. */
 static void test_headroom_first(void **state)
 {
 	struct bench b;
@@ -228,7 +229,7 @@ static void test_headroom_first(void **state)
 	bench_close(&b);
 }
 
-/* Lossless frames always find their headroom, however much the lossy ones have taken. */
+/* Lossless frames can use their headroom also if lossy frames fill the shared buffer. */
 static void test_lossy_takes_no_headroom(void **state)
 {
 	struct bench b;
@@ -273,17 +274,18 @@ static uint64_t marks_at(uint32_t queue, uint8_t tclass)
 	return marked;
 }
 
-/* RED: nothing up to K_min, P_max x (q - K_min) / (K_max - K_min), all beyond K_max. */
+/* RED marks no frame up to K_min, all frames above K_max, and between them a frame with probability
+ * P_max x (q - K_min) / (K_max - K_min). */
 static void test_marks(void **state)
 {
 	assert_int_equal(marks_at(30000, 2), 0);
 	assert_int_equal(marks_at(40000, 2), 0);
-	assert_in_range(marks_at(120000, 2), 440, 560); /* 1/2 of 1 %, of 100,000; 4 sigma */
+	assert_in_range(marks_at(120000, 2), 440, 560); /* 1/2 of 1 % of 100,000 frames; 4 sigma */
 	assert_in_range(marks_at(199000, 2), 880, 1110);
-	assert_in_range(marks_at(200000, 2), 880, 1120); /* at K_max it is P_max still */
+	assert_in_range(marks_at(200000, 2), 880, 1120); /* at K_max: still P_max */
 	assert_int_equal(marks_at(201000, 2), 100000);
 	assert_in_range(marks_at(201000, 0), 0,
-			202); /* not ECT, but the first round of the queue */
+			202); /* not ECT, except the frames that first filled the queue */
 }
 
 static void test_no_way(void **state)
@@ -357,7 +359,7 @@ static void test_pause_repeated(void **state)
 	bench_close(&b);
 }
 
-/* A paused port says when it may go on by itself. */
+/* A paused port reports the time at which its pause expires. */
 static void test_paused_port(void **state)
 {
 	struct bench b;

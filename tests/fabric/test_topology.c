@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "net.h"
 
-/* How many switches a flow passes from host to host; 0: it does not arrive. */
+/* Returns the number of switches that a flow passes from host to host; 0: it does not arrive. */
 static unsigned hops(const struct adv_topology *t, uint32_t from, uint32_t to, uint32_t flow)
 {
 	uint32_t node = adv_topology_peer(t, from, 0);
@@ -39,7 +39,7 @@ static void test_fat_tree(void **state)
 				assert_int_equal(hops(&t, a, b, flow), a / 2 == b / 2	? 1
 								       : a / 4 == b / 4 ? 3
 											: 5);
-	/* Edge to other pods: both aggregations; aggregation: both of its cores. */
+	/* To other pods, an edge uses both aggregations, and an aggregation both of its cores. */
 	assert_int_equal(adv_route_find(&t.routes[0], 15)->count, 2);
 	assert_int_equal(adv_route_find(&t.routes[8], 15)->count, 2);
 	assert_int_equal(adv_route_find(&t.routes[16], 15)->count, 1);
@@ -78,8 +78,8 @@ static void test_others(void **state)
 	adv_topology_free(&t);
 }
 
-/* Follows all ways that frames for `host` may take from a directed cable, and notes which cable may
- * wait for which. */
+/* Follows all paths that frames for `host` may take from a directed cable, and records for each
+ * cable the cables for which it may wait. */
 static void depend(const struct adv_topology *t, uint32_t host, bool *edge, uint32_t in)
 {
 	uint32_t node = t->link[in / 2].end[1 - in % 2].node;
@@ -123,8 +123,8 @@ static bool is_cyclic(const bool *edge, uint32_t n)
 	return left;
 }
 
-/* Whether buffers may wait for each other in a cycle, with the routes as they are. Each host's
- * frames are followed on their own, as edges that stand already end a search. */
+/* True if buffers may wait for each other in a cycle with the current routes. The frames of each
+ * host are followed separately, because a search ends at an edge that exists already. */
 static bool has_cyclic_dependency(const struct adv_topology *t)
 {
 	uint32_t n = 2 * t->links;

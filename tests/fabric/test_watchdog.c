@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The PFC watchdog by SONiC's rule: frames queued, none sent, paused more than 99 % of the time. */
+/* The PFC watchdog by SONiC's rule. A queue is stuck if it has frames, sends none, and is paused
+ * for more than 99 % of the time. */
 #include "bench.h"
 
 #define MS ADV_PS_PER_MS
@@ -43,8 +44,8 @@ static void open_slow(struct bench *b, bool forward)
 	bench_start(b);
 }
 
-/* Found within [detect, detect + poll] of its beginning; the queue is dropped, what comes later as
- * well, other priorities and ports are not touched. */
+/* The watchdog finds a storm between detect and detect + poll after its beginning. It drops the
+ * queue and all later frames for it. Other priorities and ports are not affected. */
 static void test_drop(void **state)
 {
 	struct bench b;
@@ -68,8 +69,8 @@ static void test_drop(void **state)
 	assert_int_equal(adv_switch_used(b.s), 564);
 	assert_int_equal(bench_out(&b, now, 2, NULL), 64);
 	assert_int_equal(bench_out(&b, now, 1, NULL), 500);
-	/* The storm goes on for a while: so does the action. Then restore, counted from the first
-	 * poll without a pause. */
+	/* The action lasts as long as the storm. The time `restore` begins at the first poll
+	 * without a pause. */
 	now = pass(&b, now, 2000 * MS, true);
 	assert_true(adv_switch_storm(b.s, 2, 3));
 	now = pass(&b, now, 2400 * MS, false);
@@ -102,7 +103,8 @@ static void test_forward(void **state)
 	bench_close(&b);
 }
 
-/* A pause now and then keeps the storm on: the calm is counted anew. */
+/* If a pause occurs now and then, the storm does not end: each pause restarts the time `restore`.
+ */
 static void test_flapping(void **state)
 {
 	struct bench b;
@@ -124,7 +126,7 @@ static void test_flapping(void **state)
 	bench_close(&b);
 }
 
-/* A poll that is as long as can be is no storm by itself. */
+/* The longest possible poll interval is no storm by itself. */
 static void test_long_poll(void **state)
 {
 	const uint64_t poll = 1000000 * ADV_PS_PER_S;
@@ -140,8 +142,8 @@ static void test_long_poll(void **state)
 	bench_close(&b);
 }
 
-/* What is paused much but sends now and then is busy, not stuck; nor is what has nothing to send.
- */
+/* A queue that is often paused but sends now and then is not stuck. An empty queue is not stuck
+ * either. */
 static void test_no_false_alarm(void **state)
 {
 	struct bench b;
@@ -162,7 +164,7 @@ static void test_no_false_alarm(void **state)
 	bench_close(&b);
 }
 
-/* Paused for two thirds of the time only, though nothing is sent: no storm. */
+/* If a queue sends no frame but is paused for only two thirds of the time, it is no storm. */
 static void test_paused_not_all_the_time(void **state)
 {
 	struct bench b;
@@ -170,7 +172,8 @@ static void test_paused_not_all_the_time(void **state)
 	open_with(&b, false);
 	bench_pause(&b, 0, 2, 3, ADV_QUANTA_MAX);
 	bench_in(&b, 0, 0, 2, 3, 1000);
-	pass(&b, 0, 1000 * MS, true); /* nobody takes the frame, though it could go */
+	/* The queue sends no frame, because the test does not call adv_switch_tx(). */
+	pass(&b, 0, 1000 * MS, true);
 	assert_int_equal(adv_switch_counters(b.s)->storms, 0);
 	bench_close(&b);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The picture of the topology: hosts below, switches above by their level, or in a circle. Cables
- * are coloured by their use; the bottleneck and the cycle of a deadlock stand out. */
+/* Draws the topology: hosts below, switches above them by level, or in a circle. The colour of a
+ * cable shows its use. The bottleneck and the cycle of a deadlock are marked. */
 
 const SVG = "http://www.w3.org/2000/svg";
-const EACH_HOST = 40; /* with more hosts, those of a switch are drawn as one */
+const EACH_HOST = 40; /* if there are more hosts, all hosts of a switch are drawn as one node */
 const MOST_SWITCHES = 256;
 const NARROW = 480, WIDE = 960, ROW_HEIGHT = 92, MARGIN = 26, CROWDED = 16;
 const CLASSES = 5;
@@ -17,12 +17,13 @@ function svgElement(tag, attributes, ...children) {
 	return e;
 }
 
-/* A host or a switch as in the data: numbers of switches follow those of hosts. */
+/* Returns the name of a node. In the data, the numbers of switches follow those of hosts. */
 function nodeName(node, hosts) {
 	return node < hosts ? "h" + node : "s" + (node - hosts);
 }
 
-/* links: [node, port, node, port, use this way, use back], in millionths */
+/* Positions of nodes. links: [node, port, node, port, use in this direction, use in the other direction]; use is in
+ * millionths. */
 class Topology {
 	constructor(data) {
 		this.hosts = data.result.hosts;
@@ -53,7 +54,7 @@ class Topology {
 		return [...this.nodes.keys()].filter((n) => this.isSwitch(n));
 	}
 
-	/* A switch's rank is its level where the topology has levels, else its distance from hosts. */
+	/* Sets the rank of each switch: its level if the topology has levels, otherwise its distance from hosts. */
 	rank(levels) {
 		const known = levels.some((level) => level !== levels[0]);
 		let changed = !known;
@@ -72,7 +73,7 @@ class Topology {
 		this.ranks = 1 + Math.max(0, ...this.switchNodes().map((n) => this.nodes[n].rank));
 	}
 
-	/* Switches of one level whose cables close a ring. */
+	/* Handles switches of the same level whose cables form a ring. */
 	isCircle() {
 		const trunks = this.links.filter(([a, , b]) => this.isSwitch(a) && this.isSwitch(b)).length;
 
@@ -88,7 +89,7 @@ class Topology {
 		return [...Array(this.hosts).keys()].filter((h) => this.nodes[h].home === node);
 	}
 
-	/* Hosts stand in the order of their switches, each such switch above the middle of its own. */
+	/* Places hosts in the order of their switches, and each of these switches above the middle of its hosts. */
 	placeLowest(bottom) {
 		const low = this.switchNodes().filter((n) => this.nodes[n].rank === 0 || this.nodes[n].hosts);
 		const share = (n) => this.eachHost && this.nodes[n].hosts ? this.nodes[n].hosts : 1;
@@ -145,7 +146,7 @@ class Topology {
 		});
 	}
 
-	/* The path of a cable: straight between levels, an arc between switches of one level. */
+	/* Returns the path of a cable: a straight line between levels, an arc between switches of the same level. */
 	path(a, b) {
 		const from = this.nodes[a], to = this.nodes[b], far = Math.abs(from.x - to.x);
 		const arc = !this.circle && from.y === to.y && far > 1.5 * this.gap && this.ranks > 1;
@@ -186,7 +187,7 @@ function drawLinks(svg, t, figure) {
 	const use = (link) => Math.max(link[4], link[5]);
 	const name = (node) => nodeName(node, t.hosts);
 
-	for (const link of [...t.links].sort((a, b) => use(a) - use(b))) { /* the most used on top */
+	for (const link of [...t.links].sort((a, b) => use(a) - use(b))) { /* cables with more use are on top */
 		const [a, , b, , busy, back] = link, d = t.path(a, b);
 		const shade = Math.min(CLASSES - 1, Math.floor(use(link) / 1e6 * CLASSES));
 		const hit = svgElement("path", {class: "hit", d});
@@ -198,7 +199,7 @@ function drawLinks(svg, t, figure) {
 	}
 }
 
-/* The name stands above the upper end of the cable. */
+/* Marks the cable of the bottleneck. Its name is above the upper end of the cable. */
 function drawBottleneck(svg, t, b) {
 	const from = t.hosts + b.switch, a = t.nodes[from], z = t.nodes[b.peer], up = a.y <= z.y ? a : z;
 
@@ -207,7 +208,7 @@ function drawBottleneck(svg, t, b) {
 		"text-anchor": "middle"}, `bottleneck: ${nodeName(from, t.hosts)} → ${nodeName(b.peer, t.hosts)}`);
 }
 
-/* An arrow from each switch of a deadlock to the one that it waits for. */
+/* Draws an arrow from each switch of a deadlock to the switch for which it waits. */
 function drawCycle(svg, t, cycle) {
 	for (const wait of cycle) {
 		const node = t.hosts + wait.switch;
@@ -252,12 +253,12 @@ function addNetwork(parent, data) {
 	svg.append(...name);
 	drawCycle(svg, t, deadlock);
 	figure.append(networkLegend(t, deadlock.length > 0), element("figcaption", {},
-		"Cables by the use of their busier way over the whole run.",
-		t.eachHost ? "" : " The hosts of a switch are drawn as one."));
+		"The colour of a cable shows its use over the whole run, in the busier direction.",
+		t.eachHost ? "" : " The hosts of a switch are drawn as one node."));
 	parent.append(figure);
 }
 
-/* The busiest ways of cables, as a table. */
+/* Adds a table of the busiest directions of cables. */
 function addBusiest(parent, data) {
 	const ways = data.links.flatMap(([a, pa, b, pb, busy, back]) => [[a, pa, b, pb, busy], [b, pb, a, pa, back]]);
 	const table = element("table", {}, element("tr", {}, ...["from", "to", "used"].map((h) => element("th", {}, h))));

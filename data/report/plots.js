@@ -10,14 +10,14 @@ const UNITS = {
 	percent: [[1, "%"]],
 };
 
-/* "1.5 ms" */
+/* Returns a value with its unit, such as "1.5 ms". */
 function format(unit, value) {
 	const [one, name] = UNITS[unit].find(([size]) => Math.abs(value) >= size * 0.9999999) || UNITS[unit].at(-1);
 
 	return value ? `${Number((value / one).toPrecision(4))} ${name}`.trim() : "0";
 }
 
-/* An element with attributes and children, which are elements or text. */
+/* Creates an element with attributes and children. A child is an element or text. */
 function element(tag, attributes, ...children) {
 	const e = document.createElement(tag);
 
@@ -57,7 +57,8 @@ function hideTip(figure) {
 
 /* ---- thresholds ---- */
 
-/* Writes names at the right end of their lines, beside each other where lines are close. */
+/* Writes names at the right end of their lines. If lines are close, their names are beside each
+ * other. */
 function drawNames(context, area, names) {
 	let last = -Infinity, right = area.x + area.w - 4;
 
@@ -77,9 +78,9 @@ function drawNames(context, area, names) {
 	}
 }
 
-/* A plug-in for dygraphs. Each level has a value, a name, a colour and a dash pattern. Without a
- * dash it is only named, at its value, since a series draws it. Levels above the plot are named at
- * the top with an arrow. */
+/* Returns a plug-in for dygraphs that draws levels. Each level has a value, a name, a colour and a
+ * dash pattern. If a level has no dash pattern, only its name is written at its value, since a
+ * series draws the line. The names of levels above the plot are at the top with an arrow. */
 function levelsPlugin(levels) {
 	function draw({dygraph, drawingContext: context}) {
 		const area = dygraph.getArea(), names = [];
@@ -110,9 +111,9 @@ function levelsPlugin(levels) {
 
 /* ---- plots ---- */
 
-const plots = []; /* all that were made */
+const plots = []; /* all plots of the page */
 
-/* Zooms every plot over time to the same part of the run. null: the whole. */
+/* Zooms every plot over time to the same part of the run. null: the whole run. */
 function zoomTime(range) {
 	for (const plot of plots)
 		if (plot.options.time) {
@@ -121,7 +122,7 @@ function zoomTime(range) {
 		}
 }
 
-/* One finger scrolls the page, two zoom. */
+/* Returns the interaction model of a plot: one finger scrolls the page, two fingers zoom. */
 function interaction() {
 	const model = {...Dygraph.defaultInteractionModel};
 	const start = model.touchstart, move = model.touchmove;
@@ -147,7 +148,7 @@ function legendButton(plot, {name, label, shade}, indices) {
 	return button;
 }
 
-/* A button for each series, and one for all that are not told apart by colour. */
+/* Returns a button for each series with a colour of its own, and one button for all others. */
 function legend(plot) {
 	const series = plot.options.series, others = [...series.keys()].filter((i) => series[i].shade === "other");
 	const list = element("div", {class: "legend"});
@@ -158,7 +159,8 @@ function legend(plot) {
 	return list;
 }
 
-/* What each visible series has at a place of the plot, the nearest first. */
+/* Returns the values of visible series at a point of the plot, at most 8. If there are more than 8
+ * series, the values nearest to the point are first. */
 function valuesAt(plot, x, y) {
 	const {series, at} = plot.options;
 	let i = at.findIndex((begin) => begin > x) - 1;
@@ -190,7 +192,7 @@ function onPointer(plot, event) {
 		...found.values.map(({name, value}) => `${name}: ${format(options.unit, value)}`)]);
 }
 
-/* Rows of dygraphs: with a band, each value is [least, value, most]. */
+/* Returns the rows for dygraphs. If a series has a band, each value is [least, value, most]. */
 function rowsOf({at, end, series}) {
 	const band = series.some((s) => s.least);
 	const row = (x, i) => [x, ...series.map((s) => {
@@ -201,7 +203,7 @@ function rowsOf({at, end, series}) {
 	const rows = at.map((x, i) => row(x, i));
 
 	if (end !== undefined)
-		rows.push(row(end, at.length - 1)); /* the last step is as long as its moment */
+		rows.push(row(end, at.length - 1)); /* makes the last step as long as its moment */
 	return rows;
 }
 
@@ -240,9 +242,9 @@ function onZoom(plot, from, to) {
 }
 
 /*
- * Options: title, badge, caption, series [{name, label (for the legend), values, shade, least}], at (where each value
- * begins), end, unit, xUnit, xName (text of a value of at), levels, valueRange, time (x is virtual
- * time), kind (a word for tests).
+ * Adds a plot to the element `parent`. Options: title, badge, caption, series [{name, label (for the legend), values,
+ * shade, least}], at (the beginning of each value on the x axis), end, unit, xUnit, xName (function: text of an element
+ * of `at`), levels, valueRange, time (x is virtual time), kind (a word for tests).
  */
 function addPlot(parent, options) {
 	const box = element("div", {class: "plot", style: options.height ? `height:${options.height}px` : ""});

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The parts of the report, from its data. docs/simulator.md has what they show. */
+/* Builds the parts of the report from its data. docs/simulator.md describes them. */
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const SHADES = 8; /* series that are told apart by colour */
+const SHADES = 8; /* series with a colour of their own */
 const BINS = 128, FEWEST_BINS = 8;
 
 /* ---- moments of the run ---- */
@@ -14,15 +14,15 @@ function timeName(width) {
 	return (at) => `${format("time", at)} to ${format("time", Math.min(at + width, data.end_ps))}`;
 }
 
-/* Columns of a bin: a bin is long enough that one frame more or less makes little difference, but a
- * short run still has some. */
+/* Returns the number of columns of a bin. A bin is so long that one frame more or less makes little
+ * difference. A short run still has some bins. */
 function columnsOfBin() {
 	const each = Math.ceil(columns / BINS), most = Math.ceil(columns / FEWEST_BINS);
 
 	return Math.max(1, each, Math.min(Math.ceil(data.bin_ps / data.interval_ps), most));
 }
 
-/* Sums of columns by bin: where each begins, and its sum. */
+/* Sums up columns by bin. Returns the beginning of each bin, and its sum. */
 function bin(column) {
 	const each = columnsOfBin(), at = [], sums = [];
 
@@ -31,7 +31,8 @@ function bin(column) {
 		sums.push(column.slice(i, i + each).reduce((a, b) => a + b, 0));
 	}
 	const last = at.length - 1;
-	/* The end of a run may cut the last bin so short that it says little about a rate. */
+	/* The end of a run may cut the last bin. If less than half of it is left, its rate means little, so it is
+	 * added to the previous bin. */
 	if (last > 0 && data.end_ps - at[last] < (at[last] - at[last - 1]) / 2) {
 		sums[last - 1] += sums.pop();
 		at.pop();
@@ -39,7 +40,7 @@ function bin(column) {
 	return {at, sums};
 }
 
-/* b/s in each bin */
+/* Returns the rate in each bin, b/s. */
 function rates(column) {
 	const {at, sums} = bin(column);
 
@@ -63,8 +64,8 @@ function note(parent, text) {
 
 /* ---- queues ---- */
 
-/* Thresholds of a queue, and how far up the plot goes to show them. One that is far above all that
- * was used is named at the top. */
+/* Returns the thresholds of a queue. A threshold above 3 times the used bytes is above the plot and is named at the
+ * top. */
 function queueLevels(q, limits) {
 	const levels = [];
 
@@ -96,7 +97,7 @@ function addQueue(parent, q) {
 		title: `Switch ${q.switch}, priority ${q.priority}`,
 		badge: b && b.switch === q.switch && b.priority === q.priority && b.port === q.port ? "bottleneck" : "",
 		xName: timeName(data.interval_ps),
-		caption: `Longest: ${format("bytes", q.peak)}, at port ${q.port}.`}));
+		caption: `Longest queue: ${format("bytes", q.peak)}, at port ${q.port}.`}));
 }
 
 function addQueues(parent, queues) {
@@ -108,7 +109,7 @@ function addQueues(parent, queues) {
 
 /* ---- pauses ---- */
 
-/* Rows of a picture: the first at the top. */
+/* Returns the index of the pause at the height y. The first pause is at the top. */
 function pauseRow(y) {
 	return data.pauses.length - 1 - Math.floor(y);
 }
@@ -148,7 +149,7 @@ function pauseTip(x, y) {
 	const width = Math.min(data.interval_ps, data.end_ps - begins[i]);
 	return [`${p.node} towards ${p.peer}, priority ${p.priority}`,
 		`${timeName(data.interval_ps)(begins[i])}: paused ${Math.round(100 * p.time_ps[i] / width)} %`,
-		`In all: ${p.count} pauses, ${format("time", p.total_ps)}`];
+		`Whole run: ${p.count} pauses, ${format("time", p.total_ps)}`];
 }
 
 function addPauses(parent) {
@@ -156,12 +157,12 @@ function addPauses(parent) {
 
 	if (!rows)
 		return note(figures, "No sender was paused.");
-	addPlot(figures, overTime({kind: "pauses", title: "Who was paused, and when", at: begins, unit: "count",
+	addPlot(figures, overTime({kind: "pauses", title: "Paused senders", at: begins, unit: "count",
 		series: [{name: "", values: begins.map(() => null), shade: "s1"}], valueRange: [0, rows],
 		height: 60 + 20 * rows, labelWidth: 100, underlay: drawPauses, tip: pauseTip, xName: timeName(data.interval_ps),
 		ticker: () => data.pauses.map((p, k) => ({v: rows - k - 0.5, label: pauseName(p)})),
-		caption: "A row is a sender, its neighbour, and a priority. The darker, the larger the part of the moment that it was paused." +
-			(data.pauses_left_out ? ` ${data.pauses_left_out} more were paused for less time.` : "")}));
+		caption: "Each row is a sender, its neighbour and a priority. A darker colour means a longer pause in that moment." +
+			(data.pauses_left_out ? ` ${data.pauses_left_out} other senders and priorities were paused for less time.` : "")}));
 }
 
 /* ---- rates ---- */
@@ -172,20 +173,20 @@ function addRates(parent) {
 	const mean = (bytes) => data.end_ps ? format("rate", bytes * 8e12 / data.end_ps) : "";
 	const series = data.flows.map((f, i) => ({name: f.name, label: `${f.name}, ${mean(f.total)}`,
 		values: rates(f.bytes).values, shade: i < SHADES ? "s" + i : "other"}));
-	let caption = "Payload that came in, in its order. The legend has averages over the run.";
+	let caption = "Payload received in order. The legend shows averages over the run.";
 
 	if (data.flows_left_out)
-		caption += ` ${data.flows_left_out} more, which moved no more than these, are not drawn.`;
+		caption += ` ${data.flows_left_out} other flows are not drawn. None of them received more payload than these.`;
 	if (!data.flow_is_connection)
-		caption += ` All connections of a [flow] section, of ${data.connections} together, are one line.`;
-	addPlot(figures, overTime({kind: "rates", title: "Each", series, at: all.at, unit: "rate", xName: timeName(width), caption}));
-	addPlot(figures, overTime({kind: "rate", title: "All together", series: [{name: "all flows", values: all.values, shade: "s0"}],
-		at: all.at, unit: "rate", xName: timeName(width), caption: `${mean(total)} on average.`}));
+		caption += ` Each line is the sum of all connections of a [flow] section. The run has ${data.connections} connections.`;
+	addPlot(figures, overTime({kind: "rates", title: "Rate of each flow", series, at: all.at, unit: "rate", xName: timeName(width), caption}));
+	addPlot(figures, overTime({kind: "rate", title: "Sum of all flows", series: [{name: "all flows", values: all.values, shade: "s0"}],
+		at: all.at, unit: "rate", xName: timeName(width), caption: `Average over the run: ${mean(total)}.`}));
 }
 
 /* ---- completion times ---- */
 
-/* The time within which each share of the transfers ended. */
+/* Plots the time within which each share of the transfers ended. */
 function addTimes(parent) {
 	const figures = section(parent, "Flow completion times"), shares = [...Array(201).keys()].map((i) => i / 2);
 	const nearest = (ps, share) => ps[Math.max(0, Math.ceil(share / 100 * ps.length) - 1)];
@@ -194,12 +195,12 @@ function addTimes(parent) {
 	if (!all)
 		return note(figures, "No transfer ended.");
 	const log = all.ps.at(-1) / Math.max(1, all.ps[0]) >= 20;
-	addPlot(figures, {kind: "times", title: "Share of transfers, and the time within which they ended", at: shares, log,
+	addPlot(figures, {kind: "times", title: "Completion time by share of transfers", at: shares, log,
 		unit: "time", xUnit: "percent", xName: (share) => `${share} % of transfers`,
 		valueRange: log ? [all.ps[0] * 0.8, all.ps.at(-1) * 1.25] : [0, all.ps.at(-1) * 1.06],
 		levels: [{value: all.p99, name: `99 % within ${format("time", all.p99)}`, shade: "alarm", dash: [2, 3]}],
 		series: data.times.map((t, i) => ({name: t.name, label: `${t.name}, ${t.count}`, values: shares.map((s) => nearest(t.ps, s)), shade: "s" + i % SHADES})),
-		caption: `Of all: half within ${format("time", all.median)}, 99 % within ${format("time", all.p99)}, the longest ${format("time", all.ps.at(-1))}.`});
+		caption: `Half of all transfers ended within ${format("time", all.median)}, 99 % within ${format("time", all.p99)}, and the slowest within ${format("time", all.ps.at(-1))}.`});
 }
 
 /* ---- marks, CNPs, losses ---- */
@@ -208,7 +209,7 @@ function addCounters(parent) {
 	const figures = section(parent, "Marks, CNPs, losses"), width = columnsOfBin() * data.interval_ps;
 	const sum = (key) => data.counters[key].reduce((a, b) => a + b, 0);
 	const add = (kind, title, ...lines) => addPlot(figures, overTime({kind, title, unit: "count",
-		at: bin(data.counters.lost).at, xName: timeName(width), caption: `In each moment of ${format("time", width)}.`,
+		at: bin(data.counters.lost).at, xName: timeName(width), caption: `Number in each moment of ${format("time", width)}.`,
 		series: lines.map(([key, name], i) => ({name, label: `${name}: ${sum(key)}`, values: bin(data.counters[key]).sums, shade: "s" + i}))}));
 
 	if (sum("ecn_marked"))
@@ -231,7 +232,7 @@ function addParameters(parent) {
 	for (const row of data.parameters)
 		table.append(element("tr", {}, ...row.map((cell) => element("td", {}, cell))));
 	parent.append(element("h2", {}, "Parameters"), element("p", {class: "dim"},
-		`What the scenario or --set says; everything else has its default. Of sections that are there many times, the first ${data.parameters_most}.`),
+		`Values of the scenario and of --set. All other keys have their defaults. If a section occurs many times, the first ${data.parameters_most} are listed.`),
 		element("details", {open: ""}, element("summary", {}, "Keys and values"), element("div", {class: "table"}, table)));
 }
 
@@ -249,12 +250,12 @@ function build() {
 		addNetwork(first, data);
 	if (queue)
 		addQueue(first, queue);
-	note(parent, "Point at a plot for values. Drag across it to enlarge a part of the run; a double click shows all of it again. A click on a legend switches a series.");
+	note(parent, "Point at a plot to see values. Drag across it to enlarge a part of the run. Double-click to show the whole run again. Click on a legend to hide or show a series.");
 	addBusiest(parent, data);
 	if (data.queues.length > (queue ? 1 : 0))
 		addQueues(parent, data.queues.filter((q) => q !== queue));
 	if (data.queues_left_out)
-		note(parent, `Queues of ${data.queues_left_out} other switches and priorities never held more than ${format("bytes", data.queues_left_out_peak)}.`);
+		note(parent, `The queues of ${data.queues_left_out} other switches and priorities never held more than ${format("bytes", data.queues_left_out_peak)}.`);
 	addPauses(parent);
 	addRates(parent);
 	addTimes(parent);

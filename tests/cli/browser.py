@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A page in headless Chromium, driven by the DevTools protocol over a pair of pipes."""
+"""Controls a page in headless Chromium by the DevTools protocol over a pair of pipes."""
 
 import base64
 import contextlib
@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-STEP_SECONDS = 60  # a hang, not a slow machine
+STEP_SECONDS = 60  # a step that takes longer hangs
 
 
 class Browser:
@@ -21,7 +21,7 @@ class Browser:
         from_us, self.to_chromium = os.pipe()
         self.log = open(folder / "chromium.log", "wb")  # pylint: disable=consider-using-with
         self.process = subprocess.Popen(  # pylint: disable=consider-using-with
-            # Descriptors 3 and 4 are the protocol's.
+            # The protocol uses descriptors 3 and 4.
             ["sh", "-c", f'exec "$0" "$@" 3<&{from_us} 4>&{for_chromium}', chromium, "--headless", "--no-sandbox",
              "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe",
              f"--user-data-dir={folder}/profile", "about:blank"],
@@ -50,7 +50,7 @@ class Browser:
         self.log.close()
 
     def receive(self):
-        """The next message; an error where none comes."""
+        """Returns the next message. Fails if none arrives."""
         end = time.monotonic() + STEP_SECONDS
         while b"\0" not in self.buffer:
             ready, _, _ = select.select([self.to_us], [], [], max(0, end - time.monotonic()))
@@ -89,12 +89,12 @@ class Browser:
         self.wait_for("Page.loadEventFired")
 
     def complaints(self):
-        """What the page wrote to the console, and exceptions."""
+        """Returns the page's messages to the console and its exceptions."""
         return [e for e in self.events if e.get("method") in
                 ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")]
 
     def evaluate(self, expression):
-        """The value of a JavaScript expression, as JSON has it."""
+        """Returns the value of a JavaScript expression, as JSON represents it."""
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in result, (expression, result)
         return result["result"].get("value")

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""How long the tests of this folder wait: for whatever is not a hang, on a busy machine too."""
+"""Time limits of the tests of this folder. They are so long that only a hang exceeds them, also on a busy machine."""
 
 import os
 import time
 
-PATIENCE = 600  # seconds: what takes longer hangs
+PATIENCE = 600  # seconds; a program that takes longer hangs
 
 
 def let_compute(pid, seconds):
-    """Returns when a process has computed for so long, however long that takes."""
+    """Waits until a process has used this much processor time."""
     end = time.monotonic() + PATIENCE
     computed = 0
     while computed < seconds:

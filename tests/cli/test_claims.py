@@ -81,8 +81,8 @@ class Claims(unittest.TestCase):
         self.assert_lossless(cure)
 
     def test_unfairness_in_the_clos(self):
-        """The same paper's topology: H4 gets up to half of the cable, depending on ECMP, and never less
-        than another host. With DCQCN all get a quarter."""
+        """DCQCN's topology: H4 gets up to half of the cable, depending on ECMP, and never less than
+        another host. With DCQCN each host gets a quarter."""
         near, far = [], []
         for seed in range(1, 11):
             pfc = sim("clos-unfairness", run__seed=seed)
@@ -102,7 +102,7 @@ class Claims(unittest.TestCase):
         self.assertAlmostEqual(statistics.median(far), PAYLOAD / 6, delta=0.03 * PAYLOAD)
 
     def test_victim(self):
-        """The same paper, 2.2: PFC slows a flow whose path is free; DCQCN does not."""
+        """DCQCN, 2.2: PFC slows a flow whose path is free. DCQCN does not."""
         pfc = sim("victim")
         cure = sim("victim", **CURE)
         self.assertLess(pfc["rates"][0], 0.3 * 40)
@@ -112,8 +112,8 @@ class Claims(unittest.TestCase):
         self.assert_lossless(cure)
 
     def test_victim_in_the_clos(self):
-        """The same in the paper's topology: each further sender, on a path without a common cable,
-        slows the victim more. With DCQCN it does not."""
+        """The victim flow in DCQCN's topology: each further sender slows it more, although their paths
+        have no common cable. With DCQCN the victim keeps its rate."""
         ends = (20, 40, 60)
         seeds = range(1, 6)
         pfc = [stages("clos-victim", ends, run__seed=s) for s in seeds]
@@ -131,8 +131,8 @@ class Claims(unittest.TestCase):
         self.assertTrue(all(pauses == 0 for run in cure for _, pauses in run))
 
     def test_pauses_of_mixed_traffic(self):
-        """The same paper, section 6: many transfers beside an incast. DCQCN leaves less than 1 % of the
-        PAUSE frames, and the transfers move more."""
+        """DCQCN, section 6: many transfers run beside an incast. With DCQCN there are less than 1 % of the
+        PAUSE frames, and the transfers are faster."""
         for seed in (1, 2):
             pfc = sim("clos-mix", run__seed=seed)
             cure = sim("clos-mix", run__seed=seed, **CURE)
@@ -143,7 +143,7 @@ class Claims(unittest.TestCase):
             self.assert_lossless(cure)
 
     def test_two_to_one(self):
-        """The same paper, 5 and 6: a second flow reaches half of the cable within milliseconds."""
+        """DCQCN, 5 and 6: a second flow reaches half of the cable within milliseconds."""
         found = stages("two-to-one", (20, 22, 30, 100, 200))
         self.assertGreater(found[0][0][0], 0.99 * PAYLOAD)
         for rates, pauses in found[1:]:
@@ -153,7 +153,7 @@ class Claims(unittest.TestCase):
                 self.assertAlmostEqual(rate, PAYLOAD / 2, delta=0.15 * PAYLOAD / 2)
 
     def test_convergence(self):
-        """The same paper, section 6: N to 1 reaches a fair share with a full cable and without pauses."""
+        """DCQCN, section 6: N to 1 reaches fair shares, with a full cable and without pauses."""
         eight = sim("convergence")
         self.assertGreater(fairness(eight["rates"]), 0.98)
         self.assertGreater(sum(eight["rates"]), 0.9 * 40)
@@ -161,7 +161,7 @@ class Claims(unittest.TestCase):
         self.assert_lossless(eight)
 
     def test_many_to_one(self):
-        """The same for 4, 16 and 20 to 1. PFC alone is fair here as well, but pauses all the time."""
+        """4, 16 and 20 to 1 reach fair shares as well. PFC alone is also fair here, but pauses all the time."""
         for n in (4, 16, 20):
             many = by_connection("many-to-one", network__senders=n, flow__from=f"0-{n - 1}",
                                  flow__to=n, run__duration="100ms")
@@ -174,7 +174,7 @@ class Claims(unittest.TestCase):
         self.assert_lossless(pfc)
 
     def test_reads(self):
-        """If a host reads from many, DCQCN slows the READ responses."""
+        """If a host reads from many hosts, DCQCN slows the READ responses."""
         cure = sim("read-incast")
         pfc = sim("read-incast", host__congestion_control="none")
         self.assertGreater(cure["rates"][0], 0.9 * 40)

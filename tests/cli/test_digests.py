@@ -21,13 +21,13 @@ from limits import PATIENCE
 
 RECORD = pathlib.Path(__file__).resolve().parent / "sim_digests.txt"
 CSV = "events.csv", "queues.csv", "transfers.csv"
-# Of virtual time: what takes a second or two at most under AddressSanitizer.
+# Virtual time of a run. It takes at most a second or two with AddressSanitizer.
 DURATIONS = {"allreduce.ini": "5ms", "clos-mix.ini": "5ms", "fat-tree.ini": "1ms", "storage.ini": "5ms"}
 DURATION = "20ms"
 
 
 def sim(adverb, scenarios, *args):
-    """Run where the scenarios are, as their name is part of the output."""
+    """Runs adverb sim in the folder of the scenarios, since their path is part of the output."""
     r = subprocess.run([adverb, "sim", *args], capture_output=True, cwd=scenarios, timeout=PATIENCE,
                        check=False)
     assert r.returncode == 0, (args, r.returncode, r.stderr)
@@ -35,17 +35,17 @@ def sim(adverb, scenarios, *args):
 
 
 def values(text):
-    """JSON without its white space."""
+    """Returns JSON without white space."""
     return json.dumps(json.loads(text), separators=(",", ":")).encode()
 
 
 def report_data(page):
-    """What the page's script draws."""
+    """Returns the data that the page's script draws."""
     return page.read_text(encoding="utf-8").partition('id="data">')[2].partition("</script>")[0]
 
 
 def outputs(adverb, scenarios, folder):
-    """{what: bytes}: JSON with two seeds, the data of the report, and of one scenario all."""
+    """Returns {name of an output: bytes}: JSON and report data with two seeds; of one scenario also text and CSV."""
     found = {}
     for path in sorted(scenarios.glob("*.ini")):
         short = [path.name, "--set", f"run.duration={DURATIONS.get(path.name, DURATION)}"]

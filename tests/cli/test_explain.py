@@ -22,19 +22,19 @@ NEVER = "only a fault plan reports it"
 
 
 def explain(*args):
-    """Exit status, standard output, standard error."""
+    """Runs `adverb explain`. Returns exit status, standard output and standard error."""
     done = subprocess.run([ADVERB, "explain", *args], capture_output=True, text=True, timeout=PATIENCE)
     return done.returncode, done.stdout, done.stderr
 
 
 def rows(table):
-    """The cells of each row of a markdown table, without the head."""
+    """Returns the cells of each row of a Markdown table, without its head."""
     return [[cell.strip() for cell in line.strip("|").split(" | ")]
             for line in table.splitlines()[2:]]
 
 
 def enumerators(path, enum):
-    """Names of a C enumeration without its prefix, in order."""
+    """Returns the names of a C enumeration in order, without their prefix."""
     body = re.search(r"enum " + enum + r" \{(.*?)\};", path.read_text(), re.S).group(1)
     return re.findall(r"^\s*(?:IBV_WC|IBV_EVENT|ADV_ERR)_(\w+)", body, re.M)
 
@@ -65,7 +65,8 @@ class Tables(unittest.TestCase):
                                                       "adv_vendor_err")))
 
     def test_what_is_reported_has_a_cause(self):
-        """tests/transport/test_cause.c brings each of these about."""
+        """Each status and event that can occur belongs to a cause. tests/transport/test_cause.c makes
+        each of them occur."""
         used = {name for row in CAUSES for name in row[4].split()}
         for row in STATUSES:
             self.assertEqual(row[1] in used, row[3] != NEVER, row)
@@ -74,7 +75,7 @@ class Tables(unittest.TestCase):
                 self.assertNotIn(row[1], used)
 
     def test_a_plan_can_say_so(self):
-        """Each error and event is in the language of fault plans (docs/faults.md)."""
+        """A fault plan (docs/faults.md) can name each error and event of docs/errors.md."""
         for action, table in (("complete", STATUSES[1:]), ("event", EVENTS)):
             for row in table:
                 name = row[1].strip("`")

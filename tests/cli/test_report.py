@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""adverb sim --report: the page's data is what --json and --csv say, and the page is whole.
+"""adverb sim --report: the page's data equal the output of --json and --csv, and the page is valid HTML.
 
 Usage: test_report.py ADVERB SCENARIOS
 """
@@ -34,7 +34,7 @@ def sim(*args, status=0, text=None, cwd=None):
 
 
 class Page(html.parser.HTMLParser):
-    """Fails where tags do not match; collects what tests ask for, and reads the data."""
+    """Reads a page: its elements and its data. Fails if tags do not match."""
 
     def __init__(self, text):
         super().__init__()
@@ -60,7 +60,7 @@ class Page(html.parser.HTMLParser):
             element[2] += data
 
     def find(self, tag, **attrs):
-        """Elements with these attributes (data_x stands for data-x; None: any value)."""
+        """Returns the elements with these attributes (data_x means data-x; None: any value)."""
         wanted = {k.replace("_", "-"): v for k, v in attrs.items()}
         return [e for e in self.elements if e[0] == tag and
                 all(k in e[1] and v in (None, e[1][k]) for k, v in wanted.items())]
@@ -73,7 +73,7 @@ class Page(html.parser.HTMLParser):
 
 
 def check_shape(data):
-    """Every series has a value for each column, and the columns span the run."""
+    """Checks that every series has a value for each column, and that the columns cover the run."""
     columns = len(data["all_flows"])
     assert columns <= COLUMNS_MOST
     assert (columns - 1) * data["interval_ps"] < data["end_ps"] <= columns * data["interval_ps"] or \
@@ -95,7 +95,7 @@ def check_shape(data):
 
 
 def report(folder, scenario, *args, name="r.html"):
-    """Runs it; the page and the JSON of the same run."""
+    """Runs a scenario. Returns the page and the JSON of the same run."""
     path = folder / name
     out = sim(scenario, "--report", path, "--json", *args)
     data = path.read_bytes()
@@ -108,7 +108,7 @@ def report(folder, scenario, *args, name="r.html"):
 
 
 def check_figures(page, result):
-    """Numbers in the tables, which need no script, are those of --json."""
+    """The numbers in the tables, which need no script, equal those of --json."""
     for key in ("time_ps", "pause_frames", "ecn_marked", "np_cnp_sent", "local_ack_timeout_err",
                 "buffer_most"):
         assert page.value(key) == result[key], key
@@ -128,7 +128,7 @@ def check_figures(page, result):
 
 
 def check_incast(folder):
-    """The bottleneck is the receiver's cable; its queue is as long as samples say."""
+    """The bottleneck of an incast is the receiver's cable. Its queue agrees with the samples of --csv."""
     page, result = report(folder, SCENARIOS / "incast.ini", "--csv", folder / "csv")
     data = page.data
     with open(folder / "csv" / "queues.csv", encoding="ascii") as f:
@@ -166,7 +166,7 @@ def check_bottlenecks(folder):
 
 
 def check_pauses(folder):
-    """Who was paused, for how long: what the switches' xoff and xon say."""
+    """The paused senders and their times agree with the switches' xoff and xon events."""
     page, result = report(folder, SCENARIOS / "incast.ini", "--set",
                           "host.congestion-control=none", "--csv", folder / "p")
     began, total, count = {}, collections.Counter(), collections.Counter()
@@ -184,7 +184,7 @@ def check_pauses(folder):
     for row in rows:
         key = (int(row["node"][1:]), row["priority"])  # host n is at port n of the one switch
         assert row["node"][0] == "h" and row["peer"] == "s0"
-        # Pauses that follow each other closely may be one at the host; frames wait for others.
+        # Two pauses in quick succession may be one pause at the host, since PAUSE frames can be delayed.
         assert 0 < row["count"] <= count[key]
         slack = 1_000_000 * count[key]
         assert abs(row["total_ps"] - total[key]) <= slack, (key, row["total_ps"], total[key])
@@ -192,7 +192,7 @@ def check_pauses(folder):
 
 
 def check_deadlock(folder):
-    """The cycle is in the page in words and as data; a bottleneck is not named then."""
+    """If a run deadlocks, the page has the cycle as text and as data, and names no bottleneck."""
     page, result = report(folder, SCENARIOS / "ring-deadlock.ini")
     assert len(result["deadlock"]) == 4 and page.data["bottleneck"] is None
     finding = page.find("p", **{"class": "finding"})[0][2]
@@ -204,7 +204,7 @@ def check_deadlock(folder):
 
 
 def check_same(folder):
-    """The same seed, the same bytes; the report changes nothing of the run."""
+    """The same seed gives the same page. The report does not change the results of the run."""
     plain = sim(SCENARIOS / "incast.ini", "--json", "--csv", folder / "plain")
     for name in ("a", "b"):
         out = sim(SCENARIOS / "incast.ini", "--report", folder / name, "--json", "--csv",
@@ -218,7 +218,7 @@ def check_same(folder):
 
 
 def check_hostile(folder):
-    """A file's name is text, whatever is in it."""
+    """The file's name appears as text, also if it contains markup or bytes that are not UTF-8."""
     for name in (b"<script>alert(1)<", b'a"\'&amp;--><svg onload=x>.ini',
                  b"</script><!--<script>", b"{{data}}{{title}}",
                  b"\xff\xc0\xaf\x01\n\xed\xa0\x80\xc2\x85",
@@ -239,7 +239,7 @@ def check_hostile(folder):
 
 
 def check_alone(folder):
-    """The page loads nothing: no address in a tag or a style."""
+    """The page loads no other file: no tag and no style has an address."""
     page, _ = report(folder, SCENARIOS / "ring-deadlock.ini")
     for _, attributes, _ in page.elements:
         assert not attributes.get("src") and attributes.get("href", "data:,") == "data:,"
@@ -249,7 +249,7 @@ def check_alone(folder):
 
 
 def check_bounded(folder):
-    """However long the run, however many flows: the page stays small, and peaks stay."""
+    """The size of the page is bounded for long runs, many flows and large networks."""
     page, _ = report(folder, SCENARIOS / "unfairness.ini", "--set", "run.duration=300ms")
     assert len(page.text) < 500_000
     assert COLUMNS_MOST / 2 <= len(page.data["all_flows"])
@@ -265,7 +265,7 @@ def check_bounded(folder):
 
 
 def check_rates(folder):
-    """Payload over time, whatever the operation, and whenever the run ends; what is lost is not."""
+    """The rates of flows are right with every operation and duration. Lost payload does not count."""
     text = "[network]\ntopology=incast\nsenders=1\n[flow]\nfrom=0\nto=1\nendless=yes\n" \
            "operation={}\ntimeout=8\n[host]\ncongestion-control=none\n" \
            "[loss]\nlink=0\nprobability={}\n[run]\nduration={}\n"
@@ -282,13 +282,13 @@ def check_rates(folder):
     out = sim("-", "--json", "--report", folder / "f.html",
               text=text.format("write", "1/256", "9ms"))
     page = Page((folder / "f.html").read_text())
-    done = json.loads(out)["flows"][0]["bytes"]  # of whole messages, eight at a time
+    done = json.loads(out)["flows"][0]["bytes"]  # completed messages only; 8 more may be outstanding
     assert done <= page.value("received") <= done + 8 * 2**20
     assert page.total("lost") == int(page.find("span", data_lost="cable")[0][2]) > 0
 
 
 def check_edges(folder):
-    """Runs with nothing in them, and files that cannot be written."""
+    """Runs without traffic have a valid page. A file that cannot be written is an error."""
     pair = "[network]\ntopology=pair\n[flow]\nfrom=0\nto=1\nstart=1s\n[run]\nduration={}\n"
     for duration in ("1ps", "10us", "3s"):
         sim("-", "--report", folder / "e.html", text=pair.format(duration))
@@ -300,7 +300,7 @@ def check_edges(folder):
 
 
 def check_interrupted(folder):
-    """What there was until then."""
+    """An interrupted run still writes a page with the data until the interrupt."""
     text = "[network]\ntopology=pair\n[flow]\nfrom=0\nto=1\nendless=yes\n[run]\nduration=1000s\n"
     with subprocess.Popen([ADVERB, "sim", "-", "--report", folder / "i.html"],
                           stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as p:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The page of adverb sim --report in headless Chromium, on a wide screen and a phone's.
+"""Tests the page of adverb sim --report in headless Chromium, on a wide screen and on a phone's screen.
 
 Usage: test_report_browser.py ADVERB SCENARIOS
 Exit status 77, skipped: there is no Chromium.
@@ -18,7 +18,7 @@ from limits import PATIENCE
 ADVERB = pathlib.Path(sys.argv[1]).resolve()
 SCENARIOS = pathlib.Path(sys.argv[2]).resolve()
 WIDTHS = 1400, 400
-# Plots in which pointing at the middle of the run shows a value; the network's cables are apart.
+# Plots that show a value if the pointer is at the middle of the run. Cables of the network have a test of their own.
 PLOTS = {"incast": ["queue", "rates", "rate", "times", "marks", "cnps"],
          "ring-deadlock": ["queue", "rates", "rate"], "loss": ["rates", "rate", "times", "drops"]}
 DARK = "ring-deadlock"
@@ -32,7 +32,7 @@ def make_page(folder, scenario):
 
 
 def box(browser, selector):
-    """x, y, width, height of an element, which is brought into view."""
+    """Scrolls an element into view. Returns its x, y, width and height."""
     return browser.evaluate(f"""(() => {{
         const e = document.querySelector({selector!r});
         e.scrollIntoView({{block: "center", behavior: "instant"}});
@@ -42,7 +42,7 @@ def box(browser, selector):
 
 
 def tip(browser, kind):
-    """The text that a plot shows at the pointer; None: nothing."""
+    """Returns the text that a plot shows at the pointer, or None."""
     return browser.evaluate(f"""(() => {{
         const t = document.querySelector("[data-plot={kind}] .tip");
         return t && !t.hidden ? t.innerText : null;
@@ -50,7 +50,7 @@ def tip(browser, kind):
 
 
 def check_fits(browser, where):
-    """Nothing is wider than the page, apart from what scrolls by itself."""
+    """No element is wider than the page, except those with a scroll bar of their own."""
     wide = browser.evaluate("""[...document.querySelectorAll("body *")].filter((e) =>
         !e.closest(".table, .scroll, svg, .tip") && e.getBoundingClientRect().right > innerWidth + 0.5)
         .map((e) => e.outerHTML.slice(0, 80))""")
@@ -71,7 +71,7 @@ def check_hover(browser, kind, where):
 
 
 def check_cable(browser, where):
-    """A cable says how much each way was used."""
+    """If the pointer is at a cable, the page shows the use of both directions."""
     at = browser.evaluate("""(() => {
         const path = document.querySelector("[data-plot=network] .hit");
         path.scrollIntoView({block: "center", behavior: "instant"});
@@ -87,7 +87,7 @@ def range_of(browser, kind):
 
 
 def check_zoom(browser, where):
-    """Dragging enlarges a part of the run in every plot over time; the button shows all again."""
+    """Dragging enlarges a part of the run in every plot over time. The button shows the whole run again."""
     whole = range_of(browser, "queue"), range_of(browser, "rate")
     x, y, width, height = box(browser, "[data-plot=queue] .plot")
     browser.drag(x + width * 0.4, y + height / 2, x + width * 0.7, y + height / 2)
@@ -100,7 +100,7 @@ def check_zoom(browser, where):
 
 
 def check_legend(browser, where):
-    """A click on the legend hides a series, in the plot and at the pointer."""
+    """A click on the legend hides a series in the plot and in the text at the pointer."""
     visible = "plots.find((p) => p.options.kind === 'queue').graph.visibility()"
     x, y, width, height = box(browser, "[data-plot=queue] .legend button")
     assert browser.evaluate(visible)[0] is True, where
@@ -115,7 +115,7 @@ def check_legend(browser, where):
 
 
 def is_drawn(browser, kind):
-    """Whether a plot has pixels of more than one colour."""
+    """Returns True if a plot has pixels of more than one colour."""
     return browser.evaluate(f"""[...document.querySelectorAll("[data-plot={kind}] canvas")].some((c) => {{
         const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
         return new Set(new Uint32Array(d.buffer)).size > 1;
@@ -123,8 +123,8 @@ def is_drawn(browser, kind):
 
 
 def check_bottleneck(browser, where):
-    """The bottleneck of an incast is named at the top, marked in the network, and its queue is the
-    first plot, with its thresholds named."""
+    """The bottleneck of an incast is named at the top and marked in the network. Its queue is the
+    first plot, with the names of its thresholds."""
     found = browser.evaluate("""({
         finding: document.querySelector("#bottleneck").innerText,
         top: document.querySelector("#bottleneck").getBoundingClientRect().top + scrollY,
@@ -156,7 +156,7 @@ def check_page(browser, page, scenario, width):
 
 
 def check_without_scripts(browser, page):
-    """The finding, the figures and the table are HTML."""
+    """The finding, the figures and the table are visible without scripts."""
     browser.load(page, 1400, scripts=False)
     root = browser.call("DOM.getDocument", depth=-1)["root"]["nodeId"]
     assert browser.call("DOM.querySelectorAll", nodeId=root, selector="canvas, #plots *")["nodeIds"] == []

@@ -103,12 +103,16 @@ def register_mckey(serves):
     def run(lab):
         """IPv4 only: for IPv6 groups, the kernel's rdma_join_multicast returns ENOTSUPP with RoCE v2."""
         receiver, sender = lab.sides(serves)
-        words = ["stdbuf", "-oL", "mckey", "-m", "239.7.7.7", "-C", "10", "-S", "900"]
-        server = receiver.start([*words, "-b", receiver.address["4"]])
+        words = ["mckey", "-m", "239.7.7.7", "-C", "10", "-S", "900"]
+        at_receiver = [*words, "-b", receiver.address["4"]]
+        at_sender = [*words, "-s", "-b", sender.address["4"]]
+        if serves == "kernel":
+            lab.cm_pair(serves, at_receiver, at_sender, state=".")
+            return
         # Datagrams that are sent before the receiver has joined are lost, on any device.
+        server = receiver.start(["stdbuf", "-oL", *at_receiver])
         lab.wait_until(lambda: "joined dgid" in server.output() or not server.running(), 60, "the receiver joins")
-        client = sender.start([*words, "-s", "-b", sender.address["4"]])
-        lab.both_end(server, client, 120)
+        lab.both_end(server, sender.start(at_sender))
 
 
 def register_rcopy(serves):

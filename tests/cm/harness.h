@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Nodes of the connection manager whose clock the tests set. Includes cmocka in the order that it
- * needs. */
+/* Two nodes with a connection manager each, whose clock the tests set. Includes cmocka after the
+ * headers that cmocka requires. */
 #ifndef ADV_TEST_CM_HARNESS_H
 #define ADV_TEST_CM_HARNESS_H
 
@@ -38,7 +38,7 @@ struct adv_cm_addr addr_of(const struct adv_gid *ip, uint16_t port);
 void node_open(struct node *n, unsigned number, uint64_t seed);
 void node_close(struct node *n);
 
-/* For cmocka: *state is a struct pair. The teardown checks that nothing is left of ended ids. */
+/* Setup for cmocka: *state is a struct pair. The teardown checks that all ended ids are freed. */
 int pair_setup(void **state);
 int pair_teardown(void **state);
 
@@ -46,7 +46,7 @@ int pair_teardown(void **state);
 void check_counts(const struct adv_cm *cm);
 
 struct adv_cm_id *new_id(struct node *n, enum rdma_port_space ps);
-/* Binds to the address of n, or to the wildcard if `any`. */
+/* Makes a listener bound to the address of n, or to the wildcard if `any`. */
 struct adv_cm_id *listener(struct node *n, enum rdma_port_space ps, bool any, unsigned backlog);
 /* Makes an id with a route from one node to port PORT of the other. */
 struct adv_cm_id *routed(struct node *from, const struct node *to, enum rdma_port_space ps);
@@ -58,10 +58,10 @@ struct adv_cm_packet sent(struct pair *p, struct node *from);
 void nothing_sent(struct pair *p, struct node *from);
 /* Passes a MAD to a node, with the other node as its source. */
 void give(struct pair *p, struct node *to, const struct adv_cm_packet *packet);
-/* Passes a MAD with this source address. */
+/* Passes a MAD to a node, with the source address `from`. */
 void give_from(struct pair *p, struct node *to, const struct adv_gid *from,
 	       const struct adv_cm_packet *packet);
-/* Passes all MADs between the two until neither has more to send. */
+/* Passes all MADs between the two nodes until neither has more to send. */
 void pump(struct pair *p);
 /* Moves the clock to the next deadline of either node and runs it. */
 void pass(struct pair *p);
@@ -69,14 +69,15 @@ void pass(struct pair *p);
 struct adv_cm_event event_of(struct node *n, enum rdma_cm_event_type type);
 void no_event(struct node *n);
 
-/* A connection: active end at a, passive end at b. */
+/* A connection: the active end is at node a, the passive end at node b. */
 struct connection {
 	struct adv_cm_id *listen;
 	struct adv_cm_id *active;
 	struct adv_cm_id *passive;
 };
 
-/* Return a connection after the REQ is received; after the REP is received; established. */
+/* Make a connection: requested() until the REQ is received, responded() until the REP is received,
+ * connected() until it is established. */
 struct connection requested(struct pair *p);
 struct connection responded(struct pair *p);
 struct connection connected(struct pair *p);

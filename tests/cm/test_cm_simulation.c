@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Nodes on a wire that loses, duplicates, reorders and delays MADs. Each run is determined by a
- * seed. Every connection must end in a documented way, events must come once and in a legal order,
- * and no id may be left. The interfaces have different MTUs, so some requests are sent again with a
- * smaller one. ADV_CM_SIM_SEED=n runs one seed, ADV_CM_SIM_SEEDS=n that many (1,000).
+ * Nodes on a wire that loses, duplicates, reorders and delays MADs. A seed determines each run. The
+ * test shows that every connection ends in a documented way, that events arrive once and in a legal
+ * order, and that no id is left. The interfaces have different MTUs, so some requests are repeated
+ * with a smaller MTU. ADV_CM_SIM_SEED=n runs only seed n; ADV_CM_SIM_SEEDS=n runs n seeds (default
+ * 1,000).
  */
 #include <endian.h>
 #include <stdio.h>
@@ -17,10 +18,10 @@
 
 enum what { DELIVER, CONNECT, DECIDE, ESTABLISH, DISCONNECT, DESTROY, DIE };
 
-/* An event at a time. */
+/* An action planned for a time. */
 struct action {
 	uint64_t when;
-	uint64_t order; /* order of those at the same time */
+	uint64_t order; /* order of actions at the same time */
 	enum what what;
 	unsigned node;
 	unsigned end;
@@ -31,14 +32,14 @@ struct action {
 struct end {
 	struct adv_cm_id *id; /* NULL: destroyed */
 	unsigned node;
-	unsigned life; /* of the node: ids from before its restart are gone */
+	unsigned life; /* the node's `life` when the id was made: a restart destroys older ids */
 	unsigned peer; /* active: the node; passive: the end that sent the request */
 	bool active;
 	bool sidr;
 	bool listening_peer;
 	uint32_t qpn;
 	uint32_t events; /* one bit for each event */
-	int rejected;	 /* its REJ's reason */
+	int rejected;	 /* reason of the received REJ */
 	bool connecting; /* an event is still expected */
 	bool established;
 };
@@ -266,8 +267,8 @@ static void check_order(struct sim *s, const struct end *e, const struct adv_cm_
 
 	CHECK(s, !(e->events & bit(event->type)));
 	CHECK(s, !(e->events & bit(RDMA_CM_EVENT_TIMEWAIT_EXIT)));
-	/* Transmissions are so many that one arrives, and a living peer answers; only SIDR cannot
-	 * report that an answer takes long. */
+	/* A timeout needs a dead peer: the number of transmissions is so large that one arrives,
+	 * and a living peer answers. SIDR is an exception, because it has no MRA. */
 	CHECK(s, event->status != -ETIMEDOUT || s->mortal || e->sidr);
 	switch (event->type) {
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
@@ -295,7 +296,7 @@ static void check_order(struct sim *s, const struct end *e, const struct adv_cm_
 	}
 }
 
-/* The private data contains the end that sent it, and its QP. */
+/* Returns the end that sent the private data, which contains that end's index and its QP. */
 static unsigned sender_of(struct sim *s, const struct adv_cm_event *event)
 {
 	unsigned end;
@@ -305,7 +306,7 @@ static unsigned sender_of(struct sim *s, const struct adv_cm_event *event)
 	return end;
 }
 
-/* As the daemon does before its program sees a request. */
+/* Checks the MTU of a request, as the daemon does before it delivers the request to a program. */
 static bool mtu_fits(struct sim *s, unsigned node, const struct adv_cm_event *event)
 {
 	struct adv_cm_route route = {.mtu = mtu_of(node), .path.hop_limit = 64};
@@ -387,7 +388,7 @@ static void on_event(struct sim *s, unsigned node, const struct adv_cm_event *ev
 	}
 }
 
-/* Called after every call to a node. */
+/* Handles a node's events and sends its MADs. Called after every call to a node. */
 static void drain(struct sim *s, unsigned node)
 {
 	struct adv_cm_event event;
@@ -401,7 +402,7 @@ static void drain(struct sim *s, unsigned node)
 
 /* ---- steps ---- */
 
-/* A node loses its whole state and restarts at once with a new one. */
+/* Restarts a node: it loses its whole state. */
 static void die(struct sim *s, unsigned node)
 {
 	unsigned i;
@@ -483,7 +484,7 @@ static uint64_t first_deadline(struct sim *s, unsigned *node)
 	return first;
 }
 
-/* Until no packet and no timer is left. */
+/* Runs the simulation until no packet and no timer is left. */
 static void run(struct sim *s)
 {
 	unsigned node = 0;

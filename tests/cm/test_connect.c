@@ -14,7 +14,7 @@ static struct adv_cm_packet req_of(struct pair *p, struct adv_cm_id **id)
 	return sent(p, &p->a);
 }
 
-/* The REP that b would send. */
+/* Returns the REP that b would send. */
 static struct adv_cm_packet rep_to(const struct adv_cm_packet *req)
 {
 	struct adv_cm_packet rep = {.attribute = ADV_CM_REP, .tid = req->tid};
@@ -93,7 +93,7 @@ static void test_options_in_req(void **state)
 	assert_int_equal(req.req.rnr_retry_count, 7);
 	assert_int_equal(req.req.ece_vendor, 0x15b3);
 	assert_int_equal(req.modifier, 0x77);
-	/* Only once. */
+	/* An id connects only once. */
 	assert_int_equal(adv_cm_connect(id, p->now, &param), EINVAL);
 }
 
@@ -144,7 +144,8 @@ static void test_rep(void **state)
 	assert_string_equal((char *)event.param.private_data, "welcome");
 	nothing_sent(p, &p->a);
 
-	/* A duplicate at once: no answer. Later, before the RTU: MRA; after it: RTU. */
+	/* A duplicate REP at once gets no answer. Later it gets an MRA, or an RTU if the RTU was
+	 * sent. */
 	give(p, &p->a, &rep);
 	nothing_sent(p, &p->a);
 	p->now += SEC / 10;
@@ -166,7 +167,7 @@ static void test_rep(void **state)
 	assert_int_equal(adv_cm_counters(p->a.cm)->rx_duplicates, 3);
 }
 
-/* One field wrong each time: nothing happens. */
+/* A REP with one wrong field has no effect. */
 static void test_forged_rep(void **state)
 {
 	struct pair *p = *state;
@@ -178,7 +179,7 @@ static void test_forged_rep(void **state)
 	req = req_of(p, &id);
 	rep = rep_to(&req);
 	give_from(p, &p->a, &stranger, &rep);
-	/* The answer to a stranger does not show that the id exists. */
+	/* A stranger gets the same REJ as for an id that does not exist. */
 	assert_int_equal(sent(p, &p->a).attribute, ADV_CM_REJ);
 	for (i = 0; i < 4; i++) {
 		bad = rep;
@@ -217,7 +218,7 @@ static void test_rep_for_nobody(void **state)
 	assert_int_equal(rej.rej.remote_comm_id, 5);
 }
 
-/* The QP of the REP is part of another connection, as far as this end knows. */
+/* A REP is rejected if its QP is part of another connection that this end still knows. */
 static void test_stale_rep(void **state)
 {
 	struct pair *p = *state;
@@ -240,7 +241,8 @@ static void test_stale_rep(void **state)
 	assert_int_equal(out.attribute, ADV_CM_DREQ);
 	assert_int_equal(out.dreq.local_comm_id, c.active->local_comm_id);
 	no_event(&p->a);
-	/* The connecting id keeps waiting; so does another one with the same number. */
+	/* The connecting id keeps waiting. Another id with the same communication id keeps waiting
+	 * too. */
 	rep.rep.local_qpn = 0x3003;
 	rep.rep.local_comm_id = c.passive->local_comm_id;
 	give(p, &p->a, &rep);
@@ -250,7 +252,7 @@ static void test_stale_rep(void **state)
 	event_of(&p->a, RDMA_CM_EVENT_CONNECT_RESPONSE);
 }
 
-/* The next transmission is due after this time, an eighth more or less. */
+/* True if the next transmission is due after this time, plus or minus an eighth. */
 static bool waits(const struct pair *p, uint64_t ns)
 {
 	uint64_t left = adv_cm_deadline(p->a.cm) - p->now;
@@ -324,11 +326,11 @@ static void test_mra(void **state)
 	pass(p);
 	assert_int_equal(sent(p, &p->a).attribute, ADV_CM_REQ);
 	assert_true(adv_cm_deadline(p->a.cm) > p->now + 60 * SEC);
-	/* Not for ever. */
+	/* The wait that an MRA requests is limited. */
 	mra.mra.service_timeout = 31;
 	give(p, &p->a, &mra);
 	assert_true(adv_cm_deadline(p->a.cm) < p->now + 300 * SEC);
-	/* About a message that was not sent. */
+	/* An MRA about a message that was not sent is ignored. */
 	mra.mra.about = ADV_CM_ABOUT_REP;
 	give(p, &p->a, &mra);
 	assert_int_equal(adv_cm_counters(p->a.cm)->rx_unmatched, 2);

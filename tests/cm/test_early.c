@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests that arrive before there is a listener. */
+/* Requests that arrive before a listener exists. */
 #include "harness.h"
 
 #define WAIT (100 * MS)
@@ -69,7 +69,7 @@ static void test_nobody_comes(void **state)
 	assert_true(adv_cm_deadline(p->b.cm) == UINT64_MAX);
 }
 
-/* A listener was closed recently: it may return, which may take longer. */
+/* If a listener was closed recently, requests for its port are held longer. */
 static void test_listener_comes_back(void **state)
 {
 	struct pair *p = *state;
@@ -93,7 +93,8 @@ static void test_listener_comes_back(void **state)
 	listens = listener(&p->b, RDMA_PS_TCP, false, 0);
 	assert_ptr_equal(event_of(&p->b, RDMA_CM_EVENT_CONNECT_REQUEST).listen, listens);
 	no_event(&p->a);
-	/* Not for ever, and not long afterwards. */
+	/* The longer time ends too. It does not apply to requests that arrive long after the
+	 * close. */
 	adv_cm_expect_relisten(listens, p->now);
 	adv_cm_id_destroy(listens, p->now);
 	start = p->now;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Ids by themselves, and the CM as a whole: bounds, malformed messages, freeing. */
+/* Ids without a peer, and the CM as a whole: limits, malformed messages, freeing. */
 #include "harness.h"
 #include "wire/bytes.h"
 
@@ -87,7 +87,7 @@ static void test_malformed(void **state)
 	nothing_sent(p, &p->b);
 }
 
-/* The queue of answers without an id is bounded, and leaves room for those of ids. */
+/* The queue of answers without an id is limited, and leaves room for MADs of ids. */
 static void test_flood(void **state)
 {
 	struct pair *p = *state;
@@ -128,7 +128,7 @@ static void test_destroy_with_all(void **state)
 	assert_int_equal(adv_cm_id_count(p->b.cm), 3);
 }
 
-/* Communication ids are unguessable: every byte differs, and from seed to seed. */
+/* Communication ids are unguessable: every byte differs between ids, and between seeds. */
 static void test_comm_ids(void **state)
 {
 	struct pair *p = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Each allocation fails once: nothing breaks, and afterwards everything works. */
+/* Each allocation fails once. The call fails cleanly, and later calls work. */
 #include "harness.h"
 #include "no_memory.h"
 
@@ -57,7 +57,7 @@ static unsigned serve(struct pair *p, struct node *n)
 	return events;
 }
 
-/* Until nothing is left to do. */
+/* Runs both nodes until nothing is left to do. Returns the number of handled events. */
 static unsigned run(struct pair *p)
 {
 	unsigned events = 0, i;
@@ -81,7 +81,7 @@ static unsigned run(struct pair *p)
 	return 0;
 }
 
-/* A whole connection, or a resolution; one of its allocations fails. */
+/* Runs a whole connection or SIDR resolution, in which allocation number `failure` fails. */
 static void one_life(enum rdma_port_space ps, bool answered, unsigned failure)
 {
 	struct adv_cm_conn_param param = conn_param(0x1001, "");
@@ -127,7 +127,7 @@ static void test_lives(void **state)
 	}
 }
 
-/* No answer arrives, and there is no memory for the event at first. */
+/* If no answer arrives and there is no memory for the event, the event is delivered later. */
 static void test_giving_up(void **state)
 {
 	struct pair *p = *state;
@@ -149,7 +149,8 @@ static void test_giving_up(void **state)
 	event_of(&p->a, RDMA_CM_EVENT_UNREACHABLE);
 }
 
-/* Without memory for its event an RTU counts as lost; for rdma_establish() this is an error. */
+/* If there is no memory for its event, an RTU counts as lost. adv_cm_establish() then returns an
+ * error. */
 static void test_established(void **state)
 {
 	struct pair *p = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which id each message of a connection belongs to, at both ends. */
+/* Finds the id to which each message of a connection belongs, at both ends. */
 #include "harness.h"
 
 static int user_a, user_b, user_listen;
@@ -100,7 +100,7 @@ static void test_datagrams(void **state)
 	expect_next(p, &p->b, &p->a, ADV_CM_SIDR_REP, &user_b, &user_a);
 }
 
-/* Belongs to none: not a CM message, for no id, from a wrong address. */
+/* Messages that belong to no id: not a CM message, for an unknown id, from a wrong address. */
 static void test_nobody(void **state)
 {
 	struct pair *p = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Port spaces: which ids may bind, and which listener gets a request. */
+/* Port spaces: the rules for binding, and for the choice of a request's listener. */
 #include "cm/address.h"
 #include "cm/port.h"
 #include "harness.h"
@@ -69,7 +69,7 @@ static void test_conflicts(void **state)
 			assert_int_equal(adv_cm_id_local(second)->family, 0);
 			adv_cm_id_destroy(first, p->now);
 			assert_int_equal(p->a.cm->ports.count, 0);
-			/* It is free now, also for the id that failed before. */
+			/* The port is free now, also for the id whose bind failed before. */
 			struct adv_cm_addr addr = address(p, cases[i].second, PORT);
 
 			assert_int_equal(adv_cm_bind(second, &addr, 0), 0);
@@ -158,7 +158,7 @@ static void test_peer_of_bound(void **state)
 	assert_int_equal(adv_cm_set_peer(id, &own, &remote), EINVAL);
 }
 
-/* All ephemeral ports, and then those that lead to another peer again. */
+/* If all ephemeral ports are in use, a port is shared if all its owners have other peers. */
 static void test_ephemeral(void **state)
 {
 	struct pair *p = *state;
@@ -178,12 +178,12 @@ static void test_ephemeral(void **state)
 	assert_int_equal(adv_cm_set_peer(id, &own, &remote), EADDRINUSE);
 	remote.port = 100;
 	assert_int_equal(adv_cm_set_peer(id, &own, &remote), 0);
-	/* Bound before the peer is known, as librdmacm does. */
+	/* The id is bound before its peer is known, as by librdmacm. */
 	id = new_id(&p->a, RDMA_PS_TCP);
 	assert_int_equal(adv_cm_bind(id, &own, 0), 0);
 	assert_int_equal(adv_cm_listen(id, 0), EADDRINUSE);
 	assert_int_equal(adv_cm_set_peer(id, &own, &remote), 0);
-	/* Not with an id whose peer is not known yet. */
+	/* A port is not shared with an id whose peer is not known yet. */
 	bound = adv_container_of(p->a.cm->ids.next, struct adv_cm_id, link);
 	adv_cm_id_destroy(bound, p->now);
 	bound = new_id(&p->a, RDMA_PS_TCP);
@@ -218,7 +218,7 @@ static void test_who_gets_it(void **state)
 	assert_ptr_equal(adv_cm_listener_find(p->a.cm, service, &to), six);
 	adv_cm_id_destroy(four, p->now);
 	to.ip_version = 4;
-	/* Two listeners at addresses of their own, one of which matches. */
+	/* Two listeners at different addresses, of which one matches. */
 	adv_cm_id_destroy(six, p->now);
 	assert_int_equal(try_bind(p, OTHER4, 0, &four), 0);
 	assert_int_equal(adv_cm_listen(four, 0), 0);
@@ -230,7 +230,7 @@ static void test_who_gets_it(void **state)
 	assert_null(adv_cm_listener_find(p->a.cm, service | UINT64_C(1) << 40, &to));
 }
 
-/* The number of ids that share a port is bounded; the listener is found among them. */
+/* The number of ids that share a port is limited. The listener is found among them. */
 static void test_owners(void **state)
 {
 	struct pair *p = *state;

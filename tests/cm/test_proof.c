@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A request with a forged source address makes the owner of that address get the answer: at most
- * three times as many MADs as arrived in its name, until the address proves itself.
+ * A request with a forged source address causes answers to the owner of that address. Until the
+ * address proves itself, the CM sends it at most three times as many MADs as arrived from it.
  */
 #include "cm/proof.h"
 #include "harness.h"
@@ -69,7 +69,7 @@ static void send_as(struct balance *x, unsigned i, const struct adv_cm_packet *p
 	give_from(x->pair, &x->pair->b, &from, packet);
 }
 
-/* Takes all MADs of b and checks the balance. */
+/* Dequeues all MADs of b and checks the balance. */
 static void settle(struct balance *x)
 {
 	struct adv_cm_mad mad;
@@ -134,7 +134,7 @@ static void test_accepted(void **state)
 	id = accepted(&x, &req, 0);
 	accepted(&x, &sidr, 1);
 	outwait(&x);
-	/* The REP is retransmitted, in case it was lost. The SIDR REP is not. */
+	/* The REP is retransmitted. The SIDR_REP is not. */
 	assert_int_equal(x.out[0], FACTOR);
 	assert_int_equal(x.out[1], 1);
 	event_of(&x.pair->b, RDMA_CM_EVENT_UNREACHABLE);
@@ -160,7 +160,7 @@ static void test_repeated(void **state)
 	assert_true(x.out[0] >= 6 + 5);
 }
 
-/* The limit holds however the connection ends at this side. */
+/* The limit holds for each way in which the connection can end at this side. */
 static void test_ended(void **state)
 {
 	struct balance x = {.pair = *state};
@@ -276,7 +276,7 @@ static void test_any(void **state)
 
 /* ---- proofs ---- */
 
-/* Counts the MADs that b sends until it has nothing left to do; a gets none. */
+/* Counts the MADs that b sends until it has nothing left to do. Node a receives none of them. */
 static unsigned sendings(struct pair *p)
 {
 	struct adv_cm_mad mad;
@@ -331,7 +331,7 @@ static void test_proven(void **state)
 	assert_int_equal(sendings(p), FACTOR);
 }
 
-/* A connection that begins from an unproven address continues from a proven one. */
+/* An address may be proven by another connection while a connection from it waits. */
 static void test_proven_meanwhile(void **state)
 {
 	struct pair *p = *state;
@@ -363,7 +363,7 @@ static void test_guessed(void **state)
 	mra.mra.about = ADV_CM_ABOUT_REP;
 	give(p, &p->b, &rtu);
 	give(p, &p->b, &mra);
-	/* The right number, but from another address. */
+	/* The right number from another address proves nothing. */
 	rtu.rtu.remote_comm_id = c.passive->local_comm_id;
 	give_from(p, &p->b, &(struct adv_gid){.raw = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 3}},
 		  &rtu);
@@ -388,7 +388,7 @@ static void test_address(void **state)
 	}
 }
 
-/* To an unproven address an RTU is sent several times, because that end may not request it
+/* To an unproven address an RTU is sent several times, because that end may not retransmit its REP
  * often. */
 static void test_rtu_lost(void **state)
 {

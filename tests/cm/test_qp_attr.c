@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Attributes of QPs; both ends agree. */
+/* Attributes of the QPs of a connection: both ends get matching values. */
 #include "harness.h"
 
 static struct ibv_qp_attr attr_of(const struct adv_cm_id *id, enum ibv_qp_state qp_state, int mask)
@@ -79,7 +79,7 @@ static void test_before_connecting(void **state)
 	assert_int_equal(adv_cm_qp_attr(id, IBV_QPS_ERR, &attr, &mask), EINVAL);
 }
 
-/* The owner of the accepting end adds the index of the GID. The MTU is the request's. */
+/* The owner of the accepting end sets the GID index. The MTU is taken from the request. */
 static void test_request(void **state)
 {
 	struct pair *p = *state;
@@ -94,7 +94,7 @@ static void test_request(void **state)
 	assert_int_equal(attr.ah_attr.grh.hop_limit, 9);
 	assert_int_equal(attr.path_mtu, IBV_MTU_1024);
 	assert_int_equal(attr.max_dest_rd_atomic, 4); /* as the peer requests */
-	/* A REP could not tell the peer about a smaller one. */
+	/* A smaller MTU is refused, because a REP has no field for it. */
 	route.mtu = IBV_MTU_512;
 	route.path.sgid_index = 4;
 	assert_int_equal(adv_cm_set_route(c.passive, &route), EMSGSIZE);

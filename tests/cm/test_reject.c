@@ -62,7 +62,8 @@ static void test_of_response(void **state)
 
 /* ---- path MTU ---- */
 
-/* The request's MTU is too large: the peer sends the request again with the MTU that is named. */
+/* If the request's MTU is too large, the peer repeats the request with the MTU that the REJ
+ * names. */
 static void test_mtu(void **state)
 {
 	struct pair *p = *state;
@@ -96,7 +97,8 @@ static void test_mtu(void **state)
 	assert_int_equal(again.req.path_mtu, IBV_MTU_512);
 	assert_int_not_equal(again.tid, first.tid);
 	assert_int_not_equal(again.req.local_comm_id, first.req.local_comm_id);
-	/* Nothing else differs, and answers to the first request no longer count. */
+	/* The repeated request differs in nothing else, and answers to the first request are
+	 * ignored. */
 	give(p, &p->a, &rej);
 	nothing_sent(p, &p->a);
 	first.tid = again.tid;
@@ -116,7 +118,7 @@ static void test_mtu(void **state)
 	assert_int_equal(attr.path_mtu, IBV_MTU_512);
 }
 
-/* Rejects of this kind without a usable MTU: the consumer gets them. */
+/* The consumer gets rejects for the MTU that name no usable MTU. */
 static void test_mtu_useless(void **state)
 {
 	static const uint8_t info[] = {0, IBV_MTU_1024, IBV_MTU_2048, 6, 0xf, 0x60, 0x11, 0xff};
@@ -136,8 +138,8 @@ static void test_mtu_useless(void **state)
 	}
 }
 
-/* A smaller MTU each time, so four times at most; the code in either half of the byte. Other
- * reasons contain no MTU. */
+/* Each repeated request has a smaller MTU, so there are at most four. The MTU code may be in either
+ * half of the byte. A REJ with another reason names no MTU. */
 static void test_mtu_again_and_again(void **state)
 {
 	struct pair *p = *state;
@@ -213,7 +215,7 @@ static void test_forged(void **state)
 	assert_true(adv_cm_id_busy(id));
 }
 
-/* A REJ for a REQ, or with one id only, does not end a connection. */
+/* A REJ for a REQ, or with only one of the two communication ids, does not end a connection. */
 static void test_forged_at_connection(void **state)
 {
 	struct pair *p = *state;
@@ -236,7 +238,7 @@ static void test_forged_at_connection(void **state)
 	rej.rej.remote_comm_id = 0;
 	give(p, &p->a, &rej);
 	event_of(&p->a, RDMA_CM_EVENT_DISCONNECTED);
-	/* Again in TIMEWAIT. */
+	/* A duplicate REJ in TIMEWAIT has no effect. */
 	give(p, &p->a, &rej);
 	no_event(&p->a);
 	assert_int_equal(adv_cm_counters(p->a.cm)->rx_duplicates, 1);

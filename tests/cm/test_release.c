@@ -32,7 +32,8 @@ static void test_from_either_side(void **state)
 	give(p, &p->a, &drep);
 	no_event(&p->a);
 	assert_int_equal(adv_cm_counters(p->a.cm)->rx_duplicates, 1);
-	/* 4.096 us << 19 for the path; for the peer 2 * 2^18 and 2^15, rounded up. */
+	/* TIMEWAIT is 4.096 us << 19: twice the path's 2^18, plus the peer's ACK delay of 2^15,
+	 * rounded up. */
 	assert_true(adv_cm_deadline(p->a.cm) == p->now + adv_cm_iba_ns(19));
 	pass(p);
 	event_of(&p->a, RDMA_CM_EVENT_TIMEWAIT_EXIT);
@@ -86,7 +87,8 @@ static void test_forged(void **state)
 	dreq.dreq.remote_qpn = 0x2003;
 	give(p, &p->b, &dreq); /* another QP */
 	nothing_sent(p, &p->b);
-	/* For an unknown id, or an unknown sender, the connection is already released. */
+	/* A DREQ for an unknown id or from an unknown sender gets a DREP: that connection is
+	 * already released. */
 	dreq.dreq.remote_qpn = 0x2002;
 	dreq.dreq.local_comm_id++;
 	give(p, &p->b, &dreq);
@@ -105,7 +107,7 @@ static void test_forged(void **state)
 	assert_true(adv_cm_id_busy(c.passive));
 }
 
-/* Before the RTU: from the accepting side, and to either side. */
+/* A DREQ before the RTU works: from the accepting side, and to either side. */
 static void test_before_rtu(void **state)
 {
 	struct pair *p = *state;
@@ -199,7 +201,7 @@ static void test_destroy_connection(void **state)
 	assert_int_equal(p->a.cm->by_comm_id.count, 0);
 }
 
-/* Until nothing is left of it, and at its last counter. */
+/* An id counts until it is freed, and only in the last counter that was set. */
 static void test_charged(void **state)
 {
 	struct pair *p = *state;

@@ -115,7 +115,8 @@ static void test_accept(void **state)
 	assert_int_equal(rep.modifier, 9);
 	assert_memory_equal(rep.rep.private_data, "welcome", 8);
 
-	/* An RTU from the wrong address, then the right one, then a duplicate. */
+	/* An RTU from a wrong address is ignored, the right RTU counts, and a duplicate is
+	 * ignored. */
 	rtu.rtu.remote_comm_id = rep.rep.local_comm_id;
 	rtu.rtu.local_comm_id = 0xa0b;
 	give(p, &p->b, &rtu);
@@ -132,7 +133,7 @@ static void test_accept(void **state)
 	assert_int_equal(adv_cm_establish(id, p->now), EISCONN);
 }
 
-/* Data arrived, but the RTU did not. */
+/* If data arrives before the RTU, adv_cm_establish() establishes the connection. */
 static void test_established_by_data(void **state)
 {
 	struct pair *p = *state;
@@ -145,7 +146,7 @@ static void test_established_by_data(void **state)
 	no_event(&p->b);
 }
 
-/* A duplicate REQ in every state. */
+/* A duplicate REQ gets the right answer in every state. */
 static void test_repeated_req(void **state)
 {
 	struct pair *p = *state;
@@ -238,7 +239,7 @@ static void test_refused(void **state)
 	req = req_from(p);
 	req.req.service_id |= UINT64_C(1) << 32;
 	expect_refusal(p, &req, ADV_CM_REJ_INVALID_SERVICE_ID);
-	/* Addresses that differ from the packet's. */
+	/* Requests whose addresses differ from those of the packet are refused. */
 	req = req_from(p);
 	req.req.primary.local_gid = stranger;
 	expect_refusal(p, &req, ADV_CM_REJ_INVALID_GID);
@@ -251,7 +252,7 @@ static void test_refused(void **state)
 	req = req_from(p);
 	req.req.private_data[35] = 9;
 	expect_refusal(p, &req, ADV_CM_REJ_INVALID_GID);
-	/* An impossible QP is not even answered. */
+	/* A request from an impossible QP number gets no answer. */
 	req = req_from(p);
 	req.req.local_qpn = 1;
 	give(p, &p->b, &req);
@@ -262,7 +263,7 @@ static void test_refused(void **state)
 	assert_int_equal(adv_cm_id_count(p->b.cm), 1);
 }
 
-/* A connected QP sends a request: the peer has lost its old connection. */
+/* If a connected QP sends a request, the peer has lost its old connection. */
 static void test_stale_req(void **state)
 {
 	struct pair *p = *state;
@@ -319,7 +320,7 @@ static void test_backlog(void **state)
 	assert_int_equal(id[2]->listener->waiting, 2);
 }
 
-/* One address does not get all ids. */
+/* One address cannot use all ids. */
 static void test_one_host(void **state)
 {
 	struct adv_cm_config config = {.seed = 1, .max_ids = 32};

@@ -47,7 +47,7 @@ static void test_resolved(void **state)
 	assert_int_equal(rep.sidr_rep.qpn, 0x2002);
 	assert_int_equal(rep.sidr_rep.qkey, ADV_CM_UDP_QKEY);
 	assert_true(rep.sidr_rep.service_id == req.sidr_req.service_id);
-	/* A lost answer is sent again, without asking the consumer. */
+	/* A duplicate request gets the same answer without an event for the consumer. */
 	give(p, &p->b, &req);
 	assert_int_equal(sent(p, &p->b).sidr_rep.qpn, 0x2002);
 	no_event(&p->b);
@@ -188,7 +188,7 @@ static void test_listeners(void **state)
 	give(p, &p->b, &req);
 	nothing_sent(p, &p->b);
 	assert_int_equal(adv_cm_counters(p->b.cm)->backlog_drops, 1);
-	/* Destroyed while it waits for the answer: nothing is left. */
+	/* An id that is destroyed while it waits for the answer sends nothing. */
 	adv_cm_id_destroy(id, p->now);
 	nothing_sent(p, &p->a);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ICMP port unreachable for the port that messages go to; real and forged ones. */
+/* Real and forged ICMP port unreachable messages about the peer's port. */
 #include "harness.h"
 
 #define TRIES 8 /* transmissions of a message without an answer */
@@ -38,7 +38,8 @@ static struct adv_cm_id *asking(struct pair *p, enum rdma_port_space ps)
 	return id;
 }
 
-/* After the third transmission, so that a peer that starts just now has about a second. */
+/* The CM gives up only after the third transmission, so that a starting peer has about one
+ * second. */
 static void test_refused(void **state)
 {
 	static const enum rdma_port_space spaces[] = {RDMA_PS_TCP, RDMA_PS_UDP};
@@ -74,7 +75,7 @@ static void test_refused(void **state)
 	}
 }
 
-/* Hosts may report it once a second only, and quote no more than the minimum. */
+/* One ICMP message with the shortest quote is enough: hosts may send only one message a second. */
 static void test_refused_once(void **state)
 {
 	struct pair *p = *state;
@@ -92,7 +93,7 @@ static void test_refused_once(void **state)
 	assert_int_equal(event_of(&p->a, RDMA_CM_EVENT_UNREACHABLE).status, -ECONNREFUSED);
 }
 
-/* One bit of the quote, or an address, is wrong: nothing happens. */
+/* An ICMP message with one wrong bit in the quote, or a wrong address, has no effect. */
 static void test_forged(void **state)
 {
 	struct pair *p = *state;
@@ -124,7 +125,7 @@ static void test_forged(void **state)
 	assert_int_equal(event_of(&p->a, RDMA_CM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
 }
 
-/* The peer is there now, and sends an MRA. */
+/* If the peer answers with an MRA after two ICMP messages, the id keeps waiting. */
 static void test_answered(void **state)
 {
 	struct pair *p = *state;
@@ -152,14 +153,14 @@ static void test_answered(void **state)
 	assert_int_equal(adv_cm_accept(passive, p->now, &param), 0);
 	pump(p);
 	event_of(&p->a, RDMA_CM_EVENT_CONNECT_RESPONSE);
-	/* An answered message is over, whatever ICMP reports. */
+	/* ICMP messages about an answered message have no effect. */
 	refuse(p, &p->a, &q, ADV_MAD_LEN);
 	assert_int_equal(adv_cm_establish(id, p->now), 0);
 	pump(p);
 	event_of(&p->b, RDMA_CM_EVENT_ESTABLISHED);
 }
 
-/* Nobody at the peer's address can answer a DREQ or send an RTU any more. */
+/* If the peer's port is closed, the CM also gives up a DREQ and the wait for an RTU. */
 static void test_other_messages(void **state)
 {
 	struct pair *p = *state;
@@ -177,7 +178,7 @@ static void test_other_messages(void **state)
 			pass(p);
 	}
 	assert_int_equal(event_of(&p->a, RDMA_CM_EVENT_DISCONNECTED).status, -ETIMEDOUT);
-	/* No owner any more. */
+	/* The id has no owner now. */
 	adv_cm_id_destroy(c.passive, p->now);
 	for (n = 0; n < 3; n++) {
 		assert_int_equal(adv_cm_closing_count(p->b.cm), 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory of two slots: made when both have requested it, handed out once to each, ended with
- * either. */
+/* Memory of two slots: it is made when both slots have requested it, each slot gets it once, and it
+ * ends when either slot is released. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -106,7 +106,7 @@ static void test_release(void **state)
 	assert_int_equal(adv_pairs_request(*state, 2, 1, &share), EAGAIN);
 }
 
-/* A slot with many peers gets less memory with each, and their number is bounded. */
+/* A slot with many peers gets less memory for each pair, and the number of pairs is limited. */
 static void test_sizes_and_bound(void **state)
 {
 	uint32_t last = ADV_PAIR_LARGE;
@@ -121,7 +121,7 @@ static void test_sizes_and_bound(void **state)
 			if (err)
 				break;
 			close(share.memory_fd);
-			/* fetched by both, so that no descriptor is kept */
+			/* both slots have fetched it, so that no descriptor is kept */
 			assert_int_equal(adv_pairs_request(*state, i, j, &share), 0);
 			close(share.memory_fd);
 			if (i == 3900) {
@@ -135,7 +135,7 @@ static void test_sizes_and_bound(void **state)
 	assert_int_equal(made, ADV_PAIRS_MAX);
 }
 
-/* The number of requests is bounded too. A refused request is not kept. */
+/* The number of requests is limited too. A refused request is not kept. */
 static void test_wishes(void **state)
 {
 	struct adv_pairs *p = adv_pairs_create(ADV_PAIRS_MAX, true);
@@ -177,7 +177,8 @@ static int both_ask(struct adv_pairs *p, unsigned a, unsigned b, struct adv_pair
 	return adv_pairs_request(p, b, a, share);
 }
 
-/* Slots 1 to 100 belong to one user, who may have half of everything; other users have the rest. */
+/* Slots 1 to 100 belong to one user. One user gets at most half of the pairs; the rest is for other
+ * users. */
 static void test_users(void **state)
 {
 	struct adv_pairs *p = adv_pairs_create(ADV_PAIRS_MAX, true);

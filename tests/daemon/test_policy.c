@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The daemon's decisions, with invented input: GID table, slots, the holder of a port, netlink's
- * bytes. */
+/* The daemon's decisions for constructed input: the GID table, slots, the holder of a port, netlink
+ * messages. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -123,7 +123,8 @@ static void sorted_order(void **state)
 	add_address(2, "2001:db8::bad", IFA_F_DADFAILED);
 	add_address(9, "10.9.9.9", 0); /* its interface disappeared between the two dumps */
 	adv_gid_policy_fill(&snapshot, NULL, &table);
-	/* An interface with link-local addresses only comes after configured ones. */
+	/* An interface that has only link-local addresses comes after interfaces with other
+	 * addresses. */
 	expect("10.0.0.1", "10.0.0.2", "2001:db8::1", "fe80::2", "192.0.2.1", "fe80::3",
 	       "127.0.0.1", "::1", NULL);
 	assert_int_equal(table.port_active, 1);
@@ -146,7 +147,7 @@ static void indices_stay(void **state)
 	add_address(3, "10.1.0.1", 0);
 	adv_gid_policy_fill(&snapshot, NULL, &table);
 	expect("10.0.0.1", "10.1.0.1", "127.0.0.1", NULL);
-	/* A new address of eth0 would sort before eth1's, but comes after it. */
+	/* A new address of eth0 would sort before the address of eth1, but follows it. */
 	before = table;
 	add_address(2, "10.0.0.9", 0);
 	adv_gid_policy_fill(&snapshot, &before, &table);
@@ -277,12 +278,12 @@ static void slot_choice(void **state)
 	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS, ADV_SLOTS, now), 19);
 	assert_int_equal(adv_slots_choose(l, 1001, ADV_SLOTS, ADV_SLOTS, now), 18);
 	assert_int_equal(adv_slots_choose(l, 0, ADV_SLOTS, 300, now), 0);
-	/* A slot made and never used is better while that one rests. */
+	/* Before slot 19 may be used again, a slot that was never used is chosen. */
 	l->slot[200].owned = 0;
 	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS, ADV_SLOTS, now), 19);
 	assert_int_equal(adv_slots_choose(l, 1000, ADV_SLOTS, ADV_SLOTS, now - 1), 200);
 	assert_int_equal(adv_slots_choose(l, 0, ADV_SLOTS, ADV_SLOTS, now), 200);
-	/* But not for a user who has had the maximum. */
+	/* A user who has had the maximum of slots gets slot 19. */
 	assert_int_equal(adv_slots_choose(l, 1000, 6, ADV_SLOTS, now - 1), 200);
 	assert_int_equal(adv_slots_choose(l, 1000, 5, ADV_SLOTS, now - 1), 19);
 	assert_int_equal(adv_slots_choose(l, 0, 0, ADV_SLOTS, now), 0);
@@ -310,7 +311,7 @@ static void slots_rest(void **state)
 	free(l);
 }
 
-/* A new worker has its predecessor's memory as it was when the keeper was forked. */
+/* A new worker has the times of its predecessor, as they were when the keeper was forked. */
 static void senders_resumed(void **state)
 {
 	struct adv_daemon *d = calloc(1, sizeof(*d));
@@ -416,7 +417,7 @@ static void port_lines(void **state)
 
 /* ---- netlink ---- */
 
-/* Bytes like those of a dump, but with wrong lengths. */
+/* Messages of a dump with wrong lengths do no harm. */
 static void hostile_netlink(void **state)
 {
 	static const uint16_t types[] = {RTM_NEWLINK, RTM_NEWADDR, NLMSG_DONE, NLMSG_ERROR, 99};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Each test runs in a child: the policy it requests stays with the process. */
+/* Each test runs in a child process, because the requested policy stays with the process. */
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -62,7 +62,7 @@ static bool goes_first(void)
 	return sched_getscheduler(0) == SCHED_RR;
 }
 
-/* Keeps the processor until the policy changes; returns the milliseconds of the clock, at least. */
+/* Keeps the processor busy until the policy changes. Returns the elapsed time, in ms. */
 static uint64_t busy_ms(void)
 {
 	uint64_t start = adv_clock_ms();
@@ -100,7 +100,8 @@ static void check_burst(void)
 	}
 }
 
-/* Ten times as long as a burst may be, but with sleeps: each starts a new burst. */
+/* A process that sleeps in between keeps SCHED_RR, even for ten times the length of a burst: each
+ * sleep starts a new burst. */
 static void check_sleeper(void)
 {
 	uint64_t end;

@@ -262,7 +262,7 @@ static void neighbours(void **state)
 		ENOENT);
 }
 
-/* The real kernel: this machine is reached through the loopback interface. */
+/* With the real kernel: this machine is reached through the loopback interface. */
 static void the_kernel(void **state)
 {
 	struct adv_resolver *r = adv_resolver_create();

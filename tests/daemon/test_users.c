@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Turns: how long a user is served, and who is next. */
+/* Turns: the time for which a user is served, and the order of connections. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,10 +14,10 @@
 
 struct connection {
 	struct adv_turn turn;
-	uint64_t costs;	   /* ns, for each time that it is served */
+	uint64_t costs;	   /* time for each serving, ns */
 	unsigned messages; /* messages to be read */
 	unsigned served;
-	uint64_t last; /* when it was served */
+	uint64_t last; /* time of the last serving, ns */
 };
 
 static uint64_t now;
@@ -60,7 +60,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* 500 connections of one user request much: another user's waits for one round of that user. */
+/* If 500 connections of one user send many requests, another user's connection waits for only one
+ * turn of that user. */
 static void test_other_user(void **state)
 {
 	struct adv_user *greedy = adv_users_hold(&users, 1), *other = adv_users_hold(&users, 2);
@@ -104,8 +105,8 @@ static void test_in_turn(void **state)
 	assert_int_equal(connection[MANY - 1].served, 3);
 }
 
-/* A round serves each connection once; one that is queued twice, or has ended, is served once or
- * not at all. */
+/* A round serves each connection once, even if it was queued twice. A connection that has ended is
+ * not served. */
 static void test_round(void **state)
 {
 	struct adv_user *user = adv_users_hold(&users, 1);
@@ -148,7 +149,8 @@ static bool read_for_a_while(void *unused)
 	return --left_to_read > 0;
 }
 
-/* A turn ends when there is nothing more to read, after the most messages, or at its end time. */
+/* A turn ends when nothing is left to read, after the largest number of messages, or at its end
+ * time. */
 static void test_read(void **state)
 {
 	left_to_read = 3;

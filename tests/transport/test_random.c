@@ -11,9 +11,9 @@
 #include "harness.h"
 
 #define SEEDS	   350
-#define GO_BACK_N  300 /* seeds with go-back-N; those after them use go-back-0 */
+#define GO_BACK_N  300 /* number of seeds with go-back-N; later seeds use go-back-0 */
 #define PER_SIDE   60
-#define SPAN	   24576 /* bytes that each request has for itself, at both ends */
+#define SPAN	   24576 /* bytes of the slot of each request, at both ends */
 #define COUNTERS   4
 #define COUNTER(i) (2ull * PER_SIDE * SPAN + 8 * (uint64_t)(i))
 #define SPACE	   (COUNTER(COUNTERS))
@@ -22,20 +22,20 @@
 struct op {
 	int opcode;
 	uint32_t len;
-	uint64_t original; /* atomics: the value before them */
+	uint64_t original; /* atomics: value before the operation */
 	unsigned counter;
 };
 
 struct side {
-	struct end *out;    /* end that posts requests */
-	struct end *in;	    /* end that receives the peer's; the same one except for XRC */
+	struct end *out; /* end that posts requests */
+	struct end *in;	 /* end that receives the peer's requests; equal to `out` except for XRC */
 	struct region *src; /* source of requests, and destination of READ and atomic results */
 	struct region *dst; /* memory that the peer's requests use */
 	struct op op[PER_SIDE];
 	unsigned posted;
-	unsigned recvs;		  /* posted */
-	unsigned recvs_wanted;	  /* by all requests of the peer */
-	uint64_t model[COUNTERS]; /* of the peer's counters */
+	unsigned recvs;		  /* posted receive requests */
+	unsigned recvs_wanted;	  /* receive requests that all requests of the peer need */
+	uint64_t model[COUNTERS]; /* model of the peer's counters */
 };
 
 struct world {
@@ -43,7 +43,7 @@ struct world {
 	struct side side[2];
 	struct adv_rng rng;
 	uint32_t mtu;
-	unsigned loss; /* per mille */
+	unsigned loss; /* chance of loss, per mille */
 	unsigned doubled;
 	unsigned late;
 	unsigned eager; /* chance of posting sends, and receives, before a step */
@@ -144,7 +144,7 @@ static void fill_atomic(struct side *s, struct wr *wr, struct op *op, const stru
 		wr->w.wr.atomic.compare_add = op->len + 1;
 		*counter += op->len + 1;
 	} else {
-		/* The comparison succeeds every other time. */
+		/* Every second comparison succeeds. */
 		wr->w.wr.atomic.compare_add = *counter + op->len % 2;
 		wr->w.wr.atomic.swap = op->len * 3ull;
 		if (op->len % 2 == 0)
@@ -225,7 +225,7 @@ static void open_world(struct world *w, uint64_t seed)
 	adv_rng_seed(&w->rng, seed);
 	c.window = 4 + (uint32_t)adv_rng_below(&w->rng, 80);
 	c.go_back_0 = seed > GO_BACK_N;
-	if (c.go_back_0) /* a message must fit the window */
+	if (c.go_back_0) /* with go-back-0 a message must fit the window */
 		c.window += SPAN / 256;
 	o.mtu = (enum ibv_mtu)(IBV_MTU_256 + adv_rng_below(&w->rng, 5));
 	o.psn[0] = (uint32_t)adv_rng_next(&w->rng) & ADV_PSN_MASK;
@@ -253,7 +253,7 @@ static void open_world(struct world *w, uint64_t seed)
 		struct node *node = &w->net->node[i];
 
 		w->side[i].src = region_open(node, (uint64_t)PER_SIDE * SPAN, ALL_ACCESS);
-		/* For the peer's requests, receive requests and counters. */
+		/* dst is for the peer's requests, receive requests and counters. */
 		w->side[i].dst = region_open(node, SPACE, ALL_ACCESS);
 		region_fill(w->side[i].src, (uint8_t)(1 + i));
 		region_fill(w->side[i].dst, (uint8_t)(3 + i));
@@ -282,7 +282,8 @@ static void run(struct world *w)
 		for (int i = 0; i < 2; i++) {
 			if (chance(w, w->eager))
 				moved |= post_next(w, &w->side[i], &w->side[!i]);
-			/* Often too late: the peer gets RNR NAKs. */
+			/* Receive requests are often posted too late, so that the peer gets RNR
+			 * NAKs. */
 			if (chance(w, w->willing))
 				post_recv(w, &w->side[i]);
 		}

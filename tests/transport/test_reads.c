@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A responder whose peers request much with few packets: READs of 1 GiB each, repeatedly. What it
- * sends at once is bounded, and its queue pairs take turns. Duplicate requests are answered in
- * proportion to the original ones. Deregistered memory is not read any more.
+ * A responder whose peers request much data with few packets: READs of 1 GiB each, repeatedly. The
+ * number of packets that it sends at once is bounded, and its queue pairs take turns. Duplicate
+ * requests are answered in proportion to the original requests. Deregistered memory is not read any
+ * more.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -24,14 +25,15 @@ struct sent {
 	uint32_t payload_len;
 };
 
-/* Node 1 is the responder. Its packets are recorded and dropped. */
+/* Node 1 is the responder. The network hook records and drops its packets. */
 struct bed {
 	struct net *net;
 	struct options o;
 	struct end *a, *b; /* the first pair */
-	uint8_t *memory; /* GIB bytes that the process cannot access: the engine does not need to */
+	uint8_t *memory; /* GIB bytes without access rights, because the engine does not access them
+			  */
 	struct adv_mr *mr;
-	uint32_t rkey; /* also after deregistration */
+	uint32_t rkey; /* stays set after deregistration */
 	struct adv_tx_batch batch;
 	struct sent sent[ADV_TX_BATCH_PACKETS];
 };
@@ -59,7 +61,8 @@ static void bed_close(struct bed *bed)
 	assert_int_equal(munmap(bed->memory, GIB), 0);
 }
 
-/* Sends a READ request of `length` bytes from byte `offset` on, `ahead` PSNs after its first. */
+/* Sends a READ request of `length` bytes from byte `offset` on. Its PSN is `ahead` after the first
+ * PSN of the connection. */
 static void ask(struct bed *bed, const struct end *to, uint32_t ahead, uint64_t offset,
 		uint32_t length)
 {
@@ -92,7 +95,7 @@ static unsigned send_some(struct bed *bed, unsigned limit)
 	return n;
 }
 
-/* Sends everything that the node has to send. Fails the test at more than `most` packets. */
+/* Sends all packets that the node has to send. Fails the test if there are more than `most`. */
 static unsigned send_all(struct bed *bed, unsigned most)
 {
 	unsigned packets = 0, n;
@@ -135,8 +138,8 @@ static unsigned packets_before_write(struct bed *bed, unsigned limit)
 	return UINT32_MAX;
 }
 
-/* Two queue pairs have responses without end. The requests of one of them, and of a third, are sent
- * in their turn. */
+/* Two queue pairs have endless responses. The requests of one of them, and of a third queue pair,
+ * still get their turns. */
 static void test_requests_among_answers(void **state)
 {
 	static const unsigned limits[] = {1, 2, 31, 32, 33, ADV_TX_BATCH_PACKETS};
@@ -160,7 +163,7 @@ static void test_requests_among_answers(void **state)
 	}
 }
 
-/* Responding queue pairs have equal shares, for any length of a call. */
+/* Responding queue pairs have equal shares, for any number of packets in a call. */
 static void test_shares(void **state)
 {
 	static const unsigned limits[] = {1, 7, ADV_TX_BATCH_PACKETS};
@@ -194,7 +197,8 @@ static void test_shares(void **state)
 
 /* ---- duplicate requests ---- */
 
-/* A duplicate request is answered from its PSN on, however often it arrives before that. */
+/* A duplicate request is answered from its PSN on, and only once if it arrives several times before
+ * the answer. */
 static void test_restart(void **state)
 {
 	struct bed bed;
@@ -212,8 +216,8 @@ static void test_restart(void **state)
 	bed_close(&bed);
 }
 
-/* Each duplicate request permits one window of packets, and all of them together as many packets as
- * were requested originally. */
+/* Each duplicate request permits one window of packets, and all duplicates together permit as many
+ * packets as were requested originally. */
 static void test_repeated_requests(void **state)
 {
 	const unsigned packets = 2048, repeats = 40;
@@ -229,7 +233,7 @@ static void test_repeated_requests(void **state)
 		sent += send_all(&bed, packets);
 	}
 	assert_int_equal(sent, 2 * packets + repeats * WINDOW);
-	/* Nor if each duplicate cuts off the previous response. */
+	/* The bound also holds if each duplicate cuts off the previous response. */
 	for (unsigned i = 0; i < repeats; i++) {
 		ask(&bed, bed.b, 0, 0, packets * MTU);
 		assert_true(send_some(&bed, WINDOW / 2) == WINDOW / 2);
@@ -238,7 +242,8 @@ static void test_repeated_requests(void **state)
 	bed_close(&bed);
 }
 
-/* Duplicates of a READ in progress: all sent packets are in proportion to the new ones. */
+/* With duplicates of a READ in progress, the number of sent packets stays in proportion to the
+ * number of new packets. */
 static void test_repeated_amidst(void **state)
 {
 	const unsigned repeats = 40, step = 1000;
@@ -263,7 +268,7 @@ static void test_repeated_amidst(void **state)
 	bed_close(&bed);
 }
 
-/* A peer that has received what it is entitled to continues from there with a further request. */
+/* A peer that has received all permitted packets can continue from there with a further request. */
 static void test_goes_on(void **state)
 {
 	const uint32_t packets = 10 * WINDOW;
@@ -298,8 +303,8 @@ static void test_goes_on(void **state)
 	bed_close(&bed);
 }
 
-/* A part of a response may be requested again, in whole packets, and is sent alone. It does not end
- * a response in progress. No bytes beyond the original request are sent. */
+/* A part of a response may be requested again, in whole packets. Only that part is sent, and a
+ * response in progress is not cut short. No bytes beyond the original request are sent. */
 static void test_part(void **state)
 {
 	const uint32_t packets = 10;
@@ -394,7 +399,8 @@ static void lose_end(struct bed *bed)
 
 static void (*const losses[])(struct bed *bed) = {lose_region, lose_access, lose_domain, lose_end};
 
-/* Deregistered during the response: no byte more is read, and the peer gets a NAK. */
+/* If the region is deregistered during a response, no further byte is read, and the peer gets a
+ * NAK. */
 static void test_taken_away(void **state)
 {
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(losses); i++) {
@@ -414,7 +420,8 @@ static void test_taken_away(void **state)
 	}
 }
 
-/* Deregistered before a duplicate request: the memory is not read, and the connection continues. */
+/* If the region is deregistered before a duplicate request, the memory is not read, and the
+ * connection continues. */
 static void test_taken_away_after(void **state)
 {
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(losses); i++) {

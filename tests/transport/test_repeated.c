@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests that the network repeats after their responses have arrived. */
+/* Tests requests that the network repeats after their responses have arrived. */
 #include "harness.h"
 #include "base/array.h"
 #include "wire/bytes.h"
@@ -25,8 +25,8 @@ static void give(struct node *node, const uint8_t *data, uint32_t len)
 	adv_engine_rx(node->e, node->net->now, &pkt);
 }
 
-/* All requests that the responder remembers are to be answered again when a new request arrives.
- * The requester does not exceed its limit: it has the answers. */
+/* A new request arrives while the responder answers all remembered requests again. The requester
+ * does not exceed its limit, because it has the answers: the new request must be accepted. */
 static void repeated(int opcode, uint8_t limit, uint8_t remembered)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -81,7 +81,7 @@ static void test_atomics(void **state)
 	repeated(IBV_WR_ATOMIC_FETCH_AND_ADD, 5, 8);
 }
 
-/* A completed READ is repeated after its region was deregistered. The QP still works. */
+/* If a completed READ is repeated after its region was deregistered, the QP still works. */
 static void test_region_gone(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -108,7 +108,7 @@ static void test_region_gone(void **state)
 	net_close(net);
 }
 
-/* The first answer is lost, the second arrives after the timeout, and all others later. */
+/* Drops the first answer, delivers the second after the timeout, and all others later. */
 static void lose_first_answer(struct net *net, struct wire *w)
 {
 	unsigned *answers = net->arg;
@@ -127,15 +127,15 @@ static void lose_first_answer(struct net *net, struct wire *w)
 	}
 }
 
-/* Answers arrive half a timeout late. */
+/* Delays answers by half a timeout. */
 static void answer_late(struct net *net, struct wire *w)
 {
 	if (w->from == 1)
 		w->delay = 1500 * US;
 }
 
-/* A request cannot be retransmitted because its memory was deregistered, and then its answer
- * arrives: it is done, and the next answers are for the next requests. */
+/* If a request cannot be retransmitted because its memory was deregistered, and then its answer
+ * arrives, the request is done. The next answers are for the next requests. */
 static void test_own_region_gone(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -162,7 +162,7 @@ static void test_own_region_gone(void **state)
 	net_close(net);
 }
 
-/* A response that the timeout has requested again is missing: that costs one retry only. */
+/* If a response that the timeout has requested again is missing, this costs only one retry. */
 static void test_answer_behind_timeout(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -186,7 +186,8 @@ static void test_answer_behind_timeout(void **state)
 	net_close(net);
 }
 
-/* A packet was lost, and one before it arrives twice: the ACK does not replace the NAK. */
+/* If a packet is lost and a packet before it arrives twice, the second ACK does not replace the
+ * NAK. */
 static void test_nak_before_ack(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -203,7 +204,7 @@ static void test_nak_before_ack(void **state)
 	end_op(a, IBV_WR_SEND, 1, NULL, 0, 0, NULL, 0);
 	net_until(net, a, 1, 0, SEC);
 	net_until(net, b, 0, 1, SEC);
-	assert_true(first[8] & 0x80); /* requests an acknowledgement */
+	assert_true(first[8] & 0x80); /* the packet requests an acknowledgement */
 	first[11] += 2;
 	give(&net->node[1], first, first_len);
 	first[11] -= 2;
@@ -221,7 +222,7 @@ static struct {
 	unsigned naks;
 } storm;
 
-/* One packet within the message is lost; each NAK arrives nine times. */
+/* Drops one packet inside the message, and delivers each NAK nine times. */
 static void repeat_naks(struct net *net, struct wire *w)
 {
 	if (w->from == 0 && !storm.lost && w->h.bth.opcode == ADV_OP_WRITE_MIDDLE) {
@@ -235,7 +236,7 @@ static void repeat_naks(struct net *net, struct wire *w)
 	}
 }
 
-/* One loss costs one retry, although its NAK is repeated, before and after the retransmission. */
+/* One loss costs one retry, even if its NAK is repeated before and after the retransmission. */
 static void test_repeated_nak(void **state)
 {
 	static const uint64_t apart[] = {1, 100, 700, 1500, 10000};
@@ -260,7 +261,7 @@ static void test_repeated_nak(void **state)
 		expect_pattern(rb, 0, 1 << 16, 3, 0);
 		assert_int_equal(storm.naks, 1);
 		net_run(net, SEC);
-		assert_true(c->packet_seq_err >= 1); /* those before the end */
+		assert_true(c->packet_seq_err >= 1); /* NAKs that arrived before the end */
 		assert_int_equal(c->local_ack_timeout_err, 0);
 		assert_int_equal(end_state(a), IBV_QPS_RTS);
 		net_close(net);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Retries and their times, RNR NAKs, windows, fences, limits of READs. */
+/* Tests the requester: retries and their times, RNR NAKs, windows, fences, limits of READs. */
 #include "requester_bed.h"
 
 static bool lose_all(const struct wire *w)
@@ -17,8 +17,11 @@ static bool lose_answers(const struct wire *w)
 	return w->from == 1;
 }
 
-/* The peer does not answer: retry_cnt retries, each after 4.096 us x 2^timeout, then the request
- * fails: after 8.2 us with timeout 1 and no retry, after 19.5 hours with 31 and 7. */
+/*
+ * If the peer does not answer, there are retry_cnt retries, each after 4.096 us x 2^timeout. Then
+ * the request fails: after 8.2 us with timeout 1 and no retry, after 19.5 hours with timeout 31 and
+ * 7 retries.
+ */
 static void test_retries_exceeded(void **state)
 {
 	for (uint8_t timeout = 1; timeout <= 31; timeout++) {
@@ -70,8 +73,8 @@ static void test_progress_restores_retries(void **state)
 	bed_close(&bed);
 }
 
-/* timeout 0: there is no timer. The packet is not retransmitted, but an answer to a later packet
- * reveals the loss. */
+/* With timeout 0 there is no timer and a lost packet is not retransmitted. The answer to a later
+ * packet reveals the loss. */
 static void test_no_timeout(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -92,7 +95,7 @@ static void test_no_timeout(void **state)
 	bed_close(&bed);
 }
 
-/* Answers are lost: requests are retransmitted, and executed once. */
+/* If answers are lost, requests are retransmitted, and executed only once. */
 static void test_answers_lost(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -114,8 +117,10 @@ static void test_answers_lost(void **state)
 	bed_close(&bed);
 }
 
-/* Returns the number of timeouts until the i-th one that retransmits: 1, 2 and 4 of the first
- * retry, then one a retry for the first half of the retries, then every timeout. */
+/*
+ * Returns the number of timeouts until the i-th retransmission: after 1, 2 and 4 timeouts in the
+ * first retry, then one for each retry in the first half of the retries, then one for each timeout.
+ */
 static unsigned expiry(unsigned i, unsigned ticks, unsigned retries)
 {
 	unsigned at = 0, eager = (retries - retries / 2) * ticks;
@@ -131,7 +136,7 @@ static unsigned expiry(unsigned i, unsigned ticks, unsigned retries)
 	return at;
 }
 
-/* A retry may last several timeouts, up to 4 (IBTA 9.7.6.1.3). */
+/* Checks the times of retries that last `ticks` timeouts, up to 4 (IBTA 9.7.6.1.3). */
 static void retry_of(uint8_t ticks, uint8_t retries)
 {
 	struct adv_engine_config c = {.seed = {1}, .timeout_ticks = ticks};
@@ -163,7 +168,7 @@ static void test_retry_of_several_timeouts(void **state)
 
 /* ---- RNR ---- */
 
-/* Table 46 of IBTA 9.7.5.2.8, in 10 us. */
+/* Times of table 46 of IBTA 9.7.5.2.8, in units of 10 us. */
 static const uint32_t rnr_table[32] = {65536, 1,    2,	  3,	 4,	6,     8,     12,
 				       16,    24,   32,	  48,	 64,	96,    128,   192,
 				       256,   384,  512,  768,	 1024,	1536,  2048,  3072,
@@ -196,7 +201,8 @@ static void rnr_retries(uint8_t timer, uint8_t retries)
 	bed_close(&bed);
 }
 
-/* RNR NAKs: rnr_retry retries, each after the responder's time, then the request fails. */
+/* After RNR NAKs there are rnr_retry retries, each after the responder's time. Then the request
+ * fails. */
 static void test_rnr_retries_exceeded(void **state)
 {
 	for (uint8_t timer = 0; timer < 32; timer++)
@@ -204,7 +210,8 @@ static void test_rnr_retries_exceeded(void **state)
 			rnr_retries(timer, retries);
 }
 
-/* 7 means without end: after a hundred times the code's time it is still sent again. */
+/* rnr_retry 7 means unlimited retries: after a hundred times the RNR time the request is still sent
+ * again. */
 static void test_rnr_for_ever(void **state)
 {
 	for (uint8_t timer = 0; timer < 32; timer++) {
@@ -228,7 +235,8 @@ static void test_rnr_for_ever(void **state)
 	}
 }
 
-/* The receive is posted while the requester waits. The count restarts with each message. */
+/* If the receive request is posted while the requester waits, the message arrives. The count of
+ * retries restarts with each message. */
 static void test_rnr_recovery(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -250,8 +258,8 @@ static void test_rnr_recovery(void **state)
 	bed_close(&bed);
 }
 
-/* A WRITE with immediate counts as one request, however often it is sent before a receive is
- * posted. */
+/* A WRITE with immediate is counted as one request, even if it is sent several times before a
+ * receive request is posted. */
 static void test_rnr_counts_a_request_once(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -340,7 +348,8 @@ static void test_read_without_resources(void **state)
 	bed_close(&bed);
 }
 
-/* A fenced request is sent when the READs before it are answered, any other at once. */
+/* A fenced request is sent when the READs before it are answered. A request without fence is sent
+ * at once. */
 static void test_fence(void **state)
 {
 	for (int fence = 0; fence < 2; fence++) {
@@ -363,7 +372,7 @@ static void test_fence(void **state)
 				write = bed.log.w[i].sent;
 		}
 		assert_true(fence ? write == response + NET_DELAY : write < response);
-		/* With the fence, the written bytes are those that were read. */
+		/* With the fence, the WRITE sends the bytes that the READ fetched. */
 		if (fence)
 			assert_memory_equal(bed.ra->buf, bed.rb->buf, 8);
 		bed_close(&bed);
@@ -397,7 +406,7 @@ static void test_window(void **state)
 	bed_close(&bed);
 }
 
-/* ACKs are coalesced: far fewer than packets. */
+/* ACKs are coalesced: there are far fewer ACKs than packets. */
 static void test_acks_are_few(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -414,7 +423,7 @@ static void test_acks_are_few(void **state)
 	bed_close(&bed);
 }
 
-/* Only the packets from the gap on are retransmitted, after one NAK. */
+/* Loses one packet. Only the packets from the gap on are retransmitted, after one NAK. */
 static bool lose_third(const struct wire *w)
 {
 	return w->number == 2;
@@ -429,7 +438,7 @@ static void test_go_back_n(void **state)
 	bed.log.lose = lose_third;
 	end_op(bed.a, IBV_WR_RDMA_WRITE, 1, bed.ra, 0, 20 * 1024, bed.rb, 0);
 	net_until(bed.net, bed.a, 1, 0, SEC);
-	/* 20 packets, and again the 18 from the lost one on. */
+	/* 20 packets are sent, and then again the 18 from the lost packet on. */
 	assert_int_equal(count_sent(&bed, 0, ADV_OP_WRITE_FIRST), 1);
 	assert_int_equal(count_sent(&bed, 0, ADV_OP_WRITE_MIDDLE), 18 + 17);
 	assert_int_equal(counters(&bed, 0)->packet_seq_err, 1);
@@ -440,7 +449,7 @@ static void test_go_back_n(void **state)
 	bed_close(&bed);
 }
 
-/* The source is deregistered within a message: the message fails when all requests before it are
+/* If the source is deregistered within a message, the message fails when all requests before it are
  * done. */
 static void test_source_deregistered(void **state)
 {
@@ -469,8 +478,8 @@ static void test_source_deregistered(void **state)
 	}
 }
 
-/* The packet before it requested no acknowledgement, because this one was to follow. Now it
- * does. */
+/* The second request cannot be sent. The packet of the first did not request an ACK, because
+ * another packet was to follow. It gets its ACK without a timeout. */
 static void test_next_cannot_be_sent(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -490,8 +499,8 @@ static void test_next_cannot_be_sent(void **state)
 	bed_close(&bed);
 }
 
-/* The packets in flight are lost as well: it fails once the requests before it were
- * retransmitted. */
+/* Loses the first eight packets. The request that cannot be sent fails after the requests before it
+ * were retransmitted. */
 static bool lose_first_eight(const struct wire *w)
 {
 	return w->number < 8;

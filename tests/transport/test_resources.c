@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The description of an engine's objects: all of them, once, with their current state. */
+/* Tests that all objects of an engine are described, each once, with its current state. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,7 +185,7 @@ static void tells_owners(void **state)
 	assert_int_equal(adv_cq_destroy(cq), 0);
 }
 
-/* Objects that are created or destroyed between two calls do not disturb the list. */
+/* If objects are destroyed between two calls, the list ends correctly. */
 static void stands_changes(void **state)
 {
 	struct fixture *f = *state;
@@ -202,7 +202,7 @@ static void stands_changes(void **state)
 	n = adv_engine_resources(f->e, ADV_RESOURCE_PD, &from, f->got, f->owner, 15);
 	assert_int_equal(n, 0);
 	assert_true(from == ADV_RESOURCES_END);
-	/* With any position that a caller passes. */
+	/* Any position that a caller passes is safe. */
 	for (int kind = 0; kind <= ADV_RESOURCE_SUMMARY; kind++) {
 		from = UINT64_MAX - 1;
 		assert_int_equal(adv_engine_resources(f->e, (enum adv_resource_kind)kind, &from,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The responder: gaps, duplicates, sequences of opcodes, regions that are deregistered. */
+/* Tests the responder: gaps, duplicates, sequences of opcodes, and deregistered regions. */
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -31,7 +31,7 @@ static void inject(struct bed *bed, uint8_t opcode, uint32_t ahead, uint32_t len
 			  adv_opcode_table[opcode].flags & ADV_PKT_PAYLOAD ? length : 0);
 }
 
-/* Drops the answers: the peer's engine did not send these requests. */
+/* Drops the answers, because the peer's engine did not send these requests. */
 static void mute_answers(struct net *net, struct wire *w)
 {
 	note(net, w);
@@ -69,7 +69,7 @@ static void test_one_nak_for_a_gap(void **state)
 	assert_int_equal(counters(&bed, 1)->out_of_sequence, 6);
 	inject(&bed, ADV_OP_WRITE_ONLY, 0, 4);
 	expect_answer(&bed, 1, ADV_OP_ACKNOWLEDGE, 0x1f, 0);
-	/* A new gap, a new NAK. */
+	/* A new gap causes a new NAK. */
 	inject(&bed, ADV_OP_WRITE_ONLY, 2, 4);
 	inject(&bed, ADV_OP_WRITE_ONLY, 3, 4);
 	expect_answer(&bed, 2, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK | ADV_NAK_PSN_SEQUENCE_ERROR, 1);
@@ -113,7 +113,8 @@ static void test_duplicate_atomic(void **state)
 	memcpy(&v, bed.rb->buf, 8);
 	assert_true(v == 42);
 	assert_int_equal(counters(&bed, 1)->duplicate_request, 2);
-	/* Older than the remembered requests: no answer, and nothing is executed. */
+	/* Duplicates that are older than the remembered requests get no answer and are not
+	 * executed. */
 	for (uint32_t i = 2; i < 10; i++) {
 		inject(&bed, ADV_OP_FETCH_ADD, i, 0);
 		net_run(bed.net, MS);
@@ -152,7 +153,7 @@ static void test_duplicate_read(void **state)
 	assert_int_equal(bed.sent[7].payload_len, 2500 - 2048);
 	for (unsigned i = 0; i < bed.sent[6].payload_len; i++)
 		assert_int_equal(bed.sent[6].data[16 + i], region_byte(1024 + i, 2));
-	/* A request of other bytes with an old PSN is a forgery: no answer. */
+	/* A request with an old PSN but another address is a forgery and gets no answer. */
 	h.reth.va += 4;
 	net_inject_packet(bed.net, 0, 1, &h, 0);
 	h.reth.va -= 4;
@@ -184,7 +185,7 @@ static void test_duplicate_send(void **state)
 	bed_close(&bed);
 }
 
-/* One READ more than max_dest_rd_atomic, before any is answered. */
+/* One READ or atomic more than max_dest_rd_atomic, before any answer, is refused. */
 static void test_too_many_reads(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -204,7 +205,8 @@ static void test_too_many_reads(void **state)
 	}
 }
 
-/* Opcodes that cannot follow the previous one, and invalid lengths (IBTA 9.7.4.1). */
+/* Opcodes that cannot follow the previous opcode, and invalid lengths, are refused (IBTA
+ * 9.7.4.1). */
 static void test_bad_sequences(void **state)
 {
 	static const struct {
@@ -241,7 +243,7 @@ static void test_bad_sequences(void **state)
 		{ADV_OP_WRITE_FIRST, 1024, ADV_OP_SEND_LAST, 4},
 		{ADV_OP_WRITE_FIRST, 1024, ADV_OP_WRITE_FIRST, 1024},
 		{ADV_OP_WRITE_FIRST, 1024, ADV_OP_SEND_ONLY, 4},
-		/* The RETH has 1024, so nothing may follow. */
+		/* The length in the RETH is 1024, so no packet may follow. */
 		{ADV_OP_WRITE_FIRST, 1024, ADV_OP_WRITE_LAST, 4},
 	};
 
@@ -266,7 +268,7 @@ static void test_bad_sequences(void **state)
 	}
 }
 
-/* Aligned for the peer but not for this CPU, and the reverse: both are refused. */
+/* An atomic is refused if its address is aligned only for the peer, or only for this CPU. */
 static void test_atomic_at_odd_iova(void **state)
 {
 	static const uint8_t opcodes[] = {ADV_OP_FETCH_ADD, ADV_OP_COMPARE_SWAP,
@@ -294,7 +296,7 @@ static void test_atomic_at_odd_iova(void **state)
 	}
 }
 
-/* The sum of the packets differs from the RETH's length. */
+/* A WRITE is refused if the sum of its packets differs from the length in the RETH. */
 static void test_write_of_wrong_length(void **state)
 {
 	for (int i = 0; i < 4; i++) {
@@ -317,7 +319,7 @@ static void test_write_of_wrong_length(void **state)
 	}
 }
 
-/* Requests of more than 2^31 bytes. */
+/* Requests of more than 2^31 bytes are refused. */
 static void test_huge_lengths(void **state)
 {
 	static const uint8_t opcodes[] = {ADV_OP_READ_REQUEST, ADV_OP_WRITE_FIRST};
@@ -338,7 +340,7 @@ static void test_huge_lengths(void **state)
 	}
 }
 
-/* Answers are sent in the order of their requests, with ACKs and responses mixed. */
+/* Answers are sent in the order of their requests, also if ACKs and responses are mixed. */
 static void test_order_of_answers(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -403,7 +405,7 @@ static void test_deregister_under_read(void **state)
 	}
 }
 
-/* During a READ, with responses still to be sent. */
+/* The region is deregistered during a READ, with responses still to send. */
 static void test_deregister_under_response(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -438,7 +440,7 @@ static void test_deregister_under_send(void **state)
 			expect_send(bed.a, 4, 1, IBV_WC_REM_OP_ERR);
 			expect_recv(bed.b, 0, 1, IBV_WC_LOC_PROT_ERR);
 		} else if (bed.a->sends[4].wc.status != IBV_WC_SUCCESS) {
-			/* Unless all of it had been sent. */
+			/* The request fails unless all of its data was sent before. */
 			expect_send(bed.a, 4, 1, IBV_WC_LOC_PROT_ERR);
 		}
 		bed_close(&bed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Each error of a request, with its status at both ends. */
+/* Tests each error of a request, with its status at both ends. */
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -12,9 +12,9 @@
 struct fault {
 	int opcode;
 	void (*arrange)(struct bed *bed, struct wr *wr);
-	enum ibv_wc_status here; /* at the requester */
+	enum ibv_wc_status here; /* status at the requester */
 	enum adv_vendor_err why;
-	enum ibv_event_type event; /* at the responder */
+	enum ibv_event_type event; /* event at the responder */
 	enum ibv_wc_status
 		there;	 /* of the receive request; SUCCESS: it was still posted, and is flushed */
 	bool peer_lives; /* the responder did not notice the error */
@@ -59,7 +59,7 @@ static void local_read_only(struct bed *bed, struct wr *wr)
 	wr->sge[0].addr = r->iova;
 }
 
-/* The remote address and key have different places for atomics. */
+/* Sets the remote address and key, which have other places in requests for atomics. */
 static void set_remote(struct wr *wr, uint64_t va, uint32_t rkey)
 {
 	bool atomic = wr->w.opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
@@ -259,7 +259,8 @@ static void expect_requester(const struct bed *bed, const struct fault *f)
 	expect_send(bed->a, 0, 1, IBV_WC_SUCCESS);
 	expect_send(bed->a, 1, 2, f->here);
 	assert_int_equal(bed->a->sends[1].wc.vendor_err, f->why);
-	/* Later requests are flushed in order (IBTA 10.3.1.7), also those posted later. */
+	/* Requests after the failed one are flushed in order (IBTA 10.3.1.7), also if they are
+	 * posted later. */
 	expect_send(bed->a, 2, 3, IBV_WC_WR_FLUSH_ERR);
 	expect_send(bed->a, 3, 4, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(bed->a->send_count, 4);

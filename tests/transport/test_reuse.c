@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reused numbers and keys: packets and keys of the previous owner have no effect. */
+/* Tests that packets for the previous QP of a number, and keys of earlier regions, have no
+ * effect. */
 #include "harness.h"
 
-#define NUMBERS 0x100 /* of each node */
+#define NUMBERS 0x100 /* QP numbers of each node */
 
 static struct adv_rx_meta meta;
 static uint8_t kept[PACKET_MAX];
@@ -73,13 +74,13 @@ static void test_number_rests(void **state)
 		if (again)
 			break;
 	}
-	/* All numbers except that of `other`, and this one. */
+	/* All numbers were used before, except the number of `other` and this number. */
 	assert_int_equal(uses, NUMBERS - 2);
 	expect_pattern(rb, 0, 64, 2, 0);
 	net_abandon(net);
 }
 
-/* The same number in another connection: the peer's address and the PSN distinguish the two. */
+/* If a number is used by another connection, the peer's address and the PSN distinguish the two. */
 static void test_number_again(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);
@@ -126,7 +127,7 @@ static void to_rts(struct end *end, const struct options *o)
 	assert_int_equal(end_to_rts(end, o, 0), 0);
 }
 
-/* A UD QP with the number of an earlier one, and another Q_Key. */
+/* A UD QP with the number of an earlier QP, but another Q_Key, receives no datagram for that QP. */
 static void test_datagram_for_the_last(void **state)
 {
 	struct options o = options_default(IBV_QPT_UD);
@@ -154,7 +155,7 @@ static void test_datagram_for_the_last(void **state)
 	net_abandon(net);
 }
 
-/* The key of a deregistered region names none of many later ones at the same address. */
+/* The key of a deregistered region names none of many later regions at the same address. */
 static void test_keys(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A peer that handles packets later than the timeout. It answers all packets in order, and
- * needs `service` ns for each, also for a duplicate. Retransmissions must not overload it. */
+/*
+ * A slow peer that answers packets later than the timeout. It handles all packets in order, and
+ * needs `service` ns for each packet, also for a duplicate. Retransmissions must not overload it.
+ */
 #include "harness.h"
 
 #define PAIRS	4
@@ -10,8 +12,9 @@
 
 /* The peer handles one packet after the other. */
 struct slow {
-	unsigned node;	  /* 0: the packets that it receives are slow; 1: those that it sends */
-	uint64_t service; /* ns a packet takes */
+	unsigned node; /* 0: packets from node 0 to the peer take the time; 1: packets from the peer
+			*/
+	uint64_t service; /* time of a packet, ns */
 	uint64_t free_at;
 	unsigned taken;
 };
@@ -39,8 +42,8 @@ struct bed {
 	struct slow slow;
 };
 
-/* timeout 14, as in perftest: 67 ms. A retry is four of these, and the windows are those of the
- * device. */
+/* Opens pairs with timeout 14 as in perftest, which is 67 ms. A retry lasts four timeouts. The
+ * windows are those of the device. */
 static void bed_open(struct bed *bed, uint64_t service, unsigned node)
 {
 	struct adv_engine_config c = {
@@ -62,7 +65,8 @@ static void bed_open(struct bed *bed, uint64_t service, unsigned node)
 		pair_open(bed->net, &o, &bed->a[i], &bed->b[i]);
 }
 
-/* All requests complete, and retransmissions add at most a quarter to the packets of the peer. */
+/* Checks that all requests complete, and that retransmissions add at most a quarter to the packets
+ * of the peer. */
 static void expect_done(struct bed *bed, unsigned count, unsigned packets)
 {
 	for (unsigned i = 0; i < PAIRS; i++) {
@@ -103,15 +107,14 @@ static void test_sends(void **state)
 		stream(IBV_WR_SEND, service);
 }
 
-/* Each packet of a READ response takes the peer `service` ns. The peer also answers retransmitted
- * requests. */
+/* READs: each packet of a response takes the peer `service` ns, also for retransmitted requests. */
 static void test_reads(void **state)
 {
 	for (uint64_t service = MS; service <= 5 * MS / 2; service += MS / 2)
 		stream(IBV_WR_RDMA_READ, service);
 }
 
-/* The peer executes each atomic request once. Four of them take it 100 to 400 ms. */
+/* Atomics: the peer executes each request once. Four of them take 100 to 400 ms. */
 static void test_atomics(void **state)
 {
 	for (uint64_t service = 100 * MS; service <= 400 * MS; service += 100 * MS) {

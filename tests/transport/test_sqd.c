@@ -18,7 +18,8 @@ static void to_sqd(struct bed *bed, bool notify)
 			 0);
 }
 
-/* Requests that have started finish, others wait. The event is raised once, if it is requested. */
+/* In SQD, requests that have started finish, and other requests wait. The event is raised once if
+ * it is requested. */
 static void drain(enum ibv_qp_type type, bool notify, uint32_t mbps)
 {
 	struct adv_engine_config c = {.seed = {1}, .window = 4, .unreliable_mbps = mbps};
@@ -41,7 +42,7 @@ static void drain(enum ibv_qp_type type, bool notify, uint32_t mbps)
 	net_run(bed.net, SEC);
 	assert_int_equal(bed.a->send_count, 3);
 	assert_int_equal(drained(&bed), notify);
-	/* Nothing to drain: the event is raised at once. */
+	/* If there is nothing to drain, the event is raised at once. */
 	to_sqd(&bed, notify);
 	net_run(bed.net, SEC);
 	assert_int_equal(drained(&bed), 2 * notify);
@@ -60,7 +61,8 @@ static void test_drain_uc(void **state)
 	drain(IBV_QPT_UC, false, 1000);
 }
 
-/* The last packet in flight requested no acknowledgement, because more was to follow. */
+/* The last packet in flight requested no ACK, because another was to follow. After the transition
+ * to SQD it gets one. */
 static void test_drain_gets_its_acknowledgement(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);

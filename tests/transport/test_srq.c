@@ -70,7 +70,8 @@ static void test_posting(void **state)
 	assert_int_equal(adv_srq_post(srq, &third, &bad), 0);
 	assert_int_equal(post(srq, 4), 0);
 	assert_int_equal(post(srq, 5), ENOMEM);
-	/* In posting order. A slot is free again when it is returned, not when it is dequeued. */
+	/* Requests are dequeued in posting order. A slot is free again when its request is
+	 * released, not when it is dequeued. */
 	taken = adv_srq_take(srq);
 	assert_int_equal(taken->wr_id, 1);
 	assert_int_equal(post(srq, 5), ENOMEM);
@@ -106,7 +107,7 @@ static void test_limit(void **state)
 	assert_int_equal(attr.srq_limit, 4);
 	adv_srq_release(srq, adv_srq_take(srq));
 	adv_srq_release(srq, adv_srq_take(srq));
-	assert_false(adv_engine_event(net->node[1].e, &ev)); /* four are left */
+	assert_false(adv_engine_event(net->node[1].e, &ev)); /* four requests are left */
 	adv_srq_release(srq, adv_srq_take(srq));
 	assert_true(adv_engine_event(net->node[1].e, &ev));
 	assert_int_equal(ev.async, IBV_EVENT_SRQ_LIMIT_REACHED);
@@ -132,7 +133,7 @@ static void test_resize(void **state)
 	struct ibv_srq_attr attr = {.srq_limit = 3};
 	uint64_t next = 0, expected = 0;
 
-	/* The ring has wrapped, and two are in use. */
+	/* The ring has wrapped, and two requests are in use. */
 	for (; next < 6; next++) {
 		assert_int_equal(post(srq, next), 0);
 		if (next < 2)
@@ -158,7 +159,7 @@ static void test_resize(void **state)
 		adv_srq_release(srq, taken);
 	}
 	assert_null(adv_srq_take(srq));
-	/* A smaller size keeps the room, but it must not be below the limit. */
+	/* A smaller size keeps the room. The size must not be below the limit. */
 	attr.srq_limit = 5;
 	assert_int_equal(adv_srq_modify(srq, &attr, IBV_SRQ_LIMIT), 0);
 	assert_int_equal(resize(srq, 4), EINVAL);
@@ -199,7 +200,7 @@ static void inject(struct bed *bed, uint8_t opcode, uint32_t ahead, uint32_t len
 	net_inject_packet(bed->net, 0, 1, &h, len);
 }
 
-/* A message continues into the receive request that it uses. */
+/* After a resize, a message in progress continues into its receive request. */
 static void test_resize_in_mid_message(void **state)
 {
 	struct bed bed;
@@ -218,7 +219,8 @@ static void test_resize_in_mid_message(void **state)
 	net_abandon(bed.net);
 }
 
-/* Two RC QPs use one SRQ: the limit event is raised, and RNR NAKs are sent while it is empty. */
+/* If two RC QPs use one SRQ, the limit event is raised, and RNR NAKs are sent while the SRQ is
+ * empty. */
 static void test_two_qps(void **state)
 {
 	struct net *net = net_open(2, 1);
@@ -262,8 +264,8 @@ static void test_two_qps(void **state)
 	net_close(net);
 }
 
-/* A QP with an SRQ does not flush it. An event reports that the QP uses no more receives (IBTA
- * 11.6.3.4). */
+/* A failed QP does not flush its SRQ. An event reports that the QP uses no more receive requests
+ * (IBTA 11.6.3.4). */
 static void test_last_wqe_reached(void **state)
 {
 	struct net *net = net_open(2, 1);
@@ -293,7 +295,8 @@ static void test_last_wqe_reached(void **state)
 	net_close(net);
 }
 
-/* A QP that fails within a message completes the receive that it used, and returns the slot. */
+/* A QP that fails within a message completes its receive request, and returns the slot to the
+ * SRQ. */
 static void test_error_in_mid_message(void **state)
 {
 	struct bed bed;

@@ -83,7 +83,7 @@ static void test_moving_later_is_lazy(void **state)
 	watch(e, &w);
 	adv_timer_set(&e->timers, &w.t, 100);
 	adv_timer_set(&e->timers, &w.t, 500);
-	/* The deadline may still be the old time, which is a latest time. */
+	/* The deadline may still be the old, earlier time. */
 	assert_true(adv_engine_deadline(e) <= 500);
 	adv_engine_expire(e, 100);
 	assert_int_equal(w.fired, 0);
@@ -169,7 +169,7 @@ static void change_at_random(struct adv_engine *e, struct adv_rng *rng, struct w
 	}
 }
 
-/* Compared with a model: an array that is searched. */
+/* Compares the heap with a model: an array that is searched. */
 static void test_random(void **state)
 {
 	struct adv_engine *e = *state;

@@ -41,7 +41,7 @@ MAY_SKIP = re.compile(r": already without privilege"
                       r"|^[at]san: daemon-(detached/(little_memory|small_files_for_good)"
                       r"|survivors/container_ends):"
                       # ThreadSanitizer: no threads in a child
-                      r"|^tsan: (fork/child|(device|device-shm|rdmacm-rsocket)/\w*fork)"
+                      r"|^tsan: (fork/child|daemon_stopped/test_both_killed|(device|device-shm|rdmacm-rsocket)/\w*fork)"
                       r"|: this iperf3 waits before its first read,"
                       r"|: udp_wire/test_full_socket:")  # some kernels lack the queueing discipline tbf
 # Suites with real processes, sockets and clocks, which a shared machine may stop for seconds. If a test of

@@ -14,7 +14,7 @@
 #define ADV_CONTROL_ANSWER_WAIT_MS 15000
 #define ADV_CONTROL_RETRY_MS	   20
 #define ADV_CONTROL_PAGE_LEN	   (ADV_COUNTERS * sizeof(uint64_t))
-#define ADV_CONTROL_SLOTS	   16 /* of one connection */
+#define ADV_CONTROL_SLOTS	   16 /* most slots of one connection */
 #define ADV_CONTROL_FAULTS	   4  /* unread requests about faults; others are closed */
 
 enum adv_control_state {

@@ -98,7 +98,7 @@ struct adv_device {
 	uint64_t now; /* time of the first clock reading since the lock was acquired; 0: none */
 	struct adv_link *link;
 	struct adv_link *udp; /* the innermost link; may be `link` itself */
-	struct adv_link *shm; /* the shared memory link that wraps `udp`, or NULL */
+	struct adv_link *shm; /* link of shared memory that wraps `udp`, or NULL */
 	int bell_fd;	      /* of `shm`: wakes a sleeping reader (link/bell.h); -1: none */
 	struct device_peers peers;
 	struct adv_control *control;
@@ -106,11 +106,11 @@ struct adv_device {
 	struct adv_slot slot;
 	struct device_blocks blocks;
 	struct adv_device_callbacks callbacks;
-	void *user;		     /* one of `users` */
+	void *user;		     /* `user` member of one of `users` */
 	struct adv_list users;	     /* struct device_user */
 	uint32_t user_numbers;	     /* number of the last added user */
 	unsigned opens;		     /* number of users; under the lock of device_shared.c */
-	pthread_mutex_t groups_lock; /* for group_count and group; held for requests */
+	pthread_mutex_t groups_lock; /* for group_count, group; held in requests to adverbd */
 	unsigned group_count;
 	struct device_group group[ADV_SLOT_GROUPS];
 	bool link_full;
@@ -119,16 +119,16 @@ struct adv_device {
 	unsigned held;	     /* small requests that are posted and not sent */
 	uint64_t held_since; /* time when the first held request was posted */
 	unsigned activity;   /* counts packets in both directions */
-	bool faulty;	     /* a fault plan is in force, and wraps the link */
+	bool faulty;	     /* a fault plan is in force; `link` is its fault link */
 	bool dead;	     /* the fault plan killed the device, and DEVICE_FATAL was delivered */
-	atomic_bool port_down; /* by the plan */
+	atomic_bool port_down; /* the fault plan has set the port down */
 	bool gone;	       /* adverbd ended and does not return */
 	struct adv_progress progress;
 	struct device_thread bg;
 	struct device_waiting waiting;
 	struct adv_list node; /* in the list of device_shared.c */
 	atomic_bool foreign;
-	pthread_mutex_t gids_lock; /* innermost */
+	pthread_mutex_t gids_lock; /* for `gids`; the innermost lock */
 	struct adv_gid_table gids;
 	uint64_t *counters;	   /* page of counters that adverbd reads, or NULL */
 	unsigned counters_written; /* `activity` when the page was written */

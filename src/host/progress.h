@@ -29,8 +29,8 @@
 /*
  * Below, "the thread" is the background thread. In the states THREAD to LEAVING the sockets are
  * armed: a packet wakes the thread. In the states THREAD to BACKOFF the receiving thread may sleep
- * and must be woken for timers. Where the thread checks the program, it does so every
- * look_interval.
+ * and must be woken for timers. In the states WAITER and BACKOFF to NOBODY the thread checks the
+ * program every look_interval.
  */
 enum adv_progress_state {
 	ADV_PROGRESS_THREAD = 1, /* the background thread receives */

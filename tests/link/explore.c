@@ -28,7 +28,7 @@ enum pending { STARTING, LOADING, ORDERING, WAITING, ENDED };
 struct actor {
 	ucontext_t context;
 	char *stack;
-	void *fake_stack; /* for the address sanitizer */
+	void *fake_stack; /* fake stack of the address sanitizer */
 	enum pending pending;
 	bool (*ready)(void *user);
 	void *ready_user;
@@ -53,7 +53,7 @@ static struct {
 	struct actor actor[EXPLORE_ACTORS];
 	struct actor *running; /* NULL: the explorer itself */
 	ucontext_t context;
-	const void *stack; /* of the explorer, for the address sanitizer */
+	const void *stack; /* stack of the explorer, for the address sanitizer */
 	size_t stack_len;
 	void *fake_stack;
 	bool lost; /* no actor can continue, so all waits fail */
@@ -221,8 +221,8 @@ static bool can_go_on(const struct actor *a)
 	}
 }
 
-/* A store may reach memory before earlier ones, except one of the same address, or any before a
- * release store. */
+/* True if this store may reach memory now. It may overtake earlier stores to other addresses. A
+ * release store overtakes no earlier store. */
 static bool can_reach_memory(const struct actor *a, unsigned store)
 {
 	const struct store *s = &a->buffer[store];
@@ -267,7 +267,8 @@ static void carry_out(struct choice c)
 
 /* ---- states ---- */
 
-/* The same in each execution, independent of the address of the mapping. */
+/* Returns a number for the address that is the same in each execution, wherever the memory is
+ * mapped. */
 static uint64_t place_of(const volatile void *at)
 {
 	for (unsigned i = 0; i < x.e->regions; i++) {
@@ -339,8 +340,9 @@ static bool all_ended(void)
 }
 
 /*
- * The decision at this depth. The path has the decisions up to the branch of the last execution.
- * From there on it is the first possible one, recorded as long as states are new.
+ * Returns the decision at this depth. The path contains the decisions up to the point where this
+ * execution differs from the last one. From there on the decision is the first possible one; it is
+ * recorded as long as states are new.
  */
 static unsigned choose_step(unsigned depth, unsigned choices, bool *exploring)
 {

@@ -3,12 +3,12 @@
  * Explores all interleavings of a few actors that share memory by C11 atomics.
  *
  * The code under test is compiled with `-include explore_atomic.h`, which passes each of its atomic
- * operations to the explorer. An actor runs until its next load, read-modify-write, fence or wait;
- * then the explorer chooses the actor that continues. Stores enter a buffer of the actor and reach
+ * operations to the explorer. An actor runs until its next load, read-modify-write, fence or wait.
+ * Then the explorer chooses the actor that continues. Stores enter a buffer of the actor and reach
  * memory at any later point, in any order, with two exceptions: two stores to one address keep
- * their order, and a release store follows all earlier stores. That is weaker than x86 (TSO), where
- * stores reach memory in order. Not modelled: loads that overtake each other, and non-atomic
- * memory, which is written at once.
+ * their order, and a release store follows all earlier stores. This model is weaker than x86 (TSO),
+ * where stores reach memory in order. The model has no loads that overtake each other, and writes
+ * non-atomic memory at once.
  *
  * An execution is repeated from its start for each open decision (stateless search). A state that
  * was seen before is not explored again. One thread; not reentrant.
@@ -30,12 +30,11 @@ struct explore_region {
 
 struct explore {
 	void (*begin)(struct explore *e); /* before each execution: sets actors, count, regions */
-	/* After each execution, when all actors have ended: NULL, or the error. */
+	/* Called after each execution, when all actors have ended. Returns NULL, or the error. */
 	const char *(*end)(struct explore *e);
 	void (*actor[EXPLORE_ACTORS])(void *user);
 	unsigned actors;
-	/* The shared memory. It is a part of the state, with the values that actors read and wrote.
-	 */
+	/* The shared memory. The state consists of it and the values that actors read and wrote. */
 	struct explore_region shared[EXPLORE_REGIONS];
 	unsigned regions;
 	void *user;
@@ -51,8 +50,8 @@ struct explore_result {
 struct explore_result explore_all(struct explore *e);
 
 /*
- * For actors: sleeps until ready(user) is true. False: no actor will make it true, which is an
- * error of the execution; the actor returns. The store buffer need not be empty.
+ * For actors: sleeps until ready(user) is true. Returns false if no actor will make it true. That
+ * is an error of the execution, and the actor returns. The store buffer need not be empty.
  */
 bool explore_wait(bool (*ready)(void *user), void *user);
 

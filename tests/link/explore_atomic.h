@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Included first into the code that tests/link/explore.h explores. */
+/* Replaces the atomic operations of the code that tests/link/explore.h explores. The code includes
+ * this file first. */
 #ifndef ADV_TESTS_LINK_EXPLORE_ATOMIC_H
 #define ADV_TESTS_LINK_EXPLORE_ATOMIC_H
 

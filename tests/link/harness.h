@@ -27,7 +27,7 @@ struct store {
 	struct stored packet[STORE_PACKETS];
 };
 
-/* "127.0.0.1" becomes an IPv4-mapped GID. */
+/* Returns the GID of an address. "127.0.0.1" becomes an IPv4-mapped GID. */
 struct adv_gid gid_of(const char *address);
 /* Opens a link that listens on [address]:4791; "::" is dual-stack. */
 struct adv_link *open_link(const char *address);
@@ -39,12 +39,12 @@ struct adv_link *open_known(const char *address);
 struct adv_link *open_sender(const char *address);
 void close_link(struct adv_link *link);
 
-/* Empties and returns the only store. */
+/* Empties and returns the store. There is only one. */
 struct store *fresh_store(void);
 /* Adds a packet to the store `user`; a callback of receive(). */
 void keep_packet(void *user, const struct adv_rx_packet *pkt);
-/* Receives into the store until it has `want` packets, then all that are still queued. Fails after
- * PATIENCE_MS. */
+/* Receives into the store until it has `want` packets. Then receives all packets that are still
+ * queued. Fails after PATIENCE_MS. */
 void receive_all(struct adv_link *link, struct store *store, unsigned want);
 /* As receive_all(), but until the UDP link has counted `want` packets, good or bad, since its
  * start. */
@@ -55,7 +55,7 @@ void path_between(struct adv_path *path, const char *from, const char *to, uint1
 /* Appends a SEND ONLY to `qpn` with payload_len bytes of a pattern that depends on psn. */
 struct adv_tx_packet *add_packet(struct adv_tx_batch *batch, struct adv_path *path, uint32_t qpn,
 				 uint32_t psn, uint32_t payload_len);
-/* Fails the test unless the packet is that of add_packet(). */
+/* Asserts that the packet is the one that add_packet() made with these arguments. */
 void check_packet(const struct stored *p, uint32_t qpn, uint32_t psn, uint32_t payload_len);
 
 /* Opens a plain socket of [address]:port that does not fragment. */

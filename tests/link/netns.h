@@ -73,7 +73,7 @@ static inline bool netns_add_ipv6(const char *address)
 	return ok;
 }
 
-/* The number of the device feature `name`, or -1. */
+/* Returns the number of the device feature `name`, or -1. */
 static inline int netns_feature_number(int fd, struct ifreq *r, const char *name)
 {
 	union {
@@ -139,7 +139,7 @@ static inline bool netns_go(int ns)
 }
 
 /* Waits until the kernel passes packets through a link that is up, which takes up to a second.
- * False: it does not. */
+ * False: the kernel does not pass packets. */
 static inline bool netns_wait_running(const char *device)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -41,7 +41,7 @@ static void test_rings(void **state)
 	close(b);
 }
 
-/* The ringing process never blocks, whatever the owner or any other process does to the bell. */
+/* The ringing process never blocks, even if the owner or another process misuses the bell. */
 static void test_nobody_waits(void **state)
 {
 	adv_bell_name of_a, of_b;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The fault wrapper over a link that records its packets, and over real sockets: which packets
- * pass, when and in which order, also if the inner link is full.
+ * The fault wrapper over a link that records its packets, and over real sockets. The tests check
+ * the packets that pass, their time and their order, also if the inner link is full.
  */
 #include "harness.h"
 
@@ -239,7 +239,7 @@ static void test_corrupt_and_mark(void **state)
 	close_over();
 }
 
-/* Due packets go before new ones. */
+/* Due packets are sent before new packets. */
 static void test_due_first(void **state)
 {
 	open_over("delay=1ms psn=2");
@@ -251,7 +251,7 @@ static void test_due_first(void **state)
 	close_over();
 }
 
-/* Packets beyond the limit of kept ones are lost, and counted. */
+/* Packets beyond the limit of kept packets are lost and counted. */
 static void test_too_many_wait(void **state)
 {
 	struct adv_fault_plan plan = plan_of("delay=1s");
@@ -263,7 +263,7 @@ static void test_too_many_wait(void **state)
 	assert_true(send_some(0, 3));
 	assert_int_equal(link_under_test->counters.tx_dropped, 3);
 	assert_int_equal(adv_fault_link_state(link_under_test)->counters.lost, 3);
-	/* The plan's count starts again, the link's continues. */
+	/* The counter of the plan starts again; the counter of the link continues. */
 	adv_fault_link_set_plan(link_under_test, &plan);
 	assert_true(send_some(0, 2));
 	assert_int_equal(adv_fault_link_state(link_under_test)->counters.lost, 2);
@@ -273,7 +273,7 @@ static void test_too_many_wait(void **state)
 	assert_int_equal(inner.link.counters.tx_dropped, 5);
 }
 
-/* The inner link becomes full with this batch. */
+/* Accepts a batch; the inner link is then full. */
 static bool full_after_one(struct adv_link *l, struct adv_tx_batch *b)
 {
 	inner_send(l, b);
@@ -305,7 +305,8 @@ static void test_becomes_full(void **state)
 	close_over();
 }
 
-/* The inner link accepts the kept packets but is then full: it is tried again until it has room. */
+/* The inner link accepts the kept packets but is then full. The wrapper tries it again until it has
+ * room. */
 static void test_full_on_release(void **state)
 {
 	open_over("delay=1ms");
@@ -395,7 +396,8 @@ static void test_end(void **state)
 	assert_int_equal(got_count, 0);
 }
 
-/* Kept packets leave before their time; later packets follow the plan. */
+/* adv_fault_link_send_kept() sends kept packets before their time. Later packets follow the plan.
+ */
 static void test_send_kept(void **state)
 {
 	open_over("delay=1s");
@@ -412,7 +414,7 @@ static void test_send_kept(void **state)
 	EXPECT(4);
 }
 
-/* Wrapping a full link: it gets no packets before it has room. */
+/* If a full link is wrapped, it gets no packets before it has room. */
 static void test_wrap_full(void **state)
 {
 	struct adv_fault_plan plan = plan_of("mark");
@@ -430,7 +432,7 @@ static void test_wrap_full(void **state)
 	close_over();
 }
 
-/* `enough` of the owner's last call is not valid after wrapping. */
+/* After wrapping, the inner link does not obey an `enough` that the owner set earlier. */
 static void test_wrap_enough(void **state)
 {
 	struct adv_fault_plan plan = plan_of("drop=0%");
@@ -452,7 +454,7 @@ static void take_two(void *user, const struct adv_rx_packet *pkt)
 	link_under_test->enough = got_count >= 2;
 }
 
-/* The owner sets `enough` under a plan: the inner link stops. */
+/* If the owner sets `enough` on the wrapper, the inner link stops. */
 static void test_enough(void **state)
 {
 	open_over("drop psn=0; delay=1ms psn=1");
@@ -469,7 +471,7 @@ static void test_enough(void **state)
 	close_over();
 }
 
-/* Unwrapping: kept packets of both directions continue. */
+/* When the link is unwrapped, kept packets of both directions continue. */
 static void test_unwrap(void **state)
 {
 	open_over("delay=1s; corrupt rx psn=3");
@@ -484,7 +486,7 @@ static void test_unwrap(void **state)
 	assert_false(inner.destroyed);
 }
 
-/* Unwrapping a full link: kept packets without room are lost. */
+/* When a full link is unwrapped, kept packets for which it has no room are lost. */
 static void test_unwrap_full(void **state)
 {
 	open_over("delay=1s tx");

@@ -97,8 +97,8 @@ static void test_full(void **state)
 		check_packet(&store->packet[i], 5, i, 1000);
 }
 
-/* Sizes that leave every possible rest at the end of the memory, with all fill levels, compared
- * with a plain queue. */
+/* A ring behaves like a plain queue, with all fill levels and every possible rest at the end of the
+ * memory. */
 static void test_random(void **state)
 {
 	static uint32_t sizes[64];
@@ -184,7 +184,7 @@ static void test_sleep(void **state)
 	assert_false(adv_ring_must_wake(&e->writer, &bell));
 }
 
-/* ---- a writer or a reader that breaks the rules ---- */
+/* ---- a writer or a reader that violates the format ---- */
 
 static void write_word(struct ends *e, uint32_t at, uint32_t word)
 {
@@ -245,7 +245,7 @@ static void test_foreign_address(void **state)
 	expect_broken(e);
 }
 
-/* A full ring that never ends: each call ends, because of its budget. */
+/* In a full ring whose records never end, each call ends because of its budget. */
 static void test_endless_back_to_zero(void **state)
 {
 	struct ends *e = *state;

@@ -55,7 +55,8 @@ static int memory_of(size_t len, int seals)
 	return fd;
 }
 
-/* Attaches new memory to both links. Returns it; it belongs to the caller. */
+/* Attaches new memory to both links. Returns the memory's descriptor, which belongs to the caller.
+ */
 static int share_memory(struct pair *p)
 {
 	int fd = adv_shm_pair_make(RING_SIZE);
@@ -102,7 +103,7 @@ static void send_one(struct adv_link *link, struct adv_path *path, uint32_t qpn,
 	assert_true(link->ops->send(link, &batch));
 }
 
-/* The store holds packets 0 to n - 1 in their order. */
+/* Asserts that the store holds packets 0 to n - 1 in their order. */
 static void check_all(const struct store *store, uint32_t qpn, unsigned n)
 {
 	assert_int_equal(store->count, n);
@@ -140,7 +141,7 @@ static void test_both_ways(void **state)
 	assert_int_equal(p->a->counters.tx_bytes, 20 * (12 + 100 + 4));
 }
 
-/* A batch for several receivers: packets by UDP keep their order. */
+/* In a batch for several receivers, packets by UDP keep their order. */
 static void test_mixed_batch(void **state)
 {
 	struct pair *p = *state;
@@ -156,7 +157,7 @@ static void test_mixed_batch(void **state)
 	for (unsigned i = 0; i < 20; i++)
 		check_packet(&store->packet[i], QPN_B, i / 2 * 3 + i % 2 + 1, 100);
 	store = fresh_store();
-	receive_all(p->a, store, 10); /* its own packets, by UDP */
+	receive_all(p->a, store, 10); /* packets of A to itself, by UDP */
 	assert_int_equal(store->count, 10);
 	for (unsigned i = 0; i < 10; i++)
 		check_packet(&store->packet[i], QPN_A, i * 3, 100);
@@ -210,7 +211,8 @@ static void test_reader_comes_soon(void **state)
 	check_all(store, QPN_B, 3);
 }
 
-/* If it comes late, they go by UDP, and it finds none of those that have waited. */
+/* If the peer maps the memory late, packets go by UDP. The peer finds none of the packets that
+ * waited in memory. */
 static void test_reader_comes_late(void **state)
 {
 	int fd = adv_shm_pair_make(RING_SIZE);
@@ -256,8 +258,8 @@ static void test_peer_leaves(void **state)
 	send_one(p->b, &p->to_a, QPN_A, 0); /* by UDP, without a receiver */
 }
 
-/* Fills the whole ring from A to B with copies of a packet, like a writer that breaks the rules:
- * the ring never ends. */
+/* Fills the whole ring from A to B with copies of a packet, so that the records never end. A writer
+ * that violates the format could do this. */
 static void make_endless(struct pair *p, int memory_fd)
 {
 	const size_t before = offsetof(struct adv_ring_memory, bytes);
@@ -289,7 +291,7 @@ static void attach_endless(struct pair *p)
 	close(fd);
 }
 
-/* Packets of an exited peer are read, but at most one memory full. */
+/* Packets of an exited peer are read, but at most as many as fit into the memory once. */
 static void test_endless_heritage(void **state)
 {
 	struct pair *p = *state;
@@ -306,7 +308,7 @@ static void test_endless_heritage(void **state)
 	assert_int_equal(open_descriptors(), descriptors);
 }
 
-/* Packets of an earlier peer are not delivered in the name of the slot's new owner. */
+/* Packets that the slot's previous owner wrote are not delivered as packets of the new owner. */
 static void test_no_heritage(void **state)
 {
 	struct pair *p = *state;
@@ -345,8 +347,7 @@ static bool has_rung(struct adv_link *link)
 	return recv(link->bell_fd, NULL, 0, MSG_DONTWAIT) == 0;
 }
 
-/* A link that has not announced that it is awake is woken, also by a peer that attached meanwhile.
- */
+/* At first a link counts as asleep: peers wake it, also a peer that attached in the meantime. */
 static void test_asleep_at_first(void **state)
 {
 	struct pair *p = *state;
@@ -387,7 +388,7 @@ static void test_socket_is_not_forgotten(void **state)
 	p->b->busy_polled = true;
 	send_one(p->a, &p->to_b, QPN_B, 0);
 	assert_int_equal(receive_once(p->b, store), 1);
-	send_one(p->b, &own, QPN_B, 1); /* to itself: by UDP */
+	send_one(p->b, &own, QPN_B, 1); /* from B to itself, by UDP */
 	for (unsigned i = 0; i < 32; i++)
 		receive_once(p->b, store);
 	check_all(store, QPN_B, 2);

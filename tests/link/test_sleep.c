@@ -30,7 +30,7 @@ struct side {
 	int bell_fd;
 	unsigned received;
 	unsigned sleeps;
-	int processor; /* -1: any */
+	int processor; /* number of the processor; -1: any */
 	uint32_t random;
 	bool lost; /* a wake-up was lost */
 };
@@ -70,17 +70,18 @@ static void write_one(struct side *s)
 	const struct adv_tx_packet pkt = {.path = &path, .header_len = ADV_BTH_LEN};
 	adv_bell_name bell;
 
-	/* The reader updates its tail once per part of the ring, and the ring has room for that. */
+	/* The reader updates its tail rarely; the ring has enough room for that. */
 	if (adv_ring_put(&s->writer, &pkt) && adv_ring_must_wake(&s->writer, &bell))
 		adv_bell_ring(s->bell_fd, bell);
 }
 
-/* False: the bell was not rung. */
+/* Reads packets up to number `count`, and sleeps on the bell while there are none. False: the bell
+ * was not rung. */
 static bool read_until(struct side *s, unsigned count)
 {
 	struct adv_link_counters counters = {0};
-	/* Delays of all magnitudes, so that sleep and packet coincide at any point on any machine.
-	 */
+	/* The delays have all magnitudes, so that on any machine a packet arrives at every point of
+	 * going to sleep. */
 	uint32_t looks = draw(s, 1u << (LOOKS_MIN + draw(s, LOOKS_MAX - LOOKS_MIN)));
 
 	while (s->received < count && !atomic_load(&over)) {
@@ -128,7 +129,7 @@ static void *new_ring(void)
 	return memory;
 }
 
-/* Two processors on which this process may run; -1: there are fewer. */
+/* Chooses two processors on which this process may run. -1: there are fewer than two. */
 static void choose_processors(struct side side[2])
 {
 	cpu_set_t set;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The UDP link between two addresses of lo: sent packets arrive, wrong ones do not. */
+/* The UDP link between two addresses of lo: sent packets arrive, and wrong packets are dropped. */
 #include "harness.h"
 
 #include <errno.h>
@@ -58,7 +58,8 @@ static void test_every_size_ipv6(void **state)
 	every_size("::1", "fd00::2");
 }
 
-/* Equal lengths, shorter last segments, longer successors, and more packets than one send holds. */
+/* Sends packets of equal lengths, shorter last segments, longer successors, and more packets than
+ * one send can carry. */
 static void groups(const char *from, const char *to)
 {
 	static const uint32_t sizes[] = {4096, 4096, 4080, 4096, 0, 0, 5, 1024, 1024, 1024, 1000};
@@ -126,7 +127,8 @@ static void test_slots_have_ports_of_their_own(void **state)
 	close_link(b);
 }
 
-/* Single packets and runs arrive with the right source address, from the sender's port. */
+/* Checks that single packets and segmented sends arrive with the right source address, from the
+ * sender's port. */
 static void from_known_port(struct adv_link *a, const char *from, const char *to)
 {
 	static const uint32_t sizes[] = {0, 4096, 4096, 4096, 100, 8};
@@ -155,7 +157,7 @@ static void from_known_port(struct adv_link *a, const char *from, const char *to
 	close_link(b);
 }
 
-/* No other socket can bind to the port, with any address and any option. */
+/* Asserts that no other socket can bind to the port, with any address and any option. */
 static void nobody_can_bind(uint16_t port)
 {
 	static const char *const address[] = {"127.0.0.1", "127.0.0.9", "0.0.0.0",	   "::1",
@@ -257,7 +259,7 @@ static void test_ecn(void **state)
 	ecn("::", "::1", "fd00::2");
 }
 
-/* Every flipped bit that the ICRC covers is detected. */
+/* Checks that the link detects each flipped bit that the ICRC covers. */
 static void flipped_bits(const char *from, const char *to)
 {
 	struct adv_link *b = open_link(to);
@@ -289,7 +291,8 @@ static void test_flipped_bits(void **state)
 	flipped_bits("::1", "fd00::2");
 }
 
-/* Over lo the Identification of each segment is known; a single packet's is any of one GSO send. */
+/* From an own address, a segment needs the Identification of its index. A single packet may have
+ * the Identification of any segment of a GSO send. */
 static void test_identification_from_own_address(void **state)
 {
 	struct adv_link *b = open_link("127.0.0.2");
@@ -320,7 +323,8 @@ static void test_identification_from_own_address(void **state)
 	close_link(b);
 }
 
-/* From other machines any Identification is accepted; those of one train increase by one. */
+/* From other machines any Identification is accepted. The Identifications of one train increase by
+ * one. */
 static void test_identification_from_elsewhere(void **state)
 {
 	struct adv_link *b = open_link("127.0.0.2");
@@ -423,7 +427,8 @@ static void test_more_qpns(void **state)
 	close_link(b);
 }
 
-/* A foreign source address, or different families: the packet is dropped, the link continues. */
+/* A packet with a foreign source address, or with addresses of different families, is dropped. The
+ * link continues. */
 static void test_impossible_paths(void **state)
 {
 	struct adv_link *a = open_link("127.0.0.1");
@@ -439,7 +444,7 @@ static void test_impossible_paths(void **state)
 	close_link(a);
 }
 
-/* More paths than sockets: paths share sockets, if possible of the same slot. */
+/* If there are more paths than sockets, paths share sockets, if possible of the same slot. */
 static void test_few_descriptors(void **state)
 {
 	struct rlimit before, few;

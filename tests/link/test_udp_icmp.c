@@ -35,7 +35,7 @@ static struct adv_tx_batch batch;
 struct forgery {
 	uint8_t type;
 	uint8_t code;
-	uint32_t mtu; /* for types that have one */
+	uint32_t mtu; /* used by the types that have an MTU */
 };
 
 static const struct forgery v4_forgeries[] = {
@@ -146,7 +146,7 @@ static void forge_v6(const struct forgery *f, const char *quoted_to, uint16_t sp
 	close(fd);
 }
 
-/* From the other namespace: each forgery, for each possible source port. */
+/* Sends each forgery from the other namespace, for each possible source port. */
 static void forge_all(bool ipv6, uint16_t sender)
 {
 	const struct forgery *f = ipv6 ? v6_forgeries : v4_forgeries;
@@ -166,7 +166,7 @@ static void forge_all(bool ipv6, uint16_t sender)
 	assert_true(netns_go(home));
 }
 
-/* Single packets and segmented ones, all of the largest size. */
+/* Checks that single packets and segmented sends arrive. All packets have the largest size. */
 static void all_arrive(struct adv_link *a, struct adv_link *b, const char *from, const char *to)
 {
 	struct store *store = fresh_store();
@@ -201,7 +201,7 @@ static struct adv_link *open_away(const char *address)
 	return link;
 }
 
-/* With an epoll: a link that collects ICMP errors. */
+/* Opens a link in this namespace. If epoll is not NULL, the link collects ICMP errors. */
 static struct adv_link *open_here(int *epoll)
 {
 	struct adv_udp_address own[] = {{gid_of(V4_HERE), if_nametoindex("va")},
@@ -285,7 +285,8 @@ static bool becomes_readable(int epoll)
 	return poll(&p, 1, PATIENCE_MS) == 1;
 }
 
-/* No send fails because of unread ICMP errors. Reading them reports a closed port, and ends. */
+/* Checks that no send fails because of unread ICMP errors. Reading the errors reports a closed
+ * port, and ends. */
 static void told_under_attack(const char *here, const char *there)
 {
 	struct reported reported = {0};
@@ -308,7 +309,8 @@ static void told_under_attack(const char *here, const char *there)
 	close(epoll);
 }
 
-/* The port of the other host is closed: its kernel reports that, and quotes the sent packet. */
+/* Checks the report of a closed port on another host: that host's kernel sends the report and
+ * quotes the packet. */
 static void told_of_closed_port(const char *here, const char *there)
 {
 	struct adv_gid from = gid_of(here), to = gid_of(there);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Segmented sends that fail. After a failure for another reason they stay enabled; after a
- * rejection by the kernel they are tried again later. The link's system calls pass through this
- * file, which counts them and rejects them like a kernel.
+ * Segmented sends that fail. If the kernel rejects the segmentation, the link tries it again later.
+ * After a failure for another reason, segmented sends stay enabled. The link's system calls pass
+ * through this file, which counts them and rejects them like a kernel.
  */
 #include "harness.h"
 
@@ -28,7 +28,7 @@ static struct adv_tx_batch batch;
 /* The behaviour of the simulated kernel, and its counts. */
 static struct {
 	bool refuse;		/* reject segmented sends */
-	const char *refuse_to;	/* to this address only; NULL: any */
+	const char *refuse_to;	/* address to which sends are rejected; NULL: any */
 	uint32_t singles_taken; /* single packets until the socket is full */
 	unsigned segmented;	/* segmented sends tried */
 	unsigned refused;	/* segmented sends rejected */
@@ -52,7 +52,7 @@ static bool goes_to(const struct msghdr *m, const char *address)
 	return !address || a->sin_addr.s_addr == inet_addr(address);
 }
 
-/* 0, or the errno that the kernel would set. */
+/* Returns 0, or the errno that the kernel would set. */
 static int refusal_of(const struct msghdr *m)
 {
 	if (!is_segmented(m))
@@ -73,7 +73,7 @@ static int single_refused(void)
 	return 0;
 }
 
-/* A send of several messages ends at the first that is rejected. */
+/* Sends several messages. It ends at the first rejected message. */
 static long send_many(long fd, struct mmsghdr *m, unsigned n, long flags)
 {
 	unsigned good = 0;
@@ -88,7 +88,7 @@ static long send_many(long fd, struct mmsghdr *m, unsigned n, long flags)
 	return __real_syscall(SYS_sendmmsg, fd, m, good, flags);
 }
 
-/* Always reads six arguments. */
+/* Replaces syscall(). It always reads six arguments, even if the caller passed fewer. */
 __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
 {
 	long arg[6];
@@ -118,7 +118,7 @@ static void start_batch(void)
 	batch.iov_used = 0;
 }
 
-/* The links of this namespace and of the other one. */
+/* The link of this namespace, and the link of the other namespace. */
 static struct adv_link *a, *b;
 
 static int open_links(void **state)
@@ -165,7 +165,7 @@ static unsigned segmented(struct adv_path *path)
 	return kernel.segmented - before;
 }
 
-/* The interface's MTU is smaller for some time: segmented sends continue afterwards. */
+/* If the interface's MTU is smaller for some time, segmented sends continue afterwards. */
 static void test_mtu_dip(void **state)
 {
 	struct adv_path path;
@@ -179,7 +179,7 @@ static void test_mtu_dip(void **state)
 	assert_int_equal(segmented(&path), 3);
 }
 
-/* The source address is removed and added again. */
+/* After the source address is removed and added again, segmented sends continue. */
 static void test_address_vanishes(void **state)
 {
 	struct adv_path path;
@@ -194,8 +194,8 @@ static void test_address_vanishes(void **state)
 	assert_int_equal(segmented(&path), 3);
 }
 
-/* Permanent rejection: all packets arrive, with fewer and fewer failed tries. When the kernel
- * accepts segmented sends again, the link uses them. */
+/* If the kernel rejects all segmented sends, all packets still arrive, and failed tries become
+ * rarer. When the kernel accepts segmented sends again, the link uses them. */
 static void test_refused_and_allowed_again(void **state)
 {
 	struct adv_path path;
@@ -219,7 +219,7 @@ static void test_refused_and_allowed_again(void **state)
 		assert_int_equal(segmented(&path), 3);
 }
 
-/* A rejection for one destination does not affect another one of the same socket. */
+/* A rejection for one destination does not affect another destination of the same socket. */
 static void test_one_destination(void **state)
 {
 	struct adv_path refused, other;
@@ -237,7 +237,7 @@ static void test_one_destination(void **state)
 	assert_in_range(kernel.refused, 1, 20);
 }
 
-/* More destinations than the link has entries. */
+/* All packets arrive if there are more rejected destinations than the link has entries. */
 static void test_many_destinations(void **state)
 {
 	struct adv_path path[100], other;

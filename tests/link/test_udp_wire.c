@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Packets of the UDP link on the wire, captured below IP: the ICRC of each fits its own headers. lo
- * does not carry segmented sends whole here, so the kernel cuts them, and the receiver gets single
- * packets with Identifications above 0.
+ * Packets of the UDP link on the wire, captured below IP: the ICRC of each packet fits the packet's
+ * headers. Here lo has no segmentation offload, so the kernel divides segmented sends. The receiver
+ * gets single packets with Identifications above 0.
  */
 #include "harness.h"
 
@@ -44,8 +44,8 @@ static int open_capture(void)
 	return fd;
 }
 
-/* Returns the number of sent RoCE frames, of `room` expected ones; ids[psn] is each Identification.
- */
+/* Checks the captured RoCE frames and returns their number; `room` are expected. ids[psn] becomes
+ * the Identification of each frame. */
 static unsigned check_capture(int fd, const char *from, uint16_t *ids, unsigned room)
 {
 	static uint8_t frame[65600];
@@ -123,7 +123,7 @@ static void test_capture_ipv6(void **state)
 	capture("::1", "fd00::2");
 }
 
-/* A path whose MTU is too small for the packets: all are dropped, smaller ones pass. */
+/* If the MTU of the path is too small for the packets, all are dropped. Smaller packets pass. */
 static void test_small_mtu(void **state)
 {
 	struct adv_link *a = open_link("127.0.0.1"), *b = open_link("127.0.0.2");
@@ -145,7 +145,7 @@ static void test_small_mtu(void **state)
 	close_link(b);
 }
 
-/* The device's queue becomes full: no packet is lost, duplicated or reordered. */
+/* If the device's queue becomes full, no packet is lost, duplicated or reordered. */
 static void test_full_socket(void **state)
 {
 	struct adv_link *a = open_link("127.0.0.1"), *b = open_link("127.0.0.2");

@@ -30,9 +30,9 @@ static struct {
 	struct adv_link *link[LINKS];
 	unsigned received[LINKS];
 	unsigned wanted[LINKS];
-	unsigned by_udp; /* packets */
-	uint64_t now;	 /* ns */
-	bool asleep;	 /* link 1, until its bell is rung */
+	unsigned by_udp; /* number of packets sent by UDP */
+	uint64_t now;	 /* time, ns */
+	bool asleep;	 /* link 1 sleeps until its bell is rung */
 } all;
 
 static _Alignas(8) uint64_t rung[LINKS]; /* indexed by bell: 1 to LINKS */
@@ -91,7 +91,7 @@ static void count_packet(void *user, const struct adv_rx_packet *pkt)
 	++*(unsigned *)user;
 }
 
-/* A BTH only. */
+/* Returns a packet to the link that consists of a BTH only. */
 static struct adv_tx_packet packet_to(unsigned link)
 {
 	return (struct adv_tx_packet){.path = &path,
@@ -113,8 +113,8 @@ static bool is_rung(void *user)
 	return *(uint64_t *)user != 0;
 }
 
-/* False: no actor would ring it. A packet between waking and stilling the bell is not lost, because
- * the reader polls afterwards. */
+/* Sleeps on the bell of the link. False: no actor will ring the bell. A packet that arrives between
+ * waking and adv_bell_still() is not lost, because the reader polls afterwards. */
 static bool sleep_on_bell(unsigned link)
 {
 	if (!explore_wait(is_rung, &rung[link]))
@@ -141,7 +141,8 @@ static void receive_packets(unsigned link, unsigned count)
 
 /* ---- links and their shared memory ---- */
 
-/* For each mapping of a pair's memory: the beginnings of both rings are part of the state. */
+/* Replaces mmap() for the memory of a pair: the beginnings of both rings become part of the state.
+ */
 void *__real_mmap64(void *at, size_t len, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap64(void *at, size_t len, int protection, int flags, int fd, off_t offset);
 
@@ -214,7 +215,7 @@ static void expect_none_wrong(struct explore *e)
 	assert_true(r.states > 50);
 }
 
-/* Two actors, or three. */
+/* Explores two actors; if c is not NULL, three. Asserts that no execution fails. */
 static void expect_all_well(void (*begin)(struct explore *e), actor_fn *a, actor_fn *b, actor_fn *c)
 {
 	struct explore e = {

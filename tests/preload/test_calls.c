@@ -312,8 +312,8 @@ static void keeps_errno(void **state)
 	assert_int_equal(errno, EXDEV);
 }
 
-/* For paths of others the functions change nothing: a program may call them in a signal handler, or
- * between vfork() and exec(). */
+/* For paths that are not ours the functions allocate no memory: a program may call them in a signal
+ * handler, or between vfork() and exec(). */
 static void touches_nothing_for_others(void **state)
 {
 	struct mallinfo2 before, after;

@@ -131,7 +131,7 @@ static void keeps_what_does_not_fit(void **state)
 static int wake[2];
 static volatile sig_atomic_t alarms;
 
-/* Sends a request in a signal handler, as one of many users of the library in this process. */
+/* Counts a signal, and writes a byte to a pipe. The signals interrupt the calls of the test. */
 static void on_alarm(int signal_number)
 {
 	alarms += write(wake[1], "x", 1) == 1;

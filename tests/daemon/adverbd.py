@@ -34,11 +34,11 @@ PATIENCE = 120.0  # seconds; a test that takes longer hangs
 
 
 class Skip(Exception):
-    """The machine does not permit what the case needs."""
+    """Raised if the machine does not permit an operation that the case needs."""
 
 
 def wait_for(what, seconds=PATIENCE, pause=0.01):
-    """Calls what() until it returns a true value, and returns that; fails after `seconds`."""
+    """Calls what() until it returns a true value, and returns this value. Fails after `seconds`."""
     end = time.monotonic() + seconds
     while True:
         result = what()
@@ -58,11 +58,11 @@ def alive(pid):
 
 
 class Lost(Exception):
-    """The daemon closed the connection."""
+    """Raised if the daemon has closed the connection."""
 
 
 class Client:
-    """The control protocol. Nothing is sent that the test does not ask for."""
+    """A client of the control protocol. It sends only the requests of the test."""
 
     def __init__(self, name=None, hello=True):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -199,7 +199,8 @@ def as_nobody(body):
 
 
 def send_descriptors(sock, message, descriptors):
-    """Returns False if the kernel refuses to pass them (SO_PASSRIGHTS, Linux 6.16)."""
+    """Sends descriptors. Returns False if the kernel refuses to pass them (SO_PASSRIGHTS, Linux
+    6.16)."""
     try:
         socket.send_fds(sock, [message], descriptors)
     except PermissionError:
@@ -214,7 +215,7 @@ def text_of(body):
 class Slot:
     def __init__(self, number, token, sock):
         self.number, self.token, self.sock = number, token, sock
-        self.qpn = number << SLOT_BITS  # its own first one
+        self.qpn = number << SLOT_BITS  # the slot's first QP number
         sock.setblocking(False)
 
     def received(self):
@@ -248,7 +249,7 @@ class Daemon:
         self.killed = False
 
     def kill(self, pid):
-        """Kills its worker or keeper. This does not count as a crash."""
+        """Kills the daemon's worker or keeper. This does not count as a crash."""
         self.killed = True
         os.kill(pid, signal.SIGKILL)
 
@@ -316,7 +317,7 @@ def need_root():
 
 
 def need_plain_build(build, why):
-    """For what a build with a sanitizer cannot do."""
+    """Skips a case that a build with a sanitizer cannot run."""
     program = (build / "adverb").read_bytes()
     if b"__asan_init" in program or b"__tsan_init" in program:
         raise Skip(why)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Copies of the programs that user nobody can run: it may not enter every folder of a tree."""
+"""Copies the programs so that user nobody can run them: nobody may not enter every folder of a
+tree.
+"""
 
 import contextlib
 import os

@@ -52,7 +52,7 @@ def sender(version):
 
 
 def forge(victim, peer, sport, claim):
-    """Sends it, once."""
+    """Sends one message."""
     with sender(ipaddress.ip_address(victim).version) as out:
         out.sendto(forged(victim, peer, sport, claim), (victim, 0))
 

@@ -55,7 +55,7 @@ def limit(pid, name):
 
 
 def slots(*some):
-    """Returns it as the body of a request."""
+    """Returns the name as the body of a request."""
     return struct.pack(f"={len(some)}I", *(s.number for s in some))
 
 
@@ -93,7 +93,8 @@ def small_files_for_good(build):
 
 
 def medium_files(build):
-    """A limit that allows the tables but not memory between two processes: they work without it."""
+    """If a limit allows the tables but not memory between two processes, the processes work without
+    it."""
     if may_lift():
         raise adverbd.Skip("would be lifted")
     with daemon_of(build, "ulimit -f 1024") as (c, status), Client() as d:
@@ -138,7 +139,8 @@ def used(pid):
 
 
 def few_descriptors(build):
-    """Neither the soft limit counts, nor the hard one if it can be raised."""
+    """The soft limit does not restrict the daemon. The hard limit does not either, if it can be
+    raised."""
     with daemon_of(build, f"ulimit -S -n {FEW}") as (_, status):
         for pid in both(status):
             soft, hard = limit(pid, "Max open files")
@@ -149,8 +151,8 @@ def few_descriptors(build):
 
 
 def too_few_descriptors(build):
-    """A daemon that cannot start reports why, at whatever stage, and is not started again and
-    again."""
+    """A daemon that cannot start reports the reason, at each stage. It is not started repeatedly.
+    """
     if may_lift():
         raise adverbd.Skip("would be lifted")
     with tempfile.TemporaryDirectory(prefix="adverb-starts-") as folder:
@@ -178,8 +180,8 @@ def little_memory(build):
 
 
 def one_processor(build):
-    """A program that is bound to one processor, and keeps it busy, does not share it with the
-    daemon."""
+    """If a program is bound to one processor and keeps it busy, the daemon can use other
+    processors."""
     def allowed(pid):
         return [line.split()[1] for line in open(f"/proc/{pid}/status")
                 if line.startswith("Cpus_allowed_list")]
@@ -215,8 +217,8 @@ DEVS = {
 
 
 def odd_dev(build):
-    """The folder is empty, or its files are no devices that can be opened: the daemon runs, and
-    holds none of its starter's descriptors."""
+    """If /dev is empty, or its files cannot be opened as devices, the daemon runs and holds no
+    descriptor of the starting program."""
     if subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"],
                       stderr=subprocess.DEVNULL).returncode:
         raise adverbd.Skip("mount namespaces are not permitted here")
@@ -249,7 +251,7 @@ def unified():
 
 
 def control_group(build):
-    """The program's control group is killed, with all its processes; the daemon is not."""
+    """If the program's control group is killed with all its processes, the daemon survives."""
     place = unified() / f"adverb-test-{os.getpid()}"
     inner = place / "program"
     try:

@@ -77,7 +77,8 @@ def tentative_is_no_address(build):
 
 
 def survives_the_worker(build):
-    """A new worker continues with the same table, and adds what changed meanwhile."""
+    """A new worker continues with the same table, and adds the changes since the old worker's
+    death."""
     with Daemon(build) as daemon, Client() as c:
         view = mmap.mmap(c.table, os.fstat(c.table).st_size, prot=mmap.PROT_READ)
         sequence, count = struct.unpack("=II", view[:8])

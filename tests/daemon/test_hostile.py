@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Whatever a client sends, and if it reads nothing, other clients are served."""
+"""A hostile client may send any messages or read nothing: other clients are still served."""
 
 import errno
 import os
@@ -81,7 +81,7 @@ def wrong_messages(build):
 
 
 def descriptors_sent(build):
-    """Descriptors sent with messages are refused by the kernel, or closed."""
+    """The kernel refuses descriptors in messages, or the daemon closes them."""
     with Daemon(build), Client() as watcher, Client() as c:
         pid = watcher.status()["worker"]
         before = descriptors(pid)
@@ -104,7 +104,7 @@ def sum_of(client, first):
 
 
 def pages(build):
-    """A page of counters is for the client's own slot, and has one size, whatever its holder does.
+    """A client gets only the counter page of its own slot, and cannot change the size of the page.
     """
     with Daemon(build), Client() as watcher, Client() as c:
         pid = watcher.status()["worker"]
@@ -138,8 +138,8 @@ def pages(build):
 
 
 def senders(build):
-    """A client can set the sending port of its own slots only. It is forgotten after them with a
-    delay, because packets that were sent last may be read late."""
+    """A client can set the sending port only of its own slots. After the slot's release the daemon
+    keeps the port for a time, because the last packets may be read late."""
     with Daemon(build) as daemon, Client() as watcher, Client() as c:
         def entry(which, qpn):
             at = os.fstat(watcher.table).st_size - (2 - which) * 16384
@@ -174,8 +174,8 @@ def senders(build):
 
 
 def never_reads(build):
-    """A client that sends requests and does not read the answers is dropped; nobody waits for it.
-    """
+    """A client that sends requests and does not read the answers is dropped. No client waits for
+    it."""
     with Daemon(build), Client() as watcher:
         with Client() as deaf:
             deaf.open_slot()
@@ -191,8 +191,7 @@ def never_reads(build):
 
 
 def deaf_to_notices(build):
-    """A client that reads nothing because it is stopped keeps its slot, whatever changes around it.
-    """
+    """A stopped client, which reads nothing, keeps its slot while other clients cause notices."""
     adverbd.sh("ip link add nt0 type veth peer name nt1; ip link set nt0 up; ip link set nt1 up")
     with Daemon(build), Client() as watcher, Client() as stopped:
         slot = stopped.open_slot()
@@ -208,7 +207,7 @@ def deaf_to_notices(build):
 
 
 def ask_pair(client, slot, peer):
-    """Returns errno."""
+    """Requests a pair. Returns errno."""
     client.send(adverbd.PAIR, struct.pack("=IIII", slot, peer, 0, 0))
     while True:
         kind, _, result, _, fds = client.receive()
@@ -219,7 +218,7 @@ def ask_pair(client, slot, peer):
 
 
 def too_many_pairs(build):
-    """A user has at most half of the pairs. A slot has none with itself."""
+    """A user has at most half of the pairs. A slot has no pair with itself."""
     adverbd.need_root()
 
     def ask(ready):
@@ -239,7 +238,7 @@ def too_many_pairs(build):
 
 
 def share_memory(one, slot, other, peer):
-    """Both request it and fetch it. Returns errno."""
+    """Both slots request and fetch the pair. Returns errno."""
     assert ask_pair(one, slot, peer) == errno.EAGAIN
     result = ask_pair(other, peer, slot)
     return result or ask_pair(one, slot, peer)
@@ -276,7 +275,8 @@ def client_or_none():
 
 
 def too_many(build):
-    """At most 4608 connections. The next is refused, and gets in when one has closed."""
+    """The daemon accepts at most 4608 connections. A further one is refused until a connection
+    closes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < 10000:
         raise adverbd.Skip("needs 10000 file descriptors")
@@ -318,8 +318,8 @@ def out_of_descriptors(build):
 
 
 def another_user(build):
-    """A user's daemon serves no other user; the system's serves all, and keeps their slots apart.
-    """
+    """A user's daemon serves no other user. The system's daemon serves all users, with separate
+    slots."""
     adverbd.need_root()
     with for_nobody.build_folder(build) as place, for_nobody.folder() as modules:
         module = pathlib.Path(adverbd.__file__)
@@ -354,7 +354,7 @@ def other_user(build, modules):
         assert root.status()["system"] == 1
         first = root.open_slot()
         assert first.number == 2
-        # Faults on purpose: for a user's own processes, not for root's.
+        # A user can inject faults into its own processes, but not into root's.
         asked = [(adverbd.FAULT_SLOT, 2), (adverbd.FAULT_DAEMON, 0),
                  (adverbd.FAULT_PROCESS, os.getpid()), (adverbd.FAULT_PROCESS, 0)]
         assert as_nobody("adverbd", asked).split() == ["3", "1", "1", "1", "0"]

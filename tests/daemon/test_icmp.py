@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""An open port 4791 does not let anybody change this machine's path MTUs by forged ICMP."""
+"""Forged ICMP about the open port 4791 does not change this machine's path MTUs."""
 
 import re
 import socket
@@ -30,7 +30,7 @@ def too_long(build):
         for version, net in ((4, "10.78.0."), (6, "fd78::")):
             forge(HERE[version], net + "7", PORT, TOO_LONG[version])
             assert believed(net + "7") is None
-            # The kernel believes the forgery if another process has such a port.
+            # If another process has port 4791 open, the forged ICMP changes the path MTU.
             forge(HERE[version], net + "8", ORDINARY, TOO_LONG[version])
             assert believed(net + "8") == TOO_LONG[version][2]
     adverbd.sh("ip link del ic0")

@@ -70,7 +70,7 @@ def programs_that_wake_each_other():
 
 @contextlib.contextmanager
 def daemon_of_its_own_session(build):
-    """Starts it in the background; returns the process id of its worker."""
+    """Starts a daemon in the background. Returns the process ID of its worker."""
     subprocess.run([str(build / "adverbd"), "--linger", "5"], timeout=PATIENCE, check=True)
     with Client() as c:
         status = c.status()
@@ -96,7 +96,8 @@ def answers_whatever_else_runs(build):
 
 
 def seen_to_rest(worker):
-    """On a busy machine its second may be over before this process checks."""
+    """Sends SIGXCPU to the worker. True if the worker then has the default policy. On a busy
+    machine the worker's second may be over before the check."""
     os.kill(worker, signal.SIGXCPU)
     time.sleep(0.01)
     return policy(worker) == os.SCHED_OTHER
@@ -119,7 +120,7 @@ def rests_when_busy(build):
 
 
 def each_part_comes_first(build):
-    """The worker, the keeper, and their replacements."""
+    """The worker, the keeper and their replacements have the priority."""
     need_real_time()
     with Daemon(build) as d:
         for _ in range(2):

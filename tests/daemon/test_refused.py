@@ -40,8 +40,8 @@ def refuse(error):
 
 
 def keeps_no_descriptor(build, error):
-    """A daemon that a program starts holds none of its descriptors: a reader of its pipe sees the
-    end."""
+    """A daemon holds no descriptor of the program that started it: a reader of the program's pipe
+    sees the end of file."""
     ours, its = os.pipe()
     subprocess.run([str(build / "adverb"), "gids"], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                    pass_fds=[its], preexec_fn=lambda: refuse(error), timeout=PATIENCE)

@@ -44,7 +44,8 @@ def client_or_none():
 
 
 def started(build):
-    """Returns a client of a daemon that a program started; the daemon may have exited before."""
+    """Starts a program, which starts a daemon, and returns a client of this daemon. Repeats that if
+    the daemon has exited before the connection."""
     def attempt():
         assert "127.0.0.1" in adverb(build, "gids")
         return client_or_none()
@@ -69,12 +70,12 @@ def starts_and_leaves(build):
 
 
 def many_starters(build):
-    """64 programs at once: one daemon, which all of them use."""
+    """64 programs that start at once start one daemon, and all use it."""
     for _ in range(3):
         starters = [subprocess.Popen([str(build / "adverb"), "status" if i % 8 == 7 else "devinfo"],
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                     for i in range(64)]
-        c = wait_for(client_or_none)  # keeps it from exiting
+        c = wait_for(client_or_none)  # keeps the daemon from exiting
         for i, p in enumerate(starters):
             out, err = p.communicate(timeout=PATIENCE)
             assert i % 8 == 7 or (p.returncode == 0 and "PORT_ACTIVE" in out), (out, err)
@@ -87,7 +88,7 @@ def many_starters(build):
 
 
 def while_it_leaves(build):
-    """Programs that start at every moment around the daemon's exit all succeed."""
+    """All programs that start shortly before, during or after the daemon's exit succeed."""
     for runs in range(0, 90, 3):
         three = [subprocess.Popen([str(build / "adverb"), "devinfo"], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True,
@@ -119,7 +120,7 @@ def port_taken(build):
         done = subprocess.run([str(build / "adverbd")], capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 1 and "UDP port 4791 is in use by" in done.stderr, done.stderr
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # it must not join this group either
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # adverbd must not join this group
         s.bind(("::1", PORT))
         assert "process " in adverb(build, "gids", check=1)
     adverb(build, "gids")
@@ -133,7 +134,7 @@ def by_hand(build):
         done = subprocess.run([str(build / "adverbd")], capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 1 and "already running" in done.stderr
         worker = c.status()["worker"]
-        # It keeps no descriptor or folder of the starter.
+        # The daemon keeps no descriptor or folder of the starting program.
         assert os.readlink(f"/proc/{worker}/cwd") == "/"
         assert os.readlink(f"/proc/{worker}/fd/0") == "/dev/null"
         os.kill(worker, signal.SIGTERM)
@@ -145,7 +146,7 @@ def by_hand(build):
 
 
 def environment(build):
-    """The variables that make the program load these libraries do not reach the daemon."""
+    """The daemon does not inherit the variables that make the program load these libraries."""
     def attempt():
         adverb(build, "gids", env={"LD_LIBRARY_PATH": "/else", "LD_PRELOAD": "libm.so.6",
                                    "ASAN_OPTIONS": "verify_asan_link_order=0",
@@ -197,8 +198,8 @@ def second_user(build):
 
 
 def other_than_root(build):
-    """A user's daemon does not serve root. Root gets a message; root by sudo, that sudo is not
-    needed."""
+    """A user's daemon does not serve root. Root gets a message. For root by sudo the message
+    recommends to leave out sudo."""
     with Daemon(build, user=adverbd.NOBODY), Client(f"adverbd-{adverbd.NOBODY}", hello=False):
         for sudo, hint in (({}, "root included"), ({"SUDO_UID": str(adverbd.NOBODY)}, "leave out sudo")):
             assert "adverbd of user nobody" in adverb(build, "status", env=sudo, check=1)
@@ -209,7 +210,8 @@ def other_than_root(build):
 
 
 def name_taken(build):
-    """Another user holds the names: noticed and reported; the system's name alone does no harm."""
+    """If another user holds the names, programs report it. Holding only the system's name does no
+    harm."""
     adverbd.need_root()
     code = ("import os, socket, sys\n"
             "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.bind('\\0' + sys.argv[1])\n"

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Every packet reaches the slot of its destination QPN, whatever process dies."""
+"""Every packet reaches the slot of its destination QPN, also after any process of the daemon dies.
+"""
 
 import os
 import resource
@@ -20,8 +21,8 @@ IPV6_FREEBIND = 78  # linux/in6.h
 
 
 def check_steering(slots, marks, more=()):
-    """Sends to every slot over both families; each must get exactly its own packets. `more`:
-    blocks, by (first QPN, slot)."""
+    """Sends packets to every slot over IPv4 and IPv6; each slot must get exactly its own packets.
+    `more` lists blocks as (first QPN, slot)."""
     ranges = [(s.qpn, 1 << adverbd.SLOT_BITS, s) for s in slots]
     ranges += [(first, 1 << adverbd.BLOCK_BITS, s) for first, s in more]
     for family, address in FAMILIES:
@@ -53,7 +54,7 @@ def raise_limit():
 
 
 def thousands(build):
-    """As many as possible, over both families."""
+    """As many slots as possible get their packets, over IPv4 and IPv6."""
     most = min(adverbd.SLOTS - adverbd.FIRST_SLOT, (raise_limit() - 128) // 4 - 2)
     with Daemon(build), Client() as c:
         assert c.status()["total"] == most
@@ -66,7 +67,7 @@ def thousands(build):
 
 
 def for_nobody(build):
-    """Packets for no slot reach nobody, or adverbd if they are for it."""
+    """Packets for slots without an owner reach no client. Packets for adverbd reach adverbd."""
     with Daemon(build), Client() as c:
         slots = [c.open_slot() for _ in range(5)]
         block = c.open_block(slots[2])
@@ -74,7 +75,7 @@ def for_nobody(build):
         beyond = (slots[4].number + 1) << adverbd.SLOT_BITS
         for family, address in FAMILIES:
             with socket.socket(family, socket.SOCK_DGRAM) as out:
-                # In a slot that is not made, in a block without an owner, in the last block.
+                # QPNs of a slot that is not made, of a block without an owner, of the last block.
                 for qpn in (1 << adverbd.SLOT_BITS, beyond, 0x7fffff, block + (1 << 16), 0xfeffff,
                             0xff0000, 0xffffff):
                     out.sendto(bth(qpn), (address, PORT))
@@ -87,15 +88,15 @@ def for_nobody(build):
 
 
 def few_sockets(build):
-    """One program: three sockets of port 4791. Programs one after the other need no further ones.
-    """
+    """One program needs three sockets of port 4791. Further programs, one after the other, need no
+    more."""
     with Daemon(build), Client() as c:
         assert sockets_of_port() == 2
         with Client() as d:
             d.open_slot()
             assert sockets_of_port() == 3 and c.status()["sockets"] == 3
         wait_for(lambda: c.slots() == [])
-        assert sockets_of_port() == 3  # a released place is kept
+        assert sockets_of_port() == 3  # the socket of a released slot is kept
     assert sockets_of_port() == 0
 
 
@@ -116,13 +117,13 @@ def blocks(build):
         with Client() as d:
             for s in slots:
                 d.ask(adverbd.RESUME, struct.pack("=II", s.number, 0) + s.token)
-            wait_for(lambda: d.status()["used"] == 4)  # the time of the other one is over
+            wait_for(lambda: d.status()["used"] == 4)  # the time to resume the other slot is over
             assert d.status()["blocks"] == 3
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
                 out.sendto(bth(theirs[0]), ("127.0.0.1", PORT))
             check_steering(slots, b"three", mine)
             assert not other.received()
-            # All of them; released ones come last.
+            # All blocks can be used; released blocks are chosen last.
             rest = [d.open_block(slots[0]) for _ in range(adverbd.BLOCKS - 3)]
             assert sorted(rest[-2:]) == sorted(theirs) and len({*rest}) == adverbd.BLOCKS - 3
             d.ask(adverbd.BLOCK, struct.pack("=I", slots[0].number), expect=11)  # EAGAIN
@@ -132,7 +133,7 @@ def blocks(build):
 
 
 def no_udp_checksum(build):
-    """Packets without a UDP checksum over IPv6, as Linux's rdma_rxe sends them."""
+    """Packets over IPv6 without a UDP checksum, as from Linux's rdma_rxe, arrive."""
     with Daemon(build), Client() as c:
         slot = c.open_slot()
         with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as out:
@@ -142,8 +143,8 @@ def no_udp_checksum(build):
 
 
 def foreign_sources(build):
-    """Packets that arrive over loopback with a source address that is not the machine's: IPv6 lets
-    anybody send them."""
+    """Packets over loopback from a source address that is not the machine's reach no slot: with
+    IPv6 any process can send them."""
     adverbd.sh("ip link add fs0 type veth peer name fs1; ip link set fs0 up; ip link set fs1 up; ip addr add fd05::1/64 dev fs0 nodad")
 
     def arrives(slot, source, to="fd05::1"):
@@ -206,7 +207,7 @@ def worker_killed(build):
 
 
 def grace_ends(build):
-    """Slots that nobody resumes are held back for a while, then given out again."""
+    """Slots that no client resumes are reserved for some time, and then available again."""
     with Daemon(build) as daemon, Client() as c:
         slots = [c.open_slot() for _ in range(3)]
         daemon.kill(c.status()["worker"])
@@ -237,7 +238,7 @@ def keeper_killed(build):
             last = d.status()
             assert last["keeper"] == new["keeper"] and last["worker"] != old["worker"]
         c.close()
-        # Both exit with the last client.
+        # Worker and keeper exit after the last client.
         wait_for(lambda: not adverbd.alive(last["worker"]) and not adverbd.alive(last["keeper"]))
 
 
@@ -253,7 +254,8 @@ def worker_dies_often(build):
 
 
 def client_killed(build):
-    """The slot of a killed client is free again although its child lives, and it is empty."""
+    """The slot of a killed client becomes free although the client's child lives. Its socket is
+    empty."""
     child_code = (
         "import adverbd,os,time,sys\n"
         "c = adverbd.Client(); s = c.open_slot()\n"
@@ -288,7 +290,7 @@ def client_killed(build):
 
 
 def reuse_order(build):
-    """A released slot is the last to be used again."""
+    """A released slot is used again only after all other free slots."""
     with Daemon(build, descriptors=640), Client() as c:
         most = c.status()["total"]
         with Client() as d:
@@ -301,7 +303,7 @@ def reuse_order(build):
 
 
 def multicast(build):
-    """Multicast groups belong to the slot, and end with its client."""
+    """Memberships in multicast groups belong to the slot, and end with the slot's client."""
     group4 = bytes(10) + b"\xff\xff" + socket.inet_aton("239.7.7.7")
     group6 = socket.inet_pton(socket.AF_INET6, "ff12::77")
     adverbd.sh("ip link add mc0 type veth peer name mc1; ip link set mc1 up; ip link set mc0 up;"

@@ -54,7 +54,7 @@ def exchange(build, port, *options):
 
 
 def served():
-    """Returns the number of slots whose processes are connected to the daemon."""
+    """Returns the number of slots whose clients are connected to the daemon."""
     found = start = 0
     with contextlib.suppress(ConnectionError, adverbd.Lost), Client() as c:
         while True:
@@ -71,7 +71,7 @@ def served():
 
 
 def finish(pair):
-    """Both exit with 0, and were not disturbed."""
+    """Ends both programs. Checks that they exit with 0 and have reported no fatal event."""
     pair[1].send_signal(signal.SIGTERM)
     for process in pair:
         said = process.communicate(timeout=PATIENCE)[0]
@@ -85,7 +85,7 @@ def daemons():
 
 
 def goes_on(build, slots, before, restarts=1):
-    """Another daemon serves that many earlier slots, and programs that start now."""
+    """Checks that another daemon serves this number of earlier slots, and new programs."""
     def another():
         c = client_or_none()
         if c is None:
@@ -104,7 +104,7 @@ def goes_on(build, slots, before, restarts=1):
 
 
 def kill_at_once(pids):
-    for pid in pids:  # neither sees the end of the other
+    for pid in pids:  # both are stopped, so neither sees the other's end
         os.kill(pid, signal.SIGSTOP)
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
@@ -112,8 +112,8 @@ def kill_at_once(pids):
 
 
 def killed(build):
-    """Worker and keeper are killed in the same instant, three times. Packets go through memory, and
-    by the sockets."""
+    """Worker and keeper are killed at the same time, three times. Programs that use shared memory,
+    and programs that use sockets, continue."""
     with exchange(build, TCP) as pair, exchange(build, TCP + 1, "--no-shm") as other:
         for i in range(3):
             before = daemons()
@@ -125,8 +125,8 @@ def killed(build):
 
 
 def told_to_end(build):
-    """SIGTERM, which a group of processes or a container gets first: to both processes, and to
-    each."""
+    """Programs survive SIGTERM to both daemon processes and to each one. A process group or a
+    container gets SIGTERM first."""
     with exchange(build, TCP) as pair:
         for i, choose in enumerate((lambda all: all, min, max)):
             before = daemons()
@@ -142,8 +142,7 @@ def told_to_end(build):
 
 
 def meant(build):
-    """A daemon in the foreground that is ended by its user is meant to end: no program starts
-    another."""
+    """If the user ends a daemon in the foreground, no program starts another daemon."""
     with Daemon(build) as daemon, exchange(build, TCP) as pair:
         daemon.stop()
         end_of_hope = time.monotonic() + 6  # programs look for another for 2.5 s
@@ -216,7 +215,8 @@ def status_slots():
 
 
 def newcomers(build):
-    """Programs that start while there is no daemon wait for the one that survivors start."""
+    """Programs that start while no daemon runs wait for the daemon that surviving programs start.
+    """
     with exchange(build, TCP) as pair:
         for _ in range(5):
             before = daemons()
@@ -232,7 +232,7 @@ def newcomers(build):
 
 
 def stopped_survivor(build):
-    """A stopped program does not keep the others from it."""
+    """A stopped program does not prevent other programs from starting another daemon."""
     with exchange(build, TCP) as pair, exchange(build, TCP + 1) as other:
         for process in other:
             process.send_signal(signal.SIGSTOP)
@@ -273,7 +273,7 @@ def unable(build):
 
 
 def foreign_estate(build):
-    """A process may give adverbd anything as the estate."""
+    """adverbd survives any descriptor that a process passes to it as the estate."""
     def start(fill):
         a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         fill(b)
@@ -313,7 +313,7 @@ def estate_of(client):
 
 
 def heir(build, estate):
-    """Starts one from the socket that a client keeps, and waits until it listens."""
+    """Starts a daemon from the socket that a client keeps, and waits until it listens."""
     ready, say = os.pipe()
     subprocess.run([str(build / "adverbd"), "--ready-fd", str(say), "--estate-fd", str(estate.fileno())],
                    pass_fds=[say, estate.fileno()], stdin=subprocess.DEVNULL, check=True, timeout=PATIENCE)
@@ -376,7 +376,7 @@ def too_many(build):
         for _ in range(3):
             c.open_slot().sock.close()
         assert estate_of(c) is None
-        assert not select.select([estate], [], [], 0)[0]  # it is empty
+        assert not select.select([estate], [], [], 0)[0]  # the carrier is empty
     estate.close()
     gone()
 

@@ -67,7 +67,7 @@ def check_connection(client, server, active, passive, text, port):
 
 
 def events_tell(build):
-    """The contents of request and response."""
+    """Request and response have the right contents."""
     with Daemon(build), Cm() as server, Cm() as client:
         listener, port = server.listener()
         active = client.ready("127.0.0.1", port)
@@ -88,7 +88,7 @@ def events_tell(build):
 
 
 def datagrams(build):
-    """UD: no connection, but the peer's QP number and Q_Key."""
+    """UD: the requester gets the peer's QP number and Q_Key. No connection is made."""
     with Daemon(build), Cm() as server, Cm() as client:
         listener, port = server.listener(ps=ucma.PS_UDP)
         active = client.ready("127.0.0.1", port, ps=ucma.PS_UDP)
@@ -131,13 +131,13 @@ def refusals(build):
         knock()
         server.destroy(server.event(ucma.CONNECT_REQUEST).id)
         assert client.event(ucma.REJECTED).status == 28
-        # The event of a peer that gives up comes only after an answer.
+        # The event that the peer has given up is delivered only after an answer.
         client.destroy(knock())
         e = server.event(ucma.CONNECT_REQUEST)
         server.no_event()
         server.command(ucma.ACCEPT, e.id, expect=errno.ECONNABORTED)
         server.destroy(e.id)
-        # Not fetched yet.
+        # The request is not fetched yet.
         numbers = {knock() for _ in range(5)}
         server.destroy(listener)
         assert {client.event(ucma.REJECTED).id for _ in range(5)} == numbers
@@ -149,7 +149,7 @@ def refusals(build):
 
 
 def listens_again(build):
-    """A closed listener may return: requests for its port wait for that."""
+    """Requests for the port of a closed listener wait, because the listener may be opened again."""
     with Daemon(build), Cm() as server, Cm() as client:
         listener, port = server.listener()
         for _ in range(10):  # more than one on a machine that is too busy
@@ -258,7 +258,7 @@ def handles(build):
 
 
 def ports(build):
-    """Which ids may have which port."""
+    """The rules for ids that bind the same port."""
     with Daemon(build), Cm() as cm, Cm() as other:
         _, port = cm.listener()
         taken = other.new_id()
@@ -350,7 +350,7 @@ def addresses(build):
 
 
 def neighbours(build):
-    """A neighbour that does not answer: ADDR_ERROR, after the given time."""
+    """A neighbour that does not answer causes ADDR_ERROR after the given time."""
     adverbd.sh("ip link add nt0 type veth peer name nt1; ip addr add 10.5.0.1/24 dev nt0;"
                "ip addr add fd05::1/64 dev nt0 nodad; ip link set nt0 up; ip link set nt1 up")
     with Daemon(build), Cm() as cm:
@@ -368,7 +368,7 @@ def neighbours(build):
         waiting = cm.new_id()
         cm.resolve(waiting, "10.5.0.78", 1, timeout=20000)
         cm.destroy(waiting)
-        # A neighbour that is entered in the kernel by hand.
+        # A permanent neighbour entry, added by a command.
         adverbd.sh("ip neigh replace 10.5.0.79 lladdr 02:00:00:00:00:01 dev nt0")
         number = cm.ready("10.5.0.79", 1)
         assert cm.route(number).local[0] == "10.5.0.1" and cm.route(number).mtu == 3
@@ -522,7 +522,8 @@ def full_channel(build):
 
 
 def backlog(build):
-    """As many requests wait as the listener's backlog; later ones arrive later."""
+    """The number of waiting requests is limited by the listener's backlog. Further requests arrive
+    later."""
     with Daemon(build), Cm() as server, Cm() as client:
         _, port = server.listener(backlog=2)
         for _ in range(4):
@@ -548,7 +549,8 @@ def start_listener(port):
 
 
 def many_at_a_small_backlog(build):
-    """A hundred at once, to a program that takes one at a time: all are served."""
+    """If a hundred requests arrive at once and the program accepts one at a time, all are served.
+    """
     with Daemon(build), Cm() as server, Cm() as client:
         _, port = server.listener(backlog=1)
         for number in [client.ready("127.0.0.1", port) for _ in range(100)]:
@@ -567,7 +569,7 @@ def many_at_a_small_backlog(build):
 
 
 def program_killed(build):
-    """Its connections are ended, its ports are free."""
+    """If a program dies, its connections end and its ports are free."""
     with Daemon(build), Cm() as client, Client() as watcher:
         process, port = start_listener(0)
         active = client.ready("127.0.0.1", port)
@@ -586,7 +588,7 @@ def program_killed(build):
 
 
 def worker_killed(build):
-    """The sockets close; a new worker serves new ones."""
+    """If the worker dies, the clients' sockets close, and a new worker serves new sockets."""
     with Daemon(build) as daemon, Cm() as cm, Client() as watcher:
         cm.listener(port=7471)
         daemon.kill(watcher.status()["worker"])
@@ -602,7 +604,7 @@ def worker_killed(build):
 
 
 def lost_packets(build):
-    """One packet in six is lost: connections are still made and ended."""
+    """If one packet in six is lost, connections are still made and ended."""
     nft = shutil.which("nft", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
     if not nft:
         raise adverbd.Skip("no nft")

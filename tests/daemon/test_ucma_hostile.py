@@ -111,7 +111,7 @@ def descriptors_sent(build):
 
 
 def never_reads(build):
-    """It reads neither answers nor events: dropped, while others are served."""
+    """A client that reads neither answers nor events is dropped. Other clients are served."""
     with Daemon(build), Client() as watcher, Cm() as server, Cm() as client:
         with Cm() as deaf:
             deaf.sock.settimeout(0.2)
@@ -136,7 +136,7 @@ def never_reads(build):
 
 
 def flood(build):
-    """Clients that send requests of all kinds as fast as they can: others are served."""
+    """Other clients are served while clients send requests of all kinds as fast as they can."""
     code = ("import itertools, sys, ucma\n"
             "cm = ucma.Cm()\n"
             "print('on', flush=True)\n"
@@ -193,7 +193,8 @@ def too_many_groups(build):
 
 
 def too_many_channels(build):
-    """Channels are descriptors of the daemon: they run out before the daemon's do."""
+    """Channels need descriptors of the daemon. The limit of channels is reached before the daemon's
+    limit of descriptors."""
     with Daemon(build), Client() as watcher, Cm() as server, Cm() as client:
         pid = watcher.status()["worker"]
         before = descriptors(pid)
@@ -229,7 +230,7 @@ def too_many_clients(build):
 
 
 def new_ids(cm, count):
-    """Makes ids, quickly."""
+    """Makes ids, with 50 requests in flight."""
     for _ in range(count // 50):
         for _ in range(50):
             cm.send(ucma.CREATE_ID, struct.pack("=II", ucma.PS_TCP, ucma.RC), channel=cm.channel)

@@ -24,7 +24,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Host:
-    """The other namespace: `with host:` makes sockets and starts processes there."""
+    """The other namespace: inside `with host:` sockets and processes belong to it."""
 
     def __init__(self):
         self.process = subprocess.Popen(["unshare", "-n", sys.executable, "-c",
@@ -115,7 +115,7 @@ def link_local(name):
 
 
 def connects(build):
-    """Over IPv4, IPv6 and link-local addresses, in both directions."""
+    """Connections over IPv4, IPv6 and link-local addresses, in both directions."""
     for mtu, code in (1500, 3), (9000, 5):
         with two_hosts(build, mtu) as (host, _, client, _, server):
             with host:
@@ -140,7 +140,7 @@ def mtu_of(cm, number):
 
 
 def mtu_differs(build):
-    """The end with the smaller MTU decides, whichever end connects; both learn it."""
+    """Both ends use the smaller MTU, for either direction of the connection."""
     with two_hosts(build, 9000) as (host, _, client, _, server):
         with host:
             adverbd.sh("ip link set nt1 mtu 1500")
@@ -151,7 +151,7 @@ def mtu_differs(build):
             active, passive = connect(client, server, LINKS[0][1], port)
             return server.route(passive).mtu == 3 and active, passive
 
-        wait_for(lambda: small()[0])  # until that daemon has noticed
+        wait_for(lambda: small()[0])  # until that daemon has noticed the change
         active, passive = small()
         for cm, number in (client, active), (server, passive):
             assert cm.route(number).mtu == mtu_of(cm, number) == 3
@@ -164,7 +164,8 @@ def mtu_differs(build):
 
 
 def leaves_elsewhere(build):
-    """The interface by which packets leave counts too, not only that of the source address."""
+    """The MTU of the outgoing interface counts too, not only the MTU of the source address's
+    interface."""
     with two_hosts(build) as (_, _, client, _, _):
         adverbd.sh("ip link add nt2 mtu 9000 type veth peer name nt3 mtu 9000;"
                    "ip link set nt2 up; ip link set nt3 up; ip address add 10.6.0.1/24 dev nt2;"
@@ -181,7 +182,7 @@ def leaves_elsewhere(build):
 
 
 def host_vanishes(build):
-    """No answer: UNREACHABLE for a connecting id, DISCONNECTED for a disconnecting one."""
+    """Without an answer, a connecting id gets UNREACHABLE and a disconnecting id DISCONNECTED."""
     with two_hosts(build) as (host, _, client, there, server):
         _, port = server.listener("0.0.0.0")
         active, _ = connect(client, server, LINKS[0][1], port)
@@ -193,14 +194,15 @@ def host_vanishes(build):
             adverbd.sh("ip link set nt1 down")
         client.command(ucma.CONNECT, asking)
         client.command(ucma.DISCONNECT, active)
-        # The link is down, and so is the address of this end of the pair.
+        # The link is down, so the address of this end of the veth pair is down too.
         events = {(e.id, e.type) for e in (client.event(seconds=PATIENCE) for _ in range(5))}
         assert (asking, ucma.UNREACHABLE) in events and (active, ucma.DISCONNECTED) in events
         assert (resolved, ucma.ADDR_CHANGE) in events, events
 
 
 def nobody_there(build):
-    """The other host is up, but no process has port 4791: its kernel reports this by ICMP."""
+    """If the other host has no process with port 4791, its kernel reports this by ICMP and the id
+    gets UNREACHABLE."""
     with host_without_daemon(build) as (_, client):
         for ps in ucma.PS_TCP, ucma.PS_UDP:
             for _, remote, _ in LINKS:
@@ -251,7 +253,7 @@ class Refuser:
 
 
 def number_of(payload):
-    """The PSN: QP1 counts the packets that it sends."""
+    """Returns the PSN. QP1 counts its sent packets in it."""
     return int.from_bytes(payload[9:12], "big")
 
 
@@ -264,7 +266,7 @@ def forged_icmp(build):
         number = client.ready(LINKS[0][1], 7471)
         client.command(ucma.CONNECT, number)
         before = number_of(refuser.receive())
-        for _ in range(4):  # more often than to a closed port
+        for _ in range(4):  # more transmissions than to a closed port
             refuser.lies()
             after = number_of(refuser.receive())
             assert after == before + 1 & 0xffffff, (before, after)
@@ -278,7 +280,7 @@ def forged_icmp(build):
 
 
 def signal_ends(build):
-    """A daemon that is ended disconnects the peers of its programs."""
+    """A daemon that ends by a signal disconnects the peers of its programs."""
     with two_hosts(build) as (host, _, client, there, server):
         _, port = server.listener("0.0.0.0")
         numbers = {connect(client, server, LINKS[0][1], port)[0] for _ in range(50)}
@@ -288,7 +290,8 @@ def signal_ends(build):
 
 
 def last_words(build):
-    """The last program of a daemon dies: its peers are disconnected before the daemon exits."""
+    """If a daemon's last program dies, the daemon disconnects the program's peers before it exits.
+    """
     with two_hosts(build) as (host, _, client, there, server):
         _, port = server.listener("0.0.0.0")
         numbers = {connect(client, server, LINKS[0][1], port)[0] for _ in range(20)}
@@ -342,7 +345,7 @@ def kernel_asks(build):
 
 
 def neighbour_found(build):
-    """The neighbour's address is not known yet: resolving takes as long as that."""
+    """If the neighbour's address is not known yet, rdma_resolve_addr() waits for it."""
     with two_hosts(build) as (_, _, client, _, server):
         _, port = server.listener("::")
         for remote in LINKS[0][1], LINKS[1][1]:

@@ -11,7 +11,7 @@ from adverbd import Client, Daemon, PATIENCE, wait_for
 from ucma import Cm, connect
 
 CYCLES, WARM_UP, AT_ONCE = 10000, 2000, 1000
-GROWTH_KIB = 2048  # what an allocator may keep for itself
+GROWTH_KIB = 2048  # memory that an allocator may keep
 
 
 def resident(pid):
@@ -32,7 +32,7 @@ def cycle(client, server, port):
 
 
 def settled(watcher):
-    """Waits until TIMEWAIT is over for all."""
+    """Waits until TIMEWAIT is over for all ids."""
     wait_for(lambda: watcher.cm_status()["ending"] == 0, seconds=PATIENCE, pause=0.2)
 
 
@@ -71,7 +71,7 @@ def at_once(build):
                 for cm in client, server:
                     for _ in pairs[::2]:
                         cm.event(ucma.DISCONNECTED)
-            # The others end with their programs.
+            # The other connections end with their programs.
             wait_for(lambda: watcher.cm_status()["ids"] == 0)
             settled(watcher)
             assert descriptors(pid) <= opened
@@ -81,7 +81,7 @@ def at_once(build):
 
 
 if __name__ == "__main__":
-    # AddressSanitizer keeps freed memory; not here.
+    # AddressSanitizer keeps freed memory: this limits it to 1 MB.
     options = os.environ.get("ASAN_OPTIONS", "")
     os.environ["ASAN_OPTIONS"] = ":".join(filter(None, (options, "quarantine_size_mb=1")))
     adverbd.main([one_after_another, at_once])

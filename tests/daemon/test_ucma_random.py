@@ -27,7 +27,7 @@ MAD_AT, MAD_LEN = 20, 256  # after BTH and DETH
 REQ, MRA, REJ, REP, RTU, DREQ, DREP, SIDR_REQ, SIDR_REP, LAP = (
     0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19)
 
-# Which events may follow an event of one id; None: the first one.
+# The events that may follow an event of the same id; None: the first event.
 AFTER = {
     None: {ucma.ADDR_RESOLVED, ucma.ADDR_ERROR, ucma.ESTABLISHED, ucma.UNREACHABLE, ucma.REJECTED,
            ucma.DISCONNECTED, ucma.MULTICAST_JOIN, ucma.MULTICAST_ERROR},
@@ -170,7 +170,7 @@ class Actor:
             while select.select([s], [], [], 0)[0]:
                 assert s.recv(1) == b"\0"
                 self.fetch(channel)
-            if self.fetch(channel):  # it may have arrived just now
+            if self.fetch(channel):  # the event may have arrived since the last check
                 assert select.select([s], [], [], 1)[0], "an event without a byte"
 
     # ---- what it does ----
@@ -209,7 +209,7 @@ class Actor:
         self.cm.result(ucma.RESOLVE_ROUTE, bytes(56) + struct.pack("=I", 100), number=self.an_id())
 
     def ready(self):
-        """The usual sequence, so that connections are made."""
+        """Sends the usual sequence of commands, so that connections are made."""
         number = self.cm.new_id(self.dice.choice((ucma.PS_TCP, ucma.PS_TCP, ucma.PS_UDP)),
                                 channel=self.dice.choice(self.channels))
         self.ids.append(number)

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The connection manager and several users: what each may have, and connections between them."""
+"""The connection manager with several users: the limits of each user, and connections between
+users.
+"""
 
 import contextlib
 import os
@@ -29,7 +31,7 @@ def for_a_stranger(build):
 
 
 def privileged_ports(build):
-    """Ports below 1024 are for root only, as in the kernel's rdma_cm."""
+    """Only root can bind ports below 1024, as in the kernel's rdma_cm."""
     code = ("import errno, ucma\n"
             "cm = ucma.Cm('adverbd-65534')\n"
             "cm.bind(cm.new_id(), '127.0.0.1', 860, expect=errno.EACCES)\n"
@@ -41,7 +43,7 @@ def privileged_ports(build):
 
 
 def two_users(build):
-    """The system's daemon: one space of ports for all users, and connections between them."""
+    """With the system's daemon all users share the ports, and can connect to each other."""
     code = ("import errno, ucma\n"
             "cm = ucma.Cm('adverbd')\n"
             "cm.bind(cm.new_id(), '127.0.0.1', 7471, expect=errno.EADDRINUSE)\n"
@@ -75,7 +77,7 @@ def with_few_descriptors(build, count):
 
 
 def channels_of_one_user(build):
-    """The system's daemon: a user who makes channels without end leaves some to others."""
+    """With the system's daemon a user cannot use all channels: some are left for other users."""
     code = ("import errno, os, ucma\n"
             "cms, result = [], 0\n"
             "while not result:\n"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Every opcode in every size class over every path MTU, odd scatter lists, and the PSN's wrap. */
+/* Tests every opcode in every size class over every path MTU, odd scatter lists, and the wrap of
+ * PSNs. */
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -16,8 +17,8 @@ struct bed {
 	struct net *net;
 	struct end *a;
 	struct end *b;
-	struct region *ra; /* filled with LOCAL */
-	struct region *rb; /* filled with FAR */
+	struct region *ra; /* memory of node 0, filled with LOCAL */
+	struct region *rb; /* memory of node 1, filled with FAR */
 	uint64_t ids;
 };
 
@@ -38,7 +39,7 @@ static void bed_close(struct bed *bed)
 	net_close(bed->net);
 }
 
-/* Splits a request into `num` pieces of odd lengths that add up to len. */
+/* Splits len bytes into `num` SGEs of odd lengths. */
 static void odd_sges(struct ibv_sge *sge, int num, const struct region *r, uint32_t len)
 {
 	uint64_t at = r->iova;
@@ -103,7 +104,7 @@ static enum ibv_wc_opcode wc_opcode_of(int opcode)
 	}
 }
 
-/* Performs one request of len bytes in `num` pieces at both ends, and checks all memory. */
+/* Performs one request of len bytes with `num` SGEs at both ends, and checks all memory. */
 static void transfer(struct bed *bed, int opcode, uint32_t len, int num)
 {
 	bool read = opcode == IBV_WR_RDMA_READ;
@@ -191,7 +192,7 @@ static void atomic(struct bed *bed, int opcode, uint64_t add, uint64_t swap, uin
 	struct wr wr;
 
 	wr_make(&wr, opcode, ++bed->ids, 0);
-	/* The result in pieces of 3, 0 and 5 bytes. */
+	/* The result goes to SGEs of 3, 0 and 5 bytes. */
 	wr_sge(&wr, bed->ra, 1, 3);
 	wr_sge(&wr, bed->ra, 4, 0);
 	wr_sge(&wr, bed->ra, 4, 5);
@@ -272,7 +273,7 @@ static void test_large(void **state)
 	bed_close(&bed);
 }
 
-/* Both directions start just before the end of the PSNs. */
+/* PSNs wrap in both directions: both start just before the largest PSN. */
 static void test_psn_wrap(void **state)
 {
 	static const uint32_t starts[] = {0xfffffe, 0xffffff, 0, 0xfffff0, 0x7ffffe};
@@ -294,7 +295,7 @@ static void test_psn_wrap(void **state)
 	}
 }
 
-/* More messages than the queue holds, both ways at once, in small windows. */
+/* Sends more messages than the queue holds, in both directions at once, with small windows. */
 static void test_both_ways(void **state)
 {
 	struct adv_engine_config c = {.seed = {1}, .window = 4, .total_window = 6};
@@ -328,7 +329,7 @@ static void test_both_ways(void **state)
 	net_close(net);
 }
 
-/* The READ responses of one request are more than a turn and more than a batch. */
+/* The READ responses of one request are more packets than a turn and than a batch. */
 static void test_wide_window(void **state)
 {
 	struct adv_engine_config c = {.seed = {1}, .window = 256};
@@ -349,7 +350,7 @@ static void test_wide_window(void **state)
 	net_close(net);
 }
 
-/* A QP connected to itself. */
+/* A QP can be connected to itself. */
 static void test_loopback(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);

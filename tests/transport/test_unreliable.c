@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Credit of UC and UD within one machine: probes, answers, and their failures. */
+/* Tests the credit of UC and UD within one machine: probes, answers, and their loss. */
 #include "harness.h"
 #include "wire/slot.h"
 
 #define WINDOW	    16 /* a quarter of the total window below */
 #define SENDER_PORT 0xc000
 
-/* The hook's counts and settings. */
+/* Counts and settings of the network hook. */
 struct watch {
 	unsigned data;
 	unsigned probes;
 	unsigned answers;
-	unsigned highest; /* most data packets sent without a delivered answer */
+	unsigned highest; /* greatest number of data packets without a delivered answer */
 	uint32_t covered;
 	uint64_t answer_delay;
 	bool drop_answers;
 	bool drop_probes;
 	uint64_t stopped_until; /* node 1 does not read its socket before this time */
-	unsigned room;		/* packets that its socket has room for; 0: any number */
-	unsigned waiting;	/* packets in its socket */
-	unsigned lost;		/* packets that found the socket full */
+	unsigned room;		/* room of node 1's socket, packets; 0: unlimited */
+	unsigned waiting;	/* packets in node 1's socket */
+	unsigned lost;		/* packets dropped because the socket was full */
 };
 
-/* Packets to node 1 wait in its socket while it is stopped, if there is room. */
+/* Keeps packets to node 1 in its socket while node 1 is stopped, and drops them if the socket is
+ * full. */
 static void wait_in_socket(struct net *net, struct wire *w, struct watch *watch)
 {
 	if (!w->copies || net->now >= watch->stopped_until ||
@@ -62,7 +63,7 @@ static void hook(struct net *net, struct wire *w)
 	wait_in_socket(net, w, watch);
 }
 
-/* Opens two engines; if `local`, of one machine: each has the addresses of both. */
+/* Opens two engines. If `local`, they are on one machine: each has the addresses of both. */
 static struct net *open_net(bool local, struct watch *watch)
 {
 	struct adv_engine_config c = {.seed = {1},
@@ -97,7 +98,7 @@ static void write_all(struct net *net, struct end *a, struct region *from, struc
 	expect_pattern(to, 0, len, 1, 0);
 }
 
-/* A slow receiver is not overrun. The rate (840 ms for this) has no effect. */
+/* A slow receiver is not overrun. The rate, which would need 840 ms, has no effect. */
 static void test_window(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);
@@ -117,7 +118,7 @@ static void test_window(void **state)
 	net_close(net);
 }
 
-/* UD: the same for each destination. */
+/* UD does not overrun a slow receiver either, for each destination. */
 static void test_datagrams(void **state)
 {
 	struct options o = options_default(IBV_QPT_UD);
@@ -152,10 +153,10 @@ static void test_datagrams(void **state)
 
 /* ---- stopped and exited processes ---- */
 
-/* The daemon's tables. */
+/* The tables of the daemon, for adv_engine_set_senders(). */
 static _Atomic uint16_t ports[ADV_PREFIXES], homes[ADV_PREFIXES];
 
-/* Both engines use the table, and each node's process is in it. */
+/* Enters the process of each node into the tables, which both engines use. */
 static void set_senders(struct net *net, struct end *a, struct end *b)
 {
 	struct end *ends[] = {a, b};
@@ -176,7 +177,7 @@ static void forget_sender(const struct end *end)
 	ports[adv_qpn_prefix(adv_qp_num(end->qp))] = 0;
 }
 
-/* The second node does not read for `ns`; packets wait in its socket. */
+/* Stops the second node for `ns`: it does not read, and packets wait in its socket. */
 static void stop(struct net *net, struct watch *watch, uint64_t ns)
 {
 	watch->stopped_until = net->now + ns;
@@ -214,8 +215,8 @@ static struct net *open_stream(struct watch *watch, const struct options *o, str
 	return net;
 }
 
-/* A process is stopped for ten seconds: no more than its socket holds is sent, and everything
- * arrives. */
+/* If a process is stopped for ten seconds, no more packets are sent than its socket holds, and
+ * everything arrives. */
 static void test_stopped(void **state)
 {
 	struct options o = many_messages(IBV_QPT_UC);
@@ -239,7 +240,7 @@ static void test_stopped(void **state)
 	net_close(net);
 }
 
-/* Packets to a process's slot and to its block arrive at one socket: one window. */
+/* Packets to a process's slot and to its block arrive at one socket, so they share one window. */
 static void test_one_socket(void **state)
 {
 	struct options o = many_messages(IBV_QPT_UC);
@@ -251,7 +252,7 @@ static void test_one_socket(void **state)
 	uint16_t slot, block;
 
 	pair_open(net, &o, &a[0], &b[0]);
-	net->node[1].e->range[0].fresh = 0; /* as with so many queue pairs */
+	net->node[1].e->range[0].fresh = 0; /* as if all these numbers were used */
 	assert_int_equal(adv_engine_add_qpns(net->node[1].e, adv_block_qpn(3), ADV_BLOCK_QPNS), 0);
 	pair_open(net, &o, &a[1], &b[1]);
 	set_senders(net, a[0], b[0]);
@@ -273,8 +274,8 @@ static void test_one_socket(void **state)
 	net_close(net);
 }
 
-/* Two processes with the same place in the table have a credit each: the last bytes of the
- * addresses are alike. */
+/* Two processes whose credits have the same place have a credit each. Their addresses have equal
+ * last bytes. */
 static void test_one_place(void **state)
 {
 	struct options o = many_messages(IBV_QPT_UC);
@@ -300,7 +301,7 @@ static void test_one_place(void **state)
 	net_close(net);
 }
 
-/* A probe that finds a full socket is repeated, and one whose answer is lost. */
+/* A probe is repeated if it finds a full socket, or if its answer is lost. */
 static void test_probe_lost(void **state)
 {
 	for (unsigned answers = 0; answers < 2; answers++) {
@@ -322,7 +323,8 @@ static void test_probe_lost(void **state)
 	}
 }
 
-/* A queue pair that waits for a stopped process delays no other, and can be destroyed. */
+/* A queue pair that waits for a stopped process does not delay other queue pairs, and can be
+ * destroyed. */
 static void test_stopped_holds_up_nobody(void **state)
 {
 	struct options o = many_messages(IBV_QPT_UC);
@@ -352,7 +354,8 @@ static void test_stopped_holds_up_nobody(void **state)
 	net_close(net);
 }
 
-/* UC and UD do not wait for an exited process: by the table, or by the link's report. */
+/* UC and UD do not wait for an exited process. The engine learns of the exit from the table or from
+ * the link. */
 static void test_gone(void **state)
 {
 	for (unsigned heard = 0; heard < 2; heard++) {
@@ -415,8 +418,8 @@ static void post_datagrams(struct datagrams *d)
 	}
 }
 
-/* UD waits, too, but for a limited time: messages to others may be queued behind. Then packets that
- * the socket has no room for are lost, until the process answers. */
+/* UD waits for a stopped process, but only for a limited time, because messages to others may be
+ * queued behind. Then packets are lost if the socket has no room, until the process answers. */
 static void test_stopped_datagrams(void **state)
 {
 	struct datagrams d;
@@ -440,8 +443,8 @@ static void test_stopped_datagrams(void **state)
 	net_close(net);
 }
 
-/* There is no table. Without an answer: a wait of 100 ms, then the rate, without probes, for a
- * second. */
+/* If there is no table and no answer arrives, the sender waits 100 ms. Then it sends at the rate,
+ * without probes, for a second. */
 static void test_silence(void **state)
 {
 	struct options o = options_default(IBV_QPT_UC);
@@ -462,7 +465,7 @@ static void test_silence(void **state)
 	assert_int_equal(a->send_count, 0);
 	probes = watch.probes;
 	net_until(net, a, 1, 0, 3 * SEC);
-	/* 1008 packets at 10 Mb/s, minus the burst. */
+	/* The time is that of 1008 packets at 10 Mb/s, minus the burst. */
 	assert_in_range(net->now - start, 750 * MS, 1000 * MS);
 	assert_int_equal(watch.probes, probes);
 	net_run(net, 20 * MS);

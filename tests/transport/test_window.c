@@ -35,7 +35,7 @@ static void test_start(void **state)
 	assert_int_equal(qp.req.cwnd, WINDOW);
 }
 
-/* A loss halves it, once for all packets that were in flight. */
+/* A loss halves the window, once for all packets that were in flight. */
 static void test_loss(void **state)
 {
 	struct adv_engine e;
@@ -78,7 +78,8 @@ static void test_growth(void **state)
 	assert_int_equal(qp.req.cwnd, WINDOW);
 }
 
-/* An engine whose window is smaller than the least window after a loss. */
+/* If the engine's window is smaller than the least window after a loss, a loss does not enlarge
+ * it. */
 static void test_small_bound(void **state)
 {
 	struct adv_engine e;

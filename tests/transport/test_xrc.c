@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* XRC: requests that name an SRQ of a domain. */
+/* Tests XRC requests, which name an SRQ of a domain. */
 #include <stdlib.h>
 
 #include "harness.h"
@@ -27,7 +27,7 @@ static void open_world(struct world *w)
 	region_fill(w->to, 2);
 }
 
-/* Opens another SRQ on node 1, and its QP. */
+/* Opens another SRQ on node 1, and its XRC_RECV QP. */
 static struct end *more(struct world *w, struct adv_xrcd *xrcd)
 {
 	struct options o = w->o;
@@ -75,7 +75,7 @@ static void test_objects(void **state)
 	assert_int_equal(adv_cq_destroy(cq), EBUSY);
 	assert_int_equal(adv_xrcd_destroy(xrcd), EBUSY);
 	assert_int_equal(adv_srq_destroy(srq), 0);
-	/* A number is not reused at once. */
+	/* A released number is not reused at once. */
 	srq = adv_srq_create_xrc(pd, xrcd, cq, &attr, NULL);
 	assert_int_not_equal(adv_srq_number(srq), number);
 	assert_int_equal(adv_srq_destroy(srq), 0);
@@ -101,7 +101,8 @@ static void test_objects(void **state)
 	net_close(net);
 }
 
-/* Each request packet is of the XRC service and carries the number; no response does. */
+/* Checks that each packet is of the XRC service, and that requests carry the SRQ number but
+ * responses do not. */
 static void check_wire(struct net *net, struct wire *p)
 {
 	const struct world *w = net->arg;
@@ -192,7 +193,7 @@ static void test_atomics(void **state)
 	net_close(w.net);
 }
 
-/* One QP reaches any SRQ of its domain, and several QPs reach each SRQ. */
+/* A QP can reach every SRQ of its domain, and several QPs can reach the same SRQ. */
 static void test_many_to_many(void **state)
 {
 	struct world w;
@@ -255,7 +256,8 @@ static void expect_refused(struct world *w, uint64_t id)
 	assert_int_equal(w->b->recv_count, 0);
 }
 
-/* A number that names no SRQ of the domain, for each kind of request: no receive is used. */
+/* A request of any kind is refused if its number names no SRQ of the domain. No receive request is
+ * used. */
 static void test_wrong_number(void **state)
 {
 	static const int opcodes[] = {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
@@ -299,7 +301,8 @@ static void test_wrong_number(void **state)
 	}
 }
 
-/* An empty SRQ: the peer gets RNR NAKs, although other SRQs of the domain have receives. */
+/* If the SRQ is empty, the peer gets RNR NAKs, even if other SRQs of the domain have receive
+ * requests. */
 static void test_rnr(void **state)
 {
 	struct world w;
@@ -317,7 +320,7 @@ static void test_rnr(void **state)
 	expect_send(w.a, 0, 1, IBV_WC_SUCCESS);
 	expect_recv(w.b, 0, 1, IBV_WC_SUCCESS);
 	assert_int_equal(other->recv_count, 0);
-	/* A message to the other SRQ, behind one with an RNR NAK, arrives in its turn. */
+	/* A message to the other SRQ arrives after an earlier message that gets RNR NAKs. */
 	send_to(&w, 2, adv_srq_number(w.b->srq), 100);
 	send_to(&w, 3, adv_srq_number(other->srq), 100);
 	net_run(w.net, MS);
@@ -360,7 +363,7 @@ static struct adv_headers packet(const struct world *w, int op, uint32_t psn, ui
 	return h;
 }
 
-/* A message changes its SRQ: it is refused, and the receive that it used completes. */
+/* A message that changes its SRQ is refused, and its receive request completes. */
 static void test_change_in_mid_message(void **state)
 {
 	struct world w;
@@ -384,7 +387,7 @@ static void test_change_in_mid_message(void **state)
 	net_close(w.net);
 }
 
-/* An SRQ is destroyed during a message: the message is refused, and the SRQ's memory is not
+/* If an SRQ is destroyed during a message, the message is refused, and the SRQ's memory is not
  * used. */
 static void test_srq_goes(void **state)
 {
@@ -414,7 +417,7 @@ static void test_srq_goes(void **state)
 	}
 }
 
-/* Between messages, too; other SRQs of the domain continue. */
+/* If an SRQ is destroyed between messages, messages to other SRQs of the domain continue. */
 static void test_srq_goes_between(void **state)
 {
 	struct world w;
@@ -455,7 +458,7 @@ static void test_limit(void **state)
 	net_close(w.net);
 }
 
-/* Completions stay in the SRQ's CQ when the QP is destroyed, and can be polled. */
+/* Completions in the SRQ's CQ can be polled after the QP is destroyed. */
 static void test_completions_outlive_the_qp(void **state)
 {
 	struct world w;
@@ -477,7 +480,8 @@ static void test_completions_outlive_the_qp(void **state)
 	net_close(w.net);
 }
 
-/* What each direction lacks. Packets of the other kind have no effect. */
+/* An XRC_SEND QP cannot receive and an XRC_RECV QP cannot send. Packets of the wrong direction have
+ * no effect. */
 static void test_one_way(void **state)
 {
 	struct ibv_send_wr send = {.opcode = IBV_WR_SEND}, *bad_send;
@@ -492,7 +496,7 @@ static void test_one_way(void **state)
 	assert_int_equal(adv_qp_post_recv(w.b->qp, 0, &recv, &bad_recv), EINVAL);
 	assert_int_equal(adv_qp_post_recv(w.a->qp, 0, &recv, &bad_recv), EINVAL);
 	assert_ptr_equal(bad_recv, &recv);
-	/* A request to the sender, a response to the receiver, RC to both. */
+	/* Tries a request to the sender, a response to the receiver, and RC packets to both. */
 	h = packet(&w, ADV_OP_SEND_ONLY, w.o.psn[1], adv_srq_number(w.b->srq));
 	h.bth.dest_qpn = adv_qp_num(w.a->qp);
 	c = &w.net->node[0].e->counters;
@@ -541,8 +545,8 @@ static void lose_first_responses(struct net *net, struct wire *p)
 	}
 }
 
-/* Remote access is to the memory of the SRQ's PD. A lost response is repeated from there, although
- * requests for another SRQ arrived since. */
+/* Remote access is to the memory of the SRQ's PD. A lost response is repeated from that memory,
+ * even if requests for another SRQ arrived since. */
 static void test_protection_domain(void **state)
 {
 	struct ibv_srq_attr attr = {.max_wr = 1, .max_sge = 1};
@@ -578,7 +582,7 @@ static void test_protection_domain(void **state)
 	net_close(w.net);
 }
 
-/* Faults of the receive request, and of the SRQ's CQ. */
+/* Tests faults of the receive request, and an overrun of the SRQ's CQ. */
 static void test_bad_receives(void **state)
 {
 	for (int kind = 0; kind < 3; kind++) {
@@ -611,7 +615,7 @@ static void test_bad_receives(void **state)
 	}
 }
 
-/* Drops every packet of a run once, and then duplicates each. */
+/* Drops one packet of the run, and duplicates all other packets. */
 static void lose_one_double_all(struct net *net, struct wire *p)
 {
 	const uint64_t *victim = net->arg;

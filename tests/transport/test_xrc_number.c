@@ -13,7 +13,7 @@ static struct adv_srq *use_up_numbers(struct node *n, struct adv_cq *cq)
 		assert_int_equal(adv_engine_srqns_left(n->e), left);
 		srq = adv_srq_create_xrc(n->pd, n->xrcd, cq, &attr, NULL);
 		assert_non_null(srq);
-		/* The numbers are the engine's own: no SRQ of another engine has them. */
+		/* The number is from the engine's own range: no SRQ of another engine has it. */
 		assert_true(adv_engine_has_qpn(n->e, adv_srq_number(srq)));
 	}
 	errno = 0;
@@ -22,8 +22,8 @@ static struct adv_srq *use_up_numbers(struct node *n, struct adv_cq *cq)
 	return srq;
 }
 
-/* All numbers are in use: the next SRQ is refused. A destroyed SRQ makes room, and so do more
- * numbers. */
+/* If all numbers are in use, the next SRQ is refused. A destroyed SRQ or added numbers make
+ * room. */
 static void test_numbers_run_out(void **state)
 {
 	struct net *net = net_open(1, 1);

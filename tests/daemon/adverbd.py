@@ -172,8 +172,8 @@ class Client:
 
 @contextlib.contextmanager
 def as_nobody(body):
-    """Starts a process of user nobody, which runs body(ready). Continues when that has called
-    ready(), and yields a function that waits for the next call."""
+    """Starts a process of user nobody, which runs body(ready). When the body has called ready(),
+    yields a function that waits for the body's next call of ready()."""
     ready, say = os.pipe()
     pid = os.fork()
     if not pid:

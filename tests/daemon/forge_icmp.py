@@ -31,8 +31,8 @@ def checksum(data):
 
 
 def forged(victim, peer, sport, claim):
-    """Returns a message to the victim: its packet from port sport to the peer's 4791 met with
-    `claim`."""
+    """Returns an ICMP message to the victim that reports `claim` about the victim's packet from
+    port sport to the peer's port 4791."""
     here, there = ipaddress.ip_address(victim), ipaddress.ip_address(peer)
     kind, code, value = claim
     udp = struct.pack("!HHHH", sport, PORT, 4120, 0) + bytes(56)

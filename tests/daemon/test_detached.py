@@ -30,7 +30,7 @@ def gids(build, before="", after="", prefix=()):
 
 @contextlib.contextmanager
 def daemon_of(build, before, prefix=(), name=None):
-    """Returns a client of a daemon that a program with these limits started, and the daemon's
+    """Yields a client of a daemon that a program with these limits started, and the daemon's
     status."""
     def attempt():
         said, status = gids(build, before, prefix=prefix)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The daemon runs when it has to, whatever else runs, and does not keep other processes from
-running.
+"""The daemon gets a processor when it needs one, also on a busy machine. It does not prevent other
+processes from running.
 """
 
 import contextlib
@@ -82,9 +82,9 @@ def daemon_of_its_own_session(build):
 
 
 def answers_whatever_else_runs(build):
-    """A worker is killed again and again while programs of another session wake each other. The
-    next worker gets the priority too, and answers. Kernels with a fault in group scheduling
-    starve all other sessions."""
+    """The worker is killed repeatedly while programs of another session wake each other. The next
+    worker gets the priority too, and answers. Kernels with a fault in group scheduling starve all
+    other sessions."""
     need_real_time()
     with daemon_of_its_own_session(build) as worker, programs_that_wake_each_other():
         for _ in range(LOOKS):
@@ -104,8 +104,8 @@ def seen_to_rest(worker):
 
 
 def rests_when_busy(build):
-    """The kernel's signal to a worker that occupies a processor makes it an ordinary process for
-    one second, and no longer."""
+    """If a worker occupies a processor, the kernel's signal makes it an ordinary process for one
+    second only."""
     need_real_time()
     with Daemon(build), Client() as c:
         worker = c.status()["worker"]

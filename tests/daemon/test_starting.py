@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The daemon is started by the first program, once; it exits by itself, and reports what prevents
-its start.
+"""The first program starts the daemon, once. The daemon exits by itself. If it cannot start, it
+reports the reason.
 """
 
 import os

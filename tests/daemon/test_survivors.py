@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""All processes of the daemon die at once: with the container of the program that started it, or
-killed. The programs that survive start another one, and are not disturbed otherwise.
+"""All processes of the daemon die at once: by signals, or with the container of the program that
+started it. The surviving programs start another daemon and continue without an error.
 """
 
 import contextlib
@@ -155,8 +155,8 @@ def meant(build):
 
 
 def container_ends(build):
-    """The daemon is a child of a PID namespace, which ends; so does the program in it that started
-    it."""
+    """Programs survive the end of a PID namespace that contains the daemon and the program that
+    started it."""
     adverbd.need_plain_build(build, "an interpreter without the sanitizer cannot load the libraries")
     bare = ["unshare", "--pid", "--fork", "--kill-child"]
     for container in ([*bare, "--mount-proc"], bare):  # a chroot has no /proc of its own
@@ -246,8 +246,8 @@ def stopped_survivor(build):
 
 
 def unable(build):
-    """If no other daemon can be started, the survivors learn it, new programs get a message about
-    the obstacle, and it is gone when the survivors have exited."""
+    """If no other daemon can be started, the surviving programs get IBV_EVENT_DEVICE_FATAL, and new
+    programs get a message about the obstacle. The obstacle ends when the survivors have exited."""
     program = build / "tests" / "daemon" / f"adverbd-once-{os.getpid()}"
     program.write_text(f'#!/bin/sh\nexec {build}/adverbd "$@"\n')
     program.chmod(0o755)
@@ -329,8 +329,8 @@ def resume(client, slots):
 
 
 def every_place(build):
-    """Hundreds of sockets, blocks of QP numbers, and sockets made by the daemon that continues:
-    each packet reaches its socket, whatever process has died."""
+    """Each packet reaches its socket, also after any process has died. The group has hundreds of
+    sockets, blocks of QP numbers, and sockets made by the continuing daemon."""
     adverb(build, "gids")
     clients = [wait_for(client_or_none)]
     slots = [clients[0].open_slot() for _ in range(300)]
@@ -382,8 +382,8 @@ def too_many(build):
 
 
 def few_in_flight(build):
-    """Other programs of the user can send descriptors: the group is in flight once, however many
-    processes hold the carrier."""
+    """Other programs of the user can send descriptors, because the group is in flight only once for
+    any number of processes that hold the carrier."""
     with exchange(build, TCP) as pair, exchange(build, TCP + 1) as other:
         in_flight = 0
         worker = min(daemons())

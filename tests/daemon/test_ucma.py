@@ -113,8 +113,8 @@ def datagrams(build):
 
 
 def refusals(build):
-    """REJECTED: by the consumer, because there is no listener, or because a listener or request is
-    destroyed."""
+    """REJECTED arrives in three cases: the consumer rejects, no listener exists, or a listener or
+    request is destroyed."""
     with Daemon(build), Cm() as server, Cm() as client:
         listener, port = server.listener()
 
@@ -318,8 +318,8 @@ def options(build):
 
 
 def addresses(build):
-    """Which destinations are reachable from which address, and which listeners receive their
-    requests."""
+    """Each destination is reachable only from the right addresses, and the right listeners receive
+    the requests."""
     adverbd.sh("ip link add nt0 type veth peer name nt1; ip addr add 10.5.0.1/24 dev nt0;"
                "ip addr add fd05::1/64 dev nt0 nodad; ip link set nt0 up; ip link set nt1 up")
     with Daemon(build), Cm() as server, Cm() as client:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Whatever a client of the connection manager sends, and if it reads nothing, other clients are
-served.
+"""A hostile client of the connection manager may send any messages or read nothing: other clients
+are still served.
 """
 
 import errno
@@ -165,8 +165,8 @@ def flood(build):
 
 
 def too_many_ids(build):
-    """A client has at most 131,072 ids. When it exits all are destroyed, and others do not wait for
-    it."""
+    """A client has at most 131,072 ids. When it exits, all its ids are destroyed, and other clients
+    do not wait for that."""
     with Daemon(build), Cm() as server, Cm() as client, Client() as watcher:
         with Cm() as greedy:
             for _ in range(131072):
@@ -304,8 +304,8 @@ def too_many_plans(build):
 
 
 def fill(cms, kind, body, bound):
-    """Returns how many of these requests succeed, one socket after the other, and how the first
-    fails."""
+    """Sends requests, one socket after the other. Returns the number of successful requests, and
+    the error of the first failed one."""
     made = 0
     for cm in cms:
         for i in range(bound + 1):

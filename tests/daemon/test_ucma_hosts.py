@@ -258,8 +258,8 @@ def number_of(payload):
 
 
 def forged_icmp(build):
-    """ICMP that reports a closed port has to quote the exact packet; other ICMP does not make any
-    send fail either."""
+    """ICMP about a closed port has an effect only if it quotes the exact packet. No other ICMP
+    makes a send fail."""
     with host_without_daemon(build) as (host, client):
         with host:
             refuser = Refuser()

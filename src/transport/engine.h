@@ -9,7 +9,8 @@
  * a type for an argument, it is used, so that nothing is converted twice.
  *
  * The caller drives it by:
- *	adv_engine_rx()       a packet was received adv_engine_tx() the link can send packets
+ *	adv_engine_rx()       a packet was received
+ *	adv_engine_tx()       the link can send packets
  *	adv_engine_deadline() the latest time to call adv_engine_expire()
  *	adv_engine_event()    completion and asynchronous events for the application; call it after
  *			      any other call

@@ -2,14 +2,15 @@
 /*
  * attacker [-n packets] [-d daemon's name] [-s seed] [-f] qpn:qpn[:psn:psn]...
  *
- * An unprivileged process that knows what others can know of connections over 127.0.0.1: both QP
- * numbers, all addresses and ports. It does not know memory keys. It knows PSNs only if the caller
- * gives the first ones of a queue pair (sending, receiving). It sends packets of every kind with a
- * right ICRC, every PSN in turn, from each source that it can use, and bytes to the daemon's
- * socket. It waits for its victims, so that no packet is lost; with -f it floods them. First it
- * tries to bind the ports that its victims send from.
+ * An unprivileged process that attacks connections over 127.0.0.1. It knows both QP numbers and all
+ * addresses and ports of a connection, but not its memory keys. It knows PSNs only if the caller
+ * gives the first PSNs of a queue pair (sending, receiving).
  *
- * Exit status: 0 if everything was sent; 1 if it got a victim's port, or an error occurred.
+ * First it tries to bind the ports from which its victims send. Then it sends packets of every kind
+ * with a right ICRC, every PSN in turn, from each source that it can use. It also sends bytes to
+ * the daemon's socket. It waits for its victims, so that no packet is lost; with -f it floods them.
+ *
+ * Exit status: 0 if everything was sent; 1 if it could bind a victim's port, or an error occurred.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -34,7 +35,7 @@
 #define TARGETS	     64
 #define BATCH	     32
 #define PACKET_MAX   1200
-#define PSN_STRIDE   16 /* the sweep hits any window of so many packets */
+#define PSN_STRIDE   16 /* packets: the sweep hits every window of this size */
 #define PSN_GUESSES  64 /* PSNs tried after a known first PSN */
 #define CONNECTIONS  40
 #define CONTROL_EACH 64 /* batches */
@@ -107,7 +108,7 @@ static void add_source(struct attack *a, const char *address, uint16_t port)
 		a->source[a->sources++] = fd;
 }
 
-/* Tries to bind the ports of other processes' sockets. Returns how many it could bind. */
+/* Tries to bind the ports of other processes' sockets. Returns the number of bound ports. */
 static unsigned take_ports(struct attack *a, const char *table, unsigned *tried)
 {
 	FILE *f = fopen(table, "re");
@@ -164,7 +165,8 @@ static void fill_headers(struct attack *a, const struct target *t, struct adv_he
 	h->reth.length = below(a, 4097);
 }
 
-/* A packet that would end or stall a connection if it were accepted, with each PSN in turn. */
+/* Writes a packet that would end or stall a connection if the victim accepted it. Uses each PSN in
+ * turn. */
 static size_t answer(struct attack *a, const struct target *t, uint8_t *p)
 {
 	static const uint8_t syndromes[] = {0x62, 0x61, 0x63, 0x60, 0x3f, 0x1f};
@@ -179,7 +181,7 @@ static size_t answer(struct attack *a, const struct target *t, uint8_t *p)
 	return adv_headers_encode(&h, p);
 }
 
-/* A packet of any opcode. */
+/* Writes a packet of any opcode. */
 static size_t request(struct attack *a, const struct target *t, uint8_t *p)
 {
 	struct adv_headers h;
@@ -197,7 +199,7 @@ static size_t request(struct attack *a, const struct target *t, uint8_t *p)
 	return n + payload;
 }
 
-/* A CM message to QP 1 of the daemon. */
+/* Writes a CM message to QP 1 of the daemon. */
 static size_t management(struct attack *a, const struct target *t, uint8_t *p)
 {
 	struct adv_headers h;
@@ -211,14 +213,14 @@ static size_t management(struct attack *a, const struct target *t, uint8_t *p)
 	fill_random(a, p + n, ADV_MAD_LEN);
 	memcpy(p + n, (uint8_t[]){1, 7, 2, 3, 0, 0, 0, 0}, 8);
 	memcpy(p + n + 16, (uint8_t[]){0, (uint8_t)(0x10 + below(a, 12)), 0, 0}, 4);
-	/* The stale connection of annex 12.9.8.3.1: a REQ of the peer's queue pair. */
+	/* A stale connection (12.9.8.3.1): a REQ of the peer's queue pair. */
 	p[n + 24 + 32] = (uint8_t)(t->peer >> 16);
 	p[n + 24 + 33] = (uint8_t)(t->peer >> 8);
 	p[n + 24 + 34] = (uint8_t)t->peer;
 	return n + ADV_MAD_LEN;
 }
 
-/* Flow control of UC and UD, CNPs, and garbage. */
+/* Writes a packet of the flow control of UC and UD, a CNP, or garbage. */
 static size_t other(struct attack *a, const struct target *t, uint8_t *p)
 {
 	static const uint8_t opcodes[] = {ADV_OPCODE_PROBE, ADV_OPCODE_ANSWER, ADV_OPCODE_CNP};
@@ -259,7 +261,7 @@ static void send_batch(struct attack *a)
 
 		finish(a, source, a->bytes[i], n);
 		if (below(a, 100) == 0)
-			a->bytes[i][below(a, (uint32_t)n)] ^= 1; /* damage some */
+			a->bytes[i][below(a, (uint32_t)n)] ^= 1; /* damages some packets */
 		a->iov[i] = (struct iovec){a->bytes[i], n + ADV_ICRC_LEN};
 		*c = (struct cmsghdr){CMSG_LEN(sizeof(from)), IPPROTO_IP, IP_PKTINFO};
 		memcpy(CMSG_DATA(c), &from, sizeof(from));
@@ -320,7 +322,7 @@ static void bother_daemon(struct attack *a)
 		m.version = ADV_CONTROL_VERSION;
 		m.type = (uint16_t)(i % 2 ? below(a, 12) : ADV_CONTROL_HELLO);
 		m.body.slot.slot = below(a, 5000);
-		if (m.type == ADV_CONTROL_OPEN_SLOT) /* a slot is not what this test is about */
+		if (m.type == ADV_CONTROL_OPEN_SLOT) /* this program needs no slot */
 			m.type = ADV_CONTROL_STATUS;
 		(void)!send(*fd, &m, below(a, 8) ? sizeof(m) : below(a, sizeof(m)), MSG_NOSIGNAL);
 	}

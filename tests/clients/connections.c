@@ -2,14 +2,17 @@
 /*
  * connections [-s] [-p port] [-m ports] [-n cycles] [-c at_once] [-w width] [-H] [-L] address
  *
- * Connects through librdmacm's events, exchanges a message each way, and disconnects: `cycles`
- * times, `at_once` of them at the same time. Prints the rate, and memory and descriptors early and
- * at the end. Exit status: 0 on success; 1 if something was wrong or hung.
+ * Connects through librdmacm's events, exchanges a message each way, and disconnects. Does this
+ * `cycles` times, with `at_once` connections at the same time. Prints the rate, and the memory and
+ * descriptors early in the run and at its end. Exit status: 0 on success; 1 if something was wrong
+ * or hung.
  *
- * -s: the server, until SIGTERM. -H: hold each connection until `at_once` are established (for ever
- * if that exceeds `cycles`), while at most `width` are being established. -m: use so many ports
- * from `port` on, in turn, because a port accepts only as many connections from one address as
- * there are ephemeral ports. -L: allow failures by a documented event (for lossy networks).
+ * -s: run as the server, until SIGTERM.
+ * -H: hold each connection until `at_once` are established (for ever if that exceeds `cycles`). At
+ *     most `width` connections are being established at the same time.
+ * -m: use this number of ports from `port` on, in turn. A port accepts only as many connections
+ *     from one address as there are ephemeral ports.
+ * -L: allow failures by a documented event (for lossy networks).
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -28,7 +31,7 @@
 
 #define MESSAGE	     64
 #define MOST_AT_ONCE 131072
-#define STUCK_SEC    120.0 /* without any event */
+#define STUCK_SEC    120.0 /* time without any event after which the run counts as hung */
 #define PRIVATE_LEN  8
 
 static volatile sig_atomic_t told_to_end;
@@ -39,10 +42,10 @@ static void on_term(int signal)
 	told_to_end = 1;
 }
 
-/* One connection, at either end. Its message buffers: the received one, then the sent one. */
+/* One end of a connection. Its buffer contains the received message, then the sent message. */
 struct connection {
 	struct rdma_cm_id *id;
-	uint32_t number; /* the client's count, which both ends know by private data */
+	uint32_t number; /* the client's count of connections, sent in the private data */
 	unsigned place;
 	bool established;
 	bool answered;
@@ -56,7 +59,7 @@ struct run {
 	struct ibv_comp_channel *completions;
 	struct ibv_mr *mr;
 	uint8_t *buffers;
-	struct connection *connection; /* MOST_AT_ONCE of them */
+	struct connection *connection; /* array of MOST_AT_ONCE */
 	struct connection *unused;
 	struct sockaddr_storage address;
 	bool server, hold, lossy;
@@ -111,7 +114,7 @@ static void fill(uint8_t *p, uint32_t number, bool reply)
 		p[i] = (uint8_t)(number * 2654435761u >> 24) + (uint8_t)(i * (reply ? 7 : 3));
 }
 
-/* Creates what all ids share, with the first id whose device is known. */
+/* Creates the objects that all ids share, when the first id knows its device. */
 static int prepare(struct run *r, struct ibv_context *verbs)
 {
 	if (r->pd)
@@ -276,7 +279,7 @@ static void established(struct run *r, struct connection *c)
 		trouble(r, "ibv_post_send");
 }
 
-/* All connections are established: starts the messages. */
+/* Starts the messages of the held connections. Call it when all connections are established. */
 static void release_held(struct run *r)
 {
 	for (unsigned i = 0; i < r->at_once; i++) {
@@ -302,7 +305,7 @@ static void failed(struct run *r, struct connection *c, const struct rdma_cm_eve
 	}
 }
 
-/* True if the connection has ended. */
+/* Handles an event of a connection. True if the connection has ended. */
 static bool on_event(struct run *r, struct connection *c, const struct rdma_cm_event *e)
 {
 	struct rdma_conn_param param;

@@ -2,11 +2,11 @@
 /*
  * crowd [-n processes] [-d distances]
  *
- * A job of many small processes on one machine. The processes form a ring. Each opens the device
- * and has two RC queue pairs for each distance 1, 2, 4...: one to the process so far ahead of it,
- * and one from the process so far behind. Each sends its number on every queue pair and checks the
- * received numbers. All processes exist at the same time. Prints the elapsed time. Exit status: 0
- * on success; 1 if something was wrong.
+ * A job of many small processes on one machine. The processes form a ring. Each process opens the
+ * device and has two RC queue pairs for each distance 1, 2, 4...: one to the process at this
+ * distance ahead of it, and one to the process at this distance behind it. Each process sends its
+ * number on every sending queue pair and checks the received numbers. All processes exist at the
+ * same time. Prints the elapsed time. Exit status: 0 on success; 1 if something was wrong.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,10 +26,10 @@
 #define DISTANCES   8
 #define GIVE_UP_SEC 280
 
-/* Memory that all processes share; they are forked from one. */
+/* Memory that all processes share. One process forks all others. */
 struct board {
 	pthread_barrier_t all;
-	uint32_t qpn[MOST][2 * DISTANCES]; /* sending ones, then receiving ones */
+	uint32_t qpn[MOST][2 * DISTANCES]; /* of the sending QPs, then of the receiving QPs */
 };
 
 struct rank {
@@ -175,7 +175,7 @@ static void finish(struct rank *r)
 		}
 		n += (unsigned)got;
 		if (!got)
-			nanosleep(&pause, NULL); /* yield to hundreds of others */
+			nanosleep(&pause, NULL); /* yields to hundreds of processes */
 	}
 	for (unsigned d = 0; d < distances; d++)
 		if (r->in[d] != 0x1000000 + behind(r, d))
@@ -199,7 +199,8 @@ static void live(unsigned number)
 	_exit(ibv_close_device(r->ctx) ? 1 : 0);
 }
 
-/* Returns the number of failed processes. Kills the others after a failure: they would wait. */
+/* Waits for all processes. Returns the number of failed processes. After a failure kills the other
+ * processes, which would wait for ever. */
 static unsigned wait_for_all(pid_t *pid, unsigned count)
 {
 	unsigned failed = 0;

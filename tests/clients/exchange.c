@@ -4,7 +4,7 @@
  *	    [-a] [host]
  *
  * Two processes write into each other's memory (WRITE with immediate), in rounds on every queue
- *pair, and compare every received byte. The caller (with host) decides on the last round: after -t
+ * pair, and compare every received byte. The caller (with host) decides on the last round: after -t
  * seconds, or on SIGTERM if -t is 0. -k: the timeout of the queue pairs. -a: print the queue pair
  * numbers of both ends and their first PSNs. Exit status: 0 on success; 1 if something was wrong; 3
  * if the other process died.
@@ -24,7 +24,7 @@
 #define PEER_LOST   3
 #define LAST_ROUND  0x80000000u
 #define GIVE_UP_SEC 60.0
-#define GIVE_UP_ALL 240 /* s, the limit without -l */
+#define GIVE_UP_ALL 240 /* limit of the run time without -l, s */
 
 static volatile sig_atomic_t told_to_end;
 
@@ -36,22 +36,23 @@ static void on_term(int signal)
 
 struct exchange {
 	struct peer peer;
-	size_t bytes; /* of one message */
-	int events;   /* sleep on the completion channel */
+	size_t bytes; /* length of a message */
+	int events;   /* true: sleep on the completion channel */
 	int announce;
-	int caller;			  /* with host: decides on the last round */
+	int caller;			  /* true with host: this end decides on the last round */
 	unsigned longest;		  /* limit of this program's run time, s */
-	useconds_t pause;		  /* before each round of the caller */
+	useconds_t pause;		  /* pause of the caller before each round, us */
 	double end;			  /* a round after this time is the last */
 	uint32_t sent[PEER_MAX_QPS];	  /* rounds posted */
 	uint32_t sent_done[PEER_MAX_QPS]; /* rounds completed at the sender */
 	uint32_t received[PEER_MAX_QPS];  /* rounds received and compared */
 	int last[PEER_MAX_QPS];		  /* this queue pair has seen its last round */
 	unsigned long rounds;
-	int timed_out; /* the last wait for an event */
+	int timed_out; /* the last wait for an event timed out */
 };
 
-/* Buffer: for each queue pair two places to receive and two to send from. */
+/* Returns the offset of a round's message in the buffer. Each queue pair has two places to receive
+ * into and two to send from. */
 static size_t place(const struct exchange *x, unsigned qp, int sending, uint32_t round)
 {
 	return x->bytes * (4 * qp + 2 * (sending ? 1u : 0u) + (round & 1));
@@ -139,7 +140,7 @@ static int finished(const struct exchange *x, unsigned qp)
 	return x->last[qp] && x->sent_done[qp] == x->sent[qp] && x->received[qp] == x->sent[qp];
 }
 
-/* Sends the next round if this one is complete on both sides. */
+/* Sends the next round if the current round is complete on both sides. */
 static int advance(struct exchange *x, unsigned qp)
 {
 	int due = x->sent_done[qp] == x->sent[qp];
@@ -170,7 +171,8 @@ static int wait_event(struct exchange *x)
 	return (fds[1].revents && peer_gone(&x->peer)) ? PEER_LOST : 0;
 }
 
-/* Checks that a completion which no wait returned has its event: the queue was armed. */
+/* Checks that a completion which was polled after a wait had timed out has its event: the queue was
+ * armed. */
 static int check_event(struct exchange *x)
 {
 	struct pollfd fd = {.fd = x->peer.channel->fd, .events = POLLIN};
@@ -285,7 +287,7 @@ static int start(struct exchange *x, const char *host, int port, double seconds)
 	return 0;
 }
 
-/* Both ends finish before either destroys its QPs. */
+/* Waits until both ends have finished. No end destroys its QPs earlier. */
 static int part(struct exchange *x)
 {
 	char done = 'd';

@@ -2,10 +2,10 @@
 /*
  * greedy address victim-address qpn rkey reads length repeats
  *
- * A peer without a queue pair. It sends so many READ requests of so many bytes each to the queue
- * pair that is connected to it, from address 0 and PSN 0 on, and receives the responses. It then
- * repeats the first request so many times, each time after a pause without responses. It
- * acknowledges nothing. It ends when no more responses arrive, or on a signal.
+ * A peer without a queue pair. It sends `reads` READ requests of `length` bytes each to the
+ * victim's queue pair, from address 0 and PSN 0 on, and receives the responses. It then repeats the
+ * first request `repeats` times, each time after a pause without responses. It acknowledges
+ * nothing. It ends when no more responses arrive, or on a signal.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 		struct ibv_qp_init_attr attr = {.qp_type = i % 2 ? IBV_QPT_RC : IBV_QPT_UD,
 						.send_cq = cq[i % cqs],
 						.recv_cq = cq[(i + 1) % cqs],
-						.srq = srq[i], /* the first ones */
+						.srq = srq[i], /* the first QPs have an SRQ */
 						.cap = {1, 1, 1, 1, 0}};
 
 		check(ibv_create_qp(pd[i % pds], &attr), "QP");

@@ -2,10 +2,11 @@
 /*
  * many_qps [-n count] [-k]
  *
- * Creates `count` RC queue pairs in one process, connects them in pairs with distant numbers, sends
- * a message over each, compares every byte, and destroys them. Prints the memory of a queue pair at
- * each stage, the rates, and the number of blocks of their numbers. -k: keep the queue pairs until
- * SIGTERM. Exit status: 0 on success; 1 if something was wrong.
+ * Creates `count` RC queue pairs in one process, and connects each with one whose number is far
+ * away. Sends a message over each queue pair, compares every byte, and destroys the queue pairs.
+ * Prints the memory of a queue pair at each stage, the rates, and the number of blocks of QP
+ * numbers. -k: keep the queue pairs until SIGTERM. Exit status: 0 on success; 1 if something was
+ * wrong.
  */
 #include <infiniband/verbs.h>
 #include <errno.h>
@@ -19,8 +20,8 @@
 #include <unistd.h>
 
 #define MESSAGE	    16
-#define AT_ONCE	    128 /* pairs that exchange at the same time */
-#define REQUESTS    16	/* of each queue */
+#define AT_ONCE	    128 /* connections that exchange at the same time */
+#define REQUESTS    16	/* length of each queue */
 #define TIMEOUT	    14
 #define STUCK_SEC   60.0
 #define RD_ATOMIC   16
@@ -43,7 +44,7 @@ struct run {
 	struct ibv_qp **qp;
 	uint8_t *buffer; /* for each QP: the received message, then the sent one */
 	unsigned count;
-	long before; /* KiB */
+	long before; /* memory before the first queue pair, KiB */
 };
 
 static double now(void)
@@ -217,7 +218,7 @@ static void fill(uint8_t *p, unsigned i)
 		p[k] = (uint8_t)(i * 2654435761u >> (k % 4 * 8)) + (uint8_t)k;
 }
 
-/* Polls two completions for each of `qps`: sent and received. */
+/* Polls two completions for each of `qps` queue pairs: a send and a receive. */
 static int await(struct run *r, unsigned qps)
 {
 	double until = now() + STUCK_SEC;

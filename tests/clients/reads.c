@@ -3,11 +3,11 @@
  * reads serve port gid-index address
  * reads call port gid-index host seconds
  *
- * serve: a program with two connections. call: the honest one of its two peers. They send each
- * other messages in turn and compare every byte. The other peer is tests/clients/greedy at
- * `address`, which may READ 1 GiB. The server prints what greedy needs: "greedy may read QPN RKEY".
+ * serve: a server with two peers. call: its honest peer; the server and this peer send each other
+ * messages in turn and compare every byte. The other peer is tests/clients/greedy at `address`,
+ * which may READ 1 GiB. For greedy the server prints "greedy may read QPN RKEY".
  *
- * The server polls all the time, and prints at the end how long its polls took. Exit status: 0 on
+ * The server polls all the time, and prints at the end the duration of its polls. Exit status: 0 on
  * success; 1 if something was wrong.
  */
 #include <arpa/inet.h>
@@ -30,7 +30,7 @@
 struct polls {
 	unsigned long count, long_ones;
 	double longest, all;
-	double longest_run, all_run; /* of these polls, processor time */
+	double longest_run, all_run; /* processor time of these polls */
 };
 
 static double run_time(void)
@@ -46,7 +46,7 @@ static uint32_t seed_of(int caller, uint32_t round)
 	return 2 * round + (caller ? 1u : 0u);
 }
 
-/* Place 0 is received into, place 1 is sent. */
+/* Posts a receive into place 0. Place 1 holds the message to send. */
 static int post_receive(struct peer *p)
 {
 	struct ibv_sge sge = {(uintptr_t)p->buffer, BYTES, p->mr->lkey};

@@ -4,8 +4,8 @@
  *
  * One-sided operations on an idle process. Without host: registers memory, connects, and sleeps in
  * one nanosleep(2) without calling verbs. With host: writes into the memory of the sleeping
- * process, reads from it, adds to a word of it, and reports how long that took. The sleeper then
- * compares. Exit status: 0 on success.
+ * process, reads from it, adds to a word of it, and reports the elapsed time. The sleeper then
+ * compares its memory. Exit status: 0 on success.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -92,7 +92,7 @@ static int waker(struct peer *p)
 	peer_fill(p->buffer + WRITE_AT, AREA, WRITE_SEED);
 	if (peer_connect(p))
 		return -1;
-	usleep(200000); /* until the other process sleeps */
+	usleep(200000); /* by then the other process sleeps */
 	start = peer_now();
 	if (operate(p, IBV_WR_RDMA_WRITE, WRITE_AT, AREA) ||
 	    operate(p, IBV_WR_RDMA_READ, READ_AT, AREA) ||

@@ -2,10 +2,10 @@
 /*
  * stream [-u] [-p port] [-n messages] [-x] [host]
  *
- * Messages one way over UC, or UD with -u. Without host: posts receives for all messages and counts
- * them; with -x it stops itself (SIGSTOP) after a tenth. With host: sends at full speed. No message
- * may be missing, arrive twice, or arrive before an earlier one. Exit status 0: the receiver has
- * all messages; the sender has sent all.
+ * Sends messages one way over UC, or with -u over UD. Without host: posts receives for all messages
+ * and counts them; with -x it stops itself (SIGSTOP) after a tenth of them. With host: sends at
+ * full speed. No message may be missing, arrive twice, or arrive before an earlier one. Exit
+ * status: 0 if the receiver has all messages, or the sender has sent all.
  */
 #include <errno.h>
 #include <sched.h>
@@ -19,10 +19,10 @@
 #include "peer.h"
 
 #define SIZE	 1024u /* bytes of a message */
-#define GRH	 40u   /* before each UD message */
+#define GRH	 40u   /* bytes before each UD message */
 #define DEPTH	 128u  /* outstanding messages */
 #define QKEY	 0x1234u
-#define PATIENCE 20.0 /* s without a message, after all were sent */
+#define PATIENCE 20.0 /* longest wait for a message after all were sent, s */
 
 struct stream {
 	struct peer peer;
@@ -118,7 +118,7 @@ static int start(struct stream *s, const char *host, int port)
 	return peer_tell(&s->peer, &ready, 1) || peer_hear(&s->peer, &ready, 1) ? -1 : 0;
 }
 
-/* Returns the number of completions, or -1. */
+/* Polls up to `most` completions. Returns their number, or -1. */
 static int poll(struct stream *s, struct ibv_wc *wc, int most)
 {
 	int n = ibv_poll_cq(s->cq, most, wc);
@@ -230,7 +230,7 @@ int main(int argc, char **argv)
 	host = argv[optind];
 	if (!start(&s, host, port) && !(host ? send_all(&s) : receive_all(&s)))
 		result = 0;
-	/* until the receiver has everything: then the device may close */
+	/* The sender keeps its device open until the receiver has all messages. */
 	if (host && !result)
 		(void)peer_hear(&s.peer, &option, 1);
 	if (s.ah)

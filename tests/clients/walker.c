@@ -132,7 +132,7 @@ static void walk(int dir, const char *path, enum how how, int depth)
 	closedir(d);
 }
 
-/* Enters the path folder by folder from the root, like a walk through everything. */
+/* Changes into each folder of the path, from the root on, like a walk through all folders. */
 static int descend(const char *folder)
 {
 	int dir = open("/", O_RDONLY | O_DIRECTORY), next;

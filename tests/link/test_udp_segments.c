@@ -237,7 +237,8 @@ static void test_one_destination(void **state)
 	assert_in_range(kernel.refused, 1, 20);
 }
 
-/* All packets arrive if there are more rejected destinations than the link has entries. */
+/* The kernel rejects sends to more destinations than the link has entries. Sends to another
+ * destination stay segmented. */
 static void test_many_destinations(void **state)
 {
 	struct adv_path path[100], other;

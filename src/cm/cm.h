@@ -154,7 +154,7 @@ struct adv_cm_id *adv_cm_id_create(struct adv_cm *cm, enum rdma_port_space ps,
 /*
  * Ends the id: drops its undelivered events and releases its port. The CM still sends the messages
  * that the id's state requires:
- *  - a REJ for an unanswered request: "timeout" for one that waits for an answer;
+ *  - a REJ for an unanswered request: with the reason "timeout" if this id has sent the request;
  *  - a DREQ for a connection, retransmitted until it is answered.
  * A listener's undelivered requests are rejected. Delivered ones are ids of their own and continue.
  */
@@ -283,11 +283,11 @@ int adv_cm_qp_attr(const struct adv_cm_id *id, enum ibv_qp_state state, struct i
  *  - Connecting: CONNECT_RESPONSE; or UNREACHABLE (-ETIMEDOUT: no answer; -ECONNREFUSED: the peer's
  *    port is closed, by adv_cm_port_unreachable()); or REJECTED. A REJ that names a smaller MTU
  *    causes none of these: the CM repeats the request with that MTU and changes the route. After
- *    the response REJECTED (the acceptor gave up before the RTU) or DISCONNECTED; then
+ *    CONNECT_RESPONSE: REJECTED (the acceptor gave up before the RTU) or DISCONNECTED; then
  *    TIMEWAIT_EXIT.
  *  - Accepting: CONNECT_REQUEST; then ESTABLISHED, or UNREACHABLE (no RTU), or REJECTED (the peer
- *    gave up; adv_cm_accept() returns ECONNABORTED from then on), or DISCONNECTED (the RTU was
- *    lost); after ESTABLISHED DISCONNECTED; then TIMEWAIT_EXIT.
+ *    gave up: later adv_cm_accept() returns ECONNABORTED), or DISCONNECTED (the RTU was lost).
+ *    After ESTABLISHED: DISCONNECTED; then TIMEWAIT_EXIT.
  *  - SIDR, requesting: ESTABLISHED (param.qp_num and qkey are the peer's) or UNREACHABLE (status:
  *    that of the SIDR_REP, IB_SIDR_*, or -ETIMEDOUT). Responding: CONNECT_REQUEST.
  *

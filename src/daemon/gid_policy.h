@@ -51,7 +51,7 @@ uint32_t adv_gid_path_mtu(uint32_t if_mtu);
  *  - the interface index;
  *  - IPv4, global IPv6, link-local IPv6.
  * Entries of *old keep their order, and new entries follow them. If entry 0 would then be
- * link-local and another address is not, the order of *old is ignored.
+ * link-local although a better address exists, the order of *old is ignored.
  */
 void adv_gid_policy_fill(const struct adv_snapshot *s, const struct adv_gid_table *old,
 			 struct adv_gid_table *out);

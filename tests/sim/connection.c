@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Connections: two QPs are created, connected, broken, cleaned up and connected again. After a
- * break both ends wait until their outstanding requests have failed, as real applications see it.
- * Then the model is updated. New QPs begin when no packet to the old ones is in flight.
+ * break both ends wait until their outstanding requests have failed, like real applications. Then
+ * the model is updated. New QPs begin when no packet to the old QPs is in flight.
  */
 #include <stdlib.h>
 
@@ -181,7 +181,7 @@ void connection_begin(struct connection *c, const uint32_t psn[2])
 	c->state = CONNECTED;
 }
 
-/* Creates missing QPs and connects them, or begins to. */
+/* Creates missing QPs and connects them. A managed connection only begins to connect. */
 void connection_open(struct connection *c)
 {
 	uint32_t psn[2] = {random_psn(c->sim), random_psn(c->sim)};
@@ -222,7 +222,7 @@ static void own_pool_close(struct end *end)
 	end->pool = NULL;
 }
 
-/* The host has crashed, and the end's memory is gone. */
+/* Resets the model of an end whose host has crashed. The end's memory does not exist any more. */
 void end_forget(struct end *end)
 {
 	struct connection *c = end->c;
@@ -305,8 +305,8 @@ static bool is_any_down(const struct connection *c)
 	return false;
 }
 
-/* Moves ends that are still up to ERR once they have no outstanding request. True: both are down.
- */
+/* Moves each end that is still up to ERR if it has no outstanding request. True: both ends are
+ * down. */
 static bool bring_down(struct connection *c)
 {
 	bool down = true;
@@ -369,7 +369,7 @@ static bool packets_on_their_way(const struct connection *c)
 	return false;
 }
 
-/* Accounts for deregistered memory. */
+/* Registers deregistered memory again, and updates the model. */
 static void restore_memory(struct stream *st)
 {
 	struct end *to = st->to;
@@ -474,7 +474,7 @@ bool connection_idle(const struct connection *c)
 	return !is_any_down(c);
 }
 
-/* All requests are done: the connection manager may end the connection. */
+/* Lets the connection manager end a connection whose requests are all done. */
 void connection_leave(struct connection *c)
 {
 	if (c->managed && c->state == CONNECTED)

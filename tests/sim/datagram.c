@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* UD: each QP sends to all QPs, itself included. A received message must equal a sent one. */
+/* UD: each QP sends to all QPs, including itself. A received message must equal a sent message. */
 #include <stdlib.h>
 
 #include "sim.h"
@@ -117,7 +117,8 @@ void datagram_regroup(struct datagram *d)
 	d->member[group] = true;
 }
 
-/* Called before a packet of a group is delivered to the host ... */
+/* Records the posted receives of all datagram QPs of the host. Called before a packet of a group is
+ * delivered to the host. */
 void datagrams_before(struct host *h)
 {
 	for (unsigned i = 0; i < h->sim->datagram_count; i++) {
@@ -128,7 +129,8 @@ void datagrams_before(struct host *h)
 	}
 }
 
-/* ... and after: exactly the members with room, except the sender, have received it. */
+/* Checks, after the delivery of that packet, that exactly the members with a posted receive, except
+ * the sender, have received it. */
 void datagrams_after(struct host *h, const struct flight *f)
 {
 	unsigned group = adv_gid_is_ipv4(&f->meta.dgid);
@@ -140,7 +142,7 @@ void datagrams_after(struct host *h, const struct flight *f)
 		const struct adv_qp *qp = d->end.qp;
 		uint32_t due;
 
-		/* A QP that has just overrun its CQ has flushed everything. */
+		/* A QP that has just overrun its CQ has flushed all its requests. */
 		if (d->end.host != h || !qp || (h->sim->overruns && qp->state == IBV_QPS_ERR))
 			continue;
 		due = d->member[group] && headers.deth.qkey == QKEY &&
@@ -179,7 +181,7 @@ void datagram_close(struct datagram *d)
 	d->ring = NULL;
 }
 
-/* Picks the receiver: a QP, the members of a group, or nobody by a wrong Q_Key. */
+/* Draws the receiver: a QP, the members of a group, or, by a wrong Q_Key, no QP. */
 static uint32_t choose_receiver(struct datagram *d, struct ibv_send_wr *wr)
 {
 	struct sim *s = d->sim;
@@ -200,7 +202,8 @@ static uint32_t choose_receiver(struct datagram *d, struct ibv_send_wr *wr)
 	return wr->wr.ud.remote_qpn;
 }
 
-/* The log covers all lives of a host: late packets of an earlier life are valid. */
+/* Posts a datagram and records it in the log. The log covers all lives of a host, since late
+ * packets of an earlier life are valid. */
 bool datagram_post(struct datagram *d)
 {
 	struct sim *s = d->sim;
@@ -322,7 +325,7 @@ void datagram_judge(struct datagram *d, const struct ibv_wc *wc)
 {
 	unsigned slot;
 
-	/* Its CQ has overrun, and it will be destroyed. */
+	/* The QP's CQ has overrun, and the QP will be destroyed. */
 	if (wc->status == IBV_WC_WR_FLUSH_ERR && d->sim->overruns &&
 	    end_state(&d->end) == IBV_QPS_ERR)
 		return;

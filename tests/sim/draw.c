@@ -90,9 +90,9 @@ static bool injects_errors(const struct adv_fault_plan *plan)
 }
 
 /*
- * The hosts are the nodes of a tree: each host except the first has a cable to one drawn before it.
- * The latency between two hosts is the sum over the cables between them. Shared cables have no
- * limit.
+ * Draws the latencies. The hosts are the nodes of a tree: each host except the first has a cable to
+ * a host that was drawn before it. The latency between two hosts is the sum over the cables between
+ * them. The rate of shared cables is not limited.
  */
 static void draw_topology(struct sim *s, uint64_t longest)
 {
@@ -108,7 +108,7 @@ static void draw_topology(struct sim *s, uint64_t longest)
 			unsigned a = i, b = k;
 			uint64_t way = 500;
 
-			/* A node drawn later is never nearer to the root than its parent. */
+			/* A node is always drawn later than its parent. */
 			while (a != b) {
 				unsigned *later = a > b ? &a : &b;
 
@@ -225,7 +225,7 @@ static void mix(struct sim *s, uint64_t value)
 	s->fingerprint = (s->fingerprint ^ value) * 0x100000001b3u;
 }
 
-/* A number that changes if anything else is drawn: see the corpus. */
+/* Computes a hash of all draws. If a draw changes, the fingerprints in the corpus do not match. */
 static void take_fingerprint(struct sim *s)
 {
 	s->fingerprint = 0xcbf29ce484222325u;
@@ -246,8 +246,8 @@ static void take_fingerprint(struct sim *s)
 		mix(s, (uint64_t)c->cap.max_send_wr << 32 | c->cap.max_inline_data);
 		mix(s, c->host[0]->index << 8 | c->host[1]->index);
 	}
-	/* Later subjects count only if a seed has them, so that other fingerprints do not change.
-	 */
+	/* Subjects that were added later count only for seeds that have them. The fingerprints of
+	 * other seeds do not change. */
 	if (s->ack_delay)
 		mix(s, s->ack_delay);
 }

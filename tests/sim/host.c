@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Hosts: an engine, the objects that its QPs share, receive requests, completions. */
+/* Hosts: the engine, the objects that its QPs share, receive requests, and completions. */
 #include <stdlib.h>
 
 #include "sim.h"
@@ -75,7 +75,7 @@ void pool_post(struct pool *p, unsigned n)
 	}
 }
 
-/* A receive has completed; returns its slot. */
+/* Records the completion of a receive request. Returns its slot. */
 unsigned pool_complete(struct pool *p, const struct ibv_wc *wc)
 {
 	struct sim *s = p->host->sim;
@@ -95,7 +95,7 @@ unsigned pool_complete(struct pool *p, const struct ibv_wc *wc)
 	return slot;
 }
 
-/* The receive queue is destroyed or empty. */
+/* Marks all receive requests as not posted: the receive queue is destroyed or empty. */
 void pool_forget(struct pool *p)
 {
 	if (!p)
@@ -127,8 +127,8 @@ static bool is_with_engine(const struct pool *p, uint64_t wr_id)
 }
 
 /*
- * Of an SRQ: exactly the receive requests that a QP had taken when it was reset disappear without a
- * completion. All completions must have been polled.
+ * Counts the receive requests of an SRQ again. The receive requests that a QP had dequeued when it
+ * was reset disappear without a completion; no others do. All completions must have been polled.
  */
 void pool_recount(struct pool *p)
 {
@@ -217,7 +217,7 @@ static void open_srqs(struct host *h)
 	adv_srq_modify(h->srq->srq, &attr, IBV_SRQ_LIMIT);
 }
 
-/* The engine's injector: the fault plan decides whether a request fails. */
+/* Decides by the fault plan whether a request fails. The engine calls it. */
 static uint32_t inject(void *user, enum adv_injection what, const struct adv_work *work)
 {
 	static const enum adv_fault_action actions[] = {[ADV_INJECT_POST] = ADV_FAULT_POST,
@@ -283,7 +283,7 @@ static void forget_memory(struct host *h)
 	h->srq = h->xrc_srq = NULL;
 }
 
-/* The host crashes with all its objects; packets in flight to it are lost. */
+/* Crashes the host with all its objects. Packets in flight to it are lost. */
 void host_crash(struct host *h)
 {
 	manager_crash(h);
@@ -292,7 +292,7 @@ void host_crash(struct host *h)
 	memset(h->by_qpn, 0, sizeof(h->by_qpn));
 }
 
-/* ... and its memory, after the QPs have released theirs. */
+/* Frees the memory of a crashed host, after its QPs have released theirs. */
 void host_forget(struct host *h)
 {
 	forget_memory(h);
@@ -388,7 +388,8 @@ static bool uses(const struct end *end, const struct host *h, const struct queue
 	return end->qp && end->host == h && (end->send_queue == q || end->recv_queue == q);
 }
 
-/* A QP that overran both of its CQs counts for both. Its outstanding requests may be flushed. */
+/* Records that a QP was stopped by an overrun of its CQs. If both of its CQs were overrun, marks
+ * both. The QP's outstanding requests may be flushed. */
 static void note_stopped(const struct host *h, struct end *end)
 {
 	struct queue *queues[2] = {end->send_queue, end->recv_queue};
@@ -404,8 +405,8 @@ static void note_stopped(const struct host *h, struct end *end)
 }
 
 /*
- * Completions are lost. The QP of the first lost one is in the error state; the application
- * destroys everything that used the CQ.
+ * Handles the overrun of a CQ, which loses completions. The QP of the first lost completion is in
+ * the error state. The application destroys all objects that used the CQ.
  */
 static void overrun(struct host *h, struct queue *q)
 {

@@ -30,8 +30,7 @@ static void judge_shared(struct stream *st, const struct request *q, uint64_t nu
 	struct host *h = st->to->host;
 	uint64_t found;
 
-	/* One may be reported only when the host that it was carried out at has been started anew.
-	 */
+	/* A completion may be reported after the host that executed the request has restarted. */
 	if (!h->e || q->life != h->life || h->sim->chaos)
 		return;
 	memcpy(&found,
@@ -92,7 +91,7 @@ static void not_done(struct stream *st, uint64_t number)
 	st->from->host->sim->total.operations++;
 }
 
-/* Reasons to flush requests that have not failed themselves. */
+/* True if there is a reason to flush requests that have not failed themselves. */
 bool end_may_flush(const struct end *end)
 {
 	const struct stream *in = end->in;
@@ -125,8 +124,8 @@ static bool peer_is_down(struct end *end)
 }
 
 /*
- * Returns how many packets that the requester waits for were impaired, and of those sent just
- * before: a late packet makes the responder refuse the packets after it.
+ * Returns the number of impaired packets among those for which the requester waits and those that
+ * were sent just before. A late packet makes the responder refuse the packets after it.
  */
 static unsigned impaired_ahead(const struct stream *st)
 {
@@ -139,7 +138,7 @@ static unsigned impaired_ahead(const struct stream *st)
 	return ahead;
 }
 
-/* Whether the error is one that deregistered memory causes. */
+/* True if deregistered memory can cause the error. */
 static bool lacks_memory(const struct stream *st, const struct request *q,
 			 enum ibv_wc_status status)
 {
@@ -147,8 +146,8 @@ static bool lacks_memory(const struct stream *st, const struct request *q,
 	case IBV_WC_REM_ACCESS_ERR:
 		return st->area_gone;
 	case IBV_WC_RETRY_EXC_ERR:
-		/* A READ that was good when it came first is not refused when it is repeated, but
-		 * there is nothing to answer with. */
+		/* A retransmitted READ that was valid at first is not refused, but there is no
+		 * memory to read for the response. */
 		return st->area_gone && q->opcode == IBV_WR_RDMA_READ;
 	case IBV_WC_LOC_PROT_ERR:
 		return st->local_gone;
@@ -270,7 +269,8 @@ static void remove_expected(struct stream *st, struct expected *x)
 	st->expect_count--;
 }
 
-/* UC: messages may be missing; the network may have duplicated or delayed this one. */
+/* Finds the expected UC message of a completion. Messages may be missing. The network may have
+ * duplicated or delayed this message. */
 static struct expected *find_uc(struct stream *st, const struct ibv_wc *wc, const struct pool *p,
 				unsigned slot)
 {
@@ -339,7 +339,7 @@ static void received(struct end *end, const struct ibv_wc *wc, unsigned slot)
 	if (uc && s->duplicates)
 		return;
 	if (uc) {
-		/* The messages before it are lost. */
+		/* The messages before this message are lost. */
 		unsigned skip = (unsigned)(x - (st->expect + st->expect_head));
 
 		st->expect_head += skip;
@@ -405,7 +405,7 @@ static void moved(struct stream *st)
 	st->rnr_then = st->rnr_naks;
 }
 
-/* After a packet for the end's QP: checks whether the requester made progress. */
+/* Checks, after a packet for the end's QP, whether the requester made progress. */
 void judge_progress(struct end *end)
 {
 	struct stream *st = end->c ? end->out : NULL;
@@ -417,8 +417,8 @@ void judge_progress(struct end *end)
 }
 
 /*
- * Accounts for unsignaled requests that succeeded. When the CQ is empty, all requests that the
- * engine has finished must be such.
+ * Counts unsignaled requests that succeeded. If the CQ is empty, all further requests that the
+ * engine has finished must be unsignaled and successful.
  */
 void judge_silent(struct end *end)
 {
@@ -454,7 +454,7 @@ void judge_stuck(struct connection *c)
 	}
 }
 
-/* The outstanding requests will never complete. */
+/* Removes the outstanding requests from the model: they will never complete. */
 void stream_forget(struct stream *st)
 {
 	for (unsigned i = 0; i < st->room && st->ring; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Connections made and ended by the connection manager (src/cm), whose messages use the same links
- * as the data. Side 0 connects, side 1 listens. The private data of a request names the connection
- * and the attempt, so that a request received twice, or by the wrong listener, is detected.
+ * Makes and ends connections by the connection manager (src/cm). Its messages use the same links as
+ * the data. Side 0 connects, side 1 listens. The private data of a request has the connection and
+ * the attempt. They show whether a request is received twice or by the wrong listener.
  */
 #include <endian.h>
 
@@ -58,7 +58,7 @@ void manager_open(struct host *h)
 	h->listener[1] = listen_on(h, IBV_QPT_UC, PORT_UC);
 }
 
-/* The manager dies with its host, without notice to peers. */
+/* Ends the manager of a host that crashes. Its peers receive no message. */
 void manager_crash(struct host *h)
 {
 	struct sim *s = h->sim;
@@ -75,7 +75,7 @@ void manager_crash(struct host *h)
 			}
 }
 
-/* Checks after all connections have ended that nothing of them is left. */
+/* Checks, after all connections have ended, that the manager has no state of them. */
 void manager_close(struct host *h)
 {
 	struct adv_cm *cm = h->cm;
@@ -163,7 +163,7 @@ static struct adv_cm_addr address_of(const struct host *h, bool ipv4, uint16_t p
 		.family = ipv4 ? AF_INET : AF_INET6, .port = port, .ip = h->gid[ipv4]};
 }
 
-/* Both QPs are in INIT: side 0 connects. */
+/* Starts to connect at side 0. Both QPs must be in INIT. */
 void manager_connect(struct connection *c)
 {
 	struct sim *s = c->sim;
@@ -254,7 +254,7 @@ static void on_request(struct host *h, const struct adv_cm_event *event)
 	agent = &c->agent[1];
 	REQUIRE(s, c->host[1] == h, "host %u: has heard a request for another one", h->index);
 	adv_cm_request_taken(event->id);
-	/* A request of an earlier attempt, or its QP is gone. */
+	/* The request is of an earlier attempt, or its QP does not exist any more. */
 	if (token.attempt != c->attempt || c->state != CONNECTING || !c->end[1].qp ||
 	    c->end[1].purged) {
 		c->refused = c->refused || token.attempt == c->attempt;
@@ -262,7 +262,7 @@ static void on_request(struct host *h, const struct adv_cm_event *event)
 		return;
 	}
 	if (agent->heard && agent->over) {
-		/* A repeated request after a refusal: the REJ was lost. */
+		/* The request is repeated after a refusal, because the REJ was lost. */
 		adv_cm_id_destroy(event->id, s->now);
 		return;
 	}
@@ -279,7 +279,7 @@ static void on_request(struct host *h, const struct adv_cm_event *event)
 	adv_cm_id_set_user(event->id, agent);
 }
 
-/* The listening side answers after its drawn delay. */
+/* Answers a request at the listening side, after the drawn delay. */
 static void decide(struct connection *c)
 {
 	struct sim *s = c->sim;
@@ -318,7 +318,8 @@ static void on_response(struct connection *c, const struct adv_cm_event *event)
 		"connection %u: an answer that was not given", c->index);
 	if (c->state != CONNECTING || !c->end[0].qp || !c->end[1].qp ||
 	    end_state(&c->end[1]) != IBV_QPS_RTS) {
-		/* Its QP was destroyed with a CQ, or the other side crashed or gave up. */
+		/* The QP was destroyed with a CQ, or the other side crashed or ended the attempt.
+		 */
 		c->given_up = true;
 		return;
 	}
@@ -364,7 +365,7 @@ static void check_order(const struct agent *agent, const struct adv_cm_event *ev
 		(int)event->type, agent->events);
 }
 
-/* Checks a missing answer: were enough messages lost, or did a host crash? */
+/* Checks that a missing answer has a reason: enough lost messages, or a crashed host. */
 static void judge_silence(const struct connection *c, const struct adv_cm_event *event)
 {
 	const struct sim *s = c->sim;
@@ -455,7 +456,7 @@ static void leave(struct agent *agent, uint64_t now)
 	agent->left = true;
 }
 
-/* Ends the connection at both sides, step by step; true: done. */
+/* Takes the next step to end the connection at both sides. True: it has ended. */
 bool manager_part(struct connection *c)
 {
 	struct sim *s = c->sim;
@@ -477,7 +478,7 @@ bool manager_part(struct connection *c)
 	return !c->agent[0].id && !c->agent[1].id;
 }
 
-/* Continues to connect; false: it has failed. */
+/* Continues to connect. False: the attempt has failed. */
 bool manager_watch(struct connection *c)
 {
 	struct sim *s = c->sim;

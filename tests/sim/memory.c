@@ -39,7 +39,7 @@ struct region *region_open(struct host *h, uint64_t len)
 	r->host = h;
 	r->buf = base + GUARD;
 	r->len = len;
-	/* At a fixed address, so that all traces of a seed are equal. */
+	/* The address is fixed, so that all traces of a seed are equal. */
 	r->iova = (uint64_t)(h->index + 1) << 48 | ++h->region_number << 28;
 	r->mr = adv_mr_register(h->pd, r->buf, len, r->iova, ACCESS);
 	REQUIRE(h->sim, r->mr, "a region cannot be registered");
@@ -58,7 +58,7 @@ static void check_guards(const struct region *r)
 			(unsigned long long)r->iova);
 }
 
-/* The registration ended with the host's engine. */
+/* Frees a region whose registration has ended with the host's engine. */
 void region_close(struct region *r)
 {
 	struct region **at = &r->host->regions;
@@ -74,7 +74,7 @@ void region_close(struct region *r)
 	free(r);
 }
 
-/* Deregisters it, with requests outstanding or not. */
+/* Deregisters a region, also if requests that use it are outstanding. */
 void region_withdraw(struct region *r)
 {
 	REQUIRE(r->host->sim, adv_mr_deregister(r->mr) == 0,
@@ -138,7 +138,8 @@ bool pattern_equal(const uint8_t *p, uint64_t id, uint64_t offset, uint64_t len)
 	return true;
 }
 
-/* Splits a message into pieces, some of them empty, which lie in memory in another order. */
+/* Splits a message into pieces. Some pieces are empty. Their order in memory differs from their
+ * order in the message. */
 void pieces_cut(struct sim *s, enum subject who, struct pieces *p, uint32_t len, unsigned max_sge)
 {
 	unsigned most = chance(s, who, 200) ? max_sge : (max_sge < 3 ? max_sge : 3);
@@ -185,7 +186,7 @@ void pieces_fill(const struct pieces *p, uint8_t *base, uint64_t id)
 	}
 }
 
-/* Checks the first len bytes against the message and, if `rest`, that all bytes behind are still
+/* True if the first len bytes equal the message. If `rest`, all bytes after them must still be
  * 0xee. */
 bool pieces_match(const struct pieces *p, const uint8_t *base, uint64_t id, uint32_t len, bool rest)
 {
@@ -315,7 +316,7 @@ void area_done(struct stream *st, struct request *q, uint64_t number)
 	}
 }
 
-/* Finds a byte that has neither its old value nor one of an unfinished request. */
+/* True if a byte has its old value or that of an unfinished request. */
 static bool byte_explained(const struct stream *st, uint64_t at)
 {
 	uint8_t found = st->area.r->buf[at];
@@ -336,7 +337,8 @@ static bool byte_explained(const struct stream *st, uint64_t at)
 	return false;
 }
 
-/* Unfinished atomics may have been executed in order, up to one of them. */
+/* True if a counter has a value of the model. Unfinished atomics may have been executed in order,
+ * up to one of them. */
 static bool counter_explained(const struct stream *st, unsigned n)
 {
 	uint64_t found = counter(st->area.r->buf, n);
@@ -367,11 +369,12 @@ static bool uc_word_explained(const struct stream *st, uint64_t at, unsigned n)
 		    pattern_equal(found, w->id, at - w->offset, n))
 			return true;
 	}
-	/* A word in which a WRITE ends has bytes of two requests. */
+	/* If a WRITE ends within a word, the word has bytes of two requests. */
 	return n > 1 && uc_word_explained(st, at, 1) && uc_word_explained(st, at + 1, n - 1);
 }
 
-/* UC may lose messages and parts of them, but writes nothing else. */
+/* Checks the area of a UC connection. UC may lose messages and parts of them, but all its data must
+ * be that of a WRITE. */
 static void uc_check(struct stream *st)
 {
 	uint64_t len = st->area.r->len;
@@ -410,7 +413,8 @@ void area_renew(struct stream *st)
 	REQUIRE(s, r->key != st->area.old_key, "a region registered anew has the old key");
 }
 
-/* After a break, unfinished requests may be done, partly done or not. Takes memory as it is. */
+/* Sets the model to the present memory. After a break, unfinished requests may be done, partly done
+ * or not done. */
 void area_settle(struct stream *st)
 {
 	struct sim *s = st->from->host->sim;
@@ -444,7 +448,7 @@ void area_settle(struct stream *st)
 	memset(a->readers, 0, sizeof(a->readers));
 }
 
-/* Whether bytes [at, at + n) of the area have their old value or one of unfinished requests. */
+/* True if bytes [at, at + n) of the area have their old value or that of an unfinished request. */
 static bool piece_explained(const struct stream *st, uint64_t at, uint64_t n)
 {
 	if (memcmp(st->area.r->buf + at, st->area.done + at, n) == 0)

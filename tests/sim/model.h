@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The model: memory, requests, hosts, connections and datagrams as the checks expect them, each
- * beside the object of the transport that it describes.
+ * The model: the expected state of memory, requests, hosts, connections and datagrams. Each
+ * structure also has the object of the transport that it describes.
  */
 #ifndef ADV_TESTS_SIM_MODEL_H
 #define ADV_TESTS_SIM_MODEL_H
@@ -16,7 +16,7 @@
 #define SIM_DATAGRAMS	4 /* UD QPs */
 #define SIM_GROUPS	2 /* multicast groups: the first is IPv6, the second IPv4 */
 #define SIM_NOBODY	UINT32_MAX
-#define SIM_CQS		4 /* a host */
+#define SIM_CQS		4 /* CQs of a host */
 #define SIM_SLOTS	16
 #define SIM_COUNTERS	4
 #define SIM_RECV_SLOTS	64
@@ -39,7 +39,7 @@ struct region {
 	uint64_t len;
 	uint64_t iova;
 	uint32_t key;
-	struct region *next; /* of the host's */
+	struct region *next; /* next region of the host */
 };
 
 /* The pieces of a message's memory, in order. */
@@ -55,7 +55,8 @@ enum window_state { WINDOW_NONE, WINDOW_CHANGING, WINDOW_BOUND };
 
 /*
  * The memory at one side that requests of the other side use: counters for atomics, then slots.
- * `posted` has its contents after all posted requests, `done` those after the completed ones.
+ * `posted` has the expected contents after all posted requests, `done` those after the completed
+ * requests.
  */
 struct area {
 	struct region *r;
@@ -64,14 +65,14 @@ struct area {
 	uint8_t *posted;
 	uint8_t *done;
 	uint32_t old_key; /* an invalid earlier key; 0: none */
-	uint8_t *frozen;  /* its contents when it was deregistered */
+	uint8_t *frozen;  /* contents of the area when it was deregistered */
 	struct adv_mw *window;
 	enum ibv_mw_type window_type;
 	enum window_state window_state;
 	uint32_t window_key;
 	uint64_t window_len;
-	unsigned window_users; /* outstanding requests */
-	struct ibv_mw ibv_mw;  /* for the requests that bind it */
+	unsigned window_users; /* outstanding requests that use the window */
+	struct ibv_mw ibv_mw;  /* for the requests that bind the window */
 	struct ibv_mr ibv_mr;
 	uint64_t last_writer[SIM_SLOTS]; /* request + 1 */
 	unsigned readers[SIM_SLOTS];
@@ -82,15 +83,15 @@ struct area {
 enum bad { GOOD, BAD_RKEY, BAD_BOUNDS, BAD_ALIGNMENT, BAD_LKEY, BAD_LENGTH, BADS };
 
 struct request {
-	uint64_t id; /* identifies its contents */
+	uint64_t id; /* identifies the contents of the message */
 	int opcode;
 	uint32_t len;
 	uint32_t offset; /* in the area */
 	unsigned slot;
 	unsigned counter;
 	bool signaled;
-	bool shared;	/* uses the counter that the whole host shares, ... */
-	unsigned life;	/* ... in this life of the host */
+	bool shared;	/* uses the counter that all requests to a host share */
+	unsigned life;	/* if `shared`: the life of that host */
 	bool counting;	/* uses a counter */
 	bool by_window; /* uses the key of the area's window */
 	bool is_inline;
@@ -121,22 +122,23 @@ struct stream {
 	uint32_t local_size;
 	struct request *ring; /* as many as the send queue holds */
 	unsigned room;
-	uint64_t posted; /* since the connection began */
+	uint64_t posted; /* requests since the connection began */
 	uint64_t done;
-	unsigned unsignaled; /* in a row */
+	unsigned unsignaled; /* successive unsignaled requests */
 	unsigned bad;	     /* posted requests that the other side must refuse */
-	/* Memory was deregistered: requests from this one + 1 on cannot use it. 0: it is there. */
+	/* If memory was deregistered: number, + 1, of the first request that cannot use it. 0: the
+	 * memory is registered. */
 	uint64_t area_gone;
 	uint64_t local_gone;
-	uint64_t pool_gone; /* of the receiver */
+	uint64_t pool_gone; /* the receiver's pool */
 	struct expected *expect;
 	unsigned expect_head;
 	unsigned expect_count;
 	unsigned expect_room;
-	uint64_t consuming_done; /* requests done that consume a receive */
+	uint64_t consuming_done; /* completed requests that consume a receive request */
 	uint64_t received;
-	uint32_t una;	      /* as last seen ... */
-	uint64_t progress_at; /* ... to move */
+	uint32_t una;	      /* oldest unacknowledged PSN at the last check */
+	uint64_t progress_at; /* last time at which `una` advanced */
 	/* PSNs of the last impaired requests and responses, and their number. */
 	uint32_t impaired_psn[SIM_IMPAIRED];
 	unsigned impaired;
@@ -158,7 +160,7 @@ struct pool {
 	struct end *end; /* NULL: an SRQ's */
 	struct adv_srq *srq;
 	struct region *r;
-	uint32_t size; /* of each */
+	uint32_t size; /* of each receive request, bytes */
 	unsigned max_sge;
 	unsigned slots;
 	unsigned wanted; /* number to keep posted */
@@ -169,7 +171,7 @@ struct pool {
 		uint64_t order;
 	} slot[SIM_RECV_SLOTS];
 	uint64_t next_order;
-	uint64_t last_order; /* completed, of a receive queue */
+	uint64_t last_order; /* of the last completion of a receive queue */
 	bool may_lose;	     /* a QP with this SRQ was reset or destroyed during a message */
 };
 
@@ -177,7 +179,7 @@ struct pool {
 
 struct queue { /* a CQ */
 	struct adv_cq *cq;
-	bool shrunk;  /* is too small for all possible completions */
+	bool shrunk;  /* the CQ is too small for all possible completions */
 	bool stopped; /* a QP that uses it was found in the error state */
 	bool by_event;
 	bool pending;
@@ -186,7 +188,7 @@ struct queue { /* a CQ */
 struct host {
 	struct sim *sim;
 	unsigned index;
-	struct adv_engine *e; /* NULL: crashed */
+	struct adv_engine *e; /* NULL: the host has crashed */
 	struct adv_cm *cm;    /* NULL: no managed connections */
 	struct adv_cm_id *listener[2];
 	uint64_t back_at;
@@ -217,22 +219,22 @@ struct end {
 	uint32_t qpn;
 	struct queue *send_queue;
 	struct queue *recv_queue;
-	struct pool *pool;  /* its own, or the host's; NULL: receives nothing */
-	struct stream *out; /* NULL: sends nothing */
+	struct pool *pool;  /* pool of the end or of the host; NULL: the end does not receive */
+	struct stream *out; /* NULL: the end does not send */
 	struct stream *in;
 	bool failed;	/* a request completed with an error that was not a flush */
-	bool app_error; /* the application moved it to ERR */
-	bool purged;	/* reset or destroyed: completions may be gone */
+	bool app_error; /* the application moved the QP to ERR */
+	bool purged;	/* the QP was reset or destroyed: completions may be missing */
 	bool recv_flushed;
 	bool sqd;
 	uint64_t sqd_at;
 	struct datagram *ud;
 };
 
-/* Managed connections are CONNECTING first, and LEAVING when all requests are done. */
+/* A managed connection begins in CONNECTING. It is LEAVING when all its requests are done. */
 enum connection_state { CONNECTED, BREAKING, QUIET, CONNECTING, LEAVING };
 
-/* One side of a managed connection: its id and events. */
+/* One side of a managed connection. */
 struct agent {
 	struct connection *c;
 	unsigned side;
@@ -242,8 +244,9 @@ struct agent {
 	bool established;     /* the listening side may send */
 	bool over;	      /* the end of the connection was reported */
 	bool asked;	      /* the application ends the connection */
-	bool left;	    /* ... and has destroyed the id, which rejects an unanswered request */
-	uint64_t decide_at; /* 0: decided */
+	bool left;	      /* the application has destroyed the id, which rejects an unanswered
+				 request */
+	uint64_t decide_at;   /* time of the answer to a request; 0: the side has answered */
 	uint64_t leave_at;
 };
 
@@ -257,7 +260,7 @@ struct connection {
 	unsigned ends;
 	struct stream stream[2]; /* [i]: from end i */
 	unsigned streams;
-	/* Drawn once. */
+	/* Drawn once for all lives of the connection: */
 	enum ibv_mtu mtu;
 	uint8_t timeout;
 	uint8_t retry_cnt;
@@ -268,11 +271,11 @@ struct connection {
 	bool sig_all;
 	bool use_srq[2];
 	bool ipv4;
-	bool self; /* one QP, connected to itself: side 0 */
+	bool self; /* one QP, side 0, which is connected to itself */
 	bool managed;
 	bool windows;
 	uint64_t patience; /* time without progress that counts as stuck */
-	/* Of managed connections. */
+	/* Only for managed connections: */
 	struct agent agent[2];
 	uint32_t psn[2];
 	unsigned attempt;
@@ -305,10 +308,10 @@ struct datagram {
 	struct adv_ah *ah[SIM_DATAGRAMS];
 	struct adv_ah *group_ah[SIM_GROUPS];
 	bool member[SIM_GROUPS];
-	uint32_t taken; /* posted receives before a packet of a group arrives */
+	uint32_t taken; /* number of posted receives before a packet of a group arrives */
 	struct datagram_log *log;
 	unsigned log_room;
-	uint32_t qpns[SIM_LIVES]; /* of all its lives, because packets may be late */
+	uint32_t qpns[SIM_LIVES]; /* QPNs of all lives of the QP, because packets may be late */
 	unsigned lives;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Packets between hosts. Each host's link sends one packet after the other at its rate; a packet
- * arrives after the latency. The fault plan can change that. A corrupted packet is lost at the
- * receiver, unless the plan lets it pass the ICRC check.
+ * Packets between hosts. Each host's link sends one packet after the other at its rate. A packet
+ * arrives after the latency. The fault plan can change this. The receiver drops a corrupted packet,
+ * except if the plan lets the packet pass the ICRC check.
  */
 #include <stdlib.h>
 
@@ -135,7 +135,8 @@ static struct flight *copy_of(const struct flight *from)
 	struct flight *f = xcalloc(1, sizeof(*f));
 
 	*f = *from;
-	/* A block of exactly the packet's size, so that a sanitizer detects a read past its end. */
+	/* The block has exactly the packet's size, so that a sanitizer detects a read past its end.
+	 */
 	f->data = xcalloc(1, f->len);
 	memcpy(f->data, from->data, f->len);
 	return f;
@@ -179,7 +180,7 @@ static void arrange(struct host *h, struct flight *f, const struct adv_fault_ver
 	}
 }
 
-/* Releases packets that waited for others to overtake them. */
+/* Sends held packets after other packets have overtaken them. */
 void network_release(struct host *h)
 {
 	struct adv_fault_held *held;
@@ -191,7 +192,7 @@ void network_release(struct host *h)
 	}
 }
 
-/* Writes the packet's bytes as a link does. Returns their number. */
+/* Writes the packet's bytes like a link. Returns their number. */
 static uint32_t assemble(struct sim *s, const struct adv_tx_packet *pkt, uint8_t *data)
 {
 	uint32_t payload = 0, len = pkt->header_len;
@@ -274,7 +275,7 @@ void network_send(struct host *h, const struct adv_path *path, const uint8_t *da
 	send_to(h, path->dgid.raw[15] - 1u, f, &headers, h->sim->now);
 }
 
-/* The link is idle: fetches packets of the engine. */
+/* Fetches packets from the engine of a host whose link is idle. */
 void network_pull(struct host *h)
 {
 	struct sim *s = h->sim;
@@ -287,7 +288,8 @@ void network_pull(struct host *h)
 		leaves += 1 + (pkt->payload_len + 100) * s->ns_per_kib / 1024;
 		send_packet(h, pkt, leaves);
 	}
-	/* A fetch without a packet takes time too, or an application could stop the clock. */
+	/* A fetch without a packet also takes time. Otherwise an application could stop the clock.
+	 */
 	h->link_free_at = n ? leaves : s->now + 50;
 	network_release(h);
 }

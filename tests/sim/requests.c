@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The requests that applications post. */
+/* Draws and posts the requests of applications. */
 #include <stdlib.h>
 
 #include "sim.h"
@@ -91,7 +91,7 @@ static void choose_bad(struct stream *st, struct request *q)
 			q->bad = BAD_ALIGNMENT;
 		break;
 	case 3:
-		/* The key of zero bytes is not checked. */
+		/* The L_Key of an empty piece is not checked. */
 		if (q->pieces.n && q->pieces.piece[q->pieces.n - 1].len && !is_atomic(q->opcode))
 			q->bad = BAD_LKEY;
 		break;
@@ -143,7 +143,7 @@ static void choose_remote(struct stream *st, struct request *q, struct ibv_send_
 	q->slot = (unsigned)below(s, REQUESTS, a->slots);
 	spare = a->slot_size - (q->len < a->slot_size ? q->len : a->slot_size);
 	q->offset = COUNTER_BYTES + q->slot * a->slot_size;
-	/* A FLUSH of zero bytes still names a place. */
+	/* A FLUSH of zero bytes also has an address. */
 	if (st->from->c->type != IBV_QPT_UC && q->opcode != ADV_WR_FLUSH &&
 	    chance(s, REQUESTS, 300))
 		q->offset += (uint32_t)below(s, REQUESTS, spare + 1);
@@ -217,7 +217,7 @@ static void expect(struct stream *st, const struct request *q, const struct ibv_
 	*x = (struct expected){.id = q->id,
 			       .opcode = q->opcode,
 			       .len = q->len,
-			       .imm = wr->imm_data, /* or the key to invalidate */
+			       .imm = wr->imm_data, /* or the R_Key to invalidate */
 			       .bad = q->bad != GOOD};
 }
 
@@ -254,7 +254,7 @@ static uint32_t random_flags(struct stream *st, struct request *q)
 	return flags;
 }
 
-/* Draws a request, except what depends on its place in the queue. */
+/* Draws a request, except the members that depend on its place in the queue. */
 static void choose(struct stream *st, struct request *q)
 {
 	struct sim *s = st->from->host->sim;

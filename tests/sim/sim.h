@@ -4,7 +4,7 @@
  * faults between them, and applications that post requests of all kinds, crash and restart. A model
  * (model.h) predicts what each application sees. A difference is a violation.
  *
- *	draw.c		what the seed decides
+ *	draw.c		draws the system from the seed
  *	network.c	packets between hosts
  *	memory.c	regions, their contents, and the model of them
  *	host.c		engines, CQs, SRQs
@@ -39,31 +39,31 @@ enum subject {
 	WORLD,	     /* numbers of objects */
 	NETWORK,     /* latencies, rates, windows */
 	PLAN,	     /* faults */
-	APPLICATION, /* how busy and how careless it is */
-	SHAPES,	     /* of connections */
-	ENGINES,     /* their seeds; CQs and SRQs */
+	APPLICATION, /* load, and rate of bad requests */
+	SHAPES,	     /* parameters of connections */
+	ENGINES,     /* seeds of engines; CQs and SRQs */
 	CONNECTIONS, /* creation and failure */
 	POSTING,     /* when requests are posted */
 	REQUESTS,    /* which requests are posted */
-	RECEIVES,    /* when they are posted */
+	RECEIVES,    /* when receive requests are posted */
 	POLLING,     /* when completions are polled */
 	DATAGRAMS,   /* UD */
 	GROUPS,	     /* multicast */
 	TROUBLE,     /* crashes, resets */
-	WITHDRAWING, /* deregistered under outstanding work */
+	WITHDRAWING, /* memory deregistered under outstanding work */
 	OVERRUNS,    /* CQs that are too small */
 	LOOPS,	     /* QPs connected to themselves */
 	WINDOWS,     /* memory windows */
 	MANAGER,     /* the connection manager */
 	GLANCES,     /* where memory is checked */
-	DELAYS,	     /* how long ACKs may be delayed */
+	DELAYS,	     /* longest delay of ACKs */
 	SUBJECTS
 };
 
 /* ---- the world ---------------------------------------------------------------------- */
 
 struct flight {
-	struct adv_fault_held held; /* first member: for a host's queue of held packets */
+	struct adv_fault_held held; /* first member: cast from a queue of held packets */
 	uint64_t at;
 	uint64_t order;
 	unsigned to;
@@ -86,10 +86,10 @@ struct totals {
 	uint64_t reconnects;
 	uint64_t troubles;
 	uint64_t datagrams;
-	uint64_t bound;	    /* memory windows */
-	uint64_t withdrawn; /* regions, under outstanding work */
-	uint64_t overruns;  /* of CQs */
-	uint64_t grouped;   /* of these, to multicast groups */
+	uint64_t bound;	    /* bound memory windows */
+	uint64_t withdrawn; /* regions deregistered under outstanding work */
+	uint64_t overruns;  /* overrun CQs */
+	uint64_t grouped;   /* datagrams to multicast groups */
 	uint64_t managed;   /* connections made by the connection manager */
 	uint64_t mads;	    /* messages of the connection manager */
 };
@@ -114,22 +114,23 @@ struct sim {
 	uint8_t timeout_ticks;
 	uint64_t ack_delay;
 	uint64_t way[SIM_HOSTS][SIM_HOSTS]; /* ns from host to host */
-	uint64_t latency;		    /* the longest of them */
+	uint64_t latency;		    /* longest latency in way[] */
 	uint64_t ns_per_kib;
 	uint64_t extra_delay; /* largest delay that the plan adds */
-	uint32_t max_len;     /* of messages */
+	uint32_t max_len;     /* longest message */
 	unsigned eager;	      /* per mille: to post requests, receives, to poll */
 	unsigned willing;
 	unsigned attentive;
 	unsigned trouble; /* per million steps */
 	unsigned bad;	  /* per 10,000 requests */
-	bool chaos;	  /* packets are altered and the ICRC does not tell: contents, order and
-			   * statuses may be anything; nothing else may */
-	bool duplicates;  /* the plan has some, or reorders: UC and UD see them */
-	bool injects; /* the plan makes requests fail: errors of both sides need no other reason */
+	bool chaos;	  /* packets are altered without a wrong ICRC: contents, order and statuses
+			   * may have any value; everything else is still checked */
+	bool duplicates;  /* the plan duplicates or reorders packets: UC and UD see this */
+	bool injects; /* the plan makes requests fail: an error at either side needs no other reason
+		       */
 	/* Subjects that not every seed has. */
 	bool managed;	/* connections are made by the connection manager */
-	bool windows;	/* access by memory windows too */
+	bool windows;	/* requests also use memory windows */
 	bool withdraws; /* memory is deregistered under outstanding work */
 	bool overruns;	/* CQs become too small */
 	bool groups;	/* datagrams to multicast groups */
@@ -139,7 +140,7 @@ struct sim {
 	struct host host[SIM_HOSTS];
 	struct connection connection[SIM_CONNECTIONS];
 	struct datagram datagram[SIM_DATAGRAMS];
-	struct flight **heap; /* heap[1] is the first */
+	struct flight **heap; /* heap[1] is the next flight to arrive */
 	unsigned flights;
 	unsigned heap_room;
 	uint64_t order;
@@ -285,11 +286,11 @@ void datagram_judge(struct datagram *d, const struct ibv_wc *wc);
 /* trouble.c */
 void trouble(struct sim *s);
 
-/* How to run a seed. */
+/* The parameters of a run. */
 struct run {
 	uint64_t seed;
 	uint64_t fingerprint;		   /* the required fingerprint; 0: any */
-	uint64_t operations;		   /* to post; 0: the default */
+	uint64_t operations;		   /* number of operations to post; 0: the default */
 	const struct adv_fault_plan *plan; /* NULL: the drawn plan */
 	bool trace;
 };

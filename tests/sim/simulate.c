@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Runs one seed with a trace of its packets, or many seeds with sums, or the corpus. */
+/* Runs one seed with a trace of its packets, or many seeds and prints sums, or the corpus. */
 #include <argp.h>
 #include <errno.h>
 #include <signal.h>
@@ -107,7 +107,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 static volatile uint64_t running;
 
-/* Names the seed of a failed assertion or a crash. */
+/* Prints the seed of a failed assertion or a crash. */
 static void on_signal(int number)
 {
 	char text[64];
@@ -131,7 +131,7 @@ struct tally {
 	double began;
 };
 
-/* False: stop. */
+/* Runs a seed. False: no further seed is to be run. */
 static bool run_seed(const struct options *o, struct tally *t, uint64_t seed, uint64_t fingerprint)
 {
 	struct run run = {.seed = seed,
@@ -174,7 +174,7 @@ static bool run_corpus(const struct options *o, struct tally *t)
 	return more;
 }
 
-/* Runs the seeds of job n: one of each `jobs` seeds. */
+/* Runs the seeds of job n: every jobs-th seed. */
 static void run_share(const struct options *o, struct tally *t, unsigned n)
 {
 	bool more = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Trouble on purpose: hosts crash; QPs are reset, destroyed and stopped. */
+/* Causes trouble: crashes hosts; resets, destroys and stops QPs. */
 #include "sim.h"
 
 static void crash(struct host *h)
@@ -66,7 +66,8 @@ static void renew(struct connection *c)
 		area_renew(st);
 }
 
-/* Deregisters memory under outstanding requests: the peer's, the own, or that of receives. */
+/* Deregisters memory under outstanding requests: that of the peer, of the requester, or of
+ * receives. */
 static void withdraw(struct connection *c)
 {
 	struct sim *s = c->sim;
@@ -105,7 +106,7 @@ static void shrink(struct host *h)
 		queue_shrink(h, q);
 }
 
-/* Trouble that only some seeds have. */
+/* Causes trouble that only some seeds have. */
 static void rare_trouble(struct sim *s)
 {
 	if (s->withdraws && below(s, WITHDRAWING, 6000) == 0)

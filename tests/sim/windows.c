@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Memory windows. Each area may have one. Requests of its owner's send queue bind and invalidate
- * it, or a SEND with invalidate of the peer, which uses the window's key meanwhile.
+ * Memory windows. Each area may have one window. Requests of the owner's send queue bind and
+ * invalidate it. The peer uses the window's key, and may invalidate the window by a SEND with
+ * invalidate.
  */
 #include "sim.h"
 
@@ -30,7 +31,7 @@ static void make_window(struct sim *s, struct area *a, struct host *h)
 	a->window_key = adv_mw_rkey(a->window);
 }
 
-/* Posts a request for the own memory's window at times. False: none. */
+/* Draws, at times, a request for the window of the stream owner's area. False: no request. */
 bool window_choose(struct stream *st, struct request *q)
 {
 	struct sim *s = st->from->host->sim;
@@ -66,7 +67,7 @@ void window_fill(struct stream *st, const struct request *q, struct ibv_send_wr 
 	a->ibv_mw.type = a->window_type;
 	a->ibv_mw.rkey = a->window_key;
 	a->ibv_mr.lkey = a->r->key;
-	/* The whole area, or the counters and half of the slots. */
+	/* The window covers the whole area, or the counters and half of the slots. */
 	a->window_len = a->r->len;
 	if (chance(st->from->host->sim, WINDOWS, 500))
 		a->window_len = COUNTER_BYTES + (uint64_t)a->slots / 2 * a->slot_size;
@@ -81,7 +82,7 @@ void window_fill(struct stream *st, const struct request *q, struct ibv_send_wr 
 	a->window_key = wr->bind_mw.rkey;
 }
 
-/* A SEND may invalidate the peer's window. */
+/* Draws whether a SEND invalidates the peer's window. */
 bool window_send_invalidates(struct stream *st, struct request *q)
 {
 	struct sim *s = st->from->host->sim;
@@ -114,7 +115,7 @@ void window_posted(struct stream *st, const struct request *q)
 	st->area.window_users += q->by_window;
 }
 
-/* A request that used, bound or invalidated a window has succeeded. */
+/* Updates the model after the success of a request that used, bound or invalidated a window. */
 void window_done(struct stream *st, const struct request *q)
 {
 	struct area *a = &st->area;
@@ -135,8 +136,8 @@ void window_done(struct stream *st, const struct request *q)
 	st->from->host->sim->total.bound++;
 }
 
-/* The QP that bound it was reset or destroyed, which ends a type 2 binding (IBTA vol. 1, 10.6.7).
- */
+/* Updates the model after a reset or destruction of the QP that bound a window. This ends a type 2
+ * binding (IBTA vol. 1, 10.6.7). */
 void window_lost(const struct end *end)
 {
 	struct area *a = end->in ? &end->in->area : NULL;
@@ -147,7 +148,7 @@ void window_lost(const struct end *end)
 	a->window_state = WINDOW_NONE;
 }
 
-/* Ends the window: the connection broke, or the area is deregistered. */
+/* Ends the window of an area: the connection broke, or the area is deregistered. */
 void window_forget(struct area *a)
 {
 	if (a->window && a->r && a->r->host->e)

@@ -118,7 +118,7 @@ static void tick(struct sim *s)
 	s->next_tick = s->now + s->tick;
 }
 
-/* Runs after each event. */
+/* Lets hosts and applications act after an event. */
 static void act(struct sim *s)
 {
 	for (unsigned i = 0; i < s->host_count; i++) {
@@ -205,7 +205,7 @@ static bool at_rest(const struct sim *s)
 	return true;
 }
 
-/* True if connections have ended and their managers have no more messages. */
+/* True if all connections have ended and the connection managers have no further messages. */
 static bool is_quiet(const struct sim *s)
 {
 	for (unsigned i = 0; i < s->connection_count; i++)

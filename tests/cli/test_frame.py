@@ -26,7 +26,7 @@ ROCE_FRAMES = 4296
 
 
 def frame(*args, data=None):
-    """Exit status, standard output (bytes), standard error."""
+    """Runs `adverb frame`. Returns exit status, standard output (bytes) and standard error."""
     done = subprocess.run([ADVERB, "frame", *args], capture_output=True, timeout=PATIENCE, input=data,
                           check=False)
     return done.returncode, done.stdout, done.stderr.decode()
@@ -39,14 +39,14 @@ def build(*fields):
 
 
 def dissect(data, status=0):
-    """The one frame of dissect --json."""
+    """Returns the only frame of dissect --json."""
     got, out, err = frame("dissect", "--json", "--hex", data.hex())
     assert got == status, (got, err)
     return json.loads(out)["frames"][0]
 
 
 def packets(pcap):
-    """(seconds, bytes) of each record of a classic capture, little endian."""
+    """Returns (seconds, bytes) of each record of a classic capture, little endian."""
     at = 24
     while at < len(pcap):
         _, _, captured, _ = struct.unpack_from("<IIII", pcap, at)
@@ -86,7 +86,7 @@ class Captures(unittest.TestCase):
                 self.assertTrue(f["icrc_good"])
 
     def test_capture_out(self):
-        """A capture that was written is the one that was read, but for its times."""
+        """The written capture equals the capture that was read, except for its times."""
         path = CAPTURES / "rc-ipv6.pcap"
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder) / "out.pcap"
@@ -148,7 +148,7 @@ class Cooked(unittest.TestCase):
 
 
 def block(order, kind, body):
-    """A block of a pcapng."""
+    """Returns a block of a pcapng."""
     body += bytes(-len(body) % 4)
     length = struct.pack(order + "I", 12 + len(body))
     return struct.pack(order + "I", kind) + length + body + length
@@ -222,7 +222,7 @@ class Fields(unittest.TestCase):
             self.assertEqual(f[name], value, name)
 
     def test_every_opcode_and_kind(self):
-        """Fields to bytes to fields."""
+        """Fields that are built to bytes and dissected again are the same."""
         status, _, err = frame("build", "src=1.1.1.1", "dst=1.1.1.2", "op=99")
         self.assertEqual(status, 2)
         self.assertIn("expected an opcode", err)
@@ -348,7 +348,7 @@ OF_TSHARK = {"opcode": "bth.opcode", "se": "bth.se", "migreq": "bth.m", "pad": "
 
 
 class Wireshark(unittest.TestCase):
-    """An independent dissector reads what was written, RoCE v1 among it, of which no capture is."""
+    """An independent dissector reads the written frames. They include RoCE v1, of which there is no capture."""
 
     BITS = {"dest-qp": 24, "psn": 24, "src-qp": 24, "msn": 24, "pkey": 16, "se": 1, "ackreq": 1,
             "migreq": 1, "syndrome": 8, "va": 64, "atomic-va": 64, "swap-add": 64, "compare": 64,

@@ -24,21 +24,21 @@ def output_of(*command):
 
 
 def subcommands(*command):
-    """The names in the list of `COMMAND --help`; none if it has no list."""
+    """Returns the names in the list of `COMMAND --help`; none if it has no list."""
     text = output_of(*command, "--help")
     listed = re.search(r"^(?:Commands|Planners):\n((?:  .+\n)+)", text, re.M)
     return re.findall(r"^  (\S+)", listed.group(1), re.M) if listed else []
 
 
 def help_texts():
-    """{command: its help}, of adverb and all its commands."""
+    """Returns {command: help text} of adverb and all its commands."""
     commands = [()] + [(c,) for c in subcommands(ADVERB)]
     commands += [(*c, sub) for c in commands[1:] for sub in subcommands(ADVERB, *c)]
     return {c: output_of(ADVERB, *c, "--help") for c in commands}
 
 
 def installed_paths():
-    """{source: destination} of `meson install`."""
+    """Returns {source: destination} of `meson install`."""
     text = (pathlib.Path(BUILD) / "meson-info" / "intro-installed.json").read_text()
     return {pathlib.Path(k).resolve(): pathlib.Path(v) for k, v in json.loads(text).items()}
 

@@ -20,7 +20,7 @@ DOCS = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "planner
 
 
 def plan(*args, stdin=None):
-    """Exit status, standard output, standard error."""
+    """Runs `adverb plan`. Returns exit status, standard output and standard error."""
     done = subprocess.run([ADVERB, "plan", *args], capture_output=True, text=True, timeout=PATIENCE,
                           input=stdin)
     return done.returncode, done.stdout, done.stderr
@@ -39,7 +39,7 @@ class Case(unittest.TestCase):
         self.assertIn(part, err)
 
     def formulas_hold(self, result, *keys):
-        """A formula of numbers and + - x / alone, evaluated, is the value."""
+        """If a formula has only numbers and + - x /, its result equals the value."""
         for key in keys:
             text = re.sub(r"(?<=\d)( B frame| B MTU| m| Mb/s)\b", "", result[key]["formula"])
             text = re.sub(r" preamble and gap| quanta|, rounded up to cells| B\b", "", text)
@@ -305,7 +305,7 @@ class Deadlock(Case):
         self.assertIn("route no flow through this turn", out)
 
     def test_way_out_is_one(self):
-        """Without the flow of the turn that is named, there is no cycle."""
+        """Without the flow of the reported turn, there is no cycle."""
         r = plan_json("deadlock", "-", stdin=CLOCKWISE, status=1)
         line = r["turns"][0]["flows"][0]["line"]
         lines = CLOCKWISE.splitlines()

@@ -97,7 +97,7 @@ def check_deadlock():
 
 
 def check_errors():
-    """A message has the place, the error and the expected form; nothing runs."""
+    """A message has the place, the error and the expected form. No simulation runs."""
     bad = "[network]\ntopology = incast\nsenders = 4\n[flow]\nfrom = 0\nto = 7\n"
     assert "-:4: host 7 does not exist" in sim("-", text=bad, status=2)
     assert "-:2: " in sim("-", text="[run]\nduration = 5\n", status=2)
@@ -164,7 +164,7 @@ def check_unwritable(folder):
 
 
 def check_hostile():
-    """Files that are not scenarios, and arguments that are not keys."""
+    """Files that are not scenarios and arguments that are not keys are errors."""
     assert "more than 16777216 bytes" in sim("/dev/zero", status=2)
     assert "Is a directory" in sim("/tmp", status=2)
     assert "-:3: senders" in sim("-", text="[network]\ntopology=incast\nsenders=1\0\n", status=2)
@@ -190,7 +190,7 @@ def check_memory():
 
 
 def check_names(folder):
-    """JSON has the file's name, with any bytes."""
+    """JSON has the file's name, also if its bytes are not UTF-8."""
     for name in (b"plain", "Prüfung-日本-\U0001f4be".encode(), b"\xff\xc3", b"\xed\xa0\x80",
                  b"\xc0\xaf \xe0\x80\xaf \xf4\x90\x80\x80 \xe2\x82", b'"\\\n\t\x01\x7f\xc2\x85',
                  bytes(range(1, 256)).replace(b"/", b"")[:240]):

@@ -114,9 +114,12 @@ ADV_EXPORT int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *par
 	struct adv_rdma_id *id = adv_rdma_id_of(cm_id);
 	struct adv_ucma_message m;
 	int err = cm_id ? check_param(id, param) : EINVAL;
+	bool is_ud, sync;
 
 	if (err)
 		return adv_rdma_result(err);
+	is_ud = adv_rdma_is_ud(cm_id);
+	sync = id->sync;
 	id->initiator_depth =
 		param && param->initiator_depth != RDMA_MAX_INIT_DEPTH
 			? param->initiator_depth
@@ -127,7 +130,7 @@ ADV_EXPORT int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *par
 			: at_most(id->responder_resources, id->device->max_responder_resources);
 	adv_rdma_request(&m, ADV_UCMA_CMD_ACCEPT, id->handle);
 	err = fill_conn(id, &m.body.conn, param);
-	if (!err && !adv_rdma_is_ud(cm_id))
+	if (!err && !is_ud)
 		err = make_ready(id);
 	if (err)
 		return adv_rdma_result(err);
@@ -139,10 +142,11 @@ ADV_EXPORT int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *par
 		adv_rdma_qp_to_error(id);
 		return adv_rdma_result(err);
 	}
-	if (!adv_rdma_is_ud(cm_id))
+	if (!sync)
+		return 0; /* another thread may have handled the event and destroyed the id */
+	if (!is_ud)
 		return adv_rdma_result(adv_rdma_complete(id));
-	if (id->sync)
-		adv_rdma_drop_event(id);
+	adv_rdma_drop_event(id);
 	return 0;
 }
 

@@ -22,9 +22,10 @@
 #include "link/shm.h"
 #include "records.h"
 
-#define STEPS_MAX 128
-#define BODY	  48
-#define CALL_MOST 100000 /* ms that any call may take */
+#define NOTICES_MAX 1000
+#define STEPS_MAX   128
+#define BODY	    48
+#define CALL_MOST   100000 /* ms that any call may take */
 
 /* One step: what the process does, or what the daemon does next while the process waits. */
 struct step {
@@ -401,6 +402,20 @@ static void open_slot(struct process *p)
 	p->has_slot = true;
 }
 
+/* Reads the notifications before the one that adverbd is gone. */
+static bool is_gone(struct process *p)
+{
+	for (unsigned i = 0; i < NOTICES_MAX; i++) {
+		enum adv_control_notice notice = adv_control_read(p->c);
+
+		if (notice == ADV_NOTICE_FAULT)
+			close(adv_control_take_fault(p->c));
+		if (notice == ADV_NOTICE_GONE || notice == ADV_NOTICE_NONE)
+			return notice == ADV_NOTICE_GONE;
+	}
+	return false;
+}
+
 /* Posts one request at a time; read_notices() takes its answer. */
 static void post_request(struct process *p, const struct step *s)
 {
@@ -420,7 +435,7 @@ static void post_request(struct process *p, const struct step *s)
 		error = adv_control_post_pairs(p->c, &p->request, p->slot.number, p->pairs_from);
 	}
 	if (error) {
-		FUZZ_CHECK(error == ECONNRESET && adv_control_read(p->c) == ADV_NOTICE_GONE);
+		FUZZ_CHECK(error == ECONNRESET && is_gone(p));
 		p->posted = NOT_POSTED;
 	}
 }

@@ -159,11 +159,20 @@ failed:
 	return 0;
 }
 
+#if defined(__SANITIZE_THREAD__)
+/* ThreadSanitizer of gcc 14 replaces clone() and fails in the child of a child. */
+extern __typeof__(clone) __clone;
+#define clone_process __clone
+#else
+#define clone_process clone
+#endif
+
 static int run_intermediate(void *p)
 {
 	struct start *s = p;
 
-	if (clone(exec_daemon, s->stack + STACK_LEN, CLONE_VM | CLONE_VFORK | SIGCHLD, s) < 0)
+	if (clone_process(exec_daemon, s->stack + STACK_LEN, CLONE_VM | CLONE_VFORK | SIGCHLD, s) <
+	    0)
 		s->error = errno;
 	syscall(SYS_exit, 0);
 	return 0;
@@ -180,7 +189,7 @@ static int spawn(struct start *s)
 		return errno;
 	s->stack = stack;
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
-	pid = clone(run_intermediate, stack + 2 * STACK_LEN, CLONE_VM | CLONE_VFORK, s);
+	pid = clone_process(run_intermediate, stack + 2 * STACK_LEN, CLONE_VM | CLONE_VFORK, s);
 	if (pid < 0)
 		s->error = errno;
 	else

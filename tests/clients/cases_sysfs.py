@@ -375,12 +375,12 @@ def ucx_info(lab):
             raise Failure(f"no {transport}:\n{text}")
 
 
-def ucx_pair(lab, options, env):
+def ucx_pair(lab, options, env, device=()):
     # At a terminal, because newer versions start MPI without one.
     def program(*words):
         return ["script", "-qefc", shlex.join([need_tool("ucx_perftest"), "-p", "13337", *words]),
                 lab.dir / "typescript"]
-    _, client = lab.pair(program(), program("127.0.0.1", *options, "-n", "1000"), port=13337, env=env)
+    _, client = lab.pair(program(*device), program("127.0.0.1", *device, *options, "-n", "1000"), port=13337, env=env)
     found = re.search(r"^Final:\s+(\d+)\s+([\d.]+)", client, re.M)
     if not found or found.group(1) != "1000" or float(found.group(2)) <= 0:
         raise Failure(f"no result:\n{client}")
@@ -410,4 +410,5 @@ def ucx_put(lab):
 def ucx_atomics(lab):
     """UCX uses the transport's atomics only if a port's atomic_cap is IBV_ATOMIC_HCA."""
     for test in ("add_lat", "fadd", "cswap"):
-        ucx_pair(lab, ["-x", "rc_verbs", "-d", "adverb0:1", "-t", test, "-s", "8"], None)
+        # From UCX 1.18 on, the server wants to know the device, too.
+        ucx_pair(lab, ["-t", test, "-s", "8"], None, ["-x", "rc_verbs", "-d", "adverb0:1"])

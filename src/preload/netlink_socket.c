@@ -15,8 +15,7 @@
 
 #define SOCKETS	    64 /* if there are more sockets, the oldest get no more answers */
 #define ROOM	    (1 << 20)
-#define OTHER_PORTS 0xfffff000u /* if the port of the process ID is in use: ports from here down   \
-				 */
+#define OTHER_PORTS 0xfffff000u /* and down, if the port of the process ID is in use */
 
 struct stand_in {
 	_Atomic uint64_t inode; /* 0: free; also read without the lock */

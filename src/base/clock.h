@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The monotonic clock: the time since an unspecified start. Any thread. */
+/* The monotonic clock: the time since an unspecified start. Durations. Any thread. */
 #ifndef ADV_BASE_CLOCK_H
 #define ADV_BASE_CLOCK_H
 
@@ -22,6 +22,12 @@ static inline uint64_t adv_clock_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* Returns a duration in ns as a struct timespec. */
+static inline struct timespec adv_clock_timespec(uint64_t ns)
+{
+	return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 }
 
 #endif

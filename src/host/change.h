@@ -12,8 +12,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 struct adv_change {
 	_Atomic uint32_t count;
@@ -35,7 +36,7 @@ static inline void adv_change_announce(struct adv_change *c)
 /* Blocks until the count is not `seen`, for at most ns. May return early. */
 static inline void adv_change_wait(struct adv_change *c, uint32_t seen, uint64_t ns)
 {
-	struct timespec ts = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+	struct timespec ts = adv_clock_timespec(ns);
 
 	syscall(SYS_futex, &c->count, FUTEX_WAIT_PRIVATE, seen, &ts, NULL, 0);
 }

@@ -27,8 +27,8 @@ static void arm_sockets(struct adv_device *d, bool armed)
 	if (d->bell_fd >= 0)
 		(void)adv_device_watch(d, EPOLL_CTL_MOD, d->bell_fd, armed ? EPOLLIN : 0,
 				       DEVICE_SOURCE_BELL);
-	if (!armed && d->link->ops->sleep)
-		(void)d->link->ops->sleep(d->link, false);
+	if (!armed)
+		(void)adv_device_link_sleep(d, false);
 }
 
 void adv_device_perform(struct adv_device *d, unsigned actions)

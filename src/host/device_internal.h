@@ -176,6 +176,16 @@ static inline uint64_t adv_device_firm_deadline(const struct adv_device *d)
 	return adv_device_or_link_deadline(d, adv_engine_firm_deadline(d->engine));
 }
 
+/*
+ * With the lock held: sets whether peers that write to shared memory have to wake this process.
+ * Call it with true before the receiving thread sleeps. False: a packet is already there, do not
+ * sleep. A link without shared memory needs no such setting.
+ */
+static inline bool adv_device_link_sleep(struct adv_device *d, bool sleeping)
+{
+	return !d->link->ops->sleep || d->link->ops->sleep(d->link, sleeping);
+}
+
 /* With the lock held: notes that an eventfd is to be signalled after the lock is released. If fd is
  * -1, does nothing. */
 void adv_device_wake_later(struct adv_device *d, int fd);

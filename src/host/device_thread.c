@@ -16,7 +16,6 @@
 #include "link/bell.h"
 
 #define NS_PER_MS    1000000ull
-#define NS_PER_S     1000000000ull
 #define TIMER_SLACK  10000 /* ns */
 #define STACK_SIZE   (256 << 10)
 #define THREAD_NICE  (-10)
@@ -26,8 +25,7 @@
  * thread. False: a packet is already there. */
 static bool rest_link(struct adv_device *d)
 {
-	return !adv_progress_is_armed(&d->progress) || !d->link->ops->sleep ||
-	       d->link->ops->sleep(d->link, true);
+	return !adv_progress_is_armed(&d->progress) || adv_device_link_sleep(d, true);
 }
 
 /* While the sockets are armed, adds a full send socket to the epoll set. Otherwise the program
@@ -117,7 +115,7 @@ static int wait_until(struct adv_device *d, struct epoll_event *events, uint64_t
 		      uint64_t until)
 {
 	uint64_t ns = until > now ? until - now : 0;
-	struct timespec ts = {(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
+	struct timespec ts = adv_clock_timespec(ns);
 	uint64_t ms = (ns + NS_PER_MS - 1) / NS_PER_MS;
 	int n;
 

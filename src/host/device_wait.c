@@ -22,7 +22,6 @@
 #include "base/sys.h"
 #include "link/bell.h"
 
-#define NS_PER_S	1000000000ull
 #define DESCRIPTORS_MAX 5
 #define BUSY_ROUNDS	16 /* rounds without a check of the descriptors */
 
@@ -78,6 +77,14 @@ static void begin_wait(struct wait *w)
 	}
 }
 
+/* With the lock held: the thread no longer counts as waiting, and peers need not wake it. */
+static void stop_waiting(struct wait *w)
+{
+	w->device->waiting.count--;
+	if (w->receives)
+		(void)adv_device_link_sleep(w->device, false);
+}
+
 /* Without the lock. Also runs if the thread is cancelled while it sleeps. */
 static void end_wait(void *arg)
 {
@@ -85,12 +92,9 @@ static void end_wait(void *arg)
 	struct adv_device *d = w->device;
 
 	adv_device_lock(d);
-	d->waiting.count--;
-	if (w->receives) {
-		if (d->link->ops->sleep)
-			(void)d->link->ops->sleep(d->link, false);
+	stop_waiting(w);
+	if (w->receives)
 		adv_device_perform(d, adv_progress_wait_ends(&d->progress, d->waiting.count > 0));
-	}
 	adv_device_release(d);
 }
 
@@ -127,7 +131,7 @@ static bool make_progress(struct wait *w, uint64_t *deadline)
 		(void)adv_engine_hasten_acks(
 			d->engine); /* no response soon that could carry them */
 		again = adv_device_progress(d, false) > 0 || d->cut;
-		if (!again && d->link->ops->sleep && !d->link->ops->sleep(d->link, true))
+		if (!again && !adv_device_link_sleep(d, true))
 			again = true;
 		*deadline = adv_device_deadline(d);
 		adv_progress_wait_sleeps(&d->progress, *deadline);
@@ -181,16 +185,15 @@ static int sleep_until(struct wait *w, uint64_t deadline)
 {
 	uint64_t now = deadline == ADV_NEVER ? 0 : adv_clock_ns();
 	uint64_t ns = deadline > now ? deadline - now : 0;
-	struct timespec ts = {(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
+	struct timespec ts = adv_clock_timespec(ns);
 
 	sleep_cancellable(w, deadline == ADV_NEVER ? NULL : &ts);
 	if (w->error) {
 		w->fd[EVENTS].revents = 0;
 		return w->error == EINTR && may_interrupt() ? EINTR : 0;
 	}
-	if (w->receives) {
+	if (w->receives)
 		clear_wakeups(w);
-	}
 	return 0;
 }
 
@@ -240,7 +243,7 @@ static bool begin_backoff(struct wait *w, const struct adv_cq *cq, struct timesp
 		return false;
 	d->waiting.count = 1;
 	d->waiting.receiver = pthread_self();
-	ts->tv_nsec = (long)(deadline - d->now);
+	*ts = adv_clock_timespec(deadline - d->now);
 	list_descriptors(w);
 	return true;
 }
@@ -253,16 +256,14 @@ void adv_device_back_off(struct adv_device *d, const struct adv_cq *cq)
 
 	adv_device_lock(d);
 	begun = begin_backoff(&w, cq, &ts);
-	sleeps = begun && (!d->link->ops->sleep || d->link->ops->sleep(d->link, true));
+	sleeps = begun && adv_device_link_sleep(d, true);
 	adv_device_release(d);
 	if (!begun)
 		return;
 	if (sleeps && adv_sys_ppoll(w.fd, w.fds, &ts) >= 0)
 		clear_wakeups(&w);
 	adv_device_lock(d);
-	d->waiting.count--;
-	if (d->link->ops->sleep)
-		(void)d->link->ops->sleep(d->link, false);
+	stop_waiting(&w);
 	adv_device_perform(
 		d, adv_progress_backoff_ends(&d->progress, adv_clock_ns(), d->waiting.count > 0));
 	adv_device_release(d);

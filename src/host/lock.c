@@ -11,8 +11,6 @@
 
 #include "base/clock.h"
 
-#define NS_PER_S 1000000000ull
-
 /* The longest time for which the lock is reserved for a starving thread. A thread that does not
  * acquire the lock by then has left the call by longjmp() from a signal handler. */
 static const struct timespec reserved_longest = {1, 0};

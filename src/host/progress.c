@@ -329,7 +329,7 @@ void adv_progress_held(struct adv_progress *p, uint64_t ns)
  */
 static void assume_crowded(struct adv_progress *p, uint64_t now)
 {
-	if (p->crowded_for == 0 || now - p->crowded_till > p->crowded_for)
+	if (now - p->crowded_till > p->crowded_for)
 		p->crowded_for = CROWDED_FIRST;
 	else if (p->crowded_for < CROWDED_LONGEST)
 		p->crowded_for *= 2;
@@ -340,16 +340,15 @@ void adv_progress_paused(struct adv_progress *p, uint64_t last, uint64_t now)
 {
 	/* If `found` is set, the program has polled after `last`. The background thread may have
 	 * recorded that poll. */
-	if (last == 0 || last > now || atomic_load_explicit(&p->found, memory_order_relaxed)) {
-		p->vain = 0;
-		return;
-	}
-	if (last - p->vain_since >= LONG_SPIN) {
-		p->paused_at = now;
-		if (now - last > PREEMPTED)
-			assume_crowded(p, now);
-	}
+	bool loop_paused =
+		last && last <= now && !atomic_load_explicit(&p->found, memory_order_relaxed);
+
 	p->vain = 0; /* a new polling loop begins */
+	if (!loop_paused || last - p->vain_since < LONG_SPIN)
+		return;
+	p->paused_at = now;
+	if (now - last > PREEMPTED)
+		assume_crowded(p, now);
 }
 
 void adv_progress_found_after_pause(struct adv_progress *p, uint64_t now)
@@ -365,7 +364,7 @@ bool adv_progress_backs_off(struct adv_progress *p, uint64_t now, uint64_t *dead
 	(void)follow_table(p, BACKS_OFF);
 	if (now + BACKOFF_LONGEST < *deadline)
 		*deadline = now + BACKOFF_LONGEST;
-	p->waiter_at = *deadline;
+	adv_progress_wait_sleeps(p, *deadline);
 	return true;
 }
 

@@ -23,11 +23,11 @@ enum adv_cc_algorithm {
 struct adv_cc_params {
 	/* Reaction point: the sender. */
 	uint32_t clamp_tgt_rate; /* 1: each cut sets the target to the rate before the cut */
-	uint32_t clamp_tgt_rate_after_time_inc; /* 1: a cut after an increase by time or by bytes
-						   sets the target so. If both parameters are 0,
-						   only a cut after an increase by bytes does */
-	uint32_t rpg_time_reset;		/* interval between increases by time */
-	uint32_t rpg_byte_reset;		/* bytes sent between increases by bytes; 0: none */
+	/* 1: a cut after an increase by time sets the target to the rate before the cut. A cut
+	 * after an increase by bytes always does so. */
+	uint32_t clamp_tgt_rate_after_time_inc;
+	uint32_t rpg_time_reset;  /* interval between increases by time */
+	uint32_t rpg_byte_reset;  /* bytes sent between increases by bytes; 0: none */
 	uint32_t rpg_threshold;	  /* number of increases by time, or by bytes, after which fast
 				     recovery ends */
 	uint32_t rpg_max_rate;	  /* rate at which the limit ends; 0: the line rate */

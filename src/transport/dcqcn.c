@@ -5,7 +5,7 @@
 
 #define US	    1000ull
 #define KBPS	    1000ull /* kb/s in one Mb/s */
-#define ALPHA_SHIFT 20	    /* from 1/1024 to 1/ADV_ALPHA_ONE */
+#define ALPHA_SHIFT 20	    /* converts alpha from units of 1/1024 to units of 1/ADV_ALPHA_ONE */
 #define G_ONE	    1024
 #define PERCENT	    100
 /* Highest stage. A higher one would only make larger steps, which reach the line rate sooner. */

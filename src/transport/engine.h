@@ -8,7 +8,7 @@
  * engine and all of its objects are used under one lock of the caller. If <infiniband/verbs.h> has
  * a type for an argument, it is used, so that nothing is converted twice.
  *
- * The caller drives it by:
+ * The caller drives the engine by these functions:
  *	adv_engine_rx()       a packet was received
  *	adv_engine_tx()       the link can send packets
  *	adv_engine_deadline() the latest time to call adv_engine_expire()
@@ -126,7 +126,7 @@ struct adv_engine_counters {
 	uint64_t np_cnp_sent;
 	uint64_t rp_cnp_handled;
 	uint64_t
-		rp_cnp_ignored; /* valid, but there is no congestion control, or no memory for it */
+		rp_cnp_ignored; /* valid CNPs without effect: no congestion control, or no memory */
 	uint64_t out_of_memory; /* packets treated as lost, and CNPs ignored, for lack of memory */
 };
 

@@ -6,8 +6,11 @@
 
 void adv_message_acknowledge_inside(struct adv_qp *qp)
 {
-	/* With go-back-0, the result is the newest PSN before the message: resp->offset already
-	 * includes this packet, and epsn does not. */
+	/*
+	 * With go-back-0, this acknowledges only the messages before this one. resp->offset already
+	 * includes this packet, and epsn does not, so unfinished_psn() returns the newest PSN
+	 * before this message.
+	 */
 	adv_responder_ack_queue(qp, ADV_AETH_ACK | ADV_AETH_NO_CREDITS,
 				qp->engine->recovery->unfinished_psn(qp));
 }

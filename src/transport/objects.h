@@ -100,7 +100,7 @@ int adv_cq_destroy(struct adv_cq *cq);	     /* 0, or EBUSY while it is in use */
 /* Changes the capacity. Returns 0, ENOMEM or EINVAL: out of range, or less than the completions in
  * the CQ. */
 int adv_cq_resize(struct adv_cq *cq, unsigned cqe);
-unsigned adv_cq_capacity(const struct adv_cq *cq); /* at least the requested one */
+unsigned adv_cq_capacity(const struct adv_cq *cq); /* at least the requested capacity */
 void *adv_cq_user(const struct adv_cq *cq);
 /* Dequeues at most n completions. Returns their number, or -1 if the CQ is empty after an overrun
  * (ibv_poll_cq(3)). */

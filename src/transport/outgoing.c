@@ -2,7 +2,7 @@
 #include "base/probe.h"
 #include "transport/outgoing.h"
 
-#define ETHERNET_BYTES 18 /* with the FCS */
+#define ETHERNET_BYTES 18 /* bytes of the Ethernet header and the FCS */
 #define IPV4_UDP_BYTES 28
 #define IPV6_UDP_BYTES 48
 

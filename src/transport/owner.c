@@ -75,7 +75,7 @@ static void release_domains(struct adv_engine *e, const void *owner)
 	adv_list_for_each_safe(struct adv_pd, pd, &e->pds, node) {
 		if (pd->owner != owner)
 			continue;
-		pd->users = 0; /* address handles that are never destroyed */
+		pd->users = 0; /* address handles belong to the caller and do not keep the PD */
 		adv_pd_destroy(pd);
 	}
 	adv_list_for_each_safe(struct adv_xrcd, xrcd, &e->xrcds, node) {

@@ -30,7 +30,8 @@ uint8_t *adv_mr_bring_in(const struct adv_engine *e, const struct adv_mr *mr, ui
 	return p;
 }
 
-/* It has the same arguments as adv_mr_resolve(), so that the tail call there moves no register. */
+/* The arguments are those of adv_mr_resolve(), so that its tail call of this function moves no
+ * register. */
 uint8_t *adv_mr_resolve_paged(const struct adv_engine *e, const struct adv_pd *pd, uint32_t key,
 			      uint64_t va, uint64_t length, int need, enum adv_vendor_err *why)
 {

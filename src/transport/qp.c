@@ -210,7 +210,8 @@ void adv_qp_clear(struct adv_qp *qp)
 	struct adv_engine *e = qp->engine;
 	struct adv_timer timer;
 
-	adv_flow_free(qp); /* its timer goes, and others may move */
+	/* This removes the flow's timer, which may move other timers in the heap. */
+	adv_flow_free(qp);
 	drop_recv(qp);
 	adv_mw_forget(qp);
 	for (; qp->type == IBV_QPT_UD && qp->sq.tail != qp->sq.head; qp->sq.tail++)

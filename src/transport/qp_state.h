@@ -32,7 +32,7 @@ struct adv_send_wqe {
 	bool failed;	      /* completes with `status` when it is the oldest request */
 	uint8_t status;	      /* enum ibv_wc_status */
 	uint8_t vendor_err;   /* enum adv_vendor_err */
-	struct ibv_sge sge[]; /* or the inline bytes */
+	struct ibv_sge sge[]; /* if num_sge is 0: the inline bytes */
 };
 
 struct adv_send_queue {
@@ -92,11 +92,12 @@ struct adv_requester {
 	uint8_t backoff;   /* duration of retransmit_timer, in timeouts */
 	uint8_t ticks;	   /* timeouts that passed in the current retry */
 	bool unanswered;   /* nothing was acknowledged since the last timeout */
-	bool gap_asked; /* lost responses were requested again; not once more until una_psn moves */
+	bool gap_asked; /* the lost responses were requested again. No further request until una_psn
+			   moves */
 	bool nak_heard; /* the NAK of the loss at una_psn arrived: copies of it are ignored until
 			   una_psn moves or a timeout passes */
 	bool draining;	/* SQD: the send queue drains */
-	bool far; /* at the timeout, a READ or atomic was in flight and the cursor at max_psn */
+	bool far; /* at the timeout, a READ or atomic was in flight and the cursor was at max_psn */
 	uint32_t far_head; /* rd_head at that timeout */
 	uint32_t far_end;  /* rd_end of the oldest READ or atomic at that timeout */
 	bool rnr_wait;	   /* rnr_nak_timer runs; no request is sent */

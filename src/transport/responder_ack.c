@@ -20,7 +20,8 @@
 
 #define ANSWERS_WANTED 3  /* least score at which ACKs are delayed */
 #define ANSWERS_MOST   16 /* highest score; an answer within the delay adds 1 */
-#define LATE_COSTS     2  /* taken off by a late answer: a program may pause */
+/* Subtracted from the score for a late answer: the program may only have paused. */
+#define LATE_COSTS 2
 
 /* Bytes of a SEND whose packet is as long as an ACK. Only the last packet of a segmented datagram
  * may be shorter than the others, so the answer must not be shorter than the ACK. */

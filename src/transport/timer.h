@@ -33,7 +33,7 @@ void adv_timer_init(struct adv_timer *t, adv_timer_fn *fire);
 int adv_timers_reserve(struct adv_timer_heap *h);
 /* Gives back one reservation. */
 void adv_timers_release(struct adv_timer_heap *h);
-/* Frees the heap. */
+/* Frees the heap's memory. The timers belong to their owners. */
 void adv_timers_free(struct adv_timer_heap *h);
 
 /* Sets or moves the timer. A move to a later time only stores the time; the heap is corrected when

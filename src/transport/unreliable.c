@@ -30,9 +30,10 @@
 #define PROBE_SELDOM  (6400 * 1000000ull) /* longest interval between repetitions of a probe */
 #define UD_PATIENCE   (5000 * 1000000ull)
 #define NO_CREDIT_FOR (1000 * 1000000ull)
-#define LEFT_FOR      (6000 * 1000000ull) /* the daemon's table drops an exited process sooner */
-#define MOST_UNSEEN   (1u << 20) /* most counted packets without an answer: PSNs must not wrap */
-#define HOP_LIMIT     64
+/* Time without credit for an exited process; after less time its port is not in the table. */
+#define LEFT_FOR    (6000 * 1000000ull)
+#define MOST_UNSEEN (1u << 20) /* most counted packets without an answer: PSNs must not wrap */
+#define HOP_LIMIT   64
 
 /* ---- the rate ---- */
 

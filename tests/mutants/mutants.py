@@ -371,7 +371,7 @@ MUTANTS = [
     ("rate-answers", "requests always go before responses", FLOW,
      "qp->flow->turn = !qp->flow->turn;", "qp->flow->turn = true;"),
     ("rate-reset", "a queue pair's rate ends after its timers were read", QP,
-     "\tadv_flow_free(qp); /* its timer goes, and others may move */\n\tdrop_recv(qp);",
+     "\tadv_flow_free(qp);\n\tdrop_recv(qp);",
      "\tdrop_recv(qp);\n\ttimer = qp->req.timer;\n\tadv_flow_free(qp);\n\tqp->req.timer = timer;"),
     ("dcqcn-alpha", "alpha never falls", DCQCN,
      "\t\td->alpha = (uint32_t)((uint64_t)d->alpha * p->dce_tcp_g / G_ONE);\n", ""),

@@ -6,7 +6,7 @@
 
 #include <infiniband/verbs.h>
 
-/* PORT: the port, or the whole device. */
+/* ADV_ASYNC_PORT also stands for the whole device. */
 enum adv_async_object { ADV_ASYNC_PORT, ADV_ASYNC_QP, ADV_ASYNC_CQ, ADV_ASYNC_SRQ, ADV_ASYNC_WQ };
 
 static inline enum adv_async_object adv_async_object_of(enum ibv_event_type type)

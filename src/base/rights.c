@@ -25,7 +25,8 @@ static void close_descriptor(int fd)
 {
 	const struct linger at_once = {.l_onoff = 0};
 
-	/* The close could block: this may be the last copy, with SO_LINGER set by its owner. */
+	/* Without this, close(2) could block: the descriptor may be the last copy of a socket with
+	 * SO_LINGER. */
 	(void)adv_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 	adv_sys_close(fd);
 }

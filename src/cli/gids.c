@@ -11,7 +11,7 @@
 
 /* The recommended indices; NONE if there is none. */
 struct gid_choice {
-	uint32_t remote; /* to reach other machines */
+	uint32_t remote; /* index for connections to other machines */
 	uint32_t local;	 /* loopback */
 	bool link_local; /* `remote` reaches machines on the same link only */
 };

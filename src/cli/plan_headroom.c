@@ -22,7 +22,8 @@
 struct options {
 	struct adv_plan_link link;
 	bool copper;
-	uint64_t length; /* NOT_GIVEN: the option is missing; likewise the next three members */
+	uint64_t length; /* this member and the next three are NOT_GIVEN if their option is missing
+			  */
 	uint64_t delay;
 	uint64_t response;  /* ps */
 	uint64_t interface; /* ps */

@@ -9,7 +9,7 @@
 #include "fabric/calendar.h"
 #include "fabric/egress.h"
 
-#define LINKS	 4000 /* if there are more cables, only the busiest are written */
+#define LINKS	 4000 /* most cables that are written: if there are more, only the busiest */
 #define BUSIEST	 10
 #define QUEUES	 6
 #define SMALLEST 50 /* queues shorter than a 50th of the longest one are left out */
@@ -228,7 +228,7 @@ static int compare_flows(const void *a, const void *b)
 
 	if (x->total != y->total)
 		return x->total < y->total ? 1 : -1;
-	return x < y ? -1 : x > y; /* both are in the same array */
+	return x < y ? -1 : x > y; /* equal values keep the order of the array */
 }
 
 static struct json_object *flow_to_json(const struct adv_report_part *p,

@@ -8,7 +8,8 @@
 #include "cli/sim_run.h"
 
 #define ADV_RECORD_COLUMNS 512
-/* If there are more connections, each [flow] section has a series instead of each connection. */
+/* Most connections that have a series each. If a run has more connections, each [flow] section has
+ * a series instead. */
 #define ADV_RECORD_CONNECTIONS 256
 
 /* The series of a switch and a priority. Lengths are bytes. */
@@ -52,15 +53,16 @@ struct adv_record_flow {
 };
 
 struct adv_record {
-	uint64_t interval; /* of a column, ps; the last one ends with the run */
+	uint64_t interval; /* length of a column, ps; the last column ends with the run */
 	uint32_t columns;  /* used columns */
 	uint64_t end;	   /* ps */
 	bool no_memory;
 	uint8_t priorities; /* priorities in use, a bit each */
 	uint32_t queues;
-	struct adv_record_queue **queue; /* by switch and priority; NULL: always empty */
+	/* Series by switch and priority; NULL: the queues were always empty. */
+	struct adv_record_queue **queue;
 	uint32_t ports;			 /* hosts, then all ports of all switches */
-	struct adv_record_pause **pause; /* by port and priority; NULL: never paused */
+	struct adv_record_pause **pause; /* series by port and priority; NULL: never paused */
 	uint32_t flows;
 	struct adv_record_flow *flow;
 	uint32_t connections;

@@ -23,7 +23,7 @@ struct adv_sim {
 struct adv_sim_flow {
 	uint32_t done;
 	uint32_t failed;
-	uint64_t bytes; /* of all transfers */
+	uint64_t bytes; /* payload of all transfers, bytes */
 	uint64_t least; /* ps */
 	uint64_t median;
 	uint64_t p99;

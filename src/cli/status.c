@@ -35,7 +35,7 @@ static void print_status(const struct adv_control_status *s)
 		printf("adverbd runs for user %u: ", s->uid);
 	printf("process %u, keeper %u, for %" PRIu64 " s\n", s->worker_pid, s->keeper_pid,
 	       s->uptime_ms / 1000);
-	printf("clients: %u\n", s->clients - 1); /* without this command */
+	printf("clients: %u\n", s->clients - 1); /* without the connection of this command */
 	printf("slots in use: %u of %u, blocks: %u of %u\n", s->slots_used, s->slots_total,
 	       s->blocks_used, s->blocks_total);
 	if (s->restarts)

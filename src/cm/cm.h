@@ -44,8 +44,8 @@ struct adv_cm_id; /* an endpoint, as rdma_cm_id is for librdmacm */
 
 struct adv_cm_config {
 	uint64_t seed;	    /* unguessable if packets come from other machines (getrandom) */
-	uint64_t node_guid; /* in network byte order */
-	uint32_t max_ids;   /* 0: 524,288; ids in TIMEWAIT and ending ids count too */
+	uint64_t node_guid; /* GUID of the node, in network byte order */
+	uint32_t max_ids;   /* most ids, including ending ids and those in TIMEWAIT; 0: 524,288 */
 	/* Retransmission of REQ, REP, DREQ and SIDR_REQ: the first after retry_first_ns. Each
 	 * further one waits twice as long as the previous one, but at most retry_longest_ns. Each
 	 * time varies at random by an eighth. max_tries counts all transmissions of a message.
@@ -59,7 +59,8 @@ struct adv_cm_config {
 	/* The same time for a port for which adv_cm_expect_relisten() was called recently; 0:
 	 * early_ns. */
 	uint64_t again_ns;
-	uint64_t timewait_ns; /* 0: from the packet life time and ACK delay, by IBTA 12.9.8.4 */
+	uint64_t timewait_ns; /* duration of TIMEWAIT; 0: from packet life time and ACK delay
+				 (IBTA 12.9.8.4) */
 };
 
 /* Returns NULL if there is no memory. */
@@ -121,7 +122,7 @@ struct adv_cm_addr {
 /* The resolved route to a peer. */
 struct adv_cm_route {
 	struct adv_path path;	  /* flow_label 0: the CM chooses one */
-	enum ibv_mtu mtu;	  /* of this end */
+	enum ibv_mtu mtu;	  /* MTU of this end */
 	uint8_t packet_life_time; /* 4.096 us * 2^n */
 	uint8_t rate;		  /* enum ibv_rate */
 };
@@ -130,7 +131,7 @@ struct adv_cm_route {
  * QP. */
 struct adv_cm_conn_param {
 	uint32_t qp_num;
-	uint32_t qkey;	  /* UD; 0: ADV_CM_UDP_QKEY */
+	uint32_t qkey;	  /* UD: the Q_Key; 0: ADV_CM_UDP_QKEY */
 	uint32_t srq_num; /* XRC */
 	enum ibv_qp_type qp_type;
 	uint8_t responder_resources;
@@ -197,10 +198,12 @@ int adv_cm_bind(struct adv_cm_id *id, const struct adv_cm_addr *addr, unsigned f
 /* Changes the flags of a bound id. Later bind and listen calls see them. */
 void adv_cm_set_bind_flags(struct adv_cm_id *id, unsigned flags);
 
-/* Sets the id's peer. An id bound to the wildcard keeps its port and gets the address of `local`.
- * An unbound id is bound to `local`; for port 0 the CM chooses a port. The caller may repeat the
- * call until the id connects. EINVAL: wrong state; EADDRINUSE; EAFNOSUPPORT: the two addresses are
- * not of one family. */
+/*
+ * Sets the id's peer. An id bound to the wildcard keeps its port and gets the address of `local`.
+ * An unbound id is bound to `local`; for port 0 the CM chooses a port. The caller may call it again
+ * until the id connects. EINVAL: wrong state; EADDRINUSE; EAFNOSUPPORT: the two addresses are not
+ * of one family.
+ */
 int adv_cm_set_peer(struct adv_cm_id *id, const struct adv_cm_addr *local,
 		    const struct adv_cm_addr *remote);
 /*

@@ -5,8 +5,9 @@
 
 #include "cm/port.h"
 
-#define MOST   256u		     /* held requests; further ones are refused at once */
-#define LATELY UINT64_C(10000000000) /* ns; a listener closed longer ago counts no more */
+#define MOST 256u /* held requests; further ones are refused at once */
+/* Ns: time after the closing of a listener for which requests are held longer. */
+#define LATELY UINT64_C(10000000000)
 
 static struct adv_cm_early *first_of(const struct adv_cm *cm)
 {

@@ -12,7 +12,7 @@
 #include "cm/state.h"
 
 struct adv_cm_early {
-	struct adv_list link; /* of cm->early, in order of `until` */
+	struct adv_list link; /* node in cm->early, which is ordered by `until` */
 	uint64_t since;
 	uint64_t until;
 	struct adv_rx_meta meta;

@@ -19,7 +19,7 @@
 #define FIRST_NS   UINT64_C(250000000)
 #define LONGEST_NS UINT64_C(4000000000)
 #define TRIES	   8u
-#define TIMEOUTS   1024u /* in one call */
+#define TIMEOUTS   1024u /* most expired timers that one call handles */
 
 static void set_defaults(struct adv_cm_config *c)
 {

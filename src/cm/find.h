@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The tables in which messages find their ids. */
+/* The tables by which the CM finds the id of a received message. */
 #ifndef ADV_CM_FIND_H
 #define ADV_CM_FIND_H
 

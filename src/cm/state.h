@@ -42,8 +42,8 @@
 enum adv_cm_state {
 	ADV_CM_IDLE,
 	ADV_CM_BOUND,
-	ADV_CM_ADDRESSED, /* has a peer */
-	ADV_CM_ROUTED,	  /* has a peer and a route */
+	ADV_CM_ADDRESSED, /* the id has a peer */
+	ADV_CM_ROUTED,	  /* the id has a peer and a route */
 	ADV_CM_LISTENING,
 	ADV_CM_REQ_SENT,
 	ADV_CM_REP_RCVD,
@@ -90,7 +90,7 @@ struct adv_cm_proof {
 
 struct adv_cm_id {
 	struct adv_cm *cm;
-	struct adv_list link; /* of cm->ids */
+	struct adv_list link; /* node in cm->ids */
 	void *user;
 	unsigned *charged;	 /* the owner's counter that includes this id; NULL: none */
 	enum adv_cm_state state; /* adv_cm_id_set_state() changes it */
@@ -105,7 +105,7 @@ struct adv_cm_id {
 	uint8_t credit; /* MADs that may still go to a peer that is not proven */
 	enum rdma_port_space ps;
 	enum ibv_qp_type qp_type;
-	struct adv_list events; /* not delivered yet */
+	struct adv_list events; /* events of the id that are not delivered yet */
 
 	struct adv_cm_addr local;
 	struct adv_cm_addr remote;
@@ -113,26 +113,27 @@ struct adv_cm_id {
 	bool tos_set;
 	bool ack_timeout_set;
 	uint8_t tos;
-	uint8_t ack_timeout; /* the consumer's */
+	uint8_t ack_timeout; /* set by the consumer */
 	struct adv_cm_route route;
 
 	struct adv_cm_port *port;
 	struct adv_list port_link;
 	unsigned bind_flags;
 
-	unsigned backlog; /* of a listener */
+	unsigned backlog; /* listener: most waiting requests */
 	unsigned waiting;
 	struct adv_list requests;
-	struct adv_cm_id *listener; /* of a request that its consumer has not received yet */
+	/* Listener of a request that its consumer has not received yet; else NULL. */
+	struct adv_cm_id *listener;
 	struct adv_list request_link;
-	struct adv_cm_host *host; /* of an unanswered request */
+	struct adv_cm_host *host; /* sender of an unanswered request; else NULL */
 
 	struct adv_table_node by_comm_id; /* local_comm_id */
 	struct adv_table_node by_remote;  /* remote GID, CA GUID, communication or request id */
 	struct adv_table_node by_qpn;	  /* remote GID, CA GUID, QP number */
 	uint32_t local_comm_id;
 	uint32_t remote_comm_id;
-	uint64_t tid; /* of the handshake */
+	uint64_t tid; /* transaction id of the handshake */
 	uint64_t remote_guid;
 	uint32_t local_qpn;
 	uint32_t remote_qpn;
@@ -148,7 +149,7 @@ struct adv_cm_id {
 
 	struct adv_cm_timer timer; /* see adv_cm_retransmit_timer_set() */
 	unsigned tries;
-	uint64_t service_ns;	  /* the wait that an MRA has requested */
+	uint64_t service_ns;	  /* ns: time to wait, as requested by an MRA */
 	uint64_t rep_came;	  /* time of the REP's arrival */
 	uint8_t mad[ADV_MAD_LEN]; /* the message to be retransmitted */
 };
@@ -165,10 +166,10 @@ struct adv_cm_event_node {
 };
 
 struct adv_cm {
-	struct adv_cm_config config; /* with defaults filled in */
+	struct adv_cm_config config; /* configuration with its defaults filled in */
 	struct adv_rng rng;
 	uint64_t hash_key[2];
-	uint64_t secret_key[2]; /* for numbers that peers see */
+	uint64_t secret_key[2]; /* key of the random numbers that peers see */
 	struct adv_list ids;
 	unsigned owned;
 	unsigned ending;

@@ -16,7 +16,8 @@
 /* Transmissions before the CM gives up at a closed port: the peer may open the port in the
  * meantime. */
 #define REFUSED_TRIES 3u
-#define COMM_ID_AT    ADV_MAD_HEADER_LEN /* in all messages that are retransmitted */
+/* Offset of the local communication id in all messages that are retransmitted. */
+#define COMM_ID_AT ADV_MAD_HEADER_LEN
 
 static void give_up(struct adv_cm_id *id, uint64_t now)
 {

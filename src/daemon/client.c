@@ -18,7 +18,7 @@
 #include "daemon/ucma.h"
 
 #define MESSAGES_A_ROUND 16
-#define DESCRIPTORS	 3 /* of a client: the socket, the pidfd, `fault_socket` */
+#define DESCRIPTORS	 3 /* descriptors of a client: the socket, the pidfd, `fault_socket` */
 
 _Static_assert(sizeof(struct adv_control_message) <= ADV_SESSION_MESSAGE_MAX, "room for a message");
 
@@ -66,7 +66,7 @@ static void read_comm(struct adv_client *c)
 	}
 	c->session.comm[n > 0 ? n : 0] = 0;
 	c->session.comm[strcspn(c->session.comm, "\n")] = 0;
-	/* `adverb status` prints it to a terminal. */
+	/* `adverb status` prints the name to a terminal, so only printable characters are kept. */
 	for (char *p = c->session.comm; *p; p++)
 		if (*p < ' ' || *p > '~')
 			*p = '?';

@@ -39,7 +39,8 @@ static int serve_hello(struct adv_client *c, struct adv_control_message *m)
 static void own_slot(struct adv_client *c, unsigned slot)
 {
 	c->all->owner[slot] = c;
-	c->session.turn.user->descriptors++; /* the page with the slot's counters */
+	/* Counts the descriptor of the page with the slot's counters. */
+	c->session.turn.user->descriptors++;
 	adv_pairs_charge(c->all->pairs, slot, &c->session.turn.user->pairs);
 }
 

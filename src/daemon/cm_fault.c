@@ -12,8 +12,9 @@
 #include "host/fault_exchange.h"
 #include "wire/mad.h"
 
-#define PROCESSES_MAX	   256 /* that have a plan; more: ENOSPC */
-#define USER_PROCESSES_MAX 128 /* of one user, if the daemon serves many */
+#define PROCESSES_MAX 256 /* most processes with a plan; a further plan fails with ENOSPC */
+/* Most processes of one user with a plan, if the daemon serves many users. */
+#define USER_PROCESSES_MAX 128
 
 struct process {
 	struct adv_list link;
@@ -148,8 +149,8 @@ static bool decide_packet(void *user, uint64_t now, const struct adv_fault_packe
 
 /* ---- plans ---- */
 
-/* Makes QP1 call decide_packet() if there is a plan, or stops that if there is none. 0 or
- * ENOMEM. */
+/* Makes QP1 call decide_packet() if there is a plan. If there is none, makes QP1 stop these calls.
+ * 0 or ENOMEM. */
 static int update_qp1(struct adv_cm_faults *f)
 {
 	bool faulty = f->count || f->daemon_faulty;

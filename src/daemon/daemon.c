@@ -22,8 +22,10 @@
 #include "daemon/group.h"
 #include "daemon/sealed.h"
 
-#define OWN_DESCRIPTORS	  128u /* QP1's sending sockets, and others */
-#define OF_A_SLOT	  4u /* descriptors: its socket, its counters, its process's connections */
+/* Descriptors of the daemon itself: those of QP1's sending sockets, and others. */
+#define OWN_DESCRIPTORS 128u
+/* Descriptors for each slot: its socket, its counters, its process's connections. */
+#define OF_A_SLOT	  4u
 #define LEAST_SLOTS	  16u
 #define LEAST_DESCRIPTORS 64u
 #define MOST_DESCRIPTORS  (1u << 20)

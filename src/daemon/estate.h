@@ -59,13 +59,13 @@ struct adv_block_record {
 
 /* Keeper and worker share the ledger. Only the worker writes the members after keeper_pid. */
 struct adv_ledger {
-	_Atomic uint32_t leaving; /* the daemon ends on purpose */
-	_Atomic uint32_t handed;  /* the daemon leaves the estate to its clients, which may start
+	_Atomic uint32_t leaving; /* 1: the daemon ends on purpose */
+	_Atomic uint32_t handed;  /* 1: the daemon leaves the estate to its clients, which may start
 				     another daemon with it */
 	_Atomic uint32_t worker_pid;
 	_Atomic uint32_t keeper_pid;
 	_Atomic uint32_t restarts;
-	_Atomic uint32_t served; /* a worker has begun to serve */
+	_Atomic uint32_t served; /* 1: a worker has begun to serve */
 	uint64_t started_ms;
 	uint64_t linger_ms;
 	uint32_t carried_set; /* number of the newest set in the carrier */
@@ -97,12 +97,13 @@ struct adv_daemon {
 	int keeper; /* the worker's end of its socket pair with the keeper; -1: no keeper at present
 		     */
 	int listener;
-	int table_fd;  /* for clients: sealed against writing */
-	int ledger_fd; /* for a later daemon, sealed against writing; -1: none */
+	int table_fd;  /* the tables for clients, sealed against writing */
+	int ledger_fd; /* the ledger for a later daemon, sealed against writing; -1: none */
 	int marker; /* socket whose name shows that sockets of this user's daemon exist; -1: none */
 	struct adv_carrier carrier;
 	struct adv_ledger *ledger;
-	int counters[ADV_SLOTS]; /* memfd with a slot's counters, only in the worker; 0: none */
+	/* By slot: memfd with the slot's counters, only in the worker; 0: none. */
+	int counters[ADV_SLOTS];
 	struct adv_gid_table *gids;
 	struct adv_senders *senders;
 	bool system;

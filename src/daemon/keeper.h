@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The keeper holds the estate and restarts the worker. If the last holder of the group's sockets
- * died, the kernel would compact the group, and every packet would reach the wrong process.
+ * The keeper holds the estate and restarts the worker. If no process held a socket of the group any
+ * more, the kernel would move other sockets to its place. Packets would then reach the wrong
+ * process.
  */
 #ifndef ADV_DAEMON_KEEPER_H
 #define ADV_DAEMON_KEEPER_H

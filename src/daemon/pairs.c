@@ -10,21 +10,22 @@
 #include "base/list.h"
 #include "link/shm.h"
 
-#define FEW	16 /* large pairs of a slot; ... */
-#define SEVERAL 64 /* ... medium ones after these */
+#define FEW	16 /* number of a slot's pairs that get large rings */
+#define SEVERAL 64 /* number of a slot's pairs that get large or medium rings */
 
 #define BUCKETS 4096
-#define WANTED	65536 /* pairs requested by one side at least: further ones are refused */
+/* Most pairs that at least one of the two slots has requested; further ones are refused. */
+#define WANTED 65536
 
 /* A pair of two slots. Side 0 is the slot with the smaller number. */
 struct pair {
-	struct pair *next;     /* of its hash bucket */
-	struct adv_list of[2]; /* in the lists of both slots */
+	struct pair *next;     /* next pair of the hash bucket */
+	struct adv_list of[2]; /* nodes in the lists of the two slots, by side */
 	unsigned slot[2];
 	bool asked[2];
 	bool fetched[2];
 	bool made;
-	int memory_fd; /* open until both slots have fetched it; -1: closed */
+	int memory_fd; /* descriptor of the memory until both slots have fetched it; then -1 */
 	uint32_t size;
 };
 
@@ -32,9 +33,11 @@ struct adv_pairs {
 	unsigned kept_most;
 	bool shared;
 	struct adv_pair_use all;
-	struct adv_pair_use *use[ADV_SLOTS]; /* NULL: no user */
-	unsigned of_slot[ADV_SLOTS];	     /* pairs that are made */
-	struct adv_list slot[ADV_SLOTS][2];  /* counters of pairs, by side; all 0: never used */
+	/* Counts of the slot's user; NULL: the slot has no user. */
+	struct adv_pair_use *use[ADV_SLOTS];
+	unsigned of_slot[ADV_SLOTS]; /* number of the slot's pairs whose memory is made */
+	/* Lists of the slot's pairs, by the slot's side in the pair; all 0: never used. */
+	struct adv_list slot[ADV_SLOTS][2];
 	struct pair *bucket[BUCKETS];
 };
 
@@ -218,7 +221,7 @@ int adv_pairs_request(struct adv_pairs *p, unsigned slot, unsigned peer,
 		return EAGAIN;
 	if (!pair->made) {
 		error = make_memory(p, pair, slot, peer);
-		if (error) { /* both sides have fetched it */
+		if (error) { /* both slots have to request the memory again */
 			free_pair(p, pair);
 			return error;
 		}

@@ -14,8 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ANSWER_ROOM  8192
-#define ANSWERS_READ 16 /* late answers to requests that were given up */
+#define ANSWER_ROOM 8192
+/* Most answers read for one request: late answers to earlier requests may precede its own. */
+#define ANSWERS_READ 16
 #define PORT_DISCARD 9
 #define REQUEST_ROOM 256
 #define NUD_VALID_ANY                                                                              \
@@ -23,7 +24,7 @@
 
 struct adv_resolver {
 	struct mnl_socket *netlink;
-	int udp4; /* -1: the kernel does not support the family */
+	int udp4; /* -1: the kernel does not support IPv4 */
 	int udp6;
 	uint32_t serial;
 };

@@ -28,7 +28,7 @@ static ssize_t receive_message(int sock, void *message, size_t len)
 			     .msg_controllen = sizeof(room)};
 	ssize_t n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
-	if (n >= 0) /* a message of 0 bytes may carry descriptors too */
+	if (n >= 0) /* also for a message of 0 bytes, which may carry descriptors */
 		adv_rights_close(&msg);
 	return n >= 0 && (msg.msg_flags & MSG_TRUNC) ? (ssize_t)len + 1 : n;
 }

@@ -21,14 +21,16 @@
 #include "daemon/ucma_multicast.h"
 #include "daemon/ucma_resolve.h"
 
-#define EVENTS_A_ROUND	ADV_UCMA_CLIENTS /* all of them, so that none has to wait a round */
+/* One event for each client: no client waits for the next round. */
+#define EVENTS_A_ROUND	ADV_UCMA_CLIENTS
 #define PACKETS_A_ROUND 256
 #define MADS_A_ROUND	256
 #define ERRORS_A_ROUND	64
-#define WITHER_NS	1000000 /* for clients that leave, in a round */
+#define WITHER_NS	1000000 /* time in each round to destroy objects of leaving clients */
 #define FAREWELL_MS	1500
-#define EARLY_NS	(100 * 1000000ull) /* how long a request waits for a new listener */
-#define AGAIN_NS	(2000 * 1000000ull) /* how long it waits for a listener that was just closed */
+#define EARLY_NS	(100 * 1000000ull) /* time for which a request waits for a new listener */
+/* Time for which a request waits at a port whose listener was just closed. */
+#define AGAIN_NS (2000 * 1000000ull)
 
 /* The data of epoll events: a small number is a source; other values are sessions
  * (daemon/session.h). */

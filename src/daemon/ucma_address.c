@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define PRIVILEGED_PORTS 1024 /* as in the kernel's rdma_cm, whatever its sysctl is */
+/* As in the kernel's rdma_cm, which ignores net.ipv4.ip_unprivileged_port_start. */
+#define PRIVILEGED_PORTS 1024
 
 static const struct adv_gid any4 = {.raw = {[10] = 0xff, [11] = 0xff}};
 static const struct adv_gid any6;

@@ -15,7 +15,8 @@
 #include "daemon/ucma_resolve.h"
 
 #define MESSAGES_A_ROUND 32
-#define WITHER_AT_ONCE	 8 /* ids, each with its requests, or channels */
+/* Most ids (each with its requests) or channels that one call destroys. */
+#define WITHER_AT_ONCE 8
 
 _Static_assert(sizeof(struct adv_ucma_message) <= ADV_SESSION_MESSAGE_MAX, "room for a message");
 

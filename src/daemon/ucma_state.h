@@ -12,25 +12,27 @@
 #include "daemon/session.h"
 #include "host/ucma_protocol.h"
 
-#define ADV_UCMA_CLIENTS	 4096
-#define ADV_UCMA_USER_CLIENTS	 2048 /* of one user, if the daemon serves many users */
-#define ADV_UCMA_PROCESS_CLIENTS 64   /* of one process */
+#define ADV_UCMA_CLIENTS 4096
+/* Most clients of one user, if the daemon serves many users. */
+#define ADV_UCMA_USER_CLIENTS	 2048
+#define ADV_UCMA_PROCESS_CLIENTS 64 /* most clients of one process */
 #define ADV_UCMA_CLIENT_IDS	 131072
 #define ADV_UCMA_USER_IDS                                                                          \
-	262144 /* of one user, if the daemon serves many users; ending ids count too               \
-		*/
+	262144 /* most ids of one user, including ending ids, if the daemon serves many users */
 /* Limits of unfetched events: a client that exceeds them is dropped. Each id may cause three events
  * (ESTABLISHED, DISCONNECTED, TIMEWAIT_EXIT) before a busy program fetches them. */
 #define ADV_UCMA_CLIENT_EVENTS	 16384
-#define ADV_UCMA_ID_EVENTS	 3 /* in addition, for each id */
+#define ADV_UCMA_ID_EVENTS	 3 /* further events for each id of the client */
 #define ADV_UCMA_CLIENT_CHANNELS 8192
-#define ADV_UCMA_DESCRIPTORS	 2    /* of a client: the socket, the pidfd */
-#define ADV_UCMA_CLIENT_JOINS	 8192 /* multicast groups of its ids */
+#define ADV_UCMA_DESCRIPTORS	 2    /* descriptors of a client: the socket, the pidfd */
+#define ADV_UCMA_CLIENT_JOINS	 8192 /* most multicast groups of a client's ids */
 #define ADV_UCMA_USER_JOINS	 16384
-#define ADV_UCMA_CLIENT_QUERIES	 4096 /* addresses being resolved */
-#define ADV_UCMA_USER_QUERIES	 8192
+/* Most addresses that a client's ids resolve at the same time. */
+#define ADV_UCMA_CLIENT_QUERIES 4096
+#define ADV_UCMA_USER_QUERIES	8192
 
-#define ADV_UCMA_HOP_LIMIT	 64 /* of routes and groups, as the kernel's */
+/* Hop limit of routes and multicast groups, as in the kernel. */
+#define ADV_UCMA_HOP_LIMIT 64
 
 struct adv_cm_faults;
 
@@ -45,7 +47,7 @@ struct adv_ucma {
 	struct adv_list clients;
 	struct adv_list leaving; /* leaving clients: each round destroys some of their ids */
 	struct adv_list queries; /* ordered by due_ms */
-	unsigned client_count;	 /* of both lists */
+	unsigned client_count;	 /* number of clients in both lists */
 	unsigned id_count;
 	uint32_t id_numbers; /* the last number given to an id */
 	unsigned channel_count;
@@ -73,8 +75,8 @@ struct adv_ucma_channel {
 	struct adv_list link;
 	struct adv_ucma_client *client;
 	uint32_t handle;
-	int fd;	       /* this end; one byte is sent for each event */
-	unsigned owed; /* bytes that are not sent yet */
+	int fd; /* this end of the channel's socket: the daemon sends one byte for each event */
+	unsigned owed; /* number of bytes that are due but not sent yet */
 	unsigned ids;  /* number of ids that use this channel */
 	struct adv_list events;
 };
@@ -88,7 +90,7 @@ enum adv_ucma_state {
 	ADV_UCMA_ADDR_RESOLVED,
 	ADV_UCMA_ROUTE_QUERY,
 	ADV_UCMA_ROUTE_RESOLVED,
-	ADV_UCMA_CONNECT, /* has or had a peer */
+	ADV_UCMA_CONNECT, /* the id has or had a peer */
 	ADV_UCMA_LISTEN,
 };
 
@@ -105,7 +107,7 @@ struct adv_ucma_query {
 
 /* An id of the service: links the CM's id to the client and to the host's interface. */
 struct adv_ucma_id {
-	struct adv_list link; /* of its client's ids */
+	struct adv_list link; /* node in the list of the client's ids */
 	struct adv_ucma_channel *channel;
 	struct adv_cm_id *cm;
 	uint32_t handle; /* 0: the CONNECT_REQUEST of this id is not fetched yet */
@@ -116,9 +118,9 @@ struct adv_ucma_id {
 	bool address_lost; /* ADDR_CHANGE was reported */
 	uint32_t ifindex;  /* interface of the local address; 0: bound to no device */
 	struct adv_ucma_id *listener; /* set until this request is fetched; then NULL */
-	struct adv_list request_link; /* of the listener's requests */
-	struct adv_list requests;     /* not fetched yet */
-	struct adv_list events;	      /* not fetched yet */
+	struct adv_list request_link; /* node in the listener's list of requests */
+	struct adv_list requests;     /* a listener's requests that the client has not fetched */
+	struct adv_list events;	      /* events of the id that the client has not fetched */
 	struct adv_list memberships;
 	struct adv_ucma_query query;
 };
@@ -131,12 +133,12 @@ struct adv_ucma_membership {
 	bool lost; /* MULTICAST_ERROR was reported */
 };
 
-/* An event to be fetched. */
+/* An event that the client has not fetched yet. */
 struct adv_ucma_event {
 	struct adv_list channel_link;
 	struct adv_list id_link;
 	struct adv_ucma_id *id;
-	struct adv_ucma_membership *membership; /* for MULTICAST_*; else NULL */
+	struct adv_ucma_membership *membership; /* membership of a MULTICAST_* event; else NULL */
 	uint32_t type; /* enum rdma_cm_event_type, or one of librdmacm's own */
 	int status;
 	uint64_t value;

@@ -27,9 +27,11 @@
 #include "daemon/snapshot.h"
 #include "daemon/ucma.h"
 
-#define EVENTS_A_ROUND	ADV_CLIENTS_MAX /* no event waits for the next round */
+/* One event for each client: no event waits for the next round. */
+#define EVENTS_A_ROUND	ADV_CLIENTS_MAX
 #define ACCEPTS_A_ROUND 64
-#define DEBOUNCE_MS	20 /* addresses change in groups */
+/* Time from a change of addresses until they are published: several often change together. */
+#define DEBOUNCE_MS	20
 #define KEEPER_RETRY_MS 1000
 
 enum source { FROM_LISTENER, FROM_SIGNALS, FROM_KEEPER, FROM_NETLINK, FROM_UCMA, SOURCES };
@@ -41,7 +43,8 @@ struct worker {
 	int epoll;
 	int signals;
 	int netlink;
-	int spare; /* closed for a moment to refuse a client when there are no descriptors */
+	int spare; /* descriptor in reserve: if no other is free, it is closed for a moment to
+		      accept and refuse a client */
 	bool quit;
 	bool signalled; /* a signal has requested the end */
 	/* Milliseconds of adv_clock_ms(); 0: not set. */
@@ -323,7 +326,8 @@ int adv_worker_run(struct adv_daemon *d, int keeper)
 
 	prctl(PR_SET_NAME, "adverbd");
 	atomic_store(&d->ledger->worker_pid, (uint32_t)getpid());
-	memset(d->counters, 0, sizeof(d->counters)); /* they may be descriptors of another worker */
+	/* These numbers may be those of another worker's descriptors. */
+	memset(d->counters, 0, sizeof(d->counters));
 	d->keeper = keeper;
 	d->ledger->sockets = d->sockets;
 	adv_slots_resume_senders(d);

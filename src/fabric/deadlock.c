@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Finds a deadlock that exists now. (`adverb plan deadlock` finds those that routes make possible.)
+ * Finds a deadlock that exists now. (`adverb plan deadlock` finds the deadlocks that routes make
+ * possible.)
  *
  * A paused output queue waits for the next switch. That switch ends the pause when it has sent
  * frames that it received by this cable. The search starts with all queues that wait for another
@@ -64,7 +65,7 @@ static uint8_t held_up(const struct adv_fabric *f, uint32_t s, uint16_t port)
 	return result;
 }
 
-/* Fills f->waits.queues. False: no queue waits. */
+/* Fills f->waits.queues. Returns false if no queue waits. */
 static bool gather_waiting(const struct adv_fabric *f)
 {
 	bool any = false;

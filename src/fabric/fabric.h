@@ -27,12 +27,13 @@
 
 struct adv_fabric_config {
 	const struct adv_topology
-		*topology; /* has routes; the caller keeps it as long as the fabric exists */
+		/* Must have routes; the caller keeps it as long as the fabric exists. */
+		*topology;
 	struct adv_class class[ADV_PRIORITIES]; /* if a lossless class has headroom 0:
 						   adv_fabric_headroom() of the port's cable */
 	uint64_t buffer;			/* size of each switch's buffer, bytes */
 	uint16_t pause_quanta;			/* duration of a pause; 0: the maximum */
-	uint64_t pause_response;		/* from receiving a pause frame to its effect, ps */
+	uint64_t pause_response; /* time from the arrival of a pause frame to its effect, ps */
 	struct adv_watchdog watchdog;
 	uint8_t priority_of_dscp[64];
 	uint32_t mtu;		 /* RoCE payload bytes: 256, 512, 1024, 2048 or 4096 */
@@ -159,7 +160,7 @@ int adv_fabric_storm(struct adv_fabric *f, uint32_t host, uint8_t priorities, ui
 enum adv_fabric_stop {
 	ADV_FABRIC_UNTIL,    /* the time `until` was reached */
 	ADV_FABRIC_EVENTS,   /* the number of events was reached */
-	ADV_FABRIC_DONE,     /* all transfers have completed or failed */
+	ADV_FABRIC_DONE,     /* every transfer has completed or failed */
 	ADV_FABRIC_DEADLOCK, /* see adv_fabric_deadlock() */
 	ADV_FABRIC_NO_MEMORY,
 };
@@ -219,7 +220,7 @@ enum adv_fabric_event_kind {
 	ADV_FABRIC_SWITCH,	/* a switch reported `what`; node: switch number */
 	ADV_FABRIC_HOST_PAUSED, /* a received pause frame took effect; value: quanta */
 	ADV_FABRIC_TRANSFER,	/* a transfer ended; value: its number */
-	ADV_FABRIC_SAMPLE,	/* at the interval of adv_fabric_sample() */
+	ADV_FABRIC_SAMPLE,	/* reported at the interval of adv_fabric_sample() */
 };
 
 struct adv_fabric_event {

@@ -30,9 +30,10 @@ struct adv_plan_switch {
 /* The result. Sizes are bytes. */
 struct adv_plan_buffer {
 	uint32_t ports;
-	uint64_t group_headroom[ADV_PLAN_GROUPS_MAX]; /* of one port and priority of the group */
-	uint64_t headroom;			      /* of all ports and priorities */
-	uint64_t reserved;			      /* of all queues of all ports */
+	/* Headroom of one port and priority of the group. */
+	uint64_t group_headroom[ADV_PLAN_GROUPS_MAX];
+	uint64_t headroom; /* headroom of all ports and priorities */
+	uint64_t reserved; /* reserved bytes of all queues of all ports */
 	bool fits;
 	uint64_t shared;       /* if `fits`: the rest of the buffer */
 	uint64_t missing;      /* if not `fits`: the missing bytes */

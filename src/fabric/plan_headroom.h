@@ -18,7 +18,7 @@
 #define ADV_PLAN_SPEED_MIN     1000000000ull	  /* bit/s */
 #define ADV_PLAN_SPEED_MAX     100000000000000ull /* bit/s */
 #define ADV_PLAN_DELAY_MAX     1000000000000ull	  /* ps, one way */
-#define ADV_PLAN_BITS_MAX      1000000000000ull	  /* of response and interface */
+#define ADV_PLAN_BITS_MAX      1000000000000ull	  /* largest response_bits and interface_bits */
 #define ADV_PLAN_CELL_MAX      4096
 
 /* IEEE 802.1Q 36.1.3.3: a priority has to be silent 614.4 ns after its PFC frame has passed the

@@ -19,7 +19,7 @@ struct router {
 	struct adv_plan_error *error;
 	uint32_t *first;    /* by node: index of its links in `leaving` */
 	uint32_t *leaving;  /* directed links that are up */
-	uint64_t *height;   /* by node: "up" is to a greater value */
+	uint64_t *height;   /* by node: a step to a node of greater height goes up */
 	uint32_t *distance; /* by 2 node + phase: links to the destination, or FAR */
 	uint32_t *queue;    /* elements are 2 node + phase */
 	uint32_t *source;   /* by directed link: a host whose packets use it, or FAR */

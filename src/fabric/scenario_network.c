@@ -11,7 +11,7 @@
 #define MEMORY_HOST   24576u
 #define MEMORY_SWITCH 1024u
 #define MEMORY_PORT   2048u
-#define MEMORY_ROUTE  2u /* of a switch's route to one host */
+#define MEMORY_ROUTE  2u /* memory of one route: from a switch to a host */
 
 static bool key_is_given(struct adv_scenario_builder *b, const char *topology, const char *key,
 			 uint64_t value)

@@ -96,8 +96,8 @@ struct adv_scenario_flow {
 	uint64_t sizes; /* enum adv_scenario_sizes */
 	uint64_t start;
 	uint64_t count;	   /* transfers of each connection */
-	uint64_t interval; /* between the starts, ps; 0: each begins when the previous one has ended
-			    */
+	uint64_t interval; /* time between the starts of two transfers, ps; 0: each begins when the
+			      previous one has ended */
 	uint64_t arrivals; /* 0: at equal intervals; 1: Poisson */
 	uint64_t dscp;
 	uint64_t message;

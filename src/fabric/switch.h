@@ -30,8 +30,8 @@
 /* Parameters of one priority at all ports. Sizes are bytes of frames. */
 struct adv_class {
 	bool lossless;
-	uint8_t weight;	     /* of ETS; 0: strict priority, served before all weights */
-	uint32_t reserved;   /* of each port */
+	uint8_t weight;	     /* weight in ETS; 0: strict priority, served before all weights */
+	uint32_t reserved;   /* reserved bytes of each port */
 	uint32_t headroom;   /* lossless: of each port; see adv_switch_set_headroom() */
 	uint32_t xoff;	     /* lossless: fixed limit; 0: the limit depends on alpha */
 	uint32_t xon_offset; /* lossless: the pause ends this far below the limit */
@@ -49,20 +49,20 @@ struct adv_watchdog {
 	uint64_t poll; /* ps; 0: there is no watchdog */
 	uint64_t detect;
 	uint64_t restore;
-	bool forward; /* in a storm: send although paused; false: drop the queue */
+	bool forward; /* true: in a storm send although paused; false: drop the queue */
 };
 
 struct adv_switch_config {
 	unsigned ports;		       /* 1 to ADV_SWITCH_PORTS */
-	const uint32_t *ps_per_byte;   /* of each port */
+	const uint32_t *ps_per_byte;   /* time of a byte on the cable of each port, ps */
 	uint64_t buffer;	       /* bytes, including headroom; up to UINT32_MAX */
 	const struct adv_class *class; /* ADV_PRIORITIES of them */
-	uint16_t pause_quanta; /* of pause frames, which are repeated at half that time; 0: the
+	uint16_t pause_quanta; /* time in pause frames, which are repeated after half of it; 0: the
 				  maximum */
 	struct adv_watchdog watchdog;
 	const struct adv_route_table *routes; /* the caller keeps it as long as the switch exists */
 	struct adv_packet_pool *pool;	      /* the caller keeps it as long as the switch exists */
-	uint64_t seed;			      /* for marks and ECMP */
+	uint64_t seed;			      /* seed of the random marks and of ECMP */
 };
 
 #define ADV_SWITCH_PORTS 256
@@ -73,7 +73,7 @@ enum adv_drop {
 	ADV_DROP_BUFFER,   /* lossy: the shared buffer is full */
 	ADV_DROP_NO_ROUTE,
 	ADV_DROP_HOPS,	   /* the hop limit is exceeded */
-	ADV_DROP_WATCHDOG, /* during a storm */
+	ADV_DROP_WATCHDOG, /* the watchdog dropped the frame in a storm */
 	ADV_DROP_REASONS
 };
 
@@ -81,7 +81,7 @@ enum adv_drop {
 const char *adv_drop_name(enum adv_drop reason);
 
 struct adv_switch_counters {
-	uint64_t rx_frames; /* without pause frames */
+	uint64_t rx_frames; /* received frames without pause frames */
 	uint64_t rx_bytes;
 	uint64_t tx_frames;
 	uint64_t tx_bytes;

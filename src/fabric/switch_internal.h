@@ -30,11 +30,11 @@ struct adv_port {
 	uint8_t to_tell; /* priorities whose state the next pause frame carries */
 	uint8_t storm;	 /* priorities that the watchdog acts on */
 	bool sending;
-	bool in_ready;		 /* in the list of ready ports */
+	bool in_ready;		 /* true if the port is in the list of ready ports */
 	uint16_t next_ready;	 /* next port of the list of ready ports */
 	uint64_t repeat_at;	 /* time of the next repeated pause frame, ps */
 	uint64_t repeat;	 /* interval of repeated pause frames, ps */
-	struct adv_guard *guard; /* of each priority; NULL: no watchdog */
+	struct adv_guard *guard; /* watchdog's state by priority; NULL: no watchdog */
 };
 
 #define ADV_NO_PORT UINT16_MAX
@@ -44,7 +44,7 @@ struct adv_switch {
 	struct adv_packet_pool *pool;
 	uint64_t shared; /* size of the shared buffer, bytes */
 	uint64_t shared_used;
-	uint64_t used; /* all stored frames, bytes */
+	uint64_t used; /* bytes of all stored frames */
 	uint32_t route_seed;
 	uint16_t ports;
 	uint16_t pause_quanta;

@@ -15,7 +15,7 @@ struct search {
 	const struct adv_topology *t;
 	struct adv_link_end *end; /* the switches' neighbours, by port */
 	uint32_t *first;	  /* index in `end` of the switch's first port */
-	uint32_t *edge;		  /* by host: the switch of its cable; FAR: none */
+	uint32_t *edge;		  /* by host: the switch at the other end of its cable; FAR: none */
 	uint32_t *rank;		  /* position in the order by level */
 	uint32_t *by_rank;
 	uint32_t *down; /* cables to the host on paths that only go down; shortest routing: on all

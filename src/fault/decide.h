@@ -41,7 +41,7 @@ struct adv_fault_verdict {
 	bool mark;	 /* ECN: congestion experienced */
 	bool corrupt;	 /* call adv_fault_alter() */
 	bool icrc_right; /* the receiver does not detect the corruption */
-	unsigned copies; /* in addition to the packet itself */
+	unsigned copies; /* number of copies besides the packet itself */
 	uint64_t delay;	 /* ns, for the packet and its copies */
 	uint64_t after;	 /* ns between the packet and each copy */
 	unsigned behind; /* this many later packets of its direction overtake it */

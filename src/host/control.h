@@ -210,14 +210,14 @@ int adv_control_take_fault(struct adv_control *c);
 /* ---- queries (control_query.c) ---- */
 
 struct adv_control_status {
-	uint32_t worker_pid; /* in adverbd's pid namespace */
+	uint32_t worker_pid; /* process ID of the worker in adverbd's PID namespace */
 	uint32_t keeper_pid;
 	uint32_t uid;
 	bool system;
 	uint32_t clients; /* connections, including this one */
 	uint32_t slots_used;
 	uint32_t slots_total;
-	uint32_t sockets; /* of UDP port 4791, created so far */
+	uint32_t sockets; /* sockets of UDP port 4791 created so far */
 	uint32_t blocks_used;
 	uint32_t blocks_total;
 	uint32_t restarts; /* workers replaced so far */

@@ -13,7 +13,7 @@
 #include "host/control_memory.h"
 #include "host/control_start.h"
 
-#define CONNECT_WAIT_MS	  20000 /* for the whole connect, with the start of adverbd */
+#define CONNECT_WAIT_MS	  20000 /* time for the whole call, including the start of adverbd */
 #define START_INTERVAL_MS 300
 #define PAUSE_MOST_MS	  32
 

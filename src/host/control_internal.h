@@ -19,7 +19,8 @@
 
 enum adv_control_state {
 	CONTROL_LIVE,
-	CONTROL_RETRYING, /* no socket; the next attempt is made when the timer fires */
+	CONTROL_RETRYING, /* no socket; the next attempt to connect is made when the timer expires
+			   */
 	CONTROL_RESUMING, /* connected again; HELLO and RESUME are not answered yet */
 	CONTROL_GONE,	  /* for good */
 };
@@ -33,7 +34,7 @@ struct adv_control_slot {
 
 /* The descriptor `epoll` watches `sock`, `wake` and `timer`. The caller polls `epoll`. */
 struct adv_control {
-	pthread_mutex_t lock;	   /* for all members; held for microseconds, never during a wait */
+	pthread_mutex_t lock; /* protects all members; held for microseconds, never during a wait */
 	struct adv_change answers; /* changes when an awaited request is answered */
 	bool attended;		   /* see adv_control_attend() */
 	int epoll;

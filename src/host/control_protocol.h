@@ -143,7 +143,7 @@ struct adv_control_message {
 			uint64_t cm_tx;
 			uint64_t cm_retries;
 			uint64_t cm_dropped; /* malformed, without a receiver, or over a backlog */
-			uint32_t sockets;    /* of port 4791, made so far */
+			uint32_t sockets;    /* sockets of port 4791 made so far */
 			uint32_t blocks_used;
 			uint32_t blocks_total;
 			uint32_t zero;
@@ -155,7 +155,7 @@ struct adv_control_message {
 			uint32_t connected; /* 0: the client has not resumed the slot yet */
 			uint64_t age_ms;
 			char comm[16];
-			uint32_t blocks; /* of QP numbers */
+			uint32_t blocks; /* number of blocks of QP numbers */
 			uint32_t zero;
 		} entry;
 		struct {

@@ -19,7 +19,7 @@
 #define RECONNECT_WAIT_MS 2500 /* shorter than the time for which adverbd keeps a slot */
 #define RESTART_WAIT_MS	  1000 /* minimum left whenever another adverbd is being started */
 
-/* No descriptor stays readable: the caller who polls this connection sleeps. */
+/* Ends the connection. Afterwards only the failed requests and GONE make it readable. */
 void adv_control_give_up(struct adv_control *c, const char *because)
 {
 	adv_warn("the connection to adverbd is lost: %s", because);

@@ -12,8 +12,10 @@
 #include "host/control_message.h"
 #include "host/control_start.h"
 
-#define START_AGAIN_MS 3000 /* then starts another one: the first may have been stopped */
-#define STARTS_MOST    4    /* most starts within STARTS_MS */
+/* Time after which another adverbd is started, because the process that starts one may have been
+ * stopped. */
+#define START_AGAIN_MS 3000
+#define STARTS_MOST    4 /* most starts within STARTS_MS */
 #define STARTS_MS      60000
 
 void adv_control_restart_init(struct adv_control_restart *r)

@@ -77,7 +77,7 @@ static void end_hold(struct adv_device *d, uint64_t now)
 
 struct receiving {
 	struct adv_device *device;
-	const struct adv_cq *cq; /* of adv_device_poll(); else NULL */
+	const struct adv_cq *cq; /* the CQ of adv_device_poll(); else NULL */
 	unsigned wanted;
 };
 

@@ -42,7 +42,7 @@ struct adv_device_callbacks {
  */
 struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks, void *user);
 
-#define ADV_DEVICE_BLOCKS 4 /* of 65,536 QP numbers, besides those of the slot */
+#define ADV_DEVICE_BLOCKS 4 /* most blocks of 65,536 QP numbers besides the numbers of the slot */
 
 /*
  * Call it with the lock held, before a QP is created. If few QP numbers are left, requests one more

@@ -99,18 +99,19 @@ struct adv_device {
 	struct adv_link *link;
 	struct adv_link *udp; /* the innermost link; may be `link` itself */
 	struct adv_link *shm; /* link of shared memory that wraps `udp`, or NULL */
-	int bell_fd;	      /* of `shm`: wakes a sleeping reader (link/bell.h); -1: none */
+	int bell_fd; /* bell of `shm`, which wakes a sleeping reader (link/bell.h); -1: none */
 	struct device_peers peers;
 	struct adv_control *control;
 	struct adv_change answers; /* changes with each handled answer of adverbd */
 	struct adv_slot slot;
 	struct device_blocks blocks;
 	struct adv_device_callbacks callbacks;
-	void *user;		     /* `user` member of one of `users` */
-	struct adv_list users;	     /* struct device_user */
-	uint32_t user_numbers;	     /* number of the last added user */
-	unsigned opens;		     /* number of users; under the lock of device_shared.c */
-	pthread_mutex_t groups_lock; /* for group_count, group; held in requests to adverbd */
+	void *user;	       /* `user` member of one of `users` */
+	struct adv_list users; /* struct device_user */
+	uint32_t user_numbers; /* number of the last added user */
+	unsigned opens;	       /* number of users; under the lock of device_shared.c */
+	/* Protects group_count and group. Held during requests to adverbd. */
+	pthread_mutex_t groups_lock;
 	unsigned group_count;
 	struct device_group group[ADV_SLOT_GROUPS];
 	bool link_full;
@@ -126,9 +127,9 @@ struct adv_device {
 	struct adv_progress progress;
 	struct device_thread bg;
 	struct device_waiting waiting;
-	struct adv_list node; /* in the list of device_shared.c */
+	struct adv_list node; /* node in the list of device_shared.c */
 	atomic_bool foreign;
-	pthread_mutex_t gids_lock; /* for `gids`; the innermost lock */
+	pthread_mutex_t gids_lock; /* protects `gids`; the innermost lock */
 	struct adv_gid_table gids;
 	uint64_t *counters;	   /* page of counters that adverbd reads, or NULL */
 	unsigned counters_written; /* `activity` when the page was written */

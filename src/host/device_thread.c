@@ -59,7 +59,7 @@ static unsigned drain_sockets(struct adv_device *d, bool *more)
 		if (n == 0 && !d->cut)
 			return packets;
 		if (d->cut && adv_engine_has_event(d->engine))
-			break; /* a thread may wait for that event */
+			break; /* stops here, because a thread may wait for that event */
 		adv_lock_give_way(&d->lock);
 		if (d->link->busy_polled)
 			break;

@@ -32,9 +32,9 @@ struct wait {
 	struct adv_device *device;
 	struct pollfd fd[DESCRIPTORS_MAX]; /* fd[EVENTS] is the caller's */
 	nfds_t fds;
-	bool receives;	  /* this thread, not another one, receives */
+	bool receives;	  /* this thread is the one that receives */
 	bool taken;	  /* an event arrived, and its eventfd was not signalled */
-	int cancel_state; /* of the caller */
+	int cancel_state; /* cancellation state of the caller */
 	int error;	  /* errno of the last sleep, or 0 */
 };
 
@@ -128,8 +128,8 @@ static bool make_progress(struct wait *w, uint64_t *deadline)
 	adv_device_lock(d);
 	if (w->receives) {
 		adv_device_perform(d, adv_progress_wait_receives(&d->progress));
-		(void)adv_engine_hasten_acks(
-			d->engine); /* no response soon that could carry them */
+		/* The program waits, so no answer of it will soon carry these ACKs. */
+		(void)adv_engine_hasten_acks(d->engine);
 		again = adv_device_progress(d, false) > 0 || d->cut;
 		if (!again && !adv_device_link_sleep(d, true))
 			again = true;

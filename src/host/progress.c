@@ -27,27 +27,33 @@
 #define US		  1000ull
 #define MS		  (1000 * US)
 
-#define USEFUL_WORTH	  4	     /* useless wake-ups that one useful wake-up cancels */
-#define USELESS_LIMIT	  4	     /* of useless_limit: initial and lowest value */
-#define USELESS_LIMIT_MAX 128	     /* of useless_limit: highest value */
-#define POLLS_EVERY	  (1 * MS)   /* between polls of a program that sends in between */
-#define STOPPED_POLLING	  (50 * US)  /* without a call: the program no longer polls */
-#define CALLS_NOW	  (10 * US)  /* a wake-up, which stops the program, and a poll */
-#define POLLS_LONG	  (200 * US) /* one call of a polling program: it may send */
-#define LEFT_LONGEST	  (1 * MS)   /* then the thread receives the left packets */
-#define LOOK_FIRST	  (200 * US)
-#define LOOK_LONGEST	  (3200 * US)
-#define IDLE_FIRST	  (10 * MS)
-#define IDLE_ACKS	  (1 * MS)    /* as IDLE_FIRST, if ACKs are delayed */
-#define IDLE_LONGEST	  (1000 * MS) /* from this value on: without a limit */
-#define PREEMPTED	  (400 * US)  /* longer between polls of a loop: another process ran */
-#define LONG_SPIN	  (100 * US)  /* shortest spin that can show a crowded processor */
-#define CROWDED_FIRST	  (100 * MS)
-#define CROWDED_LONGEST	  (1600 * MS)
-#define BACKOFF_LONGEST	  (500 * US)
-#define HOLD_LONGEST	  (50 * US) /* longest hold of a request that is not too long */
-#define HOLD_COST	  1024
-#define HOLD_COST_MAX	  (1u << 20)
+#define USEFUL_WORTH	  4	   /* useless wake-ups that one useful wake-up cancels */
+#define USELESS_LIMIT	  4	   /* of useless_limit: initial and lowest value */
+#define USELESS_LIMIT_MAX 128	   /* of useless_limit: highest value */
+#define POLLS_EVERY	  (1 * MS) /* longest pause between polls of a program that also sends */
+/* Time without a call after which the program no longer polls. */
+#define STOPPED_POLLING (50 * US)
+/* Longest time since the last poll of a polling program: a wake-up may have delayed the next
+ * poll. */
+#define CALLS_NOW (10 * US)
+/* As CALLS_NOW, while a thread holds the lock: the call may have been preempted. */
+#define POLLS_LONG (200 * US)
+/* Time after which the thread receives packets that it left to the program. */
+#define LEFT_LONGEST (1 * MS)
+#define LOOK_FIRST   (200 * US)
+#define LOOK_LONGEST (3200 * US)
+#define IDLE_FIRST   (10 * MS)
+#define IDLE_ACKS    (1 * MS)	 /* replaces IDLE_FIRST while ACKs are delayed */
+#define IDLE_LONGEST (1000 * MS) /* from this value on, the sleep has no limit */
+/* A longer time between two polls of a loop shows that another process ran. */
+#define PREEMPTED	(400 * US)
+#define LONG_SPIN	(100 * US) /* shortest spin that can show a crowded processor */
+#define CROWDED_FIRST	(100 * MS)
+#define CROWDED_LONGEST (1600 * MS)
+#define BACKOFF_LONGEST (500 * US)
+#define HOLD_LONGEST	(50 * US) /* longest hold of a request that is not too long */
+#define HOLD_COST	1024
+#define HOLD_COST_MAX	(1u << 20)
 
 /* ---- the table ---- */
 
@@ -79,7 +85,8 @@ struct transition {
 
 /* In a state without a line for an event, the event changes nothing. */
 static const struct transition table[ADV_PROGRESS_STATES][EVENTS] = {
-	[S(THREAD)][RECEIVES] = {S(WAITER_ALONE), 0}, /* the thread has planned its next sleep */
+	/* No checks: the thread has already planned its sleep. */
+	[S(THREAD)][RECEIVES] = {S(WAITER_ALONE), 0},
 	[S(THREAD)][LEAVES] = {S(LEFT), 0},
 	[S(THREAD)][LEAVES_MUCH] = {S(LEAVING), 0},
 	[S(THREAD)][USELESS] = {S(POLLER), 0},
@@ -88,7 +95,7 @@ static const struct transition table[ADV_PROGRESS_STATES][EVENTS] = {
 	[S(LEFT)][LEAVES_MUCH] = {S(LEAVING), 0},
 	[S(LEFT)][TAKES] = {S(THREAD), 0},
 
-	[S(LEAVING)][CALL_ENDS] = {S(POLLER), 0}, /* the call has the lock anyway */
+	[S(LEAVING)][CALL_ENDS] = {S(POLLER), 0}, /* a call holds the lock, so it can disarm */
 	[S(LEAVING)][RECEIVES] = {S(WAITER_ALONE), 0},
 	[S(LEAVING)][TAKES] = {S(THREAD), 0},
 
@@ -99,7 +106,8 @@ static const struct transition table[ADV_PROGRESS_STATES][EVENTS] = {
 	[S(WAITER_ALONE)][WAIT_OVER] = {S(BETWEEN), S(KICK)},
 	[S(WAITER_ALONE)][WAIT_LEFT] = {S(NOBODY), S(KICK)},
 
-	[S(BACKOFF)][ARMS] = {S(NOBODY), S(KICK)}, /* another thread's request */
+	/* Another thread of the program requests an event. */
+	[S(BACKOFF)][ARMS] = {S(NOBODY), S(KICK)},
 	[S(BACKOFF)][WAIT_LEFT] = {S(NOBODY), S(KICK)},
 	[S(BACKOFF)][BACKOFF_OVER] = {S(POLLER), 0},
 

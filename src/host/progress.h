@@ -82,7 +82,8 @@ struct adv_progress {
 	_Atomic enum adv_progress_state state;
 
 	/* Written by the program's calls, read by the background thread without the lock. */
-	atomic_uint_fast64_t last_poll; /* of the program; 0: it announced that it sleeps */
+	atomic_uint_fast64_t last_poll; /* time of the program's last poll; 0: the program announced
+					   that it sleeps */
 	atomic_uint_fast64_t last_post; /* time when the program last sent packets */
 	atomic_bool found;   /* a later poll found completions and did not read the clock */
 	atomic_bool asked;   /* the program requested an event since the last disarming */
@@ -102,7 +103,8 @@ struct adv_progress {
 	unsigned vain;	       /* consecutive polls without a packet */
 	uint64_t vain_since;   /* time of the first of these polls */
 	uint64_t paused_at;    /* time of the last poll that was late */
-	uint64_t crowded_till; /* until this time, others are assumed to need the processor */
+	uint64_t crowded_till; /* until this time, other processes are assumed to need the processor
+				*/
 	uint64_t crowded_for;  /* duration of the last such assumption, ns */
 	unsigned hold_off;     /* number of next small requests that are sent at once */
 	unsigned hold_cost;    /* next value of hold_off if a request is held too long */

@@ -12,8 +12,8 @@
 
 #define ROOT_MODE    0755
 #define ROOT_FLAGS   (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-#define HOLD_TRIES   200 /* each of 1 ms */
-#define DEPTH_MAX    16	 /* of nested folders */
+#define HOLD_TRIES   200 /* number of tries, 1 ms apart */
+#define DEPTH_MAX    16	 /* most levels of nested folders to remove */
 #define LISTING_ROOM 4096
 #define PLACES	     5
 #define HOLD_FILE    ".hold"

@@ -93,7 +93,7 @@ struct adv_ucma_conn {
 	uint32_t ece_vendor_id;
 	uint32_t ece_options;
 	uint8_t qp_type; /* enum ibv_qp_type */
-	uint8_t reason;	 /* of a reject: 28 (consumer), or a reason of rdma_reject(3) */
+	uint8_t reason;	 /* reason of a reject: 28 (consumer), or one of rdma_reject(3) */
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	uint8_t flow_control;

@@ -15,8 +15,8 @@
 /* A copy of a packet that continues later. */
 struct kept {
 	struct adv_fault_held held;
-	struct adv_path path;	 /* of an outgoing packet */
-	struct adv_rx_meta meta; /* of an incoming packet */
+	struct adv_path path;	 /* path of an outgoing packet */
+	struct adv_rx_meta meta; /* properties of an incoming packet */
 	struct iovec iov;
 	enum adv_ecn ecn;
 	uint32_t dest_qpn;
@@ -30,7 +30,8 @@ struct adv_fault_link {
 	struct adv_link *inner;
 	uint64_t (*clock)(void);
 	uint64_t now;	  /* time of the current call */
-	uint64_t checked; /* time of the last receive(): the owner then examined the device */
+	uint64_t checked; /* time of the last receive(), after which the owner examined port and
+			     device */
 	bool full;	  /* the inner link is full */
 	uint64_t icrc_errors;
 	uint64_t tx_dropped;

@@ -21,12 +21,13 @@ struct adv_link_counters {
 	uint64_t tx_bytes; /* BTH to ICRC */
 	uint64_t rx_packets;
 	uint64_t rx_bytes;
-	uint64_t rx_icrc_errors;  /* packets whose ICRC fits no Identification */
-	uint64_t rx_malformed;	  /* too short, too long, bad control data */
-	uint64_t rx_misdelivered; /* for a queue pair of another process's range */
+	uint64_t rx_icrc_errors;  /* received packets whose ICRC fits no Identification */
+	uint64_t rx_malformed;	  /* received packets that are too short or too long, or have bad
+				     control data */
+	uint64_t rx_misdelivered; /* received packets for a queue pair number of another process */
 	uint64_t tx_dropped; /* rejected by the kernel permanently (no route, message too long, ...)
 			      */
-	uint64_t tx_blocked; /* send calls that found the socket full */
+	uint64_t tx_blocked; /* calls of send() that found the socket full */
 };
 
 struct adv_link;

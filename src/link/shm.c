@@ -13,11 +13,13 @@
 #include "link/udp.h"
 #include "wire/slot.h"
 
-#define PEERS	    2048	 /* peers attached at once; packets to others go by UDP */
-#define SETTLE	    2000000ull	 /* ns after which the peer has read a packet that went by UDP */
-#define READER_WAIT 100000000ull /* ns for which packets wait for the peer to map the memory */
-#define UDP_EVERY   32		 /* calls of a busy poller for each check of the socket ... */
-#define QUIET_CALLS 4096	 /* ... until this number of calls found no packet in memory */
+#define PEERS 2048 /* peers attached at once; packets to others go by UDP */
+/* Ns after which the peer is assumed to have read a packet sent by UDP. */
+#define SETTLE 2000000ull
+/* Ns for which packets wait in memory that the peer has not mapped yet. */
+#define READER_WAIT 100000000ull
+#define UDP_EVERY   32	 /* a busy poller checks the socket once in this number of calls ... */
+#define QUIET_CALLS 4096 /* ... until this number of calls in a row find no packet in memory */
 
 struct shm_link;
 

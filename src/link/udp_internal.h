@@ -67,7 +67,8 @@ struct udp_socket {
 /* One send call: segments of one length (the last may be shorter) to one destination. */
 struct udp_message {
 	struct udp_socket *socket;
-	const struct adv_path *path; /* of the first packet; valid while the message is built */
+	/* Path of the first packet; valid while the message is built. */
+	const struct adv_path *path;
 	union udp_sockaddr to;
 	uint8_t *data;
 	uint32_t len;

@@ -10,7 +10,7 @@
 
 struct counter {
 	const char *name;
-	size_t offset; /* in struct adv_counters */
+	size_t offset; /* offset in struct adv_counters */
 };
 
 #define ENGINE(field)                                                                              \

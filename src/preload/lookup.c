@@ -20,18 +20,18 @@
 const char adv_node_uverbs[] = "/dev/null";
 const char adv_node_rdma_cm[] = "/dev/null";
 
-/* The way by which the current folder was reached. From its first use on, its position: ELSEWHERE,
- * ABOVE or INSIDE. */
+/* How the process reached its current folder. After the first use of this value: the position of
+ * the folder, ELSEWHERE, ABOVE or INSIDE. */
 static _Atomic enum {
 	INHERITED,
-	GONE_TO,    /* reached by its own name */
-	REDIRECTED, /* reached by our name */
+	GONE_TO,    /* reached under the folder's own name */
+	REDIRECTED, /* reached under the name that it replaces */
 	ELSEWHERE,  /* an unrelated folder, or a folder of the tree reached by its own name */
 	ABOVE,
 	INSIDE,
 } current;
 
-/* The record of each descriptor. */
+/* How each descriptor was opened, by number. */
 #define NOTED_MAX 65536
 static _Atomic unsigned char noted[NOTED_MAX];
 enum { NOT_OURS, OVER, OPENED, READ };

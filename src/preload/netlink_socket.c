@@ -13,9 +13,11 @@
 #include "preload/query.h"
 #include "preload/nldev.h"
 
-#define SOCKETS	    64 /* if there are more sockets, the oldest get no more answers */
-#define ROOM	    (1 << 20)
-#define OTHER_PORTS 0xfffff000u /* and down, if the port of the process ID is in use */
+/* Most stand-ins; if there are more, the oldest ones get no more answers. */
+#define SOCKETS 64
+#define ROOM	(1 << 20)
+/* Highest port to try if the port of the process ID is in use; lower ones follow. */
+#define OTHER_PORTS 0xfffff000u
 
 struct stand_in {
 	_Atomic uint64_t inode; /* 0: free; also read without the lock */

@@ -159,7 +159,7 @@ static void put_cm_id(struct adv_netlink *n, const struct adv_object *o, const s
 static const struct kind {
 	const char *name;
 	put_fn *put;
-	uint16_t command; /* of requests for this kind */
+	uint16_t command; /* command of requests for this kind of objects */
 	uint16_t table;	  /* attribute that contains all objects of the kind */
 	uint16_t entry;	  /* attribute that contains one object */
 	uint16_t id;	  /* attribute that identifies an object */

@@ -19,7 +19,8 @@ struct adv_rdma_channel {
 	struct rdma_event_channel channel; /* first: the application's part */
 	struct adv_rdma_connection *connection;
 	uint32_t handle;
-	unsigned refs; /* one of the application, one for each id, one for each waiting thread */
+	unsigned refs; /* references: one of the application, one of each id, one of each waiting
+			  thread */
 	bool closed;   /* the application has destroyed the channel */
 	struct adv_rdma_waiter waiter;
 	struct adv_list ids; /* ids with DEVICE_REMOVAL reported come last */

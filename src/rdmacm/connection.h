@@ -31,12 +31,12 @@ struct adv_rdma_waiter {
 
 struct adv_rdma_connection {
 	pthread_mutex_t lock;
-	unsigned refs; /* one for each channel, and one while this is the current connection;
-			  covered by the lock of connection.c */
+	unsigned refs; /* references: one of each channel, and one while this is the current
+			  connection; protected by the lock of connection.c */
 	int sock;
 	uint32_t serial;
 	bool dead;
-	bool foreign;			       /* in a child of fork(): the parent's connection */
+	bool foreign; /* true in a child of fork(): the connection belongs to the parent */
 	struct adv_list waiters;	       /* struct adv_rdma_waiter of its channels */
 	struct adv_list ids[ADV_RDMA_BUCKETS]; /* struct adv_rdma_id, by handle */
 };

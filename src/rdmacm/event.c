@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Events. A thread fetches the daemon's event and counts it for the id in one step, under the
- * connection's lock. Another thread may destroy the id at the same time. If it gets the lock first,
- * the daemon has no events of the id any more. Otherwise it waits until this event is acknowledged.
- * The fetching thread then applies the event to the id and its QP, without the lock.
+ * connection's lock. Another thread may destroy the id at the same time. If the destroying thread
+ * gets the lock first, the daemon has no events of the id any more. Otherwise that thread waits
+ * until this event is acknowledged. The fetching thread then applies the event to the id and its
+ * QP, without the lock.
  */
 #include "rdmacm/event.h"
 
@@ -46,7 +47,7 @@ static int fetched_request(struct adv_rdma_event *e, const struct adv_ucma_messa
 	enum ibv_qp_type qp_type = listen->id.qp_type;
 	struct adv_rdma_id *id;
 
-	/* A listener for RC accepts UC too. */
+	/* A listener for RC also accepts UC. */
 	if (qp_type == IBV_QPT_RC && m->body.event.qp_type == IBV_QPT_UC)
 		qp_type = IBV_QPT_UC;
 	id = adv_rdma_id_of_request(listen, m->id, qp_type);

@@ -44,10 +44,11 @@ struct adv_rdma_id {
 	struct ibv_ece local_ece;
 	struct ibv_ece remote_ece;
 	struct adv_list memberships;
-	struct ibv_qp_init_attr *passive_qp; /* of a listening endpoint: for the accepted ids */
-	void *connect_data; /* of struct rdma_addrinfo; sent before the private data */
+	/* Listening endpoint: attributes of the QPs of accepted ids; else NULL. */
+	struct ibv_qp_init_attr *passive_qp;
+	void *connect_data; /* ai_connect of struct rdma_addrinfo; sent before the private data */
 	uint8_t connect_len;
-	bool resolving; /* from rdma_resolve_addrinfo() to rdma_query_addrinfo() */
+	bool resolving; /* true from rdma_resolve_addrinfo() until rdma_query_addrinfo() */
 	struct rdma_addrinfo *resolved;
 };
 

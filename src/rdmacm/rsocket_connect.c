@@ -452,7 +452,7 @@ static void handle_events(struct adv_rsocket *rs)
 				failed = rs->s.state == ADV_RS_FAILED;
 			}
 			adv_rs_wake(rs);
-		} else { /* also while rclose() waits for the ACKs of sent data */
+		} else { /* this also happens while rclose() waits for the ACKs of sent data */
 			handle_open_event(rs, &now);
 		}
 		pthread_mutex_unlock(&rs->lock);

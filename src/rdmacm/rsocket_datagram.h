@@ -40,7 +40,7 @@ struct adv_rs_dgram_qp {
 	uint8_t *recv_slots; /* the first slot receives the GRH of each datagram */
 	struct ibv_mr *send_mr;
 	struct ibv_mr *recv_mr;
-	uint32_t *free_slots; /* of send_slots; a stack */
+	uint32_t *free_slots; /* stack of the free slots of send_slots */
 	uint32_t free_count;
 	uint32_t mtu; /* largest datagram with its header, bytes */
 	int gid_index;

@@ -124,7 +124,8 @@ struct adv_rs_stream {
 	struct adv_rsocket *listener;
 	struct adv_list sibling;
 
-	struct ibv_pd *pd; /* one for each stream: no peer can use another connection's keys */
+	/* The stream's own PD, so that no peer can use another connection's keys. */
+	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct adv_rs_memory exposed;
@@ -134,7 +135,7 @@ struct adv_rs_stream {
 
 	/* Mappings */
 	struct adv_rs_sge peer_table; /* location of the peer's table; length: entries */
-	uint8_t *peer_table_used;     /* one byte for each entry */
+	uint8_t *peer_table_used;     /* for each entry of the peer's table: 1 if it is in use */
 	struct adv_list mapped; /* struct adv_rs_mapped that the peer knows, or that are local */
 	struct adv_list mapped_unsent; /* struct adv_rs_mapped to be sent to the peer */
 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The calls of node IBVERBS_1.0 whose structures changed in 1.1 (2007), and the driver registration
- * of 1.1. The calls fail, and the registration does nothing: a program that old finds no device.
- */
+/* The calls of node IBVERBS_1.0 whose structures changed in 1.1 (2007), and the driver registration
+ * of 1.1. The calls fail, and the registration does nothing: a program of that age finds no
+ * device. */
 #include <errno.h>
 #include <stddef.h>
 

@@ -10,8 +10,8 @@ static const struct adv_device_callbacks callbacks = {
 	.port = adv_ibv_async_port,
 };
 
-/* Enters the operations. If an operation stays NULL, the headers' inline function for it fails with
- * EOPNOTSUPP. */
+/* Fills in the table of operations. If an operation stays NULL, the headers' inline function for it
+ * fails with EOPNOTSUPP. */
 static void fill_operations(struct verbs_context *v)
 {
 	v->query_port = adv_ibv_query_port;

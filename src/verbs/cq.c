@@ -180,9 +180,9 @@ static inline __attribute__((always_inline)) int poll_and_unlock(struct adv_devi
 /*
  * Polls again if the calling thread was preempted during an empty poll. Reason: an application may
  * end a connection when its peer has reported the end (by TCP, say) and the application's CQ is
- * empty. It then treats requests without a completion as lost. A NIC has completed them by then.
- * Here, another process may use the CPU for milliseconds after this poll has received. In that time
- * both the acknowledgement and the peer's report may arrive.
+ * empty. It then treats requests without a completion as lost. With a NIC they have completed by
+ * then. Here, another process may use the CPU for milliseconds after this poll has received. In
+ * that time both the acknowledgement and the peer's report may arrive.
  */
 static __attribute__((noinline)) int poll_again(struct adv_device *device, struct adv_cq *cq, int n,
 						struct ibv_wc *wc)
@@ -201,7 +201,7 @@ static __attribute__((noinline)) int poll_again(struct adv_device *device, struc
 	return got;
 }
 
-/* Sleeps until a packet arrives, as other processes need the processor, and polls again. */
+/* Sleeps until a packet arrives, because other processes need the processor. Then polls again. */
 static __attribute__((noinline)) int back_off_and_poll(struct adv_device *device, struct adv_cq *cq,
 						       int n, struct ibv_wc *wc)
 {

@@ -151,8 +151,8 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
 	       (adv_clock_ns() - cq_of(cq)->current.timestamp);
 }
 
-/* Enters the calls. Getters of unsupported wc_flags stay NULL: a CQ with such flags cannot be
- * created. */
+/* Fills in the table of calls. Getters of unsupported wc_flags stay NULL: a CQ with such flags
+ * cannot be created. */
 static void fill_cq_calls(struct ibv_cq_ex *cq)
 {
 	cq->start_poll = start_poll;

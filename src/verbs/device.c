@@ -92,7 +92,8 @@ ADV_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 	return (__be64)the_device.guid;
 }
 
-/* Returns the kernel's index of the RDMA device; -1, as the kernel has no such device. */
+/* Returns the kernel's index of the RDMA device; always -1, because the kernel does not know this
+ * device. */
 ADV_EXPORT int ibv_get_device_index(struct ibv_device *device)
 {
 	return -1;

@@ -37,8 +37,8 @@ void adv_ibv_event_queue_destroy(struct adv_ibv_event_queue *q);
  * the device must add 1 to the eventfd; until then the application does not see the event. */
 int adv_ibv_event_push(struct adv_ibv_event_queue *q, struct adv_ibv_event_node *n);
 
-/* True if no event is queued. If an event is queued but not yet signalled on the descriptor, it is
- * false too. */
+/* True if no event is queued. An event counts as queued even if the descriptor is not signalled
+ * yet. */
 bool adv_ibv_event_queue_empty(struct adv_ibv_event_queue *q);
 
 /* Reads the descriptor and dequeues the oldest event. Blocks until an event is queued, unless the

@@ -17,7 +17,7 @@
 
 struct adv_ibv_dmah {
 	struct ibv_context *context;
-	atomic_uint regions; /* from here on: members of this library */
+	atomic_uint regions; /* this member and all later ones are of this library only */
 };
 
 struct adv_ibv_dmah_init_attr {

@@ -34,7 +34,7 @@ struct adv_ibv_context {
 	pthread_mutex_t mcast_lock;  /* acquired before the device's lock; held during joins */
 	struct adv_list memberships; /* mcast.c; under mcast_lock */
 	struct adv_list xrc_domains; /* xrcd.c; under the device's lock */
-	struct verbs_context verbs;  /* programs hold &verbs.context */
+	struct verbs_context verbs;  /* applications hold a pointer to verbs.context */
 };
 
 static inline struct adv_ibv_context *adv_ibv_context_of(struct ibv_context *context)
@@ -66,13 +66,13 @@ static inline void adv_ibv_leave(struct ibv_context *context)
 	adv_device_unlock(adv_ibv_context_of(context)->device);
 }
 
-/* True in a child of fork(). Objects are then freed without calls into the device. */
+/* True in a child of fork(). The caller then frees objects without calling the device. */
 static inline bool adv_ibv_is_foreign(struct ibv_context *context)
 {
 	return adv_device_is_foreign(adv_ibv_context_of(context)->device);
 }
 
-/* errno of a call in a child of fork(). */
+/* errno of the calls that fail in a child of fork(). */
 #define ADV_EFOREIGN EIO
 
 /* device.c: returns the only device. */
@@ -93,8 +93,8 @@ struct adv_ibv_td; /* pd.c */
 struct adv_ibv_pd {
 	struct ibv_pd ibv;
 	struct adv_pd *pd;     /* the engine's domain; a parent domain has that of `of` */
-	struct adv_ibv_pd *of; /* of a parent domain: its protection domain; else NULL */
-	struct adv_ibv_td *td; /* of a parent domain: its thread domain, or NULL */
+	struct adv_ibv_pd *of; /* parent domain: its protection domain; else NULL */
+	struct adv_ibv_td *td; /* parent domain: its thread domain, or NULL */
 	atomic_uint users;     /* number of objects that name this domain */
 };
 

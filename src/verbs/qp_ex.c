@@ -351,8 +351,8 @@ static uint64_t possible_ops(enum ibv_qp_type type)
 	}
 }
 
-/* Enters the builders. Builders that the application did not request stay NULL, as with other
- * providers. */
+/* Fills in the table of builders. Builders that the application did not request stay NULL, as with
+ * other providers. */
 static void fill_builders(union adv_ibv_qp_ex *ex, uint64_t ops)
 {
 	struct ibv_qp_ex *b = &ex->base;

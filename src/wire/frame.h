@@ -29,10 +29,10 @@ struct adv_frame {
 	bool ip_df;	     /* IPv4: don't fragment */
 	uint16_t sport;	     /* UDP */
 	uint16_t dport;
-	uint16_t udp_checksum;	  /* as in the frame, host order; 0: none */
+	uint16_t udp_checksum;	  /* UDP checksum of the frame, host order; 0: none */
 	const uint8_t *transport; /* first byte of the BTH */
 	size_t transport_len;	  /* BTH up to the ICRC, without it */
-	uint32_t icrc;		  /* as in the frame, see adv_icrc_end() */
+	uint32_t icrc;		  /* ICRC of the frame, as returned by adv_icrc_end() */
 };
 
 enum adv_frame_error {

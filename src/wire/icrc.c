@@ -98,8 +98,8 @@ adv_icrc_state adv_icrc_begin_v1(const uint8_t grh[40])
 
 adv_icrc_state adv_icrc_bth(adv_icrc_state s, const uint8_t bth[12])
 {
-	/* The mask is applied to a whole word, not to one byte: the CRC reads words, and the
-	 * processor forwards only stores of the same size. */
+	/* The mask is applied to a whole word. The CRC reads words, and the processor forwards a
+	 * store to a load only if both have the same size. */
 	uint64_t head;
 	uint8_t masked[ADV_BTH_LEN];
 

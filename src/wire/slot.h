@@ -11,12 +11,13 @@
 
 #include <stdint.h>
 
-#define ADV_PREFIX_SHIFT    11 /* the prefix of a QPN is qpn >> ADV_PREFIX_SHIFT */
-#define ADV_PREFIXES	    8192
+#define ADV_PREFIX_SHIFT 11 /* the prefix of a QPN is qpn >> ADV_PREFIX_SHIFT */
+#define ADV_PREFIXES	 8192
 
-#define ADV_SLOTS	    4096
-#define ADV_SLOT_DAEMON	    0 /* QP0, QP1 */
-#define ADV_SLOT_NOBODY	    1 /* its socket gets packets to unused QPNs; no process reads it */
+#define ADV_SLOTS	 4096
+#define ADV_SLOT_DAEMON	 0 /* QP0, QP1 */
+/* Slot whose socket gets packets to unused QPNs; no process reads that socket. */
+#define ADV_SLOT_NOBODY	    1
 #define ADV_SLOT_FIRST	    2 /* first slot for processes */
 #define ADV_SLOT_QPN_BITS   ADV_PREFIX_SHIFT
 #define ADV_SLOT_QPNS	    (1u << ADV_SLOT_QPN_BITS)

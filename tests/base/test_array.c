@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The size of arrays: of numbers, of structures, of arrays, and in an array's own dimension. */
+/* Tests ADV_ARRAY_SIZE() of arrays of numbers, of structures and of arrays, and as the dimension of
+ * an array. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -56,7 +56,7 @@ static void test_refused(void **state)
 	static const struct {
 		enum adv_unit kind;
 		const char *text;
-		const char *part; /* of the message */
+		const char *part; /* text that the message must contain */
 	} cases[] = {
 		{ADV_UNIT_BYTES, "", "expected"},
 		{ADV_UNIT_BYTES, "9000", "has no unit"},

@@ -322,7 +322,8 @@ static void bother_daemon(struct attack *a)
 		m.version = ADV_CONTROL_VERSION;
 		m.type = (uint16_t)(i % 2 ? below(a, 12) : ADV_CONTROL_HELLO);
 		m.body.slot.slot = below(a, 5000);
-		if (m.type == ADV_CONTROL_OPEN_SLOT) /* this program needs no slot */
+		/* This program requests no slots. */
+		if (m.type == ADV_CONTROL_OPEN_SLOT)
 			m.type = ADV_CONTROL_STATUS;
 		(void)!send(*fd, &m, below(a, 8) ? sizeof(m) : below(a, sizeof(m)), MSG_NOSIGNAL);
 	}

@@ -29,7 +29,8 @@
 /* Memory that all processes share. One process forks all others. */
 struct board {
 	pthread_barrier_t all;
-	uint32_t qpn[MOST][2 * DISTANCES]; /* of the sending QPs, then of the receiving QPs */
+	/* Numbers of the sending QPs, then of the receiving QPs. */
+	uint32_t qpn[MOST][2 * DISTANCES];
 };
 
 struct rank {

@@ -39,7 +39,7 @@ struct peer {
 	size_t length;
 	int sock;
 	int gid_index;
-	uint8_t timeout; /* of the QPs, as in struct ibv_qp_attr; 0: 14 */
+	uint8_t timeout; /* timeout of the QPs, as in struct ibv_qp_attr; 0: 14 */
 };
 
 /* Opens the first device, registers `length` zeroed bytes, creates `qps` RC queue pairs. */

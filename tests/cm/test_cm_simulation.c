@@ -14,7 +14,7 @@
 #define NODES	    3
 #define CONNECTIONS 200
 #define ENDS_MAX    4096
-#define LIMIT	    (4000 * SEC) /* of virtual time; enough for about 8 MRAs of 275 s */
+#define LIMIT	    (4000 * SEC) /* limit of virtual time; enough for about 8 MRAs of 275 s */
 
 enum what { DELIVER, CONNECT, DECIDE, ESTABLISH, DISCONNECT, DESTROY, DIE };
 
@@ -51,7 +51,7 @@ struct sim {
 	uint64_t order;
 	struct node node[NODES];
 	unsigned life[NODES];
-	bool mortal;	      /* a node restarts */
+	bool mortal;	      /* true if a node restarts in this run */
 	struct action **heap; /* from 1 */
 	unsigned actions;
 	unsigned room;
@@ -187,7 +187,7 @@ static void listen_on(struct sim *s, unsigned node)
 
 static void connect_one(struct sim *s, unsigned node)
 {
-	unsigned peer = (unsigned)within(s, NODES), end; /* also to itself */
+	unsigned peer = (unsigned)within(s, NODES), end; /* the node may connect to itself */
 	bool sidr = chance(s, 20), nobody = chance(s, 5);
 	struct node *n = &s->node[node];
 	struct adv_cm_addr local = addr_of(&n->gid, 0);

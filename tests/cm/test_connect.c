@@ -317,7 +317,7 @@ static void test_mra(void **state)
 	mra.mra.remote_comm_id = req.req.local_comm_id;
 	mra.mra.about = ADV_CM_ABOUT_REQ;
 	mra.mra.service_timeout = 24;
-	give(p, &p->a, &mra); /* of another transaction */
+	give(p, &p->a, &mra); /* an MRA of another transaction */
 	assert_true(waits(p, 250 * MS));
 	mra.tid = req.tid;
 	give(p, &p->a, &mra);
@@ -367,7 +367,8 @@ static void test_uc_and_xrc(void **state)
 
 static void test_ack_timeout(void **state)
 {
-	assert_int_equal(adv_cm_ack_timeout(15, 18), 19); /* as in the captures */
+	/* The value in the captures of rdma_rxe. */
+	assert_int_equal(adv_cm_ack_timeout(15, 18), 19);
 	assert_int_equal(adv_cm_ack_timeout(15, 16), 17);
 	assert_int_equal(adv_cm_ack_timeout(15, 15), 17);
 	assert_int_equal(adv_cm_ack_timeout(15, 14), 16);

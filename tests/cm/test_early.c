@@ -83,7 +83,7 @@ static void test_listener_comes_back(void **state)
 	start = p->now;
 	ask(p, RDMA_PS_TCP);
 	assert_true(adv_cm_deadline(p->b.cm) == start + 20 * WAIT);
-	ask(p, RDMA_PS_UDP); /* there was no listener */
+	ask(p, RDMA_PS_UDP); /* no UDP listener was closed */
 	assert_true(adv_cm_deadline(p->b.cm) == start + WAIT);
 	p->now = start + WAIT;
 	adv_cm_expire(p->b.cm, p->now);
@@ -93,8 +93,8 @@ static void test_listener_comes_back(void **state)
 	listens = listener(&p->b, RDMA_PS_TCP, false, 0);
 	assert_ptr_equal(event_of(&p->b, RDMA_CM_EVENT_CONNECT_REQUEST).listen, listens);
 	no_event(&p->a);
-	/* The longer time ends too. It does not apply to requests that arrive long after the
-	 * close. */
+	/* The longer wait ends, too. Only requests that arrive within ten seconds after the close
+	 * get it. */
 	adv_cm_expect_relisten(listens, p->now);
 	adv_cm_id_destroy(listens, p->now);
 	start = p->now;

@@ -77,7 +77,7 @@ static void test_malformed(void **state)
 	req.req.local_qpn = 5;
 	assert_true(adv_cm_packet_encode(&req, mad));
 	adv_cm_rx(p->b.cm, p->now, &meta, mad, sizeof(mad) - 1);
-	meta.sgid.raw[12] = 224; /* from or to a multicast group */
+	meta.sgid.raw[12] = 224; /* a packet from or to a multicast group */
 	adv_cm_rx(p->b.cm, p->now, &meta, mad, sizeof(mad));
 	meta.sgid = p->a.gid;
 	meta.dgid.raw[12] = 224;

@@ -4,8 +4,8 @@
 
 static int user_a, user_b, user_listen;
 
-/* Takes the next MAD of `from`. It belongs to `sender` there, and to `receiver` at `to`, which then
- * gets it. */
+/* Passes the next MAD of `from` to the other node. The MAD belongs to `sender` at the node `from`,
+ * and to `receiver` at the node `to`. */
 static void expect_next(struct pair *p, struct node *from, struct node *to, uint16_t attribute,
 			const void *sender, const void *receiver)
 {
@@ -39,7 +39,7 @@ static void test_connection(void **state)
 	passive = event_of(&p->b, RDMA_CM_EVENT_CONNECT_REQUEST).id;
 	adv_cm_id_set_user(passive, &user_b);
 	adv_cm_request_taken(passive);
-	/* A duplicate REQ belongs to the request. */
+	/* A duplicate REQ belongs to the id of the first REQ. */
 	pass(p);
 	expect_next(p, &p->a, &p->b, ADV_CM_REQ, &user_a, &user_b);
 	expect_next(p, &p->b, &p->a, ADV_CM_MRA, &user_b, &user_a);
@@ -56,7 +56,7 @@ static void test_connection(void **state)
 	expect_next(p, &p->a, &p->b, ADV_CM_DREP, &user_a, &user_b);
 }
 
-/* What a destroyed id still sends belongs to none. */
+/* The messages that the CM sends for a destroyed id belong to no id. */
 static void test_destroyed(void **state)
 {
 	struct pair *p = *state;
@@ -69,7 +69,7 @@ static void test_destroyed(void **state)
 	expect_next(p, &p->b, &p->a, ADV_CM_DREP, &user_b, NULL);
 }
 
-/* A rejection ends its id: at its sender it belongs to none any more. */
+/* A REJ ends the id that sends it, so the REJ belongs to no id at its sender. */
 static void test_refused(void **state)
 {
 	struct pair *p = *state;

@@ -319,7 +319,7 @@ static void test_proven(void **state)
 	adv_cm_id_destroy(c.passive, p->now); /* DREQ, DREP */
 	pump(p);
 	another(p, 0x1111);
-	assert_int_equal(sendings(p), TRIES + 1); /* and a REJ */
+	assert_int_equal(sendings(p), TRIES + 1); /* TRIES REPs and a REJ */
 	event_of(&p->b, RDMA_CM_EVENT_UNREACHABLE);
 	assert_true(p->now < last + 600 * SEC);
 	p->now = last + 600 * SEC - 1;
@@ -349,7 +349,7 @@ static void test_proven_meanwhile(void **state)
 	assert_int_equal(sendings(p), TRIES - 1 + 1);
 }
 
-/* Numbers that b never sent prove nothing. */
+/* A message with numbers that b never sent does not prove its source address. */
 static void test_guessed(void **state)
 {
 	struct pair *p = *state;
@@ -363,7 +363,7 @@ static void test_guessed(void **state)
 	mra.mra.about = ADV_CM_ABOUT_REP;
 	give(p, &p->b, &rtu);
 	give(p, &p->b, &mra);
-	/* The right number from another address proves nothing. */
+	/* A message with the right number from another address does not prove that address. */
 	rtu.rtu.remote_comm_id = c.passive->local_comm_id;
 	give_from(p, &p->b, &(struct adv_gid){.raw = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 3}},
 		  &rtu);

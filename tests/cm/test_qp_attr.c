@@ -93,7 +93,7 @@ static void test_request(void **state)
 	assert_int_equal(attr.ah_attr.grh.sgid_index, 3);
 	assert_int_equal(attr.ah_attr.grh.hop_limit, 9);
 	assert_int_equal(attr.path_mtu, IBV_MTU_1024);
-	assert_int_equal(attr.max_dest_rd_atomic, 4); /* as the peer requests */
+	assert_int_equal(attr.max_dest_rd_atomic, 4); /* as the peer's REQ requests */
 	/* A smaller MTU is refused, because a REP has no field for it. */
 	route.mtu = IBV_MTU_512;
 	route.path.sgid_index = 4;

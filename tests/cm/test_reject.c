@@ -207,7 +207,7 @@ static void test_forged(void **state)
 	bad = rej;
 	bad.rej.remote_comm_id++;
 	give(p, &p->a, &bad);
-	bad = rej; /* about a message that was not sent */
+	bad = rej; /* a REJ about a message that was not sent */
 	bad.rej.about = ADV_CM_ABOUT_REP;
 	give(p, &p->a, &bad);
 	no_event(&p->a);

@@ -101,7 +101,7 @@ static void test_forged(void **state)
 	assert_int_equal(adv_cm_counters(p->b.cm)->rx_unmatched, 3);
 	drep.drep.local_comm_id = c.active->local_comm_id;
 	drep.drep.remote_comm_id = c.passive->local_comm_id;
-	give(p, &p->b, &drep); /* to a DREQ that was not sent */
+	give(p, &p->b, &drep); /* a DREP to a DREQ that was not sent */
 	assert_int_equal(adv_cm_counters(p->b.cm)->rx_unmatched, 4);
 	no_event(&p->b);
 	assert_true(adv_cm_id_busy(c.passive));
@@ -156,7 +156,7 @@ static void test_lap(void **state)
 
 	lap.lap.local_comm_id = c.active->local_comm_id;
 	lap.lap.remote_comm_id = c.passive->local_comm_id;
-	give(p, &p->b, &lap); /* not our QP */
+	give(p, &p->b, &lap); /* a LAP for another QP number */
 	nothing_sent(p, &p->b);
 	lap.lap.remote_qpn = 0x2002;
 	give(p, &p->b, &lap);

@@ -307,7 +307,7 @@ static void test_backlog(void **state)
 	no_event(&p->b);
 	assert_int_equal(adv_cm_counters(p->b.cm)->backlog_drops, 1);
 	adv_cm_request_taken(id[0]);
-	adv_cm_request_taken(id[0]); /* once is enough, more does no harm */
+	adv_cm_request_taken(id[0]); /* the second call has no effect */
 	give(p, &p->b, &req);
 	id[2] = event_of(&p->b, RDMA_CM_EVENT_CONNECT_REQUEST).id;
 	/* A destroyed request leaves the backlog. */

@@ -204,7 +204,7 @@ static void test_users(void **state)
 	assert_int_equal(other.made, 1);
 	adv_pairs_release(p, 1, paired);
 	assert_int_equal(greedy.made, ADV_PAIRS_MAX / 2 - 99);
-	/* Between two users a pair counts for both. A refused request is made again. */
+	/* A pair of two users counts for both users. A refused request is made again. */
 	assert_int_equal(both_ask(p, 100, 101, &share), 0);
 	close(share.memory_fd);
 	assert_int_equal(greedy.made, ADV_PAIRS_MAX / 2 - 98);

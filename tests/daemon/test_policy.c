@@ -427,7 +427,9 @@ static void hostile_netlink(void **state)
 	for (int round = 0; round < 100000; round++) {
 		size_t len = adv_rng_below(&dice, 200);
 		uint32_t *p =
-			malloc(len + 4); /* of its true size, so that the sanitizer sees its end */
+			/* Block of the exact size, so that the sanitizer detects a read beyond
+			 * its end. */
+			malloc(len + 4);
 		struct nlmsghdr *h = (void *)p;
 		int error;
 

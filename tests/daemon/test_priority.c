@@ -87,7 +87,7 @@ static void check_burst(void)
 	for (int i = 0; i < 3; i++) {
 		uint64_t start, at;
 
-		pause_ms(20); /* it counts from the last sleep */
+		pause_ms(20); /* RLIMIT_RTTIME counts from the last sleep */
 		EXPECT(goes_first());
 		start = adv_clock_ms();
 		EXPECT(busy_ms() >= BURST_MS * 3 / 4);

@@ -158,7 +158,7 @@ static void no_route(void **state)
 		add_interface(3);
 		assert_int_equal(parse(&way), cases[i].error);
 	}
-	begin_route(AF_INET, RTN_UNICAST); /* without an interface */
+	begin_route(AF_INET, RTN_UNICAST); /* a route without an interface */
 	assert_int_equal(parse(&way), ENETUNREACH);
 	begin(NLMSG_ERROR, &e, sizeof(e));
 	assert_int_equal(parse(&way), ENETUNREACH);
@@ -207,7 +207,8 @@ static void cut_short(void **state)
 	assert_gid(&way.next_hop, "10.0.0.9");
 	whole = message.header.nlmsg_len;
 	for (uint32_t len = 0; len < whole; len++) {
-		char *copy = malloc(len ? len : 1); /* so that the sanitizer sees its end */
+		/* Block of the exact size, so that the sanitizer detects a read beyond its end. */
+		char *copy = malloc(len ? len : 1);
 
 		memcpy(copy, &message, len);
 		assert_int_equal(adv_resolve_parse_route(copy, len, SERIAL, &way), EPROTO);
@@ -303,7 +304,7 @@ static void handles_find(void **state)
 	adv_handles_free(&h);
 }
 
-/* A number is used again only after 65,535 others of its place. */
+/* A released handle is used again only after 65,535 other handles of the same place. */
 static void handles_come_late(void **state)
 {
 	struct adv_handles h = {0};

@@ -24,7 +24,7 @@ struct bench {
 	struct adv_switch_config config;
 	struct adv_switch *s;
 	uint32_t ps_per_byte[BENCH_PORTS];
-	uint64_t events[8]; /* by enum adv_switch_event */
+	uint64_t events[8]; /* number of events, by enum adv_switch_event */
 };
 
 /* Sets the configuration. Priority 3 is lossless with a limit of 10,000 bytes. The other priorities

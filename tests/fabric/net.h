@@ -23,7 +23,7 @@ struct net {
 	struct adv_fabric_config config;
 	struct adv_fabric *f;
 	uint64_t digest;    /* hash of all reported events */
-	uint64_t events[8]; /* of switches, by enum adv_switch_event */
+	uint64_t events[8]; /* number of events of switches, by enum adv_switch_event */
 };
 
 /* Returns a cable of 100 Gb/s and the given length. */

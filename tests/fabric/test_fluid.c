@@ -13,7 +13,7 @@
 #include "transport/engine.h"
 
 #define LINE	  40e9
-#define PS_BYTE	  200u /* at 40 Gb/s */
+#define PS_BYTE	  200u /* time of a byte at 40 Gb/s */
 #define MTU	  1024u
 #define FRAME	  (MTU + 12 + 4 + 8 + 20 + 18) /* BTH, ICRC, UDP, IPv4, Ethernet with FCS */
 #define OVERHEAD  20			       /* preamble and gap */

@@ -250,7 +250,7 @@ static void test_random(void **state)
 		for (unsigned i = 0; i < switches; i++)
 			n += (size_t)snprintf(body + n, sizeof(body) - n,
 					      "host h%u\nswitch s%u\nlink h%u s%u\n", i, i, i, i);
-		for (unsigned i = 1; i < switches; i++) /* a tree and further links */
+		for (unsigned i = 1; i < switches; i++) /* makes a tree and further links */
 			n += (size_t)snprintf(body + n, sizeof(body) - n, "link s%u s%u\n", i,
 					      (unsigned)adv_rng_below(&rng, i));
 		for (unsigned i = 0; i < switches; i++) {

@@ -180,7 +180,7 @@ static void test_ecn_before_pfc(void **state)
 /* ---- ets ---- */
 
 struct source {
-	uint64_t bytes_due; /* to be sent, on the wire, times 10^6 */
+	uint64_t bytes_due; /* bytes on the wire that are due to be sent, times 10^6 */
 	uint64_t sent;	    /* bytes on the wire */
 };
 
@@ -379,7 +379,7 @@ static void test_tables(void **state)
 				adv_topology_link(&t, h, switches + 2 + h % switches, cable_of(1)),
 				0);
 		for (uint32_t i = 1; i < 2 * switches;
-		     i++) { /* a tree and further links, some of them double */
+		     i++) { /* makes a tree and further links, some of them parallel to others */
 			uint32_t a = i < switches ? i : (uint32_t)adv_rng_below(&rng, switches);
 			uint32_t b = (uint32_t)adv_rng_below(&rng, i < switches ? i : switches);
 
@@ -388,7 +388,8 @@ static void test_tables(void **state)
 								   switches + 2 + b, cable_of(1)),
 						 0);
 		}
-		assert_int_equal(by_tables(&t).dependencies, 0); /* no routes yet */
+		/* The tables have no routes yet. */
+		assert_int_equal(by_tables(&t).dependencies, 0);
 		assert_int_equal(adv_topology_route(&t, ADV_ROUTES_SHORTEST, &host), 0);
 		text = planned(&t, "routing = shortest\n");
 		tables = by_tables(&t);

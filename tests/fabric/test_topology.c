@@ -169,7 +169,7 @@ static void test_up_down_has_no_cycle(void **state)
 	adv_topology_free(&t);
 }
 
-/* Any connected network: up-down reaches everybody, and without cycles. */
+/* In any connected network, up-down routes reach all hosts and have no cyclic dependency. */
 static void test_up_down_of_random_networks(void **state)
 {
 	struct adv_rng r;

@@ -20,7 +20,7 @@ struct border {
 	bool full; /* QP1's sockets accept no more MADs */
 	unsigned mads;
 	struct adv_cm_mad mad[BORDER_MADS];
-	unsigned memberships; /* of slots' sockets */
+	unsigned memberships; /* number of memberships of the slots' sockets */
 };
 
 extern struct border border;

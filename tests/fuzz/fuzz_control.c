@@ -47,8 +47,8 @@ static struct {
 	const uint8_t *next; /* steps not yet carried out */
 	size_t left;
 	uint64_t now_ns;
-	int daemon;	   /* its end of the connection, or -1 */
-	uint64_t timer_ns; /* when it fires; 0: never */
+	int daemon;	   /* the daemon's end of the connection, or -1 */
+	uint64_t timer_ns; /* time at which the timer expires; 0: never */
 	int timer;
 	unsigned starts;  /* attempts to start another daemon */
 	bool plain_table; /* the last sent table could shrink */

@@ -38,7 +38,7 @@
 struct step {
 	uint8_t code;
 	uint8_t who;
-	uint8_t type; /* of the message */
+	uint8_t type; /* type of the message */
 	uint8_t flags;
 	uint8_t id; /* index of a known id; 0x80: the id is `raw` */
 	uint8_t channel;
@@ -66,7 +66,7 @@ struct control_peer {
 	int fd;
 	uint32_t serial;
 	struct adv_client *client;
-	uint32_t slot; /* the newest, with its token */
+	uint32_t slot; /* the newest slot; its token follows */
 	uint8_t token[ADV_CONTROL_TOKEN_LEN];
 };
 

@@ -16,7 +16,7 @@
 
 #define NODES	   2
 #define WINDOWS	   3
-#define WRS	   1024 /* posted in one run */
+#define WRS	   1024 /* most requests posted in one run */
 #define PIECES	   4
 #define FLIGHTS	   512
 #define PACKET_MAX 8192
@@ -43,11 +43,11 @@ struct region {
 	struct adv_mr *mr; /* NULL: not registered at present */
 	struct adv_pd *pd;
 	uint8_t *buf;	  /* len bytes, between two guards */
-	uint8_t *seen;	  /* their values at the last check */
+	uint8_t *seen;	  /* copy of `buf` at the last check */
 	uint8_t *granted; /* for each byte: the remote access rights that windows gave */
 	uint32_t len;
 	uint64_t iova;
-	uint32_t key; /* the last one */
+	uint32_t key; /* key of the newest registration */
 	int access;
 };
 
@@ -55,7 +55,7 @@ struct end {
 	struct node *node;
 	unsigned kind;
 	struct adv_qp *qp;  /* NULL: destroyed */
-	uint32_t qpn;	    /* of the last one */
+	uint32_t qpn;	    /* number of the newest QP */
 	uint32_t last_send; /* order of the newest completed request */
 	uint32_t last_recv;
 };
@@ -69,7 +69,7 @@ struct request {
 	bool live; /* not completed */
 	bool recv;
 	bool signaled;
-	bool result; /* a READ or atomic: responses go to its pieces */
+	bool result; /* true for a READ or atomic, whose responses go to its pieces */
 	unsigned pieces;
 	struct {
 		struct region *region;
@@ -92,7 +92,7 @@ struct node {
 	struct end end[ENDS];
 	struct adv_ah *ah;
 	bool no_poll;
-	bool overrun; /* of the small CQ: completions are lost */
+	bool overrun; /* the small CQ has overrun: completions are lost */
 	struct request wr[WRS];
 	uint32_t posted;
 };

@@ -15,7 +15,7 @@
 #define S  (1000 * MS)
 
 /* Costs, ns. docs/performance.md and the comments in src/host give their origin. */
-#define PRICE_WAKE_UP	(20 * US) /* from a signal until the woken thread runs */
+#define PRICE_WAKE_UP	(20 * US) /* time from a signal until the woken thread runs */
 #define PRICE_SIGNAL	(7 * US)  /* cost for the thread that wakes another one */
 #define PRICE_LOOK	(5 * US)  /* processor time of each wake-up */
 #define PRICE_EPOLL_CTL (1 * US)
@@ -39,7 +39,7 @@ struct world_counts {
 	unsigned packets;  /* received */
 	uint64_t lay;	   /* ns; sum of the packets' times in the socket */
 	uint64_t lay_longest;
-	uint64_t price; /* ns; processor time of all these events */
+	uint64_t price; /* processor time of all these events, ns */
 };
 
 struct world_thread {

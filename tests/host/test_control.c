@@ -296,7 +296,7 @@ static void kill_all(struct adv_control *c)
 {
 	struct adv_control_status s = status_of(c);
 
-	kill((pid_t)s.keeper_pid, SIGSTOP); /* so that it cannot replace the worker */
+	kill((pid_t)s.keeper_pid, SIGSTOP); /* the keeper must not replace the worker */
 	kill((pid_t)s.worker_pid, SIGKILL);
 	kill((pid_t)s.keeper_pid, SIGKILL);
 }

@@ -410,7 +410,7 @@ static void test_hostile(void **state)
 		assert_int_equal(
 			adv_control_fault(control, &target[i % 3], &none, why, sizeof(why)), 0);
 		expect_end(fd);
-		/* It was for one of them only. */
+		/* A socket serves one request to one target: it cannot be passed again. */
 		assert_int_equal(
 			adv_control_fault(control, &target[i % 3], &none, why, sizeof(why)),
 			EINVAL);

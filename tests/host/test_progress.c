@@ -102,7 +102,7 @@ static void test_left_to_program(void **state)
 	assert_int_equal(adv_progress_woken(&p, START + 9 * US, BY_PACKET, false),
 			 ADV_PROGRESS_SLEEP_ON);
 	assert_state(&p, LEFT);
-	/* The thread checks again within a millisecond, however long its sleep may be. */
+	/* The thread checks again within a millisecond, even if it plans a longer sleep. */
 	assert_int_equal(adv_progress_sleep_until(&p, START), START + MS);
 	assert_int_equal(ends_call(&p), 0);
 	/* Then the program stops polling. */
@@ -123,9 +123,11 @@ static void test_who_polls(void **state)
 	} cases[] = {
 		{9 * US, 0, false, false, BY_PACKET, true},
 		{11 * US, 0, false, false, BY_PACKET, false},
-		{190 * US, 0, true, false, BY_PACKET, true}, /* preempted during a call */
+		/* The program is preempted during a call. */
+		{190 * US, 0, true, false, BY_PACKET, true},
 		{210 * US, 0, true, false, BY_PACKET, false},
-		{900 * US, 9 * US, false, false, BY_PACKET, true}, /* a sender between polls */
+		/* The program sends between its polls. */
+		{900 * US, 9 * US, false, false, BY_PACKET, true},
 		{1100 * US, 9 * US, false, false, BY_PACKET, false},
 		{9 * US, 0, false, true, BY_PACKET, false}, /* the program polls before it sleeps */
 		{9 * US, 0, false, false, BY_PACKET | BY_NOTICE, false},

@@ -187,7 +187,7 @@ static void test_others(void **state)
 	assert_int_equal(adv_progress_arms(&p), ADV_PROGRESS_KICK);
 	assert_int_equal(adv_progress_backoff_ends(&p, now, false), 0);
 	assert_int_equal(adv_progress_state(&p), ADV_PROGRESS_NOBODY);
-	assert_int_equal(atomic_load(&p.last_poll), 0); /* as for a sleeping program */
+	assert_int_equal(atomic_load(&p.last_poll), 0); /* the program counts as sleeping */
 	(void)setup(NULL);
 	deadline = ADV_PROGRESS_NEVER;
 	assert_true(adv_progress_backs_off(&p, now, &deadline));

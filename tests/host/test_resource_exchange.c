@@ -114,7 +114,7 @@ static void refuses_what_is_wrong(void **state)
 	expect_refused(f, sizeof(f->m));
 	f->m.count = ADV_RESOURCE_EXCHANGE_MOST + 1;
 	expect_refused(f, sizeof(f->m));
-	f->m.count = UINT32_MAX; /* its length in bytes exceeds 32 bits */
+	f->m.count = UINT32_MAX; /* the length in bytes exceeds 32 bits */
 	expect_refused(f, HEAD);
 	f->m.count = 0;
 	f->m.version++;

@@ -29,7 +29,8 @@ struct explore_region {
 };
 
 struct explore {
-	void (*begin)(struct explore *e); /* before each execution: sets actors, count, regions */
+	/* Called before each execution: sets actors, count, regions. */
+	void (*begin)(struct explore *e);
 	/* Called after each execution, when all actors have ended. Returns NULL, or the error. */
 	const char *(*end)(struct explore *e);
 	void (*actor[EXPLORE_ACTORS])(void *user);

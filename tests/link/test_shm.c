@@ -255,7 +255,7 @@ static void test_peer_leaves(void **state)
 	check_all(store, QPN_B, 3);
 	receive_once(p->b, store);
 	assert_true(open_descriptors() < descriptors);
-	send_one(p->b, &p->to_a, QPN_A, 0); /* by UDP, without a receiver */
+	send_one(p->b, &p->to_a, QPN_A, 0); /* goes by UDP and has no receiver */
 }
 
 /* Fills the whole ring from A to B with copies of a packet, so that the records never end. A writer
@@ -388,7 +388,7 @@ static void test_socket_is_not_forgotten(void **state)
 	p->b->busy_polled = true;
 	send_one(p->a, &p->to_b, QPN_B, 0);
 	assert_int_equal(receive_once(p->b, store), 1);
-	send_one(p->b, &own, QPN_B, 1); /* from B to itself, by UDP */
+	send_one(p->b, &own, QPN_B, 1); /* a packet from B to itself, which goes by UDP */
 	for (unsigned i = 0; i < 32; i++)
 		receive_once(p->b, store);
 	check_all(store, QPN_B, 2);

@@ -98,7 +98,7 @@ static void capture(const char *from, const char *to)
 		for (unsigned i = 0; i < 15; i++)
 			assert_int_equal(ids[i], i);
 		assert_int_equal(ids[15], 0);
-		assert_int_equal(ids[63], 2); /* 60 ends the train before */
+		assert_int_equal(ids[63], 2); /* packet 60 ends the previous train */
 	}
 	receive_all(b, store, 64);
 	assert_int_equal(store->count, 64);

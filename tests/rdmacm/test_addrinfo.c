@@ -78,7 +78,7 @@ static void a_source_is_kept(void **state)
 	assert_memory_equal(res->ai_dst_addr, &to, sizeof(to));
 	assert_int_equal(res->ai_family, AF_INET);
 	rdma_freeaddrinfo(res);
-	hints.ai_dst_len = 0; /* as pyverbs: an address whose length is 0 */
+	hints.ai_dst_len = 0; /* pyverbs passes an address whose length is 0 */
 	assert_int_equal(rdma_getaddrinfo(NULL, NULL, &hints, &res), 0);
 	assert_memory_equal(res->ai_src_addr, &from, sizeof(from));
 	assert_int_equal(res->ai_dst_len, 0);

@@ -349,7 +349,8 @@ static void addresses_and_ports(void **state)
 	FAILS(ENETUNREACH, rdma_resolve_addr(b, NULL, address("192.0.2.1", 1), 100));
 	assert_int_equal(rdma_destroy_id(b), 0);
 	assert_int_equal(rdma_create_id(channel, &b, NULL, RDMA_PS_UDP), 0);
-	assert_int_equal(rdma_bind_addr(b, address("127.0.0.1", port)), 0); /* another port space */
+	/* The port belongs to another port space. */
+	assert_int_equal(rdma_bind_addr(b, address("127.0.0.1", port)), 0);
 	assert_int_equal(rdma_destroy_id(b), 0);
 	assert_int_equal(rdma_destroy_id(a), 0);
 	assert_int_equal(rdma_create_id(channel, &b, NULL, RDMA_PS_TCP), 0);

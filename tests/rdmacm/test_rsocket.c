@@ -20,7 +20,7 @@
 
 #include <rdma/rsocket.h>
 
-#define LIMIT_SEC   120	  /* of a test */
+#define LIMIT_SEC   120	  /* time limit of a test */
 #define PATIENCE_MS 60000 /* a test that takes longer hangs */
 #define MIB	    (1 << 20)
 

@@ -71,7 +71,7 @@ static void test_bad_conn(void **state)
 	memcpy(bytes, conn_bytes, sizeof(bytes));
 	bytes[1] = 0;
 	assert_true(adv_rs_unpack_conn(&conn, bytes, sizeof(bytes)));
-	assert_int_equal(conn.mapping_count, 0); /* it claims to have no table */
+	assert_int_equal(conn.mapping_count, 0); /* the peer claims to have no table */
 	assert_false(conn.big_endian);
 }
 

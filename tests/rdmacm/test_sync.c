@@ -40,7 +40,7 @@ static struct rdma_cm_id *endpoint_to(struct rdma_cm_id *listener, const char *n
 	assert_int_equal(rdma_create_ep(&id, res, NULL, &attr), 0);
 	rdma_freeaddrinfo(res);
 	assert_non_null(id->qp);
-	assert_non_null(id->event); /* of the route */
+	assert_non_null(id->event); /* the event ROUTE_RESOLVED */
 	return id;
 }
 

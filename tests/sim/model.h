@@ -72,7 +72,7 @@ struct area {
 	uint32_t window_key;
 	uint64_t window_len;
 	unsigned window_users; /* outstanding requests that use the window */
-	struct ibv_mw ibv_mw;  /* for the requests that bind the window */
+	struct ibv_mw ibv_mw;  /* window in the form that bind requests need */
 	struct ibv_mr ibv_mr;
 	uint64_t last_writer[SIM_SLOTS]; /* request + 1 */
 	unsigned readers[SIM_SLOTS];
@@ -86,7 +86,7 @@ struct request {
 	uint64_t id; /* identifies the contents of the message */
 	int opcode;
 	uint32_t len;
-	uint32_t offset; /* in the area */
+	uint32_t offset; /* offset in the area */
 	unsigned slot;
 	unsigned counter;
 	bool signaled;
@@ -118,19 +118,19 @@ struct stream {
 	struct end *from;
 	struct end *to;
 	struct area area;     /* at `to` */
-	struct region *local; /* at `from`: a slot for each request */
+	struct region *local; /* memory of `from`, with a slot for each request */
 	uint32_t local_size;
-	struct request *ring; /* as many as the send queue holds */
+	struct request *ring; /* ring with as many requests as the send queue holds */
 	unsigned room;
 	uint64_t posted; /* requests since the connection began */
 	uint64_t done;
 	unsigned unsignaled; /* successive unsignaled requests */
 	unsigned bad;	     /* posted requests that the other side must refuse */
-	/* If memory was deregistered: number, + 1, of the first request that cannot use it. 0: the
-	 * memory is registered. */
+	/* If memory was deregistered: number + 1 of the first request that cannot use that memory.
+	 * 0: the memory is registered. */
 	uint64_t area_gone;
 	uint64_t local_gone;
-	uint64_t pool_gone; /* the receiver's pool */
+	uint64_t pool_gone; /* like area_gone, for the receiver's pool */
 	struct expected *expect;
 	unsigned expect_head;
 	unsigned expect_count;
@@ -143,7 +143,7 @@ struct stream {
 	uint32_t impaired_psn[SIM_IMPAIRED];
 	unsigned impaired;
 	uint64_t rnr_then;
-	uint64_t rnr_naks; /* delivered to the requester */
+	uint64_t rnr_naks; /* RNR NAKs delivered to the requester */
 	/* UC: all data ever written, which may appear in the area. */
 	struct uc_write {
 		uint64_t id;
@@ -160,7 +160,7 @@ struct pool {
 	struct end *end; /* NULL: an SRQ's */
 	struct adv_srq *srq;
 	struct region *r;
-	uint32_t size; /* of each receive request, bytes */
+	uint32_t size; /* size of each receive request, bytes */
 	unsigned max_sge;
 	unsigned slots;
 	unsigned wanted; /* number to keep posted */
@@ -171,7 +171,7 @@ struct pool {
 		uint64_t order;
 	} slot[SIM_RECV_SLOTS];
 	uint64_t next_order;
-	uint64_t last_order; /* of the last completion of a receive queue */
+	uint64_t last_order; /* order of the last completion of a receive queue */
 	bool may_lose;	     /* a QP with this SRQ was reset or destroyed during a message */
 };
 
@@ -196,13 +196,14 @@ struct host {
 	struct adv_xrcd *xrcd;
 	struct adv_gid gid[2];
 	struct queue queue[SIM_CQS];
-	struct pool *srq;     /* for RC and UC QPs, or NULL */
+	struct pool *srq;     /* SRQ of RC and UC QPs, or NULL */
 	struct pool *xrc_srq; /* or NULL */
 	struct region *regions;
 	uint64_t region_number;
-	struct region *shared; /* one counter of 8 bytes: 0 at each start */
-	unsigned life;	       /* number of starts of the host */
-	uint8_t *shared_seen;  /* returned original values */
+	/* Region of one counter of 8 bytes, which is 0 at each start of the host. */
+	struct region *shared;
+	unsigned life;	      /* number of starts of the host */
+	uint8_t *shared_seen; /* returned original values */
 	uint64_t shared_posted;
 	uint64_t shared_done;
 	struct end *by_qpn[SIM_QPNS];
@@ -282,7 +283,7 @@ struct connection {
 	uint64_t attempt_at;
 	uint64_t harmed_then; /* impaired messages when the connection began */
 	uint64_t crashes_then;
-	bool refused;  /* by the listening application */
+	bool refused;  /* the listening application has rejected the request */
 	bool given_up; /* the attempt has failed */
 };
 

@@ -180,7 +180,7 @@ static void spoil(struct stream *st, const struct request *q, struct ibv_send_wr
 		else
 			wr->wr.rdma.rkey ^= 1u << below(s, REQUESTS, 32);
 		break;
-	case BAD_BOUNDS: /* one byte too many */
+	case BAD_BOUNDS: /* the range is one byte too long */
 		wr->wr.rdma.remote_addr = st->area.r->iova + 1 - q->len +
 					  (q->by_window ? st->area.window_len : st->area.r->len);
 		if (chance(s, REQUESTS, 300))
@@ -217,7 +217,8 @@ static void expect(struct stream *st, const struct request *q, const struct ibv_
 	*x = (struct expected){.id = q->id,
 			       .opcode = q->opcode,
 			       .len = q->len,
-			       .imm = wr->imm_data, /* or the R_Key to invalidate */
+			       /* Immediate data, or the R_Key to invalidate. */
+			       .imm = wr->imm_data,
 			       .bad = q->bad != GOOD};
 }
 

@@ -43,10 +43,10 @@ enum subject {
 	SHAPES,	     /* parameters of connections */
 	ENGINES,     /* seeds of engines; CQs and SRQs */
 	CONNECTIONS, /* creation and failure */
-	POSTING,     /* when requests are posted */
-	REQUESTS,    /* which requests are posted */
-	RECEIVES,    /* when receive requests are posted */
-	POLLING,     /* when completions are polled */
+	POSTING,     /* times at which requests are posted */
+	REQUESTS,    /* choice of the requests */
+	RECEIVES,    /* times at which receive requests are posted */
+	POLLING,     /* times at which completions are polled */
 	DATAGRAMS,   /* UD */
 	GROUPS,	     /* multicast */
 	TROUBLE,     /* crashes, resets */
@@ -55,7 +55,7 @@ enum subject {
 	LOOPS,	     /* QPs connected to themselves */
 	WINDOWS,     /* memory windows */
 	MANAGER,     /* the connection manager */
-	GLANCES,     /* where memory is checked */
+	GLANCES,     /* choice of the memory to check */
 	DELAYS,	     /* longest delay of ACKs */
 	SUBJECTS
 };
@@ -113,7 +113,7 @@ struct sim {
 	uint32_t total_window;
 	uint8_t timeout_ticks;
 	uint64_t ack_delay;
-	uint64_t way[SIM_HOSTS][SIM_HOSTS]; /* ns from host to host */
+	uint64_t way[SIM_HOSTS][SIM_HOSTS]; /* latency from host to host, ns */
 	uint64_t latency;		    /* longest latency in way[] */
 	uint64_t ns_per_kib;
 	uint64_t extra_delay; /* largest delay that the plan adds */
@@ -121,8 +121,8 @@ struct sim {
 	unsigned eager;	      /* per mille: to post requests, receives, to poll */
 	unsigned willing;
 	unsigned attentive;
-	unsigned trouble; /* per million steps */
-	unsigned bad;	  /* per 10,000 requests */
+	unsigned trouble; /* rate of trouble, per million steps */
+	unsigned bad;	  /* rate of bad requests, per 10,000 */
 	bool chaos;	  /* packets are altered without a wrong ICRC: contents, order and statuses
 			   * may have any value; everything else is still checked */
 	bool duplicates;  /* the plan duplicates or reorders packets: UC and UD see this */

@@ -17,7 +17,7 @@ struct bed {
 	struct end *end[2];
 	struct region *region[2];
 	/* Settings and records of the hook. */
-	unsigned mark; /* DATA of node 0, REPLIES of node 1 */
+	unsigned mark; /* kinds of packets that get a CE mark: DATA of node 0, REPLIES of node 1 */
 	uint8_t ecn;   /* ECN field, as sent, of the newest packet that is not a CNP */
 	unsigned cnps;
 	struct wire cnp; /* the newest CNP */

@@ -22,7 +22,7 @@ void fluid_start(struct fluid *f, unsigned i)
 	f->flow[i] = (struct fluid_flow){fluid_capacity(f), fluid_capacity(f), 1};
 }
 
-/* Returns p / ((1 - p)^-n - 1): how often n packets in a row have no mark, for each packet. */
+/* Returns how often, per sent packet, n packets in a row have no mark: p / ((1 - p)^-n - 1). */
 static double unmarked(double p, double n)
 {
 	return p > 0 && p < 1 ? p / (pow(1 - p, -n) - 1) : p >= 1 ? 0 : 1 / n;

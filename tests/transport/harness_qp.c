@@ -245,7 +245,7 @@ int end_send(struct end *end, struct wr *wr)
 	}
 	end->posted[end->posted_head++ % END_LOG] = (struct posted){
 		wr->w.wr_id, end->sig_all || (wr->w.send_flags & IBV_SEND_SIGNALED)};
-	/* After the post, the request belongs to the caller again: overwrites it. */
+	/* After the post the request belongs to the caller again, so the harness overwrites it. */
 	memset(wr, 0xee, sizeof(*wr));
 	return 0;
 }

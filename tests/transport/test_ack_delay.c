@@ -258,7 +258,7 @@ static void test_off(void **state)
 	end(&p);
 }
 
-/* adv_engine_hasten_acks() ends all delays, as a caller needs before it exits. */
+/* adv_engine_hasten_acks() ends all delays. A caller uses it before it exits. */
 static void test_hastened(void **state)
 {
 	struct peers p;

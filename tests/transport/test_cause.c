@@ -546,7 +546,7 @@ static void test_remote_memory(void **state)
 		cases[i].lose(&bed);
 		inject(&bed, ADV_OP_READ_REQUEST, 0, 0);
 		expect_refusal(&bed, IBV_EVENT_QP_ACCESS_ERR, cases[i].why);
-		/* The immediate's receive request is in use. */
+		/* The receive request for the immediate data is in use. */
 		open_mid_message(&bed, IBV_QPT_RC, ADV_OP_WRITE_FIRST);
 		cases[i].lose(&bed);
 		inject(&bed, ADV_OP_WRITE_LAST_WITH_IMM, 1, 1024);

@@ -179,8 +179,8 @@ static void test_sequence_naks_use_retries(void **state)
 	post(&bed, IBV_WR_RDMA_WRITE, 1, 10);
 	net_run(bed.net, US);
 	for (uint64_t i = 1; i <= 7; i++) {
-		/* Until a timeout has retransmitted everything, repeated NAKs are for the same
-		 * loss. */
+		/* Until a timeout has retransmitted everything, repeated NAKs count as NAKs of the
+		 * same loss. */
 		for (int copy = 0; copy < 3; copy++)
 			answer(&bed, ADV_OP_ACKNOWLEDGE, ADV_AETH_NAK, 1, 0);
 		expect_state(&bed, 1, IBV_QPS_RTS);
@@ -247,9 +247,9 @@ static void test_one_packet_after_a_timeout(void **state)
 	assert_int_equal(before, 24);
 	net_run(bed.net, 5 * MS);
 	assert_int_equal(bed.net->sent, before + 1);
-	ack(&bed, 4); /* of packets from before the timeout */
+	ack(&bed, 4); /* acknowledges packets that were sent before the timeout */
 	assert_int_equal(bed.net->sent, before + 2);
-	ack(&bed, 5); /* of the retransmitted packet */
+	ack(&bed, 5); /* acknowledges the retransmitted packet */
 	assert_int_equal(bed.net->sent, before + 7);
 	ack(&bed, 7);
 	assert_int_equal(bed.net->sent, before + 13);
@@ -273,10 +273,10 @@ static void short_timer_again(bool soon)
 		post(&bed, IBV_WR_RDMA_WRITE, i, 10);
 	net_run(bed.net, 6 * period); /* retransmissions after 1, 2 and 4 timeouts */
 	assert_int_equal(c->local_ack_timeout_err, 3);
-	ack(&bed, 1); /* of packets from before the timeout */
+	ack(&bed, 1); /* acknowledges packets that were sent before the timeout */
 	assert_int_equal(bed.a->qp->req.backoff, 4);
 	bed.net->now += soon ? period / 8 : period / 2;
-	ack(&bed, 2); /* of a retransmitted packet */
+	ack(&bed, 2); /* acknowledges a retransmitted packet */
 	assert_int_equal(bed.a->qp->req.backoff, soon ? 1 : 4);
 	bed.net->now += period / 2;
 	ack(&bed, 3);

@@ -171,7 +171,8 @@ static void test_arm_solicited(void **state)
 	adv_cq_arm(cq, true);
 	push_status(cq, 3, IBV_WC_WR_FLUSH_ERR, false, 0);
 	assert_int_equal(events(e, cq, ADV_EVENT_COMPLETION), 1);
-	/* The wider request has precedence, in either order. */
+	/* If the CQ is armed for all completions and for solicited ones, any completion raises the
+	 * event. The order of the two calls does not matter. */
 	adv_cq_arm(cq, true);
 	adv_cq_arm(cq, false);
 	adv_cq_arm(cq, true);
@@ -275,7 +276,7 @@ static void test_moderation_by_period(void **state)
 	assert_int_equal(events(e, cq, ADV_EVENT_COMPLETION), 0);
 	adv_engine_expire(e, 1500);
 	assert_int_equal(events(e, cq, ADV_EVENT_COMPLETION), 1);
-	/* If the CQ is not armed, there is no event at any time. */
+	/* If the CQ is not armed, it raises no event, also later. */
 	push_status(cq, 3, IBV_WC_SUCCESS, false, 2000);
 	adv_engine_expire(e, 9000);
 	assert_int_equal(events(e, cq, ADV_EVENT_COMPLETION), 0);

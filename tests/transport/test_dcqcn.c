@@ -74,7 +74,7 @@ static void test_alpha(void **state)
 	/* 30,000,000 x (1 - 0.99609375 / 2), rounded up */
 	expect(&b, 15058594, 30000000);
 	assert_int_equal(b.d.alpha, 1069563904); /* 1069547520 x 255/256 + 2^22 */
-	/* 55 us after the CNP, not after the last change */
+	/* Alpha falls 55 us after the CNP, not 55 us after its last change. */
 	advance(&b, 115 * US - 1);
 	assert_int_equal(b.d.alpha, 1069563904);
 	advance(&b, 115 * US);
@@ -106,10 +106,11 @@ static void test_increases(void **state)
 		adv_dcqcn_on_sent(&b.d, &b.p, LINE, i ? 10000000 : 1);
 		expect(&b, by_bytes[i][0], by_bytes[i][1]);
 	}
-	/* The seventh increase by time. The smaller stage counts: still 6 - 5 steps. */
+	/* This is the seventh increase by time. The smaller stage counts, so the increase still has
+	 * 6 - 5 steps. */
 	advance(&b, (50 + 55 * 7) * US);
 	expect(&b, 20518858, 20680000);
-	/* The seventh increase by bytes: 7 - 5 steps. */
+	/* This is the seventh increase by bytes: it has 7 - 5 steps. */
 	adv_dcqcn_on_sent(&b.d, &b.p, LINE, 10000000);
 	expect(&b, 20799429, 21080000);
 }

@@ -151,7 +151,7 @@ static void test_both_ways(void **state)
 	       SIZE / 2);
 	post_write(&bed, 1, SIZE / 2);
 	net_run(bed.net, 4 * MS);
-	/* Both are about half done. */
+	/* Both transfers have delivered data, and neither is complete. */
 	assert_int_equal(bed.end[0]->send_count + bed.end[1]->send_count, 0);
 	assert_int_equal(bed.region[0]->buf[SIZE / 2 + 1024], region_byte(SIZE / 2 + 1024, 2));
 	assert_int_equal(bed.region[0]->buf[1024], region_byte(1024, 2));
@@ -285,7 +285,7 @@ static void test_single_packets(void **state)
 		if (limited)
 			give_cnp(&bed, 1);
 		post_write(&bed, 0, 8);
-		assert_true(net_step(bed.net, bed.net->now + MS)); /* it is sent */
+		assert_true(net_step(bed.net, bed.net->now + MS)); /* the first packet is sent */
 		assert_true(net_step(bed.net, bed.net->now + MS)); /* and received */
 		post_write(&bed, 1, 10 << 10);
 		assert_int_equal(counters(&bed, 1)->np_ecn_marked_roce_packets, 1);

@@ -168,7 +168,7 @@ static void test_cnp_of_the_dead(void **state)
 	open_bed(&bed, IBV_QPT_RC);
 	bed.mark = DATA;
 	post_write(&bed, 0, 8);
-	assert_true(net_step(bed.net, bed.net->now + MS)); /* it is sent */
+	assert_true(net_step(bed.net, bed.net->now + MS)); /* the packet is sent */
 	assert_true(net_step(bed.net, bed.net->now + MS)); /* and received */
 	assert_int_equal(counters(&bed, 1)->np_ecn_marked_roce_packets, 1);
 	assert_int_equal(end_to_state(bed.end[1], IBV_QPS_ERR), 0);

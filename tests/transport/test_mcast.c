@@ -115,8 +115,8 @@ static void test_each_member_gets_a_copy(void **state)
 	net_close(net);
 }
 
-/* A packet is dropped if its group has no member, or if it has only one of the group's address and
- * the multicast QPN. */
+/* A packet is dropped if its group has no member, or if it has the group's address without the
+ * multicast QPN, or the QPN without the address. */
 static void test_not_for_us(void **state)
 {
 	struct net *net = net_open(2, 1);

@@ -45,7 +45,7 @@ static void test_burst(void **state)
 	assert_int_equal(adv_pacer_credit(&p, 8 * GBPS, 20000, 50 * US), 0);
 	adv_pacer_charge(&p, 1000, 8 * GBPS, 20000, 50 * US);
 	assert_int_equal(p.due, 51 * US);
-	/* The wake-up time is that of half a burst; at a low rate it is 100 us later. */
+	/* The wake-up is due when half a burst may be sent, but at most 100 us after `due`. */
 	assert_int_equal(adv_pacer_wake(&p, 8 * GBPS, 20000), 61 * US);
 	assert_int_equal(adv_pacer_wake(&p, GBPS, 20000), 131 * US);
 	assert_int_equal(adv_pacer_wake(&p, GBPS / 10, 20000), 151 * US);
@@ -55,8 +55,8 @@ static void test_burst(void **state)
 	assert_int_equal(p.due, 1 * US);
 }
 
-/* A change of the rate keeps the number of bytes that are still awaited. Credit is kept as a
- * time. */
+/* If the rate changes, a wait keeps its number of bytes, and an unused credit keeps its
+ * duration. */
 static void test_change(void **state)
 {
 	struct adv_pacer p = {.due = 100 * US, .rest = 5};

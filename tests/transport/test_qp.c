@@ -143,7 +143,7 @@ static void test_qp_numbers(void **state)
 	adv_engine_destroy(e);
 }
 
-/* ---- posting by state (V5) ---- */
+/* ---- posting by state ---- */
 
 static void test_post_by_state(void **state)
 {
@@ -278,7 +278,7 @@ static void test_uc_receiver(void **state)
 	bed_close(&bed);
 }
 
-/* ---- opcodes and flags (V6, V7) ---- */
+/* ---- opcodes and flags ---- */
 
 static void test_opcodes_by_transport(void **state)
 {
@@ -437,7 +437,7 @@ static void test_solicited(void **state)
 	bed_close(&bed);
 }
 
-/* ---- slots (V8) ---- */
+/* ---- slots ---- */
 
 static void test_unsignaled_holds_its_slot(void **state)
 {

@@ -37,7 +37,8 @@ struct rule {
 	int optional;
 };
 
-/* The tables of ibv_modify_qp(3) and IBTA 11.2.5.2, without features that the device lacks. */
+/* The tables of ibv_modify_qp(3) and IBTA 11.2.5.2, without the features that the device does not
+ * have. */
 static const struct rule rules[] = {
 	{IBV_QPT_RC, IBV_QPS_RESET, IBV_QPS_INIT, PKEY | PORT | ACCESS, NONE},
 	{IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_INIT, NONE, PKEY | PORT | ACCESS},

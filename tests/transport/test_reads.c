@@ -268,7 +268,8 @@ static void test_repeated_amidst(void **state)
 	bed_close(&bed);
 }
 
-/* A peer that has received all permitted packets can continue from there with a further request. */
+/* A response stops after the permitted packets. The peer then gets the rest by a further
+ * request. */
 static void test_goes_on(void **state)
 {
 	const uint32_t packets = 10 * WINDOW;

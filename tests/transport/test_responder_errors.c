@@ -15,9 +15,9 @@ struct fault {
 	enum ibv_wc_status here; /* status at the requester */
 	enum adv_vendor_err why;
 	enum ibv_event_type event; /* event at the responder */
-	enum ibv_wc_status
-		there;	 /* of the receive request; SUCCESS: it was still posted, and is flushed */
-	bool peer_lives; /* the responder did not notice the error */
+	enum ibv_wc_status there;  /* status of the receive request; SUCCESS: the request was still
+				      posted and is flushed */
+	bool peer_lives;	   /* the responder did not notice the error */
 };
 
 static void short_receive(struct bed *bed, struct wr *wr)

@@ -97,14 +97,16 @@ static void test_number_again(void **state)
 	net_until(net, a, 1, 0, SEC);
 	net->hook = NULL;
 	region_fill(rb, 2);
-	/* RESET keeps the number, which is the hardest case: connected to another node first ... */
+	/* RESET keeps the QP number: the packets of the old connection still reach the QP. First
+	 * the QP is connected to another node. */
 	c = end_open(&net->node[2], &o, NULL);
 	assert_int_equal(end_to_state(b, IBV_QPS_RESET), 0);
 	ends_connect(c, b, &o);
 	strange = adv_engine_counters(net->node[1].e)->rx_bad_address;
 	give_kept(&net->node[1]);
 	assert_int_equal(adv_engine_counters(net->node[1].e)->rx_bad_address, strange + 1);
-	/* ... then to the same node, with a PSN behind which the old one lies. */
+	/* Then the QP is connected to the same node. The PSNs of the old connection are before the
+	 * new first PSN. */
 	assert_int_equal(end_to_state(b, IBV_QPS_RESET), 0);
 	assert_int_equal(end_to_state(a, IBV_QPS_RESET), 0);
 	o.psn[0] += 1000;
@@ -155,7 +157,8 @@ static void test_datagram_for_the_last(void **state)
 	net_abandon(net);
 }
 
-/* The key of a deregistered region names none of many later regions at the same address. */
+/* The key of a deregistered region is not the key of any of many later regions at the same
+ * address. */
 static void test_keys(void **state)
 {
 	struct options o = options_default(IBV_QPT_RC);

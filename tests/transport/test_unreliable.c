@@ -252,7 +252,7 @@ static void test_one_socket(void **state)
 	uint16_t slot, block;
 
 	pair_open(net, &o, &a[0], &b[0]);
-	net->node[1].e->range[0].fresh = 0; /* as if all these numbers were used */
+	net->node[1].e->range[0].fresh = 0; /* all these numbers count as used */
 	assert_int_equal(adv_engine_add_qpns(net->node[1].e, adv_block_qpn(3), ADV_BLOCK_QPNS), 0);
 	pair_open(net, &o, &a[1], &b[1]);
 	set_senders(net, a[0], b[0]);
@@ -274,8 +274,8 @@ static void test_one_socket(void **state)
 	net_close(net);
 }
 
-/* Two processes whose credits have the same place have a credit each. Their addresses have equal
- * last bytes. */
+/* The search for the credits of two processes begins at the same index, because their addresses
+ * have equal last bytes. Each process still has its own credit. */
 static void test_one_place(void **state)
 {
 	struct options o = many_messages(IBV_QPT_UC);
@@ -418,8 +418,9 @@ static void post_datagrams(struct datagrams *d)
 	}
 }
 
-/* UD waits for a stopped process, but only for a limited time, because messages to others may be
- * queued behind. Then packets are lost if the socket has no room, until the process answers. */
+/* UD waits for a stopped process, but only for a limited time, because messages to other processes
+ * may be queued behind. Then packets are lost if the socket has no room, until the process
+ * answers. */
 static void test_stopped_datagrams(void **state)
 {
 	struct datagrams d;

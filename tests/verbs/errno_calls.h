@@ -27,7 +27,7 @@ extern const char *const unfailing_calls[];
 extern const unsigned unfailing_count;
 
 extern struct pair p, ud;    /* both sides of p use SRQs; ud is not connected */
-extern struct ibv_qp_ex *ex; /* for ibv_wr_*(), in RESET */
+extern struct ibv_qp_ex *ex; /* QP in RESET, for ibv_wr_*() */
 
 /* Setup of the objects, for cmocka. */
 int open_errno_objects(void **state);

@@ -54,7 +54,7 @@ struct options {
 	int qp_access;	       /* 0: ALL_ACCESS */
 	uint8_t timeout;       /* 0: 14 */
 	uint8_t retry_cnt;     /* 0: 3 */
-	uint8_t rnr_retry;     /* as in struct ibv_qp_attr; 0 is no default */
+	uint8_t rnr_retry;     /* as in struct ibv_qp_attr; 0 means no retry */
 	uint8_t min_rnr_timer; /* 0: 1 */
 	uint64_t send_ops;     /* if not 0, ibv_create_qp_ex() is used */
 	bool ipv6;	       /* ::1 instead of 127.0.0.1 */

@@ -400,7 +400,7 @@ static void test_both_killed(void **state)
 	struct side c, of_a;
 
 #if defined(__SANITIZE_THREAD__)
-	skip(); /* the thread sanitizer misunderstands the start of adverbd */
+	skip(); /* the thread sanitizer reports the start of adverbd as a race */
 #endif
 	open_third(&c, &of_a);
 	stop_daemon();
@@ -460,7 +460,8 @@ static void test_multicast(void **state)
 struct member {
 	pthread_t thread;
 	struct side ud;
-	unsigned own_group; /* the other one is everybody's */
+	unsigned own_group; /* index of the group that only this member joins; all members join the
+			       other group */
 	int error;
 };
 

@@ -217,7 +217,7 @@ static void fork_leaves_the_parent_alone(void **state)
 	pid_t pid;
 
 #ifdef __SANITIZE_THREAD__
-	skip(); /* it supports no threads in a child of fork() */
+	skip(); /* the thread sanitizer supports no threads in a child of fork() */
 #endif
 	pair_open(&p, &(struct options){0});
 	pid = fork();

@@ -14,7 +14,7 @@
 #include "verbs/event_queue.h"
 
 #define NODES  8
-#define EVENTS 5 /* of each node */
+#define EVENTS 5 /* number of events of each node */
 
 struct fixture {
 	struct adv_ibv_event_queue queue;

@@ -122,7 +122,8 @@ static void both_ways_of_polling(void **state)
 	}
 	assert_int_equal(start_poll(cq), 0);
 	assert_int_equal(cq->wr_id, 0);
-	/* Another poller dequeues a completion while this poll stands at its own. */
+	/* Another poll dequeues the next completion while the extended poll still has its current
+	 * one. */
 	expect_wc(ibv_cq_ex_to_cq(cq), 1, IBV_WC_SUCCESS);
 	assert_int_equal(cq->wr_id, 0);
 	ibv_end_poll(cq);

@@ -121,7 +121,7 @@ static void fork_beside_traffic(int (*child_does)(void))
 	pthread_t thread;
 
 #ifdef __SANITIZE_THREAD__
-	skip(); /* it supports no threads in a child */
+	skip(); /* the thread sanitizer supports no threads in a child of fork() */
 #endif
 	atomic_store(&done, false);
 	atomic_store(&exchanged, 0);

@@ -17,7 +17,7 @@ static struct ibv_context *filler[MANY];
 static struct side shared[2 * APART + 2];
 
 /* Objects of a closed context, which cannot be destroyed. The leak checker finds them here. */
-struct side left[2]; /* not static: it is not read again */
+struct side left[2]; /* not static: the compiler would remove it, because it is never read */
 void *also_left[2];
 
 static void limit_files(void)

@@ -71,7 +71,7 @@ struct bed {
 	struct ibv_mw *mw; /* the memory's window, or NULL */
 	uint32_t lkey, rkey;
 	uint64_t posted, done;
-	uint64_t last; /* for PEER_INVALIDATES: number of requests before it */
+	uint64_t last; /* PEER_INVALIDATES: number of requests before the invalidation */
 	unsigned delay_us;
 	int way;
 	uint8_t *elsewhere; /* memory to which the region is re-registered */

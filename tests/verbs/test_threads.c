@@ -21,7 +21,7 @@
 #define SEND_BIT (1ull << 63)
 #define REGION	 8192
 
-/* An assertion for all threads: those of cmocka work only in its own thread. */
+/* An assertion for all threads: cmocka's assertions work only in the main thread. */
 #define MUST(what)                                                                                 \
 	do {                                                                                       \
 		if (!(what)) {                                                                     \
@@ -308,7 +308,7 @@ static void one_qp_for_all(void **state)
 }
 
 /* Creates and destroys QPs of the same CQ and SRQ meanwhile. Each QP may have used one or two
- * receives, whose completions disappear with it; posts these receives again. */
+ * receives, whose completions disappear with it; the function posts these receives again. */
 static void *churn(void *cq)
 {
 	while (atomic_load(&once.left)) {
@@ -423,7 +423,8 @@ static void error_while_posting(void **state)
 		assert_int_equal(
 			to_state(round % 2 ? &failing.link.from : &failing.link.to, IBV_QPS_ERR),
 			0);
-		/* The other QP fails by itself or here, so that it does not wait for its peer. */
+		/* Moves the other QP to ERR, if it has not failed by itself, so that it does not
+		 * wait for its peer. */
 		assert_int_equal(to_state(&failing.link.from, IBV_QPS_ERR), 0);
 		assert_int_equal(to_state(&failing.link.to, IBV_QPS_ERR), 0);
 		drain(cq, &completed);

@@ -97,7 +97,8 @@ static void other_ways_work_after_it(void **state)
 	pair_close(&p);
 }
 
-/* Tests that the second waiting thread of a device wakes too, in either order of events. */
+/* Tests that the second waiting thread of a device wakes too, whichever of the two events comes
+ * first. */
 static void two_can_wait(void **state)
 {
 	struct ibv_qp_init_attr init = {
@@ -167,7 +168,7 @@ static void others_may_post(void **state)
 	assert_int_equal(post_send(&p.a, 1, 0, 64, IBV_SEND_SIGNALED), 0);
 	usleep(30000);
 	assert_int_equal(post_recv(&p.b, 1, 0, 64), 0);
-	/* No thread polls at a. */
+	/* No thread polls side a. */
 	assert_true(wait_wc(p.b.recv_cq, &wc, PATIENCE));
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_false(w.done);

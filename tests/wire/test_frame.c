@@ -230,12 +230,15 @@ struct change {
 static void test_changes(void **state)
 {
 	static const struct change changes[] = {
-		{ADV_FRAME_V2_IPV4, 12, 0x09, ADV_FRAME_NOT_ROCE},	/* Ethertype */
-		{ADV_FRAME_V2_IPV4, IP, 0x65, ADV_FRAME_MALFORMED},	/* version */
-		{ADV_FRAME_V2_IPV4, IP, 0x44, ADV_FRAME_NOT_ROCE},	/* no port there */
+		{ADV_FRAME_V2_IPV4, 12, 0x09, ADV_FRAME_NOT_ROCE},  /* Ethertype */
+		{ADV_FRAME_V2_IPV4, IP, 0x65, ADV_FRAME_MALFORMED}, /* version */
+		/* Other offset of the UDP header: no RoCE port there. */
+		{ADV_FRAME_V2_IPV4, IP, 0x44, ADV_FRAME_NOT_ROCE},
 		{ADV_FRAME_V2_IPV4, IP + 2, 0x01, ADV_FRAME_TRUNCATED}, /* total length */
-		{ADV_FRAME_V2_IPV4, IP + 3, 19, ADV_FRAME_MALFORMED},	/* no whole header */
-		{ADV_FRAME_V2_IPV4, IP + 3, 27, ADV_FRAME_MALFORMED},	/* no UDP header */
+		/* Shorter than an IP header. */
+		{ADV_FRAME_V2_IPV4, IP + 3, 19, ADV_FRAME_MALFORMED},
+		/* Too short for a UDP header. */
+		{ADV_FRAME_V2_IPV4, IP + 3, 27, ADV_FRAME_MALFORMED},
 		{ADV_FRAME_V2_IPV4, IP + 3, 51, ADV_FRAME_MALFORMED},	/* UDP longer than IP */
 		{ADV_FRAME_V2_IPV4, IP + 6, 0xc0, ADV_FRAME_MALFORMED}, /* reserved flag */
 		{ADV_FRAME_V2_IPV4, IP + 6, 0x20, ADV_FRAME_MALFORMED}, /* first fragment */
@@ -249,14 +252,15 @@ static void test_changes(void **state)
 		 ADV_FRAME_OK}, /* the parser does not check it */
 		{ADV_FRAME_V2_IPV6, IP, 0x46, ADV_FRAME_MALFORMED},	/* version */
 		{ADV_FRAME_V2_IPV6, IP + 4, 0x01, ADV_FRAME_TRUNCATED}, /* payload length */
-		{ADV_FRAME_V2_IPV6, IP + 5, 7, ADV_FRAME_MALFORMED},	/* no UDP header */
+		/* Too short for a UDP header. */
+		{ADV_FRAME_V2_IPV6, IP + 5, 7, ADV_FRAME_MALFORMED},
 		{ADV_FRAME_V2_IPV6, IP + 6, 44, ADV_FRAME_NOT_ROCE},	/* fragment */
 		{ADV_FRAME_V2_IPV6, UDP6 + 3, 53, ADV_FRAME_NOT_ROCE},	/* port */
 		{ADV_FRAME_V2_IPV6, UDP6 + 5, 31, ADV_FRAME_MALFORMED}, /* UDP length */
 		{ADV_FRAME_V1, IP, 0x46, ADV_FRAME_MALFORMED},		/* version */
 		{ADV_FRAME_V1, IP + 4, 0x01, ADV_FRAME_TRUNCATED},	/* payload length */
-		{ADV_FRAME_V1, IP + 5, 15, ADV_FRAME_MALFORMED},	/* no BTH and ICRC */
-		{ADV_FRAME_V1, IP + 6, 17, ADV_FRAME_NOT_ROCE},		/* next header */
+		{ADV_FRAME_V1, IP + 5, 15, ADV_FRAME_MALFORMED}, /* too short for BTH and ICRC */
+		{ADV_FRAME_V1, IP + 6, 17, ADV_FRAME_NOT_ROCE},	 /* next header */
 	};
 	size_t i;
 
@@ -302,7 +306,7 @@ static void test_ipv4_checksum(void **state)
 	assert_int_equal(parse_frame(out, len), ADV_FRAME_OK);
 }
 
-/* These include sums whose first fold has another carry. */
+/* In some of these sums, adding the carry to the low half gives another carry. */
 static void test_ipv4_checksum_carries(void **state)
 {
 	struct adv_frame f = sample_of(ADV_FRAME_V2_IPV4);

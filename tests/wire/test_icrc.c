@@ -142,7 +142,8 @@ static void test_solve_every_id(void **state)
 	}
 }
 
-/* For any Identification, a packet of a run begins with the same state as a single packet. */
+/* For any Identification, adv_icrc_run_begin() returns the same state for a packet of a run as
+ * adv_icrc_begin() for a single packet. */
 static void test_run(void **state)
 {
 	struct adv_icrc_run run;
@@ -238,7 +239,7 @@ static void test_errors_of_one_byte(void **state)
 	}
 	free(packet);
 	print_message("errors of one byte accepted: %u of %zu\n", accepted, 255 * at);
-	assert_int_equal(accepted, 21); /* 15 of them in byte 93 */
+	assert_int_equal(accepted, 21); /* 15 of them are errors in byte 93 */
 }
 
 int main(void)

@@ -36,7 +36,7 @@ struct shared {
 	struct {
 		uint64_t cpu_ns;
 		uint64_t end;
-		uint64_t register_ns; /* of one region */
+		uint64_t register_ns; /* time to register one region */
 	} process[PROCESSES_MAX];
 };
 

@@ -23,7 +23,7 @@
 #define BURST_BYTES 65000u
 #define ACK_EVERY   8u
 #define ACK_BYTES   28
-#define AREA	    (1u << 20) /* of payload, used cyclically */
+#define AREA	    (1u << 20) /* bytes of payload, used cyclically */
 
 static unsigned payload_len = 4096;
 static unsigned packet_len;

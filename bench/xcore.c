@@ -13,7 +13,7 @@
 
 #define TURNS	 20000u
 #define BLOCKS	 9
-#define SPINS	 (1u << 16) /* then yield: the other process may need this core */
+#define SPINS	 (1u << 16) /* spins before a yield: the other process may need this core */
 #define PATIENCE (1u << 16)
 
 struct line {

@@ -3,6 +3,7 @@
 
 #include "base/async.h"
 #include "transport/affiliated.h"
+#include "transport/engine_state.h"
 
 void adv_affiliated_init(struct adv_affiliated *a, void *object)
 {
@@ -12,8 +13,8 @@ void adv_affiliated_init(struct adv_affiliated *a, void *object)
 	a->count = 0;
 }
 
-void adv_affiliated_raise(struct adv_list *queue, struct adv_affiliated *a,
-			  enum ibv_event_type type, enum adv_vendor_err why)
+void adv_affiliated_raise(struct adv_engine *e, struct adv_affiliated *a, enum ibv_event_type type,
+			  enum adv_vendor_err why)
 {
 	if (a->pending & 1u << type)
 		return;
@@ -22,7 +23,8 @@ void adv_affiliated_raise(struct adv_list *queue, struct adv_affiliated *a,
 	a->type[a->count] = (uint8_t)type;
 	a->why[a->count] = (uint8_t)why;
 	if (a->count++ == 0)
-		adv_list_add_tail(queue, &a->node);
+		adv_list_add_tail(&e->async_events, &a->node);
+	e->front.todo |= ADV_TODO_EVENT;
 }
 
 void adv_affiliated_forget(struct adv_affiliated *a)

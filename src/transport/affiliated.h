@@ -27,8 +27,8 @@ struct adv_affiliated {
 void adv_affiliated_init(struct adv_affiliated *a, void *object);
 /* Adds an event of `type` with the cause `why`. If an event of this type is pending, the call
  * changes nothing. */
-void adv_affiliated_raise(struct adv_list *queue, struct adv_affiliated *a,
-			  enum ibv_event_type type, enum adv_vendor_err why);
+void adv_affiliated_raise(struct adv_engine *e, struct adv_affiliated *a, enum ibv_event_type type,
+			  enum adv_vendor_err why);
 /* Drops the pending events. Call it before the object is freed. */
 void adv_affiliated_forget(struct adv_affiliated *a);
 /* Dequeues one event. Objects with pending events take turns. The events of one object keep the

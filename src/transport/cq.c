@@ -14,6 +14,7 @@ static void raise_event(struct adv_cq *cq)
 	adv_timer_cancel(&cq->moderation_timer);
 	if (adv_list_empty(&cq->event_node))
 		adv_list_add_tail(&cq->engine->cq_events, &cq->event_node);
+	cq->engine->front.todo |= ADV_TODO_EVENT;
 }
 
 /* Raises the event at the end of the moderation period, which began with a completion for which the
@@ -189,8 +190,7 @@ bool adv_cq_push(struct adv_cq *cq, const struct adv_cqe *cqe, bool solicited, u
 		return false;
 	if (cq->head - cq->tail == cq->room) {
 		cq->overrun = true;
-		adv_affiliated_raise(&cq->engine->async_events, &cq->events, IBV_EVENT_CQ_ERR,
-				     ADV_ERR_CQ_OVERRUN);
+		adv_affiliated_raise(cq->engine, &cq->events, IBV_EVENT_CQ_ERR, ADV_ERR_CQ_OVERRUN);
 		return false;
 	}
 	*cqe_at(cq, cq->head++) = *cqe;

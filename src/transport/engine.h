@@ -130,6 +130,32 @@ struct adv_engine_counters {
 	uint64_t out_of_memory; /* packets treated as lost, and CNPs ignored, for lack of memory */
 };
 
+/* Work that the caller of an engine may have after any call, a set of bits. */
+enum adv_todo {
+	ADV_TODO_TX = 1,    /* adv_engine_tx() may have packets */
+	ADV_TODO_EVENT = 2, /* adv_engine_event() may have an event */
+	ADV_TODO_ACK = 4,   /* an ACK is delayed, see adv_engine_deadline() */
+};
+
+/* The first members of an engine. The caller reads them after each call; it must not write them. */
+struct adv_engine_front {
+	uint32_t todo;	 /* enum adv_todo */
+	uint64_t timers; /* a time before which no timer fires; ADV_NEVER: no timer is set */
+};
+
+/* Returns the set of enum adv_todo. If it is 0, there are no packets to send, no events and no
+ * delayed ACKs. A bit may be set although there is nothing to do. */
+static inline uint32_t adv_engine_todo(const struct adv_engine *e)
+{
+	return ((const struct adv_engine_front *)(const void *)e)->todo;
+}
+
+/* Returns adv_engine_firm_deadline() without a call. */
+static inline uint64_t adv_engine_timers(const struct adv_engine *e)
+{
+	return ((const struct adv_engine_front *)(const void *)e)->timers;
+}
+
 /* Returns NULL with errno ENOMEM or EINVAL. */
 struct adv_engine *adv_engine_create(const struct adv_engine_config *config);
 

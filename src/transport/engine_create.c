@@ -11,7 +11,9 @@
 #include "transport/srq.h"
 #include "transport/unreliable.h"
 
-#define DEFAULT_WINDOW	  64
+#define DEFAULT_WINDOW 64
+_Static_assert(offsetof(struct adv_engine, front) == 0, "adv_engine_todo() reads it");
+
 #define DEFAULT_LINE_MBPS 40000 /* line rate in the paper, see congestion.h */
 
 struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
@@ -28,6 +30,8 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return NULL;
+	e->front.timers = ADV_NEVER;
+	e->timers.earliest = &e->front.timers;
 	memcpy(e->rng.s, config->seed, sizeof(e->rng.s));
 	memcpy(e->secret_key, config->seed, sizeof(e->secret_key));
 	e->window = config->window ? config->window : DEFAULT_WINDOW;

@@ -7,12 +7,12 @@
 
 bool adv_engine_acks_wait(const struct adv_engine *e)
 {
-	return !adv_list_empty(&e->delayed);
+	return e->front.todo & ADV_TODO_ACK;
 }
 
 uint64_t adv_engine_firm_deadline(const struct adv_engine *e)
 {
-	return adv_timers_earliest(&e->timers);
+	return adv_engine_timers(e);
 }
 
 uint64_t adv_engine_deadline(const struct adv_engine *e)
@@ -47,5 +47,8 @@ bool adv_engine_event(struct adv_engine *e, struct adv_event *event)
 		*event = (struct adv_event){.kind = ADV_EVENT_COMPLETION, .cq = cq};
 		return true;
 	}
-	return adv_affiliated_next(&e->async_events, event);
+	if (adv_affiliated_next(&e->async_events, event))
+		return true;
+	e->front.todo &= ~(uint32_t)ADV_TODO_EVENT;
+	return false;
 }

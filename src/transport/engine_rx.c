@@ -30,8 +30,7 @@ static void report_established(struct adv_qp *qp)
 	if (qp->state != IBV_QPS_RTR || qp->resp.commed)
 		return;
 	qp->resp.commed = true;
-	adv_affiliated_raise(&qp->engine->async_events, &qp->events, IBV_EVENT_COMM_EST,
-			     ADV_ERR_NONE);
+	adv_affiliated_raise(qp->engine, &qp->events, IBV_EVENT_COMM_EST, ADV_ERR_NONE);
 }
 
 /* Handles one packet for one QP. A packet that does not match the QP is counted but does not change

@@ -64,6 +64,7 @@ struct adv_qpn_range {
 };
 
 struct adv_engine {
+	struct adv_engine_front front; /* must be the first member */
 	struct adv_rng rng;
 	uint64_t secret_key[2]; /* key of the random numbers that other processes and peers see */
 	struct adv_engine_counters counters;

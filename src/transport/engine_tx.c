@@ -22,6 +22,7 @@ void adv_engine_hold(struct adv_engine *e, uint64_t dscps)
 {
 	e->held_dscps = dscps;
 	adv_list_move_tail(&e->tx_ready, &e->held);
+	e->front.todo |= ADV_TODO_TX;
 }
 
 static bool is_held(const struct adv_engine *e, const struct adv_qp *qp)
@@ -84,6 +85,8 @@ unsigned adv_engine_tx_some(struct adv_engine *e, uint64_t now, struct adv_tx_ba
 		if (ack_goes_alone(qp, batch))
 			break;
 	}
+	if (!adv_engine_tx_ready(e))
+		e->front.todo &= ~(uint32_t)ADV_TODO_TX;
 	return batch->count;
 }
 

@@ -11,6 +11,7 @@
 #include "transport/mw.h"
 #include "transport/qp.h"
 #include "transport/qpn.h"
+#include "transport/responder_ack.h"
 #include "transport/retransmit.h"
 #include "transport/srq.h"
 #include "transport/unreliable.h"
@@ -236,7 +237,7 @@ void adv_qp_clear(struct adv_qp *qp)
 	qp->sq.head = qp->sq.next = qp->sq.tail = qp->sq.freed = 0;
 	qp->rq.head = qp->rq.next = qp->rq.freed = 0;
 	memset(&qp->req, 0, sizeof(qp->req));
-	adv_list_del(&qp->delay_node);
+	adv_responder_ack_forget(qp);
 	memset(&qp->resp, 0, sizeof(qp->resp));
 	qp->req.timer = timer;
 	qp->last_wqe_reported = false;

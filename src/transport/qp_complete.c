@@ -128,8 +128,8 @@ void adv_qp_flush_recv(struct adv_qp *qp, uint64_t now)
 		flush_one_recv(qp, adv_recv_wqe_at(qp, qp->rq.next++), now);
 	if ((qp->srq || qp->xrcd) && !qp->last_wqe_reported) {
 		qp->last_wqe_reported = true;
-		adv_affiliated_raise(&qp->engine->async_events, &qp->events,
-				     IBV_EVENT_QP_LAST_WQE_REACHED, ADV_ERR_NONE);
+		adv_affiliated_raise(qp->engine, &qp->events, IBV_EVENT_QP_LAST_WQE_REACHED,
+				     ADV_ERR_NONE);
 	}
 }
 
@@ -168,7 +168,7 @@ void adv_qp_fatal(struct adv_qp *qp, enum ibv_event_type type, enum adv_vendor_e
 {
 	if (qp->state == IBV_QPS_ERR)
 		return;
-	adv_affiliated_raise(&qp->engine->async_events, &qp->events, type, why);
+	adv_affiliated_raise(qp->engine, &qp->events, type, why);
 	adv_qp_enter_error(qp, now);
 }
 

@@ -242,6 +242,7 @@ static inline void adv_qp_schedule(struct adv_qp *qp)
 {
 	if (adv_list_empty(&qp->tx_node))
 		adv_list_add_tail(&qp->engine->tx_ready, &qp->tx_node);
+	qp->engine->front.todo |= ADV_TODO_TX;
 }
 
 /* Frees the queue slots before `release` for posting. Called when a completion is polled. */

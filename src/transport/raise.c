@@ -41,7 +41,7 @@ static unsigned raise_of_qps(const struct raising *r)
 
 		if (!is_in_range(r, qp) || qp->state < IBV_QPS_RTR)
 			continue;
-		adv_affiliated_raise(&r->engine->async_events, &qp->events, r->type, ADV_ERR_NONE);
+		adv_affiliated_raise(r->engine, &qp->events, r->type, ADV_ERR_NONE);
 		if (fails && qp->state != IBV_QPS_ERR)
 			adv_qp_enter_error(qp, r->now);
 		count++;
@@ -56,7 +56,7 @@ static unsigned raise_of_cqs(const struct raising *r)
 	adv_list_for_each(struct adv_cq, cq, &r->engine->cqs, node) {
 		if (!is_used_in_range(r, cq))
 			continue;
-		adv_affiliated_raise(&r->engine->async_events, &cq->events, r->type, ADV_ERR_NONE);
+		adv_affiliated_raise(r->engine, &cq->events, r->type, ADV_ERR_NONE);
 		cq->overrun = true;
 		count++;
 	}
@@ -70,7 +70,7 @@ static unsigned raise_of_srqs(const struct raising *r)
 	adv_list_for_each(struct adv_srq, srq, &r->engine->srqs, node) {
 		if (!is_used_in_range(r, srq))
 			continue;
-		adv_affiliated_raise(&r->engine->async_events, &srq->events, r->type, ADV_ERR_NONE);
+		adv_affiliated_raise(r->engine, &srq->events, r->type, ADV_ERR_NONE);
 		count++;
 	}
 	return count;

@@ -27,6 +27,16 @@
  * may be shorter than the others, so the answer must not be shorter than the ACK. */
 #define DATAGRAM_MIN 4
 
+/* Takes the QP off the list of delayed ACKs, if it is there. */
+static void end_delay(struct adv_qp *qp)
+{
+	struct adv_engine *e = qp->engine;
+
+	adv_list_del(&qp->delay_node);
+	if (adv_list_empty(&e->delayed))
+		e->front.todo &= ~(uint32_t)ADV_TODO_ACK;
+}
+
 void adv_responder_ack_queue(struct adv_qp *qp, uint8_t syndrome, uint32_t psn)
 {
 	struct adv_responder *resp = &qp->resp;
@@ -38,7 +48,7 @@ void adv_responder_ack_queue(struct adv_qp *qp, uint8_t syndrome, uint32_t psn)
 	resp->ack_syndrome = syndrome;
 	resp->ack_psn = psn;
 	resp->ack_behind = false;
-	adv_list_del(&qp->delay_node);
+	end_delay(qp);
 	adv_qp_schedule(qp);
 }
 
@@ -46,7 +56,7 @@ void adv_responder_ack_forget(struct adv_qp *qp)
 {
 	qp->resp.ack_pending = false;
 	qp->resp.ack_behind = false;
-	adv_list_del(&qp->delay_node);
+	end_delay(qp);
 }
 
 /* True if the ACK of a message that arrives now may be delayed. Notes the arrival. */
@@ -72,6 +82,7 @@ void adv_responder_ack_message(struct adv_qp *qp, uint32_t psn, uint64_t now)
 		return;
 	resp->ack_due = now + qp->engine->ack_delay;
 	adv_list_add_tail(&qp->engine->delayed, &qp->delay_node);
+	qp->engine->front.todo |= ADV_TODO_ACK;
 }
 
 static void count_late(struct adv_responder *resp)
@@ -114,7 +125,7 @@ void adv_responder_ack_posted(struct adv_qp *qp, uint64_t now)
 	if (!adv_responder_ack_waits(qp))
 		return;
 	resp->ack_behind = may_go_behind(qp);
-	adv_list_del(&qp->delay_node);
+	end_delay(qp);
 	adv_qp_schedule(qp);
 }
 
@@ -130,7 +141,7 @@ static struct adv_qp *release_first(struct adv_engine *e)
 {
 	struct adv_qp *qp = adv_container_of(e->delayed.next, struct adv_qp, delay_node);
 
-	adv_list_del(&qp->delay_node);
+	end_delay(qp);
 	adv_qp_schedule(qp);
 	return qp;
 }

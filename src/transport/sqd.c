@@ -16,8 +16,7 @@ void adv_sqd_check(struct adv_qp *qp)
 	}
 	qp->req.draining = false;
 	if (qp->sqd_event_wanted)
-		adv_affiliated_raise(&qp->engine->async_events, &qp->events, IBV_EVENT_SQ_DRAINED,
-				     ADV_ERR_NONE);
+		adv_affiliated_raise(qp->engine, &qp->events, IBV_EVENT_SQ_DRAINED, ADV_ERR_NONE);
 }
 
 void adv_sqd_enter(struct adv_qp *qp)

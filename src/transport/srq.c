@@ -283,8 +283,8 @@ struct adv_recv_wqe *adv_srq_take(struct adv_srq *srq)
 	 * limit again. */
 	if (srq->fifo_head - srq->fifo_tail < srq->limit) {
 		srq->limit = 0;
-		adv_affiliated_raise(&srq->pd->engine->async_events, &srq->events,
-				     IBV_EVENT_SRQ_LIMIT_REACHED, ADV_ERR_NONE);
+		adv_affiliated_raise(srq->pd->engine, &srq->events, IBV_EVENT_SRQ_LIMIT_REACHED,
+				     ADV_ERR_NONE);
 	}
 	return wqe_at(srq, slot);
 }

@@ -22,6 +22,12 @@ static uint32_t slots_for(uint32_t room)
 	return n;
 }
 
+/* Publishes the earliest key after the heap has changed. */
+static void publish_earliest(struct adv_timer_heap *h)
+{
+	*h->earliest = h->count ? h->slot[1]->in_heap : ADV_NEVER;
+}
+
 static void place_in_heap(struct adv_timer_heap *h, uint32_t i, struct adv_timer *t)
 {
 	h->slot[i] = t;
@@ -116,18 +122,22 @@ void adv_timer_set(struct adv_timer_heap *h, struct adv_timer *t, uint64_t when)
 		assert(h->count < h->room);
 		t->in_heap = when;
 		place_in_heap(h, ++h->count, t);
-		sift_up(h, t);
 	} else if (when < t->in_heap) {
 		t->in_heap = when;
-		sift_up(h, t);
+	} else {
+		return;
 	}
+	sift_up(h, t);
+	publish_earliest(h);
 }
 
 void adv_timer_remove(struct adv_timer_heap *h, struct adv_timer *t)
 {
 	t->when = ADV_NEVER;
-	if (t->position)
-		remove_from_heap(h, t);
+	if (!t->position)
+		return;
+	remove_from_heap(h, t);
+	publish_earliest(h);
 }
 
 void adv_timers_expire(struct adv_timer_heap *h, struct adv_engine *e, uint64_t now)
@@ -146,4 +156,5 @@ void adv_timers_expire(struct adv_timer_heap *h, struct adv_engine *e, uint64_t 
 		t->when = ADV_NEVER;
 		t->fire(e, t, now);
 	}
+	publish_earliest(h);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Timers of one engine in a binary heap. The heap allocates memory only when a timer is reserved:
- * setting a timer never fails.
+ * setting a timer never fails. The earliest key in the heap, a time before which no timer fires, is
+ * published in *earliest.
  */
 #ifndef ADV_TRANSPORT_TIMER_H
 #define ADV_TRANSPORT_TIMER_H
@@ -23,7 +24,8 @@ struct adv_timer {
 struct adv_timer_heap {
 	struct adv_timer **slot; /* slot[1] is the earliest */
 	uint32_t count;
-	uint32_t room; /* reserved timers */
+	uint32_t room;	    /* reserved timers */
+	uint64_t *earliest; /* adv_engine_front.timers */
 };
 
 void adv_timer_init(struct adv_timer *t, adv_timer_fn *fire);
@@ -46,12 +48,6 @@ void adv_timer_remove(struct adv_timer_heap *h, struct adv_timer *t);
 static inline void adv_timer_cancel(struct adv_timer *t)
 {
 	t->when = ADV_NEVER;
-}
-
-/* Returns a time before which no timer fires; ADV_NEVER if the heap is empty. */
-static inline uint64_t adv_timers_earliest(const struct adv_timer_heap *h)
-{
-	return h->count ? h->slot[1]->in_heap : ADV_NEVER;
 }
 
 /* Calls the functions of all due timers. These functions may set timers. */

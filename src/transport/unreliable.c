@@ -170,6 +170,7 @@ static void queue_note(struct adv_engine *e, const struct adv_note *note)
 {
 	if (e->note_head - e->note_tail != ADV_NOTES)
 		e->note[e->note_head++ % ADV_NOTES] = *note;
+	e->front.todo |= ADV_TODO_TX;
 }
 
 static void answer_timer_expired(struct adv_engine *e, struct adv_timer *t, uint64_t now)

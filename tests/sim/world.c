@@ -167,6 +167,8 @@ static void run_host(struct sim *s, struct host *h)
 	manager_expire(h);
 	if (adv_engine_tx_ready(h->e) && h->link_free_at <= s->now)
 		network_pull(h);
+	if (adv_engine_tx_ready(h->e) && !(adv_engine_todo(h->e) & ADV_TODO_TX))
+		violation(s, "packets are ready, and the engine's summary does not say so");
 }
 
 static void step(struct sim *s)

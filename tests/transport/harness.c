@@ -116,8 +116,22 @@ static void check_guard(const uint8_t *p)
 			fail_msg("byte outside of a registered buffer was written");
 }
 
+/* The engine's summary of its work agrees with its queues. */
+static void check_front(const struct adv_engine *e)
+{
+	uint32_t todo = adv_engine_todo(e);
+
+	assert_true(todo & ADV_TODO_TX || !adv_engine_tx_ready(e));
+	assert_true(todo & ADV_TODO_EVENT || !adv_engine_has_event(e));
+	assert_int_equal(!!(todo & ADV_TODO_ACK), !adv_list_empty(&e->delayed));
+	assert_true(adv_engine_timers(e) ==
+		    (e->timers.count ? e->timers.slot[1]->in_heap : ADV_NEVER));
+}
+
 void net_check(struct net *net)
 {
+	for (unsigned i = 0; i < net->node_count; i++)
+		check_front(net->node[i].e);
 	for (unsigned i = 0; i < net->region_count; i++) {
 		check_guard(net->regions[i]->buf - GUARD);
 		check_guard(net->regions[i]->buf + net->regions[i]->len);

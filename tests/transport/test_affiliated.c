@@ -38,7 +38,7 @@ static void bed_open(struct bed *bed)
 static void raise_event(struct bed *bed, struct adv_affiliated *a, enum ibv_event_type type,
 			enum adv_vendor_err why)
 {
-	adv_affiliated_raise(&bed->e->async_events, a, type, why);
+	adv_affiliated_raise(bed->e, a, type, why);
 }
 
 static void raise_all(struct bed *bed, struct adv_affiliated *a, const enum ibv_event_type *types,

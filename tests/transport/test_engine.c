@@ -551,20 +551,20 @@ static void test_events_of_the_dead(void **state)
 	struct bed bed;
 
 	bed_open(&bed, IBV_QPT_RC);
-	adv_affiliated_raise(&bed.net->node[1].e->async_events, &bed.b->qp->events,
-			     IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN);
-	adv_affiliated_raise(&bed.net->node[1].e->async_events, &bed.b->qp->events,
-			     IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN);
+	adv_affiliated_raise(bed.net->node[1].e, &bed.b->qp->events, IBV_EVENT_QP_FATAL,
+			     ADV_ERR_CQ_OVERRUN);
+	adv_affiliated_raise(bed.net->node[1].e, &bed.b->qp->events, IBV_EVENT_QP_FATAL,
+			     ADV_ERR_CQ_OVERRUN);
 	assert_true(adv_engine_event(bed.net->node[1].e, &ev));
 	assert_ptr_equal(ev.qp, bed.b->qp);
 	assert_false(adv_engine_event(bed.net->node[1].e, &ev));
-	adv_affiliated_raise(&bed.net->node[1].e->async_events, &bed.b->qp->events,
-			     IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN);
+	adv_affiliated_raise(bed.net->node[1].e, &bed.b->qp->events, IBV_EVENT_QP_FATAL,
+			     ADV_ERR_CQ_OVERRUN);
 	end_close(bed.b);
 	assert_false(adv_engine_event(bed.net->node[1].e, &ev));
 	/* Events that are still pending are freed with the engine. */
-	adv_affiliated_raise(&bed.net->node[0].e->async_events, &bed.a->qp->events,
-			     IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN);
+	adv_affiliated_raise(bed.net->node[0].e, &bed.a->qp->events, IBV_EVENT_QP_FATAL,
+			     ADV_ERR_CQ_OVERRUN);
 	net_abandon(bed.net);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Opening files: open(2), openat(2), fopen(3). Our files are read-only (EACCES). Our device
- * nodes have no driver (ENXIO). */
+/* Opening files: open(2), openat(2), fopen(3). Redirected files are read-only (EACCES). Redirected
+ * device nodes have no driver (ENXIO). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -74,7 +74,7 @@ static void mirror_entry(void *user, const char *name)
 	if (snprintf(path, sizeof(path), "/%s/%s", b->folder, name) >= (int)sizeof(path))
 		return;
 	snprintf(mine, sizeof(mine), "%s", path + 1);
-	/* Our own files are not replaced. */
+	/* The files that Adverb has written are not replaced. */
 	if (syscall(SYS_newfstatat, b->f->root, mine, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    !S_ISLNK(st.st_mode))
 		return;

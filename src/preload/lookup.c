@@ -24,9 +24,9 @@ const char adv_node_rdma_cm[] = "/dev/null";
  * the folder, ELSEWHERE, ABOVE or INSIDE. */
 static _Atomic enum {
 	INHERITED,
-	GONE_TO,    /* reached under the folder's own name */
-	REDIRECTED, /* reached under the name that it replaces */
-	ELSEWHERE,  /* an unrelated folder, or a folder of the tree reached by its own name */
+	GONE_TO,    /* reached by the folder's own path */
+	REDIRECTED, /* reached by the folder's redirected path */
+	ELSEWHERE,  /* an unrelated folder, or a folder of the tree reached by its own path */
 	ABOVE,
 	INSIDE,
 } current;
@@ -116,8 +116,8 @@ static void note_descriptor(int fd, unsigned what)
 		noted[fd] = (unsigned char)what;
 }
 
-/* For a program that was started in a folder of the tree: true if the folder was reached by our
- * name. Then the shell's PWD is not a path of the tree, or there is no PWD. */
+/* For a program that was started in a folder of the tree: true if the folder was reached by its
+ * redirected path. Then the shell's PWD is not a path of the tree, or there is no PWD. */
 static bool is_redirected_at_start(void)
 {
 	const char *shells = getenv("PWD");
@@ -156,8 +156,8 @@ static bool current_is_inside(void)
 	return current == INSIDE;
 }
 
-/* Returns the length of a folder's path as the program sees it. 0: the folder is neither one of
- * ours nor above one of ours. */
+/* Returns the length of a folder's path as the program sees it. 0: the folder is neither redirected
+ * nor above a redirected one. */
 static size_t seen_folder(int dirfd, char room[PATH_MAX])
 {
 	bool ours = dirfd == AT_FDCWD ? current_is_inside() : note_of(dirfd) >= OPENED;
@@ -171,7 +171,7 @@ static size_t seen_folder(int dirfd, char room[PATH_MAX])
 	return seen || is_path_above(room) ? strlen(room) : 0;
 }
 
-/* True if fd was opened for a folder above ours. */
+/* True if fd was opened for a folder above a redirected one. */
 static bool is_folder_above(int fd, int dirfd, const char *path, bool folder)
 {
 	char room[PATH_MAX];
@@ -180,8 +180,8 @@ static bool is_folder_above(int fd, int dirfd, const char *path, bool folder)
 		return false;
 	if (path[0] == '/')
 		return is_path_above(path);
-	/* A relative path reaches a folder above ours only from a folder above ours, or from one of
-	 * ours. */
+	/* A relative path reaches a folder above a redirected one only from such a folder or from a
+	 * redirected folder. */
 	return folder && (dirfd == AT_FDCWD ? current >= ABOVE : note_of(dirfd) != NOT_OURS) &&
 	       folder_path(fd, room) && is_path_above(room);
 }
@@ -293,8 +293,8 @@ static bool path_exists(const char *path)
 	return syscall(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* True if the path names a file that the kernel itself has in one of our folders. Such a path is
- * not redirected. */
+/* True if the kernel itself has a file of this path in a redirected folder. The path of such a file
+ * leads to the kernel's file. */
 static bool is_kernels(const struct adv_redirect *r)
 {
 	size_t len = strcspn(r->rest, "/");
@@ -336,7 +336,7 @@ static const char *node_of_name(const char *name)
 }
 
 /* Returns the path of the tree, or the device node, for an absolute path. NULL: the path is not
- * ours. */
+ * redirected. */
 static const char *resolve_absolute(const char *path, enum adv_lookup look, char room[PATH_MAX])
 {
 	struct adv_redirect r;
@@ -378,7 +378,8 @@ const char *adv_lookup_resolve(int dirfd, const char *path, enum adv_lookup look
 		return resolved;
 	if (*path == '/')
 		return path;
-	/* The path leaves our folders by "..", which would lead elsewhere from the tree. */
+	/* The path leaves the redirected folders by "..", which would lead elsewhere from the
+	 * tree. */
 	memcpy(room, absolute, strlen(absolute) + 1);
 	return room;
 }

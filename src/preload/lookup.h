@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The first step of every interposed function that takes a path: decides whether the path is one of
- * ours.
+ * The first step of every interposed function that takes a path: decides whether the path is
+ * redirected (preload/redirect.h).
  *
  * For all other paths the decision is a comparison: no allocation, no lock, no system call. There
  * are two exceptions:
  * - The first look-up of a relative path after the process has changed its folder calls getcwd(2)
  *   once.
- * - Each look-up that starts in one of our folders, or in a folder above them ("/", /sys, ...),
- *   makes one system call.
- * errno is kept.
+ * - Each look-up that starts in a redirected folder, or in a folder above one ("/", /sys, ...),
+ *   makes one system call. errno is kept.
  *
- * Real files, in the tree, stand in for ours. Under their own paths they are ordinary files. A
- * process sees our names in a folder of the tree only if it has reached the folder by our name. So
- * the look-up records by which name each descriptor and the current folder were reached.
+ * The real files that stand in for redirected ones are in the tree. Under their own paths they are
+ * ordinary files. A process sees redirected contents in a folder of the tree only if it has reached
+ * the folder by its redirected path. So the look-up records by which path each descriptor and the
+ * current folder were reached.
  */
 #ifndef ADV_PRELOAD_LOOKUP_H
 #define ADV_PRELOAD_LOOKUP_H
@@ -38,13 +38,11 @@ enum adv_lookup {
 typedef _Atomic(void *) adv_next_t;
 void *adv_next(adv_next_t *known, const char *name);
 
-/* True if the path may be ours. */
+/* True if the path may be redirected. */
 bool adv_lookup_concerns(int dirfd, const char *path);
 
-/*
- * Returns the path to use instead of `path`: a path in room, or a device node (below). If `path` is
- * not ours, returns `path` itself. errno is kept.
- */
+/* Returns the path to use instead of `path`: a path in room, or a device node (below). If `path` is
+ * not redirected, returns `path` itself. errno is kept. */
 const char *adv_lookup_resolve(int dirfd, const char *path, enum adv_lookup look,
 			       char room[PATH_MAX]);
 
@@ -66,8 +64,8 @@ static inline bool adv_lookup_is_node(const char *resolved)
  * /dev/infiniband/uverbsN. */
 bool adv_lookup_node_number(const char *resolved, unsigned *major_number, unsigned *minor_number);
 
-/* Changes the result of stat(2) on `resolved` to the result for our file: a device node, or a file
- * without write permission. */
+/* Changes the result of stat(2) on `resolved` to the result for the redirected file: a device node,
+ * or a file without write permission. */
 void adv_lookup_fix_stat(const char *resolved, const char *path, struct stat *st);
 
 /* True if `resolved` is a file of the read-only tree, or names a missing file there. False if a
@@ -97,8 +95,8 @@ void adv_lookup_note_chdir(const char *path, const char *resolved);
 /* Records that the current folder has changed to the folder of a descriptor. */
 void adv_lookup_note_fchdir(int fd);
 
-/* True if the current folder is in the tree and was reached by our name. room: the path for which
- * the folder stands. */
+/* True if the current folder is in the tree and was reached by its redirected path. room: the path
+ * for which the folder stands. */
 bool adv_lookup_getcwd(char room[PATH_MAX]);
 
 #endif

@@ -14,7 +14,7 @@ enum node {
 	NET,
 	INTERFACE,
 	INTERFACE_DEVICE,
-	OURS, /* the nodes from here on are ours */
+	OURS, /* this node and all later ones are redirected */
 	DEV_INFINIBAND = OURS,
 	CLASS_INFINIBAND,
 	CLASS_VERBS,

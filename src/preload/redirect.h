@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Decides by their text which paths are ours. Real files stand in for them in a folder (the root)
- * that mirrors the levels above: /sys/class/infiniband/adverb0 is
+ * Decides by their text which paths are redirected: paths of the device's files, such as
+ * /sys/class/infiniband/adverb0. A real file below a folder, the root, stands in for each:
  * ROOT/sys/class/infiniband/adverb0. No system call, no allocation, no lock.
  */
 #ifndef ADV_PRELOAD_REDIRECT_H
@@ -11,16 +11,16 @@
 #include <stddef.h>
 
 enum adv_redirect_kind {
-	ADV_REDIRECT_NONE,  /* not ours */
-	ADV_REDIRECT_ABOVE, /* a folder above ours: "/", /dev, /sys, ... */
+	ADV_REDIRECT_NONE,  /* the path is not redirected */
+	ADV_REDIRECT_ABOVE, /* a folder above a redirected one: "/", /dev, /sys, ... */
 	ADV_REDIRECT_OURS,
-	ADV_REDIRECT_THROUGH, /* into a folder of ours and out again by ".."; `folder`
-			       * and `rest` are the path without that detour, because
-			       * the kernel may not have our folder */
+	/* The path leads into a redirected folder and out again by ".."; `folder` and `rest` are
+	 * the path without that detour, because the kernel may not have the folder. */
+	ADV_REDIRECT_THROUGH,
 };
 
 struct adv_redirect {
-	const char *folder; /* our folder, without "." and ".." and links */
+	const char *folder; /* the redirected folder, without "." and ".." and links */
 	const char *rest;   /* the remaining part of the path; may be empty */
 	const char
 		*interface; /* name of the interface in a path below /sys/class/net/, else NULL */
@@ -29,9 +29,9 @@ struct adv_redirect {
 };
 
 /*
- * Returns whether an absolute path names a file of ours, or may name one. The caller checks that
- * the file exists, and that an interface has a device and a GID. The search ends at a folder that
- * is a symbolic link, because ".." after it leads elsewhere.
+ * Returns whether an absolute path is redirected, or may be. The caller checks that the file
+ * exists, and that an interface has a device and a GID. The search ends at a folder that is a
+ * symbolic link, because ".." after it leads elsewhere.
  */
 enum adv_redirect_kind adv_redirect_path(const char *path, struct adv_redirect *r);
 

@@ -205,7 +205,7 @@ static void goes_into_folders(void **state)
 	assert_int_equal(access("adverb0/node_type", F_OK), -1);
 }
 
-/* Relative paths from the folders above ours. The kernel may not have our folders. */
+/* Relative paths from the folders above the redirected ones, which the kernel may not have. */
 static void starts_above(void **state)
 {
 	static const char *const starts[][2] = {
@@ -312,8 +312,8 @@ static void keeps_errno(void **state)
 	assert_int_equal(errno, EXDEV);
 }
 
-/* For paths that are not ours the functions allocate no memory: a program may call them in a signal
- * handler, or between vfork() and exec(). */
+/* For paths that are not redirected the functions allocate no memory: a program may call them in a
+ * signal handler, or between vfork() and exec(). */
 static void touches_nothing_for_others(void **state)
 {
 	struct mallinfo2 before, after;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* adv_redirect_path() decides by their text which paths are ours. */
+/* adv_redirect_path() decides by their text which paths are redirected. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 struct expected {
 	const char *path;
-	const char *folder; /* NULL: not ours */
+	const char *folder; /* NULL: the path is not redirected */
 	const char *rest;
 };
 
@@ -89,7 +89,7 @@ static void knows_what_is_above(void **state)
 	}
 }
 
-/* A path through one of our folders is shortened, because the kernel may have no such folder. */
+/* A path through a redirected folder is shortened, because the kernel may have no such folder. */
 static void passes_through(void **state)
 {
 	static const struct expected paths[] = {

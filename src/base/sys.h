@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Descriptor I/O by raw system calls. Libraries such as librspreload interpose the C library's
- * functions; our own descriptors must never pass through them. Results and errno are those of the
- * system calls of the same names.
+ * functions; Adverb's own descriptors must never pass through such functions. Results and errno are
+ * those of the system calls of the same names.
  */
 #ifndef ADV_BASE_SYS_H
 #define ADV_BASE_SYS_H

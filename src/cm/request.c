@@ -187,7 +187,7 @@ void adv_cm_rx_req(struct adv_cm *cm, uint64_t now, const struct adv_rx_meta *me
 		adv_cm_reject_stateless(cm, meta, packet, reason);
 		return;
 	}
-	/* 12.9.8.3.1: the peer's QP was lost without our knowledge. */
+	/* 12.9.8.3.1: the peer's QP was lost without notice to this end. */
 	old = adv_cm_id_find_qpn(cm, &meta->sgid, req->local_ca_guid, req->local_qpn);
 	if (old) {
 		adv_cm_reject_stateless(cm, meta, packet, ADV_CM_REJ_STALE_CONN);

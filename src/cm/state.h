@@ -16,7 +16,8 @@
  * retries. */
 #define ADV_CM_RESPONSE_TIMEOUT 20
 #define ADV_CM_SAID_RETRIES	15
-/* Service timeout of our MRAs, 69 s, as in Linux; and the longest accepted from peers, 275 s. */
+/* Service timeout of the MRAs that this CM sends, 69 s as in Linux; and the longest that it accepts
+ * from peers, 275 s. */
 #define ADV_CM_SERVICE_TIMEOUT	       24
 #define ADV_CM_SERVICE_TIMEOUT_LONGEST 26
 /* Local CA ACK delay, as ibv_query_device() returns it. */

@@ -191,7 +191,8 @@ static bool add_part(char *out, const char *part, size_t len)
 	return true;
 }
 
-/* Converts a name to lower case, hyphens and our spelling. False: no name has this form. */
+/* Converts a name to lower case, hyphens and the spelling of this file. False: no name has this
+ * form. */
 static bool normalise_name(const char *name, size_t len, char out[NAME_MAX_LEN])
 {
 	char lower[NAME_MAX_LEN];

@@ -4,7 +4,7 @@
  * The sockets are unconnected and use IP_PMTUDISC_PROBE: the kernel then writes Identification 0.
  *
  * IP_PMTUDISC_DO would write 0 as well, but it obeys ICMP messages about the path. The kernel
- * accepts every such message that quotes an address and a port of ours: after one forged
+ * accepts every such message that quotes an address and a port of this machine: after one forged
  * "fragmentation needed" all larger packets fail for ten minutes. With IP_PMTUDISC_PROBE only the
  * interface's own MTU counts.
  *

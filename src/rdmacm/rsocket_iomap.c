@@ -193,7 +193,8 @@ bool adv_rs_mapping_find(const struct adv_rsocket *rs, uint64_t offset, struct a
 	const struct adv_rs_exposed *exposed = (const void *)rs->s.exposed.p;
 
 	for (uint32_t i = 0; i < rs->options.mappings; i++) {
-		/* The peer can write the entry at any time: check and use one copy of it. */
+		/* The peer can write the entry at any time: so this code checks and uses one copy
+		 * of the entry. */
 		struct adv_rs_mapping entry = exposed->mappings[i];
 
 		if (offset >= entry.offset && offset - entry.offset < entry.sge.length) {

@@ -258,7 +258,7 @@ uint64_t adv_engine_deadline(const struct adv_engine *e);
 void adv_engine_expire(struct adv_engine *e, uint64_t now);
 
 /* As adv_engine_deadline(), but without the deadlines of delayed ACKs (ack_delay). No thread has to
- * be woken for these: the program most likely posts its request in time. */
+ * be woken for these: the program most likely posts a request before the deadline. */
 uint64_t adv_engine_firm_deadline(const struct adv_engine *e);
 /* True if ACKs are delayed. */
 bool adv_engine_acks_wait(const struct adv_engine *e);

@@ -148,8 +148,8 @@ struct adv_responder {
 	bool dead;	 /* a NAK has ended the connection: new requests are not answered */
 	uint8_t ack_syndrome;
 	uint32_t ack_psn;
-	uint64_t asked_at; /* arrival of the newest message with an ACK; 0: a request was posted
-			      since */
+	uint64_t asked_at; /* time at which the newest message with an ACK arrived; 0: the program
+			      has posted a request since */
 	uint64_t ack_due;  /* deadline of a delayed ACK */
 	struct adv_recv_wqe *recv; /* receive request of the message in progress */
 	uint64_t offset;	   /* bytes of the message in progress */

@@ -112,8 +112,8 @@ adv_icrc_state adv_icrc_bth(adv_icrc_state s, const uint8_t bth[12])
 
 /*
  * Clears the upper halves of the vector registers, in which ISA-L leaves values. Otherwise code
- * compiled without AVX, like ours, waits for the instructions that computed these values: more than
- * 100 ns for each packet of 4 KiB on AMD's Zen 4.
+ * compiled without AVX, like this code, waits for the instructions that computed these values: more
+ * than 100 ns for each packet of 4 KiB on AMD's Zen 4.
  */
 static inline void clear_upper_halves(void)
 {

@@ -70,7 +70,8 @@ static void advance_una(struct adv_qp *qp, uint32_t psn, uint64_t now)
 		return;
 	adv_retransmit_arm(qp, now);
 	adv_sqd_check(qp);
-	adv_qp_schedule(qp);
+	if (qp->sq.next != qp->sq.head)
+		adv_qp_schedule(qp);
 }
 
 /* Handles the acknowledgement of all packets before psn, up to the first missing response. Returns

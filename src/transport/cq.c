@@ -184,6 +184,12 @@ static void raise_moderated_event(struct adv_cq *cq, uint64_t now)
 		adv_timer_set(&cq->engine->timers, &cq->moderation_timer, now + cq->moderate_ns);
 }
 
+void adv_cq_notify(struct adv_cq *cq, bool notable, uint64_t now)
+{
+	if (cq->armed == ADV_CQ_ARMED || (cq->armed == ADV_CQ_ARMED_SOLICITED && notable))
+		raise_moderated_event(cq, now);
+}
+
 bool adv_cq_push(struct adv_cq *cq, const struct adv_cqe *cqe, bool solicited, uint64_t now)
 {
 	if (cq->overrun)
@@ -193,11 +199,8 @@ bool adv_cq_push(struct adv_cq *cq, const struct adv_cqe *cqe, bool solicited, u
 		adv_affiliated_raise(cq->engine, &cq->events, IBV_EVENT_CQ_ERR, ADV_ERR_CQ_OVERRUN);
 		return false;
 	}
-	*cqe_at(cq, cq->head++) = *cqe;
-	cq->moderated++;
-	if (cq->armed == ADV_CQ_ARMED || (cq->armed == ADV_CQ_ARMED_SOLICITED &&
-					  (solicited || cqe->wc.status != IBV_WC_SUCCESS)))
-		raise_moderated_event(cq, now);
+	*cqe_at(cq, cq->head) = *cqe;
+	adv_cq_commit(cq, solicited || cqe->wc.status != IBV_WC_SUCCESS, now);
 	return true;
 }
 

@@ -29,6 +29,28 @@ struct adv_cq {
 	uint32_t number;
 };
 
+/* Returns the entry for the next completion, which the caller fills in before adv_cq_commit().
+ * NULL: the CQ is full, or has overrun. Nothing has changed yet. */
+static inline struct adv_cqe *adv_cq_reserve(struct adv_cq *cq)
+{
+	if (cq->overrun || cq->head - cq->tail == cq->room)
+		return NULL;
+	return &cq->ring[cq->head & (cq->room - 1)];
+}
+
+/* Raises the event of an armed CQ after a completion was added. notable: the completion is
+ * solicited or failed. */
+void adv_cq_notify(struct adv_cq *cq, bool notable, uint64_t now);
+
+/* Adds the entry that adv_cq_reserve() returned. */
+static inline void adv_cq_commit(struct adv_cq *cq, bool notable, uint64_t now)
+{
+	cq->head++;
+	cq->moderated++;
+	if (cq->armed != ADV_CQ_DISARMED)
+		adv_cq_notify(cq, notable, now);
+}
+
 /*
  * Adds a copy of the completion. If the CQ is armed, raises its completion event. If it is armed
  * for solicited events only, raises the event only if `solicited` is set or the completion failed.

@@ -68,6 +68,9 @@ struct adv_engine_config {
 	 * 9.7.
 	 */
 	bool go_back_0;
+	/* True: the general path (requester.c, responder.c, completer.c) handles everything that
+	 * fast.c would handle. For tests: the results are the same. */
+	bool no_fast_path;
 	/*
 	 * Bytes that a rate-limited queue pair may send at once after the caller was late. 0: its
 	 * packets are sent evenly, and adv_engine_deadline() returns the time of each packet. If

@@ -58,6 +58,8 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	e->local_credit = config->local_credit;
 	e->local_memory = config->local_memory;
 	e->page_in = config->page_in;
+	e->no_fast_path = config->no_fast_path || config->go_back_0;
+	e->mrs.generation = 1;
 	err = adv_unreliable_init(e);
 	if (!err)
 		err = adv_engine_add_qpns(e, config->qpn_first, config->qpn_count);

@@ -4,6 +4,7 @@
 #include "transport/address.h"
 #include "transport/completer.h"
 #include "transport/datagram.h"
+#include "transport/fast.h"
 #include "transport/flow.h"
 #include "transport/mcast.h"
 #include "transport/qpn.h"
@@ -150,6 +151,8 @@ static void deliver_cnp(struct adv_engine *e, uint64_t now, const struct adv_hea
 		++*wrong;
 	else
 		adv_flow_on_cnp(qp, now);
+	if (!wrong)
+		adv_qp_review(qp);
 }
 
 /* Handles the CE mark that a switch has set on a packet. Marked packets are decoded twice; so
@@ -163,12 +166,16 @@ static void note_mark(struct adv_engine *e, uint64_t now, const struct adv_rx_pa
 	if (!adv_headers_decode(pkt->data, pkt->len, &h))
 		return;
 	qp = adv_qp_number_find(e, h.bth.dest_qpn);
-	if (!wrong_sender(e, qp, &h.bth, pkt->meta) &&
-	    (h.bth.opcode & ADV_SERVICE_MASK) == qp->service)
-		adv_flow_marked(qp, now, &h.bth);
+	if (wrong_sender(e, qp, &h.bth, pkt->meta) ||
+	    (h.bth.opcode & ADV_SERVICE_MASK) != qp->service)
+		return;
+	adv_flow_marked(qp, now, &h.bth);
+	adv_qp_review(qp);
 }
 
-void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt)
+/* The general path of a packet. */
+static __attribute__((noinline)) void rx_packet(struct adv_engine *e, uint64_t now,
+						const struct adv_rx_packet *pkt)
 {
 	struct adv_headers h;
 	struct adv_incoming in = {.h = &h, .meta = pkt->meta};
@@ -205,8 +212,16 @@ void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packe
 		return;
 	}
 	qp = adv_qp_number_find(e, h.bth.dest_qpn);
-	if (qp)
-		deliver_packet(e, qp, now, &in);
-	else
+	if (!qp) {
 		e->counters.rx_no_qp++;
+		return;
+	}
+	deliver_packet(e, qp, now, &in);
+	adv_qp_review(qp);
+}
+
+void adv_engine_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt)
+{
+	if (!adv_fast_rx(e, now, pkt))
+		rx_packet(e, now, pkt);
 }

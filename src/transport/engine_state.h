@@ -87,6 +87,7 @@ struct adv_engine {
 	uint32_t pace_burst; /* bytes */
 	bool local_credit;
 	bool local_memory;
+	bool no_fast_path;
 	const struct adv_recovery *recovery;
 	bool (*page_in)(void *addr, uint64_t length, bool to_write);
 	struct adv_credit credit[ADV_CREDITS];

@@ -2,6 +2,7 @@
 /* Sends packets: gives the queue pairs their turns. */
 #include "transport/ah.h"
 #include "transport/datagram.h"
+#include "transport/fast.h"
 #include "transport/flow.h"
 #include "transport/outgoing.h"
 #include "transport/requester.h"
@@ -30,20 +31,13 @@ static bool is_held(const struct adv_engine *e, const struct adv_qp *qp)
 	return e->held_dscps >> (qp->path.tclass >> 2) & 1 && qp->type != IBV_QPT_UD;
 }
 
-/* True if the QP's delayed ACK needs a batch of its own: its requests must be sent before the ACK
- * is added. */
-static bool ack_goes_alone(const struct adv_qp *qp, const struct adv_tx_batch *batch)
-{
-	return qp->resp.ack_behind && batch->count && qp->peer_is_here && qp->engine->local_memory;
-}
-
-static void serve_qp(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+static void serve_connected(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
 {
 	bool requests_first = qp->resp.ack_behind || qp->resp.cut;
 
 	if (requests_first)
 		adv_requester_tx(qp, now, batch, ADV_QUANTUM);
-	if (ack_goes_alone(qp, batch)) {
+	if (adv_responder_ack_goes_alone(qp, batch)) {
 		adv_qp_schedule(qp);
 		return;
 	}
@@ -53,6 +47,20 @@ static void serve_qp(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch
 	}
 	if (!requests_first)
 		adv_requester_tx(qp, now, batch, ADV_QUANTUM);
+}
+
+/* The general path of a turn. */
+static void serve_qp(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch)
+{
+	if (is_held(qp->engine, qp)) {
+		adv_flow_send_cnp(qp, batch);
+		adv_list_add_tail(&qp->engine->held, &qp->tx_node);
+	} else if (qp->type == IBV_QPT_UD) {
+		adv_datagram_tx(qp, now, batch, ADV_QUANTUM);
+	} else if (!qp->flow || !adv_flow_serve(qp, now, batch)) {
+		serve_connected(qp, now, batch);
+	}
+	adv_qp_review(qp);
 }
 
 unsigned adv_engine_tx(struct adv_engine *e, uint64_t now, struct adv_tx_batch *batch)
@@ -74,15 +82,11 @@ unsigned adv_engine_tx_some(struct adv_engine *e, uint64_t now, struct adv_tx_ba
 		struct adv_qp *qp = adv_container_of(e->tx_ready.next, struct adv_qp, tx_node);
 
 		adv_list_del(&qp->tx_node);
-		if (is_held(e, qp)) {
-			adv_flow_send_cnp(qp, batch);
-			adv_list_add_tail(&e->held, &qp->tx_node);
-		} else if (qp->type == IBV_QPT_UD) {
-			adv_datagram_tx(qp, now, batch, ADV_QUANTUM);
-		} else if (!qp->flow || !adv_flow_serve(qp, now, batch)) {
+		if (!(qp->unusual & ADV_UNUSUAL_FOR_TURN) && !e->held_dscps)
+			adv_fast_turn(qp, now, batch);
+		else
 			serve_qp(qp, now, batch);
-		}
-		if (ack_goes_alone(qp, batch))
+		if (adv_responder_ack_goes_alone(qp, batch))
 			break;
 	}
 	if (!adv_engine_tx_ready(e))

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Injected faults: queries the engine's injector. */
 #include "transport/inject.h"
+#include "transport/unusual.h"
 
 void adv_engine_set_injector(struct adv_engine *e, adv_injector *fn, void *user)
 {
 	e->injector = fn;
 	e->injector_user = user;
+	adv_list_for_each(struct adv_qp, qp, &e->qps, node) {
+		adv_qp_review(qp);
+	}
 }
 
 /* Returns the BTH opcode of a packet that carries such a request as a whole. */

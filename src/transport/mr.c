@@ -117,6 +117,7 @@ int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *add
 	}
 	mr->pd->users--;
 	next.pd->users++;
+	e->mrs.generation++;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		/* A holder of the old key must not reach the new memory. */
 		adv_mr_table_remove(&e->mrs, mr->key);

@@ -26,6 +26,7 @@ struct adv_mr_table {
 	struct adv_mr **slot;
 	uint32_t room;
 	uint32_t count;
+	uint64_t generation; /* raised when a region changes or disappears; from 1 */
 };
 
 /* Makes room for one more key. Returns 0 or ENOMEM (also beyond ADV_MAX_MR). */

@@ -17,8 +17,7 @@ struct adv_tx_packet *adv_outgoing_add(struct adv_engine *e, struct adv_path *pa
 	pkt->payload_len = 0;
 	pkt->pad = h->bth.pad;
 	pkt->dest_qpn = h->bth.dest_qpn;
-	/* RFC 3168, 5: a sender that does not react to marks must not be ECN-capable. */
-	pkt->ecn = e->cc.algorithm == ADV_CC_NONE ? ADV_ECN_NOT_ECT : ADV_ECN_ECT0;
+	pkt->ecn = adv_outgoing_ecn(e);
 	pkt->icrc_flip = 0;
 	pkt->header_len = (uint8_t)adv_headers_encode(h, pkt->header);
 	e->counters.tx_packets++;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/probe.h"
+#include "transport/fast.h"
 #include "transport/inject.h"
 #include "transport/mw.h"
 #include "transport/qp_complete.h"
@@ -208,8 +209,9 @@ static int post_one_send(struct adv_qp *qp, const struct ibv_send_wr *wr)
 	return 0;
 }
 
-int adv_qp_post_send(struct adv_qp *qp, uint64_t now, struct ibv_send_wr *wr,
-		     struct ibv_send_wr **bad_wr)
+/* Posts the rest of a list, from the first request that adv_fast_post_send() leaves. */
+static __attribute__((noinline)) int post_sends(struct adv_qp *qp, uint64_t now,
+						struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	int err = 0;
 
@@ -227,14 +229,28 @@ int adv_qp_post_send(struct adv_qp *qp, uint64_t now, struct ibv_send_wr *wr,
 		*bad_wr = wr;
 	if (qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_SQE)
 		adv_qp_flush_send(qp, now);
-	else if (qp->sq.next != qp->sq.head)
+	return err;
+}
+
+int adv_qp_post_send(struct adv_qp *qp, uint64_t now, struct ibv_send_wr *wr,
+		     struct ibv_send_wr **bad_wr)
+{
+	const struct ibv_send_wr *first = wr;
+	int err = 0;
+
+	while (wr && adv_fast_post_send(qp, wr))
+		wr = wr->next;
+	if (wr || !first)
+		err = post_sends(qp, now, wr, bad_wr);
+	if (qp->sq.next != qp->sq.head)
 		adv_qp_schedule(qp);
 	adv_responder_ack_posted(qp, now);
 	return err;
 }
 
-int adv_qp_post_recv(struct adv_qp *qp, uint64_t now, struct ibv_recv_wr *wr,
-		     struct ibv_recv_wr **bad_wr)
+/* Posts the rest of a list, from the first request that adv_fast_post_recv() leaves. */
+static __attribute__((noinline)) int post_recvs(struct adv_qp *qp, uint64_t now,
+						struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	int err = 0;
 
@@ -260,4 +276,14 @@ int adv_qp_post_recv(struct adv_qp *qp, uint64_t now, struct ibv_recv_wr *wr,
 	if (qp->state == IBV_QPS_ERR)
 		adv_qp_flush_recv(qp, now);
 	return err;
+}
+
+int adv_qp_post_recv(struct adv_qp *qp, uint64_t now, struct ibv_recv_wr *wr,
+		     struct ibv_recv_wr **bad_wr)
+{
+	const struct ibv_recv_wr *first = wr;
+
+	while (wr && adv_fast_post_recv(qp, wr))
+		wr = wr->next;
+	return wr || !first ? post_recvs(qp, now, wr, bad_wr) : 0;
 }

@@ -15,6 +15,7 @@
 #include "transport/retransmit.h"
 #include "transport/srq.h"
 #include "transport/unreliable.h"
+#include "transport/unusual.h"
 
 static uint32_t power_of_two(uint32_t n)
 {
@@ -173,6 +174,7 @@ struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config)
 	adv_list_init(&qp->windows);
 	adv_list_add_tail(&e->qps, &qp->node);
 	hold_objects(qp);
+	adv_qp_review(qp);
 	return qp;
 }
 

@@ -7,6 +7,7 @@
 #include "transport/qp_complete.h"
 #include "transport/responder_ack.h"
 #include "transport/srq.h"
+#include "transport/unusual.h"
 
 static enum ibv_wc_opcode wc_opcode(uint8_t wr_opcode)
 {
@@ -152,6 +153,7 @@ void adv_qp_enter_error(struct adv_qp *qp, uint64_t now)
 		adv_responder_ack_forget(qp);
 		qp->resp.res_pending = 0;
 	}
+	adv_qp_review(qp);
 	adv_qp_flush_send(qp, now);
 	adv_qp_flush_recv(qp, now);
 }

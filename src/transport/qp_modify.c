@@ -11,6 +11,7 @@
 #include "transport/requester.h"
 #include "transport/responder.h"
 #include "transport/sqd.h"
+#include "transport/unusual.h"
 
 #define ACCESS_ALL   0x3ff /* all flags that are not optional, also of newer headers */
 #define TIMER_VALUES 32	   /* five bits */
@@ -323,6 +324,7 @@ static int change_attributes(struct adv_qp *qp, enum ibv_qp_state next,
 	qp->path = path;
 	qp->peer_is_here = adv_address_is_here(qp->engine, &path.dgid);
 	qp->mtu = qp->type == IBV_QPT_UD ? port_mtu(qp->engine) : mtu;
+	qp->fast.bth = adv_bth_start(ADV_PKEY_DEFAULT, qp->attr.dest_qp_num);
 	err = perform_transition(qp, next, mask);
 	if (err) {
 		qp->attr = old_attr;
@@ -336,6 +338,7 @@ static int change_attributes(struct adv_qp *qp, enum ibv_qp_state next,
 			(mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && attr->en_sqd_async_notify;
 	qp->state = next;
 	continue_queues(qp, before);
+	adv_qp_review(qp);
 	return 0;
 }
 
@@ -359,6 +362,7 @@ int adv_qp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *att
 		qp->sqd_event_wanted = false;
 		memset(&qp->attr, 0, sizeof(qp->attr));
 		qp->attr.cap = cap;
+		adv_qp_review(qp);
 		return 0;
 	}
 	if (next == IBV_QPS_ERR) {

@@ -167,6 +167,21 @@ struct adv_responder {
 	bool cut; /* the turn ended before the responses did: requests go first in the next */
 };
 
+/* ---- the fast path (fast.c) ---- */
+
+/* The region that was found last. */
+struct adv_region_memo {
+	const struct adv_mr *mr;
+	uint64_t generation; /* adv_mr_table.generation then; 0: no region was found yet */
+};
+
+struct adv_fast {
+	uint64_t bth;		       /* first 8 bytes of each BTH, without opcode and flags */
+	struct adv_region_memo send;   /* L_Key of send requests */
+	struct adv_region_memo recv;   /* L_Key of receive requests */
+	struct adv_region_memo remote; /* R_Key of the peer's WRITEs */
+};
+
 /* ---- the queue pair ---- */
 
 struct adv_qp {
@@ -191,6 +206,8 @@ struct adv_qp {
 	uint8_t service; /* enum adv_service */
 	bool reliable;	 /* RC and XRC */
 	bool sq_sig_all;
+	uint32_t unusual; /* enum adv_unusual: reasons for the general path; 0: none */
+	struct adv_fast fast;
 	bool last_wqe_reported; /* IBV_EVENT_QP_LAST_WQE_REACHED was raised */
 	bool sqd_event_wanted;
 	struct ibv_qp_attr attr; /* attributes as set by modify and returned by query */
@@ -219,6 +236,19 @@ static inline bool adv_send_wqe_wants_response(const struct adv_send_wqe *wqe)
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 	case ADV_WR_FLUSH:
 	case ADV_WR_ATOMIC_WRITE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* True for requests that send no packet: bind and invalidate requests of memory windows. */
+static inline bool adv_send_wqe_is_local(const struct adv_send_wqe *wqe)
+{
+	switch ((int)wqe->opcode) {
+	case IBV_WR_BIND_MW:
+	case ADV_WR_BIND_TYPE_1:
+	case IBV_WR_LOCAL_INV:
 		return true;
 	default:
 		return false;

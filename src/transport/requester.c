@@ -23,9 +23,6 @@
 #include "transport/unreliable.h"
 #include "transport/window.h"
 
-/* At least one of so many packets in a row requests an acknowledgement. */
-#define ACKREQ_INTERVAL 16
-
 void adv_requester_start(struct adv_qp *qp)
 {
 	struct adv_requester *req = &qp->req;
@@ -58,19 +55,6 @@ int adv_requester_reserve(struct adv_qp *qp)
 	if (!req->rd_end)
 		req->rd_end = calloc(req->rd_room, sizeof(*req->rd_end));
 	return req->rd_end ? 0 : ENOMEM;
-}
-
-/* True for requests that send no packet: bind and invalidate requests of memory windows. */
-static bool is_local(const struct adv_send_wqe *wqe)
-{
-	switch ((int)wqe->opcode) {
-	case IBV_WR_BIND_MW:
-	case ADV_WR_BIND_TYPE_1:
-	case IBV_WR_LOCAL_INV:
-		return true;
-	default:
-		return false;
-	}
 }
 
 /* Fails the request at the cursor, which cannot be sent, as soon as all requests before it are
@@ -106,39 +90,6 @@ static void advance_cursor(struct adv_qp *qp, uint32_t psns, bool request_done)
 		qp->sq.next++;
 		req->offset = 0;
 	}
-}
-
-/*
- * True if the requester may send nothing after this request until it is acknowledged: the queue
- * ends or drains, or the next request may wait for the window or for responses, or is local, or
- * fails.
- */
-static bool may_pause_after(const struct adv_qp *qp, uint32_t request)
-{
-	const struct adv_send_wqe *next;
-
-	if (request + 1 == qp->sq.head || qp->state == IBV_QPS_SQD)
-		return true;
-	next = adv_send_wqe_at(qp, request + 1);
-	return adv_send_wqe_wants_response(next) || is_local(next) || next->failed ||
-	       (next->send_flags & IBV_SEND_FENCE);
-}
-
-/*
- * True if the packet at the cursor requests an ACK: before a pause, when a window is full, and at
- * regular intervals (IBTA 9.7.5.1.3 leaves the choice to the requester). After a timeout each
- * packet requests an ACK, because perhaps only the first packets of each retransmission arrive.
- */
-static bool wants_ack(const struct adv_qp *qp, bool last)
-{
-	const struct adv_engine *e = qp->engine;
-	const struct adv_requester *req = &qp->req;
-
-	return qp->reliable &&
-	       (req->unanswered || req->since_ackreq + 1 >= ACKREQ_INTERVAL ||
-		adv_flight_psns(qp) + 1 >= req->cwnd || e->in_flight + 1 >= e->total_window ||
-		adv_psn_add(req->next_psn, 1) == req->max_psn ||
-		(last && may_pause_after(qp, qp->sq.next)));
 }
 
 static uint8_t data_opcode(const struct adv_send_wqe *wqe, bool first, bool last)
@@ -193,7 +144,7 @@ static bool emit_data(struct adv_qp *qp, struct adv_tx_batch *batch, const struc
 	h.reth.length = wqe->length;
 	h.immdt = wqe->imm;
 	h.ieth.rkey = wqe->imm;
-	h.bth.ackreq = wants_ack(qp, last);
+	h.bth.ackreq = adv_requester_wants_ack(qp, last);
 	pkt = adv_outgoing_add(qp->engine, &qp->path, batch, &h);
 	if (!adv_payload_gather(qp, wqe, qp->req.offset, n, batch, pkt, &why)) {
 		batch->count--;
@@ -338,7 +289,7 @@ static bool start_request(struct adv_qp *qp, struct adv_send_wqe *wqe, uint64_t 
 	 * it. */
 	if ((wqe->send_flags & IBV_SEND_FENCE) && qp->req.rd_head != qp->req.rd_tail)
 		return false;
-	if (is_local(wqe))
+	if (adv_send_wqe_is_local(wqe))
 		return start_local(qp, wqe, now);
 	if (response && qp->req.rd_limit == 0) {
 		fail_at_cursor(qp, IBV_WC_LOC_QP_OP_ERR, ADV_ERR_NO_RD_ATOMIC, now);

@@ -24,4 +24,12 @@ static inline bool adv_responder_ack_waits(const struct adv_qp *qp)
 	return !adv_list_empty(&qp->delay_node);
 }
 
+/* True if the QP's delayed ACK needs a batch of its own: its requests must be sent before the ACK
+ * is added. */
+static inline bool adv_responder_ack_goes_alone(const struct adv_qp *qp,
+						const struct adv_tx_batch *batch)
+{
+	return qp->resp.ack_behind && batch->count && qp->peer_is_here && qp->engine->local_memory;
+}
+
 #endif

@@ -5,6 +5,7 @@
 #include "transport/qp_complete.h"
 #include "transport/recovery.h"
 #include "transport/retransmit.h"
+#include "transport/unusual.h"
 #include "transport/window.h"
 
 /* ---- the retransmission timer ---- */
@@ -233,4 +234,5 @@ void adv_retransmit_timer_expired(struct adv_engine *e, struct adv_timer *t, uin
 		rnr_nak_timer_expired(qp);
 	else if (adv_flight_psns(qp))
 		timed_out(qp, now);
+	adv_qp_review(qp);
 }

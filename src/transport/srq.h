@@ -33,6 +33,17 @@ struct adv_srq {
  * raises IBV_EVENT_SRQ_LIMIT_REACHED once. The caller returns the request with adv_srq_release().
  */
 struct adv_recv_wqe *adv_srq_take(struct adv_srq *srq);
+/* Returns the request that adv_srq_take() would return. Changes nothing. */
+static inline struct adv_recv_wqe *adv_srq_peek(const struct adv_srq *srq)
+{
+	uint32_t slot;
+
+	if (srq->fifo_head == srq->fifo_tail)
+		return NULL;
+	slot = srq->fifo[srq->fifo_tail & (srq->max_wr - 1)];
+	return (struct adv_recv_wqe *)(void *)(srq->slots + (size_t)slot * srq->stride);
+}
+
 void adv_srq_release(struct adv_srq *srq, struct adv_recv_wqe *wqe);
 /* Checks and copies one receive request. Returns 0, or EINVAL: too many SGEs, or their sum is above
  * 2^32 - 1 bytes. */

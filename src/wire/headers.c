@@ -2,15 +2,10 @@
 #include "wire/headers.h"
 #include "wire/bytes.h"
 
-/* Bits of the BTH (IBTA 9.2). */
-#define BTH_SOLICITED 0x80
-#define BTH_MIGREQ    0x40
-#define BTH_PAD_SHIFT 4
-#define BTH_PAD_MASK  0x03
-#define BTH_TVER_MASK 0x0f
-#define BTH_FECN      0x80
-#define BTH_BECN      0x40
-#define BTH_ACKREQ    0x80000000u
+/* Bits of the BTH (IBTA 9.2) that only this file reads. */
+#define BTH_MIGREQ 0x40
+#define BTH_FECN   0x80
+#define BTH_BECN   0x40
 
 /* Bits of the FETH (annex A19): placement type, then selectivity level. */
 #define FETH_PLACEMENT_MASK    0x0fu
@@ -24,28 +19,29 @@ static void bth_decode(const uint8_t *p, struct adv_bth *bth)
 	uint32_t last = adv_get_be32(p + 8);
 
 	bth->opcode = p[0];
-	bth->solicited = p[1] & BTH_SOLICITED;
+	bth->solicited = p[1] & ADV_BTH_SOLICITED;
 	bth->migreq = p[1] & BTH_MIGREQ;
-	bth->pad = (p[1] >> BTH_PAD_SHIFT) & BTH_PAD_MASK;
-	bth->version = p[1] & BTH_TVER_MASK;
+	bth->pad = (p[1] >> ADV_BTH_PAD_SHIFT) & ADV_BTH_PAD_MASK;
+	bth->version = p[1] & ADV_BTH_TVER_MASK;
 	bth->pkey = adv_get_be16(p + 2);
 	bth->fecn = p[4] & BTH_FECN;
 	bth->becn = p[4] & BTH_BECN;
 	bth->dest_qpn = adv_get_be32(p + 4) & ADV_QPN_MASK;
-	bth->ackreq = last & BTH_ACKREQ;
+	bth->ackreq = last & ADV_BTH_ACKREQ;
 	bth->psn = last & ADV_PSN_MASK;
 }
 
 static void bth_encode(const struct adv_bth *bth, uint8_t *out)
 {
 	out[0] = bth->opcode;
-	out[1] = (uint8_t)((bth->solicited ? BTH_SOLICITED : 0) | (bth->migreq ? BTH_MIGREQ : 0) |
-			   (bth->pad & BTH_PAD_MASK) << BTH_PAD_SHIFT |
-			   (bth->version & BTH_TVER_MASK));
+	out[1] = (uint8_t)((bth->solicited ? ADV_BTH_SOLICITED : 0) |
+			   (bth->migreq ? BTH_MIGREQ : 0) |
+			   (bth->pad & ADV_BTH_PAD_MASK) << ADV_BTH_PAD_SHIFT |
+			   (bth->version & ADV_BTH_TVER_MASK));
 	adv_put_be16(out + 2, bth->pkey);
 	adv_put_be32(out + 4, bth->dest_qpn & ADV_QPN_MASK);
 	out[4] = (uint8_t)((bth->fecn ? BTH_FECN : 0) | (bth->becn ? BTH_BECN : 0));
-	adv_put_be32(out + 8, (bth->ackreq ? BTH_ACKREQ : 0) | (bth->psn & ADV_PSN_MASK));
+	adv_put_be32(out + 8, (bth->ackreq ? ADV_BTH_ACKREQ : 0) | (bth->psn & ADV_PSN_MASK));
 }
 
 /* Decodes the rare headers: those of datagrams, XRC and FLUSH. A separate function keeps them out

@@ -74,6 +74,20 @@ struct adv_headers {
 	} feth; /* IBV_FLUSH_* numbers */
 };
 
+/* Bits of the BTH (IBTA 9.2): of its second byte, and of its last four bytes. */
+#define ADV_BTH_SOLICITED 0x80
+#define ADV_BTH_PAD_SHIFT 4
+#define ADV_BTH_PAD_MASK  0x03
+#define ADV_BTH_TVER_MASK 0x0f
+#define ADV_BTH_ACKREQ	  0x80000000u
+
+/* Returns the first 8 bytes of a BTH as a number: the first byte is the highest. Opcode and flags
+ * are 0. */
+static inline uint64_t adv_bth_start(uint16_t pkey, uint32_t dest_qpn)
+{
+	return (uint64_t)pkey << 32 | dest_qpn;
+}
+
 /* Returns the distance from PSN b to PSN a modulo 2^24. It is negative if a is before b. */
 static inline int32_t adv_psn_diff(uint32_t a, uint32_t b)
 {

@@ -36,6 +36,7 @@ QP = "src/transport/qp.c"
 QP_COMPLETE = "src/transport/qp_complete.c"
 RECOVERY = "src/transport/recovery.c"
 REQUESTER = "src/transport/requester.c"
+REQUESTER_H = "src/transport/requester.h"
 RESOURCES = "src/transport/resources.c"
 RESPONDER = "src/transport/responder.c"
 RESPONDER_ACK = "src/transport/responder_ack.c"
@@ -226,7 +227,7 @@ MUTANTS = [
      "\t\tadvance_una(qp, limit, now);\n\t\trequest_lost_responses(qp, now);",
      "\t\tadvance_una(qp, limit, now);\n\t\t(void)request_lost_responses;"),
     ("drain-silent", "the last packet before a queue is drained requests no acknowledgement",
-     REQUESTER, " || qp->state == IBV_QPS_SQD)\n\t\treturn true;", ")\n\t\treturn true;"),
+     REQUESTER_H, " || qp->state == IBV_QPS_SQD)\n\t\treturn true;", ")\n\t\treturn true;"),
     ("asked-nobody", "a packet that cannot be sent counts as a request for an acknowledgement",
      REQUESTER, "\t\tfail_at_cursor(qp, IBV_WC_LOC_PROT_ERR, why, now);\n\t\treturn false;\n\t}\n\tif (qp->reliable)",
      "\t\tqp->req.since_ackreq *= !h.bth.ackreq;\n"

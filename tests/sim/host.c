@@ -242,6 +242,7 @@ void host_open(struct host *h)
 		.timeout_ticks = s->timeout_ticks,
 		.ack_delay = s->ack_delay,
 		.local_credit = s->seed & 1,
+		.no_fast_path = s->no_fast_path,
 	};
 
 	for (int i = 0; i < 4; i++)
@@ -283,10 +284,17 @@ static void forget_memory(struct host *h)
 	h->srq = h->xrc_srq = NULL;
 }
 
+static void note_counters(struct host *h)
+{
+	history_note(h->sim, "counters", adv_engine_counters(h->e),
+		     sizeof(struct adv_engine_counters));
+}
+
 /* Crashes the host with all its objects. Packets in flight to it are lost. */
 void host_crash(struct host *h)
 {
 	manager_crash(h);
+	note_counters(h);
 	adv_engine_destroy(h->e);
 	h->e = NULL;
 	memset(h->by_qpn, 0, sizeof(h->by_qpn));
@@ -334,6 +342,7 @@ void host_close(struct host *h)
 	REQUIRE(s, adv_pd_destroy(h->pd) == 0, "host %u: the PD is in use", h->index);
 	REQUIRE(s, adv_xrcd_destroy(h->xrcd) == 0, "host %u: the XRC domain is in use", h->index);
 	adv_engine_tx(e, s->now, &s->batch);
+	note_counters(h);
 	REQUIRE(s,
 		e->in_flight == 0 && e->mrs.count == 0 && adv_list_empty(&e->tx_ready) &&
 			adv_list_empty(&e->stalled) && adv_list_empty(&e->qps) &&
@@ -346,12 +355,29 @@ void host_close(struct host *h)
 
 /* ---- completions ---- */
 
+/* Notes the oldest completions of a CQ before they are polled. */
+static void note_completions(struct host *h, const struct adv_cq *cq, unsigned n)
+{
+	for (unsigned i = 0; i < n && cq->tail + i != cq->head; i++) {
+		const struct adv_cqe *cqe = &cq->ring[(cq->tail + i) & (cq->room - 1)];
+		const struct {
+			struct ibv_wc wc;
+			uint64_t timestamp, is_recv;
+		} seen = {cqe->wc, cqe->timestamp, cqe->is_recv};
+
+		history_note(h->sim, "a completion", &seen,
+			     offsetof(struct ibv_wc, dlid_path_bits) + 1);
+		history_note(h->sim, "a completion's rest", &seen.timestamp, 2 * sizeof(uint64_t));
+	}
+}
+
 static void poll_queue(struct host *h, struct queue *q, unsigned most)
 {
 	struct ibv_wc wc[8];
 	int n;
 
 	while (most) {
+		note_completions(h, q->cq, most < 8 ? most : 8);
 		n = adv_cq_poll(q->cq, most < 8 ? (int)most : 8, wc);
 		REQUIRE(h->sim, n >= 0 || q->shrunk, "host %u: a CQ overran", h->index);
 		if (n < 0)
@@ -451,6 +477,7 @@ void host_events(struct host *h)
 	struct adv_event ev;
 
 	while (adv_engine_event(h->e, &ev)) {
+		history_note(h->sim, "an event", &ev.async, sizeof(ev.async));
 		if (ev.kind == ADV_EVENT_COMPLETION)
 			((struct queue *)adv_cq_user(ev.cq))->pending = true;
 		else if (ev.async == IBV_EVENT_CQ_ERR)

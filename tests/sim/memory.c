@@ -64,6 +64,7 @@ void region_close(struct region *r)
 	struct region **at = &r->host->regions;
 
 	check_guards(r);
+	history_note(r->host->sim, "a region", r->buf, r->len);
 	while (*at != r)
 		at = &(*at)->next;
 	*at = r->next;

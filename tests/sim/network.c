@@ -221,6 +221,8 @@ static void send_to(struct host *h, unsigned to, struct flight f, const struct a
 	REQUIRE(s, to < s->host_count, "a packet to nobody");
 	f.to = to;
 	s->total.packets++;
+	history_note(s, "a packet", f.data, f.len);
+	history_note(s, "a packet's place", &leaves, sizeof(leaves));
 	s->total.bytes += f.len;
 	adv_fault_packet_read(&p, true, &f.meta.dgid, f.meta.tclass & ADV_ECN_MASK, f.data, f.len);
 	if (adv_fault_decide(&h->fault, leaves, &p, &v))

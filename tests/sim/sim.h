@@ -14,6 +14,7 @@
  *	windows.c	memory windows
  *	judge.c		checks completions
  *	datagram.c	UD
+ *	history.c	what happened, to compare two runs of a seed
  *	trouble.c	crashes and other trouble on purpose
  *	world.c		the loop over events, the end
  */
@@ -94,8 +95,23 @@ struct totals {
 	uint64_t mads;	    /* messages of the connection manager */
 };
 
+/* What happened at a time, as a hash. */
+struct note {
+	const char *what; /* "a packet", ...: the same pointer for the same kind */
+	uint64_t at;
+	uint64_t hash;
+};
+
+struct history {
+	struct note *note;
+	size_t count;
+	size_t room;
+};
+
 struct sim {
 	uint64_t seed;
+	struct history *history; /* or NULL */
+	bool no_fast_path;
 	struct adv_rng rng[SUBJECTS];
 	uint64_t fingerprint; /* hash of all draws */
 	uint64_t now;
@@ -174,6 +190,13 @@ static inline bool chance(struct sim *s, enum subject who, unsigned per_mille)
 /* Allocations that never fail. */
 void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t size);
+
+/* history.c */
+void history_note(struct sim *s, const char *what, const void *data, size_t len);
+void history_free(struct history *h);
+/* Compares the histories of a run with the fast path and of one without it. False: they differ, and
+ * the first difference is printed. */
+bool history_same(const struct history *a, const struct history *b, uint64_t seed);
 
 /* memory.c */
 struct region *region_open(struct host *h, uint64_t len);
@@ -293,6 +316,8 @@ struct run {
 	uint64_t operations;		   /* number of operations to post; 0: the default */
 	const struct adv_fault_plan *plan; /* NULL: the drawn plan */
 	bool trace;
+	bool no_fast_path;	 /* of the engines */
+	struct history *history; /* or NULL: is not recorded */
 };
 
 /* draw.c */

@@ -23,6 +23,7 @@ struct options {
 	bool has_seed;
 	bool has_plan;
 	bool keep_going;
+	bool compare;
 	const char *corpus;
 	struct adv_fault_plan plan;
 };
@@ -37,6 +38,10 @@ static const struct argp_option argp_options[] = {
 	{"operations", 'n', "M", 0, "Post M requests a seed (5000)", 0},
 	{"plan", 'p', "PLAN", 0, "Disturb the network so, see docs/faults.md", 0},
 	{"trace", 'T', NULL, 0, "Print each packet and completion", 0},
+	{"compare", 'C', NULL, 0,
+	 "Run each seed again without the engine's fast path, and compare packets, completions, "
+	 "events, counters and memory",
+	 0},
 	{"keep-going", 'k', NULL, 0, "Go on after a violation", 0},
 	{0},
 };
@@ -93,6 +98,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'T':
 		o->trace = true;
 		return 0;
+	case 'C':
+		o->compare = true;
+		return 0;
 	case 'k':
 		o->keep_going = true;
 		return 0;
@@ -131,6 +139,25 @@ struct tally {
 	double began;
 };
 
+/* Runs a seed with the fast path, and again without it. False: a violation, which is printed, or
+ * the two runs differ. */
+static bool compare_paths(struct run run, struct totals *sum)
+{
+	struct history fast = {0}, general = {0};
+	struct totals again = {0};
+	bool good;
+
+	run.history = &fast;
+	good = simulate(&run, sum);
+	run.history = &general;
+	run.no_fast_path = true;
+	good = simulate(&run, &again) && good;
+	good = history_same(&fast, &general, run.seed) && good;
+	history_free(&fast);
+	history_free(&general);
+	return good;
+}
+
 /* Runs a seed. False: no further seed is to be run. */
 static bool run_seed(const struct options *o, struct tally *t, uint64_t seed, uint64_t fingerprint)
 {
@@ -142,7 +169,7 @@ static bool run_seed(const struct options *o, struct tally *t, uint64_t seed, ui
 
 	running = seed;
 	t->seeds++;
-	if (!simulate(&run, &t->total)) {
+	if (!(o->compare ? compare_paths(run, &t->total) : simulate(&run, &t->total))) {
 		t->violating++;
 		fflush(stdout);
 		return o->keep_going;

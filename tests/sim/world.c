@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "sim.h"
+#include "transport/unusual.h"
 
 #define TICK_FIRST (5 * US)
 #define TICK_LAST  (20 * MS)
@@ -138,6 +139,20 @@ static void act(struct sim *s)
 	trouble(s);
 }
 
+/* Checks that each QP's summary word is that of its state. */
+static void check_summaries(struct sim *s)
+{
+	for (unsigned i = 0; i < s->host_count; i++) {
+		if (!s->host[i].e)
+			continue;
+		adv_list_for_each(const struct adv_qp, qp, &s->host[i].e->qps, node) {
+			REQUIRE(s, qp->unusual == adv_qp_unusual(qp),
+				"host %u: qp %06x is unusual by %02x, its summary says %02x", i,
+				qp->qpn, adv_qp_unusual(qp), qp->unusual);
+		}
+	}
+}
+
 /* ---- time ---- */
 
 static uint64_t next_of_host(const struct sim *s, const struct host *h)
@@ -194,6 +209,7 @@ static void step(struct sim *s)
 		else
 			tick(s);
 	}
+	check_summaries(s);
 	act(s);
 }
 
@@ -275,6 +291,8 @@ bool simulate(const struct run *run, struct totals *sum)
 
 	s->seed = run->seed;
 	s->trace = run->trace;
+	s->no_fast_path = run->no_fast_path;
+	s->history = run->history;
 	s->now = SEC;
 	s->tick = TICK_FIRST;
 	for (unsigned i = 0; i < SUBJECTS; i++)

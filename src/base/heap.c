@@ -21,6 +21,13 @@ bool adv_heap_grow(struct adv_heap *h, size_t size, uint32_t count)
 	return true;
 }
 
+void adv_heap_release_one(struct adv_heap *h)
+{
+	assert(h->reserved > h->count);
+	if (--h->reserved == 0)
+		adv_heap_free(h);
+}
+
 void adv_heap_free(struct adv_heap *h)
 {
 	free(h->slot);

@@ -4,12 +4,15 @@
  * caller's structures. No element precedes the first element. Positions count from 1. Room is
  * reserved beforehand, so adding never fails. Not thread safe.
  *
+ * The order in which equal elements are removed depends only on the sequence of calls.
+ *
  * The struct adv_heap_kind is a constant of the caller, so that the compiler inlines its functions.
  */
 #ifndef ADV_BASE_HEAP_H
 #define ADV_BASE_HEAP_H
 
 #include <assert.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +32,7 @@ struct adv_heap {
 	char *slot; /* slot 0 is not used */
 	uint32_t count;
 	uint32_t slots;
+	uint32_t reserved; /* by adv_heap_reserve_one() */
 };
 
 /* As adv_heap_reserve(), for a heap that has too little room. */
@@ -40,6 +44,19 @@ static inline bool adv_heap_reserve(struct adv_heap *h, size_t size, uint32_t co
 {
 	return count < h->slots || adv_heap_grow(h, size, count);
 }
+
+/* Reserves room for one element in addition to those of earlier calls. A heap uses either this
+ * function or adv_heap_reserve(). False: no memory, and the heap is unchanged. */
+static inline bool adv_heap_reserve_one(struct adv_heap *h, size_t size)
+{
+	if (!adv_heap_reserve(h, size, h->reserved + 1))
+		return false;
+	h->reserved++;
+	return true;
+}
+
+/* Releases one reservation of adv_heap_reserve_one(). The last release frees the memory. */
+void adv_heap_release_one(struct adv_heap *h);
 
 /* Frees the slots and leaves an empty heap without room. */
 void adv_heap_free(struct adv_heap *h);
@@ -107,7 +124,7 @@ static inline void adv_heap_add(struct adv_heap *h, const struct adv_heap_kind *
 static inline void adv_heap_update(struct adv_heap *h, const struct adv_heap_kind *kind,
 				   uint32_t position)
 {
-	char element[ADV_HEAP_ELEMENT_MAX];
+	alignas(max_align_t) char element[ADV_HEAP_ELEMENT_MAX];
 
 	memcpy(element, adv_heap_at(h, kind, position), kind->size);
 	if (position > 1 && kind->before(element, adv_heap_at(h, kind, position / 2)))
@@ -116,11 +133,21 @@ static inline void adv_heap_update(struct adv_heap *h, const struct adv_heap_kin
 		adv_heap_sift_down(h, kind, position, element);
 }
 
+/* As adv_heap_update(), but the changed key moves the element only towards the first position. */
+static inline void adv_heap_update_earlier(struct adv_heap *h, const struct adv_heap_kind *kind,
+					   uint32_t position)
+{
+	alignas(max_align_t) char element[ADV_HEAP_ELEMENT_MAX];
+
+	memcpy(element, adv_heap_at(h, kind, position), kind->size);
+	adv_heap_sift_up(h, kind, position, element);
+}
+
 /* Removes the element at `position`. */
 static inline void adv_heap_remove(struct adv_heap *h, const struct adv_heap_kind *kind,
 				   uint32_t position)
 {
-	char last[ADV_HEAP_ELEMENT_MAX];
+	alignas(max_align_t) char last[ADV_HEAP_ELEMENT_MAX];
 
 	assert(position > 0 && position <= h->count);
 	if (kind->moved)

@@ -182,7 +182,7 @@ struct adv_cm {
 	struct adv_table ports;
 	unsigned ephemeral_used[ADV_CM_PORT_SPACES]; /* index: see ephemeral_used() in port.c */
 	struct adv_table hosts;
-	struct adv_cm_timers timers;
+	struct adv_heap timers;
 	struct adv_list events;
 	struct adv_list outgoing;
 	unsigned outgoing_count;

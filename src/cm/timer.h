@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Timers in a binary heap. Memory for each timer is reserved in advance, so that setting a timer
- * never fails. */
+/* Timers in a heap. Room for each timer is reserved in advance, so that setting a timer never
+ * fails. */
 #ifndef ADV_CM_TIMER_H
 #define ADV_CM_TIMER_H
 
 #include <stdint.h>
+
+#include "base/heap.h"
 
 #define ADV_CM_NEVER UINT64_MAX
 
@@ -13,22 +15,15 @@ struct adv_cm_timer {
 	uint32_t position; /* in the heap, from 1; 0: not running */
 };
 
-struct adv_cm_timers {
-	struct adv_cm_timer **slot; /* slot[0] is not used */
-	uint32_t count;
-	uint32_t reserved;
-	uint32_t allocated;
-};
-
-/* Reserves memory for one more timer. Returns 0 or ENOMEM. */
-int adv_cm_timers_reserve(struct adv_cm_timers *h);
+/* Reserves room for one more timer. Returns 0 or ENOMEM. */
+int adv_cm_timers_reserve(struct adv_heap *h);
 /* Releases the reservation of one timer. The last release frees the memory. */
-void adv_cm_timers_release(struct adv_cm_timers *h);
+void adv_cm_timers_release(struct adv_heap *h);
 
 /* Starts or moves the timer; ADV_CM_NEVER stops it. */
-void adv_cm_timer_set(struct adv_cm_timers *h, struct adv_cm_timer *t, uint64_t when);
+void adv_cm_timer_set(struct adv_heap *h, struct adv_cm_timer *t, uint64_t when);
 
 /* Returns the earliest timer, which keeps running; NULL: none runs. */
-struct adv_cm_timer *adv_cm_timers_first(const struct adv_cm_timers *h);
+struct adv_cm_timer *adv_cm_timers_first(const struct adv_heap *h);
 
 #endif

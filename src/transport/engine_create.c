@@ -64,7 +64,7 @@ struct adv_engine *adv_engine_create(const struct adv_engine_config *config)
 	if (!err)
 		err = adv_engine_add_qpns(e, config->qpn_first, config->qpn_count);
 	if (err) {
-		adv_timers_free(&e->timers);
+		adv_heap_free(&e->timers.heap);
 		free(e);
 		errno = err;
 		return NULL;
@@ -102,7 +102,7 @@ void adv_engine_destroy(struct adv_engine *e)
 	adv_qp_numbers_free(e);
 	adv_ahs_free(e);
 	free(e->mrs.slot);
-	adv_timers_free(&e->timers);
+	adv_heap_free(&e->timers.heap);
 	free(e->gids);
 	free(e);
 }

@@ -4,77 +4,27 @@
  * time. Then its place is corrected. Acknowledgements move retransmission timers very often; so
  * each move costs only one store.
  */
-#include <assert.h>
-#include <errno.h>
-#include <stdlib.h>
-
 #include "transport/timer.h"
 
-#define HEAP_MIN 16u
+#include <errno.h>
 
-/* Returns the number of slots to allocate for `room` reserved timers, a power of two. */
-static uint32_t slots_for(uint32_t room)
+static bool timer_before(const void *a, const void *b)
 {
-	uint32_t n = HEAP_MIN;
-
-	while (n < room + 1) /* slot[0] is not used */
-		n *= 2;
-	return n;
+	return (*(struct adv_timer *const *)a)->in_heap < (*(struct adv_timer *const *)b)->in_heap;
 }
+
+static void timer_moved(void *element, uint32_t position)
+{
+	(*(struct adv_timer **)element)->position = position;
+}
+
+static const struct adv_heap_kind timer_kind = {sizeof(struct adv_timer *), timer_before,
+						timer_moved};
 
 /* Publishes the earliest key after the heap has changed. */
 static void publish_earliest(struct adv_timer_heap *h)
 {
-	*h->earliest = h->count ? h->slot[1]->in_heap : ADV_NEVER;
-}
-
-static void place_in_heap(struct adv_timer_heap *h, uint32_t i, struct adv_timer *t)
-{
-	h->slot[i] = t;
-	t->position = i;
-}
-
-static void sift_up(struct adv_timer_heap *h, struct adv_timer *t)
-{
-	uint32_t i = t->position;
-
-	while (i > 1 && h->slot[i / 2]->in_heap > t->in_heap) {
-		place_in_heap(h, i, h->slot[i / 2]);
-		i /= 2;
-	}
-	place_in_heap(h, i, t);
-}
-
-static void sift_down(struct adv_timer_heap *h, struct adv_timer *t)
-{
-	uint32_t i = t->position;
-
-	while (2 * i <= h->count) {
-		uint32_t child = 2 * i;
-
-		if (child < h->count && h->slot[child + 1]->in_heap < h->slot[child]->in_heap)
-			child++;
-		if (h->slot[child]->in_heap >= t->in_heap)
-			break;
-		place_in_heap(h, i, h->slot[child]);
-		i = child;
-	}
-	place_in_heap(h, i, t);
-}
-
-static void remove_from_heap(struct adv_timer_heap *h, struct adv_timer *t)
-{
-	struct adv_timer *last = h->slot[h->count];
-	uint32_t i = t->position;
-
-	assert(h->slot[i] == t);
-	h->count--;
-	t->position = 0;
-	if (last == t)
-		return;
-	place_in_heap(h, i, last);
-	sift_up(h, last);
-	sift_down(h, last);
+	*h->earliest = h->heap.count ? adv_timer_at(h, 1)->in_heap : ADV_NEVER;
 }
 
 void adv_timer_init(struct adv_timer *t, adv_timer_fn *fire)
@@ -87,47 +37,24 @@ void adv_timer_init(struct adv_timer *t, adv_timer_fn *fire)
 
 int adv_timers_reserve(struct adv_timer_heap *h)
 {
-	uint32_t n = slots_for(h->room + 1);
-
-	if (!h->slot || n != slots_for(h->room)) {
-		struct adv_timer **slot = realloc(h->slot, n * sizeof(struct adv_timer *));
-
-		if (!slot)
-			return ENOMEM;
-		h->slot = slot;
-	}
-	h->room++;
-	return 0;
+	return adv_heap_reserve_one(&h->heap, timer_kind.size) ? 0 : ENOMEM;
 }
 
 void adv_timers_release(struct adv_timer_heap *h)
 {
-	assert(h->room > h->count);
-	if (--h->room == 0)
-		adv_timers_free(h);
-}
-
-void adv_timers_free(struct adv_timer_heap *h)
-{
-	free(h->slot);
-	h->slot = NULL;
+	adv_heap_release_one(&h->heap);
 }
 
 void adv_timer_set(struct adv_timer_heap *h, struct adv_timer *t, uint64_t when)
 {
 	t->when = when;
-	if (when == ADV_NEVER)
+	if (when == ADV_NEVER || (t->position && when >= t->in_heap))
 		return;
-	if (!t->position) {
-		assert(h->count < h->room);
-		t->in_heap = when;
-		place_in_heap(h, ++h->count, t);
-	} else if (when < t->in_heap) {
-		t->in_heap = when;
-	} else {
-		return;
-	}
-	sift_up(h, t);
+	t->in_heap = when;
+	if (t->position)
+		adv_heap_update_earlier(&h->heap, &timer_kind, t->position);
+	else
+		adv_heap_add(&h->heap, &timer_kind, &t);
 	publish_earliest(h);
 }
 
@@ -136,21 +63,21 @@ void adv_timer_remove(struct adv_timer_heap *h, struct adv_timer *t)
 	t->when = ADV_NEVER;
 	if (!t->position)
 		return;
-	remove_from_heap(h, t);
+	adv_heap_remove(&h->heap, &timer_kind, t->position);
 	publish_earliest(h);
 }
 
 void adv_timers_expire(struct adv_timer_heap *h, struct adv_engine *e, uint64_t now)
 {
-	while (h->count && h->slot[1]->in_heap <= now) {
-		struct adv_timer *t = h->slot[1];
+	while (h->heap.count && adv_timer_at(h, 1)->in_heap <= now) {
+		struct adv_timer *t = adv_timer_at(h, 1);
 
 		if (t->when > now && t->when != ADV_NEVER) {
 			t->in_heap = t->when;
-			sift_down(h, t);
+			adv_heap_update(&h->heap, &timer_kind, 1);
 			continue;
 		}
-		remove_from_heap(h, t);
+		adv_heap_remove(&h->heap, &timer_kind, 1);
 		if (t->when == ADV_NEVER)
 			continue;
 		t->when = ADV_NEVER;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Timers of one engine in a binary heap. The heap allocates memory only when a timer is reserved:
- * setting a timer never fails. The earliest key in the heap, a time before which no timer fires, is
+ * Timers of one engine, in a heap. Room for each timer is reserved in advance, so that setting a
+ * timer never fails. The earliest key in the heap, a time before which no timer fires, is
  * published in *earliest.
  */
 #ifndef ADV_TRANSPORT_TIMER_H
@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "base/heap.h"
 #include "transport/engine.h"
 
 struct adv_timer;
@@ -22,10 +23,8 @@ struct adv_timer {
 };
 
 struct adv_timer_heap {
-	struct adv_timer **slot; /* slot[1] is the earliest */
-	uint32_t count;
-	uint32_t room;	    /* reserved timers */
-	uint64_t *earliest; /* adv_engine_front.timers */
+	struct adv_heap heap; /* of pointers to timers */
+	uint64_t *earliest;   /* adv_engine_front.timers */
 };
 
 void adv_timer_init(struct adv_timer *t, adv_timer_fn *fire);
@@ -33,10 +32,8 @@ void adv_timer_init(struct adv_timer *t, adv_timer_fn *fire);
 /* Reserves room for one timer. Each timer that may be set needs one reservation. Returns 0 or
  * ENOMEM. */
 int adv_timers_reserve(struct adv_timer_heap *h);
-/* Gives back one reservation. */
+/* Releases one reservation. The last release frees the memory. */
 void adv_timers_release(struct adv_timer_heap *h);
-/* Frees the heap's memory. The timers belong to their owners. */
-void adv_timers_free(struct adv_timer_heap *h);
 
 /* Sets or moves the timer. A move to a later time only stores the time; the heap is corrected when
  * the earlier time is reached. */
@@ -48,6 +45,13 @@ void adv_timer_remove(struct adv_timer_heap *h, struct adv_timer *t);
 static inline void adv_timer_cancel(struct adv_timer *t)
 {
 	t->when = ADV_NEVER;
+}
+
+/* Returns the timer at a position of the heap, from 1. */
+static inline struct adv_timer *adv_timer_at(const struct adv_timer_heap *h, uint32_t position)
+{
+	assert(position <= h->heap.count);
+	return ((struct adv_timer **)(void *)h->heap.slot)[position];
 }
 
 /* Calls the functions of all due timers. These functions may set timers. */

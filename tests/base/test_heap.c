@@ -82,6 +82,9 @@ static void test_random_changes(void **state)
 		} else if (adv_rng_below(&rng, 2)) {
 			items[i].key = adv_rng_below(&rng, 40);
 			adv_heap_update(&h, &item_kind, items[i].position);
+		} else if (adv_rng_below(&rng, 2)) {
+			items[i].key = adv_rng_below(&rng, items[i].key + 1);
+			adv_heap_update_earlier(&h, &item_kind, items[i].position);
 		} else {
 			adv_heap_remove(&h, &item_kind, items[i].position);
 			assert_int_equal(items[i].position, 0);
@@ -134,12 +137,36 @@ static void test_no_memory(void **state)
 	adv_heap_free(&h);
 }
 
+/* Each reservation makes room for one more element; the last release frees the memory. */
+static void test_reservations(void **state)
+{
+	struct adv_heap h = {0};
+
+	for (uint32_t i = 0; i < 100; i++) {
+		assert_true(adv_heap_reserve_one(&h, sizeof(i)));
+		adv_heap_add(&h, &value_kind, &i);
+	}
+	no_memory_at = 1;
+	while (no_memory_at)
+		(void)adv_heap_reserve_one(&h, sizeof(uint32_t));
+	assert_int_equal(h.reserved + 1, h.slots); /* the refused one does not count */
+	while (h.count)
+		adv_heap_remove(&h, &value_kind, 1);
+	while (h.reserved > 1)
+		adv_heap_release_one(&h);
+	assert_non_null(h.slot);
+	adv_heap_release_one(&h);
+	assert_null(h.slot);
+	assert_int_equal(h.slots, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_changes),
 		cmocka_unit_test(test_values_in_order),
 		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_reservations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

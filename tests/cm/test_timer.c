@@ -18,7 +18,7 @@ static const struct adv_cm_timer *earliest(const struct adv_cm_timer *t)
 static void test_random(void **state)
 {
 	struct adv_cm_timer t[TIMERS] = {{0}};
-	struct adv_cm_timers heap = {.count = 0};
+	struct adv_heap heap = {.count = 0};
 	struct adv_rng rng;
 	unsigned i;
 

@@ -125,7 +125,7 @@ static void check_front(const struct adv_engine *e)
 	assert_true(todo & ADV_TODO_EVENT || !adv_engine_has_event(e));
 	assert_int_equal(!!(todo & ADV_TODO_ACK), !adv_list_empty(&e->delayed));
 	assert_true(adv_engine_timers(e) ==
-		    (e->timers.count ? e->timers.slot[1]->in_heap : ADV_NEVER));
+		    (e->timers.heap.count ? adv_timer_at(&e->timers, 1)->in_heap : ADV_NEVER));
 }
 
 void net_check(struct net *net)

@@ -327,8 +327,8 @@ static void check_timers(const struct bed *bed)
 {
 	const struct adv_timer_heap *h = &bed->net->node[0].e->timers;
 
-	for (uint32_t i = 1; i <= h->count; i++)
-		assert_int_equal(h->slot[i]->position, i);
+	for (uint32_t i = 1; i <= h->heap.count; i++)
+		assert_int_equal(adv_timer_at(h, i)->position, i);
 }
 
 /* If a queue pair is reset or destroyed at any moment, no timer is left, and its next connection
@@ -340,16 +340,16 @@ static void test_reset(void **state)
 	uint32_t room;
 
 	open_bed(&bed, IBV_QPT_RC);
-	room = bed.net->node[0].e->timers.room;
+	room = bed.net->node[0].e->timers.heap.reserved;
 	bed.mark = DATA | REPLIES;
 	post_write(&bed, 0, SIZE);
 	net_run(bed.net, 100 * US);
 	assert_true(limit(&bed, 0) > 0);
-	assert_int_equal(bed.net->node[0].e->timers.count, 2);
-	assert_int_equal(bed.net->node[0].e->timers.room, room + 1);
+	assert_int_equal(bed.net->node[0].e->timers.heap.count, 2);
+	assert_int_equal(bed.net->node[0].e->timers.heap.reserved, room + 1);
 	assert_int_equal(end_to_state(bed.end[0], IBV_QPS_RESET), 0);
 	check_timers(&bed);
-	assert_int_equal(bed.net->node[0].e->timers.room, room);
+	assert_int_equal(bed.net->node[0].e->timers.heap.reserved, room);
 	assert_null(bed.end[0]->qp->flow);
 	assert_int_equal(end_to_state(bed.end[1], IBV_QPS_RESET), 0);
 	bed.mark = 0;

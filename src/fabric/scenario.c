@@ -155,8 +155,8 @@ static bool read_quantity(struct reader *r, const struct adv_scenario_key *k, st
 	if (!adv_units_parse(k->unit, t.at, t.len, value, why))
 		return fail_reading(r, "%s: %s", k->name, why);
 	if (*value < k->least || *value > k->most)
-		return fail_reading(r, "%s: not from %s to %s", k->name,
-				    adv_units_print(k->unit, k->least, least),
+		return fail_reading(r, "%s = %s: expected a value from %s to %s", k->name,
+				    show_text(t).text, adv_units_print(k->unit, k->least, least),
 				    adv_units_print(k->unit, k->most, most));
 	return true;
 }

@@ -9,17 +9,31 @@
 
 #define MILLIONTH (ADV_RATIO_ONE / 1000000)
 
+/* Fails because a section's host is not given or does not exist. */
+static bool no_host(struct adv_scenario_builder *b, uint64_t line, const char *section,
+		    uint64_t host)
+{
+	if (host == UINT64_MAX)
+		return adv_scenario_fail(b, line, "[%s] needs `host`", section);
+	return adv_scenario_fail(b, line,
+				 "[%s] host %" PRIu64 " does not exist: the last one is %u",
+				 section, host, b->t->hosts - 1);
+}
+
 static bool add_storms(struct adv_scenario_builder *b)
 {
 	const struct adv_scenario_list *l = &b->s->list[ADV_SCENARIO_STORMS];
 	const struct adv_scenario_storm *storm = l->item;
+	char from[ADV_UNITS_TEXT], to[ADV_UNITS_TEXT];
 
 	for (uint32_t i = 0; i < l->count; i++) {
 		if (storm[i].host >= b->t->hosts)
-			return adv_scenario_fail(b, l->line[i],
-						 "[storm] needs `host`, an existing one");
+			return no_host(b, l->line[i], "storm", storm[i].host);
 		if (storm[i].to <= storm[i].from)
-			return adv_scenario_fail(b, l->line[i], "[storm] ends before it begins");
+			return adv_scenario_fail(
+				b, l->line[i], "[storm] to = %s: expected a time after `from`, %s",
+				adv_units_print(ADV_UNIT_TIME, storm[i].to, to),
+				adv_units_print(ADV_UNIT_TIME, storm[i].from, from));
 		if (adv_fabric_storm(b->f, (uint32_t)storm[i].host,
 				     (uint8_t)(1u << storm[i].priority), storm[i].from,
 				     storm[i].to))
@@ -31,12 +45,17 @@ static bool add_storms(struct adv_scenario_builder *b)
 static bool add_loss(struct adv_scenario_builder *b, const struct adv_scenario_loss *loss,
 		     uint64_t line, bool *said)
 {
-	if (loss->link >= b->t->links || loss->probability == UINT64_MAX)
+	if (loss->link == UINT64_MAX || loss->probability == UINT64_MAX)
+		return adv_scenario_fail(b, line, "[loss] needs `probability` and `link`");
+	if (loss->link >= b->t->links)
 		return adv_scenario_fail(b, line,
-					 "[loss] needs `probability` and `link`, an existing one");
+					 "[loss] link %" PRIu64
+					 " does not exist: the network has %u links, from 0",
+					 loss->link, b->t->links);
 	if (loss->probability && loss->probability < MILLIONTH)
 		return adv_scenario_fail(b, line,
-					 "[loss] probability: expected 0, or 0.000001 or more");
+					 "[loss] probability = %g: expected 0, or 0.000001 or more",
+					 (double)loss->probability / ADV_RATIO_ONE);
 	if (said[loss->link])
 		return adv_scenario_fail(b, line, "link %" PRIu64 " has a [loss] already",
 					 loss->link);
@@ -67,9 +86,10 @@ static bool add_slow(struct adv_scenario_builder *b, const struct adv_scenario_s
 	struct adv_cable cable = {0, 0};
 	int err;
 
-	if (slow->host >= b->t->hosts || slow->speed == UINT64_MAX)
-		return adv_scenario_fail(b, line,
-					 "[slow] needs `speed` and `host`, an existing one");
+	if (slow->speed == UINT64_MAX)
+		return adv_scenario_fail(b, line, "[slow] needs `speed`");
+	if (slow->host >= b->t->hosts)
+		return no_host(b, line, "slow", slow->host);
 	if (said[slow->host])
 		return adv_scenario_fail(b, line, "host %" PRIu64 " has a [slow] already",
 					 slow->host);

@@ -115,16 +115,19 @@ static bool check_size(struct adv_scenario_builder *b)
 
 	if (n->topology == ADV_SCENARIO_FAT_TREE && n->ports % 2)
 		return adv_scenario_fail(b, adv_scenario_line(b, &n->ports),
-					 "[network] ports: expected an even number");
+					 "[network] ports = %" PRIu64 ": expected an even number",
+					 n->ports);
 	if (n->topology == ADV_SCENARIO_RING && n->switches < 3)
 		return adv_scenario_fail(b, adv_scenario_line(b, &n->switches),
-					 "[network] switches: expected 3 or more");
+					 "[network] switches = %" PRIu64
+					 ": expected 3 or more for a ring",
+					 n->switches);
 	if (n->hosts > most)
 		return adv_scenario_fail(b, adv_scenario_line(b, &n->hosts),
-					 "[network] hosts: expected %" PRIu64
+					 "[network] hosts = %" PRIu64 ": expected %" PRIu64
 					 " at most at each switch: it has %u "
 					 "ports, and some of them go to other switches",
-					 most, ADV_SWITCH_PORTS);
+					 n->hosts, most, ADV_SWITCH_PORTS);
 	return adv_scenario_afford(b, adv_scenario_line(b, &n->topology),
 				   (unsigned __int128)size.hosts * (MEMORY_HOST + MEMORY_PORT +
 								    size.switches * MEMORY_ROUTE) +
@@ -211,10 +214,10 @@ static bool add_links(struct adv_scenario_builder *b)
 			return false;
 		if (adv_topology_link(b->t, node_of(b, link[i].from), node_of(b, link[i].to),
 				      cable))
-			return adv_scenario_fail(
-				b, l->line[i],
-				"impossible cable: a missing node, both ends at one node, a second "
-				"cable of a host, or too many at a switch");
+			return adv_scenario_fail(b, l->line[i],
+						 "[link] impossible cable: a missing node, both "
+						 "ends at one node, a second cable of a host, or "
+						 "too many at a switch");
 	}
 	return true;
 }
@@ -238,7 +241,8 @@ static bool set_routes(struct adv_scenario_builder *b)
 		err = adv_topology_ring_one_way(b->t);
 	if (err == EHOSTUNREACH)
 		return adv_scenario_fail(b, adv_scenario_line(b, &b->s->network.topology),
-					 "host %u cannot be reached from everywhere", host);
+					 "not every node has a route to host %u: add a [link]",
+					 host);
 	if (err)
 		return adv_scenario_fail(b, 0, "routes: %s", strerror(err));
 	for (uint32_t i = 0; i < l->count; i++) {
@@ -249,8 +253,8 @@ static bool set_routes(struct adv_scenario_builder *b)
 					    node_of(b, r[i].by));
 		if (err == EINVAL)
 			return adv_scenario_fail(b, l->line[i],
-						 "expected at = a switch, to = a host, by = a node "
-						 "with a cable to that switch");
+						 "[route] expected at = a switch, to = a host, by "
+						 "= a node with a cable to that switch");
 		if (err)
 			return adv_scenario_fail(b, l->line[i], "%s", strerror(err));
 	}

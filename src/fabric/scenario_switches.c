@@ -31,20 +31,25 @@ static bool check_priorities(struct adv_scenario_builder *b)
 	for (unsigned p = 0; p < ADV_PRIORITIES; p++) {
 		const struct adv_scenario_priority *c = &b->s->priority[p];
 		uint64_t line = adv_scenario_line(b, &c->ecn_min);
+		char least[ADV_UNITS_TEXT], most[ADV_UNITS_TEXT];
 
 		if (c->ecn_max < c->ecn_min)
-			return adv_scenario_fail(b, line ? line : adv_scenario_line(b, &c->ecn_max),
-						 "[priority %u] ecn-min is more than ecn-max", p);
+			return adv_scenario_fail(
+				b, line ? line : adv_scenario_line(b, &c->ecn_max),
+				"[priority %u] ecn-min = %s is more than ecn-max = %s", p,
+				adv_units_print(ADV_UNIT_BYTES, c->ecn_min, least),
+				adv_units_print(ADV_UNIT_BYTES, c->ecn_max, most));
 		/* alpha is stored in units of 1/1024 */
 		if (c->alpha && c->alpha * 1024 < ADV_RATIO_ONE)
 			return adv_scenario_fail(
 				b, adv_scenario_line(b, &c->alpha),
-				"[priority %u] alpha: expected 0, or 1/1024 or more", p);
+				"[priority %u] alpha = %g: expected 0, or 1/1024 or more", p,
+				(double)c->alpha / ADV_RATIO_ONE);
 		if (c->ecn_probability && c->ecn_probability < MILLIONTH)
-			return adv_scenario_fail(
-				b, adv_scenario_line(b, &c->ecn_probability),
-				"[priority %u] ecn-probability: expected 0, or 0.000001 or more",
-				p);
+			return adv_scenario_fail(b, adv_scenario_line(b, &c->ecn_probability),
+						 "[priority %u] ecn-probability = %g: expected 0, "
+						 "or 0.000001 or more",
+						 p, (double)c->ecn_probability / ADV_RATIO_ONE);
 	}
 	return true;
 }
@@ -60,34 +65,45 @@ static bool check_quanta(struct adv_scenario_builder *b)
 	if (b->s->sw.pause_quanta >= least)
 		return true;
 	return adv_scenario_fail(b, adv_scenario_line(b, &b->s->sw.pause_quanta),
-				 "[switch] pause-quanta: expected %" PRIu64
+				 "[switch] pause-quanta = %" PRIu64 ": expected %" PRIu64
 				 " or more, otherwise a pause ends before it can be repeated",
-				 least);
+				 b->s->sw.pause_quanta, least);
 }
 
 static bool check_values(struct adv_scenario_builder *b)
 {
 	const struct adv_scenario_switch *sw = &b->s->sw;
 	const struct adv_scenario_run *run = &b->s->run;
+	char value[ADV_UNITS_TEXT], poll[ADV_UNITS_TEXT];
 
 	if (!check_priorities(b))
 		return false;
 	/* If the switches were checked more often, the checks would cost more than the events. */
 	if (sw->watchdog_poll && sw->watchdog_poll < LOOKS_MIN)
-		return adv_scenario_fail(b, adv_scenario_line(b, &sw->watchdog_poll),
-					 "[switch] watchdog-poll: expected 0s, or 1us and more");
+		return adv_scenario_fail(
+			b, adv_scenario_line(b, &sw->watchdog_poll),
+			"[switch] watchdog-poll = %s: expected 0s, or 1us and more",
+			adv_units_print(ADV_UNIT_TIME, sw->watchdog_poll, value));
 	if (run->deadlock_check && run->deadlock_check < LOOKS_MIN)
-		return adv_scenario_fail(b, adv_scenario_line(b, &run->deadlock_check),
-					 "[run] deadlock-check: expected 0s, or 1us and more");
+		return adv_scenario_fail(
+			b, adv_scenario_line(b, &run->deadlock_check),
+			"[run] deadlock-check = %s: expected 0s, or 1us and more",
+			adv_units_print(ADV_UNIT_TIME, run->deadlock_check, value));
 	if (run->sample && run->sample < LOOKS_MIN / 10)
 		return adv_scenario_fail(b, adv_scenario_line(b, &run->sample),
-					 "[run] sample: expected 0s, or 100ns and more");
+					 "[run] sample = %s: expected 0s, or 100ns and more",
+					 adv_units_print(ADV_UNIT_TIME, run->sample, value));
 	if (sw->watchdog_poll && sw->watchdog_detect < sw->watchdog_poll)
-		return adv_scenario_fail(b, adv_scenario_line(b, &sw->watchdog_poll),
-					 "[switch] watchdog-detect is less than watchdog-poll");
+		return adv_scenario_fail(
+			b, adv_scenario_line(b, &sw->watchdog_poll),
+			"[switch] watchdog-detect = %s is less than watchdog-poll = %s",
+			adv_units_print(ADV_UNIT_TIME, sw->watchdog_detect, value),
+			adv_units_print(ADV_UNIT_TIME, sw->watchdog_poll, poll));
 	if (b->s->host.mtu & (b->s->host.mtu - 1))
 		return adv_scenario_fail(b, adv_scenario_line(b, &b->s->host.mtu),
-					 "[host] mtu: expected 256B, 512B, 1024B, 2048B or 4096B");
+					 "[host] mtu = %" PRIu64
+					 "B: expected 256B, 512B, 1024B, 2048B or 4096B",
+					 (uint64_t)b->s->host.mtu);
 	return check_quanta(b);
 }
 
@@ -115,12 +131,11 @@ static bool check_buffer(struct adv_scenario_builder *b, const struct adv_fabric
 	free(need);
 	if (most <= c->buffer)
 		return true;
-	return adv_scenario_fail(
-		b, adv_scenario_line(b, &b->s->sw.buffer),
-		"[switch] buffer: expected %s or more: so much is reserved by the ports of switch "
-		"%u, or is their headroom; not %s",
-		adv_units_print(ADV_UNIT_BYTES, most, need_text), worst,
-		adv_units_print(ADV_UNIT_BYTES, c->buffer, have_text));
+	return adv_scenario_fail(b, adv_scenario_line(b, &b->s->sw.buffer),
+				 "[switch] buffer = %s: expected %s or more: the reserve and the "
+				 "headroom of all ports of switch %u",
+				 adv_units_print(ADV_UNIT_BYTES, c->buffer, have_text),
+				 adv_units_print(ADV_UNIT_BYTES, most, need_text), worst);
 }
 
 /* Applies [map]: priorities of DSCPs that differ from DSCP / 8. */

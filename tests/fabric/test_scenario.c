@@ -47,8 +47,9 @@ static void test_errors_of_reading(void **state)
 		"x.ini:2: topology = star: expected one of: pair, incast");
 	refused("[network]\nspeed = 100\n", "x.ini:2: speed: ");
 	refused("[network]\nspeed = 100m\n", "x.ini:2: speed: ");
-	refused("[network]\nspeed = 1b/s\n", "x.ini:2: speed: not from 1 Mb/s to 8 Tb/s");
-	refused("[network]\nsenders = 0\n", "x.ini:2: senders: not from 1 to 255");
+	refused("[network]\nspeed = 1b/s\n",
+		"x.ini:2: speed = 1b/s: expected a value from 1 Mb/s to 8 Tb/s");
+	refused("[network]\nsenders = 0\n", "x.ini:2: senders = 0: expected a value from 1 to 255");
 	refused("[network]\nsenders = 4\n[run]\nseed = 2\n[network]\nsenders = 5\n",
 		"x.ini:6: senders is given twice");
 	refused("[priority 3]\nxoff = 1kB\n[priority 4]\nxoff = 1kB\n[priority 3]\nxoff = 2kB\n",
@@ -56,7 +57,8 @@ static void test_errors_of_reading(void **state)
 	refused("[flow]\nfrom = a\n", "x.ini:2: from = a: expected a host's number");
 	refused("[flow]\nfrom = 5-3\n", "x.ini:2: from = 5-3: expected");
 	refused("[link]\nfrom = x1\n", "x.ini:2: from = x1: expected a host such as h3");
-	refused("[host]\nmtu = 9000B\n", "x.ini:2: mtu: not from 256 B to 4096 B");
+	refused("[host]\nmtu = 9000B\n",
+		"x.ini:2: mtu = 9000B: expected a value from 256 B to 4096 B");
 	refused("[host]\nretransmission = selective\n",
 		"x.ini:2: retransmission = selective: expected one of: go-back-n, go-back-0");
 	refused("[flow]\ndscp = \001\002\n", "x.ini:2: dscp: ");
@@ -68,9 +70,9 @@ static void test_errors_of_networks(void **state)
 	refused("[network]\ntopology = incast\n",
 		"x.ini:2: [network] topology = incast needs `senders`");
 	refused("[network]\ntopology = fat-tree\nports = 5\n",
-		"x.ini:3: [network] ports: expected an even number");
+		"x.ini:3: [network] ports = 5: expected an even number");
 	refused("[network]\ntopology = ring\nswitches = 2\n",
-		"x.ini:3: [network] switches: expected 3 or more");
+		"x.ini:3: [network] switches = 2: expected 3 or more for a ring");
 	refused(INCAST "speed = 33Gb/s\n",
 		"x.ini:4: speed 33 Gb/s: a byte must take a whole number of picoseconds");
 	refused(INCAST "routes = one-way\n",
@@ -80,40 +82,42 @@ static void test_errors_of_networks(void **state)
 		"x.ini:2: [network] senders is not a key");
 	refused("[network]\ntopology = pair\ntrunk-speed = 1Gb/s\n",
 		"x.ini:3: [network] trunk-speed is not a key");
-	refused(INCAST "cable = 1000km\nspeed = 8Tb/s\n", "x.ini: [switch] buffer: expected 50.");
+	refused(INCAST "cable = 1000km\nspeed = 8Tb/s\n",
+		"x.ini: [switch] buffer = 33.554 MB: expected 50.");
 	refused("[network]\ntopology = leaf-spine\nleaves = 2\nspines = 56\nhosts = 201\n",
-		"x.ini:5: [network] hosts: expected 200 at most at each switch");
+		"x.ini:5: [network] hosts = 201: expected 200 at most at each switch");
 	refused("[network]\nhosts = 256\ntopology = dumbbell\n",
-		"x.ini:2: [network] hosts: expected 255 at most");
+		"x.ini:2: [network] hosts = 256: expected 255 at most");
 	refused("[network]\nhosts = 256\nswitches = 2\ntopology = parking-lot\n",
-		"x.ini:2: [network] hosts: expected 255 at most");
+		"x.ini:2: [network] hosts = 256: expected 255 at most");
 	refused("[network]\nhosts = 255\nswitches = 3\ntopology = ring\n",
-		"x.ini:2: [network] hosts: expected 254 at most");
+		"x.ini:2: [network] hosts = 255: expected 254 at most");
 	refused(INCAST "[link]\nfrom = h0\nto = s0\n", "x.ini:4: [link] is for topology = links");
 	refused("[network]\ntopology = links\nhosts = 2\nswitches = 1\n[link]\nfrom = h0\nto = "
 		"s0\n",
-		"x.ini:2: host 1 cannot be reached");
+		"x.ini:2: not every node has a route to host 1");
 	refused("[network]\ntopology = links\nhosts = 2\nswitches = 1\n[link]\nfrom = h0\nto = "
 		"s1\n",
-		"x.ini:5: impossible cable");
+		"x.ini:5: [link] impossible cable");
 	refused(INCAST "[route]\nat = s0\nto = h1\nby = h3\n[route]\nat = h0\nto = h1\nby = s0\n",
-		"x.ini:8: expected at = a switch");
+		"x.ini:8: [route] expected at = a switch");
 }
 
 static void test_errors_of_building(void **state)
 {
-	refused(INCAST "[host]\nmtu = 1500B\n", "x.ini:5: [host] mtu: expected 256B, 512B");
+	refused(INCAST "[host]\nmtu = 1500B\n", "x.ini:5: [host] mtu = 1500B: expected 256B, 512B");
 	refused(INCAST "[switch]\nbuffer = 10kB\n",
-		"x.ini:5: [switch] buffer: expected 101.17 kB or more");
+		"x.ini:5: [switch] buffer = 10 kB: expected 101.17 kB or more");
 	refused(INCAST "[switch]\nwatchdog-poll = 1s\n",
-		"x.ini:5: [switch] watchdog-detect is less");
+		"x.ini:5: [switch] watchdog-detect = 200 ms is less than watchdog-poll = 1 s");
 	refused(INCAST "[switch]\nwatchdog-poll = 1ns\n",
-		"x.ini:5: [switch] watchdog-poll: expected 0s, or 1us");
+		"x.ini:5: [switch] watchdog-poll = 1 ns: expected 0s, or 1us");
 	refused(INCAST "[run]\ndeadlock-check = 1ps\n",
-		"x.ini:5: [run] deadlock-check: expected 0s, or 1us");
-	refused(INCAST "[run]\nsample = 1ps\n", "x.ini:5: [run] sample: expected 0s, or 100ns");
+		"x.ini:5: [run] deadlock-check = 1 ps: expected 0s, or 1us");
+	refused(INCAST "[run]\nsample = 1ps\n",
+		"x.ini:5: [run] sample = 1 ps: expected 0s, or 100ns");
 	refused(INCAST "[priority 3]\necn-min = 2kB\necn-max = 1kB\n",
-		"x.ini:5: [priority 3] ecn-min is more");
+		"x.ini:5: [priority 3] ecn-min = 2000 B is more than ecn-max = 1000 B");
 	refused(INCAST "[host]\nretransmission = go-back-0\nwindow = 255\n"
 		       "[flow]\nfrom = 0\nto = 1\n",
 		"x.ini:7: [host] retransmission = go-back-0 needs a window of 256 packets for "
@@ -135,20 +139,29 @@ static void test_errors_of_building(void **state)
 		"x.ini:4: [flow] endless = yes has no `count`");
 	refused(INCAST "[flow]\nfrom = 0-2\npattern = allreduce\ninterval = 1ms\n",
 		"x.ini:4: [flow] pattern = allreduce has no");
-	refused(INCAST "[priority 3]\nalpha = 0.0009\n", "x.ini:5: [priority 3] alpha: expected");
+	refused(INCAST "[priority 3]\nalpha = 0.0009\n",
+		"x.ini:5: [priority 3] alpha = 0.0009: expected");
 	refused(INCAST "[priority 3]\necn-probability = 0.0000009\n",
-		"x.ini:5: [priority 3] ecn-probability: expected");
+		"x.ini:5: [priority 3] ecn-probability = 9e-07: expected");
 	refused(INCAST "[loss]\nlink = 0\nprobability = 0.0000009\n",
-		"x.ini:4: [loss] probability: expected");
+		"x.ini:4: [loss] probability = 9e-07: expected");
 	refused(INCAST "[switch]\npause-quanta = 100\n",
-		"x.ini:5: [switch] pause-quanta: expected 135 or more");
-	refused(INCAST "[priority 2]\nreserved = 1GB\n", "x.ini: [switch] buffer: expected 5 GB");
+		"x.ini:5: [switch] pause-quanta = 100: expected 135 or more");
+	refused(INCAST "[priority 2]\nreserved = 1GB\n",
+		"x.ini: [switch] buffer = 33.554 MB: expected 5 GB");
 	refused(INCAST "[loss]\nlink = 1\nprobability = 0.5\n[loss]\nprobability = 0.1\nlink = 1\n",
 		"x.ini:7: link 1 has a [loss] already");
 	refused(INCAST "[slow]\nhost = 1\nspeed = 10Gb/s\n[slow]\nhost = 1\nspeed = 20Gb/s\n",
 		"x.ini:7: host 1 has a [slow] already");
-	refused(INCAST "[storm]\nhost = 5\n", "x.ini:4: [storm] needs `host`");
-	refused(INCAST "[storm]\nhost = 1\nfrom = 2ms\nto = 1ms\n", "ends before it begins");
+	refused(INCAST "[storm]\nhost = 5\n",
+		"x.ini:4: [storm] host 5 does not exist: the last one is 4");
+	refused(INCAST "[storm]\nto = 1ms\n", "x.ini:4: [storm] needs `host`");
+	refused(INCAST "[loss]\nlink = 99\nprobability = 0.5\n",
+		"x.ini:4: [loss] link 99 does not exist");
+	refused(INCAST "[slow]\nhost = 5\nspeed = 10Gb/s\n",
+		"x.ini:4: [slow] host 5 does not exist");
+	refused(INCAST "[storm]\nhost = 1\nfrom = 2ms\nto = 1ms\n",
+		"x.ini:4: [storm] to = 1 ms: expected a time after `from`, 2 ms");
 	refused(INCAST "[loss]\nlink = 0\n", "x.ini:4: [loss] needs `probability`");
 	refused(INCAST "[slow]\nhost = 1\n", "x.ini:4: [slow] needs `speed`");
 	refused(INCAST "[slow]\nhost = 1\nspeed = 10Gb/s\nxon = 1GB\n", "xon <= xoff <= room");
@@ -402,7 +415,7 @@ static void test_map(void **state)
 	adv_fabric_destroy(f);
 	adv_topology_free(&t);
 	adv_scenario_free(&s);
-	refused(INCAST "[map]\ndscp = 64\n", "x.ini:5: dscp: not from 0 to 63");
+	refused(INCAST "[map]\ndscp = 64\n", "x.ini:5: dscp = 64: expected a value from 0 to 63");
 	refused(INCAST "[map]\ndscp = 6\n", "x.ini:4: [map] needs `dscp` and `priority`");
 	refused(INCAST "[map]\ndscp = 6\npriority = 1\n[map]\npriority = 2\ndscp = 6\n",
 		"x.ini:7: dscp 6 already has a priority");

@@ -109,7 +109,7 @@ bool adv_pcap_open(struct adv_pcap *p, uint8_t *data, size_t len, char why[ADV_P
 	}
 	p->swapped = is_magic(__builtin_bswap32(magic));
 	if (!is_magic(p->swapped ? __builtin_bswap32(magic) : magic) || len < HEAD_LEN) {
-		snprintf(why, ADV_PCAP_WHY, "no capture file");
+		snprintf(why, ADV_PCAP_WHY, "no capture file: expected pcap or pcapng");
 		return false;
 	}
 	p->link_now = get32(p, 20) & 0x0fffffff; /* the upper 4 bits are the FCS length */

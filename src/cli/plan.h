@@ -21,8 +21,8 @@ int adv_plan_headroom_main(int argc, char **argv);
 /* Message for speeds that adv_plan_response_bits() does not know. The names of the options to give
  * instead follow it. */
 #define ADV_PLAN_NO_LIMITS                                                                         \
-	"no limits of IEEE 802.3 are known here for this speed "                                   \
-	"(they are for 10, 25, 40, 50, 100, 200 and 400 Gb/s): give "
+	"adverb plan knows no limits of IEEE 802.3 for this speed "                                \
+	"(only for 10, 25, 40, 50, 100, 200 and 400 Gb/s): give "
 
 #define ADV_PLAN_NOTES 16
 

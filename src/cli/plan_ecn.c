@@ -24,22 +24,29 @@ struct options {
 static void check_marking(struct argp_state *state, void *options)
 {
 	const struct options *o = options;
+	char k_min[ADV_UNITS_TEXT], k_max[ADV_UNITS_TEXT], buffer[ADV_UNITS_TEXT];
 
-	if (o->k_min > o->sw.buffer || o->k_max > o->sw.buffer)
-		argp_error(state, "--k-min, --k-max: more than the buffer");
+	adv_units_print(ADV_UNIT_BYTES, o->k_min, k_min);
+	adv_units_print(ADV_UNIT_BYTES, o->k_max, k_max);
+	adv_units_print(ADV_UNIT_BYTES, o->sw.buffer, buffer);
+	if (o->k_min > o->sw.buffer)
+		argp_error(state, "--k-min: %s is more than the buffer, %s", k_min, buffer);
+	if (o->k_max > o->sw.buffer)
+		argp_error(state, "--k-max: %s is more than the buffer, %s", k_max, buffer);
 	if (o->k_min && o->k_max && o->k_min > o->k_max)
-		argp_error(state, "--k-min: is above --k-max");
+		argp_error(state, "--k-min: %s is above --k-max, %s", k_min, k_max);
 }
 
 static const struct adv_plan_option option_table[] = {
-	{"buffer", 'b', "BYTES", "Buffer that all ports share, such as 12MB (needed)",
-	 .needed = true, .unit = ADV_UNIT_BYTES, .least = 1, ADV_PLAN_INTO(sw.buffer)},
+	{"buffer", 'b', "BYTES", "Buffer of all ports, such as 12MB (needed)", .needed = true,
+	 .unit = ADV_UNIT_BYTES, .least = 1, ADV_PLAN_INTO(sw.buffer)},
 	{"ports", 'n', "N", "Ports (needed)", .needed = true, .unit = ADV_UNIT_COUNT, .least = 1,
 	 .most = ADV_PLAN_PORTS_MAX, ADV_PLAN_INTO(sw.ports)},
-	{"speed", 's', "RATE", "Their speed, such as 100Gb/s (needed)", .needed = true,
+	{"speed", 's', "RATE", "Speed of the ports, such as 100Gb/s (needed)", .needed = true,
 	 .unit = ADV_UNIT_RATE, .least = ADV_PLAN_SPEED_MIN, .most = ADV_PLAN_SPEED_MAX,
 	 ADV_PLAN_INTO(speed)},
-	{"headroom", 0, "BYTES", "Headroom of a port and priority (needed; adverb plan headroom)",
+	{"headroom", 0, "BYTES",
+	 "Headroom of a port and priority (needed; adverb plan headroom computes it)",
 	 .needed = true, .unit = ADV_UNIT_BYTES, ADV_PLAN_INTO(sw.headroom)},
 	{"priorities", 'p', "N", "Priorities with PFC (default 1)", .unit = ADV_UNIT_COUNT,
 	 .least = 1, .most = 8, ADV_PLAN_INTO(sw.lossless)},

@@ -119,6 +119,8 @@ static void read_device(struct argp_state *state, const char *option, const char
 static void check_classes(struct argp_state *state, void *options)
 {
 	struct options *o = options;
+	char percent[ADV_UNITS_TEXT];
+	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < 64; i++)
 		if (o->class_of_dscp[i] >= 0 && !o->c[o->class_of_dscp[i]].used)
@@ -132,7 +134,11 @@ static void check_classes(struct argp_state *state, void *options)
 				   i);
 		if (!o->has_demand[i])
 			o->c[i].demand = o->speed;
+		sum += o->c[i].share;
 	}
+	if (sum && sum != ADV_RATIO_ONE && sum < 100 * ADV_RATIO_ONE)
+		argp_error(state, "--share: the shares are %s%%: they must be 100%% together",
+			   adv_units_print(ADV_UNIT_RATIO, sum * 100, percent));
 }
 
 static const struct adv_plan_option option_table[] = {
@@ -143,10 +149,11 @@ static const struct adv_plan_option option_table[] = {
 	{"strict", 0, "CLASS", "A class of strict priority, such as 6", .read = read_strict},
 	{"demand", 'd', "CLASS=RATE", "Rate that a class wants to send (default: unlimited)",
 	 .read = read_demand},
-	{"lossless", 0, "CLASS", "A class with PFC, for the commands", .read = read_lossless},
-	{"dscp", 0, "DSCP=CLASS", "Class of a DSCP, such as 26=3, for the commands",
+	{"lossless", 0, "CLASS", "A class with PFC, for the commands of --device",
+	 .read = read_lossless},
+	{"dscp", 0, "DSCP=CLASS", "Class of a DSCP, such as 26=3, for the commands of --device",
 	 .read = read_dscp},
-	{"device", 0, "NAME", "Print the commands that set this on a Linux interface",
+	{"device", 0, "NAME", "Print the commands that set these classes on a Linux interface",
 	 .read = read_device},
 	{"mtu", 0, "BYTES", "Largest MTU, for the quanta (default 9216B)", .unit = ADV_UNIT_BYTES,
 	 ADV_PLAN_INTO(mtu)},
@@ -156,7 +163,7 @@ static const struct adv_plan_syntax syntax = {
 	option_table, ADV_ARRAY_SIZE(option_table),
 	"Compute the bandwidth of each traffic class of a link. Strict classes are served first, "
 	"the highest number before the others. The rest is divided by shares (ETS); bandwidth that "
-	"one class leaves goes to the others.",
+	"one class does not use goes to the others.",
 	check_classes};
 
 static struct json_object *class_to_json(const struct options *o, const struct adv_plan_ets *e,

@@ -42,7 +42,7 @@ static void complete_link(struct argp_state *state, void *options)
 	bool has_interface = o->interface != NOT_GIVEN;
 
 	if (has_length == (o->delay != NOT_GIVEN))
-		argp_error(state, "one of --cable and --delay is needed");
+		argp_error(state, "either --cable or --delay is needed");
 	l->delay = has_length ? (o->length * fs + 999) / 1000 : o->delay;
 	if (!adv_plan_response_bits(l->speed) && (!has_response || !has_interface))
 		argp_error(state, ADV_PLAN_NO_LIMITS "--response and --interface");
@@ -70,10 +70,11 @@ static const struct adv_plan_option option_table[] = {
 	{"priorities", 'p', "N", "Lossless priorities of the port (default 1)",
 	 .unit = ADV_UNIT_COUNT, .least = 1, .most = 8, ADV_PLAN_INTO(priorities)},
 	{"response", 0, "TIME",
-	 "Time of the other end from PFC frame to silence (default: IEEE 802.3's limit)",
+	 "Time from a PFC frame's arrival at the other end until it stops sending (default: IEEE "
+	 "802.3's limit)",
 	 .unit = ADV_UNIT_TIME, ADV_PLAN_INTO(response)},
 	{"interface", 0, "TIME",
-	 "Time of this end's MAC and PHY, both directions (default: from the same limit)",
+	 "Time of this end's MAC and PHY, both directions (default: from IEEE 802.3's limit)",
 	 .unit = ADV_UNIT_TIME, ADV_PLAN_INTO(interface)},
 	{"cell", 0, "BYTES", "Size of the cells in which the switch stores packets",
 	 .unit = ADV_UNIT_BYTES, .most = ADV_PLAN_CELL_MAX, ADV_PLAN_INTO(link.cell)},

@@ -78,7 +78,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "no program to run");
+		argp_error(state, "no program to run: expected adverb run [OPTION...] PROGRAM");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -181,13 +181,13 @@ enum { KEY_SEED = 256, KEY_CSV, KEY_REPORT };
 
 static const struct argp_option argp_options[] = {
 	{"set", 's', "KEY=VALUE", 0,
-	 "As if the file said it: run.duration=5ms, \"priority 3.xoff=40kB\"", 0},
+	 "Replace a value of the file: run.duration=5ms, \"priority 3.xoff=40kB\"", 0},
 	{"seed", KEY_SEED, "N", 0, "As --set run.seed=N", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{"csv", KEY_CSV, "FOLDER", 0,
 	 "Write transfers, events of switches and samples of queues as CSV", 0},
-	{"report", KEY_REPORT, "FILE", 0, "Write a page with plots, HTML that needs nothing else",
-	 0},
+	{"report", KEY_REPORT, "FILE", 0,
+	 "Write an HTML page with plots, which needs no other file", 0},
 	{0},
 };
 
@@ -202,7 +202,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		/* fallthrough */
 	case 's':
 		if (o->sets == SETS)
-			argp_error(state, "more than %d times --set", SETS);
+			argp_error(state, "--set and --seed: given more than %d times", SETS);
 		o->set[o->sets++] = arg;
 		return 0;
 	case 'j':
@@ -216,7 +216,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->file)
-			argp_error(state, "one file at a time");
+			argp_error(state, "unexpected argument '%s': the file is '%s'", arg,
+				   o->file);
 		o->file = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
@@ -231,7 +232,7 @@ static const struct argp argp = {
 	argp_options,
 	parse_option,
 	"FILE",
-	"Runs a scenario of the simulated lossless Ethernet, with the real transport in each host. "
+	"Run a scenario of the simulated lossless Ethernet, with the real transport in each host. "
 	"The same file and seed give the same output, byte for byte.\v"
 	"All sections and keys of a scenario: " ADV_DOC_DIR "/simulator.md\n"
 	"Examples: " ADV_DOC_DIR "/scenarios",

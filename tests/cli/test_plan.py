@@ -134,8 +134,8 @@ class Headroom(Case):
 
     def test_wrong_arguments(self):
         self.refused("--speed is needed", "headroom", "-c", "3m")
-        self.refused("one of --cable and --delay", "headroom", "-s", "100Gb/s")
-        self.refused("one of --cable and --delay", "headroom", "-s", "100Gb/s", "-c", "3m", "-d",
+        self.refused("either --cable or --delay", "headroom", "-s", "100Gb/s")
+        self.refused("either --cable or --delay", "headroom", "-s", "100Gb/s", "-c", "3m", "-d",
                      "1us")
         self.refused("--cable: '100' has no unit", "headroom", "-s", "100Gb/s", "-c", "100")
         self.refused("--mtu: '9KB': write kB", "headroom", "-s", "100Gb/s", "-c", "3m", "--mtu",
@@ -185,8 +185,9 @@ class Ecn(Case):
         self.refused("are needed", "ecn", "-b", "12MB")
         self.refused("more than the buffer", "ecn", "-b", "1MB", "-n", "32", "-s", "40Gb/s",
                      "--headroom", "40kB")
-        self.refused("--k-min: is above --k-max", *PAPER, "--k-min", "9kB", "--k-max", "8kB")
-        self.refused("more than the buffer", *PAPER, "--k-max", "1GB")
+        self.refused("--k-min: 9000 B is above --k-max, 8000 B", *PAPER,
+                     "--k-min", "9kB", "--k-max", "8kB")
+        self.refused("--k-max: 1 GB is more than the buffer, ", *PAPER, "--k-max", "1GB")
         self.refused("--p-max: 200% is more than 1", *PAPER, "--p-max", "200%")
         self.refused("--beta: '1/3'", *PAPER, "--beta", "1/3")
 
@@ -257,7 +258,8 @@ class Ets(Case):
         self.assertIn("Class 0 starves", r["notes"][0])
 
     def test_wrong_arguments(self):
-        self.refused("100% together", "ets", "-s", "10Gb/s", "-w", "0=50%")
+        self.refused("the shares are 50%: they must be 100% together", "ets", "-s", "10Gb/s",
+                     "-w", "0=50%")
         self.refused("a class is needed", "ets", "-s", "10Gb/s")
         self.refused("--speed is needed", "ets", "-w", "0=100%")
         self.refused("--share: '8=50%'", "ets", "-s", "10Gb/s", "-w", "8=50%")

@@ -104,7 +104,7 @@ def check_errors():
     assert "No such file" in sim("/nonexistent.ini", status=2)
     assert "has no key" in sim(SCENARIOS / "incast.ini", "--set", "run.x=1", status=2)
     assert "seed" in sim(SCENARIOS / "incast.ini", "--seed", "-1", status=2)
-    assert "one file" in sim("a", "b", status=2)
+    assert "unexpected argument 'b': the file is 'a'" in sim("a", "b", status=2)
     sim(SCENARIOS / "incast.ini", "--csv", "/proc/nowhere", status=1)
 
 

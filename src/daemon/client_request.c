@@ -183,7 +183,8 @@ static int serve_open_cm(struct adv_client *c, struct adv_control_message *m)
 
 	if (fd < 0 && errno == EUSERS)
 		fail_request(m, EUSERS,
-			     "adverbd's connection manager has its maximum number of clients");
+			     "adverbd's connection manager has its maximum number of clients: try "
+			     "again when some have exited");
 	else if (fd < 0)
 		fail_request(m, errno, strerror(errno));
 	return fd;
@@ -344,7 +345,8 @@ static int serve_block(struct adv_client *c, struct adv_control_message *m)
 	error = chosen < 0 ? EAGAIN : adv_blocks_assign(d, (unsigned)chosen, slot);
 	if (error) {
 		fail_request(m, error,
-			     chosen < 0 ? "all blocks of queue pair numbers for you are in use"
+			     chosen < 0 ? "all blocks of queue pair numbers for you are in use: "
+					  "destroy queue pairs, or end programs"
 					: strerror(error));
 		return -1;
 	}

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static atomic_int level_now = -1;
@@ -75,6 +76,24 @@ static void write_line(const char *line, size_t len)
 		syscall(SYS_close, fd);
 }
 
+/* Writes what stands before the message: in a file also the time and the thread, as several
+ * processes may share the file. Returns the length. */
+static int write_prefix(char *line, size_t size, enum adv_log_level level)
+{
+	struct timespec now;
+	struct tm local;
+	size_t n;
+
+	if (!secure_getenv("ADVERB_LOG_FILE"))
+		return snprintf(line, size, "adverb[%d] %s: ", (int)getpid(), level_names[level]);
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &local);
+	n = strftime(line, size, "%F %T", &local);
+	return (int)n + snprintf(line + n, size - n,
+				 ".%06ld adverb[%d/%ld] %s: ", now.tv_nsec / 1000, (int)getpid(),
+				 syscall(SYS_gettid), level_names[level]);
+}
+
 void adv_log(enum adv_log_level level, const char *fmt, ...)
 {
 	char line[512];
@@ -84,7 +103,7 @@ void adv_log(enum adv_log_level level, const char *fmt, ...)
 
 	if (!adv_log_enabled(level))
 		return;
-	n = snprintf(line, sizeof(line), "adverb[%d] %s: ", (int)getpid(), level_names[level]);
+	n = write_prefix(line, sizeof(line), level);
 	va_start(ap, fmt);
 	m = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, ap);
 	va_end(ap);

@@ -24,8 +24,8 @@ bool adv_log_enabled(enum adv_log_level level);
  * start. */
 void adv_log_set_level(enum adv_log_level level);
 
-/* Writes one line "adverb[pid] level: ...". fmt: as for printf(3), without a newline. Keeps errno.
- */
+/* Writes one line "adverb[pid] level: ...", in a file "date time adverb[pid/thread] level: ...".
+ * fmt: as for printf(3), without a newline. Keeps errno. */
 void adv_log(enum adv_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #define adv_error(...) adv_log(ADV_LOG_ERROR, __VA_ARGS__)

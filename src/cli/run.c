@@ -192,7 +192,8 @@ static int set_environment(const struct options *o, const char *folder)
 
 	if (set_library_path(folder) < 0 || (!o->no_sysfs && set_preload(folder) < 0))
 		return -1;
-	if (o->log && setenv("ADVERB_LOG", o->log, 1) < 0)
+	/* Without a level the program would not tell why it finds no device. */
+	if (setenv("ADVERB_LOG", o->log ? o->log : "error", o->log != NULL) < 0)
 		return -1;
 	if (o->no_shm && setenv("ADVERB_NO_SHM", "1", 1) < 0)
 		return -1;

@@ -180,6 +180,9 @@ struct adv_device *adv_device_open(const struct adv_device_callbacks *callbacks,
 		d = open_new(callbacks, u, why, sizeof(why));
 		err = errno;
 	}
+	if (d)
+		adv_info("device open: slot %u, %u GIDs (adverb devinfo lists them)",
+			 d->slot.number, d->gids.count);
 	if (!d) {
 		adv_error("cannot open the device: %s", u ? why : strerror(err));
 		errno = err;

@@ -41,8 +41,8 @@ struct adv_cq *adv_cq_create(struct adv_engine *e, unsigned cqe, void *user)
 	struct adv_cq *cq;
 
 	if (cqe == 0 || cqe > ADV_MAX_CQE) {
-		errno = EINVAL;
-		return NULL;
+		return adv_reason_no_object(EINVAL, "cqe %u: 1 to %d are possible (max_cqe)", cqe,
+					    ADV_MAX_CQE);
 	}
 	cq = e->cq_count < ADV_MAX_CQ ? calloc(1, sizeof(*cq)) : NULL;
 	if (!cq)
@@ -78,7 +78,10 @@ bool adv_cq_in_use(const struct adv_cq *cq)
 int adv_cq_destroy(struct adv_cq *cq)
 {
 	if (adv_cq_in_use(cq))
-		return EBUSY;
+		return adv_reason(EBUSY,
+				  "queue pairs and SRQs that use it: %u (a queue pair may count "
+				  "twice); destroy them first",
+				  cq->users);
 	adv_timer_remove(&cq->engine->timers, &cq->moderation_timer);
 	adv_timers_release(&cq->engine->timers);
 	adv_affiliated_forget(&cq->events);
@@ -101,7 +104,11 @@ int adv_cq_resize(struct adv_cq *cq, unsigned cqe)
 	struct adv_cqe *ring;
 
 	if (cqe == 0 || cqe > ADV_MAX_CQE || cqe < count)
-		return EINVAL;
+		return adv_reason(
+			EINVAL,
+			"cqe %u: 1 to %d are possible, not less than the %u completions in "
+			"it",
+			cqe, ADV_MAX_CQE, count);
 	ring = malloc(room_for_cqes(cqe) * sizeof(*ring));
 	if (!ring)
 		return ENOMEM;

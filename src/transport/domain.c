@@ -11,8 +11,8 @@ struct adv_pd *adv_pd_create(struct adv_engine *e)
 	struct adv_pd *pd = e->pd_count < ADV_MAX_PD ? calloc(1, sizeof(*pd)) : NULL;
 
 	if (!pd) {
-		errno = ENOMEM;
-		return NULL;
+		return adv_reason_no_object(
+			ENOMEM, "no memory, or the device has %d domains (max_pd)", ADV_MAX_PD);
 	}
 	pd->engine = e;
 	pd->owner = e->owner;

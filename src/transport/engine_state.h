@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/list.h"
+#include "base/reason.h"
 #include "base/rng.h"
 #include "base/siphash.h"
 #include "transport/mr_table.h"

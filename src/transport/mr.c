@@ -32,19 +32,30 @@ int adv_mr_insert(struct adv_engine *e, struct adv_mr *mr)
 	return 0;
 }
 
-static bool good_access(int access)
+/* 0 or EINVAL. */
+static int check_access(int access)
 {
 	access &= ~IBV_ACCESS_OPTIONAL_RANGE;
 	if (access & ~ACCESS_ALL)
-		return false;
+		return adv_reason(EINVAL,
+				  "access 0x%x has bits that do not exist: possible are 0x%x",
+				  (unsigned)access, ACCESS_ALL);
 	/* IBTA 10.6.3.1: remote write and remote atomic need local write. */
-	return !(access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) ||
-	       (access & IBV_ACCESS_LOCAL_WRITE);
+	if (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC) &&
+	    !(access & IBV_ACCESS_LOCAL_WRITE))
+		return adv_reason(EINVAL,
+				  "access 0x%x has IBV_ACCESS_REMOTE_WRITE or _REMOTE_ATOMIC: "
+				  "these need IBV_ACCESS_LOCAL_WRITE too",
+				  (unsigned)access);
+	return 0;
 }
 
-static bool good_range(const void *addr, uint64_t length, uint64_t iova)
+/* 0 or EINVAL. */
+static int check_range(const void *addr, uint64_t length, uint64_t iova)
 {
-	return (uintptr_t)addr + length >= length && iova + length >= length;
+	if ((uintptr_t)addr + length >= length && iova + length >= length)
+		return 0;
+	return adv_reason(EINVAL, "addr or iova + length is beyond the end of the address space");
 }
 
 /* Returns the access without the optional bits, which grant nothing. */
@@ -65,15 +76,17 @@ struct adv_mr *adv_mr_register(struct adv_pd *pd, void *addr, uint64_t length, u
 	struct adv_mr *mr;
 
 	iova = first_address(iova, access);
-	if (!good_access(access) || !good_range(addr, length, iova)) {
+	if (check_access(access) || check_range(addr, length, iova)) {
 		errno = EINVAL;
 		return NULL;
 	}
 	mr = calloc(1, sizeof(*mr));
 	if (!mr || adv_mr_table_reserve(&e->mrs)) {
 		free(mr);
-		errno = ENOMEM;
-		return NULL;
+		return adv_reason_no_object(ENOMEM,
+					    "no memory, or the device has %d regions "
+					    "(max_mr)",
+					    ADV_MAX_MR);
 	}
 	mr->pd = pd;
 	adv_mr_grant(e, mr, granted_access(access));
@@ -92,11 +105,11 @@ int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *add
 	struct adv_mr next = *mr;
 
 	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
-		return EINVAL;
+		return adv_reason(EINVAL, "flags 0x%x: name a change", (unsigned)flags);
 	if (mr->windows)
-		return EBUSY;
+		return adv_reason(EBUSY, "windows bound to it: %u; unbind them first", mr->windows);
 	if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
-		if (!good_access(access))
+		if (check_access(access))
 			return EINVAL;
 		adv_mr_grant(e, &next, granted_access(access));
 	}
@@ -108,7 +121,7 @@ int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *add
 		next.iova = iova;
 	}
 	next.iova = first_address(next.iova, next.granted);
-	if (!good_range(next.addr, next.length, next.iova))
+	if (check_range(next.addr, next.length, next.iova))
 		return EINVAL;
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		if (!pd || pd->engine != e)
@@ -132,7 +145,8 @@ int adv_mr_reregister(struct adv_mr *mr, int flags, struct adv_pd *pd, void *add
 int adv_mr_deregister(struct adv_mr *mr)
 {
 	if (mr->windows)
-		return EBUSY;
+		return adv_reason(EBUSY, "windows bound to it: %u; unbind or deallocate them first",
+				  mr->windows);
 	adv_mr_table_remove(&mr->pd->engine->mrs, mr->key);
 	mr->pd->users--;
 	free(mr);

@@ -20,8 +20,7 @@ struct adv_mw *adv_mw_create(struct adv_pd *pd, enum ibv_mw_type type)
 	struct adv_mw *mw;
 
 	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) {
-		errno = EINVAL;
-		return NULL;
+		return adv_reason_no_object(EINVAL, "type %d: only 1 and 2 exist", (int)type);
 	}
 	mw = calloc(1, sizeof(*mw));
 	if (!mw || adv_mr_insert(pd->engine, &mw->key)) {

@@ -47,13 +47,19 @@ int adv_mr_paged(const struct adv_pd *pd, uint32_t lkey, uint64_t va, uint64_t l
 	const struct adv_mr *mr = adv_mr_table_find(&pd->engine->mrs, lkey);
 
 	if (!mr || mr->key != lkey)
-		return ENOENT;
+		return adv_reason(ENOENT, "no region has the lkey 0x%08x", lkey);
 	if (mr->window || !(mr->granted & IBV_ACCESS_ON_DEMAND))
-		return EINVAL;
+		return adv_reason(EINVAL,
+				  "the region 0x%08x was registered without "
+				  "IBV_ACCESS_ON_DEMAND",
+				  lkey);
 	if (mr->pd != pd || (to_write && !(mr->granted & IBV_ACCESS_LOCAL_WRITE)))
-		return EPERM;
+		return adv_reason(EPERM,
+				  "the region 0x%08x belongs to another PD, or may not be "
+				  "written",
+				  lkey);
 	if (!adv_mr_contains(mr, va, length))
-		return EFAULT;
+		return adv_reason(EFAULT, "the range is not inside the region 0x%08x", lkey);
 	*where = (void *)((uintptr_t)mr->addr + (va - mr->iova));
 	return 0;
 }

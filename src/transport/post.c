@@ -6,6 +6,7 @@
 #include "transport/fast.h"
 #include "transport/inject.h"
 #include "transport/mw.h"
+#include "transport/names.h"
 #include "transport/qp_complete.h"
 #include "transport/requester.h"
 #include "transport/responder_ack.h"
@@ -50,22 +51,37 @@ static bool bind_good(const struct ibv_send_wr *wr)
 	       (wr->bind_mw.bind_info.mr || !wr->bind_mw.bind_info.length);
 }
 
+/* Begins the reason of a refused request, with its wr_id. */
+#define WR "wr_id %llu: "
+
 static int check_send_wr(const struct adv_qp *qp, const struct ibv_send_wr *wr)
 {
+	unsigned long long id = wr->wr_id;
 	uint32_t op = (uint32_t)wr->opcode;
 
 	if (op > 31 || !(opcodes_of(qp->type) & (1u << op)))
-		return EINVAL;
+		return adv_reason(EINVAL, WR "opcode %s (%u) is not possible on a %s queue pair",
+				  id, adv_wr_opcode_name((int)op), op, adv_qp_type_name(qp->type));
 	if (wr->num_sge < 0 || (wr->num_sge > 0 && !wr->sg_list))
-		return EINVAL;
+		return adv_reason(EINVAL, WR "num_sge %d with sg_list %p", id, wr->num_sge,
+				  (void *)wr->sg_list);
 	if ((wr->send_flags & IBV_SEND_INLINE) && !(INLINE_OPCODES & (1u << op)))
-		return EINVAL;
+		return adv_reason(EINVAL,
+				  WR "IBV_SEND_INLINE is not possible with %s: only SEND and "
+				     "RDMA WRITE carry data",
+				  id, adv_wr_opcode_name((int)op));
 	if ((uint32_t)wr->num_sge > qp->sq.max_sge && !(wr->send_flags & IBV_SEND_INLINE))
-		return EINVAL;
+		return adv_reason(EINVAL,
+				  WR "num_sge %d is above %u, the max_send_sge of the queue "
+				     "pair",
+				  id, wr->num_sge, qp->sq.max_sge);
 	if (qp->type == IBV_QPT_UD && !wr->wr.ud.ah)
-		return EINVAL;
+		return adv_reason(EINVAL, WR "wr.ud.ah is NULL: UD needs an address handle", id);
 	if ((op == IBV_WR_BIND_MW || op == (uint32_t)ADV_WR_BIND_TYPE_1) && !bind_good(wr))
-		return EINVAL;
+		return adv_reason(EINVAL,
+				  WR "mw is missing or of the wrong type, rkey is not the window's "
+				     "with another last byte, or the region is missing",
+				  id);
 	return 0;
 }
 
@@ -79,7 +95,10 @@ static int copy_inline(const struct adv_qp *qp, struct adv_send_wqe *wqe,
 	for (int i = 0; i < wr->num_sge; i++) {
 		total += wr->sg_list[i].length;
 		if (total > qp->sq.max_inline)
-			return EINVAL;
+			return adv_reason(EINVAL,
+					  WR "more than %u inline bytes, the max_inline_data of "
+					     "the queue pair",
+					  (unsigned long long)wr->wr_id, qp->sq.max_inline);
 	}
 	for (int i = 0; i < wr->num_sge; i++) {
 		memcpy(to, (const void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
@@ -182,7 +201,7 @@ static int make_ring(uint8_t **ring, uint32_t size, uint32_t stride)
 	if (*ring)
 		return 0;
 	if (size == 0)
-		return ENOMEM;
+		return adv_reason(ENOMEM, "the queue pair was created with a queue of 0 requests");
 	*ring = calloc(size, stride);
 	return *ring ? 0 : ENOMEM;
 }
@@ -193,7 +212,11 @@ static int post_one_send(struct adv_qp *qp, const struct ibv_send_wr *wr)
 	int err;
 
 	if (qp->sq.head - qp->sq.freed >= qp->sq.size)
-		return ENOMEM;
+		return adv_reason(ENOMEM,
+				  WR "the send queue is full: %u requests (max_send_wr); poll "
+				     "completions, and signal at least one request of each queue "
+				     "length",
+				  (unsigned long long)wr->wr_id, qp->sq.size);
 	wqe = adv_send_wqe_at(qp, qp->sq.head);
 	err = fill_send(qp, wqe, wr);
 	if (!err && qp->engine->injector)
@@ -217,7 +240,8 @@ static __attribute__((noinline)) int post_sends(struct adv_qp *qp, uint64_t now,
 
 	if (qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_INIT || qp->state == IBV_QPS_RTR ||
 	    qp->xrcd)
-		err = EINVAL;
+		err = adv_reason(EINVAL, "this %s queue pair is in %s: it can send from RTS on",
+				 adv_qp_type_name(qp->type), adv_qp_state_name(qp->state));
 	else
 		err = make_ring(&qp->sq.ring, qp->sq.size, qp->sq.stride);
 	for (; wr && !err; wr = wr->next) {
@@ -255,12 +279,19 @@ static __attribute__((noinline)) int post_recvs(struct adv_qp *qp, uint64_t now,
 	int err = 0;
 
 	if (qp->srq || qp->service == ADV_SERVICE_XRC || qp->state == IBV_QPS_RESET)
-		err = EINVAL;
+		err = adv_reason(
+			EINVAL, qp->state == IBV_QPS_RESET
+					? "the queue pair is in RESET: move it to INIT first"
+					: "the queue pair has no receive queue of its own: post to "
+					  "its SRQ");
 	else
 		err = make_ring(&qp->rq.ring, qp->rq.size, qp->rq.stride);
 	for (; wr && !err; wr = wr->next) {
 		if (qp->rq.head - qp->rq.freed >= qp->rq.size)
-			err = ENOMEM;
+			err = adv_reason(ENOMEM,
+					 WR "the receive queue is full: %u requests "
+					    "(max_recv_wr)",
+					 (unsigned long long)wr->wr_id, qp->rq.size);
 		else
 			err = adv_recv_wqe_fill(adv_recv_wqe_at(qp, qp->rq.head), qp->rq.max_sge,
 						wr);

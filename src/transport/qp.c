@@ -2,6 +2,7 @@
 /* Queue pairs: create, destroy, reset. */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "transport/ah.h"
 #include "transport/cq.h"
 #include "transport/domain.h"
@@ -61,20 +62,37 @@ static void drop_unused(struct adv_qp_config *c)
 	}
 }
 
+/* Checks the sizes of the queues. 0 or EINVAL. */
+static int check_capacities(const struct adv_qp_config *c)
+{
+	const struct {
+		const char *name;
+		uint32_t value;
+		uint32_t limit;
+	} sizes[] = {
+		{"max_send_wr", c->cap.max_send_wr, ADV_MAX_QP_WR},
+		{"max_send_sge", c->cap.max_send_sge, ADV_MAX_SGE},
+		{"max_inline_data", c->cap.max_inline_data, ADV_MAX_INLINE},
+		{"max_recv_wr", c->srq ? 0 : c->cap.max_recv_wr, ADV_MAX_QP_WR},
+		{"max_recv_sge", c->srq ? 0 : c->cap.max_recv_sge, ADV_MAX_SGE},
+	};
+
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(sizes); i++)
+		if (sizes[i].value > sizes[i].limit)
+			return adv_reason(EINVAL, "cap.%s %u is above %u, the limit of the device",
+					  sizes[i].name, sizes[i].value, sizes[i].limit);
+	return 0;
+}
+
 static int check_config(const struct adv_qp_config *c)
 {
 	if (service_of(c->type) < 0)
-		return EOPNOTSUPP;
+		return adv_reason(EOPNOTSUPP, "qp_type %d does not exist here", (int)c->type);
 	if (c->type == IBV_QPT_XRC_RECV)
 		return c->xrcd ? 0 : EINVAL;
 	if (!c->pd || !c->send_cq || !c->recv_cq)
 		return EINVAL;
-	if (c->cap.max_send_wr > ADV_MAX_QP_WR || c->cap.max_send_sge > ADV_MAX_SGE ||
-	    c->cap.max_inline_data > ADV_MAX_INLINE)
-		return EINVAL;
-	if (!c->srq && (c->cap.max_recv_wr > ADV_MAX_QP_WR || c->cap.max_recv_sge > ADV_MAX_SGE))
-		return EINVAL;
-	return 0;
+	return check_capacities(c);
 }
 
 /* Rounds the requested queue sizes up. A size of 0 stays 0: the queue does not exist. */
@@ -148,8 +166,7 @@ struct adv_qp *adv_qp_create(struct adv_engine *e, struct adv_qp_config *config)
 	if (adv_qp_number_take(e, qp)) {
 		adv_timers_release(&e->timers);
 		free(qp);
-		errno = ENOMEM;
-		return NULL;
+		return adv_reason_no_object(ENOMEM, "no queue pair number is left (max_qp)");
 	}
 	qp->engine = e;
 	qp->type = config->type;
@@ -188,7 +205,7 @@ int adv_qp_destroy(struct adv_qp *qp)
 	struct adv_engine *e = qp->engine;
 
 	if (adv_qp_in_use(qp))
-		return EBUSY;
+		return adv_reason(EBUSY, "it is in a multicast group: ibv_detach_mcast() first");
 	adv_qp_clear(qp);
 	adv_timer_remove(&e->timers, &qp->req.timer);
 	adv_timers_release(&e->timers);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "base/log.h"
 #include "base/probe.h"
 #include "transport/ah.h"
 #include "transport/cq.h"
 #include "transport/flight.h"
 #include "transport/inject.h"
+#include "transport/names.h"
 #include "transport/qp_complete.h"
 #include "transport/responder_ack.h"
 #include "transport/srq.h"
@@ -35,6 +37,19 @@ static enum ibv_wc_opcode wc_opcode(uint8_t wr_opcode)
 	}
 }
 
+/* Logs a completion with an error, and the command that explains it. Flushed requests are not
+ * logged: they only follow the first error. */
+static __attribute__((cold)) void log_failure(const struct adv_qp *qp, const struct ibv_wc *wc,
+					      const char *queue)
+{
+	if (wc->status == IBV_WC_WR_FLUSH_ERR)
+		return;
+	adv_warn("queue pair 0x%06x: the %s request with wr_id %llu failed: %s, cause %u: %s; see: "
+		 "adverb explain %d/%u",
+		 qp->qpn, queue, (unsigned long long)wc->wr_id, adv_wc_status_name(wc->status),
+		 wc->vendor_err, adv_cause(wc->vendor_err)->text, (int)wc->status, wc->vendor_err);
+}
+
 void adv_qp_complete_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv_vendor_err why,
 			  uint64_t now)
 {
@@ -62,8 +77,10 @@ void adv_qp_complete_send(struct adv_qp *qp, enum ibv_wc_status status, enum adv
 	cqe.wc.opcode = wc_opcode(wqe->opcode);
 	cqe.wc.byte_len = wqe->length;
 	cqe.wc.qp_num = qp->qpn;
-	if (status != IBV_WC_SUCCESS)
+	if (status != IBV_WC_SUCCESS) {
 		qp->engine->counters.req_cqe_error++;
+		log_failure(qp, &cqe.wc, "send");
+	}
 	if (!adv_cq_push(qp->send_cq, &cqe, false, now) && qp->state != IBV_QPS_ERR)
 		adv_qp_fatal(qp, IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN, now);
 }
@@ -95,8 +112,10 @@ void adv_qp_complete_recv(struct adv_qp *qp, struct adv_recv_wqe *wqe, struct ib
 	cqe.wc = *wc;
 	if (qp->srq)
 		adv_srq_release(qp->srq, wqe);
-	if (wc->status != IBV_WC_SUCCESS)
+	if (wc->status != IBV_WC_SUCCESS) {
 		qp->engine->counters.resp_cqe_error++;
+		log_failure(qp, wc, "receive");
+	}
 	if (!adv_cq_push(qp->recv_cq, &cqe, solicited, now) && qp->state != IBV_QPS_ERR)
 		adv_qp_fatal(qp, IBV_EVENT_QP_FATAL, ADV_ERR_CQ_OVERRUN, now);
 }

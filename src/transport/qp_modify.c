@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "transport/address.h"
 #include "transport/flight.h"
+#include "transport/names.h"
 #include "transport/qp.h"
 #include "transport/qp_complete.h"
 #include "transport/requester.h"
@@ -103,50 +104,83 @@ static int type_index(enum ibv_qp_type type)
 	}
 }
 
-static bool mask_good(const struct adv_qp *qp, enum ibv_qp_state next, int mask)
+/* Checks that the mask has all required attributes, and no other than these and optional ones. 0 or
+ * EINVAL. */
+static int check_mask(int mask, int required, int optional)
+{
+	char names[ADV_ATTR_NAMES_LENGTH];
+	int missing = required & ~mask, extra = mask & ~(required | optional);
+
+	if (missing)
+		return adv_reason(EINVAL, "attr_mask lacks %s: this transition needs them",
+				  adv_qp_attr_names(missing, names, sizeof(names)));
+	if (extra)
+		return adv_reason(EINVAL, "attr_mask has %s: this transition does not allow them",
+				  adv_qp_attr_names(extra, names, sizeof(names)));
+	return 0;
+}
+
+/* Checks that the transition exists, and its mask. 0 or EINVAL. */
+static int check_transition(const struct adv_qp *qp, enum ibv_qp_state next, int mask)
 {
 	int type = type_index(qp->type);
 
 	mask &= ~IBV_QP_STATE;
 	if (next == IBV_QPS_RESET || next == IBV_QPS_ERR)
-		return mask == 0;
+		return check_mask(mask, 0, 0);
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(transitions); i++) {
 		const struct transition *t = &transitions[i];
 
 		if (t->from == qp->state && t->to == next)
-			return (mask & t->required[type]) == t->required[type] &&
-			       !(mask & ~(t->required[type] | t->optional[type]));
+			return check_mask(mask, t->required[type], t->optional[type]);
 	}
-	return false;
+	return adv_reason(EINVAL,
+			  "there is no such transition: the order is RESET, INIT, RTR, RTS, and "
+			  "from any state to RESET or ERR");
 }
 
-/* True if the value of each attribute in the mask is valid. path_good() checks the path. */
-static bool values_good(const struct adv_qp *qp, const struct ibv_qp_attr *a, int mask)
+/* Checks the value of each attribute in the mask. compute_path() checks the path. 0 or EINVAL. */
+static int check_values(const struct adv_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
 	const struct {
 		int bit;
 		bool good;
+		unsigned value;
+		const char *allowed;
 	} checks[] = {
-		{IBV_QP_CUR_STATE, a->cur_qp_state == qp->state},
-		{IBV_QP_PKEY_INDEX, a->pkey_index == 0},
-		{IBV_QP_PORT, a->port_num == 1},
+		{IBV_QP_CUR_STATE, a->cur_qp_state == qp->state, a->cur_qp_state,
+		 "the current state"},
+		{IBV_QP_PKEY_INDEX, a->pkey_index == 0, a->pkey_index, "0"},
+		{IBV_QP_PORT, a->port_num == 1, a->port_num, "1"},
 		{IBV_QP_ACCESS_FLAGS,
-		 !(a->qp_access_flags & ~(unsigned)(ACCESS_ALL | IBV_ACCESS_OPTIONAL_RANGE))},
-		{IBV_QP_PATH_MTU, adv_mtu_bytes(a->path_mtu) != 0},
-		{IBV_QP_DEST_QPN, a->dest_qp_num <= ADV_QPN_MASK},
-		{IBV_QP_MAX_QP_RD_ATOMIC, a->max_rd_atomic <= ADV_MAX_RD_ATOMIC},
-		{IBV_QP_MAX_DEST_RD_ATOMIC, a->max_dest_rd_atomic <= ADV_MAX_RD_ATOMIC},
-		{IBV_QP_MIN_RNR_TIMER, a->min_rnr_timer < TIMER_VALUES},
-		{IBV_QP_TIMEOUT, a->timeout < TIMER_VALUES},
-		{IBV_QP_RETRY_CNT, a->retry_cnt < RETRY_VALUES},
-		{IBV_QP_RNR_RETRY, a->rnr_retry < RETRY_VALUES},
-		{IBV_QP_PATH_MIG_STATE, a->path_mig_state == IBV_MIG_MIGRATED},
+		 !(a->qp_access_flags & ~(unsigned)(ACCESS_ALL | IBV_ACCESS_OPTIONAL_RANGE)),
+		 a->qp_access_flags, "bits of enum ibv_access_flags"},
+		{IBV_QP_PATH_MTU, adv_mtu_bytes(a->path_mtu) != 0, a->path_mtu,
+		 "IBV_MTU_256 (1) to IBV_MTU_4096 (5)"},
+		{IBV_QP_DEST_QPN, a->dest_qp_num <= ADV_QPN_MASK, a->dest_qp_num, "24 bits"},
+		{IBV_QP_MAX_QP_RD_ATOMIC, a->max_rd_atomic <= ADV_MAX_RD_ATOMIC, a->max_rd_atomic,
+		 "0 to 128 (max_qp_init_rd_atom)"},
+		{IBV_QP_MAX_DEST_RD_ATOMIC, a->max_dest_rd_atomic <= ADV_MAX_RD_ATOMIC,
+		 a->max_dest_rd_atomic, "0 to 128 (max_qp_rd_atom)"},
+		{IBV_QP_MIN_RNR_TIMER, a->min_rnr_timer < TIMER_VALUES, a->min_rnr_timer,
+		 "0 to 31"},
+		{IBV_QP_TIMEOUT, a->timeout < TIMER_VALUES, a->timeout, "0 to 31"},
+		{IBV_QP_RETRY_CNT, a->retry_cnt < RETRY_VALUES, a->retry_cnt, "0 to 7"},
+		{IBV_QP_RNR_RETRY, a->rnr_retry < RETRY_VALUES, a->rnr_retry, "0 to 7"},
+		{IBV_QP_PATH_MIG_STATE, a->path_mig_state == IBV_MIG_MIGRATED, a->path_mig_state,
+		 "IBV_MIG_MIGRATED (0): there are no alternate paths"},
 	};
+
+	char name[ADV_ATTR_NAMES_LENGTH];
 
 	for (size_t i = 0; i < ADV_ARRAY_SIZE(checks); i++)
 		if ((mask & checks[i].bit) && !checks[i].good)
-			return false;
-	return true;
+			return adv_reason(EINVAL,
+					  "the value %u of %s is not allowed: allowed is %s",
+					  checks[i].value,
+					  adv_qp_attr_names(checks[i].bit, name, sizeof(name)),
+					  checks[i].allowed);
+	return 0;
 }
 
 /*
@@ -160,19 +194,41 @@ static uint32_t path_limit(const struct adv_engine *e, const struct adv_path *pa
 						   : e->gids[path->sgid_index].mtu;
 }
 
-/* Computes the path and the MTU after the change. Returns false if they are not valid. */
-static bool path_good(const struct adv_qp *qp, const struct ibv_qp_attr *a, int mask,
-		      struct adv_path *path, uint32_t *mtu)
+/* Checks a path MTU, bytes. 0 or EINVAL. */
+static int check_mtu(const struct adv_engine *e, const struct adv_path *path, uint32_t mtu)
+{
+	uint32_t limit = path_limit(e, path);
+	char own[ADV_GID_TEXT_LENGTH];
+
+	if (mtu <= limit)
+		return 0;
+	return adv_reason(
+		EINVAL,
+		"path_mtu %u is above %u, the active MTU of GID %u (%s): use %u, or raise the "
+		"interface's MTU",
+		mtu, limit, path->sgid_index, adv_gid_text(&path->sgid, own), limit);
+}
+
+/* Computes the path and the MTU after the change, and checks them. 0 or EINVAL. */
+static int compute_path(const struct adv_qp *qp, const struct ibv_qp_attr *a, int mask,
+			struct adv_path *path, uint32_t *mtu)
 {
 	uint32_t rqpn = mask & IBV_QP_DEST_QPN ? a->dest_qp_num : qp->attr.dest_qp_num;
+
+	int err;
 
 	*path = qp->path;
 	*mtu = mask & IBV_QP_PATH_MTU ? adv_mtu_bytes(a->path_mtu) : qp->mtu;
 	if (!(mask & IBV_QP_AV))
-		return true;
-	if (adv_path_from_attr(qp->engine, &a->ah_attr, qp->qpn, rqpn, path))
-		return false;
-	return !adv_gid_is_multicast(&path->dgid) && *mtu <= path_limit(qp->engine, path);
+		return 0;
+	err = adv_path_from_attr(qp->engine, &a->ah_attr, qp->qpn, rqpn, path);
+	if (err)
+		return err;
+	if (adv_gid_is_multicast(&path->dgid))
+		return adv_reason(EINVAL,
+				  "ah_attr.grh.dgid is a multicast GID: only a UD queue pair "
+				  "sends to groups");
+	return check_mtu(qp->engine, path, *mtu);
 }
 
 static void copy_values(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask)
@@ -318,8 +374,9 @@ static int change_attributes(struct adv_qp *qp, enum ibv_qp_state next,
 	uint32_t mtu;
 	int err;
 
-	if (!path_good(qp, attr, mask, &path, &mtu))
-		return EINVAL;
+	err = compute_path(qp, attr, mask, &path, &mtu);
+	if (err)
+		return err;
 	copy_values(&qp->attr, attr, mask);
 	qp->path = path;
 	qp->peer_is_here = adv_address_is_here(qp->engine, &path.dgid);
@@ -346,13 +403,14 @@ int adv_qp_modify(struct adv_qp *qp, uint64_t now, const struct ibv_qp_attr *att
 {
 	enum ibv_qp_state next = mask & IBV_QP_STATE ? attr->qp_state : qp->state;
 
-	if (!mask_good(qp, next, mask) || !values_good(qp, attr, mask))
+	if (check_transition(qp, next, mask) || check_values(qp, attr, mask))
 		return EINVAL;
 	/* IBTA 10.3.1.5: attributes of packets in flight may change only after the queue has
 	 * drained. */
 	if (qp->state == IBV_QPS_SQD && next == IBV_QPS_SQD && qp->req.draining &&
 	    (mask & ~IBV_QP_STATE))
-		return EINVAL;
+		return adv_reason(EINVAL, "the send queue is still draining: wait for "
+					  "IBV_EVENT_SQ_DRAINED");
 	if (!(mask & IBV_QP_STATE) && (next == IBV_QPS_RESET || next == IBV_QPS_ERR))
 		return 0;
 	if (next == IBV_QPS_RESET) {

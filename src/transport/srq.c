@@ -29,10 +29,13 @@ static struct adv_srq *new_srq(struct adv_pd *pd, struct ibv_srq_attr *attr, voi
 	struct adv_srq *srq;
 	uint32_t max_wr = 1;
 
-	if (attr->max_wr == 0 || attr->max_wr > ADV_MAX_SRQ_WR || attr->max_sge > ADV_MAX_SGE) {
-		errno = EINVAL;
-		return NULL;
-	}
+	if (attr->max_wr == 0 || attr->max_wr > ADV_MAX_SRQ_WR)
+		return adv_reason_no_object(EINVAL, "max_wr %u: 1 to %d are possible (max_srq_wr)",
+					    attr->max_wr, ADV_MAX_SRQ_WR);
+	if (attr->max_sge > ADV_MAX_SGE)
+		return adv_reason_no_object(EINVAL,
+					    "max_sge %u is above %d, the limit of the device",
+					    attr->max_sge, ADV_MAX_SGE);
 	while (max_wr < attr->max_wr)
 		max_wr *= 2;
 	srq = pd->engine->srq_count < ADV_MAX_SRQ ? calloc(1, sizeof(*srq)) : NULL;
@@ -96,7 +99,8 @@ bool adv_srq_in_use(const struct adv_srq *srq)
 int adv_srq_destroy(struct adv_srq *srq)
 {
 	if (adv_srq_in_use(srq))
-		return EBUSY;
+		return adv_reason(EBUSY, "queue pairs that use it: %u; destroy them first",
+				  srq->users);
 	if (srq->xrcd)
 		leave_xrc_domain(srq);
 	adv_affiliated_forget(&srq->events);
@@ -117,8 +121,8 @@ struct adv_srq *adv_srq_create_xrc(struct adv_pd *pd, struct adv_xrcd *xrcd, str
 	srq->number = adv_xrc_number_take(pd->engine, srq);
 	if (!srq->number) {
 		adv_srq_destroy(srq);
-		errno = ENOMEM;
-		return NULL;
+		return adv_reason_no_object(ENOMEM, "no number of an XRC SRQ is left (%d)",
+					    ADV_MAX_XRC_SRQ);
 	}
 	srq->xrcd = xrcd;
 	srq->cq = cq;
@@ -184,7 +188,11 @@ static int resize_srq(struct adv_srq *srq, uint32_t wanted, uint32_t limit)
 
 	if (wanted == 0 || wanted > ADV_MAX_SRQ_WR || wanted < srq->max_wr - srq->free_count ||
 	    wanted < limit)
-		return EINVAL;
+		return adv_reason(
+			EINVAL,
+			"max_wr %u: 1 to %d are possible, not less than the %u posted requests "
+			"and the limit %u",
+			wanted, ADV_MAX_SRQ_WR, srq->max_wr - srq->free_count, limit);
 	while (max_wr < wanted)
 		max_wr *= 2;
 	return max_wr > srq->max_wr ? grow_srq(srq, max_wr) : 0;
@@ -196,11 +204,11 @@ int adv_srq_modify(struct adv_srq *srq, const struct ibv_srq_attr *attr, int mas
 	int err = 0;
 
 	if (mask & ~(IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR))
-		return EINVAL;
+		return adv_reason(EINVAL, "mask 0x%x: only MAX_WR and LIMIT exist", (unsigned)mask);
 	if (mask & IBV_SRQ_MAX_WR)
 		err = resize_srq(srq, attr->max_wr, limit);
 	else if (limit > srq->max_wr)
-		err = EINVAL;
+		err = adv_reason(EINVAL, "srq_limit %u is above max_wr %u", limit, srq->max_wr);
 	if (!err)
 		srq->limit = limit;
 	return err;
@@ -223,11 +231,17 @@ int adv_recv_wqe_fill(struct adv_recv_wqe *wqe, uint32_t max_sge, const struct i
 	uint64_t length = 0;
 
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > max_sge)
-		return EINVAL;
+		return adv_reason(EINVAL,
+				  "wr_id %llu: num_sge %d, the queue was created for 0 to %u "
+				  "(max_recv_sge)",
+				  (unsigned long long)wr->wr_id, wr->num_sge, max_sge);
 	for (int i = 0; i < wr->num_sge; i++)
 		length += wr->sg_list[i].length;
 	if (length > UINT32_MAX)
-		return EINVAL;
+		return adv_reason(EINVAL,
+				  "wr_id %llu: the SGEs have %llu bytes, at most 2^32 - 1 are "
+				  "possible",
+				  (unsigned long long)wr->wr_id, (unsigned long long)length);
 	wqe->wr_id = wr->wr_id;
 	wqe->length = length;
 	wqe->num_sge = (uint32_t)wr->num_sge;
@@ -243,7 +257,8 @@ static int post_one_recv(struct adv_srq *srq, const struct ibv_recv_wr *wr)
 	int err = 0;
 
 	if (!srq->free_count)
-		return ENOMEM;
+		return adv_reason(ENOMEM, "the SRQ is full: all %u requests are posted (max_wr)",
+				  srq->max_wr);
 	slot = srq->free_list[srq->free_count - 1];
 	wqe = wqe_at(srq, slot);
 	if (adv_recv_wqe_fill(wqe, srq->max_sge, wr))

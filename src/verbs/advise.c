@@ -23,7 +23,10 @@ static int advise_sge(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
 	 * pages only, so it needs no action. */
 	if (err || advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT || sge->length == 0)
 		return err;
-	return adv_pages_populate(where, sge->length, to_write) ? EFAULT : 0;
+	if (adv_pages_populate(where, sge->length, to_write))
+		return adv_reason(EFAULT, "%u bytes at %p are not mapped%s", sge->length, where,
+				  to_write ? ", or read-only" : "");
+	return 0;
 }
 
 int adv_ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
@@ -34,10 +37,16 @@ int adv_ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint3
 	if (advice != IBV_ADVISE_MR_ADVICE_PREFETCH &&
 	    advice != IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE &&
 	    advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
-		return adv_ibv_refuse(EOPNOTSUPP);
+		return adv_ibv_refuse(
+			adv_reason(EOPNOTSUPP, "advice %d is none of 0, 1, 2", (int)advice),
+			"ibv_advise_mr()");
 	if (flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH)
-		return adv_ibv_refuse(EINVAL);
+		return adv_ibv_refuse(
+			adv_reason(EINVAL,
+				   "flags 0x%x: only IBV_ADVISE_MR_FLAG_FLUSH (1) is defined",
+				   flags),
+			"ibv_advise_mr()");
 	for (uint32_t i = 0; i < num_sge && !err; i++)
 		err = advise_sge(pd, advice, &sg_list[i]);
-	return adv_ibv_refuse(err);
+	return adv_ibv_refuse(err, "ibv_advise_mr(pd %u)", pd->handle);
 }

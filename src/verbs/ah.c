@@ -8,6 +8,8 @@
 #include "verbs/objects.h"
 #include "verbs/query.h"
 
+#define FROM_WC	    "ibv_init_ah_from_wc()"
+#define TO_GROUP    "the message was sent to a group, whose address cannot be a source address"
 #define IPV4_IN_GRH 20 /* offset of the IPv4 header in the 40 bytes of a GRH */
 
 /* Counts one more address handle of the context. False if the context already has ADV_MAX_AH. */
@@ -26,29 +28,30 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
 	struct adv_gid group = adv_ibv_group_of(&attr->grh.dgid);
 	struct adv_engine *e;
 	struct adv_ah *ah;
-	int err = EINVAL;
+	int err;
 
 	memcpy(a.grh.dgid.raw, group.raw, 16);
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return NULL;
-	if (attr->port_num == 1) {
-		e = adv_ibv_enter(pd->context);
-		err = e ? adv_path_from_attr(e, &a, 0, 0, &ah->path) : ADV_EFOREIGN;
-		if (e)
-			adv_ibv_leave(pd->context);
-	}
+	e = adv_ibv_enter(pd->context);
+	err = e ? adv_path_from_attr(e, &a, 0, 0, &ah->path) : ADV_EFOREIGN;
+	if (e)
+		adv_ibv_leave(pd->context);
 	if (!err && !count_ah(adv_ibv_context_of(pd->context)))
-		err = ENOMEM;
+		err = adv_reason(ENOMEM,
+				 "the context has %d address handles (max_ah): destroy some",
+				 ADV_MAX_AH);
 	if (err) {
 		free(ah);
-		return adv_ibv_refuse_object(err);
+		return adv_ibv_refuse_object(err, "ibv_create_ah(pd %u)", pd->handle);
 	}
 	ah->ibv.context = pd->context;
 	ah->ibv.pd = pd;
 	ah->ibv.handle = ++handles;
 	ah->pd = adv_ibv_pd_of(pd)->pd;
 	adv_ibv_pd_hold(pd);
+	adv_debug("ah %u: created, pd %u", ah->ibv.handle, pd->handle);
 	return &ah->ibv;
 }
 
@@ -93,6 +96,12 @@ static int find_own_gid(struct ibv_context *context, const uint8_t gid[16], uint
 			index = (int)i;
 	}
 	free(table);
+	if (index < 0)
+		adv_ibv_refuse_minus_one(
+			errno == EINVAL ? adv_reason(EINVAL, "no GID of this machine is the "
+							     "destination in the GRH")
+					: errno,
+			"%s", FROM_WC);
 	return index;
 }
 
@@ -110,9 +119,8 @@ static int attr_from_ipv4(struct ibv_context *context, const uint8_t *ip, struct
 
 	/* The destination address of a multicast packet cannot be the source address of a response.
 	 */
-	if ((ip[16] & 0xf0) == 0xe0) {
-		return adv_ibv_refuse_minus_one(EINVAL);
-	}
+	if ((ip[16] & 0xf0) == 0xe0)
+		return adv_ibv_refuse_minus_one(adv_reason(EINVAL, TO_GROUP), "%s", FROM_WC);
 	map_ipv4_gid(own, ip + 16);
 	index = find_own_gid(context, own, ADV_GID_ROCE_V2);
 	if (index < 0)
@@ -131,10 +139,13 @@ static int attr_from_ipv6(struct ibv_context *context, const struct ibv_grh *grh
 	int index;
 
 	if (grh->next_hdr != IPPROTO_UDP && grh->next_hdr != ib_next_header) {
-		return adv_ibv_refuse_minus_one(EPROTONOSUPPORT);
+		return adv_ibv_refuse_minus_one(adv_reason(EPROTONOSUPPORT,
+							   "next_hdr %u of the GRH is not UDP (17)",
+							   grh->next_hdr),
+						"%s", FROM_WC);
 	}
 	if (grh->dgid.raw[0] == 0xff) {
-		return adv_ibv_refuse_minus_one(EINVAL);
+		return adv_ibv_refuse_minus_one(adv_reason(EINVAL, TO_GROUP), "%s", FROM_WC);
 	}
 	index = find_own_gid(context, grh->dgid.raw,
 			     grh->next_hdr == IPPROTO_UDP ? ADV_GID_ROCE_V2 : ADV_GID_ROCE_V1);
@@ -163,7 +174,12 @@ ADV_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num
 	if (is_ipv4_header(ip))
 		return attr_from_ipv4(context, ip, attr);
 	if (be32toh(grh->version_tclass_flow) >> 28 != 6) {
-		return adv_ibv_refuse_minus_one(EPROTONOSUPPORT);
+		return adv_ibv_refuse_minus_one(
+			adv_reason(EPROTONOSUPPORT,
+				   "the 40 bytes of the GRH have no IPv4 or IPv6 "
+				   "header: pass the first 40 bytes of the receive "
+				   "buffer"),
+			"%s", FROM_WC);
 	}
 	attr->grh.flow_label = be32toh(grh->version_tclass_flow) & 0xfffff;
 	return attr_from_ipv6(context, grh, attr);
@@ -184,5 +200,7 @@ ADV_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc
 ADV_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 					   uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {
-	return adv_ibv_refuse_negative(EOPNOTSUPP);
+	return adv_ibv_refuse_negative(
+		adv_reason(EOPNOTSUPP, "this device sends by IP address and knows no MAC address"),
+		"ibv_resolve_eth_l2_from_gid()");
 }

@@ -21,23 +21,26 @@ ADV_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *
 	err = adv_ibv_event_queue_init(&ch->events);
 	if (err) {
 		free(ch);
-		return adv_ibv_refuse_object(err);
+		return adv_ibv_refuse_object(err, "ibv_create_comp_channel()");
 	}
 	ch->ibv.context = context;
 	ch->ibv.fd = ch->events.fd;
+	adv_debug("completion channel, fd %d: created", ch->ibv.fd);
 	return &ch->ibv;
 }
 
 ADV_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
 	struct ibv_context *context = channel->context;
-	bool busy;
+	int users;
 
 	pthread_mutex_lock(&context->mutex);
-	busy = channel->refcnt > 0;
+	users = channel->refcnt;
 	pthread_mutex_unlock(&context->mutex);
-	if (busy)
-		return adv_ibv_refuse(EBUSY);
+	if (users > 0)
+		return adv_ibv_refuse(
+			adv_reason(EBUSY, "CQs that use it: %d; destroy them first", users),
+			"ibv_destroy_comp_channel(fd %d)", channel->fd);
 	adv_device_settle(adv_ibv_context_of(context)->device);
 	adv_ibv_event_queue_destroy(&channel_of(channel)->events);
 	free(channel);

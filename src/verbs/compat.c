@@ -6,20 +6,23 @@
 #include <stddef.h>
 
 #include "verbs/export.h"
+#include "base/reason.h"
 #include "verbs/refuse.h"
 
 ADV_EXPORT int adv_ibv_compat_error(void);
 ADV_EXPORT void *adv_ibv_compat_null(void);
 ADV_EXPORT void adv_ibv_compat_void(void);
 
+#define OLD_NODE "the program uses the ABI of 2006 (IBVERBS_1.0): build it with current headers"
+
 int adv_ibv_compat_error(void)
 {
-	return adv_ibv_refuse(ENOSYS);
+	return adv_ibv_refuse(adv_reason(ENOSYS, OLD_NODE), "verbs 1.0");
 }
 
 void *adv_ibv_compat_null(void)
 {
-	return adv_ibv_refuse_object(ENOSYS);
+	return adv_ibv_refuse_object(adv_reason(ENOSYS, OLD_NODE), "verbs 1.0");
 }
 
 void adv_ibv_compat_void(void)

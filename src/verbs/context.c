@@ -78,7 +78,7 @@ ADV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	adv_ibv_event_queue_destroy(&c->async);
 free_context:
 	free(c);
-	return adv_ibv_refuse_object(err);
+	return adv_ibv_refuse_object(err, "ibv_open_device(%s)", device->name);
 }
 
 ADV_EXPORT int ibv_close_device(struct ibv_context *context)

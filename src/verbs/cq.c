@@ -22,17 +22,29 @@ static int create_engine_cq(struct ibv_context *context, struct adv_ibv_cq *cq, 
 	return err;
 }
 
+/* Checks the attributes of a new CQ. 0 or EINVAL. */
+static int check_cq_attr(const struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
+{
+	if (attr->cqe < 1 || attr->cqe > ADV_MAX_CQE)
+		return adv_reason(EINVAL, "cqe %d: 1 to %d are possible (max_cqe)", (int)attr->cqe,
+				  ADV_MAX_CQE);
+	if (attr->comp_vector >= ADV_COMP_VECTORS)
+		return adv_reason(EINVAL, "comp_vector %d: 0 to %d are possible (num_comp_vectors)",
+				  (int)attr->comp_vector, ADV_COMP_VECTORS - 1);
+	if (attr->channel && attr->channel->context != context)
+		return adv_reason(EINVAL, "the channel belongs to another context");
+	return 0;
+}
+
 struct adv_ibv_cq *adv_ibv_cq_new(struct ibv_context *context,
 				  const struct ibv_cq_init_attr_ex *attr)
 {
 	static atomic_uint handles;
 	struct adv_ibv_cq *cq;
-	int err;
+	int err = check_cq_attr(context, attr);
 
-	if (attr->cqe < 1 || attr->cqe > ADV_MAX_CQE || attr->comp_vector >= ADV_COMP_VECTORS ||
-	    (attr->channel && attr->channel->context != context)) {
-		return adv_ibv_refuse_object(EINVAL);
-	}
+	if (err)
+		return adv_ibv_refuse_object(err, "ibv_create_cq()");
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return NULL;
@@ -48,10 +60,11 @@ struct adv_ibv_cq *adv_ibv_cq_new(struct ibv_context *context,
 	err = create_engine_cq(context, cq, attr->cqe);
 	if (err) {
 		free(cq);
-		return adv_ibv_refuse_object(err);
+		return adv_ibv_refuse_object(err, "ibv_create_cq()");
 	}
 	if (attr->channel)
 		adv_ibv_channel_hold(attr->channel);
+	adv_debug("cq %u: created, %d entries", cq->ibv.handle, cq->ibv.cqe);
 	return cq;
 }
 
@@ -75,13 +88,15 @@ ADV_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 	int err;
 
 	if (cqe < 1 || cqe > ADV_MAX_CQE)
-		return adv_ibv_refuse(EINVAL);
+		return adv_ibv_refuse(adv_reason(EINVAL, "cqe %d: 1 to %d are possible (max_cqe)",
+						 cqe, ADV_MAX_CQE),
+				      "ibv_resize_cq(cq %u)", ibcq->handle);
 	if (!adv_ibv_enter(ibcq->context))
-		return adv_ibv_refuse(ADV_EFOREIGN);
+		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_resize_cq(cq %u)", ibcq->handle);
 	err = adv_cq_resize(cq->cq, (unsigned)cqe);
 	ibcq->cqe = (int)adv_cq_capacity(cq->cq);
 	adv_ibv_leave(ibcq->context);
-	return adv_ibv_refuse(err);
+	return adv_ibv_refuse(err, "ibv_resize_cq(cq %u)", ibcq->handle);
 }
 
 int adv_ibv_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
@@ -89,13 +104,17 @@ int adv_ibv_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
 	int err;
 
 	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
-		return adv_ibv_refuse(EINVAL);
+		return adv_ibv_refuse(
+			adv_reason(EINVAL,
+				   "attr_mask 0x%x: only IBV_CQ_ATTR_MODERATE (1) is defined",
+				   attr->attr_mask),
+			"ibv_modify_cq(cq %u)", ibcq->handle);
 	if (!adv_ibv_enter(ibcq->context))
-		return adv_ibv_refuse(ADV_EFOREIGN);
+		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_modify_cq(cq %u)", ibcq->handle);
 	err = adv_cq_moderate(adv_ibv_cq_of(ibcq)->cq, attr->moderate.cq_count,
 			      attr->moderate.cq_period * 1000ull);
 	adv_ibv_leave(ibcq->context);
-	return adv_ibv_refuse(err);
+	return adv_ibv_refuse(err, "ibv_modify_cq(cq %u)", ibcq->handle);
 }
 
 static struct adv_ibv_acks async_acks(struct adv_ibv_cq *cq)
@@ -151,8 +170,9 @@ ADV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 		err = destroy_engine_cq(cq);
 		adv_ibv_leave(ibcq->context);
 		if (err)
-			return adv_ibv_refuse(err);
+			return adv_ibv_refuse(err, "ibv_destroy_cq(cq %u)", ibcq->handle);
 	}
+	adv_debug("cq %u: destroyed", ibcq->handle);
 	if (ibcq->channel)
 		adv_ibv_channel_release(ibcq->channel);
 	if (cq->parent_domain)
@@ -221,7 +241,7 @@ int adv_ibv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	int got;
 
 	if (!adv_ibv_enter(ibcq->context))
-		return adv_ibv_refuse_minus_one(ADV_EFOREIGN);
+		return adv_ibv_refuse_minus_one(ADV_EFOREIGN, "ibv_poll_cq(cq %u)", ibcq->handle);
 	if (n <= 0 || !adv_cq_empty(cq)) {
 		adv_device_polled(device);
 		got = adv_cq_poll(cq, n, wc);
@@ -238,7 +258,7 @@ int adv_ibv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 int adv_ibv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	if (!adv_ibv_enter(ibcq->context))
-		return adv_ibv_refuse(ADV_EFOREIGN);
+		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_req_notify_cq(cq %u)", ibcq->handle);
 	adv_cq_arm(adv_ibv_cq_of(ibcq)->cq, solicited_only != 0);
 	adv_device_app_sleeps(adv_ibv_context_of(ibcq->context)->device);
 	adv_ibv_leave(ibcq->context);

@@ -29,7 +29,7 @@ static int copy_next_completion(struct adv_ibv_cq *cq, bool progress)
 	int ret = 0;
 
 	if (!adv_ibv_enter(context))
-		return adv_ibv_refuse(ADV_EFOREIGN);
+		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_start_poll(cq %u)", cq->ibv.handle);
 	cqe = adv_cq_peek(cq->cq);
 	if (!cqe && progress) {
 		crowded = adv_device_poll(adv_ibv_context_of(context)->device, cq->cq, 1);
@@ -42,7 +42,9 @@ static int copy_next_completion(struct adv_ibv_cq *cq, bool progress)
 		adv_cq_pop(cq->cq);
 	} else {
 		/* If the CQ is empty, adv_cq_poll() reports an overrun. */
-		ret = adv_cq_poll(cq->cq, 1, &cq->current.wc) < 0 ? adv_ibv_refuse(EINVAL) : ENOENT;
+		ret = adv_cq_poll(cq->cq, 1, &cq->current.wc) < 0
+			      ? adv_ibv_refuse(EINVAL, "ibv_start_poll(cq %u)", cq->ibv.handle)
+			      : ENOENT;
 	}
 	adv_ibv_leave(context);
 	if (!cqe && crowded)
@@ -62,7 +64,9 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 	int ret;
 
 	if (attr && attr->comp_mask)
-		return adv_ibv_refuse(EINVAL);
+		return adv_ibv_refuse(
+			adv_reason(EINVAL, "comp_mask 0x%x: no bit is defined", attr->comp_mask),
+			"ibv_start_poll(cq %u)", ibcq->handle);
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->poll_lock);
 	do { /* repeats for the reason in poll_again() in cq.c */
@@ -184,10 +188,20 @@ struct ibv_cq_ex *adv_ibv_create_cq_ex(struct ibv_context *context,
 	/* IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN is among the unsupported flags. */
 	if (attr->wc_flags & ~(uint64_t)SUPPORTED_WC_FLAGS || attr->comp_mask & ~known ||
 	    flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
-		return adv_ibv_refuse_object(EOPNOTSUPP);
+		return adv_ibv_refuse_object(
+			adv_reason(
+				EOPNOTSUPP,
+				"wc_flags 0x%llx, comp_mask 0x%x, flags 0x%x: possible are 0x%llx, "
+				"0x%x, 0x%x",
+				(unsigned long long)attr->wc_flags, attr->comp_mask, flags,
+				(unsigned long long)SUPPORTED_WC_FLAGS, known,
+				IBV_CREATE_CQ_ATTR_SINGLE_THREADED),
+			"ibv_create_cq_ex()");
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
 	    (!parent || parent->context != context || !adv_ibv_pd_of(parent)->of))
-		return adv_ibv_refuse_object(EINVAL);
+		return adv_ibv_refuse_object(
+			adv_reason(EINVAL, "parent_domain is not a parent domain of this context"),
+			"ibv_create_cq_ex()");
 	cq = adv_ibv_cq_new(context, attr);
 	if (!cq)
 		return NULL;

@@ -69,7 +69,7 @@ ADV_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 	if (err) {
 		free(list);
 		free(table);
-		return adv_ibv_refuse_object(errno_of_list(err));
+		return adv_ibv_refuse_object(errno_of_list(err), "ibv_get_device_list()");
 	}
 	the_device.guid = table->node_guid;
 	free(table);
@@ -101,7 +101,9 @@ ADV_EXPORT int ibv_get_device_index(struct ibv_device *device)
 
 ADV_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
-	return adv_ibv_refuse_object(EOPNOTSUPP);
+	return adv_ibv_refuse_object(adv_reason(EOPNOTSUPP, "a device in user space cannot share "
+							    "its context with another process"),
+				     "ibv_import_device(fd %d)", cmd_fd);
 }
 
 /*

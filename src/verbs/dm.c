@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Device memory. This device has none: the memory is the process's own, and accesses to it are as
  * fast as to any other memory. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,10 +26,14 @@ static bool is_inside_dm(const struct adv_ibv_dm *dm, uint64_t offset, size_t le
 
 static int check_dm_copy(struct ibv_dm *dm, uint64_t offset, size_t length)
 {
-	bool good = is_inside_dm(dm_of(dm), offset, length) && offset % COPY_ALIGNMENT == 0 &&
-		    length % COPY_ALIGNMENT == 0;
-
-	return good ? 0 : EFAULT;
+	if (!is_inside_dm(dm_of(dm), offset, length))
+		return adv_reason(EFAULT, "offset %" PRIu64 " + length %zu is beyond its %zu bytes",
+				  offset, length, dm_of(dm)->length);
+	if (offset % COPY_ALIGNMENT || length % COPY_ALIGNMENT)
+		return adv_reason(EFAULT,
+				  "offset %" PRIu64 " or length %zu is not a multiple of %d",
+				  offset, length, COPY_ALIGNMENT);
+	return 0;
 }
 
 static int copy_to_dm(struct ibv_dm *dm, uint64_t offset, const void *from, size_t length)
@@ -37,7 +42,7 @@ static int copy_to_dm(struct ibv_dm *dm, uint64_t offset, const void *from, size
 
 	if (!err)
 		memcpy(dm_of(dm)->memory + offset, from, length);
-	return adv_ibv_refuse(err);
+	return adv_ibv_refuse(err, "ibv_memcpy_to_dm(dm %u)", dm->handle);
 }
 
 static int copy_from_dm(void *to, struct ibv_dm *dm, uint64_t offset, size_t length)
@@ -46,7 +51,7 @@ static int copy_from_dm(void *to, struct ibv_dm *dm, uint64_t offset, size_t len
 
 	if (!err)
 		memcpy(to, dm_of(dm)->memory + offset, length);
-	return adv_ibv_refuse(err);
+	return adv_ibv_refuse(err, "ibv_memcpy_from_dm(dm %u)", dm->handle);
 }
 
 /* Counts `length` more bytes of device memory of the context. False if the context would exceed
@@ -70,16 +75,29 @@ struct ibv_dm *adv_ibv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm
 	void *memory;
 
 	if (attr->comp_mask)
-		return adv_ibv_refuse_object(EOPNOTSUPP);
+		return adv_ibv_refuse_object(adv_reason(EOPNOTSUPP,
+							"comp_mask 0x%x: no bit is defined",
+							attr->comp_mask),
+					     "ibv_alloc_dm()");
 	if (attr->length == 0 || attr->log_align_req > MAX_ALIGNMENT_LOG)
-		return adv_ibv_refuse_object(EINVAL);
+		return adv_ibv_refuse_object(
+			adv_reason(EINVAL,
+				   "length %zu or log_align_req %u: the length must not be 0, the "
+				   "alignment is at most 2^%d",
+				   attr->length, attr->log_align_req, MAX_ALIGNMENT_LOG),
+			"ibv_alloc_dm()");
 	if (!reserve_dm_bytes(c, attr->length))
-		return adv_ibv_refuse_object(ENOMEM);
+		return adv_ibv_refuse_object(
+			adv_reason(ENOMEM,
+				   "%zu bytes: the context would have more than %u bytes of device "
+				   "memory (max_dm_size)",
+				   attr->length, ADV_MAX_DM),
+			"ibv_alloc_dm()");
 	dm = calloc(1, sizeof(*dm));
 	if (!dm || posix_memalign(&memory, 1 << MAX_ALIGNMENT_LOG, attr->length)) {
 		atomic_fetch_sub(&c->dm_used, attr->length);
 		free(dm);
-		return adv_ibv_refuse_object(ENOMEM);
+		return adv_ibv_refuse_object(ENOMEM, "ibv_alloc_dm()");
 	}
 	dm->memory = memset(memory, 0, attr->length);
 	dm->length = attr->length;
@@ -95,7 +113,9 @@ int adv_ibv_free_dm(struct ibv_dm *ibv)
 	struct adv_ibv_dm *dm = dm_of(ibv);
 
 	if (atomic_load(&dm->regions) > 0)
-		return adv_ibv_refuse(EBUSY);
+		return adv_ibv_refuse(adv_reason(EBUSY, "regions of it: %u; deregister them first",
+						 atomic_load(&dm->regions)),
+				      "ibv_free_dm(dm %u)", ibv->handle);
 	atomic_fetch_sub(&adv_ibv_context_of(ibv->context)->dm_used, dm->length);
 	free(dm->memory);
 	free(dm);
@@ -111,7 +131,14 @@ struct ibv_mr *adv_ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t
 	/* A region of 0 bytes is valid, as on hardware. */
 	if (access & ~ALLOWED_ACCESS || !(access & IBV_ACCESS_ZERO_BASED) ||
 	    pd->context != ibv->context || !is_inside_dm(dm, offset, length))
-		return adv_ibv_refuse_object(EINVAL);
+		return adv_ibv_refuse_object(
+			adv_reason(
+				EINVAL,
+				"access 0x%x, offset %" PRIu64 ", length %zu: access must have "
+				"IBV_ACCESS_ZERO_BASED and no bit beyond 0x%x, the range must be "
+				"inside the %zu bytes, and pd of the same context",
+				access, offset, length, ALLOWED_ACCESS, dm->length),
+			"ibv_reg_dm_mr(dm %u)", ibv->handle);
 	mr = adv_ibv_reg_checked(pd, dm->memory + offset, length, 0,
 				 (int)(access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE));
 	if (!mr)
@@ -125,7 +152,9 @@ struct ibv_mr *adv_ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t
 
 ADV_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
 {
-	return adv_ibv_refuse_object(EOPNOTSUPP);
+	return adv_ibv_refuse_object(adv_reason(EOPNOTSUPP, "a device in user space cannot share "
+							    "objects of another process"),
+				     "ibv_import_dm(handle %u)", dm_handle);
 }
 
 /* Does nothing, as nothing can be imported: see ibv_import_dm(). */

@@ -48,7 +48,12 @@ static int pick_sgid(struct ibv_context *context, const struct adv_gid *group, u
 		}
 	}
 	free(table);
-	return err;
+	if (err)
+		return adv_reason(err,
+				  "no GID is an %s address: give the machine one (adverb devinfo "
+				  "lists the GIDs)",
+				  adv_gid_is_ipv4(group) ? "IPv4" : "IPv6");
+	return 0;
 }
 
 /* With mcast_lock held: returns the QP's membership in the group, or NULL. */
@@ -122,14 +127,17 @@ ADV_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 	int err;
 
 	if (!m)
-		return adv_ibv_refuse(ENOMEM);
+		return adv_ibv_refuse(ENOMEM, "ibv_attach_mcast(qp 0x%06x)", qp->qp_num);
 	m->qp = adv_ibv_qp_of(qp);
 	m->group = adv_ibv_group_of(gid);
 	if (qp->qp_type != IBV_QPT_UD || !adv_gid_is_multicast(&m->group))
-		err = EINVAL;
+		err = adv_reason(EINVAL, qp->qp_type != IBV_QPT_UD
+						 ? "only a UD queue pair can join a group"
+						 : "the GID is not a multicast GID");
 	else
 		err = pick_sgid(qp->context, &m->group, lid, &m->sgid);
 	if (!err && adv_device_is_foreign(c->device)) {
+		adv_ibv_refuse_foreign();
 		err = ADV_EFOREIGN;
 	} else if (!err) {
 		pthread_mutex_lock(&c->mcast_lock);
@@ -138,7 +146,7 @@ ADV_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 	}
 	if (!added)
 		free(m);
-	return adv_ibv_refuse(err);
+	return adv_ibv_refuse(err, "ibv_attach_mcast(qp 0x%06x)", qp->qp_num);
 }
 
 /* With mcast_lock held: removes m, and leaves the group if no other QP is in it. The caller frees
@@ -157,15 +165,20 @@ ADV_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uin
 	struct adv_gid group = adv_ibv_group_of(gid);
 	struct membership *m;
 
-	if (adv_device_is_foreign(c->device))
-		return adv_ibv_refuse(ADV_EFOREIGN);
+	if (adv_device_is_foreign(c->device)) {
+		adv_ibv_refuse_foreign();
+		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_detach_mcast(qp 0x%06x)", qp->qp_num);
+	}
 	pthread_mutex_lock(&c->mcast_lock);
 	m = find_membership(c, adv_ibv_qp_of(qp), &group);
 	if (m)
 		detach_membership(c, m);
 	pthread_mutex_unlock(&c->mcast_lock);
 	free(m);
-	return adv_ibv_refuse(m ? 0 : EINVAL);
+	if (m)
+		return 0;
+	return adv_ibv_refuse(adv_reason(EINVAL, "the queue pair is not in this group"),
+			      "ibv_detach_mcast(qp 0x%06x)", qp->qp_num);
 }
 
 void adv_ibv_mcast_leave_groups(struct adv_ibv_context *c)

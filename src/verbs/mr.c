@@ -32,12 +32,26 @@ static bool is_implicit(const void *addr, size_t length, int access)
 static int check_mr_memory(const void *addr, size_t length, int access)
 {
 	uintptr_t end;
+	int err;
 
 	if (is_implicit(addr, length, access))
-		return access & IBV_ACCESS_HUGETLB ? EINVAL : 0;
+		return access & IBV_ACCESS_HUGETLB
+			       ? adv_reason(EINVAL,
+					    "IBV_ACCESS_HUGETLB is not possible for a region "
+					    "of the whole address space")
+			       : 0;
+	if (__builtin_add_overflow((uintptr_t)addr, length, &end))
+		return adv_reason(EINVAL, "addr %p + length %zu is beyond the address space", addr,
+				  length);
 	if (access & IBV_ACCESS_ON_DEMAND)
-		return __builtin_add_overflow((uintptr_t)addr, length, &end) ? EINVAL : 0;
-	return adv_pages_populate(addr, length, access & WRITE_ACCESS);
+		return 0;
+	err = adv_pages_populate(addr, length, access & WRITE_ACCESS);
+	if (err)
+		return adv_reason(err,
+				  "%zu bytes at %p are not all mapped%s: check the address, or use "
+				  "IBV_ACCESS_ON_DEMAND",
+				  length, addr, access & WRITE_ACCESS ? " and writable" : "");
+	return 0;
 }
 
 static void copy_mr_keys(struct adv_ibv_mr *mr)
@@ -49,7 +63,7 @@ static void copy_mr_keys(struct adv_ibv_mr *mr)
 static struct ibv_mr *refuse_mr(struct adv_ibv_mr *mr, int err)
 {
 	free(mr);
-	return adv_ibv_refuse_object(err);
+	return adv_ibv_refuse_object(err, "ibv_reg_mr()");
 }
 
 struct ibv_mr *adv_ibv_reg_checked(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
@@ -79,6 +93,8 @@ struct ibv_mr *adv_ibv_reg_checked(struct ibv_pd *pd, void *addr, size_t length,
 	mr->ibv.addr = addr;
 	mr->ibv.length = length;
 	mr->ibv.handle = ++handles;
+	adv_debug("mr 0x%08x: registered, %zu bytes at %p, access 0x%x, pd %u", mr->ibv.lkey,
+		  length, addr, (unsigned)access, pd->handle);
 	return &mr->ibv;
 }
 
@@ -94,11 +110,16 @@ ADV_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t
 	int err;
 
 	access &= ~IGNORED_ACCESS;
-	if (access & ~(unsigned)KNOWN_ACCESS || length == 0)
-		return adv_ibv_refuse_object(EINVAL);
-	err = check_mr_memory(addr, length, (int)access);
+	if (access & ~(unsigned)KNOWN_ACCESS)
+		err = adv_reason(EINVAL,
+				 "access 0x%x has bits that do not exist: possible are 0x%x",
+				 access, (unsigned)KNOWN_ACCESS);
+	else if (length == 0)
+		err = adv_reason(EINVAL, "length 0: a region has at least one byte");
+	else
+		err = check_mr_memory(addr, length, (int)access);
 	if (err)
-		return adv_ibv_refuse_object(err);
+		return adv_ibv_refuse_object(err, "ibv_reg_mr(pd %u)", pd->handle);
 	return adv_ibv_reg_checked(pd, addr, length, access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
 				   (int)access);
 }
@@ -117,7 +138,12 @@ ADV_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t 
 ADV_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
 					    uint64_t iova, int fd, int access)
 {
-	return adv_ibv_refuse_object(EOPNOTSUPP);
+	return adv_ibv_refuse_object(
+		adv_reason(EOPNOTSUPP,
+			   "memory of a DMA-BUF (fd %d) has no address in this process: "
+			   "register memory of the process",
+			   fd),
+		"ibv_reg_dmabuf_mr(pd %u)", pd->handle);
 }
 
 /*
@@ -126,13 +152,20 @@ ADV_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, 
 static int check_rereg_input(int flags, const void *addr, size_t length, int access)
 {
 	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
-		return EINVAL;
+		return adv_reason(EINVAL,
+				  "flags 0x%x has bits that do not exist: possible are 0x%x", flags,
+				  IBV_REREG_MR_FLAGS_SUPPORTED);
 	if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!addr || !length))
-		return EINVAL;
+		return adv_reason(EINVAL, "IBV_REREG_MR_CHANGE_TRANSLATION needs addr and length");
 	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
-		return EINVAL;
+		return adv_reason(EINVAL,
+				  "access 0x%x without IBV_REREG_MR_CHANGE_ACCESS: set the "
+				  "flag, or access to 0",
+				  access);
 	if (access & ~(KNOWN_ACCESS | (int)IGNORED_ACCESS))
-		return EINVAL;
+		return adv_reason(EINVAL,
+				  "access 0x%x has bits that do not exist: possible are 0x%x",
+				  access, KNOWN_ACCESS);
 	return 0;
 }
 
@@ -145,7 +178,9 @@ ADV_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, v
 	int new_access =
 		flags & IBV_REREG_MR_CHANGE_ACCESS ? access & ~(int)IGNORED_ACCESS : mr->access;
 	uint64_t iova = new_access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
-	int err = mr->uses ? EOPNOTSUPP : check_rereg_input(flags, addr, length, access);
+	int err = mr->uses ? adv_reason(EOPNOTSUPP, "a region of device memory or of a DMA handle "
+						    "cannot change: register a new one")
+			   : check_rereg_input(flags, addr, length, access);
 
 	if (!err)
 		err = check_mr_memory(moves ? addr : ibmr->addr, moves ? length : ibmr->length,
@@ -161,9 +196,10 @@ ADV_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, v
 		}
 	}
 	if (err) {
-		adv_ibv_refuse(err);
+		adv_ibv_refuse(err, "ibv_rereg_mr(mr 0x%08x)", ibmr->lkey);
 		return IBV_REREG_MR_ERR_INPUT;
 	}
+	adv_debug("mr 0x%08x: reregistered, flags 0x%x", ibmr->lkey, (unsigned)flags);
 	mr->access = new_access;
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		adv_ibv_pd_hold(pd);
@@ -187,7 +223,8 @@ ADV_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 		adv_ibv_leave(ibmr->context);
 	}
 	if (err)
-		return adv_ibv_refuse(err);
+		return adv_ibv_refuse(err, "ibv_dereg_mr(mr 0x%08x)", ibmr->lkey);
+	adv_debug("mr 0x%08x: deregistered", ibmr->lkey);
 	adv_ibv_pd_release(ibmr->pd);
 	if (mr->uses)
 		atomic_fetch_sub(mr->uses, 1);
@@ -197,7 +234,9 @@ ADV_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 
 ADV_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
-	return adv_ibv_refuse_object(EOPNOTSUPP);
+	return adv_ibv_refuse_object(adv_reason(EOPNOTSUPP, "a device in user space cannot share "
+							    "objects of another process"),
+				     "ibv_import_mr(handle %u)", mr_handle);
 }
 
 /* Does nothing, as nothing can be imported: see ibv_import_mr(). */

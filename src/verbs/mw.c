@@ -26,13 +26,15 @@ struct ibv_mw *adv_ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	}
 	if (!mw->mw) {
 		free(mw);
-		return adv_ibv_refuse_object(err);
+		return adv_ibv_refuse_object(err, "ibv_alloc_mw(pd %u, type %d)", pd->handle,
+					     (int)type);
 	}
 	adv_ibv_pd_hold(pd);
 	mw->ibv.context = pd->context;
 	mw->ibv.pd = pd;
 	mw->ibv.handle = ++handles;
 	mw->ibv.type = type;
+	adv_debug("mw 0x%08x: allocated, type %d, pd %u", mw->ibv.rkey, (int)type, pd->handle);
 	return &mw->ibv;
 }
 
@@ -44,6 +46,7 @@ int adv_ibv_dealloc_mw(struct ibv_mw *ibmw)
 		adv_mw_destroy(mw->mw);
 		adv_ibv_leave(ibmw->context);
 	}
+	adv_debug("mw 0x%08x: deallocated", ibmw->rkey);
 	adv_ibv_pd_release(ibmw->pd);
 	free(mw);
 	return 0;
@@ -59,7 +62,11 @@ int adv_ibv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bi
 	int err;
 
 	if (adv_ibv_pd_of(mw->pd)->pd != adv_ibv_pd_of(qp->pd)->pd)
-		return adv_ibv_refuse(EPERM);
+		return adv_ibv_refuse(adv_reason(EPERM,
+						 "the window has PD %u, the queue pair PD %u: "
+						 "they must have the same",
+						 mw->pd->handle, qp->pd->handle),
+				      "ibv_bind_mw(qp 0x%06x, mw 0x%08x)", qp->qp_num, mw->rkey);
 	wr.bind_mw.mw = mw;
 	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
 	wr.bind_mw.bind_info = bind->bind_info;

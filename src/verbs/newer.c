@@ -81,20 +81,23 @@ static int check_dmah(const struct adv_ibv_dmah_init_attr *attr)
 	cpu_set_t mine;
 
 	if (attr->comp_mask & ~(uint32_t)(DMAH_CPU_ID | DMAH_PH | DMAH_MEM_TYPE))
-		return EOPNOTSUPP;
+		return adv_reason(EOPNOTSUPP, "comp_mask 0x%x has unknown bits", attr->comp_mask);
 	if (attr->comp_mask & DMAH_PH && attr->ph > MAX_PH)
-		return EINVAL;
+		return adv_reason(EINVAL, "ph %u: 0 to %d are possible", attr->ph, MAX_PH);
 	if (attr->comp_mask & DMAH_MEM_TYPE && attr->tph_mem_type != MEM_TYPE_VM &&
 	    attr->tph_mem_type != MEM_TYPE_PM)
-		return EINVAL;
+		return adv_reason(EINVAL, "tph_mem_type %u: 0 and 1 are possible",
+				  attr->tph_mem_type);
 	if (!(attr->comp_mask & DMAH_CPU_ID))
 		return 0;
 	if (attr->cpu_id >= CPU_SETSIZE)
-		return EINVAL;
+		return adv_reason(EINVAL, "cpu_id %u: no such processor", attr->cpu_id);
 	/* Like the kernel, accepts only a CPU on which the thread may run. */
 	if (sched_getaffinity(0, sizeof(mine), &mine))
 		return errno;
-	return CPU_ISSET(attr->cpu_id, &mine) ? 0 : EPERM;
+	if (CPU_ISSET(attr->cpu_id, &mine))
+		return 0;
+	return adv_reason(EPERM, "this thread may not run on processor %u", attr->cpu_id);
 }
 
 struct adv_ibv_dmah *adv_ibv_alloc_dmah(struct ibv_context *context,
@@ -104,7 +107,7 @@ struct adv_ibv_dmah *adv_ibv_alloc_dmah(struct ibv_context *context,
 	struct adv_ibv_dmah *dmah;
 
 	if (err)
-		return adv_ibv_refuse_object(err);
+		return adv_ibv_refuse_object(err, "ibv_alloc_dmah()");
 	dmah = calloc(1, sizeof(*dmah));
 	if (dmah)
 		dmah->context = context;
@@ -114,7 +117,10 @@ struct adv_ibv_dmah *adv_ibv_alloc_dmah(struct ibv_context *context,
 int adv_ibv_dealloc_dmah(struct adv_ibv_dmah *dmah)
 {
 	if (atomic_load(&dmah->regions) > 0)
-		return adv_ibv_refuse(EBUSY);
+		return adv_ibv_refuse(adv_reason(EBUSY,
+						 "regions that use it: %u; deregister them first",
+						 atomic_load(&dmah->regions)),
+				      "ibv_dealloc_dmah()");
 	free(dmah);
 	return 0;
 }
@@ -127,14 +133,16 @@ void *adv_ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct adv_ibv_buf **out
 	void *addr;
 
 	if (size == 0)
-		return adv_ibv_refuse_object(EINVAL);
+		return adv_ibv_refuse_object(
+			adv_reason(EINVAL, "size 0: a buffer has at least one byte"),
+			"ibv_alloc_buf()");
 	buf = calloc(1, sizeof(*buf));
 	if (!buf)
 		return NULL;
 	addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (addr == MAP_FAILED) {
 		free(buf);
-		return adv_ibv_refuse_object(ENOMEM);
+		return adv_ibv_refuse_object(ENOMEM, "ibv_alloc_buf(size %zu)", size);
 	}
 	adv_ibv_pd_hold(pd);
 	buf->pd = pd;
@@ -153,7 +161,9 @@ void adv_ibv_free_buf(struct adv_ibv_buf *buf)
 
 int adv_ibv_export_buf_dmabuf_fd(struct adv_ibv_buf *buf)
 {
-	return adv_ibv_refuse_minus_one(ENODATA);
+	return adv_ibv_refuse_minus_one(
+		adv_reason(ENODATA, "memory of a process cannot be exported as a DMA-BUF"),
+		"ibv_export_buf_dmabuf_fd()");
 }
 
 /* ---- memory regions ---- */
@@ -165,8 +175,13 @@ static int check_buf_range(const struct ibv_pd *pd, const struct adv_ibv_mr_init
 	uintptr_t offset = (uintptr_t)attr->addr - (uintptr_t)buf->addr;
 
 	if (pd != buf->pd || !(attr->comp_mask & MR_ADDR) || attr->comp_mask & MR_FD_OFFSET)
-		return EINVAL;
-	return offset <= buf->size && attr->length <= buf->size - offset ? 0 : EINVAL;
+		return adv_reason(EINVAL,
+				  "pd is not the buffer's, addr is missing, or fd_offset is "
+				  "set");
+	if (offset > buf->size || attr->length > buf->size - offset)
+		return adv_reason(EINVAL, "the range is not inside the %zu bytes of the buffer",
+				  buf->size);
+	return 0;
 }
 
 /* Checks the attributes of a new region. 0 or errno. */
@@ -175,14 +190,19 @@ static int check_mr_attr(const struct ibv_pd *pd, const struct adv_ibv_mr_init_a
 	bool has_addr = attr->comp_mask & MR_ADDR, has_fd = attr->comp_mask & MR_FD;
 
 	if (attr->comp_mask & ~(uint64_t)MR_ALL)
-		return EOPNOTSUPP;
+		return adv_reason(EOPNOTSUPP, "comp_mask 0x%llx has unknown bits",
+				  (unsigned long long)attr->comp_mask);
 	if (has_addr == has_fd)
-		return EINVAL;
+		return adv_reason(EINVAL, "set exactly one of addr and fd");
 	if (has_fd)
-		return EOPNOTSUPP;
+		return adv_reason(EOPNOTSUPP,
+				  "memory of a DMA-BUF (fd %d) has no address in this "
+				  "process: register memory of the process",
+				  attr->fd);
 	if (attr->comp_mask & MR_DMAH &&
 	    (attr->dmah->context != pd->context || attr->access & IBV_ACCESS_ON_DEMAND))
-		return EINVAL;
+		return adv_reason(EINVAL, "dmah is of another context, or access has "
+					  "IBV_ACCESS_ON_DEMAND");
 	return attr->comp_mask & MR_BUF ? check_buf_range(pd, attr) : 0;
 }
 
@@ -193,7 +213,7 @@ struct ibv_mr *adv_ibv_reg_mr_ex(struct ibv_pd *pd, const struct adv_ibv_mr_init
 	struct ibv_mr *mr;
 
 	if (err)
-		return adv_ibv_refuse_object(err);
+		return adv_ibv_refuse_object(err, "ibv_reg_mr_ex(pd %u)", pd->handle);
 	mr = ibv_reg_mr_iova2(pd, attr->addr, attr->length, iova, (unsigned)attr->access);
 	if (mr && attr->comp_mask & MR_DMAH)
 		adv_ibv_mr_use(mr, &attr->dmah->regions);
@@ -229,19 +249,22 @@ int adv_ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uin
 
 /* ---- not supported: completion counters, memory of other devices ---- */
 
+#define NOT_HERE "neither completion counters nor memory of other devices exist here"
+#define NEWER	 "verbs 1.16 and 1.18"
+
 int adv_ibv_newer_error(void)
 {
-	return adv_ibv_refuse(EOPNOTSUPP);
+	return adv_ibv_refuse(adv_reason(EOPNOTSUPP, NOT_HERE), NEWER);
 }
 
 int adv_ibv_newer_fd(void)
 {
-	return adv_ibv_refuse_minus_one(EOPNOTSUPP);
+	return adv_ibv_refuse_minus_one(adv_reason(EOPNOTSUPP, NOT_HERE), NEWER);
 }
 
 void *adv_ibv_newer_object(void)
 {
-	return adv_ibv_refuse_object(EOPNOTSUPP);
+	return adv_ibv_refuse_object(adv_reason(EOPNOTSUPP, NOT_HERE), NEWER);
 }
 
 ADV_EXPORT_DEFAULT(adv_ibv_alloc_dmah, ibv_alloc_dmah, "IBVERBS_1.15");

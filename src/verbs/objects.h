@@ -14,6 +14,8 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "base/log.h"
+#include "base/reason.h"
 #include "host/device.h"
 #include "verbs/event_queue.h"
 #include "verbs/export.h"
@@ -47,7 +49,7 @@ static inline struct adv_engine *adv_ibv_enter(struct ibv_context *context)
 {
 	struct adv_device *d = adv_ibv_context_of(context)->device;
 
-	return adv_device_is_foreign(d) ? NULL : adv_device_lock(d);
+	return adv_device_is_foreign(d) ? adv_ibv_refuse_foreign() : adv_device_lock(d);
 }
 
 /* As adv_ibv_enter(), before the creation of an object that belongs to no other object: this

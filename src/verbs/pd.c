@@ -44,17 +44,18 @@ ADV_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	e = adv_ibv_enter_to_make(context);
 	if (!e) {
 		free(pd);
-		return adv_ibv_refuse_object(ADV_EFOREIGN);
+		return adv_ibv_refuse_object(ADV_EFOREIGN, "ibv_alloc_pd()");
 	}
 	pd->pd = adv_pd_create(e);
 	err = errno;
 	adv_ibv_leave(context);
 	if (!pd->pd) {
 		free(pd);
-		return adv_ibv_refuse_object(err);
+		return adv_ibv_refuse_object(err, "ibv_alloc_pd()");
 	}
 	pd->ibv.context = context;
 	pd->ibv.handle = next_pd_handle();
+	adv_debug("pd %u: allocated", pd->ibv.handle);
 	return &pd->ibv;
 }
 
@@ -64,7 +65,11 @@ ADV_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibpd)
 	int err = 0;
 
 	if (atomic_load(&pd->users) > 0)
-		return adv_ibv_refuse(EBUSY);
+		return adv_ibv_refuse(adv_reason(EBUSY,
+						 "%u objects use it: destroy its regions, windows, "
+						 "queue pairs, SRQs and address handles first",
+						 atomic_load(&pd->users)),
+				      "ibv_dealloc_pd(pd %u)", ibpd->handle);
 	if (pd->of) {
 		adv_ibv_pd_release(&pd->of->ibv);
 		if (pd->td)
@@ -73,9 +78,11 @@ ADV_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibpd)
 		err = adv_pd_destroy(pd->pd);
 		adv_ibv_leave(ibpd->context);
 	}
-	if (!err)
-		free(pd);
-	return adv_ibv_refuse(err);
+	if (err)
+		return adv_ibv_refuse(err, "ibv_dealloc_pd(pd %u)", ibpd->handle);
+	adv_debug("pd %u: deallocated", ibpd->handle);
+	free(pd);
+	return 0;
 }
 
 struct ibv_td *adv_ibv_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
@@ -83,7 +90,10 @@ struct ibv_td *adv_ibv_alloc_td(struct ibv_context *context, struct ibv_td_init_
 	struct adv_ibv_td *td;
 
 	if (attr->comp_mask)
-		return adv_ibv_refuse_object(EOPNOTSUPP);
+		return adv_ibv_refuse_object(adv_reason(EOPNOTSUPP,
+							"comp_mask 0x%x: no bit is defined",
+							attr->comp_mask),
+					     "ibv_alloc_td()");
 	td = calloc(1, sizeof(*td));
 	if (!td)
 		return NULL;
@@ -96,7 +106,10 @@ int adv_ibv_dealloc_td(struct ibv_td *ibv)
 	struct adv_ibv_td *td = (struct adv_ibv_td *)ibv;
 
 	if (atomic_load(&td->users) > 0)
-		return adv_ibv_refuse(EBUSY);
+		return adv_ibv_refuse(adv_reason(EBUSY,
+						 "%u parent domains use it: deallocate them first",
+						 atomic_load(&td->users)),
+				      "ibv_dealloc_td()");
 	free(td);
 	return 0;
 }
@@ -111,11 +124,13 @@ static int check_parent_attr(const struct ibv_context *context,
 			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | allow_cc_unprotected_alloc;
 
 	if (attr->comp_mask & ~known)
-		return EOPNOTSUPP;
+		return adv_reason(EOPNOTSUPP, "comp_mask 0x%x has unknown bits: known are 0x%x",
+				  attr->comp_mask, known);
 	if (!attr->pd || attr->pd->context != context || (attr->td && attr->td->context != context))
-		return EINVAL;
+		return adv_reason(EINVAL, "pd or td is missing or of another context: use those "
+					  "of this context");
 	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS && !attr->alloc != !attr->free)
-		return EINVAL;
+		return adv_reason(EINVAL, "only one of alloc and free is set: set both, or none");
 	return 0;
 }
 
@@ -126,7 +141,7 @@ struct ibv_pd *adv_ibv_alloc_parent_domain(struct ibv_context *context,
 	struct adv_ibv_pd *pd;
 
 	if (err)
-		return adv_ibv_refuse_object(err);
+		return adv_ibv_refuse_object(err, "ibv_alloc_parent_domain()");
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return NULL;
@@ -138,12 +153,15 @@ struct ibv_pd *adv_ibv_alloc_parent_domain(struct ibv_context *context,
 	adv_ibv_pd_hold(attr->pd);
 	if (pd->td)
 		atomic_fetch_add(&pd->td->users, 1);
+	adv_debug("pd %u: allocated as parent domain of pd %u", pd->ibv.handle, attr->pd->handle);
 	return &pd->ibv;
 }
 
 ADV_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
 {
-	return adv_ibv_refuse_object(EOPNOTSUPP);
+	return adv_ibv_refuse_object(adv_reason(EOPNOTSUPP, "a device in user space cannot share "
+							    "objects of another process"),
+				     "ibv_import_pd(handle %u)", pd_handle);
 }
 
 /* Does nothing, as nothing can be imported: see ibv_import_pd(). */

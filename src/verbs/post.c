@@ -19,12 +19,12 @@ int adv_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send
 
 	if (!adv_ibv_enter(qp->context)) {
 		*bad_wr = wr;
-		return adv_ibv_refuse(ADV_EFOREIGN);
+		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_post_send(qp 0x%06x)", qp->qp_num);
 	}
 	err = adv_qp_post_send(adv_ibv_qp_of(qp)->qp, adv_device_now(device), wr, bad_wr);
 	if (err) {
 		adv_ibv_leave(qp->context);
-		return adv_ibv_refuse(err);
+		return adv_ibv_refuse(err, "ibv_post_send(qp 0x%06x)", qp->qp_num);
 	}
 	if (is_small(wr))
 		adv_device_unlock_posted(device, adv_ibv_qp_of(qp)->qp, adv_device_now(device));
@@ -41,7 +41,7 @@ int adv_ibv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv
 
 	if (!adv_ibv_enter(qp->context)) {
 		*bad_wr = wr;
-		return adv_ibv_refuse(ADV_EFOREIGN);
+		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_post_recv(qp 0x%06x)", qp->qp_num);
 	}
 	/* In the error state the request is flushed at once, and its completion needs the time. In
 	 * other states the time is not used, and the device has no packet to send. */
@@ -52,5 +52,5 @@ int adv_ibv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv
 		err = adv_qp_post_recv(engine_qp, 0, wr, bad_wr);
 		adv_device_unlock_unchanged(device);
 	}
-	return err ? adv_ibv_refuse(err) : 0;
+	return err ? adv_ibv_refuse(err, "ibv_post_recv(qp 0x%06x)", qp->qp_num) : 0;
 }

@@ -11,6 +11,7 @@
 
 #include "verbs/export.h"
 #include "verbs/private_names.h"
+#include "base/reason.h"
 #include "verbs/refuse.h"
 
 ADV_EXPORT int adv_ibv_private_command(void);
@@ -23,19 +24,24 @@ ADV_EXPORT void adv_ibv_private_void(void);
 ADV_EXPORT bool adv_ibv_private_disassociate;
 bool adv_ibv_private_disassociate;
 
+/* The reason of all these calls, and their place in the log. */
+#define NO_KERNEL_DEVICE                                                                           \
+	"a provider library's command to the kernel: this device has no kernel driver"
+#define PROVIDER "private node of libibverbs"
+
 int adv_ibv_private_command(void)
 {
-	return adv_ibv_refuse(EOPNOTSUPP);
+	return adv_ibv_refuse(adv_reason(EOPNOTSUPP, NO_KERNEL_DEVICE), PROVIDER);
 }
 
 void *adv_ibv_private_null(void)
 {
-	return adv_ibv_refuse_object(EOPNOTSUPP);
+	return adv_ibv_refuse_object(adv_reason(EOPNOTSUPP, NO_KERNEL_DEVICE), PROVIDER);
 }
 
 int adv_ibv_private_minus_one(void)
 {
-	return adv_ibv_refuse_minus_one(EOPNOTSUPP);
+	return adv_ibv_refuse_minus_one(adv_reason(EOPNOTSUPP, NO_KERNEL_DEVICE), PROVIDER);
 }
 
 unsigned int adv_ibv_private_zero(void)

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
+#include "transport/names.h"
 #include "verbs/objects.h"
 
 /* Checks the objects that the QP's type needs: they must be present and belong to this context. 0
@@ -12,30 +14,42 @@
 static int check_qp_attr(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	const struct ibv_pd *pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL;
+	const bool receives = attr->qp_type != IBV_QPT_XRC_SEND;
+	const struct {
+		const char *name;
+		const struct ibv_context *context;
+		bool needed;
+	} objects[] = {
+		{"pd", pd ? pd->context : NULL, true},
+		{"send_cq", attr->send_cq ? attr->send_cq->context : NULL, true},
+		{"recv_cq", attr->recv_cq && receives ? attr->recv_cq->context : NULL, receives},
+		{"srq", attr->srq && receives ? attr->srq->context : NULL, false},
+	};
 
 	switch (attr->qp_type) {
 	case IBV_QPT_XRC_RECV:
-		if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) || !attr->xrcd)
-			return EINVAL;
-		return attr->xrcd->context == context ? 0 : EINVAL;
+		if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) || !attr->xrcd ||
+		    attr->xrcd->context != context)
+			return adv_reason(EINVAL, "xrcd is missing or of another context: set xrcd "
+						  "and IBV_QP_INIT_ATTR_XRCD");
+		return 0;
 	case IBV_QPT_XRC_SEND:
-		return pd && pd->context == context && attr->send_cq &&
-				       attr->send_cq->context == context
-			       ? 0
-			       : EINVAL;
 	case IBV_QPT_RC:
 	case IBV_QPT_UC:
 	case IBV_QPT_UD:
 		break;
 	default:
-		return EOPNOTSUPP;
+		return adv_reason(EOPNOTSUPP,
+				  "qp_type %d: RC, UC, UD, XRC_SEND and XRC_RECV exist here",
+				  (int)attr->qp_type);
 	}
-	return pd && pd->context == context && attr->send_cq && attr->recv_cq &&
-			       attr->send_cq->context == context &&
-			       attr->recv_cq->context == context &&
-			       (!attr->srq || attr->srq->context == context)
-		       ? 0
-		       : EINVAL;
+	for (size_t i = 0; i < ADV_ARRAY_SIZE(objects); i++) {
+		if (objects[i].needed && !objects[i].context)
+			return adv_reason(EINVAL, "%s is missing", objects[i].name);
+		if (objects[i].context && objects[i].context != context)
+			return adv_reason(EINVAL, "%s belongs to another context", objects[i].name);
+	}
+	return 0;
 }
 
 static int create_engine_qp(struct ibv_context *context, struct adv_ibv_qp *qp,
@@ -118,7 +132,8 @@ static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_
 	int err = check_qp_attr(context, attr);
 
 	if (err)
-		return adv_ibv_refuse_object(err);
+		return adv_ibv_refuse_object(err, "ibv_create_qp(%s)",
+					     adv_qp_type_name(attr->qp_type));
 	qp = adv_ibv_qp_new(context, attr);
 	if (!qp)
 		return NULL;
@@ -128,10 +143,14 @@ static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_
 		err = create_engine_qp(context, qp, attr);
 	if (err) {
 		adv_ibv_qp_free(qp);
-		return adv_ibv_refuse_object(err);
+		return adv_ibv_refuse_object(err, "ibv_create_qp(%s)",
+					     adv_qp_type_name(attr->qp_type));
 	}
 	if (qp->ibv.pd)
 		adv_ibv_pd_hold(qp->ibv.pd);
+	adv_debug("qp 0x%06x: created, %s, max_send_wr %u, max_recv_wr %u, max_inline_data %u",
+		  qp->ibv.qp_num, adv_qp_type_name(attr->qp_type), qp->cap.max_send_wr,
+		  qp->cap.max_recv_wr, qp->cap.max_inline_data);
 	attr->cap = qp->cap;
 	return &qp->ibv;
 }
@@ -163,7 +182,16 @@ struct ibv_qp *adv_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_i
 
 	if (attr->comp_mask & ~supported ||
 	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags))
-		return adv_ibv_refuse_object(EOPNOTSUPP);
+		return adv_ibv_refuse_object(
+			adv_reason(EOPNOTSUPP,
+				   "comp_mask 0x%x or create_flags 0x%x: possible are "
+				   "0x%x and no flag",
+				   attr->comp_mask,
+				   attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS
+					   ? attr->create_flags
+					   : 0,
+				   supported),
+			"ibv_create_qp_ex(%s)", adv_qp_type_name(attr->qp_type));
 	return create_qp(context, attr);
 }
 
@@ -173,15 +201,31 @@ ADV_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 }
 
 /*
- * False if an attribute is invalid in every state. The transport has the tables of the transitions.
+ * Checks the attributes that are invalid in every state. The transport has the tables of the
+ * transitions. 0 or EINVAL.
  */
-static bool is_valid_qp_attr(const struct ibv_qp_attr *attr, int mask)
+static int check_qp_port(const struct ibv_qp_attr *attr, int mask)
 {
 	if (mask & IBV_QP_PORT && attr->port_num != 1)
-		return false;
+		return adv_reason(EINVAL, "port_num %u: the device has only port 1",
+				  attr->port_num);
+	if (mask & IBV_QP_AV && attr->ah_attr.port_num > 1)
+		return adv_reason(EINVAL, "ah_attr.port_num %u: the device has only port 1",
+				  attr->ah_attr.port_num);
 	if (mask & IBV_QP_PKEY_INDEX && attr->pkey_index != 0)
-		return false;
-	return !(mask & IBV_QP_AV && attr->ah_attr.port_num > 1);
+		return adv_reason(EINVAL, "pkey_index %u: the P_Key table has only index 0",
+				  attr->pkey_index);
+	return 0;
+}
+
+/* Returns the error of ibv_modify_qp(), and logs it with the transition. */
+static int refuse_modify(const struct ibv_qp *qp, enum ibv_qp_state from,
+			 const struct ibv_qp_attr *attr, int mask, int err)
+{
+	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
+
+	return adv_ibv_refuse(err, "ibv_modify_qp(qp 0x%06x, %s -> %s)", qp->qp_num,
+			      adv_qp_state_name(from), adv_qp_state_name(to));
 }
 
 /* Returns mask without the attributes that an XRC QP's direction does not use. Programs set up both
@@ -212,16 +256,38 @@ static void connect_device_to_peer(const struct ibv_qp *ibqp, const struct ibv_q
 	adv_device_meet(adv_ibv_context_of(ibqp->context)->device, &dgid, attr->dest_qp_num);
 }
 
+/* Logs a transition, with the peer when it becomes known. */
+static void log_modified(const struct ibv_qp *qp, enum ibv_qp_state from,
+			 const struct ibv_qp_attr *attr, int mask)
+{
+	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
+	char peer[ADV_GID_TEXT_LENGTH];
+	struct adv_gid dgid;
+
+	if (!(mask & IBV_QP_AV) || !(mask & IBV_QP_DEST_QPN)) {
+		adv_debug("qp 0x%06x: %s -> %s", qp->qp_num, adv_qp_state_name(from),
+			  adv_qp_state_name(to));
+		return;
+	}
+	memcpy(dgid.raw, attr->ah_attr.grh.dgid.raw, sizeof(dgid.raw));
+	adv_debug("qp 0x%06x: %s -> %s, the peer is queue pair 0x%06x at %s, GID index %u, "
+		  "path_mtu %d",
+		  qp->qp_num, adv_qp_state_name(from), adv_qp_state_name(to), attr->dest_qp_num,
+		  adv_gid_text(&dgid, peer), attr->ah_attr.grh.sgid_index, 128 << attr->path_mtu);
+}
+
 ADV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct adv_ibv_qp *qp = adv_ibv_qp_of(ibqp);
-	int err;
+	enum ibv_qp_state from = ibqp->state;
+	int err = check_qp_port(attr, mask);
 
 	mask = qp_mask_of_type(ibqp->qp_type, mask);
-	if (!is_valid_qp_attr(attr, mask))
-		return adv_ibv_refuse(EINVAL);
-	if (!adv_ibv_enter(ibqp->context))
-		return adv_ibv_refuse(ADV_EFOREIGN);
+	if (!err && !adv_ibv_enter(ibqp->context))
+		err = ADV_EFOREIGN;
+	if (err)
+		return refuse_modify(ibqp, from, attr, mask, err);
+	from = adv_qp_state(qp->qp);
 	if (mask & IBV_QP_STATE)
 		adv_device_catch_up(adv_ibv_context_of(ibqp->context)->device);
 	adv_device_send_acks(adv_ibv_context_of(ibqp->context)->device);
@@ -231,7 +297,10 @@ ADV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int 
 	if (!err && mask & IBV_QP_STATE)
 		ibqp->state = attr->qp_state;
 	adv_ibv_leave(ibqp->context);
-	return adv_ibv_refuse(err);
+	if (err)
+		return refuse_modify(ibqp, from, attr, mask, err);
+	log_modified(ibqp, from, attr, mask);
+	return 0;
 }
 
 ADV_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
@@ -242,7 +311,7 @@ ADV_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int m
 	memset(attr, 0, sizeof(*attr));
 	memset(init, 0, sizeof(*init));
 	if (!adv_ibv_enter(ibqp->context))
-		return adv_ibv_refuse(ADV_EFOREIGN);
+		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_query_qp(qp 0x%06x)", ibqp->qp_num);
 	adv_qp_query(qp->qp, attr, init);
 	if (mask & IBV_QP_STATE)
 		ibqp->state = attr->qp_state;
@@ -285,8 +354,9 @@ static int reset_last_handle(struct adv_ibv_qp *qp)
 
 	if (!adv_list_empty(&qp->shared))
 		return 0;
-	return adv_qp_in_use(qp->qp) ? EBUSY
-				     : adv_qp_modify(qp->qp, adv_clock_ns(), &attr, IBV_QP_STATE);
+	if (adv_qp_in_use(qp->qp))
+		return adv_reason(EBUSY, "it is in a multicast group: ibv_detach_mcast() first");
+	return adv_qp_modify(qp->qp, adv_clock_ns(), &attr, IBV_QP_STATE);
 }
 
 /* Destroys the engine's QP, or this handle of it, after the application has acknowledged the
@@ -325,8 +395,9 @@ ADV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 		err = destroy_engine_qp(qp);
 		adv_ibv_leave(ibqp->context);
 		if (err)
-			return adv_ibv_refuse(err);
+			return adv_ibv_refuse(err, "ibv_destroy_qp(qp 0x%06x)", ibqp->qp_num);
 	}
+	adv_debug("qp 0x%06x: destroyed", ibqp->qp_num);
 	if (ibqp->pd)
 		adv_ibv_pd_release(ibqp->pd);
 	adv_ibv_qp_free(qp);
@@ -339,15 +410,18 @@ ADV_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode 
 	return 0;
 }
 
+#define NO_ECE "the device has no options of a vendor to negotiate"
+
 /* Fails: enhanced connection establishment negotiates options among devices of one vendor, and this
  * device has none. */
 ADV_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	memset(ece, 0, sizeof(*ece));
-	return adv_ibv_refuse(EOPNOTSUPP);
+	return adv_ibv_refuse(adv_reason(EOPNOTSUPP, NO_ECE), "ibv_query_ece(qp 0x%06x)",
+			      qp->qp_num);
 }
 
 ADV_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	return adv_ibv_refuse(EOPNOTSUPP);
+	return adv_ibv_refuse(adv_reason(EOPNOTSUPP, NO_ECE), "ibv_set_ece(qp 0x%06x)", qp->qp_num);
 }

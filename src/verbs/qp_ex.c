@@ -94,9 +94,11 @@ static int wr_complete(struct ibv_qp_ex *qp)
 {
 	struct adv_ibv_wr_list *l = qp_of_ex(qp)->wr_list;
 	struct ibv_send_wr *bad;
-	int err = adv_ibv_refuse(l->error);
+	int err = l->error;
 
-	if (!err && l->wr_count > 0) {
+	if (err) {
+		adv_ibv_refuse(err, "ibv_wr_complete(qp 0x%06x)", qp->qp_base.qp_num);
+	} else if (l->wr_count > 0) {
 		link_requests(l);
 		err = adv_ibv_post_send(&qp->qp_base, &l->wr[0].wr, &bad);
 	}
@@ -236,7 +238,8 @@ static struct pending *current_request(struct ibv_qp_ex *qp)
 	struct adv_ibv_wr_list *l = qp_of_ex(qp)->wr_list;
 
 	if (!l->error && l->wr_count == 0)
-		l->error = EINVAL;
+		l->error = adv_reason(EINVAL, "a setter was called before any request: call "
+					      "ibv_wr_send() or another builder first");
 	return l->error ? NULL : &l->wr[l->wr_count - 1];
 }
 
@@ -248,7 +251,9 @@ static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num_sge, const struct i
 	if (!p)
 		return;
 	if (num_sge > qp_of_ex(qp)->cap.max_send_sge) {
-		l->error = EINVAL;
+		l->error = adv_reason(EINVAL,
+				      "%zu SGEs are above %u, the max_send_sge of the queue pair",
+				      num_sge, qp_of_ex(qp)->cap.max_send_sge);
 		return;
 	}
 	if (!reserve_room(l, &l->sge, &l->sge_room, l->sge_count, num_sge, sizeof(*l->sge)))
@@ -283,7 +288,10 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
 			length = SIZE_MAX;
 	}
 	if (length > qp_of_ex(qp)->cap.max_inline_data) {
-		l->error = EINVAL;
+		l->error = adv_reason(
+			EINVAL,
+			"%zu inline bytes are above %u, the max_inline_data of the queue pair",
+			length, qp_of_ex(qp)->cap.max_inline_data);
 		return;
 	}
 	if (!reserve_room(l, &l->bytes, &l->byte_room, l->byte_count, length, 1) ||

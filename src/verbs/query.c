@@ -72,7 +72,10 @@ int adv_ibv_query_device_ex(struct ibv_context *context,
 	struct ibv_device_attr_ex full = {.orig_attr = device_attr};
 
 	if (input && input->comp_mask)
-		return adv_ibv_refuse(EINVAL);
+		return adv_ibv_refuse(adv_reason(EINVAL,
+						 "comp_mask 0x%x of the input: no bit is defined",
+						 input->comp_mask),
+				      "ibv_query_device_ex()");
 	full.orig_attr.node_guid = ibv_get_device_guid(context->device);
 	full.orig_attr.sys_image_guid = full.orig_attr.node_guid;
 	full.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
@@ -120,7 +123,12 @@ int adv_ibv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *v
 		values->raw_clock.tv_sec = 0;
 		values->raw_clock.tv_nsec = (long)adv_clock_ns();
 	}
-	return adv_ibv_refuse(asked & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK ? EINVAL : 0);
+	if (!(asked & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK))
+		return 0;
+	return adv_ibv_refuse(
+		adv_reason(EINVAL, "comp_mask 0x%x: only IBV_VALUES_MASK_RAW_CLOCK (1) is defined",
+			   asked),
+		"ibv_query_rt_values_ex()");
 }
 
 static enum ibv_mtu mtu_enum(uint32_t bytes)
@@ -155,9 +163,11 @@ int adv_ibv_gids_of_port(struct ibv_context *context, uint32_t port_num,
 			 struct adv_gid_table **table)
 {
 	if (port_num != 1)
-		return adv_ibv_refuse(EINVAL);
+		return adv_ibv_refuse(
+			adv_reason(EINVAL, "port_num %u: the device has only port 1", port_num),
+			"ibv_query_port()");
 	*table = adv_ibv_gids_of(context);
-	return *table ? 0 : adv_ibv_refuse(ENOMEM);
+	return *table ? 0 : adv_ibv_refuse(ENOMEM, "ibv_query_port()");
 }
 
 int adv_ibv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
@@ -217,19 +227,27 @@ ADV_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num,
 	int err = EINVAL;
 
 	if (flags)
-		return adv_ibv_refuse(EOPNOTSUPP);
+		return adv_ibv_refuse(adv_reason(EOPNOTSUPP, "flags 0x%x: none is defined", flags),
+				      "ibv_query_gid_ex()");
 	if (port_num != 1)
-		return adv_ibv_refuse(EINVAL);
+		return adv_ibv_refuse(
+			adv_reason(EINVAL, "port_num %u: the device has only port 1", port_num),
+			"ibv_query_gid_ex()");
 	table = adv_ibv_gids_of(context);
 	if (!table)
-		return adv_ibv_refuse(ENOMEM);
+		return adv_ibv_refuse(ENOMEM, "ibv_query_gid_ex()");
 	if (index < table->count) {
 		fill_gid_entry(&entry, &table->entry[index], index);
 		copy_gid_entry(out, &entry, entry_size);
 		err = 0;
 	}
+	if (err)
+		err = adv_reason(EINVAL,
+				 "index %u: the GID table has %u entries (adverb devinfo lists "
+				 "them)",
+				 index, table->count);
 	free(table);
-	return adv_ibv_refuse(err);
+	return err ? adv_ibv_refuse(err, "ibv_query_gid_ex()") : 0;
 }
 
 ADV_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
@@ -240,13 +258,18 @@ ADV_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_
 	ssize_t n;
 
 	if (flags)
-		return adv_ibv_refuse_negative(EOPNOTSUPP);
+		return adv_ibv_refuse_negative(
+			adv_reason(EOPNOTSUPP, "flags 0x%x: none is defined", flags),
+			"ibv_query_gid_table()");
 	table = adv_ibv_gids_of(context);
 	if (!table)
-		return adv_ibv_refuse_negative(ENOMEM);
+		return adv_ibv_refuse_negative(ENOMEM, "ibv_query_gid_table()");
 	if (table->count > max_entries) {
+		int err = adv_reason(EINVAL, "max_entries %zu: the GID table has %u entries",
+				     max_entries, table->count);
+
 		free(table);
-		return adv_ibv_refuse_negative(EINVAL);
+		return adv_ibv_refuse_negative(err, "ibv_query_gid_table()");
 	}
 	for (n = 0; n < (ssize_t)table->count; n++) {
 		fill_gid_entry(&entry, &table->entry[n], (uint32_t)n);
@@ -260,12 +283,12 @@ ADV_EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int 
 			     union ibv_gid *gid)
 {
 	struct ibv_gid_entry entry;
-	int err = index < 0 ? EINVAL
-			    : _ibv_query_gid_ex(context, port_num, (uint32_t)index, &entry, 0,
-						sizeof(entry));
 
-	if (err)
-		return adv_ibv_refuse_minus_one(err);
+	if (index < 0)
+		return adv_ibv_refuse_minus_one(adv_reason(EINVAL, "index %d is negative", index),
+						"ibv_query_gid()");
+	if (_ibv_query_gid_ex(context, port_num, (uint32_t)index, &entry, 0, sizeof(entry)))
+		return -1;
 	*gid = entry.gid;
 	return 0;
 }
@@ -278,10 +301,9 @@ int adv_ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsign
 			   int *type)
 {
 	struct ibv_gid_entry entry;
-	int err = _ibv_query_gid_ex(context, port_num, index, &entry, 0, sizeof(entry));
 
-	if (err)
-		return adv_ibv_refuse_minus_one(err);
+	if (_ibv_query_gid_ex(context, port_num, index, &entry, 0, sizeof(entry)))
+		return -1;
 	*type = entry.gid_type == IBV_GID_TYPE_ROCE_V2;
 	return 0;
 }
@@ -295,7 +317,12 @@ ADV_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int
 			      __be16 *pkey)
 {
 	if (port_num != 1 || index != 0)
-		return adv_ibv_refuse_minus_one(EINVAL);
+		return adv_ibv_refuse_minus_one(
+			adv_reason(EINVAL,
+				   "port_num %u, index %d: the device has port 1, with one "
+				   "P_Key at index 0",
+				   port_num, index),
+			"ibv_query_pkey()");
 	*pkey = htobe16(ADV_DEFAULT_PKEY);
 	return 0;
 }
@@ -303,6 +330,11 @@ ADV_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int
 ADV_EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pkey)
 {
 	if (port_num != 1 || pkey != htobe16(ADV_DEFAULT_PKEY))
-		return adv_ibv_refuse_minus_one(EINVAL);
+		return adv_ibv_refuse_minus_one(
+			adv_reason(EINVAL,
+				   "port_num %u, pkey 0x%04x: the device has port 1, with the "
+				   "P_Key 0x%04x",
+				   port_num, be16toh(pkey), ADV_DEFAULT_PKEY),
+			"ibv_get_pkey_index()");
 	return 0;
 }

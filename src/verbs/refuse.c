@@ -5,27 +5,62 @@
 #include <errno.h>
 #include <stddef.h>
 
-int adv_ibv_refuse(int err)
+#include "base/reason.h"
+
+static int refuse(int err, const char *call, va_list args)
 {
 	assert(err >= 0);
-	if (err)
+	if (err) {
+		adv_reason_tell(err, call, args);
 		errno = err;
+	}
 	return err;
 }
 
-int adv_ibv_refuse_negative(int err)
+int adv_ibv_refuse(int err, const char *call, ...)
 {
-	return -adv_ibv_refuse(err);
+	va_list args;
+
+	va_start(args, call);
+	refuse(err, call, args);
+	va_end(args);
+	return err;
 }
 
-int adv_ibv_refuse_minus_one(int err)
+int adv_ibv_refuse_negative(int err, const char *call, ...)
 {
-	return adv_ibv_refuse(err) ? -1 : 0;
+	va_list args;
+
+	va_start(args, call);
+	refuse(err, call, args);
+	va_end(args);
+	return -err;
 }
 
-void *adv_ibv_refuse_object(int err)
+int adv_ibv_refuse_minus_one(int err, const char *call, ...)
 {
+	va_list args;
+
+	va_start(args, call);
+	refuse(err, call, args);
+	va_end(args);
+	return err ? -1 : 0;
+}
+
+void *adv_ibv_refuse_object(int err, const char *call, ...)
+{
+	va_list args;
+
 	assert(err > 0);
-	adv_ibv_refuse(err);
+	va_start(args, call);
+	refuse(err, call, args);
+	va_end(args);
 	return NULL;
+}
+
+struct adv_engine *adv_ibv_refuse_foreign(void)
+{
+	return adv_reason_no_object(
+		ADV_EFOREIGN, "the device was opened before fork(), and a child cannot use it: "
+			      "open the device in the child");
 }

@@ -48,8 +48,9 @@ static struct ibv_srq *create_srq(struct ibv_pd *pd, void *srq_context, struct i
 	err = create_engine_srq(pd, srq, attr, xrc);
 	if (err) {
 		free(srq);
-		return adv_ibv_refuse_object(err);
+		return adv_ibv_refuse_object(err, "ibv_create_srq()");
 	}
+	adv_debug("srq %u: created, max_wr %u, pd %u", srq->ibv.handle, attr->max_wr, pd->handle);
 	adv_ibv_pd_hold(pd);
 	return &srq->ibv;
 }
@@ -71,16 +72,25 @@ static int check_srq_attr(const struct ibv_context *context,
 	bool is_xrc = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
 
 	if (attr->comp_mask & ~(is_xrc ? xrc : basic))
-		return EOPNOTSUPP;
+		return adv_reason(EOPNOTSUPP,
+				  "comp_mask 0x%x has bits that this type of SRQ does not "
+				  "have: possible are 0x%x",
+				  attr->comp_mask, is_xrc ? xrc : basic);
 	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC && !is_xrc)
-		return EOPNOTSUPP;
+		return adv_reason(EOPNOTSUPP,
+				  "srq_type %d: only IBV_SRQT_BASIC and IBV_SRQT_XRC exist "
+				  "here (no tag matching)",
+				  (int)attr->srq_type);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd || attr->pd->context != context)
-		return EINVAL;
+		return adv_reason(EINVAL, "pd is missing or of another context: set pd and "
+					  "IBV_SRQ_INIT_ATTR_PD");
 	if (!is_xrc)
 		return 0;
 	if ((attr->comp_mask & xrc) != xrc || !attr->xrcd || !attr->cq ||
 	    attr->xrcd->context != context || attr->cq->context != context)
-		return EINVAL;
+		return adv_reason(EINVAL,
+				  "an XRC SRQ needs xrcd and cq of this context, and both bits "
+				  "in comp_mask");
 	return 0;
 }
 
@@ -91,7 +101,7 @@ struct ibv_srq *adv_ibv_create_srq_ex(struct ibv_context *context,
 	int err = check_srq_attr(context, attr);
 
 	if (err)
-		return adv_ibv_refuse_object(err);
+		return adv_ibv_refuse_object(err, "ibv_create_srq_ex()");
 	return create_srq(attr->pd, attr->srq_context, &attr->attr, is_xrc ? attr : NULL);
 }
 
@@ -100,12 +110,14 @@ int adv_ibv_get_srq_num(struct ibv_srq *srq, uint32_t *number)
 	uint32_t n;
 
 	if (!adv_ibv_enter(srq->context))
-		return adv_ibv_refuse(ADV_EFOREIGN);
+		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_get_srq_num(srq %u)", srq->handle);
 	n = adv_srq_number(adv_ibv_srq_of(srq)->srq);
 	adv_ibv_leave(srq->context);
 	/* Only an SRQ of an XRC domain has a number. */
 	if (n == 0)
-		return adv_ibv_refuse(EOPNOTSUPP);
+		return adv_ibv_refuse(
+			adv_reason(EOPNOTSUPP, "only an SRQ of an XRC domain has a number"),
+			"ibv_get_srq_num(srq %u)", srq->handle);
 	*number = n;
 	return 0;
 }
@@ -115,18 +127,22 @@ ADV_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, in
 	int err;
 
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
-		return adv_ibv_refuse(EINVAL);
+		return adv_ibv_refuse(adv_reason(EINVAL,
+						 "srq_attr_mask 0x%x: only IBV_SRQ_MAX_WR and "
+						 "IBV_SRQ_LIMIT are defined",
+						 mask),
+				      "ibv_modify_srq(srq %u)", srq->handle);
 	if (!adv_ibv_enter(srq->context))
-		return adv_ibv_refuse(ADV_EFOREIGN);
+		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_modify_srq(srq %u)", srq->handle);
 	err = adv_srq_modify(adv_ibv_srq_of(srq)->srq, attr, mask);
 	adv_ibv_leave(srq->context);
-	return adv_ibv_refuse(err);
+	return adv_ibv_refuse(err, "ibv_modify_srq(srq %u)", srq->handle);
 }
 
 ADV_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 {
 	if (!adv_ibv_enter(srq->context))
-		return adv_ibv_refuse(ADV_EFOREIGN);
+		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_query_srq(srq %u)", srq->handle);
 	adv_srq_query(adv_ibv_srq_of(srq)->srq, attr);
 	adv_ibv_leave(srq->context);
 	return 0;
@@ -167,8 +183,9 @@ ADV_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 		err = destroy_engine_srq(srq);
 		adv_ibv_leave(ibsrq->context);
 		if (err)
-			return adv_ibv_refuse(err);
+			return adv_ibv_refuse(err, "ibv_destroy_srq(srq %u)", ibsrq->handle);
 	}
+	adv_debug("srq %u: destroyed", ibsrq->handle);
 	adv_ibv_pd_release(ibsrq->pd);
 	pthread_cond_destroy(&ibsrq->cond);
 	pthread_mutex_destroy(&ibsrq->mutex);
@@ -182,9 +199,9 @@ int adv_ibv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ib
 
 	if (!adv_ibv_enter(srq->context)) {
 		*bad_wr = wr;
-		return adv_ibv_refuse(ADV_EFOREIGN);
+		return adv_ibv_refuse(ADV_EFOREIGN, "ibv_post_srq_recv(srq %u)", srq->handle);
 	}
 	err = adv_srq_post(adv_ibv_srq_of(srq)->srq, wr, bad_wr);
 	adv_ibv_leave(srq->context);
-	return err ? adv_ibv_refuse(err) : 0;
+	return err ? adv_ibv_refuse(err, "ibv_post_srq_recv(srq %u)", srq->handle) : 0;
 }

@@ -5,6 +5,7 @@
 #include <infiniband/verbs.h>
 
 #include "base/array.h"
+#include "transport/names.h"
 #include "verbs/export.h"
 
 /* Returns table[i]. If i is out of range or table[i] is NULL, returns `otherwise`. */
@@ -108,24 +109,7 @@ ADV_EXPORT const char *adv_ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
 /* ibv_wr_opcode_str() of the private nodes, from rdma-core 50 on. */
 const char *adv_ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
 {
-	static const char *const names[] = {
-		[IBV_WR_RDMA_WRITE] = "IBV_WR_RDMA_WRITE",
-		[IBV_WR_RDMA_WRITE_WITH_IMM] = "IBV_WR_RDMA_WRITE_WITH_IMM",
-		[IBV_WR_SEND] = "IBV_WR_SEND",
-		[IBV_WR_SEND_WITH_IMM] = "IBV_WR_SEND_WITH_IMM",
-		[IBV_WR_RDMA_READ] = "IBV_WR_RDMA_READ",
-		[IBV_WR_ATOMIC_CMP_AND_SWP] = "IBV_WR_ATOMIC_CMP_AND_SWP",
-		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "IBV_WR_ATOMIC_FETCH_AND_ADD",
-		[IBV_WR_LOCAL_INV] = "IBV_WR_LOCAL_INV",
-		[IBV_WR_BIND_MW] = "IBV_WR_BIND_MW",
-		[IBV_WR_SEND_WITH_INV] = "IBV_WR_SEND_WITH_INV",
-		[IBV_WR_TSO] = "IBV_WR_TSO",
-		[IBV_WR_DRIVER1] = "IBV_WR_DRIVER1",
-		[14] = "IBV_WR_FLUSH",
-		[IBV_WR_ATOMIC_WRITE] = "IBV_WR_ATOMIC_WRITE",
-	};
-
-	return name_of(names, ADV_ARRAY_SIZE(names), (unsigned)opcode, "unknown");
+	return adv_wr_opcode_name((int)opcode);
 }
 ADV_EXPORT_DEFAULT(adv_ibv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_34");
 ADV_EXPORT_OLD(adv_ibv_wr_opcode_str, ibv_wr_opcode_str, "IBVERBS_PRIVATE_57");

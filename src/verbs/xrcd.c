@@ -44,8 +44,9 @@ static struct adv_ibv_xrc_domain *open_domain(struct adv_ibv_context *c, struct 
 	struct adv_ibv_xrc_domain *d = file ? find_domain(c, file) : NULL;
 
 	if (d ? oflags & O_EXCL : file && !(oflags & O_CREAT)) {
-		errno = d ? EINVAL : EAGAIN;
-		return NULL;
+		return adv_reason_no_object(d ? EINVAL : EAGAIN,
+					    d ? "the file's domain exists, and oflags has O_EXCL"
+					      : "the file has no domain, and oflags lacks O_CREAT");
 	}
 	if (d)
 		return d;
@@ -75,9 +76,16 @@ struct ibv_xrcd *adv_ibv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_
 	struct stat file;
 
 	if (attr->comp_mask != both)
-		return adv_ibv_refuse_object(attr->comp_mask & ~both ? EOPNOTSUPP : EINVAL);
+		return adv_ibv_refuse_object(
+			adv_reason(attr->comp_mask & ~both ? EOPNOTSUPP : EINVAL,
+				   "comp_mask 0x%x: it must be IBV_XRCD_INIT_ATTR_FD | "
+				   "IBV_XRCD_INIT_ATTR_OFLAGS (0x%x)",
+				   attr->comp_mask, both),
+			"ibv_open_xrcd()");
 	if (attr->fd != -1 && fstat(attr->fd, &file))
-		return NULL;
+		return adv_ibv_refuse_object(
+			adv_reason(errno, "fd %d is not an open file", attr->fd),
+			"ibv_open_xrcd()");
 	xrcd = calloc(1, sizeof(*xrcd));
 	if (!xrcd)
 		return NULL;
@@ -85,7 +93,7 @@ struct ibv_xrcd *adv_ibv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_
 	e = adv_ibv_enter_to_make(context);
 	if (!e) {
 		free(xrcd);
-		return adv_ibv_refuse_object(ADV_EFOREIGN);
+		return adv_ibv_refuse_object(ADV_EFOREIGN, "ibv_open_xrcd()");
 	}
 	xrcd->domain = open_domain(adv_ibv_context_of(context), e, attr->fd != -1 ? &file : NULL,
 				   attr->oflags);
@@ -99,7 +107,7 @@ struct ibv_xrcd *adv_ibv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_
 
 		adv_ibv_leave(context);
 		free(xrcd);
-		return adv_ibv_refuse_object(err);
+		return adv_ibv_refuse_object(err, "ibv_open_xrcd(fd %d)", attr->fd);
 	}
 }
 
@@ -111,7 +119,11 @@ int adv_ibv_close_xrcd(struct ibv_xrcd *ibv)
 	if (adv_ibv_enter(ibv->context)) {
 		if (xrcd->users > 0) {
 			adv_ibv_leave(ibv->context);
-			return adv_ibv_refuse(EBUSY);
+			return adv_ibv_refuse(
+				adv_reason(EBUSY,
+					   "%u SRQs and queue pairs use it: destroy them first",
+					   xrcd->users),
+				"ibv_close_xrcd()");
 		}
 		/* A domain without handles has no SRQs and QPs, because each of them counts as a
 		 * user of its handle. */
@@ -158,7 +170,13 @@ static int open_handle(struct adv_ibv_qp *qp, uint32_t number)
 		qp->ibv.state = adv_qp_state(found);
 		qp->xrcd->users++;
 	} else {
-		err = adv_engine_has_qpn(e, number) ? EINVAL : EOPNOTSUPP;
+		err = adv_engine_has_qpn(e, number)
+			      ? adv_reason(EINVAL, "the domain has no queue pair 0x%06x", number)
+			      : adv_reason(
+					EOPNOTSUPP,
+					"queue pair 0x%06x belongs to another context or process, "
+					"which Adverb's XRC domains cannot share",
+					number);
 	}
 	adv_ibv_leave(qp->ibv.context);
 	return err;
@@ -173,10 +191,16 @@ struct ibv_qp *adv_ibv_open_qp(struct ibv_context *context, struct ibv_qp_open_a
 	int err;
 
 	if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED)
-		return adv_ibv_refuse_object(EOPNOTSUPP);
+		return adv_ibv_refuse_object(
+			adv_reason(EOPNOTSUPP, "comp_mask 0x%x has unknown bits", attr->comp_mask),
+			"ibv_open_qp()");
 	if ((attr->comp_mask & needed) != needed || attr->qp_type != IBV_QPT_XRC_RECV ||
 	    !attr->xrcd || attr->xrcd->context != context)
-		return adv_ibv_refuse_object(EINVAL);
+		return adv_ibv_refuse_object(
+			adv_reason(EINVAL,
+				   "comp_mask must have NUM, XRCD and TYPE, qp_type must be "
+				   "IBV_QPT_XRC_RECV, and xrcd of this context"),
+			"ibv_open_qp(qp 0x%06x)", attr->qp_num);
 	if (attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT)
 		init.qp_context = attr->qp_context;
 	qp = adv_ibv_qp_new(context, &init);
@@ -185,7 +209,7 @@ struct ibv_qp *adv_ibv_open_qp(struct ibv_context *context, struct ibv_qp_open_a
 	err = open_handle(qp, attr->qp_num);
 	if (err) {
 		adv_ibv_qp_free(qp);
-		return adv_ibv_refuse_object(err);
+		return adv_ibv_refuse_object(err, "ibv_open_qp(qp 0x%06x)", attr->qp_num);
 	}
 	return &qp->ibv;
 }

@@ -5,6 +5,7 @@
  * library's symbols.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,6 +51,90 @@ static bool fails_without_files(const struct failing *f)
 	good = fails_as_it_should(f);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	return good;
+}
+
+/* ---- the log ---- */
+
+static char log_path[] = "/tmp/adverb-errno-XXXXXX";
+
+/* Directs the log to a file. Call it before the library's first line. */
+static void open_log(void)
+{
+	int fd = mkstemp(log_path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(setenv("ADVERB_LOG_FILE", log_path, 1), 0);
+	assert_int_equal(setenv("ADVERB_LOG", "warn", 1), 0);
+}
+
+/* Reads the lines of the failed call, and empties the log. */
+static void read_log(char *text, size_t size)
+{
+	FILE *f = fopen(log_path, "r");
+	size_t n;
+
+	assert_non_null(f);
+	n = fread(text, 1, size - 1, f);
+	text[n] = '\0';
+	fclose(f);
+	assert_int_equal(truncate(log_path, 0), 0);
+}
+
+/* Calls that only wait for events: a program that uses them without blocking expects EAGAIN. */
+static bool is_silent(const char *name)
+{
+	return strcmp(name, "ibv_get_cq_event") == 0 || strcmp(name, "ibv_get_async_event") == 0 ||
+	       strcmp(name, "ibv_read_sysfs_file") == 0;
+}
+
+/* True if the log names the function, or the one to which it leads, and the error, and has a reason
+ * that is not only the error's text. */
+static bool is_explained(const struct failing *f, const char *text)
+{
+	static const char *const leads_to[][2] = {
+		{"ibv_create_ah_from_wc", "ibv_init_ah_from_wc"},
+		{"ibv_query_gid_type", "ibv_query_gid_ex"},
+		{"ibv_reg_mr", "ibv_reg_mr"},
+		{"bind_mw", "ibv_post_send"},
+		{"ibv_query_rt_values", "ibv_query_rt_values"},
+	};
+	const char *name = f->name + (f->name[0] == '_');
+	char error[32];
+
+	for (size_t i = 0; i < sizeof(leads_to) / sizeof(leads_to[0]); i++)
+		if (strncmp(name, leads_to[i][0], strlen(leads_to[i][0])) == 0)
+			name = leads_to[i][1];
+	snprintf(error, sizeof(error), "(%s)\n", strerrorname_np(f->error));
+	if (strstr(text, name) && strstr(text, error) && !strstr(text, strerrordesc_np(f->error)))
+		return true;
+	fprintf(stderr, "%s: the log has no reason: %s\n", f->name, text);
+	return false;
+}
+
+static void what_fails_says_why_in_the_log(void **state)
+{
+	char text[4096] = "", newer[4096];
+	unsigned bad = 0, explained = 0;
+
+	for (unsigned i = 0; i < failing_count; i++) {
+		const struct failing *f = &failing_calls[i];
+
+		if (is_silent(f->name))
+			continue;
+		if (f->where == WITHOUT_FILES)
+			continue; /* no descriptor for the log either */
+		read_log(newer, sizeof(newer));
+		bad += f->where == IN_A_CHILD ? !fails_in_a_child(f) : !fails_as_it_should(f);
+		read_log(newer, sizeof(newer));
+		if (*newer) /* else the line is the same as the previous one, which is logged once
+			     */
+			memcpy(text, newer, sizeof(text));
+		bad += !is_explained(f, text);
+		explained++;
+	}
+	assert_int_equal(bad, 0);
+	assert_true(explained > 50);
 }
 
 static void what_fails_says_so_in_errno(void **state)
@@ -121,9 +206,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_fails_says_so_in_errno),
+		cmocka_unit_test(what_fails_says_why_in_the_log),
 		cmocka_unit_test(a_list_may_be_empty),
 		cmocka_unit_test(every_exported_call_is_listed),
 	};
+	int failed;
 
-	return cmocka_run_group_tests(tests, open_errno_objects, close_errno_objects);
+	open_log();
+	failed = cmocka_run_group_tests(tests, open_errno_objects, close_errno_objects);
+	unlink(log_path);
+	return failed;
 }

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Tests the reasons of refused calls. The log goes to a file, which each test reads. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "base/reason.h"
+
+static char path[] = "/tmp/adverb-reason-XXXXXX";
+
+/* Returns the log's text, and empties the log. */
+static const char *logged(void)
+{
+	static char text[8192];
+	FILE *f = fopen(path, "r");
+	size_t n;
+
+	assert_non_null(f);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = '\0';
+	fclose(f);
+	assert_int_equal(truncate(path, 0), 0);
+	return text;
+}
+
+__attribute__((format(printf, 2, 3))) static void tell(int err, const char *call, ...)
+{
+	va_list args;
+
+	va_start(args, call);
+	adv_reason_tell(err, call, args);
+	va_end(args);
+}
+
+static unsigned lines_in(const char *text)
+{
+	unsigned n = 0;
+
+	while ((text = strchr(text, '\n'))) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
+static void the_line_has_the_call_the_reason_and_the_error(void **state)
+{
+	errno = EDOM;
+	assert_int_equal(adv_reason(EINVAL, "size %d is above %d", 7, 5), EINVAL);
+	tell(EINVAL, "make(%s)", "it");
+	assert_int_equal(errno, EDOM);
+	assert_non_null(strstr(logged(), " warn: make(it): size 7 is above 5 (EINVAL)\n"));
+}
+
+static void without_a_reason_the_line_has_the_text_of_the_error(void **state)
+{
+	tell(EMFILE, "make(%d)", 1);
+	assert_non_null(strstr(logged(), "make(1): Too many open files (EMFILE)\n"));
+	/* A reason for another error is not the reason of this call. */
+	adv_reason(EINVAL, "no reason");
+	tell(ENOMEM, "make(%d)", 2);
+	assert_non_null(strstr(logged(), "make(2): Cannot allocate memory (ENOMEM)\n"));
+	tell(12345, "make(%d)", 3);
+	assert_non_null(strstr(logged(), "(unknown error)\n"));
+}
+
+static void a_reason_is_told_once(void **state)
+{
+	adv_reason(EBUSY, "in use");
+	tell(EBUSY, "first()");
+	assert_non_null(strstr(logged(), "first(): in use (EBUSY)"));
+	tell(EBUSY, "second()");
+	assert_non_null(strstr(logged(), "second(): Device or resource busy (EBUSY)"));
+}
+
+static void no_object_sets_errno(void **state)
+{
+	errno = 0;
+	assert_null(adv_reason_no_object(ENOSPC, "full"));
+	assert_int_equal(errno, ENOSPC);
+	tell(ENOSPC, "make()");
+	assert_non_null(strstr(logged(), "make(): full (ENOSPC)"));
+}
+
+static void long_texts_are_cut(void **state)
+{
+	char call[1000];
+
+	memset(call, 'c', sizeof(call) - 1);
+	call[sizeof(call) - 1] = '\0';
+	adv_reason(EINVAL, "%s", call);
+	tell(EINVAL, "make()");
+	assert_int_equal(lines_in(logged()), 1);
+	tell(EINVAL, "%s", call);
+	assert_int_equal(lines_in(logged()), 1);
+}
+
+static void repeated_lines_are_counted(void **state)
+{
+	const char *text;
+
+	for (int i = 0; i < 1000; i++) {
+		adv_reason(ENOMEM, "the queue is full");
+		tell(ENOMEM, "post()");
+	}
+	text = logged();
+	assert_int_equal(lines_in(text), 4);
+	assert_non_null(strstr(text, "full (ENOMEM)\n"));
+	assert_non_null(strstr(text, "full (ENOMEM) (10 times)\n"));
+	assert_non_null(strstr(text, "full (ENOMEM) (100 times)\n"));
+	assert_non_null(strstr(text, "full (ENOMEM) (1000 times)\n"));
+	tell(EINVAL, "other()");
+	adv_reason(ENOMEM, "the queue is full");
+	tell(ENOMEM, "post()");
+	assert_int_equal(lines_in(logged()), 2);
+}
+
+static void below_warn_nothing_is_kept(void **state)
+{
+	adv_log_set_level(ADV_LOG_ERROR);
+	adv_reason(EINVAL, "kept");
+	tell(EINVAL, "make()");
+	assert_string_equal(logged(), "");
+	adv_log_set_level(ADV_LOG_WARN);
+	tell(EINVAL, "make()");
+	assert_null(strstr(logged(), "kept"));
+}
+
+static int open_log(void **state)
+{
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(setenv("ADVERB_LOG_FILE", path, 1), 0);
+	adv_log_set_level(ADV_LOG_WARN);
+	return 0;
+}
+
+static int remove_log(void **state)
+{
+	return unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_line_has_the_call_the_reason_and_the_error),
+		cmocka_unit_test(without_a_reason_the_line_has_the_text_of_the_error),
+		cmocka_unit_test(a_reason_is_told_once),
+		cmocka_unit_test(no_object_sets_errno),
+		cmocka_unit_test(long_texts_are_cut),
+		cmocka_unit_test(repeated_lines_are_counted),
+		cmocka_unit_test(below_warn_nothing_is_kept),
+	};
+
+	return cmocka_run_group_tests(tests, open_log, remove_log);
+}

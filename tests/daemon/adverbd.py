@@ -8,6 +8,7 @@ Exit status 77 (skipped) if namespaces are not permitted.
 
 import argparse
 import contextlib
+import ctypes
 import os
 import pathlib
 import re
@@ -30,6 +31,8 @@ BLOCKS, BLOCK_BITS, BLOCK_QPNS_FROM = 127, 16, 1 << 23
 INSIDE = "ADVERB_TEST_NAMESPACE"  # its value: the user outside the namespace
 SKIPPED = 77
 NOBODY = 65534
+CLONE_NEWNET = 0x40000000  # linux/sched.h
+LIBC = ctypes.CDLL(None, use_errno=True)
 PATIENCE = 120.0  # seconds; a test that takes longer hangs
 
 
@@ -230,6 +233,34 @@ class Slot:
 def bth(qpn, payload=b""):
     """Returns a RoCE v2 datagram: a BTH with this destination QPN, and an ICRC of zeros."""
     return struct.pack(">BBHII", 0x64, 0, 0xffff, qpn, 0) + payload + bytes(4)
+
+
+class Host:
+    """Another network namespace: new sockets and processes belong to it inside `with host:`."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(["unshare", "-n", sys.executable, "-c",
+                                         "print(flush=True); open(0).read()"], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+        self.process.stdout.readline()
+        self.here = os.open("/proc/self/ns/net", os.O_RDONLY)
+        self.there = os.open(f"/proc/{self.process.pid}/ns/net", os.O_RDONLY)
+
+    def enter(self, fd):
+        if LIBC.setns(fd, CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "setns")
+
+    def __enter__(self):
+        self.enter(self.there)
+
+    def __exit__(self, *_):
+        self.enter(self.here)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        os.close(self.here)
+        os.close(self.there)
 
 
 # Messages of sanitizers and of the keeper about a daemon that crashed.

@@ -3,9 +3,7 @@
 """Two hosts: daemons in network namespaces of their own, joined by a veth pair."""
 
 import contextlib
-import ctypes
 import errno
-import os
 import pathlib
 import signal
 import socket
@@ -15,40 +13,10 @@ import sys
 
 import adverbd
 import ucma
-from adverbd import Daemon, PATIENCE, wait_for
+from adverbd import Daemon, Host, PATIENCE, wait_for
 from ucma import Cm, connect
 
-CLONE_NEWNET = 0x40000000
 LINKS = (("10.5.0.1", "10.5.0.2", 24), ("fd05::1", "fd05::2", 64))
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-class Host:
-    """The other namespace: inside `with host:` sockets and processes belong to it."""
-
-    def __init__(self):
-        self.process = subprocess.Popen(["unshare", "-n", sys.executable, "-c",
-                                         "print(flush=True); open(0).read()"], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE)
-        self.process.stdout.readline()
-        self.here = os.open("/proc/self/ns/net", os.O_RDONLY)
-        self.there = os.open(f"/proc/{self.process.pid}/ns/net", os.O_RDONLY)
-
-    def enter(self, fd):
-        if libc.setns(fd, CLONE_NEWNET):
-            raise OSError(ctypes.get_errno(), "setns")
-
-    def __enter__(self):
-        self.enter(self.there)
-
-    def __exit__(self, *_):
-        self.enter(self.here)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-        os.close(self.here)
-        os.close(self.there)
 
 
 def prepare(name, side, mtu):

@@ -2,6 +2,7 @@
 """Bugs in links, devices and the daemon, in the format of mutants.py."""
 
 EVENTS = "src/host/device_events.c"
+GROUP = "src/daemon/group.c"
 LOCK = "src/host/lock.c"
 PAIRS = "src/daemon/pairs.c"
 PROGRESS = "src/host/progress.c"
@@ -91,6 +92,10 @@ RUNTIME = [
      "\tfor (unsigned i = 0; i < n; i++)\n\t\tsignal_eventfd(wakes",
      "\tfor (unsigned i = 1; i < n; i++)\n\t\tsignal_eventfd(wakes"),
     # ---- the daemon ----
+    ("group-only-member", "a slot may be the only member of a multicast group (newer kernels)", GROUP,
+     "IPPROTO_IP, IP_MULTICAST_ALL, 1);", "IPPROTO_IP, IP_MULTICAST_ALL, 0);"),
+    ("group-all", "multicast datagrams reach slots because another socket of the machine has joined", GROUP,
+     "IPPROTO_IP, IP_MULTICAST_ALL, 0);", "IPPROTO_IP, IP_MULTICAST_ALL, 1);"),
     ("pairs-share", "a pair counts as unfetched after its second end has fetched it", PAIRS,
      "\t\tcount_pair(p, pair, 0, 0, -1);\n", ""),
     ("slots-user", "a slot is given to another user than its last one", SLOTS,

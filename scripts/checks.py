@@ -28,6 +28,7 @@ CLANG_FORMAT = 14
 # Limits in seconds against hangs: twenty times what two idle cores need. They do not measure speed.
 SMALL = 600  # a check of texts, a configuration
 LARGE = 3600  # a build, a run of a suite
+HUGE = 14400  # the kernel lab with one kernel: about ten times
 PATIENCE = 4  # factor on the time limits in meson.build; sanitizers get a larger one
 FUZZ_SECONDS = 5  # for each target
 GOOD = {"OK", "EXPECTEDFAIL"}
@@ -410,7 +411,7 @@ def step_kernel(tally, release):
     build = compile_all("gcc", [])
     log = f"kernel-{release}"
     try:
-        text = run(["tests/kernel/run", "--build", build, "--release", release], log, LARGE)
+        text = run(["tests/kernel/run", "--build", build, "--release", release], log, HUGE)
     except Broken:
         text = (TOP / f"{log}.log").read_text(errors="replace")
     cases = re.findall(r"^(ok|FAIL|skip) +(\S+/\S+)", text, re.M)

@@ -118,7 +118,7 @@ def register_slow(name, command, size, iterations):
     @case("slow", name)
     def run(lab):
         family = prepare(lab, "ipv4")
-        lab.disturb("rate 20mbit limit 20000")
+        lab.disturb("rate 20mbit")
         lab.most["duplicate_request"] = 1000
         server, client = lab.sides("kernel")
         words = [*shlex.split(command), "-F", "-n", str(iterations)]

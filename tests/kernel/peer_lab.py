@@ -47,10 +47,15 @@ class PeerLab(Lab):
         self.allowed = set()
         self.most = {}  # counter of trouble: its allowed increase
         self.disturbed = False
+        self.faults = ""  # a fault plan of the programs on Adverb's side
         self.expect_packets = True
         self.messages_each_way = 0  # wanted number of SENDs, for programs that ignore their statuses
         self.adverb_side = Side("adverb", HOST, self.start)
         self.kernel_side = Side("kernel", PEER, self.start_in_guest)
+
+    def environment(self, extra=None):
+        faults = {"ADVERB_FAULT": self.faults} if self.faults else {}
+        return super().environment({**faults, **(extra or {})})
 
     def sides(self, serves):
         """Returns (server, client), with `serves` "kernel" or "adverb" as the server."""
@@ -106,7 +111,8 @@ class PeerLab(Lab):
 
     def disturb(self, netem):
         """Loses, duplicates or reorders UDP packets both ways by `tc netem`, until the end of the case, and
-        allows the increase of rdma_rxe's counters that this causes."""
+        allows the increase of rdma_rxe's counters that this causes. The queues are so long that they lose no
+        other packet."""
         self.allowed |= {"out_of_seq_request", "rcvd_seq_err"}
         self.disturbed = True
         # by its path: the shell there has a tc of its own
@@ -115,12 +121,8 @@ class PeerLab(Lab):
             "/sbin/tc qdisc add dev eth0 ingress && "
             "/sbin/tc filter add dev eth0 parent ffff: protocol ip u32 match ip protocol 17 0xff "
             "action mirred egress redirect dev ifb0 && "
-            f"/sbin/tc qdisc add dev ifb0 root netem {netem} && /sbin/tc qdisc add dev eth0 root netem {netem}")
-
-    def slow_down(self, milliseconds):
-        """Delays packets of the kernel, until the end of the case."""
-        self.disturbed = True
-        self.guest.run(f"/sbin/tc qdisc add dev eth0 root netem delay {milliseconds}ms")
+            f"/sbin/tc qdisc add dev ifb0 root netem limit 20000 {netem} && "
+            f"/sbin/tc qdisc add dev eth0 root netem limit 20000 {netem}")
 
     def finish(self):
         super().finish()

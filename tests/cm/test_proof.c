@@ -3,6 +3,8 @@
  * A request with a forged source address causes answers to the owner of that address. Until the
  * address proves itself, the CM sends it at most three times as many MADs as arrived from it.
  */
+#include <limits.h>
+
 #include "cm/proof.h"
 #include "harness.h"
 
@@ -276,8 +278,9 @@ static void test_any(void **state)
 
 /* ---- proofs ---- */
 
-/* Counts the MADs that b sends until it has nothing left to do. Node a receives none of them. */
-static unsigned sendings(struct pair *p)
+/* Counts the MADs that b sends until it has nothing left to do, or has sent `most`. Node a receives
+ * none of them. */
+static unsigned sendings_up_to(struct pair *p, unsigned most)
 {
 	struct adv_cm_mad mad;
 	unsigned n = 0;
@@ -285,11 +288,16 @@ static unsigned sendings(struct pair *p)
 	for (;;) {
 		while (adv_cm_tx(p->b.cm, p->now, &mad))
 			n++;
-		if (adv_cm_deadline(p->b.cm) == UINT64_MAX)
+		if (n == most || adv_cm_deadline(p->b.cm) == UINT64_MAX)
 			return n;
 		p->now = adv_cm_deadline(p->b.cm);
 		adv_cm_expire(p->b.cm, p->now);
 	}
+}
+
+static unsigned sendings(struct pair *p)
+{
+	return sendings_up_to(p, UINT_MAX);
 }
 
 /* Makes another connection from a to b's listener, up to the REP. */
@@ -347,6 +355,20 @@ static void test_proven_meanwhile(void **state)
 	pump(p);
 	event_of(&p->b, RDMA_CM_EVENT_ESTABLISHED);
 	assert_int_equal(sendings(p), TRIES - 1 + 1);
+}
+
+/* A proven address receives all transmissions of the REP and, if the consumer disconnects after the
+ * last one, all of the DREQ. */
+static void test_proven_disconnect(void **state)
+{
+	struct pair *p = *state;
+	struct connection c;
+
+	connected(p);
+	c = another(p, 0x1111);
+	assert_int_equal(sendings_up_to(p, TRIES), TRIES);
+	assert_int_equal(adv_cm_disconnect(c.passive, p->now), 0);
+	assert_int_equal(sendings(p), TRIES);
 }
 
 /* A message with numbers that b never sent does not prove its source address. */
@@ -425,9 +447,16 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, pair_setup, pair_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_accepted), TEST(test_repeated), TEST(test_ended),
-		TEST(test_any),	     TEST(test_proven),	  TEST(test_proven_meanwhile),
-		TEST(test_guessed),  TEST(test_address),  TEST(test_rtu_lost),
+		TEST(test_accepted),
+		TEST(test_repeated),
+		TEST(test_ended),
+		TEST(test_any),
+		TEST(test_proven),
+		TEST(test_proven_meanwhile),
+		TEST(test_proven_disconnect),
+		TEST(test_guessed),
+		TEST(test_address),
+		TEST(test_rtu_lost),
 	};
 
 	return cmocka_run_group_tests_name("cm proof", tests, NULL, NULL);

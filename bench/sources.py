@@ -145,9 +145,7 @@ class Bench:
             if not shutil.which(tool):
                 raise Unavailable(f"{tool} is not installed")
         command = ["stdbuf", "-oL", program, "-S", "64", "-C", "1", *options]
-        server = self.lab.start(command, prefix=self.server, adverb=adverb)
-        self.lab.wait_until(lambda: "usec/xfer" in server.output() or not server.running(), 30,
-                            "the server listens")
+        server = self.lab.start_server(command, "usec/xfer", prefix=self.server, adverb=adverb)
         text = self.lab.run([*command, "-s", "127.0.0.1"], 120, prefix=self.client, adverb=adverb)
         server.expect(0, 30)
         return float(text.split()[-1])

@@ -21,10 +21,8 @@ table inet loss {
 
 
 def start_server(lab, *options, address="127.0.0.1", **how):
-    server = lab.start([lab.client("connections"), "-s", *options, address], **how)
-    lab.wait_until(lambda: "listening" in server.output() or not server.running(), READY_SEC,
-                   "the server listens")
-    return server
+    return lab.start_server([lab.client("connections"), "-s", *options, address], "listening", READY_SEC,
+                            **how)
 
 
 def start_client(lab, *options, address="127.0.0.1", **how):

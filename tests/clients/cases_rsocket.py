@@ -56,10 +56,8 @@ def line_of_result(text, what):
 def stream_pair(lab, command, bound, address, **prefixes):
     """Runs rstream or riostream at both ends."""
     base = ["stdbuf", "-oL", *shlex.split(command)]
-    server = lab.start([*base, *(["-b", bound] if bound else [])],
-                       prefix=prefixes.get("server_prefix", ()))
-    lab.wait_until(lambda: "usec/xfer" in server.output() or not server.running(), 30,
-                   "the server listens")
+    server = lab.start_server([*base, *(["-b", bound] if bound else [])], "usec/xfer",
+                              prefix=prefixes.get("server_prefix", ()))
     client = lab.start([*base, "-s", address], prefix=prefixes.get("client_prefix", ()))
     # a forked child of the server ends it with the parent's status
     line_of_result(client.expect(0, 60), "client")
@@ -105,9 +103,7 @@ def rcopy(lab):
     need_tool("rcopy")
     source, target = lab.dir / "source", lab.dir / "target"
     source.write_bytes(os.urandom(20_000_001))
-    server = lab.start(["rcopy"])
-    lab.wait_until(lambda: "waiting" in server.output() or not server.running(), 30,
-                   "the server listens")
+    server = lab.start_server(["rcopy"], "waiting")
     for _ in range(2):
         lab.run(["rcopy", source, f"127.0.0.1:{target}"])
         if not filecmp.cmp(source, target, shallow=False):
@@ -131,9 +127,7 @@ def two_hosts(lab):
                           client_address=here_address)
     # both ends are bound, to the same port
     base = ["stdbuf", "-oL", "rstream", "-S", "1000", "-C", "20", "-I", "2", "-T", "v", "-p", "9002"]
-    server = lab.start([*base, "-b", cases_netns.ADDRESSES["4"][1]], prefix=there)
-    lab.wait_until(lambda: "usec/xfer" in server.output() or not server.running(), 30,
-                   "the server listens")
+    server = lab.start_server([*base, "-b", cases_netns.ADDRESSES["4"][1]], "usec/xfer", prefix=there)
     lab.run([*base, "-b", cases_netns.ADDRESSES["4"][0], "-s", cases_netns.ADDRESSES["4"][1]])
     server.expect(0, 30)
 
@@ -153,9 +147,7 @@ def run_iperf3(lab, options, address, env=None):
         raise Skip(f"no {PRELOAD}")
     base = ["env", f"LD_PRELOAD={PRELOAD}", *[f"{k}={v}" for k, v in (env or {}).items()],
             "iperf3", "--forceflush"]
-    server = lab.start([*base, "-s", "-1"])
-    lab.wait_until(lambda: "listening" in server.output() or not server.running(), 30,
-                   "the server listens")
+    server = lab.start_server([*base, "-s", "-1"], "listening")
     text = lab.run([*base, "-c", address, "-f", "M", *options])
     server.expect(0, 30)
     return text

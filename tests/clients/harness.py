@@ -125,6 +125,13 @@ class Lab:
         self.processes.append(process)
         return process
 
+    def start_server(self, argv, ready, seconds=30, **how):
+        """Starts a program, and returns when its output contains `ready` or it has ended."""
+        server = self.start(argv, **how)
+        self.wait_until(lambda: ready in server.output() or not server.running(), seconds,
+                        "the server listens")
+        return server
+
     def run(self, argv, seconds=60, status=0, **how):
         """Runs a program to its end; returns its output."""
         return self.start(argv, **how).expect(status, seconds)

@@ -301,25 +301,23 @@ static void test_errors(void **state)
 	expect_error("seed=-1", "-1", "64 bits");
 }
 
+static void check_names(enum adv_fault_action action, uint32_t first, uint32_t last)
+{
+	for (uint32_t i = first; i <= last; i++) {
+		const char *name = adv_fault_value_name(action, i);
+		uint32_t value;
+
+		assert_non_null(name);
+		assert_true(adv_fault_value_read(action, name, strlen(name), &value));
+		assert_int_equal(value, i);
+	}
+}
+
 /* All statuses except success, and all events, have names. */
 static void test_named_values(void **state)
 {
-	for (uint32_t i = 1; i <= IBV_WC_TM_RNDV_INCOMPLETE; i++) {
-		const char *name = adv_fault_value_name(ADV_FAULT_COMPLETE, i);
-		uint32_t value;
-
-		assert_non_null(name);
-		assert_true(adv_fault_value_read(ADV_FAULT_COMPLETE, name, strlen(name), &value));
-		assert_int_equal(value, i);
-	}
-	for (uint32_t i = 0; i <= IBV_EVENT_WQ_FATAL; i++) {
-		const char *name = adv_fault_value_name(ADV_FAULT_EVENT, i);
-		uint32_t value;
-
-		assert_non_null(name);
-		assert_true(adv_fault_value_read(ADV_FAULT_EVENT, name, strlen(name), &value));
-		assert_int_equal(value, i);
-	}
+	check_names(ADV_FAULT_COMPLETE, IBV_WC_SUCCESS + 1, IBV_WC_TM_RNDV_INCOMPLETE);
+	check_names(ADV_FAULT_EVENT, 0, IBV_EVENT_WQ_FATAL);
 	assert_null(adv_fault_value_name(ADV_FAULT_COMPLETE, IBV_WC_SUCCESS));
 	assert_null(adv_fault_value_name(ADV_FAULT_DROP, 0));
 }

@@ -16,7 +16,7 @@
 
 struct adv_command {
 	const char *name;
-	const char *summary; /* for the list in --help */
+	const char *summary; /* one line for the list in --help */
 	/* argv[0] is "adverb NAME", for messages. Returns the exit status. */
 	int (*main)(int argc, char **argv);
 };

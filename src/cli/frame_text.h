@@ -9,7 +9,7 @@
 #include "wire/frame.h"
 #include "wire/headers.h"
 
-#define ADV_FRAME_BYTES_MAX   66000 /* more than any frame needs */
+#define ADV_FRAME_BYTES_MAX   66000 /* bytes; more than any frame needs */
 #define ADV_FRAME_TRAILER_MAX 256
 #define ADV_FRAME_WHY	      200
 

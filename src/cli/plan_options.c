@@ -12,7 +12,7 @@ struct parse {
 	const struct adv_plan_syntax *syntax;
 	void *options;
 	bool *json;
-	uint32_t given; /* a bit for each option */
+	uint32_t given; /* options that were given, a bit each */
 };
 
 uint64_t adv_plan_quantity(struct argp_state *state, const char *option, enum adv_unit unit,

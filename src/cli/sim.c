@@ -14,7 +14,7 @@
 #include "fabric/calendar.h"
 #include "fabric/egress.h"
 
-#define EVENTS 100000 /* events between checks for signals: some ms */
+#define EVENTS 100000 /* events between two checks for signals, which take some ms */
 #define SETS   64
 
 struct options {

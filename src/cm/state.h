@@ -29,7 +29,7 @@
  * often than others, see proof.c. */
 #define ADV_CM_RTU_TRIES    3
 #define ADV_CM_BACKLOG_MAX  1024u
-#define ADV_CM_OWNERS_MAX   1024u /* owners of a port */
+#define ADV_CM_OWNERS_MAX   1024u /* most owners of a port */
 #define ADV_CM_OUTGOING_MAX 4096u
 #define ADV_CM_PROOFS	    1024u /* remembered addresses, by hash */
 #define ADV_CM_LEFT	    32u	  /* remembered ports */

@@ -27,7 +27,7 @@ static bool same_namespace(int a, int b)
 	socklen_t len = sizeof(of_a);
 
 	if (getsockopt(a, SOL_SOCKET, SO_NETNS_COOKIE, &of_a, &len) < 0)
-		return true; /* Linux before 5.14 */
+		return true; /* Linux before 5.14 does not report the namespace */
 	len = sizeof(of_b);
 	return getsockopt(b, SOL_SOCKET, SO_NETNS_COOKIE, &of_b, &len) == 0 && of_a == of_b;
 }

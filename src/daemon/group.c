@@ -31,7 +31,8 @@ static int set_int(int fd, int level, int name, int value)
 }
 
 struct program {
-	unsigned short len; /* exceeds BPF_MAXINSNS: the program is too long */
+	/* Number of instructions. Above BPF_MAXINSNS: the program is too long. */
+	unsigned short len;
 	struct sock_filter code[BPF_MAXINSNS];
 };
 

@@ -9,7 +9,8 @@
 #include "base/log.h"
 #include "base/rights.h"
 
-#define DESCRIPTORS_READ 8 /* received and closed; the kernel drops more */
+/* Descriptors of a message that are received and closed; the kernel drops further ones. */
+#define DESCRIPTORS_READ 8
 #define PIDFD_BIT	 1u
 
 #ifndef SO_PEERPIDFD

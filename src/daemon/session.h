@@ -20,7 +20,7 @@
 struct adv_session;
 
 struct adv_session_protocol {
-	const char *name; /* for the log */
+	const char *name; /* name of the protocol, for the log */
 	size_t message_len;
 	unsigned messages_a_round;
 	unsigned descriptors; /* descriptors that a session has open in the daemon */

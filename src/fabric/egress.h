@@ -16,7 +16,7 @@ struct adv_egress_queue {
 	uint64_t sent_bytes;
 	uint64_t most;		/* longest queue, bytes */
 	uint64_t peak;		/* longest queue since adv_egress_take_peak(), bytes */
-	uint64_t paused_until;	/* ps; 0: not paused */
+	uint64_t paused_until;	/* end of the pause, ps; 0: not paused */
 	uint64_t paused_since;	/* begin of the current pause, ps */
 	uint64_t paused_before; /* duration of all past pauses, ps */
 	uint64_t pauses;	/* number of pauses */

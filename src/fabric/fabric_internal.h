@@ -47,8 +47,8 @@ struct adv_wire {
 	uint32_t lose_per_million;
 	uint64_t delay;
 	struct adv_packet *sending;
-	struct adv_packet_list flying; /* sent and not received, by packet->at */
-	struct adv_packet_list pauses; /* received and not in effect */
+	struct adv_packet_list flying; /* frames sent and not received yet, by packet->at */
+	struct adv_packet_list pauses; /* pause frames that are received and not yet in effect */
 };
 
 /* A slow host's input. */

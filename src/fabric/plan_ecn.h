@@ -10,7 +10,8 @@
 
 #define ADV_PLAN_PORTS_MAX  4096
 #define ADV_PLAN_BUFFER_MAX 1000000000000000ull
-#define ADV_PLAN_ALPHA_MAX  (1024 * UINT64_C(1000000000)) /* in units of 1 / ADV_RATIO_ONE */
+/* Largest alpha and beta, in units of 1 / ADV_RATIO_ONE. */
+#define ADV_PLAN_ALPHA_MAX (1024 * UINT64_C(1000000000))
 
 struct adv_plan_ecn_switch {
 	uint64_t buffer;   /* B: of all ports together, bytes */

@@ -9,8 +9,8 @@
 #include "fault/rule.h"
 
 #define ADV_FAULT_RULES	   32
-#define ADV_FAULT_TEXT_MAX 65536   /* longer texts are refused */
-#define ADV_FAULT_SEEDS	   1000000 /* seeds that Adverb chooses are below: people retype them */
+#define ADV_FAULT_TEXT_MAX 65536   /* bytes of a plan; longer texts are refused */
+#define ADV_FAULT_SEEDS	   1000000 /* Adverb chooses smaller seeds, because people retype them */
 
 struct adv_fault_plan {
 	bool has_seed;

@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/sys.h"
 
-#define UVERBS_MAX 1024 /* the kernel's limit */
+#define UVERBS_MAX 1024 /* most uverbs devices, the kernel's limit */
 
 /* Uses system calls, because the preload's replacements of the C library's functions show Adverb's
  * device. */

@@ -16,7 +16,7 @@
 
 /* Pending events of one object. */
 struct adv_affiliated {
-	struct adv_list node; /* in engine->async_events while events are pending */
+	struct adv_list node; /* node in engine->async_events while events are pending */
 	void *object;
 	uint32_t pending; /* one bit for each enum ibv_event_type */
 	uint8_t count;

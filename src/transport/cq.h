@@ -12,7 +12,7 @@ struct adv_cq {
 	struct adv_engine *engine;
 	const void *owner;
 	struct adv_list node;	    /* engine->cqs */
-	struct adv_list event_node; /* in engine->cq_events while a completion event is pending */
+	struct adv_list event_node; /* node in engine->cq_events, if an event is pending */
 	struct adv_affiliated events;
 	void *user;
 	struct adv_cqe *ring; /* `room` entries, a power of two */

@@ -106,7 +106,7 @@ struct adv_engine_counters {
 				    sender's QP number */
 	uint64_t duplicate_request;
 	uint64_t out_of_sequence;
-	uint64_t packet_seq_err; /* NAKs of sequence error received */
+	uint64_t packet_seq_err; /* received NAKs for PSN sequence errors */
 	uint64_t implied_nak_seq_err;
 	uint64_t local_ack_timeout_err;
 	uint64_t rnr_nak_sent;
@@ -322,7 +322,7 @@ unsigned adv_engine_raise(struct adv_engine *e, uint64_t now, enum ibv_event_typ
 /* The result of adv_engine_event(). */
 struct adv_event {
 	enum { ADV_EVENT_COMPLETION, ADV_EVENT_ASYNC } kind;
-	enum ibv_event_type async; /* of ADV_EVENT_ASYNC */
+	enum ibv_event_type async; /* type of an ADV_EVENT_ASYNC */
 	struct adv_cq *cq;	   /* of ADV_EVENT_COMPLETION and of CQ events */
 	struct adv_qp *qp;	   /* of QP events */
 	struct adv_srq *srq;	   /* of SRQ events */

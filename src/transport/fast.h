@@ -15,7 +15,7 @@ bool adv_fast_post_recv(struct adv_qp *qp, const struct ibv_recv_wr *wr);
 /* Gives a QP without ADV_UNUSUAL_FOR_TURN its turn: adds its ACK and its requests to the batch,
  * which has room. Calls the general path for requests that are unusual themselves. */
 void adv_fast_turn(struct adv_qp *qp, uint64_t now, struct adv_tx_batch *batch);
-/* Handles a received packet, as adv_engine_rx(). */
+/* Handles a received packet, like adv_engine_rx(). */
 bool adv_fast_rx(struct adv_engine *e, uint64_t now, const struct adv_rx_packet *pkt);
 
 #endif

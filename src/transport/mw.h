@@ -12,7 +12,7 @@ struct adv_mw {
 	struct adv_pd *pd;
 	struct adv_mr *region; /* the region to which the window is bound; NULL: unbound */
 	struct adv_qp *qp;     /* type 2: the QP to which the window is bound */
-	struct adv_list node;  /* in qp->windows while bound to the QP */
+	struct adv_list node;  /* node in qp->windows while the window is bound to the QP */
 	bool type_2;
 };
 

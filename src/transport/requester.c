@@ -323,8 +323,8 @@ static bool emit_responded(struct adv_qp *qp, struct adv_tx_batch *batch, struct
 		return true;
 	}
 	length = read_length(qp, wqe);
-	/* After a timeout, the response to a request for one packet is awaited first, so that one
-	 * request asks for the rest of the chunk. */
+	/* After a timeout the QP has requested one packet, and waits for the response here. Then
+	 * one request asks for the rest of the chunk. */
 	if ((qp->req.unanswered && adv_flight_psns(qp)) ||
 	    !adv_flight_has_room(qp, adv_message_packets(length, qp->mtu)))
 		return false;

@@ -66,7 +66,8 @@ static bool may_delay(struct adv_qp *qp, uint64_t now)
 
 	if (!qp->engine->ack_delay)
 		return false;
-	if (resp->asked_at) /* messages arrive in a row: the previous one is unanswered */
+	/* The program has not answered the previous message. */
+	if (resp->asked_at)
 		resp->answers = 0;
 	resp->asked_at = now ? now : 1;
 	return resp->answers >= ANSWERS_WANTED && !resp->ack_pending && !resp->res_pending;

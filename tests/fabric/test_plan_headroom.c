@@ -34,7 +34,7 @@ static void test_by_hand(void **state)
 
 	assert_null(adv_plan_headroom(&l, &h));
 	assert_int_equal(h.frame_ahead, 74064);	    /* (9238 + 20) x 8 */
-	assert_int_equal(h.pfc_frame, 672);	    /* like annex O */
+	assert_int_equal(h.pfc_frame, 672);	    /* the value of annex O */
 	assert_int_equal(h.cable, 50000);	    /* 500 ns at 100 Gb/s */
 	assert_int_equal(l.response_bits, 201728);  /* 394 x 512 */
 	assert_int_equal(l.interface_bits, 140288); /* 201,728 - 61,440 */

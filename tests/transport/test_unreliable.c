@@ -252,7 +252,7 @@ static void test_one_socket(void **state)
 	uint16_t slot, block;
 
 	pair_open(net, &o, &a[0], &b[0]);
-	net->node[1].e->range[0].fresh = 0; /* all these numbers count as used */
+	net->node[1].e->range[0].fresh = 0; /* all numbers of this range count as used */
 	assert_int_equal(adv_engine_add_qpns(net->node[1].e, adv_block_qpn(3), ADV_BLOCK_QPNS), 0);
 	pair_open(net, &o, &a[1], &b[1]);
 	set_senders(net, a[0], b[0]);

@@ -61,8 +61,8 @@ struct json_object *adv_sim_to_json(const struct adv_sim *sim);
 /* Creates a folder for CSV files, and opens the files that are written during the run. On failure,
  * prints an error and returns false. */
 bool adv_sim_csv_open(struct adv_sim *sim, const char *folder);
-/* Closes the CSV files of the run and writes the others. On failure, prints an error and returns
- * false. */
+/* Closes the CSV files that the run has written, and writes transfers.csv. On failure, prints an
+ * error and returns false. */
 bool adv_sim_csv_close(struct adv_sim *sim, const char *folder);
 
 #endif

@@ -43,7 +43,7 @@ const char *adv_command_suggest(const struct adv_command *commands, const char *
 	for (const struct adv_command *c = commands; c->name; c++) {
 		unsigned d = edit_distance(name, c->name);
 
-		/* A distance as large as the name is no misspelling: all letters may differ. */
+		/* If the distance is the length of the name, all letters may differ. */
 		if (d < least && d < strlen(c->name)) {
 			least = d;
 			best = c->name;

@@ -15,7 +15,7 @@
 
 struct adv_resolver;
 
-/* NULL and errno. */
+/* Opens the sockets of a resolver. Returns NULL and sets errno on failure. */
 struct adv_resolver *adv_resolver_create(void);
 void adv_resolver_destroy(struct adv_resolver *r);
 

@@ -16,7 +16,7 @@
 
 struct adv_ucma;
 
-/* NULL and errno. */
+/* Creates the daemon's connection manager. Returns NULL and sets errno on failure. */
 struct adv_ucma *adv_ucma_create(struct adv_daemon *d, struct adv_users *users);
 
 /* Ends all connections, waits up to about one second for the peers' answers, and frees the

@@ -167,7 +167,7 @@ void packets_launch(struct world *w, const struct flight *like, const uint8_t *d
 /* One step of a program. Each operation uses some of the members. */
 struct step {
 	uint8_t code;
-	uint8_t who; /* the end: node, kind */
+	uint8_t who; /* selects the end, by node and kind */
 	uint8_t a;
 	uint8_t b;
 	uint16_t c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The clock never decreases, and both units agree. */
+/* The clock never decreases, its units agree, and durations become struct timespec. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,11 +35,23 @@ static void test_units(void **state)
 	assert_true(before / 1000000000 >= (uint64_t)ts.tv_sec);
 }
 
+static void test_timespec(void **state)
+{
+	struct timespec ts = adv_clock_timespec(3000000007u);
+
+	assert_int_equal(ts.tv_sec, 3);
+	assert_int_equal(ts.tv_nsec, 7);
+	ts = adv_clock_timespec(999999999u);
+	assert_int_equal(ts.tv_sec, 0);
+	assert_int_equal(ts.tv_nsec, 999999999);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_monotonic),
 		cmocka_unit_test(test_units),
+		cmocka_unit_test(test_timespec),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,6 +44,7 @@ RESPONDER_TX = "src/transport/responder_tx.c"
 RESPONDER_UC = "src/transport/responder_uc.c"
 RETRANSMIT = "src/transport/retransmit.c"
 SRQ = "src/transport/srq.c"
+TIMER = "src/transport/timer.c"
 UNRELIABLE = "src/transport/unreliable.c"
 WINDOW = "src/transport/window.c"
 XRC_NUMBER = "src/transport/xrc_number.c"
@@ -103,6 +104,8 @@ MUTANTS = [
      "\twhile (!qp->srq && qp->rq.next != qp->rq.head)\n"
      "\t\tflush_one_recv(qp, adv_recv_wqe_at(qp, qp->rq.next++), now);\n"
      "\tif (taken)\n\t\tflush_one_recv(qp, taken, now);\n"),
+    ("timer-earlier", "a timer that is moved to an earlier time expires at its old one", TIMER,
+     "(t->position && when >= t->in_heap)", "t->position"),
     ("rnr-wait", "the requester does not wait for the time of an RNR NAK", RETRANSMIT,
      "\treq->rnr_wait = true;", "\treq->rnr_wait = false;"),
     ("rnr-count", "RNR retries are not counted", COMPLETER,
@@ -116,8 +119,8 @@ MUTANTS = [
      "\t\tif (sent_again)\n", ""),
     ("no-back-off", "the retransmit timer never exceeds the timeout", RETRANSMIT,
      "? qp->req.backoff : 1;", "? 1 : 1;"),
-    ("never-eager", "the retransmit timer is short already at the first retry", RETRANSMIT,
-     "qp->attr.retry_cnt / 2 ?", "qp->attr.retry_cnt ?"),
+    ("never-eager", "the retransmit timer stays long for the second half of the retries", RETRANSMIT,
+     "qp->attr.retry_cnt / 2 ?", "0 ?"),
     ("long-for-ever", "the retransmit timer stays long after answers arrive in time again", RETRANSMIT,
      "\t\treq->backoff = 1;\n}", "\t\treq->backoff = req->backoff;\n}"),
     ("slow-if-lost", "a peer that answers soon after a retransmission counts as slow", RETRANSMIT,

@@ -2,6 +2,7 @@
 #include "cm/incoming.h"
 
 #include "cm/backlog.h"
+#include "cm/event.h"
 #include "cm/id.h"
 #include "cm/proof.h"
 
@@ -15,9 +16,9 @@ static void set_addresses(struct adv_cm_id *id, const struct adv_cm_ip_header *h
 		.family = family, .port = header->source_port, .ip = header->source};
 }
 
-struct adv_cm_id *adv_cm_request_new(struct adv_cm_id *listener, uint64_t now,
-				     const struct adv_rx_meta *meta,
-				     const struct adv_cm_ip_header *header, uint16_t port)
+static struct adv_cm_id *new_id(struct adv_cm_id *listener, uint64_t now,
+				const struct adv_rx_meta *meta,
+				const struct adv_cm_ip_header *header, uint16_t port)
 {
 	struct adv_cm *cm = listener->cm;
 	struct adv_cm_host *host;
@@ -39,5 +40,23 @@ struct adv_cm_id *adv_cm_request_new(struct adv_cm_id *listener, uint64_t now,
 	id->has_route = true;
 	id->proven = adv_cm_proven(cm, now, &meta->sgid);
 	adv_cm_id_add_credit(id);
+	return id;
+}
+
+struct adv_cm_id *adv_cm_request_new(struct adv_cm_id *listener, uint64_t now,
+				     const struct adv_rx_meta *meta,
+				     const struct adv_cm_ip_header *header, uint16_t port,
+				     struct adv_cm_event_node **event)
+{
+	struct adv_cm_id *id = new_id(listener, now, meta, header, port);
+
+	if (!id) {
+		listener->cm->counters.backlog_drops++;
+		return NULL;
+	}
+	if (!adv_cm_event_prepare(id, RDMA_CM_EVENT_CONNECT_REQUEST, event)) {
+		adv_cm_id_free(id);
+		return NULL;
+	}
 	return id;
 }

@@ -148,15 +148,10 @@ static void add_rc_request(struct adv_cm_id *listener, uint64_t now, const struc
 	struct adv_cm_event_node *event;
 	struct adv_cm_id *id;
 
-	id = adv_cm_request_new(listener, now, meta, header, (uint16_t)packet->req.service_id);
-	if (!id) {
-		listener->cm->counters.backlog_drops++;
+	id = adv_cm_request_new(listener, now, meta, header, (uint16_t)packet->req.service_id,
+				&event);
+	if (!id)
 		return;
-	}
-	if (!adv_cm_event_prepare(id, RDMA_CM_EVENT_CONNECT_REQUEST, &event)) {
-		adv_cm_id_free(id);
-		return;
-	}
 	take_req(id, packet);
 	fill_request_event(&event->event, id, packet);
 	adv_cm_event_private(event, packet->req.private_data + ADV_CM_IP_HEADER_LEN,

@@ -106,15 +106,9 @@ static void add_sidr_request(struct adv_cm_id *listener, uint64_t now,
 	struct adv_cm_event_node *event;
 	struct adv_cm_id *id;
 
-	id = adv_cm_request_new(listener, now, meta, header, (uint16_t)req->service_id);
-	if (!id) {
-		listener->cm->counters.backlog_drops++;
+	id = adv_cm_request_new(listener, now, meta, header, (uint16_t)req->service_id, &event);
+	if (!id)
 		return;
-	}
-	if (!adv_cm_event_prepare(id, RDMA_CM_EVENT_CONNECT_REQUEST, &event)) {
-		adv_cm_id_free(id);
-		return;
-	}
 	adv_cm_id_begin(id);
 	adv_cm_id_set_state(id, ADV_CM_SIDR_REQ_RCVD);
 	id->tid = packet->tid;

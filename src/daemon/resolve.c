@@ -336,7 +336,7 @@ enum adv_neighbour adv_resolve_neighbour(struct adv_resolver *r, const struct ad
 	return state & NUD_FAILED ? ADV_NEIGHBOUR_FAILED : ADV_NEIGHBOUR_ASKED;
 }
 
-/* ---- provoking ---- */
+/* ---- provoking neighbour resolution ---- */
 
 static void send_ipv4(int fd, const struct adv_gid *to, const struct adv_way *way)
 {

@@ -24,7 +24,7 @@ ADV_EXPORT void adv_ibv_private_void(void);
 ADV_EXPORT bool adv_ibv_private_disassociate;
 bool adv_ibv_private_disassociate;
 
-/* The reason of all these calls, and their place in the log. */
+/* Reason and place that the log shows when a call of this file fails. */
 #define NO_KERNEL_DEVICE                                                                           \
 	"a provider library's command to the kernel: this device has no kernel driver"
 #define PROVIDER "private node of libibverbs"

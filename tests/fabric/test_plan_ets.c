@@ -12,7 +12,7 @@
 
 #define GB   1000000000ull
 #define PCT  (ADV_RATIO_ONE / 100)
-#define MORE (1000 * GB) /* more than the link */
+#define MORE (1000 * GB) /* more than the link's speed */
 
 static struct adv_plan_class ets(uint64_t percent, uint64_t demand)
 {
